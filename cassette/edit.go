@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // What is edited here is JSON of others too: keys that are not known, their order and how numbers are written stay.
@@ -12,23 +14,17 @@ import (
 // member returns where the value of a key stands in an object: from start to before end; 0, 0 where there is none. The last of
 // several counts, as for a reader.
 func member(object []byte, key string) (start, end int64, err error) {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return 0, 0, fmt.Errorf("expected an object, found %.40q", object)
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return 0, 0, err
-		}
-		var v json.RawMessage
-		if err := d.Decode(&v); err != nil {
-			return 0, 0, err
-		}
-		if strings.EqualFold(name.(string), key) {
-			end = d.InputOffset()
+	var s jsonscan.Scanner
+	s.Reset(object)
+	for s.Begin('{'); s.More('}'); {
+		name := string(s.Key())
+		if v := s.Raw(); strings.EqualFold(name, key) {
+			end = int64(s.Offset())
 			start = end - int64(len(v))
 		}
+	}
+	if err := s.Err(); err != nil {
+		return 0, 0, fmt.Errorf("%w in %.40q", err, object)
 	}
 	return start, end, nil
 }

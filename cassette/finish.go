@@ -123,9 +123,9 @@ const rescanMax = 16 << 20
 // maxRescans is how often that is done at most: a mask may make a secret of what stands beside it.
 const maxRescans = 4
 
-// late masks what was found too late where it was written, and writes what follows from it anew. It returns the digest of the
+// rescrub masks what was found too late where it was written, and writes what follows from it anew. It returns the digest of the
 // output.
-func (r *Recorder) late() (digest []byte, err error) {
+func (r *Recorder) rescrub() (digest []byte, err error) {
 	w := r.w
 	digest = w.sink.whole.Sum(nil)
 	for range maxRescans {
@@ -180,7 +180,7 @@ func late(hits []tty.Hit) []tty.Hit {
 
 // seal writes the whole files, the manifest last.
 func (r *Recorder) seal(f *Final) (*Manifest, error) {
-	digest, err := r.late()
+	digest, err := r.rescrub()
 	if err != nil {
 		return nil, err
 	}

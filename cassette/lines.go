@@ -1,64 +1,43 @@
 package cassette
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // A lineReader reads the lines of a stream, each of at most MaxLine bytes.
 type lineReader struct {
+	*jsonscan.Lines
 	file string
-	r    *bufio.Reader
-	line int // the number of the last line
-	buf  []byte
 }
 
 func newLineReader(file string, r io.Reader) *lineReader {
-	return &lineReader{file: file, r: bufio.NewReaderSize(r, 64<<10)}
+	return &lineReader{jsonscan.NewLines(r, MaxLine), file}
 }
 
 // next returns the next line that is not blank, without its newline; valid until the next call. io.EOF: there is none.
 func (l *lineReader) next() ([]byte, error) {
 	for {
 		b, err := l.read()
-		if err != nil {
-			return nil, err
-		}
-		if b = bytes.TrimSpace(b); len(b) > 0 {
-			return b, nil
+		if b = bytes.TrimSpace(b); err != nil || len(b) > 0 {
+			return b, err
 		}
 	}
 }
 
 // read returns the next line. The last one may have no newline.
 func (l *lineReader) read() ([]byte, error) {
-	l.line++
-	b, err := l.r.ReadSlice('\n')
-	if err == nil || errors.Is(err, io.EOF) && len(b) > 0 {
-		return b, nil
+	b, err := l.Next()
+	var long *jsonscan.LongLineError
+	if errors.As(err, &long) {
+		return nil, refuse(l.file, long.Line, ErrTooLong, "a line has at most %d bytes", MaxLine)
 	}
-	if !errors.Is(err, bufio.ErrBufferFull) {
-		return nil, err
-	}
-	l.buf = append(l.buf[:0], b...)
-	for {
-		b, err = l.r.ReadSlice('\n')
-		l.buf = append(l.buf, b...)
-		if len(l.buf) > MaxLine {
-			return nil, refuse(l.file, l.line, ErrTooLong, "a line has at most %d bytes", MaxLine)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			break
-		}
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return l.buf, nil
+	return b, err
 }
 
 // decode reads a line into v.
@@ -75,33 +54,28 @@ func decode(file string, line int, b []byte, v any) error {
 // decodeEvent reads a line of the stream s.
 func decodeEvent(s Stream, line int, b []byte) (*Event, error) {
 	e := &Event{Stream: s}
+	var v any
+	var at *Timed
+	var g *uint64
 	switch s {
 	case StreamInput:
 		e.Input = new(Input)
-		if err := decode(s.File(), line, b, e.Input); err != nil {
-			return nil, err
-		}
-		e.Timed, e.G = e.Input.Timed, e.Input.G
+		v, at, g = e.Input, &e.Input.Timed, &e.Input.G
 	case StreamOutput:
 		e.Chunk = new(Chunk)
-		if err := decode(s.File(), line, b, e.Chunk); err != nil {
-			return nil, err
-		}
-		e.Timed, e.G = e.Chunk.Timed, e.Chunk.G
+		v, at, g = e.Chunk, &e.Chunk.Timed, &e.Chunk.G
 	case StreamFrames:
 		e.Frame = new(Frame)
-		if err := decode(s.File(), line, b, e.Frame); err != nil {
-			return nil, err
-		}
-		e.Timed, e.G = e.Frame.Timed, e.Frame.G
+		v, at, g = e.Frame, &e.Frame.Timed, &e.Frame.G
 	case StreamService:
 		e.Service = new(ServiceEvent)
-		if err := decode(s.File(), line, b, e.Service); err != nil {
-			return nil, err
-		}
-		e.Timed, e.G = e.Service.Timed, e.Service.G
+		v, at, g = e.Service, &e.Service.Timed, &e.Service.G
 	default:
 		return nil, fmt.Errorf("no stream %d", s)
 	}
+	if err := decode(s.File(), line, b, v); err != nil {
+		return nil, err
+	}
+	e.Timed, e.G = *at, *g
 	return e, nil
 }

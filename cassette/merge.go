@@ -82,7 +82,7 @@ func (l *lane) fill() error {
 	if err != nil {
 		return err
 	}
-	l.line = l.lines.line
+	l.line = l.lines.Line()
 	l.head, err = decodeEvent(l.stream, l.line, b)
 	return err
 }

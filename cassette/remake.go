@@ -249,7 +249,7 @@ func eachLine(in *lineReader, out *stream, f func([]byte, int) ([]byte, error)) 
 		if err != nil {
 			return err
 		}
-		if b, err = f(b, in.line); err != nil {
+		if b, err = f(b, in.Line()); err != nil {
 			return err
 		}
 		if err := errors.Join(out.write(b), out.write([]byte("\n"))); err != nil {

@@ -60,29 +60,18 @@ func findLine(f io.ReaderAt, s Stream, size int64, torn bool, good func(Timed) b
 func lineFrom(f io.ReaderAt, s Stream, offset, size int64) (int64, []byte, error) {
 	at := max(offset-1, 0) // the newline before it, if it is one
 	l := newLineReader(s.File(), io.NewSectionReader(f, at, size-at))
+	var b []byte
+	var err error
 	if offset > 0 {
-		b, err := l.read()
-		if errors.Is(err, io.EOF) {
-			return size, nil, nil
-		}
-		if err != nil {
-			return 0, nil, err
-		}
-		at += int64(len(b))
+		_, err = l.read()
 	}
-	for {
-		b, err := l.read()
-		if errors.Is(err, io.EOF) {
-			return size, nil, nil
-		}
-		if err != nil {
-			return 0, nil, err
-		}
-		if line := bytes.TrimSpace(b); len(line) > 0 {
-			return at, line, nil
-		}
-		at += int64(len(b))
+	if err == nil {
+		b, err = l.next()
 	}
+	if errors.Is(err, io.EOF) {
+		return size, nil, nil
+	}
+	return at + l.Offset(), b, err
 }
 
 // lastLine returns the last line that is not blank, nil where there is none.

@@ -15,13 +15,22 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// An exact reads a text of which only one form is taken: it demands each byte, so that what it allocates is never more than a
-// small multiple of what stands there, however the text is made. The first failure sticks; why says what it is.
+// An exact goes through a text of which there is one form only (RFC 8785, so each walk states its keys in their order), and either
+// reads or writes it. Reading it demands each byte, so that what it allocates is never more than a small multiple of what stands
+// there, however the text is made. The first failure sticks; why says what it is.
 type exact struct {
-	b      []byte
-	at     int
-	failed string // what was expected
-	code   Code   // of the failure, where it is not for why to find out
+	b       []byte
+	writing bool
+	at      int
+	failed  string // what was expected
+	code    Code   // of the failure, where it is not for why to find out
+}
+
+// written is what a walk writes.
+func written(walk func(*exact)) []byte {
+	e := &exact{writing: true}
+	walk(e)
+	return e.b
 }
 
 func (e *exact) fail(expected string) {
@@ -30,57 +39,60 @@ func (e *exact) fail(expected string) {
 	}
 }
 
-// lit demands s.
+// lit is s.
 func (e *exact) lit(s string) {
-	if e.failed != "" || !e.has(s) {
+	switch {
+	case e.writing:
+		e.b = append(e.b, s...)
+	case e.has(s):
+		e.at += len(s)
+	default:
 		e.fail(strconv.Quote(s))
-		return
 	}
-	e.at += len(s)
 }
 
+// has reports whether s comes next in what is read.
 func (e *exact) has(s string) bool {
 	return e.failed == "" && len(e.b)-e.at >= len(s) && string(e.b[e.at:e.at+len(s)]) == s
 }
 
-// list reads "[" elements "]", each by one call of element.
-func (e *exact) list(element func()) {
+// list is "[" elements "]", each by one call of element.
+func list[T any](e *exact, all *[]T, element func(*T)) {
 	e.lit("[")
-	for first := true; e.failed == "" && !e.has("]"); first = false {
-		if !first {
+	for i := 0; e.writing && i < len(*all) || !e.writing && e.failed == "" && !e.has("]"); i++ {
+		if i > 0 {
 			e.lit(",")
 		}
-		element()
+		if !e.writing {
+			*all = append(*all, *new(T))
+		}
+		element(&(*all)[i])
 	}
 	e.lit("]")
 }
 
-// str reads a string.
-func (e *exact) str() string {
+// str is a string.
+func (e *exact) str(p *string) {
+	if e.writing {
+		e.b = canonjson.AppendString(e.b, *p)
+		return
+	}
 	const expected = "a string"
 	if !e.has(`"`) {
 		e.fail(expected)
-		return ""
+		return
 	}
-	end := e.at + 1
-	for end < len(e.b) && e.b[end] != '"' {
-		if e.b[end] == '\\' {
-			end++
-		}
-		end++
-	}
-	if end >= len(e.b) {
+	end := e.at + jsonscan.TextLen(e.b[e.at:])
+	if end == e.at+1 || e.b[end-1] != '"' {
 		e.fail(expected)
-		return ""
+		return
 	}
-	raw := e.b[e.at : end+1]
-	s, ok := unescape(raw)
+	s, ok := unescape(e.b[e.at:end])
 	if !ok {
 		e.fail("a string in the form of RFC 8785")
-		return ""
+		return
 	}
-	e.at = end + 1
-	return s
+	*p, e.at = s, end
 }
 
 // unescape returns the text of a canonical string, quotation marks included.
@@ -98,8 +110,12 @@ func unescape(raw []byte) (string, bool) {
 	return s, string(canonjson.AppendString(nil, s)) == string(raw)
 }
 
-// num reads an integer from 0 to 2^53-1.
-func (e *exact) num() int64 {
+// num is an integer from 0 to 2^53-1.
+func (e *exact) num(p *int64) {
+	if e.writing {
+		e.b = appendInt(e.b, *p)
+		return
+	}
 	end := e.at
 	for end < len(e.b) && end-e.at < 17 && '0' <= e.b[end] && e.b[end] <= '9' {
 		end++
@@ -107,75 +123,111 @@ func (e *exact) num() int64 {
 	n, err := strconv.ParseInt(string(e.b[min(e.at, end):end]), 10, 64)
 	if e.failed != "" || err != nil || n >= 1<<53 || strconv.FormatInt(n, 10) != string(e.b[e.at:end]) {
 		e.fail("an integer from 0 to 9007199254740991")
-		return 0
+		return
 	}
-	e.at = end
-	return n
+	*p, e.at = n, end
 }
 
-// hash reads 64 lowercase hex digits in quotation marks.
-func (e *exact) hash() (h tlog.Hash) {
+// hash is 64 lowercase hex digits in quotation marks.
+func (e *exact) hash(p *tlog.Hash) {
+	if e.writing {
+		e.b = append(hex.AppendEncode(append(e.b, '"'), p[:]), '"')
+		return
+	}
 	const n = 2 + 2*tlog.HashSize
 	if e.failed == "" && len(e.b)-e.at >= n && e.b[e.at] == '"' && e.b[e.at+n-1] == '"' {
+		var h tlog.Hash
 		text := e.b[e.at+1 : e.at+n-1]
 		if _, err := hex.Decode(h[:], text); err == nil && bytes.Equal(text, hex.AppendEncode(nil, h[:])) {
+			*p = h
 			e.at += n
-			return h
+			return
 		}
 	}
 	e.fail("64 lowercase hex digits")
-	return tlog.Hash{}
 }
 
-func (e *exact) digest() cas.Digest { return cas.Digest(e.hash()) }
+func (e *exact) digest(p *cas.Digest) { e.hash((*tlog.Hash)(p)) }
 
 // maxPath is how many hashes a path may have: a tree has fewer than 2^63 leaves.
 const maxPath = 63
 
-func (e *exact) hashes() []tlog.Hash {
-	all := []tlog.Hash{}
-	e.list(func() {
-		if len(all) == maxPath {
+func (e *exact) hashes(p *tlog.RecordProof) {
+	if !e.writing {
+		*p = tlog.RecordProof{}
+	}
+	list(e, (*[]tlog.Hash)(p), func(h *tlog.Hash) {
+		if len(*p) > maxPath && !e.writing {
 			e.fail("at most 63 hashes")
-			return
 		}
-		all = append(all, e.hash())
+		e.hash(h)
 	})
-	return all
 }
 
-// format reads the number of the format, which must be 1.
+// format is the number of the format, which must be 1.
 func (e *exact) format() {
-	n := e.num()
-	if e.failed == "" && n != Version {
+	n := int64(Version)
+	if e.num(&n); e.failed == "" && n != Version {
 		e.code = CodeVersion
 		e.fail(fmt.Sprintf("format %d; this version reads no other, and %d may be of a later one", Version, n))
 	}
 }
 
-// key reads a public key that may seal.
-func (e *exact) key() PublicKey {
-	text := e.str()
-	if e.failed != "" {
-		return PublicKey{}
+// key is a public key that may seal.
+func (e *exact) key(p *PublicKey) {
+	text := ""
+	if e.writing {
+		text = p.String()
+	}
+	if e.str(&text); e.failed != "" || e.writing {
+		return
 	}
 	k, err := ParsePublicKey(text)
 	if err != nil || k.Witness() {
 		e.code = CodeMalformed
 		e.fail("the text of a sealing key")
+		return
 	}
-	return k
+	*p = k
 }
 
-// base64 reads bytes in base64 with padding.
-func (e *exact) base64() []byte {
-	text := e.str()
+// data is the member that holds bytes, "text" where they are UTF-8, else "base64", and another one whose key stands between the
+// two.
+func (e *exact) data(p *[]byte, between func()) {
+	if e.writing && utf8.Valid(*p) || !e.writing && !e.has(`"base64":`) {
+		between()
+		e.lit(`,"text":`)
+		text := string(*p)
+		if e.str(&text); !e.writing {
+			*p = []byte(text)
+		}
+		return
+	}
+	e.lit(`"base64":`)
+	e.base64(p)
+	e.lit(",")
+	between()
+}
+
+// base64 is bytes in base64 with padding, which are no UTF-8.
+func (e *exact) base64(p *[]byte) {
+	text := ""
+	if e.writing {
+		text = base64.StdEncoding.EncodeToString(*p)
+	}
+	if e.str(&text); e.failed != "" || e.writing {
+		return
+	}
 	b, err := base64.StdEncoding.Strict().DecodeString(text)
-	if e.failed == "" && (err != nil || base64.StdEncoding.EncodeToString(b) != text) {
+	switch {
+	case err != nil || base64.StdEncoding.EncodeToString(b) != text:
 		e.code = CodeMalformed
 		e.fail("base64 with padding")
+	case utf8.Valid(b):
+		e.code = CodeNotCanonical
+		e.fail("\"text\" for what is UTF-8")
 	}
-	return b
+	*p = b
 }
 
 // end demands the end, and returns the problem where anything was not as demanded.

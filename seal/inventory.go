@@ -16,6 +16,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 )
 
 // filesPath is the path of the stream of files.
@@ -148,7 +149,7 @@ func (w *walker) entry(ctx context.Context, rel string, e fs.DirEntry, store *so
 		return nil
 	}
 	if !info.Mode().IsRegular() {
-		w.inv.odd = append(w.inv.odd, *problem(CodeNotRegular, rel, "it is %s, expected a regular file", typeName(info.Mode())))
+		w.inv.odd = append(w.inv.odd, *problem(CodeNotRegular, rel, "it is %s, expected a regular file", regular.Kind(info.Mode())))
 		return nil
 	}
 	if outside(rel) {
@@ -164,20 +165,6 @@ func (w *walker) entry(ctx context.Context, rel string, e fs.DirEntry, store *so
 	return nil
 }
 
-func typeName(m fs.FileMode) string {
-	switch {
-	case m&fs.ModeSymlink != 0:
-		return "a symlink"
-	case m&fs.ModeNamedPipe != 0:
-		return "a FIFO"
-	case m&fs.ModeSocket != 0:
-		return "a socket"
-	case m.IsDir():
-		return "a directory"
-	}
-	return "a device"
-}
-
 // tiles lists seal.tiles.
 func (w *walker) tiles(ctx context.Context) error {
 	return filepath.WalkDir(w.inv.at(TilesName), func(p string, d fs.DirEntry, err error) error {
@@ -190,7 +177,7 @@ func (w *walker) tiles(ctx context.Context) error {
 		}
 		rel = filepath.ToSlash(rel)
 		if !d.Type().IsRegular() {
-			w.inv.odd = append(w.inv.odd, *problem(CodeNotRegular, rel, "it is %s, expected a regular file", typeName(d.Type())))
+			w.inv.odd = append(w.inv.odd, *problem(CodeNotRegular, rel, "it is %s, expected a regular file", regular.Kind(d.Type())))
 			return nil
 		}
 		w.inv.tiles = append(w.inv.tiles, rel)
@@ -315,7 +302,7 @@ func (inv *inventory) open(rel string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = problem(CodeNotRegular, rel, "it is %s, expected a regular file", typeName(info.Mode()))
+		err = problem(CodeNotRegular, rel, "it is %s, expected a regular file", regular.Kind(info.Mode()))
 	}
 	if err != nil {
 		f.Close()

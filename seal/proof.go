@@ -2,7 +2,6 @@ package seal
 
 import (
 	"bytes"
-	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"golang.org/x/mod/sumdb/tlog"
@@ -26,67 +25,48 @@ func parseProof(b []byte) (*Proof, *Problem) {
 		return nil, problem(CodeTooLarge, ProofName, "it is larger than %d bytes", MaxProof)
 	}
 	e, p := &exact{b: b}, &Proof{}
-	e.lit(`{"checkpoint":`)
-	p.Checkpoint = e.str()
-	e.lit(`,"format":`)
-	e.format()
-	e.lit(`,"id":`)
-	p.ID = e.str()
-	e.lit(`,"key":`)
-	p.Key = e.key()
-	e.lit(`,"leaf":{"at":`)
-	p.Leaf = e.num()
-	if e.has(`,"base64":`) {
-		e.lit(",")
-		p.Data = e.notText()
-		e.lit(`,"path":`)
-		p.LeafPath = e.hashes()
-	} else {
-		e.lit(`,"path":`)
-		p.LeafPath = e.hashes()
-		e.lit(`,"text":`)
-		p.Data = []byte(e.str())
-	}
-	e.lit(`},"payloads":`)
-	e.list(func() { p.Payloads = append(p.Payloads, e.payload()) })
-	e.lit(`,"stream":`)
-	p.Stream = e.stream()
-	e.lit(`,"streamAt":`)
-	p.StreamAt = e.num()
-	e.lit(`,"streamPath":`)
-	p.StreamPath = e.hashes()
-	e.lit("}")
+	p.walk(e)
 	if bad := e.end(ProofName); bad != nil {
 		return nil, bad
 	}
 	return p, nil
 }
 
-// notText reads the member "base64", which holds what is no UTF-8.
-func (e *exact) notText() []byte {
-	e.lit(`"base64":`)
-	b := e.base64()
-	if e.failed == "" && utf8.Valid(b) {
-		e.code = CodeNotCanonical
-		e.fail("\"text\" for what is UTF-8")
-	}
-	return b
-}
+// Encode returns the bytes of proof.json.
+func (p *Proof) Encode() []byte { return written(p.walk) }
 
-func (e *exact) payload() (p Payload) {
-	if e.has(`{"base64":`) {
+func (p *Proof) walk(e *exact) {
+	e.lit(`{"checkpoint":`)
+	e.str(&p.Checkpoint)
+	e.lit(`,"format":`)
+	e.format()
+	e.lit(`,"id":`)
+	e.str(&p.ID)
+	e.lit(`,"key":`)
+	e.key(&p.Key)
+	e.lit(`,"leaf":{"at":`)
+	e.num(&p.Leaf)
+	e.lit(",")
+	e.data(&p.Data, func() {
+		e.lit(`"path":`)
+		e.hashes(&p.LeafPath)
+	})
+	e.lit(`},"payloads":`)
+	list(e, &p.Payloads, func(one *Payload) {
 		e.lit("{")
-		p.Bytes = e.notText()
-		e.lit(`,"blake3":`)
-		p.Digest = e.digest()
-	} else {
-		e.lit(`{"blake3":`)
-		p.Digest = e.digest()
-		e.lit(`,"text":`)
-		p.Bytes = []byte(e.str())
-	}
+		e.data(&one.Bytes, func() {
+			e.lit(`"blake3":`)
+			e.digest(&one.Digest)
+		})
+		e.lit("}")
+	})
+	e.lit(`,"stream":`)
+	p.Stream.walk(e)
+	e.lit(`,"streamAt":`)
+	e.num(&p.StreamAt)
+	e.lit(`,"streamPath":`)
+	e.hashes(&p.StreamPath)
 	e.lit("}")
-	return p
 }
 
 // VerifyProof checks a proof with nothing but public keys. The error is a *Problem. Without keys it shows only that the proof is

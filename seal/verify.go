@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 )
 
 // Verify reads every byte of the recording in dir and holds it against its seal. The error is that of what could not be looked at,
@@ -53,7 +55,7 @@ func readOwn(dir string) ([]byte, *Problem, error) {
 	case err != nil:
 		return nil, nil, err
 	case !info.Mode().IsRegular():
-		return nil, problem(CodeNotRegular, FileName, "it is %s, expected a regular file", typeName(info.Mode())), nil
+		return nil, problem(CodeNotRegular, FileName, "it is %s, expected a regular file", regular.Kind(info.Mode())), nil
 	case info.Size() > MaxSeal:
 		return nil, problem(CodeTooLarge, FileName, "it has %d bytes, expected %d at most", info.Size(), MaxSeal), nil
 	}

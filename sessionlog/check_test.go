@@ -49,8 +49,8 @@ func TestCategoriesOfTheSamples(t *testing.T) {
 func TestFilter(t *testing.T) {
 	turns := func(s string) Turns {
 		r, err := ParseTurns(s)
-		if err != nil || r.String() != s {
-			t.Fatalf("%s is %s, %v", s, r, err)
+		if err != nil {
+			t.Fatalf("%s: %v", s, err)
 		}
 		return r
 	}
@@ -68,12 +68,7 @@ func TestFilter(t *testing.T) {
 		{Filter{Turns: turns("2..3")}, "page_in signal_disposed"},
 		{Filter{Turns: turns("4..")}, "tea_break memory_written"},
 		{Filter{Turns: turns("..2")}, "tool_gated page_in"},
-		{Filter{Turns: turns("2..")}.And(Filter{Turns: turns("..4")}), "page_in signal_disposed tea_break"},
-		{Filter{Turns: turns("1..2")}.And(Filter{Turns: turns("4..5")}), ""},
-		{Filter{Turns: turns("1..2")}.And(Filter{Category: CategoryMM}), "page_in"},
-		{Filter{Category: CategoryMM}.And(Filter{Category: CategoryIPC}), ""},
-		{Filter{Category: CategoryMM}.And(Filter{Category: CategoryIPC}).And(Filter{}), ""},
-		{Filter{Primitive: PrimitiveMM}.And(Filter{Kernel: true}), "page_in memory_written"},
+		{Filter{Turns: turns("..2"), Category: CategoryMM}, "page_in"},
 	} {
 		var got []string
 		for _, one := range all {

@@ -3,177 +3,191 @@ package sessionlog
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
-// A codec takes an object of the format through its keys, in one of three modes. A type states its keys once, as a walk in
-// the order in which they are written (walker.fields), and each mode makes of that walk what it needs:
-//
-//   - writing appends the keys and values to buf;
-//   - finding reads the value of one key into its place;
-//   - settling notes what the object had otherwise than it would be written.
-type codec struct {
-	mode mode
-	s    *jsonscan.Scanner // finding
-	buf  []byte            // writing
-	open bool              // writing: the object has no key yet
-	err  *error            // writing: the first value that could not be written
-
-	last  string // writing: the key that was written last
-	want  []byte // finding
-	found bool
-	n     uint   // keys walked by so far; the number of a key is its bit below
-	seen  uint64 // the keys that came
-	had   *had
+// An object is a struct of the format. Its keys are the json tags of its fields, in their order, which is the one that they are
+// written in: a key is written always, or, with omitempty, when it is not zero. What an object that was read had otherwise, and
+// keys that are not known, are kept, so that it is written as it was.
+type object interface {
+	kept() (*had, *[]Field)
 }
 
-type mode uint8
-
-const (
-	writing mode = iota
-	finding
-	settling
-)
-
-// need says when a key is written.
-type need uint8
-
-const (
-	required need = iota // always
-	optional             // when it is not zero
-)
-
 // had is what an object that was read had otherwise than an object of ours would have it; zero where it is the same. A bit is
-// the number of a key in its walk.
+// the number of a key in its form.
 type had struct {
 	absent uint64 // required, and not there
 	null   uint64
 	zero   uint64 // optional, zero, and there
 }
 
-// A walker is what a codec walks.
-type walker interface {
-	fields(c *codec)
-	kept() (*had, *[]Field)
+// A form is how a type of object stands in JSON.
+type form struct{ keys []formKey }
+
+type formKey struct {
+	name     string
+	optional bool
+	index    []int
+	value    valueForm
 }
 
-// readObject reads the object that s stands before. A known key that stands twice fails.
-func readObject(s *jsonscan.Scanner, w walker) {
-	had, extra := w.kept()
-	c := codec{mode: finding, s: s, had: had}
+// A valueForm is how a type of value is read and written.
+type valueForm struct {
+	read  func(s *jsonscan.Scanner, v reflect.Value)
+	write func(dst []byte, v reflect.Value) ([]byte, error)
+}
+
+var forms sync.Map // reflect.Type → *form
+
+func formOf(t reflect.Type) *form {
+	if f, ok := forms.Load(t); ok {
+		return f.(*form)
+	}
+	f := new(form)
+	var last []formKey // of Common: what stands behind the event's own
+	common, isEvent := t.FieldByName("Common")
+	for _, field := range reflect.VisibleFields(t) {
+		tag, ok := field.Tag.Lookup("json")
+		if !ok || tag == "-" {
+			continue
+		}
+		name, option, _ := strings.Cut(tag, ",")
+		k := formKey{name, option == "omitempty", field.Index, valueFormOf(field.Type)}
+		switch {
+		case !isEvent || len(field.Index) == 1:
+		case name == "turn":
+			k.optional = common.Tag.Get("turn") == "optional"
+		case name == "tape_seq":
+			last = append(last, k)
+			continue
+		}
+		f.keys = append(f.keys, k)
+	}
+	f.keys = append(f.keys, last...)
+	forms.Store(t, f)
+	return f
+}
+
+// readObject reads the object that s stands before. The kind of an event is known. A known key that stands twice fails.
+func readObject(s *jsonscan.Scanner, o object) {
+	_, tagged := o.(Event)
+	v := reflect.ValueOf(o).Elem()
+	f := formOf(v.Type())
+	had, extra := o.kept()
+	seen, next := uint64(0), 0
 	for s.Begin('{'); s.More('}'); {
-		// The key stays valid while its own value is looked for: nothing is decoded before it is found.
-		c.want, c.found, c.n = s.Key(), false, 0
-		if w.fields(&c); !c.found {
-			name := string(c.want)
-			*extra = append(*extra, Field{Name: name, Value: append(json.RawMessage(nil), s.Raw()...)})
+		key := s.Key()
+		if tagged && string(key) == "kind" {
+			s.Skip()
+			continue
+		}
+		i := f.find(key, next)
+		if i < 0 {
+			name := string(key)
+			*extra = append(*extra, Field{Name: name, Value: slices.Clone(s.Raw())})
+			continue
+		}
+		bit, k := uint64(1)<<i, &f.keys[i]
+		if seen&bit != 0 {
+			s.Fail("key %q stands twice", k.name)
+		}
+		seen, next = seen|bit, i+1
+		if s.Null() {
+			had.null |= bit
+		} else {
+			k.value.read(s, v.FieldByIndex(k.index))
 		}
 	}
-	c.mode, c.n = settling, 0
-	w.fields(&c)
+	for i := range f.keys {
+		switch bit, k := uint64(1)<<i, &f.keys[i]; {
+		case !k.optional && seen&bit == 0:
+			had.absent |= bit
+		case k.optional && seen&bit != 0 && had.null&bit == 0 && isZero(v.FieldByIndex(k.index)):
+			had.zero |= bit
+		}
+	}
 }
 
-// appendObject appends the object of w. What is wrong with a value ends up in err.
-func appendObject(dst []byte, w walker, err *error) []byte {
-	had, extra := w.kept()
-	c := codec{buf: append(dst, '{'), open: true, had: had, err: err}
-	w.fields(&c)
+// find returns the number of a key, -1 for none. It looks from one number on: keys stand in their order nearly always.
+func (f *form) find(key []byte, from int) int {
+	for n := range f.keys {
+		if i := (from + n) % len(f.keys); f.keys[i].name == string(key) {
+			return i
+		}
+	}
+	return -1
+}
+
+// isZero reports whether a value is that of a key that is not written where it is optional.
+func isZero(v reflect.Value) bool {
+	if v.Kind() == reflect.Slice {
+		return v.Len() == 0
+	}
+	return v.IsZero()
+}
+
+// appendObject appends an object, an event with its kind. The error is of the first value that could not be written.
+func appendObject(dst []byte, o object) ([]byte, error) {
+	v := reflect.ValueOf(o).Elem()
+	had, extra := o.kept()
+	dst = append(dst, '{')
+	start := len(dst)
+	key := func(name string) {
+		if len(dst) > start {
+			dst = append(dst, ',')
+		}
+		dst = append(jsonscan.AppendText(dst, name), ':')
+	}
+	if e, ok := o.(Event); ok {
+		key("kind")
+		dst = jsonscan.AppendText(dst, string(e.Kind()))
+	}
+	var failed error
+	keep := func(name string, err error) {
+		if err != nil && failed == nil {
+			failed = fmt.Errorf("key %q: %w", name, err)
+		}
+	}
+	keys := formOf(v.Type()).keys
+	for i := range keys {
+		bit, k := uint64(1)<<i, &keys[i]
+		field := v.FieldByIndex(k.index)
+		zero := isZero(field)
+		switch {
+		case zero && had.null&bit != 0:
+			key(k.name)
+			dst = append(dst, "null"...)
+			continue
+		case zero && !k.optional && had.absent&bit != 0, zero && k.optional && had.zero&bit == 0:
+			continue
+		}
+		key(k.name)
+		var err error
+		dst, err = k.value.write(dst, field)
+		keep(k.name, err)
+	}
 	for _, f := range *extra {
-		c.key(f.Name)
-		c.raw(f.Value)
+		key(f.Name)
+		var err error
+		dst, err = appendRaw(dst, f.Value)
+		keep(f.Name, err)
 	}
-	return append(c.buf, '}')
+	return append(dst, '}'), failed
 }
 
-// take reports whether the value of a key is to be read or written now: zero says whether it is its zero value.
-func (c *codec) take(name string, need need, zero bool) bool {
-	bit := uint64(1) << c.n
-	c.n++
-	switch c.mode {
-	case finding:
-		return c.find(name, bit)
-	case settling:
-		c.settle(need, zero, bit)
-		return false
+// appendRaw appends JSON that came from elsewhere, on one line. What is no JSON would spoil the line.
+func appendRaw(dst, v []byte) ([]byte, error) {
+	var err error
+	if wrong := jsonscan.Valid(v); wrong != nil {
+		err = fmt.Errorf("want JSON: %w", wrong)
 	}
-	switch {
-	case !zero:
-	case c.had.null&bit != 0:
-		c.key(name)
-		c.buf = append(c.buf, "null"...)
-		return false
-	case need == required && c.had.absent&bit != 0, need == optional && c.had.zero&bit == 0:
-		return false
-	}
-	c.key(name)
-	return true
-}
-
-func (c *codec) find(name string, bit uint64) bool {
-	if c.found || string(c.want) != name {
-		return false
-	}
-	c.found = true
-	if c.seen&bit != 0 {
-		c.s.Fail("key %q stands twice", name)
-		return false
-	}
-	c.seen |= bit
-	if c.s.Null() {
-		c.had.null |= bit
-		return false
-	}
-	return true
-}
-
-func (c *codec) settle(need need, zero bool, bit uint64) {
-	switch {
-	case need == required && c.seen&bit == 0:
-		c.had.absent |= bit
-	case need == optional && c.seen&bit != 0 && zero && c.had.null&bit == 0:
-		c.had.zero |= bit
-	}
-}
-
-// key writes a key with what stands before and behind it.
-func (c *codec) key(name string) {
-	if !c.open {
-		c.buf = append(c.buf, ',')
-	}
-	c.open, c.last = false, name
-	c.buf = append(jsonscan.AppendText(c.buf, name), ':')
-}
-
-// raw writes JSON that came from elsewhere, on one line. What is no JSON would spoil the line.
-func (c *codec) raw(v json.RawMessage) {
-	if err := jsonscan.Valid(v); err != nil && *c.err == nil {
-		*c.err = fmt.Errorf("key %q: want JSON: %w", c.last, err)
-	}
-	c.buf = jsonscan.AppendLine(c.buf, v)
-}
-
-func (c *codec) text(name string, p *string, need need) {
-	if !c.take(name, need, *p == "") {
-		return
-	}
-	if c.mode == finding {
-		*p = c.s.Text()
-		return
-	}
-	c.buf = jsonscan.AppendText(c.buf, *p)
-}
-
-func number[T int | int64 | uint64](c *codec, name string, p *T, need need) {
-	if !c.take(name, need, *p == 0) {
-		return
-	}
-	if c.mode == finding {
-		*p = jsonscan.Integer[T](c.s)
-		return
-	}
-	c.buf = appendNumber(c.buf, *p)
+	return jsonscan.AppendLine(dst, v), err
 }
 
 func appendNumber[T int | int64 | uint64](dst []byte, n T) []byte {
@@ -183,126 +197,117 @@ func appendNumber[T int | int64 | uint64](dst []byte, n T) []byte {
 	return strconv.AppendUint(dst, uint64(n), 10)
 }
 
-// numberOrNone is the way of a number of which zero is not none.
-func numberOrNone[T int | int64 | uint64](c *codec, name string, p **T) {
-	if !c.take(name, optional, *p == nil) {
-		return
+var (
+	objectType = reflect.TypeFor[object]()
+	numberType = reflect.TypeFor[json.Number]()
+	rawType    = reflect.TypeFor[json.RawMessage]()
+)
+
+func valueFormOf(t reflect.Type) valueForm {
+	switch {
+	case t == numberType:
+		return exactForm
+	case t == rawType:
+		return rawForm
+	case reflect.PointerTo(t).Implements(objectType):
+		return valueForm{readOne, appendOne}
 	}
-	if c.mode == finding {
-		n := jsonscan.Integer[T](c.s)
-		*p = &n
-		return
+	switch t.Kind() {
+	case reflect.String:
+		return textForm
+	case reflect.Bool:
+		return boolForm
+	case reflect.Int, reflect.Int64:
+		return intForm
+	case reflect.Uint64:
+		return uintForm
+	case reflect.Pointer:
+		return pointerForm(t)
+	case reflect.Slice:
+		return listForm(t)
 	}
-	c.buf = appendNumber(c.buf, **p)
+	panic(fmt.Sprintf("sessionlog: no field can be a %v", t))
 }
 
-// exact is the way of a number with a fraction, which is kept as it stands.
-func (c *codec) exact(name string, p *json.Number, need need) {
-	if !c.take(name, need, *p == "") {
-		return
+var (
+	textForm = valueForm{
+		func(s *jsonscan.Scanner, v reflect.Value) { v.SetString(s.Text()) },
+		func(dst []byte, v reflect.Value) ([]byte, error) { return jsonscan.AppendText(dst, v.String()), nil },
 	}
-	if c.mode == finding {
-		*p = json.Number(c.s.Number())
-		return
+	boolForm = valueForm{
+		func(s *jsonscan.Scanner, v reflect.Value) { v.SetBool(s.Bool()) },
+		func(dst []byte, v reflect.Value) ([]byte, error) { return strconv.AppendBool(dst, v.Bool()), nil },
 	}
-	n := json.RawMessage(*p)
-	if len(n) == 0 {
-		n = json.RawMessage("0")
+	intForm = valueForm{
+		func(s *jsonscan.Scanner, v reflect.Value) { v.SetInt(s.Int()) },
+		func(dst []byte, v reflect.Value) ([]byte, error) { return strconv.AppendInt(dst, v.Int(), 10), nil },
 	}
-	c.raw(n)
+	uintForm = valueForm{
+		func(s *jsonscan.Scanner, v reflect.Value) { v.SetUint(s.Uint()) },
+		func(dst []byte, v reflect.Value) ([]byte, error) { return strconv.AppendUint(dst, v.Uint(), 10), nil },
+	}
+	// exactForm is that of a number with a fraction, which is kept as it stands.
+	exactForm = valueForm{
+		func(s *jsonscan.Scanner, v reflect.Value) { v.SetString(string(s.Number())) },
+		func(dst []byte, v reflect.Value) ([]byte, error) {
+			if v.Len() == 0 {
+				return append(dst, '0'), nil
+			}
+			return appendRaw(dst, []byte(v.String()))
+		},
+	}
+	// rawForm is that of a value that this package does not look into.
+	rawForm = valueForm{
+		func(s *jsonscan.Scanner, v reflect.Value) { v.SetBytes(slices.Clone(s.Raw())) },
+		func(dst []byte, v reflect.Value) ([]byte, error) {
+			if v.Len() == 0 {
+				return append(dst, "null"...), nil
+			}
+			return appendRaw(dst, v.Bytes())
+		},
+	}
+)
+
+func readOne(s *jsonscan.Scanner, v reflect.Value) { readObject(s, v.Addr().Interface().(object)) }
+
+func appendOne(dst []byte, v reflect.Value) ([]byte, error) {
+	return appendObject(dst, v.Addr().Interface().(object))
 }
 
-func (c *codec) yes(name string, p *bool, need need) {
-	if !c.take(name, need, !*p) {
-		return
+// pointerForm is that of a value of which zero is not none.
+func pointerForm(t reflect.Type) valueForm {
+	of := valueFormOf(t.Elem())
+	return valueForm{
+		func(s *jsonscan.Scanner, v reflect.Value) {
+			v.Set(reflect.New(t.Elem()))
+			of.read(s, v.Elem())
+		},
+		func(dst []byte, v reflect.Value) ([]byte, error) { return of.write(dst, v.Elem()) },
 	}
-	if c.mode == finding {
-		*p = c.s.Bool()
-		return
-	}
-	c.buf = strconv.AppendBool(c.buf, *p)
 }
 
-func (c *codec) yesOrNone(name string, p **bool) {
-	if !c.take(name, optional, *p == nil) {
-		return
+func listForm(t reflect.Type) valueForm {
+	of := valueFormOf(t.Elem())
+	return valueForm{
+		func(s *jsonscan.Scanner, v reflect.Value) {
+			v.Set(reflect.MakeSlice(t, 0, 0))
+			for s.Begin('['); s.More(']'); {
+				v.Set(reflect.Append(v, reflect.Zero(t.Elem())))
+				of.read(s, v.Index(v.Len()-1))
+			}
+		},
+		func(dst []byte, v reflect.Value) (_ []byte, err error) {
+			dst = append(dst, '[')
+			for i := range v.Len() {
+				if i > 0 {
+					dst = append(dst, ',')
+				}
+				var wrong error
+				if dst, wrong = of.write(dst, v.Index(i)); err == nil {
+					err = wrong
+				}
+			}
+			return append(dst, ']'), err
+		},
 	}
-	if c.mode == finding {
-		v := c.s.Bool()
-		*p = &v
-		return
-	}
-	c.buf = strconv.AppendBool(c.buf, **p)
-}
-
-// json is the way of a value that this package does not look into.
-func (c *codec) json(name string, p *json.RawMessage, need need) {
-	if !c.take(name, need, len(*p) == 0) {
-		return
-	}
-	if c.mode == finding {
-		*p = append(json.RawMessage(nil), c.s.Raw()...)
-		return
-	}
-	if len(*p) == 0 {
-		c.buf = append(c.buf, "null"...)
-		return
-	}
-	c.raw(*p)
-}
-
-// list is the way of a list: one reads an element, put writes one.
-func list[T any](c *codec, name string, p *[]T, need need, one func() T, put func(*T)) {
-	if !c.take(name, need, len(*p) == 0) {
-		return
-	}
-	if c.mode == finding {
-		*p = []T{}
-		for c.s.Begin('['); c.s.More(']'); {
-			*p = append(*p, one())
-		}
-		return
-	}
-	c.buf = append(c.buf, '[')
-	for i := range *p {
-		if i > 0 {
-			c.buf = append(c.buf, ',')
-		}
-		put(&(*p)[i])
-	}
-	c.buf = append(c.buf, ']')
-}
-
-func (c *codec) texts(name string, p *[]string, need need) {
-	list(c, name, p, need, func() string { return c.s.Text() }, func(s *string) { c.buf = jsonscan.AppendText(c.buf, *s) })
-}
-
-func (c *codec) jsons(name string, p *[]json.RawMessage, need need) {
-	list(c, name, p, need,
-		func() json.RawMessage { return append(json.RawMessage(nil), c.s.Raw()...) },
-		func(v *json.RawMessage) { c.raw(*v) })
-}
-
-// objects is the way of a list of objects.
-func objects[T any, P interface {
-	*T
-	walker
-}](c *codec, name string, p *[]T, need need) {
-	list(c, name, p, need, func() T {
-		var v T
-		readObject(c.s, P(&v))
-		return v
-	}, func(v *T) { c.buf = appendObject(c.buf, P(v), c.err) })
-}
-
-// object is the way of one object; zero says whether there is none to write.
-func (c *codec) object(name string, w walker, need need, zero bool) {
-	if !c.take(name, need, zero) {
-		return
-	}
-	if c.mode == finding {
-		readObject(c.s, w)
-		return
-	}
-	c.buf = appendObject(c.buf, w, c.err)
 }

@@ -59,23 +59,10 @@ const (
 var keyNames = [numKeys]string{"kind", "turn", "seq", "event", "record_type", "g", "t_ms", "category"}
 
 func keyOf(b []byte) int {
-	switch string(b) {
-	case "kind":
-		return keyKind
-	case "turn":
-		return keyTurn
-	case "seq":
-		return keySeq
-	case "event":
-		return keyEvent
-	case "record_type":
-		return keyRecordType
-	case "g":
-		return keyG
-	case "t_ms":
-		return keyTMS
-	case "category":
-		return keyCategory
+	for k, name := range keyNames {
+		if name == string(b) {
+			return k
+		}
 	}
 	return numKeys
 }

@@ -220,7 +220,7 @@ func (v *eventView) readValid(event []byte) error {
 	s := &v.s
 	s.Reset(event)
 	for s.Begin('{'); s.More('}'); {
-		at := fieldOf(s.Key())
+		at := fieldsByName[string(s.Key())]
 		bit := uint32(1) << at
 		v.twice |= v.there & bit
 		v.there |= bit

@@ -42,59 +42,11 @@ var fieldNames = [numFields]string{
 	fieldCallID: "call_id", fieldCalls: "calls", fieldResults: "results", fieldMessage: "message", fieldToolCalls: "tool_calls", fieldDenied: "denied",
 }
 
-// fieldOf is a switch and no map: it is asked for every key of every event.
-func fieldOf(key []byte) field {
-	switch string(key) {
-	case "kind":
-		return fieldKind
-	case "turn":
-		return fieldTurn
-	case "reason":
-		return fieldReason
-	case "pending_calls":
-		return fieldPendingCalls
-	case "agent_id":
-		return fieldAgentID
-	case "parent_session_id":
-		return fieldParentSessionID
-	case "state":
-		return fieldState
-	case "budget":
-		return fieldBudget
-	case "operation_id":
-		return fieldOperationID
-	case "reservation_id":
-		return fieldReservationID
-	case "tokens":
-		return fieldTokens
-	case "subagents":
-		return fieldSubagents
-	case "rounds":
-		return fieldRounds
-	case "signal_id":
-		return fieldSignalID
-	case "disposition":
-		return fieldDisposition
-	case "queue_depth":
-		return fieldQueueDepth
-	case "delivery_id":
-		return fieldDeliveryID
-	case "attempt":
-		return fieldAttempt
-	case "pending_call_ids":
-		return fieldPendingCallIDs
-	case "call_id":
-		return fieldCallID
-	case "calls":
-		return fieldCalls
-	case "results":
-		return fieldResults
-	case "message":
-		return fieldMessage
-	case "tool_calls":
-		return fieldToolCalls
-	case "denied":
-		return fieldDenied
+var fieldsByName = func() map[string]field {
+	all := make(map[string]field, numFields)
+	for at, name := range fieldNames {
+		all[name] = field(at)
 	}
-	return fieldNone
-}
+	delete(all, fieldNames[fieldNone])
+	return all
+}()

@@ -11,41 +11,12 @@ import (
 
 // Unknown is an event of a kind that this package does not know. All its keys but those of Common are in Extra.
 type Unknown struct {
-	Common
+	Common    `turn:"optional"`
 	EventKind Kind
 }
 
 // Kind implements Event.
 func (e *Unknown) Kind() Kind { return e.EventKind }
-
-func (e *Unknown) fields(c *codec) {
-	e.begin(c, optional)
-	e.end(c)
-}
-
-// A tagged event is an event with the key that names its kind, which stands first.
-type tagged struct {
-	Event
-	kind Kind
-}
-
-func (t *tagged) fields(c *codec) {
-	if c.mode == writing || c.mode == finding && string(c.want) == "kind" {
-		c.kind(&t.kind)
-	}
-	t.Event.fields(c)
-}
-
-// kind is the way of the key that names a kind. It has no bit of its own: it is always there.
-func (c *codec) kind(k *Kind) {
-	if c.mode == writing {
-		c.key("kind")
-		c.buf = jsonscan.AppendText(c.buf, string(*k))
-		return
-	}
-	c.found = true
-	c.s.Skip()
-}
 
 // ParseEvent reads one event, an object with a "kind". It shares no memory with b. The error is an *EventError: what is no
 // JSON in UTF-8, no object, without a kind that is a string, has a known key twice, or a known key with a value of another
@@ -63,7 +34,7 @@ func parseEvent(kind Kind, b []byte) (Event, error) {
 	e := newEvent(kind)
 	s := scanners.Get().(*jsonscan.Scanner)
 	s.Reset(b)
-	readObject(s, &tagged{Event: e})
+	readObject(s, e)
 	err := s.End()
 	s.Reset(nil)
 	scanners.Put(s)
@@ -114,8 +85,7 @@ func kindOf(b []byte) (Kind, error) {
 // then what else the event has. An event that was read has the keys that it had, and no others unless they were set since.
 // The error is an *EventError for a field that should hold JSON and holds none; dst is then as it was.
 func AppendEvent(dst []byte, e Event) ([]byte, error) {
-	var err error
-	out := appendObject(dst, &tagged{Event: e, kind: e.Kind()}, &err)
+	out, err := appendObject(dst, e)
 	if err != nil {
 		return dst, &EventError{EventKind: e.Kind(), Err: err}
 	}
@@ -140,35 +110,22 @@ func ParseReplay(b json.RawMessage) (*ProviderReplay, error) {
 
 // JSON returns the object of p. The error says which field should hold JSON and holds none.
 func (p *ProviderReplay) JSON() (json.RawMessage, error) {
-	var err error
-	b := appendObject(nil, p, &err)
-	return b, err
+	return appendObject(nil, p)
 }
 
 // A ProviderReplay is what a provider needs to go on with a conversation behind an answer, in its own form.
 type ProviderReplay struct {
-	Protocol         string // whose form it is
-	Provider         string
-	Model            string
-	NativeBlocks     []json.RawMessage
-	ReasoningContent string
-	ReasoningDetails json.RawMessage
-	NativeMessage    json.RawMessage
-	ToolCalls        json.RawMessage
-	Extra            []Field // further keys, as they stood
+	Protocol         string            `json:"protocol"` // whose form it is
+	Provider         string            `json:"provider,omitempty"`
+	Model            string            `json:"model,omitempty"`
+	NativeBlocks     []json.RawMessage `json:"native_blocks,omitempty"`
+	ReasoningContent string            `json:"reasoning_content,omitempty"`
+	ReasoningDetails json.RawMessage   `json:"reasoning_details,omitempty"`
+	NativeMessage    json.RawMessage   `json:"native_message,omitempty"`
+	ToolCalls        json.RawMessage   `json:"tool_calls,omitempty"`
+	Extra            []Field           // further keys, as they stood
 
 	had had
 }
 
 func (p *ProviderReplay) kept() (*had, *[]Field) { return &p.had, &p.Extra }
-
-func (p *ProviderReplay) fields(c *codec) {
-	c.text("protocol", &p.Protocol, required)
-	c.text("provider", &p.Provider, optional)
-	c.text("model", &p.Model, optional)
-	c.jsons("native_blocks", &p.NativeBlocks, optional)
-	c.text("reasoning_content", &p.ReasoningContent, optional)
-	c.json("reasoning_details", &p.ReasoningDetails, optional)
-	c.json("native_message", &p.NativeMessage, optional)
-	c.json("tool_calls", &p.ToolCalls, optional)
-}

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 )
 
 // MaxEntry is the longest entry, in bytes with the white space around it, that a Reader takes and a Writer writes.
@@ -233,13 +234,7 @@ type File struct {
 
 // Open opens the log at path.
 func Open(path string, o *ReaderOptions) (*File, error) {
-	// A FIFO would keep its reader waiting for ever.
-	if st, err := os.Stat(path); err != nil {
-		return nil, err
-	} else if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
-	}
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

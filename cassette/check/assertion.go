@@ -23,7 +23,10 @@ type assertion struct {
 	source string
 }
 
-func (a *assertion) family() string { return a.node.which(assertionShape.one[0])[0] }
+// family is the one that is set, by its key.
+func (a *assertion) family() string {
+	return a.node.which([]string{"frame", "state", "timing", "input", "service", "process"})[0]
+}
 
 // A span is a window of time, both ends in it. To is below 0 where it is the cassette's end.
 type span struct{ From, To time.Duration }

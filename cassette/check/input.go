@@ -98,10 +98,8 @@ func (p *bytesProbe) finish(end *ending) verdict {
 		p.v.evidence = &Evidence{Context: p.left, Frames: []FrameTime{{"at", p.at.seq, ms(p.at.t)}}}
 	case p.exact && p.total < int64(len(p.want)):
 		p.settle(failedOr(why), sprintf("it ends after %d bytes, %s did not come", p.total, quote(string(p.want[p.total:])))+because(why), end.context)
-	case p.exact && why != "":
-		p.settle(Unchecked, "so far it is so, but "+why, nil)
 	case p.exact:
-		p.settle(Passed, "", nil)
+		p.holds(why)
 	default:
 		p.settle(Failed, sprintf("%d bytes came without it", p.total)+because(why), end.context)
 	}
@@ -244,10 +242,8 @@ func (p *pasteProbe) finish(end *ending) verdict {
 		p.settle(failedOr(why), sprintf("paste %d has no end mark, it begins with %s", p.n+1, quote(string(p.now)))+because(why), end.context)
 	case p.n < len(p.want):
 		p.settle(failedOr(why), sprintf("there are %d", p.n)+because(why), end.context)
-	case why != "":
-		p.settle(Unchecked, "so far it is so, but "+why, nil)
 	default:
-		p.settle(Passed, "", nil)
+		p.holds(why)
 	}
 	return p.v
 }
@@ -301,10 +297,8 @@ func (p *listProbe) finish(end *ending) verdict {
 		same = same && sameSignal(p.got[i], p.want[i])
 	}
 	switch {
-	case same && why != "":
-		p.settle(Unchecked, "so far it is so, but "+why, nil)
 	case same:
-		p.settle(Passed, "", nil)
+		p.holds(why)
 	default:
 		all := make([]string, len(p.got))
 		for i, s := range p.got {

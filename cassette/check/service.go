@@ -150,10 +150,10 @@ func (p *serviceProbe) finish(end *ending) verdict {
 		}
 	case p.want.Exists != nil && !*p.want.Exists && p.want.Count == nil && p.seen == 0:
 		p.settle(Unchecked, "there is no such event to look at"+because(why), end.context)
-	case bounded && why != "":
-		p.settle(Unchecked, "so far it is so, but "+why, nil)
+	case bounded:
+		p.holds(why)
 	default:
-		p.settle(Passed, "", nil)
+		p.holds("")
 	}
 	return p.v
 }

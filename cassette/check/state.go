@@ -169,10 +169,6 @@ var modes = map[string][]int{
 	"synchronised_output": {2026},
 }
 
-func modeNames() []string { return slices.Sorted(maps.Keys(modes)) }
-
-var modePattern = `^(` + strings.Join(modeNames(), "|") + `|[1-9][0-9]{0,4})$`
-
 func modePart(name string, want bool) statePart {
 	numbers := modes[name]
 	if numbers == nil {

@@ -22,6 +22,15 @@ func (p *eventProbe) settle(s Status, came string, x *recent) {
 	}
 }
 
+// holds settles that it is so, as far as it was looked at: why says what was not seen, "" for nothing.
+func (p *eventProbe) holds(why string) {
+	if why != "" {
+		p.settle(Unchecked, "so far it is so, but "+why, nil)
+		return
+	}
+	p.settle(Passed, "", nil)
+}
+
 // A sighting is when a text came. Its place orders texts of one chunk: how many characters of output were before it.
 type sighting struct {
 	moment

@@ -2,6 +2,7 @@ package check
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -13,28 +14,20 @@ import (
 // fits holds n against s and adds what is wrong; path names the place in messages.
 func (r *reading) fits(n *node, s *shape, path string) bool {
 	before := len(r.errs)
-	switch s.kind {
-	case kindObject:
-		r.fitsObject(n, s, path)
-	case kindList:
-		r.fitsList(n, s, path)
-	case kindText:
-		r.fitsText(n, s, path)
-	case kindInt:
-		r.fitsInt(n, s, path)
-	case kindBool:
-		if n.is != isBool {
-			r.wrong(n, s, path)
-		}
-	case kindTrue:
-		if n.is != isBool || !n.truth {
-			r.wrong(n, s, path)
-		}
-	case kindTime:
-		r.fitsTime(n, s, path)
-	case kindEither:
+	switch s = s.real(); {
+	case s.AnyOf != nil:
 		r.fitsEither(n, s, path)
-	case kindAny:
+	case s.Type == "object":
+		r.fitsObject(n, s, path)
+	case s.Type == "array":
+		r.fitsList(n, s, path)
+	case s.Type == "string" || s.Enum != nil:
+		r.fitsText(n, s, path)
+	case s.Type == "integer" || s.Type == "number":
+		r.fitsNumber(n, s, path)
+	case s.Type == "boolean" && n.is != isBool, s.Const && (n.is != isBool || !n.truth):
+		r.wrong(n, s, path)
+	default:
 		r.fitsAny(n, path)
 	}
 	return len(r.errs) == before
@@ -43,56 +36,39 @@ func (r *reading) fits(n *node, s *shape, path string) bool {
 // wrong adds that n is not what s takes.
 func (r *reading) wrong(n *node, s *shape, path string) {
 	hint := ""
-	if s.kind == kindText && (n.is == isInt || n.is == isFloat || n.is == isBool) {
+	switch words := s.words(); {
+	case s.Type == "string" && (n.is == isInt || n.is == isFloat || n.is == isBool):
 		hint = "; put it in quotation marks"
-	}
-	if s.enum != nil && n.is == isText {
-		hint = didYouMean(n.text, s.enum)
-	}
-	if s.format == formatMode && n.is == isText {
-		hint = unknownHint(n.text, modeNames())
+	case n.is != isText || len(words) == 0:
+	case s.Title != "": // which does not list them
+		hint = unknownHint(n.text, words)
+	default:
+		hint = didYouMean(n.text, words)
 	}
 	r.errorf(n.place, "%s: expected %s, got %s%s", path, s.describe(), n.got(), hint)
 }
 
 func (r *reading) fitsText(n *node, s *shape, path string) {
 	switch {
-	case n.is != isText, s.enum != nil && !slices.Contains(s.enum, n.text), s.format == formatFilled && n.text == "":
+	case n.is != isText, s.Enum != nil && !slices.Contains(s.Enum, n.text), len(n.text) < s.Filled,
+		s.Pattern != "" && !pattern(s.Pattern).MatchString(n.text):
 		r.wrong(n, s, path)
-	case s.format == formatRegexp:
+	case s.Format == "regex":
 		if _, err := regexp.Compile(n.text); err != nil {
-			r.errorf(n.place, "%s: expected %s, got %s: %s", path, s.describe(), quote(n.text), strings.TrimPrefix(err.Error(), "error parsing regexp: "))
-		}
-	case formatPatterns[s.format] != "":
-		if !pattern(formatPatterns[s.format]).MatchString(n.text) {
-			r.wrong(n, s, path)
+			why := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+			r.errorf(n.place, "%s: expected %s, got %s: %s", path, s.describe(), quote(n.text), why)
 		}
 	}
 }
 
-func (r *reading) fitsInt(n *node, s *shape, path string) {
+func (r *reading) fitsNumber(n *node, s *shape, path string) {
 	switch {
-	case n.is != isInt || math.Abs(n.number) >= 1<<53:
+	case n.is != isInt && (s.Type == "integer" || n.is != isFloat), s.Type == "integer" && math.Abs(n.number) >= 1<<53:
 		r.wrong(n, s, path)
-	case n.number < float64(s.min):
-		r.errorf(n.place, "%s: expected at least %d, got %s", path, s.min, n.text)
-	case s.max > 0 && n.number > float64(s.max):
-		r.errorf(n.place, "%s: expected at most %d, got %s", path, s.max, n.text)
-	}
-}
-
-func (r *reading) fitsTime(n *node, s *shape, path string) {
-	switch n.is {
-	case isInt, isFloat:
-		if n.number < 0 || n.number > maxTimeMS {
-			r.errorf(n.place, "%s: expected a time from 0 to %d ms, got %s", path, maxTimeMS, n.text)
-		}
-	case isText:
-		if !pattern(timePattern).MatchString(n.text) {
-			r.wrong(n, s, path)
-		}
-	default:
-		r.wrong(n, s, path)
+	case n.number < s.Min:
+		r.errorf(n.place, "%s: expected at least %.0f, got %s", path, s.Min, n.text)
+	case s.Max > 0 && n.number > s.Max:
+		r.errorf(n.place, "%s: expected at most %.0f, got %s", path, s.Max, n.text)
 	}
 }
 
@@ -101,22 +77,22 @@ func (r *reading) fitsList(n *node, s *shape, path string) {
 		r.wrong(n, s, path)
 		return
 	}
-	if len(n.items) < s.min {
-		r.errorf(n.place, "%s: expected at least %d, got %d", path, s.min, len(n.items))
+	if len(n.items) < s.MinItems {
+		r.errorf(n.place, "%s: expected at least %d, got %d", path, s.MinItems, len(n.items))
 	}
 	for i, item := range n.items {
-		r.fits(item, s.item, path+index(i))
+		r.fits(item, s.Items, path+index(i))
 	}
 }
 
 // fitsEither takes the first shape that fits. Where none does, the one that n is nearest to says why.
 func (r *reading) fitsEither(n *node, s *shape, path string) {
 	before := len(r.errs)
-	for _, e := range s.either {
+	for _, e := range s.AnyOf {
 		if r.fits(n, e, path) {
 			return
 		}
-		if e.kind == kindObject && n.is == isObject || e.kind == kindList && n.is == isList {
+		if kind := e.real().Type; kind == "object" && n.is == isObject || kind == "array" && n.is == isList {
 			return
 		}
 		r.errs = r.errs[:before]
@@ -142,63 +118,55 @@ func (r *reading) fitsObject(n *node, s *shape, path string) {
 		r.wrong(n, s, path)
 		return
 	}
-	if s.values != nil {
+	if s.Values.shape != nil {
 		if len(n.fields) == 0 {
 			r.errorf(n.place, "%s: expected at least one key, got none", path)
 		}
 		for _, f := range n.fields {
-			if r.fits(&node{place: f.place, is: isText, text: f.key}, s.keys, path) {
-				r.fits(f.value, s.values, path+"."+f.key)
+			if r.fits(&node{place: f.place, is: isText, text: f.key}, s.Names, path) {
+				r.fits(f.value, s.Values.shape, path+"."+f.key)
 			}
 		}
 		return
 	}
-	names, guessed := s.names(), &node{} // what unknown keys may have been meant for does not count as missing
+	names := slices.Sorted(maps.Keys(s.Members))
+	guessed := &node{} // what unknown keys may have been meant for does not count as missing
 	for _, f := range n.fields {
-		if i := slices.Index(names, f.key); i >= 0 {
-			r.fits(f.value, s.members[i].shape, join(path, f.key))
+		if m := s.Members[f.key]; m != nil {
+			r.fits(f.value, m, join(path, f.key))
 			continue
 		}
 		r.errorf(f.place, "%s: unknown key%s", join(path, f.key), unknownHint(f.key, names))
 		guessed.fields = append(guessed.fields, field{key: meant.By(f.key, names), value: f.value})
 	}
-	for _, m := range s.members {
-		if m.required && n.field(m.name) == nil && guessed.field(m.name) == nil {
-			r.errorf(n.place, "%s: expected the key %s, got none", orTop(path), m.name)
+	for _, name := range s.Required {
+		if n.field(name) == nil && guessed.field(name) == nil {
+			r.errorf(n.place, "%s: expected the key %s, got none", orTop(path), name)
 		}
 	}
-	r.together(n, guessed, s, path)
+	for _, rule := range s.AllOf {
+		r.together(n, guessed, rule, path)
+	}
 }
 
-func (s *shape) names() []string {
-	names := make([]string, len(s.members))
-	for i, m := range s.members {
-		names[i] = m.name
+// together holds n against a rule of what goes together.
+func (r *reading) together(n, guessed *node, rule *shape, path string) {
+	one, some := required(rule.OneOf), required(rule.AnyOf)
+	switch got := n.which(one); {
+	case one != nil && len(got)+len(guessed.which(one)) != 1:
+		r.errorf(n.place, "%s: expected exactly one of %s, got %s", orTop(path), strings.Join(one, ", "), orNone(got))
+	case some != nil && len(n.which(some))+len(guessed.which(some)) == 0:
+		r.errorf(n.place, "%s: expected at least one of %s, got none", orTop(path), strings.Join(some, ", "))
 	}
-	return names
-}
-
-// together holds n against what goes together in s.
-func (r *reading) together(n, meant *node, s *shape, path string) {
-	for _, group := range s.one {
-		if got := n.which(group); len(got)+len(meant.which(group)) != 1 {
-			r.errorf(n.place, "%s: expected exactly one of %s, got %s", orTop(path), strings.Join(group, ", "), orNone(got))
-		}
+	if rule.Not != nil && len(n.which(rule.Not.Required)) == len(rule.Not.Required) {
+		r.errorf(n.place, "%s: %s do not go together; leave one out", orTop(path), strings.Join(rule.Not.Required, " and "))
 	}
-	for _, group := range s.some {
-		if len(n.which(group))+len(meant.which(group)) == 0 {
-			r.errorf(n.place, "%s: expected at least one of %s, got none", orTop(path), strings.Join(group, ", "))
-		}
+	if rule.If == nil {
+		return
 	}
-	for _, group := range s.apart {
-		if got := n.which(group); len(got) > 1 {
-			r.errorf(n.place, "%s: %s do not go together; leave one out", orTop(path), strings.Join(got, " and "))
-		}
-	}
-	for _, w := range s.with {
-		if n.field(w.member) != nil && len(n.which(w.others))+len(meant.which(w.others)) == 0 {
-			r.errorf(n.field(w.member).place, "%s: goes only with %s, which is not there", join(path, w.member), strings.Join(w.others, " or "))
-		}
+	member, others := rule.If.Required[0], required(rule.Then.AnyOf)
+	if at := n.field(member); at != nil && len(n.which(others))+len(guessed.which(others)) == 0 {
+		r.errorf(at.place, "%s: goes only with %s, which is not there", join(path, member), strings.Join(others, " or "))
 	}
 }
 

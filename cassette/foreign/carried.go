@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
@@ -77,34 +78,17 @@ func secretless(name, value string, o *tty.Options) string {
 	return out[len(name)+len(sep):]
 }
 
+var (
+	colour  = lazyregexp.New(`^#[0-9a-fA-F]{6}$`)
+	colours = lazyregexp.New(`^#[0-9a-fA-F]{6}((:#[0-9a-fA-F]{6}){7}|(:#[0-9a-fA-F]{6}){15})$`)
+)
+
 // valid is the theme where all its colours are there, else nil.
 func (t *Theme) valid() *Theme {
-	if t == nil || !isColour(t.FG) || !isColour(t.BG) {
+	if t == nil || !colour.MatchString(t.FG) || !colour.MatchString(t.BG) || !colours.MatchString(t.Palette) {
 		return nil
-	}
-	n := (len(t.Palette) + 1) / 8
-	if len(t.Palette) != n*8-1 || n != 8 && n != 16 {
-		return nil
-	}
-	for i := range n {
-		if !isColour(t.Palette[i*8:i*8+7]) || i > 0 && t.Palette[i*8-1] != ':' {
-			return nil
-		}
 	}
 	return t
-}
-
-// isColour reports whether s is #rrggbb.
-func isColour(s string) bool {
-	if len(s) != 7 || s[0] != '#' {
-		return false
-	}
-	for _, c := range []byte(s[1:]) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
-			return false
-		}
-	}
-	return true
 }
 
 // uncarry puts what m carries into h.

@@ -16,7 +16,7 @@ import (
 type cast struct {
 	path  string
 	f     io.ReadCloser
-	lines *lines
+	lines lines
 	head  *Header
 	time  timeline
 	event Event
@@ -45,7 +45,7 @@ func newCast(path string, f io.ReadCloser) (*cast, error) {
 }
 
 func (c *cast) errorf(err error) error {
-	return &Error{Path: c.path, Line: max(1, c.lines.n), Err: err}
+	return &Error{Path: c.path, Line: max(1, c.lines.Line()), Err: err}
 }
 
 func (c *cast) Header() *Header { return c.head }
@@ -66,7 +66,7 @@ func (c *cast) Next() (*Event, error) {
 			continue
 		}
 		known, err := c.parse(b)
-		if err != nil && c.lines.torn {
+		if err != nil && c.lines.Torn() {
 			c.torn = true
 			return nil, io.EOF
 		}
@@ -157,7 +157,7 @@ func (c *cast) Notes() []string {
 		notes = append(notes, fmt.Sprintf("%d events of the kind %s are left out", c.other[code], excerpt([]byte(code))))
 	}
 	if c.torn {
-		notes = append(notes, fmt.Sprintf("line %d is cut off: the recording ends before it", c.lines.n))
+		notes = append(notes, fmt.Sprintf("line %d is cut off: the recording ends before it", c.lines.Line()))
 	}
 	return notes
 }

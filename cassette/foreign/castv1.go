@@ -6,38 +6,21 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // castV1 reads asciicast v1: one object, whose "stdout" is an array of [delay, data]. The file is read twice, as what describes
-// the terminal may stand behind the array.
+// the terminal may stand behind the array. No more than one value of it is in memory.
 type castV1 struct {
 	path  string
 	f     io.ReadCloser
-	dec   *json.Decoder
-	room  *room
+	s     *jsonscan.Stream
 	head  *Header
 	time  timeline
 	event Event
 	torn  bool
 	done  bool
-}
-
-// room is a reader that gives only so much beyond what has been taken, so that no value of the file fills the memory.
-type room struct {
-	r     io.Reader
-	given int64
-	most  int64
-}
-
-var errRoom = fmt.Errorf("a value of more than %d MiB", MaxData>>20)
-
-func (r *room) Read(p []byte) (int, error) {
-	if r.given >= r.most {
-		return 0, errRoom
-	}
-	n, err := r.r.Read(p[:min(int64(len(p)), r.most-r.given)])
-	r.given += int64(n)
-	return n, err
 }
 
 func newCastV1(path string, open opener) (*castV1, error) {
@@ -67,41 +50,36 @@ func openV1(path string, open opener) (*castV1, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &room{r: f, most: MaxData}
-	c := &castV1{path: path, f: f, room: r, dec: json.NewDecoder(r)}
-	c.dec.UseNumber()
-	if err := c.open('{'); err != nil {
-		f.Close()
-		return nil, c.errorf(err)
-	}
+	c := &castV1{path: path, f: f, s: jsonscan.NewStream(f, MaxData)}
+	c.s.Begin('{')
 	return c, nil
 }
 
 func (c *castV1) errorf(err error) error {
-	return &Error{Path: c.path, Offset: c.dec.InputOffset(), Err: err}
+	return &Error{Path: c.path, Offset: c.s.Offset(), Err: err}
+}
+
+// failed is what keeps the rest from being read; nil for nothing.
+func (c *castV1) failed() error {
+	err := c.s.Err()
+	var long *jsonscan.LongLineError
+	var wrong *jsonscan.SyntaxError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &long):
+		err = fmt.Errorf("a value of more than %d MiB", MaxData>>20)
+	case unexpectedEnd(err):
+		err = errors.New("the file ends within the object")
+	case errors.As(err, &wrong):
+		return &Error{Path: c.path, Offset: wrong.Offset, Err: wrong.Err}
+	}
+	return c.errorf(err)
 }
 
 func (c *castV1) Header() *Header { return c.head }
 func (c *castV1) Close() error    { return c.f.Close() }
 func (c *castV1) Files() []string { return []string{c.path} }
-
-// token is the next token, for which there is room.
-func (c *castV1) token() (json.Token, error) {
-	c.room.most = c.dec.InputOffset() + MaxData
-	return c.dec.Token()
-}
-
-// open takes the delimiter d.
-func (c *castV1) open(d json.Delim) error {
-	t, err := c.token()
-	if err != nil {
-		return err
-	}
-	if t != d {
-		return fmt.Errorf("want %s, not %v", d, excerpt([]byte(fmt.Sprint(t))))
-	}
-	return nil
-}
 
 // header reads the whole file.
 func (c *castV1) header() (*Header, error) {
@@ -114,10 +92,11 @@ func (c *castV1) header() (*Header, error) {
 		if !found {
 			break
 		}
-		if err := c.skip(1); unexpectedEnd(err) {
+		for c.s.More(']') {
+			c.s.Skip()
+		}
+		if unexpectedEnd(c.s.Err()) {
 			break // cut in its middle: Next says so
-		} else if err != nil {
-			return nil, c.errorf(err)
 		}
 	}
 	if h.Version != 1 {
@@ -133,88 +112,52 @@ func (c *castV1) header() (*Header, error) {
 // fields reads members of the object, into h where that is not nil, until the array of events has begun; found is false at the
 // object's end.
 func (c *castV1) fields(h *castHeader) (found bool, err error) {
-	for {
-		t, err := c.token()
-		if err != nil {
-			return false, c.errorf(ending(err))
-		}
-		key, ok := t.(string)
-		if !ok {
-			return false, nil // the closing brace
-		}
+	for c.s.More('}') {
+		key := string(c.s.Key())
 		if key == "stdout" {
-			if err := c.open('['); err != nil {
-				return false, c.errorf(ending(err))
+			c.s.Begin('[')
+			return true, c.failed()
+		}
+		v := c.s.Raw()
+		if c.s.Err() == nil && h != nil {
+			if err := h.set(key, v); err != nil {
+				return false, c.errorf(err)
 			}
-			return true, nil
-		}
-		c.room.most = c.dec.InputOffset() + MaxData
-		var v json.RawMessage
-		if err := c.dec.Decode(&v); err != nil {
-			return false, c.errorf(ending(err))
-		}
-		if h == nil {
-			continue
-		}
-		if err := h.set(key, v); err != nil {
-			return false, c.errorf(err)
 		}
 	}
-}
-
-func ending(err error) error {
-	if unexpectedEnd(err) {
-		return errors.New("the file ends within the object")
-	}
-	return err
-}
-
-// skip reads up to the end of the depth-th array or object around.
-func (c *castV1) skip(depth int) error {
-	for depth > 0 {
-		t, err := c.token()
-		if err != nil {
-			return err
-		}
-		switch t {
-		case json.Delim('['), json.Delim('{'):
-			depth++
-		case json.Delim(']'), json.Delim('}'):
-			depth--
-		}
-	}
-	return nil
+	return false, c.failed()
 }
 
 func (c *castV1) Next() (*Event, error) {
 	if c.done {
 		return nil, io.EOF
 	}
-	c.room.most = c.dec.InputOffset() + MaxData
-	if !c.dec.More() {
-		c.done = true
-		_, err := c.token() // the closing bracket
-		c.torn = err != nil
+	if !c.s.More(']') {
+		c.done, c.torn = true, c.s.Err() != nil
 		return nil, io.EOF
 	}
-	var pair []json.RawMessage
-	err := c.dec.Decode(&pair)
-	switch {
-	case unexpectedEnd(err):
+	raw := c.s.Raw()
+	if unexpectedEnd(c.s.Err()) {
 		c.done, c.torn = true, true
 		return nil, io.EOF
-	case err != nil:
-		return nil, c.errorf(err)
-	case len(pair) != 2:
-		return nil, c.errorf(fmt.Errorf("an event of %d parts: want [delay, data]", len(pair)))
 	}
-	if err := c.set(pair); err != nil {
+	if err := c.failed(); err != nil {
+		return nil, err
+	}
+	if err := c.set(raw); err != nil {
 		return nil, c.errorf(err)
 	}
 	return &c.event, nil
 }
 
-func (c *castV1) set(pair []json.RawMessage) error {
+func (c *castV1) set(raw []byte) error {
+	var pair []json.RawMessage
+	if err := json.Unmarshal(raw, &pair); err != nil {
+		return err
+	}
+	if len(pair) != 2 {
+		return fmt.Errorf("an event of %d parts: want [delay, data]", len(pair))
+	}
 	n, err := strconv.ParseFloat(string(pair[0]), 64)
 	if err != nil {
 		return fmt.Errorf("the delay %s: want seconds", excerpt(pair[0]))

@@ -106,7 +106,7 @@ func TestRefuse(t *testing.T) {
 		{"data", v2 + "[1,\"o\",5]\n", "line 2: the data \"5\": want a string"},
 		{"long line", v2 + "[1,\"o\",\"" + strings.Repeat("a", MaxData) + "\"]\n", "line 2: a line of more than 16 MiB"},
 		{"v1 long value", "{\"version\":1,\"width\":8,\"height\":2,\"stdout\":[[1,\"" + strings.Repeat("a", MaxData+100) + "\"]]}", "a value of more than 16 MiB"},
-		{"v1 no object", "{\"version\":1,\"width\":8,\"height\":2,\"stdout\":5}", "offset 44: want [, not \"5\""},
+		{"v1 no object", "{\"version\":1,\"width\":8,\"height\":2,\"stdout\":5}", "offset 43: want '['"},
 		{"v1 three parts", "{\"version\":1,\"width\":8,\"height\":2,\"stdout\":[[1,2,3]]}", "offset 51: an event of 3 parts: want [delay, data]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

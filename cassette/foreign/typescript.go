@@ -15,7 +15,7 @@ import (
 type typescript struct {
 	path    string // of the timing
 	f       io.ReadCloser
-	lines   *lines
+	lines   lines
 	head    Header
 	out, in *typelog // the same where one log holds both
 	time    timeline
@@ -56,7 +56,7 @@ func surveyTiming(path string) (*survey, error) {
 			return s, nil
 		}
 		if err != nil {
-			return nil, &Error{Path: path, Line: l.n, Err: err}
+			return nil, &Error{Path: path, Line: l.Line(), Err: err}
 		}
 		t, err := parseTiming(b)
 		if err != nil {
@@ -227,7 +227,9 @@ func (t *typescript) Next() (*Event, error) {
 	}
 }
 
-func (t *typescript) errorf(err error) error { return &Error{Path: t.path, Line: t.lines.n, Err: err} }
+func (t *typescript) errorf(err error) error {
+	return &Error{Path: t.path, Line: t.lines.Line(), Err: err}
+}
 
 // piece is the next part of what the last line counted; nil where that is over.
 func (t *typescript) piece() (*Event, error) {
@@ -256,7 +258,7 @@ func (t *typescript) line(b []byte) (*Event, error) {
 	l, err := parseTiming(b)
 	if err != nil {
 		switch {
-		case t.lines.torn:
+		case t.lines.Torn():
 			t.torn = true
 			return nil, nil
 		case t.afterFacts:
@@ -321,7 +323,7 @@ func (t *typescript) Notes() []string {
 		notes = append(notes, fmt.Sprintf("the log ends %d bytes before the timing does", t.short))
 	}
 	if t.torn {
-		notes = append(notes, fmt.Sprintf("line %d of the timing is cut off: the recording ends before it", t.lines.n))
+		notes = append(notes, fmt.Sprintf("line %d of the timing is cut off: the recording ends before it", t.lines.Line()))
 	}
 	if t.out.at < t.out.end && t.ended {
 		notes = append(notes, fmt.Sprintf("%d bytes of %s are in no line of the timing: they are left out",

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
@@ -99,7 +99,7 @@ func ByName(name string) (Importer, bool) {
 
 // Detect returns the importer of the file at path, by what is in it. The error wraps ErrFormat where there is none.
 func Detect(path string) (Importer, error) {
-	f, err := openFile(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -115,14 +115,4 @@ func Detect(path string) (Importer, error) {
 		}
 	}
 	return nil, fmt.Errorf("%s: %w: want a HAR file, or a cassette of go-vcr, VCR or vcrpy", path, ErrFormat)
-}
-
-// openFile opens a foreign file, which must be a regular one: a FIFO would keep its reader waiting for ever.
-func openFile(path string) (*os.File, error) {
-	if st, err := os.Stat(path); err != nil {
-		return nil, err
-	} else if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
-	}
-	return os.Open(path)
 }

@@ -110,7 +110,7 @@ func (h *harReader) entry(raw []byte) error {
 	where := fmt.Sprintf("entry %d", h.n)
 	e := &harEntry{}
 	h.scan.Reset(raw)
-	readMembers(&h.scan, e, harEntryKeys)
+	jsonscan.Strictly(&h.scan, e)
 	err := h.scan.End()
 	if err == nil {
 		err = jsonscan.ValidUTF8(raw)
@@ -128,18 +128,19 @@ func (h *harReader) entry(raw []byte) error {
 
 // message makes the message of an entry; why says what keeps it from being one.
 func (h *harReader) message(e *harEntry, x *message) (why string) {
-	if e.resource == "websocket" || e.messages {
+	if e.Resource == "websocket" || len(e.Messages) > len("null") {
 		return errWebSocket.Error()
 	}
-	x.method, x.url, x.header = strings.ToUpper(e.method), e.url, harHeader(e.header)
-	x.status, x.answer, x.proto = max(e.status, 0), harHeader(e.answer), e.proto // Playwright says -1 where nothing answered
-	x.at, _ = time.Parse(time.RFC3339Nano, e.started)
-	if e.ms > 0 && e.ms < maxEntryMS {
-		x.took = time.Duration(e.ms * float64(time.Millisecond))
+	q, r := &e.Request, &e.Response
+	x.method, x.url, x.header = strings.ToUpper(q.Method), q.URL, harHeader(q.Header)
+	x.status, x.answer, x.proto = max(int(r.Status), 0), harHeader(r.Header), r.Proto // Playwright says -1 where nothing answered
+	x.at, _ = time.Parse(time.RFC3339Nano, e.Started)
+	if e.MS > 0 && e.MS < maxEntryMS {
+		x.took = time.Duration(float64(e.MS) * float64(time.Millisecond))
 	}
 	h.body(e, x)
 	h.content(e, x)
-	if e.cache != "" {
+	if e.Cache != "" {
 		h.m.note("some answers came from the browser's cache and were not asked for: they are on the tape as if they had been")
 	}
 	x.cut = harError(e)
@@ -151,19 +152,19 @@ const maxEntryMS = 7 * 24 * 3600 * 1000
 
 // content takes the body of the answer.
 func (h *harReader) content(e *harEntry, x *message) {
-	c := &e.content
+	c := &e.Response.Content
 	switch {
 	case !exchange.HasBody(x.method, x.status):
-		x.content = c.text // put tells of it
+		x.content = c.Text // put tells of it
 		return
-	case c.text == nil && (c.size > 0 || c.size < 0 && e.bodySize > 0):
+	case c.Text == nil && (c.Size > 0 || c.Size < 0 && e.Response.Size > 0):
 		x.lost = "the HAR file does not hold the body of the answer"
 		h.m.note(x.lost + " for some entries: they cannot be answered; save it with content")
 		return
 	}
-	x.content = c.text
-	if strings.EqualFold(c.encoding, "base64") {
-		b, err := decode64(c.text)
+	x.content = c.Text
+	if strings.EqualFold(c.Encoding, "base64") {
+		b, err := decode64(c.Text)
 		if err != nil {
 			x.content, x.lost = nil, "the HAR file says base64, and the body is none"
 			h.m.note(x.lost)
@@ -171,10 +172,10 @@ func (h *harReader) content(e *harEntry, x *message) {
 		}
 		x.content = b
 	} else {
-		x.content = bytesOfText(x.answer.Get("Content-Type"), c.text, c.size, c.size+c.compression)
+		x.content = bytesOfText(x.answer.Get("Content-Type"), c.Text, int64(c.Size), int64(c.Size+c.Compression))
 		h.checkText(x.answer.Get("Content-Type"), x.content)
 	}
-	h.unpacked(x, c.size)
+	h.unpacked(x, int64(c.Size))
 }
 
 // unpacked takes off the headers that say how the body was packed: it stands in the file as it was after that. A few writers keep
@@ -210,11 +211,11 @@ func (h *harReader) checkText(contentType string, text []byte) {
 func harHeader(fields []harField) http.Header {
 	h := make(http.Header)
 	for _, f := range fields {
-		if f.name == "" || f.name[0] == ':' {
+		if f.Name == "" || f.Name[0] == ':' {
 			continue
 		}
-		for v := range strings.SplitSeq(f.value, "\n") {
-			h.Add(f.name, v)
+		for v := range strings.SplitSeq(f.Value, "\n") {
+			h.Add(f.Name, v)
 		}
 	}
 	return h
@@ -222,160 +223,67 @@ func harHeader(fields []harField) http.Header {
 
 // A harEntry is one entry, as far as it counts.
 type harEntry struct {
-	started  string
-	ms       float64
-	resource string // of Chrome: "websocket", "xhr", …
-	cache    string // of Chrome: "memory", "disk"
-	messages bool   // of a WebSocket
-
-	method, url string
-	header      []harField
-	post        *harPost
-	sent        int64 // bytes of the body of the request
-
-	status     int
-	statusText string
-	proto      string
-	answer     []harField
-	bodySize   int64
-	content    harContent
-	failed     string
+	Started  string `json:"startedDateTime"`
+	MS       number `json:"time"`
+	Resource string `json:"_resourceType"`      // of Chrome: "websocket", "xhr", …
+	Cache    string `json:"_fromCache"`         // of Chrome: "memory", "disk"
+	Messages []byte `json:"_webSocketMessages"` // of a WebSocket
+	Request  struct {
+		Method string     `json:"method"`
+		URL    string     `json:"url"`
+		Header []harField `json:"headers"`
+		Size   number     `json:"bodySize"` // bytes of the body
+		Post   harPost    `json:"postData"`
+	} `json:"request"`
+	Response struct {
+		Status     number     `json:"status"`
+		StatusText string     `json:"statusText"`
+		Proto      string     `json:"httpVersion"`
+		Header     []harField `json:"headers"`
+		Size       number     `json:"bodySize"`
+		Content    harContent `json:"content"`
+		Failed     string     `json:"_error|_failureText|_errorMessage"` // of Chrome, Playwright, BrowserUp
+	} `json:"response"`
 }
 
-type harField struct{ name, value, file, contentType string }
+type harField struct {
+	Name        string `json:"name"`
+	Value       string `json:"value"`
+	File        string `json:"fileName"`
+	ContentType string `json:"contentType"`
+}
 
 type harPost struct {
-	mime, encoding string
-	text           []byte
-	params         []harField
+	MIME     string     `json:"mimeType"`
+	Encoding string     `json:"encoding|_encoding"`
+	Text     harText    `json:"text"`
+	Params   []harField `json:"params"`
 }
 
 type harContent struct {
-	size, compression int64
-	text              []byte // nil where the file has none
-	encoding          string
+	Size        number  `json:"size"`
+	Compression number  `json:"compression"`
+	Text        harText `json:"text"` // nil where the file has none
+	Encoding    string  `json:"encoding"`
 }
 
-// readers are what reads the members of an object into a T; the rest is stepped over.
-type readers[T any] map[string]func(s *jsonscan.Scanner, to *T)
+// A harText is a text as the bytes of its UTF-8.
+type harText []byte
 
-var harEntryKeys = readers[harEntry]{
-	"startedDateTime":    func(s *jsonscan.Scanner, e *harEntry) { e.started = textOf(s) },
-	"time":               func(s *jsonscan.Scanner, e *harEntry) { e.ms = numberOf(s) },
-	"request":            func(s *jsonscan.Scanner, e *harEntry) { readMembers(s, e, harRequestKeys) },
-	"response":           func(s *jsonscan.Scanner, e *harEntry) { readMembers(s, e, harResponseKeys) },
-	"_resourceType":      func(s *jsonscan.Scanner, e *harEntry) { e.resource = textOf(s) },
-	"_fromCache":         func(s *jsonscan.Scanner, e *harEntry) { e.cache = textOf(s) },
-	"_webSocketMessages": func(s *jsonscan.Scanner, e *harEntry) { e.messages = len(s.Raw()) > len("null") },
-}
-
-var harRequestKeys = readers[harEntry]{
-	"method":   func(s *jsonscan.Scanner, e *harEntry) { e.method = textOf(s) },
-	"url":      func(s *jsonscan.Scanner, e *harEntry) { e.url = textOf(s) },
-	"headers":  func(s *jsonscan.Scanner, e *harEntry) { e.header = fieldsOf(s) },
-	"bodySize": func(s *jsonscan.Scanner, e *harEntry) { e.sent = int64(numberOf(s)) },
-	"postData": func(s *jsonscan.Scanner, e *harEntry) {
-		p := &harPost{}
-		if readMembers(s, p, harPostKeys) {
-			e.post = p
-		}
-	},
-}
-
-var harPostKeys = readers[harPost]{
-	"mimeType":  func(s *jsonscan.Scanner, p *harPost) { p.mime = textOf(s) },
-	"text":      func(s *jsonscan.Scanner, p *harPost) { p.text = bytesOf(s) },
-	"encoding":  func(s *jsonscan.Scanner, p *harPost) { p.encoding = textOf(s) },
-	"_encoding": func(s *jsonscan.Scanner, p *harPost) { p.encoding = textOf(s) },
-	"params":    func(s *jsonscan.Scanner, p *harPost) { p.params = fieldsOf(s) },
-}
-
-var harResponseKeys = readers[harEntry]{
-	"status":        func(s *jsonscan.Scanner, e *harEntry) { e.status = int(numberOf(s)) },
-	"statusText":    func(s *jsonscan.Scanner, e *harEntry) { e.statusText = textOf(s) },
-	"httpVersion":   func(s *jsonscan.Scanner, e *harEntry) { e.proto = textOf(s) },
-	"headers":       func(s *jsonscan.Scanner, e *harEntry) { e.answer = fieldsOf(s) },
-	"bodySize":      func(s *jsonscan.Scanner, e *harEntry) { e.bodySize = int64(numberOf(s)) },
-	"content":       func(s *jsonscan.Scanner, e *harEntry) { readMembers(s, &e.content, harContentKeys) },
-	"_error":        func(s *jsonscan.Scanner, e *harEntry) { e.failed = textOf(s) },
-	"_failureText":  func(s *jsonscan.Scanner, e *harEntry) { e.failed = textOf(s) }, // of Playwright
-	"_errorMessage": func(s *jsonscan.Scanner, e *harEntry) { e.failed = textOf(s) }, // of BrowserUp
-}
-
-var harContentKeys = readers[harContent]{
-	"size":        func(s *jsonscan.Scanner, c *harContent) { c.size = int64(numberOf(s)) },
-	"compression": func(s *jsonscan.Scanner, c *harContent) { c.compression = int64(numberOf(s)) },
-	"text":        func(s *jsonscan.Scanner, c *harContent) { c.text = bytesOf(s) },
-	"encoding":    func(s *jsonscan.Scanner, c *harContent) { c.encoding = textOf(s) },
-}
-
-var harFieldKeys = readers[harField]{
-	"name":        func(s *jsonscan.Scanner, f *harField) { f.name = textOf(s) },
-	"value":       func(s *jsonscan.Scanner, f *harField) { f.value = textOf(s) },
-	"fileName":    func(s *jsonscan.Scanner, f *harField) { f.file = textOf(s) },
-	"contentType": func(s *jsonscan.Scanner, f *harField) { f.contentType = textOf(s) },
-}
-
-// readMembers reads an object; false for a null. A key that is read must not stand twice.
-func readMembers[T any](s *jsonscan.Scanner, to *T, keys readers[T]) bool {
-	if s.Null() {
-		return false
+// ReadJSON implements jsonscan.Value.
+func (t *harText) ReadJSON(s *jsonscan.Scanner) {
+	if !s.Null() {
+		*t = append([]byte{}, s.TextBytes()...)
 	}
-	var seen [12]string
-	n := 0
-	for s.Begin('{'); s.More('}'); {
-		key := s.Key()
-		read := keys[string(key)]
-		if read == nil {
-			s.Skip()
-			continue
-		}
-		for _, k := range seen[:n] {
-			if k == string(key) {
-				s.Fail("the key %q stands twice", k)
-			}
-		}
-		if n < len(seen) {
-			seen[n] = string(key)
-			n++
-		}
-		read(s, to)
-	}
-	return true
 }
 
-func fieldsOf(s *jsonscan.Scanner) (fields []harField) {
-	if s.Null() {
-		return nil
-	}
-	for s.Begin('['); s.More(']'); {
-		var f harField
-		readMembers(s, &f, harFieldKeys)
-		fields = append(fields, f)
-	}
-	return fields
-}
+// A number is a measure; one that is too large is none.
+type number float64
 
-func textOf(s *jsonscan.Scanner) string {
-	if s.Null() {
-		return ""
+// ReadJSON implements jsonscan.Value.
+func (n *number) ReadJSON(s *jsonscan.Scanner) {
+	if !s.Null() {
+		v, _ := strconv.ParseFloat(string(s.Number()), 64) // a number has a form
+		*n = number(v)
 	}
-	return s.Text()
-}
-
-// bytesOf reads a text; nil for a null.
-func bytesOf(s *jsonscan.Scanner) []byte {
-	if s.Null() {
-		return nil
-	}
-	return append([]byte{}, s.TextBytes()...)
-}
-
-// numberOf reads a number that is a measure; 0 for a null.
-func numberOf(s *jsonscan.Scanner) float64 {
-	if s.Null() {
-		return 0
-	}
-	v, _ := strconv.ParseFloat(string(s.Number()), 64) // a number has a form; one that is too large is none of a measure
-	return v
 }

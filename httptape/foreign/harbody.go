@@ -16,36 +16,33 @@ import (
 
 // body takes the body of a request. Where the file has its fields alone, it is put together again.
 func (h *harReader) body(e *harEntry, x *message) {
-	p := e.post
-	if p == nil {
-		p = new(harPost)
-	}
-	kind, params, _ := mime.ParseMediaType(p.mime)
+	p, size := &e.Request.Post, int64(e.Request.Size)
+	kind, params, _ := mime.ParseMediaType(p.MIME)
 	switch {
-	case len(p.text) == 0 && len(p.params) == 0:
-		if e.sent > 0 || p.mime != "" && e.sent < 0 {
+	case len(p.Text) == 0 && len(p.Params) == 0:
+		if size > 0 || p.MIME != "" && size < 0 {
 			x.unsent = "the HAR file does not hold the body of the request"
 			h.m.note(x.unsent + " for some entries: what asks with one will not match")
 		}
 		return
-	case len(p.text) == 0 && len(p.params) > 0 && kind == "multipart/form-data":
-		x.body = multipartOf(p.params, params["boundary"])
+	case len(p.Text) == 0 && len(p.Params) > 0 && kind == "multipart/form-data":
+		x.body = multipartOf(p.Params, params["boundary"])
 		h.m.note("forms in parts stood there without their text: they were put together again from their fields")
-	case len(p.text) == 0 && len(p.params) > 0:
-		x.body = formOf(p.params)
-	case strings.EqualFold(p.encoding, "base64"):
-		b, err := decode64(p.text)
+	case len(p.Text) == 0 && len(p.Params) > 0:
+		x.body = formOf(p.Params)
+	case strings.EqualFold(p.Encoding, "base64"):
+		b, err := decode64(p.Text)
 		if err != nil {
 			h.m.note("the body of some request says base64 and is none: it is on the tape as it stands")
-			b = p.text
+			b = p.Text
 		}
 		x.body = b
 	default:
-		x.body = bytesOfText(p.mime, withoutHead(kind, p.text), e.sent)
-		h.checkText(p.mime, x.body)
+		x.body = bytesOfText(p.MIME, withoutHead(kind, p.Text), size)
+		h.checkText(p.MIME, x.body)
 	}
-	if x.header.Get("Content-Type") == "" && p.mime != "" && len(x.body) > 0 {
-		x.header.Set("Content-Type", p.mime)
+	if x.header.Get("Content-Type") == "" && p.MIME != "" && len(x.body) > 0 {
+		x.header.Set("Content-Type", p.MIME)
 	}
 }
 
@@ -88,7 +85,7 @@ func formOf(params []harField) []byte {
 		if i > 0 {
 			b.WriteByte('&')
 		}
-		b.WriteString(escapedOnce(f.name) + "=" + escapedOnce(f.value))
+		b.WriteString(escapedOnce(f.Name) + "=" + escapedOnce(f.Value))
 	}
 	return []byte(b.String())
 }
@@ -109,16 +106,16 @@ func multipartOf(params []harField, boundary string) []byte {
 		_ = w.SetBoundary("tapedeck") // of a file that lost it; requests compare without it
 	}
 	for _, f := range params {
-		fields := map[string]string{"name": f.name}
-		if f.file != "" {
-			fields["filename"] = f.file
+		fields := map[string]string{"name": f.Name}
+		if f.File != "" {
+			fields["filename"] = f.File
 		}
 		head := textproto.MIMEHeader{"Content-Disposition": {mime.FormatMediaType("form-data", fields)}}
-		if f.contentType != "" {
-			head.Set("Content-Type", f.contentType)
+		if f.ContentType != "" {
+			head.Set("Content-Type", f.ContentType)
 		}
 		if part, err := w.CreatePart(head); err == nil {
-			_, _ = part.Write([]byte(f.value)) // a buffer takes all
+			_, _ = part.Write([]byte(f.Value)) // a buffer takes all
 		}
 	}
 	_ = w.Close()
@@ -143,16 +140,16 @@ var harWhole = []string{"ERR_HTTP_RESPONSE_CODE_FAILURE", "ERR_BLOCKED_BY_ORB", 
 
 // harError is what cut an entry, in the words of a tape; "" for nothing.
 func harError(e *harEntry) string {
-	failed := e.failed
-	if e.status <= 0 && failed == "" && strings.Contains(e.statusText, "ERR_") {
-		failed = e.statusText
+	failed := e.Response.Failed
+	if e.Response.Status <= 0 && failed == "" && strings.Contains(e.Response.StatusText, "ERR_") {
+		failed = e.Response.StatusText
 	}
 	name := failed
 	if i := strings.Index(name, "ERR_"); i >= 0 {
 		name = name[i:]
 	}
 	for _, whole := range harWhole {
-		if e.status > 0 && strings.HasPrefix(name, whole) {
+		if e.Response.Status > 0 && strings.HasPrefix(name, whole) {
 			return ""
 		}
 	}
@@ -160,14 +157,14 @@ func harError(e *harEntry) string {
 	case harErrors[name] != "":
 		return harErrors[name]
 	case name == "ERR_NAME_NOT_RESOLVED":
-		u, err := url.Parse(e.url)
+		u, err := url.Parse(e.Request.URL)
 		if err != nil {
 			return exchange.NoSuchHost
 		}
 		return exchange.NoSuchHost + u.Hostname()
 	case failed != "":
 		return failed
-	case e.status <= 0:
+	case e.Response.Status <= 0:
 		return "the HAR file has no answer: it was blocked, or it failed"
 	}
 	return ""

@@ -76,7 +76,7 @@ func newOutput(path string, rules int, from *Report, sync bool) (*output, error)
 }
 
 // add appends a record, and brings the blobs that it names over from a store.
-func (o *output) add(r *tape.Record, from *single) error {
+func (o *output) add(r *tape.Record, from cas.Store) error {
 	r.Seq = o.seq
 	for _, p := range tape.Payloads(r.Kind) {
 		if _, there := o.there[p.Hash]; p.Inline || there {

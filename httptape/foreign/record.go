@@ -12,6 +12,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -184,7 +185,7 @@ func (m *maker) setTimes(x *message) {
 
 // recorded sends a message through the tap, as a recorder would have, and returns its record.
 func (m *maker) recorded(x *message) (*tape.Record, error) {
-	m.store.reset()
+	m.store.Memory = cas.NewMemory()
 	m.line.Reset()
 	o, err := m.tap.Begin(&exchange.Request{Method: x.method, URL: x.url, Header: x.header, Body: x.body})
 	if err != nil {
@@ -226,6 +227,18 @@ func (m *maker) settle(r *tape.Record, x *message) {
 		ex.Response, ex.Stream, ex.Error = nil, nil, strings.TrimPrefix(ex.Error+"; "+x.lost, "; ")
 		*extra = append(*extra, bare.TextField("response_lost", x.lost))
 	}
+}
+
+// A single is the store of one message, and a new one for each.
+type single struct{ *cas.Memory }
+
+// Change implements bare.Changer. Most blobs hold no placeholder, and keep their digest.
+func (s *single) Change(d cas.Digest, do func(b []byte) bool) (cas.Digest, error) {
+	b, err := s.Get(d)
+	if err != nil || !bytes.Contains(b, []byte("td_")) || !do(b) {
+		return d, err
+	}
+	return s.Put(b)
 }
 
 // protoOf is a protocol as the tape has it, of the forms in which files name it; "" for HTTP/1.1 and for what is none.

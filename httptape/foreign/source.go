@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"os"
+
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 )
 
 // A source is a foreign file that is read once.
@@ -21,7 +23,7 @@ type source struct {
 const progressStep = 1 << 20
 
 func openSource(ctx context.Context, path string, progress func(done, total int64)) (*source, error) {
-	f, err := openFile(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func Parse(src []byte) (Value, error) {
 	}
 	var wrong *jsonscan.SyntaxError
 	errors.As(err, &wrong)
-	return Value{}, &Error{wrong.Offset, wrong.Err.Error()}
+	return Value{}, &Error{int(wrong.Offset), wrong.Err.Error()}
 }
 
 type parser struct {

@@ -7,8 +7,12 @@ import (
 	"io"
 )
 
-// linesBuffer is the size of the buffer that lines are cut in, in bytes. A longer line makes it grow.
-const linesBuffer = 256 << 10
+// linesBuffer is the size of the buffer that lines are cut in, in bytes. It begins with firstBuffer, for who reads a line alone,
+// and a longer line makes it grow beyond.
+const (
+	linesBuffer = 256 << 10
+	firstBuffer = 16 << 10
+)
 
 // A LongLineError says that a line, or an element of a Stream, is longer than its reader takes.
 type LongLineError struct {
@@ -34,12 +38,13 @@ type Lines struct {
 	offset int64
 	line   int
 	torn   bool
+	full   bool // the last read filled the buffer
 	err    error
 }
 
 // NewLines returns a reader of the lines of r, which are at most limit bytes long with their newline.
 func NewLines(r io.Reader, limit int) *Lines {
-	return &Lines{r: r, limit: limit, buf: make([]byte, min(linesBuffer, limit+1))}
+	return &Lines{r: r, limit: limit, buf: make([]byte, min(firstBuffer, limit+1))}
 }
 
 // Next returns the next line with its newline, valid until the next call. What stands behind the last newline comes as a line
@@ -102,7 +107,7 @@ func (l *Lines) fill() {
 		l.n = copy(l.buf, from)
 		l.i = 0
 	}
-	if l.n == len(l.buf) {
+	if l.n == len(l.buf) || l.full && len(l.buf) < linesBuffer {
 		grown := make([]byte, min(2*len(l.buf), l.limit+1))
 		copy(grown, l.buf)
 		l.buf = grown
@@ -110,6 +115,7 @@ func (l *Lines) fill() {
 	for range maxEmptyReads {
 		k, err := l.r.Read(l.buf[l.n:])
 		l.n += k
+		l.full = l.n == len(l.buf)
 		if l.err = err; k > 0 || err != nil {
 			return
 		}

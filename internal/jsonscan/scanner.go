@@ -65,7 +65,7 @@ func (s *Scanner) Back(m Mark) {
 
 // A SyntaxError says what is wrong with what stands at a place.
 type SyntaxError struct {
-	Offset int // in bytes, from 0
+	Offset int64 // in bytes, from 0
 	Err    error
 }
 
@@ -80,7 +80,7 @@ func (s *Scanner) Fail(format string, args ...any) { s.Wrap(fmt.Errorf(format, a
 // Wrap is Fail for an error whose identity matters.
 func (s *Scanner) Wrap(err error) {
 	if s.err == nil {
-		s.err = &SyntaxError{s.i, err}
+		s.err = &SyntaxError{int64(s.i), err}
 	}
 	s.i = len(s.b)
 }

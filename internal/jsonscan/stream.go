@@ -49,7 +49,7 @@ func (s *Stream) SkipMark() {
 	}
 }
 
-// Err returns the first failure: of the input, of the reader, or a *LongLineError.
+// Err returns the first failure: of the input, a *SyntaxError, of the reader, or a *LongLineError.
 func (s *Stream) Err() error { return s.err }
 
 // End returns the first failure; that something other than white space follows is one.
@@ -91,7 +91,7 @@ func (s *Stream) Held() []byte {
 
 // Fail is for what a reader finds wrong with what stands there. The first failure counts.
 func (s *Stream) Fail(format string, args ...any) {
-	s.stop(fmt.Errorf("at byte %d: %s", s.Offset()+1, fmt.Sprintf(format, args...)))
+	s.stop(&SyntaxError{s.Offset(), fmt.Errorf(format, args...)})
 }
 
 func (s *Stream) stop(err error) {
@@ -110,7 +110,7 @@ func (s *Stream) early() {
 		s.stop(s.end)
 		return
 	}
-	s.stop(fmt.Errorf("at byte %d: %w", s.base+int64(s.n)+1, io.ErrUnexpectedEOF))
+	s.stop(&SyntaxError{s.base + int64(s.n), io.ErrUnexpectedEOF})
 }
 
 // Peek steps over white space and returns the next byte, 0 at the end.

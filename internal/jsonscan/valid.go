@@ -32,5 +32,5 @@ func ValidUTF8(b []byte) error {
 		}
 		at += n
 	}
-	return &SyntaxError{at, ErrUTF8}
+	return &SyntaxError{int64(at), ErrUTF8}
 }

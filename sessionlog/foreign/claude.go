@@ -146,9 +146,9 @@ type claudeMessage struct {
 	Usage   tokens `json:"usage"` // all that went in, caches included, and came out
 }
 
-// hasResult reports whether the content begins with what a tool gave.
-func (m *claudeMessage) hasResult() bool {
-	return len(m.Content) > 0 && m.Content[0] == '[' && bytes.Contains(m.Content[:min(len(m.Content), 256)], []byte(`"tool_result"`))
+// hasResult reports whether a content begins with what a tool gave.
+func hasResult(content []byte) bool {
+	return len(content) > 0 && content[0] == '[' && bytes.Contains(content[:min(len(content), 256)], []byte(`"tool_result"`))
 }
 
 // A claudeBlock is a block of a content.
@@ -283,7 +283,7 @@ func (c *claudeReader) assistant(l *claudeLine, n int) error {
 // user reads a line in the user's name: what tools gave, a prompt, or something of the program's.
 func (c *claudeReader) user(l *claudeLine, n int) error {
 	switch {
-	case l.Message.hasResult():
+	case hasResult(l.Message.Content):
 		return c.tools(l, n)
 	case l.Summary:
 		p, err := readParts(l.Message.Content)

@@ -41,13 +41,16 @@ func newClaudeTree() *claudeTree {
 
 // A claudeLink is what a line says of its place.
 type claudeLink struct {
-	ID      claudeUUID    `json:"uuid"`
-	Parent  claudeUUID    `json:"parentUuid"`
-	Logical claudeUUID    `json:"logicalParentUuid"`
-	Side    bool          `json:"isSidechain"`
-	Kind    string        `json:"type"`
-	Subtype string        `json:"subtype"`
-	Message claudeMessage `json:"message"`
+	ID      claudeUUID `json:"uuid"`
+	Parent  claudeUUID `json:"parentUuid"`
+	Logical claudeUUID `json:"logicalParentUuid"`
+	Side    bool       `json:"isSidechain"`
+	Kind    string     `json:"type"`
+	Subtype string     `json:"subtype"`
+	Message struct {
+		ID      string `json:"id"`
+		Content []byte `json:"content"`
+	} `json:"message"`
 }
 
 // line notes a line that has a uuid.
@@ -61,7 +64,7 @@ func (t *claudeTree) line(b []byte, n int) error {
 		node.flags |= claudeSide
 	}
 	switch {
-	case l.Kind == "user" && l.Message.hasResult():
+	case l.Kind == "user" && hasResult(l.Message.Content):
 		node.flags |= claudeSpeaks | claudeResult
 	case l.Kind == "user":
 		node.flags |= claudeSpeaks

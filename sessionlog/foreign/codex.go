@@ -362,12 +362,28 @@ type codexAgents struct {
 	States codexStates `json:"agents_states|statuses"`
 }
 
+// codexTells are the events of which more than their type is read.
+var codexTells = map[string]bool{
+	"token_count": true, "turn_aborted": true, "error": true, "task_complete": true, "turn_complete": true, "item_completed": true,
+	"collab_agent_spawn_end": true, "collab_close_end": true, "collab_waiting_end": true,
+}
+
 func (c *codexReader) event(b []byte, n int) error {
+	var kind struct {
+		Kind string `json:"type"`
+	}
+	if err := first(b, &kind); err != nil {
+		return err
+	}
+	item := kind.Kind == "item_completed"
+	if !codexTells[kind.Kind] || item && !bytes.Contains(b[:min(len(b), 512)], []byte(`"CollabAgentToolCall"`)) {
+		c.r.skip("events of type "+kind.Kind, codexRepeats, n)
+		return nil
+	}
 	var e codexEvent
 	if err := decode(b, &e); err != nil {
 		return err
 	}
-	failed := e.Err != nil && string(e.Err) != "null"
 	switch e.Kind {
 	case "token_count":
 		if c.records {
@@ -376,21 +392,18 @@ func (c *codexReader) event(b []byte, n int) error {
 		return c.spent(&e.Info.Total)
 	case "turn_aborted":
 		return c.stop(sessionlog.ReasonInterrupted)
-	case "error", "task_complete", "turn_complete":
-		if failed || e.Kind == "error" {
-			c.r.note("line %d: the program says that a turn failed", n)
-			return c.stop(sessionlog.ReasonError)
-		}
-	case "collab_agent_spawn_end", "collab_close_end", "collab_waiting_end":
-		c.agents(&e.codexAgents, true)
-		return nil
 	case "item_completed":
-		if bytes.Contains(b[:min(len(b), 512)], []byte(`"CollabAgentToolCall"`)) {
-			c.agents(&e.Item, false)
+		c.agents(&e.Item, false)
+	case "error", "task_complete", "turn_complete":
+		if e.Kind != "error" && (e.Err == nil || string(e.Err) == "null") {
+			c.r.skip("events of type "+e.Kind, codexRepeats, n)
 			return nil
 		}
+		c.r.note("line %d: the program says that a turn failed", n)
+		return c.stop(sessionlog.ReasonError)
+	default:
+		c.agents(&e.codexAgents, true)
 	}
-	c.r.skip("events of type "+e.Kind, codexRepeats, n)
 	return nil
 }
 

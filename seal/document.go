@@ -26,49 +26,63 @@ func parseDocument(b []byte, path string) (*Document, *Problem) {
 		return nil, problem(CodeTooLarge, path, "it is larger than %d bytes", MaxSeal)
 	}
 	e, d := &exact{b: b}, &Document{}
-	e.lit(`{"checkpoint":`)
-	d.Checkpoint = e.str()
-	e.lit(`,"files":`)
-	e.list(func() { d.Files = append(d.Files, e.file()) })
-	e.lit(`,"format":`)
-	e.format()
-	e.lit(`,"id":`)
-	d.ID = e.str()
-	e.lit(`,"key":`)
-	d.Key = e.key()
-	e.lit(`,"streams":`)
-	e.list(func() { d.Streams = append(d.Streams, e.stream()) })
-	e.lit("}")
+	d.walk(e)
 	if p := e.end(path); p != nil {
 		return nil, p
 	}
 	return d, d.check(path)
 }
 
-func (e *exact) file() (f File) {
-	e.lit(`{"blake3":`)
-	f.BLAKE3 = e.digest()
-	e.lit(`,"path":`)
-	f.Path = e.str()
-	e.lit(`,"size":`)
-	f.Size = e.num()
+// Encode returns the bytes of seal.json.
+func (d *Document) Encode() []byte { return written(d.walk) }
+
+func (d *Document) walk(e *exact) {
+	e.lit(`{"checkpoint":`)
+	e.str(&d.Checkpoint)
+	e.lit(`,"files":`)
+	list(e, &d.Files, func(f *File) { f.walk(e) })
+	e.lit(`,"format":`)
+	e.format()
+	e.lit(`,"id":`)
+	e.str(&d.ID)
+	e.lit(`,"key":`)
+	e.key(&d.Key)
+	e.lit(`,"streams":`)
+	list(e, &d.Streams, func(s *Stream) { s.walk(e) })
 	e.lit("}")
-	return f
 }
 
-func (e *exact) stream() (s Stream) {
-	e.lit(`{"bytes":`)
-	s.Bytes = e.num()
-	e.lit(`,"kind":`)
-	s.Kind = Kind(e.str())
-	e.lit(`,"leaves":`)
-	s.Leaves = e.num()
+// leaf is what the stream of files has of a file.
+func (f *File) leaf() []byte { return written(f.walk) }
+
+func (f *File) walk(e *exact) {
+	e.lit(`{"blake3":`)
+	e.digest(&f.BLAKE3)
 	e.lit(`,"path":`)
-	s.Path = e.str()
-	e.lit(`,"root":`)
-	s.Root = e.hash()
+	e.str(&f.Path)
+	e.lit(`,"size":`)
+	e.num(&f.Size)
 	e.lit("}")
-	return s
+}
+
+// leaf is what the root tree has of a stream.
+func (s *Stream) leaf() []byte { return written(s.walk) }
+
+// MarshalJSON writes a stream as it stands in seal.json.
+func (s *Stream) MarshalJSON() ([]byte, error) { return s.leaf(), nil }
+
+func (s *Stream) walk(e *exact) {
+	e.lit(`{"bytes":`)
+	e.num(&s.Bytes)
+	e.lit(`,"kind":`)
+	e.str((*string)(&s.Kind))
+	e.lit(`,"leaves":`)
+	e.num(&s.Leaves)
+	e.lit(`,"path":`)
+	e.str(&s.Path)
+	e.lit(`,"root":`)
+	e.hash(&s.Root)
+	e.lit("}")
 }
 
 // check holds the parts of a seal against one another, as far as they need no recording.
