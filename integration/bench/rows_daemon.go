@@ -1,6 +1,6 @@
 package main
 
-// What the daemon costs. `go run ./integration/load` measures it with thousands of sessions over sockets.
+// What the daemon costs. integration/load measures it with thousands of sessions over sockets.
 var daemonRows = []row{
 	{
 		name: "daemon/turns", unit: "x", target: atLeast(0.5),
