@@ -28,14 +28,19 @@ type changing struct {
 	roots   []followed
 	passing bool                          // a replay whose tape is thrown away
 	journal atomic.Pointer[files.Journal] // nil before the program's world stands
-	open    []*os.Root
-	staged  *files.Staging // what the run made, where the tape itself holds it
-	held    io.Closer      // the mounts of the program's world: they cover what must not be seen, for us too
-	at      map[string]int // the journal's root of each directory of roots
+	opened  atomic.Pointer[[]openedRoot]  // in the journal's order; the jail asks for them from its own threads
+	staged  *files.Staging                // what the run made, where the tape itself holds it
+	held    io.Closer                     // the mounts of the program's world: they cover what must not be seen, for us too
 
 	stamps   *stamps
 	servers  servers
 	barriers sync.Mutex // one at a time
+}
+
+// An openedRoot is a directory of the program's world, held open.
+type openedRoot struct {
+	dir  string
+	root *os.Root
 }
 
 // A followed is a directory whose changes are recorded.
@@ -73,7 +78,8 @@ func (r *Roots) followed(extra []string) []followed {
 }
 
 func newChanging(s *session, t *trees, roots []followed) *changing {
-	c := &changing{s: s, trees: t, roots: roots, at: make(map[string]int)}
+	c := &changing{s: s, trees: t, roots: roots}
+	c.opened.Store(new([]openedRoot))
 	c.stamps = newStamps(c.rootOf)
 	s.asked = c.asked
 	return c
@@ -82,9 +88,9 @@ func newChanging(s *session, t *trees, roots []followed) *changing {
 // rootOf is the open directory that holds path, the deepest one, and where it lies in it; nil for none.
 func (c *changing) rootOf(path string) (root *os.Root, rest string) {
 	deepest := -1
-	for dir, i := range c.at {
-		if below, ok := strings.CutPrefix(path, dir); ok && len(dir) > deepest && (below == "" || below[0] == '/') {
-			deepest, root, rest = len(dir), c.open[i], cmp.Or(strings.TrimPrefix(below, "/"), ".")
+	for _, o := range *c.opened.Load() {
+		if below, ok := strings.CutPrefix(path, o.dir); ok && len(o.dir) > deepest && (below == "" || below[0] == '/') {
+			deepest, root, rest = len(o.dir), o.root, cmp.Or(strings.TrimPrefix(below, "/"), ".")
 		}
 	}
 	return root, rest
@@ -96,6 +102,8 @@ func (c *changing) begin(w world) (err error) {
 		return fmt.Errorf("what the program's world covers: %w", err)
 	}
 	var roots []files.JournalRoot
+	var opened []openedRoot
+	defer func() { c.opened.Store(&opened) }()
 	for _, f := range c.roots {
 		root, err := w.openRoot(f.dir)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotSeen) {
@@ -104,8 +112,7 @@ func (c *changing) begin(w world) (err error) {
 		if err != nil {
 			return fmt.Errorf("%s, whose changes are to be recorded: %w", f.dir, err)
 		}
-		c.open = append(c.open, root)
-		c.at[f.dir] = len(roots)
+		opened = append(opened, openedRoot{f.dir, root})
 		j := files.JournalRoot{Dir: f.dir, Prefix: f.prefix, Root: root}
 		if f.dir == c.trees.root {
 			j.Tree, j.TreeAt = c.trees.before, c.trees.at
@@ -243,8 +250,8 @@ func (c *changing) long() map[string]string {
 
 // found returns what the run found in f; nil for nothing.
 func (c *changing) found(f followed) *files.Tree {
-	i, ok := c.at[f.dir]
-	if !ok {
+	i := slices.IndexFunc(*c.opened.Load(), func(o openedRoot) bool { return o.dir == f.dir })
+	if i < 0 {
 		return nil
 	}
 	t := c.journal.Load().Found(i)
@@ -259,8 +266,8 @@ func (c *changing) close() {
 	if j := c.journal.Load(); j != nil {
 		j.Close()
 	}
-	for _, root := range c.open {
-		root.Close()
+	for _, o := range *c.opened.Load() {
+		o.root.Close()
 	}
 	if c.held != nil {
 		c.held.Close()

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -20,11 +22,27 @@ func TestMain(m *testing.M) {
 		os.Exit(run(context.Background(), os.Args[1:], stdStreams()))
 	}
 	testscript.Main(m, map[string]func(){
-		"tapedeck":   func() { os.Exit(run(context.Background(), os.Args[1:], stdStreams())) },
+		"tapedeck": func() {
+			if err := makeWithOther(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(125)
+			}
+			os.Exit(run(context.Background(), os.Args[1:], stdStreams()))
+		},
 		"mcpserver":  mcpServer,
 		"mcpclient":  mcpClient,
 		"mcpserving": mcpServing,
 	})
+}
+
+// makeWithOther becomes the tapedeck that TAPEDECK_RECORD_WITH names, an older one say, where something is made that this one then
+// reads.
+func makeWithOther() error {
+	other := os.Getenv("TAPEDECK_RECORD_WITH")
+	if other == "" || len(os.Args) < 2 || !slices.Contains([]string{"record", "pack", "seal"}, os.Args[1]) {
+		return nil
+	}
+	return syscall.Exec(other, append([]string{other}, os.Args[1:]...), os.Environ())
 }
 
 // TestScripts runs testdata/*.txtar; -update rewrites what they expect.
@@ -38,6 +56,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir+"/home")
 			e.Setenv("XDG_CONFIG_HOME", e.WorkDir+"/config")
 			e.Setenv("NO_COLOR", "1")
+			e.Setenv("TAPEDECK_RECORD_WITH", os.Getenv("TAPEDECK_RECORD_WITH"))
 			e.Setenv("GOGC", "400")                           // hundreds of processes that end before they have anything to collect
 			model := httptest.NewServer(scriptedllm.New(nil)) // for quickstart agent
 			e.Defer(model.Close)

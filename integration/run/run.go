@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -116,14 +117,15 @@ func (b *Box) mkdir(path string) {
 	}
 }
 
-// Record runs a program under `tapedeck record`; upstreams maps names to the URLs that answer for them.
+// Record runs a program under `tapedeck record`; upstreams maps names to the URLs that answer for them. TAPEDECK_RECORD_WITH names
+// another tapedeck to record with, an older one say, whose recordings must still replay.
 func (b *Box) Record(upstreams map[string]string, argv ...string) Result {
 	b.t.Helper()
 	args := []string{"record", "-o", b.recording}
 	for name, url := range upstreams {
 		args = append(args, "--upstream", name+"="+url)
 	}
-	return b.command(b.tapedeck, append(append(args, "--"), argv...)...)
+	return b.command(cmp.Or(os.Getenv("TAPEDECK_RECORD_WITH"), b.tapedeck), append(append(args, "--"), argv...)...)
 }
 
 // Replay runs `tapedeck replay` on the recording, with another command line when one is given, and returns its report,

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestReadmeScript runs the README's transcript of a script: each command of it prints what stands there.
-func TestReadmeScript(t *testing.T) {
-	b, err := os.ReadFile(readme)
+// TestTestbenchTranscript runs the transcript of a script in docs/testbench.md: each command of it prints what stands there.
+func TestTestbenchTranscript(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "testbench.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,7 +19,7 @@ func TestReadmeScript(t *testing.T) {
 	_, rest, found := strings.Cut(string(b), begin)
 	want, _, whole := strings.Cut(rest, "```\n")
 	if !found || !whole {
-		t.Fatal("README.md has no transcript of a script")
+		t.Fatal("docs/testbench.md has no transcript of a script")
 	}
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "docs", "examples", "testbench"))); err != nil {
@@ -39,6 +39,6 @@ func TestReadmeScript(t *testing.T) {
 		got.WriteString(line + out.String() + errs.String())
 	}
 	if got.String() != want {
-		t.Errorf("the README's commands print:\n%s\nREADME.md has:\n%s", got.String(), want)
+		t.Errorf("its commands print:\n%s\ndocs/testbench.md has:\n%s", got.String(), want)
 	}
 }
