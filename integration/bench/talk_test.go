@@ -52,7 +52,7 @@ func doTalk(arg []byte) error {
 		return err
 	}
 	ctx := context.Background()
-	c, _, err := websocket.Dial(ctx, t.URL, nil) //nolint:bodyclose // nil, or the library has closed it
+	c, _, err := websocket.Dial(ctx, t.URL, nil)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ type session struct {
 func (d *daemon) dial(ctx context.Context, agent string) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, d.url, &websocket.DialOptions{CompressionMode: websocket.CompressionDisabled, HTTPClient: http.DefaultClient}) //nolint:bodyclose // nil, or the library has closed it
+	conn, _, err := websocket.Dial(ctx, d.url, &websocket.DialOptions{CompressionMode: websocket.CompressionDisabled, HTTPClient: http.DefaultClient})
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@ type Daemon struct {
 	builtins map[string]*tool
 	tokens   token.Pair
 	kept     *token.Kept // nil without auth
+	scratch  string      // the directory that keeps the runs where there is no other; "" for none
 	door     *door.Door
 	runs     *holds
 	metrics  *metrics
@@ -96,12 +97,15 @@ func prepare(o *Options) (*Daemon, error) {
 
 // openStore opens what keeps the runs.
 func (d *Daemon) openStore(ctx context.Context) error {
-	if d.o.Data == "" {
-		d.store = store.NewMemory()
-		close(d.opened)
-		return nil
+	dir := d.o.Data
+	if dir == "" {
+		var err error
+		if dir, err = os.MkdirTemp("", "tapedeck-daemon-"); err != nil {
+			return err
+		}
+		d.scratch = dir
 	}
-	kept, err := store.Open(ctx, d.o.Data, &store.Options{
+	kept, err := store.Open(ctx, dir, &store.Options{
 		Logger: d.log, Committed: d.metrics.committed,
 		Progress: func(p store.Progress) {
 			d.recovery.Store(&p)

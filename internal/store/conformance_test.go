@@ -7,10 +7,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/store"
 )
 
-func TestMemory(t *testing.T) {
-	conform(t, func(*testing.T) store.Store { return store.NewMemory() })
-}
-
 func TestDisk(t *testing.T) {
 	conform(t, func(t *testing.T) store.Store { return openDisk(t, t.TempDir(), nil) })
 }

@@ -6,7 +6,7 @@
 //
 // Non-goals: who may read or write which run (the daemon decides), what a turn says (package runtrace), forgetting runs.
 //
-// Store is the promise, Disk keeps it in a directory, Memory for tests.
+// Store is the promise, Disk keeps it in a directory.
 //
 // # A directory
 //
