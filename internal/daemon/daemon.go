@@ -15,6 +15,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc/websock"
 	"github.com/tapedeck-dev/tapedeck/internal/store"
+	"github.com/tapedeck-dev/tapedeck/internal/store/faultfs"
 	"github.com/tapedeck-dev/tapedeck/policy"
 )
 
@@ -28,7 +29,7 @@ type Daemon struct {
 	builtins map[string]*tool
 	tokens   token.Pair
 	kept     *token.Kept // nil without auth
-	scratch  string      // the directory that keeps the runs where there is no other; "" for none
+	scratch  string      // of the index where there is no directory for it; "" for none
 	door     *door.Door
 	runs     *holds
 	metrics  *metrics
@@ -97,16 +98,16 @@ func prepare(o *Options) (*Daemon, error) {
 
 // openStore opens what keeps the runs.
 func (d *Daemon) openStore(ctx context.Context) error {
-	dir := d.o.Data
+	dir, files := d.o.Data, faultfs.OS
 	if dir == "" {
 		var err error
 		if dir, err = os.MkdirTemp("", "tapedeck-daemon-"); err != nil {
 			return err
 		}
-		d.scratch = dir
+		d.scratch, files = dir, faultfs.NewMemory()
 	}
 	kept, err := store.Open(ctx, dir, &store.Options{
-		Logger: d.log, Committed: d.metrics.committed,
+		Logger: d.log, Committed: d.metrics.committed, FS: files,
 		Progress: func(p store.Progress) {
 			d.recovery.Store(&p)
 			if d.o.Progress != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/daemon/door"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck-dev/tapedeck/internal/store"
+	"github.com/tapedeck-dev/tapedeck/internal/store/faultfs"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
 	"github.com/tapedeck-dev/tapedeck/runtrace"
 )
@@ -22,7 +23,7 @@ func doorless(t *testing.T, o Options) *Daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.store, err = store.Open(context.Background(), t.TempDir(), nil); err != nil {
+	if d.store, err = store.Open(context.Background(), t.TempDir(), &store.Options{FS: faultfs.NewMemory()}); err != nil {
 		t.Fatal(err)
 	}
 	close(d.opened)
