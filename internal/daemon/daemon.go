@@ -98,16 +98,16 @@ func prepare(o *Options) (*Daemon, error) {
 
 // openStore opens what keeps the runs.
 func (d *Daemon) openStore(ctx context.Context) error {
-	dir, files := d.o.Data, faultfs.OS
+	dir, files, segment := d.o.Data, faultfs.OS, int64(0)
 	if dir == "" {
 		var err error
 		if dir, err = os.MkdirTemp("", "tapedeck-daemon-"); err != nil {
 			return err
 		}
-		d.scratch, files = dir, faultfs.NewMemory()
+		d.scratch, files, segment = dir, faultfs.NewMemory(), 4<<20
 	}
 	kept, err := store.Open(ctx, dir, &store.Options{
-		Logger: d.log, Committed: d.metrics.committed, FS: files,
+		Logger: d.log, Committed: d.metrics.committed, FS: files, Segment: segment,
 		Progress: func(p store.Progress) {
 			d.recovery.Store(&p)
 			if d.o.Progress != nil {
