@@ -1,4 +1,4 @@
-package rpcapi
+package rpcapi_test
 
 import (
 	"os"

@@ -1,32 +1,16 @@
-package main
+package bench
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
-
-// TestMain lets the test binary do the jobs that rows start this program for.
-func TestMain(m *testing.M) {
-	jail.Enter()
-	if len(os.Args) > 1 && os.Args[1] == jobWord {
-		os.Exit(doJob(os.Args[2:]))
-	}
-	status := m.Run()
-	if tiny.env != nil {
-		tiny.env.close()
-	}
-	os.Exit(status)
-}
 
 const benchOutput = `goos: linux
 cpu: A Processor
@@ -132,28 +116,16 @@ How:
 `
 
 func TestReport(t *testing.T) {
-	var stdout, stderr bytes.Buffer
-	o := &options{out: filepath.Join(t.TempDir(), "performance.md"), run: "^x/", date: "2026-01-02", json: true}
-	err := measureAll(t.Context(), o, []string{"-run", "^x/"}, inventions(), &stdout, &stderr)
-	if err == nil {
-		t.Error("a row failed, and the command did not")
-	}
-	page, err := os.ReadFile(o.out)
-	if err != nil {
-		t.Fatal(err)
+	var page bytes.Buffer
+	o := &options{rows: "^x/", date: "2026-01-02"}
+	if err := measureAll(t.Context(), o, inventions(), &page, t.Output()); err == nil {
+		t.Error("a row failed, and the whole did not")
 	}
 	for _, want := range []string{wantTable, "rows: 1 met, 1 missed, 1 told, 2 not measured, 1 failed\n", "date: 2026-01-02\n",
-		"command: `go run ./integration/bench -run '^x/'`\n"} {
-		if !strings.Contains(string(page), want) {
-			t.Errorf("the page lacks\n%s\nit is\n%s", want, page)
+		"command: `" + measureCommand + " -rows '^x/' -date 2026-01-02`\n"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page lacks\n%s\nit is\n%s", want, &page)
 		}
-	}
-	rep := new(report)
-	if err := json.Unmarshal(stdout.Bytes(), rep); err != nil || rep.Version != 1 || len(rep.Groups) != 1 || len(rep.Groups[0].Rows) != 6 {
-		t.Errorf("JSON: %v\n%s", err, &stdout)
-	}
-	if v := rep.Groups[0].Rows[0].Value; v == nil || *v != 2.5 {
-		t.Errorf("JSON: the first row's value is %v, want 2.5", v)
 	}
 }
 
@@ -211,12 +183,12 @@ func TestModelRequest(t *testing.T) {
 	}
 }
 
-// TestTinyRow runs the command on a row of a real benchmark.
+// TestTinyRow measures a row of a real benchmark.
 func TestTinyRow(t *testing.T) {
 	tinyEnv(t)
-	var stdout, stderr bytes.Buffer
-	if status := run(t.Context(), []string{"-short", "-run", "^tape/nil-allocations$"}, &stdout, &stderr); status != 0 {
-		t.Fatalf("status %d\n%s", status, &stderr)
+	var stdout bytes.Buffer
+	if err := measureAll(t.Context(), &options{short: true, rows: "^tape/nil-allocations$"}, groups, &stdout, t.Output()); err != nil {
+		t.Fatal(err)
 	}
 	if want := "| ≤ 0 allocations | **0 allocations** | met |"; !strings.Contains(stdout.String(), want) {
 		t.Errorf("the table lacks %q:\n%s", want, &stdout)

@@ -1,7 +1,7 @@
-// Command bench measures what this project promises and writes it down:
+// Package bench measures what this project promises and writes it down:
 //
-//	go run ./integration/bench -o docs/performance.md         everything; an hour or so, on a machine that does nothing else
-//	go run ./integration/bench -short -run '^tape/'           a few rows, quickly
+//	go test -v -timeout 5h ./integration/bench -run TestMeasure -page docs/performance.md     everything; an hour or so, on a machine that does nothing else
+//	go test -v ./integration/bench -run TestMeasure -short -rows '^tape/'                     a few rows, quickly
 //
 // A row is a promise: what is measured, against what, which target it has, and how. Its figure is a ratio to a peer that
 // was measured in the same run, or one that stands beside its limit. Rows with a ratio of our own benchmarks run these
@@ -19,9 +19,9 @@
 // and recorded in turn, beside it under each of these: columns of their own. What is installed there comes from the npm
 // registry once, before anything is measured.
 //
-// A target that was missed is marked and ends nothing, since machines are noisy; a row that failed makes the exit status 1.
+// A target that was missed is marked and ends nothing, since machines are noisy; a row that failed fails the test.
 //
 // Not goals: a history (benchstat has that), a verdict on other machines, figures without what they are held against.
-// Nothing is kept but the output: everything else lies in a temporary directory that is removed at the end. The file of -o
+// Nothing is kept but the output: everything else lies in a temporary directory that is removed at the end. The file of -page
 // is replaced as a whole.
-package main
+package bench

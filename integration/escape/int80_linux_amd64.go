@@ -1,4 +1,6 @@
-package main
+//go:build escape
+
+package escape
 
 import "fmt"
 

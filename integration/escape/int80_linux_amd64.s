@@ -1,3 +1,5 @@
+//go:build escape
+
 #include "textflag.h"
 
 // func int80getpid() int32

@@ -14,4 +14,6 @@ if [ -z "${TAPEDECK_SCREEN_NODE:-}" ]; then
   cp npm/package.json npm/package-lock.json npm/.npmrc "$TAPEDECK_SCREEN_NODE/"
   (cd "$TAPEDECK_SCREEN_NODE" && npm ci --ignore-scripts --no-audit --no-fund)
 fi
-(cd ../.. && go run ./integration/screen -node "$TAPEDECK_SCREEN_NODE" "$@")
+export TAPEDECK_SCREEN_NODE TAPEDECK_LONG=1
+[ "${1:-}" != --short ] || TAPEDECK_LONG=
+(cd ../.. && go test -count=1 -v -tags screen -run '^(TestCases|TestRecordings|TestXterm.*)$' ./internal/vt)

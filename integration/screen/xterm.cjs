@@ -1,4 +1,4 @@
-// What @xterm/headless makes of the conformance cases and how fast it is; main.go starts it.
+// What @xterm/headless makes of the conformance cases and how fast it is; internal/vt/xterm_test.go starts it.
 //   node xterm.cjs NODE_FOLDER cases FILE.json       one JSON object: {case's index: error or null}
 //   node xterm.cjs NODE_FOLDER speed RUNS FILE…      one JSON object: {file: [MB per second of processor time, of each run]}
 // Rows are compared without the blanks at their end, a cursor behind the last column stands in it.

@@ -1,4 +1,4 @@
-package bare
+package bare_test
 
 import (
 	"net/url"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -22,33 +23,33 @@ func TestURL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := URL(u); got != want {
+		if got := bare.URL(u); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}
 }
 
 func TestRules(t *testing.T) {
-	if n, err := RulesOf(&tape.Header{}); n != 1 || err != nil {
+	if n, err := bare.RulesOf(&tape.Header{}); n != 1 || err != nil {
 		t.Errorf("no rules: %d, %v", n, err)
 	}
-	if n, err := RulesOf(&tape.Header{Extra: []tape.Field{RulesField(3)}}); n != 3 || err != nil {
+	if n, err := bare.RulesOf(&tape.Header{Extra: []tape.Field{bare.RulesField(3)}}); n != 3 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
-	if _, err := RulesOf(&tape.Header{Extra: []tape.Field{RulesField(scrub.Rules + 1)}}); err == nil {
+	if _, err := bare.RulesOf(&tape.Header{Extra: []tape.Field{bare.RulesField(scrub.Rules + 1)}}); err == nil {
 		t.Error("rules of the future are known")
 	}
 }
 
 // TestNumbers numbers placeholders of one recording across records, in records and in blobs.
 func TestNumbers(t *testing.T) {
-	s := NewScrubber(nil)
+	s := bare.NewScrubber(nil)
 	s.AddSecret("first", "aaaaaaaaaaaa1")
 	s.AddSecret("second", "bbbbbbbbbbbb2")
 	one, _ := s.Bytes([]byte("x bbbbbbbbbbbb2 aaaaaaaaaaaa1"))
 	long, _ := s.Bytes([]byte(strings.Repeat("y", tape.InlineLimit) + "aaaaaaaaaaaa1"))
 	store := cas.NewMemory()
-	n := NewNumbers(nil)
+	n := bare.NewNumbers(nil)
 	n.Knows(s.Counts())
 	for i, want := range []string{"x td_second_000000000001 td_first_000000000002", "td_first_000000000002"} {
 		p, err := tape.MakePayload(store, [][]byte{one, long}[i])

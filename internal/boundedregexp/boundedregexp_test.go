@@ -1,10 +1,11 @@
-package boundedregexp
+package boundedregexp_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/boundedregexp"
 	"github.com/tapedeck-dev/tapedeck/internal/cputime"
 )
 
@@ -17,14 +18,14 @@ func TestPatternsAreRefusedBeforeAnythingIsMadeOfThem(t *testing.T) {
 		{"repeats of repeats", "((a{30}){30}){30}", "RE2"},
 		{"many repeats", strings.Repeat("a{900}", 6), "steps"},
 		{"classes", strings.Repeat(`[\pL\pN]{100}`, 20), "steps"},
-		{"long", strings.Repeat("a", MaxPattern+1), "bytes"},
+		{"long", strings.Repeat("a", boundedregexp.MaxPattern+1), "bytes"},
 		{"deep", strings.Repeat("(", 5000) + strings.Repeat(")", 5000), "RE2"},
 		{"repeats of repeats that RE2 takes", "((a{10}){30}b{300}){3}" + strings.Repeat("(c{30}){30}", 5), "steps"},
 		{"optional repeats", strings.Repeat("(a?){500}", 20), "steps"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			began := cputime.Spent()
-			_, err := Compile(tt.pattern)
+			_, err := boundedregexp.Compile(tt.pattern)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
@@ -39,7 +40,7 @@ func TestPatternsAreRefusedBeforeAnythingIsMadeOfThem(t *testing.T) {
 }
 
 func TestATextIsMatchedOrTooLong(t *testing.T) {
-	r, err := Compile(`^(a|aa)+b{100}$`)
+	r, err := boundedregexp.Compile(`^(a|aa)+b{100}$`)
 	if err != nil {
 		t.Fatal(err)
 	}

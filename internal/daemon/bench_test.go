@@ -10,39 +10,33 @@ import (
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
 )
 
-// each runs a benchmark over the memory store and over the disk, by a number of connections at once, each with its own run. An
-// operation is one request and its reply, through a real socket.
+// each runs a benchmark by a number of connections at once, each with its own run. An operation is one request and its reply,
+// through a real socket.
 func each(b *testing.B, prepare func(p *peer), request func(p *peer, run string) error) {
-	for _, kept := range []string{"memory", "disk"} {
-		for _, conns := range []int{1, 64} {
-			b.Run(fmt.Sprintf("%s/conns=%d", kept, conns), func(b *testing.B) {
-				o := &daemon.Options{Limits: daemon.Limits{Rate: -1}}
-				if kept == "disk" {
-					o.Data = b.TempDir()
+	for _, conns := range []int{1, 64} {
+		b.Run(fmt.Sprintf("conns=%d", conns), func(b *testing.B) {
+			r := start(b, &daemon.Options{Limits: daemon.Limits{Rate: -1}})
+			work := make(chan struct{}, conns)
+			done := make(chan error, conns)
+			for range conns {
+				p := r.as("a")
+				prepare(p)
+				go func() { done <- drive(p, work, request) }()
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N {
+				work <- struct{}{}
+			}
+			close(work)
+			for range conns {
+				if err := <-done; err != nil {
+					b.Error(err)
 				}
-				r := start(b, o)
-				work := make(chan struct{}, conns)
-				done := make(chan error, conns)
-				for range conns {
-					p := r.as("a")
-					prepare(p)
-					go func() { done <- drive(p, work, request) }()
-				}
-				b.ReportAllocs()
-				b.ResetTimer()
-				for range b.N {
-					work <- struct{}{}
-				}
-				close(work)
-				for range conns {
-					if err := <-done; err != nil {
-						b.Error(err)
-					}
-				}
-				b.StopTimer()
-				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
-			})
-		}
+			}
+			b.StopTimer()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+		})
 	}
 }
 

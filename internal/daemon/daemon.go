@@ -15,6 +15,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc/websock"
 	"github.com/tapedeck-dev/tapedeck/internal/store"
+	"github.com/tapedeck-dev/tapedeck/internal/store/faultfs"
 	"github.com/tapedeck-dev/tapedeck/policy"
 )
 
@@ -28,6 +29,7 @@ type Daemon struct {
 	builtins map[string]*tool
 	tokens   token.Pair
 	kept     *token.Kept // nil without auth
+	scratch  string      // of the index where there is no directory for it; "" for none
 	door     *door.Door
 	runs     *holds
 	metrics  *metrics
@@ -96,13 +98,16 @@ func prepare(o *Options) (*Daemon, error) {
 
 // openStore opens what keeps the runs.
 func (d *Daemon) openStore(ctx context.Context) error {
-	if d.o.Data == "" {
-		d.store = store.NewMemory()
-		close(d.opened)
-		return nil
+	dir, files, segment := d.o.Data, faultfs.OS, int64(0)
+	if dir == "" {
+		var err error
+		if dir, err = os.MkdirTemp("", "tapedeck-daemon-"); err != nil {
+			return err
+		}
+		d.scratch, files, segment = dir, faultfs.NewMemory(), 4<<20
 	}
-	kept, err := store.Open(ctx, d.o.Data, &store.Options{
-		Logger: d.log, Committed: d.metrics.committed,
+	kept, err := store.Open(ctx, dir, &store.Options{
+		Logger: d.log, Committed: d.metrics.committed, FS: files, Segment: segment,
 		Progress: func(p store.Progress) {
 			d.recovery.Store(&p)
 			if d.o.Progress != nil {

@@ -16,18 +16,94 @@ import (
 	"github.com/tapedeck-dev/tapedeck/runtrace"
 )
 
+// asked is a store that asks before each operation, named as the method in lower case, whether it is to fail.
+type asked struct {
+	store.Store
+	before func(op, run string) error
+}
+
+func (s *asked) Start(ctx context.Context, r *runtrace.Started) (bool, error) {
+	if err := s.before("start", r.RunID); err != nil {
+		return false, err
+	}
+	return s.Store.Start(ctx, r)
+}
+
+func (s *asked) Append(ctx context.Context, id runtrace.ID, turns []runtrace.Turn) (int, error) {
+	if err := s.before("append", id.Run); err != nil {
+		return 0, err
+	}
+	return s.Store.Append(ctx, id, turns)
+}
+
+func (s *asked) End(ctx context.Context, id runtrace.ID, e *runtrace.Ended) error {
+	if err := s.before("end", id.Run); err != nil {
+		return err
+	}
+	return s.Store.End(ctx, id, e)
+}
+
+func (s *asked) Verdict(ctx context.Context, id runtrace.ID, verdict json.RawMessage) error {
+	if err := s.before("verdict", id.Run); err != nil {
+		return err
+	}
+	return s.Store.Verdict(ctx, id, verdict)
+}
+
+func (s *asked) Verdicts(ctx context.Context, id runtrace.ID) ([]json.RawMessage, error) {
+	if err := s.before("verdicts", id.Run); err != nil {
+		return nil, err
+	}
+	return s.Store.Verdicts(ctx, id)
+}
+
+func (s *asked) Find(ctx context.Context, run string) (store.Summary, error) {
+	if err := s.before("find", run); err != nil {
+		return store.Summary{}, err
+	}
+	return s.Store.Find(ctx, run)
+}
+
+func (s *asked) List(ctx context.Context, agent string) ([]store.Summary, error) {
+	if err := s.before("list", ""); err != nil {
+		return nil, err
+	}
+	return s.Store.List(ctx, agent)
+}
+
+func (s *asked) Trace(ctx context.Context, id runtrace.ID, o *store.TraceOptions) (*store.Trace, error) {
+	if err := s.before("trace", id.Run); err != nil {
+		return nil, err
+	}
+	return s.Store.Trace(ctx, id, o)
+}
+
+func (s *asked) Subscribe(ctx context.Context, id runtrace.ID, o *store.SubscribeOptions) (*store.Subscription, error) {
+	if err := s.before("subscribe", id.Run); err != nil {
+		return nil, err
+	}
+	return s.Store.Subscribe(ctx, id, o)
+}
+
+func (s *asked) Health() error {
+	if err := s.before("health", ""); err != nil {
+		return err
+	}
+	return s.Store.Health()
+}
+
 // TestAStoreThatFailsAcknowledgesNothing lets each operation of the store fail in turn.
 func TestAStoreThatFailsAcknowledgesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := inMemory(t, Options{NoAuth: true})
+		d := doorless(t, Options{NoAuth: true})
 		var failing atomic.Value
 		failing.Store("")
-		d.store.(*store.Memory).Fail = func(op string, _ runtrace.ID) error {
+		d.store = &asked{Store: d.store, before: func(op, _ string) error {
 			if op == failing.Load() {
 				return errors.New("disk /secret/path on fire")
 			}
 			return nil
-		}
+		}}
 		ours, theirs := jsonrpc.Pipe()
 		ran := 0
 		c := jsonrpc.New(ours, &jsonrpc.Options{Handler: func(context.Context, *jsonrpc.Request) (any, error) { ran++; return 1, nil }})
@@ -79,7 +155,7 @@ func TestAStoreThatFailsAcknowledgesNothing(t *testing.T) {
 // TestParamsOfAnyShape asks every method with what it does not expect: an error of the protocol or a result, never a panic.
 func TestParamsOfAnyShape(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := inMemory(t, Options{NoAuth: true})
+		d := doorless(t, Options{NoAuth: true})
 		c, hang := d.dial(t)
 		values := []string{`null`, `1`, `-1`, `1e400`, `"x"`, `""`, `true`, `[]`, `[1]`, `[null]`, `{}`, `{"x":{}}`, `[{}]`, `"\ud800"`, `"\u0000"`}
 		keys := []string{"token", "agent_id", "protocol_version", "required_capabilities", "tools", "policies", "name", "rule", "session_id", "key",
@@ -109,14 +185,14 @@ func TestParamsOfAnyShape(t *testing.T) {
 // for a run that is somebody else's.
 func TestAForeignRunTakesAnotherLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := inMemory(t, Options{NoAuth: true})
+		d := doorless(t, Options{NoAuth: true})
 		var misses atomic.Int64
-		d.store.(*store.Memory).Fail = func(op string, id runtrace.ID) error {
-			if op == "find" && id.Run != "theirs" {
+		d.store = &asked{Store: d.store, before: func(op, run string) error {
+			if op == "find" && run != "theirs" {
 				misses.Add(1)
 			}
 			return nil
-		}
+		}}
 		owner, bye := d.dial(t)
 		ask(t, owner, rpcapi.RunsStart, `{"agent_id":"owner","idempotency_key":"theirs"}`)
 		c, hang := d.dial(t)

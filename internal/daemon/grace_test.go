@@ -11,24 +11,30 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/daemon/door"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck-dev/tapedeck/internal/store"
+	"github.com/tapedeck-dev/tapedeck/internal/store/faultfs"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
 	"github.com/tapedeck-dev/tapedeck/runtrace"
 )
 
-// inMemory is a daemon without a door, whose clients are pipes, for tests of time. It lives within a bubble of synctest.
-func inMemory(t *testing.T, o Options) *Daemon {
+// doorless is a daemon without a door, whose clients are pipes, for tests of time. It lives within a bubble of synctest.
+func doorless(t *testing.T, o Options) *Daemon {
 	t.Helper()
 	d, err := prepare(&o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.store = store.NewMemory()
+	if d.store, err = store.Open(context.Background(), t.TempDir(), &store.Options{FS: faultfs.NewMemory()}); err != nil {
+		t.Fatal(err)
+	}
 	close(d.opened)
 	close(d.live)
 	t.Cleanup(func() {
 		d.cut()
 		synctest.Wait()
 		d.runs.flush()
+		if err := d.store.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
 	})
 	return d
 }
@@ -65,7 +71,7 @@ func (d *Daemon) status(t *testing.T, run string) runtrace.Status {
 
 func TestARunWhoseConnectionWentAwayIsGivenUpAfterTheGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := inMemory(t, Options{NoAuth: true, Grace: 2 * time.Second})
+		d := doorless(t, Options{NoAuth: true, Grace: 2 * time.Second})
 		c, hang := d.dial(t)
 		ask(t, c, rpcapi.RunsStart, `{"agent_id":"a","idempotency_key":"r"}`)
 		ask(t, c, rpcapi.RunsStart, `{"agent_id":"a","idempotency_key":"done"}`)
@@ -92,7 +98,7 @@ func TestARunWhoseConnectionWentAwayIsGivenUpAfterTheGrace(t *testing.T) {
 
 func TestARunThatIsTakenUpWithinTheGraceStaysOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := inMemory(t, Options{NoAuth: true, Grace: 2 * time.Second})
+		d := doorless(t, Options{NoAuth: true, Grace: 2 * time.Second})
 		c, hang := d.dial(t)
 		ask(t, c, rpcapi.RunsStart, `{"agent_id":"a","idempotency_key":"r"}`)
 		hang()
@@ -123,7 +129,7 @@ func TestARunThatIsTakenUpWithinTheGraceStaysOpen(t *testing.T) {
 
 func TestARunOfTwoConnectionsIsOpenWhileOneIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := inMemory(t, Options{NoAuth: true, Grace: -1})
+		d := doorless(t, Options{NoAuth: true, Grace: -1})
 		one, hangOne := d.dial(t)
 		two, hangTwo := d.dial(t)
 		ask(t, one, rpcapi.RunsStart, `{"agent_id":"a","idempotency_key":"r"}`)
@@ -141,7 +147,7 @@ func TestARunOfTwoConnectionsIsOpenWhileOneIs(t *testing.T) {
 
 func TestAConnectionThatDoesNotSignInIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := inMemory(t, Options{})
+		d := doorless(t, Options{})
 		began := time.Now()
 		c, hang := d.dial(t)
 		<-c.Context().Done()
@@ -155,7 +161,7 @@ func TestAConnectionThatDoesNotSignInIsClosed(t *testing.T) {
 // TestAToolWithoutATimeoutHasTheDaemons lets a tool never answer.
 func TestAToolWithoutATimeoutHasTheDaemons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := inMemory(t, Options{NoAuth: true})
+		d := doorless(t, Options{NoAuth: true})
 		ours, theirs := jsonrpc.Pipe()
 		cancelled := make(chan string, 1)
 		c := jsonrpc.New(ours, &jsonrpc.Options{Handler: func(ctx context.Context, r *jsonrpc.Request) (any, error) {

@@ -17,7 +17,8 @@ type Options struct {
 	Listen string
 	// Socket is the path of a Unix socket, which speaks the same; "" is none.
 	Socket string
-	// Data is the directory that keeps the runs; "" keeps them in memory, for tests.
+	// Data is the directory that keeps the runs; "" keeps them in memory, and their index in a temporary one until
+	// Shutdown, for tests.
 	Data string
 	// Tokens is the directory in which the tokens' files are put; "" is the XDG runtime (else config) directory.
 	Tokens string

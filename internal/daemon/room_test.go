@@ -34,7 +34,7 @@ func TestAQuotaCountsWithinAnother(t *testing.T) {
 // ends it.
 func TestWhatAConnectionKeepsIsBoundedAndGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := inMemory(t, Options{NoAuth: true, Limits: Limits{SessionBytes: 64 << 10}})
+		d := doorless(t, Options{NoAuth: true, Limits: Limits{SessionBytes: 64 << 10}})
 		c, hang := d.dial(t)
 		call := func(method, params string) error {
 			return c.Call(context.Background(), c.NewID(), method, json.RawMessage(params), nil)
@@ -80,7 +80,7 @@ func TestWhatAConnectionKeepsIsBoundedAndGivenBack(t *testing.T) {
 
 func TestAResultThatIsNotKeptDoesNotRunAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := inMemory(t, Options{NoAuth: true, Limits: Limits{SessionBytes: 4 << 10}})
+		d := doorless(t, Options{NoAuth: true, Limits: Limits{SessionBytes: 4 << 10}})
 		c, hang := d.dial(t)
 		write := `{"idempotent":true,"proposal":{"id":"p","actions":[{"id":"` + strings.Repeat("a", 5000) + `","type":"state_read","parameters":{"key":"k"}}]}}`
 		if out := ask(t, c, rpcapi.ProposalSubmit, write); !strings.Contains(out, `"succeeded"`) {
@@ -97,7 +97,7 @@ func TestAResultThatIsNotKeptDoesNotRunAgain(t *testing.T) {
 // TestWhatAProposalGivesIsBounded reads a long value again and again, and once more when that proposal has given its room back.
 func TestWhatAProposalGivesIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := inMemory(t, Options{NoAuth: true, Limits: Limits{SessionBytes: 64 << 10}})
+		d := doorless(t, Options{NoAuth: true, Limits: Limits{SessionBytes: 64 << 10}})
 		c, hang := d.dial(t)
 		ask(t, c, rpcapi.StateSet, `{"key":"k","value":"`+strings.Repeat("x", 10<<10)+`"}`)
 		read := `{"type":"state_read","parameters":{"key":"k"},"failure_behavior":"skip","idempotent":true}`
@@ -133,7 +133,7 @@ func TestAForgottenRepeatTakesNoRoom(t *testing.T) {
 // TestASubscriptionKeepsNoSnapshot follows a run that has turns.
 func TestASubscriptionKeepsNoSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := inMemory(t, Options{NoAuth: true})
+		d := doorless(t, Options{NoAuth: true})
 		c, hang := d.dial(t)
 		ask(t, c, rpcapi.RunsStart, `{"agent_id":"a","idempotency_key":"r"}`)
 		ask(t, c, rpcapi.RunsRecordTurns, `{"run_id":"r","turns":[{},{}]}`)
@@ -159,7 +159,7 @@ func TestASubscriptionKeepsNoSnapshot(t *testing.T) {
 // TestASnapshotIsNoLongerThanAClientTakes follows a run of 40 MiB.
 func TestASnapshotIsNoLongerThanAClientTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := inMemory(t, Options{NoAuth: true})
+		d := doorless(t, Options{NoAuth: true})
 		c, hang := d.dial(t)
 		ask(t, c, rpcapi.RunsStart, `{"agent_id":"a","idempotency_key":"r"}`)
 		text := `"` + strings.Repeat("x", 16000) + `"`

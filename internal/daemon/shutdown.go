@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 )
 
@@ -48,6 +49,9 @@ func (d *Daemon) close(ctx context.Context) (err error) {
 	}
 	if d.kept != nil {
 		d.kept.Remove()
+	}
+	if d.scratch != "" {
+		err = errors.Join(err, os.RemoveAll(d.scratch))
 	}
 	return err
 }

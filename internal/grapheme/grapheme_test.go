@@ -1,4 +1,4 @@
-package grapheme
+package grapheme_test
 
 import (
 	"bufio"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/tapedeck-dev/tapedeck/internal/grapheme"
 )
 
 // TestBreaks runs the conformance test of the Unicode Character Database.
@@ -24,14 +26,14 @@ func TestBreaks(t *testing.T) {
 		}
 		cases++
 		fields := strings.Fields(line)
-		var s State
+		var s grapheme.State
 		for i := 0; i+1 < len(fields); i += 2 {
 			r, err := strconv.ParseUint(fields[i+1], 16, 21)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var boundary bool
-			s, boundary = Next(s, rune(r))
+			s, boundary = grapheme.Next(s, rune(r))
 			if want := fields[i] == "÷"; boundary != want {
 				t.Errorf("%s: before %s: boundary %v, want %v", line, fields[i+1], boundary, want)
 			}
@@ -51,12 +53,12 @@ func TestWidth(t *testing.T) {
 		{0x1161, 0}, {0x11a8, 0}, {0x301, 0}, {0x200b, 0}, {0x200d, 0}, {0xfe0f, 0}, {0xfeff, 0}, {0x600, 1}, {0x93f, 1}, {'😀', 2}, {0x1f3fd, 2},
 		{0x1f1ef, 1}, {0x2764, 1}, {'①', 1}, {'…', 1}, {0xe000, 1}, {0x20000, 2}, {0x3fffd, 2}, {0x10ffff, 1}, {unicode.MaxRune + 1, 1}, {-1, 1}, {0xfffd, 1},
 	} {
-		if got := Width(c.r); got != c.want {
+		if got := grapheme.Width(c.r); got != c.want {
 			t.Errorf("width of U+%04X: %d, want %d", c.r, got, c.want)
 		}
 	}
 	for r, want := range map[rune]bool{0x2764: true, '1': true, '😀': false, 'a': false} {
-		if got := VariationWide(r); got != want {
+		if got := grapheme.VariationWide(r); got != want {
 			t.Errorf("U+%04X wide with a variation selector: %v, want %v", r, got, want)
 		}
 	}
@@ -67,11 +69,11 @@ func TestJoinsCell(t *testing.T) {
 	for text, want := range map[string]int{
 		"e\u0301": 1, "👩\u200d👩\u200d👧": 1, "👍🏽": 1, "🇯🇵🇺🇸": 2, "नि": 2, "स्ते": 2, "각": 1, "❤️": 1, "ab": 2, "a\u200db": 2,
 	} {
-		var s State
+		var s grapheme.State
 		cells := 0
 		for _, r := range text {
-			next, boundary := Next(s, r)
-			if boundary || !JoinsCell(s, r) {
+			next, boundary := grapheme.Next(s, r)
+			if boundary || !grapheme.JoinsCell(s, r) {
 				cells++
 			}
 			s = next
@@ -86,9 +88,9 @@ func BenchmarkNext(b *testing.B) {
 	text := strings.Repeat("日本語のテキスト 👩\u200d👧 e\u0301 नमस्ते ", 100)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		var s State
+		var s grapheme.State
 		for _, r := range text {
-			s, _ = Next(s, r)
+			s, _ = grapheme.Next(s, r)
 		}
 	}
 }

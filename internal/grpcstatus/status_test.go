@@ -1,9 +1,10 @@
-package grpcstatus
+package grpcstatus_test
 
 import (
 	"encoding/json"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/internal/grpcstatus"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -31,11 +32,11 @@ func TestOf(t *testing.T) {
 		if tt.trailers != "" {
 			k.Extra = []tape.Field{{Name: "response_trailers", Value: json.RawMessage(tt.trailers)}}
 		}
-		if s := Of(k); s.String() != tt.want || s.Failed() != tt.failed {
+		if s := grpcstatus.Of(k); s.String() != tt.want || s.Failed() != tt.failed {
 			t.Errorf("%s: %v, failed %v; want %q", tt.name, s, s.Failed(), tt.want)
 		}
 	}
-	if s := Of(&tape.FileDelete{}); s != (Status{}) {
+	if s := grpcstatus.Of(&tape.FileDelete{}); s != (grpcstatus.Status{}) {
 		t.Errorf("a record that holds no exchange has a status: %v", s)
 	}
 }

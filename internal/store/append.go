@@ -404,3 +404,22 @@ func (s *Disk) relieve(ctx context.Context) error {
 	}
 	return s.checkpoint(ctx, false)
 }
+
+func checkVerdict(verdict json.RawMessage) error {
+	if len(verdict) > runtrace.MaxLine {
+		return &runtrace.TooLargeError{Record: "verdict", Size: len(verdict)}
+	}
+	if !json.Valid(verdict) {
+		return &runtrace.InvalidError{Key: "verdict", Cause: errors.New("not one JSON value")}
+	}
+	return nil
+}
+
+// dropTooLarge makes of a line that is too long what Append says of it.
+func dropTooLarge(err error) error {
+	var large *runtrace.TooLargeError
+	if errors.As(err, &large) {
+		return &Dropped{TurnTooLarge}
+	}
+	return err
+}

@@ -107,7 +107,7 @@ func BenchmarkAppend(b *testing.B) {
 			}
 			log.Appenders = sessions
 			log.Records = max(min(log.Records, 10_000), sessions)
-			files, err := logload.Sessions(b.Context(), b.TempDir(), log)
+			files, err := logload.Sessions(b.TempDir(), log)
 			if err != nil {
 				b.Fatal(err)
 			}

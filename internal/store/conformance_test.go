@@ -5,22 +5,51 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/internal/store"
-	"github.com/tapedeck-dev/tapedeck/internal/store/storetest"
 )
 
-func TestMemory(t *testing.T) {
-	storetest.Run(t, func(*testing.T) store.Store { return store.NewMemory() })
-}
-
 func TestDisk(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.Store { return openDisk(t, t.TempDir(), nil) })
+	conform(t, func(t *testing.T) store.Store { return openDisk(t, t.TempDir(), nil) })
 }
 
 // A cache of two descriptors and small segments change nothing that anybody sees.
 func TestDiskSmall(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.Store {
+	conform(t, func(t *testing.T) store.Store {
 		return openDisk(t, t.TempDir(), &store.Options{Descriptors: 2, Segment: 64 << 10, IndexEvery: 1e6})
 	})
+}
+
+// conform holds every store to the same behaviour: what store.Store promises, whatever keeps the runs. It checks the
+// stores that open makes, empty and one for each part. Open sees to it that they are closed.
+func conform(t *testing.T, open func(t *testing.T) store.Store) {
+	for name, check := range map[string]func(*testing.T, store.Store){
+		"Life":              life,
+		"Lines":             lines,
+		"StartTwice":        startTwice,
+		"StartAtOnce":       startAtOnce,
+		"Names":             names,
+		"Indices":           indices,
+		"ConcurrentBatches": concurrentBatches,
+		"Dropped":           dropped,
+		"Limit":             limit,
+		"TooLarge":          tooLarge,
+		"EndTwice":          endTwice,
+		"EndAtOnce":         endAtOnce,
+		"List":              list,
+		"TraceParts":        traceParts,
+		"Verdicts":          verdicts,
+		"Canceled":          canceled,
+		"Closed":            closed,
+		"Many":              many,
+		"Subscribe":         subscribe,
+		"SubscribeEnded":    subscribeEnded,
+		"SubscribeRandom":   subscribeRandom,
+		"SlowSubscriber":    slowSubscriber,
+		"LongSnapshot":      longSnapshot,
+		"Unsubscribe":       unsubscribe,
+		"CloseSubscribed":   closeSubscribed,
+	} {
+		t.Run(name, func(t *testing.T) { check(t, open(t)) })
+	}
 }
 
 func openDisk(t testing.TB, dir string, o *store.Options) *store.Disk {

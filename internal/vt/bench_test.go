@@ -5,13 +5,12 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
-	"github.com/tapedeck-dev/tapedeck/internal/vt/workload"
 )
 
 func benchmark(b *testing.B, o *vt.Options) {
-	for _, k := range workload.Kinds {
-		b.Run(k.Name, func(b *testing.B) {
-			data := k.Make(4 << 20)
+	for _, k := range workloads {
+		b.Run(k.name, func(b *testing.B) {
+			data := k.output(4 << 20)
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {
 				s := vt.New(o)
@@ -28,9 +27,9 @@ func BenchmarkWriteOrigins(b *testing.B) { benchmark(b, &vt.Options{Origins: tru
 func BenchmarkNoScrollback(b *testing.B) { benchmark(b, &vt.Options{Scrollback: -1}) }
 
 func BenchmarkLexer(b *testing.B) {
-	for _, k := range workload.Kinds {
-		b.Run(k.Name, func(b *testing.B) {
-			data := k.Make(4 << 20)
+	for _, k := range workloads {
+		b.Run(k.name, func(b *testing.B) {
+			data := k.output(4 << 20)
 			b.SetBytes(int64(len(data)))
 			n := 0
 			for b.Loop() {

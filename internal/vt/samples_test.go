@@ -10,10 +10,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
-	"github.com/tapedeck-dev/tapedeck/internal/vt/conform"
 )
-
-const samples = "../../" + conform.Dir
 
 // against are the cases that contradict xterm, and how.
 var against = map[string]string{
@@ -36,11 +33,11 @@ func here(t *testing.T, err error) {
 }
 
 func TestCases(t *testing.T) {
-	cases, err := conform.Cases(samples)
+	cases, err := conformCases()
 	here(t, err)
 	passed := 0
 	for _, c := range cases {
-		err := c.Run()
+		err := c.run()
 		why, known := against[c.Name]
 		switch {
 		case err == nil:
@@ -56,11 +53,11 @@ func TestCases(t *testing.T) {
 }
 
 func TestRecordings(t *testing.T) {
-	for _, name := range conform.Recordings {
+	for _, name := range recordings {
 		t.Run(name, func(t *testing.T) {
-			r, err := conform.Open(samples, name)
+			r, err := openRecording(name)
 			here(t, err)
-			result := r.Run()
+			result := r.run()
 			for _, bad := range result.Bad {
 				t.Error(bad)
 			}
@@ -109,8 +106,8 @@ func mutate(raw []byte, r *rand.Rand) []byte {
 
 // TestMutatedRecordings writes recordings that were damaged, whole and in pieces, with a resize in the middle.
 func TestMutatedRecordings(t *testing.T) {
-	for i, name := range conform.Recordings {
-		rec, err := conform.Open(samples, name)
+	for i, name := range recordings {
+		rec, err := openRecording(name)
 		here(t, err)
 		for seed := range uint64(4) {
 			r := rand.New(rand.NewPCG(seed, uint64(i)))

@@ -3,10 +3,13 @@ package seglog_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/store/faultfs"
 	"github.com/tapedeck-dev/tapedeck/internal/store/seglog/logload"
 )
 
@@ -28,11 +31,11 @@ func BenchmarkAppend(b *testing.B) {
 				b.StartTimer()
 				r, err := logload.Run(b.Context(), b.TempDir(), load)
 				b.StopTimer()
-				s, failed := logload.Sessions(b.Context(), b.TempDir(), few)
+				s, failed := logload.Sessions(b.TempDir(), few)
 				if err = errors.Join(err, failed); err != nil {
 					b.Fatal(err)
 				}
-				took, err := logload.Bare(b.TempDir(), r.Blocks)
+				took, err := bareLoop(b.TempDir(), r.Blocks)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -53,20 +56,36 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkArrivals measures how long a record takes that comes at a rate the disk can bear, whatever came before it.
-func BenchmarkArrivals(b *testing.B) {
-	for _, perSecond := range []int{1000, 20_000} {
-		b.Run(fmt.Sprintf("a-second=%d", perSecond), func(b *testing.B) {
-			load := logload.Load{Arrivals: logload.Every(max(b.N, 100), perSecond, 300, 2000)}
-			r, err := logload.Run(b.Context(), b.TempDir(), load)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.ReportMetric(float64(r.P50.Microseconds()), "p50-µs")
-			b.ReportMetric(float64(r.P99.Microseconds()), "p99-µs")
-			b.ReportMetric(float64(r.Records)/float64(len(r.Blocks)), "records/block")
-		})
+// bareLoop writes blocks of the given lengths one after another to a file in dir, each with its own sync, and returns how long
+// that took: what the disk takes when nobody thinks.
+func bareLoop(dir string, blocks []int) (time.Duration, error) {
+	f, err := faultfs.OS.OpenFile(filepath.Join(dir, "bare"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return 0, err
 	}
+	defer f.Close()
+	all := int64(0)
+	for _, n := range blocks {
+		all += int64(n)
+	}
+	if err := f.Allocate(all); err != nil && !errors.Is(err, faultfs.ErrUnsupported) {
+		return 0, err
+	}
+	if err := f.Sync(); err != nil {
+		return 0, err
+	}
+	block := slices.Repeat([]byte("r"), slices.Max(blocks))
+	began, at := time.Now(), int64(0)
+	for _, n := range blocks {
+		if _, err := f.WriteAt(block[:n], at); err != nil {
+			return 0, err
+		}
+		if err := f.Sync(); err != nil {
+			return 0, err
+		}
+		at += int64(n)
+	}
+	return time.Since(began), nil
 }
 
 // BenchmarkOpen opens and reads a log whose last segment is full: 60 MiB in blocks of 32 records.

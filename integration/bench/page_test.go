@@ -1,0 +1,90 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+)
+
+// markdown is the report as a page.
+func (rep *report) markdown() string {
+	var b strings.Builder
+	b.WriteString("# Performance\n\n")
+	b.WriteString("What this project promises about time and memory, and what was measured. Written by `go test -v\n" +
+		"-timeout 5h ./integration/bench -run TestMeasure -page docs/performance.md`; do not edit it. A figure is a ratio to a peer\n" +
+		"measured in the same run (\"1.2x\"), or stands beside its limit.\n\n")
+	if rep.Short {
+		b.WriteString("**A short run (`-short`): small sizes, few rounds. It shows that everything runs, not how fast.**\n\n")
+	}
+	m := rep.Machine
+	fmt.Fprintf(&b, "- machine: %s\n- Go: %s\n- commit: %s\n- date: %s\n- command: `%s`\n", m.line(), m.Go, m.Commit, m.Date, rep.Command)
+	fmt.Fprintf(&b, "- rows: %s\n", rep.summary())
+	for _, g := range rep.Groups {
+		fmt.Fprintf(&b, "\n## %s\n\n", g.Title)
+		b.WriteString(g.head())
+		for _, r := range g.Rows {
+			b.WriteString(r.line(g.Peers))
+		}
+		b.WriteString("\nHow:\n\n")
+		if g.Note != "" {
+			b.WriteString("- " + g.Note + "\n")
+		}
+		for _, h := range g.hows() {
+			b.WriteString(h)
+		}
+	}
+	return b.String()
+}
+
+// head is the head of a group's table.
+func (rs *results) head() string {
+	columns := append(append([]string{"row", "what is measured", "target", "measured"}, rs.Peers...), "")
+	return "| " + strings.TrimRight(strings.Join(columns, " | "), " ") + " |\n" + strings.Repeat("|---", len(columns)) + "|\n"
+}
+
+// line is a result as a line of a table that has these peers' columns.
+func (r *result) line(peers []string) string {
+	mark := map[string]string{stateMet: "met", stateMissed: "**missed**", stateFailed: "**failed**"}[r.State]
+	measured := cell(r.measured())
+	if r.Value != nil {
+		measured = "**" + measured + "**"
+	}
+	if r.Beside != "" {
+		measured += " (" + cell(r.Beside) + ")"
+	}
+	for _, name := range peers {
+		measured += " | " + r.peer(name)
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n", r.Name, cell(r.What), r.Target, measured, mark)
+}
+
+// peer is what a peer made of the row; "" where it does not have it.
+func (r *result) peer(name string) string {
+	for i := range r.Peers {
+		if r.Peers[i].Name == name {
+			return cell(r.Peers[i].cell())
+		}
+	}
+	return ""
+}
+
+// hows lists how the rows of a group were measured, those of one way together.
+func (rs *results) hows() []string {
+	var order []string
+	names := make(map[string][]string)
+	for _, r := range rs.Rows {
+		if names[r.How] == nil {
+			order = append(order, r.How)
+		}
+		names[r.How] = append(names[r.How], r.Name)
+	}
+	var out []string
+	for _, how := range order {
+		out = append(out, fmt.Sprintf("- %s: %s\n", strings.Join(names[how], ", "), how))
+	}
+	return out
+}
+
+// cell is a text as it may stand in a table.
+func cell(text string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
+}

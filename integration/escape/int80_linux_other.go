@@ -1,9 +1,0 @@
-//go:build linux && !amd64
-
-package main
-
-import "errors"
-
-const has32Bit = false
-
-func int80() error { return errors.New("only amd64 has this door") }
