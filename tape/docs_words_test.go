@@ -82,7 +82,7 @@ var aboutKeys = map[string]string{
 	"stdout_payload":   "what it wrote to stdout",
 	"stderr_payload":   "what it wrote to stderr",
 	"signal":           "the signal that killed it: `SIGTERM`",
-	"stdin_payload":    "what it read from stdin",
+	"stdin_payload":    "what it was given on stdin: of the program itself; of a process that another one talked with, at most 1 MiB, as of its other streams",
 	"pid":              "of the process, as it knows itself",
 	"times":            "the wall times that it read: see `times` below",
 	"ticks":            "what it read of the monotonic clock, in the same form",
