@@ -20,9 +20,16 @@ func InJail() bool {
 // proxyVars send a program to a proxy that the jail does not hold. The recorder heeds them itself when it dials.
 var proxyVars = []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "NO_PROXY"}
 
-// Env returns env as the program gets it: without its proxies, with the recorder's certificates.
+// acrossMounts lets git look for its directory above a mount. The trees of a replay are mounts, which those of the recorded run were
+// not: git would stop there, and say so to a program that asks it where no repository is.
+const acrossMounts = "GIT_DISCOVERY_ACROSS_FILESYSTEM"
+
+// Env returns env as the program gets it: without its proxies, with the recorder's certificates, and the same git on every run.
 func Env(env []string, bundle string) []string {
 	trust := network.Env(bundle)
+	if !overrides(env, acrossMounts) {
+		trust = append(trust, acrossMounts+"=1")
+	}
 	out := make([]string, 0, len(env)+len(trust))
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
