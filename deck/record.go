@@ -114,6 +114,7 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	if r.env == nil {
 		r.env = os.Environ()
 	}
+	r.env = program.ToRecord(r.env)
 	m := r.manifest
 	var err error
 	if m.Cwd, err = recording.WorkingDir(o.Dir); err != nil {

@@ -24,12 +24,17 @@ var proxyVars = []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", 
 // not: git would stop there, and say so to a program that asks it where no repository is.
 const acrossMounts = "GIT_DISCOVERY_ACROSS_FILESYSTEM"
 
-// Env returns env as the program gets it: without its proxies, with the recorder's certificates, and the same git on every run.
+// ToRecord returns env as a recording keeps it, for its replays too: what makes programs the same on both is in it.
+func ToRecord(env []string) []string {
+	if overrides(env, acrossMounts) {
+		return env
+	}
+	return append(slices.Clip(env), acrossMounts+"=1")
+}
+
+// Env returns env as the program gets it: without its proxies, with the recorder's certificates.
 func Env(env []string, bundle string) []string {
 	trust := network.Env(bundle)
-	if !overrides(env, acrossMounts) {
-		trust = append(trust, acrossMounts+"=1")
-	}
 	out := make([]string, 0, len(env)+len(trust))
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
