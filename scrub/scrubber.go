@@ -29,7 +29,7 @@ type Options struct {
 	// is known. A version that is newer than Rules is not known here: CheckRules says so, before New.
 	Rules int
 	// SecretNames are names of headers, query values, members of JSON and fields of forms whose values are secrets, beside those
-	// that are known (docs/secrets.md), whatever the values look like. Separators and case do not count.
+	// that are known (docs/reference/secrets.md), whatever the values look like. Separators and case do not count.
 	SecretNames []string
 }
 

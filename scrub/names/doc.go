@@ -1,4 +1,4 @@
-// Package names tells by a name, and by what a value looks like, whether the value is a secret. docs/secrets.md has the tables for
+// Package names tells by a name, and by what a value looks like, whether the value is a secret. docs/reference/secrets.md has the tables for
 // people ("Names", "Names in bodies", "Files").
 //
 // A name is taken apart into words once (words.go). What it says depends on where it stands: of variables, headers, queries and

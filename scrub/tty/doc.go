@@ -1,5 +1,5 @@
 // Package tty finds secrets in what a terminal shows and in what is typed into it, says where they stand in the raw bytes,
-// and masks them there. Package scrub tells what a secret is; docs/secrets.md, "On a terminal", says all of it for people.
+// and masks them there. Package scrub tells what a secret is; docs/reference/secrets.md, "On a terminal", says all of it for people.
 //
 // A mask has as many bytes and columns as what it hides ('*' for ASCII) and joins its neighbours as that does. So offsets,
 // lengths and the layout of every screen stay, and a recording can be masked in place. Control sequences are never touched.
