@@ -84,6 +84,7 @@ type projectConfig struct {
 	Masks   *Masking            `yaml:"masks"`
 	Headers *Headers            `yaml:"headers"` // Masks holds them once read
 	Side    *fidelity.SideRules `yaml:"side"`
+	Test    *TestRules          `yaml:"test"`
 }
 
 // ReadConfig reads tapedeck.yaml of the work tree root; empty, without an error, where there is none. What it cannot use is
@@ -109,20 +110,20 @@ func ReadConfig(root string) (c projectConfig, err error) {
 	if err == nil {
 		_, err = c.Masks.Masker(&Roots{})
 	}
-	if err = cmp.Or(err, c.Side.Check()); err != nil {
+	if err = cmp.Or(err, c.Side.Check(), c.Test.check()); err != nil {
 		return projectConfig{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
 }
 
-// MaskingNow returns the masks and headers by which a recording compares now: those of the tapedeck.yaml at its work tree, or its
+// MaskingNow returns the masks and headers by which a recording compares now: those of the tapedeck.yaml in config, or its
 // own where there is no such file. changed says that its digests were taken under others.
-func (m *Manifest) MaskingNow() (now *Masking, changed bool, err error) {
-	config, err := ReadConfig(m.Roots.Tree)
+func (m *Manifest) MaskingNow(config string) (now *Masking, changed bool, err error) {
+	own, err := ReadConfig(config)
 	if err != nil {
 		return nil, false, err
 	}
-	if now = config.Masks; now == nil {
+	if now = own.Masks; now == nil {
 		now = new(Masking)
 		if m.Masking != nil {
 			*now = *m.Masking

@@ -71,8 +71,16 @@ func Decode(b []byte, most int, v any) error {
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(b))
 	dec.KnownFields(true)
-	return dec.Decode(v)
+	err := dec.Decode(v)
+	var wrong *yaml.TypeError
+	if errors.As(err, &wrong) {
+		return errors.New(unknownField.ReplaceAllString(wrong.Errors[0], "unknown key $1"))
+	}
+	return err
 }
+
+// unknownField is how the library says that a struct of ours has no such field.
+var unknownField = regexp.MustCompile(`field (\S+) not found in type .*`)
 
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
 
