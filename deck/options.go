@@ -71,7 +71,9 @@ type ReplayOptions struct {
 	// Watch lists paths that gate though files there do not by themselves: outside the work tree, ignored, Git's own. Absolute,
 	// seen from the recorded working directory, or ~/… and $TMP/…; patterns of path.Match too.
 	Watch []string
-	Speed float64 // 0 answers without waiting, 1 in real time, n n times as fast
+	// Config is the directory whose tapedeck.yaml says what compares, in place of that of the recorded work tree; "" is that one.
+	Config string
+	Speed  float64 // 0 answers without waiting, 1 in real time, n n times as fast
 	// Proxy runs the program outside the jail, in a copy of the recorded work tree: what heeds HTTP_PROXY is answered from
 	// the tape, and whatever does not reaches the real network. The verdict notes it.
 	Proxy bool

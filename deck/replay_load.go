@@ -122,7 +122,7 @@ func (r *replayer) loadBook() error {
 	if r.book, err = exchange.NewBook(records, r.s.class, r.store); err != nil {
 		return err
 	}
-	config, err := recording.ReadConfig(r.rec.Manifest.Roots.Tree) // as it is now
+	config, err := recording.ReadConfig(r.config()) // as it is now
 	r.side = config.Side
 	r.book.TellSideTraffic(r.side)
 	r.book.KeepOrder()

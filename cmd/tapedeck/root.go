@@ -170,7 +170,7 @@ record ends as its program did, 125 when it failed itself.`,
 		{"share", "Keep and share recordings:", []*cobra.Command{
 			newSealCommand(std), newPackCommand(std), newUnpackCommand(std), newRmCommand(std), newGCCommand(std),
 		}},
-		{"test", "Test agent logic, and terminals:", []*cobra.Command{newScriptCommand(std), newCassetteCommand(std)}},
+		{"test", "Gate on recordings, test agent logic and terminals:", []*cobra.Command{newTestCommand(std), newScriptCommand(std), newCassetteCommand(std)}},
 		{"serve", "Serve agents:", []*cobra.Command{newServeCommand(std), newRunsCommand(std), newMCPCommand(std)}},
 		{formatsGroup, "Formats, and this command:", []*cobra.Command{newSessionCommand(std), newVersionCommand(std), newManCommand(std)}},
 	} {
@@ -197,7 +197,7 @@ const formatsGroup = "formats"
 // sweeps are the commands that begin by removing what killed ones left in temporary directories. gc does so with a report.
 var sweeps = map[string]bool{
 	"record": true, "replay": true, "diff": true, "show": true, "verify": true, "apply": true, "restore": true, "list": true,
-	"rm": true, "pack": true, "unpack": true, "seal": true,
+	"rm": true, "pack": true, "unpack": true, "seal": true, "test": true,
 }
 
 // knownCommand refuses what is no command, and names those that it may have meant.

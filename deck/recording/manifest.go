@@ -39,6 +39,9 @@ const (
 // ErrNotRecording is returned for a directory that holds no recording.
 var ErrNotRecording = errors.New("not a recording")
 
+// ErrNewer says that a recording is of a format that this package does not read yet.
+var ErrNewer = errors.New("is newer")
+
 // ErrManifest is wrapped by the refusal of a recording.json that no recorder wrote.
 var ErrManifest = errors.New("not what a recorder writes")
 
@@ -187,7 +190,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 		return nil, fmt.Errorf("%s: %w: %w", file, ErrManifest, err)
 	}
 	if m.Format > ManifestFormat {
-		return nil, fmt.Errorf("%s: format %d is newer than %d, the newest that this tapedeck reads", file, m.Format, ManifestFormat)
+		return nil, fmt.Errorf("%s: format %d %w than %d, the newest that this tapedeck reads", file, m.Format, ErrNewer, ManifestFormat)
 	}
 	if err := m.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", file, ErrManifest, err)
