@@ -178,13 +178,35 @@ func (d *document) by(title, what string, key func(*outcome) string) {
 		titles = append(titles, string(m)+": judged", "missed", "noted", "caught", "named")
 	}
 	d.head(titles...)
+	var whole []string
 	for _, k := range slices.Sorted(maps.Keys(rows)) {
+		if judged, named := allOf(rows[k]); judged == named {
+			whole = append(whole, fmt.Sprintf("%s (%d)", k, judged))
+			continue
+		}
 		cells := []string{k}
 		for _, m := range d.modes {
 			cells = append(cells, rows[k][m].cells()...)
 		}
 		d.row(cells...)
 	}
+	d.rest("Caught and named each time, of as many as were judged", whole)
+}
+
+// rest tells in one paragraph of what a table leaves out.
+func (d *document) rest(what string, names []string) {
+	if len(names) > 0 {
+		fmt.Fprintf(d, "\n%s: %s.\n", what, strings.Join(names, ", "))
+	}
+}
+
+// allOf counts what was judged in all modes, and what of it was caught and named.
+func allOf(row map[mode]*tally) (judged, named int) {
+	for _, t := range row {
+		judged += t.judged
+		named += t.named
+	}
+	return judged, named
 }
 
 func (t *tally) cells() []string {
@@ -226,13 +248,21 @@ func (d *document) alarms() {
 		titles = append(titles, string(m)+": replays", "false alarms")
 	}
 	d.head(titles...)
+	var never []string
 	for _, k := range slices.Sorted(maps.Keys(rows)) {
-		cells := []string{k}
+		cells, all, red := []string{k}, 0, 0
 		for _, m := range d.modes {
 			cells = append(cells, blank(rows[k][m].all), blank(rows[k][m].red))
+			all += rows[k][m].all
+			red += rows[k][m].red
+		}
+		if red == 0 {
+			never = append(never, fmt.Sprintf("%s (%d)", k, all))
+			continue
 		}
 		d.row(cells...)
 	}
+	d.rest("No false alarm, in as many replays", never)
 }
 
 // wrongs lists what is not caught, one of each kind and place with the way to see it.
