@@ -67,23 +67,21 @@ func describeProvider(b *strings.Builder, es []endpoint) {
 		}
 		fmt.Fprintf(b, "| `%s` | %s | %s |\n", e.name, code(patternTexts(e.paths)), record)
 	}
+	b.WriteString("\n| keys of | surface | ignored |\n|---|---|---|\n")
+	var groups []endpoint // one of each with keys of its own
 	for i, e := range es {
 		if first := slices.IndexFunc(es, func(x endpoint) bool { return x.keys == e.keys }); first == i {
+			groups = append(groups, e)
 			describeKeys(b, es, e)
 		}
 	}
+	describeOmitted(b, es, groups)
 	describeIgnored(b, es)
 	fmt.Fprintf(b, "\nA refused request gets: `%s`\n", providers[es[0].provider].fail(400, "not on the tape: …"))
 }
 
 // describeKeys says what counts in the endpoints that share e's keys.
 func describeKeys(b *strings.Builder, es []endpoint, e endpoint) {
-	var names []string
-	for _, x := range es {
-		if name := title(es, x); x.keys == e.keys && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
 	surface, ignored := e.keys.surface, []string(nil)
 	if e.keys.messages != "" {
 		surface = append([]string{e.keys.messages}, surface...)
@@ -91,19 +89,52 @@ func describeKeys(b *strings.Builder, es []endpoint, e endpoint) {
 	for _, x := range e.keys.ignored {
 		ignored = append(ignored, x.what)
 	}
-	fmt.Fprintf(b, "\n%s\n\n- surface: %s\n- ignored: %s\n", strings.Join(names, ", "), code(surface), code(ignored))
-	for _, x := range e.keys.omitted {
-		fmt.Fprintf(b, "- left out or rewritten: %s (%s)\n", x.what, x.why)
+	fmt.Fprintf(b, "| %s | %s | %s |\n", titles(es, e), code(surface), code(ignored))
+}
+
+// describeOmitted says once what is left out or rewritten, and of which groups of endpoints where it is not all of them.
+func describeOmitted(b *strings.Builder, es, groups []endpoint) {
+	var rules []exempt
+	of := map[exempt][]string{}
+	for _, e := range groups {
+		for _, x := range e.keys.omitted {
+			if !slices.Contains(rules, x) {
+				rules = append(rules, x)
+			}
+			of[x] = append(of[x], titles(es, e))
+		}
 	}
+	if len(rules) == 0 {
+		return
+	}
+	b.WriteString("\nLeft out or rewritten:\n\n")
+	for _, x := range rules {
+		where := ""
+		if len(of[x]) < len(groups) {
+			where = "; of " + strings.Join(of[x], ", ")
+		}
+		fmt.Fprintf(b, "- %s (%s)%s\n", x.what, x.why, where)
+	}
+}
+
+// titles names the endpoints that share e's keys.
+func titles(es []endpoint, e endpoint) string {
+	var names []string
+	for _, x := range es {
+		if name := title(es, x); x.keys == e.keys && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // title names an endpoint, with its path where another one of other keys has the same name.
 func title(es []endpoint, e endpoint) string {
 	same := func(x endpoint) bool { return x.name == e.name && x.keys != e.keys }
 	if slices.ContainsFunc(es, same) {
-		return fmt.Sprintf("**`%s`** of `%s`", e.name, e.paths[0].text)
+		return fmt.Sprintf("`%s` of `%s`", e.name, e.paths[0].text)
 	}
-	return fmt.Sprintf("**`%s`**", e.name)
+	return fmt.Sprintf("`%s`", e.name)
 }
 
 // describeIgnored says why keys are ignored.
