@@ -134,9 +134,10 @@ func newRootCommand(std streams) *cobra.Command {
 		Long: `Tapedeck is the flight recorder for AI agents: it records every input that a run of an agent program
 consumed, replays the run offline as a closed world, and says exactly where two runs differ and why.
 
-A tape is the list of what happened, event by event. A recording (REC) is the directory of one recorded program: its tape, what
-that names, the work tree, the seal. A session is what an agent said and did, told from a tape or another tool's transcript. A
-cassette is what one terminal showed. A run is what a daemon keeps of an agent's work while it goes on.
+A run is one time that a program runs. Its tape is one file with every input of it, in order. A recording (REC) is the directory
+of a recorded run: the tape, the bytes that it names, the work tree before and after, the seal. A cassette is the directory of what
+one terminal showed; a recording with a terminal holds one. A session is what an agent said and did, turn by turn, as a log: derived
+from a tape, or imported. A daemon keeps a trace of each run that an agent tells it (tapedeck runs).
 
 REC is the path of a recording, an id, a unique prefix of one, or "last".
 
