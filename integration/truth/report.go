@@ -49,7 +49,7 @@ func share(k, n int) string {
 	return fmt.Sprintf("%d of %d: %.1f%% (%.1f to %.1f)", k, n, 100*float64(k)/float64(n), low, high)
 }
 
-// A document is what docs/truth.md says of outcomes.
+// A document is what docs/reference/truth.md says of outcomes.
 type document struct {
 	strings.Builder
 	outcomes []*outcome
@@ -76,15 +76,15 @@ func (o *options) document(outcomes []*outcome) string {
 func (d *document) intro(o *options) {
 	fmt.Fprintf(d, `# Can the verdict be believed?
 
-<!-- generated: do not edit; go run ./integration/truth -seed %d -n %d -modes %s -o docs/truth.md -->
+<!-- generated: do not edit; go run ./integration/truth -seed %d -n %d -modes %s -o docs/reference/truth.md -->
 
 Measured, not claimed. A generator that shares no code with tapedeck makes programs in Python and Node from a seed: calls of models
 over the wires of Anthropic, OpenAI (chat, responses, embeddings), Mistral, Ollama and Gemini, streaming or not; plain HTTP, JSON, forms, uploads; tool servers over
 MCP; files in the work tree, HOME and the temporary directory, large ones and databases; children, pipelines, daemons; threads; names, sockets; in every third program something that differs
 in every run. Each is recorded, replayed twice as it is (once with another TZ, LANG, HOME and directory outside), and then with **one** change.
-What a change must come to is fixed before, from what the documents say compares ([files](files.md), [limits](limits.md)).
+What a change must come to is fixed before, from what the documents say compares ([replay](../replay.md), [limits](limits.md)).
 
-    go run ./integration/truth -seed %d -n %d -modes %s -o docs/truth.md   # again
+    go run ./integration/truth -seed %d -n %d -modes %s -o docs/reference/truth.md   # again
     go run ./integration/truth -only %d/7                                  # one program, with every change and what was said of it
     go run ./integration/truth -check -n 12                                # the short form, in .ci/run
 
