@@ -89,6 +89,14 @@ type Manifest struct {
 	SessionHidden []int `json:"session_hidden,omitempty"` // its lines in which a secret was hidden that the tape has in pieces
 
 	Daemon *DaemonRun `json:"daemon,omitempty"` // to which the run was told
+	Again  *Again     `json:"again,omitempty"`  // what recording it once more needs beside the fields above
+}
+
+// Again is what a run was let reach while it was recorded.
+type Again struct {
+	Upstreams   map[string]string `json:"upstreams"` // NAME[:PORT] to a URL; to "" where that held a secret
+	Passthrough []string          `json:"passthrough,omitempty"`
+	Isolated    bool              `json:"isolated,omitempty"`
 }
 
 // Program is the recorded program: its resolved path and the BLAKE3 of its file.
