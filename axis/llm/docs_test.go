@@ -150,10 +150,11 @@ func describeIgnored(b *strings.Builder, es []endpoint) {
 	if len(seen) == 0 {
 		return
 	}
-	b.WriteString("\n| ignored key | why |\n|---|---|\n")
+	var why []string
 	for _, x := range seen {
-		fmt.Fprintf(b, "| `%s` | %s |\n", x.what, x.why)
+		why = append(why, fmt.Sprintf("`%s` (%s)", x.what, x.why))
 	}
+	fmt.Fprintf(b, "\nWhy a key is ignored: %s.\n", strings.Join(why, "; "))
 }
 
 func patternTexts(patterns []pattern) []string {
