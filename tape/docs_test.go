@@ -90,7 +90,7 @@ func longTables(t *testing.T) string {
 		if !ok {
 			t.Errorf("nothing is said of %s", s.name)
 		}
-		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n| key | value | must it be there | what it is |\n|---|---|---|---|\n", s.name, about)
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n", s.name, about)
 		for _, k := range s.keys(t) {
 			about, ok := aboutKeys[s.name+"."+k.name]
 			if !ok {
@@ -99,7 +99,7 @@ func longTables(t *testing.T) string {
 			if !ok {
 				t.Errorf("nothing is said of the key %s of %s", k.name, s.name)
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.name, k.value, k.need, about)
+			fmt.Fprintf(&b, "- `%s` (%s%s): %s\n", k.name, k.value, k.need, about)
 		}
 	}
 	return b.String() + "\n"
@@ -134,9 +134,9 @@ type shape struct {
 type key struct{ name, value, need string }
 
 const (
-	required = "yes"
-	written  = "no, but it is always written"
-	optional = "no"
+	required = ", required"
+	written  = ", always written"
+	optional = ""
 )
 
 func kindShapes(t *testing.T) []shape {
