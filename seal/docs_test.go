@@ -103,7 +103,7 @@ print(json.dumps(out))
 // A checked is what the page's checker made of one proof or recording.
 type checked struct{ Printed, Refused string }
 
-// check runs the page's Python beside that of docs/reference/tape.md.
+// check runs the Python that docs/reference/seal.md names.
 func check(t *testing.T, key seal.PublicKey, paths ...string) (all []checked) {
 	t.Helper()
 	python, err := exec.LookPath("python3")
@@ -113,8 +113,8 @@ func check(t *testing.T, key seal.PublicKey, paths ...string) (all []checked) {
 	needOpenSSL(t)
 	dir := t.TempDir()
 	script, public := filepath.Join(dir, "sealcheck.py"), filepath.Join(dir, "seal.pub")
-	write(t, script, []byte(block(t, page(t, "seal.md"), "python")))
-	write(t, filepath.Join(dir, "b3.py"), []byte(block(t, page(t, "tape.md"), "python")))
+	write(t, script, []byte(page(t, "../examples/formats/sealcheck.py")))
+	write(t, filepath.Join(dir, "b3.py"), []byte(page(t, "../examples/formats/b3.py")))
 	write(t, public, []byte(key.String()+"\n"))
 	cmd := exec.Command(python, append([]string{"-c", driver, script, public}, paths...)...)
 	cmd.Stderr = os.Stderr
