@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -97,7 +98,7 @@ func sameExact[T comparable](d *differ, c Category, was, now T) {
 func show(v any) string {
 	switch v := v.(type) {
 	case string:
-		return shorten(v)
+		return bodies.Shorten(v)
 	case cas.Digest:
 		if v.IsZero() {
 			return "none"
@@ -120,7 +121,7 @@ func (d *differ) texts(c Category, was, now string) {
 		d.count++
 		return
 	}
-	w, n := shortenPair(was, now)
+	w, n := bodies.ShortenPair(was, now)
 	d.add(c, w, n)
 }
 
@@ -173,9 +174,9 @@ func (d *differ) headers(c Category, was, now []tape.HeaderField) {
 	none := "no further header"
 	switch {
 	case i == len(was):
-		d.add(c, none, shorten(headerAt(now, i)))
+		d.add(c, none, bodies.Shorten(headerAt(now, i)))
 	case i == len(now):
-		d.add(c, shorten(headerAt(was, i)), none)
+		d.add(c, bodies.Shorten(headerAt(was, i)), none)
 	default:
 		d.texts(c, headerAt(was, i), headerAt(now, i))
 	}
@@ -246,13 +247,13 @@ func (d *differ) chunkFields(was, now []tape.ChunkField) {
 
 func showChunkFields(fs []tape.ChunkField) string {
 	var b strings.Builder
-	for i, f := range fs[:min(len(fs), maxShown/4)] {
+	for i, f := range fs[:min(len(fs), bodies.MaxShown/4)] {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, "chunk %d %s:%s", f.Chunk, encodeJSON(f.Name), f.Value)
+		fmt.Fprintf(&b, "chunk %d %s:%s", f.Chunk, bodies.Quote(f.Name), f.Value)
 	}
-	return shorten(b.String())
+	return bodies.Shorten(b.String())
 }
 
 func showFields(fs []tape.Field) string {
@@ -261,9 +262,9 @@ func showFields(fs []tape.Field) string {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, "%s:%s", encodeJSON(f.Name), f.Value)
+		fmt.Fprintf(&b, "%s:%s", bodies.Quote(f.Name), f.Value)
 	}
-	return shorten(b.String())
+	return bodies.Shorten(b.String())
 }
 
 // raw compares the true bytes of strings that are not UTF-8. Headers count where they do as strings.

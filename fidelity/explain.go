@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -45,7 +46,7 @@ func (x *explainer) changes(f *finding) ([]Change, error) {
 		return x.callChanges(was, now), nil
 	}
 	if f.a == nil {
-		return diffBodies(was, now, x.o.masked), nil
+		return bodies.Diff(was, now, x.o.masked), nil
 	}
 	return x.ofExchange(f, was, now), nil
 }
@@ -55,13 +56,13 @@ func (x *explainer) ofExchange(f *finding, was, now []byte) []Change {
 	switch {
 	case f.part == answer:
 		if f.category == LLMResponseHash && x.o.AnswerSurface != nil {
-			if changes := diffBodies(x.o.AnswerSurface(f.a, was), x.o.AnswerSurface(f.b, now), x.o.masked); len(changes) > 0 {
+			if changes := bodies.Diff(x.o.AnswerSurface(f.a, was), x.o.AnswerSurface(f.b, now), x.o.masked); len(changes) > 0 {
 				return changes
 			}
 		}
-		return diffBodies(x.answer(f.a, was), x.answer(f.b, now), x.o.masked)
+		return bodies.Diff(x.answer(f.a, was), x.answer(f.b, now), x.o.masked)
 	case x.o.Request == nil:
-		return diffBodies(was, now, x.o.masked)
+		return bodies.Diff(was, now, x.o.masked)
 	}
 	surfaceA, paramsA := x.o.Request(f.a, was)
 	surfaceB, paramsB := x.o.Request(f.b, now)
@@ -71,7 +72,7 @@ func (x *explainer) ofExchange(f *finding, was, now []byte) []Change {
 	if changes := DiffJSON(surfaceA, surfaceB); len(changes) > 0 {
 		return changes
 	}
-	return diffBodies(was, now, x.o.masked) // the digests differ, so something must be shown
+	return bodies.Diff(was, now, x.o.masked) // the digests differ, so something must be shown
 }
 
 func (x *explainer) answer(ex *tape.Exchange, b []byte) []byte {

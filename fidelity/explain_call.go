@@ -7,13 +7,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // callChanges lists how two messages of JSON-RPC differ, by the paths in what they ask for or answer. What is made up anew in
 // each run (ids, progress tokens) is left out where anything else differs.
 func (x *explainer) callChanges(was, now []byte) []Change {
-	all := diffBodies(was, now, x.o.masked)
+	all := bodies.Diff(was, now, x.o.masked)
 	told := slices.DeleteFunc(slices.Clone(all), func(c Change) bool { return madeUpInCall[c.Path] })
 	if len(told) == 0 {
 		return all

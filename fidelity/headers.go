@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -56,7 +57,7 @@ func (c *laneCompare) headerFindings(lane string, of pair, at int) (out []findin
 			continue
 		}
 		f := finding{category: category, message: "the header " + name + " changed"}
-		f.values[Recorded], f.values[Replay] = shortenPair(was[name], now[name])
+		f.values[Recorded], f.values[Replay] = bodies.ShortenPair(was[name], now[name])
 		places, alike := c.align(was[name], now[name])
 		if !alike && isToken(was[name]) && isToken(now[name]) {
 			places, alike = []hidden{{mask: TokenMask, was: was[name], now: now[name]}}, true

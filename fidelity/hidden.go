@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -199,7 +200,7 @@ func (c *laneCompare) look(lane string, of pair, at int, d *differ, findings []f
 func (f *facet) finding() finding {
 	out := finding{category: f.category, message: titleOf(f.category), was: f.was, now: f.now, a: f.a, b: f.b, talk: f.talk, part: f.part}
 	if f.texts {
-		out.values[Recorded], out.values[Replay] = shortenPair(f.wasText, f.nowText)
+		out.values[Recorded], out.values[Replay] = bodies.ShortenPair(f.wasText, f.nowText)
 	} else {
 		out.values = [2]string{show(hashOf(f.was)), show(hashOf(f.now))}
 	}
@@ -211,7 +212,7 @@ func (c *laneCompare) places(f *facet, told bool) ([]hidden, bool) {
 	was, errA := c.side(f, Recorded)
 	now, errB := c.side(f, Replay)
 	if errA != nil || errB != nil {
-		return []hidden{{place: f.named(spot{}), mask: cmp.Or(f.besides, NotMatched), was: "not looked at", now: "not looked at"}}, !told
+		return []hidden{{place: f.named(bodies.Spot{}), mask: cmp.Or(f.besides, NotMatched), was: "not looked at", now: "not looked at"}}, !told
 	}
 	agreed := !told && !c.o.Remasked
 	if f.part != answer && f.a != nil && c.o.Request != nil && !agreed {
@@ -222,10 +223,9 @@ func (c *laneCompare) places(f *facet, told bool) ([]hidden, bool) {
 	}
 	l := leaves{c: c, f: f, both: [2][]byte{was, now}}
 	if f.texts {
-		l.leaf(spot{}, string(was), string(now))
+		l.leaf(bodies.Spot{}, string(was), string(now))
 	} else {
-		d := &bodyDiff{each: l.leaf}
-		d.bodies(string(was), string(now))
+		bodies.Places(string(was), string(now), l.leaf)
 	}
 	return l.found, agreed || !l.unmasked
 }
@@ -291,8 +291,8 @@ func (c *laneCompare) hiddenBytes(p *tape.Payload, s Side) ([]byte, error) {
 }
 
 // named is the place at of a facet, for people.
-func (f *facet) named(at spot) string {
-	return cmp.Or(spaced(f.place, at.path, at.in), "body")
+func (f *facet) named(at bodies.Spot) string {
+	return cmp.Or(spaced(f.place, at.Path, at.In), "body")
 }
 
 // leaves are the places at which the bytes of two sides differ.
@@ -305,12 +305,12 @@ type leaves struct {
 }
 
 // leaf is called with each: two values as they are written, with their key where they have one, or all of two texts.
-func (l *leaves) leaf(at spot, was, now string) {
+func (l *leaves) leaf(at bodies.Spot, was, now string) {
 	if _, call := l.f.talk.(*tape.MCPJSONRPC); call {
-		if madeUpInCall[at.path] {
+		if madeUpInCall[at.Path] {
 			return
 		}
-		at.path = withinCall(at.path)
+		at.Path = withinCall(at.Path)
 	}
 	found, ok := l.c.align(was, now)
 	for i := range found {
@@ -329,8 +329,8 @@ func (l *leaves) leaf(at spot, was, now string) {
 	}
 	l.found = append(l.found, found...)
 	if !ok {
-		p := pairTexts(was, now, maxWords)
-		l.found = append(l.found, hidden{place: l.f.named(at), mask: cmp.Or(l.f.besides, NotMatched), was: p.was, now: p.now})
+		p := bodies.PairTexts(was, now, bodies.MaxWords)
+		l.found = append(l.found, hidden{place: l.f.named(at), mask: cmp.Or(l.f.besides, NotMatched), was: p.Was, now: p.Now})
 		l.unmasked = true
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
+// seed makes hashes of values that one process compares.
+var seed = maphash.MakeSeed()
+
 // describe names a record for a person.
 func describe(k tape.Kind) string {
 	name := k.Name()

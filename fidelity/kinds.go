@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -185,9 +186,9 @@ func (d *differ) argList(c Category, a, b []string) {
 	case i < len(a) && i < len(b):
 		d.texts(c, a[i], b[i])
 	case i < len(a):
-		d.add(c, shorten(a[i]), "nothing more")
+		d.add(c, bodies.Shorten(a[i]), "nothing more")
 	case i < len(b):
-		d.add(c, "nothing more", shorten(b[i]))
+		d.add(c, "nothing more", bodies.Shorten(b[i]))
 	}
 }
 

@@ -1,6 +1,7 @@
 package fidelity
 
 import (
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/internal/grpcstatus"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -52,7 +53,7 @@ func (d *differ) httpExchange(a, b *tape.HTTPExchange) {
 // callStatus compares how two gRPC calls ended. Their messages are for people, and explain.
 func (d *differ) callStatus(a, b *tape.HTTPExchange) {
 	if was, now := grpcstatus.Of(a), grpcstatus.Of(b); was.Code != now.Code {
-		d.add(HTTPStatus, shorten(was.String()), shorten(now.String()))
+		d.add(HTTPStatus, bodies.Shorten(was.String()), bodies.Shorten(now.String()))
 	}
 }
 

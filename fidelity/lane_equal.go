@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/align"
 	"github.com/tapedeck-dev/tapedeck/internal/grpcstatus"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -55,7 +56,7 @@ func (p *pairing) equals() []*equals {
 
 // partners returns, for each of g.a, the index in g.b of the one to compare it with.
 func (g *equals) partners(p *pairing, caller func(tape.Kind) uint64) []int {
-	out, taken := unpaired(len(g.a)), make([]bool, len(g.b))
+	out, taken := align.Unpaired(len(g.a)), make([]bool, len(g.b))
 	p.pairResults(g, out, taken, caller)
 	p.pairResults(g, out, taken, func(tape.Kind) uint64 { return 0 })
 	next := 0

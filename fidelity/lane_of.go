@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -125,7 +126,7 @@ func shortened(name string) string {
 	if len(name) <= maxLaneName {
 		return name
 	}
-	return name[:cutAt(name, maxLaneName)] + "…"
+	return name[:bodies.CutAt(name, maxLaneName)] + "…"
 }
 
 // socketLane is the lane of a WebSocket whose opening is not known.

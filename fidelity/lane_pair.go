@@ -3,6 +3,7 @@ package fidelity
 import (
 	"path"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/align"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -84,10 +85,10 @@ type pairRules struct {
 // pairUp pairs the entries of two lanes, in the order of a, those of b alone after what they follow: equal identities in
 // order, then what the rules allow. moved counts those that came in another order.
 func pairUp(a, b []entry, rules *pairRules) (pairs []pair, moved int) {
-	ms := align(ids(a), ids(b))
-	p := &pairing{a: a, b: b, ofA: unpaired(len(a)), ofB: unpaired(len(b))}
+	ms := align.Align(ids(a), ids(b))
+	p := &pairing{a: a, b: b, ofA: align.Unpaired(len(a)), ofB: align.Unpaired(len(b))}
 	for _, m := range ms {
-		p.ofA[m.i], p.ofB[m.j] = m.j, m.i
+		p.ofA[m.I], p.ofB[m.J] = m.J, m.I
 	}
 	if len(ms) < max(len(a), len(b)) {
 		p.gaps(ms)
@@ -95,7 +96,7 @@ func pairUp(a, b []entry, rules *pairRules) (pairs []pair, moved int) {
 			p.reorder()
 		}
 		for _, likely := range rules.likely {
-			pairBy(p.ofA, p.ofB,
+			align.ByKey(p.ofA, p.ofB,
 				func(i int) near { return near{p.gapA[i], likely(a[i].rec.Kind)} },
 				func(j int) near { return near{p.gapB[j], likely(b[j].rec.Kind)} })
 		}
@@ -120,24 +121,24 @@ type near struct {
 	like string
 }
 
-func (p *pairing) gaps(ms []match) {
+func (p *pairing) gaps(ms []align.Match) {
 	p.gapA, p.gapB = make([]int, len(p.a)), make([]int, len(p.b))
 	i, j := 0, 0
-	for n, m := range append(ms, match{len(p.a), len(p.b)}) {
-		for ; i < m.i; i++ {
+	for n, m := range append(ms, align.Match{I: len(p.a), J: len(p.b)}) {
+		for ; i < m.I; i++ {
 			p.gapA[i] = n
 		}
-		for ; j < m.j; j++ {
+		for ; j < m.J; j++ {
 			p.gapB[j] = n
 		}
-		i, j = m.i+1, m.j+1
+		i, j = m.I+1, m.J+1
 	}
 }
 
 // reorder pairs equal identities that stand in another order.
 func (p *pairing) reorder() {
 	p.moved = make(map[int]bool)
-	for _, i := range pairBy(p.ofA, p.ofB, func(i int) uint64 { return p.a[i].id }, func(j int) uint64 { return p.b[j].id }) {
+	for _, i := range align.ByKey(p.ofA, p.ofB, func(i int) uint64 { return p.a[i].id }, func(j int) uint64 { return p.b[j].id }) {
 		p.moved[i] = true
 	}
 }
@@ -148,39 +149,6 @@ func ids(es []entry) []uint64 {
 		out[i] = es[i].id
 	}
 	return out
-}
-
-// unpaired returns n times -1: no counterpart.
-func unpaired(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = -1
-	}
-	return out
-}
-
-// pairBy pairs what is still alone and has equal keys, first with first, and returns the places in a of the pairs it made.
-func pairBy[K comparable](ofA, ofB []int, keyA, keyB func(int) K) []int {
-	free := make(map[K][]int)
-	for j, i := range ofB {
-		if i < 0 {
-			k := keyB(j)
-			free[k] = append(free[k], j)
-		}
-	}
-	var made []int
-	for i, j := range ofA {
-		if j >= 0 || len(free) == 0 {
-			continue
-		}
-		k := keyA(i)
-		if js := free[k]; len(js) > 0 {
-			ofA[i], ofB[js[0]] = js[0], i
-			free[k] = js[1:]
-			made = append(made, i)
-		}
-	}
-	return made
 }
 
 // merge lists the pairs in the order of a. What b has alone comes before the next of its records that a has too.

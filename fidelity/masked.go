@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -43,7 +44,7 @@ const maxMaskedValue = 1000
 
 func bounded(value string) string {
 	if len(value) > maxMaskedValue {
-		value = value[:cutAt(value, maxMaskedValue)] + "…"
+		value = value[:bodies.CutAt(value, maxMaskedValue)] + "…"
 	}
 	return value
 }
@@ -345,7 +346,7 @@ func (c *laneCompare) unmask(lane string, of pair, at int, h *hidden) {
 	c.hiding.told[key] = true
 	f := finding{
 		category: MaskedValue, message: h.place + " changed, which the mask " + h.mask + " does not excuse",
-		values: [2]string{shorten(h.was), shorten(h.now)},
+		values: [2]string{bodies.Shorten(h.was), bodies.Shorten(h.now)},
 	}
 	div := divergenceOf(&f, of.a.rec, of.b.rec)
 	div.Lane = lane

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/internal/mcptext"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -53,7 +53,7 @@ func (c *laneCompare) refusals() {
 		nearest := tape.ExchangeOf(near.Kind)
 		p.news = nil
 		for j := range changes[:min(len(changes), causeChanges)] {
-			p.news = append(p.news, changes[j].newText)
+			p.news = append(p.news, changes[j].NewText)
 		}
 		p.was = nearest.RequestPayload
 	}
@@ -114,7 +114,7 @@ func (c *laneCompare) requestChanges(a, b *tape.Record) []Change {
 	c.done++
 	changes := c.nameChanges(a.Kind, b.Kind)
 	if c.o.Request == nil || !sameKind(a.Kind, b.Kind) { // what is matched of a model call is not what is of plain HTTP
-		return append(changes, diffBodies(was, now, c.o.masked)...)
+		return append(changes, bodies.Diff(was, now, c.o.masked)...)
 	}
 	surfaceA, paramsA := c.o.Request(ea, was)
 	surfaceB, paramsB := c.o.Request(eb, now)
@@ -125,8 +125,8 @@ func (c *laneCompare) nameChanges(a, b tape.Kind) []Change {
 	var out []Change
 	add := func(path, was, now string) {
 		if was != now && c.o.masked(was) != c.o.masked(now) {
-			p := pairTexts(was, now, maxWords)
-			out = append(out, Change{Path: path, Op: Changed, Was: encodeJSON(p.was), Now: encodeJSON(p.now), newText: p.newText})
+			p := bodies.PairTexts(was, now, bodies.MaxWords)
+			out = append(out, Change{Path: path, Op: Changed, Was: bodies.Quote(p.Was), Now: bodies.Quote(p.Now), NewText: p.NewText})
 		}
 	}
 	ea, eb := tape.ExchangeOf(a), tape.ExchangeOf(b)
@@ -197,48 +197,26 @@ func payloadOf(k tape.Kind) *tape.Payload {
 // showCall shows what a call that one side has alone asked for; nothing of one that its message says all of.
 func (d *Divergence) showCall(call *tape.MCPJSONRPC, b []byte, s Side) {
 	c := Change{Path: "parameters", Op: Shown}
-	asked := mcptext.Request(call.Method, b, maxShown)
+	asked := mcptext.Request(call.Method, b, bodies.MaxShown)
 	switch asked {
 	case "", subjectOfCall(call):
 		return
 	}
-	if s == Replay {
-		c.Now = asked
-	} else {
-		c.Was = asked
-	}
-	d.show([]Change{c})
+	d.show([]Change{onSide(c, asked, s)})
 }
 
 // preview shows a body that one side has alone: of a conversation its last message.
 func preview(b []byte, s Side) Change {
-	c := Change{Path: "its bytes", Op: Shown}
-	shown := shorten(string(b[:min(len(b), 2*maxShown)]))
-	if !utf8.Valid(b[:min(len(b), 2*maxShown)]) {
-		shown = fmt.Sprintf("%d bytes", len(b))
-	}
-	if n, _, ok := parseTree(string(b)); ok {
-		d := &bodyDiff{a: string(b), b: string(b)}
-		at, last := lastMessage(d.a, &n)
-		shown = shortJSON(d.a[last.from:last.to])
-		if last != &n {
-			c.Path, c.In = endsIn+at, d.nameOf(d.a, last)
-		}
-	}
+	c, shown := bodies.Preview(b)
+	return onSide(c, shown, s)
+}
+
+// onSide is a change of which one side alone has something to show.
+func onSide(c Change, shown string, s Side) Change {
 	if s == Replay {
 		c.Now = shown
 	} else {
 		c.Was = shown
 	}
 	return c
-}
-
-// lastMessage returns the last element of the conversation in a body, and its path; the body itself where there is none.
-func lastMessage(src string, n *node) (string, *node) {
-	for _, key := range []string{"messages", "contents", "input"} {
-		if list := n.member(src, key); list != nil && src[list.from] == '[' && len(list.kids) > 0 {
-			return fmt.Sprintf("%s[%d]", key, len(list.kids)-1), &list.kids[len(list.kids)-1]
-		}
-	}
-	return "", n
 }

@@ -1,10 +1,10 @@
 package fidelity
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 )
 
 // MaxDivergences is how many divergences a Report lists. Further ones are counted in Omitted, so the score is exact
@@ -145,7 +145,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	out := bare(r)
 	out.Divergences = notNil(out.Divergences)
 	if r.Crossed == nil {
-		return marshal(&out)
+		return bodies.Marshal(&out)
 	}
 	lanes := struct {
 		*bare
@@ -157,16 +157,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	if lanes.Masked == nil {
 		lanes.Masked = map[string]int{}
 	}
-	return marshal(&lanes)
-}
-
-// marshal is json.Marshal without the escaping that is for web pages.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+	return bodies.Marshal(&lanes)
 }
 
 func notNil[T any](s []T) []T {

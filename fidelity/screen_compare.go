@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/columns"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -156,7 +157,7 @@ func screenOf(alt bool) string {
 // change shows a row with what differs in it, cell by cell.
 func (r rowChange) change(what string) Change {
 	was, now := visible.Line(r.was), visible.Line(r.now)
-	c := Change{Path: fmt.Sprintf("%s %d", what, r.row+1), Op: Changed, Was: was, Now: now, Marks: marks(was, now), newText: r.now}
+	c := Change{Path: fmt.Sprintf("%s %d", what, r.row+1), Op: Changed, Was: was, Now: now, Marks: marks(was, now), NewText: r.now}
 	switch {
 	case was == "":
 		c.Op, c.Marks = Added, ""
@@ -168,7 +169,7 @@ func (r rowChange) change(what string) Change {
 
 // marks is a line that has a ^ below each column in which two rows differ.
 func marks(was, now string) string {
-	a, b := columns(was), columns(now)
+	a, b := columns.Of(was), columns.Of(now)
 	out := make([]byte, max(len(a), len(b)))
 	for i := range out {
 		out[i] = ' '
@@ -177,18 +178,4 @@ func marks(was, now string) string {
 		}
 	}
 	return strings.TrimRight(string(out), " ")
-}
-
-// columns is a row by columns: a character of two stands in both, one of none with the one before it.
-func columns(s string) (out []string) {
-	for _, r := range s {
-		n := columnsOf(r)
-		if n == 0 && len(out) > 0 {
-			out[len(out)-1] += string(r)
-		}
-		for range n {
-			out = append(out, string(r))
-		}
-	}
-	return out
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/columns"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -92,14 +93,14 @@ func (t *textWriter) line(indent int, style, s string) {
 // cut shortens a printable line to what the width leaves.
 func (t *textWriter) cut(indent int, s string) string {
 	if room := t.o.Width - indent; t.tooWide(indent, s) && room > 1 {
-		return wrap([]segment{{text: s}}, room-1)[0].text() + "…"
+		return columns.Wrap([]columns.Segment{{Text: s}}, room-1)[0].Text() + "…"
 	}
 	return s
 }
 
 // tooWide reports whether a line is cut.
 func (t *textWriter) tooWide(indent int, s string) bool {
-	return t.o.Width > 0 && !t.o.All && widthOf(s) > t.o.Width-indent
+	return t.o.Width > 0 && !t.o.All && columns.Width(s) > t.o.Width-indent
 }
 
 func (t *textWriter) write(indent int, style, s string) {

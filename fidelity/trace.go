@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -26,7 +27,7 @@ type evidence struct {
 func evidenceOf(d *Divergence, f *finding) evidence {
 	ev := evidence{was: f.was, now: f.now, what: nounOf(f.category)}
 	for i := range d.Changes {
-		ev.news = append(ev.news, d.Changes[i].newText)
+		ev.news = append(ev.news, d.Changes[i].NewText)
 	}
 	return ev
 }
@@ -179,7 +180,7 @@ func follows(p *placed, was string, sources []source) string {
 				if s.rec == p.rec && p.rec != nil || !before(s.rec, p.rec) || late(s.rec, p.rec) || !s.brings(part) {
 					continue
 				}
-				return fmt.Sprintf("follows from %s, where %s first appears", s.name, shorten(part))
+				return fmt.Sprintf("follows from %s, where %s first appears", s.name, bodies.Shorten(part))
 			}
 		}
 	}
@@ -188,7 +189,7 @@ func follows(p *placed, was string, sources []source) string {
 
 // brings reports whether text stands in the source on the replay and did not as recorded, plain or as JSON writes it.
 func (s *source) brings(text string) bool {
-	quoted := strings.Trim(encodeJSON(text), `"`)
+	quoted := strings.Trim(bodies.Quote(text), `"`)
 	holds := func(b string) bool { return holdsWords(b, text) || quoted != text && holdsWords(b, quoted) }
 	return holds(s.now) && !holds(s.was)
 }
@@ -216,7 +217,7 @@ func holdsWords(b, text string) bool {
 			return false
 		}
 		at += from
-		if !inside(b, at) && !inside(b, at+len(text)) {
+		if !bodies.InsideWord(b, at) && !bodies.InsideWord(b, at+len(text)) {
 			return true
 		}
 		from = at + 1

@@ -1,15 +1,14 @@
-package fidelity
+package bodies
 
 import (
 	"cmp"
-	"encoding/json"
 	"hash/maphash"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // Bounds of a body that is compared by its structure. Beyond them it is compared as text.
@@ -36,90 +35,55 @@ func parseTree(src string) (n node, why string, ok bool) {
 	if len(src) > maxStructured {
 		return node{}, "longer than 96 MiB, so compared as text", false
 	}
-	if !json.Valid([]byte(src)) {
-		return node{}, "", false
-	}
-	p := treeParser{src: src}
+	p := treeParser{}
+	p.Reset([]byte(src))
 	n = p.value()
+	if p.End() == nil {
+		return n, "", true
+	}
 	if p.count > maxNodes {
-		return node{}, "more than 1,000,000 values, so compared as text", false
+		why = "more than 1,000,000 values, so compared as text"
 	}
-	return n, "", true
+	return node{}, why, false
 }
 
-// treeParser reads what is known to be valid JSON.
+// treeParser reads values.
 type treeParser struct {
-	src   string
-	at    int
-	count int
-}
-
-func (p *treeParser) space() {
-	for p.at < len(p.src) && strings.IndexByte(" \t\r\n", p.src[p.at]) >= 0 {
-		p.at++
-	}
+	jsonscan.Scanner
+	count, depth int
 }
 
 func (p *treeParser) value() node {
-	p.space()
-	n := node{from: p.at}
-	if p.count++; p.count > maxNodes {
-		p.at = len(p.src) // given up
+	first := p.Peek()
+	n := node{from: p.Offset()}
+	if p.count++; p.count > maxNodes || p.depth > jsonscan.MaxDepth {
+		p.Fail("too much")
 		return n
 	}
-	switch p.src[p.at] {
+	p.depth++
+	switch first {
 	case '{':
-		n.kids = p.list('}', true)
+		for p.Begin('{'); p.More('}'); {
+			key := string(p.Key())
+			kid := p.value()
+			kid.key = key
+			n.kids = append(n.kids, kid)
+		}
 		n.kids = lastOfEach(n.kids)
 		n.hash = hashKids('{', n.kids)
 	case '[':
-		n.kids = p.list(']', false)
+		for p.Begin('['); p.More(']'); {
+			n.kids = append(n.kids, p.value())
+		}
 		n.hash = hashKids('[', n.kids)
 	case '"':
-		p.skipString()
-		n.hash = hashText('"', unquote(p.src[n.from:p.at]))
+		n.hash = hashText('"', string(p.TextBytes()))
 	default:
-		for p.at < len(p.src) && strings.IndexByte(",]} \t\r\n", p.src[p.at]) < 0 {
-			p.at++
-		}
-		n.hash = hashScalar(p.src[n.from:p.at])
+		n.hash = hashScalar(string(p.Raw()))
 	}
-	n.to = min(p.at, len(p.src))
+	p.depth--
+	n.to = p.Offset()
 	return n
-}
-
-// list reads elements, or members with their keys.
-func (p *treeParser) list(end byte, keyed bool) []node {
-	var out []node
-	p.at++
-	for p.space(); p.at < len(p.src) && p.src[p.at] != end; p.space() {
-		if p.src[p.at] == ',' {
-			p.at++
-			p.space()
-		}
-		key := ""
-		if keyed {
-			from := p.at
-			p.skipString()
-			key = unquote(p.src[from:p.at])
-			p.space()
-			p.at++ // the colon
-		}
-		n := p.value()
-		n.key = key
-		out = append(out, n)
-	}
-	p.at++
-	return out
-}
-
-func (p *treeParser) skipString() {
-	for p.at++; p.src[p.at] != '"'; p.at++ {
-		if p.src[p.at] == '\\' {
-			p.at++
-		}
-	}
-	p.at++
 }
 
 // lastOfEach sorts members by key and keeps the last of equal ones, as every reader of JSON does.
@@ -136,15 +100,9 @@ func lastOfEach(members []node) []node {
 
 // unquote reads a JSON string with its quotes.
 func unquote(quoted string) string {
-	inner := quoted[1 : len(quoted)-1]
-	if strings.IndexByte(inner, '\\') < 0 {
-		return inner
-	}
-	var s string
-	if json.Unmarshal([]byte(quoted), &s) != nil {
-		return inner // not reached with valid JSON
-	}
-	return s
+	var s jsonscan.Scanner
+	s.Reset([]byte(quoted))
+	return s.Text()
 }
 
 func hashText(kind byte, s string) uint64 {

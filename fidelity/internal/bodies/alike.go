@@ -1,4 +1,6 @@
-package fidelity
+package bodies
+
+import "github.com/tapedeck-dev/tapedeck/fidelity/internal/align"
 
 // maxAlike bounds the table in which elements are paired by likeness. Longer runs are paired in order.
 const maxAlike = 10_000
@@ -8,7 +10,7 @@ const maxLikeness = 4096
 
 // pairAlike pairs the elements as of a gap with the elements bs that they most likely became, in order. The pairs are
 // indices into as and bs. Elements that are no version of each other stay alone.
-func (d *bodyDiff) pairAlike(g *gap, as, bs []int) []match {
+func (d *bodyDiff) pairAlike(g *gap, as, bs []int) []align.Match {
 	if len(as) == 0 || len(bs) == 0 {
 		return nil
 	}
@@ -31,21 +33,21 @@ func (d *bodyDiff) pairAlike(g *gap, as, bs []int) []match {
 	return pathOf(score, like)
 }
 
-func pairInOrder(n int) []match {
-	out := make([]match, n)
+func pairInOrder(n int) []align.Match {
+	out := make([]align.Match, n)
 	for i := range out {
-		out[i] = match{i, i}
+		out[i] = align.Match{I: i, J: i}
 	}
 	return out
 }
 
 // pathOf walks the table of scores and returns the pairs that it is made of.
-func pathOf(score, like [][]float64) []match {
-	var out []match
+func pathOf(score, like [][]float64) []align.Match {
+	var out []align.Match
 	for i, j := 0, 0; i < len(like) && j < len(like[0]); {
 		switch {
 		case like[i][j] > 0 && score[i][j] == like[i][j]+score[i+1][j+1]:
-			out = append(out, match{i, j})
+			out = append(out, align.Match{I: i, J: j})
 			i, j = i+1, j+1
 		case score[i][j] == score[i+1][j]:
 			i++
@@ -88,5 +90,5 @@ func (d *bodyDiff) sameShape(a, b *node) bool {
 			return false
 		}
 	}
-	return d.nameOf(d.a, a) == d.nameOf(d.b, b)
+	return nameOf(d.a, a) == nameOf(d.b, b)
 }

@@ -1,4 +1,4 @@
-package fidelity
+package bodies
 
 import (
 	"encoding/json"

@@ -1,31 +1,22 @@
-package fidelity
+package bodies
 
 import (
 	"bytes"
 	"strconv"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/align"
 )
 
 const (
 	maxDepth   = 64        // how deep values are compared by structure; deeper ones are compared as text
-	maxChanges = 1000      // of one body
+	MaxChanges = 1000      // of one body
 	maxWork    = 4_000_000 // words of all texts of one body that are compared word by word
 )
 
-// DiffJSON returns where two bodies differ. JSON is compared by its structure: of an object plain values first, then lists
-// and objects, each by key; elements of a list are aligned, so one inserted message is one Change and one that was moved
-// is one too; text is compared word by word. Bodies that mean the same JSON have no change.
-//
-// Forms, multipart bodies and event streams are compared by their fields, parts and events, any other text line by line.
-// Of what is no text the first byte that differs is the only Change.
-//
-// At most 1000 changes are listed. Time and memory are bounded by the lengths of the bodies; what was compared more coarsely
-// for it says so.
-func DiffJSON(a, b []byte) []Change { return diffBodies(a, b, nil) }
-
-// diffBodies is DiffJSON without the changes that mask takes away; a nil mask takes none. Where nothing is left it returns
-// all.
-func diffBodies(a, b []byte, mask func(string) string) []Change {
+// Diff returns where two bodies differ, without the changes that mask takes away; a nil mask takes none. Where nothing is left it
+// returns all.
+func Diff(a, b []byte, mask func(string) string) []Change {
 	changes := maskedChanges(a, b, mask)
 	if len(changes) == 0 && mask != nil {
 		return maskedChanges(a, b, nil)
@@ -33,7 +24,7 @@ func diffBodies(a, b []byte, mask func(string) string) []Change {
 	return changes
 }
 
-// maskedChanges is diffBodies where nothing may be left.
+// maskedChanges is Diff where nothing may be left.
 func maskedChanges(a, b []byte, mask func(string) string) []Change {
 	if bytes.Equal(a, b) {
 		return nil
@@ -43,6 +34,13 @@ func maskedChanges(a, b []byte, mask func(string) string) []Change {
 	return d.changes
 }
 
+// Places calls each with every place at which two bodies differ: two values as they are written, with their key where they have one, or
+// all of two texts.
+func Places(a, b string, each func(at Spot, was, now string)) {
+	d := &bodyDiff{each: each}
+	d.bodies(a, b)
+}
+
 // bodyDiff collects the changes between two bodies.
 type bodyDiff struct {
 	a, b    string
@@ -50,12 +48,12 @@ type bodyDiff struct {
 	words   int                 // left of maxWork
 	changes []Change
 	// each is called with every place that differs, as it is written, and nothing else is listed; nil lists changes.
-	each  func(at spot, was, now string)
+	each  func(at Spot, was, now string)
 	calls int // of each
 }
 
 // leaf hands a place over to each, and reports whether it did.
-func (d *bodyDiff) leaf(at spot, was, now string) bool {
+func (d *bodyDiff) leaf(at Spot, was, now string) bool {
 	if d.each == nil {
 		return false
 	}
@@ -70,14 +68,14 @@ func (d *bodyDiff) bodies(a, b string) {
 	nb, whyB, okB := parseTree(b)
 	if okA && okB {
 		d.a, d.b = a, b
-		d.value(spot{}, &na, &nb)
+		d.value(Spot{}, &na, &nb)
 		return
 	}
 	if ja, jb, ok := asFields(a, b); ok && (ja != jb || d.each != nil) {
 		d.bodies(ja, jb)
 		return
 	}
-	if d.leaf(spot{}, a, b) {
+	if d.leaf(Spot{}, a, b) {
 		return
 	}
 	d.text(a, b)
@@ -89,54 +87,54 @@ func (d *bodyDiff) bodies(a, b string) {
 	}
 }
 
-// spot says where a value stands.
-type spot struct {
-	path  string
-	in    string
+// A Spot says where a value stands: Path and In are those of a Change.
+type Spot struct {
+	Path  string
+	In    string
 	depth int
 }
 
-func (p spot) key(k string) spot {
-	return spot{joinKey(p.path, k), p.in, p.depth + 1}
+func (p Spot) key(k string) Spot {
+	return Spot{joinKey(p.Path, k), p.In, p.depth + 1}
 }
 
-func (p spot) element(i int, name string) spot {
-	in := p.in
+func (p Spot) element(i int, name string) Spot {
+	in := p.In
 	if in != "" && name != "" {
 		in += " "
 	}
-	return spot{p.path + "[" + strconv.Itoa(i) + "]", in + name, p.depth + 1}
+	return Spot{p.Path + "[" + strconv.Itoa(i) + "]", in + name, p.depth + 1}
 }
 
 // full reports whether no more changes are listed, and says so at the last one.
 func (d *bodyDiff) full() bool {
 	if d.each != nil {
-		return d.calls >= maxChanges
+		return d.calls >= MaxChanges
 	}
-	if len(d.changes) < maxChanges {
+	if len(d.changes) < MaxChanges {
 		return false
 	}
-	d.changes[maxChanges-1].Coarse = strconv.Itoa(maxChanges) + " changes are listed, there are more"
+	d.changes[MaxChanges-1].Coarse = strconv.Itoa(MaxChanges) + " changes are listed, there are more"
 	return true
 }
 
-func (d *bodyDiff) add(at spot, c *Change) {
+func (d *bodyDiff) add(at Spot, c *Change) {
 	if d.full() || d.leaf(at, c.Was, c.Now) {
 		return
 	}
-	c.Path, c.In = at.path, at.in
+	c.Path, c.In = at.Path, at.In
 	d.changes = append(d.changes, *c)
 }
 
-func (d *bodyDiff) added(at spot, n *node) {
-	d.add(at, &Change{Op: Added, Now: shortJSON(d.b[n.from:n.to]), newText: clip(longestText(d.b, n))})
+func (d *bodyDiff) added(at Spot, n *node) {
+	d.add(at, &Change{Op: Added, Now: shortJSON(d.b[n.from:n.to]), NewText: clip(longestText(d.b, n))})
 }
 
-func (d *bodyDiff) removed(at spot, n *node) {
+func (d *bodyDiff) removed(at Spot, n *node) {
 	d.add(at, &Change{Op: Removed, Was: shortJSON(d.a[n.from:n.to])})
 }
 
-func (d *bodyDiff) value(at spot, a, b *node) {
+func (d *bodyDiff) value(at Spot, a, b *node) {
 	kindA, kindB := d.a[a.from], d.b[b.from]
 	switch {
 	case a.hash == b.hash || d.full():
@@ -152,12 +150,12 @@ func (d *bodyDiff) value(at spot, a, b *node) {
 }
 
 // scalar compares two values, as they are written, that are not both objects or both lists.
-func (d *bodyDiff) scalar(at spot, a, b string) {
+func (d *bodyDiff) scalar(at Spot, a, b string) {
 	if d.leaf(at, a, b) {
 		return
 	}
 	if a[0] != '"' || b[0] != '"' {
-		d.add(at, &Change{Op: Changed, Was: shortJSON(a), Now: shortJSON(b), newText: clip(plainText(b))})
+		d.add(at, &Change{Op: Changed, Was: shortJSON(a), Now: shortJSON(b), NewText: clip(plainText(b))})
 		return
 	}
 	a, b = unquote(a), unquote(b)
@@ -166,7 +164,7 @@ func (d *bodyDiff) scalar(at spot, a, b string) {
 	}
 	p := d.pair(a, b)
 	d.add(at, &Change{
-		Op: Changed, Was: encodeJSON(p.was), Now: encodeJSON(p.now), Line: p.line, Coarse: p.coarse, newText: p.newText,
+		Op: Changed, Was: Quote(p.Was), Now: Quote(p.Now), Line: p.line, Coarse: p.coarse, NewText: p.NewText,
 	})
 }
 
@@ -174,14 +172,14 @@ func (d *bodyDiff) scalar(at spot, a, b string) {
 func (d *bodyDiff) alike(a, b string) bool { return a == b || d.mask != nil && d.mask(a) == d.mask(b) }
 
 // pair compares two texts word by word while there is work left.
-func (d *bodyDiff) pair(a, b string) *textPair {
-	p := pairTexts(a, b, min(d.words, maxWords))
+func (d *bodyDiff) pair(a, b string) *TextPair {
+	p := PairTexts(a, b, min(d.words, MaxWords))
 	d.words -= p.work
 	return p
 }
 
 // object compares plain values first: a changed model must not hide behind a hundred messages.
-func (d *bodyDiff) object(at spot, a, b *node) {
+func (d *bodyDiff) object(at Spot, a, b *node) {
 	for _, nested := range []bool{false, true} {
 		i, j := 0, 0
 		for i < len(a.kids) || j < len(b.kids) {
@@ -210,7 +208,7 @@ func (d *bodyDiff) nested(a, b *node) bool {
 }
 
 // member compares what stands under one key; nil where nothing does.
-func (d *bodyDiff) member(at spot, a, b *node) {
+func (d *bodyDiff) member(at Spot, a, b *node) {
 	switch {
 	case b == nil:
 		d.removed(at.key(a.key), a)
@@ -225,23 +223,27 @@ func (d *bodyDiff) member(at spot, a, b *node) {
 
 // memberText is a member as masks know it that go by its name.
 func (d *bodyDiff) memberText(of string, n *node) string {
-	return encodeJSON(n.key) + ":" + of[n.from:n.to]
+	return Quote(n.key) + ":" + of[n.from:n.to]
 }
 
 // list compares two lists. Equal elements hold their places; what lies between two of them is paired by likeness; what is
 // left and stands elsewhere in the other list was moved.
-func (d *bodyDiff) list(at spot, a, b *node) {
-	ofA, ofB := unpaired(len(a.kids)), unpaired(len(b.kids))
-	ms, coarse := alignWithin(hashes(a.kids), hashes(b.kids), maxSteps/4)
+func (d *bodyDiff) list(at Spot, a, b *node) {
+	ofA, ofB := align.Unpaired(len(a.kids)), align.Unpaired(len(b.kids))
+	ms, coarse := align.Within(hashes(a.kids), hashes(b.kids), align.MaxSteps/4)
 	for _, m := range ms {
-		ofA[m.i], ofB[m.j] = m.j, m.i
+		ofA[m.I], ofB[m.J] = m.J, m.I
 	}
-	moved := pairEqual(a.kids, b.kids, ofA, ofB)
+	moved := make(map[int]int) // of b, from where in a
+	hash := func(kids []node) func(int) uint64 { return func(i int) uint64 { return kids[i].hash } }
+	for _, i := range align.ByKey(ofA, ofB, hash(a.kids), hash(b.kids)) {
+		moved[ofA[i]] = i
+	}
 	before := len(d.changes)
 	i, j := 0, 0
-	for _, m := range append(ms, match{len(a.kids), len(b.kids)}) {
-		d.between(at, &gap{a: a.kids, b: b.kids, from: match{i, j}, to: m, ofA: ofA, ofB: ofB, moved: moved})
-		i, j = m.i+1, m.j+1
+	for _, m := range append(ms, align.Match{I: len(a.kids), J: len(b.kids)}) {
+		d.between(at, &gap{a: a.kids, b: b.kids, from: align.Match{I: i, J: j}, to: m, ofA: ofA, ofB: ofB, moved: moved})
+		i, j = m.I+1, m.J+1
 	}
 	if coarse && len(d.changes) > before && d.changes[len(d.changes)-1].Coarse == "" {
 		d.changes[len(d.changes)-1].Coarse = "the lists differ in too much to be aligned well"
@@ -256,29 +258,10 @@ func hashes(kids []node) []uint64 {
 	return out
 }
 
-// pairEqual pairs the elements that have no counterpart yet with equal ones, and returns those of a by their places in b.
-func pairEqual(a, b []node, ofA, ofB []int) map[int]int {
-	free := make(map[uint64][]int)
-	for j, i := range ofB {
-		if i < 0 {
-			free[b[j].hash] = append(free[b[j].hash], j)
-		}
-	}
-	moved := make(map[int]int)
-	for i, j := range ofA {
-		if js := free[a[i].hash]; j < 0 && len(js) > 0 {
-			ofA[i], ofB[js[0]] = js[0], i
-			free[a[i].hash] = js[1:]
-			moved[js[0]] = i
-		}
-	}
-	return moved
-}
-
 // gap is what lies between two pairs of equal elements.
 type gap struct {
 	a, b     []node
-	from, to match // to is outside
+	from, to align.Match // to is outside
 	ofA, ofB []int
 	moved    map[int]int
 }
@@ -295,43 +278,43 @@ func rest(of []int, from, to int) []int {
 }
 
 // between lists the changes of one gap, in the order of the new list where both have something.
-func (d *bodyDiff) between(at spot, g *gap) {
-	as, bs := rest(g.ofA, g.from.i, g.to.i), rest(g.ofB, g.from.j, g.to.j)
-	pairs := append(d.pairAlike(g, as, bs), match{len(as), len(bs)})
-	x, y := 0, g.from.j
+func (d *bodyDiff) between(at Spot, g *gap) {
+	as, bs := rest(g.ofA, g.from.I, g.to.I), rest(g.ofB, g.from.J, g.to.J)
+	pairs := append(d.pairAlike(g, as, bs), align.Match{I: len(as), J: len(bs)})
+	x, y := 0, g.from.J
 	for _, p := range pairs {
-		for ; x < p.i; x++ {
-			d.removed(at.element(as[x], d.nameOf(d.a, &g.a[as[x]])), &g.a[as[x]])
+		for ; x < p.I; x++ {
+			d.removed(at.element(as[x], nameOf(d.a, &g.a[as[x]])), &g.a[as[x]])
 		}
-		to := g.to.j
-		if p.j < len(bs) {
-			to = bs[p.j]
+		to := g.to.J
+		if p.J < len(bs) {
+			to = bs[p.J]
 		}
 		for ; y < to && !d.full(); y++ {
 			d.alone(at, g, y)
 		}
-		if x < len(as) && p.j < len(bs) {
-			n := &g.b[bs[p.j]]
-			d.value(at.element(bs[p.j], d.nameOf(d.b, n)), &g.a[as[x]], n)
-			x, y = x+1, bs[p.j]+1
+		if x < len(as) && p.J < len(bs) {
+			n := &g.b[bs[p.J]]
+			d.value(at.element(bs[p.J], nameOf(d.b, n)), &g.a[as[x]], n)
+			x, y = x+1, bs[p.J]+1
 		}
 	}
 }
 
 // alone lists the new element j, which was added or moved.
-func (d *bodyDiff) alone(at spot, g *gap, j int) {
+func (d *bodyDiff) alone(at Spot, g *gap, j int) {
 	n := &g.b[j]
-	here := at.element(j, d.nameOf(d.b, n))
+	here := at.element(j, nameOf(d.b, n))
 	i, moved := g.moved[j]
 	if !moved {
 		d.added(here, n)
 		return
 	}
-	d.add(here, &Change{Op: Moved, Was: at.path + "[" + strconv.Itoa(i) + "]", Now: here.path})
+	d.add(here, &Change{Op: Moved, Was: at.Path + "[" + strconv.Itoa(i) + "]", Now: here.Path})
 }
 
 // nameOf says what an element is: the name of a tool in quotes, else a role or a type in brackets; "" for neither.
-func (d *bodyDiff) nameOf(src string, n *node) string {
+func nameOf(src string, n *node) string {
 	if src[n.from] != '{' {
 		return ""
 	}
@@ -344,7 +327,7 @@ func (d *bodyDiff) nameOf(src string, n *node) string {
 			continue
 		}
 		if name := m.text(src, "name"); name != "" {
-			return shorten(name)
+			return Shorten(name)
 		}
 	}
 	for _, key := range []string{"role", "type"} {

@@ -1,61 +1,63 @@
-package fidelity
+package bodies
 
 import (
 	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/align"
 )
 
 const (
-	maxShown    = 160     // bytes of a value in a Change, about
+	MaxShown    = 160     // bytes of a value in a Change, about
 	contextKept = 24      // bytes beside the words that differ, about
-	maxWords    = 200_000 // of two texts that are compared word by word
+	MaxWords    = 200_000 // of two texts that are compared word by word
 	maxNewText  = 400     // bytes of new text that a cause is traced by
 )
 
-// A textPair shows how two texts differ.
-type textPair struct {
-	was, now string // shortened to the words that differ and a few beside them
+// A TextPair shows how two texts differ.
+type TextPair struct {
+	Was, Now string // shortened to the words that differ and a few beside them
 	line     int    // of the first difference, in texts of several lines; else 0
-	newText  string // the longest run of words that only the new text has
+	NewText  string // the longest run of words that only the new text has
 	coarse   string // why more than what differs may be shown
 	work     int    // words that were compared
 }
 
-// pairTexts compares two texts word by word, at most limit words of what lies between their common start and end.
-func pairTexts(a, b string, limit int) *textPair {
-	p := &textPair{}
+// PairTexts compares two texts word by word, at most limit words of what lies between their common start and end.
+func PairTexts(a, b string, limit int) *TextPair {
+	p := &TextPair{}
 	head, tail := commonEnds(a, b)
 	if strings.Contains(strings.TrimSuffix(a, "\n"), "\n") || strings.Contains(strings.TrimSuffix(b, "\n"), "\n") {
 		p.line = strings.Count(b[:head], "\n") + 1
 	}
 	midA, midB := a[head:len(a)-tail], b[head:len(b)-tail]
-	wa, wb := words(midA, limit), words(midB, limit)
+	wa, wb := Words(midA, limit), Words(midB, limit)
 	p.work = len(wa) + len(wb)
 	if p.work > limit {
 		wa, wb = []string{midA}, []string{midB}
 		p.coarse = fmt.Sprintf("the texts differ in too much to be compared word by word: from byte %d on, %d bytes and %d",
 			head, len(midA), len(midB))
 	}
-	hunksA, hunksB := hunksOf(wa, wb)
+	hunksA, hunksB := Hunks(wa, wb)
 	before, after := elide(a[:head], false, true), elide(a[len(a)-tail:], true, false)
-	p.was, p.now = excerpt(before, wa, hunksA, after), excerpt(before, wb, hunksB, after)
-	p.newText = longest(wb, hunksB)
+	p.Was, p.Now = excerpt(before, wa, hunksA, after), excerpt(before, wb, hunksB, after)
+	p.NewText = longest(wb, hunksB)
 	return p
 }
 
-// shortenPair returns two texts that differ as quoted JSON, shortened to the words that differ and a few beside them.
-func shortenPair(a, b string) (was, now string) {
-	p := pairTexts(a, b, maxWords)
-	return encodeJSON(p.was), encodeJSON(p.now)
+// ShortenPair returns two texts that differ as quoted JSON, shortened to the words that differ and a few beside them.
+func ShortenPair(a, b string) (was, now string) {
+	p := PairTexts(a, b, MaxWords)
+	return Quote(p.Was), Quote(p.Now)
 }
 
 // commonEnds returns how many bytes at the start and at the end two texts share, whole words where these are not long.
 func commonEnds(a, b string) (head, tail int) {
 	head = wordStart(a, b, commonPrefix(a, b))
 	tail = commonSuffix(a[head:], b[head:], len(a))
-	for n := 0; tail > 0 && (n < maxShown && inWord(a, len(a)-tail, b, len(b)-tail) || !utf8.RuneStart(a[len(a)-tail])); n++ {
+	for n := 0; tail > 0 && (n < MaxShown && inWord(a, len(a)-tail, b, len(b)-tail) || !utf8.RuneStart(a[len(a)-tail])); n++ {
 		tail--
 	}
 	return head, tail
@@ -65,7 +67,7 @@ func commonEnds(a, b string) (head, tail int) {
 func wordStart(a, b string, n int) int {
 	for back := 0; n > 0; back++ {
 		split := n < len(a) && !utf8.RuneStart(a[n]) || n < len(b) && !utf8.RuneStart(b[n])
-		if !split && (back >= maxShown || !inWord(a, n, b, n)) {
+		if !split && (back >= MaxShown || !inWord(a, n, b, n)) {
 			break
 		}
 		n--
@@ -74,9 +76,10 @@ func wordStart(a, b string, n int) int {
 }
 
 // inWord reports whether position i of a or j of b lies inside a word or a run of blanks.
-func inWord(a string, i int, b string, j int) bool { return inside(a, i) || inside(b, j) }
+func inWord(a string, i int, b string, j int) bool { return InsideWord(a, i) || InsideWord(b, j) }
 
-func inside(s string, i int) bool {
+// InsideWord reports whether position i of s lies inside a word or a run of blanks.
+func InsideWord(s string, i int) bool {
 	if i == 0 || i == len(s) {
 		return false
 	}
@@ -86,25 +89,22 @@ func inside(s string, i int) bool {
 	return class != aSign && classOf(before) == class
 }
 
-// hunksOf returns the runs of words that differ, on each side. Runs that only one blank parts are one.
-func hunksOf(wa, wb []string) (hunksA, hunksB []span) {
-	ms, _ := alignWithin(wa, wb, maxSteps/10)
+// Hunks returns the runs of words that differ, on each side. Runs that only one blank parts are one.
+func Hunks(wa, wb []string) (hunksA, hunksB []align.Span) {
+	ms, _ := align.Within(wa, wb, align.MaxSteps/10)
 	i, j := 0, 0
-	for _, m := range append(ms, match{len(wa), len(wb)}) {
-		if m.i > i || m.j > j {
-			if n := len(hunksA) - 1; n >= 0 && i == hunksA[n].to+1 && strings.TrimSpace(wa[i-1]) == "" {
-				hunksA[n].to, hunksB[n].to = m.i, m.j
+	for _, m := range append(ms, align.Match{I: len(wa), J: len(wb)}) {
+		if m.I > i || m.J > j {
+			if n := len(hunksA) - 1; n >= 0 && i == hunksA[n].To+1 && strings.TrimSpace(wa[i-1]) == "" {
+				hunksA[n].To, hunksB[n].To = m.I, m.J
 			} else {
-				hunksA, hunksB = append(hunksA, span{i, m.i}), append(hunksB, span{j, m.j})
+				hunksA, hunksB = append(hunksA, align.Span{From: i, To: m.I}), append(hunksB, align.Span{From: j, To: m.J})
 			}
 		}
-		i, j = m.i+1, m.j+1
+		i, j = m.I+1, m.J+1
 	}
 	return hunksA, hunksB
 }
-
-// A span is a run of words that differs from the other text; an empty one is where the other text has more.
-type span struct{ from, to int }
 
 // Classes of characters.
 const (
@@ -131,9 +131,9 @@ func classOf(r rune) int {
 	return aSign
 }
 
-// words cuts a text into words, runs of blanks and single other characters. Nothing is lost, unless there are more than
+// Words cuts a text into words, runs of blanks and single other characters. Nothing is lost, unless there are more than
 // limit: then they are no longer cut.
-func words(s string, limit int) []string {
+func Words(s string, limit int) []string {
 	var out []string
 	from, class := 0, -1
 	for i, r := range s {
@@ -154,34 +154,34 @@ func words(s string, limit int) []string {
 }
 
 // excerpt shows the runs of words that differ and some of what stands beside them.
-func excerpt(before string, ws []string, hunks []span, after string) string {
+func excerpt(before string, ws []string, hunks []align.Span, after string) string {
 	var out strings.Builder
 	out.WriteString(before)
 	at := 0
 	for n, h := range hunks {
-		out.WriteString(elide(strings.Join(ws[at:h.from], ""), n > 0, true))
-		out.WriteString(strings.Join(ws[h.from:h.to], ""))
-		at = h.to
-		if out.Len() > 4*maxShown {
+		out.WriteString(elide(strings.Join(ws[at:h.From], ""), n > 0, true))
+		out.WriteString(strings.Join(ws[h.From:h.To], ""))
+		at = h.To
+		if out.Len() > 4*MaxShown {
 			break
 		}
 	}
-	if out.Len() <= 4*maxShown {
+	if out.Len() <= 4*MaxShown {
 		out.WriteString(elide(strings.Join(ws[at:], ""), true, false))
 		out.WriteString(after)
 	}
 	s := out.String()
-	if len(s) > maxShown {
-		s = s[:cutAt(s, maxShown)] + "…"
+	if len(s) > MaxShown {
+		s = s[:CutAt(s, MaxShown)] + "…"
 	}
 	return s
 }
 
 // longest returns the longest run of words that differs, without the blanks beside it.
-func longest(ws []string, hunks []span) string {
+func longest(ws []string, hunks []align.Span) string {
 	var best string
 	for _, h := range hunks {
-		if s := strings.TrimSpace(strings.Join(ws[h.from:h.to], "")); len(s) > len(best) {
+		if s := strings.TrimSpace(strings.Join(ws[h.From:h.To], "")); len(s) > len(best) {
 			best = s
 		}
 	}
@@ -192,7 +192,7 @@ func longest(ws []string, hunks []span) string {
 func clip(s string) string {
 	s = strings.TrimSpace(s)
 	if len(s) > maxNewText {
-		s = s[:cutAt(s, maxNewText)]
+		s = s[:CutAt(s, maxNewText)]
 	}
 	return s
 }
@@ -205,16 +205,16 @@ func elide(s string, before, behind bool) string {
 	}
 	var head, tail string
 	if before {
-		head = s[:cutAt(s, contextKept)]
+		head = s[:CutAt(s, contextKept)]
 	}
 	if behind {
-		tail = s[cutAt(s, len(s)-contextKept):]
+		tail = s[CutAt(s, len(s)-contextKept):]
 	}
 	return head + "…" + tail
 }
 
-// cutAt returns the last position up to n at which a character starts.
-func cutAt(s string, n int) int {
+// CutAt returns the last position up to n at which a character starts.
+func CutAt(s string, n int) int {
 	for n > 0 && n < len(s) && !utf8.RuneStart(s[n]) {
 		n--
 	}

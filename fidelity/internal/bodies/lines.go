@@ -1,4 +1,4 @@
-package fidelity
+package bodies
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/align"
 )
 
 // maxLines is how many differing lines of a text are aligned.
@@ -16,9 +18,9 @@ const maxLines = 50_000
 func (d *bodyDiff) text(a, b string) {
 	switch {
 	case a == "" && !strings.Contains(b, "\n"):
-		d.add(spot{}, &Change{Op: Added, Now: shorten(b), newText: clip(b)})
+		d.add(Spot{}, &Change{Op: Added, Now: Shorten(b), NewText: clip(b)})
 	case b == "" && !strings.Contains(a, "\n"):
-		d.add(spot{}, &Change{Op: Removed, Was: shorten(a)})
+		d.add(Spot{}, &Change{Op: Removed, Was: Shorten(a)})
 	case !utf8.ValidString(a) || !utf8.ValidString(b):
 		d.changes = append(d.changes, diffBytes(a, b))
 	default:
@@ -84,11 +86,11 @@ func (d *bodyDiff) lines(a, b string) {
 		return
 	}
 	la, lb := d.split(a, first), d.split(b, first)
-	ms, coarse := alignWithin(masked(la), masked(lb), maxSteps/4)
+	ms, coarse := align.Within(masked(la), masked(lb), align.MaxSteps/4)
 	i, j := 0, 0
-	for _, m := range append(ms, match{len(la), len(lb)}) {
-		d.hunk(la[i:m.i], lb[j:m.j])
-		i, j = m.i+1, m.j+1
+	for _, m := range append(ms, align.Match{I: len(la), J: len(lb)}) {
+		d.hunk(la[i:m.I], lb[j:m.J])
+		i, j = m.I+1, m.J+1
 	}
 	if coarse && len(d.changes) > 0 {
 		d.changes[len(d.changes)-1].Coarse = "the texts differ in too much to be aligned well"
@@ -100,8 +102,8 @@ func (d *bodyDiff) firstLine(a, b string, first int) {
 	la, _, _ := strings.Cut(a, "\n")
 	lb, _, _ := strings.Cut(b, "\n")
 	p := d.pair(la, lb)
-	d.add(spot{path: "line " + strconv.Itoa(first)}, &Change{
-		Op: Changed, Was: encodeJSON(p.was), Now: encodeJSON(p.now), newText: p.newText,
+	d.add(Spot{Path: "line " + strconv.Itoa(first)}, &Change{
+		Op: Changed, Was: Quote(p.Was), Now: Quote(p.Now), NewText: p.NewText,
 		Coarse: fmt.Sprintf("more than %d lines differ: this is the first", maxLines),
 	})
 }
@@ -136,21 +138,21 @@ func (d *bodyDiff) hunk(a, b []textLine) {
 		switch {
 		case n >= len(a):
 			text := strings.TrimSuffix(b[n].masked, "\n")
-			d.add(lineAt(b[n].number), &Change{Op: Added, Now: shorten(text), newText: clip(text)})
+			d.add(lineAt(b[n].number), &Change{Op: Added, Now: Shorten(text), NewText: clip(text)})
 		case n >= len(b):
-			d.add(lineAt(a[n].number), &Change{Op: Removed, Was: shorten(strings.TrimSuffix(a[n].masked, "\n"))})
+			d.add(lineAt(a[n].number), &Change{Op: Removed, Was: Shorten(strings.TrimSuffix(a[n].masked, "\n"))})
 		default:
 			d.line(&a[n], &b[n])
 		}
 	}
 }
 
-func lineAt(n int) spot { return spot{path: "line " + strconv.Itoa(n)} }
+func lineAt(n int) Spot { return Spot{Path: "line " + strconv.Itoa(n)} }
 
 func (d *bodyDiff) line(a, b *textLine) {
 	at := lineAt(b.number)
 	if a.number != b.number {
-		at.in = fmt.Sprintf("(was line %d)", a.number)
+		at.In = fmt.Sprintf("(was line %d)", a.number)
 	}
 	was, moreA := strings.CutSuffix(a.masked, "\n")
 	now, moreB := strings.CutSuffix(b.masked, "\n")
@@ -159,7 +161,7 @@ func (d *bodyDiff) line(a, b *textLine) {
 		return
 	}
 	p := d.pair(was, now)
-	d.add(at, &Change{Op: Changed, Was: encodeJSON(p.was), Now: encodeJSON(p.now), Coarse: p.coarse, newText: p.newText})
+	d.add(at, &Change{Op: Changed, Was: Quote(p.Was), Now: Quote(p.Now), Coarse: p.coarse, NewText: p.NewText})
 }
 
 func endOfLine(newline bool) string {
@@ -169,44 +171,53 @@ func endOfLine(newline bool) string {
 	return "ends without a newline"
 }
 
-// shorten quotes a text as JSON does, cut to maxShown.
-func shorten(s string) string {
-	if len(s) > maxShown {
-		s = s[:cutAt(s, maxShown)] + "…"
+// Shorten quotes a text as JSON does, cut to MaxShown.
+func Shorten(s string) string {
+	if len(s) > MaxShown {
+		s = s[:CutAt(s, MaxShown)] + "…"
 	}
-	return encodeJSON(s)
+	return Quote(s)
 }
 
-// shortJSON shows a value as it is written, without white space, cut to maxShown.
+// shortJSON shows a value as it is written, without white space, cut to MaxShown.
 func shortJSON(raw string) string {
 	if raw[0] == '"' {
-		return shorten(unquote(raw))
+		return Shorten(unquote(raw))
 	}
-	if len(raw) <= 4*maxShown {
+	if len(raw) <= 4*MaxShown {
 		var b bytes.Buffer
 		if json.Compact(&b, []byte(raw)) == nil {
 			raw = b.String()
 		}
 	}
-	if len(raw) > maxShown {
-		raw = strings.Join(strings.Fields(raw[:cutAt(raw, maxShown)]), " ") + "…"
+	if len(raw) > MaxShown {
+		raw = strings.Join(strings.Fields(raw[:CutAt(raw, MaxShown)]), " ") + "…"
 	}
 	return raw
 }
 
-// encodeJSON encodes a string, no character escaped for the sake of HTML.
-func encodeJSON(s string) string {
-	b, err := marshal(s)
+// Quote encodes a string, no character escaped for the sake of HTML.
+func Quote(s string) string {
+	b, err := Marshal(s)
 	if err != nil {
 		return strconv.Quote(s) // not reached with a string
 	}
 	return string(b)
 }
 
+// Marshal is json.Marshal without the escaping that is for web pages.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
 // joinKey appends a key to a path, quoted where it would read as something else.
 func joinKey(path, key string) string {
 	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return classOf(r) != aWord && r != '-' && r != '$' }) {
-		return path + "[" + encodeJSON(key) + "]"
+		return path + "[" + Quote(key) + "]"
 	}
 	if path == "" {
 		return key

@@ -1,4 +1,6 @@
-package fidelity
+// Package bodies says where two bodies differ, for a person: JSON by its structure, forms, multipart bodies and event streams by their
+// fields, text by lines and words.
+package bodies
 
 import (
 	"fmt"
@@ -34,7 +36,8 @@ type Change struct {
 	// Coarse says why this change may hold more than what differs, or why none is listed behind it; empty as a rule.
 	Coarse string `json:"coarse,omitempty"`
 
-	newText string // the longest run of words that is new, whole; what a cause is traced by
+	// NewText is the longest run of words that is new, whole: what a cause is traced by.
+	NewText string `json:"-"`
 }
 
 // endsIn is what the path of a call begins with that is shown by its last message.
@@ -69,16 +72,7 @@ func (c *Change) Heading() string {
 	return head
 }
 
-// Summary returns up to limit changes as text, one value a block, and the number of those left out:
-//
-//	messages[0].content (user)
-//	  - "write hello.txt"
-//	  + "write bye.txt"
-//	tools[3] "rm" added
-//	  + {"name":"rm"}
-//	and 2 more
-//
-// A limit below 1 stands for all. The text has no newline at its end and is empty without a change.
+// Summary returns up to limit changes as text, one value a block, and the number of those left out. A limit below 1 stands for all.
 func Summary(changes []Change, limit int) string {
 	if limit < 1 || limit > len(changes) {
 		limit = len(changes)
