@@ -16,29 +16,26 @@ type differ struct {
 	exact    bool                // times, lengths and places in an order count too
 	lanes    bool                // what two runs of one program cannot share does not count: recording.md, Lanes
 	onScreen int                 // the stream of the program that compares by what it drew: 1 for stdout, 2 for stderr; 0 for none
-	child    bool                // lane mode: no program's record; what passed on the streams of a process compares by itself (heardStreams)
+	child    bool                // lane mode: no program's record; what passed on the streams of a process compares by itself (childStreams)
 	replaced bool                // another program ran: its path and arguments do not count
 	mask     func(string) string // lane mode: makes one argument comparable; never nil there
-	sides    sides               // what the tapes are called
+	names    sideNames           // what the tapes are called
 	silent   bool                // only count
 	count    int                 // what silent counted
 	found    []finding
-	// answersAlike says whether two answers of a model whose bytes differ say the same; nil stands for no
-	answersAlike func(a, b *tape.Exchange) bool
-	// reordered says whether two requests differ in nothing but the order of the results of calls of one turn; nil stands for no
-	reordered func(a, b *tape.Exchange) bool
-	renamed   bool // lane mode: that the server of this lane has another name was said
+	models   *modelCalls // lane mode: says whether two calls of a model whose bytes differ are the same; else nil
+	renamed  bool        // lane mode: that the server of this lane has another name was said
 }
 
 // A finding is one field that differs.
 type finding struct {
 	category Category
-	message  string    // what differs
+	title    string    // what differs
 	values   [2]string // how, where it is short
 	// was and now are the bytes behind two hashes that differ, for the cause; nil where there are none.
 	was, now *tape.Payload
 	a, b     *tape.Exchange // of which they are part; else nil
-	talk     tape.Kind      // the recorded message of a conversation of which they are part; else nil
+	message  tape.Kind      // the recorded message of a conversation of which they are part; else nil
 	part     part
 }
 
@@ -46,9 +43,9 @@ type finding struct {
 type part uint8
 
 const (
-	request part = iota
-	params       // of the request of a model call
-	answer
+	ofRequest part = iota
+	ofParams       // of the request of a model call
+	ofAnswer
 )
 
 func (d *differ) add(c Category, was, now string) {
@@ -61,7 +58,7 @@ func (d *differ) find(f *finding) {
 		d.count++
 		return
 	}
-	f.message = titleOf(f.category)
+	f.title = titleOf(f.category)
 	d.found = append(d.found, *f)
 }
 
@@ -211,13 +208,13 @@ func (d *differ) extra(was, now []tape.Field) {
 	}
 	leave := []string{"request_digest", "response_digest", "content_hash"} // of another form than ours: they compare as digests
 	if !d.exact {
-		leave = append(leave, tape.EndedKey, placeKey, tape.OpenerKey, tape.OverKey) // they are a duration, and a place among all that was recorded
+		leave = append(leave, tape.EndedKey, tape.PlaceKey, tape.OpenerKey, tape.OverKey) // they are a duration, and a place among all that was recorded
 	}
 	if d.child {
 		leave = append(leave, tape.CutKeys[:]...)
 	}
 	if d.lanes { // lanes run side by side: their common order is nobody's doing, and how long the way there is
-		leave = append(leave, placeKey, tape.EndedKey, tape.OpenerKey, tape.OverKey)
+		leave = append(leave, tape.PlaceKey, tape.EndedKey, tape.OpenerKey, tape.OverKey)
 	}
 	was, now = without(was, leave...), without(now, leave...)
 	alike := func(a, b tape.Field) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) }

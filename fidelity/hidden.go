@@ -42,7 +42,7 @@ type facet struct {
 	argument bool
 	besides  string         // the mask of what differs and no mask takes out, where digests agree all the same
 	a, b     *tape.Exchange // of which it is part; else nil
-	talk     tape.Kind      // the recorded message of a conversation of which it is part; else nil
+	message  tape.Kind      // the recorded message of a conversation of which it is part; else nil
 	part     part
 }
 
@@ -54,7 +54,7 @@ func (f *facet) same() bool {
 }
 
 // facetsOf lists what of two records of one kind may differ though they compare as equal.
-func (c *laneCompare) facetsOf(a, b tape.Kind, d *differ) []facet {
+func (c *maskings) facetsOf(a, b tape.Kind, d *differ) []facet {
 	if x, y := tape.ExchangeOf(a), tape.ExchangeOf(b); x != nil && y != nil {
 		return exchangeFacets(a, x, y, d)
 	}
@@ -77,7 +77,7 @@ func (c *laneCompare) facetsOf(a, b tape.Kind, d *differ) []facet {
 		}
 	case *tape.MCPText:
 		if y, ok := b.(*tape.MCPText); ok {
-			return []facet{{category: MCPTextHash, place: "text", was: x.Payload, now: y.Payload, talk: a}}
+			return []facet{{category: MCPTextHash, place: "text", was: x.Payload, now: y.Payload, message: a}}
 		}
 	case *tape.WSOpen:
 		if y, ok := b.(*tape.WSOpen); ok {
@@ -85,7 +85,7 @@ func (c *laneCompare) facetsOf(a, b tape.Kind, d *differ) []facet {
 		}
 	case *tape.WSMessage:
 		if y, ok := b.(*tape.WSMessage); ok {
-			return []facet{{category: WSMessageHash, was: x.Payload, now: y.Payload, talk: a}}
+			return []facet{{category: WSMessageHash, was: x.Payload, now: y.Payload, message: a}}
 		}
 	}
 	return nil
@@ -105,23 +105,23 @@ func exchangeFacets(k tape.Kind, a, b *tape.Exchange, d *differ) []facet {
 	where.besides = NotMatched
 	body := facet{category: request, was: a.RequestPayload, now: b.RequestPayload, besides: NotMatched, a: a, b: b}
 	out := []facet{where, body}
-	if d.reordered != nil && a.RequestDigest != b.RequestDigest && d.reordered(a, b) { // told by itself
+	if d.models != nil && a.RequestDigest != b.RequestDigest && d.models.resultsReordered(a, b) { // told by itself
 		out = out[:1]
 	}
 	if model && !d.exact && !racy(a, b) {
 		out = append(out, facet{
-			category: response, place: "answer", was: a.Response, now: b.Response, besides: AnswerIDs, a: a, b: b, part: answer,
+			category: response, place: "answer", was: a.Response, now: b.Response, besides: AnswerIDs, a: a, b: b, part: ofAnswer,
 		})
 	}
 	return out
 }
 
 func callFacets(a, b *tape.MCPJSONRPC, d *differ) []facet {
-	out := []facet{{category: MCPRequestDigest, was: a.Request, now: b.Request, talk: a}}
+	out := []facet{{category: MCPRequestDigest, was: a.Request, now: b.Request, message: a}}
 	if refusedCall(b) && !refusedCall(a) || !d.exact && hasty(a, b) {
 		return out
 	}
-	return append(out, facet{category: MCPResponseDigest, place: "answer", was: a.Response, now: b.Response, talk: a, part: answer})
+	return append(out, facet{category: MCPResponseDigest, place: "answer", was: a.Response, now: b.Response, message: a, part: ofAnswer})
 }
 
 func fileCategory(k tape.Kind) Category {
@@ -166,10 +166,24 @@ func variableFacets(a, b []string) (out []facet) {
 	return out
 }
 
+// maskings looks behind masks: at what differs though digests agree, or digests that differ under masks of before.
+type maskings struct {
+	*comparison
+	index   map[pairKey]int  // in the report, of each pair that it lists
+	told    map[pairKey]bool // those that were said as divergences
+	brought map[string]bool  // whether a name stood in an answer before the program had it
+	given   []source         // what both programs were given, as far as that differs, and their arguments; nil before it is needed
+	seen    int64            // bytes that were read
+}
+
+func newMaskings(base *comparison) *maskings {
+	return &maskings{comparison: base, index: make(map[pairKey]int), told: make(map[pairKey]bool), brought: make(map[string]bool)}
+}
+
 // look holds the bytes of two records that differ against each other, place by place, and returns what of the findings is left: one
 // whose places are all taken out by masks, as they are set now, is none. What digests do not tell of, and no mask takes out,
 // becomes one.
-func (c *laneCompare) look(lane string, of pair, at int, d *differ, findings []finding) []finding {
+func (c *maskings) look(lane string, of pair, at int, d *differ, findings []finding) []finding {
 	if c.mode == Outcome && lane != laneFiles { // which alone counts
 		return findings
 	}
@@ -198,7 +212,7 @@ func (c *laneCompare) look(lane string, of pair, at int, d *differ, findings []f
 
 // finding says that a facet differs.
 func (f *facet) finding() finding {
-	out := finding{category: f.category, message: titleOf(f.category), was: f.was, now: f.now, a: f.a, b: f.b, talk: f.talk, part: f.part}
+	out := finding{category: f.category, title: titleOf(f.category), was: f.was, now: f.now, a: f.a, b: f.b, message: f.message, part: f.part}
 	if f.texts {
 		out.values[Recorded], out.values[Replay] = bodies.ShortenPair(f.wasText, f.nowText)
 	} else {
@@ -208,14 +222,14 @@ func (f *facet) finding() finding {
 }
 
 // places lists where a facet differs, and reports whether it compares as equal all the same. told says that its digests differ.
-func (c *laneCompare) places(f *facet, told bool) ([]hidden, bool) {
+func (c *maskings) places(f *facet, told bool) ([]hidden, bool) {
 	was, errA := c.side(f, Recorded)
 	now, errB := c.side(f, Replay)
 	if errA != nil || errB != nil {
 		return []hidden{{place: f.named(bodies.Spot{}), mask: cmp.Or(f.besides, NotMatched), was: "not looked at", now: "not looked at"}}, !told
 	}
 	agreed := !told && !c.o.Remasked
-	if f.part != answer && f.a != nil && c.o.Request != nil && !agreed {
+	if f.part != ofAnswer && f.a != nil && c.o.Request != nil && !agreed {
 		agreed = c.sameSurface(f)
 		if !agreed {
 			return nil, false
@@ -231,7 +245,7 @@ func (c *laneCompare) places(f *facet, told bool) ([]hidden, bool) {
 }
 
 // sameSurface reports whether two requests are one to those who match them, as masks are set now.
-func (c *laneCompare) sameSurface(f *facet) bool {
+func (c *maskings) sameSurface(f *facet) bool {
 	was, errA := c.hiddenBytes(f.was, Recorded)
 	now, errB := c.hiddenBytes(f.now, Replay)
 	if errA != nil || errB != nil {
@@ -243,7 +257,7 @@ func (c *laneCompare) sameSurface(f *facet) bool {
 }
 
 // side returns what a facet holds on one side, as it reads without its Content-Encoding.
-func (c *laneCompare) side(f *facet, s Side) ([]byte, error) {
+func (c *maskings) side(f *facet, s Side) ([]byte, error) {
 	text, p, ex := f.wasText, f.was, f.a
 	if s == Replay {
 		text, p, ex = f.nowText, f.now, f.b
@@ -255,7 +269,7 @@ func (c *laneCompare) side(f *facet, s Side) ([]byte, error) {
 	switch {
 	case err != nil || ex == nil:
 		return b, err
-	case f.part == answer:
+	case f.part == ofAnswer:
 		return c.answer(ex, b), nil
 	case c.o.RequestBody != nil:
 		return c.o.RequestBody(ex, b), nil
@@ -278,16 +292,14 @@ func (f *facet) unescaped(text string) string {
 var errSpent = errors.New("too much was read")
 
 // hiddenBytes reads a payload beside what explaining may read.
-func (c *laneCompare) hiddenBytes(p *tape.Payload, s Side) ([]byte, error) {
+func (c *maskings) hiddenBytes(p *tape.Payload, s Side) ([]byte, error) {
 	if p != nil {
-		if c.hiding.read += p.Len; c.hiding.read > maxHidden {
+		if c.seen += p.Len; c.seen > maxHidden {
 			return nil, errSpent
 		}
 	}
-	before := c.read
-	b, err := c.bytes(p, s)
-	c.read = before
-	return b, err
+	var account int64
+	return c.readFor(&account, p, s)
 }
 
 // named is the place at of a facet, for people.
@@ -297,7 +309,7 @@ func (f *facet) named(at bodies.Spot) string {
 
 // leaves are the places at which the bytes of two sides differ.
 type leaves struct {
-	c        *laneCompare
+	c        *maskings
 	f        *facet
 	both     [2][]byte
 	found    []hidden
@@ -306,7 +318,7 @@ type leaves struct {
 
 // leaf is called with each: two values as they are written, with their key where they have one, or all of two texts.
 func (l *leaves) leaf(at bodies.Spot, was, now string) {
-	if _, call := l.f.talk.(*tape.MCPJSONRPC); call {
+	if _, call := l.f.message.(*tape.MCPJSONRPC); call {
 		if madeUpInCall[at.Path] {
 			return
 		}
@@ -358,7 +370,7 @@ func lineOf(text string, at int) int {
 
 // align returns what masks take out at the same places of two texts, where that differs. It is not ok where they leave another
 // difference.
-func (c *laneCompare) align(was, now string) (out []hidden, ok bool) {
+func (c *maskings) align(was, now string) (out []hidden, ok bool) {
 	if c.o.SameSecrets {
 		out = otherSecrets(was, now)
 	}

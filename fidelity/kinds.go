@@ -3,6 +3,7 @@ package fidelity
 import (
 	"bytes"
 	"slices"
+	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -197,4 +198,108 @@ func orNull(s *string) string {
 		return "null"
 	}
 	return *s
+}
+
+// fileCategories are the codes of one of the three kinds that hold a file.
+type fileCategories struct {
+	path, hash, length, content, before, digest, mode, attrs, spawn Category
+}
+
+const (
+	attrsKey = "xattrs" // of the extended attributes of a file
+	wholeKey = "whole"  // of a state that a call ended, or of the one behind it
+)
+
+var (
+	fileRead = fileCategories{FileReadPath, FileReadHash, FileReadLen, FileReadContent, FileReadBefore, FileReadDigest,
+		FileReadMode, ExtraKeys, FileReadSpawn}
+	fileWrite = fileCategories{FileWritePath, FileWriteHash, FileWriteLen, FileWriteContent, FileWriteBefore,
+		FileWriteDigest, FileWriteMode, FileWriteAttrs, FileWriteSpawn}
+	fileDelete = fileCategories{FileDeletePath, FileDeleteHash, FileDeleteLen, FileDeleteContent, FileDeleteBefore,
+		FileDeleteDigest, FileDeleteMode, ExtraKeys, FileDeleteSpawn}
+)
+
+// file compares two files. In lane mode the digest after masking stands for the bytes where both records have one, and
+// what the file held before, which follows from the rest, does not count.
+func (d *differ) file(c *fileCategories, a, b *tape.File) {
+	d.text(c.path, a.Path, b.Path)
+	same(d, c.mode, a.Mode, b.Mode)
+	sameExact(d, c.length, a.LenBytes, b.LenBytes)
+	d.extra(a.Extra, b.Extra)
+	if !d.lanes {
+		if same(d, c.hash, a.ContentHash, b.ContentHash); a.ContentHash == b.ContentHash { // else the others say it again
+			d.payload(c.content, a.Content, b.Content)
+			same(d, c.digest, a.ContentDigest, b.ContentDigest)
+		}
+		d.payload(c.before, a.Before, b.Before)
+		same(d, c.spawn, a.SpawnID, b.SpawnID)
+		return
+	}
+	same(d, c.attrs, string(tape.FieldValue(a.Extra, attrsKey)), string(tape.FieldValue(b.Extra, attrsKey)))
+	was, now := a.ContentHash, b.ContentHash
+	if !a.ContentDigest.IsZero() && !b.ContentDigest.IsZero() {
+		was, now = a.ContentDigest, b.ContentDigest
+	}
+	if was != now {
+		d.hashed(finding{category: c.hash, was: a.Content, now: b.Content}, was, now)
+	}
+}
+
+func (d *differ) dirList(a, b *tape.DirList) {
+	d.text(DirListPath, a.Path, b.Path)
+	d.listedNames(a, b)
+	d.extra(a.Extra, b.Extra)
+}
+
+// listedNames compares what stood in a directory as one field: the digest, and by position the names themselves, whose digest it is.
+func (d *differ) listedNames(a, b *tape.DirList) {
+	f := finding{category: DirListNames, was: a.Names, now: b.Names}
+	if a.NamesDigest != b.NamesDigest {
+		d.hashed(f, a.NamesDigest, b.NamesDigest)
+	} else if !d.lanes && !a.Names.Same(b.Names) {
+		d.hashed(f, hashOf(a.Names), hashOf(b.Names))
+	}
+}
+
+func (d *differ) envRead(a, b *tape.EnvRead) {
+	same(d, EnvReadName, a.VarName, b.VarName)
+	d.payload(EnvReadValue, a.Value, b.Value)
+	d.extra(a.Extra, b.Extra)
+}
+
+func (d *differ) fileStat(a, b *tape.FileStat) {
+	d.text(FileStatPath, a.Path, b.Path)
+	same(d, FileStatType, a.Type, b.Type)
+	sameExact(d, FileStatLen, a.LenBytes, b.LenBytes)
+	same(d, FileStatMode, a.Mode, b.Mode)
+	d.extra(a.Extra, b.Extra)
+}
+
+func (d *differ) randomRead(a, b *tape.RandomRead) {
+	same(d, RandomReadLength, a.Length, b.Length)
+	d.payload(RandomReadHash, a.Payload, b.Payload)
+	d.extra(a.Extra, b.Extra)
+}
+
+func (d *differ) policyVerdict(a, b *tape.PolicyVerdict) {
+	same(d, PolicySet, a.PolicySet, b.PolicySet)
+	if !d.lanes || d.exact { // between lanes it is what a provider made up for the call
+		same(d, PolicyActionID, a.ActionID, b.ActionID)
+	}
+	same(d, PolicyTool, a.Tool, b.Tool)
+	same(d, PolicyParamsDigest, a.ParamsDigest, b.ParamsDigest)
+	if !d.lanes {
+		d.payload(PolicyParamsHash, a.ParamsPayload, b.ParamsPayload)
+	}
+	d.json(PolicyState, a.State, b.State)
+	d.json(PolicyVerdict, d.said(a), d.said(b))
+	d.extra(a.Extra, b.Extra)
+}
+
+// said is what a policy decided, between lanes without the id of the action, which each violation repeats.
+func (d *differ) said(k *tape.PolicyVerdict) []byte {
+	if !d.lanes || d.exact || k.ActionID == "" {
+		return k.Verdict
+	}
+	return bytes.ReplaceAll(k.Verdict, []byte(strconv.Quote(k.ActionID)), []byte(`""`))
 }

@@ -20,15 +20,6 @@ func (r *Report) lead() int {
 	return 0
 }
 
-// drift reports whether a category is about nothing but when something happened.
-func drift(c Category) bool {
-	switch c {
-	case VirtualTimeDrift, MonotonicDrift, GlobalOrdinalDrift, ProcessDuration, MCPLatency:
-		return true
-	}
-	return false
-}
-
 // first writes the first divergence in full.
 func (t *textWriter) first(r *Report, lead int) {
 	d := &r.Divergences[lead]
@@ -39,7 +30,7 @@ func (t *textWriter) first(r *Report, lead int) {
 		t.write(0, bold, head+visible.Line(d.Message))
 	}
 	t.line(2, plain, where(d)+string(d.Category))
-	t.columns(r.sides, d)
+	t.columns(r.names, d)
 	if t.apart(d, head+d.Message, 0) {
 		t.values(4, &Change{Op: Changed, Was: d.oldValue, Now: d.newValue}, false)
 	}
@@ -67,7 +58,7 @@ func (t *textWriter) apart(d *Divergence, line string, indent int) bool {
 }
 
 // columns writes the two records side by side, where that is asked for.
-func (t *textWriter) columns(names sides, d *Divergence) {
+func (t *textWriter) columns(names sideNames, d *Divergence) {
 	if !t.o.SideBySide {
 		return
 	}

@@ -60,33 +60,6 @@ func evidenceAlone(s Side, k tape.Kind) evidence {
 	return ev
 }
 
-// nounOf names the bytes behind a category.
-func nounOf(c Category) string {
-	switch c {
-	case LLMRequestDigest, LLMRequestHash, LLMParamsDigest, HTTPRequestDigest, HTTPRequestHash:
-		return "the request"
-	case LLMResponseHash, HTTPResponseHash:
-		return "the answer"
-	case ProcessStdoutHash:
-		return "stdout"
-	case ProcessStderrHash:
-		return "stderr"
-	case FileReadHash, FileReadContent, FileWriteHash, FileWriteContent:
-		return "the file"
-	case MCPRequestDigest, MCPRequestHash:
-		return "the MCP request"
-	case MCPResponseDigest, MCPResponseHash:
-		return "the MCP answer"
-	case WSMessageHash:
-		return "the message"
-	case DirListNames:
-		return "the names in the directory"
-	case EnvReadValue:
-		return "the variable"
-	}
-	return strings.ReplaceAll(string(c), "_", " ")
-}
-
 // A source is earlier bytes that differ, in which new text may first appear.
 type source struct {
 	name     string       // for people
@@ -96,7 +69,7 @@ type source struct {
 
 // trace says of every divergence where its new text first appears: in an input or an earlier divergence whose bytes hold it on
 // the replay and not as recorded. The divergences stand in the order in which the replay came to them.
-func (c *laneCompare) trace() {
+func (c *explanation) trace() {
 	sources := c.inputs()
 	held := 0
 	for i := range c.found[:min(len(c.found), maxCauses)] {
@@ -117,7 +90,7 @@ func (c *laneCompare) trace() {
 }
 
 // behind returns the bytes behind a divergence; nothing where they cannot be had.
-func (c *laneCompare) behind(p *placed) (was, now string) {
+func (c *explanation) behind(p *placed) (was, now string) {
 	if c.spent() {
 		return "", ""
 	}
@@ -138,7 +111,7 @@ func seqOf(d *Divergence) string {
 }
 
 // inputs are what the runs were given: the arguments of the program, and what the caller names.
-func (c *laneCompare) inputs() []source {
+func (c *explanation) inputs() []source {
 	var out []source
 	was, now := c.programOf(Recorded), c.programOf(Replay)
 	if was != nil && now != nil && strings.Join(was.Args, "\x00") != strings.Join(now.Args, "\x00") {
@@ -155,16 +128,6 @@ func (c *laneCompare) inputs() []source {
 		}
 	}
 	return out
-}
-
-// programOf returns the record of the program itself; nil for none.
-func (c *laneCompare) programOf(s Side) *tape.ProcessSpawn {
-	side := &c.sides[s]
-	if side.program < 0 || side.program >= len(side.entries) || side.entries[side.program].rec == nil {
-		return nil
-	}
-	p, _ := side.entries[side.program].rec.Kind.(*tape.ProcessSpawn)
-	return p
 }
 
 // follows says where new text of p first appears; "" where the tapes do not show it. What stood in was is not new.

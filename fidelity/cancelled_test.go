@@ -9,7 +9,7 @@ import (
 
 // ended is a call that the program itself ended after it had got some of the answer.
 func ended(c *tape.LLMCall, some string) *tape.LLMCall {
-	c.Error, c.Response = errorWithdrawn, inline(some)
+	c.Error, c.Response = tape.Cancelled, inline(some)
 	return c
 }
 
@@ -23,7 +23,7 @@ func TestWithdrawnExchanges(t *testing.T) {
 	part := func(some string) *tape.LLMCall { return ended(call("llm:a", 1, "q", "answer"), some) }
 	second := func(some string) *tape.LLMCall { return ended(call("llm:a#2", 2, "q", "answer"), some) }
 	dead := get("http://h/x", 1, 0)
-	dead.Error = errorWithdrawn
+	dead.Error = tape.Cancelled
 	missed := []code{{"llm:a#2", MissingInReplay}}
 	tests := []struct {
 		name     string
@@ -37,7 +37,7 @@ func TestWithdrawnExchanges(t *testing.T) {
 		{"ended while recording alone", []tape.Kind{part("a")}, []tape.Kind{whole()}, nil, 1},
 		{"ended alike", []tape.Kind{part("a")}, []tape.Kind{part("a")}, nil, 0},
 		{"cut on replay in its stead", []tape.Kind{failed(whole(), "connection reset")}, []tape.Kind{part("a")}, nil, 1},
-		{"held on", []tape.Kind{part("a")}, []tape.Kind{failed(part("a"), errorHeldOn)}, []code{{"llm:a", LLMError}}, 0},
+		{"held on", []tape.Kind{part("a")}, []tape.Kind{failed(part("a"), tape.HeldOn)}, []code{{"llm:a", LLMError}}, 0},
 		{"another request", []tape.Kind{part("a")}, []tape.Kind{ended(call("llm:a", 1, "r", "answer"), "a")}, []code{{"llm:a", LLMRequestDigest}}, 0},
 		{"never asked for, another was", []tape.Kind{whole(), second("a")}, []tape.Kind{whole()}, nil, 1},
 		{"never asked for, nothing came", []tape.Kind{second("")}, nil, nil, 1},

@@ -2,10 +2,32 @@ package fidelity
 
 import (
 	"fmt"
+	"iter"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
+
+// Records is what a tape yields: its records in order, or an error that ends it. Every record must stay as it is after the
+// next one was yielded.
+type Records = iter.Seq2[*tape.Record, error]
+
+// A Side says which of two tapes a thing stands on.
+type Side uint8
+
+// The sides.
+const (
+	Recorded Side = iota
+	Replay
+)
+
+// String returns "recorded" or "replay".
+func (s Side) String() string {
+	if s == Replay {
+		return "replay"
+	}
+	return "recorded"
+}
 
 // batchSize is how many records of a side are handed over at once; aheadBatches how many such are read ahead.
 const (
@@ -13,9 +35,9 @@ const (
 	aheadBatches = 4
 )
 
-// together reads two tapes side by side, each in a goroutine of its own, and calls fn for every record, in turns, in its
+// readBoth reads two tapes side by side, each in a goroutine of its own, and calls fn for every record, in turns, in its
 // own goroutine. Both have ended when it returns. names are what an error calls them.
-func together(names sides, recorded, replay Records, fn func(Side, *tape.Record)) error {
+func readBoth(names sideNames, recorded, replay Records, fn func(Side, *tape.Record)) error {
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
 	defer wg.Wait() // after stop was closed

@@ -12,10 +12,10 @@ import (
 type place uint8
 
 const (
-	workTree place = iota // gates
-	gitOwn                // Git's bookkeeping inside the work tree
-	ignored               // by Git, inside the work tree
-	outside               // of the work tree
+	workTree   place = iota // gates
+	gitOwn                  // Git's bookkeeping inside the work tree
+	gitIgnored              // by Git, inside the work tree
+	outside                 // of the work tree
 )
 
 // placeOf returns the place of a path of the tape. One that is watched, or below a watched one, gates wherever it lies.
@@ -65,14 +65,12 @@ func watched(p string, watch []string) bool {
 }
 
 // noteUnwatched notes what was to be watched and fits no file that either run changed: it may be misspelt.
-func (c *laneCompare) noteUnwatched() {
+func (c *ignoring) noteUnwatched() {
 	for _, w := range c.o.Watch {
 		only, fits := []string{w}, false
-		for s := range c.sides {
-			fits = fits || slices.ContainsFunc(c.sides[s].entries, func(e entry) bool {
-				f := tape.FileOf(e.rec.Kind)
-				return f != nil && watched(f.Path, only)
-			})
+		for _, e := range c.records() {
+			f := tape.FileOf(e.rec.Kind)
+			fits = fits || f != nil && watched(f.Path, only)
 		}
 		if !fits {
 			c.note("--watch %s fits no file that either run changed", w)
@@ -81,7 +79,7 @@ func (c *laneCompare) noteUnwatched() {
 }
 
 // noteFiles notes what differs between the files of both sides that do not gate.
-func (c *laneCompare) noteFiles(which string, sides *[2]outcome) {
+func (c *ignoring) noteFiles(which string, sides *[2]outcome) {
 	sides[Recorded].settle()
 	sides[Replay].settle()
 	if paths := sides[Recorded].differingPaths(&sides[Replay], c.o.Sides); len(paths) > 0 {
@@ -89,19 +87,19 @@ func (c *laneCompare) noteFiles(which string, sides *[2]outcome) {
 	}
 }
 
-// placeOfKind returns the place of the file that a record is about. What is about none stands in the work tree, and so does what is
+// placeOf returns the place of the file that a record is about. What is about none stands in the work tree, and so does what is
 // no bookkeeping of Git's where both runs were given the same time and randomness.
-func (c *laneCompare) placeOfKind(k tape.Kind) place {
+func (o *LaneOptions) placeOf(k tape.Kind) place {
 	f := tape.FileOf(k)
 	if f == nil {
 		return workTree
 	}
-	p := placeOf(f.Path, c.o.Watch)
-	if c.o.Exact && c.o.OwnTimes.IsZero() && p == outside {
+	p := placeOf(f.Path, o.Watch)
+	if o.Exact && o.OwnTimes.IsZero() && p == outside {
 		return workTree
 	}
-	if !c.o.Exact && p == workTree && tape.FieldValue(f.Extra, "ignored") != nil && !watched(f.Path, c.o.Watch) {
-		return ignored
+	if !o.Exact && p == workTree && tape.FieldValue(f.Extra, "ignored") != nil && !watched(f.Path, o.Watch) {
+		return gitIgnored
 	}
 	return p
 }

@@ -13,15 +13,15 @@ import (
 // given gates. What it wrote gates too where nothing but the process decides it: of a runtime with timers of its own, and of one that a signal
 // ended, it is a note; so is another order of lines where several processes wrote them. A stream that is not whole compares as far as the other.
 
-// maxHeard bounds what is read of one stream, in bytes: more is kept of none.
-const maxHeard = 2 << 20
+// maxStream bounds what is read of one stream, in bytes: more is kept of none.
+const maxStream = 2 << 20
 
-// edge is how much of the end of a stream that was cut does not compare: a secret may lie across it.
-const edge = 256
+// secretEdge is how much of the end of a stream that was cut does not compare: a secret may lie across it.
+const secretEdge = 256
 
-var errHeardTooLong = errors.New("the stream is too long to compare")
+var errStreamTooLong = errors.New("the stream is too long to compare")
 
-var heardStreams = [3]struct {
+var streamsOfChild = [3]struct {
 	name     string
 	category Category
 	of       func(*tape.ProcessSpawn) *tape.Payload
@@ -31,8 +31,11 @@ var heardStreams = [3]struct {
 	{"stderr", ProcessStderrHash, func(p *tape.ProcessSpawn) *tape.Payload { return p.Stderr }},
 }
 
-// heardStreams compares the streams of one process, and returns those that differ and gate.
-func (c *laneCompare) heardStreams(p pair) (out []finding) {
+// streamCompare compares the streams of processes that others started.
+type streamCompare struct{ *comparison }
+
+// compare compares the streams of one process, and returns those that differ and gate.
+func (c *streamCompare) compare(p pair) (out []finding) {
 	a, ok := p.a.rec.Kind.(*tape.ProcessSpawn)
 	if !ok || !c.o.Exact || c.mode == Outcome {
 		return nil
@@ -41,29 +44,29 @@ func (c *laneCompare) heardStreams(p pair) (out []finding) {
 	if a.Stdin == nil || b.Stdin == nil { // nobody talked with it, or that was not recorded yet
 		return nil
 	}
-	for i, s := range heardStreams {
+	for i, s := range streamsOfChild {
 		was, now := s.of(a), s.of(b)
 		if was == nil || now == nil || was.Hash == now.Hash {
 			continue
 		}
 		cut := i > 0 && (a.Signal != "" || b.Signal != "") || tape.HasFlag(a, tape.CutKeys[i]) || tape.HasFlag(b, tape.CutKeys[i])
-		x, err1 := c.heardBytes(was, Recorded)
-		y, err2 := c.heardBytes(now, Replay)
+		x, err1 := c.streamBytes(was, Recorded)
+		y, err2 := c.streamBytes(now, Replay)
 		switch {
-		case err1 == nil && err2 == nil && heardAlike(x, y, cut):
+		case err1 == nil && err2 == nil && streamsAlike(x, y, cut):
 		case i > 0 && c.wroteByChance(a, b, x, y):
 			c.note("%s of %s differs, which does not gate: its own timers, or several processes side by side, decide it", s.name, subjectOf(a))
 		default:
-			out = append(out, finding{category: s.category, message: titleOf(s.category), values: [2]string{show(was.Hash), show(now.Hash)}, was: was, now: now})
+			out = append(out, finding{category: s.category, title: titleOf(s.category), values: [2]string{show(was.Hash), show(now.Hash)}, was: was, now: now})
 		}
 	}
 	return out
 }
 
-// heardBytes is a stream as it compares.
-func (c *laneCompare) heardBytes(p *tape.Payload, s Side) ([]byte, error) {
-	if p.Len > maxHeard {
-		return nil, errHeardTooLong
+// streamBytes is a stream as it compares.
+func (c *streamCompare) streamBytes(p *tape.Payload, s Side) ([]byte, error) {
+	if p.Len > maxStream {
+		return nil, errStreamTooLong
 	}
 	b, err := c.bytes(p, s)
 	if err != nil {
@@ -76,7 +79,7 @@ func (c *laneCompare) heardBytes(p *tape.Payload, s Side) ([]byte, error) {
 	return b, nil
 }
 
-func heardAlike(x, y []byte, cut bool) bool {
+func streamsAlike(x, y []byte, cut bool) bool {
 	if !cut {
 		return bytes.Equal(x, y)
 	}
@@ -84,12 +87,12 @@ func heardAlike(x, y []byte, cut bool) bool {
 	if bytes.Equal(x[:n], y[:n]) {
 		return true
 	}
-	n -= edge
+	n -= secretEdge
 	return n > 0 && bytes.Equal(x[:n], y[:n])
 }
 
 // wroteByChance reports whether a process may write otherwise in each run.
-func (c *laneCompare) wroteByChance(a, b *tape.ProcessSpawn, x, y []byte) bool {
+func (c *streamCompare) wroteByChance(a, b *tape.ProcessSpawn, x, y []byte) bool {
 	if !endedItself(a) || !endedItself(b) {
 		return true
 	}
@@ -99,13 +102,13 @@ func (c *laneCompare) wroteByChance(a, b *tape.ProcessSpawn, x, y []byte) bool {
 }
 
 // below counts the processes that one started, and what those did, and says whether one of them or itself has timers of its own.
-func (c *laneCompare) below(s Side, p *tape.ProcessSpawn) (n int, ownTicks bool) {
+func (c *streamCompare) below(s Side, p *tape.ProcessSpawn) (n int, ownTicks bool) {
 	ownTicks = tape.HasFlag(p, tape.OwnTicksKey)
 	under := map[uint64]bool{p.SpawnID: true}
 	for grown := true; grown; { // records stand in the order in which processes ended: children first
 		grown = false
-		for _, e := range c.sides[s].entries {
-			k, ok := spawnOf(e)
+		for e := range c.sides[s].records() {
+			k, ok := e.spawn()
 			if !ok || k.SpawnID == 0 || under[k.SpawnID] || !under[k.ParentSpawnID] {
 				continue
 			}
@@ -117,18 +120,10 @@ func (c *laneCompare) below(s Side, p *tape.ProcessSpawn) (n int, ownTicks bool)
 	return n, ownTicks
 }
 
-// isHeard reports whether a record is that of a process which another one of the run started, and whose streams passed the recorder.
-func isHeard(rec *tape.Record) bool {
+// hasStreams reports whether a record is that of a process which another one of the run started, and whose streams passed the recorder.
+func hasStreams(rec *tape.Record) bool {
 	k, ok := rec.Kind.(*tape.ProcessSpawn)
 	return ok && k.ParentSpawnID != 0 && k.Stdin != nil && k.StdoutDigest.IsZero()
-}
-
-func spawnOf(e entry) (*tape.ProcessSpawn, bool) {
-	if e.rec == nil {
-		return nil, false
-	}
-	k, ok := e.rec.Kind.(*tape.ProcessSpawn)
-	return k, ok
 }
 
 func sortedLines(b []byte) [][]byte {

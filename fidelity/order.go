@@ -15,8 +15,6 @@ import (
 // its timers start processes as chance has it. Where two of a thread were under way at once their order may be chance. Of a tape that does not
 // tell who asked, plain requests count as those of one thread; what such ones ask of one host in another order is a note.
 
-const placeKey = tape.PlaceKey
-
 // numberOf is what a record has under a key; 0 for nothing.
 func numberOf(rec *tape.Record, key string) uint64 {
 	extra := tape.Extras(rec.Kind)
@@ -27,18 +25,28 @@ func numberOf(rec *tape.Record, key string) uint64 {
 	return n
 }
 
-// A doer is who made requests, or started processes.
-type doer struct {
+// An origin is who made requests, or started processes.
+type origin struct {
 	processes bool
 	id        uint64 // 0 where that is not known
 }
 
-// keepsOrder keeps a pair of requests by who made them, and of processes by who started them.
-func (c *laneCompare) keepsOrder(p pair) {
+// ordering compares in which order records came.
+type ordering struct {
+	*comparison
+	pairs map[origin][]pair // requests and processes that both sides have
+}
+
+func newOrdering(base *comparison) *ordering {
+	return &ordering{base, make(map[origin][]pair)}
+}
+
+// keep keeps a pair of requests by who made them, and of processes by who started them.
+func (c *ordering) keep(p pair) {
 	if c.mode == Outcome || p.a.rec.Kind.Name() != p.b.rec.Kind.Name() {
 		return
 	}
-	by := doer{id: numberOf(p.a.rec, tape.OpenerKey)}
+	by := origin{id: numberOf(p.a.rec, tape.OpenerKey)}
 	switch k := p.a.rec.Kind.(type) {
 	case *tape.HTTPExchange:
 	case *tape.LLMCall:
@@ -46,27 +54,24 @@ func (c *laneCompare) keepsOrder(p pair) {
 			return
 		}
 	case *tape.ProcessSpawn:
-		if by = (doer{true, k.ParentSpawnID}); by.id == 0 || tape.AskerOf(k) != 0 || tape.FieldValue(k.Extra, tape.ForkedKey) != nil {
+		if by = (origin{true, k.ParentSpawnID}); by.id == 0 || tape.AskerOf(k) != 0 || tape.FieldValue(k.Extra, tape.ForkedKey) != nil {
 			return
 		}
 	default:
 		return
 	}
-	if c.asked == nil {
-		c.asked = make(map[doer][]pair)
-	}
-	c.asked[by] = append(c.asked[by], p)
+	c.pairs[by] = append(c.pairs[by], p)
 }
 
-// followings reports of each doer the first request, or process, that came before one which it had followed.
-func (c *laneCompare) followings() {
+// compare reports of each origin the first request, or process, that came before one which it had followed.
+func (c *ordering) compare() {
 	recorded, replayed := func(p pair) *tape.Record { return p.a.rec }, func(p pair) *tape.Record { return p.b.rec }
-	for _, by := range slices.SortedFunc(maps.Keys(c.asked), doer.compare) {
-		all := c.asked[by]
+	for _, by := range slices.SortedFunc(maps.Keys(c.pairs), origin.compare) {
+		all := c.pairs[by]
 		atOnce := overlapping(all, recorded)
 		maps.Copy(atOnce, overlapping(all, replayed))
 		all = slices.DeleteFunc(all, func(p pair) bool {
-			return atOnce[p.a.rec] || atOnce[p.b.rec] || came(p.a.rec) == 0 || came(p.b.rec) == 0 || continues(p, atOnce)
+			return atOnce[p.a.rec] || atOnce[p.b.rec] || begunAt(p.a.rec) == 0 || begunAt(p.b.rec) == 0 || continues(p, atOnce)
 		})
 		was, now := inOrder(all, recorded), inOrder(all, replayed)
 		for i := range was {
@@ -91,7 +96,7 @@ func continues(p pair, atOnce map[*tape.Record]bool) bool {
 }
 
 // followed says that earlier came before first.
-func (c *laneCompare) followed(first, earlier pair, by doer) {
+func (c *ordering) followed(first, earlier pair, by origin) {
 	if by.id == 0 && hostOf(first) == hostOf(earlier) {
 		c.note("plain requests to %s came in another order, which does not gate", hostOf(first))
 		return
@@ -113,19 +118,18 @@ func (c *laneCompare) followed(first, earlier pair, by doer) {
 }
 
 // ownTicks reports whether the parent of a process has the kernel's monotonic clock in both runs.
-func (c *laneCompare) ownTicks(s Side, child *tape.Record) bool {
+func (c *ordering) ownTicks(s Side, child *tape.Record) bool {
 	k, _ := child.Kind.(*tape.ProcessSpawn)
-	return slices.ContainsFunc(c.sides[s].entries, func(e entry) bool {
-		if e.rec == nil {
-			return false
+	for e := range c.sides[s].records() {
+		if p, ok := e.spawn(); ok && p.SpawnID == k.ParentSpawnID && tape.HasFlag(p, tape.OwnTicksKey) {
+			return true
 		}
-		p, ok := e.rec.Kind.(*tape.ProcessSpawn)
-		return ok && p.SpawnID == k.ParentSpawnID && tape.HasFlag(p, tape.OwnTicksKey)
-	})
+	}
+	return false
 }
 
 // compare orders requests before processes.
-func (d doer) compare(e doer) int {
+func (d origin) compare(e origin) int {
 	switch {
 	case d.processes == e.processes:
 		return cmp.Compare(d.id, e.id)
@@ -137,16 +141,16 @@ func (d doer) compare(e doer) int {
 
 func hostOf(p pair) string { return tape.HostOf(tape.ExchangeOf(p.a.rec.Kind).URL) }
 
-// came is when a request came, as an ordinal; 0 where its tape does not tell.
-func came(rec *tape.Record) uint64 { return numberOf(rec, placeKey) }
+// begunAt is when a request came, as an ordinal; 0 where its tape does not tell.
+func begunAt(rec *tape.Record) uint64 { return numberOf(rec, tape.PlaceKey) }
 
-// wentTo is when a request or a process had ended.
-func wentTo(rec *tape.Record) uint64 { return cmp.Or(numberOf(rec, tape.OverKey), rec.G) }
+// endedAt is when a request or a process had ended.
+func endedAt(rec *tape.Record) uint64 { return cmp.Or(numberOf(rec, tape.OverKey), rec.G) }
 
 // inOrder sorts pairs by when the requests of one side came.
 func inOrder(pairs []pair, of func(pair) *tape.Record) []pair {
 	out := slices.Clone(pairs)
-	slices.SortFunc(out, func(x, y pair) int { return cmp.Compare(came(of(x)), came(of(y))) })
+	slices.SortFunc(out, func(x, y pair) int { return cmp.Compare(begunAt(of(x)), begunAt(of(y))) })
 	return out
 }
 
@@ -156,10 +160,10 @@ func overlapping(pairs []pair, of func(pair) *tape.Record) map[*tape.Record]bool
 	var last *tape.Record
 	for _, p := range inOrder(pairs, of) {
 		rec := of(p)
-		if last != nil && came(rec) < wentTo(last) {
+		if last != nil && begunAt(rec) < endedAt(last) {
 			out[rec], out[last] = true, true
 		}
-		if last == nil || wentTo(last) < wentTo(rec) {
+		if last == nil || endedAt(last) < endedAt(rec) {
 			last = rec
 		}
 	}
@@ -168,7 +172,7 @@ func overlapping(pairs []pair, of func(pair) *tape.Record) map[*tape.Record]bool
 
 // callOrder says that records of a lane came in another order: of calls of a tool server that in both runs had been answered before the
 // other was asked, as a divergence; of others as a note, for their order may be chance.
-func (c *laneCompare) callOrder(lane string, pairs []pair, moved int) {
+func (c *ordering) callOrder(lane string, pairs []pair, moved int) {
 	for _, p := range pairs {
 		i := slices.IndexFunc(pairs, func(q pair) bool { return p.moved && p.b != nil && q.a != nil && q.b != nil && crosses(p, q) })
 		if i < 0 {
@@ -186,7 +190,7 @@ func (c *laneCompare) callOrder(lane string, pairs []pair, moved int) {
 		c.place(placed{at: earlier.b.at, Divergence: d, rec: earlier.b.rec})
 		return
 	}
-	c.note("lane %s: %s came in another order, the first %s", lane, records(moved), firstMoved(pairs, c.o.Sides))
+	c.note("lane %s: %s came in another order, the first %s", lane, counted(moved, "record"), firstMoved(pairs, c.o.Sides))
 }
 
 // crosses reports whether two calls follow from each other in both runs, but not in one order.

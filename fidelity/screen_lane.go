@@ -19,8 +19,8 @@ const shownRows = 8
 // hintScreens is for output that differs byte by byte and not on the screen.
 const hintScreens = "the screens are the same whenever something was typed, and at the end: --tty compares them in the place of these bytes"
 
-// screens compares what the terminals showed. Where that does not gate, it says what it would have found.
-func (c *laneCompare) screens() {
+// compareScreens compares what the terminals showed. Where that does not gate, it says what it would have found.
+func compareScreens(c *comparison) {
 	s := c.o.Screens
 	if s == nil {
 		return
@@ -63,7 +63,7 @@ func streamCategory(stream int) Category {
 // screenLane is the comparison of two Showings.
 type screenLane struct {
 	screenCompare
-	c       *laneCompare
+	c       *comparison
 	found   []placed
 	looked  int         // moments that were compared
 	drawing int         // those that were not
@@ -93,7 +93,7 @@ func (l *screenLane) run(a, b *Showing) {
 		return
 	}
 	if endA.Typed != endB.Typed && !l.unread(a, endA, endB) {
-		l.add(ScreenInput, fmt.Sprintf("%d bytes were typed, and %d in the %s", endA.Typed, endB.Typed, l.c.report.sides.of(Replay)), endB, nil)
+		l.add(ScreenInput, fmt.Sprintf("%d bytes were typed, and %d in the %s", endA.Typed, endB.Typed, l.c.report.names.of(Replay)), endB, nil)
 	}
 	l.moment(endA, endB)
 	l.history(a, b, endB)
@@ -124,7 +124,7 @@ func (l *screenLane) moment(a, b *Moment) {
 	fields := l.fields(&a.Screen, &b.Screen)
 	for _, f := range fields {
 		if !slices.Contains(l.told, f) {
-			l.add(f.category, titleOf(f.category)+l.c.report.sides.versus(f.was, f.now)+", "+when(a), b, nil)
+			l.add(f.category, titleOf(f.category)+l.c.report.names.versus(f.was, f.now)+", "+when(a), b, nil)
 		}
 	}
 	l.told = fields
@@ -159,7 +159,7 @@ func (l *screenLane) history(a, b *Showing, end *Moment) {
 		}
 	}
 	l.add(ScreenHistory, fmt.Sprintf("what left the screen at its top differs%s",
-		l.c.report.sides.versus(counted(len(was), "row"), counted(len(now), "row"))), end, changesOf(changes, "line"))
+		l.c.report.names.versus(counted(len(was), "row"), counted(len(now), "row"))), end, changesOf(changes, "line"))
 }
 
 func (l *screenLane) sameRows(a, b []string) bool {
@@ -183,13 +183,6 @@ func when(m *Moment) string {
 
 func secondsOf(ms int64) string { return fmt.Sprintf("%.3f s", float64(ms)/1000) }
 
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // add places a divergence behind what the replay had done by then.
 func (l *screenLane) add(cat Category, message string, b *Moment, changes []Change) {
 	at, ex := l.before(b)
@@ -205,9 +198,8 @@ func (l *screenLane) add(cat Category, message string, b *Moment, changes []Chan
 // before returns how far the replay had come at a moment, and the last exchange by then.
 func (l *screenLane) before(m *Moment) (at int, exchange string) {
 	var last *tape.Record
-	for i := range l.c.sides[Replay].entries {
-		e := &l.c.sides[Replay].entries[i]
-		if e.rec == nil || !m.End && m.G != 0 && e.rec.G > m.G {
+	for e := range l.c.sides[Replay].records() {
+		if !m.End && m.G != 0 && e.rec.G > m.G {
 			continue
 		}
 		at = e.at
@@ -218,16 +210,13 @@ func (l *screenLane) before(m *Moment) (at int, exchange string) {
 	if last == nil {
 		return at, ""
 	}
-	return at, fmt.Sprintf("the exchange before it: %s (%s seq %d)", describe(last.Kind), l.c.report.sides.of(Replay), last.Seq)
+	return at, fmt.Sprintf("the exchange before it: %s (%s seq %d)", describe(last.Kind), l.c.report.names.of(Replay), last.Seq)
 }
 
 // tell counts what was left out.
 func (l *screenLane) tell() {
 	if l.moving > 0 {
-		if l.c.report.Masked == nil {
-			l.c.report.Masked = make(map[string]int)
-		}
-		l.c.report.Masked[AnimationMask] += l.moving
+		l.c.countMasked(AnimationMask, l.moving)
 		l.c.note("%s compared without what moves in them while nothing is typed or answered (%s): %s",
 			counted(l.moving, "row"), AnimationMask, strings.Join(l.names, " | "))
 	}

@@ -8,18 +8,18 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// An asking is what a program asked somebody for, as a report names it.
-type asking struct {
+// A request is what a program asked somebody for, as a report names it.
+type request struct {
 	method, url string
 	subject     string // of a call of a tool: which
 	digest      cas.Digest
 	failure     string // why nothing answered
 }
 
-// askedBy returns what a record asks for; it is not ok for one that asks for nothing: a notification, a request of a server.
-func askedBy(k tape.Kind) (*asking, bool) {
+// requestOf returns what a record asks for; it is not ok for one that asks for nothing: a notification, a request of a server.
+func requestOf(k tape.Kind) (*request, bool) {
 	if ex := tape.ExchangeOf(k); ex != nil {
-		return &asking{method: ex.Method, url: ex.URL, digest: ex.RequestDigest, failure: ex.Error}, true
+		return &request{method: ex.Method, url: ex.URL, digest: ex.RequestDigest, failure: ex.Error}, true
 	}
 	switch k := k.(type) {
 	case *tape.MCPJSONRPC:
@@ -30,12 +30,12 @@ func askedBy(k tape.Kind) (*asking, bool) {
 		if digest.IsZero() {
 			digest = k.RequestDigest
 		}
-		return &asking{k.Method, laneMCP + k.Server, subjectOfCall(k), digest, k.Error}, true
+		return &request{k.Method, laneMCP + k.Server, subjectOfCall(k), digest, k.Error}, true
 	case *tape.WSOpen:
-		return &asking{method: "GET", url: k.URL}, true
+		return &request{method: "GET", url: k.URL}, true
 	case *tape.WSMessage:
 		if why := refusedMessage(k); why != "" {
-			return &asking{method: "GET", subject: "a message", digest: hashOf(k.Payload), failure: why}, true
+			return &request{method: "GET", subject: "a message", digest: hashOf(k.Payload), failure: why}, true
 		}
 	}
 	return nil, false
@@ -49,9 +49,9 @@ func refusedMessage(k *tape.WSMessage) (why string) {
 	return why
 }
 
-// askedIn is askedBy of a record in a lane: of a message of a WebSocket the URL is that of the lane's beginning.
-func (c *laneCompare) askedIn(lane string, k tape.Kind) (*asking, bool) {
-	a, ok := askedBy(k)
+// requestIn is requestOf of a record in a lane: of a message of a WebSocket the URL is that of the lane's beginning.
+func (c *comparison) requestIn(lane string, k tape.Kind) (*request, bool) {
+	a, ok := requestOf(k)
 	if ok && a.url == "" {
 		a.url = c.urls[lane]
 	}
@@ -59,7 +59,7 @@ func (c *laneCompare) askedIn(lane string, k tape.Kind) (*asking, bool) {
 }
 
 // String names the request as people do: GET https://host/path, tools/call read_file of files.
-func (a *asking) String() string {
+func (a *request) String() string {
 	if server, ok := strings.CutPrefix(a.url, laneMCP); ok {
 		return spaced(a.method, a.subject, "of", server)
 	}
@@ -69,12 +69,12 @@ func (a *asking) String() string {
 	return a.method + " " + a.url
 }
 
-func (a *asking) ref(seq *uint64, lane string) RequestRef {
+func (a *request) ref(seq *uint64, lane string) RequestRef {
 	return RequestRef{Seq: seq, Method: a.method, URL: a.url, Lane: lane}
 }
 
-// refusedOnReplay reports whether nothing on the tape answered a request of a replay.
-func refusedOnReplay(k tape.Kind) bool {
+// isRefused reports whether nothing on the tape answered a request of a replay.
+func isRefused(k tape.Kind) bool {
 	switch k := k.(type) {
 	case *tape.MCPJSONRPC:
 		return refusedCall(k)

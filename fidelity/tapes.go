@@ -2,14 +2,9 @@ package fidelity
 
 import (
 	"fmt"
-	"iter"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
-
-// Records is what a tape yields: its records in order, or an error that ends it. Every record must stay as it is after the
-// next one was yielded.
-type Records = iter.Seq2[*tape.Record, error]
 
 // TapeOptions are what CompareTapes needs beside two tapes. nil and the zero value work.
 type TapeOptions struct {
@@ -44,9 +39,9 @@ func CompareTapes(mode Mode, recorded, replay Records, o *TapeOptions) (*Report,
 		return compareAligned(mode, recorded, replay, o)
 	}
 	r := newReport(mode)
-	r.sides = o.Sides
+	r.names = o.Sides
 	p := newPositions(mode, o)
-	err := together(o.Sides, recorded, replay, func(s Side, rec *tape.Record) {
+	err := readBoth(o.Sides, recorded, replay, func(s Side, rec *tape.Record) {
 		r.count(s)
 		p.put(s, rec)
 	})
@@ -56,31 +51,6 @@ func CompareTapes(mode Mode, recorded, replay Records, o *TapeOptions) (*Report,
 	p.finish(r)
 	r.rate()
 	return r, nil
-}
-
-// A Side says which of two tapes a thing stands on.
-type Side uint8
-
-// The sides.
-const (
-	Recorded Side = iota
-	Replay
-)
-
-// String returns "recorded" or "replay".
-func (s Side) String() string {
-	if s == Replay {
-		return "replay"
-	}
-	return "recorded"
-}
-
-func (r *Report) count(s Side) {
-	if s == Recorded {
-		r.RecordedRecords++
-	} else {
-		r.ReplayRecords++
-	}
 }
 
 // positions pairs the records of two tapes by position, in PhaseAware those of each phase among themselves.
@@ -94,7 +64,7 @@ func newPositions(mode Mode, o *TapeOptions) *positions {
 	p := &positions{byPhase: mode == PhaseAware}
 	for _, q := range []*position{&p.user, &p.runtime} {
 		q.o = LaneOptions{Payload: o.Payload, Sides: o.Sides}
-		q.sides, q.found.sides = o.Sides, o.Sides
+		q.names, q.found.names = o.Sides, o.Sides
 	}
 	p.user.exact = mode == ByteIdentical || mode == PhaseAware
 	return p
@@ -158,7 +128,7 @@ func (c *comparer) pair(r *Report, a, b *tape.Record) {
 		if c.o.Payload != nil || inRecord(f.was) && inRecord(f.now) {
 			c.explain(&div, &f)
 		}
-		r.add(div.complete(&f, c.sides, subjectOf(a.Kind)))
+		r.add(div.complete(&f, c.names, subjectOf(a.Kind)))
 	}
 }
 
@@ -168,21 +138,21 @@ func inRecord(p *tape.Payload) bool { return p != nil && p.Inline }
 // divergenceOf is a divergence about one field of two records.
 func divergenceOf(f *finding, a, b *tape.Record) Divergence {
 	return Divergence{
-		Seq: new(a.Seq), Category: f.category, Message: f.message, // a copy: a pointer would hold the record
+		Seq: new(a.Seq), Category: f.category, Message: f.title, // a copy: a pointer would hold the record
 		Recorded: describe(a.Kind), Replay: describe(b.Kind), ReplaySeq: new(b.Seq),
 	}
 }
 
 // complete puts the two values into the message where no change tells more, and what it is about.
-func (d Divergence) complete(f *finding, names sides, about string) Divergence {
+func (d Divergence) complete(f *finding, names sideNames, about string) Divergence {
 	if about != "" && f.category != KindMismatch {
 		about = " (" + about + ")"
 	} else {
 		about = ""
 	}
 	d.title = d.Message + about
-	if f.talk != nil && len(d.Changes) > 0 {
-		d.tellTalk(f.part)
+	if f.message != nil && len(d.Changes) > 0 {
+		d.tellMessage(f.part)
 		return d
 	}
 	if len(d.Changes) == 0 {
@@ -202,7 +172,7 @@ func (q *position) finish() {
 }
 
 // missing is the divergence of a record that stands on side s alone.
-func missing(s Side, rec *tape.Record, names sides) Divergence {
+func missing(s Side, rec *tape.Record, names sideNames) Divergence {
 	what := describe(rec.Kind)
 	d := Divergence{Seq: new(rec.Seq), Category: MissingInReplay, Message: names.alone(s) + ": " + what}
 	if s == Replay {
@@ -213,11 +183,71 @@ func missing(s Side, rec *tape.Record, names sides) Divergence {
 	return d
 }
 
-// addMissing lists or counts a record that stands on side s alone.
-func (r *Report) addMissing(s Side, rec *tape.Record) {
-	if r.full() {
-		r.Omitted++
-		return
+// CompareAligned compares two bare tapes as Compare does, but aligns their records on what they are about instead of by
+// position, so that one inserted record is one divergence, and one that stands elsewhere is one too (Moved). It holds the
+// records of both tapes. An outcome has no positions: Outcome is the same as with Compare.
+func CompareAligned(mode Mode, recorded, replay Records) (*Report, error) {
+	return CompareTapes(mode, recorded, replay, &TapeOptions{Aligned: true})
+}
+
+func compareAligned(mode Mode, recorded, replay Records, o *TapeOptions) (*Report, error) {
+	r := newReport(mode)
+	r.names = o.Sides
+	user := alignment{comparer: comparer{differ: differ{exact: mode != Semantic}}}
+	var runtime alignment
+	for _, al := range []*alignment{&user, &runtime} {
+		al.o = LaneOptions{Payload: o.Payload, Sides: o.Sides}
+		al.names = o.Sides
 	}
-	r.add(missing(s, rec, r.sides))
+	err := readBoth(o.Sides, recorded, replay, func(s Side, rec *tape.Record) {
+		r.count(s)
+		if mode != PhaseAware || rec.Phase != tape.PhaseRuntimeFinalize {
+			user.add(s, rec)
+		} else if _, clock := rec.Kind.(*tape.ClockRead); !clock {
+			runtime.add(s, rec)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	user.compare(r)
+	runtime.compare(r)
+	r.rate()
+	return r, nil
+}
+
+// alignment is one sequence of records of both sides.
+type alignment struct {
+	comparer
+	entries [2][]entry // by side
+}
+
+func (al *alignment) add(s Side, rec *tape.Record) {
+	al.entries[s] = append(al.entries[s], entry{rec: rec, id: al.identity(rec.Kind)})
+}
+
+func (al *alignment) compare(r *Report) {
+	pairs, _ := pairUp(al.entries[Recorded], al.entries[Replay], &pairRules{likely: []func(tape.Kind) string{likely}, reorder: true})
+	for _, p := range pairs {
+		switch {
+		case p.b == nil:
+			r.addMissing(Recorded, p.a.rec)
+		case p.a == nil:
+			r.addMissing(Replay, p.b.rec)
+		default:
+			if p.moved {
+				r.add(movedOf(p.a.rec, p.b.rec, r.names))
+			}
+			al.pair(r, p.a.rec, p.b.rec)
+		}
+	}
+}
+
+// movedOf is the divergence of a record that came at another place.
+func movedOf(a, b *tape.Record, names sideNames) Divergence {
+	return Divergence{
+		Seq: new(a.Seq), Category: RecordMoved, ReplaySeq: new(b.Seq), Recorded: describe(a.Kind), Replay: describe(b.Kind),
+		Message: fmt.Sprintf("came in another place: %s seq %d, %s seq %d: %s", names.of(Recorded), a.Seq, names.of(Replay), b.Seq,
+			describe(a.Kind)),
+	}
 }

@@ -10,37 +10,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// An entry is a record of one side and where it stands.
-type entry struct {
-	rec   *tape.Record
-	at    int    // place on its tape, from 0
-	calls int    // model calls before it
-	id    uint64 // what it is about
-}
-
-func (e *entry) runtime() bool { return e.rec.Phase == tape.PhaseRuntimeFinalize }
-
-// laneSide is one tape.
-type laneSide struct {
-	entries []entry
-	calls   int
-	program int // place of the last process_spawn, which is the recorded program; -1 for none
-}
-
-func (s *laneSide) add(rec *tape.Record) {
-	if len(s.entries) == 0 {
-		s.program = -1
-	}
-	e := entry{rec: rec, at: len(s.entries), calls: s.calls}
-	switch rec.Kind.(type) {
-	case *tape.LLMCall:
-		s.calls++
-	case *tape.ProcessSpawn:
-		s.program = e.at
-	}
-	s.entries = append(s.entries, e)
-}
-
 // A lane is what is compared side by side.
 type lane struct {
 	name    string
@@ -57,8 +26,8 @@ func keyOf(name string, k tape.Kind) string {
 	return name
 }
 
-// lanes sorts what gates on one side into lanes, in order of their first records.
-func (c *laneCompare) lanes(s Side) []*lane {
+// lanesOf sorts what gates on one side into lanes, in order of their first records.
+func lanesOf(c *comparison, s Side) []*lane {
 	side := &c.sides[s]
 	names := laneNames{
 		side: side, mask: c.o.masked,
@@ -66,14 +35,16 @@ func (c *laneCompare) lanes(s Side) []*lane {
 	}
 	byKey := make(map[string]*lane)
 	var out []*lane
-	for i := range side.entries {
-		if rec := side.entries[i].rec; rec == nil || tape.HasFlag(rec.Kind, tape.ForkedKey) {
-			continue // set aside, or told for its times alone: whether a fork reads a clock is no doing of its own
+	for kept := range side.records() {
+		if tape.HasFlag(kept.rec.Kind, tape.ForkedKey) {
+			continue // told for its times alone: whether a fork reads a clock is no doing of its own
 		}
-		e := side.entries[i]
+		e := *kept
 		e.id = c.identityOf(&e)
 		name := names.of(&e)
-		c.noteURL(name, e.rec.Kind)
+		if open, ok := e.rec.Kind.(*tape.WSOpen); ok {
+			c.urls[name] = open.URL
+		}
 		key := keyOf(name, e.rec.Kind)
 		if spawn, ok := names.spawns[e.at]; ok {
 			key = string(spawn.key[:])
@@ -90,17 +61,8 @@ func (c *laneCompare) lanes(s Side) []*lane {
 		byArrival(l.entries)
 		byPlace(l.entries)
 	}
-	c.keyServers(out)
+	keyServers(out, c.o.masked)
 	return out
-}
-
-// identityOf is the identity of a record. In PhaseAware records of two phases are never the same.
-func (c *laneCompare) identityOf(e *entry) uint64 {
-	id := c.differ.identity(e.rec.Kind)
-	if c.mode == PhaseAware && e.runtime() {
-		id = ^id
-	}
-	return id
 }
 
 // byArrival orders exchanges as their requests arrived; their records stand in the order in which the answers ended. A lane
@@ -150,11 +112,8 @@ func spawnLanes(side *laneSide, mask func(string) string) map[int]spawnLane {
 		p  *tape.ProcessSpawn
 	}
 	var all []started
-	for _, e := range side.entries {
-		if e.rec == nil || tape.HasFlag(e.rec.Kind, tape.ForkedKey) {
-			continue
-		}
-		if p, ok := e.rec.Kind.(*tape.ProcessSpawn); ok && e.at != side.program {
+	for e := range side.records() {
+		if p, ok := e.spawn(); ok && e.at != side.program && !tape.HasFlag(p, tape.ForkedKey) {
 			all = append(all, started{e.at, p})
 		}
 	}
@@ -177,4 +136,60 @@ func spawnLanes(side *laneSide, mask func(string) string) map[int]spawnLane {
 		lanes[s.at] = l
 	}
 	return lanes
+}
+
+// byPlace orders the records of a conversation with a tool server by the place of their lines in it: a call's record stands
+// where its answer came. Where a place is not known they stay as they are.
+func byPlace(es []entry) {
+	for i := range es {
+		if _, ok := placeIn(es[i].rec.Kind); !ok {
+			return
+		}
+	}
+	slices.SortStableFunc(es, func(a, b entry) int {
+		pa, _ := placeIn(a.rec.Kind)
+		pb, _ := placeIn(b.rec.Kind)
+		return cmp.Or(cmp.Compare(pa.conversation, pb.conversation), cmp.Compare(pa.line, pb.line), cmp.Compare(a.at, b.at))
+	})
+}
+
+// keyServers gives the lanes of tool servers keys that say what was started: of two with one name, which is told of first, and so
+// is called #2, is a matter of moments. Of equal ones the numbers count, which on a replay are those of the recorded conversations.
+func keyServers(lanes []*lane, mask func(string) string) {
+	number := func(l *lane) uint64 {
+		place, _ := placeIn(l.entries[0].rec.Kind)
+		return place.conversation
+	}
+	lanes = slices.SortedStableFunc(slices.Values(lanes), func(a, b *lane) int { return cmp.Compare(number(a), number(b)) })
+	used := make(map[string]int)
+	for _, l := range lanes {
+		open, ok := l.entries[0].rec.Kind.(*tape.MCPOpen)
+		if !ok {
+			continue
+		}
+		parts := []string{tape.MCPServer(l.name), open.Transport, mask(open.Program), mask(open.URL)}
+		for _, a := range open.Args {
+			parts = append(parts, mask(a))
+		}
+		l.key = strings.Join(parts, "\x00")
+		used[l.key]++
+		l.key += fmt.Sprintf("\x00#%d", used[l.key])
+	}
+}
+
+// A linePlace is where in a conversation something stands.
+type linePlace struct{ conversation, line uint64 }
+
+func placeIn(k tape.Kind) (linePlace, bool) {
+	switch k := k.(type) {
+	case *tape.MCPOpen:
+		return linePlace{k.Conversation, 0}, true
+	case *tape.MCPJSONRPC:
+		return linePlace{k.Conversation, k.Arrival}, k.Arrival > 0
+	case *tape.MCPText:
+		return linePlace{k.Conversation, k.Arrival}, true
+	case *tape.MCPClose:
+		return linePlace{k.Conversation, k.Arrival + 1}, true
+	}
+	return linePlace{}, false
 }
