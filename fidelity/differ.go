@@ -23,6 +23,7 @@ type differ struct {
 	silent   bool                // only count
 	count    int                 // what silent counted
 	found    []finding
+	facets   []facet    // lane mode: what differs, though it may compare as equal
 	models   *modelCalls // lane mode: says whether two calls of a model whose bytes differ are the same; else nil
 	renamed  bool        // lane mode: that the server of this lane has another name was said
 }
@@ -37,6 +38,53 @@ type finding struct {
 	a, b     *tape.Exchange // of which they are part; else nil
 	message  tape.Kind      // the recorded message of a conversation of which they are part; else nil
 	part     part
+}
+
+// A facet is a part of two records that differs, though it may compare as equal: masks and digests hide some of it.
+type facet struct {
+	finding
+	place    string // "" of the body of a request, whose places name themselves
+	isText   bool   // texts stand for the payloads
+	texts    [2]string
+	argument bool
+	besides  string // the mask of what differs and no mask takes out, where digests agree all the same
+}
+
+func textFacet(place string, c Category, was, now string) facet {
+	return facet{finding: finding{category: c}, place: place, isText: true, texts: [2]string{was, now}}
+}
+
+// differs is the finding that a facet differs.
+func (f *facet) differs() finding {
+	out := f.finding
+	out.title = titleOf(f.category)
+	if f.isText {
+		out.values[Recorded], out.values[Replay] = bodies.ShortenPair(f.texts[Recorded], f.texts[Replay])
+	} else {
+		out.values = [2]string{show(hashOf(f.was)), show(hashOf(f.now))}
+	}
+	return out
+}
+
+// mayHide keeps a facet that differs, to be looked at place by place.
+func (d *differ) mayHide(f facet) {
+	if d.lanes && (f.texts[Recorded] != f.texts[Replay] || !f.was.Same(f.now)) {
+		d.facets = append(d.facets, f)
+	}
+}
+
+// textAt is text of what masks may hide something of.
+func (d *differ) textAt(place string, c Category, was, now string) {
+	d.text(c, was, now)
+	d.mayHide(textFacet(place, c, was, now))
+}
+
+// hashedAt compares two hashes, behind which masks may hide something.
+func (d *differ) hashedAt(f facet, was, now cas.Digest) {
+	if was != now {
+		d.hashed(f.finding, was, now)
+	}
+	d.mayHide(f)
 }
 
 // part says which part of an exchange a finding is about.
@@ -138,12 +186,11 @@ func (d *differ) payload(c Category, was, now *tape.Payload) {
 
 // digested compares the bytes behind two payloads: in lane mode by the digests that the records carry of them, masked,
 // where both do.
-func (d *differ) digested(c Category, wasDigest, nowDigest cas.Digest, was, now *tape.Payload) {
+func (d *differ) digested(place string, c Category, wasDigest, nowDigest cas.Digest, was, now *tape.Payload) {
 	if !d.lanes || wasDigest.IsZero() || nowDigest.IsZero() {
-		d.payload(c, was, now)
-	} else if wasDigest != nowDigest {
-		d.hashed(finding{category: c, was: was, now: now}, wasDigest, nowDigest)
+		wasDigest, nowDigest = hashOf(was), hashOf(now)
 	}
+	d.hashedAt(facet{place: place, finding: finding{category: c, was: was, now: now}}, wasDigest, nowDigest)
 }
 
 func hashOf(p *tape.Payload) cas.Digest {

@@ -31,141 +31,6 @@ type hidden struct {
 	round    [2]bool // as a setting is written
 }
 
-// A facet is a part of two records that compares by itself.
-type facet struct {
-	category Category // of the finding that says that it differs
-	place    string   // "" of the body of a request, whose places name themselves
-	was, now *tape.Payload
-	texts    bool // wasText and nowText stand for the payloads
-	wasText  string
-	nowText  string
-	argument bool
-	besides  string         // the mask of what differs and no mask takes out, where digests agree all the same
-	a, b     *tape.Exchange // of which it is part; else nil
-	message  tape.Kind      // the recorded message of a conversation of which it is part; else nil
-	part     part
-}
-
-func (f *facet) same() bool {
-	if f.texts {
-		return f.wasText == f.nowText
-	}
-	return f.was.Same(f.now)
-}
-
-// facetsOf lists what of two records of one kind may differ though they compare as equal.
-func (c *maskings) facetsOf(a, b tape.Kind, d *differ) []facet {
-	if x, y := tape.ExchangeOf(a), tape.ExchangeOf(b); x != nil && y != nil {
-		return exchangeFacets(a, x, y, d)
-	}
-	if x, y := tape.FileOf(a), tape.FileOf(b); x != nil && y != nil {
-		return []facet{{category: fileCategory(a), place: x.Path, was: x.Content, now: y.Content}}
-	}
-	switch x := a.(type) {
-	case *tape.ProcessSpawn:
-		if y, ok := b.(*tape.ProcessSpawn); ok {
-			return processFacets(x, y, d)
-		}
-	case *tape.MCPJSONRPC:
-		if y, ok := b.(*tape.MCPJSONRPC); ok {
-			return callFacets(x, y, d)
-		}
-	case *tape.MCPOpen:
-		if y, ok := b.(*tape.MCPOpen); ok {
-			return append(append(argFacets(MCPOpenArgs, x.Args, y.Args), variableFacets(x.Env, y.Env)...), textFacet(MCPOpenProgram, "program", x.Program, y.Program),
-				textFacet(MCPOpenCwd, "working directory", x.Cwd, y.Cwd), textFacet(MCPOpenURL, "URL", x.URL, y.URL))
-		}
-	case *tape.MCPText:
-		if y, ok := b.(*tape.MCPText); ok {
-			return []facet{{category: MCPTextHash, place: "text", was: x.Payload, now: y.Payload, message: a}}
-		}
-	case *tape.WSOpen:
-		if y, ok := b.(*tape.WSOpen); ok {
-			return []facet{textFacet(WSOpenURL, "URL", x.URL, y.URL)}
-		}
-	case *tape.WSMessage:
-		if y, ok := b.(*tape.WSMessage); ok {
-			return []facet{{category: WSMessageHash, was: x.Payload, now: y.Payload, message: a}}
-		}
-	}
-	return nil
-}
-
-func textFacet(c Category, place, was, now string) facet {
-	return facet{category: c, place: place, texts: true, wasText: was, nowText: now}
-}
-
-func exchangeFacets(k tape.Kind, a, b *tape.Exchange, d *differ) []facet {
-	url, request, response := HTTPURL, HTTPRequestDigest, HTTPResponseHash
-	_, model := k.(*tape.LLMCall)
-	if model {
-		url, request, response = LLMURL, LLMRequestDigest, LLMResponseHash
-	}
-	where := textFacet(url, "URL", a.URL, b.URL)
-	where.besides = NotMatched
-	body := facet{category: request, was: a.RequestPayload, now: b.RequestPayload, besides: NotMatched, a: a, b: b}
-	out := []facet{where, body}
-	if d.models != nil && a.RequestDigest != b.RequestDigest && d.models.resultsReordered(a, b) { // told by itself
-		out = out[:1]
-	}
-	if model && !d.exact && !racy(a, b) {
-		out = append(out, facet{
-			category: response, place: "answer", was: a.Response, now: b.Response, besides: AnswerIDs, a: a, b: b, part: ofAnswer,
-		})
-	}
-	return out
-}
-
-func callFacets(a, b *tape.MCPJSONRPC, d *differ) []facet {
-	out := []facet{{category: MCPRequestDigest, was: a.Request, now: b.Request, message: a}}
-	if refusedCall(b) && !refusedCall(a) || !d.exact && hasty(a, b) {
-		return out
-	}
-	return append(out, facet{category: MCPResponseDigest, place: "answer", was: a.Response, now: b.Response, message: a, part: ofAnswer})
-}
-
-func fileCategory(k tape.Kind) Category {
-	switch k.(type) {
-	case *tape.FileRead:
-		return FileReadHash
-	case *tape.FileDelete:
-		return FileDeleteHash
-	}
-	return FileWriteHash
-}
-
-func processFacets(a, b *tape.ProcessSpawn, d *differ) (out []facet) {
-	if !d.replaced {
-		out = append(argFacets(ProcessArgs, a.Args, b.Args), textFacet(ProcessProgram, "program", a.Program, b.Program))
-	}
-	out = append(out, textFacet(ProcessCwd, "working directory", orNull(a.Cwd), orNull(b.Cwd)))
-	if d.onScreen != 1 && !d.child {
-		out = append(out, facet{category: ProcessStdoutHash, place: "stdout", was: a.Stdout, now: b.Stdout})
-	}
-	if d.onScreen != 2 && !d.child {
-		out = append(out, facet{category: ProcessStderrHash, place: "stderr", was: a.Stderr, now: b.Stderr})
-	}
-	return out
-}
-
-func argFacets(c Category, a, b []string) (out []facet) {
-	for i := range min(len(a), len(b)) {
-		f := textFacet(c, fmt.Sprintf("argument %d", i+1), a[i], b[i])
-		f.argument = true
-		out = append(out, f)
-	}
-	return out
-}
-
-// variableFacets are those of variables, NAME=VALUE, of which both sides have the same names.
-func variableFacets(a, b []string) (out []facet) {
-	for i := range min(len(a), len(b)) {
-		name, _, _ := strings.Cut(a[i], "=")
-		out = append(out, textFacet(MCPOpenEnv, "variable "+name, a[i], b[i]))
-	}
-	return out
-}
-
 // maskings looks behind masks: at what differs though digests agree, or digests that differ under masks of before.
 type maskings struct {
 	*comparison
@@ -187,38 +52,25 @@ func (c *maskings) look(lane string, of pair, at int, d *differ, findings []find
 	if c.mode == Outcome && lane != laneFiles { // which alone counts
 		return findings
 	}
-	for _, f := range c.facetsOf(of.a.rec.Kind, of.b.rec.Kind, d) {
-		if f.same() {
-			continue
-		}
+	for i := range d.facets {
+		f := &d.facets[i]
 		told := slices.ContainsFunc(findings, func(g finding) bool { return g.category == f.category })
 		if told && d.exact {
 			continue
 		}
-		places, alike := c.places(&f, told)
+		places, alike := c.places(f, told)
 		switch {
 		case alike:
 			findings = slices.DeleteFunc(findings, func(g finding) bool { return g.category == f.category })
 			c.hide(lane, of, at, places)
 		case !told:
-			findings = append(findings, f.finding())
+			findings = append(findings, f.differs())
 		}
 	}
 	if d.exact { // which has compared them
 		return findings
 	}
 	return append(findings, c.headerFindings(lane, of, at)...)
-}
-
-// finding says that a facet differs.
-func (f *facet) finding() finding {
-	out := finding{category: f.category, title: titleOf(f.category), was: f.was, now: f.now, a: f.a, b: f.b, message: f.message, part: f.part}
-	if f.texts {
-		out.values[Recorded], out.values[Replay] = bodies.ShortenPair(f.wasText, f.nowText)
-	} else {
-		out.values = [2]string{show(hashOf(f.was)), show(hashOf(f.now))}
-	}
-	return out
 }
 
 // places lists where a facet differs, and reports whether it compares as equal all the same. told says that its digests differ.
@@ -236,7 +88,7 @@ func (c *maskings) places(f *facet, told bool) ([]hidden, bool) {
 		}
 	}
 	l := leaves{c: c, f: f, both: [2][]byte{was, now}}
-	if f.texts {
+	if f.isText {
 		l.leaf(bodies.Spot{}, string(was), string(now))
 	} else {
 		bodies.Places(string(was), string(now), l.leaf)
@@ -258,12 +110,12 @@ func (c *maskings) sameSurface(f *facet) bool {
 
 // side returns what a facet holds on one side, as it reads without its Content-Encoding.
 func (c *maskings) side(f *facet, s Side) ([]byte, error) {
-	text, p, ex := f.wasText, f.was, f.a
+	p, ex := f.was, f.a
 	if s == Replay {
-		text, p, ex = f.nowText, f.now, f.b
+		p, ex = f.now, f.b
 	}
-	if f.texts {
-		return []byte(f.unescaped(text)), nil
+	if f.isText {
+		return []byte(f.unescaped(f.texts[s])), nil
 	}
 	b, err := c.hiddenBytes(p, s)
 	switch {
@@ -279,8 +131,8 @@ func (c *maskings) side(f *facet, s Side) ([]byte, error) {
 
 // unescaped returns a text as masks see it: of a URL without its escapes, where two of them differ in more than those.
 func (f *facet) unescaped(text string) string {
-	was, errA := url.QueryUnescape(f.wasText)
-	now, errB := url.QueryUnescape(f.nowText)
+	was, errA := url.QueryUnescape(f.texts[Recorded])
+	now, errB := url.QueryUnescape(f.texts[Replay])
 	if f.place != "URL" || errA != nil || errB != nil || was == now {
 		return text
 	}

@@ -1,6 +1,7 @@
 package fidelity
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -56,8 +57,8 @@ func KeysOf(records Records) (*Keys, error) {
 		}
 		name := rec.Kind.Name()
 		note := func(key string, end bool) { k.has[addedKey{name, key, end}], k.says[name] = true, true }
-		eachAdded(rec.Kind, func(key string, _ func()) { note(key, false) })
-		eachEnd(rec.Kind, func(key string, _ func()) { note(key, true) })
+		each(rec.Kind, addedKeys, func(key string, _ func()) { note(key, false) })
+		each(rec.Kind, endKeys, func(key string, _ func()) { note(key, true) })
 		for _, f := range extraOf(rec.Kind) {
 			if !isEveryones(name, f.Name) {
 				note(f.Name, false)
@@ -113,13 +114,13 @@ func (k *Keys) only(rec *tape.Record) *tape.Record {
 	bare := *rec
 	bare.Kind = copied(rec.Kind)
 	name := rec.Kind.Name()
-	eachAdded(bare.Kind, func(key string, drop func()) {
+	each(bare.Kind, addedKeys, func(key string, drop func()) {
 		if !k.has[addedKey{kind: name, name: key}] {
 			drop()
 		}
 	})
 	if k.lacksEnds(name) {
-		eachEnd(bare.Kind, func(_ string, drop func()) { drop() })
+		each(bare.Kind, endKeys, func(_ string, drop func()) { drop() })
 	}
 	if extra := tape.Extras(bare.Kind); extra != nil {
 		*extra = k.fields(name, *extra)
@@ -151,126 +152,63 @@ func extraOf(k tape.Kind) []tape.Field {
 	return nil
 }
 
-// eachEnd calls f as eachAdded does, for how something failed or was ended.
-func eachEnd(k tape.Kind, f func(key string, drop func())) {
-	switch k := k.(type) {
-	case *tape.LLMCall:
-		added(f, "error", &k.Error)
-	case *tape.ProcessSpawn:
-		added(f, "signal", &k.Signal)
-	case *tape.MCPJSONRPC:
-		added(f, "error", &k.Error)
+// addedKeys are, by kind, the keys that are ours and of which nothing follows where they are absent, with the fields that hold them.
+var addedKeys = map[string]map[string]string{
+	"llm_call": {
+		"provider": "Provider", "endpoint": "Endpoint", "model": "Model", "params_digest": "ParamsDigest", "usage": "Usage",
+		"connection": "Connection", "opcode": "Opcode", "method": "Method", "url": "URL", "request_headers": "RequestHeaders",
+		"request_payload": "RequestPayload", "status": "Status", "response_headers": "ResponseHeaders", "stream": "Stream",
+		"lane": "Lane", "arrival": "Arrival",
+	},
+	"file_read":   addedToFiles,
+	"file_write":  addedToFiles,
+	"file_delete": addedToFiles,
+	"process_spawn": {
+		"spawn_id": "SpawnID", "parent_spawn_id": "ParentSpawnID", "stdin_payload": "Stdin", "stdout_digest": "StdoutDigest",
+		"stderr_digest": "StderrDigest",
+	},
+	"mcp_json_rpc": {
+		"from": "From", "conversation": "Conversation", "transport": "Transport", "arrival": "Arrival", "answered": "Answered",
+		"params_digest": "ParamsDigest", "result_digest": "ResultDigest", "exchange": "Exchange", "answer_exchange": "AnswerExchange",
+	},
+	"dir_list": {"names": "Names"},
+	"env_read": {"value": "Value"},
+}
+
+var addedToFiles = map[string]string{
+	"content": "Content", "before": "Before", "content_digest": "ContentDigest", "mode": "Mode", "spawn_id": "SpawnID",
+}
+
+// endKeys are those of an error or a signal: without them there was none.
+var endKeys = map[string]map[string]string{
+	"llm_call": {"error": "Error"}, "process_spawn": {"signal": "Signal"}, "mcp_json_rpc": {"error": "Error"},
+}
+
+// each calls f for those of keys that have a value in k; drop takes it away.
+func each(k tape.Kind, keys map[string]map[string]string, f func(key string, drop func())) {
+	of := keys[k.Name()]
+	if _, unknown := k.(*tape.Unknown); unknown || len(of) == 0 {
+		return
 	}
-}
-
-// eachAdded calls f for each key of k that has a value, is ours, and of which nothing follows where it is absent; drop takes it away. An
-// error and a signal are none of these: without them there was none.
-func eachAdded(k tape.Kind, f func(key string, drop func())) {
-	switch k := k.(type) {
-	case *tape.LLMCall:
-		added(f, "provider", &k.Provider)
-		added(f, "endpoint", &k.Endpoint)
-		added(f, "model", &k.Model)
-		added(f, "params_digest", &k.ParamsDigest)
-		addedList(f, "usage", &k.Usage)
-		added(f, "connection", &k.Connection)
-		added(f, "opcode", &k.Opcode)
-		addedExchange(f, &k.Exchange)
-	case *tape.FileRead:
-		addedFile(f, &k.File)
-	case *tape.FileWrite:
-		addedFile(f, &k.File)
-	case *tape.FileDelete:
-		addedFile(f, &k.File)
-	case *tape.ProcessSpawn:
-		added(f, "spawn_id", &k.SpawnID)
-		added(f, "parent_spawn_id", &k.ParentSpawnID)
-		added(f, "stdin_payload", &k.Stdin)
-		added(f, "stdout_digest", &k.StdoutDigest)
-		added(f, "stderr_digest", &k.StderrDigest)
-	case *tape.MCPJSONRPC:
-		addedMCP(f, k)
-	case *tape.DirList:
-		added(f, "names", &k.Names)
-	case *tape.EnvRead:
-		added(f, "value", &k.Value)
-	}
-}
-
-func addedExchange(f func(key string, drop func()), x *tape.Exchange) {
-	added(f, "method", &x.Method)
-	added(f, "url", &x.URL)
-	addedList(f, "request_headers", &x.RequestHeaders)
-	added(f, "request_payload", &x.RequestPayload)
-	added(f, "status", &x.Status)
-	addedList(f, "response_headers", &x.ResponseHeaders)
-	if len(x.Stream)+len(x.StreamExtra) > 0 {
-		f("stream", func() { x.Stream, x.StreamExtra = nil, nil })
-	}
-	added(f, "lane", &x.Lane)
-	added(f, "arrival", &x.Arrival)
-}
-
-func addedFile(f func(key string, drop func()), file *tape.File) {
-	added(f, "content", &file.Content)
-	added(f, "before", &file.Before)
-	added(f, "content_digest", &file.ContentDigest)
-	added(f, "mode", &file.Mode)
-	added(f, "spawn_id", &file.SpawnID)
-}
-
-func addedMCP(f func(key string, drop func()), k *tape.MCPJSONRPC) {
-	added(f, "from", &k.From)
-	added(f, "conversation", &k.Conversation)
-	added(f, "transport", &k.Transport)
-	added(f, "arrival", &k.Arrival)
-	added(f, "answered", &k.Answered)
-	added(f, "params_digest", &k.ParamsDigest)
-	added(f, "result_digest", &k.ResultDigest)
-	added(f, "exchange", &k.Exchange)
-	added(f, "answer_exchange", &k.AnswerExchange)
-}
-
-func added[T comparable](f func(key string, drop func()), key string, at *T) {
-	var none T
-	if *at != none {
-		f(key, func() { *at = none })
-	}
-}
-
-func addedList[L ~[]T, T any](f func(key string, drop func()), key string, at *L) {
-	if len(*at) > 0 {
-		f(key, func() { *at = nil })
+	record := reflect.ValueOf(k).Elem()
+	for key, name := range of {
+		field := record.FieldByName(name)
+		chunks := key == "stream" && record.FieldByName("StreamExtra").Len() > 0
+		if field.IsZero() && !chunks || field.Kind() == reflect.Slice && field.Len() == 0 && !chunks {
+			continue
+		}
+		f(key, func() {
+			field.SetZero()
+			if key == "stream" {
+				record.FieldByName("StreamExtra").SetZero()
+			}
+		})
 	}
 }
 
 // copied is k, for keys of it to be taken away.
 func copied(k tape.Kind) tape.Kind {
-	switch k := k.(type) {
-	case *tape.LLMCall:
-		return new(*k)
-	case *tape.FileRead:
-		return new(*k)
-	case *tape.FileWrite:
-		return new(*k)
-	case *tape.FileDelete:
-		return new(*k)
-	case *tape.ProcessSpawn:
-		return new(*k)
-	case *tape.MCPJSONRPC:
-		return new(*k)
-	case *tape.DirList:
-		return new(*k)
-	case *tape.EnvRead:
-		return new(*k)
-	case *tape.ClockRead:
-		return new(*k)
-	case *tape.ClockSleep:
-		return new(*k)
-	case *tape.HTTPExchange:
-		return new(*k)
-	case *tape.RandomRead:
-		return new(*k)
-	}
-	return k
+	c := reflect.New(reflect.TypeOf(k).Elem())
+	c.Elem().Set(reflect.ValueOf(k).Elem())
+	return c.Interface().(tape.Kind)
 }

@@ -2,6 +2,7 @@ package fidelity
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -11,7 +12,7 @@ import (
 
 // record compares two records and returns what differs. A kind that differs ends the comparison.
 func (d *differ) record(a, b *tape.Record) []finding {
-	d.found = d.found[:0]
+	d.found, d.facets = d.found[:0], nil
 	if a.Kind.Name() != b.Kind.Name() && !bothUnknown(a.Kind, b.Kind) {
 		d.add(KindMismatch, describe(a.Kind), describe(b.Kind))
 		return d.found
@@ -129,20 +130,20 @@ func (d *differ) clockSleep(a, b *tape.ClockSleep) {
 
 func (d *differ) process(a, b *tape.ProcessSpawn) {
 	if !d.replaced {
-		d.text(ProcessProgram, a.Program, b.Program)
+		d.textAt("program", ProcessProgram, a.Program, b.Program)
 		d.args(a.Args, b.Args)
 	}
-	d.text(ProcessCwd, orNull(a.Cwd), orNull(b.Cwd))
+	d.textAt("working directory", ProcessCwd, orNull(a.Cwd), orNull(b.Cwd))
 	if !d.lanes || endedItself(a) && endedItself(b) {
 		same(d, ProcessExitCode, a.ExitCode, b.ExitCode)
 		same(d, ProcessSignal, a.Signal, b.Signal)
 	}
 	sameExact(d, ProcessDuration, a.DurationMS, b.DurationMS)
 	if d.onScreen != 1 && !d.child {
-		d.digested(ProcessStdoutHash, a.StdoutDigest, b.StdoutDigest, a.Stdout, b.Stdout)
+		d.digested("stdout", ProcessStdoutHash, a.StdoutDigest, b.StdoutDigest, a.Stdout, b.Stdout)
 	}
 	if d.onScreen != 2 && !d.child {
-		d.digested(ProcessStderrHash, a.StderrDigest, b.StderrDigest, a.Stderr, b.Stderr)
+		d.digested("stderr", ProcessStderrHash, a.StderrDigest, b.StderrDigest, a.Stderr, b.Stderr)
 	}
 	if !d.lanes || d.exact && !d.child { // an input, which replay gives itself
 		d.payload(ProcessStdinHash, a.Stdin, b.Stdin)
@@ -174,6 +175,16 @@ func endedItself(p *tape.ProcessSpawn) bool {
 func (d *differ) args(a, b []string) {
 	if !slices.Equal(a, b) {
 		d.argList(ProcessArgs, a, b)
+	}
+	d.argParts(ProcessArgs, a, b)
+}
+
+// argParts says where two argument lists may differ.
+func (d *differ) argParts(c Category, a, b []string) {
+	for i := range min(len(a), len(b)) {
+		f := textFacet(fmt.Sprintf("argument %d", i+1), c, a[i], b[i])
+		f.argument = true
+		d.mayHide(f)
 	}
 }
 
@@ -240,9 +251,7 @@ func (d *differ) file(c *fileCategories, a, b *tape.File) {
 	if !a.ContentDigest.IsZero() && !b.ContentDigest.IsZero() {
 		was, now = a.ContentDigest, b.ContentDigest
 	}
-	if was != now {
-		d.hashed(finding{category: c.hash, was: a.Content, now: b.Content}, was, now)
-	}
+	d.hashedAt(facet{place: a.Path, finding: finding{category: c.hash, was: a.Content, now: b.Content}}, was, now)
 }
 
 func (d *differ) dirList(a, b *tape.DirList) {

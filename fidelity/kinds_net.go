@@ -3,6 +3,7 @@ package fidelity
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
@@ -12,14 +13,14 @@ import (
 
 // exchangeCategories are the codes of one of the two kinds that hold an exchange.
 type exchangeCategories struct {
-	method, url, requestHeaders, requestDigest, requestHash               Category
+	requestHeaders, requestDigest, requestHash                            Category
 	status, responseHeaders, responseHash, stream, lane, arrival, failure Category
 }
 
 var (
-	llmExchange = exchangeCategories{LLMMethod, LLMURL, LLMRequestHeaders, LLMRequestDigest, LLMRequestHash, LLMStatus,
+	llmExchange = exchangeCategories{LLMRequestHeaders, LLMRequestDigest, LLMRequestHash, LLMStatus,
 		LLMResponseHeaders, LLMResponseHash, LLMStream, LLMLane, LLMArrival, LLMError}
-	httpExchange = exchangeCategories{HTTPMethod, HTTPURL, HTTPRequestHeaders, HTTPRequestDigest, HTTPRequestHash,
+	httpExchange = exchangeCategories{HTTPRequestHeaders, HTTPRequestDigest, HTTPRequestHash,
 		HTTPStatus, HTTPResponseHeaders, HTTPResponseHash, HTTPStream, HTTPLane, HTTPArrival, HTTPError}
 )
 
@@ -35,6 +36,7 @@ func (d *differ) llmCall(a, b *tape.LLMCall) {
 		d.text(LLMMethod, a.Method, b.Method)
 		d.text(LLMURL, a.URL, b.URL)
 	}
+	d.urlPart(LLMURL, &a.Exchange, &b.Exchange)
 	d.exchange(&llmExchange, &a.Exchange, &b.Exchange)
 	if !d.lanes {
 		d.json(LLMUsage, a.Usage, b.Usage) // a part of the answer
@@ -47,11 +49,19 @@ func (d *differ) llmCall(a, b *tape.LLMCall) {
 func (d *differ) httpExchange(a, b *tape.HTTPExchange) {
 	d.text(HTTPMethod, a.Method, b.Method)
 	d.text(HTTPURL, a.URL, b.URL)
+	d.urlPart(HTTPURL, &a.Exchange, &b.Exchange)
 	d.exchange(&httpExchange, &a.Exchange, &b.Exchange)
 	if d.lanes && !d.exact && !racy(&a.Exchange, &b.Exchange) { // else the trailers compare as they stand
 		d.callStatus(a, b)
 	}
 	d.extra(a.Extra, b.Extra)
+}
+
+// urlPart says where two URLs differ, of which a mask alone need not take out all: keys that say nothing are not matched.
+func (d *differ) urlPart(c Category, a, b *tape.Exchange) {
+	f := textFacet("URL", c, a.URL, b.URL)
+	f.besides = NotMatched
+	d.mayHide(f)
 }
 
 // callStatus compares how two gRPC calls ended. Their messages are for people, and explain.
@@ -90,8 +100,12 @@ func (d *differ) requested(c *exchangeCategories, a, b *tape.Exchange) {
 // answered compares what came of an exchange.
 func (d *differ) answered(c *exchangeCategories, a, b *tape.Exchange) {
 	same(d, c.status, a.Status, b.Status)
+	f := finding{category: c.responseHash, a: a, b: b, part: ofAnswer, was: a.Response, now: b.Response}
 	if w, n := hashOf(a.Response), hashOf(b.Response); w != n && !d.sameWords(c, a, b) {
-		d.hashed(finding{category: c.responseHash, a: a, b: b, part: ofAnswer, was: a.Response, now: b.Response}, w, n)
+		d.hashed(f, w, n)
+	}
+	if c == &llmExchange && !d.exact {
+		d.mayHide(facet{finding: f, place: "answer", besides: AnswerIDs})
 	}
 	d.text(c.failure, a.Error, b.Error)
 	if !d.lanes || d.exact {
@@ -108,14 +122,15 @@ func (d *differ) sameWords(c *exchangeCategories, a, b *tape.Exchange) bool {
 
 // requestDigest compares the digests of two requests; the bodies explain it.
 func (d *differ) requestDigest(c Category, a, b *tape.Exchange) {
-	if a.RequestDigest != b.RequestDigest && (d.models == nil || !d.models.resultsReordered(a, b)) {
-		f := finding{category: c, a: a, b: b, was: a.RequestPayload, now: b.RequestPayload}
-		d.hashed(f, a.RequestDigest, b.RequestDigest)
+	if a.RequestDigest != b.RequestDigest && d.models != nil && d.models.resultsReordered(a, b) {
+		return
 	}
+	f := finding{category: c, a: a, b: b, was: a.RequestPayload, now: b.RequestPayload}
+	d.hashedAt(facet{finding: f, besides: NotMatched}, a.RequestDigest, b.RequestDigest)
 }
 
 func (d *differ) wsOpen(a, b *tape.WSOpen) {
-	d.text(WSOpenURL, a.URL, b.URL)
+	d.textAt("URL", WSOpenURL, a.URL, b.URL)
 	same(d, WSOpenStatus, a.Status, b.Status)
 	if !d.lanes {
 		same(d, WSOpenConnection, a.Connection, b.Connection)
@@ -133,7 +148,7 @@ func (d *differ) wsMessage(a, b *tape.WSMessage) {
 	}
 	same(d, WSMessageDirection, a.Direction, b.Direction)
 	same(d, WSMessageOpcode, a.Opcode, b.Opcode)
-	d.content(WSMessageHash, a, a.Payload, b.Payload)
+	d.content("", WSMessageHash, a, a.Payload, b.Payload)
 	d.extra(a.Extra, b.Extra)
 }
 
@@ -235,14 +250,11 @@ func (d *differ) mcpInLane(a, b *tape.MCPJSONRPC) {
 
 // callPart adds a finding about one half of two messages whose digests or hashes differ.
 func (d *differ) callPart(c Category, a, b *tape.MCPJSONRPC, was, now cas.Digest) {
-	if was == now {
-		return
-	}
-	f := finding{category: c, message: a, was: a.Request, now: b.Request}
+	f := facet{finding: finding{category: c, message: a, was: a.Request, now: b.Request}}
 	if c == MCPResponseHash || c == MCPResponseDigest {
-		f.part, f.was, f.now = ofAnswer, a.Response, b.Response
+		f.place, f.part, f.was, f.now = "answer", ofAnswer, a.Response, b.Response
 	}
-	d.hashed(f, was, now)
+	d.hashedAt(f, was, now)
 }
 
 // requestDigests is what two requests compare by: the digests of their parameters where both have them, else those of their bytes.
@@ -299,15 +311,20 @@ func (d *differ) mcpOpen(a, b *tape.MCPOpen) {
 		same(d, MCPOpenConversation, a.Conversation, b.Conversation)
 	}
 	same(d, MCPOpenTransport, a.Transport, b.Transport)
-	d.text(MCPOpenProgram, a.Program, b.Program)
+	d.textAt("program", MCPOpenProgram, a.Program, b.Program)
 	if !slices.EqualFunc(a.Args, b.Args, func(x, y string) bool { return x == y || d.masked(x) == d.masked(y) }) {
 		d.argList(MCPOpenArgs, a.Args, b.Args)
 	}
+	d.argParts(MCPOpenArgs, a.Args, b.Args)
 	if !slices.EqualFunc(a.Env, b.Env, func(x, y string) bool { return x == y || d.masked(x) == d.masked(y) }) {
 		d.argList(MCPOpenEnv, a.Env, b.Env)
 	}
-	d.text(MCPOpenCwd, a.Cwd, b.Cwd)
-	d.text(MCPOpenURL, a.URL, b.URL)
+	for i := range min(len(a.Env), len(b.Env)) {
+		name, _, _ := strings.Cut(a.Env[i], "=")
+		d.mayHide(textFacet("variable "+name, MCPOpenEnv, a.Env[i], b.Env[i]))
+	}
+	d.textAt("working directory", MCPOpenCwd, a.Cwd, b.Cwd)
+	d.textAt("URL", MCPOpenURL, a.URL, b.URL)
 	same(d, MCPOpenProtocol, a.Protocol, b.Protocol)
 	d.extra(a.Extra, b.Extra)
 }
@@ -319,7 +336,7 @@ func (d *differ) mcpText(a, b *tape.MCPText) {
 		sameExact(d, MCPTextArrival, a.Arrival, b.Arrival)
 	}
 	same(d, MCPTextFrom, a.From, b.From)
-	d.content(MCPTextHash, a, a.Payload, b.Payload)
+	d.content("text", MCPTextHash, a, a.Payload, b.Payload)
 	d.extra(a.Extra, b.Extra)
 }
 
@@ -346,8 +363,6 @@ func numberOrUnknown(n *int64) string {
 }
 
 // content compares what two messages of a conversation hold. of is the recorded one.
-func (d *differ) content(c Category, of tape.Kind, was, now *tape.Payload) {
-	if w, n := hashOf(was), hashOf(now); w != n {
-		d.hashed(finding{category: c, was: was, now: now, message: of}, w, n)
-	}
+func (d *differ) content(place string, c Category, of tape.Kind, was, now *tape.Payload) {
+	d.hashedAt(facet{place: place, finding: finding{category: c, was: was, now: now, message: of}}, hashOf(was), hashOf(now))
 }
