@@ -70,7 +70,7 @@ func (c *comparison) end() int { return len(c.sides[Replay].entries) }
 
 // identityOf is the identity of a record. In PhaseAware records of two phases are never the same.
 func (c *comparison) identityOf(e *entry) uint64 {
-	id := c.differ.identity(e.rec.Kind)
+	id := identity(&c.differ, e.rec.Kind)
 	if c.mode == PhaseAware && e.runtime() {
 		id = ^id
 	}

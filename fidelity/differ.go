@@ -23,7 +23,7 @@ type differ struct {
 	silent   bool                // only count
 	count    int                 // what silent counted
 	found    []finding
-	facets   []facet    // lane mode: what differs, though it may compare as equal
+	facets   []facet     // lane mode: what differs, though it may compare as equal
 	models   *modelCalls // lane mode: says whether two calls of a model whose bytes differ are the same; else nil
 	renamed  bool        // lane mode: that the server of this lane has another name was said
 }
@@ -139,6 +139,13 @@ func sameExact[T comparable](d *differ, c Category, was, now T) {
 	}
 }
 
+// sameInPlace compares one field that two runs do not share, so that it only counts by position.
+func sameInPlace[T comparable](d *differ, c Category, was, now T) {
+	if !d.lanes {
+		same(d, c, was, now)
+	}
+}
+
 // show formats a field for a message.
 func show(v any) string {
 	switch v := v.(type) {
@@ -245,6 +252,14 @@ func (d *differ) chunks(c Category, was, now []tape.Chunk) {
 		return
 	}
 	d.add(c, fmt.Sprintf("%d chunks", len(was)), fmt.Sprintf("%d chunks", len(now)))
+}
+
+// extraOf are the keys of a kind that no version of the format names.
+func extraOf(k tape.Kind) []tape.Field {
+	if extra := tape.Extras(k); extra != nil {
+		return *extra
+	}
+	return nil
 }
 
 // extra compares the keys that no version of the format names. What they hold is not known to be the same in two runs, so

@@ -13,7 +13,7 @@ var seed = maphash.MakeSeed()
 
 // identity says which thing a record is about, so that two tapes can be aligned on it: a hash that holds within this process.
 // Records of one identity may still differ in what came of it; every field is compared after they were paired.
-func (d *differ) identity(k tape.Kind) uint64 {
+func identity(d *differ, k tape.Kind) uint64 {
 	var h hasher
 	h.SetSeed(seed)
 	h.text(k.Name())
@@ -35,14 +35,14 @@ func (d *differ) identity(k tape.Kind) uint64 {
 			h.text(d.masked(a))
 		}
 	case *tape.MCPJSONRPC:
-		d.identifyCall(&h, k)
+		identifyCall(d, &h, k)
 	case *tape.MCPOpen, *tape.MCPClose: // one of each in a lane
 	case *tape.MCPText:
 		h.text(k.From)
-		d.identifyContent(&h, k.Payload)
+		identifyContent(d, &h, k.Payload)
 	case *tape.WSMessage:
 		h.text(k.Direction)
-		d.identifyContent(&h, k.Payload)
+		identifyContent(d, &h, k.Payload)
 	case *tape.PolicyVerdict:
 		h.text(k.Tool)
 		h.digest(k.ParamsDigest)
@@ -62,7 +62,7 @@ func (d *differ) identity(k tape.Kind) uint64 {
 
 // identifyCall hashes which message to a tool server a record is about: between lanes by what compares of it, whatever the
 // server calls itself.
-func (d *differ) identifyCall(h *hasher, k *tape.MCPJSONRPC) {
+func identifyCall(d *differ, h *hasher, k *tape.MCPJSONRPC) {
 	if !d.lanes {
 		h.text(k.Server)
 	}
@@ -75,7 +75,7 @@ func (d *differ) identifyCall(h *hasher, k *tape.MCPJSONRPC) {
 }
 
 // identifyContent hashes what a message holds, masked where it stands in its record.
-func (d *differ) identifyContent(h *hasher, p *tape.Payload) {
+func identifyContent(d *differ, h *hasher, p *tape.Payload) {
 	if d.lanes && inRecord(p) {
 		h.text(d.masked(p.Text))
 	} else {

@@ -95,11 +95,11 @@ func (c *ignoring) deadHosts() *hosts {
 		}
 		if _, plain := e.rec.Kind.(*tape.HTTPExchange); plain && ex.Status == 0 {
 			h.dead[tape.HostOf(ex.URL)] = true
-			h.silent[c.differ.identity(e.rec.Kind)]++
+			h.silent[identity(&c.differ, e.rec.Kind)]++
 			continue
 		}
 		h.alive[tape.HostOf(ex.URL)] = true
-		h.answered[c.differ.identity(e.rec.Kind)] = true
+		h.answered[identity(&c.differ, e.rec.Kind)] = true
 	}
 	return h
 }
@@ -120,7 +120,7 @@ func (h *hosts) unanswered(s Side, e *entry, d *differ) (host string, ok bool) {
 	if !plain || h.dead[host] && !h.alive[host] {
 		return host, h.dead[host] && !h.alive[host]
 	}
-	id := d.identity(e.rec.Kind)
+	id := identity(d, e.rec.Kind)
 	h.silent[id]--
 	return host, !h.answered[id] || cancelled(ex) && h.silent[id] >= 0
 }
@@ -179,7 +179,7 @@ func (c *ignoring) ignoreUpgrades() {
 		if ex == nil || !ex.UpgradeRefused() || ex.Lane == laneUnmatched {
 			continue
 		}
-		id := c.differ.identity(e.rec.Kind)
+		id := identity(&c.differ, e.rec.Kind)
 		u := refused[id]
 		if u == nil && s == Replay {
 			continue

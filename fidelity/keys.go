@@ -145,13 +145,6 @@ func (k *Keys) fields(kind string, fs []tape.Field) []tape.Field {
 	return slices.DeleteFunc(slices.Clone(fs), other)
 }
 
-func extraOf(k tape.Kind) []tape.Field {
-	if extra := tape.Extras(k); extra != nil {
-		return *extra
-	}
-	return nil
-}
-
 // addedKeys are, by kind, the keys that are ours and of which nothing follows where they are absent, with the fields that hold them.
 var addedKeys = map[string]map[string]string{
 	"llm_call": {

@@ -26,6 +26,7 @@ func (d *differ) record(a, b *tape.Record) []finding {
 		}
 	}
 	d.kind(a.Kind, b.Kind)
+	d.extra(extraOf(a.Kind), extraOf(b.Kind))
 	d.raw(a.Raw, b.Raw)
 	d.extra(a.Extra, b.Extra)
 	return d.found
@@ -40,93 +41,94 @@ func bothUnknown(a, b tape.Kind) bool {
 
 // kind compares two kinds of one name. Kinds of one name and two types cannot come from a tape; they differ.
 func (d *differ) kind(a, b tape.Kind) {
-	switch a := a.(type) {
-	case *tape.ClockRead:
-		both(d, a, b, d.clockRead)
-	case *tape.ClockSleep:
-		both(d, a, b, d.clockSleep)
-	case *tape.LLMCall:
-		both(d, a, b, d.llmCall)
-	case *tape.HTTPExchange:
-		both(d, a, b, d.httpExchange)
-	case *tape.FileRead:
-		both(d, a, b, func(a, b *tape.FileRead) { d.file(&fileRead, &a.File, &b.File) })
-	case *tape.FileWrite:
-		both(d, a, b, func(a, b *tape.FileWrite) { d.file(&fileWrite, &a.File, &b.File) })
-	case *tape.FileDelete:
-		both(d, a, b, func(a, b *tape.FileDelete) { d.file(&fileDelete, &a.File, &b.File) })
-	case *tape.ProcessSpawn:
-		both(d, a, b, d.process)
-	case *tape.MCPJSONRPC:
-		both(d, a, b, d.mcp)
-	case *tape.Unknown:
-		both(d, a, b, d.unknown)
-	default:
-		d.ownKind(a, b)
+	compare := rules[a.Name()]
+	if _, unknown := a.(*tape.Unknown); unknown {
+		compare = compareUnknown
 	}
-}
-
-// ownKind is kind for those that only recordings have.
-func (d *differ) ownKind(a, b tape.Kind) {
-	switch a := a.(type) {
-	case *tape.MCPOpen:
-		both(d, a, b, d.mcpOpen)
-	case *tape.MCPText:
-		both(d, a, b, d.mcpText)
-	case *tape.MCPClose:
-		both(d, a, b, d.mcpClose)
-	case *tape.WSOpen:
-		both(d, a, b, d.wsOpen)
-	case *tape.WSMessage:
-		both(d, a, b, d.wsMessage)
-	case *tape.WSClose:
-		both(d, a, b, d.wsClose)
-	case *tape.TLSRefused:
-		both(d, a, b, d.tlsRefused)
-	case *tape.NetRefused:
-		both(d, a, b, d.netRefused)
-	case *tape.NameLookup:
-		both(d, a, b, d.nameLookup)
-	case *tape.DirList:
-		both(d, a, b, d.dirList)
-	case *tape.EnvRead:
-		both(d, a, b, d.envRead)
-	case *tape.FileStat:
-		both(d, a, b, d.fileStat)
-	case *tape.RandomRead:
-		both(d, a, b, d.randomRead)
-	case *tape.PolicyVerdict:
-		both(d, a, b, d.policyVerdict)
-	default:
+	if compare == nil || !compare(d, a, b) {
 		d.add(UnknownKind, describe(a), describe(b))
 	}
 }
 
-// both calls compare where b is of the type of a.
-func both[K tape.Kind](d *differ, a K, b tape.Kind, compare func(a, b K)) {
-	if b, ok := b.(K); ok {
-		compare(a, b)
-		return
+// A rule compares two records of a kind. It reports false where one is of another type.
+type rule func(d *differ, a, b tape.Kind) bool
+
+// of makes a rule of what compares the fields.
+func of[K tape.Kind](compare func(d *differ, a, b K)) rule {
+	return func(d *differ, a, b tape.Kind) bool {
+		x, okX := a.(K)
+		y, okY := b.(K)
+		if okX && okY {
+			compare(d, x, y)
+		}
+		return okX && okY
 	}
-	d.add(UnknownKind, describe(a), describe(b))
 }
 
-func (d *differ) unknown(a, b *tape.Unknown) {
+// rules are the kinds, by name. The keys that no version of the format names compare besides.
+var rules = map[string]rule{
+	"clock_read": of(func(d *differ, a, b *tape.ClockRead) {
+		same(d, ClockReadSource, a.Source, b.Source)
+		same(d, ClockReadValue, a.ValueMS, b.ValueMS)
+	}),
+	"clock_sleep": of(func(d *differ, a, b *tape.ClockSleep) {
+		same(d, ClockSleepDuration, a.DurationMS, b.DurationMS)
+	}),
+	"llm_call":      of((*differ).llmCall),
+	"http_exchange": of((*differ).httpExchange),
+	"file_read":     of(func(d *differ, a, b *tape.FileRead) { d.file(&fileRead, &a.File, &b.File) }),
+	"file_write":    of(func(d *differ, a, b *tape.FileWrite) { d.file(&fileWrite, &a.File, &b.File) }),
+	"file_delete":   of(func(d *differ, a, b *tape.FileDelete) { d.file(&fileDelete, &a.File, &b.File) }),
+	"process_spawn": of((*differ).process),
+	"mcp_json_rpc":  of((*differ).mcp),
+	"mcp_open":      of((*differ).mcpOpen),
+	"mcp_text":      of((*differ).mcpText),
+	"mcp_close":     of((*differ).mcpClose),
+	"ws_open":       of((*differ).wsOpen),
+	"ws_message":    of((*differ).wsMessage),
+	"ws_close": of(func(d *differ, a, b *tape.WSClose) {
+		sameInPlace(d, WSCloseConnection, a.Connection, b.Connection)
+		same(d, WSCloseCode, a.Code, b.Code)
+		same(d, WSCloseReason, a.Reason, b.Reason)
+	}),
+	"tls_refused": of(func(d *differ, a, b *tape.TLSRefused) {
+		same(d, TLSRefusedHost, a.Host, b.Host)
+		same(d, TLSRefusedPort, a.Port, b.Port)
+		same(d, TLSRefusedReason, a.Reason, b.Reason)
+	}),
+	"net_refused": of(func(d *differ, a, b *tape.NetRefused) {
+		same(d, NetRefusedAddr, a.Addr, b.Addr)
+		same(d, NetRefusedPort, a.Port, b.Port)
+		same(d, NetRefusedReason, a.Reason, b.Reason)
+	}),
+	"name_lookup": of(func(d *differ, a, b *tape.NameLookup) {
+		d.text(NameLookupHost, a.Host, b.Host)
+		same(d, NameLookupType, a.Type, b.Type)
+		same(d, NameLookupResult, a.Result, b.Result)
+	}),
+	"dir_list": of((*differ).dirList),
+	"env_read": of(func(d *differ, a, b *tape.EnvRead) {
+		same(d, EnvReadName, a.VarName, b.VarName)
+		d.payload(EnvReadValue, a.Value, b.Value)
+	}),
+	"file_stat": of(func(d *differ, a, b *tape.FileStat) {
+		d.text(FileStatPath, a.Path, b.Path)
+		same(d, FileStatType, a.Type, b.Type)
+		sameExact(d, FileStatLen, a.LenBytes, b.LenBytes)
+		same(d, FileStatMode, a.Mode, b.Mode)
+	}),
+	"random_read": of(func(d *differ, a, b *tape.RandomRead) {
+		same(d, RandomReadLength, a.Length, b.Length)
+		d.payload(RandomReadHash, a.Payload, b.Payload)
+	}),
+	"policy_verdict": of((*differ).policyVerdict),
+}
+
+var compareUnknown = of(func(d *differ, a, b *tape.Unknown) {
 	if !bytes.Equal(a.JSON, b.JSON) {
 		d.texts(UnknownKind, string(a.JSON), string(b.JSON))
 	}
-}
-
-func (d *differ) clockRead(a, b *tape.ClockRead) {
-	same(d, ClockReadSource, a.Source, b.Source)
-	same(d, ClockReadValue, a.ValueMS, b.ValueMS)
-	d.extra(a.Extra, b.Extra)
-}
-
-func (d *differ) clockSleep(a, b *tape.ClockSleep) {
-	same(d, ClockSleepDuration, a.DurationMS, b.DurationMS)
-	d.extra(a.Extra, b.Extra)
-}
+})
 
 func (d *differ) process(a, b *tape.ProcessSpawn) {
 	if !d.replaced {
@@ -162,7 +164,6 @@ func (d *differ) process(a, b *tape.ProcessSpawn) {
 			same(d, ProcessStderrDigest, a.StderrDigest, b.StderrDigest)
 		}
 	}
-	d.extra(a.Extra, b.Extra)
 }
 
 // endedItself reports whether how a process ended is its own doing. Whether one has written all before the other end of its pipe is
@@ -236,7 +237,6 @@ func (d *differ) file(c *fileCategories, a, b *tape.File) {
 	d.text(c.path, a.Path, b.Path)
 	same(d, c.mode, a.Mode, b.Mode)
 	sameExact(d, c.length, a.LenBytes, b.LenBytes)
-	d.extra(a.Extra, b.Extra)
 	if !d.lanes {
 		if same(d, c.hash, a.ContentHash, b.ContentHash); a.ContentHash == b.ContentHash { // else the others say it again
 			d.payload(c.content, a.Content, b.Content)
@@ -254,40 +254,15 @@ func (d *differ) file(c *fileCategories, a, b *tape.File) {
 	d.hashedAt(facet{place: a.Path, finding: finding{category: c.hash, was: a.Content, now: b.Content}}, was, now)
 }
 
+// dirList compares what stood in a directory as one field: the digest, and by position the names themselves, whose digest it is.
 func (d *differ) dirList(a, b *tape.DirList) {
 	d.text(DirListPath, a.Path, b.Path)
-	d.listedNames(a, b)
-	d.extra(a.Extra, b.Extra)
-}
-
-// listedNames compares what stood in a directory as one field: the digest, and by position the names themselves, whose digest it is.
-func (d *differ) listedNames(a, b *tape.DirList) {
 	f := finding{category: DirListNames, was: a.Names, now: b.Names}
 	if a.NamesDigest != b.NamesDigest {
 		d.hashed(f, a.NamesDigest, b.NamesDigest)
 	} else if !d.lanes && !a.Names.Same(b.Names) {
 		d.hashed(f, hashOf(a.Names), hashOf(b.Names))
 	}
-}
-
-func (d *differ) envRead(a, b *tape.EnvRead) {
-	same(d, EnvReadName, a.VarName, b.VarName)
-	d.payload(EnvReadValue, a.Value, b.Value)
-	d.extra(a.Extra, b.Extra)
-}
-
-func (d *differ) fileStat(a, b *tape.FileStat) {
-	d.text(FileStatPath, a.Path, b.Path)
-	same(d, FileStatType, a.Type, b.Type)
-	sameExact(d, FileStatLen, a.LenBytes, b.LenBytes)
-	same(d, FileStatMode, a.Mode, b.Mode)
-	d.extra(a.Extra, b.Extra)
-}
-
-func (d *differ) randomRead(a, b *tape.RandomRead) {
-	same(d, RandomReadLength, a.Length, b.Length)
-	d.payload(RandomReadHash, a.Payload, b.Payload)
-	d.extra(a.Extra, b.Extra)
 }
 
 func (d *differ) policyVerdict(a, b *tape.PolicyVerdict) {
@@ -302,7 +277,6 @@ func (d *differ) policyVerdict(a, b *tape.PolicyVerdict) {
 	}
 	d.json(PolicyState, a.State, b.State)
 	d.json(PolicyVerdict, d.said(a), d.said(b))
-	d.extra(a.Extra, b.Extra)
 }
 
 // said is what a policy decided, between lanes without the id of the action, which each violation repeats.

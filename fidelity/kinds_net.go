@@ -43,7 +43,6 @@ func (d *differ) llmCall(a, b *tape.LLMCall) {
 		same(d, LLMConnection, a.Connection, b.Connection)
 	}
 	same(d, LLMOpcode, a.Opcode, b.Opcode)
-	d.extra(a.Extra, b.Extra)
 }
 
 func (d *differ) httpExchange(a, b *tape.HTTPExchange) {
@@ -54,7 +53,6 @@ func (d *differ) httpExchange(a, b *tape.HTTPExchange) {
 	if d.lanes && !d.exact && !racy(&a.Exchange, &b.Exchange) { // else the trailers compare as they stand
 		d.callStatus(a, b)
 	}
-	d.extra(a.Extra, b.Extra)
 }
 
 // urlPart says where two URLs differ, of which a mask alone need not take out all: keys that say nothing are not matched.
@@ -139,47 +137,13 @@ func (d *differ) wsOpen(a, b *tape.WSOpen) {
 		d.headers(WSOpenRequestHeaders, a.RequestHeaders, b.RequestHeaders)
 		d.headers(WSOpenResponseHeaders, a.ResponseHeaders, b.ResponseHeaders)
 	}
-	d.extra(a.Extra, b.Extra)
 }
 
 func (d *differ) wsMessage(a, b *tape.WSMessage) {
-	if !d.lanes {
-		same(d, WSMessageConnection, a.Connection, b.Connection)
-	}
+	sameInPlace(d, WSMessageConnection, a.Connection, b.Connection)
 	same(d, WSMessageDirection, a.Direction, b.Direction)
 	same(d, WSMessageOpcode, a.Opcode, b.Opcode)
 	d.content("", WSMessageHash, a, a.Payload, b.Payload)
-	d.extra(a.Extra, b.Extra)
-}
-
-func (d *differ) wsClose(a, b *tape.WSClose) {
-	if !d.lanes {
-		same(d, WSCloseConnection, a.Connection, b.Connection)
-	}
-	same(d, WSCloseCode, a.Code, b.Code)
-	same(d, WSCloseReason, a.Reason, b.Reason)
-	d.extra(a.Extra, b.Extra)
-}
-
-func (d *differ) tlsRefused(a, b *tape.TLSRefused) {
-	same(d, TLSRefusedHost, a.Host, b.Host)
-	same(d, TLSRefusedPort, a.Port, b.Port)
-	same(d, TLSRefusedReason, a.Reason, b.Reason)
-	d.extra(a.Extra, b.Extra)
-}
-
-func (d *differ) nameLookup(a, b *tape.NameLookup) {
-	d.text(NameLookupHost, a.Host, b.Host)
-	same(d, NameLookupType, a.Type, b.Type)
-	same(d, NameLookupResult, a.Result, b.Result)
-	d.extra(a.Extra, b.Extra)
-}
-
-func (d *differ) netRefused(a, b *tape.NetRefused) {
-	same(d, NetRefusedAddr, a.Addr, b.Addr)
-	same(d, NetRefusedPort, a.Port, b.Port)
-	same(d, NetRefusedReason, a.Reason, b.Reason)
-	d.extra(a.Extra, b.Extra)
 }
 
 // What Error of an mcp_json_rpc says of a request that got no answer; anything else is why the recorder refused it. Where the
@@ -200,7 +164,6 @@ func (d *differ) mcp(a, b *tape.MCPJSONRPC) {
 	} else {
 		d.mcpInPlace(a, b)
 	}
-	d.extra(a.Extra, b.Extra)
 }
 
 func (d *differ) mcpInPlace(a, b *tape.MCPJSONRPC) {
@@ -307,9 +270,7 @@ func (d *differ) mcpOpen(a, b *tape.MCPOpen) {
 	case !d.renamed:
 		same(d, MCPOpenServer, tape.MCPServer(a.Server), tape.MCPServer(b.Server))
 	}
-	if !d.lanes {
-		same(d, MCPOpenConversation, a.Conversation, b.Conversation)
-	}
+	sameInPlace(d, MCPOpenConversation, a.Conversation, b.Conversation)
 	same(d, MCPOpenTransport, a.Transport, b.Transport)
 	d.textAt("program", MCPOpenProgram, a.Program, b.Program)
 	if !slices.EqualFunc(a.Args, b.Args, func(x, y string) bool { return x == y || d.masked(x) == d.masked(y) }) {
@@ -326,7 +287,6 @@ func (d *differ) mcpOpen(a, b *tape.MCPOpen) {
 	d.textAt("working directory", MCPOpenCwd, a.Cwd, b.Cwd)
 	d.textAt("URL", MCPOpenURL, a.URL, b.URL)
 	same(d, MCPOpenProtocol, a.Protocol, b.Protocol)
-	d.extra(a.Extra, b.Extra)
 }
 
 func (d *differ) mcpText(a, b *tape.MCPText) {
@@ -337,7 +297,6 @@ func (d *differ) mcpText(a, b *tape.MCPText) {
 	}
 	same(d, MCPTextFrom, a.From, b.From)
 	d.content("text", MCPTextHash, a, a.Payload, b.Payload)
-	d.extra(a.Extra, b.Extra)
 }
 
 func (d *differ) mcpClose(a, b *tape.MCPClose) {
@@ -352,7 +311,6 @@ func (d *differ) mcpClose(a, b *tape.MCPClose) {
 	}
 	same(d, MCPCloseSignal, a.Signal, b.Signal)
 	d.text(MCPCloseError, a.Error, b.Error)
-	d.extra(a.Extra, b.Extra)
 }
 
 func numberOrUnknown(n *int64) string {

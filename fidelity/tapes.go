@@ -223,7 +223,7 @@ type alignment struct {
 }
 
 func (al *alignment) add(s Side, rec *tape.Record) {
-	al.entries[s] = append(al.entries[s], entry{rec: rec, id: al.identity(rec.Kind)})
+	al.entries[s] = append(al.entries[s], entry{rec: rec, id: identity(&al.differ, rec.Kind)})
 }
 
 func (al *alignment) compare(r *Report) {
