@@ -83,6 +83,9 @@ type ReplayOptions struct {
 	// TreeNow runs the program over the work tree as it is on the disk now, in place of the recorded one, in a layer or a
 	// copy all the same: for asking whether an agent that lives in its work tree still does what it did.
 	TreeNow bool
+	// TreeAt is where the work tree lies on this machine's disk, where that is not the recorded path: a fresh checkout of it, say. The
+	// program sees it at the recorded path. "" is that path.
+	TreeAt string
 	// Patience is how much longer than while recording a replay waits for what does not come: an answer of a tool server by what its
 	// program does not say before it, keys by the screen that they were typed at. 0 is 2 s and 5 s.
 	Patience time.Duration

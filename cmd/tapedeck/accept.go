@@ -38,7 +38,7 @@ func newAcceptCommand(std streams) *cobra.Command {
 		},
 	})
 	f := cmd.Flags()
-	f.StringVar(&o.tree, "tree", "now", "the work tree that the program finds: now (as it is on the disk), or recorded")
+	f.StringVar(&o.tree, "tree", "now", treeHelp)
 	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "show what would change, and change nothing")
 	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout, with the report; the program's output goes to stderr")
 	completeFlag(cmd, "tree", "now", "recorded")
@@ -169,8 +169,9 @@ type acceptance struct {
 }
 
 func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string, std streams) error {
-	if o.tree != "recorded" && o.tree != "now" {
-		return fmt.Errorf("--tree %q: want now or recorded", o.tree)
+	now, at, err := parseTree(o.tree)
+	if err != nil {
+		return err
 	}
 	rec, err := openRecording(name)
 	if err != nil {
@@ -189,7 +190,7 @@ func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string
 	defer stop()
 	v, err := deck.Replay(ctx, rec, &deck.ReplayOptions{
 		Argv: argv, Streams: deck.Streams{Stdout: stdout, Stderr: std.err}, Signals: signals,
-		TreeNow: o.tree == "now" && rec.Manifest.Roots.Tree != "", Out: filepath.Join(made, "rec"), Log: logger(std.err),
+		TreeNow: now && rec.Manifest.Roots.Tree != "", TreeAt: at, Out: filepath.Join(made, "rec"), Log: logger(std.err),
 	})
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func newTestCommand(std streams) *cobra.Command {
 	f.IntVarP(&o.jobs, "jobs", "j", 0, "how many `at once`; as many as there are processors")
 	f.DurationVar(&o.timeout, "timeout", gate.DefaultTimeout, "how long one replay may take, where tapedeck.yaml does not say")
 	f.StringVar(&o.mode, "mode", "", "what must match, in place of what tapedeck.yaml says: semantic, outcome, byte-identical or phase-aware")
-	f.StringVar(&o.tree, "tree", "recorded", "the work tree that programs find: recorded, or now (as it is on the disk)")
+	f.StringVar(&o.tree, "tree", "recorded", treeHelp)
 	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)
 	f.StringVar(&o.since, "changed-since", "", "those alone that depend on a file that differs from this commit of Git (`REF`)")
 	f.StringVar(&o.junit, "junit", "", "write the results as JUnit XML into this `file`")
@@ -111,14 +111,16 @@ func findTests(paths []string) ([]gate.Case, error) {
 }
 
 func (o *testOptions) options(ctx context.Context, paths []string) (*gate.Options, error) {
-	opts := &gate.Options{Jobs: o.jobs, Timeout: o.timeout, TreeNow: o.tree == "now", Watch: o.watch}
+	opts := &gate.Options{Jobs: o.jobs, Timeout: o.timeout, Watch: o.watch}
 	switch {
 	case o.jobs < 0:
 		return nil, fmt.Errorf("-j %d: want at least 1", o.jobs)
 	case o.timeout <= 0:
 		return nil, fmt.Errorf("--timeout %v: want more than nothing, as in 30s", o.timeout)
-	case o.tree != "recorded" && o.tree != "now":
-		return nil, fmt.Errorf("--tree %q: want recorded or now", o.tree)
+	}
+	var err error
+	if opts.TreeNow, opts.TreeAt, err = parseTree(o.tree); err != nil {
+		return nil, err
 	}
 	if o.mode != "" {
 		mode, err := fidelity.ParseMode(o.mode)
@@ -130,7 +132,6 @@ func (o *testOptions) options(ctx context.Context, paths []string) (*gate.Option
 	if o.since == "" {
 		return opts, nil
 	}
-	var err error
 	if opts.Changed, err = gate.ChangedSince(ctx, ".", o.since); err != nil {
 		return nil, fmt.Errorf("--changed-since: %w", err)
 	}

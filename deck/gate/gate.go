@@ -61,6 +61,7 @@ type Options struct {
 	Jobs    int           // how many at once; 0 is as many as there are processors
 	Timeout time.Duration // of one case whose tapedeck.yaml names none; 0 is DefaultTimeout
 	TreeNow bool          // programs run over the work tree as it is on the disk
+	TreeAt  string        // where that lies; "" is the checkout that the recording lies in, or else the recorded path
 	Mode    *fidelity.Mode
 	Watch   []string // paths that gate too
 	Changed *Changes // tries alone what depends on one of these; nil is all

@@ -69,7 +69,7 @@ func (o *Options) replay(ctx context.Context, r *Result, dir string, rules *reco
 		return &damagedError{v.Problems}
 	}
 	var stderr tail
-	options := &deck.ReplayOptions{TreeNow: o.TreeNow, Watch: o.Watch, Config: dir, ConfigDir: o.ConfigDir}
+	options := &deck.ReplayOptions{TreeNow: o.TreeNow, TreeAt: o.treeOf(rec, &r.Case), Watch: o.Watch, Config: dir, ConfigDir: o.ConfigDir}
 	options.Stderr = &stderr
 	if options.Mode, err = o.mode(rules); err != nil {
 		return err
@@ -87,6 +87,27 @@ func (o *Options) replay(ctx context.Context, r *Result, dir string, rules *reco
 	}
 	r.judge(v.Report, rules, cmp.Or(o.Now, time.Now()))
 	return nil
+}
+
+// treeOf is the work tree of a recording on this disk: that of the options, else the checkout that it lies in, unless it lies in the one that
+// it was made in.
+func (o *Options) treeOf(rec *recording.Recording, c *Case) string {
+	if o.TreeAt != "" || rec.Manifest.Roots.Tree == "" {
+		return o.TreeAt
+	}
+	at, err := filepath.Abs(c.Path)
+	if err != nil {
+		return ""
+	}
+	if at = recording.Resolved(at); recording.Within(at, rec.Manifest.Roots.Tree) {
+		return ""
+	}
+	for dir := filepath.Dir(at); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if recording.Exists(filepath.Join(dir, ".git")) {
+			return dir
+		}
+	}
+	return ""
 }
 
 // judge says what a report makes of a case.
@@ -118,7 +139,7 @@ func first(r *fidelity.Report) string {
 		if !strings.HasPrefix(line, " ") {
 			in = strings.HasPrefix(line, "first divergence:") || strings.HasPrefix(line, "not compared") || strings.HasPrefix(line, "masked")
 		}
-		if in {
+		if in || strings.Contains(line, "project key") { // which is why random numbers are others
 			block.WriteString(line)
 		}
 	}
