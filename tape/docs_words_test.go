@@ -42,7 +42,7 @@ var aboutKeys = map[string]string{
 	"phase":           "`user_script` for what the program did (also where the key is absent or another word stands), `runtime_finalize` for what its runtime did behind it",
 	"virtual_time_ms": "the run's clock, Unix epoch ms",
 	"monotonic_ms":    "ms since the recording began, from a clock that never goes back",
-	"kind":            "what happened: `{\"kind\":NAME, …}`, the tables below",
+	"kind":            "what happened: `{\"kind\":NAME, …}`, the kinds below",
 	"g":               "the recorder's ordinal over everything that it writes; see below",
 	"raw":             "true bytes of strings that are not UTF-8; see below. The last key of the line, behind those that a reader does not know",
 
