@@ -224,44 +224,24 @@ func (p *pairing) equals() []*equals {
 	return out
 }
 
-// partners returns, for each of g.a, the index in g.b of the one to compare it with.
+// partners returns, for each of g.a, the index in g.b of the one to compare it with: of equal results and one caller, as far as headers
+// tell, then of equal results, then in order.
 func (g *equals) partners(p *pairing, caller func(tape.Kind) uint64) []int {
-	out, taken := align.Unpaired(len(g.a)), make([]bool, len(g.b))
-	p.pairResults(g, out, taken, caller)
-	p.pairResults(g, out, taken, func(tape.Kind) uint64 { return 0 })
-	next := 0
-	for n := range out {
-		if out[n] >= 0 {
-			continue
-		}
-		for taken[next] {
-			next++
-		}
-		out[n], taken[next] = next, true
-	}
-	return out
-}
-
-// pairResults pairs those of a group that are still alone and have equal results, and are of one caller as far as their headers tell.
-func (p *pairing) pairResults(g *equals, out []int, taken []bool, caller func(tape.Kind) uint64) {
-	type callers struct {
+	type outcome struct {
 		result
 		caller uint64
 	}
-	free := make(map[callers][]int)
-	for n, j := range g.b {
-		if k := p.b[j].rec.Kind; !taken[n] {
-			r := callers{resultOf(k), caller(k)}
-			free[r] = append(free[r], n)
-		}
+	ofA, ofB := align.Unpaired(len(g.a)), align.Unpaired(len(g.b))
+	for _, key := range []func(tape.Kind) outcome{
+		func(k tape.Kind) outcome { return outcome{resultOf(k), caller(k)} },
+		func(k tape.Kind) outcome { return outcome{result: resultOf(k)} },
+		func(tape.Kind) outcome { return outcome{} },
+	} {
+		align.ByKey(ofA, ofB,
+			func(n int) outcome { return key(p.a[g.a[n]].rec.Kind) },
+			func(n int) outcome { return key(p.b[g.b[n]].rec.Kind) })
 	}
-	for n, i := range g.a {
-		k := p.a[i].rec.Kind
-		r := callers{resultOf(k), caller(k)}
-		if ns := free[r]; out[n] < 0 && len(ns) > 0 {
-			out[n], free[r], taken[ns[0]] = ns[0], ns[1:], true
-		}
-	}
+	return ofA
 }
 
 // result is what came of a request.

@@ -142,7 +142,7 @@ func (c *explanation) previews() {
 		if p.Category != MissingInReplay && p.Category != MissingInRecorded || len(p.Changes) > 0 || c.spent() {
 			continue
 		}
-		side, body := Recorded, payloadOf(p.rec.Kind)
+		side, body := Recorded, aboutOf(p.rec.Kind).body
 		if p.Category == MissingInRecorded {
 			side = Replay
 		}
@@ -160,30 +160,6 @@ func (c *explanation) previews() {
 		}
 		p.show([]Change{preview(b, side)})
 	}
-}
-
-// payloadOf is what a record is about, in bytes; nil for none.
-func payloadOf(k tape.Kind) *tape.Payload {
-	if ex := tape.ExchangeOf(k); ex != nil {
-		return ex.RequestPayload
-	}
-	switch k := k.(type) {
-	case *tape.FileWrite:
-		return k.Content
-	case *tape.FileRead:
-		return k.Content
-	case *tape.MCPJSONRPC:
-		return k.Request
-	case *tape.MCPText:
-		return k.Payload
-	case *tape.WSMessage:
-		return k.Payload
-	case *tape.DirList:
-		return k.Names
-	case *tape.EnvRead:
-		return k.Value
-	}
-	return nil
 }
 
 // showCall shows what a call that one side has alone asked for; nothing of one that its message says all of.

@@ -191,44 +191,35 @@ func (t *textWriter) folded(indent int, ds []*Divergence) {
 	}
 }
 
+// consequences say of a kind of records what it is that one side alone has them, the recorded one and the replay.
+var consequences = map[string][2]string{
+	"llm_call":      {"calls that were not made", "calls that nothing was recorded for"},
+	"http_exchange": {"calls that were not made", "calls that nothing was recorded for"},
+	"process_spawn": {"processes that were not run", "processes that were run and not recorded"},
+	"mcp_json_rpc":  {"calls of tool servers that were not made", "calls of tool servers that nothing was recorded for"},
+	"ws_message":    {"messages that did not pass", "messages that passed and were not recorded"},
+	"file_write":    {"files that were left alone", "files that were changed and not recorded so"},
+	"file_delete":   {"files that were left alone", "files that were changed and not recorded so"},
+}
+
 // consequence says what a divergence is as one of many that follow from a refused request, and what it is about.
 func consequence(d *Divergence) (what, subject string) {
-	if d.Lane == laneProgram {
+	switch d.Lane {
+	case laneProgram:
 		return d.Message, ""
-	}
-	if d.Lane == laneTerminal {
+	case laneTerminal:
 		return "what the terminal showed", ""
 	}
 	kind, subject, _ := strings.Cut(cmp.Or(d.Recorded, d.Replay), " ")
-	switch d.Category {
-	case MissingInReplay:
-		switch kind {
-		case "llm_call", "http_exchange":
-			return "calls that were not made", subject
-		case "process_spawn":
-			return "processes that were not run", subject
-		case "mcp_json_rpc":
-			return "calls of tool servers that were not made", subject
-		case "ws_message":
-			return "messages that did not pass", subject
-		case "file_write", "file_delete":
-			return "files that were left alone", subject
-		}
-		return "records that are missing", kind
-	case MissingInRecorded:
-		switch kind {
-		case "llm_call", "http_exchange":
-			return "calls that nothing was recorded for", subject
-		case "process_spawn":
-			return "processes that were run and not recorded", subject
-		case "mcp_json_rpc":
-			return "calls of tool servers that nothing was recorded for", subject
-		case "ws_message":
-			return "messages that passed and were not recorded", subject
-		case "file_write", "file_delete":
-			return "files that were changed and not recorded so", subject
-		}
-		return "records that were added", kind
+	if !alone(d) {
+		return titleOf(d.Category), subject
 	}
-	return titleOf(d.Category), subject
+	side, other := Recorded, "records that are missing"
+	if d.Category == MissingInRecorded {
+		side, other = Replay, "records that were added"
+	}
+	if what, ok := consequences[kind]; ok {
+		return what[side], subject
+	}
+	return other, kind
 }

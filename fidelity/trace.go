@@ -37,21 +37,15 @@ func evidenceAlone(s Side, k tape.Kind) evidence {
 	if s == Recorded {
 		return evidence{}
 	}
-	var ev evidence
-	if ex := tape.ExchangeOf(k); ex != nil {
-		ev.now, ev.what = ex.RequestPayload, "the request"
+	of := aboutOf(k)
+	ev := evidence{now: of.body, what: of.noun}
+	if of.noun == "" {
+		ev.now = nil
+	}
+	if f := tape.ChangedFile(k); f != nil {
+		ev.news = []string{path.Base(f.Path)}
 	}
 	switch k := k.(type) {
-	case *tape.FileWrite:
-		ev.news, ev.now, ev.what = []string{path.Base(k.Path)}, k.Content, "the file"
-	case *tape.FileDelete:
-		ev.news = []string{path.Base(k.Path)}
-	case *tape.FileRead:
-		ev.now, ev.what = k.Content, "the file"
-	case *tape.DirList:
-		ev.now, ev.what = k.Names, "the names in the directory"
-	case *tape.EnvRead:
-		ev.now, ev.what = k.Value, "the variable"
 	case *tape.ProcessSpawn:
 		ev.news, ev.now, ev.what = []string{strings.Join(k.Args, " ")}, k.Stdout, "stdout"
 	case *tape.MCPJSONRPC:
