@@ -22,20 +22,10 @@ func (c *fileLane) compare(p lanePair) {
 			es[i].id = withState(es[i].id, stateOf(tape.FileOf(es[i].rec.Kind)))
 		}
 	}
-	all := p
-	same := func(a, b *entry) { c.filePair(pair{a: a, b: b}) }
-	for len(p.a) > 0 && len(p.b) > 0 && p.a[0].id == p.b[0].id { // what changed alike need not be sorted
-		same(&p.a[0], &p.b[0])
-		p.a, p.b = p.a[1:], p.b[1:]
-	}
-	for na, nb := len(p.a)-1, len(p.b)-1; na >= 0 && nb >= 0 && p.a[na].id == p.b[nb].id; na, nb = na-1, nb-1 {
-		same(&p.a[na], &p.b[nb])
-		p.a, p.b = p.a[:na], p.b[:nb]
-	}
 	sortByPath(p.a)
 	sortByPath(p.b)
 	pairs, _ := pairUp(p.a, p.b, &pairRules{likely: []func(tape.Kind) string{likelyFile}})
-	for _, pr := range c.withoutPassing(pairs, &all) {
+	for _, pr := range c.withoutPassing(pairs, &p) {
 		c.filePair(pr)
 	}
 }
@@ -53,18 +43,9 @@ func (c *fileLane) filePair(p pair) {
 
 // sortByPath sorts records about files by path, those of one path as they came.
 func sortByPath(es []entry) {
-	type keyed struct {
-		path string
-		entry
-	}
-	all := make([]keyed, len(es))
-	for i := range es {
-		all[i] = keyed{tape.FileOf(es[i].rec.Kind).Path, es[i]}
-	}
-	slices.SortFunc(all, func(a, b keyed) int { return cmp.Or(cmp.Compare(a.path, b.path), a.at-b.at) })
-	for i := range all {
-		es[i] = all[i].entry
-	}
+	slices.SortFunc(es, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(tape.FileOf(a.rec.Kind).Path, tape.FileOf(b.rec.Kind).Path), a.at-b.at)
+	})
 }
 
 // withState is an identity that holds for one content only.

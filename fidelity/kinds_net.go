@@ -2,7 +2,6 @@ package fidelity
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -273,13 +272,8 @@ func (d *differ) mcpOpen(a, b *tape.MCPOpen) {
 	sameInPlace(d, MCPOpenConversation, a.Conversation, b.Conversation)
 	same(d, MCPOpenTransport, a.Transport, b.Transport)
 	d.textAt("program", MCPOpenProgram, a.Program, b.Program)
-	if !slices.EqualFunc(a.Args, b.Args, func(x, y string) bool { return x == y || d.masked(x) == d.masked(y) }) {
-		d.argList(MCPOpenArgs, a.Args, b.Args)
-	}
-	d.argParts(MCPOpenArgs, a.Args, b.Args)
-	if !slices.EqualFunc(a.Env, b.Env, func(x, y string) bool { return x == y || d.masked(x) == d.masked(y) }) {
-		d.argList(MCPOpenEnv, a.Env, b.Env)
-	}
+	d.args(MCPOpenArgs, a.Args, b.Args)
+	d.lists(MCPOpenEnv, a.Env, b.Env, "nothing more", d.equalMasked)
 	for i := range min(len(a.Env), len(b.Env)) {
 		name, _, _ := strings.Cut(a.Env[i], "=")
 		d.mayHide(textFacet("variable "+name, MCPOpenEnv, a.Env[i], b.Env[i]))
