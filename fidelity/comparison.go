@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -85,6 +86,29 @@ func (c *comparison) programOf(s Side) *tape.ProcessSpawn {
 	}
 	p, _ := side.entries[side.program].spawn()
 	return p
+}
+
+// inputs are what the runs were given: first the arguments of the program, then what the caller names, by chance too where that is asked for.
+func (c *comparison) inputs(chance bool) []source {
+	args := source{name: "the program's arguments"}
+	if p := c.programOf(Recorded); p != nil {
+		args.was = strings.Join(p.Args, "\n")
+	}
+	if p := c.programOf(Replay); p != nil {
+		args.now = strings.Join(p.Args, "\n")
+	}
+	out := []source{args}
+	for _, in := range c.o.Inputs {
+		if in.Chance && !chance {
+			continue
+		}
+		was, errA := in.Bytes(Recorded)
+		now, errB := in.Bytes(Replay)
+		if errA == nil && errB == nil {
+			out = append(out, source{name: in.Name, was: string(was), now: string(now)})
+		}
+	}
+	return out
 }
 
 // placed is a divergence and where the replay had come to when it showed.

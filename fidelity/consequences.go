@@ -33,45 +33,45 @@ func (c *explanation) consequences() {
 	}
 }
 
-// commandLine says of the first divergence that the program was run with another command line, where nothing shows a nearer
-// cause.
-func (c *explanation) commandLine() {
+// explainFirst says of the first divergence what it comes from, where nothing shows a nearer cause.
+func (c *explanation) explainFirst() {
+	i := slices.IndexFunc(c.found, func(p placed) bool { return !drift(p.Category) })
+	if i < 0 {
+		return
+	}
+	p := &c.found[i]
+	p.Follows = cmp.Or(p.Follows, c.commandLine(p), c.otherInputs())
+	if c.o.SameStart && c.o.Crossed == 0 && p.refused != nil && p.Recorded != "" && p.Follows == "" {
+		p.Hint = hintFor(p)
+	}
+}
+
+// commandLine says that the program was run with another command line; "" where it was not, or that is the divergence.
+func (c *explanation) commandLine(p *placed) string {
 	was, now := c.programOf(Recorded), c.programOf(Replay)
-	if was == nil || now == nil {
-		return
+	if was == nil || now == nil || c.o.masked(commandOf(was)) == c.o.masked(commandOf(now)) {
+		return ""
 	}
-	if c.o.masked(commandOf(was)) == c.o.masked(commandOf(now)) {
-		return
+	if p.rank != 0 || p.Lane == laneProgram && (p.Category == ProcessArgs || p.Category == ProcessProgram) {
+		return ""
 	}
-	a, b := shownCommand(was), shownCommand(now)
-	for i := range c.found {
-		p := &c.found[i]
-		if drift(p.Category) {
-			continue
-		}
-		if p.Follows == "" && p.rank == 0 && !commandLine(p) {
-			p.Follows = "the program was run with another command line (" + shortened(b) + "; " + c.report.names.of(Recorded) + ": " +
-				shortened(a) + ")"
-		}
-		return
-	}
+	return fmt.Sprintf("the program was run with another command line (%s; %s: %s)", shortened(shownCommand(now)),
+		c.report.names.of(Recorded), shortened(shownCommand(was)))
 }
 
 // shownInputs is how many differing inputs the first divergence names.
 const shownInputs = 3
 
-// otherInputs says of the first divergence which inputs the two runs were given in different forms, where nothing shows a
-// nearer cause: it is not true then that nothing before it differs.
-func (c *explanation) otherInputs() {
-	i := slices.IndexFunc(c.found, func(p placed) bool { return !drift(p.Category) })
-	if i < 0 || len(c.o.Inputs) == 0 || c.found[i].Follows != "" {
-		return
-	}
+// otherInputs says which inputs the two runs were given in different forms: it is not true then that nothing before it differs.
+func (c *explanation) otherInputs() string {
 	var names []string
 	for _, in := range c.o.Inputs {
 		names = append(names, cmp.Or(in.Short, in.Name))
 	}
-	c.found[i].Follows = "nothing before it differs but what the runs were given: " + list(names, shownInputs)
+	if len(names) == 0 {
+		return ""
+	}
+	return "nothing before it differs but what the runs were given: " + list(names, shownInputs)
 }
 
 // Hints for a request that differs though the program was started as it was recorded: by what makes it compare.
@@ -86,26 +86,14 @@ const (
 
 // hintFor says what makes a request compare: of an order no mask does.
 func hintFor(p *placed) string {
-	moved := func(c Change) bool { return c.Op == Moved || c.Op == Added || c.Op == Removed }
+	stays := func(c Change) bool { return c.Op != Moved && c.Op != Added && c.Op != Removed }
 	switch _, plain := p.refused.rec.Kind.(*tape.HTTPExchange); {
 	case plain:
 		return hintSide
-	case len(p.Changes) > 0 && !slices.ContainsFunc(slices.Concat(p.Changes, p.rest), func(c Change) bool { return !moved(c) }):
+	case len(p.Changes) > 0 && !slices.ContainsFunc(slices.Concat(p.Changes, p.rest), stays):
 		return hintOrder
 	}
 	return hintMadeUp
-}
-
-// madeUp says of the first divergence that it is the program's own doing, where it is a request that differs and both runs
-// were started alike.
-func (c *explanation) madeUp() {
-	i := slices.IndexFunc(c.found, func(p placed) bool { return !drift(p.Category) })
-	if i < 0 || !c.o.SameStart || c.o.Crossed > 0 {
-		return
-	}
-	if p := &c.found[i]; p.refused != nil && p.Recorded != "" && p.Follows == "" {
-		p.Hint = hintFor(p)
-	}
 }
 
 // late reports whether what a record says of when it happened is no more than that it had by the program's end: files are
@@ -120,9 +108,4 @@ func late(source, of *tape.Record) bool {
 		return ok && p.ParentSpawnID == 0
 	}
 	return false
-}
-
-// commandLine reports whether a divergence is of the program's own command line.
-func commandLine(p *placed) bool {
-	return p.Lane == laneProgram && (p.Category == ProcessArgs || p.Category == ProcessProgram)
 }

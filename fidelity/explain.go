@@ -206,18 +206,19 @@ func (d *Divergence) tellMessage(p part) {
 	if p == ofAnswer {
 		what += ", the answer"
 	}
-	was, now := toldValue(c.Was), toldValue(c.Now)
+	was, wholeWas := toldValue(c.Was)
+	now, wholeNow := toldValue(c.Now)
 	switch c.Op {
 	case Changed:
-		what += fmt.Sprintf(": %s: %s → %s", c.Heading(), was.text, now.text)
+		what += fmt.Sprintf(": %s: %s → %s", c.Heading(), was, now)
 	case Added:
-		what += fmt.Sprintf(": %s: %s", c.Heading(), now.text)
+		what += fmt.Sprintf(": %s: %s", c.Heading(), now)
 	case Removed:
-		what += fmt.Sprintf(": %s: %s", c.Heading(), was.text)
+		what += fmt.Sprintf(": %s: %s", c.Heading(), was)
 	default:
 		what += ": " + c.Heading()
 	}
-	whole := was.whole && now.whole && c.Coarse == ""
+	whole := wholeWas && wholeNow && c.Coarse == ""
 	if more := len(d.Changes) - 1 + d.MoreChanges; more > 0 {
 		what += fmt.Sprintf(" and %d more", more)
 		whole = false
@@ -238,17 +239,12 @@ func (x *explainer) nameOfMessage(k tape.Kind) string {
 	return k.Name()
 }
 
-// told is a value in a message.
-type told struct {
-	text  string
-	whole bool
-}
-
-func toldValue(s string) told {
+// toldValue is a value in a message, and whether that is all of it.
+func toldValue(s string) (text string, whole bool) {
 	if utf8.RuneCountInString(s) <= maxTold {
-		return told{s, true}
+		return s, true
 	}
-	return told{string([]rune(s)[:maxTold-1]) + "…", false}
+	return string([]rune(s)[:maxTold-1]) + "…", false
 }
 
 // subjectIn names the tool that a call is of, from its request wherever that stands.
@@ -264,27 +260,27 @@ func (x *explainer) subjectIn(k *tape.MCPJSONRPC, s Side) string {
 }
 
 // requestChanges lists how two requests differ: in what names them, then in their bodies. None where they cannot be read.
-func (c *explainer) requestChanges(a, b *tape.Record) []Change {
+func (x *explainer) requestChanges(a, b *tape.Record) []Change {
 	ea, eb := tape.ExchangeOf(a.Kind), tape.ExchangeOf(b.Kind)
-	was, errA := c.bytes(ea.RequestPayload, Recorded)
-	now, errB := c.bytes(eb.RequestPayload, Replay)
+	was, errA := x.bytes(ea.RequestPayload, Recorded)
+	now, errB := x.bytes(eb.RequestPayload, Replay)
 	if errA != nil || errB != nil {
 		return nil
 	}
-	c.done++
-	changes := c.nameChanges(a.Kind, b.Kind)
-	if c.o.Request == nil || !sameKind(a.Kind, b.Kind) { // what is matched of a model call is not what is of plain HTTP
-		return append(changes, bodies.Diff(was, now, c.o.masked)...)
+	x.done++
+	changes := x.nameChanges(a.Kind, b.Kind)
+	if x.o.Request == nil || !sameKind(a.Kind, b.Kind) { // what is matched of a model call is not what is of plain HTTP
+		return append(changes, bodies.Diff(was, now, x.o.masked)...)
 	}
-	surfaceA, paramsA := c.o.Request(ea, was)
-	surfaceB, paramsB := c.o.Request(eb, now)
+	surfaceA, paramsA := x.o.Request(ea, was)
+	surfaceB, paramsB := x.o.Request(eb, now)
 	return slices.Concat(changes, DiffJSON(paramsA, paramsB), DiffJSON(surfaceA, surfaceB))
 }
 
-func (c *explainer) nameChanges(a, b tape.Kind) []Change {
+func (x *explainer) nameChanges(a, b tape.Kind) []Change {
 	var out []Change
 	add := func(path, was, now string) {
-		if was != now && c.o.masked(was) != c.o.masked(now) {
+		if was != now && x.o.masked(was) != x.o.masked(now) {
 			p := bodies.PairTexts(was, now, bodies.MaxWords)
 			out = append(out, Change{Path: path, Op: Changed, Was: bodies.Quote(p.Was), Now: bodies.Quote(p.Now), NewText: p.NewText})
 		}

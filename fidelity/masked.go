@@ -119,35 +119,13 @@ func (c *maskings) isGiven(h *hidden) bool {
 		return false
 	}
 	if c.given == nil {
-		c.given = c.whatWasGiven()
+		c.given = c.inputs(false)
 	}
 	holds := func(text, value string) bool { return len(value) >= minGiven && strings.Contains(text, value) }
 	args := c.given[0]
 	return holds(args.was, h.was) != holds(args.now, h.now) || slices.ContainsFunc(c.given[1:], func(s source) bool {
 		return holds(s.was, h.was) && !holds(s.now, h.was) || holds(s.now, h.now) && !holds(s.was, h.now)
 	})
-}
-
-// whatWasGiven begins with the arguments.
-func (c *maskings) whatWasGiven() []source {
-	var args [2]string
-	for s := range args {
-		if p := c.programOf(Side(s)); p != nil {
-			args[s] = strings.Join(p.Args, "\x00")
-		}
-	}
-	out := []source{{was: args[Recorded], now: args[Replay]}}
-	for _, in := range c.o.Inputs {
-		if in.Chance {
-			continue
-		}
-		was, errA := in.Bytes(Recorded)
-		now, errB := in.Bytes(Replay)
-		if errA == nil && errB == nil {
-			out = append(out, source{was: string(was), now: string(now)})
-		}
-	}
-	return out
 }
 
 // maxGiven bounds the names that are looked for in answers.

@@ -34,9 +34,7 @@ func explainAll(c *comparison) {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank), cmp.Compare(a.seq(), b.seq()))
 	})
 	x.trace()
-	x.commandLine()
-	x.otherInputs()
-	x.madeUp()
+	x.explainFirst()
 	for i := range c.found {
 		p := &c.found[i]
 		p.tell()

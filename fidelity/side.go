@@ -136,8 +136,8 @@ func (c *ignoring) reports(r *sideRoute, run *sidetraffic.Span) bool {
 		if errA != nil || errB != nil || c.seen > maxSideRead {
 			return false
 		}
-		if c.o.Asked != nil {
-			asked = c.o.Asked(ex, asked)
+		if c.o.RequestBody != nil {
+			asked = c.o.RequestBody(ex, asked)
 		}
 		all = append(all, sidetraffic.Exchange{Status: ex.Status, Asked: asked, Answer: c.answer(ex, answer)})
 	}

@@ -3,6 +3,7 @@ package fidelity
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -64,7 +65,10 @@ type source struct {
 // trace says of every divergence where its new text first appears: in an input or an earlier divergence whose bytes hold it on
 // the replay and not as recorded. The divergences stand in the order in which the replay came to them.
 func (c *explanation) trace() {
-	sources := c.inputs()
+	var sources []source
+	if len(c.found) > 0 {
+		sources = slices.DeleteFunc(c.inputs(true), func(s source) bool { return s.was == s.now })
+	}
 	held := 0
 	for i := range c.found[:min(len(c.found), maxCauses)] {
 		p := &c.found[i]
@@ -102,26 +106,6 @@ func seqOf(d *Divergence) string {
 		return fmt.Sprintf("replay seq %d", *d.Seq)
 	}
 	return fmt.Sprintf("seq %d", *d.Seq)
-}
-
-// inputs are what the runs were given: the arguments of the program, and what the caller names.
-func (c *explanation) inputs() []source {
-	var out []source
-	was, now := c.programOf(Recorded), c.programOf(Replay)
-	if was != nil && now != nil && strings.Join(was.Args, "\x00") != strings.Join(now.Args, "\x00") {
-		out = append(out, source{name: "the program's arguments", was: strings.Join(was.Args, "\n"), now: strings.Join(now.Args, "\n")})
-	}
-	for _, in := range c.o.Inputs {
-		if len(c.found) == 0 || len(out) >= maxSources {
-			break
-		}
-		was, errA := in.Bytes(Recorded)
-		now, errB := in.Bytes(Replay)
-		if errA == nil && errB == nil {
-			out = append(out, source{name: in.Name, was: string(was), now: string(now)})
-		}
-	}
-	return out
 }
 
 // follows says where new text of p first appears; "" where the tapes do not show it. What stood in was is not new.
