@@ -34,8 +34,7 @@ func newComparison(mode Mode, o *LaneOptions) *comparison {
 	c.report.Masked = maps.Clone(c.o.Masked)
 	c.report.Notes = slices.Clone(c.o.Notes)
 	c.report.NotCompared, c.report.NotCovered, c.report.usual = c.o.NotCompared, c.o.NotCovered, c.o.Usual
-	models := &modelCalls{comparison: c, reordered: make(map[*tape.Exchange]bool), orders: make(map[string]*order)}
-	c.differ = differ{lanes: true, mask: c.o.masked, names: c.o.Sides, models: models}
+	c.differ = differ{lanes: true, mask: c.o.masked, names: c.o.Sides}
 	return c
 }
 

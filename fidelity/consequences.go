@@ -95,17 +95,3 @@ func hintFor(p *placed) string {
 	}
 	return hintMadeUp
 }
-
-// late reports whether what a record says of when it happened is no more than that it had by the program's end: files are
-// looked at then, so that none is the cause of what the program said or of how it ended.
-func late(source, of *tape.Record) bool {
-	if source == nil || of == nil {
-		return false
-	}
-	switch source.Kind.(type) {
-	case *tape.FileWrite, *tape.FileDelete:
-		p, ok := of.Kind.(*tape.ProcessSpawn)
-		return ok && p.ParentSpawnID == 0
-	}
-	return false
-}

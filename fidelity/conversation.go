@@ -137,3 +137,12 @@ func callOf(rec *tape.Record) *tape.MCPJSONRPC {
 	call, _ := rec.Kind.(*tape.MCPJSONRPC)
 	return call
 }
+
+// requestIn is requestOf of a record in a lane: of a message of a WebSocket the URL is that of the lane's beginning.
+func (c *laneCompare) requestIn(lane string, k tape.Kind) (*request, bool) {
+	a, ok := requestOf(k)
+	if ok && a.url == "" {
+		a.url = c.urls[lane]
+	}
+	return a, ok
+}

@@ -155,16 +155,6 @@ func (c *endings) cutPair(p pair) bool {
 	return true
 }
 
-// cancelled reports whether the program itself ended the exchange before its answer had ended.
-func cancelled(ex *tape.Exchange) bool { return ex != nil && ex.Error == tape.Cancelled }
-
-// racy reports whether what came of two exchanges says nothing, for the program ended one of them itself: how much of its
-// answer had come by then, and whether it had ended, is a matter of moments. What the program made of it shows elsewhere.
-// One that the program held on to, where it had not while recording, is another matter.
-func racy(a, b *tape.Exchange) bool {
-	return (cancelled(a) || cancelled(b)) && a.Error != tape.HeldOn && b.Error != tape.HeldOn
-}
-
 // pair counts a pair of exchanges one of which the program itself ended, where they differ for that.
 func (c *endings) pair(p pair) {
 	a, b := tape.ExchangeOf(p.a.rec.Kind), tape.ExchangeOf(p.b.rec.Kind)

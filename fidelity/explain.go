@@ -16,6 +16,7 @@ import (
 const (
 	maxExplained  = 96 << 20  // bytes of one payload; a longer one is not read
 	maxExplaining = 256 << 20 // bytes of all payloads of one comparison
+	maxAnswer     = 8 << 20   // bytes of one answer of a model, or request of a tool; of a longer one the hash alone counts
 	maxCauses     = 500       // divergences that are explained
 	causeChanges  = 5         // changes that the cause of one divergence shows
 )
@@ -300,3 +301,58 @@ func (x *explainer) nameChanges(a, b tape.Kind) []Change {
 }
 
 func sameKind(a, b tape.Kind) bool { return a.Name() == b.Name() }
+
+// divergenceOf is a divergence about one field of two records.
+func divergenceOf(f *finding, a, b *tape.Record) Divergence {
+	return Divergence{
+		Seq: new(a.Seq), Category: f.category, Message: f.title, // a copy: a pointer would hold the record
+		Recorded: describe(a.Kind), Replay: describe(b.Kind), ReplaySeq: new(b.Seq),
+	}
+}
+
+// complete puts the two values into the message where no change tells more, and what it is about.
+func (d Divergence) complete(f *finding, names sideNames, about string) Divergence {
+	if about != "" && f.category != KindMismatch {
+		about = " (" + about + ")"
+	} else {
+		about = ""
+	}
+	d.title = d.Message + about
+	if f.message != nil && len(d.Changes) > 0 {
+		d.tellMessage(f.part)
+		return d
+	}
+	if len(d.Changes) == 0 {
+		d.oldValue, d.newValue = f.values[Recorded], f.values[Replay]
+		d.Message += names.versus(d.oldValue, d.newValue)
+	}
+	d.Message += about
+	return d
+}
+
+// showCall shows what a call that one side has alone asked for; nothing of one that its message says all of.
+func (d *Divergence) showCall(call *tape.MCPJSONRPC, b []byte, s Side) {
+	c := Change{Path: "parameters", Op: Shown}
+	asked := mcptext.Request(call.Method, b, bodies.MaxShown)
+	switch asked {
+	case "", subjectOfCall(call):
+		return
+	}
+	d.show([]Change{onSide(c, asked, s)})
+}
+
+// preview shows a body that one side has alone: of a conversation its last message.
+func preview(b []byte, s Side) Change {
+	c, shown := bodies.Preview(b)
+	return onSide(c, shown, s)
+}
+
+// onSide is a change of which one side alone has something to show.
+func onSide(c Change, shown string, s Side) Change {
+	if s == Replay {
+		c.Now = shown
+	} else {
+		c.Was = shown
+	}
+	return c
+}

@@ -1,7 +1,6 @@
 package fidelity
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -145,16 +144,6 @@ func (d *differ) wsMessage(a, b *tape.WSMessage) {
 	d.content("", WSMessageHash, a, a.Payload, b.Payload)
 }
 
-// What Error of an mcp_json_rpc says of a request that got no answer; anything else is why the recorder refused it. Where the
-// request side did not wait for the answer, whether it had come by then is a matter of moments.
-const (
-	mcpCancelled     = "cancelled"
-	mcpClientEnded   = "client ended"
-	mcpServerEnded   = "server ended"
-	mcpRecorderEnded = "recorder ended"
-	mcpAnswerLost    = "the answer was too long to be kept"
-)
-
 // mcp compares two messages to a tool server and what came of them: by position every field, between lanes what recording.md
 // says two runs share.
 func (d *differ) mcp(a, b *tape.MCPJSONRPC) {
@@ -244,24 +233,6 @@ func hasty(a, b *tape.MCPJSONRPC) bool { return impatient(a) || impatient(b) }
 
 func impatient(k *tape.MCPJSONRPC) bool { return k.Error == mcpCancelled || k.Error == mcpClientEnded }
 
-// refusedCall reports whether nothing on the tape answered a request of the client: the recorder did.
-func refusedCall(k *tape.MCPJSONRPC) bool {
-	switch k.Error {
-	case "", mcpCancelled, mcpClientEnded, mcpServerEnded, mcpRecorderEnded, mcpAnswerLost:
-		return false
-	}
-	return fromOf(k) == fromClient
-}
-
-// The sides of a conversation, as From holds them.
-const (
-	fromClient = "client"
-	fromServer = "server"
-	fromStderr = "stderr"
-)
-
-func fromOf(k *tape.MCPJSONRPC) string { return cmp.Or(k.From, fromClient) }
-
 func (d *differ) mcpOpen(a, b *tape.MCPOpen) {
 	switch {
 	case !d.lanes:
@@ -317,4 +288,14 @@ func numberOrUnknown(n *int64) string {
 // content compares what two messages of a conversation hold. of is the recorded one.
 func (d *differ) content(place string, c Category, of tape.Kind, was, now *tape.Payload) {
 	d.hashedAt(facet{place: place, finding: finding{category: c, was: was, now: now, message: of}}, hashOf(was), hashOf(now))
+}
+
+// cancelled reports whether the program itself ended the exchange before its answer had ended.
+func cancelled(ex *tape.Exchange) bool { return ex != nil && ex.Error == tape.Cancelled }
+
+// racy reports whether what came of two exchanges says nothing, for the program ended one of them itself: how much of its
+// answer had come by then, and whether it had ended, is a matter of moments. What the program made of it shows elsewhere.
+// One that the program held on to, where it had not while recording, is another matter.
+func racy(a, b *tape.Exchange) bool {
+	return (cancelled(a) || cancelled(b)) && a.Error != tape.HeldOn && b.Error != tape.HeldOn
 }

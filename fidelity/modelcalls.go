@@ -11,7 +11,6 @@ import (
 
 // Bounds of the answers of models that are compared by what they say, where their hashes differ.
 const (
-	maxAnswer  = 8 << 20   // bytes of one answer; of a longer one the hash alone counts
 	maxAnswers = 256 << 20 // bytes of all answers of one comparison
 )
 
@@ -24,6 +23,10 @@ type modelCalls struct {
 	compared  int64                   // bytes that were read to compare
 	orders    map[string]*order       // results of calls that came in another order, by lane
 	reordered map[*tape.Exchange]bool // of the replay, whether they differ in that alone
+}
+
+func newModelCalls(base *comparison) *modelCalls {
+	return &modelCalls{comparison: base, reordered: make(map[*tape.Exchange]bool), orders: make(map[string]*order)}
 }
 
 // answersAlike reports whether two answers of a model say the same: what is left once the ids are numbered that a provider

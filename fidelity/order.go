@@ -204,3 +204,14 @@ func answeredBefore(x, y *entry) bool {
 	return a != nil && b != nil && a.From != fromServer && b.From != fromServer && a.Conversation == b.Conversation &&
 		a.Answered > 0 && a.Answered < b.Arrival
 }
+
+// firstMoved names the first record that came in another order.
+func firstMoved(pairs []pair, names sideNames) string {
+	for _, p := range pairs {
+		if p.moved {
+			return fmt.Sprintf("%s seq %d, %s seq %d: %s", names.of(Recorded), p.a.rec.Seq, names.of(Replay), p.b.rec.Seq,
+				describe(p.a.rec.Kind))
+		}
+	}
+	return "none"
+}

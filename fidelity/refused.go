@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
-	"github.com/tapedeck-dev/tapedeck/internal/mcptext"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -158,31 +156,4 @@ func (c *explanation) previews() {
 		}
 		p.show([]Change{preview(b, side)})
 	}
-}
-
-// showCall shows what a call that one side has alone asked for; nothing of one that its message says all of.
-func (d *Divergence) showCall(call *tape.MCPJSONRPC, b []byte, s Side) {
-	c := Change{Path: "parameters", Op: Shown}
-	asked := mcptext.Request(call.Method, b, bodies.MaxShown)
-	switch asked {
-	case "", subjectOfCall(call):
-		return
-	}
-	d.show([]Change{onSide(c, asked, s)})
-}
-
-// preview shows a body that one side has alone: of a conversation its last message.
-func preview(b []byte, s Side) Change {
-	c, shown := bodies.Preview(b)
-	return onSide(c, shown, s)
-}
-
-// onSide is a change of which one side alone has something to show.
-func onSide(c Change, shown string, s Side) Change {
-	if s == Replay {
-		c.Now = shown
-	} else {
-		c.Was = shown
-	}
-	return c
 }

@@ -147,49 +147,6 @@ func (c *comparer) pair(r *Report, a, b *tape.Record) {
 	}
 }
 
-// inRecord reports whether a payload's bytes stand in its record.
-func inRecord(p *tape.Payload) bool { return p != nil && p.Inline }
-
-// divergenceOf is a divergence about one field of two records.
-func divergenceOf(f *finding, a, b *tape.Record) Divergence {
-	return Divergence{
-		Seq: new(a.Seq), Category: f.category, Message: f.title, // a copy: a pointer would hold the record
-		Recorded: describe(a.Kind), Replay: describe(b.Kind), ReplaySeq: new(b.Seq),
-	}
-}
-
-// complete puts the two values into the message where no change tells more, and what it is about.
-func (d Divergence) complete(f *finding, names sideNames, about string) Divergence {
-	if about != "" && f.category != KindMismatch {
-		about = " (" + about + ")"
-	} else {
-		about = ""
-	}
-	d.title = d.Message + about
-	if f.message != nil && len(d.Changes) > 0 {
-		d.tellMessage(f.part)
-		return d
-	}
-	if len(d.Changes) == 0 {
-		d.oldValue, d.newValue = f.values[Recorded], f.values[Replay]
-		d.Message += names.versus(d.oldValue, d.newValue)
-	}
-	d.Message += about
-	return d
-}
-
-// missing is the divergence of a record that stands on side s alone.
-func missing(s Side, rec *tape.Record, names sideNames) Divergence {
-	what := describe(rec.Kind)
-	d := Divergence{Seq: new(rec.Seq), Category: MissingInReplay, Message: names.alone(s) + ": " + what}
-	if s == Replay {
-		d.Category, d.Replay, d.ReplaySeq = MissingInRecorded, what, new(rec.Seq)
-	} else {
-		d.Recorded = what
-	}
-	return d
-}
-
 // movedOf is the divergence of a record that came at another place.
 func movedOf(a, b *tape.Record, names sideNames) Divergence {
 	return Divergence{

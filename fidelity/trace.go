@@ -208,3 +208,17 @@ var common = map[string]bool{
 	"these": true, "they": true, "this": true, "true": true, "user": true, "very": true, "want": true, "were": true,
 	"what": true, "when": true, "where": true, "which": true, "will": true, "with": true, "would": true, "your": true,
 }
+
+// late reports whether what a record says of when it happened is no more than that it had by the program's end: files are
+// looked at then, so that none is the cause of what the program said or of how it ended.
+func late(source, of *tape.Record) bool {
+	if source == nil || of == nil {
+		return false
+	}
+	switch source.Kind.(type) {
+	case *tape.FileWrite, *tape.FileDelete:
+		p, ok := of.Kind.(*tape.ProcessSpawn)
+		return ok && p.ParentSpawnID == 0
+	}
+	return false
+}
