@@ -2,6 +2,7 @@ package fidelity
 
 import (
 	"cmp"
+	"hash/maphash"
 	"maps"
 	"path"
 	"slices"
@@ -94,7 +95,10 @@ type fileLane struct{ *laneCompare }
 func (c *fileLane) compare(p lanePair) {
 	for _, es := range [][]entry{p.a, p.b} {
 		for i := range es {
-			es[i].id = withState(es[i].id, stateOf(tape.FileOf(es[i].rec.Kind)))
+			es[i].id = maphash.Comparable(seed, struct { // one that holds for one content only
+				id    uint64
+				state cas.Digest
+			}{es[i].id, stateOf(tape.FileOf(es[i].rec.Kind))})
 		}
 	}
 	sortByPath(p.a)
@@ -121,15 +125,6 @@ func sortByPath(es []entry) {
 	slices.SortFunc(es, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(tape.FileOf(a.rec.Kind).Path, tape.FileOf(b.rec.Kind).Path), a.at-b.at)
 	})
-}
-
-// withState is an identity that holds for one content only.
-func withState(id uint64, state cas.Digest) uint64 {
-	var h hasher
-	h.SetSeed(seed)
-	h.number(id)
-	h.digest(state)
-	return h.Sum64()
 }
 
 // barrier notes a file that changed at another place between the model calls. Where a call is missing or new that says
