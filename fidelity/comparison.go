@@ -13,15 +13,14 @@ import (
 
 // A comparison is two recordings that are compared: what every rule reads, and what it adds to.
 type comparison struct {
-	mode   Mode
-	o      LaneOptions
-	report *Report
-	sides  [2]laneSide
-	differ differ // for what masking and identity need; pairs get one of their own
-	explainer
-	found    []placed
-	refusals []refusal         // requests of the replay that nothing answered
-	urls     map[string]string // of WebSockets, by lane
+	explainer // whose options are those of the comparison
+	mode      Mode
+	report    *Report
+	sides     [2]laneSide
+	differ    differ // for what masking and identity need; pairs get one of their own
+	found     []placed
+	refusals  []refusal         // requests of the replay that nothing answered
+	urls      map[string]string // of WebSockets, by lane
 }
 
 func newComparison(mode Mode, o *LaneOptions) *comparison {
@@ -29,7 +28,6 @@ func newComparison(mode Mode, o *LaneOptions) *comparison {
 	if o != nil {
 		c.o = *o
 	}
-	c.explainer.o = c.o
 	c.report.Crossed, c.report.names = &c.o.Crossed, c.o.Sides
 	c.report.Masked = maps.Clone(c.o.Masked)
 	c.report.Notes = slices.Clone(c.o.Notes)

@@ -108,7 +108,8 @@ func (c *endings) kills(s Side, p *tape.ProcessSpawn) bool {
 
 const maxAncestors = 100
 
-// unfinished reports whether an exchange or a process that one side has alone is there, or not, because a run ended when it did; it is noted then.
+// unfinished reports whether an exchange or a process that one side has alone is there, or not, because a run ended when it did. It is
+// noted then.
 func (c *endings) unfinished(s Side, e *entry) bool {
 	ex := tape.ExchangeOf(e.rec.Kind)
 	if p, ok := e.rec.Kind.(*tape.ProcessSpawn); ok && c.mode != ByteIdentical && c.kills(s, p) {

@@ -288,13 +288,10 @@ func (d *differ) extra(was, now []tape.Field) {
 		return
 	}
 	leave := []string{"request_digest", "response_digest", "content_hash"} // of another form than ours: they compare as digests
-	if !d.exact {
-		leave = append(leave, tape.EndedKey, tape.PlaceKey, tape.OpenerKey, tape.OverKey) // they are a duration, and a place among all that was recorded
-	}
 	if d.child {
 		leave = append(leave, tape.CutKeys[:]...)
 	}
-	if d.lanes { // lanes run side by side: their common order is nobody's doing, and how long the way there is
+	if !d.exact || d.lanes { // durations, and places among all that was recorded: lanes run side by side, so their common order is nobody's doing
 		leave = append(leave, tape.PlaceKey, tape.EndedKey, tape.OpenerKey, tape.OverKey)
 	}
 	was, now = without(was, leave...), without(now, leave...)

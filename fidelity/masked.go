@@ -67,14 +67,16 @@ func (c *maskings) crossed(h *hidden) bool {
 	}
 	was, okWas := masks.MomentOf(h.mask, h.was)
 	now, okNow := masks.MomentOf(h.mask, h.now)
-	return okWas && okNow && was.Unit == now.Unit && slices.ContainsFunc(c.o.Times[Recorded], was.Has) && slices.ContainsFunc(c.o.Times[Replay], now.Has)
+	return okWas && okNow && was.Unit == now.Unit &&
+		slices.ContainsFunc(c.o.Times[Recorded], was.Has) && slices.ContainsFunc(c.o.Times[Replay], now.Has)
 }
 
 // isNew reports whether the value of the replay stands in what is new in its program.
 func (c *maskings) isNew(h *hidden) bool { return c.o.New != nil && c.o.New(h.now) }
 
-// judgeDuration tells two measurements from two settings, one of which the program of the replay holds: a measured time is no longer than the run was by then, or two readings of
-// the time since the machine began lie as far apart as the runs; and a measurement is seldom round.
+// judgeDuration tells two measurements from two settings, one of which the program of the replay holds: a measured time is no longer
+// than the run was by then, or two readings of the time since the machine began lie as far apart as the runs; and a measurement is
+// seldom round.
 func (c *maskings) judgeDuration(h *hidden, of pair) judgement {
 	between := float64(of.b.rec.VirtualTimeMS - of.a.rec.VirtualTimeMS)
 	apart := math.Abs(h.ms[Replay] - h.ms[Recorded] - between)

@@ -116,8 +116,8 @@ func (c *modelCalls) inCallOrder(ex *tape.Exchange, s Side) []byte {
 func (c *modelCalls) note() {
 	for _, lane := range slices.Sorted(maps.Keys(c.orders)) {
 		o := c.orders[lane]
-		c.comparison.note("lane %s: results of calls that one turn made side by side came in another order, which does not gate (%s, from arrival %d on)",
-			lane, counted(o.count, "request"), o.first.Arrival)
+		c.comparison.note("lane %s: results of calls that one turn made side by side came in another order, which does not gate "+
+			"(%s, from arrival %d on)", lane, counted(o.count, "request"), o.first.Arrival)
 	}
 }
 
