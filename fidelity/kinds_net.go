@@ -228,7 +228,7 @@ func bothMasked(a, b *tape.MCPJSONRPC) bool {
 	return !a.ParamsDigest.IsZero() && !b.ParamsDigest.IsZero()
 }
 
-// hasty reports whether what came of two calls says nothing, for the request side of one did not wait for it.
+// hasty reports whether what came of two calls says nothing, for the asking side of one did not wait for it.
 func hasty(a, b *tape.MCPJSONRPC) bool { return impatient(a) || impatient(b) }
 
 func impatient(k *tape.MCPJSONRPC) bool { return k.Error == mcpCancelled || k.Error == mcpClientEnded }
