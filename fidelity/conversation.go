@@ -121,8 +121,8 @@ func (c *laneCompare) heard() map[uint64]*entry {
 	return all
 }
 
-// note says how much was heard elsewhere.
-func (e *elsewhere) note(c *laneCompare) {
+// tell says how much was heard elsewhere.
+func (e *elsewhere) tell(c *laneCompare) {
 	if e.heard > 0 {
 		c.note("%s of servers came on another of several WebSockets that were opened alike: which was which the program had not said",
 			counted(e.heard, "message"))

@@ -192,19 +192,19 @@ func (c *endings) answered(id uint64) bool {
 	return c.received[id]
 }
 
-// note says what did not gate.
-func (c *endings) note() {
+// tell says what did not gate.
+func (c *endings) tell() {
 	if c.endedEarly > 0 {
-		c.comparison.note("the program itself ended %s early, which does not gate", counted(c.endedEarly, "answer"))
+		c.note("the program itself ended %s early, which does not gate", counted(c.endedEarly, "answer"))
 	}
 	if c.unneeded > 0 {
-		c.comparison.note("the program itself had ended %s while recording, and the replay did not ask for as much, which does not gate",
+		c.note("the program itself had ended %s while recording, and the replay did not ask for as much, which does not gate",
 			counted(c.unneeded, "answer"))
 	}
 	for _, process := range slices.Sorted(maps.Keys(c.killed)) {
-		c.comparison.note("%s cut by the end of the run, which does not gate", process)
+		c.note("%s cut by the end of the run, which does not gate", process)
 	}
 	for _, lane := range slices.Sorted(maps.Keys(c.exchanges)) {
-		c.comparison.note("lane %s: %s cut by the end of the run, which does not gate", lane, counted(c.exchanges[lane], "exchange"))
+		c.note("lane %s: %s cut by the end of the run, which does not gate", lane, counted(c.exchanges[lane], "exchange"))
 	}
 }

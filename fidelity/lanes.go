@@ -185,9 +185,9 @@ func (c *laneCompare) refuse(p *placed, e *entry, asked *request) {
 
 // finish makes the report of what was found.
 func (c *laneCompare) finish() *Report {
-	c.ends.note()
-	c.models.note()
-	c.elsewhere.note(c)
+	c.ends.tell()
+	c.models.tell()
+	c.elsewhere.tell(c)
 	bySeq := func(a, b RequestRef) int { return cmp.Compare(*a.Seq, *b.Seq) }
 	slices.SortStableFunc(c.report.Unasked, bySeq)
 	slices.SortStableFunc(c.report.Refused, bySeq)

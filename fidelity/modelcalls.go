@@ -112,11 +112,11 @@ func (c *modelCalls) inCallOrder(ex *tape.Exchange, s Side) []byte {
 	return slices.Concat(surface, params)
 }
 
-// note says where results came in another order.
-func (c *modelCalls) note() {
+// tell says where results came in another order.
+func (c *modelCalls) tell() {
 	for _, lane := range slices.Sorted(maps.Keys(c.orders)) {
 		o := c.orders[lane]
-		c.comparison.note("lane %s: results of calls that one turn made side by side came in another order, which does not gate "+
+		c.note("lane %s: results of calls that one turn made side by side came in another order, which does not gate "+
 			"(%s, from arrival %d on)", lane, counted(o.count, "request"), o.first.Arrival)
 	}
 }
