@@ -3,6 +3,7 @@ package fidelity
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -172,6 +173,9 @@ func endedItself(p *tape.ProcessSpawn) bool {
 
 // args compares two lists of arguments as one field; the message shows the first one that differs.
 func (d *differ) args(c Category, a, b []string) {
+	if slices.Equal(a, b) {
+		return
+	}
 	d.lists(c, a, b, "nothing more", d.equalMasked)
 	for i := range min(len(a), len(b)) {
 		f := textFacet(fmt.Sprintf("argument %d", i+1), c, a[i], b[i])
