@@ -1,6 +1,7 @@
 package fidelity
 
 import (
+	"cmp"
 	"path"
 	"slices"
 
@@ -19,36 +20,21 @@ type lanePair struct {
 // pairLanes pairs lanes by name, and those that are left by their class: a conversation whose first message changed has
 // another name and is still the one to compare with.
 func pairLanes(a, b []*lane) []lanePair {
-	byKey := make(map[string]*lane)
-	for _, l := range b {
-		byKey[l.key] = l
-	}
-	keys := make(map[string]bool)
-	for _, l := range a {
-		keys[l.key] = true
-	}
-	left := make(map[string][]*lane) // lanes of b alone, by class
-	for _, l := range b {
-		if c := l.class(); c != "" && !keys[l.key] {
-			left[c] = append(left[c], l)
-		}
-	}
+	ofA, ofB := align.Unpaired(len(a)), align.Unpaired(len(b))
+	align.ByKey(ofA, ofB, func(i int) string { return a[i].key }, func(j int) string { return b[j].key })
+	align.ByKey(ofA, ofB,
+		func(i int) string { return cmp.Or(a[i].class(), "none recorded") },
+		func(j int) string { return cmp.Or(b[j].class(), "none on replay") })
 	var out []lanePair
-	taken := make(map[*lane]bool)
-	for _, l := range a {
+	for i, l := range a {
 		p := lanePair{name: l.name, a: l.entries}
-		other := byKey[l.key]
-		if rest := left[l.class()]; other == nil && len(rest) > 0 {
-			other, left[l.class()] = rest[0], rest[1:]
-		}
-		if other != nil {
-			p.b = other.entries
-			taken[other] = true
+		if j := ofA[i]; j >= 0 {
+			p.b = b[j].entries
 		}
 		out = append(out, p)
 	}
-	for _, l := range b {
-		if !taken[l] {
+	for j, l := range b {
+		if ofB[j] < 0 {
 			out = append(out, lanePair{name: l.name, b: l.entries})
 		}
 	}
