@@ -331,9 +331,6 @@ func laneOptionsOf(recorded, replay cas.Store, masks [2]*masks.Masker, headers *
 		RequestBody: func(ex *tape.Exchange, body []byte) []byte {
 			return decoded(exchange.HeaderOf(ex.RequestHeaders), body)
 		},
-		Asked: func(ex *tape.Exchange, body []byte) []byte {
-			return decoded(exchange.HeaderOf(ex.RequestHeaders), body)
-		},
 		InCallOrder: func(ex *tape.Exchange, body []byte) []byte {
 			return llm.InCallOrder(decoded(exchange.HeaderOf(ex.RequestHeaders), body))
 		},

@@ -6,21 +6,21 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // A comparison is two recordings that are compared: what every rule reads, and what it adds to.
 type comparison struct {
-	mode   Mode
-	o      LaneOptions
-	report *Report
-	sides  [2]laneSide
-	differ differ // for what masking and identity need; pairs get one of their own
-	explainer
-	found    []placed
-	refusals []refusal         // requests of the replay that nothing answered
-	urls     map[string]string // of WebSockets, by lane
+	explainer // whose options are those of the comparison
+	mode      Mode
+	report    *Report
+	sides     [2]laneSide
+	differ    differ // for what masking and identity need; pairs get one of their own
+	found     []placed
+	refusals  []refusal         // requests of the replay that nothing answered
+	urls      map[string]string // of WebSockets, by lane
 }
 
 func newComparison(mode Mode, o *LaneOptions) *comparison {
@@ -28,13 +28,11 @@ func newComparison(mode Mode, o *LaneOptions) *comparison {
 	if o != nil {
 		c.o = *o
 	}
-	c.explainer.o = c.o
 	c.report.Crossed, c.report.names = &c.o.Crossed, c.o.Sides
 	c.report.Masked = maps.Clone(c.o.Masked)
 	c.report.Notes = slices.Clone(c.o.Notes)
 	c.report.NotCompared, c.report.NotCovered, c.report.usual = c.o.NotCompared, c.o.NotCovered, c.o.Usual
-	models := &modelCalls{comparison: c, reordered: make(map[*tape.Exchange]bool), orders: make(map[string]*order)}
-	c.differ = differ{lanes: true, mask: c.o.masked, names: c.o.Sides, models: models}
+	c.differ = differ{lanes: true, mask: c.o.masked, names: c.o.Sides}
 	return c
 }
 
@@ -85,6 +83,29 @@ func (c *comparison) programOf(s Side) *tape.ProcessSpawn {
 	}
 	p, _ := side.entries[side.program].spawn()
 	return p
+}
+
+// inputs are what the runs were given: first the arguments of the program, then what the caller names, by chance too where that is asked for.
+func (c *comparison) inputs(chance bool) []source {
+	args := source{name: "the program's arguments"}
+	if p := c.programOf(Recorded); p != nil {
+		args.was = strings.Join(p.Args, "\n")
+	}
+	if p := c.programOf(Replay); p != nil {
+		args.now = strings.Join(p.Args, "\n")
+	}
+	out := []source{args}
+	for _, in := range c.o.Inputs {
+		if in.Chance && !chance {
+			continue
+		}
+		was, errA := in.Bytes(Recorded)
+		now, errB := in.Bytes(Replay)
+		if errA == nil && errB == nil {
+			out = append(out, source{name: in.Name, was: string(was), now: string(now)})
+		}
+	}
+	return out
 }
 
 // placed is a divergence and where the replay had come to when it showed.

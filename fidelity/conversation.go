@@ -121,8 +121,8 @@ func (c *laneCompare) heard() map[uint64]*entry {
 	return all
 }
 
-// note says how much was heard elsewhere.
-func (e *elsewhere) note(c *laneCompare) {
+// tell says how much was heard elsewhere.
+func (e *elsewhere) tell(c *laneCompare) {
 	if e.heard > 0 {
 		c.note("%s of servers came on another of several WebSockets that were opened alike: which was which the program had not said",
 			counted(e.heard, "message"))
@@ -136,4 +136,13 @@ func callOf(rec *tape.Record) *tape.MCPJSONRPC {
 	}
 	call, _ := rec.Kind.(*tape.MCPJSONRPC)
 	return call
+}
+
+// requestIn is requestOf of a record in a lane: of a message of a WebSocket the URL is that of the lane's beginning.
+func (c *laneCompare) requestIn(lane string, k tape.Kind) (*request, bool) {
+	a, ok := requestOf(k)
+	if ok && a.url == "" {
+		a.url = c.urls[lane]
+	}
+	return a, ok
 }

@@ -108,7 +108,8 @@ func (c *endings) kills(s Side, p *tape.ProcessSpawn) bool {
 
 const maxAncestors = 100
 
-// unfinished reports whether an exchange or a process that one side has alone is there, or not, because a run ended when it did; it is noted then.
+// unfinished reports whether an exchange or a process that one side has alone is there, or not, because a run ended when it did. It is
+// noted then.
 func (c *endings) unfinished(s Side, e *entry) bool {
 	ex := tape.ExchangeOf(e.rec.Kind)
 	if p, ok := e.rec.Kind.(*tape.ProcessSpawn); ok && c.mode != ByteIdentical && c.kills(s, p) {
@@ -155,16 +156,6 @@ func (c *endings) cutPair(p pair) bool {
 	return true
 }
 
-// cancelled reports whether the program itself ended the exchange before its answer had ended.
-func cancelled(ex *tape.Exchange) bool { return ex != nil && ex.Error == tape.Cancelled }
-
-// racy reports whether what came of two exchanges says nothing, for the program ended one of them itself: how much of its
-// answer had come by then, and whether it had ended, is a matter of moments. What the program made of it shows elsewhere.
-// One that the program held on to, where it had not while recording, is another matter.
-func racy(a, b *tape.Exchange) bool {
-	return (cancelled(a) || cancelled(b)) && a.Error != tape.HeldOn && b.Error != tape.HeldOn
-}
-
 // pair counts a pair of exchanges one of which the program itself ended, where they differ for that.
 func (c *endings) pair(p pair) {
 	a, b := tape.ExchangeOf(p.a.rec.Kind), tape.ExchangeOf(p.b.rec.Kind)
@@ -201,19 +192,19 @@ func (c *endings) answered(id uint64) bool {
 	return c.received[id]
 }
 
-// note says what did not gate.
-func (c *endings) note() {
+// tell says what did not gate.
+func (c *endings) tell() {
 	if c.endedEarly > 0 {
-		c.comparison.note("the program itself ended %s early, which does not gate", counted(c.endedEarly, "answer"))
+		c.note("the program itself ended %s early, which does not gate", counted(c.endedEarly, "answer"))
 	}
 	if c.unneeded > 0 {
-		c.comparison.note("the program itself had ended %s while recording, and the replay did not ask for as much, which does not gate",
+		c.note("the program itself had ended %s while recording, and the replay did not ask for as much, which does not gate",
 			counted(c.unneeded, "answer"))
 	}
 	for _, process := range slices.Sorted(maps.Keys(c.killed)) {
-		c.comparison.note("%s cut by the end of the run, which does not gate", process)
+		c.note("%s cut by the end of the run, which does not gate", process)
 	}
 	for _, lane := range slices.Sorted(maps.Keys(c.exchanges)) {
-		c.comparison.note("lane %s: %s cut by the end of the run, which does not gate", lane, counted(c.exchanges[lane], "exchange"))
+		c.note("lane %s: %s cut by the end of the run, which does not gate", lane, counted(c.exchanges[lane], "exchange"))
 	}
 }

@@ -11,59 +11,89 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
+// An about says what a record is about, for a person.
+type about struct {
+	shown   string        // behind the name of its kind
+	subject string        // where a message does not say so by itself
+	body    *tape.Payload // what it holds
+	noun    string        // body, where others may follow from it
+}
+
 // describe names a record for a person.
-func describe(k tape.Kind) string {
-	name := k.Name()
+func describe(k tape.Kind) string { return spaced(k.Name(), aboutOf(k).shown) }
+
+// subjectOf says what a divergence of a record is about, where its message does not say so by itself; "" elsewhere.
+func subjectOf(k tape.Kind) string { return aboutOf(k).subject }
+
+func aboutOf(k tape.Kind) about {
+	if ex := tape.ExchangeOf(k); ex != nil {
+		return about{exchangeShown(k, ex), strings.TrimSpace(ex.Method + " " + ex.URL), ex.RequestPayload, "the request"}
+	}
 	switch k := k.(type) {
 	case *tape.ClockRead:
-		return fmt.Sprintf("%s %s %d ms", name, k.Source, k.ValueMS)
+		return about{shown: fmt.Sprintf("%s %d ms", k.Source, k.ValueMS)}
 	case *tape.ClockSleep:
-		return fmt.Sprintf("%s %d ms", name, k.DurationMS)
-	case *tape.LLMCall:
-		if k.Method == "" && k.URL == "" { // another producer's
-			return name + " request " + k.RequestDigest.Short()
-		}
-		return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", name, k.Method, k.URL, k.Model))
-	case *tape.HTTPExchange:
-		return fmt.Sprintf("%s %s %s", name, k.Method, k.URL)
+		return about{shown: fmt.Sprintf("%d ms", k.DurationMS)}
+	case *tape.FileRead:
+		return about{shownPath(&k.File), visible.Line(k.Path), k.Content, "the file"}
+	case *tape.FileWrite:
+		return about{shownPath(&k.File), visible.Line(k.Path), k.Content, "the file"}
+	case *tape.FileDelete:
+		return about{shown: shownPath(&k.File), subject: visible.Line(k.Path)}
 	case *tape.ProcessSpawn:
-		return name + " " + visible.Command(append([]string{k.Program}, k.Args...))
-	case *tape.MCPJSONRPC:
-		return spaced(name, k.Server, k.Method, subjectOfCall(k))
-	case *tape.MCPOpen:
-		return spaced(name, k.Server)
-	case *tape.MCPText:
-		return spaced(name, k.Server, k.From)
-	case *tape.MCPClose:
-		return spaced(name, k.Server)
+		return about{shown: visible.Command(append([]string{k.Program}, k.Args...)), subject: shortened(shownCommand(k))}
 	case *tape.WSOpen:
-		return name + " " + k.URL
+		return about{shown: k.URL}
 	case *tape.WSMessage:
-		return spaced(name, k.Direction, typeOfMessage(k))
+		return about{shown: spaced(k.Direction, typeOfMessage(k)), body: k.Payload}
 	case *tape.WSClose:
-		return fmt.Sprintf("%s %d", name, k.Code)
+		return about{shown: show(k.Code)}
 	case *tape.TLSRefused:
-		return fmt.Sprintf("%s %s port %d", name, k.Host, k.Port)
+		return about{shown: fmt.Sprintf("%s port %d", k.Host, k.Port)}
 	case *tape.NetRefused:
-		if strings.HasPrefix(k.Addr, "/") {
-			return name + " " + k.Addr
+		if isSocket(k) {
+			return about{shown: k.Addr}
 		}
-		return fmt.Sprintf("%s %s port %d", name, k.Addr, k.Port)
+		return about{shown: fmt.Sprintf("%s port %d", k.Addr, k.Port)}
 	case *tape.NameLookup:
-		return fmt.Sprintf("%s %s %s", name, k.Host, k.Type)
+		return about{shown: k.Host + " " + k.Type}
 	case *tape.DirList:
-		return name + " " + k.Path
+		return about{k.Path, visible.Line(k.Path), k.Names, "the names in the directory"}
 	case *tape.EnvRead:
-		return name + " " + k.VarName
+		return about{k.VarName, k.VarName, k.Value, "the variable"}
 	case *tape.FileStat:
-		return name + " " + k.Path
+		return about{shown: k.Path, subject: visible.Line(k.Path)}
 	case *tape.PolicyVerdict:
-		return name + " " + k.Tool
+		return about{shown: k.Tool}
 	}
-	if f := tape.FileOf(k); f != nil {
-		return name + " " + shownPath(f)
+	return aboutServer(k)
+}
+
+// aboutServer is aboutOf for what passes between an agent and its tool servers.
+func aboutServer(k tape.Kind) about {
+	switch k := k.(type) {
+	case *tape.MCPJSONRPC:
+		called := spaced(k.Server, k.Method, subjectOfCall(k))
+		return about{shown: called, subject: called, body: k.Request}
+	case *tape.MCPText:
+		return about{shown: spaced(k.Server, k.From), subject: k.Server, body: k.Payload}
+	case *tape.MCPOpen:
+		return about{shown: k.Server, subject: k.Server}
+	case *tape.MCPClose:
+		return about{shown: k.Server, subject: k.Server}
 	}
-	return name
+	return about{}
+}
+
+func exchangeShown(k tape.Kind, ex *tape.Exchange) string {
+	model := ""
+	if call, ok := k.(*tape.LLMCall); ok {
+		model = call.Model
+		if ex.Method == "" && ex.URL == "" { // another producer's
+			return "request " + ex.RequestDigest.Short()
+		}
+	}
+	return strings.TrimSpace(ex.Method + " " + ex.URL + " " + model)
 }
 
 // shownPath is a path with what stands there, where that is no file.
@@ -113,31 +143,6 @@ func likelyFile(k tape.Kind) string {
 		return "read " + tape.FileOf(k).Path
 	}
 	return "change " + tape.FileOf(k).Path
-}
-
-// subjectOf says what a divergence of a record is about, where its message does not say so by itself; "" elsewhere.
-func subjectOf(k tape.Kind) string {
-	if ex := tape.ExchangeOf(k); ex != nil {
-		return strings.TrimSpace(ex.Method + " " + ex.URL)
-	}
-	if f := tape.FileOf(k); f != nil {
-		return visible.Line(f.Path)
-	}
-	switch k := k.(type) {
-	case *tape.ProcessSpawn:
-		return shortened(shownCommand(k))
-	case *tape.MCPJSONRPC:
-		return spaced(k.Server, k.Method, subjectOfCall(k))
-	case *tape.MCPOpen, *tape.MCPText, *tape.MCPClose:
-		return *tape.ServerOf(k)
-	case *tape.EnvRead:
-		return k.VarName
-	case *tape.DirList:
-		return visible.Line(k.Path)
-	case *tape.FileStat:
-		return visible.Line(k.Path)
-	}
-	return ""
 }
 
 // spaced puts what is not empty behind each other.
@@ -216,9 +221,8 @@ func nounOf(c Category) string {
 	return strings.ReplaceAll(string(c), "_", " ")
 }
 
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
+// inRecord reports whether a payload's bytes stand in its record.
+func inRecord(p *tape.Payload) bool { return p != nil && p.Inline }
+
+// isSocket reports whether what was asked for is a Unix socket of the host's.
+func isSocket(r *tape.NetRefused) bool { return strings.HasPrefix(r.Addr, "/") }

@@ -28,6 +28,12 @@ type differ struct {
 	renamed  bool        // lane mode: that the server of this lane has another name was said
 }
 
+// modelRules say whether two calls of a model whose bytes differ are the same.
+type modelRules interface {
+	answersAlike(a, b *tape.Exchange) bool
+	resultsReordered(a, b *tape.Exchange) bool
+}
+
 // A finding is one field that differs.
 type finding struct {
 	category Category
@@ -100,10 +106,17 @@ func (d *differ) add(c Category, was, now string) {
 	d.find(&finding{category: c, values: [2]string{was, now}})
 }
 
-// find adds a finding. Its message is that of its category.
-func (d *differ) find(f *finding) {
+// onlyCounts counts a finding where no more are listed, and reports that.
+func (d *differ) onlyCounts() bool {
 	if d.silent {
 		d.count++
+	}
+	return d.silent
+}
+
+// find adds a finding. Its message is that of its category.
+func (d *differ) find(f *finding) {
+	if d.onlyCounts() {
 		return
 	}
 	f.title = titleOf(f.category)
@@ -112,8 +125,7 @@ func (d *differ) find(f *finding) {
 
 // hashed adds a finding about two hashes that differ.
 func (d *differ) hashed(f finding, was, now cas.Digest) {
-	if d.silent {
-		d.count++
+	if d.onlyCounts() {
 		return
 	}
 	f.values = [2]string{show(was), show(now)}
@@ -122,14 +134,9 @@ func (d *differ) hashed(f finding, was, now cas.Digest) {
 
 // same compares one field that counts in every mode.
 func same[T comparable](d *differ, c Category, was, now T) {
-	if was == now {
-		return
+	if was != now && !d.onlyCounts() {
+		d.add(c, show(was), show(now))
 	}
-	if d.silent {
-		d.count++
-		return
-	}
-	d.add(c, show(was), show(now))
 }
 
 // sameExact compares one field that only counts byte by byte.
@@ -162,15 +169,14 @@ func show(v any) string {
 
 // text compares two strings after masking. The message shows them as they stand.
 func (d *differ) text(c Category, was, now string) {
-	if was != now && d.masked(was) != d.masked(now) {
+	if !d.equalMasked(was, now) {
 		d.texts(c, was, now)
 	}
 }
 
 // texts adds a finding about two texts that differ.
 func (d *differ) texts(c Category, was, now string) {
-	if d.silent {
-		d.count++
+	if d.onlyCounts() {
 		return
 	}
 	w, n := bodies.ShortenPair(was, now)
@@ -218,22 +224,35 @@ func (d *differ) headers(c Category, was, now []tape.HeaderField) {
 	if slices.Equal(was, now) {
 		return
 	}
+	equal := func(a, b string) bool { return a == b }
+	d.lists(c, headerLines(was), headerLines(now), "no further header", equal)
+}
+
+func headerLines(fields []tape.HeaderField) (out []string) {
+	for _, f := range fields {
+		out = append(out, f.Name+": "+f.Value)
+	}
+	return out
+}
+
+// lists adds a finding about the first place in which two lists differ; none stands for what is behind the end of one.
+func (d *differ) lists(c Category, was, now []string, none string, equal func(a, b string) bool) {
 	i := 0
-	for i < min(len(was), len(now)) && was[i] == now[i] {
+	for i < min(len(was), len(now)) && equal(was[i], now[i]) {
 		i++
 	}
-	none := "no further header"
 	switch {
-	case i == len(was):
-		d.add(c, none, bodies.Shorten(headerAt(now, i)))
-	case i == len(now):
-		d.add(c, bodies.Shorten(headerAt(was, i)), none)
-	default:
-		d.texts(c, headerAt(was, i), headerAt(now, i))
+	case i < min(len(was), len(now)):
+		d.texts(c, was[i], now[i])
+	case i < len(was):
+		d.add(c, bodies.Shorten(was[i]), none)
+	case i < len(now):
+		d.add(c, none, bodies.Shorten(now[i]))
 	}
 }
 
-func headerAt(h []tape.HeaderField, i int) string { return h[i].Name + ": " + h[i].Value }
+// equalMasked reports whether two texts compare as one.
+func (d *differ) equalMasked(a, b string) bool { return a == b || d.masked(a) == d.masked(b) }
 
 // chunks compares where the chunks of an answer lie, and when they came.
 func (d *differ) chunks(c Category, was, now []tape.Chunk) {
@@ -269,13 +288,10 @@ func (d *differ) extra(was, now []tape.Field) {
 		return
 	}
 	leave := []string{"request_digest", "response_digest", "content_hash"} // of another form than ours: they compare as digests
-	if !d.exact {
-		leave = append(leave, tape.EndedKey, tape.PlaceKey, tape.OpenerKey, tape.OverKey) // they are a duration, and a place among all that was recorded
-	}
 	if d.child {
 		leave = append(leave, tape.CutKeys[:]...)
 	}
-	if d.lanes { // lanes run side by side: their common order is nobody's doing, and how long the way there is
+	if !d.exact || d.lanes { // durations, and places among all that was recorded: lanes run side by side, so their common order is nobody's doing
 		leave = append(leave, tape.PlaceKey, tape.EndedKey, tape.OpenerKey, tape.OverKey)
 	}
 	was, now = without(was, leave...), without(now, leave...)
@@ -305,25 +321,21 @@ func (d *differ) chunkFields(was, now []tape.ChunkField) {
 }
 
 func showChunkFields(fs []tape.ChunkField) string {
-	var b strings.Builder
-	for i, f := range fs[:min(len(fs), bodies.MaxShown/4)] {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, "chunk %d %s:%s", f.Chunk, bodies.Quote(f.Name), f.Value)
-	}
-	return bodies.Shorten(b.String())
+	return showEach(fs, func(f tape.ChunkField) string {
+		return fmt.Sprintf("chunk %d %s:%s", f.Chunk, bodies.Quote(f.Name), f.Value)
+	})
 }
 
 func showFields(fs []tape.Field) string {
-	var b strings.Builder
-	for i, f := range fs {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, "%s:%s", bodies.Quote(f.Name), f.Value)
+	return showEach(fs, func(f tape.Field) string { return bodies.Quote(f.Name) + ":" + string(f.Value) })
+}
+
+func showEach[T any](fs []T, show func(T) string) string {
+	var all []string
+	for _, f := range fs[:min(len(fs), bodies.MaxShown/4)] {
+		all = append(all, show(f))
 	}
-	return bodies.Shorten(b.String())
+	return bodies.Shorten(strings.Join(all, ","))
 }
 
 // raw compares the true bytes of strings that are not UTF-8. Headers count where they do as strings.

@@ -23,7 +23,8 @@
 //
 // What gates between lanes: exchanges, processes, the program's exit and output, files of the work tree and those
 // watched. Requests that no upstream answered, other files, order within a lane, refused connections that the replay no
-// longer tries and how often a recorded upgrade was refused (tape.Exchange.UpgradeRefused) are notes. So is what Git keeps of its own in a .git: its index holds times, as do its commits, and so refs
+// longer tries and how often a recorded upgrade was refused (tape.Exchange.UpgradeRefused) are notes. So is what Git keeps of its own
+// in a .git: its index holds times, as do its commits, and so refs
 // and logs. Hooks, config and info there gate.
 //
 // Side traffic (package sidetraffic), plain HTTP that nothing depends on, is compared and does not gate: Report.Side says how it

@@ -16,6 +16,7 @@ import (
 const (
 	maxExplained  = 96 << 20  // bytes of one payload; a longer one is not read
 	maxExplaining = 256 << 20 // bytes of all payloads of one comparison
+	maxAnswer     = 8 << 20   // bytes of one answer of a model, or request of a tool; of a longer one the hash alone counts
 	maxCauses     = 500       // divergences that are explained
 	causeChanges  = 5         // changes that the cause of one divergence shows
 )
@@ -206,18 +207,19 @@ func (d *Divergence) tellMessage(p part) {
 	if p == ofAnswer {
 		what += ", the answer"
 	}
-	was, now := toldValue(c.Was), toldValue(c.Now)
+	was, wholeWas := toldValue(c.Was)
+	now, wholeNow := toldValue(c.Now)
 	switch c.Op {
 	case Changed:
-		what += fmt.Sprintf(": %s: %s → %s", c.Heading(), was.text, now.text)
+		what += fmt.Sprintf(": %s: %s → %s", c.Heading(), was, now)
 	case Added:
-		what += fmt.Sprintf(": %s: %s", c.Heading(), now.text)
+		what += fmt.Sprintf(": %s: %s", c.Heading(), now)
 	case Removed:
-		what += fmt.Sprintf(": %s: %s", c.Heading(), was.text)
+		what += fmt.Sprintf(": %s: %s", c.Heading(), was)
 	default:
 		what += ": " + c.Heading()
 	}
-	whole := was.whole && now.whole && c.Coarse == ""
+	whole := wholeWas && wholeNow && c.Coarse == ""
 	if more := len(d.Changes) - 1 + d.MoreChanges; more > 0 {
 		what += fmt.Sprintf(" and %d more", more)
 		whole = false
@@ -238,17 +240,12 @@ func (x *explainer) nameOfMessage(k tape.Kind) string {
 	return k.Name()
 }
 
-// told is a value in a message.
-type told struct {
-	text  string
-	whole bool
-}
-
-func toldValue(s string) told {
+// toldValue is a value in a message, and whether that is all of it.
+func toldValue(s string) (text string, whole bool) {
 	if utf8.RuneCountInString(s) <= maxTold {
-		return told{s, true}
+		return s, true
 	}
-	return told{string([]rune(s)[:maxTold-1]) + "…", false}
+	return string([]rune(s)[:maxTold-1]) + "…", false
 }
 
 // subjectIn names the tool that a call is of, from its request wherever that stands.
@@ -264,27 +261,27 @@ func (x *explainer) subjectIn(k *tape.MCPJSONRPC, s Side) string {
 }
 
 // requestChanges lists how two requests differ: in what names them, then in their bodies. None where they cannot be read.
-func (c *explainer) requestChanges(a, b *tape.Record) []Change {
+func (x *explainer) requestChanges(a, b *tape.Record) []Change {
 	ea, eb := tape.ExchangeOf(a.Kind), tape.ExchangeOf(b.Kind)
-	was, errA := c.bytes(ea.RequestPayload, Recorded)
-	now, errB := c.bytes(eb.RequestPayload, Replay)
+	was, errA := x.bytes(ea.RequestPayload, Recorded)
+	now, errB := x.bytes(eb.RequestPayload, Replay)
 	if errA != nil || errB != nil {
 		return nil
 	}
-	c.done++
-	changes := c.nameChanges(a.Kind, b.Kind)
-	if c.o.Request == nil || !sameKind(a.Kind, b.Kind) { // what is matched of a model call is not what is of plain HTTP
-		return append(changes, bodies.Diff(was, now, c.o.masked)...)
+	x.done++
+	changes := x.nameChanges(a.Kind, b.Kind)
+	if x.o.Request == nil || !sameKind(a.Kind, b.Kind) { // what is matched of a model call is not what is of plain HTTP
+		return append(changes, bodies.Diff(was, now, x.o.masked)...)
 	}
-	surfaceA, paramsA := c.o.Request(ea, was)
-	surfaceB, paramsB := c.o.Request(eb, now)
+	surfaceA, paramsA := x.o.Request(ea, was)
+	surfaceB, paramsB := x.o.Request(eb, now)
 	return slices.Concat(changes, DiffJSON(paramsA, paramsB), DiffJSON(surfaceA, surfaceB))
 }
 
-func (c *explainer) nameChanges(a, b tape.Kind) []Change {
+func (x *explainer) nameChanges(a, b tape.Kind) []Change {
 	var out []Change
 	add := func(path, was, now string) {
-		if was != now && c.o.masked(was) != c.o.masked(now) {
+		if was != now && x.o.masked(was) != x.o.masked(now) {
 			p := bodies.PairTexts(was, now, bodies.MaxWords)
 			out = append(out, Change{Path: path, Op: Changed, Was: bodies.Quote(p.Was), Now: bodies.Quote(p.Now), NewText: p.NewText})
 		}
@@ -304,3 +301,58 @@ func (c *explainer) nameChanges(a, b tape.Kind) []Change {
 }
 
 func sameKind(a, b tape.Kind) bool { return a.Name() == b.Name() }
+
+// divergenceOf is a divergence about one field of two records.
+func divergenceOf(f *finding, a, b *tape.Record) Divergence {
+	return Divergence{
+		Seq: new(a.Seq), Category: f.category, Message: f.title, // a copy: a pointer would hold the record
+		Recorded: describe(a.Kind), Replay: describe(b.Kind), ReplaySeq: new(b.Seq),
+	}
+}
+
+// complete puts the two values into the message where no change tells more, and what it is about.
+func (d Divergence) complete(f *finding, names sideNames, about string) Divergence {
+	if about != "" && f.category != KindMismatch {
+		about = " (" + about + ")"
+	} else {
+		about = ""
+	}
+	d.title = d.Message + about
+	if f.message != nil && len(d.Changes) > 0 {
+		d.tellMessage(f.part)
+		return d
+	}
+	if len(d.Changes) == 0 {
+		d.oldValue, d.newValue = f.values[Recorded], f.values[Replay]
+		d.Message += names.versus(d.oldValue, d.newValue)
+	}
+	d.Message += about
+	return d
+}
+
+// showCall shows what a call that one side has alone asked for; nothing of one that its message says all of.
+func (d *Divergence) showCall(call *tape.MCPJSONRPC, b []byte, s Side) {
+	c := Change{Path: "parameters", Op: Shown}
+	asked := mcptext.Request(call.Method, b, bodies.MaxShown)
+	switch asked {
+	case "", subjectOfCall(call):
+		return
+	}
+	d.show([]Change{onSide(c, asked, s)})
+}
+
+// preview shows a body that one side has alone: of a conversation its last message.
+func preview(b []byte, s Side) Change {
+	c, shown := bodies.Preview(b)
+	return onSide(c, shown, s)
+}
+
+// onSide is a change of which one side alone has something to show.
+func onSide(c Change, shown string, s Side) Change {
+	if s == Replay {
+		c.Now = shown
+	} else {
+		c.Was = shown
+	}
+	return c
+}

@@ -2,12 +2,88 @@ package fidelity
 
 import (
 	"cmp"
+	"hash/maphash"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
+
+// A place says whether a file gates, and which note names it where it does not.
+type place uint8
+
+const (
+	workTree   place = iota // gates
+	gitOwn                  // Git's bookkeeping inside the work tree
+	gitIgnored              // by Git, inside the work tree
+	outside                 // of the work tree
+)
+
+// placeOf returns the place of a path of the tape. One that is watched, or below a watched one, gates wherever it lies.
+func placeOf(p string, watch []string) place {
+	switch {
+	case watched(p, watch):
+		return workTree
+	case p == "~", p == "$TMP", strings.HasPrefix(p, "~/"), strings.HasPrefix(p, "$TMP/"), strings.HasPrefix(p, "/"):
+		return outside
+	case bookkeeping(p):
+		return gitOwn
+	}
+	return workTree
+}
+
+// bookkeeping reports whether a path is one that Git writes by itself below a .git. Its index holds the times of files and
+// its commits those of their making, and so what names commits differs from run to run too: HEAD, refs, logs. What people
+// and programs write there to change what Git does is none: hooks, config, info; of a submodule or worktree as well.
+func bookkeeping(p string) bool {
+	parts := strings.Split(p, "/")
+	git := slices.Index(parts, ".git")
+	if git < 0 || git == len(parts)-1 { // the last one is a file that names a directory elsewhere
+		return false
+	}
+	for i, part := range parts[git+1:] {
+		switch part {
+		case "hooks", "config", "config.worktree":
+			return false
+		case "info":
+			return slices.Equal(parts[git+2+i:], []string{"refs"}) // names commits
+		case "index", "logs", "objects", "refs":
+			return true
+		}
+	}
+	return true
+}
+
+// watched reports whether the path is one of those watched, or below one.
+func watched(p string, watch []string) bool {
+	for _, w := range watch {
+		w = strings.TrimSuffix(w, "/")
+		if matched, err := path.Match(w, p); p == w || strings.HasPrefix(p, w+"/") || err == nil && matched {
+			return true
+		}
+	}
+	return false
+}
+
+// placeOf returns the place of the file that a record is about. What is about none stands in the work tree, and so does what is
+// no bookkeeping of Git's where both runs were given the same time and randomness.
+func (o *LaneOptions) placeOf(k tape.Kind) place {
+	f := tape.FileOf(k)
+	if f == nil {
+		return workTree
+	}
+	p := placeOf(f.Path, o.Watch)
+	if o.Exact && o.OwnTimes.IsZero() && p == outside {
+		return workTree
+	}
+	if !o.Exact && p == workTree && tape.FieldValue(f.Extra, "ignored") != nil && !watched(f.Path, o.Watch) {
+		return gitIgnored
+	}
+	return p
+}
 
 // notedPaths is how many paths a note names.
 const notedPaths = 5
@@ -19,23 +95,16 @@ type fileLane struct{ *laneCompare }
 func (c *fileLane) compare(p lanePair) {
 	for _, es := range [][]entry{p.a, p.b} {
 		for i := range es {
-			es[i].id = withState(es[i].id, stateOf(tape.FileOf(es[i].rec.Kind)))
+			es[i].id = maphash.Comparable(seed, struct { // one that holds for one content only
+				id    uint64
+				state cas.Digest
+			}{es[i].id, stateOf(tape.FileOf(es[i].rec.Kind))})
 		}
-	}
-	all := p
-	same := func(a, b *entry) { c.filePair(pair{a: a, b: b}) }
-	for len(p.a) > 0 && len(p.b) > 0 && p.a[0].id == p.b[0].id { // what changed alike need not be sorted
-		same(&p.a[0], &p.b[0])
-		p.a, p.b = p.a[1:], p.b[1:]
-	}
-	for na, nb := len(p.a)-1, len(p.b)-1; na >= 0 && nb >= 0 && p.a[na].id == p.b[nb].id; na, nb = na-1, nb-1 {
-		same(&p.a[na], &p.b[nb])
-		p.a, p.b = p.a[:na], p.b[:nb]
 	}
 	sortByPath(p.a)
 	sortByPath(p.b)
 	pairs, _ := pairUp(p.a, p.b, &pairRules{likely: []func(tape.Kind) string{likelyFile}})
-	for _, pr := range c.withoutPassing(pairs, &all) {
+	for _, pr := range c.withoutPassing(pairs, &p) {
 		c.filePair(pr)
 	}
 }
@@ -53,27 +122,9 @@ func (c *fileLane) filePair(p pair) {
 
 // sortByPath sorts records about files by path, those of one path as they came.
 func sortByPath(es []entry) {
-	type keyed struct {
-		path string
-		entry
-	}
-	all := make([]keyed, len(es))
-	for i := range es {
-		all[i] = keyed{tape.FileOf(es[i].rec.Kind).Path, es[i]}
-	}
-	slices.SortFunc(all, func(a, b keyed) int { return cmp.Or(cmp.Compare(a.path, b.path), a.at-b.at) })
-	for i := range all {
-		es[i] = all[i].entry
-	}
-}
-
-// withState is an identity that holds for one content only.
-func withState(id uint64, state cas.Digest) uint64 {
-	var h hasher
-	h.SetSeed(seed)
-	h.number(id)
-	h.digest(state)
-	return h.Sum64()
+	slices.SortFunc(es, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(tape.FileOf(a.rec.Kind).Path, tape.FileOf(b.rec.Kind).Path), a.at-b.at)
+	})
 }
 
 // barrier notes a file that changed at another place between the model calls. Where a call is missing or new that says

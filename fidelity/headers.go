@@ -2,6 +2,7 @@ package fidelity
 
 import (
 	"cmp"
+	"hash/maphash"
 	"maps"
 	"mime"
 	"path"
@@ -151,11 +152,11 @@ func (c *maskings) headerHash(k tape.Kind) uint64 {
 	if c.o.Headers == nil || !ok {
 		return 0
 	}
-	var h hasher
+	var h maphash.Hash
 	h.SetSeed(seed)
 	of := c.headersOf(fields)
 	for _, name := range slices.Sorted(maps.Keys(of)) {
-		h.text(name, c.o.masked(of[name]))
+		put(&h, name, c.o.masked(of[name]))
 	}
 	return h.Sum64()
 }

@@ -224,3 +224,26 @@ func (c *ignoring) ignoreVerdicts() {
 	}
 	c.note("verdicts of policies do not gate where one side asked none (%d recorded, %d on replay)", was, now)
 }
+
+// noteUnwatched notes what was to be watched and fits no file that either run changed: it may be misspelt.
+func (c *ignoring) noteUnwatched() {
+	for _, w := range c.o.Watch {
+		only, fits := []string{w}, false
+		for _, e := range c.records() {
+			f := tape.FileOf(e.rec.Kind)
+			fits = fits || f != nil && watched(f.Path, only)
+		}
+		if !fits {
+			c.note("--watch %s fits no file that either run changed", w)
+		}
+	}
+}
+
+// noteFiles notes what differs between the files of both sides that do not gate.
+func (c *ignoring) noteFiles(which string, sides *[2]outcome) {
+	sides[Recorded].settle()
+	sides[Replay].settle()
+	if paths := sides[Recorded].differingPaths(&sides[Replay], c.o.Sides); len(paths) > 0 {
+		c.note("%s differ (%d), which does not gate: %s", which, len(paths), list(paths, notedPaths))
+	}
+}

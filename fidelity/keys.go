@@ -20,21 +20,18 @@ type Keys struct {
 	says map[string]bool // kinds of which the tape has such keys
 }
 
-// isEveryones reports whether every producer writes a key of a kind. A tape of another holds as a further field of that name what has no
-// form here: a digest of another kind, a number beyond 63 bits. Such a key is of both tapes, always.
-func isEveryones(kind, key string) bool {
-	switch kind {
-	case "llm_call":
-		return key == "request_digest"
-	case "clock_sleep", "process_spawn":
-		return key == "duration_ms"
-	case "file_read", "file_write":
-		return key == "content_hash" || key == "len_bytes"
-	case "mcp_json_rpc":
-		return key == "request_digest" || key == "response_digest" || key == "latency_ms"
-	}
-	return false
+// everyones are the keys that every producer writes of a kind, and that a tape of another may hold as further fields of that name, where they
+// have no form here: a digest of another kind, a number beyond 63 bits. Such a key is of both tapes, always.
+var everyones = map[string][]string{
+	"llm_call":      {"request_digest"},
+	"clock_sleep":   {"duration_ms"},
+	"process_spawn": {"duration_ms"},
+	"file_read":     {"content_hash", "len_bytes"},
+	"file_write":    {"content_hash", "len_bytes"},
+	"mcp_json_rpc":  {"request_digest", "response_digest", "latency_ms"},
 }
+
+func isEveryones(kind, key string) bool { return slices.Contains(everyones[kind], key) }
 
 // An addedKey is a key of a kind; of the record itself where kind is "". One of an end is an error or a signal.
 type addedKey struct {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -133,7 +132,7 @@ var compareUnknown = of(func(d *differ, a, b *tape.Unknown) {
 func (d *differ) process(a, b *tape.ProcessSpawn) {
 	if !d.replaced {
 		d.textAt("program", ProcessProgram, a.Program, b.Program)
-		d.args(a.Args, b.Args)
+		d.args(ProcessArgs, a.Args, b.Args)
 	}
 	d.textAt("working directory", ProcessCwd, orNull(a.Cwd), orNull(b.Cwd))
 	if !d.lanes || endedItself(a) && endedItself(b) {
@@ -172,36 +171,16 @@ func endedItself(p *tape.ProcessSpawn) bool {
 	return !tape.HasFlag(p, tape.LeftKey) && !tape.HasFlag(p, tape.AgainKey) && (p.Signal != "SIGPIPE" || p.ParentSpawnID == 0)
 }
 
-// args compares two argument lists as one field; the message shows the first argument that differs.
-func (d *differ) args(a, b []string) {
-	if !slices.Equal(a, b) {
-		d.argList(ProcessArgs, a, b)
+// args compares two lists of arguments as one field; the message shows the first one that differs.
+func (d *differ) args(c Category, a, b []string) {
+	if slices.Equal(a, b) {
+		return
 	}
-	d.argParts(ProcessArgs, a, b)
-}
-
-// argParts says where two argument lists may differ.
-func (d *differ) argParts(c Category, a, b []string) {
+	d.lists(c, a, b, "nothing more", d.equalMasked)
 	for i := range min(len(a), len(b)) {
 		f := textFacet(fmt.Sprintf("argument %d", i+1), c, a[i], b[i])
 		f.argument = true
 		d.mayHide(f)
-	}
-}
-
-// argList adds a finding about two argument lists that differ.
-func (d *differ) argList(c Category, a, b []string) {
-	i := 0
-	for i < min(len(a), len(b)) && d.masked(a[i]) == d.masked(b[i]) {
-		i++
-	}
-	switch {
-	case i < len(a) && i < len(b):
-		d.texts(c, a[i], b[i])
-	case i < len(a):
-		d.add(c, bodies.Shorten(a[i]), "nothing more")
-	case i < len(b):
-		d.add(c, "nothing more", bodies.Shorten(b[i]))
 	}
 }
 

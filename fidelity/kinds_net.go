@@ -1,8 +1,6 @@
 package fidelity
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -146,16 +144,6 @@ func (d *differ) wsMessage(a, b *tape.WSMessage) {
 	d.content("", WSMessageHash, a, a.Payload, b.Payload)
 }
 
-// What Error of an mcp_json_rpc says of a request that got no answer; anything else is why the recorder refused it. Where the
-// request side did not wait for the answer, whether it had come by then is a matter of moments.
-const (
-	mcpCancelled     = "cancelled"
-	mcpClientEnded   = "client ended"
-	mcpServerEnded   = "server ended"
-	mcpRecorderEnded = "recorder ended"
-	mcpAnswerLost    = "the answer was too long to be kept"
-)
-
 // mcp compares two messages to a tool server and what came of them: by position every field, between lanes what recording.md
 // says two runs share.
 func (d *differ) mcp(a, b *tape.MCPJSONRPC) {
@@ -240,28 +228,10 @@ func bothMasked(a, b *tape.MCPJSONRPC) bool {
 	return !a.ParamsDigest.IsZero() && !b.ParamsDigest.IsZero()
 }
 
-// hasty reports whether what came of two calls says nothing, for the request side of one did not wait for it.
+// hasty reports whether what came of two calls says nothing, for the asking side of one did not wait for it.
 func hasty(a, b *tape.MCPJSONRPC) bool { return impatient(a) || impatient(b) }
 
 func impatient(k *tape.MCPJSONRPC) bool { return k.Error == mcpCancelled || k.Error == mcpClientEnded }
-
-// refusedCall reports whether nothing on the tape answered a request of the client: the recorder did.
-func refusedCall(k *tape.MCPJSONRPC) bool {
-	switch k.Error {
-	case "", mcpCancelled, mcpClientEnded, mcpServerEnded, mcpRecorderEnded, mcpAnswerLost:
-		return false
-	}
-	return fromOf(k) == fromClient
-}
-
-// The sides of a conversation, as From holds them.
-const (
-	fromClient = "client"
-	fromServer = "server"
-	fromStderr = "stderr"
-)
-
-func fromOf(k *tape.MCPJSONRPC) string { return cmp.Or(k.From, fromClient) }
 
 func (d *differ) mcpOpen(a, b *tape.MCPOpen) {
 	switch {
@@ -273,13 +243,8 @@ func (d *differ) mcpOpen(a, b *tape.MCPOpen) {
 	sameInPlace(d, MCPOpenConversation, a.Conversation, b.Conversation)
 	same(d, MCPOpenTransport, a.Transport, b.Transport)
 	d.textAt("program", MCPOpenProgram, a.Program, b.Program)
-	if !slices.EqualFunc(a.Args, b.Args, func(x, y string) bool { return x == y || d.masked(x) == d.masked(y) }) {
-		d.argList(MCPOpenArgs, a.Args, b.Args)
-	}
-	d.argParts(MCPOpenArgs, a.Args, b.Args)
-	if !slices.EqualFunc(a.Env, b.Env, func(x, y string) bool { return x == y || d.masked(x) == d.masked(y) }) {
-		d.argList(MCPOpenEnv, a.Env, b.Env)
-	}
+	d.args(MCPOpenArgs, a.Args, b.Args)
+	d.lists(MCPOpenEnv, a.Env, b.Env, "nothing more", d.equalMasked)
 	for i := range min(len(a.Env), len(b.Env)) {
 		name, _, _ := strings.Cut(a.Env[i], "=")
 		d.mayHide(textFacet("variable "+name, MCPOpenEnv, a.Env[i], b.Env[i]))
@@ -323,4 +288,14 @@ func numberOrUnknown(n *int64) string {
 // content compares what two messages of a conversation hold. of is the recorded one.
 func (d *differ) content(place string, c Category, of tape.Kind, was, now *tape.Payload) {
 	d.hashedAt(facet{place: place, finding: finding{category: c, was: was, now: now, message: of}}, hashOf(was), hashOf(now))
+}
+
+// cancelled reports whether the program itself ended the exchange before its answer had ended.
+func cancelled(ex *tape.Exchange) bool { return ex != nil && ex.Error == tape.Cancelled }
+
+// racy reports whether what came of two exchanges says nothing, for the program ended one of them itself: how much of its
+// answer had come by then, and whether it had ended, is a matter of moments. What the program made of it shows elsewhere.
+// One that the program held on to, where it had not while recording, is another matter.
+func racy(a, b *tape.Exchange) bool {
+	return (cancelled(a) || cancelled(b)) && a.Error != tape.HeldOn && b.Error != tape.HeldOn
 }

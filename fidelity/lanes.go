@@ -24,7 +24,11 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	if err != nil {
 		return nil, err
 	}
-	c := &laneCompare{comparison: base, masked: newMaskings(base), order: newOrdering(base), ends: newEndings(base), renamed: make(map[string]bool)}
+	c := &laneCompare{
+		comparison: base, models: newModelCalls(base), masked: newMaskings(base), order: newOrdering(base), ends: newEndings(base),
+		renamed: make(map[string]bool),
+	}
+	base.differ.models = c.models
 	alive := (&ignoring{comparison: base}).ignore()
 	files := &fileLane{c}
 	for _, p := range pairLanes(lanesOf(base, Recorded), lanesOf(base, Replay)) {
@@ -46,6 +50,7 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 // laneCompare compares record by record.
 type laneCompare struct {
 	*comparison
+	models    *modelCalls
 	masked    *maskings
 	order     *ordering
 	ends      *endings
@@ -73,17 +78,6 @@ func (c *laneCompare) lane(p lanePair) {
 		}
 		c.pair(p.name, pr, at)
 	}
-}
-
-// firstMoved names the first record that came in another order.
-func firstMoved(pairs []pair, names sideNames) string {
-	for _, p := range pairs {
-		if p.moved {
-			return fmt.Sprintf("%s seq %d, %s seq %d: %s", names.of(Recorded), p.a.rec.Seq, names.of(Replay), p.b.rec.Seq,
-				describe(p.a.rec.Kind))
-		}
-	}
-	return "none"
 }
 
 // pair compares two records of a lane, or reports the one that is alone. at is where the replay had come to.
@@ -191,9 +185,9 @@ func (c *laneCompare) refuse(p *placed, e *entry, asked *request) {
 
 // finish makes the report of what was found.
 func (c *laneCompare) finish() *Report {
-	c.ends.note()
-	c.differ.models.note()
-	c.elsewhere.note(c)
+	c.ends.tell()
+	c.models.tell()
+	c.elsewhere.tell(c)
 	bySeq := func(a, b RequestRef) int { return cmp.Compare(*a.Seq, *b.Seq) }
 	slices.SortStableFunc(c.report.Unasked, bySeq)
 	slices.SortStableFunc(c.report.Refused, bySeq)

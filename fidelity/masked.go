@@ -67,14 +67,16 @@ func (c *maskings) crossed(h *hidden) bool {
 	}
 	was, okWas := masks.MomentOf(h.mask, h.was)
 	now, okNow := masks.MomentOf(h.mask, h.now)
-	return okWas && okNow && was.Unit == now.Unit && slices.ContainsFunc(c.o.Times[Recorded], was.Has) && slices.ContainsFunc(c.o.Times[Replay], now.Has)
+	return okWas && okNow && was.Unit == now.Unit &&
+		slices.ContainsFunc(c.o.Times[Recorded], was.Has) && slices.ContainsFunc(c.o.Times[Replay], now.Has)
 }
 
 // isNew reports whether the value of the replay stands in what is new in its program.
 func (c *maskings) isNew(h *hidden) bool { return c.o.New != nil && c.o.New(h.now) }
 
-// judgeDuration tells two measurements from two settings, one of which the program of the replay holds: a measured time is no longer than the run was by then, or two readings of
-// the time since the machine began lie as far apart as the runs; and a measurement is seldom round.
+// judgeDuration tells two measurements from two settings, one of which the program of the replay holds: a measured time is no longer
+// than the run was by then, or two readings of the time since the machine began lie as far apart as the runs; and a measurement is
+// seldom round.
 func (c *maskings) judgeDuration(h *hidden, of pair) judgement {
 	between := float64(of.b.rec.VirtualTimeMS - of.a.rec.VirtualTimeMS)
 	apart := math.Abs(h.ms[Replay] - h.ms[Recorded] - between)
@@ -119,35 +121,13 @@ func (c *maskings) isGiven(h *hidden) bool {
 		return false
 	}
 	if c.given == nil {
-		c.given = c.whatWasGiven()
+		c.given = c.inputs(false)
 	}
 	holds := func(text, value string) bool { return len(value) >= minGiven && strings.Contains(text, value) }
 	args := c.given[0]
 	return holds(args.was, h.was) != holds(args.now, h.now) || slices.ContainsFunc(c.given[1:], func(s source) bool {
 		return holds(s.was, h.was) && !holds(s.now, h.was) || holds(s.now, h.now) && !holds(s.was, h.now)
 	})
-}
-
-// whatWasGiven begins with the arguments.
-func (c *maskings) whatWasGiven() []source {
-	var args [2]string
-	for s := range args {
-		if p := c.programOf(Side(s)); p != nil {
-			args[s] = strings.Join(p.Args, "\x00")
-		}
-	}
-	out := []source{{was: args[Recorded], now: args[Replay]}}
-	for _, in := range c.o.Inputs {
-		if in.Chance {
-			continue
-		}
-		was, errA := in.Bytes(Recorded)
-		now, errB := in.Bytes(Replay)
-		if errA == nil && errB == nil {
-			out = append(out, source{was: string(was), now: string(now)})
-		}
-	}
-	return out
 }
 
 // maxGiven bounds the names that are looked for in answers.

@@ -11,7 +11,6 @@ import (
 
 // Bounds of the answers of models that are compared by what they say, where their hashes differ.
 const (
-	maxAnswer  = 8 << 20   // bytes of one answer; of a longer one the hash alone counts
 	maxAnswers = 256 << 20 // bytes of all answers of one comparison
 )
 
@@ -24,6 +23,10 @@ type modelCalls struct {
 	compared  int64                   // bytes that were read to compare
 	orders    map[string]*order       // results of calls that came in another order, by lane
 	reordered map[*tape.Exchange]bool // of the replay, whether they differ in that alone
+}
+
+func newModelCalls(base *comparison) *modelCalls {
+	return &modelCalls{comparison: base, reordered: make(map[*tape.Exchange]bool), orders: make(map[string]*order)}
 }
 
 // answersAlike reports whether two answers of a model say the same: what is left once the ids are numbered that a provider
@@ -109,12 +112,12 @@ func (c *modelCalls) inCallOrder(ex *tape.Exchange, s Side) []byte {
 	return slices.Concat(surface, params)
 }
 
-// note says where results came in another order.
-func (c *modelCalls) note() {
+// tell says where results came in another order.
+func (c *modelCalls) tell() {
 	for _, lane := range slices.Sorted(maps.Keys(c.orders)) {
 		o := c.orders[lane]
-		c.comparison.note("lane %s: results of calls that one turn made side by side came in another order, which does not gate (%s, from arrival %d on)",
-			lane, counted(o.count, "request"), o.first.Arrival)
+		c.note("lane %s: results of calls that one turn made side by side came in another order, which does not gate "+
+			"(%s, from arrival %d on)", lane, counted(o.count, "request"), o.first.Arrival)
 	}
 }
 

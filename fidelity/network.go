@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -65,9 +64,6 @@ func isConnection(k tape.Kind) bool {
 	_, lookup := k.(*tape.NameLookup)
 	return !lookup && (!ok || !isSocket(r))
 }
-
-// isSocket reports whether what was asked for is a Unix socket of the host's.
-func isSocket(r *tape.NetRefused) bool { return strings.HasPrefix(r.Addr, "/") }
 
 // tlsHost is the host of a refused TLS connection as it stands in URLs; "" for any other kind.
 func tlsHost(k tape.Kind) string {

@@ -33,8 +33,6 @@ type LaneOptions struct {
 	Request func(ex *tape.Exchange, body []byte) (surface, params []byte)
 	// Answer returns an answer without its Content-Encoding. nil takes it as it stands.
 	Answer func(ex *tape.Exchange, body []byte) []byte
-	// Asked returns a request without its Content-Encoding. nil takes it as it stands.
-	Asked func(ex *tape.Exchange, body []byte) []byte
 	// InCallOrder returns a request to a model with the results of calls of one turn in the order of these calls; nil where there
 	// are no two. A nil function compares them as they stand.
 	InCallOrder func(ex *tape.Exchange, body []byte) []byte

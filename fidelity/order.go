@@ -106,15 +106,20 @@ func (c *ordering) followed(first, earlier pair, by origin) {
 			subjectOf(earlier.b.rec.Kind), subjectOf(first.a.rec.Kind))
 		return
 	}
-	d := Divergence{
-		Category: HTTPOrder, Lane: LaneOf(earlier.b.rec.Kind), Seq: new(earlier.a.rec.Seq), ReplaySeq: new(earlier.b.rec.Seq),
+	category := HTTPOrder
+	if by.processes {
+		category = ProcessOrder
+	}
+	c.placeOrder(category, LaneOf(earlier.b.rec.Kind), first, earlier)
+}
+
+// placeOrder reports that earlier came before first.
+func (c *ordering) placeOrder(category Category, lane string, first, earlier pair) {
+	c.place(placed{at: earlier.b.at, rec: earlier.b.rec, Divergence: Divergence{
+		Category: category, Lane: lane, Seq: new(earlier.a.rec.Seq), ReplaySeq: new(earlier.b.rec.Seq),
 		Recorded: describe(earlier.a.rec.Kind), Replay: describe(earlier.b.rec.Kind),
 		Message: fmt.Sprintf("another order: %s comes before %s, which it followed", subjectOf(earlier.b.rec.Kind), subjectOf(first.a.rec.Kind)),
-	}
-	if by.processes {
-		d.Category = ProcessOrder
-	}
-	c.place(placed{at: earlier.b.at, Divergence: d, rec: earlier.b.rec})
+	}})
 }
 
 // ownTicks reports whether the parent of a process has the kernel's monotonic clock in both runs.
@@ -182,12 +187,7 @@ func (c *ordering) callOrder(lane string, pairs []pair, moved int) {
 		if answeredBefore(p.a, first.a) {
 			first, earlier = earlier, first
 		}
-		d := Divergence{
-			Category: MCPOrder, Lane: lane, Seq: new(earlier.a.rec.Seq), ReplaySeq: new(earlier.b.rec.Seq),
-			Recorded: describe(earlier.a.rec.Kind), Replay: describe(earlier.b.rec.Kind),
-			Message: fmt.Sprintf("another order: %s comes before %s, which it followed", subjectOf(earlier.b.rec.Kind), subjectOf(first.a.rec.Kind)),
-		}
-		c.place(placed{at: earlier.b.at, Divergence: d, rec: earlier.b.rec})
+		c.placeOrder(MCPOrder, lane, first, earlier)
 		return
 	}
 	c.note("lane %s: %s came in another order, the first %s", lane, counted(moved, "record"), firstMoved(pairs, c.o.Sides))
@@ -203,4 +203,15 @@ func answeredBefore(x, y *entry) bool {
 	a, b := callOf(x.rec), callOf(y.rec)
 	return a != nil && b != nil && a.From != fromServer && b.From != fromServer && a.Conversation == b.Conversation &&
 		a.Answered > 0 && a.Answered < b.Arrival
+}
+
+// firstMoved names the first record that came in another order.
+func firstMoved(pairs []pair, names sideNames) string {
+	for _, p := range pairs {
+		if p.moved {
+			return fmt.Sprintf("%s seq %d, %s seq %d: %s", names.of(Recorded), p.a.rec.Seq, names.of(Replay), p.b.rec.Seq,
+				describe(p.a.rec.Kind))
+		}
+	}
+	return "none"
 }

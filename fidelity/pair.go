@@ -1,6 +1,7 @@
 package fidelity
 
 import (
+	"cmp"
 	"path"
 	"slices"
 
@@ -19,36 +20,21 @@ type lanePair struct {
 // pairLanes pairs lanes by name, and those that are left by their class: a conversation whose first message changed has
 // another name and is still the one to compare with.
 func pairLanes(a, b []*lane) []lanePair {
-	byKey := make(map[string]*lane)
-	for _, l := range b {
-		byKey[l.key] = l
-	}
-	keys := make(map[string]bool)
-	for _, l := range a {
-		keys[l.key] = true
-	}
-	left := make(map[string][]*lane) // lanes of b alone, by class
-	for _, l := range b {
-		if c := l.class(); c != "" && !keys[l.key] {
-			left[c] = append(left[c], l)
-		}
-	}
+	ofA, ofB := align.Unpaired(len(a)), align.Unpaired(len(b))
+	align.ByKey(ofA, ofB, func(i int) string { return a[i].key }, func(j int) string { return b[j].key })
+	align.ByKey(ofA, ofB,
+		func(i int) string { return cmp.Or(a[i].class(), "none recorded") },
+		func(j int) string { return cmp.Or(b[j].class(), "none on replay") })
 	var out []lanePair
-	taken := make(map[*lane]bool)
-	for _, l := range a {
+	for i, l := range a {
 		p := lanePair{name: l.name, a: l.entries}
-		other := byKey[l.key]
-		if rest := left[l.class()]; other == nil && len(rest) > 0 {
-			other, left[l.class()] = rest[0], rest[1:]
-		}
-		if other != nil {
-			p.b = other.entries
-			taken[other] = true
+		if j := ofA[i]; j >= 0 {
+			p.b = b[j].entries
 		}
 		out = append(out, p)
 	}
-	for _, l := range b {
-		if !taken[l] {
+	for j, l := range b {
+		if ofB[j] < 0 {
 			out = append(out, lanePair{name: l.name, b: l.entries})
 		}
 	}
@@ -224,44 +210,24 @@ func (p *pairing) equals() []*equals {
 	return out
 }
 
-// partners returns, for each of g.a, the index in g.b of the one to compare it with.
+// partners returns, for each of g.a, the index in g.b of the one to compare it with: of equal results and one caller, as far as headers
+// tell, then of equal results, then in order.
 func (g *equals) partners(p *pairing, caller func(tape.Kind) uint64) []int {
-	out, taken := align.Unpaired(len(g.a)), make([]bool, len(g.b))
-	p.pairResults(g, out, taken, caller)
-	p.pairResults(g, out, taken, func(tape.Kind) uint64 { return 0 })
-	next := 0
-	for n := range out {
-		if out[n] >= 0 {
-			continue
-		}
-		for taken[next] {
-			next++
-		}
-		out[n], taken[next] = next, true
-	}
-	return out
-}
-
-// pairResults pairs those of a group that are still alone and have equal results, and are of one caller as far as their headers tell.
-func (p *pairing) pairResults(g *equals, out []int, taken []bool, caller func(tape.Kind) uint64) {
-	type callers struct {
+	type outcome struct {
 		result
 		caller uint64
 	}
-	free := make(map[callers][]int)
-	for n, j := range g.b {
-		if k := p.b[j].rec.Kind; !taken[n] {
-			r := callers{resultOf(k), caller(k)}
-			free[r] = append(free[r], n)
-		}
+	ofA, ofB := align.Unpaired(len(g.a)), align.Unpaired(len(g.b))
+	for _, key := range []func(tape.Kind) outcome{
+		func(k tape.Kind) outcome { return outcome{resultOf(k), caller(k)} },
+		func(k tape.Kind) outcome { return outcome{result: resultOf(k)} },
+		func(tape.Kind) outcome { return outcome{} },
+	} {
+		align.ByKey(ofA, ofB,
+			func(n int) outcome { return key(p.a[g.a[n]].rec.Kind) },
+			func(n int) outcome { return key(p.b[g.b[n]].rec.Kind) })
 	}
-	for n, i := range g.a {
-		k := p.a[i].rec.Kind
-		r := callers{resultOf(k), caller(k)}
-		if ns := free[r]; out[n] < 0 && len(ns) > 0 {
-			out[n], free[r], taken[ns[0]] = ns[0], ns[1:], true
-		}
-	}
+	return ofA
 }
 
 // result is what came of a request.

@@ -3,10 +3,65 @@ package fidelity
 import (
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
+
+// A Mode says what must match.
+type Mode uint8
+
+// The modes.
+const (
+	// Semantic ignores phase, times, the duration of a process, the latency of MCP and the length of a file. Every hash,
+	// digest, clock value and sleep counts. It is the default.
+	Semantic Mode = iota
+	// ByteIdentical compares every field of every record.
+	ByteIdentical
+	// Outcome compares what can be seen from outside: the files written and deleted, the exit code of the last process,
+	// the number of model calls.
+	Outcome
+	// PhaseAware compares what the program did as ByteIdentical does, and what the runtime did after it as Semantic does,
+	// without its clock reads.
+	PhaseAware
+)
+
+// modeNames holds each mode's names, the first as people write it and the second as a report does.
+var modeNames = [...][]string{
+	Semantic:      {"semantic", "semantic"},
+	ByteIdentical: {"byte-identical", "byte_identical", "byte"},
+	Outcome:       {"outcome", "outcome"},
+	PhaseAware:    {"phase-aware", "phase_aware", "byte-user-semantic-runtime"},
+}
+
+// ParseMode reads the name of a mode in any accepted spelling: byte-identical (byte, byte_identical), semantic, outcome,
+// phase-aware (phase_aware, byte-user-semantic-runtime). The error for any other name lists the four.
+func ParseMode(name string) (Mode, error) {
+	var known []string
+	for m, names := range modeNames {
+		for _, n := range names {
+			if n == name {
+				return Mode(m), nil
+			}
+		}
+		known = append(known, names[0])
+	}
+	return 0, fmt.Errorf("unknown mode %q: want one of %s", name, strings.Join(known, ", "))
+}
+
+// String returns the name as people write it: byte-identical, semantic, outcome, phase-aware.
+func (m Mode) String() string { return m.name(0) }
+
+// Snake returns the name as a report holds it: byte_identical, semantic, outcome, phase_aware.
+func (m Mode) Snake() string { return m.name(1) }
+
+func (m Mode) name(i int) string {
+	if int(m) >= len(modeNames) {
+		return fmt.Sprintf("mode(%d)", uint8(m))
+	}
+	return modeNames[m][i]
+}
 
 // Records is what a tape yields: its records in order, or an error that ends it. Every record must stay as it is after the
 // next one was yielded.
@@ -116,4 +171,77 @@ func (c *cursor) next() (*tape.Record, error) {
 	}
 	c.at++
 	return c.b.records[c.at-1], nil
+}
+
+// sideNames are what two tapes are called in what is told of them: by default what was recorded and its replay.
+type sideNames [2]string
+
+func (n sideNames) named() bool { return n != sideNames{} }
+
+// of is the name of a side.
+func (n sideNames) of(s Side) string {
+	if n.named() {
+		return n[s]
+	}
+	return s.String()
+}
+
+// tape is what the tape of a side is called.
+func (n sideNames) tape(s Side) string {
+	if n.named() {
+		return n[s]
+	}
+	return s.String() + " tape"
+}
+
+// versus is what a message says of two values.
+func (n sideNames) versus(was, now string) string {
+	return ": " + n.of(Recorded) + " " + was + ", " + n.of(Replay) + " " + now
+}
+
+// alone says that one side has a record and the other has not.
+func (n sideNames) alone(s Side) string {
+	switch {
+	case n.named():
+		return "in " + n[s] + " and not in " + n[1-s]
+	case s == Recorded:
+		return "recorded and not in the replay"
+	}
+	return "in the replay and not recorded"
+}
+
+// counts says how many records the sides have.
+func (n sideNames) counts(was, now int) string {
+	if n.named() {
+		return fmt.Sprintf("%s in %s, %d in %s", counted(was, "record"), n[Recorded], now, n[Replay])
+	}
+	return fmt.Sprintf("%s recorded, %d on replay", counted(was, "record"), now)
+}
+
+// Uncovered says in one line what was not covered; "" for nothing. First and whole comes what is particular to these
+// recordings, then what usual has a short form for: what all of them leave out, and no reader looks for twice.
+func Uncovered(gaps []string, usual map[string]string) string {
+	var own, always []string
+	for _, g := range gaps {
+		if short, ok := usual[g]; ok {
+			always = append(always, short)
+		} else {
+			own = append(own, g)
+		}
+	}
+	line := strings.Join(own, ", ")
+	if len(always) == 0 {
+		return line
+	}
+	if line != "" {
+		line += "; and "
+	}
+	return line + "as always " + strings.Join(always, ", ") + " (tapedeck show REC --coverage)"
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

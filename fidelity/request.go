@@ -1,6 +1,7 @@
 package fidelity
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -49,15 +50,6 @@ func refusedMessage(k *tape.WSMessage) (why string) {
 	return why
 }
 
-// requestIn is requestOf of a record in a lane: of a message of a WebSocket the URL is that of the lane's beginning.
-func (c *comparison) requestIn(lane string, k tape.Kind) (*request, bool) {
-	a, ok := requestOf(k)
-	if ok && a.url == "" {
-		a.url = c.urls[lane]
-	}
-	return a, ok
-}
-
 // String names the request as people do: GET https://host/path, tools/call read_file of files.
 func (a *request) String() string {
 	if server, ok := strings.CutPrefix(a.url, laneMCP); ok {
@@ -86,3 +78,31 @@ func isRefused(k tape.Kind) bool {
 	ex := tape.ExchangeOf(k)
 	return ex != nil && ex.Lane == laneUnmatched
 }
+
+// What Error of an mcp_json_rpc says of a request that got no answer; anything else is why the recorder refused it. Where the
+// asking side did not wait for the answer, whether it had come by then is a matter of moments.
+const (
+	mcpCancelled     = "cancelled"
+	mcpClientEnded   = "client ended"
+	mcpServerEnded   = "server ended"
+	mcpRecorderEnded = "recorder ended"
+	mcpAnswerLost    = "the answer was too long to be kept"
+)
+
+// refusedCall reports whether nothing on the tape answered a request of the client: the recorder did.
+func refusedCall(k *tape.MCPJSONRPC) bool {
+	switch k.Error {
+	case "", mcpCancelled, mcpClientEnded, mcpServerEnded, mcpRecorderEnded, mcpAnswerLost:
+		return false
+	}
+	return fromOf(k) == fromClient
+}
+
+// The sides of a conversation, as From holds them.
+const (
+	fromClient = "client"
+	fromServer = "server"
+	fromStderr = "stderr"
+)
+
+func fromOf(k *tape.MCPJSONRPC) string { return cmp.Or(k.From, fromClient) }

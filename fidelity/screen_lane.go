@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -137,33 +136,24 @@ func (l *screenLane) history(a, b *Showing, end *Moment) {
 		n := min(len(was), len(now))
 		was, now = was[len(was)-n:], now[len(now)-n:]
 	}
-	if l.sameRows(was, now) {
-		return
-	}
-	i := 0
-	for i < min(len(was), len(now)) && l.masks(was[i]) == l.masks(now[i]) {
-		i++
+	row := func(of []string, i int) string {
+		if i < len(of) {
+			return of[i]
+		}
+		return ""
 	}
 	var changes []rowChange
-	for ; i < max(len(was), len(now)) && len(changes) < shownRows; i++ {
-		var r rowChange
-		r.row = i
-		if i < len(was) {
-			r.was = was[i]
-		}
-		if i < len(now) {
-			r.now = now[i]
-		}
-		if l.masks(r.was) != l.masks(r.now) {
+	for i := range max(len(was), len(now)) {
+		r := rowChange{i, row(was, i), row(now, i)}
+		if len(changes) < shownRows && l.masks(r.was) != l.masks(r.now) {
 			changes = append(changes, r)
 		}
 	}
+	if len(changes) == 0 && len(was) == len(now) {
+		return
+	}
 	l.add(ScreenHistory, fmt.Sprintf("what left the screen at its top differs%s",
 		l.c.report.names.versus(counted(len(was), "row"), counted(len(now), "row"))), end, changesOf(changes, "line"))
-}
-
-func (l *screenLane) sameRows(a, b []string) bool {
-	return slices.EqualFunc(a, b, func(x, y string) bool { return x == y || l.masks(x) == l.masks(y) })
 }
 
 func changesOf(rows []rowChange, what string) (out []Change) {
@@ -178,10 +168,8 @@ func when(m *Moment) string {
 	if m.End {
 		return "at the end"
 	}
-	return fmt.Sprintf("before %s was typed (at %s)", strconv.Quote(m.Before), secondsOf(m.TMS))
+	return fmt.Sprintf("before %q was typed (at %.3f s)", m.Before, float64(m.TMS)/1000)
 }
-
-func secondsOf(ms int64) string { return fmt.Sprintf("%.3f s", float64(ms)/1000) }
 
 // add places a divergence behind what the replay had done by then.
 func (l *screenLane) add(cat Category, message string, b *Moment, changes []Change) {

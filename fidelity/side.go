@@ -60,9 +60,8 @@ func (c *ignoring) ignoreRoute(r *sideRoute, run *sidetraffic.Span) {
 		isRefused := func(e *entry) bool { return isRefused(e.rec.Kind) }
 		r.entries[Replay] = slices.DeleteFunc(r.entries[Replay], isRefused) // one that has another form than they have
 		added = slices.DeleteFunc(added, isRefused)
-	case c.askedAgain(r, added, gone):
-		return
 	default:
+		c.ignoreAskedAgain(r, added, gone)
 		return
 	}
 	if len(added)+len(gone) > 0 {
@@ -136,17 +135,16 @@ func (c *ignoring) reports(r *sideRoute, run *sidetraffic.Span) bool {
 		if errA != nil || errB != nil || c.seen > maxSideRead {
 			return false
 		}
-		if c.o.Asked != nil {
-			asked = c.o.Asked(ex, asked)
+		if c.o.RequestBody != nil {
+			asked = c.o.RequestBody(ex, asked)
 		}
 		all = append(all, sidetraffic.Exchange{Status: ex.Status, Asked: asked, Answer: c.answer(ex, answer)})
 	}
 	return len(all) > 0 && sidetraffic.Reports(all, run)
 }
 
-// askedAgain takes out the questions that one side asked more often, where they are asked again and again. It
-// reports whether there was one.
-func (c *ignoring) askedAgain(r *sideRoute, added, gone []*entry) bool {
+// ignoreAskedAgain takes out the questions that one side asked more often, where they are asked again and again.
+func (c *ignoring) ignoreAskedAgain(r *sideRoute, added, gone []*entry) {
 	byID := make(map[uint64]*sideRoute)
 	for s := range r.entries {
 		for _, e := range r.entries[s] {
@@ -160,17 +158,20 @@ func (c *ignoring) askedAgain(r *sideRoute, added, gone []*entry) bool {
 	told := make(map[uint64]bool)
 	for _, e := range slices.Concat(added, gone) {
 		id := c.identityOf(e)
-		q := byID[id]
-		if !sidetraffic.AskedAgain(r.Method, len(q.entries[Recorded])) || len(q.entries[Replay]) == 0 || !equalResults(slices.Concat(q.entries[Recorded], q.entries[Replay])) {
-			continue
-		}
-		if !told[id] {
+		if q := byID[id]; !told[id] && q.askedAgain() {
 			c.oneSide(q, SideAsked, nil, nil)
 			told[id] = true
 		}
-		defer func() { e.rec = nil }()
+		if told[id] {
+			defer func() { e.rec = nil }()
+		}
 	}
-	return len(told) > 0
+}
+
+// askedAgain reports whether equal requests are one question, asked again and again with the same answer.
+func (r *sideRoute) askedAgain() bool {
+	return sidetraffic.AskedAgain(r.Method, len(r.entries[Recorded])) && len(r.entries[Replay]) > 0 &&
+		equalResults(slices.Concat(r.entries[Recorded], r.entries[Replay]))
 }
 
 // equalResults reports whether all requests got the same answer.

@@ -29,10 +29,9 @@ func keyOf(name string, k tape.Kind) string {
 // lanesOf sorts what gates on one side into lanes, in order of their first records.
 func lanesOf(c *comparison, s Side) []*lane {
 	side := &c.sides[s]
-	names := laneNames{
-		side: side, mask: c.o.masked,
-		spawns: spawnLanes(side, c.o.masked),
-	}
+	spawns := spawnLanes(side, c.o.masked)
+	spawns[side.program] = spawnLane{laneProgram, cas.Sum([]byte(laneProgram))}
+	var sockets SocketLanes
 	byKey := make(map[string]*lane)
 	var out []*lane
 	for kept := range side.records() {
@@ -41,13 +40,13 @@ func lanesOf(c *comparison, s Side) []*lane {
 		}
 		e := *kept
 		e.id = c.identityOf(&e)
-		name := names.of(&e)
+		name := sockets.Of(e.rec.Kind)
 		if open, ok := e.rec.Kind.(*tape.WSOpen); ok {
 			c.urls[name] = open.URL
 		}
 		key := keyOf(name, e.rec.Kind)
-		if spawn, ok := names.spawns[e.at]; ok {
-			key = string(spawn.key[:])
+		if spawn, ok := spawns[e.at]; ok {
+			name, key = spawn.name, string(spawn.key[:])
 		}
 		l := byKey[key]
 		if l == nil {
@@ -77,24 +76,6 @@ func byArrival(es []entry) {
 	if !slices.ContainsFunc(es, func(e entry) bool { return arrival(e) == 0 }) {
 		slices.SortFunc(es, func(a, b entry) int { return cmp.Or(cmp.Compare(arrival(a), arrival(b)), cmp.Compare(a.at, b.at)) })
 	}
-}
-
-// laneNames names the lane of every record of one side.
-type laneNames struct {
-	side    *laneSide
-	mask    func(string) string
-	spawns  map[int]spawnLane // by place
-	sockets SocketLanes
-}
-
-func (n *laneNames) of(e *entry) string {
-	if _, spawn := e.rec.Kind.(*tape.ProcessSpawn); spawn {
-		if e.at == n.side.program {
-			return laneProgram
-		}
-		return n.spawns[e.at].name
-	}
-	return n.sockets.Of(e.rec.Kind)
 }
 
 // A spawnLane is what the lane of a process is called, and what tells it from others.

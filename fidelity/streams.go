@@ -57,7 +57,8 @@ func (c *streamCompare) compare(p pair) (out []finding) {
 		case i > 0 && c.wroteByChance(a, b, x, y):
 			c.note("%s of %s differs, which does not gate: its own timers, or several processes side by side, decide it", s.name, subjectOf(a))
 		default:
-			out = append(out, finding{category: s.category, title: titleOf(s.category), values: [2]string{show(was.Hash), show(now.Hash)}, was: was, now: now})
+			f := facet{finding: finding{category: s.category, was: was, now: now}}
+			out = append(out, f.differs())
 		}
 	}
 	return out

@@ -24,6 +24,13 @@ func Compare(mode Mode, recorded, replay Records) (*Report, error) {
 	return CompareTapes(mode, recorded, replay, nil)
 }
 
+// CompareAligned compares two bare tapes as Compare does, but aligns their records on what they are about instead of by
+// position, so that one inserted record is one divergence, and one that stands elsewhere is one too (Moved). It holds the
+// records of both tapes. An outcome has no positions: Outcome is the same as with Compare.
+func CompareAligned(mode Mode, recorded, replay Records) (*Report, error) {
+	return CompareTapes(mode, recorded, replay, &TapeOptions{Aligned: true})
+}
+
 // CompareTapes is Compare or CompareAligned, as the options say.
 func CompareTapes(mode Mode, recorded, replay Records, o *TapeOptions) (*Report, error) {
 	if int(mode) >= len(modeNames) {
@@ -32,71 +39,51 @@ func CompareTapes(mode Mode, recorded, replay Records, o *TapeOptions) (*Report,
 	if o == nil {
 		o = new(TapeOptions)
 	}
-	switch {
-	case mode == Outcome:
+	if mode == Outcome {
 		return compareOutcome(recorded, replay, o.Sides)
-	case o.Aligned:
-		return compareAligned(mode, recorded, replay, o)
 	}
 	r := newReport(mode)
 	r.names = o.Sides
-	p := newPositions(mode, o)
+	program, runtime := newSequence(o, mode != Semantic), newSequence(o, false)
 	err := readBoth(o.Sides, recorded, replay, func(s Side, rec *tape.Record) {
 		r.count(s)
-		p.put(s, rec)
+		if mode != PhaseAware || rec.Phase != tape.PhaseRuntimeFinalize {
+			program.put(s, rec)
+		} else if _, clock := rec.Kind.(*tape.ClockRead); !clock {
+			runtime.put(s, rec)
+		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.finish(r)
-	r.rate()
-	return r, nil
-}
-
-// positions pairs the records of two tapes by position, in PhaseAware those of each phase among themselves.
-type positions struct {
-	byPhase bool
-	user    position // every record, unless byPhase
-	runtime position
-}
-
-func newPositions(mode Mode, o *TapeOptions) *positions {
-	p := &positions{byPhase: mode == PhaseAware}
-	for _, q := range []*position{&p.user, &p.runtime} {
-		q.o = LaneOptions{Payload: o.Payload, Sides: o.Sides}
-		q.names, q.found.names = o.Sides, o.Sides
-	}
-	p.user.exact = mode == ByteIdentical || mode == PhaseAware
-	return p
-}
-
-func (p *positions) put(s Side, rec *tape.Record) {
-	if !p.byPhase || rec.Phase != tape.PhaseRuntimeFinalize {
-		p.user.put(s, rec)
-	} else if _, clock := rec.Kind.(*tape.ClockRead); !clock {
-		p.runtime.put(s, rec)
-	}
-}
-
-// finish reports what differs, and what stayed alone.
-func (p *positions) finish(r *Report) {
-	for _, q := range []*position{&p.user, &p.runtime} {
+	for _, q := range []*sequence{program, runtime} {
 		q.finish()
 		r.add(q.found.Divergences...)
 		r.Omitted += q.found.Omitted
 	}
+	r.rate()
+	return r, nil
 }
 
-// position pairs one sequence of records.
-type position struct {
+// A sequence is the records of both sides that are paired among themselves: all of them, or in PhaseAware those of one phase.
+type sequence struct {
 	comparer
-	waiting [2][]*tape.Record // by side; at least one is empty
+	aligned bool
+	waiting [2][]*tape.Record // by side; at least one is empty where records pair by position
 	found   Report            // its list alone
 }
 
-func (q *position) put(s Side, rec *tape.Record) {
+func newSequence(o *TapeOptions, exact bool) *sequence {
+	q := &sequence{aligned: o.Aligned, found: Report{names: o.Sides}}
+	q.o = LaneOptions{Payload: o.Payload, Sides: o.Sides}
+	q.exact, q.names = exact, o.Sides
+	return q
+}
+
+// put compares a record with the one in its place, where that is there already.
+func (q *sequence) put(s Side, rec *tape.Record) {
 	other := q.waiting[1-s]
-	if len(other) == 0 {
+	if q.aligned || len(other) == 0 {
 		q.waiting[s] = append(q.waiting[s], rec)
 		return
 	}
@@ -106,6 +93,34 @@ func (q *position) put(s Side, rec *tape.Record) {
 		a, b = b, a
 	}
 	q.pair(&q.found, a, b)
+}
+
+// finish reports what stayed alone, and of an aligned sequence all.
+func (q *sequence) finish() {
+	var entries [2][]entry
+	for s, recs := range q.waiting {
+		for _, rec := range recs {
+			entries[s] = append(entries[s], entry{rec: rec, id: identity(&q.differ, rec.Kind)})
+		}
+	}
+	rules := &pairRules{}
+	if q.aligned {
+		rules = &pairRules{likely: []func(tape.Kind) string{likely}, reorder: true}
+	}
+	pairs, _ := pairUp(entries[Recorded], entries[Replay], rules)
+	for _, p := range pairs {
+		switch {
+		case p.b == nil:
+			q.found.addMissing(Recorded, p.a.rec)
+		case p.a == nil:
+			q.found.addMissing(Replay, p.b.rec)
+		default:
+			if p.moved {
+				q.found.add(movedOf(p.a.rec, p.b.rec, q.names))
+			}
+			q.pair(&q.found, p.a.rec, p.b.rec)
+		}
+	}
 }
 
 // comparer compares and explains two records that stand beside each other.
@@ -129,117 +144,6 @@ func (c *comparer) pair(r *Report, a, b *tape.Record) {
 			c.explain(&div, &f)
 		}
 		r.add(div.complete(&f, c.names, subjectOf(a.Kind)))
-	}
-}
-
-// inRecord reports whether a payload's bytes stand in its record.
-func inRecord(p *tape.Payload) bool { return p != nil && p.Inline }
-
-// divergenceOf is a divergence about one field of two records.
-func divergenceOf(f *finding, a, b *tape.Record) Divergence {
-	return Divergence{
-		Seq: new(a.Seq), Category: f.category, Message: f.title, // a copy: a pointer would hold the record
-		Recorded: describe(a.Kind), Replay: describe(b.Kind), ReplaySeq: new(b.Seq),
-	}
-}
-
-// complete puts the two values into the message where no change tells more, and what it is about.
-func (d Divergence) complete(f *finding, names sideNames, about string) Divergence {
-	if about != "" && f.category != KindMismatch {
-		about = " (" + about + ")"
-	} else {
-		about = ""
-	}
-	d.title = d.Message + about
-	if f.message != nil && len(d.Changes) > 0 {
-		d.tellMessage(f.part)
-		return d
-	}
-	if len(d.Changes) == 0 {
-		d.oldValue, d.newValue = f.values[Recorded], f.values[Replay]
-		d.Message += names.versus(d.oldValue, d.newValue)
-	}
-	d.Message += about
-	return d
-}
-
-func (q *position) finish() {
-	for s, recs := range q.waiting {
-		for _, rec := range recs {
-			q.found.addMissing(Side(s), rec)
-		}
-	}
-}
-
-// missing is the divergence of a record that stands on side s alone.
-func missing(s Side, rec *tape.Record, names sideNames) Divergence {
-	what := describe(rec.Kind)
-	d := Divergence{Seq: new(rec.Seq), Category: MissingInReplay, Message: names.alone(s) + ": " + what}
-	if s == Replay {
-		d.Category, d.Replay, d.ReplaySeq = MissingInRecorded, what, new(rec.Seq)
-	} else {
-		d.Recorded = what
-	}
-	return d
-}
-
-// CompareAligned compares two bare tapes as Compare does, but aligns their records on what they are about instead of by
-// position, so that one inserted record is one divergence, and one that stands elsewhere is one too (Moved). It holds the
-// records of both tapes. An outcome has no positions: Outcome is the same as with Compare.
-func CompareAligned(mode Mode, recorded, replay Records) (*Report, error) {
-	return CompareTapes(mode, recorded, replay, &TapeOptions{Aligned: true})
-}
-
-func compareAligned(mode Mode, recorded, replay Records, o *TapeOptions) (*Report, error) {
-	r := newReport(mode)
-	r.names = o.Sides
-	user := alignment{comparer: comparer{differ: differ{exact: mode != Semantic}}}
-	var runtime alignment
-	for _, al := range []*alignment{&user, &runtime} {
-		al.o = LaneOptions{Payload: o.Payload, Sides: o.Sides}
-		al.names = o.Sides
-	}
-	err := readBoth(o.Sides, recorded, replay, func(s Side, rec *tape.Record) {
-		r.count(s)
-		if mode != PhaseAware || rec.Phase != tape.PhaseRuntimeFinalize {
-			user.add(s, rec)
-		} else if _, clock := rec.Kind.(*tape.ClockRead); !clock {
-			runtime.add(s, rec)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	user.compare(r)
-	runtime.compare(r)
-	r.rate()
-	return r, nil
-}
-
-// alignment is one sequence of records of both sides.
-type alignment struct {
-	comparer
-	entries [2][]entry // by side
-}
-
-func (al *alignment) add(s Side, rec *tape.Record) {
-	al.entries[s] = append(al.entries[s], entry{rec: rec, id: identity(&al.differ, rec.Kind)})
-}
-
-func (al *alignment) compare(r *Report) {
-	pairs, _ := pairUp(al.entries[Recorded], al.entries[Replay], &pairRules{likely: []func(tape.Kind) string{likely}, reorder: true})
-	for _, p := range pairs {
-		switch {
-		case p.b == nil:
-			r.addMissing(Recorded, p.a.rec)
-		case p.a == nil:
-			r.addMissing(Replay, p.b.rec)
-		default:
-			if p.moved {
-				r.add(movedOf(p.a.rec, p.b.rec, r.names))
-			}
-			al.pair(r, p.a.rec, p.b.rec)
-		}
 	}
 }
 

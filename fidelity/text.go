@@ -5,10 +5,10 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/fidelity/internal/columns"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -69,83 +69,12 @@ func (r *Report) WriteText(w io.Writer, o *TextOptions) error {
 	return t.w.Flush()
 }
 
-// textWriter writes lines; the buffer keeps the first error.
-type textWriter struct {
-	w    *bufio.Writer
-	o    TextOptions
-	left bool // something was left out
-}
-
-// ANSI styles.
-const (
-	plain   = ""
-	bold    = "\x1b[1m"
-	reverse = "\x1b[7m"
-	red     = "\x1b[31m"
-	green   = "\x1b[32m"
-	reset   = "\x1b[0m"
-)
-
-// line writes one line, cut to the width.
-func (t *textWriter) line(indent int, style, s string) {
-	t.write(indent, style, t.cut(indent, visible.Line(s)))
-}
-
-// cut shortens a printable line to what the width leaves.
-func (t *textWriter) cut(indent int, s string) string {
-	if room := t.o.Width - indent; t.tooWide(indent, s) && room > 1 {
-		return columns.Wrap([]columns.Segment{{Text: s}}, room-1)[0].Text() + "…"
-	}
-	return s
-}
-
-// tooWide reports whether a line is cut.
-func (t *textWriter) tooWide(indent int, s string) bool {
-	return t.o.Width > 0 && !t.o.All && columns.Width(s) > t.o.Width-indent
-}
-
-func (t *textWriter) write(indent int, style, s string) {
-	fmt.Fprintf(t.w, "%*s%s\n", indent, "", t.styled(style, s))
-}
-
-// styled returns s in a style, where there are colours.
-func (t *textWriter) styled(style, s string) string {
-	if style == plain || !t.o.Color || s == "" {
-		return s
-	}
-	return style + s + reset
-}
-
 func (t *textWriter) headline(r *Report) {
 	style := bold + green
 	if !r.Faithful() {
 		style = bold + red
 	}
 	t.write(0, style, r.String())
-}
-
-// where says on which lane and record a divergence stands.
-func where(d *Divergence) string {
-	var s string
-	if d.Lane != "" {
-		s = d.Lane + ", "
-	}
-	if d.Seq != nil {
-		s += fmt.Sprintf("seq %d, ", *d.Seq)
-	}
-	return s
-}
-
-func (t *textWriter) list(title string, items []string, limit int) {
-	t.line(0, bold, title)
-	for i, item := range items {
-		if i == limit && !t.o.All {
-			t.left = true
-			t.line(2, plain, fmt.Sprintf("and %d more", len(items)-i))
-			return
-		}
-		t.write(2, plain, visible.Line(item))
-	}
 }
 
 // masked lists what masks hid, a place a line: first what leaves a doubt.
@@ -196,13 +125,218 @@ func (r *Report) matched() string {
 	return fmt.Sprintf("all %d model calls matched", r.ModelCalls)
 }
 
-// remarks writes what was noted about a divergence.
-func (t *textWriter) remarks(indent int, d *Divergence) {
-	for _, a := range d.Annotations {
-		whose := ""
-		if a.Side == "replay" {
-			whose = "of the replay, "
-		}
-		t.line(indent, plain, "noted: "+whose+a.Text)
+// others writes the further divergences by lane, in order of the lanes' first. What follows from a refused request is one
+// block, and so are mere drifts of times.
+func (t *textWriter) others(r *Report, ds []Divergence) {
+	if len(ds) == 0 {
+		return
 	}
+	follow := 0
+	for i := range ds {
+		if ds[i].afterRefusal {
+			follow++
+		}
+	}
+	fold := follow >= foldedRefusal && !t.o.All
+	var folded []*Divergence
+	drifts := make(map[Category]int)
+	var lanes []string
+	byLane := make(map[string][]*Divergence)
+	for i := range ds {
+		d := &ds[i]
+		switch {
+		case fold && d.afterRefusal:
+			folded = append(folded, d)
+			continue
+		case drift(d.Category) && !t.o.All:
+			drifts[d.Category]++
+			continue
+		}
+		if byLane[d.Lane] == nil {
+			lanes = append(lanes, d.Lane)
+		}
+		byLane[d.Lane] = append(byLane[d.Lane], d)
+	}
+	then := fmt.Sprintf("then %d more:", len(ds)+r.Omitted)
+	if len(folded) == len(ds) && r.Omitted == 0 {
+		then = fmt.Sprintf("then %d more, which follow from the refused request:", len(ds))
+	}
+	t.line(0, bold, then)
+	for _, lane := range lanes {
+		t.line(2, plain, fmt.Sprintf("%s (%d)", cmp.Or(lane, "records"), len(byLane[lane])))
+		t.ofLane(r.names, byLane[lane])
+	}
+	if len(folded) > 0 && len(folded) < len(ds)+r.Omitted {
+		t.line(2, plain, fmt.Sprintf("%d that follow from the refused request:", len(folded)))
+		t.folded(4, folded)
+	} else {
+		t.folded(2, folded)
+	}
+	if len(drifts) > 0 {
+		t.left = true
+		t.line(2, plain, "times that drifted: "+driftsOf(drifts))
+	}
+}
+
+func driftsOf(n map[Category]int) string {
+	var out []string
+	for _, c := range slices.Sorted(maps.Keys(n)) {
+		out = append(out, fmt.Sprintf("%s %d", c, n[c]))
+	}
+	return strings.Join(out, ", ")
+}
+
+// ofLane writes the further divergences of one lane. Many records in a row that one side has alone are one line. Where some
+// are left out, the weightiest are shown.
+func (t *textWriter) ofLane(names sideNames, ds []*Divergence) {
+	if len(ds) > shownPerLane && !t.o.All {
+		slices.SortStableFunc(ds, func(a, b *Divergence) int { return cmp.Compare(weight(a), weight(b)) })
+	}
+	for shown := 0; len(ds) > 0; shown++ {
+		if shown == shownPerLane && !t.o.All {
+			t.left = true
+			t.line(4, plain, fmt.Sprintf("and %d more", len(ds)))
+			return
+		}
+		n := run(ds)
+		if n >= shownInRun && !t.o.All {
+			t.left = true
+			t.line(4, plain, fmt.Sprintf("seq %d to %d: %d in a row %s, the first %s", *ds[0].Seq, *ds[n-1].Seq, n,
+				sideOf(names, ds[0]), cmp.Or(ds[0].Recorded, ds[0].Replay)))
+			ds = ds[n:]
+			continue
+		}
+		t.other(ds[0])
+		ds = ds[1:]
+	}
+}
+
+// weight orders divergences where not all are shown: whole exchanges and processes that were inserted, removed or moved,
+// then other whole records, then fields.
+func weight(d *Divergence) int {
+	switch d.Category {
+	case MissingInRecorded, MissingInReplay, RecordMoved, KindMismatch:
+		kind, _, _ := strings.Cut(cmp.Or(d.Recorded, d.Replay), " ")
+		switch kind {
+		case "llm_call", "http_exchange", "process_spawn", "mcp_json_rpc", "mcp_open", "ws_open":
+			return 0
+		}
+		return 1
+	}
+	return 2
+}
+
+// run is how many divergences at the start of ds are about records in a row that one side has alone.
+func run(ds []*Divergence) int {
+	n := 1
+	for n < len(ds) && ds[n].Category == ds[0].Category && alone(ds[0]) && *ds[n].Seq == *ds[n-1].Seq+1 {
+		n++
+	}
+	return n
+}
+
+func alone(d *Divergence) bool {
+	return d.Category == MissingInRecorded || d.Category == MissingInReplay
+}
+
+func sideOf(names sideNames, d *Divergence) string {
+	if d.Category == MissingInRecorded {
+		return names.alone(Replay)
+	}
+	return names.alone(Recorded)
+}
+
+// other writes a further divergence: its line, its first change, and what it follows from.
+func (t *textWriter) other(d *Divergence) {
+	seq := ""
+	if d.Seq != nil {
+		seq = fmt.Sprintf("seq %d ", *d.Seq)
+	}
+	if t.apart(d, seq+d.Message, 4) {
+		t.line(4, plain, seq+d.title)
+		t.values(6, &Change{Op: Changed, Was: d.oldValue, Now: d.newValue}, true)
+	} else {
+		t.line(4, plain, seq+d.Message)
+	}
+	if !d.whole || t.tooWide(4, seq+d.Message) {
+		t.changes(d)
+	}
+	if d.Follows != "" {
+		t.line(6, plain, d.Follows)
+	}
+	t.remarks(6, d)
+}
+
+// changes writes the first change of a further divergence, or all.
+func (t *textWriter) changes(d *Divergence) {
+	shown := len(d.Changes)
+	if !t.o.All {
+		shown = min(shown, 1)
+	}
+	for i := range d.Changes[:shown] {
+		t.change(6, &d.Changes[i], true)
+	}
+	t.more(6, d, len(d.Changes)-shown+d.MoreChanges, true)
+}
+
+// folded writes what follows from a refused request: a line for each kind of it.
+func (t *textWriter) folded(indent int, ds []*Divergence) {
+	if len(ds) == 0 {
+		return
+	}
+	t.left = true
+	var order []string
+	subjects := make(map[string][]string)
+	count := make(map[string]int)
+	for _, d := range ds {
+		what, subject := consequence(d)
+		if count[what]++; count[what] == 1 {
+			order = append(order, what)
+		}
+		if subject != "" && !slices.Contains(subjects[what], subject) {
+			subjects[what] = append(subjects[what], subject)
+		}
+	}
+	for _, what := range order {
+		s := what
+		if all := subjects[what]; len(all) > 0 {
+			s = fmt.Sprintf("%s (%d): %s", what, count[what], list(all, shownSubjects))
+		} else if count[what] > 1 {
+			s = fmt.Sprintf("%s (%d)", what, count[what])
+		}
+		t.line(indent, plain, s)
+	}
+}
+
+// consequences say of a kind of records what it is that one side alone has them, the recorded one and the replay.
+var consequences = map[string][2]string{
+	"llm_call":      {"calls that were not made", "calls that nothing was recorded for"},
+	"http_exchange": {"calls that were not made", "calls that nothing was recorded for"},
+	"process_spawn": {"processes that were not run", "processes that were run and not recorded"},
+	"mcp_json_rpc":  {"calls of tool servers that were not made", "calls of tool servers that nothing was recorded for"},
+	"ws_message":    {"messages that did not pass", "messages that passed and were not recorded"},
+	"file_write":    {"files that were left alone", "files that were changed and not recorded so"},
+	"file_delete":   {"files that were left alone", "files that were changed and not recorded so"},
+}
+
+// consequence says what a divergence is as one of many that follow from a refused request, and what it is about.
+func consequence(d *Divergence) (what, subject string) {
+	switch d.Lane {
+	case laneProgram:
+		return d.Message, ""
+	case laneTerminal:
+		return "what the terminal showed", ""
+	}
+	kind, subject, _ := strings.Cut(cmp.Or(d.Recorded, d.Replay), " ")
+	if !alone(d) {
+		return titleOf(d.Category), subject
+	}
+	side, other := Recorded, "records that are missing"
+	if d.Category == MissingInRecorded {
+		side, other = Replay, "records that were added"
+	}
+	if what, ok := consequences[kind]; ok {
+		return what[side], subject
+	}
+	return other, kind
 }

@@ -3,6 +3,7 @@ package fidelity
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -37,21 +38,15 @@ func evidenceAlone(s Side, k tape.Kind) evidence {
 	if s == Recorded {
 		return evidence{}
 	}
-	var ev evidence
-	if ex := tape.ExchangeOf(k); ex != nil {
-		ev.now, ev.what = ex.RequestPayload, "the request"
+	of := aboutOf(k)
+	ev := evidence{now: of.body, what: of.noun}
+	if of.noun == "" {
+		ev.now = nil
+	}
+	if f := tape.ChangedFile(k); f != nil {
+		ev.news = []string{path.Base(f.Path)}
 	}
 	switch k := k.(type) {
-	case *tape.FileWrite:
-		ev.news, ev.now, ev.what = []string{path.Base(k.Path)}, k.Content, "the file"
-	case *tape.FileDelete:
-		ev.news = []string{path.Base(k.Path)}
-	case *tape.FileRead:
-		ev.now, ev.what = k.Content, "the file"
-	case *tape.DirList:
-		ev.now, ev.what = k.Names, "the names in the directory"
-	case *tape.EnvRead:
-		ev.now, ev.what = k.Value, "the variable"
 	case *tape.ProcessSpawn:
 		ev.news, ev.now, ev.what = []string{strings.Join(k.Args, " ")}, k.Stdout, "stdout"
 	case *tape.MCPJSONRPC:
@@ -70,7 +65,10 @@ type source struct {
 // trace says of every divergence where its new text first appears: in an input or an earlier divergence whose bytes hold it on
 // the replay and not as recorded. The divergences stand in the order in which the replay came to them.
 func (c *explanation) trace() {
-	sources := c.inputs()
+	var sources []source
+	if len(c.found) > 0 {
+		sources = slices.DeleteFunc(c.inputs(true), func(s source) bool { return s.was == s.now })
+	}
 	held := 0
 	for i := range c.found[:min(len(c.found), maxCauses)] {
 		p := &c.found[i]
@@ -108,26 +106,6 @@ func seqOf(d *Divergence) string {
 		return fmt.Sprintf("replay seq %d", *d.Seq)
 	}
 	return fmt.Sprintf("seq %d", *d.Seq)
-}
-
-// inputs are what the runs were given: the arguments of the program, and what the caller names.
-func (c *explanation) inputs() []source {
-	var out []source
-	was, now := c.programOf(Recorded), c.programOf(Replay)
-	if was != nil && now != nil && strings.Join(was.Args, "\x00") != strings.Join(now.Args, "\x00") {
-		out = append(out, source{name: "the program's arguments", was: strings.Join(was.Args, "\n"), now: strings.Join(now.Args, "\n")})
-	}
-	for _, in := range c.o.Inputs {
-		if len(c.found) == 0 || len(out) >= maxSources {
-			break
-		}
-		was, errA := in.Bytes(Recorded)
-		now, errB := in.Bytes(Replay)
-		if errA == nil && errB == nil {
-			out = append(out, source{name: in.Name, was: string(was), now: string(now)})
-		}
-	}
-	return out
 }
 
 // follows says where new text of p first appears; "" where the tapes do not show it. What stood in was is not new.
@@ -229,4 +207,18 @@ var common = map[string]bool{
 	"such": true, "text": true, "than": true, "that": true, "their": true, "them": true, "then": true, "there": true,
 	"these": true, "they": true, "this": true, "true": true, "user": true, "very": true, "want": true, "were": true,
 	"what": true, "when": true, "where": true, "which": true, "will": true, "with": true, "would": true, "your": true,
+}
+
+// late reports whether what a record says of when it happened is no more than that it had by the program's end: files are
+// looked at then, so that none is the cause of what the program said or of how it ended.
+func late(source, of *tape.Record) bool {
+	if source == nil || of == nil {
+		return false
+	}
+	switch source.Kind.(type) {
+	case *tape.FileWrite, *tape.FileDelete:
+		p, ok := of.Kind.(*tape.ProcessSpawn)
+		return ok && p.ParentSpawnID == 0
+	}
+	return false
 }

@@ -1,13 +1,14 @@
 package annotations
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // What a LoadError wraps.
@@ -97,22 +98,24 @@ func regular(path string) (bool, error) {
 // Read reads a sidecar; name stands for it in errors. The error is a *LoadError, or that of r.
 func Read(r io.Reader, name string) (*Sidecar, error) {
 	s := &Sidecar{path: name}
-	lines := bufio.NewReaderSize(r, 64<<10)
-	for number := 1; ; number++ {
-		line, err := readLine(lines)
-		last := errors.Is(err, io.EOF)
-		if last && len(line) == 0 {
-			return s, s.begun(name, number)
+	lines := jsonscan.NewLines(r, MaxLine)
+	for {
+		line, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			return s, s.begun(name, lines.Line()+1)
 		}
-		if err != nil && !last {
-			return nil, &LoadError{name, number, err}
+		if long, ok := errors.AsType[*jsonscan.LongLineError](err); ok {
+			return nil, &LoadError{name, long.Line, ErrLineTooLong}
 		}
-		if takeErr := s.take(line, number); takeErr != nil {
-			if last && !json.Valid(line) {
+		if err != nil {
+			return nil, &LoadError{name, lines.Line() + 1, err}
+		}
+		if err := s.take(line, lines.Line()); err != nil {
+			if lines.Torn() && !json.Valid(line) {
 				s.Torn = true // what a crash leaves
-				return s, s.begun(name, number)
+				return s, s.begun(name, lines.Line())
 			}
-			return nil, &LoadError{name, number, takeErr}
+			return nil, &LoadError{name, lines.Line(), err}
 		}
 		s.size += int64(len(line))
 	}
@@ -124,21 +127,6 @@ func (s *Sidecar) begun(name string, line int) error {
 		return &LoadError{name, line, ErrNoHeader}
 	}
 	return nil
-}
-
-// readLine returns a line with its newline; io.EOF with what stands behind the last one.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case len(line) > MaxLine:
-			return nil, ErrLineTooLong
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return line, err
-		}
-	}
 }
 
 // take takes one line.

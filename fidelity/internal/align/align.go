@@ -10,8 +10,6 @@ import (
 const (
 	// maxEdits bounds one search for a shortest edit script. Two sequences that differ by fewer edits are aligned exactly.
 	maxEdits = 1024
-	// quickEdits bounds the search in long sequences, before they are cut at what occurs once in each.
-	quickEdits = 128
 	// MaxSteps bounds all searches of one alignment, about a second. What is left then is not aligned.
 	MaxSteps = 50_000_000
 )
@@ -97,22 +95,12 @@ func (al *aligner[T]) gap(sa, sb Span) {
 
 // middle aligns two runs that neither begin nor end alike.
 func (al *aligner[T]) middle(sa, sb Span) {
-	n := sa.To - sa.From + sb.To - sb.From
-	switch {
-	case sa.From == sa.To || sb.From == sb.To:
-		return
-	case al.steps <= 0:
-		al.coarse = true
-		return
-	case n <= maxEdits:
-		al.search(sa, sb, n)
-		return
-	case al.search(sa, sb, quickEdits):
+	if sa.From == sa.To || sb.From == sb.To || al.search(sa, sb) {
 		return
 	}
 	anchors := al.anchors(sa, sb)
-	if len(anchors) == 0 {
-		al.rounds(sa, sb)
+	if al.steps <= 0 || len(anchors) == 0 {
+		al.coarse = true
 		return
 	}
 	for _, m := range anchors {
@@ -174,48 +162,17 @@ func rising(ms []Match) []Match {
 	return out
 }
 
-// rounds searches maxEdits deep, goes on from the furthest point that was reached, and so on while there are steps.
-func (al *aligner[T]) rounds(sa, sb Span) {
-	for sa.From < sa.To && sb.From < sb.To {
-		if al.steps <= 0 {
-			al.coarse = true
-			return
-		}
-		ms, x, y := al.round(al.a[sa.From:sa.To], al.b[sb.From:sb.To], maxEdits)
-		al.take(ms, sa, sb)
-		sa.From, sb.From = sa.From+x, sb.From+y
-	}
-}
-
-// search is one round that counts only when it gets to the end.
-func (al *aligner[T]) search(sa, sb Span, deepest int) bool {
+// search aligns two runs by a shortest edit script, where one of at most maxEdits edits is found within the steps that are left.
+func (al *aligner[T]) search(sa, sb Span) bool {
 	a, b := al.a[sa.From:sa.To], al.b[sb.From:sb.To]
+	deepest := min(maxEdits, len(a)+len(b))
 	if d := len(a) - len(b); max(d, -d) > deepest {
 		return false
 	}
-	ms, x, y := al.round(a, b, deepest)
-	if x < len(a) || y < len(b) {
-		return false
-	}
-	al.take(ms, sa, sb)
-	return true
-}
-
-func (al *aligner[T]) take(ms []Match, sa, sb Span) {
-	for _, m := range ms {
-		al.out = append(al.out, Match{m.I + sa.From, m.J + sb.From})
-	}
-}
-
-// round searches up to deepest edits deep. It returns the pairs found and how far in a and b they reach, which is not
-// nowhere when both hold something.
-func (al *aligner[T]) round(a, b []T, deepest int) (ms []Match, x, y int) {
-	deepest = min(deepest, len(a)+len(b))
 	off := deepest + 1
 	v := make([]int32, 2*deepest+3) // v[off+k] is the furthest x on diagonal k = x-y
 	var trace [][]int32
-	best := struct{ sum, d, k, x int }{}
-	for d := 0; d <= deepest; d++ {
+	for d := 0; d <= deepest && al.steps > 0; d++ {
 		trace = append(trace, slices.Clone(v[off-d:off+d+1]))
 		for k := -d; k <= d; k += 2 {
 			start, _ := step(v[off-d:], d, k)
@@ -225,18 +182,15 @@ func (al *aligner[T]) round(a, b []T, deepest int) (ms []Match, x, y int) {
 			}
 			al.steps -= x - start + 1
 			v[off+k] = int32(x)
-			if x > len(a) || x-k > len(b) {
-				continue
-			}
-			if sum := 2*x - k; sum > best.sum || sum == best.sum && max(k, -k) < max(best.k, -best.k) {
-				best.sum, best.d, best.k, best.x = sum, d, k, x
-			}
 			if x == len(a) && x-k == len(b) {
-				return backtrack(trace, d, k, x), x, x - k
+				for _, m := range backtrack(trace, d, k, x) {
+					al.out = append(al.out, Match{m.I + sa.From, m.J + sb.From})
+				}
+				return true
 			}
 		}
 	}
-	return backtrack(trace, best.d, best.k, best.x), best.x, best.x - best.k
+	return false
 }
 
 // step returns where edit d lands on diagonal k and from which diagonal it comes: an insertion from k+1 or a deletion

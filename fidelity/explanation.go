@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
-	"github.com/tapedeck-dev/tapedeck/internal/mcptext"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -34,9 +32,7 @@ func explainAll(c *comparison) {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank), cmp.Compare(a.seq(), b.seq()))
 	})
 	x.trace()
-	x.commandLine()
-	x.otherInputs()
-	x.madeUp()
+	x.explainFirst()
 	for i := range c.found {
 		p := &c.found[i]
 		p.tell()
@@ -142,7 +138,7 @@ func (c *explanation) previews() {
 		if p.Category != MissingInReplay && p.Category != MissingInRecorded || len(p.Changes) > 0 || c.spent() {
 			continue
 		}
-		side, body := Recorded, payloadOf(p.rec.Kind)
+		side, body := Recorded, aboutOf(p.rec.Kind).body
 		if p.Category == MissingInRecorded {
 			side = Replay
 		}
@@ -162,53 +158,90 @@ func (c *explanation) previews() {
 	}
 }
 
-// payloadOf is what a record is about, in bytes; nil for none.
-func payloadOf(k tape.Kind) *tape.Payload {
-	if ex := tape.ExchangeOf(k); ex != nil {
-		return ex.RequestPayload
-	}
-	switch k := k.(type) {
-	case *tape.FileWrite:
-		return k.Content
-	case *tape.FileRead:
-		return k.Content
-	case *tape.MCPJSONRPC:
-		return k.Request
-	case *tape.MCPText:
-		return k.Payload
-	case *tape.WSMessage:
-		return k.Payload
-	case *tape.DirList:
-		return k.Names
-	case *tape.EnvRead:
-		return k.Value
-	}
-	return nil
-}
-
-// showCall shows what a call that one side has alone asked for; nothing of one that its message says all of.
-func (d *Divergence) showCall(call *tape.MCPJSONRPC, b []byte, s Side) {
-	c := Change{Path: "parameters", Op: Shown}
-	asked := mcptext.Request(call.Method, b, bodies.MaxShown)
-	switch asked {
-	case "", subjectOfCall(call):
+// consequences marks every divergence that came after a refused request. A recorded request that was never asked for shows
+// no sooner than the refused one that stood in its place.
+func (c *explanation) consequences() {
+	if c.first == nil {
 		return
 	}
-	d.show([]Change{onSide(c, asked, s)})
-}
-
-// preview shows a body that one side has alone: of a conversation its last message.
-func preview(b []byte, s Side) Change {
-	c, shown := bodies.Preview(b)
-	return onSide(c, shown, s)
-}
-
-// onSide is a change of which one side alone has something to show.
-func onSide(c Change, shown string, s Side) Change {
-	if s == Replay {
-		c.Now = shown
-	} else {
-		c.Was = shown
+	for i := range c.found {
+		p := &c.found[i]
+		if p.rank == 1 && p.at < c.first.at {
+			p.at = c.first.at
+		}
+		switch p.Category {
+		case ProcessProgram, ProcessArgs, ProcessCwd:
+			continue // how a process began, which the program may have done long before
+		}
+		if p.refused != nil || p.at <= c.first.at && p.rank == 0 {
+			continue
+		}
+		p.afterRefusal = true
+		if p.Follows == "" {
+			p.Follows = fmt.Sprintf("follows from the refused request %s (replay seq %d)", c.first.request, c.first.seq)
+		}
 	}
-	return c
+}
+
+// explainFirst says of the first divergence what it comes from, where nothing shows a nearer cause.
+func (c *explanation) explainFirst() {
+	i := slices.IndexFunc(c.found, func(p placed) bool { return !drift(p.Category) })
+	if i < 0 {
+		return
+	}
+	p := &c.found[i]
+	p.Follows = cmp.Or(p.Follows, c.commandLine(p), c.otherInputs())
+	if c.o.SameStart && c.o.Crossed == 0 && p.refused != nil && p.Recorded != "" && p.Follows == "" {
+		p.Hint = hintFor(p)
+	}
+}
+
+// commandLine says that the program was run with another command line; "" where it was not, or that is the divergence.
+func (c *explanation) commandLine(p *placed) string {
+	was, now := c.programOf(Recorded), c.programOf(Replay)
+	if was == nil || now == nil || c.o.masked(commandOf(was)) == c.o.masked(commandOf(now)) {
+		return ""
+	}
+	if p.rank != 0 || p.Lane == laneProgram && (p.Category == ProcessArgs || p.Category == ProcessProgram) {
+		return ""
+	}
+	return fmt.Sprintf("the program was run with another command line (%s; %s: %s)", shortened(shownCommand(now)),
+		c.report.names.of(Recorded), shortened(shownCommand(was)))
+}
+
+// shownInputs is how many differing inputs the first divergence names.
+const shownInputs = 3
+
+// otherInputs says which inputs the two runs were given in different forms: it is not true then that nothing before it differs.
+func (c *explanation) otherInputs() string {
+	var names []string
+	for _, in := range c.o.Inputs {
+		names = append(names, cmp.Or(in.Short, in.Name))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "nothing before it differs but what the runs were given: " + list(names, shownInputs)
+}
+
+// Hints for a request that differs though the program was started as it was recorded: by what makes it compare.
+const (
+	hintSame   = "program, arguments, stdin, work tree and environment (but for secrets) are as recorded: "
+	hintMadeUp = hintSame + "what differs is made up by the program at each run (a time, a random number), or read from what is not " +
+		"covered; a mask in tapedeck.yaml makes what is made up compare, in recordings from then on (docs/masking.md)"
+	hintSide  = hintMadeUp + "; where nothing depends on this request, side.ignore says so there, of this recording too"
+	hintOrder = hintSame + "what the program did side by side, or in the background, came to its end in another order, or at another " +
+		"moment; it compares where the program waits for what it starts before it asks on"
+)
+
+// hintFor says what makes a request compare: of an order no mask does.
+func hintFor(p *placed) string {
+	stays := func(c Change) bool { return c.Op != Moved && c.Op != Added && c.Op != Removed }
+	switch _, plain := p.refused.rec.Kind.(*tape.HTTPExchange); {
+	case plain:
+		return hintSide
+	case len(p.Changes) > 0 && !slices.ContainsFunc(slices.Concat(p.Changes, p.rest), stays):
+		return hintOrder
+	}
+	return hintMadeUp
 }
