@@ -103,7 +103,7 @@ func colons(t text, i int) (end int, o outcome) {
 	return i + 1, hit
 }
 
-// quote returns the length of the quotation mark or white space at i, which may be escaped as in JSON.
+// quote returns the length of the quotation mark or white space at i, which may be escaped as in JSON, a form or a URL.
 func quote(t text, i int) (n int, o outcome) {
 	if i >= len(t.b) {
 		return 0, t.ended()
@@ -112,24 +112,15 @@ func quote(t text, i int) (n int, o outcome) {
 	case ' ', '\t', '\r', '\n', '\v', '\f', '\'', '"', '`':
 		return 1, hit
 	case '%':
-		return escapedQuote(t, i)
+		end, o := t.oneOf(i, "%20", "%22", "%27")
+		return max(0, end-i), o
 	case '\\':
-		n = t.slashes(i)
+		n, _ = t.slashes(i, 0)
 		if i+n >= len(t.b) {
 			return 0, t.ended()
 		}
 		if strings.IndexByte(`"'nrt`, t.b[i+n]) >= 0 {
 			return n + 1, hit
-		}
-	}
-	return 0, miss
-}
-
-// escapedQuote is quote for one of a form or a URL.
-func escapedQuote(t text, i int) (n int, o outcome) {
-	for _, s := range []string{"%20", "%22", "%27"} {
-		if o := t.literal(i, s); o != miss {
-			return len(s), o
 		}
 	}
 	return 0, miss

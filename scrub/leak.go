@@ -30,38 +30,45 @@ type leak struct {
 	behind   string // what must stand before the name, at most lookBehind bytes
 	entropy  float64
 	allow    []string // expressions of what is no secret after all
+
+	// What follows is there from the first time on that a name of it was met.
+	once    sync.Once
+	rule    string
+	prog    *machine
+	before  *regexp.Regexp // nil for nothing
+	allowed []*regexp.Regexp
 }
 
 // maxLeak is the length in bytes of the longest secret that such a shape finds: it bounds what one look at it costs.
 const maxLeak = 4 << 10
 
-// A compiledLeak is a leak and, from the first time that its name was met, its expressions.
-type compiledLeak struct {
-	*leak
-	rule   string
-	once   sync.Once
-	prog   *machine
-	behind *regexp.Regexp // nil for nothing
-	allow  []*regexp.Regexp
+func (l *leak) compile() {
+	l.once.Do(func() {
+		l.rule, l.prog = placeholders.RuleName(l.id), newMachine(l.re)
+		if l.behind != "" {
+			l.before = regexp.MustCompile(l.behind)
+		}
+		l.allowed = compiled(l.allow)
+	})
 }
 
-func (l *compiledLeak) compile() {
-	l.once.Do(func() {
-		l.prog = newMachine(l.re)
-		if l.leak.behind != "" {
-			l.behind = regexp.MustCompile(l.leak.behind)
-		}
-		for _, re := range l.leak.allow {
-			l.allow = append(l.allow, regexp.MustCompile(re))
-		}
-	})
+func compiled(exprs []string) (out []*regexp.Regexp) {
+	for _, re := range exprs {
+		out = append(out, regexp.MustCompile(re))
+	}
+	return out
+}
+
+// fitsOne tells whether b fits one of some expressions.
+func fitsOne(exprs []*regexp.Regexp, b []byte) bool {
+	return slices.ContainsFunc(exprs, func(re *regexp.Regexp) bool { return re.Match(b) })
 }
 
 // A leakRule finds the leaks that begin with one name.
 type leakRule struct {
 	name              string
 	fold              bool
-	literal, assigned []*compiledLeak
+	literal, assigned []*leak
 	says              bool // the name says that it is a secret
 	// trigger is where in the name the three bytes stand by which it is looked for. The secret that is assigned to a name
 	// comes after it, so these may be its rarest; a key that begins with its name is looked for by the first ones.
@@ -77,7 +84,7 @@ var leakRules = sync.OnceValue(func() (rules []*rule) {
 	byName := make(map[key]*leakRule)
 	var all []*leakRule
 	for i := range leaks {
-		l := &compiledLeak{leak: &leaks[i], rule: placeholders.RuleName(leaks[i].id)}
+		l := &leaks[i]
 		for _, name := range l.names {
 			r := byName[key{name, l.fold}]
 			if r == nil {
@@ -138,7 +145,7 @@ func (r *leakRule) asRule() *rule {
 	}
 	var names []string
 	for _, l := range slices.Concat(r.literal, r.assigned) {
-		names = append(names, l.rule)
+		names = append(names, placeholders.RuleName(l.id))
 	}
 	return &rule{starts, names, r.match}
 }
@@ -173,7 +180,7 @@ func (r *leakRule) match(t text, i int) (span, outcome) {
 }
 
 // at looks for a secret that begins with a name at i.
-func (l *compiledLeak) at(t text, i int) (span, outcome) {
+func (l *leak) at(t text, i int) (span, outcome) {
 	if l.word && !chars.Boundary(t.b, i) || l.alone && !alone(t.b, i) {
 		return span{}, miss
 	}
@@ -182,7 +189,7 @@ func (l *compiledLeak) at(t text, i int) (span, outcome) {
 	if o != hit {
 		return span{}, o
 	}
-	if l.behind != nil && !l.behind.Match(t.b[max(0, i-chars.LookBehind):i]) {
+	if l.before != nil && !l.before.Match(t.b[max(0, i-chars.LookBehind):i]) {
 		return span{}, miss
 	}
 	if l.closed {
@@ -200,38 +207,24 @@ func (l *compiledLeak) at(t text, i int) (span, outcome) {
 }
 
 // secret tells whether what a shape fits is a secret, and not a word, a template or an example.
-func (l *compiledLeak) secret(b []byte) bool {
+func (l *leak) secret(b []byte) bool {
 	if l.entropy > 0 && entropy(b) <= l.entropy {
 		return false
 	}
 	if l.assigned && !mixed(b) {
 		return false
 	}
-	for _, re := range l.allow {
-		if re.Match(b) {
-			return false
-		}
+	if fitsOne(l.allowed, b) {
+		return false
 	}
 	lower := strings.ToLower(string(b))
-	for _, word := range leakStopWords {
-		if strings.Contains(lower, word) {
-			return false
-		}
+	if slices.ContainsFunc(leakStopWords, func(word string) bool { return strings.Contains(lower, word) }) {
+		return false
 	}
-	for _, re := range allowedLeaks() {
-		if re.Match(b) {
-			return false
-		}
-	}
-	return true
+	return !fitsOne(allowedLeaks(), b)
 }
 
-var allowedLeaks = sync.OnceValue(func() (out []*regexp.Regexp) {
-	for _, re := range leakAllowed {
-		out = append(out, regexp.MustCompile(re))
-	}
-	return out
-})
+var allowedLeaks = sync.OnceValue(func() []*regexp.Regexp { return compiled(leakAllowed) })
 
 // mixed tells whether b has digits and letters: what has not is a word, or a number.
 func mixed(b []byte) bool {

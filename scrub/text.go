@@ -152,15 +152,18 @@ func blanks(b []byte, i int) int {
 	return i
 }
 
-// formBlank returns the end of the blank at i, which a form or a URL may have escaped.
-func formBlank(t text, i int) (end int, o outcome) {
-	for _, s := range []string{" ", "+", "%20"} {
+// oneOf returns the end of the first of some literals that stands at i, or may.
+func (t text) oneOf(i int, literals ...string) (end int, o outcome) {
+	for _, s := range literals {
 		if o := t.literal(i, s); o != miss {
 			return i + len(s), o
 		}
 	}
 	return 0, miss
 }
+
+// formBlank returns the end of the blank at i, which a form or a URL may have escaped.
+func formBlank(t text, i int) (end int, o outcome) { return t.oneOf(i, " ", "+", "%20") }
 
 // stops tells whether no dot with more behind it stands at i.
 func stops(t text, i int) outcome {

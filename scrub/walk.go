@@ -132,7 +132,7 @@ func (w *walker) lineEnd(i, at int) (end int, o outcome) {
 		}
 		if o == hit && w.nesting > 0 && c == '\\' {
 			w.slashed = true
-			count, length := w.slashes(i)
+			count, length := w.t.slashes(i, w.percent)
 			letter, k, o := w.byteAt(i + length)
 			if o == more {
 				return i, more
@@ -183,18 +183,6 @@ func (t text) peel(i, depth int) (c byte, n int, o outcome) {
 	return c, n, hit
 }
 
-// slashes counts the backslashes at i, up to one more than mean anything, and says how long they are in the text.
-func (w *walker) slashes(i int) (count, length int) {
-	for count <= maxSlashes {
-		c, n, o := w.byteAt(i + length)
-		if o != hit || c != '\\' {
-			break
-		}
-		count, length = count+1, length+n
-	}
-	return count, length
-}
-
 // lengthOf returns the length in the text of the n bytes at i, which are there.
 func (w *walker) lengthOf(i, n int) (length int) {
 	for range n {
@@ -204,13 +192,17 @@ func (w *walker) lengthOf(i, n int) (length int) {
 	return length
 }
 
-// slashes counts the backslashes at i, up to one more than mean anything.
-func (t text) slashes(i int) int {
-	n := 0
-	for i+n < len(t.b) && t.b[i+n] == '\\' && n <= maxSlashes {
-		n++
+// slashes counts the backslashes at i, up to one more than mean anything, and says how long they are in the text, where percent layers
+// of percent-encoding may lie over it.
+func (t text) slashes(i, percent int) (count, length int) {
+	for count <= maxSlashes {
+		c, n, o := t.peel(i+length, percent)
+		if o != hit || c != '\\' {
+			break
+		}
+		count, length = count+1, length+n
 	}
-	return n
+	return count, length
 }
 
 // unit matches the beginning of want with one byte or escape at i: n bytes of the text stand for used bytes of want.
@@ -244,7 +236,7 @@ func (w *walker) unit(i int, want []byte) (n, used int, o outcome) {
 // escape matches the beginning of want with a JSON escape at i. Quoting doubles backslashes: a letter's escape has
 // 2^(nesting-1) of them, a quotation mark 2^nesting - 1, a backslash itself 2^nesting.
 func (w *walker) escape(i int, want []byte) (n, used int, o outcome) {
-	got, length := w.slashes(i)
+	got, length := w.t.slashes(i, w.percent)
 	letter := 1 << (w.nesting - 1)
 	if want[0] == '\\' && got >= 2*letter {
 		return w.lengthOf(i, 2*letter), 1, hit
@@ -313,7 +305,7 @@ func (t text) firstByte(i int) (c byte, o outcome) {
 	if c, _, o = w.byteAt(i); o != hit || c != '\\' {
 		return c, o
 	}
-	count, length := w.slashes(i)
+	count, length := w.t.slashes(i, w.percent)
 	letter, _, o := w.byteAt(i + length)
 	if o != hit {
 		return 0, o
