@@ -30,22 +30,16 @@ const (
 func Dummies(v Var) (value string, made map[string]string) {
 	made = make(map[string]string)
 	shapes := strings.Fields(v.Shape)
-	var b strings.Builder
-	from, n := 0, 0
-	placeholders.Each([]byte(v.Value), func(start, end int) {
+	out := placeholders.Replace([]byte(v.Value), func(placeholder string) (string, bool) {
 		shape := ""
-		if n < len(shapes) {
-			shape = shapes[n]
+		if len(shapes) > 0 {
+			shape, shapes = shapes[0], shapes[1:]
 		}
-		b.WriteString(v.Value[from:start])
-		plain, form := placeholders.Split(v.Value[start:end])
-		d := dummy(Digits(plain), shape)
-		made[plain] = d
-		b.WriteString(placeholders.Disguise(d, form))
-		from, n = end, n+1
+		plain, form := placeholders.Split(placeholder)
+		made[plain] = dummy(Digits(plain), shape)
+		return placeholders.Disguise(made[plain], form), true
 	})
-	b.WriteString(v.Value[from:])
-	return b.String(), made
+	return string(out), made
 }
 
 func dummy(seed, shape string) string {

@@ -23,22 +23,14 @@ func Renumber(b []byte) []byte { return placeholders.Renumber(b, nil) }
 // In base64 a value of another length than the recorded one shifts what comes after it in the same group: the text around
 // it then decodes to something else.
 func Fill(b []byte, valueOf func(digits string) (value string, ok bool)) []byte {
-	var out []byte
-	from := 0
-	placeholders.Each(b, func(start, end int) {
-		placeholder := string(b[start:end])
+	return placeholders.Replace(b, func(placeholder string) (string, bool) {
 		value, ok := valueOf(Digits(placeholder))
 		if !ok {
-			return
+			return "", false
 		}
 		_, form := placeholders.Split(placeholder)
-		out = append(append(out, b[from:start]...), placeholders.Disguise(value, form)...)
-		from = end
+		return placeholders.Disguise(value, form), true
 	})
-	if from == 0 {
-		return b
-	}
-	return append(out, b[from:]...)
 }
 
 // A revealing holds back what may be the beginning of a placeholder.
