@@ -12,12 +12,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
-const (
-	// MaxLooked bounds, in bytes, how much of a JSON or multipart body is looked through for names.
-	MaxLooked = 16 << 20
-	// maxForm is the same for a form.
-	maxForm = 1 << 20
-)
+// MaxLooked bounds, in bytes, how much of a JSON or multipart body is looked through for names.
+const MaxLooked = 16 << 20
 
 // A Named is a value of which its name says that it is a secret.
 type Named struct {
@@ -313,12 +309,4 @@ func partName(head []byte) string {
 		}
 	}
 	return ""
-}
-
-// blanks returns where the blanks at i end.
-func blanks(b []byte, i int) int {
-	for i < len(b) && chars.IsBlank(b[i]) {
-		i++
-	}
-	return i
 }

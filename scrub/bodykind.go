@@ -24,6 +24,9 @@ const (
 	BodyOther  // not looked at
 )
 
+// maxForm is MaxLooked for a form.
+const maxForm = 1 << 20
+
 const formType = "application/x-www-form-urlencoded"
 
 // BodyKindOf is the kind of a request or an answer by its Content-Type. BodyOther is what is clearly something else than text.

@@ -3,7 +3,6 @@ package scrub
 import (
 	"bytes"
 	"slices"
-	"strings"
 )
 
 // A model's answer comes as a stream of events, and a key that the model says comes as the text of several of them:
@@ -26,15 +25,6 @@ const (
 	maxTries   = 1000 // strings in which the next part is looked for, in all
 	alike      = 6    // bytes behind the strings of one field that are the same
 )
-
-// longestField is the length of the longest beginning by which a stream of events is known.
-const longestField = len("event:")
-
-// isEvents tells whether a text that begins with b is a stream of server-sent events.
-func isEvents(b []byte) bool {
-	first := string(b[:min(len(b), longestField)])
-	return strings.HasPrefix(first, "data:") || strings.HasPrefix(first, "event:") || strings.HasPrefix(first, "id:") || strings.HasPrefix(first, ":")
-}
 
 // A bridge follows one value from event to event.
 type bridge struct {

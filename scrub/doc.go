@@ -19,11 +19,13 @@
 // fewer than 8 bytes, a common word, a value that is cut in two by something else, and a key of an unknown shape that nobody
 // named. docs/reference/secrets.md says all of it for people.
 //
-// The rooms. scanning: scan.go asks rules (rules*.go, vendors.go, leak*.go) and patterns of known values (known.go, walk.go, bridge.go) what
-// begins at a place. Knowing: memory.go holds what is known, learn.go makes it known. Names: body.go and bodytext.go walk through a
-// body, hider.go through headers and URLs, pieces.go through a variable; package names tells what each name says. Replays: shape.go and
-// dummy.go make up what is missing, seek.go recognises it, reveal.go puts it back. Package masks takes volatile facts out of what is
-// compared, and package tty finds secrets on a terminal.
+// The rooms, each of which leans on those before it. Scanning: text.go says what a text and a find are, scan.go asks rules (rules*.go,
+// vendors.go, leak.go, assignment.go, example.go) and patterns of known values (known.go, walk.go, bridge.go) what begins at a place.
+// Knowing: memory.go holds what is known and puts placeholders in its place, in a stream by writer.go, in what is compressed by
+// packed.go; seek.go recognises what a replay lacks. Names: body.go and bodytext.go walk through a body, pieces.go through a variable,
+// hider.go through headers and URLs; package names tells what each name says. The Scrubber: scrubber.go scrubs, learn.go makes known,
+// message.go has the parts of a message. Replays: shape.go and dummy.go make up what is missing, reveal.go puts values back. Package
+// masks takes volatile facts out of what is compared, and package tty finds secrets on a terminal.
 //
 // Names. What the names in the body of a message give away (members of JSON, fields of forms) Named tells, without parsing it,
 // and LearnAll makes known, before any of that message is scrubbed; HideAt hides what is too many for that.

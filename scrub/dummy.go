@@ -19,9 +19,8 @@ const (
 	// maxMadeUp bounds in bytes all dummies of one replay, those that are taken too: a recorder finds fewer and shorter secrets.
 	maxMadeUp = 16 << 20
 	// leastMade is for how many bytes a dummy counts at least: as long takes the seed of the shortest.
-	leastMade    = 64
-	dummyTries   = 256
-	longestShape = 1 << 10 // bytes
+	leastMade  = 64
+	dummyTries = 256
 )
 
 // Dummies returns a value for v in which each placeholder is replaced by a dummy of the shape of its secret: what a replay
@@ -31,22 +30,16 @@ const (
 func Dummies(v Var) (value string, made map[string]string) {
 	made = make(map[string]string)
 	shapes := strings.Fields(v.Shape)
-	var b strings.Builder
-	from, n := 0, 0
-	placeholders.Each([]byte(v.Value), func(start, end int) {
+	out := placeholders.Replace([]byte(v.Value), func(placeholder string) (string, bool) {
 		shape := ""
-		if n < len(shapes) {
-			shape = shapes[n]
+		if len(shapes) > 0 {
+			shape, shapes = shapes[0], shapes[1:]
 		}
-		b.WriteString(v.Value[from:start])
-		plain, form := placeholders.Split(v.Value[start:end])
-		d := dummy(Digits(plain), shape)
-		made[plain] = d
-		b.WriteString(placeholders.Disguise(d, form))
-		from, n = end, n+1
+		plain, form := placeholders.Split(placeholder)
+		made[plain] = dummy(Digits(plain), shape)
+		return placeholders.Disguise(made[plain], form), true
 	})
-	b.WriteString(v.Value[from:])
-	return b.String(), made
+	return string(out), made
 }
 
 func dummy(seed, shape string) string {
@@ -98,21 +91,6 @@ func dummyUUID(rng *rand.Rand) string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	h := hex.EncodeToString(b[:])
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
-}
-
-// pemLineEnds are the ends of the lines of a block, as the shapes name them: those of bytes, and those of JSON, once and
-// twice quoted.
-var pemLineEnds = []struct{ name, text string }{{"rn", "\r\n"}, {"n", "\n"}, {"jjn", `\\n`}, {"jrn", `\r\n`}, {"jn", `\n`}}
-
-// pemLineEnd names the end of the first line of a block; "" for none that is known.
-func pemLineEnd(value string) string {
-	_, rest, _ := strings.Cut(value[len(pemBegin):], "-----")
-	for _, e := range pemLineEnds {
-		if strings.HasPrefix(rest, e.text) {
-			return e.name
-		}
-	}
-	return ""
 }
 
 // dummyPEM makes a block of "label:end of lines:bytes", with four lines where the shape has a label alone, as those of older

@@ -76,16 +76,14 @@ func saysExample(b []byte) bool {
 	if slices.ContainsFunc(exampleWords, func(w string) bool { return strings.Contains(lower, w) }) {
 		return true
 	}
-	return slices.ContainsFunc(allowedKeys(), func(re *regexp.Regexp) bool { return re.Match(b) })
+	return fitsOne(allowedKeys(), b)
 }
 
 // allowedKeys are what gitleaks allows of keys that scrub has a rule of its own for.
 var allowedKeys = sync.OnceValue(func() (out []*regexp.Regexp) {
 	for i := range leaks {
 		if id := leaks[i].id; id == "aws-access-token" || id == "gcp-api-key" {
-			for _, expr := range leaks[i].allow {
-				out = append(out, regexp.MustCompile(expr))
-			}
+			out = append(out, compiled(leaks[i].allow)...)
 		}
 	}
 	return out
@@ -127,11 +125,6 @@ func pemDots(t text, s span) outcome {
 	if s.rule != "pem" || s.end-begin > mostShown {
 		return miss
 	}
-	at := pemSpace(t, s.end)
-	for _, dots := range []string{"...", "…"} {
-		if o := t.literal(at, dots); o != miss {
-			return o
-		}
-	}
-	return miss
+	_, o := t.oneOf(pemSpace(t, s.end), "...", "…")
+	return o
 }

@@ -44,7 +44,9 @@ func Forget(s *Scrubber) {
 }
 
 // InParts is what Bytes does to the compressed parts of a form, which may have left bytes decompressed.
-func InParts(s *Scrubber, b []byte, left int64) (out []byte, found bool) { return inParts(s, b, &left) }
+func InParts(s *Scrubber, b []byte, left int64) (out []byte, found bool) {
+	return inParts(&s.memory, b, &left)
+}
 
 // Dummy is the value of Dummies.
 func Dummy(v Var) string {

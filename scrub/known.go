@@ -10,7 +10,6 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
-	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // A known is a secret whose exact value is known.
@@ -270,24 +269,21 @@ func forms(c byte) []byte {
 	return []byte{c}
 }
 
-func (x *index) urls(v string) []span {
-	if !strings.Contains(v, "@") {
-		return nil
+// unescape returns what the letter of a short escape stands for, and 0 for another byte.
+func unescape(c byte) byte {
+	switch c {
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case '/', '"', '\\':
+		return c
 	}
-	spans, _ := x.scan(wholeText(v), 0)
-	return slices.DeleteFunc(spans, func(s span) bool { return s.rule != urlPassword })
-}
-
-// formOn is the form in which a value stands as raw; "" where it stands as it is, or in none that has a name.
-func formOn(k *known, raw []byte) string {
-	if string(raw) == k.value || !names.Searchable(k.value) {
-		return ""
-	}
-	p := &pattern{of: k, text: []byte(k.value), percent: strings.Contains(k.value, "%")}
-	p.second, p.third = p.text[1], p.text[2]
-	spans, o := p.match(wholeText(string(raw)), 0)
-	if o != hit || len(spans) != 1 || spans[0].end != len(raw) {
-		return ""
-	}
-	return spans[0].form
+	return 0
 }

@@ -1,7 +1,6 @@
 package scrub
 
 import (
-	"bytes"
 	"math"
 	"regexp"
 	"slices"
@@ -31,38 +30,45 @@ type leak struct {
 	behind   string // what must stand before the name, at most lookBehind bytes
 	entropy  float64
 	allow    []string // expressions of what is no secret after all
+
+	// What follows is there from the first time on that a name of it was met.
+	once    sync.Once
+	rule    string
+	prog    *machine
+	before  *regexp.Regexp // nil for nothing
+	allowed []*regexp.Regexp
 }
 
 // maxLeak is the length in bytes of the longest secret that such a shape finds: it bounds what one look at it costs.
 const maxLeak = 4 << 10
 
-// A compiledLeak is a leak and, from the first time that its name was met, its expressions.
-type compiledLeak struct {
-	*leak
-	rule   string
-	once   sync.Once
-	prog   *machine
-	behind *regexp.Regexp // nil for nothing
-	allow  []*regexp.Regexp
+func (l *leak) compile() {
+	l.once.Do(func() {
+		l.rule, l.prog = placeholders.RuleName(l.id), newMachine(l.re)
+		if l.behind != "" {
+			l.before = regexp.MustCompile(l.behind)
+		}
+		l.allowed = compiled(l.allow)
+	})
 }
 
-func (l *compiledLeak) compile() {
-	l.once.Do(func() {
-		l.prog = newMachine(l.re)
-		if l.leak.behind != "" {
-			l.behind = regexp.MustCompile(l.leak.behind)
-		}
-		for _, re := range l.leak.allow {
-			l.allow = append(l.allow, regexp.MustCompile(re))
-		}
-	})
+func compiled(exprs []string) (out []*regexp.Regexp) {
+	for _, re := range exprs {
+		out = append(out, regexp.MustCompile(re))
+	}
+	return out
+}
+
+// fitsOne tells whether b fits one of some expressions.
+func fitsOne(exprs []*regexp.Regexp, b []byte) bool {
+	return slices.ContainsFunc(exprs, func(re *regexp.Regexp) bool { return re.Match(b) })
 }
 
 // A leakRule finds the leaks that begin with one name.
 type leakRule struct {
 	name              string
 	fold              bool
-	literal, assigned []*compiledLeak
+	literal, assigned []*leak
 	says              bool // the name says that it is a secret
 	// trigger is where in the name the three bytes stand by which it is looked for. The secret that is assigned to a name
 	// comes after it, so these may be its rarest; a key that begins with its name is looked for by the first ones.
@@ -78,7 +84,7 @@ var leakRules = sync.OnceValue(func() (rules []*rule) {
 	byName := make(map[key]*leakRule)
 	var all []*leakRule
 	for i := range leaks {
-		l := &compiledLeak{leak: &leaks[i], rule: placeholders.RuleName(leaks[i].id)}
+		l := &leaks[i]
 		for _, name := range l.names {
 			r := byName[key{name, l.fold}]
 			if r == nil {
@@ -139,7 +145,7 @@ func (r *leakRule) asRule() *rule {
 	}
 	var names []string
 	for _, l := range slices.Concat(r.literal, r.assigned) {
-		names = append(names, l.rule)
+		names = append(names, placeholders.RuleName(l.id))
 	}
 	return &rule{starts, names, r.match}
 }
@@ -174,7 +180,7 @@ func (r *leakRule) match(t text, i int) (span, outcome) {
 }
 
 // at looks for a secret that begins with a name at i.
-func (l *compiledLeak) at(t text, i int) (span, outcome) {
+func (l *leak) at(t text, i int) (span, outcome) {
 	if l.word && !chars.Boundary(t.b, i) || l.alone && !alone(t.b, i) {
 		return span{}, miss
 	}
@@ -183,7 +189,7 @@ func (l *compiledLeak) at(t text, i int) (span, outcome) {
 	if o != hit {
 		return span{}, o
 	}
-	if l.behind != nil && !l.behind.Match(t.b[max(0, i-chars.LookBehind):i]) {
+	if l.before != nil && !l.before.Match(t.b[max(0, i-chars.LookBehind):i]) {
 		return span{}, miss
 	}
 	if l.closed {
@@ -200,113 +206,25 @@ func (l *compiledLeak) at(t text, i int) (span, outcome) {
 	return span{start: i, end: end, rank: shaped, rule: l.rule}, hit
 }
 
-// alone tells whether no digit of base64 stands before i. A slash of a path and a blank of a form, as +, are none: a word stands
-// before them.
-func alone(b []byte, i int) bool {
-	before := b[max(0, i-chars.LookBehind):i]
-	if len(before) == 0 || !chars.Base64[b[i-1]] || b[i-1] == '=' || chars.AfterEscape(before) {
-		return true
-	}
-	if chars.IsAlnum(b[i-1]) {
-		return false
-	}
-	word := before[:len(before)-1]
-	end := len(word)
-	for len(word) > 0 && chars.IsAlnum(word[len(word)-1]) {
-		word = word[:len(word)-1]
-	}
-	return (len(word) > 0 || i < chars.LookBehind) && isPlain(before[len(word):end])
-}
-
-// isPlain tells a word, which may be numbered, from a piece of base64.
-func isPlain(word []byte) bool {
-	const most = 12
-	letters := bytes.TrimRight(word, "0123456789")
-	return len(word) <= most && !bytes.ContainsFunc(letters, func(r rune) bool { return r < 'a' || r > 'z' })
-}
-
-// keyEnds tells whether a key that begins at start can end at i: what follows is no more of a word, of base64, or of a call. Where the key
-// itself may be base64, what follows a plus sign or a slash tells.
-func keyEnds(t text, start, i int) outcome {
-	if i >= len(t.b) {
-		return atEnd(t)
-	}
-	switch c := t.b[i]; {
-	case chars.Word[c] || strings.IndexByte("-([", c) >= 0:
-		return miss
-	case chars.Base64[c]:
-		if bytes.ContainsAny(t.b[start:i], "_-.~") {
-			return hit
-		}
-		return plainAt(t, i+1, c)
-	}
-	return stops(t, i)
-}
-
-// stops tells whether no dot with more behind it stands at i.
-func stops(t text, i int) outcome {
-	switch {
-	case t.b[i] != '.':
-		return hit
-	case i+1 >= len(t.b):
-		return atEnd(t)
-	case chars.Word[t.b[i+1]]:
-		return miss
-	}
-	return hit
-}
-
-// plainAt tells whether a word follows at i, behind c, and no base64.
-func plainAt(t text, i int, c byte) outcome {
-	end := i
-	for end < len(t.b) && chars.IsAlnum(t.b[end]) && end-i < chars.LookBehind {
-		end++
-	}
-	switch {
-	case end == len(t.b) && !t.final:
-		return more
-	case end == i && c == '=' || !isPlain(t.b[i:end]): // what ends in = is base64
-		return miss
-	}
-	return hit
-}
-
-// atEnd is the outcome of a matcher that is content with the end of the text.
-func atEnd(t text) outcome { return t.endedOr(hit) }
-
 // secret tells whether what a shape fits is a secret, and not a word, a template or an example.
-func (l *compiledLeak) secret(b []byte) bool {
+func (l *leak) secret(b []byte) bool {
 	if l.entropy > 0 && entropy(b) <= l.entropy {
 		return false
 	}
 	if l.assigned && !mixed(b) {
 		return false
 	}
-	for _, re := range l.allow {
-		if re.Match(b) {
-			return false
-		}
+	if fitsOne(l.allowed, b) {
+		return false
 	}
 	lower := strings.ToLower(string(b))
-	for _, word := range leakStopWords {
-		if strings.Contains(lower, word) {
-			return false
-		}
+	if slices.ContainsFunc(leakStopWords, func(word string) bool { return strings.Contains(lower, word) }) {
+		return false
 	}
-	for _, re := range allowedLeaks() {
-		if re.Match(b) {
-			return false
-		}
-	}
-	return true
+	return !fitsOne(allowedLeaks(), b)
 }
 
-var allowedLeaks = sync.OnceValue(func() (out []*regexp.Regexp) {
-	for _, re := range leakAllowed {
-		out = append(out, regexp.MustCompile(re))
-	}
-	return out
-})
+var allowedLeaks = sync.OnceValue(func() []*regexp.Regexp { return compiled(leakAllowed) })
 
 // mixed tells whether b has digits and letters: what has not is a word, or a number.
 func mixed(b []byte) bool {
@@ -327,4 +245,54 @@ func entropy(b []byte) float64 {
 		}
 	}
 	return sum
+}
+
+// assignedAt looks for a secret that is assigned to a name that ends at i.
+func (r *leakRule) assignedAt(t text, i int) (span, outcome) {
+	at, o := assignment(t, i)
+	if o != hit {
+		return span{}, o
+	}
+	says := r.says || names.PartSays(filler(t, i))
+	for range maxOpening + 1 {
+		if at >= len(t.b) {
+			return span{}, t.ended()
+		}
+		if s, o := r.valueAt(t, at, says); o != miss {
+			return s, o
+		}
+		n, o := quote(t, at)
+		if o == miss && t.b[at] == '=' {
+			n, o = 1, hit
+		}
+		if o != hit {
+			return span{}, o
+		}
+		at += n
+	}
+	return span{}, miss
+}
+
+// valueAt looks for a secret at i that something was assigned to. says tells whether the name says that it is one.
+func (r *leakRule) valueAt(t text, i int, says bool) (span, outcome) {
+	if c := t.b[i]; !chars.Bearer[c] {
+		return span{}, miss
+	}
+	for _, l := range r.assigned {
+		if l.says && !says {
+			continue
+		}
+		l.compile()
+		end, o := l.prog.match(t, i, maxLeak)
+		if o == hit {
+			o = valueEnds(t, end)
+		}
+		if o == more {
+			return span{}, more
+		}
+		if o == hit && l.secret(t.b[i:end]) {
+			return span{start: i, end: end, rank: shaped, rule: l.rule, context: true}, hit
+		}
+	}
+	return span{}, miss
 }

@@ -19,23 +19,6 @@ import (
 // then listed by NotCovered. A value that is known already keeps its first rule.
 func (s *Scrubber) AddSecret(rule, value string) { s.addNamed(rule, value) }
 
-// AddAlias makes value known under a placeholder that was made before: on replay, a dummy stands for the secret of the
-// recording and must read the same. It reports false, and does nothing, where placeholder is none or value could not be
-// searched for (see AddSecret).
-func (s *Scrubber) AddAlias(placeholder, value string) bool {
-	value = strings.TrimSpace(value)
-	if !placeholders.Is(placeholder) || !names.Searchable(value) {
-		return false
-	}
-	placeholder, _ = placeholders.Split(placeholder)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := &known{rule: placeholders.Rule(placeholder), value: value, placeholder: placeholder}
-	k.adopted.Store(&placeholder)
-	s.add(k)
-	return true
-}
-
 // Adopt makes a value that is known read as a placeholder of the recording from now on, and Reveal put it there: the program
 // of a replay names another secret in the place of that one. It does nothing where the value, or the placeholder, is another's
 // already; a dummy that was made up for the placeholder gives way.
@@ -188,19 +171,6 @@ func unescapedLines(v string) string {
 	return strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\"`, `"`, `\/`, "/", `\\`, `\`).Replace(v)
 }
 
-// LearnAll makes known what names in a body told. fresh reports whether something was not known before; over is where those stand that
-// are not searched for, because they do not look like secrets or are too many: HideAt hides them there, and NotCovered lists their names.
-func (s *Scrubber) LearnAll(found []Named) (fresh bool, over []Place) {
-	for _, v := range found {
-		isFresh, here := s.learnNamed(v.Name, v.Value)
-		fresh = fresh || isFresh
-		if here {
-			over = append(over, v.At)
-		}
-	}
-	return fresh, over
-}
-
 // LearnFrom makes known what the placeholders of stored stand for in real, of which stored is the scrubbed form: a replay
 // that gives the program a file with the secrets of the recording must find these too, beside its own. It learns nothing of
 // what does not fit.
@@ -242,55 +212,6 @@ func (s *Scrubber) knownIn(digits, form, rest string) int {
 		}
 	}
 	return 0
-}
-
-// Seek has s know secrets again of which it has no more than placeholders of its own key, and shapes: those that a recording
-// met before anything gave them away, which a replay's program may bring from anywhere. Where a text that s is given, to scrub
-// it or to learn from it, has in it what such a placeholder stands for, plain or in a disguise, that value reads as the
-// placeholder from then on, as one of AddAlias, in that text too. Nothing else is taken for it: the keyed digest of the value
-// must be that of the placeholder.
-//
-// What s knows already is not looked for, nor are tokens and private keys, whose shapes tell them everywhere, nor more than 64. A
-// value is looked for where a word begins or ends.
-func (s *Scrubber) Seek(secrets []Secret) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := &seeker{key: s.key}
-	for _, secret := range secrets {
-		digits := Digits(secret.Placeholder)
-		known := s.byHex[digits] // which may be another's value in its place
-		if len(k.all) < maxWanted && (known == nil || s.key.digits([]byte(known.value)) != digits) {
-			k.add(secret)
-		}
-	}
-	s.seeker.Store(k.orNil())
-}
-
-// recognise makes known what is wanted and stands in b.
-func (s *Scrubber) recognise(b []byte) {
-	k := s.seeker.Load()
-	if k == nil {
-		return
-	}
-	for _, g := range k.in(b) {
-		s.AddAlias(g.Placeholder, g.Value)
-		s.mu.Lock()
-		if k := s.seeker.Load(); k != nil {
-			s.seeker.Store(k.without(Digits(g.Placeholder)).orNil())
-		}
-		s.mu.Unlock()
-	}
-}
-
-// recogniseNext is recognise of a stream whose last bytes were tail before more came; it returns the last bytes that are.
-func (s *Scrubber) recogniseNext(tail, more []byte) []byte {
-	k := s.seeker.Load()
-	if k == nil {
-		return nil
-	}
-	tail = append(tail, more...)
-	s.recognise(tail)
-	return append(tail[:0], tail[max(0, len(tail)-k.longest*longestEscape):]...)
 }
 
 // A Mark is how much a Scrubber knew at one time.

@@ -1,6 +1,7 @@
 package scrub
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,6 +36,8 @@ type memory struct {
 	key   Key
 	index atomic.Pointer[index]
 	fixed bool // nothing more is learnt: see Scrubber.Since
+
+	seeker atomic.Pointer[seeker] // nil for nothing: see Seek
 
 	mu         sync.Mutex        // guards what follows, and is held to replace index
 	known      map[string]*known // by value
@@ -270,4 +273,135 @@ func (m *memory) valueOf(digits string) (value string, ok bool) {
 		return k.value, true
 	}
 	return "", false
+}
+
+// without returns b without the secrets that spans are, and whether there was one.
+func (m *memory) without(b []byte, spans []span) (out []byte, found bool) {
+	if len(spans) == 0 { // as of most texts
+		return b, false
+	}
+	sortSpans(spans)
+	if spans = resolve(spans); len(spans) == 0 {
+		return b, false
+	}
+	return m.replace(make([]byte, 0, len(b)+len(spans)*placeholders.Longest), b, 0, spans, nil), true
+}
+
+// replace appends b from from to dst, with placeholders for the spans, which do not overlap.
+func (m *memory) replace(dst, b []byte, from int, spans []span, note func(start, end, length int)) []byte {
+	for _, f := range spans {
+		dst = append(dst, b[from:f.start]...)
+		at := len(dst)
+		switch {
+		case f.blank:
+		case f.known != nil:
+			dst = append(dst, placeholders.With(f.known.written(), f.form)...)
+			m.noteLate(f.known)
+		default:
+			dst = append(dst, m.mark(f.rule, string(b[f.start:f.end]))...)
+		}
+		if note != nil {
+			note(f.start, f.end, len(dst)-at)
+		}
+		from = f.end
+	}
+	if len(spans) > 0 {
+		m.count(spans)
+	}
+	return append(dst, b[from:]...)
+}
+
+// teach tells whether the spans of b hold a secret that would be learnt.
+func (m *memory) teach(b []byte, spans []span) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.learnt[ofContext] < maxLearnt[ofContext] && slices.ContainsFunc(spans, func(f span) bool {
+		return f.context && m.known[string(b[f.start:f.end])] == nil
+	})
+}
+
+// recognise makes known what is wanted and stands in b.
+func (m *memory) recognise(b []byte) {
+	k := m.seeker.Load()
+	if k == nil {
+		return
+	}
+	for _, g := range k.in(b) {
+		m.AddAlias(g.Placeholder, g.Value)
+		m.mu.Lock()
+		if k := m.seeker.Load(); k != nil {
+			m.seeker.Store(k.without(Digits(g.Placeholder)).orNil())
+		}
+		m.mu.Unlock()
+	}
+}
+
+// recogniseNext is recognise of a stream whose last bytes were tail before more came; it returns the last bytes that are.
+func (m *memory) recogniseNext(tail, more []byte) []byte {
+	k := m.seeker.Load()
+	if k == nil {
+		return nil
+	}
+	tail = append(tail, more...)
+	m.recognise(tail)
+	return append(tail[:0], tail[max(0, len(tail)-k.longest*longestEscape):]...)
+}
+
+// Seek makes secrets known again of which there is no more than placeholders of this key, and shapes: those that a recording
+// met before anything gave them away, which a replay's program may bring from anywhere. Where a text that is given, to scrub
+// it or to learn from it, has in it what such a placeholder stands for, plain or in a disguise, that value reads as the
+// placeholder from then on, as one of AddAlias, in that text too. Nothing else is taken for it: the keyed digest of the value
+// must be that of the placeholder.
+//
+// What is known already is not looked for, nor are tokens and private keys, whose shapes tell them everywhere, nor more than 64. A
+// value is looked for where a word begins or ends.
+func (m *memory) Seek(secrets []Secret) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := &seeker{key: m.key}
+	for _, secret := range secrets {
+		digits := Digits(secret.Placeholder)
+		known := m.byHex[digits] // which may be another's value in its place
+		if len(k.all) < maxWanted && (known == nil || m.key.digits([]byte(known.value)) != digits) {
+			k.add(secret)
+		}
+	}
+	m.seeker.Store(k.orNil())
+}
+
+// LearnAll makes known what names in a body told. fresh reports whether something was not known before; over is where those stand that
+// are not searched for, because they do not look like secrets or are too many: HideAt hides them there, and NotCovered lists their names.
+func (m *memory) LearnAll(found []Named) (fresh bool, over []Place) {
+	for _, v := range found {
+		isFresh, here := m.learnNamed(v.Name, v.Value)
+		fresh = fresh || isFresh
+		if here {
+			over = append(over, v.At)
+		}
+	}
+	return fresh, over
+}
+
+// AddAlias makes value known under a placeholder that was made before: on replay, a dummy stands for the secret of the
+// recording and must read the same. It reports false, and does nothing, where placeholder is none or value could not be
+// searched for (see AddSecret).
+func (m *memory) AddAlias(placeholder, value string) bool {
+	value = strings.TrimSpace(value)
+	if !placeholders.Is(placeholder) || !names.Searchable(value) {
+		return false
+	}
+	placeholder, _ = placeholders.Split(placeholder)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := &known{rule: placeholders.Rule(placeholder), value: value, placeholder: placeholder}
+	k.adopted.Store(&placeholder)
+	m.add(k)
+	return true
+}
+
+// spanOf is what hides a place whose bytes are raw, and which begins at start of a buffer.
+func (m *memory) spanOf(p Place, raw []byte, start int) span {
+	value := strings.TrimSpace(p.Value)
+	k := &known{rule: placeholders.RuleName(p.Name), value: value, placeholder: m.conceal(p.Name, value)}
+	return span{from: start, start: start, end: start + len(raw), rank: knownRank, rule: k.rule, known: k, form: formOn(k, raw)}
 }

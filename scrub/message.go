@@ -194,18 +194,11 @@ func (s *Scrubber) HideAt(b []byte, places []Place) []byte {
 	return out
 }
 
-// spanOf is what hides a place whose bytes are raw, and which begins at start of a buffer.
-func (s *Scrubber) spanOf(p Place, raw []byte, start int) span {
-	value := strings.TrimSpace(p.Value)
-	k := &known{rule: placeholders.RuleName(p.Name), value: value, placeholder: s.conceal(p.Name, value)}
-	return span{from: start, start: start, end: start + len(raw), rank: knownRank, rule: k.rule, known: k, form: formOn(k, raw)}
-}
-
 // Reveal is Fill with the values that s knows: what a program gets of a recorded answer.
 func (s *Scrubber) Reveal(b []byte) []byte { return Fill(b, s.valueOf) }
 
 // Revealing returns a reader of what Reveal makes of r as a whole, wherever r's reads end.
-func (s *Scrubber) Revealing(r io.Reader) io.Reader { return &revealing{s: s, r: r} }
+func (s *Scrubber) Revealing(r io.Reader) io.Reader { return &revealing{fill: s.Reveal, r: r} }
 
 // Unshaped reports whether a placeholder of stored stands for a secret that s has not met: neither does it know the value,
 // nor what it looks like. That of a whole file or of a compressed text is none.

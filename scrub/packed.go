@@ -24,13 +24,13 @@ var errUnpacked = errors.New("scrub: it decompresses to too much")
 // unpacked returns what b decompresses to, scrubbed, behind a line with a placeholder of b. found is false where b is not
 // compressed, does not decompress, or holds no secret. What is too long to be looked through counts as one that does:
 // nothing of it is written but the placeholder. left is how many bytes may be looked through, and then how many are left.
-func unpacked(s *Scrubber, b []byte, left *int64) (out []byte, found bool) {
+func unpacked(m *memory, b []byte, left *int64) (out []byte, found bool) {
 	unpack := unpacker(b)
 	if unpack == nil {
 		return nil, false
 	}
 	var kept bytes.Buffer
-	w := &Writer{s: s, w: &limited{&kept, maxStored}} // which learns nothing, as Bytes does
+	w := &Writer{m: m, w: &limited{&kept, maxStored}} // which learns nothing, as Bytes does
 	limit := &limited{w, *left}
 	err := unpack(limit)
 	*left = max(limit.n, 0)
@@ -38,8 +38,8 @@ func unpacked(s *Scrubber, b []byte, left *int64) (out []byte, found bool) {
 	if !w.Found() && !errors.Is(err, errUnpacked) {
 		return nil, false
 	}
-	out = append([]byte(s.key.placeholder("packed", b)), '\n')
-	s.count([]span{{rule: "packed"}})
+	out = append([]byte(m.key.placeholder("packed", b)), '\n')
+	m.count([]span{{rule: "packed"}})
 	if errors.Is(err, errUnpacked) || errClose != nil {
 		return out, true
 	}
@@ -163,7 +163,7 @@ const (
 // inParts returns b with what holds a secret in a compressed part of it decompressed and scrubbed, where b is the body of a
 // form: a file that is uploaded. found is false where there is none, and then out is b. All parts together may have left bytes
 // decompressed, from which what was looked through is taken away.
-func inParts(s *Scrubber, b []byte, left *int64) (out []byte, found bool) {
+func inParts(m *memory, b []byte, left *int64) (out []byte, found bool) {
 	delimiter := delimiterOf(b)
 	if delimiter == nil {
 		return b, false
@@ -175,7 +175,7 @@ func inParts(s *Scrubber, b []byte, left *int64) (out []byte, found bool) {
 			break
 		}
 		start, end = from+start, from+end
-		if kept, packed := unpacked(s, b[start:end], left); packed {
+		if kept, packed := unpacked(m, b[start:end], left); packed {
 			out = append(append(out, b[done:start]...), kept...)
 			done = end
 		}

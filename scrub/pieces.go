@@ -147,9 +147,6 @@ func keyLines(value string) (lines []string) {
 	return lines
 }
 
-// A Given is what stands in a text where a scrubbed form of its like has a placeholder.
-type Given struct{ Placeholder, Value string }
-
 // Align returns what stands in real where stored has placeholders, for a real that is stored but for these: a variable
 // with another secret in it than was recorded. Of a placeholder with a form the value is what stands there without its
 // disguise; where it is in none of that form it is left out. ok is false where the texts differ elsewhere.

@@ -23,27 +23,19 @@ func Renumber(b []byte) []byte { return placeholders.Renumber(b, nil) }
 // In base64 a value of another length than the recorded one shifts what comes after it in the same group: the text around
 // it then decodes to something else.
 func Fill(b []byte, valueOf func(digits string) (value string, ok bool)) []byte {
-	var out []byte
-	from := 0
-	placeholders.Each(b, func(start, end int) {
-		placeholder := string(b[start:end])
+	return placeholders.Replace(b, func(placeholder string) (string, bool) {
 		value, ok := valueOf(Digits(placeholder))
 		if !ok {
-			return
+			return "", false
 		}
 		_, form := placeholders.Split(placeholder)
-		out = append(append(out, b[from:start]...), placeholders.Disguise(value, form)...)
-		from = end
+		return placeholders.Disguise(value, form), true
 	})
-	if from == 0 {
-		return b
-	}
-	return append(out, b[from:]...)
 }
 
 // A revealing holds back what may be the beginning of a placeholder.
 type revealing struct {
-	s    *Scrubber
+	fill func(b []byte) []byte
 	r    io.Reader
 	held []byte // read and not looked through
 	out  []byte // to be given
@@ -52,7 +44,7 @@ type revealing struct {
 
 func (v *revealing) Read(p []byte) (int, error) {
 	for len(v.out) == 0 && v.err == nil {
-		v.fill()
+		v.readMore()
 	}
 	n := copy(p, v.out)
 	if v.out = v.out[n:]; n == 0 && len(p) > 0 {
@@ -61,7 +53,7 @@ func (v *revealing) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (v *revealing) fill() {
+func (v *revealing) readMore() {
 	buf := make([]byte, 32<<10)
 	n, err := v.r.Read(buf)
 	v.held, v.err = append(v.held, buf[:n]...), err
@@ -69,6 +61,6 @@ func (v *revealing) fill() {
 	if err == nil {
 		cut = placeholders.Cut(v.held)
 	}
-	v.out = v.s.Reveal(bytes.Clone(v.held[:cut]))
+	v.out = v.fill(bytes.Clone(v.held[:cut]))
 	v.held = append(v.held[:0], v.held[cut:]...)
 }

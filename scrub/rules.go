@@ -9,31 +9,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
-// A rule finds secrets by their shape.
-type rule struct {
-	starts []string // the three bytes with which the evidence can begin: match is called where one of them stands
-	names  []string // what it calls the secrets that it finds
-	// match looks for a secret whose evidence begins at i. The span may begin later. The outcome may be more only while
-	// fewer than maxShape bytes follow i.
-	match func(t text, i int) (span, outcome)
-}
-
-// maxShape is the length in bytes of the longest secret that is found by its shape. A Writer never holds back more than
-// this, or than the escaped form of the longest known value.
-const maxShape = 16 << 10
-
-// rulesOf lists the rules of a version.
-func rulesOf(version int) []*rule {
-	rules := shapeRules()
-	if version == RulesForeign {
-		return rules
-	}
-	for i := range vendorKeys {
-		rules = append(rules, vendorKeys[i].asRule())
-	}
-	return append(append(rules, telegramRule, webhookRule, netrcRule), leakRules()...)
-}
-
 // shapeRules lists the shapes that are looked for in every text. Each is told by a literal that does not stand in
 // ordinary text; what has no such literal (a bare hex digest could be a key) is left to known values.
 func shapeRules() []*rule {
@@ -179,16 +154,6 @@ func anyCase(lower string) []string {
 	return all
 }
 
-// formBlank returns the end of the blank at i, which a form or a URL may have escaped.
-func formBlank(t text, i int) (end int, o outcome) {
-	for _, s := range []string{" ", "+", "%20"} {
-		if o := t.literal(i, s); o != miss {
-			return i + len(s), o
-		}
-	}
-	return 0, miss
-}
-
 // bearerToken tells a token from a word of prose.
 func bearerToken(b []byte) bool { return len(b) >= 16 && names.HasDigit(b) }
 
@@ -196,4 +161,9 @@ func bearerToken(b []byte) bool { return len(b) >= 16 && names.HasDigit(b) }
 func basicCredentials(b []byte) bool {
 	_, _, ok := names.Basic(string(b))
 	return ok
+}
+
+func isUUID(v string) bool {
+	end, ok := chars.UUIDAt([]byte(v), 0)
+	return ok && end == len(v)
 }

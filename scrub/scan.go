@@ -3,36 +3,11 @@ package scrub
 import (
 	"cmp"
 	"slices"
+	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
-
-// A rank says which of two overlapping finds names the placeholder.
-type rank uint8
-
-const (
-	general   rank = iota // Bearer, Basic, a URL: anything may stand there
-	shaped                // a provider's key
-	knownRank             // an exact value
-)
-
-// A span is a secret that was found.
-type span struct {
-	from       int // where the evidence begins, at start or before it
-	start, end int
-	rank       rank
-	rule       string
-	known      *known // of an exact value that the span holds and nothing else
-	form       string // in which it stands; see formOf
-	blank      bool   // a later part of a value whose first part is replaced by the placeholder
-	context    bool   // only what stands before it tells that it is a secret
-	protected  bool   // a placeholder: nothing that overlaps it is a secret
-}
-
-// at is the range of a span in a text in which the span's begins at an offset.
-func (s span) at(offset int64) Range {
-	return Range{offset + int64(s.start), offset + int64(s.end), s.rule, s.blank}
-}
 
 // A finds collects spans in the order of their evidence.
 type finds struct {
@@ -211,4 +186,41 @@ func join(a, b span) span {
 	}
 	u.start, u.end, u.blank = a.start, end, a.blank && b.blank
 	return u
+}
+
+func (x *index) urls(v string) []span {
+	if !strings.Contains(v, "@") {
+		return nil
+	}
+	spans, _ := x.scan(wholeText(v), 0)
+	return slices.DeleteFunc(spans, func(s span) bool { return s.rule != urlPassword })
+}
+
+// scanAll is scan for a whole text, which passes by what it has seen.
+func (x *index) scanAll(b []byte) []span {
+	streams := isEvents(b)
+	whole := text{b, true, streams}
+	if len(b) < 2*pieceLen {
+		spans, _ := x.scan(whole, 0)
+		return spans
+	}
+	var f finds
+	for at := 0; at < len(b); {
+		end := min(at+pieceLen, len(b))
+		key := x.seen.key(b[max(0, at-chars.LookBehind):at], b[at:end], streams)
+		if n := x.seen.get(key); n > 0 {
+			at += n
+			continue
+		}
+		// What is decided without what follows the piece holds wherever the piece stands.
+		spans, hold := x.scan(text{b[:end], false, streams}, at)
+		if n := hold - at; len(spans) == 0 && n >= leastSaved {
+			x.seen.add(key, n)
+			at = hold
+			continue
+		}
+		x.scanTo(whole, at, end, &f)
+		at = end
+	}
+	return f.spans
 }

@@ -11,9 +11,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 
-	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
@@ -65,7 +63,6 @@ type Scrubber struct {
 	rules    int
 	harmless func(value string) bool // nil for none
 	names    *names.Members
-	seeker   atomic.Pointer[seeker] // nil for nothing: see Seek
 }
 
 // New returns a Scrubber that makes placeholders with key.
@@ -103,10 +100,10 @@ var (
 func (s *Scrubber) Bytes(b []byte) (out []byte, found bool) {
 	s.recognise(b)
 	left := int64(maxUnpacked)
-	if out, found := unpacked(s, b, &left); found {
+	if out, found := unpacked(&s.memory, b, &left); found {
 		return out, true
 	}
-	b, packed := inParts(s, b, &left)
+	b, packed := inParts(&s.memory, b, &left)
 	out, found = s.without(b, s.index.Load().scanAll(b))
 	return out, found || packed
 }
@@ -121,7 +118,7 @@ func (s *Scrubber) LearnBytes(b []byte) (out []byte, found bool) {
 	}
 	s.recognise(b)
 	left := int64(maxUnpacked)
-	b, packed := inParts(s, b, &left)
+	b, packed := inParts(&s.memory, b, &left)
 	spans := s.index.Load().scanAll(b)
 	if !s.teach(b, spans) {
 		out, found = s.without(b, spans)
@@ -134,65 +131,12 @@ func (s *Scrubber) LearnBytes(b []byte) (out []byte, found bool) {
 	return kept.Bytes(), true
 }
 
-// teach tells whether the spans of b hold a secret that would be learnt.
-func (s *Scrubber) teach(b []byte, spans []span) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.learnt[ofContext] < maxLearnt[ofContext] && slices.ContainsFunc(spans, func(f span) bool {
-		return f.context && s.known[string(b[f.start:f.end])] == nil
-	})
-}
-
-// without returns b without the secrets that spans are, and whether there was one.
-func (s *Scrubber) without(b []byte, spans []span) (out []byte, found bool) {
-	if len(spans) == 0 { // as of most texts
-		return b, false
-	}
-	sortSpans(spans)
-	if spans = resolve(spans); len(spans) == 0 {
-		return b, false
-	}
-	return s.replace(make([]byte, 0, len(b)+len(spans)*placeholders.Longest), b, 0, spans, nil), true
-}
-
-// replace appends b from from to dst, with placeholders for the spans, which do not overlap.
-func (s *Scrubber) replace(dst, b []byte, from int, spans []span, note func(start, end, length int)) []byte {
-	for _, f := range spans {
-		dst = append(dst, b[from:f.start]...)
-		at := len(dst)
-		switch {
-		case f.blank:
-		case f.known != nil:
-			dst = append(dst, placeholders.With(f.known.written(), f.form)...)
-			s.noteLate(f.known)
-		default:
-			dst = append(dst, s.mark(f.rule, string(b[f.start:f.end]))...)
-		}
-		if note != nil {
-			note(f.start, f.end, len(dst)-at)
-		}
-		from = f.end
-	}
-	if len(spans) > 0 {
-		s.count(spans)
-	}
-	return append(dst, b[from:]...)
-}
-
 // String is Bytes for a string.
 func (s *Scrubber) String(v string) string {
 	if out, found := s.Bytes([]byte(v)); found {
 		return string(out)
 	}
 	return v
-}
-
-// A Range is where in a text a secret stands: from Start to before End, in bytes. Part says that it is a further part of the
-// secret before it.
-type Range struct {
-	Start, End int64
-	Rule       string
-	Part       bool
 }
 
 // Find returns where Bytes would put placeholders, from left to right, for who masks secrets in another way. It does not look
@@ -215,11 +159,11 @@ func (s *Scrubber) Finder(f func(Range)) *Writer {
 
 // Writer returns a Writer that scrubs what is written to it and passes it on to w. It learns: see LearnBytes.
 func (s *Scrubber) Writer(w io.Writer) *Writer {
-	return &Writer{s: s, w: w, learnt: make(map[*known]int64)}
+	return &Writer{m: &s.memory, w: w, learnt: make(map[*known]int64)}
 }
 
 // FileWriter is Writer for a file: it learns nothing, as Bytes does.
-func (s *Scrubber) FileWriter(w io.Writer) *Writer { return &Writer{s: s, w: w} }
+func (s *Scrubber) FileWriter(w io.Writer) *Writer { return &Writer{m: &s.memory, w: w} }
 
 // Streams reports whether FileWriter makes of a file that begins with head what Bytes makes of it: it is neither compressed nor
 // a form. A head of 4 KiB tells.
@@ -271,4 +215,16 @@ func (s *Scrubber) Counts() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.counts)
+}
+
+// rulesOf lists the rules of a version.
+func rulesOf(version int) []*rule {
+	rules := shapeRules()
+	if version == RulesForeign {
+		return rules
+	}
+	for i := range vendorKeys {
+		rules = append(rules, vendorKeys[i].asRule())
+	}
+	return append(append(rules, telegramRule, webhookRule, netrcRule), leakRules()...)
 }

@@ -3,8 +3,6 @@ package scrub
 import (
 	"hash/maphash"
 	"sync"
-
-	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
 // Every request of a conversation holds the whole conversation so far. So Bytes remembers pieces of text in which nothing
@@ -69,33 +67,4 @@ func (s *seen) put(key uint64, n uint16) {
 		s.now, s.before = make(map[uint64]uint16), s.now
 	}
 	s.now[key] = n
-}
-
-// scanAll is scan for a whole text, which passes by what it has seen.
-func (x *index) scanAll(b []byte) []span {
-	streams := isEvents(b)
-	whole := text{b, true, streams}
-	if len(b) < 2*pieceLen {
-		spans, _ := x.scan(whole, 0)
-		return spans
-	}
-	var f finds
-	for at := 0; at < len(b); {
-		end := min(at+pieceLen, len(b))
-		key := x.seen.key(b[max(0, at-chars.LookBehind):at], b[at:end], streams)
-		if n := x.seen.get(key); n > 0 {
-			at += n
-			continue
-		}
-		// What is decided without what follows the piece holds wherever the piece stands.
-		spans, hold := x.scan(text{b[:end], false, streams}, at)
-		if n := hold - at; len(spans) == 0 && n >= leastSaved {
-			x.seen.add(key, n)
-			at = hold
-			continue
-		}
-		x.scanTo(whole, at, end, &f)
-		at = end
-	}
-	return f.spans
 }

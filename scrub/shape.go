@@ -28,9 +28,10 @@ var keyPrefixes = []string{
 }
 
 const (
-	maxDummy    = 1 << 20 // bytes; a bound on what a damaged shape can ask for
-	pemLineLen  = 64
-	otherShapes = "_-.+/="
+	longestShape = 1 << 10 // bytes
+	maxDummy     = 1 << 20 // bytes; a bound on what a damaged shape can ask for
+	pemLineLen   = 64
+	otherShapes  = "_-.+/="
 )
 
 // shapeOf describes a secret so that a dummy can be made; see Var.
@@ -71,11 +72,6 @@ func leakPrefix(value string) (longest string) {
 		}
 	}
 	return longest
-}
-
-func isUUID(v string) bool {
-	end, ok := chars.UUIDAt([]byte(v), 0)
-	return ok && end == len(v)
 }
 
 func pemLabelOf(value string) (label string, ok bool) {
@@ -264,3 +260,21 @@ func otherClass(class byte) uint64 {
 	}
 	return classOf[class]
 }
+
+// pemLineEnds are the ends of the lines of a block, as the shapes name them: those of bytes, and those of JSON, once and
+// twice quoted.
+var pemLineEnds = []struct{ name, text string }{{"rn", "\r\n"}, {"n", "\n"}, {"jjn", `\\n`}, {"jrn", `\r\n`}, {"jn", `\n`}}
+
+// pemLineEnd names the end of the first line of a block; "" for none that is known.
+func pemLineEnd(value string) string {
+	_, rest, _ := strings.Cut(value[len(pemBegin):], "-----")
+	for _, e := range pemLineEnds {
+		if strings.HasPrefix(rest, e.text) {
+			return e.name
+		}
+	}
+	return ""
+}
+
+// A Given is what stands in a text where a scrubbed form of its like has a placeholder.
+type Given struct{ Placeholder, Value string }

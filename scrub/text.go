@@ -1,6 +1,10 @@
 package scrub
 
-import "github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+import (
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+)
 
 // An outcome is what a matcher found out about one place of a text.
 type outcome uint8
@@ -82,3 +86,97 @@ func (t text) run(i int, set *chars.Set, limit int) (end int, o outcome) {
 
 // wholeText is a text to which nothing is added.
 func wholeText(s string) text { return text{b: []byte(s), final: true} }
+
+// A rank says which of two overlapping finds names the placeholder.
+type rank uint8
+
+const (
+	general   rank = iota // Bearer, Basic, a URL: anything may stand there
+	shaped                // a provider's key
+	knownRank             // an exact value
+)
+
+// A span is a secret that was found.
+type span struct {
+	from       int // where the evidence begins, at start or before it
+	start, end int
+	rank       rank
+	rule       string
+	known      *known // of an exact value that the span holds and nothing else
+	form       string // in which it stands; see formOf
+	blank      bool   // a later part of a value whose first part is replaced by the placeholder
+	context    bool   // only what stands before it tells that it is a secret
+	protected  bool   // a placeholder: nothing that overlaps it is a secret
+}
+
+// at is the range of a span in a text in which the span's begins at an offset.
+func (s span) at(offset int64) Range {
+	return Range{offset + int64(s.start), offset + int64(s.end), s.rule, s.blank}
+}
+
+// A Range is where in a text a secret stands: from Start to before End, in bytes. Part says that it is a further part of the
+// secret before it.
+type Range struct {
+	Start, End int64
+	Rule       string
+	Part       bool
+}
+
+// A rule finds secrets by their shape.
+type rule struct {
+	starts []string // the three bytes with which the evidence can begin: match is called where one of them stands
+	names  []string // what it calls the secrets that it finds
+	// match looks for a secret whose evidence begins at i. The span may begin later. The outcome may be more only while
+	// fewer than maxShape bytes follow i.
+	match func(t text, i int) (span, outcome)
+}
+
+// maxShape is the length in bytes of the longest secret that is found by its shape. A Writer never holds back more than
+// this, or than the escaped form of the longest known value.
+const maxShape = 16 << 10
+
+// longestField is the length of the longest beginning by which a stream of events is known.
+const longestField = len("event:")
+
+// isEvents tells whether a text that begins with b is a stream of server-sent events.
+func isEvents(b []byte) bool {
+	first := string(b[:min(len(b), longestField)])
+	return strings.HasPrefix(first, "data:") || strings.HasPrefix(first, "event:") || strings.HasPrefix(first, "id:") || strings.HasPrefix(first, ":")
+}
+
+// blanks returns where the blanks at i end.
+func blanks(b []byte, i int) int {
+	for i < len(b) && chars.IsBlank(b[i]) {
+		i++
+	}
+	return i
+}
+
+// oneOf returns the end of the first of some literals that stands at i, or may.
+func (t text) oneOf(i int, literals ...string) (end int, o outcome) {
+	for _, s := range literals {
+		if o := t.literal(i, s); o != miss {
+			return i + len(s), o
+		}
+	}
+	return 0, miss
+}
+
+// formBlank returns the end of the blank at i, which a form or a URL may have escaped.
+func formBlank(t text, i int) (end int, o outcome) { return t.oneOf(i, " ", "+", "%20") }
+
+// stops tells whether no dot with more behind it stands at i.
+func stops(t text, i int) outcome {
+	switch {
+	case t.b[i] != '.':
+		return hit
+	case i+1 >= len(t.b):
+		return atEnd(t)
+	case chars.Word[t.b[i+1]]:
+		return miss
+	}
+	return hit
+}
+
+// atEnd is the outcome of a matcher that is content with the end of the text.
+func atEnd(t text) outcome { return t.endedOr(hit) }

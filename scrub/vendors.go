@@ -124,14 +124,7 @@ var webhookRule = &rule{starts: []string{"hoo"}, names: []string{"discord"}, mat
 }}
 
 // slash returns the end of the slash at i, as it is or escaped.
-func slash(t text, i int) (end int, o outcome) {
-	for _, s := range []string{"/", `\/`, "%2F", "%2f"} {
-		if o := t.literal(i, s); o != miss {
-			return i + len(s), o
-		}
-	}
-	return 0, miss
-}
+func slash(t text, i int) (end int, o outcome) { return t.oneOf(i, "/", `\/`, "%2F", "%2f") }
 
 // maxNetrc bounds, in bytes, one machine.
 const maxNetrc = 1 << 10
@@ -208,7 +201,7 @@ func netrcWord(t text, i, first int) (start, end int, o outcome) {
 		switch c := t.b[end]; {
 		case o == more:
 			return 0, 0, more
-		case end > start && (n > 0 || c == '"' || c == '\\' && t.slashes(end) > 0 && bytes.HasPrefix(t.b[end+t.slashes(end):], []byte{'"'})):
+		case end > start && (n > 0 || c == '"' || endsQuoted(t, end)):
 			return start, end, hit
 		case n > 0 || c == '"':
 			return 0, 0, miss
@@ -223,4 +216,10 @@ func blank(t text, i int) (n int, o outcome) {
 		return 0, miss
 	}
 	return n, o
+}
+
+// endsQuoted tells whether a quotation mark that is escaped stands at i.
+func endsQuoted(t text, i int) bool {
+	n, _ := t.slashes(i, 0)
+	return n > 0 && i+n < len(t.b) && t.b[i+n] == '"'
 }

@@ -2,11 +2,13 @@ package scrub
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // maxNesting is how often JSON may be quoted within JSON for a value in it to be found where its escapes differ.
@@ -130,7 +132,7 @@ func (w *walker) lineEnd(i, at int) (end int, o outcome) {
 		}
 		if o == hit && w.nesting > 0 && c == '\\' {
 			w.slashed = true
-			count, length := w.slashes(i)
+			count, length := w.t.slashes(i, w.percent)
 			letter, k, o := w.byteAt(i + length)
 			if o == more {
 				return i, more
@@ -181,18 +183,6 @@ func (t text) peel(i, depth int) (c byte, n int, o outcome) {
 	return c, n, hit
 }
 
-// slashes counts the backslashes at i, up to one more than mean anything, and says how long they are in the text.
-func (w *walker) slashes(i int) (count, length int) {
-	for count <= maxSlashes {
-		c, n, o := w.byteAt(i + length)
-		if o != hit || c != '\\' {
-			break
-		}
-		count, length = count+1, length+n
-	}
-	return count, length
-}
-
 // lengthOf returns the length in the text of the n bytes at i, which are there.
 func (w *walker) lengthOf(i, n int) (length int) {
 	for range n {
@@ -202,13 +192,17 @@ func (w *walker) lengthOf(i, n int) (length int) {
 	return length
 }
 
-// slashes counts the backslashes at i, up to one more than mean anything.
-func (t text) slashes(i int) int {
-	n := 0
-	for i+n < len(t.b) && t.b[i+n] == '\\' && n <= maxSlashes {
-		n++
+// slashes counts the backslashes at i, up to one more than mean anything, and says how long they are in the text, where percent layers
+// of percent-encoding may lie over it.
+func (t text) slashes(i, percent int) (count, length int) {
+	for count <= maxSlashes {
+		c, n, o := t.peel(i+length, percent)
+		if o != hit || c != '\\' {
+			break
+		}
+		count, length = count+1, length+n
 	}
-	return n
+	return count, length
 }
 
 // unit matches the beginning of want with one byte or escape at i: n bytes of the text stand for used bytes of want.
@@ -242,7 +236,7 @@ func (w *walker) unit(i int, want []byte) (n, used int, o outcome) {
 // escape matches the beginning of want with a JSON escape at i. Quoting doubles backslashes: a letter's escape has
 // 2^(nesting-1) of them, a quotation mark 2^nesting - 1, a backslash itself 2^nesting.
 func (w *walker) escape(i int, want []byte) (n, used int, o outcome) {
-	got, length := w.slashes(i)
+	got, length := w.t.slashes(i, w.percent)
 	letter := 1 << (w.nesting - 1)
 	if want[0] == '\\' && got >= 2*letter {
 		return w.lengthOf(i, 2*letter), 1, hit
@@ -263,25 +257,6 @@ func (w *walker) escape(i int, want []byte) (n, used int, o outcome) {
 		return length + k, 1, hit
 	}
 	return 0, 0, miss
-}
-
-// unescape returns what the letter of a short escape stands for, and 0 for another byte.
-func unescape(c byte) byte {
-	switch c {
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
-	case 'b':
-		return '\b'
-	case 'f':
-		return '\f'
-	case '/', '"', '\\':
-		return c
-	}
-	return 0
 }
 
 // unicode matches the beginning of want with \uXXXX, or with two of them for a rune beyond U+FFFF.
@@ -330,7 +305,7 @@ func (t text) firstByte(i int) (c byte, o outcome) {
 	if c, _, o = w.byteAt(i); o != hit || c != '\\' {
 		return c, o
 	}
-	count, length := w.slashes(i)
+	count, length := w.t.slashes(i, w.percent)
 	letter, _, o := w.byteAt(i + length)
 	if o != hit {
 		return 0, o
@@ -348,4 +323,85 @@ func (t text) firstByte(i int) (c byte, o outcome) {
 	var buf [utf8.UTFMax]byte
 	utf8.EncodeRune(buf[:], r)
 	return buf[0], hit
+}
+
+// formOn is the form in which a value stands as raw; "" where it stands as it is, or in none that has a name.
+func formOn(k *known, raw []byte) string {
+	if string(raw) == k.value || !names.Searchable(k.value) {
+		return ""
+	}
+	p := &pattern{of: k, text: []byte(k.value), percent: strings.Contains(k.value, "%")}
+	p.second, p.third = p.text[1], p.text[2]
+	spans, o := p.match(wholeText(string(raw)), 0)
+	if o != hit || len(spans) != 1 || spans[0].end != len(raw) {
+		return ""
+	}
+	return spans[0].form
+}
+
+// A trace is what a walker met on its way through one value: its form, and what only the whole of it tells. Head and Tail are the
+// base64 digits that are shared.
+type trace struct {
+	placeholders.Form
+	units    int
+	percents int // of them with percent-encoding in it
+	full     int // of them percent-encoded altogether
+	lines    int // ends of lines
+}
+
+// unit notes the bytes of the text that stand for a part of the value.
+func (m *trace) unit(raw []byte) {
+	m.units++
+	escapes := bytes.Count(raw, []byte("%"))
+	if escapes == 0 || len(raw) == 1 {
+		return
+	}
+	m.percents++
+	twice := bytes.HasPrefix(raw, []byte("%25")) && len(raw) > 3
+	m.Twice = m.Twice || twice
+	if len(raw) == 3*escapes || twice {
+		m.full++
+	}
+	for i, c := range raw {
+		if c == '%' {
+			m.Lower = m.Lower || bytes.ContainsAny(raw[i:min(i+3, len(raw))], "abcdef")
+		}
+	}
+}
+
+func (m *trace) codePoint(r rune) {
+	m.HTML = m.HTML || r == '<' || r == '>' || r == '&'
+	m.NonASCII = m.NonASCII || r >= utf8.RuneSelf
+	m.All = m.All || r >= ' ' && r < 0x7f && r != '<' && r != '>' && r != '&'
+}
+
+// line notes the end of a line behind at digits.
+func (m *trace) line(at int, raw []byte) {
+	switch m.lines++; m.lines {
+	case 1:
+		m.First = at
+	case 2:
+		m.Width = at - m.First
+	}
+	m.CRLF = m.CRLF || bytes.ContainsAny(raw, "\rrDd") // as a byte, \r or %0D
+	switch raw[0] {
+	case '\\':
+		m.JSON = max(m.JSON, 1)
+	case '%':
+		m.percents++
+	}
+}
+
+// form returns the form of what was walked through, "" for the value as it is.
+func (w *walker) form() string {
+	f, p := w.met.Form, w.p
+	f.Kind, f.Shift, f.Head, f.Tail = p.kind, p.shift, placeholders.NoBits, placeholders.NoBits
+	f.Percent, f.Everyone = w.met.percents > 0 || f.Plus, w.met.full > 1 && w.met.full == w.met.units
+	if p.head.Mask != 0 {
+		f.Head = p.head.Before(w.met.Head)
+	}
+	if p.tail.Mask != 0 {
+		f.Tail = p.tail.After(w.met.Tail)
+	}
+	return f.String()
 }

@@ -15,7 +15,7 @@ import (
 // longest known value where that is more. It fails closed: after an error of the underlying writer nothing more is
 // written, and what was held back is dropped. It is for one goroutine.
 type Writer struct {
-	s     *Scrubber
+	m     *memory
 	w     io.Writer
 	buf   []byte // what was passed on and matchers look back to, then what is held
 	past  int    // length of the former
@@ -61,7 +61,7 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 	for n < len(p) && w.err == nil {
 		part := p[n:min(n+piece, len(p))]
 		w.head = append(w.head, part[:min(len(part), longestField-len(w.head))]...)
-		w.tail = w.s.recogniseNext(w.tail, part)
+		w.tail = w.m.recogniseNext(w.tail, part)
 		w.buf = append(w.buf, part...)
 		w.flush(false)
 		n += len(part)
@@ -97,7 +97,7 @@ func (w *Writer) flush(final bool) {
 			w.tell(s.at(w.at))
 		}
 	} else {
-		w.out = w.s.replace(w.out[:0], w.buf[:safe], w.past, spans, w.note)
+		w.out = w.m.replace(w.out[:0], w.buf[:safe], w.past, spans, w.note)
 		w.pass()
 	}
 	w.past = min(safe, chars.LookBehind)
@@ -108,7 +108,7 @@ func (w *Writer) flush(final bool) {
 
 // decided returns the secrets up to safe, behind which something is undecided.
 func (w *Writer) decided(final bool) (spans []span, safe int) {
-	spans, safe = w.s.index.Load().scan(text{w.buf, final, isEvents(w.head)}, w.past)
+	spans, safe = w.m.index.Load().scan(text{w.buf, final, isEvents(w.head)}, w.past)
 	if len(w.learnt) > 0 {
 		spans = slices.DeleteFunc(spans, func(s span) bool {
 			return s.known != nil && w.at+int64(s.start) < w.learnt[s.known]
@@ -133,7 +133,7 @@ func (w *Writer) learn(spans []span) bool {
 		if !s.context {
 			continue
 		}
-		if k := w.s.learnLeak(s.rule, string(w.buf[s.start:s.end])); k != nil {
+		if k := w.m.learnLeak(s.rule, string(w.buf[s.start:s.end])); k != nil {
 			w.learnt[k] = w.at + int64(s.end)
 			return true
 		}
@@ -176,7 +176,7 @@ func (w *Writer) placed(spans []span, safe int, final bool) ([]span, int) {
 		case start < w.past: // passed on
 		case end <= len(w.buf) || final:
 			end = min(end, len(w.buf))
-			spans = append(spans, w.s.spanOf(p, w.buf[start:end], start))
+			spans = append(spans, w.m.spanOf(p, w.buf[start:end], start))
 		default:
 			return spans, min(safe, start)
 		}

@@ -201,3 +201,24 @@ func (s *search) digits(i, most int) (end int, ok bool) {
 	end = chars.Digits.Run(s.b, i)
 	return end, end > i && end-i <= most && s.ends(end) && !s.goesOn(end, ".")
 }
+
+// The names of masks that more than one shape leads to, or that code refers to.
+const (
+	maskHome      = "home"
+	maskWorkTree  = "worktree"
+	maskTemp      = "temp"
+	maskTempName  = "temp-name"
+	maskUUID      = "uuid"
+	maskTimestamp = "timestamp"
+	maskDate      = "date"
+	maskTime      = "time"
+	maskDuration  = "duration"
+	maskUnixTime  = "unix-time"
+	maskCacheKey  = "cache-key"
+	maskEventID   = "event-id"
+	maskChunkID   = "chunk-id"
+	maskLinks     = "links"
+	maskID        = "id"
+	maskPID       = "pid"
+	maskPort      = "port"
+)

@@ -7,27 +7,6 @@ type Info struct {
 	Example string // a text in which it replaces something
 }
 
-// The names of masks that more than one shape leads to, or that code refers to.
-const (
-	maskHome      = "home"
-	maskWorkTree  = "worktree"
-	maskTemp      = "temp"
-	maskTempName  = "temp-name"
-	maskUUID      = "uuid"
-	maskTimestamp = "timestamp"
-	maskDate      = "date"
-	maskTime      = "time"
-	maskDuration  = "duration"
-	maskUnixTime  = "unix-time"
-	maskCacheKey  = "cache-key"
-	maskEventID   = "event-id"
-	maskChunkID   = "chunk-id"
-	maskLinks     = "links"
-	maskID        = "id"
-	maskPID       = "pid"
-	maskPort      = "port"
-)
-
 // What a fact that a mask takes out says of the text that it stands in.
 type saying uint8
 

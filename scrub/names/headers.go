@@ -1,10 +1,8 @@
 package names
 
 import (
-	"encoding/base64"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
@@ -27,14 +25,9 @@ const (
 )
 
 var (
-	credentialHeaders = []string{"authorization", "proxy-authorization"}
-	// authHeaders are others that proxies and programs put credentials into as into Authorization.
-	authHeaders = []string{"auth", "x-auth", "x-api-auth", "authentication", "x-authentication", "x-authorization",
-		"x-forwarded-authorization", "x-original-authorization"}
-	// secretHeaders are of no other word that says so; sessionHeaders neither, and count as members too.
-	secretHeaders  = []string{"apikey", "x-apikey", "x-amz-signature", "x-csrftoken", "x-xsrftoken"}
-	sessionHeaders = []string{"cookie2", "x-sid", "x-session-id", "x-goog-iap-jwt-assertion"}
-	urlHeaders     = []string{"location", "content-location", "referer"}
+	// secretHeaders are of no other word that says so.
+	secretHeaders = []string{"apikey", "x-apikey", "x-amz-signature", "x-csrftoken", "x-xsrftoken"}
+	urlHeaders    = []string{"location", "content-location", "referer"}
 	// harmlessHeaders hold a KEY that opens nothing and differs with each request: learning it would only cost.
 	harmlessHeaders = []string{"idempotency-key", "x-idempotency-key", "sec-websocket-key", "surrogate-key", "cache-key",
 		"x-cache-key", "access-control-request-key"}
@@ -43,7 +36,7 @@ var (
 // OfHeader is how a header is looked at that has a value.
 func OfHeader(name, value string) Header {
 	switch lower := strings.ToLower(name); {
-	case slices.Contains(credentialHeaders, lower), slices.Contains(authHeaders, lower):
+	case slices.Contains(credentialHeaders, lower):
 		return HeaderCredentials
 	case lower == "cookie":
 		return HeaderCookie
@@ -116,22 +109,6 @@ func SchemeLen(v string) int {
 		return 0
 	}
 	return len(v) - len(rest)
-}
-
-// BasicPassword returns the password of Basic credentials.
-func BasicPassword(s string) (password string, ok bool) {
-	_, password, ok = Basic(s)
-	return password, ok
-}
-
-// Basic returns the user and the password of Basic credentials. ok is false for a word of prose.
-func Basic(s string) (user, password string, ok bool) {
-	raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
-	if err != nil || len(raw) < 4 || !utf8.Valid(raw) || strings.ContainsFunc(string(raw), unicode.IsControl) {
-		return "", "", false
-	}
-	user, password, ok = strings.Cut(string(raw), ":")
-	return user, password, ok && password != ""
 }
 
 var (

@@ -105,6 +105,15 @@ type wholeName struct {
 	says Saying
 }
 
+// Headers that count as members too.
+var (
+	// credentialHeaders are Authorization, and those that proxies and programs put credentials into as into that.
+	credentialHeaders = []string{"authorization", "proxy-authorization", "auth", "x-auth", "x-api-auth", "authentication",
+		"x-authentication", "x-authorization", "x-forwarded-authorization", "x-original-authorization"}
+	// sessionHeaders are of no word that says so.
+	sessionHeaders = []string{"cookie2", "x-sid", "x-session-id", "x-goog-iap-jwt-assertion"}
+)
+
 // wholeNames are those that say something as a whole, by the last letter: of headers, and of secrets that end in none of lastWords.
 var wholeNames = func() (out [256][]wholeName) {
 	add := func(says Saying, names ...string) {
@@ -115,7 +124,6 @@ var wholeNames = func() (out [256][]wholeName) {
 	}
 	add(Cookies, "cookie", "set-cookie")
 	add(Credentials, credentialHeaders...)
-	add(Credentials, authHeaders...)
 	add(Perhaps, sessionHeaders...)
 	add(Unbroken, "clientassertion", "codeverifier", "devicecode")
 	return out

@@ -2,10 +2,12 @@ package names
 
 import (
 	"bytes"
+	"encoding/base64"
 	"net/url"
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
@@ -295,3 +297,19 @@ func FilledUp(b []byte) bool {
 // shownPasswords are what documents take beside commonWords, which are longer.
 var shownPasswords = []string{"admin", "changeit", "default", "demo", "dev", "example", "guest", "minioadmin", "mypassword", "mysecretpassword",
 	"mysql", "pass123", "redis", "root", "sa", "secretpassword", "test", "test123", "user", "yourpassword"}
+
+// BasicPassword returns the password of Basic credentials.
+func BasicPassword(s string) (password string, ok bool) {
+	_, password, ok = Basic(s)
+	return password, ok
+}
+
+// Basic returns the user and the password of Basic credentials. ok is false for a word of prose.
+func Basic(s string) (user, password string, ok bool) {
+	raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
+	if err != nil || len(raw) < 4 || !utf8.Valid(raw) || strings.ContainsFunc(string(raw), unicode.IsControl) {
+		return "", "", false
+	}
+	user, password, ok = strings.Cut(string(raw), ":")
+	return user, password, ok && password != ""
+}

@@ -3,6 +3,7 @@ package tty
 import (
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -123,3 +124,6 @@ func (r *Report) count(rule string, n int) {
 	}
 	r.Hits[rule] += n
 }
+
+// shapesAlone tells secrets by their shapes. No placeholder is made, so the key does not matter.
+var shapesAlone = sync.OnceValue(func() *scrub.Scrubber { return scrub.New(scrub.Key{}, nil) })

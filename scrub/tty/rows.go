@@ -6,7 +6,6 @@ import (
 	"sort"
 
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
-	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
@@ -232,22 +231,6 @@ func (r *screenRows) in(b []byte) []find {
 	return found
 }
 
-// costOf tells what looking at b costs: what may be a name takes longer, and so do signs of the beginning of a key in a long word.
-func costOf(b []byte) int {
-	const ofName, ofSign = 512, 6
-	cost := len(b) + ofName*bytes.Count(b, []byte("="))
-	for i := 0; i < len(b); i++ {
-		from, signs := i, 0
-		for ; i < len(b) && isToken(b[i]); i++ {
-			if b[i] == '-' || b[i] == '_' {
-				signs++
-			}
-		}
-		cost += signs * (i - from) * ofSign
-	}
-	return cost
-}
-
 // skips tells a text that was looked at in an earlier round as it is now.
 func (r *screenRows) skips(b []byte) bool { return r.marked && bytes.IndexByte(b, maskASCII) < 0 }
 
@@ -374,11 +357,6 @@ func (r *screenRows) rests() {
 }
 
 var leastMask = []byte("****")
-
-// tokens are the characters of keys.
-var tokens = chars.NewSet("-_+/=")
-
-func isToken(c byte) bool { return tokens[c] }
 
 var keyBegins = []byte("PRIVATE KEY-----")
 

@@ -4,14 +4,10 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
-
-// shapesAlone tells secrets by their shapes. No placeholder is made, so the key does not matter.
-var shapesAlone = sync.OnceValue(func() *scrub.Scrubber { return scrub.New(scrub.Key{}, nil) })
 
 // minAccount is the length in bytes from which the identifier of an account is looked for.
 const minAccount = 3
@@ -169,3 +165,24 @@ func inURL(b []byte, i int) bool {
 	}
 	return false
 }
+
+// costOf tells what looking at b costs: what may be a name takes longer, and so do signs of the beginning of a key in a long word.
+func costOf(b []byte) int {
+	const ofName, ofSign = 512, 6
+	cost := len(b) + ofName*bytes.Count(b, []byte("="))
+	for i := 0; i < len(b); i++ {
+		from, signs := i, 0
+		for ; i < len(b) && isToken(b[i]); i++ {
+			if b[i] == '-' || b[i] == '_' {
+				signs++
+			}
+		}
+		cost += signs * (i - from) * ofSign
+	}
+	return cost
+}
+
+// tokens are the characters of keys.
+var tokens = chars.NewSet("-_+/=")
+
+func isToken(c byte) bool { return tokens[c] }

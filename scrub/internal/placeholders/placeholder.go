@@ -131,31 +131,36 @@ func Rule(placeholder string) string {
 	return placeholder[len(Prefix) : len(placeholder)-HexLen-1]
 }
 
+// Replace returns b with each placeholder replaced by what with says; where that reports false it stays. It returns b itself where
+// nothing is to be replaced, and never writes to b.
+func Replace(b []byte, with func(placeholder string) (text string, ok bool)) []byte {
+	var out []byte
+	from := 0
+	Each(b, func(start, end int) {
+		if text, ok := with(string(b[start:end])); ok {
+			out = append(append(out, b[from:start]...), text...)
+			from = end
+		}
+	})
+	if from == 0 {
+		return b
+	}
+	return append(out, b[from:]...)
+}
+
 // Renumber replaces each placeholder of b by td_#<n>, where n counts the different secrets by their first appearance, from 1. seen are
 // the numbers of the parts of the text before b, to which it adds. It returns b itself where nothing is to be replaced, and never
 // writes to b.
 func Renumber(b []byte, seen map[string]int) []byte {
-	var out []byte
-	from := 0
-	Each(b, func(start, end int) {
+	return Replace(b, func(placeholder string) (string, bool) {
 		if seen == nil {
 			seen = make(map[string]int)
 		}
-		if out == nil {
-			out = make([]byte, 0, len(b))
-		}
-		digits := string(b[end-HexLen : end])
-		n, ok := seen[digits]
+		n, ok := seen[Digits(placeholder)]
 		if !ok {
 			n = len(seen) + 1
-			seen[digits] = n
+			seen[Digits(placeholder)] = n
 		}
-		out = append(append(out, b[from:start]...), Prefix...)
-		out = strconv.AppendInt(append(out, '#'), int64(n), 10)
-		from = end
+		return Prefix + "#" + strconv.Itoa(n), true
 	})
-	if out == nil {
-		return b
-	}
-	return append(out, b[from:]...)
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
-	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // Bounds of an assignment, from gitleaks.
@@ -16,56 +15,6 @@ const (
 )
 
 var fillerChars = chars.NewSet("_ \t.-")
-
-// assignedAt looks for a secret that is assigned to a name that ends at i.
-func (r *leakRule) assignedAt(t text, i int) (span, outcome) {
-	at, o := assignment(t, i)
-	if o != hit {
-		return span{}, o
-	}
-	says := r.says || names.PartSays(filler(t, i))
-	for range maxOpening + 1 {
-		if at >= len(t.b) {
-			return span{}, t.ended()
-		}
-		if s, o := r.valueAt(t, at, says); o != miss {
-			return s, o
-		}
-		n, o := quote(t, at)
-		if o == miss && t.b[at] == '=' {
-			n, o = 1, hit
-		}
-		if o != hit {
-			return span{}, o
-		}
-		at += n
-	}
-	return span{}, miss
-}
-
-// valueAt looks for a secret at i that something was assigned to. says tells whether the name says that it is one.
-func (r *leakRule) valueAt(t text, i int, says bool) (span, outcome) {
-	if c := t.b[i]; !chars.Bearer[c] {
-		return span{}, miss
-	}
-	for _, l := range r.assigned {
-		if l.says && !says {
-			continue
-		}
-		l.compile()
-		end, o := l.prog.match(t, i, maxLeak)
-		if o == hit {
-			o = valueEnds(t, end)
-		}
-		if o == more {
-			return span{}, more
-		}
-		if o == hit && l.secret(t.b[i:end]) {
-			return span{start: i, end: end, rank: shaped, rule: l.rule, context: true}, hit
-		}
-	}
-	return span{}, miss
-}
 
 // valueEnds tells whether an assigned value can end at i.
 func valueEnds(t text, i int) outcome {
@@ -154,7 +103,7 @@ func colons(t text, i int) (end int, o outcome) {
 	return i + 1, hit
 }
 
-// quote returns the length of the quotation mark or white space at i, which may be escaped as in JSON.
+// quote returns the length of the quotation mark or white space at i, which may be escaped as in JSON, a form or a URL.
 func quote(t text, i int) (n int, o outcome) {
 	if i >= len(t.b) {
 		return 0, t.ended()
@@ -163,24 +112,15 @@ func quote(t text, i int) (n int, o outcome) {
 	case ' ', '\t', '\r', '\n', '\v', '\f', '\'', '"', '`':
 		return 1, hit
 	case '%':
-		return escapedQuote(t, i)
+		end, o := t.oneOf(i, "%20", "%22", "%27")
+		return max(0, end-i), o
 	case '\\':
-		n = t.slashes(i)
+		n, _ = t.slashes(i, 0)
 		if i+n >= len(t.b) {
 			return 0, t.ended()
 		}
 		if strings.IndexByte(`"'nrt`, t.b[i+n]) >= 0 {
 			return n + 1, hit
-		}
-	}
-	return 0, miss
-}
-
-// escapedQuote is quote for one of a form or a URL.
-func escapedQuote(t text, i int) (n int, o outcome) {
-	for _, s := range []string{"%20", "%22", "%27"} {
-		if o := t.literal(i, s); o != miss {
-			return len(s), o
 		}
 	}
 	return 0, miss
@@ -200,4 +140,62 @@ func saysDigest(filler []byte) bool {
 		}
 	}
 	return false
+}
+
+// alone tells whether no digit of base64 stands before i. A slash of a path and a blank of a form, as +, are none: a word stands
+// before them.
+func alone(b []byte, i int) bool {
+	before := b[max(0, i-chars.LookBehind):i]
+	if len(before) == 0 || !chars.Base64[b[i-1]] || b[i-1] == '=' || chars.AfterEscape(before) {
+		return true
+	}
+	if chars.IsAlnum(b[i-1]) {
+		return false
+	}
+	word := before[:len(before)-1]
+	end := len(word)
+	for len(word) > 0 && chars.IsAlnum(word[len(word)-1]) {
+		word = word[:len(word)-1]
+	}
+	return (len(word) > 0 || i < chars.LookBehind) && isPlain(before[len(word):end])
+}
+
+// isPlain tells a word, which may be numbered, from a piece of base64.
+func isPlain(word []byte) bool {
+	const most = 12
+	letters := bytes.TrimRight(word, "0123456789")
+	return len(word) <= most && !bytes.ContainsFunc(letters, func(r rune) bool { return r < 'a' || r > 'z' })
+}
+
+// keyEnds tells whether a key that begins at start can end at i: what follows is no more of a word, of base64, or of a call. Where the key
+// itself may be base64, what follows a plus sign or a slash tells.
+func keyEnds(t text, start, i int) outcome {
+	if i >= len(t.b) {
+		return atEnd(t)
+	}
+	switch c := t.b[i]; {
+	case chars.Word[c] || strings.IndexByte("-([", c) >= 0:
+		return miss
+	case chars.Base64[c]:
+		if bytes.ContainsAny(t.b[start:i], "_-.~") {
+			return hit
+		}
+		return plainAt(t, i+1, c)
+	}
+	return stops(t, i)
+}
+
+// plainAt tells whether a word follows at i, behind c, and no base64.
+func plainAt(t text, i int, c byte) outcome {
+	end := i
+	for end < len(t.b) && chars.IsAlnum(t.b[end]) && end-i < chars.LookBehind {
+		end++
+	}
+	switch {
+	case end == len(t.b) && !t.final:
+		return more
+	case end == i && c == '=' || !isPlain(t.b[i:end]): // what ends in = is base64
+		return miss
+	}
+	return hit
 }
