@@ -67,14 +67,19 @@ func views(b []byte) func(func(string, []byte) bool) {
 				if !yieldDecoded(name+" after "+strconv.Itoa(n)+" times of unescaping", layer, yield) {
 					return
 				}
-				layer = unescaped(layer)
+				plain := unescaped(layer)
+				if bytes.Equal(plain, layer) {
+					break // once more does nothing either
+				}
+				layer = plain
 			}
 		}
 	}
 }
 
 func yieldDecoded(name string, b []byte, yield func(string, []byte) bool) bool {
-	if !yield(name, b) || !yield(name+", as hex", unhexed(b)) || !yield(name+", joined deltas", joined(b)) {
+	deltas := joined(b)
+	if !yield(name, b) || !yield(name+", as hex", unhexed(b)) || len(deltas) < len(b) && !yield(name+", joined deltas", deltas) {
 		return false
 	}
 	runs := base64Runs(b)
@@ -110,6 +115,9 @@ var escape = regexp.MustCompile(`\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]|%[0-9a-fA-F]{2}
 
 // unescaped undoes one layer of JSON's and of percent's escapes.
 func unescaped(b []byte) []byte {
+	if !bytes.ContainsAny(b, `\%`) {
+		return b
+	}
 	return escape.ReplaceAllFunc(b, func(e []byte) []byte {
 		switch {
 		case e[0] == '%':
@@ -125,13 +133,15 @@ func unescaped(b []byte) []byte {
 	})
 }
 
-var (
-	digitsOfHex = regexp.MustCompile(`[0-9a-fA-F]{8,}`)
-	stringEnds  = regexp.MustCompile(`"\}*\n\n(?:event: ping\n[^\n]*\n\n)*(?:event: [a-z_]*\n)?data: \{[^\n]*?"text":"`)
-)
+var stringEnds = regexp.MustCompile(`"\}*\n\n(?:event: ping\n[^\n]*\n\n)*(?:event: [a-z_]*\n)?data: \{[^\n]*?"text":"`)
+
+func isHex(c rune) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
 func unhexed(b []byte) (out []byte) {
-	for _, run := range digitsOfHex.FindAll(b, -1) {
+	for run := range bytes.FieldsFuncSeq(b, func(c rune) bool { return !isHex(c) }) {
+		if len(run) < 8 {
+			continue
+		}
 		for shift := range 2 {
 			run := run[shift:]
 			plain := make([]byte, len(run)/2)

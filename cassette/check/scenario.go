@@ -64,7 +64,7 @@ func Load(path string) (*Scenario, error) {
 func Parse(file string, b []byte) (*Scenario, error) {
 	r := &reading{file: filepath.ToSlash(file)}
 	root := r.tree(b)
-	if root == nil || len(r.errs) > 0 || !r.fits(root, scenarioShape, "") {
+	if root == nil || len(r.errs) > 0 || !r.fits(root, scenarioShape(), "") {
 		return nil, r.err()
 	}
 	s := &Scenario{File: r.file}

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"strings"
+	"sync"
 )
 
 //go:embed scenario.schema.json
@@ -54,18 +55,18 @@ func (v *values) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &v.shape)
 }
 
-var scenarioShape = func() *shape {
+var scenarioShape = sync.OnceValue(func() *shape {
 	s := new(shape)
 	if err := json.Unmarshal(schemaText, s); err != nil {
 		panic(err) // it is part of this program
 	}
 	return s
-}()
+})
 
 // real is the shape that s refers to, or s.
 func (s *shape) real() *shape {
 	if name, ok := strings.CutPrefix(s.Ref, "#/$defs/"); ok {
-		return scenarioShape.Defs[name]
+		return scenarioShape().Defs[name]
 	}
 	return s
 }

@@ -37,13 +37,17 @@ var (
 	ignoredAtStart []syscall.Signal
 )
 
-// Enter must be the first call of main, and of TestMain where a test starts a jail. In a process that Start started it
-// runs the stage and never returns; in any other it returns at once.
-func Enter() {
+// In a process that Start started, init runs the stage and never returns. A stage is nothing else: what the other packages of the
+// program set up for themselves, which takes longer than a stage does, is not waited for.
+func init() {
 	if stage := stageOf(os.Args); stage != nil {
 		stage()
 		os.Exit(1)
 	}
+}
+
+// Enter must be the first call of main, and of TestMain where a test starts a jail.
+func Enter() {
 	// The only two that a Go program leaves ignored where its caller ignored them.
 	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if signal.Ignored(s) {

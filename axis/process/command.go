@@ -2,6 +2,9 @@ package process
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,4 +128,68 @@ func sameCwd(a, b *string) bool {
 		return a == b
 	}
 	return *a == *b
+}
+
+// check refuses what no program can be started with.
+func (c *Command) check() error {
+	switch {
+	case c.Program == "":
+		return errors.New("process: a command needs a program, and its name is empty")
+	case c.hasNUL():
+		return fmt.Errorf("process: %s: a NUL byte stands in the command, which no program can be given", c)
+	}
+	return nil
+}
+
+func (c *Command) hasNUL() bool {
+	has := func(s string) bool { return strings.IndexByte(s, 0) >= 0 }
+	for _, a := range c.Args {
+		if has(a) {
+			return true
+		}
+	}
+	for name, value := range c.Env {
+		if has(name) || has(value) {
+			return true
+		}
+	}
+	return has(c.Program) || c.Cwd != nil && has(*c.Cwd)
+}
+
+// A Change is what became of one path: a file, a symbolic link or an empty directory that a command left otherwise than it found it.
+type Change struct {
+	Path    string      // relative to the top of the files, with /
+	Deleted bool        // the file, the link or the whole directory
+	Dir     bool        // it is a directory now, an empty one
+	Target  string      // of a symbolic link where it leads; "" of a file
+	Content []byte      // of a file
+	Perm    fs.FileMode // of a file: 0o644 or 0o755
+}
+
+// asEnded is the error of a recorded command that its caller did not wait for.
+func (r *Result) asEnded(c *Command) error {
+	if r.Failure == FailureCancelled {
+		return fmt.Errorf("process: %s: it was cancelled when it was recorded: %w", c, context.Canceled)
+	}
+	return nil
+}
+
+// cleaned is a copy of c without its secrets, as clean takes them out; nil leaves them.
+func (c *Command) cleaned(clean func([]byte) []byte) *Command {
+	out := c.Clone()
+	if clean == nil {
+		return out
+	}
+	text := func(s string) string { return string(clean([]byte(s))) }
+	out.Program = text(out.Program)
+	for i, a := range out.Args {
+		out.Args[i] = text(a)
+	}
+	if out.Cwd != nil {
+		*out.Cwd = text(*out.Cwd)
+	}
+	if len(out.Stdin) > 0 {
+		out.Stdin = clean(out.Stdin)
+	}
+	return out
 }

@@ -1,13 +1,113 @@
 package overlay
 
 import (
+	"bytes"
+	"fmt"
+	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/cas"
 )
+
+// A copier writes the tree into a directory. It is used under tree.mu.
+type copier struct {
+	f    *FS
+	root *os.Root
+	was  map[string]copied // what an earlier one left; nil in an empty directory
+	left map[string]copied // what this one does, by path
+}
+
+// dir copies what stands in the directory p.
+func (c *copier) dir(p place) error {
+	all, err := c.f.entries(&p)
+	if err != nil {
+		return err
+	}
+	stands, err := c.sweep(p.path, all)
+	if err != nil {
+		return err
+	}
+	in := step{p.path, p.up, p.below}
+	for _, e := range all {
+		kid, err := c.f.kid(&in, e.name, join(p.path, e.name), askOpen)
+		if err == nil {
+			err = c.one(kid, stands[e.name])
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", join(p.path, e.name), err)
+		}
+	}
+	return nil
+}
+
+// one copies what stands at p. stands says that something of its type stands there in the directory.
+func (c *copier) one(p place, stands bool) error {
+	name := filepath.FromSlash(p.path)
+	if stands && c.still(&p, name) {
+		if p.mode.IsDir() {
+			return c.dir(p)
+		}
+		return nil
+	}
+	if stands {
+		if err := c.root.RemoveAll(name); err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.mode == 0: // gone since it was listed
+		return nil
+	case p.mode.IsDir():
+		if err := c.makeDir(&p, name); err != nil {
+			return err
+		}
+		return c.dir(p)
+	case p.mode.IsLink():
+		return c.root.Symlink(filepath.FromSlash(p.target), name)
+	}
+	return c.file(&p, name)
+}
+
+func (c *copier) makeDir(p *place, name string) error {
+	if err := c.root.Mkdir(name, 0o755); err != nil {
+		return err
+	}
+	info, err := c.root.Lstat(name)
+	c.left[p.path] = copied{info: info, mode: p.mode}
+	return err
+}
+
+func (c *copier) file(p *place, name string) error {
+	in, err := c.content(p)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if _, err := files.Fill(c.root, p.path, in, p.mode.FileMode()); err != nil {
+		return err
+	}
+	when := c.f.infoOf(p.path, p).mtime
+	if err := c.root.Chtimes(name, when, when); err != nil {
+		return err
+	}
+	info, err := c.root.Lstat(name)
+	c.left[p.path] = copiedOf(p, when, info)
+	return err
+}
+
+// content reads a file, however long it is, without holding it.
+func (c *copier) content(p *place) (io.ReadCloser, error) {
+	if d, ok := c.f.low.(*dirLower); ok && p.up == nil {
+		in, _, err := files.OpenRegular(d.root, p.path)
+		return in, err
+	}
+	b, err := c.f.contentOf(p)
+	return io.NopCloser(bytes.NewReader(b)), err
+}
 
 // A copied is a file or a directory as it was left in a directory, and what it is a copy of.
 type copied struct {
