@@ -1,6 +1,6 @@
 // Package rooms_test holds the code to the table of rooms in ARCHITECTURE.md: every package is in a room of it and has one doc comment, and
 // a room imports rooms of its own group and of groups above it, never below, never in a circle; no axis imports another but axis/exchange.
-// What .golangci.yml denies beyond that stands there.
+// What .golangci.yml denies beyond that stands there. Links between pages, and names of pages in code and messages, lead somewhere.
 //
 // Files of every system are read. Tests are left out: they may use what stands on top.
 package rooms_test
