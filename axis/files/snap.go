@@ -58,8 +58,6 @@ type SnapOptions struct {
 	Times bool
 	// MaxFileSize is the length in bytes of the longest file taken; 0 is DefaultMaxFileSize.
 	MaxFileSize int64
-	// Workers is how many files are read at once; 0 is one for each processor, at least 2 and at most 4.
-	Workers int
 	// Progress, when not nil, is called now and then with the number of files done and of bytes read, never by two
 	// goroutines at once.
 	Progress func(files int, bytes int64)
@@ -119,9 +117,6 @@ func (o *SnapOptions) withDefaults(root string) SnapOptions {
 	if out.MaxFileSize <= 0 {
 		out.MaxFileSize = DefaultMaxFileSize
 	}
-	if out.Workers <= 0 {
-		out.Workers = numWorkers()
-	}
 	return out
 }
 
@@ -177,7 +172,7 @@ func newSnapper(root *os.Root, opts *SnapOptions, cache *statCache) (*snapper, e
 	if err != nil {
 		return nil, err
 	}
-	s := &snapper{root: root, top: top, opts: opts, cache: cache, pool: pool{workers: opts.Workers, progress: opts.Progress}}
+	s := &snapper{root: root, top: top, opts: opts, cache: cache, pool: pool{workers: numWorkers(), progress: opts.Progress}}
 	s.dir, _ = opts.Store.(*cas.Dir)
 	if s.dir != nil && cache.store != storeDir(s.dir) {
 		s.from = cache.store
@@ -187,7 +182,7 @@ func newSnapper(root *os.Root, opts *SnapOptions, cache *statCache) (*snapper, e
 
 // readAll takes each path that walk hands to its argument.
 func (s *snapper) readAll(walk func(take func(found)) error) error {
-	s.bags = make([]bag, s.opts.Workers)
+	s.bags = make([]bag, s.pool.workers)
 	return each(&s.pool, walk, func(worker int, f found) error { return s.one(&f, &s.bags[worker]) })
 }
 
@@ -398,7 +393,7 @@ type pool struct {
 	err  error // the first failure, which ends the rest; guarded by mu
 }
 
-// numWorkers is how many workers there are where nobody says it: one for each processor, at least 2 and at most 4.
+// numWorkers is how many files are read at once: one for each processor, at least 2 and at most 4.
 func numWorkers() int { return min(max(runtime.GOMAXPROCS(0), 2), 4) }
 
 // each does do for whatever give hands to its argument; worker, from 0, says whose it is. It owns its workers, and returns
