@@ -392,11 +392,7 @@ func (j *Journal) touchAgain(r *journalRoot, rel string, by uint32) error {
 // inTree returns the file that the snapshot from before the run has at path. It is sure that it stands there as it is in
 // the snapshot where it has not changed since that began: nobody sets the time of the last change.
 func (r *journalRoot) inTree(path string, s *sight) (e *Entry, sure bool) {
-	if r.Tree == nil {
-		return nil, false
-	}
-	e, ok := r.Tree.Lookup(path)
-	if !ok || !e.Mode.IsRegular() {
+	if e = r.inSnapshot(path); e == nil || !e.Mode.IsRegular() {
 		return nil, false
 	}
 	sure = !r.TreeAt.IsZero() && s.ctime < r.TreeAt.Add(-racyWindow).UnixNano() && s.mode == e.Mode

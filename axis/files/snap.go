@@ -275,7 +275,8 @@ func (s *snapper) read(f *found, out *slot) error {
 		return &errSkipped{TooLarge}
 	}
 	t := taker{store: s.opts.Store, scrubber: s.opts.Scrubber, limit: s.opts.MaxFileSize}
-	got, err := t.take(file, info.Size(), f.path, s.opts.known(f.path))
+	was := s.opts.known(f.path)
+	got, err := t.take(file, info.Size(), f.path, was)
 	if err != nil {
 		return err
 	}
@@ -288,7 +289,6 @@ func (s *snapper) read(f *found, out *slot) error {
 	out.fill(cached{stamp: st, digest: got.digest, size: got.size, secret: got.secret})
 	out.entry.Mode = st.mode
 	settled := got.length == info.Size() && after.Size() == info.Size() && after.ModTime().Equal(info.ModTime())
-	was := s.opts.known(f.path)
 	out.keep = ok && settled && (was == nil || was.Secret == "")
 	return nil
 }
@@ -305,11 +305,8 @@ func (o *SnapOptions) known(path string) *Entry {
 // marked reports whether SnapOptions.Known has a secret file at path of which the cache does not know that it is one: it was
 // made before the secret was known.
 func (s *snapper) marked(path string, c cached) bool {
-	if s.opts.Known == nil {
-		return false
-	}
-	e, ok := s.opts.Known.Lookup(path)
-	return ok && e.Secret != "" && e.Secret != c.secret
+	e := s.opts.known(path)
+	return e != nil && e.Secret != "" && e.Secret != c.secret
 }
 
 func (o *slot) fill(c cached) {
