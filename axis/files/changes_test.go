@@ -34,7 +34,7 @@ func TestRecords(t *testing.T) {
 		model{"edit": "a", "gone": "b", "mode": "m", "same": "s", "type": "t", "d/x": "x", ".env": "A=1", "\xff": "n", "~/x": ""},
 		model{"edit": "aa", "mode": "*m", "same": "s", "type": "->same", "d": "file", ".env": "A=2", "\xff": "N", "big": big, "~/x": "y"})
 	var got []string
-	for rec, err := range Records(Changes(before, after), store, &RecordOptions{Masker: fakeMasker{}}) {
+	for rec, err := range records(Changes(before, after), store, fakeMasker{}) {
 		must(t, err)
 		got = append(got, rec.Kind.Name()+" "+tape.ChangedFile(rec.Kind).Path+" "+tape.ChangedFile(rec.Kind).Mode)
 		checkRecord(t, rec, store)
@@ -90,7 +90,7 @@ func TestAfter(t *testing.T) {
 		m := genModel(rt, "tree")
 		before, after, store := twoTrees(t, m, mutate(rt, m))
 		var recs []*tape.Record
-		for rec, err := range Records(Changes(before, after), store, nil) {
+		for rec, err := range records(Changes(before, after), store, nil) {
 			must(t, err)
 			recs = append(recs, &rec)
 			if _, wrote := rec.Kind.(*tape.FileWrite); before.Holds(&rec) || after.Holds(&rec) != wrote {

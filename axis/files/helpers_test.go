@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub/names"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // fakeScrubber hides the word hunter2.
@@ -192,4 +194,17 @@ func lower(t *testing.T, bound *int, to int) {
 	was := *bound
 	*bound = to
 	t.Cleanup(func() { *bound = was })
+}
+
+// records turns changes into records, in the same order. The first error of the store ends the sequence.
+func records(changes []Change, store cas.Store, m Masker) iter.Seq2[tape.Record, error] {
+	r := &recorder{store: store, opts: recordOptions{masker: m}}
+	return func(yield func(tape.Record, error) bool) {
+		for i := range changes {
+			rec, err := r.between(changes[i].Path, changes[i].Before, changes[i].After)
+			if !yield(rec, err) || err != nil {
+				return
+			}
+		}
+	}
 }

@@ -100,22 +100,33 @@ func (s *ruleSet) decide(path string, isDir bool) (ignored, decided bool) {
 	return false, false
 }
 
-// ignores asks the rule sets that hold for a directory's contents, the strongest last. Whether a directory above path is
-// ignored is the caller's to know: Git never looks into one.
-func ignores(sets []*ruleSet, path string, isDir bool) bool {
-	for i := len(sets) - 1; i >= 0; i-- {
-		if ignored, decided := sets[i].decide(path, isDir); decided {
+// A rulesIn are the rules for what lies in a directory, the strongest last.
+type rulesIn struct {
+	sets    []*ruleSet
+	ignored bool // the directory is ignored, and so is all in it: Git never looks into one
+}
+
+// ignores reports whether a path in the directory, or below one that Git does not look into, is ignored. A .git never is.
+func (r rulesIn) ignores(path string, isDir bool) bool {
+	if inGit(path) {
+		return false
+	}
+	if r.ignored {
+		return true
+	}
+	for i := len(r.sets) - 1; i >= 0; i-- {
+		if ignored, decided := r.sets[i].decide(path, isDir); decided {
 			return ignored
 		}
 	}
 	return false
 }
 
-// withRules returns the rule sets for what lies in dir: sets, which hold for dir itself, and those of dir. Like Git it reads no
-// rules through a symbolic link.
-func withRules(sets []*ruleSet, root *os.Root, dir string) []*ruleSet {
-	if inGit(dir) {
-		return sets
+// below returns the rules for what lies in dir, which r holds for: r, and the rules of dir. Like Git it reads no rules through a
+// symbolic link.
+func (r rulesIn) below(root *os.Root, dir string) rulesIn {
+	if r.ignored || inGit(dir) {
+		return r
 	}
 	names := []string{".gitignore"}
 	if dir == "" {
@@ -123,47 +134,35 @@ func withRules(sets []*ruleSet, root *os.Root, dir string) []*ruleSet {
 	}
 	for _, name := range names {
 		if b, err := readStart(root, join(dir, name), maxRulesLen); err == nil {
-			sets = append(sets[:len(sets):len(sets)], parseRules(dir, b))
+			r.sets = append(r.sets[:len(r.sets):len(r.sets)], parseRules(dir, b))
 		}
 	}
-	return sets
+	return r
 }
 
 // A rulesAbove tells what the rules of .gitignore files say of paths as they stand now, as a walk would.
 type rulesAbove struct {
 	root *os.Root
-	dirs map[string]dirRules
-}
-
-// dirRules are the rules for what lies in a directory.
-type dirRules struct {
-	sets    []*ruleSet
-	ignored bool // the directory is ignored, and so is all in it
+	dirs map[string]rulesIn
 }
 
 // ignores reports whether a path is ignored.
 func (r *rulesAbove) ignores(path string, isDir bool) bool {
-	if inGit(path) {
-		return false
-	}
-	d := r.dir(parentOf(path))
-	return d.ignored || ignores(d.sets, path, isDir)
+	return r.dir(parentOf(path)).ignores(path, isDir)
 }
 
-func (r *rulesAbove) dir(path string) dirRules {
+func (r *rulesAbove) dir(path string) rulesIn {
 	d, ok := r.dirs[path]
 	if ok {
 		return d
 	}
 	if path != "" {
 		d = r.dir(parentOf(path))
-		d.ignored = d.ignored || !inGit(path) && ignores(d.sets, path, true)
+		d.ignored = d.ignores(path, true)
 	}
-	if !d.ignored {
-		d.sets = withRules(d.sets, r.root, path)
-	}
+	d = d.below(r.root, path)
 	if r.dirs == nil {
-		r.dirs = make(map[string]dirRules)
+		r.dirs = make(map[string]rulesIn)
 	}
 	r.dirs[path] = d
 	return d

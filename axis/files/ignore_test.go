@@ -38,7 +38,7 @@ func TestIgnoreRules(t *testing.T) {
 		{strings.Repeat("*a", 40), strings.Repeat("a", 200) + "b", false, false},
 	}
 	for _, tt := range tests {
-		if got := ignores([]*ruleSet{parseRules("", []byte(tt.rules))}, tt.path, tt.dir); got != tt.want {
+		if got := (rulesIn{sets: []*ruleSet{parseRules("", []byte(tt.rules))}}).ignores(tt.path, tt.dir); got != tt.want {
 			t.Errorf("%q on %q: ignored %v, want %v", tt.rules, tt.path, got, tt.want)
 		}
 	}
@@ -145,7 +145,7 @@ func walkIgnored(sets []*ruleSet, paths []string) map[string]bool {
 		if !under(p, "a") || p == "a" {
 			holds = sets[:2]
 		}
-		got[p] = ignores(holds, p, isDir[p])
+		got[p] = rulesIn{sets: holds}.ignores(p, isDir[p])
 	}
 	return got
 }

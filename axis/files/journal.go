@@ -38,7 +38,7 @@ type JournalOptions struct {
 	Store    cas.Store // takes what the run found; nil takes digests only
 	Staged   cas.Store // takes what the run made of it, and has what Store has: a Staging in front of it; nil is Store
 	Scrubber Scrubber  // as in SnapOptions
-	Masker   Masker    // as in RecordOptions
+	Masker   Masker    // gives content_digest; nil leaves it out
 	// MaxFileSize is the length in bytes of the longest file that is kept; 0 is DefaultMaxFileSize.
 	MaxFileSize int64
 	// By names who made a change, of those whom Touch.By numbers: a record has it as its further key "conversation". 0, and a nil
@@ -46,8 +46,6 @@ type JournalOptions struct {
 	By func(by uint32) uint64
 	// Exclude lists absolute paths that are never kept, with what lies below.
 	Exclude []string
-	// Workers is how many files are read at once at a barrier; 0 as in SnapOptions.
-	Workers int
 }
 
 // A Touch is a call that may change files, about to be carried out.
@@ -94,7 +92,7 @@ type journalRoot struct {
 	err   error // the root cannot be looked into: nothing below is covered
 	node  *node // guarded by Journal.mu, with all below
 	rules *rulesAbove
-	opts  RecordOptions
+	opts  recordOptions
 	said  *treeBuilder // what the records so far make of Tree; nil without one. Of the one goroutine that is in Barrier or End
 	after *Tree        // of End
 	going []string     // directories that Redo deletes once they are empty
@@ -113,9 +111,6 @@ func NewJournal(roots []JournalRoot, o *JournalOptions) *Journal {
 	if j.o.MaxFileSize <= 0 {
 		j.o.MaxFileSize = DefaultMaxFileSize
 	}
-	if j.o.Workers <= 0 {
-		j.o.Workers = numWorkers()
-	}
 	for _, e := range j.o.Exclude {
 		j.exclude = append(j.exclude, e, resolved(e))
 	}
@@ -130,7 +125,7 @@ func NewJournal(roots []JournalRoot, o *JournalOptions) *Journal {
 }
 
 func (j *Journal) addRoot(r JournalRoot) {
-	root := &journalRoot{JournalRoot: r, opts: RecordOptions{Masker: j.o.Masker, Prefix: r.Prefix}}
+	root := &journalRoot{JournalRoot: r, opts: recordOptions{masker: j.o.Masker, prefix: r.Prefix}}
 	root.node = &node{state: isKnown, start: &Entry{Mode: Dir | 0o755}, last: &Entry{Mode: Dir | 0o755}}
 	root.node.root = root
 	root.top, root.err = topFolder(r.Root)
@@ -397,11 +392,7 @@ func (j *Journal) touchAgain(r *journalRoot, rel string, by uint32) error {
 // inTree returns the file that the snapshot from before the run has at path. It is sure that it stands there as it is in
 // the snapshot where it has not changed since that began: nobody sets the time of the last change.
 func (r *journalRoot) inTree(path string, s *sight) (e *Entry, sure bool) {
-	if r.Tree == nil {
-		return nil, false
-	}
-	e, ok := r.Tree.Lookup(path)
-	if !ok || !e.Mode.IsRegular() {
+	if e = r.inSnapshot(path); e == nil || !e.Mode.IsRegular() {
 		return nil, false
 	}
 	sure = !r.TreeAt.IsZero() && s.ctime < r.TreeAt.Add(-racyWindow).UnixNano() && s.mode == e.Mode

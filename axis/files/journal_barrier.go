@@ -218,7 +218,7 @@ func (j *Journal) again(items []*item) {
 // lookAll looks at some items side by side.
 func (j *Journal) lookAll(some []*item) {
 	var wg sync.WaitGroup
-	part := (len(some) + j.o.Workers - 1) / j.o.Workers
+	part := (len(some) + numWorkers() - 1) / numWorkers()
 	for mine := range slices.Chunk(some, max(part, 1)) {
 		wg.Go(func() {
 			l := looker{j: j}

@@ -230,9 +230,8 @@ func (o *JournalOptions) content(store cas.Store, file reading, before *sight, p
 
 // A sight is what the file system says about a path.
 type sight struct {
-	stamp         // the mode is 0 for a socket or device
-	links  uint64 // hard links of a file
-	sparse bool   // it takes less room than its length
+	stamp        // the mode is 0 for a socket or device
+	links uint64 // hard links of a file
 }
 
 func (s *sight) special() bool { return s.mode == 0 }

@@ -19,20 +19,18 @@ type Masker interface {
 	Digest(b []byte) cas.Digest
 }
 
-// RecordOptions says how changes become records. Nil and zero work.
-type RecordOptions struct {
-	// Masker gives content_digest; nil leaves it out.
-	Masker Masker
-	// Prefix stands before each path: "" for the work tree, "~/" for HOME, "$TMP/" for the temporary directory.
-	Prefix string
+// recordOptions says how a change becomes a record. Zero work.
+type recordOptions struct {
+	masker Masker // gives content_digest; nil leaves it out
+	prefix string // stands before each path, as JournalRoot.Prefix
 }
 
 // place returns the path of a record. One of the work tree that would read as another root's gets "./" before it.
-func (o *RecordOptions) place(path string) string {
-	if o.Prefix == "" && elsewhere(path) {
+func (o *recordOptions) place(path string) string {
+	if o.prefix == "" && elsewhere(path) {
 		return "./" + path
 	}
-	return o.Prefix + path
+	return o.prefix + path
 }
 
 // elsewhere reports whether the path of a record lies outside the work tree.
@@ -40,35 +38,13 @@ func elsewhere(path string) bool {
 	return strings.HasPrefix(path, "~/") || strings.HasPrefix(path, "$TMP/") || strings.HasPrefix(path, "/")
 }
 
-// Records turns changes into records of the kinds file_write and file_delete, in the same order, one a path; only Kind
-// and Raw are set. A change of mode or attributes alone is a file_write with the same content. The content of a symbolic link is
-// its target, that of a directory or FIFO is empty, and a file_delete of one has its mode. A record of a secret file
-// has the further key "secret", the keyed digest of the true bytes, one of a path with extended attributes has "xattrs".
-//
-// The contents are in store, where both snapshots put them. The first error of the store ends the sequence.
-func Records(changes []Change, store cas.Store, opts *RecordOptions) iter.Seq2[tape.Record, error] {
-	r := &recorder{store: store}
-	if opts != nil {
-		r.opts = *opts
-	}
-	return func(yield func(tape.Record, error) bool) {
-		for i := range changes {
-			c := &changes[i]
-			rec, err := r.between(c.Path, c.Before, c.After)
-			if err != nil {
-				yield(tape.Record{}, fmt.Errorf("files: record of %s: %w", c.Path, err))
-				return
-			}
-			if !yield(rec, nil) {
-				return
-			}
-		}
-	}
-}
-
+// A recorder turns changes into records of the kinds file_write and file_delete, one a path; only Kind and Raw are set. A change of
+// mode or attributes alone is a file_write with the same content. The content of a symbolic link is its target, that of a directory
+// or FIFO is empty, and a file_delete of one has its mode. A record of a secret file has the further key "secret", the keyed digest
+// of the true bytes, one of a path with extended attributes has "xattrs". The contents are in store, whose errors are its own.
 type recorder struct {
 	store cas.Store
-	opts  RecordOptions
+	opts  recordOptions
 	hand  inHand
 }
 
@@ -119,7 +95,7 @@ func (r *recorder) content(f *tape.File, e *Entry) error {
 	if e.Attrs != "" {
 		f.Extra = append(f.Extra, tape.Field{Name: attrsKey, Value: []byte(e.Attrs)})
 	}
-	if r.opts.Masker == nil || f.IsPlace() {
+	if r.opts.masker == nil || f.IsPlace() {
 		return nil
 	}
 	if e.Mode.IsRegular() && r.hand.digest == e.Digest && !r.hand.masked.IsZero() {
@@ -127,10 +103,10 @@ func (r *recorder) content(f *tape.File, e *Entry) error {
 		return nil
 	}
 	if e.Mode.IsLink() {
-		f.ContentDigest = r.opts.Masker.Digest([]byte(e.Target))
+		f.ContentDigest = r.opts.masker.Digest([]byte(e.Target))
 		return nil
 	}
-	f.ContentDigest, err = maskedDigest(r.opts.Masker, r.store, e.Digest, e.Size)
+	f.ContentDigest, err = maskedDigest(r.opts.masker, r.store, e.Digest, e.Size)
 	return err
 }
 

@@ -58,8 +58,6 @@ type SnapOptions struct {
 	Times bool
 	// MaxFileSize is the length in bytes of the longest file taken; 0 is DefaultMaxFileSize.
 	MaxFileSize int64
-	// Workers is how many files are read at once; 0 is one for each processor, at least 2 and at most 4.
-	Workers int
 	// Progress, when not nil, is called now and then with the number of files done and of bytes read, never by two
 	// goroutines at once.
 	Progress func(files int, bytes int64)
@@ -119,9 +117,6 @@ func (o *SnapOptions) withDefaults(root string) SnapOptions {
 	if out.MaxFileSize <= 0 {
 		out.MaxFileSize = DefaultMaxFileSize
 	}
-	if out.Workers <= 0 {
-		out.Workers = numWorkers()
-	}
 	return out
 }
 
@@ -177,7 +172,7 @@ func newSnapper(root *os.Root, opts *SnapOptions, cache *statCache) (*snapper, e
 	if err != nil {
 		return nil, err
 	}
-	s := &snapper{root: root, top: top, opts: opts, cache: cache, pool: pool{workers: opts.Workers, progress: opts.Progress}}
+	s := &snapper{root: root, top: top, opts: opts, cache: cache, pool: pool{workers: numWorkers(), progress: opts.Progress}}
 	s.dir, _ = opts.Store.(*cas.Dir)
 	if s.dir != nil && cache.store != storeDir(s.dir) {
 		s.from = cache.store
@@ -187,7 +182,7 @@ func newSnapper(root *os.Root, opts *SnapOptions, cache *statCache) (*snapper, e
 
 // readAll takes each path that walk hands to its argument.
 func (s *snapper) readAll(walk func(take func(found)) error) error {
-	s.bags = make([]bag, s.opts.Workers)
+	s.bags = make([]bag, s.pool.workers)
 	return each(&s.pool, walk, func(worker int, f found) error { return s.one(&f, &s.bags[worker]) })
 }
 
@@ -280,7 +275,8 @@ func (s *snapper) read(f *found, out *slot) error {
 		return &errSkipped{TooLarge}
 	}
 	t := taker{store: s.opts.Store, scrubber: s.opts.Scrubber, limit: s.opts.MaxFileSize}
-	got, err := t.take(file, info.Size(), f.path, s.opts.known(f.path))
+	was := s.opts.known(f.path)
+	got, err := t.take(file, info.Size(), f.path, was)
 	if err != nil {
 		return err
 	}
@@ -293,7 +289,6 @@ func (s *snapper) read(f *found, out *slot) error {
 	out.fill(cached{stamp: st, digest: got.digest, size: got.size, secret: got.secret})
 	out.entry.Mode = st.mode
 	settled := got.length == info.Size() && after.Size() == info.Size() && after.ModTime().Equal(info.ModTime())
-	was := s.opts.known(f.path)
 	out.keep = ok && settled && (was == nil || was.Secret == "")
 	return nil
 }
@@ -310,11 +305,8 @@ func (o *SnapOptions) known(path string) *Entry {
 // marked reports whether SnapOptions.Known has a secret file at path of which the cache does not know that it is one: it was
 // made before the secret was known.
 func (s *snapper) marked(path string, c cached) bool {
-	if s.opts.Known == nil {
-		return false
-	}
-	e, ok := s.opts.Known.Lookup(path)
-	return ok && e.Secret != "" && e.Secret != c.secret
+	e := s.opts.known(path)
+	return e != nil && e.Secret != "" && e.Secret != c.secret
 }
 
 func (o *slot) fill(c cached) {
@@ -398,7 +390,7 @@ type pool struct {
 	err  error // the first failure, which ends the rest; guarded by mu
 }
 
-// numWorkers is how many workers there are where nobody says it: one for each processor, at least 2 and at most 4.
+// numWorkers is how many files are read at once: one for each processor, at least 2 and at most 4.
 func numWorkers() int { return min(max(runtime.GOMAXPROCS(0), 2), 4) }
 
 // each does do for whatever give hands to its argument; worker, from 0, says whose it is. It owns its workers, and returns

@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -73,35 +73,22 @@ func loadCache(path, scrubID string) (*statCache, error) {
 	return c, nil
 }
 
-// readCache reads the file at path, and waits for nobody: whatever holds the library may have put a FIFO there, or a link.
+// readCache reads the file at path, and waits for nobody: whatever holds the library may have put a FIFO there, or a link. One that
+// is too long is as damaged.
 func readCache(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	dir, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
-		if info, errStat := os.Lstat(path); errStat == nil && !info.Mode().IsRegular() {
-			return nil, notRegular(path, info.Mode())
-		}
 		return nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	defer dir.Close()
+	b, _, err := ReadRegular(dir, filepath.Base(path), maxCacheLen)
 	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, notRegular(path, info.Mode())
-	case info.Size() > maxCacheLen:
-		return nil, nil // as damaged
+	case errors.Is(err, errTooLarge):
+		return nil, nil
+	case errors.Is(err, errNotRegular):
+		return nil, fmt.Errorf("%s is no regular file: remove it", path)
 	}
-	b := make([]byte, info.Size())
-	n, err := io.ReadFull(f, b)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil
-	}
-	return b[:n], err
-}
-
-func notRegular(path string, mode fs.FileMode) error {
-	return fmt.Errorf("%s is no regular file (%s): remove it", path, mode.Type())
+	return b, err
 }
 
 // save replaces the cache at path.

@@ -95,7 +95,7 @@ func (f folder) stat(name string) (sight, error) {
 }
 
 func sightOf(st *unix.Stat_t) sight {
-	s := sight{links: uint64(st.Nlink), sparse: st.Blocks*512 < st.Size} //nolint:unconvert // 32 bits on arm64
+	s := sight{links: uint64(st.Nlink)} //nolint:unconvert // 32 bits on arm64
 	s.size, s.mtime, s.ctime, s.ino = st.Size, st.Mtim.Nano(), st.Ctim.Nano(), st.Ino
 	perm := Mode(st.Mode & 0o7777)
 	switch st.Mode & unix.S_IFMT {

@@ -135,25 +135,25 @@ func (w *walker) walk(take func(found)) error {
 	if err != nil {
 		return err
 	}
-	w.dir("", names, nil)
+	w.dir("", names, rulesIn{})
 	return nil
 }
 
-// dir visits the entries of one directory. sets are the rules from above.
-func (w *walker) dir(dir string, entries []fs.DirEntry, sets []*ruleSet) {
-	sets = withRules(sets, w.root, dir)
+// dir visits the entries of one directory, for which above holds.
+func (w *walker) dir(dir string, entries []fs.DirEntry, above rulesIn) {
+	rules := above.below(w.root, dir)
 	for _, e := range entries {
-		w.visit(join(dir, e.Name()), e, sets)
+		w.visit(join(dir, e.Name()), e, rules)
 	}
 }
 
 // visit notes one directory entry, and what lies below it.
-func (w *walker) visit(path string, e fs.DirEntry, sets []*ruleSet) {
+func (w *walker) visit(path string, e fs.DirEntry, rules rulesIn) {
 	switch {
 	case w.exclude[path]:
 		w.skip(path, Excluded)
 		return
-	case !inGit(path) && ignores(sets, path, e.IsDir()):
+	case rules.ignores(path, e.IsDir()):
 		w.skip(path, Ignored)
 		return
 	}
@@ -177,7 +177,7 @@ func (w *walker) visit(path string, e fs.DirEntry, sets []*ruleSet) {
 		return
 	}
 	w.take(found{path, info})
-	w.dir(path, names, sets)
+	w.dir(path, names, rules)
 }
 
 // fail notes a path that could not be read; one that is gone by now was never there.

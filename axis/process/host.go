@@ -16,11 +16,9 @@ const DefaultMaxOutput = 64 << 20
 
 // HostOptions say how a Host runs commands. Nil and zero work.
 type HostOptions struct {
-	// Env is what every command gets, beside PATH, HOME, TMPDIR and GIT_OPTIONAL_LOCKS=0, and before what it asks for itself. Nothing
+	// Env is what every command gets, beside the caller's PATH, HOME, TMPDIR and GIT_OPTIONAL_LOCKS=0, and before what it asks for itself. Nothing
 	// else of the host's environment reaches it.
 	Env map[string]string
-	// Path is the commands' PATH, "" the caller's.
-	Path string
 	// Fill makes dir what a command sees: an empty directory, or one that it filled before and in which a command has worked since. Where it
 	// fails it is called again with an empty one. Nil leaves what stands there.
 	Fill func(dir string) error
@@ -65,9 +63,6 @@ func NewHost(o *HostOptions) *Host {
 	}
 	if h.o.Linger == 0 {
 		h.o.Linger = time.Second
-	}
-	if h.o.Path == "" {
-		h.o.Path = os.Getenv("PATH")
 	}
 	if h.o.Outside == nil {
 		h.o.Outside = func(_ context.Context, f func() error) error { return f() }

@@ -68,7 +68,7 @@ func (h *Host) now() time.Duration {
 // into its index, which is of this copy and of this moment.
 func (h *Host) environment(c *Command, base string) (env []string, path string) {
 	home, tmp := filepath.Join(base, "home"), filepath.Join(base, "tmp")
-	all := map[string]string{"PATH": h.o.Path, "HOME": home, "TMPDIR": tmp, "GIT_OPTIONAL_LOCKS": "0"}
+	all := map[string]string{"PATH": os.Getenv("PATH"), "HOME": home, "TMPDIR": tmp, "GIT_OPTIONAL_LOCKS": "0"}
 	if onWindows {
 		maps.Copy(all, map[string]string{"USERPROFILE": home, "TEMP": tmp, "TMP": tmp})
 	}

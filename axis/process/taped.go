@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/arrival"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -291,18 +292,11 @@ func (e *NotTapedError) Error() string {
 	why := "the tape has no command at all"
 	switch n := e.Nearest; {
 	case n != nil && e.Times > 0:
-		why = fmt.Sprintf("it was recorded %s, last as record %d, and was asked for once more", times(e.Times), n.Seq)
+		why = fmt.Sprintf("it was recorded %s, last as record %d, and was asked for once more", lane.Times(e.Times), n.Seq)
 	case n != nil:
 		why = fmt.Sprintf("nearest is record %d: %s (%s)", n.Seq, &n.Command, differ(e.Fields))
 	}
 	return fmt.Sprintf("process: not on the tape: %s; %s; a replay answers only what was recorded", &e.Asked, why)
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }
 
 // missing explains a command that is not on the tape. It is called under mu.

@@ -1,7 +1,6 @@
 package overlay
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -181,25 +180,18 @@ type Change struct {
 // there, each in the order of the paths. What is gone already is none; what comes takes the place of whatever stands there.
 func (f *FS) Apply(spawn uint64, changes []Change) error {
 	all := slices.Clone(changes)
-	slices.SortStableFunc(all, func(a, b Change) int {
-		if a.Deleted != b.Deleted {
-			return cmp.Compare(boolOf(b.Deleted), boolOf(a.Deleted))
-		}
-		return strings.Compare(a.Path, b.Path)
-	})
-	for i := range all {
-		if err := f.apply(spawn, &all[i]); err != nil {
-			return err
+	slices.SortStableFunc(all, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	for _, deleted := range []bool{true, false} {
+		for i := range all {
+			if all[i].Deleted != deleted {
+				continue
+			}
+			if err := f.apply(spawn, &all[i]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
-}
-
-func boolOf(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func (f *FS) apply(spawn uint64, c *Change) error {
