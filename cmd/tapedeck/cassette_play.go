@@ -30,10 +30,8 @@ type cassettePlayOptions struct {
 
 func newCassettePlayCommand(std streams) *cobra.Command {
 	var o cassettePlayOptions
-	cmd := withHelp("cassette play", &cobra.Command{
-		Args:              takes("CASSETTE"),
-		ValidArgsFunction: cassetteNames,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runCassettePlay(cmd.Context(), &o, args[0], std) },
+	cmd := oneArgument("cassette play", "CASSETTE", cassetteNames, func(ctx context.Context, name string) error {
+		return runCassettePlay(ctx, &o, name, std)
 	})
 	f := cmd.Flags()
 	f.StringVar(&o.speed, "speed", "", "`N` times as fast, realtime, or collapsed: all at once")
@@ -174,12 +172,8 @@ type cassetteFramesOptions struct {
 
 func newCassetteFramesCommand(std streams) *cobra.Command {
 	var o cassetteFramesOptions
-	cmd := withHelp("cassette frames", &cobra.Command{
-		Args:              takes("CASSETTE"),
-		ValidArgsFunction: cassetteNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runCassetteFrames(cmd.Context(), &o, args[0], std)
-		},
+	cmd := oneArgument("cassette frames", "CASSETTE", cassetteNames, func(ctx context.Context, name string) error {
+		return runCassetteFrames(ctx, &o, name, std)
 	})
 	f := cmd.Flags()
 	f.BoolVar(&o.derive, "derive", false, "make the frames from the output, one a chunk")

@@ -213,10 +213,8 @@ type cassetteScrubOptions struct {
 
 func newCassetteScrubCommand(std streams) *cobra.Command {
 	var o cassetteScrubOptions
-	cmd := withHelp("cassette scrub", &cobra.Command{
-		Args:              takes("CASSETTE"),
-		ValidArgsFunction: cassetteNames,
-		RunE:              func(_ *cobra.Command, args []string) error { return runCassetteScrub(&o, args[0], std) },
+	cmd := oneArgument("cassette scrub", "CASSETTE", cassetteNames, func(_ context.Context, name string) error {
+		return runCassetteScrub(&o, name, std)
 	})
 	f := cmd.Flags()
 	f.StringVar(&o.to, "to", "", "`directory` for the masked one, which is made (default: in place)")

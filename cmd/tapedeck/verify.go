@@ -19,10 +19,8 @@ type verifyOptions struct {
 
 func newVerifyCommand(std streams) *cobra.Command {
 	var o verifyOptions
-	cmd := withHelp("verify", &cobra.Command{
-		Args:              takes("PATH"),
-		ValidArgsFunction: recordingNames,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runVerify(cmd.Context(), &o, args[0], std) },
+	cmd := oneArgument("verify", "PATH", recordingNames, func(ctx context.Context, path string) error {
+		return runVerify(ctx, &o, path, std)
 	})
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "an unfinished or unsealed recording, or one of an unknown signer, ends with 2")
 	o.define(cmd.Flags())
