@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/ambient"
@@ -365,15 +364,9 @@ func (r *recorder) mountPlan(p *run) (err error) {
 	if r.scratch, err = newScratch(r.manifest.ID, dirs); err != nil {
 		return err
 	}
-	for i, d := range dirs {
-		o, err := overlayOver(d, filepath.Join(r.scratch.dir, strconv.Itoa(i)), d)
-		if err != nil {
-			return err
-		}
-		p.overlays = append(p.overlays, o)
-	}
 	p.masks = append(p.masks, filepath.Dir(r.scratch.dir))
-	return nil
+	p.overlays, err = r.scratch.over(dirs)
+	return err
 }
 
 // finish puts the end on the tape and closes the recording.
@@ -386,21 +379,7 @@ func (r *recorder) finish(p *run, e *ended) error {
 	if err != nil {
 		return r.exposed(err)
 	}
-	if r.seen, err = survey(filepath.Join(r.safe(), recording.TapeName), r.o.Upstreams); err != nil {
-		return err
-	}
 	m := r.manifest
-	m.Records, m.Ports = r.s.rec.Count(), program.MergePorts(m.Ports, r.seen.ports)
-	m.MCP = r.seen.mcp.OrNil()
-	m.State, m.Exit, m.Axes = recording.StateFinished, &e.exit, r.axes(l, r.seen.lost, slices.Concat(e.gaps, e.unmasked))
-	if err := derive.WriteLog(r.safe(), m, r.s.logOptions(r.o.Sync, r.daemon.Again())); err != nil {
-		return err
-	}
-	if gaps := r.daemon.Settle(); gaps != nil {
-		m.Axes[recording.AxisDaemon] = recording.Axis{On: true, NotCovered: gaps}
-	}
-	m.Masks, m.Secrets = r.s.mask.Used(), l.marked(r.s.scrub.Found())
-	m.ScrubLate = true
 	if m.TTY != nil {
 		typed, keys := e.streams.con.noted()
 		m.TTY.Typed = typed
@@ -409,6 +388,27 @@ func (r *recorder) finish(p *run, e *ended) error {
 	if e.stdin != nil {
 		m.Stdin = e.stdin.AppendJSON(nil)
 	}
+	return r.conclude(l, e.exit, func() map[string]recording.Axis { return r.axes(l, r.seen.lost, slices.Concat(e.gaps, e.unmasked)) })
+}
+
+// conclude writes what stands beside a tape that has its end: the session log, and the manifest of a finished recording. axes is asked
+// once the tape has been looked through.
+func (r *recorder) conclude(l *rescrub, exit recording.Exit, axes func() map[string]recording.Axis) (err error) {
+	if r.seen, err = survey(filepath.Join(r.safe(), recording.TapeName), r.o.Upstreams); err != nil {
+		return err
+	}
+	m := r.manifest
+	m.Records, m.Ports = r.s.rec.Count(), program.MergePorts(m.Ports, r.seen.ports)
+	m.MCP = r.seen.mcp.OrNil()
+	m.State, m.Exit, m.Axes = recording.StateFinished, &exit, axes()
+	if err := derive.WriteLog(r.safe(), m, r.s.logOptions(r.o.Sync, r.daemon.Again())); err != nil {
+		return err
+	}
+	if gaps := r.daemon.Settle(); gaps != nil {
+		m.Axes[recording.AxisDaemon] = recording.Axis{On: true, NotCovered: gaps}
+	}
+	m.Masks, m.Secrets = r.s.mask.Used(), l.marked(r.s.scrub.Found())
+	m.ScrubLate = true
 	os.Remove(filepath.Join(r.safe(), recording.PartName)) // empty by now; one that is not stays as evidence
 	return m.Write(r.safe(), r.o.Sync)
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/deck/derive"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
@@ -24,10 +23,8 @@ func (r *replayer) keep() error {
 	if r.trees.after == nil {
 		return fmt.Errorf("--keep %s: there is no work tree in this recording", r.o.Keep)
 	}
-	left, err := files.Restore(r.trees.after, r.trees.made, r.o.Keep)
-	for _, path := range left {
-		r.notes = append(r.notes, path+" holds a secret and was not kept")
-	}
+	notes, err := r.trees.keep(r.o.Keep)
+	r.notes = append(r.notes, notes...)
 	return err
 }
 

@@ -3,17 +3,14 @@ package deck
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
-	"github.com/tapedeck-dev/tapedeck/deck/derive"
 	"github.com/tapedeck-dev/tapedeck/deck/procgroup"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
@@ -232,43 +229,21 @@ func (r *recorder) finishWrapped(exit recording.Exit, took time.Duration) error 
 	if err := errors.Join(l.afterEnd(), r.rescrubManifest(l)); err != nil {
 		return err
 	}
-	if r.seen, err = survey(filepath.Join(r.safe(), recording.TapeName), nil); err != nil {
-		return err
-	}
-	m := r.manifest
-	m.Records, m.MCP, m.State, m.Exit, m.Axes = r.s.rec.Count(), r.seen.mcp.OrNil(), recording.StateFinished, &exit, r.wrappedAxes(l)
-	if err := derive.WriteLog(r.safe(), m, r.s.logOptions(r.o.Sync, nil)); err != nil {
-		return err
-	}
-	m.Masks, m.Secrets, m.ScrubLate = r.s.mask.Used(), l.marked(r.s.scrub.Found()), true
-	os.Remove(filepath.Join(r.safe(), recording.PartName)) // empty: nothing goes over HTTP
-	return m.Write(r.safe(), r.o.Sync)
+	return r.conclude(l, exit, func() map[string]recording.Axis { return r.wrappedAxes(l) })
 }
 
 // wrappedSpawn is the process_spawn of the server itself, whose streams are its talk.
 func (r *recorder) wrappedSpawn(exit recording.Exit, took time.Duration) (*tape.ProcessSpawn, []tape.RawBytes, error) {
-	var raw []tape.RawBytes
-	safe := func(key, v string) string {
-		text, bytes := tape.SafeString(r.s.scrub.String(v))
-		if bytes != nil {
-			raw = append(raw, tape.RawBytes{Key: key, Bytes: bytes})
-		}
-		return text
-	}
 	none, err := r.s.rec.Payload(nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	m := r.manifest
-	cwd := safe("cwd", r.s.roots.TapePath(m.Cwd))
 	k := &tape.ProcessSpawn{
-		Program: safe("program", r.s.roots.TapePath(m.Program.Path)), Cwd: &cwd, ExitCode: exit.Code, Signal: exit.Signal,
-		DurationMS: took.Milliseconds(), Stdout: none, Stderr: none,
+		ExitCode: exit.Code, Signal: exit.Signal, DurationMS: took.Milliseconds(), Stdout: none, Stderr: none,
 	}
-	for i, a := range r.o.Argv[1:] {
-		k.Args = append(k.Args, safe(fmt.Sprintf("args.%d", i), a))
-	}
-	return k, raw, nil
+	t := texts{s: r.s}
+	t.say(k, r.manifest.Program.Path, r.o.Argv[1:], r.manifest.Cwd)
+	return k, t.raw, nil
 }
 
 // wrappedAxes is the ledger of a wrapped server.
