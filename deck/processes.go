@@ -101,24 +101,6 @@ const (
 	axisRandom = "random"
 )
 
-// giveAgain returns what gives time and randomness to the processes of a replay; nil where they are not on the recording.
-func (r *replayer) giveAgain(c *changing) *processes {
-	m := r.rec.Manifest
-	if !m.Axes[axisClock].On || r.o.Proxy {
-		return nil
-	}
-	var seed *ambient.Seed
-	if m.ScrubKey == r.s.scrub.KeyID() {
-		seed = new(ambient.Seed)
-		*seed = ambient.NewSeed(r.s.key[:], m.SeededBy())
-	}
-	r.again.sort()
-	r.processes = replayProcesses(r.s, c, seed, r.again, m.StartedAt, r.o.Out != "")
-	r.s.answered = r.processes.answered
-	r.processes.began, r.processes.over, r.processes.ending = r.book.ProcessBegan, r.book.ProcessEnded, r.book.ProcessEnding
-	return r.processes
-}
-
 // unlike says what of time and randomness a replay could not give again.
 func (p *processes) unlike() (notes []string) {
 	if p == nil {

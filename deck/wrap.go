@@ -40,11 +40,14 @@ func WrapMCP(ctx context.Context, o *RecordOptions) (*Result, error) {
 		return nil, err
 	}
 	defer r.s.close()
-	return r.wrap(ctx)
+	return wrapper{r}.wrap(ctx)
 }
 
+// A wrapper is one WrapMCP under way.
+type wrapper struct{ *recorder }
+
 // wrap holds the talk and finishes the recording.
-func (r *recorder) wrap(ctx context.Context) (*Result, error) {
+func (r wrapper) wrap(ctx context.Context) (*Result, error) {
 	r.changing = newChanging(r.s, r.trees, nil) // never begun: it follows nothing
 	begun := time.Now()
 	w, err := r.startWrapped()
@@ -78,9 +81,9 @@ type wrapped struct {
 }
 
 // startWrapped starts the server between pipes.
-func (r *recorder) startWrapped() (w *wrapped, err error) {
+func (r wrapper) startWrapped() (w *wrapped, err error) {
 	m := r.manifest
-	w = &wrapped{r: r, cmd: exec.Command(m.Program.Path)}
+	w = &wrapped{r: r.recorder, cmd: exec.Command(m.Program.Path)}
 	w.cmd.Args, w.cmd.Dir, w.cmd.Env = r.o.Argv, m.Cwd, r.env
 	w.o = &mcp.RelayOptions{Log: r.s.mcp, Opened: &mcp.Opened{
 		Transport: mcp.Stdio, Program: r.s.roots.TapePath(m.Program.Path), Args: r.o.Argv[1:], Cwd: r.s.roots.TapePath(m.Cwd),
@@ -210,7 +213,7 @@ func (w *wrapped) run(ctx context.Context, signals <-chan os.Signal) (recording.
 }
 
 // finishWrapped puts the end on the tape and closes the recording.
-func (r *recorder) finishWrapped(exit recording.Exit, took time.Duration) error {
+func (r wrapper) finishWrapped(exit recording.Exit, took time.Duration) error {
 	l, err := newRescrub(r.s, r.changing, rescrubOptions{sync: r.o.Sync, progress: r.o.Hiding})
 	if err != nil {
 		return err
@@ -233,7 +236,7 @@ func (r *recorder) finishWrapped(exit recording.Exit, took time.Duration) error 
 }
 
 // wrappedSpawn is the process_spawn of the server itself, whose streams are its talk.
-func (r *recorder) wrappedSpawn(exit recording.Exit, took time.Duration) (*tape.ProcessSpawn, []tape.RawBytes, error) {
+func (r wrapper) wrappedSpawn(exit recording.Exit, took time.Duration) (*tape.ProcessSpawn, []tape.RawBytes, error) {
 	none, err := r.s.rec.Payload(nil)
 	if err != nil {
 		return nil, nil, err
@@ -247,7 +250,7 @@ func (r *recorder) wrappedSpawn(exit recording.Exit, took time.Duration) (*tape.
 }
 
 // wrappedAxes is the ledger of a wrapped server.
-func (r *recorder) wrappedAxes(l *rescrub) map[string]recording.Axis {
+func (r wrapper) wrappedAxes(l *rescrub) map[string]recording.Axis {
 	axes := make(map[string]recording.Axis)
 	for _, name := range []string{"clock", "files", "llm", "network", "process", "terminal"} {
 		axes[name] = recording.Axis{NotCovered: []string{wrapGap}}
