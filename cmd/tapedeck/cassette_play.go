@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -84,13 +83,7 @@ func runCassettePlay(ctx context.Context, o *cassettePlayOptions, name string, s
 		}
 		err = player.Play(ctx, r, std.out, opts)
 	}
-	switch {
-	case errors.Is(err, context.Canceled):
-		return &statusError{status: 128 + int(syscall.SIGINT)}
-	case errors.Is(err, syscall.EPIPE): // who read has seen enough
-		return nil
-	}
-	return err
+	return interruptedIs130(err)
 }
 
 // playHere plays on the caller's terminal, which is as it was when it returns.

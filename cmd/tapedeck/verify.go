@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
@@ -68,7 +67,7 @@ func printVerification(v *verify.Verification, strict bool, std streams) error {
 		visible.Fprintln(std.err, "tapedeck: unsealed: nothing proves that it was not edited as a whole (tapedeck seal REC seals it as it is now)")
 	}
 	for _, w := range v.Cosigned {
-		visible.Fprintf(std.err, "tapedeck: cosigned by %s at %s\n", w.Witness, w.Time.Format(time.RFC3339))
+		visible.Fprintf(std.err, "tapedeck: cosigned by %s at %s\n", w.Witness, w.Time.Format(timeLayout))
 	}
 	if next := strictly(v); strict && next != "" {
 		visible.Fprintf(std.err, "tapedeck: --strict: %s\n", next)
