@@ -2,7 +2,7 @@
 // how it ended, and what stood on the screen. Raw bytes and their index are authoritative; frames are derived from them.
 //
 // Goals: exact (every byte, one order over everything, one monotonic clock); readable by others and from others
-// (docs/cassette.md says every key); streaming (memory grows neither with recording nor with reading); hard to break (a
+// (docs/reference/cassette.md says every key); streaming (memory grows neither with recording nor with reading); hard to break (a
 // recorder that is killed leaves what Partial opens, never what looks finished; a reader refuses what is not sound); without
 // secrets (what scrub/tty finds is masked before it reaches the disk, and proved at the end).
 //

@@ -62,7 +62,7 @@ var codes = []struct {
 	{ErrFinished, "finished"},
 }
 
-// Code returns the short name of the refusal that err is, "" where it is none. The names stand in docs/cassette.md.
+// Code returns the short name of the refusal that err is, "" where it is none. The names stand in docs/reference/cassette.md.
 func Code(err error) string {
 	for _, c := range codes {
 		if errors.Is(err, c.err) {

@@ -154,7 +154,7 @@ func (s *side) keys() (*fidelity.Keys, error) {
 }
 
 func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) {
-	now, changed, err := a.rec.Manifest.MaskingNow()
+	now, changed, err := a.rec.Manifest.MaskingNow(a.rec.Manifest.Roots.Tree)
 	if err != nil {
 		return nil, err
 	}

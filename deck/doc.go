@@ -22,7 +22,7 @@
 //
 // A run that cannot be recorded does not go on as if it were: the first write to the recording that fails ends it (session.fail).
 // Nothing more gets on the tape, every exchange is cut, the program is killed with its world, and Record returns a *WriteError;
-// the recording stays unfinished. So does that of a jail that is ended from outside. docs/limits.md lists what may fail and what
+// the recording stays unfinished. So does that of a jail that is ended from outside. docs/reference/limits.md lists what may fail and what
 // may be killed, package integration/kill tries it.
 //
 // Goals: nothing of the program is changed, nothing gets out of the jail on replay, what was not covered is said. Not goals: several

@@ -71,7 +71,9 @@ type ReplayOptions struct {
 	// Watch lists paths that gate though files there do not by themselves: outside the work tree, ignored, Git's own. Absolute,
 	// seen from the recorded working directory, or ~/… and $TMP/…; patterns of path.Match too.
 	Watch []string
-	Speed float64 // 0 answers without waiting, 1 in real time, n n times as fast
+	// Config is the directory whose tapedeck.yaml says what compares, in place of that of the recorded work tree; "" is that one.
+	Config string
+	Speed  float64 // 0 answers without waiting, 1 in real time, n n times as fast
 	// Proxy runs the program outside the jail, in a copy of the recorded work tree: what heeds HTTP_PROXY is answered from
 	// the tape, and whatever does not reaches the real network. The verdict notes it.
 	Proxy bool
@@ -81,6 +83,9 @@ type ReplayOptions struct {
 	// TreeNow runs the program over the work tree as it is on the disk now, in place of the recorded one, in a layer or a
 	// copy all the same: for asking whether an agent that lives in its work tree still does what it did.
 	TreeNow bool
+	// TreeAt is where the work tree lies on this machine's disk, where that is not the recorded path: a fresh checkout of it, say. The
+	// program sees it at the recorded path. "" is that path.
+	TreeAt string
 	// Patience is how much longer than while recording a replay waits for what does not come: an answer of a tool server by what its
 	// program does not say before it, keys by the screen that they were typed at. 0 is 2 s and 5 s.
 	Patience time.Duration

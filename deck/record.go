@@ -164,6 +164,7 @@ func (r *recorder) describe() (err error) {
 	m.NoteArgs(r.redactor.scrub, r.o.Argv)
 	m.NoteEnv(r.redactor.scrub, r.env)
 	m.Ports, m.Loopback = program.Ports(r.o.Upstreams), program.NamesLoopback(r.o.Upstreams)
+	m.Again = againOf(r.o, r.redactor.scrub.String)
 	m.Proxy, m.Umask = r.o.Proxy, umask()
 	if !m.Proxy {
 		m.Host.Proc = procNow()

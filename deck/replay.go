@@ -2,6 +2,7 @@ package deck
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -263,6 +264,9 @@ func (r *replayer) stdin() (io.ReadCloser, error) {
 	return in, nil
 }
 
+// config is the directory whose tapedeck.yaml says how the run compares.
+func (r *replayer) config() string { return cmp.Or(r.o.Config, r.rec.Manifest.Roots.Tree) }
+
 // compare reads both tapes again and says where they differ.
 func (r *replayer) compare() (*fidelity.Report, error) {
 	recorded, err := r.rec.OpenTape()
@@ -276,7 +280,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	}
 	defer replay.Close()
 	m := r.rec.Manifest
-	now, changed, err := m.MaskingNow()
+	now, changed, err := m.MaskingNow(r.config())
 	if err != nil {
 		return nil, err
 	}

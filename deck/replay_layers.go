@@ -71,9 +71,9 @@ func (r *replayer) lowers(d, dir string) (out []string, err error) {
 			return nil, err
 		}
 	}
-	switch {
-	case recording.IsDir(d):
-		out = append(out, d)
+	switch disk := r.onDisk(d); {
+	case recording.IsDir(disk):
+		out = append(out, disk)
 	case len(out) == 0: // an overlay has a lower layer
 		empty := filepath.Join(dir, "empty")
 		if err := os.MkdirAll(empty, 0o700); err != nil {
@@ -109,7 +109,7 @@ func (r *replayer) layer(t *files.Tree, real, layer string, o *files.LayerOption
 	if isTree {
 		o.ScrubID, o.CachePath = r.s.id, r.trees.cache
 	}
-	stats, err := files.BuildLayer(t, r.trees.store, real, layer, o)
+	stats, err := files.BuildLayer(t, r.trees.store, r.onDisk(real), layer, o)
 	switch {
 	case err != nil:
 		return fmt.Errorf("restoring what the run found in %s: %w", real, err)
@@ -161,7 +161,7 @@ func (r *replayer) noteLayer(stats *files.LayerStats) error {
 			scrubbed = append(scrubbed, n.Path)
 		}
 	}
-	if stats.Differing > 0 && recording.IsDir(r.rec.Manifest.Roots.Tree) {
+	if stats.Differing > 0 && recording.IsDir(r.onDisk(r.rec.Manifest.Roots.Tree)) {
 		r.notes = append(r.notes, fmt.Sprintf("the work tree was shown as recorded; on the disk %s, which --tree now would show",
 			differNow(stats, "")))
 	}

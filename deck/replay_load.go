@@ -90,8 +90,9 @@ func (r *replayer) loadTree() (err error) {
 
 // treeNow takes the work tree as it is for the one that the run found.
 func (r *replayer) treeNow() (err error) {
-	tree := r.rec.Manifest.Roots.Tree
-	if tree == "" || !recording.IsDir(tree) {
+	root := r.rec.Manifest.Roots.Tree
+	tree := r.onDisk(root)
+	if root == "" || !recording.IsDir(tree) {
 		return fmt.Errorf("there is no work tree at %q now: replay over the recorded one", tree)
 	}
 	r.notes = append(r.notes, "replayed over the work tree as it is now, not as recorded")
@@ -99,7 +100,16 @@ func (r *replayer) treeNow() (err error) {
 	if r.trees.before, err = r.trees.snap(tree, files.SnapOptions{Store: r.trees.store, KeepCache: true}); err != nil {
 		return fmt.Errorf("work tree as it is now: %w", err)
 	}
+	r.trees.before.Root = root
 	return nil
+}
+
+// onDisk is where a recorded directory lies on this machine's disk.
+func (r *replayer) onDisk(dir string) string {
+	if r.o.TreeAt != "" && dir == r.rec.Manifest.Roots.Tree {
+		return r.o.TreeAt
+	}
+	return dir
 }
 
 // loadBook reads what answers the program over HTTP and WebSockets.
@@ -124,7 +134,7 @@ func (r *replayer) loadBook() error {
 	if r.book, err = exchange.NewBook(records, r.s.class, r.store); err != nil {
 		return err
 	}
-	config, err := recording.ReadConfig(r.rec.Manifest.Roots.Tree) // as it is now
+	config, err := recording.ReadConfig(r.config()) // as it is now
 	r.side = config.Side
 	r.book.TellSideTraffic(r.side)
 	r.book.KeepOrder()

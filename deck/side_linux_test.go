@@ -66,7 +66,7 @@ func TestSideTraffic(t *testing.T) {
 	}
 }
 
-// TestSideTrafficLimit is the line of docs/limits.md: a list of what was measured just now, whose answer acknowledges, is not told from a
+// TestSideTrafficLimit is the line of docs/reference/limits.md: a list of what was measured just now, whose answer acknowledges, is not told from a
 // report of what happened, unless tapedeck.yaml says that it gates.
 func TestSideTrafficLimit(t *testing.T) {
 	t.Parallel()
@@ -77,7 +77,7 @@ func TestSideTrafficLimit(t *testing.T) {
 	argv, _ := b.self("report", "https://rows.example.com/rows", `[{"at":NOW,"degrees":90}]`)
 	v, _ := b.replay(res.Recording, &deck.ReplayOptions{Argv: argv})
 	if !v.Faithful() || len(v.Side) != 1 || v.Strictly() {
-		t.Errorf("faithful %t, side %+v: docs/limits.md says that this is side traffic", v.Faithful(), v.Side)
+		t.Errorf("faithful %t, side %+v: docs/reference/limits.md says that this is side traffic", v.Faithful(), v.Side)
 	}
 }
 

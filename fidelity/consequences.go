@@ -10,7 +10,7 @@ import (
 
 // consequences marks every divergence that came after a refused request. A recorded request that was never asked for shows
 // no sooner than the refused one that stood in its place.
-func (c *laneCompare) consequences() {
+func (c *explanation) consequences() {
 	if c.first == nil {
 		return
 	}
@@ -28,14 +28,14 @@ func (c *laneCompare) consequences() {
 		}
 		p.afterRefusal = true
 		if p.Follows == "" {
-			p.Follows = fmt.Sprintf("follows from the refused request %s (replay seq %d)", c.first.asked, c.first.seq)
+			p.Follows = fmt.Sprintf("follows from the refused request %s (replay seq %d)", c.first.request, c.first.seq)
 		}
 	}
 }
 
 // commandLine says of the first divergence that the program was run with another command line, where nothing shows a nearer
 // cause.
-func (c *laneCompare) commandLine() {
+func (c *explanation) commandLine() {
 	was, now := c.programOf(Recorded), c.programOf(Replay)
 	if was == nil || now == nil {
 		return
@@ -50,7 +50,7 @@ func (c *laneCompare) commandLine() {
 			continue
 		}
 		if p.Follows == "" && p.rank == 0 && !commandLine(p) {
-			p.Follows = "the program was run with another command line (" + shortened(b) + "; " + c.report.sides.of(Recorded) + ": " +
+			p.Follows = "the program was run with another command line (" + shortened(b) + "; " + c.report.names.of(Recorded) + ": " +
 				shortened(a) + ")"
 		}
 		return
@@ -62,7 +62,7 @@ const shownInputs = 3
 
 // otherInputs says of the first divergence which inputs the two runs were given in different forms, where nothing shows a
 // nearer cause: it is not true then that nothing before it differs.
-func (c *laneCompare) otherInputs() {
+func (c *explanation) otherInputs() {
 	i := slices.IndexFunc(c.found, func(p placed) bool { return !drift(p.Category) })
 	if i < 0 || len(c.o.Inputs) == 0 || c.found[i].Follows != "" {
 		return
@@ -98,7 +98,7 @@ func hintFor(p *placed) string {
 
 // madeUp says of the first divergence that it is the program's own doing, where it is a request that differs and both runs
 // were started alike.
-func (c *laneCompare) madeUp() {
+func (c *explanation) madeUp() {
 	i := slices.IndexFunc(c.found, func(p placed) bool { return !drift(p.Category) })
 	if i < 0 || !c.o.SameStart || c.o.Crossed > 0 {
 		return

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -15,39 +16,84 @@ type differ struct {
 	exact    bool                // times, lengths and places in an order count too
 	lanes    bool                // what two runs of one program cannot share does not count: recording.md, Lanes
 	onScreen int                 // the stream of the program that compares by what it drew: 1 for stdout, 2 for stderr; 0 for none
-	child    bool                // lane mode: no program's record; what passed on the streams of a process compares by itself (heardStreams)
+	child    bool                // lane mode: no program's record; what passed on the streams of a process compares by itself (childStreams)
 	replaced bool                // another program ran: its path and arguments do not count
 	mask     func(string) string // lane mode: makes one argument comparable; never nil there
-	sides    sides               // what the tapes are called
+	names    sideNames           // what the tapes are called
 	silent   bool                // only count
 	count    int                 // what silent counted
 	found    []finding
-	// answersAlike says whether two answers of a model whose bytes differ say the same; nil stands for no
-	answersAlike func(a, b *tape.Exchange) bool
-	// reordered says whether two requests differ in nothing but the order of the results of calls of one turn; nil stands for no
-	reordered func(a, b *tape.Exchange) bool
-	renamed   bool // lane mode: that the server of this lane has another name was said
+	facets   []facet     // lane mode: what differs, though it may compare as equal
+	models   *modelCalls // lane mode: says whether two calls of a model whose bytes differ are the same; else nil
+	renamed  bool        // lane mode: that the server of this lane has another name was said
 }
 
 // A finding is one field that differs.
 type finding struct {
 	category Category
-	message  string    // what differs
+	title    string    // what differs
 	values   [2]string // how, where it is short
 	// was and now are the bytes behind two hashes that differ, for the cause; nil where there are none.
 	was, now *tape.Payload
 	a, b     *tape.Exchange // of which they are part; else nil
-	talk     tape.Kind      // the recorded message of a conversation of which they are part; else nil
+	message  tape.Kind      // the recorded message of a conversation of which they are part; else nil
 	part     part
+}
+
+// A facet is a part of two records that differs, though it may compare as equal: masks and digests hide some of it.
+type facet struct {
+	finding
+	place    string // "" of the body of a request, whose places name themselves
+	isText   bool   // texts stand for the payloads
+	texts    [2]string
+	argument bool
+	besides  string // the mask of what differs and no mask takes out, where digests agree all the same
+}
+
+func textFacet(place string, c Category, was, now string) facet {
+	return facet{finding: finding{category: c}, place: place, isText: true, texts: [2]string{was, now}}
+}
+
+// differs is the finding that a facet differs.
+func (f *facet) differs() finding {
+	out := f.finding
+	out.title = titleOf(f.category)
+	if f.isText {
+		out.values[Recorded], out.values[Replay] = bodies.ShortenPair(f.texts[Recorded], f.texts[Replay])
+	} else {
+		out.values = [2]string{show(hashOf(f.was)), show(hashOf(f.now))}
+	}
+	return out
+}
+
+// mayHide keeps a facet that differs, to be looked at place by place.
+func (d *differ) mayHide(f facet) {
+	if d.lanes && (f.texts[Recorded] != f.texts[Replay] || !f.was.Same(f.now)) {
+		d.facets = append(d.facets, f)
+	}
+}
+
+// textAt is text of what masks may hide something of.
+func (d *differ) textAt(place string, c Category, was, now string) {
+	d.text(c, was, now)
+	d.mayHide(textFacet(place, c, was, now))
+}
+
+// hashedAt compares two hashes, behind which masks may hide something.
+func (d *differ) hashedAt(f facet, was, now cas.Digest) {
+	if was != now {
+		d.hashed(f.finding, was, now)
+	}
+	d.mayHide(f)
 }
 
 // part says which part of an exchange a finding is about.
 type part uint8
 
 const (
-	request part = iota
-	params       // of the request of a model call
-	answer
+	ofRequest part = iota
+	ofParams       // of the request of a model call
+	ofAnswer
 )
 
 func (d *differ) add(c Category, was, now string) {
@@ -60,7 +106,7 @@ func (d *differ) find(f *finding) {
 		d.count++
 		return
 	}
-	f.message = titleOf(f.category)
+	f.title = titleOf(f.category)
 	d.found = append(d.found, *f)
 }
 
@@ -93,11 +139,18 @@ func sameExact[T comparable](d *differ, c Category, was, now T) {
 	}
 }
 
+// sameInPlace compares one field that two runs do not share, so that it only counts by position.
+func sameInPlace[T comparable](d *differ, c Category, was, now T) {
+	if !d.lanes {
+		same(d, c, was, now)
+	}
+}
+
 // show formats a field for a message.
 func show(v any) string {
 	switch v := v.(type) {
 	case string:
-		return shorten(v)
+		return bodies.Shorten(v)
 	case cas.Digest:
 		if v.IsZero() {
 			return "none"
@@ -120,7 +173,7 @@ func (d *differ) texts(c Category, was, now string) {
 		d.count++
 		return
 	}
-	w, n := shortenPair(was, now)
+	w, n := bodies.ShortenPair(was, now)
 	d.add(c, w, n)
 }
 
@@ -140,12 +193,11 @@ func (d *differ) payload(c Category, was, now *tape.Payload) {
 
 // digested compares the bytes behind two payloads: in lane mode by the digests that the records carry of them, masked,
 // where both do.
-func (d *differ) digested(c Category, wasDigest, nowDigest cas.Digest, was, now *tape.Payload) {
+func (d *differ) digested(place string, c Category, wasDigest, nowDigest cas.Digest, was, now *tape.Payload) {
 	if !d.lanes || wasDigest.IsZero() || nowDigest.IsZero() {
-		d.payload(c, was, now)
-	} else if wasDigest != nowDigest {
-		d.hashed(finding{category: c, was: was, now: now}, wasDigest, nowDigest)
+		wasDigest, nowDigest = hashOf(was), hashOf(now)
 	}
+	d.hashedAt(facet{place: place, finding: finding{category: c, was: was, now: now}}, wasDigest, nowDigest)
 }
 
 func hashOf(p *tape.Payload) cas.Digest {
@@ -173,9 +225,9 @@ func (d *differ) headers(c Category, was, now []tape.HeaderField) {
 	none := "no further header"
 	switch {
 	case i == len(was):
-		d.add(c, none, shorten(headerAt(now, i)))
+		d.add(c, none, bodies.Shorten(headerAt(now, i)))
 	case i == len(now):
-		d.add(c, shorten(headerAt(was, i)), none)
+		d.add(c, bodies.Shorten(headerAt(was, i)), none)
 	default:
 		d.texts(c, headerAt(was, i), headerAt(now, i))
 	}
@@ -202,6 +254,14 @@ func (d *differ) chunks(c Category, was, now []tape.Chunk) {
 	d.add(c, fmt.Sprintf("%d chunks", len(was)), fmt.Sprintf("%d chunks", len(now)))
 }
 
+// extraOf are the keys of a kind that no version of the format names.
+func extraOf(k tape.Kind) []tape.Field {
+	if extra := tape.Extras(k); extra != nil {
+		return *extra
+	}
+	return nil
+}
+
 // extra compares the keys that no version of the format names. What they hold is not known to be the same in two runs, so
 // between lanes they only count byte by byte.
 func (d *differ) extra(was, now []tape.Field) {
@@ -210,13 +270,13 @@ func (d *differ) extra(was, now []tape.Field) {
 	}
 	leave := []string{"request_digest", "response_digest", "content_hash"} // of another form than ours: they compare as digests
 	if !d.exact {
-		leave = append(leave, tape.EndedKey, placeKey, tape.OpenerKey, tape.OverKey) // they are a duration, and a place among all that was recorded
+		leave = append(leave, tape.EndedKey, tape.PlaceKey, tape.OpenerKey, tape.OverKey) // they are a duration, and a place among all that was recorded
 	}
 	if d.child {
 		leave = append(leave, tape.CutKeys[:]...)
 	}
 	if d.lanes { // lanes run side by side: their common order is nobody's doing, and how long the way there is
-		leave = append(leave, placeKey, tape.EndedKey, tape.OpenerKey, tape.OverKey)
+		leave = append(leave, tape.PlaceKey, tape.EndedKey, tape.OpenerKey, tape.OverKey)
 	}
 	was, now = without(was, leave...), without(now, leave...)
 	alike := func(a, b tape.Field) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) }
@@ -246,13 +306,13 @@ func (d *differ) chunkFields(was, now []tape.ChunkField) {
 
 func showChunkFields(fs []tape.ChunkField) string {
 	var b strings.Builder
-	for i, f := range fs[:min(len(fs), maxShown/4)] {
+	for i, f := range fs[:min(len(fs), bodies.MaxShown/4)] {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, "chunk %d %s:%s", f.Chunk, encodeJSON(f.Name), f.Value)
+		fmt.Fprintf(&b, "chunk %d %s:%s", f.Chunk, bodies.Quote(f.Name), f.Value)
 	}
-	return shorten(b.String())
+	return bodies.Shorten(b.String())
 }
 
 func showFields(fs []tape.Field) string {
@@ -261,9 +321,9 @@ func showFields(fs []tape.Field) string {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, "%s:%s", encodeJSON(f.Name), f.Value)
+		fmt.Fprintf(&b, "%s:%s", bodies.Quote(f.Name), f.Value)
 	}
-	return shorten(b.String())
+	return bodies.Shorten(b.String())
 }
 
 // raw compares the true bytes of strings that are not UTF-8. Headers count where they do as strings.

@@ -1,12 +1,11 @@
 package fidelity
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 )
 
 // ch is a Change without what its elements are called.
@@ -82,7 +81,7 @@ func TestDiffJSON(t *testing.T) {
 			got := DiffJSON([]byte(tt.a), []byte(tt.b))
 			if tt.name == "long text is cut around the words" {
 				for i := range got {
-					if !strings.Contains(got[i].Was, "left") || !strings.Contains(got[i].Now, "right") || len(got[i].Was) > 2*maxShown {
+					if !strings.Contains(got[i].Was, "left") || !strings.Contains(got[i].Now, "right") || len(got[i].Was) > 2*bodies.MaxShown {
 						t.Errorf("got %+v", got[i])
 					}
 				}
@@ -107,7 +106,7 @@ func TestDiffJSONDeep(t *testing.T) {
 func TestShortenPairShowsWhereTextWasInserted(t *testing.T) {
 	before := strings.Repeat("a b ", 100)
 	after := strings.Repeat("c d ", 100)
-	was, now := shortenPair(before+"middle "+after, before+"new middle "+after)
+	was, now := bodies.ShortenPair(before+"middle "+after, before+"new middle "+after)
 	if !strings.Contains(was, "middle") || !strings.Contains(now, "new middle") {
 		t.Errorf("was %s\nnow %s", was, now)
 	}
@@ -121,52 +120,5 @@ func TestSummary(t *testing.T) {
 	}
 	if got := Summary(nil, 2); got != "" {
 		t.Errorf("no changes: %q", got)
-	}
-}
-
-func TestAlignIsACommonSubsequence(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		a := rapid.SliceOfN(rapid.IntRange(0, 4), 0, 40).Draw(t, "a")
-		b := rapid.SliceOfN(rapid.IntRange(0, 4), 0, 40).Draw(t, "b")
-		got := align(a, b)
-		last := match{-1, -1}
-		for _, m := range got {
-			if a[m.i] != b[m.j] || m.i <= last.i || m.j <= last.j {
-				t.Fatalf("bad pair %v after %v", m, last)
-			}
-			last = m
-		}
-		if want := longestCommon(a, b); len(got) != want {
-			t.Fatalf("%d pairs, want %d", len(got), want)
-		}
-	})
-}
-
-// longestCommon is the textbook table.
-func longestCommon(a, b []int) int {
-	prev := make([]int, len(b)+1)
-	for i := range a {
-		next := make([]int, len(b)+1)
-		for j := range b {
-			if next[j+1] = max(prev[j+1], next[j]); a[i] == b[j] {
-				next[j+1] = prev[j] + 1
-			}
-		}
-		prev = next
-	}
-	return prev[len(b)]
-}
-
-func TestAlignBeyondTheBound(t *testing.T) {
-	a, b := make([]int, 3*maxEdits), make([]int, 3*maxEdits)
-	for i := range a {
-		a[i], b[i] = i, -i-1
-		if i%1000 == 999 {
-			b[i] = i
-		}
-	}
-	got := align(a, b)
-	if !slices.ContainsFunc(got, func(m match) bool { return m.i == m.j }) {
-		t.Errorf("found no equal element in %v", got)
 	}
 }

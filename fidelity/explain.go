@@ -1,10 +1,14 @@
 package fidelity
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
+	"github.com/tapedeck-dev/tapedeck/internal/mcptext"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -41,11 +45,11 @@ func (x *explainer) changes(f *finding) ([]Change, error) {
 		return nil, err
 	}
 	x.done++
-	if _, call := f.talk.(*tape.MCPJSONRPC); call {
+	if _, call := f.message.(*tape.MCPJSONRPC); call {
 		return x.callChanges(was, now), nil
 	}
 	if f.a == nil {
-		return diffBodies(was, now, x.o.masked), nil
+		return bodies.Diff(was, now, x.o.masked), nil
 	}
 	return x.ofExchange(f, was, now), nil
 }
@@ -53,25 +57,25 @@ func (x *explainer) changes(f *finding) ([]Change, error) {
 // ofExchange compares the bodies of two exchanges as a person reads them: decoded, and of a request what its digest is of.
 func (x *explainer) ofExchange(f *finding, was, now []byte) []Change {
 	switch {
-	case f.part == answer:
+	case f.part == ofAnswer:
 		if f.category == LLMResponseHash && x.o.AnswerSurface != nil {
-			if changes := diffBodies(x.o.AnswerSurface(f.a, was), x.o.AnswerSurface(f.b, now), x.o.masked); len(changes) > 0 {
+			if changes := bodies.Diff(x.o.AnswerSurface(f.a, was), x.o.AnswerSurface(f.b, now), x.o.masked); len(changes) > 0 {
 				return changes
 			}
 		}
-		return diffBodies(x.answer(f.a, was), x.answer(f.b, now), x.o.masked)
+		return bodies.Diff(x.answer(f.a, was), x.answer(f.b, now), x.o.masked)
 	case x.o.Request == nil:
-		return diffBodies(was, now, x.o.masked)
+		return bodies.Diff(was, now, x.o.masked)
 	}
 	surfaceA, paramsA := x.o.Request(f.a, was)
 	surfaceB, paramsB := x.o.Request(f.b, now)
-	if f.part == params {
+	if f.part == ofParams {
 		return DiffJSON(paramsA, paramsB)
 	}
 	if changes := DiffJSON(surfaceA, surfaceB); len(changes) > 0 {
 		return changes
 	}
-	return diffBodies(was, now, x.o.masked) // the digests differ, so something must be shown
+	return bodies.Diff(was, now, x.o.masked) // the digests differ, so something must be shown
 }
 
 func (x *explainer) answer(ex *tape.Exchange, b []byte) []byte {
@@ -101,8 +105,17 @@ func (x *explainer) bytes(p *tape.Payload, s Side) ([]byte, error) {
 	return b, nil
 }
 
+// readFor is bytes on an account of its own, beside what explaining may read.
+func (x *explainer) readFor(account *int64, p *tape.Payload, s Side) ([]byte, error) {
+	before := x.read
+	b, err := x.bytes(p, s)
+	*account += x.read - before
+	x.read = before
+	return b, err
+}
+
 // name is what a side is called.
-func (x *explainer) name(s Side) string { return sides(x.o.Sides).of(s) }
+func (x *explainer) name(s Side) string { return sideNames(x.o.Sides).of(s) }
 
 // explain puts into d how the bytes behind f differ.
 func (x *explainer) explain(d *Divergence, f *finding) {
@@ -113,8 +126,8 @@ func (x *explainer) explain(d *Divergence, f *finding) {
 	case len(changes) > 0:
 		d.show(changes)
 	}
-	if f.talk != nil {
-		d.subject = x.nameOfTalk(f.talk)
+	if f.message != nil {
+		d.subject = x.nameOfMessage(f.message)
 	}
 }
 
@@ -153,3 +166,141 @@ func (d *Divergence) tell() {
 func (d *Divergence) nearest() string {
 	return fmt.Sprintf("nearest is the recorded request at seq %d, which was never asked for", *d.Nearest)
 }
+
+// callChanges lists how two messages of JSON-RPC differ, by the paths in what they ask for or answer. What is made up anew in
+// each run (ids, progress tokens) is left out where anything else differs.
+func (x *explainer) callChanges(was, now []byte) []Change {
+	all := bodies.Diff(was, now, x.o.masked)
+	told := slices.DeleteFunc(slices.Clone(all), func(c Change) bool { return madeUpInCall[c.Path] })
+	if len(told) == 0 {
+		return all
+	}
+	for i := range told {
+		told[i].Path = withinCall(told[i].Path)
+	}
+	return told
+}
+
+// madeUpInCall are the paths of what a client or a server makes up anew in each run.
+var madeUpInCall = map[string]bool{
+	"id": true, "params._meta.progressToken": true, "params.progressToken": true, "params.requestId": true,
+}
+
+// withinCall is a path without the member of the message that holds all of it.
+func withinCall(path string) string {
+	for _, outer := range []string{"params.", "result."} {
+		if p, ok := strings.CutPrefix(path, outer); ok {
+			return p
+		}
+	}
+	return path
+}
+
+// maxTold is how many characters of a value a message of one line tells.
+const maxTold = 60
+
+// tellMessage puts what differs between two messages into the message of their divergence: what was called, the path, both values.
+func (d *Divergence) tellMessage(p part) {
+	c := &d.Changes[0]
+	what := d.subject
+	if p == ofAnswer {
+		what += ", the answer"
+	}
+	was, now := toldValue(c.Was), toldValue(c.Now)
+	switch c.Op {
+	case Changed:
+		what += fmt.Sprintf(": %s: %s → %s", c.Heading(), was.text, now.text)
+	case Added:
+		what += fmt.Sprintf(": %s: %s", c.Heading(), now.text)
+	case Removed:
+		what += fmt.Sprintf(": %s: %s", c.Heading(), was.text)
+	default:
+		what += ": " + c.Heading()
+	}
+	whole := was.whole && now.whole && c.Coarse == ""
+	if more := len(d.Changes) - 1 + d.MoreChanges; more > 0 {
+		what += fmt.Sprintf(" and %d more", more)
+		whole = false
+	}
+	d.Message, d.whole = what, whole
+}
+
+// nameOfMessage names a recorded message of a conversation: tools/call read_file, message session.update.
+func (x *explainer) nameOfMessage(k tape.Kind) string {
+	switch k := k.(type) {
+	case *tape.MCPJSONRPC:
+		return spaced(k.Method, x.subjectIn(k, Recorded))
+	case *tape.WSMessage:
+		return spaced(cmp.Or(k.Direction, "message"), typeOfMessage(k))
+	case *tape.MCPText:
+		return spaced("text of", k.From)
+	}
+	return k.Name()
+}
+
+// told is a value in a message.
+type told struct {
+	text  string
+	whole bool
+}
+
+func toldValue(s string) told {
+	if utf8.RuneCountInString(s) <= maxTold {
+		return told{s, true}
+	}
+	return told{string([]rune(s)[:maxTold-1]) + "…", false}
+}
+
+// subjectIn names the tool that a call is of, from its request wherever that stands.
+func (x *explainer) subjectIn(k *tape.MCPJSONRPC, s Side) string {
+	if inRecord(k.Request) || k.Request == nil || k.Request.Len > maxAnswer || x.spent() {
+		return subjectOfCall(k)
+	}
+	b, err := x.bytes(k.Request, s)
+	if err != nil {
+		return ""
+	}
+	return shortened(mcptext.Subject(k.Method, b))
+}
+
+// requestChanges lists how two requests differ: in what names them, then in their bodies. None where they cannot be read.
+func (c *explainer) requestChanges(a, b *tape.Record) []Change {
+	ea, eb := tape.ExchangeOf(a.Kind), tape.ExchangeOf(b.Kind)
+	was, errA := c.bytes(ea.RequestPayload, Recorded)
+	now, errB := c.bytes(eb.RequestPayload, Replay)
+	if errA != nil || errB != nil {
+		return nil
+	}
+	c.done++
+	changes := c.nameChanges(a.Kind, b.Kind)
+	if c.o.Request == nil || !sameKind(a.Kind, b.Kind) { // what is matched of a model call is not what is of plain HTTP
+		return append(changes, bodies.Diff(was, now, c.o.masked)...)
+	}
+	surfaceA, paramsA := c.o.Request(ea, was)
+	surfaceB, paramsB := c.o.Request(eb, now)
+	return slices.Concat(changes, DiffJSON(paramsA, paramsB), DiffJSON(surfaceA, surfaceB))
+}
+
+func (c *explainer) nameChanges(a, b tape.Kind) []Change {
+	var out []Change
+	add := func(path, was, now string) {
+		if was != now && c.o.masked(was) != c.o.masked(now) {
+			p := bodies.PairTexts(was, now, bodies.MaxWords)
+			out = append(out, Change{Path: path, Op: Changed, Was: bodies.Quote(p.Was), Now: bodies.Quote(p.Now), NewText: p.NewText})
+		}
+	}
+	ea, eb := tape.ExchangeOf(a), tape.ExchangeOf(b)
+	add("method", ea.Method, eb.Method)
+	add("url", ea.URL, eb.URL)
+	la, okA := a.(*tape.LLMCall)
+	lb, okB := b.(*tape.LLMCall)
+	if okA && okB {
+		add("endpoint", la.Endpoint, lb.Endpoint)
+		if !strings.Contains(ea.URL, la.Model) || la.Model == "" {
+			add("model", la.Model, lb.Model)
+		}
+	}
+	return out
+}
+
+func sameKind(a, b tape.Kind) bool { return a.Name() == b.Name() }

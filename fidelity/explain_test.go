@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/columns"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -62,12 +64,12 @@ func TestDiffNamesWhatChanged(t *testing.T) {
 // run is what a small agent does: it asks, runs a tool, tells the model, and writes a file.
 func agentRun(prompt, tool, content string, code int) []tape.Kind {
 	ask := func(more string) string {
-		return `{"model":"m","messages":[{"role":"user","content":` + encodeJSON(prompt) + `}` + more + `]}`
+		return `{"model":"m","messages":[{"role":"user","content":` + bodies.Quote(prompt) + `}` + more + `]}`
 	}
 	test := &tape.ProcessSpawn{
 		Program: "/usr/bin/make", Args: []string{"test"}, Stdout: inline(tool), StdoutDigest: sum(tool), SpawnID: 2, ParentSpawnID: 1,
 	}
-	told := ask(`,{"role":"assistant","content":"running"},{"role":"user","content":` + encodeJSON("make says: "+tool) + `}`)
+	told := ask(`,{"role":"assistant","content":"running"},{"role":"user","content":` + bodies.Quote("make says: "+tool) + `}`)
 	return []tape.Kind{
 		call("llm:a", 1, ask(""), "running"), test, call("llm:a", 2, told, "done"), wrote("notes.txt", content), program("done\n", code, prompt),
 	}
@@ -226,12 +228,12 @@ func TestColumnsStandBelowEachOther(t *testing.T) {
 				continue
 			}
 			bars++
-			if n := widthOf(before); at >= 0 && n != at {
+			if n := columns.Width(before); at >= 0 && n != at {
 				t.Errorf("width %d: the bar in columns %d and %d:\n%s", width, at, n, &got)
 			} else {
 				at = n
 			}
-			if n := widthOf(strings.TrimSuffix(line, "\n")); n > max(width, 40) {
+			if n := columns.Width(strings.TrimSuffix(line, "\n")); n > max(width, 40) {
 				t.Errorf("width %d: a line of %d columns: %s", width, n, line)
 			}
 		}

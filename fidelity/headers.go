@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -40,7 +41,7 @@ func HeaderIn(list []string, name string) bool {
 
 // headerFindings compares the headers of two requests. A value that differs is masked as any text is, or is one that a program makes
 // up; another secret is a divergence that says no byte of either.
-func (c *laneCompare) headerFindings(lane string, of pair, at int) (out []finding) {
+func (c *maskings) headerFindings(lane string, of pair, at int) (out []finding) {
 	category, was, now, ok := c.comparedHeaders(of.a.rec.Kind, of.b.rec.Kind)
 	if !ok {
 		return nil
@@ -55,15 +56,15 @@ func (c *laneCompare) headerFindings(lane string, of pair, at int) (out []findin
 		if was[name] == now[name] {
 			continue
 		}
-		f := finding{category: category, message: "the header " + name + " changed"}
-		f.values[Recorded], f.values[Replay] = shortenPair(was[name], now[name])
+		f := finding{category: category, title: "the header " + name + " changed"}
+		f.values[Recorded], f.values[Replay] = bodies.ShortenPair(was[name], now[name])
 		places, alike := c.align(was[name], now[name])
 		if !alike && isToken(was[name]) && isToken(now[name]) {
 			places, alike = []hidden{{mask: TokenMask, was: was[name], now: now[name]}}, true
 		}
 		switch {
 		case credential.MatchString(name) && slices.ContainsFunc(places, func(h hidden) bool { return h.mask == SecretMask }):
-			f.message, f.values = "the header "+name+" holds another secret", [2]string{"one", "another"}
+			f.title, f.values = "the header "+name+" holds another secret", [2]string{"one", "another"}
 			out = append(out, f)
 		case !alike:
 			out = append(out, f)
@@ -78,7 +79,7 @@ func (c *laneCompare) headerFindings(lane string, of pair, at int) (out []findin
 }
 
 // comparedHeaders returns what compares of the headers of two requests, by their names.
-func (c *laneCompare) comparedHeaders(a, b tape.Kind) (category Category, was, now map[string]string, ok bool) {
+func (c *maskings) comparedHeaders(a, b tape.Kind) (category Category, was, now map[string]string, ok bool) {
 	if c.o.Headers == nil {
 		return "", nil, nil, false
 	}
@@ -105,7 +106,7 @@ func requestHeaders(k tape.Kind) ([]tape.HeaderField, bool) {
 	return open.RequestHeaders, true
 }
 
-func (c *laneCompare) headersOf(fields []tape.HeaderField) map[string]string {
+func (c *maskings) headersOf(fields []tape.HeaderField) map[string]string {
 	out := make(map[string]string)
 	for _, f := range fields {
 		name, value := strings.ToLower(f.Name), f.Value
@@ -145,7 +146,7 @@ func isToken(s string) bool {
 }
 
 // headerHash tells the requests of two callers apart, as far as their headers compare.
-func (c *laneCompare) headerHash(k tape.Kind) uint64 {
+func (c *maskings) headerHash(k tape.Kind) uint64 {
 	fields, ok := requestHeaders(k)
 	if c.o.Headers == nil || !ok {
 		return 0

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -30,163 +31,40 @@ type hidden struct {
 	round    [2]bool // as a setting is written
 }
 
-// A facet is a part of two records that compares by itself.
-type facet struct {
-	category Category // of the finding that says that it differs
-	place    string   // "" of the body of a request, whose places name themselves
-	was, now *tape.Payload
-	texts    bool // wasText and nowText stand for the payloads
-	wasText  string
-	nowText  string
-	argument bool
-	besides  string         // the mask of what differs and no mask takes out, where digests agree all the same
-	a, b     *tape.Exchange // of which it is part; else nil
-	talk     tape.Kind      // the recorded message of a conversation of which it is part; else nil
-	part     part
+// maskings looks behind masks: at what differs though digests agree, or digests that differ under masks of before.
+type maskings struct {
+	*comparison
+	index   map[pairKey]int  // in the report, of each pair that it lists
+	told    map[pairKey]bool // those that were said as divergences
+	brought map[string]bool  // whether a name stood in an answer before the program had it
+	given   []source         // what both programs were given, as far as that differs, and their arguments; nil before it is needed
+	seen    int64            // bytes that were read
 }
 
-func (f *facet) same() bool {
-	if f.texts {
-		return f.wasText == f.nowText
-	}
-	return f.was.Same(f.now)
-}
-
-// facetsOf lists what of two records of one kind may differ though they compare as equal.
-func (c *laneCompare) facetsOf(a, b tape.Kind, d *differ) []facet {
-	if x, y := tape.ExchangeOf(a), tape.ExchangeOf(b); x != nil && y != nil {
-		return exchangeFacets(a, x, y, d)
-	}
-	if x, y := tape.FileOf(a), tape.FileOf(b); x != nil && y != nil {
-		return []facet{{category: fileCategory(a), place: x.Path, was: x.Content, now: y.Content}}
-	}
-	switch x := a.(type) {
-	case *tape.ProcessSpawn:
-		if y, ok := b.(*tape.ProcessSpawn); ok {
-			return processFacets(x, y, d)
-		}
-	case *tape.MCPJSONRPC:
-		if y, ok := b.(*tape.MCPJSONRPC); ok {
-			return callFacets(x, y, d)
-		}
-	case *tape.MCPOpen:
-		if y, ok := b.(*tape.MCPOpen); ok {
-			return append(append(argFacets(MCPOpenArgs, x.Args, y.Args), variableFacets(x.Env, y.Env)...), textFacet(MCPOpenProgram, "program", x.Program, y.Program),
-				textFacet(MCPOpenCwd, "working directory", x.Cwd, y.Cwd), textFacet(MCPOpenURL, "URL", x.URL, y.URL))
-		}
-	case *tape.MCPText:
-		if y, ok := b.(*tape.MCPText); ok {
-			return []facet{{category: MCPTextHash, place: "text", was: x.Payload, now: y.Payload, talk: a}}
-		}
-	case *tape.WSOpen:
-		if y, ok := b.(*tape.WSOpen); ok {
-			return []facet{textFacet(WSOpenURL, "URL", x.URL, y.URL)}
-		}
-	case *tape.WSMessage:
-		if y, ok := b.(*tape.WSMessage); ok {
-			return []facet{{category: WSMessageHash, was: x.Payload, now: y.Payload, talk: a}}
-		}
-	}
-	return nil
-}
-
-func textFacet(c Category, place, was, now string) facet {
-	return facet{category: c, place: place, texts: true, wasText: was, nowText: now}
-}
-
-func exchangeFacets(k tape.Kind, a, b *tape.Exchange, d *differ) []facet {
-	url, request, response := HTTPURL, HTTPRequestDigest, HTTPResponseHash
-	_, model := k.(*tape.LLMCall)
-	if model {
-		url, request, response = LLMURL, LLMRequestDigest, LLMResponseHash
-	}
-	where := textFacet(url, "URL", a.URL, b.URL)
-	where.besides = NotMatched
-	body := facet{category: request, was: a.RequestPayload, now: b.RequestPayload, besides: NotMatched, a: a, b: b}
-	out := []facet{where, body}
-	if d.reordered != nil && a.RequestDigest != b.RequestDigest && d.reordered(a, b) { // told by itself
-		out = out[:1]
-	}
-	if model && !d.exact && !racy(a, b) {
-		out = append(out, facet{
-			category: response, place: "answer", was: a.Response, now: b.Response, besides: AnswerIDs, a: a, b: b, part: answer,
-		})
-	}
-	return out
-}
-
-func callFacets(a, b *tape.MCPJSONRPC, d *differ) []facet {
-	out := []facet{{category: MCPRequestDigest, was: a.Request, now: b.Request, talk: a}}
-	if refusedCall(b) && !refusedCall(a) || !d.exact && hasty(a, b) {
-		return out
-	}
-	return append(out, facet{category: MCPResponseDigest, place: "answer", was: a.Response, now: b.Response, talk: a, part: answer})
-}
-
-func fileCategory(k tape.Kind) Category {
-	switch k.(type) {
-	case *tape.FileRead:
-		return FileReadHash
-	case *tape.FileDelete:
-		return FileDeleteHash
-	}
-	return FileWriteHash
-}
-
-func processFacets(a, b *tape.ProcessSpawn, d *differ) (out []facet) {
-	if !d.replaced {
-		out = append(argFacets(ProcessArgs, a.Args, b.Args), textFacet(ProcessProgram, "program", a.Program, b.Program))
-	}
-	out = append(out, textFacet(ProcessCwd, "working directory", orNull(a.Cwd), orNull(b.Cwd)))
-	if d.onScreen != 1 && !d.child {
-		out = append(out, facet{category: ProcessStdoutHash, place: "stdout", was: a.Stdout, now: b.Stdout})
-	}
-	if d.onScreen != 2 && !d.child {
-		out = append(out, facet{category: ProcessStderrHash, place: "stderr", was: a.Stderr, now: b.Stderr})
-	}
-	return out
-}
-
-func argFacets(c Category, a, b []string) (out []facet) {
-	for i := range min(len(a), len(b)) {
-		f := textFacet(c, fmt.Sprintf("argument %d", i+1), a[i], b[i])
-		f.argument = true
-		out = append(out, f)
-	}
-	return out
-}
-
-// variableFacets are those of variables, NAME=VALUE, of which both sides have the same names.
-func variableFacets(a, b []string) (out []facet) {
-	for i := range min(len(a), len(b)) {
-		name, _, _ := strings.Cut(a[i], "=")
-		out = append(out, textFacet(MCPOpenEnv, "variable "+name, a[i], b[i]))
-	}
-	return out
+func newMaskings(base *comparison) *maskings {
+	return &maskings{comparison: base, index: make(map[pairKey]int), told: make(map[pairKey]bool), brought: make(map[string]bool)}
 }
 
 // look holds the bytes of two records that differ against each other, place by place, and returns what of the findings is left: one
 // whose places are all taken out by masks, as they are set now, is none. What digests do not tell of, and no mask takes out,
 // becomes one.
-func (c *laneCompare) look(lane string, of pair, at int, d *differ, findings []finding) []finding {
+func (c *maskings) look(lane string, of pair, at int, d *differ, findings []finding) []finding {
 	if c.mode == Outcome && lane != laneFiles { // which alone counts
 		return findings
 	}
-	for _, f := range c.facetsOf(of.a.rec.Kind, of.b.rec.Kind, d) {
-		if f.same() {
-			continue
-		}
+	for i := range d.facets {
+		f := &d.facets[i]
 		told := slices.ContainsFunc(findings, func(g finding) bool { return g.category == f.category })
 		if told && d.exact {
 			continue
 		}
-		places, alike := c.places(&f, told)
+		places, alike := c.places(f, told)
 		switch {
 		case alike:
 			findings = slices.DeleteFunc(findings, func(g finding) bool { return g.category == f.category })
 			c.hide(lane, of, at, places)
 		case !told:
-			findings = append(findings, f.finding())
+			findings = append(findings, f.differs())
 		}
 	}
 	if d.exact { // which has compared them
@@ -195,43 +73,31 @@ func (c *laneCompare) look(lane string, of pair, at int, d *differ, findings []f
 	return append(findings, c.headerFindings(lane, of, at)...)
 }
 
-// finding says that a facet differs.
-func (f *facet) finding() finding {
-	out := finding{category: f.category, message: titleOf(f.category), was: f.was, now: f.now, a: f.a, b: f.b, talk: f.talk, part: f.part}
-	if f.texts {
-		out.values[Recorded], out.values[Replay] = shortenPair(f.wasText, f.nowText)
-	} else {
-		out.values = [2]string{show(hashOf(f.was)), show(hashOf(f.now))}
-	}
-	return out
-}
-
 // places lists where a facet differs, and reports whether it compares as equal all the same. told says that its digests differ.
-func (c *laneCompare) places(f *facet, told bool) ([]hidden, bool) {
+func (c *maskings) places(f *facet, told bool) ([]hidden, bool) {
 	was, errA := c.side(f, Recorded)
 	now, errB := c.side(f, Replay)
 	if errA != nil || errB != nil {
-		return []hidden{{place: f.named(spot{}), mask: cmp.Or(f.besides, NotMatched), was: "not looked at", now: "not looked at"}}, !told
+		return []hidden{{place: f.named(bodies.Spot{}), mask: cmp.Or(f.besides, NotMatched), was: "not looked at", now: "not looked at"}}, !told
 	}
 	agreed := !told && !c.o.Remasked
-	if f.part != answer && f.a != nil && c.o.Request != nil && !agreed {
+	if f.part != ofAnswer && f.a != nil && c.o.Request != nil && !agreed {
 		agreed = c.sameSurface(f)
 		if !agreed {
 			return nil, false
 		}
 	}
 	l := leaves{c: c, f: f, both: [2][]byte{was, now}}
-	if f.texts {
-		l.leaf(spot{}, string(was), string(now))
+	if f.isText {
+		l.leaf(bodies.Spot{}, string(was), string(now))
 	} else {
-		d := &bodyDiff{each: l.leaf}
-		d.bodies(string(was), string(now))
+		bodies.Places(string(was), string(now), l.leaf)
 	}
 	return l.found, agreed || !l.unmasked
 }
 
 // sameSurface reports whether two requests are one to those who match them, as masks are set now.
-func (c *laneCompare) sameSurface(f *facet) bool {
+func (c *maskings) sameSurface(f *facet) bool {
 	was, errA := c.hiddenBytes(f.was, Recorded)
 	now, errB := c.hiddenBytes(f.now, Replay)
 	if errA != nil || errB != nil {
@@ -243,19 +109,19 @@ func (c *laneCompare) sameSurface(f *facet) bool {
 }
 
 // side returns what a facet holds on one side, as it reads without its Content-Encoding.
-func (c *laneCompare) side(f *facet, s Side) ([]byte, error) {
-	text, p, ex := f.wasText, f.was, f.a
+func (c *maskings) side(f *facet, s Side) ([]byte, error) {
+	p, ex := f.was, f.a
 	if s == Replay {
-		text, p, ex = f.nowText, f.now, f.b
+		p, ex = f.now, f.b
 	}
-	if f.texts {
-		return []byte(f.unescaped(text)), nil
+	if f.isText {
+		return []byte(f.unescaped(f.texts[s])), nil
 	}
 	b, err := c.hiddenBytes(p, s)
 	switch {
 	case err != nil || ex == nil:
 		return b, err
-	case f.part == answer:
+	case f.part == ofAnswer:
 		return c.answer(ex, b), nil
 	case c.o.RequestBody != nil:
 		return c.o.RequestBody(ex, b), nil
@@ -265,8 +131,8 @@ func (c *laneCompare) side(f *facet, s Side) ([]byte, error) {
 
 // unescaped returns a text as masks see it: of a URL without its escapes, where two of them differ in more than those.
 func (f *facet) unescaped(text string) string {
-	was, errA := url.QueryUnescape(f.wasText)
-	now, errB := url.QueryUnescape(f.nowText)
+	was, errA := url.QueryUnescape(f.texts[Recorded])
+	now, errB := url.QueryUnescape(f.texts[Replay])
 	if f.place != "URL" || errA != nil || errB != nil || was == now {
 		return text
 	}
@@ -278,26 +144,24 @@ func (f *facet) unescaped(text string) string {
 var errSpent = errors.New("too much was read")
 
 // hiddenBytes reads a payload beside what explaining may read.
-func (c *laneCompare) hiddenBytes(p *tape.Payload, s Side) ([]byte, error) {
+func (c *maskings) hiddenBytes(p *tape.Payload, s Side) ([]byte, error) {
 	if p != nil {
-		if c.hiding.read += p.Len; c.hiding.read > maxHidden {
+		if c.seen += p.Len; c.seen > maxHidden {
 			return nil, errSpent
 		}
 	}
-	before := c.read
-	b, err := c.bytes(p, s)
-	c.read = before
-	return b, err
+	var account int64
+	return c.readFor(&account, p, s)
 }
 
 // named is the place at of a facet, for people.
-func (f *facet) named(at spot) string {
-	return cmp.Or(spaced(f.place, at.path, at.in), "body")
+func (f *facet) named(at bodies.Spot) string {
+	return cmp.Or(spaced(f.place, at.Path, at.In), "body")
 }
 
 // leaves are the places at which the bytes of two sides differ.
 type leaves struct {
-	c        *laneCompare
+	c        *maskings
 	f        *facet
 	both     [2][]byte
 	found    []hidden
@@ -305,12 +169,12 @@ type leaves struct {
 }
 
 // leaf is called with each: two values as they are written, with their key where they have one, or all of two texts.
-func (l *leaves) leaf(at spot, was, now string) {
-	if _, call := l.f.talk.(*tape.MCPJSONRPC); call {
-		if madeUpInCall[at.path] {
+func (l *leaves) leaf(at bodies.Spot, was, now string) {
+	if _, call := l.f.message.(*tape.MCPJSONRPC); call {
+		if madeUpInCall[at.Path] {
 			return
 		}
-		at.path = withinCall(at.path)
+		at.Path = withinCall(at.Path)
 	}
 	found, ok := l.c.align(was, now)
 	for i := range found {
@@ -329,8 +193,8 @@ func (l *leaves) leaf(at spot, was, now string) {
 	}
 	l.found = append(l.found, found...)
 	if !ok {
-		p := pairTexts(was, now, maxWords)
-		l.found = append(l.found, hidden{place: l.f.named(at), mask: cmp.Or(l.f.besides, NotMatched), was: p.was, now: p.now})
+		p := bodies.PairTexts(was, now, bodies.MaxWords)
+		l.found = append(l.found, hidden{place: l.f.named(at), mask: cmp.Or(l.f.besides, NotMatched), was: p.Was, now: p.Now})
 		l.unmasked = true
 	}
 }
@@ -358,7 +222,7 @@ func lineOf(text string, at int) int {
 
 // align returns what masks take out at the same places of two texts, where that differs. It is not ok where they leave another
 // difference.
-func (c *laneCompare) align(was, now string) (out []hidden, ok bool) {
+func (c *maskings) align(was, now string) (out []hidden, ok bool) {
 	if c.o.SameSecrets {
 		out = otherSecrets(was, now)
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 )
 
 // longTests runs with the full sizes: TAPEDECK_LONG=1 go test ./fidelity -run 'Hostile|Memory' -v
@@ -88,7 +90,7 @@ func TestHostileBodies(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			allocated := (after.TotalAlloc - before.TotalAlloc) >> 20
 			t.Logf("%d changes, %v, %d MiB allocated, last %+v", len(got), took, allocated, got[len(got)-1])
-			if len(got) == 0 || len(got) > maxChanges {
+			if len(got) == 0 || len(got) > bodies.MaxChanges {
 				t.Errorf("%d changes", len(got))
 			}
 			if took > 20*time.Second {
@@ -112,7 +114,7 @@ func numbers(from, n int) []int {
 	return out
 }
 
-func quoted(s string) string { return encodeJSON(s) }
+func quoted(s string) string { return bodies.Quote(s) }
 
 func anyCoarse(cs []Change) bool {
 	for _, c := range cs {

@@ -2,85 +2,18 @@ package fidelity
 
 import (
 	"encoding/binary"
-	"fmt"
 	"hash/maphash"
-	"path"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// describe names a record for a person.
-func describe(k tape.Kind) string {
-	name := k.Name()
-	switch k := k.(type) {
-	case *tape.ClockRead:
-		return fmt.Sprintf("%s %s %d ms", name, k.Source, k.ValueMS)
-	case *tape.ClockSleep:
-		return fmt.Sprintf("%s %d ms", name, k.DurationMS)
-	case *tape.LLMCall:
-		if k.Method == "" && k.URL == "" { // another producer's
-			return name + " request " + k.RequestDigest.Short()
-		}
-		return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", name, k.Method, k.URL, k.Model))
-	case *tape.HTTPExchange:
-		return fmt.Sprintf("%s %s %s", name, k.Method, k.URL)
-	case *tape.ProcessSpawn:
-		return name + " " + visible.Command(append([]string{k.Program}, k.Args...))
-	case *tape.MCPJSONRPC:
-		return spaced(name, k.Server, k.Method, subjectOfCall(k))
-	case *tape.MCPOpen:
-		return spaced(name, k.Server)
-	case *tape.MCPText:
-		return spaced(name, k.Server, k.From)
-	case *tape.MCPClose:
-		return spaced(name, k.Server)
-	case *tape.WSOpen:
-		return name + " " + k.URL
-	case *tape.WSMessage:
-		return spaced(name, k.Direction, typeOfMessage(k))
-	case *tape.WSClose:
-		return fmt.Sprintf("%s %d", name, k.Code)
-	case *tape.TLSRefused:
-		return fmt.Sprintf("%s %s port %d", name, k.Host, k.Port)
-	case *tape.NetRefused:
-		if strings.HasPrefix(k.Addr, "/") {
-			return name + " " + k.Addr
-		}
-		return fmt.Sprintf("%s %s port %d", name, k.Addr, k.Port)
-	case *tape.NameLookup:
-		return fmt.Sprintf("%s %s %s", name, k.Host, k.Type)
-	case *tape.DirList:
-		return name + " " + k.Path
-	case *tape.EnvRead:
-		return name + " " + k.VarName
-	case *tape.FileStat:
-		return name + " " + k.Path
-	case *tape.PolicyVerdict:
-		return name + " " + k.Tool
-	}
-	if f := tape.FileOf(k); f != nil {
-		return name + " " + shownPath(f)
-	}
-	return name
-}
-
-// shownPath is a path with what stands there, where that is no file.
-func shownPath(f *tape.File) string {
-	switch {
-	case !f.IsPlace():
-		return f.Path
-	case strings.HasPrefix(f.Mode, "04"):
-		return f.Path + "/"
-	}
-	return f.Path + " (FIFO)"
-}
+// seed makes hashes of values that one process compares.
+var seed = maphash.MakeSeed()
 
 // identity says which thing a record is about, so that two tapes can be aligned on it: a hash that holds within this process.
 // Records of one identity may still differ in what came of it; every field is compared after they were paired.
-func (d *differ) identity(k tape.Kind) uint64 {
+func identity(d *differ, k tape.Kind) uint64 {
 	var h hasher
 	h.SetSeed(seed)
 	h.text(k.Name())
@@ -102,14 +35,14 @@ func (d *differ) identity(k tape.Kind) uint64 {
 			h.text(d.masked(a))
 		}
 	case *tape.MCPJSONRPC:
-		d.identifyCall(&h, k)
+		identifyCall(d, &h, k)
 	case *tape.MCPOpen, *tape.MCPClose: // one of each in a lane
 	case *tape.MCPText:
 		h.text(k.From)
-		d.identifyContent(&h, k.Payload)
+		identifyContent(d, &h, k.Payload)
 	case *tape.WSMessage:
 		h.text(k.Direction)
-		d.identifyContent(&h, k.Payload)
+		identifyContent(d, &h, k.Payload)
 	case *tape.PolicyVerdict:
 		h.text(k.Tool)
 		h.digest(k.ParamsDigest)
@@ -129,7 +62,7 @@ func (d *differ) identity(k tape.Kind) uint64 {
 
 // identifyCall hashes which message to a tool server a record is about: between lanes by what compares of it, whatever the
 // server calls itself.
-func (d *differ) identifyCall(h *hasher, k *tape.MCPJSONRPC) {
+func identifyCall(d *differ, h *hasher, k *tape.MCPJSONRPC) {
 	if !d.lanes {
 		h.text(k.Server)
 	}
@@ -142,7 +75,7 @@ func (d *differ) identifyCall(h *hasher, k *tape.MCPJSONRPC) {
 }
 
 // identifyContent hashes what a message holds, masked where it stands in its record.
-func (d *differ) identifyContent(h *hasher, p *tape.Payload) {
+func identifyContent(d *differ, h *hasher, p *tape.Payload) {
 	if d.lanes && inRecord(p) {
 		h.text(d.masked(p.Text))
 	} else {
@@ -170,25 +103,4 @@ func (h *hasher) digest(ds ...cas.Digest) {
 	for i := range ds {
 		h.Write(ds[i][:])
 	}
-}
-
-// likely is a weaker identity: a record that stands alone on one side may have become one of the same likely identity that
-// stands alone in the same place on the other.
-func likely(k tape.Kind) string {
-	switch k := k.(type) {
-	case *tape.HTTPExchange:
-		url, _, _ := strings.Cut(k.URL, "?")
-		return k.Name() + " " + k.Method + " " + url
-	case *tape.ProcessSpawn:
-		return k.Name() + " " + path.Base(k.Program)
-	case *tape.MCPJSONRPC:
-		return k.Name() + " " + fromOf(k) + " " + k.Method
-	case *tape.MCPText:
-		return k.Name() + " " + k.From
-	case *tape.WSMessage:
-		return k.Name() + " " + k.Direction
-	case *tape.FileRead, *tape.FileWrite, *tape.FileDelete, *tape.DirList, *tape.EnvRead, *tape.FileStat:
-		return describe(k)
-	}
-	return k.Name()
 }

@@ -20,7 +20,7 @@ func endedRun(ms int64, kinds []tape.Kind) Records {
 		rec.G *= 10
 		rec.MonotonicMS = int64(8900 + 10*min(i, 9))
 		ex := tape.ExchangeOf(rec.Kind)
-		if withdrawn(ex) {
+		if cancelled(ex) {
 			rec.MonotonicMS = ms - 10
 		} else if ex != nil && len(ex.Stream) > 0 {
 			ex.Stream[0].G = rec.G - 1

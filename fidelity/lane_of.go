@@ -3,11 +3,9 @@ package fidelity
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"strconv"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -22,9 +20,6 @@ const (
 
 // laneMCP is what the name of an MCP server's lane begins with.
 const laneMCP = "mcp:"
-
-// maxLaneName bounds the name of a process's lane, in bytes.
-const maxLaneName = 100
 
 // LaneOf names the lane of a record as CompareLanes does, as far as the record alone tells:
 //
@@ -108,24 +103,6 @@ func (l *SocketLanes) open(k *tape.WSOpen) string {
 
 func (l *SocketLanes) of(connection uint64) string {
 	return cmp.Or(l.byConnection[connection], socketLane(connection))
-}
-
-// shownCommand is commandOf as people read it: arguments that need it are quoted.
-func shownCommand(p *tape.ProcessSpawn) string {
-	return visible.Command(append([]string{path.Base(p.Program)}, p.Args...))
-}
-
-// commandOf is what a process ran: the name of its program and its arguments, for the name of its lane.
-func commandOf(p *tape.ProcessSpawn) string {
-	return strings.Join(append([]string{path.Base(p.Program)}, p.Args...), " ")
-}
-
-// shortened cuts the name of a process to maxLaneName bytes.
-func shortened(name string) string {
-	if len(name) <= maxLaneName {
-		return name
-	}
-	return name[:cutAt(name, maxLaneName)] + "…"
 }
 
 // socketLane is the lane of a WebSocket whose opening is not known.

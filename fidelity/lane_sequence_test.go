@@ -19,7 +19,7 @@ func TestPlainOrder(t *testing.T) {
 		return func(yield func(*tape.Record, error) bool) {
 			for i, r := range all {
 				k := get("https://"+r.host+"/x", uint64(i+1), 200)
-				k.Extra = append(tape.NumberField(placeKey, r.from), tape.NumberField(tape.OpenerKey, r.by)...)
+				k.Extra = append(tape.NumberField(tape.PlaceKey, r.from), tape.NumberField(tape.OpenerKey, r.by)...)
 				if !yield(&tape.Record{Seq: uint64(i), G: r.to, Kind: k}, nil) {
 					return
 				}
@@ -56,7 +56,7 @@ func TestProcessOrder(t *testing.T) {
 		return func(yield func(*tape.Record, error) bool) {
 			for i, name := range names {
 				from := uint64(10 * i)
-				p := &tape.ProcessSpawn{Program: "/bin/" + name, SpawnID: uint64(name[0]), ParentSpawnID: 1, Extra: tape.NumberField(placeKey, from+1)}
+				p := &tape.ProcessSpawn{Program: "/bin/" + name, SpawnID: uint64(name[0]), ParentSpawnID: 1, Extra: tape.NumberField(tape.PlaceKey, from+1)}
 				yield(&tape.Record{Seq: uint64(i), G: from + 2, Kind: p}, nil)
 			}
 			parent := program("", 0)

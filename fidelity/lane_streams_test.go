@@ -31,7 +31,7 @@ func TestHeardStreams(t *testing.T) {
 	unheard := func(p *tape.ProcessSpawn) { p.Stdin = nil }
 	killed := func(p *tape.ProcessSpawn) { p.Signal = "SIGKILL" }
 	child := &tape.ProcessSpawn{Program: "/bin/step", SpawnID: 3, ParentSpawnID: 2, Stdout: inline(""), Stderr: inline("")}
-	long := strings.Repeat("x", 2*edge)
+	long := strings.Repeat("x", 2*secretEdge)
 	for name, tt := range map[string]struct {
 		was, now []tape.Kind
 		want     Category // "" for none

@@ -3,99 +3,10 @@ package fidelity
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
-	"time"
 
-	"github.com/tapedeck-dev/tapedeck/scrub"
-	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
-
-// LaneOptions are what CompareLanes needs beside two tapes. The zero value works.
-type LaneOptions struct {
-	Watch           []string          // paths outside the work tree that gate too, as the tape writes them: ~/x, $TMP/x, /x
-	Crossed         int               // answers that replay served to a request of another key, or twice
-	Masked          map[string]int    // masks that were used, by name
-	Notes           []string          // notes of the caller, put before those found here
-	NotCompared     []string          // what was asked for and could not be looked at
-	NotCovered      []string          // what the recordings never looked at: a verdict says nothing of it
-	Usual           map[string]string // short forms of what in NotCovered all recordings leave out, for the text
-	ProgramReplaced bool              // replay ran another program: its path and arguments are a note
-
-	// Sides are what messages call the two recordings, such as A and B. Empty stands for what was recorded and its replay.
-	Sides [2]string
-	// Masks mask the texts of each side as masks are set now: one argument, path or line of output, so that two of them compare,
-	// and each place at which two records differ though their digests agree. nil masks nothing.
-	Masks [2]*masks.Masker
-	// Payload returns the bytes of a payload of one side, to explain a divergence with. It is never called to compare. nil
-	// explains with what stands in the records.
-	Payload func(p *tape.Payload, s Side) ([]byte, error)
-	// Request returns of the body of a model call, as it was recorded, what its digests are of: the matchable surface and the
-	// parameters, both JSON; of any other request the body as it compares, and nil. nil explains with the body as it stands.
-	Request func(ex *tape.Exchange, body []byte) (surface, params []byte)
-	// Answer returns an answer without its Content-Encoding. nil takes it as it stands.
-	Answer func(ex *tape.Exchange, body []byte) []byte
-	// Asked returns a request without its Content-Encoding. nil takes it as it stands.
-	Asked func(ex *tape.Exchange, body []byte) []byte
-	// InCallOrder returns a request to a model with the results of calls of one turn in the order of these calls; nil where there
-	// are no two. A nil function compares them as they stand.
-	InCallOrder func(ex *tape.Exchange, body []byte) []byte
-	// Side is what a project says of paths. nil says nothing.
-	Side *SideRules
-	// AnswerSurface returns of the answer of a model what two of them compare by, where their bytes differ: decoded, masked,
-	// and numbered what a provider makes up for every answer, such as the ids that pair calls of tools with results. nil
-	// for an answer that compares by its bytes. A nil function compares all of them by their bytes.
-	AnswerSurface func(ex *tape.Exchange, body []byte) []byte
-	// RequestBody returns the body of a request without its Content-Encoding. nil takes it as it stands.
-	RequestBody func(ex *tape.Exchange, body []byte) []byte
-	// Remasked says that the digests of the tapes were taken under other masks than Masks and Request use.
-	Remasked bool
-	// Exact says that both runs were given the same time and randomness: what a mask of such would hide is a divergence.
-	Exact bool
-	// Times are the wall times that each run read, in ns since 1970. What runs side by side reads the clock in another order each
-	// time: a time of the one that stands where the other has one of its own is a note.
-	Times [2][]int64
-	// OwnTimes is when the recorded run began, where the replay read times beyond the recorded ones: two times of the run that are near
-	// to each other are then in doubt, and files outside the work tree, which are often named by a time, do not gate. The zero value stands
-	// for a replay that read none.
-	OwnTimes time.Time
-	// New reports whether a value stands in what is new in the program of the replay, and so is no measurement. nil stands for no.
-	New func(value string) bool
-	// SameSecrets says that placeholders of both tapes were made with one key, and stand for one secret where they are equal.
-	SameSecrets bool
-	// Headers says of the header of a request whether it compares. nil compares none.
-	Headers func(name string) bool
-	// Format1 says that a recording is of format 1, whose tape tells neither directories, FIFOs, whole modes nor attributes of files,
-	// nor names that were looked up, Unix sockets and variables of MCP servers: they do not compare.
-	Format1 bool
-	// Held reports whether the replay found what this file_write of the recording left, and left it so: it wrote the same
-	// again, or nothing, which no snapshot tells apart. Such a write, where the replay has no record of its path, is a note.
-	// nil stands for no.
-	Held func(*tape.Record) bool
-	// SameStart says that the replay ran the recorded program with the recorded arguments, environment (but for secrets),
-	// stdin and work tree: a request that differs before all else holds something that was new in that run.
-	SameStart bool
-	// Inputs are what both runs were given and what differs between them: a divergence may follow from one.
-	Inputs []Input
-	// LongFiles are the files of each side that are too large for a tape, by path, with what tells two of them apart.
-	LongFiles [2]map[string]string
-	// Screens are what the runs' terminals showed. nil stands for nothing that is known.
-	Screens *Screens
-}
-
-// An Input is something that two runs were given in different forms: a file of the work tree, stdin, a variable.
-type Input struct {
-	Name string // for people: "the file notes.txt, which the runs found different"
-	// Short is the name in a list of several: "the file notes.txt". Empty is Name.
-	Short string
-	// Chance says that it may differ by chance from run to run, as a variable of the session does.
-	Chance bool
-	// Bytes returns what it was on a side; nothing where it was not there. It is called to explain, and to tell what a program was
-	// given from what differs by chance.
-	Bytes func(s Side) ([]byte, error)
-}
 
 // CompareLanes compares the tapes of two recordings lane by lane: every conversation, host, process and MCP server by
 // itself, the files of the work tree sorted by path. Within a lane records are aligned by what they are about, so that one
@@ -105,113 +16,41 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	if int(mode) >= len(modeNames) {
 		return nil, fmt.Errorf("unknown mode %d", mode)
 	}
-	c := newLaneCompare(mode, o)
-	err := together(c.o.Sides, recorded, replay, func(s Side, rec *tape.Record) {
-		c.report.count(s)
-		c.sides[s].add(rec)
+	base := newComparison(mode, o)
+	err := readBoth(base.o.Sides, recorded, replay, func(s Side, rec *tape.Record) {
+		base.report.count(s)
+		base.sides[s].add(rec)
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.noteUnwatched()
-	c.findCut()
-	c.setAside()
-	c.compare()
-	c.longFiles()
-	c.followings()
-	c.screens()
-	return c.finish(), nil
-}
-
-// laneCompare is one comparison under way.
-type laneCompare struct {
-	mode   Mode
-	o      LaneOptions
-	report *Report
-	sides  [2]laneSide
-	differ differ // for what masking and identity need; pairs get one of their own
-	found  []placed
-	explainer
-	withdrawals withdrawals
-	cutWork     cutWork
-	alive       map[string]bool // hosts that answered while recording
-	asked       map[doer][]pair // requests and processes that both sides have
-	first       *refusal        // the first request of the replay that nothing answered
-	compared    int64           // bytes of answers that were read to compare
-	hiding      hiding
-	elsewhere   elsewhere
-	orders      map[string]*order       // results of calls that came in another order, by lane
-	reordered   map[*tape.Exchange]bool // of the replay, whether they differ in that alone
-	sideRead    int64                   // bytes of bodies that were read to find side traffic
-	urls        map[string]string       // of WebSockets, by lane
-	renamed     map[string]bool         // lanes of which it was said that their server has another name
-}
-
-// placed is a divergence and where the replay had come to when it showed.
-type placed struct {
-	Divergence
-	at   int
-	rank int // 0 for what the replay did, 1 for what it did not do
-	rec  *tape.Record
-	evidence
-}
-
-// seq is the record's number; of what has no record, the screens, it stands behind those that the replay had by then.
-func (p *placed) seq() uint64 {
-	if p.Seq == nil {
-		return math.MaxUint64
-	}
-	return *p.Seq
-}
-
-// refusal is a request that nothing answered.
-type refusal struct {
-	at    int
-	seq   uint64
-	asked *asking
-}
-
-func newLaneCompare(mode Mode, o *LaneOptions) *laneCompare {
-	c := &laneCompare{mode: mode, report: newReport(mode)}
-	if o != nil {
-		c.o = *o
-	}
-	c.differ = differ{lanes: true, mask: c.o.masked, sides: c.o.Sides, answersAlike: c.answersAlike, reordered: c.resultsReordered}
-	c.explainer.o = c.o
-	c.report.Crossed, c.report.sides = &c.o.Crossed, c.o.Sides
-	c.report.Masked = maps.Clone(c.o.Masked)
-	c.report.Notes = slices.Clone(c.o.Notes)
-	c.report.NotCompared, c.report.NotCovered, c.report.usual = c.o.NotCompared, c.o.NotCovered, c.o.Usual
-	return c
-}
-
-// masked returns a text without its volatile parts.
-func (o *LaneOptions) masked(s string) string {
-	b := scrub.Renumber([]byte(s))
-	if m := o.Masks[Recorded]; m != nil {
-		b = m.Mask(b)
-	}
-	return string(b)
-}
-
-func (c *laneCompare) note(format string, args ...any) {
-	c.report.Notes = append(c.report.Notes, fmt.Sprintf(format, args...))
-}
-
-// compare pairs the lanes of both sides and compares each pair.
-func (c *laneCompare) compare() {
-	a := c.lanes(Recorded)
-	b := c.lanes(Replay)
-	for _, p := range pairLanes(a, b) {
+	c := &laneCompare{comparison: base, masked: newMaskings(base), order: newOrdering(base), ends: newEndings(base), renamed: make(map[string]bool)}
+	alive := (&ignoring{comparison: base}).ignore()
+	files := &fileLane{c}
+	for _, p := range pairLanes(lanesOf(base, Recorded), lanesOf(base, Replay)) {
 		switch p.name {
 		case laneFiles:
-			c.files(p)
+			files.compare(p)
 		case laneNetwork:
-			c.network(p)
+			(&networkLane{c, alive}).compare(p)
 		default:
 			c.lane(p)
 		}
 	}
+	files.compareLong()
+	c.order.compare()
+	compareScreens(base)
+	return c.finish(), nil
+}
+
+// laneCompare compares record by record.
+type laneCompare struct {
+	*comparison
+	masked    *maskings
+	order     *ordering
+	ends      *endings
+	elsewhere elsewhere
+	renamed   map[string]bool // lanes of which it was said that their server has another name
 }
 
 // lane compares one lane in order of arrival.
@@ -219,13 +58,13 @@ func (c *laneCompare) lane(p lanePair) {
 	if c.aloneConversation(p) {
 		return
 	}
-	rules := &pairRules{likely: []func(tape.Kind) string{likelyCall, likely}, reorder: true, caller: c.headerHash}
+	rules := &pairRules{likely: []func(tape.Kind) string{likelyCall, likely}, reorder: true, caller: c.masked.headerHash}
 	if p.name == laneProgram {
 		rules.likely = []func(tape.Kind) string{tape.Kind.Name} // whatever ran: there is one
 	}
 	pairs, moved := pairUp(p.a, p.b, rules)
 	if moved > 0 {
-		c.callOrder(p.name, pairs, moved)
+		c.order.callOrder(p.name, pairs, moved)
 	}
 	at := 0
 	for _, pr := range pairs {
@@ -237,7 +76,7 @@ func (c *laneCompare) lane(p lanePair) {
 }
 
 // firstMoved names the first record that came in another order.
-func firstMoved(pairs []pair, names sides) string {
+func firstMoved(pairs []pair, names sideNames) string {
 	for _, p := range pairs {
 		if p.moved {
 			return fmt.Sprintf("%s seq %d, %s seq %d: %s", names.of(Recorded), p.a.rec.Seq, names.of(Replay), p.b.rec.Seq,
@@ -267,32 +106,34 @@ func (c *laneCompare) skipped(p pair) bool {
 
 func (c *laneCompare) both(lane string, p pair, at int) {
 	p = c.heardElsewhere(p)
-	c.keepsOrder(p)
+	c.order.keep(p)
 	d := c.differ
 	d.exact = c.mode == ByteIdentical || c.mode == PhaseAware && !p.a.runtime()
 	if lane == laneProgram && c.o.ProgramReplaced {
 		d.replaced = true
-		c.note("another program ran%s", c.report.sides.versus(describe(p.a.rec.Kind), describe(p.b.rec.Kind)))
+		c.note("another program ran%s", c.report.names.versus(describe(p.a.rec.Kind), describe(p.b.rec.Kind)))
 	}
 	if s := c.o.Screens; s != nil && s.Gate && lane == laneProgram {
 		d.onScreen = s.Stream
 	}
 	if !d.exact {
-		c.ended(p)
+		c.ends.pair(p)
 	}
-	d.child = lane != laneProgram && (isHeard(p.a.rec) || isHeard(p.b.rec))
+	d.child = lane != laneProgram && (hasStreams(p.a.rec) || hasStreams(p.b.rec))
 	if call := callOf(p.a.rec); call != nil && call.IsCall() {
 		c.report.MCPCalls++
 	}
 	d.renamed = c.renamed[lane]
 	var last []Change
 	findings := d.record(p.a.rec, p.b.rec)
-	findings = c.look(lane, p, at, &d, findings)
+	findings = c.masked.look(lane, p, at, &d, findings)
 	if d.child {
-		findings = append(findings, c.heardStreams(p)...)
+		findings = append(findings, (&streamCompare{c.comparison}).compare(p)...)
 	}
 	for _, f := range findings {
-		c.noteRenamed(lane, f.category)
+		if f.category == MCPServer || f.category == MCPOpenServer {
+			c.renamed[lane] = true
+		}
 		div := divergenceOf(&f, p.a.rec, p.b.rec)
 		div.Lane = lane
 		c.explain(&div, &f)
@@ -318,22 +159,22 @@ func (c *laneCompare) alone(s Side, lane string, e *entry, at int) {
 	if _, clock := e.rec.Kind.(*tape.ClockRead); clock && c.mode == PhaseAware && e.runtime() {
 		return
 	}
-	if c.unfinished(s, e) {
+	if c.ends.unfinished(s, e) {
 		return
 	}
 	p := placed{Divergence: missing(s, e.rec, c.o.Sides), at: at, rank: 1 - int(s), rec: e.rec}
 	p.evidence = evidenceAlone(s, e.rec.Kind)
 	p.Lane = lane
-	switch asked, ok := c.askedIn(lane, e.rec.Kind); {
+	switch asked, ok := c.requestIn(lane, e.rec.Kind); {
 	case !ok:
-	case s == Recorded && c.mode != ByteIdentical && c.needless(e):
+	case s == Recorded && c.mode != ByteIdentical && c.ends.needless(e):
 		return
 	case s == Recorded:
-		if !c.report.sides.named() {
+		if !c.report.names.named() {
 			p.Message = "recorded and never asked for: " + asked.String()
 		}
 		c.report.Unasked = append(c.report.Unasked, asked.ref(p.Seq, lane))
-	case refusedOnReplay(e.rec.Kind):
+	case isRefused(e.rec.Kind):
 		p.Message = "asked for and not recorded: " + asked.String()
 		p.Cause = asked.failure
 		c.refuse(&p, e, asked)
@@ -342,21 +183,16 @@ func (c *laneCompare) alone(s Side, lane string, e *entry, at int) {
 }
 
 // refuse lists a request of the replay that nothing answered.
-func (c *laneCompare) refuse(p *placed, e *entry, asked *asking) {
+func (c *laneCompare) refuse(p *placed, e *entry, asked *request) {
 	c.report.Refused = append(c.report.Refused, asked.ref(p.ReplaySeq, p.Lane))
-	if c.first == nil || p.at < c.first.at {
-		c.first = &refusal{p.at, e.rec.Seq, asked}
-	}
+	c.refusals = append(c.refusals, refusal{p.at, e.rec.Seq, asked})
 	p.refused = e
 }
 
-func (c *laneCompare) place(p placed) { c.found = append(c.found, p) }
-
-// finish orders what was found by where the replay had come to, and makes the report of it.
+// finish makes the report of what was found.
 func (c *laneCompare) finish() *Report {
-	c.withdrawals.note(c)
-	c.cutWork.note(c)
-	c.noteOrders()
+	c.ends.note()
+	c.differ.models.note()
 	c.elsewhere.note(c)
 	bySeq := func(a, b RequestRef) int { return cmp.Compare(*a.Seq, *b.Seq) }
 	slices.SortStableFunc(c.report.Unasked, bySeq)
@@ -366,35 +202,28 @@ func (c *laneCompare) finish() *Report {
 			Category: Crossed, Message: fmt.Sprintf("%d answers were served to a request of another key, or twice", c.o.Crossed),
 		})
 	}
-	if c.mode == Outcome {
-		c.report.add(c.outcome(Recorded).diff(c.outcome(Replay), c.o.Sides)...)
-		for i := range c.found {
-			if c.found[i].Category == MaskedValue { // of files: digests are equal
-				c.report.add(c.found[i].Divergence)
-			}
-		}
-		c.report.rateOutcome()
+	if c.mode != Outcome {
+		c.report.ModelCalls = c.sides[Recorded].calls
+		explainAll(c.comparison)
+		c.report.rate()
 		return c.report
 	}
-	c.report.ModelCalls = c.sides[Recorded].calls
-	c.refusals()
-	c.previews()
-	c.consequences()
-	slices.SortStableFunc(c.found, func(a, b placed) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank), cmp.Compare(a.seq(), b.seq()))
-	})
-	c.trace()
-	c.commandLine()
-	c.otherInputs()
-	c.madeUp()
+	c.report.add(c.outcome(Recorded).diff(c.outcome(Replay), c.o.Sides)...)
 	for i := range c.found {
-		p := &c.found[i]
-		p.tell()
-		if p.refused != nil {
-			c.refusedRef(p).Cause = p.Cause
+		if c.found[i].Category == MaskedValue { // of files: digests are equal
+			c.report.add(c.found[i].Divergence)
 		}
-		c.report.add(p.Divergence)
 	}
-	c.report.rate()
+	c.report.rateOutcome()
 	return c.report
+}
+
+// outcome folds what gates on one side.
+func (c *laneCompare) outcome(s Side) *outcome {
+	o := new(outcome)
+	for e := range c.sides[s].records() {
+		o.addMasked(e.rec.Kind)
+	}
+	o.settle()
+	return o
 }

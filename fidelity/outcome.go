@@ -27,11 +27,11 @@ type fileState struct {
 	hash    cas.Digest // of a written one
 }
 
-func compareOutcome(recorded, replay Records, names sides) (*Report, error) {
+func compareOutcome(recorded, replay Records, names sideNames) (*Report, error) {
 	r := newReport(Outcome)
-	r.sides = names
+	r.names = names
 	var seen [2]outcome
-	err := together(names, recorded, replay, func(s Side, rec *tape.Record) {
+	err := readBoth(names, recorded, replay, func(s Side, rec *tape.Record) {
 		r.count(s)
 		seen[s].add(rec.Kind)
 	})
@@ -64,7 +64,7 @@ func (o *outcome) file(path string, s fileState) {
 }
 
 // diff returns a divergence for each facet that differs.
-func (o *outcome) diff(replay *outcome, names sides) []Divergence {
+func (o *outcome) diff(replay *outcome, names sideNames) []Divergence {
 	var out []Divergence
 	if paths := o.differingPaths(replay, names); len(paths) > 0 {
 		out = append(out, Divergence{Category: OutcomeFSDiff, Message: "files differ: " + list(paths, maxPaths)})
@@ -87,7 +87,7 @@ func showExit(code *int) string {
 }
 
 // differingPaths returns the paths whose final states differ, sorted, each with what became of it.
-func (o *outcome) differingPaths(replay *outcome, names sides) []string {
+func (o *outcome) differingPaths(replay *outcome, names sideNames) []string {
 	all := maps.Clone(o.files)
 	if all == nil {
 		all = make(map[string]fileState)
@@ -120,4 +120,35 @@ func list(items []string, limit int) string {
 		return strings.Join(items, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(items[:limit], ", "), len(items)-limit)
+}
+
+// addMasked is add with the digest after masking, where a file has one. What a run made and deleted again is untouched.
+func (o *outcome) addMasked(k tape.Kind) {
+	switch k := k.(type) {
+	case *tape.FileWrite:
+		_, known := o.files[k.Path]
+		o.file(k.Path, fileState{hash: stateOf(&k.File)})
+		if !known && k.Before == nil {
+			o.fresh = append(o.fresh, k.Path)
+		}
+	default:
+		o.add(k)
+	}
+}
+
+// settle forgets what was made and deleted again. It ends the adding.
+func (o *outcome) settle() {
+	for _, path := range o.fresh {
+		if o.files[path].deleted {
+			delete(o.files, path)
+		}
+	}
+}
+
+// stateOf is what stands for the bytes of a file in lane mode.
+func stateOf(f *tape.File) cas.Digest {
+	if f.ContentDigest.IsZero() {
+		return f.ContentHash
+	}
+	return f.ContentDigest
 }

@@ -1,11 +1,11 @@
 package fidelity
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/internal/mcptext"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -13,22 +13,56 @@ import (
 // maxNearest is how many recorded requests one that was refused is compared with.
 const maxNearest = 16
 
-// refusals says of every refused request how it differs from the recorded one that is most like it and was never asked for:
+// explanation says why divergences are there, once all are found.
+type explanation struct {
+	*comparison
+	first *refusal // of the requests that nothing answered
+}
+
+// explainAll orders what was found by where the replay had come to, explains it and reports it.
+func explainAll(c *comparison) {
+	x := &explanation{comparison: c}
+	for i := range c.refusals {
+		if r := &c.refusals[i]; x.first == nil || r.at < x.first.at {
+			x.first = r
+		}
+	}
+	x.refused()
+	x.previews()
+	x.consequences()
+	slices.SortStableFunc(c.found, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank), cmp.Compare(a.seq(), b.seq()))
+	})
+	x.trace()
+	x.commandLine()
+	x.otherInputs()
+	x.madeUp()
+	for i := range c.found {
+		p := &c.found[i]
+		p.tell()
+		if p.refused != nil {
+			x.refusedRef(p).Cause = p.Cause
+		}
+		c.report.add(p.Divergence)
+	}
+}
+
+// refused says of every refused request how it differs from the recorded one that is most like it and was never asked for:
 // the one in whose place it came. Where there is none the recorder's own words stay.
-func (c *laneCompare) refusals() {
+func (c *explanation) refused() {
 	var unasked []*tape.Record
 	for i := range c.found {
 		if p := &c.found[i]; p.Category == MissingInReplay && tape.ExchangeOf(p.rec.Kind) != nil {
 			unasked = append(unasked, p.rec)
 		}
 	}
-	before := make(map[asking]uint64)
+	before := make(map[request]uint64)
 	for i := range c.found {
 		p := &c.found[i]
 		if p.refused == nil {
 			continue
 		}
-		asked, _ := askedBy(p.rec.Kind)
+		asked, _ := requestOf(p.rec.Kind)
 		asked.failure = "" // which says how often it was asked before
 		if seq, again := before[*asked]; again {
 			p.Follows, p.Cause, p.afterRefusal = fmt.Sprintf("asks again what was refused at replay seq %d", seq), "", true
@@ -53,14 +87,14 @@ func (c *laneCompare) refusals() {
 		nearest := tape.ExchangeOf(near.Kind)
 		p.news = nil
 		for j := range changes[:min(len(changes), causeChanges)] {
-			p.news = append(p.news, changes[j].newText)
+			p.news = append(p.news, changes[j].NewText)
 		}
 		p.was = nearest.RequestPayload
 	}
 }
 
 // inPlaceOf says of a recorded request that was never asked for which refused one is the nearest to it.
-func (c *laneCompare) inPlaceOf(near *tape.Record, refused *placed) {
+func (c *explanation) inPlaceOf(near *tape.Record, refused *placed) {
 	for i := range c.found {
 		if p := &c.found[i]; p.rec == near && p.Category == MissingInReplay {
 			p.Follows = fmt.Sprintf("the refused request at replay seq %d is the nearest to it", *refused.Seq)
@@ -69,7 +103,7 @@ func (c *laneCompare) inPlaceOf(near *tape.Record, refused *placed) {
 }
 
 // refusedRef is the entry of a refused request in the report's list.
-func (c *laneCompare) refusedRef(p *placed) *RequestRef {
+func (c *explanation) refusedRef(p *placed) *RequestRef {
 	for i := range c.report.Refused {
 		if ref := &c.report.Refused[i]; ref.Seq == p.ReplaySeq {
 			return ref
@@ -78,13 +112,11 @@ func (c *laneCompare) refusedRef(p *placed) *RequestRef {
 	return new(RequestRef)
 }
 
-func sameKind(a, b tape.Kind) bool { return a.Name() == b.Name() }
-
 func anyKind(_, _ tape.Kind) bool { return true }
 
 // nearest returns the one of the recorded requests of a comparable kind to the same host that rec differs least from, and
 // how; nil where there is none.
-func (c *laneCompare) nearest(rec *tape.Record, among []*tape.Record, comparable func(a, b tape.Kind) bool) (*tape.Record, []Change) {
+func (c *explanation) nearest(rec *tape.Record, among []*tape.Record, comparable func(a, b tape.Kind) bool) (*tape.Record, []Change) {
 	var best *tape.Record
 	var least []Change
 	asked := tape.ExchangeOf(rec.Kind)
@@ -103,48 +135,8 @@ func (c *laneCompare) nearest(rec *tape.Record, among []*tape.Record, comparable
 	return best, least
 }
 
-// requestChanges lists how two requests differ: in what names them, then in their bodies. None where they cannot be read.
-func (c *laneCompare) requestChanges(a, b *tape.Record) []Change {
-	ea, eb := tape.ExchangeOf(a.Kind), tape.ExchangeOf(b.Kind)
-	was, errA := c.bytes(ea.RequestPayload, Recorded)
-	now, errB := c.bytes(eb.RequestPayload, Replay)
-	if errA != nil || errB != nil {
-		return nil
-	}
-	c.done++
-	changes := c.nameChanges(a.Kind, b.Kind)
-	if c.o.Request == nil || !sameKind(a.Kind, b.Kind) { // what is matched of a model call is not what is of plain HTTP
-		return append(changes, diffBodies(was, now, c.o.masked)...)
-	}
-	surfaceA, paramsA := c.o.Request(ea, was)
-	surfaceB, paramsB := c.o.Request(eb, now)
-	return slices.Concat(changes, DiffJSON(paramsA, paramsB), DiffJSON(surfaceA, surfaceB))
-}
-
-func (c *laneCompare) nameChanges(a, b tape.Kind) []Change {
-	var out []Change
-	add := func(path, was, now string) {
-		if was != now && c.o.masked(was) != c.o.masked(now) {
-			p := pairTexts(was, now, maxWords)
-			out = append(out, Change{Path: path, Op: Changed, Was: encodeJSON(p.was), Now: encodeJSON(p.now), newText: p.newText})
-		}
-	}
-	ea, eb := tape.ExchangeOf(a), tape.ExchangeOf(b)
-	add("method", ea.Method, eb.Method)
-	add("url", ea.URL, eb.URL)
-	la, okA := a.(*tape.LLMCall)
-	lb, okB := b.(*tape.LLMCall)
-	if okA && okB {
-		add("endpoint", la.Endpoint, lb.Endpoint)
-		if !strings.Contains(ea.URL, la.Model) || la.Model == "" {
-			add("model", la.Model, lb.Model)
-		}
-	}
-	return out
-}
-
 // previews shows what a record holds that one side has alone, in one line: the body of a request, the content of a file.
-func (c *laneCompare) previews() {
+func (c *explanation) previews() {
 	for i := range c.found {
 		p := &c.found[i]
 		if p.Category != MissingInReplay && p.Category != MissingInRecorded || len(p.Changes) > 0 || c.spent() {
@@ -197,48 +189,26 @@ func payloadOf(k tape.Kind) *tape.Payload {
 // showCall shows what a call that one side has alone asked for; nothing of one that its message says all of.
 func (d *Divergence) showCall(call *tape.MCPJSONRPC, b []byte, s Side) {
 	c := Change{Path: "parameters", Op: Shown}
-	asked := mcptext.Request(call.Method, b, maxShown)
+	asked := mcptext.Request(call.Method, b, bodies.MaxShown)
 	switch asked {
 	case "", subjectOfCall(call):
 		return
 	}
-	if s == Replay {
-		c.Now = asked
-	} else {
-		c.Was = asked
-	}
-	d.show([]Change{c})
+	d.show([]Change{onSide(c, asked, s)})
 }
 
 // preview shows a body that one side has alone: of a conversation its last message.
 func preview(b []byte, s Side) Change {
-	c := Change{Path: "its bytes", Op: Shown}
-	shown := shorten(string(b[:min(len(b), 2*maxShown)]))
-	if !utf8.Valid(b[:min(len(b), 2*maxShown)]) {
-		shown = fmt.Sprintf("%d bytes", len(b))
-	}
-	if n, _, ok := parseTree(string(b)); ok {
-		d := &bodyDiff{a: string(b), b: string(b)}
-		at, last := lastMessage(d.a, &n)
-		shown = shortJSON(d.a[last.from:last.to])
-		if last != &n {
-			c.Path, c.In = endsIn+at, d.nameOf(d.a, last)
-		}
-	}
+	c, shown := bodies.Preview(b)
+	return onSide(c, shown, s)
+}
+
+// onSide is a change of which one side alone has something to show.
+func onSide(c Change, shown string, s Side) Change {
 	if s == Replay {
 		c.Now = shown
 	} else {
 		c.Was = shown
 	}
 	return c
-}
-
-// lastMessage returns the last element of the conversation in a body, and its path; the body itself where there is none.
-func lastMessage(src string, n *node) (string, *node) {
-	for _, key := range []string{"messages", "contents", "input"} {
-		if list := n.member(src, key); list != nil && src[list.from] == '[' && len(list.kids) > 0 {
-			return fmt.Sprintf("%s[%d]", key, len(list.kids)-1), &list.kids[len(list.kids)-1]
-		}
-	}
-	return "", n
 }

@@ -1,10 +1,15 @@
 package fidelity
 
 import (
-	"bytes"
-	"encoding/json"
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // MaxDivergences is how many divergences a Report lists. Further ones are counted in Omitted, so the score is exact
@@ -90,7 +95,7 @@ type Report struct {
 	TimesRead *TimesRead `json:"times_read,omitempty"`
 
 	usual map[string]string // of NotCovered: the short forms that WriteText uses
-	sides sides             // what the tapes are called
+	names sideNames         // what the tapes are called
 }
 
 // TimesRead counts reads of the wall time.
@@ -145,7 +150,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	out := bare(r)
 	out.Divergences = notNil(out.Divergences)
 	if r.Crossed == nil {
-		return marshal(&out)
+		return bodies.Marshal(&out)
 	}
 	lanes := struct {
 		*bare
@@ -157,16 +162,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	if lanes.Masked == nil {
 		lanes.Masked = map[string]int{}
 	}
-	return marshal(&lanes)
-}
-
-// marshal is json.Marshal without the escaping that is for web pages.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+	return bodies.Marshal(&lanes)
 }
 
 func notNil[T any](s []T) []T {
@@ -198,13 +194,13 @@ func (r *Report) String() string {
 		verdict += fmt.Sprintf(", %d refused", n)
 	}
 	if n := len(r.Unasked); n > 0 {
-		if r.sides.named() {
-			verdict += fmt.Sprintf(", %d that %s alone asked", n, r.sides.of(Recorded))
+		if r.names.named() {
+			verdict += fmt.Sprintf(", %d that %s alone asked", n, r.names.of(Recorded))
 		} else {
 			verdict += fmt.Sprintf(", %d never asked for", n)
 		}
 	}
-	counts := r.sides.counts(r.RecordedRecords, r.ReplayRecords)
+	counts := r.names.counts(r.RecordedRecords, r.ReplayRecords)
 	if r.MCPCalls > 0 {
 		counts += ", " + counted(r.MCPCalls, "MCP call") + " compared"
 	}
@@ -214,9 +210,175 @@ func (r *Report) String() string {
 	return fmt.Sprintf("%s (%s, %s)", verdict, strings.ReplaceAll(r.Mode, "_", "-"), counts)
 }
 
-func records(n int) string {
-	if n == 1 {
-		return "1 record"
+// A Remark is what somebody noted about a record that diverged: an annotation of its tape. It changes no verdict.
+type Remark struct {
+	Side string `json:"side"` // "recorded" or "replay": whose tape it is a note of
+	Seq  uint64 `json:"seq"`
+	Text string `json:"text"` // one line
+}
+
+// Annotate puts what was noted about the records that diverge beside the divergences: recorded and replay give what the sidecar
+// of either tape says of one of its records, in one line each, and may be nil.
+func (r *Report) Annotate(recorded, replay func(seq uint64) []string) {
+	for i := range r.Divergences {
+		d := &r.Divergences[i]
+		if d.Seq == nil {
+			continue
+		}
+		if d.Category == MissingInRecorded {
+			d.remark("replay", *d.Seq, replay)
+			continue
+		}
+		d.remark("recorded", *d.Seq, recorded)
+		if d.ReplaySeq != nil {
+			d.remark("replay", *d.ReplaySeq, replay)
+		}
 	}
-	return fmt.Sprintf("%d records", n)
+}
+
+func (d *Divergence) remark(side string, seq uint64, said func(uint64) []string) {
+	if said == nil {
+		return
+	}
+	for _, text := range said(seq) {
+		d.Annotations = append(d.Annotations, Remark{side, seq, text})
+	}
+}
+
+// MaxMaskedPairs is how many masked pairs a Report lists. Further ones are counted.
+const MaxMaskedPairs = 1000
+
+// NotMatched is the mask of what is no part of what two requests are matched by: ids that pair calls of tools with their results,
+// the boundary of a multipart body, keys that say nothing to a model.
+const NotMatched = "not-matched"
+
+// SecretMask is the mask of a placeholder that stands for another secret on the other side.
+const SecretMask = "secret"
+
+// A MaskedPair is a place at which two records differ though they compare as equal, since a mask takes out what differs.
+type MaskedPair struct {
+	Lane      string  `json:"lane,omitempty"`
+	Seq       *uint64 `json:"seq,omitempty"` // of the first pair of records that has it
+	ReplaySeq *uint64 `json:"replay_seq,omitempty"`
+	Place     string  `json:"place"`
+	Mask      string  `json:"mask"`
+	Recorded  string  `json:"recorded"`
+	Replay    string  `json:"replay"`
+	Records   int     `json:"records"` // in how many pairs of records it stands
+	// Settled says that the pair leaves no doubt: a person wrote the mask, or no run can give the value again.
+	Settled bool `json:"settled,omitempty"`
+}
+
+// maxMaskedValue bounds a value in a report, in bytes.
+const maxMaskedValue = 1000
+
+func bounded(value string) string {
+	if len(value) > maxMaskedValue {
+		value = value[:bodies.CutAt(value, maxMaskedValue)] + "…"
+	}
+	return value
+}
+
+// maxShownMasked is how many characters of a value a line about a masked pair holds.
+const maxShownMasked = 120
+
+// String is the pair in one line.
+func (p *MaskedPair) String() string {
+	s := fmt.Sprintf("%s %s: %s → %s", p.Mask, p.Place, clipped(p.Recorded), clipped(p.Replay))
+	if p.Lane != "" {
+		s = p.Lane + ", " + s
+	}
+	if p.Records > 1 {
+		s += fmt.Sprintf(" (and in %s more)", counted(p.Records-1, "record"))
+	}
+	return s
+}
+
+func clipped(s string) string {
+	if runes := []rune(s); len(runes) > maxShownMasked {
+		s = string(runes[:maxShownMasked-1]) + "…"
+	}
+	return cmp.Or(visible.Line(s), "(nothing)")
+}
+
+// Doubtful is how many masked pairs leave the verdict in doubt: it is FAITHFUL, masked, and not FAITHFUL alone.
+func (r *Report) Doubtful() int {
+	n := r.moreDoubtful
+	for i := range r.MaskedPairs {
+		if !r.MaskedPairs[i].Settled {
+			n++
+		}
+	}
+	return n
+}
+
+// doubts names the masks of the pairs that leave a doubt, with how many each has.
+func (r *Report) doubts() string {
+	counts := make(map[string]int)
+	for i := range r.MaskedPairs {
+		if p := &r.MaskedPairs[i]; !p.Settled {
+			counts[p.Mask]++
+		}
+	}
+	var items []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		items = append(items, fmt.Sprintf("%s %d", name, counts[name]))
+	}
+	if r.moreDoubtful > 0 {
+		items = append(items, fmt.Sprintf("and %d more", r.moreDoubtful))
+	}
+	return strings.Join(items, ", ")
+}
+
+func (r *Report) count(s Side) {
+	if s == Recorded {
+		r.RecordedRecords++
+	} else {
+		r.ReplayRecords++
+	}
+}
+
+// addMissing lists or counts a record that stands on side s alone.
+func (r *Report) addMissing(s Side, rec *tape.Record) {
+	if r.full() {
+		r.Omitted++
+		return
+	}
+	r.add(missing(s, rec, r.names))
+}
+
+// SideTraffic is requests of one method, host and path that nothing depends on, and that differ between two runs. They do not gate; a
+// strict verdict counts them.
+type SideTraffic struct {
+	Method   string   `json:"method"`
+	Host     string   `json:"host"`
+	Path     string   `json:"path"`
+	Why      string   `json:"why"`               // SideReports, SideAsked or SideTold
+	Recorded int      `json:"recorded"`          // how many were recorded
+	Replay   int      `json:"replay"`            // how many the replay sent
+	Differ   int      `json:"differ"`            // how many of the replay are like none that was recorded
+	Changes  []Change `json:"changes,omitempty"` // of the first that differs and one that was recorded: the first few
+}
+
+// Why requests are side traffic; docs/masking.md says what is which.
+const (
+	SideReports = "reports" // they report what happened in the run, and are acknowledged at most
+	SideAsked   = "asked"   // the same question, asked again and again, with the same answer
+	SideTold    = "told"    // tapedeck.yaml says so
+)
+
+// String says how many there were: POST /v1/events, 3 recorded, 4 on replay.
+func (t *SideTraffic) String() string {
+	return t.in(sideNames{})
+}
+
+func (t *SideTraffic) in(names sideNames) string {
+	counts := fmt.Sprintf("%d recorded, %d on replay", t.Recorded, t.Replay)
+	if names.named() {
+		counts = fmt.Sprintf("%d in %s, %d in %s", t.Recorded, names[Recorded], t.Replay, names[Replay])
+	}
+	if t.Differ > 0 && t.Recorded == t.Replay {
+		counts += fmt.Sprintf(", %d with another content", t.Differ)
+	}
+	return t.Method + " " + t.Path + ", " + counts
 }

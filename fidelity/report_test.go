@@ -60,7 +60,7 @@ func TestReportJSON(t *testing.T) {
 			`{"mode":"","recorded_records":0,"replay_records":0,"divergences":[],"score":0}`,
 		},
 		{
-			"lanes", newLaneCompare(Semantic, nil).finish(),
+			"lanes", newComparison(Semantic, nil).report,
 			`{"mode":"semantic","recorded_records":0,"replay_records":0,"divergences":[],"score":1,` +
 				`"crossed":0,"unasked":[],"refused":[],"masked":{},"notes":[]}`,
 		},

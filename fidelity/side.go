@@ -1,8 +1,6 @@
 package fidelity
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,29 +8,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/sidetraffic"
 	"github.com/tapedeck-dev/tapedeck/tape"
-)
-
-// SideRules are what a project says of paths: whether they gate, or are side traffic.
-type SideRules = sidetraffic.Rules
-
-// SideTraffic is requests of one method, host and path that nothing depends on, and that differ between two runs. They do not gate; a
-// strict verdict counts them.
-type SideTraffic struct {
-	Method   string   `json:"method"`
-	Host     string   `json:"host"`
-	Path     string   `json:"path"`
-	Why      string   `json:"why"`               // SideReports, SideAsked or SideTold
-	Recorded int      `json:"recorded"`          // how many were recorded
-	Replay   int      `json:"replay"`            // how many the replay sent
-	Differ   int      `json:"differ"`            // how many of the replay are like none that was recorded
-	Changes  []Change `json:"changes,omitempty"` // of the first that differs and one that was recorded: the first few
-}
-
-// Why requests are side traffic; docs/masking.md says what is which.
-const (
-	SideReports = "reports" // they report what happened in the run, and are acknowledged at most
-	SideAsked   = "asked"   // the same question, asked again and again, with the same answer
-	SideTold    = "told"    // tapedeck.yaml says so
 )
 
 // maxSideRead bounds, in bytes, the bodies of one comparison that are read to find side traffic.
@@ -45,39 +20,33 @@ type sideRoute struct {
 	old     bool // a recorder said that they are telemetry, and kept no digest of them
 }
 
-// setSideAside takes out side traffic that differs. What is alike stays, and counts as compared.
-func (c *laneCompare) setSideAside() {
+// ignoreSideTraffic takes out side traffic that differs. What is alike stays, and counts as compared.
+func (c *ignoring) ignoreSideTraffic() {
 	if c.mode == ByteIdentical {
 		return
 	}
 	routes := make(map[sidetraffic.Route]*sideRoute)
 	var spans [2]sidetraffic.Span
-	for s := range c.sides {
-		for i := range c.sides[s].entries {
-			e := &c.sides[s].entries[i]
-			if e.rec == nil {
-				continue
-			}
-			spans[s].Add(e.rec.VirtualTimeMS)
-			x, ok := e.rec.Kind.(*tape.HTTPExchange)
-			if !ok || strings.HasPrefix(x.Lane, laneMCP) || x.UpgradeRefused() {
-				continue
-			}
-			at := sidetraffic.RouteOf(x.Method, x.URL)
-			if routes[at] == nil {
-				routes[at] = &sideRoute{Route: at}
-			}
-			r := routes[at]
-			r.entries[s], r.old = append(r.entries[s], e), r.old || x.IsTelemetry()
+	for s, e := range c.records() {
+		spans[s].Add(e.rec.VirtualTimeMS)
+		x, ok := e.rec.Kind.(*tape.HTTPExchange)
+		if !ok || strings.HasPrefix(x.Lane, laneMCP) || x.UpgradeRefused() {
+			continue
 		}
+		at := sidetraffic.RouteOf(x.Method, x.URL)
+		if routes[at] == nil {
+			routes[at] = &sideRoute{Route: at}
+		}
+		r := routes[at]
+		r.entries[s], r.old = append(r.entries[s], e), r.old || x.IsTelemetry()
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(routes), sidetraffic.Route.Compare) {
-		c.setRouteAside(routes[at], &spans[Recorded])
+		c.ignoreRoute(routes[at], &spans[Recorded])
 	}
 }
 
-// setRouteAside takes the requests of a route out, where they differ and are side traffic.
-func (c *laneCompare) setRouteAside(r *sideRoute, run *sidetraffic.Span) {
+// ignoreRoute takes the requests of a route out, where they differ and are side traffic.
+func (c *ignoring) ignoreRoute(r *sideRoute, run *sidetraffic.Span) {
 	said := c.o.Side.Of(r.Route)
 	added, gone := c.unequal(r)
 	if said == sidetraffic.Gates || len(added)+len(gone) == 0 {
@@ -88,7 +57,7 @@ func (c *laneCompare) setRouteAside(r *sideRoute, run *sidetraffic.Span) {
 	case said == sidetraffic.Ignored:
 	case r.old || c.reports(r, run):
 		why = SideReports
-		isRefused := func(e *entry) bool { return refusedOnReplay(e.rec.Kind) }
+		isRefused := func(e *entry) bool { return isRefused(e.rec.Kind) }
 		r.entries[Replay] = slices.DeleteFunc(r.entries[Replay], isRefused) // one that has another form than they have
 		added = slices.DeleteFunc(added, isRefused)
 	case c.askedAgain(r, added, gone):
@@ -108,7 +77,7 @@ func (c *laneCompare) setRouteAside(r *sideRoute, run *sidetraffic.Span) {
 
 // oneSide reports side traffic that differs: added are those of the replay that nothing recorded is like, gone the recorded ones that
 // nothing of the replay is.
-func (c *laneCompare) oneSide(r *sideRoute, why string, added, gone []*entry) {
+func (c *ignoring) oneSide(r *sideRoute, why string, added, gone []*entry) {
 	t := SideTraffic{
 		Method: r.Method, Host: r.Host, Path: r.Path, Why: why,
 		Recorded: len(r.entries[Recorded]), Replay: len(r.entries[Replay]), Differ: len(added),
@@ -121,7 +90,7 @@ func (c *laneCompare) oneSide(r *sideRoute, why string, added, gone []*entry) {
 }
 
 // unequal returns the requests of a route that one side alone has, equal ones set off against each other.
-func (c *laneCompare) unequal(r *sideRoute) (added, gone []*entry) {
+func (c *ignoring) unequal(r *sideRoute) (added, gone []*entry) {
 	type identity struct { // masks excuse nothing
 		id   uint64
 		body cas.Digest
@@ -138,7 +107,7 @@ func (c *laneCompare) unequal(r *sideRoute) (added, gone []*entry) {
 		was[of(e)]++
 	}
 	for _, e := range r.entries[Replay] {
-		if id := of(e); was[id] > 0 && !refusedOnReplay(e.rec.Kind) {
+		if id := of(e); was[id] > 0 && !isRefused(e.rec.Kind) {
 			was[id]--
 		} else {
 			added = append(added, e)
@@ -155,21 +124,18 @@ func (c *laneCompare) unequal(r *sideRoute) (added, gone []*entry) {
 }
 
 // reports reports whether the recorded requests of a route report what happened in the run.
-func (c *laneCompare) reports(r *sideRoute, run *sidetraffic.Span) bool {
+func (c *ignoring) reports(r *sideRoute, run *sidetraffic.Span) bool {
 	var all []sidetraffic.Exchange
-	before := c.read
-	defer func() { c.read = before }() // which is what explaining may read
 	for _, e := range r.entries[Recorded] {
 		ex := tape.ExchangeOf(e.rec.Kind)
 		if ex.Status == 0 {
 			continue
 		}
-		asked, errA := c.bytes(ex.RequestPayload, Recorded)
-		answer, errB := c.bytes(ex.Response, Recorded)
-		if errA != nil || errB != nil || c.sideRead > maxSideRead {
+		asked, errA := c.readFor(&c.seen, ex.RequestPayload, Recorded)
+		answer, errB := c.readFor(&c.seen, ex.Response, Recorded)
+		if errA != nil || errB != nil || c.seen > maxSideRead {
 			return false
 		}
-		c.sideRead += int64(len(asked) + len(answer))
 		if c.o.Asked != nil {
 			asked = c.o.Asked(ex, asked)
 		}
@@ -180,7 +146,7 @@ func (c *laneCompare) reports(r *sideRoute, run *sidetraffic.Span) bool {
 
 // askedAgain takes out the questions that one side asked more often, where they are asked again and again. It
 // reports whether there was one.
-func (c *laneCompare) askedAgain(r *sideRoute, added, gone []*entry) bool {
+func (c *ignoring) askedAgain(r *sideRoute, added, gone []*entry) bool {
 	byID := make(map[uint64]*sideRoute)
 	for s := range r.entries {
 		for _, e := range r.entries[s] {
@@ -211,47 +177,4 @@ func (c *laneCompare) askedAgain(r *sideRoute, added, gone []*entry) bool {
 func equalResults(es []*entry) bool {
 	first := resultOf(es[0].rec.Kind)
 	return first.status != 0 && first.failure == "" && !slices.ContainsFunc(es, func(e *entry) bool { return resultOf(e.rec.Kind) != first })
-}
-
-// String says how many there were: POST /v1/events, 3 recorded, 4 on replay.
-func (t *SideTraffic) String() string {
-	return t.in(sides{})
-}
-
-func (t *SideTraffic) in(names sides) string {
-	counts := fmt.Sprintf("%d recorded, %d on replay", t.Recorded, t.Replay)
-	if names.named() {
-		counts = fmt.Sprintf("%d in %s, %d in %s", t.Recorded, names[Recorded], t.Replay, names[Replay])
-	}
-	if t.Differ > 0 && t.Recorded == t.Replay {
-		counts += fmt.Sprintf(", %d with another content", t.Differ)
-	}
-	return t.Method + " " + t.Path + ", " + counts
-}
-
-// sideLine says of side traffic that it differs; "" where it does not.
-func (r *Report) sideLine() string {
-	if len(r.Side) == 0 {
-		return ""
-	}
-	var all []string
-	for i := range r.Side {
-		all = append(all, r.Side[i].in(r.sides))
-	}
-	said := "side traffic differs: " + strings.Join(all, "; ")
-	if r.Faithful() {
-		said = cmp.Or(r.matched(), "all else matched") + "; " + said
-	}
-	return said
-}
-
-// matched says how many calls of models a faithful report is about.
-func (r *Report) matched() string {
-	switch r.ModelCalls {
-	case 0:
-		return ""
-	case 1:
-		return "the one model call matched"
-	}
-	return fmt.Sprintf("all %d model calls matched", r.ModelCalls)
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/columns"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -92,14 +94,14 @@ func (t *textWriter) line(indent int, style, s string) {
 // cut shortens a printable line to what the width leaves.
 func (t *textWriter) cut(indent int, s string) string {
 	if room := t.o.Width - indent; t.tooWide(indent, s) && room > 1 {
-		return wrap([]segment{{text: s}}, room-1)[0].text() + "…"
+		return columns.Wrap([]columns.Segment{{Text: s}}, room-1)[0].Text() + "…"
 	}
 	return s
 }
 
 // tooWide reports whether a line is cut.
 func (t *textWriter) tooWide(indent int, s string) bool {
-	return t.o.Width > 0 && !t.o.All && widthOf(s) > t.o.Width-indent
+	return t.o.Width > 0 && !t.o.All && columns.Width(s) > t.o.Width-indent
 }
 
 func (t *textWriter) write(indent int, style, s string) {
@@ -164,5 +166,43 @@ func (t *textWriter) masked(r *Report) {
 	}
 	if r.MoreMaskedPairs > 0 {
 		t.line(2, plain, fmt.Sprintf("and %d more that are not listed", r.MoreMaskedPairs))
+	}
+}
+
+// sideLine says of side traffic that it differs; "" where it does not.
+func (r *Report) sideLine() string {
+	if len(r.Side) == 0 {
+		return ""
+	}
+	var all []string
+	for i := range r.Side {
+		all = append(all, r.Side[i].in(r.names))
+	}
+	said := "side traffic differs: " + strings.Join(all, "; ")
+	if r.Faithful() {
+		said = cmp.Or(r.matched(), "all else matched") + "; " + said
+	}
+	return said
+}
+
+// matched says how many calls of models a faithful report is about.
+func (r *Report) matched() string {
+	switch r.ModelCalls {
+	case 0:
+		return ""
+	case 1:
+		return "the one model call matched"
+	}
+	return fmt.Sprintf("all %d model calls matched", r.ModelCalls)
+}
+
+// remarks writes what was noted about a divergence.
+func (t *textWriter) remarks(indent int, d *Divergence) {
+	for _, a := range d.Annotations {
+		whose := ""
+		if a.Side == "replay" {
+			whose = "of the replay, "
+		}
+		t.line(indent, plain, "noted: "+whose+a.Text)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/columns"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -19,15 +20,6 @@ func (r *Report) lead() int {
 	return 0
 }
 
-// drift reports whether a category is about nothing but when something happened.
-func drift(c Category) bool {
-	switch c {
-	case VirtualTimeDrift, MonotonicDrift, GlobalOrdinalDrift, ProcessDuration, MCPLatency:
-		return true
-	}
-	return false
-}
-
 // first writes the first divergence in full.
 func (t *textWriter) first(r *Report, lead int) {
 	d := &r.Divergences[lead]
@@ -38,7 +30,7 @@ func (t *textWriter) first(r *Report, lead int) {
 		t.write(0, bold, head+visible.Line(d.Message))
 	}
 	t.line(2, plain, where(d)+string(d.Category))
-	t.columns(r.sides, d)
+	t.columns(r.names, d)
 	if t.apart(d, head+d.Message, 0) {
 		t.values(4, &Change{Op: Changed, Was: d.oldValue, Now: d.newValue}, false)
 	}
@@ -66,17 +58,17 @@ func (t *textWriter) apart(d *Divergence, line string, indent int) bool {
 }
 
 // columns writes the two records side by side, where that is asked for.
-func (t *textWriter) columns(names sides, d *Divergence) {
+func (t *textWriter) columns(names sideNames, d *Divergence) {
 	if !t.o.SideBySide {
 		return
 	}
-	t.sideBySide(4, []segment{{text: names.of(Recorded)}}, []segment{{text: names.of(Replay)}}, bold, bold)
+	t.sideBySide(4, []columns.Segment{{Text: names.of(Recorded)}}, []columns.Segment{{Text: names.of(Replay)}}, bold, bold)
 	none := "(nothing)"
 	if d.Recorded == "" && d.Replay == "" {
 		return
 	}
 	was, now := cmp.Or(visible.Line(d.Recorded), none), cmp.Or(visible.Line(d.Replay), none)
-	a, b := segments(was, now)
+	a, b := columns.Segments(was, now)
 	t.sideBySide(4, a, b, plain, plain)
 }
 
@@ -131,7 +123,7 @@ func (t *textWriter) change(indent int, c *Change, short bool) {
 
 // values writes what was and what is now; short ones are cut to the width, around where they first differ.
 func (t *textWriter) values(indent int, c *Change, short bool) {
-	was, now := segments(visible.Line(c.Was), visible.Line(c.Now))
+	was, now := columns.Segments(visible.Line(c.Was), visible.Line(c.Now))
 	if c.Op == Moved {
 		return
 	}
@@ -140,7 +132,7 @@ func (t *textWriter) values(indent int, c *Change, short bool) {
 		return
 	}
 	if room := t.o.Width - indent - len("- "); short && t.o.Width > 0 && !t.o.All && room > 1 {
-		was, now = window(was, now, room)
+		was, now = columns.Window(was, now, room)
 	}
 	if c.Was != "" {
 		t.marked(indent, "- ", was, red)
@@ -154,51 +146,51 @@ func (t *textWriter) values(indent int, c *Change, short bool) {
 }
 
 // marked writes a line of a diff, its changed words reversed.
-func (t *textWriter) marked(indent int, mark string, segs []segment, style string) {
+func (t *textWriter) marked(indent int, mark string, segs []columns.Segment, style string) {
 	if !t.o.Color {
-		t.write(indent, plain, mark+line(segs).text())
+		t.write(indent, plain, mark+columns.Line(segs).Text())
 		return
 	}
 	var b strings.Builder
 	b.WriteString(style + mark)
-	for _, s := range line(segs).merged() {
-		if s.changed {
-			b.WriteString(reverse + s.text + reset + style)
+	for _, s := range columns.Line(segs).Merged() {
+		if s.Changed {
+			b.WriteString(reverse + s.Text + reset + style)
 		} else {
-			b.WriteString(s.text)
+			b.WriteString(s.Text)
 		}
 	}
 	t.write(indent, plain, b.String()+reset)
 }
 
 // sideBySide writes two texts beside each other, as many rows as the longer one needs.
-func (t *textWriter) sideBySide(indent int, was, now []segment, styleA, styleB string) {
+func (t *textWriter) sideBySide(indent int, was, now []columns.Segment, styleA, styleB string) {
 	left := (t.o.Width-3)/2 - indent // the bar stands in one column, whatever the indent
-	as, bs := wrap(was, left), wrap(now, t.o.Width-left-indent-3)
+	as, bs := columns.Wrap(was, left), columns.Wrap(now, t.o.Width-left-indent-3)
 	for i := range max(len(as), len(bs)) {
-		var a, b line
+		var a, b columns.Line
 		if i < len(as) {
 			a = as[i]
 		}
 		if i < len(bs) {
 			b = bs[i]
 		}
-		row := t.cell(a, styleA) + strings.Repeat(" ", max(left-segmentsWidth(a), 0)) + " │ " + t.cell(b, styleB)
+		row := t.cell(a, styleA) + strings.Repeat(" ", max(left-columns.WidthOf(a), 0)) + " │ " + t.cell(b, styleB)
 		fmt.Fprintf(t.w, "%*s%s\n", indent, "", strings.TrimRight(row, " "))
 	}
 }
 
 // cell is one line of a column: its changed words in the style, and in bold.
-func (t *textWriter) cell(l line, style string) string {
+func (t *textWriter) cell(l columns.Line, style string) string {
 	var b strings.Builder
-	for _, s := range l.merged() {
+	for _, s := range l.Merged() {
 		switch {
-		case s.changed && style != plain:
-			b.WriteString(t.styled(bold+style, s.text))
+		case s.Changed && style != plain:
+			b.WriteString(t.styled(bold+style, s.Text))
 		case style == bold:
-			b.WriteString(t.styled(bold, s.text))
+			b.WriteString(t.styled(bold, s.Text))
 		default:
-			b.WriteString(s.text)
+			b.WriteString(s.Text)
 		}
 	}
 	return b.String()

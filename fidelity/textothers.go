@@ -47,7 +47,7 @@ func (t *textWriter) others(r *Report, ds []Divergence) {
 	t.line(0, bold, then)
 	for _, lane := range lanes {
 		t.line(2, plain, fmt.Sprintf("%s (%d)", cmp.Or(lane, "records"), len(byLane[lane])))
-		t.ofLane(r.sides, byLane[lane])
+		t.ofLane(r.names, byLane[lane])
 	}
 	if len(folded) > 0 && len(folded) < len(ds)+r.Omitted {
 		t.line(2, plain, fmt.Sprintf("%d that follow from the refused request:", len(folded)))
@@ -71,7 +71,7 @@ func driftsOf(n map[Category]int) string {
 
 // ofLane writes the further divergences of one lane. Many records in a row that one side has alone are one line. Where some
 // are left out, the weightiest are shown.
-func (t *textWriter) ofLane(names sides, ds []*Divergence) {
+func (t *textWriter) ofLane(names sideNames, ds []*Divergence) {
 	if len(ds) > shownPerLane && !t.o.All {
 		slices.SortStableFunc(ds, func(a, b *Divergence) int { return cmp.Compare(weight(a), weight(b)) })
 	}
@@ -122,7 +122,7 @@ func alone(d *Divergence) bool {
 	return d.Category == MissingInRecorded || d.Category == MissingInReplay
 }
 
-func sideOf(names sides, d *Divergence) string {
+func sideOf(names sideNames, d *Divergence) string {
 	if d.Category == MissingInRecorded {
 		return names.alone(Replay)
 	}

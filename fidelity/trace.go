@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -26,7 +27,7 @@ type evidence struct {
 func evidenceOf(d *Divergence, f *finding) evidence {
 	ev := evidence{was: f.was, now: f.now, what: nounOf(f.category)}
 	for i := range d.Changes {
-		ev.news = append(ev.news, d.Changes[i].newText)
+		ev.news = append(ev.news, d.Changes[i].NewText)
 	}
 	return ev
 }
@@ -59,33 +60,6 @@ func evidenceAlone(s Side, k tape.Kind) evidence {
 	return ev
 }
 
-// nounOf names the bytes behind a category.
-func nounOf(c Category) string {
-	switch c {
-	case LLMRequestDigest, LLMRequestHash, LLMParamsDigest, HTTPRequestDigest, HTTPRequestHash:
-		return "the request"
-	case LLMResponseHash, HTTPResponseHash:
-		return "the answer"
-	case ProcessStdoutHash:
-		return "stdout"
-	case ProcessStderrHash:
-		return "stderr"
-	case FileReadHash, FileReadContent, FileWriteHash, FileWriteContent:
-		return "the file"
-	case MCPRequestDigest, MCPRequestHash:
-		return "the MCP request"
-	case MCPResponseDigest, MCPResponseHash:
-		return "the MCP answer"
-	case WSMessageHash:
-		return "the message"
-	case DirListNames:
-		return "the names in the directory"
-	case EnvReadValue:
-		return "the variable"
-	}
-	return strings.ReplaceAll(string(c), "_", " ")
-}
-
 // A source is earlier bytes that differ, in which new text may first appear.
 type source struct {
 	name     string       // for people
@@ -95,7 +69,7 @@ type source struct {
 
 // trace says of every divergence where its new text first appears: in an input or an earlier divergence whose bytes hold it on
 // the replay and not as recorded. The divergences stand in the order in which the replay came to them.
-func (c *laneCompare) trace() {
+func (c *explanation) trace() {
 	sources := c.inputs()
 	held := 0
 	for i := range c.found[:min(len(c.found), maxCauses)] {
@@ -116,7 +90,7 @@ func (c *laneCompare) trace() {
 }
 
 // behind returns the bytes behind a divergence; nothing where they cannot be had.
-func (c *laneCompare) behind(p *placed) (was, now string) {
+func (c *explanation) behind(p *placed) (was, now string) {
 	if c.spent() {
 		return "", ""
 	}
@@ -137,7 +111,7 @@ func seqOf(d *Divergence) string {
 }
 
 // inputs are what the runs were given: the arguments of the program, and what the caller names.
-func (c *laneCompare) inputs() []source {
+func (c *explanation) inputs() []source {
 	var out []source
 	was, now := c.programOf(Recorded), c.programOf(Replay)
 	if was != nil && now != nil && strings.Join(was.Args, "\x00") != strings.Join(now.Args, "\x00") {
@@ -156,16 +130,6 @@ func (c *laneCompare) inputs() []source {
 	return out
 }
 
-// programOf returns the record of the program itself; nil for none.
-func (c *laneCompare) programOf(s Side) *tape.ProcessSpawn {
-	side := &c.sides[s]
-	if side.program < 0 || side.program >= len(side.entries) || side.entries[side.program].rec == nil {
-		return nil
-	}
-	p, _ := side.entries[side.program].rec.Kind.(*tape.ProcessSpawn)
-	return p
-}
-
 // follows says where new text of p first appears; "" where the tapes do not show it. What stood in was is not new.
 func follows(p *placed, was string, sources []source) string {
 	own := &source{now: was}
@@ -179,7 +143,7 @@ func follows(p *placed, was string, sources []source) string {
 				if s.rec == p.rec && p.rec != nil || !before(s.rec, p.rec) || late(s.rec, p.rec) || !s.brings(part) {
 					continue
 				}
-				return fmt.Sprintf("follows from %s, where %s first appears", s.name, shorten(part))
+				return fmt.Sprintf("follows from %s, where %s first appears", s.name, bodies.Shorten(part))
 			}
 		}
 	}
@@ -188,7 +152,7 @@ func follows(p *placed, was string, sources []source) string {
 
 // brings reports whether text stands in the source on the replay and did not as recorded, plain or as JSON writes it.
 func (s *source) brings(text string) bool {
-	quoted := strings.Trim(encodeJSON(text), `"`)
+	quoted := strings.Trim(bodies.Quote(text), `"`)
 	holds := func(b string) bool { return holdsWords(b, text) || quoted != text && holdsWords(b, quoted) }
 	return holds(s.now) && !holds(s.was)
 }
@@ -216,7 +180,7 @@ func holdsWords(b, text string) bool {
 			return false
 		}
 		at += from
-		if !inside(b, at) && !inside(b, at+len(text)) {
+		if !bodies.InsideWord(b, at) && !bodies.InsideWord(b, at+len(text)) {
 			return true
 		}
 		from = at + 1

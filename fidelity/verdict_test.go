@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/columns"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -211,22 +212,22 @@ func TestEscapesStayWhole(t *testing.T) {
 		}
 	}
 	for width := 2; width < 20; width++ {
-		lines := wrap([]segment{{text: `"ab cdefgh ijkl\nmn"`}}, width)
-		if last := lines[len(lines)-1].text(); last == `"` {
+		lines := columns.Wrap([]columns.Segment{{Text: `"ab cdefgh ijkl\nmn"`}}, width)
+		if last := lines[len(lines)-1].Text(); last == `"` {
 			t.Errorf("width %d: a quote alone", width)
 		}
 		for _, l := range lines {
-			if width >= 4 && (strings.HasSuffix(l.text(), `\`) || widthOf(l.text()) > width) {
-				t.Errorf("width %d: %q", width, l.text())
+			if width >= 4 && (strings.HasSuffix(l.Text(), `\`) || columns.Width(l.Text()) > width) {
+				t.Errorf("width %d: %q", width, l.Text())
 			}
 		}
 	}
 }
 
 func windowed(was, now string, room int) (a, b string) {
-	sa, sb := segments(was, now)
-	la, lb := window(sa, sb, room)
-	return line(la).text(), line(lb).text()
+	sa, sb := columns.Segments(was, now)
+	la, lb := columns.Window(sa, sb, room)
+	return columns.Line(la).Text(), columns.Line(lb).Text()
 }
 
 // TestNeighboursShareTheirColour: an added text of many words is one run of colour in each line, not one a word.

@@ -45,7 +45,7 @@
 //
 // What is written goes through package scrub: values of headers, query values and environment variables whose names say so,
 // known shapes, Options.Secrets, Options.SecretNames. So do members of JSON and fields of forms whose names say so, which
-// docs/secrets.md lists. A value that turns out to be a secret late is taken out of what was recorded before: only memory and the
+// docs/reference/secrets.md lists. A value that turns out to be a secret late is taken out of what was recorded before: only memory and the
 // file without a name held it until Close, and a process that is killed leaves neither.
 //
 // Placeholders are numbered by first appearance (td_authorization_000000000001). So the tape holds nothing that was computed

@@ -38,7 +38,7 @@ type Options struct {
 	// and SecretNames find. See Transport.Secret for values of environment variables.
 	Secrets map[string]string
 	// SecretNames are names of headers, query values, and members of JSON objects and forms whose values are secrets, beside
-	// those that are known: in headers and queries what names.SaySecret says, in bodies what docs/secrets.md lists.
+	// those that are known: in headers and queries what names.SaySecret says, in bodies what docs/reference/secrets.md lists.
 	SecretNames []string
 	// Env is the environment, NAME=VALUE, whose secrets are looked for; nil is the process's own.
 	Env []string

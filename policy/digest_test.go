@@ -11,7 +11,7 @@ import (
 
 func sum(s string) cas.Digest { return blake3.Sum256([]byte(s)) }
 
-// docs/policy.md says how somebody else computes the digests; these are its words.
+// docs/reference/policy.md says how somebody else computes the digests; these are its words.
 func TestDigests(t *testing.T) {
 	s := mustCompile(t,
 		Rule{Name: "no_rm", Rule: DenyToolParam, Target: "shell", Key: "command", Pattern: "rm -rf \"é\n"},

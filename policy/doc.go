@@ -12,7 +12,7 @@
 //	regex            the parameter key of the tool target may not match pattern (RE2)
 //	expr             the expression in pattern (or, a text, in value) must not be true
 //
-// and docs/policy.md has each with an example, the limits, and how a digest is made. Rules are data: they come from clients
+// and docs/reference/policy.md has each with an example, the limits, and how a digest is made. Rules are data: they come from clients
 // over the wire and from a file of policies (ReadFile), and a rule that is not understood as a whole is refused when it is
 // compiled, by name and with what was expected. A rule never weakens: what cannot be judged (an expression that fails, a text
 // too long for a pattern, parameters in which a key stands twice) is denied, and the reason says so.

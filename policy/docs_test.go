@@ -10,10 +10,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// docs returns the fenced blocks of docs/policy.md with their languages.
+// docs returns the fenced blocks of docs/reference/policy.md with their languages.
 func docs(t *testing.T) (out [][2]string) {
 	t.Helper()
-	b, err := os.ReadFile("../docs/policy.md")
+	b, err := os.ReadFile("../docs/reference/policy.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestDocumentedRulesJudgeAsDocumented(t *testing.T) {
 		switch block[0] {
 		case "yaml whole", "yaml example":
 			var err error
-			if rules, err = ParseFile("docs/policy.md", []byte(block[1])); err != nil {
+			if rules, err = ParseFile("docs/reference/policy.md", []byte(block[1])); err != nil {
 				t.Fatal(err)
 			}
 		case "calls":

@@ -45,7 +45,7 @@ func (v *inspector) Visit(node *ast.Node) {
 			v.fail(*node, "%s is not to be had here, for a verdict must be the same at any time and cost little", n.Name)
 		}
 	case *ast.CallNode:
-		v.fail(*node, "expected one of the functions in docs/policy.md, got %s", shorten(n.Callee.String()))
+		v.fail(*node, "expected one of the functions in docs/reference/policy.md, got %s", shorten(n.Callee.String()))
 	case *ast.BinaryNode:
 		if n.Operator == ".." {
 			v.fail(*node, "ranges are not to be had here: compare with < and >")

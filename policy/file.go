@@ -1,12 +1,14 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"strconv"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/plainyaml"
 )
 
@@ -85,20 +87,20 @@ func (r *fileReader) errorf(at plainyaml.Place, format string, args ...any) {
 func (r *fileReader) rules(b []byte) []Rule {
 	top := r.tree(b)
 	switch {
-	case top == nil:
+	case len(r.errs) > 0:
 		return nil
-	case top.kind == canonjson.Null:
-		r.errorf(top.Place, "expected a list of rules, got nothing; an empty list is []")
+	case top == nil || top.Kind == plainyaml.Null:
+		r.errorf(plainyaml.Place{Line: 1, Column: 1}, "expected a list of rules, got nothing; an empty list is []")
 		return nil
-	case top.kind != canonjson.Array:
-		r.errorf(top.Place, "expected a list of rules, got %s", top.got())
+	case top.Kind != plainyaml.List:
+		r.errorf(top.Place, "expected a list of rules, got %s", top.Got(quote))
 		return nil
-	case len(top.items) > MaxRules:
-		r.errorf(top.items[MaxRules].Place, "more than %d rules", MaxRules)
+	case len(top.Items) > MaxRules:
+		r.errorf(top.Items[MaxRules].Place, "more than %d rules", MaxRules)
 		return nil
 	}
-	rules := make([]Rule, 0, len(top.items))
-	for i, item := range top.items {
+	rules := make([]Rule, 0, len(top.Items))
+	for i, item := range top.Items {
 		r.rule = fmt.Sprintf("policy %d", i+1)
 		if rule, ok := r.oneRule(item); ok {
 			rules = append(rules, rule)
@@ -107,28 +109,55 @@ func (r *fileReader) rules(b []byte) []Rule {
 	return rules
 }
 
+// tree reads YAML, of which JSON is a part; nil is an empty file, or one with an error.
+func (r *fileReader) tree(b []byte) *plainyaml.Node {
+	n, err := plainyaml.Parse(b, MaxFile)
+	var wrong *plainyaml.Error
+	if errors.As(err, &wrong) {
+		r.errorf(wrong.Place, "%s", shorten(wrong.Problem))
+	}
+	return n
+}
+
+// finite refuses numbers that JSON does not have.
+func (r *fileReader) finite(n *plainyaml.Node) {
+	if n.IsNumber() && (math.IsInf(n.Number, 0) || math.IsNaN(n.Number)) {
+		r.errorf(n.Place, "expected a number that JSON has, got %s", shorten(n.Text))
+	}
+	for _, item := range n.Items {
+		r.finite(item)
+	}
+	for _, f := range n.Fields {
+		r.finite(f.Value)
+	}
+}
+
+// quote puts a text of a file into a message.
+func quote(s string) string { return strconv.Quote(shorten(s)) }
+
 // oneRule reads a rule and tries whether it compiles.
-func (r *fileReader) oneRule(n *node) (rule Rule, ok bool) {
-	if n.kind != canonjson.Object {
-		r.errorf(n.Place, "expected a rule with name, rule, …, got %s", n.got())
+func (r *fileReader) oneRule(n *plainyaml.Node) (rule Rule, ok bool) {
+	if n.Kind != plainyaml.Object {
+		r.errorf(n.Place, "expected a rule with name, rule, …, got %s", n.Got(quote))
 		return rule, false
 	}
-	if name := n.field("name"); name != nil && name.kind == canonjson.String && name.text != "" {
-		r.rule = fmt.Sprintf("policy %q", shorten(name.text))
+	if name := n.Field("name"); name != nil && name.Kind == plainyaml.Text && name.Text != "" {
+		r.rule = fmt.Sprintf("policy %q", shorten(name.Text))
 	}
 	before := len(r.errs)
 	texts := map[string]*string{"name": &rule.Name, "rule": &rule.Rule, "target": &rule.Target, "key": &rule.Key, "pattern": &rule.Pattern}
-	for i := range n.fields {
-		f := &n.fields[i]
-		switch to := texts[f.key]; {
-		case f.key == "value":
-			rule.Value = f.value.json(nil)
+	for i := range n.Fields {
+		f := &n.Fields[i]
+		switch to := texts[f.Key]; {
+		case f.Key == "value":
+			r.finite(f.Value)
+			rule.Value = f.Value.AppendJSON(nil)
 		case to == nil:
-			r.errorf(f.Place, "%s: expected name, rule, target, key, pattern or value", shorten(f.key))
-		case f.value.kind == canonjson.String:
-			*to = f.value.text
-		case f.value.kind != canonjson.Null:
-			r.errorf(f.value.Place, "%s: expected a text, got %s: put it in quotes", f.key, f.value.got())
+			r.errorf(f.Place, "%s: expected name, rule, target, key, pattern or value", shorten(f.Key))
+		case f.Value.Kind == plainyaml.Text:
+			*to = f.Value.Text
+		case f.Value.Kind != plainyaml.Null:
+			r.errorf(f.Value.Place, "%s: expected a text, got %s: put it in quotes", f.Key, f.Value.Got(quote))
 		}
 	}
 	if len(r.errs) > before {
@@ -136,7 +165,7 @@ func (r *fileReader) oneRule(n *node) (rule Rule, ok bool) {
 	}
 	if _, err := compile(&rule); err != nil {
 		at := n.Place
-		if f := n.field(err.Field); f != nil {
+		if f := n.Field(err.Field); f != nil {
 			at = f.Place
 		}
 		if err.Field != "" {

@@ -5,7 +5,7 @@
 //
 // A Proposal has actions of four types: tool_call (a registered tool, called through Tool.Call: this package calls nothing
 // itself), state_write (parameters key and value), state_read (parameters key) and assertion (its preconditions, and nothing
-// else). docs/policy.md tells what policies judge.
+// else). docs/reference/policy.md tells what policies judge.
 //
 // One action goes through these steps. The first that fails decides its status:
 //

@@ -9,9 +9,9 @@ import (
 	"github.com/tapedeck-dev/tapedeck/proposal"
 )
 
-// Who writes a client from docs/daemon-methods.md finds there every key of a proposal and of its results.
+// Who writes a client from docs/reference/daemon-methods.md finds there every key of a proposal and of its results.
 func TestGuideHasTheKeysOfProposals(t *testing.T) {
-	text, err := os.ReadFile("../docs/daemon-methods.md")
+	text, err := os.ReadFile("../docs/reference/daemon-methods.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestGuideHasTheKeysOfProposals(t *testing.T) {
 	for _, v := range []any{proposal.Proposal{}, proposal.Action{}, proposal.Precondition{}, proposal.Result{}, proposal.ActionResult{}, proposal.Cost{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
 			if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); key != "" && key != "-" && !words[key] {
-				t.Errorf("%T has %q, and docs/daemon-methods.md does not", v, key)
+				t.Errorf("%T has %q, and docs/reference/daemon-methods.md does not", v, key)
 			}
 		}
 	}

@@ -17,7 +17,7 @@
 // in the texts of several events. Of base64, the digits go that hold any bit of the value. Bytes looks into what gzip, zlib
 // and Git compressed; a Writer does not, and other compressed text is for the caller to decode. Not found are a value of
 // fewer than 8 bytes, a common word, a value that is cut in two by something else, and a key of an unknown shape that nobody
-// named. docs/secrets.md says all of it for people.
+// named. docs/reference/secrets.md says all of it for people.
 //
 // The rooms. scanning: scan.go asks rules (rules*.go, vendors.go, leak*.go) and patterns of known values (known.go, walk.go, bridge.go) what
 // begins at a place. Knowing: memory.go holds what is known, learn.go makes it known. Names: body.go and bodytext.go walk through a

@@ -108,13 +108,13 @@ type index struct {
 type starting struct {
 	third byte
 	any   bool // third may be any byte
-	rules []rule
+	rules []*rule
 }
 
-func newIndex(rules []rule) *index {
+func newIndex(rules []*rule) *index {
 	x := &index{Filter: chars.NewFilter(), seen: newSeen()}
 	for _, r := range rules {
-		for _, start := range r.starts() {
+		for _, start := range r.starts {
 			x.AllowText(start)
 			x.addShape(start, r)
 		}
@@ -123,7 +123,7 @@ func newIndex(rules []rule) *index {
 }
 
 // addShape adds a rule whose evidence may begin with start, which the filter lets through.
-func (x *index) addShape(start string, r rule) {
+func (x *index) addShape(start string, r *rule) {
 	for len(x.shapes) < x.Rows() {
 		x.shapes = append(x.shapes, nil)
 	}
@@ -139,7 +139,7 @@ func (x *index) addShape(start string, r rule) {
 			return
 		}
 	}
-	s.rules = []rule{r}
+	s.rules = []*rule{r}
 	*row = append(*row, s)
 }
 

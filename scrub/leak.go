@@ -70,13 +70,13 @@ type leakRule struct {
 }
 
 // leakRules returns a rule for each name of leaks. They are made once: what a rule compiles, all Scrubbers use.
-var leakRules = sync.OnceValue(func() []rule {
+var leakRules = sync.OnceValue(func() (rules []*rule) {
 	type key struct {
 		name string
 		fold bool
 	}
 	byName := make(map[key]*leakRule)
-	var rules []rule
+	var all []*leakRule
 	for i := range leaks {
 		l := &compiledLeak{leak: &leaks[i], rule: placeholders.RuleName(leaks[i].id)}
 		for _, name := range l.names {
@@ -84,7 +84,7 @@ var leakRules = sync.OnceValue(func() []rule {
 			if r == nil {
 				r = &leakRule{name: name, fold: l.fold, says: names.PartSays([]byte(name))}
 				byName[key{name, l.fold}] = r
-				rules = append(rules, r)
+				all = append(all, r)
 			}
 			if l.assigned {
 				r.assigned = append(r.assigned, l)
@@ -93,8 +93,8 @@ var leakRules = sync.OnceValue(func() []rule {
 			}
 		}
 	}
-	for _, r := range rules {
-		r.(*leakRule).chooseTrigger()
+	for _, r := range all {
+		rules = append(rules, r.asRule())
 	}
 	return rules
 })
@@ -131,30 +131,17 @@ func (r *leakRule) chooseTrigger() {
 	}
 }
 
-func (r *leakRule) starts() []string {
-	head := r.name[r.trigger:min(len(r.name), r.trigger+3)]
-	if !r.fold {
-		return []string{head}
+func (r *leakRule) asRule() *rule {
+	r.chooseTrigger()
+	starts := []string{r.name[r.trigger:min(len(r.name), r.trigger+3)]}
+	if r.fold {
+		starts = anyCase(starts[0])
 	}
-	starts := []string{""}
-	for k := range len(head) {
-		var next []string
-		for _, s := range starts {
-			next = append(next, s+head[k:k+1])
-			if c := head[k]; c >= 'a' && c <= 'z' {
-				next = append(next, s+string(c&^0x20))
-			}
-		}
-		starts = next
-	}
-	return starts
-}
-
-func (r *leakRule) names() (names []string) {
+	var names []string
 	for _, l := range slices.Concat(r.literal, r.assigned) {
 		names = append(names, l.rule)
 	}
-	return names
+	return &rule{starts, names, r.match}
 }
 
 func (r *leakRule) match(t text, i int) (span, outcome) {

@@ -315,7 +315,7 @@ func (s *Scrubber) Since(m Mark) *Scrubber {
 		return nil
 	}
 	l := &Scrubber{rules: s.rules, names: s.names}
-	l.init(s.key, newIndex([]rule{placeholderRule{}}))
+	l.init(s.key, newIndex([]*rule{placeholderRule}))
 	l.add(late...)
 	l.fixed = true
 	return l

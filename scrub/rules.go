@@ -2,50 +2,57 @@ package scrub
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
+// A rule finds secrets by their shape.
+type rule struct {
+	starts []string // the three bytes with which the evidence can begin: match is called where one of them stands
+	names  []string // what it calls the secrets that it finds
+	// match looks for a secret whose evidence begins at i. The span may begin later. The outcome may be more only while
+	// fewer than maxShape bytes follow i.
+	match func(t text, i int) (span, outcome)
+}
+
+// maxShape is the length in bytes of the longest secret that is found by its shape. A Writer never holds back more than
+// this, or than the escaped form of the longest known value.
+const maxShape = 16 << 10
+
 // rulesOf lists the rules of a version.
-func rulesOf(version int) []rule {
+func rulesOf(version int) []*rule {
 	rules := shapeRules()
 	if version == RulesForeign {
 		return rules
 	}
 	for i := range vendorKeys {
-		rules = append(rules, &vendorKeys[i])
+		rules = append(rules, vendorKeys[i].asRule())
 	}
-	return append(append(rules, telegramRule{}, webhookRule{}, netrcRule{}), leakRules()...)
+	return append(append(rules, telegramRule, webhookRule, netrcRule), leakRules()...)
 }
 
 // shapeRules lists the shapes that are looked for in every text. Each is told by a literal that does not stand in
 // ordinary text; what has no such literal (a bare hex digest could be a key) is left to known values.
-func shapeRules() []rule {
-	rules := []rule{
-		placeholderRule{},
-		&prefixRule{rule: "anthropic", prefix: "sk-ant-", min: 12, max: 512, set: chars.Token},
-		&prefixRule{rule: "openai", prefix: "sk-", min: 20, max: 512, set: chars.Token, word: true, accept: openaiKey},
-		&prefixRule{rule: "google", prefix: "AIza", min: 30, max: 64, set: chars.Token, word: true},
-		&prefixRule{rule: "github", prefix: "github_pat_", min: 22, max: 255, set: chars.Word},
-		&prefixRule{rule: "npm", prefix: "npm_", min: 36, max: 64, set: chars.Alnum, word: true},
-		&prefixRule{rule: "huggingface", prefix: "hf_", min: 30, max: 64, set: chars.Alnum, word: true},
-		jwtRule{},
-		pemRule{},
-		urlRule{"://"},
-		urlRule{`:\/\/`},
-		&schemeRule{rule: "bearer", scheme: "bearer", set: chars.Bearer, accept: bearerToken},
-		&schemeRule{rule: "basic", scheme: "basic", set: chars.Base64, accept: basicCredentials},
-	}
+func shapeRules() []*rule {
+	rules := []*rule{placeholderRule, jwtRule, pemRule, urlRule("://"), urlRule(`:\/\/`),
+		schemeRule("bearer", chars.Bearer, bearerToken), schemeRule("basic", chars.Base64, basicCredentials)}
 	add := func(key prefixRule, prefixes ...string) {
 		for _, p := range prefixes {
 			one := key
 			one.prefix = p
-			rules = append(rules, &one)
+			rules = append(rules, one.asRule())
 		}
 	}
+	add(prefixRule{rule: "anthropic", min: 12, max: 512, set: chars.Token}, "sk-ant-")
+	add(prefixRule{rule: "openai", min: 20, max: 512, set: chars.Token, word: true, accept: openaiKey}, "sk-")
+	add(prefixRule{rule: "google", min: 30, max: 64, set: chars.Token, word: true}, "AIza")
+	add(prefixRule{rule: "github", min: 22, max: 255, set: chars.Word}, "github_pat_")
 	add(prefixRule{rule: "github", min: 36, max: 255, set: chars.Alnum}, "ghp_", "gho_", "ghu_", "ghs_", "ghr_")
+	add(prefixRule{rule: "npm", min: 36, max: 64, set: chars.Alnum, word: true}, "npm_")
+	add(prefixRule{rule: "huggingface", min: 30, max: 64, set: chars.Alnum, word: true}, "hf_")
 	add(prefixRule{rule: "aws", min: 16, max: 16, set: chars.Alnum, word: true, accept: upperAlnum}, "AKIA", "ASIA")
 	add(prefixRule{rule: "slack", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
 		"xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-", "xoxs-", "xapp-")
@@ -53,14 +60,8 @@ func shapeRules() []rule {
 	return rules
 }
 
-// A placeholderRule protects what was scrubbed before.
-type placeholderRule struct{}
-
-func (placeholderRule) starts() []string { return []string{placeholders.Prefix} }
-
-func (placeholderRule) names() []string { return nil }
-
-func (placeholderRule) match(t text, i int) (span, outcome) {
+// placeholderRule protects what was scrubbed before.
+var placeholderRule = &rule{starts: []string{placeholders.Prefix}, match: func(t text, i int) (span, outcome) {
 	end, ok, cut := placeholders.At(t.b, i)
 	switch {
 	case ok:
@@ -69,7 +70,7 @@ func (placeholderRule) match(t text, i int) (span, outcome) {
 		return span{}, t.ended()
 	}
 	return span{}, miss
-}
+}}
 
 // A prefixRule finds keys that begin with a literal.
 type prefixRule struct {
@@ -82,14 +83,13 @@ type prefixRule struct {
 	stays        bool // the prefix is a word of many texts: it is looked for by its end, and is no part of the secret
 }
 
-func (r *prefixRule) starts() []string {
+func (r *prefixRule) asRule() *rule {
+	start := r.prefix[:3]
 	if r.stays {
-		return []string{r.prefix[len(r.prefix)-3:]}
+		start = r.prefix[len(r.prefix)-3:]
 	}
-	return []string{r.prefix[:3]}
+	return &rule{[]string{start}, []string{r.rule}, r.match}
 }
-
-func (r *prefixRule) names() []string { return []string{r.rule} }
 
 func (r *prefixRule) match(t text, i int) (span, outcome) {
 	if r.stays {
@@ -141,44 +141,42 @@ func openaiKey(rest []byte) bool {
 
 func upperAlnum(b []byte) bool { return bytes.Equal(b, bytes.ToUpper(b)) }
 
-// A schemeRule finds the credentials after the name of an HTTP authentication scheme, in any text.
-type schemeRule struct {
-	rule, scheme string
-	set          *chars.Set
-	accept       func(credentials []byte) bool
-}
-
-func (r *schemeRule) starts() []string {
-	var starts []string
-	for mask := range 8 {
-		start := []byte(r.scheme[:3])
-		for k := range start {
-			start[k] &^= byte(mask>>k&1) << 5 // a capital
+// schemeRule finds the credentials after the name of an HTTP authentication scheme, in any text.
+func schemeRule(scheme string, set *chars.Set, accept func(credentials []byte) bool) *rule {
+	return &rule{anyCase(scheme[:3]), []string{scheme}, func(t text, i int) (span, outcome) {
+		o := t.literalFold(i, scheme)
+		if o == miss || !chars.Boundary(t.b, i) {
+			return span{}, miss
 		}
-		starts = append(starts, string(start))
-	}
-	return starts
+		if o == more {
+			return span{}, more
+		}
+		start, o := formBlank(t, i+len(scheme))
+		if o != hit {
+			return span{}, o
+		}
+		end, o := t.run(start, set, maxShape-len(scheme)-len("%20"))
+		if o == hit && !accept(t.b[start:end]) {
+			o = miss
+		}
+		return span{start: start, end: end, rule: scheme}, o
+	}}
 }
 
-func (r *schemeRule) names() []string { return []string{r.rule} }
-
-func (r *schemeRule) match(t text, i int) (span, outcome) {
-	o := t.literalFold(i, r.scheme)
-	if o == miss || !chars.Boundary(t.b, i) {
-		return span{}, miss
+// anyCase lists the ways to write a text in small letters and capitals.
+func anyCase(lower string) []string {
+	all := []string{""}
+	for k := range len(lower) {
+		var next []string
+		for _, s := range all {
+			next = append(next, s+lower[k:k+1])
+			if chars.IsLower(lower[k]) {
+				next = append(next, s+strings.ToUpper(lower[k:k+1]))
+			}
+		}
+		all = next
 	}
-	if o == more {
-		return span{}, more
-	}
-	start, o := formBlank(t, i+len(r.scheme))
-	if o != hit {
-		return span{}, o
-	}
-	end, o := t.run(start, r.set, maxShape-len(r.scheme)-len("%20"))
-	if o == hit && !r.accept(t.b[start:end]) {
-		o = miss
-	}
-	return span{start: start, end: end, rule: r.rule}, o
+	return all
 }
 
 // formBlank returns the end of the blank at i, which a form or a URL may have escaped.

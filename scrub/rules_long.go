@@ -8,14 +8,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
-// A jwtRule finds JSON Web Tokens: two parts of base64url that decode to objects, and a signature.
-type jwtRule struct{}
-
-func (jwtRule) starts() []string { return []string{"eyJ"} }
-
-func (jwtRule) names() []string { return []string{"jwt"} }
-
-func (jwtRule) match(t text, i int) (span, outcome) {
+// jwtRule finds JSON Web Tokens: two parts of base64url that decode to objects, and a signature.
+var jwtRule = &rule{starts: []string{"eyJ"}, names: []string{"jwt"}, match: func(t text, i int) (span, outcome) {
 	if !chars.Boundary(t.b, i) {
 		return span{}, miss
 	}
@@ -42,10 +36,7 @@ func (jwtRule) match(t text, i int) (span, outcome) {
 		}
 	}
 	return span{start: i, end: end, rank: shaped, rule: "jwt"}, hit
-}
-
-// A pemRule finds blocks of private keys, whole or cut off, with real line ends, JSON's or those of a form.
-type pemRule struct{}
+}}
 
 const (
 	pemBegin = "-----BEGIN "
@@ -53,11 +44,8 @@ const (
 	pemLabel = "PRIVATE KEY"
 )
 
-func (pemRule) starts() []string { return []string{"---"} }
-
-func (pemRule) names() []string { return []string{"pem"} }
-
-func (pemRule) match(t text, i int) (span, outcome) {
+// pemRule finds blocks of private keys, whole or cut off, with real line ends, JSON's or those of a form.
+var pemRule = &rule{starts: []string{"---"}, names: []string{"pem"}, match: func(t text, i int) (span, outcome) {
 	start, o := pemLine(t, i, pemBegin)
 	if o != hit {
 		return span{}, o
@@ -67,7 +55,7 @@ func (pemRule) match(t text, i int) (span, outcome) {
 		o = miss
 	}
 	return span{start: i, end: end, rank: shaped, rule: "pem"}, o
-}
+}}
 
 // pemLine returns the end of a line like "-----BEGIN RSA PRIVATE KEY-----".
 func pemLine(t text, i int, begin string) (end int, o outcome) {
@@ -205,31 +193,27 @@ func pemHeader(t text, i int) (end int, o outcome) {
 	return 0, miss
 }
 
-// A urlRule finds the password of scheme://user:password@host, or a token in the place of the user.
-type urlRule struct{ slashes string }
-
 var userinfoChars = chars.NewSet("-._~!$&*+=:%@")
 
-func (r urlRule) starts() []string { return []string{r.slashes[:3]} }
-
-func (r urlRule) names() []string { return []string{urlPassword} }
-
-func (r urlRule) match(t text, i int) (span, outcome) {
+// urlRule finds the password of scheme://user:password@host, or a token in the place of the user.
+func urlRule(slashes string) *rule {
 	const maxUserinfo = 512
-	if i == 0 || !chars.Alnum[t.b[i-1]] {
-		return span{}, miss
-	}
-	if o := t.literal(i, r.slashes); o != hit {
-		return span{}, o
-	}
-	start := i + len(r.slashes)
-	end, o := t.run(start, userinfoChars, maxUserinfo)
-	if o != hit {
-		return span{}, o
-	}
-	from, to, ok := names.InUserinfo(string(t.b[start:end]))
-	if !ok {
-		return span{}, miss
-	}
-	return span{start: start + from, end: start + to, rule: urlPassword}, hit
+	return &rule{[]string{slashes[:3]}, []string{urlPassword}, func(t text, i int) (span, outcome) {
+		if i == 0 || !chars.Alnum[t.b[i-1]] {
+			return span{}, miss
+		}
+		if o := t.literal(i, slashes); o != hit {
+			return span{}, o
+		}
+		start := i + len(slashes)
+		end, o := t.run(start, userinfoChars, maxUserinfo)
+		if o != hit {
+			return span{}, o
+		}
+		from, to, ok := names.InUserinfo(string(t.b[start:end]))
+		if !ok {
+			return span{}, miss
+		}
+		return span{start: start + from, end: start + to, rule: urlPassword}, hit
+	}}
 }

@@ -34,21 +34,6 @@ func (s span) at(offset int64) Range {
 	return Range{offset + int64(s.start), offset + int64(s.end), s.rule, s.blank}
 }
 
-// A rule finds secrets by their shape.
-type rule interface {
-	// starts lists the three bytes with which the evidence can begin: match is called where one of them stands.
-	starts() []string
-	// names lists what it calls the secrets that it finds.
-	names() []string
-	// match looks for a secret whose evidence begins at i. The span may begin later. The outcome may be more only while
-	// fewer than maxShape bytes follow i.
-	match(t text, i int) (span, outcome)
-}
-
-// maxShape is the length in bytes of the longest secret that is found by its shape. A Writer never holds back more than
-// this, or than the escaped form of the longest known value.
-const maxShape = 16 << 10
-
 // A finds collects spans in the order of their evidence.
 type finds struct {
 	spans      []span
@@ -124,7 +109,7 @@ func (x *index) knownFrom(t text, i int, f *finds) (wait bool) {
 }
 
 // ruleAt adds what the rules find at i.
-func (x *index) ruleAt(rules []rule, t text, i int, f *finds) (wait bool) {
+func (x *index) ruleAt(rules []*rule, t text, i int, f *finds) (wait bool) {
 	for _, r := range rules {
 		s, o := r.match(t, i)
 		if o == hit {

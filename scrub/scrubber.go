@@ -29,7 +29,7 @@ type Options struct {
 	// is known. A version that is newer than Rules is not known here: CheckRules says so, before New.
 	Rules int
 	// SecretNames are names of headers, query values, members of JSON and fields of forms whose values are secrets, beside those
-	// that are known (docs/secrets.md), whatever the values look like. Separators and case do not count.
+	// that are known (docs/reference/secrets.md), whatever the values look like. Separators and case do not count.
 	SecretNames []string
 }
 
@@ -206,11 +206,11 @@ func (s *Scrubber) Find(b []byte) (found []Range) {
 	return found
 }
 
-// Finder returns one that tells f of every secret, in order.
-func (s *Scrubber) Finder(f func(Range)) *Finder {
+// Finder returns a Writer that passes nothing on and cannot fail: it tells f of every secret, in order.
+func (s *Scrubber) Finder(f func(Range)) *Writer {
 	w := s.Writer(nil)
 	w.tell = f
-	return &Finder{w}
+	return w
 }
 
 // Writer returns a Writer that scrubs what is written to it and passes it on to w. It learns: see LearnBytes.
@@ -233,7 +233,7 @@ func (s *Scrubber) Rules() int { return s.rules }
 // RuleNames lists the rules by which s finds secrets by their shape, by name in order. A secret that a name tells has that for its rule.
 func (s *Scrubber) RuleNames() (all []string) {
 	for _, r := range rulesOf(s.rules) {
-		all = append(all, r.names()...)
+		all = append(all, r.names...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -70,14 +70,8 @@ func hexDigits(b []byte) bool {
 // jinaKey tells a key from the name of a model: jina_embeddings_v2_….
 func jinaKey(b []byte) bool { return names.HasDigit(b) && !bytes.ContainsAny(b[:20], "_-") }
 
-// A telegramRule finds the secret of a bot's token, which stands behind the bot's number. The number is no secret.
-type telegramRule struct{}
-
-func (telegramRule) starts() []string { return []string{":AA", "%3A", "%3a"} }
-
-func (telegramRule) names() []string { return []string{"telegram"} }
-
-func (telegramRule) match(t text, i int) (span, outcome) {
+// telegramRule finds the secret of a bot's token, which stands behind the bot's number. The number is no secret.
+var telegramRule = &rule{starts: []string{":AA", "%3A", "%3a"}, names: []string{"telegram"}, match: func(t text, i int) (span, outcome) {
 	const fewest, length = 8, 35
 	if i < fewest || bytes.ContainsFunc(t.b[i-fewest:i], func(r rune) bool { return r < '0' || r > '9' }) {
 		return span{}, miss
@@ -94,16 +88,10 @@ func (telegramRule) match(t text, i int) (span, outcome) {
 		o = miss
 	}
 	return span{start: start, end: end, rank: shaped, rule: "telegram"}, o
-}
+}}
 
-// A webhookRule finds the secret at the end of the URL of a webhook of Discord, …/webhooks/NUMBER/SECRET, whose slashes may be escaped.
-type webhookRule struct{}
-
-func (webhookRule) starts() []string { return []string{"hoo"} }
-
-func (webhookRule) names() []string { return []string{"discord"} }
-
-func (webhookRule) match(t text, i int) (span, outcome) {
+// webhookRule finds the secret at the end of the URL of a webhook of Discord, …/webhooks/NUMBER/SECRET, whose slashes may be escaped.
+var webhookRule = &rule{starts: []string{"hoo"}, names: []string{"discord"}, match: func(t text, i int) (span, outcome) {
 	const fewest, most, least, longest = 17, 20, 60, 80
 	if !bytes.HasSuffix(t.b[:i], []byte("web")) {
 		return span{}, miss
@@ -133,7 +121,7 @@ func (webhookRule) match(t text, i int) (span, outcome) {
 		o = miss
 	}
 	return span{start: start, end: end, rank: shaped, rule: "discord"}, o
-}
+}}
 
 // slash returns the end of the slash at i, as it is or escaped.
 func slash(t text, i int) (end int, o outcome) {
@@ -145,18 +133,12 @@ func slash(t text, i int) (end int, o outcome) {
 	return 0, miss
 }
 
-// A netrcRule finds the password of a machine in the words of a .netrc, in whatever order and on however many lines: machine HOST login
-// NAME password SECRET. Line ends may be those of a string of JSON. Words of prose on one line are none.
-type netrcRule struct{}
-
 // maxNetrc bounds, in bytes, one machine.
 const maxNetrc = 1 << 10
 
-func (netrcRule) starts() []string { return []string{"mac"} }
-
-func (netrcRule) names() []string { return []string{"netrc"} }
-
-func (netrcRule) match(t text, i int) (span, outcome) {
+// netrcRule finds the password of a machine in the words of a .netrc, in whatever order and on however many lines: machine HOST login
+// NAME password SECRET. Line ends may be those of a string of JSON. Words of prose on one line are none.
+var netrcRule = &rule{starts: []string{"mac"}, names: []string{"netrc"}, match: func(t text, i int) (span, outcome) {
 	if o := t.literal(i, "machine"); o != hit {
 		return span{}, o
 	}
@@ -184,7 +166,7 @@ func (netrcRule) match(t text, i int) (span, outcome) {
 		}
 	}
 	return span{}, o
-}
+}}
 
 // isProse tells whether what stands on one line behind a host is a sentence: neither names a machine, nor is the password no word.
 func isProse(host, value string) bool {

@@ -53,7 +53,7 @@ func (w *walker) walk(i int) (spans []span, o outcome) {
 		if i >= len(w.t.b) || !w.p.head.Fits(w.t.b[i]) {
 			return nil, miss
 		}
-		w.met.head = placeholders.DigitValue(w.t.b[i])
+		w.met.Head = placeholders.DigitValue(w.t.b[i])
 		i++
 	}
 	i, want, o := w.run(i, w.p.text, i > begin)
@@ -102,7 +102,7 @@ func (w *walker) tail(i int) (end int, o outcome) {
 		return 0, w.t.ended()
 	}
 	if w.p.tail.Fits(w.t.b[i]) {
-		w.met.tail = placeholders.DigitValue(w.t.b[i])
+		w.met.Tail = placeholders.DigitValue(w.t.b[i])
 		return i + 1, hit
 	}
 	for _, digit := range "+/" { // which a URL or JSON may escape
@@ -110,7 +110,7 @@ func (w *walker) tail(i int) (end int, o outcome) {
 			continue
 		}
 		if n, _, o := w.unit(i, []byte{byte(digit)}); o != miss {
-			w.met.tail = placeholders.DigitValue(byte(digit))
+			w.met.Tail = placeholders.DigitValue(byte(digit))
 			return i + n, o
 		}
 	}
@@ -222,7 +222,7 @@ func (w *walker) unit(i int, want []byte) (n, used int, o outcome) {
 	case c == '\\' && w.nesting > 0:
 		if n, used, o = w.escape(i, want); o == hit {
 			w.met.unit(w.t.b[i : i+n])
-			w.met.nesting = w.nesting
+			w.met.JSON = w.nesting
 		}
 		return n, used, o
 	case c == '"' && want[0] == '"' && w.t.streams && w.nesting > 0:
@@ -233,7 +233,7 @@ func (w *walker) unit(i int, want []byte) (n, used int, o outcome) {
 		return n, 1, hit
 	case c == '+' && want[0] == ' ' && w.percent > 0: // in the outer layer, or in the inner one
 		w.met.unit(w.t.b[i : i+n])
-		w.met.plus, w.met.twice = true, w.met.twice || n > 1
+		w.met.Plus, w.met.Twice = true, w.met.Twice || n > 1
 		return n, 1, hit
 	}
 	return 0, 0, miss
@@ -259,7 +259,7 @@ func (w *walker) escape(i int, want []byte) (n, used int, o outcome) {
 	case c == 'u':
 		return w.unicode(i, want)
 	case unescape(c) == want[0] && want[0] != 0:
-		w.met.slash = w.met.slash || want[0] == '/'
+		w.met.Slash = w.met.Slash || want[0] == '/'
 		return length + k, 1, hit
 	}
 	return 0, 0, miss

@@ -190,16 +190,3 @@ func (w *Writer) forget() {
 		w.places = w.places[1:]
 	}
 }
-
-// A Finder tells where in a stream secrets stand, wherever the stream is cut into writes. It holds back, and learns, as a Writer
-// does. It is for one goroutine.
-type Finder struct{ w *Writer }
-
-// Write looks at what follows. It never keeps or changes p.
-func (f *Finder) Write(p []byte) { _, _ = f.w.Write(p) } // nothing is passed on that could fail
-
-// Held returns how many bytes of the stream are undecided: a secret may begin in them.
-func (f *Finder) Held() int { return f.w.Held() }
-
-// Close looks at what was undecided: nothing follows.
-func (f *Finder) Close() { _ = f.w.Close() }

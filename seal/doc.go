@@ -3,7 +3,7 @@
 //
 // A seal is the root of a Merkle tree over every file of a recording's directory, in a checkpoint that is signed. Seal makes
 // one, Verify computes it again from what lies there, Prove cuts out of a sealed recording what proves one leaf, VerifyProof
-// checks that with nothing but the public key. docs/seal.md is the same for auditors, with the checks in other languages.
+// checks that with nothing but the public key. docs/reference/seal.md is the same for auditors, with the checks in other languages.
 //
 // # Streams and leaves
 //

@@ -17,11 +17,11 @@ import (
 	"github.com/tapedeck-dev/tapedeck/seal"
 )
 
-var updateDocs = flag.Bool("update-docs", false, "write the generated part of docs/seal.md")
+var updateDocs = flag.Bool("update-docs", false, "write the generated part of docs/reference/seal.md")
 
 func page(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "docs", name))
+	b, err := os.ReadFile(filepath.Join("..", "docs", "reference", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,16 +46,16 @@ func TestDocsCodes(t *testing.T) {
 	before, rest, ok := strings.Cut(text, from)
 	_, after, ok2 := strings.Cut(rest, to)
 	if !ok || !ok2 {
-		t.Fatal("docs/seal.md has no generated part")
+		t.Fatal("docs/reference/seal.md has no generated part")
 	}
 	want := before + from + "\n| code | what |\n|---|---|\n" + codes(t) + "\n" + to + after
 	if want == text {
 		return
 	}
 	if !*updateDocs {
-		t.Fatal("docs/seal.md is not what the code says: go test ./seal -run Docs -update-docs")
+		t.Fatal("docs/reference/seal.md is not what the code says: go test ./seal -run Docs -update-docs")
 	}
-	write(t, filepath.Join("..", "docs", "seal.md"), []byte(want))
+	write(t, filepath.Join("..", "docs", "reference", "seal.md"), []byte(want))
 }
 
 func codes(t *testing.T) string {
@@ -103,7 +103,7 @@ print(json.dumps(out))
 // A checked is what the page's checker made of one proof or recording.
 type checked struct{ Printed, Refused string }
 
-// check runs the page's Python beside that of docs/tape.md.
+// check runs the Python that docs/reference/seal.md names.
 func check(t *testing.T, key seal.PublicKey, paths ...string) (all []checked) {
 	t.Helper()
 	python, err := exec.LookPath("python3")
@@ -113,8 +113,8 @@ func check(t *testing.T, key seal.PublicKey, paths ...string) (all []checked) {
 	needOpenSSL(t)
 	dir := t.TempDir()
 	script, public := filepath.Join(dir, "sealcheck.py"), filepath.Join(dir, "seal.pub")
-	write(t, script, []byte(block(t, page(t, "seal.md"), "python")))
-	write(t, filepath.Join(dir, "b3.py"), []byte(block(t, page(t, "tape.md"), "python")))
+	write(t, script, []byte(page(t, "../examples/formats/sealcheck.py")))
+	write(t, filepath.Join(dir, "b3.py"), []byte(page(t, "../examples/formats/b3.py")))
 	write(t, public, []byte(key.String()+"\n"))
 	cmd := exec.Command(python, append([]string{"-c", driver, script, public}, paths...)...)
 	cmd.Stderr = os.Stderr

@@ -11,7 +11,7 @@
 //	record  = {"type":"record","seq":N,"phase":P,"virtual_time_ms":N,"monotonic_ms":N,"kind":{"kind":K …},"g":N}
 //	payload = {"content_hash":H,"text":S} | {"content_hash":H,"len_bytes":N}
 //
-// docs/tape.md has every key of every kind, in order, with its type and whether it must be there (a test holds it to the
+// docs/reference/tape.md has every key of every kind, in order, with its type and whether it must be there (a test holds it to the
 // code), and a producer in Python. corpus/ has good and bad tapes for readers to try themselves on.
 //
 // Ordering: seq runs from 0 without a gap and is given under the lock that appends, so order on disk is order of seq. g

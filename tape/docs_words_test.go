@@ -7,7 +7,7 @@ var aboutShapes = map[string]string{
 
 	"clock_read":     "The program read a clock.",
 	"clock_sleep":    "The program slept. The times of this record already include the sleep.",
-	"llm_call":       "A call of a model and its answer. A tape that says no more than what was asked and what came needs two keys. That of a testbench has no `provider`: `request_payload` is the canonical JSON that `request_digest` is of, `response` is `{\"text\",\"tool_calls\",\"usage\",\"stop_reason\"}` or `{\"error\":{\"status\",\"message\"}}` ([fixtures.md](fixtures.md)), and behind the other keys stand `latency_ms`, how long it took by the run's clock (absent for 0), and `pieces`, `[[length, delay_ms],…]`, where the text came in several.",
+	"llm_call":       "A call of a model and its answer. A tape that says no more than what was asked and what came needs two keys. That of a testbench has no `provider`: `request_payload` is the canonical JSON that `request_digest` is of, `response` is `{\"text\",\"tool_calls\",\"usage\",\"stop_reason\"}` or `{\"error\":{\"status\",\"message\"}}` ([fixtures](fixtures.md)), and behind the other keys stand `latency_ms`, how long it took by the run's clock (absent for 0), and `pieces`, `[[length, delay_ms],…]`, where the text came in several.",
 	"http_exchange":  "Any other HTTP request and its answer. No key must be there; without `status` and `response` it is a request that nothing answered.",
 	"file_read":      "The program read a file.",
 	"file_write":     "The program wrote a file, or made it. `content_hash` and `len_bytes` are those of the file afterwards.",
@@ -42,7 +42,7 @@ var aboutKeys = map[string]string{
 	"phase":           "`user_script` for what the program did (also where the key is absent or another word stands), `runtime_finalize` for what its runtime did behind it",
 	"virtual_time_ms": "the run's clock, Unix epoch ms",
 	"monotonic_ms":    "ms since the recording began, from a clock that never goes back",
-	"kind":            "what happened: `{\"kind\":NAME, …}`, the tables below",
+	"kind":            "what happened: `{\"kind\":NAME, …}`, the kinds below",
 	"g":               "the recorder's ordinal over everything that it writes; see below",
 	"raw":             "true bytes of strings that are not UTF-8; see below. The last key of the line, behind those that a reader does not know",
 
@@ -51,7 +51,7 @@ var aboutKeys = map[string]string{
 	"duration_ms":      "how long, in ms",
 	"request_digest":   "of what was asked, see below; equal digests are equal requests",
 	"response":         "the body of the answer; `{\"content_hash\":…,\"text\":\"\"}` where there is none",
-	"provider":         "`anthropic`, `openai`, `gemini` …, see [providers.md](providers.md)",
+	"provider":         "`anthropic`, `openai`, `gemini` …, see [providers](providers.md)",
 	"endpoint":         "`messages`, `chat.completions` …, see there",
 	"model":            "as the request names it",
 	"params_digest":    "of temperature, limits, response format and the like",

@@ -127,9 +127,9 @@ type ProcessSpawn struct {
 	StdoutDigest  cas.Digest // after masking and renumbering
 	StderrDigest  cas.Digest
 	PID           int      // as the process knows itself; 0 where that is not known
-	Times         *Payload // wall times that it read (docs/tape.md); nil where that is not known
+	Times         *Payload // wall times that it read (docs/reference/tape.md); nil where that is not known
 	Ticks         *Payload // the same of the monotonic clock
-	Answers       *Payload // what the kernel told it of itself (docs/tape.md); nil for nothing
+	Answers       *Payload // what the kernel told it of itself (docs/reference/tape.md); nil for nothing
 	Extra         []Field
 }
 

@@ -230,22 +230,6 @@ func (a *applier) checkOne(c *Change) (Conflict, bool) {
 	return out, out.Why != ""
 }
 
-// validate checks what could have come with data.
-func (c *Change) validate() error {
-	for _, e := range []*Entry{c.Before, c.After} {
-		if e == nil {
-			continue
-		}
-		if e.Path != c.Path {
-			return fmt.Errorf("files: change of %.80q names %.80q: %w", c.Path, e.Path, ErrPath)
-		}
-		if err := e.validate(); err != nil {
-			return err
-		}
-	}
-	return checkPath(c.Path)
-}
-
 // fits reports whether got is what c starts from.
 func fits(got *Entry, c *Change) bool {
 	want := c.Before

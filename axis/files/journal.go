@@ -13,6 +13,7 @@ import (
 	"github.com/zeebo/blake3"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // A JournalRoot is a directory whose paths a Journal keeps.
@@ -161,9 +162,6 @@ func (j *Journal) isExcluded(path string) bool {
 	return slices.ContainsFunc(j.exclude, func(e string) bool { return under(path, e) })
 }
 
-// abs returns the absolute path of a node.
-func (n *node) abs() string { return n.root.Dir + "/" + n.path() }
-
 // NotCovered returns what the journal could not keep, by the paths of records, sorted: what stood there before the run, or
 // stands there now.
 func (j *Journal) NotCovered() []NotCovered {
@@ -296,15 +294,6 @@ func (j *Journal) read(dir, path string, s stamp) (c cached, ok bool) {
 	return c, false
 }
 
-// lookup returns the node at path below n, nil where there is none.
-func (n *node) lookup(path string) *node {
-	for path != "" && n != nil {
-		name, rest, _ := strings.Cut(path, "/")
-		n, path = n.below[name], rest
-	}
-	return n
-}
-
 // maxLong is how many bytes of a file that is too large to keep are read for its digest. A sparse one may have any length.
 const maxLong = 4 << 30
 
@@ -330,4 +319,105 @@ func (j *Journal) Long() map[string]string {
 		out[n.root.opts.place(n.path())] = said
 	}
 	return out
+}
+
+// HideLate brings what the journal keeps into the form that it would have if what became known since had been known before, as
+// the function HideLate does with trees, and returns how much changed. It is called when the program has ended, before End.
+func (j *Journal) HideLate(o *LateOptions) (changed int, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var all []*Entry
+	for _, r := range j.roots {
+		r.node.each(func(n *node) { all = append(all, n.start, n.last) })
+		if r.said == nil {
+			continue
+		}
+		for _, e := range r.said.differ {
+			all = append(all, e)
+		}
+	}
+	for _, it := range j.ended {
+		it.masked = cas.Digest{} // it is of the content as it was
+		all = append(all, it.now)
+	}
+	return o.hideEntries(all)
+}
+
+// Redo makes the change of which a file_write or file_delete of another run tells, in the place of whoever made it then, and counts
+// it as touched by o.By. Directories that lead to a file are made. It may run beside Touch, Barrier and what the program does.
+//
+// Errors: ErrNotRedone, those of Touch, which end the run, and those of the blobs.
+func (j *Journal) Redo(rec *tape.Record, o *RedoOptions) error {
+	f := tape.ChangedFile(rec.Kind)
+	if f == nil {
+		return fmt.Errorf("%w: a %s changes no file", ErrNotRedone, rec.Kind.Name())
+	}
+	root, rel := j.placed(truePath(rec, f))
+	if root == nil || checkPath(rel) != nil {
+		return fmt.Errorf("%w: %s lies in no directory that is followed", ErrNotRedone, f.Path)
+	}
+	if err := j.touchAgain(root, rel, o.By); err != nil {
+		return err
+	}
+	if rec.Kind.Name() == "file_delete" {
+		return notRedone(f, root.deleted(rel, f.IsPlace()))
+	}
+	e, err := redoEntry(rel, f, o.Store)
+	if err != nil {
+		return notRedone(f, err)
+	}
+	return notRedone(f, root.written(e, f, o))
+}
+
+// placed finds the root of a record's path, and the path below it: that of the longest prefix.
+func (j *Journal) placed(path string) (best *journalRoot, rel string) {
+	if !elsewhere(path) {
+		path = strings.TrimPrefix(path, "./")
+	}
+	for _, r := range j.roots {
+		if (r.Prefix == "") == elsewhere(path) || r.err != nil {
+			continue
+		}
+		if below, ok := strings.CutPrefix(path, r.Prefix); ok && (best == nil || len(r.Prefix) > len(best.Prefix)) {
+			best, rel = r, below
+		}
+	}
+	return best, rel
+}
+
+// touchAgain is Touch for a change that is about to be made here.
+func (j *Journal) touchAgain(r *journalRoot, rel string, by uint32) error {
+	then := j.Touch(&Touch{By: by, Paths: []TouchedPath{{Path: r.Dir + "/" + rel, Dir: -1, Name: baseOf(rel)}}})
+	if then == nil {
+		return nil
+	}
+	return then()
+}
+
+// inTree returns the file that the snapshot from before the run has at path. It is sure that it stands there as it is in
+// the snapshot where it has not changed since that began: nobody sets the time of the last change.
+func (r *journalRoot) inTree(path string, s *sight) (e *Entry, sure bool) {
+	if r.Tree == nil {
+		return nil, false
+	}
+	e, ok := r.Tree.Lookup(path)
+	if !ok || !e.Mode.IsRegular() {
+		return nil, false
+	}
+	sure = !r.TreeAt.IsZero() && s.ctime < r.TreeAt.Add(-racyWindow).UnixNano() && s.mode == e.Mode
+	return e, sure && (e.Secret != "" || s.size == e.Size)
+}
+
+// saysAsFound reports whether the records so far leave of a path what the snapshot from before the run has there.
+func (r *journalRoot) saysAsFound(path string) bool {
+	return SameEntry(r.said.get(path), r.inSnapshot(path))
+}
+
+// inSnapshot returns what the snapshot from before the run has at path, nil for nothing.
+func (r *journalRoot) inSnapshot(path string) *Entry {
+	if r.Tree == nil {
+		return nil
+	}
+	e, _ := r.Tree.Lookup(path)
+	return e
 }

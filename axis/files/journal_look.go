@@ -2,6 +2,10 @@ package files
 
 import (
 	"cmp"
+	"errors"
+	"io"
+	"io/fs"
+	"syscall"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -89,7 +93,7 @@ func (l *looker) look(it *item, was *stamp, sure bool) error {
 	if s.mode.IsRegular() {
 		return l.file(it, was, sure)
 	}
-	it.now, err = l.j.see(l.f, name, &s)
+	it.now, err = l.j.o.see(l.f, name, &s)
 	return err
 }
 
@@ -113,9 +117,9 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 		return nil
 	}
 	it.held = f.held()
-	it.fileContent, err = l.j.content(l.j.o.Staged, f, &now, it.root.Prefix+it.rel, it.root.inSnapshot(it.rel), l.masker(it))
+	it.fileContent, err = l.j.o.content(l.j.o.Staged, f, &now, it.root.Prefix+it.rel, it.root.inSnapshot(it.rel), l.masker(it))
 	if it.now = it.entry; it.now != nil {
-		it.now.Attrs = l.j.attrs(l.f, baseOf(it.rel))
+		it.now.Attrs = l.j.o.attrs(l.f, baseOf(it.rel))
 	}
 	if err == nil && l.j.o.Masker != nil && it.masked.IsZero() && !SameEntry(it.before, it.now) {
 		err = l.mask(it)
@@ -137,15 +141,6 @@ func (l *looker) told(it *item) (err error) {
 		return nil
 	}
 	return l.mask(it)
-}
-
-// inSnapshot returns what the snapshot from before the run has at path, nil for nothing.
-func (r *journalRoot) inSnapshot(path string) *Entry {
-	if r.Tree == nil {
-		return nil
-	}
-	e, _ := r.Tree.Lookup(path)
-	return e
 }
 
 // masker returns what masks a content while it is in memory, where it is another than before; nil without a Masker.
@@ -175,14 +170,14 @@ func (l *looker) mask(it *item) error {
 }
 
 // see returns what stands at name in f, of which s is known; of a regular file nil.
-func (j *Journal) see(f folder, name string, s *sight) (*Entry, error) {
+func (o *JournalOptions) see(f folder, name string, s *sight) (*Entry, error) {
 	switch {
 	case s.special():
 		return nil, &errSkipped{Special}
 	case s.mode.IsFIFO():
 		return &Entry{Mode: s.mode}, nil
 	case s.mode.IsDir():
-		return &Entry{Mode: s.mode, MTime: s.mtime, Attrs: j.attrs(f, name)}, nil
+		return &Entry{Mode: s.mode, MTime: s.mtime, Attrs: o.attrs(f, name)}, nil
 	case s.mode.IsRegular():
 		return nil, nil
 	}
@@ -190,8 +185,8 @@ func (j *Journal) see(f folder, name string, s *sight) (*Entry, error) {
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	if j.o.Scrubber != nil {
-		if _, found := j.o.Scrubber.Bytes([]byte(target)); found {
+	if o.Scrubber != nil {
+		if _, found := o.Scrubber.Bytes([]byte(target)); found {
 			return nil, &errSkipped{SecretName}
 		}
 	}
@@ -199,7 +194,7 @@ func (j *Journal) see(f folder, name string, s *sight) (*Entry, error) {
 }
 
 // attrs are the extended attributes of name, as Entry.Attrs has them.
-func (j *Journal) attrs(f folder, name string) string { return f.attrs(name).encode(j.o.Scrubber) }
+func (o *JournalOptions) attrs(f folder, name string) string { return f.attrs(name).encode(o.Scrubber) }
 
 // A fileContent is what was read of a file.
 type fileContent struct {
@@ -213,12 +208,12 @@ type fileContent struct {
 const settleTime = 50 * time.Millisecond
 
 // content reads and scrubs a file, of which before is the stamp, and puts it into store. seen is as in taker. was is what a snapshot has there; nil for nothing.
-func (j *Journal) content(store cas.Store, file reading, before *sight, path string, was *Entry, seen func(cas.Digest, []byte)) (out fileContent, err error) {
-	if before.size > j.o.MaxFileSize {
+func (o *JournalOptions) content(store cas.Store, file reading, before *sight, path string, was *Entry, seen func(cas.Digest, []byte)) (out fileContent, err error) {
+	if before.size > o.MaxFileSize {
 		return out, &errSkipped{TooLarge}
 	}
 	quiet := before.ctime < time.Now().Add(-settleTime).UnixNano() && !file.held()
-	t := taker{store: store, scrubber: j.o.Scrubber, limit: j.o.MaxFileSize, seen: seen}
+	t := taker{store: store, scrubber: o.Scrubber, limit: o.MaxFileSize, seen: seen}
 	got, err := t.take(file, before.size, path, was)
 	if err != nil {
 		return out, err
@@ -231,4 +226,28 @@ func (j *Journal) content(store cas.Store, file reading, before *sight, path str
 	out.text = got.text
 	out.sure = quiet && after.stamp == before.stamp
 	return out, nil
+}
+
+// A sight is what the file system says about a path.
+type sight struct {
+	stamp         // the mode is 0 for a socket or device
+	links  uint64 // hard links of a file
+	sparse bool   // it takes less room than its length
+}
+
+func (s *sight) special() bool { return s.mode == 0 }
+
+// A reading is a regular file, open for reading.
+type reading interface {
+	io.ReadCloser
+	// now returns what the file system says about the file.
+	now() (sight, error)
+	// held reports whether somebody may still write to it, with the descriptors and mappings that there are. Where that
+	// cannot be told it is true.
+	held() bool
+}
+
+// isAbsent reports whether err says that nothing stands at a path: its directory is none, or a link now, too.
+func isAbsent(err error) bool {
+	return isGone(err) || errors.Is(err, syscall.ELOOP) || errors.Is(err, fs.ErrInvalid)
 }

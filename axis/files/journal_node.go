@@ -132,3 +132,85 @@ func (n *node) each(do func(*node)) {
 		c.each(do)
 	}
 }
+
+// abs returns the absolute path of a node.
+func (n *node) abs() string { return n.root.Dir + "/" + n.path() }
+
+// lookup returns the node at path below n, nil where there is none.
+func (n *node) lookup(path string) *node {
+	for path != "" && n != nil {
+		name, rest, _ := strings.Cut(path, "/")
+		n, path = n.below[name], rest
+	}
+	return n
+}
+
+// place opens the directory of n, where p does not give it. A directory that is not there is no directory: looking into it
+// says so.
+func (n *node) place(p *TouchedPath) (f folder, name string, done func()) {
+	if p != nil && p.Dir >= 0 && canBorrow {
+		return borrowed(p.Dir), p.Name, func() {}
+	}
+	f, err := n.root.top.open(n.up.path())
+	if err != nil {
+		return noFolder, n.name, func() {}
+	}
+	return f, n.name, f.close
+}
+
+// join2 notes that a and b are, or will be, names of one file. Either may be nil.
+func join2(a, b *node) {
+	if a == nil || b == nil || a == b || a.links != nil && a.links == b.links {
+		return
+	}
+	if a.links == nil {
+		a.links = &linkGroup{names: []*node{a}}
+	}
+	if b.links == nil {
+		b.links = a.links
+		a.links.names = append(a.links.names, b)
+		return
+	}
+	for _, n := range b.links.names {
+		n.links = a.links
+		a.links.names = append(a.links.names, n)
+	}
+}
+
+// dirty calls do with each dirty node at or below n, and clears what leads to them.
+func (n *node) dirty(do func(*node)) {
+	if !n.is(hasDirty) {
+		return
+	}
+	n.state &^= hasDirty
+	if n.is(isDirty) {
+		do(n)
+	}
+	for _, c := range n.below {
+		c.dirty(do)
+	}
+	for _, c := range n.below {
+		if c.is(hasDirty) {
+			n.state |= hasDirty
+		}
+	}
+	if n.is(isDirty) {
+		n.state |= hasDirty
+	}
+}
+
+// deep collects the directories in which everything is to be looked at.
+func (n *node) deep(all *[]*node, now uint32) {
+	if !n.is(hasDirty) {
+		return
+	}
+	if n.is(isDeep) {
+		*all = append(*all, n)
+		if now-n.at >= uint32(youngTime.Milliseconds()) {
+			n.state &^= isDeep
+		}
+	}
+	for _, c := range n.below {
+		c.deep(all, now)
+	}
+}

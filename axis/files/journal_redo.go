@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -26,32 +25,6 @@ type RedoOptions struct {
 // kept, or something stands in the way.
 var ErrNotRedone = errors.New("the recorded change cannot be made again")
 
-// Redo makes the change of which a file_write or file_delete of another run tells, in the place of whoever made it then, and counts
-// it as touched by o.By. Directories that lead to a file are made. It may run beside Touch, Barrier and what the program does.
-//
-// Errors: ErrNotRedone, those of Touch, which end the run, and those of the blobs.
-func (j *Journal) Redo(rec *tape.Record, o *RedoOptions) error {
-	f := tape.ChangedFile(rec.Kind)
-	if f == nil {
-		return fmt.Errorf("%w: a %s changes no file", ErrNotRedone, rec.Kind.Name())
-	}
-	root, rel := j.placed(truePath(rec, f))
-	if root == nil || checkPath(rel) != nil {
-		return fmt.Errorf("%w: %s lies in no directory that is followed", ErrNotRedone, f.Path)
-	}
-	if err := j.touchAgain(root, rel, o.By); err != nil {
-		return err
-	}
-	if rec.Kind.Name() == "file_delete" {
-		return notRedone(f, root.deleted(rel, f.IsPlace()))
-	}
-	e, err := redoEntry(rel, f, o.Store)
-	if err != nil {
-		return notRedone(f, err)
-	}
-	return notRedone(f, root.written(e, f, o))
-}
-
 // notRedone is err as that of f; nil where that is. What the store answers stays what it is.
 func notRedone(f *tape.File, err error) error {
 	var path *fs.PathError
@@ -66,31 +39,6 @@ func notRedone(f *tape.File, err error) error {
 }
 
 var errNoContent = errors.New("its content is not kept")
-
-// placed finds the root of a record's path, and the path below it: that of the longest prefix.
-func (j *Journal) placed(path string) (best *journalRoot, rel string) {
-	if !elsewhere(path) {
-		path = strings.TrimPrefix(path, "./")
-	}
-	for _, r := range j.roots {
-		if (r.Prefix == "") == elsewhere(path) || r.err != nil {
-			continue
-		}
-		if below, ok := strings.CutPrefix(path, r.Prefix); ok && (best == nil || len(r.Prefix) > len(best.Prefix)) {
-			best, rel = r, below
-		}
-	}
-	return best, rel
-}
-
-// touchAgain is Touch for a change that is about to be made here.
-func (j *Journal) touchAgain(r *journalRoot, rel string, by uint32) error {
-	then := j.Touch(&Touch{By: by, Paths: []TouchedPath{{Path: r.Dir + "/" + rel, Dir: -1, Name: baseOf(rel)}}})
-	if then == nil {
-		return nil
-	}
-	return then()
-}
 
 // redoEntry is what a file_write says stands at rel.
 func redoEntry(rel string, f *tape.File, store cas.Store) (*Entry, error) {

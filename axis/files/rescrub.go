@@ -47,28 +47,6 @@ func HideLate(o *LateOptions, trees ...*Tree) (changed int, err error) {
 	return changed, nil
 }
 
-// HideLate brings what the journal keeps into the form that it would have if what became known since had been known before, as
-// the function HideLate does with trees, and returns how much changed. It is called when the program has ended, before End.
-func (j *Journal) HideLate(o *LateOptions) (changed int, err error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	var all []*Entry
-	for _, r := range j.roots {
-		r.node.each(func(n *node) { all = append(all, n.start, n.last) })
-		if r.said == nil {
-			continue
-		}
-		for _, e := range r.said.differ {
-			all = append(all, e)
-		}
-	}
-	for _, it := range j.ended {
-		it.masked = cas.Digest{} // it is of the content as it was
-		all = append(all, it.now)
-	}
-	return o.hideEntries(all)
-}
-
 // hideEntries hides what became known in the contents and attributes of entries, any of which may be nil or stand there twice. It
 // returns how many contents changed.
 func (o *LateOptions) hideEntries(all []*Entry) (changed int, err error) {

@@ -1,11 +1,15 @@
 package files
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -119,28 +123,6 @@ func (o *SnapOptions) withDefaults(root string) SnapOptions {
 		out.Workers = numWorkers()
 	}
 	return out
-}
-
-// settle puts the lists into order, keeps of what is not covered the topmost paths, and drops the entries whose
-// directory did not make it into the tree.
-func (t *Tree) settle() {
-	t.sort()
-	t.NotCovered = slices.CompactFunc(t.NotCovered, func(a, b NotCovered) bool { return a.Path == b.Path })
-	all := &Tree{NotCovered: slices.Clone(t.NotCovered)}
-	t.NotCovered = slices.DeleteFunc(t.NotCovered, func(n NotCovered) bool { return !all.Covers(parentOf(n.Path)) })
-	dirs := make(map[string]bool)
-	kept := t.Entries[:0]
-	for _, e := range t.Entries {
-		if p := parentOf(e.Path); p != "" && !dirs[p] {
-			continue
-		}
-		if e.Mode.IsDir() {
-			dirs[e.Path] = true
-		}
-		kept = append(kept, e)
-	}
-	t.Entries = kept
-	t.Absent = slices.DeleteFunc(t.Absent, func(p string) bool { return parentOf(p) != "" && !dirs[parentOf(p)] })
 }
 
 // errSkipped says that a file is not to be taken, for the reason given.
@@ -396,4 +378,96 @@ func storeDir(d *cas.Dir) string {
 		return abs
 	}
 	return dir
+}
+
+const (
+	bigFile       = 8 << 20 // bytes from which a content is read alone
+	progressEvery = 256     // files lie between two calls of a progress
+	foundAhead    = 256     // files may be found that no worker has begun
+)
+
+// A pool reads files or contents side by side, and counts them.
+type pool struct {
+	workers  int
+	progress func(files int, bytes int64) // nil for nobody
+	bytes    atomic.Int64
+	big      sync.Mutex // held while a long file is in memory: one at a time
+
+	mu   sync.Mutex
+	done int   // guarded by mu, under which progress is called
+	err  error // the first failure, which ends the rest; guarded by mu
+}
+
+// numWorkers is how many workers there are where nobody says it: one for each processor, at least 2 and at most 4.
+func numWorkers() int { return min(max(runtime.GOMAXPROCS(0), 2), 4) }
+
+// each does do for whatever give hands to its argument; worker, from 0, says whose it is. It owns its workers, and returns
+// when give and all of them have ended. After a failure give comes to its end, and nothing more is done.
+func each[T any](p *pool, give func(take func(T)) error, do func(worker int, item T) error) error {
+	todo := make(chan T, foundAhead)
+	var wg sync.WaitGroup
+	for worker := range p.workers {
+		wg.Go(func() {
+			for item := range todo {
+				if !p.finish(do(worker, item)) {
+					break
+				}
+			}
+			for range todo {
+				continue
+			}
+		})
+	}
+	err := give(func(item T) { todo <- item })
+	close(todo)
+	wg.Wait()
+	if err = cmp.Or(err, p.err); err != nil {
+		return err
+	}
+	if p.progress != nil {
+		p.progress(p.done, p.bytes.Load())
+	}
+	return nil
+}
+
+// finish counts one file and reports whether to go on.
+func (p *pool) finish(err error) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err == nil {
+		p.err = err
+	}
+	p.done++
+	if p.err == nil && p.progress != nil && p.done%progressEvery == 0 {
+		p.progress(p.done, p.bytes.Load())
+	}
+	return p.err == nil
+}
+
+// A stamp is what the file system says about a file without its content being read. Two equal stamps of one path mean
+// the same content, but for the racy case that statCache describes.
+type stamp struct {
+	mode         Mode
+	size         int64
+	mtime, ctime int64 // Unix epoch ns
+	ino          uint64
+}
+
+// stampOf returns the stamp of a file; ok is false where this system does not give all of it.
+func stampOf(info fs.FileInfo) (stamp, bool) {
+	mode, isKnown := ModeOf(info.Mode())
+	ctime, ino, ok := InodeOf(info)
+	return stamp{mode: mode, size: info.Size(), mtime: info.ModTime().UnixNano(), ctime: ctime, ino: ino}, ok && isKnown
+}
+
+// racyWindow is how long before the beginning of a snapshot a file must have been left alone for its stamp to be
+// believed: file systems stamp with a clock that ticks, some once in two seconds.
+const racyWindow = 2 * time.Second
+
+// Unchanged reports whether a file is as it was when a and b were taken of it, by size, times and inode; false where the system does
+// not tell.
+func Unchanged(a, b fs.FileInfo) bool {
+	was, ok := stampOf(a)
+	now, isKnown := stampOf(b)
+	return ok && isKnown && was == now
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -228,4 +230,272 @@ func (e *Entry) validate() error {
 	}
 	_, err := parseAttrs(e.Attrs)
 	return err
+}
+
+// A Mode is a Unix st_mode: the type and twelve permission bits.
+type Mode uint32
+
+// The types of an entry, as they stand in a Mode.
+const (
+	TypeMask Mode = 0o170000
+	Dir      Mode = 0o040000
+	Regular  Mode = 0o100000
+	Link     Mode = 0o120000
+	FIFO     Mode = 0o010000
+)
+
+// The three bits above rwxrwxrwx, as they stand in a Mode.
+const (
+	setUID Mode = 0o4000
+	setGID Mode = 0o2000
+	sticky Mode = 0o1000
+)
+
+// ModeOf returns the Mode of a file; ok is false where it is no directory, regular file, symbolic link or FIFO.
+func ModeOf(m fs.FileMode) (mode Mode, ok bool) {
+	switch m.Type() {
+	case fs.ModeDir:
+		mode = Dir
+	case 0:
+		mode = Regular
+	case fs.ModeNamedPipe:
+		mode = FIFO
+	case fs.ModeSymlink:
+		return Link | 0o777, true // the permissions of a link mean nothing, and differ between systems
+	default:
+		return 0, false
+	}
+	mode |= Mode(m.Perm())
+	if m&fs.ModeSetuid != 0 {
+		mode |= setUID
+	}
+	if m&fs.ModeSetgid != 0 {
+		mode |= setGID
+	}
+	if m&fs.ModeSticky != 0 {
+		mode |= sticky
+	}
+	return mode, true
+}
+
+// ParseMode reads the octal form of a mode, Git's or the whole. It refuses what is no directory, regular file, symbolic link
+// or FIFO.
+func ParseMode(s string) (Mode, error) {
+	n, err := strconv.ParseUint(s, 8, 16)
+	m := Mode(n)
+	if err != nil || len(s) != 6 || !m.IsDir() && !m.IsRegular() && !m.IsLink() && !m.IsFIFO() {
+		return 0, fmt.Errorf("files: mode %.20q is not that of a directory, file, link or FIFO", s)
+	}
+	return m, nil
+}
+
+// String returns six octal digits, "100644".
+func (m Mode) String() string { return fmt.Sprintf("%06o", uint32(m)) }
+
+// Taped returns the mode as a record has it: whole, but of links, whose permissions mean nothing, as Git writes it.
+func (m Mode) Taped() string {
+	if m.IsLink() {
+		return m.Git()
+	}
+	return m.String()
+}
+
+// Git returns the mode as Git writes it: "100644", "100755", "120000" or "040000", and of a FIFO "010000".
+func (m Mode) Git() string {
+	switch {
+	case m.IsLink():
+		return "120000"
+	case m.IsDir():
+		return "040000"
+	case m.IsFIFO():
+		return "010000"
+	case m&0o100 != 0:
+		return "100755"
+	}
+	return "100644"
+}
+
+// IsDir reports whether m is that of a directory.
+func (m Mode) IsDir() bool { return m&TypeMask == Dir }
+
+// IsRegular reports whether m is that of a regular file.
+func (m Mode) IsRegular() bool { return m&TypeMask == Regular }
+
+// IsLink reports whether m is that of a symbolic link.
+func (m Mode) IsLink() bool { return m&TypeMask == Link }
+
+// IsFIFO reports whether m is that of a FIFO.
+func (m Mode) IsFIFO() bool { return m&TypeMask == FIFO }
+
+// FileMode returns the permission bits as package os takes them. A regular file loses set-user-ID and set-group-ID: no
+// tree that came with data makes a privileged program.
+func (m Mode) FileMode() fs.FileMode {
+	out := fs.FileMode(m & 0o777)
+	if m&setGID != 0 && m.IsDir() {
+		out |= fs.ModeSetgid
+	}
+	if m&sticky != 0 && m.IsDir() {
+		out |= fs.ModeSticky
+	}
+	return out
+}
+
+// A Change is what became of one path between two trees. Before is nil where the path is new, After where it is gone.
+type Change struct {
+	Path          string
+	Before, After *Entry
+}
+
+// Changes compares two snapshots of one tree, sorted by path. Everything that a Tree holds counts: contents, types,
+// targets and permissions, directories too. A path that either snapshot does not cover is not compared: whether it
+// changed is not known. The entries are those of the trees, not copies.
+func Changes(before, after *Tree) []Change {
+	var out []Change
+	b, a := before.Entries, after.Entries
+	for len(b) > 0 || len(a) > 0 {
+		var c Change
+		switch order := compareFirst(b, a); {
+		case order < 0:
+			c = Change{Path: b[0].Path, Before: &b[0]}
+			b = b[1:]
+		case order > 0:
+			c = Change{Path: a[0].Path, After: &a[0]}
+			a = a[1:]
+		default:
+			c = Change{Path: b[0].Path, Before: &b[0], After: &a[0]}
+			b, a = b[1:], a[1:]
+		}
+		if !SameEntry(c.Before, c.After) && before.Covers(c.Path) && after.Covers(c.Path) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// compareFirst orders the first entries of two sorted lists, of which at most one is empty; an empty list comes last.
+func compareFirst(b, a []Entry) int {
+	switch {
+	case len(a) == 0:
+		return -1
+	case len(b) == 0:
+		return 1
+	}
+	return strings.Compare(b[0].Path, a[0].Path)
+}
+
+// SameEntry reports whether there is no difference but in paths and times; nil is nothing.
+func SameEntry(a, b *Entry) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Mode == b.Mode && a.Attrs == b.Attrs && sameContent(a, b)
+}
+
+// IsSecret reports whether one side is a file whose true bytes are not in the store.
+func (c *Change) IsSecret() bool {
+	return c.Before != nil && c.Before.Secret != "" || c.After != nil && c.After.Secret != ""
+}
+
+// InGit reports whether the path is a .git, or lies in one: such a change is in no patch, and Apply leaves it alone.
+func (c *Change) InGit() bool { return inGit(c.Path) }
+
+// Reverse returns the change that takes c back.
+func (c *Change) Reverse() Change { return Change{Path: c.Path, Before: c.After, After: c.Before} }
+
+// sides returns what Git sees of a change: directories and FIFOs are nothing, and of the permissions only the owner's x counts. ok
+// is false where it sees no change at all.
+func (c *Change) sides() (before, after *Entry, ok bool) {
+	before, after = gitSide(c.Before), gitSide(c.After)
+	switch {
+	case before == nil && after == nil:
+		return nil, nil, false
+	case before == nil || after == nil:
+		return before, after, true
+	}
+	return before, after, before.Mode.Git() != after.Mode.Git() || !sameContent(before, after)
+}
+
+func gitSide(e *Entry) *Entry {
+	if e == nil || e.isPlace() {
+		return nil
+	}
+	return e
+}
+
+// settle puts the lists into order, keeps of what is not covered the topmost paths, and drops the entries whose
+// directory did not make it into the tree.
+func (t *Tree) settle() {
+	t.sort()
+	t.NotCovered = slices.CompactFunc(t.NotCovered, func(a, b NotCovered) bool { return a.Path == b.Path })
+	all := &Tree{NotCovered: slices.Clone(t.NotCovered)}
+	t.NotCovered = slices.DeleteFunc(t.NotCovered, func(n NotCovered) bool { return !all.Covers(parentOf(n.Path)) })
+	dirs := make(map[string]bool)
+	kept := t.Entries[:0]
+	for _, e := range t.Entries {
+		if p := parentOf(e.Path); p != "" && !dirs[p] {
+			continue
+		}
+		if e.Mode.IsDir() {
+			dirs[e.Path] = true
+		}
+		kept = append(kept, e)
+	}
+	t.Entries = kept
+	t.Absent = slices.DeleteFunc(t.Absent, func(p string) bool { return parentOf(p) != "" && !dirs[parentOf(p)] })
+}
+
+// below returns the entries below a directory.
+func (t *Tree) below(dir string) []Entry {
+	first := func(prefix string) int {
+		i, _ := slices.BinarySearchFunc(t.Entries, prefix, func(e Entry, p string) int { return cmp.Compare(e.Path, p) })
+		return i
+	}
+	return t.Entries[first(dir+"/"):first(dir+"0")] // "0" is what follows "/"
+}
+
+// validate checks what could have come with data.
+func (c *Change) validate() error {
+	for _, e := range []*Entry{c.Before, c.After} {
+		if e == nil {
+			continue
+		}
+		if e.Path != c.Path {
+			return fmt.Errorf("files: change of %.80q names %.80q: %w", c.Path, e.Path, ErrPath)
+		}
+		if err := e.validate(); err != nil {
+			return err
+		}
+	}
+	return checkPath(c.Path)
+}
+
+// WithStandIns returns the tree as a snapshot sees it where the secret files at paths are shown in their scrubbed form, for
+// want of their true bytes: what a run changes is told from what stood there, not from what should have. What such a
+// snapshot stores is put into store. reveal makes what is shown of what is stored, as LayerOptions.Reveal does; nil shows it
+// as it is. t is not changed.
+func (t *Tree) WithStandIns(paths []string, store cas.Store, s Scrubber, reveal func([]byte) []byte) (*Tree, error) {
+	out := *t
+	out.Entries = slices.Clone(t.Entries)
+	for _, path := range paths {
+		e, ok := out.Lookup(path)
+		if !ok || e.Secret == "" {
+			continue
+		}
+		shown, err := store.Get(e.Digest)
+		if err != nil {
+			return nil, fmt.Errorf("files: %s: %w", path, err)
+		}
+		if reveal != nil {
+			shown = reveal(shown)
+		}
+		stored, secret, err := hideContent(s, path, shown)
+		if err != nil {
+			return nil, fmt.Errorf("files: %s: %w", path, err)
+		}
+		if e.Digest, err = lasting(store).Put(stored); err != nil {
+			return nil, fmt.Errorf("files: %s: %w", path, err)
+		}
+		e.Size, e.Secret = int64(len(stored)), secret
+	}
+	return &out, nil
 }

@@ -7,7 +7,7 @@
 // speak the same protocols. A request that makes a model generate or embed is a call (llm_call) and named by provider,
 // endpoint and model; the provider is the protocol, not who runs the server. Everything else is plain HTTP: method, URL
 // and body. Some of that, such as counts of tokens and orders of batches, carries a conversation too: what does not count
-// in a call does not count there either. The endpoints stand in the provider's files, for people in docs/providers.md.
+// in a call does not count there either. The endpoints stand in the provider's files, for people in docs/reference/providers.md.
 //
 // The body of a call falls into three parts, by the keys that each endpoint lists:
 //

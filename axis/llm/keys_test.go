@@ -51,7 +51,7 @@ func readCanonical(t *testing.T, e *endpoint, body string) (surface, params stri
 	return string(s.Append(nil)), string(p.Append(nil))
 }
 
-// TestKeys holds every endpoint to its lists, which docs/providers.md repeats: a key of the surface counts there, an
+// TestKeys holds every endpoint to its lists, which docs/reference/providers.md repeats: a key of the surface counts there, an
 // ignored one nowhere, any other one as a parameter.
 func TestKeys(t *testing.T) {
 	for i := range endpoints {

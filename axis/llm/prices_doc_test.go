@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestDocsPrices loads the table of prices that docs/providers.md shows, and finds every key of the form in its text.
+// TestDocsPrices loads the table of prices that docs/reference/providers.md shows, and finds every key of the form in its text.
 func TestDocsPrices(t *testing.T) {
 	page, err := os.ReadFile(docsFile)
 	if err != nil {

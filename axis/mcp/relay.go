@@ -236,6 +236,10 @@ const relayBuffer = 64 << 10
 func (t *talk) copy(from, to *end, side Side, take func(b []byte) ([]byte, error), ended func() ([]byte, error)) {
 	defer to.closeWrite()
 	defer from.closeRead()
+	if side == Client && !t.lend(from, to) {
+		t.endedBy(Server)
+		return
+	}
 	buf := make([]byte, relayBuffer)
 	for {
 		n, err := from.read(buf)

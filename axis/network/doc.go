@@ -44,7 +44,7 @@
 // WebSockets. A request for one is sent on over HTTP/1.1 as the program sent it. Once the upstream has answered 101 the bytes of both
 // directions pass as they come (wsRelay), read aside by package wsframe; those that end a message of the server wait until its record
 // is with the kernel, once for all that came together. Each side gets the end that the other one made. A replay (wsPlayer)
-// reads what the program says and says what the Book's socket says, each message in one frame. docs/websocket.md says the rest.
+// reads what the program says and says what the Book's socket says, each message in one frame. docs/replay.md says the rest.
 //
 // Closed towards the inside of the host: no dial reaches a loopback, link-local, multicast or unspecified address, which
 // is checked after resolution on the address that is really dialled, unless an Upstreams entry names it.

@@ -1,11 +1,17 @@
 package process
 
 import (
+	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"time"
+	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
 )
 
 // A place is a directory in which one command after the other works. Who took it has it alone.
@@ -30,76 +36,141 @@ const settled = 100 * time.Millisecond
 // sure reports whether the file would show another time if it had changed since it was read.
 func (s *sighting) sure() bool { return s.read.Sub(s.first) >= settled }
 
-// begin gives a command its place, with the files that it sees, and says what stands there.
-func (h *Host) begin() (*place, map[string]entry, error) {
-	p, err := h.take()
-	if err != nil {
-		return nil, nil, err
-	}
-	before, err := h.fill(p)
-	if err != nil { // what the last command left may be why
-		h.drop(p)
-		if p, err = h.newPlace(); err != nil {
-			return nil, nil, err
-		}
-		before, err = h.fill(p)
-	}
-	if err != nil {
-		h.drop(p)
-		return nil, nil, err
-	}
-	return p, before, nil
+// maxChanged bounds, in bytes, what a command may leave behind: all of it stands in memory, and on the tape.
+const maxChanged = 256 << 20
+
+// entry is a file or a link as it stood.
+type entry struct {
+	digest cas.Digest // of a file's content
+	perm   fs.FileMode
+	target string // of a link
+	dir    bool
+	empty  bool // of a directory: nothing stands in it
 }
 
-func (h *Host) fill(p *place) (map[string]entry, error) {
-	if h.o.Fill == nil {
-		return nil, nil
+// entries lists what stands in the place, by paths with /. What is no file, directory or link is an error.
+func (p *place) entries() (map[string]entry, error) {
+	out, seen := make(map[string]entry), make(map[string]sighting)
+	err := filepath.WalkDir(p.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == p.dir {
+			return err
+		}
+		name, err := filepath.Rel(p.dir, path)
+		if err != nil {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		if !utf8.ValidString(name) {
+			return fmt.Errorf("the name %q is not UTF-8, which the files of a testbench cannot hold", name)
+		}
+		e, err := p.entryOf(path, name, d, seen)
+		if err != nil {
+			return err
+		}
+		out[name] = e
+		if up := filepath.ToSlash(filepath.Dir(filepath.FromSlash(name))); up != "." {
+			out[up] = entry{dir: true} // which is not empty
+		}
+		return nil
+	})
+	p.seen = seen
+	return out, err
+}
+
+// entryOf is what stands at a path. What is known of files goes to seen.
+func (p *place) entryOf(path, name string, d fs.DirEntry, seen map[string]sighting) (entry, error) {
+	switch sort := d.Type(); {
+	case sort.IsDir():
+		return entry{dir: true, empty: true}, nil
+	case sort&fs.ModeSymlink != 0:
+		target, err := os.Readlink(path)
+		return entry{target: filepath.ToSlash(target)}, err
+	case !sort.IsRegular():
+		return entry{}, fmt.Errorf("%s is neither a file nor a directory or link (%s), which the files of a testbench cannot hold", name, sort)
 	}
-	if err := h.o.Fill(p.dir); err != nil {
+	info, err := d.Info()
+	if err != nil {
+		return entry{}, err
+	}
+	now := time.Now()
+	s := sighting{info: info, first: now, read: now}
+	if was, known := p.seen[name]; known && p.unchanged != nil && p.unchanged(was.info, info) {
+		if s.first = was.first; was.sure() {
+			seen[name] = was
+			return was.entry, nil
+		}
+	}
+	if s.entry, err = fileOf(path); err != nil {
+		return entry{}, err
+	}
+	seen[name] = s
+	return s.entry, nil
+}
+
+// fileOf reads a file.
+func fileOf(path string) (entry, error) {
+	f, err := os.Open(path) //nolint:gosec // below a directory of ours
+	if err != nil {
+		return entry{}, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return entry{}, err
+	}
+	h := cas.NewHasher()
+	if _, err := io.Copy(h, f); err != nil {
+		return entry{}, err
+	}
+	return entry{digest: h.Sum(), perm: permOf(st)}, nil
+}
+
+// permOf is the mode of a file as Git knows it.
+func permOf(st fs.FileInfo) fs.FileMode {
+	if !onWindows && st.Mode()&0o100 != 0 {
+		return 0o755
+	}
+	return 0o644
+}
+
+// same reports whether a path stands as it stood before. Of directories only those count that are gone or that nothing tells of else.
+func same(before map[string]entry, name string, now entry, there bool) bool {
+	was, stood := before[name]
+	switch {
+	case !there:
+		return !stood
+	case now.dir:
+		return stood && was.dir || !now.empty
+	}
+	return stood && was == now
+}
+
+// changes lists how the place differs from what stood there before, by path.
+func (p *place) changes(before map[string]entry) ([]Change, error) {
+	after, err := p.entries()
+	if err != nil {
 		return nil, err
 	}
-	return p.entries()
-}
-
-// take returns a place that is free, or a new one. Without Fill nobody would take away what a command left.
-func (h *Host) take() (*place, error) {
-	h.mu.Lock()
-	if n := len(h.free); n > 0 && !h.closed {
-		p := h.free[n-1]
-		h.free = h.free[:n-1]
-		h.mu.Unlock()
-		return p, nil
-	}
-	h.mu.Unlock()
-	return h.newPlace()
-}
-
-// newPlace makes a directory, below that of the host.
-func (h *Host) newPlace() (_ *place, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return nil, os.ErrClosed
-	}
-	if h.base == "" {
-		if h.base, err = h.newBase(); err != nil {
-			return nil, err
+	var out []Change
+	var size int64
+	all := make(map[string]entry, len(after))
+	maps.Copy(all, before)
+	maps.Copy(all, after)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		now, there := after[name]
+		if same(before, name, now, there) {
+			continue
 		}
+		c := Change{Path: name, Deleted: !there, Dir: now.dir, Perm: now.perm, Target: now.target}
+		if there && !now.dir && c.Target == "" {
+			if c.Content, err = os.ReadFile(filepath.Join(p.dir, filepath.FromSlash(name))); err != nil { //nolint:gosec // ours
+				return nil, err
+			}
+		}
+		if size += int64(len(c.Content)); size > maxChanged {
+			return nil, fmt.Errorf("more than %d bytes of changed files", maxChanged)
+		}
+		out = append(out, c)
 	}
-	h.places++
-	p := &place{dir: filepath.Join(h.base, strconv.Itoa(h.places)), unchanged: h.o.Unchanged}
-	return p, os.Mkdir(p.dir, 0o700)
+	return out, nil
 }
-
-func (h *Host) giveBack(p *place) {
-	if h.o.Fill == nil {
-		h.drop(p)
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.free = append(h.free, p)
-}
-
-// drop removes a place that is not to be used again.
-func (h *Host) drop(p *place) { _ = removeAll(p.dir) } // Close tries again, and says so

@@ -64,15 +64,6 @@ func (p *Player) Unused() (first int, calls []Call) {
 	return p.next + 1, slices.Clone(p.calls[p.next:])
 }
 
-// differs lists the fields in which a command is not what c answers.
-func (c *Call) differs(asked *Command, clean func([]byte) []byte) []string {
-	asked, has := asked.cleaned(clean), c.command().cleaned(clean)
-	if has.Cwd == nil {
-		has.Cwd = asked.Cwd
-	}
-	return differing(asked, has, false)
-}
-
 // A MismatchError is a command that is not the next one of the process tape.
 type MismatchError struct {
 	Number int // of the call on the process tape, from 1
@@ -114,4 +105,44 @@ func (e *ExhaustedError) Error() string {
 	}
 	return fmt.Sprintf("process: call %d: asked for %s; the process tape has %s; add this one, or record the process tape anew "+
 		"(--processes record=OUT, Config.Processes.Record)", e.Number, &e.Asked, has)
+}
+
+// A Keeper passes commands to another Runner and keeps what came of them, for a process tape.
+type Keeper struct {
+	next Runner
+
+	mu    sync.Mutex // guards calls
+	calls []*Call    // in the order in which they were asked for; nil for one that has no result
+}
+
+// NewCalls returns a Keeper in front of next.
+func NewCalls(next Runner) *Keeper { return &Keeper{next: next} }
+
+// Run implements Runner.
+func (k *Keeper) Run(ctx context.Context, c *Command) (*Result, error) {
+	k.mu.Lock()
+	place := len(k.calls)
+	k.calls = append(k.calls, nil)
+	k.mu.Unlock()
+	res, err := k.next.Run(ctx, c)
+	if res != nil {
+		call := callOf(c, res)
+		k.mu.Lock()
+		k.calls[place] = &call
+		k.mu.Unlock()
+	}
+	return res, err
+}
+
+// Calls lists what was kept so far, in the order in which it was asked for: that in which a Player answers.
+func (k *Keeper) Calls() []Call {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	out := []Call{}
+	for _, c := range k.calls {
+		if c != nil {
+			out = append(out, *c)
+		}
+	}
+	return out
 }

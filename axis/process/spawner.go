@@ -2,11 +2,9 @@ package process
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -164,32 +162,6 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("process: denied: %s: a testbench runs no command by itself; give it a process tape (--processes TAPE, "+
 		"Config.Processes.Tape), make one (--processes record=OUT, Config.Processes.Record) or let commands run (--processes live, "+
 		"Config.Processes.Live)", &e.Command)
-}
-
-// check refuses what no program can be started with.
-func (c *Command) check() error {
-	switch {
-	case c.Program == "":
-		return errors.New("process: a command needs a program, and its name is empty")
-	case c.hasNUL():
-		return fmt.Errorf("process: %s: a NUL byte stands in the command, which no program can be given", c)
-	}
-	return nil
-}
-
-func (c *Command) hasNUL() bool {
-	has := func(s string) bool { return strings.IndexByte(s, 0) >= 0 }
-	for _, a := range c.Args {
-		if has(a) {
-			return true
-		}
-	}
-	for name, value := range c.Env {
-		if has(name) || has(value) {
-			return true
-		}
-	}
-	return has(c.Program) || c.Cwd != nil && has(*c.Cwd)
 }
 
 // maxDurationMS is the longest time of a command, in ms, that a time.Duration holds.

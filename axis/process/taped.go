@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"iter"
 	"slices"
 	"strconv"
@@ -147,34 +148,6 @@ func (t *Taped) Run(_ context.Context, c *Command) (*Result, error) {
 	return res, res.asEnded(c)
 }
 
-// asEnded is the error of a recorded command that its caller did not wait for.
-func (r *Result) asEnded(c *Command) error {
-	if r.Failure == FailureCancelled {
-		return fmt.Errorf("process: %s: it was cancelled when it was recorded: %w", c, context.Canceled)
-	}
-	return nil
-}
-
-// cleaned is a copy of c without its secrets, as clean takes them out; nil leaves them.
-func (c *Command) cleaned(clean func([]byte) []byte) *Command {
-	out := c.Clone()
-	if clean == nil {
-		return out
-	}
-	text := func(s string) string { return string(clean([]byte(s))) }
-	out.Program = text(out.Program)
-	for i, a := range out.Args {
-		out.Args[i] = text(a)
-	}
-	if out.Cwd != nil {
-		*out.Cwd = text(*out.Cwd)
-	}
-	if len(out.Stdin) > 0 {
-		out.Stdin = clean(out.Stdin)
-	}
-	return out
-}
-
 // take returns the record that answers a command, which it uses up.
 func (t *Taped) take(c *Command) (*spawn, error) {
 	t.mu.Lock()
@@ -241,4 +214,159 @@ func (t *Taped) Unused() []Recorded {
 		}
 	}
 	return out
+}
+
+// change is a record of a file that a command changed.
+type change struct {
+	path    string
+	file    *tape.File
+	deleted bool
+}
+
+// changed takes the record of a file. One that names no spawn is the program's own doing.
+func (t *Taped) changed(rec *tape.Record, f *tape.File) {
+	if f.SpawnID == 0 || f.IsPlace() {
+		return
+	}
+	_, deleted := rec.Kind.(*tape.FileDelete)
+	c := change{path: f.Path, file: f, deleted: deleted}
+	for _, raw := range rec.Raw {
+		if raw.Key == "path" {
+			c.path = string(raw.Bytes)
+		}
+	}
+	t.changes[f.SpawnID] = append(t.changes[f.SpawnID], c)
+}
+
+// changesOf lists what a recorded command changed. A file without its content on the tape is an error: what reads it later cannot be
+// answered.
+func (t *Taped) changesOf(s *spawn) ([]Change, error) {
+	if s.kind.SpawnID == 0 {
+		return nil, nil
+	}
+	var out []Change
+	for _, c := range t.changes[s.kind.SpawnID] {
+		if c.deleted {
+			out = append(out, Change{Path: c.path, Deleted: true})
+			continue
+		}
+		content := c.file.Content
+		if content == nil {
+			content = tape.PayloadOf(c.file.ContentHash, c.file.LenBytes)
+		}
+		b, err := content.Bytes(t.store)
+		if err != nil {
+			return nil, fmt.Errorf("%s, which it wrote: %w", c.path, err)
+		}
+		if c.file.Mode == linkMode {
+			out = append(out, Change{Path: c.path, Target: string(b)})
+			continue
+		}
+		out = append(out, Change{Path: c.path, Content: b, Perm: permOfMode(c.file.Mode)})
+	}
+	return out, nil
+}
+
+// linkMode is the mode of a symbolic link as Git writes it.
+const linkMode = "120000"
+
+// permOfMode is the permission of a mode.
+func permOfMode(mode string) fs.FileMode {
+	if n, err := strconv.ParseUint(mode, 8, 32); err == nil {
+		return fs.FileMode(n).Perm()
+	}
+	return 0o644
+}
+
+// A NotTapedError is a command that the event tape does not answer.
+type NotTapedError struct {
+	Asked   Command
+	Nearest *Recorded // the recorded command that is most like it; nil for a tape without any
+	Fields  []string  // in which the two differ: "program", "args", "cwd", "stdin"; none for the same one, asked once too often
+	Times   int       // how often the same command was recorded
+}
+
+// Error implements error.
+func (e *NotTapedError) Error() string {
+	why := "the tape has no command at all"
+	switch n := e.Nearest; {
+	case n != nil && e.Times > 0:
+		why = fmt.Sprintf("it was recorded %s, last as record %d, and was asked for once more", times(e.Times), n.Seq)
+	case n != nil:
+		why = fmt.Sprintf("nearest is record %d: %s (%s)", n.Seq, &n.Command, differ(e.Fields))
+	}
+	return fmt.Sprintf("process: not on the tape: %s; %s; a replay answers only what was recorded", &e.Asked, why)
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// missing explains a command that is not on the tape. It is called under mu.
+func (t *Taped) missing(c *Command) error {
+	e := &NotTapedError{Asked: *c}
+	stdin := cas.Sum(c.Stdin)
+	key := keyOf(c, stdin)
+	best := -1
+	for _, s := range t.spawns {
+		if t.inOrder || keyOf(&s.Command, s.stdin) == key {
+			e.Times++
+			e.Nearest, e.Fields = &s.Recorded, nil
+			continue
+		}
+		if e.Times > 0 {
+			continue
+		}
+		if likeness := s.likeness(c, stdin); likeness > best {
+			best, e.Nearest, e.Fields = likeness, &s.Recorded, s.differs(c, stdin)
+		}
+	}
+	return e
+}
+
+// differs lists the fields in which a command is not the recorded one.
+func (s *spawn) differs(c *Command, stdin cas.Digest) []string {
+	fields := differing(c, &s.Command, false)
+	if s.stdin != stdin {
+		fields = append(fields, "stdin")
+	}
+	return fields
+}
+
+// likeness is larger the more alike the two are: by the program's name, then by the arguments, by what nobody asked for yet, by the rest.
+func (s *spawn) likeness(c *Command, stdin cas.Digest) int {
+	const most = 1000 // arguments that count
+	n := 0
+	if baseName(s.Command.Program) == baseName(c.Program) {
+		n += 8 * (most + 2)
+	}
+	n += 8 * min(most, shared(s.Command.Args, c.Args))
+	if len(s.differs(c, stdin)) == 1 {
+		n += 4
+	}
+	if !s.used {
+		n += 2
+	}
+	if s.Command.Program == c.Program {
+		n++
+	}
+	return n
+}
+
+func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// shared counts the arguments that a and b have in common at their beginning and at their end.
+func shared(a, b []string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	end := 0
+	for end < min(len(a), len(b))-n && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	return n + end
 }

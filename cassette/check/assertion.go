@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/plainyaml"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
@@ -18,14 +19,14 @@ type assertion struct {
 	Service *serviceWant `json:"service"`
 	Process *processWant `json:"process"`
 
-	node   *node
+	node   *plainyaml.Node
 	path   string
 	source string
 }
 
 // family is the one that is set, by its key.
 func (a *assertion) family() string {
-	return a.node.which([]string{"frame", "state", "timing", "input", "service", "process"})[0]
+	return which(a.node, []string{"frame", "state", "timing", "input", "service", "process"})[0]
 }
 
 // A span is a window of time, both ends in it. To is below 0 where it is the cassette's end.
@@ -303,8 +304,8 @@ func (n *normalise) options() *masks.Options {
 }
 
 // masks refuses masks that there are not.
-func (r *reading) masks(n *normalise, at *node) {
+func (r *reading) masks(n *normalise, at *plainyaml.Node) {
 	if err := checkMasks(n.options()); err != nil {
-		r.errorf(at.place, "normalise: %v", err)
+		r.errorf(at.Place, "normalise: %v", err)
 	}
 }

@@ -138,7 +138,7 @@ func (a *assertion) probe(masks masker, on bool) (probe, []*sightings) {
 		if !on {
 			masks = nil
 		}
-		if a.Frame.Stable > 0 || a.node.field("frame").field("stable") != nil {
+		if a.Frame.Stable > 0 || a.node.Field("frame").Field("stable") != nil {
 			return newStableProbe(a.Frame, masks), nil
 		}
 		return newScreenProbe(a.Frame.whenWant, newTextCondition(a.Frame, masks)), nil
@@ -195,7 +195,7 @@ func (s *Scenario) result(r *cassette.Reader, end *ending, all []verdict) *Resul
 		Screens: end.moments, Finished: end.whole}}
 	for i, v := range all {
 		a := s.all[i]
-		o := Outcome{Name: a.Name, Family: a.family(), Line: a.node.line, Column: a.node.column, Status: v.status, Source: a.source}
+		o := Outcome{Name: a.Name, Family: a.family(), Line: a.node.Line, Column: a.node.Column, Status: v.status, Source: a.source}
 		if v.status != Passed {
 			o.Wanted, o.Came, o.Evidence = v.wanted, v.came, v.evidence
 		}

@@ -2,7 +2,7 @@
 //
 // A scenario file (YAML or JSON; Schema is its JSON Schema) is bound to one cassette by id and digest and lists assertions of six
 // families: frame (text on screens), state (cursor, size, colours, modes), timing, input, service events and process.
-// docs/assertions.md shows each. Unknown keys, wrong types and what can never be so are refused when the file is read, with
+// docs/reference/assertions.md shows each. Unknown keys, wrong types and what can never be so are refused when the file is read, with
 // line and column.
 //
 // Screens. The screen model of this build makes them from the output and the resizes: a blank one at the start, and one after each

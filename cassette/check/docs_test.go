@@ -8,10 +8,10 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cassette/check"
 )
 
-// blocks returns the fenced blocks of docs/assertions.md that begin with the fence.
+// blocks returns the fenced blocks of docs/reference/assertions.md that begin with the fence.
 func blocks(t *testing.T, fence string) (all []string) {
 	t.Helper()
-	b, err := os.ReadFile("../../docs/assertions.md")
+	b, err := os.ReadFile("../../docs/reference/assertions.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func blocks(t *testing.T, fence string) (all []string) {
 	}
 }
 
-// TestDocumentedAssertionsPass runs each example of docs/assertions.md on the session of these tests.
+// TestDocumentedAssertionsPass runs each example of docs/reference/assertions.md on the session of these tests.
 func TestDocumentedAssertionsPass(t *testing.T) {
 	dir := session(t)
 	families := map[string]bool{}
@@ -35,7 +35,7 @@ func TestDocumentedAssertionsPass(t *testing.T) {
 			r := asserting(t, dir, strings.TrimPrefix(line, "- "))
 			families[r.Assertions[0].Family] = true
 			if !r.Passed {
-				t.Errorf("%s", r.Assertions[0].Text("docs/assertions.md"))
+				t.Errorf("%s", r.Assertions[0].Text("docs/reference/assertions.md"))
 			}
 		}
 	}
@@ -62,12 +62,12 @@ func TestDocumentedScenarioParses(t *testing.T) {
 
 func TestDocumentedFailure(t *testing.T) {
 	got := asserting(t, session(t), "name: the greeting\nframe: {contains: \"Hello, Ida!\", eventually: {from: 1s, to: 1.6s}}").Assertions[0].Text("greeter.yaml")
-	b, err := os.ReadFile("../../docs/assertions.md")
+	b, err := os.ReadFile("../../docs/reference/assertions.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, after, _ := strings.Cut(string(b), "\n```\nFAIL")
 	if shown, _, ok := strings.Cut(after, "```\n"); !ok || "FAIL"+shown != got {
-		t.Errorf("expected docs/assertions.md to show\n%s\nit has\n%s", got, shown)
+		t.Errorf("expected docs/reference/assertions.md to show\n%s\nit has\n%s", got, shown)
 	}
 }

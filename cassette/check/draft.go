@@ -90,7 +90,7 @@ func (d *drafter) linef(format string, args ...any) { fmt.Fprintf(&d.b, format+"
 func (d *drafter) write() {
 	m := d.r.Manifest()
 	rows := trimRows(d.view.Text())
-	d.linef("# What must be so in this cassette. docs/assertions.md shows what else can be said.")
+	d.linef("# What must be so in this cassette. docs/reference/assertions.md shows what else can be said.")
 	d.linef("version: 1")
 	d.linef("cassette:")
 	if d.path != "" {

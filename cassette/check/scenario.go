@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/internal/plainyaml"
 )
 
 // A Scenario is a scenario file that was read and found in order.
@@ -91,34 +92,30 @@ func (r *reading) err() error {
 }
 
 // fill makes s of a tree that fits the scenario's shape.
-func (r *reading) fill(s *Scenario, root *node, lines []string) {
-	r.decode(root.field("cassette"), &s.Cassette)
-	if n := root.field("normalise"); n != nil {
+func (r *reading) fill(s *Scenario, root *plainyaml.Node, lines []string) {
+	r.decode(root.Field("cassette"), &s.Cassette)
+	if n := root.Field("normalise"); n != nil {
 		r.decode(n, &s.normalise)
 		r.masks(s.normalise, n)
 	}
-	items := root.field("assertions").items
+	items := root.Field("assertions").Items
 	for i, n := range items {
 		a := &assertion{node: n, path: "assertions" + index(i)}
 		r.decode(n, a)
 		end := len(lines)
 		if i+1 < len(items) {
-			end = items[i+1].line - 1
+			end = items[i+1].Line - 1
 		}
-		a.source = sourceOf(lines, n.place, end)
+		a.source = sourceOf(lines, n.Place, end)
 		r.sensible(a)
 		s.all = append(s.all, a)
 	}
 }
 
 // decode fills v, whose fields are those of the shape that n fits.
-func (r *reading) decode(n *node, v any) {
-	b, err := json.Marshal(n)
-	if err == nil {
-		err = json.Unmarshal(b, v)
-	}
-	if err != nil {
-		r.errorf(n.place, "%v", err)
+func (r *reading) decode(n *plainyaml.Node, v any) {
+	if err := json.Unmarshal(n.AppendJSON(nil), v); err != nil {
+		r.errorf(n.Place, "%v", err)
 	}
 }
 
@@ -130,12 +127,12 @@ const (
 
 // sourceOf returns the lines of an assertion as they are written, without the indentation that they share and without
 // comments and blank lines behind it.
-func sourceOf(lines []string, at place, end int) string {
-	if at.line < 1 || at.line > len(lines) {
+func sourceOf(lines []string, at plainyaml.Place, end int) string {
+	if at.Line < 1 || at.Line > len(lines) {
 		return ""
 	}
-	own := append([]string(nil), lines[at.line-1:max(min(end, len(lines)), at.line)]...)
-	first := min(at.column-1, len(own[0]))
+	own := append([]string(nil), lines[at.Line-1:max(min(end, len(lines)), at.Line)]...)
+	first := min(at.Column-1, len(own[0]))
 	own[0] = own[0][first:]
 	for i := 1; i < len(own); i++ {
 		line := own[i]

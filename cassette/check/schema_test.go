@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/tapedeck-dev/tapedeck/cassette/check"
 )
@@ -104,9 +104,9 @@ var refused = []struct {
 	{"max below min", top + "assertions:\n  - timing: {total: {min: 2, max: 1}}\n", "4:21", `expected max to be at least min`, false},
 	{"blanks alone", top + "assertions:\n  - frame: {contains: ' ', at: 1}\n", "4:23", `which every screen has`, false},
 	{"an alias", top + "assertions: &a\n  - *a\n", "3:13", `write it out`, false},
-	{"a key twice", top + "assertions:\n  - frame: {contains: a, contains: b, at: 1}\n", "4:26", `already defined`, false},
+	{"a key twice", top + "assertions:\n  - frame: {contains: a, contains: b, at: 1}\n", "4:26", `stands here twice`, false},
 	{"nothing", "", "1:1", "got an empty file", false},
-	{"broken YAML", "version: [1\n", "1:10", "", false},
+	{"broken YAML", "version: [1\n", "1:1", "", false},
 	{"a mask that there is not", top + "normalise: {disable: [nonsense]}\nassertions:\n  - process: {exit_code: 0}\n", "3:12", `no mask is named "nonsense"`, false},
 	{"a mask of one's own by a name that is taken", top + "normalise: {extra: [{name: socket, pattern: x}]}\nassertions:\n  - process: {exit_code: 0}\n", "3:12", `mask "socket": the name is taken`, false},
 	{"an order with one text twice", top + "assertions:\n  - timing: {order: [a, a]}\n", "4:21", "got one twice", false},

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"encoding/json"
 	"maps"
 	"math"
 	"regexp"
@@ -9,10 +8,11 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/meant"
+	"github.com/tapedeck-dev/tapedeck/internal/plainyaml"
 )
 
 // fits holds n against s and adds what is wrong; path names the place in messages.
-func (r *reading) fits(n *node, s *shape, path string) bool {
+func (r *reading) fits(n *plainyaml.Node, s *shape, path string) bool {
 	before := len(r.errs)
 	switch s = s.real(); {
 	case s.AnyOf != nil:
@@ -25,7 +25,7 @@ func (r *reading) fits(n *node, s *shape, path string) bool {
 		r.fitsText(n, s, path)
 	case s.Type == "integer" || s.Type == "number":
 		r.fitsNumber(n, s, path)
-	case s.Type == "boolean" && n.is != isBool, s.Const && (n.is != isBool || !n.truth):
+	case s.Type == "boolean" && n.Kind != plainyaml.Bool, s.Const && (n.Kind != plainyaml.Bool || !n.Truth):
 		r.wrong(n, s, path)
 	default:
 		r.fitsAny(n, path)
@@ -34,65 +34,65 @@ func (r *reading) fits(n *node, s *shape, path string) bool {
 }
 
 // wrong adds that n is not what s takes.
-func (r *reading) wrong(n *node, s *shape, path string) {
+func (r *reading) wrong(n *plainyaml.Node, s *shape, path string) {
 	hint := ""
 	switch words := s.words(); {
-	case s.Type == "string" && (n.is == isInt || n.is == isFloat || n.is == isBool):
+	case s.Type == "string" && (n.IsNumber() || n.Kind == plainyaml.Bool):
 		hint = "; put it in quotation marks"
-	case n.is != isText || len(words) == 0:
+	case n.Kind != plainyaml.Text || len(words) == 0:
 	case s.Title != "": // which does not list them
-		hint = unknownHint(n.text, words)
+		hint = unknownHint(n.Text, words)
 	default:
-		hint = didYouMean(n.text, words)
+		hint = didYouMean(n.Text, words)
 	}
-	r.errorf(n.place, "%s: expected %s, got %s%s", path, s.describe(), n.got(), hint)
+	r.errorf(n.Place, "%s: expected %s, got %s%s", path, s.describe(), n.Got(quote), hint)
 }
 
-func (r *reading) fitsText(n *node, s *shape, path string) {
+func (r *reading) fitsText(n *plainyaml.Node, s *shape, path string) {
 	switch {
-	case n.is != isText, s.Enum != nil && !slices.Contains(s.Enum, n.text), len(n.text) < s.Filled,
-		s.Pattern != "" && !pattern(s.Pattern).MatchString(n.text):
+	case n.Kind != plainyaml.Text, s.Enum != nil && !slices.Contains(s.Enum, n.Text), len(n.Text) < s.Filled,
+		s.Pattern != "" && !pattern(s.Pattern).MatchString(n.Text):
 		r.wrong(n, s, path)
 	case s.Format == "regex":
-		if _, err := regexp.Compile(n.text); err != nil {
+		if _, err := regexp.Compile(n.Text); err != nil {
 			why := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-			r.errorf(n.place, "%s: expected %s, got %s: %s", path, s.describe(), quote(n.text), why)
+			r.errorf(n.Place, "%s: expected %s, got %s: %s", path, s.describe(), quote(n.Text), why)
 		}
 	}
 }
 
-func (r *reading) fitsNumber(n *node, s *shape, path string) {
+func (r *reading) fitsNumber(n *plainyaml.Node, s *shape, path string) {
 	switch {
-	case n.is != isInt && (s.Type == "integer" || n.is != isFloat), s.Type == "integer" && math.Abs(n.number) >= 1<<53:
+	case !n.IsNumber(), s.Type == "integer" && (n.Number != math.Trunc(n.Number) || math.Abs(n.Number) >= 1<<53): // 1.0 is a whole number
 		r.wrong(n, s, path)
-	case n.number < s.Min:
-		r.errorf(n.place, "%s: expected at least %.0f, got %s", path, s.Min, n.text)
-	case s.Max > 0 && n.number > s.Max:
-		r.errorf(n.place, "%s: expected at most %.0f, got %s", path, s.Max, n.text)
+	case n.Number < s.Min:
+		r.errorf(n.Place, "%s: expected at least %.0f, got %s", path, s.Min, n.Text)
+	case s.Max > 0 && n.Number > s.Max:
+		r.errorf(n.Place, "%s: expected at most %.0f, got %s", path, s.Max, n.Text)
 	}
 }
 
-func (r *reading) fitsList(n *node, s *shape, path string) {
-	if n.is != isList {
+func (r *reading) fitsList(n *plainyaml.Node, s *shape, path string) {
+	if n.Kind != plainyaml.List {
 		r.wrong(n, s, path)
 		return
 	}
-	if len(n.items) < s.MinItems {
-		r.errorf(n.place, "%s: expected at least %d, got %d", path, s.MinItems, len(n.items))
+	if len(n.Items) < s.MinItems {
+		r.errorf(n.Place, "%s: expected at least %d, got %d", path, s.MinItems, len(n.Items))
 	}
-	for i, item := range n.items {
+	for i, item := range n.Items {
 		r.fits(item, s.Items, path+index(i))
 	}
 }
 
 // fitsEither takes the first shape that fits. Where none does, the one that n is nearest to says why.
-func (r *reading) fitsEither(n *node, s *shape, path string) {
+func (r *reading) fitsEither(n *plainyaml.Node, s *shape, path string) {
 	before := len(r.errs)
 	for _, e := range s.AnyOf {
 		if r.fits(n, e, path) {
 			return
 		}
-		if kind := e.real().Type; kind == "object" && n.is == isObject || kind == "array" && n.is == isList {
+		if kind := e.real().Type; kind == "object" && n.Kind == plainyaml.Object || kind == "array" && n.Kind == plainyaml.List {
 			return
 		}
 		r.errs = r.errs[:before]
@@ -101,47 +101,47 @@ func (r *reading) fitsEither(n *node, s *shape, path string) {
 }
 
 // fitsAny refuses what JSON has not.
-func (r *reading) fitsAny(n *node, path string) {
-	if (n.is == isFloat || n.is == isInt) && (math.IsInf(n.number, 0) || math.IsNaN(n.number)) {
-		r.errorf(n.place, "%s: expected a number, got %s", path, n.text)
+func (r *reading) fitsAny(n *plainyaml.Node, path string) {
+	if n.IsNumber() && (math.IsInf(n.Number, 0) || math.IsNaN(n.Number)) {
+		r.errorf(n.Place, "%s: expected a number, got %s", path, n.Text)
 	}
-	for _, f := range n.fields {
-		r.fitsAny(f.value, path+"."+f.key)
+	for _, f := range n.Fields {
+		r.fitsAny(f.Value, path+"."+f.Key)
 	}
-	for i, item := range n.items {
+	for i, item := range n.Items {
 		r.fitsAny(item, path+index(i))
 	}
 }
 
-func (r *reading) fitsObject(n *node, s *shape, path string) {
-	if n.is != isObject {
+func (r *reading) fitsObject(n *plainyaml.Node, s *shape, path string) {
+	if n.Kind != plainyaml.Object {
 		r.wrong(n, s, path)
 		return
 	}
 	if s.Values.shape != nil {
-		if len(n.fields) == 0 {
-			r.errorf(n.place, "%s: expected at least one key, got none", path)
+		if len(n.Fields) == 0 {
+			r.errorf(n.Place, "%s: expected at least one key, got none", path)
 		}
-		for _, f := range n.fields {
-			if r.fits(&node{place: f.place, is: isText, text: f.key}, s.Names, path) {
-				r.fits(f.value, s.Values.shape, path+"."+f.key)
+		for _, f := range n.Fields {
+			if r.fits(&plainyaml.Node{Place: f.Place, Kind: plainyaml.Text, Text: f.Key}, s.Names, path) {
+				r.fits(f.Value, s.Values.shape, path+"."+f.Key)
 			}
 		}
 		return
 	}
 	names := slices.Sorted(maps.Keys(s.Members))
-	guessed := &node{} // what unknown keys may have been meant for does not count as missing
-	for _, f := range n.fields {
-		if m := s.Members[f.key]; m != nil {
-			r.fits(f.value, m, join(path, f.key))
+	guessed := &plainyaml.Node{} // what unknown keys may have been meant for does not count as missing
+	for _, f := range n.Fields {
+		if m := s.Members[f.Key]; m != nil {
+			r.fits(f.Value, m, join(path, f.Key))
 			continue
 		}
-		r.errorf(f.place, "%s: unknown key%s", join(path, f.key), unknownHint(f.key, names))
-		guessed.fields = append(guessed.fields, field{key: meant.By(f.key, names), value: f.value})
+		r.errorf(f.Place, "%s: unknown key%s", join(path, f.Key), unknownHint(f.Key, names))
+		guessed.Fields = append(guessed.Fields, plainyaml.Field{Key: meant.By(f.Key, names), Value: f.Value})
 	}
 	for _, name := range s.Required {
-		if n.field(name) == nil && guessed.field(name) == nil {
-			r.errorf(n.place, "%s: expected the key %s, got none", orTop(path), name)
+		if n.Field(name) == nil && guessed.Field(name) == nil {
+			r.errorf(n.Place, "%s: expected the key %s, got none", orTop(path), name)
 		}
 	}
 	for _, rule := range s.AllOf {
@@ -150,61 +150,32 @@ func (r *reading) fitsObject(n *node, s *shape, path string) {
 }
 
 // together holds n against a rule of what goes together.
-func (r *reading) together(n, guessed *node, rule *shape, path string) {
+func (r *reading) together(n, guessed *plainyaml.Node, rule *shape, path string) {
 	one, some := required(rule.OneOf), required(rule.AnyOf)
-	switch got := n.which(one); {
-	case one != nil && len(got)+len(guessed.which(one)) != 1:
-		r.errorf(n.place, "%s: expected exactly one of %s, got %s", orTop(path), strings.Join(one, ", "), orNone(got))
-	case some != nil && len(n.which(some))+len(guessed.which(some)) == 0:
-		r.errorf(n.place, "%s: expected at least one of %s, got none", orTop(path), strings.Join(some, ", "))
+	switch got := which(n, one); {
+	case one != nil && len(got)+len(which(guessed, one)) != 1:
+		r.errorf(n.Place, "%s: expected exactly one of %s, got %s", orTop(path), strings.Join(one, ", "), orNone(got))
+	case some != nil && len(which(n, some))+len(which(guessed, some)) == 0:
+		r.errorf(n.Place, "%s: expected at least one of %s, got none", orTop(path), strings.Join(some, ", "))
 	}
-	if rule.Not != nil && len(n.which(rule.Not.Required)) == len(rule.Not.Required) {
-		r.errorf(n.place, "%s: %s do not go together; leave one out", orTop(path), strings.Join(rule.Not.Required, " and "))
+	if rule.Not != nil && len(which(n, rule.Not.Required)) == len(rule.Not.Required) {
+		r.errorf(n.Place, "%s: %s do not go together; leave one out", orTop(path), strings.Join(rule.Not.Required, " and "))
 	}
 	if rule.If == nil {
 		return
 	}
 	member, others := rule.If.Required[0], required(rule.Then.AnyOf)
-	if at := n.field(member); at != nil && len(n.which(others))+len(guessed.which(others)) == 0 {
-		r.errorf(at.place, "%s: goes only with %s, which is not there", join(path, member), strings.Join(others, " or "))
+	if at := n.Field(member); at != nil && len(which(n, others))+len(which(guessed, others)) == 0 {
+		r.errorf(at.Place, "%s: goes only with %s, which is not there", join(path, member), strings.Join(others, " or "))
 	}
 }
 
 // which returns the names of group that stand in n.
-func (n *node) which(group []string) (got []string) {
+func which(n *plainyaml.Node, group []string) (got []string) {
 	for _, name := range group {
-		if n.field(name) != nil {
+		if n.Field(name) != nil {
 			got = append(got, name)
 		}
 	}
 	return got
-}
-
-// MarshalJSON writes n as JSON, which the types of a scenario are filled from.
-func (n *node) MarshalJSON() ([]byte, error) {
-	switch n.is {
-	case isObject:
-		m := make(map[string]*node, len(n.fields))
-		for _, f := range n.fields {
-			m[f.key] = f.value
-		}
-		return json.Marshal(m)
-	case isList:
-		if n.items == nil {
-			return []byte("[]"), nil
-		}
-		return json.Marshal(n.items)
-	case isText:
-		return json.Marshal(n.text)
-	case isBool:
-		return json.Marshal(n.truth)
-	case isInt:
-		if pattern(`^-?(0|[1-9][0-9]*)$`).MatchString(n.text) {
-			return []byte(n.text), nil // every digit of it
-		}
-		return json.Marshal(int64(n.number))
-	case isFloat:
-		return json.Marshal(n.number)
-	}
-	return []byte("null"), nil
 }

@@ -18,7 +18,7 @@ var transcript = regexp.MustCompile("(?ms)^```(?:console)?\n(\\$ tapedeck sessio
 // and holds what they print against what the guides have. A line "…" stands for any number of lines.
 func TestDocsTranscripts(t *testing.T) {
 	var blocks []string
-	for _, name := range []string{"sessions.md", "importers.md"} {
+	for _, name := range []string{"sessions.md", "reference/importers.md"} {
 		text, err := os.ReadFile(filepath.Join("../../docs", name))
 		if err != nil {
 			t.Fatal(err)

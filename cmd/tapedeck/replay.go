@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 )
 
@@ -47,7 +49,7 @@ func newReplayCommand(std streams) *cobra.Command {
 	f.StringVarP(&o.output, "output", "o", "", "`directory` that gets the replay as a recording of its own, unsealed")
 	o.define(f)
 	o.defineStrict(f)
-	f.StringVar(&o.tree, "tree", "recorded", "the work tree that the program finds: recorded, or now (as it is on the disk)")
+	f.StringVar(&o.tree, "tree", "recorded", treeHelp)
 	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)
 	f.BoolVar(&o.tty, "tty", false, "compare the terminal's screens in place of its bytes")
 	f.BoolVar(&o.proxy, "proxy", false, "run the program outside the jail and answer what heeds HTTP_PROXY")
@@ -67,8 +69,9 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	if err != nil {
 		return fmt.Errorf("--mode: %w", err)
 	}
-	if o.tree != "recorded" && o.tree != "now" {
-		return fmt.Errorf("--tree %q: want recorded or now", o.tree)
+	now, at, err := parseTree(o.tree)
+	if err != nil {
+		return err
 	}
 	text, err := o.text(std.err)
 	if err != nil {
@@ -88,7 +91,7 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	defer restored()
 	v, err := replay(ctx, &deck.ReplayOptions{
 		Argv: argv, Streams: deck.Streams{Stdout: stdout, Stderr: std.err}, Signals: signals,
-		Mode: mode, Speed: speed, Keep: o.keep, Out: o.output, Proxy: o.proxy, Screens: o.tty, TreeNow: o.tree == "now", Watch: o.watch, Starting: restored, Log: logger(std.err),
+		Mode: mode, Speed: speed, Keep: o.keep, Out: o.output, Proxy: o.proxy, Screens: o.tty, TreeNow: now, TreeAt: at, Watch: o.watch, Starting: restored, Log: logger(std.err),
 	})
 	if err != nil {
 		return err
@@ -111,6 +114,23 @@ func (o *replayOptions) replays(name string, std streams) (func(context.Context,
 	return func(ctx context.Context, opts *deck.ReplayOptions) (*deck.Verdict, error) {
 		return deck.Replay(ctx, rec, opts)
 	}, err
+}
+
+// treeHelp is the help of --tree.
+const treeHelp = "the work tree that a program finds: recorded, now (as it is on the disk), or a `directory` that holds it now"
+
+// parseTree reads a --tree.
+func parseTree(s string) (now bool, at string, err error) {
+	switch s {
+	case "recorded":
+		return false, "", nil
+	case "now":
+		return true, "", nil
+	}
+	if at, err = filepath.Abs(s); err == nil && !recording.IsDir(at) {
+		err = fmt.Errorf("--tree %q: want recorded, now, or a directory", s)
+	}
+	return true, recording.Resolved(at), err
 }
 
 func parseSpeed(s string) (float64, error) {

@@ -134,9 +134,10 @@ func newRootCommand(std streams) *cobra.Command {
 		Long: `Tapedeck is the flight recorder for AI agents: it records every input that a run of an agent program
 consumed, replays the run offline as a closed world, and says exactly where two runs differ and why.
 
-A tape is the list of what happened, event by event. A recording (REC) is the directory of one recorded program: its tape, what
-that names, the work tree, the seal. A session is what an agent said and did, told from a tape or another tool's transcript. A
-cassette is what one terminal showed. A run is what a daemon keeps of an agent's work while it goes on.
+A run is one time that a program runs. Its tape is one file with every input of it, in order. A recording (REC) is the directory
+of a recorded run: the tape, the bytes that it names, the work tree before and after, the seal. A cassette is the directory of what
+one terminal showed; a recording with a terminal holds one. A session is what an agent said and did, turn by turn, as a log: derived
+from a tape, or imported. A daemon keeps a trace of each run that an agent tells it (tapedeck runs).
 
 REC is the path of a recording, an id, a unique prefix of one, or "last".
 
@@ -162,7 +163,7 @@ record ends as its program did, 125 when it failed itself.`,
 		commands  []*cobra.Command
 	}{
 		{"run", "Run a program again:", []*cobra.Command{
-			newQuickstartCommand(std), newRecordCommand(std), newReplayCommand(std), newDiffCommand(std), newDoctorCommand(std),
+			newQuickstartCommand(std), newRecordCommand(std), newReplayCommand(std), newAcceptCommand(std), newRerecordCommand(std), newDiffCommand(std), newDoctorCommand(std),
 		}},
 		{"look", "Look at what was recorded:", []*cobra.Command{
 			newShowCommand(std), newListCommand(std), newVerifyCommand(std), newAnnotateCommand(std), newApplyCommand(std), newRestoreCommand(std),
@@ -170,7 +171,7 @@ record ends as its program did, 125 when it failed itself.`,
 		{"share", "Keep and share recordings:", []*cobra.Command{
 			newSealCommand(std), newPackCommand(std), newUnpackCommand(std), newRmCommand(std), newGCCommand(std),
 		}},
-		{"test", "Test agent logic, and terminals:", []*cobra.Command{newScriptCommand(std), newCassetteCommand(std)}},
+		{"test", "Gate on recordings, test agent logic and terminals:", []*cobra.Command{newTestCommand(std), newScriptCommand(std), newCassetteCommand(std)}},
 		{"serve", "Serve agents:", []*cobra.Command{newServeCommand(std), newRunsCommand(std), newMCPCommand(std)}},
 		{formatsGroup, "Formats, and this command:", []*cobra.Command{newSessionCommand(std), newVersionCommand(std), newManCommand(std)}},
 	} {
@@ -197,7 +198,7 @@ const formatsGroup = "formats"
 // sweeps are the commands that begin by removing what killed ones left in temporary directories. gc does so with a report.
 var sweeps = map[string]bool{
 	"record": true, "replay": true, "diff": true, "show": true, "verify": true, "apply": true, "restore": true, "list": true,
-	"rm": true, "pack": true, "unpack": true, "seal": true,
+	"rm": true, "pack": true, "unpack": true, "seal": true, "test": true, "accept": true, "rerecord": true,
 }
 
 // knownCommand refuses what is no command, and names those that it may have meant.

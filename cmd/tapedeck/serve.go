@@ -61,7 +61,7 @@ func newServeCommand(std streams) *cobra.Command {
 	f.StringVar(&o.data, "data", "", "`directory` that keeps the runs, made where it is not there (default: tapedeck/daemon in the XDG state directory)")
 	f.StringVar(&o.tokens, "tokens", "", "`directory` for the files of tokens (default: tapedeck/ in the XDG runtime, else config directory)")
 	f.BoolVar(&o.noAuth, "no-auth", false, "let in who reaches the address, without a token; on loopback alone")
-	f.StringVar(&o.policies, "policies", "", "`file` with policies, YAML or JSON, for every proposal (docs/policy.md)")
+	f.StringVar(&o.policies, "policies", "", "`file` with policies, YAML or JSON, for every proposal (docs/reference/policy.md)")
 	f.StringSliceVar(&o.builtins, "builtin", nil, "turn on a built-in `tool`: "+strings.Join(builtins, ", ")+" (repeatable, or with commas)")
 	f.StringSliceVar(&o.allow, "allow", nil, "a `command` that built-in tools may start (repeatable, or with commas)")
 	f.DurationVar(&o.grace, "grace", o.grace, "how long a run stays open whose connection went away; 0 for not at all")
@@ -146,7 +146,7 @@ func (o *serveOptions) options(std streams) (*daemon.Options, error) {
 	if o.policies != "" {
 		do.Policies, err = policy.ReadFile(o.policies)
 		if path := (*fs.PathError)(nil); errors.As(err, &path) {
-			return nil, fmt.Errorf("--policies: %w; docs/policy.md says what stands in such a file", err)
+			return nil, fmt.Errorf("--policies: %w; docs/reference/policy.md says what stands in such a file", err)
 		}
 		if err != nil {
 			return nil, err

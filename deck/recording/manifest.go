@@ -39,6 +39,9 @@ const (
 // ErrNotRecording is returned for a directory that holds no recording.
 var ErrNotRecording = errors.New("not a recording")
 
+// ErrNewer says that a recording is of a format that this package does not read yet.
+var ErrNewer = errors.New("is newer")
+
 // ErrManifest is wrapped by the refusal of a recording.json that no recorder wrote.
 var ErrManifest = errors.New("not what a recorder writes")
 
@@ -86,6 +89,14 @@ type Manifest struct {
 	SessionHidden []int `json:"session_hidden,omitempty"` // its lines in which a secret was hidden that the tape has in pieces
 
 	Daemon *DaemonRun `json:"daemon,omitempty"` // to which the run was told
+	Again  *Again     `json:"again,omitempty"`  // what recording it once more needs beside the fields above
+}
+
+// Again is what a run was let reach while it was recorded.
+type Again struct {
+	Upstreams   map[string]string `json:"upstreams"` // NAME[:PORT] to a URL; to "" where that held a secret
+	Passthrough []string          `json:"passthrough,omitempty"`
+	Isolated    bool              `json:"isolated,omitempty"`
 }
 
 // Program is the recorded program: its resolved path and the BLAKE3 of its file.
@@ -187,7 +198,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 		return nil, fmt.Errorf("%s: %w: %w", file, ErrManifest, err)
 	}
 	if m.Format > ManifestFormat {
-		return nil, fmt.Errorf("%s: format %d is newer than %d, the newest that this tapedeck reads", file, m.Format, ManifestFormat)
+		return nil, fmt.Errorf("%s: format %d %w than %d, the newest that this tapedeck reads", file, m.Format, ErrNewer, ManifestFormat)
 	}
 	if err := m.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", file, ErrManifest, err)

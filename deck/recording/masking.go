@@ -1,21 +1,17 @@
 package recording
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/token"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/plainyaml"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
@@ -88,6 +84,7 @@ type projectConfig struct {
 	Masks   *Masking            `yaml:"masks"`
 	Headers *Headers            `yaml:"headers"` // Masks holds them once read
 	Side    *fidelity.SideRules `yaml:"side"`
+	Test    *TestRules          `yaml:"test"`
 }
 
 // ReadConfig reads tapedeck.yaml of the work tree root; empty, without an error, where there is none. What it cannot use is
@@ -102,7 +99,7 @@ func ReadConfig(root string) (c projectConfig, err error) {
 		return c, nil
 	}
 	if err == nil {
-		err = decodeConfig(b, &c)
+		err = plainyaml.Decode(b, maxConfig, &c)
 	}
 	if c.Headers != nil {
 		if c.Masks == nil {
@@ -113,20 +110,20 @@ func ReadConfig(root string) (c projectConfig, err error) {
 	if err == nil {
 		_, err = c.Masks.Masker(&Roots{})
 	}
-	if err = cmp.Or(err, c.Side.Check()); err != nil {
+	if err = cmp.Or(err, c.Side.Check(), c.Test.check()); err != nil {
 		return projectConfig{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
 }
 
-// MaskingNow returns the masks and headers by which a recording compares now: those of the tapedeck.yaml at its work tree, or its
+// MaskingNow returns the masks and headers by which a recording compares now: those of the tapedeck.yaml in config, or its
 // own where there is no such file. changed says that its digests were taken under others.
-func (m *Manifest) MaskingNow() (now *Masking, changed bool, err error) {
-	config, err := ReadConfig(m.Roots.Tree)
+func (m *Manifest) MaskingNow(config string) (now *Masking, changed bool, err error) {
+	own, err := ReadConfig(config)
 	if err != nil {
 		return nil, false, err
 	}
-	if now = config.Masks; now == nil {
+	if now = own.Masks; now == nil {
 		now = new(Masking)
 		if m.Masking != nil {
 			*now = *m.Masking
@@ -272,48 +269,4 @@ func (m *Manifest) screenMaskUses() (out []MaskUse) {
 		"row; a verdict with --tty counts the rows; always on", Example: "⠋ Working"})
 }
 
-// Bounds of tapedeck.yaml. The YAML parser takes memory by the square of how deep a text is nested, and time without end
-// for aliases of aliases: 400 KB of brackets, or 350 bytes of anchors, end the recorder.
-const (
-	maxConfig = 64 << 10 // bytes
-	// maxOpeners is how many brackets, braces and dashes of lists may stand in it: no text is nested deeper than it has of
-	// these, whatever is quoted, but by its indentation, which costs bytes by the square.
-	maxOpeners = 4096
-)
-
-// errAlias says that a configuration has an anchor or an alias.
-var errAlias = errors.New("anchors (&a) and aliases (*a) are not read here: write the text out")
-
-// decodeConfig reads YAML into c and refuses fields that c does not have. An empty text leaves c as it is.
-func decodeConfig(b []byte, c any) error {
-	if n := openers(b); n > maxOpeners {
-		return fmt.Errorf("%d brackets and dashes, more than %d: shorten it", n, maxOpeners)
-	}
-	if hasAlias(b) {
-		return errAlias
-	}
-	err := yaml.NewDecoder(bytes.NewReader(b), yaml.DisallowUnknownField()).Decode(c)
-	if errors.Is(err, io.EOF) { // which a file of comments gives
-		return nil
-	}
-	return err
-}
-
-// openers counts what a deeper level of a text can begin with.
-func openers(b []byte) int {
-	n := 0
-	for i, c := range b {
-		blank := i+1 == len(b) || bytes.IndexByte([]byte(" \t\r\n"), b[i+1]) >= 0
-		if c == '[' || c == '{' || c == '-' && blank {
-			n++
-		}
-	}
-	return n
-}
-
-// hasAlias reports whether b has an anchor or an alias.
-func hasAlias(b []byte) bool {
-	return slices.ContainsFunc(lexer.Tokenize(string(b)), func(t *token.Token) bool {
-		return t.Type == token.AnchorType || t.Type == token.AliasType
-	})
-}
+const maxConfig = 64 << 10 // bytes of tapedeck.yaml

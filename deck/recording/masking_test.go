@@ -1,13 +1,14 @@
 package recording
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/internal/plainyaml"
 )
 
 // TestHostileConfig: what makes a YAML parser eat memory or time is refused before it does.
@@ -52,15 +53,15 @@ func TestConfigBounds(t *testing.T) {
 		Masks *Masking `yaml:"masks"`
 	}
 	for _, text := range []string{"", "# nothing\n", "masks:\n"} {
-		if err := decodeConfig([]byte(text), &c); err != nil || c.Masks != nil {
+		if err := plainyaml.Decode([]byte(text), maxConfig, &c); err != nil || c.Masks != nil {
 			t.Errorf("%q: %+v, %v", text, c.Masks, err)
 		}
 	}
 	many := "masks:\n  add:\n" + strings.Repeat("    - name: n\n      pattern: '[a]{2}-([0-9]+)'\n", 800)
-	if err := decodeConfig([]byte(many), &c); err != nil || len(c.Masks.Add) != 800 {
+	if err := plainyaml.Decode([]byte(many), maxConfig, &c); err != nil || len(c.Masks.Add) != 800 {
 		t.Errorf("800 masks: %v", err)
 	}
-	if err := decodeConfig([]byte("masks:\n  off: &a [time]\n"), &c); !errors.Is(err, errAlias) {
+	if err := plainyaml.Decode([]byte("masks:\n  off: &a [time]\n"), maxConfig, &c); err == nil || !strings.Contains(err.Error(), plainyaml.ErrAnchor) {
 		t.Errorf("an anchor: %v", err)
 	}
 }

@@ -1,6 +1,6 @@
 // Package bench measures what this project promises and writes it down:
 //
-//	go test -v -timeout 5h ./integration/bench -run TestMeasure -page docs/performance.md     everything; an hour or so, on a machine that does nothing else
+//	go test -v -timeout 5h ./integration/bench -run TestMeasure -page docs/reference/performance.md     everything; an hour or so, on a machine that does nothing else
 //	go test -v ./integration/bench -run TestMeasure -short -rows '^tape/'                     a few rows, quickly
 //
 // A row is a promise: what is measured, against what, which target it has, and how. Its figure is a ratio to a peer that

@@ -10,7 +10,7 @@ func (rep *report) markdown() string {
 	var b strings.Builder
 	b.WriteString("# Performance\n\n")
 	b.WriteString("What this project promises about time and memory, and what was measured. Written by `go test -v\n" +
-		"-timeout 5h ./integration/bench -run TestMeasure -page docs/performance.md`; do not edit it. A figure is a ratio to a peer\n" +
+		"-timeout 5h ./integration/bench -run TestMeasure -page docs/reference/performance.md`; do not edit it. A figure is a ratio to a peer\n" +
 		"measured in the same run (\"1.2x\"), or stands beside its limit.\n\n")
 	if rep.Short {
 		b.WriteString("**A short run (`-short`): small sizes, few rounds. It shows that everything runs, not how fast.**\n\n")

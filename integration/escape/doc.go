@@ -4,7 +4,7 @@
 //	go test -v -tags escape ./integration/escape -only TEXT    rows whose name holds TEXT
 //
 // A row of the table is one way out: what is tried, how it is refused, and the function that tries it. The tests and the table in
-// docs/security.md are made from these rows (go generate). Each is tried by the test's executable, run inside by the real
+// docs/reference/jail.md are made from these rows (go generate). Each is tried by the test's executable, run inside by the real
 // `tapedeck record` and then `tapedeck replay`, and once more by a program with a terminal.
 //
 //	escape ── tapedeck record ──> jail: escape inside ──one process a row──> escape try ROW

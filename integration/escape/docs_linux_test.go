@@ -17,9 +17,9 @@ const (
 	endMark   = "<!-- end of tries -->"
 )
 
-// TestDocs: docs/security.md has the table.
+// TestDocs: docs/reference/jail.md has the table.
 func TestDocs(t *testing.T) {
-	const path = "../../docs/security.md"
+	const path = "../../docs/reference/jail.md"
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

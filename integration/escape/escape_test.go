@@ -31,7 +31,7 @@ func TestEscape(t *testing.T) {
 				case f.good:
 					t.Logf("%s: %s", f.State, f.Detail)
 				default:
-					t.Errorf("%s: %s; docs/security.md says otherwise", f.State, f.Detail)
+					t.Errorf("%s: %s; docs/reference/jail.md says otherwise", f.State, f.Detail)
 				}
 			})
 		}

@@ -1,6 +1,6 @@
 // Command truth measures whether the verdict of a replay can be believed, and writes it down:
 //
-//	go run ./integration/truth -o docs/truth.md             400 programs, recorded, replayed as they are and with changes
+//	go run ./integration/truth -o docs/reference/truth.md             400 programs, recorded, replayed as they are and with changes
 //	go run ./integration/truth -check -n 12                 the short form, of .ci/run: fails on what is wrong and not expected
 //	go run ./integration/truth -modes jail -only 1/7        one program, with all of its changes and what was said of each
 //

@@ -49,7 +49,7 @@ func share(k, n int) string {
 	return fmt.Sprintf("%d of %d: %.1f%% (%.1f to %.1f)", k, n, 100*float64(k)/float64(n), low, high)
 }
 
-// A document is what docs/truth.md says of outcomes.
+// A document is what docs/reference/truth.md says of outcomes.
 type document struct {
 	strings.Builder
 	outcomes []*outcome
@@ -76,15 +76,15 @@ func (o *options) document(outcomes []*outcome) string {
 func (d *document) intro(o *options) {
 	fmt.Fprintf(d, `# Can the verdict be believed?
 
-<!-- generated: do not edit; go run ./integration/truth -seed %d -n %d -modes %s -o docs/truth.md -->
+<!-- generated: do not edit; go run ./integration/truth -seed %d -n %d -modes %s -o docs/reference/truth.md -->
 
 Measured, not claimed. A generator that shares no code with tapedeck makes programs in Python and Node from a seed: calls of models
 over the wires of Anthropic, OpenAI (chat, responses, embeddings), Mistral, Ollama and Gemini, streaming or not; plain HTTP, JSON, forms, uploads; tool servers over
 MCP; files in the work tree, HOME and the temporary directory, large ones and databases; children, pipelines, daemons; threads; names, sockets; in every third program something that differs
 in every run. Each is recorded, replayed twice as it is (once with another TZ, LANG, HOME and directory outside), and then with **one** change.
-What a change must come to is fixed before, from what the documents say compares ([files](files.md), [limits](limits.md)).
+What a change must come to is fixed before, from what the documents say compares ([replay](../replay.md), [limits](limits.md)).
 
-    go run ./integration/truth -seed %d -n %d -modes %s -o docs/truth.md   # again
+    go run ./integration/truth -seed %d -n %d -modes %s -o docs/reference/truth.md   # again
     go run ./integration/truth -only %d/7                                  # one program, with every change and what was said of it
     go run ./integration/truth -check -n 12                                # the short form, in .ci/run
 
@@ -178,13 +178,35 @@ func (d *document) by(title, what string, key func(*outcome) string) {
 		titles = append(titles, string(m)+": judged", "missed", "noted", "caught", "named")
 	}
 	d.head(titles...)
+	var whole []string
 	for _, k := range slices.Sorted(maps.Keys(rows)) {
+		if judged, named := allOf(rows[k]); judged == named {
+			whole = append(whole, fmt.Sprintf("%s (%d)", k, judged))
+			continue
+		}
 		cells := []string{k}
 		for _, m := range d.modes {
 			cells = append(cells, rows[k][m].cells()...)
 		}
 		d.row(cells...)
 	}
+	d.rest("Caught and named each time, of as many as were judged", whole)
+}
+
+// rest tells in one paragraph of what a table leaves out.
+func (d *document) rest(what string, names []string) {
+	if len(names) > 0 {
+		fmt.Fprintf(d, "\n%s: %s.\n", what, strings.Join(names, ", "))
+	}
+}
+
+// allOf counts what was judged in all modes, and what of it was caught and named.
+func allOf(row map[mode]*tally) (judged, named int) {
+	for _, t := range row {
+		judged += t.judged
+		named += t.named
+	}
+	return judged, named
 }
 
 func (t *tally) cells() []string {
@@ -226,13 +248,21 @@ func (d *document) alarms() {
 		titles = append(titles, string(m)+": replays", "false alarms")
 	}
 	d.head(titles...)
+	var never []string
 	for _, k := range slices.Sorted(maps.Keys(rows)) {
-		cells := []string{k}
+		cells, all, red := []string{k}, 0, 0
 		for _, m := range d.modes {
 			cells = append(cells, blank(rows[k][m].all), blank(rows[k][m].red))
+			all += rows[k][m].all
+			red += rows[k][m].red
+		}
+		if red == 0 {
+			never = append(never, fmt.Sprintf("%s (%d)", k, all))
+			continue
 		}
 		d.row(cells...)
 	}
+	d.rest("No false alarm, in as many replays", never)
 }
 
 // wrongs lists what is not caught, one of each kind and place with the way to see it.

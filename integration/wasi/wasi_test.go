@@ -137,12 +137,12 @@ func replay(t *testing.T, module, tape, out string) {
 	}
 }
 
-// TestTheDocumentation: its examples are these files.
+// TestTheDocumentation: its examples are these files, which it names.
 func TestTheDocumentation(t *testing.T) {
-	text := string(read(t, "../../docs/wasi.md"))
+	text := string(read(t, "../../docs/reference/wasi.md"))
 	for _, name := range []string{"tapedeck.h", "agent.c", "agent.rs"} {
-		if !strings.Contains(text, string(read(t, filepath.Join("testdata", name)))) {
-			t.Errorf("docs/wasi.md does not hold testdata/%s as it is", name)
+		if read(t, filepath.Join("testdata", name)); !strings.Contains(text, "(../../integration/wasi/testdata/"+name+")") {
+			t.Errorf("docs/reference/wasi.md does not name testdata/%s", name)
 		}
 	}
 }

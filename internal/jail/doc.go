@@ -80,8 +80,9 @@
 // Spawn.Streams takes the process's streams (pidfd_getfd) and makes like ones, which SpawnAnswer.Stdio puts there
 // (SECCOMP_IOCTL_NOTIF_ADDFD) before the program starts: from then on its standard streams lead to the recorder, which copies,
 // and neither side sees a difference but these: two pipes' worth of bytes can be under way; descriptors that travel over a
-// Unix socket (SCM_RIGHTS) stay behind, and its peer is the recorder; what one process leaves unread in a pipe that it was
-// given by itself is not there for the next one that is given the same. O_NONBLOCK, half-closes and SIGPIPE are as without.
+// Unix socket (SCM_RIGHTS) stay behind, and its peer is the recorder. What one process leaves unread in a pipe that it was
+// given by itself is there for the next one that is given the same where the recorder lends it (package lend). O_NONBLOCK,
+// half-closes and SIGPIPE are as without.
 //
 // A process that executes again, along PATH or as a launcher does, has its first Key: Spawn.Again.
 //

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lend"
 )
 
 // An ear is a SpawnWatcher that puts its own streams into what it is told of, copies between, and keeps what passed.
@@ -82,7 +84,7 @@ func (e *ear) Spawning(s *Spawn) *SpawnAnswer {
 // relay copies until the process and who talks with it are done.
 func (e *ear) relay(s *Spawn, st *Streams) {
 	e.wg.Go(func() {
-		io.Copy(io.MultiWriter(st.Near[0], lockedWriter{&e.mu, &e.in}), st.Far[0])
+		e.input(st)
 		shut(st.Near[0])
 	})
 	for i := 1; i < 3; i++ {
@@ -106,6 +108,23 @@ func (e *ear) relay(s *Spawn, st *Streams) {
 			st.Far[0].Close()
 		}
 	})
+}
+
+// input passes on what a process is given. What it leaves in a pipe others may read.
+func (e *ear) input(st *Streams) {
+	in := lockedWriter{&e.mu, &e.in}
+	loan, err := lend.New(st.Far[0], st.Near[0])
+	if err != nil {
+		io.Copy(io.MultiWriter(st.Near[0], in), st.Far[0])
+		return
+	}
+	defer loan.Close()
+	for err == nil {
+		var b []byte
+		b, err = loan.Pass(nil)
+		in.Write(b)
+	}
+	st.Far[0].Close()
 }
 
 // shut ends what is written to f, which may be a socket that is read too.

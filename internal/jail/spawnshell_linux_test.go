@@ -96,7 +96,7 @@ func pythonConfig(t testing.TB, script string) *Config {
 // TestSpawnsOfPython: each way in which Python starts a program that it talks with.
 func TestSpawnsOfPython(t *testing.T) {
 	inputs := map[string][]string{ // told of by their input alone
-		"a file comes out": {"cat"}, "only input": {"sh -c read x; echo $x; exec cat"}, "input of several": {"head -c0", "cat"}, "run": {},
+		"a file comes out": {"cat"}, "only input": {"sh -c read x; echo $x; exec cat"}, "input of several": {"head -c0", "cat"}, "input of several, early": {"head -c0", "cat"}, "run": {},
 	}
 	const head = "import subprocess, asyncio, os, sys\nfrom subprocess import *\n"
 	for name, tt := range map[string]struct {
@@ -109,13 +109,15 @@ func TestSpawnsOfPython(t *testing.T) {
 		"by a shell": {"print(Popen('cat; exit 5', shell=True, stdin=PIPE, stdout=PIPE).communicate(b'hello'))", "(b'hello', None)\n", []string{"sh -c cat; exit 5"}, nil},
 		"what a shell becomes": {"print(Popen('exec cat -u', shell=True, stdin=PIPE, stdout=PIPE).communicate(b'hello'))", "(b'hello', None)\n",
 			[]string{"sh -c exec cat -u"}, []string{"cat -u"}},
-		"stderr, one":      {"print(Popen('cat; cat nosuch; true', shell=True, stdin=PIPE, stdout=PIPE, stderr=STDOUT).communicate(b'hello'))", "(b'hellocat: nosuch: No such file or directory\\n', None)\n", []string{"sh -c cat; cat nosuch; true"}, nil},
-		"stderr, two":      {"print(Popen('cat; cat nosuch; true', shell=True, stdin=PIPE, stdout=PIPE, stderr=PIPE).communicate(b'hello'))", "(b'hello', b'cat: nosuch: No such file or directory\\n')\n", []string{"sh -c cat; cat nosuch; true"}, nil},
-		"asyncio":          {"async def f():\n  p = await asyncio.create_subprocess_exec('cat', stdin=PIPE, stdout=PIPE)\n  print(await p.communicate(b'hello'), p.returncode)\nasyncio.run(f())", "(b'hello', None) 0\n", []string{"cat"}, nil},
-		"a file comes out": {"p = Popen(['cat'], stdin=PIPE, stdout=open('/dev/null', 'w'))\np.communicate(b'hello')", "", nil, nil},
-		"only input":       {"p = Popen('read x; echo $x; exec cat', shell=True, stdin=PIPE)\nsys.stdout.flush()\np.communicate(b'hello\\nyou\\n')", "hello\nyou\n", nil, []string{"cat"}},
-		"input of several": {"r, w = os.pipe()\na = Popen(['head', '-c0'], stdin=r)\na.wait()\nos.write(w, b'hello')\nos.close(w)\nb = Popen(['cat'], stdin=r)\nprint(b.wait())", "hello0\n", nil, nil},
-		"nothing goes in":  {"print(check_output(['echo', 'x']))", "b'x\\n'\n", nil, nil},
+		"stderr, one":             {"print(Popen('cat; cat nosuch; true', shell=True, stdin=PIPE, stdout=PIPE, stderr=STDOUT).communicate(b'hello'))", "(b'hellocat: nosuch: No such file or directory\\n', None)\n", []string{"sh -c cat; cat nosuch; true"}, nil},
+		"stderr, two":             {"print(Popen('cat; cat nosuch; true', shell=True, stdin=PIPE, stdout=PIPE, stderr=PIPE).communicate(b'hello'))", "(b'hello', b'cat: nosuch: No such file or directory\\n')\n", []string{"sh -c cat; cat nosuch; true"}, nil},
+		"asyncio":                 {"async def f():\n  p = await asyncio.create_subprocess_exec('cat', stdin=PIPE, stdout=PIPE)\n  print(await p.communicate(b'hello'), p.returncode)\nasyncio.run(f())", "(b'hello', None) 0\n", []string{"cat"}, nil},
+		"a file comes out":        {"p = Popen(['cat'], stdin=PIPE, stdout=open('/dev/null', 'w'))\np.communicate(b'hello')", "", nil, nil},
+		"only input":              {"p = Popen('read x; echo $x; exec cat', shell=True, stdin=PIPE)\nsys.stdout.flush()\np.communicate(b'hello\\nyou\\n')", "hello\nyou\n", nil, []string{"cat"}},
+		"input of several":        {"r, w = os.pipe()\na = Popen(['head', '-c0'], stdin=r)\na.wait()\nos.write(w, b'hello')\nos.close(w)\nb = Popen(['cat'], stdin=r)\nprint(b.wait())", "hello0\n", nil, nil},
+		"input of several, early": {"r, w = os.pipe()\nos.write(w, b'hello')\na = Popen(['head', '-c0'], stdin=r)\na.wait()\nos.close(w)\nb = Popen(['cat'], stdin=r)\nprint(b.wait())", "hello0\n", nil, nil},
+		"talk of several, early":  {"r, w = os.pipe()\nos.write(w, b'hello')\na = Popen(['head', '-c0'], stdin=r, stdout=PIPE)\na.wait()\nos.close(w)\nprint(run(['cat'], stdin=r, stdout=PIPE).stdout)", "b'hello'\n", []string{"head -c0"}, nil},
+		"nothing goes in":         {"print(check_output(['echo', 'x']))", "b'x\\n'\n", nil, nil},
 		"along PATH": {"os.environ['PATH'] = '/none:/nowhere:/usr/bin:/bin'\nprint(Popen(['sleep', '0'], stdin=PIPE, stdout=PIPE).communicate(b''))", "(b'', None)\n",
 			[]string{"sleep 0"}, []string{"sleep 0", "sleep 0"}},
 		"nowhere":          {"os.environ['PATH'] = '/none:/nowhere'\ntry: Popen(['sleep', '0'], stdin=PIPE, stdout=PIPE)\nexcept FileNotFoundError as e: print(e)", "[Errno 2] No such file or directory: 'sleep'\n", []string{"sleep 0"}, []string{"sleep 0"}},

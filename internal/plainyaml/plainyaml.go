@@ -1,33 +1,30 @@
-// Package plainyaml parses YAML that others wrote, and JSON with it, into the tree of github.com/goccy/go-yaml, without what makes
-// YAML dangerous to read: anchors and aliases, which are copies of copies, and nesting without end, for which that parser takes
-// memory by the square. What is wrong has a line and a column.
+// Package plainyaml reads YAML that others wrote, and JSON with it, into a tree whose values know their line and column, without what
+// makes YAML dangerous or surprising to read: anchors and aliases, which are copies of copies, tags, keys that stand twice, and nesting
+// without end.
 //
 // A file is one document of UTF-8. What its values are to be, its callers know.
 package plainyaml
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of a document.
-const (
-	maxFlow   = 32  // brackets and braces within each other
-	maxColumn = 256 // of what begins a level by its indentation
-)
+// maxNesting bounds how many lists and objects may stand within each other.
+const maxNesting = 64
 
 // A Place is a line and a column, from 1; the column in characters.
 type Place struct{ Line, Column int }
 
-// An Error is what is wrong, and where.
+// An Error is what is wrong, and where. The library knows no column of what is no YAML at all: it is 1 there.
 type Error struct {
 	Place
 	Problem string // what was expected and what came
@@ -35,72 +32,157 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Problem) }
 
+// ErrAnchor is the Problem of an anchor or an alias.
+const ErrAnchor = "anchors (&a) and aliases (*a) are not read here: write it out, or put a text in quotes"
+
 // Parse reads one document of at most so many bytes; nil is an empty one. The error is an *Error.
-func Parse(b []byte, most int) (ast.Node, error) {
-	top := Place{1, 1}
+func Parse(b []byte, most int) (n *Node, err error) {
+	defer func() { // the library is not to take the process with it, whatever it is given
+		if r := recover(); r != nil {
+			n, err = nil, &Error{Place{1, 1}, fmt.Sprintf("cannot be read as YAML: %v", r)}
+		}
+	}()
 	switch {
 	case len(b) > most:
-		return nil, &Error{top, fmt.Sprintf("more than %d bytes: split the file", most)}
+		return nil, &Error{Place{1, 1}, fmt.Sprintf("more than %d bytes: split the file", most)}
 	case !utf8.Valid(b):
-		return nil, &Error{top, "expected UTF-8, got bytes that are none"}
+		return nil, &Error{Place{1, 1}, "expected UTF-8, got bytes that are none"}
 	}
-	tokens := lexer.Tokenize(strings.TrimPrefix(string(b), "\ufeff"))
-	if err := bounded(tokens); err != nil {
+	var doc, second yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(b))
+	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, placed(err)
+	}
+	if err := dec.Decode(&second); err == nil {
+		return nil, &Error{placeOf(second.Content[0]), "expected one document, got a second one"}
+	} else if !errors.Is(err, io.EOF) {
+		return nil, placed(err)
+	}
+	return node(doc.Content[0], 0)
+}
+
+// Decode reads one document of at most so many bytes into v, which has yaml tags. A field that v does not have is an error, an empty
+// text leaves v as it is.
+func Decode(b []byte, most int, v any) error {
+	if n, err := Parse(b, most); n == nil {
+		return err
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(b))
+	dec.KnownFields(true)
+	err := dec.Decode(v)
+	var wrong *yaml.TypeError
+	if errors.As(err, &wrong) {
+		return errors.New(unknownField.ReplaceAllString(wrong.Errors[0], "unknown key $1"))
+	}
+	return err
+}
+
+// unknownField is how the library says that a struct of ours has no such field.
+var unknownField = regexp.MustCompile(`field (\S+) not found in type .*`)
+
+var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
+
+// placed takes the line out of an error of the library.
+func placed(err error) *Error {
+	m := yamlLine.FindStringSubmatch(err.Error())
+	line, _ := strconv.Atoi(m[1])
+	problem := err.Error()[len(m[0]):]
+	if strings.HasPrefix(problem, "unknown anchor") {
+		problem = ErrAnchor
+	}
+	return &Error{Place{max(line, 1), 1}, problem}
+}
+
+func placeOf(y *yaml.Node) Place { return Place{y.Line, y.Column} }
+
+func node(y *yaml.Node, depth int) (n *Node, err error) {
+	n = &Node{Place: placeOf(y)}
+	switch {
+	case depth > maxNesting:
+		return nil, &Error{n.Place, "nested deeper than any such file is"}
+	case y.Kind == yaml.AliasNode, y.Anchor != "", y.Tag == "!!merge":
+		return nil, &Error{n.Place, ErrAnchor}
+	case y.Style&yaml.TaggedStyle != 0:
+		return nil, &Error{n.Place, fmt.Sprintf("expected plain YAML, got the tag %.40s", y.Tag)}
+	case y.Kind == yaml.SequenceNode:
+		n.Kind, err = List, n.list(y, depth)
+	case y.Kind == yaml.MappingNode:
+		n.Kind, err = Object, n.object(y, depth)
+	default:
+		n.Text = y.Value
+		err = n.scalar(y)
+	}
+	if err != nil {
 		return nil, err
 	}
-	f, err := parser.Parse(tokens, 0)
-	switch {
-	case err != nil:
-		return nil, placed(err)
-	case len(f.Docs) > 1 && f.Docs[1].Body != nil:
-		return nil, &Error{PlaceOf(f.Docs[1].Body), "expected one document, got a second one"}
-	case len(f.Docs) == 0:
-		return nil, nil
-	}
-	return f.Docs[0].Body, nil
+	return n, nil
 }
 
-// PlaceOf is where a value stands.
-func PlaceOf(n ast.Node) Place {
-	if t := n.GetToken(); t != nil && t.Position != nil {
-		return Place{t.Position.Line, t.Position.Column}
-	}
-	return Place{1, 1}
-}
-
-// bounded refuses what the parser must not see.
-func bounded(tokens token.Tokens) error {
-	depth := 0
-	for _, t := range tokens {
-		at := Place{t.Position.Line, t.Position.Column}
-		switch t.Type {
-		case token.AnchorType, token.AliasType, token.MergeKeyType:
-			return &Error{at, "anchors (&a) and aliases (*a) are not read here: write it out, or put a text in quotes"}
-		case token.MappingStartType, token.SequenceStartType:
-			depth++
-		case token.MappingEndType, token.SequenceEndType:
-			depth--
-		case token.SequenceEntryType, token.MappingKeyType:
-			if depth == 0 && t.Position.Column > maxColumn {
-				depth = maxFlow + 1
-			}
+func (n *Node) list(y *yaml.Node, depth int) error {
+	for _, item := range y.Content {
+		v, err := node(item, depth+1)
+		if err != nil {
+			return err
 		}
-		if depth > maxFlow {
-			return &Error{at, "nested deeper than any such file is"}
-		}
+		n.Items = append(n.Items, v)
 	}
 	return nil
 }
 
-// placed takes the place out of an error of the parser.
-func placed(err error) *Error {
-	out := &Error{Place{1, 1}, err.Error()}
-	var ye yaml.Error
-	if errors.As(err, &ye) {
-		out.Problem = ye.GetMessage()
-		if t := ye.GetToken(); t != nil && t.Position != nil {
-			out.Place = Place{t.Position.Line, t.Position.Column}
+func (n *Node) object(y *yaml.Node, depth int) error {
+	for i := 0; i+1 < len(y.Content); i += 2 {
+		key := y.Content[i]
+		f := Field{Place: placeOf(key), Key: key.Value}
+		switch _, err := node(key, depth+1); {
+		case err != nil:
+			return err
+		case key.Tag != "!!str" && key.Tag != "!!int":
+			return &Error{f.Place, "expected a key that is a text"}
+		case n.Field(f.Key) != nil:
+			return &Error{f.Place, fmt.Sprintf("%.100s: stands here twice", f.Key)}
 		}
+		var err error
+		if f.Value, err = node(y.Content[i+1], depth+1); err != nil {
+			return err
+		}
+		n.Fields = append(n.Fields, f)
 	}
-	return out
+	return nil
+}
+
+// scalar reads what is no list and no object: a text unless it stands without quotes and looks like something else.
+func (n *Node) scalar(y *yaml.Node) error {
+	switch y.Tag {
+	case "!!null":
+		n.Kind = Null
+	case "!!bool":
+		n.Kind, n.Truth = Bool, y.Value[0]|' ' == 't'
+	case "!!int", "!!float":
+		return n.numeral(y)
+	default:
+		n.Kind = Text
+	}
+	return nil
+}
+
+// jsonInt is a whole number as JSON writes it.
+var jsonInt = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+
+func (n *Node) numeral(y *yaml.Node) error {
+	n.Kind = Float
+	if err := y.Decode(&n.Number); err != nil {
+		return &Error{n.Place, placed(err).Problem}
+	}
+	var whole int64
+	switch {
+	case jsonInt.MatchString(y.Value): // every digit of it, however many
+		n.Kind, n.json = Int, y.Value
+	case y.Tag == "!!int" && y.Decode(&whole) == nil:
+		n.Kind, n.json = Int, strconv.FormatInt(whole, 10)
+	default:
+		n.json = strconv.FormatFloat(n.Number, 'g', -1, 64)
+	}
+	return nil
 }

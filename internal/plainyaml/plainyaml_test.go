@@ -17,11 +17,15 @@ func TestParse(t *testing.T) {
 		{"a: \xff", "1:1: expected UTF-8"},
 		{strings.Repeat("a", 2000), "1:1: more than 1000 bytes"},
 		{"a: &x 1\nb: *x\n", "1:4: anchors"},
-		{"b:\n  - *x\n", "2:5: anchors"},
-		{"a: 1\n---\nb: 2\n", "3:2: expected one document"},
+		{"b:\n  - *x\n", "1:1: anchors"},
+		{"<<: {a: 1}\n", "1:1: anchors"},
+		{"a: !x 1\n", "1:4: expected plain YAML, got the tag !x"},
+		{"a: 1\n\"a\": 2\n", "2:1: a: stands here twice"},
+		{"[a]: 2\n", "1:1: expected a key that is a text"},
+		{"a: 1\n---\nb: 2\n", "3:1: expected one document"},
 		{"a: [1\n", "1:"},
-		{strings.Repeat("[", 100), "1:33: nested"},
-		{strings.Repeat("- ", 400), "1:257: nested"},
+		{strings.Repeat("[", 100) + strings.Repeat("]", 100), "1:66: nested"},
+		{strings.Repeat("- ", 400), "1:131: nested"},
 	} {
 		_, err := plainyaml.Parse([]byte(tt.text), 1000)
 		var wrong *plainyaml.Error

@@ -5,7 +5,7 @@
 //     objects, as the body or as a member of the object that is the body; one JSON value a line; a protobuf message of such), most of
 //     which hold a time of the run itself; and every answer is a bare acknowledgement of the same status: empty, or short and of
 //     numbers and plain words alone, or a failure. Batches of events and traces look so. A report of the same data that a person
-//     waits for looks so too: docs/limits.md.
+//     waits for looks so too: docs/reference/limits.md.
 //   - A question that is asked again and again: a GET or HEAD that the recording holds three times or more, equal, with equal answers.
 //     How often it is asked is a matter of timers; that it is asked counts, and what else is asked there.
 //   - What a project says so of (Rules), which may also say that a path is none.

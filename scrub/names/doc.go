@@ -1,5 +1,5 @@
-// Package names tells by a name, and by what a value looks like, whether the value is a secret. docs/secrets.md has the tables for
-// people ("Names", "Names in bodies", "Files").
+// Package names tells by a name, and by what a value looks like, whether the value is a secret. docs/reference/secrets.md has the
+// tables for people ("Names", "Names in bodies", "Files").
 //
 // A name is taken apart into words once (words.go). What it says depends on where it stands: of variables, headers, queries and
 // arguments any word counts (Say), of members of JSON and fields of forms the last one (Members), for texts have names too. What

@@ -120,7 +120,7 @@ func TestEditedTogether(t *testing.T) {
 	}
 }
 
-// TestNobodyFinds are the two layouts that docs/secrets.md says are not found. Who makes one of them found changes the page.
+// TestNobodyFinds are the two layouts that docs/reference/secrets.md says are not found. Who makes one of them found changes the page.
 func TestNobodyFinds(t *testing.T) {
 	value := secrets[0].value
 	for name, of := range map[string]func() string{

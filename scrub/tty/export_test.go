@@ -1,5 +1,7 @@
 package tty
 
+import "fmt"
+
 // Taken returns how many bytes Take and Flush have returned.
 func (in *Input) Taken() int64 { return in.ledger.taken }
 
@@ -8,3 +10,19 @@ func (l *Live) Taken() int64 { return l.ledger.taken }
 
 // MaskShownWork is MaskShown. It returns what looking at rows cost.
 func MaskShownWork(b []byte, o *Options) int64 { return maskShown(b, nil, o) }
+
+// Clean scans a recorded stream of size bytes and masks in place what it finds, until it finds nothing: the last scan is the
+// proof. It returns what it masked.
+func Clean(f File, size int64, resizes []Resize, o *Options) (hits []Hit, err error) {
+	for range maxRounds {
+		found, err := Scan(f, size, resizes, o)
+		if err != nil || len(found) == 0 {
+			return sorted(hits), err
+		}
+		hits = append(hits, found...)
+		if err := MaskAt(f, found); err != nil {
+			return hits, err
+		}
+	}
+	return hits, fmt.Errorf("expected no secret after %d rounds of masking, found some", maxRounds)
+}

@@ -10,19 +10,17 @@ import (
 // each. It looks at the keys as they came, without arrows and other sequences, and at the line that they make: a deleted character
 // (BS, DEL), word (^W) or line (^U) is taken back, a bracketed paste is text. It is for one goroutine.
 type Input struct {
-	o      Options
-	keys   *stripped
-	ledger ledger
-	lex    lexer
-	skip   int // bytes of a key that follow its sequence
+	o    Options
+	keys *stripped
+	lex  lexer
+	skip int // bytes of a key that follow its sequence
 
 	line    []typed // what stands before the cursor
 	scanned bool    // line was looked at
 	pasting bool
 	hidden  bool // nothing is echoed
 
-	held  []byte
-	from  int // of held that was taken
+	holder
 	at    int64
 	first time.Duration // when the first byte came that is held
 	last  time.Duration // when the last one came
@@ -49,11 +47,10 @@ func NewInput(o *Options) *Input {
 
 // Write takes the bytes of the next event, which came at a time. It copies p.
 func (in *Input) Write(p []byte, at time.Duration) {
-	if in.held = append(in.held[:0], in.held[in.from:]...); len(in.held) == 0 {
+	if in.last = at; in.from == len(in.held) {
 		in.first = at
 	}
-	in.from, in.last = 0, at
-	in.held = append(in.held, p...)
+	in.hold(p)
 	for i := 0; i < len(p); {
 		if in.skip > 0 {
 			in.skip--
@@ -224,16 +221,11 @@ func (in *Input) Take(now time.Duration) []byte {
 }
 
 func (in *Input) release(to int64) []byte {
-	if to <= in.ledger.taken {
+	if to <= in.taken {
 		return nil
 	}
-	to = in.ledger.beyond(to)
-	b := in.held[in.from : in.from+int(to-in.ledger.taken)]
-	in.ledger.mask(b, in.ledger.taken)
-	in.from += len(b)
-	in.ledger.taken = to
 	in.first = in.last
-	return b
+	return in.holder.release(in.beyond(to))
 }
 
 // Flush returns all that is held, masked. It is for the end of the stream.
@@ -242,12 +234,6 @@ func (in *Input) Flush() []byte {
 	in.keys.close()
 	return in.release(in.at)
 }
-
-// Late returns the hits in what was taken before they were found, since the last Late.
-func (in *Input) Late() []Hit { return in.ledger.drain() }
-
-// Report returns what was found so far.
-func (in *Input) Report() Report { return in.ledger.report }
 
 // ScanInput is Scan for what was typed: the bytes of all events of input, one after another.
 func ScanInput(b []byte, o *Options) []Hit {

@@ -93,9 +93,35 @@ func (l *ledger) mask(b []byte, at int64) {
 	}
 }
 
-// drain returns the late hits since the last time.
-func (l *ledger) drain() []Hit {
-	late := l.late
-	l.late = nil
+// A holder has what was written and not taken, and what was found in it.
+type holder struct {
+	ledger
+	held []byte
+	from int // of held that was taken
+}
+
+// hold takes what was written.
+func (h *holder) hold(p []byte) {
+	h.held = append(append(h.held[:0], h.held[h.from:]...), p...)
+	h.from = 0
+}
+
+// release returns what is held up to an offset of the stream, masked.
+func (h *holder) release(to int64) []byte {
+	b := h.held[h.from : h.from+int(to-h.taken)]
+	h.mask(b, h.taken)
+	h.from += len(b)
+	h.taken = to
+	return b
+}
+
+// Late returns the hits in what was taken before they were found, since the last Late: their bytes are to be masked where they
+// were written to.
+func (h *holder) Late() []Hit {
+	late := h.late
+	h.late = nil
 	return late
 }
+
+// Report returns what was found so far.
+func (h *holder) Report() Report { return h.report }

@@ -93,16 +93,18 @@ func plainRun(p []byte) (n int) {
 }
 
 // hasBorder reports whether p may have a border: what is no ASCII, or '|'.
-func hasBorder(p []byte) bool {
+func hasBorder[T string | []byte](p T) bool {
 	const ones, highs, bars = 0x0101010101010101, 0x8080808080808080, 0x7c7c7c7c7c7c7c7c
-	for ; len(p) >= 8; p = p[8:] {
-		v := binary.LittleEndian.Uint64(p)
+	i := 0
+	for ; i+8 <= len(p); i += 8 {
+		v := uint64(p[i]) | uint64(p[i+1])<<8 | uint64(p[i+2])<<16 | uint64(p[i+3])<<24 |
+			uint64(p[i+4])<<32 | uint64(p[i+5])<<40 | uint64(p[i+6])<<48 | uint64(p[i+7])<<56
 		if bar := v ^ bars; (v|(bar-ones)&^bar)&highs != 0 {
 			return true
 		}
 	}
-	for _, c := range p {
-		if c >= 0x80 || c == '|' {
+	for ; i < len(p); i++ {
+		if p[i] >= 0x80 || p[i] == '|' {
 			return true
 		}
 	}

@@ -14,10 +14,8 @@ type Live struct {
 	o        Options
 	stripped *stripped
 	model    *model
-	ledger   ledger
+	holder
 
-	held    []byte    // what was written and not taken
-	from    int       // of held that was taken
 	written int64     // bytes
 	times   []arrival // of what is held
 	hurry   bool
@@ -42,11 +40,7 @@ func NewLive(o *Options) *Live {
 
 // Write takes the next bytes of the stream, which came at a time. It copies p.
 func (l *Live) Write(p []byte, at time.Duration) {
-	if l.from > 0 {
-		l.held = append(l.held[:0], l.held[l.from:]...)
-		l.from = 0
-	}
-	l.held = append(l.held, p...)
+	l.hold(p)
 	l.stripped.write(p)
 	if !l.hurry && l.model.at == l.written {
 		l.model.write(p)
@@ -114,15 +108,10 @@ func (l *Live) aged(now time.Duration) (to int64) {
 }
 
 func (l *Live) release(to int64) []byte {
-	if to <= l.ledger.taken {
+	if to <= l.taken {
 		return nil
 	}
-	to = min(l.ledger.beyond(to), max(to, l.whole()))
-	b := l.held[l.from : l.from+int(to-l.ledger.taken)]
-	l.ledger.mask(b, l.ledger.taken)
-	l.from += len(b)
-	l.ledger.taken = to
-	return b
+	return l.holder.release(min(l.beyond(to), max(to, l.whole())))
 }
 
 // Flush returns all that is held, masked as far as it is known. It is for the end of the stream.
@@ -134,10 +123,6 @@ func (l *Live) Flush() []byte {
 	}
 	return l.release(l.written)
 }
-
-// Late returns the hits in what was taken before they were found, since the last Late: their bytes are to be masked where they
-// were written to.
-func (l *Live) Late() []Hit { return l.ledger.drain() }
 
 // Screen returns the screen as of all that was written, or, where the model is behind, of what it has seen. It is not to be
 // written to.
@@ -171,6 +156,3 @@ func (l *Live) CatchUp(r io.ReaderAt, budget int64) ([]Hit, error) {
 	l.model.rows.again = false
 	return l.Late(), nil
 }
-
-// Report returns what was found so far.
-func (l *Live) Report() Report { return l.ledger.report }

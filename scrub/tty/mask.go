@@ -2,6 +2,7 @@ package tty
 
 import (
 	"bytes"
+	"io"
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/grapheme"
@@ -51,6 +52,12 @@ func Mask(b []byte, at int64, hits []Hit) {
 			maskText(b[start:end])
 		}
 	}
+}
+
+// A File is what MaskAt masks.
+type File interface {
+	io.ReaderAt
+	io.WriterAt
 }
 
 // MaskAt is Mask for a file.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 
@@ -49,30 +48,8 @@ func sorted(hits []Hit) []Hit {
 	return hits
 }
 
-// A File is what Clean masks.
-type File interface {
-	io.ReaderAt
-	io.WriterAt
-}
-
-// maxRounds bounds how often Clean and MaskShown scan: what was masked may have hidden what is a secret without it.
+// maxRounds bounds how often MaskShown scans: what was masked may have hidden what is a secret without it.
 const maxRounds = 8
-
-// Clean scans a recorded stream of size bytes and masks in place what it finds, until it finds nothing: the last scan is the
-// proof. It returns what it masked. The error is f's, or says that there was no end.
-func Clean(f File, size int64, resizes []Resize, o *Options) (hits []Hit, err error) {
-	for range maxRounds {
-		found, err := Scan(f, size, resizes, o)
-		if err != nil || len(found) == 0 {
-			return sorted(hits), err
-		}
-		hits = append(hits, found...)
-		if err := MaskAt(f, found); err != nil {
-			return hits, err
-		}
-	}
-	return hits, fmt.Errorf("tty: expected no secret after %d rounds of masking, found some: do not share the recording", maxRounds)
-}
 
 // MaskShown masks in b, all that a terminal showed, in place what a scrub.Writer does not find in its bytes: secrets that stand in
 // pieces there, and those that names give away. The others stay for who hides them in another way.

@@ -2,7 +2,6 @@ package tty
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
@@ -69,7 +68,7 @@ func (r *screenRows) mayGoOn(y int) bool {
 		return false
 	}
 	_, cols := r.screen.Size()
-	return len(row) >= cols-maxPadding || r.screen.Wrapped(y) || !isPlain(row) || isCut(row) || r.panels && r.endsPanel(y, len(row)-1)
+	return len(row) >= cols-maxPadding || r.screen.Wrapped(y) || hasBorder(row) || isCut(row) || r.panels && r.endsPanel(y, len(row)-1)
 }
 
 // endsPanel tells whether the background behind column x of row y, the last one with text, is another somewhere.
@@ -77,27 +76,6 @@ func (r *screenRows) endsPanel(y, x int) bool {
 	_, cols := r.screen.Size()
 	a, b := r.screen.Cell(y, x).Style, r.screen.Cell(y, cols-1).Style
 	return a.BG != b.BG || (a.Attr^b.Attr)&vt.Reverse != 0
-}
-
-// isPlain tells a text that has nothing but ASCII and no borders.
-func isPlain(s string) bool {
-	if strings.IndexByte(s, '|') >= 0 {
-		return false
-	}
-	i := 0
-	for ; i+8 <= len(s); i += 8 {
-		v := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
-			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
-		if v&0x8080808080808080 != 0 {
-			return false
-		}
-	}
-	for ; i < len(s); i++ {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }
 
 // isCut tells a text whose last word is long enough to have been cut, or has what follows it for its value.

@@ -1,5 +1,5 @@
 // Package script runs Starlark programs on a testbench: https://github.com/bazelbuild/starlark, with while loops, recursion and
-// sets, and with the names of docs/script.md in place of the world.
+// sets, and with the names of docs/reference/script.md in place of the world.
 //
 // A script defines main(args). Whatever it asks of the world goes through its bench, so that two runs with the same fixtures give
 // the same tape, byte for byte. It sees no clock, file, command or host but those.

@@ -24,7 +24,7 @@ func TestExamplesRun(t *testing.T) {
 
 // What the page shows whole runs, too.
 func TestThePageRuns(t *testing.T) {
-	page, err := os.ReadFile("../../docs/script.md")
+	page, err := os.ReadFile("../../docs/reference/script.md")
 	if err != nil {
 		t.Fatal(err)
 	}

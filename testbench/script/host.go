@@ -10,7 +10,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/testbench/host"
 )
 
-// hostModule are the names of docs/script.md: those of package host, and those that are the engine's own.
+// hostModule are the names of docs/reference/script.md: those of package host, and those that are the engine's own.
 func (r *run) hostModule(into starlark.StringDict) {
 	for _, f := range host.Functions() {
 		put(into, f.Name, r.hostFunction(f))

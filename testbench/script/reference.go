@@ -6,9 +6,9 @@ import (
 	"github.com/tapedeck-dev/tapedeck/testbench/host"
 )
 
-//go:generate go run ./gen -docs ../../docs/script.md -stub tapedeck.pyi
+//go:generate go run ./gen -docs ../../docs/reference/script.md -stub tapedeck.pyi
 
-// Functions are those that a script may call beside Starlark's own, in the order of docs/script.md. A parameter whose name begins
+// Functions are those that a script may call beside Starlark's own, in the order of docs/reference/script.md. A parameter whose name begins
 // with an asterisk takes every further argument.
 func Functions() []*host.Function {
 	all := host.Functions()

@@ -4,7 +4,7 @@
 // bytes (random_read), the environment (env_read), standard input (a file_read of /dev/stdin) and files (file_read, file_write, …: the bench's own
 // files, mounted at "/"). Beyond WASI it may call the functions of package host, imported from the module "tapedeck": each takes the
 // address and the length of a JSON object, its arguments by name, and returns the length of its answer, negative where that is the
-// text of an error; "take" then copies the answer to an address. Package guest wraps that for Go; docs/wasi.md has C and Rust.
+// text of an error; "take" then copies the answer to an address. Package guest wraps that for Go; docs/reference/wasi.md has C and Rust.
 //
 // The same module with the same inputs gives the same tape, byte for byte: nothing in a module runs beside anything else, and what its
 // language's runtime reads for itself (Go's scheduler the clock, every hash map a seed) comes from the bench too.

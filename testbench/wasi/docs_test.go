@@ -14,9 +14,9 @@ import (
 
 var example = sync.OnceValues(func() (string, error) { return build("example") })
 
-// TestTheExampleOfTheDocumentation: what docs/wasi.md shows for Go is testdata/example, and it runs.
+// TestTheExampleOfTheDocumentation: what docs/reference/wasi.md shows for Go is testdata/example, and it runs.
 func TestTheExampleOfTheDocumentation(t *testing.T) {
-	text, err := os.ReadFile("../../docs/wasi.md")
+	text, err := os.ReadFile("../../docs/reference/wasi.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,11 +25,11 @@ func TestTheExampleOfTheDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(text, source) {
-		t.Error("docs/wasi.md does not hold testdata/example/main.go as it is")
+		t.Error("docs/reference/wasi.md does not hold testdata/example/main.go as it is")
 	}
 	for _, f := range host.Functions() {
 		if !strings.Contains(string(text), "`"+f.Name+"`") {
-			t.Errorf("docs/wasi.md does not name %s", f.Name)
+			t.Errorf("docs/reference/wasi.md does not name %s", f.Name)
 		}
 	}
 	c := agentConfig(t)

@@ -57,7 +57,7 @@ func (e *ImportError) Error() string {
 	for _, i := range e.Missing {
 		all = append(all, i.String())
 	}
-	return fmt.Sprintf("the module imports what is not here: %s; there are the functions of %q and of %q (docs/wasi.md)",
+	return fmt.Sprintf("the module imports what is not here: %s; there are the functions of %q and of %q (docs/reference/wasi.md)",
 		strings.Join(all, ", "), wasiModule, hostModule)
 }
 

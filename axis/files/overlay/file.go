@@ -6,7 +6,58 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/axis/files"
 )
+
+const accessMode = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
+
+func (h *File) mayWrite() bool { return h.flag&accessMode != os.O_RDONLY }
+func (h *File) mayRead() bool  { return h.flag&accessMode != os.O_WRONLY }
+
+// keep keeps what the file holds before its first change through h. It is called under mu.
+func (h *File) keep() (err error) {
+	if h.dirty || h.f.rec == nil {
+		return nil
+	}
+	if h.n != nil && h.n.pending != nil {
+		h.f.flush(h.n.pending)
+	}
+	p := h.at
+	if p.up = h.n; p.up == nil {
+		if p, err = h.f.walk(h.at.path, askChange, false); err != nil {
+			return err
+		}
+	}
+	h.before, err = h.f.contentOf(&p)
+	return err
+}
+
+// pend says that the file was changed through h. It is called under mu.
+func (h *File) pend() {
+	h.dirty, h.changed, h.n.pending = true, true, h
+}
+
+// own brings the file of h into the upper layer. It is called under mu.
+func (h *File) own() error {
+	if h.n != nil {
+		return nil
+	}
+	p, err := h.f.walk(h.at.path, askChange, false)
+	switch {
+	case err != nil:
+		return err
+	case p.mode == 0: // removed meanwhile: nobody else sees it
+		h.n = &node{mode: files.Regular | 0o644, data: h.snap, opens: 1}
+		return h.f.grow(h.n.size())
+	}
+	if err := h.f.lift(&p); err != nil {
+		return err
+	}
+	h.n = p.up
+	h.n.opens++
+	return nil
+}
 
 // A File is an open file or directory. What it writes is seen by all at once; on a tape it is one file_write, when it is closed.
 type File struct {
@@ -23,7 +74,7 @@ type File struct {
 	listed bool
 	read   bool // a file_read is recorded
 	noted  bool // something of it is recorded
-	// What follows is guarded by FS.mu.
+	// What follows is guarded by tree.mu.
 	dirty   bool   // it was changed through this File, and that is not recorded
 	before  []byte // what stood there then; nil of a new file
 	changed bool   // it was dirty once
@@ -94,7 +145,7 @@ func (h *File) readAt(b []byte, off int64) (int, error) {
 	return copy(b, data[off:]), nil
 }
 
-// data is the content, once it is known. It is called under FS.mu.
+// data is the content, once it is known. It is called under tree.mu.
 func (h *File) data() []byte {
 	if h.n != nil {
 		return h.n.data
@@ -276,7 +327,7 @@ func (h *File) change(fn func() error, n int) (int, error) {
 	return n, nil
 }
 
-// put writes b at off. It is called under FS.mu.
+// put writes b at off. It is called under tree.mu.
 func (h *File) put(b []byte, off int64) error {
 	if off > h.f.maxFile-int64(len(b)) {
 		return tooMuch(h.f.maxFile)
@@ -290,7 +341,7 @@ func (h *File) put(b []byte, off int64) error {
 	return nil
 }
 
-// resize makes the content size bytes long. It is called under FS.mu.
+// resize makes the content size bytes long. It is called under tree.mu.
 func (h *File) resize(size int64) error {
 	if size > h.f.maxFile {
 		return tooMuch(h.f.maxFile)
@@ -361,7 +412,7 @@ func (h *File) Close() error {
 	return h.f.noteDue()
 }
 
-// end lets the node go. It is called under FS.mu.
+// end lets the node go. It is called under tree.mu.
 func (h *File) end() {
 	if h.n == nil {
 		return
@@ -370,17 +421,4 @@ func (h *File) end() {
 	if h.n.opens == 0 && h.n.dir == nil && h.n != h.f.top {
 		h.f.used -= h.n.size()
 	}
-}
-
-// flush has what h changed be recorded next: when it is closed, or when somebody else comes to the file, so that the order on the
-// tape is the order in which things were seen. It is called under mu.
-func (f *FS) flush(h *File) {
-	if !h.dirty {
-		return
-	}
-	h.dirty, h.n.pending = false, nil
-	if name := h.n.path(f.top); f.rec != nil && name != "" {
-		f.due = append(f.due, written{path: name, mode: h.n.mode, data: cloned(h.n.data), before: h.before})
-	}
-	h.before = nil
 }

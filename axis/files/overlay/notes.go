@@ -35,16 +35,16 @@ func (l *look) typeOf() string {
 	return isNone
 }
 
-// What is recorded is put together and written here, never under FS.mu. Each is called where a recorder is there.
+// What is recorded is put together and written here, never under mu. Each is called where a recorder is there.
 
 // noteDue records what Files changed and somebody else came to see.
-func (f *FS) noteDue() error {
-	f.mu.Lock()
-	due := f.due
-	f.due = nil
-	f.mu.Unlock()
+func (t *tree) noteDue() error {
+	t.mu.Lock()
+	due := t.due
+	t.due = nil
+	t.mu.Unlock()
 	for i := range due {
-		if err := f.noteOne(&due[i]); err != nil {
+		if err := t.noteOne(&due[i]); err != nil {
 			return err
 		}
 	}
@@ -52,12 +52,12 @@ func (f *FS) noteDue() error {
 }
 
 // noteLinks records the links that a path passed. Whatever is recorded begins with it.
-func (f *FS) noteLinks(links []link) error {
-	if err := f.noteDue(); err != nil {
+func (t *tree) noteLinks(links []link) error {
+	if err := t.noteDue(); err != nil {
 		return err
 	}
 	for _, l := range links {
-		if err := f.noteRead(l.path, []byte(l.target), files.Link); err != nil {
+		if err := t.noteRead(l.path, []byte(l.target), files.Link); err != nil {
 			return err
 		}
 	}
@@ -65,8 +65,8 @@ func (f *FS) noteLinks(links []link) error {
 }
 
 // noteRead records a content that was read.
-func (f *FS) noteRead(path string, b []byte, m files.Mode) error {
-	p, err := f.rec.Payload(b)
+func (t *tree) noteRead(path string, b []byte, m files.Mode) error {
+	p, err := t.rec.Payload(b)
 	if err != nil {
 		return err
 	}
@@ -74,12 +74,12 @@ func (f *FS) noteRead(path string, b []byte, m files.Mode) error {
 	if m.IsLink() {
 		k.Mode = m.Git()
 	}
-	return f.rec.Record(k)
+	return t.rec.Record(k)
 }
 
 // noteStat records what stands at a path.
-func (f *FS) noteStat(p *place) error {
-	if err := f.noteLinks(p.links); err != nil {
+func (t *tree) noteStat(p *place) error {
+	if err := t.noteLinks(p.links); err != nil {
 		return err
 	}
 	k := &tape.FileStat{Path: p.path, Type: p.typeOf()}
@@ -89,12 +89,12 @@ func (f *FS) noteStat(p *place) error {
 			k.Mode = p.mode.Git()
 		}
 	}
-	return f.rec.Record(k)
+	return t.rec.Record(k)
 }
 
 // noteList records the names in a directory.
-func (f *FS) noteList(p *place, all []entry) error {
-	if err := f.noteLinks(p.links); err != nil {
+func (t *tree) noteList(p *place, all []entry) error {
+	if err := t.noteLinks(p.links); err != nil {
 		return err
 	}
 	room, _ := rooms.Get().(*[]byte)
@@ -102,14 +102,14 @@ func (f *FS) noteList(p *place, all []entry) error {
 		room = new([]byte)
 	}
 	*room = appendNames((*room)[:0], all)
-	names, err := f.rec.Payload(*room)
+	names, err := t.rec.Payload(*room)
 	if cap(*room) <= keptRoom {
 		rooms.Put(room)
 	}
 	if err != nil {
 		return err
 	}
-	return f.rec.Record(&tape.DirList{Path: p.path, NamesDigest: names.Hash, Names: names})
+	return t.rec.Record(&tape.DirList{Path: p.path, NamesDigest: names.Hash, Names: names})
 }
 
 // rooms are *[]byte of at most keptRoom bytes for the lists of noteList.
@@ -169,12 +169,12 @@ type written struct {
 }
 
 // noteWritten records writes and removals.
-func (f *FS) noteWritten(links []link, all ...written) error {
-	if err := f.noteLinks(links); err != nil {
+func (t *tree) noteWritten(links []link, all ...written) error {
+	if err := t.noteLinks(links); err != nil {
 		return err
 	}
 	for i := range all {
-		if err := f.noteOne(&all[i]); err != nil {
+		if err := t.noteOne(&all[i]); err != nil {
 			return err
 		}
 	}
@@ -185,10 +185,10 @@ func (f *FS) noteWritten(links []link, all ...written) error {
 const plainMode = "100644"
 
 // noteOne records one of them.
-func (f *FS) noteOne(w *written) error {
+func (t *tree) noteOne(w *written) error {
 	file := tape.File{Path: w.path, SpawnID: w.spawn}
 	if w.before != nil {
-		p, err := f.rec.Payload(w.before)
+		p, err := t.rec.Payload(w.before)
 		if err != nil {
 			return err
 		}
@@ -198,42 +198,23 @@ func (f *FS) noteOne(w *written) error {
 		if w.was.Git() != plainMode {
 			file.Mode = w.was.Git()
 		}
-		return f.rec.Record(&tape.FileDelete{File: file})
+		return t.rec.Record(&tape.FileDelete{File: file})
 	}
-	p, err := f.rec.Payload(w.data)
+	p, err := t.rec.Payload(w.data)
 	if err != nil {
 		return err
 	}
 	file.Content, file.ContentHash, file.LenBytes, file.Mode = p, p.Hash, p.Len, w.mode.Git()
-	return f.rec.Record(&tape.FileWrite{File: file})
+	return t.rec.Record(&tape.FileWrite{File: file})
 }
 
-// failed is the error of an operation on name, which came to p and there to err. What of the tree made it fail is recorded.
-func (f *FS) failed(op, name string, p *place, err error) error {
-	if f.rec != nil {
-		if err := f.noteFailure(p, err); err != nil {
-			return err
-		}
-	}
-	f.told(err)
-	return failure(op, name, err)
-}
-
-func (f *FS) noteFailure(p *place, err error) error {
+func (t *tree) noteFailure(p *place, err error) error {
 	var why *reason
 	switch {
 	case !errors.As(err, &why):
 		return nil
 	case why.own:
-		return f.noteLinks(p.links)
+		return t.noteLinks(p.links)
 	}
-	return f.noteStat(p)
-}
-
-// told tells Options.Unknown of an error that is one. It is never called under FS.mu.
-func (f *FS) told(err error) {
-	var unknown *UnknownError
-	if f.unknown != nil && errors.As(err, &unknown) {
-		f.unknown(unknown)
-	}
+	return t.noteStat(p)
 }

@@ -1,11 +1,15 @@
 package overlay
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"os"
+	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
@@ -37,23 +41,10 @@ const (
 
 // FS is a tree of files. Its methods may be called by several goroutines at once, and each is whole.
 type FS struct {
+	tree
 	dir     string
-	low     lower // nil of an empty tree
 	now     func() time.Time
-	began   time.Time
-	limit   int64 // of all that is written
-	maxFile int64
-	rec     *tape.Recorder
 	unknown func(err *UnknownError) // nil for nobody
-
-	mu   sync.RWMutex
-	top  *node // guarded by mu, with all below it
-	used int64 // of limit; guarded by mu
-	// base is what the lower layer had at each path that the run changed, when it first did; guarded by mu. Of what lay below a
-	// directory that moved it says nothing.
-	base map[string]look
-	// due is what Files changed and others came to see; guarded by mu. It is recorded before anything else.
-	due []written
 	// copies are what Copy left, by directory and path; guarded by mu.
 	copies map[string]map[string]copied
 }
@@ -71,10 +62,12 @@ func New(o *Options) (*FS, error) {
 		o = &Options{}
 	}
 	f := &FS{
-		dir: o.Dir, now: o.Now, limit: cmp.Or(o.MaxBytes, defaultMaxBytes), maxFile: cmp.Or(o.MaxFile, defaultMaxFile),
-		top: &node{mode: files.Dir | 0o755}, base: make(map[string]look),
+		dir: o.Dir, now: o.Now, unknown: o.Unknown,
+		tree: tree{
+			limit: cmp.Or(o.MaxBytes, defaultMaxBytes), maxFile: cmp.Or(o.MaxFile, defaultMaxFile),
+			top: &node{mode: files.Dir | 0o755}, base: make(map[string]look),
+		},
 	}
-	f.unknown = o.Unknown
 	if f.now == nil {
 		f.now = func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 	}
@@ -152,11 +145,121 @@ func (c call) end(p *place, err error, note func() error) error {
 	return note()
 }
 
-// grow counts n bytes more, of which some may be taken back by a negative n. It is called under mu.
-func (f *FS) grow(n int64) error {
-	if n > 0 && n > f.limit-f.used {
-		return &reason{errno: syscall.ENOSPC, text: fmt.Sprintf("what was written holds more than the limit of %d bytes: raise Options.MaxBytes", f.limit), own: true}
+// WriteBack brings what changed into Options.Dir: first it looks whether each path there stands as the program found it, and writes
+// nothing where one does not; then each file is replaced whole, so that whatever ends the process leaves each the old or the new.
+// Permissions stay but for the owner's x, and a directory that is gone stays where it holds what the tree does not show.
+//
+// Errors: there is no directory; a *files.ConflictError or one that wraps ErrStale, which name the paths that others changed; what
+// the host refuses, with what came before written. What lies in a .git is never written: where the program changed any of it, all
+// else is written and the error says what was not. It is the last that is done with
+// a tree: Diff comes before it.
+func (f *FS) WriteBack() error {
+	if f.dir == "" {
+		return errors.New("overlay: write back: the tree has no directory: give one as Options.Dir")
 	}
-	f.used += n
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all, store, err := f.changes()
+	if err != nil {
+		return err
+	}
+	if err := files.Apply(f.dir, all, store, false); err != nil {
+		return fmt.Errorf("overlay: write back: %w", err)
+	}
+	return leftInGit(all)
+}
+
+// leftInGit names the changes that Apply passes over.
+func leftInGit(all []files.Change) error {
+	var left []string
+	for i := range all {
+		if all[i].InGit() {
+			left = append(left, all[i].Path)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	const named = 5
+	text := strings.Join(left[:min(len(left), named)], ", ")
+	if n := len(left) - named; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("overlay: write back: %s: Git's own files are never written, all others are", text)
+}
+
+// failed is the error of an operation on name, which came to p and there to err. What of the tree made it fail is recorded.
+func (f *FS) failed(op, name string, p *place, err error) error {
+	if f.rec != nil {
+		if err := f.noteFailure(p, err); err != nil {
+			return err
+		}
+	}
+	f.told(err)
+	return failure(op, name, err)
+}
+
+// told tells Options.Unknown of an error that is one. It is never called under tree.mu.
+func (f *FS) told(err error) {
+	var unknown *UnknownError
+	if f.unknown != nil && errors.As(err, &unknown) {
+		f.unknown(unknown)
+	}
+}
+
+// Diff returns what changed since the tree began, as a patch that git apply takes; empty where nothing did. As Git does, it leaves
+// out directories and what lies in a .git. It is no input of the program, and is not recorded.
+//
+// A file of the directory that others changed after the program did is an error that wraps ErrStale: what it was is not known.
+func (f *FS) Diff() ([]byte, error) {
+	f.mu.RLock()
+	all, store, err := f.changes()
+	f.mu.RUnlock()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := files.WritePatch(&out, all, store); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// ErrStale is wrapped by the refusal to say how a file changed that others have changed too.
+var ErrStale = errors.New("it changed in the directory after the program changed it here")
+
+// Copy makes dir, which is empty or not there, a copy of the tree as it is: files, directories and links, every file with the
+// time that Stat says. A directory that it filled before, in which something has worked since, becomes a copy of the tree as it is now:
+// what stands there as Copy left it, and is the same in the tree, stays, and all else comes anew or goes; who changed something there
+// finds that out alone, and calls Apply. It is no input of the program, and is not recorded.
+//
+// Errors: dir holds something else; those of the host, after which it is not to be used again; of a tree from a tape what that does not know.
+func (f *FS) Copy(dir string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maps.DeleteFunc(f.copies, func(dir string, _ map[string]copied) bool {
+		_, err := os.Lstat(dir)
+		return err != nil
+	})
+	was := f.copies[dir]
+	open := os.OpenRoot
+	if was == nil {
+		open = files.OpenEmpty
+	}
+	delete(f.copies, dir)
+	root, err := open(dir)
+	if err != nil {
+		return fmt.Errorf("overlay: copy: %w", err)
+	}
+	defer root.Close()
+	c := copier{f: f, root: root, was: was, left: make(map[string]copied)}
+	top := step{".", f.top, f.low != nil}
+	if err := c.dir(top.place()); err != nil {
+		return fmt.Errorf("overlay: copy: %w", err)
+	}
+	if f.copies == nil {
+		f.copies = make(map[string]map[string]copied)
+	}
+	f.copies[dir] = c.left
 	return nil
 }

@@ -4,8 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"path"
-	"slices"
+	"os"
 	"syscall"
 	"time"
 
@@ -20,37 +19,6 @@ func (f *FS) ReadFile(name string) ([]byte, error) {
 	}
 	p, b, err := f.readAt(name)
 	return b, c.end(&p, err, func() error { return cmp.Or(f.noteLinks(p.links), f.noteRead(p.path, b, p.mode)) })
-}
-
-// readAt returns a copy of the content at name. It is called under mu.
-func (f *FS) readAt(name string) (place, []byte, error) {
-	p, err := f.walk(name, askRead, true)
-	switch {
-	case err != nil:
-		return p, nil, err
-	case p.mode == 0:
-		return p, nil, errNone
-	case p.mode.IsDir():
-		return p, nil, errIsDir
-	}
-	b, err := f.contentOf(&p)
-	return p, b, err
-}
-
-// contentOf returns a copy of the content of the file or link p, never nil. It is called under mu.
-func (f *FS) contentOf(p *place) ([]byte, error) {
-	switch {
-	case p.mode.IsLink():
-		return []byte(p.target), nil
-	case p.up != nil:
-		return cloned(p.up.data), nil
-	}
-	b, err := f.low.read(p.path, p.look)
-	var why *reason
-	if errors.As(err, &why) {
-		return nil, p.bar(why)
-	}
-	return b, err
 }
 
 // Stat says what stands at name, behind a link. It implements fs.StatFS.
@@ -131,64 +99,12 @@ func (f *FS) list(op, name string) (dir string, all []entry, err error) {
 	return p.path, all, c.end(&p, err, func() error { return f.noteList(&p, all) })
 }
 
-// listAt returns what stands in the directory at name. It is called under mu.
-func (f *FS) listAt(name string) (place, []entry, error) {
-	p, err := f.walk(name, askList, true)
-	switch {
-	case err != nil:
-		return p, nil, err
-	case p.mode == 0:
-		return p, nil, errNone
-	case !p.mode.IsDir():
-		return p, nil, errNoDir
-	}
-	all, err := f.entries(&p)
-	return p, all, err
-}
-
-// entries returns what stands in the directory p, sorted. It is called under mu.
-func (f *FS) entries(p *place) ([]entry, error) {
-	var out []entry
-	if p.below {
-		all, err := f.low.list(p.path, p.look)
-		var why *reason
-		if errors.As(err, &why) {
-			return nil, p.bar(why)
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range all {
-			if p.up == nil || p.up.kids[e.name] == nil {
-				out = append(out, e)
-			}
-		}
-	}
-	if p.up != nil {
-		for name, kid := range p.up.kids {
-			if kid.mode != 0 {
-				out = append(out, entry{name, kid.mode})
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b entry) int { return cmp.Compare(a.name, b.name) })
-	return out, nil
-}
-
 // An info is what Stat says.
 type info struct {
 	name  string
 	mode  files.Mode
 	size  int64
 	mtime time.Time
-}
-
-func (f *FS) infoOf(name string, p *place) *info {
-	i := &info{path.Base(name), p.mode, p.size, f.began}
-	if p.up != nil && !p.up.mtime.IsZero() {
-		i.mtime = p.up.mtime
-	}
-	return i
 }
 
 func (i *info) Name() string       { return i.name }
@@ -230,8 +146,13 @@ func (f *FS) dirEntries(dir string, all []entry) []fs.DirEntry {
 
 // Info is a look of its own, which is recorded.
 func (d *dirEntry) Info() (fs.FileInfo, error) { return d.f.Lstat(d.path) }
+func (d *dirEntry) String() string             { return fs.FormatDirEntry(d) }
 
-func (d *dirEntry) String() string { return fs.FormatDirEntry(d) }
-
-// cloned is a copy of b that is never nil.
-func cloned(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
+// Open opens name for reading. It implements fs.FS.
+func (f *FS) Open(name string) (fs.File, error) {
+	h, err := f.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err // no File that is nil
+	}
+	return h, nil
+}

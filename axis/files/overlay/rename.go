@@ -6,33 +6,6 @@ import (
 	"strings"
 )
 
-// Rename gives what stands at from the name to, in the place of a file, a link or an empty directory there. The directory above to
-// must be there. A directory moves with all that lies below, which is read for it.
-func (f *FS) Rename(from, to string) error {
-	for _, name := range []string{from, to} {
-		if err := check("rename", name); err != nil {
-			return err
-		}
-		if name == "." {
-			return failure("rename", name, errTop)
-		}
-	}
-	m := mover{f: f}
-	f.mu.Lock()
-	err := m.run(from, to)
-	f.mu.Unlock()
-	if err != nil {
-		return m.failed(err)
-	}
-	switch {
-	case f.rec == nil:
-		return nil
-	case m.to.path == m.was.path:
-		return f.noteStat(&m.was)
-	}
-	return m.note()
-}
-
 // A mover gives something another name, and keeps what is to be recorded of that.
 type mover struct {
 	f    *FS

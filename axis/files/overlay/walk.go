@@ -47,9 +47,9 @@ func (p *place) bar(why *reason) error {
 	return why
 }
 
-// A walker goes along a path, name by name. It is used under FS.mu.
+// A walker goes along a path, name by name. It is used under tree.mu.
 type walker struct {
-	f      *FS
+	t      *tree
 	cur    step
 	ups    []step // the directories above cur
 	room   [8]step
@@ -63,12 +63,12 @@ type walker struct {
 
 // walk goes to name. A link in the last place is passed where follow is set. What is not there is no error in the last place, and
 // errNone before; the place is then what there is to say of it. Errors are a *reason, or of a tape. It is called under mu.
-func (f *FS) walk(name string, a ask, follow bool) (place, error) {
-	top := step{".", f.top, f.low != nil}
+func (t *tree) walk(name string, a ask, follow bool) (place, error) {
+	top := step{".", t.top, t.low != nil}
 	if name == "." {
-		return f.lookTop(&top, a)
+		return t.lookTop(&top, a)
 	}
-	w := walker{f: f, cur: top, name: name, rest: name, own: len(name), plain: true, follow: follow}
+	w := walker{t: t, cur: top, name: name, rest: name, own: len(name), plain: true, follow: follow}
 	w.ups = w.room[:0]
 	for {
 		at, done, err := w.next(a)
@@ -80,12 +80,12 @@ func (f *FS) walk(name string, a ask, follow bool) (place, error) {
 }
 
 // lookTop asks for the tree itself: a tape answers that by turns too.
-func (f *FS) lookTop(top *step, a ask) (place, error) {
+func (t *tree) lookTop(top *step, a ask) (place, error) {
 	at := top.place()
-	if f.low == nil || a != askRead && a != askOpen && a != askStat && a != askList {
+	if t.low == nil || a != askRead && a != askOpen && a != askStat && a != askList {
 		return at, nil
 	}
-	l, err := f.low.look(".", a)
+	l, err := t.low.look(".", a)
 	at.from = l.from
 	return at, err
 }
@@ -100,7 +100,7 @@ func (w *walker) next(a ask) (at place, done bool, err error) {
 	if further {
 		wanted = askWalk
 	}
-	at, err = w.f.kid(&w.cur, part, w.full(part, more, further), wanted)
+	at, err = w.t.kid(&w.cur, part, w.full(part, more, further), wanted)
 	switch {
 	case err != nil:
 		return at, true, err
@@ -163,20 +163,20 @@ func (w *walker) pass(at *place, more string, further bool) error {
 }
 
 // kid looks at a name in a directory.
-func (f *FS) kid(s *step, name, full string, a ask) (place, error) {
+func (t *tree) kid(s *step, name, full string, a ask) (place, error) {
 	p := place{path: full, below: s.below, over: s.below}
 	if s.up != nil {
 		p.up = s.up.kids[name]
 	}
 	switch {
 	case p.up != nil:
-		if p.up.pending != nil && f.rec != nil {
-			f.flush(p.up.pending)
+		if p.up.pending != nil && t.rec != nil {
+			t.flush(p.up.pending)
 		}
 		p.look = p.up.seen()
 		p.below = s.below && p.mode.IsDir() && !p.up.opaque
 	case s.below:
-		l, err := f.low.look(full, a)
+		l, err := t.low.look(full, a)
 		if p.look = l; err != nil {
 			return p, err
 		}

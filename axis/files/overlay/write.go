@@ -1,9 +1,12 @@
 package overlay
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
-	"path"
+	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -44,18 +47,6 @@ func (f *FS) Symlink(target, name string) error {
 	})
 }
 
-// put makes n stand at name, where nothing does. It is called under mu.
-func (f *FS) put(name string, a ask, n *node) (place, error) {
-	p, err := f.walk(name, a, false)
-	if err == nil && p.mode != 0 {
-		err = errThere
-	}
-	if err == nil {
-		_, err = f.place(&p, n)
-	}
-	return p, err
-}
-
 // Chmod lets the owner of the file name execute it, or not, as perm says. Other permissions mean nothing here, and a directory has
 // none.
 func (f *FS) Chmod(name string, perm fs.FileMode) error {
@@ -82,145 +73,286 @@ func (f *FS) Chmod(name string, perm fs.FileMode) error {
 	})
 }
 
-// modeOf is the mode of a new file.
-func modeOf(perm fs.FileMode) files.Mode {
-	if perm&0o100 != 0 {
-		return files.Regular | 0o755
-	}
-	return files.Regular | 0o644
-}
-
-// reach goes to a path that is to be written, and makes the directories above it. It is called under mu.
-func (f *FS) reach(name string) (place, error) {
-	p, err := f.walk(name, askChange, true)
-	if p.missing == "" {
-		return p, err
-	}
-	links, whole := p.links, p.missing
-	if _, err := f.ensure(path.Dir(whole)); err != nil {
-		return p, err
-	}
-	p, err = f.walk(whole, askChange, true)
-	p.links = append(links, p.links...)
-	return p, err
-}
-
-// ensure makes the directory at dir, which has no links on its way, be in the upper layer, and those above it. Nothing else than
-// directories stands on the way. It is called under mu.
-func (f *FS) ensure(dir string) (*node, error) {
-	at, cur := f.top, step{".", f.top, f.low != nil}
-	if dir == "." {
-		return at, nil
-	}
-	for i := 0; i < len(dir); {
-		end := len(dir)
-		if n := strings.IndexByte(dir[i:], '/'); n >= 0 {
-			end = i + n
-		}
-		p, err := f.kid(&cur, dir[i:end], dir[:end], askWalk)
-		if err != nil {
-			return nil, err
-		}
-		if p.up == nil || p.mode == 0 {
-			n := &node{mode: files.Dir | 0o755, opaque: p.mode == 0, mtime: f.began}
-			if err := f.grow(nodeCost); err != nil {
-				return nil, err
-			}
-			f.found(&p)
-			f.release(at.put(dir[i:end], n))
-			p.up, p.below = n, p.below && !n.opaque
-		}
-		at, cur = p.up, step{p.path, p.up, p.below}
-		i = end + 1
-	}
-	return at, nil
-}
-
-// place makes n stand at p, in the place of what stands there, which it returns. It is called under mu.
-func (f *FS) place(p *place, n *node) (was *node, err error) {
-	dir, err := f.ensure(path.Dir(p.path))
+// Mkdir makes the directory name, of which the one above must be there. Permissions mean nothing: every directory is 0755.
+func (f *FS) Mkdir(name string, _ fs.FileMode) error {
+	c, err := f.begin("mkdir", name, &f.mu)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := f.grow(n.size()); err != nil {
-		return nil, err
-	}
-	f.found(p)
-	n.mtime = f.began
-	was = dir.put(path.Base(p.path), n)
-	f.release(was)
-	p.up = n
-	return was, nil
+	p, err := f.put(name, askMake, &node{mode: files.Dir | 0o755, opaque: true})
+	return c.end(&p, err, func() error { return f.noteStat(&p) }) // that nothing stood there is an input too
 }
 
-// found keeps what the lower layer has at a path that is changed for the first time. It is called under mu.
-func (f *FS) found(p *place) {
-	if _, ok := f.base[p.path]; !ok && p.up == nil {
-		f.base[p.path] = p.look
+// MkdirAll makes the directory name and those above it. One that is there is no error.
+func (f *FS) MkdirAll(name string, _ fs.FileMode) error {
+	c, err := f.begin("mkdir", name, &f.mu)
+	if err != nil {
+		return err
 	}
-}
-
-// release gives back what a node counted that stands nowhere any more, and all below it: at once, or when the last File of it is
-// closed. It is called under mu.
-func (f *FS) release(n *node) {
-	if n == nil {
-		return
-	}
-	n.dir = nil
-	if n.opens == 0 {
-		f.used -= n.size()
-	}
-	for _, kid := range n.kids {
-		f.release(kid)
-	}
-}
-
-// store makes b the content of p. It is called under mu.
-func (f *FS) store(p *place, b []byte, perm fs.FileMode) (w written, err error) {
-	if err := f.writable(p, int64(len(b))); err != nil {
-		return w, err
-	}
-	w = written{path: p.path, mode: p.mode, data: b}
-	if p.mode == 0 {
-		w.mode = modeOf(perm)
-	} else if f.rec != nil {
-		if w.before, err = f.contentOf(p); err != nil {
-			return w, err
-		}
-	}
-	if p.up != nil && p.mode != 0 {
-		if err := f.grow(int64(len(b) - len(p.up.data))); err != nil {
-			return w, err
-		}
-		p.up.data = cloned(b)
-		return w, nil
-	}
-	_, err = f.place(p, &node{mode: w.mode, data: cloned(b)})
-	return w, err
-}
-
-// writable refuses what cannot become a file of n bytes.
-func (f *FS) writable(p *place, n int64) error {
+	p, err := f.walk(name, askMake, true)
 	switch {
-	case p.mode.IsDir():
-		return errIsDir
-	case n > f.maxFile:
-		return tooMuch(f.maxFile)
-	case p.mode.IsRegular() && p.up == nil && p.size > f.maxFile:
-		return p.bar(tooLong(f.maxFile))
+	case p.missing != "":
+		_, err = f.ensure(p.missing)
+	case err == nil && p.mode == 0 && p.linked:
+		err = errThere // a link that leads nowhere
+	case err == nil && p.mode == 0:
+		_, err = f.ensure(p.path)
+	case err == nil && !p.mode.IsDir():
+		err = errNoDir
+	}
+	return c.end(&p, err, func() error { return f.noteStat(&p) })
+}
+
+// Remove takes away the file, the link or the empty directory name.
+func (f *FS) Remove(name string) error { return f.remove("remove", name, 0) }
+
+// Unlink is Remove of what is no directory.
+func (f *FS) Unlink(name string) error { return f.remove("unlink", name, files.Regular) }
+
+// Rmdir is Remove of a directory.
+func (f *FS) Rmdir(name string) error { return f.remove("rmdir", name, files.Dir) }
+
+// remove is Remove of one sort of thing, 0 being any.
+func (f *FS) remove(op, name string, sort files.Mode) error {
+	c, err := f.beginChange(op, name)
+	if err != nil {
+		return err
+	}
+	p, before, names, err := f.removeAt(name, sort)
+	if names == nil {
+		return c.end(&p, err, func() error {
+			return f.noteWritten(p.links, written{path: p.path, was: p.mode, before: before})
+		})
+	}
+	// The directory was listed, whether it was empty or not.
+	if e := c.end(&p, nil, func() error { return f.noteList(&p, names) }); e != nil || err == nil {
+		return e
+	}
+	return failure(op, name, err)
+}
+
+// removeAt takes away what stands at name, and returns its content, or the names in it. It is called under mu.
+func (f *FS) removeAt(name string, sort files.Mode) (p place, before []byte, names []entry, err error) {
+	p, err = f.walk(name, askRemove, false)
+	switch {
+	case err != nil:
+		return p, nil, nil, err
+	case p.mode == 0:
+		return p, nil, nil, errNone
+	case sort == files.Dir && !p.mode.IsDir():
+		return p, nil, nil, errNoDir
+	case sort == files.Regular && p.mode.IsDir():
+		return p, nil, nil, errIsDir
+	}
+	if p.mode.IsDir() {
+		if names, err = f.entries(&p); err != nil {
+			return p, nil, nil, err
+		}
+		if names == nil {
+			names = []entry{}
+		}
+		if len(names) > 0 {
+			return p, nil, names, errNotEmpty
+		}
+	} else if f.rec != nil {
+		var untold *UnknownError
+		before, err = f.contentOf(&p)
+		if errors.As(err, &untold) { // what stood there goes unread: a tape need not hold it
+			before, err = nil, nil
+		}
+		if err != nil {
+			return p, nil, nil, err
+		}
+	}
+	return p, before, names, f.drop(&p)
+}
+
+// A Change is what became of one path by something else than the program.
+type Change struct {
+	Path    string
+	Deleted bool        // the file, the link or the whole directory
+	Dir     bool        // it is a directory now
+	Target  string      // of a symbolic link, else ""
+	Content []byte      // of a file
+	Perm    fs.FileMode // 0o644 or 0o755, of a file
+}
+
+// Apply makes changes true that the process with that number made, and records them, which name it: what is gone first, then what is
+// there, each in the order of the paths. What is gone already is none; what comes takes the place of whatever stands there.
+func (f *FS) Apply(spawn uint64, changes []Change) error {
+	all := slices.Clone(changes)
+	slices.SortStableFunc(all, func(a, b Change) int {
+		if a.Deleted != b.Deleted {
+			return cmp.Compare(boolOf(b.Deleted), boolOf(a.Deleted))
+		}
+		return strings.Compare(a.Path, b.Path)
+	})
+	for i := range all {
+		if err := f.apply(spawn, &all[i]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// lift brings the file p, which the lower layer has, into the upper one. It is called under mu.
-func (f *FS) lift(p *place) error {
-	if p.up != nil {
-		return nil
+func boolOf(b bool) int {
+	if b {
+		return 1
 	}
-	data, err := f.contentOf(p)
-	if err != nil {
+	return 0
+}
+
+func (f *FS) apply(spawn uint64, c *Change) error {
+	if err := check("apply", c.Path); err != nil {
 		return err
 	}
-	_, err = f.place(p, &node{mode: p.mode, data: data})
+	if c.Path == "." {
+		return failure("apply", c.Path, errTop)
+	}
+	now := f.now()
+	f.mu.Lock()
+	var done []written
+	err := f.clear(c, &done)
+	if err == nil && !c.Deleted {
+		err = f.bring(c, &done)
+	}
+	if p, e := f.walk(c.Path, askChange, false); e == nil && p.up != nil {
+		p.up.mtime = now
+	}
+	f.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("overlay: %s, which process %d changed: %w", c.Path, spawn, err)
+	}
+	if f.rec == nil {
+		return nil
+	}
+	for i := range done {
+		done[i].spawn = spawn
+	}
+	return f.noteWritten(nil, done...)
+}
+
+// Create is OpenFile of a file that is new, or becomes empty, for reading and writing.
+func (f *FS) Create(name string) (*File, error) {
+	return f.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+}
+
+// OpenFile opens name as os.OpenFile does. The flags are os.O_RDONLY, O_WRONLY, O_RDWR, O_APPEND, O_CREATE, O_EXCL and O_TRUNC,
+// others mean nothing. A file that was created or cut is so for all at once.
+func (f *FS) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) {
+	h := &File{f: f, name: name, flag: flag}
+	now := f.now()
+	c, err := f.begin("open", name, &f.mu)
+	if err != nil {
+		return nil, err
+	}
+	p, err := f.open(h, perm)
+	if h.n != nil {
+		h.n.opens++
+		if h.dirty {
+			h.n.mtime = now
+		}
+	}
+	// What nothing later will say: the links that were passed, and that a file was made. What is asked of that before its file_write
+	// says nothing of what stood there.
+	err = c.end(&p, err, func() error {
+		if p.mode == 0 {
+			return f.noteStat(&p)
+		}
+		return f.noteLinks(p.links)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// open finds or makes what h is to be. It is called under mu.
+func (f *FS) open(h *File, perm fs.FileMode) (place, error) {
+	a, follow := askOpen, true
+	if h.flag&os.O_CREATE != 0 {
+		a, follow = askChange, h.flag&os.O_EXCL == 0
+	}
+	p, err := f.walk(h.name, a, follow)
+	if err != nil {
+		return p, err
+	}
+	h.at, h.n = p, p.up
+	h.at.links = nil // recorded by now
+	switch {
+	case p.mode == 0 && h.flag&os.O_CREATE == 0:
+		err = errNone
+	case p.mode == 0:
+		err = f.create(h, perm)
+	case h.flag&(os.O_CREATE|os.O_EXCL) == os.O_CREATE|os.O_EXCL:
+		err = errThere
+	case p.mode.IsDir():
+		if h.mayWrite() || h.flag&os.O_CREATE != 0 {
+			err = errIsDir
+		}
+	case h.flag&os.O_TRUNC != 0 && h.mayWrite():
+		err = f.cut(h)
+	}
+	if err != nil {
+		h.n = nil
+	}
+	return p, err
+}
+
+// create makes the file of h. It is called under mu.
+func (f *FS) create(h *File, perm fs.FileMode) error {
+	_, err := f.place(&h.at, &node{mode: modeOf(perm)})
+	h.n = h.at.up
+	h.at.look = look{mode: modeOf(perm)}
+	if err == nil {
+		h.pend()
+	}
 	return err
+}
+
+// cut makes the file of h empty. It is called under mu.
+func (f *FS) cut(h *File) error {
+	if err := f.writable(&h.at, 0); err != nil {
+		return err
+	}
+	if err := h.keep(); err != nil {
+		return err
+	}
+	if h.n == nil {
+		if _, err := f.place(&h.at, &node{mode: h.at.mode}); err != nil {
+			return err
+		}
+		h.n = h.at.up
+	}
+	f.used -= int64(len(h.n.data))
+	h.n.data = nil
+	h.pend()
+	return nil
+}
+
+// Rename gives what stands at from the name to, in the place of a file, a link or an empty directory there. The directory above to
+// must be there. A directory moves with all that lies below, which is read for it.
+func (f *FS) Rename(from, to string) error {
+	for _, name := range []string{from, to} {
+		if err := check("rename", name); err != nil {
+			return err
+		}
+		if name == "." {
+			return failure("rename", name, errTop)
+		}
+	}
+	m := mover{f: f}
+	f.mu.Lock()
+	err := m.run(from, to)
+	f.mu.Unlock()
+	if err != nil {
+		return m.failed(err)
+	}
+	switch {
+	case f.rec == nil:
+		return nil
+	case m.to.path == m.was.path:
+		return f.noteStat(&m.was)
+	}
+	return m.note()
 }

@@ -11,12 +11,12 @@ import (
 )
 
 func TestGeneratedFilesAreUpToDate(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/script.md")
+	page, err := os.ReadFile("../../../docs/reference/script.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want, err := withReference(page); err != nil || !bytes.Equal(page, want) {
-		t.Errorf("docs/script.md: %v: go generate ./testbench/script writes another one", err)
+		t.Errorf("docs/reference/script.md: %v: go generate ./testbench/script writes another one", err)
 	}
 	if want, err := typeStub(); err != nil || !bytes.Equal(script.Stub(), want) {
 		t.Errorf("tapedeck.pyi: %v: go generate ./testbench/script writes another one", err)

@@ -1,4 +1,4 @@
-// Command gen writes what is known about a script's functions for people and for their editors: a part of docs/script.md and the
+// Command gen writes what is known about a script's functions for people and for their editors: a part of docs/reference/script.md and the
 // type stub tapedeck.pyi. Both come from the table that the engine itself runs.
 package main
 

@@ -28,11 +28,11 @@ func withReference(page []byte) ([]byte, error) {
 func reference() string {
 	var b strings.Builder
 	for _, f := range script.Functions() {
-		fmt.Fprintf(&b, "### `%s`\n\n%s\n\n", signature(f), f.Doc)
+		fmt.Fprintf(&b, "### `%s`\n\n%s\n", signature(f), f.Doc)
 		for _, p := range f.Params {
-			fmt.Fprintf(&b, "- `%s`: %s%s\n", p.Name, p.Type, optional(p))
+			fmt.Fprintf(&b, "`%s`: %s%s. ", p.Name, p.Type, optional(p))
 		}
-		fmt.Fprintf(&b, "- gives %s\n\n```python\n%s\n```\n\n", f.Result, f.Example)
+		fmt.Fprintf(&b, "Gives %s. Example: `%s`\n\n", f.Result, strings.ReplaceAll(f.Example, "\n", "; "))
 	}
 	return b.String()
 }

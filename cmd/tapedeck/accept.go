@@ -1,0 +1,279 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+)
+
+type acceptOptions struct {
+	tree   string
+	dryRun bool
+	json   bool
+}
+
+func newAcceptCommand(std streams) *cobra.Command {
+	var o acceptOptions
+	cmd := withHelp("accept", &cobra.Command{
+		Args:              takes("REC…"),
+		ValidArgsFunction: recordingNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if dash := cmd.ArgsLenAtDash(); len(args) > 1 && dash != 1 {
+				return fmt.Errorf("accept takes one REC; another program goes behind --: tapedeck accept %s -- %s", args[0], args[1])
+			}
+			return runAccept(cmd.Context(), &o, args[0], args[1:], std)
+		},
+	})
+	f := cmd.Flags()
+	f.StringVar(&o.tree, "tree", "now", treeHelp)
+	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "show what would change, and change nothing")
+	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout, with the report; the program's output goes to stderr")
+	completeFlag(cmd, "tree", "now", "recorded")
+	return cmd
+}
+
+type rerecordOptions struct {
+	upstreams []string
+	dryRun    bool
+	force     bool
+	json      bool
+}
+
+func newRerecordCommand(std streams) *cobra.Command {
+	var o rerecordOptions
+	cmd := withHelp("rerecord", &cobra.Command{
+		Args:              takes("REC…"),
+		ValidArgsFunction: recordingNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if dash := cmd.ArgsLenAtDash(); len(args) > 1 && dash != 1 {
+				return fmt.Errorf("rerecord takes one REC; another command line goes behind --: tapedeck rerecord %s -- %s", args[0], args[1])
+			}
+			return runRerecord(cmd.Context(), &o, args[0], args[1:], std)
+		},
+	})
+	f := cmd.Flags()
+	f.StringArrayVar(&o.upstreams, "upstream", nil, "`NAME[:PORT]=URL` in place of the recorded one (repeatable)")
+	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "run and show what would change, and keep the recording as it is")
+	f.BoolVar(&o.force, "force", false, "take a run that ended otherwise, or that an upstream did not answer")
+	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout, with the report; the program's output goes to stderr")
+	return cmd
+}
+
+func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []string, std streams) error {
+	rec, err := openRecording(name)
+	if err != nil {
+		return err
+	}
+	upstreams, err := parseUpstreams(o.upstreams)
+	if err != nil {
+		return err
+	}
+	made, err := library.Beside(rec)
+	if err != nil {
+		return err
+	}
+	var res *deck.Result
+	defer func() {
+		os.RemoveAll(made)
+		if res != nil {
+			forget(res.Recording.Manifest.ID)
+		}
+	}()
+	stdout := std.out
+	if o.json {
+		stdout = std.err
+	}
+	signals, stop := catchSignals()
+	defer stop()
+	opts := &deck.RecordOptions{
+		Argv: argv, Streams: deck.Streams{Stdin: std.in, Stdout: stdout, Stderr: std.err}, Signals: signals,
+		Upstreams: upstreams, Output: filepath.Join(made, "rec"), NoSeal: true, Log: logger(std.err),
+	}
+	if err := deck.Again(rec, opts); err != nil {
+		return err
+	}
+	if res, err = deck.Record(ctx, opts); err != nil {
+		return err
+	}
+	endLine(std.err, res.OpenLine)
+	report, err := deck.Compare(rec.Dir, res.Recording.Dir, nil)
+	if err != nil {
+		return err
+	}
+	out := &acceptance{Recording: rec.Dir, ID: rec.Manifest.ID, Report: report}
+	if !o.json {
+		tellChanges(std.err, report)
+	}
+	if !o.dryRun {
+		if why := worse(rec, res); why != "" && !o.force {
+			return fmt.Errorf("%s: %s stays as it is (--force takes the new run all the same)", why, shortPath(rec.Dir))
+		}
+		if err := out.take(ctx, rec, res.Recording.Dir); err != nil {
+			return err
+		}
+	}
+	if o.json {
+		return printJSON(std.out, out)
+	}
+	return out.tell(std.err, false)
+}
+
+// worse says why a new run is hardly meant to take the place of rec; "" for none.
+func worse(rec *recording.Recording, res *deck.Result) string {
+	switch old := rec.Manifest.Exit; {
+	case len(res.Silent) > 0:
+		return "no answer from " + res.Silent[0]
+	case old != nil && *old != res.Exit:
+		return fmt.Sprintf("it ended with %s, and the recorded one with %s", endOf(res.Exit), endOf(*old))
+	}
+	return ""
+}
+
+// endOf is how a program ended.
+func endOf(e recording.Exit) string {
+	if e.Signal != "" {
+		return e.Signal
+	}
+	return fmt.Sprintf("exit %d", e.Code)
+}
+
+// forget takes away what leads to a recording that is gone, or has another id now.
+func forget(id string) {
+	if lib, err := openLibrary(); err == nil {
+		if e, err := lib.Entry(id); err == nil && e.Recording == nil {
+			_, _ = lib.Remove(e)
+		}
+	}
+}
+
+// An acceptance is what accept --json prints.
+type acceptance struct {
+	Recording string           `json:"recording"`
+	ID        string           `json:"id"`
+	Accepted  bool             `json:"accepted"` // false where nothing differs, or nothing was to be changed
+	Sealed    *sealing.Sealing `json:"sealed"`
+	Report    *fidelity.Report `json:"report"` // of the recording so far and the run that takes its place
+}
+
+func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string, std streams) error {
+	now, at, err := parseTree(o.tree)
+	if err != nil {
+		return err
+	}
+	rec, err := openRecording(name)
+	if err != nil {
+		return err
+	}
+	made, err := library.Beside(rec)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(made)
+	stdout := std.out
+	if o.json {
+		stdout = std.err
+	}
+	signals, stop := catchSignals()
+	defer stop()
+	v, err := deck.Replay(ctx, rec, &deck.ReplayOptions{
+		Argv: argv, Streams: deck.Streams{Stdout: stdout, Stderr: std.err}, Signals: signals,
+		TreeNow: now && rec.Manifest.Roots.Tree != "", TreeAt: at, Out: filepath.Join(made, "rec"), Log: logger(std.err),
+	})
+	if err != nil {
+		return err
+	}
+	endLine(std.err, v.OpenLine)
+	out := &acceptance{Recording: rec.Dir, ID: rec.Manifest.ID, Report: v.Report}
+	if !o.json {
+		tellChanges(std.err, v.Report)
+	}
+	switch {
+	case len(v.Refused) > 0:
+		err = fmt.Errorf("%s was refused: a new answer comes from its upstream alone (tapedeck rerecord %s)",
+			plural(len(v.Refused), "request that is not on the tape", "requests that are not on the tape"), name)
+	case len(v.NotCompared) > 0:
+		err = errors.New("not all could be compared: " + strings.Join(v.NotCompared, "; "))
+	case !v.Faithful() && !o.dryRun:
+		err = out.take(ctx, rec, filepath.Join(made, "rec"))
+	}
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return printJSON(std.out, out)
+	}
+	return out.tell(std.err, v.Faithful())
+}
+
+// take puts the recording at made in the place of rec, sealed where that one was.
+func (a *acceptance) take(ctx context.Context, rec *recording.Recording, made string) error {
+	lib, err := openLibrary()
+	if err != nil {
+		return err
+	}
+	fresh, err := lib.Succeed(rec, made)
+	if err != nil {
+		return err
+	}
+	if rec.Manifest.Sealed {
+		if a.Sealed, err = sealing.Seal(ctx, fresh, nil); err != nil {
+			return err
+		}
+	}
+	a.Accepted = true
+	return library.Supersede(rec, fresh)
+}
+
+func (a *acceptance) tell(w io.Writer, faithful bool) error {
+	what := "would change"
+	switch {
+	case faithful:
+		what = "nothing differs: it stays as it is"
+	case a.Accepted:
+		what = "the new run is the reference now"
+	}
+	_, err := visible.Fprintf(w, "tapedeck: %s: %s\n", shortPath(a.Recording), what)
+	return err
+}
+
+// shownOfCategory is how many divergences of one category accept names.
+const shownOfCategory = 5
+
+// tellChanges lists divergences by category, in the order in which the categories first appear.
+func tellChanges(w io.Writer, r *fidelity.Report) {
+	var order []fidelity.Category
+	by := make(map[fidelity.Category][]string)
+	for i := range r.Divergences {
+		d := &r.Divergences[i]
+		if !slices.Contains(order, d.Category) {
+			order = append(order, d.Category)
+		}
+		by[d.Category] = append(by[d.Category], d.Message)
+	}
+	for _, c := range order {
+		visible.Fprintf(w, "%s (%d)\n", c, len(by[c]))
+		for i, message := range by[c] {
+			if i == shownOfCategory {
+				visible.Fprintf(w, "  and %d more\n", len(by[c])-i)
+				break
+			}
+			visible.Fprintf(w, "  %s\n", visible.Line(message))
+		}
+	}
+	if r.Omitted > 0 {
+		visible.Fprintf(w, "and %s\n", plural(r.Omitted, "more divergence", "more divergences"))
+	}
+}

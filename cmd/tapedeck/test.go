@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck/gate"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+)
+
+type testOptions struct {
+	jobs    int
+	timeout time.Duration
+	mode    string
+	tree    string
+	watch   []string
+	since   string
+	junit   string
+	sarif   string
+	github  bool
+	strict  bool
+	verbose bool
+	json    bool
+}
+
+func newTestCommand(std streams) *cobra.Command {
+	var o testOptions
+	cmd := withHelp("test", &cobra.Command{
+		Args:              takes("PATH…"),
+		ValidArgsFunction: recordingNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runTest(cmd.Context(), &o, args, std)
+		},
+	})
+	f := cmd.Flags()
+	f.IntVarP(&o.jobs, "jobs", "j", 0, "how many `at once`; as many as there are processors")
+	f.DurationVar(&o.timeout, "timeout", gate.DefaultTimeout, "how long one replay may take, where tapedeck.yaml does not say")
+	f.StringVar(&o.mode, "mode", "", "what must match, in place of what tapedeck.yaml says: semantic, outcome, byte-identical or phase-aware")
+	f.StringVar(&o.tree, "tree", "recorded", treeHelp)
+	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)
+	f.StringVar(&o.since, "changed-since", "", "those alone that depend on a file that differs from this commit of Git (`REF`)")
+	f.StringVar(&o.junit, "junit", "", "write the results as JUnit XML into this `file`")
+	f.StringVar(&o.sarif, "sarif", "", "write what does not hold as SARIF 2.1.0 into this `file`")
+	f.BoolVar(&o.github, "github", os.Getenv("GITHUB_ACTIONS") == "true", "annotations and step summary of a GitHub workflow")
+	f.BoolVar(&o.strict, "strict", false, "what is unsure (masked values, side traffic, what could not be compared) ends with 2")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "what differs of those that hold, too")
+	f.BoolVar(&o.json, "json", false, "a line of JSON a result, and one for all")
+	completeFlag(cmd, "mode", "semantic", "outcome", "byte-identical", "phase-aware")
+	completeFlag(cmd, "tree", "recorded", "now")
+	return cmd
+}
+
+func runTest(ctx context.Context, o *testOptions, paths []string, std streams) error {
+	cases, err := findTests(paths)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	opts, err := o.options(ctx, paths)
+	if err != nil {
+		return err
+	}
+	colours := colour(std.out)
+	p := progressFor(std, o.json)
+	ended := 0
+	opts.Report = func(r *gate.Result) { // one at a time
+		p.end()
+		ended++
+		if o.json {
+			printTestJSON(std.out, r)
+			return
+		}
+		o.print(std.out, r, colours)
+	}
+	defer p.busy(fmt.Sprintf("replaying %s", plural(len(cases), "recording", "recordings")))()
+	s, err := gate.Run(ctx, cases, opts)
+	p.end()
+	if left := o.write(s, std); left != nil {
+		return left
+	}
+	if err != nil {
+		return fmt.Errorf("interrupted: %d of %d done", ended, len(cases))
+	}
+	if exit := s.Exit(o.strict); exit != statusDone {
+		return &statusError{status: exit}
+	}
+	return nil
+}
+
+// findTests finds what paths hold; one that is not there may be the name of a recording.
+func findTests(paths []string) ([]gate.Case, error) {
+	for i, path := range paths {
+		if _, err := os.Lstat(path); err == nil {
+			continue
+		}
+		rec, err := openRecording(path)
+		if err != nil {
+			return nil, err
+		}
+		paths[i] = shortPath(rec.Dir)
+	}
+	return gate.Find(paths...)
+}
+
+func (o *testOptions) options(ctx context.Context, paths []string) (*gate.Options, error) {
+	opts := &gate.Options{Jobs: o.jobs, Timeout: o.timeout, Watch: o.watch}
+	switch {
+	case o.jobs < 0:
+		return nil, fmt.Errorf("-j %d: want at least 1", o.jobs)
+	case o.timeout <= 0:
+		return nil, fmt.Errorf("--timeout %v: want more than nothing, as in 30s", o.timeout)
+	}
+	var err error
+	if opts.TreeNow, opts.TreeAt, err = parseTree(o.tree); err != nil {
+		return nil, err
+	}
+	if o.mode != "" {
+		mode, err := fidelity.ParseMode(o.mode)
+		if err != nil {
+			return nil, fmt.Errorf("--mode: %w", err)
+		}
+		opts.Mode = &mode
+	}
+	if o.since == "" {
+		return opts, nil
+	}
+	if opts.Changed, err = gate.ChangedSince(ctx, ".", o.since); err != nil {
+		return nil, fmt.Errorf("--changed-since: %w", err)
+	}
+	return opts, nil
+}
+
+// testWords are what stands before a result, and its colour.
+var testWords = map[gate.Status][2]string{
+	gate.Faithful: {"ok", "32"}, gate.Unsure: {"unsure", "33"}, gate.Expected: {"expected", "33"}, gate.Skipped: {"skipped", "2"},
+}
+
+// print writes a result's line, and of one that does not hold what differs first.
+func (o *testOptions) print(w io.Writer, r *gate.Result, colours bool) {
+	word, known := testWords[r.Status]
+	if !known || r.Status.Exit(o.strict) != statusDone {
+		word = [2]string{strings.ToUpper(string(r.Status)), "31"}
+	}
+	before, after := "", ""
+	if colours {
+		before, after = "\x1b["+word[1]+"m", "\x1b[0m"
+	}
+	raw(w, "%s%-10s%s ", before, word[0], after)
+	visible.Fprintf(w, "%s  %.2f s", r.Name, r.Took.Seconds())
+	if r.Status != gate.Faithful && r.Why != "" {
+		visible.Fprintf(w, "  %s", visible.Line(r.Why))
+	}
+	raw(w, "\n")
+	if r.Status.Exit(o.strict) != statusDone || o.verbose || r.Status == gate.Unsure {
+		below(w, r.First)
+		below(w, r.Output)
+	}
+	for i := range r.Expect {
+		if e := &r.Expect[i]; r.Status != gate.Faithful || e.Met == 0 {
+			below(w, e.String())
+		}
+	}
+}
+
+// below writes lines below a result's.
+func below(w io.Writer, text string) {
+	for line := range strings.Lines(text) {
+		visible.Fprintf(w, "           %s\n", strings.TrimRight(line, "\n"))
+	}
+}
+
+// A testLine is a result with --json.
+type testLine struct {
+	Version int                `json:"version"`
+	Path    string             `json:"path"`
+	Kind    gate.Kind          `json:"kind"`
+	Name    string             `json:"name"`
+	Status  gate.Status        `json:"status"`
+	MS      float64            `json:"ms"`
+	Why     string             `json:"why,omitempty"`
+	First   string             `json:"first,omitempty"`
+	Stderr  string             `json:"stderr,omitempty"`
+	Expect  []gate.Expectation `json:"expect,omitempty"`
+	Report  *fidelity.Report   `json:"report,omitempty"`
+}
+
+func printTestJSON(w io.Writer, r *gate.Result) error {
+	b, err := marshal(testLine{jsonVersion, r.Path, r.Kind, r.Name, r.Status, float64(r.Took) / float64(time.Millisecond), r.Why, r.First, r.Output, r.Expect, r.Report})
+	if err != nil {
+		return err
+	}
+	return raw(w, "%s\n", b)
+}
+
+// write writes what is about all results.
+func (o *testOptions) write(s *gate.Summary, std streams) error {
+	var err error
+	if o.json {
+		counts := make(map[gate.Status]int)
+		for _, r := range s.Results {
+			counts[r.Status]++
+		}
+		b, _ := marshal(map[string]any{"version": jsonVersion, "summary": counts, "ms": float64(s.Took) / float64(time.Millisecond), "exit": s.Exit(o.strict)})
+		err = raw(std.out, "%s\n", b)
+	} else if len(s.Results) > 0 {
+		_, err = visible.Fprintf(std.out, "%s in %.1f s\n", s, s.Took.Seconds())
+	}
+	for file, write := range map[string]func(io.Writer, bool) error{o.junit: s.WriteJUnit, o.sarif: s.WriteSARIF} {
+		if file != "" {
+			err = errors.Join(err, writeWhole(file, func(w io.Writer) error { return write(w, o.strict) }))
+		}
+	}
+	if !o.github {
+		return err
+	}
+	for _, r := range s.Results {
+		err = errors.Join(err, r.Annotate(std.err, o.strict))
+	}
+	return errors.Join(err, stepSummary(func(w io.Writer) error { return s.WriteMarkdown(w, o.strict) }))
+}
+
+// stepSummary appends to the file that a GitHub workflow shows as the summary of the step, where there is one.
+func stepSummary(write func(io.Writer) error) error {
+	name := os.Getenv("GITHUB_STEP_SUMMARY")
+	if name == "" {
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}

@@ -1,0 +1,88 @@
+package deck
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/terminal"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// maxStdin bounds, in bytes, the recorded stdin that Again gives a program.
+const maxStdin = 256 << 20
+
+// Again fills the fields of o that say what runs and what it reaches with what rec was recorded with; those that are set stay. Secrets
+// are on no disk: the error names an argument or an upstream that held one, which the caller must give then.
+func Again(rec *recording.Recording, o *RecordOptions) error {
+	m := rec.Manifest
+	if len(o.Argv) == 0 {
+		if len(m.ArgSecrets) > 0 {
+			return fmt.Errorf("%s held a secret, which the recording does not have: give the command line behind --", m.ArgSecrets[0].Name)
+		}
+		for i, a := range m.Argv {
+			o.Argv = append(o.Argv, m.Bytes(fmt.Sprintf("argv.%d", i), a))
+		}
+	}
+	o.Dir, o.Tree, o.Writable, o.Proxy = m.Cwd, m.Roots.Tree, m.Writable, m.Proxy
+	o.RealTime = !m.Axes[axisClock].On
+	if a := m.Again; a != nil {
+		o.Passthrough, o.Isolated = a.Passthrough, a.Isolated
+		upstreams := maps.Clone(a.Upstreams)
+		maps.Copy(upstreams, o.Upstreams)
+		for name, url := range upstreams {
+			if url == "" {
+				return fmt.Errorf("the upstream of %s held a secret, which the recording does not have: give it with --upstream %[1]s=URL", name)
+			}
+		}
+		o.Upstreams = upstreams
+	}
+	if m.TTY != nil {
+		o.Terminal = terminal.Auto
+		return nil
+	}
+	stdin, err := recordedStdin(rec)
+	if err == nil && len(stdin) > 0 {
+		o.Stdin = bytes.NewReader(stdin)
+	}
+	return err
+}
+
+// recordedStdin is what the recorded program was given on stdin.
+func recordedStdin(rec *recording.Recording) ([]byte, error) {
+	p, err := tape.ParsePayload(rec.Manifest.Stdin)
+	if err != nil || p == nil {
+		return nil, err
+	}
+	store, err := rec.Store()
+	if err != nil {
+		return nil, err
+	}
+	in, err := p.Open(store)
+	if err != nil {
+		return nil, fmt.Errorf("recorded stdin: %w", err)
+	}
+	defer in.Close()
+	b, err := io.ReadAll(io.LimitReader(in, maxStdin+1))
+	if len(b) > maxStdin {
+		err = fmt.Errorf("the recorded stdin has more than %d bytes", maxStdin)
+	}
+	return b, err
+}
+
+// againOf is what a manifest keeps of o for Again. An upstream that holds a secret is kept by its name.
+func againOf(o *RecordOptions, scrubbed func(string) string) *recording.Again {
+	a := &recording.Again{Upstreams: make(map[string]string), Passthrough: slices.Clone(o.Passthrough), Isolated: o.Isolated}
+	for name, url := range o.Upstreams {
+		if visible.WithoutUser(url) != url || scrubbed(url) != url || strings.Contains(url, "?") {
+			url = ""
+		}
+		a.Upstreams[name] = url
+	}
+	return a
+}

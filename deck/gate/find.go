@@ -1,0 +1,79 @@
+package gate
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/testbench/suite"
+)
+
+// A Kind is what a case is made of.
+type Kind string
+
+// A recording in its directory, a packed one, a file of scripts' tests.
+const (
+	Recording Kind = "recording"
+	Packed    Kind = "packed"
+	Script    Kind = "script"
+)
+
+// A Case is one thing to try.
+type Case struct {
+	Path string // as it was found: below a path that was given
+	Kind Kind
+}
+
+// libraryName is the one directory with a dot that is looked into.
+const libraryName = ".tapedeck"
+
+// Find returns what can be tried at and below paths, sorted, each once. Directories whose name begins with a dot are passed over, but
+// for libraries (.tapedeck), and so are links, node_modules and the insides of recordings. The error is that of the file system, or
+// says which path holds nothing.
+func Find(paths ...string) ([]Case, error) {
+	var all []Case
+	for _, path := range paths {
+		found, err := find(filepath.Clean(path))
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("%s: no recording, packed recording or script's tests (*%s) here", path, suite.Suffix)
+		}
+		all = append(all, found...)
+	}
+	slices.SortFunc(all, func(a, b Case) int { return strings.Compare(a.Path, b.Path) })
+	return slices.Compact(all), nil
+}
+
+func find(top string) (found []Case, err error) {
+	if _, err := os.Stat(top); err != nil {
+		return nil, err
+	}
+	if real, err := filepath.EvalSymlinks(top); err == nil && library.HoldsRecording(real) {
+		return []Case{{top, Recording}}, nil
+	}
+	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && path != top && (strings.HasPrefix(name, ".") && name != libraryName || name == "node_modules"):
+			return filepath.SkipDir
+		case d.IsDir() && library.HoldsRecording(path):
+			found = append(found, Case{path, Recording})
+			return filepath.SkipDir
+		case d.IsDir():
+			return nil
+		case strings.HasSuffix(name, suite.Suffix) && d.Type().IsRegular():
+			found = append(found, Case{path, Script})
+		case (d.Type().IsRegular() || path == top) && library.LooksPacked(path):
+			found = append(found, Case{path, Packed})
+		}
+		return nil
+	})
+	return found, err
+}

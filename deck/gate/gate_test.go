@@ -1,0 +1,258 @@
+package gate
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tapedeck-dev/tapedeck/deck/packed"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+)
+
+// write makes files below a new directory, which it enters.
+func write(t *testing.T, files map[string]string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	write(t, map[string]string{
+		"a/one/recording.json": "{}", "a/one/inside/recording.json": "{}", "a/packed": packed.Magic + "x", "a/text": "hello",
+		"a/b_test.star": "", "a/star.star": "", ".tapedeck/two/recording.json": "{}", ".git/three/recording.json": "{}", "node_modules/x_test.star": "", "none/x": "",
+	})
+	all := []Case{{".tapedeck/two", Recording}, {"a/b_test.star", Script}, {"a/one", Recording}, {"a/packed", Packed}}
+	for _, paths := range [][]string{{"."}, {"a", ".tapedeck/two", "a/one"}, {"a/", "a/packed", ".tapedeck"}} {
+		if got, err := Find(paths...); err != nil || !cmp.Equal(got, all) {
+			t.Errorf("%v: %v %s", paths, err, cmp.Diff(all, got))
+		}
+	}
+	for path, want := range map[string]string{"none": "no recording", "nowhere": "no such file", "a/text": "no recording"} {
+		if got, err := Find("a", path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v", path, got, err)
+		}
+	}
+}
+
+func TestRulesOfTheNearest(t *testing.T) {
+	write(t, map[string]string{
+		"tapedeck.yaml": "test: {mode: outcome}\n", "repo/.git/HEAD": "", "repo/recs/a/recording.json": "{}",
+		"other/sub/tapedeck.yaml": "masks:\n  off: [time]\ntest:\n  timeout: 90s\n  watch: ['~/x']\n", "other/sub/deep/b/recording.json": "{}",
+	})
+	for path, want := range map[string]*recording.TestRules{
+		"repo/recs/a": nil, "other/sub/deep/b": {Timeout: 90 * time.Second, Watch: []string{"~/x"}}, "other": {Mode: "outcome"},
+	} {
+		if _, got, err := rulesFor(&Case{Path: path}); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("%s: %v %s", path, err, cmp.Diff(want, got))
+		}
+	}
+}
+
+func TestBadRules(t *testing.T) {
+	for text, want := range map[string]string{
+		"test: {mode: x}": "test: mode:", "test: {timeout: -1s}": "less than nothing", "test: {timout: 1s}": "unknown key timout",
+		"test: {expect: [{reason: x}]}": "diverges is missing", "test: {expect: [{diverges: x}]}": "reason is missing",
+		"test: {expect: [{diverges: x, reason: y, until: soon}]}": "want a day", "test: {expect: [{diverges: x, reason: y, recordings: '['}]}": "syntax error",
+	} {
+		write(t, map[string]string{"tapedeck.yaml": text, "a/recording.json": "{}"})
+		if _, _, err := rulesFor(&Case{Path: "a"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// report has divergences of messages; one that begins with > follows from what came before.
+func report(messages ...string) *fidelity.Report {
+	r := &fidelity.Report{Mode: "semantic"}
+	for _, m := range messages {
+		d := fidelity.Divergence{Category: fidelity.FileWriteHash, Message: strings.TrimPrefix(m, ">")}
+		if d.Message != m {
+			d.Follows = "follows from the file x"
+		}
+		r.Divergences = append(r.Divergences, d)
+	}
+	return r
+}
+
+func TestExpected(t *testing.T) {
+	rules := &recording.TestRules{Expect: []recording.Expect{
+		{Diverges: "out.txt", Reason: "r"}, {Diverges: "old", Reason: "r", Until: "2027-01-01"}, {Diverges: "mine", Reason: "r", Recordings: "smoke-*"},
+	}}
+	day := time.Date(2026, 12, 31, 23, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name   string
+		report *fidelity.Report
+		now    time.Time
+		want   Status
+	}{
+		{"x", report(), day, Faithful},
+		{"x", report("out.txt changed"), day, Expected},
+		{"x", report("out.txt changed", "other.txt changed"), day, Diverged},
+		{"x", report("out.txt changed", ">other.txt changed"), day, Expected},
+		{"x", report(">other.txt changed"), day, Diverged},
+		{"x", report("other changed", "out.txt changed"), day, Diverged},
+		{"x", report("old changed"), day, Expected},
+		{"x", report("old changed"), day.Add(time.Hour), Diverged},
+		{"x", report("mine changed"), day, Diverged},
+		{"smoke-1", report("mine changed"), day, Expected},
+		{"x", &fidelity.Report{Omitted: 1, Divergences: report("out.txt").Divergences}, day, Diverged},
+		{"x", &fidelity.Report{NotCompared: []string{"the screens"}}, day, Unsure},
+		{"x", &fidelity.Report{Side: make([]fidelity.SideTraffic, 1)}, day, Unsure},
+	} {
+		r := Result{Case: Case{Path: "dir/" + tt.name + ".rec"}}
+		if r.judge(tt.report, rules, tt.now); r.Status != tt.want {
+			t.Errorf("%s, %v on %v: %s, want %s", tt.name, tt.report.Divergences, tt.now, r.Status, tt.want)
+		}
+	}
+	byCategory := &recording.TestRules{Expect: []recording.Expect{{Diverges: "file_write_hash", Reason: "r"}}}
+	if met, all := expected(byCategory, "x", report("a", "b"), day); !all || met[0].Met != 2 {
+		t.Errorf("by category: %v %v", met, all)
+	}
+}
+
+func TestExit(t *testing.T) {
+	of := func(all ...Status) *Summary {
+		s := new(Summary)
+		for _, status := range all {
+			s.Results = append(s.Results, &Result{Status: status})
+		}
+		return s
+	}
+	for _, tt := range []struct {
+		s            *Summary
+		exit, strict int
+	}{
+		{of(), 0, 0}, {of(Faithful, Expected, Skipped), 0, 0}, {of(Unsure), 0, 2}, {of(Diverged, Faithful), 2, 2},
+		{of(Hangs, Diverged), 1, 1}, {of(Diverged, Broken), 1, 1}, {of(Damaged), 1, 1}, {of(Newer), 1, 1}, {of(NoProgram), 1, 1},
+	} {
+		if exit, strict := tt.s.Exit(false), tt.s.Exit(true); exit != tt.exit || strict != tt.strict {
+			t.Errorf("%v: %d and %d, want %d and %d", tt.s, exit, strict, tt.exit, tt.strict)
+		}
+	}
+}
+
+// results are one of each kind of status that reports tell apart.
+var results = &Summary{Took: 1500 * time.Millisecond, Results: []*Result{
+	{Case: Case{"recs/good", Recording}, Name: "recs/good", Status: Faithful, Took: time.Second, Why: "FAITHFUL"},
+	{Case: Case{"recs/red", Recording}, Name: "recs/red", Status: Diverged, Why: "DIVERGED: 1 divergence", First: "first divergence: 100% <b>\n  ```", Output: "\x1b[31mo]]>h"},
+	{Case: Case{"recs/half|a", Recording}, Name: "recs/half|a", Status: Unsure, Why: "FAITHFUL, masked: time 1"},
+	{Case: Case{"recs/bad", Packed}, Name: "recs/bad", Status: Damaged, Why: "a blob, with: 2"},
+	{Case: Case{"recs/same", Recording}, Name: "recs/same", Status: Skipped, Why: "nothing changed"},
+}}
+
+func TestJUnit(t *testing.T) {
+	for strict, want := range map[bool][4]int{false: {5, 1, 1, 1}, true: {5, 2, 1, 1}} {
+		var b bytes.Buffer
+		if err := results.WriteJUnit(&b, strict); err != nil {
+			t.Fatal(err)
+		}
+		var got junitSuites
+		if err := xml.Unmarshal(b.Bytes(), &got); err != nil {
+			t.Fatalf("%v\n%s", err, &b)
+		}
+		if s := got.Suite; [4]int{s.Tests, s.Failures, s.Errors, s.Skipped} != want || len(s.Cases) != 5 {
+			t.Errorf("strict %t: %+v", strict, s)
+		}
+		if red := got.Suite.Cases[1]; red.Failure == nil || red.Failure.Text != "first divergence: 100% <b>\n  ```" || red.Stderr != "\uFFFD[31mo]]>h" || red.Class != "recs" {
+			t.Errorf("%+v", red)
+		}
+	}
+}
+
+func TestSARIF(t *testing.T) {
+	var b bytes.Buffer
+	if err := results.WriteSARIF(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	var got sarifLog
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	known := make(map[string]bool)
+	for _, r := range got.Runs[0].Tool.Driver.Rules {
+		known[r.ID] = true
+	}
+	var lines []string
+	for _, r := range got.Runs[0].Results {
+		if !known[r.RuleID] {
+			t.Errorf("no rule %s", r.RuleID)
+		}
+		lines = append(lines, r.Level+" "+r.RuleID+" "+r.Locations[0].Physical.Artifact.URI)
+	}
+	if want := []string{"error diverged recs/red", "warning unsure recs/half|a", "error damaged recs/bad"}; !cmp.Equal(lines, want) {
+		t.Error(cmp.Diff(want, lines))
+	}
+}
+
+func TestGitHub(t *testing.T) {
+	var b bytes.Buffer
+	for _, r := range results.Results {
+		if err := r.Annotate(&b, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "::error file=recs/red,title=recs/red%3A diverged::DIVERGED: 1 divergence%0Afirst divergence: 100%25 <b>%0A  ```\n" +
+		"::warning file=recs/half|a,title=recs/half|a%3A unsure::FAITHFUL, masked: time 1\n" +
+		"::error file=recs/bad,title=recs/bad%3A damaged::a blob, with: 2\n"
+	if b.String() != want {
+		t.Error(cmp.Diff(want, b.String()))
+	}
+	b.Reset()
+	if err := results.WriteMarkdown(&b, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"4 tried: 1 faithful, 1 unsure, 1 diverged, 1 damaged, 1 skipped", "| ✅ | `recs/good` | 1.0 s | FAITHFUL |", `recs/half\|a`, "````text\nfirst divergence: 100% <b>\n  ```\n````"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %s in\n%s", want, &b)
+		}
+	}
+}
+
+func TestChangedSince(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	write(t, map[string]string{"recs/a/run.tape": "1", "recs/b/run.tape": "1", "recs/tapedeck.yaml": "", "src/x.py": "1"})
+	for _, args := range []string{"init -q", "add -A", "-c user.name=n -c user.email=e commit -qm x"} {
+		if out, err := exec.Command("git", strings.Fields(args)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v %s", args, err, out)
+		}
+	}
+	changes := func() *Changes {
+		t.Helper()
+		c, err := ChangedSince(t.Context(), "recs", "HEAD")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if c := changes(); len(c.paths) > 1 || c.below(filepath.Join(c.top, "recs")) {
+		t.Errorf("nothing changed: %v", c.paths)
+	}
+	os.WriteFile("recs/a/run.tape", []byte("2"), 0o644)
+	os.WriteFile("src/new file.py", []byte("2"), 0o644)
+	c := changes()
+	for path, want := range map[string]bool{"recs/a": true, "recs/b": false, "src": true, "src/x.py": false, "src/new file.py": true, "../elsewhere": false} {
+		if got := c.below(filepath.Join(c.top, path)); got != want {
+			t.Errorf("%s: %t", path, got)
+		}
+	}
+	if _, err := ChangedSince(t.Context(), ".", "no-such-ref"); err == nil || !strings.Contains(err.Error(), "no-such-ref") {
+		t.Errorf("no such commit: %v", err)
+	}
+}

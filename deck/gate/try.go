@@ -1,0 +1,231 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/packed"
+	"github.com/tapedeck-dev/tapedeck/deck/program"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/verify"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/tape"
+	"github.com/tapedeck-dev/tapedeck/testbench/suite"
+)
+
+// try tries one case: one result, or one a test of a script.
+func (o *Options) try(ctx context.Context, c *Case) []*Result {
+	begun := time.Now()
+	dir, rules, err := rulesFor(c)
+	if err != nil {
+		return []*Result{{Case: *c, Name: c.Path, Status: Broken, Why: err.Error()}}
+	}
+	limit := cmp.Or(o.Timeout, DefaultTimeout)
+	if rules != nil && rules.Timeout > 0 {
+		limit = rules.Timeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if c.Kind == Script {
+		return o.script(ctx, c)
+	}
+	r := &Result{Case: *c, Name: c.Path}
+	err = o.replay(ctx, r, dir, rules)
+	if err != nil {
+		r.Status, r.Why = statusOf(err), err.Error()
+		if ctx.Err() != nil {
+			r.Status, r.Why = Hangs, fmt.Sprintf("not over after %v", limit)
+		}
+	}
+	r.Took = time.Since(begun)
+	return []*Result{r}
+}
+
+// replay opens and replays the recording of a case and says in r what came of it.
+func (o *Options) replay(ctx context.Context, r *Result, dir string, rules *recording.TestRules) error {
+	rec, done, err := open(ctx, &r.Case)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if o.Changed != nil {
+		if touched, err := o.Changed.touch(rec, &r.Case, dir, o.TreeNow); err != nil || !touched {
+			r.Status, r.Why = Skipped, "nothing that it depends on has changed since "+o.Changed.Since
+			return err
+		}
+	}
+	if v, err := verify.Verify(ctx, rec.Dir, &verify.Options{ConfigDir: o.ConfigDir}); err != nil {
+		return err
+	} else if len(v.Problems) > 0 {
+		return &damagedError{v.Problems}
+	}
+	var stderr tail
+	options := &deck.ReplayOptions{TreeNow: o.TreeNow, TreeAt: o.treeOf(rec, &r.Case), Watch: o.Watch, Config: dir, ConfigDir: o.ConfigDir}
+	options.Stderr = &stderr
+	if options.Mode, err = o.mode(rules); err != nil {
+		return err
+	}
+	if rules != nil {
+		options.Watch = append(options.Watch[:len(options.Watch):len(options.Watch)], rules.Watch...)
+	}
+	v, err := deck.Replay(ctx, rec, options)
+	if err != nil {
+		r.Output = stderr.String()
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	r.judge(v.Report, rules, cmp.Or(o.Now, time.Now()))
+	return nil
+}
+
+// treeOf is the work tree of a recording on this disk: that of the options, else the checkout that it lies in, unless it lies in the one that
+// it was made in.
+func (o *Options) treeOf(rec *recording.Recording, c *Case) string {
+	if o.TreeAt != "" || rec.Manifest.Roots.Tree == "" {
+		return o.TreeAt
+	}
+	at, err := filepath.Abs(c.Path)
+	if err != nil {
+		return ""
+	}
+	if at = recording.Resolved(at); recording.Within(at, rec.Manifest.Roots.Tree) {
+		return ""
+	}
+	for dir := filepath.Dir(at); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if recording.Exists(filepath.Join(dir, ".git")) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// judge says what a report makes of a case.
+func (r *Result) judge(report *fidelity.Report, rules *recording.TestRules, now time.Time) {
+	var all bool
+	r.Report, r.Why = report, report.String()
+	r.Expect, all = expected(rules, strings.TrimSuffix(filepath.Base(r.Path), filepath.Ext(r.Path)), report, now)
+	r.First = first(report)
+	switch {
+	case all:
+		r.Status = Expected
+	case report.Total() > 0:
+		r.Status = Diverged
+	case report.Doubtful() > 0 || !report.Strictly():
+		r.Status = Unsure
+	default:
+		r.Status = Faithful
+	}
+}
+
+// first is the first divergence for people, with its cause; of what could not be compared, and of masked places, those.
+func first(r *fidelity.Report) string {
+	var text, block strings.Builder
+	if r.WriteText(&text, nil) != nil {
+		return ""
+	}
+	in := false
+	for line := range strings.Lines(text.String()) {
+		if !strings.HasPrefix(line, " ") {
+			in = strings.HasPrefix(line, "first divergence:") || strings.HasPrefix(line, "not compared") || strings.HasPrefix(line, "masked")
+		}
+		if in || strings.Contains(line, "project key") { // which is why random numbers are others
+			block.WriteString(line)
+		}
+	}
+	return strings.TrimRight(block.String(), "\n")
+}
+
+func (o *Options) mode(rules *recording.TestRules) (fidelity.Mode, error) {
+	switch {
+	case o.Mode != nil:
+		return *o.Mode, nil
+	case rules != nil && rules.Mode != "":
+		return fidelity.ParseMode(rules.Mode)
+	}
+	return fidelity.Semantic, nil
+}
+
+// open opens the recording of a case; done lets go of what it was unpacked into.
+func open(ctx context.Context, c *Case) (rec *recording.Recording, done func(), err error) {
+	if c.Kind == Packed {
+		return library.UnpackTemp(ctx, c.Path, nil)
+	}
+	rec, err = recording.Open(c.Path)
+	return rec, func() {}, err
+}
+
+// A damagedError is what does not hold of a recording.
+type damagedError struct{ problems []verify.Problem }
+
+func (e *damagedError) Error() string {
+	if more := len(e.problems) - 1; more > 0 {
+		return fmt.Sprintf("%v (and %d more)", e.problems[0], more)
+	}
+	return e.problems[0].String()
+}
+
+// statusOf is what an error says of a recording.
+func statusOf(err error) Status {
+	var damaged *damagedError
+	var blob *cas.CorruptError
+	var missing *cas.MissingError
+	var load *tape.LoadError
+	var program *program.NotFoundError
+	switch {
+	case errors.Is(err, recording.ErrNewer), errors.Is(err, packed.ErrFormat), errors.Is(err, tape.ErrVersion):
+		return Newer
+	case errors.As(err, &program), errors.Is(err, fs.ErrNotExist) && strings.Contains(err.Error(), "exec"):
+		return NoProgram
+	case errors.Is(err, recording.ErrManifest), errors.Is(err, recording.ErrNotRecording), errors.Is(err, packed.ErrDamaged),
+		errors.As(err, &blob), errors.As(err, &missing), errors.As(err, &load), errors.As(err, &damaged):
+		return Damaged
+	}
+	return Broken
+}
+
+// script runs the tests of one file.
+func (o *Options) script(ctx context.Context, c *Case) (out []*Result) {
+	s, err := suite.Run(ctx, []string{c.Path}, nil)
+	for _, t := range s.Results {
+		r := &Result{Case: *c, Name: t.Name(), Took: t.Took, Output: t.Output}
+		r.Status = map[suite.Status]Status{suite.Passed: Faithful, suite.Failed: Diverged, suite.Broken: Broken}[t.Status]
+		if t.Err != nil {
+			r.Why, r.First = t.Err.Error(), suite.Detail(t.Err)
+		}
+		out = append(out, r)
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		out = append(out, &Result{Case: *c, Name: c.Path, Status: Hangs, Why: "its time was up"})
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		out = append(out, &Result{Case: *c, Name: c.Path, Status: Broken, Why: err.Error()})
+	}
+	return out
+}
+
+// maxTail is how many bytes of a program's stderr are kept.
+const maxTail = 4 << 10
+
+// A tail keeps the end of what is written to it.
+type tail struct{ b []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	if over := len(t.b) - maxTail; over > 0 {
+		t.b = append(t.b[:0], t.b[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return strings.ToValidUTF8(string(t.b), "\uFFFD") }

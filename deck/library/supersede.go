@@ -1,0 +1,69 @@
+package library
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
+)
+
+// Beside makes an empty directory beside a recording, on its file system, for one that is to supersede it.
+func Beside(rec *recording.Recording) (string, error) {
+	return os.MkdirTemp(filepath.Dir(rec.Dir), durable.TempPrefix+"new-")
+}
+
+// Succeed makes the unsealed recording at made the next of the name of old: it gets its id, and no parent. The error wraps ErrLive for
+// one that is being recorded, and says what else forbids that old goes: notes of people about its records, a log of sealed recordings
+// that lists it.
+func (l *Library) Succeed(old *recording.Recording, made string) (*recording.Recording, error) {
+	notes := filepath.Base(old.TapePath()) + ".annotations.jsonl"
+	switch {
+	case old.Live() == recording.LiveYes:
+		return nil, fmt.Errorf("%s %w", old.Dir, recording.ErrLive)
+	case recording.Exists(filepath.Join(old.Dir, notes)):
+		return nil, fmt.Errorf("%s has notes (tapedeck annotate), which are of its records: put %s away first", old.Dir, notes)
+	case sealing.LoggedIn(l.SealLog(), old.Manifest.ID) != "":
+		return nil, fmt.Errorf("%s stands in the log of sealed recordings, which would say that it was changed: record another", old.Manifest.ID)
+	}
+	rec, err := recording.Open(made)
+	if err != nil {
+		return nil, err
+	}
+	m := rec.Manifest
+	m.Seed, m.ID, m.Parent = m.SeededBy(), old.Manifest.ID, nil
+	return rec, m.Write(made, false)
+}
+
+// Supersede puts the recording that Succeed made ready in the place of old, which is deleted. At any moment one of the two stands there,
+// whole; GC takes away what a killed one left. made must lie on the file system of old, as Beside has it.
+func Supersede(old, made *recording.Recording) error {
+	others, err := foreign(old.Dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range others { // a note of somebody's stays where it was
+		if err := os.Rename(filepath.Join(old.Dir, name), filepath.Join(made.Dir, name)); err != nil {
+			return err
+		}
+	}
+	if err := exchange(made.Dir, old.Dir); err != nil {
+		return err
+	}
+	return removeRecording(made.Dir, nil)
+}
+
+// exchangeByTurns is exchange by three renames.
+func exchangeByTurns(from, to string) error {
+	aside := trash(to)
+	if err := os.Rename(to, aside); err != nil {
+		return err
+	}
+	if err := os.Rename(from, to); err != nil {
+		return errors.Join(err, os.Rename(aside, to))
+	}
+	return os.Rename(aside, from)
+}

@@ -1,0 +1,163 @@
+package fidelity
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A comparison is two recordings that are compared: what every rule reads, and what it adds to.
+type comparison struct {
+	mode   Mode
+	o      LaneOptions
+	report *Report
+	sides  [2]laneSide
+	differ differ // for what masking and identity need; pairs get one of their own
+	explainer
+	found    []placed
+	refusals []refusal         // requests of the replay that nothing answered
+	urls     map[string]string // of WebSockets, by lane
+}
+
+func newComparison(mode Mode, o *LaneOptions) *comparison {
+	c := &comparison{mode: mode, report: newReport(mode), urls: make(map[string]string)}
+	if o != nil {
+		c.o = *o
+	}
+	c.explainer.o = c.o
+	c.report.Crossed, c.report.names = &c.o.Crossed, c.o.Sides
+	c.report.Masked = maps.Clone(c.o.Masked)
+	c.report.Notes = slices.Clone(c.o.Notes)
+	c.report.NotCompared, c.report.NotCovered, c.report.usual = c.o.NotCompared, c.o.NotCovered, c.o.Usual
+	models := &modelCalls{comparison: c, reordered: make(map[*tape.Exchange]bool), orders: make(map[string]*order)}
+	c.differ = differ{lanes: true, mask: c.o.masked, names: c.o.Sides, models: models}
+	return c
+}
+
+// records yields what was not left out, of both sides.
+func (c *comparison) records() iter.Seq2[Side, *entry] {
+	return func(yield func(Side, *entry) bool) {
+		for _, s := range []Side{Recorded, Replay} {
+			for e := range c.sides[s].records() {
+				if !yield(s, e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (c *comparison) note(format string, args ...any) {
+	c.report.Notes = append(c.report.Notes, fmt.Sprintf(format, args...))
+}
+
+func (c *comparison) place(p placed) { c.found = append(c.found, p) }
+
+// countMasked counts a use of a mask.
+func (c *comparison) countMasked(mask string, n int) {
+	if c.report.Masked == nil {
+		c.report.Masked = make(map[string]int)
+	}
+	c.report.Masked[mask] += n
+}
+
+// end is the place behind all that the replay did.
+func (c *comparison) end() int { return len(c.sides[Replay].entries) }
+
+// identityOf is the identity of a record. In PhaseAware records of two phases are never the same.
+func (c *comparison) identityOf(e *entry) uint64 {
+	id := identity(&c.differ, e.rec.Kind)
+	if c.mode == PhaseAware && e.runtime() {
+		id = ^id
+	}
+	return id
+}
+
+// programOf returns the record of the program itself; nil for none.
+func (c *comparison) programOf(s Side) *tape.ProcessSpawn {
+	side := &c.sides[s]
+	if side.program < 0 || side.program >= len(side.entries) {
+		return nil
+	}
+	p, _ := side.entries[side.program].spawn()
+	return p
+}
+
+// placed is a divergence and where the replay had come to when it showed.
+type placed struct {
+	Divergence
+	at   int
+	rank int // 0 for what the replay did, 1 for what it did not do
+	rec  *tape.Record
+	evidence
+}
+
+// seq is the record's number; of what has no record, the screens, it stands behind those that the replay had by then.
+func (p *placed) seq() uint64 {
+	if p.Seq == nil {
+		return math.MaxUint64
+	}
+	return *p.Seq
+}
+
+// refusal is a request that nothing answered.
+type refusal struct {
+	at      int
+	seq     uint64
+	request *request
+}
+
+// An entry is a record of one side and where it stands.
+type entry struct {
+	rec   *tape.Record
+	at    int    // place on its tape, from 0
+	calls int    // model calls before it
+	id    uint64 // what it is about
+}
+
+// spawn is the process that a record is of.
+func (e *entry) spawn() (*tape.ProcessSpawn, bool) {
+	if e.rec == nil {
+		return nil, false
+	}
+	p, ok := e.rec.Kind.(*tape.ProcessSpawn)
+	return p, ok
+}
+
+func (e *entry) runtime() bool { return e.rec.Phase == tape.PhaseRuntimeFinalize }
+
+// laneSide is one tape.
+type laneSide struct {
+	entries []entry
+	calls   int
+	program int // place of the last process_spawn, which is the recorded program; -1 for none
+}
+
+func (s *laneSide) add(rec *tape.Record) {
+	if len(s.entries) == 0 {
+		s.program = -1
+	}
+	e := entry{rec: rec, at: len(s.entries), calls: s.calls}
+	switch rec.Kind.(type) {
+	case *tape.LLMCall:
+		s.calls++
+	case *tape.ProcessSpawn:
+		s.program = e.at
+	}
+	s.entries = append(s.entries, e)
+}
+
+// records yields what was not left out.
+func (s *laneSide) records() iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		for i := range s.entries {
+			if e := &s.entries[i]; e.rec != nil && !yield(e) {
+				return
+			}
+		}
+	}
+}

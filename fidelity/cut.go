@@ -1,0 +1,219 @@
+package fidelity
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// Work that nobody waited for: a program that ends while it downloads something ends that too, and a moment earlier or later it would
+// have asked for more or less. So the run's end decides whether there are exchanges that were under way when the program ended, and
+// those of the same lane that began once the other run had got the whole of such a one, and whether processes that were killed then had
+// begun. They are a note on both sides.
+
+// endsWithin is how long before the program's end, in ms, what it ended itself counts as ended by that: its connections are closed
+// before anybody can see that it is gone, on a busy machine long before.
+const endsWithin = 1000
+
+// endings is what does not gate because a program ended, or itself ended an exchange.
+type endings struct {
+	*comparison
+	ended     [2]int64                     // when the programs had, by monotonic_ms; 0 where that is not known
+	whole     [2]map[string][]*tape.Record // what one side got the whole of, at its end, and the other's end cut; by lane
+	processes [2]map[uint64]*tape.Record   // by spawn_id
+	received  map[uint64]bool              // identities that the replay asked for and got an answer to; nil until it is needed
+
+	// What is noted: exchanges by lane, processes, pairs in which the program ended an answer, recorded ones that the replay did not ask for.
+	exchanges  map[string]int
+	killed     map[string]bool
+	endedEarly int
+	unneeded   int
+}
+
+// newEndings looks at both sides before anything is left out.
+func newEndings(base *comparison) *endings {
+	c := &endings{comparison: base, exchanges: make(map[string]int), killed: make(map[string]bool)}
+	var all [2]map[uint64][]*tape.Record // exchanges, by identity and in order of arrival
+	for s := range c.sides {
+		side := &c.sides[s]
+		all[s], c.whole[s] = make(map[uint64][]*tape.Record), make(map[string][]*tape.Record)
+		c.processes[s] = make(map[uint64]*tape.Record)
+		if side.program >= 0 && len(side.entries) > 0 {
+			c.ended[s] = tape.EndedMS(side.entries[side.program].rec.Kind)
+		}
+		for e := range side.records() {
+			if p, ok := e.spawn(); ok {
+				c.processes[s][p.SpawnID] = e.rec
+			}
+			if ex := tape.ExchangeOf(e.rec.Kind); ex != nil && ex.Lane != laneUnmatched {
+				id := c.identityOf(e)
+				all[s][id] = append(all[s][id], e.rec)
+			}
+		}
+		for _, recs := range all[s] {
+			slices.SortFunc(recs, func(a, b *tape.Record) int {
+				return cmp.Compare(tape.ExchangeOf(a.Kind).Arrival, tape.ExchangeOf(b.Kind).Arrival)
+			})
+		}
+	}
+	for id, was := range all[Recorded] {
+		now := all[Replay][id]
+		for i := range min(len(was), len(now)) {
+			c.keepWhole([2]*tape.Record{was[i], now[i]})
+		}
+	}
+	return c
+}
+
+// keepWhole keeps the record of the side that got the whole of an exchange, where that was at its end and the other's end cut it.
+func (c *endings) keepWhole(recs [2]*tape.Record) {
+	for s, rec := range recs {
+		if other := 1 - s; tape.ExchangeOf(rec.Kind).Error == "" && c.atEnd(Side(s), rec) && c.cuts(Side(other), recs[other]) {
+			lane := LaneOf(rec.Kind)
+			c.whole[s][lane] = append(c.whole[s][lane], rec)
+		}
+	}
+}
+
+// atEnd reports whether a record was made when its program ended, or little before.
+func (c *endings) atEnd(s Side, rec *tape.Record) bool {
+	return c.ended[s] > 0 && rec.MonotonicMS+endsWithin >= c.ended[s]
+}
+
+// cuts reports whether a record is of an exchange that was under way when its program ended.
+func (c *endings) cuts(s Side, rec *tape.Record) bool {
+	return cancelled(tape.ExchangeOf(rec.Kind)) && c.atEnd(s, rec)
+}
+
+// kills reports whether a process lived when its program ended, or was started by one that did, and began little before: whether it came to
+// execute anything was then decided by the end.
+func (c *endings) kills(s Side, p *tape.ProcessSpawn) bool {
+	rec := c.processes[s][p.SpawnID]
+	if c.ended[s] == 0 || rec == nil || rec.MonotonicMS-p.DurationMS+endsWithin < c.ended[s] {
+		return false
+	}
+	for range maxAncestors {
+		if tape.HasFlag(p, tape.LeftKey) {
+			return true
+		}
+		if rec = c.processes[s][p.ParentSpawnID]; rec == nil {
+			return false
+		}
+		p = rec.Kind.(*tape.ProcessSpawn)
+	}
+	return false
+}
+
+const maxAncestors = 100
+
+// unfinished reports whether an exchange or a process that one side has alone is there, or not, because a run ended when it did; it is noted then.
+func (c *endings) unfinished(s Side, e *entry) bool {
+	ex := tape.ExchangeOf(e.rec.Kind)
+	if p, ok := e.rec.Kind.(*tape.ProcessSpawn); ok && c.mode != ByteIdentical && c.kills(s, p) {
+		c.killed[subjectOf(p)] = true
+		return true
+	}
+	if ex == nil || c.mode == ByteIdentical {
+		return false
+	}
+	lane := LaneOf(e.rec.Kind)
+	if s == Replay && ex.Lane == laneUnmatched {
+		own := *ex
+		own.Lane = ""
+		lane = LaneOf(&tape.HTTPExchange{Exchange: own})
+	}
+	chained := c.atEnd(s, e.rec) && slices.ContainsFunc(c.whole[s][lane], func(x *tape.Record) bool { return behind(e.rec, x) })
+	if !chained && !c.cuts(s, e.rec) {
+		return false
+	}
+	c.exchanges[lane]++
+	return true
+}
+
+// behind reports whether the exchange of rec began once that of x had ended, as far as the tape tells: what was under way together with
+// x was not begun by its end. An answer without a body does not tell when it was asked for; a refusal comes at once.
+func behind(rec, x *tape.Record) bool {
+	ex := tape.ExchangeOf(rec.Kind)
+	begunMS, first := rec.MonotonicMS, rec.G
+	if n := len(ex.Stream); n > 0 {
+		begunMS -= ex.Stream[n-1].TMS
+		first = ex.Stream[0].G
+	} else if ex.Lane != laneUnmatched {
+		return false
+	}
+	return ex.Arrival > tape.ExchangeOf(x.Kind).Arrival && begunMS >= x.MonotonicMS && first > x.G
+}
+
+// cutPair counts a pair of which the end of a run cut one, and reports whether it is such a pair.
+func (c *endings) cutPair(p pair) bool {
+	if !c.cuts(Recorded, p.a.rec) && !c.cuts(Replay, p.b.rec) {
+		return false
+	}
+	c.exchanges[LaneOf(p.a.rec.Kind)]++
+	return true
+}
+
+// cancelled reports whether the program itself ended the exchange before its answer had ended.
+func cancelled(ex *tape.Exchange) bool { return ex != nil && ex.Error == tape.Cancelled }
+
+// racy reports whether what came of two exchanges says nothing, for the program ended one of them itself: how much of its
+// answer had come by then, and whether it had ended, is a matter of moments. What the program made of it shows elsewhere.
+// One that the program held on to, where it had not while recording, is another matter.
+func racy(a, b *tape.Exchange) bool {
+	return (cancelled(a) || cancelled(b)) && a.Error != tape.HeldOn && b.Error != tape.HeldOn
+}
+
+// pair counts a pair of exchanges one of which the program itself ended, where they differ for that.
+func (c *endings) pair(p pair) {
+	a, b := tape.ExchangeOf(p.a.rec.Kind), tape.ExchangeOf(p.b.rec.Kind)
+	if a != nil && b != nil && racy(a, b) && !c.cutPair(p) && resultOf(p.a.rec.Kind) != resultOf(p.b.rec.Kind) {
+		c.endedEarly++
+	}
+}
+
+// needless reports whether a recorded exchange that the replay never asked for is a note: the program had ended it itself,
+// and either none of its answer had come by then, or the replay has asked the same and was answered. A program that sends a
+// request twice, to take the answer that comes first, need not do so where that comes at once.
+func (c *endings) needless(e *entry) bool {
+	ex := tape.ExchangeOf(e.rec.Kind)
+	if !cancelled(ex) {
+		return false
+	}
+	if ex.Response != nil && ex.Response.Len > 0 && !c.answered(e.id) {
+		return false
+	}
+	c.unneeded++
+	return true
+}
+
+// answered reports whether the replay got an answer from the tape to a request of that identity.
+func (c *endings) answered(id uint64) bool {
+	if c.received == nil {
+		c.received = make(map[uint64]bool)
+		for e := range c.sides[Replay].records() {
+			if ex := tape.ExchangeOf(e.rec.Kind); ex != nil && ex.Lane != laneUnmatched {
+				c.received[c.identityOf(e)] = true
+			}
+		}
+	}
+	return c.received[id]
+}
+
+// note says what did not gate.
+func (c *endings) note() {
+	if c.endedEarly > 0 {
+		c.comparison.note("the program itself ended %s early, which does not gate", counted(c.endedEarly, "answer"))
+	}
+	if c.unneeded > 0 {
+		c.comparison.note("the program itself had ended %s while recording, and the replay did not ask for as much, which does not gate",
+			counted(c.unneeded, "answer"))
+	}
+	for _, process := range slices.Sorted(maps.Keys(c.killed)) {
+		c.comparison.note("%s cut by the end of the run, which does not gate", process)
+	}
+	for _, lane := range slices.Sorted(maps.Keys(c.exchanges)) {
+		c.comparison.note("lane %s: %s cut by the end of the run, which does not gate", lane, counted(c.exchanges[lane], "exchange"))
+	}
+}

@@ -1,0 +1,226 @@
+package fidelity
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// ignoring takes out of both sides what never gates.
+type ignoring struct {
+	*comparison
+	seen int64 // bytes of bodies that were read to find side traffic
+}
+
+// ignore takes out of both sides what never gates, and notes it: requests that no upstream answered while recording,
+// upgrades that were refused, side traffic, verdicts that one side alone asked for, Git's own files, and, unless both runs were given
+// the same time and randomness, files that Git ignores and those outside the work tree. It returns the hosts that answered while recording.
+func (c *ignoring) ignore() (alive map[string]bool) {
+	c.noteUnwatched()
+	if c.o.Format1 {
+		c.asFormat1()
+	}
+	c.ignoreServers()
+	dead := c.deadHosts()
+	c.ignoreHeld()
+	c.ignoreCarriers()
+	c.ignoreStderr()
+	c.ignoreUpgrades()
+	c.ignoreSideTraffic()
+	c.ignoreVerdicts()
+	asked := make(map[string]*[2]int)   // requests without an answer, by host and side
+	var ignored [outside + 1][2]outcome // files that do not gate, by place and side
+	for s, e := range c.records() {
+		if host, ok := dead.unanswered(s, e, &c.differ); ok {
+			if asked[host] == nil {
+				asked[host] = new([2]int)
+			}
+			asked[host][s]++
+			e.rec = nil
+		} else if p := c.o.placeOf(e.rec.Kind); p != workTree {
+			ignored[p][s].addMasked(e.rec.Kind)
+			e.rec = nil
+		}
+	}
+	for _, host := range slices.Sorted(maps.Keys(asked)) {
+		n := asked[host]
+		c.note("%s: requests that no upstream answered do not gate (%d recorded, %d on replay)", host, n[0], n[1])
+	}
+	c.noteFiles("Git's own files", &ignored[gitOwn])
+	c.noteFiles("files that Git ignores", &ignored[gitIgnored])
+	c.noteFiles("files outside the work tree", &ignored[outside])
+	return dead.alive
+}
+
+// ignoreHeld takes out the recorded writes that could change nothing on the replay, and notes them.
+func (c *ignoring) ignoreHeld() {
+	if c.o.Held == nil {
+		return
+	}
+	changed := make(map[string]bool) // on the replay, by path
+	for e := range c.sides[Replay].records() {
+		if f := tape.FileOf(e.rec.Kind); f != nil {
+			changed[f.Path] = true
+		}
+	}
+	var held []string
+	for e := range c.sides[Recorded].records() {
+		if f := tape.FileOf(e.rec.Kind); f != nil && !changed[f.Path] && c.o.Held(e.rec) {
+			held = append(held, f.Path)
+			e.rec = nil
+		}
+	}
+	if len(held) > 0 {
+		c.note("%s held these very bytes before the replay: writing them again changes nothing, and does not gate", list(held, notedPaths))
+	}
+}
+
+// hosts says which hosts and which requests got no answer while recording.
+type hosts struct {
+	alive    map[string]bool // hosts that answered once
+	dead     map[string]bool // hosts of plain requests that none answered
+	answered map[uint64]bool // identities
+	silent   map[uint64]int  // plain requests that none answered, by identity, less those that the replay has
+}
+
+func (c *ignoring) deadHosts() *hosts {
+	h := &hosts{make(map[string]bool), make(map[string]bool), make(map[uint64]bool), make(map[uint64]int)}
+	for e := range c.sides[Recorded].records() {
+		ex := tape.ExchangeOf(e.rec.Kind)
+		if ex == nil || ex.UpgradeRefused() {
+			continue
+		}
+		if _, plain := e.rec.Kind.(*tape.HTTPExchange); plain && ex.Status == 0 {
+			h.dead[tape.HostOf(ex.URL)] = true
+			h.silent[identity(&c.differ, e.rec.Kind)]++
+			continue
+		}
+		h.alive[tape.HostOf(ex.URL)] = true
+		h.answered[identity(&c.differ, e.rec.Kind)] = true
+	}
+	return h
+}
+
+// unanswered reports whether a record is a request that got no answer and so does not gate, and its host. On replay a
+// request to a host that never answered fails the same way, whatever it asks; one that nothing on the tape answers gates. One
+// that the program ended before it had an answer which is on the tape is the counterpart of that answer.
+func (h *hosts) unanswered(s Side, e *entry, d *differ) (host string, ok bool) {
+	ex := tape.ExchangeOf(e.rec.Kind)
+	if ex == nil || ex.Status != 0 || s == Replay && ex.Lane == laneUnmatched {
+		return "", false
+	}
+	host = tape.HostOf(ex.URL)
+	_, plain := e.rec.Kind.(*tape.HTTPExchange)
+	if s == Recorded {
+		return host, plain
+	}
+	if !plain || h.dead[host] && !h.alive[host] {
+		return host, h.dead[host] && !h.alive[host]
+	}
+	id := identity(d, e.rec.Kind)
+	h.silent[id]--
+	return host, !h.answered[id] || cancelled(ex) && h.silent[id] >= 0
+}
+
+// asFormat1 makes of the records of both sides what a recording of format 1 tells.
+func (c *ignoring) asFormat1() {
+	for _, e := range c.records() {
+		switch k := e.rec.Kind.(type) {
+		case *tape.FileWrite:
+			if k.IsPlace() {
+				e.rec = nil
+				continue
+			}
+			rec := *e.rec
+			rec.Kind = &tape.FileWrite{File: fileOfFormat1(k.File)}
+			e.rec = &rec
+		case *tape.FileDelete:
+			if k.IsPlace() {
+				e.rec = nil
+			}
+		case *tape.MCPOpen:
+			open := *k
+			open.Env = nil
+			rec := *e.rec
+			rec.Kind = &open
+			e.rec = &rec
+		case *tape.NameLookup:
+			e.rec = nil
+		case *tape.NetRefused:
+			if strings.HasPrefix(k.Addr, "/") {
+				e.rec = nil
+			}
+		}
+	}
+}
+
+// fileOfFormat1 is a file with the mode as Git has it, and without attributes.
+func fileOfFormat1(f tape.File) tape.File {
+	if len(f.Mode) == 6 && f.Mode[:2] == "10" {
+		executable := (f.Mode[3]-'0')&1 != 0
+		if f.Mode = "100644"; executable {
+			f.Mode = "100755"
+		}
+	}
+	f.Extra = slices.DeleteFunc(slices.Clone(f.Extra), func(x tape.Field) bool { return x.Name == attrsKey })
+	return f
+}
+
+// ignoreUpgrades takes out the requests for another protocol that were refused (tape.Exchange.UpgradeRefused), and notes where
+// one side has more of them: their answer says nothing, and a client that wants a WebSocket asks again as it likes. One that
+// nothing recorded is like gates.
+func (c *ignoring) ignoreUpgrades() {
+	refused := make(map[uint64]*upgrades)
+	for s, e := range c.records() {
+		ex := tape.ExchangeOf(e.rec.Kind)
+		if ex == nil || !ex.UpgradeRefused() || ex.Lane == laneUnmatched {
+			continue
+		}
+		id := identity(&c.differ, e.rec.Kind)
+		u := refused[id]
+		if u == nil && s == Replay {
+			continue
+		}
+		if u == nil {
+			u = &upgrades{what: describe(e.rec.Kind)}
+			refused[id] = u
+		}
+		u.times[s]++
+		e.rec = nil
+	}
+	for _, u := range slices.SortedFunc(maps.Values(refused), (*upgrades).compare) {
+		if u.times[Recorded] != u.times[Replay] {
+			c.note("%s: refused upgrades do not gate (%d recorded, %d on replay)", u.what, u.times[Recorded], u.times[Replay])
+		}
+	}
+}
+
+// upgrades are equal requests for another protocol.
+type upgrades struct {
+	what  string
+	times [2]int // that it was refused, by side
+}
+
+func (u *upgrades) compare(v *upgrades) int { return cmp.Compare(u.what, v.what) }
+
+// ignoreVerdicts takes out the verdicts of policies where one side has none: they are those of a daemon that the program knows
+// nothing of, and a replay asks none. Two runs that both asked are compared.
+func (c *ignoring) ignoreVerdicts() {
+	var verdicts [2][]*entry
+	for s, e := range c.records() {
+		if _, ok := e.rec.Kind.(*tape.PolicyVerdict); ok {
+			verdicts[s] = append(verdicts[s], e)
+		}
+	}
+	was, now := len(verdicts[Recorded]), len(verdicts[Replay])
+	if was+now == 0 || was > 0 && now > 0 {
+		return
+	}
+	for _, e := range slices.Concat(verdicts[Recorded], verdicts[Replay]) {
+		e.rec = nil
+	}
+	c.note("verdicts of policies do not gate where one side asked none (%d recorded, %d on replay)", was, now)
+}

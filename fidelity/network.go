@@ -1,0 +1,111 @@
+package fidelity
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A networkLane is the names that were looked up and the connections that were refused.
+type networkLane struct {
+	*laneCompare
+	alive map[string]bool // hosts that answered while recording
+}
+
+// compare compares both sides. Order and repeats do not count. What one
+// side alone tried gates where both were given the same time and randomness; else a name that was looked up is a note, and so are
+// a Unix socket and a connection that the replay no longer tries. So is, always, a TLS connection that was closed before a request, to a host that
+// answered others: a pool opens them to spare, and has no use for them when answers come at once. A client that trusts nobody any
+// more leaves requests that were never asked for.
+func (c *networkLane) compare(p lanePair) {
+	was, now := c.attempts(p.a), c.attempts(p.b)
+	for i := range p.b {
+		e := &p.b[i]
+		key := c.attempt(e.rec.Kind)
+		if was[key] != nil || now[key] != e {
+			continue
+		}
+		if host := tlsHost(e.rec.Kind); c.alive[host] {
+			c.note("closed on replay before a request: a TLS connection to %s, which answered others", host)
+			continue
+		}
+		if !c.o.Exact && !isConnection(e.rec.Kind) {
+			c.note("tried on replay alone: %s", describe(e.rec.Kind))
+			continue
+		}
+		c.alone(Replay, laneNetwork, e, e.at)
+	}
+	for i := range p.a {
+		e := &p.a[i]
+		key := c.attempt(e.rec.Kind)
+		if now[key] != nil || was[key] != e {
+			continue
+		}
+		if c.o.Exact && mustTry(e.rec.Kind) {
+			c.alone(Recorded, laneNetwork, e, c.end())
+			continue
+		}
+		c.note("tried while recording and not on replay: %s", describe(e.rec.Kind))
+	}
+}
+
+// mustTry reports whether a program that was given the same time and randomness tries the same again: it looks up the same names and
+// asks for the same ports and sockets. But a pool opens connections to spare.
+func mustTry(k tape.Kind) bool {
+	_, spare := k.(*tape.TLSRefused)
+	return !spare
+}
+
+// isConnection reports whether a program tried to reach another machine, or a port of this one.
+func isConnection(k tape.Kind) bool {
+	r, ok := k.(*tape.NetRefused)
+	_, lookup := k.(*tape.NameLookup)
+	return !lookup && (!ok || !isSocket(r))
+}
+
+// isSocket reports whether what was asked for is a Unix socket of the host's.
+func isSocket(r *tape.NetRefused) bool { return strings.HasPrefix(r.Addr, "/") }
+
+// tlsHost is the host of a refused TLS connection as it stands in URLs; "" for any other kind.
+func tlsHost(k tape.Kind) string {
+	t, ok := k.(*tape.TLSRefused)
+	switch {
+	case !ok:
+		return ""
+	case t.Port == 443:
+		return t.Host
+	}
+	return net.JoinHostPort(t.Host, strconv.Itoa(t.Port))
+}
+
+// attempts returns the first entry of every attempt.
+func (c *networkLane) attempts(es []entry) map[string]*entry {
+	out := make(map[string]*entry)
+	for i := range es {
+		key := c.attempt(es[i].rec.Kind)
+		if out[key] == nil {
+			out[key] = &es[i]
+		}
+	}
+	return out
+}
+
+// attempt says which name was looked up or where a refused connection went, ports of the loopback masked.
+func (c *networkLane) attempt(k tape.Kind) string {
+	masked := c.o.masked
+	if c.o.Exact { // nothing of it differs by itself
+		masked = func(s string) string { return s }
+	}
+	switch k := k.(type) {
+	case *tape.TLSRefused:
+		return "tls " + masked(net.JoinHostPort(k.Host, strconv.Itoa(k.Port)))
+	case *tape.NameLookup:
+		return "name " + masked(k.Host) + " " + k.Type + " " + k.Result
+	case *tape.NetRefused:
+		return "net " + masked(net.JoinHostPort(k.Addr, strconv.Itoa(k.Port)))
+	}
+	return fmt.Sprintf("%T", k)
+}

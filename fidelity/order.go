@@ -1,0 +1,206 @@
+package fidelity
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// Requests that one thread made in both runs one after the other, each once the one before had ended, follow from each other, and so do
+// processes that one parent started: another order of them is another program. A runtime with a monotonic clock of its own is another matter:
+// its timers start processes as chance has it. Where two of a thread were under way at once their order may be chance. Of a tape that does not
+// tell who asked, plain requests count as those of one thread; what such ones ask of one host in another order is a note.
+
+// numberOf is what a record has under a key; 0 for nothing.
+func numberOf(rec *tape.Record, key string) uint64 {
+	extra := tape.Extras(rec.Kind)
+	if extra == nil {
+		return 0
+	}
+	n, _ := strconv.ParseUint(string(tape.FieldValue(*extra, key)), 10, 64)
+	return n
+}
+
+// An origin is who made requests, or started processes.
+type origin struct {
+	processes bool
+	id        uint64 // 0 where that is not known
+}
+
+// ordering compares in which order records came.
+type ordering struct {
+	*comparison
+	pairs map[origin][]pair // requests and processes that both sides have
+}
+
+func newOrdering(base *comparison) *ordering {
+	return &ordering{base, make(map[origin][]pair)}
+}
+
+// keep keeps a pair of requests by who made them, and of processes by who started them.
+func (c *ordering) keep(p pair) {
+	if c.mode == Outcome || p.a.rec.Kind.Name() != p.b.rec.Kind.Name() {
+		return
+	}
+	by := origin{id: numberOf(p.a.rec, tape.OpenerKey)}
+	switch k := p.a.rec.Kind.(type) {
+	case *tape.HTTPExchange:
+	case *tape.LLMCall:
+		if by.id == 0 {
+			return
+		}
+	case *tape.ProcessSpawn:
+		if by = (origin{true, k.ParentSpawnID}); by.id == 0 || tape.AskerOf(k) != 0 || tape.FieldValue(k.Extra, tape.ForkedKey) != nil {
+			return
+		}
+	default:
+		return
+	}
+	c.pairs[by] = append(c.pairs[by], p)
+}
+
+// compare reports of each origin the first request, or process, that came before one which it had followed.
+func (c *ordering) compare() {
+	recorded, replayed := func(p pair) *tape.Record { return p.a.rec }, func(p pair) *tape.Record { return p.b.rec }
+	for _, by := range slices.SortedFunc(maps.Keys(c.pairs), origin.compare) {
+		all := c.pairs[by]
+		atOnce := overlapping(all, recorded)
+		maps.Copy(atOnce, overlapping(all, replayed))
+		all = slices.DeleteFunc(all, func(p pair) bool {
+			return atOnce[p.a.rec] || atOnce[p.b.rec] || begunAt(p.a.rec) == 0 || begunAt(p.b.rec) == 0 || continues(p, atOnce)
+		})
+		was, now := inOrder(all, recorded), inOrder(all, replayed)
+		for i := range was {
+			if was[i] != now[i] {
+				c.followed(was[i], now[i], by)
+				break
+			}
+		}
+	}
+}
+
+// continues reports whether a call of a model goes on with a conversation of which calls were under way together with others: it follows
+// from that conversation alone.
+func continues(p pair, atOnce map[*tape.Record]bool) bool {
+	_, model := p.a.rec.Kind.(*tape.LLMCall)
+	for rec := range atOnce {
+		if model && LaneOf(rec.Kind) == LaneOf(p.a.rec.Kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// followed says that earlier came before first.
+func (c *ordering) followed(first, earlier pair, by origin) {
+	if by.id == 0 && hostOf(first) == hostOf(earlier) {
+		c.note("plain requests to %s came in another order, which does not gate", hostOf(first))
+		return
+	}
+	if by.processes && (c.ownTicks(Recorded, first.a.rec) || c.ownTicks(Replay, first.b.rec)) {
+		c.note("process order: %s comes before %s, which it followed; the runtime that started them has timers of its own, so that does not gate",
+			subjectOf(earlier.b.rec.Kind), subjectOf(first.a.rec.Kind))
+		return
+	}
+	d := Divergence{
+		Category: HTTPOrder, Lane: LaneOf(earlier.b.rec.Kind), Seq: new(earlier.a.rec.Seq), ReplaySeq: new(earlier.b.rec.Seq),
+		Recorded: describe(earlier.a.rec.Kind), Replay: describe(earlier.b.rec.Kind),
+		Message: fmt.Sprintf("another order: %s comes before %s, which it followed", subjectOf(earlier.b.rec.Kind), subjectOf(first.a.rec.Kind)),
+	}
+	if by.processes {
+		d.Category = ProcessOrder
+	}
+	c.place(placed{at: earlier.b.at, Divergence: d, rec: earlier.b.rec})
+}
+
+// ownTicks reports whether the parent of a process has the kernel's monotonic clock in both runs.
+func (c *ordering) ownTicks(s Side, child *tape.Record) bool {
+	k, _ := child.Kind.(*tape.ProcessSpawn)
+	for e := range c.sides[s].records() {
+		if p, ok := e.spawn(); ok && p.SpawnID == k.ParentSpawnID && tape.HasFlag(p, tape.OwnTicksKey) {
+			return true
+		}
+	}
+	return false
+}
+
+// compare orders requests before processes.
+func (d origin) compare(e origin) int {
+	switch {
+	case d.processes == e.processes:
+		return cmp.Compare(d.id, e.id)
+	case d.processes:
+		return 1
+	}
+	return -1
+}
+
+func hostOf(p pair) string { return tape.HostOf(tape.ExchangeOf(p.a.rec.Kind).URL) }
+
+// begunAt is when a request came, as an ordinal; 0 where its tape does not tell.
+func begunAt(rec *tape.Record) uint64 { return numberOf(rec, tape.PlaceKey) }
+
+// endedAt is when a request or a process had ended.
+func endedAt(rec *tape.Record) uint64 { return cmp.Or(numberOf(rec, tape.OverKey), rec.G) }
+
+// inOrder sorts pairs by when the requests of one side came.
+func inOrder(pairs []pair, of func(pair) *tape.Record) []pair {
+	out := slices.Clone(pairs)
+	slices.SortFunc(out, func(x, y pair) int { return cmp.Compare(begunAt(of(x)), begunAt(of(y))) })
+	return out
+}
+
+// overlapping are the requests of one side that were under way together with another.
+func overlapping(pairs []pair, of func(pair) *tape.Record) map[*tape.Record]bool {
+	out := make(map[*tape.Record]bool)
+	var last *tape.Record
+	for _, p := range inOrder(pairs, of) {
+		rec := of(p)
+		if last != nil && begunAt(rec) < endedAt(last) {
+			out[rec], out[last] = true, true
+		}
+		if last == nil || endedAt(last) < endedAt(rec) {
+			last = rec
+		}
+	}
+	return out
+}
+
+// callOrder says that records of a lane came in another order: of calls of a tool server that in both runs had been answered before the
+// other was asked, as a divergence; of others as a note, for their order may be chance.
+func (c *ordering) callOrder(lane string, pairs []pair, moved int) {
+	for _, p := range pairs {
+		i := slices.IndexFunc(pairs, func(q pair) bool { return p.moved && p.b != nil && q.a != nil && q.b != nil && crosses(p, q) })
+		if i < 0 {
+			continue
+		}
+		first, earlier := pairs[i], p
+		if answeredBefore(p.a, first.a) {
+			first, earlier = earlier, first
+		}
+		d := Divergence{
+			Category: MCPOrder, Lane: lane, Seq: new(earlier.a.rec.Seq), ReplaySeq: new(earlier.b.rec.Seq),
+			Recorded: describe(earlier.a.rec.Kind), Replay: describe(earlier.b.rec.Kind),
+			Message: fmt.Sprintf("another order: %s comes before %s, which it followed", subjectOf(earlier.b.rec.Kind), subjectOf(first.a.rec.Kind)),
+		}
+		c.place(placed{at: earlier.b.at, Divergence: d, rec: earlier.b.rec})
+		return
+	}
+	c.note("lane %s: %s came in another order, the first %s", lane, counted(moved, "record"), firstMoved(pairs, c.o.Sides))
+}
+
+// crosses reports whether two calls follow from each other in both runs, but not in one order.
+func crosses(p, q pair) bool {
+	return answeredBefore(p.a, q.a) && answeredBefore(q.b, p.b) || answeredBefore(q.a, p.a) && answeredBefore(p.b, q.b)
+}
+
+// answeredBefore reports whether a call of a tool server had its answer before another of its conversation was made.
+func answeredBefore(x, y *entry) bool {
+	a, b := callOf(x.rec), callOf(y.rec)
+	return a != nil && b != nil && a.From != fromServer && b.From != fromServer && a.Conversation == b.Conversation &&
+		a.Answered > 0 && a.Answered < b.Arrival
+}

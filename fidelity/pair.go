@@ -1,0 +1,291 @@
+package fidelity
+
+import (
+	"path"
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/align"
+	"github.com/tapedeck-dev/tapedeck/internal/grpcstatus"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// lanePair is a lane of the recording and what the replay has of it. Either side may be empty.
+type lanePair struct {
+	name string
+	a, b []entry
+}
+
+// pairLanes pairs lanes by name, and those that are left by their class: a conversation whose first message changed has
+// another name and is still the one to compare with.
+func pairLanes(a, b []*lane) []lanePair {
+	byKey := make(map[string]*lane)
+	for _, l := range b {
+		byKey[l.key] = l
+	}
+	keys := make(map[string]bool)
+	for _, l := range a {
+		keys[l.key] = true
+	}
+	left := make(map[string][]*lane) // lanes of b alone, by class
+	for _, l := range b {
+		if c := l.class(); c != "" && !keys[l.key] {
+			left[c] = append(left[c], l)
+		}
+	}
+	var out []lanePair
+	taken := make(map[*lane]bool)
+	for _, l := range a {
+		p := lanePair{name: l.name, a: l.entries}
+		other := byKey[l.key]
+		if rest := left[l.class()]; other == nil && len(rest) > 0 {
+			other, left[l.class()] = rest[0], rest[1:]
+		}
+		if other != nil {
+			p.b = other.entries
+			taken[other] = true
+		}
+		out = append(out, p)
+	}
+	for _, l := range b {
+		if !taken[l] {
+			out = append(out, lanePair{name: l.name, b: l.entries})
+		}
+	}
+	return out
+}
+
+// class says which lanes may have become each other; empty for those that may not.
+func (l *lane) class() string {
+	if l.name == laneUnmatched || l.name == laneProgram {
+		return ""
+	}
+	switch k := l.entries[0].rec.Kind.(type) {
+	case *tape.LLMCall:
+		return "llm " + k.Provider + " " + tape.HostOf(k.URL)
+	case *tape.ProcessSpawn:
+		return "process " + path.Base(k.Program)
+	case *tape.MCPOpen: // a server that calls itself otherwise
+		return spaced("mcp", k.Transport, path.Base(k.Program), k.URL)
+	}
+	return ""
+}
+
+// A pair is a record and its counterpart; one of them is nil where it has none.
+type pair struct {
+	a, b  *entry
+	moved bool // came in another order
+}
+
+// pairRules say which records that stand alone may still be paired.
+type pairRules struct {
+	likely  []func(tape.Kind) string // in the same place, when one of these is equal, the first one first
+	reorder bool                     // anywhere, when their identities are equal
+	// caller tells apart who asks: of those with equal identities, the ones with equal outcomes, of one caller first. nil pairs none.
+	caller func(tape.Kind) uint64
+}
+
+// pairUp pairs the entries of two lanes, in the order of a, those of b alone after what they follow: equal identities in
+// order, then what the rules allow. moved counts those that came in another order.
+func pairUp(a, b []entry, rules *pairRules) (pairs []pair, moved int) {
+	ms := align.Align(ids(a), ids(b))
+	p := &pairing{a: a, b: b, ofA: align.Unpaired(len(a)), ofB: align.Unpaired(len(b))}
+	for _, m := range ms {
+		p.ofA[m.I], p.ofB[m.J] = m.J, m.I
+	}
+	if len(ms) < max(len(a), len(b)) {
+		p.gaps(ms)
+		if rules.reorder {
+			p.reorder()
+		}
+		for _, likely := range rules.likely {
+			align.ByKey(p.ofA, p.ofB,
+				func(i int) near { return near{p.gapA[i], likely(a[i].rec.Kind)} },
+				func(j int) near { return near{p.gapB[j], likely(b[j].rec.Kind)} })
+		}
+	}
+	if rules.caller != nil {
+		p.byOutcome(rules.caller)
+	}
+	return p.merge(), len(p.moved)
+}
+
+// pairing is pairUp under way.
+type pairing struct {
+	a, b       []entry
+	ofA, ofB   []int        // places of the counterparts; -1 for none
+	gapA, gapB []int        // between which pairs of equal identities an entry stands
+	moved      map[int]bool // places in a
+}
+
+// near is where a record stands and what it may be a version of.
+type near struct {
+	gap  int
+	like string
+}
+
+func (p *pairing) gaps(ms []align.Match) {
+	p.gapA, p.gapB = make([]int, len(p.a)), make([]int, len(p.b))
+	i, j := 0, 0
+	for n, m := range append(ms, align.Match{I: len(p.a), J: len(p.b)}) {
+		for ; i < m.I; i++ {
+			p.gapA[i] = n
+		}
+		for ; j < m.J; j++ {
+			p.gapB[j] = n
+		}
+		i, j = m.I+1, m.J+1
+	}
+}
+
+// reorder pairs equal identities that stand in another order.
+func (p *pairing) reorder() {
+	p.moved = make(map[int]bool)
+	for _, i := range align.ByKey(p.ofA, p.ofB, func(i int) uint64 { return p.a[i].id }, func(j int) uint64 { return p.b[j].id }) {
+		p.moved[i] = true
+	}
+}
+
+func ids(es []entry) []uint64 {
+	out := make([]uint64, len(es))
+	for i := range es {
+		out[i] = es[i].id
+	}
+	return out
+}
+
+// merge lists the pairs in the order of a. What b has alone comes before the next of its records that a has too.
+func (p *pairing) merge() []pair {
+	out := make([]pair, 0, max(len(p.a), len(p.b)))
+	j := 0
+	alone := func(to int) {
+		for ; j < to; j++ {
+			if p.ofB[j] < 0 {
+				out = append(out, pair{b: &p.b[j]})
+			}
+		}
+	}
+	for i := range p.a {
+		if p.ofA[i] < 0 {
+			out = append(out, pair{a: &p.a[i]})
+			continue
+		}
+		if !p.moved[i] {
+			alone(p.ofA[i])
+		}
+		out = append(out, pair{&p.a[i], &p.b[p.ofA[i]], p.moved[i]})
+	}
+	alone(len(p.b))
+	return out
+}
+
+// byOutcome pairs anew those pairs of exchanges whose identities are equal: equal outcomes with each other, in order, then
+// what is left, in order. Aligning sees identities alone, and which of several equal callers got which answer first says
+// nothing. Those with a partner that is not the next one count as moved.
+func (p *pairing) byOutcome(caller func(tape.Kind) uint64) {
+	for _, g := range p.equals() {
+		for n, place := range g.partners(p, caller) {
+			i, j := g.a[n], g.b[place]
+			p.ofA[i], p.ofB[j] = j, i
+			if place == n {
+				continue
+			}
+			if p.moved == nil {
+				p.moved = make(map[int]bool)
+			}
+			p.moved[i] = true
+		}
+	}
+}
+
+// equals are pairs of exchanges with one identity: as many places on either side, in order.
+type equals struct{ a, b []int }
+
+// equals lists the groups of two pairs and more.
+func (p *pairing) equals() []*equals {
+	groups := make(map[uint64]*equals)
+	var out []*equals
+	for i, j := range p.ofA {
+		if j < 0 || p.a[i].id != p.b[j].id || !hasOutcome(p.a[i].rec.Kind) {
+			continue
+		}
+		g := groups[p.a[i].id]
+		if g == nil {
+			g = new(equals)
+			groups[p.a[i].id] = g
+		}
+		if g.a, g.b = append(g.a, i), append(g.b, j); len(g.a) == 2 {
+			out = append(out, g)
+		}
+	}
+	for _, g := range out {
+		slices.Sort(g.b)
+	}
+	return out
+}
+
+// partners returns, for each of g.a, the index in g.b of the one to compare it with.
+func (g *equals) partners(p *pairing, caller func(tape.Kind) uint64) []int {
+	out, taken := align.Unpaired(len(g.a)), make([]bool, len(g.b))
+	p.pairResults(g, out, taken, caller)
+	p.pairResults(g, out, taken, func(tape.Kind) uint64 { return 0 })
+	next := 0
+	for n := range out {
+		if out[n] >= 0 {
+			continue
+		}
+		for taken[next] {
+			next++
+		}
+		out[n], taken[next] = next, true
+	}
+	return out
+}
+
+// pairResults pairs those of a group that are still alone and have equal results, and are of one caller as far as their headers tell.
+func (p *pairing) pairResults(g *equals, out []int, taken []bool, caller func(tape.Kind) uint64) {
+	type callers struct {
+		result
+		caller uint64
+	}
+	free := make(map[callers][]int)
+	for n, j := range g.b {
+		if k := p.b[j].rec.Kind; !taken[n] {
+			r := callers{resultOf(k), caller(k)}
+			free[r] = append(free[r], n)
+		}
+	}
+	for n, i := range g.a {
+		k := p.a[i].rec.Kind
+		r := callers{resultOf(k), caller(k)}
+		if ns := free[r]; out[n] < 0 && len(ns) > 0 {
+			out[n], free[r], taken[ns[0]] = ns[0], ns[1:], true
+		}
+	}
+}
+
+// result is what came of a request.
+type result struct {
+	status  int
+	call    string // the status of a gRPC call
+	answer  cas.Digest
+	failure string
+}
+
+// hasOutcome reports whether a record is a request, of which something came.
+func hasOutcome(k tape.Kind) bool {
+	_, call := k.(*tape.MCPJSONRPC)
+	return call || tape.ExchangeOf(k) != nil
+}
+
+func resultOf(k tape.Kind) result {
+	if call, ok := k.(*tape.MCPJSONRPC); ok {
+		answer := call.ResultDigest
+		if call.ParamsDigest.IsZero() {
+			answer = call.ResponseDigest
+		}
+		return result{answer: answer, failure: call.Error}
+	}
+	ex := tape.ExchangeOf(k)
+	return result{status: ex.Status, call: grpcstatus.Of(k).Code, answer: hashOf(ex.Response), failure: ex.Error}
+}

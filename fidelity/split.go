@@ -1,0 +1,195 @@
+package fidelity
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A lane is what is compared side by side.
+type lane struct {
+	name    string
+	key     string // the name, and what tells apart those that are compared by themselves in one lane
+	entries []entry
+}
+
+// keyOf is the key of the lane called name that a record stands in: the exchanges that carry a conversation with a tool server
+// have an order of their own.
+func keyOf(name string, k tape.Kind) string {
+	if strings.HasPrefix(name, laneMCP) && tape.ExchangeOf(k) != nil {
+		return name + " http"
+	}
+	return name
+}
+
+// lanesOf sorts what gates on one side into lanes, in order of their first records.
+func lanesOf(c *comparison, s Side) []*lane {
+	side := &c.sides[s]
+	names := laneNames{
+		side: side, mask: c.o.masked,
+		spawns: spawnLanes(side, c.o.masked),
+	}
+	byKey := make(map[string]*lane)
+	var out []*lane
+	for kept := range side.records() {
+		if tape.HasFlag(kept.rec.Kind, tape.ForkedKey) {
+			continue // told for its times alone: whether a fork reads a clock is no doing of its own
+		}
+		e := *kept
+		e.id = c.identityOf(&e)
+		name := names.of(&e)
+		if open, ok := e.rec.Kind.(*tape.WSOpen); ok {
+			c.urls[name] = open.URL
+		}
+		key := keyOf(name, e.rec.Kind)
+		if spawn, ok := names.spawns[e.at]; ok {
+			key = string(spawn.key[:])
+		}
+		l := byKey[key]
+		if l == nil {
+			l = &lane{name: name, key: key}
+			byKey[key] = l
+			out = append(out, l)
+		}
+		l.entries = append(l.entries, e)
+	}
+	for _, l := range out {
+		byArrival(l.entries)
+		byPlace(l.entries)
+	}
+	keyServers(out, c.o.masked)
+	return out
+}
+
+// byArrival orders exchanges as their requests arrived; their records stand in the order in which the answers ended. A lane
+// that holds anything else stays as it is.
+func byArrival(es []entry) {
+	arrival := func(e entry) uint64 {
+		if ex := tape.ExchangeOf(e.rec.Kind); ex != nil {
+			return ex.Arrival
+		}
+		return 0
+	}
+	if !slices.ContainsFunc(es, func(e entry) bool { return arrival(e) == 0 }) {
+		slices.SortFunc(es, func(a, b entry) int { return cmp.Or(cmp.Compare(arrival(a), arrival(b)), cmp.Compare(a.at, b.at)) })
+	}
+}
+
+// laneNames names the lane of every record of one side.
+type laneNames struct {
+	side    *laneSide
+	mask    func(string) string
+	spawns  map[int]spawnLane // by place
+	sockets SocketLanes
+}
+
+func (n *laneNames) of(e *entry) string {
+	if _, spawn := e.rec.Kind.(*tape.ProcessSpawn); spawn {
+		if e.at == n.side.program {
+			return laneProgram
+		}
+		return n.spawns[e.at].name
+	}
+	return n.sockets.Of(e.rec.Kind)
+}
+
+// A spawnLane is what the lane of a process is called, and what tells it from others.
+type spawnLane struct {
+	name string
+	key  cas.Digest
+}
+
+// spawnLanes names the lanes of all processes but the program: by parent's lane, program and arguments and, from the
+// second equal one, #n, in the order in which they began. Their records stand in the order in which they ended. The keys are of all of it,
+// for names are cut.
+func spawnLanes(side *laneSide, mask func(string) string) map[int]spawnLane {
+	type started struct {
+		at int
+		p  *tape.ProcessSpawn
+	}
+	var all []started
+	for e := range side.records() {
+		if p, ok := e.spawn(); ok && e.at != side.program && !tape.HasFlag(p, tape.ForkedKey) {
+			all = append(all, started{e.at, p})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b started) int { return cmp.Compare(a.p.SpawnID, b.p.SpawnID) })
+	lanes, used := make(map[int]spawnLane), make(map[cas.Digest]int)
+	bySpawn := make(map[uint64]spawnLane)
+	for _, s := range all {
+		own := mask(commandOf(s.p))
+		l := spawnLane{name: own, key: cas.Sum([]byte(own))}
+		if parent, ok := bySpawn[s.p.ParentSpawnID]; ok && s.p.ParentSpawnID != 0 {
+			l = spawnLane{name: parent.name + " > " + own, key: cas.Sum(append(parent.key[:], own...))}
+		}
+		l.name = shortened(l.name)
+		used[l.key]++
+		if n := used[l.key]; n > 1 {
+			l = spawnLane{name: fmt.Sprintf("%s#%d", l.name, n), key: cas.Sum(fmt.Append(l.key[:], n))}
+		}
+		bySpawn[s.p.SpawnID] = l
+		l.name = "process:" + l.name
+		lanes[s.at] = l
+	}
+	return lanes
+}
+
+// byPlace orders the records of a conversation with a tool server by the place of their lines in it: a call's record stands
+// where its answer came. Where a place is not known they stay as they are.
+func byPlace(es []entry) {
+	for i := range es {
+		if _, ok := placeIn(es[i].rec.Kind); !ok {
+			return
+		}
+	}
+	slices.SortStableFunc(es, func(a, b entry) int {
+		pa, _ := placeIn(a.rec.Kind)
+		pb, _ := placeIn(b.rec.Kind)
+		return cmp.Or(cmp.Compare(pa.conversation, pb.conversation), cmp.Compare(pa.line, pb.line), cmp.Compare(a.at, b.at))
+	})
+}
+
+// keyServers gives the lanes of tool servers keys that say what was started: of two with one name, which is told of first, and so
+// is called #2, is a matter of moments. Of equal ones the numbers count, which on a replay are those of the recorded conversations.
+func keyServers(lanes []*lane, mask func(string) string) {
+	number := func(l *lane) uint64 {
+		place, _ := placeIn(l.entries[0].rec.Kind)
+		return place.conversation
+	}
+	lanes = slices.SortedStableFunc(slices.Values(lanes), func(a, b *lane) int { return cmp.Compare(number(a), number(b)) })
+	used := make(map[string]int)
+	for _, l := range lanes {
+		open, ok := l.entries[0].rec.Kind.(*tape.MCPOpen)
+		if !ok {
+			continue
+		}
+		parts := []string{tape.MCPServer(l.name), open.Transport, mask(open.Program), mask(open.URL)}
+		for _, a := range open.Args {
+			parts = append(parts, mask(a))
+		}
+		l.key = strings.Join(parts, "\x00")
+		used[l.key]++
+		l.key += fmt.Sprintf("\x00#%d", used[l.key])
+	}
+}
+
+// A linePlace is where in a conversation something stands.
+type linePlace struct{ conversation, line uint64 }
+
+func placeIn(k tape.Kind) (linePlace, bool) {
+	switch k := k.(type) {
+	case *tape.MCPOpen:
+		return linePlace{k.Conversation, 0}, true
+	case *tape.MCPJSONRPC:
+		return linePlace{k.Conversation, k.Arrival}, k.Arrival > 0
+	case *tape.MCPText:
+		return linePlace{k.Conversation, k.Arrival}, true
+	case *tape.MCPClose:
+		return linePlace{k.Conversation, k.Arrival + 1}, true
+	}
+	return linePlace{}, false
+}

@@ -1,0 +1,133 @@
+package fidelity
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// The streams of a process that the program started and talked with compare where both runs were given the same time and randomness. What it was
+// given gates. What it wrote gates too where nothing but the process decides it: of a runtime with timers of its own, and of one that a signal
+// ended, it is a note; so is another order of lines where several processes wrote them. A stream that is not whole compares as far as the other.
+
+// maxStream bounds what is read of one stream, in bytes: more is kept of none.
+const maxStream = 2 << 20
+
+// secretEdge is how much of the end of a stream that was cut does not compare: a secret may lie across it.
+const secretEdge = 256
+
+var errStreamTooLong = errors.New("the stream is too long to compare")
+
+var streamsOfChild = [3]struct {
+	name     string
+	category Category
+	of       func(*tape.ProcessSpawn) *tape.Payload
+}{
+	{"stdin", ProcessStdinHash, func(p *tape.ProcessSpawn) *tape.Payload { return p.Stdin }},
+	{"stdout", ProcessStdoutHash, func(p *tape.ProcessSpawn) *tape.Payload { return p.Stdout }},
+	{"stderr", ProcessStderrHash, func(p *tape.ProcessSpawn) *tape.Payload { return p.Stderr }},
+}
+
+// streamCompare compares the streams of processes that others started.
+type streamCompare struct{ *comparison }
+
+// compare compares the streams of one process, and returns those that differ and gate.
+func (c *streamCompare) compare(p pair) (out []finding) {
+	a, ok := p.a.rec.Kind.(*tape.ProcessSpawn)
+	if !ok || !c.o.Exact || c.mode == Outcome {
+		return nil
+	}
+	b := p.b.rec.Kind.(*tape.ProcessSpawn)
+	if a.Stdin == nil || b.Stdin == nil { // nobody talked with it, or that was not recorded yet
+		return nil
+	}
+	for i, s := range streamsOfChild {
+		was, now := s.of(a), s.of(b)
+		if was == nil || now == nil || was.Hash == now.Hash {
+			continue
+		}
+		cut := i > 0 && (a.Signal != "" || b.Signal != "") || tape.HasFlag(a, tape.CutKeys[i]) || tape.HasFlag(b, tape.CutKeys[i])
+		x, err1 := c.streamBytes(was, Recorded)
+		y, err2 := c.streamBytes(now, Replay)
+		switch {
+		case err1 == nil && err2 == nil && streamsAlike(x, y, cut):
+		case i > 0 && c.wroteByChance(a, b, x, y):
+			c.note("%s of %s differs, which does not gate: its own timers, or several processes side by side, decide it", s.name, subjectOf(a))
+		default:
+			out = append(out, finding{category: s.category, title: titleOf(s.category), values: [2]string{show(was.Hash), show(now.Hash)}, was: was, now: now})
+		}
+	}
+	return out
+}
+
+// streamBytes is a stream as it compares.
+func (c *streamCompare) streamBytes(p *tape.Payload, s Side) ([]byte, error) {
+	if p.Len > maxStream {
+		return nil, errStreamTooLong
+	}
+	b, err := c.bytes(p, s)
+	if err != nil {
+		return nil, err
+	}
+	b = scrub.Renumber(b)
+	if m := c.o.Masks[s]; m != nil {
+		b = m.Mask(b)
+	}
+	return b, nil
+}
+
+func streamsAlike(x, y []byte, cut bool) bool {
+	if !cut {
+		return bytes.Equal(x, y)
+	}
+	n := min(len(x), len(y))
+	if bytes.Equal(x[:n], y[:n]) {
+		return true
+	}
+	n -= secretEdge
+	return n > 0 && bytes.Equal(x[:n], y[:n])
+}
+
+// wroteByChance reports whether a process may write otherwise in each run.
+func (c *streamCompare) wroteByChance(a, b *tape.ProcessSpawn, x, y []byte) bool {
+	if !endedItself(a) || !endedItself(b) {
+		return true
+	}
+	n, ticks := c.below(Recorded, a)
+	m, ticksNow := c.below(Replay, b)
+	return ticks || ticksNow || n+m > 0 && slices.EqualFunc(sortedLines(x), sortedLines(y), bytes.Equal)
+}
+
+// below counts the processes that one started, and what those did, and says whether one of them or itself has timers of its own.
+func (c *streamCompare) below(s Side, p *tape.ProcessSpawn) (n int, ownTicks bool) {
+	ownTicks = tape.HasFlag(p, tape.OwnTicksKey)
+	under := map[uint64]bool{p.SpawnID: true}
+	for grown := true; grown; { // records stand in the order in which processes ended: children first
+		grown = false
+		for e := range c.sides[s].records() {
+			k, ok := e.spawn()
+			if !ok || k.SpawnID == 0 || under[k.SpawnID] || !under[k.ParentSpawnID] {
+				continue
+			}
+			under[k.SpawnID], grown = true, true
+			n++
+			ownTicks = ownTicks || tape.HasFlag(k, tape.OwnTicksKey)
+		}
+	}
+	return n, ownTicks
+}
+
+// hasStreams reports whether a record is that of a process which another one of the run started, and whose streams passed the recorder.
+func hasStreams(rec *tape.Record) bool {
+	k, ok := rec.Kind.(*tape.ProcessSpawn)
+	return ok && k.ParentSpawnID != 0 && k.Stdin != nil && k.StdoutDigest.IsZero()
+}
+
+func sortedLines(b []byte) [][]byte {
+	lines := bytes.Split(b, []byte("\n"))
+	slices.SortFunc(lines, bytes.Compare)
+	return lines
+}
