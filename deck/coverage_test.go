@@ -1,9 +1,10 @@
 package deck
 
 import (
-	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"slices"
 	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 func TestNothingIsListedTwice(t *testing.T) {

@@ -3,7 +3,6 @@ package deck
 import (
 	"bytes"
 	"errors"
-	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -42,17 +41,6 @@ func treeInputs(paths []string, before, after *files.Tree, was, now cas.Store) [
 		})
 	}
 	return out
-}
-
-// inputsNow lists what the program of a replay over the work tree of now found in another form than was recorded: first the
-// files that the recorded run did not write itself.
-func (r *replayer) inputsNow() []fidelity.Input {
-	if !r.o.TreeNow || r.recorded == nil || r.trees.before == nil {
-		return nil
-	}
-	paths := differing(r.recorded, r.trees.before)
-	slices.SortStableFunc(paths, func(a, b string) int { return written(r.changed[a]) - written(r.changed[b]) })
-	return treeInputs(paths, r.recorded, r.trees.before, r.store, r.trees.store)
 }
 
 func written(changed bool) int {

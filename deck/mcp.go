@@ -93,25 +93,6 @@ func (t *recordedConversations) survey(rec *tape.Record) {
 	}
 }
 
-// loadConversations reads the conversations with MCP servers.
-func (r *replayer) loadConversations(g *redactor) (err error) {
-	if !r.rec.Manifest.FollowsMCP() {
-		return nil
-	}
-	g.followMCP()
-	var reveal func([]byte) []byte
-	if r.played.reveals() {
-		reveal = g.scrub.Reveal
-	}
-	if r.conversations, err = newRecordedConversations(g, r.rec.Records(), r.store, reveal, r.o.Patience); err != nil {
-		return err
-	}
-	if r.o.Proxy && r.conversations.stdio > 0 {
-		return fmt.Errorf("%s: %w", r.rec.Dir, errConversationsInJail)
-	}
-	return nil
-}
-
 // openConversations makes what takes the conversations with MCP servers.
 func (s *session) openConversations(o *sessionOptions) (err error) {
 	lo := mcp.LogOptions{Learn: s.learnServer}

@@ -101,24 +101,6 @@ const (
 	axisRandom = "random"
 )
 
-// giveAgain returns what gives time and randomness to the processes of a replay; nil where they are not on the recording.
-func (r *replayer) giveAgain(c *changing) *processes {
-	m := r.rec.Manifest
-	if !m.Axes[axisClock].On || r.o.Proxy {
-		return nil
-	}
-	var seed *ambient.Seed
-	if m.ScrubKey == r.s.scrub.KeyID() {
-		seed = new(ambient.Seed)
-		*seed = ambient.NewSeed(r.s.key[:], m.SeededBy())
-	}
-	r.again.sort()
-	r.processes = replayProcesses(r.s, c, seed, r.again, m.StartedAt, r.o.Out != "")
-	r.s.answered = r.processes.answered
-	r.processes.began, r.processes.over, r.processes.ending = r.book.ProcessBegan, r.book.ProcessEnded, r.book.ProcessEnding
-	return r.processes
-}
-
 // unlike says what of time and randomness a replay could not give again.
 func (p *processes) unlike() (notes []string) {
 	if p == nil {
@@ -528,17 +510,11 @@ func (p *processes) spawn(in *processInputs, e *jail.Ended) (*tape.ProcessSpawn,
 	if in.program.Forked {
 		return k, nil
 	}
-	k.Program = t.safe("program", p.s.roots.TapePath(in.program.Path))
-	for i, a := range in.program.Argv[min(1, len(in.program.Argv)):] {
-		if slices.Contains(in.program.Handed, i+1) {
-			a = handedDown
-		}
-		k.Args = append(k.Args, t.safe(fmt.Sprintf("args.%d", i), a))
+	argv := slices.Clone(in.program.Argv)
+	for _, i := range in.program.Handed {
+		argv[i] = handedDown
 	}
-	if in.program.Dir != "" {
-		cwd := t.safe("cwd", p.s.roots.TapePath(in.program.Dir))
-		k.Cwd = &cwd
-	}
+	t.say(k, in.program.Path, argv[min(1, len(argv)):], in.program.Dir)
 	return k, t.raw
 }
 
@@ -566,6 +542,18 @@ func (p *processes) program(k *tape.ProcessSpawn) (err error) {
 type texts struct {
 	s   *session
 	raw []tape.RawBytes
+}
+
+// say says in k which program it is of: its file, its arguments and its directory, "" where that is not known.
+func (t *texts) say(k *tape.ProcessSpawn, path string, args []string, dir string) {
+	k.Program = t.safe("program", t.s.roots.TapePath(path))
+	for i, a := range args {
+		k.Args = append(k.Args, t.safe(fmt.Sprintf("args.%d", i), a))
+	}
+	if dir != "" {
+		cwd := t.safe("cwd", t.s.roots.TapePath(dir))
+		k.Cwd = &cwd
+	}
 }
 
 func (t *texts) safe(key, v string) string {

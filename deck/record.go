@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/ambient"
@@ -366,15 +365,9 @@ func (r *recorder) mountPlan(p *run) (err error) {
 	if r.scratch, err = newScratch(r.manifest.ID, dirs); err != nil {
 		return err
 	}
-	for i, d := range dirs {
-		o, err := overlayOver(d, filepath.Join(r.scratch.dir, strconv.Itoa(i)), d)
-		if err != nil {
-			return err
-		}
-		p.overlays = append(p.overlays, o)
-	}
 	p.masks = append(p.masks, filepath.Dir(r.scratch.dir))
-	return nil
+	p.overlays, err = r.scratch.over(dirs)
+	return err
 }
 
 // finish puts the end on the tape and closes the recording.
@@ -387,21 +380,7 @@ func (r *recorder) finish(p *run, e *ended) error {
 	if err != nil {
 		return r.exposed(err)
 	}
-	if r.seen, err = survey(filepath.Join(r.safe(), recording.TapeName), r.o.Upstreams); err != nil {
-		return err
-	}
 	m := r.manifest
-	m.Records, m.Ports = r.s.rec.Count(), program.MergePorts(m.Ports, r.seen.ports)
-	m.MCP = r.seen.mcp.OrNil()
-	m.State, m.Exit, m.Axes = recording.StateFinished, &e.exit, r.axes(l, r.seen.lost, slices.Concat(e.gaps, e.unmasked))
-	if err := derive.WriteLog(r.safe(), m, r.s.logOptions(r.o.Sync, r.daemon.Again())); err != nil {
-		return err
-	}
-	if gaps := r.daemon.Settle(); gaps != nil {
-		m.Axes[recording.AxisDaemon] = recording.Axis{On: true, NotCovered: gaps}
-	}
-	m.Masks, m.Secrets = r.s.mask.Used(), l.marked(r.s.scrub.Found())
-	m.ScrubLate = true
 	if m.TTY != nil {
 		typed, keys := e.streams.con.noted()
 		m.TTY.Typed = typed
@@ -410,6 +389,60 @@ func (r *recorder) finish(p *run, e *ended) error {
 	if e.stdin != nil {
 		m.Stdin = e.stdin.AppendJSON(nil)
 	}
+	return r.conclude(l, e.exit, func() map[string]recording.Axis { return r.axes(l, r.seen.lost, slices.Concat(e.gaps, e.unmasked)) })
+}
+
+// conclude writes what stands beside a tape that has its end: the session log, and the manifest of a finished recording. axes is asked
+// once the tape has been looked through.
+func (r *recorder) conclude(l *rescrub, exit recording.Exit, axes func() map[string]recording.Axis) (err error) {
+	if r.seen, err = survey(filepath.Join(r.safe(), recording.TapeName), r.o.Upstreams); err != nil {
+		return err
+	}
+	m := r.manifest
+	m.Records, m.Ports = r.s.rec.Count(), program.MergePorts(m.Ports, r.seen.ports)
+	m.MCP = r.seen.mcp.OrNil()
+	m.State, m.Exit, m.Axes = recording.StateFinished, &exit, axes()
+	if err := derive.WriteLog(r.safe(), m, r.s.logOptions(r.o.Sync, r.daemon.Again())); err != nil {
+		return err
+	}
+	if gaps := r.daemon.Settle(); gaps != nil {
+		m.Axes[recording.AxisDaemon] = recording.Axis{On: true, NotCovered: gaps}
+	}
+	m.Masks, m.Secrets = r.s.mask.Used(), l.marked(r.s.scrub.Found())
+	m.ScrubLate = true
 	os.Remove(filepath.Join(r.safe(), recording.PartName)) // empty by now; one that is not stays as evidence
 	return m.Write(r.safe(), r.o.Sync)
+}
+
+// rescrubManifest notes the arguments and variables anew, with what is known by now, and ends l: the recording is clean but for
+// its recording.json, which is written next.
+func (r *recorder) rescrubManifest(l *rescrub) error {
+	err := l.step(partManifest, func() error {
+		r.noteAgain()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return l.sweep()
+}
+
+// noteAgain notes the arguments and variables with what is known by now.
+func (r *recorder) noteAgain() {
+	m := r.manifest
+	m.ArgSecrets, m.Raw = nil, nil
+	m.NoteArgs(r.redactor.scrub, r.o.Argv)
+	m.NoteEnv(r.redactor.scrub, r.env)
+}
+
+// exposed has the recording say that it may hold secrets, where err is that. It stays unfinished.
+func (r *recorder) exposed(err error) error {
+	var exposed *RescrubError
+	if !errors.As(err, &exposed) {
+		return err
+	}
+	exposed.Dir = r.dir
+	r.noteAgain()
+	r.manifest.Axes = map[string]recording.Axis{"secrets": {On: true, NotCovered: []string{exposed.Error()}}}
+	return errors.Join(err, r.manifest.Write(r.safe(), r.o.Sync))
 }

@@ -2,7 +2,6 @@ package deck
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -146,24 +145,6 @@ func (r *redactor) eachSecretFile(t *files.Tree, store cas.Store, root string, w
 			do(stored, real)
 		}
 	}
-}
-
-// reveal returns what puts the values of this replay in the place of the recording's placeholders; nil where there is no
-// secret.
-func (r *replayer) reveal() func([]byte) []byte {
-	if !r.played.reveals() {
-		return nil
-	}
-	return r.s.scrub.Reveal
-}
-
-// revealed returns the recorded stdin as the program got it. Keys that were typed into a terminal are counted as they came: a
-// secret of another length moves those that come behind it.
-func (r *replayer) revealed(stdin io.Reader) io.Reader {
-	if !r.played.reveals() {
-		return stdin
-	}
-	return r.s.scrub.Revealing(stdin)
 }
 
 // holdsSecret reports whether any of paths holds a secret. A recording needs its paths as they are, and a secret must not

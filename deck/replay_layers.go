@@ -185,3 +185,81 @@ func differNow(stats *files.LayerStats, prefix string) string {
 	}
 	return fmt.Sprintf("%d files differ now (%s)", stats.Differing, first)
 }
+
+// restoreMoved puts the recorded work tree where it is moved to. What the snapshot does not cover shows through as it is
+// now, as it does in the jail: as a link.
+func (r *replayer) restoreMoved() error {
+	if r.moved.to == "" || r.trees.before == nil {
+		return nil
+	}
+	secret, err := files.Restore(r.trees.before, r.trees.store, r.moved.to)
+	if err != nil {
+		return fmt.Errorf("restoring the work tree: %w", err)
+	}
+	root, err := os.OpenRoot(r.moved.to)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var scrubbed []string
+	for _, path := range secret {
+		own, err := r.restoreSecret(root, path)
+		if err != nil {
+			return fmt.Errorf("restoring %s: %w", path, err)
+		}
+		if !own {
+			scrubbed = append(scrubbed, path)
+		}
+	}
+	if r.trees.before, err = r.trees.before.WithStandIns(scrubbed, r.trees.store, r.s.scrub, r.reveal()); err != nil {
+		return err
+	}
+	left := copyBudget{files: maxCopiedFiles, bytes: maxCopiedBytes}
+	for _, n := range r.trees.before.NotCovered {
+		if n.Reason != files.Excluded {
+			r.showUncovered(root, filepath.FromSlash(n.Path), &left)
+		}
+	}
+	return nil
+}
+
+// showUncovered shows what the snapshot left out as it is now: a copy, so that the disk keeps its own, or a link where that
+// would be too much.
+func (r *replayer) showUncovered(root *os.Root, path string, left *copyBudget) {
+	r.trees.exclude = append(r.trees.exclude, filepath.Join(r.moved.to, path))
+	from := filepath.Join(r.moved.from, path)
+	if left.fits(from) {
+		if err := copyInto(root, path, from); err != nil {
+			r.notes = append(r.notes, fmt.Sprintf("%s is not there as it is on the disk (%v)", path, err))
+		}
+		return
+	}
+	if err := root.Symlink(from, path); err != nil {
+		r.notes = append(r.notes, fmt.Sprintf("%s is not there (%v)", path, err))
+		return
+	}
+	r.notes = append(r.notes, path+" is the disk's own, for it is too large to copy: what the replay wrote there stays")
+}
+
+// restoreSecret takes a file that holds a secret from the disk, while it is the recorded one; else its scrubbed form.
+func (r *replayer) restoreSecret(root *os.Root, path string) (own bool, err error) {
+	e, ok := r.trees.before.Lookup(path)
+	if !ok {
+		return true, nil
+	}
+	local := filepath.FromSlash(path)
+	b, err := os.ReadFile(filepath.Join(r.moved.from, local))
+	own = err == nil && r.s.scrub.KeyedDigest(b) == e.Secret
+	if !own {
+		r.altered = true
+		r.unshown = true
+		r.notes = append(r.notes, path+" was not shown as recorded (it holds a secret, and is not on the disk as it was)")
+		if b, err = r.store.Get(e.Digest); err != nil {
+			return false, err
+		}
+		if reveal := r.reveal(); reveal != nil {
+			b = reveal(b)
+		}
+	}
+	return own, root.WriteFile(local, b, e.Mode.FileMode().Perm())
+}

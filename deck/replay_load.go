@@ -3,10 +3,12 @@ package deck
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/axis/ambient"
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
@@ -184,4 +186,59 @@ func (r *replayer) checkBlobs() error {
 	missing, err := r.rec.MissingBlobs(r.store)
 	r.gaps = append(r.gaps, missing...)
 	return err
+}
+
+// loadConversations reads the conversations with MCP servers.
+func (r *replayer) loadConversations(g *redactor) (err error) {
+	if !r.rec.Manifest.FollowsMCP() {
+		return nil
+	}
+	g.followMCP()
+	var reveal func([]byte) []byte
+	if r.played.reveals() {
+		reveal = g.scrub.Reveal
+	}
+	if r.conversations, err = newRecordedConversations(g, r.rec.Records(), r.store, reveal, r.o.Patience); err != nil {
+		return err
+	}
+	if r.o.Proxy && r.conversations.stdio > 0 {
+		return fmt.Errorf("%s: %w", r.rec.Dir, errConversationsInJail)
+	}
+	return nil
+}
+
+// giveAgain returns what gives time and randomness to the processes of a replay; nil where they are not on the recording.
+func (r *replayer) giveAgain(c *changing) *processes {
+	m := r.rec.Manifest
+	if !m.Axes[axisClock].On || r.o.Proxy {
+		return nil
+	}
+	var seed *ambient.Seed
+	if m.ScrubKey == r.s.scrub.KeyID() {
+		seed = new(ambient.Seed)
+		*seed = ambient.NewSeed(r.s.key[:], m.SeededBy())
+	}
+	r.again.sort()
+	r.processes = replayProcesses(r.s, c, seed, r.again, m.StartedAt, r.o.Out != "")
+	r.s.answered = r.processes.answered
+	r.processes.began, r.processes.over, r.processes.ending = r.book.ProcessBegan, r.book.ProcessEnded, r.book.ProcessEnding
+	return r.processes
+}
+
+// reveal returns what puts the values of this replay in the place of the recording's placeholders; nil where there is no
+// secret.
+func (r *replayer) reveal() func([]byte) []byte {
+	if !r.played.reveals() {
+		return nil
+	}
+	return r.s.scrub.Reveal
+}
+
+// revealed returns the recorded stdin as the program got it. Keys that were typed into a terminal are counted as they came: a
+// secret of another length moves those that come behind it.
+func (r *replayer) revealed(stdin io.Reader) io.Reader {
+	if !r.played.reveals() {
+		return stdin
+	}
+	return r.s.scrub.Revealing(stdin)
 }

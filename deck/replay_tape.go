@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
-	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -192,7 +191,8 @@ func (r *tapeReplayer) run(ctx context.Context) (*Verdict, error) {
 	if _, err := p.recordEnd(e, rescrubOptions{off: true}); err != nil {
 		return nil, err
 	}
-	if err := r.keep(); err != nil {
+	notes, err := r.trees.keep(r.o.Keep)
+	if r.notes = append(r.notes, notes...); err != nil {
 		return nil, err
 	}
 	report, err := r.compare(e)
@@ -223,14 +223,8 @@ func (r *tapeReplayer) described() (*run, error) {
 	}
 	p.changing = newChanging(r.s, r.trees, r.roots.Followed(nil))
 	p.changing.passing = true
-	for i, d := range r.overlaid() {
-		o, err := overlayOver(d, filepath.Join(r.scratch.dir, strconv.Itoa(i)), d)
-		if err != nil {
-			return nil, err
-		}
-		p.overlays = append(p.overlays, o)
-	}
-	return p, nil
+	p.overlays, err = r.scratch.over(r.overlaid())
+	return p, err
 }
 
 // snapshot looks at the work tree where it is to be kept as the program leaves it.
@@ -242,18 +236,6 @@ func (r *tapeReplayer) snapshot() error {
 		return fmt.Errorf("--keep %s: %s is in no work tree: run git init there, or leave out --keep", r.o.Keep, r.cwd)
 	}
 	return r.trees.takeBefore(nil, false)
-}
-
-// keep puts the work tree as the replay left it where the caller wants it.
-func (r *tapeReplayer) keep() error {
-	if r.o.Keep == "" {
-		return nil
-	}
-	left, err := files.Restore(r.trees.after, r.trees.made, r.o.Keep)
-	for _, path := range left {
-		r.notes = append(r.notes, path+" holds a secret and was not kept")
-	}
-	return err
 }
 
 // compare compares the exchanges of both tapes, lane by lane: nothing else stands on the first.
@@ -294,21 +276,12 @@ func (r *tapeReplayer) compared(e *ended) []string {
 // notCovered is the ledger of a bare tape.
 func (r *tapeReplayer) notCovered() []string {
 	out := []string{"process (exit, output and arguments are on no bare tape)", "files (what the program changed is on no bare tape)", gapClock, gapRandom, gapMCP, recording.GapScreen, gapSockets}
-	for _, kind := range sortedKinds(r.tape.counts) {
+	for _, kind := range slices.Sorted(maps.Keys(r.tape.counts)) {
 		if !isNetwork(kind) {
 			out = append(out, fmt.Sprintf("%s (%d on the tape, which nothing replays without a recording)", kind, r.tape.counts[kind]))
 		}
 	}
 	return append(out, r.tape.lost...)
-}
-
-func sortedKinds(counts map[string]int) []string {
-	var kinds []string
-	for k := range counts {
-		kinds = append(kinds, k)
-	}
-	slices.Sort(kinds)
-	return kinds
 }
 
 // isNetwork reports whether records of a kind are of the network.

@@ -207,39 +207,6 @@ func (l *rescrub) end() {
 	}
 }
 
-// rescrubManifest notes the arguments and variables anew, with what is known by now, and ends l: the recording is clean but for
-// its recording.json, which is written next.
-func (r *recorder) rescrubManifest(l *rescrub) error {
-	err := l.step(partManifest, func() error {
-		r.noteAgain()
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return l.sweep()
-}
-
-// noteAgain notes the arguments and variables with what is known by now.
-func (r *recorder) noteAgain() {
-	m := r.manifest
-	m.ArgSecrets, m.Raw = nil, nil
-	m.NoteArgs(r.redactor.scrub, r.o.Argv)
-	m.NoteEnv(r.redactor.scrub, r.env)
-}
-
-// exposed has the recording say that it may hold secrets, where err is that. It stays unfinished.
-func (r *recorder) exposed(err error) error {
-	var exposed *RescrubError
-	if !errors.As(err, &exposed) {
-		return err
-	}
-	exposed.Dir = r.dir
-	r.noteAgain()
-	r.manifest.Axes = map[string]recording.Axis{"secrets": {On: true, NotCovered: []string{exposed.Error()}}}
-	return errors.Join(err, r.manifest.Write(r.safe(), r.o.Sync))
-}
-
 // rescrubManifest takes out of the manifest of a replay, which is the recording's, what became known in the replay.
 func rescrubManifest(m *recording.Manifest, find *scrub.Scrubber) {
 	m.Argv, m.Env, m.ArgSecrets = slices.Clone(m.Argv), slices.Clone(m.Env), slices.Clone(m.ArgSecrets)

@@ -259,16 +259,11 @@ func (r *run) spawnRecord(e *ended) (*tape.ProcessSpawn, []tape.RawBytes, error)
 	}
 	t := texts{s: r.s}
 	sp := &tape.ProcessSpawn{
-		Program:  t.safe("program", r.s.roots.TapePath(r.path)),
 		ExitCode: e.exit.Code, Signal: e.exit.Signal, DurationMS: e.duration.Milliseconds(),
 		Extra: tape.EndedField(e.atMS),
 		Stdin: in.Payload, Stdout: out.Payload, Stderr: errs.Payload, StdoutDigest: out.Digest, StderrDigest: errs.Digest,
 	}
-	for i, a := range r.argv[1:] {
-		sp.Args = append(sp.Args, t.safe(fmt.Sprintf("args.%d", i), a))
-	}
-	cwd := t.safe("cwd", r.s.roots.TapePath(r.dir))
-	sp.Cwd = &cwd
+	t.say(sp, r.path, r.argv[1:], r.dir)
 	return sp, t.raw, r.processes.program(sp)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -82,6 +83,18 @@ func overlayOver(target, scratch string, lowers ...string) (jail.Overlay, error)
 			os.Chtimes(o.Upper, time.Time{}, st.ModTime()))
 	}
 	return o, err
+}
+
+// over returns overlays over dirs, each of which shows its directory as it is.
+func (s *scratch) over(dirs []string) (out []jail.Overlay, err error) {
+	for i, d := range dirs {
+		o, err := overlayOver(d, filepath.Join(s.dir, strconv.Itoa(i)), d)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, o)
+	}
+	return out, nil
 }
 
 // masksFor lists what no program inside may see: the keys, and the user's runtime directory with its sockets.

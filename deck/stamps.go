@@ -2,12 +2,13 @@ package deck
 
 import (
 	"fmt"
-	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 // stamps gives files that a run writes the times that the recorded run's had: tar, ls -l and make see them. They are looked at

@@ -75,6 +75,18 @@ func (t *trees) takeAfter(root string) (err error) {
 	return nil
 }
 
+// keep restores the tree that the run left into dir, "" for none, and says what is not there.
+func (t *trees) keep(dir string) (notes []string, err error) {
+	if dir == "" {
+		return nil, nil
+	}
+	left, err := files.Restore(t.after, t.made, dir)
+	for _, path := range left {
+		notes = append(notes, path+" holds a secret and was not kept")
+	}
+	return notes, err
+}
+
 // adopt puts the tree that the run found, with its contents, beside the session's tape: a replay that is to stand by itself
 // must not lean on the recording that it replayed.
 func (t *trees) adopt(from cas.Store) error {

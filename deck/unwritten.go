@@ -146,11 +146,6 @@ func wholeRecords(path string) (n int) {
 	return n
 }
 
-// unwritten is the end of a replay for err, which kept its tape from being written.
-func (r *replayer) unwritten(program string, err error) error {
-	return &WriteError{What: "replay's tape", Dir: r.dir, Program: program, Records: -1, Err: err}
-}
-
 // seal seals the recording that has just been made. The error does not touch it: it is whole, and unsealed.
 func (r *recorder) seal(ctx context.Context) (*sealing.Sealing, error) {
 	if r.o.NoSeal {

@@ -3,17 +3,14 @@ package deck
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
-	"github.com/tapedeck-dev/tapedeck/deck/derive"
 	"github.com/tapedeck-dev/tapedeck/deck/procgroup"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
@@ -43,11 +40,14 @@ func WrapMCP(ctx context.Context, o *RecordOptions) (*Result, error) {
 		return nil, err
 	}
 	defer r.s.close()
-	return r.wrap(ctx)
+	return wrapper{r}.wrap(ctx)
 }
 
+// A wrapper is one WrapMCP under way.
+type wrapper struct{ *recorder }
+
 // wrap holds the talk and finishes the recording.
-func (r *recorder) wrap(ctx context.Context) (*Result, error) {
+func (r wrapper) wrap(ctx context.Context) (*Result, error) {
 	r.changing = newChanging(r.s, r.trees, nil) // never begun: it follows nothing
 	begun := time.Now()
 	w, err := r.startWrapped()
@@ -81,9 +81,9 @@ type wrapped struct {
 }
 
 // startWrapped starts the server between pipes.
-func (r *recorder) startWrapped() (w *wrapped, err error) {
+func (r wrapper) startWrapped() (w *wrapped, err error) {
 	m := r.manifest
-	w = &wrapped{r: r, cmd: exec.Command(m.Program.Path)}
+	w = &wrapped{r: r.recorder, cmd: exec.Command(m.Program.Path)}
 	w.cmd.Args, w.cmd.Dir, w.cmd.Env = r.o.Argv, m.Cwd, r.env
 	w.o = &mcp.RelayOptions{Log: r.s.mcp, Opened: &mcp.Opened{
 		Transport: mcp.Stdio, Program: r.s.roots.TapePath(m.Program.Path), Args: r.o.Argv[1:], Cwd: r.s.roots.TapePath(m.Cwd),
@@ -213,7 +213,7 @@ func (w *wrapped) run(ctx context.Context, signals <-chan os.Signal) (recording.
 }
 
 // finishWrapped puts the end on the tape and closes the recording.
-func (r *recorder) finishWrapped(exit recording.Exit, took time.Duration) error {
+func (r wrapper) finishWrapped(exit recording.Exit, took time.Duration) error {
 	l, err := newRescrub(r.s, r.changing, rescrubOptions{sync: r.o.Sync, progress: r.o.Hiding})
 	if err != nil {
 		return err
@@ -232,47 +232,25 @@ func (r *recorder) finishWrapped(exit recording.Exit, took time.Duration) error 
 	if err := errors.Join(l.afterEnd(), r.rescrubManifest(l)); err != nil {
 		return err
 	}
-	if r.seen, err = survey(filepath.Join(r.safe(), recording.TapeName), nil); err != nil {
-		return err
-	}
-	m := r.manifest
-	m.Records, m.MCP, m.State, m.Exit, m.Axes = r.s.rec.Count(), r.seen.mcp.OrNil(), recording.StateFinished, &exit, r.wrappedAxes(l)
-	if err := derive.WriteLog(r.safe(), m, r.s.logOptions(r.o.Sync, nil)); err != nil {
-		return err
-	}
-	m.Masks, m.Secrets, m.ScrubLate = r.s.mask.Used(), l.marked(r.s.scrub.Found()), true
-	os.Remove(filepath.Join(r.safe(), recording.PartName)) // empty: nothing goes over HTTP
-	return m.Write(r.safe(), r.o.Sync)
+	return r.conclude(l, exit, func() map[string]recording.Axis { return r.wrappedAxes(l) })
 }
 
 // wrappedSpawn is the process_spawn of the server itself, whose streams are its talk.
-func (r *recorder) wrappedSpawn(exit recording.Exit, took time.Duration) (*tape.ProcessSpawn, []tape.RawBytes, error) {
-	var raw []tape.RawBytes
-	safe := func(key, v string) string {
-		text, bytes := tape.SafeString(r.s.scrub.String(v))
-		if bytes != nil {
-			raw = append(raw, tape.RawBytes{Key: key, Bytes: bytes})
-		}
-		return text
-	}
+func (r wrapper) wrappedSpawn(exit recording.Exit, took time.Duration) (*tape.ProcessSpawn, []tape.RawBytes, error) {
 	none, err := r.s.rec.Payload(nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	m := r.manifest
-	cwd := safe("cwd", r.s.roots.TapePath(m.Cwd))
 	k := &tape.ProcessSpawn{
-		Program: safe("program", r.s.roots.TapePath(m.Program.Path)), Cwd: &cwd, ExitCode: exit.Code, Signal: exit.Signal,
-		DurationMS: took.Milliseconds(), Stdout: none, Stderr: none,
+		ExitCode: exit.Code, Signal: exit.Signal, DurationMS: took.Milliseconds(), Stdout: none, Stderr: none,
 	}
-	for i, a := range r.o.Argv[1:] {
-		k.Args = append(k.Args, safe(fmt.Sprintf("args.%d", i), a))
-	}
-	return k, raw, nil
+	t := texts{s: r.s}
+	t.say(k, r.manifest.Program.Path, r.o.Argv[1:], r.manifest.Cwd)
+	return k, t.raw, nil
 }
 
 // wrappedAxes is the ledger of a wrapped server.
-func (r *recorder) wrappedAxes(l *rescrub) map[string]recording.Axis {
+func (r wrapper) wrappedAxes(l *rescrub) map[string]recording.Axis {
 	axes := make(map[string]recording.Axis)
 	for _, name := range []string{"clock", "files", "llm", "network", "process", "terminal"} {
 		axes[name] = recording.Axis{NotCovered: []string{wrapGap}}

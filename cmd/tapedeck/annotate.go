@@ -157,10 +157,8 @@ func tapeOf(name string) (string, error) {
 
 func newAnnotateListCommand(std streams) *cobra.Command {
 	var asJSON bool
-	cmd := withHelp("annotate list", &cobra.Command{
-		Args:              takes("TAPE|REC"),
-		ValidArgsFunction: recordingNames,
-		RunE:              func(_ *cobra.Command, args []string) error { return runAnnotateList(asJSON, args[0], std) },
+	cmd := oneArgument("annotate list", "TAPE|REC", recordingNames, func(_ context.Context, name string) error {
+		return runAnnotateList(asJSON, name, std)
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return cmd
@@ -204,12 +202,8 @@ func sidecarOf(name string) (path string, s *annotations.Sidecar, err error) {
 
 func newAnnotateCheckCommand(std streams) *cobra.Command {
 	var asJSON bool
-	cmd := withHelp("annotate check", &cobra.Command{
-		Args:              takes("TAPE|REC"),
-		ValidArgsFunction: recordingNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runAnnotateCheck(cmd.Context(), asJSON, args[0], std)
-		},
+	cmd := oneArgument("annotate check", "TAPE|REC", recordingNames, func(ctx context.Context, name string) error {
+		return runAnnotateCheck(ctx, asJSON, name, std)
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "the problems as JSON")
 	return cmd

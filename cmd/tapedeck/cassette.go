@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -287,10 +288,8 @@ func (l *listedCassette) row() []any {
 
 func newCassetteInfoCommand(std streams) *cobra.Command {
 	var json, partial bool
-	cmd := withHelp("cassette info", &cobra.Command{
-		Args:              takes("CASSETTE"),
-		ValidArgsFunction: cassetteNames,
-		RunE:              func(_ *cobra.Command, args []string) error { return runCassetteInfo(args[0], json, partial, std) },
+	cmd := oneArgument("cassette info", "CASSETTE", cassetteNames, func(_ context.Context, name string) error {
+		return runCassetteInfo(name, json, partial, std)
 	})
 	cmd.Flags().BoolVar(&partial, "partial", false, "of a damaged one, what is whole before the damage")
 	cmd.Flags().BoolVar(&json, "json", false, "as JSON")

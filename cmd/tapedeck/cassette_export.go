@@ -71,12 +71,8 @@ type exportRun struct {
 
 func newCassetteExportCommand(std streams) *cobra.Command {
 	var o cassetteExportOptions
-	cmd := withHelp("cassette export", &cobra.Command{
-		Args:              takes("CASSETTE"),
-		ValidArgsFunction: cassetteNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runCassetteExport(cmd.Context(), &o, args[0], std)
-		},
+	cmd := oneArgument("cassette export", "CASSETTE", cassetteNames, func(ctx context.Context, name string) error {
+		return runCassetteExport(ctx, &o, name, std)
 	})
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`file` to write, - for stdout")

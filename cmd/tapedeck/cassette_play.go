@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -30,10 +29,8 @@ type cassettePlayOptions struct {
 
 func newCassettePlayCommand(std streams) *cobra.Command {
 	var o cassettePlayOptions
-	cmd := withHelp("cassette play", &cobra.Command{
-		Args:              takes("CASSETTE"),
-		ValidArgsFunction: cassetteNames,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runCassettePlay(cmd.Context(), &o, args[0], std) },
+	cmd := oneArgument("cassette play", "CASSETTE", cassetteNames, func(ctx context.Context, name string) error {
+		return runCassettePlay(ctx, &o, name, std)
 	})
 	f := cmd.Flags()
 	f.StringVar(&o.speed, "speed", "", "`N` times as fast, realtime, or collapsed: all at once")
@@ -86,13 +83,7 @@ func runCassettePlay(ctx context.Context, o *cassettePlayOptions, name string, s
 		}
 		err = player.Play(ctx, r, std.out, opts)
 	}
-	switch {
-	case errors.Is(err, context.Canceled):
-		return &statusError{status: 128 + int(syscall.SIGINT)}
-	case errors.Is(err, syscall.EPIPE): // who read has seen enough
-		return nil
-	}
-	return err
+	return interruptedIs130(err)
 }
 
 // playHere plays on the caller's terminal, which is as it was when it returns.
@@ -174,12 +165,8 @@ type cassetteFramesOptions struct {
 
 func newCassetteFramesCommand(std streams) *cobra.Command {
 	var o cassetteFramesOptions
-	cmd := withHelp("cassette frames", &cobra.Command{
-		Args:              takes("CASSETTE"),
-		ValidArgsFunction: cassetteNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runCassetteFrames(cmd.Context(), &o, args[0], std)
-		},
+	cmd := oneArgument("cassette frames", "CASSETTE", cassetteNames, func(ctx context.Context, name string) error {
+		return runCassetteFrames(ctx, &o, name, std)
 	})
 	f := cmd.Flags()
 	f.BoolVar(&o.derive, "derive", false, "make the frames from the output, one a chunk")

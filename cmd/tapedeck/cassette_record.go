@@ -31,12 +31,10 @@ type cassetteRecordOptions struct {
 
 func newCassetteRecordCommand(std streams) *cobra.Command {
 	var o cassetteRecordOptions
-	cmd := withHelp("cassette record", &cobra.Command{
-		Args: withStatus(takes("CMD…"), statusRecorder),
-		RunE: func(cmd *cobra.Command, args []string) error { return runCassetteRecord(cmd.Context(), &o, args, std) },
+	cmd := recorderCommand("cassette record", "CMD…", func(ctx context.Context, argv []string) (int, error) {
+		return runCassetteRecord(ctx, &o, argv, std)
 	})
 	f := cmd.Flags()
-	f.SetInterspersed(false) // what follows the program is the program's
 	f.StringVarP(&o.output, "output", "o", "", "`directory` of the cassette (default: a new one in .tapedeck/)")
 	f.IntVar(&o.rows, "rows", 0, "`rows` of the terminal (default: yours, else 24)")
 	f.IntVar(&o.cols, "cols", 0, "`columns` of the terminal (default: yours, else 80)")
@@ -47,33 +45,27 @@ func newCassetteRecordCommand(std streams) *cobra.Command {
 	f.StringArrayVar(&o.preserve, "preserve", nil, "`text` for the scrub report: what was kept on purpose (repeatable)")
 	f.Int64Var(&o.resolution, "resolution", 1, "of the times, in `ms`")
 	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout; the program's output then goes to stderr")
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &statusError{statusRecorder, flagError(cmd, err)} })
 	return cmd
 }
 
 // statusTimeout is that of a program which --timeout ended, as with timeout(1).
 const statusTimeout = 124
 
-func runCassetteRecord(ctx context.Context, o *cassetteRecordOptions, args []string, std streams) error {
+func runCassetteRecord(ctx context.Context, o *cassetteRecordOptions, args []string, std streams) (exit int, err error) {
 	p := newProgress(std.err)
 	rec, dir, err := recordCassette(ctx, o, args, std, p)
 	if rec == nil {
-		return &statusError{statusRecorder, err}
+		return 0, err
 	}
 	p.end()
 	endLine(std.err, rec.OpenLine)
 	if err == nil {
 		err = printRecorded(o, rec, dir, std)
 	}
-	switch {
-	case err != nil:
-		return &statusError{statusRecorder, err}
-	case rec.TimedOut:
-		return &statusError{status: statusTimeout}
-	case rec.Exit.Code != 0:
-		return &statusError{status: rec.Exit.Code}
+	if rec.TimedOut {
+		return statusTimeout, err
 	}
-	return nil
+	return rec.Exit.Code, err
 }
 
 func recordCassette(ctx context.Context, o *cassetteRecordOptions, args []string, std streams, p *progress) (*terminal.Recorded, string, error) {
@@ -213,10 +205,8 @@ type cassetteScrubOptions struct {
 
 func newCassetteScrubCommand(std streams) *cobra.Command {
 	var o cassetteScrubOptions
-	cmd := withHelp("cassette scrub", &cobra.Command{
-		Args:              takes("CASSETTE"),
-		ValidArgsFunction: cassetteNames,
-		RunE:              func(_ *cobra.Command, args []string) error { return runCassetteScrub(&o, args[0], std) },
+	cmd := oneArgument("cassette scrub", "CASSETTE", cassetteNames, func(_ context.Context, name string) error {
+		return runCassetteScrub(&o, name, std)
 	})
 	f := cmd.Flags()
 	f.StringVar(&o.to, "to", "", "`directory` for the masked one, which is made (default: in place)")

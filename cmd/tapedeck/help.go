@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"embed"
 	"fmt"
 	"strings"
@@ -48,6 +49,15 @@ func withHelp(path string, cmd *cobra.Command) *cobra.Command {
 	long, example, _ := strings.Cut(section, "\nExamples:\n")
 	cmd.Long, cmd.Example = strings.Trim(inHelp.Replace(long), "\n"), strings.TrimRight(example, "\n")
 	return cmd
+}
+
+// oneArgument is the command called by path that takes one argument, called name in its usage, which complete completes (nil: a file).
+func oneArgument(path, name string, complete cobra.CompletionFunc, run func(ctx context.Context, arg string) error) *cobra.Command {
+	return withHelp(path, &cobra.Command{
+		Args:              takes(name),
+		ValidArgsFunction: complete,
+		RunE:              func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args[0]) },
+	})
 }
 
 // commandGroup is a command that does nothing but hold others.

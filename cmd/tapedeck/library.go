@@ -281,13 +281,8 @@ func parseAge(s string) (time.Duration, error) {
 func newPackCommand(std streams) *cobra.Command {
 	var json bool
 	cmd := withHelp("pack", &cobra.Command{
-		Args: takes("REC", "FILE"),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, to string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveDefault
-			}
-			return recordingNames(cmd, args, to)
-		},
+		Args:              takes("REC", "FILE"),
+		ValidArgsFunction: recordingThenFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runPack(cmd.Context(), args[0], args[1], json, std)
 		},

@@ -74,14 +74,7 @@ func (l *lastFlag) Set(s string) error {
 }
 
 func runMCPServe(ctx context.Context, o *mcpServeOptions, name string, std streams) error {
-	path, err := tapeOrRecording(name)
-	if err != nil {
-		return err
-	}
-	if err := notForCassette(path); err != nil {
-		return err
-	}
-	path, clean, err := unpacked(ctx, path, newProgress(std.err))
+	path, clean, err := anyTape(ctx, name, newProgress(std.err))
 	if err != nil {
 		return err
 	}
@@ -140,22 +133,17 @@ type mcpWrapOptions struct {
 
 func newMCPWrapCommand(std streams) *cobra.Command {
 	var o mcpWrapOptions
-	cmd := withHelp("mcp wrap", &cobra.Command{
-		Args: withStatus(takes("SERVER…"), statusRecorder),
-		RunE: func(cmd *cobra.Command, args []string) error { return runMCPWrap(cmd.Context(), &o, args, std) },
-	})
+	cmd := recorderCommand("mcp wrap", "SERVER…", func(ctx context.Context, argv []string) (int, error) { return runMCPWrap(ctx, &o, argv, std) })
 	f := cmd.Flags()
-	f.SetInterspersed(false) // what follows the server is the server's
 	f.StringVarP(&o.output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")
 	f.BoolVar(&o.sync, "sync", false, "fsync at every barrier, so that a power cut loses nothing that the client saw")
 	f.BoolVar(&o.noSeal, "no-seal", false, "do not seal the recording at its end")
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &statusError{statusRecorder, flagError(cmd, err)} })
 	return cmd
 }
 
-func runMCPWrap(ctx context.Context, o *mcpWrapOptions, args []string, std streams) error {
+func runMCPWrap(ctx context.Context, o *mcpWrapOptions, args []string, std streams) (exit int, err error) {
 	if o.output == "" && program.InJail() { // whose recorder sees the conversation, and in which .tapedeck cannot be written to
-		return &statusError{statusRecorder, becomeServer(args)}
+		return 0, becomeServer(args)
 	}
 	boundMemory()
 	signals, stop := catchSignals()
@@ -165,19 +153,14 @@ func runMCPWrap(ctx context.Context, o *mcpWrapOptions, args []string, std strea
 		Sync: o.sync, NoSeal: o.noSeal, Log: logger(std.err), Hiding: hiding(std.err),
 	})
 	if err != nil {
-		return &statusError{statusRecorder, err}
+		return 0, err
 	}
 	line := fmt.Sprintf("tapedeck: recorded %s: %s, exit %d", shortPath(res.Recording.Dir), wrappedSeen(res), res.Exit.Code)
 	if news := sealNews(res); news != "" {
 		line += "; " + news
 	}
-	if _, err := visible.Fprintln(std.err, line); err != nil {
-		return &statusError{statusRecorder, err}
-	}
-	if res.Exit.Code != 0 {
-		return &statusError{status: res.Exit.Code}
-	}
-	return nil
+	_, err = visible.Fprintln(std.err, line)
+	return res.Exit.Code, err
 }
 
 // becomeServer runs the server in the place of this process. It returns where that cannot be.

@@ -41,12 +41,8 @@ type recordOptions struct {
 
 func newRecordCommand(std streams) *cobra.Command {
 	var o recordOptions
-	cmd := withHelp("record", &cobra.Command{
-		Args: withStatus(takes("CMD…"), statusRecorder),
-		RunE: func(cmd *cobra.Command, args []string) error { return runRecord(cmd.Context(), &o, args, std) },
-	})
+	cmd := recorderCommand("record", "CMD…", func(ctx context.Context, argv []string) (int, error) { return runRecord(ctx, &o, argv, std) })
 	f := cmd.Flags()
-	f.SetInterspersed(false) // what follows the program is the program's
 	f.StringVarP(&o.output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")
 	f.StringArrayVar(&o.upstreams, "upstream", nil, "`NAME[:PORT]=URL`: requests for that host go to URL; the way to a server on this host (repeatable)")
 	f.StringVar(&o.tree, "tree", "", "the work tree `directory` (default: the Git checkout, else the working directory)")
@@ -62,7 +58,6 @@ func newRecordCommand(std streams) *cobra.Command {
 	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout; the program's stdout then goes to stderr")
 	completeFlag(cmd, "tty", "auto", "on", "off")
 	completeFlag(cmd, "time", timeRecorded, timeReal)
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &statusError{statusRecorder, flagError(cmd, err)} })
 	return cmd
 }
 
@@ -72,17 +67,17 @@ const (
 	timeReal     = "real"
 )
 
-func runRecord(ctx context.Context, o *recordOptions, args []string, std streams) error {
+func runRecord(ctx context.Context, o *recordOptions, args []string, std streams) (exit int, err error) {
 	if o.time != timeRecorded && o.time != timeReal {
-		return &statusError{statusRecorder, fmt.Errorf("--time %s: it is %s or %s", o.time, timeRecorded, timeReal)}
+		return 0, fmt.Errorf("--time %s: it is %s or %s", o.time, timeRecorded, timeReal)
 	}
 	mode, err := terminal.ParseMode(o.tty)
 	if err != nil {
-		return &statusError{statusRecorder, err}
+		return 0, err
 	}
 	upstreams, err := parseUpstreams(o.upstreams)
 	if err != nil {
-		return &statusError{statusRecorder, err}
+		return 0, err
 	}
 	stdout := std.out
 	if o.json {
@@ -90,7 +85,7 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 	}
 	daemon, err := o.daemon.options()
 	if err != nil {
-		return &statusError{statusRecorder, err}
+		return 0, err
 	}
 	boundMemory()
 	signals, stop := catchSignals()
@@ -105,7 +100,7 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 	})
 	sealedAll()
 	if err != nil {
-		return &statusError{statusRecorder, err}
+		return 0, err
 	}
 	endLine(std.err, res.OpenLine)
 	news := bothNews(sealNews(res), daemonNews(res))
@@ -121,13 +116,7 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 		}
 		_, err = visible.Fprintln(std.err, line)
 	}
-	if err != nil {
-		return &statusError{statusRecorder, err}
-	}
-	if res.Exit.Code != 0 {
-		return &statusError{status: res.Exit.Code}
-	}
-	return nil
+	return res.Exit.Code, err
 }
 
 func parseUpstreams(list []string) (map[string]string, error) {

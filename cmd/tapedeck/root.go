@@ -277,6 +277,14 @@ func recordingNames(*cobra.Command, []string, string) ([]string, cobra.ShellComp
 	return out, cobra.ShellCompDirectiveDefault
 }
 
+// recordingThenFile completes a REC argument, and then files.
+func recordingThenFile(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return recordingNames(cmd, args, word)
+}
+
 // takes checks that there is one argument for each of names, as they stand in the command's usage. The last may stand for
 // several where its name ends so: REC….
 func takes(names ...string) cobra.PositionalArgs {
@@ -298,14 +306,25 @@ func takes(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// withStatus makes a wrong number of arguments end with status.
-func withStatus(check cobra.PositionalArgs, status int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return &statusError{status, err}
+// recorderCommand is the command called by path whose arguments are a program, called name in its usage. It ends as run says that the
+// program did, and with statusRecorder where it failed itself.
+func recorderCommand(path, name string, run func(ctx context.Context, argv []string) (exit int, err error)) *cobra.Command {
+	ended := func(exit int, err error) error {
+		switch {
+		case err != nil:
+			return &statusError{statusRecorder, err}
+		case exit != 0:
+			return &statusError{status: exit}
 		}
 		return nil
 	}
+	cmd := withHelp(path, &cobra.Command{
+		Args: func(cmd *cobra.Command, args []string) error { return ended(0, takes(name)(cmd, args)) },
+		RunE: func(cmd *cobra.Command, args []string) error { return ended(run(cmd.Context(), args)) },
+	})
+	cmd.Flags().SetInterspersed(false) // what follows the program is the program's
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return ended(0, flagError(cmd, err)) })
+	return cmd
 }
 
 // flagError says what a flag wants, in the words of its help in place of those of the package that parses it.

@@ -214,12 +214,8 @@ var runFormats = []string{"jsonl", "session", "markdown"}
 
 func newRunsExportCommand(from *runsOptions, std streams) *cobra.Command {
 	o := runsExportOptions{format: runFormats[0]}
-	cmd := withHelp("runs export", &cobra.Command{
-		Args:              takes("RUN"),
-		ValidArgsFunction: runNames(from),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runRunsExport(cmd.Context(), from, &o, args[0], std)
-		},
+	cmd := oneArgument("runs export", "RUN", runNames(from), func(ctx context.Context, name string) error {
+		return runRunsExport(ctx, from, &o, name, std)
 	})
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", o.format, "`form`: "+strings.Join(runFormats, ", "))

@@ -32,12 +32,8 @@ const shownLines = 40
 
 func newRunsShowCommand(from *runsOptions, std streams) *cobra.Command {
 	var o runsShowOptions
-	cmd := withHelp("runs show", &cobra.Command{
-		Args:              takes("RUN"),
-		ValidArgsFunction: runNames(from),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runRunsShow(cmd.Context(), from, &o, args[0], std)
-		},
+	cmd := oneArgument("runs show", "RUN", runNames(from), func(ctx context.Context, name string) error {
+		return runRunsShow(ctx, from, &o, name, std)
 	})
 	f := cmd.Flags()
 	f.StringVar(&o.turns, "turn", "", "only this `turn`, or those of a range: 3, 2..5, 2.. or ..5; they count from 0")

@@ -143,13 +143,8 @@ type scriptReplayOptions struct {
 func newScriptReplayCommand(std streams) *cobra.Command {
 	var o scriptReplayOptions
 	cmd := withHelp("script replay", &cobra.Command{
-		Args: takes("TAPE", "FILE"),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveDefault
-			}
-			return recordingNames(cmd, args, word)
-		},
+		Args:              takes("TAPE", "FILE"),
+		ValidArgsFunction: recordingThenFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return jsonWhatever(o.json, std, func(std streams) error {
 				return runScriptReplay(cmd.Context(), &o, args[0], args[1], std)

@@ -23,11 +23,7 @@ type sealOptions struct {
 
 func newSealCommand(std streams) *cobra.Command {
 	var o sealOptions
-	cmd := withHelp("seal", &cobra.Command{
-		Args:              takes("REC"),
-		ValidArgsFunction: recordingNames,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runSeal(cmd.Context(), &o, args[0], std) },
-	})
+	cmd := oneArgument("seal", "REC", recordingNames, func(ctx context.Context, rec string) error { return runSeal(ctx, &o, rec, std) })
 	cmd.Flags().BoolVar(&o.anew, "anew", false, "seal it as it is now, whatever the seal says that it has or had")
 	cmd.Flags().BoolVar(&o.json, "json", false, "the seal as JSON")
 	cmd.AddCommand(newSealVerifyCommand(std), newSealProveCommand(std), newSealVerifyProofCommand(std), newSealKeyCommand(std), newSealLogCommand(std))
@@ -69,10 +65,8 @@ type sealVerifyOptions struct {
 
 func newSealVerifyCommand(std streams) *cobra.Command {
 	var o sealVerifyOptions
-	cmd := withHelp("seal verify", &cobra.Command{
-		Args:              takes("REC"),
-		ValidArgsFunction: recordingNames,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runSealVerify(cmd.Context(), &o, args[0], std) },
+	cmd := oneArgument("seal verify", "REC", recordingNames, func(ctx context.Context, rec string) error {
+		return runSealVerify(ctx, &o, rec, std)
 	})
 	o.define(cmd.Flags())
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "a seal by nobody knows whom ends with 2")

@@ -147,9 +147,8 @@ type sealVerifyProofOptions struct {
 
 func newSealVerifyProofCommand(std streams) *cobra.Command {
 	var o sealVerifyProofOptions
-	cmd := withHelp("seal verify-proof", &cobra.Command{
-		Args: takes("FILE"),
-		RunE: func(_ *cobra.Command, args []string) error { return runSealVerifyProof(&o, args[0], std) },
+	cmd := oneArgument("seal verify-proof", "FILE", nil, func(_ context.Context, file string) error {
+		return runSealVerifyProof(&o, file, std)
 	})
 	f := cmd.Flags()
 	o.define(f)

@@ -207,12 +207,8 @@ func (s *sessionSource) keep(std streams) error {
 
 func newSessionCheckCommand(std streams) *cobra.Command {
 	var json bool
-	cmd := withHelp("session check", &cobra.Command{
-		Args:              takes("FILE"),
-		ValidArgsFunction: sessionNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runSessionCheck(cmd.Context(), args[0], json, std)
-		},
+	cmd := oneArgument("session check", "FILE", sessionNames, func(ctx context.Context, file string) error {
+		return runSessionCheck(ctx, file, json, std)
 	})
 	cmd.Flags().BoolVar(&json, "json", false, "as JSON")
 	return cmd
@@ -259,12 +255,8 @@ type sessionRepairOptions struct {
 
 func newSessionRepairCommand(std streams) *cobra.Command {
 	var o sessionRepairOptions
-	cmd := withHelp("session repair", &cobra.Command{
-		Args:              takes("FILE"),
-		ValidArgsFunction: sessionNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runSessionRepair(cmd.Context(), &o, args[0], std)
-		},
+	cmd := oneArgument("session repair", "FILE", sessionNames, func(ctx context.Context, file string) error {
+		return runSessionRepair(ctx, &o, file, std)
 	})
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`file` of the repaired copy, - for stdout")
@@ -386,12 +378,8 @@ type sessionExportOptions struct {
 
 func newSessionExportCommand(std streams) *cobra.Command {
 	var o sessionExportOptions
-	cmd := withHelp("session export", &cobra.Command{
-		Args:              takes("FILE"),
-		ValidArgsFunction: sessionNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runSessionExport(cmd.Context(), &o, args[0], std)
-		},
+	cmd := oneArgument("session export", "FILE", sessionNames, func(ctx context.Context, file string) error {
+		return runSessionExport(ctx, &o, file, std)
 	})
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "-", "`file` to write, - for stdout")

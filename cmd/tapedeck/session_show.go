@@ -27,10 +27,8 @@ type sessionShowOptions struct {
 
 func newSessionShowCommand(std streams) *cobra.Command {
 	var o sessionShowOptions
-	cmd := withHelp("session show", &cobra.Command{
-		Args:              takes("FILE"),
-		ValidArgsFunction: sessionNames,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runSessionShow(cmd.Context(), &o, args[0], std) },
+	cmd := oneArgument("session show", "FILE", sessionNames, func(ctx context.Context, file string) error {
+		return runSessionShow(ctx, &o, file, std)
 	})
 	f := cmd.Flags()
 	f.StringVar(&o.turns, "turn", "", "only events of this `turn`, or of a range: 3, 2..5, 2.. or ..5")

@@ -72,14 +72,7 @@ func runShow(ctx context.Context, o *showOptions, name string, std streams) (err
 	if o.bill, err = newBill(o.prices); err != nil {
 		return err
 	}
-	path, err := tapeOrRecording(name)
-	if err != nil {
-		return err
-	}
-	if err := notForCassette(path); err != nil {
-		return err
-	}
-	path, clean, err := unpacked(ctx, path, progressFor(std, o.json))
+	path, clean, err := anyTape(ctx, name, progressFor(std, o.json))
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
@@ -19,10 +18,8 @@ type verifyOptions struct {
 
 func newVerifyCommand(std streams) *cobra.Command {
 	var o verifyOptions
-	cmd := withHelp("verify", &cobra.Command{
-		Args:              takes("PATH"),
-		ValidArgsFunction: recordingNames,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runVerify(cmd.Context(), &o, args[0], std) },
+	cmd := oneArgument("verify", "PATH", recordingNames, func(ctx context.Context, path string) error {
+		return runVerify(ctx, &o, path, std)
 	})
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "an unfinished or unsealed recording, or one of an unknown signer, ends with 2")
 	o.define(cmd.Flags())
@@ -70,7 +67,7 @@ func printVerification(v *verify.Verification, strict bool, std streams) error {
 		visible.Fprintln(std.err, "tapedeck: unsealed: nothing proves that it was not edited as a whole (tapedeck seal REC seals it as it is now)")
 	}
 	for _, w := range v.Cosigned {
-		visible.Fprintf(std.err, "tapedeck: cosigned by %s at %s\n", w.Witness, w.Time.Format(time.RFC3339))
+		visible.Fprintf(std.err, "tapedeck: cosigned by %s at %s\n", w.Witness, w.Time.Format(timeLayout))
 	}
 	if next := strictly(v); strict && next != "" {
 		visible.Fprintf(std.err, "tapedeck: --strict: %s\n", next)

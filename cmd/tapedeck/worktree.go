@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -19,11 +20,7 @@ type applyOptions struct {
 
 func newApplyCommand(std streams) *cobra.Command {
 	var o applyOptions
-	cmd := withHelp("apply", &cobra.Command{
-		Args:              takes("REC"),
-		ValidArgsFunction: recordingNames,
-		RunE:              func(_ *cobra.Command, args []string) error { return runApply(&o, args[0], std) },
-	})
+	cmd := oneArgument("apply", "REC", recordingNames, func(_ context.Context, rec string) error { return runApply(&o, rec, std) })
 	cmd.Flags().BoolVar(&o.reverse, "reverse", false, "undo what the run did")
 	cmd.Flags().BoolVar(&o.json, "json", false, "the changed paths as JSON")
 	return cmd
