@@ -325,16 +325,18 @@ func (b *Book) giveBack(rec *Recorded) {
 	}
 }
 
-// PaceOf is that of a recorded call; ok is false where its request cannot be read as messages.
-func (b *Book) PaceOf(rec *Recorded) (p *Pace, ok bool) {
-	p = &Pace{after: rec.after, Ended: true}
-	if p.Messages, ok = messagesOf(b.body(rec)); !ok && rec.after == nil {
-		return p, false
-	}
+// CallOf is the request of a recorded call.
+func (b *Book) CallOf(rec *Recorded) *Call {
+	all, whole := messagesOf(b.body(rec))
 	if rec.after != nil { // the beginning of a message may stand behind the last
-		p.Ended = p.End() > len(p.Messages)
+		steps := rec.after[len(rec.after)-1]
+		return &Call{Messages: all, Steps: steps, Ended: steps > len(all)}
 	}
-	return p, true
+	c := &Call{Steps: len(all) + 1, Ended: true}
+	if whole {
+		c.Messages = all
+	}
+	return c
 }
 
 // noteCalls finds the calls that were answered while their request still came. Those of the same method are known by their first
