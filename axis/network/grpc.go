@@ -15,10 +15,10 @@ import (
 const callSlack = 2 * time.Second
 
 // call records or answers a gRPC call, whose body is passed on as it comes. An error means that the program's stream must be reset.
-func (s *Server) call(w http.ResponseWriter, r *http.Request, to *url.URL, asker uint64) error {
+func (s *handler) call(w http.ResponseWriter, r *http.Request, to *url.URL, asker uint64) error {
 	req := &exchange.Request{Method: r.Method, URL: to.String(), Header: r.Header, Asker: asker, Opener: connOf(r.Context()).openedBy(s.cfg.Opener)}
 	in := newIncoming(r.Body, s.cfg.MaxBody)
-	if s.cfg.Book != nil {
+	if s.tape != nil {
 		go in.readAll() // ends with the handler at the latest, for its body does
 		return s.replayCall(w, r, req, to, in)
 	}
@@ -30,15 +30,15 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, to *url.URL, asker
 }
 
 // relayCall passes the answer of a call on.
-func (s *Server) relayCall(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer, in *incoming) error {
+func (s *handler) relayCall(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer, in *incoming) error {
 	a.asked = in
 	return s.relay(w, r, o, a)
 }
 
 // replayCall answers a call from the tape. One whose like was never answered before it had been sent is waited for and is then a request
 // as any other.
-func (s *Server) replayCall(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, in *incoming) error {
-	streams, eager, patience := s.cfg.Tap.Calls(s.cfg.Book, req, callSlack)
+func (s *handler) replayCall(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, in *incoming) error {
+	streams, eager, patience := s.cfg.Tap.Calls(s.tape.book, req, callSlack)
 	steps := 1
 	switch {
 	case !streams:
@@ -60,9 +60,9 @@ func (s *Server) replayCall(w http.ResponseWriter, r *http.Request, req *exchang
 	if err != nil {
 		return err
 	}
-	a := s.replayed(r, req, to.Host, o)
+	a := s.tape.replayed(r, req, to.Host, o)
 	if body, ok := a.body.(playedBody); ok {
-		p := &callBody{body: body.AnswerBody, in: in, o: o, patience: patience, was: s.cfg.Book.CallOf(o.Recorded()), reveal: s.cfg.Reveal}
+		p := &callBody{body: body.AnswerBody, in: in, o: o, patience: patience, was: s.tape.book.CallOf(o.Recorded()), reveal: s.tape.reveal}
 		a.body, a.ends = p, p
 	}
 	return s.relayCall(w, r, o, a, in)

@@ -44,7 +44,7 @@ func (c wayConns) end() {
 	c.dst.Close()
 }
 
-func newWSRelay(s *Server, sock *exchange.Socket, p *programConn, up *upgraded, h http.Header) *wsRelay {
+func newWSRelay(s *handler, sock *exchange.Socket, p *programConn, up *upgraded, h http.Header) *wsRelay {
 	d := wsframe.ParseDeflate(h[wsExtensions])
 	x := &wsRelay{wsEnd: newWSEnd(s, sock)}
 	x.ways[exchange.FromProgram] = &wsWay{
