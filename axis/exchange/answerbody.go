@@ -295,7 +295,7 @@ func CutAgain(ctx context.Context, recorded string, o *AnswerOptions) error {
 func (b *AnswerBody) Given() {
 	b.beside.leave(b.opts.Of)
 	if b.opts.Of != nil {
-		b.opts.Of.order.leave(b.opts.Of)
+		b.opts.Of.order.happened(moment{kind: momentOver, rec: b.opts.Of})
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/internal/sidetraffic"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -201,7 +201,7 @@ func (b *Book) hand(rec *Recorded, asked *Traits) {
 		b.ids.learn(asked, rec.traits)
 	}
 	rec.company.join()
-	rec.order.come(rec)
+	rec.order.happened(moment{kind: momentAsked, rec: rec})
 	b.log = append(b.log, service{rec.Key, rec.Seq})
 }
 
@@ -214,7 +214,7 @@ func (b *Book) takeThis(rec *Recorded) bool {
 	}
 	rec.served = true
 	rec.company.join()
-	rec.order.come(rec)
+	rec.order.happened(moment{kind: momentAsked, rec: rec})
 	b.log = append(b.log, service{rec.Key, rec.Seq})
 	return true
 }
@@ -417,15 +417,13 @@ func (b *Book) KeepOrder() {
 	}
 	o := &endOrder{
 		answers: make(map[*Recorded]*order), processes: make(map[uint64]*order),
-		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess),
-		asked: make(map[*Recorded]time.Time), over: make(map[*Recorded]time.Time),
-		began: make(map[uint64]time.Time), near: make(map[uint64]bool), gone: make(map[uint64]time.Time),
+		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess), gate: lane.NewGate[moment](companySlack, nil),
 	}
 	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
 	for i, rec := range all {
 		rec.order, o.answers[rec] = o, new(order)
-		if lane := lanes[rec.Lane]; rec != lane[0] {
-			o.prior[rec] = lane[slices.Index(lane, rec)-1]
+		if own := lanes[rec.Lane]; rec != own[0] {
+			o.prior[rec] = own[slices.Index(own, rec)-1]
 		}
 		if i > 0 && rec.Lane != all[i-1].Lane && beside(lanes[rec.Lane], lanes[all[i-1].Lane]) {
 			o.answers[rec].answer = all[i-1]
@@ -444,21 +442,17 @@ func (b *Book) KeepOrder() {
 }
 
 // ProcessBegan says that the recorded process of a spawn_id runs again, ProcessEnded that it has ended. Of others nothing depends on it.
-func (b *Book) ProcessBegan(id uint64) {
-	if o := b.order; o != nil && o.processes[id] != nil {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		happens(o, o.began, id)
-	}
-}
+func (b *Book) ProcessBegan(id uint64) { b.processHas(momentBegan, id) }
 
 // ProcessEnded is the other half of ProcessBegan.
-func (b *Book) ProcessEnded(id uint64) {
+func (b *Book) ProcessEnded(id uint64) { b.processHas(momentGone, id) }
+
+func (b *Book) processHas(kind momentKind, id uint64) {
 	if o := b.order; o != nil && o.processes[id] != nil {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.near[id] = true
-		happens(o, o.gone, id)
+		if kind == momentGone {
+			o.happened(moment{kind: momentNear, n: id})
+		}
+		o.happened(moment{kind: kind, n: id})
 	}
 }
 
@@ -469,9 +463,9 @@ func (b *Book) ProcessEnding(id uint64) (wait func(ctx context.Context)) {
 	if o == nil || o.processes[id] == nil {
 		return nil
 	}
-	o.comesNear(id)
-	e := o.ending(id, time.Now())
-	if o.next(e) == nil {
+	o.happened(moment{kind: momentNear, n: id})
+	e := o.ending(id)
+	if !o.gate.Holds(o.missing(e)) {
 		return nil
 	}
 	return func(ctx context.Context) { _ = o.until(ctx, e) }
@@ -482,7 +476,5 @@ func (b *Book) OrderLost() []string {
 	if b.order == nil {
 		return nil
 	}
-	b.order.mu.Lock()
-	defer b.order.mu.Unlock()
-	return slices.Clone(b.order.lost)
+	return b.order.gate.Missed()
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
@@ -33,15 +33,27 @@ const (
 type company struct {
 	members []*Recorded   // by when they began; not changed once it is made
 	span    time.Duration // from the first begin to the last end; the same
-
-	mu     sync.Mutex            // guards what follows
-	given  int                   // members that were handed out
-	joined map[int]chan struct{} // closed when so many were; of those numbers alone that somebody waits for
-	over   map[*Recorded]bool
-	last   time.Time   // when the last of these ended
-	left   lane.Change // the next one ends
-	inVain bool
+	given   atomic.Uint64 // members that were handed out
+	gate    *lane.Gate[moment]
 }
+
+// A moment is something that happened while recording, and is waited for on a replay.
+type moment struct {
+	kind momentKind
+	rec  *Recorded // of momentAsked and momentOver
+	n    uint64    // of the others: the spawn_id of a process, or how many members of a company were handed out
+}
+
+type momentKind uint8
+
+const (
+	momentAsked momentKind = iota // a request came
+	momentOver                    // its answer was given
+	momentGiven                   // so many equal requests came
+	momentBegan                   // a process began
+	momentNear                    // it was about to end, or nobody waits for it to be
+	momentGone                    // it ended
+)
 
 // findBegun finds out when the requests of exchanges came, in ms since the recording began, or later: as long before its end
 // as its last chunk came after it, and before whatever the tape says to have ended after its first chunk. So one that is
@@ -117,7 +129,7 @@ func newCompany(members []*Recorded) {
 		end = max(end, rec.endedMS)
 	}
 	c := &company{
-		members: members, over: make(map[*Recorded]bool), joined: make(map[int]chan struct{}),
+		members: members, gate: lane.NewGate[moment](companySlack, nil),
 		span: time.Duration(end-members[0].begunMS) * time.Millisecond,
 	}
 	for _, rec := range members {
@@ -125,45 +137,18 @@ func newCompany(members []*Recorded) {
 	}
 }
 
-// join notes that a member was handed out. It wakes those that it is enough for: of a thousand that wait, waking all for each one
-// that comes would be half a million times. Nobody is no company.
+// join notes that a member was handed out. Nobody is no company.
 func (c *company) join() {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.given++
-	if enough := c.joined[c.given]; enough != nil {
-		close(enough)
-		delete(c.joined, c.given)
+	if c != nil {
+		c.gate.Happened(moment{kind: momentGiven, n: c.given.Add(1)})
 	}
 }
 
 // leave notes that the answer of a member has been given.
 func (c *company) leave(rec *Recorded) {
-	if c == nil {
-		return
+	if c != nil {
+		c.gate.Happened(moment{kind: momentOver, rec: rec})
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.over[rec] {
-		return
-	}
-	c.over[rec], c.last = true, time.Now()
-	c.left.Happened()
-}
-
-// giveUp ends all waiting.
-func (c *company) giveUp() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.inVain = true
-	for n, enough := range c.joined {
-		close(enough)
-		delete(c.joined, n)
-	}
-	c.left.Happened()
 }
 
 // await waits for what had happened when the chunk of rec came that came tms ms after its request. end says that it is the
@@ -174,10 +159,14 @@ func (c *company) await(ctx context.Context, rec *Recorded, tms int64, end, pace
 		at -= companyGrain
 	}
 	there, _ := slices.BinarySearchFunc(c.members, at, func(m *Recorded, at int64) int { return cmp.Compare(m.begunMS, at) })
-	limit := time.Duration(max(tms, 0))*time.Millisecond + companySlack
-	err := c.until(ctx, limit, func() <-chan struct{} { return c.untilJoined(there) })
-	if err != nil || len(c.members) > smallCompany {
-		return err
+	if there > 0 {
+		given := []moment{{kind: momentGiven, n: uint64(there)}}
+		if err := c.until(ctx, time.Duration(max(tms, 0))*time.Millisecond, given); err != nil {
+			return err
+		}
+	}
+	if len(c.members) > smallCompany {
+		return nil
 	}
 	return c.awaitEnds(ctx, rec, at, end, paced)
 }
@@ -185,21 +174,37 @@ func (c *company) await(ctx context.Context, rec *Recorded, tms int64, end, pace
 // awaitEnds waits for the answers that had ended at the time at, or where end is set before that of rec, and then for a moment in
 // which the program may act on them.
 func (c *company) awaitEnds(ctx context.Context, rec *Recorded, at int64, end, paced bool) error {
-	var before []*Recorded
+	var before []moment
 	pause := reaction
 	for _, m := range c.members {
 		if end && m.endedBefore(rec) || m.endedMS < at {
-			before = append(before, m)
+			before = append(before, moment{kind: momentOver, rec: m})
 			pause = min(pause, reactionTo(rec.endedMS-m.endedMS, paced))
 		}
 	}
-	if len(before) == 0 {
-		return nil
-	}
-	if err := c.until(ctx, c.span+companySlack, func() <-chan struct{} { return c.untilLeft(before) }); err != nil {
+	if err := c.until(ctx, c.span, before); err != nil {
 		return err
 	}
-	return lane.Pause(ctx, nil, c.remaining(pause))
+	left := time.Duration(0)
+	for _, m := range before {
+		if ago := c.gate.Since(m); ago != lane.Forever {
+			left = max(left, pause-ago)
+		}
+	}
+	return lane.Pause(ctx, nil, left)
+}
+
+// until waits for all of these, for as long as it took and companySlack.
+func (c *company) until(ctx context.Context, took time.Duration, all []moment) error {
+	limit := time.Now().Add(took + companySlack)
+	return c.gate.Await(ctx, func(at func(moment) time.Time) *lane.Missing[moment] {
+		for _, m := range all {
+			if at(m).IsZero() {
+				return &lane.Missing[moment]{What: m, Until: limit}
+			}
+		}
+		return nil
+	})
 }
 
 // reactionTo is how long the program has to act on an answer that ended so many ms before the next: as long as it had where
@@ -210,47 +215,4 @@ func reactionTo(gapMS int64, paced bool) time.Duration {
 		return gap
 	}
 	return 5*time.Millisecond + 4*gap
-}
-
-// remaining is what is left of a pause after the last end.
-func (c *company) remaining(pause time.Duration) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.inVain {
-		return 0
-	}
-	return pause - time.Since(c.last)
-}
-
-// untilJoined is closed when so many members were handed out; nil where they are. The caller holds mu.
-func (c *company) untilJoined(n int) <-chan struct{} {
-	if c.given >= n {
-		return nil
-	}
-	if c.joined[n] == nil {
-		c.joined[n] = make(chan struct{})
-	}
-	return c.joined[n]
-}
-
-// untilLeft is closed when another answer has been given; nil where all of these have been. The caller holds mu.
-func (c *company) untilLeft(all []*Recorded) <-chan struct{} {
-	if !slices.ContainsFunc(all, func(m *Recorded) bool { return !c.over[m] }) {
-		return nil
-	}
-	return c.left.Next()
-}
-
-// until waits for what next returns, which holds the lock, until that is nil, for limit at most. Once that has been in vain it
-// waits no more.
-func (c *company) until(ctx context.Context, limit time.Duration, next func() <-chan struct{}) error {
-	end := time.Now().Add(limit)
-	return lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.inVain {
-			return nil, 0
-		}
-		return next(), time.Until(end)
-	}, c.giveUp)
 }
