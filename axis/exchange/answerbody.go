@@ -58,7 +58,7 @@ type AnswerBody struct {
 	left   int64        // bytes of the chunk that has
 	rest   int64        // bytes of the whole answer that are left
 	cut    string       // the recorded error; "" where the answer came to its end
-	beside *company     // nil for none
+	beside *equals      // nil for none
 	buf    []byte
 }
 
@@ -70,7 +70,7 @@ func OpenAnswer(store cas.Store, ex *tape.Exchange, o *AnswerOptions) (*AnswerBo
 		b.opts = *o
 	}
 	if b.opts.Of != nil {
-		b.beside = b.opts.Of.company
+		b.beside = b.opts.Of.equals
 	}
 	if ex.Response == nil && HasBody(ex.Method, ex.Status) {
 		return nil, fmt.Errorf("its body was not kept: %s", ex.Error)

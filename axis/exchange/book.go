@@ -24,14 +24,14 @@ type Book struct {
 	queues     map[Key]*queue             // of recorded keys alone; the map is not changed after NewBook
 	upgrades   map[Key]*Recorded          // requests for a WebSocket that were answered 426; not changed after NewBook
 	sockets    map[uint64]*RecordedSocket // by connection; not changed after NewBook
-	aside      map[uint64]bool            // connections of sockets that MCP servers opened; not changed after NewBook
+	ignored    map[uint64]bool            // connections of sockets that MCP servers opened; not changed after NewBook
 	methods    map[streamKey]*method      // not changed after NewBook
 	mixed      bool                       // a queue holds requests that may have unlike traits; not changed after NewBook
 	run        sidetraffic.Span           // when it was; not changed after NewBook
 	order      *endOrder                  // nil where none is kept; not changed once requests come
 	side       *side                      // nil where no side traffic is told from other; not changed once requests come
 	mu         sync.Mutex                 // guards what follows, and the queues but for their study
-	ids        knownIDs
+	ids        lane.Names
 	processes  []recordedProcess   // by their ends; not changed after NewBook
 	waiting    []*Recorded         // of recorded, less some from its front that were handed out
 	damaged    map[*Recorded]error // why an answer could not be given
@@ -51,7 +51,7 @@ type service struct {
 func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Store) (*Book, error) {
 	b := &Book{
 		classifier: c, store: store,
-		keys: make(map[uint64]Key), aside: make(map[uint64]bool), dead: make(map[string]bool),
+		keys: make(map[uint64]Key), ignored: make(map[uint64]bool), dead: make(map[string]bool),
 		queues: make(map[Key]*queue), methods: make(map[streamKey]*method), upgrades: make(map[Key]*Recorded), sockets: make(map[uint64]*RecordedSocket), damaged: make(map[*Recorded]error),
 	}
 	var refused []*Recorded
@@ -82,7 +82,7 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 	for _, q := range b.queues {
 		b.mixed = b.mixed || q.mixed()
 		q.sideBySide = q.overlap()
-		keepCompany(q.all)
+		findEquals(q.all)
 	}
 	return b, nil
 }
@@ -120,14 +120,14 @@ func (b *Book) ofServer(k tape.Kind) bool {
 	switch k := k.(type) {
 	case *tape.WSOpen:
 		if tape.AskerOf(k) != 0 {
-			b.aside[cmp.Or(k.Connection, k.Arrival)] = true
+			b.ignored[cmp.Or(k.Connection, k.Arrival)] = true
 		}
 	case *tape.WSMessage:
-		return b.aside[k.Connection]
+		return b.ignored[k.Connection]
 	case *tape.WSClose:
-		return b.aside[k.Connection]
+		return b.ignored[k.Connection]
 	case *tape.LLMCall:
-		if k.Connection != 0 && b.aside[k.Connection] {
+		if k.Connection != 0 && b.ignored[k.Connection] {
 			return true
 		}
 	}
@@ -198,9 +198,9 @@ func (b *Book) take(k Key, asked *Traits) (*Recorded, *choice) {
 // hand notes what was handed out for a request. The caller holds mu.
 func (b *Book) hand(rec *Recorded, asked *Traits) {
 	if asked != nil {
-		b.ids.learn(asked, rec.traits)
+		b.ids.Learn(rec.traits.idTexts(), asked.idTexts(), false)
 	}
-	rec.company.join()
+	rec.equals.join()
 	rec.order.happened(moment{kind: momentAsked, rec: rec})
 	b.log = append(b.log, service{rec.Key, rec.Seq})
 }
@@ -213,7 +213,7 @@ func (b *Book) takeThis(rec *Recorded) bool {
 		return false
 	}
 	rec.served = true
-	rec.company.join()
+	rec.equals.join()
 	rec.order.happened(moment{kind: momentAsked, rec: rec})
 	b.log = append(b.log, service{rec.Key, rec.Seq})
 	return true
@@ -417,7 +417,7 @@ func (b *Book) KeepOrder() {
 	}
 	o := &endOrder{
 		answers: make(map[*Recorded]*order), processes: make(map[uint64]*order),
-		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess), gate: lane.NewGate[moment](companySlack, nil),
+		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess), gate: lane.NewGate[moment](slack, nil),
 	}
 	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
 	for i, rec := range all {

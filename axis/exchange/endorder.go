@@ -179,7 +179,7 @@ func (o *endOrder) missing(e *ending) func(at func(moment) time.Time) *lane.Miss
 		}
 	}
 	after := func(ms int64) time.Time {
-		return e.since.Add(time.Duration(max(ms, 0))*time.Millisecond + companySlack)
+		return e.since.Add(time.Duration(max(ms, 0))*time.Millisecond + slack)
 	}
 	return func(at func(moment) time.Time) *lane.Missing[moment] {
 		if first := e.answer; first != nil {
@@ -204,7 +204,7 @@ func (o *endOrder) missing(e *ending) func(at func(moment) time.Time) *lane.Miss
 			case then.IsZero():
 				return wait(began, after(p.begunMS()-e.begunMS), fmt.Sprintf("when process %d had begun, which did not begin", p.id))
 			case i >= len(e.begun) && at(gone).IsZero():
-				until := then.Add(time.Duration(p.tookMS)*time.Millisecond + companySlack)
+				until := then.Add(time.Duration(p.tookMS)*time.Millisecond + slack)
 				return wait(gone, until, fmt.Sprintf("after process %d, which did not come to its end", p.id))
 			}
 		}
@@ -216,7 +216,7 @@ func (o *endOrder) missing(e *ending) func(at func(moment) time.Time) *lane.Miss
 func (o *endOrder) limit(first *Recorded, e *ending, at func(moment) time.Time) time.Time {
 	since, prior := e.since, o.prior[first]
 	if prior == nil {
-		return since.Add(companySlack)
+		return since.Add(slack)
 	}
 	took := first.begun() - prior.endedMS
 	if e.paced {
@@ -225,14 +225,14 @@ func (o *endOrder) limit(first *Recorded, e *ending, at func(moment) time.Time) 
 	if ended := at(moment{kind: momentOver, rec: prior}); !ended.IsZero() {
 		since = ended
 	}
-	return since.Add(time.Duration(max(took, 0))*time.Millisecond + companySlack)
+	return since.Add(time.Duration(max(took, 0))*time.Millisecond + slack)
 }
 
 // headStart is for how long an answer that ended at a time waits for a process to come near its end: for all its time where that was over
 // soon after, else for the time that it had had.
 func (p *recordedProcess) headStart(endedMS int64) time.Duration {
 	had := time.Duration(endedMS-p.begunMS()) * time.Millisecond
-	if took := time.Duration(p.tookMS) * time.Millisecond; took-had < companySlack {
+	if took := time.Duration(p.tookMS) * time.Millisecond; took-had < slack {
 		had = took + reaction
 	}
 	return min(had, maxHeadStart)

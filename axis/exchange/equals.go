@@ -10,27 +10,27 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
-// How a replay keeps company.
+// How a replay keeps equal requests side by side.
 const (
-	// companyGrain is by how much, in ms, a chunk must have come later than something else to have come after it: when it came
+	// grain is by how much, in ms, a chunk must have come later than something else to have come after it: when it came
 	// is known from when its answer ended, which may have been later than its last chunk. An end is exact, see findBegun.
-	companyGrain = 3
-	// companySlack is how much longer than while recording a replay waits for an equal request.
-	companySlack = 2 * time.Second
-	// smallCompany is how many requests one sends to take the first answer. More are work that is done side by side.
-	smallCompany = 3
+	grain = 3
+	// slack is how much longer than while recording a replay waits for an equal request.
+	slack = 2 * time.Second
+	// fewEqual is how many requests one sends to take the first answer. More are work that is done side by side.
+	fewEqual = 3
 	// reaction is the most time that a program has to act on the first of such answers before it gets the end of the next, see
 	// reactionTo.
 	reaction = 100 * time.Millisecond
 )
 
-// A company is exchanges of one key and one run that came to their end and were under way together while recording. A replay that
+// equals are exchanges of one key and one run that came to their end and were under way together while recording. A replay that
 // answers at once would be done with the first before the second is sent, and the program would not send it; or it would give
 // the second first, and the program would take the other answer. So a chunk waits for the equal requests that were
-// there when it came then, and, in a small company, the head and the end of an answer wait for those that had ended by then,
+// there when it came then, and, where they are few, the head and the end of an answer wait for those that had ended by then,
 // and for a moment in which the program may cancel. A wait is never longer than it was then and a little: one that is in vain
 // ends all others, and what was not asked for is a divergence as ever.
-type company struct {
+type equals struct {
 	members []*Recorded   // by when they began; not changed once it is made
 	span    time.Duration // from the first begin to the last end; the same
 	given   atomic.Uint64 // members that were handed out
@@ -41,7 +41,7 @@ type company struct {
 type moment struct {
 	kind momentKind
 	rec  *Recorded // of momentAsked and momentOver
-	n    uint64    // of the others: the spawn_id of a process, or how many members of a company were handed out
+	n    uint64    // of the others: the spawn_id of a process, or how many equal requests were handed out
 }
 
 type momentKind uint8
@@ -75,8 +75,8 @@ func findBegun(whole []*Recorded) {
 	}
 }
 
-// keepCompany finds the companies among the exchanges of one key.
-func keepCompany(all []*Recorded) {
+// findEquals finds the companies among the exchanges of one key.
+func findEquals(all []*Recorded) {
 	if len(all) < 2 {
 		return
 	}
@@ -90,7 +90,7 @@ func keepCompany(all []*Recorded) {
 	whole = slices.DeleteFunc(whole, func(rec *Recorded) bool { return rec.begunMS <= 0 }) // the tape has no times
 	for _, run := range runs(whole) {
 		for _, members := range chains(run, (*Recorded).span) {
-			newCompany(members)
+			newEquals(members)
 		}
 	}
 }
@@ -119,8 +119,8 @@ func chains(all []*Recorded, span func(*Recorded) (begun, ended int64)) (parts [
 	return parts
 }
 
-// newCompany makes a company of members, which stand as they began. One alone is none.
-func newCompany(members []*Recorded) {
+// newEquals makes members, which stand as they began, equals. One alone has none.
+func newEquals(members []*Recorded) {
 	if len(members) < 2 {
 		return
 	}
@@ -128,24 +128,24 @@ func newCompany(members []*Recorded) {
 	for _, rec := range members {
 		end = max(end, rec.endedMS)
 	}
-	c := &company{
-		members: members, gate: lane.NewGate[moment](companySlack, nil),
+	c := &equals{
+		members: members, gate: lane.NewGate[moment](slack, nil),
 		span: time.Duration(end-members[0].begunMS) * time.Millisecond,
 	}
 	for _, rec := range members {
-		rec.company = c
+		rec.equals = c
 	}
 }
 
-// join notes that a member was handed out. Nobody is no company.
-func (c *company) join() {
+// join notes that a member was handed out. Nil is a request without equals.
+func (c *equals) join() {
 	if c != nil {
 		c.gate.Happened(moment{kind: momentGiven, n: c.given.Add(1)})
 	}
 }
 
 // leave notes that the answer of a member has been given.
-func (c *company) leave(rec *Recorded) {
+func (c *equals) leave(rec *Recorded) {
 	if c != nil {
 		c.gate.Happened(moment{kind: momentOver, rec: rec})
 	}
@@ -153,10 +153,10 @@ func (c *company) leave(rec *Recorded) {
 
 // await waits for what had happened when the chunk of rec came that came tms ms after its request. end says that it is the
 // last, paced that answers take their time. The error is ctx's where that is done before.
-func (c *company) await(ctx context.Context, rec *Recorded, tms int64, end, paced bool) error {
+func (c *equals) await(ctx context.Context, rec *Recorded, tms int64, end, paced bool) error {
 	at := rec.begunMS + tms
 	if !end {
-		at -= companyGrain
+		at -= grain
 	}
 	there, _ := slices.BinarySearchFunc(c.members, at, func(m *Recorded, at int64) int { return cmp.Compare(m.begunMS, at) })
 	if there > 0 {
@@ -165,7 +165,7 @@ func (c *company) await(ctx context.Context, rec *Recorded, tms int64, end, pace
 			return err
 		}
 	}
-	if len(c.members) > smallCompany {
+	if len(c.members) > fewEqual {
 		return nil
 	}
 	return c.awaitEnds(ctx, rec, at, end, paced)
@@ -173,7 +173,7 @@ func (c *company) await(ctx context.Context, rec *Recorded, tms int64, end, pace
 
 // awaitEnds waits for the answers that had ended at the time at, or where end is set before that of rec, and then for a moment in
 // which the program may act on them.
-func (c *company) awaitEnds(ctx context.Context, rec *Recorded, at int64, end, paced bool) error {
+func (c *equals) awaitEnds(ctx context.Context, rec *Recorded, at int64, end, paced bool) error {
 	var before []moment
 	pause := reaction
 	for _, m := range c.members {
@@ -194,9 +194,9 @@ func (c *company) awaitEnds(ctx context.Context, rec *Recorded, at int64, end, p
 	return lane.Pause(ctx, nil, left)
 }
 
-// until waits for all of these, for as long as it took and companySlack.
-func (c *company) until(ctx context.Context, took time.Duration, all []moment) error {
-	limit := time.Now().Add(took + companySlack)
+// until waits for all of these, for as long as it took and slack.
+func (c *equals) until(ctx context.Context, took time.Duration, all []moment) error {
+	limit := time.Now().Add(took + slack)
 	return c.gate.Await(ctx, func(at func(moment) time.Time) *lane.Missing[moment] {
 		for _, m := range all {
 			if at(m).IsZero() {
