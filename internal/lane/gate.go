@@ -105,7 +105,9 @@ func (g *Gate[E]) Await(ctx context.Context, missing func(at func(E) time.Time) 
 	}, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.late(m)
+		if m = g.missing(missing); m != nil { // what has happened meanwhile may give it more time
+			g.late(m)
+		}
 	})
 }
 
@@ -133,10 +135,10 @@ func (g *Gate[E]) limit(m *Missing[E]) time.Time {
 	return later(m.Until, still)
 }
 
-// late gives up what did not come in time, unless something else has happened meanwhile. mu is held.
+// late gives up what is missing, where it is late. mu is held.
 func (g *Gate[E]) late(m *Missing[E]) {
 	switch {
-	case g.open || !g.at[m.What].IsZero() || g.limit(m).After(g.clock.Now()):
+	case g.limit(m).After(g.clock.Now()):
 	case m.Excused:
 		g.last = g.clock.Now()
 		g.at[m.What] = g.last

@@ -66,3 +66,21 @@ func TestGateOpens(t *testing.T) {
 		}
 	})
 }
+
+// TestGateGivesMoreTime: what happens may move the limit of what is waited for, though it is not that.
+func TestGateGivesMoreTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, begun := NewGate[string](time.Second, nil), time.Now()
+		time.AfterFunc(time.Second, func() { g.Happened("before") })
+		err := g.Await(t.Context(), func(at func(string) time.Time) *Missing[string] {
+			since := begun
+			if before := at("before"); !before.IsZero() {
+				since = before
+			}
+			return &Missing[string]{What: "it", Until: since.Add(5 * time.Second)}
+		})
+		if took := time.Since(begun); err != nil || took != 6*time.Second {
+			t.Errorf("waited for %v: %v", took, err)
+		}
+	})
+}
