@@ -213,9 +213,7 @@ func (b *Book) takeThis(rec *Recorded) bool {
 		return false
 	}
 	rec.served = true
-	rec.equals.join()
-	rec.order.happened(moment{kind: momentAsked, rec: rec})
-	b.log = append(b.log, service{rec.Key, rec.Seq})
+	b.hand(rec, nil)
 	return true
 }
 
@@ -315,13 +313,8 @@ func (b *Book) giveBack(rec *Recorded) {
 			break
 		}
 	}
-	if q := b.queues[rec.Key]; q != nil { // it may have been cut off what waits
-		q.waiting = nil
-		for _, other := range q.all {
-			if !other.served {
-				q.waiting = append(q.waiting, other)
-			}
-		}
+	if q := b.queues[rec.Key]; q != nil {
+		q.giveBack(rec)
 	}
 }
 

@@ -131,7 +131,9 @@ func (o *endOrder) await(ctx context.Context, rec *Recorded, paced bool) error {
 // ending is what the end of a process waits for, that comes now.
 func (o *endOrder) ending(id uint64) *ending {
 	p, now := o.ends[id], time.Now()
-	e := &ending{order: o.processes[id], who: fmt.Sprintf("process %d", id), since: now, due: now, begunMS: p.endedMS, endedMS: p.endedMS, process: true}
+	e := &ending{
+		order: o.processes[id], who: fmt.Sprintf("process %d", id), since: now, due: now, begunMS: p.endedMS, endedMS: p.endedMS, process: true,
+	}
 	if ago := o.gate.Since(moment{kind: momentBegan, n: id}); ago != lane.Forever {
 		e.due = now.Add(max(time.Duration(p.tookMS)*time.Millisecond-ago, 0))
 	}

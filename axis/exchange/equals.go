@@ -75,7 +75,7 @@ func findBegun(whole []*Recorded) {
 	}
 }
 
-// findEquals finds the companies among the exchanges of one key.
+// findEquals finds equals among the exchanges of one key.
 func findEquals(all []*Recorded) {
 	if len(all) < 2 {
 		return

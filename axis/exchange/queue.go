@@ -53,12 +53,11 @@ func (q *queue) overlap() bool {
 	var lastG uint64
 	var lastEnd int64
 	for _, rec := range q.all { // by arrival
-		begun, first := rec.endedMS, rec.g
+		first := rec.g
 		if chunks := rec.Exchange.Stream; len(chunks) > 0 {
-			begun -= chunks[len(chunks)-1].TMS
 			first = chunks[0].G
 		}
-		if first < lastG || begun < lastEnd {
+		if first < lastG || rec.begun() < lastEnd {
 			return true
 		}
 		lastG, lastEnd = max(lastG, rec.g), max(lastEnd, rec.endedMS)

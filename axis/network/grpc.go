@@ -2,7 +2,9 @@ package network
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -114,8 +116,8 @@ type callBody struct {
 // Next implements body.
 func (p *callBody) Next(ctx context.Context) ([]byte, error) {
 	b, err := p.body.Next(ctx)
-	if err != nil {
-		if other := p.judge(ctx); other != nil {
+	if err != nil && ctx.Err() == nil {
+		if other := p.judge(ctx, errors.Is(err, io.EOF)); other != nil {
 			err = other
 		}
 	}
@@ -126,8 +128,8 @@ func (p *callBody) Next(ctx context.Context) ([]byte, error) {
 func (p *callBody) Close() error { return p.body.Close() }
 
 // judge waits for what had come of the call by the end of its answer, and compares it: message by message, so that what differs is told
-// at once. The error is an *otherCall, or ctx's.
-func (p *callBody) judge(ctx context.Context) error {
+// at once. How many messages came counts where the answer is whole. The error is an *otherCall, or ctx's.
+func (p *callBody) judge(ctx context.Context, whole bool) error {
 	came := true
 	for step := 1; came && step <= p.was.Steps; step++ {
 		var err error
@@ -141,7 +143,7 @@ func (p *callBody) judge(ctx context.Context) error {
 	if err := p.compare(); err != nil {
 		return err
 	}
-	if came, want := p.in.steps(), p.was.Steps; came < want || p.was.Ended && p.was.Messages != nil && came > want {
+	if came, want := p.in.steps(), p.was.Steps; whole && (came < want || p.was.Ended && p.was.Messages != nil && came > want) {
 		return &otherCall{fmt.Sprintf("of the call came %d messages and ends where %d were recorded", came, want)}
 	}
 	return nil

@@ -38,7 +38,7 @@ type wsWay struct {
 // wayConns are the connections of a way, to end them.
 type wayConns struct{ src, dst net.Conn }
 
-// reset ends one of them by a reset.
+// end closes both.
 func (c wayConns) end() {
 	c.src.Close()
 	c.dst.Close()
