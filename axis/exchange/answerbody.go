@@ -58,7 +58,7 @@ type AnswerBody struct {
 	left   int64        // bytes of the chunk that has
 	rest   int64        // bytes of the whole answer that are left
 	cut    string       // the recorded error; "" where the answer came to its end
-	beside *company     // nil for none
+	beside *equals      // nil for none
 	buf    []byte
 }
 
@@ -70,7 +70,7 @@ func OpenAnswer(store cas.Store, ex *tape.Exchange, o *AnswerOptions) (*AnswerBo
 		b.opts = *o
 	}
 	if b.opts.Of != nil {
-		b.beside = b.opts.Of.company
+		b.beside = b.opts.Of.equals
 	}
 	if ex.Response == nil && HasBody(ex.Method, ex.Status) {
 		return nil, fmt.Errorf("its body was not kept: %s", ex.Error)
@@ -295,7 +295,7 @@ func CutAgain(ctx context.Context, recorded string, o *AnswerOptions) error {
 func (b *AnswerBody) Given() {
 	b.beside.leave(b.opts.Of)
 	if b.opts.Of != nil {
-		b.opts.Of.order.leave(b.opts.Of)
+		b.opts.Of.order.happened(moment{kind: momentOver, rec: b.opts.Of})
 	}
 }
 

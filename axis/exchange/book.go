@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/internal/sidetraffic"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -24,14 +24,14 @@ type Book struct {
 	queues     map[Key]*queue             // of recorded keys alone; the map is not changed after NewBook
 	upgrades   map[Key]*Recorded          // requests for a WebSocket that were answered 426; not changed after NewBook
 	sockets    map[uint64]*RecordedSocket // by connection; not changed after NewBook
-	aside      map[uint64]bool            // connections of sockets that MCP servers opened; not changed after NewBook
+	ignored    map[uint64]bool            // connections of sockets that MCP servers opened; not changed after NewBook
 	methods    map[streamKey]*method      // not changed after NewBook
 	mixed      bool                       // a queue holds requests that may have unlike traits; not changed after NewBook
 	run        sidetraffic.Span           // when it was; not changed after NewBook
 	order      *endOrder                  // nil where none is kept; not changed once requests come
 	side       *side                      // nil where no side traffic is told from other; not changed once requests come
 	mu         sync.Mutex                 // guards what follows, and the queues but for their study
-	ids        knownIDs
+	ids        lane.Names
 	processes  []recordedProcess   // by their ends; not changed after NewBook
 	waiting    []*Recorded         // of recorded, less some from its front that were handed out
 	damaged    map[*Recorded]error // why an answer could not be given
@@ -51,7 +51,7 @@ type service struct {
 func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Store) (*Book, error) {
 	b := &Book{
 		classifier: c, store: store,
-		keys: make(map[uint64]Key), aside: make(map[uint64]bool), dead: make(map[string]bool),
+		keys: make(map[uint64]Key), ignored: make(map[uint64]bool), dead: make(map[string]bool),
 		queues: make(map[Key]*queue), methods: make(map[streamKey]*method), upgrades: make(map[Key]*Recorded), sockets: make(map[uint64]*RecordedSocket), damaged: make(map[*Recorded]error),
 	}
 	var refused []*Recorded
@@ -82,7 +82,7 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 	for _, q := range b.queues {
 		b.mixed = b.mixed || q.mixed()
 		q.sideBySide = q.overlap()
-		keepCompany(q.all)
+		findEquals(q.all)
 	}
 	return b, nil
 }
@@ -120,14 +120,14 @@ func (b *Book) ofServer(k tape.Kind) bool {
 	switch k := k.(type) {
 	case *tape.WSOpen:
 		if tape.AskerOf(k) != 0 {
-			b.aside[cmp.Or(k.Connection, k.Arrival)] = true
+			b.ignored[cmp.Or(k.Connection, k.Arrival)] = true
 		}
 	case *tape.WSMessage:
-		return b.aside[k.Connection]
+		return b.ignored[k.Connection]
 	case *tape.WSClose:
-		return b.aside[k.Connection]
+		return b.ignored[k.Connection]
 	case *tape.LLMCall:
-		if k.Connection != 0 && b.aside[k.Connection] {
+		if k.Connection != 0 && b.ignored[k.Connection] {
 			return true
 		}
 	}
@@ -198,10 +198,10 @@ func (b *Book) take(k Key, asked *Traits) (*Recorded, *choice) {
 // hand notes what was handed out for a request. The caller holds mu.
 func (b *Book) hand(rec *Recorded, asked *Traits) {
 	if asked != nil {
-		b.ids.learn(asked, rec.traits)
+		b.ids.Learn(rec.traits.idTexts(), asked.idTexts(), false)
 	}
-	rec.company.join()
-	rec.order.come(rec)
+	rec.equals.join()
+	rec.order.happened(moment{kind: momentAsked, rec: rec})
 	b.log = append(b.log, service{rec.Key, rec.Seq})
 }
 
@@ -213,9 +213,7 @@ func (b *Book) takeThis(rec *Recorded) bool {
 		return false
 	}
 	rec.served = true
-	rec.company.join()
-	rec.order.come(rec)
-	b.log = append(b.log, service{rec.Key, rec.Seq})
+	b.hand(rec, nil)
 	return true
 }
 
@@ -315,26 +313,23 @@ func (b *Book) giveBack(rec *Recorded) {
 			break
 		}
 	}
-	if q := b.queues[rec.Key]; q != nil { // it may have been cut off what waits
-		q.waiting = nil
-		for _, other := range q.all {
-			if !other.served {
-				q.waiting = append(q.waiting, other)
-			}
-		}
+	if q := b.queues[rec.Key]; q != nil {
+		q.giveBack(rec)
 	}
 }
 
-// PaceOf is that of a recorded call; ok is false where its request cannot be read as messages.
-func (b *Book) PaceOf(rec *Recorded) (p *Pace, ok bool) {
-	p = &Pace{after: rec.after, Ended: true}
-	if p.Messages, ok = messagesOf(b.body(rec)); !ok && rec.after == nil {
-		return p, false
-	}
+// CallOf is the request of a recorded call.
+func (b *Book) CallOf(rec *Recorded) *Call {
+	all, whole := messagesOf(b.body(rec))
 	if rec.after != nil { // the beginning of a message may stand behind the last
-		p.Ended = p.End() > len(p.Messages)
+		steps := rec.after[len(rec.after)-1]
+		return &Call{Messages: all, Steps: steps, Ended: steps > len(all)}
 	}
-	return p, true
+	c := &Call{Steps: len(all) + 1, Ended: true}
+	if whole {
+		c.Messages = all
+	}
+	return c
 }
 
 // noteCalls finds the calls that were answered while their request still came. Those of the same method are known by their first
@@ -415,15 +410,13 @@ func (b *Book) KeepOrder() {
 	}
 	o := &endOrder{
 		answers: make(map[*Recorded]*order), processes: make(map[uint64]*order),
-		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess),
-		asked: make(map[*Recorded]time.Time), over: make(map[*Recorded]time.Time),
-		began: make(map[uint64]time.Time), near: make(map[uint64]bool), gone: make(map[uint64]time.Time),
+		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess), gate: lane.NewGate[moment](slack, nil),
 	}
 	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
 	for i, rec := range all {
 		rec.order, o.answers[rec] = o, new(order)
-		if lane := lanes[rec.Lane]; rec != lane[0] {
-			o.prior[rec] = lane[slices.Index(lane, rec)-1]
+		if own := lanes[rec.Lane]; rec != own[0] {
+			o.prior[rec] = own[slices.Index(own, rec)-1]
 		}
 		if i > 0 && rec.Lane != all[i-1].Lane && beside(lanes[rec.Lane], lanes[all[i-1].Lane]) {
 			o.answers[rec].answer = all[i-1]
@@ -442,21 +435,17 @@ func (b *Book) KeepOrder() {
 }
 
 // ProcessBegan says that the recorded process of a spawn_id runs again, ProcessEnded that it has ended. Of others nothing depends on it.
-func (b *Book) ProcessBegan(id uint64) {
-	if o := b.order; o != nil && o.processes[id] != nil {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		happens(o, o.began, id)
-	}
-}
+func (b *Book) ProcessBegan(id uint64) { b.processHas(momentBegan, id) }
 
 // ProcessEnded is the other half of ProcessBegan.
-func (b *Book) ProcessEnded(id uint64) {
+func (b *Book) ProcessEnded(id uint64) { b.processHas(momentGone, id) }
+
+func (b *Book) processHas(kind momentKind, id uint64) {
 	if o := b.order; o != nil && o.processes[id] != nil {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.near[id] = true
-		happens(o, o.gone, id)
+		if kind == momentGone {
+			o.happened(moment{kind: momentNear, n: id})
+		}
+		o.happened(moment{kind: kind, n: id})
 	}
 }
 
@@ -467,9 +456,9 @@ func (b *Book) ProcessEnding(id uint64) (wait func(ctx context.Context)) {
 	if o == nil || o.processes[id] == nil {
 		return nil
 	}
-	o.comesNear(id)
-	e := o.ending(id, time.Now())
-	if o.next(e) == nil {
+	o.happened(moment{kind: momentNear, n: id})
+	e := o.ending(id)
+	if !o.gate.Holds(o.missing(e)) {
 		return nil
 	}
 	return func(ctx context.Context) { _ = o.until(ctx, e) }
@@ -480,7 +469,5 @@ func (b *Book) OrderLost() []string {
 	if b.order == nil {
 		return nil
 	}
-	b.order.mu.Lock()
-	defer b.order.mu.Unlock()
-	return slices.Clone(b.order.lost)
+	return b.order.gate.Missed()
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
@@ -34,21 +33,11 @@ const maxHold = 30 * time.Second
 // It waits for as long as that took then, and two seconds, and for two seconds from what of the recording happened last, for the first time: a
 // machine that has much to do takes longer for each. That ends maxHold after the end would have been then. A wait in vain ends all others, and so does a call that nothing answers: the program is another one from there on.
 type endOrder struct {
-	answers   map[*Recorded]*order       // not changed
-	processes map[uint64]*order          // by spawn_id; the same
-	prior     map[*Recorded]*Recorded    // of each answer the one before it in its conversation; the same
-	ends      map[uint64]recordedProcess // by spawn_id; the same
-
-	mu     sync.Mutex // guards what follows
-	asked  map[*Recorded]time.Time
-	over   map[*Recorded]time.Time
-	began  map[uint64]time.Time
-	near   map[uint64]bool // those that are about to end, or that nobody waits for to be
-	gone   map[uint64]time.Time
-	moved  lane.Change
-	last   time.Time // when the last one did of what is recorded
-	inVain bool
-	lost   []string
+	answers   map[*Recorded]*order       // not changed, as all of it
+	processes map[uint64]*order          // by spawn_id
+	prior     map[*Recorded]*Recorded    // of each answer the one before it in its conversation
+	ends      map[uint64]recordedProcess // by spawn_id
+	gate      *lane.Gate[moment]
 }
 
 // An order is what had happened before one end.
@@ -98,16 +87,6 @@ func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[ui
 	}
 }
 
-// comesNear notes that a process is about to end, or is not waited for any more to be.
-func (o *endOrder) comesNear(id uint64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.near[id] {
-		o.near[id], o.last = true, time.Now()
-		o.moved.Happened()
-	}
-}
-
 // laneSpan is when a conversation, by arrival, began and ended.
 func laneSpan(lane []*Recorded) (begun, ended int64) {
 	for _, rec := range lane {
@@ -150,14 +129,15 @@ func (o *endOrder) await(ctx context.Context, rec *Recorded, paced bool) error {
 }
 
 // ending is what the end of a process waits for, that comes now.
-func (o *endOrder) ending(id uint64, now time.Time) *ending {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	p, due := o.ends[id], now
-	if then := o.began[id].Add(time.Duration(p.tookMS) * time.Millisecond); then.After(now) {
-		due = then
+func (o *endOrder) ending(id uint64) *ending {
+	p, now := o.ends[id], time.Now()
+	e := &ending{
+		order: o.processes[id], who: fmt.Sprintf("process %d", id), since: now, due: now, begunMS: p.endedMS, endedMS: p.endedMS, process: true,
 	}
-	return &ending{order: o.processes[id], who: fmt.Sprintf("process %d", id), since: now, due: due, begunMS: p.endedMS, endedMS: p.endedMS, process: true}
+	if ago := o.gate.Since(moment{kind: momentBegan, n: id}); ago != lane.Forever {
+		e.due = now.Add(max(time.Duration(p.tookMS)*time.Millisecond-ago, 0))
+	}
+	return e
 }
 
 // An ending is one end that is held up.
@@ -171,185 +151,105 @@ type ending struct {
 	process          bool
 }
 
-// until waits until an end may come.
+// until waits until an end may come, and then for what is left of the moment that the program has to act on what ended before. A process
+// ends at once: what the program did next came after both.
 func (o *endOrder) until(ctx context.Context, e *ending) error {
-	var w *waiting
-	err := lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
-		if w = o.next(e); w == nil {
-			return nil, 0
-		}
-		return w.moved, time.Until(w.limit)
-	}, func() {
-		if w.near != 0 {
-			o.comesNear(w.near)
-		} else {
-			o.lose(e.who, w.what)
-		}
-	})
-	if err != nil {
+	if err := o.gate.Await(ctx, o.missing(e)); err != nil || e.process {
 		return err
 	}
-	return lane.Pause(ctx, nil, o.remaining(e))
+	var left time.Duration
+	pause := func(what moment, endedMS int64) {
+		if ago := o.gate.Since(what); ago != lane.Forever {
+			left = max(left, min(reaction, reactionTo(e.endedMS-endedMS, e.paced))-ago)
+		}
+	}
+	if e.answer != nil {
+		pause(moment{kind: momentOver, rec: e.answer}, e.answer.endedMS)
+	}
+	for _, p := range e.ended {
+		pause(moment{kind: momentGone, n: p.id}, p.endedMS)
+	}
+	return lane.Pause(ctx, nil, left)
 }
 
-// A waiting is what an end waits for.
-type waiting struct {
-	moved <-chan struct{} // closed when something has happened
-	limit time.Time
-	what  string
-	near  uint64 // the process that is to come near its end, which may take longer; 0 for none
-}
-
-// next returns what an end still waits for; nil for nothing.
-func (o *endOrder) next(e *ending) *waiting {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.inVain {
-		return nil
+// missing finds the first thing that has not happened yet.
+func (o *endOrder) missing(e *ending) func(at func(moment) time.Time) *lane.Missing[moment] {
+	wait := func(what moment, until time.Time, why string) *lane.Missing[moment] {
+		return &lane.Missing[moment]{
+			What: what, Until: until, Stretch: e.due.Add(maxHold),
+			Why: fmt.Sprintf("the recorded order was not kept from %s on: it had ended %s in time", e.who, why),
+		}
 	}
-	w := o.missing(e)
-	if w == nil {
-		return nil
-	}
-	still, latest := o.last.Add(companySlack), e.due.Add(maxHold)
-	if latest.Before(still) {
-		still = latest
-	}
-	if w.near == 0 && w.limit.Before(still) {
-		w.limit = still
-	}
-	w.moved = o.moved.Next()
-	return w
-}
-
-// missing is the first thing that has not happened yet. The caller holds mu.
-func (o *endOrder) missing(e *ending) *waiting {
 	after := func(ms int64) time.Time {
-		return e.since.Add(time.Duration(max(ms, 0))*time.Millisecond + companySlack)
+		return e.since.Add(time.Duration(max(ms, 0))*time.Millisecond + slack)
 	}
-	if first := e.answer; first != nil && o.over[first].IsZero() {
-		return &waiting{limit: o.limit(first, e), what: "after " + nameOf(first) + ", which did not come to its end in time"}
-	}
-	for _, rec := range e.asked {
-		if o.asked[rec].IsZero() {
-			return &waiting{limit: after(rec.begun() - e.begunMS), what: "when " + nameOf(rec) + " had come, which did not come in time"}
-		}
-	}
-	for _, p := range e.beside {
-		if began := o.began[p.id]; !began.IsZero() && !o.near[p.id] {
-			return &waiting{limit: began.Add(p.headStart(e.endedMS)), near: p.id}
-		}
-	}
-	for i, p := range slices.Concat(e.begun, e.ended) {
-		began, gone := o.began[p.id], o.gone[p.id]
-		switch {
-		case began.IsZero():
-			return &waiting{limit: after(p.begunMS() - e.begunMS), what: fmt.Sprintf("when process %d had begun, which did not begin in time", p.id)}
-		case i >= len(e.begun) && gone.IsZero():
-			return &waiting{
-				limit: began.Add(time.Duration(p.tookMS)*time.Millisecond + companySlack),
-				what:  fmt.Sprintf("after process %d, which did not come to its end in time", p.id),
+	return func(at func(moment) time.Time) *lane.Missing[moment] {
+		if first := e.answer; first != nil {
+			if over := (moment{kind: momentOver, rec: first}); at(over).IsZero() {
+				return wait(over, o.limit(first, e, at), "after "+nameOf(first)+", which did not come to its end")
 			}
 		}
+		for _, rec := range e.asked {
+			if asked := (moment{kind: momentAsked, rec: rec}); at(asked).IsZero() {
+				return wait(asked, after(rec.begun()-e.begunMS), "when "+nameOf(rec)+" had come, which did not come")
+			}
+		}
+		for _, p := range e.beside {
+			began, near := at(moment{kind: momentBegan, n: p.id}), moment{kind: momentNear, n: p.id}
+			if !began.IsZero() && at(near).IsZero() {
+				return &lane.Missing[moment]{What: near, Until: began.Add(p.headStart(e.endedMS)), Excused: true}
+			}
+		}
+		for i, p := range slices.Concat(e.begun, e.ended) {
+			began, gone := moment{kind: momentBegan, n: p.id}, moment{kind: momentGone, n: p.id}
+			switch then := at(began); {
+			case then.IsZero():
+				return wait(began, after(p.begunMS()-e.begunMS), fmt.Sprintf("when process %d had begun, which did not begin", p.id))
+			case i >= len(e.begun) && at(gone).IsZero():
+				until := then.Add(time.Duration(p.tookMS)*time.Millisecond + slack)
+				return wait(gone, until, fmt.Sprintf("after process %d, which did not come to its end", p.id))
+			}
+		}
+		return nil
 	}
-	return nil
 }
 
-// limit is until when the end of first is waited for. The caller holds mu.
-func (o *endOrder) limit(first *Recorded, e *ending) time.Time {
+// limit is until when the end of first is waited for.
+func (o *endOrder) limit(first *Recorded, e *ending, at func(moment) time.Time) time.Time {
 	since, prior := e.since, o.prior[first]
 	if prior == nil {
-		return since.Add(companySlack)
+		return since.Add(slack)
 	}
 	took := first.begun() - prior.endedMS
 	if e.paced {
 		took = first.endedMS - prior.endedMS
 	}
-	if ended, ok := o.over[prior]; ok {
+	if ended := at(moment{kind: momentOver, rec: prior}); !ended.IsZero() {
 		since = ended
 	}
-	return since.Add(time.Duration(max(took, 0))*time.Millisecond + companySlack)
-}
-
-// remaining is what is left of the moment that the program has to act on what ended before. A process ends at once: what the program did next
-// came after both.
-func (o *endOrder) remaining(e *ending) (left time.Duration) {
-	if e.process {
-		return 0
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	pause := func(ended time.Time, endedMS int64) {
-		if !ended.IsZero() && !o.inVain {
-			left = max(left, min(reaction, reactionTo(e.endedMS-endedMS, e.paced))-time.Since(ended))
-		}
-	}
-	if first := e.answer; first != nil {
-		pause(o.over[first], first.endedMS)
-	}
-	for _, p := range e.ended {
-		pause(o.gone[p.id], p.endedMS)
-	}
-	return left
+	return since.Add(time.Duration(max(took, 0))*time.Millisecond + slack)
 }
 
 // headStart is for how long an answer that ended at a time waits for a process to come near its end: for all its time where that was over
 // soon after, else for the time that it had had.
 func (p *recordedProcess) headStart(endedMS int64) time.Duration {
 	had := time.Duration(endedMS-p.begunMS()) * time.Millisecond
-	if took := time.Duration(p.tookMS) * time.Millisecond; took-had < companySlack {
+	if took := time.Duration(p.tookMS) * time.Millisecond; took-had < slack {
 		had = took + reaction
 	}
 	return min(had, maxHeadStart)
 }
 
-// come notes that a request has come that rec answers.
-func (o *endOrder) come(rec *Recorded) {
-	if o == nil {
-		return
+// happened notes that something has happened. Nothing is no order.
+func (o *endOrder) happened(what moment) {
+	if o != nil {
+		o.gate.Happened(what)
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	happens(o, o.asked, rec)
-}
-
-// leave notes that the answer of rec has been given.
-func (o *endOrder) leave(rec *Recorded) {
-	if o == nil {
-		return
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	happens(o, o.over, rec)
-}
-
-// lose notes that something was not held up for long enough, and ends all waiting.
-func (o *endOrder) lose(who, what string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.inVain {
-		return
-	}
-	o.lost = append(o.lost, fmt.Sprintf("the recorded order was not kept from %s on: it had ended %s", who, what))
-	o.inVain = true
-	o.moved.Happened()
 }
 
 // giveUp ends all waiting.
 func (o *endOrder) giveUp() {
-	if o == nil {
-		return
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.inVain = true
-	o.moved.Happened()
-}
-
-// happens notes when something recorded happened for the first time. The caller holds mu.
-func happens[K comparable](o *endOrder, times map[K]time.Time, what K) {
-	if times[what].IsZero() {
-		times[what], o.last = time.Now(), time.Now()
-		o.moved.Happened()
+	if o != nil {
+		o.gate.Open()
 	}
 }

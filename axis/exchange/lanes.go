@@ -45,15 +45,15 @@ func (l *Lanes) Begin(id *Identity, rawURL string) string {
 	if id.Key.Kind != LLM {
 		return "http:" + tape.HostOf(rawURL)
 	}
-	talk := id.Talk()
+	of := id.Talk()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	known := l.conversations[talk.Opening]
-	c := pick(known, talk.Turns)
+	known := l.conversations[of.Opening]
+	c := pick(known, of.Turns)
 	if c == nil {
-		c = l.add(talk.Opening, l.freeName(talk.Opening))
+		c = l.add(of.Opening, l.freeName(of.Opening))
 	}
-	c.turns = talk.Turns
+	c.turns = of.Turns
 	c.open++
 	return c.name
 }
@@ -80,14 +80,14 @@ func (l *Lanes) Adopt(name string, id *Identity, failed bool) {
 	if id.Key.Kind != LLM {
 		return
 	}
-	talk := id.Talk()
+	of := id.Talk()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.byName[name]
 	if c == nil {
-		c = l.add(talk.Opening, name)
+		c = l.add(of.Opening, name)
 	}
-	c.turns, c.failed = talk.Turns, failed
+	c.turns, c.failed = of.Turns, failed
 }
 
 // Done says that the answer to a request of the lane has ended. A lane that Begin did not give is ignored.

@@ -88,7 +88,7 @@ func (o *Open) readUsage(p *tape.Payload, encoding string, cut bool) []byte {
 	if err != nil {
 		return nil
 	}
-	decoded, err := decode(encoding, stored, maxUsageBody, cut)
+	decoded, err := DecodeCut(encoding, stored, maxUsageBody, cut)
 	if err != nil {
 		return nil
 	}

@@ -113,7 +113,7 @@ func (o *Open) Play(s *Socket, opts *PlayOptions, b *Book) *SocketPlay {
 	p.entries = p.rec.Socket.entries
 	b.mu.Unlock()
 	p.player = lane.NewPlayer(p.lines(), &lane.PlayerOptions[messageKey, *socketEntry]{
-		Slack: companySlack, Speed: p.opts.Speed, SinceMS: p.rec.endedMS, Ends: true,
+		Slack: slack, Speed: p.opts.Speed, SinceMS: p.rec.endedMS, Ends: true,
 		Key: func(e *socketEntry) messageKey { return b.said(p.rec.Socket, e).key }, // who finds holds mu
 	})
 	p.learnOpening()

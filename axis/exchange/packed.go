@@ -199,16 +199,11 @@ func CanDecode(coding string) bool {
 // Decode returns a body without its Content-Encoding. A body of more than limit bytes is an error that wraps ErrTooLarge,
 // an encoding that is not known one that wraps ErrEncoding; bytes that do not decode give the decoder's error.
 func Decode(contentEncoding string, body []byte, limit int64) ([]byte, error) {
-	return decode(contentEncoding, body, limit, false)
+	return DecodeCut(contentEncoding, body, limit, false)
 }
 
 // DecodeCut is Decode; of a body that was cut it returns what decodes.
 func DecodeCut(contentEncoding string, body []byte, limit int64, cut bool) ([]byte, error) {
-	return decode(contentEncoding, body, limit, cut)
-}
-
-// decode is Decode; of a body that was cut it returns what decodes.
-func decode(contentEncoding string, body []byte, limit int64, cut bool) ([]byte, error) {
 	if !encoded(contentEncoding) {
 		if int64(len(body)) > limit {
 			return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -52,12 +53,11 @@ func (q *queue) overlap() bool {
 	var lastG uint64
 	var lastEnd int64
 	for _, rec := range q.all { // by arrival
-		begun, first := rec.endedMS, rec.g
+		first := rec.g
 		if chunks := rec.Exchange.Stream; len(chunks) > 0 {
-			begun -= chunks[len(chunks)-1].TMS
 			first = chunks[0].G
 		}
-		if first < lastG || begun < lastEnd {
+		if first < lastG || rec.begun() < lastEnd {
 			return true
 		}
 		lastG, lastEnd = max(lastG, rec.g), max(lastEnd, rec.endedMS)
@@ -98,7 +98,7 @@ func (q *queue) study(traits func(*Recorded) *Traits) {
 
 // take returns the exchange that is most like what is asked of those that were not handed out, of equally like ones the
 // first; nil where there is none. asked is nil for a request of which nothing is known but its key.
-func (q *queue) take(asked *Traits, ids *knownIDs) *Recorded {
+func (q *queue) take(asked *Traits, ids *lane.Names) *Recorded {
 	q.waiting = unserved(q.waiting)
 	switch {
 	case len(q.waiting) == 0:
@@ -106,7 +106,7 @@ func (q *queue) take(asked *Traits, ids *knownIDs) *Recorded {
 	case asked == nil || q.apart == nil:
 		return q.waiting[0]
 	}
-	s := q.seek(asked, ids)
+	s := q.expect(asked, ids)
 	if rec := q.likest(s); rec != nil {
 		return rec
 	}
@@ -141,8 +141,8 @@ func insert(list []*Recorded, rec *Recorded) []*Recorded {
 	return slices.Insert(slices.Clip(list), i, rec)
 }
 
-// likest returns the first of those that have most of what is sought; nil where none has more of it than of another's.
-func (q *queue) likest(s *sought) *Recorded {
+// likest returns the first of those that have most of what is expected; nil where none has more of it than of another's.
+func (q *queue) likest(s *expected) *Recorded {
 	var best *Recorded
 	most, tried := 0, 0
 	for _, t := range s.wanted {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -34,7 +35,7 @@ func TestQueue(t *testing.T) {
 			left, traits[rec] = append(left, rec), some()
 		}
 		q.study(func(rec *Recorded) *Traits { return traits[rec] })
-		var n knownIDs
+		var n lane.Names
 		for len(left) > 0 {
 			asked := some()
 			i := search(&q, left, asked, &n)
@@ -42,7 +43,7 @@ func TestQueue(t *testing.T) {
 			if got != left[i] {
 				t.Fatalf("seed %d: %+v got %+v, want record %d", seed, asked, got, left[i].Seq)
 			}
-			n.learn(asked, got.traits)
+			n.Learn(got.traits.idTexts(), asked.idTexts(), false)
 			got.served = true
 			left = slices.Delete(left, i, i+1)
 		}
@@ -53,12 +54,12 @@ func TestQueue(t *testing.T) {
 }
 
 // search returns the index in left of what asked gets.
-func search(q *queue, left []*Recorded, asked *Traits, n *knownIDs) int {
-	var s *sought
+func search(q *queue, left []*Recorded, asked *Traits, n *lane.Names) int {
+	var s *expected
 	if q.apart == nil {
 		return 0
 	}
-	s = q.seek(asked, n)
+	s = q.expect(asked, n)
 	best, most := -1, 0
 	for i, rec := range left {
 		if l := s.likeness(rec); l > most || best < 0 && l == 0 && s.foreign(rec) == 0 {
@@ -66,20 +67,6 @@ func search(q *queue, left []*Recorded, asked *Traits, n *knownIDs) int {
 		}
 	}
 	return max(0, best)
-}
-
-// TestKnownIDs sees what a match teaches, and that a later one unteaches nothing.
-func TestKnownIDs(t *testing.T) {
-	var n knownIDs
-	n.learn(traitsOf("w1", "c"), traitsOf("u1", "c"))
-	n.learn(traitsOf("w2"), traitsOf("u1"))       // u1 is taken
-	n.learn(traitsOf("w1"), traitsOf("u3"))       // w1 is known
-	n.learn(traitsOf("w4", "w5"), traitsOf("u4")) // nothing stands in the same place
-	for now, want := range map[string]string{"w1": "u1", "c": "c", "w2": "w2", "w4": "w4"} {
-		if got := n.of(now); got != want {
-			t.Errorf("%s stands for %s, want %s", now, got, want)
-		}
-	}
 }
 
 // TestPassCompacts sees lists keep what was not handed out, in order, however they are passed.
@@ -146,7 +133,7 @@ func BenchmarkTakePartly(b *testing.B) {
 					t.Attempt = strconv.FormatUint(rec.Seq%2, 10)
 					return t
 				})
-				var ids knownIDs
+				var ids lane.Names
 				b.StartTimer()
 				for i := range n {
 					asked := traitsOf(strconv.Itoa(i % 50))

@@ -27,9 +27,9 @@ type Recorded struct {
 
 	endedMS int64     // when it ended, in ms since the run began that recorded it
 	wallMS  int64     // the same, in Unix epoch ms
-	begunMS int64     // when its request came, or later; see keepCompany
+	begunMS int64     // when its request came, or later; see findEquals
 	g       uint64    // of its record
-	company *company  // nil for none
+	equals  *equals   // nil for none
 	order   *endOrder // of conversations that went on beside its own; nil for none
 	opcode  int       // of a turn over a socket: of the server's messages
 	ownTurn bool      // of a turn over a socket: the server began it

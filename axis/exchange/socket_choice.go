@@ -2,6 +2,8 @@ package exchange
 
 import (
 	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
 // A program that opens several sockets by equal requests says by nothing which of them is which until it speaks. So one of a replay is
@@ -37,7 +39,7 @@ func (c *choice) current() (rec *Recorded, entries []*socketEntry, times int) {
 }
 
 // hear takes what the program says next. A recorded socket whose next message that is goes before one that has it in another place.
-func (c *choice) hear(now *saying, names *socketNames) {
+func (c *choice) hear(now *saying, names *lane.Names) {
 	if found, rivals := c.become(now, c.next, names); found && rivals {
 		return
 	} else if !found {
@@ -61,7 +63,7 @@ func (c *choice) later(s *RecordedSocket, now *saying) bool {
 
 // become makes the choice one of the recorded sockets that fit what the program says now: by names, which may be nil, that most like
 // it, then the one that it is, then the first. It reports whether one fits, and whether several do of which it is not known yet.
-func (c *choice) become(now *saying, fits func(*RecordedSocket, *saying) bool, names *socketNames) (found, rivals bool) {
+func (c *choice) become(now *saying, fits func(*RecordedSocket, *saying) bool, names *lane.Names) (found, rivals bool) {
 	var fitting []*Recorded
 	for _, r := range c.rivals { // before the lock is taken, for messages are read
 		if fits(r.Socket, now) {
@@ -92,7 +94,7 @@ func (c *choice) mayBecome(r *Recorded) bool {
 }
 
 // likest is what the choice becomes of those that fit. The caller holds the Book's mu.
-func (c *choice) likest(fitting []*Recorded, now *saying, names *socketNames) *Recorded {
+func (c *choice) likest(fitting []*Recorded, now *saying, names *lane.Names) *Recorded {
 	best := c.rec
 	if !slices.Contains(fitting, best) {
 		best = fitting[0]
@@ -101,7 +103,7 @@ func (c *choice) likest(fitting []*Recorded, now *saying, names *socketNames) *R
 		return best
 	}
 	like := func(r *Recorded) int {
-		return names.likeness(c.book.said(r.Socket, r.Socket.asked[len(c.heard)]).ids, now.ids)
+		return names.Likeness(c.book.said(r.Socket, r.Socket.asked[len(c.heard)]).ids, now.ids)
 	}
 	most := like(best)
 	for _, r := range fitting {

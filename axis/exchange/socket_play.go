@@ -41,7 +41,7 @@ type SocketPlay struct {
 	rec     *Recorded
 	changes int                     // of the choice, that rec follows
 	entries []*socketEntry          // of its socket
-	names   socketNames             // changed under the Socket's mu as well
+	names   lane.Names              // changed under the Socket's mu as well
 	named   *Recorded               // whose opening the names are of
 	bound   map[*Recorded]*Recorded // by the turn that has its place here: the one that was asked for
 	gone    bool                    // the program has ended the socket
@@ -155,7 +155,7 @@ func (p *SocketPlay) learnOpening() {
 		return
 	}
 	p.named = p.rec
-	p.names.learn(idsOf(p.book.classifier, p.book.request(p.rec)), p.ids)
+	p.names.Learn(idsOf(p.book.classifier, p.book.request(p.rec)), p.ids, true)
 }
 
 // match finds the recorded message that one of the program is, scrubbed, and returns why there is none; "" where there is. The caller
@@ -171,11 +171,11 @@ func (p *SocketPlay) match(m *SocketMessage, b []byte) (why string) {
 	p.follow()
 	p.learnOpening()
 	ids := func(e *socketEntry) []string { return p.book.said(p.rec.Socket, e).ids }
-	i, ok := p.player.Find(now.key, len(now.ids), func(e *socketEntry) int { return p.names.likeness(ids(e), now.ids) })
+	i, ok := p.player.Find(now.key, len(now.ids), func(e *socketEntry) int { return p.names.Likeness(ids(e), now.ids) })
 	if !ok {
 		return p.nearest(now.key, surface)
 	}
-	p.names.learn(ids(p.entries[i]), now.ids)
+	p.names.Learn(ids(p.entries[i]), now.ids, true)
 	p.player.Came(i)
 	return ""
 }
@@ -334,7 +334,7 @@ func (p *SocketPlay) given(e *socketEntry) (*SocketMessage, error) {
 	}
 	if m.Opcode == TextMessage {
 		p.mu.Lock()
-		m.Payload = p.names.rename(p.book.classifier, m.Payload)
+		m.Payload = rename(p.book.classifier, &p.names, m.Payload)
 		p.mu.Unlock()
 	}
 	if p.opts.Reveal != nil && m.Opcode != RawBytes {

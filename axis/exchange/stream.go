@@ -29,34 +29,18 @@ func FirstMessage(b []byte) []byte {
 
 // messagesOf splits what was asked in gRPC's messages; ok is false where something else is left.
 func messagesOf(b []byte) (all [][]byte, ok bool) {
+	all = [][]byte{}
 	for m := FirstMessage(b); m != nil; m = FirstMessage(b) {
 		all, b = append(all, m), b[len(m):]
 	}
 	return all, len(b) == 0
 }
 
-// A Pace is how the request of a recorded call and its answer went side by side.
-type Pace struct {
-	Messages [][]byte // of the request, with their heads, as they stand on the tape
-	Ended    bool     // the request came to its end before its answer did
-	after    []int    // nil where the whole request came first
-}
-
-// Head is how many messages of the request, and one more for its end, came before the head of the answer; so are Chunk and End
-// before its chunk i and its end.
-func (p *Pace) Head() int { return p.at(0) }
-
-// Chunk stands at Head.
-func (p *Pace) Chunk(i int) int { return p.at(i + 1) }
-
-// End stands at Head.
-func (p *Pace) End() int { return p.at(len(p.after) - 1) }
-
-func (p *Pace) at(i int) int {
-	if p.after == nil {
-		return len(p.Messages) + 1
-	}
-	return p.after[max(0, min(i, len(p.after)-1))]
+// A Call is the request of a recorded gRPC call.
+type Call struct {
+	Messages [][]byte // with their heads, as they stand on the tape; nil where they cannot be told apart
+	Steps    int      // how many of them, and one more for their end, had come when the answer ended
+	Ended    bool     // their end had
 }
 
 // streamKey names what calls of one method have in common.

@@ -3,6 +3,8 @@ package exchange
 import (
 	"cmp"
 	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
 // Traits are what tells requests of one Key apart, in which nothing of it shows: a mask took it out, or it stands in a
@@ -76,54 +78,29 @@ func (t *Traits) bounded() *Traits {
 	return t
 }
 
-// knownIDs says which id of the replay stands for which of the recording: a match of two requests shows it.
-type knownIDs struct {
-	recorded map[string]string // by the replay's
-	replayed map[string]string // by the recording's
+// idTexts are the ids without their places.
+func (t *Traits) idTexts() []string {
+	texts := make([]string, len(t.IDs))
+	for i, id := range t.IDs {
+		texts[i] = id.Text
+	}
+	return texts
 }
 
-// of returns the recorded id that one of a request stands for: itself, while no match has shown another.
-func (k *knownIDs) of(id string) string {
-	if was, ok := k.recorded[id]; ok {
-		return was
-	}
-	return id
-}
-
-// learn notes what a match shows: ids that stand in the same place name the same. Requests with unlike numbers of ids
-// show nothing, and what was learnt stays.
-func (k *knownIDs) learn(asked, recorded *Traits) {
-	if len(asked.IDs) != len(recorded.IDs) {
-		return
-	}
-	for i := range recorded.IDs {
-		was, now := recorded.IDs[i].Text, asked.IDs[i].Text
-		_, known := k.recorded[now]
-		_, taken := k.replayed[was]
-		if known || taken {
-			continue
-		}
-		if k.recorded == nil {
-			k.recorded, k.replayed = make(map[string]string), make(map[string]string)
-		}
-		k.recorded[now], k.replayed[was] = was, now
-	}
-}
-
-// sought is what a request asks of a queue.
-type sought struct {
+// expected is what a request asks of a queue.
+type expected struct {
 	wanted []trait         // what sets some of the queue's records apart, what the fewest have first
 	full   int             // what all of these count
 	own    map[string]bool // the ids of the request, as it has them
-	ids    *knownIDs
+	ids    *lane.Names
 }
 
-// seek prepares a request for the queue.
-func (q *queue) seek(asked *Traits, ids *knownIDs) *sought {
-	s := &sought{own: make(map[string]bool, len(asked.IDs)), ids: ids}
+// expect prepares a request for the queue.
+func (q *queue) expect(asked *Traits, ids *lane.Names) *expected {
+	s := &expected{own: make(map[string]bool, len(asked.IDs)), ids: ids}
 	for _, id := range asked.IDs {
 		s.own[id.Text] = true
-		was := ids.of(id.Text)
+		was := ids.Recorded(id.Text)
 		s.want(q, trait{inPlace, id.Place, was}, countID)
 		s.want(q, trait{kind: anywhere, text: was}, countID)
 	}
@@ -136,7 +113,7 @@ func (q *queue) seek(asked *Traits, ids *knownIDs) *sought {
 }
 
 // want adds what waiting records have, unless it is there already: an id may stand twice, and two may stand for one.
-func (s *sought) want(q *queue, t trait, count int) {
+func (s *expected) want(q *queue, t trait, count int) {
 	list := q.apart[t]
 	if len(list) == 0 || len(s.wanted) == maxWanted || slices.Contains(s.wanted, t) {
 		return
@@ -148,8 +125,8 @@ func (s *sought) want(q *queue, t trait, count int) {
 	q.apart[t] = list
 }
 
-// likeness says how like a record is to what is sought; above 0 it has more of it than it has of another's.
-func (s *sought) likeness(rec *Recorded) int {
+// likeness says how like a record is to what is expected; above 0 it has more of it than it has of another's.
+func (s *expected) likeness(rec *Recorded) int {
 	n := 0
 	for _, t := range s.wanted {
 		switch {
@@ -165,10 +142,10 @@ func (s *sought) likeness(rec *Recorded) int {
 
 // foreign counts the ids of a record, of those that set it apart, that are known to name what the request does not speak of,
 // by that name or by the recorded one, which a secret takes on (Open.recall).
-func (s *sought) foreign(rec *Recorded) int {
+func (s *expected) foreign(rec *Recorded) int {
 	n := 0
 	for t := range rec.own {
-		if now, known := s.ids.replayed[t.text]; t.kind == anywhere && known && !s.own[now] && !s.own[t.text] {
+		if now, known := s.ids.Replayed(t.text); t.kind == anywhere && known && !s.own[now] && !s.own[t.text] {
 			n++
 		}
 	}

@@ -28,8 +28,8 @@ type answer struct {
 
 	passes bool // the body is that of the recorded answer, byte by byte
 
-	asked *incoming  // the request, of a gRPC call that is passed on as it comes; nil for what came whole
-	ends  *pacedCall // what gives the body of a recorded one; nil for none
+	asked *incoming // the request, of a gRPC call that is passed on as it comes; nil for what came whole
+	ends  *callBody // what gives the body of a recorded one; nil for none
 
 	trailer *http.Header // whose values are there once the body has come to its end, before it perhaps their names; nil for none
 	trails  bool         // the trailers count: the end is waited for, also where the length says that it has come

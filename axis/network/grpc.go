@@ -17,10 +17,10 @@ import (
 const callSlack = 2 * time.Second
 
 // call records or answers a gRPC call, whose body is passed on as it comes. An error means that the program's stream must be reset.
-func (s *Server) call(w http.ResponseWriter, r *http.Request, to *url.URL, asker uint64) error {
+func (s *handler) call(w http.ResponseWriter, r *http.Request, to *url.URL, asker uint64) error {
 	req := &exchange.Request{Method: r.Method, URL: to.String(), Header: r.Header, Asker: asker, Opener: connOf(r.Context()).openedBy(s.cfg.Opener)}
 	in := newIncoming(r.Body, s.cfg.MaxBody)
-	if s.cfg.Book != nil {
+	if s.tape != nil {
 		go in.readAll() // ends with the handler at the latest, for its body does
 		return s.replayCall(w, r, req, to, in)
 	}
@@ -32,15 +32,15 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, to *url.URL, asker
 }
 
 // relayCall passes the answer of a call on.
-func (s *Server) relayCall(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer, in *incoming) error {
+func (s *handler) relayCall(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer, in *incoming) error {
 	a.asked = in
 	return s.relay(w, r, o, a)
 }
 
 // replayCall answers a call from the tape. One whose like was never answered before it had been sent is waited for and is then a request
 // as any other.
-func (s *Server) replayCall(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, in *incoming) error {
-	streams, eager, patience := s.cfg.Tap.Calls(s.cfg.Book, req, callSlack)
+func (s *handler) replayCall(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, in *incoming) error {
+	streams, eager, patience := s.cfg.Tap.Calls(s.tape.book, req, callSlack)
 	steps := 1
 	switch {
 	case !streams:
@@ -62,29 +62,12 @@ func (s *Server) replayCall(w http.ResponseWriter, r *http.Request, req *exchang
 	if err != nil {
 		return err
 	}
-	a := s.replayed(r, req, to.Host, o)
+	a := s.tape.replayed(r, req, to.Host, o)
 	if body, ok := a.body.(playedBody); ok {
-		p := &pacedCall{body: body.AnswerBody, in: in, o: o, patience: patience}
-		if p.pace, p.splits = s.cfg.Book.PaceOf(o.Recorded()); p.splits && s.cfg.Reveal != nil {
-			p.reveal = s.cfg.Reveal
-		}
-		if err := p.begin(r.Context()); err != nil {
-			return s.relayCall(w, r, o, s.turnedDown(o, a, err), in)
-		}
-		a.body, a.prompt, a.ends = p, a.prompt && p.pace.Head() == p.pace.Chunk(0), p
+		p := &callBody{body: body.AnswerBody, in: in, o: o, patience: patience, was: s.tape.book.CallOf(o.Recorded()), reveal: s.tape.reveal}
+		a.body, a.ends = p, p
 	}
 	return s.relayCall(w, r, o, a, in)
-}
-
-// turnedDown is the answer to a call that differed before anything of the recorded answer was given.
-func (s *Server) turnedDown(o *exchange.Open, a *answer, err error) *answer {
-	a.body.Close()
-	var other *otherCall
-	if !errors.As(err, &other) {
-		return dead(err)
-	}
-	o.TurnDown(other.why)
-	return grpcRefusal(exchange.Refusal(o.Request(), other.why))
 }
 
 // grpcRefusal is an answer of our own to a call: no client tries FAILED_PRECONDITION again.
@@ -117,99 +100,83 @@ type otherCall struct{ why string }
 
 func (e *otherCall) Error() string { return e.why }
 
-// A pacedCall gives a recorded answer while its request comes: what came then after so many messages comes after as many now.
-type pacedCall struct {
+// A callBody gives a recorded answer to a call that goes on: at once, but for its end, which waits for as much of the call as had come by
+// then, and judges that.
+type callBody struct {
 	body     *exchange.AnswerBody
 	in       *incoming
 	o        *exchange.Open
-	pace     *exchange.Pace
-	splits   bool                // the recorded request is known message by message
+	was      *exchange.Call
 	reveal   func([]byte) []byte // nil for none
 	patience time.Duration
-	inVain   bool // what was waited for did not come
-	at       int  // in the request: behind the messages that were compared
+	at       int // in the request: behind the messages that were compared
 	compared int
 }
 
-// begin waits for the head.
-func (p *pacedCall) begin(ctx context.Context) error { return p.await(ctx, p.pace.Head()) }
-
 // Next implements body.
-func (p *pacedCall) Next(ctx context.Context) ([]byte, error) {
-	if !p.body.Within() {
-		err := p.await(ctx, p.pace.Chunk(p.body.Begun()))
-		if err != nil {
-			return nil, err
-		}
-	}
+func (p *callBody) Next(ctx context.Context) ([]byte, error) {
 	b, err := p.body.Next(ctx)
-	if errors.Is(err, io.EOF) {
-		err = p.end(ctx)
+	if err != nil && ctx.Err() == nil {
+		if other := p.judge(ctx, errors.Is(err, io.EOF)); other != nil {
+			err = other
+		}
 	}
 	return b, err
 }
 
 // Close implements body.
-func (p *pacedCall) Close() error { return p.body.Close() }
+func (p *callBody) Close() error { return p.body.Close() }
 
-// await waits for so many steps of the request, unless that has been in vain, and compares what came.
-func (p *pacedCall) await(ctx context.Context, steps int) error {
-	for at := min(p.in.steps()+1, steps); at <= steps && !p.inVain; at++ { // step by step: what differs is told at once
-		came, err := p.in.await(ctx, at, p.patience)
-		if err != nil {
+// judge waits for what had come of the call by the end of its answer, and compares it: message by message, so that what differs is told
+// at once. How many messages came counts where the answer is whole. The error is an *otherCall, or ctx's.
+func (p *callBody) judge(ctx context.Context, whole bool) error {
+	came := true
+	for step := 1; came && step <= p.was.Steps; step++ {
+		var err error
+		if came, err = p.in.await(ctx, step, p.patience); err != nil {
 			return err
 		}
-		p.inVain = !came
 		if err := p.compare(); err != nil {
 			return err
 		}
 	}
-	return p.compare()
+	if err := p.compare(); err != nil {
+		return err
+	}
+	if came, want := p.in.steps(), p.was.Steps; whole && (came < want || p.was.Ended && p.was.Messages != nil && came > want) {
+		return &otherCall{fmt.Sprintf("of the call came %d messages and ends where %d were recorded", came, want)}
+	}
+	return nil
 }
 
 // compare compares the messages that came with the recorded ones.
-func (p *pacedCall) compare() error {
-	if !p.splits {
-		return nil
-	}
+func (p *callBody) compare() error {
 	rest := p.in.body()[p.at:]
-	for m := exchange.FirstMessage(rest); m != nil; m = exchange.FirstMessage(rest) {
+	for m := exchange.FirstMessage(rest); m != nil && p.was.Messages != nil; m = exchange.FirstMessage(rest) {
 		rest, p.at = rest[len(m):], p.at+len(m)
 		p.compared++
 		switch i := p.compared - 1; {
-		case i >= len(p.pace.Messages) && !p.pace.Ended:
-		case i >= len(p.pace.Messages):
+		case i >= len(p.was.Messages) && !p.was.Ended:
+		case i >= len(p.was.Messages):
 			return &otherCall{fmt.Sprintf("message %d of the call is one more than were recorded", p.compared)}
-		case !p.same(p.pace.Messages[i], m):
+		case !p.same(p.was.Messages[i], m):
 			return &otherCall{fmt.Sprintf("message %d of the call is another than was recorded", p.compared)}
 		}
 	}
 	return nil
 }
 
-func (p *pacedCall) same(was, now []byte) bool {
+func (p *callBody) same(was, now []byte) bool {
 	return p.o.Alike(was, now) || p.reveal != nil && p.o.Alike(p.reveal(was), now)
 }
 
-// end waits for what had come by the end of the answer, and judges the whole request. Its error is io.EOF for one that is the recorded one.
-func (p *pacedCall) end(ctx context.Context) error {
-	if err := p.await(ctx, p.pace.End()); err != nil {
-		return err
-	}
-	switch came, want := p.in.steps(), p.pace.End(); {
-	case p.pace.Ended && p.splits && came != want, came < want:
-		return &otherCall{fmt.Sprintf("of the call came %d messages and ends where %d were recorded", came, want)}
-	}
-	return io.EOF
-}
-
 // recorded is the request as it stands on the replay's tape: of one that was recorded up to where its answer ended, as much.
-func (p *pacedCall) recorded(body []byte) []byte {
-	if p.pace.Ended {
+func (p *callBody) recorded(body []byte) []byte {
+	if p.was.Ended {
 		return body
 	}
 	rest := body
-	for range p.pace.Messages {
+	for range p.was.Messages {
 		rest = rest[len(exchange.FirstMessage(rest)):]
 	}
 	return body[:len(body)-len(rest)]

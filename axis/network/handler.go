@@ -2,8 +2,10 @@ package network
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -19,8 +21,18 @@ type denial struct {
 	message string
 }
 
-// handle answers one request of the program, from begin to end.
-func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
+// A handler answers the requests of a program, over connections that a Server has made fit for net/http.
+type handler struct {
+	cfg  *Config
+	log  *slog.Logger
+	ctx  context.Context // of the Server
+	life *lifetime       // the same
+	up   *upstream       // nil when answering
+	tape *taped          // nil when recording
+}
+
+// ServeHTTP implements http.Handler: one request, from begin to end.
+func (s *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.life.enter(nil) {
 		panic(http.ErrAbortHandler)
 	}
@@ -50,7 +62,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 
 // exchange records the request and its answer, and passes the answer on. An error means that the program's connection
 // must be cut.
-func (s *Server) exchange(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, denied *denial) error {
+func (s *handler) exchange(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, denied *denial) error {
 	socket := asksSocket(r) && denied == nil
 	begun := req
 	if socket {
@@ -67,12 +79,12 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, req *exchange.
 	}
 	var a *answer
 	switch {
-	case socket && s.cfg.Book != nil:
+	case socket && s.tape != nil:
 		return s.replaySocket(w, r, begun, to, o)
 	case socket:
 		return s.recordSocket(w, r, req, to, o)
-	case s.cfg.Book != nil:
-		a = s.replayed(r, req, to.Host, o)
+	case s.tape != nil:
+		a = s.tape.replayed(r, req, to.Host, o)
 	case denied != nil:
 		a = localAnswer(o.Identity(), denied.status, denied.kind, denied.message)
 	default:
@@ -82,7 +94,7 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, req *exchange.
 }
 
 // relay passes an answer on to the program.
-func (s *Server) relay(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer) error {
+func (s *handler) relay(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer) error {
 	if a.body != nil {
 		defer a.body.Close()
 	}
@@ -97,7 +109,7 @@ func (s *Server) relay(w http.ResponseWriter, r *http.Request, o *exchange.Open,
 const maxPresized = 1 << 20
 
 // readBody reads the whole request body. One beyond the limit is denied and counts as empty.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *denial, error) {
+func (s *handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *denial, error) {
 	var buf bytes.Buffer
 	if r.ContentLength > 0 && r.ContentLength <= maxPresized {
 		buf.Grow(int(r.ContentLength) + bytes.MinRead) // which ReadFrom wants to find the end

@@ -74,8 +74,7 @@ func endOf(ctx context.Context, t *testing.T, status int, endedMS int64) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{cfg: Config{Book: book}}
-	a := s.replayed(httptest.NewRequestWithContext(ctx, "POST", "/", nil), o.Request(), "a.example", o)
+	a := (&taped{book: book}).replayed(httptest.NewRequestWithContext(ctx, "POST", "/", nil), o.Request(), "a.example", o)
 	if a.body == nil {
 		return a.err
 	}

@@ -41,7 +41,7 @@ func (s *Server) proxied(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodConnect:
 		s.tunnel(w, r)
 	case r.URL.IsAbs() && r.URL.Scheme == "http":
-		s.handle(w, r)
+		s.answer.ServeHTTP(w, r)
 	default:
 		http.Error(w, "tapedeck: this is the recorder's proxy, which takes CONNECT and http:// requests in absolute form", http.StatusBadRequest)
 	}

@@ -13,14 +13,14 @@ import (
 
 // A relay passes one answer on to the program and records it on the way: what the program got is what the tape holds.
 type relay struct {
-	w    http.ResponseWriter
-	rc   *http.ResponseController
-	r    *http.Request
-	o    *exchange.Open
-	a    *answer
-	log  *slog.Logger
-	sent int64            // bytes of the body
-	talk exchange.Passage // nil where the answer carries no conversation
+	w       http.ResponseWriter
+	rc      *http.ResponseController
+	r       *http.Request
+	o       *exchange.Open
+	a       *answer
+	log     *slog.Logger
+	sent    int64            // bytes of the body
+	passage exchange.Passage // nil where the answer carries no conversation
 
 	writing sync.Mutex // held by who uses w once the head has passed: a conversation may say something of its own in between
 
@@ -32,9 +32,9 @@ type relay struct {
 //
 // An answer that cannot be written does not come to its end for the program: what the tape does not hold it does not get.
 func relayAnswer(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer, log *slog.Logger) error {
-	x := &relay{w: w, rc: http.NewResponseController(w), r: r, o: o, a: a, log: log, talk: o.Passage()}
-	if x.talk != nil {
-		defer x.talk.Close()
+	x := &relay{w: w, rc: http.NewResponseController(w), r: r, o: o, a: a, log: log, passage: o.Passage()}
+	if x.passage != nil {
+		defer x.passage.Close()
 	}
 	x.step()
 	if a.status == 0 {
@@ -62,8 +62,8 @@ func relayAnswer(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *an
 			return x.cut(err)
 		}
 	}
-	if x.talk != nil {
-		x.talk.Between(x.put)
+	if x.passage != nil {
+		x.passage.Between(x.put)
 	}
 	return x.chunks()
 }
@@ -104,11 +104,11 @@ func (x *relay) head() error {
 	} else {
 		x.o.Response(x.a.status, x.a.header)
 	}
-	if x.talk == nil {
+	if x.passage == nil {
 		return nil
 	}
 	_, told := x.a.header["Content-Length"]
-	err := x.talk.Head(x.a.status, x.a.header)
+	err := x.passage.Head(x.a.status, x.a.header)
 	if _, tells := x.a.header["Content-Length"]; told && !tells {
 		x.a.length = -1
 	}
@@ -152,7 +152,7 @@ func (x *relay) chunk(b []byte, ended bool) (done bool, err error) {
 	}
 	x.sent += int64(len(b))
 	last := x.sent >= x.a.length && (ended || x.a.length >= 0 && !x.a.trails)
-	if x.talk != nil {
+	if x.passage != nil {
 		if b, err = x.said(b, last); err != nil {
 			return false, x.cut(err)
 		}
@@ -174,8 +174,8 @@ func (x *relay) write(b []byte) error {
 	if err := x.put(b); err != nil {
 		return err
 	}
-	if x.talk != nil {
-		x.talk.Passed()
+	if x.passage != nil {
+		x.passage.Passed()
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func (x *relay) put(b []byte) error {
 
 // said gives a chunk to the conversation that it carries. Of what the program gets instead, all but the last piece is passed on.
 func (x *relay) said(b []byte, ended bool) (last []byte, err error) {
-	pieces, err := x.talk.Chunk(x.r.Context(), b, ended)
+	pieces, err := x.passage.Chunk(x.r.Context(), b, ended)
 	if err != nil || len(pieces) == 0 {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (x *relay) said(b []byte, ended bool) (last []byte, err error) {
 
 // rest passes on what the conversation held of an answer that ended.
 func (x *relay) rest() error {
-	if x.talk == nil {
+	if x.passage == nil {
 		return nil
 	}
 	b, err := x.said(nil, true)

@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/wsframe"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -19,23 +22,32 @@ import (
 // (Recorded.Patience).
 const cancelPatience = 10 * time.Second
 
+// A taped answers requests from a tape.
+type taped struct {
+	book   *exchange.Book
+	blobs  cas.Store
+	reveal func([]byte) []byte // nil for nothing to reveal
+	speed  float64
+	log    *slog.Logger
+}
+
 // replayed decides what a request gets from the tape. It never resolves and never dials.
-func (s *Server) replayed(r *http.Request, req *exchange.Request, host string, o *exchange.Open) *answer {
-	if rec, ok := o.Take(s.cfg.Book); ok {
-		return s.recorded(r, o, rec)
+func (t *taped) replayed(r *http.Request, req *exchange.Request, host string, o *exchange.Open) *answer {
+	if rec, ok := o.Take(t.book); ok {
+		return t.recorded(r, o, rec)
 	}
-	if s.cfg.Book.DeadHost(host) {
+	if t.book.DeadHost(host) {
 		return dead(errDeadHost)
 	}
-	return s.refusal(r, req, o)
+	return t.refusal(r, req, o)
 }
 
 // errDeadHost ends a request to a host that was silent.
 var errDeadHost = errors.New("no upstream answered for this host while recording")
 
 // refusal answers a request that is not on the tape.
-func (s *Server) refusal(r *http.Request, req *exchange.Request, o *exchange.Open) *answer {
-	why, own := s.unmatched(o)
+func (t *taped) refusal(r *http.Request, req *exchange.Request, o *exchange.Open) *answer {
+	why, own := t.unmatched(o)
 	if own != nil {
 		return &answer{status: own.Status, header: own.Header, length: int64(len(own.Body)), body: whole(own.Body)}
 	}
@@ -57,19 +69,19 @@ func isEvents(ex *tape.Exchange) bool {
 
 // unmatched says on the tape that nothing recorded answers a request, and returns why, and what the conversation that the request
 // belongs to answers; nil for nothing.
-func (s *Server) unmatched(o *exchange.Open) (why string, own *exchange.OwnAnswer) {
-	_, why = s.cfg.Book.Nearest(o.Identity(), o.Request())
+func (t *taped) unmatched(o *exchange.Open) (why string, own *exchange.OwnAnswer) {
+	_, why = t.book.Nearest(o.Identity(), o.Request())
 	return why, o.Refuse(why)
 }
 
 // recorded is the answer that an exchange of the tape holds. The Book is told of one that is damaged.
-func (s *Server) recorded(r *http.Request, x *exchange.Open, rec *exchange.Recorded) *answer {
+func (t *taped) recorded(r *http.Request, x *exchange.Open, rec *exchange.Recorded) *answer {
 	ctx, ex, id := r.Context(), rec.Exchange, x.Identity()
 	damage := func(err error) {
-		s.log.Error("recorded answer cannot be given", "seq", rec.Seq, "url", ex.URL, "error", err)
-		s.cfg.Book.Damage(rec, err)
+		t.log.Error("recorded answer cannot be given", "seq", rec.Seq, "url", ex.URL, "error", err)
+		t.book.Damage(rec, err)
 	}
-	o := exchange.AnswerOptions{Speed: s.cfg.Speed, Patience: rec.Patience(cancelPatience), Of: rec, Reveal: s.cfg.Reveal}
+	o := exchange.AnswerOptions{Speed: t.speed, Patience: rec.Patience(cancelPatience), Of: rec, Reveal: t.reveal}
 	o.Damage = func(err error) error {
 		damage(err)
 		return fmt.Errorf("recorded answer is damaged: %w", err)
@@ -81,8 +93,8 @@ func (s *Server) recorded(r *http.Request, x *exchange.Open, rec *exchange.Recor
 	if stream && ex.Method == http.MethodGet {
 		o.Patience = streamPatience
 	}
-	size, same := s.look(ex, &o)
-	b, err := exchange.OpenAnswer(s.cfg.Blobs, ex, &o)
+	size, same := t.look(ex, &o)
+	b, err := exchange.OpenAnswer(t.blobs, ex, &o)
 	if err != nil {
 		damage(err)
 		message := fmt.Sprintf("tapedeck: the recorded answer of %s %s: %v", ex.Method, ex.URL, err)
@@ -98,12 +110,12 @@ func (s *Server) recorded(r *http.Request, x *exchange.Open, rec *exchange.Recor
 	if stream {
 		a.body = b // its end may be held longer than its last chunk
 	}
-	a.passes = s.revealHeader(a.header) && same
+	a.passes = t.revealHeader(a.header) && same
 	if same {
 		size = b.Size()
 	}
 	a.length = lengthOf(a.header, rec, size)
-	s.replayTrailers(a, r, rec, size)
+	t.replayTrailers(a, r, rec, size)
 	return a
 }
 
@@ -137,14 +149,14 @@ const maxRevealed = 1 << 20
 
 // revealHeader puts the program's own values into h, and reports whether there were none to put: a cookie must be one that
 // the program can send.
-func (s *Server) revealHeader(h http.Header) (same bool) {
+func (t *taped) revealHeader(h http.Header) (same bool) {
 	same = true
-	if s.cfg.Reveal == nil {
+	if t.reveal == nil {
 		return same
 	}
 	for _, values := range h {
 		for i, v := range values {
-			if out := string(s.cfg.Reveal([]byte(v))); out != v {
+			if out := string(t.reveal([]byte(v))); out != v {
 				values[i], same = out, false
 			}
 		}
@@ -155,20 +167,49 @@ func (s *Server) revealHeader(h http.Header) (same bool) {
 // look looks through the body of ex for what has to be revealed. Where there is nothing, the program gets what is stored: o
 // then holds the bytes, which need not be read and looked through again, and same is true. Else size is the length in bytes
 // of what the program gets, -1 where the body is too long to be looked through.
-func (s *Server) look(ex *tape.Exchange, o *exchange.AnswerOptions) (size int64, same bool) {
-	if s.cfg.Reveal == nil || ex.Response == nil || !exchange.HasBody(ex.Method, ex.Status) {
+func (t *taped) look(ex *tape.Exchange, o *exchange.AnswerOptions) (size int64, same bool) {
+	if t.reveal == nil || ex.Response == nil || !exchange.HasBody(ex.Method, ex.Status) {
 		return 0, true
 	}
 	if ex.Response.Len > maxRevealed {
 		return -1, false
 	}
-	b, err := ex.Response.Bytes(s.cfg.Blobs)
+	b, err := ex.Response.Bytes(t.blobs)
 	if err != nil {
 		return 0, true // whoever opens the body finds the same
 	}
-	if out := s.cfg.Reveal(b); !bytes.Equal(out, b) {
+	if out := t.reveal(b); !bytes.Equal(out, b) {
 		return int64(len(out)), false
 	}
 	o.Reveal, o.Stored = nil, b
 	return 0, true
+}
+
+// replayTrailers makes a, the recorded answer rec, one with trailers where it had some; size is that of its body in bytes.
+func (t *taped) replayTrailers(a *answer, r *http.Request, rec *exchange.Recorded, size int64) {
+	if len(rec.Trailers) > 0 {
+		came := rec.Trailers.Clone()
+		t.revealHeader(came)
+		a.trailer, a.trails = &came, true
+		return
+	}
+	if a.trails = trailing(r); a.trails && size == 0 && rec.Exchange.Error == "" {
+		a.length = 0 // what would be trailers stands in its head, which is its end
+	}
+}
+
+// handshake is the header of the recorded answer, for the key of this request, and with no more than it asks for.
+func (t *taped) handshake(asked http.Header, rec *exchange.Recorded) http.Header {
+	h := exchange.HeaderOf(rec.Exchange.ResponseHeaders)
+	t.revealHeader(h)
+	h["Connection"], h["Upgrade"] = []string{"Upgrade"}, []string{"websocket"}
+	h[wsAccept] = []string{acceptKey(asked.Get(wsKey))}
+	if p := h.Get(wsProtocol); p != "" && !offersProtocol(asked, p) {
+		h.Del(wsProtocol)
+	}
+	offer, was := wsframe.ParseDeflate(asked[wsExtensions]), wsframe.ParseDeflate(h[wsExtensions])
+	if was.On && !offer.On || was.ClientBits && !offer.ClientBits {
+		h.Del(wsExtensions)
+	}
+	return h
 }

@@ -80,6 +80,7 @@ type Server struct {
 	ready  *handoff      // to http
 	served chan struct{} // closed when http accepts no more
 	life   lifetime      // of accept loops, connections before they are handed over, and handlers
+	answer *handler
 }
 
 // New makes a Server. The error is that of an Upstreams entry that is none.
@@ -102,6 +103,10 @@ func New(cfg *Config) (*Server, error) {
 		s.up = up
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.answer = &handler{cfg: &s.cfg, log: s.log, ctx: s.ctx, life: &s.life, up: s.up}
+	if cfg.Book != nil {
+		s.answer.tape = &taped{book: cfg.Book, blobs: cfg.Blobs, reveal: cfg.Reveal, speed: cfg.Speed, log: s.log}
+	}
 	s.tls = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1", "http/1.0"}, GetCertificate: s.certificate,
 		SessionTicketsDisabled: true, // a client looks at its clock when one comes: before the answer in one run, and behind it in another
 	}
@@ -119,7 +124,7 @@ func (s *Server) newHTTPServer() *http.Server {
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
-		Handler:                      http.HandlerFunc(s.handle),
+		Handler:                      s.answer,
 		Protocols:                    protocols,
 		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ReadHeaderTimeout:            headerTimeout,

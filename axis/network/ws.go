@@ -183,7 +183,7 @@ func readable(values []string) []string {
 }
 
 // recordSocket sends a request for a WebSocket on and passes the conversation.
-func (s *Server) recordSocket(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) error {
+func (s *handler) recordSocket(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) error {
 	a, up := s.up.upgrade(r.Context(), req, to)
 	if up == nil {
 		return s.relay(w, r, o, a)
@@ -239,7 +239,7 @@ type lastWords struct{ c net.Conn }
 func (l lastWords) Close() error { return l.c.SetDeadline(time.Now().Add(wsLastWords)) }
 
 // takeOver answers the program 101 and takes its connection from net/http. The caller leaves s.life with its lastWords.
-func (s *Server) takeOver(w http.ResponseWriter, a *answer) (*programConn, error) {
+func (s *handler) takeOver(w http.ResponseWriter, a *answer) (*programConn, error) {
 	raw, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return nil, err

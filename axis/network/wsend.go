@@ -9,7 +9,7 @@ import (
 
 // A wsEnd gathers how a socket ends. Its methods may be called by several goroutines at once.
 type wsEnd struct {
-	s    *Server
+	s    *handler
 	sock *exchange.Socket
 
 	mu    sync.Mutex // guards what follows
@@ -18,7 +18,7 @@ type wsEnd struct {
 	over  bool // end.Gone is known
 }
 
-func newWSEnd(s *Server, sock *exchange.Socket) *wsEnd {
+func newWSEnd(s *handler, sock *exchange.Socket) *wsEnd {
 	return &wsEnd{s: s, sock: sock, end: exchange.SocketEnd{Code: exchange.Abnormal}}
 }
 

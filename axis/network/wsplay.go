@@ -22,16 +22,16 @@ const (
 )
 
 // playSocket answers a request for a WebSocket by the recorded one that was taken for it.
-func (s *Server) playSocket(w http.ResponseWriter, r *http.Request, o *exchange.Open, rec *exchange.Recorded) error {
-	a := &answer{header: s.handshake(r.Header, rec), text: "101 Switching Protocols"}
+func (s *handler) playSocket(w http.ResponseWriter, r *http.Request, o *exchange.Open, rec *exchange.Recorded) error {
+	a := &answer{header: s.tape.handshake(r.Header, rec), text: "101 Switching Protocols"}
 	sock, err := o.Opened(withoutAccept(a.header))
 	if err != nil {
 		return err
 	}
 	end := newWSEnd(s, sock)
 	defer end.record()
-	opts := &exchange.PlayOptions{Speed: s.cfg.Speed, Reveal: s.cfg.Reveal, Patience: rec.Patience(cancelPatience)}
-	play := o.Play(sock, opts, s.cfg.Book)
+	opts := &exchange.PlayOptions{Speed: s.tape.speed, Reveal: s.tape.reveal, Patience: rec.Patience(cancelPatience)}
+	play := o.Play(sock, opts, s.tape.book)
 	c, err := s.takeOver(w, a)
 	if err != nil {
 		end.gone(exchange.FromProgram, err)
@@ -41,22 +41,6 @@ func (s *Server) playSocket(w http.ResponseWriter, r *http.Request, o *exchange.
 	defer c.Close()
 	newWSPlayer(end, play, c, a.header).run()
 	return nil
-}
-
-// handshake is the header of the recorded answer, for the key of this request, and with no more than it asks for.
-func (s *Server) handshake(asked http.Header, rec *exchange.Recorded) http.Header {
-	h := exchange.HeaderOf(rec.Exchange.ResponseHeaders)
-	s.revealHeader(h)
-	h["Connection"], h["Upgrade"] = []string{"Upgrade"}, []string{"websocket"}
-	h[wsAccept] = []string{acceptKey(asked.Get(wsKey))}
-	if p := h.Get(wsProtocol); p != "" && !offersProtocol(asked, p) {
-		h.Del(wsProtocol)
-	}
-	offer, was := wsframe.ParseDeflate(asked[wsExtensions]), wsframe.ParseDeflate(h[wsExtensions])
-	if was.On && !offer.On || was.ClientBits && !offer.ClientBits {
-		h.Del(wsExtensions)
-	}
-	return h
 }
 
 // acceptKey proves that the request was read as one for a WebSocket (RFC 6455, 4.2.2).

@@ -38,13 +38,13 @@ type wsWay struct {
 // wayConns are the connections of a way, to end them.
 type wayConns struct{ src, dst net.Conn }
 
-// reset ends one of them by a reset.
+// end closes both.
 func (c wayConns) end() {
 	c.src.Close()
 	c.dst.Close()
 }
 
-func newWSRelay(s *Server, sock *exchange.Socket, p *programConn, up *upgraded, h http.Header) *wsRelay {
+func newWSRelay(s *handler, sock *exchange.Socket, p *programConn, up *upgraded, h http.Header) *wsRelay {
 	d := wsframe.ParseDeflate(h[wsExtensions])
 	x := &wsRelay{wsEnd: newWSEnd(s, sock)}
 	x.ways[exchange.FromProgram] = &wsWay{

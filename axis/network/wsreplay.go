@@ -14,22 +14,22 @@ const upgradeRequired = "upgrade_required"
 //
 // One that was answered 426, as older recorders did, which carried none, is so again: a client that is told anything else about it may not
 // go on by HTTP. That is also what a request gets that is not on a tape without any WebSocket.
-func (s *Server) replaySocket(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) error {
-	if rec := o.Upgrade(s.cfg.Book); rec != nil {
-		return s.relay(w, r, o, s.recorded(r, o, rec))
+func (s *handler) replaySocket(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) error {
+	if rec := o.Upgrade(s.tape.book); rec != nil {
+		return s.relay(w, r, o, s.tape.recorded(r, o, rec))
 	}
-	rec, ok := o.Take(s.cfg.Book)
+	rec, ok := o.Take(s.tape.book)
 	switch {
 	case ok && rec.Socket != nil:
 		return s.playSocket(w, r, o, rec)
 	case ok:
-		return s.relay(w, r, o, s.recorded(r, o, rec))
-	case s.cfg.Book.DeadHost(to.Host):
+		return s.relay(w, r, o, s.tape.recorded(r, o, rec))
+	case s.tape.book.DeadHost(to.Host):
 		return s.relay(w, r, o, dead(errDeadHost))
-	case s.cfg.Book.Sockets():
-		return s.relay(w, r, o, s.refusal(r, req, o))
+	case s.tape.book.Sockets():
+		return s.relay(w, r, o, s.tape.refusal(r, req, o))
 	}
-	s.unmatched(o)
+	s.tape.unmatched(o)
 	a := localAnswer(o.Identity(), http.StatusUpgradeRequired, upgradeRequired, "tapedeck: no WebSocket is on the tape; use HTTP")
 	return s.relay(w, r, o, a)
 }

@@ -21,6 +21,8 @@
 //
 //   - Hold waits for a condition, with a limit after which something is given up. Every wait of a replay is one.
 //   - Order keeps lines in their order for callers that each bring their own line (Await, Done).
+//   - Gate holds up what is to come until what came before it while recording has come again, in whatever order.
+//   - Names say which id of this run stands for which of the recording, by what matches show.
 //   - Player is an Order that also finds what a message of the program is (Find, Came) and says what is due next (Next).
 //   - Nearest finds the recorded message that is most like one which is on no tape, and Refused keeps what was refused.
 //

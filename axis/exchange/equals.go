@@ -4,44 +4,56 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
-// How a replay keeps company.
+// How a replay keeps equal requests side by side.
 const (
-	// companyGrain is by how much, in ms, a chunk must have come later than something else to have come after it: when it came
+	// grain is by how much, in ms, a chunk must have come later than something else to have come after it: when it came
 	// is known from when its answer ended, which may have been later than its last chunk. An end is exact, see findBegun.
-	companyGrain = 3
-	// companySlack is how much longer than while recording a replay waits for an equal request.
-	companySlack = 2 * time.Second
-	// smallCompany is how many requests one sends to take the first answer. More are work that is done side by side.
-	smallCompany = 3
+	grain = 3
+	// slack is how much longer than while recording a replay waits for an equal request.
+	slack = 2 * time.Second
+	// fewEqual is how many requests one sends to take the first answer. More are work that is done side by side.
+	fewEqual = 3
 	// reaction is the most time that a program has to act on the first of such answers before it gets the end of the next, see
 	// reactionTo.
 	reaction = 100 * time.Millisecond
 )
 
-// A company is exchanges of one key and one run that came to their end and were under way together while recording. A replay that
+// equals are exchanges of one key and one run that came to their end and were under way together while recording. A replay that
 // answers at once would be done with the first before the second is sent, and the program would not send it; or it would give
 // the second first, and the program would take the other answer. So a chunk waits for the equal requests that were
-// there when it came then, and, in a small company, the head and the end of an answer wait for those that had ended by then,
+// there when it came then, and, where they are few, the head and the end of an answer wait for those that had ended by then,
 // and for a moment in which the program may cancel. A wait is never longer than it was then and a little: one that is in vain
 // ends all others, and what was not asked for is a divergence as ever.
-type company struct {
+type equals struct {
 	members []*Recorded   // by when they began; not changed once it is made
 	span    time.Duration // from the first begin to the last end; the same
-
-	mu     sync.Mutex            // guards what follows
-	given  int                   // members that were handed out
-	joined map[int]chan struct{} // closed when so many were; of those numbers alone that somebody waits for
-	over   map[*Recorded]bool
-	last   time.Time   // when the last of these ended
-	left   lane.Change // the next one ends
-	inVain bool
+	given   atomic.Uint64 // members that were handed out
+	gate    *lane.Gate[moment]
 }
+
+// A moment is something that happened while recording, and is waited for on a replay.
+type moment struct {
+	kind momentKind
+	rec  *Recorded // of momentAsked and momentOver
+	n    uint64    // of the others: the spawn_id of a process, or how many equal requests were handed out
+}
+
+type momentKind uint8
+
+const (
+	momentAsked momentKind = iota // a request came
+	momentOver                    // its answer was given
+	momentGiven                   // so many equal requests came
+	momentBegan                   // a process began
+	momentNear                    // it was about to end, or nobody waits for it to be
+	momentGone                    // it ended
+)
 
 // findBegun finds out when the requests of exchanges came, in ms since the recording began, or later: as long before its end
 // as its last chunk came after it, and before whatever the tape says to have ended after its first chunk. So one that is
@@ -63,8 +75,8 @@ func findBegun(whole []*Recorded) {
 	}
 }
 
-// keepCompany finds the companies among the exchanges of one key.
-func keepCompany(all []*Recorded) {
+// findEquals finds equals among the exchanges of one key.
+func findEquals(all []*Recorded) {
 	if len(all) < 2 {
 		return
 	}
@@ -78,7 +90,7 @@ func keepCompany(all []*Recorded) {
 	whole = slices.DeleteFunc(whole, func(rec *Recorded) bool { return rec.begunMS <= 0 }) // the tape has no times
 	for _, run := range runs(whole) {
 		for _, members := range chains(run, (*Recorded).span) {
-			newCompany(members)
+			newEquals(members)
 		}
 	}
 }
@@ -107,8 +119,8 @@ func chains(all []*Recorded, span func(*Recorded) (begun, ended int64)) (parts [
 	return parts
 }
 
-// newCompany makes a company of members, which stand as they began. One alone is none.
-func newCompany(members []*Recorded) {
+// newEquals makes members, which stand as they began, equals. One alone has none.
+func newEquals(members []*Recorded) {
 	if len(members) < 2 {
 		return
 	}
@@ -116,90 +128,83 @@ func newCompany(members []*Recorded) {
 	for _, rec := range members {
 		end = max(end, rec.endedMS)
 	}
-	c := &company{
-		members: members, over: make(map[*Recorded]bool), joined: make(map[int]chan struct{}),
+	c := &equals{
+		members: members, gate: lane.NewGate[moment](slack, nil),
 		span: time.Duration(end-members[0].begunMS) * time.Millisecond,
 	}
 	for _, rec := range members {
-		rec.company = c
+		rec.equals = c
 	}
 }
 
-// join notes that a member was handed out. It wakes those that it is enough for: of a thousand that wait, waking all for each one
-// that comes would be half a million times. Nobody is no company.
-func (c *company) join() {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.given++
-	if enough := c.joined[c.given]; enough != nil {
-		close(enough)
-		delete(c.joined, c.given)
+// join notes that a member was handed out. Nil is a request without equals.
+func (c *equals) join() {
+	if c != nil {
+		c.gate.Happened(moment{kind: momentGiven, n: c.given.Add(1)})
 	}
 }
 
 // leave notes that the answer of a member has been given.
-func (c *company) leave(rec *Recorded) {
-	if c == nil {
-		return
+func (c *equals) leave(rec *Recorded) {
+	if c != nil {
+		c.gate.Happened(moment{kind: momentOver, rec: rec})
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.over[rec] {
-		return
-	}
-	c.over[rec], c.last = true, time.Now()
-	c.left.Happened()
-}
-
-// giveUp ends all waiting.
-func (c *company) giveUp() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.inVain = true
-	for n, enough := range c.joined {
-		close(enough)
-		delete(c.joined, n)
-	}
-	c.left.Happened()
 }
 
 // await waits for what had happened when the chunk of rec came that came tms ms after its request. end says that it is the
 // last, paced that answers take their time. The error is ctx's where that is done before.
-func (c *company) await(ctx context.Context, rec *Recorded, tms int64, end, paced bool) error {
+func (c *equals) await(ctx context.Context, rec *Recorded, tms int64, end, paced bool) error {
 	at := rec.begunMS + tms
 	if !end {
-		at -= companyGrain
+		at -= grain
 	}
 	there, _ := slices.BinarySearchFunc(c.members, at, func(m *Recorded, at int64) int { return cmp.Compare(m.begunMS, at) })
-	limit := time.Duration(max(tms, 0))*time.Millisecond + companySlack
-	err := c.until(ctx, limit, func() <-chan struct{} { return c.untilJoined(there) })
-	if err != nil || len(c.members) > smallCompany {
-		return err
+	if there > 0 {
+		given := []moment{{kind: momentGiven, n: uint64(there)}}
+		if err := c.until(ctx, time.Duration(max(tms, 0))*time.Millisecond, given); err != nil {
+			return err
+		}
+	}
+	if len(c.members) > fewEqual {
+		return nil
 	}
 	return c.awaitEnds(ctx, rec, at, end, paced)
 }
 
 // awaitEnds waits for the answers that had ended at the time at, or where end is set before that of rec, and then for a moment in
 // which the program may act on them.
-func (c *company) awaitEnds(ctx context.Context, rec *Recorded, at int64, end, paced bool) error {
-	var before []*Recorded
+func (c *equals) awaitEnds(ctx context.Context, rec *Recorded, at int64, end, paced bool) error {
+	var before []moment
 	pause := reaction
 	for _, m := range c.members {
 		if end && m.endedBefore(rec) || m.endedMS < at {
-			before = append(before, m)
+			before = append(before, moment{kind: momentOver, rec: m})
 			pause = min(pause, reactionTo(rec.endedMS-m.endedMS, paced))
 		}
 	}
-	if len(before) == 0 {
-		return nil
-	}
-	if err := c.until(ctx, c.span+companySlack, func() <-chan struct{} { return c.untilLeft(before) }); err != nil {
+	if err := c.until(ctx, c.span, before); err != nil {
 		return err
 	}
-	return lane.Pause(ctx, nil, c.remaining(pause))
+	left := time.Duration(0)
+	for _, m := range before {
+		if ago := c.gate.Since(m); ago != lane.Forever {
+			left = max(left, pause-ago)
+		}
+	}
+	return lane.Pause(ctx, nil, left)
+}
+
+// until waits for all of these, for as long as it took and slack.
+func (c *equals) until(ctx context.Context, took time.Duration, all []moment) error {
+	limit := time.Now().Add(took + slack)
+	return c.gate.Await(ctx, func(at func(moment) time.Time) *lane.Missing[moment] {
+		for _, m := range all {
+			if at(m).IsZero() {
+				return &lane.Missing[moment]{What: m, Until: limit}
+			}
+		}
+		return nil
+	})
 }
 
 // reactionTo is how long the program has to act on an answer that ended so many ms before the next: as long as it had where
@@ -210,47 +215,4 @@ func reactionTo(gapMS int64, paced bool) time.Duration {
 		return gap
 	}
 	return 5*time.Millisecond + 4*gap
-}
-
-// remaining is what is left of a pause after the last end.
-func (c *company) remaining(pause time.Duration) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.inVain {
-		return 0
-	}
-	return pause - time.Since(c.last)
-}
-
-// untilJoined is closed when so many members were handed out; nil where they are. The caller holds mu.
-func (c *company) untilJoined(n int) <-chan struct{} {
-	if c.given >= n {
-		return nil
-	}
-	if c.joined[n] == nil {
-		c.joined[n] = make(chan struct{})
-	}
-	return c.joined[n]
-}
-
-// untilLeft is closed when another answer has been given; nil where all of these have been. The caller holds mu.
-func (c *company) untilLeft(all []*Recorded) <-chan struct{} {
-	if !slices.ContainsFunc(all, func(m *Recorded) bool { return !c.over[m] }) {
-		return nil
-	}
-	return c.left.Next()
-}
-
-// until waits for what next returns, which holds the lock, until that is nil, for limit at most. Once that has been in vain it
-// waits no more.
-func (c *company) until(ctx context.Context, limit time.Duration, next func() <-chan struct{}) error {
-	end := time.Now().Add(limit)
-	return lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.inVain {
-			return nil, 0
-		}
-		return next(), time.Until(end)
-	}, c.giveUp)
 }
