@@ -9,6 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Steps that fail where a system cannot make the jail, or cannot see all of it.
+const (
+	opFilter = "install the system call filter"
+	opWatch  = "watch files"
+	opSpawns = "find spawns"
+)
+
 var errProcessor = &UnavailableError{Reason: "there is no system call filter for this processor, only for amd64 and arm64"}
 
 // A sysctl that forbids unprivileged user namespaces where it has this value.

@@ -161,12 +161,3 @@ func fixAddresses() {
 func closeOnExec() error {
 	return unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 }
-
-// errnoOf returns the system's error inside err, or err.
-func errnoOf(err error) error {
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
-		return errno
-	}
-	return err
-}

@@ -94,7 +94,7 @@ func (in *initProcess) setUp() error {
 			return &SetupError{Op: "set the host name", Path: spec.Hostname, Err: err}
 		}
 	}
-	w := &world{plan: &spec.Mounts}
+	w := newWorld(&spec.Mounts, submountFD)
 	if err := w.build(); err != nil {
 		return err
 	}

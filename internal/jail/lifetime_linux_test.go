@@ -304,7 +304,7 @@ func TestBytesOfArguments(t *testing.T) {
 
 func TestPIDs(t *testing.T) {
 	t.Parallel()
-	if !kernelAtLeast(6, 14) {
+	if !newKernel(6, 14) {
 		t.Skip("PID limits are the whole machine's before Linux 6.14")
 	}
 	run(t, shellConfig(t, "cat /proc/sys/kernel/pid_max; ls -d /proc/[0-9]* | head -n 2 | tail -n 1"), nil).want(t, "16384\n/proc/100\n")

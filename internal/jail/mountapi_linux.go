@@ -8,13 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// opProc and opFilter are the steps whose failure means that this system cannot make the jail.
+// Steps whose failure means that this system cannot make the jail.
 const (
 	opPrivate = "make the mounts private"
 	opProc    = "mount a fresh /proc"
-	opFilter  = "install the system call filter"
-	opWatch   = "watch files"
-	opSpawns  = "find spawns"
 )
 
 // A tree is a mount, or a tree of mounts, that stands nowhere yet, or one that stands somewhere and was opened.

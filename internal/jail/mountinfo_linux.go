@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -130,4 +131,23 @@ func flagsOf(options string) (flags uint64) {
 		}
 	}
 	return flags
+}
+
+// mountsOf lists the mounts that a process sees, by its name in proc.
+func mountsOf(proc int, who string) ([]mountLine, error) {
+	fd, err := unix.Openat(proc, who+"/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), "mountinfo")
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxMountInfo))
+	return parseMounts(string(data)), err
+}
+
+const maxMountInfo = 16 << 20 // bytes
+
+// within reports whether path is dir or lies in it. Both are absolute and clean.
+func within(path, dir string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }

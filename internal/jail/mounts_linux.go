@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,6 +27,8 @@ type world struct {
 	opened     map[string]int // targets, by path, once they stand
 	notCovered []string
 
+	submountFD int // where those begin that were inherited: see mountPlan.Uncovered
+
 	sources map[string]*source // by target
 	devices map[string]tree
 	own     []string // file systems of ours: directories can be made there; seal makes them read-only
@@ -32,6 +36,12 @@ type world struct {
 	oldRoot *tree    // where the root was replaced
 }
 
+// newWorld is the world of a plan. What the init has inherited for it (mountPlan.uncovered) stands at submountFD and behind.
+func newWorld(plan *mountPlan, submountFD int) *world {
+	return &world{plan: plan, submountFD: submountFD}
+}
+
+// build makes it.
 func (w *world) build() error {
 	w.opened, w.sources = make(map[string]int), make(map[string]*source)
 	for _, step := range []func() error{
@@ -87,6 +97,19 @@ func (w *world) mountProc() error {
 		}
 	}
 	return nil
+}
+
+const maxPIDs = 16384 // processes and threads inside at once
+
+// limitPIDs holds a fork bomb. Before Linux 6.14 the limit is the whole machine's, and a uid 0 may write it: not ours.
+func (w *world) limitPIDs() {
+	if !kernelAtLeast(6, 14) {
+		w.notCovered = append(w.notCovered, "the number of processes inside is not limited: Linux 6.14 and newer do")
+		return
+	}
+	if err := os.WriteFile("/proc/sys/kernel/pid_max", strconv.AppendInt(nil, maxPIDs, 10), 0); err != nil {
+		w.notCovered = append(w.notCovered, "the number of processes inside is not limited: "+err.Error())
+	}
 }
 
 // procWritable tells what of /proc could be written to but for the program's own processes, which are numbers and links.
@@ -267,4 +290,19 @@ func (w *world) seal() error {
 	}
 	defer w.oldRoot.close()
 	return w.oldRoot.detach()
+}
+
+// kernelAtLeast reports whether Linux is that new.
+func kernelAtLeast(major, minor int) bool {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	f := strings.SplitN(unix.ByteSliceToString(u.Release[:]), ".", 3)
+	if len(f) < 3 {
+		return false
+	}
+	a, err1 := strconv.Atoi(f[0])
+	b, err2 := strconv.Atoi(f[1])
+	return err1 == nil && err2 == nil && (a > major || a == major && b >= minor)
 }

@@ -339,7 +339,7 @@ func TestCameAndWent(t *testing.T) {
 	mustWrite(t, dir+"/b/file", "content")
 	c := shellConfig(t, "cat a/file b/file; echo new >a/file")
 	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir+"/a"), overlay(t, dir+"/b")}
-	plan, err := planMounts(c)
+	plan, err := planMounts(c.wish())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +373,7 @@ func TestMountedMeanwhile(t *testing.T) {
 		t.Helper()
 		c := shellConfig(t, "cat file; echo new >file; ls point")
 		c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
-		plan, err := planMounts(c)
+		plan, err := planMounts(c.wish())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -414,7 +414,7 @@ func TestMountedMeanwhileOverAFilledLayer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	plan, err := planMounts(c)
+	plan, err := planMounts(c.wish())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,6 @@ package jail
 
 import (
 	"errors"
-	"io"
-	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -101,17 +99,3 @@ func (r *request) translate(f FilePath) (FilePath, error) {
 	}
 	return FilePath{}, errPass // a file system of its own, /tmp in memory say
 }
-
-// mountsOf lists the mounts that a process sees, by its name in proc.
-func mountsOf(proc int, who string) ([]mountLine, error) {
-	fd, err := unix.Openat(proc, who+"/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	file := os.NewFile(uintptr(fd), "mountinfo")
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxMountInfo))
-	return parseMounts(string(data)), err
-}
-
-const maxMountInfo = 16 << 20 // bytes

@@ -13,8 +13,43 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// A mountPlan is what the init mounts, found out by the recorder on the host's tree.
+type mountPlan struct {
+	Targets []mountTarget // shallow ones first, no two alike
+	Masks   []string      // existing files and directories
+	Files   []File        // Over: existing files
+	Resolv  string        // what /etc/resolv.conf is on the host; empty where there is none
+	Console string        // the slave of the program's terminal; empty for none
+
+	// Uncovered says that the init inherits what is mounted below overlays, from submountFD on: see mountPlan.submounts.
+	Uncovered bool
+	covering  []string // the recorder's alone: outermost mount points below lowers of overlays
+}
+
+// A mountTarget is a directory that the program may change. Its overlay is nil where it changes the host's.
+type mountTarget struct {
+	Path      string
+	Within    bool // it lies in another writable directory: a mount of its own would split what can be renamed
+	Overlay   *Overlay
+	Covered   []string // of an overlay: mount points of the host below its lowers
+	Submounts []string // of an overlay: mount points of the host below Path that stay read-only, outermost ones only
+
+	Mount   bool   // it is a mount of the host's below another overlay
+	Flags   uint64 // of such a mount: MOUNT_ATTR_NOEXEC, _NOSUID
+	Beneath bool   // it is one of its overlay's lowers, and in what covers another's: it stands there first, read-only
+}
+
+// A wish is what a program is to see and to change, as Config has it. Console is the slave of its terminal; empty for none.
+type wish struct {
+	Writable []string
+	Overlays []Overlay
+	Masks    []string
+	Files    []File
+	Console  string
+}
+
 // planMounts resolves the paths of c on the host's tree and adds what every jail covers.
-func planMounts(c *Config) (*mountPlan, error) {
+func planMounts(c *wish) (*mountPlan, error) {
 	p := new(mountPlan)
 	if err := p.addTargets(c); err != nil {
 		return nil, err
@@ -33,11 +68,11 @@ func planMounts(c *Config) (*mountPlan, error) {
 	slices.Sort(p.Masks)
 	p.Masks = slices.Compact(p.Masks)
 	p.addFiles(c)
-	p.Console = terminalOf(c)
+	p.Console = c.Console
 	return p, nil
 }
 
-func (p *mountPlan) addTargets(c *Config) error {
+func (p *mountPlan) addTargets(c *wish) error {
 	for _, o := range c.Overlays {
 		if len(o.Lowers) == 0 || filepath.Dir(o.Upper) != filepath.Dir(o.Work) {
 			return fmt.Errorf("jail: overlay of %s needs a lower, and Upper and Work in one directory", o.Target)
@@ -102,7 +137,7 @@ func (p *mountPlan) targetAbove(path string) (deepest *mountTarget) {
 }
 
 // addFiles adds the files of c, and the resolver's configuration, which names us.
-func (p *mountPlan) addFiles(c *Config) {
+func (p *mountPlan) addFiles(c *wish) {
 	for _, f := range c.Files {
 		f.Path = filepath.Clean(f.Path)
 		var over []string
@@ -123,22 +158,6 @@ func (p *mountPlan) addFiles(c *Config) {
 	p.Files = append(p.Files, resolv) // with no file at all, resolvers ask 127.0.0.1
 }
 
-// terminalOf returns the path of the program's terminal, so that the program finds its name inside.
-func terminalOf(c *Config) string {
-	if c.TTY < 0 {
-		return ""
-	}
-	f := []*os.File{c.Stdin, c.Stdout, c.Stderr}[c.TTY]
-	if f == nil {
-		return ""
-	}
-	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
-	if err != nil || !strings.HasPrefix(path, "/dev/pts/") {
-		return ""
-	}
-	return path
-}
-
 // resolve follows the symbolic links of path as far as it exists.
 func resolve(path string) string {
 	path = filepath.Clean(path)
@@ -156,9 +175,4 @@ func resolve(path string) string {
 		rest = filepath.Join(filepath.Base(path), rest)
 		path = filepath.Dir(path)
 	}
-}
-
-// within reports whether path is dir or lies in it. Both are absolute and clean.
-func within(path, dir string) bool {
-	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }

@@ -53,7 +53,6 @@ var (
 	starved    = []unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOBUFS}
 	errUnnamed = errors.New("a path that cannot be told")
 	errPass    = errors.New("nothing that is watched")
-	errOlder   = errors.New("a FIFO of the host's")
 )
 
 // find names the paths of the call. The error is errPass where none is watched.

@@ -51,12 +51,6 @@ func (s *spawns) newProcess(pid, thread int) (*spawnProcess, error) {
 	return p, nil
 }
 
-// Flags of pidfd_open, from linux/pidfd.h.
-const (
-	pidfdNonblock = unix.O_NONBLOCK
-	pidfdThread   = unix.O_EXCL
-)
-
 func (p *spawnProcess) close() {
 	p.pidfd.Close()
 	p.task.Close() // it may be pidfd, which os.File tells apart

@@ -91,7 +91,7 @@ func TestSpawnLeft(t *testing.T) {
 // TestReapedStatus: the kernel itself tells how a process ended that its parent has waited for.
 func TestReapedStatus(t *testing.T) {
 	t.Parallel()
-	if !kernelAtLeast(6, 15) {
+	if !newKernel(6, 15) {
 		t.Skip("Linux 6.15 and newer know it")
 	}
 	for script, want := range map[string]Exit{"exit 7": {Code: 7}, "kill -15 $$": {Signal: syscall.SIGTERM}} {

@@ -274,11 +274,3 @@ func (p *split) bindFile(rel string, l layerDir, why string) error {
 	p.w.notCovered = append(p.w.notCovered, "changes of "+p.inside(rel)+": read-only inside, as "+why)
 	return p.bind(l.path, rel)
 }
-
-// stepError is nil where err is.
-func stepError(op, path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &SetupError{Op: op, Path: path, Err: errnoOf(err)}
-}

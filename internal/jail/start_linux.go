@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -41,11 +42,61 @@ func Start(ctx context.Context, c *Config) (*Jail, error) {
 	if err := errors.Join(c.check(), ctx.Err()); err != nil {
 		return nil, err
 	}
-	plan, err := planMounts(c)
+	plan, err := planMounts(c.wish())
 	if err != nil {
 		return nil, err
 	}
 	return startPlanned(ctx, c, plan)
+}
+
+// terminalOf returns the path of the program's terminal, so that the program finds its name inside.
+func terminalOf(c *Config) string {
+	if c.TTY < 0 {
+		return ""
+	}
+	f := []*os.File{c.Stdin, c.Stdout, c.Stderr}[c.TTY]
+	if f == nil {
+		return ""
+	}
+	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	if err != nil || !strings.HasPrefix(path, "/dev/pts/") {
+		return ""
+	}
+	return path
+}
+
+// wish is what the mounts of the jail are planned by.
+func (c *Config) wish() *wish {
+	return &wish{Writable: c.Writable, Overlays: c.Overlays, Masks: c.Masks, Files: c.Files, Console: terminalOf(c)}
+}
+
+// maxPlans is how often a start begins anew because something was mounted, or unmounted, below an overlay meanwhile.
+const maxPlans = 5
+
+// startPlanned starts a jail by a plan, and by newer ones as long as it fails and the host's mounts are others than those
+// of the plan. Once they may be the same: what was in the way, or was looked for, may have come and gone in between.
+func startPlanned(ctx context.Context, c *Config, plan *mountPlan) (*Jail, error) {
+	same := 0
+	filled := hasFilledLayer(c.Overlays) // nobody could tell what a start that failed left there
+	for range maxPlans - 1 {
+		j, err := startOnce(ctx, c, plan)
+		var setup *SetupError
+		if filled || !errors.As(err, &setup) {
+			return j, err
+		}
+		newer, errPlan := planMounts(c.wish())
+		if errPlan != nil || emptyLayers(c.Overlays) != nil {
+			return nil, err
+		}
+		if newer.sameMounts(plan) {
+			same++
+		}
+		if same > 1 || ctx.Err() != nil {
+			return nil, err
+		}
+		plan = newer
+	}
+	return startOnce(ctx, c, plan)
 }
 
 func startOnce(ctx context.Context, c *Config, plan *mountPlan) (*Jail, error) {
@@ -89,7 +140,7 @@ func (c *Config) check() error {
 
 // launch starts the init and hands everything to a Jail.
 func launch(c *Config, plan *mountPlan) (*Jail, error) {
-	plan.Uncovered = os.Geteuid() == 0 && len(plan.covering) > 0
+	plan.Uncovered = os.Geteuid() == 0 && plan.isCovered()
 	j, err := launchPlan(c, plan)
 	if plan.Uncovered && errors.Is(err, ErrOverlay) { // root of a user namespace whose mounts are locked too
 		plan.Uncovered = false
@@ -102,7 +153,7 @@ func launchPlan(c *Config, plan *mountPlan) (*Jail, error) {
 	var files inherited
 	defer files.close()
 	j := newJail(c.Log)
-	j.watcher, j.places = c.Watch, plan.places()
+	j.watcher, j.places = c.Watch, placesOf(plan)
 	j.given, j.shifted = c.Inputs, c.Shifted
 	j.toldSpawns, j.streams = c.Spawns, []*os.File{c.Stdin, c.Stdout, c.Stderr}
 	j.ctl = files.control()
@@ -116,7 +167,9 @@ func launchPlan(c *Config, plan *mountPlan) (*Jail, error) {
 	if files.err == nil {
 		start := j.start
 		if plan.Uncovered {
-			start = func(list []*os.File) error { return j.startUncovered(list, plan) }
+			start = func(list []*os.File) error {
+				return plan.uncovered(func(kept []*os.File) error { return j.start(slices.Concat(list, kept)) })
+			}
 		}
 		files.err = start(files.list)
 	}

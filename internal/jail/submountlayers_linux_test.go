@@ -88,23 +88,6 @@ func TestDeadSubmount(t *testing.T) {
 	run(t, c, nil).want(t, "dead\nnew\n")
 }
 
-// TestSubmountsOfKernel: what is no file system of files, or cannot be written to, is no layer.
-func TestSubmountsOfKernel(t *testing.T) {
-	t.Parallel()
-	dir := testDir(t)
-	if err := os.Mkdir(dir+"/at", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range []mountLine{{kind: "proc"}, {kind: "sysfs"}, {kind: "tmpfs", flags: flagsOf("ro,relatime")}} {
-		m.point = dir + "/at"
-		p := &mountPlan{Targets: []mountTarget{{Path: dir, Overlay: &Overlay{Target: dir, Lowers: []string{dir}}}}}
-		p.addSubmount(&p.Targets[0], &m)
-		if len(p.Targets) != 1 || !slices.Equal(p.Targets[0].Submounts, []string{m.point}) {
-			t.Errorf("%s: %+v", m.kind, p.Targets)
-		}
-	}
-}
-
 // TestSubmountsInLayers: what upper layers have at the place of a mount lies upon it, and hides it.
 func TestSubmountsInLayers(t *testing.T) {
 	t.Parallel()

@@ -3,25 +3,28 @@ package jail
 import (
 	"os"
 	"runtime"
-	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// startUncovered starts the init from a mount namespace in which nothing is mounted below the overlays' lowers.
+// isCovered reports whether something is mounted below lowers of overlays.
+func (p *mountPlan) isCovered() bool { return len(p.covering) > 0 }
+
+// uncovered runs start, which starts the init, in a mount namespace in which nothing is mounted below the overlays' lowers.
+// The init inherits what start is given.
 //
 // In a user namespace the host's mounts are locked, and overlayfs refuses a lower directory with a locked mount below
 // it. Who may mount on the host can take them away first, in a copy of the host's mounts that lives as long as the start
 // takes, and hand those below a target to the init as descriptors. For everybody else the init splits the overlay.
-func (j *Jail) startUncovered(files []*os.File, plan *mountPlan) (err error) {
+func (p *mountPlan) uncovered(start func(kept []*os.File) error) (err error) {
 	onOwnThread(func() {
 		if err = unix.Unshare(unix.CLONE_NEWNS); err != nil {
-			err = &SetupError{Op: opOverlay, Path: plan.covering[0], Detail: "something is mounted there", Err: err}
+			err = &SetupError{Op: opOverlay, Path: p.covering[0], Detail: "something is mounted there", Err: err}
 			return
 		}
 		var kept []*os.File
-		if kept, err = uncover(plan); err == nil {
-			err = j.start(slices.Concat(files, kept))
+		if kept, err = uncover(p); err == nil {
+			err = start(kept)
 		}
 		for _, f := range kept {
 			f.Close()

@@ -24,7 +24,7 @@ type source struct {
 }
 
 func (w *world) openSources() error {
-	inherited := submountFD
+	inherited := w.submountFD
 	submount := func(path string) (tree, error) {
 		clone, err := tree{inherited}, error(nil)
 		if inherited++; !w.plan.Uncovered {

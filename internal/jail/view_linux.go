@@ -24,6 +24,9 @@ var (
 	errNoName = errors.New("the file has no name here")
 )
 
+// errOlder is what a lookup ends with that its older refused.
+var errOlder = errors.New("a FIFO of the host's")
+
 // within the jail's view: "/a/b" as "a/b", the root as ".".
 func relative(p string) string {
 	if p == "/" {
@@ -230,4 +233,14 @@ func identify(dir int, name string, flags int) (fileID, error) {
 func (a fileID) sameFile(b fileID) bool {
 	a.mount, b.mount = 0, 0
 	return a == b
+}
+
+// rootOf opens the root of a process and says how the kernel spells it.
+func rootOf(proc, pid int) (fd int, text string, err error) {
+	name := strconv.Itoa(pid) + "/root"
+	if text, err = readLink(proc, name); err != nil {
+		return -1, "", err
+	}
+	fd, err = unix.Openat(proc, name, dirFlags, 0)
+	return fd, text, err
 }

@@ -40,8 +40,8 @@ type place struct {
 	layered bool // what the host has there is another file
 }
 
-// placesOf lists what c's program may change, and what is covered in it.
-func (p *mountPlan) places() []place {
+// placesOf lists what the program may change by a plan, and what is covered in it.
+func placesOf(p *mountPlan) []place {
 	var out []place
 	for _, t := range p.Targets {
 		out = append(out, place{t.Path, true, t.Overlay != nil})
@@ -120,16 +120,6 @@ func newWatch(w Watcher, init int, places []place) (*watch, error) {
 		return nil, &SetupError{Op: opWatch, Path: "the root inside", Err: err}
 	}
 	return out, nil
-}
-
-// rootOf opens the root of a process and says how the kernel spells it.
-func rootOf(proc, pid int) (fd int, text string, err error) {
-	name := strconv.Itoa(pid) + "/root"
-	if text, err = readLink(proc, name); err != nil {
-		return -1, "", err
-	}
-	fd, err = unix.Openat(proc, name, dirFlags, 0)
-	return fd, text, err
 }
 
 func (w *watch) close() {

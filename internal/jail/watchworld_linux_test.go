@@ -36,10 +36,8 @@ func TestWatchOverlays(t *testing.T) {
 		c.Watch = w
 		run(t, c, nil).want(t, ok(3)+"EROFS\n")
 		w.want(t, "open a/file", "open b", "rename b a/b")
-		for _, d := range []string{o.Upper, o.Work} {
-			if err := errors.Join(removeLayer(d), os.Mkdir(d, 0o755)); err != nil {
-				t.Fatal(err)
-			}
+		if err := emptyLayers([]Overlay{o}); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
