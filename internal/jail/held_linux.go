@@ -6,12 +6,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"golang.org/x/sys/unix"
 )
 
 // link reads what a descriptor of a thread stands for: "pipe:[123]". A process that does not want to be dumped shows its
 // descriptors in /proc to root alone; to who may trace it, as we may, they can be lent.
-func (s *spawns) link(thread string, fd int) (string, error) { return linkOf(s.view.proc, thread, fd) }
+func (s *spawns) link(thread string, fd int) (string, error) {
+	return inspect.LinkOf(s.view.Proc, thread, fd)
+}
 
 // farEnds are those of two pipes that a process was not yet found to hold.
 type farEnds struct {
@@ -46,7 +49,7 @@ const maxScans = 5
 func (s *spawns) scanFarEnds(pid int, links [2]string) (all, moved bool) {
 	e := &farEnds{links, [2]bool{isPipe(links[0]), isPipe(links[1])}}
 	process := strconv.Itoa(pid)
-	fd, err := unix.Openat(s.view.proc, process+"/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(s.view.Proc, process+"/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.EACCES) {
 		return s.lendsFarEnds(process, e), false
 	}
@@ -57,7 +60,7 @@ func (s *spawns) scanFarEnds(pid int, links [2]string) (all, moved bool) {
 	defer dir.Close()
 	names, _ := dir.Readdirnames(maxHeld)
 	for _, name := range names {
-		link, err := readLink(fd, name)
+		link, err := inspect.ReadLink(fd, name)
 		mode := func() uint32 {
 			m := linkMode(fd, name)
 			moved = moved || m == 0
@@ -77,9 +80,9 @@ func (s *spawns) lendsFarEnds(process string, e *farEnds) (all bool) {
 	if err != nil {
 		return false
 	}
-	err = withTask(process, func(task int) error {
+	err = inspect.WithTask(process, func(task int) error {
 		for fd := 0; fd < min(size[0], maxHeld) && !all; fd++ {
-			link, mode, err := lent(task, fd)
+			link, mode, err := inspect.Lent(task, fd)
 			all = err == nil && e.add(link, func() uint32 { return mode })
 		}
 		return nil
@@ -98,17 +101,17 @@ func linkMode(dir int, name string) uint32 {
 
 // status reads numbers from /proc/PID/status, in the order in which they stand there.
 func (s *spawns) status(thread string, names ...string) ([]int, error) {
-	fd, err := unix.Openat(s.view.proc, thread+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(s.view.Proc, thread+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	n, err := unix.Read(fd, s.text.buf[:])
+	n, err := unix.Read(fd, s.text.Buf[:])
 	if err != nil {
 		return nil, err
 	}
 	var out []int
-	for line := range strings.Lines(string(s.text.buf[:n])) {
+	for line := range strings.Lines(string(s.text.Buf[:n])) {
 		value, ok := strings.CutPrefix(line, names[len(out)]+":")
 		if !ok {
 			continue

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"os"
 	"syscall"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 )
 
 // Config says what runs inside and what it sees. Path, Argv and Dir are needed. Every path is absolute and is one of the
@@ -27,10 +29,10 @@ type Config struct {
 	Umask    *int     // nil is the caller's own
 	Ports    []uint16 // TCP ports with a listener beside 80 and 443; at most 200
 
-	Writable []string  // directories that the program may change on the host
-	Overlays []Overlay // directories that it may change without the host's changing
-	Masks    []string  // files and directories that look empty inside, but for a .gitignore of *; those that do not exist are skipped
-	Files    []File    // files that exist inside only
+	Writable []string        // directories that the program may change on the host
+	Overlays []mount.Overlay // directories that it may change without the host's changing
+	Masks    []string        // files and directories that look empty inside, but for a .gitignore of *; those that do not exist are skipped
+	Files    []mount.File    // files that exist inside only
 
 	// Watch is told of calls that change files below Writable and Overlays; nil for nobody.
 	Watch Watcher
@@ -43,6 +45,12 @@ type Config struct {
 
 	Log *slog.Logger // nil is silent
 }
+
+// What a Config names of the file system.
+type (
+	Overlay = mount.Overlay
+	File    = mount.File
+)
 
 // An Exit is how the program ended: Signal is 0 unless a signal ended it.
 type Exit struct {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,7 +19,7 @@ type initSpec struct {
 	TTY      int
 
 	Background bool // the program does not get the terminal yet
-	Mounts     mountPlan
+	Mounts     mount.Plan
 }
 
 // An execSpec is what the exec stage is told at its start.

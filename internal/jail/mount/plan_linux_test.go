@@ -1,4 +1,4 @@
-package jail
+package mount
 
 import (
 	"errors"
@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mountinfo"
+	"golang.org/x/sys/unix"
 )
 
 func TestResolve(t *testing.T) {
@@ -39,12 +42,12 @@ func TestSubmountsOfKernel(t *testing.T) {
 	if err := os.Mkdir(dir+"/at", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []mountLine{{kind: "proc"}, {kind: "sysfs"}, {kind: "tmpfs", flags: flagsOf("ro,relatime")}} {
-		m.point = dir + "/at"
-		p := &mountPlan{Targets: []mountTarget{{Path: dir, Overlay: &Overlay{Target: dir, Lowers: []string{dir}}}}}
+	for _, m := range []mountinfo.Line{{Kind: "proc"}, {Kind: "sysfs"}, {Kind: "tmpfs", Flags: unix.MOUNT_ATTR_RDONLY}} {
+		m.Point = dir + "/at"
+		p := &Plan{Targets: []Target{{Path: dir, Overlay: &Overlay{Target: dir, Lowers: []string{dir}}}}}
 		p.addSubmount(&p.Targets[0], &m)
-		if len(p.Targets) != 1 || !slices.Equal(p.Targets[0].Submounts, []string{m.point}) {
-			t.Errorf("%s: %+v", m.kind, p.Targets)
+		if len(p.Targets) != 1 || !slices.Equal(p.Targets[0].Submounts, []string{m.Point}) {
+			t.Errorf("%s: %+v", m.Kind, p.Targets)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package jail
+package mountinfo
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ func TestMountPoints(t *testing.T) {
 	if err := os.WriteFile(path, []byte(list), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got, err := mountPoints(path)
+	got, err := Points(path)
 	if err != nil || !slices.Equal(got, []string{"/", "/mnt/a b"}) {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -43,7 +43,7 @@ func TestHiddenMounts(t *testing.T) {
 		if err := os.WriteFile(path, []byte(list.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		got, err := mountPoints(path)
+		got, err := Points(path)
 		if s := strings.Join(got, " "); err != nil || s != tt.want {
 			t.Errorf("%s: %q, %v; want %q", tt.name, s, err, tt.want)
 		}
@@ -58,7 +58,7 @@ func TestWithin(t *testing.T) {
 	}{
 		{"/a/b", "/a", true}, {"/a", "/a", true}, {"/ab", "/a", false}, {"/a", "/", true}, {"/a", "/a/b", false},
 	} {
-		if got := within(tt.path, tt.dir); got != tt.want {
+		if got := Within(tt.path, tt.dir); got != tt.want {
 			t.Errorf("within(%s, %s) = %v", tt.path, tt.dir, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package jail
+package mount
 
 // An Overlay shows Lowers merged at Target; what the program writes there goes to Upper. Target need not exist. Upper
 // and Work are directories of one parent, on a file system that can hold an upper layer, outside every lower; Work is empty.

@@ -1,4 +1,4 @@
-package jail
+package mount
 
 import (
 	"errors"
@@ -30,16 +30,16 @@ func MakeOpaque(dir string) error {
 	return nil
 }
 
-// hasFilledLayer reports whether an upper layer is not empty before the start.
-func hasFilledLayer(overlays []Overlay) bool {
+// HasFilledLayer reports whether an upper layer is not empty before the start.
+func HasFilledLayer(overlays []Overlay) bool {
 	return slices.ContainsFunc(overlays, func(o Overlay) bool {
 		entries, err := os.ReadDir(o.Upper)
 		return err != nil || len(entries) > 0
 	})
 }
 
-// emptyLayers takes away what a start that failed left in the layers' directories.
-func emptyLayers(overlays []Overlay) error {
+// EmptyLayers takes away what a start that failed left in the layers' directories.
+func EmptyLayers(overlays []Overlay) error {
 	for _, o := range overlays {
 		if err := removeLayer(filepath.Join(filepath.Dir(o.Upper), submountsDir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

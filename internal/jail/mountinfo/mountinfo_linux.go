@@ -1,4 +1,4 @@
-package jail
+package mountinfo
 
 import (
 	"io"
@@ -10,35 +10,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountPoints reads a mountinfo file and returns its mount points, outer ones first. What another mount hides is left
+// Points reads a mountinfo file and returns its mount points, outer ones first. What another mount hides is left
 // out.
-func mountPoints(path string) ([]string, error) {
-	mounts, err := mountsSeen(path)
-	return pointsOf(mounts), err
+func Points(path string) ([]string, error) {
+	mounts, err := Seen(path)
+	return PointsOf(mounts), err
 }
 
-func pointsOf(mounts []mountLine) []string {
+// PointsOf lists where mounts are.
+func PointsOf(mounts []Line) []string {
 	var out []string
 	for _, m := range mounts {
-		out = append(out, m.point)
+		out = append(out, m.Point)
 	}
 	return out
 }
 
-// mountsSeen is mountPoints for the mounts themselves: of those at one point the topmost.
-func mountsSeen(path string) ([]mountLine, error) {
+// Seen is mountPoints for the mounts themselves: of those at one point the topmost.
+func Seen(path string) ([]Line, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	all := visible(parseMounts(string(data)))
-	slices.SortStableFunc(all, func(a, b mountLine) int { return strings.Compare(a.point, b.point) })
+	slices.SortStableFunc(all, func(a, b Line) int { return strings.Compare(a.Point, b.Point) })
 	out := all[:0]
 	for _, m := range all {
 		switch n := len(out); {
-		case n == 0 || out[n-1].point != m.point:
+		case n == 0 || out[n-1].Point != m.Point:
 			out = append(out, m)
-		case out[n-1].id == m.parent:
+		case out[n-1].ID == m.parent:
 			out[n-1] = m
 		}
 	}
@@ -47,20 +48,20 @@ func mountsSeen(path string) ([]mountLine, error) {
 
 // visible leaves out the mounts whose points cannot be reached: something is mounted on a directory above, of the same
 // mount, or above one that they stand in. The root itself is where all paths start, whatever is mounted on it.
-func visible(mounts []mountLine) []mountLine {
-	byID, siblings := make(map[uint64]mountLine), make(map[uint64][]mountLine)
+func visible(mounts []Line) []Line {
+	byID, siblings := make(map[uint64]Line), make(map[uint64][]Line)
 	for _, m := range mounts {
-		byID[m.id] = m
+		byID[m.ID] = m
 		siblings[m.parent] = append(siblings[m.parent], m)
 	}
-	hidden := func(m mountLine) bool {
+	hidden := func(m Line) bool {
 		for range mounts { // a list that was read while it changed may hold a circle
 			above, ok := byID[m.parent]
-			if m.point == "/" {
-				return ok && above.id != m.id
+			if m.Point == "/" {
+				return ok && above.ID != m.ID
 			}
 			for _, by := range siblings[m.parent] {
-				if by.point != m.point && by.point != "/" && within(m.point, by.point) {
+				if by.Point != m.Point && by.Point != "/" && Within(m.Point, by.Point) {
 					return true
 				}
 			}
@@ -74,29 +75,30 @@ func visible(mounts []mountLine) []mountLine {
 	return slices.DeleteFunc(slices.Clone(mounts), hidden)
 }
 
-// A mountLine is one line of a mountinfo file (proc_pid_mountinfo(5)).
-type mountLine struct {
-	id     uint64
+// A Line is one line of a mountinfo file (proc_pid_mountinfo(5)).
+type Line struct {
+	ID     uint64
 	parent uint64 // the mount that this one stands in
-	device string
-	root   string // the directory of the file system that is shown
-	point  string // where
-	kind   string // of the file system
-	flags  uint64 // of MOUNT_ATTR_RDONLY, _NOSUID and _NOEXEC
+	Device string
+	Root   string // the directory of the file system that is shown
+	Point  string // where
+	Kind   string // of the file system
+	Flags  uint64 // of MOUNT_ATTR_RDONLY, _NOSUID and _NOEXEC
 }
 
-// kernelDevice is the device as the kernel's own number.
-func (m *mountLine) kernelDevice() (uint32, bool) {
-	major, minor, _ := strings.Cut(m.device, ":")
+// KernelDevice is the device as the kernel's own number.
+func (m *Line) KernelDevice() (uint32, bool) {
+	major, minor, _ := strings.Cut(m.Device, ":")
 	a, err1 := strconv.ParseUint(major, 10, 12)
 	b, err2 := strconv.ParseUint(minor, 10, 20)
 	return uint32(a<<20 | b), err1 == nil && err2 == nil
 }
 
-var unescapeMount = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`)
+// Unescape takes away how a mountinfo file spells blanks and the like.
+var Unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`)
 
-func parseMounts(data string) []mountLine {
-	var out []mountLine
+func parseMounts(data string) []Line {
+	var out []Line
 	for line := range strings.Lines(data) {
 		f := strings.Fields(line)
 		if len(f) < 5 {
@@ -107,12 +109,12 @@ func parseMounts(data string) []mountLine {
 			continue
 		}
 		parent, _ := strconv.ParseUint(f[1], 10, 64)
-		m := mountLine{id: id, parent: parent, device: f[2], root: unescapeMount.Replace(f[3]), point: unescapeMount.Replace(f[4])}
+		m := Line{ID: id, parent: parent, Device: f[2], Root: Unescape.Replace(f[3]), Point: Unescape.Replace(f[4])}
 		if i := slices.Index(f, "-"); i >= 0 && i+1 < len(f) {
-			m.kind = f[i+1]
+			m.Kind = f[i+1]
 		}
 		if len(f) > 5 {
-			m.flags = flagsOf(f[5] + "," + f[len(f)-1]) // of the mount, and of the whole file system
+			m.Flags = flagsOf(f[5] + "," + f[len(f)-1]) // of the mount, and of the whole file system
 		}
 		out = append(out, m)
 	}
@@ -133,8 +135,8 @@ func flagsOf(options string) (flags uint64) {
 	return flags
 }
 
-// mountsOf lists the mounts that a process sees, by its name in proc.
-func mountsOf(proc int, who string) ([]mountLine, error) {
+// Of lists the mounts that a process sees, by its name in proc.
+func Of(proc int, who string) ([]Line, error) {
 	fd, err := unix.Openat(proc, who+"/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -147,7 +149,7 @@ func mountsOf(proc int, who string) ([]mountLine, error) {
 
 const maxMountInfo = 16 << 20 // bytes
 
-// within reports whether path is dir or lies in it. Both are absolute and clean.
-func within(path, dir string) bool {
+// Within reports whether path is dir or lies in it. Both are absolute and clean.
+func Within(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }

@@ -1,4 +1,4 @@
-package jail
+package inspect
 
 // A FilePath names a file, or a place where there is none yet.
 type FilePath struct {

@@ -1,4 +1,4 @@
-package jail
+package inspect
 
 import (
 	"errors"
@@ -10,30 +10,30 @@ import (
 
 // Flags of pidfd_open, from linux/pidfd.h.
 const (
-	pidfdNonblock = unix.O_NONBLOCK
-	pidfdThread   = unix.O_EXCL
+	PidfdNonblock = unix.O_NONBLOCK
+	PidfdThread   = unix.O_EXCL
 )
 
-// linkOf reads what a descriptor of a thread stands for, by its name in proc.
-func linkOf(proc int, thread string, fd int) (string, error) {
-	link, err := readLink(proc, thread+"/fd/"+strconv.Itoa(fd))
+// LinkOf reads what a descriptor of a thread stands for, by its name in proc.
+func LinkOf(proc int, thread string, fd int) (string, error) {
+	link, err := ReadLink(proc, thread+"/fd/"+strconv.Itoa(fd))
 	if !errors.Is(err, unix.EACCES) {
 		return link, err
 	}
-	err = withTask(thread, func(task int) error {
-		link, _, err = lent(task, fd)
+	err = WithTask(thread, func(task int) error {
+		link, _, err = Lent(task, fd)
 		return err
 	})
 	return link, err
 }
 
-// withTask opens a thread.
-func withTask(thread string, use func(task int) error) error {
+// WithTask opens a thread.
+func WithTask(thread string, use func(task int) error) error {
 	tid, err := strconv.Atoi(thread)
 	if err != nil {
 		return err
 	}
-	task, err := unix.PidfdOpen(tid, pidfdThread)
+	task, err := unix.PidfdOpen(tid, PidfdThread)
 	if errors.Is(err, unix.EINVAL) { // before Linux 6.9 only the first thread of a process can be opened
 		task, err = unix.PidfdOpen(tid, 0)
 	}
@@ -44,9 +44,9 @@ func withTask(thread string, use func(task int) error) error {
 	return use(task)
 }
 
-// lent takes a descriptor, and says what it stands for and how it is open: S_IRUSR, S_IWUSR. The error is ENOENT where none
+// Lent takes a descriptor, and says what it stands for and how it is open: S_IRUSR, S_IWUSR. The error is ENOENT where none
 // stands.
-func lent(task, fd int) (link string, mode uint32, err error) {
+func Lent(task, fd int) (link string, mode uint32, err error) {
 	taken, err := unix.PidfdGetfd(task, fd, 0)
 	if errors.Is(err, unix.EBADF) {
 		return "", 0, unix.ENOENT
