@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mountinfo"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -58,7 +60,7 @@ func (n *notifier) told(req *seccompNotif, p *inputProcess, addr uint64, what, p
 		return false
 	}
 	answer := p.source.Asked(what, path, now)
-	if len(answer) != len(now) || writeMemory(int(req.PID), addr, answer) != nil {
+	if len(answer) != len(now) || inspect.WriteMemory(int(req.PID), addr, answer) != nil {
 		return false
 	}
 	n.answer(req.ID, 0)
@@ -74,12 +76,12 @@ func (n *notifier) pathOf(req *seccompNotif, dirfd int32, addr uint64) (string, 
 	var text string
 	var err error
 	if addr != 0 {
-		if text, err = n.spawns.text.path(int(req.PID), addr); err != nil || strings.HasPrefix(text, "/") {
+		if text, err = n.spawns.text.Path(int(req.PID), addr); err != nil || strings.HasPrefix(text, "/") {
 			return text, err
 		}
 	}
-	l := lookup{view: n.spawns.view, pid: int(req.PID)}
-	base, err := l.base(dirfd)
+	l := inspect.Lookup{View: n.spawns.view, Task: int(req.PID)}
+	base, err := l.Base(dirfd)
 	if err != nil || text == "" {
 		return base, err
 	}
@@ -89,13 +91,13 @@ func (n *notifier) pathOf(req *seccompNotif, dirfd int32, addr uint64) (string, 
 // reach opens the file at path as a process sees it, without reading it, and where that process could. The error is any that the call
 // would meet, or one of links that mean something else to each process.
 func (n *notifier) reach(req *seccompNotif, path string, flags, resolve uint64) (fd int, err error) {
-	root, err := unix.Openat(n.spawns.view.proc, strconv.Itoa(int(req.PID))+"/root", dirFlags, 0)
+	root, err := unix.Openat(n.spawns.view.Proc, strconv.Itoa(int(req.PID))+"/root", inspect.DirFlags, 0)
 	if err != nil {
 		return -1, err
 	}
 	defer unix.Close(root)
 	asOrdinaryUser(func() {
-		fd, err = unix.Openat2(root, relative(path), &unix.OpenHow{
+		fd, err = unix.Openat2(root, inspect.Relative(path), &unix.OpenHow{
 			Flags: flags | unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS | resolve,
 		})
 	})
@@ -202,7 +204,7 @@ func (n *notifier) withoutLayers(b []byte) []byte {
 	}
 	return slices.Concat(slices.DeleteFunc(bytes.SplitAfter(b, []byte("\n")), func(line []byte) bool {
 		f := bytes.Fields(line) // id, parent, device, root, mount point
-		return len(f) > 4 && slices.ContainsFunc(n.watch.places, func(p place) bool { return p.layered && p.path == unescapeMount.Replace(string(f[4])) })
+		return len(f) > 4 && slices.ContainsFunc(n.watch.places, func(p place) bool { return p.layered && p.path == mountinfo.Unescape.Replace(string(f[4])) })
 	})...)
 }
 

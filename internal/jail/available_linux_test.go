@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 )
 
 func TestProbe(t *testing.T) {
@@ -31,7 +33,7 @@ func TestUnavailable(t *testing.T) {
 	for _, tt := range []struct{ name, spoil, want string }{
 		{"nothing", "true", "available\n"},
 		{"namespaces", "echo 0 >/proc/sys/user/max_user_namespaces", "user namespaces are switched off: user.max_user_namespaces is 0"},
-		{"proc", "mount -t tmpfs none /proc/tty", opProc},
+		{"proc", "mount -t tmpfs none /proc/tty", mount.OpProc},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := helperConfig(t, "available")

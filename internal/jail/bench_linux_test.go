@@ -11,6 +11,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"golang.org/x/sys/unix"
 )
 
@@ -66,7 +67,7 @@ func BenchmarkEnd(b *testing.B) {
 func endOf(b *testing.B, script string) time.Duration {
 	dir := testDir(b)
 	c := shellConfig(b, script)
-	c.Dir, c.Overlays = dir, []Overlay{overlay(b, dir)}
+	c.Dir, c.Overlays = dir, []mount.Overlay{overlay(b, dir)}
 	j, err := Start(b.Context(), c)
 	if err != nil {
 		b.Fatal(err)

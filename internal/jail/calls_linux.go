@@ -1,6 +1,10 @@
 package jail
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
+)
 
 // A watchedCall is a system call that changes files: which of these calls the filter notifies, and where their paths
 // stand.
@@ -16,7 +20,7 @@ type watchedCall struct {
 type pathArg struct {
 	dir  int // descriptor of the directory that a relative path starts from, or inCwd
 	path int // pointer to the path, or ofFD: the descriptor itself is the file
-	end  ending
+	end  inspect.Ending
 }
 
 const (
@@ -49,25 +53,25 @@ const (
 
 // watchedCalls are the calls of every processor; init adds those that this one alone has.
 var watchedCalls = map[uint32]*watchedCall{
-	unix.SYS_OPENAT:       {OpOpen, []pathArg{{0, 1, theFile}}, openFlags, 2, ifWriting},
-	unix.SYS_OPENAT2:      {OpOpen, []pathArg{{0, 1, theFile}}, openHow, 2, always},
-	unix.SYS_TRUNCATE:     {OpTruncate, []pathArg{{inCwd, 0, theFile}}, noFlags, 0, always},
-	unix.SYS_RENAMEAT2:    {OpRename, []pathArg{{0, 1, theName}, {2, 3, theName}}, renameFlags, 4, always},
-	unix.SYS_UNLINKAT:     {OpUnlink, []pathArg{{0, 1, theName}}, unlinkFlags, 2, always},
-	unix.SYS_LINKAT:       {OpLink, []pathArg{{0, 1, theName}, {2, 3, theName}}, linkFlags, 4, always},
-	unix.SYS_SYMLINKAT:    {OpSymlink, []pathArg{{1, 2, theName}}, noFlags, 0, always},
-	unix.SYS_MKDIRAT:      {OpMkdir, []pathArg{{0, 1, theName}}, noFlags, 0, always},
-	unix.SYS_MKNODAT:      {OpMknod, []pathArg{{0, 1, theName}}, noFlags, 0, always},
-	unix.SYS_FCHMOD:       {OpMode, []pathArg{{0, ofFD, theFile}}, noFlags, 0, always},
-	unix.SYS_FCHMODAT:     {OpMode, []pathArg{{0, 1, theFile}}, noFlags, 0, always},
-	unix.SYS_FCHMODAT2:    {OpMode, []pathArg{{0, 1, theFile}}, atFlags, 3, always},
-	unix.SYS_FCHOWNAT:     {OpOwner, []pathArg{{0, 1, theFile}}, atFlags, 4, always},
-	unix.SYS_UTIMENSAT:    {OpTimes, []pathArg{{0, 1, theFile}}, atFlags, 3, ifPointer},
-	unix.SYS_SETXATTR:     {OpAttrs, []pathArg{{inCwd, 0, theFile}}, noFlags, 0, always},
-	unix.SYS_LSETXATTR:    {OpAttrs, []pathArg{{inCwd, 0, theLink}}, noFlags, 0, always},
-	unix.SYS_FSETXATTR:    {OpAttrs, []pathArg{{0, ofFD, theFile}}, noFlags, 0, always},
-	unix.SYS_REMOVEXATTR:  {OpAttrs, []pathArg{{inCwd, 0, theFile}}, noFlags, 0, always},
-	unix.SYS_LREMOVEXATTR: {OpAttrs, []pathArg{{inCwd, 0, theLink}}, noFlags, 0, always},
-	unix.SYS_FREMOVEXATTR: {OpAttrs, []pathArg{{0, ofFD, theFile}}, noFlags, 0, always},
-	unix.SYS_BIND:         {OpBind, []pathArg{{inCwd, 1, theName}}, sockAddr, 2, always},
+	unix.SYS_OPENAT:       {OpOpen, []pathArg{{0, 1, inspect.TheFile}}, openFlags, 2, ifWriting},
+	unix.SYS_OPENAT2:      {OpOpen, []pathArg{{0, 1, inspect.TheFile}}, openHow, 2, always},
+	unix.SYS_TRUNCATE:     {OpTruncate, []pathArg{{inCwd, 0, inspect.TheFile}}, noFlags, 0, always},
+	unix.SYS_RENAMEAT2:    {OpRename, []pathArg{{0, 1, inspect.TheName}, {2, 3, inspect.TheName}}, renameFlags, 4, always},
+	unix.SYS_UNLINKAT:     {OpUnlink, []pathArg{{0, 1, inspect.TheName}}, unlinkFlags, 2, always},
+	unix.SYS_LINKAT:       {OpLink, []pathArg{{0, 1, inspect.TheName}, {2, 3, inspect.TheName}}, linkFlags, 4, always},
+	unix.SYS_SYMLINKAT:    {OpSymlink, []pathArg{{1, 2, inspect.TheName}}, noFlags, 0, always},
+	unix.SYS_MKDIRAT:      {OpMkdir, []pathArg{{0, 1, inspect.TheName}}, noFlags, 0, always},
+	unix.SYS_MKNODAT:      {OpMknod, []pathArg{{0, 1, inspect.TheName}}, noFlags, 0, always},
+	unix.SYS_FCHMOD:       {OpMode, []pathArg{{0, ofFD, inspect.TheFile}}, noFlags, 0, always},
+	unix.SYS_FCHMODAT:     {OpMode, []pathArg{{0, 1, inspect.TheFile}}, noFlags, 0, always},
+	unix.SYS_FCHMODAT2:    {OpMode, []pathArg{{0, 1, inspect.TheFile}}, atFlags, 3, always},
+	unix.SYS_FCHOWNAT:     {OpOwner, []pathArg{{0, 1, inspect.TheFile}}, atFlags, 4, always},
+	unix.SYS_UTIMENSAT:    {OpTimes, []pathArg{{0, 1, inspect.TheFile}}, atFlags, 3, ifPointer},
+	unix.SYS_SETXATTR:     {OpAttrs, []pathArg{{inCwd, 0, inspect.TheFile}}, noFlags, 0, always},
+	unix.SYS_LSETXATTR:    {OpAttrs, []pathArg{{inCwd, 0, inspect.TheLink}}, noFlags, 0, always},
+	unix.SYS_FSETXATTR:    {OpAttrs, []pathArg{{0, ofFD, inspect.TheFile}}, noFlags, 0, always},
+	unix.SYS_REMOVEXATTR:  {OpAttrs, []pathArg{{inCwd, 0, inspect.TheFile}}, noFlags, 0, always},
+	unix.SYS_LREMOVEXATTR: {OpAttrs, []pathArg{{inCwd, 0, inspect.TheLink}}, noFlags, 0, always},
+	unix.SYS_FREMOVEXATTR: {OpAttrs, []pathArg{{0, ofFD, inspect.TheFile}}, noFlags, 0, always},
+	unix.SYS_BIND:         {OpBind, []pathArg{{inCwd, 1, inspect.TheName}}, sockAddr, 2, always},
 }

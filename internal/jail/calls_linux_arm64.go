@@ -1,7 +1,10 @@
 package jail
 
-import "golang.org/x/sys/unix"
+import (
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
+	"golang.org/x/sys/unix"
+)
 
 func init() {
-	watchedCalls[unix.SYS_RENAMEAT] = &watchedCall{OpRename, []pathArg{{0, 1, theName}, {2, 3, theName}}, noFlags, 0, always}
+	watchedCalls[unix.SYS_RENAMEAT] = &watchedCall{OpRename, []pathArg{{0, 1, inspect.TheName}, {2, 3, inspect.TheName}}, noFlags, 0, always}
 }

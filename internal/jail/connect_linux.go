@@ -14,6 +14,9 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mountinfo"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
 
@@ -103,22 +106,22 @@ const maxConnects = 512
 func newConnector(inside *diag, nested func(ns int) (*diag, error)) (*connector, error) {
 	c := &connector{proc: -1, began: time.Now(), inside: inside, nested: nested, shared: make(map[uint32]bool), slots: make(chan struct{}, shareOfFiles(maxConnects, 16)), attempts: make(map[*attempt]bool), missed: make(map[string]*miss)}
 	var err error
-	if c.proc, err = unix.Open("/proc", dirFlags, 0); err == nil {
+	if c.proc, err = unix.Open("/proc", inspect.DirFlags, 0); err == nil {
 		c.host, err = newDiag()
 	}
 	if err == nil {
 		_, err = inside.listening() // found out before the run, where the kernel has no such thing
 	}
-	var mounts []mountLine
+	var mounts []mountinfo.Line
 	if err == nil {
-		mounts, err = mountsOf(c.proc, "self")
+		mounts, err = mountinfo.Of(c.proc, "self")
 	}
 	if err != nil {
 		c.close()
-		return nil, &SetupError{Op: opConnect, Err: errnoOf(err)}
+		return nil, &step.Error{Op: opConnect, Err: step.Errno(err)}
 	}
 	for _, m := range mounts {
-		if dev, ok := m.kernelDevice(); ok {
+		if dev, ok := m.KernelDevice(); ok {
 			c.shared[dev] = true
 		}
 	}
@@ -177,7 +180,7 @@ func (n *notifier) makePair(req *seccompNotif, kind int) error {
 		}
 		binary.NativeEndian.PutUint32(at[4*i:], uint32(there))
 	}
-	return writeMemory(int(req.PID), req.Args[3], at[:])
+	return inspect.WriteMemory(int(req.PID), req.Args[3], at[:])
 }
 
 // errnoFor is what the program's call returns.
@@ -202,11 +205,11 @@ func (c *connector) connect(req *seccompNotif, by Source, waits func() bool) err
 	}
 	addr := make([]byte, size)
 	if size > 0 {
-		if err := readMemory(pid, req.Args[1], addr); err != nil {
+		if err := inspect.ReadMemory(pid, req.Args[1], addr); err != nil {
 			return err
 		}
 	}
-	return withTask(strconv.Itoa(pid), func(task int) error {
+	return inspect.WithTask(strconv.Itoa(pid), func(task int) error {
 		fd, err := unix.PidfdGetfd(task, int(int32(req.Args[0])), 0)
 		if err != nil {
 			return err
@@ -362,20 +365,20 @@ func (c *connector) older(file int) bool {
 
 // open opens, with O_PATH, what a path means to a process.
 func (c *connector) open(pid int, path string) (int, error) {
-	l := lookup{view: view{proc: c.proc}, pid: pid}
+	l := inspect.Lookup{View: inspect.View{Proc: c.proc}, Task: pid}
 	var err error
-	if l.root, l.text, err = rootOf(c.proc, pid); err != nil {
+	if l.Root, l.Text, err = inspect.RootOf(c.proc, pid); err != nil {
 		return -1, err
 	}
-	defer unix.Close(l.root)
+	defer unix.Close(l.Root)
 	if path[0] != '/' {
-		base, err := l.base(unix.AT_FDCWD)
+		base, err := l.Base(unix.AT_FDCWD)
 		if err != nil {
 			return -1, err
 		}
 		path = base + "/" + path
 	}
-	f, err := l.find(path, theFile)
+	f, err := l.Find(path, inspect.TheFile)
 	if err != nil {
 		return -1, err
 	}
@@ -393,13 +396,13 @@ func (c *connector) check(file, fd, pid int) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFSOCK || st.Mask&unix.STATX_MNT_ID == 0 {
 		return unix.ECONNREFUSED
 	}
-	mounts, err := mountsOf(c.proc, strconv.Itoa(pid))
+	mounts, err := mountinfo.Of(c.proc, strconv.Itoa(pid))
 	if err != nil {
 		return err
 	}
 	for _, m := range mounts {
-		dev, ok := m.kernelDevice()
-		if m.id != st.Mnt_id || !ok {
+		dev, ok := m.KernelDevice()
+		if m.ID != st.Mnt_id || !ok {
 			continue
 		}
 		if !c.shared[dev] {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -199,7 +200,7 @@ func listenAt(t *testing.T, dir, path string) {
 
 // onThreadIn runs f on a thread of its own with another working directory.
 func onThreadIn(dir string, f func() error) (err error) {
-	onOwnThread(func() {
+	mount.OnOwnThread(func() {
 		if err = unix.Unshare(unix.CLONE_FS); err == nil {
 			err = unix.Chdir(dir)
 		}
@@ -247,7 +248,7 @@ func TestHostSocketsHidden(t *testing.T) {
 			listenAt(t, dir, "relative")
 			c := helperConfig(t, kind, dir, "relative")
 			if hidden {
-				c.Overlays = []Overlay{overlay(t, dir)}
+				c.Overlays = []mount.Overlay{overlay(t, dir)}
 			} else {
 				c.Writable = []string{dir}
 			}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
 
@@ -55,7 +56,7 @@ type notified struct {
 	Waits  bool // those that wait for a moment of a clock that is answered
 }
 
-// A failure is a *SetupError or an *ExecError on its way to the recorder.
+// A failure is a *step.Error or an *ExecError on its way to the recorder.
 type failure struct {
 	Exec             bool
 	Op, Path, Detail string
@@ -65,7 +66,7 @@ type failure struct {
 // failed wraps err, of any type, for the wire.
 func failed(err error) *message {
 	f := &failure{Op: "setup", Detail: err.Error()}
-	var setup *SetupError
+	var setup *step.Error
 	var exec *ExecError
 	switch {
 	case errors.As(err, &setup):
@@ -88,7 +89,7 @@ func (f *failure) err() error {
 	if f.Exec {
 		return &ExecError{Op: f.Op, Path: f.Path, Err: cause}
 	}
-	return &SetupError{Op: f.Op, Path: f.Path, Detail: f.Detail, Err: cause}
+	return &step.Error{Op: f.Op, Path: f.Path, Detail: f.Detail, Err: cause}
 }
 
 const (

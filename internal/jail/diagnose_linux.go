@@ -6,7 +6,16 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
+)
+
+// Steps that fail where a system cannot make the jail, or cannot see all of it.
+const (
+	opFilter = "install the system call filter"
+	opWatch  = "watch files"
+	opSpawns = "find spawns"
 )
 
 var errProcessor = &UnavailableError{Reason: "there is no system call filter for this processor, only for amd64 and arm64"}
@@ -69,7 +78,7 @@ func diagnoseStart(err error) error {
 // diagnoseSetup turns the failure of a step that every jail needs into an *UnavailableError, and returns any other error
 // as it is.
 func diagnoseSetup(err error) error {
-	var e *SetupError
+	var e *step.Error
 	if !errors.As(err, &e) || errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
 		return err
 	}
@@ -77,12 +86,12 @@ func diagnoseSetup(err error) error {
 		return &UnavailableError{Reason: "this kernel lacks a call: " + e.Error(), Remedy: "Linux 5.12 or newer"}
 	}
 	switch e.Op {
-	case opPrivate:
+	case mount.OpPrivate:
 		if u := forbiddenBySysctl(); u != nil {
 			return u
 		}
 		return &UnavailableError{Reason: "the new user namespace has no capabilities: " + e.Error()}
-	case opProc:
+	case mount.OpProc:
 		return &UnavailableError{Reason: e.Error(),
 			Remedy: "where parts of /proc are covered, as in Docker, show it whole: --security-opt systempaths=unconfined"}
 	case opConnect:

@@ -12,13 +12,6 @@ var ErrUnavailable = errors.New("jail unavailable")
 // would run main again.
 var ErrNotEntered = errors.New("jail: main did not call Enter first")
 
-// ErrOverlay is what a *SetupError is when an overlay could not be mounted: its file system cannot be a layer. A full
-// copy as the lower is what is left.
-var ErrOverlay = errors.New("overlay cannot be mounted")
-
-// opOverlay is the step that ErrOverlay stands for.
-const opOverlay = "mount an overlay at"
-
 // An UnavailableError says why this system cannot make the jail, and what would change that.
 type UnavailableError struct {
 	Reason string
@@ -48,31 +41,3 @@ func (e *ExecError) Error() string { return fmt.Sprintf("%s %s: %v", e.Op, e.Pat
 
 // Unwrap returns the system's error.
 func (e *ExecError) Unwrap() error { return e.Err }
-
-// A SetupError says which step of making the jail failed, and where. Err is a syscall.Errno where the kernel refused;
-// Detail is what the kernel said beside it.
-type SetupError struct {
-	Op     string
-	Path   string
-	Detail string
-	Err    error
-}
-
-// Error implements error.
-func (e *SetupError) Error() string {
-	s := "jail: " + e.Op
-	if e.Path != "" {
-		s += " " + e.Path
-	}
-	s = fmt.Sprintf("%s: %v", s, e.Err)
-	if e.Detail != "" {
-		s += " (" + e.Detail + ")"
-	}
-	return s
-}
-
-// Unwrap returns the system's error.
-func (e *SetupError) Unwrap() error { return e.Err }
-
-// Is makes errors.Is(err, ErrOverlay) hold for the failure of an overlay.
-func (e *SetupError) Is(target error) bool { return target == ErrOverlay && e.Op == opOverlay }

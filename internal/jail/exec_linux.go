@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"syscall"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,14 +29,14 @@ func runExec() {
 func becomeProgram(ctl *control) error {
 	var spec execSpec
 	if err := readSpec(specFD, &spec); err != nil {
-		return &SetupError{Op: "read the program's spec", Err: err}
+		return &step.Error{Op: "read the program's spec", Err: err}
 	}
 	prepare, _, err := ctl.expect(msgPrepare)
 	if err != nil {
 		return err
 	}
 	if err := os.Chdir(spec.Dir); err != nil {
-		return &ExecError{Op: "chdir", Path: spec.Dir, Err: errnoOf(err)}
+		return &ExecError{Op: "chdir", Path: spec.Dir, Err: step.Errno(err)}
 	}
 	setLastPID(lastPIDFD, childPID-1)
 	if err := confine(ctl, prepare.Notified); err != nil {
@@ -55,10 +56,10 @@ func becomeProgram(ctl *control) error {
 	}
 	// Descriptors that the recorder's caller left open to all its children are not the program's.
 	if err := closeOnExec(); err != nil {
-		return &SetupError{Op: "close descriptors", Err: err}
+		return &step.Error{Op: "close descriptors", Err: err}
 	}
 	err = syscall.Exec(spec.Path, spec.Argv, spec.Env)
-	return &ExecError{Op: "execve", Path: spec.Path, Err: errnoOf(err)}
+	return &ExecError{Op: "execve", Path: spec.Path, Err: step.Errno(err)}
 }
 
 // confine takes from this thread what the program must not have, hands out the filter's listener and tries it.
@@ -67,11 +68,11 @@ func confine(ctl *control, o notified) error {
 		return err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return &SetupError{Op: "set no_new_privs", Err: err}
+		return &step.Error{Op: "set no_new_privs", Err: err}
 	}
 	fd, err := installFilter(o)
 	if err != nil {
-		return &SetupError{Op: opFilter, Err: err}
+		return &step.Error{Op: opFilter, Err: err}
 	}
 	err = ctl.send(&message{Kind: msgListener}, fd)
 	unix.Close(fd)
@@ -94,16 +95,16 @@ func confine(ctl *control, o notified) error {
 func tryConnect() error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return &SetupError{Op: opConnect, Err: err}
+		return &step.Error{Op: opConnect, Err: err}
 	}
 	defer unix.Close(fd)
 	switch err := unix.Connect(fd, &unix.SockaddrUnix{Name: "@tapedeck trial"}); {
 	case errors.Is(err, unix.ECONNREFUSED):
 		return nil
 	case errors.Is(err, unix.EPERM):
-		return &SetupError{Op: opConnect, Detail: toRead(), Err: err}
+		return &step.Error{Op: opConnect, Detail: toRead(), Err: err}
 	default:
-		return &SetupError{Op: opConnect, Detail: "the trial was not refused as it must be", Err: cmp.Or(err, error(unix.ENOTSUP))}
+		return &step.Error{Op: opConnect, Detail: "the trial was not refused as it must be", Err: cmp.Or(err, error(unix.ENOTSUP))}
 	}
 }
 
@@ -114,11 +115,11 @@ func tryNotification() error {
 	switch errno {
 	case 0:
 		unix.Close(int(fd))
-		return &SetupError{Op: opFilter, Detail: "a refused call was let through", Err: unix.ENOTSUP}
+		return &step.Error{Op: opFilter, Detail: "a refused call was let through", Err: unix.ENOTSUP}
 	case unix.EPERM:
 		return nil
 	}
-	return &SetupError{Op: opFilter, Detail: "the trial notification was not answered", Err: errno}
+	return &step.Error{Op: opFilter, Detail: "the trial notification was not answered", Err: errno}
 }
 
 // dropCapabilities empties every set of this thread, and locks what would give a uid 0 its capabilities back.
@@ -129,21 +130,21 @@ func dropCapabilities() error {
 			break // past the last one that this kernel knows
 		}
 		if err != nil {
-			return &SetupError{Op: "drop capabilities", Err: err}
+			return &step.Error{Op: "drop capabilities", Err: err}
 		}
 	}
 	// NOROOT, NO_SETUID_FIXUP, KEEP_CAPS cleared, NO_CAP_AMBIENT_RAISE: each with its lock (linux/securebits.h).
 	const locked = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
 	if err := unix.Prctl(unix.PR_SET_SECUREBITS, locked, 0, 0, 0); err != nil {
-		return &SetupError{Op: "lock capabilities", Err: err}
+		return &step.Error{Op: "lock capabilities", Err: err}
 	}
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
-		return &SetupError{Op: "drop ambient capabilities", Err: err}
+		return &step.Error{Op: "drop ambient capabilities", Err: err}
 	}
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	if err := unix.Capset(&hdr, &none[0]); err != nil {
-		return &SetupError{Op: "drop capabilities", Err: err}
+		return &step.Error{Op: "drop capabilities", Err: err}
 	}
 	return nil
 }
@@ -160,13 +161,4 @@ func fixAddresses() {
 // closeOnExec marks every descriptor above 2.
 func closeOnExec() error {
 	return unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
-}
-
-// errnoOf returns the system's error inside err, or err.
-func errnoOf(err error) error {
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
-		return errno
-	}
-	return err
 }

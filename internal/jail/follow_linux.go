@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"golang.org/x/sys/unix"
 )
 
@@ -130,8 +131,8 @@ func (in *inputs) look(pid int, f family, pidfd int) bool {
 		return false
 	}
 	p := &Program{Argv: st.argv, Path: st.path, Handed: in.handed(pid, st.argv)}
-	if cwd, err := readLink(in.spawns.view.proc, strconv.Itoa(pid)+"/cwd"); err == nil {
-		p.Dir, _ = in.spawns.view.strip(cwd)
+	if cwd, err := inspect.ReadLink(in.spawns.view.Proc, strconv.Itoa(pid)+"/cwd"); err == nil {
+		p.Dir, _ = in.spawns.view.Strip(cwd)
 	}
 	st.hide(pid, in.started(f, p, pidfd))
 	return true
@@ -181,7 +182,7 @@ const (
 
 func (r *stackReader) auxiliary(argv uint64) (*startStack, error) {
 	st := new(startStack)
-	var text textReader
+	var text inspect.TextReader
 	for {
 		at := r.at
 		kind, err1 := r.word()
@@ -191,7 +192,7 @@ func (r *stackReader) auxiliary(argv uint64) (*startStack, error) {
 		}
 		switch kind {
 		case atNull:
-			list, err := text.list(r.pid, argv, maxArgBytes)
+			list, err := text.List(r.pid, argv, inspect.MaxArgBytes)
 			st.argv = list
 			return st, err
 		case atRandom:
@@ -199,7 +200,7 @@ func (r *stackReader) auxiliary(argv uint64) (*startStack, error) {
 		case atSysinfoEhdr:
 			st.vdso, st.entry = value, at
 		case atExecFn:
-			st.path, _ = text.path(r.pid, value)
+			st.path, _ = text.Path(r.pid, value)
 		}
 	}
 }
@@ -213,12 +214,12 @@ func (st *startStack) hide(pid int, is *inputProcess) {
 	if st.vdso != 0 && (patch == nil || patch.Put(tracedMemory(pid), st.vdso) != nil) {
 		var b [8]byte
 		binary.NativeEndian.PutUint64(b[:], atIgnore)
-		_ = writeMemory(pid, st.entry, b[:]) // an error means that it was killed
+		_ = inspect.WriteMemory(pid, st.entry, b[:]) // an error means that it was killed
 	}
 	if st.random != 0 {
 		var b [16]byte
 		is.source.Fill(0, b[:])
-		_ = writeMemory(pid, st.random, b[:])
+		_ = inspect.WriteMemory(pid, st.random, b[:])
 	}
 }
 
@@ -234,7 +235,7 @@ func (pid tracedMemory) WriteAt(b []byte, at int64) (int, error) {
 type stackReader struct {
 	pid  int
 	at   uint64
-	buf  [pageSize]byte
+	buf  [inspect.PageSize]byte
 	from uint64 // where buf was read; nothing was for 0
 	n    uint64 // bytes of it
 }
@@ -243,8 +244,8 @@ func (r *stackReader) skip(words uint64) { r.at += 8 * words }
 
 func (r *stackReader) word() (uint64, error) {
 	if r.from == 0 || r.at < r.from || r.at+8 > r.from+r.n {
-		r.from, r.n = r.at, pageSize-r.at%pageSize
-		if err := readMemory(r.pid, r.at, r.buf[:r.n]); err != nil {
+		r.from, r.n = r.at, inspect.PageSize-r.at%inspect.PageSize
+		if err := inspect.ReadMemory(r.pid, r.at, r.buf[:r.n]); err != nil {
 			return 0, err
 		}
 	}

@@ -6,70 +6,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"golang.org/x/sys/unix"
 )
 
 // link reads what a descriptor of a thread stands for: "pipe:[123]". A process that does not want to be dumped shows its
 // descriptors in /proc to root alone; to who may trace it, as we may, they can be lent.
-func (s *spawns) link(thread string, fd int) (string, error) { return linkOf(s.view.proc, thread, fd) }
-
-func linkOf(proc int, thread string, fd int) (string, error) {
-	link, err := readLink(proc, thread+"/fd/"+strconv.Itoa(fd))
-	if !errors.Is(err, unix.EACCES) {
-		return link, err
-	}
-	err = withTask(thread, func(task int) error {
-		link, _, err = lent(task, fd)
-		return err
-	})
-	return link, err
-}
-
-// withTask opens a thread.
-func withTask(thread string, use func(task int) error) error {
-	tid, err := strconv.Atoi(thread)
-	if err != nil {
-		return err
-	}
-	task, err := unix.PidfdOpen(tid, pidfdThread)
-	if errors.Is(err, unix.EINVAL) { // before Linux 6.9 only the first thread of a process can be opened
-		task, err = unix.PidfdOpen(tid, 0)
-	}
-	if err != nil {
-		return err
-	}
-	defer unix.Close(task)
-	return use(task)
-}
-
-// lent takes a descriptor, and says what it stands for and how it is open: S_IRUSR, S_IWUSR. The error is ENOENT where none
-// stands.
-func lent(task, fd int) (link string, mode uint32, err error) {
-	taken, err := unix.PidfdGetfd(task, fd, 0)
-	if errors.Is(err, unix.EBADF) {
-		return "", 0, unix.ENOENT
-	}
-	if err != nil {
-		return "", 0, err
-	}
-	defer unix.Close(taken)
-	flags, err := unix.FcntlInt(uintptr(taken), unix.F_GETFL, 0)
-	if err != nil {
-		return "", 0, err
-	}
-	link, err = os.Readlink("/proc/self/fd/" + strconv.Itoa(taken))
-	return link, openFor(flags), err
-}
-
-// openFor spells the flags of an open as the mode of a link in /proc/PID/fd.
-func openFor(flags int) uint32 {
-	switch flags & unix.O_ACCMODE {
-	case unix.O_RDONLY:
-		return unix.S_IRUSR
-	case unix.O_WRONLY:
-		return unix.S_IWUSR
-	}
-	return unix.S_IRUSR | unix.S_IWUSR
+func (s *spawns) link(thread string, fd int) (string, error) {
+	return inspect.LinkOf(s.view.Proc, thread, fd)
 }
 
 // farEnds are those of two pipes that a process was not yet found to hold.
@@ -105,7 +49,7 @@ const maxScans = 5
 func (s *spawns) scanFarEnds(pid int, links [2]string) (all, moved bool) {
 	e := &farEnds{links, [2]bool{isPipe(links[0]), isPipe(links[1])}}
 	process := strconv.Itoa(pid)
-	fd, err := unix.Openat(s.view.proc, process+"/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(s.view.Proc, process+"/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.EACCES) {
 		return s.lendsFarEnds(process, e), false
 	}
@@ -116,7 +60,7 @@ func (s *spawns) scanFarEnds(pid int, links [2]string) (all, moved bool) {
 	defer dir.Close()
 	names, _ := dir.Readdirnames(maxHeld)
 	for _, name := range names {
-		link, err := readLink(fd, name)
+		link, err := inspect.ReadLink(fd, name)
 		mode := func() uint32 {
 			m := linkMode(fd, name)
 			moved = moved || m == 0
@@ -136,9 +80,9 @@ func (s *spawns) lendsFarEnds(process string, e *farEnds) (all bool) {
 	if err != nil {
 		return false
 	}
-	err = withTask(process, func(task int) error {
+	err = inspect.WithTask(process, func(task int) error {
 		for fd := 0; fd < min(size[0], maxHeld) && !all; fd++ {
-			link, mode, err := lent(task, fd)
+			link, mode, err := inspect.Lent(task, fd)
 			all = err == nil && e.add(link, func() uint32 { return mode })
 		}
 		return nil
@@ -157,17 +101,17 @@ func linkMode(dir int, name string) uint32 {
 
 // status reads numbers from /proc/PID/status, in the order in which they stand there.
 func (s *spawns) status(thread string, names ...string) ([]int, error) {
-	fd, err := unix.Openat(s.view.proc, thread+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(s.view.Proc, thread+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	n, err := unix.Read(fd, s.text.buf[:])
+	n, err := unix.Read(fd, s.text.Buf[:])
 	if err != nil {
 		return nil, err
 	}
 	var out []int
-	for line := range strings.Lines(string(s.text.buf[:n])) {
+	for line := range strings.Lines(string(s.text.Buf[:n])) {
 		value, ok := strings.CutPrefix(line, names[len(out)]+":")
 		if !ok {
 			continue

@@ -287,3 +287,14 @@ func helperUnshare(args []string) int {
 	fmt.Println(errorName(err))
 	return 0
 }
+
+// newKernel reports whether Linux is that new.
+func newKernel(major, minor int) bool {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	var a, b int
+	_, err := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &a, &b)
+	return err == nil && (a > major || a == major && b >= minor)
+}

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"unsafe"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
 
@@ -71,14 +73,14 @@ type initProcess struct {
 func (in *initProcess) setUp() error {
 	// Nothing that we inherited is the program's unless it is passed on by name.
 	if err := closeOnExec(); err != nil {
-		return &SetupError{Op: "close descriptors", Err: err}
+		return &step.Error{Op: "close descriptors", Err: err}
 	}
 	var spec initSpec
 	if err := readSpec(specFD, &spec); err != nil {
-		return &SetupError{Op: "read the plan", Err: err}
+		return &step.Error{Op: "read the plan", Err: err}
 	}
 	if spec.Trial {
-		if err := errors.Join(makePrivate(), freshProc()); err != nil {
+		if err := errors.Join(mount.MakePrivate(), mount.FreshProc()); err != nil {
 			return err
 		}
 		return in.ctl.send(&message{Kind: msgReady})
@@ -87,24 +89,24 @@ func (in *initProcess) setUp() error {
 		unix.Umask(*spec.Umask) // the program comes from the exec stage
 	}
 	if err := in.startExec(&spec); err != nil {
-		return &SetupError{Op: "start the exec stage", Err: err}
+		return &step.Error{Op: "start the exec stage", Err: err}
 	}
 	if spec.Hostname != "" {
 		if err := unix.Sethostname([]byte(spec.Hostname)); err != nil {
-			return &SetupError{Op: "set the host name", Path: spec.Hostname, Err: err}
+			return &step.Error{Op: "set the host name", Path: spec.Hostname, Err: err}
 		}
 	}
-	w := &world{plan: &spec.Mounts}
-	if err := w.build(); err != nil {
+	w := mount.NewWorld(&spec.Mounts, submountFD)
+	if err := w.Build(); err != nil {
 		return err
 	}
-	in.targets = w.opened
+	in.targets = w.Opened
 	socks, err := openSockets(spec.Ports)
 	if err != nil {
 		return err
 	}
 	defer closeFDs(socks.fds)
-	ready := &message{Kind: msgReady, NotCovered: append(w.notCovered, socks.notCovered...), Listeners: len(spec.Ports)}
+	ready := &message{Kind: msgReady, NotCovered: append(w.NotCovered, socks.notCovered...), Listeners: len(spec.Ports)}
 	return in.ctl.send(ready, socks.fds...)
 }
 
@@ -180,7 +182,7 @@ const (
 // handOut sends what was opened, or why it was not.
 func (in *initProcess) handOut(path string, fd int, err error) {
 	if err != nil {
-		in.ctl.send(failed(&SetupError{Op: "open", Path: path, Err: err}))
+		in.ctl.send(failed(&step.Error{Op: "open", Path: path, Err: err}))
 		return
 	}
 	in.ctl.send(&message{Kind: msgRoot}, fd)

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"github.com/tapedeck-dev/tapedeck/internal/unwind"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -249,7 +250,7 @@ func (n *notifier) exit(req *seccompNotif) {
 
 // open gives whoever opens a random device a pipe of its own that the recorder fills.
 func (n *notifier) open(req *seccompNotif, path uint64, flags uint32) {
-	text, err := n.spawns.text.path(int(req.PID), path)
+	text, err := n.spawns.text.Path(int(req.PID), path)
 	if err == nil {
 		n.inputs.to.Reads(text)
 	}
@@ -289,7 +290,7 @@ func (n *notifier) open(req *seccompNotif, path uint64, flags uint32) {
 type filler struct{ Filler }
 
 func (f filler) piece() []byte {
-	b := make([]byte, pageSize)
+	b := make([]byte, inspect.PageSize)
 	f.Fill(b)
 	return b
 }
@@ -326,12 +327,12 @@ func (n *notifier) tell(req *seccompNotif, addr uint64, now, unit int64) {
 	var b [16]byte
 	binary.NativeEndian.PutUint64(b[:], uint64(now/second))
 	binary.NativeEndian.PutUint64(b[8:], uint64(now%second/unit))
-	n.answer(req.ID, errnoWriting(writeMemory(int(req.PID), addr, b[:])))
+	n.answer(req.ID, errnoWriting(inspect.WriteMemory(int(req.PID), addr, b[:])))
 }
 
 func (n *notifier) timeOfDay(req *seccompNotif, now int64) {
 	if zone := req.Args[1]; zone != 0 {
-		if err := writeMemory(int(req.PID), zone, make([]byte, 8)); err != nil {
+		if err := inspect.WriteMemory(int(req.PID), zone, make([]byte, 8)); err != nil {
 			n.answer(req.ID, unix.EFAULT)
 			return
 		}
@@ -347,7 +348,7 @@ func (n *notifier) time(req *seccompNotif, now int64) {
 	if addr := req.Args[0]; addr != 0 {
 		var b [8]byte
 		binary.NativeEndian.PutUint64(b[:], uint64(now/second))
-		if writeMemory(int(req.PID), addr, b[:]) != nil {
+		if inspect.WriteMemory(int(req.PID), addr, b[:]) != nil {
 			n.answer(req.ID, unix.EFAULT)
 			return
 		}
@@ -364,7 +365,7 @@ func (n *notifier) random(req *seccompNotif, p *inputProcess) {
 	b := n.inputs.buf[:min(req.Args[1], maxFill)]
 	if len(b) > 0 {
 		p.source.Fill(n.inputs.place(req, p), b)
-		if writeMemory(int(req.PID), req.Args[0], b) != nil {
+		if inspect.WriteMemory(int(req.PID), req.Args[0], b) != nil {
 			n.answer(req.ID, unix.EFAULT)
 			return
 		}
@@ -392,13 +393,13 @@ func (n *notifier) waitFor(req *seccompNotif, p *inputProcess) {
 		return
 	}
 	b := make([]byte, size)
-	if readMemory(int(req.PID), at, b) != nil || !shift(b[size-16:], behind) {
+	if inspect.ReadMemory(int(req.PID), at, b) != nil || !shift(b[size-16:], behind) {
 		n.goOn(req.ID) // which the kernel refuses, or answers at once
 		return
 	}
 	err := n.divert(req, func(r *registers) {
 		below := (r.stack() - belowStack) &^ 15
-		if writeMemory(int(req.PID), below, b) != nil {
+		if inspect.WriteMemory(int(req.PID), below, b) != nil {
 			below = at
 		}
 		n.inputs.shifted[int(req.PID)] = below
@@ -462,7 +463,7 @@ func (n *notifier) timeout(req *seccompNotif) (at uint64, arg, size int) {
 // timerClock is the clock of the timer of a timerfd_settime; -1 for one that is not answered.
 func (n *notifier) timerClock(req *seccompNotif) int {
 	name := strconv.Itoa(int(req.PID)) + "/fdinfo/" + strconv.Itoa(int(int32(req.Args[0])))
-	fd, err := unix.Openat(n.spawns.view.proc, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(n.spawns.view.Proc, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1
 	}
@@ -601,7 +602,7 @@ var largeElsewhere = []string{"java", "dotnet", "julia", "beam.smp"}
 
 // executable tells of the file that a process runs whether Go's linker made it, which leaves a note within its first pages, and its length.
 func (in *inputs) executable(pid int) (isGo bool, size int64) {
-	fd, err := unix.Openat(in.spawns.view.proc, strconv.Itoa(pid)+"/exe", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(in.spawns.view.Proc, strconv.Itoa(pid)+"/exe", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false, 0
 	}
@@ -743,7 +744,7 @@ func (in *inputs) unlock() {
 type family struct{ process, parent, inside, number int }
 
 func (in *inputs) familyOf(task int) (f family, err error) {
-	fd, err := unix.Openat(in.spawns.view.proc, strconv.Itoa(task)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(in.spawns.view.Proc, strconv.Itoa(task)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return f, err
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"golang.org/x/sys/unix"
 )
 
@@ -387,6 +388,9 @@ func (j *Jail) explain(err error) error {
 	}
 	return diagnoseSetup(err)
 }
+
+// MountsBelow reports whether something is mounted below dir on the host, so that an overlay of dir may have to be split.
+func MountsBelow(dir string) (bool, error) { return mount.Below(dir) }
 
 // A tail keeps the last bytes written to it.
 type tail struct {

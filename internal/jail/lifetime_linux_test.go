@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
@@ -246,17 +248,17 @@ func TestNothingLeaks(t *testing.T) {
 	}
 	dir := testDir(t)
 	mounts := func() []string {
-		points, err := mountPoints("/proc/self/mountinfo")
+		points, err := mountinfo.Points("/proc/self/mountinfo")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return slices.DeleteFunc(points, func(p string) bool { // other programs and tests mount in their own directories
-			return !within(p, dir) && (within(p, "/tmp") || within(p, "/var/tmp") || within(p, os.TempDir()))
+			return !mountinfo.Within(p, dir) && (mountinfo.Within(p, "/tmp") || mountinfo.Within(p, "/var/tmp") || mountinfo.Within(p, os.TempDir()))
 		})
 	}
 	once := func() {
 		c := shellConfig(t, "")
-		c.Overlays = []Overlay{overlay(t, dir)}
+		c.Overlays = []mount.Overlay{overlay(t, dir)}
 		run(t, c, nil)
 	}
 	once() // what the runtime keeps is there now
@@ -304,7 +306,7 @@ func TestBytesOfArguments(t *testing.T) {
 
 func TestPIDs(t *testing.T) {
 	t.Parallel()
-	if !kernelAtLeast(6, 14) {
+	if !newKernel(6, 14) {
 		t.Skip("PID limits are the whole machine's before Linux 6.14")
 	}
 	run(t, shellConfig(t, "cat /proc/sys/kernel/pid_max; ls -d /proc/[0-9]* | head -n 2 | tail -n 1"), nil).want(t, "16384\n/proc/100\n")

@@ -9,11 +9,12 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"golang.org/x/sys/unix"
 )
 
 // overlay makes an overlay of target with fresh layers. Lowers are those given, target itself when there are none.
-func overlay(t testing.TB, target string, lowers ...string) Overlay {
+func overlay(t testing.TB, target string, lowers ...string) mount.Overlay {
 	t.Helper()
 	layers, err := os.MkdirTemp("/var/tmp", "tapedeck-test-")
 	if err != nil {
@@ -31,7 +32,7 @@ func overlay(t testing.TB, target string, lowers ...string) Overlay {
 	if len(lowers) == 0 {
 		lowers = []string{target}
 	}
-	o := Overlay{Target: target, Lowers: lowers, Upper: layers + "/upper", Work: layers + "/work"}
+	o := mount.Overlay{Target: target, Lowers: lowers, Upper: layers + "/upper", Work: layers + "/work"}
 	for _, d := range []string{o.Upper, o.Work} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -47,7 +48,7 @@ func TestOverlayKeepsHost(t *testing.T) {
 	mustWrite(t, dir+"/gone", "host")
 	o := overlay(t, dir)
 	c := shellConfig(t, "cat f; echo new >f; rm gone; mkdir sub; echo x >sub/x; cat f; ls")
-	c.Dir, c.Overlays = dir, []Overlay{o}
+	c.Dir, c.Overlays = dir, []mount.Overlay{o}
 	run(t, c, nil).want(t, "hostnew\nf\nsub\n")
 	if mustRead(t, dir+"/f") != "host" || mustRead(t, dir+"/gone") != "host" {
 		t.Error("the host's tree changed")
@@ -62,7 +63,7 @@ func TestOverlayVolatile(t *testing.T) {
 	t.Parallel()
 	dir := testDir(t)
 	c := shellConfig(t, "grep -c '^overlay "+dir+" .*volatile' /proc/mounts")
-	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
+	c.Dir, c.Overlays = dir, []mount.Overlay{overlay(t, dir)}
 	run(t, c, nil).want(t, "1\n")
 }
 
@@ -74,16 +75,16 @@ func TestOverlayWithout(t *testing.T) {
 	}
 	dir := testDir(t)
 	o := overlay(t, dir)
-	lower, err := openPath(dir)
+	lower, err := mount.OpenPath(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lower.close()
-	made, err := newOverlayWith("no such option", 0, []tree{lower}, o.Upper, o.Work)
+	defer lower.Close()
+	made, err := mount.NewOverlayWith("no such option", 0, []mount.Tree{lower}, o.Upper, o.Work)
 	if err != nil {
 		t.Fatal(err)
 	}
-	made.close()
+	made.Close()
 }
 
 func TestOverlayLayers(t *testing.T) {
@@ -92,14 +93,14 @@ func TestOverlayLayers(t *testing.T) {
 	for _, f := range []string{"host/a", "host/b", "host/d/x", "delta/b", "delta/d/y"} {
 		mustWrite(t, filepath.Join(dir, f), f+"\n")
 	}
-	if err := MakeWhiteout(dir + "/delta/a"); err != nil {
+	if err := mount.MakeWhiteout(dir + "/delta/a"); err != nil {
 		t.Fatal(err)
 	}
-	if err := MakeOpaque(dir + "/delta/d"); err != nil {
+	if err := mount.MakeOpaque(dir + "/delta/d"); err != nil {
 		t.Fatal(err)
 	}
 	c := shellConfig(t, "find . -type f | sort; cat b")
-	c.Dir, c.Overlays = dir+"/host", []Overlay{overlay(t, dir+"/host", dir+"/delta", dir+"/host")}
+	c.Dir, c.Overlays = dir+"/host", []mount.Overlay{overlay(t, dir+"/host", dir+"/delta", dir+"/host")}
 	run(t, c, nil).want(t, "./b\n./d/y\ndelta/b\n")
 }
 
@@ -112,7 +113,7 @@ func TestOverlayNested(t *testing.T) {
 	c := shellConfig(t, "echo 1 >rc; echo 2 >tree/f; echo 3 >tree/tmp/t; cat rc tree/f tree/tmp/t")
 	c.Dir = dir + "/home"
 	home, tree, tmp := overlay(t, dir+"/home"), overlay(t, dir+"/home/tree"), overlay(t, dir+"/home/tree/tmp")
-	c.Overlays = []Overlay{tmp, home, tree}
+	c.Overlays = []mount.Overlay{tmp, home, tree}
 	run(t, c, nil).want(t, "1\n2\n3\n")
 	for path, want := range map[string]string{
 		dir + "/home/rc": "rc", dir + "/home/tree/f": "f", dir + "/home/tree/tmp/t": "t",
@@ -142,7 +143,7 @@ func TestOverlayAbsentTarget(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := shellConfig(t, "cat f; echo new >f; cat "+tt.see+" f; ls -d /proc/self /dev/null /run/tapedeck; touch ../x 2>/dev/null && echo changed")
-			c.Dir, c.Overlays = tt.target, []Overlay{overlay(t, tt.target, dir+"/lower")}
+			c.Dir, c.Overlays = tt.target, []mount.Overlay{overlay(t, tt.target, dir+"/lower")}
 			want := "fsiblingnew\n/dev/null\n/proc/self\n/run/tapedeck\n"
 			if tt.outer {
 				c.Overlays = append(c.Overlays, overlay(t, dir+"/there"))
@@ -167,7 +168,7 @@ func TestSymlinkedTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := shellConfig(t, "echo new >f; cat f; pwd")
-	c.Dir, c.Overlays = dir+"/link", []Overlay{overlay(t, dir+"/link", dir+"/real")}
+	c.Dir, c.Overlays = dir+"/link", []mount.Overlay{overlay(t, dir+"/link", dir+"/real")}
 	run(t, c, nil).want(t, "new\n"+dir+"/real\n")
 	if mustRead(t, dir+"/real/f") != "f" {
 		t.Error("the host's tree changed")
@@ -183,7 +184,7 @@ func TestMasksAndFiles(t *testing.T) {
 	c := shellConfig(t, "cat file bundle /run/tapedeck/ca.pem; ls secret; ls /run; cat /etc/resolv.conf; echo x >secret/x || echo x >file || echo x >bundle || echo refused")
 	c.Dir, c.Writable = dir, []string{dir}
 	c.Masks = []string{dir + "/secret", dir + "/file", dir + "/absent"}
-	c.Files = []File{{Path: "/run/tapedeck/ca.pem", Data: []byte("ours\n"), Over: []string{dir + "/bundle", dir + "/absent"}}}
+	c.Files = []mount.File{{Path: "/run/tapedeck/ca.pem", Data: []byte("ours\n"), Over: []string{dir + "/bundle", dir + "/absent"}}}
 	run(t, c, nil).want(t, "ours\nours\ntapedeck\nnameserver 127.0.0.1\nrefused\n")
 }
 
@@ -213,7 +214,7 @@ func TestSocketsCovered(t *testing.T) {
 	for _, over := range []bool{false, true} {
 		c := helperConfig(t, "dial", args...)
 		if c.Writable = []string{dir}; over {
-			c.Writable, c.Overlays = nil, []Overlay{overlay(t, dir)}
+			c.Writable, c.Overlays = nil, []mount.Overlay{overlay(t, dir)}
 		}
 		run(t, c, nil).want(t, dir+"/path.sock failed\n"+abstract+" failed\n")
 	}
@@ -235,7 +236,7 @@ func TestSubmounts(t *testing.T) {
 	c.Dir, c.Writable = dir+"/w", []string{dir + "/w"}
 	run(t, c, nil).want(t, "fnew\n")
 	mustWrite(t, dir+"/w/sub/f", "f")
-	c.Writable, c.Overlays = nil, []Overlay{overlay(t, dir+"/w")}
+	c.Writable, c.Overlays = nil, []mount.Overlay{overlay(t, dir+"/w")}
 	run(t, c, nil).want(t, "fnew\n")
 	if got := mustRead(t, dir+"/w/sub/f"); got != "f" {
 		t.Errorf("what is mounted holds %q", got)
@@ -253,15 +254,15 @@ func TestHiddenSubmounts(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(dir, p), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		mount(t, "tmpfs", filepath.Join(dir, p), "tmpfs", 0)
+		mountOn(t, "tmpfs", filepath.Join(dir, p), "tmpfs", 0)
 	}
 	mustWrite(t, dir+"/a/f", "f")
 	mustWrite(t, dir+"/b/f", "f")
 	c := shellConfig(t, "cat a/f; ls a; echo new >a/f && cat a/f")
-	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
+	c.Dir, c.Overlays = dir, []mount.Overlay{overlay(t, dir)}
 	run(t, c, nil).want(t, "ff\nnew\n")
 	c = helperConfig(t, "rename", dir+"/b/f", dir+"/f")
-	c.Overlays = []Overlay{overlay(t, dir)}
+	c.Overlays = []mount.Overlay{overlay(t, dir)}
 	run(t, c, nil).want(t, "<nil>\n") // one overlay, not a split one
 }
 
@@ -270,7 +271,7 @@ func TestOpenRoot(t *testing.T) {
 	dir := testDir(t)
 	mustWrite(t, dir+"/w/f", "host")
 	c := shellConfig(t, "echo inside >f")
-	c.Dir, c.Overlays = dir+"/w", []Overlay{overlay(t, dir+"/w")}
+	c.Dir, c.Overlays = dir+"/w", []mount.Overlay{overlay(t, dir+"/w")}
 	j, err := Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -338,8 +339,8 @@ func TestCameAndWent(t *testing.T) {
 	mustWrite(t, dir+"/a/file", "content")
 	mustWrite(t, dir+"/b/file", "content")
 	c := shellConfig(t, "cat a/file b/file; echo new >a/file")
-	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir+"/a"), overlay(t, dir+"/b")}
-	plan, err := planMounts(c)
+	c.Dir, c.Overlays = dir, []mount.Overlay{overlay(t, dir+"/a"), overlay(t, dir+"/b")}
+	plan, err := mount.NewPlan(c.wish())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,8 +373,8 @@ func TestMountedMeanwhile(t *testing.T) {
 	start := func(change func()) {
 		t.Helper()
 		c := shellConfig(t, "cat file; echo new >file; ls point")
-		c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
-		plan, err := planMounts(c)
+		c.Dir, c.Overlays = dir, []mount.Overlay{overlay(t, dir)}
+		plan, err := mount.NewPlan(c.wish())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -390,7 +391,7 @@ func TestMountedMeanwhile(t *testing.T) {
 			t.Errorf("%+v %v", x, err)
 		}
 	}
-	start(func() { mount(t, "tmpfs", point, "tmpfs", 0) })
+	start(func() { mountOn(t, "tmpfs", point, "tmpfs", 0) })
 	start(func() {
 		if err := unix.Unmount(point, 0); err != nil {
 			t.Fatal(err)
@@ -407,18 +408,18 @@ func TestMountedMeanwhileOverAFilledLayer(t *testing.T) {
 	dir := testDir(t)
 	point := filepath.Join(dir, "point")
 	c := shellConfig(t, "cat moved")
-	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
+	c.Dir, c.Overlays = dir, []mount.Overlay{overlay(t, dir)}
 	inLayer := filepath.Join(c.Overlays[0].Upper, "moved")
 	for _, err := range []error{os.Mkdir(point, 0o755), os.WriteFile(inLayer, nil, 0o644)} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	plan, err := planMounts(c)
+	plan, err := mount.NewPlan(c.wish())
 	if err != nil {
 		t.Fatal(err)
 	}
-	mount(t, "tmpfs", point, "tmpfs", 0)
+	mountOn(t, "tmpfs", point, "tmpfs", 0)
 	if j, err := startPlanned(t.Context(), c, plan); err == nil {
 		j.Close()
 	}

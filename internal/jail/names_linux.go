@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"golang.org/x/net/bpf"
 )
 
@@ -49,7 +50,7 @@ func (n *notifier) nameAnew(req *seccompNotif) {
 		return
 	}
 	pid := int(req.PID)
-	text, err := n.spawns.text.path(pid, addr)
+	text, err := n.spawns.text.Path(pid, addr)
 	at := len(text) - madeUpLetters
 	if err != nil || at < 0 || strings.IndexFunc(text[at:], notDrawn) >= 0 || !n.inputs.byLibrary(pid) {
 		return
@@ -58,7 +59,7 @@ func (n *notifier) nameAnew(req *seccompNotif) {
 	if p == nil || !n.waits(req.ID) {
 		return
 	}
-	_ = writeMemory(pid, addr+uint64(at), n.letters(req, p)) // a caller that is gone does not mind
+	_ = inspect.WriteMemory(pid, addr+uint64(at), n.letters(req, p)) // a caller that is gone does not mind
 }
 
 const drawn = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -83,7 +84,7 @@ func (in *inputs) byLibrary(task int) bool {
 	stack, err := strconv.ParseUint(string(fields[callWords-2]), 0, 64)
 	counter, err2 := strconv.ParseUint(string(fields[callWords-1]), 0, 64)
 	var caller [8]byte
-	if err != nil || err2 != nil || readMemory(task, stack, caller[:]) != nil {
+	if err != nil || err2 != nil || inspect.ReadMemory(task, stack, caller[:]) != nil {
 		return false
 	}
 	maps, err := namesMapped("/proc/" + strconv.Itoa(task) + "/maps")

@@ -2,12 +2,12 @@ package jail
 
 import (
 	"errors"
-	"io"
-	"os"
 	"path"
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
@@ -17,11 +17,11 @@ import (
 
 // openView chooses the tree in which the caller's paths are looked up.
 func (r *request) openView() error {
-	r.lookup = lookup{view: r.w.view, pid: int(r.PID)}
+	r.Lookup = inspect.Lookup{View: r.w.view, Task: int(r.PID)}
 	if r.op == OpOpen {
-		r.older = r.w.olderOpen
+		r.Older = r.w.olderOpen
 	}
-	id, err := identify(r.w.view.proc, strconv.Itoa(r.pid)+"/root", 0)
+	id, err := inspect.Identify(r.w.view.Proc, strconv.Itoa(r.Task)+"/root", 0)
 	if errors.Is(err, unix.EACCES) { // it hides like its memory
 		return errUnnamed
 	}
@@ -29,89 +29,75 @@ func (r *request) openView() error {
 		return err
 	}
 	r.nested = true
-	r.root, r.view.text, err = rootOf(r.proc, r.pid)
+	r.Root, r.View.Text, err = inspect.RootOf(r.Proc, r.Task)
 	return err
 }
 
 // checkBase makes sure that base, as the kernel spells what a descriptor or the working directory is, leads there from the
 // program's root too: it may lie in a mount that stands nowhere.
 func (r *request) checkBase(dirfd int32, base string) error {
-	want, err := identify(r.proc, strconv.Itoa(r.pid)+baseName(dirfd), 0)
+	want, err := inspect.Identify(r.Proc, strconv.Itoa(r.Task)+inspect.BaseName(dirfd), 0)
 	if err != nil {
 		return err
 	}
-	fd, err := r.openPlain(base)
+	fd, err := r.OpenPlain(base)
 	if err != nil {
 		return errUnnamed
 	}
 	defer unix.Close(fd)
-	if id, err := identify(fd, "", unix.AT_EMPTY_PATH); err != nil || id != want {
+	if id, err := inspect.Identify(fd, "", unix.AT_EMPTY_PATH); err != nil || id != want {
 		return errUnnamed
 	}
 	return nil
 }
 
 func (r *request) closeView() {
-	if r.nested && r.root >= 0 {
-		unix.Close(r.root)
+	if r.nested && r.Root >= 0 {
+		unix.Close(r.Root)
 	}
 }
 
 // translate gives f, of the program's own view, the name that it has in the jail. It takes over the descriptor.
-func (r *request) translate(f FilePath) (FilePath, error) {
+func (r *request) translate(f inspect.FilePath) (inspect.FilePath, error) {
 	defer unix.Close(f.Dir)
-	dir, err := identify(f.Dir, "", unix.AT_EMPTY_PATH)
+	dir, err := inspect.Identify(f.Dir, "", unix.AT_EMPTY_PATH)
 	if err != nil {
-		return FilePath{}, err
+		return inspect.FilePath{}, err
 	}
-	own, err := mountsOf(r.proc, strconv.Itoa(r.pid))
+	own, err := mountinfo.Of(r.Proc, strconv.Itoa(r.Task))
 	if err != nil {
-		return FilePath{}, err
+		return inspect.FilePath{}, err
 	}
-	from := mountLine{}
+	from := mountinfo.Line{}
 	for _, m := range own {
-		if m.id == dir.mount && within(path.Dir(f.Path), m.point) {
+		if m.ID == dir.Mount && mountinfo.Within(path.Dir(f.Path), m.Point) {
 			from = m
 		}
 	}
-	inside := path.Join(from.root, path.Dir(f.Path)[len(strings.TrimSuffix(from.point, "/")):])
-	jails, err := mountsOf(r.proc, strconv.Itoa(r.w.init))
+	inside := path.Join(from.Root, path.Dir(f.Path)[len(strings.TrimSuffix(from.Point, "/")):])
+	jails, err := mountinfo.Of(r.Proc, strconv.Itoa(r.w.init))
 	if err != nil {
-		return FilePath{}, err
+		return inspect.FilePath{}, err
 	}
 	for _, m := range jails {
-		if m.device != from.device || !within(inside, m.root) {
+		if m.Device != from.Device || !mountinfo.Within(inside, m.Root) {
 			continue
 		}
-		at := path.Join(m.point, inside[len(strings.TrimSuffix(m.root, "/")):])
+		at := path.Join(m.Point, inside[len(strings.TrimSuffix(m.Root, "/")):])
 		if !r.w.watches(path.Join(at, f.Name)) {
 			continue
 		}
-		fd, err := r.w.view.openPlain(at)
+		fd, err := r.w.view.OpenPlain(at)
 		if err != nil {
 			continue
 		}
-		if dir.isAt(fd, "") {
-			return FilePath{Path: path.Join(at, f.Name), Dir: fd, Name: f.Name}, nil
+		if dir.IsAt(fd, "") {
+			return inspect.FilePath{Path: path.Join(at, f.Name), Dir: fd, Name: f.Name}, nil
 		}
 		unix.Close(fd)
 	}
-	if from.kind == "overlay" { // its layers may lie in what is watched
-		return FilePath{}, errUnnamed
+	if from.Kind == "overlay" { // its layers may lie in what is watched
+		return inspect.FilePath{}, errUnnamed
 	}
-	return FilePath{}, errPass // a file system of its own, /tmp in memory say
+	return inspect.FilePath{}, errPass // a file system of its own, /tmp in memory say
 }
-
-// mountsOf lists the mounts that a process sees, by its name in proc.
-func mountsOf(proc int, who string) ([]mountLine, error) {
-	fd, err := unix.Openat(proc, who+"/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	file := os.NewFile(uintptr(fd), "mountinfo")
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxMountInfo))
-	return parseMounts(string(data)), err
-}
-
-const maxMountInfo = 16 << 20 // bytes

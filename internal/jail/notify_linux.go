@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"golang.org/x/sys/unix"
 )
 
@@ -167,7 +168,7 @@ func (n *notifier) refuse(req *seccompNotif) {
 func (n *notifier) look(req *seccompNotif) {
 	call, err := n.watch.look(req)
 	switch {
-	case errors.Is(err, errOlder):
+	case errors.Is(err, inspect.ErrOlder):
 		n.answer(req.ID, unix.EACCES)
 		return
 	case err != nil:

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"golang.org/x/sys/unix"
 
 	"github.com/tapedeck-dev/tapedeck/internal/unwind"
@@ -88,7 +89,7 @@ func (in *inputs) readCall(task int, b []byte) (int, error) {
 		unix.Close(fd)
 		delete(in.calls, task)
 	}
-	fd, err := unix.Openat(in.spawns.view.proc, strconv.Itoa(task)+"/syscall", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(in.spawns.view.Proc, strconv.Itoa(task)+"/syscall", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, err
 	}
@@ -112,9 +113,9 @@ const maxMaps = 4 << 20
 
 // codeOf looks at what a process has mapped.
 func (in *inputs) codeOf(pid int) *unwind.Space {
-	mem := func(at uint64, b []byte) error { return readMemory(pid, at, b) }
+	mem := func(at uint64, b []byte) error { return inspect.ReadMemory(pid, at, b) }
 	return unwind.New(mem, func() ([]byte, error) {
-		fd, err := unix.Openat(in.spawns.view.proc, strconv.Itoa(pid)+"/maps", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		fd, err := unix.Openat(in.spawns.view.Proc, strconv.Itoa(pid)+"/maps", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"golang.org/x/sys/unix"
 )
 
@@ -40,7 +41,7 @@ func portIn(addr []byte) (port uint16, ok bool) {
 // bind answers a bind that leaves the port open, and reports whether it was one.
 func (n *notifier) bind(req *seccompNotif) bool {
 	addr := make([]byte, min(req.Args[2], maxSockaddr))
-	if len(addr) < minSockaddr4 || readMemory(int(req.PID), req.Args[1], addr) != nil {
+	if len(addr) < minSockaddr4 || inspect.ReadMemory(int(req.PID), req.Args[1], addr) != nil {
 		return false
 	}
 	by := n.sourceOf(int(req.PID))
@@ -48,7 +49,7 @@ func (n *notifier) bind(req *seccompNotif) bool {
 		return false
 	}
 	bound := false
-	err := withTask(strconv.Itoa(int(req.PID)), func(task int) error {
+	err := inspect.WithTask(strconv.Itoa(int(req.PID)), func(task int) error {
 		fd, err := unix.PidfdGetfd(task, int(int32(req.Args[0])), 0)
 		if err != nil {
 			return err

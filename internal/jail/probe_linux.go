@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/creack/pty"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 )
 
 // Probe tries each part of the jail for real and says what works. It makes and removes a directory in /var/tmp.
@@ -69,10 +70,10 @@ func costOf(err error, cost string) string {
 }
 
 // tryJail makes a whole jail but for its program, over o where it is given. It is closed already.
-func tryJail(o *Overlay) (*Jail, error) {
+func tryJail(o *mount.Overlay) (*Jail, error) {
 	c := &Config{Path: "/", Argv: []string{"probe"}, Dir: "/", TTY: -1, Watch: unwatched{}, Spawns: unwatched{}}
 	if o != nil {
-		c.Overlays = []Overlay{*o}
+		c.Overlays = []mount.Overlay{*o}
 	}
 	j, err := Start(context.Background(), c)
 	if err != nil {
@@ -101,7 +102,7 @@ func tryOverlay(base string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	o := &Overlay{
+	o := &mount.Overlay{
 		Target: filepath.Join(dir, "target"), Lowers: []string{filepath.Join(dir, "target")},
 		Upper: filepath.Join(dir, "layers", "upper"), Work: filepath.Join(dir, "layers", "work"),
 	}
@@ -111,7 +112,7 @@ func tryOverlay(base string) error {
 		}
 	}
 	_, err = tryJail(o)
-	return errors.Join(err, MakeWhiteout(filepath.Join(dir, "whiteout")))
+	return errors.Join(err, mount.MakeWhiteout(filepath.Join(dir, "whiteout")))
 }
 
 func probePTY() Check {

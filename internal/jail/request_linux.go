@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"golang.org/x/sys/unix"
 )
 
@@ -16,12 +17,12 @@ type request struct {
 	w      *watch
 	call   *watchedCall
 	op     FileOp
-	ends   [2]ending
+	ends   [2]inspect.Ending
 	empty  bool // an empty first path stands for the descriptor
 	cuts   bool // an open cuts the file
 	inRoot bool // the directory is the root that paths start from
 	nested bool // the program has another root than the jail's
-	lookup
+	inspect.Lookup
 }
 
 // errStarved is want of descriptors or memory: the call must not go on as if nothing had been missed.
@@ -39,7 +40,7 @@ func (w *watch) look(n *seccompNotif) (*FileCall, error) {
 	switch {
 	case err == nil:
 		return c, nil
-	case errors.Is(err, errOlder):
+	case errors.Is(err, inspect.ErrOlder):
 		return nil, err
 	case errors.As(err, &errno) && slices.Contains(starved, errno):
 		return nil, fmt.Errorf("%w: %w", errStarved, errno)
@@ -53,7 +54,6 @@ var (
 	starved    = []unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOBUFS}
 	errUnnamed = errors.New("a path that cannot be told")
 	errPass    = errors.New("nothing that is watched")
-	errOlder   = errors.New("a FIFO of the host's")
 )
 
 // find names the paths of the call. The error is errPass where none is watched.
@@ -76,7 +76,7 @@ func (r *request) find() (*FileCall, error) {
 		return nil, err
 	}
 	defer r.closeView()
-	c := &FileCall{Op: r.op, Cuts: r.cuts || r.op == OpTruncate || r.op == OpOpen && r.call.flags == noFlags, PID: int(r.PID), Paths: make([]FilePath, 0, 2)}
+	c := &FileCall{Op: r.op, Cuts: r.cuts || r.op == OpTruncate || r.op == OpOpen && r.call.flags == noFlags, PID: int(r.PID), Paths: make([]inspect.FilePath, 0, 2)}
 	for i := range r.call.paths {
 		f, err := r.path(i, texts[i])
 		if err == nil && f.Dir >= 0 && !r.w.watches(f.Path) {
@@ -101,7 +101,7 @@ func (c *FileCall) close() {
 }
 
 // path names the ith path of the call, which the program spelled so.
-func (r *request) path(i int, text string) (f FilePath, err error) {
+func (r *request) path(i int, text string) (f inspect.FilePath, err error) {
 	dirfd := int32(unix.AT_FDCWD)
 	if arg := r.call.paths[i]; arg.dir >= 0 {
 		dirfd = int32(r.Args[arg.dir])
@@ -111,7 +111,7 @@ func (r *request) path(i int, text string) (f FilePath, err error) {
 		f, err = r.findBelow(dirfd, text)
 	case text != "":
 		if text[0] != '/' {
-			base, err := r.base(dirfd)
+			base, err := r.Base(dirfd)
 			if err == nil && r.nested {
 				err = r.checkBase(dirfd, base)
 			}
@@ -120,18 +120,18 @@ func (r *request) path(i int, text string) (f FilePath, err error) {
 			}
 			text = base + "/" + text
 		}
-		f, err = r.lookup.find(text, r.ends[i])
+		f, err = r.Lookup.Find(text, r.ends[i])
 	case i == 0 && (r.empty || r.call.paths[0].path == ofFD):
-		f, err = r.lookup.find(opened(dirfd), theFile)
+		f, err = r.Lookup.Find(opened(dirfd), inspect.TheFile)
 	default:
 		return f, unix.ENOENT
 	}
-	if errors.Is(err, errNoName) && r.op == OpLink && i == 0 {
-		return FilePath{Dir: -1}, nil // from O_TMPFILE, say
+	if errors.Is(err, inspect.ErrNoName) && r.op == OpLink && i == 0 {
+		return inspect.FilePath{Dir: -1}, nil // from O_TMPFILE, say
 	}
 	if err == nil && r.op == OpOpen && r.w.older(f) {
 		unix.Close(f.Dir)
-		return FilePath{}, errOlder
+		return inspect.FilePath{}, inspect.ErrOlder
 	}
 	if err == nil && r.nested {
 		return r.translate(f)
@@ -140,7 +140,7 @@ func (r *request) path(i int, text string) (f FilePath, err error) {
 }
 
 // opened spells what a descriptor stands for.
-func opened(dirfd int32) string { return "/proc/self" + baseName(dirfd) }
+func opened(dirfd int32) string { return "/proc/self" + inspect.BaseName(dirfd) }
 
 // text reads a path from the program.
 func (r *request) text(arg pathArg) (string, error) {
@@ -150,7 +150,7 @@ func (r *request) text(arg pathArg) (string, error) {
 	case r.call.flags == sockAddr:
 		return r.socketText(r.Args[arg.path], r.Args[r.call.at])
 	}
-	return readString(int(r.PID), r.Args[arg.path], &r.w.buf)
+	return inspect.ReadString(int(r.PID), r.Args[arg.path], &r.w.buf)
 }
 
 // socketText reads the path of a struct sockaddr_un; an address of another family, or an abstract one, makes no file.
@@ -159,7 +159,7 @@ func (r *request) socketText(addr, size uint64) (string, error) {
 		return "", errPass
 	}
 	b := r.w.buf[:size]
-	if err := readMemory(int(r.PID), addr, b); err != nil {
+	if err := inspect.ReadMemory(int(r.PID), addr, b); err != nil {
 		return "", err
 	}
 	if path, ok := socketPath(b); ok {
@@ -181,7 +181,7 @@ func (r *request) readFlags() error {
 		r.openFlags(flags)
 	case atFlags:
 		if flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
-			r.ends[0] = theLink
+			r.ends[0] = inspect.TheLink
 		}
 		r.empty = flags&unix.AT_EMPTY_PATH != 0
 	case unlinkFlags:
@@ -194,7 +194,7 @@ func (r *request) readFlags() error {
 		}
 	case linkFlags:
 		if flags&unix.AT_SYMLINK_FOLLOW != 0 {
-			r.ends[0] = theFile
+			r.ends[0] = inspect.TheFile
 		}
 		r.empty = flags&unix.AT_EMPTY_PATH != 0
 	}
@@ -204,7 +204,7 @@ func (r *request) readFlags() error {
 func (r *request) openFlags(flags uint64) {
 	const exclusive = unix.O_CREAT | unix.O_EXCL
 	if flags&unix.O_NOFOLLOW != 0 || flags&exclusive == exclusive {
-		r.ends[0] = theLink
+		r.ends[0] = inspect.TheLink
 	}
 	r.cuts = flags&unix.O_TRUNC != 0
 }
@@ -213,7 +213,7 @@ func (r *request) openFlags(flags uint64) {
 func (r *request) readHow(addr uint64) error {
 	const size = 24 // bytes: flags, mode, resolve
 	b := r.w.buf[:size]
-	if err := readMemory(int(r.PID), addr, b); err != nil {
+	if err := inspect.ReadMemory(int(r.PID), addr, b); err != nil {
 		return err
 	}
 	flags, resolve := binary.NativeEndian.Uint64(b), binary.NativeEndian.Uint64(b[16:])
@@ -226,20 +226,20 @@ func (r *request) readHow(addr uint64) error {
 }
 
 // findBelow looks a path up as RESOLVE_IN_ROOT does.
-func (r *request) findBelow(dirfd int32, text string) (FilePath, error) {
-	base, err := r.base(dirfd)
+func (r *request) findBelow(dirfd int32, text string) (inspect.FilePath, error) {
+	base, err := r.Base(dirfd)
 	if err != nil {
-		return FilePath{}, err
+		return inspect.FilePath{}, err
 	}
-	root, err := r.openPlain(base)
+	root, err := r.OpenPlain(base)
 	if err != nil {
-		return FilePath{}, err
+		return inspect.FilePath{}, err
 	}
 	defer unix.Close(root)
-	below := r.lookup
-	below.root, below.noProc = root, true
-	below.text = strings.TrimSuffix(r.view.text, "/") + base
-	f, err := below.find("/"+text, r.ends[0])
+	below := r.Lookup
+	below.Root, below.NoProc = root, true
+	below.Text = strings.TrimSuffix(r.View.Text, "/") + base
+	f, err := below.Find("/"+text, r.ends[0])
 	f.Path = strings.TrimSuffix(base, "/") + f.Path
 	return f, err
 }

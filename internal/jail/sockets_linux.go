@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -48,7 +49,7 @@ func (s *sockets) open(ports []uint16) error {
 	}
 	fd, err := diagSocket()
 	if err != nil {
-		return &SetupError{Op: opConnect, Err: err}
+		return &step.Error{Op: opConnect, Err: err}
 	}
 	s.fds = append(s.fds, fd)
 	fd, err = packetSocket()
@@ -67,7 +68,7 @@ func (s *sockets) route() error {
 		err = netlink.LinkSetUp(lo)
 	}
 	if err != nil {
-		return &SetupError{Op: "bring up the loopback device", Err: err}
+		return &step.Error{Op: "bring up the loopback device", Err: err}
 	}
 	// Datagrams to many would otherwise leave with their destination as their source, which the kernel refuses unseen.
 	err = errors.Join(
@@ -75,7 +76,7 @@ func (s *sockets) route() error {
 		routeTo(lo, unix.RTN_MULTICAST, "224.0.0.0/4", net.IPv4(127, 0, 0, 1)),
 		routeTo(lo, unix.RTN_BROADCAST, "255.255.255.255/32", net.IPv4(127, 0, 0, 1)))
 	if err != nil {
-		return &SetupError{Op: "route every IPv4 address to us", Err: errnoOf(err)}
+		return &step.Error{Op: "route every IPv4 address to us", Err: step.Errno(err)}
 	}
 	s.ipv6 = routeTo(lo, unix.RTN_LOCAL, "::/0", nil) == nil && haveIPv6()
 	return nil
@@ -110,7 +111,7 @@ func (s *sockets) bound(kind int, port uint16) error {
 	op := fmt.Sprintf("listen on port %d inside", port)
 	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return &SetupError{Op: op, Err: err}
+		return &step.Error{Op: op, Err: err}
 	}
 	s.fds = append(s.fds, fd)
 	if s.ipv6 {
@@ -128,7 +129,7 @@ func (s *sockets) bound(kind int, port uint16) error {
 		err = unix.Listen(fd, backlog)
 	}
 	if err != nil {
-		return &SetupError{Op: op, Err: err}
+		return &step.Error{Op: op, Err: err}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"golang.org/x/sys/unix"
 )
 
@@ -37,25 +38,19 @@ type spawnProcess struct {
 // newProcess opens what outlives a PID.
 func (s *spawns) newProcess(pid, thread int) (*spawnProcess, error) {
 	p := &spawnProcess{pid: pid, end: make(chan Ended, 1)}
-	fd, err := unix.PidfdOpen(pid, pidfdNonblock)
+	fd, err := unix.PidfdOpen(pid, inspect.PidfdNonblock)
 	if err != nil {
 		return nil, err
 	}
 	p.pidfd = os.NewFile(uintptr(fd), "pidfd")
 	p.task = p.pidfd
 	if thread != pid {
-		if fd, err := unix.PidfdOpen(thread, pidfdThread); err == nil { // before Linux 6.9 its process must do: the table is mostly one
+		if fd, err := unix.PidfdOpen(thread, inspect.PidfdThread); err == nil { // before Linux 6.9 its process must do: the table is mostly one
 			p.task = os.NewFile(uintptr(fd), "pidfd")
 		}
 	}
 	return p, nil
 }
-
-// Flags of pidfd_open, from linux/pidfd.h.
-const (
-	pidfdNonblock = unix.O_NONBLOCK
-	pidfdThread   = unix.O_EXCL
-)
 
 func (p *spawnProcess) close() {
 	p.pidfd.Close()

@@ -16,6 +16,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"golang.org/x/sys/unix"
 )
 
@@ -91,7 +92,7 @@ func TestSpawnLeft(t *testing.T) {
 // TestReapedStatus: the kernel itself tells how a process ended that its parent has waited for.
 func TestReapedStatus(t *testing.T) {
 	t.Parallel()
-	if !kernelAtLeast(6, 15) {
+	if !newKernel(6, 15) {
 		t.Skip("Linux 6.15 and newer know it")
 	}
 	for script, want := range map[string]Exit{"exit 7": {Code: 7}, "kill -15 $$": {Signal: syscall.SIGTERM}} {
@@ -356,7 +357,7 @@ func TestSpawnDescribed(t *testing.T) {
 	if want := []string{"A=b=c", "D="}; !slices.Equal(got[0].Env, want) {
 		t.Errorf("variables %q, want %q", got[0].Env, want)
 	}
-	if s := got[1]; len(s.Argv) != maxList {
+	if s := got[1]; len(s.Argv) != inspect.MaxList {
 		t.Errorf("%d arguments", len(s.Argv))
 	}
 	if s := got[2]; len(s.Argv) != 2 || len(s.Argv[1]) != 100000 {

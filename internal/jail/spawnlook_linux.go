@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"golang.org/x/sys/unix"
 )
 
@@ -146,20 +147,20 @@ func (s *spawns) describe(spawn *Spawn, n *seccompNotif) (err error) {
 	if n.Nr == unix.SYS_EXECVEAT {
 		path, argv, env = n.Args[1], n.Args[2], n.Args[3]
 	}
-	if spawn.Path, err = s.text.path(int(n.PID), path); err != nil {
+	if spawn.Path, err = s.text.Path(int(n.PID), path); err != nil {
 		return err
 	}
 	if n.Nr == unix.SYS_EXECVEAT && !strings.HasPrefix(spawn.Path, "/") {
 		spawn.Path = s.below(int(n.PID), int32(n.Args[0]), spawn.Path)
 	}
-	if spawn.Argv, err = s.text.list(int(n.PID), argv, maxArgBytes); err != nil {
+	if spawn.Argv, err = s.text.List(int(n.PID), argv, inspect.MaxArgBytes); err != nil {
 		return err
 	}
-	if spawn.Env, err = s.text.list(int(n.PID), env, maxEnvBytes); err != nil {
+	if spawn.Env, err = s.text.List(int(n.PID), env, inspect.MaxEnvBytes); err != nil {
 		return err
 	}
-	if cwd, err := readLink(s.view.proc, strconv.Itoa(int(n.PID))+"/cwd"); err == nil {
-		spawn.Dir, _ = s.view.strip(cwd)
+	if cwd, err := inspect.ReadLink(s.view.Proc, strconv.Itoa(int(n.PID))+"/cwd"); err == nil {
+		spawn.Dir, _ = s.view.Strip(cwd)
 	}
 	return nil
 }
@@ -169,9 +170,9 @@ func (s *spawns) below(pid int, dirfd int32, path string) string {
 	if dirfd == unix.AT_FDCWD {
 		return path
 	}
-	at, err := readLink(s.view.proc, strconv.Itoa(pid)+baseName(dirfd))
+	at, err := inspect.ReadLink(s.view.Proc, strconv.Itoa(pid)+inspect.BaseName(dirfd))
 	if err == nil {
-		at, err = s.view.strip(at)
+		at, err = s.view.Strip(at)
 	}
 	switch {
 	case err != nil:

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
 
@@ -17,12 +19,12 @@ import (
 type spawns struct {
 	watcher   SpawnWatcher
 	init      int             // PID of the init
-	view      view            // of the recorder's /proc; root is not open
+	view      inspect.View    // of the recorder's /proc; root is not open
 	inherited map[string]bool // the program's own streams, as links of /proc/PID/fd
 	stub      int             // descriptor of the stub's file
 	lastKey   uint64
 	onTheWay  map[int]uint64 // descriptor of the stub in threads that are to execute it
-	text      textReader
+	text      inspect.TextReader
 
 	mu    sync.Mutex
 	tried bool                     // the exec stage's trial came
@@ -40,22 +42,22 @@ const maxGone = 1024
 
 // newSpawns opens what it needs. An error means that nobody can be told of anything on this machine.
 func newSpawns(w SpawnWatcher, init int, streams []*os.File) (*spawns, error) {
-	proc, err := unix.Open("/proc", dirFlags, 0)
+	proc, err := unix.Open("/proc", inspect.DirFlags, 0)
 	if err != nil {
-		return nil, &SetupError{Op: opSpawns, Path: "/proc", Err: err}
+		return nil, &step.Error{Op: opSpawns, Path: "/proc", Err: err}
 	}
-	s := &spawns{watcher: w, init: init, view: view{root: -1, proc: proc}, stub: -1,
+	s := &spawns{watcher: w, init: init, view: inspect.View{Root: -1, Proc: proc}, stub: -1,
 		inherited: make(map[string]bool), onTheWay: make(map[int]uint64), ours: make(map[string]*spawnProcess)}
 	s.stub, err = openStub()
 	if err == nil {
-		s.view.text, err = s.rootText()
+		s.view.Text, err = s.rootText()
 	}
 	if err == nil {
 		s.ends, err = newEnds(proc, shareOfFiles(4096, 16))
 	}
 	if err != nil {
 		s.close()
-		return nil, &SetupError{Op: opSpawns, Err: err}
+		return nil, &step.Error{Op: opSpawns, Err: err}
 	}
 	for _, f := range streams {
 		if link, err := linkOfFile(f); err == nil && talks(link) {
@@ -76,7 +78,7 @@ func shareOfFiles(most, parts uint64) int {
 
 // rootText is how the kernel spells the init's root.
 func (s *spawns) rootText() (string, error) {
-	fd, text, err := rootOf(s.view.proc, s.init)
+	fd, text, err := inspect.RootOf(s.view.Proc, s.init)
 	if err == nil {
 		unix.Close(fd)
 	}
@@ -88,7 +90,7 @@ func (s *spawns) close() {
 	if s.ends != nil {
 		s.ends.stop()
 	}
-	unix.Close(s.view.proc)
+	unix.Close(s.view.Proc)
 	if s.stub >= 0 {
 		unix.Close(s.stub)
 	}

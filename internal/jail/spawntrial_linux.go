@@ -19,7 +19,7 @@ func (s *spawns) try(n *notifier, req *seccompNotif) {
 }
 
 func (s *spawns) rehearse(n *notifier, req *seccompNotif) error {
-	text, err := s.text.path(int(req.PID), req.Args[0])
+	text, err := s.text.Path(int(req.PID), req.Args[0])
 	if err != nil || text != trialPath {
 		return unreadable(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,7 +19,7 @@ type initSpec struct {
 	TTY      int
 
 	Background bool // the program does not get the terminal yet
-	Mounts     mountPlan
+	Mounts     mount.Plan
 }
 
 // An execSpec is what the exec stage is told at its start.
@@ -26,32 +27,6 @@ type execSpec struct {
 	Path, Dir string
 	Argv, Env []string
 	Ignored   []syscall.Signal // signals that the program ignores from its start
-}
-
-// A mountPlan is what the init mounts, found out by the recorder on the host's tree.
-type mountPlan struct {
-	Targets []mountTarget // shallow ones first, no two alike
-	Masks   []string      // existing files and directories
-	Files   []File        // Over: existing files
-	Resolv  string        // what /etc/resolv.conf is on the host; empty where there is none
-	Console string        // the slave of the program's terminal; empty for none
-
-	// Uncovered says that the init inherits what is mounted below overlays, from submountFD on: see mountPlan.submounts.
-	Uncovered bool
-	covering  []string // the recorder's alone: outermost mount points below lowers of overlays
-}
-
-// A mountTarget is a directory that the program may change. Its overlay is nil where it changes the host's.
-type mountTarget struct {
-	Path      string
-	Within    bool // it lies in another writable directory: a mount of its own would split what can be renamed
-	Overlay   *Overlay
-	Covered   []string // of an overlay: mount points of the host below its lowers
-	Submounts []string // of an overlay: mount points of the host below Path that stay read-only, outermost ones only
-
-	Mount   bool   // it is a mount of the host's below another overlay
-	Flags   uint64 // of such a mount: MOUNT_ATTR_NOEXEC, _NOSUID
-	Beneath bool   // it is one of its overlay's lowers, and in what covers another's: it stands there first, read-only
 }
 
 // memfile puts a spec in a file in memory that a child inherits: it may be larger than a packet.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,10 +31,10 @@ func coverTree(t *testing.T, dir string, user int) {
 		if err := os.Mkdir(p, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		mount(t, "tmpfs", p, "tmpfs", 0)
+		mountOn(t, "tmpfs", p, "tmpfs", 0)
 		mustWrite(t, p+"/s", "mounted\n")
 	}
-	mount(t, dir+"/mnt/s", points[2], "", unix.MS_BIND)
+	mountOn(t, dir+"/mnt/s", points[2], "", unix.MS_BIND)
 	hideAndClose(t, dir)
 	coverOddly(t, dir+"/odd", user)
 	if err := os.Symlink("plain/x", dir+"/link"); err != nil {
@@ -43,7 +44,7 @@ func coverTree(t *testing.T, dir string, user int) {
 		t.Fatal(err)
 	}
 	mustWrite(t, dir+"/big", "big\n")
-	if err := os.Truncate(dir+"/big", maxCopiedFile+1); err != nil {
+	if err := os.Truncate(dir+"/big", mount.MaxCopiedFile+1); err != nil {
 		t.Fatal(err)
 	}
 	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
@@ -66,7 +67,7 @@ func hideAndClose(t *testing.T, dir string) {
 		if err := os.MkdirAll(p, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		mount(t, "tmpfs", p, "tmpfs", 0)
+		mountOn(t, "tmpfs", p, "tmpfs", 0)
 	}
 	if err := os.Chmod(dir+"/closed", 0o700); err != nil {
 		t.Fatal(err)
@@ -109,7 +110,7 @@ func coverOddly(t *testing.T, dir string, user int) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Truncate(dir+"/layers/full/s", maxCopied); err != nil {
+	if err := os.Truncate(dir+"/layers/full/s", mount.MaxCopied); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -131,7 +132,7 @@ func stacked(t *testing.T, dir, name string) string {
 	return fmt.Sprintf("lowerdir=%[1]s/merged,upperdir=%[1]s/upper2,workdir=%[1]s/work2", dir)
 }
 
-func mount(t *testing.T, from, at, kind string, flags uintptr) {
+func mountOn(t *testing.T, from, at, kind string, flags uintptr) {
 	t.Helper()
 	if err := unix.Mount(from, at, kind, flags, ""); err != nil {
 		t.Skip("cannot mount here:", err)
@@ -184,7 +185,7 @@ func TestSplitOverlay(t *testing.T) {
 		"echo; " + listing}, "\n")
 	before := hostState(t, dir)
 	c := shellConfig(t, script)
-	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
+	c.Dir, c.Overlays = dir, []mount.Overlay{overlay(t, dir)}
 	var notCovered []string
 	r := run(t, c, func(j *Jail) { notCovered = j.NotCovered() })
 	r.want(t, `./a/b/h a/b/h
@@ -259,15 +260,15 @@ func TestSplitLayers(t *testing.T) {
 		mustWrite(t, filepath.Join(delta, f), "delta\n")
 	}
 	for _, f := range []string{"gone", "hidden", "a/c", "plain/y"} {
-		if err := MakeWhiteout(filepath.Join(delta, f)); err != nil {
+		if err := mount.MakeWhiteout(filepath.Join(delta, f)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := MakeOpaque(delta + "/opaque"); err != nil {
+	if err := mount.MakeOpaque(delta + "/opaque"); err != nil {
 		t.Fatal(err)
 	}
 	c := shellConfig(t, listing+"; mkdir gone; echo x >gone/x; cat gone/x")
-	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir, delta, dir)}
+	c.Dir, c.Overlays = dir, []mount.Overlay{overlay(t, dir, delta, dir)}
 	run(t, c, nil).want(t, `./a/b/added delta
 ./a/b/h a/b/h
 ./a/b/mnt/s mounted
@@ -290,28 +291,28 @@ func TestSplitClosed(t *testing.T) {
 		t.Skip("root may look into everything")
 	}
 	c := shellConfig(t, "stat -c '%a %F' closed; ls closed; rmdir closed; chmod 755 closed; touch cover/f; ls cover")
-	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
+	c.Dir, c.Overlays = dir, []mount.Overlay{overlay(t, dir)}
 	run(t, c, nil).want(t, "700 directory\nf\n")
 }
 
 func TestSplitElsewhere(t *testing.T) {
 	lower, dir := coveredTree(t), testDir(t)
 	c := shellConfig(t, "cat f mnt/s a/b/mnt/s a/one; (echo x >mnt/s) 2>/dev/null || echo refused")
-	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir, lower)}
+	c.Dir, c.Overlays = dir, []mount.Overlay{overlay(t, dir, lower)}
 	run(t, c, nil).want(t, "f\nmounted\nmounted\nmounted\nrefused\n")
 }
 
 func TestSplitNested(t *testing.T) {
 	dir := coveredTree(t)
 	c := shellConfig(t, "cat b/h b/mnt/s ../f; echo 1 >g; echo 2 >../f; cat g ../f")
-	c.Dir, c.Overlays = dir+"/a", []Overlay{overlay(t, dir), overlay(t, dir+"/a")}
+	c.Dir, c.Overlays = dir+"/a", []mount.Overlay{overlay(t, dir), overlay(t, dir+"/a")}
 	run(t, c, nil).want(t, "a/b/h\nmounted\nf\n1\n2\n")
 }
 
 func TestSplitOpenRoot(t *testing.T) {
 	dir := coveredTree(t)
 	c := shellConfig(t, "echo new >plain/x; rm plain/y gone")
-	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
+	c.Dir, c.Overlays = dir, []mount.Overlay{overlay(t, dir)}
 	j, err := Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -351,11 +352,11 @@ func TestSplitSocket(t *testing.T) {
 	}
 	t.Cleanup(func() { l.Close() })
 	c := helperConfig(t, "dial", "unix", path)
-	c.Overlays = []Overlay{overlay(t, dir)}
+	c.Overlays = []mount.Overlay{overlay(t, dir)}
 	run(t, c, nil).want(t, path+" failed\n")
 	other := testDir(t)
 	c = helperConfig(t, "dial", "unix", other+"/mnt/sock")
-	c.Overlays = []Overlay{overlay(t, other, dir)}
+	c.Overlays = []mount.Overlay{overlay(t, other, dir)}
 	run(t, c, nil).want(t, other+"/mnt/sock failed\n")
 }
 
@@ -363,13 +364,13 @@ func TestSplitMasks(t *testing.T) {
 	dir := coveredTree(t)
 	o := overlay(t, dir)
 	c := shellConfig(t, "cat f a/g; ls a/c mnt; cat "+o.Upper+"/f "+o.Upper+"/a/g; echo end")
-	c.Dir, c.Overlays, c.Masks = dir, []Overlay{o}, []string{dir + "/f", dir + "/a/g", dir + "/a/c", dir + "/mnt"}
+	c.Dir, c.Overlays, c.Masks = dir, []mount.Overlay{o}, []string{dir + "/f", dir + "/a/g", dir + "/a/c", dir + "/mnt"}
 	run(t, c, nil).want(t, "a/c:\n\nmnt:\nend\n")
 }
 
 func TestSplitRename(t *testing.T) {
 	dir := coveredTree(t)
 	c := helperConfig(t, "rename", dir+"/plain/x", dir+"/x")
-	c.Overlays = []Overlay{overlay(t, dir)}
+	c.Overlays = []mount.Overlay{overlay(t, dir)}
 	run(t, c, nil).want(t, "EXDEV\n")
 }

@@ -9,9 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,7 +33,7 @@ const maxPorts = 200 // their sockets travel in one packet
 
 // Start makes a jail for the program of c and returns once everything but the program itself is known to work: Release
 // starts it. The jail ends when ctx does. The error is an *UnavailableError where this system cannot make a jail, a
-// *SetupError where a path of c cannot be mounted, an *ExecError where its Dir cannot be entered.
+// *step.Error where a path of c cannot be mounted, an *ExecError where its Dir cannot be entered.
 func Start(ctx context.Context, c *Config) (*Jail, error) {
 	if !entered.Load() {
 		return nil, ErrNotEntered
@@ -41,15 +44,65 @@ func Start(ctx context.Context, c *Config) (*Jail, error) {
 	if err := errors.Join(c.check(), ctx.Err()); err != nil {
 		return nil, err
 	}
-	plan, err := planMounts(c)
+	plan, err := mount.NewPlan(c.wish())
 	if err != nil {
 		return nil, err
 	}
 	return startPlanned(ctx, c, plan)
 }
 
-func startOnce(ctx context.Context, c *Config, plan *mountPlan) (*Jail, error) {
-	if err := plan.makeLayers(); err != nil {
+// terminalOf returns the path of the program's terminal, so that the program finds its name inside.
+func terminalOf(c *Config) string {
+	if c.TTY < 0 {
+		return ""
+	}
+	f := []*os.File{c.Stdin, c.Stdout, c.Stderr}[c.TTY]
+	if f == nil {
+		return ""
+	}
+	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	if err != nil || !strings.HasPrefix(path, "/dev/pts/") {
+		return ""
+	}
+	return path
+}
+
+// wish is what the mounts of the jail are planned by.
+func (c *Config) wish() *mount.Wish {
+	return &mount.Wish{Writable: c.Writable, Overlays: c.Overlays, Masks: c.Masks, Files: c.Files, Console: terminalOf(c)}
+}
+
+// maxPlans is how often a start begins anew because something was mounted, or unmounted, below an overlay meanwhile.
+const maxPlans = 5
+
+// startPlanned starts a jail by a plan, and by newer ones as long as it fails and the host's mounts are others than those
+// of the plan. Once they may be the same: what was in the way, or was looked for, may have come and gone in between.
+func startPlanned(ctx context.Context, c *Config, plan *mount.Plan) (*Jail, error) {
+	same := 0
+	filled := mount.HasFilledLayer(c.Overlays) // nobody could tell what a start that failed left there
+	for range maxPlans - 1 {
+		j, err := startOnce(ctx, c, plan)
+		var setup *step.Error
+		if filled || !errors.As(err, &setup) {
+			return j, err
+		}
+		newer, errPlan := mount.NewPlan(c.wish())
+		if errPlan != nil || mount.EmptyLayers(c.Overlays) != nil {
+			return nil, err
+		}
+		if newer.SameMounts(plan) {
+			same++
+		}
+		if same > 1 || ctx.Err() != nil {
+			return nil, err
+		}
+		plan = newer
+	}
+	return startOnce(ctx, c, plan)
+}
+
+func startOnce(ctx context.Context, c *Config, plan *mount.Plan) (*Jail, error) {
+	if err := plan.MakeLayers(); err != nil {
 		return nil, err
 	}
 	j, err := launch(c, plan)
@@ -88,21 +141,21 @@ func (c *Config) check() error {
 }
 
 // launch starts the init and hands everything to a Jail.
-func launch(c *Config, plan *mountPlan) (*Jail, error) {
-	plan.Uncovered = os.Geteuid() == 0 && len(plan.covering) > 0
+func launch(c *Config, plan *mount.Plan) (*Jail, error) {
+	plan.Uncovered = os.Geteuid() == 0 && plan.IsCovered()
 	j, err := launchPlan(c, plan)
-	if plan.Uncovered && errors.Is(err, ErrOverlay) { // root of a user namespace whose mounts are locked too
+	if plan.Uncovered && errors.Is(err, step.ErrOverlay) { // root of a user namespace whose mounts are locked too
 		plan.Uncovered = false
 		return launchPlan(c, plan)
 	}
 	return j, err
 }
 
-func launchPlan(c *Config, plan *mountPlan) (*Jail, error) {
+func launchPlan(c *Config, plan *mount.Plan) (*Jail, error) {
 	var files inherited
 	defer files.close()
 	j := newJail(c.Log)
-	j.watcher, j.places = c.Watch, plan.places()
+	j.watcher, j.places = c.Watch, placesOf(plan)
 	j.given, j.shifted = c.Inputs, c.Shifted
 	j.toldSpawns, j.streams = c.Spawns, []*os.File{c.Stdin, c.Stdout, c.Stderr}
 	j.ctl = files.control()
@@ -116,7 +169,9 @@ func launchPlan(c *Config, plan *mountPlan) (*Jail, error) {
 	if files.err == nil {
 		start := j.start
 		if plan.Uncovered {
-			start = func(list []*os.File) error { return j.startUncovered(list, plan) }
+			start = func(list []*os.File) error {
+				return plan.StartUncovered(func(kept []*os.File) error { return j.start(slices.Concat(list, kept)) })
+			}
 		}
 		files.err = start(files.list)
 	}

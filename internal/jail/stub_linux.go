@@ -73,7 +73,7 @@ func (n *notifier) startStub(req *seccompNotif) error {
 	if req.Nr == unix.SYS_EXECVEAT {
 		path, argv, env = req.Args[1], req.Args[2], req.Args[3]
 	}
-	text, err := n.spawns.text.path(int(req.PID), path)
+	text, err := n.spawns.text.Path(int(req.PID), path)
 	if err != nil {
 		return fmt.Errorf("read a path of process %d: %w", req.PID, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"golang.org/x/sys/unix"
 )
 
@@ -34,7 +35,7 @@ func changeOddly(t *testing.T, dir string) {
 		"layers/s", "layers/stack/s", "layers/full/s"}
 	c := shellConfig(t, "for p in "+strings.Join(list, " ")+"; do (echo new >>$p) 2>/dev/null && echo wrote $p; done; cat layers/stack/s\n"+
 		"printf '#!/bin/sh\\n' >noexec/run; chmod 755 noexec/run; noexec/run 2>/dev/null || echo not executed")
-	c.Dir, c.Overlays = odd, []Overlay{overlay(t, dir)}
+	c.Dir, c.Overlays = odd, []mount.Overlay{overlay(t, dir)}
 	state := func() string {
 		var out strings.Builder
 		for _, p := range list {
@@ -84,25 +85,8 @@ func TestDeadSubmount(t *testing.T) {
 	}
 	t.Cleanup(func() { unix.Unmount(dir+"/dead", unix.MNT_DETACH) })
 	c := shellConfig(t, "cat dead/f || echo dead; echo new >f; cat f")
-	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
+	c.Dir, c.Overlays = dir, []mount.Overlay{overlay(t, dir)}
 	run(t, c, nil).want(t, "dead\nnew\n")
-}
-
-// TestSubmountsOfKernel: what is no file system of files, or cannot be written to, is no layer.
-func TestSubmountsOfKernel(t *testing.T) {
-	t.Parallel()
-	dir := testDir(t)
-	if err := os.Mkdir(dir+"/at", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range []mountLine{{kind: "proc"}, {kind: "sysfs"}, {kind: "tmpfs", flags: flagsOf("ro,relatime")}} {
-		m.point = dir + "/at"
-		p := &mountPlan{Targets: []mountTarget{{Path: dir, Overlay: &Overlay{Target: dir, Lowers: []string{dir}}}}}
-		p.addSubmount(&p.Targets[0], &m)
-		if len(p.Targets) != 1 || !slices.Equal(p.Targets[0].Submounts, []string{m.point}) {
-			t.Errorf("%s: %+v", m.kind, p.Targets)
-		}
-	}
 }
 
 // TestSubmountsInLayers: what upper layers have at the place of a mount lies upon it, and hides it.
@@ -122,7 +106,7 @@ func layMounts(t *testing.T, dir, delta string) {
 		if err := os.Mkdir(filepath.Join(dir, p), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		mount(t, "tmpfs", filepath.Join(dir, p), "tmpfs", 0)
+		mountOn(t, "tmpfs", filepath.Join(dir, p), "tmpfs", 0)
 		mustWrite(t, filepath.Join(dir, p, "a"), "host\n")
 		mustWrite(t, filepath.Join(dir, p, "b"), "host\n")
 	}
@@ -130,11 +114,11 @@ func layMounts(t *testing.T, dir, delta string) {
 	mustWrite(t, delta+"/replaced", "delta\n")
 	mustWrite(t, delta+"/opaque/new", "delta\n")
 	for _, p := range []string{"/changed/b", "/gone"} {
-		if err := MakeWhiteout(delta + p); err != nil {
+		if err := mount.MakeWhiteout(delta + p); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := MakeOpaque(delta + "/opaque"); err != nil {
+	if err := mount.MakeOpaque(delta + "/opaque"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -142,7 +126,7 @@ func layMounts(t *testing.T, dir, delta string) {
 func showLayers(t *testing.T, dir, delta string) {
 	t.Helper()
 	c := shellConfig(t, "echo new >>changed/a; "+listing)
-	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir, delta, dir)}
+	c.Dir, c.Overlays = dir, []mount.Overlay{overlay(t, dir, delta, dir)}
 	run(t, c, nil).want(t, "./changed/a delta new\n./opaque/new delta\n./replaced delta\n")
 	if got := mustRead(t, dir+"/changed/a"); got != "host\n" {
 		t.Errorf("what is mounted holds %q", got)
@@ -160,14 +144,14 @@ func TestOverlaysInSubmounts(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(dir, p), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		mount(t, "tmpfs", filepath.Join(dir, p), "tmpfs", 0)
+		mountOn(t, "tmpfs", filepath.Join(dir, p), "tmpfs", 0)
 	}
 	files := []string{"disk/tree/f", "disk/f", "tree/f", "tree/in/f"}
 	for _, f := range files {
 		mustWrite(t, filepath.Join(dir, f), f)
 	}
 	c := shellConfig(t, "for f in "+strings.Join(files, " ")+"; do cat $f; echo; echo new >$f; cat $f; done")
-	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir), overlay(t, dir+"/disk/tree"), overlay(t, dir+"/tree")}
+	c.Dir, c.Overlays = dir, []mount.Overlay{overlay(t, dir), overlay(t, dir+"/disk/tree"), overlay(t, dir+"/tree")}
 	run(t, c, nil).want(t, strings.Join(files, "\nnew\n")+"\nnew\n")
 	for _, f := range files {
 		if got := mustRead(t, filepath.Join(dir, f)); got != f {
@@ -181,7 +165,7 @@ func TestSplitInside(t *testing.T) {
 	t.Parallel()
 	dir := coveredTree(t)
 	c := shellConfig(t, "for f in mnt/s odd/foreign/in/s odd/noexec/s; do cat $f; echo new >$f; cat $f; done")
-	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir), overlay(t, dir+"/mnt"), overlay(t, dir+"/odd/foreign/in"), overlay(t, dir+"/odd")}
+	c.Dir, c.Overlays = dir, []mount.Overlay{overlay(t, dir), overlay(t, dir+"/mnt"), overlay(t, dir+"/odd/foreign/in"), overlay(t, dir+"/odd")}
 	run(t, c, nil).want(t, "mounted\nnew\nforeign/in\nnew\nnoexec\nnew\n")
 	if got := mustRead(t, dir+"/mnt/s"); got != "mounted\n" {
 		t.Errorf("what is mounted holds %q", got)

@@ -32,12 +32,6 @@ func Probe() []Check {
 	return []Check{{Name: "namespaces", Detail: unavailable().Error(), Cost: "nothing can be recorded or replayed in a jail"}}
 }
 
-// MakeWhiteout fails with an *UnavailableError.
-func MakeWhiteout(string) error { return unavailable() }
-
-// MakeOpaque fails with an *UnavailableError.
-func MakeOpaque(string) error { return unavailable() }
-
 // Listeners returns none.
 func (*Jail) Listeners() []net.Listener { return nil }
 

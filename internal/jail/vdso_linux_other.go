@@ -2,7 +2,9 @@
 
 package jail
 
-import "github.com/tapedeck-dev/tapedeck/internal/vdso"
+import (
+	"github.com/tapedeck-dev/tapedeck/internal/vdso"
+)
 
 // These are not known for this processor: the kernel's code is hidden from all programs, and the monotonic clock is the kernel's.
 func askingWall() *vdso.Patch { return nil }

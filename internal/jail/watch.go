@@ -1,5 +1,9 @@
 package jail
 
+import (
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
+)
+
 // A Watcher is told of calls that change files, while they wait. What it sees is evidence, never confinement.
 type Watcher interface {
 	// Changing is told of a call that may change files, before the kernel carries it out; the call may still fail. It is
@@ -47,14 +51,5 @@ type FileCall struct {
 	Op    FileOp
 	Cuts  bool // the file is cut to no bytes by an open, or to any length
 	PID   int  // of the thread, as the recorder's PID namespace knows it
-	Paths []FilePath
-}
-
-// A FilePath names a file, or a place where there is none yet.
-type FilePath struct {
-	// Path is absolute and clean, as the program sees it. No component of it was a symbolic link when it was looked at,
-	// but the last one may be one that the call does not follow.
-	Path string
-	Dir  int    // an O_PATH descriptor of the directory that holds it, of the jail's own tree
-	Name string // its name in Dir
+	Paths []inspect.FilePath
 }

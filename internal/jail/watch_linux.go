@@ -12,6 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mountinfo"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,10 +24,10 @@ type watch struct {
 	watcher Watcher
 	places  []place // the deepest first
 	began   time.Time
-	init    int    // PID of the init
-	view    view   // the jail's, as the init sees it
-	rootID  fileID // of the view's root
-	buf     [maxPath]byte
+	init    int            // PID of the init
+	view    inspect.View   // the jail's, as the init sees it
+	rootID  inspect.FileID // of the view's root
+	buf     [inspect.MaxPath]byte
 
 	mu    sync.Mutex // until armed is set
 	tried bool       // the exec stage's trial came
@@ -40,8 +44,8 @@ type place struct {
 	layered bool // what the host has there is another file
 }
 
-// placesOf lists what c's program may change, and what is covered in it.
-func (p *mountPlan) places() []place {
+// placesOf lists what the program may change by a plan, and what is covered in it.
+func placesOf(p *mount.Plan) []place {
 	var out []place
 	for _, t := range p.Targets {
 		out = append(out, place{t.Path, true, t.Overlay != nil})
@@ -61,7 +65,7 @@ func (p *mountPlan) places() []place {
 // watches reports whether path is the program's to change. A target itself lies in the one above it.
 func (w *watch) watches(path string) bool {
 	for _, p := range w.places {
-		if within(path, p.path) && (!p.watched || path != p.path) {
+		if mountinfo.Within(path, p.path) && (!p.watched || path != p.path) {
 			return p.watched
 		}
 	}
@@ -70,11 +74,11 @@ func (w *watch) watches(path string) bool {
 
 // older reports whether a file is a FIFO that stood before the start, whatever it is called now: its other end is the host's.
 // (In a layer it is not.)
-func (w *watch) older(f FilePath) bool {
+func (w *watch) older(f inspect.FilePath) bool {
 	if !w.olderFIFO(f.Dir, f.Name, unix.AT_SYMLINK_NOFOLLOW) {
 		return false
 	}
-	i := slices.IndexFunc(w.places, func(p place) bool { return within(f.Path, p.path) })
+	i := slices.IndexFunc(w.places, func(p place) bool { return mountinfo.Within(f.Path, p.path) })
 	return i < 0 || !w.places[i].layered
 }
 
@@ -88,13 +92,13 @@ func (w *watch) olderOpen(pid, dir int, link string) bool {
 	if err := unix.Fstatat(dir, link, &st, unix.AT_SYMLINK_NOFOLLOW); err == nil && st.Mode&unix.S_IWUSR != 0 {
 		return false
 	}
-	id, err := identify(dir, link, 0)
+	id, err := inspect.Identify(dir, link, 0)
 	if err != nil {
 		return true
 	}
-	mounts, err := mountsOf(w.view.proc, strconv.Itoa(pid))
-	i := slices.IndexFunc(mounts, func(m mountLine) bool { return m.id == id.mount })
-	return err != nil || i < 0 || mounts[i].kind != "overlay"
+	mounts, err := mountinfo.Of(w.view.Proc, strconv.Itoa(pid))
+	i := slices.IndexFunc(mounts, func(m mountinfo.Line) bool { return m.ID == id.Mount })
+	return err != nil || i < 0 || mounts[i].Kind != "overlay"
 }
 
 func (w *watch) olderFIFO(dir int, name string, flags int) bool {
@@ -106,36 +110,26 @@ func (w *watch) olderFIFO(dir int, name string, flags int) bool {
 
 // newWatch opens what lookups need. An error means that nothing can be watched on this machine.
 func newWatch(w Watcher, init int, places []place) (*watch, error) {
-	proc, err := unix.Open("/proc", dirFlags, 0)
+	proc, err := unix.Open("/proc", inspect.DirFlags, 0)
 	if err != nil {
-		return nil, &SetupError{Op: opWatch, Path: "/proc", Err: err}
+		return nil, &step.Error{Op: opWatch, Path: "/proc", Err: err}
 	}
-	out := &watch{watcher: w, init: init, places: places, began: time.Now(), view: view{root: -1, proc: proc}}
-	out.view.root, out.view.text, err = rootOf(proc, init)
+	out := &watch{watcher: w, init: init, places: places, began: time.Now(), view: inspect.View{Root: -1, Proc: proc}}
+	out.view.Root, out.view.Text, err = inspect.RootOf(proc, init)
 	if err == nil {
-		out.rootID, err = identify(out.view.root, "", unix.AT_EMPTY_PATH)
+		out.rootID, err = inspect.Identify(out.view.Root, "", unix.AT_EMPTY_PATH)
 	}
 	if err != nil {
 		out.close()
-		return nil, &SetupError{Op: opWatch, Path: "the root inside", Err: err}
+		return nil, &step.Error{Op: opWatch, Path: "the root inside", Err: err}
 	}
 	return out, nil
 }
 
-// rootOf opens the root of a process and says how the kernel spells it.
-func rootOf(proc, pid int) (fd int, text string, err error) {
-	name := strconv.Itoa(pid) + "/root"
-	if text, err = readLink(proc, name); err != nil {
-		return -1, "", err
-	}
-	fd, err = unix.Openat(proc, name, dirFlags, 0)
-	return fd, text, err
-}
-
 func (w *watch) close() {
-	unix.Close(w.view.proc)
-	if w.view.root >= 0 {
-		unix.Close(w.view.root)
+	unix.Close(w.view.Proc)
+	if w.view.Root >= 0 {
+		unix.Close(w.view.Root)
 	}
 }
 
@@ -169,10 +163,10 @@ func (w *watch) try(n *seccompNotif) unix.Errno {
 	defer r.closeView()
 	var text string
 	if err == nil {
-		_, err = r.base(unix.AT_FDCWD)
+		_, err = r.Base(unix.AT_FDCWD)
 	}
 	if err == nil {
-		text, err = readString(int(n.PID), n.Args[1], &w.buf)
+		text, err = inspect.ReadString(int(n.PID), n.Args[1], &w.buf)
 	}
 	if err != nil || text != trialPath || r.nested {
 		w.off = unreadable(err)

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"golang.org/x/sys/unix"
 )
 
@@ -34,7 +36,7 @@ func (w *witness) Changing(c *FileCall) (func() error, error) {
 			continue
 		}
 		text += " " + strings.TrimPrefix(p.Path, w.base+"/")
-		if len(p.Path) > maxPath {
+		if len(p.Path) > inspect.MaxPath {
 			continue // the link cannot be read
 		}
 		if dir, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", p.Dir)); err != nil || filepath.Join(dir, p.Name) != p.Path {
@@ -190,7 +192,7 @@ func TestWatchPaths(t *testing.T) {
 		{"named as if deleted", []string{open("f", "a (deleted)", create), create1("/proc/self/fd/{f}")},
 			"", []string{"open a (deleted)", "open a (deleted)"}},
 		{"not UTF-8", []string{create1("\xff\n\x80 \\040")}, "", []string{"open \xff\n\x80 \\040"}},
-		{"no path", []string{call(unix.SYS_MKDIRAT, cwd, 8, 0o755), call(unix.SYS_OPENAT2, cwd, "x", 8, 24), call(unix.SYS_MKDIRAT, cwd, "x"+strings.Repeat("/x", maxPath), 0o755)},
+		{"no path", []string{call(unix.SYS_MKDIRAT, cwd, 8, 0o755), call(unix.SYS_OPENAT2, cwd, "x", 8, 24), call(unix.SYS_MKDIRAT, cwd, "x"+strings.Repeat("/x", inspect.MaxPath), 0o755)},
 			"EFAULT\nEFAULT\nENAMETOOLONG\n", nil},
 		{"in root", []string{open("d", "sub", unix.O_PATH), call(unix.SYS_OPENAT2, fdOf("d"), "/../../new", how{create, unix.RESOLVE_IN_ROOT}, 24),
 			call(unix.SYS_OPENAT2, fdOf("d"), "deep/new", how{create, unix.RESOLVE_BENEATH}, 24)}, "", []string{"open sub/new", "open sub/deep/new"}},
@@ -213,10 +215,10 @@ func TestWatchLongPath(t *testing.T) {
 	dir := watchDir(t)
 	const name = "/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 	deep := dir + "/deep"
-	for len(deep)+2*len(name) < maxPath {
+	for len(deep)+2*len(name) < inspect.MaxPath {
 		deep += name
 	}
-	longest := deep + "/" + strings.Repeat("b", maxPath-2-len(deep))
+	longest := deep + "/" + strings.Repeat("b", inspect.MaxPath-2-len(deep))
 	if err := os.MkdirAll(deep, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +249,7 @@ func TestOlderFIFO(t *testing.T) {
 		c.Watch = &witness{base: dir}
 		want := "EACCES\nok\nEACCES\nok\nEACCES\nok\nok\n" + ok(6) + "EACCES\nEACCES\nok\n"
 		if layered {
-			c.Overlays, c.Writable, want = []Overlay{overlay(t, dir)}, nil, ok(16)
+			c.Overlays, c.Writable, want = []mount.Overlay{overlay(t, dir)}, nil, ok(16)
 		}
 		run(t, c, nil).want(t, want)
 	}

@@ -96,7 +96,7 @@ func TestWatchMany(t *testing.T) {
 	slices.Sort(want)
 	w.mu.Lock()
 	slices.Sort(w.calls)
-	if !kernelAtLeast(6, 17) { // older ones may lose an answer to a signal, and ask again
+	if !newKernel(6, 17) { // older ones may lose an answer to a signal, and ask again
 		w.calls = slices.Compact(w.calls)
 	}
 	w.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -31,15 +32,13 @@ func TestWatchOverlays(t *testing.T) {
 	for _, target := range []string{o.Target, "/nowhere on the host/target"} {
 		o.Target = target
 		c := callsConfig(t, dir, created("a/file"), created("b"), call(unix.SYS_RENAMEAT2, cwd, "b", cwd, "a/b", 0), created("../other"))
-		c.Dir, c.Writable, c.Overlays = target, nil, []Overlay{o}
+		c.Dir, c.Writable, c.Overlays = target, nil, []mount.Overlay{o}
 		w := &witness{base: target}
 		c.Watch = w
 		run(t, c, nil).want(t, ok(3)+"EROFS\n")
 		w.want(t, "open a/file", "open b", "rename b a/b")
-		for _, d := range []string{o.Upper, o.Work} {
-			if err := errors.Join(removeLayer(d), os.Mkdir(d, 0o755)); err != nil {
-				t.Fatal(err)
-			}
+		if err := mount.EmptyLayers([]mount.Overlay{o}); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
@@ -162,7 +161,7 @@ func TestSplitWatched(t *testing.T) {
 	w := &witness{base: dir}
 	c := callsConfig(t, dir, created("new"), created("f"), created("plain/new"), created("a/new"), created("a/c/new"),
 		call(unix.SYS_RENAMEAT2, cwd, "a/c/new", cwd, "a/c/newer", 0), created("mnt/new"), call(unix.SYS_RENAMEAT2, cwd, "new", cwd, "a/c/n", 0))
-	c.Overlays, c.Writable, c.Watch = []Overlay{overlay(t, dir)}, nil, w
+	c.Overlays, c.Writable, c.Watch = []mount.Overlay{overlay(t, dir)}, nil, w
 	run(t, c, nil).want(t, ok(7)+"EXDEV\n")
 	w.want(t, "open new", "open f", "open plain/new", "open a/new", "open a/c/new", "rename a/c/new a/c/newer", "open mnt/new", "rename new a/c/n")
 }

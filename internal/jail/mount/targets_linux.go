@@ -1,4 +1,4 @@
-package jail
+package mount
 
 import (
 	"errors"
@@ -8,35 +8,37 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mountinfo"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
 
 // A source is what a target will show, opened while nothing is covered or read-only yet.
 type source struct {
-	writable  tree // of a target without overlay: the host's mounts
-	lowers    []tree
-	layers    tree   // the directory that holds upper and work
+	writable  Tree // of a target without overlay: the host's mounts
+	lowers    []Tree
+	layers    Tree   // the directory that holds upper and work
 	layersAt  string // and its path
 	upper     string // below it
 	work      string
-	submounts map[string]tree
-	beneath   tree // what stands beneath the overlay
+	submounts map[string]Tree
+	beneath   Tree // what stands beneath the overlay
 }
 
-func (w *world) openSources() error {
-	inherited := submountFD
-	submount := func(path string) (tree, error) {
-		clone, err := tree{inherited}, error(nil)
+func (w *World) openSources() error {
+	inherited := w.submountFD
+	submount := func(path string) (Tree, error) {
+		clone, err := Tree{inherited}, error(nil)
 		if inherited++; !w.plan.Uncovered {
 			clone, err = cloneTree(path)
 		}
 		if err != nil {
-			return tree{}, err
+			return Tree{}, err
 		}
 		return clone, at(path, clone.restrict(unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NODEV))
 	}
 	for _, t := range w.plan.Targets {
-		s := &source{submounts: make(map[string]tree)}
+		s := &source{submounts: make(map[string]Tree)}
 		w.sources[t.Path] = s
 		if t.Within {
 			continue
@@ -71,14 +73,14 @@ func (w *world) openSources() error {
 }
 
 // openOverlay leaves out the lower that stands beneath: it is opened once it does.
-func (s *source) openOverlay(target *mountTarget) error {
+func (s *source) openOverlay(target *Target) error {
 	o := target.Overlay
 	for _, l := range o.Lowers {
 		if target.Beneath && l == target.Path {
-			s.lowers = append(s.lowers, tree{-1})
+			s.lowers = append(s.lowers, Tree{-1})
 			continue
 		}
-		t, err := openPath(l)
+		t, err := OpenPath(l)
 		if err != nil {
 			return err
 		}
@@ -92,7 +94,7 @@ func (s *source) openOverlay(target *mountTarget) error {
 }
 
 // mountTargets goes from outer to inner targets, so that a work tree in HOME lands on top of HOME.
-func (w *world) mountTargets() error {
+func (w *World) mountTargets() error {
 	for i := range w.plan.Targets {
 		t := &w.plan.Targets[i]
 		s := w.sources[t.Path]
@@ -113,19 +115,19 @@ func (w *world) mountTargets() error {
 		if err := mount(t, s); err != nil {
 			return err
 		}
-		open, err := openPath(t.Path)
+		open, err := OpenPath(t.Path)
 		if t.Mount && err != nil {
 			continue // gone since, or does not answer
 		}
 		if err != nil {
 			return err
 		}
-		w.opened[t.Path] = open.fd
+		w.Opened[t.Path] = open.fd
 	}
 	return nil
 }
 
-func (w *world) mountWritable(t *mountTarget, s *source) error {
+func (w *World) mountWritable(t *Target, s *source) error {
 	if t.Within {
 		return nil
 	}
@@ -134,14 +136,14 @@ func (w *world) mountWritable(t *mountTarget, s *source) error {
 
 // mountOverlay names the layers by descriptor: their paths may be covered by now, and may hold what an option list
 // takes for its own. The upper layer's mount stands where it can be written to until the overlay has it.
-func (w *world) mountOverlay(t *mountTarget, s *source) error {
+func (w *World) mountOverlay(t *Target, s *source) error {
 	if err := s.layers.move(unix.AT_FDCWD, emptyDir); err != nil {
 		return at(s.layersAt, err)
 	}
 	err := w.mountLayers(t, s)
 	errDetach := s.layers.detach()
 	for _, l := range append(s.lowers, s.layers) {
-		l.close()
+		l.Close()
 	}
 	if errDetach != nil {
 		return at(s.layersAt, errDetach)
@@ -163,7 +165,7 @@ func (w *world) mountOverlay(t *mountTarget, s *source) error {
 }
 
 // mountLayers mounts the overlay of t. A mount below another overlay whose file system cannot be a layer is copied.
-func (w *world) mountLayers(t *mountTarget, s *source) error {
+func (w *World) mountLayers(t *Target, s *source) error {
 	if t.Mount {
 		file, err := isFile(s.lowers[0])
 		if err != nil {
@@ -182,12 +184,12 @@ func (w *world) mountLayers(t *mountTarget, s *source) error {
 		return err
 	}
 	if errCopy := w.mountCopy(t, s); errCopy != nil {
-		return fmt.Errorf("cannot be a layer (%w), nor be copied (%w)", errnoOf(err), errnoOf(errCopy))
+		return fmt.Errorf("cannot be a layer (%w), nor be copied (%w)", step.Errno(err), step.Errno(errCopy))
 	}
 	return nil
 }
 
-func mountWhole(t *mountTarget, s *source) error {
+func mountWhole(t *Target, s *source) error {
 	merged, err := newOverlay(t.Flags, s.lowers, filepath.Join(s.layers.path(), s.upper), filepath.Join(s.layers.path(), s.work))
 	if err != nil {
 		return overlayError(t, err)
@@ -197,12 +199,12 @@ func mountWhole(t *mountTarget, s *source) error {
 
 // newOverlay makes an overlay that stands nowhere yet. Nobody wants its upper layer after a crash of the machine, so the
 // kernel need not write it to the disk: not for an fsync inside, and not when the jail ends, which would take seconds.
-func newOverlay(flags uint64, lowers []tree, upper, work string) (tree, error) {
-	return newOverlayWith("volatile", flags, lowers, upper, work)
+func newOverlay(flags uint64, lowers []Tree, upper, work string) (Tree, error) {
+	return NewOverlayWith("volatile", flags, lowers, upper, work)
 }
 
-// newOverlayWith makes an overlay with an option that it can do without. The work directory must be a fresh one.
-func newOverlayWith(option string, flags uint64, lowers []tree, upper, work string) (tree, error) {
+// NewOverlayWith makes an overlay with an option that it can do without. The work directory must be a fresh one.
+func NewOverlayWith(option string, flags uint64, lowers []Tree, upper, work string) (Tree, error) {
 	paths := make([]string, len(lowers))
 	for i, l := range lowers {
 		paths[i] = l.path()
@@ -216,16 +218,16 @@ func newOverlayWith(option string, flags uint64, lowers []tree, upper, work stri
 	if t, errWithout := newFS("overlay", attrs, options...); errWithout == nil {
 		return t, nil
 	}
-	return tree{}, err
+	return Tree{}, err
 }
 
 // overlayError says what the kernel does not: which of the usual causes it was.
-func overlayError(t *mountTarget, err error) error {
-	var e *SetupError
+func overlayError(t *Target, err error) error {
+	var e *step.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	e.Op, e.Path = opOverlay, t.Path
+	e.Op, e.Path = step.OpOverlay, t.Path
 	if len(t.Submounts) > 0 && e.Detail == "" {
 		e.Detail = "mounted below it: " + strings.Join(t.Submounts, ", ")
 	}
@@ -234,15 +236,15 @@ func overlayError(t *mountTarget, err error) error {
 
 // needDir makes path a directory. One that does not exist is made in the overlay or the file system of ours that it
 // falls in; elsewhere the nearest directory that exists is first replaced by a mirror of itself.
-func (w *world) needDir(path string) error {
+func (w *World) needDir(path string) error {
 	st, err := os.Stat(path)
 	switch {
 	case err == nil && st.IsDir():
 		return nil
 	case err == nil:
-		return &SetupError{Op: "mount at", Path: path, Err: unix.ENOTDIR}
+		return &step.Error{Op: "mount at", Path: path, Err: unix.ENOTDIR}
 	case !errors.Is(err, os.ErrNotExist):
-		return &SetupError{Op: "look at", Path: path, Err: errnoOf(err)}
+		return &step.Error{Op: "look at", Path: path, Err: step.Errno(err)}
 	}
 	above := filepath.Dir(path)
 	for {
@@ -258,21 +260,21 @@ func (w *world) needDir(path string) error {
 }
 
 // canMake makes sure that new directories in above stay off the host.
-func (w *world) canMake(above, path string) error {
+func (w *World) canMake(above, path string) error {
 	best, writable := "", false
-	for p := range w.opened {
-		if within(above, p) && len(p) > len(best) {
+	for p := range w.Opened {
+		if mountinfo.Within(above, p) && len(p) > len(best) {
 			best, writable = p, w.plan.targetAbove(p).Overlay == nil
 		}
 	}
 	for _, p := range slices.Concat(w.own, []string{w.shm}) {
-		if p != "" && within(above, p) && len(p) > len(best) {
+		if p != "" && mountinfo.Within(above, p) && len(p) > len(best) {
 			best, writable = p, false
 		}
 	}
 	switch {
 	case writable:
-		return &SetupError{Op: "make " + path + " inside the writable", Path: best, Err: unix.EEXIST}
+		return &step.Error{Op: "make " + path + " inside the writable", Path: best, Err: unix.EEXIST}
 	case best != "":
 		return nil
 	}

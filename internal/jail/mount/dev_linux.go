@@ -1,10 +1,11 @@
-package jail
+package mount
 
 import (
 	"errors"
 	"os"
 	"path/filepath"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,8 +20,8 @@ var deviceLinks = map[string]string{
 
 // openDevices copies the mounts of devices before devices stop to work on them. The terminal of the program belongs to
 // the host's /dev/pts; as /dev/console the program finds its name, as in other containers.
-func (w *world) openDevices() error {
-	w.devices = make(map[string]tree)
+func (w *World) openDevices() error {
+	w.devices = make(map[string]Tree)
 	for _, name := range deviceNames {
 		if err := w.openDevice(name, "/dev/"+name); err != nil {
 			return err
@@ -36,7 +37,7 @@ func (w *world) openDevices() error {
 	return err
 }
 
-func (w *world) openDevice(name, path string) error {
+func (w *World) openDevice(name, path string) error {
 	t, err := cloneTree(path)
 	if errors.Is(err, unix.ENOENT) {
 		return nil
@@ -48,7 +49,7 @@ func (w *world) openDevice(name, path string) error {
 	return at(path, t.restrict(unix.MOUNT_ATTR_RDONLY)) // the inode; what is written to the device passes
 }
 
-func (w *world) mountDev() error {
+func (w *World) mountDev() error {
 	if err := w.needDir("/dev"); err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func (w *world) mountDev() error {
 	}
 	for name, to := range deviceLinks {
 		if err := os.Symlink(to, filepath.Join("/dev", name)); err != nil {
-			return &SetupError{Op: "link", Path: "/dev/" + name, Err: errnoOf(err)}
+			return &step.Error{Op: "link", Path: "/dev/" + name, Err: step.Errno(err)}
 		}
 	}
 	return errors.Join(
@@ -74,7 +75,7 @@ func (w *world) mountDev() error {
 		w.mountInDev("tmpfs", "/dev/shm", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode=1777"))
 }
 
-func (w *world) mountInDev(kind, path string, attrs int, options ...string) error {
+func (w *World) mountInDev(kind, path string, attrs int, options ...string) error {
 	if err := mkdirAll(path); err != nil {
 		return err
 	}

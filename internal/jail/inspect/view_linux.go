@@ -1,4 +1,4 @@
-package jail
+package inspect
 
 import (
 	"errors"
@@ -6,26 +6,30 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
-// A view is a tree of directories as a program sees it, in which paths are looked up for the program: every lookup
+// A View is a tree of directories as a program sees it, in which paths are looked up for the program: every lookup
 // starts at its root and cannot leave it, nothing is opened but with O_PATH.
-type view struct {
-	root   int    // O_PATH
-	text   string // how the kernel spells that root to us: "/" unless it lies below its namespace's own
-	proc   int    // our own /proc
-	noProc bool   // what is called /proc there is a directory like others
+type View struct {
+	Root   int    // O_PATH
+	Text   string // how the kernel spells that root to us: "/" unless it lies below its namespace's own
+	Proc   int    // our own /proc
+	NoProc bool   // what is called /proc there is a directory like others
 }
 
 // Errors of a lookup that mean nothing beyond it.
 var (
 	errByHand = errors.New("this path can only be walked by hand")
-	errNoName = errors.New("the file has no name here")
+	ErrNoName = errors.New("the file has no name here")
 )
 
+// ErrOlder is what a lookup ends with that its older refused.
+var ErrOlder = errors.New("a FIFO of the host's")
+
 // within the jail's view: "/a/b" as "a/b", the root as ".".
-func relative(p string) string {
+func Relative(p string) string {
 	if p == "/" {
 		return "."
 	}
@@ -55,10 +59,10 @@ func tidy(p string) (clean string, dots bool) {
 
 // openDir opens the directory p and says where it lies. Where p has neither a link nor ".." in it, which is one call,
 // it lies where it says.
-func (v *view) openDir(p string) (fd int, at string, err error) {
+func (v *View) openDir(p string) (fd int, at string, err error) {
 	clean, dots := tidy(p)
 	if !dots {
-		fd, err := v.openPlain(clean)
+		fd, err := v.OpenPlain(clean)
 		if !errors.Is(err, unix.ELOOP) {
 			return fd, clean, err
 		}
@@ -75,15 +79,16 @@ func (v *view) openDir(p string) (fd int, at string, err error) {
 	return fd, at, nil
 }
 
-const dirFlags = unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC
+// DirFlags open a directory without reading it.
+const DirFlags = unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC
 
-// openPlain opens a directory by a path without ".."; ELOOP means that there is a link in it. A longer path than the
+// OpenPlain opens a directory by a path without ".."; ELOOP means that there is a link in it. A longer path than the
 // kernel takes is walked in pieces.
-func (v *view) openPlain(clean string) (int, error) {
-	how := unix.OpenHow{Flags: dirFlags, Resolve: unix.RESOLVE_NO_SYMLINKS}
-	rest, from := relative(clean), v.root
-	for len(rest) >= maxPath {
-		cut := strings.LastIndexByte(rest[:maxPath-1], '/')
+func (v *View) OpenPlain(clean string) (int, error) {
+	how := unix.OpenHow{Flags: DirFlags, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	rest, from := Relative(clean), v.Root
+	for len(rest) >= MaxPath {
+		cut := strings.LastIndexByte(rest[:MaxPath-1], '/')
 		if cut < 0 {
 			break
 		}
@@ -100,18 +105,18 @@ func (v *view) openPlain(clean string) (int, error) {
 }
 
 // leave closes a directory that a walk has passed.
-func (v *view) leave(fd int) {
-	if fd != v.root && fd >= 0 {
+func (v *View) leave(fd int) {
+	if fd != v.Root && fd >= 0 {
 		unix.Close(fd)
 	}
 }
 
 // openLinked opens a directory by a path with links in it. What the kernel cannot follow for us, such as /proc/self, and
 // what it does not find, is errByHand.
-func (v *view) openLinked(clean string) (int, error) {
-	how := unix.OpenHow{Flags: dirFlags, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+func (v *View) openLinked(clean string) (int, error) {
+	how := unix.OpenHow{Flags: DirFlags, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	for range 4 { // EAGAIN: something was renamed meanwhile
-		fd, err := unix.Openat2(v.root, relative(clean), &how)
+		fd, err := unix.Openat2(v.Root, Relative(clean), &how)
 		switch {
 		case err == nil:
 			return fd, nil
@@ -126,45 +131,45 @@ func (v *view) openLinked(clean string) (int, error) {
 }
 
 // place says where an open directory lies in the view.
-func (v *view) place(fd int) (string, error) {
-	text, err := readLink(v.proc, "self/fd/"+strconv.Itoa(fd))
+func (v *View) place(fd int) (string, error) {
+	text, err := ReadLink(v.Proc, "self/fd/"+strconv.Itoa(fd))
 	if err != nil {
 		return "", err
 	}
-	return v.strip(text)
+	return v.Strip(text)
 }
 
-// strip turns a path as the kernel spells it into one of the view.
-func (v *view) strip(text string) (string, error) {
+// Strip turns a path as the kernel spells it into one of the view.
+func (v *View) Strip(text string) (string, error) {
 	switch {
-	case text == "" || text[0] != '/' || !within(text, v.text):
-		return "", errNoName
-	case v.text == "/":
+	case text == "" || text[0] != '/' || !mountinfo.Within(text, v.Text):
+		return "", ErrNoName
+	case v.Text == "/":
 		return text, nil
-	case text == v.text:
+	case text == v.Text:
 		return "/", nil
 	}
-	return text[len(v.text):], nil
+	return text[len(v.Text):], nil
 }
 
 // expand walks the directories of p by hand and replaces the first link among them by what it points to; ".." before it
 // are gone too. It stops at /proc, whose links mean something else to each process. The last component is not looked at.
-func (v *view) expand(p string) (string, error) {
+func (v *View) expand(p string) (string, error) {
 	clean, _ := tidy(p)
 	dir, last := path.Split(clean)
-	at, from, dots := "/", v.root, false
+	at, from, dots := "/", v.Root, false
 	defer func() { v.leave(from) }()
 	comps := strings.Split(strings.Trim(dir, "/"), "/")
 	for i, c := range comps {
 		rest := strings.Join(comps[i+1:], "/") + "/" + last
 		switch {
-		case at == "/" && c == "proc" && !v.noProc:
+		case at == "/" && c == "proc" && !v.NoProc:
 			return "/proc/" + strings.TrimPrefix(rest, "/"), nil
 		case c == "..":
 			at, dots = path.Dir(at), true
 			v.leave(from)
 			var err error
-			if from, err = v.openPlain(at); err != nil {
+			if from, err = v.OpenPlain(at); err != nil {
 				return "", err
 			}
 			continue
@@ -175,7 +180,7 @@ func (v *view) expand(p string) (string, error) {
 		}
 		v.leave(from)
 		from = fd
-		if to, err := readLink(fd, ""); err == nil {
+		if to, err := ReadLink(fd, ""); err == nil {
 			return joinLink(at, to) + "/" + rest, nil
 		}
 		at = path.Join(at, c)
@@ -194,7 +199,8 @@ func joinLink(dir, to string) string {
 	return dir + "/" + to
 }
 
-func readLink(dir int, name string) (string, error) {
+// ReadLink reads a symbolic link, which name in dir is, or dir itself where name is empty.
+func ReadLink(dir int, name string) (string, error) {
 	buf := make([]byte, firstGo)
 	for {
 		n, err := unix.Readlinkat(dir, name, buf)
@@ -204,30 +210,41 @@ func readLink(dir int, name string) (string, error) {
 		if n < len(buf) {
 			return string(buf[:n]), nil
 		}
-		if len(buf) >= 2*maxPath {
+		if len(buf) >= 2*MaxPath {
 			return "", unix.ENAMETOOLONG
 		}
-		buf = make([]byte, 2*maxPath)
+		buf = make([]byte, 2*MaxPath)
 	}
 }
 
-// A fileID tells files and mounts apart.
-type fileID struct {
+// A FileID tells files and mounts apart.
+type FileID struct {
 	major, minor uint32
-	inode, mount uint64
+	inode, Mount uint64
 }
 
-func identify(dir int, name string, flags int) (fileID, error) {
+// Identify tells which file a name in dir is.
+func Identify(dir int, name string, flags int) (FileID, error) {
 	var st unix.Statx_t
 	flags |= unix.AT_STATX_DONT_SYNC | unix.AT_NO_AUTOMOUNT
 	if err := unix.Statx(dir, name, flags, unix.STATX_INO|unix.STATX_MNT_ID, &st); err != nil {
-		return fileID{}, err
+		return FileID{}, err
 	}
-	return fileID{st.Dev_major, st.Dev_minor, st.Ino, st.Mnt_id}, nil
+	return FileID{st.Dev_major, st.Dev_minor, st.Ino, st.Mnt_id}, nil
 }
 
 // sameFile leaves out through which mount a file is seen.
-func (a fileID) sameFile(b fileID) bool {
-	a.mount, b.mount = 0, 0
+func (a FileID) sameFile(b FileID) bool {
+	a.Mount, b.Mount = 0, 0
 	return a == b
+}
+
+// RootOf opens the root of a process and says how the kernel spells it.
+func RootOf(proc, pid int) (fd int, text string, err error) {
+	name := strconv.Itoa(pid) + "/root"
+	if text, err = ReadLink(proc, name); err != nil {
+		return -1, "", err
+	}
+	fd, err = unix.Openat(proc, name, DirFlags, 0)
+	return fd, text, err
 }

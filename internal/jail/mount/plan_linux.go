@@ -1,4 +1,4 @@
-package jail
+package mount
 
 import (
 	"cmp"
@@ -10,12 +10,49 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mountinfo"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
 
-// planMounts resolves the paths of c on the host's tree and adds what every jail covers.
-func planMounts(c *Config) (*mountPlan, error) {
-	p := new(mountPlan)
+// A Plan is what the init mounts, found out by the recorder on the host's tree.
+type Plan struct {
+	Targets []Target // shallow ones first, no two alike
+	Masks   []string // existing files and directories
+	Files   []File   // Over: existing files
+	Resolv  string   // what /etc/resolv.conf is on the host; empty where there is none
+	Console string   // the slave of the program's terminal; empty for none
+
+	// Uncovered says that the init inherits what is mounted below overlays, from submountFD on: see Plan.submounts.
+	Uncovered bool
+	covering  []string // the recorder's alone: outermost mount points below lowers of overlays
+}
+
+// A Target is a directory that the program may change. Its overlay is nil where it changes the host's.
+type Target struct {
+	Path      string
+	Within    bool // it lies in another writable directory: a mount of its own would split what can be renamed
+	Overlay   *Overlay
+	Covered   []string // of an overlay: mount points of the host below its lowers
+	Submounts []string // of an overlay: mount points of the host below Path that stay read-only, outermost ones only
+
+	Mount   bool   // it is a mount of the host's below another overlay
+	Flags   uint64 // of such a mount: MOUNT_ATTR_NOEXEC, _NOSUID
+	Beneath bool   // it is one of its overlay's lowers, and in what covers another's: it stands there first, read-only
+}
+
+// A Wish is what a program is to see and to change, as Config has it. Console is the slave of its terminal; empty for none.
+type Wish struct {
+	Writable []string
+	Overlays []Overlay
+	Masks    []string
+	Files    []File
+	Console  string
+}
+
+// NewPlan resolves the paths of c on the host's tree and adds what every jail covers.
+func NewPlan(c *Wish) (*Plan, error) {
+	p := new(Plan)
 	if err := p.addTargets(c); err != nil {
 		return nil, err
 	}
@@ -25,19 +62,19 @@ func planMounts(c *Config) (*mountPlan, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
 		case err != nil:
-			return nil, &SetupError{Op: "mask", Path: m, Err: errnoOf(err)}
-		case !within(path, "/run") || p.targetAbove(path) != nil: // the rest of /run is hidden whole
+			return nil, &step.Error{Op: "mask", Path: m, Err: step.Errno(err)}
+		case !mountinfo.Within(path, "/run") || p.targetAbove(path) != nil: // the rest of /run is hidden whole
 			p.Masks = append(p.Masks, path)
 		}
 	}
 	slices.Sort(p.Masks)
 	p.Masks = slices.Compact(p.Masks)
 	p.addFiles(c)
-	p.Console = terminalOf(c)
+	p.Console = c.Console
 	return p, nil
 }
 
-func (p *mountPlan) addTargets(c *Config) error {
+func (p *Plan) addTargets(c *Wish) error {
 	for _, o := range c.Overlays {
 		if len(o.Lowers) == 0 || filepath.Dir(o.Upper) != filepath.Dir(o.Work) {
 			return fmt.Errorf("jail: overlay of %s needs a lower, and Upper and Work in one directory", o.Target)
@@ -48,16 +85,16 @@ func (p *mountPlan) addTargets(c *Config) error {
 		}
 		layers := resolve(filepath.Dir(o.Upper))
 		o.Target, o.Upper, o.Work = resolve(o.Target), filepath.Join(layers, filepath.Base(o.Upper)), filepath.Join(layers, filepath.Base(o.Work))
-		if err := p.addTarget(mountTarget{Path: o.Target, Overlay: &o}); err != nil {
+		if err := p.addTarget(Target{Path: o.Target, Overlay: &o}); err != nil {
 			return err
 		}
 	}
 	for _, w := range c.Writable {
 		path, err := filepath.EvalSymlinks(w)
 		if err != nil {
-			return &SetupError{Op: "make writable", Path: w, Err: errnoOf(err)}
+			return &step.Error{Op: "make writable", Path: w, Err: step.Errno(err)}
 		}
-		if err := p.addTarget(mountTarget{Path: path}); err != nil {
+		if err := p.addTarget(Target{Path: path}); err != nil {
 			return err
 		}
 	}
@@ -70,17 +107,17 @@ func (p *mountPlan) addTargets(c *Config) error {
 	return p.findSubmounts()
 }
 
-func (p *mountPlan) sortTargets() {
-	slices.SortFunc(p.Targets, func(a, b mountTarget) int {
+func (p *Plan) sortTargets() {
+	slices.SortFunc(p.Targets, func(a, b Target) int {
 		return cmp.Or(strings.Count(a.Path, "/")-strings.Count(b.Path, "/"), cmp.Compare(a.Path, b.Path))
 	})
 }
 
-func (p *mountPlan) addTarget(t mountTarget) error {
+func (p *Plan) addTarget(t Target) error {
 	if !filepath.IsAbs(t.Path) || t.Path == "/" {
 		return fmt.Errorf("jail: %q cannot be made writable: it must be absolute and not the root", t.Path)
 	}
-	if i := slices.IndexFunc(p.Targets, func(x mountTarget) bool { return x.Path == t.Path }); i >= 0 {
+	if i := slices.IndexFunc(p.Targets, func(x Target) bool { return x.Path == t.Path }); i >= 0 {
 		if p.Targets[i].Overlay != nil && t.Overlay != nil {
 			return fmt.Errorf("jail: two overlays at %s", t.Path)
 		}
@@ -91,10 +128,10 @@ func (p *mountPlan) addTarget(t mountTarget) error {
 }
 
 // targetAbove returns the deepest target that path lies in or is; nil for none.
-func (p *mountPlan) targetAbove(path string) (deepest *mountTarget) {
+func (p *Plan) targetAbove(path string) (deepest *Target) {
 	for i := range p.Targets {
 		t := &p.Targets[i]
-		if within(path, t.Path) && (deepest == nil || len(t.Path) > len(deepest.Path)) {
+		if mountinfo.Within(path, t.Path) && (deepest == nil || len(t.Path) > len(deepest.Path)) {
 			deepest = t
 		}
 	}
@@ -102,7 +139,7 @@ func (p *mountPlan) targetAbove(path string) (deepest *mountTarget) {
 }
 
 // addFiles adds the files of c, and the resolver's configuration, which names us.
-func (p *mountPlan) addFiles(c *Config) {
+func (p *Plan) addFiles(c *Wish) {
 	for _, f := range c.Files {
 		f.Path = filepath.Clean(f.Path)
 		var over []string
@@ -115,28 +152,12 @@ func (p *mountPlan) addFiles(c *Config) {
 		p.Files = append(p.Files, f)
 	}
 	resolv := File{Path: "/run/tapedeck/resolv.conf", Data: []byte("nameserver 127.0.0.1\n")}
-	if path := resolve("/etc/resolv.conf"); within(path, "/run") {
+	if path := resolve("/etc/resolv.conf"); mountinfo.Within(path, "/run") {
 		resolv.Path = path
 	} else if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
 		resolv.Over = []string{path}
 	}
 	p.Files = append(p.Files, resolv) // with no file at all, resolvers ask 127.0.0.1
-}
-
-// terminalOf returns the path of the program's terminal, so that the program finds its name inside.
-func terminalOf(c *Config) string {
-	if c.TTY < 0 {
-		return ""
-	}
-	f := []*os.File{c.Stdin, c.Stdout, c.Stderr}[c.TTY]
-	if f == nil {
-		return ""
-	}
-	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
-	if err != nil || !strings.HasPrefix(path, "/dev/pts/") {
-		return ""
-	}
-	return path
 }
 
 // resolve follows the symbolic links of path as far as it exists.
@@ -156,9 +177,4 @@ func resolve(path string) string {
 		rest = filepath.Join(filepath.Base(path), rest)
 		path = filepath.Dir(path)
 	}
-}
-
-// within reports whether path is dir or lies in it. Both are absolute and clean.
-func within(path, dir string) bool {
-	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }

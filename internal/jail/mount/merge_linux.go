@@ -1,4 +1,4 @@
-package jail
+package mount
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
 
@@ -37,7 +38,7 @@ func mergeLayers(dirs []layerDir) ([]*mergedEntry, error) {
 			continue // gone since
 		}
 		if err != nil {
-			return nil, stepError(opOverlay, dir.host, err)
+			return nil, step.Wrap(step.OpOverlay, dir.host, err)
 		}
 		for _, d := range entries {
 			e := byName[d.Name()]

@@ -1,4 +1,4 @@
-package jail
+package mount
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
 
@@ -15,15 +16,15 @@ type mirrored struct {
 	name string
 	link string // of a symbolic link; empty for the rest
 	dir  bool
-	tree tree
+	tree Tree
 }
 
 // mirror replaces dir by a file system of ours that shows the same entries, so that new ones can be made beside them
 // without the host's seeing any. The mirror of the root becomes the root.
-func (w *world) mirror(dir string) error {
+func (w *World) mirror(dir string) error {
 	st, err := os.Stat(dir)
 	if err != nil {
-		return &SetupError{Op: "mirror", Path: dir, Err: errnoOf(err)}
+		return &step.Error{Op: "mirror", Path: dir, Err: step.Errno(err)}
 	}
 	entries, err := readMirrored(dir)
 	if err != nil {
@@ -33,7 +34,7 @@ func (w *world) mirror(dir string) error {
 	if err != nil {
 		return at(dir, err)
 	}
-	defer t.close()
+	defer t.Close()
 	place := dir
 	if dir == "/" {
 		place = "/proc" // any directory; the copies of all are taken
@@ -56,7 +57,7 @@ func (w *world) mirror(dir string) error {
 func readMirrored(dir string) ([]mirrored, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, &SetupError{Op: "mirror", Path: dir, Err: errnoOf(err)}
+		return nil, &step.Error{Op: "mirror", Path: dir, Err: step.Errno(err)}
 	}
 	var out []mirrored
 	for _, e := range entries {
@@ -70,14 +71,14 @@ func readMirrored(dir string) ([]mirrored, error) {
 			continue // gone since
 		}
 		if err != nil {
-			return nil, &SetupError{Op: "mirror", Path: path, Err: errnoOf(err)}
+			return nil, &step.Error{Op: "mirror", Path: path, Err: step.Errno(err)}
 		}
 		out = append(out, m)
 	}
 	return out, nil
 }
 
-func (m *mirrored) putIn(t tree) error {
+func (m *mirrored) putIn(t Tree) error {
 	var err error
 	switch {
 	case m.link != "":
@@ -91,18 +92,18 @@ func (m *mirrored) putIn(t tree) error {
 		}
 	}
 	if err != nil {
-		return &SetupError{Op: "mirror", Path: m.name, Err: err}
+		return &step.Error{Op: "mirror", Path: m.name, Err: err}
 	}
 	if m.link != "" {
 		return nil
 	}
-	defer m.tree.close()
+	defer m.tree.Close()
 	return m.tree.move(t.fd, m.name)
 }
 
 // pivot makes t the root. The old one stays, unseen, until the overlays have been made from what stands in it.
-func (w *world) pivot(t tree) error {
-	old, err := openPath("/")
+func (w *World) pivot(t Tree) error {
+	old, err := OpenPath("/")
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (w *world) pivot(t tree) error {
 		err = unix.Chdir("/")
 	}
 	if err != nil {
-		return &SetupError{Op: "change the root", Path: "/", Err: err}
+		return &step.Error{Op: "change the root", Path: "/", Err: err}
 	}
 	return nil
 }

@@ -1,61 +1,62 @@
-package jail
+package inspect
 
 import (
 	"errors"
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
 // maxLinks is how many symbolic links the kernel follows for one path.
 const maxLinks = 40
 
-// A lookup finds what the paths of one call name. It reads /proc/PID, so what it found holds only if the notification
+// A Lookup finds what the paths of one call name. It reads /proc/PID, so what it found holds only if the notification
 // is still valid afterwards.
-type lookup struct {
-	view
-	pid   int
-	older func(pid, dir int, link string) bool // not nil: the file that a link of /proc is must not be such a one
+type Lookup struct {
+	View
+	Task  int
+	Older func(pid, dir int, link string) bool // not nil: the file that a link of /proc is must not be such a one
 }
 
-// An ending is what a call does with a link at the end of a path.
-type ending int
+// An Ending is what a call does with a link at the end of a path.
+type Ending int
 
 const (
-	theName ending = iota // the call is about the name, whatever it stands for
-	theLink               // a link is followed only where a slash comes after it
-	theFile               // a link is followed
+	TheName Ending = iota // the call is about the name, whatever it stands for
+	TheLink               // a link is followed only where a slash comes after it
+	TheFile               // a link is followed
 )
 
-// base says where a relative path of a call starts.
-func (l *lookup) base(dirfd int32) (string, error) {
+// Base says where a relative path of a call starts.
+func (l *Lookup) Base(dirfd int32) (string, error) {
 	var text string
 	var err error
-	if who := strconv.Itoa(l.pid); dirfd == unix.AT_FDCWD {
-		text, err = readLink(l.proc, who+baseName(dirfd))
+	if who := strconv.Itoa(l.Task); dirfd == unix.AT_FDCWD {
+		text, err = ReadLink(l.Proc, who+BaseName(dirfd))
 	} else {
-		text, err = linkOf(l.proc, who, int(dirfd))
+		text, err = LinkOf(l.Proc, who, int(dirfd))
 	}
 	if err != nil {
 		return "", err
 	}
-	return l.strip(text)
+	return l.Strip(text)
 }
 
-// baseName is where /proc/PID has it.
-func baseName(dirfd int32) string {
+// BaseName is where /proc/PID has it.
+func BaseName(dirfd int32) string {
 	if dirfd == unix.AT_FDCWD {
 		return "/cwd"
 	}
 	return "/fd/" + strconv.Itoa(int(dirfd))
 }
 
-// find names the file at p, an absolute path. The descriptor of the result is the caller's. Errors other than errNoName are those that the call itself would meet, or want of resources.
-func (l *lookup) find(p string, end ending) (FilePath, error) {
-	var want *fileID // what a link of /proc led to: a path can only be guessed from it
+// Find names the file at p, an absolute path. The descriptor of the result is the caller's. Errors other than errNoName are those that the call itself would meet, or want of resources.
+func (l *Lookup) Find(p string, end Ending) (FilePath, error) {
+	var want *FileID // what a link of /proc led to: a path can only be guessed from it
 	for range maxLinks + 1 {
-		if strings.HasPrefix(p, "/proc/") && !l.noProc {
+		if strings.HasPrefix(p, "/proc/") && !l.NoProc {
 			next, id, err := l.throughProc(p, end)
 			if err != nil {
 				return FilePath{}, err
@@ -64,8 +65,8 @@ func (l *lookup) find(p string, end ending) (FilePath, error) {
 			continue
 		}
 		dir, name, slash := splitLast(p)
-		if slash && end == theLink {
-			end = theFile
+		if slash && end == TheLink {
+			end = TheFile
 		}
 		fd, at, next, err := l.step(p, dir, name)
 		if err != nil {
@@ -78,9 +79,9 @@ func (l *lookup) find(p string, end ending) (FilePath, error) {
 		case next != "":
 			l.leave(fd)
 			p = next
-		case want != nil && !want.isAt(fd, name):
+		case want != nil && !want.IsAt(fd, name):
 			l.leave(fd)
-			return FilePath{}, errNoName
+			return FilePath{}, ErrNoName
 		default:
 			return FilePath{Path: strings.TrimSuffix(at, "/") + "/" + name, Dir: fd, Name: name}, nil
 		}
@@ -89,12 +90,12 @@ func (l *lookup) find(p string, end ending) (FilePath, error) {
 }
 
 // step opens the directory of p, or says by which path to go on.
-func (l *lookup) step(p, dir, name string) (fd int, at, next string, err error) {
+func (l *Lookup) step(p, dir, name string) (fd int, at, next string, err error) {
 	if name == "" || name == "." || name == ".." { // a directory: which name does it have itself?
 		if fd, at, err = l.openDir(p); err == nil {
 			unix.Close(fd)
 			if at == "/" {
-				err = errNoName
+				err = ErrNoName
 			}
 			return -1, "", at, err
 		}
@@ -110,23 +111,23 @@ func (l *lookup) step(p, dir, name string) (fd int, at, next string, err error) 
 
 // behind returns where the lookup goes on from name in the directory fd: what a link points to, if it is followed, or a
 // path of /proc; "" at its end.
-func (l *lookup) behind(fd int, at, name string, end ending) string {
-	if within(at, "/proc") && !l.noProc {
+func (l *Lookup) behind(fd int, at, name string, end Ending) string {
+	if mountinfo.Within(at, "/proc") && !l.NoProc {
 		return at + "/" + name
 	}
-	if end != theFile {
+	if end != TheFile {
 		return ""
 	}
-	to, err := readLink(fd, name)
+	to, err := ReadLink(fd, name)
 	if err != nil { // not a link, or nothing at all
 		return ""
 	}
 	return joinLink(at, to)
 }
 
-// isAt reports whether name in the directory dir is this file.
-func (a *fileID) isAt(dir int, name string) bool {
-	b, err := identify(dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
+// IsAt reports whether name in the directory dir is this file.
+func (a *FileID) IsAt(dir int, name string) bool {
+	b, err := Identify(dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
 	return err == nil && a.sameFile(b)
 }
 
@@ -142,39 +143,39 @@ func splitLast(p string) (dir, name string, slash bool) {
 
 // throughProc follows a link of /proc to an open file, a working directory or a root. id is that of the file where the
 // link is all of p.
-func (l *lookup) throughProc(p string, end ending) (next string, id *fileID, err error) {
+func (l *Lookup) throughProc(p string, end Ending) (next string, id *FileID, err error) {
 	dir, name, rest, ok := splitProc(p)
 	switch {
-	case !ok || rest == "" && end != theFile:
-		return "", nil, errNoName
+	case !ok || rest == "" && end != TheFile:
+		return "", nil, ErrNoName
 	case name == "..":
 		return "/" + rest, nil, nil
 	}
 	who, tail, _ := strings.Cut(dir, "/")
-	proc, at := l.proc, strconv.Itoa(l.pid)
+	proc, at := l.Proc, strconv.Itoa(l.Task)
 	if who == "self" || who == "thread-self" {
 		if strings.HasSuffix(tail, "fd") { // task/N/fd is the same table
 			at += "/fd"
 		}
 	} else {
-		how := unix.OpenHow{Flags: dirFlags, Resolve: unix.RESOLVE_NO_SYMLINKS}
-		if proc, err = unix.Openat2(l.root, "proc/"+dir, &how); err != nil {
+		how := unix.OpenHow{Flags: DirFlags, Resolve: unix.RESOLVE_NO_SYMLINKS}
+		if proc, err = unix.Openat2(l.Root, "proc/"+dir, &how); err != nil {
 			return "", nil, err
 		}
 		defer unix.Close(proc)
 		at = "."
 	}
-	text, err := readLink(proc, at+"/"+name)
-	if err == nil && rest == "" && l.older != nil && l.older(l.pid, proc, at+"/"+name) {
-		return "", nil, errOlder
+	text, err := ReadLink(proc, at+"/"+name)
+	if err == nil && rest == "" && l.Older != nil && l.Older(l.Task, proc, at+"/"+name) {
+		return "", nil, ErrOlder
 	}
 	if err == nil {
-		text, err = l.strip(text)
+		text, err = l.Strip(text)
 	}
 	if err != nil || rest != "" {
 		return text + "/" + rest, nil, err
 	}
-	found, err := identify(proc, at+"/"+name, 0)
+	found, err := Identify(proc, at+"/"+name, 0)
 	return text, &found, err
 }
 

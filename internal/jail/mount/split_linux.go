@@ -1,4 +1,4 @@
-package jail
+package mount
 
 import (
 	"errors"
@@ -8,13 +8,15 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mountinfo"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
 
 // Bounds of what a split copies, in bytes. What exceeds them is bound read-only.
 const (
-	maxCopiedFile = 64 << 20 // one file
-	maxCopied     = 1 << 30  // the files of one target
+	MaxCopiedFile = 64 << 20 // one file
+	MaxCopied     = 1 << 30  // the files of one target
 )
 
 // A split builds a target whose lowers have mounts below them, which overlayfs in a user namespace refuses as layers.
@@ -26,8 +28,8 @@ const (
 //
 // A whiteout or an opaque directory of an upper layer hides what lower ones have, as in an overlay.
 type split struct {
-	w      *world
-	target *mountTarget
+	w      *World
+	target *Target
 	source *source
 	parts  int   // overlays made
 	room   int64 // bytes that may still be copied
@@ -35,8 +37,8 @@ type split struct {
 }
 
 // mountSplit needs the layers' mount to stand somewhere.
-func (w *world) mountSplit(t *mountTarget, s *source) error {
-	return (&split{w: w, target: t, source: s, room: maxCopied}).mount()
+func (w *World) mountSplit(t *Target, s *source) error {
+	return (&split{w: w, target: t, source: s, room: MaxCopied}).mount()
 }
 
 func (p *split) mount() error {
@@ -46,7 +48,7 @@ func (p *split) mount() error {
 		return err
 	}
 	if err := own.restrict(t.Flags | unix.MOUNT_ATTR_NODEV); err != nil {
-		own.close()
+		own.Close()
 		return at(t.Path, err)
 	}
 	if err := own.attach(t.Path); err != nil {
@@ -100,7 +102,7 @@ func (p *split) put(rel string, e *mergedEntry) error {
 		if err == nil {
 			err = os.Symlink(to, p.upper(rel))
 		}
-		return stepError("copy", top.host, err)
+		return step.Wrap("copy", top.host, err)
 	case e.mode.IsRegular():
 		return p.putFile(rel, top)
 	}
@@ -119,7 +121,7 @@ func (p *split) inside(rel string) string { return filepath.Join(p.target.Path, 
 // program may find Upper at its path on the host.
 func (p *split) coveredLater(path string) bool {
 	return slices.Contains(p.w.plan.Masks, path) ||
-		slices.ContainsFunc(p.w.plan.Targets, func(t mountTarget) bool { return t.Path == path })
+		slices.ContainsFunc(p.w.plan.Targets, func(t Target) bool { return t.Path == path })
 }
 
 // putEmpty makes what something can be mounted at.
@@ -130,7 +132,7 @@ func (p *split) putEmpty(rel string, e *mergedEntry) error {
 	} else {
 		err = os.WriteFile(p.upper(rel), nil, 0o644)
 	}
-	return stepError("make", p.inside(rel), err)
+	return step.Wrap("make", p.inside(rel), err)
 }
 
 // showMount binds the mount point l. Those of the target's own tree are bound once every overlay stands.
@@ -166,28 +168,28 @@ func (p *split) putDir(rel string, e *mergedEntry) error {
 		return nil // gone since
 	}
 	if err != nil {
-		return stepError("look at", top.host, err)
+		return step.Wrap("look at", top.host, err)
 	}
 	upper := p.upper(rel)
 	const kept = os.ModePerm | os.ModeSticky | os.ModeSetgid
 	if err := errors.Join(os.Mkdir(upper, 0o700), os.Chmod(upper, st.Mode()&kept)); err != nil {
-		return stepError("make", p.inside(rel), err)
+		return step.Wrap("make", p.inside(rel), err)
 	}
 	if p.copies || p.hasMountBelow(e.layers) {
 		if err := p.fill(rel, e.layers); err != nil {
 			return err
 		}
-		return stepError("make", p.inside(rel), os.Chtimes(upper, st.ModTime(), st.ModTime()))
+		return step.Wrap("make", p.inside(rel), os.Chtimes(upper, st.ModTime(), st.ModTime()))
 	}
 	if err := os.Chtimes(upper, st.ModTime(), st.ModTime()); err != nil {
-		return stepError("make", p.inside(rel), err)
+		return step.Wrap("make", p.inside(rel), err)
 	}
 	return p.putPart(rel, e.layers)
 }
 
 func (p *split) hasMountBelow(dirs []layerDir) bool {
 	return slices.ContainsFunc(p.target.Covered, func(m string) bool {
-		return slices.ContainsFunc(dirs, func(l layerDir) bool { return within(m, l.host) })
+		return slices.ContainsFunc(dirs, func(l layerDir) bool { return mountinfo.Within(m, l.host) })
 	})
 }
 
@@ -196,12 +198,12 @@ func (p *split) putPart(rel string, dirs []layerDir) error {
 	p.parts++
 	work := filepath.Join(p.source.layers.path(), p.source.work, strconv.Itoa(p.parts))
 	if err := os.Mkdir(work, 0o700); err != nil {
-		return stepError("make a work directory for", p.inside(rel), err)
+		return step.Wrap("make a work directory for", p.inside(rel), err)
 	}
-	var opened []tree
+	var opened []Tree
 	defer func() {
 		for _, t := range opened {
-			t.close()
+			t.Close()
 		}
 	}()
 	paths := []string{p.upper(rel), work}
@@ -209,7 +211,7 @@ func (p *split) putPart(rel string, dirs []layerDir) error {
 		paths = append(paths, l.path)
 	}
 	for i, path := range paths {
-		t, err := openPath(path)
+		t, err := OpenPath(path)
 		if i >= 2 && errors.Is(err, unix.ENOENT) {
 			return nil // gone since: what stands there stays empty
 		}
@@ -235,21 +237,21 @@ func (p *split) putFile(rel string, l layerDir) error {
 		return p.bindFile(rel, l, "it cannot be read")
 	}
 	if err != nil {
-		return stepError("copy", l.host, err)
+		return step.Wrap("copy", l.host, err)
 	}
 	defer in.Close()
 	st, err := in.Stat()
 	if err != nil {
-		return stepError("copy", l.host, err)
+		return step.Wrap("copy", l.host, err)
 	}
 	if p.copies && st.Size() > p.room {
 		return errTooLarge
 	}
-	if st.Size() > min(maxCopiedFile, p.room) {
+	if st.Size() > min(MaxCopiedFile, p.room) {
 		return p.bindFile(rel, l, "it is too large to be copied")
 	}
 	p.room -= st.Size()
-	return stepError("copy", l.host, copyOpened(in, st, p.upper(rel)))
+	return step.Wrap("copy", l.host, copyOpened(in, st, p.upper(rel)))
 }
 
 func copyOpened(in *os.File, st os.FileInfo, to string) error {
@@ -271,14 +273,6 @@ func (p *split) bindFile(rel string, l layerDir, why string) error {
 	if err := p.putEmpty(rel, &mergedEntry{}); err != nil {
 		return err
 	}
-	p.w.notCovered = append(p.w.notCovered, "changes of "+p.inside(rel)+": read-only inside, as "+why)
+	p.w.NotCovered = append(p.w.NotCovered, "changes of "+p.inside(rel)+": read-only inside, as "+why)
 	return p.bind(l.path, rel)
-}
-
-// stepError is nil where err is.
-func stepError(op, path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &SetupError{Op: op, Path: path, Err: errnoOf(err)}
 }

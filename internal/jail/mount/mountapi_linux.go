@@ -1,41 +1,39 @@
-package jail
+package mount
 
 import (
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
 
-// opProc and opFilter are the steps whose failure means that this system cannot make the jail.
+// Steps whose failure means that this system cannot make the jail.
 const (
-	opPrivate = "make the mounts private"
-	opProc    = "mount a fresh /proc"
-	opFilter  = "install the system call filter"
-	opWatch   = "watch files"
-	opSpawns  = "find spawns"
+	OpPrivate = "make the mounts private"
+	OpProc    = "mount a fresh /proc"
 )
 
-// A tree is a mount, or a tree of mounts, that stands nowhere yet, or one that stands somewhere and was opened.
-type tree struct{ fd int }
+// A Tree is a mount, or a tree of mounts, that stands nowhere yet, or one that stands somewhere and was opened.
+type Tree struct{ fd int }
 
 // cloneTree copies the mounts at path and below it. A symbolic link at its end is not followed.
-func cloneTree(path string) (tree, error) { return openTree(path, unix.AT_RECURSIVE) }
+func cloneTree(path string) (Tree, error) { return openTree(path, unix.AT_RECURSIVE) }
 
-func openTree(path string, flags uint) (tree, error) {
+func openTree(path string, flags uint) (Tree, error) {
 	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW|flags)
 	if err != nil {
-		return tree{}, &SetupError{Op: "copy the mounts of", Path: path, Err: err}
+		return Tree{}, &step.Error{Op: "copy the mounts of", Path: path, Err: err}
 	}
-	return tree{fd}, nil
+	return Tree{fd}, nil
 }
 
 // newFS makes a file system that stands nowhere yet. Options are key=value, or a key alone.
-func newFS(kind string, attrs int, options ...string) (tree, error) {
+func newFS(kind string, attrs int, options ...string) (Tree, error) {
 	ctx, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
-		return tree{}, &SetupError{Op: "make a " + kind, Err: err}
+		return Tree{}, &step.Error{Op: "make a " + kind, Err: err}
 	}
 	defer unix.Close(ctx)
 	for _, o := range append([]string{"source=" + kind}, options...) {
@@ -45,17 +43,17 @@ func newFS(kind string, attrs int, options ...string) (tree, error) {
 			err = unix.FsconfigSetFlag(ctx, o)
 		}
 		if err != nil {
-			return tree{}, &SetupError{Op: "make a " + kind + " with " + o, Detail: fsLog(ctx), Err: err}
+			return Tree{}, &step.Error{Op: "make a " + kind + " with " + o, Detail: fsLog(ctx), Err: err}
 		}
 	}
 	if err := unix.FsconfigCreate(ctx); err != nil {
-		return tree{}, &SetupError{Op: "make a " + kind, Detail: fsLog(ctx), Err: err}
+		return Tree{}, &step.Error{Op: "make a " + kind, Detail: fsLog(ctx), Err: err}
 	}
 	fd, err := unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, attrs)
 	if err != nil {
-		return tree{}, &SetupError{Op: "mount a " + kind, Detail: fsLog(ctx), Err: err}
+		return Tree{}, &step.Error{Op: "mount a " + kind, Detail: fsLog(ctx), Err: err}
 	}
-	return tree{fd}, nil
+	return Tree{fd}, nil
 }
 
 // fsLog returns what the kernel said about a file system that it would not make.
@@ -72,40 +70,40 @@ func fsLog(ctx int) string {
 }
 
 // attach makes the tree stand at path; it is closed then.
-func (t tree) attach(path string) error {
-	defer t.close()
+func (t Tree) attach(path string) error {
+	defer t.Close()
 	return t.move(unix.AT_FDCWD, path)
 }
 
 // move makes the tree stand at path, relative to the directory dir, and keeps it open.
-func (t tree) move(dir int, path string) error {
+func (t Tree) move(dir int, path string) error {
 	if err := unix.MoveMount(t.fd, "", dir, path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-		return &SetupError{Op: "mount at", Path: path, Err: err}
+		return &step.Error{Op: "mount at", Path: path, Err: err}
 	}
 	return nil
 }
 
 // restrict adds mount attributes to every mount of the tree.
-func (t tree) restrict(attrs uint64) error {
+func (t Tree) restrict(attrs uint64) error {
 	err := unix.MountSetattr(t.fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: attrs})
 	if err != nil {
-		return &SetupError{Op: "restrict mounts", Err: err}
+		return &step.Error{Op: "restrict mounts", Err: err}
 	}
 	return nil
 }
 
 // detach takes away what stands; whoever has it open keeps it.
-func (t tree) detach() error {
+func (t Tree) detach() error {
 	if err := unix.Unmount(t.path(), unix.MNT_DETACH); err != nil {
-		return &SetupError{Op: "unmount", Path: t.path(), Err: err}
+		return &step.Error{Op: "unmount", Path: t.path(), Err: err}
 	}
 	return nil
 }
 
 // path is the tree's root, wherever it stands.
-func (t tree) path() string { return fmt.Sprintf("/proc/self/fd/%d", t.fd) }
+func (t Tree) path() string { return fmt.Sprintf("/proc/self/fd/%d", t.fd) }
 
-func (t tree) close() { unix.Close(t.fd) }
+func (t Tree) Close() { unix.Close(t.fd) }
 
 // bindReadOnly shows from, read-only, at to as well.
 func bindReadOnly(from, to string) error {
@@ -114,7 +112,7 @@ func bindReadOnly(from, to string) error {
 		return err
 	}
 	if err := t.restrict(unix.MOUNT_ATTR_RDONLY); err != nil {
-		t.close()
+		t.Close()
 		return err
 	}
 	return t.attach(to)
@@ -123,23 +121,23 @@ func bindReadOnly(from, to string) error {
 // makeReadOnly restricts the mount at path alone.
 func makeReadOnly(path string) error {
 	if err := unix.MountSetattr(unix.AT_FDCWD, path, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
-		return &SetupError{Op: "make read-only", Path: path, Err: err}
+		return &step.Error{Op: "make read-only", Path: path, Err: err}
 	}
 	return nil
 }
 
-// openPath opens path for mounting with it: no right to read it is needed.
-func openPath(path string) (tree, error) {
+// OpenPath opens path for mounting with it: no right to read it is needed.
+func OpenPath(path string) (Tree, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return tree{}, &SetupError{Op: "open", Path: path, Err: err}
+		return Tree{}, &step.Error{Op: "open", Path: path, Err: err}
 	}
-	return tree{fd}, nil
+	return Tree{fd}, nil
 }
 
 // at names the path in an error that has none.
 func at(path string, err error) error {
-	var e *SetupError
+	var e *step.Error
 	if errors.As(err, &e) && e.Path == "" {
 		e.Path = path
 	}

@@ -1,4 +1,4 @@
-package jail
+package mount
 
 import (
 	"os"
@@ -11,18 +11,18 @@ import (
 func TestGoneWhileSplitting(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	upper, err := openPath(dir)
+	upper, err := OpenPath(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer upper.close()
+	defer upper.Close()
 	gone := layerDir{filepath.Join(dir, "gone"), "/host/gone"}
-	for name, target := range map[string]mountTarget{"beside mounts": {}, "a mount": {Covered: []string{gone.host}}} {
+	for name, target := range map[string]Target{"beside mounts": {}, "a mount": {Covered: []string{gone.host}}} {
 		for _, mode := range []os.FileMode{os.ModeDir, os.ModeSymlink, 0} {
 			if name == "a mount" && os.Geteuid() != 0 {
 				continue // only root may copy a mount here
 			}
-			p := &split{w: &world{plan: new(mountPlan)}, target: &target, source: &source{layers: upper, upper: "."}}
+			p := &split{w: &World{plan: new(Plan)}, target: &target, source: &source{layers: upper, upper: "."}}
 			if err := p.put("made", &mergedEntry{name: "gone", mode: mode, layers: []layerDir{gone}}); err != nil {
 				t.Errorf("%s, %v: %v", name, mode, err)
 			}

@@ -1,4 +1,4 @@
-package jail
+package mount
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
 
@@ -42,15 +43,15 @@ func lowersAt(lowers []string, rel string) []string {
 	return lowers
 }
 
-// makeLayers makes the directories for the layers of mounts below overlays.
-func (p *mountPlan) makeLayers() error {
+// MakeLayers makes the directories for the layers of mounts below overlays.
+func (p *Plan) MakeLayers() error {
 	for _, t := range p.Targets {
 		if !t.Mount {
 			continue
 		}
 		upper, work := t.Overlay.Upper, t.Overlay.Work
 		if err := errors.Join(os.MkdirAll(upper, 0o700), os.MkdirAll(work, 0o700), likeMount(upper, t.Path)); err != nil {
-			return stepError("make a layer of", t.Path, err)
+			return step.Wrap("make a layer of", t.Path, err)
 		}
 	}
 	return nil
@@ -76,13 +77,13 @@ func likeMount(upper, path string) error {
 }
 
 // mountSubmount shows a mount of the host's read-only, and upon it what can be changed.
-func (w *world) mountSubmount(t *mountTarget, s *source) error {
+func (w *World) mountSubmount(t *Target, s *source) error {
 	err := s.standBeneath(t)
 	switch {
 	case errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR): // gone since
 		return nil
 	case err != nil:
-		w.staysReadOnly(t, fmt.Errorf("cannot be opened (%w)", errnoOf(err)))
+		w.staysReadOnly(t, fmt.Errorf("cannot be opened (%w)", step.Errno(err)))
 		return nil
 	case slices.Contains(w.plan.Masks, t.Path): // what is hidden must not be copied
 		return nil
@@ -91,7 +92,7 @@ func (w *world) mountSubmount(t *mountTarget, s *source) error {
 }
 
 // mountUpon mounts an overlay that lies in a mount below another, or is one.
-func (w *world) mountUpon(t *mountTarget, s *source) error {
+func (w *World) mountUpon(t *Target, s *source) error {
 	if err := s.standBeneath(t); err != nil {
 		return err
 	}
@@ -99,38 +100,38 @@ func (w *world) mountUpon(t *mountTarget, s *source) error {
 }
 
 // standBeneath mounts and opens the lower that is the target's own directory.
-func (s *source) standBeneath(t *mountTarget) error {
+func (s *source) standBeneath(t *Target) error {
 	if err := s.beneath.attach(t.Path); err != nil {
 		return err
 	}
 	var err error
-	s.lowers[slices.Index(t.Overlay.Lowers, t.Path)], err = openPath(t.Path)
+	s.lowers[slices.Index(t.Overlay.Lowers, t.Path)], err = OpenPath(t.Path)
 	return err
 }
 
-func (w *world) staysReadOnly(t *mountTarget, err error) {
-	w.notCovered = append(w.notCovered, "changes of "+t.Path+": read-only inside, as it "+err.Error())
+func (w *World) staysReadOnly(t *Target, err error) {
+	w.NotCovered = append(w.NotCovered, "changes of "+t.Path+": read-only inside, as it "+err.Error())
 }
 
-func isFile(t tree) (bool, error) {
+func isFile(t Tree) (bool, error) {
 	var st unix.Stat_t
 	err := unix.Fstat(t.fd, &st)
 	return st.Mode&unix.S_IFMT != unix.S_IFDIR, err
 }
 
 // mountFile mounts a copy of the file that is mounted at t.
-func mountFile(t *mountTarget, s *source) error {
+func mountFile(t *Target, s *source) error {
 	dir := filepath.Join(s.layers.path(), s.upper)
 	to := filepath.Join(dir, filepath.Base(t.Path))
 	if err := copyMounted(s.lowers[0].path(), to, dir); err != nil {
-		return fmt.Errorf("cannot be copied (%w)", errnoOf(err))
+		return fmt.Errorf("cannot be copied (%w)", step.Errno(err))
 	}
 	own, err := cloneTree(to)
 	if err != nil {
 		return err
 	}
 	if err := own.restrict(t.Flags | unix.MOUNT_ATTR_NODEV); err != nil {
-		own.close()
+		own.Close()
 		return at(t.Path, err)
 	}
 	return own.attach(t.Path)
@@ -149,7 +150,7 @@ func copyMounted(from, to, like string) error {
 		return err
 	case !st.Mode().IsRegular():
 		return unix.EOPNOTSUPP
-	case st.Size() > maxCopied:
+	case st.Size() > MaxCopied:
 		return errTooLarge
 	}
 	if err := copyOpened(in, st, to); err != nil {
@@ -166,7 +167,7 @@ func copyMounted(from, to, like string) error {
 }
 
 // mountCopy mounts a copy of a mount whose file system cannot be a layer, in place of an overlay that failed.
-func (w *world) mountCopy(t *mountTarget, s *source) error {
+func (w *World) mountCopy(t *Target, s *source) error {
 	upper := filepath.Join(s.layers.path(), s.upper)
 	entries, err := os.ReadDir(upper)
 	if err != nil {
@@ -177,5 +178,5 @@ func (w *world) mountCopy(t *mountTarget, s *source) error {
 			return err
 		}
 	}
-	return (&split{w: w, target: t, source: s, room: maxCopied, copies: true}).mount()
+	return (&split{w: w, target: t, source: s, room: MaxCopied, copies: true}).mount()
 }

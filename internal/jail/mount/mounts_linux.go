@@ -1,16 +1,19 @@
-package jail
+package mount
 
 import (
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
 
-// A world is the file system as the program sees it, while the init builds it on its own copy of the host's mounts:
+// A World is the file system as the program sees it, while the init builds it on its own copy of the host's mounts:
 //
 //  1. everything that will be shown through another mount is opened or copied
 //  2. every mount becomes read-only and loses its devices
@@ -20,22 +23,30 @@ import (
 //
 // Mounts that came from the host are locked for the new user namespace: what is covered cannot be uncovered, and
 // neither from a nested one.
-type world struct {
-	plan       *mountPlan
-	opened     map[string]int // targets, by path, once they stand
-	notCovered []string
+type World struct {
+	plan       *Plan
+	Opened     map[string]int // targets, by path, once they stand
+	NotCovered []string
+
+	submountFD int // where those begin that were inherited: see Plan.Uncovered
 
 	sources map[string]*source // by target
-	devices map[string]tree
+	devices map[string]Tree
 	own     []string // file systems of ours: directories can be made there; seal makes them read-only
 	shm     string   // of ours too, and the program may write there
-	oldRoot *tree    // where the root was replaced
+	oldRoot *Tree    // where the root was replaced
 }
 
-func (w *world) build() error {
-	w.opened, w.sources = make(map[string]int), make(map[string]*source)
+// NewWorld is the world of a plan. What the init has inherited for it (Plan.StartUncovered) stands at submountFD and behind.
+func NewWorld(plan *Plan, submountFD int) *World {
+	return &World{plan: plan, submountFD: submountFD}
+}
+
+// Build makes it.
+func (w *World) Build() error {
+	w.Opened, w.sources = make(map[string]int), make(map[string]*source)
 	for _, step := range []func() error{
-		makePrivate, w.openSources, w.openDevices, w.restrictAll,
+		MakePrivate, w.openSources, w.openDevices, w.restrictAll,
 		w.mountProc, w.mountRun, w.mountDev,
 		w.mountTargets, w.placeFiles, w.mask, w.seal,
 	} {
@@ -46,27 +57,27 @@ func (w *world) build() error {
 	return nil
 }
 
-// makePrivate keeps what is mounted here from the host, and what is mounted there from us.
-func makePrivate() error {
+// MakePrivate keeps what is mounted here from the host, and what is mounted there from us.
+func MakePrivate() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return &SetupError{Op: opPrivate, Err: err}
+		return &step.Error{Op: OpPrivate, Err: err}
 	}
 	return nil
 }
 
 // restrictAll also takes away devices: what the program may open of them lies in its own /dev.
-func (w *world) restrictAll() error {
+func (w *World) restrictAll() error {
 	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NODEV}
 	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, attr); err != nil {
-		return &SetupError{Op: "make read-only", Path: "/", Err: err}
+		return &step.Error{Op: "make read-only", Path: "/", Err: err}
 	}
 	return nil
 }
 
 // mountProc makes read-only what belongs to no process: a uid 0 could change the host with it, capabilities or not. So is
 // process 1, whose files are the caller's like the program's own.
-func (w *world) mountProc() error {
-	if err := freshProc(); err != nil {
+func (w *World) mountProc() error {
+	if err := FreshProc(); err != nil {
 		return err
 	}
 	w.limitPIDs()
@@ -75,7 +86,7 @@ func (w *world) mountProc() error {
 	}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return &SetupError{Op: "list", Path: "/proc", Err: errnoOf(err)}
+		return &step.Error{Op: "list", Path: "/proc", Err: step.Errno(err)}
 	}
 	for _, e := range entries {
 		path := filepath.Join("/proc", e.Name())
@@ -87,6 +98,19 @@ func (w *world) mountProc() error {
 		}
 	}
 	return nil
+}
+
+const maxPIDs = 16384 // processes and threads inside at once
+
+// limitPIDs holds a fork bomb. Before Linux 6.14 the limit is the whole machine's, and a uid 0 may write it: not ours.
+func (w *World) limitPIDs() {
+	if !kernelAtLeast(6, 14) {
+		w.NotCovered = append(w.NotCovered, "the number of processes inside is not limited: Linux 6.14 and newer do")
+		return
+	}
+	if err := os.WriteFile("/proc/sys/kernel/pid_max", strconv.AppendInt(nil, maxPIDs, 10), 0); err != nil {
+		w.NotCovered = append(w.NotCovered, "the number of processes inside is not limited: "+err.Error())
+	}
 }
 
 // procWritable tells what of /proc could be written to but for the program's own processes, which are numbers and links.
@@ -107,26 +131,26 @@ func forbidCgroups() error {
 	const path = "/proc/sys/user/max_cgroup_namespaces"
 	err := os.WriteFile(path, []byte("0"), 0)
 	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without them
-		return &SetupError{Op: "forbid namespaces of control groups", Path: path, Err: errnoOf(err)}
+		return &step.Error{Op: "forbid namespaces of control groups", Path: path, Err: step.Errno(err)}
 	}
 	return nil
 }
 
-// freshProc shows the processes inside and no others. The kernel refuses where the host's own /proc is partly covered.
-func freshProc() error {
+// FreshProc shows the processes inside and no others. The kernel refuses where the host's own /proc is partly covered.
+func FreshProc() error {
 	t, err := newFS("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 	if err == nil {
 		err = t.attach("/proc")
 	}
-	var e *SetupError
+	var e *step.Error
 	if errors.As(err, &e) {
-		e.Op = opProc
+		e.Op = OpProc
 	}
 	return err
 }
 
 // mountTmpfs makes a small empty file system stand at path; seal makes it read-only.
-func (w *world) mountTmpfs(path, mode string) error {
+func (w *World) mountTmpfs(path, mode string) error {
 	t, err := newFS("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode="+mode)
 	if err != nil {
 		return at(path, err)
@@ -149,7 +173,7 @@ const (
 )
 
 // mountRun hides the host's services and gives our own files their place.
-func (w *world) mountRun() error {
+func (w *World) mountRun() error {
 	if err := w.needDir("/run"); err != nil {
 		return err
 	}
@@ -170,7 +194,7 @@ func (w *world) mountRun() error {
 	}
 	for _, path := range []string{emptyDir, filepath.Join(ignoredDir, ignoreFile), ignoredDir, emptyFile} {
 		if err := os.Chtimes(path, maskedSince, maskedSince); err != nil { // a listing says the same in every run
-			return &SetupError{Op: "set the times of", Path: path, Err: errnoOf(err)}
+			return &step.Error{Op: "set the times of", Path: path, Err: step.Errno(err)}
 		}
 	}
 	return nil
@@ -186,13 +210,13 @@ func writeFile(path string, data []byte, mode os.FileMode) error {
 		err = os.Chmod(path, mode)
 	}
 	if err != nil {
-		return &SetupError{Op: "write", Path: path, Err: errnoOf(err)}
+		return &step.Error{Op: "write", Path: path, Err: step.Errno(err)}
 	}
 	return nil
 }
 
 // placeFiles writes the files under /run and shows them over others.
-func (w *world) placeFiles() error {
+func (w *World) placeFiles() error {
 	for _, f := range w.plan.Files {
 		if err := mkdirAll(filepath.Dir(f.Path)); err != nil {
 			return err
@@ -222,20 +246,20 @@ func mkdirAll(path string) error {
 		err = os.Chmod(path, 0o755)
 	}
 	if err != nil {
-		return &SetupError{Op: "make", Path: path, Err: errnoOf(err)}
+		return &step.Error{Op: "make", Path: path, Err: step.Errno(err)}
 	}
 	return nil
 }
 
 // mask covers what must not be seen. What an overlay hides already needs none.
-func (w *world) mask() error {
+func (w *World) mask() error {
 	for _, m := range w.plan.Masks {
 		st, err := os.Lstat(m)
 		switch {
 		case errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
 			continue
 		case err != nil:
-			return &SetupError{Op: "mask", Path: m, Err: errnoOf(err)}
+			return &step.Error{Op: "mask", Path: m, Err: step.Errno(err)}
 		}
 		if err := bindReadOnly(blank(m, st), m); err != nil {
 			return err
@@ -256,7 +280,7 @@ func blank(path string, st os.FileInfo) string {
 }
 
 // seal makes our own file systems read-only and takes a replaced root away.
-func (w *world) seal() error {
+func (w *World) seal() error {
 	for _, path := range slices.Backward(w.own) {
 		if err := makeReadOnly(path); err != nil {
 			return err
@@ -265,6 +289,21 @@ func (w *world) seal() error {
 	if w.oldRoot == nil {
 		return nil
 	}
-	defer w.oldRoot.close()
+	defer w.oldRoot.Close()
 	return w.oldRoot.detach()
+}
+
+// kernelAtLeast reports whether Linux is that new.
+func kernelAtLeast(major, minor int) bool {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	f := strings.SplitN(unix.ByteSliceToString(u.Release[:]), ".", 3)
+	if len(f) < 3 {
+		return false
+	}
+	a, err1 := strconv.Atoi(f[0])
+	b, err2 := strconv.Atoi(f[1])
+	return err1 == nil && err2 == nil && (a > major || a == major && b >= minor)
 }

@@ -1,27 +1,32 @@
-package jail
+package mount
 
 import (
 	"os"
 	"runtime"
-	"slices"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mountinfo"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
 
-// startUncovered starts the init from a mount namespace in which nothing is mounted below the overlays' lowers.
+// IsCovered reports whether something is mounted below lowers of overlays.
+func (p *Plan) IsCovered() bool { return len(p.covering) > 0 }
+
+// StartUncovered runs start, which starts the init, in a mount namespace in which nothing is mounted below the overlays' lowers.
+// The init inherits what start is given.
 //
 // In a user namespace the host's mounts are locked, and overlayfs refuses a lower directory with a locked mount below
 // it. Who may mount on the host can take them away first, in a copy of the host's mounts that lives as long as the start
 // takes, and hand those below a target to the init as descriptors. For everybody else the init splits the overlay.
-func (j *Jail) startUncovered(files []*os.File, plan *mountPlan) (err error) {
-	onOwnThread(func() {
+func (p *Plan) StartUncovered(start func(kept []*os.File) error) (err error) {
+	OnOwnThread(func() {
 		if err = unix.Unshare(unix.CLONE_NEWNS); err != nil {
-			err = &SetupError{Op: opOverlay, Path: plan.covering[0], Detail: "something is mounted there", Err: err}
+			err = &step.Error{Op: step.OpOverlay, Path: p.covering[0], Detail: "something is mounted there", Err: err}
 			return
 		}
 		var kept []*os.File
-		if kept, err = uncover(plan); err == nil {
-			err = j.start(slices.Concat(files, kept))
+		if kept, err = uncover(p); err == nil {
+			err = start(kept)
 		}
 		for _, f := range kept {
 			f.Close()
@@ -31,14 +36,14 @@ func (j *Jail) startUncovered(files []*os.File, plan *mountPlan) (err error) {
 }
 
 // uncover unmounts what covers lowers in this thread's namespace, and returns what stood below targets.
-func uncover(plan *mountPlan) (kept []*os.File, err error) {
-	if err := makePrivate(); err != nil {
+func uncover(plan *Plan) (kept []*os.File, err error) {
+	if err := MakePrivate(); err != nil {
 		return nil, err
 	}
 	for _, m := range plan.submounts() {
 		t, err := openTree(m.path, m.flags)
 		if err != nil {
-			return kept, &SetupError{Op: opOverlay, Path: m.path, Detail: "something is mounted there", Err: errnoOf(err)}
+			return kept, &step.Error{Op: step.OpOverlay, Path: m.path, Detail: "something is mounted there", Err: step.Errno(err)}
 		}
 		kept = append(kept, os.NewFile(uintptr(t.fd), m.path))
 	}
@@ -49,15 +54,15 @@ func uncover(plan *mountPlan) (kept []*os.File, err error) {
 const maxStacked = 100
 
 // unmountCovering unmounts what is below lowers, and what comes to light by that, in this thread's namespace.
-func (p *mountPlan) unmountCovering() error {
+func (p *Plan) unmountCovering() error {
 	covering := p.covering
 	for range maxStacked {
 		for _, path := range covering {
 			if err := unix.Unmount(path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
-				return &SetupError{Op: opOverlay, Path: path, Detail: "something is mounted there", Err: err}
+				return &step.Error{Op: step.OpOverlay, Path: path, Detail: "something is mounted there", Err: err}
 			}
 		}
-		points, err := mountPoints("/proc/thread-self/mountinfo")
+		points, err := mountinfo.Points("/proc/thread-self/mountinfo")
 		if err != nil {
 			return listError("/proc/thread-self/mountinfo", err)
 		}
@@ -65,7 +70,7 @@ func (p *mountPlan) unmountCovering() error {
 			return nil
 		}
 	}
-	return &SetupError{Op: opOverlay, Path: covering[0], Detail: "too much is mounted there", Err: unix.EBUSY}
+	return &step.Error{Op: step.OpOverlay, Path: covering[0], Detail: "too much is mounted there", Err: unix.EBUSY}
 }
 
 // A submount is what is mounted below an overlay: the mount alone, or with those in it.
@@ -75,7 +80,7 @@ type submount struct {
 }
 
 // submounts returns what is mounted below overlays, in the order in which the init inherits it.
-func (p *mountPlan) submounts() []submount {
+func (p *Plan) submounts() []submount {
 	var out []submount
 	for _, t := range p.Targets {
 		if t.Beneath { // those in it are targets too, and no lower may have any
@@ -88,9 +93,9 @@ func (p *mountPlan) submounts() []submount {
 	return out
 }
 
-// onOwnThread runs f on a thread that nothing else uses, before or after. It is never the main thread, which /proc/self
+// OnOwnThread runs f on a thread that nothing else uses, before or after. It is never the main thread, which /proc/self
 // shows.
-func onOwnThread(f func()) {
+func OnOwnThread(f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -99,7 +104,7 @@ func onOwnThread(f func()) {
 			f()
 			return // still locked: the thread ends
 		}
-		onOwnThread(f)
+		OnOwnThread(f)
 		runtime.UnlockOSThread()
 	}()
 	<-done
