@@ -28,12 +28,6 @@ type differ struct {
 	renamed  bool        // lane mode: that the server of this lane has another name was said
 }
 
-// modelRules say whether two calls of a model whose bytes differ are the same.
-type modelRules interface {
-	answersAlike(a, b *tape.Exchange) bool
-	resultsReordered(a, b *tape.Exchange) bool
-}
-
 // A finding is one field that differs.
 type finding struct {
 	category Category

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestAction(t *testing.T) {
 	env := append(os.Environ(), "HOME="+t.TempDir(), "GITHUB_ACTIONS=", "GIT_AUTHOR_NAME=n", "GIT_AUTHOR_EMAIL=e", "GIT_COMMITTER_NAME=n", "GIT_COMMITTER_EMAIL=e")
 	sh := func(dir, script string, more ...string) (string, error) {
 		cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", script)
-		cmd.Dir, cmd.Env = dir, append(env, more...)
+		cmd.Dir, cmd.Env = dir, slices.Concat(env, more)
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}

@@ -64,7 +64,7 @@ func runTest(ctx context.Context, o *testOptions, paths []string, std streams) e
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	opts, err := o.options(ctx, paths)
+	opts, err := o.options(ctx)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func findTests(paths []string) ([]gate.Case, error) {
 	return gate.Find(paths...)
 }
 
-func (o *testOptions) options(ctx context.Context, paths []string) (*gate.Options, error) {
+func (o *testOptions) options(ctx context.Context) (*gate.Options, error) {
 	opts := &gate.Options{Jobs: o.jobs, Timeout: o.timeout, Watch: o.watch}
 	switch {
 	case o.jobs < 0:

@@ -46,10 +46,11 @@ type Config struct {
 	Log *slog.Logger // nil is silent
 }
 
-// What a Config names of the file system.
 type (
+	// An Overlay is a layered directory that a Config names.
 	Overlay = mount.Overlay
-	File    = mount.File
+	// A File is a file of the caller's that a Config names.
+	File = mount.File
 )
 
 // An Exit is how the program ended: Signal is 0 unless a signal ended it.

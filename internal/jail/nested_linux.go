@@ -29,7 +29,7 @@ func (r *request) openView() error {
 		return err
 	}
 	r.nested = true
-	r.Root, r.View.Text, err = inspect.RootOf(r.Proc, r.Task)
+	r.Root, r.Text, err = inspect.RootOf(r.Proc, r.Task)
 	return err
 }
 

@@ -120,9 +120,9 @@ func (r *request) path(i int, text string) (f inspect.FilePath, err error) {
 			}
 			text = base + "/" + text
 		}
-		f, err = r.Lookup.Find(text, r.ends[i])
+		f, err = r.Find(text, r.ends[i])
 	case i == 0 && (r.empty || r.call.paths[0].path == ofFD):
-		f, err = r.Lookup.Find(opened(dirfd), inspect.TheFile)
+		f, err = r.Find(opened(dirfd), inspect.TheFile)
 	default:
 		return f, unix.ENOENT
 	}
@@ -238,7 +238,7 @@ func (r *request) findBelow(dirfd int32, text string) (inspect.FilePath, error) 
 	defer unix.Close(root)
 	below := r.Lookup
 	below.Root, below.NoProc = root, true
-	below.Text = strings.TrimSuffix(r.View.Text, "/") + base
+	below.Text = strings.TrimSuffix(r.Text, "/") + base
 	f, err := below.Find("/"+text, r.ends[0])
 	f.Path = strings.TrimSuffix(base, "/") + f.Path
 	return f, err

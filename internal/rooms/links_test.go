@@ -14,7 +14,7 @@ var (
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	mention = regexp.MustCompile(`(?:^|[^\w/.-])(docs/[\w/-]+\.md)`)
 	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	dropped = regexp.MustCompile("[^\\w\\- ]")
+	dropped = regexp.MustCompile(`[^\w\- ]`)
 	linked  = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 

@@ -130,7 +130,7 @@ func (in *Input) typed(p []byte, at int64) {
 // hide masks a character that was not echoed. Those of one line count once.
 func (in *Input) hide(at int64, size int) {
 	n := len(in.line)
-	in.ledger.add("typed", []span{{at, at + int64(size)}}, n > 1 && in.line[n-2].hidden)
+	in.add("typed", []span{{at, at + int64(size)}}, n > 1 && in.line[n-2].hidden)
 }
 
 func (in *Input) enter() {
@@ -192,7 +192,7 @@ func (in *Input) look() {
 		for _, c := range in.line[f.start:f.end] {
 			ranges = append(ranges, span{c.at, c.at + 1})
 		}
-		in.ledger.add(f.rule, united(ranges), f.part)
+		in.add(f.rule, united(ranges), f.part)
 	}
 }
 
@@ -238,7 +238,7 @@ func (in *Input) Flush() []byte {
 // ScanInput is Scan for what was typed: the bytes of all events of input, one after another.
 func ScanInput(b []byte, o *Options) []Hit {
 	in := NewInput(o)
-	in.ledger.keep = true
+	in.keep = true
 	in.Write(b, 0)
 	in.Flush()
 	return sorted(in.ledger.all)

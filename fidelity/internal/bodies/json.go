@@ -8,6 +8,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/fidelity/internal/align"
 )
 
+// Bounds of a comparison by structure.
 const (
 	maxDepth   = 64        // how deep values are compared by structure; deeper ones are compared as text
 	MaxChanges = 1000      // of one body

@@ -9,6 +9,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/fidelity/internal/align"
 )
 
+// Bounds of what is shown of two texts, and compared word by word.
 const (
 	MaxShown    = 160     // bytes of a value in a Change, about
 	contextKept = 24      // bytes beside the words that differ, about

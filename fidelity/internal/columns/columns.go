@@ -20,6 +20,7 @@ type Segment struct {
 // A Line is what stands in one line.
 type Line []Segment
 
+// Text is what stands in l.
 func (l Line) Text() string {
 	var b strings.Builder
 	for _, s := range l {
@@ -197,6 +198,7 @@ func fitting(s string, width int) int {
 	return len(s)
 }
 
+// WidthOf is how many columns a terminal gives to segs.
 func WidthOf(segs []Segment) int {
 	n := 0
 	for _, s := range segs {

@@ -23,6 +23,7 @@ type Lookup struct {
 // An Ending is what a call does with a link at the end of a path.
 type Ending int
 
+// The ends of a path.
 const (
 	TheName Ending = iota // the call is about the name, whatever it stands for
 	TheLink               // a link is followed only where a slash comes after it

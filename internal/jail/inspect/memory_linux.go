@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Bounds of what is read of a program.
 const (
 	MaxPath  = 4096 // bytes of a path with its final zero: the kernel's PATH_MAX
 	PageSize = 4096 // of the smallest pages: a read within one of these meets one of the program's pages

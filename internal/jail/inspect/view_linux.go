@@ -28,7 +28,7 @@ var (
 // ErrOlder is what a lookup ends with that its older refused.
 var ErrOlder = errors.New("a FIFO of the host's")
 
-// within the jail's view: "/a/b" as "a/b", the root as ".".
+// Relative is a path within the jail's view: "/a/b" as "a/b", the root as ".".
 func Relative(p string) string {
 	if p == "/" {
 		return "."

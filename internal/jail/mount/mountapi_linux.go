@@ -103,6 +103,7 @@ func (t Tree) detach() error {
 // path is the tree's root, wherever it stands.
 func (t Tree) path() string { return fmt.Sprintf("/proc/self/fd/%d", t.fd) }
 
+// Close lets go of the tree, which goes unless it stands somewhere.
 func (t Tree) Close() { unix.Close(t.fd) }
 
 // bindReadOnly shows from, read-only, at to as well.
