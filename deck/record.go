@@ -85,7 +85,7 @@ func Record(ctx context.Context, o *RecordOptions) (*Result, error) {
 
 // record makes the recording.
 func (r *recorder) record(ctx context.Context) (*Result, error) {
-	defer func() { r.held.Close() }() // nobody writes to the recording any more
+	defer func() { recording.Unlock(r.held) }() // nobody writes to the recording any more
 	if err := r.begin(); err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func WrapMCP(ctx context.Context, o *RecordOptions) (*Result, error) {
 		return nil, err
 	}
 	r.manifest.Proxy, r.manifest.Wrapped, r.manifest.TTY = false, true, nil
-	defer func() { r.held.Close() }()
+	defer func() { recording.Unlock(r.held) }()
 	if err := r.begin(); err != nil {
 		return nil, err
 	}

@@ -217,7 +217,7 @@ func (p *packer) write() error {
 		return err
 	}
 	if lock != nil {
-		defer lock.Close()
+		defer recording.Unlock(lock)
 	}
 	defer os.RemoveAll(dir) // a leftover is harmless: the next packer removes it
 	f, err := os.OpenFile(filepath.Join(dir, "packed"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

@@ -83,7 +83,7 @@ func (u *unpacker) unpack() error {
 	}
 	u.dir = dir
 	if lock != nil {
-		defer lock.Close()
+		defer recording.Unlock(lock)
 	}
 	if err = u.fill(); err == nil {
 		err = u.check()

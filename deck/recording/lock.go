@@ -43,7 +43,7 @@ func (r *Recording) Live() Liveness {
 	f, err := lockShared(r.Dir)
 	switch {
 	case err == nil:
-		f.Close()
+		Unlock(f)
 		return LiveNo
 	case errors.Is(err, ErrHeld):
 		return LiveYes

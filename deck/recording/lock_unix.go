@@ -13,6 +13,15 @@ import (
 func LockExclusive(dir string) (*os.File, error) { return lockOpen(dir, syscall.LOCK_EX) }
 func lockShared(dir string) (*os.File, error)    { return lockOpen(dir, syscall.LOCK_SH) }
 
+// Unlock gives up a lock and closes its file; nil is none. Closing alone is not enough: a process that was being started meanwhile has
+// the file too, until it runs its program.
+func Unlock(f *os.File) {
+	if f != nil {
+		_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+		f.Close()
+	}
+}
+
 func lockOpen(dir string, how int) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -70,7 +70,7 @@ func Seal(ctx context.Context, r *recording.Recording, o *Options) (*Sealing, er
 		return nil, err
 	}
 	if lock != nil {
-		defer lock.Close()
+		defer recording.Unlock(lock)
 	}
 	m, err := recording.ReadManifest(r.Dir) // what it is now: another may have sealed it meanwhile
 	if err != nil {
