@@ -59,8 +59,6 @@ type ServeOptions struct {
 	// Lenient answers any client as far as the tape goes, and any number of them: no order is waited for, initialize and repeats are
 	// always answered. Such a Served counts nothing as asked or refused, and has no Log.
 	Lenient bool
-	// Live answers what a lenient Served finds on no tape; nil is nobody.
-	Live *Live
 	// Say is told what a person should know of a lenient client: that it wants another protocol version. Nil is nobody.
 	Say func(text string)
 }

@@ -25,7 +25,7 @@ const (
 // the tape for itself; those of the versions without sessions share one. What the server said within a request comes on the stream of
 // that request; what it said unasked comes on the session's own (GET), or where a client of a version without sessions listens for it
 // (subscriptions/listen). A stream goes on behind an event that the client names (Last-Event-ID). It refuses requests that a browser
-// sends for a page of another host. When ctx is done every session ends. Of o count Live, Reveal and Say.
+// sends for a page of another host. When ctx is done every session ends. Of o count Reveal and Say.
 func (s *Served) Handler(ctx context.Context, o *ServeOptions) http.Handler {
 	gone, leave := context.WithCancel(ctx)
 	h := &streamable{sessions: newSessions(ctx, s, o), shared: &session{visit: newVisit(gone, s, o), leave: leave}}
@@ -313,7 +313,7 @@ func (ss *sessions) close() {
 
 func (v *session) close() {
 	v.leave()
-	v.end()
+	v.rest()
 }
 
 // ownPages refuses requests that a browser sends for a page of another host.

@@ -42,10 +42,8 @@ type visit struct {
 	pos     map[bookKey]int
 	can     map[string]bool // what the client can be asked: "sampling", "roots", "elicitation"
 	legacy  bool            // the client has begun with initialize
-	init    json.RawMessage // its params then
 	asked   int             // requests of the server so far
 	waiting map[string]chan *Message
-	live    *liveTalk
 	opening *bookCall                     // that the client began with, until it says that it is initialized
 	subs    map[*bookCall][]*subscription // that are open
 }
@@ -74,18 +72,6 @@ func (v *visit) rest() {
 	v.working.Wait()
 }
 
-// end ends what the visit has started. gone is done.
-func (v *visit) end() {
-	v.mu.Lock()
-	live := v.live
-	v.ended = true
-	v.mu.Unlock()
-	if live != nil {
-		live.close()
-	}
-	v.rest()
-}
-
 // An outlet takes messages for the client, whole and without a line end.
 type outlet func(message []byte) error
 
@@ -102,14 +88,11 @@ func (v *visit) tell(m *Message) {
 		return
 	}
 	v.mu.Lock()
-	live, opening := v.live, v.opening
+	opening := v.opening
 	if m.Method == notedInitialized {
 		v.opening = nil
 	}
 	v.mu.Unlock()
-	if live != nil {
-		live.tell(m)
-	}
 	if m.Method == notedInitialized {
 		v.behind(opening)
 	}
@@ -118,7 +101,7 @@ func (v *visit) tell(m *Message) {
 // silent reports whether nothing is said before the answer to a request, which therefore waits for nobody.
 func (v *visit) silent(m *Message) bool {
 	c := v.peek(m)
-	return c == nil && v.o.Live == nil || c != nil && c.method != methodListen && len(v.index.inside[c]) == 0
+	return c == nil || c.method != methodListen && len(v.index.inside[c]) == 0
 }
 
 // answer answers a request, after what the server said while it worked on it. An error is the outlet's.
@@ -138,9 +121,6 @@ func (v *visit) answer(ctx context.Context, m *Message, out outlet) error {
 	if b := v.madeUp(m); b != nil {
 		return out(b)
 	}
-	if v.o.Live != nil && m.Method != methodInitialize && m.Method != methodDiscover {
-		return v.askLive(ctx, m, out)
-	}
 	return out(v.unknown(m))
 }
 
@@ -148,7 +128,7 @@ func (v *visit) answer(ctx context.Context, m *Message, out outlet) error {
 func (v *visit) meet(m *Message) {
 	v.capable(member(m.Params, "capabilities"))
 	v.mu.Lock()
-	v.legacy, v.init = true, append(json.RawMessage(nil), m.Params...)
+	v.legacy = true
 	v.mu.Unlock()
 	want, has := str(member(m.Params, "protocolVersion")), v.protocol()
 	switch {
@@ -383,8 +363,7 @@ func (v *visit) discovered(m *Message) []byte {
 	return nil
 }
 
-// guessed is what a headless tape shows of its server: that it has what was asked of it, and of that what was named. Whoever is asked
-// instead of the tape knows its lists better.
+// guessed is what a headless tape shows of its server: that it has what was asked of it, and of that what was named.
 func (v *visit) guessed(m *Message) []byte {
 	has := make(map[string]any)
 	var result map[string]any
@@ -393,7 +372,7 @@ func (v *visit) guessed(m *Message) []byte {
 			continue
 		}
 		has[o.name] = struct{}{}
-		if m.Method == o.list && v.o.Live == nil && len(v.index.results(o.list)) == 0 {
+		if m.Method == o.list && len(v.index.results(o.list)) == 0 {
 			result = map[string]any{o.name: v.index.named(o.use, o.by, o.entry)}
 		}
 	}
@@ -474,7 +453,7 @@ func (v *visit) publish(p *bookPart) {
 func (s *Served) serveLenient(ctx context.Context, o *ServeOptions) error {
 	gone, clientGone := context.WithCancel(ctx)
 	v := newVisit(gone, s, o)
-	defer v.end()
+	defer v.rest()
 	defer clientGone()
 	box := lane.NewPlayer(nil, &lane.PlayerOptions[bookKey, []byte]{})
 	v.unasked = func(b []byte) error {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/deck/derive"
@@ -29,48 +28,19 @@ func newMCPCommand(std streams) *cobra.Command {
 type mcpServeOptions struct {
 	server string
 	http   string
-	live   string
-	args   []string // of live
 }
 
 func newMCPServeCommand(std streams) *cobra.Command {
 	var o mcpServeOptions
 	cmd := withHelp("mcp serve", &cobra.Command{
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 && o.live != "" {
-				return nil
-			}
-			return takes("REC")(cmd, args)
-		},
+		Args:              takes("REC"),
 		ValidArgsFunction: recordingNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.args = args[1:]
-			return runMCPServe(cmd.Context(), &o, args[0], std)
-		},
+		RunE:              func(cmd *cobra.Command, args []string) error { return runMCPServe(cmd.Context(), &o, args[0], std) },
 	})
 	f := cmd.Flags()
 	f.StringVar(&o.server, "server", "", "`NAME` of the server, where REC holds several")
 	f.StringVar(&o.http, "http", "", "serve over HTTP at `ADDR`, as 127.0.0.1:8931, in the place of stdin and stdout")
-	f.Var(&lastFlag{&o.live, f}, "live-fallback", "start `CMD` for what the tape lacks, and ask it")
 	return cmd
-}
-
-// A lastFlag takes a program: what follows are its arguments.
-type lastFlag struct {
-	value *string
-	flags *pflag.FlagSet
-}
-
-func (l *lastFlag) String() string { return "" }
-func (l *lastFlag) Type() string   { return "string" }
-
-func (l *lastFlag) Set(s string) error {
-	if s == "" {
-		return errors.New("want a program")
-	}
-	*l.value = s
-	l.flags.SetInterspersed(false)
-	return nil
 }
 
 func runMCPServe(ctx context.Context, o *mcpServeOptions, name string, std streams) error {
@@ -92,9 +62,6 @@ func runMCPServe(ctx context.Context, o *mcpServeOptions, name string, std strea
 	defer stop()
 	say := func(text string) { visible.Fprintf(std.err, "tapedeck: %s\n", text) }
 	so := &mcp.ServeOptions{In: std.in, Out: std.out, Err: std.err, Lenient: true, Reveal: book.Reveal, Say: say}
-	if o.live != "" {
-		so.Live = &mcp.Live{Command: append([]string{o.live}, o.args...), Stderr: std.err, Used: say}
-	}
 	if o.http != "" {
 		return serveMCPOverHTTP(ctx, o.http, served, so)
 	}

@@ -131,8 +131,9 @@ func (l *Loan) passInTurn(left <-chan struct{}) ([]byte, error) {
 	}
 	var unread int
 	errWait := l.to.Write(func(uintptr) bool {
+		gone := ready(l.give, 0) // first: who is gone reads no more
 		unread, err = unix.IoctlGetInt(l.give, unix.TIOCINQ)
-		return err != nil || unread == 0 || ready(l.give, 0)
+		return err != nil || unread == 0 || gone
 	})
 	read := l.buf[:max(n-unread, 0)]
 	err = errors.Join(errWait, err, readFull(l.take, read))
