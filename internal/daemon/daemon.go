@@ -240,7 +240,7 @@ func (d *Daemon) Serve(ctx context.Context) error {
 // wireLimits are those of one connection.
 func (d *Daemon) wireLimits() jsonrpc.Limits {
 	l := &d.o.Limits
-	return jsonrpc.Limits{Frame: l.FrameBytes, Concurrent: l.Requests, Queue: l.QueueBytes, Rate: l.Rate, Burst: l.Burst}
+	return jsonrpc.Limits{Frame: l.FrameBytes, Concurrent: l.Requests, Queue: l.QueueBytes, WriteTimeout: l.WriteTimeout, Rate: l.Rate, Burst: l.Burst}
 }
 
 func (d *Daemon) meter() jsonrpc.Meter {

@@ -65,6 +65,7 @@ type Limits struct {
 	Requests      int           // requests served at a time: 64
 	FrameBytes    int           // one frame: 16 MiB
 	QueueBytes    int           // replies and events that wait for a slow reader: 4 MiB, and one frame of any length
+	WriteTimeout  time.Duration // for which a reader may take no byte of a frame, before it is dropped: 10 s
 	Rate          float64       // requests a second, on the average: 500, many times what an agent asks for; less than 0 is no bound
 	Burst         int           // requests at once, before Rate counts: 500
 	ToolTimeout   time.Duration // one call of a tool whose action names no timeout_ms: 5 minutes
@@ -84,6 +85,7 @@ func (l *Limits) fill() {
 	l.Subscriptions = cmp.Or(l.Subscriptions, 64)
 	l.Runs = cmp.Or(l.Runs, 256)
 	l.Requests = cmp.Or(l.Requests, 64)
+	l.WriteTimeout = cmp.Or(l.WriteTimeout, 10*time.Second)
 	l.FrameBytes = cmp.Or(l.FrameBytes, 16<<20)
 	l.QueueBytes = cmp.Or(l.QueueBytes, 4<<20)
 	l.Rate = max(0, cmp.Or(l.Rate, 500))

@@ -241,5 +241,5 @@ func ScanInput(b []byte, o *Options) []Hit {
 	in.keep = true
 	in.Write(b, 0)
 	in.Flush()
-	return sorted(in.ledger.all)
+	return sorted(in.all)
 }

@@ -138,8 +138,8 @@ func (l *Live) Behind() (from int64, ok bool) { return l.model.at, l.model.at < 
 // returns all late hits since the last time; they are to be masked in r's bytes. The error is r's.
 func (l *Live) CatchUp(r io.ReaderAt, budget int64) ([]Hit, error) {
 	buf := make([]byte, min(budget, maxBlock))
-	for budget > 0 && l.model.at < l.ledger.taken {
-		n := min(int64(len(buf)), l.ledger.taken-l.model.at, budget)
+	for budget > 0 && l.model.at < l.taken {
+		n := min(int64(len(buf)), l.taken-l.model.at, budget)
 		if _, err := r.ReadAt(buf[:n], l.model.at); err != nil {
 			return l.Late(), err
 		}
@@ -147,8 +147,8 @@ func (l *Live) CatchUp(r io.ReaderAt, budget int64) ([]Hit, error) {
 		l.model.write(buf[:n])
 		budget -= n
 	}
-	if at := l.model.at; at >= l.ledger.taken && at < l.written {
-		l.model.write(l.held[l.from+int(at-l.ledger.taken):])
+	if at := l.model.at; at >= l.taken && at < l.written {
+		l.model.write(l.held[l.from+int(at-l.taken):])
 	}
 	if l.closed && l.model.at == l.written {
 		l.model.rest()
