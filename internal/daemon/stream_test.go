@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/daemon"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
