@@ -38,22 +38,31 @@ func (l *Library) Succeed(old *recording.Recording, made string) (*recording.Rec
 	return rec, m.Write(made, false)
 }
 
-// Supersede puts the recording that Succeed made ready in the place of old, which is deleted. At any moment one of the two stands there,
-// whole; GC takes away what a killed one left. made must lie on the file system of old, as Beside has it.
+// Supersede puts the recording that Succeed made ready in the place of old, which is deleted but for what is no recording's: that stays
+// where it is. At any moment one of the two stands there, whole; what a killed one leaves is below a name that Beside gave. made must lie
+// on the file system of old, as Beside has it. After an error old stands where it stood.
 func Supersede(old, made *recording.Recording) error {
 	others, err := foreign(old.Dir)
 	if err != nil {
 		return err
 	}
-	for _, name := range others { // a note of somebody's stays where it was
-		if err := os.Rename(filepath.Join(old.Dir, name), filepath.Join(made.Dir, name)); err != nil {
-			return err
-		}
-	}
 	if err := exchange(made.Dir, old.Dir); err != nil {
 		return err
 	}
+	if err := moveAll(others, made.Dir, old.Dir); err != nil {
+		return errors.Join(err, exchange(made.Dir, old.Dir))
+	}
 	return removeRecording(made.Dir, nil)
+}
+
+// moveAll moves names from one directory to another: all, or after an error none.
+func moveAll(names []string, from, to string) error {
+	for i, name := range names {
+		if err := renameNew(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
+			return errors.Join(err, moveAll(names[:i], to, from))
+		}
+	}
+	return nil
 }
 
 // exchangeByTurns is exchange by three renames.
