@@ -33,7 +33,8 @@ func Again(rec *recording.Recording, o *RecordOptions) error {
 	o.RealTime = !m.Axes[axisClock].On
 	if a := m.Again; a != nil {
 		o.Passthrough, o.Isolated = a.Passthrough, a.Isolated
-		upstreams := maps.Clone(a.Upstreams)
+		upstreams := make(map[string]string)
+		maps.Copy(upstreams, a.Upstreams)
 		maps.Copy(upstreams, o.Upstreams)
 		for name, url := range upstreams {
 			if url == "" {

@@ -90,16 +90,17 @@ func (o *Options) replay(ctx context.Context, r *Result, dir string, rules *reco
 }
 
 // treeOf is the work tree of a recording on this disk: that of the options, else the checkout that it lies in, unless it lies in the one that
-// it was made in.
+// it was made in. For a replay over the recorded tree, of which the disk gives only what Git ignores, the recorded path comes first.
 func (o *Options) treeOf(rec *recording.Recording, c *Case) string {
-	if o.TreeAt != "" || rec.Manifest.Roots.Tree == "" {
+	made := rec.Manifest.Roots.Tree
+	if o.TreeAt != "" || made == "" || !o.TreeNow && recording.IsDir(made) {
 		return o.TreeAt
 	}
 	at, err := filepath.Abs(c.Path)
 	if err != nil {
 		return ""
 	}
-	if at = recording.Resolved(at); recording.Within(at, rec.Manifest.Roots.Tree) {
+	if at = recording.Resolved(at); recording.Within(at, made) {
 		return ""
 	}
 	for dir := filepath.Dir(at); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
