@@ -3,10 +3,10 @@ package tty
 import "fmt"
 
 // Taken returns how many bytes Take and Flush have returned.
-func (in *Input) Taken() int64 { return in.ledger.taken }
+func (in *Input) Taken() int64 { return in.taken }
 
 // Taken returns how many bytes Take and Flush have returned: the offset of what they return next.
-func (l *Live) Taken() int64 { return l.ledger.taken }
+func (l *Live) Taken() int64 { return l.taken }
 
 // MaskShownWork is MaskShown. It returns what looking at rows cost.
 func MaskShownWork(b []byte, o *Options) int64 { return maskShown(b, nil, o) }
