@@ -27,7 +27,7 @@ func ChangedSince(ctx context.Context, dir, since string) (*Changes, error) {
 		return nil, err
 	}
 	c := &Changes{Since: since, top: strings.TrimSuffix(top, "\n"), paths: make(map[string]bool)}
-	for _, args := range [][]string{{"diff", "--name-only", "-z", "--no-renames", since, "--"}, {"ls-files", "-z", "--others", "--exclude-standard"}} {
+	for _, args := range [][]string{{"diff", "--name-only", "-z", "--no-renames", "--end-of-options", since, "--"}, {"ls-files", "-z", "--others", "--exclude-standard"}} {
 		out, err := git(ctx, c.top, args...)
 		if err != nil {
 			return nil, err

@@ -103,7 +103,7 @@ func TestExpected(t *testing.T) {
 		{"x", report(), day, Faithful},
 		{"x", report("out.txt changed"), day, Expected},
 		{"x", report("out.txt changed", "other.txt changed"), day, Diverged},
-		{"x", report("out.txt changed", ">other.txt changed"), day, Expected},
+		{"x", report("out.txt changed", ">other.txt changed"), day, Diverged},
 		{"x", report(">other.txt changed"), day, Diverged},
 		{"x", report("other changed", "out.txt changed"), day, Diverged},
 		{"x", report("old changed"), day, Expected},
@@ -112,6 +112,7 @@ func TestExpected(t *testing.T) {
 		{"smoke-1", report("mine changed"), day, Expected},
 		{"x", &fidelity.Report{Omitted: 1, Divergences: report("out.txt").Divergences}, day, Diverged},
 		{"x", &fidelity.Report{NotCompared: []string{"the screens"}}, day, Unsure},
+		{"x", &fidelity.Report{NotCompared: []string{"the screens"}, Divergences: report("out.txt").Divergences}, day, Unsure},
 		{"x", &fidelity.Report{Side: make([]fidelity.SideTraffic, 1)}, day, Unsure},
 	} {
 		r := Result{Case: Case{Path: "dir/" + tt.name + ".rec"}}

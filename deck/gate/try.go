@@ -111,18 +111,26 @@ func (o *Options) treeOf(rec *recording.Recording, c *Case) string {
 	return ""
 }
 
+// nameOf is the name of a recording: that of its file or directory without what such names end in.
+func nameOf(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".tar.zst"), ".rec")
+}
+
 // judge says what a report makes of a case.
 func (r *Result) judge(report *fidelity.Report, rules *recording.TestRules, now time.Time) {
 	var all bool
 	r.Report, r.Why = report, report.String()
-	r.Expect, all = expected(rules, strings.TrimSuffix(filepath.Base(r.Path), filepath.Ext(r.Path)), report, now)
+	r.Expect, all = expected(rules, nameOf(r.Path), report, now)
 	r.First = first(report)
-	switch {
-	case all:
+	switch doubt := report.Doubtful() > 0 || len(report.Side) > 0 || len(report.NotCompared) > 0; {
+	case all && !doubt:
 		r.Status = Expected
-	case report.Total() > 0:
+	case report.Total() > 0 && !all:
 		r.Status = Diverged
-	case report.Doubtful() > 0 || !report.Strictly():
+	case doubt:
 		r.Status = Unsure
 	default:
 		r.Status = Faithful
