@@ -100,7 +100,7 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 	defer stop()
 	opts := &deck.RecordOptions{
 		Argv: argv, Streams: deck.Streams{Stdin: std.in, Stdout: stdout, Stderr: std.err}, Signals: signals,
-		Upstreams: upstreams, Output: filepath.Join(made, "rec"), NoSeal: true, Log: logger(std.err),
+		Upstreams: upstreams, Output: made, NoSeal: true, Log: logger(std.err),
 	}
 	if err := deck.Again(rec, opts); err != nil {
 		return err
@@ -190,7 +190,7 @@ func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string
 	defer stop()
 	v, err := deck.Replay(ctx, rec, &deck.ReplayOptions{
 		Argv: argv, Streams: deck.Streams{Stdout: stdout, Stderr: std.err}, Signals: signals,
-		TreeNow: now && rec.Manifest.Roots.Tree != "", TreeAt: at, Out: filepath.Join(made, "rec"), Log: logger(std.err),
+		TreeNow: now && rec.Manifest.Roots.Tree != "", TreeAt: at, Out: made, Log: logger(std.err),
 	})
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string
 	case len(v.NotCompared) > 0:
 		err = errors.New("not all could be compared: " + strings.Join(v.NotCompared, "; "))
 	case !v.Faithful() && !o.dryRun:
-		err = out.take(ctx, rec, filepath.Join(made, "rec"))
+		err = out.take(ctx, rec, made)
 	}
 	if err != nil {
 		return err
