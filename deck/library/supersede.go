@@ -39,8 +39,8 @@ func (l *Library) Succeed(old *recording.Recording, made string) (*recording.Rec
 }
 
 // Supersede puts the recording that Succeed made ready in the place of old, which is deleted but for what is no recording's: that stays
-// where it is. At any moment one of the two stands there, whole; what a killed one leaves is below a name that Beside gave. made must lie
-// on the file system of old, as Beside has it. After an error old stands where it stood.
+// where it is. made must lie on the file system of old, as Beside has it. After an error old stands where it stood or, where the error says
+// so, beside it under a name that ends in keptSuffix, and is never at made.
 func Supersede(old, made *recording.Recording) error {
 	others, err := foreign(old.Dir)
 	if err != nil {
@@ -50,9 +50,24 @@ func Supersede(old, made *recording.Recording) error {
 		return err
 	}
 	if err := moveAll(others, made.Dir, old.Dir); err != nil {
-		return errors.Join(err, exchange(made.Dir, old.Dir))
+		if back := exchange(made.Dir, old.Dir); back != nil {
+			return errors.Join(err, back, keep(made.Dir, old.Dir))
+		}
+		return err
 	}
-	return removeRecording(made.Dir, nil)
+	_ = removeRecording(made.Dir, nil) // what stays is below a temporary name
+	return nil
+}
+
+// keptSuffix ends the name of a recording that could not be put back to its own.
+const keptSuffix = ".kept"
+
+// keep gives the old recording, which stands at from, a name beside its own that nobody cleans up. The error, never nil, says where it is.
+func keep(from, to string) error {
+	if err := renameNew(from, to+keptSuffix); err != nil {
+		return err
+	}
+	return fmt.Errorf("the recording that stood at %s is at %[1]s%s now", to, keptSuffix)
 }
 
 // moveAll moves names from one directory to another: all, or after an error none.
@@ -65,14 +80,17 @@ func moveAll(names []string, from, to string) error {
 	return nil
 }
 
-// exchangeByTurns is exchange by three renames.
+// exchangeByTurns is exchange by three renames. Who is killed between them leaves what stood at to under a name that nobody cleans up.
 func exchangeByTurns(from, to string) error {
-	aside := trash(to)
+	aside := to + keptSuffix
 	if err := os.Rename(to, aside); err != nil {
 		return err
 	}
 	if err := os.Rename(from, to); err != nil {
 		return errors.Join(err, os.Rename(aside, to))
 	}
-	return os.Rename(aside, from)
+	if err := os.Rename(aside, from); err != nil {
+		return fmt.Errorf("what stood at %s is at %s now: %w", to, aside, err)
+	}
+	return nil
 }
