@@ -2,6 +2,7 @@ package deck
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -31,6 +32,9 @@ func Again(rec *recording.Recording, o *RecordOptions) error {
 	}
 	o.Dir, o.Tree, o.Writable, o.Proxy = m.Cwd, m.Roots.Tree, m.Writable, m.Proxy
 	o.RealTime = !m.Axes[axisClock].On
+	if m.Again == nil && len(m.Ports) > 0 && len(o.Upstreams) == 0 {
+		return errors.New("it was recorded with upstreams, and by a version that did not keep them: give them with --upstream")
+	}
 	if a := m.Again; a != nil {
 		o.Passthrough, o.Isolated = a.Passthrough, a.Isolated
 		upstreams := make(map[string]string)

@@ -427,12 +427,13 @@ func (r *recorder) rescrubManifest(l *rescrub) error {
 	return l.sweep()
 }
 
-// noteAgain notes the arguments and variables with what is known by now.
+// noteAgain notes the arguments, variables and upstreams with what is known by now.
 func (r *recorder) noteAgain() {
 	m := r.manifest
 	m.ArgSecrets, m.Raw = nil, nil
 	m.NoteArgs(r.redactor.scrub, r.o.Argv)
 	m.NoteEnv(r.redactor.scrub, r.env)
+	m.Again = againOf(r.o, r.redactor.scrub.String)
 }
 
 // exposed has the recording say that it may hold secrets, where err is that. It stays unfinished.

@@ -216,6 +216,17 @@ func rescrubManifest(m *recording.Manifest, find *scrub.Scrubber) {
 	for i, a := range m.ArgSecrets {
 		m.ArgSecrets[i].Value = find.String(a.Value)
 	}
+	if m.Again != nil {
+		again := *m.Again
+		again.Upstreams = make(map[string]string, len(m.Again.Upstreams))
+		for name, url := range m.Again.Upstreams {
+			if find.String(url) != url {
+				url = ""
+			}
+			again.Upstreams[name] = url
+		}
+		m.Again = &again
+	}
 	if m.TTY != nil {
 		tty := *m.TTY
 		tty.Keys, _ = find.Bytes(tty.Keys)

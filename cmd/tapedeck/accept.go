@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/gate"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
@@ -187,10 +188,13 @@ func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string
 	}
 	signals, stop := catchSignals()
 	defer stop()
-	v, err := deck.Replay(ctx, rec, &deck.ReplayOptions{
-		Argv: argv, Streams: deck.Streams{Stdout: stdout, Stderr: std.err}, Signals: signals,
-		TreeNow: now && rec.Manifest.Roots.Tree != "", TreeAt: at, Out: made, Log: logger(std.err),
-	})
+	opts, err := (&gate.Options{TreeNow: now && rec.Manifest.Roots.Tree != "", TreeAt: at}).ReplayOptions(rec, rec.Dir) // as test has it
+	if err != nil {
+		return err
+	}
+	opts.Argv, opts.Streams, opts.Signals = argv, deck.Streams{Stdout: stdout, Stderr: std.err}, signals
+	opts.Out, opts.Log = made, logger(std.err)
+	v, err := deck.Replay(ctx, rec, opts)
 	if err != nil {
 		return err
 	}

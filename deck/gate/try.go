@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,14 +70,11 @@ func (o *Options) replay(ctx context.Context, r *Result, dir string, rules *reco
 		return &damagedError{v.Problems}
 	}
 	var stderr tail
-	options := &deck.ReplayOptions{TreeNow: o.TreeNow, TreeAt: o.treeOf(rec, &r.Case), Watch: o.Watch, Config: dir, ConfigDir: o.ConfigDir}
-	options.Stderr = &stderr
-	if options.Mode, err = o.mode(rules); err != nil {
+	options, err := o.options(rec, &r.Case, dir, rules)
+	if err != nil {
 		return err
 	}
-	if rules != nil {
-		options.Watch = append(options.Watch[:len(options.Watch):len(options.Watch)], rules.Watch...)
-	}
+	options.Stderr = &stderr
 	v, err := deck.Replay(ctx, rec, options)
 	if err != nil {
 		r.Output = stderr.String()
@@ -87,6 +85,26 @@ func (o *Options) replay(ctx context.Context, r *Result, dir string, rules *reco
 	}
 	r.judge(v.Report, rules, cmp.Or(o.Now, time.Now()))
 	return nil
+}
+
+// ReplayOptions are those with which Run replays the recording at path: by its tapedeck.yaml, over its work tree.
+func (o *Options) ReplayOptions(rec *recording.Recording, path string) (*deck.ReplayOptions, error) {
+	c := &Case{Path: path, Kind: Recording}
+	dir, rules, err := rulesFor(c)
+	if err != nil {
+		return nil, err
+	}
+	return o.options(rec, c, dir, rules)
+}
+
+func (o *Options) options(rec *recording.Recording, c *Case, dir string, rules *recording.TestRules) (out *deck.ReplayOptions, err error) {
+	out = &deck.ReplayOptions{TreeNow: o.TreeNow, TreeAt: o.treeOf(rec, c), Config: dir, ConfigDir: o.ConfigDir}
+	out.Watch = slices.Clone(o.Watch)
+	if rules != nil {
+		out.Watch = append(out.Watch, rules.Watch...)
+	}
+	out.Mode, err = o.mode(rules)
+	return out, err
 }
 
 // treeOf is the work tree of a recording on this disk: that of the options, else the checkout that it lies in, unless it lies in the one that
