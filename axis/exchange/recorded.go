@@ -42,6 +42,7 @@ type Recorded struct {
 	traits *Traits        // of the request; nil before its queue was studied
 	own    map[trait]bool // of traits, what others of the queue have not; nil where it has none, and before
 	served bool           // guarded by the Book
+	held   bool           // likewise: it stands behind the point of a Fork, and is taken for served
 }
 
 // maxPatience bounds what the word of a tape adds to a patience.
