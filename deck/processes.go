@@ -102,12 +102,16 @@ const (
 	axisRandom = "random"
 )
 
-// leave has the run leave what is recorded: time goes on from at, and what starts now is no recorded process.
+// leave has the run leave what is recorded: time goes on from at, where that is not zero, and what starts now is no recorded process.
 func (p *processes) leave(at time.Time) {
 	if !p.replays() {
 		return
 	}
-	p.clock.Leave(at.UnixNano())
+	ns := int64(0)
+	if !at.IsZero() {
+		ns = at.UnixNano()
+	}
+	p.clock.Leave(ns)
 	p.ticks.Leave(0)
 	p.mu.Lock()
 	p.left = true

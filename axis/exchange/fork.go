@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -23,10 +22,12 @@ type Fork struct {
 	lane string    // of at, of a conversation without its number
 	o    ForkOptions
 
-	mu   sync.Mutex // guards what follows
-	past bool
-	came bool // the request in the place of at
-	lost string
+	mu       sync.Mutex // guards what follows
+	past     bool
+	pastAt   uint64 // the recorder's ordinal at which it was
+	came     bool   // the request in the place of at
+	lost     string
+	answered map[uint64]bool // arrivals of requests that were answered by what was recorded before the point
 }
 
 // ForkOptions say how a Fork works. The zero value works.
@@ -53,7 +54,7 @@ const (
 // Fork divides the book before its first request, and before KeepOrder. seq is of the record of the first exchange that does not
 // answer; 0 where all do. The error says that it is none that could.
 func (b *Book) Fork(seq uint64, o ForkOptions) (*Fork, error) {
-	f := &Fork{book: b, o: o}
+	f := &Fork{book: b, o: o, answered: make(map[uint64]bool)}
 	if seq != 0 {
 		for _, rec := range b.recorded {
 			if rec.Seq == seq {
@@ -87,6 +88,36 @@ func (f *Fork) Lost() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.lost
+}
+
+// Before reports whether a record stands before the point: of the tape, where recorded is set, else of the run's own.
+func (f *Fork) Before(r *tape.Record, recorded bool) bool {
+	x := tape.ExchangeOf(r.Kind)
+	if call, ok := r.Kind.(*tape.LLMCall); ok && call.Connection != 0 {
+		x = nil // its arrival is that of no request
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case recorded && f.at == nil, !recorded && f.lost != "":
+		return true
+	case recorded && x != nil:
+		return x.Arrival < f.at.Arrival
+	case recorded:
+		return r.G < f.at.answeredAt()
+	case x != nil:
+		return f.answered[x.Arrival]
+	}
+	return !f.past || r.G < f.pastAt
+}
+
+// CameMS is when the request at the point had come, in Unix epoch ms; 0 where there is none.
+func (f *Fork) CameMS() int64 {
+	if f.at == nil {
+		return 0
+	}
+	begun, _ := f.at.wallSpan()
+	return begun
 }
 
 // Past reports whether the run has come to the point.
@@ -123,9 +154,19 @@ func (o *Open) TakeFork(f *Fork) (*Recorded, Place) {
 		}
 	}
 	if rec != nil {
+		f.answers(o, rec)
 		o.takes(f.book, rec)
 	}
 	return rec, place
+}
+
+// answers notes that rec answers a request.
+func (f *Fork) answers(o *Open, rec *Recorded) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.at == nil || before(rec, f.at) {
+		f.answered[o.exchange.Arrival] = true
+	}
 }
 
 // ahead hands out what a run asks for that has come past the point on another way than that of the fork; nil for nothing.
@@ -167,7 +208,7 @@ func (f *Fork) placeOf(o *Open) Place {
 		_, f.lost = f.book.Nearest(o.identity, o.request)
 		return Before
 	case !f.past:
-		f.past = true
+		f.past, f.pastAt = true, o.tap.rec.Ordinal()
 		f.leave()
 	}
 	if own && !f.came {
@@ -230,6 +271,3 @@ func (o *Open) SendOn() error {
 
 // Note adds further keys to the record, before End.
 func (o *Open) Note(fields ...tape.Field) { o.extra = append(o.extra, fields...) }
-
-// CameMS is when the request of a recorded exchange came, in Unix epoch ms.
-func (r *Recorded) CameMS() int64 { return cmp.Or(r.wallMS-(r.endedMS-r.begun()), r.wallMS) }

@@ -87,6 +87,14 @@ func (r *Recorded) came() uint64 {
 	return cmp.Or(numberIn(r.extra, placeKey), first)
 }
 
+// answeredAt is the recorder's ordinal at which the answer began.
+func (r *Recorded) answeredAt() uint64 {
+	if len(r.Exchange.Stream) > 0 {
+		return r.Exchange.Stream[0].G
+	}
+	return r.g
+}
+
 // passed is the recorder's ordinal at which the last of an answer was passed on: what the program did later it may have done upon that.
 func (r *Recorded) passed() uint64 {
 	if n := len(r.Exchange.Stream); n > 0 {
