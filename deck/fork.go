@@ -308,11 +308,25 @@ func (f *forking) upTo(recorded, now fidelity.Records, o *fidelity.LaneOptions) 
 func (f *forking) cut(records fidelity.Records, recorded bool) fidelity.Records {
 	return func(yield func(*tape.Record, error) bool) {
 		for rec, err := range records {
-			if (err != nil || f.at.Before(rec, recorded)) && !yield(rec, err) {
+			if err == nil {
+				if p, ok := rec.Kind.(*tape.ProcessSpawn); ok && p.ParentSpawnID == 0 && tape.AskerOf(p) == 0 {
+					rec = begun(rec, p)
+				} else if !f.at.Before(rec, recorded) {
+					continue
+				}
+			}
+			if !yield(rec, err) {
 				return
 			}
 		}
 	}
+}
+
+// begun is the record of the program without how it ended, and what it had printed by then.
+func begun(rec *tape.Record, p *tape.ProcessSpawn) *tape.Record {
+	now := *rec
+	now.Kind = &tape.ProcessSpawn{SpawnID: p.SpawnID, Program: p.Program, Args: p.Args, Cwd: p.Cwd, Stdin: p.Stdin}
+	return &now
 }
 
 // MissingSecrets lists the variables that held a secret while rec was made, and are not set here.
