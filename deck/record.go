@@ -33,6 +33,7 @@ type Result struct {
 	Changed    int                // files of the work tree that the program changed, but for those that Git ignores
 	Beside     int                // other files that it changed: in HOME, the temporary directory, ignored ones
 	OpenLine   bool               // what the program wrote to a terminal ended within a line
+	Signals    int                // that came from outside and were passed on to the program, as ^C is
 	Silent     []string           // requests that no upstream answered: "host: why", each once
 	Unanswered map[string]int     // exchanges that got no answer, by kind; Counts has them too
 	MCP        recording.MCPSeen  // tool servers
@@ -320,7 +321,7 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	changed, beside := r.seen.inTree()
 	return &Result{
 		Sealed: sealed, NotSealed: notSealed,
-		Recording: &recording.Recording{Dir: r.where(), Manifest: r.manifest}, Exit: e.exit, Changed: changed, Beside: beside, OpenLine: e.streams.shown.OpenLine(),
+		Recording: &recording.Recording{Dir: r.where(), Manifest: r.manifest}, Exit: e.exit, Changed: changed, Beside: beside, OpenLine: e.streams.shown.OpenLine(), Signals: e.signals,
 		Counts: r.seen.counts, MCP: r.seen.mcp, Unanswered: r.seen.unanswered, Silent: r.seen.silent, Unreached: r.seen.unreached,
 	}, nil
 }

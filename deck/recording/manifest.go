@@ -143,6 +143,14 @@ type Exit struct {
 	Signal string `json:"signal,omitempty"`
 }
 
+// String is how it ended in words: "exit 3", "SIGKILL".
+func (e Exit) String() string {
+	if e.Signal != "" {
+		return e.Signal
+	}
+	return fmt.Sprintf("exit %d", e.Code)
+}
+
 // Roots are the absolute paths that the tape's paths are relative to. Tree is empty where no snapshot was taken.
 type Roots struct {
 	Tree string `json:"tree"`

@@ -132,6 +132,7 @@ func (n *Node) list(y *yaml.Node, depth int) error {
 }
 
 func (n *Node) object(y *yaml.Node, depth int) error {
+	seen := make(map[string]bool, len(y.Content)/2)
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key := y.Content[i]
 		f := Field{Place: placeOf(key), Key: key.Value}
@@ -140,14 +141,14 @@ func (n *Node) object(y *yaml.Node, depth int) error {
 			return err
 		case key.Tag != "!!str" && key.Tag != "!!int":
 			return &Error{f.Place, "expected a key that is a text"}
-		case n.Field(f.Key) != nil:
+		case seen[f.Key]:
 			return &Error{f.Place, fmt.Sprintf("%.100s: stands here twice", f.Key)}
 		}
 		var err error
 		if f.Value, err = node(y.Content[i+1], depth+1); err != nil {
 			return err
 		}
-		n.Fields = append(n.Fields, f)
+		n.Fields, seen[f.Key] = append(n.Fields, f), true
 	}
 	return nil
 }
