@@ -90,6 +90,7 @@ type Manifest struct {
 
 	Daemon *DaemonRun `json:"daemon,omitempty"` // to which the run was told
 	Again  *Again     `json:"again,omitempty"`  // what recording it once more needs beside the fields above
+	Totals *Totals    `json:"totals,omitempty"` // what it comes to, once finished
 }
 
 // Again is what a run was let reach while it was recorded.

@@ -10,11 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tapedeck-dev/tapedeck/internal/meant"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -74,9 +76,37 @@ func Decode(b []byte, most int, v any) error {
 	err := dec.Decode(v)
 	var wrong *yaml.TypeError
 	if errors.As(err, &wrong) {
-		return errors.New(unknownField.ReplaceAllString(wrong.Errors[0], "unknown key $1"))
+		return errors.New(unknownField.ReplaceAllString(wrong.Errors[0], "unknown key $1") + near(wrong.Errors[0], v))
 	}
 	return err
+}
+
+// near says which of all keys that v has was meant by the one that an error of the library names; "" for none.
+func near(message string, v any) string {
+	m := unknownField.FindStringSubmatch(message)
+	if m == nil {
+		return ""
+	}
+	if key := meant.By(m[1], keysOf(reflect.TypeOf(v), nil)); key != "" {
+		return ": did you mean " + key + "?"
+	}
+	return ""
+}
+
+// keysOf appends the keys of a struct and of all below it.
+func keysOf(t reflect.Type, keys []string) []string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return keys
+	}
+	for i := range t.NumField() {
+		if key, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); key != "" && key != "-" {
+			keys = keysOf(t.Field(i).Type, append(keys, key))
+		}
+	}
+	return keys
 }
 
 // unknownField is how the library says that a struct of ours has no such field.
