@@ -26,7 +26,7 @@ func streamOf(from Side) int {
 }
 
 // hear gives what passes where the talk is known to be no conversation.
-func (t *talk) hear(from Side, b []byte) error {
+func (t *relay) hear(from Side, b []byte) error {
 	if t.o.Heard == nil || len(b) == 0 {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (t *talk) hear(from Side, b []byte) error {
 }
 
 // keepUnheard keeps what the client wrote while the talk is not decided: as much as a first line may be long, and one read.
-func (t *talk) keepUnheard(b []byte) {
+func (t *relay) keepUnheard(b []byte) {
 	switch {
 	case t.o.Heard == nil:
 	case len(t.unheard) > maxFirst: // nothing but blank lines
@@ -46,7 +46,7 @@ func (t *talk) keepUnheard(b []byte) {
 }
 
 // hearEarly gives what came before the talk was decided. The mutex is held.
-func (t *talk) hearEarly(before *early) error {
+func (t *relay) hearEarly(before *early) error {
 	err := t.hear(Client, t.unheard)
 	t.unheard = nil
 	for _, p := range before.pieces {
@@ -59,7 +59,7 @@ func (t *talk) hearEarly(before *early) error {
 }
 
 // endHeard gives what is left where nothing has decided what the talk is, and says what of it is whole.
-func (t *talk) endHeard() error {
+func (t *relay) endHeard() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.o.Heard == nil || t.conversation != nil {
@@ -76,7 +76,7 @@ func (t *talk) endHeard() error {
 }
 
 // reachedEnd notes that a stream gave all that it had. One whose reader was closed here, because nobody takes any more, did not.
-func (t *talk) reachedEnd(from *end, side Side, err error) {
+func (t *relay) reachedEnd(from *end, side Side, err error) {
 	if !errors.Is(err, io.EOF) || from.left.Load() {
 		return
 	}

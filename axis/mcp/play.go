@@ -21,22 +21,22 @@ const maxSettle = 100 * time.Millisecond
 
 // A play is one recorded conversation over stdio while it is held again. One goroutine hears the client, another writes to it.
 type play struct {
-	*lane.Player[bookKey, *event]
+	*lane.Player[requestKey, *event]
 	s    *Served
 	o    *ServeOptions
-	talk *recordedTalk
+	talk *transcript
 	told bool // a notification went out last; of the one that writes
 
-	mu      sync.Mutex          // guards what follows
-	pings   []*bookCall         // that were not asked for yet
-	served  map[*bookCall]asker // who asked
-	cancels map[string]*bookCall
-	asks    map[string]*bookAsk // requests of the server that wait for their response, by id
+	mu      sync.Mutex               // guards what follows
+	pings   []*recordedCall          // that were not asked for yet
+	served  map[*recordedCall]caller // who asked
+	cancels map[string]*recordedCall
+	asks    map[string]*recordedAsk // requests of the server that wait for their response, by id
 	err     error
 }
 
-// An asker is who asked: the names of this run.
-type asker struct {
+// An caller is who asked: the names of this run.
+type caller struct {
 	id    json.RawMessage
 	token json.RawMessage
 }
@@ -46,13 +46,13 @@ var errClientGone = errors.New("the client has gone")
 
 func newPlay(s *Served, o *ServeOptions) *play {
 	p := &play{
-		s: s, o: o, talk: s.talk, served: make(map[*bookCall]asker), cancels: make(map[string]*bookCall), asks: make(map[string]*bookAsk),
+		s: s, o: o, talk: s.talk, served: make(map[*recordedCall]caller), cancels: make(map[string]*recordedCall), asks: make(map[string]*recordedAsk),
 	}
 	if p.talk == nil {
-		p.talk = &recordedTalk{}
+		p.talk = &transcript{}
 	}
-	p.Player = lane.NewPlayer(p.talk.script, &lane.PlayerOptions[bookKey, *event]{
-		Slack: s.book.hold, Unasked: holdFree, Speed: o.Speed, Key: func(e *event) bookKey { return e.key },
+	p.Player = lane.NewPlayer(p.talk.script, &lane.PlayerOptions[requestKey, *event]{
+		Slack: s.book.hold, Unasked: holdFree, Speed: o.Speed, Key: func(e *event) requestKey { return e.key },
 		Ends: p.talk.end.byServer, EndWaits: true, Linger: p.linger,
 	})
 	for _, c := range p.talk.calls {
@@ -106,7 +106,7 @@ func (p *play) hear(b []byte) error {
 	clean := p.s.book.log.Redact(Client, b)
 	raw, _, err := Parse(b)
 	if err != nil { // nobody answered such a line
-		p.tell(toldText)
+		p.tell(noteText)
 		return nil
 	}
 	for i := range clean.Messages {
@@ -140,12 +140,12 @@ func (p *play) message(m, clean *Message) {
 }
 
 func (p *play) request(m, clean *Message) {
-	who := asker{id: append(json.RawMessage(nil), m.ID...), token: append(json.RawMessage(nil), tokenOf(m.Params)...)}
+	who := caller{id: append(json.RawMessage(nil), m.ID...), token: append(json.RawMessage(nil), tokenOf(m.Params)...)}
 	if m.Method == methodPing && p.s.talk != nil {
 		p.ping(&who)
 		return
 	}
-	k := bookKey{m.Method, p.s.book.log.Digest(m.Method, clean.Params)}
+	k := requestKey{m.Method, p.s.book.log.Digest(m.Method, clean.Params)}
 	line, ok := p.Find(k, 0, nil)
 	if !ok {
 		p.refuse(m, clean, k)
@@ -182,20 +182,20 @@ func (p *play) cancelled(m *Message) {
 }
 
 // ping answers a ping: as it was answered, and where it comes more often than it did, as any server does.
-func (p *play) ping(who *asker) {
+func (p *play) ping(who *caller) {
 	answer := answerOf(who.id, "result", []byte("{}"))
 	if len(p.pings) > 0 {
 		c := p.pings[0]
 		if p.pings = p.pings[1:]; c.answer == nil {
 			return
 		}
-		answer = p.partFor(&bookPart{payload: c.answer, call: c, answer: true}, who)
+		answer = p.partFor(&recordedPart{payload: c.answer, call: c, answer: true}, who)
 	}
 	p.Say(&event{own: answer})
 }
 
 // refuse answers a request that is not on the tape.
-func (p *play) refuse(m, clean *Message, k bookKey) {
+func (p *play) refuse(m, clean *Message, k requestKey) {
 	why := p.s.why
 	if p.s.talk != nil {
 		why = p.s.book.nearest(p.talk, k, clean)
@@ -225,9 +225,9 @@ func (p *play) response(m *Message) {
 	}
 }
 
-// tell takes what asks for nothing: a notification, by its method, or toldText.
+// tell takes what asks for nothing: a notification, by its method, or noteText.
 func (p *play) tell(what string) {
-	if line, ok := p.Find(toldKey(what), 0, nil); ok {
+	if line, ok := p.Find(noteKey(what), 0, nil); ok {
 		p.Came(line)
 	}
 }
@@ -269,7 +269,7 @@ func (p *play) write(ctx context.Context, due *lane.Due[*event]) error {
 }
 
 // messages are the parts of a line that are meant for lines of the client, as they are said now, and whether one of them answers.
-func (p *play) messages(l *bookLine, owners []int) (messages [][]byte, answers bool) {
+func (p *play) messages(l *recordedLine, owners []int) (messages [][]byte, answers bool) {
 	for i := range l.parts {
 		part := &l.parts[i]
 		if part.call != nil && !slices.Contains(owners, part.owner(l)) {
@@ -292,7 +292,7 @@ func (p *play) messages(l *bookLine, owners []int) (messages [][]byte, answers b
 
 // partFor is the message of a part as it is said to who asked; nil for one that this run has no name for. A message that the tape has lost
 // becomes an error, and that of the whole.
-func (p *play) partFor(part *bookPart, who *asker) []byte {
+func (p *play) partFor(part *recordedPart, who *caller) []byte {
 	b, err := part.payload.Bytes(p.s.book.store)
 	if err != nil {
 		p.fail(fmt.Errorf("a recorded message of %s cannot be read: %w", p.talk.Server, err))
@@ -322,7 +322,7 @@ func (p *play) writeOut(b []byte) error {
 }
 
 // writeText writes a line that is no message, or a piece of stderr.
-func (p *play) writeText(l *bookLine) error {
+func (p *play) writeText(l *recordedLine) error {
 	b, err := l.parts[0].payload.Bytes(p.s.book.store)
 	if err != nil {
 		p.fail(fmt.Errorf("what %s wrote cannot be read: %w", p.talk.Server, err))

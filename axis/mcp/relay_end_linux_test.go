@@ -22,7 +22,7 @@ func TestServerLeavesBothAtOnce(t *testing.T) {
 	clientReads, o.ClientOut = newPipe(t)
 	serverReads, o.ServerIn = newPipe(t)
 	o.ServerOut, serverWrites = newPipe(t)
-	talk, err := newTalk(&o)
+	talk, err := newRelay(&o)
 	if err != nil {
 		t.Fatal(err)
 	}

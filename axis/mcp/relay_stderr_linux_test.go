@@ -89,7 +89,7 @@ func TestStderrThatAnotherFills(t *testing.T) {
 
 // A stderrPlug is a talk, none of whose goroutines run, and the far ends of its files.
 type stderrPlug struct {
-	talk                 *talk
+	talk                 *relay
 	serverOut, serverErr *os.File // written
 	clientOut, clientErr *os.File // read
 	clientErrFar         *os.File // another end of clientErr that is written
@@ -111,7 +111,7 @@ func newStderrPlug(t *testing.T) *stderrPlug {
 	}
 	p.clientErrFar = fd
 	t.Cleanup(func() { fd.Close() })
-	if p.talk, err = newTalk(&o); err != nil {
+	if p.talk, err = newRelay(&o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.talk.close)

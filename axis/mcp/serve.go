@@ -13,22 +13,22 @@ import (
 // A Served is a recorded server, answered from its tape.
 type Served struct {
 	book *Book
-	talk *recordedTalk // nil where there is none: everything is refused
-	name string        // of what is refused so
+	talk *transcript // nil where there is none: everything is refused
+	name string      // of what is refused so
 	why  string
 
-	equals []*recordedTalk // of an equal spawn, talk among them; see Settle
+	equals []*transcript   // of an equal spawn, talk among them; see Settle
 	heard  []byte          // what the client said to Settle
 	given  map[string]bool // ids of the requests that Settle has answered
 
-	merged []*recordedTalk // what a lenient one answers from; nil: talk alone
-	once   sync.Once       // makes index
-	index  *loose
+	merged []*transcript // what a lenient one answers from; nil: talk alone
+	once   sync.Once     // makes index
+	index  *lenientIndex
 }
 
 // looseIndex is what lenient clients are answered by; it is made when the first one comes.
-func (s *Served) looseIndex() *loose {
-	s.once.Do(func() { s.index = newLoose(s) })
+func (s *Served) looseIndex() *lenientIndex {
+	s.once.Do(func() { s.index = newLenientIndex(s) })
 	return s.index
 }
 
@@ -39,7 +39,7 @@ func (s *Served) Asked() bool {
 	}
 	s.book.mu.Lock()
 	defer s.book.mu.Unlock()
-	return !slices.ContainsFunc(s.talk.calls, func(c *bookCall) bool { return c.unasked() })
+	return !slices.ContainsFunc(s.talk.calls, func(c *recordedCall) bool { return c.unasked() })
 }
 
 // ServeOptions say with whom a Served talks, and how.
@@ -144,7 +144,7 @@ func (s *Served) Settle(ctx context.Context, o *SettleOptions) error {
 	if len(s.equals) < 2 {
 		return nil
 	}
-	st := &settling{s: s, o: o, ctx: ctx, fits: s.equals, asked: make(map[bookKey]int)}
+	st := &settling{s: s, o: o, ctx: ctx, fits: s.equals, asked: make(map[requestKey]int)}
 	err := st.listen()
 	s.settleOn(st.fits)
 	if errors.Is(err, errClientGone) || ctx.Err() != nil {
@@ -154,7 +154,7 @@ func (s *Served) Settle(ctx context.Context, o *SettleOptions) error {
 }
 
 // settleOn makes s the first of the conversations that is nobody's.
-func (s *Served) settleOn(fits []*recordedTalk) {
+func (s *Served) settleOn(fits []*transcript) {
 	s.book.mu.Lock()
 	defer s.book.mu.Unlock()
 	for _, t := range slices.Concat(fits, s.equals) {
@@ -170,8 +170,8 @@ type settling struct {
 	s     *Served
 	o     *SettleOptions
 	ctx   context.Context
-	fits  []*recordedTalk // that were asked what the client has asked
-	asked map[bookKey]int
+	fits  []*transcript // that were asked what the client has asked
+	asked map[requestKey]int
 	lines lines
 }
 
@@ -214,9 +214,9 @@ func (st *settling) hear(line []byte) error {
 		return errSettled
 	}
 	m := &msgs[0]
-	k := bookKey{m.Method, st.s.book.log.Digest(m.Method, clean.Messages[0].Params)}
-	var fits []*recordedTalk
-	var calls []*bookCall
+	k := requestKey{m.Method, st.s.book.log.Digest(m.Method, clean.Messages[0].Params)}
+	var fits []*transcript
+	var calls []*recordedCall
 	st.s.book.mu.Lock()
 	for _, t := range st.fits {
 		if c := t.nth(k, st.asked[k]); c != nil && !t.settled {
@@ -235,9 +235,9 @@ func (st *settling) hear(line []byte) error {
 }
 
 // nth is the request of a key behind n others of it; nil for none.
-func (t *recordedTalk) nth(k bookKey, n int) *bookCall {
+func (t *transcript) nth(k requestKey, n int) *recordedCall {
 	for _, c := range t.calls {
-		if c.bookKey != k {
+		if c.requestKey != k {
 			continue
 		}
 		if n == 0 {
@@ -249,7 +249,7 @@ func (t *recordedTalk) nth(k bookKey, n int) *bookCall {
 }
 
 // alike reports whether the conversations gave the same answers to calls, one of each, and until the next request did nothing but that.
-func (st *settling) alike(calls []*bookCall) bool {
+func (st *settling) alike(calls []*recordedCall) bool {
 	var first []byte
 	for i, c := range calls {
 		t := st.fits[i]
@@ -260,7 +260,7 @@ func (st *settling) alike(calls []*bookCall) bool {
 		if err != nil {
 			return false
 		}
-		b = renamed(b, &bookPart{call: c, answer: true}, &asker{id: []byte("0")})
+		b = renamed(b, &recordedPart{call: c, answer: true}, &caller{id: []byte("0")})
 		if i > 0 && !bytes.Equal(b, first) {
 			return false
 		}
@@ -271,7 +271,7 @@ func (st *settling) alike(calls []*bookCall) bool {
 
 // plain reports whether the server did nothing but answer, c and what was asked before it, until the request behind c came: there is
 // nothing that a client could wait for instead of asking. Its stderr may come later.
-func (t *recordedTalk) plain(c *bookCall) bool {
+func (t *transcript) plain(c *recordedCall) bool {
 	next := uint64(math.MaxUint64)
 	if i := slices.Index(t.calls, c) + 1; i < len(t.calls) {
 		next = t.calls[i].place
@@ -279,14 +279,14 @@ func (t *recordedTalk) plain(c *bookCall) bool {
 	if t.end.byServer || c.replied > next {
 		return false
 	}
-	return !slices.ContainsFunc(t.lines, func(l *bookLine) bool {
+	return !slices.ContainsFunc(t.lines, func(l *recordedLine) bool {
 		return l.place < next && !l.stderr && (l.text || len(l.parts) != 1 || !l.parts[0].answer)
 	})
 }
 
 // answer gives the answer to c. Among those of other servers it has the place that it has in the conversation which s is for now: so
 // every place is taken once, whoever turns out to be who.
-func (st *settling) answer(m *Message, place, c *bookCall) error {
+func (st *settling) answer(m *Message, place, c *recordedCall) error {
 	s := st.s
 	b, err := c.answer.Bytes(s.book.store)
 	if err != nil {
@@ -298,7 +298,7 @@ func (st *settling) answer(m *Message, place, c *bookCall) error {
 			defer s.book.order.wrote(l)
 		}
 	}
-	b = renamed(b, &bookPart{call: c, answer: true}, &asker{id: m.ID})
+	b = renamed(b, &recordedPart{call: c, answer: true}, &caller{id: m.ID})
 	if st.o.Reveal != nil {
 		b = st.o.Reveal(b)
 	}
@@ -313,9 +313,9 @@ func (st *settling) answer(m *Message, place, c *bookCall) error {
 }
 
 // linesOf are the lines of the server that belong to a request.
-func (t *recordedTalk) linesOf(c *bookCall) (lines []*bookLine) {
+func (t *transcript) linesOf(c *recordedCall) (lines []*recordedLine) {
 	for _, l := range t.lines {
-		if slices.ContainsFunc(l.parts, func(p bookPart) bool { return p.call == c }) {
+		if slices.ContainsFunc(l.parts, func(p recordedPart) bool { return p.call == c }) {
 			lines = append(lines, l)
 		}
 	}
@@ -323,7 +323,7 @@ func (t *recordedTalk) linesOf(c *bookCall) (lines []*bookLine) {
 }
 
 // wasGiven reports whether Settle has written a line already, and says so once.
-func (s *Served) wasGiven(p *play, l *bookLine) bool {
+func (s *Served) wasGiven(p *play, l *recordedLine) bool {
 	if len(s.given) == 0 || len(l.parts) != 1 || !l.parts[0].answer {
 		return false
 	}
@@ -336,7 +336,7 @@ func (s *Served) wasGiven(p *play, l *bookLine) bool {
 }
 
 // nearestTalk is the conversation that a request is compared with: one that has its method.
-func (s *Served) nearestTalk(method string) *recordedTalk {
+func (s *Served) nearestTalk(method string) *transcript {
 	for _, t := range s.merged {
 		if t.Methods[method] > 0 {
 			return t

@@ -26,11 +26,11 @@ const (
 	codeNoSuchProtocol = -32022
 )
 
-// A visit is one lenient client: its own copy of what the tape holds.
-type visit struct {
+// A session is one lenient client: its own copy of what the tape holds.
+type session struct {
 	s     *Served
 	o     *ServeOptions
-	index *loose
+	index *lenientIndex
 	gone  context.Context // done when the client says nothing more
 	// unasked takes what the server said while it worked on no request of the client's; nil drops it.
 	unasked outlet
@@ -39,24 +39,24 @@ type visit struct {
 
 	mu      sync.Mutex // guards what follows
 	ended   bool
-	pos     map[bookKey]int
+	pos     map[requestKey]int
 	can     map[string]bool // what the client can be asked: "sampling", "roots", "elicitation"
 	legacy  bool            // the client has begun with initialize
 	asked   int             // requests of the server so far
 	waiting map[string]chan *Message
-	opening *bookCall                     // that the client began with, until it says that it is initialized
-	subs    map[*bookCall][]*subscription // that are open
+	opening *recordedCall                     // that the client began with, until it says that it is initialized
+	subs    map[*recordedCall][]*subscription // that are open
 }
 
-func newVisit(gone context.Context, s *Served, o *ServeOptions) *visit {
-	return &visit{
-		s: s, o: o, index: s.looseIndex(), gone: gone, pos: make(map[bookKey]int), can: make(map[string]bool),
-		waiting: make(map[string]chan *Message), subs: make(map[*bookCall][]*subscription),
+func newSession(gone context.Context, s *Served, o *ServeOptions) *session {
+	return &session{
+		s: s, o: o, index: s.looseIndex(), gone: gone, pos: make(map[requestKey]int), can: make(map[string]bool),
+		waiting: make(map[string]chan *Message), subs: make(map[*recordedCall][]*subscription),
 	}
 }
 
 // work does something in the visit's time. When the visit has ended it is not done: nobody hears of it.
-func (v *visit) work(f func()) {
+func (v *session) work(f func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.ended {
@@ -65,7 +65,7 @@ func (v *visit) work(f func()) {
 }
 
 // rest lets nothing more begin, and waits for what goes on.
-func (v *visit) rest() {
+func (v *session) rest() {
 	v.mu.Lock()
 	v.ended = true
 	v.mu.Unlock()
@@ -76,7 +76,7 @@ func (v *visit) rest() {
 type outlet func(message []byte) error
 
 // tell takes a notification or a response of the client.
-func (v *visit) tell(m *Message) {
+func (v *session) tell(m *Message) {
 	if m.IsAnswer() {
 		v.mu.Lock()
 		wait := v.waiting[idName(m.ID)]
@@ -99,13 +99,13 @@ func (v *visit) tell(m *Message) {
 }
 
 // silent reports whether nothing is said before the answer to a request, which therefore waits for nobody.
-func (v *visit) silent(m *Message) bool {
+func (v *session) silent(m *Message) bool {
 	c := v.peek(m)
 	return c == nil || c.method != methodListen && len(v.index.inside[c]) == 0
 }
 
 // answer answers a request, after what the server said while it worked on it. An error is the outlet's.
-func (v *visit) answer(ctx context.Context, m *Message, out outlet) error {
+func (v *session) answer(ctx context.Context, m *Message, out outlet) error {
 	switch m.Method {
 	case "ping":
 		return out(answerOf(m.ID, "result", []byte("{}")))
@@ -125,7 +125,7 @@ func (v *visit) answer(ctx context.Context, m *Message, out outlet) error {
 }
 
 // meet notes what a client says of itself.
-func (v *visit) meet(m *Message) {
+func (v *session) meet(m *Message) {
 	v.capable(member(m.Params, "capabilities"))
 	v.mu.Lock()
 	v.legacy = true
@@ -141,14 +141,14 @@ func (v *visit) meet(m *Message) {
 }
 
 // protocol is the version that a legacy client is answered by.
-func (v *visit) protocol() string {
+func (v *session) protocol() string {
 	for _, m := range v.index.results(methodInitialize) {
 		return str(member(m.Result, "protocolVersion"))
 	}
 	return ""
 }
 
-func (v *visit) capable(capabilities json.RawMessage) {
+func (v *session) capable(capabilities json.RawMessage) {
 	if capabilities == nil {
 		return
 	}
@@ -160,13 +160,13 @@ func (v *visit) capable(capabilities json.RawMessage) {
 }
 
 // peek is the recorded request that answers m next; nil for none.
-func (v *visit) peek(m *Message) *bookCall {
+func (v *session) peek(m *Message) *recordedCall {
 	c, _ := v.find(m)
 	return c
 }
 
 // take is peek, and the next one is another.
-func (v *visit) take(m *Message) *bookCall {
+func (v *session) take(m *Message) *recordedCall {
 	c, k := v.find(m)
 	if c != nil {
 		v.mu.Lock()
@@ -177,7 +177,7 @@ func (v *visit) take(m *Message) *bookCall {
 }
 
 // find finds the recorded request that answers m: of equal ones the next, and after the last that one again.
-func (v *visit) find(m *Message) (*bookCall, bookKey) {
+func (v *session) find(m *Message) (*recordedCall, requestKey) {
 	clean := *m
 	if red := v.s.book.log.Redact(Client, m.Raw); len(red.Messages) == 1 {
 		clean = red.Messages[0]
@@ -193,8 +193,8 @@ func (v *visit) find(m *Message) (*bookCall, bookKey) {
 }
 
 // recorded gives the answer of a recorded request, and then what the server said before it answered the next one.
-func (v *visit) recorded(ctx context.Context, m *Message, c *bookCall, out outlet) error {
-	who := asker{id: m.ID, token: tokenOf(m.Params)}
+func (v *session) recorded(ctx context.Context, m *Message, c *recordedCall, out outlet) error {
+	who := caller{id: m.ID, token: tokenOf(m.Params)}
 	if c.method == methodListen {
 		return v.listen(ctx, c, who, out)
 	}
@@ -208,7 +208,7 @@ func (v *visit) recorded(ctx context.Context, m *Message, c *bookCall, out outle
 	if err != nil {
 		return out(errorAnswer(m.ID, "the recorded answer cannot be read: "+err.Error()))
 	}
-	err = out(v.reveal(renamed(b, &bookPart{call: c, answer: true}, &who)))
+	err = out(v.reveal(renamed(b, &recordedPart{call: c, answer: true}, &who)))
 	if c.method != methodInitialize {
 		v.behind(c)
 		return err
@@ -220,7 +220,7 @@ func (v *visit) recorded(ctx context.Context, m *Message, c *bookCall, out outle
 }
 
 // before says what the server said before its answer to c.
-func (v *visit) before(ctx context.Context, c *bookCall, who *asker, out outlet) error {
+func (v *session) before(ctx context.Context, c *recordedCall, who *caller, out outlet) error {
 	for _, p := range v.index.inside[c] {
 		if err := v.inside(ctx, p, who, out); err != nil {
 			return err
@@ -231,7 +231,7 @@ func (v *visit) before(ctx context.Context, c *bookCall, who *asker, out outlet)
 
 // reveal is a recorded message as it is said here: with the client's own secrets, and on one line, which over HTTP it need not have
 // been.
-func (v *visit) reveal(b []byte) []byte {
+func (v *session) reveal(b []byte) []byte {
 	if v.o.Reveal != nil {
 		b = v.o.Reveal(b)
 	}
@@ -247,7 +247,7 @@ func (v *visit) reveal(b []byte) []byte {
 }
 
 // inside says what the server said before an answer. Of what it asked the client is asked what it can, under an id of this visit.
-func (v *visit) inside(ctx context.Context, p *bookPart, who *asker, out outlet) error {
+func (v *session) inside(ctx context.Context, p *recordedPart, who *caller, out outlet) error {
 	if v.index.subscribed[p] {
 		v.publish(p)
 		return nil
@@ -274,7 +274,7 @@ func (v *visit) inside(ctx context.Context, p *bookPart, who *asker, out outlet)
 }
 
 // canBeAsked reports whether the client said that it answers such a request.
-func (v *visit) canBeAsked(method string) bool {
+func (v *session) canBeAsked(method string) bool {
 	kind, _, _ := strings.Cut(method, "/")
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -282,13 +282,13 @@ func (v *visit) canBeAsked(method string) bool {
 }
 
 // ask asks the client; its response comes from wait.
-func (v *visit) ask(request []byte, out outlet) (wait <-chan *Message, err error) {
+func (v *session) ask(request []byte, out outlet) (wait <-chan *Message, err error) {
 	id, wait := v.newRequest()
 	return wait, out(v.reveal(edited(request, func(name string) []byte { return only(name == spotID, id) })))
 }
 
 // await waits for a response, but not for ever.
-func (v *visit) await(ctx context.Context, wait <-chan *Message) {
+func (v *session) await(ctx context.Context, wait <-chan *Message) {
 	t := time.NewTimer(replyPatience)
 	defer t.Stop()
 	select {
@@ -307,7 +307,7 @@ func only(yes bool, b []byte) []byte {
 }
 
 // newRequest is an id that the client is asked under, and where its response arrives.
-func (v *visit) newRequest() (id json.RawMessage, wait chan *Message) {
+func (v *session) newRequest() (id json.RawMessage, wait chan *Message) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.asked++
@@ -318,7 +318,7 @@ func (v *visit) newRequest() (id json.RawMessage, wait chan *Message) {
 }
 
 // unknown is the error for what the tape lacks.
-func (v *visit) unknown(m *Message) []byte {
+func (v *session) unknown(m *Message) []byte {
 	if m.Method == methodDiscover { // a server of the versions before: the client goes on with initialize
 		return errorWith(m.ID, codeNoMethod, "server/discover is not on the tape: begin with initialize")
 	}
@@ -333,7 +333,7 @@ func (v *visit) unknown(m *Message) []byte {
 // madeUp is the answer to what a client begins with that was recorded with a client of another kind, or not at all; nil for none. What a
 // server says of itself is the same to both kinds. Some clients set the level of the log before anything else, wherever the server has
 // one.
-func (v *visit) madeUp(m *Message) []byte {
+func (v *session) madeUp(m *Message) []byte {
 	switch {
 	case m.Method == "logging/setLevel": // which asks for nothing that could be on a tape
 		return answerOf(m.ID, "result", []byte("{}"))
@@ -346,7 +346,7 @@ func (v *visit) madeUp(m *Message) []byte {
 }
 
 // discovered is the answer to initialize from one to server/discover.
-func (v *visit) discovered(m *Message) []byte {
+func (v *session) discovered(m *Message) []byte {
 	for _, d := range v.index.results(methodDiscover) {
 		r := canonjson.Value{Kind: canonjson.Object}
 		add := func(key string, value json.RawMessage) {
@@ -364,7 +364,7 @@ func (v *visit) discovered(m *Message) []byte {
 }
 
 // guessed is what a headless tape shows of its server: that it has what was asked of it, and of that what was named.
-func (v *visit) guessed(m *Message) []byte {
+func (v *session) guessed(m *Message) []byte {
 	has := make(map[string]any)
 	var result map[string]any
 	for _, o := range offers {
@@ -391,8 +391,8 @@ func (v *visit) guessed(m *Message) []byte {
 
 // listen says that the client is heard, and holds its subscription until it leaves. The subscription begins before the client knows of
 // it: it may do at once what it is to hear about.
-func (v *visit) listen(ctx context.Context, c *bookCall, who asker, out outlet) error {
-	s := &subscription{asker: who, out: out}
+func (v *session) listen(ctx context.Context, c *recordedCall, who caller, out outlet) error {
+	s := &subscription{caller: who, out: out}
 	v.mu.Lock()
 	v.subs[c] = append(v.subs[c], s)
 	v.mu.Unlock()
@@ -412,7 +412,7 @@ func (v *visit) listen(ctx context.Context, c *bookCall, who asker, out outlet) 
 
 // behind says what the server said behind the answer to c, when it worked on nothing. c may be nil. Who does not listen misses it. A
 // response to what it asked so is waited for by nobody.
-func (v *visit) behind(c *bookCall) {
+func (v *session) behind(c *recordedCall) {
 	for _, p := range v.index.behind[c] {
 		b, err := p.payload.Bytes(v.s.book.store)
 		switch {
@@ -432,7 +432,7 @@ func (v *visit) behind(c *bookCall) {
 
 // publish says a notification to those that listen as the client did that got it; to a client of the versions that do not listen, where
 // it hears what is said unasked.
-func (v *visit) publish(p *bookPart) {
+func (v *session) publish(p *recordedPart) {
 	b, err := p.payload.Bytes(v.s.book.store)
 	if err != nil {
 		return
@@ -445,17 +445,17 @@ func (v *visit) publish(p *bookPart) {
 		return
 	}
 	for _, s := range subs {
-		s.say(v.reveal(renamed(b, p, &s.asker)))
+		s.say(v.reveal(renamed(b, p, &s.caller)))
 	}
 }
 
 // serveLenient answers one client over lines.
 func (s *Served) serveLenient(ctx context.Context, o *ServeOptions) error {
 	gone, clientGone := context.WithCancel(ctx)
-	v := newVisit(gone, s, o)
+	v := newSession(gone, s, o)
 	defer v.rest()
 	defer clientGone()
-	box := lane.NewPlayer(nil, &lane.PlayerOptions[bookKey, []byte]{})
+	box := lane.NewPlayer(nil, &lane.PlayerOptions[requestKey, []byte]{})
 	v.unasked = func(b []byte) error {
 		box.Say(b)
 		return nil
@@ -483,7 +483,7 @@ func (s *Served) serveLenient(ctx context.Context, o *ServeOptions) error {
 }
 
 // messages takes what a client said in one go. A request is answered before it returns, unless its answer waits for somebody.
-func (v *visit) messages(ctx context.Context, msgs []Message, batch bool, out outlet) {
+func (v *session) messages(ctx context.Context, msgs []Message, batch bool, out outlet) {
 	if batch {
 		v.work(func() { v.batch(ctx, msgs, out) })
 		return
@@ -502,7 +502,7 @@ func (v *visit) messages(ctx context.Context, msgs []Message, batch bool, out ou
 }
 
 // batch answers a batch by one.
-func (v *visit) batch(ctx context.Context, msgs []Message, out outlet) {
+func (v *session) batch(ctx context.Context, msgs []Message, out outlet) {
 	var answers [][]byte
 	for i := range msgs {
 		if m := &msgs[i]; !m.IsRequest() {

@@ -10,23 +10,23 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
 
-// loose is what a lenient Served finds its answers by. Nothing of it changes once it is made.
-type loose struct {
+// A lenientIndex is what a lenient Served finds its answers by. Nothing of it changes once it is made.
+type lenientIndex struct {
 	book   *Book
-	calls  map[bookKey][]*bookCall   // in recorded order
-	inside map[*bookCall][]*bookPart // what the server said while it worked on a request, in that order
-	behind map[*bookCall][]*bookPart // what it said when it worked on none, by the request that it had answered last
+	calls  map[requestKey][]*recordedCall    // in recorded order
+	inside map[*recordedCall][]*recordedPart // what the server said while it worked on a request, in that order
+	behind map[*recordedCall][]*recordedPart // what it said when it worked on none, by the request that it had answered last
 	// subscribed are what it said for a request that listens (subscriptions/listen), but for the first, by which it said that it heard.
-	subscribed map[*bookPart]bool
+	subscribed map[*recordedPart]bool
 	began      map[string]bool // methods that a client begins with, and that succeeded
-	talks      []*recordedTalk
+	talks      []*transcript
 }
 
-func newLoose(s *Served) *loose {
-	l := &loose{book: s.book, calls: make(map[bookKey][]*bookCall), inside: make(map[*bookCall][]*bookPart),
-		behind: make(map[*bookCall][]*bookPart), subscribed: make(map[*bookPart]bool), began: make(map[string]bool), talks: s.merged}
+func newLenientIndex(s *Served) *lenientIndex {
+	l := &lenientIndex{book: s.book, calls: make(map[requestKey][]*recordedCall), inside: make(map[*recordedCall][]*recordedPart),
+		behind: make(map[*recordedCall][]*recordedPart), subscribed: make(map[*recordedPart]bool), began: make(map[string]bool), talks: s.merged}
 	if l.talks == nil && s.talk != nil {
-		l.talks = []*recordedTalk{s.talk}
+		l.talks = []*transcript{s.talk}
 	}
 	for _, t := range l.talks {
 		for _, c := range t.calls {
@@ -39,7 +39,7 @@ func newLoose(s *Served) *loose {
 
 // add makes a request one that answers. One without an answer is none, and the error of a beginning is none where another of its
 // kind succeeded: a client tries what it can.
-func (l *loose) add(c *bookCall) {
+func (l *lenientIndex) add(c *recordedCall) {
 	if c.answer == nil && c.method != methodListen {
 		return
 	}
@@ -63,24 +63,24 @@ func (l *loose) add(c *bookCall) {
 func begins(method string) bool { return method == methodInitialize || method == methodDiscover }
 
 // key is what a request is found by: the method, and the params without what they say of the client. params are redacted.
-func (l *loose) key(method string, params []byte) bookKey {
+func (l *lenientIndex) key(method string, params []byte) requestKey {
 	v, err := canonjson.Parse(params)
 	if err != nil || begins(method) || v.Kind != canonjson.Object {
 		v = canonjson.Value{Kind: canonjson.Object}
 	}
 	v.Members = slices.DeleteFunc(v.Members, func(m canonjson.Member) bool { return m.Key == "_meta" })
 	if len(v.Members) == 0 {
-		return bookKey{method: method}
+		return requestKey{method: method}
 	}
-	return bookKey{method: method, params: l.book.log.Digest(method, v.Append(nil))}
+	return requestKey{method: method, params: l.book.log.Digest(method, v.Append(nil))}
 }
 
 // attribute finds out within which request the server said what belongs to none by its name: of those that were open, the one that
 // was answered first; where none was open, behind the one that had been answered last. What came before any answer is left out.
-func (l *loose) attribute(t *recordedTalk) {
+func (l *lenientIndex) attribute(t *transcript) {
 	var open soonest
-	var last *bookCall
-	heard := make(map[*bookCall]bool)
+	var last *recordedCall
+	heard := make(map[*recordedCall]bool)
 	next := 0
 	for _, line := range t.lines {
 		if line.text {
@@ -117,7 +117,7 @@ func (l *loose) attribute(t *recordedTalk) {
 }
 
 // soonest are requests that wait for their answer, the one that gets it first on top.
-type soonest []*bookCall
+type soonest []*recordedCall
 
 func (o soonest) Len() int { return len(o) }
 
@@ -125,7 +125,7 @@ func (o soonest) Less(i, j int) bool { return cmp.Less(o[i].replied, o[j].replie
 
 func (o soonest) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
 
-func (o *soonest) Push(c any) { *o = append(*o, c.(*bookCall)) }
+func (o *soonest) Push(c any) { *o = append(*o, c.(*recordedCall)) }
 
 func (o *soonest) Pop() any {
 	last := len(*o) - 1
@@ -135,7 +135,7 @@ func (o *soonest) Pop() any {
 }
 
 // results lists the answers to a method that hold a result.
-func (l *loose) results(method string) (out []*Message) {
+func (l *lenientIndex) results(method string) (out []*Message) {
 	for _, t := range l.talks {
 		for _, c := range t.calls {
 			if c.method != method || c.answer == nil {
@@ -161,8 +161,8 @@ func wantedVersion(m *Message) string {
 
 // headless reports whether the tape begins behind what a client begins with, as those of other producers do that hold calls alone. How
 // the server answered a beginning with an error is not that.
-func (l *loose) headless() bool {
-	return !slices.ContainsFunc(l.talks, func(t *recordedTalk) bool {
+func (l *lenientIndex) headless() bool {
+	return !slices.ContainsFunc(l.talks, func(t *transcript) bool {
 		return t.Methods[methodInitialize] > 0 || t.Methods[methodDiscover] > 0
 	})
 }
@@ -185,7 +185,7 @@ var offers = []struct {
 }
 
 // asksOf reports whether the client asked for anything of that kind.
-func (l *loose) asksOf(kind string) bool {
+func (l *lenientIndex) asksOf(kind string) bool {
 	for _, t := range l.talks {
 		for method := range t.Methods {
 			if strings.HasPrefix(method, kind+"/") {
@@ -197,7 +197,7 @@ func (l *loose) asksOf(kind string) bool {
 }
 
 // named lists what requests of a method name by a member of their params, each once, in recorded order.
-func (l *loose) named(method, by string, entry func(name string) map[string]any) []map[string]any {
+func (l *lenientIndex) named(method, by string, entry func(name string) map[string]any) []map[string]any {
 	entries, seen := []map[string]any{}, make(map[string]bool)
 	for _, t := range l.talks {
 		for _, c := range t.calls {
@@ -219,7 +219,7 @@ const methodListen = "subscriptions/listen"
 
 // A subscription is where a client listens for what is said unasked.
 type subscription struct {
-	asker
+	caller
 	mu    sync.Mutex // held by who uses what follows
 	out   outlet
 	begun bool     // the client was told that it is heard
