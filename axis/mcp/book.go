@@ -87,7 +87,7 @@ func (b *Book) Servers() []Recorded {
 func (b *Book) Conversation(number uint64) *Served {
 	for _, t := range b.transcripts {
 		if t.Conversation == number {
-			return &Served{book: b, talk: t}
+			return &Served{book: b, transcript: t}
 		}
 	}
 	return nil
@@ -125,7 +125,7 @@ func (b *Book) Spawn(program string, args []string) (s *Served, why string) {
 		return nil, b.nearestSpawn(program, wanted)
 	}
 	equals[next].taken = true
-	return &Served{book: b, talk: equals[next], equals: equals}, ""
+	return &Served{book: b, transcript: equals[next], equals: equals}, ""
 }
 
 // commandForm is what spawns are compared by.
@@ -200,6 +200,19 @@ func (b *Book) Unasked() []Call {
 
 // Refused lists what was asked for and is on no tape, in the order in which it came.
 func (b *Book) Refused() []Refused { return b.refused.All() }
+
+// message is a recorded message as it is said now to who asked, with the secrets of this run; nil for progress of a request that wants
+// none. The error says that the tape has lost it.
+func (b *Book) message(p *recordedPart, who *caller, reveal func([]byte) []byte) ([]byte, error) {
+	m, err := p.payload.Bytes(b.store)
+	if err != nil {
+		return nil, err
+	}
+	if m = renamed(m, p, who); m != nil && reveal != nil {
+		m = reveal(m)
+	}
+	return m, nil
+}
 
 // digestOf is what a recorded request is matched by. A tape of another producer does not hold it.
 func (b *Book) digestOf(k *tape.MCPJSONRPC) cas.Digest {
@@ -291,6 +304,6 @@ func (b *Book) Named(name string) (*Served, error) {
 	if len(found.merged) == 0 || name == "" && len(names) > 1 {
 		return nil, &NoServerError{Name: name, Servers: names}
 	}
-	found.talk = found.merged[0]
+	found.transcript = found.merged[0]
 	return found, nil
 }

@@ -25,7 +25,7 @@ func streamOf(from Side) int {
 	return 2
 }
 
-// hear gives what passes where the talk is known to be no conversation.
+// hear gives what passes where the relay is known to carry no conversation.
 func (t *relay) hear(from Side, b []byte) error {
 	if t.o.Heard == nil || len(b) == 0 {
 		return nil
@@ -34,7 +34,7 @@ func (t *relay) hear(from Side, b []byte) error {
 	return err
 }
 
-// keepUnheard keeps what the client wrote while the talk is not decided: as much as a first line may be long, and one read.
+// keepUnheard keeps what the client wrote while the relay is not decided: as much as a first line may be long, and one read.
 func (t *relay) keepUnheard(b []byte) {
 	switch {
 	case t.o.Heard == nil:
@@ -45,7 +45,7 @@ func (t *relay) keepUnheard(b []byte) {
 	}
 }
 
-// hearEarly gives what came before the talk was decided. The mutex is held.
+// hearEarly gives what came before the relay was decided. The mutex is held.
 func (t *relay) hearEarly(before *early) error {
 	err := t.hear(Client, t.unheard)
 	t.unheard = nil
@@ -58,7 +58,7 @@ func (t *relay) hearEarly(before *early) error {
 	return err
 }
 
-// endHeard gives what is left where nothing has decided what the talk is, and says what of it is whole.
+// endHeard gives what is left where nothing has decided what the relay is, and says what of it is whole.
 func (t *relay) endHeard() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

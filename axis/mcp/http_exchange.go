@@ -20,7 +20,7 @@ type webExchange struct {
 	messages     []Message // of a POST
 	batch        bool
 	conversation *webConversation // nil while it is not known
-	opens        bool             // the request is the first of a talk, which begins when the server answers as one of MCP does
+	opens        bool             // the request is the first of a conversation, which begins when the server answers as one of MCP does
 	sse          bool             // the answers come on the GET of HTTP+SSE
 
 	status    int

@@ -70,7 +70,7 @@ func (p *webExchange) refused(fault func(*Message)) []byte {
 func (p *webExchange) answerTo(m *Message, c *recordedCall) []byte {
 	switch {
 	case m.Method == "ping":
-		return answerOf(m.ID, "result", []byte("{}"))
+		return emptyAnswer(m.ID)
 	case c != nil:
 		return p.answerAgain(m, c)
 	}
@@ -103,12 +103,9 @@ func (p *webExchange) answers() []*recordedCall {
 
 // answerAgain is the recorded answer to a call, under the id that it has now; nil where it cannot be read.
 func (p *webExchange) answerAgain(m *Message, c *recordedCall) []byte {
-	b, err := c.answer.Bytes(p.over.book.store)
+	b, err := p.over.book.message(c.answerPart(), &caller{id: m.ID}, p.over.reveal)
 	if err != nil {
 		return nil
-	}
-	if b = renamed(b, &recordedPart{call: c, answer: true}, &caller{id: m.ID}); p.over.reveal != nil {
-		b = p.over.reveal(b)
 	}
 	return b
 }

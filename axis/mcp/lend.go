@@ -32,7 +32,7 @@ func (t *relay) lend(from, to *end) (more bool) {
 	return true
 }
 
-// opensNothing decides that a talk is no conversation by the first byte of what the client writes, which nobody has read yet.
+// opensNothing decides that a relay carries no conversation by the first byte of what the client writes, which nobody has read yet.
 func (t *relay) opensNothing(from *end) bool {
 	b, err := lend.Peek(from.file.f)
 	b = bytes.TrimLeft(b, blanks)

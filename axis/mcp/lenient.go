@@ -10,9 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // replyPatience is how long the answer of a lenient Served waits for the client's response to what the server asked within it: a
@@ -21,12 +19,12 @@ const replyPatience = time.Minute
 
 // Codes of JSON-RPC and of MCP.
 const (
-	codeParse          = -32700
-	codeNoMethod       = -32601
-	codeNoSuchProtocol = -32022
+	codeParse    = -32700
+	codeNoMethod = -32601
 )
 
-// A session is one lenient client: its own copy of what the tape holds.
+// A session is one lenient client. Each of its requests is a scene of its own: what the server said while it worked on that, and the
+// answer (lenientIndex.scene). A lane.Player plays it, whatever other requests there are.
 type session struct {
 	s     *Served
 	o     *ServeOptions
@@ -39,23 +37,23 @@ type session struct {
 
 	mu      sync.Mutex // guards what follows
 	ended   bool
-	pos     map[requestKey]int
-	can     map[string]bool // what the client can be asked: "sampling", "roots", "elicitation"
-	legacy  bool            // the client has begun with initialize
-	asked   int             // requests of the server so far
-	waiting map[string]chan *Message
+	asked   map[requestKey]int                // how often the client came with a request
+	can     map[string]bool                   // what the client can be asked: "sampling", "roots", "elicitation"
+	legacy  bool                              // the client has begun with initialize
+	asks    int                               // requests of the server so far
+	waiting map[string]func()                 // for responses, by the id of the request
 	opening *recordedCall                     // that the client began with, until it says that it is initialized
 	subs    map[*recordedCall][]*subscription // that are open
 }
 
 func newSession(gone context.Context, s *Served, o *ServeOptions) *session {
 	return &session{
-		s: s, o: o, index: s.looseIndex(), gone: gone, pos: make(map[requestKey]int), can: make(map[string]bool),
-		waiting: make(map[string]chan *Message), subs: make(map[*recordedCall][]*subscription),
+		s: s, o: o, index: s.looseIndex(), gone: gone, asked: make(map[requestKey]int), can: make(map[string]bool),
+		waiting: make(map[string]func()), subs: make(map[*recordedCall][]*subscription),
 	}
 }
 
-// work does something in the visit's time. When the visit has ended it is not done: nobody hears of it.
+// work does something in the session's time. When the session has ended it is not done: nobody hears of it.
 func (v *session) work(f func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -77,22 +75,20 @@ type outlet func(message []byte) error
 
 // tell takes a notification or a response of the client.
 func (v *session) tell(m *Message) {
-	if m.IsAnswer() {
-		v.mu.Lock()
-		wait := v.waiting[idName(m.ID)]
-		delete(v.waiting, idName(m.ID))
-		v.mu.Unlock()
-		if wait != nil {
-			wait <- m
-		}
-		return
-	}
+	var came func()
+	var opening *recordedCall
 	v.mu.Lock()
-	opening := v.opening
-	if m.Method == notedInitialized {
-		v.opening = nil
+	switch {
+	case m.IsAnswer():
+		came = v.waiting[idName(m.ID)]
+		delete(v.waiting, idName(m.ID))
+	case m.Method == notedInitialized:
+		opening, v.opening = v.opening, nil
 	}
 	v.mu.Unlock()
+	if came != nil {
+		came()
+	}
 	if m.Method == notedInitialized {
 		v.behind(opening)
 	}
@@ -100,37 +96,52 @@ func (v *session) tell(m *Message) {
 
 // silent reports whether nothing is said before the answer to a request, which therefore waits for nobody.
 func (v *session) silent(m *Message) bool {
-	c := v.peek(m)
+	c, _ := v.find(m)
 	return c == nil || c.method != methodListen && len(v.index.inside[c]) == 0
 }
 
 // answer answers a request, after what the server said while it worked on it. An error is the outlet's.
 func (v *session) answer(ctx context.Context, m *Message, out outlet) error {
 	switch m.Method {
-	case "ping":
-		return out(answerOf(m.ID, "result", []byte("{}")))
+	case methodPing:
+		return out(emptyAnswer(m.ID))
 	case methodInitialize:
-		v.meet(m)
+		v.connect(m)
 	default:
 		v.capable(member(member(m.Params, "_meta"), metaPrefix+"clientCapabilities"))
 	}
-	c := v.take(m)
-	if c != nil {
-		return v.recorded(ctx, m, c, out)
+	c, k := v.find(m)
+	switch {
+	case c == nil:
+		return out(v.unrecorded(m))
+	case c.method == methodListen:
+		return v.listen(ctx, c, &caller{id: m.ID, token: tokenOf(m.Params)}, out)
 	}
-	if b := v.madeUp(m); b != nil {
-		return out(b)
+	v.mu.Lock()
+	v.asked[k]++
+	v.mu.Unlock()
+	err := v.play(ctx, c, &caller{id: m.ID, token: tokenOf(m.Params)}, out)
+	if c.method != methodInitialize {
+		v.behind(c)
+		return err
 	}
-	return out(v.unknown(m))
+	v.mu.Lock()
+	v.opening = c
+	v.mu.Unlock()
+	return err
 }
 
-// meet notes what a client says of itself.
-func (v *session) meet(m *Message) {
+// connect notes what a client says of itself.
+func (v *session) connect(m *Message) {
 	v.capable(member(m.Params, "capabilities"))
 	v.mu.Lock()
 	v.legacy = true
 	v.mu.Unlock()
-	want, has := str(member(m.Params, "protocolVersion")), v.protocol()
+	want, has := str(member(m.Params, "protocolVersion")), ""
+	for _, m := range v.index.results(methodInitialize) {
+		has = str(member(m.Result, "protocolVersion"))
+		break
+	}
 	switch {
 	case v.o.Say == nil:
 	case v.index.headless():
@@ -138,14 +149,6 @@ func (v *session) meet(m *Message) {
 	case want != has && has != "":
 		v.o.Say(fmt.Sprintf("the client asks for protocol version %s and is answered by %s, which was recorded", want, has))
 	}
-}
-
-// protocol is the version that a legacy client is answered by.
-func (v *session) protocol() string {
-	for _, m := range v.index.results(methodInitialize) {
-		return str(member(m.Result, "protocolVersion"))
-	}
-	return ""
 }
 
 func (v *session) capable(capabilities json.RawMessage) {
@@ -159,82 +162,72 @@ func (v *session) capable(capabilities json.RawMessage) {
 	}
 }
 
-// peek is the recorded request that answers m next; nil for none.
-func (v *session) peek(m *Message) *recordedCall {
-	c, _ := v.find(m)
-	return c
-}
-
-// take is peek, and the next one is another.
-func (v *session) take(m *Message) *recordedCall {
-	c, k := v.find(m)
-	if c != nil {
-		v.mu.Lock()
-		v.pos[k]++
-		v.mu.Unlock()
-	}
-	return c
-}
-
-// find finds the recorded request that answers m: of equal ones the next, and after the last that one again.
-func (v *session) find(m *Message) (*recordedCall, requestKey) {
-	clean := *m
+// redacted is a message of the client in the form of the tape.
+func (v *session) redacted(m *Message) *Message {
 	if red := v.s.book.log.Redact(Client, m.Raw); len(red.Messages) == 1 {
-		clean = red.Messages[0]
+		return &red.Messages[0]
 	}
-	k := v.index.key(m.Method, clean.Params)
+	return m
+}
+
+// find is the recorded request that answers m: of equal ones the next, and after the last that one again; nil for none.
+func (v *session) find(m *Message) (*recordedCall, requestKey) {
+	k := v.index.key(m.Method, v.redacted(m).Params)
 	list := v.index.calls[k]
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(list) == 0 {
 		return nil, k
 	}
-	return list[min(v.pos[k], len(list)-1)], k
+	return list[min(v.asked[k], len(list)-1)], k
 }
 
-// recorded gives the answer of a recorded request, and then what the server said before it answered the next one.
-func (v *session) recorded(ctx context.Context, m *Message, c *recordedCall, out outlet) error {
-	who := caller{id: m.ID, token: tokenOf(m.Params)}
-	if c.method == methodListen {
-		return v.listen(ctx, c, who, out)
-	}
-	if err := v.before(ctx, c, &who, out); err != nil {
-		return err
-	}
-	if n := len(v.index.inside[c]); n > 0 && v.index.inside[c][n-1].ask == nil {
-		_ = lane.Pause(ctx, nil, reading) // whoever writes the answer finds ctx done
-	}
-	b, err := c.answer.Bytes(v.s.book.store)
-	if err != nil {
-		return out(errorAnswer(m.ID, "the recorded answer cannot be read: "+err.Error()))
-	}
-	err = out(v.reveal(renamed(b, &recordedPart{call: c, answer: true}, &who)))
-	if c.method != methodInitialize {
-		v.behind(c)
-		return err
-	}
-	v.mu.Lock()
-	v.opening = c
-	v.mu.Unlock()
-	return err
-}
-
-// before says what the server said before its answer to c.
-func (v *session) before(ctx context.Context, c *recordedCall, who *caller, out outlet) error {
-	for _, p := range v.index.inside[c] {
-		if err := v.inside(ctx, p, who, out); err != nil {
+// play plays the scene of a request: what was said before its answer, and that. What the server asks holds up what is behind it until
+// the client responds, or has gone.
+func (v *session) play(ctx context.Context, c *recordedCall, who *caller, out outlet) error {
+	p := lane.NewPlayer(v.index.scene(c), &lane.PlayerOptions[requestKey, *recordedPart]{Ends: true})
+	defer context.AfterFunc(v.gone, p.Ended)()
+	p.Came(0)
+	told := false
+	for {
+		due, err := p.Next(ctx)
+		if err != nil { // nobody takes more, or that is all
+			return nil
+		}
+		part := due.Value
+		if part.answer && told {
+			_ = lane.Pause(ctx, nil, reading) // whoever writes the answer finds ctx done
+		}
+		if told = part.ask == nil; told {
+			err = v.say(part, who, out)
+		} else {
+			err = v.ask(part, out, func() { p.Came(due.Line + 1) })
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
-// reveal is a recorded message as it is said here: with the client's own secrets, and on one line, which over HTTP it need not have
-// been.
-func (v *session) reveal(b []byte) []byte {
-	if v.o.Reveal != nil {
-		b = v.o.Reveal(b)
+// say says what the server said to who asked. What cannot be read is missed by nobody, unless it answers.
+func (v *session) say(p *recordedPart, who *caller, out outlet) error {
+	if v.index.subscribed[p] {
+		v.publish(p)
+		return nil
 	}
+	b, err := v.message(p, who)
+	switch {
+	case err != nil && p.answer:
+		return out(errorAnswer(who.id, "the recorded answer cannot be read: "+err.Error()))
+	case err != nil || b == nil:
+		return nil
+	}
+	return out(b)
+}
+
+// message is a recorded message as it is said here: on one line, which over HTTP it need not have been.
+func (v *session) message(p *recordedPart, who *caller) ([]byte, error) {
+	b, err := v.s.book.message(p, who, v.o.Reveal)
 	if bytes.ContainsAny(b, "\r\n") { // only between its tokens
 		b = bytes.Map(func(r rune) rune {
 			if r == '\r' || r == '\n' {
@@ -243,160 +236,66 @@ func (v *session) reveal(b []byte) []byte {
 			return r
 		}, b)
 	}
-	return b
+	return b, err
 }
 
-// inside says what the server said before an answer. Of what it asked the client is asked what it can, under an id of this visit.
-func (v *session) inside(ctx context.Context, p *recordedPart, who *caller, out outlet) error {
-	if v.index.subscribed[p] {
-		v.publish(p)
+// ask asks the client what the server asked, if it can be asked that, under an id of this session. came is called when the client
+// responds, or at once where it is not asked.
+func (v *session) ask(p *recordedPart, out outlet, came func()) error {
+	id := v.newRequest(p, came)
+	if id == "" {
+		came()
 		return nil
 	}
-	b, err := p.payload.Bytes(v.s.book.store)
+	b, err := v.message(p, &caller{id: json.RawMessage(id)})
 	if err != nil {
-		return nil // it is missed by nobody
-	}
-	if p.ask == nil {
-		if b = renamed(b, p, who); b == nil {
-			return nil
-		}
-		return out(v.reveal(b))
-	}
-	msgs, _, err := Parse(b)
-	if err != nil || len(msgs) != 1 || !v.canBeAsked(msgs[0].Method) {
 		return nil
 	}
-	wait, err := v.ask(b, out)
-	if err == nil {
-		v.await(ctx, wait)
-	}
-	return err
+	return out(b)
 }
 
-// canBeAsked reports whether the client said that it answers such a request.
-func (v *session) canBeAsked(method string) bool {
-	kind, _, _ := strings.Cut(method, "/")
+// newRequest is the id that the client is asked under; "" where it did not say that it answers such a request.
+func (v *session) newRequest(p *recordedPart, came func()) (id string) {
+	m, ok := messageOf(p.payload, v.s.book.store)
+	if !ok {
+		return ""
+	}
+	kind, _, _ := strings.Cut(m.Method, "/")
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.can[kind]
-}
-
-// ask asks the client; its response comes from wait.
-func (v *session) ask(request []byte, out outlet) (wait <-chan *Message, err error) {
-	id, wait := v.newRequest()
-	return wait, out(v.reveal(edited(request, func(name string) []byte { return only(name == spotID, id) })))
-}
-
-// await waits for a response, but not for ever.
-func (v *session) await(ctx context.Context, wait <-chan *Message) {
-	t := time.NewTimer(replyPatience)
-	defer t.Stop()
-	select {
-	case <-wait:
-	case <-t.C:
-	case <-ctx.Done():
-	case <-v.gone.Done():
+	if !v.can[kind] {
+		return ""
 	}
+	v.asks++
+	id = fmt.Sprintf(`"tapedeck-%d"`, v.asks)
+	v.waiting[id] = came
+	return id
 }
 
-func only(yes bool, b []byte) []byte {
-	if yes {
+// unrecorded is the answer to a request that the tape does not hold: what the tape tells of the server all the same, or an error.
+func (v *session) unrecorded(m *Message) []byte {
+	if b := v.index.madeUp(m); b != nil {
+		if v.o.Reveal != nil {
+			b = v.o.Reveal(b)
+		}
 		return b
 	}
-	return nil
-}
-
-// newRequest is an id that the client is asked under, and where its response arrives.
-func (v *session) newRequest() (id json.RawMessage, wait chan *Message) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.asked++
-	id = fmt.Appendf(nil, `"tapedeck-%d"`, v.asked)
-	wait = make(chan *Message, 1)
-	v.waiting[idName(id)] = wait
-	return id, wait
-}
-
-// unknown is the error for what the tape lacks.
-func (v *session) unknown(m *Message) []byte {
 	if m.Method == methodDiscover { // a server of the versions before: the client goes on with initialize
 		return errorWith(m.ID, codeNoMethod, "server/discover is not on the tape: begin with initialize")
 	}
-	clean := m
-	if red := v.s.book.log.Redact(Client, m.Raw); len(red.Messages) == 1 {
-		clean = &red.Messages[0]
-	}
-	why := v.s.book.closest(v.s.nearestTalk(m.Method), clean)
+	clean := v.redacted(m)
+	why := v.s.book.closest(v.s.nearestTo(m.Method), clean)
 	return errorAnswer(m.ID, notOnTape(clean, why))
-}
-
-// madeUp is the answer to what a client begins with that was recorded with a client of another kind, or not at all; nil for none. What a
-// server says of itself is the same to both kinds. Some clients set the level of the log before anything else, wherever the server has
-// one.
-func (v *session) madeUp(m *Message) []byte {
-	switch {
-	case m.Method == "logging/setLevel": // which asks for nothing that could be on a tape
-		return answerOf(m.ID, "result", []byte("{}"))
-	case v.index.headless():
-		return v.guessed(m)
-	case m.Method == methodInitialize:
-		return v.discovered(m)
-	}
-	return nil
-}
-
-// discovered is the answer to initialize from one to server/discover.
-func (v *session) discovered(m *Message) []byte {
-	for _, d := range v.index.results(methodDiscover) {
-		r := canonjson.Value{Kind: canonjson.Object}
-		add := func(key string, value json.RawMessage) {
-			if val, err := canonjson.Parse(value); err == nil {
-				r.Members = append(r.Members, canonjson.Member{Key: key, Value: val})
-			}
-		}
-		add("protocolVersion", []byte(`"`+wantedVersion(m)+`"`))
-		add("capabilities", member(d.Result, "capabilities"))
-		add("serverInfo", member(member(d.Result, "_meta"), metaPrefix+"serverInfo"))
-		add("instructions", member(d.Result, "instructions"))
-		return v.reveal(answerOf(m.ID, "result", r.Append(nil)))
-	}
-	return nil
-}
-
-// guessed is what a headless tape shows of its server: that it has what was asked of it, and of that what was named.
-func (v *session) guessed(m *Message) []byte {
-	has := make(map[string]any)
-	var result map[string]any
-	for _, o := range offers {
-		if !v.index.asksOf(o.name) {
-			continue
-		}
-		has[o.name] = struct{}{}
-		if m.Method == o.list && len(v.index.results(o.list)) == 0 {
-			result = map[string]any{o.name: v.index.named(o.use, o.by, o.entry)}
-		}
-	}
-	if m.Method == methodInitialize {
-		result = map[string]any{
-			"protocolVersion": wantedVersion(m), "capabilities": has,
-			"serverInfo": map[string]string{"name": tape.MCPServer(v.s.talk.Server), "version": "unknown"},
-		}
-	}
-	b, err := json.Marshal(result)
-	if result == nil || err != nil {
-		return nil
-	}
-	return v.reveal(answerOf(m.ID, "result", b))
 }
 
 // listen says that the client is heard, and holds its subscription until it leaves. The subscription begins before the client knows of
 // it: it may do at once what it is to hear about.
-func (v *session) listen(ctx context.Context, c *recordedCall, who caller, out outlet) error {
-	s := &subscription{caller: who, out: out}
+func (v *session) listen(ctx context.Context, c *recordedCall, who *caller, out outlet) error {
+	s := &subscription{caller: *who, out: out}
 	v.mu.Lock()
 	v.subs[c] = append(v.subs[c], s)
 	v.mu.Unlock()
-	err := v.before(ctx, c, &who, out) // what is published meanwhile comes behind
+	err := v.play(ctx, c, who, out) // what is published meanwhile comes behind
 	if err == nil {
 		s.begin()
 		select {
@@ -414,18 +313,12 @@ func (v *session) listen(ctx context.Context, c *recordedCall, who caller, out o
 // response to what it asked so is waited for by nobody.
 func (v *session) behind(c *recordedCall) {
 	for _, p := range v.index.behind[c] {
-		b, err := p.payload.Bytes(v.s.book.store)
 		switch {
-		case err != nil:
-		case v.index.subscribed[p]:
-			v.publish(p)
-		case v.unasked == nil:
-		case p.ask == nil:
-			_ = v.unasked(v.reveal(b))
+		case v.unasked == nil && !v.index.subscribed[p]:
+		case p.ask != nil:
+			_ = v.ask(p, v.unasked, func() {})
 		default:
-			if msgs, _, err := Parse(b); err == nil && len(msgs) == 1 && v.canBeAsked(msgs[0].Method) {
-				_, _ = v.ask(b, v.unasked)
-			}
+			_ = v.say(p, new(caller), v.unasked)
 		}
 	}
 }
@@ -433,19 +326,16 @@ func (v *session) behind(c *recordedCall) {
 // publish says a notification to those that listen as the client did that got it; to a client of the versions that do not listen, where
 // it hears what is said unasked.
 func (v *session) publish(p *recordedPart) {
-	b, err := p.payload.Bytes(v.s.book.store)
-	if err != nil {
-		return
-	}
 	v.mu.Lock()
 	subs, legacy := slices.Clone(v.subs[p.call]), v.legacy
 	v.mu.Unlock()
 	if legacy && v.unasked != nil {
-		_ = v.unasked(v.reveal(b))
-		return
+		subs = []*subscription{{out: v.unasked, begun: true}}
 	}
 	for _, s := range subs {
-		s.say(v.reveal(renamed(b, p, &s.caller)))
+		if b, err := v.message(p, &s.caller); err == nil {
+			s.say(b)
+		}
 	}
 }
 

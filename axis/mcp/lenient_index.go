@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"container/heap"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
 // A lenientIndex is what a lenient Served finds its answers by. Nothing of it changes once it is made.
@@ -17,18 +17,18 @@ type lenientIndex struct {
 	inside map[*recordedCall][]*recordedPart // what the server said while it worked on a request, in that order
 	behind map[*recordedCall][]*recordedPart // what it said when it worked on none, by the request that it had answered last
 	// subscribed are what it said for a request that listens (subscriptions/listen), but for the first, by which it said that it heard.
-	subscribed map[*recordedPart]bool
-	began      map[string]bool // methods that a client begins with, and that succeeded
-	talks      []*transcript
+	subscribed  map[*recordedPart]bool
+	began       map[string]bool // methods that a client begins with, and that succeeded
+	transcripts []*transcript
 }
 
 func newLenientIndex(s *Served) *lenientIndex {
 	l := &lenientIndex{book: s.book, calls: make(map[requestKey][]*recordedCall), inside: make(map[*recordedCall][]*recordedPart),
-		behind: make(map[*recordedCall][]*recordedPart), subscribed: make(map[*recordedPart]bool), began: make(map[string]bool), talks: s.merged}
-	if l.talks == nil && s.talk != nil {
-		l.talks = []*transcript{s.talk}
+		behind: make(map[*recordedCall][]*recordedPart), subscribed: make(map[*recordedPart]bool), began: make(map[string]bool), transcripts: s.merged}
+	if l.transcripts == nil && s.transcript != nil {
+		l.transcripts = []*transcript{s.transcript}
 	}
-	for _, t := range l.talks {
+	for _, t := range l.transcripts {
 		for _, c := range t.calls {
 			l.add(c)
 		}
@@ -62,6 +62,22 @@ func (l *lenientIndex) add(c *recordedCall) {
 // begins reports whether a client begins with a method. Whoever asks gets the same answer.
 func begins(method string) bool { return method == methodInitialize || method == methodDiscover }
 
+// scene is what is played of a request: itself, what the server said while it worked on it, each of its own requests with the line of
+// the client that responds to it, and the answer.
+func (l *lenientIndex) scene(c *recordedCall) []lane.Line[*recordedPart] {
+	lines := []lane.Line[*recordedPart]{{From: lane.Program}}
+	for _, p := range l.inside[c] {
+		lines = append(lines, lane.Line[*recordedPart]{From: lane.Far, Owners: []int{0}, Value: p})
+		if p.ask != nil {
+			lines = append(lines, lane.Line[*recordedPart]{From: lane.Program, Counts: true, Within: replyPatience})
+		}
+	}
+	if c.answer != nil {
+		lines = append(lines, lane.Line[*recordedPart]{From: lane.Far, Owners: []int{0}, Value: c.answerPart()})
+	}
+	return lines
+}
+
 // key is what a request is found by: the method, and the params without what they say of the client. params are redacted.
 func (l *lenientIndex) key(method string, params []byte) requestKey {
 	v, err := canonjson.Parse(params)
@@ -87,7 +103,7 @@ func (l *lenientIndex) attribute(t *transcript) {
 			continue
 		}
 		for ; next < len(t.calls) && t.calls[next].place < line.place; next++ {
-			if c := t.calls[next]; c.replied > 0 && c.method != "ping" && c.method != methodListen {
+			if c := t.calls[next]; c.replied > 0 && c.method != methodPing && c.method != methodListen {
 				heap.Push(&open, c)
 			}
 		}
@@ -97,6 +113,8 @@ func (l *lenientIndex) attribute(t *transcript) {
 		for i := range line.parts {
 			p := &line.parts[i]
 			switch {
+			case p.answer && p.call.method == methodPing:
+				continue
 			case p.answer:
 				last = p.call
 				continue
@@ -132,86 +150,6 @@ func (o *soonest) Pop() any {
 	c := (*o)[last]
 	*o = (*o)[:last]
 	return c
-}
-
-// results lists the answers to a method that hold a result.
-func (l *lenientIndex) results(method string) (out []*Message) {
-	for _, t := range l.talks {
-		for _, c := range t.calls {
-			if c.method != method || c.answer == nil {
-				continue
-			}
-			if m, ok := messageOf(c.answer, l.book.store); ok && m.Result != nil {
-				out = append(out, m)
-			}
-		}
-	}
-	return out
-}
-
-// wantedVersion is the version that a client which begins with initialize is answered by: its own, where that has it.
-func wantedVersion(m *Message) string {
-	const newest = "2025-11-25"
-	wanted := str(member(m.Params, "protocolVersion"))
-	if len(wanted) == len(newest) && wanted <= newest && strings.Trim(wanted, "0123456789-") == "" {
-		return wanted
-	}
-	return newest
-}
-
-// headless reports whether the tape begins behind what a client begins with, as those of other producers do that hold calls alone. How
-// the server answered a beginning with an error is not that.
-func (l *lenientIndex) headless() bool {
-	return !slices.ContainsFunc(l.talks, func(t *transcript) bool {
-		return t.Methods[methodInitialize] > 0 || t.Methods[methodDiscover] > 0
-	})
-}
-
-// offers are what a server may have, each with the method that lists it, the one that uses one of it, and by what member that names it.
-var offers = []struct {
-	name, list, use, by string
-	entry               func(name string) map[string]any
-}{
-
-	{"tools", "tools/list", "tools/call", "name", func(name string) map[string]any {
-		return map[string]any{"name": name, "inputSchema": map[string]string{"type": "object"}}
-	}},
-	{"prompts", "prompts/list", "prompts/get", "name", func(name string) map[string]any {
-		return map[string]any{"name": name}
-	}},
-	{"resources", "resources/list", "resources/read", "uri", func(uri string) map[string]any {
-		return map[string]any{"name": uri, "uri": uri}
-	}},
-}
-
-// asksOf reports whether the client asked for anything of that kind.
-func (l *lenientIndex) asksOf(kind string) bool {
-	for _, t := range l.talks {
-		for method := range t.Methods {
-			if strings.HasPrefix(method, kind+"/") {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// named lists what requests of a method name by a member of their params, each once, in recorded order.
-func (l *lenientIndex) named(method, by string, entry func(name string) map[string]any) []map[string]any {
-	entries, seen := []map[string]any{}, make(map[string]bool)
-	for _, t := range l.talks {
-		for _, c := range t.calls {
-			m, ok := messageOf(c.request, l.book.store)
-			if c.method != method || !ok {
-				continue
-			}
-			if name := str(member(m.Params, by)); name != "" && !seen[name] {
-				seen[name] = true
-				entries = append(entries, entry(name))
-			}
-		}
-	}
-	return entries
 }
 
 // methodListen is the request of the versions without sessions that is answered by notifications alone.

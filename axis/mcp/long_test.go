@@ -98,7 +98,7 @@ func TestAnswerIsTooLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := m.book(nil)
-	c := talk(t, b.Conversation(b.Servers()[0].Conversation), mcp.ServeOptions{})
+	c := converse(t, b.Conversation(b.Servers()[0].Conversation), mcp.ServeOptions{})
 	c.say(askInit)
 	c.hears(ansInit)
 	c.say(calls[0])
@@ -112,7 +112,7 @@ func TestAnswerIsTooLong(t *testing.T) {
 	}
 }
 
-// What comes before the talk is decided is kept up to a bound, and what is not is told of.
+// What comes before it is decided is kept up to a bound, and what is not is told of.
 func TestMuchBeforeTheFirstLine(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -96,12 +96,12 @@ type relay struct {
 
 	client lines  // of who copies from the client
 	held   []byte // the same's: what the client sent and is not passed on yet (Refuse)
-	server lines  // of who copies from the server, once the talk is decided
+	server lines  // of who copies from the server, once the relay is decided
 	told   bool   // of the same: the server's last line held no answer
 	apart  []int  // of the same: where in what is passed on next an answer begins behind such a line
 }
 
-// state says what a talk is.
+// state says what a relay is.
 type state uint8
 
 const (
@@ -144,7 +144,7 @@ func newRelay(o *RelayOptions) (*relay, error) {
 	return t.orClosed(all)
 }
 
-// orClosed is the talk, or closes it where one of its files cannot be used.
+// orClosed is the relay, or closes it where one of its files cannot be used.
 func (t *relay) orClosed(all []error) (*relay, error) {
 	if err := errors.Join(all...); err != nil {
 		t.close()
@@ -168,7 +168,7 @@ func (t *relay) close() {
 	}
 }
 
-// fail ends the talk with the recorder's error.
+// fail ends the relay with the recorder's error.
 func (t *relay) fail(err error) {
 	t.mu.Lock()
 	if t.err == nil {
@@ -178,7 +178,7 @@ func (t *relay) fail(err error) {
 	t.close()
 }
 
-// endedBy says who closed its side of the talk.
+// endedBy says who closed its side of the relay.
 func (t *relay) endedBy(side Side) {
 	t.mu.Lock()
 	c, closed := t.conversation, t.closed

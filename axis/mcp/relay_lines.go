@@ -8,11 +8,11 @@ import (
 const (
 	// maxFirst is how long a client's first line may be, in bytes, that opens a conversation.
 	maxFirst = 1 << 20
-	// maxEarly is how much, in bytes, is kept of what passes before a talk is decided.
+	// maxEarly is how much, in bytes, is kept of what passes before a relay is decided.
 	maxEarly = 256 << 10
 )
 
-// early is what came before a talk was decided, in order.
+// early is what came before a relay was decided, in order.
 type early struct {
 	pieces []piece
 	size   int
@@ -36,7 +36,7 @@ func (e *early) add(from Side, b []byte) {
 // blanks are the bytes of a line that says nothing.
 const blanks = " \t\r\n"
 
-// now returns what the talk is.
+// now returns what the relay is.
 func (t *relay) now() state {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +107,7 @@ func (t *relay) fromStderr(b []byte) (pass []byte, err error) {
 	return b, nil
 }
 
-// keepEarly keeps what came from the server where the talk is not decided, and returns what it is.
+// keepEarly keeps what came from the server where the relay is not decided, and returns what it is.
 func (t *relay) keepEarly(from Side, b []byte) state {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,7 +117,7 @@ func (t *relay) keepEarly(from Side, b []byte) state {
 	return t.state
 }
 
-// decide takes what the client wrote while the talk was not decided.
+// decide takes what the client wrote while the relay was not decided.
 func (t *relay) decide(b []byte) (pass []byte, err error) {
 	if t.o.Refuse != nil {
 		t.held = append(t.held, b...)

@@ -320,7 +320,7 @@ func (v *webSession) close() {
 func ownPages(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if foreign(r) {
-			http.Error(w, "this origin may not talk with the server", http.StatusForbidden)
+			http.Error(w, "this origin may not speak to the server", http.StatusForbidden)
 			return
 		}
 		h.ServeHTTP(w, r)

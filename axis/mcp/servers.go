@@ -13,15 +13,15 @@ import (
 
 // A serversOrder keeps what several servers answer at once in the order in which it passed while recording: a program may act on whichever
 // answer it sees first. An answer waits until every earlier one of another conversation has gone out and its client has read it. Those
-// that are late hold it up together, and once: a program may talk with fewer servers now.
+// that are late hold it up together, and once: a program may use fewer servers now.
 type serversOrder struct{ *lane.Order[*recordedLine] }
 
-// newServersOrder returns the order of the lines of talks that hold an answer; what may come as often as it likes has no place in it, and of
+// newServersOrder returns the order of the lines of transcripts that hold an answer; what may come as often as it likes has no place in it, and of
 // what a server asked the tape tells when it was answered, not when it was asked.
-func newServersOrder(talks []*transcript, hold time.Duration) *serversOrder {
+func newServersOrder(all []*transcript, hold time.Duration) *serversOrder {
 	var lines []lane.Line[*recordedLine]
 	var open []uint64
-	for i, t := range talks {
+	for i, t := range all {
 		t.stream = uint64(i)
 		for _, l := range t.lines {
 			l.turn = -1

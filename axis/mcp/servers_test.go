@@ -22,14 +22,14 @@ func answersOf(seqs ...uint64) *transcript {
 func TestOrderOfServers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		talks := []*transcript{answersOf(1, 4, 5, 9), answersOf(2, 3, 8), answersOf(6, 7)}
-		o := newServersOrder(talks, holdAsked)
+		servers := []*transcript{answersOf(1, 4, 5, 9), answersOf(2, 3, 8), answersOf(6, 7)}
+		o := newServersOrder(servers, holdAsked)
 		var mu sync.Mutex
 		var out []uint64
 		var all sync.WaitGroup
-		for i, talk := range talks {
+		for i, server := range servers {
 			all.Go(func() {
-				for _, l := range talk.lines {
+				for _, l := range server.lines {
 					time.Sleep(time.Duration(3-i) * time.Millisecond) // the first comes last
 					o.wait(t.Context(), l)
 					mu.Lock()

@@ -20,6 +20,9 @@ func answerOf(id json.RawMessage, kind string, value []byte) []byte {
 	return append(append(b, value...), '}')
 }
 
+// emptyAnswer answers what asks for nothing, as a ping.
+func emptyAnswer(id json.RawMessage) []byte { return answerOf(id, "result", []byte("{}")) }
+
 // errorAnswer answers with an error.
 func errorAnswer(id json.RawMessage, message string) []byte {
 	return errorWith(id, codeRefused, message)
@@ -45,14 +48,14 @@ func lineOf(messages [][]byte, batch bool) []byte {
 // wants none.
 func renamed(b []byte, part *recordedPart, who *caller) []byte {
 	switch {
-	case part.call == nil:
+	case part.call == nil && (part.ask == nil || who.id == nil):
 		return b
 	case part.name == spotToken && len(who.token) == 0:
 		return nil
 	}
 	return edited(b, func(name string) []byte {
 		switch {
-		case name == spotID && part.answer, name == spotSubscription, name == spotRequest && !part.answer:
+		case name == spotID && (part.answer || part.ask != nil), name == spotSubscription, name == spotRequest && !part.answer:
 			return who.id
 		case name == spotToken:
 			return who.token

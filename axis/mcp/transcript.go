@@ -60,6 +60,11 @@ type recordedCall struct {
 // unasked reports whether nobody came with it, who should have. Book.mu is held.
 func (c *recordedCall) unasked() bool { return !c.served && c.method != "ping" }
 
+// answerPart is its answer.
+func (c *recordedCall) answerPart() *recordedPart {
+	return &recordedPart{payload: c.answer, call: c, answer: true}
+}
+
 // A recordedNote is what the client said that asks for nothing, n times in a row. The server's lines wait for `initialized`, and where the
 // server ended first for the last one, for it may have ended for that.
 type recordedNote struct {

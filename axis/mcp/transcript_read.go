@@ -12,9 +12,9 @@ import (
 
 // A tapeReader sorts the records of a tape by their conversation.
 type tapeReader struct {
-	book  *Book
-	talks map[transcriptName]*transcriptReader
-	order []*transcriptReader
+	book        *Book
+	transcripts map[transcriptName]*transcriptReader
+	order       []*transcriptReader
 }
 
 // transcriptName is what the records of one conversation share. A tape of another producer has no numbers: there it is the server.
@@ -32,7 +32,7 @@ func nameOf(server string, number uint64) transcriptName {
 
 // read gathers every conversation of the tape.
 func (b *Book) read(records iter.Seq2[*tape.Record, error]) error {
-	r := &tapeReader{book: b, talks: make(map[transcriptName]*transcriptReader)}
+	r := &tapeReader{book: b, transcripts: make(map[transcriptName]*transcriptReader)}
 	var check Checker
 	for rec, err := range records {
 		if err == nil {
@@ -57,9 +57,9 @@ func (b *Book) read(records iter.Seq2[*tape.Record, error]) error {
 func (r *tapeReader) take(rec *tape.Record) {
 	switch k := rec.Kind.(type) {
 	case *tape.MCPOpen:
-		r.talk(k.Server, k.Conversation).open(k)
+		r.transcript(k.Server, k.Conversation).open(k)
 	case *tape.MCPJSONRPC:
-		t := r.talk(k.Server, k.Conversation)
+		t := r.transcript(k.Server, k.Conversation)
 		if k.Transport != "" {
 			t.Transport = k.Transport
 		}
@@ -68,18 +68,18 @@ func (r *tapeReader) take(rec *tape.Record) {
 		}
 		t.message(rec, k, r.book)
 	case *tape.MCPText:
-		r.talk(k.Server, k.Conversation).text(rec, k)
+		r.transcript(k.Server, k.Conversation).text(rec, k)
 	case *tape.MCPClose:
-		r.talk(k.Server, k.Conversation).close(rec, k)
+		r.transcript(k.Server, k.Conversation).close(rec, k)
 	}
 }
 
-func (r *tapeReader) talk(server string, number uint64) *transcriptReader {
+func (r *tapeReader) transcript(server string, number uint64) *transcriptReader {
 	name := nameOf(server, number)
-	t := r.talks[name]
+	t := r.transcripts[name]
 	if t == nil {
 		t = &transcriptReader{transcript: &transcript{Recorded: Recorded{Server: server, Conversation: number, Methods: make(map[string]int)}}}
-		r.talks[name] = t
+		r.transcripts[name] = t
 		r.order = append(r.order, t)
 	}
 	return t
