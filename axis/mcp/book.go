@@ -293,6 +293,9 @@ func (b *Book) Named(name string) (*Served, error) {
 	var names []string
 	found := &Served{book: b}
 	for _, t := range b.transcripts {
+		if t.protocol() != &mcpProtocol { // no client of MCP can use it
+			continue
+		}
 		base := tape.MCPServer(t.Server)
 		if !slices.Contains(names, base) {
 			names = append(names, base)

@@ -21,7 +21,8 @@
 // a message comes with its exchange and has no line end.
 //
 // What passes over stdio is a conversation when the client's first line that is not blank opens one (Opens): `initialize` of any version,
-// server/discover, or a request whose _meta names its version. Until then it is undecided; anything else is none of MCP's, and is copied
+// server/discover, or a request whose _meta names its version; or the initialize of an agent (ACP), which names its version by a number. A
+// protocol says what differs between the two. Until then it is undecided; anything else is none of MCP's, and is copied
 // as it comes and not looked at.
 //
 // Over HTTP (OverHTTP) a POST is one line of the client, and an answer is one line of the server if it is JSON, or one for each event that

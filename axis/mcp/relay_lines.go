@@ -180,13 +180,16 @@ func (t *relay) settled(b, line, behind []byte) (pass []byte, err error) {
 
 // settle decides by the client's first line, and gives a conversation what came before it.
 func (t *relay) settle(line []byte) (state, error) {
-	opens := len(line) <= maxFirst && Opens(line)
+	var speaks *protocol
+	if len(line) <= maxFirst {
+		speaks = opening(line)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.early
 	t.early = early{}
 	switch {
-	case !opens:
+	case speaks == nil || speaks.runs && t.o.Refuse != nil:
 		t.state = plain
 		return t.state, t.hearEarly(&before)
 	case t.o.Refuse != nil:

@@ -246,7 +246,7 @@ func (a *arrangement) note(n *recordedNote, last bool) {
 		if c := a.t.cancelledAt(n.place); n.what == notedCancelled && c != nil { // it is found by its id
 			e.key, at = requestKey{}, &c.cancelLine
 		}
-		a.client(n.place, n.at, n.what == notedInitialized || last && i == n.n-1, e, at)
+		a.client(n.place, n.at, slices.Contains(a.t.protocol().counts, n.what) || last && i == n.n-1, e, at)
 	}
 }
 
