@@ -199,11 +199,11 @@ func (f *forking) divide(r *replayer) (err error) {
 	if c := r.s.redactor.mcp; c != nil {
 		o.Kept = c.Carries
 	}
-	seq := uint64(0)
-	if first := f.o.Plan.First; first != nil {
-		seq = first.Seq
+	var first *uint64
+	if x := f.o.Plan.First; x != nil {
+		first = &x.Seq
 	}
-	f.at, err = r.book.Fork(seq, o)
+	f.at, err = r.book.Fork(first, o)
 	return err
 }
 

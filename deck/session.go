@@ -75,9 +75,7 @@ func newSession(o *sessionOptions) (*session, error) {
 	}
 	// A replay's answers are on a tape already: what is cut off loses nothing.
 	tap := &exchange.TapOptions{Replay: o.replay, Closed: o.replay && !o.live, TrueLength: true, Asked: s.toldOf, Answered: s.toldOfAnswer}
-	if err := s.openConversations(o); err != nil {
-		return nil, errors.Join(err, s.close())
-	}
+	s.openConversations(o)
 	if s.http != nil {
 		tap.Conversations = s.http
 	}

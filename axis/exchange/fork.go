@@ -51,18 +51,18 @@ const (
 	Past                // any other
 )
 
-// Fork divides the book before its first request, and before KeepOrder. seq is of the record of the first exchange that does not
-// answer; 0 where all do. The error says that it is none that could.
-func (b *Book) Fork(seq uint64, o ForkOptions) (*Fork, error) {
+// Fork divides the book before its first request, and before KeepOrder. first is the seq of the record of the first exchange that does not
+// answer; nil where all do. The error says that it is none that could.
+func (b *Book) Fork(first *uint64, o ForkOptions) (*Fork, error) {
 	f := &Fork{book: b, o: o, answered: make(map[uint64]bool)}
-	if seq != 0 {
+	if first != nil {
 		for _, rec := range b.recorded {
-			if rec.Seq == seq {
+			if rec.Seq == *first {
 				f.at = rec
 			}
 		}
 		if f.at == nil || f.at.Socket != nil || f.at.Key.Socket {
-			return nil, fmt.Errorf("record %d was not asked for by a request of its own: a WebSocket cannot be left in its middle", seq)
+			return nil, fmt.Errorf("record %d was not asked for by a request of its own: a WebSocket cannot be left in its middle", *first)
 		}
 		f.lane = conversationOf(f.at.Lane)
 		for _, rec := range b.recorded {

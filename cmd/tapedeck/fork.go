@@ -319,7 +319,7 @@ func (r *forkedResult) tell(std streams, p *fork.Plan, made *deck.Forked, text *
 		where = fmt.Sprintf("turn %d", p.Turn)
 	}
 	visible.Fprintf(std.err, "tapedeck: forked %s: equal up to %s, which came after %.1f s (recorded: %.1f s); %s\n",
-		shortPath(r.Recording), where, made.Prefix.Seconds(), made.Recorded.Seconds(), endOf(r.Exit))
+		shortPath(r.Recording), where, made.Prefix.Seconds(), made.Recorded.Seconds(), r.Exit)
 	if err := fork.WriteTurns(std.err, made.Turns, text.Width); err != nil {
 		return err
 	}
