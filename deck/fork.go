@@ -262,7 +262,8 @@ func (f *forking) conclude(ctx context.Context, r *replayer, e *ended) error {
 	if f == nil {
 		return nil
 	}
-	made, err := tape.Open(filepath.Join(r.dir, recording.TapeName), nil)
+	own := filepath.Join(r.dir, recording.TapeName)
+	made, err := tape.Open(own, nil)
 	if err != nil {
 		return err
 	}
@@ -271,14 +272,10 @@ func (f *forking) conclude(ctx context.Context, r *replayer, e *ended) error {
 	if err != nil {
 		return err
 	}
-	if p := f.o.Plan; p.Turn > 0 {
-		for i, t := range []*fork.Tape{p.Tape, now} {
-			store := p.Store
-			if i == 1 {
-				store = r.s.store
-			}
-			for _, x := range t.Turns(p.Lane, p.Turn) {
-				f.turns[i] = append(f.turns[i], x.TurnOf(store))
+	for i, path := range []string{r.rec.TapePath(), own} {
+		if p := f.o.Plan; p.Turn > 0 {
+			if f.turns[i], err = fork.TurnsOf(path, p.Lane, p.Turn); err != nil {
+				return err
 			}
 		}
 	}
@@ -299,13 +296,8 @@ func (f *forking) failure(e *ended, refused []string) string {
 	case len(now) == 0:
 		return ""
 	}
-	switch last := now[len(now)-1]; {
-	case last.Status == 0:
-		return fmt.Sprintf("turn %d got no answer: %s", last.Turn, last.Error)
-	case last.Status >= 400:
-		return fmt.Sprintf("turn %d was answered with status %d", last.Turn, last.Status)
-	case last.Error != "":
-		return fmt.Sprintf("the answer to turn %d was cut: %s", last.Turn, last.Error)
+	if last := now[len(now)-1]; last.Error != "" {
+		return fmt.Sprintf("turn %d: %s", last.Turn, last.Error)
 	}
 	return ""
 }
