@@ -2,10 +2,13 @@ package deck
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -90,4 +93,60 @@ func againOf(o *RecordOptions, scrubbed func(string) string) *recording.Again {
 		a.Upstreams[name] = url
 	}
 	return a
+}
+
+// Worse says why fresh, which was recorded like old and with so many signals from outside, is hardly meant to take its place: how it ended,
+// or requests that got an error for an answer where the old one got none. "" for nothing.
+func Worse(old, fresh *recording.Recording, signals int) (string, error) {
+	switch was, is := old.Manifest.Exit, fresh.Manifest.Exit; {
+	case signals > 0:
+		return "it was interrupted", nil
+	case was != nil && is != nil && *was != *is:
+		return fmt.Sprintf("it ended with %s, and the recorded one with %s", is, was), nil
+	}
+	before, err := failures(old)
+	if err != nil {
+		return "", err
+	}
+	now, err := failures(fresh)
+	if err != nil {
+		return "", err
+	}
+	for _, f := range slices.SortedFunc(maps.Keys(now), func(a, b failure) int { return strings.Compare(a.from+a.what, b.from+b.what) }) {
+		if now[f] > before[f] {
+			return fmt.Sprintf("%s answered with %s, %d times instead of %d", f.from, f.what, now[f], before[f]), nil
+		}
+	}
+	return "", nil
+}
+
+// A failure is an answer that is an error: the host that gave it, and its status, or why there was none.
+type failure struct{ from, what string }
+
+// failures counts the answers of a recording that are errors.
+func failures(rec *recording.Recording) (map[failure]int, error) {
+	t, err := rec.OpenTape()
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	all := make(map[failure]int)
+	for r, err := range t.Records() {
+		if err != nil {
+			return nil, err
+		}
+		x := tape.ExchangeOf(r.Kind)
+		if x == nil || x.Error == tape.Cancelled || x.Status != 0 && x.Status < http.StatusBadRequest {
+			continue
+		}
+		f := failure{strings.Clone(x.URL), cmp.Or(x.Error, "an error")}
+		if u, err := url.Parse(x.URL); err == nil {
+			f.from = u.Host
+		}
+		if x.Status != 0 {
+			f.what = strings.TrimSpace(fmt.Sprintf("%d %s", x.Status, http.StatusText(x.Status)))
+		}
+		all[f]++
+	}
+	return all, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/ambient"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -33,6 +34,7 @@ type Result struct {
 	Changed    int                // files of the work tree that the program changed, but for those that Git ignores
 	Beside     int                // other files that it changed: in HOME, the temporary directory, ignored ones
 	OpenLine   bool               // what the program wrote to a terminal ended within a line
+	Signals    int                // that came from outside and were passed on to the program, as ^C is
 	Silent     []string           // requests that no upstream answered: "host: why", each once
 	Unanswered map[string]int     // exchanges that got no answer, by kind; Counts has them too
 	MCP        recording.MCPSeen  // tool servers
@@ -49,6 +51,7 @@ type recorder struct {
 	why      string // why there is no snapshot of the work tree
 	lib      *library.Library
 	manifest *recording.Manifest
+	prices   *llm.Prices // of the project
 	redactor *redactor
 	dir      string   // of the recording
 	held     *os.File // dir, open and locked: see safe
@@ -138,6 +141,9 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	}
 	config, err := recording.ReadConfig(m.Roots.Tree)
 	if m.Masking = config.Masks; err != nil {
+		return nil, err
+	}
+	if r.prices, err = config.PriceTable(); err != nil {
 		return nil, err
 	}
 	if m.Masking == nil {
@@ -320,7 +326,7 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	changed, beside := r.seen.inTree()
 	return &Result{
 		Sealed: sealed, NotSealed: notSealed,
-		Recording: &recording.Recording{Dir: r.where(), Manifest: r.manifest}, Exit: e.exit, Changed: changed, Beside: beside, OpenLine: e.streams.shown.OpenLine(),
+		Recording: &recording.Recording{Dir: r.where(), Manifest: r.manifest}, Exit: e.exit, Changed: changed, Beside: beside, OpenLine: e.streams.shown.OpenLine(), Signals: e.signals,
 		Counts: r.seen.counts, MCP: r.seen.mcp, Unanswered: r.seen.unanswered, Silent: r.seen.silent, Unreached: r.seen.unreached,
 	}, nil
 }
@@ -395,12 +401,12 @@ func (r *recorder) finish(p *run, e *ended) error {
 // conclude writes what stands beside a tape that has its end: the session log, and the manifest of a finished recording. axes is asked
 // once the tape has been looked through.
 func (r *recorder) conclude(l *rescrub, exit recording.Exit, axes func() map[string]recording.Axis) (err error) {
-	if r.seen, err = survey(filepath.Join(r.safe(), recording.TapeName), r.o.Upstreams); err != nil {
+	if r.seen, err = survey(filepath.Join(r.safe(), recording.TapeName), r.o.Upstreams, r.prices); err != nil {
 		return err
 	}
 	m := r.manifest
 	m.Records, m.Ports = r.s.rec.Count(), program.MergePorts(m.Ports, r.seen.ports)
-	m.MCP = r.seen.mcp.OrNil()
+	m.MCP, m.Totals = r.seen.mcp.OrNil(), &r.seen.totals
 	m.State, m.Exit, m.Axes = recording.StateFinished, &exit, axes()
 	if err := derive.WriteLog(r.safe(), m, r.s.logOptions(r.o.Sync, r.daemon.Again())); err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/deck/derive"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
@@ -403,10 +404,24 @@ func (r *replayer) describe(e *ended, l *rescrub) error {
 			return err
 		}
 	}
+	if err := r.total(&m); err != nil {
+		return err
+	}
 	if err := derive.WriteLog(r.dir, &m, r.s.logOptions(false, nil)); err != nil {
 		return err
 	}
 	return m.Write(r.dir, false)
+}
+
+// total notes what the replay came to, at the prices of now.
+func (r *replayer) total(m *recording.Manifest) error {
+	prices, err := recording.PricesOf(r.config())
+	if err != nil {
+		return err
+	}
+	m.Totals = nil // those of what was replayed
+	m.Totals, err = account.TotalOf(&recording.Recording{Dir: r.dir, Manifest: m}, prices)
+	return err
 }
 
 // inputsNow lists what the program of a replay over the work tree of now found in another form than was recorded: first the

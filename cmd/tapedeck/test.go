@@ -117,6 +117,8 @@ func (o *testOptions) options(ctx context.Context) (*gate.Options, error) {
 		return nil, fmt.Errorf("-j %d: want at least 1", o.jobs)
 	case o.timeout <= 0:
 		return nil, fmt.Errorf("--timeout %v: want more than nothing, as in 30s", o.timeout)
+	case o.junit != "" && o.junit == o.sarif:
+		return nil, fmt.Errorf("--junit and --sarif both write %s: name two files", o.junit)
 	}
 	var err error
 	if opts.TreeNow, opts.TreeAt, err = parseTree(o.tree); err != nil {
@@ -170,10 +172,10 @@ func (o *testOptions) print(w io.Writer, r *gate.Result, colours bool) {
 	}
 }
 
-// below writes lines below a result's.
+// below writes lines below a result's. None begins with what others wrote: to a workflow's runner a line with "::" in front is a command.
 func below(w io.Writer, text string) {
 	for line := range strings.Lines(text) {
-		visible.Fprintf(w, "           %s\n", strings.TrimRight(line, "\n"))
+		visible.Fprintf(w, "         | %s\n", strings.TrimRight(line, "\n"))
 	}
 }
 

@@ -58,11 +58,9 @@ func (o *Options) replay(ctx context.Context, r *Result, dir string, rules *reco
 		return err
 	}
 	defer done()
-	if o.Changed != nil {
-		if touched, err := o.Changed.touch(rec, &r.Case, dir, o.TreeNow); err != nil || !touched {
-			r.Status, r.Why = Skipped, "nothing that it depends on has changed since "+o.Changed.Since
-			return err
-		}
+	if o.Changed != nil && !o.Changed.touch(ctx, rec, r.Path, o.TreeNow, cmp.Or(o.treeOf(rec, &r.Case), rec.Manifest.Roots.Tree)) {
+		r.Status, r.Why = Skipped, "nothing that it depends on has changed since "+o.Changed.Since
+		return ctx.Err()
 	}
 	if v, err := verify.Verify(ctx, rec.Dir, &verify.Options{ConfigDir: o.ConfigDir}); err != nil {
 		return err

@@ -59,6 +59,8 @@
 //	             none
 //	daemon       the daemon that the run was told to, and what the run is called there (DaemonRun); absent: none
 //	again        upstreams, passed-through hosts and isolation, for recording the run once more (Again); absent: nobody kept them
+//	totals       what it comes to: models, turns, tools, tokens, cost (Totals); absent: the recorder was killed or older, and package account
+//	             adds it up
 //	masking      masks of tapedeck.yaml, which a replay uses; absent: there were none
 //
 // A key that is not known here is passed by.

@@ -90,6 +90,7 @@ type Manifest struct {
 
 	Daemon *DaemonRun `json:"daemon,omitempty"` // to which the run was told
 	Again  *Again     `json:"again,omitempty"`  // what recording it once more needs beside the fields above
+	Totals *Totals    `json:"totals,omitempty"` // what it comes to, once finished
 }
 
 // Again is what a run was let reach while it was recorded.
@@ -141,6 +142,14 @@ type Versions struct {
 type Exit struct {
 	Code   int    `json:"code"`
 	Signal string `json:"signal,omitempty"`
+}
+
+// String is how it ended in words: "exit 3", "SIGKILL".
+func (e Exit) String() string {
+	if e.Signal != "" {
+		return e.Signal
+	}
+	return fmt.Sprintf("exit %d", e.Code)
 }
 
 // Roots are the absolute paths that the tape's paths are relative to. Tree is empty where no snapshot was taken.
