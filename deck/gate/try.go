@@ -212,6 +212,8 @@ func statusOf(err error) Status {
 	var load *tape.LoadError
 	var program *program.NotFoundError
 	switch {
+	case errors.Is(err, deck.ErrUnavailable):
+		return NoJail
 	case errors.Is(err, recording.ErrNewer), errors.Is(err, packed.ErrFormat), errors.Is(err, tape.ErrVersion):
 		return Newer
 	case errors.As(err, &program), errors.Is(err, fs.ErrNotExist) && strings.Contains(err.Error(), "exec"):
