@@ -26,7 +26,7 @@ type Conversation struct {
 type Turn struct {
 	Seq    uint64 // of its record
 	Number int    // which answer of its conversation it asked for, from 1
-	Model  string
+	Model  string     // that answered, or was asked for where the answer names none
 	Asked  cas.Digest // of all that was asked, without what is volatile (the tape's request_digest)
 	Params cas.Digest // of what else may change the answer, such as the temperature
 	Said   cas.Digest // of the answer's text and calls of tools, without their ids; zero where nothing was said
@@ -102,12 +102,15 @@ func (c *calls) add(seq uint64, k *tape.LLMCall) {
 	if n := len(k.Stream); n > 0 {
 		t.LatencyMS = k.Stream[n-1].TMS
 	}
-	c.count(&t, k)
 	l := c.lanes[k.Lane]
 	if l == nil {
 		l = &lane{Conversation: Conversation{Lane: strings.Clone(k.Lane)}}
 	}
 	said, err := c.read(l, k)
+	if said != nil && said.Answer != nil { // a fork may have asked for another model than its program
+		t.Model = strings.Clone(llm.AnsweredBy(t.Model, said.Answer.Model))
+	}
+	c.count(&t, k)
 	if errors.Is(err, llm.ErrNoTalk) {
 		return
 	}
@@ -151,6 +154,11 @@ func (c *calls) count(t *Turn, k *tape.LLMCall) {
 		return
 	}
 	was, priced := c.bill.USD, c.bill.Priced
+	if _, asked := llm.ModelOf(k); asked != t.Model {
+		call := *k
+		call.Model = t.Model
+		k = &call
+	}
 	if c.bill.Add(k); c.bill.Priced > priced {
 		usd := c.bill.USD - was
 		t.CostUSD = &usd
