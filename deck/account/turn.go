@@ -24,8 +24,8 @@ type Conversation struct {
 
 // A Turn is one call of a model.
 type Turn struct {
-	Seq    uint64 // of its record
-	Number int    // which answer of its conversation it asked for, from 1
+	Seq    uint64     // of its record
+	Number int        // which answer of its conversation it asked for, from 1
 	Model  string     // that answered, or was asked for where the answer names none
 	Asked  cas.Digest // of all that was asked, without what is volatile (the tape's request_digest)
 	Params cas.Digest // of what else may change the answer, such as the temperature
