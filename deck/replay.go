@@ -197,7 +197,7 @@ func (r *replayer) note(e *ended) {
 	if r.rec.Manifest.Axes[axisClock].On && !r.processes.replays() {
 		r.notGiven = append(r.notGiven, gapClock)
 	}
-	if e.signals > 0 {
+	if e.signals > 0 && !r.fork.past() { // what came before the point is not touched by one that came later
 		r.gaps = append(r.gaps, "the replay was interrupted by a signal")
 	}
 }

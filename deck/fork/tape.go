@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -62,30 +63,11 @@ func (t *Tape) number() {
 	for _, e := range t.exchanges {
 		if e.Call != nil {
 			e.Turn = answered[e.Lane] + 1
-			if e.Answered() {
+			if c := e.Call; c.Error == "" && (c.Status == http.StatusSwitchingProtocols || c.Status >= 200 && c.Status < 300) {
 				answered[e.Lane]++
 			}
 		}
 	}
-}
-
-// Answered reports whether a model answered.
-func (e *Exchange) Answered() bool {
-	return e.Call.Error == "" && (e.Call.Status == 101 || e.Call.Status >= 200 && e.Call.Status < 300)
-}
-
-// Turns are the calls of a conversation from a turn on, by turn: of each the answered one, or else the last that was tried.
-func (t *Tape) Turns(lane string, from int) (turns []*Exchange) {
-	for _, e := range t.exchanges {
-		if e.Call == nil || e.Lane != lane || e.Turn < from {
-			continue
-		}
-		if n := len(turns); n > 0 && turns[n-1].Turn == e.Turn {
-			turns = turns[:n-1]
-		}
-		turns = append(turns, e)
-	}
-	return turns
 }
 
 // Refused are the requests that nothing on a tape answered, in order.
