@@ -220,7 +220,7 @@ func (p *player) response(m *Message) {
 	a := p.asks[id]
 	delete(p.asks, id)
 	p.mu.Unlock()
-	if a != nil && a.replied > 0 {
+	if a != nil && a.line >= 0 {
 		p.Came(a.line)
 	}
 }
