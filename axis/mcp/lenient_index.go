@@ -24,7 +24,7 @@ type lenientIndex struct {
 func newLenientIndex(s *Served) *lenientIndex {
 	l := &lenientIndex{book: s.book, calls: make(map[requestKey][]*recordedCall), inside: make(map[*recordedCall][]*recordedPart),
 		behind: make(map[*recordedCall][]*recordedPart), subscribed: make(map[*recordedPart]bool), began: make(map[string]bool), transcripts: s.merged}
-	if l.transcripts == nil && s.transcript != nil {
+	if l.transcripts == nil {
 		l.transcripts = []*transcript{s.transcript}
 	}
 	for _, t := range l.transcripts {

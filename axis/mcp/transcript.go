@@ -53,7 +53,7 @@ type recordedCall struct {
 }
 
 // unasked reports whether nobody came with it, who should have. Book.mu is held.
-func (c *recordedCall) unasked() bool { return !c.served && c.method != "ping" }
+func (c *recordedCall) unasked() bool { return !c.served && c.method != methodPing }
 
 // answerPart is its answer.
 func (c *recordedCall) answerPart() *recordedPart {
