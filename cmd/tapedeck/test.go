@@ -27,6 +27,7 @@ type testOptions struct {
 	github  bool
 	strict  bool
 	verbose bool
+	list    bool
 	json    bool
 }
 
@@ -51,6 +52,7 @@ func newTestCommand(std streams) *cobra.Command {
 	f.BoolVar(&o.github, "github", os.Getenv("GITHUB_ACTIONS") == "true", "annotations and step summary of a GitHub workflow")
 	f.BoolVar(&o.strict, "strict", false, "what is unsure (masked values, side traffic, what could not be compared) ends with 2")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "what differs of those that hold, too")
+	f.BoolVar(&o.list, "list", false, "say what would be tried, and try nothing")
 	f.BoolVar(&o.json, "json", false, "a line of JSON a result, and one for all")
 	completeFlag(cmd, "mode", "semantic", "outcome", "byte-identical", "phase-aware")
 	completeFlag(cmd, "tree", "recorded", "now")
@@ -61,6 +63,9 @@ func runTest(ctx context.Context, o *testOptions, paths []string, std streams) e
 	cases, err := findTests(paths)
 	if err != nil {
 		return err
+	}
+	if o.list {
+		return o.printCases(std.out, cases)
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
@@ -93,6 +98,31 @@ func runTest(ctx context.Context, o *testOptions, paths []string, std streams) e
 		return &statusError{status: exit}
 	}
 	return nil
+}
+
+// printCases says what would be tried.
+func (o *testOptions) printCases(w io.Writer, cases []gate.Case) error {
+	for _, c := range cases {
+		if !o.json {
+			visible.Fprintf(w, "%-10s %s\n", c.Kind, c.Path)
+			continue
+		}
+		b, err := marshal(testCase{jsonVersion, c.Path, c.Kind})
+		if err == nil {
+			err = raw(w, "%s\n", b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A testCase is what would be tried, with --list --json.
+type testCase struct {
+	Version int       `json:"version"`
+	Path    string    `json:"path"`
+	Kind    gate.Kind `json:"kind"`
 }
 
 // findTests finds what paths hold; one that is not there may be the name of a recording.

@@ -83,7 +83,7 @@ func fenced(s string) string {
 // String counts results: "30 tried: 28 faithful, 2 diverged".
 func (s *Summary) String() string {
 	var parts []string
-	for _, status := range []Status{Faithful, Unsure, Expected, Diverged, Hangs, Damaged, Newer, NoProgram, Broken, Skipped} {
+	for _, status := range []Status{Faithful, Unsure, Expected, Diverged, Hangs, Damaged, Newer, NoProgram, NoJail, Broken, Skipped} {
 		if n := s.Count(status); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, status))
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
@@ -77,12 +78,22 @@ func ReadConfig(root string) (c Config, err error) {
 		c.Masks.Headers = c.Headers
 	}
 	if err == nil {
+		c.Upstreams = lowered(c.Upstreams)
 		err = c.check()
 	}
 	if err != nil {
 		return Config{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
+}
+
+// lowered has the names of hosts in lower case.
+func lowered(upstreams map[string]string) map[string]string {
+	out := make(map[string]string, len(upstreams))
+	for name, url := range upstreams {
+		out[strings.ToLower(name)] = url
+	}
+	return out
 }
 
 // check refuses what cannot be used.
