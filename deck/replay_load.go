@@ -51,7 +51,7 @@ func (r *replayer) openSession() error {
 		return err
 	}
 	r.s, err = newSession(&sessionOptions{
-		redactor: g, dir: r.dir, script: m.Program.Path, args: r.played.argv[1:], roots: r.roots, replay: true, log: r.o.Log,
+		redactor: g, dir: r.dir, script: m.Program.Path, args: r.played.argv[1:], roots: r.roots, replay: true, live: r.fork.live(), log: r.o.Log,
 		recorded: r.conversations,
 	})
 	return err
@@ -158,6 +158,9 @@ func (r *replayer) loadBook() error {
 	config, err := recording.ReadConfig(r.config()) // as it is now
 	r.side = config.Side
 	r.book.TellSideTraffic(r.side)
+	if errFork := r.fork.divide(r); errFork != nil {
+		return errFork
+	}
 	r.book.KeepOrder()
 	if r.o.Proxy && r.rec.Manifest.Proxy && r.asked == 0 {
 		r.gaps = append(r.gaps, NothingCame)

@@ -200,6 +200,17 @@ func (p *Player[K, V]) Came(line int) {
 	p.wake()
 }
 
+// Said says of lines of the far side that they were said by who carries them, or never will be. Next does not return them any more.
+func (p *Player[K, V]) Said(lines ...int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, i := range lines {
+		p.said[i] = true
+		p.armed = slices.DeleteFunc(p.armed, func(a armed) bool { return a.line == i })
+	}
+	p.mark(lines...)
+}
+
 // arm makes the lines from one on that belong to a line of the program wait for their places. mu is held.
 func (p *Player[K, V]) arm(owner int, since time.Time, from int) {
 	for _, i := range p.owned[owner] {
