@@ -336,6 +336,21 @@ func LateSecrets(secrets []scrub.Secret) (late []scrub.Secret) {
 	return late
 }
 
+// JoinSecrets returns first and what of second is not in it, as many as a recording may list: what the program of a replay
+// brought, or a work tree as it is now, stands in a tape that is kept.
+func JoinSecrets(first, second []scrub.Secret) []scrub.Secret {
+	out, listed := slices.Clone(first), make(map[string]bool, len(first))
+	for _, s := range first {
+		listed[scrub.Digits(s.Placeholder)] = true
+	}
+	for _, s := range second {
+		if !listed[scrub.Digits(s.Placeholder)] && len(out) < scrub.MaxFound {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 // A DaemonRun names the run of a recording at a daemon.
 type DaemonRun struct {
 	URL     string `json:"url"` // without user, token and query
