@@ -64,7 +64,7 @@ func (r *recorder) axes(l *rescrub.Pass, lost, gaps []string) map[string]recordi
 	for _, name := range r.s.scrub.NotCovered() {
 		secrets = append(secrets, name+" (hidden in its own place only: too short or too common to be searched for elsewhere)")
 	}
-	secrets = append(secrets, l.InPaths(r.manifest)...)
+	secrets = append(secrets, secretPaths(l, r.manifest)...)
 	aboutMCP, gaps := splitGaps(gaps, gapMCP)
 	aboutInputs, gaps := splitGaps(gaps, jail.InputGap)
 	clock, random := r.processes.axes(aboutInputs)
@@ -88,6 +88,14 @@ func (r *recorder) axes(l *rescrub.Pass, lost, gaps []string) map[string]recordi
 		axes["network"] = net
 	}
 	return axes
+}
+
+// secretPaths lists the paths of a recording that hold what became known late.
+func secretPaths(l *rescrub.Pass, m *recording.Manifest) (out []string) {
+	for _, path := range l.InPaths(m) {
+		out = append(out, path+" (a value that the run used as a secret stands in it)")
+	}
+	return out
 }
 
 // splitGaps takes what a jail says of one thing out of its gaps.

@@ -260,7 +260,7 @@ func (r wrapper) wrappedAxes(l *rescrub.Pass) map[string]recording.Axis {
 	for _, name := range r.s.scrub.NotCovered() {
 		secrets = append(secrets, name+" (hidden in its own place only: too short or too common to be searched for elsewhere)")
 	}
-	axes["secrets"] = recording.Axis{On: true, NotCovered: append(secrets, l.InPaths(r.manifest)...)}
+	axes["secrets"] = recording.Axis{On: true, NotCovered: append(secrets, secretPaths(l, r.manifest)...)}
 	axes[recording.AxisMCP] = recording.Axis{On: true, NotCovered: append([]string{}, r.s.mcp.Lost()...)}
 	return axes
 }

@@ -91,7 +91,15 @@ type Manifest struct {
 	Daemon *DaemonRun `json:"daemon,omitempty"` // to which the run was told
 	Again  *Again     `json:"again,omitempty"`  // what recording it once more needs beside the fields above
 	Totals *Totals    `json:"totals,omitempty"` // what it comes to, once finished
+
+	Redacted *Redacted `json:"redacted,omitempty"` // of a recording that was made of another without what a person named
 	Fork   *Fork      `json:"fork,omitempty"`   // of a fork: what it did otherwise than its parent
+}
+
+// Redacted says of what a recording was made, and by which rules something was taken out: their names alone.
+type Redacted struct {
+	Of    string   `json:"of"` // id
+	Rules []string `json:"rules"`
 }
 
 // Again is what a run was let reach while it was recorded.

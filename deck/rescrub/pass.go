@@ -286,7 +286,7 @@ func (l *Pass) Marked(all []scrub.Secret) []scrub.Secret {
 	return recording.JoinSecrets(out, slices.SortedFunc(maps.Values(found), func(a, b scrub.Secret) int { return cmp.Compare(a.Placeholder, b.Placeholder) }))
 }
 
-// InPaths lists the paths of the recording that hold what became known late. They stay: a recording needs them as they are.
+// InPaths lists the paths of the recording that hold what is taken out, as in "the path of HOME". They stay: a recording needs them as they are.
 func (l *Pass) InPaths(m *recording.Manifest) (out []string) {
 	if l == nil {
 		return nil
@@ -295,7 +295,7 @@ func (l *Pass) InPaths(m *recording.Manifest) (out []string) {
 		{"the program", m.Program.Path}, {"its directory", m.Cwd}, {"the work tree", m.Roots.Tree}, {"HOME", m.Roots.Home}, {"TMP", m.Roots.Temp},
 	} {
 		if l.Find.String(p.path) != p.path {
-			out = append(out, "the path of "+p.what+" (a value that the run used as a secret stands in it)")
+			out = append(out, "the path of "+p.what)
 		}
 	}
 	return out

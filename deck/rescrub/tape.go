@@ -69,6 +69,11 @@ func (l *Pass) passTape(w io.Writer, t *tape.Tape) (changed bool, err error) {
 		if err := errors.Join(err, tw.Append(rec)); err != nil {
 			return false, err
 		}
+		if sp, ok := rec.Kind.(*tape.ProcessSpawn); ok {
+			if l.Stdin = nil; held {
+				l.Stdin = sp.Stdin
+			}
+		}
 		if held && l.Replaced != nil {
 			l.Replaced(rec)
 		}
@@ -121,16 +126,33 @@ func (l *Pass) holdsOne(rec *tape.Record) (found bool, err error) {
 		found = found || is
 		return b
 	})
-	for _, p := range tape.Payloads(rec.Kind) {
+	payloads := tape.Payloads(rec.Kind)
+	if k, ok := rec.Kind.(*tape.ProcessSpawn); ok && k.Answers != nil {
+		payloads = append(payloads, k.Answers)
+	}
+	for _, p := range payloads {
 		if found {
 			break
 		}
-		found, err = l.search.Payload(p)
+		if tape.ChangedFile(rec.Kind) != nil { // which may be compressed
+			found, err = l.inFile(p)
+		} else {
+			found, err = l.search.Payload(p)
+		}
 		if err != nil && !recording.IsMissing(err) { // of a file that a replay found in the recording as it is: it is not on this tape
 			return false, err
 		}
 	}
 	return found, nil
+}
+
+// inFile reports whether a file's content holds one.
+func (l *Pass) inFile(p *tape.Payload) (found bool, err error) {
+	b, err := p.Bytes(l.Store)
+	if err == nil {
+		_, found = l.Find.Bytes(b)
+	}
+	return found, err
 }
 
 // eachText has change give each string of a record anew, and what else it holds beside its payloads: JSON, of further keys too,
@@ -178,7 +200,7 @@ func (l *Pass) again(rec *tape.Record) error {
 	return nil
 }
 
-// spawn takes them out of the streams of a process.
+// spawn takes them out of the streams of a process, and of what the kernel told it.
 func (l *Pass) spawn(k *tape.ProcessSpawn) error {
 	var stdin cas.Digest
 	for _, s := range []struct {
@@ -194,8 +216,7 @@ func (l *Pass) spawn(k *tape.ProcessSpawn) error {
 		}
 		*s.payload, *s.digest = kept.Payload, kept.Digest
 	}
-	l.Stdin = k.Stdin
-	return nil
+	return l.content(&k.Answers) // its questions name files
 }
 
 // stream keeps a recorded stream once more.
