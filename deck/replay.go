@@ -21,6 +21,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/derive"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/rescrub"
 	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
@@ -378,14 +379,14 @@ func (r *replayer) adoptChanges() error {
 }
 
 // describe makes the replay a recording of its own, where the caller wants it: a child of the one that it replayed.
-func (r *replayer) describe(e *ended, l *rescrub) error {
+func (r *replayer) describe(e *ended, l *rescrub.Pass) error {
 	if r.o.Out == "" {
 		return nil
 	}
 	m := r.child()
 	m.State, m.Exit = recording.StateFinished, &e.exit
 	m.Masks, m.Records = r.s.mask.Used(), r.s.rec.Count()
-	m.Secrets = l.marked(joinedSecrets(m.Secrets, r.s.scrub.Found()))
+	m.Secrets = l.Marked(recording.JoinSecrets(m.Secrets, r.s.scrub.Found()))
 	m.Proxy, m.Axes = r.o.Proxy, ledgerFor(m.Axes, r.o.Proxy)
 	clock := m.Axes[axisClock]
 	clock.NotCovered = slices.Concat(clock.NotCovered, r.notGiven)
@@ -402,11 +403,9 @@ func (r *replayer) describe(e *ended, l *rescrub) error {
 	if err := errors.Join(r.trees.adopt(r.trees.store), r.adoptChanges()); err != nil {
 		return err
 	}
-	if l != nil {
-		rescrubManifest(m, l.find)
-		if err := l.sweep(); err != nil {
-			return err
-		}
+	l.Manifest(m)
+	if err := l.Sweep(); err != nil {
+		return err
 	}
 	if err := r.total(m); err != nil {
 		return err
