@@ -65,13 +65,13 @@ type Forked struct {
 
 // forking is a replay that leaves its tape. Its methods do what a nil one needs: nothing.
 type forking struct {
-	o         *ForkOptions
-	id        string
-	at        *exchange.Fork
-	started   time.Time // of the recording
-	began     time.Time // when the program was let go; zero before
-	came      time.Time // when it was at the point; zero before
-	upstreams map[string]string
+	o       *ForkOptions
+	id      string
+	at      *exchange.Fork
+	started time.Time      // of the recording
+	began   time.Time      // when the program was let go; zero before
+	came    time.Time      // when it was at the point; zero before
+	reach   *RecordOptions // where it is live: its upstreams, and what else the recording was let reach
 
 	failed   string
 	verified *recording.Verified
@@ -165,8 +165,8 @@ func (f *forking) check(rec *recording.Recording) error {
 	if err := Again(rec, ro); err != nil {
 		return err
 	}
-	f.upstreams = ro.Upstreams
-	return network.CheckUpstreams(f.upstreams)
+	f.reach = ro
+	return network.CheckUpstreams(ro.Upstreams)
 }
 
 // Reached lists to whom the models' hosts of a plan lead, as a fork of rec reaches them: "HOST" or "HOST at URL".
@@ -178,7 +178,7 @@ func Reached(rec *recording.Recording, o *ForkOptions) ([]string, error) {
 	var out []string
 	for _, host := range o.Plan.Hosts() {
 		for _, scheme := range []string{"https", "http"} {
-			if at := network.UpstreamOf(f.upstreams, &url.URL{Scheme: scheme, Host: host}); at != "" {
+			if at := network.UpstreamOf(f.reach.Upstreams, &url.URL{Scheme: scheme, Host: host}); at != "" {
 				host += " at " + at
 				break
 			}
@@ -205,11 +205,7 @@ func (f *forking) divide(r *replayer) (err error) {
 	if c := r.s.redactor.mcp; c != nil {
 		o.Kept = c.Carries
 	}
-	var first *uint64
-	if x := f.o.Plan.First; x != nil {
-		first = &x.Seq
-	}
-	f.at, err = r.book.Fork(first, o)
+	f.at, err = r.book.Fork(f.o.Plan.First.Seq, o)
 	return err
 }
 
@@ -230,13 +226,15 @@ func (f *forking) connect(r *replayer, p *run) {
 	if f.o.Changes.Answer != nil {
 		nf.Answer = func(asked *network.Asked) (*network.Made, error) { return f.o.Changes.Made(asked, f.o.Plan.Usage) }
 	}
-	p.net.Fork = nf
-	p.net.Upstreams = f.upstreams
+	if p.net.Fork = nf; !f.o.Live {
+		return
+	}
+	p.net.Upstreams = f.reach.Upstreams
 	if p.net.ProxyEnv = f.o.Env; p.net.ProxyEnv == nil {
 		p.net.ProxyEnv = os.Environ()
 	}
-	p.ports = program.MergePorts(p.ports, program.Ports(f.upstreams))
-	p.loopback = p.loopback || program.NamesLoopback(f.upstreams)
+	p.ports = program.MergePorts(p.ports, program.Ports(f.reach.Upstreams))
+	p.loopback = p.loopback || program.NamesLoopback(f.reach.Upstreams)
 }
 
 // describe says in the manifest of r's child that it is a fork.
@@ -247,8 +245,10 @@ func (f *forking) describe(m *recording.Manifest) {
 	m.ID, m.StartedAt = f.id, f.started.UTC()
 	m.ForkSeq = &f.o.Plan.Seq
 	m.Fork = &recording.Fork{Lane: f.o.Plan.Lane, Turn: f.o.Plan.Turn, Live: f.o.Live, Failed: f.failed, Verify: f.verified}
-	m.Ports = program.MergePorts(m.Ports, program.Ports(f.upstreams))
-	m.Loopback = m.Loopback || program.NamesLoopback(f.upstreams)
+	if f.o.Live {
+		m.Ports = program.MergePorts(m.Ports, program.Ports(f.reach.Upstreams))
+		m.Loopback = m.Loopback || program.NamesLoopback(f.reach.Upstreams)
+	}
 }
 
 // note adds to the manifest what may hold secrets.
@@ -259,7 +259,7 @@ func (f *forking) note(m *recording.Manifest, r *replayer) {
 	changes, _ := json.Marshal(f.o.Changes) // strings and JSON alone
 	m.Fork.Changes, _ = r.s.scrub.Bytes(changes)
 	if f.o.Live {
-		m.Again = againOf(&RecordOptions{Upstreams: f.upstreams}, r.s.scrub.String)
+		m.Again = againOf(f.reach, r.s.scrub.String)
 	}
 }
 
@@ -329,7 +329,7 @@ func (f *forking) verify(ctx context.Context, r *replayer) error {
 	if err != nil && !errors.As(err, &exit) {
 		return fmt.Errorf("--verify: %w", err)
 	}
-	f.verified = &recording.Verified{Command: f.o.Verify, Exit: cmd.ProcessState.ExitCode()}
+	f.verified = &recording.Verified{Command: r.s.scrub.String(f.o.Verify), Exit: cmd.ProcessState.ExitCode()}
 	return nil
 }
 
