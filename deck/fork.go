@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -154,6 +156,8 @@ func (f *forking) check(rec *recording.Recording) error {
 	switch need := f.o.Changes.NeedLive(); {
 	case m.Proxy:
 		return fmt.Errorf("%s was recorded outside the jail: a fork runs in it", rec.Dir)
+	case f.o.Verify != "" && m.Roots.Tree == "":
+		return fmt.Errorf("--verify: there is no work tree in %s", rec.Dir)
 	case !f.o.Live && need != "":
 		return fmt.Errorf("%s changes what a model is asked: add --live, which asks it", need)
 	case !f.o.Live && f.o.Changes.Answer == nil:
@@ -287,7 +291,10 @@ func (f *forking) conclude(ctx context.Context, r *replayer, e *ended) error {
 	}
 	f.refused = now.Refused()
 	f.failed = f.failure(e)
-	return f.verify(ctx, r)
+	if err := f.verify(ctx, r); err != nil {
+		f.failed = cmp.Or(f.failed, "--verify: "+err.Error())
+	}
+	return nil
 }
 
 // failure says why a fork that came to its point did not come to its end; "" where it did.
@@ -314,9 +321,6 @@ func (f *forking) verify(ctx context.Context, r *replayer) error {
 	if f.o.Verify == "" || !f.at.Past() {
 		return nil
 	}
-	if r.trees.after == nil {
-		return errors.New("--verify: there is no work tree in this recording")
-	}
 	dir := filepath.Join(r.scratch.dir, "verify")
 	if _, err := r.trees.keep(dir); err != nil {
 		return err
@@ -327,31 +331,39 @@ func (f *forking) verify(ctx context.Context, r *replayer) error {
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		return fmt.Errorf("--verify: %w", err)
+		return err
 	}
 	f.verified = &recording.Verified{Command: r.s.scrub.String(f.o.Verify), Exit: cmd.ProcessState.ExitCode()}
 	return nil
 }
 
-// upTo leaves of two tapes what comes before the point, and of what compares what is known of that.
-func (f *forking) upTo(recorded, now fidelity.Records, o *fidelity.LaneOptions) (fidelity.Records, fidelity.Records) {
+// upTo leaves of the tapes of r what comes before the point, and of what compares what is known of that. How a recording ended that is
+// unfinished does not matter.
+func (f *forking) upTo(r *replayer, recorded, now fidelity.Records, o *fidelity.LaneOptions) (fidelity.Records, fidelity.Records) {
 	if f == nil {
 		return recorded, now
 	}
 	o.Screens, o.LongFiles, o.SameStart = nil, [2]map[string]string{}, false
+	if f.at.Past() {
+		o.NotCompared = slices.Concat(r.gaps, r.book.Damaged())
+	}
 	if !f.at.Past() && f.at.Lost() == "" {
 		o.Notes = append(o.Notes, "the program ended before it came to the point")
 	}
-	return f.cut(recorded, true), f.cut(now, false)
+	ended := r.rec.Manifest.State == recording.StateFinished // else its tape has no record of the program
+	return f.cut(recorded, true, ended), f.cut(now, false, ended)
 }
 
-func (f *forking) cut(records fidelity.Records, recorded bool) fidelity.Records {
+// cut leaves of a tape what comes before the point, and of the program that it was started.
+func (f *forking) cut(records fidelity.Records, recorded, program bool) fidelity.Records {
 	return func(yield func(*tape.Record, error) bool) {
 		for rec, err := range records {
 			if err == nil {
-				if p, ok := rec.Kind.(*tape.ProcessSpawn); ok && p.ParentSpawnID == 0 && tape.AskerOf(p) == 0 {
+				p, spawn := rec.Kind.(*tape.ProcessSpawn)
+				switch own := spawn && p.ParentSpawnID == 0 && tape.AskerOf(p) == 0; {
+				case own && program:
 					rec = begun(rec, p)
-				} else if !f.at.Before(rec, recorded) {
+				case own, !f.at.Before(rec, recorded):
 					continue
 				}
 			}
