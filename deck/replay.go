@@ -132,13 +132,10 @@ func (r *replayer) prepare() (err error) {
 	if err := r.openSession(); err != nil {
 		return err
 	}
-	if err := r.begin(); err != nil {
-		return err
-	}
 	if err := errors.Join(r.loadTree(), r.loadBook(), r.checkBlobs(), r.loadScreens()); err != nil {
 		return err
 	}
-	return r.restoreMoved()
+	return errors.Join(r.begin(), r.restoreMoved())
 }
 
 // run runs the program, compares and reports.
@@ -326,7 +323,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 		o.LongFiles = [2]map[string]string{m.LongFiles, r.long}
 	}
 	o.Screens, o.Side = r.screens, r.side
-	was, is := r.fork.upTo(recorded.Records(), replay.Records(), o)
+	was, is := r.fork.upTo(r, recorded.Records(), replay.Records(), o)
 	report, err := fidelity.CompareLanes(r.o.Mode, was, is, o)
 	if err == nil {
 		r.processes.timesRead(report)
@@ -441,12 +438,12 @@ func (r *replayer) child() *recording.Manifest {
 	return &m
 }
 
-// begin says of a fork that it is one while it is made: what is live cannot be made again.
+// begin says of a fork that it is one while it is made, and over which files it runs: what is live cannot be made again.
 func (r *replayer) begin() error {
 	if r.fork == nil {
 		return nil
 	}
-	return r.child().Write(r.dir, false)
+	return errors.Join(r.trees.adopt(r.trees.store), r.child().Write(r.dir, false))
 }
 
 // inputsNow lists what the program of a replay over the work tree of now found in another form than was recorded: first the
