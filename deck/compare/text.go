@@ -164,11 +164,11 @@ func (w What) words() string {
 	return "only one of them has this turn"
 }
 
-func seqOf(seq uint64) string {
-	if seq == 0 {
+func seqOf(seq *uint64) string {
+	if seq == nil {
 		return "none"
 	}
-	return fmt.Sprint(seq)
+	return fmt.Sprint(*seq)
 }
 
 func orNothing(s string) string {
