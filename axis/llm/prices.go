@@ -161,7 +161,7 @@ func (r *Rates) check() error {
 		return errors.New("expected a price of input, got none")
 	}
 	for _, price := range []*float64{r.Input, r.Output, r.CacheRead, r.CacheWrite, r.CacheWrite1h, r.Reasoning} {
-		if price != nil && (*price < 0 || math.IsInf(*price, 0)) {
+		if price != nil && !(*price >= 0 && *price <= math.MaxFloat64) { // NaN neither
 			return fmt.Errorf("expected prices of 0 or more, got %g", *price)
 		}
 	}

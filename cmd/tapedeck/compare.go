@@ -74,7 +74,7 @@ func runCompare(ctx context.Context, o *compareOptions, names []string, std stre
 func checked(c *compare.Comparison) error {
 	status, names := statusDiverged, []string{}
 	for _, r := range c.Failed() {
-		names = append(names, r.ID)
+		names = append(names, r.Name())
 		if r.Check.Why != "" {
 			status = statusFailed
 		}

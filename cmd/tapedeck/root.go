@@ -216,9 +216,12 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q: %s --help lists them", args[0], cmd.CommandPath())
 }
 
-// nearest are the commands below cmd that word may have meant: that which says of itself that it is looked for by this word, else those
+// nearest are the commands below cmd that word may have meant: those that it is typed for (typedFor), that which says of itself that it is looked for by this word, else those
 // of a like name.
 func nearest(cmd *cobra.Command, word string) []string {
+	if commands := typedFor[word]; commands != nil && !cmd.HasParent() {
+		return commands
+	}
 	for _, c := range cmd.Commands() {
 		if slices.Contains(c.SuggestFor, word) {
 			return []string{c.Name()}

@@ -180,10 +180,11 @@ func statSummary(k *tape.FileStat) string {
 	return fmt.Sprintf("looked at %s: %s", k.Path, k.Type)
 }
 
-// newBill reads the prices of a file; "" is the table that is built in.
+// newBill reads the prices of a file; "" is those of the project.
 func newBill(file string) (*llm.Bill, error) {
 	if file == "" {
-		return llm.NewBill(nil), nil
+		p, err := projectPrices()
+		return llm.NewBill(p), err
 	}
 	f, err := os.Open(file)
 	if err != nil {

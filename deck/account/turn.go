@@ -116,7 +116,9 @@ func (c *calls) add(seq uint64, k *tape.LLMCall) {
 	if errors.Is(err, llm.ErrNoTalk) {
 		return
 	}
-	t.tell(said)
+	if t.tell(said); t.Said.IsZero() && t.Answered() && k.Response != nil {
+		t.Said = k.Response.Hash // it cannot be read: its bytes tell it from others
+	}
 	if t.Answered() {
 		c.turns++
 		c.tools += len(t.Tools)

@@ -15,6 +15,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/account"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
@@ -67,6 +69,16 @@ type Row struct {
 	account *account.Account
 	rec     *recording.Recording
 	found   cas.Digest // of the work tree that the run found; zero where none was kept
+}
+
+// Name is what people call the recording: its directory, or its id where that says no more.
+func (r *Row) Name() string {
+	switch base := filepath.Base(r.Path); base {
+	case r.ID + ".rec", library.UnpackedName:
+		return r.ID
+	default:
+		return base
+	}
 }
 
 // Totals are what a recording comes to.

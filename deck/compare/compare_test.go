@@ -26,19 +26,20 @@ type run struct {
 	*Tape
 	manifest *recording.Manifest
 	before   *files.Tree
+	lane     string
 }
 
 func newRun(t testing.TB) *run {
 	m := recording.NewManifest(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC))
 	m.State, m.Argv, m.Cwd, m.Program.Path, m.Roots.Tree = recording.StateFinished, []string{"agent"}, "/work", "/bin/agent", "/work"
-	return &run{NewTape(t), m, &files.Tree{Root: "/work"}}
+	return &run{NewTape(t), m, &files.Tree{Root: "/work"}, "llm:main"}
 }
 
 // call records a call as the classifier of a run would name it: what is asked and said makes the difference.
 func (r *run) call(model, request, response string) {
 	r.At++
 	k := &tape.LLMCall{Provider: "anthropic", Endpoint: "messages", Model: model, Usage: json.RawMessage(`{"input_tokens":1000,"output_tokens":100}`)}
-	k.Lane, k.Arrival, k.Status, k.Method, k.URL = "llm:main", r.At, 200, "POST", "https://api.anthropic.com/v1/messages"
+	k.Lane, k.Arrival, k.Status, k.Method, k.URL = r.lane, r.At, 200, "POST", "https://api.anthropic.com/v1/messages"
 	k.RequestDigest = cas.Sum([]byte(request))
 	k.RequestPayload, k.Response = r.Payload(request), r.Payload(response)
 	r.Record(k)
@@ -68,7 +69,7 @@ func (r *run) end(exit int, ms int64) *recording.Recording {
 	var tree bytes.Buffer
 	r.manifest.Exit = &recording.Exit{Code: exit}
 	for _, err := range []error{
-		os.Rename(r.Path, filepath.Join(dir, recording.TapeName)), os.Rename(r.Path+tape.StoreSuffix, filepath.Join(dir, recording.TapeName+tape.StoreSuffix)),
+		os.MkdirAll(r.Path+tape.StoreSuffix, 0o700), os.Rename(r.Path, filepath.Join(dir, recording.TapeName)), os.Rename(r.Path+tape.StoreSuffix, filepath.Join(dir, recording.TapeName+tape.StoreSuffix)),
 		r.before.Encode(&tree), os.WriteFile(filepath.Join(dir, recording.TreeName), tree.Bytes(), 0o600), r.manifest.Write(dir, false),
 	} {
 		if err != nil {
@@ -127,6 +128,33 @@ func TestFirstDifference(t *testing.T) {
 	}
 	if r := c.Rows[3]; r.Leaves == nil || r.Leaves.What != compare.ByModel || r.Leaves.First != "m" || r.Leaves.Other != "n" || len(r.Files) > 0 {
 		t.Errorf("another model: %+v, files %+v", r.Leaves, r.Files)
+	}
+}
+
+// TestAnotherLane: a conversation goes on in another lane where its system text is another, and helpers beside it are held against helpers.
+func TestAnotherLane(t *testing.T) {
+	make := func(system, title string) *recording.Recording {
+		r := newRun(t)
+		r.call("m", Asks("be kind", ReadTool, User("go")), Calls("toolu_1"))
+		r.lane = "llm:title"
+		r.call("m", Asks("a title", "", User("go")), Says(title))
+		r.lane = "llm:" + system
+		r.call("m", Asks(system, ReadTool, User("go"), Uses("toolu_1"), Gives("toolu_1", "ok")), Says("done"))
+		return r.end(0, 1)
+	}
+	first := newRun(t)
+	first.call("m", Asks("be kind", ReadTool, User("go")), Calls("toolu_1"))
+	first.call("m", Asks("be kind", ReadTool, User("go"), Uses("toolu_1"), Gives("toolu_1", "ok")), Says("done"))
+	first.lane = "llm:title"
+	first.call("m", Asks("a title", "", User("go")), Says("Going"))
+	c := compared(t, nil, first.end(0, 1), make("be rude", "Going"), make("be rude", "Gone"))
+	for i, r := range c.Rows[1:] {
+		if d := r.Leaves; d == nil || d.Turn != 2 || d.What != compare.ByPrompt || d.Conversation != "llm:main" {
+			t.Errorf("%d: %+v", i+2, d)
+		}
+	}
+	if c.Rows[1].Same != 2 || c.Rows[2].Same != 1 || c.Same != 1 {
+		t.Errorf("same %d, %d, %d", c.Rows[1].Same, c.Rows[2].Same, c.Same)
 	}
 }
 

@@ -11,13 +11,13 @@ import (
 
 // A Difference is the first turn at which a recording is another than the first one.
 type Difference struct {
-	Turn         int    `json:"turn"` // of its conversation, from 1
-	Conversation string `json:"conversation"`
-	What         What   `json:"what"`
-	Seq          uint64 `json:"seq"`       // of the record in the first recording; 0 where it has no such turn
-	OtherSeq     uint64 `json:"other_seq"` // the same of this one
-	First        string `json:"first"`     // what stands there, for people; "" where nothing does
-	Other        string `json:"other"`
+	Turn         int     `json:"turn"` // of its conversation, from 1
+	Conversation string  `json:"conversation"`
+	What         What    `json:"what"`
+	Seq          *uint64 `json:"seq"`       // of the record in the first recording; null where it has no such turn
+	OtherSeq     *uint64 `json:"other_seq"` // the same of this one
+	First        string  `json:"first"`     // what stands there, for people; "" where nothing does
+	Other        string  `json:"other"`
 }
 
 // What is what two turns differ in, the first of these that they do.
@@ -141,13 +141,13 @@ func leave(a, b *account.Account) (l leaving) {
 
 // before reports whether d comes before e: in the first recording, or where that has no such turn in the other.
 func (d *Difference) before(e *Difference) bool {
-	if d.Seq > 0 && e.Seq > 0 {
-		return d.Seq < e.Seq
+	if d.Seq != nil && e.Seq != nil {
+		return *d.Seq < *e.Seq
 	}
-	if d.OtherSeq > 0 && e.OtherSeq > 0 {
-		return d.OtherSeq < e.OtherSeq
+	if d.OtherSeq != nil && e.OtherSeq != nil {
+		return *d.OtherSeq < *e.OtherSeq
 	}
-	return d.Seq > 0
+	return d.Seq != nil
 }
 
 // differenceAt is what differs behind the first n turns of two conversations; nil for nothing.
@@ -166,10 +166,10 @@ func differenceAt(p [2]turnsOf, n int) *Difference {
 		d.What = whatDiffers(turns[0], turns[1])
 	}
 	if turns[0] != nil {
-		d.Seq, d.First = turns[0].Seq, shown(turns[0], d.What)
+		d.Seq, d.First = &turns[0].Seq, shown(turns[0], d.What)
 	}
 	if turns[1] != nil {
-		d.OtherSeq, d.Other = turns[1].Seq, shown(turns[1], d.What)
+		d.OtherSeq, d.Other = &turns[1].Seq, shown(turns[1], d.What)
 	}
 	return d
 }

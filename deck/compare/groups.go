@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// A Group is recordings that were made in the same way: forks of one parent at one record with the same change, or one recording that has
-// no like.
+// A Group is recordings that were made in the same way: forks of one parent at one record with the same change.
 type Group struct {
 	Members []int    `json:"recordings"` // by their places, from 1
 	Parent  *string  `json:"parent"`
@@ -44,7 +43,8 @@ const (
 
 const passed = "passed"
 
-// group finds the groups, and says of each in what it differs from the first one, where there is one that was run several times.
+// group finds the groups that were run several times, and says of each in what it differs from that of the first recording, which may be
+// of one run.
 func (c *Comparison) group() {
 	byKey := make(map[string]*Group)
 	var groups []*Group
@@ -63,6 +63,7 @@ func (c *Comparison) group() {
 	if !several {
 		return
 	}
+	groups = slices.DeleteFunc(groups, func(g *Group) bool { return g != groups[0] && len(g.Members) < 2 })
 	for _, g := range groups {
 		g.Numbers = c.numbers(g)
 		if g != groups[0] {

@@ -60,7 +60,7 @@ func (p *page) table(c *Comparison) {
 	}
 	g.head = append(g.head, useHead...)
 	for i, r := range c.Rows {
-		row := cellsOf(fmt.Sprint(i+1), r.ID, strings.Join(r.Total.Models, ", "), fmt.Sprint(r.Total.Turns), fmt.Sprint(r.After.Turns),
+		row := cellsOf(fmt.Sprint(i+1), r.Name(), strings.Join(r.Total.Models, ", "), fmt.Sprint(r.Total.Turns), fmt.Sprint(r.After.Turns),
 			fmt.Sprint(r.Total.Tools), fmt.Sprint(r.Total.Files))
 		row = append(row, exitCell(r.Exit))
 		if checks {
@@ -140,7 +140,7 @@ func (p *page) leaving(c *Comparison) {
 		}
 		return []string{
 			fmt.Sprintf("at turn %d of %s (record %s of 1): %s", d.Turn, d.Conversation, seqOf(d.Seq), d.What.words()),
-			"1 has     " + orNothing(d.First), "they have " + orNothing(d.Other),
+			"1:       " + orNothing(d.First), "instead: " + orNothing(d.Other),
 		}
 	})
 }
@@ -164,11 +164,11 @@ func (w What) words() string {
 	return "only one of them has this turn"
 }
 
-func seqOf(seq uint64) string {
-	if seq == 0 {
+func seqOf(seq *uint64) string {
+	if seq == nil {
 		return "none"
 	}
-	return fmt.Sprint(seq)
+	return fmt.Sprint(*seq)
 }
 
 func orNothing(s string) string {

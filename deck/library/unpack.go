@@ -200,6 +200,9 @@ func LooksPacked(path string) bool {
 	return err == nil && string(head) == packed.Magic
 }
 
+// UnpackedName is the directory that UnpackTemp makes in one of its own.
+const UnpackedName = "recording"
+
 // UnpackTemp unpacks the packed file into a temporary directory, for who only looks at it; clean, which is not nil where err
 // is, removes it. The errors are those of Unpack.
 func UnpackTemp(ctx context.Context, file string, progress func(done, total int64)) (rec *recording.Recording, clean func(), err error) {
@@ -213,7 +216,7 @@ func UnpackTemp(ctx context.Context, file string, progress func(done, total int6
 			lock.Close()
 		}
 	}
-	rec, err = Of(temp).Unpack(ctx, file, &UnpackOptions{Output: filepath.Join(temp, "recording"), Progress: progress})
+	rec, err = Of(temp).Unpack(ctx, file, &UnpackOptions{Output: filepath.Join(temp, UnpackedName), Progress: progress})
 	if err != nil {
 		clean()
 		return nil, nil, err
