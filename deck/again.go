@@ -39,13 +39,22 @@ func Again(rec *recording.Recording, o *RecordOptions) error {
 	}
 	o.Dir, o.Tree, o.Writable, o.Proxy = m.Cwd, m.Roots.Tree, m.Writable, m.Proxy
 	o.RealTime = !m.Axes[axisClock].On
-	if m.Again == nil && len(m.Ports) > 0 && len(o.Upstreams) == 0 {
+	config, err := recording.ReadConfig(m.Roots.Tree)
+	if err != nil {
+		return err
+	}
+	if m.Again == nil && len(m.Ports) > 0 && len(o.Upstreams)+len(config.Upstreams) == 0 {
 		return errors.New("it was recorded with upstreams, and by a version that did not keep them: give them with --upstream")
 	}
 	if a := m.Again; a != nil {
 		o.Passthrough, o.Isolated = a.Passthrough, a.Isolated
 		upstreams := make(map[string]string)
 		maps.Copy(upstreams, a.Upstreams)
+		for name, url := range config.Upstreams {
+			if upstreams[name] == "" || slices.Contains(a.Configured, name) {
+				upstreams[name] = url
+			}
+		}
 		maps.Copy(upstreams, o.Upstreams)
 		for name, url := range upstreams {
 			if url == "" {
@@ -85,6 +94,26 @@ func recordedStdin(rec *recording.Recording) ([]byte, error) {
 		err = fmt.Errorf("the recorded stdin has more than %d bytes", maxStdin)
 	}
 	return b, err
+}
+
+// withConfigured are the upstreams of o, and where it has none those of tapedeck.yaml.
+func withConfigured(o *RecordOptions, config map[string]string) *RecordOptions {
+	with := *o
+	with.Upstreams = make(map[string]string)
+	maps.Copy(with.Upstreams, config)
+	maps.Copy(with.Upstreams, o.Upstreams)
+	return &with
+}
+
+// configured are the upstreams of o that tapedeck.yaml names as well.
+func configured(o *RecordOptions, config map[string]string) (names []string) {
+	for name, url := range config {
+		if o.Upstreams[name] == url {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // againOf is what a manifest keeps of o for Again. An upstream that holds a secret is kept by its name.

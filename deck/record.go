@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/ambient"
-	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -23,6 +22,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/rescrub"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -52,7 +52,7 @@ type recorder struct {
 	why      string // why there is no snapshot of the work tree
 	lib      *library.Library
 	manifest *recording.Manifest
-	prices   *llm.Prices // of the project
+	config   recording.Config
 	redactor *redactor
 	dir      string   // of the recording
 	held     *os.File // dir, open and locked: see safe
@@ -137,16 +137,14 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	if m.Writable, err = directories("--writable", o.Writable); err != nil {
 		return nil, err
 	}
-	if err := network.CheckUpstreams(o.Upstreams); err != nil {
+	if r.config, err = recording.ReadConfig(m.Roots.Tree); err != nil {
 		return nil, err
 	}
-	config, err := recording.ReadConfig(m.Roots.Tree)
-	if m.Masking = config.Masks; err != nil {
+	r.o = withConfigured(o, r.config.Upstreams)
+	if err := network.CheckUpstreams(r.o.Upstreams); err != nil {
 		return nil, err
 	}
-	if r.prices, err = config.PriceTable(); err != nil {
-		return nil, err
-	}
+	m.Masking, m.SecretNames = r.config.Masks, r.config.Secrets
 	if m.Masking == nil {
 		m.Masking = new(recording.Masking)
 	}
@@ -157,7 +155,7 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 // describe fills in the manifest through the guard.
 func (r *recorder) describe() (err error) {
 	m := r.manifest
-	if r.redactor, err = newRedactor(r.o.ConfigDir, m.Cwd, r.o.Argv[1:], r.env, &m.Roots, m.Masking); err != nil {
+	if r.redactor, err = newRedactor(r.o.ConfigDir, m.Cwd, r.o.Argv[1:], r.env, r.config.Secrets, &m.Roots, m.Masking); err != nil {
 		return err
 	}
 	if r.redactor.holdsSecret(m.Program.Path, m.Cwd, m.Roots.Tree, m.Roots.Home, m.Roots.Temp) {
@@ -171,7 +169,7 @@ func (r *recorder) describe() (err error) {
 	m.NoteArgs(r.redactor.scrub, r.o.Argv)
 	m.NoteEnv(r.redactor.scrub, r.env)
 	m.Ports, m.Loopback = program.Ports(r.o.Upstreams), program.NamesLoopback(r.o.Upstreams)
-	m.Again = againOf(r.o, r.redactor.scrub.String)
+	m.Again = r.again()
 	m.Proxy, m.Umask = r.o.Proxy, umask()
 	if !m.Proxy {
 		m.Host.Proc = procNow()
@@ -229,6 +227,11 @@ func (r *recorder) begin() (err error) {
 	})
 	if err != nil {
 		return r.unwritten(programNotStarted, err)
+	}
+	if r.o.Configured != nil {
+		for _, name := range configured(r.o, r.config.Upstreams) {
+			r.o.Configured(name, visible.WithoutUser(r.o.Upstreams[name]))
+		}
 	}
 	if err := r.introduce(); err != nil {
 		r.s.log.Warn("the recording is known by its path alone, not by its id", "path", r.dir, "err", err)
@@ -402,7 +405,11 @@ func (r *recorder) finish(p *run, e *ended) error {
 // conclude writes what stands beside a tape that has its end: the session log, and the manifest of a finished recording. axes is asked
 // once the tape has been looked through.
 func (r *recorder) conclude(l *rescrub.Pass, exit recording.Exit, axes func() map[string]recording.Axis) (err error) {
-	if r.seen, err = survey(filepath.Join(r.safe(), recording.TapeName), r.o.Upstreams, r.prices); err != nil {
+	prices, err := r.config.PriceTable()
+	if err != nil {
+		return err
+	}
+	if r.seen, err = survey(filepath.Join(r.safe(), recording.TapeName), r.o.Upstreams, prices); err != nil {
 		return err
 	}
 	m := r.manifest
@@ -430,13 +437,20 @@ func (r *recorder) rescrubManifest(l *rescrub.Pass) error {
 	return l.Sweep()
 }
 
+// again is what recording the run once more needs.
+func (r *recorder) again() *recording.Again {
+	a := againOf(r.o, r.redactor.scrub.String)
+	a.Configured = configured(r.o, r.config.Upstreams)
+	return a
+}
+
 // noteAgain notes the arguments, variables and upstreams with what is known by now.
 func (r *recorder) noteAgain() {
 	m := r.manifest
 	m.ArgSecrets, m.Raw = nil, nil
 	m.NoteArgs(r.redactor.scrub, r.o.Argv)
 	m.NoteEnv(r.redactor.scrub, r.env)
-	m.Again = againOf(r.o, r.redactor.scrub.String)
+	m.Again = r.again()
 }
 
 // exposed has the recording say that it may hold secrets, where err is that. It stays unfinished.

@@ -55,7 +55,7 @@ func (k *MCPJSONRPC) fields(c *codec) {
 
 // IsNotification reports whether the message waits for no answer. A request of a conversation that has none says why.
 func (k *MCPJSONRPC) IsNotification() bool {
-	return strings.HasPrefix(k.Method, "notifications/") || k.Arrival > 0 && k.Answered == 0 && k.Error == ""
+	return strings.HasPrefix(k.Method, "notifications/") || k.Conversation > 0 && k.Answered == 0 && k.Error == ""
 }
 
 // IsCall reports whether a program asked a server for something: not to be told something, and not whether it is there.

@@ -12,7 +12,6 @@
 package account
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
@@ -121,10 +120,10 @@ func (b *Book) Close() *Account {
 	a := &b.account
 	a.Conversations = b.calls.conversations()
 	a.Total = recording.Totals{
-		Models: slices.Clip(b.calls.models), Turns: b.calls.turns, Tools: b.calls.tools, Failed: b.calls.failed,
+		Models: append([]string{}, b.calls.models...), Turns: b.calls.turns, Tools: b.calls.tools, Failed: b.calls.failed,
 		Spawns: max(b.spawns-1, 0), Files: len(a.Files), DurationMS: b.lasted,
 		InputTokens: b.bill.Usage.InputTokens, OutputTokens: b.bill.Usage.OutputTokens, CachedTokens: b.bill.Usage.CacheReadTokens,
-		Uncounted: b.bill.Calls - b.bill.Counted, PricedUSD: b.bill.USD, Unpriced: b.bill.Unpriced, PricesAsOf: b.bill.AsOf(),
+		Uncounted: b.bill.Calls - b.bill.Counted, PricedUSD: b.bill.USD, Unpriced: append([]string{}, b.bill.Unpriced...), PricesAsOf: b.bill.AsOf(),
 	}
 	if usd, known := b.bill.Whole(); known {
 		a.Total.CostUSD = &usd

@@ -1,5 +1,7 @@
 package recording
 
+import "strconv"
+
 // Totals are what a recording comes to, in a few numbers. Package account adds them up; recording.json keeps them, so that a list of
 // recordings need not read their tapes.
 type Totals struct {
@@ -18,4 +20,26 @@ type Totals struct {
 	Unpriced     []string `json:"unpriced"`      // models without a price, ten at most
 	PricesAsOf   string   `json:"prices_as_of"`  // date of the table
 	DurationMS   int64    `json:"duration_ms"`
+}
+
+// Cost is what the answers cost, for people: "$0.0042", "$0.0042 + ?" where that of some is not known, "unknown" where it is of none.
+func (t *Totals) Cost() string {
+	switch {
+	case t.CostUSD != nil:
+		return Dollars(*t.CostUSD)
+	case t.PricedUSD > 0:
+		return Dollars(t.PricedUSD) + " + ?"
+	}
+	return "unknown"
+}
+
+// Dollars has four decimals; less than the last of them is said to be less.
+func Dollars(usd float64) string {
+	switch {
+	case usd == 0:
+		return "$0"
+	case usd < 0.0001:
+		return "<$0.0001"
+	}
+	return "$" + strconv.FormatFloat(usd, 'f', 4, 64)
 }
