@@ -88,6 +88,9 @@ type ReplayOptions struct {
 	// TreeAt is where the work tree lies on this machine's disk, where that is not the recorded path: a fresh checkout of it, say. The
 	// program sees it at the recorded path. "" is that path.
 	TreeAt string
+	// Own lists files that the caller writes to meanwhile, as a report below the work tree. They are none of the program's, as those are
+	// that Stdout and Stderr lead to.
+	Own []string
 	// Patience is how much longer than while recording a replay waits for what does not come: an answer of a tool server by what its
 	// program does not say before it, keys by the screen that they were typed at. 0 is 2 s and 5 s.
 	Patience time.Duration

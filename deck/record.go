@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -281,8 +282,12 @@ func (r *recorder) takeBefore() error {
 // ownOutput lists the files of the work tree that our own stdout and stderr go to (tapedeck record … > log.txt): what is
 // written there is ours, not the program's.
 func (r *recorder) ownOutput() []string {
-	var out []string
-	for _, w := range []any{r.o.Stdout, r.o.Stderr} {
+	return slices.DeleteFunc(OutputFiles(r.o.Stdout, r.o.Stderr), func(path string) bool { return !recording.Within(path, r.manifest.Roots.Tree) })
+}
+
+// OutputFiles lists the paths of those writers that are regular files.
+func OutputFiles(writers ...io.Writer) (paths []string) {
+	for _, w := range writers {
 		f, ok := w.(*os.File)
 		if !ok {
 			continue
@@ -290,11 +295,11 @@ func (r *recorder) ownOutput() []string {
 		if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
 			continue
 		}
-		if path, ok := recording.PathOf(f); ok && recording.Within(path, r.manifest.Roots.Tree) {
-			out = append(out, path)
+		if path, ok := recording.PathOf(f); ok {
+			paths = append(paths, path)
 		}
 	}
-	return out
+	return paths
 }
 
 // run records the program and finishes the recording.
