@@ -22,7 +22,7 @@ import (
 )
 
 func newMCPCommand(std streams) *cobra.Command {
-	return commandGroup("mcp", newMCPServeCommand(std), newMCPWrapCommand(std))
+	return commandGroup("mcp", newMCPServeCommand(std), newMCPTestCommand(std), newMCPWrapCommand(std))
 }
 
 type mcpServeOptions struct {

@@ -110,6 +110,7 @@ func (u *unfolding) content(b []byte, depth int) {
 // What texts stand in: runs of characters in what is no text, and of digits that may be base64 or hex.
 var (
 	printable = lazyregexp.New(`[\x20-\x7e\t]{16,}`)
+	styles    = lazyregexp.New(`\x1b\[[0-9;:?]*[ -/]*[@-~]`)
 	encoded   = lazyregexp.New(`[A-Za-z0-9+/_-]{12,}`)
 )
 
@@ -142,6 +143,11 @@ func (u *unfolding) text(b []byte, depth int) {
 	u.plain(b)
 	if depth <= 1 {
 		return
+	}
+	if bytes.IndexByte(b, 0x1b) >= 0 { // as it reads on a terminal
+		if s := styles.ReplaceAllString(string(b), ""); s != string(b) {
+			u.text([]byte(s), depth-1)
+		}
 	}
 	if bytes.IndexByte(b, '%') >= 0 {
 		if s, err := url.QueryUnescape(string(b)); err == nil && s != string(b) {

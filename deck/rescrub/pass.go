@@ -66,6 +66,9 @@ type Written struct {
 	Files func(o *files.LateOptions) (changed int, err error)
 	Tree  func() *files.Tree // what tree.json is to say then; nil for nothing
 
+	TTY     *recording.TTY // of the program, whose record is that of seq Program; nil for a caller whose streams were masked as they came
+	Program uint64
+
 	Mask       *masks.Masker // of what is compared; its own, for it counts
 	FollowsMCP bool
 	Rec        *tape.Recorder // nil for a tape that has its end

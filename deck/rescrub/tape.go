@@ -2,6 +2,7 @@ package rescrub
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -130,6 +132,11 @@ func (l *Pass) holdsOne(rec *tape.Record) (found bool, err error) {
 	if k, ok := rec.Kind.(*tape.ProcessSpawn); ok && k.Answers != nil {
 		payloads = append(payloads, k.Answers)
 	}
+	if p := l.shown(rec); p != nil {
+		if found, err = l.onScreen(p); err != nil {
+			return false, err
+		}
+	}
 	for _, p := range payloads {
 		if found {
 			break
@@ -144,6 +151,29 @@ func (l *Pass) holdsOne(rec *tape.Record) (found bool, err error) {
 		}
 	}
 	return found, nil
+}
+
+// shown is what the program's terminal showed, where rec is the program's and it had one; else nil.
+func (l *Pass) shown(rec *tape.Record) *tape.Payload {
+	k, ok := rec.Kind.(*tape.ProcessSpawn)
+	switch {
+	case !ok || l.TTY == nil || rec.Seq != l.Program:
+		return nil
+	case l.TTY.ShownAs() == 2:
+		return k.Stderr
+	}
+	return k.Stdout
+}
+
+// onScreen reports whether one stands on the screen, over styles and wraps.
+func (l *Pass) onScreen(p *tape.Payload) (bool, error) {
+	b, err := p.Bytes(l.Store)
+	if err != nil {
+		return false, err
+	}
+	masked := bytes.Clone(b)
+	tty.MaskShown(masked, nil, &tty.Options{Scrub: l.Find, KeepEmail: true, Rows: l.TTY.Rows, Cols: l.TTY.Cols})
+	return !bytes.Equal(b, masked), nil
 }
 
 // inFile reports whether a file's content holds one.
@@ -180,7 +210,7 @@ func (l *Pass) again(rec *tape.Record) error {
 	case *tape.LLMCall, *tape.HTTPExchange:
 		return exchange.Again(rec, l.Store, l.class, l.Find, &exchange.TapOptions{TrueLength: true})
 	case *tape.ProcessSpawn:
-		return l.spawn(k)
+		return l.spawn(k, l.shown(rec))
 	case *tape.PolicyVerdict:
 		if k.ParamsPayload == nil {
 			return nil
@@ -201,7 +231,7 @@ func (l *Pass) again(rec *tape.Record) error {
 }
 
 // spawn takes them out of the streams of a process, and of what the kernel told it.
-func (l *Pass) spawn(k *tape.ProcessSpawn) error {
+func (l *Pass) spawn(k *tape.ProcessSpawn, shown *tape.Payload) error {
 	var stdin cas.Digest
 	for _, s := range []struct {
 		payload **tape.Payload
@@ -210,7 +240,7 @@ func (l *Pass) spawn(k *tape.ProcessSpawn) error {
 		if *s.payload == nil {
 			continue
 		}
-		kept, err := l.stream(*s.payload)
+		kept, err := l.stream(*s.payload, *s.payload == shown)
 		if err != nil {
 			return err
 		}
@@ -220,13 +250,16 @@ func (l *Pass) spawn(k *tape.ProcessSpawn) error {
 }
 
 // stream keeps a recorded stream once more.
-func (l *Pass) stream(p *tape.Payload) (*process.Kept, error) {
+func (l *Pass) stream(p *tape.Payload, shown bool) (*process.Kept, error) {
 	r, err := p.Open(l.Store)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
 	s := process.NewStream(l.Store, l.Find, l.Mask)
+	if shown {
+		s = process.NewTerminalStream(l.Store, l.Find, l.Mask, l.TTY.Rows, l.TTY.Cols)
+	}
 	_, err = io.Copy(s, r)
 	kept, errKept := s.Finish()
 	return kept, errors.Join(err, errKept)
