@@ -3,13 +3,19 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"golang.org/x/term"
 )
@@ -143,6 +149,64 @@ func (s *shownJSON) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// formatOf is the format that the name of an export's file ends in; otherwise for stdout and a name without an ending, where that is not
+// "". Any other ending is refused: who writes x.html gets HTML, or is told what there is.
+func formatOf(output, otherwise string, endings map[string]string) (string, error) {
+	end := strings.ToLower(filepath.Ext(output))
+	if format, ok := endings[end]; ok {
+		return format, nil
+	}
+	if (end == "" || output == "-") && otherwise != "" {
+		return otherwise, nil
+	}
+	return "", fmt.Errorf("-o %s: its name says no format that this writes: end it in %s", output,
+		strings.Join(slices.Sorted(maps.Keys(endings)), ", "))
+}
+
+// putWhole writes the file output, "-" for stdout, whole or not at all, and returns how many bytes it has. With force it
+// replaces one that is there.
+func putWhole(output string, force bool, stdout io.Writer, write func(io.Writer) error) (int64, error) {
+	if output == "-" {
+		w := &counted{w: stdout}
+		err := write(w)
+		return w.n, err
+	}
+	if _, err := os.Lstat(output); err == nil && !force {
+		return 0, fmt.Errorf("%s is there already: choose another name, or --force", output)
+	}
+	if _, err := os.Stat(filepath.Dir(output)); errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("-o %s: there is no directory %s", output, filepath.Dir(output))
+	}
+	w := new(counted)
+	err := writeWhole(output, func(f io.Writer) error { w.w = f; return write(w) })
+	return w.n, err
+}
+
+// writeWhole writes the file at path whole or not at all, in the place of one that is there.
+func writeWhole(path string, write func(io.Writer) error) error {
+	f, err := durable.Create(filepath.Dir(path), &durable.Options{Mode: 0o644})
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		f.Discard()
+		return err
+	}
+	return f.Commit(path)
+}
+
+// counted counts what is written.
+type counted struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
 }
 
 // An indenter puts two spaces before each line that passes. Several goroutines may write.

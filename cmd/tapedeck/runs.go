@@ -212,13 +212,15 @@ type runsExportOptions struct {
 
 var runFormats = []string{"jsonl", "session", "markdown"}
 
+var runEndings = map[string]string{".jsonl": "jsonl", ".md": "markdown", ".markdown": "markdown"}
+
 func newRunsExportCommand(from *runsOptions, std streams) *cobra.Command {
-	o := runsExportOptions{format: runFormats[0]}
+	var o runsExportOptions
 	cmd := oneArgument("runs export", "RUN", runNames(from), func(ctx context.Context, name string) error {
 		return runRunsExport(ctx, from, &o, name, std)
 	})
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", o.format, "`form`: "+strings.Join(runFormats, ", "))
+	f.StringVar(&o.format, "format", "", "`form`: "+strings.Join(runFormats, ", ")+" (default: by the file's name, else jsonl)")
 	f.StringVarP(&o.output, "output", "o", "-", "`file` to write, - for stdout")
 	f.BoolVarP(&o.force, "force", "f", false, "replace the file where it is there")
 	f.BoolVar(&o.json, "json", false, "what was written as JSON; takes -o")
@@ -226,7 +228,12 @@ func newRunsExportCommand(from *runsOptions, std streams) *cobra.Command {
 	return cmd
 }
 
-func (o *runsExportOptions) check() error {
+func (o *runsExportOptions) check() (err error) {
+	if o.format == "" {
+		if o.format, err = formatOf(o.output, runFormats[0], runEndings); err != nil {
+			return fmt.Errorf("%w, or give --format", err)
+		}
+	}
 	switch {
 	case !slices.Contains(runFormats, o.format):
 		return fmt.Errorf("--format %q: want one of %s", o.format, strings.Join(runFormats, ", "))
