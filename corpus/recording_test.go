@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/corpus"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/gate"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/verify"
@@ -43,7 +46,7 @@ func checkRecording(t *testing.T, dir string, c *corpus.Case) {
 	if m := rec.Manifest; m.ID != c.Get("id") || m.Exit == nil || fmt.Sprint(m.Exit.Code) != c.Get("exit") || !rec.Finished() {
 		t.Errorf("manifest %+v", m)
 	}
-	v, err := verify.Verify(t.Context(), rec.Dir, nil)
+	v, err := verify.Verify(t.Context(), rec.Dir, &verify.Options{ConfigDir: t.TempDir()}) // where no key is
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,6 +71,49 @@ func checkRecording(t *testing.T, dir string, c *corpus.Case) {
 			t.Errorf("with %s: %s", f.Value, report)
 		}
 	}
+}
+
+// TestReplays replays the recordings that an older version of this program made, in the place of a machine that is gone.
+func TestReplays(t *testing.T) {
+	if err := deck.Available(); err != nil {
+		t.Skip(err)
+	}
+	cases, err := corpus.Recordings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed []gate.Case
+	for _, c := range cases {
+		if c.Get("replays") != "" {
+			packed = append(packed, gate.Case{Path: filepath.Join("recording", c.Get("packed")), Kind: gate.Packed})
+		}
+	}
+	if len(packed) < 12 {
+		t.Errorf("%d recordings", len(packed))
+	}
+	results, err := gate.Run(t.Context(), packed, &gate.Options{ConfigDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results.Results {
+		t.Run(filepath.Base(r.Path), func(t *testing.T) {
+			switch {
+			case r.Status == gate.NoProgram:
+				t.Skip(r.Why)
+			case r.Status != gate.Faithful && r.Report != nil && slices.ContainsFunc(r.Report.Notes, func(n string) bool {
+				return strings.HasSuffix(n, "is another file than was recorded")
+			}):
+				t.Skipf("another shell starts other processes, another Python reads other files: %s", r.Why)
+			case r.Status != gate.Faithful:
+				t.Errorf("%s: %s\n%s", r.Status, r.Why, r.First)
+			}
+		})
+	}
+}
+
+func TestMain(m *testing.M) {
+	deck.Enter()
+	os.Exit(m.Run())
 }
 
 // openRecording opens the recording of a case, unpacked where it is packed.

@@ -2,10 +2,13 @@ package deck
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -32,13 +35,22 @@ func Again(rec *recording.Recording, o *RecordOptions) error {
 	}
 	o.Dir, o.Tree, o.Writable, o.Proxy = m.Cwd, m.Roots.Tree, m.Writable, m.Proxy
 	o.RealTime = !m.Axes[axisClock].On
-	if m.Again == nil && len(m.Ports) > 0 && len(o.Upstreams) == 0 {
+	config, err := recording.ReadConfig(m.Roots.Tree)
+	if err != nil {
+		return err
+	}
+	if m.Again == nil && len(m.Ports) > 0 && len(o.Upstreams)+len(config.Upstreams) == 0 {
 		return errors.New("it was recorded with upstreams, and by a version that did not keep them: give them with --upstream")
 	}
 	if a := m.Again; a != nil {
 		o.Passthrough, o.Isolated = a.Passthrough, a.Isolated
 		upstreams := make(map[string]string)
 		maps.Copy(upstreams, a.Upstreams)
+		for name, url := range config.Upstreams {
+			if upstreams[name] == "" || slices.Contains(a.Configured, name) {
+				upstreams[name] = url
+			}
+		}
 		maps.Copy(upstreams, o.Upstreams)
 		for name, url := range upstreams {
 			if url == "" {
@@ -80,6 +92,26 @@ func recordedStdin(rec *recording.Recording) ([]byte, error) {
 	return b, err
 }
 
+// withConfigured are the upstreams of o, and where it has none those of tapedeck.yaml.
+func withConfigured(o *RecordOptions, config map[string]string) *RecordOptions {
+	with := *o
+	with.Upstreams = make(map[string]string)
+	maps.Copy(with.Upstreams, config)
+	maps.Copy(with.Upstreams, o.Upstreams)
+	return &with
+}
+
+// configured are the upstreams of o that tapedeck.yaml names as well.
+func configured(o *RecordOptions, config map[string]string) (names []string) {
+	for name, url := range config {
+		if o.Upstreams[name] == url {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // againOf is what a manifest keeps of o for Again. An upstream that holds a secret is kept by its name.
 func againOf(o *RecordOptions, scrubbed func(string) string) *recording.Again {
 	a := &recording.Again{Upstreams: make(map[string]string), Passthrough: slices.Clone(o.Passthrough), Isolated: o.Isolated}
@@ -90,4 +122,60 @@ func againOf(o *RecordOptions, scrubbed func(string) string) *recording.Again {
 		a.Upstreams[name] = url
 	}
 	return a
+}
+
+// Worse says why fresh, which was recorded like old and with so many signals from outside, is hardly meant to take its place: how it ended,
+// or requests that got an error for an answer where the old one got none. "" for nothing.
+func Worse(old, fresh *recording.Recording, signals int) (string, error) {
+	switch was, is := old.Manifest.Exit, fresh.Manifest.Exit; {
+	case signals > 0:
+		return "it was interrupted", nil
+	case was != nil && is != nil && *was != *is:
+		return fmt.Sprintf("it ended with %s, and the recorded one with %s", is, was), nil
+	}
+	before, err := failures(old)
+	if err != nil {
+		return "", err
+	}
+	now, err := failures(fresh)
+	if err != nil {
+		return "", err
+	}
+	for _, f := range slices.SortedFunc(maps.Keys(now), func(a, b failure) int { return strings.Compare(a.from+a.what, b.from+b.what) }) {
+		if now[f] > before[f] {
+			return fmt.Sprintf("%s answered with %s, %d times instead of %d", f.from, f.what, now[f], before[f]), nil
+		}
+	}
+	return "", nil
+}
+
+// A failure is an answer that is an error: the host that gave it, and its status, or why there was none.
+type failure struct{ from, what string }
+
+// failures counts the answers of a recording that are errors.
+func failures(rec *recording.Recording) (map[failure]int, error) {
+	t, err := rec.OpenTape()
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	all := make(map[failure]int)
+	for r, err := range t.Records() {
+		if err != nil {
+			return nil, err
+		}
+		x := tape.ExchangeOf(r.Kind)
+		if x == nil || x.Error == tape.Cancelled || x.Status != 0 && x.Status < http.StatusBadRequest {
+			continue
+		}
+		f := failure{strings.Clone(x.URL), cmp.Or(x.Error, "an error")}
+		if u, err := url.Parse(x.URL); err == nil {
+			f.from = u.Host
+		}
+		if x.Status != 0 {
+			f.what = strings.TrimSpace(fmt.Sprintf("%d %s", x.Status, http.StatusText(x.Status)))
+		}
+		all[f]++
+	}
+	return all, nil
 }

@@ -286,7 +286,7 @@ func given(axes map[string]recording.Axis) bool {
 // oneRun reports whether the one is a replay of the other, or both are of a third: they were given the same.
 func oneRun(a, b *recording.Manifest) bool {
 	of := func(m *recording.Manifest) string {
-		if m.Parent != nil {
+		if m.Parent != nil && m.ForkSeq == nil {
 			return *m.Parent
 		}
 		return m.ID

@@ -9,7 +9,9 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
+	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/deck/follow"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
@@ -144,9 +146,9 @@ type surveyed struct {
 	ports      []uint16           // that requests were for, beside 80 and 443
 	mcp        recording.MCPSeen
 	changed    map[string]bool // paths; true for those in the work tree that Git does not ignore
+	totals     recording.Totals
 }
 
-// survey reads a tape for its ledger. upstreams are those of the run.
 // countedAs is the name by which records are counted. Unix sockets of the host's are tried by the C library: they are none of the
 // connections that people look for.
 func countedAs(k tape.Kind) string {
@@ -156,7 +158,8 @@ func countedAs(k tape.Kind) string {
 	return k.Name()
 }
 
-func survey(path string, upstreams map[string]string) (*surveyed, error) {
+// survey reads a tape for its ledger and its totals. upstreams are those of the run; nil prices are those that are built in.
+func survey(path string, upstreams map[string]string, prices *llm.Prices) (*surveyed, error) {
 	f, err := tape.Open(path, &tape.ReaderOptions{Tolerant: true})
 	if err != nil {
 		return nil, err
@@ -165,10 +168,12 @@ func survey(path string, upstreams map[string]string) (*surveyed, error) {
 	s := &surveyed{
 		upstreams: upstreams, counts: make(map[string]int), unanswered: make(map[string]int), changed: make(map[string]bool),
 	}
+	book := account.NewBook(f.Store, prices)
 	for rec, err := range f.Records() {
 		if err != nil {
 			return nil, err
 		}
+		book.Add(rec)
 		s.counts[countedAs(rec.Kind)]++
 		s.mcp.Add(rec.Kind)
 		if f := tape.ChangedFile(rec.Kind); f != nil && !f.IsPlace() {
@@ -188,6 +193,7 @@ func survey(path string, upstreams map[string]string) (*surveyed, error) {
 			s.lost = append(s.lost, fmt.Sprintf("record %d: its %s was not kept", rec.Seq, strings.TrimSuffix(key, "_lost")))
 		}
 	}
+	s.totals = book.Close().Total
 	return s, nil
 }
 

@@ -26,7 +26,6 @@ type recordedConversations struct {
 	changes  map[uint64][]*tape.Record // what they changed in files, by number
 	within   map[uint64]uint64         // of those that servers held as clients: the conversation of that server, by number
 	programs map[string]bool           // what servers were started as, without their directories
-	records  iter.Seq2[*tape.Record, error]
 	blobs    cas.Store
 	reveal   func([]byte) []byte
 }
@@ -36,8 +35,7 @@ func newRecordedConversations(
 	g *redactor, records iter.Seq2[*tape.Record, error], blobs cas.Store, reveal func([]byte) []byte, hold time.Duration,
 ) (*recordedConversations, error) {
 	t := &recordedConversations{
-		records: records, blobs: blobs, reveal: reveal,
-		ends: make(map[uint64]mcp.Ended), changes: make(map[uint64][]*tape.Record), programs: make(map[string]bool),
+		blobs: blobs, reveal: reveal, ends: make(map[uint64]mcp.Ended), changes: make(map[uint64][]*tape.Record), programs: make(map[string]bool),
 		within: make(map[uint64]uint64),
 	}
 	var err error
@@ -94,20 +92,18 @@ func (t *recordedConversations) survey(rec *tape.Record) {
 }
 
 // openConversations makes what takes the conversations with MCP servers.
-func (s *session) openConversations(o *sessionOptions) (err error) {
+func (s *session) openConversations(o *sessionOptions) {
 	lo := mcp.LogOptions{Learn: s.learnServer}
 	over := &mcp.OverHTTPOptions{}
 	if t := o.recorded; t != nil {
 		lo.Taken = t.taken
-		over.Records, over.Blobs, over.Reveal = t.records, t.blobs, t.reveal
+		over.Book, over.Reveal = t.book, t.reveal
 	}
 	s.mcp = mcp.NewLog(s.rec, s.scrub, s.mask, &lo)
-	if s.redactor.mcp == nil {
-		return nil
+	if s.redactor.mcp != nil {
+		over.Log = s.mcp
+		s.http = mcp.NewOverHTTP(over)
 	}
-	over.Log = s.mcp
-	s.http, err = mcp.NewOverHTTP(over)
-	return err
 }
 
 // learnServer makes the secrets known that a server is given: in its arguments, and in variables that its client has from a

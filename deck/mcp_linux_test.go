@@ -22,10 +22,7 @@ import (
 // server puts a server's program where it can be taken away again, and returns its path.
 func (b *bench) server(name string) string {
 	b.t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	exe := ownProgram(b.t)
 	path := filepath.Join(filepath.Dir(b.dir), "bin", name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		b.t.Fatal(err)

@@ -51,6 +51,7 @@ type processes struct {
 	mu     sync.Mutex
 	last   uint64 // the highest number that was given
 	first  *processInputs
+	left   bool     // the run has left the recorded times
 	lost   int      // times that found no room
 	damage []string // recorded times that cannot be read
 }
@@ -100,6 +101,22 @@ const (
 	axisClock  = "clock"
 	axisRandom = "random"
 )
+
+// leave has the run leave what is recorded: time goes on from at, where that is not zero, and what starts now is no recorded process.
+func (p *processes) leave(at time.Time) {
+	if !p.replays() {
+		return
+	}
+	ns := int64(0)
+	if !at.IsZero() {
+		ns = at.UnixNano()
+	}
+	p.clock.Leave(ns)
+	p.ticks.Leave(0)
+	p.mu.Lock()
+	p.left = true
+	p.mu.Unlock()
+}
 
 // unlike says what of time and randomness a replay could not give again.
 func (p *processes) unlike() (notes []string) {
@@ -323,8 +340,10 @@ func (p *processes) number(in *processInputs) (was *tape.ProcessSpawn) {
 	if p.again != nil {
 		if p.becomesProgram(in) {
 			in.id, was, p.first = programID, p.again.program, in
-		} else if was = p.again.take(in.parent, p.asRecorded(in)); was != nil {
-			in.id = was.SpawnID
+		} else if !p.left {
+			if was = p.again.take(in.parent, p.asRecorded(in)); was != nil {
+				in.id = was.SpawnID
+			}
 		}
 	}
 	switch {

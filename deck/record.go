@@ -21,6 +21,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -33,6 +34,7 @@ type Result struct {
 	Changed    int                // files of the work tree that the program changed, but for those that Git ignores
 	Beside     int                // other files that it changed: in HOME, the temporary directory, ignored ones
 	OpenLine   bool               // what the program wrote to a terminal ended within a line
+	Signals    int                // that came from outside and were passed on to the program, as ^C is
 	Silent     []string           // requests that no upstream answered: "host: why", each once
 	Unanswered map[string]int     // exchanges that got no answer, by kind; Counts has them too
 	MCP        recording.MCPSeen  // tool servers
@@ -49,6 +51,7 @@ type recorder struct {
 	why      string // why there is no snapshot of the work tree
 	lib      *library.Library
 	manifest *recording.Manifest
+	config   recording.Config
 	redactor *redactor
 	dir      string   // of the recording
 	held     *os.File // dir, open and locked: see safe
@@ -133,13 +136,14 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	if m.Writable, err = directories("--writable", o.Writable); err != nil {
 		return nil, err
 	}
-	if err := network.CheckUpstreams(o.Upstreams); err != nil {
+	if r.config, err = recording.ReadConfig(m.Roots.Tree); err != nil {
 		return nil, err
 	}
-	config, err := recording.ReadConfig(m.Roots.Tree)
-	if m.Masking = config.Masks; err != nil {
+	r.o = withConfigured(o, r.config.Upstreams)
+	if err := network.CheckUpstreams(r.o.Upstreams); err != nil {
 		return nil, err
 	}
+	m.Masking = r.config.Masks
 	if m.Masking == nil {
 		m.Masking = new(recording.Masking)
 	}
@@ -164,7 +168,7 @@ func (r *recorder) describe() (err error) {
 	m.NoteArgs(r.redactor.scrub, r.o.Argv)
 	m.NoteEnv(r.redactor.scrub, r.env)
 	m.Ports, m.Loopback = program.Ports(r.o.Upstreams), program.NamesLoopback(r.o.Upstreams)
-	m.Again = againOf(r.o, r.redactor.scrub.String)
+	m.Again = r.again()
 	m.Proxy, m.Umask = r.o.Proxy, umask()
 	if !m.Proxy {
 		m.Host.Proc = procNow()
@@ -222,6 +226,9 @@ func (r *recorder) begin() (err error) {
 	})
 	if err != nil {
 		return r.unwritten(programNotStarted, err)
+	}
+	for _, name := range configured(r.o, r.config.Upstreams) { // the file may be somebody else's, and keys go there
+		r.s.log.Warn("requests for "+name+" go where "+recording.ConfigName+" says", "url", visible.WithoutUser(r.o.Upstreams[name]))
 	}
 	if err := r.introduce(); err != nil {
 		r.s.log.Warn("the recording is known by its path alone, not by its id", "path", r.dir, "err", err)
@@ -320,7 +327,7 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	changed, beside := r.seen.inTree()
 	return &Result{
 		Sealed: sealed, NotSealed: notSealed,
-		Recording: &recording.Recording{Dir: r.where(), Manifest: r.manifest}, Exit: e.exit, Changed: changed, Beside: beside, OpenLine: e.streams.shown.OpenLine(),
+		Recording: &recording.Recording{Dir: r.where(), Manifest: r.manifest}, Exit: e.exit, Changed: changed, Beside: beside, OpenLine: e.streams.shown.OpenLine(), Signals: e.signals,
 		Counts: r.seen.counts, MCP: r.seen.mcp, Unanswered: r.seen.unanswered, Silent: r.seen.silent, Unreached: r.seen.unreached,
 	}, nil
 }
@@ -395,12 +402,16 @@ func (r *recorder) finish(p *run, e *ended) error {
 // conclude writes what stands beside a tape that has its end: the session log, and the manifest of a finished recording. axes is asked
 // once the tape has been looked through.
 func (r *recorder) conclude(l *rescrub, exit recording.Exit, axes func() map[string]recording.Axis) (err error) {
-	if r.seen, err = survey(filepath.Join(r.safe(), recording.TapeName), r.o.Upstreams); err != nil {
+	prices, err := r.config.PriceTable()
+	if err != nil {
+		return err
+	}
+	if r.seen, err = survey(filepath.Join(r.safe(), recording.TapeName), r.o.Upstreams, prices); err != nil {
 		return err
 	}
 	m := r.manifest
 	m.Records, m.Ports = r.s.rec.Count(), program.MergePorts(m.Ports, r.seen.ports)
-	m.MCP = r.seen.mcp.OrNil()
+	m.MCP, m.Totals = r.seen.mcp.OrNil(), &r.seen.totals
 	m.State, m.Exit, m.Axes = recording.StateFinished, &exit, axes()
 	if err := derive.WriteLog(r.safe(), m, r.s.logOptions(r.o.Sync, r.daemon.Again())); err != nil {
 		return err
@@ -427,13 +438,20 @@ func (r *recorder) rescrubManifest(l *rescrub) error {
 	return l.sweep()
 }
 
+// again is what recording the run once more needs.
+func (r *recorder) again() *recording.Again {
+	a := againOf(r.o, r.redactor.scrub.String)
+	a.Configured = configured(r.o, r.config.Upstreams)
+	return a
+}
+
 // noteAgain notes the arguments, variables and upstreams with what is known by now.
 func (r *recorder) noteAgain() {
 	m := r.manifest
 	m.ArgSecrets, m.Raw = nil, nil
 	m.NoteArgs(r.redactor.scrub, r.o.Argv)
 	m.NoteEnv(r.redactor.scrub, r.env)
-	m.Again = againOf(r.o, r.redactor.scrub.String)
+	m.Again = r.again()
 }
 
 // exposed has the recording say that it may hold secrets, where err is that. It stays unfinished.

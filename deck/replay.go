@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/deck/derive"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
@@ -41,6 +42,7 @@ type replayer struct {
 	dir     string // of the replay's own tape
 	scratch *scratch
 	played  *played
+	fork    *forking        // nil for a replay to its end
 	moved   moved           // of a replay outside the jail
 	roots   recording.Roots // as the program finds them now
 
@@ -84,7 +86,10 @@ func Replay(ctx context.Context, rec *recording.Recording, o *ReplayOptions) (*V
 	if rec.Manifest.Wrapped {
 		return nil, fmt.Errorf("%s holds what was said with an MCP server, and no run: tapedeck mcp serve answers from it", rec.Dir)
 	}
-	r := &replayer{o: o, rec: rec, roots: rec.Manifest.Roots}
+	return (&replayer{o: o, rec: rec, roots: rec.Manifest.Roots}).replay(ctx)
+}
+
+func (r *replayer) replay(ctx context.Context) (*Verdict, error) {
 	defer func() { r.scratch.remove() }()
 	if err := r.prepare(); err != nil {
 		return nil, err
@@ -124,6 +129,9 @@ func (r *replayer) prepare() (err error) {
 		return err
 	}
 	if err := r.openSession(); err != nil {
+		return err
+	}
+	if err := r.begin(); err != nil {
 		return err
 	}
 	if err := errors.Join(r.loadTree(), r.loadBook(), r.checkBlobs(), r.loadScreens()); err != nil {
@@ -169,7 +177,7 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	}
 	r.note(e)
 	r.long = p.changing.long()
-	if err := errors.Join(r.keep(), r.describe(e, l)); err != nil {
+	if err := errors.Join(r.keep(), r.fork.conclude(ctx, r, e), r.describe(e, l)); err != nil {
 		return nil, err
 	}
 	report, err := r.compare()
@@ -205,6 +213,7 @@ func (r *replayer) program() (*run, error) {
 		masks: append(masksFor(r.o.ConfigDir, r.played.env), filepath.Dir(r.scratch.dir)),
 	}
 	p.masks = append(p.masks, r.trees.exclude...)
+	r.fork.connect(r, p)
 	if m.TTY != nil && len(m.TTY.Keys) > 0 {
 		p.keys = bytes.NewReader(m.TTY.Keys)
 	}
@@ -316,7 +325,8 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 		o.LongFiles = [2]map[string]string{m.LongFiles, r.long}
 	}
 	o.Screens, o.Side = r.screens, r.side
-	report, err := fidelity.CompareLanes(r.o.Mode, recorded.Records(), replay.Records(), o)
+	was, is := r.fork.upTo(recorded.Records(), replay.Records(), o)
+	report, err := fidelity.CompareLanes(r.o.Mode, was, is, o)
 	if err == nil {
 		r.processes.timesRead(report)
 	}
@@ -372,12 +382,8 @@ func (r *replayer) describe(e *ended, l *rescrub) error {
 	if r.o.Out == "" {
 		return nil
 	}
-	m := *r.rec.Manifest
-	fresh := recording.NewManifest(time.Now())
-	m.Seed = m.SeededBy()
-	m.ID, m.State, m.StartedAt, m.Host = fresh.ID, recording.StateFinished, fresh.StartedAt, fresh.Host
-	m.Host.Name, m.Host.Proc = r.rec.Manifest.Host.Name, r.rec.Manifest.Host.Proc // which the program saw
-	m.Parent, m.Exit, m.Sealed = &r.rec.Manifest.ID, &e.exit, false
+	m := r.child()
+	m.State, m.Exit = recording.StateFinished, &e.exit
 	m.Masks, m.Records = r.s.mask.Used(), r.s.rec.Count()
 	m.Secrets = l.marked(joinedSecrets(m.Secrets, r.s.scrub.Found()))
 	m.Proxy, m.Axes = r.o.Proxy, ledgerFor(m.Axes, r.o.Proxy)
@@ -385,8 +391,7 @@ func (r *replayer) describe(e *ended, l *rescrub) error {
 	clock.NotCovered = slices.Concat(clock.NotCovered, r.notGiven)
 	m.Axes[axisClock] = clock
 	m.LongFiles = r.long
-	m.Daemon = nil // a replay is told to none
-	delete(m.Axes, recording.AxisDaemon)
+	r.fork.note(m, r)
 	if len(r.o.Argv) > 0 {
 		m.Raw = maps.Clone(m.Raw)
 		maps.DeleteFunc(m.Raw, func(key string, _ []byte) bool { return strings.HasPrefix(key, "argv.") })
@@ -398,15 +403,52 @@ func (r *replayer) describe(e *ended, l *rescrub) error {
 		return err
 	}
 	if l != nil {
-		rescrubManifest(&m, l.find)
+		rescrubManifest(m, l.find)
 		if err := l.sweep(); err != nil {
 			return err
 		}
 	}
-	if err := derive.WriteLog(r.dir, &m, r.s.logOptions(false, nil)); err != nil {
+	if err := r.total(m); err != nil {
+		return err
+	}
+	if err := derive.WriteLog(r.dir, m, r.s.logOptions(false, nil)); err != nil {
 		return err
 	}
 	return m.Write(r.dir, false)
+}
+
+// total notes what the replay came to, at the prices of now.
+func (r *replayer) total(m *recording.Manifest) error {
+	prices, err := recording.PricesOf(r.config())
+	if err != nil {
+		return err
+	}
+	m.Totals = nil // those of what was replayed
+	m.Totals, err = account.TotalOf(&recording.Recording{Dir: r.dir, Manifest: m}, prices)
+	return err
+}
+
+// child is the manifest of the replay while it goes on: that of what it replays, but for what is its own.
+func (r *replayer) child() *recording.Manifest {
+	m := *r.rec.Manifest
+	fresh := recording.NewManifest(time.Now())
+	m.Seed = m.SeededBy()
+	m.ID, m.State, m.StartedAt, m.Host = fresh.ID, fresh.State, fresh.StartedAt, fresh.Host
+	m.Host.Name, m.Host.Proc = r.rec.Manifest.Host.Name, r.rec.Manifest.Host.Proc // which the program saw
+	m.Parent, m.Exit, m.Sealed, m.Fork, m.ForkSeq = &r.rec.Manifest.ID, nil, false, nil, nil
+	m.Axes = maps.Clone(m.Axes)
+	m.Daemon = nil // a replay is told to none
+	delete(m.Axes, recording.AxisDaemon)
+	r.fork.describe(&m)
+	return &m
+}
+
+// begin says of a fork that it is one while it is made: what is live cannot be made again.
+func (r *replayer) begin() error {
+	if r.fork == nil {
+		return nil
+	}
+	return r.child().Write(r.dir, false)
 }
 
 // inputsNow lists what the program of a replay over the work tree of now found in another form than was recorded: first the

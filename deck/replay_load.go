@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/ambient"
@@ -50,7 +51,7 @@ func (r *replayer) openSession() error {
 		return err
 	}
 	r.s, err = newSession(&sessionOptions{
-		redactor: g, dir: r.dir, script: m.Program.Path, args: r.played.argv[1:], roots: r.roots, replay: true, log: r.o.Log,
+		redactor: g, dir: r.dir, script: m.Program.Path, args: r.played.argv[1:], roots: r.roots, replay: true, live: r.fork.live(), log: r.o.Log,
 		recorded: r.conversations,
 	})
 	return err
@@ -76,7 +77,7 @@ func (r *replayer) loadTree() (err error) {
 	lib := library.Of(m.Roots.LibraryRoot(m.Cwd))
 	r.trees = &trees{
 		s: r.s, root: r.roots.Tree, store: &layeredStore{top: r.s.store, below: r.store},
-		cache: filepath.Join(lib.Dir, library.StatCacheName), exclude: append(lib.Hidden(r.rec.Dir), r.dir),
+		cache: filepath.Join(lib.Dir, library.StatCacheName), exclude: append(r.hidden(lib), r.dir),
 	}
 	if r.o.TreeNow {
 		return r.treeNow()
@@ -86,6 +87,26 @@ func (r *replayer) loadTree() (err error) {
 		return fmt.Errorf("%s: %s is missing: the work tree cannot be restored", r.rec.Dir, recording.TreeName)
 	}
 	return nil
+}
+
+// hidden lists what the program may not see of recordings. Of a work tree that lies elsewhere than where it was recorded it is in both places:
+// one is read, the other is what the program sees.
+func (r *replayer) hidden(lib *library.Library) []string {
+	out := lib.Hidden(r.rec.Dir)
+	root, at := r.rec.Manifest.Roots.Tree, recording.Resolved(r.o.TreeAt)
+	if at == "" || at == root {
+		return out
+	}
+	for _, path := range append(library.Of(at).Hidden(recording.Resolved(r.rec.Dir)), out...) {
+		out = append(out, path)
+		if recording.Within(path, at) {
+			out = append(out, root+strings.TrimPrefix(path, at))
+		}
+		if recording.Within(path, root) {
+			out = append(out, at+strings.TrimPrefix(path, root))
+		}
+	}
+	return out
 }
 
 // treeNow takes the work tree as it is for the one that the run found.
@@ -137,6 +158,9 @@ func (r *replayer) loadBook() error {
 	config, err := recording.ReadConfig(r.config()) // as it is now
 	r.side = config.Side
 	r.book.TellSideTraffic(r.side)
+	if errFork := r.fork.divide(r); errFork != nil {
+		return errFork
+	}
 	r.book.KeepOrder()
 	if r.o.Proxy && r.rec.Manifest.Proxy && r.asked == 0 {
 		r.gaps = append(r.gaps, NothingCame)

@@ -108,7 +108,7 @@ func (r *tapeReplayer) prepare() (err error) {
 	if r.roots, _, err = recording.FindRoots(r.cwd, "", r.env); err != nil {
 		return err
 	}
-	if r.tape, err = survey(r.path, nil); err != nil {
+	if r.tape, err = survey(r.path, nil, nil); err != nil {
 		return err
 	}
 	if r.o.Keep != "" {

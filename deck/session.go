@@ -59,6 +59,7 @@ type sessionOptions struct {
 	args     []string
 	roots    recording.Roots
 	replay   bool
+	live     bool // of a replay: some requests are sent on
 	sync     bool
 	log      *slog.Logger
 
@@ -73,14 +74,12 @@ func newSession(o *sessionOptions) (*session, error) {
 		return nil, err
 	}
 	// A replay's answers are on a tape already: what is cut off loses nothing.
-	tap := &exchange.TapOptions{Replay: o.replay, Closed: o.replay, TrueLength: true, Asked: s.toldOf, Answered: s.toldOfAnswer}
-	if err := s.openConversations(o); err != nil {
-		return nil, errors.Join(err, s.close())
-	}
+	tap := &exchange.TapOptions{Replay: o.replay, Closed: o.replay && !o.live, TrueLength: true, Asked: s.toldOf, Answered: s.toldOfAnswer}
+	s.openConversations(o)
 	if s.http != nil {
 		tap.Conversations = s.http
 	}
-	if !o.replay {
+	if !o.replay || o.live {
 		tap.PartDir = filepath.Join(o.dir, recording.PartName)
 	}
 	s.tap = exchange.NewTap(s.rec, s.class, s.scrub, tap)

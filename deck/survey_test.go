@@ -41,7 +41,7 @@ func TestSurveyHoldsPathsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := heap()
-	seen, err := survey(path, nil)
+	seen, err := survey(path, nil, nil)
 	if err != nil || len(seen.changed) != files {
 		t.Fatalf("%d files, %v, want %d", len(seen.changed), err, files)
 	}

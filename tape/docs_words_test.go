@@ -97,7 +97,7 @@ var aboutKeys = map[string]string{
 	"result_digest":    "BLAKE3 of the canonical JSON of the answer's `result` or `error`, as `params_digest` is taken",
 	"exchange":         "`arrival` of the `http_exchange` that carried the request",
 	"answer_exchange":  "`arrival` of the `http_exchange` that carried the answer",
-	"protocol":         "version of the protocol, as the server named it",
+	"protocol":         "version of the protocol, as the server named it; `acp 1` of an agent over ACP",
 	"response_digest":  "BLAKE3 of the answer",
 	"latency_ms":       "how long the answer took, in ms",
 	"response_payload": "the answer",

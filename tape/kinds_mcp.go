@@ -53,8 +53,10 @@ func (k *MCPJSONRPC) fields(c *codec) {
 	c.text("error", &k.Error, optional)
 }
 
-// IsNotification reports whether the message waits for no answer.
-func (k *MCPJSONRPC) IsNotification() bool { return strings.HasPrefix(k.Method, "notifications/") }
+// IsNotification reports whether the message waits for no answer. A request of a conversation that has none says why.
+func (k *MCPJSONRPC) IsNotification() bool {
+	return strings.HasPrefix(k.Method, "notifications/") || k.Conversation > 0 && k.Answered == 0 && k.Error == ""
+}
 
 // IsCall reports whether a program asked a server for something: not to be told something, and not whether it is there.
 func (k *MCPJSONRPC) IsCall() bool {

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -33,9 +32,7 @@ type toolBook struct {
 	clean   func([]byte) []byte
 	inOrder bool // answers each method in recorded order, whatever is asked
 	calls   []*toolCall
-
-	mu     sync.Mutex // guards queues and toolCall.used
-	queues map[toolKey][]*toolCall
+	script  *lane.Player[toolKey, *toolCall] // of calls, line by line
 }
 
 // toolKey is what requests are matched by, beside the server. The digest is zero where only the method counts.
@@ -51,7 +48,7 @@ type toolCall struct {
 	surface []byte     // its params as they are compared, masked; nil where the tape has lost them
 	digest  cas.Digest // of surface
 	exact   cas.Digest // the same without masks
-	used    bool
+	line    int        // of the script
 }
 
 // newToolBook reads the requests of a tape; records of other kinds pass by. clean takes out of what is asked the secrets that a tape
@@ -75,7 +72,7 @@ func newToolBook(records iter.Seq2[*tape.Record, error], store cas.Store, clean 
 		b.add(rec.Seq, k)
 	}
 	b.sort()
-	b.index()
+	b.arrange()
 	return b, nil
 }
 
@@ -94,43 +91,45 @@ func (b *toolBook) add(seq uint64, k *tape.MCPJSONRPC) {
 // sort puts the requests of each conversation in the order in which they were asked, on the places that they have: a record stands
 // where its answer came. A testbench's tape knows no conversations: there the requests to a server are one.
 func (b *toolBook) sort() {
-	type talk struct {
-		conversation uint64
-		server       string
+	type conversation struct {
+		number uint64
+		server string
 	}
-	places := make(map[talk][]int)
+	places := make(map[conversation][]int)
 	for i, c := range b.calls {
-		in := talk{conversation: c.kind.Conversation}
-		if in.conversation == 0 {
+		in := conversation{number: c.kind.Conversation}
+		if in.number == 0 {
 			in.server = c.kind.Server
 		}
 		places[in] = append(places[in], i)
 	}
 	for _, at := range places {
-		talk := make([]*toolCall, len(at))
+		asked := make([]*toolCall, len(at))
 		for i, p := range at {
-			talk[i] = b.calls[p]
+			asked[i] = b.calls[p]
 		}
-		arrival.Sort(talk, func(c *toolCall) uint64 { return c.kind.Arrival })
+		arrival.Sort(asked, func(c *toolCall) uint64 { return c.kind.Arrival })
 		for i, p := range at {
-			b.calls[p] = talk[i]
+			b.calls[p] = asked[i]
 		}
 	}
 }
 
-// index makes the queues.
-func (b *toolBook) index() {
-	b.queues = make(map[toolKey][]*toolCall)
-	for _, c := range b.calls {
-		key := toolKey{method: c.kind.Method}
-		if !b.inOrder {
-			if c.surface == nil {
-				continue // nobody knows what it asked for
-			}
-			key.digest = c.digest
-		}
-		b.queues[key] = append(b.queues[key], c)
+// arrange makes the script.
+func (b *toolBook) arrange() {
+	lines := make([]lane.Line[*toolCall], len(b.calls))
+	for i, c := range b.calls {
+		lines[i].Value, c.line = c, i
 	}
+	b.script = lane.NewPlayer(lines, &lane.PlayerOptions[toolKey, *toolCall]{Key: func(c *toolCall) toolKey { return b.key(c.kind.Method, c.digest) }})
+}
+
+// key is what the script knows a request by.
+func (b *toolBook) key(method string, digest cas.Digest) toolKey {
+	if b.inOrder {
+		return toolKey{method: method}
+	}
+	return toolKey{method, digest}
 }
 
 // messageOf reads the one message of a payload.
@@ -177,10 +176,8 @@ func (b *toolBook) take(server, method string, params json.RawMessage) (*toolCal
 	}
 	clean := surfaceOf(method, b.clean(params))
 	surface := b.log.Surface(method, clean)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if c := b.next(server, method, cas.Sum(surface), cas.Sum(clean)); c != nil {
-		c.used = true
+	exact := cas.Sum(clean)
+	if c, ok := b.script.Take(b.key(method, cas.Sum(surface)), 1, func(c *toolCall) int { return b.alike(c, server, exact) }); ok {
 		return c, nil
 	}
 	return nil, &RefusedError{
@@ -189,28 +186,18 @@ func (b *toolBook) take(server, method string, params json.RawMessage) (*toolCal
 	}
 }
 
-// next finds the request that answers one. It is called under mu.
-func (b *toolBook) next(server, method string, digest, exact cas.Digest) *toolCall {
-	key := toolKey{method, digest}
-	if b.inOrder {
-		key.digest = cas.Digest{}
+// alike says how well a recorded request of a key answers one, for lane.Player: -1 where it was asked of another server, or nobody knows
+// what it asked for, 1 where they are the same without masks too.
+func (b *toolBook) alike(c *toolCall, server string, exact cas.Digest) int {
+	switch {
+	case b.inOrder:
+		return 1
+	case c.surface == nil || !c.of(server):
+		return -1
+	case c.exact == exact:
+		return 1
 	}
-	queue := b.queues[key]
-	for len(queue) > 0 && queue[0].used {
-		queue = queue[1:]
-	}
-	b.queues[key] = queue
-	var alike *toolCall
-	for _, c := range queue {
-		switch {
-		case c.used || !c.of(server) && !b.inOrder:
-		case b.inOrder || c.exact == exact:
-			return c
-		case alike == nil:
-			alike = c
-		}
-	}
-	return alike
+	return 0
 }
 
 // begin finds the answer to a request with which a client begins: whoever asks gets the same one.
@@ -249,10 +236,7 @@ func (c *toolCall) answer(store cas.Store) (*mcp.Message, error) {
 	return m, err
 }
 
-// maxCandidates is how many recorded requests at most are compared with one that is not on the tape.
-const maxCandidates = 16
-
-// nearest says which recorded request is most like one that is not on the tape, and where the two differ. It is called under mu.
+// nearest says which recorded request is most like one that is not on the tape, and where the two differ.
 func (b *toolBook) nearest(server, method string, surface []byte) string {
 	same, last := 0, uint64(0)
 	for _, c := range b.calls {
@@ -266,19 +250,14 @@ func (b *toolBook) nearest(server, method string, surface []byte) string {
 	case 1:
 		return fmt.Sprintf("it was recorded once, as record %d, and was asked once more", last)
 	}
-	return fmt.Sprintf("it was recorded %d times, last as record %d, and was asked once more", same, last)
+	return fmt.Sprintf("it was recorded %s, last as record %d, and was asked once more", lane.Times(same), last)
 }
 
 // closest is nearest for a request that was never recorded.
 func (b *toolBook) closest(server, method string, surface []byte) string {
-	var best *toolCall
-	var least []fidelity.Change
-	for _, c := range b.candidates(server, method, surface) {
-		changes := fidelity.DiffJSON(c.surface, surface)
-		if best == nil || len(changes) < len(least) {
-			best, least = c, changes
-		}
-	}
+	best, least, _ := lane.Nearest(b.candidates(server, method, surface), func(c *toolCall) ([]fidelity.Change, bool) {
+		return fidelity.DiffJSON(c.surface, surface), true
+	})
 	if best == nil || len(least) == 0 {
 		return b.has(server, method)
 	}
@@ -297,10 +276,10 @@ func (b *toolBook) candidates(server, method string, surface []byte) []*toolCall
 		if toolIn(c.surface) != name {
 			rank += 2
 		}
-		if c.used {
+		if b.script.HasCome(c.line) {
 			rank++
 		}
-		if len(ranks[rank]) < maxCandidates {
+		if len(ranks[rank]) < lane.MaxCandidates {
 			ranks[rank] = append(ranks[rank], c)
 		}
 	}
@@ -308,7 +287,7 @@ func (b *toolBook) candidates(server, method string, surface []byte) []*toolCall
 	if len(all) == 0 {
 		all = slices.Concat(ranks[2:]...)
 	}
-	return all[:min(len(all), maxCandidates)]
+	return all[:min(len(all), lane.MaxCandidates)]
 }
 
 // has says what a server was asked, where a method is not among it.
@@ -344,10 +323,8 @@ func listed(names []string) string {
 
 // unused lists the calls of tools that nobody has asked for.
 func (b *toolBook) unused() (out []string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, c := range b.calls {
-		if !c.used && c.kind.Method == methodCall {
+	for _, c := range b.script.Missing {
+		if c.kind.Method == methodCall {
 			out = append(out, fmt.Sprintf("record %d of Config.MCP: %s of %s", c.seq, wanted(methodCall, c.surface), c.kind.Server))
 		}
 	}

@@ -21,6 +21,9 @@
 // Another build of the program has other places: where the first one is none of the recorded ones, they are taken to be these in their
 // order.
 //
+// A run may leave the recorded times (Clock.Leave): from there on all its processes read what goes on from one of them at the pace of the
+// real clock.
+//
 // The monotonic clock has the same form, and a Clock of its own (NewTicks).
 //
 // # Answers

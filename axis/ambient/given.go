@@ -22,6 +22,7 @@ type Clock struct {
 	behind   int64 // by how many ns the time that was given last lay behind the kernel's
 	recorded []int64
 	given    []int64
+	left     bool // the run has left the recorded times
 
 	count         atomic.Uint64 // of answered
 	reads, beyond atomic.Int64
@@ -45,6 +46,24 @@ func (c *Clock) Answered(arrival uint64) {
 	}
 }
 
+// Leave has the run leave the recorded times: from now on time goes on from at, in ns since 1970, or from what was given last, whichever
+// is later; 0 stands for no time.
+func (c *Clock) Leave(at int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left = true
+	if at != 0 {
+		c.behind = min(c.behind, c.kernel()-at)
+	}
+}
+
+// leftBehind is by how many ns time lies behind the kernel's since Leave; false before.
+func (c *Clock) leftBehind() (int64, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.behind, c.left
+}
+
 // Reads is how many reads there were.
 func (c *Clock) Reads() int64 { return c.reads.Load() }
 
@@ -62,7 +81,9 @@ func (c *Clock) gave(t int64) {
 	now := c.kernel()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.behind = now - t
+	if !c.left {
+		c.behind = now - t
+	}
 	if len(c.given) < maxKept {
 		c.given = append(c.given, t)
 	}
@@ -147,12 +168,19 @@ func (c *Clock) Given(times []byte) (g *Given, places *Places, err error) {
 func (g *Given) Now(place int) int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if behind, left := g.clock.leftBehind(); left {
+		return g.give(max(g.last, g.clock.kernel()-behind))
+	}
 	g.resume()
 	now, ok := g.next(place)
 	if !ok {
 		now = g.goOn()
 		g.clock.beyond.Add(1)
 	}
+	return g.give(now)
+}
+
+func (g *Given) give(now int64) int64 {
 	g.last, g.real = now, g.clock.kernel()
 	g.clock.gave(now)
 	return now
@@ -162,8 +190,8 @@ func (g *Given) Now(place int) int64 {
 func (g *Given) Behind() int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.last == 0 {
-		return g.clock.behindNow()
+	if behind, left := g.clock.leftBehind(); left || g.last == 0 {
+		return behind
 	}
 	return g.real - g.last
 }

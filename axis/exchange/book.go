@@ -30,6 +30,7 @@ type Book struct {
 	run        sidetraffic.Span           // when it was; not changed after NewBook
 	order      *endOrder                  // nil where none is kept; not changed once requests come
 	side       *side                      // nil where no side traffic is told from other; not changed once requests come
+	fork       *Fork                      // nil where all of the tape answers; not changed once requests come
 	mu         sync.Mutex                 // guards what follows, and the queues but for their study
 	ids        lane.Names
 	processes  []recordedProcess   // by their ends; not changed after NewBook
@@ -223,6 +224,9 @@ func (b *Book) likeAsked(id *Identity, r *Request) *Recorded {
 	if rec := b.reordered(id, r); rec != nil && b.takeThis(rec) {
 		return rec
 	}
+	if b.fork.sends() {
+		return nil
+	}
 	rec := b.side.answer(b, id.Key, r)
 	if rec == nil && id.Key.Kind == LLM {
 		b.order.giveUp()
@@ -400,7 +404,7 @@ func (b *Book) KeepOrder() {
 	lanes := make(map[string][]*Recorded)
 	var all []*Recorded
 	for _, rec := range b.recorded {
-		if x := rec.Exchange; rec.Key.Kind == LLM && !rec.Key.Socket && x.Status != 0 && x.Error == "" && rec.g > 0 && rec.endedMS > 0 {
+		if x := rec.Exchange; rec.Key.Kind == LLM && !rec.Key.Socket && !rec.held && x.Status != 0 && x.Error == "" && rec.g > 0 && rec.endedMS > 0 {
 			all = append(all, rec)
 			lanes[rec.Lane] = append(lanes[rec.Lane], rec)
 		}

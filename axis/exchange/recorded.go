@@ -42,6 +42,7 @@ type Recorded struct {
 	traits *Traits        // of the request; nil before its queue was studied
 	own    map[trait]bool // of traits, what others of the queue have not; nil where it has none, and before
 	served bool           // guarded by the Book
+	held   bool           // likewise: it stands behind the point of a Fork, and is taken for served
 }
 
 // maxPatience bounds what the word of a tape adds to a patience.
@@ -84,6 +85,14 @@ func (r *Recorded) came() uint64 {
 		first = r.Exchange.Stream[0].G
 	}
 	return cmp.Or(numberIn(r.extra, placeKey), first)
+}
+
+// answeredAt is the recorder's ordinal at which the answer began.
+func (r *Recorded) answeredAt() uint64 {
+	if len(r.Exchange.Stream) > 0 {
+		return r.Exchange.Stream[0].G
+	}
+	return r.g
 }
 
 // passed is the recorder's ordinal at which the last of an answer was passed on: what the program did later it may have done upon that.

@@ -39,6 +39,11 @@ func (s *side) answer(b *Book, k Key, r *Request) *Recorded {
 	return nil
 }
 
+// ignores reports whether a project says of a request that nothing depends on it.
+func (s *side) ignores(r *Request) bool {
+	return s != nil && s.rules.Of(sidetraffic.RouteOf(r.Method, r.URL)) == sidetraffic.Ignored
+}
+
 // isReport reports whether the exchanges of a route report what happened, and remembers it.
 func (s *side) isReport(b *Book, route sidetraffic.Route, all []*Recorded) bool {
 	s.mu.Lock()

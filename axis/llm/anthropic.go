@@ -194,6 +194,18 @@ var anthropicProtocol = &protocol{
 	name: "anthropic-messages", messages: "messages",
 	top: anthropicTop, message: anthropicMessage, event: anthropicEvent,
 	whole: anthropicWhole, stream: anthropicStream, framing: &namedEvents,
+	changes: &changer{
+		system: func(body *canonjson.Value, s string) { put(body, "system", text(s)) },
+		results: func(body *canonjson.Value, set setResult) {
+			eachMessage(body, "messages", func(m *canonjson.Value) {
+				eachMessage(m, "content", func(b *canonjson.Value) {
+					if strings.HasSuffix(member(b, "type"), "tool_result") {
+						at(b, "content", func(content *canonjson.Value) { set(member(b, "tool_use_id"), content, text) })
+					}
+				})
+			})
+		},
+	},
 }
 
 func anthropicTop(h *hearing, s *jsonscan.Scanner, key string) bool {

@@ -228,6 +228,23 @@ var converseProtocol = &protocol{
 	name: "bedrock-converse", messages: "messages",
 	top: converseTop, message: converseHeard, event: converseEvent, unpack: invokeEvent,
 	whole: converseWhole, stream: converseStream, framing: &eventStreams,
+	changes: &changer{
+		system: func(body *canonjson.Value, s string) { put(body, "system", converseText(s)) },
+		results: func(body *canonjson.Value, set setResult) {
+			eachMessage(body, "messages", func(m *canonjson.Value) {
+				eachMessage(m, "content", func(b *canonjson.Value) {
+					at(b, "toolResult", func(r *canonjson.Value) {
+						at(r, "content", func(content *canonjson.Value) { set(member(r, "toolUseId"), content, converseText) })
+					})
+				})
+			})
+		},
+	},
+}
+
+// converseText is the list of blocks that a text is.
+func converseText(s string) canonjson.Value {
+	return array(object(canonjson.Member{Key: "text", Value: text(s)}))
 }
 
 // The protocols of models behind Bedrock's InvokeModel, whose streams wrap their events.

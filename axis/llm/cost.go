@@ -115,16 +115,23 @@ func isMedia(d canonjson.Value) bool {
 
 // find returns the price of a model, nil for none.
 func (p *Prices) find(provider, model string) *Price {
+	if own := longest(p.own, model, func(*Price) bool { return true }); own != nil {
+		return own
+	}
+	return longest(p.Prices, model, func(e *Price) bool { return e.Provider == provider })
+}
+
+// longest returns the one of some prices with the longest beginning of a model's name, nil for none.
+func longest(prices []Price, model string, of func(*Price) bool) (best *Price) {
 	model = strings.TrimPrefix(model, "models/")
-	var best *Price
-	longest := -1
-	for i := range p.Prices {
-		if p.Prices[i].Provider != provider {
+	most := -1
+	for i := range prices {
+		if !of(&prices[i]) {
 			continue
 		}
-		for _, pattern := range p.Prices[i].Models {
-			if n := len(pattern); n >= longest && begins(model, pattern) {
-				best, longest = &p.Prices[i], n
+		for _, pattern := range prices[i].Models {
+			if n := len(pattern); n >= most && begins(model, pattern) {
+				best, most = &prices[i], n
 			}
 		}
 	}

@@ -210,6 +210,36 @@ var geminiProtocol = &protocol{
 	name: "gemini", messages: "contents", wrapped: "request",
 	top: geminiTop, message: geminiHeard, event: geminiEvent,
 	whole: geminiWhole, stream: geminiStream, framing: &crlfEvents,
+	changes: &changer{system: putSystemInstruction, results: geminiResults},
+}
+
+func putSystemInstruction(body *canonjson.Value, s string) {
+	key := "systemInstruction"
+	if get(body, "system_instruction") != nil {
+		key = "system_instruction"
+	}
+	put(body, key, object(canonjson.Member{Key: "parts", Value: converseText(s)}))
+}
+
+// geminiResults finds the responses of functions. Those without an id are called as a Listener calls them, in their order.
+func geminiResults(body *canonjson.Value, set setResult) {
+	n := 0
+	result := func(r *canonjson.Value) {
+		id := member(r, "id")
+		if id == "" {
+			n++
+			id = fmt.Sprintf("call_%d", n)
+		}
+		at(r, "response", func(content *canonjson.Value) {
+			set(id, content, func(s string) canonjson.Value { return object(canonjson.Member{Key: "output", Value: text(s)}) })
+		})
+	}
+	eachMessage(body, "contents", func(m *canonjson.Value) {
+		eachMessage(m, "parts", func(p *canonjson.Value) {
+			at(p, "functionResponse", result)
+			at(p, "function_response", result)
+		})
+	})
 }
 
 func geminiTop(h *hearing, s *jsonscan.Scanner, key string) bool {

@@ -154,6 +154,8 @@ type protocol struct {
 	whole   func(r *Reply) wireObject
 	stream  func(r *Reply, emit func(name string, event wireObject))
 	framing *framing
+
+	changes *changer // how a request is changed; nil where nobody does
 }
 
 // protocolOf returns how a call's conversation is written; nil where it has none.

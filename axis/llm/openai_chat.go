@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"strings"
@@ -99,6 +100,25 @@ var chatProtocol = &protocol{
 	name: "openai-chat", messages: "messages",
 	top: chatTop, message: chatHeard, event: chatEvent,
 	whole: chatWhole, stream: chatStream, framing: &bareEvents,
+	changes: chatChanges,
+}
+
+var chatChanges = &changer{
+	system: putSystemMessage,
+	results: func(body *canonjson.Value, set setResult) {
+		n := 0
+		eachMessage(body, "messages", func(m *canonjson.Value) {
+			if member(m, "role") != RoleTool {
+				return
+			}
+			id := member(m, "tool_call_id")
+			if id == "" { // Ollama's: called as a Listener calls them
+				n++
+				id = fmt.Sprintf("call_%d", n)
+			}
+			at(m, "content", func(content *canonjson.Value) { set(id, content, text) })
+		})
+	},
 }
 
 func chatTop(h *hearing, s *jsonscan.Scanner, key string) bool {

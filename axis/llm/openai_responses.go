@@ -140,6 +140,26 @@ var responsesProtocol = &protocol{
 	name: "openai-responses", messages: "input",
 	top: responsesTop, message: responsesHeard, event: responsesEvent,
 	whole: responsesWhole, stream: responsesStream, framing: &namedEvents,
+	changes: &changer{system: putInstructions, results: responsesResults},
+}
+
+// putInstructions sets the system text: that of the request, or else the first message of the system's.
+func putInstructions(body *canonjson.Value, s string) {
+	if input := list(body, "input"); input != nil && get(body, "instructions") == nil {
+		if i := firstRole(input, "system", "developer"); i >= 0 {
+			put(&input.Elems[i], "content", text(s))
+			return
+		}
+	}
+	put(body, "instructions", text(s))
+}
+
+func responsesResults(body *canonjson.Value, set setResult) {
+	eachMessage(body, "input", func(item *canonjson.Value) {
+		if strings.HasSuffix(member(item, "type"), "_output") {
+			at(item, "output", func(content *canonjson.Value) { set(member(item, "call_id"), content, text) })
+		}
+	})
 }
 
 func responsesTop(h *hearing, s *jsonscan.Scanner, key string) bool {

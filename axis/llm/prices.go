@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,6 +41,26 @@ type Prices struct {
 	Sources []string `json:"sources"` // where the prices stand, and when they were read
 	Notes   []string `json:"notes"`   // what the table leaves out, for people
 	Prices  []Price  `json:"prices"`
+
+	own []Price // of a project, whoever sells; they win
+}
+
+// With returns a table that has the prices of a project too: by the beginning of a model's name, as in Models, whoever sells the model.
+// They win over those of p. The error names the one that is wrong.
+func (p *Prices) With(own map[string]Rates) (*Prices, error) {
+	if len(own) == 0 {
+		return p, nil
+	}
+	with := *p
+	with.own = nil
+	for _, model := range slices.Sorted(maps.Keys(own)) {
+		price := Price{Provider: "any", Models: []string{model}, Rates: own[model]}
+		if err := price.check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", model, err)
+		}
+		with.own = append(with.own, price)
+	}
+	return &with, nil
 }
 
 // A Price is what some models of a provider cost.

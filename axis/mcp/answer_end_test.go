@@ -121,7 +121,7 @@ func TestMessageOverSeveralLines(t *testing.T) {
 	m := recorded(t, initialize, initResult, initialized, callTool(2, "a", `{}`), "< {", `< "jsonrpc":"2.0","id":2,"result":{}`, "< }")
 	replay := newMemoryTape(t)
 	log := mcp.NewLog(replay.rec, nil, nil, nil).Begin(opened())
-	c := talk(t, spawned(t, m.book(nil)), mcp.ServeOptions{Log: log})
+	c := converse(t, spawned(t, m.book(nil)), mcp.ServeOptions{Log: log})
 	c.opens()
 	c.say(as("2", callTool(0, "a", `{}`)))
 	c.hears("{", `"jsonrpc":"2.0","id":2,"result":{}`, "}")
@@ -149,7 +149,7 @@ func TestTextStandsBeforeTheNextLine(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { // in which a machine that stalls takes no time
 			replay := newMemoryTape(t)
 			log := mcp.NewLog(replay.rec, nil, nil, nil).Begin(opened())
-			c := talk(t, spawned(t, m.book(nil)), mcp.ServeOptions{Log: log})
+			c := converse(t, spawned(t, m.book(nil)), mcp.ServeOptions{Log: log})
 			c.say(said(initialize))
 			c.hears(said(initResult))
 			c.say(as("2", callTool(0, "a", `{}`)))

@@ -36,7 +36,7 @@ func clientLines(scene []string) []byte {
 	return []byte(out.String())
 }
 
-// FuzzServe reads any tape and lets any client talk with what it holds: nothing panics, and every talk ends with its client.
+// FuzzServe reads any tape and lets any client ask what it holds: nothing panics, and every conversation ends with its client.
 func FuzzServe(f *testing.F) {
 	for i, scene := range scenes {
 		m := recorded(f, scene...)
@@ -79,7 +79,7 @@ func FuzzServe(f *testing.F) {
 		book.Unasked()
 		book.Refused()
 		if ctx.Err() != nil {
-			t.Error("a talk did not end with its client")
+			t.Error("a conversation did not end with its client")
 		}
 	})
 }

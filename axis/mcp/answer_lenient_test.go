@@ -18,7 +18,7 @@ func lenient(t *testing.T, o mcp.ServeOptions, lines ...string) *client {
 		t.Fatal(err)
 	}
 	o.Lenient = true
-	return talk(t, s, o)
+	return converse(t, s, o)
 }
 
 func TestLenientAnswersAnyClient(t *testing.T) {

@@ -145,7 +145,7 @@ func TestHeadlessTape(t *testing.T) {
 func TestHeadlessHasWhatWasAsked(t *testing.T) {
 	t.Parallel()
 	var told []string
-	c := talk(t, bareTape(t, `a "b"#2`, `tools/call {"name":"x"} => {}`), mcp.ServeOptions{Lenient: true, Say: func(s string) { told = append(told, s) }})
+	c := converse(t, bareTape(t, `a "b"#2`, `tools/call {"name":"x"} => {}`), mcp.ServeOptions{Lenient: true, Say: func(s string) { told = append(told, s) }})
 	for _, tt := range []struct{ wants, gets string }{{"2025-03-26", "2025-03-26"}, {"9999-01-01", "2025-11-25"}, {"no version", "2025-11-25"}} {
 		c.say(`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"` + tt.wants + `","capabilities":{}}}`)
 		c.hears(`{"jsonrpc":"2.0","id":"i","result":{"capabilities":{"tools":{}},"protocolVersion":"` + tt.gets + `","serverInfo":{"name":"a \"b\"","version":"unknown"}}}`)
@@ -159,7 +159,7 @@ func TestHeadlessHasWhatWasAsked(t *testing.T) {
 	if len(told) != 3 || !strings.Contains(told[0], "does not hold what the server said of itself") {
 		t.Errorf("told %q", told)
 	}
-	c = talk(t, bareTape(t, "s", `tools/list {"cursor":"2"} => {"tools":[]}`, `tools/call {"name":"x"} => {}`), mcp.ServeOptions{Lenient: true})
+	c = converse(t, bareTape(t, "s", `tools/list {"cursor":"2"} => {"tools":[]}`, `tools/call {"name":"x"} => {}`), mcp.ServeOptions{Lenient: true})
 	c.say(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
 	if got := <-c.lines; !strings.Contains(got, "not on the tape: tools/list") {
 		t.Errorf("a list of which the tape holds another page: %s", got)
@@ -176,7 +176,7 @@ func TestLessThanMessages(t *testing.T) {
 		{`%[3]s`, `{"error":{"code":-1,"message":"no"},"was":%[2]s}`, `"error":{"code":-1,"message":"no"}`},
 	} {
 		s := bareTapeOf(t, "s", tt.request, tt.answer, `tools/call {"name":"y"} => {"y":1}`, `tools/call {"arguments":{"n":1},"name":"x"} => {"content":[]}`)
-		c := talk(t, s, mcp.ServeOptions{Lenient: true})
+		c := converse(t, s, mcp.ServeOptions{Lenient: true})
 		c.say(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, asked)
 		c.hears(`{"jsonrpc":"2.0","id":2,"result":{"tools":[{"inputSchema":{"type":"object"},"name":"y"},{"inputSchema":{"type":"object"},"name":"x"}]}}`,
 			`{"jsonrpc":"2.0","id":"q",`+tt.gets+`}`)

@@ -121,7 +121,7 @@ func (m *memoryTape) scene(log *mcp.Log, o *mcp.Opened, lines ...string) {
 	}
 }
 
-// A client talks with a Served.
+// A client is answered by a Served.
 type client struct {
 	t     testing.TB
 	in    *io.PipeWriter
@@ -149,8 +149,8 @@ func (b *syncBuffer) String() string {
 	return b.b.String()
 }
 
-// talk begins to talk with s. The options' streams are its own.
-func talk(t testing.TB, s *mcp.Served, o mcp.ServeOptions) *client {
+// converse begins a conversation with s. The options' streams are its own.
+func converse(t testing.TB, s *mcp.Served, o mcp.ServeOptions) *client {
 	t.Helper()
 	in, w := io.Pipe()
 	r, out := io.Pipe()
@@ -195,7 +195,7 @@ func (c *client) hears(lines ...string) {
 	for _, want := range lines {
 		got, ok := <-c.lines
 		if !ok {
-			c.t.Fatalf("the talk has ended, want %s", want)
+			c.t.Fatalf("the conversation has ended, want %s", want)
 		}
 		if got = strings.TrimSuffix(got, "\n"); got != want {
 			c.t.Fatalf("heard %s\nwant  %s", got, want)
@@ -213,7 +213,7 @@ func (c *client) hearsNothing() {
 	}
 }
 
-// end ends the talk from the client's side, and returns what was heard beside.
+// end ends it from the client's side, and returns what was heard beside.
 func (c *client) end() (rest string) {
 	c.in.Close()
 	for l := range c.lines {

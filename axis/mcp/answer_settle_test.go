@@ -16,18 +16,18 @@ const (
 	toolsAre  = `< {"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`
 )
 
-// equals records talks with equal servers: each begins alike, and then has lines of its own.
-func equals(t *testing.T, talks ...[]string) *mcp.Book {
+// equals records conversations with equal servers: each begins alike, and then has lines of its own.
+func equals(t *testing.T, all ...[]string) *mcp.Book {
 	t.Helper()
 	m := newMemoryTape(t)
 	log := mcp.NewLog(m.rec, nil, nil, nil)
-	for _, lines := range talks {
+	for _, lines := range all {
 		m.scene(log, opened(), append([]string{initialize, initResult, initialized, listTools, toolsAre}, lines...)...)
 	}
 	return m.book(nil)
 }
 
-// settled talks with a spawn that is settled before it is served.
+// settled converses with a spawn that is settled before it is served.
 func settled(t *testing.T, b *mcp.Book, changed func(conversation, seq uint64) bool) *client {
 	t.Helper()
 	s := spawned(t, b)
@@ -97,7 +97,7 @@ func TestEqualServersInTheOrderOfStarts(t *testing.T) {
 	t.Parallel()
 	text := func(n int) string { return fmt.Sprintf("of %d", n) }
 	same := []string{callTool(3, "t", `{}`), result(3, text(0))}
-	for name, talks := range map[string][2][]string{
+	for name, all := range map[string][2][]string{
 		"other answers":          {{callTool(3, "t", `{}`), result(3, text(0))}, {callTool(3, "t", `{}`), result(3, text(1))}},
 		"a notification waits":   {append([]string{changedNote}, same...), append([]string{changedNote}, same...)},
 		"the server went away":   {append(same, "= 1"), append(same, "= 1")},
@@ -106,7 +106,7 @@ func TestEqualServersInTheOrderOfStarts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := equals(t, talks[0], talks[1])
+				b := equals(t, all[0], all[1])
 				changed := func(uint64, uint64) bool { return name == "it did something else" }
 				for i, c := range []*client{settled(t, b, changed), settled(t, b, changed)} {
 					c.opens()

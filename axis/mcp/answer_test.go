@@ -49,7 +49,7 @@ func spawned(t testing.TB, b *mcp.Book) *mcp.Served {
 func served(t *testing.T, lines ...string) (*mcp.Book, *client) {
 	t.Helper()
 	b := recorded(t, append([]string{initialize, initResult, initialized}, lines...)...).book(nil)
-	return b, talk(t, spawned(t, b), mcp.ServeOptions{})
+	return b, converse(t, spawned(t, b), mcp.ServeOptions{})
 }
 
 // opens says what every client begins with.
@@ -130,7 +130,7 @@ func TestRefusalIsOnTheTape(t *testing.T) {
 	again := newMemoryTape(t)
 	s := spawned(t, b)
 	log := mcp.NewLog(again.rec, nil, nil, nil).Begin(&mcp.Opened{Transport: mcp.Stdio, Program: "server", Recorded: s.Recorded()})
-	c := talk(t, s, mcp.ServeOptions{Log: log})
+	c := converse(t, s, mcp.ServeOptions{Log: log})
 	c.opens()
 	c.say(as("5", callTool(0, "read", `{"path":"b"}`)))
 	<-c.lines
@@ -360,7 +360,7 @@ func TestRealTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := recorded(t, initialize, initResult, initialized, callTool(2, "a", `{}`), "~ 4s", result(2, "A")).book(nil)
-		c := talk(t, spawned(t, b), mcp.ServeOptions{Speed: 2})
+		c := converse(t, spawned(t, b), mcp.ServeOptions{Speed: 2})
 		c.opens()
 		start := time.Now()
 		c.say(as("2", callTool(0, "a", `{}`)))
@@ -409,7 +409,7 @@ func TestUnknownServerIsRefused(t *testing.T) {
 	if !strings.HasPrefix(answer, `{"jsonrpc":"2.0","id":"i","error":{"code":-32000,"message":"not on the tape: initialize; the tape holds`) || !strings.HasSuffix(answer, "}\n") {
 		t.Errorf("the answer is %q", answer)
 	}
-	c := talk(t, b.Unknown("/bin/other", []string{"--x", "/dir"}, "the tape holds `server`"), mcp.ServeOptions{})
+	c := converse(t, b.Unknown("/bin/other", []string{"--x", "/dir"}, "the tape holds `server`"), mcp.ServeOptions{})
 	c.say(as(`"i"`, initialize))
 	c.hears(strings.TrimSuffix(answer, "\n"))
 	c.end()

@@ -36,10 +36,10 @@ type Book struct {
 	mask  *masks.Masker
 	store cas.Store
 
-	talks []*recordedTalk // in recorded order; not changed after NewBook
-	hold  time.Duration
-	order *serversOrder
-	out   lastOut
+	transcripts []*transcript // in recorded order; not changed after NewBook
+	hold        time.Duration
+	order       *serversOrder
+	out         lastOut
 
 	refused lane.Refused[Refused]
 	mu      sync.Mutex // guards which conversations were handed out and which calls were served
@@ -70,14 +70,14 @@ func NewBook(records iter.Seq2[*tape.Record, error], store cas.Store, o *BookOpt
 		return nil, err
 	}
 	b.hold = cmp.Or(o.Hold, holdAsked)
-	b.order = newServersOrder(b.talks, b.hold)
+	b.order = newServersOrder(b.transcripts, b.hold)
 	return b, nil
 }
 
 // Servers lists the conversations in recorded order.
 func (b *Book) Servers() []Recorded {
-	out := make([]Recorded, len(b.talks))
-	for i, t := range b.talks {
+	out := make([]Recorded, len(b.transcripts))
+	for i, t := range b.transcripts {
 		out[i] = t.Recorded
 	}
 	return out
@@ -85,12 +85,26 @@ func (b *Book) Servers() []Recorded {
 
 // Conversation hands out the recorded conversation of that number, as often as it is asked; nil where there is none.
 func (b *Book) Conversation(number uint64) *Served {
-	for _, t := range b.talks {
+	for _, t := range b.transcripts {
 		if t.Conversation == number {
-			return &Served{book: b, talk: t}
+			return &Served{book: b, transcript: t}
 		}
 	}
 	return nil
+}
+
+// at lists the conversations over HTTP with the server at a place, in recorded order.
+func (b *Book) at(place string) (list []*transcript) {
+	if b == nil {
+		return nil
+	}
+	for _, t := range b.transcripts {
+		if t.Transport == HTTP && t.URL == place && t.Conversation > 0 {
+			list = append(list, t)
+		}
+	}
+	slices.SortFunc(list, func(x, y *transcript) int { return cmp.Compare(x.Conversation, y.Conversation) })
+	return list
 }
 
 // Spawn hands out the recorded conversation that this spawn was: one over stdio with a program of that base name and with these
@@ -100,18 +114,18 @@ func (b *Book) Spawn(program string, args []string) (s *Served, why string) {
 	wanted := b.commandForm(program, args)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var equals []*recordedTalk
-	for _, t := range b.talks {
+	var equals []*transcript
+	for _, t := range b.transcripts {
 		if t.Within == 0 && t.Transport != HTTP && t.Program != "" && b.commandForm(t.Program, t.Args) == wanted {
 			equals = append(equals, t)
 		}
 	}
-	next := slices.IndexFunc(equals, func(t *recordedTalk) bool { return !t.taken })
+	next := slices.IndexFunc(equals, func(t *transcript) bool { return !t.taken })
 	if next < 0 {
 		return nil, b.nearestSpawn(program, wanted)
 	}
 	equals[next].taken = true
-	return &Served{book: b, talk: equals[next], equals: equals}, ""
+	return &Served{book: b, transcript: equals[next], equals: equals}, ""
 }
 
 // commandForm is what spawns are compared by.
@@ -171,7 +185,7 @@ func (b *Book) Unasked() []Call {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var out []Call
-	for _, t := range b.talks {
+	for _, t := range b.transcripts {
 		if t.Transport == HTTP || t.Within != 0 {
 			continue
 		}
@@ -186,6 +200,19 @@ func (b *Book) Unasked() []Call {
 
 // Refused lists what was asked for and is on no tape, in the order in which it came.
 func (b *Book) Refused() []Refused { return b.refused.All() }
+
+// message is a recorded message as it is said now to who asked, with the secrets of this run; nil for progress of a request that wants
+// none. The error says that the tape has lost it.
+func (b *Book) message(p *recordedPart, who *caller, reveal func([]byte) []byte) ([]byte, error) {
+	m, err := p.payload.Bytes(b.store)
+	if err != nil {
+		return nil, err
+	}
+	if m = renamed(m, p, who); m != nil && reveal != nil {
+		m = reveal(m)
+	}
+	return m, nil
+}
 
 // digestOf is what a recorded request is matched by. A tape of another producer does not hold it.
 func (b *Book) digestOf(k *tape.MCPJSONRPC) cas.Digest {
@@ -265,7 +292,10 @@ func (e *NoServerError) Error() string {
 func (b *Book) Named(name string) (*Served, error) {
 	var names []string
 	found := &Served{book: b}
-	for _, t := range b.talks {
+	for _, t := range b.transcripts {
+		if t.protocol() != &mcpProtocol { // no client of MCP can use it
+			continue
+		}
 		base := tape.MCPServer(t.Server)
 		if !slices.Contains(names, base) {
 			names = append(names, base)
@@ -277,6 +307,6 @@ func (b *Book) Named(name string) (*Served, error) {
 	if len(found.merged) == 0 || name == "" && len(names) > 1 {
 		return nil, &NoServerError{Name: name, Servers: names}
 	}
-	found.talk = found.merged[0]
+	found.transcript = found.merged[0]
 	return found, nil
 }

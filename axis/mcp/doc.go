@@ -20,9 +20,10 @@
 // end is text, for who reads lines never sees it; the client's is a message where it is one, for some servers answer it. Over HTTP
 // a message comes with its exchange and has no line end.
 //
-// A talk over stdio is a conversation when the client's first line that is not blank opens one (Opens): `initialize` of any version,
-// server/discover, or a request whose _meta names its version. Until then it is undecided; anything else makes it no talk of MCP's, which
-// is copied as it comes and not looked at.
+// What passes over stdio is a conversation when the client's first line that is not blank opens one (Opens): `initialize` of any version,
+// server/discover, or a request whose _meta names its version; or the initialize of an agent (ACP), which names its version by a number. A
+// protocol says what differs between the two. Until then it is undecided; anything else is none of MCP's, and is copied
+// as it comes and not looked at.
 //
 // Over HTTP (OverHTTP) a POST is one line of the client, and an answer is one line of the server if it is JSON, or one for each event that
 // is a message. A line belongs to the conversation of its session: that of Mcp-Session-Id; without one that of the URL; of HTTP+SSE that
@@ -43,6 +44,20 @@
 //
 // Other producers write calls alone: no mcp_open, no places, or only the params and the result in the place of messages. A Book reads
 // those too, and a lenient Served introduces their server by what they ask of it.
+//
+// # One mechanism
+//
+// A Book reads each conversation of a tape into a transcript: its requests, its notifications and the server's lines, whatever carried
+// them, and from these its script, the lines of internal/lane. That package decides which recorded line a message of the program is, what
+// is due, how long it is held, and what was never asked for. This one is its codec for JSON-RPC: a request is known by its method and
+// params (requestKey), a recorded message gets the ids and tokens of this run (Book.message, editsOf), and a refusal names what is nearest
+// (notOnTape). Who carries lines adds no rule of its own:
+//
+//   - Over stdio (player) one goroutine hears the client, and another writes what lane.Player says is due.
+//   - Over HTTP (webPlayer) package exchange knows which recorded exchange answers; the lines of that exchange have come, and those of its
+//     answer pass when they are due.
+//   - A lenient client (session, over stdio and HTTP) keeps to no order: each of its requests is a scene, a script of its own with what the
+//     server said within that request and the answer. Equal requests go on to the next scene, and the last one stays.
 //
 // # Order
 //
@@ -85,7 +100,7 @@
 // # Limits
 //
 // A line of more than MaxLine passes and is not kept; the end of its conversation says so, and Log.Lost. Requests that were open when such a
-// line came from the other side, and stay so, have "the answer was too long to be kept" as their reason: a replay answers them with an error. Before a talk is decided 256 KiB of
+// line came from the other side, and stay so, have "the answer was too long to be kept" as their reason: a replay answers them with an error. Before that is decided 256 KiB of
 // what the server writes are kept, and a first line of more than 1 MiB opens nothing. JSON is read 10,000 levels deep, compared in
 // canonical form 1,000 deep, and as it stands beyond.
 package mcp

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OnSockets has the talk go to a server over two sockets, and returns the server's ends of them.
+// OnSockets has the relay go to a server over two sockets, and returns the server's ends of them.
 func (f *Fed) OnSockets(t *testing.T) (in, out *os.File) {
 	t.Helper()
 	pair := func() (*end, *os.File) {

@@ -1,12 +1,12 @@
 package mcp
 
 // A Fed is a Relay without files: the test brings what is read.
-type Fed struct{ t *talk }
+type Fed struct{ t *relay }
 
-// NewFed returns a relay whose talk is not decided.
+// NewFed returns a relay that is not decided.
 func NewFed(l *Log, refuse func([]byte) []byte) *Fed {
 	o := &RelayOptions{Log: l, Opened: &Opened{Transport: Stdio, Program: "server"}, Refuse: refuse}
-	return &Fed{&talk{o: o, client: lines{limit: MaxLine}, server: lines{limit: MaxLine}}}
+	return &Fed{&relay{o: o, client: lines{limit: MaxLine}, server: lines{limit: MaxLine}}}
 }
 
 // SetLimit bounds the lines.

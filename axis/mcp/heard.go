@@ -25,8 +25,8 @@ func streamOf(from Side) int {
 	return 2
 }
 
-// hear gives what passes where the talk is known to be no conversation.
-func (t *talk) hear(from Side, b []byte) error {
+// hear gives what passes where the relay is known to carry no conversation.
+func (t *relay) hear(from Side, b []byte) error {
 	if t.o.Heard == nil || len(b) == 0 {
 		return nil
 	}
@@ -34,8 +34,8 @@ func (t *talk) hear(from Side, b []byte) error {
 	return err
 }
 
-// keepUnheard keeps what the client wrote while the talk is not decided: as much as a first line may be long, and one read.
-func (t *talk) keepUnheard(b []byte) {
+// keepUnheard keeps what the client wrote while the relay is not decided: as much as a first line may be long, and one read.
+func (t *relay) keepUnheard(b []byte) {
 	switch {
 	case t.o.Heard == nil:
 	case len(t.unheard) > maxFirst: // nothing but blank lines
@@ -45,8 +45,8 @@ func (t *talk) keepUnheard(b []byte) {
 	}
 }
 
-// hearEarly gives what came before the talk was decided. The mutex is held.
-func (t *talk) hearEarly(before *early) error {
+// hearEarly gives what came before the relay was decided. The mutex is held.
+func (t *relay) hearEarly(before *early) error {
 	err := t.hear(Client, t.unheard)
 	t.unheard = nil
 	for _, p := range before.pieces {
@@ -58,8 +58,8 @@ func (t *talk) hearEarly(before *early) error {
 	return err
 }
 
-// endHeard gives what is left where nothing has decided what the talk is, and says what of it is whole.
-func (t *talk) endHeard() error {
+// endHeard gives what is left where nothing has decided what the relay is, and says what of it is whole.
+func (t *relay) endHeard() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.o.Heard == nil || t.conversation != nil {
@@ -76,7 +76,7 @@ func (t *talk) endHeard() error {
 }
 
 // reachedEnd notes that a stream gave all that it had. One whose reader was closed here, because nobody takes any more, did not.
-func (t *talk) reachedEnd(from *end, side Side, err error) {
+func (t *relay) reachedEnd(from *end, side Side, err error) {
 	if !errors.Is(err, io.EOF) || from.left.Load() {
 		return
 	}

@@ -3,24 +3,18 @@ package mcp
 import (
 	"bytes"
 	"errors"
-	"iter"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
-	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // OverHTTPOptions say what an OverHTTP works with. Nil and zero work.
 type OverHTTPOptions struct {
-	Log *Log // takes the messages; nil takes none
-
-	// Records are those of the tape that is replayed, and Blobs holds its payloads. Nil while recording.
-	Records iter.Seq2[*tape.Record, error]
-	Blobs   cas.Store
+	Log  *Log  // takes the messages; nil takes none
+	Book *Book // the tape that is replayed; nil while recording
 	// Reveal puts the secrets of this run in the place of their placeholders. Nil leaves them.
 	Reveal func([]byte) []byte
 }
@@ -34,42 +28,46 @@ type OverHTTPOptions struct {
 // due: see the package comment. What nothing on the tape answers gets a JSON-RPC error.
 type OverHTTP struct {
 	log    *Log
-	taped  *taped // nil while recording
-	blobs  cas.Store
+	book   *Book                  // nil while recording
+	taped  map[uint64]*transcript // by the arrival of an http_exchange that carried a line
 	reveal func([]byte) []byte
 
 	mu       sync.Mutex
-	sessions map[string]*webTalk   // by place and session id
-	urls     map[string]*webTalk   // of HTTP+SSE, by the URL that messages are sent to
-	current  map[string]*webTalk   // by place: the conversation that has no session id
-	waiting  map[string][]*webTalk // by place: those that had server/discover alone, after which a client may send initialize
-	numbers  map[uint64]*webTalk   // of a replay, by the recorded number
-	all      []*webTalk            // in order of their begin
+	sessions map[string]*webConversation   // by place and session id
+	urls     map[string]*webConversation   // of HTTP+SSE, by the URL that messages are sent to
+	current  map[string]*webConversation   // by place: the conversation that has no session id
+	waiting  map[string][]*webConversation // by place: those that had server/discover alone, after which a client may send initialize
+	numbers  map[uint64]*webConversation   // of a replay, by the recorded number
+	all      []*webConversation            // in order of their begin
 }
 
 var _ exchange.Conversations = (*OverHTTP)(nil)
 
-// NewOverHTTP returns an OverHTTP; End must follow. The error is one that Records gave.
-func NewOverHTTP(o *OverHTTPOptions) (*OverHTTP, error) {
+// NewOverHTTP returns an OverHTTP; End must follow.
+func NewOverHTTP(o *OverHTTPOptions) *OverHTTP {
 	h := &OverHTTP{
-		sessions: make(map[string]*webTalk), urls: make(map[string]*webTalk), current: make(map[string]*webTalk),
-		waiting: make(map[string][]*webTalk), numbers: make(map[uint64]*webTalk),
+		taped:    make(map[uint64]*transcript),
+		sessions: make(map[string]*webConversation), urls: make(map[string]*webConversation), current: make(map[string]*webConversation),
+		waiting: make(map[string][]*webConversation), numbers: make(map[uint64]*webConversation),
 	}
 	if o == nil {
-		return h, nil
+		return h
 	}
-	h.log, h.blobs, h.reveal = o.Log, o.Blobs, o.Reveal
-	if o.Records == nil {
-		return h, nil
+	h.log, h.book, h.reveal = o.Log, o.Book, o.Reveal
+	if h.book == nil {
+		return h
 	}
-	var err error
-	h.taped, err = readTaped(o.Records)
-	return h, err
+	for _, t := range h.book.transcripts {
+		for arrival := range t.carried {
+			h.taped[arrival] = t
+		}
+	}
+	return h
 }
 
 // Begin implements exchange.Conversations.
 func (h *OverHTTP) Begin(a *exchange.Asked) (exchange.Passage, error) {
-	p := &passage{over: h, asked: a, place: placeOf(a.Request.URL)}
+	p := &webExchange{over: h, asked: a, place: placeOf(a.Request.URL)}
 	switch a.Request.Method {
 	case http.MethodPost:
 		if p.messages = messagesOf(a.Request); p.messages == nil {
@@ -120,33 +118,33 @@ func placeOf(raw string) string {
 	return place
 }
 
-// A webTalk is one conversation while it is held.
-type webTalk struct {
+// A webConversation is one conversation while it is held.
+type webConversation struct {
 	*Conversation
-	was *tapedTalk // on a replay, the recorded one; nil else
+	player *webPlayer // of a replay, where the conversation was recorded; nil else
 
-	mu    sync.Mutex
-	names webNames   // of the replay
+	mu    sync.Mutex // guards what follows
+	names names      // of the replay
 	sse   *webStream // of a replay of HTTP+SSE, once it is there
 	ended bool       // by the client
 }
 
 // stream notes the stream on which a replay answers.
-func (t *webTalk) stream(s *webStream) {
+func (t *webConversation) stream(s *webStream) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sse = s
 }
 
 // streaming is the stream on which a replay answers, nil for none.
-func (t *webTalk) streaming() *webStream {
+func (t *webConversation) streaming() *webStream {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.sse
 }
 
 // left says who ended the conversation: the client by DELETE, else the recorder.
-func (t *webTalk) left() Side {
+func (t *webConversation) left() Side {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended {
@@ -156,14 +154,14 @@ func (t *webTalk) left() Side {
 }
 
 // leave notes that the client ended the conversation.
-func (t *webTalk) leave() {
+func (t *webConversation) leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ended = true
 }
 
 // lane is the lane of the exchanges that carry the conversation; "" while its server is not known.
-func (t *webTalk) lane() string {
+func (t *webConversation) lane() string {
 	if t == nil || t.Conversation == nil {
 		return ""
 	}
@@ -174,22 +172,23 @@ func (t *webTalk) lane() string {
 }
 
 // open begins a conversation with the server that r is for, which was recorded as was; nil for one that was not.
-func (h *OverHTTP) open(r *exchange.Request, was *tapedTalk) *webTalk {
+func (h *OverHTTP) open(r *exchange.Request, was *transcript) *webConversation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.opened(r, was)
 }
 
 // opened is open for who holds mu.
-func (h *OverHTTP) opened(r *exchange.Request, was *tapedTalk) *webTalk {
+func (h *OverHTTP) opened(r *exchange.Request, was *transcript) *webConversation {
 	if was != nil {
 		if t := h.numbers[was.Conversation]; t != nil {
 			return t
 		}
 	}
-	t := &webTalk{was: was}
+	t := new(webConversation)
 	o := &Opened{Transport: HTTP, URL: placeOf(r.URL), Within: r.Asker}
 	if was != nil {
+		t.player = newWebPlayer(was, h.book.hold)
 		o.Recorded = &was.Recorded
 		h.numbers[was.Conversation] = t
 	}
@@ -201,7 +200,7 @@ func (h *OverHTTP) opened(r *exchange.Request, was *tapedTalk) *webTalk {
 }
 
 // find returns the conversation that a request belongs to, nil for none that is known yet.
-func (h *OverHTTP) find(r *exchange.Request, place string) *webTalk {
+func (h *OverHTTP) find(r *exchange.Request, place string) *webConversation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t := h.urls[r.URL]; t != nil && r.Method == http.MethodPost {
@@ -214,10 +213,10 @@ func (h *OverHTTP) find(r *exchange.Request, place string) *webTalk {
 }
 
 // goesOn notes that a conversation has more than server/discover: it waits for no initialize.
-func (h *OverHTTP) goesOn(t *webTalk, place string) {
+func (h *OverHTTP) goesOn(t *webConversation, place string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.waiting[place] = slices.DeleteFunc(h.waiting[place], func(w *webTalk) bool { return w == t })
+	h.waiting[place] = slices.DeleteFunc(h.waiting[place], func(w *webConversation) bool { return w == t })
 }
 
 // isEndpoint reports whether a request sends messages of a conversation of HTTP+SSE, whose answers come elsewhere.
@@ -229,7 +228,7 @@ func (h *OverHTTP) isEndpoint(r *exchange.Request) bool {
 
 // begun is a conversation for the first request of one, at a place: one that waits there, where the request is initialize, which
 // clients send when server/discover has failed.
-func (h *OverHTTP) begun(r *exchange.Request, place string, initialize bool) *webTalk {
+func (h *OverHTTP) begun(r *exchange.Request, place string, initialize bool) *webConversation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if list := h.waiting[place]; initialize && len(list) > 0 {
@@ -245,10 +244,10 @@ func (h *OverHTTP) begun(r *exchange.Request, place string, initialize bool) *we
 // meant is the conversation for a request of a replay that the tape lacks and that names none which is known: at its place the recorded one,
 // of several the first, or where the request begins one the first that has not begun. A place of which the tape knows nothing has one
 // of its own.
-func (h *OverHTTP) meant(r *exchange.Request, place string, initialize bool) *webTalk {
+func (h *OverHTTP) meant(r *exchange.Request, place string, initialize bool) *webConversation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, was := range h.taped.at(place) {
+	for _, was := range h.book.at(place) {
 		if !initialize || h.numbers[was.Conversation] == nil {
 			return h.opened(r, was)
 		}
@@ -257,7 +256,7 @@ func (h *OverHTTP) meant(r *exchange.Request, place string, initialize bool) *we
 }
 
 // keep notes how a conversation is found: by its session id, or by its place alone.
-func (h *OverHTTP) keep(t *webTalk, place, session string) {
+func (h *OverHTTP) keep(t *webConversation, place, session string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if session != "" {
@@ -268,14 +267,14 @@ func (h *OverHTTP) keep(t *webTalk, place, session string) {
 }
 
 // wait notes a conversation that may go on with initialize.
-func (h *OverHTTP) wait(t *webTalk, place string) {
+func (h *OverHTTP) wait(t *webConversation, place string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.waiting[place] = append(h.waiting[place], t)
 }
 
 // endpoint notes where the messages of a conversation of HTTP+SSE are sent to.
-func (h *OverHTTP) endpoint(t *webTalk, url string) {
+func (h *OverHTTP) endpoint(t *webConversation, url string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.urls[url] = t

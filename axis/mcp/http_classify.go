@@ -51,6 +51,14 @@ func (c *Classifier) Classify(r *exchange.Request) (*exchange.Identity, error) {
 	return c.next.Classify(r)
 }
 
+// Carries reports whether a request carries MCP.
+func (c *Classifier) Carries(r *exchange.Request) bool {
+	if r.Method == http.MethodPost {
+		return messagesOf(r) != nil
+	}
+	return (r.Method == http.MethodGet || r.Method == http.MethodDelete) && marked(r.Header)
+}
+
 // post identifies a POST of messages.
 func (c *Classifier) post(r *exchange.Request) (*exchange.Identity, error) {
 	body, err := canonjson.Parse(r.Body)

@@ -3,7 +3,6 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"testing"
 
@@ -11,12 +10,12 @@ import (
 )
 
 // given is what a replay gives of an answer that comes in chunks whose lengths are those in cuts, again and again.
-func given(t *testing.T, answer, cuts []byte, asJSON bool, n webNames) (out []byte, pieces int) {
+func given(t *testing.T, answer, cuts []byte, asJSON bool, n *names) (out []byte, pieces int) {
 	t.Helper()
-	p := &passage{
-		over: new(OverHTTP), talk: new(webTalk), reader: new(eventReader),
+	p := &webExchange{
+		over: new(OverHTTP), conversation: new(webConversation), reader: new(eventReader),
 		asked: &exchange.Asked{Request: &exchange.Request{Method: http.MethodPost}},
-		given: giver{on: true, rename: true, name: n},
+		given: webReplay{on: true, rename: true, name: *n},
 	}
 	if asJSON {
 		p.reader = new(jsonReader)
@@ -43,10 +42,13 @@ func given(t *testing.T, answer, cuts []byte, asJSON bool, n webNames) (out []by
 	return out, pieces
 }
 
-var fuzzNames = webNames{
-	ids:     map[string]json.RawMessage{"1": json.RawMessage(`"another"`), `"s"`: json.RawMessage(`7`)},
-	tokens:  map[string]json.RawMessage{"1": json.RawMessage(`2`)},
-	changed: true,
+// fuzzNames are those of requests whose ids and tokens are others now.
+func fuzzNames() *names {
+	n := &names{changed: true}
+	n.note(&n.ids, []byte("1"), []byte(`"another"`))
+	n.note(&n.ids, []byte(`"s"`), []byte("7"))
+	n.note(&n.tokens, []byte("1"), []byte("2"))
+	return n
 }
 
 // However an answer is cut into chunks, the same bytes come of it; and none is lost or changed where no name is another.
@@ -65,12 +67,12 @@ func FuzzGiven(f *testing.F) {
 		f.Add([]byte(s), []byte{0}, true)
 	}
 	f.Fuzz(func(t *testing.T, answer, cuts []byte, asJSON bool) {
-		whole, _ := given(t, answer, nil, asJSON, fuzzNames)
-		parts, _ := given(t, answer, cuts, asJSON, fuzzNames)
+		whole, _ := given(t, answer, nil, asJSON, fuzzNames())
+		parts, _ := given(t, answer, cuts, asJSON, fuzzNames())
 		if !bytes.Equal(whole, parts) {
 			t.Errorf("in parts %q, as a whole %q", parts, whole)
 		}
-		if same, _ := given(t, answer, cuts, asJSON, webNames{}); !bytes.Equal(same, answer) {
+		if same, _ := given(t, answer, cuts, asJSON, new(names)); !bytes.Equal(same, answer) {
 			t.Errorf("without names %q of %q", same, answer)
 		}
 	})
@@ -89,7 +91,7 @@ func TestEdits(t *testing.T) {
 		`[{"jsonrpc":"2.0","id":1,"result":{}} , {"jsonrpc":"2.0","id":"s","result":{}}]`:                `[{"jsonrpc":"2.0","id":"another","result":{}} , {"jsonrpc":"2.0","id":7,"result":{}}]`,
 		`no JSON`: `no JSON`,
 	} {
-		if got := applyEdits([]byte(in), editsOf([]byte(in), &webNames{}, &fuzzNames)); string(got) != want {
+		if got := applyEdits([]byte(in), editsOf([]byte(in), new(names), fuzzNames())); string(got) != want {
 			t.Errorf("%s became\n%s, want\n%s", in, got, want)
 		}
 	}

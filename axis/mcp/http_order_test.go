@@ -8,22 +8,30 @@ import (
 	"time"
 )
 
-// orderOfTest is that of two calls, of which the second was answered first, and a notification on a stream of its own.
-func orderOfTest() *webOrder {
-	return newWebOrder([]tapedLine{
-		{place: 1, from: Client, counts: true, exchange: 1},
-		{place: 2, from: Client, counts: true, exchange: 2, ms: 300},
-		{place: 3, from: Server, answer: true, exchange: 2, ms: 310},
-		{place: 4, from: Server, exchange: 9, ms: 400},
-		{place: 5, from: Server, answer: true, exchange: 1, ms: 500},
-	})
+// orderOfTest is that of two calls, of which the second was answered first, and a notification on a stream of its own. Its lines are
+// the calls 0 and 1, the answer 2 to the second, the notification 3 and the answer 4.
+func orderOfTest() *webPlayer {
+	t := &transcript{Recorded: Recorded{Transport: HTTP}}
+	for i, ms := range []int64{0, 300} {
+		t.calls = append(t.calls, &recordedCall{requestKey: requestKey{method: "tools/call"}, place: uint64(i + 1), at: ms, via: uint64(i + 1)})
+	}
+	line := func(place, via uint64, ms int64, call *recordedCall) {
+		t.lines = append(t.lines, &recordedLine{
+			place: place, after: place - 1, at: ms, via: via, parts: []recordedPart{{call: call, answer: call != nil}},
+		})
+	}
+	line(3, 2, 310, t.calls[1])
+	line(4, 9, 400, nil)
+	line(5, 1, 500, t.calls[0])
+	t.arrange()
+	return newWebPlayer(t, holdAsked)
 }
 
-// waited is how long the line at place waits.
-func waited(t *testing.T, o *webOrder, place, exchange uint64) time.Duration {
+// waited is how long a line waits.
+func waited(t *testing.T, o *webPlayer, line int, exchange uint64) time.Duration {
 	t.Helper()
 	begun := time.Now()
-	if err := o.await(context.Background(), place, exchange); err != nil {
+	if err := o.await(context.Background(), line, exchange); err != nil {
 		t.Error(err)
 	}
 	return time.Since(begun)
@@ -34,11 +42,11 @@ func TestOrderGivesUpOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := orderOfTest()
-		o.begin(1, &carried{client: []uint64{1}, server: []uint64{5}})
-		if got, want := waited(t, o, 5, 1), 300*time.Millisecond+holdAsked; got != want {
+		o.begin(1, o.transcript.carried[1])
+		if got, want := waited(t, o, 4, 1), 300*time.Millisecond+holdAsked; got != want {
 			t.Errorf("it waited %v, want %v", got, want)
 		}
-		if got := waited(t, o, 5, 1); got != 0 {
+		if got := waited(t, o, 4, 1); got != 0 {
 			t.Errorf("then it waited %v", got)
 		}
 	})
@@ -49,16 +57,16 @@ func TestOrderOfStreams(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := orderOfTest()
-		o.begin(9, &carried{server: []uint64{4}})
-		o.begin(1, &carried{client: []uint64{1}, server: []uint64{5}})
-		o.begin(2, &carried{client: []uint64{2}, server: []uint64{3}})
+		o.begin(9, o.transcript.carried[9])
+		o.begin(1, o.transcript.carried[1])
+		o.begin(2, o.transcript.carried[2])
 		go func() {
 			time.Sleep(time.Second)
-			o.said(3)
+			o.passed(2)
 			time.Sleep(time.Second / 2)
-			o.said(4)
+			o.passed(3)
 		}()
-		if got, want := waited(t, o, 5, 1), 1500*time.Millisecond+reading; got != want {
+		if got, want := waited(t, o, 4, 1), 1500*time.Millisecond+reading; got != want {
 			t.Errorf("it waited %v, want %v", got, want)
 		}
 	})
@@ -71,14 +79,16 @@ func TestOrderOfEnds(t *testing.T) {
 		o := orderOfTest()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
-		if err := o.awaitEnd(ctx, 5, 9); !errors.Is(err, context.DeadlineExceeded) {
+		if err := o.AwaitAll(ctx, 5, 9); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("it ended with %v", err)
 		}
-		for _, c := range []*carried{{client: []uint64{1}, server: []uint64{5}}, {client: []uint64{2}, server: []uint64{3}}} {
-			o.begin(c.client[0], c)
-			o.end(c.client[0], c)
+		for _, exchange := range []uint64{1, 2} {
+			c := o.transcript.carried[exchange]
+			o.begin(exchange, c)
+			o.Close(exchange)
+			o.Said(c.server...)
 		}
-		if err := o.awaitEnd(context.Background(), 5, 9); err != nil {
+		if err := o.AwaitAll(context.Background(), 5, 9); err != nil {
 			t.Error(err)
 		}
 	})

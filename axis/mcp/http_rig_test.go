@@ -103,15 +103,16 @@ func newWebRig(t *testing.T, upstream string, from *webRig, env ...string) *webR
 			t.Fatal(err)
 		}
 		cfg.Book, cfg.Blobs, cfg.Reveal = g.book, from.store, g.scrub.Reveal
-		o.Records, o.Blobs, o.Reveal = from.reader().Records(), from.store, g.scrub.Reveal
+		if o.Book, err = mcp.NewBook(from.reader().Records(), from.store, &mcp.BookOptions{Scrub: g.scrub, Mask: masker}); err != nil {
+			t.Fatal(err)
+		}
+		o.Reveal = g.scrub.Reveal
 	}
 	o.Log = mcp.NewLog(g.rec, g.scrub, masker, &mcp.LogOptions{Taken: 100})
 	if from == nil {
 		o.Log = mcp.NewLog(g.rec, g.scrub, masker, nil)
 	}
-	if g.over, err = mcp.NewOverHTTP(o); err != nil {
-		t.Fatal(err)
-	}
+	g.over = mcp.NewOverHTTP(o)
 	cfg.Tap = exchange.NewTap(g.rec, g.class, g.scrub, &exchange.TapOptions{
 		Replay: from != nil, Closed: from != nil, TrueLength: true, Conversations: g.over,
 	})

@@ -10,7 +10,7 @@ import (
 
 // lend passes what the client writes on to the server's stdin where that is no conversation: what the server leaves unread stays in the
 // client's pipe, which others may read after it. It reports whether there is more to copy: all of a conversation, or the end.
-func (t *talk) lend(from, to *end) (more bool) {
+func (t *relay) lend(from, to *end) (more bool) {
 	if t.now() == undecided && !t.opensNothing(from) {
 		return true
 	}
@@ -32,8 +32,8 @@ func (t *talk) lend(from, to *end) (more bool) {
 	return true
 }
 
-// opensNothing decides that a talk is no conversation by the first byte of what the client writes, which nobody has read yet.
-func (t *talk) opensNothing(from *end) bool {
+// opensNothing decides that a relay carries no conversation by the first byte of what the client writes, which nobody has read yet.
+func (t *relay) opensNothing(from *end) bool {
 	b, err := lend.Peek(from.file.f)
 	b = bytes.TrimLeft(b, blanks)
 	if err != nil || len(b) == 0 || b[0] == '{' || b[0] == '[' {

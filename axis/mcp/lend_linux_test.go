@@ -14,7 +14,7 @@ import (
 // whether or not somebody reads what they write.
 func TestUnreadIsTheNext(t *testing.T) {
 	t.Parallel()
-	for name, inputOnly := range map[string]bool{"input alone": true, "talk": false} {
+	for name, inputOnly := range map[string]bool{"input alone": true, "both": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, w := pipe(t)

@@ -98,7 +98,7 @@ func TestAnswerIsTooLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := m.book(nil)
-	c := talk(t, b.Conversation(b.Servers()[0].Conversation), mcp.ServeOptions{})
+	c := converse(t, b.Conversation(b.Servers()[0].Conversation), mcp.ServeOptions{})
 	c.say(askInit)
 	c.hears(ansInit)
 	c.say(calls[0])
@@ -112,7 +112,7 @@ func TestAnswerIsTooLong(t *testing.T) {
 	}
 }
 
-// What comes before the talk is decided is kept up to a bound, and what is not is told of.
+// What comes before it is decided is kept up to a bound, and what is not is told of.
 func TestMuchBeforeTheFirstLine(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -210,7 +210,7 @@ func TestOpens(t *testing.T) {
 		`{"jsonrpc":"2.0","id":"x","method":"initialize","params":{"capabilities":{},"clientInfo":{}}}`:                              true,
 		`{"jsonrpc":"2.0","id":1,"method":"server/discover"}`:                                                                        true,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`: true,
-		`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`:                      false, // of agents and editors
+		`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`:                      true, // of ACP
 		`{"id":0,"method":"initialize","params":{"clientInfo":{},"capabilities":{}}}`:                                                false,
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processId":1,"capabilities":{}}}`:                                  false, // of language servers
 		`{"jsonrpc":"2.0","method":"initialize","params":{"protocolVersion":"2025-06-18"}}`:                                          false,
@@ -248,6 +248,11 @@ func TestRefuse(t *testing.T) {
 	}
 	if string(passed) != " \n{\"a\":1}\n{}" {
 		t.Errorf("%q passed", passed)
+	}
+	f = mcp.NewFed(r.log, refuse) // an agent that is on no tape runs
+	const agent = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}` + "\n"
+	if pass, err := f.From(mcp.Client, []byte(agent)); string(pass) != agent || err != nil {
+		t.Errorf("of an agent %q passed, %v", pass, err)
 	}
 	f = mcp.NewFed(r.log, refuse)
 	if pass, _ := f.From(mcp.Client, []byte("{\"a\"")); len(pass) > 0 {

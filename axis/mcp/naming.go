@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ const maxHeld = 256
 
 // naming finds out what a server is called. Until then what is recorded of its conversation waits.
 type naming struct {
+	speaks           *protocol // nil before the first request
 	server, protocol string
 	opened           bool // mcp_open is on the tape
 	held             []heldRecord
@@ -27,22 +29,22 @@ type heldRecord struct {
 // done reports whether the name is known.
 func (n *naming) done() bool { return n.server != "" }
 
-// asked looks at a request: one of a version without initialize names its version itself.
+// asked looks at a request: the first tells what is spoken, and one of a version without initialize names its version itself.
 func (n *naming) asked(m *Message) {
-	if n.protocol == "" && m.Method != methodInitialize {
-		n.protocol = modernVersion(m)
+	if n.speaks == nil {
+		n.speaks = cmp.Or(speaks(m), &mcpProtocol)
+	}
+	if n.protocol == "" {
+		n.protocol = n.speaks.asked(m)
 	}
 }
 
 // learnName looks for the server's name in the answer of a call that the client made.
 func (c *Conversation) learnName(k *openCall, m *Message) error {
-	name := str(member(member(m.Result, "serverInfo"), "name"))
-	if name == "" {
-		name = str(member(member(member(m.Result, "_meta"), metaPrefix+"serverInfo"), "name"))
-	}
+	name := c.naming.speaks.server(m.Result)
 	switch method := k.record.Method; {
 	case method == methodInitialize:
-		c.naming.protocol = str(member(m.Result, "protocolVersion"))
+		c.naming.protocol = c.naming.speaks.answered(m.Result)
 	case name != "":
 	case method == methodDiscover && m.Result == nil: // initialize follows
 		return nil

@@ -19,7 +19,7 @@ const (
 )
 
 // nearest says which recorded request is most like one that the tape lacks, and where the two differ. m is redacted.
-func (b *Book) nearest(t *recordedTalk, k bookKey, m *Message) (why string) {
+func (b *Book) nearest(t *transcript, k requestKey, m *Message) (why string) {
 	if why := b.exhausted(t, k); why != "" {
 		return why
 	}
@@ -27,9 +27,9 @@ func (b *Book) nearest(t *recordedTalk, k bookKey, m *Message) (why string) {
 }
 
 // closest is nearest for a request that was never recorded.
-func (b *Book) closest(t *recordedTalk, m *Message) (why string) {
+func (b *Book) closest(t *transcript, m *Message) (why string) {
 	asked := b.log.Surface(m.Method, m.Params)
-	best, least, _ := lane.Nearest(b.candidates(t, m), func(c *bookCall) ([]fidelity.Change, bool) {
+	best, least, _ := lane.Nearest(b.candidates(t, m), func(c *recordedCall) ([]fidelity.Change, bool) {
 		rec, ok := messageOf(c.request, b.store)
 		if !ok {
 			return nil, false
@@ -46,10 +46,10 @@ func (b *Book) closest(t *recordedTalk, m *Message) (why string) {
 }
 
 // exhausted explains a request that was recorded, but not as often as it was asked for.
-func (b *Book) exhausted(t *recordedTalk, k bookKey) string {
+func (b *Book) exhausted(t *transcript, k requestKey) string {
 	n, last := 0, uint64(0)
 	for _, c := range t.calls {
-		if c.bookKey == k {
+		if c.requestKey == k {
 			n, last = n+1, c.seq
 		}
 	}
@@ -60,12 +60,12 @@ func (b *Book) exhausted(t *recordedTalk, k bookKey) string {
 }
 
 // candidates lists recorded requests of the same method: those for the same tool first, of these those that nobody came with yet.
-func (b *Book) candidates(t *recordedTalk, m *Message) []*bookCall {
+func (b *Book) candidates(t *transcript, m *Message) []*recordedCall {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	name := nameIn(m.Params)
-	var list []*bookCall
-	rank := make(map[*bookCall]int)
+	var list []*recordedCall
+	rank := make(map[*recordedCall]int)
 	for _, c := range t.calls {
 		if c.method != m.Method || c.request.Len > maxNearest {
 			continue
@@ -81,7 +81,7 @@ func (b *Book) candidates(t *recordedTalk, m *Message) []*bookCall {
 			rank[c] += 2
 		}
 	}
-	slices.SortStableFunc(list, func(x, y *bookCall) int { return cmp.Compare(rank[x], rank[y]) })
+	slices.SortStableFunc(list, func(x, y *recordedCall) int { return cmp.Compare(rank[x], rank[y]) })
 	return list
 }
 
@@ -100,7 +100,7 @@ func nameIn(params []byte) string {
 }
 
 // methodsOf lists what a client asked of a server.
-func methodsOf(t *recordedTalk) string {
+func methodsOf(t *transcript) string {
 	var names []string
 	for m := range t.Methods {
 		names = append(names, m)
@@ -123,7 +123,7 @@ func describe(changes []fidelity.Change) string {
 // nearestSpawn says which recorded server is most like a spawn that is none of them. The book is locked.
 func (b *Book) nearestSpawn(program, wanted string) string {
 	var taken, same, others []string
-	for _, t := range b.talks {
+	for _, t := range b.transcripts {
 		if t.Transport == HTTP || t.Program == "" {
 			continue
 		}

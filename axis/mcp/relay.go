@@ -39,7 +39,7 @@ type RelayOptions struct {
 // It returns the conversation, nil for none, which the caller ends (Conversation.End) when it knows how the server's process did. An
 // error is the recorder's, or that of a file that cannot be used; all files are closed in any case.
 func Relay(ctx context.Context, o *RelayOptions) (*Conversation, error) {
-	t, err := newTalk(o)
+	t, err := newRelay(o)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func Relay(ctx context.Context, o *RelayOptions) (*Conversation, error) {
 }
 
 // run copies until both directions have ended.
-func (t *talk) run() {
+func (t *relay) run() {
 	var all sync.WaitGroup // of the goroutines below, each of which ends with its files
 	all.Go(func() { t.copy(t.clientIn, t.serverIn, Client, t.fromClient, t.clientEnded) })
 	all.Go(func() {
@@ -73,8 +73,8 @@ func (t *talk) run() {
 	}
 }
 
-// A talk is what a Relay copies.
-type talk struct {
+// A relay is what a Relay copies.
+type relay struct {
 	o                              *RelayOptions
 	clientIn, serverOut, serverErr *end          // read
 	serverIn, clientOut, clientErr *end          // written
@@ -96,12 +96,12 @@ type talk struct {
 
 	client lines  // of who copies from the client
 	held   []byte // the same's: what the client sent and is not passed on yet (Refuse)
-	server lines  // of who copies from the server, once the talk is decided
+	server lines  // of who copies from the server, once the relay is decided
 	told   bool   // of the same: the server's last line held no answer
 	apart  []int  // of the same: where in what is passed on next an answer begins behind such a line
 }
 
-// state says what a talk is.
+// state says what a relay is.
 type state uint8
 
 const (
@@ -111,8 +111,8 @@ const (
 	refused         // a conversation that Refuse answers
 )
 
-func newTalk(o *RelayOptions) (*talk, error) {
-	t := &talk{o: o, leaving: leaving, left: make(chan struct{}), client: lines{limit: MaxLine}, server: lines{limit: MaxLine}}
+func newRelay(o *RelayOptions) (*relay, error) {
+	t := &relay{o: o, leaving: leaving, left: make(chan struct{}), client: lines{limit: MaxLine}, server: lines{limit: MaxLine}}
 	if o.Log == nil {
 		t.state = plain
 	}
@@ -144,8 +144,8 @@ func newTalk(o *RelayOptions) (*talk, error) {
 	return t.orClosed(all)
 }
 
-// orClosed is the talk, or closes it where one of its files cannot be used.
-func (t *talk) orClosed(all []error) (*talk, error) {
+// orClosed is the relay, or closes it where one of its files cannot be used.
+func (t *relay) orClosed(all []error) (*relay, error) {
 	if err := errors.Join(all...); err != nil {
 		t.close()
 		return nil, err
@@ -159,7 +159,7 @@ func (o *RelayOptions) inputOnly() bool {
 }
 
 // close ends all that is under way.
-func (t *talk) close() {
+func (t *relay) close() {
 	t.mu.Lock()
 	t.closed = true
 	t.mu.Unlock()
@@ -168,8 +168,8 @@ func (t *talk) close() {
 	}
 }
 
-// fail ends the talk with the recorder's error.
-func (t *talk) fail(err error) {
+// fail ends the relay with the recorder's error.
+func (t *relay) fail(err error) {
 	t.mu.Lock()
 	if t.err == nil {
 		t.err = err
@@ -178,8 +178,8 @@ func (t *talk) fail(err error) {
 	t.close()
 }
 
-// endedBy says who closed its side of the talk.
-func (t *talk) endedBy(side Side) {
+// endedBy says who closed its side of the relay.
+func (t *relay) endedBy(side Side) {
 	t.mu.Lock()
 	c, closed := t.conversation, t.closed
 	t.mu.Unlock()
@@ -197,7 +197,7 @@ func (t *talk) endedBy(side Side) {
 
 // watch waits until nobody reads what is written to to any more, and ends what is read from from for it: who writes there is to
 // learn of it at once, as without a Relay. by is whose end it was.
-func (t *talk) watch(to, from *end, by Side) {
+func (t *relay) watch(to, from *end, by Side) {
 	if to.gone() {
 		t.endedBy(by)
 		from.closeRead()
@@ -211,7 +211,7 @@ const leaving = time.Second
 // hangUp is watch for who sees that from has ended, before that is passed on. Of a server that has ended nobody reads what it is asked, and
 // its client, which may ask again when it sees the end, is to find that so by then: a replay closes both at once. Of a socket of two
 // directions nobody else sees that it was closed whole.
-func (t *talk) hangUp(from *end) {
+func (t *relay) hangUp(from *end) {
 	switch from {
 	case t.serverOut:
 		select {
@@ -233,7 +233,7 @@ const relayBuffer = 64 << 10
 
 // copy passes what from gives on to to, as take says, until either ends, and then ends the other. ended takes what has no end. Both return
 // what is to be passed on.
-func (t *talk) copy(from, to *end, side Side, take func(b []byte) ([]byte, error), ended func() ([]byte, error)) {
+func (t *relay) copy(from, to *end, side Side, take func(b []byte) ([]byte, error), ended func() ([]byte, error)) {
 	defer to.closeWrite()
 	defer from.closeRead()
 	if side == Client && !t.lend(from, to) {
@@ -262,7 +262,7 @@ func (t *talk) copy(from, to *end, side Side, take func(b []byte) ([]byte, error
 }
 
 // pass passes on what take returns, and reports whether there is more to do.
-func (t *talk) pass(to *end, side Side, take func() ([]byte, error)) bool {
+func (t *relay) pass(to *end, side Side, take func() ([]byte, error)) bool {
 	release := t.inTurn(side)
 	defer release()
 	b, err := take()
@@ -292,7 +292,7 @@ func (t *talk) pass(to *end, side Side, take func() ([]byte, error)) bool {
 const surelyFits = 4096
 
 // inTurn waits until the servers of other conversations have passed on what they have recorded. The turn ends with release.
-func (t *talk) inTurn(side Side) (release func()) {
+func (t *relay) inTurn(side Side) (release func()) {
 	if side != Server || t.now() != recorded {
 		return func() {}
 	}
@@ -301,7 +301,7 @@ func (t *talk) inTurn(side Side) (release func()) {
 }
 
 // write passes b on. What of it stands apart waits until the client has read what comes before.
-func (t *talk) write(to *end, side Side, b []byte) error {
+func (t *relay) write(to *end, side Side, b []byte) error {
 	done := 0
 	if side == Server {
 		for _, at := range t.apart {

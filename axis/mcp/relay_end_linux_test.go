@@ -22,15 +22,15 @@ func TestServerLeavesBothAtOnce(t *testing.T) {
 	clientReads, o.ClientOut = newPipe(t)
 	serverReads, o.ServerIn = newPipe(t)
 	o.ServerOut, serverWrites = newPipe(t)
-	talk, err := newTalk(&o)
+	carried, err := newRelay(&o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	talk.leaving = time.Hour // as far as the test goes nothing but the server's leaving counts
+	carried.leaving = time.Hour // as far as the test goes nothing but the server's leaving counts
 	var relay sync.WaitGroup
-	relay.Go(talk.run)
+	relay.Go(carried.run)
 	defer relay.Wait()
-	defer talk.close()
+	defer carried.close()
 	var left atomic.Bool
 	serverWrites.Close()
 	time.AfterFunc(20*time.Millisecond, func() {

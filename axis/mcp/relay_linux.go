@@ -10,7 +10,7 @@ import (
 
 // copyStderr passes on what the server writes to its stderr. Who reads its stdout may write to the same file as it does, and is to do so
 // behind it: what stands in its stderr goes before each piece of its stdout and before its end.
-func (t *talk) copyStderr() {
+func (t *relay) copyStderr() {
 	defer t.clientErr.closeWrite()
 	defer t.serverErr.closeRead()
 	if !t.serverErr.file.watching || !t.clientErr.file.watching {
@@ -22,7 +22,7 @@ func (t *talk) copyStderr() {
 }
 
 // holdsStderr reports whether something was taken from the server's stderr that the client's did not take yet.
-func (t *talk) holdsStderr() bool {
+func (t *relay) holdsStderr() bool {
 	t.errMu.Lock()
 	defer t.errMu.Unlock()
 	return len(t.errRest) > 0
@@ -30,7 +30,7 @@ func (t *talk) holdsStderr() bool {
 
 // moveStderr passes on what stands in the server's stderr, as far as that goes without waiting: a client may read its stdout first. It
 // reports whether there may be more.
-func (t *talk) moveStderr() bool {
+func (t *relay) moveStderr() bool {
 	if t.serverErr == nil || !t.serverErr.file.watching || !t.clientErr.file.watching {
 		return true
 	}

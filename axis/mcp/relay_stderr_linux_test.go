@@ -21,9 +21,9 @@ func TestStderrComesFirst(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.serverOut.Close()
-			p.talk.copy(p.talk.serverOut, p.talk.clientOut, Server, p.talk.fromServer, p.talk.serverEnded) // copyStderr does not run
+			p.relay.copy(p.relay.serverOut, p.relay.clientOut, Server, p.relay.fromServer, p.relay.serverEnded) // copyStderr does not run
 			p.clientErrFar.Close()
-			p.talk.clientErr.close()
+			p.relay.clientErr.close()
 			if b, err := io.ReadAll(p.clientErr); string(b) != "before\n" || err != nil {
 				t.Errorf("stderr has %q, %v", b, err)
 			}
@@ -43,9 +43,9 @@ func TestStderrThatNobodyReads(t *testing.T) {
 	done := make(chan struct{})
 	go func() { // ends with both files
 		defer close(done)
-		p.talk.copyStderr()
+		p.relay.copyStderr()
 	}()
-	go p.talk.copy(p.talk.serverOut, p.talk.clientOut, Server, p.talk.fromServer, p.talk.serverEnded)
+	go p.relay.copy(p.relay.serverOut, p.relay.clientOut, Server, p.relay.fromServer, p.relay.serverEnded)
 	if _, err := io.WriteString(p.serverOut, "a line\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -67,29 +67,29 @@ func TestStderrThatAnotherFills(t *testing.T) {
 	if _, err := io.WriteString(p.serverErr, "before\n"); err != nil {
 		t.Fatal(err)
 	}
-	p.talk.mu.Lock() // the piece waits for it between the look at the client's stderr and the write
+	p.relay.mu.Lock() // the piece waits for it between the look at the client's stderr and the write
 	moved := make(chan bool)
-	go func() { moved <- p.talk.moveStderr() }()
-	for p.talk.serverErr.canRead() {
+	go func() { moved <- p.relay.moveStderr() }()
+	for p.relay.serverErr.canRead() {
 		runtime.Gosched()
 	}
 	full := bytes.Repeat([]byte("x"), relayBuffer)
 	_, err := p.clientErrFar.Write(full)
-	p.talk.mu.Unlock()
+	p.relay.mu.Unlock()
 	if err != nil || !<-moved {
 		t.Fatalf("there is no more to move, %v", err)
 	}
 	p.serverErr.Close()
 	p.clientErrFar.Close()
-	go p.talk.copyStderr()
+	go p.relay.copyStderr()
 	if b, err := io.ReadAll(p.clientErr); string(b) != string(full)+"before\n" || err != nil {
 		t.Errorf("%d bytes on stderr, %v", len(b), err)
 	}
 }
 
-// A stderrPlug is a talk, none of whose goroutines run, and the far ends of its files.
+// A stderrPlug is a relay, none of whose goroutines run, and the far ends of its files.
 type stderrPlug struct {
-	talk                 *talk
+	relay                *relay
 	serverOut, serverErr *os.File // written
 	clientOut, clientErr *os.File // read
 	clientErrFar         *os.File // another end of clientErr that is written
@@ -111,10 +111,10 @@ func newStderrPlug(t *testing.T) *stderrPlug {
 	}
 	p.clientErrFar = fd
 	t.Cleanup(func() { fd.Close() })
-	if p.talk, err = newTalk(&o); err != nil {
+	if p.relay, err = newRelay(&o); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.talk.close)
+	t.Cleanup(p.relay.close)
 	return &p
 }
 

@@ -125,7 +125,7 @@ func closeWrites(t testing.TB, f, reads *os.File) {
 	}
 }
 
-// eachJoint runs f with a relay over each joint, in each state that a talk may have, and wants the relay to end by itself and to leave
+// eachJoint runs f with a relay over each joint, in each state that a relay may have, and wants the relay to end by itself and to leave
 // neither a goroutine nor a descriptor.
 func eachJoint(t *testing.T, f func(t *testing.T, j *joined)) {
 	for _, joint := range joints() {

@@ -5,44 +5,43 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math"
 	"slices"
 	"sync"
 )
 
 // A Served is a recorded server, answered from its tape.
 type Served struct {
-	book *Book
-	talk *recordedTalk // nil where there is none: everything is refused
-	name string        // of what is refused so
-	why  string
+	book       *Book
+	transcript *transcript // nil where there is none: everything is refused
+	name       string      // of what is refused so
+	why        string
 
-	equals []*recordedTalk // of an equal spawn, talk among them; see Settle
+	equals []*transcript   // of an equal spawn, transcript among them; see Settle
 	heard  []byte          // what the client said to Settle
 	given  map[string]bool // ids of the requests that Settle has answered
 
-	merged []*recordedTalk // what a lenient one answers from; nil: talk alone
-	once   sync.Once       // makes index
-	index  *loose
+	merged []*transcript // what a lenient one answers from; nil: transcript alone
+	once   sync.Once     // makes index
+	index  *lenientIndex
 }
 
 // looseIndex is what lenient clients are answered by; it is made when the first one comes.
-func (s *Served) looseIndex() *loose {
-	s.once.Do(func() { s.index = newLoose(s) })
+func (s *Served) looseIndex() *lenientIndex {
+	s.once.Do(func() { s.index = newLenientIndex(s) })
 	return s.index
 }
 
 // Asked reports whether every request of the recorded conversation has come, pings apart.
 func (s *Served) Asked() bool {
-	if s.talk == nil {
+	if s.transcript == nil {
 		return true
 	}
 	s.book.mu.Lock()
 	defer s.book.mu.Unlock()
-	return !slices.ContainsFunc(s.talk.calls, func(c *bookCall) bool { return c.unasked() })
+	return !slices.ContainsFunc(s.transcript.calls, func(c *recordedCall) bool { return c.unasked() })
 }
 
-// ServeOptions say with whom a Served talks, and how.
+// ServeOptions say whom a Served answers, and how.
 type ServeOptions struct {
 	In  io.Reader // what the client says: lines
 	Out io.Writer // what the server said; to an *os.File an answer behind a notification goes in a write of its own
@@ -65,13 +64,13 @@ type ServeOptions struct {
 
 // Recorded says which conversation s is; nil for one that is on no tape.
 func (s *Served) Recorded() *Recorded {
-	if s.talk == nil {
+	if s.transcript == nil {
 		return nil
 	}
-	return &s.talk.Recorded
+	return &s.transcript.Recorded
 }
 
-// Serve answers a client until the talk has ended as it did on the tape, or the client ends it: In gives io.EOF, Out takes nothing
+// Serve answers a client until the conversation has ended as it did on the tape, or the client ends it: In gives io.EOF, Out takes nothing
 // any more, or ctx is done. It closes neither; whoever gave them does when it has returned, for it may still be reading In. exit is
 // the exit status that the server had, 128+n where signal n ended it. An error is what kept an answer from being given: a tape that
 // is damaged, a Log that failed, a line over MaxLine; whatever else the client does is none.
@@ -85,12 +84,12 @@ func (s *Served) Serve(ctx context.Context, o *ServeOptions) (exit int, err erro
 	if o.Lenient {
 		return 0, s.serveLenient(ctx, o)
 	}
-	p := newPlay(s, o)
+	p := newPlayer(s, o)
 	go func() {
 		p.finish(readLines(io.MultiReader(bytes.NewReader(s.heard), o.In), p.hear))
 	}()
 	err = p.run(ctx)
-	s.book.order.end(p.talk)
+	s.book.order.end(p.transcript)
 	return p.end(), err
 }
 
@@ -126,221 +125,12 @@ func readLines(r io.Reader, f func(line []byte) error) error {
 	}
 }
 
-// SettleOptions say with whom a Served is settled.
-type SettleOptions struct {
-	In     io.Reader           // what the client says
-	Out    io.Writer           // where it is answered
-	Reveal func([]byte) []byte // as in ServeOptions
-	// Changed reports whether the recorded server of a conversation had changed anything, beside what it said, before the record of that
-	// seq. Nil is never.
-	Changed func(conversation, seq uint64) bool
-}
-
-// Settle finds out which of several equal spawns s is: their programs may be started in another order than was recorded, and each is to
-// be answered from its own conversation. Until the client asks what not all of them were asked, it is answered what all of them
-// answered alike. Of a Served that Spawn had no choice about, Settle does nothing. Serve goes on where it ended; the record of what was
-// said until then is its own. An error is none of the client's.
-func (s *Served) Settle(ctx context.Context, o *SettleOptions) error {
-	if len(s.equals) < 2 {
-		return nil
-	}
-	st := &settling{s: s, o: o, ctx: ctx, fits: s.equals, asked: make(map[bookKey]int)}
-	err := st.listen()
-	s.settleOn(st.fits)
-	if errors.Is(err, errClientGone) || ctx.Err() != nil {
-		return nil // Serve finds it so, too
-	}
-	return err
-}
-
-// settleOn makes s the first of the conversations that is nobody's.
-func (s *Served) settleOn(fits []*recordedTalk) {
-	s.book.mu.Lock()
-	defer s.book.mu.Unlock()
-	for _, t := range slices.Concat(fits, s.equals) {
-		if !t.settled {
-			s.talk, t.settled = t, true
-			return
-		}
-	}
-}
-
-// A settling is a Served while it is not known which conversation it is.
-type settling struct {
-	s     *Served
-	o     *SettleOptions
-	ctx   context.Context
-	fits  []*recordedTalk // that were asked what the client has asked
-	asked map[bookKey]int
-	lines lines
-}
-
-// errSettled ends the listening.
-var errSettled = errors.New("settled")
-
-// listen answers the client until fits are settled, or it ends. What it said is kept for Serve.
-func (st *settling) listen() error {
-	st.lines.limit = MaxLine
-	buf := make([]byte, relayBuffer)
-	for {
-		n, err := st.o.In.Read(buf)
-		st.s.heard = append(st.s.heard, buf[:n]...)
-		for b := buf[:n]; len(b) > 0; {
-			c, rest, ok := st.lines.next(b)
-			if b = rest; !ok {
-				break
-			}
-			if err := st.hear(c.line); err != nil {
-				if errors.Is(err, errSettled) {
-					return nil
-				}
-				return err
-			}
-		}
-		if err != nil || st.lines.lost > 0 {
-			return nil // Serve finds it so, too
-		}
-	}
-}
-
-// hear takes one line of the client.
-func (st *settling) hear(line []byte) error {
-	msgs, batch, err := Parse(line)
-	clean := st.s.book.log.Redact(Client, line)
-	switch {
-	case err != nil || len(msgs) == 1 && !batch && !msgs[0].IsRequest():
-		return nil
-	case batch || len(clean.Messages) != 1 || msgs[0].Method == "ping":
-		return errSettled
-	}
-	m := &msgs[0]
-	k := bookKey{m.Method, st.s.book.log.Digest(m.Method, clean.Messages[0].Params)}
-	var fits []*recordedTalk
-	var calls []*bookCall
-	st.s.book.mu.Lock()
-	for _, t := range st.fits {
-		if c := t.nth(k, st.asked[k]); c != nil && !t.settled {
-			fits, calls = append(fits, t), append(calls, c)
-		}
-	}
-	st.s.book.mu.Unlock()
-	if len(fits) > 0 {
-		st.fits = fits
-	}
-	if len(fits) < 2 || !st.alike(calls) {
-		return errSettled
-	}
-	st.asked[k]++
-	return st.answer(m, st.s.talk.nth(k, st.asked[k]-1), calls[0])
-}
-
-// nth is the request of a key behind n others of it; nil for none.
-func (t *recordedTalk) nth(k bookKey, n int) *bookCall {
-	for _, c := range t.calls {
-		if c.bookKey != k {
-			continue
-		}
-		if n == 0 {
-			return c
-		}
-		n--
-	}
-	return nil
-}
-
-// alike reports whether the conversations gave the same answers to calls, one of each, and until the next request did nothing but that.
-func (st *settling) alike(calls []*bookCall) bool {
-	var first []byte
-	for i, c := range calls {
-		t := st.fits[i]
-		if c.answer == nil || c.cancelled > 0 || !t.plain(c) || st.o.Changed != nil && st.o.Changed(t.Conversation, c.seq) {
-			return false
-		}
-		b, err := c.answer.Bytes(st.s.book.store)
-		if err != nil {
-			return false
-		}
-		b = renamed(b, &bookPart{call: c, answer: true}, &asker{id: []byte("0")})
-		if i > 0 && !bytes.Equal(b, first) {
-			return false
-		}
-		first = b
-	}
-	return true
-}
-
-// plain reports whether the server did nothing but answer, c and what was asked before it, until the request behind c came: there is
-// nothing that a client could wait for instead of asking. Its stderr may come later.
-func (t *recordedTalk) plain(c *bookCall) bool {
-	next := uint64(math.MaxUint64)
-	if i := slices.Index(t.calls, c) + 1; i < len(t.calls) {
-		next = t.calls[i].place
-	}
-	if t.end.byServer || c.replied > next {
-		return false
-	}
-	return !slices.ContainsFunc(t.lines, func(l *bookLine) bool {
-		return l.place < next && !l.stderr && (l.text || len(l.parts) != 1 || !l.parts[0].answer)
-	})
-}
-
-// answer gives the answer to c. Among those of other servers it has the place that it has in the conversation which s is for now: so
-// every place is taken once, whoever turns out to be who.
-func (st *settling) answer(m *Message, place, c *bookCall) error {
-	s := st.s
-	b, err := c.answer.Bytes(s.book.store)
-	if err != nil {
-		return errSettled
-	}
-	if place != nil {
-		for _, l := range s.talk.linesOf(place) {
-			s.book.order.wait(st.ctx, l)
-			defer s.book.order.wrote(l)
-		}
-	}
-	b = renamed(b, &bookPart{call: c, answer: true}, &asker{id: m.ID})
-	if st.o.Reveal != nil {
-		b = st.o.Reveal(b)
-	}
-	if s.given == nil {
-		s.given = make(map[string]bool)
-	}
-	s.given[idName(m.ID)] = true
-	if _, err := st.o.Out.Write(append(bytes.Clone(b), '\n')); err != nil {
-		return errClientGone
-	}
-	return nil
-}
-
-// linesOf are the lines of the server that belong to a request.
-func (t *recordedTalk) linesOf(c *bookCall) (lines []*bookLine) {
-	for _, l := range t.lines {
-		if slices.ContainsFunc(l.parts, func(p bookPart) bool { return p.call == c }) {
-			lines = append(lines, l)
-		}
-	}
-	return lines
-}
-
-// wasGiven reports whether Settle has written a line already, and says so once.
-func (s *Served) wasGiven(p *play, l *bookLine) bool {
-	if len(s.given) == 0 || len(l.parts) != 1 || !l.parts[0].answer {
-		return false
-	}
-	p.mu.Lock()
-	id := idName(p.served[l.parts[0].call].id)
-	p.mu.Unlock()
-	was := s.given[id]
-	delete(s.given, id)
-	return was
-}
-
-// nearestTalk is the conversation that a request is compared with: one that has its method.
-func (s *Served) nearestTalk(method string) *recordedTalk {
+// nearestTo is the conversation that a request is compared with: one that has its method.
+func (s *Served) nearestTo(method string) *transcript {
 	for _, t := range s.merged {
 		if t.Methods[method] > 0 {
 			return t
 		}
 	}
-	return s.talk
+	return s.transcript
 }

@@ -28,7 +28,7 @@ const (
 // sends for a page of another host. When ctx is done every session ends. Of o count Reveal and Say.
 func (s *Served) Handler(ctx context.Context, o *ServeOptions) http.Handler {
 	gone, leave := context.WithCancel(ctx)
-	h := &streamable{sessions: newSessions(ctx, s, o), shared: &session{visit: newVisit(gone, s, o), leave: leave}}
+	h := &streamable{sessions: newSessions(ctx, s, o), shared: &webSession{session: newSession(gone, s, o), leave: leave}}
 	context.AfterFunc(ctx, h.shared.close)
 	return ownPages(h)
 }
@@ -36,7 +36,7 @@ func (s *Served) Handler(ctx context.Context, o *ServeOptions) http.Handler {
 // A streamable is a server over Streamable HTTP.
 type streamable struct {
 	*sessions
-	shared *session // of those without one
+	shared *webSession // of those without one
 }
 
 // ServeHTTP implements http.Handler.
@@ -62,7 +62,7 @@ func (h *streamable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 const noSession = "no such session"
 
 // listen gives a client what is said unasked, or what comes behind an event that it names.
-func (v *session) listen(w http.ResponseWriter, r *http.Request) {
+func (v *webSession) listen(w http.ResponseWriter, r *http.Request) {
 	event := r.Header.Get(lastEvent)
 	if event == "" {
 		seen, ok := v.streams.own.listen()
@@ -87,7 +87,7 @@ func (h *streamable) post(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	v, status := h.visitOf(w, r, msgs)
+	v, status := h.clientOf(w, r, msgs)
 	if v == nil {
 		http.Error(w, http.StatusText(status), status)
 		return
@@ -129,8 +129,8 @@ func readPost(w http.ResponseWriter, r *http.Request) (msgs []Message, batch, ok
 	return msgs, batch, true
 }
 
-// visitOf finds the client of a request, or lets a new one in; nil with the status for none.
-func (h *streamable) visitOf(w http.ResponseWriter, r *http.Request, msgs []Message) (*session, int) {
+// clientOf finds the client of a request, or lets a new one in; nil with the status for none.
+func (h *streamable) clientOf(w http.ResponseWriter, r *http.Request, msgs []Message) (*webSession, int) {
 	id := r.Header.Get(sessionHeader)
 	switch {
 	case isModern(r, msgs): // which has no sessions, whatever its headers say
@@ -173,7 +173,7 @@ func writeJSON(w http.ResponseWriter, status int, b []byte) error {
 
 // stream answers requests by a stream of events, each as it comes. Of a client that has a session the stream may go on in another
 // connection, so what it asked for is worked on when it has left this one.
-func (v *session) stream(w http.ResponseWriter, r *http.Request, requests []*Message) {
+func (v *webSession) stream(w http.ResponseWriter, r *http.Request, requests []*Message) {
 	ctx, l := r.Context(), newEventLog("")
 	if v.streams != nil {
 		ctx, l = v.gone, v.streams.open()
@@ -252,39 +252,39 @@ type sessions struct {
 	o   *ServeOptions
 
 	mu  sync.Mutex
-	all map[string]*session // by id; nil when ctx is done
+	all map[string]*webSession // by id; nil when ctx is done
 }
 
-// A session is a client over HTTP.
-type session struct {
-	*visit
+// A webSession is a client over HTTP.
+type webSession struct {
+	*session
 	id      string
 	streams *streams // nil for clients without a session
 	leave   context.CancelFunc
 }
 
 func newSessions(ctx context.Context, s *Served, o *ServeOptions) *sessions {
-	ss := &sessions{ctx: ctx, s: s, o: o, all: make(map[string]*session)}
+	ss := &sessions{ctx: ctx, s: s, o: o, all: make(map[string]*webSession)}
 	context.AfterFunc(ctx, ss.close)
 	return ss
 }
 
 // open lets a client in; nil where there are too many.
-func (ss *sessions) open() *session {
+func (ss *sessions) open() *webSession {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if ss.all == nil || len(ss.all) >= maxSessions {
 		return nil
 	}
 	gone, leave := context.WithCancel(ss.ctx)
-	v := &session{visit: newVisit(gone, ss.s, ss.o), id: rand.Text(), streams: newStreams(), leave: leave}
+	v := &webSession{session: newSession(gone, ss.s, ss.o), id: rand.Text(), streams: newStreams(), leave: leave}
 	v.unasked = v.streams.own.put
 	ss.all[v.id] = v
 	return v
 }
 
 // get is the session of an id; nil for none.
-func (ss *sessions) get(id string) *session {
+func (ss *sessions) get(id string) *webSession {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	return ss.all[id]
@@ -311,7 +311,7 @@ func (ss *sessions) close() {
 	}
 }
 
-func (v *session) close() {
+func (v *webSession) close() {
 	v.leave()
 	v.rest()
 }
@@ -320,7 +320,7 @@ func (v *session) close() {
 func ownPages(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if foreign(r) {
-			http.Error(w, "this origin may not talk with the server", http.StatusForbidden)
+			http.Error(w, "this origin may not speak to the server", http.StatusForbidden)
 			return
 		}
 		h.ServeHTTP(w, r)

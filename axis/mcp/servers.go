@@ -13,25 +13,25 @@ import (
 
 // A serversOrder keeps what several servers answer at once in the order in which it passed while recording: a program may act on whichever
 // answer it sees first. An answer waits until every earlier one of another conversation has gone out and its client has read it. Those
-// that are late hold it up together, and once: a program may talk with fewer servers now.
-type serversOrder struct{ *lane.Order[*bookLine] }
+// that are late hold it up together, and once: a program may use fewer servers now.
+type serversOrder struct{ *lane.Order[*recordedLine] }
 
-// newServersOrder returns the order of the lines of talks that hold an answer; what may come as often as it likes has no place in it, and of
+// newServersOrder returns the order of the lines of transcripts that hold an answer; what may come as often as it likes has no place in it, and of
 // what a server asked the tape tells when it was answered, not when it was asked.
-func newServersOrder(talks []*recordedTalk, hold time.Duration) *serversOrder {
-	var lines []lane.Line[*bookLine]
+func newServersOrder(all []*transcript, hold time.Duration) *serversOrder {
+	var lines []lane.Line[*recordedLine]
 	var open []uint64
-	for i, t := range talks {
+	for i, t := range all {
 		t.stream = uint64(i)
 		for _, l := range t.lines {
 			l.turn = -1
 			if t.Transport == Stdio && t.Within == 0 && l.ordered() { // else what carried it keeps it in order; or nobody comes with it
-				lines = append(lines, lane.Line[*bookLine]{Place: l.seq, MS: l.at, From: lane.Far, Stream: t.stream, Value: l})
+				lines = append(lines, lane.Line[*recordedLine]{Place: l.seq, MS: l.at, From: lane.Far, Stream: t.stream, Value: l})
 			}
 		}
 		open = append(open, t.stream)
 	}
-	slices.SortStableFunc(lines, func(a, b lane.Line[*bookLine]) int { return cmp.Compare(a.Place, b.Place) })
+	slices.SortStableFunc(lines, func(a, b lane.Line[*recordedLine]) int { return cmp.Compare(a.Place, b.Place) })
 	for i := range lines {
 		lines[i].Value.turn = i
 	}
@@ -41,12 +41,12 @@ func newServersOrder(talks []*recordedTalk, hold time.Duration) *serversOrder {
 }
 
 // ordered reports whether a line has a place among those of other conversations.
-func (l *bookLine) ordered() bool {
-	return slices.ContainsFunc(l.parts, func(p bookPart) bool { return p.answer && p.call.method != methodPing })
+func (l *recordedLine) ordered() bool {
+	return slices.ContainsFunc(l.parts, func(p recordedPart) bool { return p.answer && p.call.method != methodPing })
 }
 
 // asked is when the last request that l answers came, in ms of the recording.
-func (l *bookLine) asked() (at int64) {
+func (l *recordedLine) asked() (at int64) {
 	for i := range l.parts {
 		if p := &l.parts[i]; p.answer {
 			at = max(at, p.call.at)
@@ -56,21 +56,21 @@ func (l *bookLine) asked() (at int64) {
 }
 
 // wait returns when it is l's turn, or ctx is done, which who writes finds so too.
-func (o *serversOrder) wait(ctx context.Context, l *bookLine) {
+func (o *serversOrder) wait(ctx context.Context, l *recordedLine) {
 	if l.turn >= 0 {
 		_ = o.Await(ctx, l.turn, o.Lines()[l.turn].Stream, l.asked())
 	}
 }
 
 // wrote says that l went out, or never will, and with it every line before.
-func (o *serversOrder) wrote(l *bookLine) {
+func (o *serversOrder) wrote(l *recordedLine) {
 	if l.turn >= 0 {
 		o.Passed(l.turn)
 	}
 }
 
 // end says that t is not waited for any more.
-func (o *serversOrder) end(t *recordedTalk) { o.Close(t.stream) }
+func (o *serversOrder) end(t *transcript) { o.Close(t.stream) }
 
 // settleFor is how long an answer waits for the client to read what went out before it and answers nothing, and settleStep how often
 // it is looked whether it has.

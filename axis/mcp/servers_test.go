@@ -9,11 +9,11 @@ import (
 )
 
 // answersOf is a conversation over stdio whose answers stand at the given places of the tape, 10 ms apart. Each took 5 ms.
-func answersOf(seqs ...uint64) *recordedTalk {
-	t := &recordedTalk{Recorded: Recorded{Transport: Stdio}}
+func answersOf(seqs ...uint64) *transcript {
+	t := &transcript{Recorded: Recorded{Transport: Stdio}}
 	for _, seq := range seqs {
-		call := &bookCall{bookKey: bookKey{method: "tools/call"}, at: 10*int64(seq) - 5}
-		t.lines = append(t.lines, &bookLine{seq: seq, at: int64(10 * seq), parts: []bookPart{{call: call, answer: true}}})
+		call := &recordedCall{requestKey: requestKey{method: "tools/call"}, at: 10*int64(seq) - 5}
+		t.lines = append(t.lines, &recordedLine{seq: seq, at: int64(10 * seq), parts: []recordedPart{{call: call, answer: true}}})
 	}
 	return t
 }
@@ -22,14 +22,14 @@ func answersOf(seqs ...uint64) *recordedTalk {
 func TestOrderOfServers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		talks := []*recordedTalk{answersOf(1, 4, 5, 9), answersOf(2, 3, 8), answersOf(6, 7)}
-		o := newServersOrder(talks, holdAsked)
+		servers := []*transcript{answersOf(1, 4, 5, 9), answersOf(2, 3, 8), answersOf(6, 7)}
+		o := newServersOrder(servers, holdAsked)
 		var mu sync.Mutex
 		var out []uint64
 		var all sync.WaitGroup
-		for i, talk := range talks {
+		for i, server := range servers {
 			all.Go(func() {
-				for _, l := range talk.lines {
+				for _, l := range server.lines {
 					time.Sleep(time.Duration(3-i) * time.Millisecond) // the first comes last
 					o.wait(t.Context(), l)
 					mu.Lock()
@@ -52,7 +52,7 @@ func TestOrderOfServersThatDoNotCome(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		here, over := answersOf(100_003, 100_004, 100_007), answersOf(0)
-		missing := []*recordedTalk{answersOf(1, 2, 100_005), answersOf(3, 100_006), answersOf(4)}
+		missing := []*transcript{answersOf(1, 2, 100_005), answersOf(3, 100_006), answersOf(4)}
 		o := newServersOrder(append(missing, here, over), holdAsked)
 		o.end(over)
 		begun := time.Now()
@@ -72,7 +72,7 @@ func TestOrderOfASlowServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		quick, slow := answersOf(1001), answersOf(1000)
 		quick.lines[0].parts[0].call.at = 0
-		o := newServersOrder([]*recordedTalk{quick, slow}, holdAsked)
+		o := newServersOrder([]*transcript{quick, slow}, holdAsked)
 		time.AfterFunc(9*time.Second, func() { o.wrote(slow.lines[0]) })
 		begun := time.Now()
 		o.wait(t.Context(), quick.lines[0])

@@ -20,7 +20,10 @@ const callSlack = 2 * time.Second
 func (s *handler) call(w http.ResponseWriter, r *http.Request, to *url.URL, asker uint64) error {
 	req := &exchange.Request{Method: r.Method, URL: to.String(), Header: r.Header, Asker: asker, Opener: connOf(r.Context()).openedBy(s.cfg.Opener)}
 	in := newIncoming(r.Body, s.cfg.MaxBody)
-	if s.tape != nil {
+	switch {
+	case s.cfg.Fork.past():
+		return s.forkedCall(w, r, req, to, in)
+	case s.tape != nil:
 		go in.readAll() // ends with the handler at the latest, for its body does
 		return s.replayCall(w, r, req, to, in)
 	}
@@ -62,12 +65,24 @@ func (s *handler) replayCall(w http.ResponseWriter, r *http.Request, req *exchan
 	if err != nil {
 		return err
 	}
-	a := s.tape.replayed(r, req, to.Host, o)
+	a := s.replayedCall(r, req, to, o)
 	if body, ok := a.body.(playedBody); ok {
 		p := &callBody{body: body.AnswerBody, in: in, o: o, patience: patience, was: s.tape.book.CallOf(o.Recorded()), reveal: s.tape.reveal}
 		a.body, a.ends = p, p
 	}
 	return s.relayCall(w, r, o, a, in)
+}
+
+// replayedCall is what a call gets of the tape. One that comes to the point of a fork is refused: it has been read by now, and cannot be
+// passed on as it comes.
+func (s *handler) replayedCall(r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) *answer {
+	if s.cfg.Fork == nil {
+		return s.tape.replayed(r, req, to.Host, o)
+	}
+	if a := s.forked(r, req, to, o); a != nil {
+		return a
+	}
+	return grpcRefusal("tapedeck: the fork leaves the tape here: ask again")
 }
 
 // grpcRefusal is an answer of our own to a call: no client tries FAILED_PRECONDITION again.

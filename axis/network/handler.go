@@ -27,7 +27,7 @@ type handler struct {
 	log  *slog.Logger
 	ctx  context.Context // of the Server
 	life *lifetime       // the same
-	up   *upstream       // nil when answering
+	up   *upstream       // nil when answering from a tape alone
 	tape *taped          // nil when recording
 }
 
@@ -83,12 +83,13 @@ func (s *handler) exchange(w http.ResponseWriter, r *http.Request, req *exchange
 		return s.replaySocket(w, r, begun, to, o)
 	case socket:
 		return s.recordSocket(w, r, req, to, o)
+	case s.cfg.Fork != nil:
+		a = s.forked(r, req, to, o)
 	case s.tape != nil:
 		a = s.tape.replayed(r, req, to.Host, o)
-	case denied != nil:
-		a = localAnswer(o.Identity(), denied.status, denied.kind, denied.message)
-	default:
-		a = s.up.fetch(r, req, to)
+	}
+	if a == nil {
+		a = s.sentOn(r, req, to, o, denied)
 	}
 	return s.relay(w, r, o, a)
 }

@@ -10,7 +10,7 @@ import (
 
 // passThrough splices a TLS connection to its real host, unread. On replay it is refused: its bytes are on no tape.
 func (s *Server) passThrough(c *conn, host string) {
-	if s.up == nil {
+	if s.up == nil || s.cfg.Fork != nil {
 		s.refuse(c, "passed through unread while recording, so it cannot be replayed")
 		return
 	}

@@ -36,6 +36,11 @@ func (t *taped) replayed(r *http.Request, req *exchange.Request, host string, o 
 	if rec, ok := o.Take(t.book); ok {
 		return t.recorded(r, o, rec)
 	}
+	return t.refused(r, req, host, o)
+}
+
+// refused is what a request gets that nothing on the tape answers.
+func (t *taped) refused(r *http.Request, req *exchange.Request, host string, o *exchange.Open) *answer {
 	if t.book.DeadHost(host) {
 		return dead(errDeadHost)
 	}

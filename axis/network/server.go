@@ -41,6 +41,9 @@ type Config struct {
 	Reveal func(b []byte) []byte
 	// Speed is how fast recorded answers come: 0 at once, 1 as recorded, N that many times as fast.
 	Speed float64
+	// Fork has the run leave the tape at some point: from there on requests may go to their upstreams, as while recording. Nil is a
+	// replay to its end.
+	Fork *Fork
 
 	// Upstreams sends requests elsewhere while recording: "NAME" (ports 80 and 443) or "NAME:PORT" to the base URL, http
 	// or https, that their path is put under. The upstream gets its own host in the Host header.
@@ -73,7 +76,7 @@ type Server struct {
 	log    *slog.Logger
 	ctx    context.Context // of every request; done once Close begins
 	cancel context.CancelFunc
-	up     *upstream // nil when answering
+	up     *upstream // nil when answering from a tape alone
 	pass   map[string]bool
 	tls    *tls.Config
 	http   *http.Server
@@ -95,7 +98,7 @@ func New(cfg *Config) (*Server, error) {
 	for _, host := range cfg.Passthrough {
 		s.pass[cleanName(host)] = true
 	}
-	if cfg.Book == nil {
+	if cfg.Book == nil || cfg.Fork != nil && cfg.Fork.Live {
 		up, err := newUpstream(cfg)
 		if err != nil {
 			return nil, err

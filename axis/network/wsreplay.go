@@ -18,7 +18,7 @@ func (s *handler) replaySocket(w http.ResponseWriter, r *http.Request, req *exch
 	if rec := o.Upgrade(s.tape.book); rec != nil {
 		return s.relay(w, r, o, s.tape.recorded(r, o, rec))
 	}
-	rec, ok := o.Take(s.tape.book)
+	rec, ok := s.takeSocket(o)
 	switch {
 	case ok && rec.Socket != nil:
 		return s.playSocket(w, r, o, rec)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
 // PlayerOptions say how a Player compares. Nil and zero work.
@@ -20,16 +22,19 @@ type PlayerOptions struct {
 // A call answers a command with the same program and arguments, in the same directory or, where the call has none, in any. A command
 // that the next call does not answer uses it not up.
 type Player struct {
-	calls []Call
-	clean func([]byte) []byte
-
-	mu   sync.Mutex // guards what follows
-	next int        // index of the next call
+	calls  []Call
+	clean  func([]byte) []byte
+	mu     sync.Mutex                    // held by who looks at the next call
+	script *lane.Player[struct{}, *Call] // all have one key
 }
 
 // NewPlayer returns a Player of calls, which must not change while it is used.
 func NewPlayer(calls []Call, o *PlayerOptions) *Player {
-	p := &Player{calls: calls}
+	lines := make([]lane.Line[*Call], len(calls))
+	for i := range calls {
+		lines[i].Value = &calls[i]
+	}
+	p := &Player{calls: calls, script: lane.NewPlayer(lines, &lane.PlayerOptions[struct{}, *Call]{Key: func(*Call) struct{} { return struct{}{} }})}
 	if o != nil {
 		p.clean = o.Clean
 	}
@@ -41,27 +46,30 @@ func NewPlayer(calls []Call, o *PlayerOptions) *Player {
 func (p *Player) Run(_ context.Context, c *Command) (*Result, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.next == len(p.calls) {
-		return nil, &ExhaustedError{Number: p.next + 1, Asked: *c.Clone(), Calls: len(p.calls)}
+	next, ok := p.script.Find(struct{}{}, 0, nil)
+	if !ok {
+		return nil, &ExhaustedError{Number: len(p.calls) + 1, Asked: *c.Clone(), Calls: len(p.calls)}
 	}
-	call := &p.calls[p.next]
+	call := &p.calls[next]
 	fields := call.differs(c, nil)
 	if fields != nil && p.clean != nil {
 		fields = call.differs(c, p.clean)
 	}
 	if fields != nil {
-		return nil, &MismatchError{Number: p.next + 1, Asked: *c.Clone(), Has: *call, Fields: fields}
+		return nil, &MismatchError{Number: next + 1, Asked: *c.Clone(), Has: *call, Fields: fields}
 	}
-	p.next++
+	p.script.Came(next)
 	res := call.result()
 	return res, res.asEnded(c)
 }
 
 // Unused lists the calls that no command has used up, and the number of the first of them, from 1.
 func (p *Player) Unused() (first int, calls []Call) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.next + 1, slices.Clone(p.calls[p.next:])
+	next, ok := p.script.Find(struct{}{}, 0, nil)
+	if !ok {
+		next = len(p.calls)
+	}
+	return next + 1, slices.Clone(p.calls[next:])
 }
 
 // A MismatchError is a command that is not the next one of the process tape.

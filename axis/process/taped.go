@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -39,13 +38,9 @@ type Taped struct {
 	inOrder bool
 	noStdin bool
 	clean   func([]byte) []byte
-
-	mu     sync.Mutex          // guards what follows, and spawn.used
-	spawns []*spawn            // in recorded order
-	queues map[string][]*spawn // by keyOf, as they were asked for
-	next   int                 // InOrder: index of the next
-
-	changes map[uint64][]change // by spawn; not changed after NewTaped
+	spawns  []*spawn                     // in recorded order
+	script  *lane.Player[string, *spawn] // by keyOf, as they were asked for; InOrder all have one key
+	changes map[uint64][]change          // by spawn; not changed after NewTaped
 }
 
 // spawn is a record of the tape.
@@ -53,7 +48,7 @@ type spawn struct {
 	Recorded
 	kind  *tape.ProcessSpawn
 	stdin cas.Digest
-	used  bool
+	line  int // of the script
 }
 
 // A Recorded is a command that a tape holds.
@@ -65,7 +60,7 @@ type Recorded struct {
 // NewTaped reads the commands of a tape; records of other kinds pass by. store holds the payloads of the tape. An error is one that
 // records gave.
 func NewTaped(records iter.Seq2[*tape.Record, error], store cas.Store, o *TapedOptions) (*Taped, error) {
-	t := &Taped{store: store, queues: make(map[string][]*spawn), changes: make(map[uint64][]change)}
+	t := &Taped{store: store, changes: make(map[uint64][]change)}
 	if o != nil {
 		t.inOrder, t.noStdin, t.clean = o.InOrder, o.NoStdin, o.Clean
 	}
@@ -81,12 +76,23 @@ func NewTaped(records iter.Seq2[*tape.Record, error], store cas.Store, o *TapedO
 		}
 	}
 	asked := slices.Clone(t.spawns)
-	arrival.Sort(asked, func(s *spawn) uint64 { return s.kind.SpawnID })
-	for _, s := range asked {
-		key := keyOf(&s.Command, s.stdin)
-		t.queues[key] = append(t.queues[key], s)
+	if !t.inOrder {
+		arrival.Sort(asked, func(s *spawn) uint64 { return s.kind.SpawnID })
 	}
+	lines := make([]lane.Line[*spawn], len(asked))
+	for i, s := range asked {
+		lines[i].Value, s.line = s, i
+	}
+	t.script = lane.NewPlayer(lines, &lane.PlayerOptions[string, *spawn]{Key: func(s *spawn) string { return t.key(&s.Command, s.stdin) }})
 	return t, nil
+}
+
+// key is what the script knows a command by.
+func (t *Taped) key(c *Command, stdin cas.Digest) string {
+	if t.inOrder {
+		return ""
+	}
+	return keyOf(c, stdin)
 }
 
 func (t *Taped) add(rec *tape.Record, k *tape.ProcessSpawn) {
@@ -151,29 +157,15 @@ func (t *Taped) Run(_ context.Context, c *Command) (*Result, error) {
 
 // take returns the record that answers a command, which it uses up.
 func (t *Taped) take(c *Command) (*spawn, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.inOrder {
-		if t.next == len(t.spawns) {
-			return nil, t.missing(c)
-		}
-		t.next++
-		s := t.spawns[t.next-1]
-		s.used = true
-		return s, nil
-	}
 	stdin := cas.Sum(c.Stdin)
 	if t.noStdin {
 		stdin = noBytes
 	}
-	key := keyOf(c, stdin)
-	queue := t.queues[key]
-	if len(queue) == 0 {
+	s, ok := t.script.Take(t.key(c, stdin), 0, nil)
+	if !ok {
 		return nil, t.missing(c)
 	}
-	t.queues[key] = queue[1:]
-	queue[0].used = true
-	return queue[0], nil
+	return s, nil
 }
 
 // result is what the record holds of the command's end.
@@ -206,11 +198,9 @@ func bytesOf(p *tape.Payload, store cas.Store) ([]byte, error) {
 
 // Unused lists the commands that nobody has asked for, in recorded order.
 func (t *Taped) Unused() []Recorded {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	var out []Recorded
 	for _, s := range t.spawns {
-		if !s.used {
+		if !t.script.HasCome(s.line) {
 			out = append(out, s.Recorded)
 		}
 	}
@@ -299,7 +289,7 @@ func (e *NotTapedError) Error() string {
 	return fmt.Sprintf("process: not on the tape: %s; %s; a replay answers only what was recorded", &e.Asked, why)
 }
 
-// missing explains a command that is not on the tape. It is called under mu.
+// missing explains a command that is not on the tape.
 func (t *Taped) missing(c *Command) error {
 	e := &NotTapedError{Asked: *c}
 	stdin := cas.Sum(c.Stdin)
@@ -314,7 +304,7 @@ func (t *Taped) missing(c *Command) error {
 		if e.Times > 0 {
 			continue
 		}
-		if likeness := s.likeness(c, stdin); likeness > best {
+		if likeness := t.likeness(s, c, stdin); likeness > best {
 			best, e.Nearest, e.Fields = likeness, &s.Recorded, s.differs(c, stdin)
 		}
 	}
@@ -331,7 +321,7 @@ func (s *spawn) differs(c *Command, stdin cas.Digest) []string {
 }
 
 // likeness is larger the more alike the two are: by the program's name, then by the arguments, by what nobody asked for yet, by the rest.
-func (s *spawn) likeness(c *Command, stdin cas.Digest) int {
+func (t *Taped) likeness(s *spawn, c *Command, stdin cas.Digest) int {
 	const most = 1000 // arguments that count
 	n := 0
 	if baseName(s.Command.Program) == baseName(c.Program) {
@@ -341,7 +331,7 @@ func (s *spawn) likeness(c *Command, stdin cas.Digest) int {
 	if len(s.differs(c, stdin)) == 1 {
 		n += 4
 	}
-	if !s.used {
+	if !t.script.HasCome(s.line) {
 		n += 2
 	}
 	if s.Command.Program == c.Program {

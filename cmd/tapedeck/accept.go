@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -22,6 +21,7 @@ import (
 type acceptOptions struct {
 	tree   string
 	dryRun bool
+	force  bool
 	json   bool
 }
 
@@ -40,6 +40,7 @@ func newAcceptCommand(std streams) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.tree, "tree", "now", treeHelp)
 	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "show what would change, and change nothing")
+	f.BoolVar(&o.force, "force", false, "take a run that ended otherwise")
 	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout, with the report; the program's output goes to stderr")
 	completeFlag(cmd, "tree", "now", "recorded")
 	return cmd
@@ -81,13 +82,20 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 	if err != nil {
 		return err
 	}
-	made, err := library.Beside(rec)
+	lib, err := openLibrary()
+	if err != nil {
+		return err
+	}
+	if err := lib.MaySucceed(rec); err != nil { // before anything is paid for
+		return err
+	}
+	made, done, err := library.Beside(rec)
 	if err != nil {
 		return err
 	}
 	var res *deck.Result
 	defer func() {
-		os.RemoveAll(made)
+		done()
 		if res != nil {
 			forget(res.Recording.Manifest.ID)
 		}
@@ -118,36 +126,14 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 		tellChanges(std.err, report)
 	}
 	if !o.dryRun {
-		if why := worse(rec, res); why != "" && !o.force {
-			return fmt.Errorf("%s: %s stays as it is (--force takes the new run all the same)", why, shortPath(rec.Dir))
-		}
-		if err := out.take(ctx, rec, res.Recording.Dir); err != nil {
+		if err := out.take(ctx, lib, rec, res.Recording.Dir, res.Signals, o.force); err != nil {
 			return err
 		}
 	}
 	if o.json {
 		return printJSON(std.out, out)
 	}
-	return out.tell(std.err, false)
-}
-
-// worse says why a new run is hardly meant to take the place of rec; "" for none.
-func worse(rec *recording.Recording, res *deck.Result) string {
-	switch old := rec.Manifest.Exit; {
-	case len(res.Silent) > 0:
-		return "no answer from " + res.Silent[0]
-	case old != nil && *old != res.Exit:
-		return fmt.Sprintf("it ended with %s, and the recorded one with %s", endOf(res.Exit), endOf(*old))
-	}
-	return ""
-}
-
-// endOf is how a program ended.
-func endOf(e recording.Exit) string {
-	if e.Signal != "" {
-		return e.Signal
-	}
-	return fmt.Sprintf("exit %d", e.Code)
+	return out.tell(std.err, report.Faithful())
 }
 
 // forget takes away what leads to a recording that is gone, or has another id now.
@@ -177,11 +163,18 @@ func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string
 	if err != nil {
 		return err
 	}
-	made, err := library.Beside(rec)
+	lib, err := openLibrary()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(made)
+	if err := lib.MaySucceed(rec); err != nil && !o.dryRun {
+		return err
+	}
+	made, done, err := library.Beside(rec)
+	if err != nil {
+		return err
+	}
+	defer done()
 	stdout := std.out
 	if o.json {
 		stdout = std.err
@@ -210,7 +203,7 @@ func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string
 	case len(v.NotCompared) > 0:
 		err = errors.New("not all could be compared: " + strings.Join(v.NotCompared, "; "))
 	case !v.Faithful() && !o.dryRun:
-		err = out.take(ctx, rec, made)
+		err = out.take(ctx, lib, rec, made, 0, o.force)
 	}
 	if err != nil {
 		return err
@@ -221,11 +214,17 @@ func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string
 	return out.tell(std.err, v.Faithful())
 }
 
-// take puts the recording at made in the place of rec, sealed where that one was.
-func (a *acceptance) take(ctx context.Context, rec *recording.Recording, made string) error {
-	lib, err := openLibrary()
+// take puts the recording at made, whose run got so many signals from outside, in the place of rec, sealed where that one was. One that is
+// worse is taken by force alone.
+func (a *acceptance) take(ctx context.Context, lib *library.Library, rec *recording.Recording, made string, signals int, force bool) error {
+	next, err := recording.Open(made)
 	if err != nil {
 		return err
+	}
+	if why, err := deck.Worse(rec, next, signals); err != nil {
+		return err
+	} else if why != "" && !force {
+		return fmt.Errorf("%s: %s stays as it is (--force takes the new run all the same)", why, shortPath(rec.Dir))
 	}
 	fresh, err := lib.Succeed(rec, made)
 	if err != nil {
@@ -243,10 +242,10 @@ func (a *acceptance) take(ctx context.Context, rec *recording.Recording, made st
 func (a *acceptance) tell(w io.Writer, faithful bool) error {
 	what := "would change"
 	switch {
-	case faithful:
-		what = "nothing differs: it stays as it is"
 	case a.Accepted:
 		what = "the new run is the reference now"
+	case faithful:
+		what = "nothing differs: it stays as it is"
 	}
 	_, err := visible.Fprintf(w, "tapedeck: %s: %s\n", shortPath(a.Recording), what)
 	return err

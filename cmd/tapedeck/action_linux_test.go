@@ -53,12 +53,12 @@ func TestAction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	summary := filepath.Join(t.TempDir(), "summary.md")
+	summary, junit := filepath.Join(t.TempDir(), "summary.md"), filepath.Join(t.TempDir(), "report.xml") // a new file in the checkout would be a change
 	action := func() (out string, err error) {
 		for _, s := range steps(t, filepath.Join(top, "action.yml")) {
 			var one string
 			if one, err = sh(clone, s, "RUNNER_TEMP="+t.TempDir(), "GITHUB_STEP_SUMMARY="+summary, "KEY="+strings.TrimSpace(string(key)), "PATHS=recs",
-				"TREE=now", "SINCE=", "STRICT=false", "JUNIT=report.xml"); err != nil {
+				"TREE=now", "SINCE=", "STRICT=false", "JUNIT="+junit); err != nil {
 				return out + one, err
 			}
 			out += one
@@ -87,10 +87,13 @@ func TestAction(t *testing.T) {
 	if out, err := action(); err == nil || !strings.Contains(out, "::error file=recs/a.rec,") {
 		t.Errorf("changed: %v\n%s", err, out)
 	}
-	for file, want := range map[string]string{summary: "❌ diverged", filepath.Join(clone, "report.xml"): "<failure"} {
+	for file, want := range map[string]string{summary: "❌ diverged", junit: "<failure"} {
 		if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), want) {
 			t.Errorf("%s: no %s: %v\n%s", file, want, err, b)
 		}
+	}
+	if out, err := sh(clone, "tapedeck replay recs/a.rec --tree \"$PWD\" -- ls recs/a.rec", "XDG_CONFIG_HOME="+config); strings.Contains(out, "run.tape") {
+		t.Errorf("the program sees its recording: %v %s", err, out)
 	}
 	if out, err := sh(clone, line, "XDG_CONFIG_HOME="+config); err == nil || !strings.Contains(out, "DIVERGED") {
 		t.Errorf("%s: %v %s", line, err, out)

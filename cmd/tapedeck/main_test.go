@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 			os.Exit(run(context.Background(), os.Args[1:], stdStreams()))
 		},
 		"mcpserver":  mcpServer,
+		"acpagent":   acpAgent,
+		"acpclient":  acpClient,
 		"mcpclient":  mcpClient,
 		"mcpserving": mcpServing,
 	})

@@ -6,15 +6,19 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/account"
+	"github.com/tapedeck-dev/tapedeck/deck/compare"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 type replayOptions struct {
@@ -200,7 +204,63 @@ func runDiff(ctx context.Context, o *diffOptions, a, b string, std streams) erro
 	if err != nil {
 		return err
 	}
-	return o.hold(r, o.json, std.out, std.out, text)
+	totals, err := totalsOf(paths[:])
+	switch {
+	case err != nil:
+		return err
+	case totals == nil:
+		return o.hold(r, o.json, std.out, std.out, text)
+	case o.json:
+		err = printJSON(std.out, &reportWithTotals{r, totals})
+	default:
+		if err = r.WriteText(std.out, text); err == nil {
+			visible.Fprintln(std.out)
+			err = compare.WriteUse(std.out, []string{"A", "B"}, totals)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return o.held(r, verdictOf(r))
+}
+
+// totalsOf are what recordings come to, at the prices of now; nil where one of the paths is a bare tape.
+func totalsOf(paths []string) (totals []*recording.Totals, err error) {
+	prices, err := projectPrices()
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		rec, err := recording.OpenIfRecording(path)
+		if rec == nil {
+			return nil, err
+		}
+		a, err := account.Of(rec, prices)
+		if err != nil {
+			return nil, err
+		}
+		totals = append(totals, &a.Total)
+	}
+	return totals, nil
+}
+
+// reportWithTotals is a report of two recordings and what they come to, A's first.
+type reportWithTotals struct {
+	report *fidelity.Report
+	totals []*recording.Totals
+}
+
+// MarshalJSON writes the report with one more key.
+func (r *reportWithTotals) MarshalJSON() ([]byte, error) {
+	report, err := marshal(r.report)
+	if err != nil {
+		return nil, err
+	}
+	totals, err := marshal(r.totals)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(report[:len(report)-1], []byte(`,"totals":`), totals, []byte("}")), nil
 }
 
 // tapeOrRecording returns the path of a bare tape, or of the recording that name stands for.
@@ -249,7 +309,11 @@ func (o *verdictFlags) defineStrict(f *pflag.FlagSet) {
 
 // hold prints a report of two recordings and returns what makes the exit status, as --strict wants it.
 func (o *verdictFlags) hold(r *fidelity.Report, json bool, out, w io.Writer, text *fidelity.TextOptions) error {
-	err := printReport(r, json, out, w, text)
+	return o.held(r, printReport(r, json, out, w, text))
+}
+
+// held is err, or what --strict makes of a report that holds.
+func (o *verdictFlags) held(r *fidelity.Report, err error) error {
 	if err == nil && o.strict && (r.Doubtful() > 0 || !r.Strictly()) {
 		return &statusError{status: statusDiverged}
 	}

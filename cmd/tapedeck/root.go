@@ -163,7 +163,8 @@ record ends as its program did, 125 when it failed itself.`,
 		commands  []*cobra.Command
 	}{
 		{"run", "Run a program again:", []*cobra.Command{
-			newQuickstartCommand(std), newRecordCommand(std), newReplayCommand(std), newAcceptCommand(std), newRerecordCommand(std), newDiffCommand(std), newDoctorCommand(std),
+			newQuickstartCommand(std), newRecordCommand(std), newReplayCommand(std), newAcceptCommand(std), newRerecordCommand(std), newForkCommand(std),
+			newDiffCommand(std), newCompareCommand(std), newDoctorCommand(std),
 		}},
 		{"look", "Look at what was recorded:", []*cobra.Command{
 			newShowCommand(std), newListCommand(std), newVerifyCommand(std), newAnnotateCommand(std), newApplyCommand(std), newRestoreCommand(std),
@@ -197,8 +198,8 @@ const formatsGroup = "formats"
 
 // sweeps are the commands that begin by removing what killed ones left in temporary directories. gc does so with a report.
 var sweeps = map[string]bool{
-	"record": true, "replay": true, "diff": true, "show": true, "verify": true, "apply": true, "restore": true, "list": true,
-	"rm": true, "pack": true, "unpack": true, "seal": true, "test": true, "accept": true, "rerecord": true,
+	"record": true, "replay": true, "fork": true, "diff": true, "show": true, "verify": true, "apply": true, "restore": true, "list": true,
+	"rm": true, "pack": true, "unpack": true, "seal": true, "test": true, "accept": true, "rerecord": true, "compare": true,
 }
 
 // knownCommand refuses what is no command, and names those that it may have meant.

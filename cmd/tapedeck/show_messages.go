@@ -92,7 +92,7 @@ func (s sayer) call(k *tape.MCPJSONRPC) saying {
 	holds := mcptext.Request(k.Method, s.start(k.Request), s.max-len([]rune(k.Method))-len("→ "))
 	out := saying{
 		lines:   []string{strings.TrimSpace(ask + k.Method + " " + holds)},
-		ignored: strings.HasPrefix(k.Method, "notifications/"),
+		ignored: k.IsNotification(),
 	}
 	if out.ignored {
 		return out

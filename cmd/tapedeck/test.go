@@ -27,6 +27,7 @@ type testOptions struct {
 	github  bool
 	strict  bool
 	verbose bool
+	list    bool
 	json    bool
 }
 
@@ -51,6 +52,7 @@ func newTestCommand(std streams) *cobra.Command {
 	f.BoolVar(&o.github, "github", os.Getenv("GITHUB_ACTIONS") == "true", "annotations and step summary of a GitHub workflow")
 	f.BoolVar(&o.strict, "strict", false, "what is unsure (masked values, side traffic, what could not be compared) ends with 2")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "what differs of those that hold, too")
+	f.BoolVar(&o.list, "list", false, "say what would be tried, and try nothing")
 	f.BoolVar(&o.json, "json", false, "a line of JSON a result, and one for all")
 	completeFlag(cmd, "mode", "semantic", "outcome", "byte-identical", "phase-aware")
 	completeFlag(cmd, "tree", "recorded", "now")
@@ -61,6 +63,9 @@ func runTest(ctx context.Context, o *testOptions, paths []string, std streams) e
 	cases, err := findTests(paths)
 	if err != nil {
 		return err
+	}
+	if o.list {
+		return o.printCases(std.out, cases)
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
@@ -95,6 +100,31 @@ func runTest(ctx context.Context, o *testOptions, paths []string, std streams) e
 	return nil
 }
 
+// printCases says what would be tried.
+func (o *testOptions) printCases(w io.Writer, cases []gate.Case) error {
+	for _, c := range cases {
+		if !o.json {
+			visible.Fprintf(w, "%-10s %s\n", c.Kind, c.Path)
+			continue
+		}
+		b, err := marshal(testCase{jsonVersion, c.Path, c.Kind})
+		if err == nil {
+			err = raw(w, "%s\n", b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A testCase is what would be tried, with --list --json.
+type testCase struct {
+	Version int       `json:"version"`
+	Path    string    `json:"path"`
+	Kind    gate.Kind `json:"kind"`
+}
+
 // findTests finds what paths hold; one that is not there may be the name of a recording.
 func findTests(paths []string) ([]gate.Case, error) {
 	for i, path := range paths {
@@ -117,6 +147,8 @@ func (o *testOptions) options(ctx context.Context) (*gate.Options, error) {
 		return nil, fmt.Errorf("-j %d: want at least 1", o.jobs)
 	case o.timeout <= 0:
 		return nil, fmt.Errorf("--timeout %v: want more than nothing, as in 30s", o.timeout)
+	case o.junit != "" && o.junit == o.sarif:
+		return nil, fmt.Errorf("--junit and --sarif both write %s: name two files", o.junit)
 	}
 	var err error
 	if opts.TreeNow, opts.TreeAt, err = parseTree(o.tree); err != nil {
@@ -170,10 +202,10 @@ func (o *testOptions) print(w io.Writer, r *gate.Result, colours bool) {
 	}
 }
 
-// below writes lines below a result's.
+// below writes lines below a result's. None begins with what others wrote: to a workflow's runner a line with "::" in front is a command.
 func below(w io.Writer, text string) {
 	for line := range strings.Lines(text) {
-		visible.Fprintf(w, "           %s\n", strings.TrimRight(line, "\n"))
+		visible.Fprintf(w, "         | %s\n", strings.TrimRight(line, "\n"))
 	}
 }
 

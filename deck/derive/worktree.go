@@ -31,35 +31,52 @@ func Restore(r *recording.Recording, dir string) (leftOut []string, err error) {
 	return files.Restore(t, store, dir)
 }
 
+// RestoreEnd makes the work tree as the run of r left it in dir, as Restore does.
+func RestoreEnd(r *recording.Recording, dir string) (leftOut []string, err error) {
+	_, after, store, err := states(r)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	return files.Restore(after, store, dir)
+}
+
+// states are the work tree as the run of r found it and as it left it, and the store of both, to be closed.
+func states(r *recording.Recording) (before, after *files.Tree, store *files.Staging, err error) {
+	if !r.Finished() {
+		return nil, nil, nil, fmt.Errorf("%s: %w", r.Dir, ErrUnfinished)
+	}
+	if before, err = r.Tree(); err != nil {
+		return nil, nil, nil, err
+	}
+	if before == nil {
+		return nil, nil, nil, fmt.Errorf("%s: %w", r.Dir, ErrNoTree)
+	}
+	f, err := r.OpenTape()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer f.Close()
+	if store, err = files.NewStaging(f.Store, ""); err != nil {
+		return nil, nil, nil, err
+	}
+	if after, err = files.After(before, f.Records(), store); err != nil {
+		store.Close()
+		return nil, nil, nil, err
+	}
+	return before, after, store, nil
+}
+
 // Apply does to the work tree what the run did to it or, reversed, undoes it, and returns the paths that it changed, and how
 // many of Git's own files, below .git, it left as they are.
 // Where a path does not stand as the run found it (reversed: left it), nothing is changed and the error is a
 // *files.ConflictError that lists every one.
 func Apply(r *recording.Recording, reverse bool) (paths []string, inGit int, err error) {
-	if !r.Finished() {
-		return nil, 0, fmt.Errorf("%s: %w", r.Dir, ErrUnfinished)
-	}
-	before, err := r.Tree()
-	if err != nil {
-		return nil, 0, err
-	}
-	if before == nil {
-		return nil, 0, fmt.Errorf("%s: %w", r.Dir, ErrNoTree)
-	}
-	f, err := r.OpenTape()
-	if err != nil {
-		return nil, 0, err
-	}
-	defer f.Close()
-	store, err := files.NewStaging(f.Store, "")
+	before, after, store, err := states(r)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer store.Close()
-	after, err := files.After(before, f.Records(), store)
-	if err != nil {
-		return nil, 0, err
-	}
 	changes := files.Changes(before, after)
 	for i := range changes {
 		if changes[i].InGit() {

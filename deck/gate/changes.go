@@ -7,36 +7,36 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
-// Changes are the files of a Git repository that differ from one of its commits.
+// Changes are the files of Git repositories that differ from a commit. Each repository that holds something a recording depends on is
+// asked once. What no repository can tell of counts as changed.
 type Changes struct {
 	Since string // as it was asked for
-	top   string // the repository's work tree, no link in it
-	paths map[string]bool
+
+	mu   sync.Mutex
+	tops map[string]string   // of directories: the work tree that holds them, "" for none
+	seen map[string][]string // of work trees: the changed files, relative and with slashes; nil where Git cannot tell
 }
 
-// ChangedSince asks Git which files of the work tree that holds dir differ from the commit since, those that it does not track yet
-// among them.
+// ChangedSince makes Changes since a commit. The error says that the repository that holds dir does not know it; one that has no commit
+// yet knows none, and there everything has changed.
 func ChangedSince(ctx context.Context, dir, since string) (*Changes, error) {
-	top, err := git(ctx, dir, "rev-parse", "--show-toplevel")
-	if err != nil {
-		return nil, err
-	}
-	c := &Changes{Since: since, top: strings.TrimSuffix(top, "\n"), paths: make(map[string]bool)}
-	for _, args := range [][]string{{"diff", "--name-only", "-z", "--no-renames", "--end-of-options", since, "--"}, {"ls-files", "-z", "--others", "--exclude-standard"}} {
-		out, err := git(ctx, c.top, args...)
-		if err != nil {
+	if _, err := git(ctx, dir, "rev-parse", "--quiet", "--verify", "HEAD"); err == nil {
+		if _, err := git(ctx, dir, "rev-parse", "--verify", "--end-of-options", since+"^{commit}"); err != nil {
 			return nil, err
 		}
-		for path := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
-			c.paths[path] = path != ""
-		}
+	} else if _, err := git(ctx, dir, "rev-parse", "--show-toplevel"); err != nil {
+		return nil, err
 	}
-	return c, nil
+	return &Changes{Since: since, tops: make(map[string]string), seen: make(map[string][]string)}, nil
 }
 
 func git(ctx context.Context, dir string, args ...string) (string, error) {
@@ -51,45 +51,123 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// touch reports whether a recording depends on one of the changes: on its own files, the tapedeck.yaml of config, the recorded program,
-// and where programs run over the work tree of now each file that stood in the recorded one.
-func (c *Changes) touch(rec *recording.Recording, at *Case, config string, treeNow bool) (bool, error) {
-	own, err := filepath.Abs(at.Path)
+// below lists what has changed at path and below it, relative to it; known is false where no repository can tell.
+func (c *Changes) below(ctx context.Context, path string) (changed []string, known bool) {
+	abs, err := filepath.Abs(path)
 	if err != nil {
-		return false, err
+		return nil, false
 	}
-	if real, err := filepath.EvalSymlinks(own); err == nil {
-		own = real
+	abs = recording.Resolved(abs)
+	top, all := c.of(ctx, filepath.Dir(abs))
+	if recording.Exists(filepath.Join(abs, ".git")) { // path is a work tree itself
+		top, all = c.of(ctx, abs)
 	}
-	if c.below(own) || c.below(rec.Manifest.Program.Path) || config != "" && c.below(filepath.Join(config, recording.ConfigName)) {
-		return true, nil
-	}
-	if !treeNow {
-		return false, nil
-	}
-	tree, err := rec.Tree()
-	if err != nil || tree == nil {
-		return err == nil, err // one without a work tree may depend on anything
-	}
-	for path := range c.paths {
-		if _, there := tree.Lookup(path); there {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// below reports whether a path, or something below it, has changed.
-func (c *Changes) below(path string) bool {
-	rel, err := filepath.Rel(c.top, path)
-	if err != nil || !filepath.IsLocal(rel) {
-		return false
+	rel, err := filepath.Rel(top, abs)
+	if top == "" || all == nil || err != nil {
+		return nil, false
 	}
 	rel = filepath.ToSlash(rel)
-	for changed := range c.paths {
-		if changed == rel || strings.HasPrefix(changed, rel+"/") {
-			return true
+	for _, p := range all {
+		if p == rel {
+			changed = append(changed, ".")
+		} else if in, ok := strings.CutPrefix(p, rel+"/"); ok || rel == "." {
+			changed = append(changed, in)
 		}
 	}
-	return false
+	return changed, true
+}
+
+// of returns the work tree that holds dir and its changed files.
+func (c *Changes) of(ctx context.Context, dir string) (top string, changed []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	top, asked := c.tops[dir]
+	if !asked {
+		if out, err := git(ctx, dir, "rev-parse", "--show-toplevel"); err == nil {
+			top = recording.Resolved(strings.TrimSuffix(out, "\n"))
+		}
+		c.tops[dir] = top
+	}
+	if top == "" {
+		return "", nil
+	}
+	if _, asked := c.seen[top]; !asked {
+		c.seen[top] = changedIn(ctx, top, c.Since)
+	}
+	return top, c.seen[top]
+}
+
+// changedIn lists the files of a work tree that differ from a commit, those that are not tracked yet among them; nil where Git cannot tell.
+func changedIn(ctx context.Context, top, since string) []string {
+	changed := []string{}
+	for _, args := range [][]string{{"diff", "--name-only", "-z", "--no-renames", "--end-of-options", since, "--"}, {"ls-files", "-z", "--others", "--exclude-standard"}} {
+		out, err := git(ctx, top, args...)
+		if err != nil {
+			return nil
+		}
+		for path := range strings.SplitSeq(out, "\x00") {
+			if path != "" {
+				changed = append(changed, path)
+			}
+		}
+	}
+	return changed
+}
+
+// touch reports whether a recording depends on one of the changes: on its own files, a tapedeck.yaml above them, its program, which is known
+// by its digest, and where programs run over the work tree of now, which lies at tree, on each file of it that is in no recording.
+func (c *Changes) touch(ctx context.Context, rec *recording.Recording, path string, treeNow bool, tree string) bool {
+	if changed, known := c.below(ctx, path); !known || len(changed) > 0 {
+		return true
+	}
+	if c.configChanged(ctx, path) || programChanged(rec.Manifest, treeNow, tree) {
+		return true
+	}
+	if !treeNow {
+		return false
+	}
+	changed, known := c.below(ctx, tree)
+	return !known || slices.ContainsFunc(changed, func(p string) bool { return !inRecording(tree, p) })
+}
+
+// configChanged reports whether a tapedeck.yaml above path has changed, or has gone.
+func (c *Changes) configChanged(ctx context.Context, path string) bool {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return true
+	}
+	for dir := filepath.Dir(abs); ; dir = filepath.Dir(dir) {
+		if changed, _ := c.below(ctx, filepath.Join(dir, recording.ConfigName)); len(changed) > 0 {
+			return true
+		}
+		if dir == filepath.Dir(dir) || recording.Exists(filepath.Join(dir, ".git")) {
+			return false
+		}
+	}
+}
+
+// programChanged reports whether the program is another file than was recorded. One of the recorded work tree is restored with it.
+func programChanged(m *recording.Manifest, treeNow bool, tree string) bool {
+	path := m.Program.Path
+	if root := m.Roots.Tree; recording.Within(path, root) {
+		if !treeNow {
+			return false
+		}
+		path = tree + strings.TrimPrefix(path, root)
+	}
+	return program.DigestOf(path).String() != m.Program.Digest
+}
+
+// inRecording reports whether the file at path below tree belongs to a recording, or is a packed one.
+func inRecording(tree, path string) bool {
+	path = filepath.Join(tree, filepath.FromSlash(path))
+	for dir := filepath.Dir(path); recording.Within(dir, tree); dir = filepath.Dir(dir) {
+		if filepath.Base(dir) == libraryName || library.HoldsRecording(dir) {
+			return true
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	return library.LooksPacked(path)
 }

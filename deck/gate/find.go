@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/testbench/suite"
 )
 
@@ -57,11 +58,15 @@ func find(top string) (found []Case, err error) {
 	if real, err := filepath.EvalSymlinks(top); err == nil && library.HoldsRecording(real) {
 		return []Case{{top, Recording}}, nil
 	}
-	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+	walk := top
+	if recording.IsDir(top) {
+		walk += string(filepath.Separator) // through a link
+	}
+	err = filepath.WalkDir(walk, func(path string, d fs.DirEntry, err error) error {
 		switch name := d.Name(); {
 		case err != nil:
 			return err
-		case d.IsDir() && path != top && (strings.HasPrefix(name, ".") && name != libraryName || name == "node_modules"):
+		case d.IsDir() && path != walk && (strings.HasPrefix(name, ".") && name != libraryName || name == "node_modules"):
 			return filepath.SkipDir
 		case d.IsDir() && library.HoldsRecording(path):
 			found = append(found, Case{path, Recording})

@@ -22,6 +22,7 @@ const (
 	Damaged   Status = "damaged"    // it holds what no recorder writes, or lacks what one does
 	Newer     Status = "newer"      // a newer version wrote it
 	NoProgram Status = "no-program" // what it ran is not on this machine
+	NoJail    Status = "no-jail"    // the jail cannot be made on this machine
 	Broken    Status = "broken"     // anything else that kept it from being tried
 	Skipped   Status = "skipped"    // nothing that it depends on has changed
 )

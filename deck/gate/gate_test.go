@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
+	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 )
@@ -41,6 +42,12 @@ func TestFind(t *testing.T) {
 		if got, err := Find(paths...); err != nil || !cmp.Equal(got, all) {
 			t.Errorf("%v: %v %s", paths, err, cmp.Diff(all, got))
 		}
+	}
+	if err := os.Symlink("a", "link"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Find("link"); err != nil || len(got) != 3 || got[1] != (Case{"link/one", Recording}) {
+		t.Errorf("through a link: %v %v", got, err)
 	}
 	for path, want := range map[string]string{"none": "no recording", "nowhere": "no such file", "a/text": "no recording"} {
 		if got, err := Find("a", path); err == nil || !strings.Contains(err.Error(), want) {
@@ -217,7 +224,7 @@ func TestGitHub(t *testing.T) {
 	if err := results.WriteMarkdown(&b, true); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"4 tried: 1 faithful, 1 unsure, 1 diverged, 1 damaged, 1 skipped", "| ✅ | `recs/good` | 1.0 s | FAITHFUL |", `recs/half\|a`, "````text\nfirst divergence: 100% <b>\n  ```\n````"} {
+	for _, want := range []string{"4 tried: 1 faithful, 1 unsure, 1 diverged, 1 damaged, 1 skipped", "| ✅ | <code>recs/good</code> | 1.0 s | FAITHFUL |", `recs/half&#124;a`, "````text\nfirst divergence: 100% <b>\n  ```\n````"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %s in\n%s", want, &b)
 		}
@@ -228,32 +235,84 @@ func TestChangedSince(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
 	}
-	write(t, map[string]string{"recs/a/run.tape": "1", "recs/b/run.tape": "1", "recs/tapedeck.yaml": "", "src/x.py": "1"})
-	for _, args := range []string{"init -q", "add -A", "-c user.name=n -c user.email=e commit -qm x"} {
-		if out, err := exec.Command("git", strings.Fields(args)...).CombinedOutput(); err != nil {
+	for name, tc := range map[string]struct {
+		change  func()
+		program string // "" for /bin/sh as it is
+		path    string // "" for repo/app/recs/a
+		treeNow bool
+		want    bool
+	}{
+		"nothing":                         {want: false},
+		"nothing, over the tree of now":   {treeNow: true, want: false},
+		"its own file":                    {change: put("repo/app/recs/a/run.tape"), want: true},
+		"its own, through a link":         {change: put("repo/app/recs/a/run.tape"), path: "link/a", want: true},
+		"another recording":               {change: put("repo/app/recs/b/run.tape"), treeNow: true, want: false},
+		"the configuration":               {change: put("repo/app/tapedeck.yaml"), want: true},
+		"a configuration that has gone":   {change: func() { os.Remove("repo/app/tapedeck.yaml") }, want: true},
+		"a source, and the recorded tree": {change: put("repo/app/x.py"), want: false},
+		"a source":                        {change: put("repo/app/x.py"), treeNow: true, want: true},
+		"a new source":                    {change: put("repo/app/new file.py"), treeNow: true, want: true},
+		"a source beside the tree":        {change: put("repo/other/x.py"), treeNow: true, want: false},
+		"another program":                 {program: "/bin/ls", want: true},
+		"in another repository":           {path: "repo2/recs/c", want: true}, // which does not know the commit
+		"in no repository":                {path: "plain/d", want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write(t, map[string]string{
+				"repo/app/recs/a/run.tape": "1", "repo/app/recs/a/recording.json": "{}", "repo/app/recs/b/run.tape": "1", "repo/app/recs/b/recording.json": "{}",
+				"repo/app/tapedeck.yaml": "", "repo/app/x.py": "1", "repo/other/x.py": "1", "repo2/recs/c/run.tape": "1", "plain/d/run.tape": "1",
+			})
+			os.Symlink("repo/app/recs", "link")
+			runGit(t, "repo", "init -q", "add -A", "-c user.name=n -c user.email=e commit -qm x", "tag start")
+			runGit(t, "repo2", "init -q", "add -A", "-c user.name=n -c user.email=e commit -qm y")
+			if tc.change != nil {
+				tc.change()
+			}
+			c, err := ChangedSince(t.Context(), "repo", "start")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.path == "" {
+				tc.path = "repo/app/recs/a"
+			}
+			if tc.program == "" {
+				tc.program = "/bin/sh"
+			}
+			m := new(recording.Manifest)
+			m.Program.Path, m.Program.Digest = "/bin/sh", program.DigestOf(tc.program).String()
+			if got := c.touch(t.Context(), &recording.Recording{Manifest: m}, tc.path, tc.treeNow, "repo/app"); got != tc.want {
+				t.Errorf("touched: %t", got)
+			}
+		})
+	}
+}
+
+func TestChangedSinceACommitThatIsNotThere(t *testing.T) {
+	write(t, map[string]string{"x": "1"})
+	if _, err := ChangedSince(t.Context(), ".", "HEAD"); err == nil {
+		t.Error("no repository, and no error")
+	}
+	runGit(t, ".", "init -q")
+	c, err := ChangedSince(t.Context(), ".", "HEAD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, known := c.below(t.Context(), "x"); known {
+		t.Error("without a commit everything has changed")
+	}
+	runGit(t, ".", "add -A", "-c user.name=n -c user.email=e commit -qm x")
+	if _, err := ChangedSince(t.Context(), ".", "no-such-ref"); err == nil || !strings.Contains(err.Error(), "git rev-parse") {
+		t.Errorf("no such commit: %v", err)
+	}
+}
+
+func put(path string) func() { return func() { os.WriteFile(path, []byte("2"), 0o644) } }
+
+func runGit(t *testing.T, dir string, commands ...string) {
+	t.Helper()
+	for _, args := range commands {
+		if out, err := exec.Command("git", append([]string{"-C", dir}, strings.Fields(args)...)...).CombinedOutput(); err != nil {
 			t.Fatalf("git %s: %v %s", args, err, out)
 		}
-	}
-	changes := func() *Changes {
-		t.Helper()
-		c, err := ChangedSince(t.Context(), "recs", "HEAD")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
-	if c := changes(); len(c.paths) > 1 || c.below(filepath.Join(c.top, "recs")) {
-		t.Errorf("nothing changed: %v", c.paths)
-	}
-	os.WriteFile("recs/a/run.tape", []byte("2"), 0o644)
-	os.WriteFile("src/new file.py", []byte("2"), 0o644)
-	c := changes()
-	for path, want := range map[string]bool{"recs/a": true, "recs/b": false, "src": true, "src/x.py": false, "src/new file.py": true, "../elsewhere": false} {
-		if got := c.below(filepath.Join(c.top, path)); got != want {
-			t.Errorf("%s: %t", path, got)
-		}
-	}
-	if _, err := ChangedSince(t.Context(), ".", "no-such-ref"); err == nil || !strings.Contains(err.Error(), "no-such-ref") {
-		t.Errorf("no such commit: %v", err)
 	}
 }

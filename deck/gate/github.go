@@ -5,6 +5,8 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 // Annotate writes a line for a result that does not hold as a workflow command of GitHub's, which shows it beside the file.
@@ -20,7 +22,7 @@ func (r *Result) Annotate(w io.Writer, strict bool) error {
 
 // commandData and commandProperty write a text as workflow commands want it.
 func commandData(s string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
+	return strings.NewReplacer("%", "%25", "\n", "%0A").Replace(visible.Text(s))
 }
 
 func commandProperty(s string) string {
@@ -32,11 +34,11 @@ func (s *Summary) WriteMarkdown(w io.Writer, strict bool) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### tapedeck test: %s\n\n| | recording | time | verdict |\n|---|---|---|---|\n", s)
 	for _, r := range s.Results {
-		fmt.Fprintf(&b, "| %s | `%s` | %.1f s | %s |\n", r.sign(strict), cell(r.Name), r.Took.Seconds(), cell(r.Why))
+		fmt.Fprintf(&b, "| %s | <code>%s</code> | %.1f s | %s |\n", r.sign(strict), cell(r.Name), r.Took.Seconds(), cell(r.Why))
 	}
 	for _, r := range s.Results {
 		if r.First != "" && r.Status.Exit(strict) != 0 {
-			fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n%s\n\n</details>\n", escaped(r.Name), fenced(r.First))
+			fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n%s\n\n</details>\n", escaped(r.Name), fenced(visible.Text(r.First)))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -53,12 +55,21 @@ func (r *Result) sign(strict bool) string {
 	return "⚠️ " + string(r.Status)
 }
 
-// cell is a text within a table.
-func cell(s string) string {
-	return strings.NewReplacer("|", `\|`, "\n", " ", "`", "'", "<", "&lt;").Replace(s)
-}
+// cell is a text within a table: nothing in it is Markdown or HTML.
+func cell(s string) string { return escaped(strings.ReplaceAll(s, "\n", " ")) }
 
-func escaped(s string) string { return strings.NewReplacer("&", "&amp;", "<", "&lt;").Replace(s) }
+// escaped is a text within a line of which Markdown and HTML show every character.
+func escaped(s string) string {
+	var b strings.Builder
+	for _, r := range visible.Line(s) {
+		if strings.ContainsRune("\\`*_[]<>|&@#~", r) {
+			fmt.Fprintf(&b, "&#%d;", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
 
 // fenced is a text as it stands, in a fence that it does not hold.
 func fenced(s string) string {
@@ -72,7 +83,7 @@ func fenced(s string) string {
 // String counts results: "30 tried: 28 faithful, 2 diverged".
 func (s *Summary) String() string {
 	var parts []string
-	for _, status := range []Status{Faithful, Unsure, Expected, Diverged, Hangs, Damaged, Newer, NoProgram, Broken, Skipped} {
+	for _, status := range []Status{Faithful, Unsure, Expected, Diverged, Hangs, Damaged, Newer, NoProgram, NoJail, Broken, Skipped} {
 		if n := s.Count(status); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, status))
 		}

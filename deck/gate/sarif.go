@@ -60,6 +60,7 @@ var sarifRules = []struct {
 	{Damaged, "The recording is damaged"},
 	{Newer, "The recording was written by a newer version"},
 	{NoProgram, "The recorded program is not on this machine"},
+	{NoJail, "The jail cannot be made on this machine"},
 	{Broken, "The recording could not be tried"},
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/verify"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/seal"
 	"github.com/tapedeck-dev/tapedeck/tape"
 	"github.com/tapedeck-dev/tapedeck/testbench/suite"
 )
@@ -58,16 +59,14 @@ func (o *Options) replay(ctx context.Context, r *Result, dir string, rules *reco
 		return err
 	}
 	defer done()
-	if o.Changed != nil {
-		if touched, err := o.Changed.touch(rec, &r.Case, dir, o.TreeNow); err != nil || !touched {
-			r.Status, r.Why = Skipped, "nothing that it depends on has changed since "+o.Changed.Since
-			return err
-		}
+	if o.Changed != nil && !o.Changed.touch(ctx, rec, r.Path, o.TreeNow, cmp.Or(o.treeOf(rec, &r.Case), rec.Manifest.Roots.Tree)) {
+		r.Status, r.Why = Skipped, "nothing that it depends on has changed since "+o.Changed.Since
+		return ctx.Err()
 	}
 	if v, err := verify.Verify(ctx, rec.Dir, &verify.Options{ConfigDir: o.ConfigDir}); err != nil {
 		return err
-	} else if len(v.Problems) > 0 {
-		return &damagedError{v.Problems}
+	} else if problems := slices.DeleteFunc(v.Problems, bySomebodyElse); len(problems) > 0 {
+		return &damagedError{problems}
 	}
 	var stderr tail
 	options, err := o.options(rec, &r.Case, dir, rules)
@@ -86,6 +85,9 @@ func (o *Options) replay(ctx context.Context, r *Result, dir string, rules *reco
 	r.judge(v.Report, rules, cmp.Or(o.Now, time.Now()))
 	return nil
 }
+
+// bySomebodyElse says of a problem that it is only whose seal the recording has: recordings of one repository are sealed by who made them.
+func bySomebodyElse(p verify.Problem) bool { return p.Code == string(seal.CodeSigner) }
 
 // ReplayOptions are those with which Run replays the recording at path: by its tapedeck.yaml, over its work tree.
 func (o *Options) ReplayOptions(rec *recording.Recording, path string) (*deck.ReplayOptions, error) {
@@ -210,6 +212,8 @@ func statusOf(err error) Status {
 	var load *tape.LoadError
 	var program *program.NotFoundError
 	switch {
+	case errors.Is(err, deck.ErrUnavailable):
+		return NoJail
 	case errors.Is(err, recording.ErrNewer), errors.Is(err, packed.ErrFormat), errors.Is(err, tape.ErrVersion):
 		return Newer
 	case errors.As(err, &program), errors.Is(err, fs.ErrNotExist) && strings.Contains(err.Error(), "exec"):

@@ -60,7 +60,9 @@ func (l *Library) Remove(e *Entry) (*Removal, error) {
 	case !recording.Exists(filepath.Join(path, recording.ManifestName)):
 		return nil, fmt.Errorf("%s: %w", path, recording.ErrNotRecording)
 	}
-	out.Log = sealing.LoggedIn(l.SealLog(), out.ID)
+	if listed, err := sealing.LoggedIn(l.SealLog(), out.ID); err == nil && listed {
+		out.Log = l.SealLog()
+	}
 	pointers := l.pointersTo(info)
 	others, err := foreign(path)
 	if err != nil {

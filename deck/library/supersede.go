@@ -3,6 +3,7 @@ package library
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -11,23 +12,54 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 )
 
-// Beside makes an empty directory beside a recording, on its file system, for one that is to supersede it.
-func Beside(rec *recording.Recording) (string, error) {
-	return os.MkdirTemp(filepath.Dir(rec.Dir), durable.TempPrefix+"new-")
+// newPrefix begins the name of the directory in which a recording is made that is to supersede one beside it. Who makes it holds its lock.
+const newPrefix = durable.TempPrefix + "new-"
+
+// Beside returns a name for a recording that is to supersede rec, on its file system. done removes what stands there then. What killed ones
+// left goes.
+func Beside(rec *recording.Recording) (made string, done func(), err error) {
+	parent := filepath.Dir(rec.Dir)
+	recording.RemoveStale(recording.StaleTemps(parent, newPrefix))
+	lock, dir, err := recording.LockedTemp(parent, newPrefix)
+	if err != nil {
+		return "", nil, err
+	}
+	return filepath.Join(dir, "made"), func() {
+		os.RemoveAll(dir)
+		if lock != nil {
+			recording.Unlock(lock)
+		}
+	}, nil
 }
 
-// Succeed makes the unsealed recording at made the next of the name of old: it gets its id, and no parent. The error wraps ErrLive for
-// one that is being recorded, and says what else forbids that old goes: notes of people about its records, a log of sealed recordings
-// that lists it.
-func (l *Library) Succeed(old *recording.Recording, made string) (*recording.Recording, error) {
+// MaySucceed says what forbids that another recording takes the place of old; nil for nothing. The error wraps ErrLive for one that is
+// being recorded; notes of people about its records forbid it too, and a log of sealed recordings that lists it.
+func (l *Library) MaySucceed(old *recording.Recording) error {
 	notes := filepath.Base(old.TapePath()) + ".annotations.jsonl"
 	switch {
 	case old.Live() == recording.LiveYes:
-		return nil, fmt.Errorf("%s %w", old.Dir, recording.ErrLive)
+		return fmt.Errorf("%s %w", old.Dir, recording.ErrLive)
 	case recording.Exists(filepath.Join(old.Dir, notes)):
-		return nil, fmt.Errorf("%s has notes (tapedeck annotate), which are of its records: put %s away first", old.Dir, notes)
-	case sealing.LoggedIn(l.SealLog(), old.Manifest.ID) != "":
-		return nil, fmt.Errorf("%s stands in the log of sealed recordings, which would say that it was changed: record another", old.Manifest.ID)
+		return fmt.Errorf("%s has notes (tapedeck annotate), which are of its records: put %s away first", old.Dir, notes)
+	}
+	m := old.Manifest
+	for _, of := range []*Library{l, Of(m.Roots.LibraryRoot(m.Cwd))} {
+		listed, err := sealing.LoggedIn(of.SealLog(), m.ID)
+		if err != nil {
+			return fmt.Errorf("whether the log of sealed recordings lists %s cannot be told: %w", m.ID, err)
+		}
+		if listed {
+			return fmt.Errorf("%s stands in the log of sealed recordings, which would say that it was changed: record another", m.ID)
+		}
+	}
+	return nil
+}
+
+// Succeed makes the unsealed recording at made the next of the name of old: it gets its id, and no parent. The error is that of MaySucceed,
+// or the file system's.
+func (l *Library) Succeed(old *recording.Recording, made string) (*recording.Recording, error) {
+	if err := l.MaySucceed(old); err != nil {
+		return nil, err
 	}
 	rec, err := recording.Open(made)
 	if err != nil {
@@ -39,11 +71,14 @@ func (l *Library) Succeed(old *recording.Recording, made string) (*recording.Rec
 }
 
 // Supersede puts the recording that Succeed made ready in the place of old, which is deleted but for what is no recording's: that stays
-// where it is. made must lie on the file system of old, as Beside has it. After an error old stands where it stood or, where the error says
+// where it is, once the new one is on the disk. made must lie on the file system of old, as Beside has it. After an error old stands where it stood or, where the error says
 // so, beside it under a name that ends in keptSuffix, and is never at made.
 func Supersede(old, made *recording.Recording) error {
 	others, err := foreign(old.Dir)
 	if err != nil {
+		return err
+	}
+	if err := toDisk(made.Dir); err != nil {
 		return err
 	}
 	if err := exchange(made.Dir, old.Dir); err != nil {
@@ -55,8 +90,26 @@ func Supersede(old, made *recording.Recording) error {
 		}
 		return err
 	}
+	if err := durable.SyncDir(filepath.Dir(old.Dir)); err != nil {
+		return errors.Join(err, keep(made.Dir, old.Dir))
+	}
 	_ = removeRecording(made.Dir, nil) // what stays is below a temporary name
 	return nil
+}
+
+// toDisk brings every file and name below dir to the disk.
+func toDisk(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir():
+			return durable.SyncDir(path)
+		case d.Type().IsRegular():
+			return durable.SyncFile(path)
+		}
+		return nil
+	})
 }
 
 // keptSuffix ends the name of a recording that could not be put back to its own.

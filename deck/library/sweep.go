@@ -27,14 +27,15 @@ func Sweep() {
 	}
 }
 
-// tempPrefixes begin the names of what is locked in the temporary directory: the certificates of a run outside the jail, and
-// packed recordings that are being looked at.
-var tempPrefixes = []string{ProxyPrefix, openPrefix}
+// tempPrefixes begin the names of what is locked in the temporary directory: the certificates of a run outside the jail, packed
+// recordings that are being looked at, and end states that are being checked.
+var tempPrefixes = []string{ProxyPrefix, openPrefix, CheckPrefix}
 
 // The beginnings of their names.
 const (
 	ProxyPrefix = "tapedeck-proxy-" // of the certificates of a run outside the jail
 	openPrefix  = "tapedeck-open-"
+	CheckPrefix = "tapedeck-check-" // of the work tree as a run left it
 )
 
 // staleScratches lists the scratches under root that nobody holds; where there are no locks, those that are ancient.

@@ -58,7 +58,10 @@
 //	session_hidden  the lines of session.jsonl, from 1, in which a secret was hidden that stands on the tape in pieces; absent:
 //	             none
 //	daemon       the daemon that the run was told to, and what the run is called there (DaemonRun); absent: none
+//	fork         where and how it left its parent (Fork); absent: it is no fork
 //	again        upstreams, passed-through hosts and isolation, for recording the run once more (Again); absent: nobody kept them
+//	totals       what it comes to: models, turns, tools, tokens, cost (Totals); absent: the recorder was killed or older, and package account
+//	             adds it up
 //	masking      masks of tapedeck.yaml, which a replay uses; absent: there were none
 //
 // A key that is not known here is passed by.

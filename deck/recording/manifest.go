@@ -91,13 +91,32 @@ type Manifest struct {
 
 	Daemon *DaemonRun `json:"daemon,omitempty"` // to which the run was told
 	Again  *Again     `json:"again,omitempty"`  // what recording it once more needs beside the fields above
+	Totals *Totals    `json:"totals,omitempty"` // what it comes to, once finished
+	Fork   *Fork      `json:"fork,omitempty"`   // of a fork: what it did otherwise than its parent
 }
 
 // Again is what a run was let reach while it was recorded.
 type Again struct {
 	Upstreams   map[string]string `json:"upstreams"` // NAME[:PORT] to a URL; to "" where that held a secret
+	Configured  []string          `json:"configured,omitempty"` // those that tapedeck.yaml named, whose URLs are those that it has then
 	Passthrough []string          `json:"passthrough,omitempty"`
 	Isolated    bool              `json:"isolated,omitempty"`
+}
+
+// A Fork says where a run left its parent's tape, and what is changed there.
+type Fork struct {
+	Lane    string          `json:"lane,omitempty"`   // the conversation that was left
+	Turn    int             `json:"turn,omitempty"`   // of it, the first that is not the parent's; 0 for none
+	Live    bool            `json:"live"`             // models were asked
+	Changes json.RawMessage `json:"changes"`          // fork.Changes
+	Failed  string          `json:"failed,omitempty"` // why it did not come to its end; "" where it did
+	Verify  *Verified       `json:"verify,omitempty"`
+}
+
+// Verified is how a command ended that was run over the work tree as a run left it.
+type Verified struct {
+	Command string `json:"command"`
+	Exit    int    `json:"exit"`
 }
 
 // Program is the recorded program: its resolved path and the BLAKE3 of its file.
@@ -142,6 +161,14 @@ type Versions struct {
 type Exit struct {
 	Code   int    `json:"code"`
 	Signal string `json:"signal,omitempty"`
+}
+
+// String is how it ended in words: "exit 3", "SIGKILL".
+func (e Exit) String() string {
+	if e.Signal != "" {
+		return e.Signal
+	}
+	return fmt.Sprintf("exit %d", e.Code)
 }
 
 // Roots are the absolute paths that the tape's paths are relative to. Tree is empty where no snapshot was taken.

@@ -2,34 +2,14 @@ package recording
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity"
-	"github.com/tapedeck-dev/tapedeck/internal/plainyaml"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
-
-// ConfigName is the file at the top of a work tree that says how its runs are recorded:
-//
-//	masks:
-//	  off: [time]                   # masks that are not used here
-//	  add:
-//	    - name: build-id            # stands as <build-id> in what is compared
-//	      pattern: 'build ([0-9]+)' # the first group, or the whole match
-//	      drop: false               # true: it goes without a trace, as a line that only some runs print
-//	headers:
-//	  ignore: [x-nonce]             # headers of requests that do not compare, beside those that transport owns
-//	  compare: [date]               # of those, which compare here
-//	side:                           # side traffic; holds for recordings made before too
-//	  gate: [POST api.example.com/v1/rows]     # never side traffic
-//	  ignore: ["POST flags.example.com/eval/*"] # side traffic, whatever it says
-const ConfigName = "tapedeck.yaml"
 
 // Masking says which volatile facts are masked beside or without those that tapedeck knows. It stands in recording.json,
 // for a replay must mask as its recording did.
@@ -77,43 +57,6 @@ type OwnMask struct {
 	Name    string `json:"name" yaml:"name"`
 	Pattern string `json:"pattern" yaml:"pattern"`               // RE2
 	Drop    bool   `json:"drop,omitempty" yaml:"drop,omitempty"` // the match goes without a trace
-}
-
-// A projectConfig is what tapedeck.yaml holds.
-type projectConfig struct {
-	Masks   *Masking            `yaml:"masks"`
-	Headers *Headers            `yaml:"headers"` // Masks holds them once read
-	Side    *fidelity.SideRules `yaml:"side"`
-	Test    *TestRules          `yaml:"test"`
-}
-
-// ReadConfig reads tapedeck.yaml of the work tree root; empty, without an error, where there is none. What it cannot use is
-// an error: a mask that is not applied would make a verdict red for no reason.
-func ReadConfig(root string) (c projectConfig, err error) {
-	if root == "" {
-		return c, nil
-	}
-	path := filepath.Join(root, ConfigName)
-	b, err := ReadBounded(path, maxConfig)
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
-	}
-	if err == nil {
-		err = plainyaml.Decode(b, maxConfig, &c)
-	}
-	if c.Headers != nil {
-		if c.Masks == nil {
-			c.Masks = new(Masking)
-		}
-		c.Masks.Headers = c.Headers
-	}
-	if err == nil {
-		_, err = c.Masks.Masker(&Roots{})
-	}
-	if err = cmp.Or(err, c.Side.Check(), c.Test.check()); err != nil {
-		return projectConfig{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return c, nil
 }
 
 // MaskingNow returns the masks and headers by which a recording compares now: those of the tapedeck.yaml in config, or its
@@ -268,5 +211,3 @@ func (m *Manifest) screenMaskUses() (out []MaskUse) {
 	return append(out, MaskUse{Name: fidelity.AnimationMask, What: "of screens: what moves while nothing is typed or answered, in its " +
 		"row; a verdict with --tty counts the rows; always on", Example: "⠋ Working"})
 }
-
-const maxConfig = 64 << 10 // bytes of tapedeck.yaml

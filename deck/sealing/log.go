@@ -200,18 +200,20 @@ func (c *logChecker) open(where, id string) (*recording.Recording, error) {
 	return nil, err
 }
 
-// LoggedIn returns the directory of the log of recordings in dir where that lists id; "" else.
-func LoggedIn(dir, id string) string {
+// LoggedIn reports whether the log of recordings in dir lists id. The error says of a log that is there that it cannot be read, or that no
+// key is trusted to have signed it.
+func LoggedIn(dir, id string) (bool, error) {
 	keys, err := TrustedKeys("")
-	if err != nil || len(keys) == 0 {
-		return ""
+	if err != nil {
+		return false, err
 	}
 	log, err := recordlog.Open(dir, Verifiers(keys)...)
+	if errors.Is(err, recordlog.ErrNoLog) {
+		return false, nil
+	}
 	if err != nil {
-		return ""
+		return false, err
 	}
-	if _, e, err := log.Find(id); err != nil || e == nil {
-		return ""
-	}
-	return log.Dir
+	_, e, err := log.Find(id)
+	return e != nil, err
 }

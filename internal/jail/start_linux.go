@@ -249,7 +249,7 @@ func (in *inherited) close() {
 func initCommand(files []*os.File, stderr io.Writer) *exec.Cmd {
 	uids, gids := idMappings()
 	return &exec.Cmd{
-		Path:       "/proc/self/exe",
+		Path:       self,
 		Args:       []string{initName},
 		Env:        []string{"GODEBUG=asyncpreemptoff=1"},
 		Dir:        "/",

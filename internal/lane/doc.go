@@ -1,5 +1,6 @@
 // Package lane plays the far side of recorded conversations. It is the one mechanism by which a replay answers messages from a tape:
-// those of MCP servers over stdio and over HTTP, those of WebSockets, and the ends of answers that a program had side by side.
+// those of MCP servers and agents over stdio and over HTTP, those of WebSockets, the ends of answers that a program had side by side,
+// commands of a process tape, and a testbench's calls of tools.
 //
 // # Terms
 //
@@ -23,7 +24,8 @@
 //   - Order keeps lines in their order for callers that each bring their own line (Await, Done).
 //   - Gate holds up what is to come until what came before it while recording has come again, in whatever order.
 //   - Names say which id of this run stands for which of the recording, by what matches show.
-//   - Player is an Order that also finds what a message of the program is (Find, Came) and says what is due next (Next).
+//   - Player is an Order that also finds what a message of the program is (Find, Came; Take is both) and says what is due next (Next). Who
+//     carries the far side's lines by itself asks when one is due (Await) and tells that it passed (Said).
 //   - Nearest finds the recorded message that is most like one which is on no tape, and Refused keeps what was refused.
 //
 // # Time

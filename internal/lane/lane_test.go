@@ -264,6 +264,34 @@ func TestEqualLines(t *testing.T) {
 	}
 }
 
+// Take uses a line up, and passes by those that are none.
+func TestTake(t *testing.T) {
+	t.Parallel()
+	p := play(t, lane.PlayerOptions[string, string]{}, "> x", "> y", "> x")
+	n := -2
+	if v, ok := p.Take("x", 1, func(string) int { n++; return n }); v != "x" || !ok || p.HasCome(0) || !p.HasCome(2) {
+		t.Errorf("took %q, %v", v, ok)
+	}
+	if _, ok := p.Take("x", 1, func(string) int { return -1 }); ok {
+		t.Error("took what is none")
+	}
+	if _, ok := p.Take("x", 0, nil); !ok {
+		t.Error("the first is not there any more")
+	}
+	if _, ok := p.Take("x", 0, nil); ok {
+		t.Error("took one twice")
+	}
+}
+
+// What somebody else has said is said no more, and holds nobody up.
+func TestSaidByOthers(t *testing.T) {
+	t.Parallel()
+	p := play(t, lane.PlayerOptions[string, string]{}, "> a", "<0 A", "<0 more")
+	p.says("a")
+	p.Said(1)
+	p.hears("more")
+}
+
 func TestSpeed(t *testing.T) {
 	t.Parallel()
 	p := play(t, lane.PlayerOptions[string, string]{Speed: 2}, "> a", "< one", "<0 A")

@@ -124,10 +124,27 @@ func (p *Player[K, V]) wake() {
 }
 
 // Find is the line of the program with that key which has not come yet: of several the one that is most alike, then the first. alike may
-// be nil; it returns at most best. False is for none.
+// be nil; it returns at most best, and a negative number for a line that is none. False is for none.
 func (p *Player[K, V]) Find(k K, best int, alike func(V) int) (line int, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.find(k, best, alike)
+}
+
+// Take finds a line as Find does, and says that it has come.
+func (p *Player[K, V]) Take(k K, best int, alike func(V) int) (v V, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	line, ok := p.find(k, best, alike)
+	if ok {
+		p.arrive(line)
+		v = p.lines[line].Value
+	}
+	return v, ok
+}
+
+// find is Find for who holds mu.
+func (p *Player[K, V]) find(k K, best int, alike func(V) int) (line int, ok bool) {
 	p.index[k] = slices.DeleteFunc(p.index[k], func(i int) bool { return p.came[i] })
 	line, most := -1, 0
 	for n := 0; n < len(p.index[k]) || p.indexMore(k); n++ {
@@ -135,10 +152,11 @@ func (p *Player[K, V]) Find(k K, best int, alike func(V) int) (line int, ok bool
 		if alike == nil {
 			return i, true
 		}
-		if like := alike(p.lines[i].Value); line < 0 || like > most {
+		like := alike(p.lines[i].Value)
+		if like >= 0 && (line < 0 || like > most) {
 			line, most = i, like
 		}
-		if most >= best {
+		if line >= 0 && most >= best {
 			break
 		}
 	}
@@ -171,6 +189,13 @@ func (p *Player[K, V]) FindFunc(f func(V) bool) (line int, ok bool) {
 	return 0, false
 }
 
+// HasCome reports whether a line of the program has come.
+func (p *Player[K, V]) HasCome(line int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.came[line]
+}
+
 // Missing gives the lines of the program that have not come, in their order. It is used as a range.
 func (p *Player[K, V]) Missing(yield func(line int, v V) bool) {
 	p.mu.Lock()
@@ -193,11 +218,27 @@ func (p *Player[K, V]) Missing(yield func(line int, v V) bool) {
 func (p *Player[K, V]) Came(line int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.arrive(line)
+}
+
+// arrive is Came for who holds mu.
+func (p *Player[K, V]) arrive(line int) {
 	p.came[line] = true
 	p.heard, p.lastMS = p.clock.Now(), p.lines[line].MS
 	p.mark(line)
 	p.arm(line, p.heard, 0)
 	p.wake()
+}
+
+// Said says of lines of the far side that they were said by who carries them, or never will be. Next does not return them any more.
+func (p *Player[K, V]) Said(lines ...int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, i := range lines {
+		p.said[i] = true
+		p.armed = slices.DeleteFunc(p.armed, func(a armed) bool { return a.line == i })
+	}
+	p.mark(lines...)
 }
 
 // arm makes the lines from one on that belong to a line of the program wait for their places. mu is held.

@@ -57,6 +57,11 @@ func Request(method string, message []byte, max int) string {
 		said = joined("request "+params.at("requestId").text(), params.at("reason").text())
 	case "logging/setLevel":
 		said = params.at("level").text()
+	case "session/prompt":
+		said = content(params.at("prompt"), max)
+	case "session/update":
+		update := params.at("update")
+		said = joined(update.at("sessionUpdate").text(), update.at("title").text(), content(update.at("content"), max))
 	default:
 		said = joined(subject(method, params), unlessEmpty(without(params, "_meta", "uri"), max))
 	}
@@ -120,7 +125,7 @@ func resultOf(method string, result value, max int) string {
 	}
 	switch method {
 	case "initialize":
-		return joined(implementation(result.at("serverInfo")), protocol(result))
+		return joined(implementation(result.at("serverInfo")), implementation(result.at("agentInfo")), protocol(result))
 	case "server/discover":
 		return joined(implementation(result.at("_meta", "io.modelcontextprotocol/serverInfo")), unlessEmpty(result.at("supportedVersions"), max))
 	case "tools/call":

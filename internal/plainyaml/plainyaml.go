@@ -10,11 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tapedeck-dev/tapedeck/internal/meant"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -74,9 +76,37 @@ func Decode(b []byte, most int, v any) error {
 	err := dec.Decode(v)
 	var wrong *yaml.TypeError
 	if errors.As(err, &wrong) {
-		return errors.New(unknownField.ReplaceAllString(wrong.Errors[0], "unknown key $1"))
+		return errors.New(unknownField.ReplaceAllString(wrong.Errors[0], "unknown key $1") + near(wrong.Errors[0], v))
 	}
 	return err
+}
+
+// near says which of all keys that v has was meant by the one that an error of the library names; "" for none.
+func near(message string, v any) string {
+	m := unknownField.FindStringSubmatch(message)
+	if m == nil {
+		return ""
+	}
+	if key := meant.By(m[1], keysOf(reflect.TypeOf(v), nil)); key != "" {
+		return ": did you mean " + key + "?"
+	}
+	return ""
+}
+
+// keysOf appends the keys of a struct and of all below it.
+func keysOf(t reflect.Type, keys []string) []string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return keys
+	}
+	for i := range t.NumField() {
+		if key, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); key != "" && key != "-" {
+			keys = keysOf(t.Field(i).Type, append(keys, key))
+		}
+	}
+	return keys
 }
 
 // unknownField is how the library says that a struct of ours has no such field.
@@ -132,6 +162,7 @@ func (n *Node) list(y *yaml.Node, depth int) error {
 }
 
 func (n *Node) object(y *yaml.Node, depth int) error {
+	seen := make(map[string]bool, len(y.Content)/2)
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key := y.Content[i]
 		f := Field{Place: placeOf(key), Key: key.Value}
@@ -140,14 +171,14 @@ func (n *Node) object(y *yaml.Node, depth int) error {
 			return err
 		case key.Tag != "!!str" && key.Tag != "!!int":
 			return &Error{f.Place, "expected a key that is a text"}
-		case n.Field(f.Key) != nil:
+		case seen[f.Key]:
 			return &Error{f.Place, fmt.Sprintf("%.100s: stands here twice", f.Key)}
 		}
 		var err error
 		if f.Value, err = node(y.Content[i+1], depth+1); err != nil {
 			return err
 		}
-		n.Fields = append(n.Fields, f)
+		n.Fields, seen[f.Key] = append(n.Fields, f), true
 	}
 	return nil
 }

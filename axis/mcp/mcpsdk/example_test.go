@@ -16,7 +16,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// A test records its talk with a tool server once, and from then on needs the tape alone.
+// A test records its conversation with a tool server once, and from then on needs the tape alone.
 func Example() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -35,7 +35,7 @@ func Example() {
 	// calling "tools/call": not on the tape: tools/call weather; nearest is record 2, which differs in arguments.city: "Lisbon" -> "Reykjavík"; Tapedeck replays offline and answers only what was recorded
 }
 
-// record leaves the talk with a server at path. Its secrets do not get there.
+// record leaves the conversation with a server at path. Its secrets do not get there.
 func record(path string, server sdk.Transport) string {
 	f, err := os.Create(path)
 	if err != nil {

@@ -46,7 +46,7 @@ func (t *RecordTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	if side == "" {
 		side = mcp.Client
 	}
-	return &recorded{Connection: inner, talk: t.Log.Begin(opened), side: side}, nil
+	return &recorded{Connection: inner, conversation: t.Log.Begin(opened), side: side}, nil
 }
 
 // SupportsProtocolVersion implements sdk.ProtocolVersionSupporter: it is the other transport that is asked.
@@ -75,8 +75,8 @@ func openedOf(t sdk.Transport) *mcp.Opened {
 // recorded is a connection whose messages are recorded.
 type recorded struct {
 	sdk.Connection
-	talk *mcp.Conversation
-	side mcp.Side
+	conversation *mcp.Conversation
+	side         mcp.Side
 }
 
 // Read implements sdk.Connection.
@@ -111,18 +111,18 @@ func (c *recorded) record(from mcp.Side, m jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
-	return c.talk.Line(from, append(b, '\n'), 0)
+	return c.conversation.Line(from, append(b, '\n'), 0)
 }
 
 // end ends the conversation; the first end counts.
-func (c *recorded) end(by mcp.Side) error { return c.talk.End(mcp.Ended{By: by}) }
+func (c *recorded) end(by mcp.Side) error { return c.conversation.End(mcp.Ended{By: by}) }
 
 // An AnswerTransport answers a client from a tape, for one Connect.
 type AnswerTransport struct {
 	Served *mcp.Served
 	// Options say how. Its streams are the transport's own. Nil and zero work.
 	Options *mcp.ServeOptions
-	// Ended is told how the talk ended, when nothing of it goes on any more: see mcp.Served.Serve. Nil is nobody.
+	// Ended is told how the conversation ended, when nothing of it goes on any more: see mcp.Served.Serve. Nil is nobody.
 	Ended func(exit int, err error)
 }
 

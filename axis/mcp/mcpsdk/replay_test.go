@@ -60,7 +60,7 @@ func serverCommand() *exec.Cmd {
 	return cmd
 }
 
-// relayed starts the server behind a Relay, and returns what its client talks with and what waits for its end.
+// relayed starts the server behind a Relay, and returns what its client uses and what waits for its end.
 func relayed(t testing.TB, log *mcp.Log) (tr sdk.Transport, wait func() (exit int)) {
 	t.Helper()
 	var pipes [6]*os.File // read and write ends: client in, client out, server in, server out, ...

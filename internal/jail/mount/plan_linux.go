@@ -61,6 +61,9 @@ func NewPlan(c *Wish) (*Plan, error) {
 		path, err := filepath.EvalSymlinks(m)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
+			if p.inLower(m) {
+				p.Masks = append(p.Masks, filepath.Clean(m))
+			}
 		case err != nil:
 			return nil, &step.Error{Op: "mask", Path: m, Err: step.Errno(err)}
 		case !mountinfo.Within(path, "/run") || p.targetAbove(path) != nil: // the rest of /run is hidden whole
@@ -72,6 +75,19 @@ func NewPlan(c *Wish) (*Plan, error) {
 	p.addFiles(c)
 	p.Console = c.Console
 	return p, nil
+}
+
+// inLower reports whether path, which is not on the host, stands in what the program sees there instead.
+func (p *Plan) inLower(path string) bool {
+	t := p.targetAbove(path)
+	if t == nil || t.Overlay == nil {
+		return false
+	}
+	rel, err := filepath.Rel(t.Path, path)
+	return err == nil && slices.ContainsFunc(t.Overlay.Lowers, func(lower string) bool {
+		_, err := os.Lstat(filepath.Join(lower, rel))
+		return err == nil
+	})
 }
 
 func (p *Plan) addTargets(c *Wish) error {

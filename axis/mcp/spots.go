@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
 // codeRefused is the code of the error that stands for an answer which is not on the tape.
@@ -18,6 +19,9 @@ func answerOf(id json.RawMessage, kind string, value []byte) []byte {
 	b = append(append(append(b, `,"`...), kind...), `":`...)
 	return append(append(b, value...), '}')
 }
+
+// emptyAnswer answers what asks for nothing, as a ping.
+func emptyAnswer(id json.RawMessage) []byte { return answerOf(id, "result", []byte("{}")) }
 
 // errorAnswer answers with an error.
 func errorAnswer(id json.RawMessage, message string) []byte {
@@ -42,16 +46,16 @@ func lineOf(messages [][]byte, batch bool) []byte {
 
 // renamed gives a message of the tape the names of this run: its id, the token of its progress. Nil is for progress of a request that
 // wants none.
-func renamed(b []byte, part *bookPart, who *asker) []byte {
+func renamed(b []byte, part *recordedPart, who *caller) []byte {
 	switch {
-	case part.call == nil:
+	case part.call == nil && (part.ask == nil || who.id == nil):
 		return b
 	case part.name == spotToken && len(who.token) == 0:
 		return nil
 	}
 	return edited(b, func(name string) []byte {
 		switch {
-		case name == spotID && part.answer, name == spotSubscription, name == spotRequest && !part.answer:
+		case name == spotID && (part.answer || part.ask != nil), name == spotSubscription, name == spotRequest && !part.answer:
 			return who.id
 		case name == spotToken:
 			return who.token
@@ -198,4 +202,83 @@ func tokenOf(params []byte) []byte {
 		return nil
 	}
 	return token
+}
+
+// names say what an id and a progress token of the recording are called on the replay, as JSON stands on the wire.
+type names struct {
+	ids, tokens lane.Names
+	changed     bool // one of them has another name
+	listens     bool // a request was subscriptions/listen, whose end the server tells by its id
+}
+
+// learn notes that recorded requests of the client were answered to those of this run.
+func (n *names) learn(was, now []Message) {
+	if len(was) != len(now) {
+		return
+	}
+	for i := range was {
+		if was[i].IsRequest() && now[i].IsRequest() {
+			n.note(&n.ids, was[i].ID, now[i].ID)
+			n.listens = n.listens || now[i].Method == methodListen
+		}
+		n.note(&n.tokens, tokenOf(was[i].Params), tokenOf(now[i].Params))
+	}
+}
+
+func (n *names) note(to *lane.Names, was, now []byte) {
+	if was == nil || now == nil {
+		return
+	}
+	to.Learn([]string{string(was)}, []string{string(now)}, true)
+	n.changed = n.changed || !bytes.Equal(was, now)
+}
+
+// knows reports whether a request of that recorded id has come.
+func (n *names) knows(id []byte) bool {
+	_, known := n.ids.Replayed(string(id))
+	return known
+}
+
+// editsOf lists where a line of the server, one message or a batch, says another name than it has on the replay, in order. own goes
+// before all.
+func editsOf(line []byte, own, all *names) (edits []edit) {
+	messages, _, err := Parse(line)
+	if err != nil {
+		return nil
+	}
+	from := 0
+	for i := range messages {
+		m := &messages[i]
+		base := from + bytes.Index(line[from:], m.Raw) // messages share the line's memory, and stand in order
+		from = base + len(m.Raw)
+		for _, s := range spotsOf(m.Raw) {
+			if now := own.named(m, s, all); now != "" {
+				edits = append(edits, edit{base + s.start, base + s.end, []byte(now)})
+			}
+		}
+	}
+	return edits
+}
+
+// named is what stands in the place of a spot of a message of the server; "" where it stays as it is.
+func (n *names) named(m *Message, s spot, all *names) string {
+	was, own, others := string(m.Raw[s.start:s.end]), &n.ids, &all.ids
+	switch {
+	case s.name == spotID && !m.IsAnswer(): // the server's own
+		return ""
+	case s.name == spotRequest && !n.listens: // the same
+		return ""
+	case s.name == spotToken && m.Method != "notifications/progress":
+		return ""
+	case s.name == spotToken:
+		own, others = &n.tokens, &all.tokens
+	}
+	now, known := own.Replayed(was)
+	if !known {
+		now, _ = others.Replayed(was)
+	}
+	if now == was {
+		return ""
+	}
+	return now
 }

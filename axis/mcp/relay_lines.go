@@ -8,11 +8,11 @@ import (
 const (
 	// maxFirst is how long a client's first line may be, in bytes, that opens a conversation.
 	maxFirst = 1 << 20
-	// maxEarly is how much, in bytes, is kept of what passes before a talk is decided.
+	// maxEarly is how much, in bytes, is kept of what passes before a relay is decided.
 	maxEarly = 256 << 10
 )
 
-// early is what came before a talk was decided, in order.
+// early is what came before a relay was decided, in order.
 type early struct {
 	pieces []piece
 	size   int
@@ -36,15 +36,15 @@ func (e *early) add(from Side, b []byte) {
 // blanks are the bytes of a line that says nothing.
 const blanks = " \t\r\n"
 
-// now returns what the talk is.
-func (t *talk) now() state {
+// now returns what the relay is.
+func (t *relay) now() state {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.state
 }
 
 // fromClient takes what the client wrote.
-func (t *talk) fromClient(b []byte) (pass []byte, err error) {
+func (t *relay) fromClient(b []byte) (pass []byte, err error) {
 	switch t.now() {
 	case undecided:
 		t.keepUnheard(b)
@@ -58,7 +58,7 @@ func (t *talk) fromClient(b []byte) (pass []byte, err error) {
 }
 
 // clientEnded takes a last line without its end. One that is a message counts as one: servers differ in whether they answer it.
-func (t *talk) clientEnded() (pass []byte, err error) {
+func (t *relay) clientEnded() (pass []byte, err error) {
 	last := t.client.end()
 	switch state := t.now(); {
 	case state == undecided:
@@ -72,7 +72,7 @@ func (t *talk) clientEnded() (pass []byte, err error) {
 }
 
 // fromServer takes what the server wrote.
-func (t *talk) fromServer(b []byte) (pass []byte, err error) {
+func (t *relay) fromServer(b []byte) (pass []byte, err error) {
 	switch t.keepEarly(Server, b) {
 	case recorded:
 		return b, t.record(Server, &t.server, b)
@@ -85,7 +85,7 @@ func (t *talk) fromServer(b []byte) (pass []byte, err error) {
 }
 
 // serverEnded takes a last line without its end: who reads lines never sees it.
-func (t *talk) serverEnded() (pass []byte, err error) {
+func (t *relay) serverEnded() (pass []byte, err error) {
 	if t.now() != recorded {
 		return nil, nil
 	}
@@ -97,7 +97,7 @@ func (t *talk) serverEnded() (pass []byte, err error) {
 }
 
 // fromStderr takes what the server wrote to stderr.
-func (t *talk) fromStderr(b []byte) (pass []byte, err error) {
+func (t *relay) fromStderr(b []byte) (pass []byte, err error) {
 	switch t.keepEarly(stderrSide, b) {
 	case recorded:
 		return b, t.conversation.Stderr(b)
@@ -107,8 +107,8 @@ func (t *talk) fromStderr(b []byte) (pass []byte, err error) {
 	return b, nil
 }
 
-// keepEarly keeps what came from the server where the talk is not decided, and returns what it is.
-func (t *talk) keepEarly(from Side, b []byte) state {
+// keepEarly keeps what came from the server where the relay is not decided, and returns what it is.
+func (t *relay) keepEarly(from Side, b []byte) state {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.state == undecided {
@@ -117,8 +117,8 @@ func (t *talk) keepEarly(from Side, b []byte) state {
 	return t.state
 }
 
-// decide takes what the client wrote while the talk was not decided.
-func (t *talk) decide(b []byte) (pass []byte, err error) {
+// decide takes what the client wrote while the relay was not decided.
+func (t *relay) decide(b []byte) (pass []byte, err error) {
 	if t.o.Refuse != nil {
 		t.held = append(t.held, b...)
 	}
@@ -140,13 +140,13 @@ func (t *talk) decide(b []byte) (pass []byte, err error) {
 }
 
 // mayOpen reports whether the line that has not ended may open a conversation. On a replay blank lines before it are held too.
-func (t *talk) mayOpen() bool {
+func (t *relay) mayOpen() bool {
 	part := bytes.TrimLeft(t.client.part, blanks)
 	return t.client.lost == 0 && len(t.client.part) <= maxFirst && len(t.held) <= maxFirst && (len(part) == 0 || part[0] == '{' || part[0] == '[')
 }
 
 // waiting returns what of b is passed on while nothing is decided.
-func (t *talk) waiting(b []byte) []byte {
+func (t *relay) waiting(b []byte) []byte {
 	if t.o.Refuse != nil {
 		return nil
 	}
@@ -154,7 +154,7 @@ func (t *talk) waiting(b []byte) []byte {
 }
 
 // settled takes the line that decides, what stands behind it, and b, of which both are the end.
-func (t *talk) settled(b, line, behind []byte) (pass []byte, err error) {
+func (t *relay) settled(b, line, behind []byte) (pass []byte, err error) {
 	held := t.held
 	line = bytes.Clone(line) // it may stand in the memory of the next one
 	state, err := t.settle(line)
@@ -179,14 +179,17 @@ func (t *talk) settled(b, line, behind []byte) (pass []byte, err error) {
 }
 
 // settle decides by the client's first line, and gives a conversation what came before it.
-func (t *talk) settle(line []byte) (state, error) {
-	opens := len(line) <= maxFirst && Opens(line)
+func (t *relay) settle(line []byte) (state, error) {
+	var speaks *protocol
+	if len(line) <= maxFirst {
+		speaks = opening(line)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.early
 	t.early = early{}
 	switch {
-	case !opens:
+	case speaks == nil || speaks.runs && t.o.Refuse != nil:
 		t.state = plain
 		return t.state, t.hearEarly(&before)
 	case t.o.Refuse != nil:
@@ -200,7 +203,7 @@ func (t *talk) settle(line []byte) (state, error) {
 }
 
 // tellEarly gives the conversation what came before it.
-func (t *talk) tellEarly(before *early) (err error) {
+func (t *relay) tellEarly(before *early) (err error) {
 	for _, p := range before.pieces {
 		switch p.from {
 		case stderrSide:
@@ -222,12 +225,12 @@ func (t *talk) tellEarly(before *early) (err error) {
 }
 
 // record gives the conversation the lines that end in b, and waits until the answers among them are with the kernel.
-func (t *talk) record(from Side, l *lines, b []byte) error {
+func (t *relay) record(from Side, l *lines, b []byte) error {
 	return t.recordMore(from, l, b, false, nil)
 }
 
 // recordMore is record behind a line that was given already.
-func (t *talk) recordMore(from Side, l *lines, b []byte, answered bool, err error) error {
+func (t *relay) recordMore(from Side, l *lines, b []byte, answered bool, err error) error {
 	all := len(b)
 	for err == nil && len(b) > 0 {
 		c, behind, ok := l.next(b)
@@ -254,7 +257,7 @@ func (t *talk) recordMore(from Side, l *lines, b []byte, answered bool, err erro
 }
 
 // line notes a line of the server that begins at at in what is passed on next.
-func (t *talk) line(at int, answers bool) {
+func (t *relay) line(at int, answers bool) {
 	if answers && t.told {
 		t.apart = append(t.apart, at)
 	}
@@ -262,7 +265,7 @@ func (t *talk) line(at int, answers bool) {
 }
 
 // recordCut gives the conversation a line without its end.
-func (t *talk) recordCut(from Side, c cut) error {
+func (t *relay) recordCut(from Side, c cut) error {
 	if c.lost > 0 {
 		t.conversation.Lost(from, c.lost)
 		return nil
@@ -274,7 +277,7 @@ func (t *talk) recordCut(from Side, c cut) error {
 }
 
 // refuse answers each line of the client that ends in b.
-func (t *talk) refuse(b []byte) error {
+func (t *relay) refuse(b []byte) error {
 	for len(b) > 0 {
 		c, behind, ok := t.client.next(b)
 		if !ok {
@@ -289,7 +292,7 @@ func (t *talk) refuse(b []byte) error {
 }
 
 // answerRefused gives the client what it gets for a line instead of the server. A client that does not read it is gone.
-func (t *talk) answerRefused(line []byte) error {
+func (t *relay) answerRefused(line []byte) error {
 	if answer := t.o.Refuse(line); len(answer) > 0 {
 		_, _ = t.clientOut.write(answer)
 	}

@@ -11,33 +11,33 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// A passage is one exchange that carries messages, or may: of a GET for events it is not known before the first one came. It
+// A webExchange is one exchange that carries messages, or may: of a GET for events it is not known before the first one came. It
 // implements exchange.Passage.
-type passage struct {
-	over     *OverHTTP
-	asked    *exchange.Asked
-	place    string
-	messages []Message // of a POST
-	batch    bool
-	talk     *webTalk // nil while it is not known
-	opens    bool     // the request is the first of a talk, which begins when the server answers as one of MCP does
-	sse      bool     // the answers come on the GET of HTTP+SSE
+type webExchange struct {
+	over         *OverHTTP
+	asked        *exchange.Asked
+	place        string
+	messages     []Message // of a POST
+	batch        bool
+	conversation *webConversation // nil while it is not known
+	opens        bool             // the request is the first of a conversation, which begins when the server answers as one of MCP does
+	sse          bool             // the answers come on the GET of HTTP+SSE
 
 	status    int
 	session   string          // that the answer names
 	answered  map[string]bool // ids of requests
 	resumable bool            // the answer may go on in another exchange
 	reader    answerReader    // nil where the answer holds no messages
-	given     giver           // of a replay
+	given     webReplay       // of a replay
 	refusal   []byte          // the line that answers requests which are not on the tape; nil where nothing is asked
 	between   exchange.Between
 	stream    *webStream // of a replay: that of HTTP+SSE which this GET is; nil for none
 }
 
 // begin finds the conversation, and tells it what the client sent. What waits for that on a replay goes on then.
-func (p *passage) begin() error {
+func (p *webExchange) begin() error {
 	p.find()
-	if p.talk != nil && p.asked.Recorded != nil {
+	if p.conversation != nil && p.asked.Recorded != nil {
 		p.given.prepare(p)
 		defer p.given.begin()
 	}
@@ -46,10 +46,10 @@ func (p *passage) begin() error {
 		return nil
 	case p.sse:
 		return p.sent()
-	case p.talk != nil:
+	case p.conversation != nil:
 		return p.tell()
 	case p.asked.Refused != "":
-		p.talk = p.over.meant(p.asked.Request, p.place, p.initializes())
+		p.conversation = p.over.meant(p.asked.Request, p.place, p.initializes())
 		return p.tell()
 	}
 	p.opens = true
@@ -57,63 +57,63 @@ func (p *passage) begin() error {
 }
 
 // find finds the conversation, where it is known.
-func (p *passage) find() {
+func (p *webExchange) find() {
 	r := p.asked.Request
 	p.sse = p.over.isEndpoint(r)
 	if p.initializes() && !p.sse {
-		p.talk = p.over.recorded(p.asked)
+		p.conversation = p.over.recorded(p.asked)
 		return
 	}
-	if p.talk = p.over.recorded(p.asked); p.talk == nil {
-		p.talk = p.over.find(r, p.place)
+	if p.conversation = p.over.recorded(p.asked); p.conversation == nil {
+		p.conversation = p.over.find(r, p.place)
 	}
-	if p.talk != nil && !p.discovers() {
-		p.over.goesOn(p.talk, p.place)
+	if p.conversation != nil && !p.discovers() {
+		p.over.goesOn(p.conversation, p.place)
 	}
 }
 
 // discovers reports whether the request is server/discover, after which a client may still begin with initialize.
-func (p *passage) discovers() bool {
+func (p *webExchange) discovers() bool {
 	return len(p.messages) > 0 && p.messages[0].Method == "server/discover"
 }
 
 // initializes reports whether the request opens a conversation, whatever there is already.
-func (p *passage) initializes() bool {
+func (p *webExchange) initializes() bool {
 	return len(p.messages) > 0 && p.messages[0].Method == "initialize"
 }
 
 // Known implements exchange.Passage.
-func (p *passage) Known() bool { return p.talk != nil }
+func (p *webExchange) Known() bool { return p.conversation != nil }
 
 // tell gives what the client sent to the conversation. What is refused has its reason.
-func (p *passage) tell() error {
-	if err := p.talk.Line(Client, p.asked.Request.Body, p.asked.Arrival); err != nil || p.asked.Refused == "" {
+func (p *webExchange) tell() error {
+	if err := p.conversation.Line(Client, p.asked.Request.Body, p.asked.Arrival); err != nil || p.asked.Refused == "" {
 		return err
 	}
-	p.refusal = p.refused(func(m *Message) { p.talk.Fault(Client, m.ID, p.asked.Refused) })
+	p.refusal = p.refused(func(m *Message) { p.conversation.Fault(Client, m.ID, p.asked.Refused) })
 	return nil
 }
 
 // sent is tell of HTTP+SSE, where on a replay the stream may wait for the request.
-func (p *passage) sent() error {
+func (p *webExchange) sent() error {
 	if err := p.tell(); err != nil {
 		return err
 	}
-	if s := p.talk.streaming(); s != nil {
+	if s := p.conversation.streaming(); s != nil {
 		return s.came()
 	}
 	return nil
 }
 
 // start begins the conversation that the request opens.
-func (p *passage) start() error {
+func (p *webExchange) start() error {
 	p.opens = false
-	p.talk = p.over.begun(p.asked.Request, p.place, p.initializes())
+	p.conversation = p.over.begun(p.asked.Request, p.place, p.initializes())
 	return p.tell()
 }
 
 // Head implements exchange.Passage.
-func (p *passage) Head(status int, h http.Header) error {
+func (p *webExchange) Head(status int, h http.Header) error {
 	p.status, p.session = status, h.Get(sessionHeader)
 	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	encoding := h.Get("Content-Encoding")
@@ -131,15 +131,15 @@ func (p *passage) Head(status int, h http.Header) error {
 		}
 		p.opens = true // until the answer settles it
 	}
-	if p.talk != nil && p.session != "" {
-		p.over.keep(p.talk, p.place, p.session)
+	if p.conversation != nil && p.session != "" {
+		p.over.keep(p.conversation, p.place, p.session)
 	}
 	p.given.head(p, h)
 	return nil
 }
 
 // Chunk implements exchange.Passage.
-func (p *passage) Chunk(ctx context.Context, b []byte, ended bool) ([][]byte, error) {
+func (p *webExchange) Chunk(ctx context.Context, b []byte, ended bool) ([][]byte, error) {
 	if p.given.on {
 		return p.given.chunk(ctx, p, b, ended)
 	}
@@ -152,13 +152,13 @@ func (p *passage) Chunk(ctx context.Context, b []byte, ended bool) ([][]byte, er
 }
 
 // unit takes one whole part of the answer, whose data is what the program gets.
-func (p *passage) unit(u *unit, data []byte) error {
+func (p *webExchange) unit(u *unit, data []byte) error {
 	if e := u.event; e != nil {
 		p.resumable = p.resumable || e.id != ""
 		if e.name == "endpoint" && p.asked.Request.Method == http.MethodGet {
 			return p.endpoint(string(data))
 		}
-		if p.talk == nil && !p.opens { // events of something else
+		if p.conversation == nil && !p.opens { // events of something else
 			p.reader = nil
 			return nil
 		}
@@ -167,7 +167,7 @@ func (p *passage) unit(u *unit, data []byte) error {
 }
 
 // endpoint begins a conversation of HTTP+SSE, whose messages go to a URL that may be relative.
-func (p *passage) endpoint(ref string) error {
+func (p *webExchange) endpoint(ref string) error {
 	base, err := url.Parse(p.asked.Request.URL)
 	if err != nil {
 		return nil
@@ -176,25 +176,25 @@ func (p *passage) endpoint(ref string) error {
 	if err != nil {
 		return nil
 	}
-	if p.talk = p.over.recorded(p.asked); p.talk == nil {
-		p.talk = p.over.open(p.asked.Request, nil)
+	if p.conversation = p.over.recorded(p.asked); p.conversation == nil {
+		p.conversation = p.over.open(p.asked.Request, nil)
 	}
-	p.over.endpoint(p.talk, to.String())
+	p.over.endpoint(p.conversation, to.String())
 	if p.asked.Recorded != nil {
 		p.stream = &webStream{get: p, say: p.between}
-		p.talk.stream(p.stream)
+		p.conversation.stream(p.stream)
 	}
 	return nil
 }
 
 // say gives a line of the server to the conversation. What is no message, and an error that names no request, is none of its
 // lines.
-func (p *passage) say(line []byte) error {
+func (p *webExchange) say(line []byte) error {
 	messages, _, err := Parse(line)
 	if err != nil || !p.counts(messages) {
 		return nil
 	}
-	if p.talk == nil {
+	if p.conversation == nil {
 		if err := p.start(); err != nil {
 			return err
 		}
@@ -205,14 +205,14 @@ func (p *passage) say(line []byte) error {
 			p.settle(m)
 		}
 	}
-	return p.talk.Line(Server, line, p.asked.Arrival)
+	return p.conversation.Line(Server, line, p.asked.Arrival)
 }
 
 // counts reports whether messages are a line of the conversation: one that is not begun begins with an answer to its request.
-func (p *passage) counts(messages []Message) bool {
+func (p *webExchange) counts(messages []Message) bool {
 	for i := range messages {
 		m := &messages[i]
-		if p.talk != nil && (m.Method != "" || m.hasID()) || p.talk == nil && m.IsAnswer() && p.asks(m.ID) {
+		if p.conversation != nil && (m.Method != "" || m.hasID()) || p.conversation == nil && m.IsAnswer() && p.asks(m.ID) {
 			return true
 		}
 	}
@@ -220,7 +220,7 @@ func (p *passage) counts(messages []Message) bool {
 }
 
 // asks reports whether the request with that id is in the POST.
-func (p *passage) asks(id []byte) bool {
+func (p *webExchange) asks(id []byte) bool {
 	for i := range p.messages {
 		if m := &p.messages[i]; m.IsRequest() && string(m.ID) == string(id) {
 			return true
@@ -230,7 +230,7 @@ func (p *passage) asks(id []byte) bool {
 }
 
 // settle notes an answer, and by that to the first request of a conversation how the next ones are to be found.
-func (p *passage) settle(m *Message) {
+func (p *webExchange) settle(m *Message) {
 	if p.answered == nil {
 		p.answered = make(map[string]bool)
 	}
@@ -240,23 +240,23 @@ func (p *passage) settle(m *Message) {
 	}
 	p.opens = false
 	if p.discovers() {
-		p.over.wait(p.talk, p.place)
+		p.over.wait(p.conversation, p.place)
 	}
 	if p.session == "" && (m.Error == nil || !p.discovers()) {
-		p.over.keep(p.talk, p.place, "")
+		p.over.keep(p.conversation, p.place, "")
 	}
 }
 
 // End implements exchange.Passage.
-func (p *passage) End(errText string) (lane string, err error) {
+func (p *webExchange) End(errText string) (lane string, err error) {
 	if p.reader != nil {
 		err = p.reader.take(nil, true, func(u *unit) error { return p.unit(u, u.data()) })
 	}
-	if p.talk == nil {
+	if p.conversation == nil {
 		return "", err
 	}
 	if p.asked.Request.Method == http.MethodDelete && p.status < 300 && p.status > 0 {
-		p.talk.leave()
+		p.conversation.leave()
 	}
 	if err == nil && p.sse && p.asked.Refused != "" {
 		err = p.refuse()
@@ -267,22 +267,22 @@ func (p *passage) End(errText string) (lane string, err error) {
 	if p.asked.Recorded != nil {
 		return "", err
 	}
-	return p.talk.lane(), err
+	return p.conversation.lane(), err
 }
 
 // elsewhere reports whether what was not answered may be answered in another exchange.
-func (p *passage) elsewhere() bool {
+func (p *webExchange) elsewhere() bool {
 	return p.resumable || p.sse && p.status > 0 && p.status < 300
 }
 
 // cut says of the requests that got no answer why.
-func (p *passage) cut(why string) error {
+func (p *webExchange) cut(why string) error {
 	for i := range p.messages {
 		m := &p.messages[i]
 		if !m.IsRequest() || p.answered[string(m.ID)] {
 			continue
 		}
-		if err := p.talk.Cut(Client, m.ID, why); err != nil {
+		if err := p.conversation.Cut(Client, m.ID, why); err != nil {
 			return err
 		}
 	}
@@ -301,13 +301,13 @@ func why(status int, errText string) string {
 }
 
 // Between implements exchange.Passage.
-func (p *passage) Between(say exchange.Between) { p.between = say }
+func (p *webExchange) Between(say exchange.Between) { p.between = say }
 
 // Passed implements exchange.Passage.
-func (p *passage) Passed() { p.given.passed() }
+func (p *webExchange) Passed() { p.given.passed() }
 
 // Close implements exchange.Passage.
-func (p *passage) Close() {
+func (p *webExchange) Close() {
 	p.given.close()
 	if p.stream != nil {
 		p.stream.close()

@@ -10,29 +10,29 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// A bookReader sorts the records of a tape by their conversation.
-type bookReader struct {
-	book  *Book
-	talks map[talkName]*talkReader
-	order []*talkReader
+// A tapeReader sorts the records of a tape by their conversation.
+type tapeReader struct {
+	book        *Book
+	transcripts map[transcriptName]*transcriptReader
+	order       []*transcriptReader
 }
 
-// talkName is what the records of one conversation share. A tape of another producer has no numbers: there it is the server.
-type talkName struct {
+// transcriptName is what the records of one conversation share. A tape of another producer has no numbers: there it is the server.
+type transcriptName struct {
 	number uint64
 	server string
 }
 
-func nameOf(server string, number uint64) talkName {
+func nameOf(server string, number uint64) transcriptName {
 	if number != 0 {
-		return talkName{number: number}
+		return transcriptName{number: number}
 	}
-	return talkName{server: server}
+	return transcriptName{server: server}
 }
 
 // read gathers every conversation of the tape.
 func (b *Book) read(records iter.Seq2[*tape.Record, error]) error {
-	r := &bookReader{book: b, talks: make(map[talkName]*talkReader)}
+	r := &tapeReader{book: b, transcripts: make(map[transcriptName]*transcriptReader)}
 	var check Checker
 	for rec, err := range records {
 		if err == nil {
@@ -47,73 +47,75 @@ func (b *Book) read(records iter.Seq2[*tape.Record, error]) error {
 	}
 	for _, t := range r.order {
 		t.settle()
-		b.bind(t.talk)
-		t.talk.arrange()
-		b.talks = append(b.talks, t.talk)
+		b.bind(t.transcript)
+		t.arrange()
+		b.transcripts = append(b.transcripts, t.transcript)
 	}
 	return nil
 }
 
-func (r *bookReader) take(rec *tape.Record) {
+func (r *tapeReader) take(rec *tape.Record) {
 	switch k := rec.Kind.(type) {
 	case *tape.MCPOpen:
-		r.talk(k.Server, k.Conversation).open(k)
+		r.transcript(k.Server, k.Conversation).open(k)
 	case *tape.MCPJSONRPC:
-		t := r.talk(k.Server, k.Conversation)
+		t := r.transcript(k.Server, k.Conversation)
 		if k.Transport != "" {
-			t.talk.Transport = k.Transport
+			t.Transport = k.Transport
 		}
 		if k.Conversation == 0 {
 			k = r.book.enveloped(k, rec.Seq)
 		}
 		t.message(rec, k, r.book)
 	case *tape.MCPText:
-		r.talk(k.Server, k.Conversation).text(rec, k)
+		r.transcript(k.Server, k.Conversation).text(rec, k)
 	case *tape.MCPClose:
-		r.talk(k.Server, k.Conversation).close(rec, k)
+		r.transcript(k.Server, k.Conversation).close(rec, k)
 	}
 }
 
-func (r *bookReader) talk(server string, number uint64) *talkReader {
+func (r *tapeReader) transcript(server string, number uint64) *transcriptReader {
 	name := nameOf(server, number)
-	t := r.talks[name]
+	t := r.transcripts[name]
 	if t == nil {
-		t = &talkReader{talk: &recordedTalk{Recorded: Recorded{Server: server, Conversation: number, Methods: make(map[string]int)}}}
-		r.talks[name] = t
+		t = &transcriptReader{transcript: &transcript{Recorded: Recorded{Server: server, Conversation: number, Methods: make(map[string]int)}}}
+		r.transcripts[name] = t
 		r.order = append(r.order, t)
 	}
 	return t
 }
 
-func (t *talkReader) open(k *tape.MCPOpen) {
-	rec := &t.talk.Recorded
+func (t *transcriptReader) open(k *tape.MCPOpen) {
+	rec := &t.Recorded
 	rec.Server, rec.Transport, rec.Program, rec.Args = k.Server, k.Transport, k.Program, k.Args
 	rec.Within = tape.AskerOf(k)
 	rec.Cwd, rec.URL, rec.Protocol = k.Cwd, k.URL, k.Protocol
 }
 
-func (t *talkReader) close(rec *tape.Record, k *tape.MCPClose) {
-	t.talk.end.known, t.talk.end.signal, t.talk.end.at = true, k.Signal, rec.MonotonicMS
+func (t *transcriptReader) close(rec *tape.Record, k *tape.MCPClose) {
+	t.end.known, t.end.signal, t.end.at = true, k.Signal, rec.MonotonicMS
 	if k.By == string(Server) {
-		t.talk.end.byServer = true
+		t.end.byServer = true
 	}
 	if k.ExitCode != nil {
-		t.talk.end.exit = int(*k.ExitCode)
+		t.end.exit = int(*k.ExitCode)
 	}
 }
 
 // text takes lines that are no messages. What the client wrote so is asked of nobody.
-func (t *talkReader) text(rec *tape.Record, k *tape.MCPText) {
+func (t *transcriptReader) text(rec *tape.Record, k *tape.MCPText) {
 	switch {
 	case k.Payload == nil:
 		return
 	case k.From == string(Client):
-		t.talk.told = append(t.talk.told, bookTold{k.Arrival, rec.MonotonicMS, toldText, max(strings.Count(k.Payload.Text, "\n"), 1)})
+		t.notes = append(t.notes, recordedNote{
+			place: k.Arrival, at: rec.MonotonicMS, what: noteText, n: max(strings.Count(k.Payload.Text, "\n"), 1), seq: rec.Seq,
+		})
 		return
 	}
-	l := &bookLine{
+	l := &recordedLine{
 		place: k.Arrival, after: before(k.Arrival), at: rec.MonotonicMS, seq: rec.Seq, text: true, stderr: k.From == "stderr",
-		parts: []bookPart{{payload: k.Payload}},
+		parts: []recordedPart{{payload: k.Payload}},
 	}
 	if l.stderr {
 		l.after = k.Arrival
@@ -124,7 +126,7 @@ func (t *talkReader) text(rec *tape.Record, k *tape.MCPText) {
 // before is the place before p.
 func before(p uint64) uint64 { return max(p, 1) - 1 }
 
-func (t *talkReader) message(rec *tape.Record, k *tape.MCPJSONRPC, b *Book) {
+func (t *transcriptReader) message(rec *tape.Record, k *tape.MCPJSONRPC, b *Book) {
 	if k.Request == nil {
 		return
 	}
@@ -132,15 +134,17 @@ func (t *talkReader) message(rec *tape.Record, k *tape.MCPJSONRPC, b *Book) {
 	fromServer := k.From == string(Server)
 	switch {
 	case !isRequest(k, b.store) && fromServer:
-		t.said(rec, k.Request, asked, nil)
+		t.line(rec, k.Request, asked, k.Exchange, nil)
 	case !isRequest(k, b.store):
 		t.noted(rec, k, asked)
 	case fromServer:
-		a := &bookAsk{request: k.Request, place: asked, replied: answered, at: rec.MonotonicMS}
-		t.talk.asks = append(t.talk.asks, a)
-		t.order = append(t.order, &bookLine{
-			place: asked, after: before(asked), at: rec.MonotonicMS - max(k.LatencyMS, 0),
-			turn: -1, parts: []bookPart{{payload: k.Request, ask: a}},
+		a := &recordedAsk{
+			request: k.Request, place: asked, replied: answered, at: rec.MonotonicMS, seq: rec.Seq, via: k.AnswerExchange, ping: k.Method == methodPing,
+		}
+		t.asks = append(t.asks, a)
+		t.order = append(t.order, &recordedLine{
+			place: asked, after: before(asked), at: rec.MonotonicMS - max(k.LatencyMS, 0), via: k.Exchange,
+			turn: -1, parts: []recordedPart{{payload: k.Request, ask: a}},
 		})
 	default:
 		t.call(rec, k, b, asked, answered)
@@ -148,42 +152,43 @@ func (t *talkReader) message(rec *tape.Record, k *tape.MCPJSONRPC, b *Book) {
 }
 
 // noted takes a notification of the client.
-func (t *talkReader) noted(rec *tape.Record, k *tape.MCPJSONRPC, place uint64) {
-	t.talk.told = append(t.talk.told, bookTold{place, rec.MonotonicMS, k.Method, 1})
+func (t *transcriptReader) noted(rec *tape.Record, k *tape.MCPJSONRPC, place uint64) {
+	t.notes = append(t.notes, recordedNote{place: place, at: rec.MonotonicMS, what: k.Method, n: 1, seq: rec.Seq, via: k.Exchange})
 	if k.Method == notedCancelled {
-		t.talk.cancels = append(t.talk.cancels, cancel{k.Request, place})
+		t.cancels = append(t.cancels, cancel{k.Request, place})
 	}
 }
 
-func (t *talkReader) call(rec *tape.Record, k *tape.MCPJSONRPC, b *Book, asked, answered uint64) {
-	c := &bookCall{
-		seq: rec.Seq, place: asked, at: rec.MonotonicMS - max(k.LatencyMS, 0), request: k.Request, err: k.Error,
-		bookKey: bookKey{k.Method, b.digestOf(k)},
+func (t *transcriptReader) call(rec *tape.Record, k *tape.MCPJSONRPC, b *Book, asked, answered uint64) {
+	c := &recordedCall{
+		seq: rec.Seq, place: asked, at: rec.MonotonicMS - max(k.LatencyMS, 0), request: k.Request, err: k.Error, via: k.Exchange,
+		requestKey: requestKey{k.Method, b.digestOf(k)},
 	}
-	t.talk.calls = append(t.talk.calls, c)
-	t.talk.Methods[k.Method]++
+	t.calls = append(t.calls, c)
+	t.Methods[k.Method]++
 	if k.Error == serverEnded {
-		t.talk.end.byServer, t.talk.end.open = true, true
+		t.end.byServer, t.end.open = true, true
 	}
 	if answered == 0 {
 		return
 	}
 	c.answer, c.answered, c.replied = k.Response, rec.MonotonicMS, answered
-	if k.Method != "ping" { // which is answered whenever it comes
-		t.said(rec, k.Response, answered, c)
+	if k.Method != methodPing || t.Transport == HTTP {
+		t.line(rec, k.Response, answered, k.AnswerExchange, c)
 	}
 }
 
-// said adds a message of the server, c the request that it answers.
-func (t *talkReader) said(rec *tape.Record, p *tape.Payload, place uint64, c *bookCall) {
-	t.order = append(t.order, &bookLine{
-		place: place, after: before(place), at: rec.MonotonicMS, seq: rec.Seq, parts: []bookPart{{payload: p, call: c, answer: c != nil}},
+// line adds a message of the server, c the request that it answers.
+func (t *transcriptReader) line(rec *tape.Record, p *tape.Payload, place, via uint64, c *recordedCall) {
+	t.order = append(t.order, &recordedLine{
+		place: place, after: before(place), at: rec.MonotonicMS, seq: rec.Seq, via: via,
+		parts: []recordedPart{{payload: p, call: c, answer: c != nil}},
 	})
 }
 
 // places tells where a message and its answer stood; answered is 0 for no answer. A tape without places has its records in the order
 // in which answers came, one after the other.
-func (t *talkReader) places(k *tape.MCPJSONRPC) (asked, answered uint64) {
+func (t *transcriptReader) places(k *tape.MCPJSONRPC) (asked, answered uint64) {
 	asked, answered = k.Arrival, k.Answered
 	has := k.Response != nil && k.Response.Len > 0
 	if asked == 0 {
@@ -234,8 +239,8 @@ func baseName(program string) string {
 
 // bind finds out to which request of the client each notification of the server belongs that names one: by the token of its progress,
 // or by its id. Such a one goes out only where that request came.
-func (b *Book) bind(t *recordedTalk) {
-	var calls map[string][]*bookCall // by token and by id, see named
+func (b *Book) bind(t *transcript) {
+	var calls map[string][]*recordedCall // by token and by id, see named
 	if len(t.cancels) > 0 {
 		calls = b.names(t)
 	}
@@ -279,8 +284,8 @@ func named(m *Message) (name string, value []byte) {
 }
 
 // names lists the requests of the client by what notifications call them.
-func (b *Book) names(t *recordedTalk) map[string][]*bookCall {
-	out := make(map[string][]*bookCall)
+func (b *Book) names(t *transcript) map[string][]*recordedCall {
+	out := make(map[string][]*recordedCall)
 	for _, c := range t.calls {
 		m, ok := messageOf(c.request, b.store)
 		if !ok {
@@ -299,8 +304,8 @@ func (b *Book) names(t *recordedTalk) map[string][]*bookCall {
 }
 
 // ownerOf is the last of calls that was asked before a place, rather one that was not answered before it.
-func ownerOf(calls []*bookCall, place uint64) *bookCall {
-	var last, open *bookCall
+func ownerOf(calls []*recordedCall, place uint64) *recordedCall {
+	var last, open *recordedCall
 	for _, c := range calls {
 		if c.place >= place {
 			break

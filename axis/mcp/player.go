@@ -19,24 +19,24 @@ import (
 // maxSettle is how long a line of the client waits, on the tape, for those of the server that had passed before it.
 const maxSettle = 100 * time.Millisecond
 
-// A play is one recorded conversation over stdio while it is held again. One goroutine hears the client, another writes to it.
-type play struct {
-	*lane.Player[bookKey, *event]
-	s    *Served
-	o    *ServeOptions
-	talk *recordedTalk
-	told bool // a notification went out last; of the one that writes
+// A player holds one recorded conversation over stdio again. One goroutine hears the client, another writes to it.
+type player struct {
+	*lane.Player[requestKey, *event]
+	s          *Served
+	o          *ServeOptions
+	transcript *transcript
+	told       bool // a notification went out last; of the one that writes
 
-	mu      sync.Mutex          // guards what follows
-	pings   []*bookCall         // that were not asked for yet
-	served  map[*bookCall]asker // who asked
-	cancels map[string]*bookCall
-	asks    map[string]*bookAsk // requests of the server that wait for their response, by id
+	mu      sync.Mutex               // guards what follows
+	pings   []*recordedCall          // that were not asked for yet
+	served  map[*recordedCall]caller // who asked
+	cancels map[string]*recordedCall
+	asks    map[string]*recordedAsk // requests of the server that wait for their response, by id
 	err     error
 }
 
-// An asker is who asked: the names of this run.
-type asker struct {
+// An caller is who asked: the names of this run.
+type caller struct {
 	id    json.RawMessage
 	token json.RawMessage
 }
@@ -44,18 +44,18 @@ type asker struct {
 // errClientGone is the error of a client that takes nothing any more.
 var errClientGone = errors.New("the client has gone")
 
-func newPlay(s *Served, o *ServeOptions) *play {
-	p := &play{
-		s: s, o: o, talk: s.talk, served: make(map[*bookCall]asker), cancels: make(map[string]*bookCall), asks: make(map[string]*bookAsk),
+func newPlayer(s *Served, o *ServeOptions) *player {
+	p := &player{
+		s: s, o: o, transcript: s.transcript, served: make(map[*recordedCall]caller), cancels: make(map[string]*recordedCall), asks: make(map[string]*recordedAsk),
 	}
-	if p.talk == nil {
-		p.talk = &recordedTalk{}
+	if p.transcript == nil {
+		p.transcript = &transcript{}
 	}
-	p.Player = lane.NewPlayer(p.talk.script, &lane.PlayerOptions[bookKey, *event]{
-		Slack: s.book.hold, Unasked: holdFree, Speed: o.Speed, Key: func(e *event) bookKey { return e.key },
-		Ends: p.talk.end.byServer, EndWaits: true, Linger: p.linger,
+	p.Player = lane.NewPlayer(p.transcript.script, &lane.PlayerOptions[requestKey, *event]{
+		Slack: s.book.hold, Unasked: holdFree, Speed: o.Speed, Key: func(e *event) requestKey { return e.key },
+		Ends: p.transcript.end.byServer, EndWaits: true, Linger: p.linger,
 	})
-	for _, c := range p.talk.calls {
+	for _, c := range p.transcript.calls {
 		if c.method == methodPing {
 			p.pings = append(p.pings, c)
 		}
@@ -63,8 +63,8 @@ func newPlay(s *Served, o *ServeOptions) *play {
 	return p
 }
 
-// run writes what is due until the talk has ended.
-func (p *play) run(ctx context.Context) error {
+// run writes what is due until the conversation has ended.
+func (p *player) run(ctx context.Context) error {
 	defer p.Stop()
 	for {
 		due, err := p.Next(ctx)
@@ -80,10 +80,10 @@ func (p *play) run(ctx context.Context) error {
 	}
 }
 
-// linger is how long after the client's last line the talk ends by itself. A server that was sent a signal waits for it, and one that
+// linger is how long after the client's last line the conversation ends by itself. A server that was sent a signal waits for it, and one that
 // ended with a request open for a client that may have waited no longer.
-func (p *play) linger(ms int64, ended bool) time.Duration {
-	e := &p.talk.end
+func (p *player) linger(ms int64, ended bool) time.Duration {
+	e := &p.transcript.end
 	took := lane.Between(ms, e.at)
 	switch {
 	case sentSignal(e.signal):
@@ -95,7 +95,7 @@ func (p *play) linger(ms int64, ended bool) time.Duration {
 }
 
 // hear takes one line of the client.
-func (p *play) hear(b []byte) error {
+func (p *player) hear(b []byte) error {
 	p.Rest(maxSettle)
 	if p.Stopped() { // the server had ended: nobody hears this
 		return io.EOF
@@ -106,7 +106,7 @@ func (p *play) hear(b []byte) error {
 	clean := p.s.book.log.Redact(Client, b)
 	raw, _, err := Parse(b)
 	if err != nil { // nobody answered such a line
-		p.tell(toldText)
+		p.tell(noteText)
 		return nil
 	}
 	for i := range clean.Messages {
@@ -118,7 +118,7 @@ func (p *play) hear(b []byte) error {
 }
 
 // finish notes that the client said its last.
-func (p *play) finish(err error) {
+func (p *player) finish(err error) {
 	if !errors.Is(err, io.EOF) {
 		p.fail(err)
 	}
@@ -126,7 +126,7 @@ func (p *play) finish(err error) {
 }
 
 // message takes one message: as it came, and redacted.
-func (p *play) message(m, clean *Message) {
+func (p *player) message(m, clean *Message) {
 	switch {
 	case m.IsRequest():
 		p.request(m, clean)
@@ -139,19 +139,19 @@ func (p *play) message(m, clean *Message) {
 	}
 }
 
-func (p *play) request(m, clean *Message) {
-	who := asker{id: append(json.RawMessage(nil), m.ID...), token: append(json.RawMessage(nil), tokenOf(m.Params)...)}
-	if m.Method == methodPing && p.s.talk != nil {
+func (p *player) request(m, clean *Message) {
+	who := caller{id: append(json.RawMessage(nil), m.ID...), token: append(json.RawMessage(nil), tokenOf(m.Params)...)}
+	if m.Method == methodPing && p.s.transcript != nil {
 		p.ping(&who)
 		return
 	}
-	k := bookKey{m.Method, p.s.book.log.Digest(m.Method, clean.Params)}
+	k := requestKey{m.Method, p.s.book.log.Digest(m.Method, clean.Params)}
 	line, ok := p.Find(k, 0, nil)
 	if !ok {
 		p.refuse(m, clean, k)
 		return
 	}
-	c := p.talk.script[line].Value.call
+	c := p.transcript.script[line].Value.call
 	p.s.book.mu.Lock()
 	c.served = true
 	p.s.book.mu.Unlock()
@@ -168,7 +168,7 @@ func (p *play) request(m, clean *Message) {
 }
 
 // cancelled lets what the server said to a request after the client had cancelled it be said.
-func (p *play) cancelled(m *Message) {
+func (p *player) cancelled(m *Message) {
 	id := idName(member(m.Params, spotRequest))
 	p.mu.Lock()
 	c := p.cancels[id]
@@ -182,31 +182,31 @@ func (p *play) cancelled(m *Message) {
 }
 
 // ping answers a ping: as it was answered, and where it comes more often than it did, as any server does.
-func (p *play) ping(who *asker) {
-	answer := answerOf(who.id, "result", []byte("{}"))
+func (p *player) ping(who *caller) {
+	answer := emptyAnswer(who.id)
 	if len(p.pings) > 0 {
 		c := p.pings[0]
 		if p.pings = p.pings[1:]; c.answer == nil {
 			return
 		}
-		answer = p.partFor(&bookPart{payload: c.answer, call: c, answer: true}, who)
+		answer = p.partFor(c.answerPart(), who)
 	}
 	p.Say(&event{own: answer})
 }
 
 // refuse answers a request that is not on the tape.
-func (p *play) refuse(m, clean *Message, k bookKey) {
+func (p *player) refuse(m, clean *Message, k requestKey) {
 	why := p.s.why
-	if p.s.talk != nil {
-		why = p.s.book.nearest(p.talk, k, clean)
+	if p.s.transcript != nil {
+		why = p.s.book.nearest(p.transcript, k, clean)
 	}
 	p.refuseAs(m, clean, why)
 }
 
 // refuseAs answers a request that nothing on the tape answers, with the reason.
-func (p *play) refuseAs(m, clean *Message, why string) {
-	server := p.talk.Server
-	if p.s.talk == nil {
+func (p *player) refuseAs(m, clean *Message, why string) {
+	server := p.transcript.Server
+	if p.s.transcript == nil {
 		server = p.s.name
 	}
 	p.s.book.refused.Add(Refused{Server: server, Method: m.Method, Why: why})
@@ -214,7 +214,7 @@ func (p *play) refuseAs(m, clean *Message, why string) {
 	p.Say(&event{own: errorAnswer(m.ID, notOnTape(clean, why))})
 }
 
-func (p *play) response(m *Message) {
+func (p *player) response(m *Message) {
 	id := idName(m.ID)
 	p.mu.Lock()
 	a := p.asks[id]
@@ -225,15 +225,15 @@ func (p *play) response(m *Message) {
 	}
 }
 
-// tell takes what asks for nothing: a notification, by its method, or toldText.
-func (p *play) tell(what string) {
-	if line, ok := p.Find(toldKey(what), 0, nil); ok {
+// tell takes what asks for nothing: a notification, by its method, or noteText.
+func (p *player) tell(what string) {
+	if line, ok := p.Find(noteKey(what), 0, nil); ok {
 		p.Came(line)
 	}
 }
 
 // write writes what is due.
-func (p *play) write(ctx context.Context, due *lane.Due[*event]) error {
+func (p *player) write(ctx context.Context, due *lane.Due[*event]) error {
 	l := due.Value.line
 	if l == nil {
 		return p.writeLine(append(due.Value.own, '\n'))
@@ -269,7 +269,7 @@ func (p *play) write(ctx context.Context, due *lane.Due[*event]) error {
 }
 
 // messages are the parts of a line that are meant for lines of the client, as they are said now, and whether one of them answers.
-func (p *play) messages(l *bookLine, owners []int) (messages [][]byte, answers bool) {
+func (p *player) messages(l *recordedLine, owners []int) (messages [][]byte, answers bool) {
 	for i := range l.parts {
 		part := &l.parts[i]
 		if part.call != nil && !slices.Contains(owners, part.owner(l)) {
@@ -292,29 +292,26 @@ func (p *play) messages(l *bookLine, owners []int) (messages [][]byte, answers b
 
 // partFor is the message of a part as it is said to who asked; nil for one that this run has no name for. A message that the tape has lost
 // becomes an error, and that of the whole.
-func (p *play) partFor(part *bookPart, who *asker) []byte {
-	b, err := part.payload.Bytes(p.s.book.store)
+func (p *player) partFor(part *recordedPart, who *caller) []byte {
+	b, err := p.s.book.message(part, who, p.o.Reveal)
 	if err != nil {
-		p.fail(fmt.Errorf("a recorded message of %s cannot be read: %w", p.talk.Server, err))
+		p.fail(fmt.Errorf("a recorded message of %s cannot be read: %w", p.transcript.Server, err))
 		if !part.answer {
 			return nil
 		}
 		return errorAnswer(who.id, "the recorded answer cannot be read: "+err.Error())
 	}
-	if b = renamed(b, part, who); b != nil && p.o.Reveal != nil {
-		b = p.o.Reveal(b)
-	}
 	return b
 }
 
-func (p *play) writeLine(b []byte) error {
+func (p *player) writeLine(b []byte) error {
 	if err := p.o.Log.Line(Server, b, 0); err != nil {
 		return err
 	}
 	return p.writeOut(b)
 }
 
-func (p *play) writeOut(b []byte) error {
+func (p *player) writeOut(b []byte) error {
 	if _, err := p.o.Out.Write(b); err != nil {
 		return errClientGone
 	}
@@ -322,10 +319,10 @@ func (p *play) writeOut(b []byte) error {
 }
 
 // writeText writes a line that is no message, or a piece of stderr.
-func (p *play) writeText(l *bookLine) error {
+func (p *player) writeText(l *recordedLine) error {
 	b, err := l.parts[0].payload.Bytes(p.s.book.store)
 	if err != nil {
-		p.fail(fmt.Errorf("what %s wrote cannot be read: %w", p.talk.Server, err))
+		p.fail(fmt.Errorf("what %s wrote cannot be read: %w", p.transcript.Server, err))
 		return nil
 	}
 	if p.o.Reveal != nil {
@@ -335,7 +332,7 @@ func (p *play) writeText(l *bookLine) error {
 		if err := p.o.Log.Stderr(b); err != nil || p.o.Err == nil {
 			return err
 		}
-		_, _ = p.o.Err.Write(b) // a client that does not read it loses nothing of the talk
+		_, _ = p.o.Err.Write(b) // a client that does not read it loses nothing of the conversation
 		return nil
 	}
 	for line := range bytes.Lines(b) {
@@ -352,7 +349,7 @@ func (p *play) writeText(l *bookLine) error {
 }
 
 // fail keeps the first error.
-func (p *play) fail(err error) {
+func (p *player) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err == nil {
@@ -360,20 +357,20 @@ func (p *play) fail(err error) {
 	}
 }
 
-func (p *play) failure() error {
+func (p *player) failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
-// end says on the tape who ended the talk, and returns the exit status of the server.
-func (p *play) end() int {
+// end says on the tape who ended the conversation, and returns the exit status of the server.
+func (p *player) end() int {
 	by := Client
-	if p.talk.end.byServer && !p.HasEnded() {
+	if p.transcript.end.byServer && !p.HasEnded() {
 		by = Server
 	}
 	p.o.Log.endedBy(by)
-	return p.talk.end.exit
+	return p.transcript.end.exit
 }
 
 // Methods that are known here.

@@ -1,0 +1,273 @@
+package exchange
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A Fork is the point at which a run leaves the tape that a Book holds: one recorded exchange, and with it all that arrived later.
+//
+// Until the run is there the Book answers, and what it does not answer is a divergence: from then on the Fork is lost, and nothing
+// goes on. The run is there when the conversation (or host) of the exchange has asked for all that it had asked before; calls of a
+// conversation beside it when that has, too. Others that have come further by then are answered from behind the point. What is asked
+// later is answered by what was recorded before the point and not yet asked for, and else it is past the point.
+//
+// It may be used by several goroutines at once.
+type Fork struct {
+	book *Book
+	at   *Recorded // nil where the point lies behind all that was recorded
+	lane string    // of at, of a conversation without its number
+	o    ForkOptions
+
+	mu       sync.Mutex // guards what follows
+	past     bool
+	pastAt   uint64 // the recorder's ordinal at which it was
+	came     bool   // the request in the place of at
+	lost     string
+	answered map[uint64]bool // arrivals of requests that were answered by what was recorded before the point
+}
+
+// ForkOptions say how a Fork works. The zero value works.
+type ForkOptions struct {
+	// Kept says which requests are answered from the tape alone, before the point and past it; nil says it of none.
+	Kept func(*Request) bool
+	// Closed says that past the point too all that fits is answered from the tape, but for the exchange at the point.
+	Closed bool
+	// Passing is told that the run is there, before anything past the point is answered; nil is nobody.
+	Passing func()
+}
+
+// A Place says where a request stands that no recorded exchange before a Fork's point answers.
+type Place uint8
+
+// The places of a request.
+const (
+	OnTape Place = iota // a recorded exchange answers it
+	Before              // the run is not at the point yet: it diverged, unless Kept or a host that was silent is asked
+	At                  // the first one of the conversation that is forked
+	Past                // any other
+)
+
+// Fork divides the book before its first request, and before KeepOrder. seq is of the record of the first exchange that does not
+// answer; 0 where all do. The error says that it is none that could.
+func (b *Book) Fork(seq uint64, o ForkOptions) (*Fork, error) {
+	f := &Fork{book: b, o: o, answered: make(map[uint64]bool)}
+	if seq != 0 {
+		for _, rec := range b.recorded {
+			if rec.Seq == seq {
+				f.at = rec
+			}
+		}
+		if f.at == nil || f.at.Socket != nil || f.at.Key.Socket {
+			return nil, fmt.Errorf("record %d was not asked for by a request of its own: a WebSocket cannot be left in its middle", seq)
+		}
+		f.lane = conversationOf(f.at.Lane)
+		for _, rec := range b.recorded {
+			if !before(rec, f.at) && !strings.HasPrefix(rec.Lane, "mcp:") {
+				rec.held, rec.served = true, true
+			}
+		}
+	}
+	b.fork = f
+	return f, nil
+}
+
+// conversationOf is the name of a lane without its number.
+func conversationOf(lane string) string {
+	if strings.HasPrefix(lane, "llm:") {
+		lane, _, _ = strings.Cut(lane, "#")
+	}
+	return lane
+}
+
+// Lost says why the run diverged before the point; "" where it did not.
+func (f *Fork) Lost() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lost
+}
+
+// Before reports whether a record stands before the point: of the tape, where recorded is set, else of the run's own.
+func (f *Fork) Before(r *tape.Record, recorded bool) bool {
+	x := tape.ExchangeOf(r.Kind)
+	if call, ok := r.Kind.(*tape.LLMCall); ok && call.Connection != 0 {
+		x = nil // its arrival is that of no request
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case recorded && f.at == nil, !recorded && f.lost != "":
+		return true
+	case recorded && x != nil:
+		return x.Arrival < f.at.Arrival
+	case recorded:
+		return r.G < f.at.answeredAt()
+	case x != nil:
+		return f.answered[x.Arrival]
+	}
+	return !f.past || r.G < f.pastAt
+}
+
+// CameMS is when the request at the point had come, in Unix epoch ms; 0 where there is none.
+func (f *Fork) CameMS() int64 {
+	if f.at == nil {
+		return 0
+	}
+	begun, _ := f.at.wallSpan()
+	return begun
+}
+
+// Past reports whether the run has come to the point.
+func (f *Fork) Past() bool {
+	if f == nil {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.past
+}
+
+// sends reports whether what the tape does not answer is sent on.
+func (f *Fork) sends() bool { return f != nil && !f.o.Closed && f.Past() }
+
+// Own reports whether a lane is the conversation that is forked, or one of the same opening.
+func (f *Fork) Own(lane string) bool { return conversationOf(lane) == f.lane }
+
+// TakeFork is Take from a Book that f divides. A request that is Past may be sent on (SendOn).
+func (o *Open) TakeFork(f *Fork) (*Recorded, Place) {
+	rec, ok := o.arriveAt(f.book)
+	if !ok {
+		if rec = f.ahead(o.identity.Key); rec == nil {
+			rec = f.book.likeAsked(o.identity, o.request)
+		}
+	}
+	place := OnTape
+	if rec == nil {
+		place = f.placeOf(o)
+	}
+	if place == Past && f.o.Closed {
+		if rec, _ = o.arriveAt(f.book); rec != nil {
+			place = OnTape
+		}
+	}
+	if rec != nil {
+		f.answers(o, rec)
+		o.takes(f.book, rec)
+	}
+	return rec, place
+}
+
+// answers notes that rec answers a request.
+func (f *Fork) answers(o *Open, rec *Recorded) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.at == nil || before(rec, f.at) {
+		f.answered[o.exchange.Arrival] = true
+	}
+}
+
+// ahead hands out what a run asks for that has come past the point on another way than that of the fork; nil for nothing.
+func (f *Fork) ahead(k Key) *Recorded {
+	if f.Past() {
+		return nil
+	}
+	b := f.book
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q := b.queues[k]; q != nil {
+		for _, rec := range q.all {
+			if rec.held && !f.Own(rec.Lane) {
+				rec.held = false
+				b.hand(rec, nil)
+				return rec
+			}
+		}
+	}
+	return nil
+}
+
+// placeOf says where a request stands that nothing answers, and takes the run past the point with it.
+func (f *Fork) placeOf(o *Open) Place {
+	if f.o.Kept != nil && f.o.Kept(o.request) {
+		return Before
+	}
+	lane := laneNow(o)
+	own := f.lane != "" && f.Own(lane)
+	aside := f.book.DeadHost(tape.HostOf(o.request.URL)) || f.book.side.ignores(o.request)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.lost != "":
+		return Before
+	case !f.past && aside:
+		return Before
+	case !f.past && !f.reached(lane):
+		_, f.lost = f.book.Nearest(o.identity, o.request)
+		return Before
+	case !f.past:
+		f.past, f.pastAt = true, o.tap.rec.Ordinal()
+		f.leave()
+	}
+	if own && !f.came {
+		f.came = true
+		return At
+	}
+	return Past
+}
+
+// laneNow is the lane of a request without the number of a conversation.
+func laneNow(o *Open) string {
+	if o.identity.Key.Kind == LLM {
+		return lanePrefix(o.identity.Talk().Opening)
+	}
+	return "http:" + tape.HostOf(o.request.URL)
+}
+
+// reached reports whether all that comes before the point has been asked for: by the conversation that is forked, and by that of a request.
+func (f *Fork) reached(lane string) bool {
+	f.book.mu.Lock()
+	defer f.book.mu.Unlock()
+	for _, rec := range f.book.recorded {
+		own := f.Own(rec.Lane) || f.at == nil && rec.Key.Kind == LLM || rec.Key.Kind == LLM && conversationOf(rec.Lane) == lane
+		if own && !rec.served && !silent(rec) {
+			return false
+		}
+	}
+	return true
+}
+
+// leave takes the run past the point.
+func (f *Fork) leave() {
+	f.book.order.giveUp()
+	if f.o.Closed {
+		f.book.release(f.at)
+	}
+	if f.o.Passing != nil {
+		f.o.Passing()
+	}
+}
+
+// release has what was held answer, but for one.
+func (b *Book) release(but *Recorded) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, rec := range b.recorded {
+		if rec.held && rec != but {
+			rec.held, rec.served = false, false
+			b.queues[rec.Key].giveBack(rec)
+		}
+	}
+}
+
+// SendOn says that a replayed request goes to an upstream after all, before it does: it gets a lane of its own, which continues that of
+// what was answered from the tape.
+func (o *Open) SendOn() error {
+	o.live()
+	return o.err
+}
+
+// Note adds further keys to the record, before End.
+func (o *Open) Note(fields ...tape.Field) { o.extra = append(o.extra, fields...) }

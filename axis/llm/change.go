@@ -1,0 +1,192 @@
+package llm
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A Change is what a call of a model says in the place of what it says. The zero Change changes nothing.
+type Change struct {
+	Model   string            // "" leaves it
+	System  *string           // the system text; nil leaves it
+	Results map[string]string // what tools gave, by the ids of their calls
+}
+
+// ErrSigned is returned for a request whose signature a change would break.
+var ErrSigned = errors.New("the request is signed (AWS SigV4), and a changed one would have to be signed anew with a key that only the program has")
+
+// ErrNoCall is returned for a request that is no call with messages: it has nothing that a Change changes.
+var ErrNoCall = errors.New("no call of a model with messages")
+
+// changer is how a protocol writes what a Change changes, into the object of a request that holds it.
+type changer struct {
+	system  func(body *canonjson.Value, s string)
+	results func(body *canonjson.Value, set setResult)
+}
+
+// A setResult sets what a tool gave for a call, where that changes: content gets the text as the protocol has it.
+type setResult func(id string, content *canonjson.Value, as func(string) canonjson.Value)
+
+// Apply returns r, a call that id is of, as c has it, and what of it is changed: "model", "system", "tool ID". The order of a body's keys
+// stays. A body in a Content-Encoding leaves without it. Errors: ErrSigned, ErrNoCall, or what of the request does not hold.
+func (c *Change) Apply(r *exchange.Request, id *exchange.Identity) (*exchange.Request, []string, error) {
+	e, u, err := c.endpoint(r, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	plain, err := exchange.Decode(r.Header.Get("Content-Encoding"), r.Body, MaxSaid)
+	if err != nil {
+		return nil, nil, err
+	}
+	body, err := canonjson.Parse(plain)
+	if err != nil {
+		return nil, nil, err
+	}
+	changed := c.model(e, u, &body)
+	call := &tape.LLMCall{Provider: e.provider, Endpoint: e.name}
+	call.URL = r.URL
+	if c.System != nil || len(c.Results) > 0 {
+		p := protocolOf(call, plain)
+		if p == nil || p.changes == nil {
+			return nil, nil, fmt.Errorf("of %s %s the model alone can be changed", e.provider, e.name)
+		}
+		changed = append(changed, c.said(p, &body)...)
+	}
+	if len(changed) == 0 {
+		return r, nil, nil
+	}
+	if strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-") {
+		return nil, nil, ErrSigned
+	}
+	out := *r
+	out.URL, out.Body, out.Header = u.String(), appendInOrder(nil, &body), r.Header.Clone()
+	out.Header.Del("Content-Encoding")
+	return &out, changed, nil
+}
+
+// endpoint finds whose call r is.
+func (c *Change) endpoint(r *exchange.Request, id *exchange.Identity) (*endpoint, *url.URL, error) {
+	u, err := url.Parse(r.URL)
+	if err != nil {
+		return nil, nil, err
+	}
+	i := slices.IndexFunc(endpoints, func(e endpoint) bool {
+		_, ok := e.match(u.Path)
+		return ok && e.provider == id.Key.Provider && e.name == id.Key.Endpoint
+	})
+	if i < 0 || r.Method != http.MethodPost || endpoints[i].keys == nil || endpoints[i].keys.messages == "" {
+		return nil, nil, ErrNoCall
+	}
+	return &endpoints[i], u, nil
+}
+
+// model puts the model where it stands: in the path, in the body, or in both.
+func (c *Change) model(e *endpoint, u *url.URL, body *canonjson.Value) (changed []string) {
+	if c.Model == "" {
+		return nil
+	}
+	inPath := slices.ContainsFunc(e.paths, func(p pattern) bool {
+		path, ok := p.with(u.Path, c.Model)
+		if ok {
+			u.Path, u.RawPath = path, ""
+		}
+		return ok
+	})
+	if at := get(body, modelKey); at != nil || !inPath {
+		put(body, modelKey, text(c.Model))
+	}
+	return []string{"model"}
+}
+
+// with is a path of the pattern that names another model; false where it is of another, or names none.
+func (p *pattern) with(path, model string) (string, bool) {
+	was, ok := p.match(path)
+	if !ok || p.before == "" {
+		return "", false
+	}
+	was = strings.TrimPrefix(was, p.collection)
+	return strings.TrimSuffix(path, was+p.after) + model + p.after, true
+}
+
+// said changes what is said.
+func (c *Change) said(p *protocol, body *canonjson.Value) (changed []string) {
+	if inner := get(body, p.wrapped); p.wrapped != "" && inner != nil {
+		body = inner
+	}
+	if c.System != nil {
+		p.changes.system(body, *c.System)
+		changed = append(changed, "system")
+	}
+	if len(c.Results) == 0 {
+		return changed
+	}
+	p.changes.results(body, func(id string, content *canonjson.Value, as func(string) canonjson.Value) {
+		if result, ok := c.Results[id]; ok {
+			*content = as(result)
+			changed = append(changed, "tool "+id)
+		}
+	})
+	return changed
+}
+
+// put sets the value under key.
+func put(v *canonjson.Value, key string, to canonjson.Value) {
+	if at := get(v, key); at != nil {
+		*at = to
+		return
+	}
+	v.Members = append(v.Members, canonjson.Member{Key: key, Value: to})
+}
+
+// appendInOrder appends v as JSON whose keys stand in their order: models read the properties of a tool in it.
+func appendInOrder(b []byte, v *canonjson.Value) []byte {
+	switch v.Kind {
+	case canonjson.Object:
+		b = append(b, '{')
+		for i := range v.Members {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(canonjson.AppendString(b, v.Members[i].Key), ':')
+			b = appendInOrder(b, &v.Members[i].Value)
+		}
+		return append(b, '}')
+	case canonjson.Array:
+		b = append(b, '[')
+		for i := range v.Elems {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendInOrder(b, &v.Elems[i])
+		}
+		return append(b, ']')
+	}
+	return v.Append(b)
+}
+
+// eachMessage applies edit to every message under key.
+func eachMessage(body *canonjson.Value, key string, edit func(m *canonjson.Value)) {
+	at(body, key, func(messages *canonjson.Value) { each(messages, edit) })
+}
+
+// putSystemMessage sets the system text that stands among messages, or puts one before them.
+func putSystemMessage(body *canonjson.Value, s string) {
+	messages := list(body, "messages")
+	if messages == nil {
+		return
+	}
+	if i := firstRole(messages, "system", "developer"); i >= 0 {
+		put(&messages.Elems[i], "content", text(s))
+		return
+	}
+	first := object(canonjson.Member{Key: "role", Value: text("system")}, canonjson.Member{Key: "content", Value: text(s)})
+	messages.Elems = slices.Insert(messages.Elems, 0, first)
+}

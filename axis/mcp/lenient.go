@@ -1,0 +1,419 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
+)
+
+// replyPatience is how long the answer of a lenient Served waits for the client's response to what the server asked within it: a
+// person may be asked.
+const replyPatience = time.Minute
+
+// Codes of JSON-RPC and of MCP.
+const (
+	codeParse    = -32700
+	codeNoMethod = -32601
+)
+
+// A session is one lenient client. Each of its requests is a scene of its own: what the server said while it worked on that, and the
+// answer (lenientIndex.scene). A lane.Player plays it, whatever other requests there are.
+type session struct {
+	s     *Served
+	o     *ServeOptions
+	index *lenientIndex
+	gone  context.Context // done when the client says nothing more
+	// unasked takes what the server said while it worked on no request of the client's; nil drops it.
+	unasked outlet
+
+	working sync.WaitGroup // on answers
+
+	mu      sync.Mutex // guards what follows
+	ended   bool
+	asked   map[requestKey]int                // how often the client came with a request
+	can     map[string]bool                   // what the client can be asked: "sampling", "roots", "elicitation"
+	legacy  bool                              // the client has begun with initialize
+	asks    int                               // requests of the server so far
+	waiting map[string]func()                 // for responses, by the id of the request
+	opening *recordedCall                     // that the client began with, until it says that it is initialized
+	subs    map[*recordedCall][]*subscription // that are open
+}
+
+func newSession(gone context.Context, s *Served, o *ServeOptions) *session {
+	return &session{
+		s: s, o: o, index: s.looseIndex(), gone: gone, asked: make(map[requestKey]int), can: make(map[string]bool),
+		waiting: make(map[string]func()), subs: make(map[*recordedCall][]*subscription),
+	}
+}
+
+// work does something in the session's time. When the session has ended it is not done: nobody hears of it.
+func (v *session) work(f func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.ended {
+		v.working.Go(f)
+	}
+}
+
+// rest lets nothing more begin, and waits for what goes on.
+func (v *session) rest() {
+	v.mu.Lock()
+	v.ended = true
+	v.mu.Unlock()
+	v.working.Wait()
+}
+
+// An outlet takes messages for the client, whole and without a line end.
+type outlet func(message []byte) error
+
+// tell takes a notification or a response of the client.
+func (v *session) tell(m *Message) {
+	var came func()
+	var opening *recordedCall
+	v.mu.Lock()
+	switch {
+	case m.IsAnswer():
+		came = v.waiting[idName(m.ID)]
+		delete(v.waiting, idName(m.ID))
+	case m.Method == notedInitialized:
+		opening, v.opening = v.opening, nil
+	}
+	v.mu.Unlock()
+	if came != nil {
+		came()
+	}
+	if m.Method == notedInitialized {
+		v.behind(opening)
+	}
+}
+
+// silent reports whether nothing is said before the answer to a request, which therefore waits for nobody.
+func (v *session) silent(m *Message) bool {
+	c, _ := v.find(m)
+	return c == nil || c.method != methodListen && len(v.index.inside[c]) == 0
+}
+
+// answer answers a request, after what the server said while it worked on it. An error is the outlet's.
+func (v *session) answer(ctx context.Context, m *Message, out outlet) error {
+	switch m.Method {
+	case methodPing:
+		return out(emptyAnswer(m.ID))
+	case methodInitialize:
+		v.connect(m)
+	default:
+		v.capable(member(member(m.Params, "_meta"), metaPrefix+"clientCapabilities"))
+	}
+	c, k := v.find(m)
+	switch {
+	case c == nil:
+		return out(v.unrecorded(m))
+	case c.method == methodListen:
+		return v.listen(ctx, c, &caller{id: m.ID, token: tokenOf(m.Params)}, out)
+	}
+	v.mu.Lock()
+	v.asked[k]++
+	v.mu.Unlock()
+	err := v.play(ctx, c, &caller{id: m.ID, token: tokenOf(m.Params)}, out)
+	if c.method != methodInitialize {
+		v.behind(c)
+		return err
+	}
+	v.mu.Lock()
+	v.opening = c
+	v.mu.Unlock()
+	return err
+}
+
+// connect notes what a client says of itself.
+func (v *session) connect(m *Message) {
+	v.capable(member(m.Params, "capabilities"))
+	v.mu.Lock()
+	v.legacy = true
+	v.mu.Unlock()
+	want, has := str(member(m.Params, "protocolVersion")), ""
+	for _, m := range v.index.results(methodInitialize) {
+		has = str(member(m.Result, "protocolVersion"))
+		break
+	}
+	switch {
+	case v.o.Say == nil:
+	case v.index.headless():
+		v.o.Say("the tape does not hold what the server said of itself: the client is answered by what was asked of it")
+	case want != has && has != "":
+		v.o.Say(fmt.Sprintf("the client asks for protocol version %s and is answered by %s, which was recorded", want, has))
+	}
+}
+
+func (v *session) capable(capabilities json.RawMessage) {
+	if capabilities == nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, name := range []string{"sampling", "roots", "elicitation"} {
+		v.can[name] = member(capabilities, name) != nil
+	}
+}
+
+// redacted is a message of the client in the form of the tape.
+func (v *session) redacted(m *Message) *Message {
+	if red := v.s.book.log.Redact(Client, m.Raw); len(red.Messages) == 1 {
+		return &red.Messages[0]
+	}
+	return m
+}
+
+// find is the recorded request that answers m: of equal ones the next, and after the last that one again; nil for none.
+func (v *session) find(m *Message) (*recordedCall, requestKey) {
+	k := v.index.key(m.Method, v.redacted(m).Params)
+	list := v.index.calls[k]
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(list) == 0 {
+		return nil, k
+	}
+	return list[min(v.asked[k], len(list)-1)], k
+}
+
+// play plays the scene of a request: what was said before its answer, and that. What the server asks holds up what is behind it until
+// the client responds, or has gone.
+func (v *session) play(ctx context.Context, c *recordedCall, who *caller, out outlet) error {
+	p := lane.NewPlayer(v.index.scene(c), &lane.PlayerOptions[requestKey, *recordedPart]{Ends: true})
+	defer context.AfterFunc(v.gone, p.Ended)()
+	p.Came(0)
+	told := false
+	for {
+		due, err := p.Next(ctx)
+		if err != nil { // nobody takes more, or that is all
+			return nil
+		}
+		part := due.Value
+		if part.answer && told {
+			_ = lane.Pause(ctx, nil, reading) // whoever writes the answer finds ctx done
+		}
+		if told = part.ask == nil; told {
+			err = v.say(part, who, out)
+		} else {
+			err = v.ask(part, out, func() { p.Came(due.Line + 1) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// say says what the server said to who asked. What cannot be read is missed by nobody, unless it answers.
+func (v *session) say(p *recordedPart, who *caller, out outlet) error {
+	if v.index.subscribed[p] {
+		v.publish(p)
+		return nil
+	}
+	b, err := v.message(p, who)
+	switch {
+	case err != nil && p.answer:
+		return out(errorAnswer(who.id, "the recorded answer cannot be read: "+err.Error()))
+	case err != nil || b == nil:
+		return nil
+	}
+	return out(b)
+}
+
+// message is a recorded message as it is said here: on one line, which over HTTP it need not have been.
+func (v *session) message(p *recordedPart, who *caller) ([]byte, error) {
+	b, err := v.s.book.message(p, who, v.o.Reveal)
+	if bytes.ContainsAny(b, "\r\n") { // only between its tokens
+		b = bytes.Map(func(r rune) rune {
+			if r == '\r' || r == '\n' {
+				return ' '
+			}
+			return r
+		}, b)
+	}
+	return b, err
+}
+
+// ask asks the client what the server asked, if it can be asked that, under an id of this session. came is called when the client
+// responds, or at once where it is not asked.
+func (v *session) ask(p *recordedPart, out outlet, came func()) error {
+	id := v.newRequest(p, came)
+	if id == "" {
+		came()
+		return nil
+	}
+	b, err := v.message(p, &caller{id: json.RawMessage(id)})
+	if err != nil {
+		return nil
+	}
+	return out(b)
+}
+
+// newRequest is the id that the client is asked under; "" where it did not say that it answers such a request.
+func (v *session) newRequest(p *recordedPart, came func()) (id string) {
+	m, ok := messageOf(p.payload, v.s.book.store)
+	if !ok {
+		return ""
+	}
+	kind, _, _ := strings.Cut(m.Method, "/")
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.can[kind] {
+		return ""
+	}
+	v.asks++
+	id = fmt.Sprintf(`"tapedeck-%d"`, v.asks)
+	v.waiting[id] = came
+	return id
+}
+
+// unrecorded is the answer to a request that the tape does not hold: what the tape tells of the server all the same, or an error.
+func (v *session) unrecorded(m *Message) []byte {
+	if b := v.index.madeUp(m); b != nil {
+		if v.o.Reveal != nil {
+			b = v.o.Reveal(b)
+		}
+		return b
+	}
+	if m.Method == methodDiscover { // a server of the versions before: the client goes on with initialize
+		return errorWith(m.ID, codeNoMethod, "server/discover is not on the tape: begin with initialize")
+	}
+	clean := v.redacted(m)
+	why := v.s.book.closest(v.s.nearestTo(m.Method), clean)
+	return errorAnswer(m.ID, notOnTape(clean, why))
+}
+
+// listen says that the client is heard, and holds its subscription until it leaves. The subscription begins before the client knows of
+// it: it may do at once what it is to hear about.
+func (v *session) listen(ctx context.Context, c *recordedCall, who *caller, out outlet) error {
+	s := &subscription{caller: *who, out: out}
+	v.mu.Lock()
+	v.subs[c] = append(v.subs[c], s)
+	v.mu.Unlock()
+	err := v.play(ctx, c, who, out) // what is published meanwhile comes behind
+	if err == nil {
+		s.begin()
+		select {
+		case <-ctx.Done():
+		case <-v.gone.Done():
+		}
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.subs[c] = slices.DeleteFunc(v.subs[c], func(other *subscription) bool { return other == s })
+	return err
+}
+
+// behind says what the server said behind the answer to c, when it worked on nothing. c may be nil. Who does not listen misses it. A
+// response to what it asked so is waited for by nobody.
+func (v *session) behind(c *recordedCall) {
+	for _, p := range v.index.behind[c] {
+		switch {
+		case v.unasked == nil && !v.index.subscribed[p]:
+		case p.ask != nil:
+			_ = v.ask(p, v.unasked, func() {})
+		default:
+			_ = v.say(p, new(caller), v.unasked)
+		}
+	}
+}
+
+// publish says a notification to those that listen as the client did that got it; to a client of the versions that do not listen, where
+// it hears what is said unasked.
+func (v *session) publish(p *recordedPart) {
+	v.mu.Lock()
+	subs, legacy := slices.Clone(v.subs[p.call]), v.legacy
+	v.mu.Unlock()
+	if legacy && v.unasked != nil {
+		subs = []*subscription{{out: v.unasked, begun: true}}
+	}
+	for _, s := range subs {
+		if b, err := v.message(p, &s.caller); err == nil {
+			s.say(b)
+		}
+	}
+}
+
+// serveLenient answers one client over lines.
+func (s *Served) serveLenient(ctx context.Context, o *ServeOptions) error {
+	gone, clientGone := context.WithCancel(ctx)
+	v := newSession(gone, s, o)
+	defer v.rest()
+	defer clientGone()
+	box := lane.NewPlayer(nil, &lane.PlayerOptions[requestKey, []byte]{})
+	v.unasked = func(b []byte) error {
+		box.Say(b)
+		return nil
+	}
+	go func() {
+		_ = readLines(o.In, func(line []byte) error {
+			if msgs, batch, err := Parse(bytes.Clone(line)); err == nil { // else it is passed by
+				v.messages(ctx, msgs, batch, v.unasked)
+			}
+			return nil
+		})
+		clientGone()
+		v.rest()
+		box.Ended()
+	}()
+	for {
+		said, err := box.Next(ctx)
+		if err == nil {
+			_, err = o.Out.Write(append(said.Value, '\n'))
+		}
+		if err != nil { // the client has gone, or the context is done
+			return nil
+		}
+	}
+}
+
+// messages takes what a client said in one go. A request is answered before it returns, unless its answer waits for somebody.
+func (v *session) messages(ctx context.Context, msgs []Message, batch bool, out outlet) {
+	if batch {
+		v.work(func() { v.batch(ctx, msgs, out) })
+		return
+	}
+	for i := range msgs {
+		m := &msgs[i]
+		switch {
+		case !m.IsRequest():
+			v.tell(m)
+		case v.silent(m):
+			_ = v.answer(ctx, m, out) // out never fails
+		default:
+			v.work(func() { _ = v.answer(ctx, m, out) })
+		}
+	}
+}
+
+// batch answers a batch by one.
+func (v *session) batch(ctx context.Context, msgs []Message, out outlet) {
+	var answers [][]byte
+	for i := range msgs {
+		if m := &msgs[i]; !m.IsRequest() {
+			v.tell(m)
+			continue
+		}
+		_ = v.answer(ctx, &msgs[i], func(b []byte) error {
+			if answersTo(b, msgs[i].ID) {
+				answers = append(answers, b)
+				return nil
+			}
+			return out(b)
+		})
+	}
+	if b := lineOf(answers, true); b != nil {
+		_ = out(bytes.TrimSuffix(b, []byte("\n")))
+	}
+}
+
+// answersTo reports whether b is the answer to the request of that id.
+func answersTo(b, id []byte) bool {
+	msgs, _, err := Parse(b)
+	return err == nil && len(msgs) == 1 && msgs[0].IsAnswer() && idName(msgs[0].ID) == idName(id)
+}

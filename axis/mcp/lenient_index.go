@@ -1,0 +1,186 @@
+package mcp
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
+)
+
+// A lenientIndex is what a lenient Served finds its answers by. Nothing of it changes once it is made.
+type lenientIndex struct {
+	book   *Book
+	calls  map[requestKey][]*recordedCall    // in recorded order
+	inside map[*recordedCall][]*recordedPart // what the server said while it worked on a request, in that order
+	behind map[*recordedCall][]*recordedPart // what it said when it worked on none, by the request that it had answered last
+	// subscribed are what it said for a request that listens (subscriptions/listen), but for the first, by which it said that it heard.
+	subscribed  map[*recordedPart]bool
+	began       map[string]bool // methods that a client begins with, and that succeeded
+	transcripts []*transcript
+}
+
+func newLenientIndex(s *Served) *lenientIndex {
+	l := &lenientIndex{book: s.book, calls: make(map[requestKey][]*recordedCall), inside: make(map[*recordedCall][]*recordedPart),
+		behind: make(map[*recordedCall][]*recordedPart), subscribed: make(map[*recordedPart]bool), began: make(map[string]bool), transcripts: s.merged}
+	if l.transcripts == nil && s.transcript != nil {
+		l.transcripts = []*transcript{s.transcript}
+	}
+	for _, t := range l.transcripts {
+		for _, c := range t.calls {
+			l.add(c)
+		}
+		l.attribute(t)
+	}
+	return l
+}
+
+// add makes a request one that answers. One without an answer is none, and the error of a beginning is none where another of its
+// kind succeeded: a client tries what it can.
+func (l *lenientIndex) add(c *recordedCall) {
+	if c.answer == nil && c.method != methodListen {
+		return
+	}
+	var params []byte
+	if m, ok := messageOf(c.request, l.book.store); ok {
+		params = m.Params
+	}
+	k := l.key(c.method, params)
+	if m, ok := messageOf(c.answer, l.book.store); begins(c.method) && ok {
+		if m.Error != nil && len(l.calls[k]) > 0 {
+			return
+		}
+		if m.Error == nil && !l.began[c.method] {
+			l.began[c.method], l.calls[k] = true, nil
+		}
+	}
+	l.calls[k] = append(l.calls[k], c)
+}
+
+// begins reports whether a client begins with a method. Whoever asks gets the same answer.
+func begins(method string) bool { return method == methodInitialize || method == methodDiscover }
+
+// scene is what is played of a request: itself, what the server said while it worked on it, each of its own requests with the line of
+// the client that responds to it, and the answer.
+func (l *lenientIndex) scene(c *recordedCall) []lane.Line[*recordedPart] {
+	lines := []lane.Line[*recordedPart]{{From: lane.Program}}
+	for _, p := range l.inside[c] {
+		lines = append(lines, lane.Line[*recordedPart]{From: lane.Far, Owners: []int{0}, Value: p})
+		if p.ask != nil {
+			lines = append(lines, lane.Line[*recordedPart]{From: lane.Program, Counts: true, Within: replyPatience})
+		}
+	}
+	if c.answer != nil {
+		lines = append(lines, lane.Line[*recordedPart]{From: lane.Far, Owners: []int{0}, Value: c.answerPart()})
+	}
+	return lines
+}
+
+// key is what a request is found by: the method, and the params without what they say of the client. params are redacted.
+func (l *lenientIndex) key(method string, params []byte) requestKey {
+	v, err := canonjson.Parse(params)
+	if err != nil || begins(method) || v.Kind != canonjson.Object {
+		v = canonjson.Value{Kind: canonjson.Object}
+	}
+	v.Members = slices.DeleteFunc(v.Members, func(m canonjson.Member) bool { return m.Key == "_meta" })
+	if len(v.Members) == 0 {
+		return requestKey{method: method}
+	}
+	return requestKey{method: method, params: l.book.log.Digest(method, v.Append(nil))}
+}
+
+// attribute finds out within which request the server said what belongs to none by its name: of those that were open, the one that
+// was answered first; where none was open, behind the one that had been answered last. What came before any answer is left out.
+func (l *lenientIndex) attribute(t *transcript) {
+	var open soonest
+	var last *recordedCall
+	heard := make(map[*recordedCall]bool)
+	next := 0
+	for _, line := range t.lines {
+		if line.text {
+			continue
+		}
+		for ; next < len(t.calls) && t.calls[next].place < line.place; next++ {
+			if c := t.calls[next]; c.replied > 0 && c.method != methodPing && c.method != methodListen {
+				heap.Push(&open, c)
+			}
+		}
+		for len(open) > 0 && open[0].replied <= line.place {
+			heap.Pop(&open)
+		}
+		for i := range line.parts {
+			p := &line.parts[i]
+			switch {
+			case p.answer && p.call.method == methodPing:
+				continue
+			case p.answer:
+				last = p.call
+				continue
+			case p.name == spotSubscription && heard[p.call]:
+				l.subscribed[p] = true
+			case p.call != nil:
+				heard[p.call] = true
+				l.inside[p.call] = append(l.inside[p.call], p)
+				continue
+			}
+			if len(open) > 0 {
+				l.inside[open[0]] = append(l.inside[open[0]], p)
+			} else if last != nil {
+				l.behind[last] = append(l.behind[last], p)
+			}
+		}
+	}
+}
+
+// soonest are requests that wait for their answer, the one that gets it first on top.
+type soonest []*recordedCall
+
+func (o soonest) Len() int { return len(o) }
+
+func (o soonest) Less(i, j int) bool { return cmp.Less(o[i].replied, o[j].replied) }
+
+func (o soonest) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
+
+func (o *soonest) Push(c any) { *o = append(*o, c.(*recordedCall)) }
+
+func (o *soonest) Pop() any {
+	last := len(*o) - 1
+	c := (*o)[last]
+	*o = (*o)[:last]
+	return c
+}
+
+// methodListen is the request of the versions without sessions that is answered by notifications alone.
+const methodListen = "subscriptions/listen"
+
+// A subscription is where a client listens for what is said unasked.
+type subscription struct {
+	caller
+	mu    sync.Mutex // held by who uses what follows
+	out   outlet
+	begun bool     // the client was told that it is heard
+	held  [][]byte // what is said until then
+}
+
+// say says b to who listens, behind what tells it that it is heard.
+func (s *subscription) say(b []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.begun {
+		s.held = append(s.held, b)
+		return
+	}
+	_ = s.out(b)
+}
+
+// begin says what is held.
+func (s *subscription) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.held {
+		_ = s.out(b)
+	}
+	s.begun, s.held = true, nil
+}

@@ -1,0 +1,110 @@
+package mcp
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// A protocol is one that is spoken by messages of JSON-RPC over stdio: what of a conversation JSON-RPC does not tell. Everything else is the
+// same to all of them.
+type protocol struct {
+	// prefix begins the version that an mcp_open names; "" is MCP's.
+	prefix string
+	// opens reports whether a client begins with such a request.
+	opens func(m *Message) bool
+	// asked is the version that a client names in a request; "" for none.
+	asked func(m *Message) string
+	// answered is the version that the answer to initialize names, and server what the server calls itself in the answer to the first request.
+	answered func(result json.RawMessage) string
+	server   func(result json.RawMessage) string
+	// counts are the notifications of the client that what the server says behind them waits for.
+	counts []string
+	// runs says that a server which is on no tape runs on a replay. Else its client gets an error.
+	runs bool
+}
+
+// protocols are those that are known. What is of none is MCP's where that matters: other producers record it so.
+var protocols = []*protocol{&mcpProtocol, &acpProtocol}
+
+var mcpProtocol = protocol{
+	opens:    opensMCP,
+	asked:    modernVersion,
+	answered: func(result json.RawMessage) string { return str(member(result, "protocolVersion")) },
+	server: func(result json.RawMessage) string {
+		if name := str(member(member(result, "serverInfo"), "name")); name != "" {
+			return name
+		}
+		return str(member(member(member(result, "_meta"), metaPrefix+"serverInfo"), "name"))
+	},
+	counts: []string{notedInitialized},
+}
+
+// Methods that open a conversation.
+const (
+	methodInitialize = "initialize"
+	methodDiscover   = "server/discover"
+)
+
+// Opens reports whether a client's first line opens a conversation: of MCP by `initialize` of any version, or by what versions without it
+// begin with, server/discover or a request that names its version itself; of ACP by its initialize. Editors speak JSON-RPC to other
+// things, whose initialize names no version.
+func Opens(line []byte) bool { return opening(line) != nil }
+
+// opening is the protocol whose conversation a client's first line opens; nil for none.
+func opening(line []byte) *protocol {
+	messages, _, err := Parse(line)
+	if err != nil {
+		return nil
+	}
+	for i := range messages {
+		if p := speaks(&messages[i]); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// speaks is the protocol that a client begins to speak with a message; nil for none.
+func speaks(m *Message) *protocol {
+	i := slices.IndexFunc(protocols, func(p *protocol) bool { return m.IsRequest() && p.opens(m) })
+	if i < 0 {
+		return nil
+	}
+	return protocols[i]
+}
+
+// protocol is that of a recorded conversation.
+func (r *Recorded) protocol() *protocol {
+	for _, p := range protocols {
+		if p.prefix != "" && strings.HasPrefix(r.Protocol, p.prefix) {
+			return p
+		}
+	}
+	return &mcpProtocol
+}
+
+func opensMCP(m *Message) bool {
+	switch m.Method {
+	case methodInitialize:
+		return m.initializes()
+	case methodDiscover:
+		return true
+	}
+	return modernVersion(m) != ""
+}
+
+// initializes reports whether an initialize is MCP's.
+func (m *Message) initializes() bool {
+	if version := member(m.Params, "protocolVersion"); version != nil {
+		return version[0] == '"'
+	}
+	return isObject(member(m.Params, "clientInfo")) && isObject(member(m.Params, "capabilities"))
+}
+
+func isObject(v json.RawMessage) bool { return len(v) > 0 && v[0] == '{' }
+
+// modernVersion is the version that a request names in its _meta; "" for none.
+func modernVersion(m *Message) string {
+	return str(member(member(m.Params, "_meta"), metaPrefix+"protocolVersion"))
+}

@@ -1,0 +1,130 @@
+package network
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A Fork says what becomes of a request past the point at which a run leaves the tape of its Book.
+type Fork struct {
+	At *exchange.Fork
+	// Live lets such requests go to their upstreams. Without it they are refused.
+	Live bool
+	// Answer, where it is not nil, makes the answer to the first request past the point of the conversation that is forked: no upstream is
+	// asked for it.
+	Answer func(asked *Asked) (*Made, error)
+	// Change, where it is not nil, makes of a request what leaves in its place, and what its record says of that.
+	Change func(asked *Asked) (*exchange.Request, []tape.Field, error)
+}
+
+// An Asked is a request past the point: as the program sent it, secrets and all, and what is known of it.
+type Asked struct {
+	*exchange.Request
+	*exchange.Identity
+	Own bool // it is of the conversation that is forked
+}
+
+// A Made is an answer that nobody gave.
+type Made struct {
+	Header http.Header
+	Chunks [][]byte
+}
+
+// errNotForked is the type of the error that a request gets which the fork could not change.
+const errNotForked = "not_forked"
+
+// sentOn is what a request gets that the tape does not answer: from its upstream, recording, and past the point of a fork.
+func (s *handler) sentOn(r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open, denied *denial) *answer {
+	if denied != nil {
+		return localAnswer(o.Identity(), denied.status, denied.kind, denied.message)
+	}
+	if s.tape == nil || s.cfg.Fork.Change == nil {
+		return s.up.fetch(r, req, to)
+	}
+	changed, note, err := s.cfg.Fork.Change(s.asked(req, o))
+	if err == nil {
+		to, err = url.Parse(changed.URL)
+	}
+	if err != nil {
+		return localAnswer(o.Identity(), http.StatusBadRequest, errNotForked, "tapedeck: the request cannot be changed: "+err.Error())
+	}
+	o.Note(note...)
+	return s.up.fetch(r, changed, to)
+}
+
+func (s *handler) asked(req *exchange.Request, o *exchange.Open) *Asked {
+	return &Asked{Request: req, Identity: o.Identity(), Own: s.cfg.Fork.At.Own(o.Lane())}
+}
+
+// forked is what a request gets in a fork; nil where its upstream is to be asked.
+func (s *handler) forked(r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) *answer {
+	f := s.cfg.Fork
+	rec, place := o.TakeFork(f.At)
+	switch {
+	case rec != nil:
+		return s.tape.recorded(r, o, rec)
+	case place == exchange.Before || place == exchange.Past && !f.Live:
+		return s.tape.refused(r, req, to.Host, o)
+	}
+	if err := o.SendOn(); err != nil {
+		return dead(err)
+	}
+	if place != exchange.At || f.Answer == nil {
+		return nil
+	}
+	made, err := f.Answer(s.asked(req, o))
+	if err != nil {
+		return localAnswer(o.Identity(), http.StatusBadRequest, errNotForked, "tapedeck: the answer cannot be given: "+err.Error())
+	}
+	return &answer{status: http.StatusOK, header: made.Header, length: -1, body: &pieces{made.Chunks}}
+}
+
+// takeSocket hands out what answers a request for a WebSocket. Past the point of a fork none is opened.
+func (s *handler) takeSocket(o *exchange.Open) (*exchange.Recorded, bool) {
+	if s.cfg.Fork == nil {
+		return o.Take(s.tape.book)
+	}
+	rec, _ := o.TakeFork(s.cfg.Fork.At)
+	return rec, rec != nil
+}
+
+// past reports whether what comes now goes to its upstream.
+func (f *Fork) past() bool { return f != nil && f.Live && f.At.Past() }
+
+// forkedCall answers a gRPC call that comes past the point.
+func (s *handler) forkedCall(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, in *incoming) error {
+	o, err := s.cfg.Tap.BeginStream(req)
+	if err == nil {
+		err = o.SendOn()
+	}
+	if err != nil {
+		return err
+	}
+	return s.relayCall(w, r, o, s.up.fetchCall(r, req, in, to), in)
+}
+
+// pieces is a body of given chunks.
+type pieces struct{ left [][]byte }
+
+// Next implements body.
+func (p *pieces) Next(ctx context.Context) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(p.left) == 0 {
+		return nil, io.EOF
+	}
+	next := p.left[0]
+	if p.left = p.left[1:]; len(p.left) == 0 {
+		return next, io.EOF
+	}
+	return next, nil
+}
+
+// Close implements body.
+func (p *pieces) Close() error { return nil }

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/deck/compare"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+)
+
+type compareOptions struct {
+	verify   string
+	timeout  time.Duration
+	jobs     int
+	markdown bool
+	noColor  bool
+	json     bool
+}
+
+func newCompareCommand(std streams) *cobra.Command {
+	var o compareOptions
+	cmd := withHelp("compare", &cobra.Command{
+		Args:              takes("REC", "REC…"),
+		ValidArgsFunction: recordingNames,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runCompare(cmd.Context(), &o, args, std) },
+	})
+	f := cmd.Flags()
+	f.StringVar(&o.verify, "verify", "", "`command` of the shell that is run over the files as each run left them")
+	f.DurationVar(&o.timeout, "verify-timeout", compare.DefaultTimeout, "how long it may take, as in 30s or 2m")
+	f.IntVarP(&o.jobs, "jobs", "j", 0, "how many recordings at once; 0 is as many as there are processors")
+	f.BoolVar(&o.markdown, "markdown", false, "tables of Markdown")
+	f.BoolVar(&o.noColor, "no-color", false, "no colours")
+	f.BoolVar(&o.json, "json", false, "the comparison as JSON")
+	cmd.MarkFlagsMutuallyExclusive("markdown", "json")
+	return cmd
+}
+
+func runCompare(ctx context.Context, o *compareOptions, names []string, std streams) error {
+	if len(names) > compare.Most {
+		return fmt.Errorf("compare takes %d recordings at most, got %d", compare.Most, len(names))
+	}
+	prices, err := projectPrices()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	recs, clean, err := openAll(ctx, names, progressFor(std, o.json))
+	defer clean()
+	if err != nil {
+		return err
+	}
+	step, done := progressFor(std, o.json).counted("comparing")
+	c, err := compare.Run(ctx, recs, &compare.Options{Prices: prices, Verify: o.verify, Timeout: o.timeout, Jobs: o.jobs, Step: step})
+	done()
+	if err != nil {
+		return orInterrupted(err)
+	}
+	if o.json {
+		err = printJSON(std.out, c)
+	} else {
+		err = c.Write(std.out, compare.Form{Markdown: o.markdown, Colour: colour(std.out) && !o.noColor})
+	}
+	return errors.Join(err, checked(c))
+}
+
+// checked is the end of a command whose check did not pass everywhere: 1 where it did not run in some end state.
+func checked(c *compare.Comparison) error {
+	status, names := statusDiverged, []string{}
+	for _, r := range c.Failed() {
+		names = append(names, r.ID)
+		if r.Check.Why != "" {
+			status = statusFailed
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return &statusError{status, fmt.Errorf("--verify did not pass for %s", strings.Join(names, ", "))}
+}
+
+// openAll opens recordings, packed ones too, which stay as they are. clean is to be called in any case.
+func openAll(ctx context.Context, names []string, p *progress) (recs []*recording.Recording, clean func(), err error) {
+	var cleans []func()
+	clean = func() {
+		for _, c := range cleans {
+			c()
+		}
+	}
+	for _, name := range names {
+		path, done, err := anyTape(ctx, name, p)
+		if err != nil {
+			return nil, clean, err
+		}
+		cleans = append(cleans, done)
+		rec, err := recording.OpenIfRecording(path)
+		if err == nil && rec == nil {
+			err = fmt.Errorf("%s is a bare tape, and compare takes recordings: tapedeck diff compares two tapes", name)
+		}
+		if err != nil {
+			return nil, clean, err
+		}
+		recs = append(recs, rec)
+	}
+	return recs, clean, nil
+}
+
+// projectPrices are those of the tapedeck.yaml of the work tree that holds the working directory, and those that are built in.
+func projectPrices() (*llm.Prices, error) {
+	lib, err := openLibrary()
+	if err != nil {
+		return nil, err
+	}
+	return recording.PricesOf(filepath.Dir(lib.Dir))
+}

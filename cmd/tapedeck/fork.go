@@ -1,0 +1,320 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/fork"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+)
+
+type forkOptions struct {
+	verdictFlags
+	from      string
+	lane      string
+	live      bool
+	upstreams []string
+	model     string
+	set       []string
+	edit      string
+	tree      string
+	output    string
+	verify    string
+	times     int
+	json      bool
+}
+
+// inEditor is --edit without a file.
+const inEditor = "$EDITOR"
+
+func newForkCommand(std streams) *cobra.Command {
+	var o forkOptions
+	cmd := withHelp("fork", &cobra.Command{
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: recordingNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				if o.edit != inEditor {
+					return fmt.Errorf("fork takes one REC; another one is %s", args[1])
+				}
+				o.edit = args[1]
+			}
+			return runFork(cmd.Context(), &o, args[0], std)
+		},
+	})
+	f := cmd.Flags()
+	f.StringVar(&o.from, "from", "", "the first that is not from the tape: `turn:N` of the conversation, or the seq of a record")
+	f.StringVar(&o.lane, "lane", "", "the `conversation`, where several have so many turns; a part of its name will do")
+	f.BoolVar(&o.live, "live", false, "let the program reach the network from there on")
+	f.StringArrayVar(&o.upstreams, "upstream", nil, "`NAME[:PORT]=URL` in place of the recorded one (repeatable)")
+	f.StringVar(&o.model, "model", "", "`model` that each live request asks for")
+	f.StringArrayVar(&o.set, "set", nil, "`PATH=VALUE`: change the answer, the system prompt, what a tool gave (repeatable)")
+	f.StringVar(&o.edit, "edit", "", "change them in $EDITOR, or take them from a `file`")
+	f.Lookup("edit").NoOptDefVal = inEditor
+	f.StringVar(&o.tree, "tree", "recorded", treeHelp)
+	f.StringVarP(&o.output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")
+	f.StringVar(&o.verify, "verify", "", "`command` of the shell that is run over the files as the fork left them; how it ends is kept")
+	f.IntVar(&o.times, "times", 1, "how `many` forks to make")
+	o.define(f)
+	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout; the program's output goes to stderr")
+	completeFlag(cmd, "tree", "recorded", "now")
+	return cmd
+}
+
+// place reads --from.
+func (o *forkOptions) place() (p fork.Place, err error) {
+	p.Lane = o.lane
+	turn, isTurn := strings.CutPrefix(o.from, "turn:")
+	if isTurn {
+		p.Turn, err = strconv.Atoi(turn)
+	} else {
+		p.Seq, err = strconv.ParseUint(o.from, 10, 64)
+	}
+	if err != nil || isTurn && p.Turn < 1 {
+		return p, fmt.Errorf("--from %q: want turn:N, from 1 on, or the seq of a record (tapedeck show lists them)", o.from)
+	}
+	return p, nil
+}
+
+func runFork(ctx context.Context, o *forkOptions, name string, std streams) error {
+	rec, opts, err := o.plan(name)
+	if err != nil {
+		return err
+	}
+	text, err := o.text(std.err)
+	if err != nil {
+		return err
+	}
+	hosts, err := deck.Reached(rec, opts)
+	if err != nil {
+		return err
+	}
+	o.announce(std, rec, opts, hosts)
+	stdout := std.out
+	if o.json {
+		stdout = std.err
+	}
+	signals, stop := catchSignals()
+	defer stop()
+	opts.Streams, opts.Signals, opts.Log = deck.Streams{Stdout: stdout, Stderr: std.err}, signals, logger(std.err)
+	res := &forkResult{Parent: rec.Manifest.ID, From: *opts.Plan.Point, Live: hosts, Changes: opts.Changes}
+	for i := range o.times {
+		if opts.Output = o.output; o.output != "" && o.times > 1 {
+			ext := filepath.Ext(o.output)
+			opts.Output = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(o.output, ext), i+1, ext)
+		}
+		restored := sync.OnceFunc(progressFor(std, o.json).busy("restoring what the run found"))
+		opts.Starting = restored
+		made, err := deck.Fork(ctx, rec, opts)
+		restored()
+		if err != nil {
+			return err
+		}
+		endLine(std.err, made.OpenLine)
+		one := newForkedResult(made)
+		res.Forks = append(res.Forks, one)
+		if !o.json {
+			if err := one.tell(std, opts.Plan, made, text); err != nil {
+				return err
+			}
+		}
+		if one.Failed != "" || !one.Equal {
+			break // another one would hardly do better
+		}
+	}
+	if o.json {
+		if err := printJSON(std.out, res); err != nil {
+			return err
+		}
+	}
+	return res.status()
+}
+
+// plan finds the point, and what is changed there.
+func (o *forkOptions) plan(name string) (*recording.Recording, *deck.ForkOptions, error) {
+	place, err := o.place()
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.times < 1 {
+		return nil, nil, fmt.Errorf("--times %d: want 1 or more", o.times)
+	}
+	rec, err := openRecording(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	opts := &deck.ForkOptions{Live: o.live, Verify: o.verify}
+	if opts.Plan, err = fork.PlanOf(rec, place); err != nil {
+		return nil, nil, err
+	}
+	if opts.Upstreams, err = parseUpstreams(o.upstreams); err != nil {
+		return nil, nil, err
+	}
+	if opts.TreeNow, opts.TreeAt, err = parseTree(o.tree); err != nil {
+		return nil, nil, err
+	}
+	edited, err := o.edited(opts.Plan)
+	if err != nil {
+		return nil, nil, err
+	}
+	if opts.Changes, err = opts.Plan.Changes(edited, o.set); err != nil {
+		return nil, nil, err
+	}
+	opts.Changes.Model = o.model
+	return rec, opts, nil
+}
+
+// edited is the document of a plan as it was edited; nil where it was not.
+func (o *forkOptions) edited(p *fork.Plan) (*fork.Document, error) {
+	if o.edit == "" {
+		return nil, nil
+	}
+	if p.Document == nil {
+		return nil, fmt.Errorf("--edit: nothing can be edited there: %w", p.WhyNoDocument())
+	}
+	path := o.edit
+	if o.edit == inEditor {
+		dir, err := os.MkdirTemp("", "tapedeck-fork-")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(dir)
+		path = filepath.Join(dir, "fork.json")
+		if err := editDocument(path, p.Document); err != nil {
+			return nil, err
+		}
+	}
+	b, err := recording.ReadBounded(path, fork.MaxDocument)
+	if err != nil {
+		return nil, err
+	}
+	d, err := p.Document.Edited(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.edit, err)
+	}
+	return d, nil
+}
+
+// editDocument has a person edit a document at path.
+func editDocument(path string, d *fork.Document) error {
+	b, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, append(b, '\n'), 0o600); err != nil {
+		return err
+	}
+	editor := os.Getenv("VISUAL")
+	if editor == "" {
+		editor = os.Getenv("EDITOR")
+	}
+	if editor == "" {
+		return errors.New("--edit: $EDITOR names no editor: set it, or use --set PATH=VALUE or --edit FILE")
+	}
+	cmd := exec.Command("sh", "-c", editor+` "$1"`, "sh", path) // it may have arguments
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", editor, err)
+	}
+	return nil
+}
+
+// announce says what is about to happen, and to whom the program will talk.
+func (o *forkOptions) announce(std streams, rec *recording.Recording, opts *deck.ForkOptions, hosts []string) {
+	p := opts.Plan
+	where := fmt.Sprintf("record %d", p.Seq)
+	if p.Turn > 0 {
+		where = fmt.Sprintf("turn %d of %s (record %d)", p.Turn, p.Lane, p.Seq)
+	}
+	visible.Fprintf(std.err, "tapedeck: forking %s at %s; before it %s from the tape\n", shortPath(rec.Dir), where, plural(p.Before, "model call is", "model calls are"))
+	if words := opts.Changes.Words(); len(words) > 0 {
+		visible.Fprintf(std.err, "tapedeck: changed there: %s\n", strings.Join(words, ", "))
+	}
+	if !o.live {
+		visible.Fprintln(std.err, "tapedeck: nothing leaves this machine: what follows is answered from the rest of the tape as far as it fits, or refused (--live asks models)")
+		return
+	}
+	visible.Fprintf(std.err, "tapedeck: live from there on: %s, and whatever else the program asks for\n", strings.Join(hosts, ", "))
+	if missing := deck.MissingSecrets(rec); len(missing) > 0 {
+		visible.Fprintf(std.err, "tapedeck: not set here: %s; the program has a made-up value in its place, which nobody will take\n", strings.Join(missing, ", "))
+	}
+}
+
+// A forkResult is what fork --json prints.
+type forkResult struct {
+	Parent  string          `json:"parent"`
+	From    fork.Point      `json:"from"`
+	Live    []string        `json:"live"` // hosts of models that were let through; null without --live
+	Changes *fork.Changes   `json:"changes"`
+	Forks   []*forkedResult `json:"forks"`
+}
+
+type forkedResult struct {
+	Recording string              `json:"recording"`
+	ID        string              `json:"id"`
+	Equal     bool                `json:"equal"` // up to the point
+	Failed    string              `json:"failed,omitempty"`
+	Exit      recording.Exit      `json:"exit"`
+	Verify    *recording.Verified `json:"verify"`
+	Recorded  []fork.Turn         `json:"recorded"` // from the point on
+	Forked    []fork.Turn         `json:"forked"`
+	Report    *fidelity.Report    `json:"report"` // of what comes before the point
+}
+
+func newForkedResult(made *deck.Forked) *forkedResult {
+	m := made.Recording.Manifest
+	return &forkedResult{
+		Recording: made.Recording.Dir, ID: m.ID, Equal: made.Report.Faithful() && len(made.Report.NotCompared) == 0, Failed: m.Fork.Failed, Exit: made.Exit, Verify: m.Fork.Verify,
+		Recorded: made.Turns[fidelity.Recorded], Forked: made.Turns[fidelity.Replay], Report: made.Report,
+	}
+}
+
+// status is what makes the exit status.
+func (r *forkResult) status() error {
+	for _, one := range r.Forks {
+		switch {
+		case len(one.Report.NotCompared) > 0:
+			return &statusError{status: statusFailed}
+		case !one.Equal:
+			return &statusError{status: statusDiverged}
+		case one.Failed != "":
+			return &statusError{status: statusFailed}
+		}
+	}
+	return nil
+}
+
+// tell says what came of one fork.
+func (r *forkedResult) tell(std streams, p *fork.Plan, made *deck.Forked, text *fidelity.TextOptions) error {
+	if !r.Equal {
+		visible.Fprintf(std.err, "tapedeck: the run is another one before the point: nothing was changed, and nothing went live; it is kept as %s\n", shortPath(r.Recording))
+		return made.Report.WriteText(std.err, text)
+	}
+	where := fmt.Sprintf("record %d", p.Seq)
+	if p.Turn > 0 {
+		where = fmt.Sprintf("turn %d", p.Turn)
+	}
+	visible.Fprintf(std.err, "tapedeck: forked %s: equal up to %s; %s\n", shortPath(r.Recording), where, r.Exit)
+	if err := fork.WriteTurns(std.err, made.Turns, text.Width); err != nil {
+		return err
+	}
+	if r.Verify != nil {
+		visible.Fprintf(std.err, "tapedeck: %s: exit %d\n", r.Verify.Command, r.Verify.Exit)
+	}
+	if r.Failed != "" {
+		visible.Fprintf(std.err, "tapedeck: failed: %s; what came by then is kept\n", r.Failed)
+	}
+	return nil
+}

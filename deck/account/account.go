@@ -1,0 +1,132 @@
+// Package account says what a recording comes to: the turns of its conversations with models, the tools that these asked for, the files
+// that the run left changed, processes, tokens, cost, time. It is derived from one pass over the tape.
+//
+// A turn is an answer of a model, counted in its conversation (a lane of the tape) in the order in which requests arrived: turn N is the
+// N-th that was answered. An attempt that nobody answered stands before the answer that it was made for, with the same number. Calls
+// of models that are no conversation, such as embeddings, are tokens and cost alone; what a tool server asked is not the program's.
+//
+// Of texts the first words are kept and a digest of the whole, so that memory grows with the number of turns, not with what is said in
+// them. Costs are those of package llm: what is not known is not 0.
+//
+// Not goals: judging, and what was said in full (package derive).
+package account
+
+import (
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// An Account is what a recording comes to.
+type Account struct {
+	Conversations []*Conversation // by their first requests
+	Files         map[string]File // of the work tree that the run changed, as it left them, by path
+	Exit          *recording.Exit // of the program; nil where it is not known
+	Total         recording.Totals
+}
+
+// A File is how a run left a file. The zero File is one that it deleted.
+type File struct {
+	Digest cas.Digest
+	Mode   string // octal, with the type
+}
+
+// Of reads the tape of a recording. nil prices are those that are built in.
+func Of(rec *recording.Recording, prices *llm.Prices) (*Account, error) {
+	a, err := OfTape(rec.TapePath(), prices)
+	if err == nil && rec.Manifest.Exit != nil {
+		a.Exit = rec.Manifest.Exit
+	}
+	return a, err
+}
+
+// OfTape is Of for a bare tape.
+func OfTape(path string, prices *llm.Prices) (*Account, error) {
+	f, err := tape.Open(path, &tape.ReaderOptions{Tolerant: true})
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := NewBook(f.Store, prices)
+	for rec, err := range f.Records() {
+		if err != nil {
+			return nil, err
+		}
+		b.Add(rec)
+	}
+	return b.Close(), nil
+}
+
+// TotalOf returns the totals that a recording keeps, or adds them up where it keeps none.
+func TotalOf(rec *recording.Recording, prices *llm.Prices) (*recording.Totals, error) {
+	if rec.Manifest.Totals != nil {
+		return rec.Manifest.Totals, nil
+	}
+	a, err := Of(rec, prices)
+	if err != nil {
+		return nil, err
+	}
+	return &a.Total, nil
+}
+
+// A Book is an account that is being added up, for who reads the tape anyway.
+type Book struct {
+	account Account
+	calls   calls
+	bill    *llm.Bill
+	spawns  int   // the program too
+	lasted  int64 // ms
+	program bool  // lasted is the program's
+}
+
+// NewBook begins an account of a tape whose payloads are in store.
+func NewBook(store cas.Store, prices *llm.Prices) *Book {
+	b := &Book{bill: llm.NewBill(prices)}
+	b.account.Files = make(map[string]File)
+	b.calls = calls{store: store, bill: b.bill, lanes: make(map[string]*lane)}
+	return b
+}
+
+// Add adds the next record.
+func (b *Book) Add(rec *tape.Record) {
+	if !b.program {
+		b.lasted = max(b.lasted, rec.MonotonicMS)
+	}
+	if f := tape.ChangedFile(rec.Kind); f != nil && files.InTree(f) && !f.IsPlace() {
+		b.account.Files[strings.Clone(f.Path)] = File{f.ContentHash, strings.Clone(f.Mode)}
+	}
+	switch k := rec.Kind.(type) {
+	case *tape.LLMCall:
+		if tape.AskerOf(k) == 0 {
+			b.calls.add(rec.Seq, k)
+		}
+	case *tape.FileDelete:
+		if files.InTree(&k.File) {
+			b.account.Files[strings.Clone(k.Path)] = File{}
+		}
+	case *tape.ProcessSpawn: // the last one is the program
+		b.spawns++
+		b.lasted, b.program = k.DurationMS, true
+		b.account.Exit = &recording.Exit{Code: k.ExitCode, Signal: strings.Clone(k.Signal)}
+	}
+}
+
+// Close returns the account. The book is then done with.
+func (b *Book) Close() *Account {
+	a := &b.account
+	a.Conversations = b.calls.conversations()
+	a.Total = recording.Totals{
+		Models: append([]string{}, b.calls.models...), Turns: b.calls.turns, Tools: b.calls.tools, Failed: b.calls.failed,
+		Spawns: max(b.spawns-1, 0), Files: len(a.Files), DurationMS: b.lasted,
+		InputTokens: b.bill.Usage.InputTokens, OutputTokens: b.bill.Usage.OutputTokens, CachedTokens: b.bill.Usage.CacheReadTokens,
+		Uncounted: b.bill.Calls - b.bill.Counted, PricedUSD: b.bill.USD, Unpriced: append([]string{}, b.bill.Unpriced...), PricesAsOf: b.bill.AsOf(),
+	}
+	if usd, known := b.bill.Whole(); known {
+		a.Total.CostUSD = &usd
+	}
+	return a
+}

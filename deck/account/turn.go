@@ -1,0 +1,282 @@
+package account
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A Conversation is what was said with models in one lane.
+type Conversation struct {
+	Lane  string
+	Turns []Turn // by arrival, attempts that failed among them
+}
+
+// A Turn is one call of a model.
+type Turn struct {
+	Seq    uint64 // of its record
+	Number int    // which answer of its conversation it asked for, from 1
+	Model  string
+	Asked  cas.Digest // of all that was asked, without what is volatile (the tape's request_digest)
+	Params cas.Digest // of what else may change the answer, such as the temperature
+	Said   cas.Digest // of the answer's text and calls of tools, without their ids; zero where nothing was said
+	Prompt string     // the first words of what the user's side said new, or of what a tool gave
+	Answer string     // the first words of the answer
+	Tools  []ToolCall // that the answer asks for
+
+	Usage     *llm.Usage // nil where the answer does not say
+	CostUSD   *float64   // nil where it is not known
+	LatencyMS int64      // until the end of the answer
+	Error     string     // why there is no answer, or no whole one; "" where there is
+
+	arrival uint64
+}
+
+// A ToolCall is a tool that a model asked for.
+type ToolCall struct {
+	Name      string
+	Arguments string     // their first words, as JSON
+	Digest    cas.Digest // of all of the arguments, as canonical JSON
+}
+
+// Answered reports whether a model answered.
+func (t *Turn) Answered() bool { return t.Error == "" }
+
+// Steps are the turns of a conversation by number: of each the one that was answered, or else the last that was tried.
+func (c *Conversation) Steps() (steps []*Turn) {
+	for i := range c.Turns {
+		t := &c.Turns[i]
+		if n := len(steps); n > 0 && steps[n-1].Number == t.Number {
+			steps = steps[:n-1]
+		}
+		steps = append(steps, t)
+	}
+	return steps
+}
+
+// Bounds of what is kept of one tape, and of one turn in bytes or pieces.
+const (
+	maxWords     = 120
+	maxTools     = 100
+	maxTurns     = 20_000
+	maxListeners = 16
+	maxModels    = 20
+)
+
+// calls are the calls of models of one tape.
+type calls struct {
+	store cas.Store
+	bill  *llm.Bill
+	lanes map[string]*lane
+	heard []*lane // that have a listener, the one that was used last at the end
+
+	models                     []string
+	kept, turns, tools, failed int
+}
+
+// A lane is a conversation that is being read.
+type lane struct {
+	Conversation
+	listener *llm.Listener // nil where it was taken away: the next request is then read as a whole
+}
+
+func (c *calls) add(seq uint64, k *tape.LLMCall) {
+	if k.Lane == exchange.Unmatched {
+		return
+	}
+	t := Turn{
+		Seq: seq, Asked: k.RequestDigest, Params: k.ParamsDigest, arrival: k.Arrival, Error: failureOf(k),
+	}
+	_, model := llm.ModelOf(k)
+	t.Model = strings.Clone(model)
+	if n := len(k.Stream); n > 0 {
+		t.LatencyMS = k.Stream[n-1].TMS
+	}
+	c.count(&t, k)
+	l := c.lanes[k.Lane]
+	if l == nil {
+		l = &lane{Conversation: Conversation{Lane: strings.Clone(k.Lane)}}
+	}
+	said, err := c.read(l, k)
+	if errors.Is(err, llm.ErrNoTalk) {
+		return
+	}
+	t.tell(said)
+	if t.Answered() {
+		c.turns++
+		c.tools += len(t.Tools)
+	} else {
+		c.failed++
+	}
+	if c.kept++; c.kept <= maxTurns {
+		t.Tools = t.Tools[:min(len(t.Tools), maxTools)]
+		l.Turns = append(l.Turns, t)
+		c.lanes[l.Lane] = l
+	}
+}
+
+// failureOf says why a call got no answer, or no whole one; "" where it did.
+func failureOf(k *tape.LLMCall) string {
+	switch {
+	case k.Error != "":
+		return strings.Clone(k.Error)
+	case k.Method == "", k.Status >= 200 && k.Status < 300, k.Status == http.StatusSwitchingProtocols:
+		return "" // a tape of another producer holds answers alone
+	case k.Status == 0:
+		return "no answer"
+	}
+	return fmt.Sprintf("status %d", k.Status)
+}
+
+// count puts a call on the bill. One that no model answered costs nothing.
+func (c *calls) count(t *Turn, k *tape.LLMCall) {
+	if t.Model != "" && len(c.models) < maxModels && !slices.Contains(c.models, t.Model) {
+		c.models = append(c.models, t.Model)
+	}
+	usage, said := llm.UsageOf(k)
+	if said {
+		t.Usage = &usage
+	}
+	if !said && !t.Answered() && k.Status != http.StatusOK && k.Status != http.StatusSwitchingProtocols {
+		return
+	}
+	was, priced := c.bill.USD, c.bill.Priced
+	if c.bill.Add(k); c.bill.Priced > priced {
+		usd := c.bill.USD - was
+		t.CostUSD = &usd
+	}
+}
+
+// read reads what a call says. An error other than llm.ErrNoTalk says that it cannot be read.
+func (c *calls) read(l *lane, k *tape.LLMCall) (*llm.Said, error) {
+	var bodies [2][]byte
+	for i, p := range []*tape.Payload{k.RequestPayload, k.Response} {
+		switch {
+		case p == nil && i == 0, p != nil && p.Len > llm.MaxSaid:
+			return nil, errors.New("it was not kept")
+		case p == nil:
+			continue
+		}
+		b, err := p.Bytes(c.store)
+		if err != nil {
+			return nil, err
+		}
+		bodies[i] = b
+	}
+	return c.listen(l).Read(k, bodies[0], bodies[1])
+}
+
+// listen returns the listener of a lane. Few are kept, for each holds a request.
+func (c *calls) listen(l *lane) *llm.Listener {
+	if i := slices.Index(c.heard, l); i >= 0 {
+		c.heard = slices.Delete(c.heard, i, i+1)
+	} else if l.listener = new(llm.Listener); len(c.heard) == maxListeners {
+		c.heard[0].listener = nil
+		c.heard = slices.Delete(c.heard, 0, 1)
+	}
+	c.heard = append(c.heard, l)
+	return l.listener
+}
+
+// tell notes what was said; nil is nothing.
+func (t *Turn) tell(said *llm.Said) {
+	if said == nil {
+		return
+	}
+	t.Prompt = promptOf(said.New)
+	if said.Answer == nil {
+		return
+	}
+	text := textOf(said.Answer.Message.Content)
+	t.Answer = words(text)
+	whole := []byte(text)
+	for _, call := range said.Answer.Message.ToolCalls {
+		arguments := canonical(call.Arguments)
+		t.Tools = append(t.Tools, ToolCall{strings.Clone(call.Name), words(string(arguments)), cas.Sum(arguments)})
+		whole = append(append(append(whole, "\x00"+call.Name+"\x00"...), arguments...), '\n')
+	}
+	t.Said = cas.Sum(whole)
+}
+
+// promptOf is the first words of the last thing that is new.
+func promptOf(heard []llm.Heard) string {
+	for i := len(heard) - 1; i >= 0; i-- {
+		switch m := &heard[i]; {
+		case m.Role == llm.RoleAssistant:
+		case len(m.Results) > 0 && len(m.Texts) == 0:
+			return words(textOf(m.Results[len(m.Results)-1].Output))
+		case len(m.Texts) > 0:
+			return words(m.Texts[len(m.Texts)-1])
+		}
+	}
+	return ""
+}
+
+// textOf is the text of a message or a result: a JSON string, or blocks of which some have one.
+func textOf(content json.RawMessage) string {
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		return text
+	}
+	v, err := canonjson.Parse(content)
+	if err != nil {
+		return ""
+	}
+	var texts []string
+	for i := range v.Elems {
+		if t, ok := v.Elems[i].Get("text"); ok && t.Kind == canonjson.String {
+			texts = append(texts, t.Str)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// canonical is JSON as canonical JSON; as it stands where it is none.
+func canonical(b json.RawMessage) []byte {
+	v, err := canonjson.Parse(b)
+	if err != nil {
+		return b
+	}
+	return v.Append(nil)
+}
+
+// words are the first words of a text, on one line.
+func words(s string) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s[:min(len(s), 8*maxWords)], "")), " ")
+	if runes := []rune(s); len(runes) > maxWords {
+		return string(runes[:maxWords-1]) + "…"
+	}
+	return strings.Clone(s)
+}
+
+// conversations gives each turn its number.
+func (c *calls) conversations() []*Conversation {
+	var out []*Conversation
+	for _, l := range c.lanes {
+		slices.SortStableFunc(l.Turns, func(a, b Turn) int {
+			return cmp.Or(cmp.Compare(a.arrival, b.arrival), cmp.Compare(a.Seq, b.Seq))
+		})
+		answered := 0
+		for i := range l.Turns {
+			l.Turns[i].Number = answered + 1
+			if l.Turns[i].Answered() {
+				answered++
+			}
+		}
+		out = append(out, &l.Conversation)
+	}
+	slices.SortFunc(out, func(a, b *Conversation) int {
+		return cmp.Or(cmp.Compare(a.Turns[0].arrival, b.Turns[0].arrival), cmp.Compare(a.Turns[0].Seq, b.Turns[0].Seq))
+	})
+	return out
+}

@@ -1,0 +1,191 @@
+// Package compare holds recordings beside each other: up to Most runs of one agent, from where they first differ on.
+//
+// The first recording is what the others are held against. Its conversations are paired with those of another one by their lane, what is
+// left by order; two turns are the same where the same was asked of the same model and the same came back, without what is volatile.
+// The first pair that is not is where the other recording leaves the first. From there on each is a row: turns, tools, the files that
+// the run left otherwise, its end, how a command ends over its end state, tokens, cost, time (package account).
+//
+// Recordings that are forks of one parent at one record with the same change are a group of samples: mean, spread and interval of each
+// number, and whether it differs from that of the first group by more than chance (groups.go, stats.go).
+//
+// Not goals: whether one recording is a faithful replay of another (package fidelity), running an agent.
+package compare
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/deck/account"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+)
+
+// Most is how many recordings are compared at once.
+const Most = 100
+
+// Options say how Run compares. Nil and zero work.
+type Options struct {
+	Prices  *llm.Prices   // nil is what is built in
+	Verify  string        // a command for sh that is run in each end state; "" is none
+	Timeout time.Duration // of one such command; 0 is DefaultTimeout
+	Jobs    int           // how many recordings at once; 0 is as many as there are processors
+	Step    func(done, of int64)
+}
+
+// DefaultTimeout is how long a command may run in one end state.
+const DefaultTimeout = 5 * time.Minute
+
+// A Comparison is some recordings beside each other.
+type Comparison struct {
+	Rows   []*Row   `json:"recordings"`
+	Same   int      `json:"same_turns"` // turns that all have in common with the first, before the first difference
+	Differ bool     `json:"differ"`     // false: they do not, in turns, files and ends
+	Groups []*Group `json:"groups"`     // none where nothing was run several times
+	Notes  []string `json:"notes"`
+	Verify string   `json:"verify,omitempty"`
+}
+
+// A Row is one recording.
+type Row struct {
+	ID      string          `json:"id"`
+	Path    string          `json:"path"`
+	Parent  *string         `json:"parent"`
+	ForkSeq *uint64         `json:"fork_seq"`
+	Leaves  *Difference     `json:"leaves"`     // where it leaves the first; null where it does not, and of the first
+	Same    int             `json:"same_turns"` // before that
+	Total   Totals          `json:"total"`
+	After   Spent           `json:"after"` // what it spent from the first difference on
+	Tools   []Tool          `json:"tools"`
+	Files   []File          `json:"files"` // that it left otherwise than the first
+	Exit    *recording.Exit `json:"exit"`
+	Check   *Check          `json:"check,omitempty"`
+
+	account *account.Account
+	rec     *recording.Recording
+}
+
+// Totals are what a recording comes to.
+type Totals = recording.Totals
+
+// Spent is what some turns came to.
+type Spent struct {
+	Turns        int      `json:"turns"`
+	Tools        int      `json:"tools"`
+	InputTokens  int64    `json:"input_tokens"`
+	OutputTokens int64    `json:"output_tokens"`
+	CostUSD      *float64 `json:"cost_usd"` // null where that of one turn is not known
+}
+
+// Run compares recordings, two or more. The error is that of the first that could not be read, or ctx's.
+func Run(ctx context.Context, recs []*recording.Recording, o *Options) (*Comparison, error) {
+	if o == nil {
+		o = new(Options)
+	}
+	if len(recs) < 2 || len(recs) > Most {
+		return nil, fmt.Errorf("expected 2 to %d recordings, got %d", Most, len(recs))
+	}
+	c := &Comparison{Rows: make([]*Row, len(recs)), Verify: o.Verify, Notes: []string{}, Groups: []*Group{}}
+	if err := o.each(ctx, recs, func(i int) (err error) {
+		c.Rows[i], err = o.row(ctx, recs[i])
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	c.differences()
+	if err := c.files(); err != nil {
+		return nil, err
+	}
+	c.group()
+	for _, r := range c.Rows[1:] {
+		c.Differ = c.Differ || r.Leaves != nil || len(r.Files) > 0 || !sameEnd(r.Exit, c.Rows[0].Exit)
+	}
+	return c, nil
+}
+
+func sameEnd(a, b *recording.Exit) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
+}
+
+// each does something for every recording, several at once, and stops at the first error.
+func (o *Options) each(ctx context.Context, recs []*recording.Recording, do func(i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	jobs := o.Jobs
+	if jobs <= 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	var mu sync.Mutex
+	next, done := 0, int64(0) // guarded by mu
+	var workers sync.WaitGroup
+	for range min(jobs, len(recs)) {
+		workers.Go(func() { // ends when nothing is left, or something failed
+			for {
+				mu.Lock()
+				i := next
+				next++
+				mu.Unlock()
+				if i >= len(recs) || ctx.Err() != nil {
+					return
+				}
+				if err := do(i); err != nil {
+					cancel(fmt.Errorf("%s: %w", recs[i].Dir, err))
+				}
+				mu.Lock()
+				if done++; o.Step != nil {
+					o.Step(done, int64(len(recs)))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	return context.Cause(ctx)
+}
+
+// row reads a recording and tries the command in its end state.
+func (o *Options) row(ctx context.Context, rec *recording.Recording) (*Row, error) {
+	a, err := account.Of(rec, o.Prices)
+	if err != nil {
+		return nil, err
+	}
+	m := rec.Manifest
+	r := &Row{
+		ID: m.ID, Path: rec.Dir, Parent: m.Parent, ForkSeq: m.ForkSeq, Total: a.Total, Exit: a.Exit, account: a, rec: rec,
+		Tools: []Tool{}, Files: []File{},
+	}
+	if o.Verify != "" {
+		r.Check, err = o.check(ctx, rec)
+	}
+	return r, err
+}
+
+// Failed are the recordings in whose end state the command did not end with 0, or could not be run.
+func (c *Comparison) Failed() (failed []*Row) {
+	for _, r := range c.Rows {
+		if r.Check != nil && !r.Check.Passed() {
+			failed = append(failed, r)
+		}
+	}
+	return failed
+}
+
+// MarshalJSON gives the rows their places, from 1, by which differences and groups name them.
+func (c *Comparison) MarshalJSON() ([]byte, error) {
+	type plain Comparison
+	type placed struct {
+		N int `json:"n"`
+		*Row
+	}
+	rows := make([]placed, len(c.Rows))
+	for i, r := range c.Rows {
+		rows[i] = placed{i + 1, r}
+	}
+	return json.Marshal(struct {
+		Rows []placed `json:"recordings"`
+		*plain
+	}{rows, (*plain)(c)})
+}

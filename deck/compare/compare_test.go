@@ -1,0 +1,278 @@
+package compare_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/compare"
+	. "github.com/tapedeck-dev/tapedeck/deck/derive/derivetest"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A run is a recording that a test makes.
+type run struct {
+	*Tape
+	manifest *recording.Manifest
+	before   *files.Tree
+}
+
+func newRun(t testing.TB) *run {
+	m := recording.NewManifest(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC))
+	m.State, m.Argv, m.Cwd, m.Program.Path, m.Roots.Tree = recording.StateFinished, []string{"agent"}, "/work", "/bin/agent", "/work"
+	return &run{NewTape(t), m, &files.Tree{Root: "/work"}}
+}
+
+// call records a call as the classifier of a run would name it: what is asked and said makes the difference.
+func (r *run) call(model, request, response string) {
+	r.At++
+	k := &tape.LLMCall{Provider: "anthropic", Endpoint: "messages", Model: model, Usage: json.RawMessage(`{"input_tokens":1000,"output_tokens":100}`)}
+	k.Lane, k.Arrival, k.Status, k.Method, k.URL = "llm:main", r.At, 200, "POST", "https://api.anthropic.com/v1/messages"
+	k.RequestDigest = cas.Sum([]byte(request))
+	k.RequestPayload, k.Response = r.Payload(request), r.Payload(response)
+	r.Record(k)
+}
+
+func (r *run) write(path, content string) {
+	w := &tape.FileWrite{}
+	w.Path, w.Mode, w.ContentHash, w.LenBytes, w.Content = path, "100644", cas.Sum([]byte(content)), int64(len(content)), r.Payload(content)
+	r.Record(w)
+}
+
+// found puts a file into the work tree as the run finds it.
+func (r *run) found(path, content string) {
+	d, err := r.Store.Put([]byte(content))
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	r.before.Entries = append(r.before.Entries, files.Entry{Path: path, Mode: 0o100644, Size: int64(len(content)), Digest: d})
+}
+
+// end ends the run and opens its recording.
+func (r *run) end(exit int, ms int64) *recording.Recording {
+	r.T.Helper()
+	r.Record(&tape.ProcessSpawn{Program: "/bin/agent", SpawnID: 1, ExitCode: exit, DurationMS: ms})
+	r.Close()
+	dir := filepath.Dir(r.Path)
+	var tree bytes.Buffer
+	r.manifest.Exit = &recording.Exit{Code: exit}
+	for _, err := range []error{
+		os.Rename(r.Path, filepath.Join(dir, recording.TapeName)), os.Rename(r.Path+tape.StoreSuffix, filepath.Join(dir, recording.TapeName+tape.StoreSuffix)),
+		r.before.Encode(&tree), os.WriteFile(filepath.Join(dir, recording.TreeName), tree.Bytes(), 0o600), r.manifest.Write(dir, false),
+	} {
+		if err != nil {
+			r.T.Fatal(err)
+		}
+	}
+	rec, err := recording.Open(dir)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return rec
+}
+
+func edits(id, path, text string) string {
+	return fmt.Sprintf(`{"type":"message","content":[{"type":"tool_use","id":%q,"name":"write","input":{"path":%q,"text":%q}}],"stop_reason":"tool_use"}`, id, path, text)
+}
+
+// agent is a run that reads and then writes a file.
+func agent(t testing.TB, model, text string) *run {
+	r := newRun(t)
+	r.found("a.txt", "old")
+	ask := User("write a.txt")
+	r.call("m", Asks("be kind", ReadTool, ask), Calls("toolu_1"))
+	read := []string{ask, Uses("toolu_1"), Gives("toolu_1", "old")}
+	r.call(model, Asks("be kind", ReadTool, read...), edits("toolu_2", "a.txt", text))
+	r.write("a.txt", text)
+	r.call(model, Asks("be kind", ReadTool, append(read, Model(text), Gives("toolu_2", "ok"))...), Says("done"))
+	return r
+}
+
+func compared(t *testing.T, o *compare.Options, recs ...*recording.Recording) *compare.Comparison {
+	t.Helper()
+	c, err := compare.Run(context.Background(), recs, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestFirstDifference(t *testing.T) {
+	first := agent(t, "m", "new").end(0, 1000)
+	same, other, dearer := agent(t, "m", "new").end(0, 1000), agent(t, "m", "newer").end(0, 1000), agent(t, "n", "new").end(0, 1000)
+	c := compared(t, nil, first, same, other, dearer)
+	if c.Same != 1 || !c.Differ || len(c.Groups) != 0 {
+		t.Errorf("same %d, differ %t, groups %d", c.Same, c.Differ, len(c.Groups))
+	}
+	if r := c.Rows[1]; r.Leaves != nil || r.Same != 3 || len(r.Files) > 0 || len(r.Tools[0].Other) > 0 {
+		t.Errorf("an equal one: %+v", r)
+	}
+	r := c.Rows[2]
+	if r.Leaves == nil || r.Leaves.Turn != 2 || r.Leaves.What != compare.ByTools || r.Same != 1 || r.After.Turns != 2 {
+		t.Errorf("other arguments: %+v, %+v", r.Leaves, r.After)
+	}
+	if len(r.Files) != 1 || r.Files[0].Path != "a.txt" || len(r.Tools) != 2 || len(r.Tools[1].Other) != 1 || !strings.Contains(r.Tools[1].Other[0].Arguments, "newer") {
+		t.Errorf("other arguments: files %+v, tools %+v", r.Files, r.Tools)
+	}
+	if r := c.Rows[3]; r.Leaves == nil || r.Leaves.What != compare.ByModel || r.Leaves.First != "m" || r.Leaves.Other != "n" || len(r.Files) > 0 {
+		t.Errorf("another model: %+v, files %+v", r.Leaves, r.Files)
+	}
+}
+
+// TestOnlyOneChanged: a file that one run changed is held against what the other found there.
+func TestOnlyOneChanged(t *testing.T) {
+	first := agent(t, "m", "new").end(0, 1000)
+	idle, back := newRun(t), newRun(t)
+	idle.found("a.txt", "old")
+	back.found("a.txt", "new")
+	c := compared(t, nil, first, idle.end(0, 1), back.end(0, 1))
+	if files := c.Rows[1].Files; len(files) != 1 || files[0].Path != "a.txt" {
+		t.Errorf("left as it was: %+v", files)
+	}
+	if files := c.Rows[2].Files; len(files) != 0 || len(c.Notes) != 1 || !strings.HasPrefix(c.Notes[0], "3 found another work tree") {
+		t.Errorf("found as the other left it: %+v, %q", files, c.Notes)
+	}
+	if d := c.Rows[1].Leaves; d == nil || d.What != compare.ByEnd || d.Turn != 1 {
+		t.Errorf("no model: %+v", d)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	unfinished := agent(t, "m", "new")
+	unfinished.manifest.State = recording.StateRecording
+	recs := []*recording.Recording{agent(t, "m", "new").end(0, 1), agent(t, "m", "newer").end(0, 1), unfinished.end(0, 1)}
+	c := compared(t, &compare.Options{Verify: `echo seen >&2; test "$(cat a.txt)" = new`, Jobs: 2}, recs...)
+	if k := c.Rows[0].Check; !k.Passed() || k.Output != "" {
+		t.Errorf("%+v", k)
+	}
+	if k := c.Rows[1].Check; k.Passed() || k.Exit != 1 || k.Output != "seen\n" {
+		t.Errorf("%+v", k)
+	}
+	if k := c.Rows[2].Check; k.Passed() || !strings.Contains(k.Why, "unfinished") {
+		t.Errorf("%+v", k)
+	}
+	if failed := c.Failed(); len(failed) != 2 || failed[0] != c.Rows[1] {
+		t.Errorf("%d failed", len(failed))
+	}
+}
+
+// TestCheckHangs: a command that does not end is ended with all that it started, and nothing of it stays.
+func TestCheckHangs(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	recs := []*recording.Recording{agent(t, "m", "new").end(0, 1), agent(t, "m", "new").end(0, 1)}
+	c := compared(t, &compare.Options{Verify: "sleep 300 & wait", Timeout: 300 * time.Millisecond}, recs...)
+	for _, r := range c.Rows {
+		if !r.Check.TimedOut || r.Check.Passed() {
+			t.Errorf("%+v", r.Check)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(temp, "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	recs := []*recording.Recording{agent(t, "m", "new").end(0, 1), agent(t, "m", "new").end(0, 1)}
+	if _, err := compare.Run(ctx, recs, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// TestGroups: runs of one fork are samples, and what differs by more than chance is told from what does not.
+func TestGroups(t *testing.T) {
+	parent, seq := "parent", uint64(2)
+	fork := func(model, text string, exit int, ms int64) *recording.Recording {
+		r := agent(t, model, text)
+		r.manifest.Parent, r.manifest.ForkSeq = &parent, &seq
+		return r.end(exit, ms)
+	}
+	prices, err := llm.DefaultPrices().With(map[string]llm.Rates{"m": rates(1, 5)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recs := []*recording.Recording{agent(t, "m", "new").end(0, 1000)}
+	for i := range 4 {
+		recs = append(recs, fork("m", "newer", i%2, 9000+int64(i)*10))
+	}
+	c := compared(t, &compare.Options{Prices: prices}, recs...)
+	if len(c.Groups) != 2 || len(c.Groups[1].Members) != 4 {
+		t.Fatalf("groups %+v", c.Groups)
+	}
+	verdicts := make(map[string]compare.Verdict)
+	for _, n := range c.Groups[1].Numbers {
+		verdicts[n.Name] = n.Verdict
+	}
+	if verdicts["time"] != compare.Regression || verdicts["passed"] != compare.Noise || verdicts["cost"] != compare.Noise {
+		t.Errorf("verdicts %v", verdicts)
+	}
+	var text bytes.Buffer
+	if err := c.Write(&text, compare.Form{}); err != nil || !strings.Contains(text.String(), "regression") || !strings.Contains(text.String(), "2 to 5") {
+		t.Errorf("%v:\n%s", err, text.String())
+	}
+}
+
+func rates(in, out float64) llm.Rates { return llm.Rates{Input: &in, Output: &out} }
+
+// TestUnknown: what has no price is unknown in every form, and never 0.
+func TestUnknown(t *testing.T) {
+	c := compared(t, nil, agent(t, "m", "a").end(0, 1), agent(t, "m", "b").end(0, 1))
+	b, err := json.Marshal(c)
+	if err != nil || !strings.Contains(string(b), `"cost_usd":null`) || strings.Contains(string(b), `"cost_usd":0`) || !strings.Contains(string(b), `"n":2`) {
+		t.Errorf("%s, %v", b, err)
+	}
+	for _, f := range []compare.Form{{}, {Markdown: true}, {Colour: true}} {
+		var text bytes.Buffer
+		if err := c.Write(&text, f); err != nil || strings.Count(text.String(), "unknown") < 2 || !strings.Contains(text.String(), "no price is known for m") {
+			t.Errorf("%+v, %v:\n%s", f, err, text.String())
+		}
+	}
+}
+
+// TestMarkdownIsData: nothing in a recording steers a page or a terminal.
+func TestMarkdownIsData(t *testing.T) {
+	c := compared(t, nil, agent(t, "m", "a").end(0, 1), agent(t, "m", "<b>|x|\x1b[31m").end(0, 1))
+	for _, f := range []compare.Form{{}, {Markdown: true}} {
+		var text bytes.Buffer
+		if err := c.Write(&text, f); err != nil || strings.Contains(text.String(), "\x1b") || f.Markdown && strings.Contains(text.String(), "<b>") {
+			t.Errorf("%+v, %v:\n%s", f, err, text.String())
+		}
+	}
+}
+
+// BenchmarkRun compares 100 recordings of 50 turns whose histories grow to 120 kB.
+func BenchmarkRun(b *testing.B) {
+	var recs []*recording.Recording
+	result := strings.Repeat("a line of a file that a tool gave\n", 60)
+	for i := range compare.Most {
+		r := newRun(b)
+		history := []string{User("work")}
+		for turn := range 50 {
+			id := fmt.Sprint("toolu_", turn)
+			r.call("m", Asks(strings.Repeat("be kind ", 500), ReadTool, history...), edits(id, "a.txt", fmt.Sprint(turn, turn > 25 && i%2 == 1)))
+			history = append(history, Uses(id), Gives(id, result))
+			r.write("a.txt", fmt.Sprint(turn, i))
+		}
+		recs = append(recs, r.end(0, 1000))
+	}
+	b.ResetTimer()
+	for range b.N {
+		if c, err := compare.Run(context.Background(), recs, nil); err != nil || c.Same < 20 || c.Rows[1].Total.Turns != 50 {
+			b.Fatal(err, c.Same)
+		}
+	}
+}

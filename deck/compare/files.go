@@ -1,0 +1,110 @@
+package compare
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/account"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+)
+
+// A File is one that a run left otherwise than the first one. A state is the mode and the begin of the digest, "" where nothing stands.
+type File struct {
+	Path  string `json:"path"`
+	First string `json:"first"`
+	Other string `json:"other"`
+}
+
+// files finds what each run left otherwise than the first: among the files that either changed.
+func (c *Comparison) files() error {
+	first, err := endOf(c.Rows[0], nil)
+	if err != nil {
+		return err
+	}
+	var others []int
+	for i, r := range c.Rows[1:] {
+		own, err := endOf(r, first)
+		if err != nil {
+			return err
+		}
+		if !sameTree(own, first) {
+			others = append(others, i+2)
+		}
+		paths := slices.Sorted(maps.Keys(r.account.Files))
+		for path := range first.changed {
+			if _, too := r.account.Files[path]; !too {
+				paths = append(paths, path)
+			}
+		}
+		slices.Sort(paths)
+		for _, path := range paths {
+			if was, is := first.state(path), own.state(path); was != is {
+				r.Files = append(r.Files, File{path, was, is})
+			}
+		}
+	}
+	if len(others) > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("%s found another work tree than 1: files that neither run changed are not compared", numbers(others)))
+	}
+	return nil
+}
+
+// An end is what a run left in its work tree.
+type end struct {
+	changed map[string]account.File
+	before  *files.Tree // nil where none was kept
+	digest  cas.Digest  // of the file that holds it
+}
+
+// endOf reads the work tree of a recording as it was found. That of forks is their parent's: where it is that of first it is read once.
+func endOf(r *Row, first *end) (*end, error) {
+	e := &end{changed: r.account.Files}
+	b, err := os.ReadFile(filepath.Join(r.rec.Dir, recording.TreeName))
+	if err != nil {
+		return e, nil // there is none: what was not changed is not known
+	}
+	e.digest = cas.Sum(b)
+	if first != nil && first.digest == e.digest {
+		e.before = first.before
+		return e, nil
+	}
+	e.before, err = r.rec.Tree()
+	return e, err
+}
+
+// sameTree reports whether two runs found the same files.
+func sameTree(a, b *end) bool {
+	if a.before == nil || b.before == nil || a.digest == b.digest {
+		return a.digest == b.digest
+	}
+	return slices.EqualFunc(a.before.Entries, b.before.Entries, func(x, y files.Entry) bool {
+		x.MTime, y.MTime = 0, 0
+		return x == y
+	})
+}
+
+// state is how a run left a file.
+func (e *end) state(path string) string {
+	if f, ok := e.changed[path]; ok {
+		if f == (account.File{}) {
+			return ""
+		}
+		return f.Mode + " " + f.Digest.Short()
+	}
+	if e.before == nil {
+		return "as found"
+	}
+	was, ok := e.before.Lookup(path)
+	switch {
+	case !ok:
+		return ""
+	case was.Target != "":
+		return was.Mode.Taped() + " " + cas.Sum([]byte(was.Target)).Short()
+	}
+	return was.Mode.Taped() + " " + was.Digest.Short()
+}

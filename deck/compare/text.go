@@ -1,0 +1,293 @@
+package compare
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+)
+
+// Write writes a comparison for people.
+func (c *Comparison) Write(w io.Writer, f Form) error {
+	p := &page{Form: f, w: w}
+	p.print("%s\n\n", c.summary())
+	p.table(c)
+	p.leaving(c)
+	p.tools(c)
+	p.files(c)
+	p.checks(c)
+	p.groups(c)
+	totals := make([]*recording.Totals, len(c.Rows))
+	for i, r := range c.Rows {
+		totals[i] = &r.Total
+	}
+	if notes := append(slices.Clone(c.Notes), unknown(totals)...); len(notes) > 0 {
+		p.heading("notes")
+		for _, n := range notes {
+			p.item(n)
+		}
+	}
+	return p.err
+}
+
+func (c *Comparison) summary() string {
+	what := fmt.Sprintf("%d recordings, held against 1: ", len(c.Rows))
+	turns := 0
+	for _, r := range c.Rows {
+		turns += r.Total.Turns
+	}
+	switch {
+	case turns == 0:
+		return what + "none of them asked a model"
+	case !slices.ContainsFunc(c.Rows, func(r *Row) bool { return r.Leaves != nil }):
+		return what + "all turns are the same"
+	case c.Same == 0:
+		return what + "they differ from the first turn on"
+	case c.Same == 1:
+		return what + "the first turn is the same in all"
+	}
+	return what + fmt.Sprintf("the first %d turns are the same in all", c.Same)
+}
+
+// table is a row a recording.
+func (p *page) table(c *Comparison) {
+	g := &grid{head: []string{">", "recording", "model", ">turns", ">after", ">tools", ">files", "exit"}}
+	if c.Verify != "" {
+		g.head = append(g.head, "check")
+	}
+	g.head = append(g.head, useHead...)
+	for i, r := range c.Rows {
+		row := cellsOf(fmt.Sprint(i+1), r.ID, strings.Join(r.Total.Models, ", "), fmt.Sprint(r.Total.Turns), fmt.Sprint(r.After.Turns),
+			fmt.Sprint(r.Total.Tools), fmt.Sprint(r.Total.Files))
+		row = append(row, exitCell(r.Exit))
+		if c.Verify != "" {
+			row = append(row, checkCell(r.Check))
+		}
+		g.add(append(row, cellsOf(useOf(&r.Total)...)...)...)
+	}
+	p.grid(g)
+}
+
+func exitCell(e *recording.Exit) cell {
+	switch {
+	case e == nil:
+		return cell{"unknown", red}
+	case e.Signal != "":
+		return cell{e.Signal, red}
+	case e.Code != 0:
+		return cell{fmt.Sprint(e.Code), red}
+	}
+	return cell{text: "0"}
+}
+
+func checkCell(c *Check) cell {
+	switch {
+	case c.Passed():
+		return cell{"passed", green}
+	case c.TimedOut:
+		return cell{"timed out", red}
+	case c.Why != "":
+		return cell{"not run", red}
+	}
+	return cell{fmt.Sprintf("exit %d", c.Exit), red}
+}
+
+// together lists places of which the same is to be said, in the order of their first.
+type together struct {
+	of    map[string][]int
+	order []string
+}
+
+func (t *together) add(place int, lines []string) {
+	key := strings.Join(lines, "\n")
+	if t.of == nil {
+		t.of = make(map[string][]int)
+	}
+	if t.of[key] == nil {
+		t.order = append(t.order, key)
+	}
+	t.of[key] = append(t.of[key], place)
+}
+
+// section writes what is to be said of each row; nothing where that is nothing of any.
+func (p *page) section(title string, c *Comparison, say func(r *Row) []string) {
+	var t together
+	for i, r := range c.Rows {
+		if lines := say(r); len(lines) > 0 {
+			t.add(i+1, lines)
+		}
+	}
+	if len(t.order) == 0 {
+		return
+	}
+	p.heading(title)
+	for _, key := range t.order {
+		lines := strings.Split(key, "\n")
+		p.item(numbers(t.of[key])+"  "+lines[0], lines[1:]...)
+	}
+}
+
+func (p *page) leaving(c *Comparison) {
+	p.section("where they leave 1", c, func(r *Row) []string {
+		d := r.Leaves
+		if d == nil {
+			return nil
+		}
+		return []string{
+			fmt.Sprintf("at turn %d of %s (record %s of 1): %s", d.Turn, d.Conversation, seqOf(d.Seq), d.What.words()),
+			"1 has     " + orNothing(d.First), "they have " + orNothing(d.Other),
+		}
+	})
+}
+
+// words say for people what two turns differ in.
+func (w What) words() string {
+	switch w {
+	case ByModel:
+		return "another model"
+	case ByPrompt:
+		return "something else was asked"
+	case ByParams:
+		return "asked with other parameters"
+	case ByError:
+		return "one was not answered"
+	case ByTools:
+		return "the answer asks for other tools, or with other arguments"
+	case ByAnswer:
+		return "the answer says something else"
+	}
+	return "only one of them has this turn"
+}
+
+func seqOf(seq uint64) string {
+	if seq == 0 {
+		return "none"
+	}
+	return fmt.Sprint(seq)
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return strings.ReplaceAll(s, "\n", " ")
+}
+
+func (p *page) tools(c *Comparison) {
+	p.section("tools, and calls with arguments that 1 has not", c, func(r *Row) []string {
+		if len(r.Tools) == 0 {
+			return nil
+		}
+		var names, below []string
+		for _, t := range r.Tools {
+			names = append(names, fmt.Sprintf("%s %d", t.Name, t.Calls))
+			for _, call := range t.Other {
+				below = append(below, fmt.Sprintf("turn %d: %s %s", call.Turn, t.Name, call.Arguments))
+			}
+			if t.More > 0 {
+				below = append(below, fmt.Sprintf("%s %d times more", t.Name, t.More))
+			}
+		}
+		return append([]string{strings.Join(names, ", ")}, below...)
+	})
+}
+
+// maxFiles is how many files of one recording are named.
+const maxFiles = 10
+
+func (p *page) files(c *Comparison) {
+	p.section("files that they left otherwise than 1", c, func(r *Row) (lines []string) {
+		for _, f := range r.Files[:min(len(r.Files), maxFiles)] {
+			lines = append(lines, f.Path+": "+f.words())
+		}
+		if more := len(r.Files) - maxFiles; more > 0 {
+			lines = append(lines, fmt.Sprintf("and %d more", more))
+		}
+		return lines
+	})
+}
+
+// words say what became of a file.
+func (f *File) words() string {
+	was, is := strings.Fields(f.First), strings.Fields(f.Other)
+	switch {
+	case len(was) == 0:
+		return "1 has none"
+	case len(is) == 0:
+		return "is not there"
+	case was[len(was)-1] == is[len(is)-1]:
+		return "mode " + is[0] + ", of 1 " + was[0]
+	}
+	return "other content"
+}
+
+func (p *page) checks(c *Comparison) {
+	p.section("where the check did not pass: "+c.Verify, c, func(r *Row) []string {
+		k := r.Check
+		if k == nil || k.Passed() {
+			return nil
+		}
+		lines := []string{checkCell(k).text}
+		if k.Why != "" {
+			lines[0] += ": " + k.Why
+		}
+		const most = 5 // lines of its output
+		said := strings.Split(strings.TrimSpace(k.Output), "\n")
+		return append(lines, slices.DeleteFunc(said[max(0, len(said)-most):], func(s string) bool { return s == "" })...)
+	})
+}
+
+func (p *page) groups(c *Comparison) {
+	if len(c.Groups) == 0 {
+		return
+	}
+	p.heading("groups: runs of one fork, and whether they differ from the first group by more than chance (95%)")
+	g := &grid{head: []string{"", "recordings", ">runs", ">mean", ">spread", "interval", "difference", ""}}
+	for i := range c.Groups[0].Numbers {
+		for _, group := range c.Groups {
+			n := group.Numbers[i]
+			if n.Sample == nil {
+				g.add(cellsOf(n.Name, numbers(group.Members), fmt.Sprint(len(group.Members)), "unknown", "", "", "", "")...)
+				continue
+			}
+			row := cellsOf(n.Name, numbers(group.Members), fmt.Sprint(n.Sample.N), n.shown(n.Sample.Mean), n.shown(n.Sample.Spread))
+			interval, apart := "", ""
+			if n.Sample.Low != nil {
+				interval = n.shown(*n.Sample.Low) + " to " + n.shown(*n.Sample.High)
+			}
+			if n.Apart != nil {
+				apart = n.shown(n.Apart.Low) + " to " + n.shown(n.Apart.High)
+			}
+			g.add(append(row, cell{text: interval}, cell{text: apart}, n.Verdict.cell())...)
+		}
+	}
+	p.grid(g)
+}
+
+// shown is a value of the number for people.
+func (n *Number) shown(v float64) string {
+	switch n.Name {
+	case passed:
+		return fmt.Sprintf("%.0f%%", 100*v)
+	case "cost":
+		if v < 0 {
+			return "-" + recording.Dollars(-v)
+		}
+		return recording.Dollars(v)
+	case "time":
+		return round(v) + "s"
+	}
+	return round(v)
+}
+
+func (v Verdict) cell() cell {
+	switch v {
+	case Regression:
+		return cell{string(v), red}
+	case Improvement:
+		return cell{string(v), green}
+	}
+	return cell{string(v), plain}
+}

@@ -1,0 +1,326 @@
+package deck
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/network"
+	"github.com/tapedeck-dev/tapedeck/deck/fork"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/program"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// ForkOptions say how Fork runs a recording again. Plan is required, the zero value of every other field works.
+type ForkOptions struct {
+	Plan    *fork.Plan
+	Changes *fork.Changes
+	// Live lets the program reach the network past the point, as it did while recording. Without it what follows a changed answer is
+	// answered from the rest of the tape as far as it fits.
+	Live      bool
+	Upstreams map[string]string // as in RecordOptions; on top of those that the recording keeps
+
+	Env []string // where secrets are taken from, and proxies; the process's own when nil
+	Streams
+	Signals <-chan os.Signal
+
+	TreeNow bool   // as in ReplayOptions
+	TreeAt  string // likewise
+	Output  string // directory of the recording; a new one in the work tree's library when empty
+	Verify  string // a command of the shell that is run over the work tree as the fork left it; "" for none
+
+	Starting  func() // called before the program starts; nil is not
+	ConfigDir string
+	Log       *slog.Logger
+}
+
+// A Forked is what Fork leaves behind.
+type Forked struct {
+	Recording *recording.Recording
+	Exit      recording.Exit
+	OpenLine  bool
+	// Report is about what comes before the point. Where it is not Faithful nothing live has happened.
+	Report *fidelity.Report
+	// Turns are those of the conversation from the point on, by fidelity.Side.
+	Turns [2][]fork.Turn
+}
+
+// forking is a replay that leaves its tape. Its methods do what a nil one needs: nothing.
+type forking struct {
+	o         *ForkOptions
+	id        string
+	at        *exchange.Fork
+	started   time.Time
+	upstreams map[string]string
+
+	failed   string
+	verified *recording.Verified
+	turns    [2][]fork.Turn
+}
+
+// Fork runs the program of rec again. Up to the point of the plan it is answered from the tape, which must fit; from there on it is another
+// run, which becomes a recording of its own. An error means that it could not be run; what was recorded by then stays, unfinished.
+func Fork(ctx context.Context, rec *recording.Recording, o *ForkOptions) (*Forked, error) {
+	f := &forking{o: o, started: time.Now()}
+	if o.Changes == nil {
+		o.Changes = new(fork.Changes)
+	}
+	if err := f.check(rec); err != nil {
+		return nil, err
+	}
+	m := rec.Manifest
+	f.id = recording.NewID(f.started)
+	lib := library.Of(m.Roots.LibraryRoot(m.Cwd))
+	dir, held, err := lib.Place(f.id, o.Output, false)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { recording.Unlock(held) }()
+	if o.Output != "" {
+		if err := lib.Point(f.id, dir, false); err != nil && o.Log != nil {
+			o.Log.Warn("the recording is known by its path alone, not by its id", "path", dir, "err", err)
+		}
+	}
+	r := &replayer{fork: f, rec: rec, roots: m.Roots, o: &ReplayOptions{
+		Env: o.Env, Streams: o.Streams, Signals: o.Signals, TreeNow: o.TreeNow, TreeAt: o.TreeAt, Out: dir, Starting: o.Starting,
+		ConfigDir: o.ConfigDir, Log: o.Log,
+	}}
+	v, err := r.replay(ctx)
+	if err != nil {
+		return nil, err
+	}
+	made, err := recording.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Forked{Recording: made, Exit: v.Exit, OpenLine: v.OpenLine, Report: v.Report, Turns: f.turns}, nil
+}
+
+// check refuses what cannot be forked so, and settles what is reached.
+func (f *forking) check(rec *recording.Recording) error {
+	m := rec.Manifest
+	switch need := f.o.Changes.NeedLive(); {
+	case m.Proxy:
+		return fmt.Errorf("%s was recorded outside the jail: a fork runs in it", rec.Dir)
+	case !f.o.Live && need != "":
+		return fmt.Errorf("%s changes what a model is asked: add --live, which asks it", need)
+	case !f.o.Live && f.o.Changes.Answer == nil:
+		return errors.New("nothing would differ: change the recorded answer (--edit, --set answer=TEXT), or add --live, which asks models anew from there on")
+	case !f.o.Live:
+		return nil
+	}
+	ro := &RecordOptions{Upstreams: f.o.Upstreams, Argv: []string{"-"}}
+	if err := Again(rec, ro); err != nil {
+		return err
+	}
+	f.upstreams = ro.Upstreams
+	return network.CheckUpstreams(f.upstreams)
+}
+
+// Reached lists to whom the models' hosts of a plan lead, as a fork of rec reaches them: "HOST" or "HOST at URL".
+func Reached(rec *recording.Recording, o *ForkOptions) ([]string, error) {
+	f := &forking{o: o}
+	if err := f.check(rec); err != nil || !o.Live {
+		return nil, err
+	}
+	var out []string
+	for _, host := range o.Plan.Hosts() {
+		for _, scheme := range []string{"https", "http"} {
+			if at := network.UpstreamOf(f.upstreams, &url.URL{Scheme: scheme, Host: host}); at != "" {
+				host += " at " + at
+				break
+			}
+		}
+		out = append(out, host)
+	}
+	return out, nil
+}
+
+func (f *forking) live() bool { return f != nil && f.o.Live }
+
+// divide divides the book of r.
+func (f *forking) divide(r *replayer) (err error) {
+	if f == nil {
+		return nil
+	}
+	o := exchange.ForkOptions{Closed: !f.o.Live, Passing: func() { r.processes.leave(f.time(r)) }}
+	if c := r.s.redactor.mcp; c != nil {
+		o.Kept = c.Carries
+	}
+	seq := uint64(0)
+	if first := f.o.Plan.First; first != nil {
+		seq = first.Seq
+	}
+	f.at, err = r.book.Fork(seq, o)
+	return err
+}
+
+// time is the wall time of the program at the point; zero where the tape does not tell: that of a replay has other times than its program.
+func (f *forking) time(r *replayer) (at time.Time) {
+	if ms := f.at.CameMS(); ms != 0 && r.rec.Manifest.Parent == nil {
+		return time.UnixMilli(ms)
+	}
+	return at
+}
+
+// connect lets the program of r reach what is live.
+func (f *forking) connect(r *replayer, p *run) {
+	if f == nil {
+		return
+	}
+	nf := &network.Fork{At: f.at, Live: f.o.Live, Change: f.o.Changes.Of}
+	if f.o.Changes.Answer != nil {
+		nf.Answer = func(asked *network.Asked) (*network.Made, error) { return f.o.Changes.Made(asked, f.o.Plan.Usage) }
+	}
+	p.net.Fork = nf
+	p.net.Upstreams = f.upstreams
+	if p.net.ProxyEnv = f.o.Env; p.net.ProxyEnv == nil {
+		p.net.ProxyEnv = os.Environ()
+	}
+	p.ports = program.MergePorts(p.ports, program.Ports(f.upstreams))
+	p.loopback = p.loopback || program.NamesLoopback(f.upstreams)
+}
+
+// describe says in the manifest of r's child that it is a fork.
+func (f *forking) describe(m *recording.Manifest) {
+	if f == nil {
+		return
+	}
+	m.ID, m.StartedAt = f.id, f.started.UTC()
+	m.ForkSeq = &f.o.Plan.Seq
+	m.Fork = &recording.Fork{Lane: f.o.Plan.Lane, Turn: f.o.Plan.Turn, Live: f.o.Live, Failed: f.failed, Verify: f.verified}
+	m.Ports = program.MergePorts(m.Ports, program.Ports(f.upstreams))
+	m.Loopback = m.Loopback || program.NamesLoopback(f.upstreams)
+}
+
+// note adds to the manifest what may hold secrets.
+func (f *forking) note(m *recording.Manifest, r *replayer) {
+	if f == nil {
+		return
+	}
+	changes, _ := json.Marshal(f.o.Changes) // strings and JSON alone
+	m.Fork.Changes, _ = r.s.scrub.Bytes(changes)
+	if f.o.Live {
+		m.Again = againOf(&RecordOptions{Upstreams: f.upstreams}, r.s.scrub.String)
+	}
+}
+
+// conclude looks at what the fork of r came to.
+func (f *forking) conclude(ctx context.Context, r *replayer, e *ended) error {
+	if f == nil {
+		return nil
+	}
+	made, err := tape.Open(filepath.Join(r.dir, recording.TapeName), nil)
+	if err != nil {
+		return err
+	}
+	defer made.Close()
+	now, err := fork.Read(made.Records())
+	if err != nil {
+		return err
+	}
+	if p := f.o.Plan; p.Turn > 0 {
+		for i, t := range []*fork.Tape{p.Tape, now} {
+			store := p.Store
+			if i == 1 {
+				store = r.s.store
+			}
+			for _, x := range t.Turns(p.Lane, p.Turn) {
+				f.turns[i] = append(f.turns[i], x.TurnOf(store))
+			}
+		}
+	}
+	f.failed = f.failure(e, now.Refused())
+	return f.verify(ctx, r)
+}
+
+// failure says why a fork that came to its point did not come to its end; "" where it did.
+func (f *forking) failure(e *ended, refused []string) string {
+	now := f.turns[fidelity.Replay]
+	switch {
+	case e.signals > 0:
+		return "interrupted by a signal"
+	case !f.at.Past():
+		return ""
+	case len(refused) > 0 && !f.o.Live:
+		return fmt.Sprintf("%s is not on the tape: --live asks models", refused[0])
+	case len(now) == 0:
+		return ""
+	}
+	switch last := now[len(now)-1]; {
+	case last.Status == 0:
+		return fmt.Sprintf("turn %d got no answer: %s", last.Turn, last.Error)
+	case last.Status >= 400:
+		return fmt.Sprintf("turn %d was answered with status %d", last.Turn, last.Status)
+	case last.Error != "":
+		return fmt.Sprintf("the answer to turn %d was cut: %s", last.Turn, last.Error)
+	}
+	return ""
+}
+
+// verify runs the command over the work tree as the fork left it.
+func (f *forking) verify(ctx context.Context, r *replayer) error {
+	if f.o.Verify == "" || !f.at.Past() {
+		return nil
+	}
+	if r.trees.after == nil {
+		return errors.New("--verify: there is no work tree in this recording")
+	}
+	dir := filepath.Join(r.scratch.dir, "verify")
+	if _, err := r.trees.keep(dir); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "sh", "-c", f.o.Verify)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, f.o.Env, time.Second
+	cmd.Stdout, cmd.Stderr = f.o.Stderr, f.o.Stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return fmt.Errorf("--verify: %w", err)
+	}
+	f.verified = &recording.Verified{Command: f.o.Verify, Exit: cmd.ProcessState.ExitCode()}
+	return nil
+}
+
+// upTo leaves of two tapes what comes before the point, and of what compares what is known of that.
+func (f *forking) upTo(recorded, now fidelity.Records, o *fidelity.LaneOptions) (fidelity.Records, fidelity.Records) {
+	if f == nil {
+		return recorded, now
+	}
+	o.Screens, o.LongFiles, o.SameStart = nil, [2]map[string]string{}, false
+	if !f.at.Past() && f.at.Lost() == "" {
+		o.NotCompared = append(o.NotCompared, "the point itself: the program ended before it came there")
+	}
+	return f.cut(recorded, true), f.cut(now, false)
+}
+
+func (f *forking) cut(records fidelity.Records, recorded bool) fidelity.Records {
+	return func(yield func(*tape.Record, error) bool) {
+		for rec, err := range records {
+			if (err != nil || f.at.Before(rec, recorded)) && !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// MissingSecrets lists the variables that held a secret while rec was made, and are not set here.
+func MissingSecrets(rec *recording.Recording) (names []string) {
+	for _, v := range rec.Manifest.Env {
+		if v.Secret && os.Getenv(v.Name) == "" {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}

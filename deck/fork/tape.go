@@ -1,0 +1,232 @@
+package fork
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A Tape is what a recording asked for, in the order in which it did.
+type Tape struct {
+	exchanges []*Exchange
+	refused   []string // what nothing on a tape answered: method and URL
+}
+
+// An Exchange is one request. Turn is of a call of a model alone: which answer of its conversation it asked for, from 1.
+type Exchange struct {
+	Seq, Arrival uint64
+	Turn         int
+	Lane         string
+	Call         *tape.LLMCall // nil for none
+
+	began, kept uint64 // the recorder's ordinals of its answer's begin and of its record
+}
+
+// Read reads a tape. The error is one that records gave.
+func Read(records iter.Seq2[*tape.Record, error]) (*Tape, error) {
+	t := new(Tape)
+	for rec, err := range records {
+		if err != nil {
+			return nil, err
+		}
+		x := tape.ExchangeOf(rec.Kind)
+		if x == nil || tape.AskerOf(rec.Kind) != 0 {
+			continue
+		}
+		if x.Lane == exchange.Unmatched {
+			t.refused = append(t.refused, x.Method+" "+x.URL)
+			continue
+		}
+		e := &Exchange{Seq: rec.Seq, Arrival: x.Arrival, Lane: strings.Clone(x.Lane), began: rec.G, kept: rec.G}
+		if len(x.Stream) > 0 {
+			e.began = x.Stream[0].G
+		}
+		e.Call, _ = rec.Kind.(*tape.LLMCall)
+		t.exchanges = append(t.exchanges, e)
+	}
+	slices.SortStableFunc(t.exchanges, func(a, b *Exchange) int {
+		return cmp.Or(cmp.Compare(a.Arrival, b.Arrival), cmp.Compare(a.Seq, b.Seq))
+	})
+	t.number()
+	return t, nil
+}
+
+// number numbers the turns.
+func (t *Tape) number() {
+	answered := make(map[string]int)
+	for _, e := range t.exchanges {
+		if e.Call != nil {
+			e.Turn = answered[e.Lane] + 1
+			if e.Answered() {
+				answered[e.Lane]++
+			}
+		}
+	}
+}
+
+// Answered reports whether a model answered.
+func (e *Exchange) Answered() bool {
+	return e.Call.Error == "" && (e.Call.Status == 101 || e.Call.Status >= 200 && e.Call.Status < 300)
+}
+
+// Turns are the calls of a conversation from a turn on, by turn: of each the answered one, or else the last that was tried.
+func (t *Tape) Turns(lane string, from int) (turns []*Exchange) {
+	for _, e := range t.exchanges {
+		if e.Call == nil || e.Lane != lane || e.Turn < from {
+			continue
+		}
+		if n := len(turns); n > 0 && turns[n-1].Turn == e.Turn {
+			turns = turns[:n-1]
+		}
+		turns = append(turns, e)
+	}
+	return turns
+}
+
+// Refused are the requests that nothing on a tape answered, in order.
+func (t *Tape) Refused() []string { return t.refused }
+
+// Hosts are those that models were asked at, in order.
+func (t *Tape) Hosts() (hosts []string) {
+	for _, e := range t.exchanges {
+		if e.Call != nil && !slices.Contains(hosts, tape.HostOf(e.Call.URL)) {
+			hosts = append(hosts, tape.HostOf(e.Call.URL))
+		}
+	}
+	return hosts
+}
+
+// A Point is where a run leaves a recording.
+type Point struct {
+	Seq    uint64    // of the first record that is not from the tape
+	Lane   string    // of First; "" without it
+	Turn   int       // of First, where it is a call of a model; 0 else
+	First  *Exchange // the first request that is not answered from the tape; nil where all are
+	Before int       // calls of models that are
+}
+
+// A Place says which Point is meant: Turn of Lane, or Seq where Turn is 0.
+type Place struct {
+	Turn int
+	Lane string // "" is the only conversation with so many turns; else its name or a part of it that is its own
+	Seq  uint64
+}
+
+// Find finds a point. records are those of the tape. The error says what there is instead.
+func (t *Tape) Find(p Place, records iter.Seq2[*tape.Record, error]) (*Point, error) {
+	if p.Turn == 0 {
+		return t.bySeq(p.Seq, records)
+	}
+	lane, err := t.lane(p)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range t.exchanges {
+		if e.Call != nil && e.Lane == lane && e.Turn == p.Turn {
+			return t.at(e, e.Seq), nil
+		}
+	}
+	panic("fork: a turn that was counted is not there")
+}
+
+func (t *Tape) at(e *Exchange, seq uint64) *Point {
+	p := &Point{Seq: seq, First: e}
+	if e != nil {
+		p.Lane, p.Turn = e.Lane, e.Turn
+	}
+	for _, x := range t.exchanges {
+		if x.Call != nil && (e == nil || x.Arrival < e.Arrival) {
+			p.Before++
+		}
+	}
+	return p
+}
+
+// bySeq finds the point of a record: an exchange, or what came after one of another kind.
+func (t *Tape) bySeq(seq uint64, records iter.Seq2[*tape.Record, error]) (*Point, error) {
+	for _, e := range t.exchanges {
+		if e.Seq == seq {
+			return t.at(e, seq), nil
+		}
+	}
+	last := uint64(0)
+	for rec, err := range records {
+		if err != nil {
+			return nil, err
+		}
+		if last = rec.Seq; last != seq {
+			continue
+		}
+		var first *Exchange
+		for _, e := range t.exchanges { // by arrival
+			if e.kept > rec.G && e.began > rec.G {
+				first = e
+				break
+			}
+		}
+		return t.at(first, seq), nil
+	}
+	return nil, fmt.Errorf("--from %d: the recording has no such record: its last one is %d", seq, last)
+}
+
+// lane is the conversation that a place names.
+func (t *Tape) lane(p Place) (string, error) {
+	var names, fit []string
+	turns := make(map[string]int)
+	for _, e := range t.exchanges {
+		if e.Call != nil {
+			if turns[e.Lane] == 0 {
+				names = append(names, e.Lane)
+			}
+			turns[e.Lane] = e.Turn
+		}
+	}
+	for _, name := range names {
+		if p.Lane == name {
+			fit = []string{name}
+			break
+		}
+		if strings.Contains(name, p.Lane) && (p.Lane != "" || turns[name] >= p.Turn) {
+			fit = append(fit, name)
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return "", fmt.Errorf("--from turn:%d: the recording holds no call of a model", p.Turn)
+	case len(fit) == 1 && turns[fit[0]] >= p.Turn:
+		return fit[0], nil
+	}
+	why := "several conversations have so many turns: name one with --lane"
+	if len(fit) == 1 {
+		why = "the conversation has fewer turns"
+	} else if len(fit) == 0 {
+		why = "no conversation has so many turns"
+		if p.Lane != "" {
+			why = fmt.Sprintf("there is no conversation %q", p.Lane)
+		}
+	}
+	return "", fmt.Errorf("--from turn:%d: %s; there %s", p.Turn, why, listed(names, turns))
+}
+
+// maxListed is how many conversations an error lists.
+const maxListed = 12
+
+func listed(names []string, turns map[string]int) string {
+	var out []string
+	for _, name := range names[:min(len(names), maxListed)] {
+		out = append(out, fmt.Sprintf("%s (%d)", name, turns[name]))
+	}
+	if len(names) > maxListed {
+		out = append(out, fmt.Sprintf("%d more", len(names)-maxListed))
+	}
+	verb := "are "
+	if len(names) == 1 {
+		verb = "is "
+	}
+	return verb + strings.Join(out, ", ")
+}

@@ -1,0 +1,130 @@
+package recording
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/axis/network"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/plainyaml"
+)
+
+// ConfigName is the file at the top of a work tree that says how its runs are recorded:
+//
+//	masks:
+//	  off: [time]                   # masks that are not used here
+//	  add:
+//	    - name: build-id            # stands as <build-id> in what is compared
+//	      pattern: 'build ([0-9]+)' # the first group, or the whole match
+//	      drop: false               # true: it goes without a trace, as a line that only some runs print
+//	headers:
+//	  ignore: [x-nonce]             # headers of requests that do not compare, beside those that transport owns
+//	  compare: [date]               # of those, which compare here
+//	side:                           # side traffic; holds for recordings made before too
+//	  gate: [POST api.example.com/v1/rows]     # never side traffic
+//	  ignore: ["POST flags.example.com/eval/*"] # side traffic, whatever it says
+//	test:                           # what package gate holds recordings to (TestRules)
+//	upstreams:
+//	  api.openai.com: http://127.0.0.1:8080 # NAME[:PORT]: URL, as record --upstream has it
+//	secrets: [INTERNAL_PIN, x-acme-auth]    # variables, headers and fields whose values are secrets whatever they are called
+//	prices:                         # USD per million tokens, before those that are built in
+//	  my-model: {input: 0.5, output: 1.5, cached: 0.05}
+const ConfigName = "tapedeck.yaml"
+
+// A Config is what tapedeck.yaml holds.
+type Config struct {
+	Masks     *Masking            `yaml:"masks"`
+	Headers   *Headers            `yaml:"headers"` // Masks holds them once read
+	Side      *fidelity.SideRules `yaml:"side"`
+	Test      *TestRules          `yaml:"test"`
+	Upstreams map[string]string   `yaml:"upstreams"` // by NAME[:PORT]
+	Secrets   []string            `yaml:"secrets"`   // names of variables, headers and fields
+	Prices    map[string]Price    `yaml:"prices"`    // by the beginning of a model's name, as in llm.Prices
+}
+
+// A Price is what a model costs, in USD per million tokens.
+type Price struct {
+	Input  *float64 `yaml:"input"` // required
+	Output *float64 `yaml:"output"`
+	Cached *float64 `yaml:"cached"` // of the input, what comes out of a cache; absent: as Input
+}
+
+// maxConfig bounds tapedeck.yaml, in bytes.
+const maxConfig = 64 << 10
+
+// ReadConfig reads tapedeck.yaml of the work tree root; empty, without an error, where there is none. What it cannot use is
+// an error: a mask that is not applied would make a verdict red for no reason.
+func ReadConfig(root string) (c Config, err error) {
+	if root == "" {
+		return c, nil
+	}
+	path := filepath.Join(root, ConfigName)
+	b, err := ReadBounded(path, maxConfig)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err == nil {
+		err = plainyaml.Decode(b, maxConfig, &c)
+	}
+	if c.Headers != nil {
+		if c.Masks == nil {
+			c.Masks = new(Masking)
+		}
+		c.Masks.Headers = c.Headers
+	}
+	if err == nil {
+		c.Upstreams = lowered(c.Upstreams)
+		err = c.check()
+	}
+	if err != nil {
+		return Config{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// lowered has the names of hosts in lower case.
+func lowered(upstreams map[string]string) map[string]string {
+	out := make(map[string]string, len(upstreams))
+	for name, url := range upstreams {
+		out[strings.ToLower(name)] = url
+	}
+	return out
+}
+
+// check refuses what cannot be used.
+func (c *Config) check() error {
+	_, masks := c.Masks.Masker(&Roots{})
+	_, prices := c.PriceTable()
+	return cmp.Or(masks, c.Side.Check(), c.Test.check(), within("upstreams", network.CheckUpstreams(c.Upstreams)), prices)
+}
+
+func within(key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", key, err)
+}
+
+// PriceTable is the table that is built in, with the prices of c before it.
+func (c *Config) PriceTable() (*llm.Prices, error) {
+	own := make(map[string]llm.Rates)
+	for model, p := range c.Prices {
+		own[model] = llm.Rates{Input: p.Input, Output: p.Output, CacheRead: p.Cached}
+	}
+	table, err := llm.DefaultPrices().With(own)
+	return table, within("prices", err)
+}
+
+// PricesOf are the prices that hold for the work tree root: those of its tapedeck.yaml, and those that are built in.
+func PricesOf(root string) (*llm.Prices, error) {
+	c, err := ReadConfig(root)
+	if err != nil {
+		return nil, err
+	}
+	return c.PriceTable()
+}
