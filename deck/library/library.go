@@ -40,7 +40,8 @@ type Entry struct {
 	Recording *recording.Recording
 	Err       error
 
-	pointer string // path of the pointer that led to Path; "" for what lies in the library, or was named by its path
+	pointer string          // path of the pointer that led to Path; "" for what lies in the library, or was named by its path
+	beside  map[string]bool // all names of the library, of which some are derived of this one
 }
 
 // An AmbiguousError says that a prefix fits several recordings.
@@ -180,9 +181,11 @@ func (l *Library) List() ([]Entry, error) {
 	}
 	var out []Entry
 	var dirs []string // of out, without links
-	real := recording.Resolved(l.Dir)
+	real, beside := recording.Resolved(l.Dir), make(map[string]bool, len(names))
 	for _, n := range names {
+		beside[n.Name()] = true
 		e, ok := l.entry(n.Name())
+		e.beside = beside
 		switch {
 		case !ok:
 			continue

@@ -97,7 +97,7 @@ type Manifest struct {
 
 // Again is what a run was let reach while it was recorded.
 type Again struct {
-	Upstreams   map[string]string `json:"upstreams"` // NAME[:PORT] to a URL; to "" where that held a secret
+	Upstreams   map[string]string `json:"upstreams"`            // NAME[:PORT] to a URL; to "" where that held a secret
 	Configured  []string          `json:"configured,omitempty"` // those that tapedeck.yaml named, whose URLs are those that it has then
 	Passthrough []string          `json:"passthrough,omitempty"`
 	Isolated    bool              `json:"isolated,omitempty"`

@@ -1,7 +1,8 @@
-package main
+package tapeview
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/llm/fixture"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/deck/follow"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/mcptext"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -25,7 +28,8 @@ const (
 // A sayer says what the records of a conversation hold: with a tool server, over a WebSocket, with the model of a testbench.
 type sayer struct {
 	max   int
-	store cas.Store // nil for what stands in the records alone
+	store cas.Store     // nil for what stands in the records alone
+	turn  *account.Turn // of the call of a model that is told of; nil where it is not known
 }
 
 // saying is what one record says.
@@ -33,21 +37,20 @@ type saying struct {
 	lines   []string // one or two
 	failed  bool     // it tells of a failure
 	ignored bool     // it is no part of what people look for first: progress, logs
+	model   bool     // it tells of a turn of a conversation with a model
 }
 
 // isConversation reports whether a record is one that a sayer tells of.
 func isConversation(k tape.Kind) bool {
-	switch k := k.(type) {
-	case *tape.LLMCall:
-		return k.Method == ""
-	case *tape.MCPJSONRPC, *tape.MCPOpen, *tape.MCPText, *tape.MCPClose, *tape.WSOpen, *tape.WSMessage, *tape.WSClose:
+	switch k.(type) {
+	case *tape.LLMCall, *tape.MCPJSONRPC, *tape.MCPOpen, *tape.MCPText, *tape.MCPClose, *tape.WSOpen, *tape.WSMessage, *tape.WSClose:
 		return true
 	}
 	return false
 }
 
-// isMessage reports whether a record holds messages, which show by themselves.
-func isMessage(k tape.Kind) bool {
+// IsMessage reports whether a record holds messages, which show by themselves.
+func IsMessage(k tape.Kind) bool {
 	switch k.(type) {
 	case *tape.MCPJSONRPC, *tape.MCPText, *tape.WSMessage:
 		return true
@@ -99,7 +102,7 @@ func (s sayer) call(k *tape.MCPJSONRPC) saying {
 	}
 	end := took(k.LatencyMS)
 	if k.Response != nil && !k.Response.Inline && k.Response.Len > 0 {
-		end = size(k.Response.Len) + ", " + end
+		end = Size(k.Response.Len) + ", " + end
 	}
 	came := mcptext.Outcome{Text: "no answer", Failed: true}
 	if k.Response != nil && k.Response.Len > 0 {
@@ -122,7 +125,7 @@ func took(ms int64) string {
 	if ms < 10_000 {
 		return fmt.Sprintf("%d ms", ms)
 	}
-	return seconds(ms)
+	return Seconds(ms)
 }
 
 func openedBy(k *tape.MCPOpen) string {
@@ -171,7 +174,7 @@ func (s sayer) message(k *tape.WSMessage) saying {
 	if k.Payload == nil {
 		return saying{lines: []string{head + k.Opcode}}
 	}
-	end := " " + size(k.Payload.Len)
+	end := " " + Size(k.Payload.Len)
 	if k.Opcode == "binary" {
 		end = " binary," + end
 	}
@@ -192,7 +195,7 @@ func (s sayer) message(k *tape.WSMessage) saying {
 func (s sayer) words(p *tape.Payload, max int) string {
 	b := mcptext.TrimCut(s.start(p))
 	if !utf8.Valid(b) {
-		return "binary, " + size(p.Len)
+		return "binary, " + Size(p.Len)
 	}
 	return mcptext.Words(strings.TrimRight(string(b), "\r\n"), max)
 }
@@ -220,86 +223,160 @@ func (s sayer) start(p *tape.Payload) []byte {
 	return b
 }
 
-// maxIndented is how long, in bytes, a message may be that is indented. A longer one shows as it stands.
-const maxIndented = 8 << 20
-
-// showMessages prints the whole of what one record of a conversation holds, JSON indented.
-func (s *shown) showMessages(k tape.Kind, out io.Writer) error {
-	for _, p := range follow.PayloadsOf(k) {
-		if p.Len > maxIndented {
-			if err := s.showPayload(p, out); err != nil {
-				return err
-			}
-			continue
-		}
-		b, err := p.Bytes(s.tape.Store)
-		if err != nil {
-			return err
-		}
-		visible.Fprintf(out, "--- %s (%s)\n", p.Name, plural(len(b), "byte", "bytes"))
-		if err := raw(out, "%s", indented(b, isTerminal(out))); err != nil {
-			return err
-		}
-	}
-	return nil
+// A turn is what is shown of a call of a model, whoever the program asked.
+type turn struct {
+	head     string // whom it asked
+	prompt   string // in quotes
+	answer   string
+	tools    []account.ToolCall
+	end      string // what it used, cost and took
+	refusal  string // why there is no answer; "" where there is
+	nameless string // what names a request of which nothing is known
 }
 
-// indented is JSON with a value a line, and any other bytes as they are shown.
-func indented(b []byte, terminal bool) string {
-	var buf bytes.Buffer
-	if json.Indent(&buf, bytes.TrimSpace(b), "", "  ") != nil || buf.Len() == 0 {
-		return wholeLines(b, terminal)
-	}
-	buf.WriteByte('\n')
-	return visible.JSON(buf.String())
-}
-
-// model says what a program last said to a model that it asked past any provider, as on a testbench, and below it what came. Of a call
-// whose payloads are not there, or are not in our form, it names the request by its digest.
-func (s sayer) model(k *tape.LLMCall) saying {
-	head := strings.TrimLeft(strings.Join(strings.Fields(k.Provider+" "+k.Endpoint+" "+k.Model), " ")+" ", " ")
-	digest := saying{lines: []string{head + "request " + k.RequestDigest.Short()}}
+// testbench is a call of a program that asks its model past any provider, as on a testbench; false where its payloads are not there, or
+// are not in our form.
+func (s sayer) testbench(k *tape.LLMCall) (*turn, bool) {
+	t := &turn{head: nameOf(k), nameless: "request " + k.RequestDigest.Short()}
 	c, err := fixture.ReadCall(k, s.store)
 	if err != nil {
-		return digest
+		return t, false
 	}
-	out := digest
-	if asked := c.LastUser(); asked != "" {
-		out.lines = []string{sent + head + mcptext.Words(asked, max(s.max-len([]rune(sent+head)), minSaid/2))}
-	}
-	came := s.answer(c.Answer)
+	t.prompt = c.LastUser()
 	if ms := c.Answer.Delay().Milliseconds(); ms > 0 {
-		came += " " + took(ms)
+		t.end = took(ms)
 	}
-	out.lines, out.failed = append(out.lines, received+came), c.Answer.Err != nil
-	return out
+	if c.Answer.Err != nil {
+		t.refusal = c.Answer.Err.Error()
+		return t, true
+	}
+	t.answer = c.Answer.Response.Text
+	for _, call := range c.Answer.Response.ToolCalls {
+		t.tools = append(t.tools, account.ToolCall{Name: call.Name, Arguments: string(call.Arguments)})
+	}
+	return t, true
 }
 
-// answer says what a model answered: its text, then the tools that it calls, as far as there is room.
-func (s sayer) answer(a *fixture.Answer) string {
-	if a.Err != nil {
-		return a.Err.Error()
+// provided is a call of a provider's model, as an account has it.
+func (s sayer) provided(k *tape.LLMCall, a *account.Turn) *turn {
+	t := &turn{head: nameOf(k), prompt: a.Prompt, answer: a.Answer, tools: a.Tools, end: costOfTurn(a)}
+	if !a.Answered() {
+		t.refusal = exchangeEnd(k)
+		if why := reasonIn(s.start(k.Response)); why != "" {
+			t.refusal += " " + mcptext.Words(why, max(s.max-len([]rune(t.refusal)), minSaid))
+		}
 	}
-	room := max(s.max-len([]rune(received))-len(" 99999 ms"), minSaid)
+	return t
+}
+
+func nameOf(k *tape.LLMCall) string {
+	return strings.Join(strings.Fields(k.Provider+" "+k.Endpoint+" "+k.Model), " ")
+}
+
+// reasonIn is the message of an error as providers answer with one, at any place near the top; "" where there is none.
+func reasonIn(body []byte) string {
+	var b struct {
+		Message string `json:"message"`
+		Error   json.RawMessage
+	}
+	if list := bytes.TrimLeft(body, " \r\n\t["); json.NewDecoder(bytes.NewReader(list)).Decode(&b) != nil {
+		return ""
+	}
+	var inner struct{ Message string }
+	var text string
+	if json.Unmarshal(b.Error, &inner) != nil {
+		json.Unmarshal(b.Error, &text)
+	}
+	return cmp.Or(inner.Message, text, b.Message)
+}
+
+// costOfTurn says what an answer used, cost and took: "812 in (700 cached), 45 out, $0.0031, 1204 ms".
+func costOfTurn(a *account.Turn) string {
+	var parts []string
+	if u := a.Usage; u != nil {
+		in := fmt.Sprintf("%d in", u.InputTokens)
+		if u.CacheReadTokens > 0 {
+			in += fmt.Sprintf(" (%d cached)", u.CacheReadTokens)
+		}
+		parts = append(parts, in, fmt.Sprintf("%d out", u.OutputTokens))
+	}
+	if a.CostUSD != nil {
+		parts = append(parts, recording.Dollars(*a.CostUSD))
+	}
+	return strings.Join(append(parts, took(a.LatencyMS)), ", ")
+}
+
+// model says what a program asked a model, and below it what came.
+func (s sayer) model(k *tape.LLMCall) saying {
+	if a := s.turn; a != nil && k.Method != "" && (a.Prompt != "" || a.Answer != "" || len(a.Tools) > 0) {
+		return s.lines(s.provided(k, a))
+	}
+	if k.Method != "" { // no conversation, or one that cannot be read
+		line := nameOf(k) + ": " + exchangeEnd(k)
+		if s.turn != nil && s.turn.Usage != nil {
+			line += " (" + costOfTurn(s.turn) + ")"
+		}
+		return saying{lines: []string{line}, failed: follow.Failed(k)}
+	}
+	t, read := s.testbench(k)
+	if !read {
+		return saying{lines: []string{strings.TrimSpace(t.head + " " + t.nameless)}}
+	}
+	return s.lines(t)
+}
+
+func (s sayer) lines(t *turn) saying {
+	asked := sent + strings.TrimLeft(t.head+" ", " ")
+	switch {
+	case t.prompt != "":
+		asked += mcptext.Words(t.prompt, max(s.max-len([]rune(asked)), minSaid/2))
+	case t.nameless != "":
+		asked = strings.TrimPrefix(asked, sent) + t.nameless
+	}
+	if t.refusal != "" {
+		return saying{lines: []string{strings.TrimSpace(asked), strings.TrimSpace(received + t.refusal + " " + inBrackets(t.end))}, failed: true, model: true}
+	}
+	came := s.answer(t)
+	if t.end != "" && !strings.ContainsAny(came[len(came)-1:], `"}`) {
+		t.end = inBrackets(t.end)
+	}
+	return saying{lines: []string{strings.TrimSpace(asked), strings.TrimSpace(received + came + " " + t.end)}, model: true}
+}
+
+func inBrackets(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "(" + s + ")"
+}
+
+// answer is the text of an answer, then the tools that it asks for, as far as there is room.
+func (s sayer) answer(t *turn) string {
+	room := max(s.max-len([]rune(received))-max(len(t.end), len("99999 ms"))-1, minSaid)
 	said := ""
-	if a.Response.Text != "" || len(a.Response.ToolCalls) == 0 {
-		said = mcptext.Words(a.Response.Text, room)
+	if t.answer != "" || len(t.tools) == 0 {
+		text := room
+		if len(t.tools) > 0 {
+			text = max(room/2, minSaid/2) // what it does says more than what it tells
+		}
+		said = mcptext.Words(t.answer, text)
 	}
-	for i := range a.Response.ToolCalls {
+	for _, call := range t.tools {
 		left := room - len([]rune(said))
 		if left < minSaid/2 {
 			return said + " …"
 		}
-		said = strings.TrimLeft(said+" "+toolCall(&a.Response.ToolCalls[i], left), " ")
+		said = strings.TrimLeft(said+" "+toolCall(call, left), " ")
 	}
 	return said
 }
 
 // toolCall says what a model wants done, as a request to a tool server shows.
-func toolCall(c *fixture.ToolCall, room int) string {
-	request, err := json.Marshal(map[string]*fixture.ToolCall{"params": c})
+func toolCall(c account.ToolCall, room int) string {
+	name, err := json.Marshal(c.Name)
 	if err != nil {
 		return c.Name
 	}
-	return mcptext.Request("tools/call", request, room)
+	// Arguments may be the beginning of some alone: so may the message be then.
+	return mcptext.Request("tools/call", fmt.Appendf(nil, `{"params":{"name":%s,"arguments":%s`, name, c.Arguments), room)
 }
