@@ -303,7 +303,10 @@ func costOfTurn(a *account.Turn) string {
 	if a.CostUSD != nil {
 		parts = append(parts, recording.Dollars(*a.CostUSD))
 	}
-	return strings.Join(append(parts, took(a.LatencyMS)), ", ")
+	if a.LatencyMS > 0 {
+		parts = append(parts, took(a.LatencyMS))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // model says what a program asked a model, and below it what came.
