@@ -63,25 +63,27 @@ func (p *Pager) Terminal() *os.File { return p.terminal }
 
 // Write implements io.Writer. The error is ErrQuit once the pager has been quit.
 func (p *Pager) Write(b []byte) (int, error) {
+	text := b
 	if p.to == nil {
 		p.held.Write(b)
 		if p.measure(b); p.used < p.rows {
 			return len(b), nil
 		}
 		p.start()
-		b = p.held.Bytes()
-		_, err := p.put(b)
-		return len(b), err
+		text = p.held.Bytes()
 	}
-	return p.put(b)
+	if err := p.put(text); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
-func (p *Pager) put(b []byte) (int, error) {
-	n, err := p.to.Write(b)
+func (p *Pager) put(b []byte) error {
+	_, err := p.to.Write(b)
 	if err != nil && p.cmd != nil {
-		err = ErrQuit
+		return ErrQuit
 	}
-	return n, err
+	return err
 }
 
 // measure adds the rows that b takes; a sequence of control takes no room.

@@ -20,8 +20,12 @@ func shown(t *testing.T, command string, lines ...string) (string, error) {
 	defer f.Close()
 	p := pager.New(f, command, 5, 20)
 	for _, l := range lines {
-		if _, err = p.Write([]byte(l + "\n")); err != nil {
+		var n int
+		if n, err = p.Write([]byte(l + "\n")); err != nil {
 			break
+		}
+		if n != len(l)+1 {
+			t.Errorf("%d bytes of %d were written", n, len(l)+1)
 		}
 	}
 	if closed := p.Close(); closed != nil {
