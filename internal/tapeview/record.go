@@ -95,7 +95,11 @@ func spawnSummary(k *tape.ProcessSpawn) string {
 	if k.Signal != "" {
 		end = k.Signal
 	}
-	return fmt.Sprintf("%s: %s after %s", visible.Command(append([]string{k.Program}, k.Args...)), end, Seconds(k.DurationMS))
+	what := visible.Command(append([]string{k.Program}, k.Args...))
+	if k.Program == "" && len(k.Args) == 0 {
+		what = "a fork of its starter" // a subshell
+	}
+	return fmt.Sprintf("%s: %s after %s", what, end, Seconds(k.DurationMS))
 }
 
 func listSummary(k *tape.DirList) string {

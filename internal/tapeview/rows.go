@@ -104,7 +104,7 @@ func isInput(k tape.Kind) bool {
 
 // Write writes a record into columns that a tabwriter aligns.
 func (r *Rows) Write(w io.Writer, rec *tape.Record, lane string) error {
-	at := Seconds(rec.MonotonicMS)
+	at, lane := Seconds(rec.MonotonicMS), clipped(lane)
 	r.room(len(fmt.Sprint(rec.Seq)) + len(at) + len(rec.Kind.Name()) + len(lane) + 8)
 	return r.lines(rec, func(i int, begin, line, end string) error {
 		if i > 0 {
@@ -116,6 +116,16 @@ func (r *Rows) Write(w io.Writer, rec *tape.Record, lane string) error {
 	})
 }
 
+// maxLane is how many characters of a lane have room: that of a process is its command line, which stands beside it.
+const maxLane = 30
+
+func clipped(lane string) string {
+	if runes := []rune(lane); len(runes) > maxLane {
+		return string(runes[:maxLane-1]) + "…"
+	}
+	return lane
+}
+
 // Now writes a record at once; its columns cannot wait for those below.
 func (r *Rows) Now(w io.Writer, rec *tape.Record, lane string) error {
 	r.room(65)
@@ -125,7 +135,7 @@ func (r *Rows) Now(w io.Writer, rec *tape.Record, lane string) error {
 			return err
 		}
 		_, err := visible.Fprintf(w, "%-5d  %9s  %-13s  %-30s  "+begin+"%s"+end+"\n", rec.Seq, Seconds(rec.MonotonicMS),
-			rec.Kind.Name(), lane, line)
+			rec.Kind.Name(), clipped(lane), line)
 		return err
 	})
 }
