@@ -95,6 +95,9 @@ func TestReplays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if n := results.Count(gate.Faithful); n == 0 {
+		t.Errorf("none of %d is faithful", len(results.Results))
+	}
 	for _, r := range results.Results {
 		t.Run(filepath.Base(r.Path), func(t *testing.T) {
 			switch {

@@ -64,7 +64,7 @@ func Again(rec *recording.Recording, o *RecordOptions) error {
 		return nil
 	}
 	stdin, err := recordedStdin(rec)
-	if err == nil && len(stdin) > 0 {
+	if err == nil && rec.Manifest.Stdin != nil {
 		o.Stdin = bytes.NewReader(stdin)
 	}
 	return err
@@ -133,13 +133,16 @@ func Worse(old, fresh *recording.Recording, signals int) (string, error) {
 	case was != nil && is != nil && *was != *is:
 		return fmt.Sprintf("it ended with %s, and the recorded one with %s", is, was), nil
 	}
-	before, err := failures(old)
+	before, asked, err := failures(old)
 	if err != nil {
 		return "", err
 	}
-	now, err := failures(fresh)
+	now, asks, err := failures(fresh)
 	if err != nil {
 		return "", err
+	}
+	if asked > 0 && asks == 0 {
+		return fmt.Sprintf("it called no model, and the recorded one did so %d times", asked), nil
 	}
 	for _, f := range slices.SortedFunc(maps.Keys(now), func(a, b failure) int { return strings.Compare(a.from+a.what, b.from+b.what) }) {
 		if now[f] > before[f] {
@@ -152,17 +155,20 @@ func Worse(old, fresh *recording.Recording, signals int) (string, error) {
 // A failure is an answer that is an error: the host that gave it, and its status, or why there was none.
 type failure struct{ from, what string }
 
-// failures counts the answers of a recording that are errors.
-func failures(rec *recording.Recording) (map[failure]int, error) {
+// failures counts the answers of a recording that are errors, and the calls of models.
+func failures(rec *recording.Recording) (all map[failure]int, calls int, err error) {
 	t, err := rec.OpenTape()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer t.Close()
-	all := make(map[failure]int)
+	all = make(map[failure]int)
 	for r, err := range t.Records() {
 		if err != nil {
-			return nil, err
+			return nil, 0, err
+		}
+		if _, ok := r.Kind.(*tape.LLMCall); ok {
+			calls++
 		}
 		x := tape.ExchangeOf(r.Kind)
 		if x == nil || x.Error == tape.Cancelled || x.Status != 0 && x.Status < http.StatusBadRequest {
@@ -177,5 +183,5 @@ func failures(rec *recording.Recording) (map[failure]int, error) {
 		}
 		all[f]++
 	}
-	return all, nil
+	return all, calls, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -50,8 +51,14 @@ type Forked struct {
 	Recording *recording.Recording
 	Exit      recording.Exit
 	OpenLine  bool
-	// Report is about what comes before the point. Where it is not Faithful nothing live has happened.
+	// Report is about what comes before the point.
 	Report *fidelity.Report
+	// Came says that the run came to the point. Where it did not nothing was changed, and nothing live has happened.
+	Came bool
+	// Prefix is how long the run took to come there, and Recorded how long it had taken; 0 where that is not known.
+	Prefix, Recorded time.Duration
+	// Refused is what the program asked for and no tape answered, past the point too: method and URL, or method and tool server.
+	Refused []string
 	// Turns are those of the conversation from the point on, by fidelity.Side.
 	Turns [2][]fork.Turn
 }
@@ -61,12 +68,15 @@ type forking struct {
 	o         *ForkOptions
 	id        string
 	at        *exchange.Fork
-	started   time.Time
+	started   time.Time // of the recording
+	began     time.Time // when the program was let go; zero before
+	came      time.Time // when it was at the point; zero before
 	upstreams map[string]string
 
 	failed   string
 	verified *recording.Verified
 	turns    [2][]fork.Turn
+	refused  []string
 }
 
 // Fork runs the program of rec again. Up to the point of the plan it is answered from the tape, which must fit; from there on it is another
@@ -87,24 +97,55 @@ func Fork(ctx context.Context, rec *recording.Recording, o *ForkOptions) (*Forke
 		return nil, err
 	}
 	defer func() { recording.Unlock(held) }()
-	if o.Output != "" {
-		if err := lib.Point(f.id, dir, false); err != nil && o.Log != nil {
-			o.Log.Warn("the recording is known by its path alone, not by its id", "path", dir, "err", err)
-		}
-	}
 	r := &replayer{fork: f, rec: rec, roots: m.Roots, o: &ReplayOptions{
-		Env: o.Env, Streams: o.Streams, Signals: o.Signals, TreeNow: o.TreeNow, TreeAt: o.TreeAt, Out: dir, Starting: o.Starting,
+		Env: o.Env, Streams: o.Streams, Signals: o.Signals, TreeNow: o.TreeNow, TreeAt: o.TreeAt, Out: dir, Starting: func() { f.starting(lib, dir) },
 		ConfigDir: o.ConfigDir, Log: o.Log,
 	}}
 	v, err := r.replay(ctx)
 	if err != nil {
+		if f.began.IsZero() {
+			os.RemoveAll(dir) // nothing has happened
+		}
 		return nil, err
 	}
+	return f.made(ctx, rec, dir, held, v)
+}
+
+// starting is called before the program starts: there will be a recording, whatever comes.
+func (f *forking) starting(lib *library.Library, dir string) {
+	if f.o.Output != "" {
+		if err := lib.Point(f.id, dir, false); err != nil && f.o.Log != nil {
+			f.o.Log.Warn("the recording is known by its path alone, not by its id", "path", dir, "err", err)
+		}
+	}
+	if f.began = time.Now(); f.o.Starting != nil {
+		f.o.Starting()
+	}
+}
+
+// made is the recording at dir, sealed where its parent is.
+func (f *forking) made(ctx context.Context, rec *recording.Recording, dir string, held *os.File, v *Verdict) (*Forked, error) {
 	made, err := recording.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	return &Forked{Recording: made, Exit: v.Exit, OpenLine: v.OpenLine, Report: v.Report, Turns: f.turns}, nil
+	recording.Unlock(held)
+	if rec.Manifest.Sealed {
+		if _, err := sealing.Seal(ctx, made, &sealing.Options{ConfigDir: f.o.ConfigDir}); err != nil {
+			return nil, fmt.Errorf("%s is whole, and not sealed: %w", dir, err)
+		}
+		if made, err = recording.Open(dir); err != nil {
+			return nil, err
+		}
+	}
+	out := &Forked{Recording: made, Exit: v.Exit, OpenLine: v.OpenLine, Report: v.Report, Turns: f.turns, Refused: f.refused, Came: f.at.Past()}
+	if !f.came.IsZero() {
+		out.Prefix = f.came.Sub(f.began)
+	}
+	if ms := f.at.CameMS(); ms != 0 {
+		out.Recorded = time.UnixMilli(ms).Sub(rec.Manifest.StartedAt)
+	}
+	return out, nil
 }
 
 // check refuses what cannot be forked so, and settles what is reached.
@@ -149,20 +190,26 @@ func Reached(rec *recording.Recording, o *ForkOptions) ([]string, error) {
 
 func (f *forking) live() bool { return f != nil && f.o.Live }
 
+// past reports whether the run has come to the point.
+func (f *forking) past() bool { return f != nil && f.at.Past() }
+
 // divide divides the book of r.
 func (f *forking) divide(r *replayer) (err error) {
 	if f == nil {
 		return nil
 	}
-	o := exchange.ForkOptions{Closed: !f.o.Live, Passing: func() { r.processes.leave(f.time(r)) }}
+	o := exchange.ForkOptions{Closed: !f.o.Live, Passing: func() {
+		f.came = time.Now()
+		r.processes.leave(f.time(r))
+	}}
 	if c := r.s.redactor.mcp; c != nil {
 		o.Kept = c.Carries
 	}
-	seq := uint64(0)
-	if first := f.o.Plan.First; first != nil {
-		seq = first.Seq
+	var first *uint64
+	if x := f.o.Plan.First; x != nil {
+		first = &x.Seq
 	}
-	f.at, err = r.book.Fork(seq, o)
+	f.at, err = r.book.Fork(first, o)
 	return err
 }
 
@@ -221,7 +268,8 @@ func (f *forking) conclude(ctx context.Context, r *replayer, e *ended) error {
 	if f == nil {
 		return nil
 	}
-	made, err := tape.Open(filepath.Join(r.dir, recording.TapeName), nil)
+	own := filepath.Join(r.dir, recording.TapeName)
+	made, err := tape.Open(own, nil)
 	if err != nil {
 		return err
 	}
@@ -230,41 +278,33 @@ func (f *forking) conclude(ctx context.Context, r *replayer, e *ended) error {
 	if err != nil {
 		return err
 	}
-	if p := f.o.Plan; p.Turn > 0 {
-		for i, t := range []*fork.Tape{p.Tape, now} {
-			store := p.Store
-			if i == 1 {
-				store = r.s.store
-			}
-			for _, x := range t.Turns(p.Lane, p.Turn) {
-				f.turns[i] = append(f.turns[i], x.TurnOf(store))
+	for i, path := range []string{r.rec.TapePath(), own} {
+		if p := f.o.Plan; p.Turn > 0 {
+			if f.turns[i], err = fork.TurnsOf(path, p.Lane, p.Turn); err != nil {
+				return err
 			}
 		}
 	}
-	f.failed = f.failure(e, now.Refused())
+	f.refused = now.Refused()
+	f.failed = f.failure(e)
 	return f.verify(ctx, r)
 }
 
 // failure says why a fork that came to its point did not come to its end; "" where it did.
-func (f *forking) failure(e *ended, refused []string) string {
+func (f *forking) failure(e *ended) string {
 	now := f.turns[fidelity.Replay]
 	switch {
 	case e.signals > 0:
 		return "interrupted by a signal"
 	case !f.at.Past():
 		return ""
-	case len(refused) > 0 && !f.o.Live:
-		return fmt.Sprintf("%s is not on the tape: --live asks models", refused[0])
+	case len(f.refused) > 0 && !f.o.Live:
+		return fmt.Sprintf("%s is not on the tape: --live asks models", f.refused[0])
 	case len(now) == 0:
 		return ""
 	}
-	switch last := now[len(now)-1]; {
-	case last.Status == 0:
-		return fmt.Sprintf("turn %d got no answer: %s", last.Turn, last.Error)
-	case last.Status >= 400:
-		return fmt.Sprintf("turn %d was answered with status %d", last.Turn, last.Status)
-	case last.Error != "":
-		return fmt.Sprintf("the answer to turn %d was cut: %s", last.Turn, last.Error)
+	if last := now[len(now)-1]; last.Error != "" {
+		return fmt.Sprintf("turn %d: %s", last.Turn, last.Error)
 	}
 	return ""
 }
@@ -300,7 +340,7 @@ func (f *forking) upTo(recorded, now fidelity.Records, o *fidelity.LaneOptions) 
 	}
 	o.Screens, o.LongFiles, o.SameStart = nil, [2]map[string]string{}, false
 	if !f.at.Past() && f.at.Lost() == "" {
-		o.NotCompared = append(o.NotCompared, "the point itself: the program ended before it came there")
+		o.Notes = append(o.Notes, "the program ended before it came to the point")
 	}
 	return f.cut(recorded, true), f.cut(now, false)
 }
@@ -308,11 +348,25 @@ func (f *forking) upTo(recorded, now fidelity.Records, o *fidelity.LaneOptions) 
 func (f *forking) cut(records fidelity.Records, recorded bool) fidelity.Records {
 	return func(yield func(*tape.Record, error) bool) {
 		for rec, err := range records {
-			if (err != nil || f.at.Before(rec, recorded)) && !yield(rec, err) {
+			if err == nil {
+				if p, ok := rec.Kind.(*tape.ProcessSpawn); ok && p.ParentSpawnID == 0 && tape.AskerOf(p) == 0 {
+					rec = begun(rec, p)
+				} else if !f.at.Before(rec, recorded) {
+					continue
+				}
+			}
+			if !yield(rec, err) {
 				return
 			}
 		}
 	}
+}
+
+// begun is the record of the program without how it ended, and what it had printed by then.
+func begun(rec *tape.Record, p *tape.ProcessSpawn) *tape.Record {
+	now := *rec
+	now.Kind = &tape.ProcessSpawn{SpawnID: p.SpawnID, Program: p.Program, Args: p.Args, Cwd: p.Cwd, Stdin: p.Stdin}
+	return &now
 }
 
 // MissingSecrets lists the variables that held a secret while rec was made, and are not set here.

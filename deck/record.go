@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -143,7 +144,7 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	if err := network.CheckUpstreams(r.o.Upstreams); err != nil {
 		return nil, err
 	}
-	m.Masking = r.config.Masks
+	m.Masking, m.SecretNames = r.config.Masks, r.config.Secrets
 	if m.Masking == nil {
 		m.Masking = new(recording.Masking)
 	}
@@ -154,7 +155,7 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 // describe fills in the manifest through the guard.
 func (r *recorder) describe() (err error) {
 	m := r.manifest
-	if r.redactor, err = newRedactor(r.o.ConfigDir, m.Cwd, r.o.Argv[1:], r.env, &m.Roots, m.Masking); err != nil {
+	if r.redactor, err = newRedactor(r.o.ConfigDir, m.Cwd, r.o.Argv[1:], r.env, r.config.Secrets, &m.Roots, m.Masking); err != nil {
 		return err
 	}
 	if r.redactor.holdsSecret(m.Program.Path, m.Cwd, m.Roots.Tree, m.Roots.Home, m.Roots.Temp) {
@@ -227,8 +228,10 @@ func (r *recorder) begin() (err error) {
 	if err != nil {
 		return r.unwritten(programNotStarted, err)
 	}
-	for _, name := range configured(r.o, r.config.Upstreams) { // the file may be somebody else's, and keys go there
-		r.s.log.Warn("requests for "+name+" go where "+recording.ConfigName+" says", "url", visible.WithoutUser(r.o.Upstreams[name]))
+	if r.o.Configured != nil {
+		for _, name := range configured(r.o, r.config.Upstreams) {
+			r.o.Configured(name, visible.WithoutUser(r.o.Upstreams[name]))
+		}
 	}
 	if err := r.introduce(); err != nil {
 		r.s.log.Warn("the recording is known by its path alone, not by its id", "path", r.dir, "err", err)
@@ -278,8 +281,12 @@ func (r *recorder) takeBefore() error {
 // ownOutput lists the files of the work tree that our own stdout and stderr go to (tapedeck record … > log.txt): what is
 // written there is ours, not the program's.
 func (r *recorder) ownOutput() []string {
-	var out []string
-	for _, w := range []any{r.o.Stdout, r.o.Stderr} {
+	return slices.DeleteFunc(OutputFiles(r.o.Stdout, r.o.Stderr), func(path string) bool { return !recording.Within(path, r.manifest.Roots.Tree) })
+}
+
+// OutputFiles lists the paths of those writers that are regular files.
+func OutputFiles(writers ...io.Writer) (paths []string) {
+	for _, w := range writers {
 		f, ok := w.(*os.File)
 		if !ok {
 			continue
@@ -287,11 +294,11 @@ func (r *recorder) ownOutput() []string {
 		if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
 			continue
 		}
-		if path, ok := recording.PathOf(f); ok && recording.Within(path, r.manifest.Roots.Tree) {
-			out = append(out, path)
+		if path, ok := recording.PathOf(f); ok {
+			paths = append(paths, path)
 		}
 	}
-	return out
+	return paths
 }
 
 // run records the program and finishes the recording.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,10 +90,10 @@ func (r *replayer) loadTree() (err error) {
 	return nil
 }
 
-// hidden lists what the program may not see of recordings. Of a work tree that lies elsewhere than where it was recorded it is in both places:
+// hidden lists what the program may not see: recordings, and what is written to meanwhile. Of a work tree that lies elsewhere than where it was recorded it is in both places:
 // one is read, the other is what the program sees.
 func (r *replayer) hidden(lib *library.Library) []string {
-	out := lib.Hidden(r.rec.Dir)
+	out := slices.Concat(lib.Hidden(r.rec.Dir), r.o.Own, OutputFiles(r.o.Stdout, r.o.Stderr))
 	root, at := r.rec.Manifest.Roots.Tree, recording.Resolved(r.o.TreeAt)
 	if at == "" || at == root {
 		return out

@@ -24,10 +24,10 @@ type Fork struct {
 
 	mu       sync.Mutex // guards what follows
 	past     bool
-	pastAt   uint64 // the recorder's ordinal at which it was
+	leftAt   uint64 // the recorder's ordinal at which it was, or diverged
 	came     bool   // the request in the place of at
 	lost     string
-	answered map[uint64]bool // arrivals of requests that were answered by what was recorded before the point
+	answered map[uint64]bool // arrivals of requests that were answered by what was recorded before the point, or diverged
 }
 
 // ForkOptions say how a Fork works. The zero value works.
@@ -51,18 +51,18 @@ const (
 	Past                // any other
 )
 
-// Fork divides the book before its first request, and before KeepOrder. seq is of the record of the first exchange that does not
-// answer; 0 where all do. The error says that it is none that could.
-func (b *Book) Fork(seq uint64, o ForkOptions) (*Fork, error) {
+// Fork divides the book before its first request, and before KeepOrder. first is the seq of the record of the first exchange that does not
+// answer; nil where all do. The error says that it is none that could.
+func (b *Book) Fork(first *uint64, o ForkOptions) (*Fork, error) {
 	f := &Fork{book: b, o: o, answered: make(map[uint64]bool)}
-	if seq != 0 {
+	if first != nil {
 		for _, rec := range b.recorded {
-			if rec.Seq == seq {
+			if rec.Seq == *first {
 				f.at = rec
 			}
 		}
 		if f.at == nil || f.at.Socket != nil || f.at.Key.Socket {
-			return nil, fmt.Errorf("record %d was not asked for by a request of its own: a WebSocket cannot be left in its middle", seq)
+			return nil, fmt.Errorf("record %d was not asked for by a request of its own: a WebSocket cannot be left in its middle", *first)
 		}
 		f.lane = conversationOf(f.at.Lane)
 		for _, rec := range b.recorded {
@@ -99,7 +99,7 @@ func (f *Fork) Before(r *tape.Record, recorded bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case recorded && f.at == nil, !recorded && f.lost != "":
+	case recorded && f.at == nil:
 		return true
 	case recorded && x != nil:
 		return x.Arrival < f.at.Arrival
@@ -108,7 +108,7 @@ func (f *Fork) Before(r *tape.Record, recorded bool) bool {
 	case x != nil:
 		return f.answered[x.Arrival]
 	}
-	return !f.past || r.G < f.pastAt
+	return f.leftAt == 0 || r.G < f.leftAt
 }
 
 // CameMS is when the request at the point had come, in Unix epoch ms; 0 where there is none.
@@ -116,8 +116,7 @@ func (f *Fork) CameMS() int64 {
 	if f.at == nil {
 		return 0
 	}
-	begun, _ := f.at.wallSpan()
-	return begun
+	return f.at.wallMS - (f.at.endedMS - f.at.begun())
 }
 
 // Past reports whether the run has come to the point.
@@ -206,9 +205,10 @@ func (f *Fork) placeOf(o *Open) Place {
 		return Before
 	case !f.past && !f.reached(lane):
 		_, f.lost = f.book.Nearest(o.identity, o.request)
+		f.leftAt, f.answered[o.exchange.Arrival] = o.tap.rec.Ordinal(), true
 		return Before
 	case !f.past:
-		f.past, f.pastAt = true, o.tap.rec.Ordinal()
+		f.past, f.leftAt = true, o.tap.rec.Ordinal()
 		f.leave()
 	}
 	if own && !f.came {

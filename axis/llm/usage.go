@@ -59,8 +59,11 @@ func UsageOf(call *tape.LLMCall) (Usage, bool) {
 }
 
 // ModelOf returns the provider and the model that a record names, each "" where it names none. A record of another producer
-// may name them in its response, beside its usage: see UsageOf.
+// may name them in its response, beside its usage: see UsageOf. Of a call that a fork sent to another model it is that one.
 func ModelOf(call *tape.LLMCall) (provider, model string) {
+	if sent := tape.SentOf(call); sent != nil && sent.Model != "" {
+		return call.Provider, sent.Model
+	}
 	if call.Provider != "" || call.Model != "" {
 		return call.Provider, call.Model
 	}

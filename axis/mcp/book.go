@@ -164,19 +164,12 @@ func (b *Book) Refusal(program string, args []string, why string) func(line []by
 // Unknown returns a Served for a spawn that is on no tape and speaks MCP all the same, in the place of its server: whatever it is asked
 // it refuses as Refusal does.
 func (b *Book) Unknown(program string, args []string, why string) *Served {
-	return &Served{book: b, name: b.spawnName(program, args), why: why}
+	return &Served{book: b, transcript: &transcript{Recorded: Recorded{Server: b.spawnName(program, args)}}, why: why}
 }
 
-// spawnName is how a server is called that has no name: by its program and its first argument that is no flag.
+// spawnName is how a server is called that has no name.
 func (b *Book) spawnName(program string, args []string) string {
-	name := baseName(program)
-	if i := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") }); i >= 0 {
-		name += " " + args[i]
-	}
-	if b.scrub != nil {
-		name = b.scrub.String(name)
-	}
-	return name
+	return b.log.str((&Opened{Program: baseName(program), Args: args}).name())
 }
 
 // Unasked lists, in recorded order, the requests over stdio that nobody came with so far. A ping is none, and what went over HTTP is

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 )
@@ -32,13 +33,11 @@ type OverHTTP struct {
 	taped  map[uint64]*transcript // by the arrival of an http_exchange that carried a line
 	reveal func([]byte) []byte
 
-	mu       sync.Mutex
-	sessions map[string]*webConversation   // by place and session id
-	urls     map[string]*webConversation   // of HTTP+SSE, by the URL that messages are sent to
-	current  map[string]*webConversation   // by place: the conversation that has no session id
-	waiting  map[string][]*webConversation // by place: those that had server/discover alone, after which a client may send initialize
-	numbers  map[uint64]*webConversation   // of a replay, by the recorded number
-	all      []*webConversation            // in order of their begin
+	mu      sync.Mutex
+	known   map[string]*webConversation   // by what requests tell of it: see the keys
+	waiting map[string][]*webConversation // by place: those that had server/discover alone, after which a client may send initialize
+	numbers map[uint64]*webConversation   // of a replay, by the recorded number
+	all     []*webConversation            // in order of their begin
 }
 
 var _ exchange.Conversations = (*OverHTTP)(nil)
@@ -46,8 +45,7 @@ var _ exchange.Conversations = (*OverHTTP)(nil)
 // NewOverHTTP returns an OverHTTP; End must follow.
 func NewOverHTTP(o *OverHTTPOptions) *OverHTTP {
 	h := &OverHTTP{
-		taped:    make(map[uint64]*transcript),
-		sessions: make(map[string]*webConversation), urls: make(map[string]*webConversation), current: make(map[string]*webConversation),
+		taped: make(map[uint64]*transcript), known: make(map[string]*webConversation),
 		waiting: make(map[string][]*webConversation), numbers: make(map[uint64]*webConversation),
 	}
 	if o == nil {
@@ -107,7 +105,7 @@ func (h *OverHTTP) End() error {
 	h.mu.Unlock()
 	var errs []error
 	for _, t := range all {
-		errs = append(errs, t.End(Ended{By: t.left()}))
+		errs = append(errs, t.End(Ended{}))
 	}
 	return errors.Join(errs...)
 }
@@ -123,41 +121,10 @@ type webConversation struct {
 	*Conversation
 	player *webPlayer // of a replay, where the conversation was recorded; nil else
 
+	sse atomic.Pointer[webStream] // of a replay of HTTP+SSE, once it is there
+
 	mu    sync.Mutex // guards what follows
 	names names      // of the replay
-	sse   *webStream // of a replay of HTTP+SSE, once it is there
-	ended bool       // by the client
-}
-
-// stream notes the stream on which a replay answers.
-func (t *webConversation) stream(s *webStream) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.sse = s
-}
-
-// streaming is the stream on which a replay answers, nil for none.
-func (t *webConversation) streaming() *webStream {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.sse
-}
-
-// left says who ended the conversation: the client by DELETE, else the recorder.
-func (t *webConversation) left() Side {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.ended {
-		return Client
-	}
-	return ""
-}
-
-// leave notes that the client ended the conversation.
-func (t *webConversation) leave() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.ended = true
 }
 
 // lane is the lane of the exchanges that carry the conversation; "" while its server is not known.
@@ -199,17 +166,23 @@ func (h *OverHTTP) opened(r *exchange.Request, was *transcript) *webConversation
 	return t
 }
 
-// find returns the conversation that a request belongs to, nil for none that is known yet.
-func (h *OverHTTP) find(r *exchange.Request, place string) *webConversation {
+// What a conversation is known by: its session at a place, its place alone where it has no session, and of HTTP+SSE the URL that messages
+// are sent to.
+func keyOfSession(place, session string) string { return place + "\nsession " + session }
+func keyOfEndpoint(url string) string           { return url + "\nendpoint" }
+
+// find returns the conversation that a request belongs to, nil for none that is known yet. endpoint says that it sends messages of one over
+// HTTP+SSE, whose answers come elsewhere.
+func (h *OverHTTP) find(r *exchange.Request, place string) (t *webConversation, endpoint bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if t := h.urls[r.URL]; t != nil && r.Method == http.MethodPost {
-		return t
+	if t := h.known[keyOfEndpoint(r.URL)]; t != nil && r.Method == http.MethodPost {
+		return t, true
 	}
 	if session := r.Header.Get(sessionHeader); session != "" {
-		return h.sessions[place+"\n"+session]
+		place = keyOfSession(place, session)
 	}
-	return h.current[place]
+	return h.known[place], false
 }
 
 // goesOn notes that a conversation has more than server/discover: it waits for no initialize.
@@ -219,13 +192,6 @@ func (h *OverHTTP) goesOn(t *webConversation, place string) {
 	h.waiting[place] = slices.DeleteFunc(h.waiting[place], func(w *webConversation) bool { return w == t })
 }
 
-// isEndpoint reports whether a request sends messages of a conversation of HTTP+SSE, whose answers come elsewhere.
-func (h *OverHTTP) isEndpoint(r *exchange.Request) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return r.Method == http.MethodPost && h.urls[r.URL] != nil
-}
-
 // begun is a conversation for the first request of one, at a place: one that waits there, where the request is initialize, which
 // clients send when server/discover has failed.
 func (h *OverHTTP) begun(r *exchange.Request, place string, initialize bool) *webConversation {
@@ -233,8 +199,8 @@ func (h *OverHTTP) begun(r *exchange.Request, place string, initialize bool) *we
 	defer h.mu.Unlock()
 	if list := h.waiting[place]; initialize && len(list) > 0 {
 		h.waiting[place] = list[1:]
-		if h.current[place] == list[0] {
-			delete(h.current, place)
+		if h.known[place] == list[0] {
+			delete(h.known, place)
 		}
 		return list[0]
 	}
@@ -255,15 +221,11 @@ func (h *OverHTTP) meant(r *exchange.Request, place string, initialize bool) *we
 	return h.opened(r, nil)
 }
 
-// keep notes how a conversation is found: by its session id, or by its place alone.
-func (h *OverHTTP) keep(t *webConversation, place, session string) {
+// keep notes how a conversation is found.
+func (h *OverHTTP) keep(t *webConversation, key string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if session != "" {
-		h.sessions[place+"\n"+session] = t
-		return
-	}
-	h.current[place] = t
+	h.known[key] = t
 }
 
 // wait notes a conversation that may go on with initialize.
@@ -271,11 +233,4 @@ func (h *OverHTTP) wait(t *webConversation, place string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.waiting[place] = append(h.waiting[place], t)
-}
-
-// endpoint notes where the messages of a conversation of HTTP+SSE are sent to.
-func (h *OverHTTP) endpoint(t *webConversation, url string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.urls[url] = t
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"mime"
 	"net/http"
@@ -59,14 +60,12 @@ func (p *webExchange) begin() error {
 // find finds the conversation, where it is known.
 func (p *webExchange) find() {
 	r := p.asked.Request
-	p.sse = p.over.isEndpoint(r)
+	known, endpoint := p.over.find(r, p.place)
+	p.sse, p.conversation = endpoint, p.over.recorded(p.asked)
 	if p.initializes() && !p.sse {
-		p.conversation = p.over.recorded(p.asked)
 		return
 	}
-	if p.conversation = p.over.recorded(p.asked); p.conversation == nil {
-		p.conversation = p.over.find(r, p.place)
-	}
+	p.conversation = cmp.Or(p.conversation, known)
 	if p.conversation != nil && !p.discovers() {
 		p.over.goesOn(p.conversation, p.place)
 	}
@@ -99,7 +98,7 @@ func (p *webExchange) sent() error {
 	if err := p.tell(); err != nil {
 		return err
 	}
-	if s := p.conversation.streaming(); s != nil {
+	if s := p.conversation.sse.Load(); s != nil {
 		return s.came()
 	}
 	return nil
@@ -132,7 +131,7 @@ func (p *webExchange) Head(status int, h http.Header) error {
 		p.opens = true // until the answer settles it
 	}
 	if p.conversation != nil && p.session != "" {
-		p.over.keep(p.conversation, p.place, p.session)
+		p.over.keep(p.conversation, keyOfSession(p.place, p.session))
 	}
 	p.given.head(p, h)
 	return nil
@@ -179,10 +178,10 @@ func (p *webExchange) endpoint(ref string) error {
 	if p.conversation = p.over.recorded(p.asked); p.conversation == nil {
 		p.conversation = p.over.open(p.asked.Request, nil)
 	}
-	p.over.endpoint(p.conversation, to.String())
+	p.over.keep(p.conversation, keyOfEndpoint(to.String()))
 	if p.asked.Recorded != nil {
 		p.stream = &webStream{get: p, say: p.between}
-		p.conversation.stream(p.stream)
+		p.conversation.sse.Store(p.stream)
 	}
 	return nil
 }
@@ -243,7 +242,7 @@ func (p *webExchange) settle(m *Message) {
 		p.over.wait(p.conversation, p.place)
 	}
 	if p.session == "" && (m.Error == nil || !p.discovers()) {
-		p.over.keep(p.conversation, p.place, "")
+		p.over.keep(p.conversation, p.place)
 	}
 }
 
@@ -256,7 +255,7 @@ func (p *webExchange) End(errText string) (lane string, err error) {
 		return "", err
 	}
 	if p.asked.Request.Method == http.MethodDelete && p.status < 300 && p.status > 0 {
-		p.conversation.leave()
+		p.conversation.endedBy(Client)
 	}
 	if err == nil && p.sse && p.asked.Refused != "" {
 		err = p.refuse()

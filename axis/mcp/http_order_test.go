@@ -11,20 +11,23 @@ import (
 // orderOfTest is that of two calls, of which the second was answered first, and a notification on a stream of its own. Its lines are
 // the calls 0 and 1, the answer 2 to the second, the notification 3 and the answer 4.
 func orderOfTest() *webPlayer {
-	t := &transcript{Recorded: Recorded{Transport: HTTP}}
+	t := &transcriptReader{note: -1, transcript: &transcript{Recorded: Recorded{Transport: HTTP}}}
 	for i, ms := range []int64{0, 300} {
-		t.calls = append(t.calls, &recordedCall{requestKey: requestKey{method: "tools/call"}, place: uint64(i + 1), at: ms, via: uint64(i + 1)})
+		c := &recordedCall{requestKey: requestKey{method: "tools/call"}}
+		t.calls = append(t.calls, c)
+		t.say(uint64(i+1), ms, true, &event{key: c.requestKey, call: c, via: uint64(i + 1)}, &c.line)
 	}
 	line := func(place, via uint64, ms int64, call *recordedCall) {
-		t.lines = append(t.lines, &recordedLine{
+		t.written = append(t.written, &recordedLine{
 			place: place, after: place - 1, at: ms, via: via, parts: []recordedPart{{call: call, answer: call != nil}},
 		})
 	}
 	line(3, 2, 310, t.calls[1])
 	line(4, 9, 400, nil)
 	line(5, 1, 500, t.calls[0])
+	t.sort()
 	t.arrange()
-	return newWebPlayer(t, holdAsked)
+	return newWebPlayer(t.transcript, holdAsked)
 }
 
 // waited is how long a line waits.

@@ -79,7 +79,7 @@ func (p *webExchange) answerTo(m *Message, c *recordedCall) []byte {
 
 // refuse gives the refusal on the stream of HTTP+SSE.
 func (p *webExchange) refuse() error {
-	s, line := p.conversation.streaming(), p.refusal
+	s, line := p.conversation.sse.Load(), p.refusal
 	if s == nil || line == nil {
 		return nil
 	}

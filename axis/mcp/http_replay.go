@@ -26,8 +26,7 @@ type webReplay struct {
 	ends    int    // how far the script has to be before the answer ends; 0 for any
 	rename  bool   // what comes is held until it is whole
 	held    []byte
-	cuts    []int // ends of chunks in held
-	begun   bool  // the first bytes have passed
+	begun   bool // the first bytes have passed
 	closing bool
 }
 
@@ -91,7 +90,8 @@ func (g *webReplay) head(p *webExchange, h http.Header) {
 	}
 }
 
-// chunk returns what the program gets of a chunk.
+// chunk returns what the program gets of a chunk: b itself once all lines in it are due, or where other names stand in it what is whole
+// by now.
 func (g *webReplay) chunk(ctx context.Context, p *webExchange, b []byte, ended bool) ([][]byte, error) {
 	if p.reader == nil {
 		return [][]byte{b}, g.atEnd(ctx, ended)
@@ -102,81 +102,42 @@ func (g *webReplay) chunk(ctx context.Context, p *webExchange, b []byte, ended b
 		}
 	}
 	g.begun = true
-	var out [][]byte
-	var err error
-	if g.rename {
-		out, err = g.renamed(ctx, p, b, ended)
-	} else {
-		out, err = [][]byte{b}, g.asItStands(ctx, p, b, ended)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return out, g.atEnd(ctx, ended)
-}
-
-// asItStands waits until all lines of a chunk are due.
-func (g *webReplay) asItStands(ctx context.Context, p *webExchange, b []byte, ended bool) error {
-	return p.reader.take(b, ended, func(u *unit) error {
-		if err := g.due(ctx, u); err != nil {
-			return err
-		}
-		return p.unit(u, u.data())
-	})
-}
-
-// renamed holds what is not whole, and puts names into what is. What stays as it was keeps its chunks.
-func (g *webReplay) renamed(ctx context.Context, p *webExchange, b []byte, ended bool) (out [][]byte, err error) {
-	var now []byte // that this chunk made whole
 	_, packed := p.reader.(*packedReader)
-	g.held = append(g.held, b...)
-	err = p.reader.take(b, ended, func(u *unit) error {
+	var whole []byte
+	if g.rename {
+		g.held = append(g.held, b...)
+	}
+	err := p.reader.take(b, ended, func(u *unit) error {
 		if err := g.due(ctx, u); err != nil {
 			return err
 		}
+		if !g.rename {
+			return p.unit(u, u.data())
+		}
+		n := len(u.raw)
+		if packed {
+			n = len(g.held)
+		}
+		g.held = g.held[n:]
 		if p.stream != nil && p.stream.hold(u) {
-			g.release(len(u.raw))
 			return nil
 		}
-		edits := g.edits(p, u)
-		raw, line := u.edited(edits)
-		if packed {
-			g.held = nil
-		} else if before, last := g.release(len(u.raw)); len(edits) == 0 {
-			out, raw = append(out, before...), last
-		}
-		now = append(now, raw...)
+		raw, line := u.edited(g.edits(p, u))
+		whole = append(whole, raw...)
 		return p.unit(u, line)
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case !g.rename:
+		return [][]byte{b}, g.atEnd(ctx, ended)
+	case ended || p.reader == nil || p.reader.idle():
+		whole, g.held = append(whole, g.held...), nil
 	}
-	if ended || p.reader == nil || p.reader.idle() {
-		before, last := g.release(len(g.held))
-		out, now = append(out, before...), append(now, last...)
-	} else if len(g.held) > 0 {
-		g.cuts = append(g.cuts, len(g.held))
+	if len(whole) == 0 {
+		return nil, g.atEnd(ctx, ended)
 	}
-	if len(now) > 0 {
-		out = append(out, now)
-	}
-	if p.stream != nil && len(out) > 1 { // what comes between stands between events
-		out = [][]byte{bytes.Join(out, nil)}
-	}
-	return out, nil
-}
-
-// release takes n bytes out of what is held: chunk by chunk those that came before this chunk, and those of this one.
-func (g *webReplay) release(n int) (before [][]byte, last []byte) {
-	from := 0
-	for i := 0; i < len(g.cuts) && g.cuts[i] < n; i++ {
-		before = append(before, bytes.Clone(g.held[from:g.cuts[i]]))
-		from = g.cuts[i]
-	}
-	last = bytes.Clone(g.held[from:n])
-	g.held = append(g.held[:0], g.held[n:]...)
-	g.cuts = g.cuts[:0] // all are of what was held first
-	return before, last
+	return [][]byte{whole}, g.atEnd(ctx, ended)
 }
 
 // edits are what a unit of the recording says otherwise on this run.

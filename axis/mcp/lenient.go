@@ -339,39 +339,6 @@ func (v *session) publish(p *recordedPart) {
 	}
 }
 
-// serveLenient answers one client over lines.
-func (s *Served) serveLenient(ctx context.Context, o *ServeOptions) error {
-	gone, clientGone := context.WithCancel(ctx)
-	v := newSession(gone, s, o)
-	defer v.rest()
-	defer clientGone()
-	box := lane.NewPlayer(nil, &lane.PlayerOptions[requestKey, []byte]{})
-	v.unasked = func(b []byte) error {
-		box.Say(b)
-		return nil
-	}
-	go func() {
-		_ = readLines(o.In, func(line []byte) error {
-			if msgs, batch, err := Parse(bytes.Clone(line)); err == nil { // else it is passed by
-				v.messages(ctx, msgs, batch, v.unasked)
-			}
-			return nil
-		})
-		clientGone()
-		v.rest()
-		box.Ended()
-	}()
-	for {
-		said, err := box.Next(ctx)
-		if err == nil {
-			_, err = o.Out.Write(append(said.Value, '\n'))
-		}
-		if err != nil { // the client has gone, or the context is done
-			return nil
-		}
-	}
-}
-
 // messages takes what a client said in one go. A request is answered before it returns, unless its answer waits for somebody.
 func (v *session) messages(ctx context.Context, msgs []Message, batch bool, out outlet) {
 	if batch {

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 	"sync"
 
@@ -25,7 +24,7 @@ type lenientIndex struct {
 func newLenientIndex(s *Served) *lenientIndex {
 	l := &lenientIndex{book: s.book, calls: make(map[requestKey][]*recordedCall), inside: make(map[*recordedCall][]*recordedPart),
 		behind: make(map[*recordedCall][]*recordedPart), subscribed: make(map[*recordedPart]bool), began: make(map[string]bool), transcripts: s.merged}
-	if l.transcripts == nil && s.transcript != nil {
+	if l.transcripts == nil {
 		l.transcripts = []*transcript{s.transcript}
 	}
 	for _, t := range l.transcripts {
@@ -94,7 +93,7 @@ func (l *lenientIndex) key(method string, params []byte) requestKey {
 // attribute finds out within which request the server said what belongs to none by its name: of those that were open, the one that
 // was answered first; where none was open, behind the one that had been answered last. What came before any answer is left out.
 func (l *lenientIndex) attribute(t *transcript) {
-	var open soonest
+	var open []*recordedCall // that wait for their answers
 	var last *recordedCall
 	heard := make(map[*recordedCall]bool)
 	next := 0
@@ -104,12 +103,10 @@ func (l *lenientIndex) attribute(t *transcript) {
 		}
 		for ; next < len(t.calls) && t.calls[next].place < line.place; next++ {
 			if c := t.calls[next]; c.replied > 0 && c.method != methodPing && c.method != methodListen {
-				heap.Push(&open, c)
+				open = append(open, c)
 			}
 		}
-		for len(open) > 0 && open[0].replied <= line.place {
-			heap.Pop(&open)
-		}
+		open = slices.DeleteFunc(open, func(c *recordedCall) bool { return c.replied <= line.place })
 		for i := range line.parts {
 			p := &line.parts[i]
 			switch {
@@ -126,30 +123,13 @@ func (l *lenientIndex) attribute(t *transcript) {
 				continue
 			}
 			if len(open) > 0 {
-				l.inside[open[0]] = append(l.inside[open[0]], p)
+				c := slices.MinFunc(open, func(a, b *recordedCall) int { return cmp.Compare(a.replied, b.replied) })
+				l.inside[c] = append(l.inside[c], p)
 			} else if last != nil {
 				l.behind[last] = append(l.behind[last], p)
 			}
 		}
 	}
-}
-
-// soonest are requests that wait for their answer, the one that gets it first on top.
-type soonest []*recordedCall
-
-func (o soonest) Len() int { return len(o) }
-
-func (o soonest) Less(i, j int) bool { return cmp.Less(o[i].replied, o[j].replied) }
-
-func (o soonest) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
-
-func (o *soonest) Push(c any) { *o = append(*o, c.(*recordedCall)) }
-
-func (o *soonest) Pop() any {
-	last := len(*o) - 1
-	c := (*o)[last]
-	*o = (*o)[:last]
-	return c
 }
 
 // methodListen is the request of the versions without sessions that is answered by notifications alone.

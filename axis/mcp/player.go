@@ -35,7 +35,7 @@ type player struct {
 	err     error
 }
 
-// An caller is who asked: the names of this run.
+// A caller is who asked: the names of this run.
 type caller struct {
 	id    json.RawMessage
 	token json.RawMessage
@@ -46,10 +46,8 @@ var errClientGone = errors.New("the client has gone")
 
 func newPlayer(s *Served, o *ServeOptions) *player {
 	p := &player{
-		s: s, o: o, transcript: s.transcript, served: make(map[*recordedCall]caller), cancels: make(map[string]*recordedCall), asks: make(map[string]*recordedAsk),
-	}
-	if p.transcript == nil {
-		p.transcript = &transcript{}
+		s: s, o: o, transcript: s.transcript,
+		served: make(map[*recordedCall]caller), cancels: make(map[string]*recordedCall), asks: make(map[string]*recordedAsk),
 	}
 	p.Player = lane.NewPlayer(p.transcript.script, &lane.PlayerOptions[requestKey, *event]{
 		Slack: s.book.hold, Unasked: holdFree, Speed: o.Speed, Key: func(e *event) requestKey { return e.key },
@@ -141,7 +139,7 @@ func (p *player) message(m, clean *Message) {
 
 func (p *player) request(m, clean *Message) {
 	who := caller{id: append(json.RawMessage(nil), m.ID...), token: append(json.RawMessage(nil), tokenOf(m.Params)...)}
-	if m.Method == methodPing && p.s.transcript != nil {
+	if m.Method == methodPing && p.s.why == "" {
 		p.ping(&who)
 		return
 	}
@@ -197,7 +195,7 @@ func (p *player) ping(who *caller) {
 // refuse answers a request that is not on the tape.
 func (p *player) refuse(m, clean *Message, k requestKey) {
 	why := p.s.why
-	if p.s.transcript != nil {
+	if why == "" {
 		why = p.s.book.nearest(p.transcript, k, clean)
 	}
 	p.refuseAs(m, clean, why)
@@ -205,11 +203,7 @@ func (p *player) refuse(m, clean *Message, k requestKey) {
 
 // refuseAs answers a request that nothing on the tape answers, with the reason.
 func (p *player) refuseAs(m, clean *Message, why string) {
-	server := p.transcript.Server
-	if p.s.transcript == nil {
-		server = p.s.name
-	}
-	p.s.book.refused.Add(Refused{Server: server, Method: m.Method, Why: why})
+	p.s.book.refused.Add(Refused{Server: p.transcript.Server, Method: m.Method, Why: why})
 	p.o.Log.Fault(Client, m.ID, RefusedAs+why)
 	p.Say(&event{own: errorAnswer(m.ID, notOnTape(clean, why))})
 }
@@ -220,7 +214,7 @@ func (p *player) response(m *Message) {
 	a := p.asks[id]
 	delete(p.asks, id)
 	p.mu.Unlock()
-	if a != nil && a.replied > 0 {
+	if a != nil && a.line >= 0 {
 		p.Came(a.line)
 	}
 }

@@ -7,14 +7,15 @@ import (
 	"io"
 	"slices"
 	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
 // A Served is a recorded server, answered from its tape.
 type Served struct {
 	book       *Book
-	transcript *transcript // nil where there is none: everything is refused
-	name       string      // of what is refused so
-	why        string
+	transcript *transcript
+	why        string // of one that is on no tape: it refuses everything
 
 	equals []*transcript   // of an equal spawn, transcript among them; see Settle
 	heard  []byte          // what the client said to Settle
@@ -33,9 +34,6 @@ func (s *Served) looseIndex() *lenientIndex {
 
 // Asked reports whether every request of the recorded conversation has come, pings apart.
 func (s *Served) Asked() bool {
-	if s.transcript == nil {
-		return true
-	}
 	s.book.mu.Lock()
 	defer s.book.mu.Unlock()
 	return !slices.ContainsFunc(s.transcript.calls, func(c *recordedCall) bool { return c.unasked() })
@@ -64,7 +62,7 @@ type ServeOptions struct {
 
 // Recorded says which conversation s is; nil for one that is on no tape.
 func (s *Served) Recorded() *Recorded {
-	if s.transcript == nil {
+	if s.why != "" {
 		return nil
 	}
 	return &s.transcript.Recorded
@@ -91,6 +89,39 @@ func (s *Served) Serve(ctx context.Context, o *ServeOptions) (exit int, err erro
 	err = p.run(ctx)
 	s.book.order.end(p.transcript)
 	return p.end(), err
+}
+
+// serveLenient answers one client over lines.
+func (s *Served) serveLenient(ctx context.Context, o *ServeOptions) error {
+	gone, clientGone := context.WithCancel(ctx)
+	v := newSession(gone, s, o)
+	defer v.rest()
+	defer clientGone()
+	box := lane.NewPlayer(nil, &lane.PlayerOptions[requestKey, []byte]{})
+	v.unasked = func(b []byte) error {
+		box.Say(b)
+		return nil
+	}
+	go func() {
+		_ = readLines(o.In, func(line []byte) error {
+			if msgs, batch, err := Parse(bytes.Clone(line)); err == nil { // else it is passed by
+				v.messages(ctx, msgs, batch, v.unasked)
+			}
+			return nil
+		})
+		clientGone()
+		v.rest()
+		box.Ended()
+	}()
+	for {
+		said, err := box.Next(ctx)
+		if err == nil {
+			_, err = o.Out.Write(append(said.Value, '\n'))
+		}
+		if err != nil { // the client has gone, or the context is done
+			return nil
+		}
+	}
 }
 
 // errTooLong is the error of a line over MaxLine.

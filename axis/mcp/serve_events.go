@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
 const (
@@ -27,14 +29,12 @@ type eventLog struct {
 
 	mu      sync.Mutex // guards what follows
 	events  [][]byte
-	first   int           // how many were before events[0], and are forgotten
-	written int           // how many a connection has taken
-	readers int           // connections
-	ended   bool          // nothing comes behind
-	changed chan struct{} // closed when something has come, and then another
+	first   int  // how many were before events[0], and are forgotten
+	written int  // how many a connection has taken
+	readers int  // connections
+	ended   bool // nothing comes behind
+	changed lane.Change
 }
-
-func newEventLog(name string) *eventLog { return &eventLog{name: name, changed: make(chan struct{})} }
 
 // put is the outlet of the stream. It never fails, and never waits.
 func (l *eventLog) put(message []byte) error {
@@ -44,7 +44,7 @@ func (l *eventLog) put(message []byte) error {
 	if l.max > 0 && len(l.events) > l.max {
 		l.forget(l.first + len(l.events) - l.max)
 	}
-	l.tell()
+	l.changed.Happened()
 	return nil
 }
 
@@ -53,13 +53,7 @@ func (l *eventLog) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true
-	l.tell()
-}
-
-// tell wakes who reads. l.mu is held.
-func (l *eventLog) tell() {
-	close(l.changed)
-	l.changed = make(chan struct{})
+	l.changed.Happened()
 }
 
 // forget lets go of the first n events. l.mu is held.
@@ -83,7 +77,7 @@ func (l *eventLog) take(seen int) (events [][]byte, before int, changed <-chan s
 	if events = l.events[before-l.first:]; len(events) == 0 && l.ended {
 		return nil, before, nil
 	}
-	return events, before, l.changed
+	return events, before, l.changed.Next()
 }
 
 // size is how many bytes the stream holds; open reports whether more may come.
@@ -169,9 +163,7 @@ type streams struct {
 }
 
 func newStreams() *streams {
-	s := &streams{own: newEventLog("0")}
-	s.own.max = maxUnheard
-	return s
+	return &streams{own: &eventLog{name: "0", max: maxUnheard}}
 }
 
 // open begins the stream of a POST, which is its first reader, and forgets old ones.
@@ -186,8 +178,7 @@ func (s *streams) open() *eventLog {
 		}
 	}
 	s.last++
-	l := newEventLog(strconv.Itoa(s.last))
-	l.readers = 1
+	l := &eventLog{name: strconv.Itoa(s.last), readers: 1}
 	s.all = append(s.all, l)
 	return l
 }

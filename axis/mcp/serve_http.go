@@ -174,7 +174,7 @@ func writeJSON(w http.ResponseWriter, status int, b []byte) error {
 // stream answers requests by a stream of events, each as it comes. Of a client that has a session the stream may go on in another
 // connection, so what it asked for is worked on when it has left this one.
 func (v *webSession) stream(w http.ResponseWriter, r *http.Request, requests []*Message) {
-	ctx, l := r.Context(), newEventLog("")
+	ctx, l := r.Context(), new(eventLog)
 	if v.streams != nil {
 		ctx, l = v.gone, v.streams.open()
 	}

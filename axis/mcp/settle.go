@@ -28,10 +28,12 @@ func (s *Served) Settle(ctx context.Context, o *SettleOptions) error {
 		return nil
 	}
 	st := &settling{s: s, o: o, ctx: ctx, fits: s.equals, asked: make(map[requestKey]int)}
-	err := st.listen()
+	var heard bytes.Buffer
+	err := readLines(io.TeeReader(o.In, &heard), st.hear)
+	s.heard = heard.Bytes()
 	s.settleOn(st.fits)
-	if errors.Is(err, errClientGone) || ctx.Err() != nil {
-		return nil // Serve finds it so, too
+	if errors.Is(err, errSettled) || errors.Is(err, errClientGone) || errors.Is(err, errTooLong) || ctx.Err() != nil {
+		return nil // the last three Serve finds so, too
 	}
 	return err
 }
@@ -55,36 +57,10 @@ type settling struct {
 	ctx   context.Context
 	fits  []*transcript // that were asked what the client has asked
 	asked map[requestKey]int
-	lines lines
 }
 
 // errSettled ends the listening.
 var errSettled = errors.New("settled")
-
-// listen answers the client until fits are settled, or it ends. What it said is kept for Serve.
-func (st *settling) listen() error {
-	st.lines.limit = MaxLine
-	buf := make([]byte, relayBuffer)
-	for {
-		n, err := st.o.In.Read(buf)
-		st.s.heard = append(st.s.heard, buf[:n]...)
-		for b := buf[:n]; len(b) > 0; {
-			c, rest, ok := st.lines.next(b)
-			if b = rest; !ok {
-				break
-			}
-			if err := st.hear(c.line); err != nil {
-				if errors.Is(err, errSettled) {
-					return nil
-				}
-				return err
-			}
-		}
-		if err != nil || st.lines.lost > 0 {
-			return nil // Serve finds it so, too
-		}
-	}
-}
 
 // hear takes one line of the client.
 func (st *settling) hear(line []byte) error {
@@ -93,7 +69,7 @@ func (st *settling) hear(line []byte) error {
 	switch {
 	case err != nil || len(msgs) == 1 && !batch && !msgs[0].IsRequest():
 		return nil
-	case batch || len(clean.Messages) != 1 || msgs[0].Method == "ping":
+	case batch || len(clean.Messages) != 1 || msgs[0].Method == methodPing:
 		return errSettled
 	}
 	m := &msgs[0]

@@ -1,12 +1,15 @@
 package mcp
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -46,12 +49,35 @@ func (b *Book) read(records iter.Seq2[*tape.Record, error]) error {
 		r.take(rec)
 	}
 	for _, t := range r.order {
-		t.settle()
-		b.bind(t.transcript)
+		t.sort()
+		b.bind(t)
 		t.arrange()
 		b.transcripts = append(b.transcripts, t.transcript)
 	}
 	return nil
+}
+
+// A transcriptReader gathers the records of one conversation.
+type transcriptReader struct {
+	*transcript
+	last    uint64  // the last place given to a record that has none
+	client  []entry // what the client said
+	written []*recordedLine
+	note    int      // of client: the last that asks for nothing; -1 for none
+	cancels []cancel // in recorded order
+	asks    int      // requests of the server
+}
+
+// An entry is a line of the client for the script.
+type entry struct {
+	lane.Line[*event]
+	at *int // where its index is noted; nil for nowhere
+}
+
+// A cancel is a notification of the client that it wants no answer any more.
+type cancel struct {
+	payload *tape.Payload
+	line    int // of transcriptReader.client
 }
 
 func (r *tapeReader) take(rec *tape.Record) {
@@ -78,7 +104,7 @@ func (r *tapeReader) transcript(server string, number uint64) *transcriptReader 
 	name := nameOf(server, number)
 	t := r.transcripts[name]
 	if t == nil {
-		t = &transcriptReader{transcript: &transcript{Recorded: Recorded{Server: server, Conversation: number, Methods: make(map[string]int)}}}
+		t = &transcriptReader{note: -1, transcript: &transcript{Recorded: Recorded{Server: server, Conversation: number, Methods: make(map[string]int)}}}
 		r.transcripts[name] = t
 		r.order = append(r.order, t)
 	}
@@ -108,9 +134,9 @@ func (t *transcriptReader) text(rec *tape.Record, k *tape.MCPText) {
 	case k.Payload == nil:
 		return
 	case k.From == string(Client):
-		t.notes = append(t.notes, recordedNote{
-			place: k.Arrival, at: rec.MonotonicMS, what: noteText, n: max(strings.Count(k.Payload.Text, "\n"), 1), seq: rec.Seq,
-		})
+		for range max(strings.Count(k.Payload.Text, "\n"), 1) {
+			t.noted(rec, noteText, k.Arrival, 0)
+		}
 		return
 	}
 	l := &recordedLine{
@@ -120,7 +146,7 @@ func (t *transcriptReader) text(rec *tape.Record, k *tape.MCPText) {
 	if l.stderr {
 		l.after = k.Arrival
 	}
-	t.order = append(t.order, l)
+	t.written = append(t.written, l)
 }
 
 // before is the place before p.
@@ -136,35 +162,52 @@ func (t *transcriptReader) message(rec *tape.Record, k *tape.MCPJSONRPC, b *Book
 	case !isRequest(k, b.store) && fromServer:
 		t.line(rec, k.Request, asked, k.Exchange, nil)
 	case !isRequest(k, b.store):
-		t.noted(rec, k, asked)
-	case fromServer:
-		a := &recordedAsk{
-			request: k.Request, place: asked, replied: answered, at: rec.MonotonicMS, seq: rec.Seq, via: k.AnswerExchange, ping: k.Method == methodPing,
+		t.noted(rec, k.Method, asked, k.Exchange)
+		if k.Method == notedCancelled {
+			t.cancels = append(t.cancels, cancel{k.Request, t.note})
 		}
-		t.asks = append(t.asks, a)
-		t.order = append(t.order, &recordedLine{
-			place: asked, after: before(asked), at: rec.MonotonicMS - max(k.LatencyMS, 0), via: k.Exchange,
-			turn: -1, parts: []recordedPart{{payload: k.Request, ask: a}},
-		})
+	case fromServer:
+		t.ask(rec, k, asked, answered)
 	default:
 		t.call(rec, k, b, asked, answered)
 	}
 }
 
-// noted takes a notification of the client.
-func (t *transcriptReader) noted(rec *tape.Record, k *tape.MCPJSONRPC, place uint64) {
-	t.notes = append(t.notes, recordedNote{place: place, at: rec.MonotonicMS, what: k.Method, n: 1, seq: rec.Seq, via: k.Exchange})
-	if k.Method == notedCancelled {
-		t.cancels = append(t.cancels, cancel{k.Request, place})
+// say adds a line of the client. What the server said behind it waits for it where it counts.
+func (t *transcriptReader) say(place uint64, ms int64, counts bool, e *event, at *int) {
+	t.client = append(t.client, entry{lane.Line[*event]{Place: place, MS: ms, Counts: counts, Value: e}, at})
+}
+
+// noted takes what the client says that asks for nothing: a notification, by its method, or noteText.
+func (t *transcriptReader) noted(rec *tape.Record, what string, place, via uint64) {
+	t.note = len(t.client)
+	counts := slices.Contains(t.protocol().counts, what)
+	t.say(place, rec.MonotonicMS, counts, &event{key: noteKey(what), via: via, seq: rec.Seq}, nil)
+}
+
+// ask takes a request of the server, and the client's response.
+func (t *transcriptReader) ask(rec *tape.Record, k *tape.MCPJSONRPC, asked, answered uint64) {
+	a := &recordedAsk{line: -1}
+	t.asks++
+	if answered > 0 {
+		counts := k.Method != methodPing || t.Transport != HTTP
+		t.say(answered, rec.MonotonicMS, counts, &event{via: k.AnswerExchange, seq: rec.Seq}, &a.line)
 	}
+	t.written = append(t.written, &recordedLine{
+		place: asked, after: before(asked), at: rec.MonotonicMS - max(k.LatencyMS, 0), via: k.Exchange,
+		turn: -1, parts: []recordedPart{{payload: k.Request, ask: a}},
+	})
 }
 
 func (t *transcriptReader) call(rec *tape.Record, k *tape.MCPJSONRPC, b *Book, asked, answered uint64) {
 	c := &recordedCall{
 		seq: rec.Seq, place: asked, at: rec.MonotonicMS - max(k.LatencyMS, 0), request: k.Request, err: k.Error, via: k.Exchange,
-		requestKey: requestKey{k.Method, b.digestOf(k)},
+		requestKey: requestKey{k.Method, b.digestOf(k)}, line: -1, cancelLine: -1,
 	}
 	t.calls = append(t.calls, c)
+	if c.method != methodPing || t.Transport == HTTP {
+		t.say(c.place, c.at, c.method != methodPing, &event{key: c.requestKey, call: c, via: c.via, seq: c.seq}, &c.line)
+	}
 	t.Methods[k.Method]++
 	if k.Error == serverEnded {
 		t.end.byServer, t.end.open = true, true
@@ -180,10 +223,65 @@ func (t *transcriptReader) call(rec *tape.Record, k *tape.MCPJSONRPC, b *Book, a
 
 // line adds a message of the server, c the request that it answers.
 func (t *transcriptReader) line(rec *tape.Record, p *tape.Payload, place, via uint64, c *recordedCall) {
-	t.order = append(t.order, &recordedLine{
+	t.written = append(t.written, &recordedLine{
 		place: place, after: before(place), at: rec.MonotonicMS, seq: rec.Seq, via: via,
 		parts: []recordedPart{{payload: p, call: c, answer: c != nil}},
 	})
+}
+
+// sort puts everything in the order of its place.
+func (t *transcriptReader) sort() {
+	slices.SortStableFunc(t.calls, func(a, b *recordedCall) int {
+		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.seq, b.seq))
+	})
+	for i := 1; i < len(t.calls); i++ {
+		if a, b := t.calls[i-1], t.calls[i]; a.place == b.place {
+			a.batched, b.batched = true, true
+		}
+	}
+	slices.SortStableFunc(t.written, func(a, b *recordedLine) int {
+		return cmp.Or(cmp.Compare(a.after, b.after), cmp.Compare(a.place, b.place), cmp.Compare(a.seq, b.seq))
+	})
+	for _, l := range t.written {
+		if n := len(t.lines); n > 0 && l.joins(t.lines[n-1]) {
+			t.lines[n-1].parts, t.lines[n-1].seq = append(t.lines[n-1].parts, l.parts...), max(t.lines[n-1].seq, l.seq)
+			continue
+		}
+		t.lines = append(t.lines, l)
+	}
+}
+
+// joins reports whether two lines are messages of one batch.
+func (l *recordedLine) joins(last *recordedLine) bool {
+	return l.place == last.place && !l.stderr && !l.text && !last.stderr && !last.text
+}
+
+// arrange makes the script: what each side said, in the order of its place. A server that ended first may have done so for what its
+// client said last.
+func (t *transcriptReader) arrange() {
+	if t.end.byServer && t.note >= 0 {
+		t.client[t.note].Counts = true
+	}
+	all := t.client
+	for _, l := range t.lines {
+		e := &event{line: l, via: l.via, seq: l.seq}
+		all = append(all, entry{Line: lane.Line[*event]{Place: l.after, MS: l.at, From: lane.Far, Stream: l.via, Value: e}})
+	}
+	slices.SortStableFunc(all, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(a.From, b.From))
+	})
+	t.script = make([]lane.Line[*event], len(all))
+	for i := range all {
+		if t.script[i] = all[i].Line; all[i].at != nil {
+			*all[i].at = i
+		}
+	}
+	for i := range t.script {
+		if l := t.script[i].Value.line; l != nil {
+			t.script[i].Owners = l.owners()
+		}
+	}
+	t.carry()
 }
 
 // places tells where a message and its answer stood; answered is 0 for no answer. A tape without places has its records in the order
@@ -239,16 +337,20 @@ func baseName(program string) string {
 
 // bind finds out to which request of the client each notification of the server belongs that names one: by the token of its progress,
 // or by its id. Such a one goes out only where that request came.
-func (b *Book) bind(t *transcript) {
+func (b *Book) bind(t *transcriptReader) {
 	var calls map[string][]*recordedCall // by token and by id, see named
 	if len(t.cancels) > 0 {
-		calls = b.names(t)
+		calls = b.names(t.transcript)
 	}
 	for _, c := range t.cancels {
-		if m, ok := messageOf(c.payload, b.store); ok {
-			if call := ownerOf(calls[spotRequest+" "+idName(member(m.Params, spotRequest))], c.place); call != nil && call.cancelled == 0 {
-				call.cancelled = c.place
-			}
+		m, ok := messageOf(c.payload, b.store)
+		if !ok {
+			continue
+		}
+		said := &t.client[c.line]
+		if call := ownerOf(calls[spotRequest+" "+idName(member(m.Params, spotRequest))], said.Place); call != nil && call.cancelled == 0 {
+			call.cancelled = said.Place
+			said.at, said.Value.key = &call.cancelLine, requestKey{} // it is found by its id
 		}
 	}
 	for _, l := range t.lines {
@@ -262,11 +364,11 @@ func (b *Book) bind(t *transcript) {
 				continue
 			}
 			name, value := named(m)
-			if value == nil || name == spotRequest && len(t.asks) > 0 { // a server that asks cancels its own requests
+			if value == nil || name == spotRequest && t.asks > 0 { // a server that asks cancels its own requests
 				continue
 			}
 			if calls == nil {
-				calls = b.names(t)
+				calls = b.names(t.transcript)
 			}
 			p.call, p.name = ownerOf(calls[name+" "+string(value)], l.place), name
 		}

@@ -264,10 +264,12 @@ type forkResult struct {
 type forkedResult struct {
 	Recording string              `json:"recording"`
 	ID        string              `json:"id"`
-	Equal     bool                `json:"equal"` // up to the point
+	Equal     bool                `json:"equal"`     // up to the point, which the run came to
+	PrefixMS  int64               `json:"prefix_ms"` // how long it took to come there
 	Failed    string              `json:"failed,omitempty"`
 	Exit      recording.Exit      `json:"exit"`
 	Verify    *recording.Verified `json:"verify"`
+	Refused   []string            `json:"refused"`  // that no tape answered
 	Recorded  []fork.Turn         `json:"recorded"` // from the point on
 	Forked    []fork.Turn         `json:"forked"`
 	Report    *fidelity.Report    `json:"report"` // of what comes before the point
@@ -276,9 +278,20 @@ type forkedResult struct {
 func newForkedResult(made *deck.Forked) *forkedResult {
 	m := made.Recording.Manifest
 	return &forkedResult{
-		Recording: made.Recording.Dir, ID: m.ID, Equal: made.Report.Faithful() && len(made.Report.NotCompared) == 0, Failed: m.Fork.Failed, Exit: made.Exit, Verify: m.Fork.Verify,
-		Recorded: made.Turns[fidelity.Recorded], Forked: made.Turns[fidelity.Replay], Report: made.Report,
+		Recording: made.Recording.Dir, ID: m.ID, Equal: made.Came && made.Report.Faithful() && len(made.Report.NotCompared) == 0, PrefixMS: made.Prefix.Milliseconds(), Failed: m.Fork.Failed, Exit: made.Exit, Verify: m.Fork.Verify,
+		Refused: made.Refused, Recorded: made.Turns[fidelity.Recorded], Forked: made.Turns[fidelity.Replay], Report: made.Report,
 	}
+}
+
+// unequal says in a line why a fork is none.
+func unequal(made *deck.Forked) string {
+	switch {
+	case !made.Came && !made.Report.Faithful():
+		return "the run is another one before the point: nothing was changed, and nothing went live"
+	case !made.Came:
+		return "the program ended before it came to the point: nothing was changed, and nothing went live"
+	}
+	return "the run came to the point, and what it did before is not what was recorded"
 }
 
 // status is what makes the exit status.
@@ -299,16 +312,20 @@ func (r *forkResult) status() error {
 // tell says what came of one fork.
 func (r *forkedResult) tell(std streams, p *fork.Plan, made *deck.Forked, text *fidelity.TextOptions) error {
 	if !r.Equal {
-		visible.Fprintf(std.err, "tapedeck: the run is another one before the point: nothing was changed, and nothing went live; it is kept as %s\n", shortPath(r.Recording))
+		visible.Fprintf(std.err, "tapedeck: %s; it is kept as %s\n", unequal(made), shortPath(r.Recording))
 		return made.Report.WriteText(std.err, text)
 	}
 	where := fmt.Sprintf("record %d", p.Seq)
 	if p.Turn > 0 {
 		where = fmt.Sprintf("turn %d", p.Turn)
 	}
-	visible.Fprintf(std.err, "tapedeck: forked %s: equal up to %s; %s\n", shortPath(r.Recording), where, r.Exit)
+	visible.Fprintf(std.err, "tapedeck: forked %s: equal up to %s, which came after %.1f s (recorded: %.1f s); %s\n",
+		shortPath(r.Recording), where, made.Prefix.Seconds(), made.Recorded.Seconds(), r.Exit)
 	if err := fork.WriteTurns(std.err, made.Turns, text.Width); err != nil {
 		return err
+	}
+	if len(r.Refused) > 0 {
+		visible.Fprintf(std.err, "tapedeck: on no tape, and refused: %s\n", strings.Join(shortList(r.Refused, 3, r.ID), ", "))
 	}
 	if r.Verify != nil {
 		visible.Fprintf(std.err, "tapedeck: %s: exit %d\n", r.Verify.Command, r.Verify.Exit)

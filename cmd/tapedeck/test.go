@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/deck/gate"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
@@ -141,13 +143,13 @@ func findTests(paths []string) ([]gate.Case, error) {
 }
 
 func (o *testOptions) options(ctx context.Context) (*gate.Options, error) {
-	opts := &gate.Options{Jobs: o.jobs, Timeout: o.timeout, Watch: o.watch}
+	opts := &gate.Options{Jobs: o.jobs, Timeout: o.timeout, Watch: o.watch, Own: o.own()}
 	switch {
 	case o.jobs < 0:
 		return nil, fmt.Errorf("-j %d: want at least 1", o.jobs)
 	case o.timeout <= 0:
 		return nil, fmt.Errorf("--timeout %v: want more than nothing, as in 30s", o.timeout)
-	case o.junit != "" && o.junit == o.sarif:
+	case o.junit != "" && sameFile(o.junit, o.sarif):
 		return nil, fmt.Errorf("--junit and --sarif both write %s: name two files", o.junit)
 	}
 	var err error
@@ -168,6 +170,24 @@ func (o *testOptions) options(ctx context.Context) (*gate.Options, error) {
 		return nil, fmt.Errorf("--changed-since: %w", err)
 	}
 	return opts, nil
+}
+
+// own lists the files that the command writes to while it runs.
+func (o *testOptions) own() []string {
+	own := deck.OutputFiles(os.Stdout, os.Stderr)
+	for _, file := range []string{o.junit, o.sarif, os.Getenv("GITHUB_STEP_SUMMARY")} {
+		if abs, err := filepath.Abs(file); err == nil && file != "" {
+			own = append(own, abs)
+		}
+	}
+	return own
+}
+
+// sameFile reports whether two names are one file's, which need not be there.
+func sameFile(a, b string) bool {
+	absA, errA := filepath.Abs(a)
+	absB, errB := filepath.Abs(b)
+	return b != "" && errA == nil && errB == nil && absA == absB
 }
 
 // testWords are what stands before a result, and its colour.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"reflect"
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -48,7 +47,7 @@ func sameAnswer(a, b *Answer) bool {
 	}
 	for i, x := range a.ToolCalls {
 		y := b.ToolCalls[i]
-		if x.ID != y.ID || x.Name != y.Name || !reflect.DeepEqual(canonical(x.Arguments), canonical(y.Arguments)) {
+		if x.ID != y.ID || x.Name != y.Name || canonical(x.Arguments) != canonical(y.Arguments) {
 			return false
 		}
 	}

@@ -4,17 +4,19 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // A Tape is what a recording asked for, in the order in which it did.
 type Tape struct {
 	exchanges []*Exchange
-	refused   []string // what nothing on a tape answered: method and URL
+	refused   []string // what nothing on a tape answered: method and URL, or method and tool server
 }
 
 // An Exchange is one request. Turn is of a call of a model alone: which answer of its conversation it asked for, from 1.
@@ -34,12 +36,15 @@ func Read(records iter.Seq2[*tape.Record, error]) (*Tape, error) {
 		if err != nil {
 			return nil, err
 		}
+		if k, ok := rec.Kind.(*tape.MCPJSONRPC); ok && strings.HasPrefix(k.Error, mcp.RefusedAs) {
+			t.refused = append(t.refused, strings.Clone(k.Method+" of mcp:"+tape.MCPServer(k.Server)))
+		}
 		x := tape.ExchangeOf(rec.Kind)
 		if x == nil || tape.AskerOf(rec.Kind) != 0 {
 			continue
 		}
 		if x.Lane == exchange.Unmatched {
-			t.refused = append(t.refused, x.Method+" "+x.URL)
+			t.refused = append(t.refused, strings.Clone(x.Method+" "+x.URL))
 			continue
 		}
 		e := &Exchange{Seq: rec.Seq, Arrival: x.Arrival, Lane: strings.Clone(x.Lane), began: rec.G, kept: rec.G}
@@ -62,30 +67,11 @@ func (t *Tape) number() {
 	for _, e := range t.exchanges {
 		if e.Call != nil {
 			e.Turn = answered[e.Lane] + 1
-			if e.Answered() {
+			if c := e.Call; c.Error == "" && (c.Status == http.StatusSwitchingProtocols || c.Status >= 200 && c.Status < 300) {
 				answered[e.Lane]++
 			}
 		}
 	}
-}
-
-// Answered reports whether a model answered.
-func (e *Exchange) Answered() bool {
-	return e.Call.Error == "" && (e.Call.Status == 101 || e.Call.Status >= 200 && e.Call.Status < 300)
-}
-
-// Turns are the calls of a conversation from a turn on, by turn: of each the answered one, or else the last that was tried.
-func (t *Tape) Turns(lane string, from int) (turns []*Exchange) {
-	for _, e := range t.exchanges {
-		if e.Call == nil || e.Lane != lane || e.Turn < from {
-			continue
-		}
-		if n := len(turns); n > 0 && turns[n-1].Turn == e.Turn {
-			turns = turns[:n-1]
-		}
-		turns = append(turns, e)
-	}
-	return turns
 }
 
 // Refused are the requests that nothing on a tape answered, in order.
@@ -103,11 +89,11 @@ func (t *Tape) Hosts() (hosts []string) {
 
 // A Point is where a run leaves a recording.
 type Point struct {
-	Seq    uint64    // of the first record that is not from the tape
-	Lane   string    // of First; "" without it
-	Turn   int       // of First, where it is a call of a model; 0 else
-	First  *Exchange // the first request that is not answered from the tape; nil where all are
-	Before int       // calls of models that are
+	Seq    uint64    `json:"seq"`        // of the first record that is not from the tape
+	Lane   string    `json:"lane"`       // of First; "" without it
+	Turn   int       `json:"turn"`       // of First, where it is a call of a model; 0 else
+	First  *Exchange `json:"-"`          // the first request that is not answered from the tape; nil where all are
+	Before int       `json:"tape_calls"` // calls of models that are
 }
 
 // A Place says which Point is meant: Turn of Lane, or Seq where Turn is 0.

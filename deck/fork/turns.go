@@ -1,7 +1,6 @@
 package fork
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,75 +9,67 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/axis/llm"
-	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // A Turn is one answer of a model in a few words.
 type Turn struct {
-	Turn         int        `json:"turn"`
-	Seq          uint64     `json:"seq"`
-	Model        string     `json:"model"` // that was asked
-	Answer       string     `json:"answer"`
-	ToolCalls    []ToolCall `json:"tool_calls"`
-	InputTokens  int64      `json:"input_tokens"`
-	OutputTokens int64      `json:"output_tokens"`
-	Status       int        `json:"status"`
-	Error        string     `json:"error,omitempty"`
+	Turn         int      `json:"turn"`
+	Seq          uint64   `json:"seq"`
+	Model        string   `json:"model"` // that was asked
+	Answer       string   `json:"answer"`
+	ToolCalls    []string `json:"tool_calls"` // each its name, and its arguments as JSON
+	InputTokens  int64    `json:"input_tokens"`
+	OutputTokens int64    `json:"output_tokens"`
+	CostUSD      *float64 `json:"cost_usd"` // null where it is not known
+	LatencyMS    int64    `json:"latency_ms"`
+	Error        string   `json:"error,omitempty"`
 }
 
-// maxWords is how many runes of an answer a Turn holds.
-const maxWords = 200
-
-// TurnOf is a call in a few words. Its payloads are in store; what cannot be read is left out.
-func (e *Exchange) TurnOf(store cas.Store) Turn {
-	t := Turn{Turn: e.Turn, Seq: e.Seq, Model: e.Call.Model, Status: e.Call.Status, Error: e.Call.Error, ToolCalls: []ToolCall{}}
-	if sent := tape.SentOf(e.Call); sent != nil {
-		t.Model = cmp.Or(sent.Model, t.Model)
-	}
-	if usage, ok := llm.UsageOf(e.Call); ok {
-		t.InputTokens, t.OutputTokens = usage.InputTokens, usage.OutputTokens
-	}
-	said, err := said(e.Call, store)
-	if err != nil || said.Answer == nil {
-		return t
-	}
-	words := []rune(strings.Join(strings.Fields(textOf(said.Answer.Message.Content)), " "))
-	t.Answer = string(words[:min(len(words), maxWords)])
-	for _, c := range said.Answer.Message.ToolCalls {
-		t.ToolCalls = append(t.ToolCalls, ToolCall{c.ID, c.Name, c.Arguments})
-	}
-	return t
-}
-
-// canonical is JSON in its one form; what is none is itself.
-func canonical(raw json.RawMessage) string {
-	b, err := canonjson.Append(nil, raw)
+// TurnsOf are those of a conversation of the tape at path, from a turn on.
+func TurnsOf(path, lane string, from int) ([]Turn, error) {
+	a, err := account.OfTape(path, nil)
 	if err != nil {
-		return string(raw)
+		return nil, err
 	}
-	return string(b)
+	turns := []Turn{}
+	for _, c := range a.Conversations {
+		if c.Lane != lane {
+			continue
+		}
+		for _, t := range c.Steps() {
+			if t.Number >= from {
+				turns = append(turns, turnOf(t))
+			}
+		}
+	}
+	return turns, nil
 }
 
-// words are what was answered in a line, and tokens what it took.
+func turnOf(t *account.Turn) Turn {
+	out := Turn{
+		Turn: t.Number, Seq: t.Seq, Model: t.Model, Answer: t.Answer, ToolCalls: []string{},
+		CostUSD: t.CostUSD, LatencyMS: t.LatencyMS, Error: t.Error,
+	}
+	if t.Usage != nil {
+		out.InputTokens, out.OutputTokens = t.Usage.InputTokens, t.Usage.OutputTokens
+	}
+	for _, c := range t.Tools {
+		out.ToolCalls = append(out.ToolCalls, c.Name+" "+c.Arguments)
+	}
+	return out
+}
+
+// words are what was answered in a line, and what it took.
 func (t *Turn) words() (words, tokens string) {
-	var parts []string
-	for _, c := range t.ToolCalls {
-		parts = append(parts, c.Name+" "+string(c.Arguments))
-	}
+	parts := slices.Clone(t.ToolCalls)
 	if t.Answer != "" {
-		parts = append(parts, t.Answer)
+		parts = append(parts, strings.Join(strings.Fields(t.Answer), " "))
 	}
-	switch {
-	case t.Status == 0:
-		parts = append(parts, "no answer: "+t.Error)
-	case t.Status >= 300:
-		parts = append(parts, "status "+strconv.Itoa(t.Status))
-	case t.Error != "":
-		parts = append(parts, "cut: "+t.Error)
+	if t.Error != "" {
+		parts = append(parts, t.Error)
 	}
 	return strings.Join(parts, ", "), fmt.Sprintf(" %d+%d", t.InputTokens, t.OutputTokens)
 }
@@ -98,7 +89,7 @@ func WriteTurns(w io.Writer, turns [2][]Turn, width int) error {
 		_, err := visible.Fprintf(w, "%-6s%-*s  %s\n", name, cell, recorded, forked)
 		return err
 	}
-	err := row("turn", cut("recorded "+modelOf(turns[0]), cell), cut("fork "+modelOf(turns[1]), cell))
+	err := row("turn", cut("recorded "+modelsOf(turns[0]), cell), cut("fork "+modelsOf(turns[1]), cell))
 	for i := range min(n, maxRows) {
 		cells, number := [2]string{"-", "-"}, 0
 		for side := range turns {
@@ -116,8 +107,8 @@ func WriteTurns(w io.Writer, turns [2][]Turn, width int) error {
 	return err
 }
 
-// modelOf are the models that turns asked.
-func modelOf(turns []Turn) string {
+// modelsOf are the models that turns asked.
+func modelsOf(turns []Turn) string {
 	var models []string
 	for i := range turns {
 		if !slices.Contains(models, turns[i].Model) {
@@ -134,4 +125,13 @@ func cut(s string, n int) string {
 		return s
 	}
 	return string(runes[:n-1]) + "…"
+}
+
+// canonical is JSON in its one form; what is none is itself.
+func canonical(raw json.RawMessage) string {
+	b, err := canonjson.Append(nil, raw)
+	if err != nil {
+		return string(raw)
+	}
+	return string(b)
 }

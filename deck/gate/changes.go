@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
@@ -100,7 +102,7 @@ func (c *Changes) of(ctx context.Context, dir string) (top string, changed []str
 // changedIn lists the files of a work tree that differ from a commit, those that are not tracked yet among them; nil where Git cannot tell.
 func changedIn(ctx context.Context, top, since string) []string {
 	changed := []string{}
-	for _, args := range [][]string{{"diff", "--name-only", "-z", "--no-renames", "--end-of-options", since, "--"}, {"ls-files", "-z", "--others", "--exclude-standard"}} {
+	for _, args := range [][]string{{"diff", "--name-only", "-z", "--no-renames", "--ignore-submodules=none", "--end-of-options", since, "--"}, {"ls-files", "-z", "--others", "--exclude-standard"}} {
 		out, err := git(ctx, top, args...)
 		if err != nil {
 			return nil
@@ -117,17 +119,36 @@ func changedIn(ctx context.Context, top, since string) []string {
 // touch reports whether a recording depends on one of the changes: on its own files, a tapedeck.yaml above them, its program, which is known
 // by its digest, and where programs run over the work tree of now, which lies at tree, on each file of it that is in no recording.
 func (c *Changes) touch(ctx context.Context, rec *recording.Recording, path string, treeNow bool, tree string) bool {
-	if changed, known := c.below(ctx, path); !known || len(changed) > 0 {
+	if changed, known := c.below(ctx, path); !known || len(changed) > 0 || ignored(ctx, path) {
 		return true
 	}
-	if c.configChanged(ctx, path) || programChanged(rec.Manifest, treeNow, tree) {
+	if c.configChanged(ctx, path) || programChanged(rec.Manifest, treeNow, tree) || c.argumentChanged(ctx, rec.Manifest) {
 		return true
 	}
 	if !treeNow {
 		return false
 	}
 	changed, known := c.below(ctx, tree)
-	return !known || slices.ContainsFunc(changed, func(p string) bool { return !inRecording(tree, p) })
+	recorded, err := rec.Tree()
+	return !known || err != nil || slices.ContainsFunc(changed, func(p string) bool { return !inRecording(recorded, tree, p) })
+}
+
+// ignored reports whether Git is told to look away from a path: whether that has changed nobody knows.
+func ignored(ctx context.Context, path string) bool {
+	_, err := git(ctx, filepath.Dir(path), "check-ignore", "--quiet", filepath.Base(path))
+	return err == nil
+}
+
+// argumentChanged reports whether a file outside the work tree that the command line names has changed, as far as a repository can tell:
+// a script, say, whose interpreter is the program.
+func (c *Changes) argumentChanged(ctx context.Context, m *recording.Manifest) bool {
+	return slices.ContainsFunc(m.Argv[min(1, len(m.Argv)):], func(arg string) bool {
+		if st, err := os.Stat(arg); !filepath.IsAbs(arg) || recording.Within(arg, m.Roots.Tree) || err != nil || !st.Mode().IsRegular() {
+			return false
+		}
+		changed, known := c.below(ctx, arg)
+		return !known || len(changed) > 0
+	})
 }
 
 // configChanged reports whether a tapedeck.yaml above path has changed, or has gone.
@@ -158,16 +179,20 @@ func programChanged(m *recording.Manifest, treeNow bool, tree string) bool {
 	return program.DigestOf(path).String() != m.Program.Digest
 }
 
-// inRecording reports whether the file at path below tree belongs to a recording, or is a packed one.
-func inRecording(tree, path string) bool {
-	path = filepath.Join(tree, filepath.FromSlash(path))
-	for dir := filepath.Dir(path); recording.Within(dir, tree); dir = filepath.Dir(dir) {
-		if filepath.Base(dir) == libraryName || library.HoldsRecording(dir) {
+// inRecording reports whether the file at path below tree belongs to a recording, or is a packed one that the run did not find there.
+func inRecording(recorded *files.Tree, tree, path string) bool {
+	at := filepath.Join(tree, filepath.FromSlash(path))
+	for dir := filepath.Dir(at); recording.Within(dir, tree); dir = filepath.Dir(dir) {
+		if filepath.Base(dir) == libraryName || isRecording(dir) {
 			return true
 		}
 		if dir == filepath.Dir(dir) {
 			break
 		}
 	}
-	return library.LooksPacked(path)
+	found := false
+	if recorded != nil {
+		_, found = recorded.Lookup(path)
+	}
+	return !found && library.LooksPacked(at)
 }

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/tape"
 	"github.com/tapedeck-dev/tapedeck/testbench/suite"
 )
 
@@ -51,6 +53,30 @@ func Find(paths ...string) ([]Case, error) {
 	return slices.Compact(all), nil
 }
 
+// packedSuffix ends the names of packed recordings, mostly.
+const packedSuffix = ".tar.zst"
+
+// isRecording reports whether a directory is a recording, or was one: what lacks its manifest alone is damaged.
+func isRecording(dir string) bool {
+	return library.HoldsRecording(dir) || recording.Exists(filepath.Join(dir, recording.TapeName)) && recording.IsDir(filepath.Join(dir, recording.TapeName+tape.StoreSuffix))
+}
+
+// isPlaceholder reports whether a file has the name of a packed recording and is empty, or what stands for it where Git LFS fetched nothing.
+func isPlaceholder(path string) bool {
+	if !strings.HasSuffix(path, packedSuffix) {
+		return false
+	}
+	f, err := recording.OpenRegular(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	const pointer = "version https://git-lfs"
+	head := make([]byte, len(pointer))
+	n, _ := io.ReadFull(f, head)
+	return n == 0 || string(head) == pointer
+}
+
 func find(top string) (found []Case, err error) {
 	if _, err := os.Stat(top); err != nil {
 		return nil, err
@@ -66,16 +92,16 @@ func find(top string) (found []Case, err error) {
 		switch name := d.Name(); {
 		case err != nil:
 			return err
-		case d.IsDir() && path != walk && (strings.HasPrefix(name, ".") && name != libraryName || name == "node_modules"):
+		case d.IsDir() && path != walk && (strings.HasPrefix(name, ".") && name != libraryName || name == "node_modules" || strings.HasSuffix(name, ".cas")):
 			return filepath.SkipDir
-		case d.IsDir() && library.HoldsRecording(path):
+		case d.IsDir() && isRecording(path):
 			found = append(found, Case{path, Recording})
 			return filepath.SkipDir
 		case d.IsDir():
 			return nil
 		case strings.HasSuffix(name, suite.Suffix) && d.Type().IsRegular():
 			found = append(found, Case{path, Script})
-		case (d.Type().IsRegular() || path == top) && library.LooksPacked(path):
+		case (d.Type().IsRegular() || path == top) && (library.LooksPacked(path) || strings.HasSuffix(name, ".rec"+packedSuffix) || isPlaceholder(path)):
 			found = append(found, Case{path, Packed})
 		}
 		return nil

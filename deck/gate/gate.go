@@ -65,6 +65,7 @@ type Options struct {
 	TreeAt  string        // where that lies; "" is the checkout that the recording lies in, or else the recorded path
 	Mode    *fidelity.Mode
 	Watch   []string // paths that gate too
+	Own     []string // as in deck.ReplayOptions
 	Changed *Changes // tries alone what depends on one of these; nil is all
 	Report  func(*Result)
 
@@ -78,6 +79,7 @@ const DefaultTimeout = 5 * time.Minute
 // A Summary is what Run did, in the order of the cases.
 type Summary struct {
 	Results []*Result
+	Left    int // cases that an interruption kept from being tried
 	Took    time.Duration
 }
 
@@ -93,6 +95,9 @@ func (s *Summary) Count(status Status) (n int) {
 
 // Exit is the exit status of all: 1 over 2 over 0.
 func (s *Summary) Exit(strict bool) (exit int) {
+	if s.Left > 0 {
+		return 1
+	}
 	for _, r := range s.Results {
 		switch r.Status.Exit(strict) {
 		case 1:
@@ -144,6 +149,9 @@ func Run(ctx context.Context, cases []Case, o *Options) (*Summary, error) {
 	workers.Wait()
 	s := &Summary{Took: time.Since(begun)}
 	for _, results := range all {
+		if results == nil {
+			s.Left++
+		}
 		s.Results = append(s.Results, results...)
 	}
 	return s, ctx.Err()

@@ -36,8 +36,12 @@ func TestFind(t *testing.T) {
 	write(t, map[string]string{
 		"a/one/recording.json": "{}", "a/one/inside/recording.json": "{}", "a/packed": packed.Magic + "x", "a/text": "hello",
 		"a/b_test.star": "", "a/star.star": "", ".tapedeck/two/recording.json": "{}", ".git/three/recording.json": "{}", "node_modules/x_test.star": "", "none/x": "",
+		"a/torn/run.tape": "", "a/torn/run.tape.cas/ab": packed.Magic, "a/lfs.tar.zst": "version https://git-lfs.github.com/spec/v1\n", "a/empty.tar.zst": "", "a/data.tar.zst": "x",
 	})
-	all := []Case{{".tapedeck/two", Recording}, {"a/b_test.star", Script}, {"a/one", Recording}, {"a/packed", Packed}}
+	all := []Case{
+		{".tapedeck/two", Recording}, {"a/b_test.star", Script}, {"a/empty.tar.zst", Packed}, {"a/lfs.tar.zst", Packed}, {"a/one", Recording}, {"a/packed", Packed},
+		{"a/torn", Recording},
+	}
 	for _, paths := range [][]string{{"."}, {"a", ".tapedeck/two", "a/one"}, {"a/", "a/packed", ".tapedeck"}} {
 		if got, err := Find(paths...); err != nil || !cmp.Equal(got, all) {
 			t.Errorf("%v: %v %s", paths, err, cmp.Diff(all, got))
@@ -46,7 +50,7 @@ func TestFind(t *testing.T) {
 	if err := os.Symlink("a", "link"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Find("link"); err != nil || len(got) != 3 || got[1] != (Case{"link/one", Recording}) {
+	if got, err := Find("link"); err != nil || len(got) != 6 || got[3] != (Case{"link/one", Recording}) {
 		t.Errorf("through a link: %v %v", got, err)
 	}
 	for path, want := range map[string]string{"none": "no recording", "nowhere": "no such file", "a/text": "no recording"} {
@@ -202,7 +206,7 @@ func TestSARIF(t *testing.T) {
 		}
 		lines = append(lines, r.Level+" "+r.RuleID+" "+r.Locations[0].Physical.Artifact.URI)
 	}
-	if want := []string{"error diverged recs/red", "warning unsure recs/half|a", "error damaged recs/bad"}; !cmp.Equal(lines, want) {
+	if want := []string{"error diverged recs/red", "warning unsure recs/half%7Ca", "error damaged recs/bad"}; !cmp.Equal(lines, want) {
 		t.Error(cmp.Diff(want, lines))
 	}
 }

@@ -88,5 +88,8 @@ func (s *Summary) String() string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, status))
 		}
 	}
+	if s.Left > 0 {
+		parts = append(parts, fmt.Sprintf("%d not tried", s.Left))
+	}
 	return fmt.Sprintf("%d tried: %s", len(s.Results)-s.Count(Skipped), strings.Join(parts, ", "))
 }

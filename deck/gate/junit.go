@@ -65,6 +65,12 @@ func (s *Summary) WriteJUnit(w io.Writer, strict bool) error {
 		}
 		suite.Cases = append(suite.Cases, c)
 	}
+	if s.Left > 0 {
+		message := &junitMessage{Message: fmt.Sprintf("interrupted: %d not tried", s.Left), Type: "interrupted"}
+		suite.Cases = append(suite.Cases, junitCase{Name: "tapedeck test", Time: seconds(s.Took), Error: message})
+		suite.Tests++
+		suite.Errors++
+	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}

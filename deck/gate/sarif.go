@@ -3,6 +3,7 @@ package gate
 import (
 	"encoding/json"
 	"io"
+	"net/url"
 	"path/filepath"
 
 	"github.com/tapedeck-dev/tapedeck/internal/version"
@@ -77,7 +78,7 @@ func (s *Summary) WriteSARIF(w io.Writer, strict bool) error {
 		}
 		out := sarifResult{RuleID: string(r.Status), Level: r.level(strict), Message: sarifText{r.Text()}}
 		var at sarifLocation
-		at.Physical.Artifact.URI = filepath.ToSlash(r.Path)
+		at.Physical.Artifact.URI = (&url.URL{Path: filepath.ToSlash(r.Path)}).String()
 		out.Locations = append(out.Locations, at)
 		run.Results = append(run.Results, out)
 	}

@@ -104,7 +104,7 @@ func (o *Options) ReplayOptions(rec *recording.Recording, path string) (*deck.Re
 }
 
 func (o *Options) options(rec *recording.Recording, c *Case, dir string, rules *recording.TestRules) (out *deck.ReplayOptions, err error) {
-	out = &deck.ReplayOptions{TreeNow: o.TreeNow, TreeAt: o.treeOf(rec, c), Config: dir, ConfigDir: o.ConfigDir}
+	out = &deck.ReplayOptions{TreeNow: o.TreeNow, TreeAt: o.treeOf(rec, c), Config: dir, ConfigDir: o.ConfigDir, Own: o.Own}
 	out.Watch = slices.Clone(o.Watch)
 	if rules != nil {
 		out.Watch = append(out.Watch, rules.Watch...)
@@ -203,6 +203,9 @@ func (o *Options) mode(rules *recording.TestRules) (fidelity.Mode, error) {
 // open opens the recording of a case; done lets go of what it was unpacked into.
 func open(ctx context.Context, c *Case) (rec *recording.Recording, done func(), err error) {
 	if c.Kind == Packed {
+		if isPlaceholder(c.Path) {
+			return nil, nil, fmt.Errorf("%w: it is empty or a pointer of Git LFS (git lfs pull fetches it)", packed.ErrDamaged)
+		}
 		return library.UnpackTemp(ctx, c.Path, nil)
 	}
 	rec, err = recording.Open(c.Path)
@@ -233,7 +236,7 @@ func statusOf(err error) Status {
 		return Newer
 	case errors.As(err, &program), errors.Is(err, fs.ErrNotExist) && strings.Contains(err.Error(), "exec"):
 		return NoProgram
-	case errors.Is(err, recording.ErrManifest), errors.Is(err, recording.ErrNotRecording), errors.Is(err, packed.ErrDamaged),
+	case errors.Is(err, recording.ErrManifest), errors.Is(err, recording.ErrNotRecording), errors.Is(err, packed.ErrDamaged), errors.Is(err, packed.ErrNotPacked),
 		errors.As(err, &blob), errors.As(err, &missing), errors.As(err, &load), errors.As(err, &damaged):
 		return Damaged
 	}

@@ -1,12 +1,14 @@
 package library
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/tapedeck-dev/tapedeck/deck/derive"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
@@ -23,6 +25,9 @@ func Beside(rec *recording.Recording) (made string, done func(), err error) {
 	lock, dir, err := recording.LockedTemp(parent, newPrefix)
 	if err != nil {
 		return "", nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o644); err != nil { // of one that is killed nothing is committed
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return filepath.Join(dir, "made"), func() {
 		os.RemoveAll(dir)
@@ -66,8 +71,21 @@ func (l *Library) Succeed(old *recording.Recording, made string) (*recording.Rec
 		return nil, err
 	}
 	m := rec.Manifest
+	if err := renameRun(filepath.Join(made, derive.SessionLogName), m.ID, old.Manifest.ID); err != nil {
+		return nil, err
+	}
 	m.Seed, m.ID, m.Parent = m.SeededBy(), old.Manifest.ID, nil
 	return rec, m.Write(made, false)
+}
+
+// renameRun has a session log, where there is one, name another run.
+func renameRun(path, from, to string) error {
+	log, err := os.ReadFile(path)
+	if err != nil {
+		return recording.Gone(err)
+	}
+	name := func(id string) []byte { return fmt.Appendf(nil, `"run_id":%q`, id) }
+	return durable.WriteFile(path, bytes.ReplaceAll(log, name(from), name(to)), &durable.Options{Mode: 0o644})
 }
 
 // Supersede puts the recording that Succeed made ready in the place of old, which is deleted but for what is no recording's: that stays
