@@ -47,11 +47,11 @@ type Verdict struct {
 func Judged(rec *recording.Recording, v Verdict) {
 	v.Tapedeck, v.At = version.Version, time.Now().UTC().Truncate(time.Second)
 	for name := range namesOf(rec) {
-		derive(rec, name+verdictExt, &v)
+		note(rec, name+verdictExt, &v)
 	}
 }
 
-func derive(rec *recording.Recording, path string, value any) {
+func note(rec *recording.Recording, path string, value any) {
 	d := derived{Recording: rec.Manifest.ID, StartedAt: rec.Manifest.StartedAt, Tapedeck: version.Version}
 	var b []byte
 	var err error
@@ -116,7 +116,7 @@ func (l *Library) totals(e *Entry) *recording.Totals {
 		return nil
 	}
 	if e.Recording.Finished() {
-		derive(e.Recording, filepath.Join(l.Dir, e.Name+totalsExt), t)
+		note(e.Recording, filepath.Join(l.Dir, e.Name+totalsExt), t)
 	}
 	return t
 }
