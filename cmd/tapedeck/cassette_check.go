@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -144,18 +143,6 @@ func (o *cassetteCheckOptions) checkOne(ctx context.Context, file string, opts *
 		return res, nil
 	}
 	return res, res.WriteText(std.out, &check.TextOptions{Color: colour(std.out), Verbose: o.verbose})
-}
-
-func writeWhole(path string, write func(io.Writer) error) error {
-	f, err := durable.Create(filepath.Dir(path), &durable.Options{Mode: 0o644})
-	if err != nil {
-		return err
-	}
-	if err := write(f); err != nil {
-		f.Discard()
-		return err
-	}
-	return f.Commit(path)
 }
 
 func (o *cassetteCheckOptions) writeDraft(ctx context.Context, std streams) error {

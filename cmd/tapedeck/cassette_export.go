@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +15,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cassette"
 	"github.com/tapedeck-dev/tapedeck/cassette/foreign"
 	"github.com/tapedeck-dev/tapedeck/cassette/picture"
-	"github.com/tapedeck-dev/tapedeck/internal/durable"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -110,7 +106,7 @@ func runCassetteExport(ctx context.Context, o *cassetteExportOptions, name strin
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	run := &exportRun{p: progressFor(std, o.json)}
-	n, err := o.put(std.out, func(w io.Writer) error { return format.write(ctx, w, r, o, run) })
+	n, err := putWhole(o.output, o.force, std.out, func(w io.Writer) error { return format.write(ctx, w, r, o, run) })
 	run.p.end()
 	if err != nil {
 		return orInterrupted(err)
@@ -124,13 +120,13 @@ func (o *cassetteExportOptions) check() (*exportFormat, error) {
 		return nil, errors.New("export takes -o FILE, or -o - for stdout (tapedeck cassette export --help has examples)")
 	}
 	if o.format == "" {
-		o.format = exportEndings[strings.ToLower(filepath.Ext(o.output))]
+		var err error
+		if o.format, err = formatOf(o.output, "", exportEndings); err != nil {
+			return nil, fmt.Errorf("%w, or give --format", err)
+		}
 	}
 	format, ok := exportFormats[o.format]
 	switch {
-	case !ok && o.format == "":
-		return nil, fmt.Errorf("-o %s: its name says no format: end it in %s, or give --format", o.output,
-			strings.Join(slices.Sorted(maps.Keys(exportEndings)), ", "))
 	case !ok:
 		return nil, fmt.Errorf("--format %q: want one of %s", o.format, strings.Join(slices.Sorted(maps.Keys(exportFormats)), ", "))
 	case o.at != "":
@@ -161,48 +157,6 @@ func (o *cassetteExportOptions) check() (*exportFormat, error) {
 		return nil, fmt.Errorf("--max-idle %v: want a time above 0", o.maxIdle)
 	}
 	return &format, nil
-}
-
-func (o *cassetteExportOptions) put(stdout io.Writer, write func(io.Writer) error) (int64, error) {
-	return putWhole(o.output, o.force, stdout, write)
-}
-
-// putWhole writes the file output, "-" for stdout, whole or not at all, and returns how many bytes it has. With force it
-// replaces one that is there.
-func putWhole(output string, force bool, stdout io.Writer, write func(io.Writer) error) (int64, error) {
-	if output == "-" {
-		w := &counted{w: stdout}
-		err := write(w)
-		return w.n, err
-	}
-	if _, err := os.Lstat(output); err == nil && !force {
-		return 0, fmt.Errorf("%s is there already: choose another name, or --force", output)
-	}
-	if _, err := os.Stat(filepath.Dir(output)); errors.Is(err, fs.ErrNotExist) {
-		return 0, fmt.Errorf("-o %s: there is no directory %s", output, filepath.Dir(output))
-	}
-	f, err := durable.Create(filepath.Dir(output), &durable.Options{Mode: 0o644})
-	if err != nil {
-		return 0, err
-	}
-	w := &counted{w: f}
-	if err := write(w); err != nil {
-		f.Discard()
-		return 0, err
-	}
-	return w.n, f.Commit(output)
-}
-
-// counted counts what is written.
-type counted struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counted) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }
 
 func (o *cassetteExportOptions) tell(run *exportRun, n int64, std streams) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/follow"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/screen"
+	"github.com/tapedeck-dev/tapedeck/internal/tapeview"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -27,7 +28,7 @@ type tail struct {
 	shown shown                      // its tape has the store alone: Follow reads the records
 	last  *follow.Last[*tape.Record] // of --tail, until everything that was there has been read; nil then
 	line  *liveLine
-	rows  *rows
+	rows  *tapeview.Rows
 	found int // records shown
 
 	told map[uint64]toldPart
@@ -58,7 +59,7 @@ func runFollow(ctx context.Context, o *showOptions, path string, std streams) er
 		return err
 	}
 	t := &tail{
-		o: o, std: std, shown: shown{rec: rec, tape: &tape.Tape{Store: store}}, line: newLiveLine(std), rows: newRows(std.out, store),
+		o: o, std: std, shown: shown{rec: rec, tape: &tape.Tape{Store: store}}, line: newLiveLine(std), rows: tapeview.New(store, &o.view),
 		told: make(map[uint64]toldPart),
 	}
 	if o.filter.Tail > 0 {
@@ -77,6 +78,7 @@ func runFollow(ctx context.Context, o *showOptions, path string, std streams) er
 }
 
 func (t *tail) record(rec *tape.Record) error {
+	t.rows.Listen(rec)
 	want, err := t.o.filter.Wants(rec, t.shown.tape.Store)
 	if err != nil || !want {
 		return err
@@ -118,7 +120,7 @@ func (t *tail) show(rec *tape.Record) error {
 		return t.object("record", json.RawMessage(line))
 	}
 	t.line.clear()
-	err := t.rows.follow(t.std.out, rec, t.o.filter.LaneOf(rec.Kind))
+	err := t.rows.Now(t.std.out, rec, t.o.filter.LaneOf(rec.Kind))
 	if err == nil && t.o.payloads {
 		err = t.shown.showPayloads(rec.Kind, t.std.out)
 	}
@@ -181,7 +183,7 @@ func (t *tail) end(finished bool) error {
 		if !finished {
 			state = "killed"
 		}
-		if err := t.object("end", map[string]any{"state": state, "exit": exit, "usage": newBillJSON(t.o.bill)}); err != nil {
+		if err := t.object("end", map[string]any{"state": state, "exit": exit, "usage": tapeview.NewBillJSON(t.o.bill)}); err != nil {
 			return err
 		}
 	} else if err := errors.Join(t.o.nothingFailed(t.found, t.std.out), writeBill(t.std.out, t.o.bill)); err != nil {

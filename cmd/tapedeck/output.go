@@ -3,13 +3,22 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/internal/pager"
+	"github.com/tapedeck-dev/tapedeck/internal/tapeview"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"golang.org/x/term"
 )
@@ -68,23 +77,86 @@ func marshal(v any) ([]byte, error) {
 }
 
 func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
+	f, ok := behind(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// colour reports whether w wants colours: a terminal that NO_COLOR does not speak against.
+// behind is where what is written to w comes to stand: of a pager the terminal.
+func behind(w any) any {
+	if p, ok := w.(*pager.Pager); ok {
+		return p.Terminal()
+	}
+	return w
+}
+
+// colour reports whether w wants colours: a terminal that neither NO_COLOR nor CLICOLOR speaks against, or anything where CLICOLOR_FORCE
+// asks for them.
 func colour(w io.Writer) bool {
-	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	force := os.Getenv("CLICOLOR_FORCE")
+	switch {
+	case os.Getenv("NO_COLOR") != "":
+		return false
+	case force != "" && force != "0":
+		return true
+	}
+	return isTerminal(w) && os.Getenv("TERM") != "dumb" && os.Getenv("CLICOLOR") != "0"
 }
 
 // width is the width of w in characters, 100 where it is no terminal.
 func width(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
+	if f, ok := behind(w).(*os.File); ok {
 		if cols, _, err := term.GetSize(int(f.Fd())); err == nil && cols > 0 {
 			return cols
 		}
 	}
 	return 100
+}
+
+// A lookFlags says how text looks on a terminal.
+type lookFlags struct {
+	color   string
+	noPager bool
+}
+
+func (o *lookFlags) define(cmd *cobra.Command) {
+	o.color = "auto"
+	cmd.Flags().Var((*whenValue)(&o.color), "color", "colours: auto, always or never")
+	cmd.Flags().BoolVar(&o.noPager, "no-pager", false, "long text without a pager on a terminal, too")
+	completeFlag(cmd, "color", "auto", "always", "never")
+}
+
+// colours reports whether w gets colours.
+func (o *lookFlags) colours(w io.Writer) (bool, error) {
+	switch o.color {
+	case "auto":
+		return colour(w), nil
+	case "always", "never":
+		return o.color == "always", nil
+	}
+	return false, fmt.Errorf("--color %q: want auto, always or never", o.color)
+}
+
+// paged has show write text: through a pager where stdout is a terminal and the text is longer than that. What show says on stderr comes
+// when the pager has ended.
+func (o *lookFlags) paged(std streams, show func(streams) error) error {
+	command := pager.Command(os.LookupEnv)
+	f, ok := std.out.(*os.File)
+	if !ok || !isTerminal(f) || o.noPager || command == "" || os.Getenv("TERM") == "dumb" {
+		return show(std)
+	}
+	cols, rows, err := term.GetSize(int(f.Fd()))
+	if err != nil || rows <= 0 || cols <= 0 {
+		return show(std)
+	}
+	var said bytes.Buffer
+	p := pager.New(f, command, rows, cols)
+	err = show(streams{std.in, p, &said})
+	if errors.Is(err, pager.ErrQuit) {
+		err = nil
+	}
+	err = errors.Join(err, p.Close())
+	_, errSaid := std.err.Write(said.Bytes())
+	return errors.Join(err, errSaid)
 }
 
 // endLine ends the line that a program left without an end on the terminal that our own lines go to.
@@ -108,6 +180,12 @@ func plural(n int, one, many string) string {
 	}
 	return fmt.Sprintf("%d %s", n, many)
 }
+
+func size(n int64) string { return tapeview.Size(n) }
+
+func seconds(ms int64) string { return tapeview.Seconds(ms) }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // forJSON returns std as a command line that asks for JSON writes to it. On a terminal, what of the JSON would steer it (C1, what turns
 // the direction of writing) stands there as an escape of JSON; a file and a pipe get it as it is.
@@ -143,6 +221,64 @@ func (s *shownJSON) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// formatOf is the format that the name of an export's file ends in; otherwise for stdout and a name without an ending, where that is not
+// "". Any other ending is refused: who writes x.html gets HTML, or is told what there is.
+func formatOf(output, otherwise string, endings map[string]string) (string, error) {
+	end := strings.ToLower(filepath.Ext(output))
+	if format, ok := endings[end]; ok {
+		return format, nil
+	}
+	if (end == "" || output == "-") && otherwise != "" {
+		return otherwise, nil
+	}
+	return "", fmt.Errorf("-o %s: its name says no format that this writes: end it in %s", output,
+		strings.Join(slices.Sorted(maps.Keys(endings)), ", "))
+}
+
+// putWhole writes the file output, "-" for stdout, whole or not at all, and returns how many bytes it has. With force it
+// replaces one that is there.
+func putWhole(output string, force bool, stdout io.Writer, write func(io.Writer) error) (int64, error) {
+	if output == "-" {
+		w := &counted{w: stdout}
+		err := write(w)
+		return w.n, err
+	}
+	if _, err := os.Lstat(output); err == nil && !force {
+		return 0, fmt.Errorf("%s is there already: choose another name, or --force", output)
+	}
+	if _, err := os.Stat(filepath.Dir(output)); errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("-o %s: there is no directory %s", output, filepath.Dir(output))
+	}
+	w := new(counted)
+	err := writeWhole(output, func(f io.Writer) error { w.w = f; return write(w) })
+	return w.n, err
+}
+
+// writeWhole writes the file at path whole or not at all, in the place of one that is there.
+func writeWhole(path string, write func(io.Writer) error) error {
+	f, err := durable.Create(filepath.Dir(path), &durable.Options{Mode: 0o644})
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		f.Discard()
+		return err
+	}
+	return f.Commit(path)
+}
+
+// counted counts what is written.
+type counted struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
 }
 
 // An indenter puts two spaces before each line that passes. Several goroutines may write.

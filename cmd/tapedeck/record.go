@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/deck/daemon"
 	"github.com/tapedeck-dev/tapedeck/deck/follow"
+	"github.com/tapedeck-dev/tapedeck/deck/procgroup"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
@@ -313,12 +314,12 @@ func shortPath(path string) string {
 // catchSignals returns the signals that are meant for the program.
 func catchSignals() (<-chan os.Signal, func()) {
 	ch := make(chan os.Signal, 16)
-	signal.Notify(ch, passedSignals...)
+	signal.Notify(ch, procgroup.Passed...)
 	// A reader that has gone must end the program, not the recorder: writes then fail instead.
-	signal.Ignore(brokenPipe...)
+	signal.Ignore(procgroup.BrokenPipe...)
 	return ch, func() {
 		signal.Stop(ch)
-		signal.Reset(brokenPipe...)
+		signal.Reset(procgroup.BrokenPipe...)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/deck/compare"
+	"github.com/tapedeck-dev/tapedeck/deck/gate"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
@@ -116,7 +117,11 @@ func (o *replayOptions) replays(name string, std streams) (func(context.Context,
 	}
 	rec, err := openRecording(name)
 	return func(ctx context.Context, opts *deck.ReplayOptions) (*deck.Verdict, error) {
-		return deck.Replay(ctx, rec, opts)
+		v, err := deck.Replay(ctx, rec, opts)
+		if err == nil && len(opts.Argv) == 0 { // another program's run says nothing about the recording
+			library.Judged(rec, library.Verdict{Status: string(gate.StatusOf(v.Report)), Summary: v.Report.String(), By: "replay"})
+		}
+		return v, err
 	}, err
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/internal/tapeview"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/seal"
 	"github.com/tapedeck-dev/tapedeck/seal/recordlog"
@@ -321,13 +322,13 @@ func writeLeaf(b *strings.Builder, p *seal.Proven) error {
 	rec := recordOf(p)
 	if rec != nil {
 		visible.Fprintf(b, "record %d: %s%s, at %s\n%s\n", rec.Seq, rec.Kind.Name(), inLane(rec), time.UnixMilli(rec.VirtualTimeMS).UTC().Format(timeLayout),
-			summary(rec.Kind))
+			tapeview.Line(rec.Kind))
 	}
 	for _, c := range callsOf(p) {
 		visible.Fprintf(b, "tool call: %s %s (%s)\n", c.Name, string(c.Arguments), c.ID)
 	}
 	if rec != nil {
-		return writeRecord(b, rec)
+		return tapeview.Fields(b, rec)
 	}
 	visible.Fprintf(b, "%s\n", strings.TrimSuffix(string(p.Data), "\n"))
 	return nil

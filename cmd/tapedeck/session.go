@@ -398,6 +398,9 @@ func runSessionExport(ctx context.Context, o *sessionExportOptions, name string,
 	case o.maxText < 16:
 		return errors.New("--max-text takes a number of bytes from 16; --full keeps all")
 	}
+	if _, err := formatOf(o.output, "markdown", map[string]string{".md": "markdown", ".markdown": "markdown", ".txt": "markdown"}); err != nil {
+		return fmt.Errorf("%w: it is Markdown", err)
+	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	p := progressFor(std, o.json)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"regexp"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -19,12 +18,14 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/follow"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity/annotations"
+	"github.com/tapedeck-dev/tapedeck/internal/tapeview"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 type showOptions struct {
 	filterFlags
+	lookFlags
 	follow   bool
 	payloads bool
 	masks    bool
@@ -33,6 +34,7 @@ type showOptions struct {
 	prices   string
 
 	filter *follow.Filter
+	view   tapeview.Options
 	bill   *llm.Bill // of the records that were shown
 }
 
@@ -54,7 +56,8 @@ func newShowCommand(std streams) *cobra.Command {
 		},
 	})
 	f := cmd.Flags()
-	o.define(f)
+	o.filterFlags.define(f)
+	o.lookFlags.define(cmd)
 	f.BoolVarP(&o.follow, "follow", "f", false, "go on until the recorder ends")
 	f.BoolVar(&o.payloads, "payloads", false, "with the bytes of requests, answers, files and streams")
 	f.BoolVar(&o.masks, "masks", false, "the masks, and how often each was used")
@@ -69,7 +72,7 @@ func runShow(ctx context.Context, o *showOptions, name string, std streams) (err
 	if o.filter, err = o.parse(); err != nil {
 		return err
 	}
-	if o.bill, err = newBill(o.prices); err != nil {
+	if err = o.look(std.out); err != nil {
 		return err
 	}
 	path, clean, err := anyTape(ctx, name, progressFor(std, o.json))
@@ -92,17 +95,30 @@ func runShow(ctx context.Context, o *showOptions, name string, std streams) (err
 		return s.showCoverage(o.json, std.out)
 	case s.tape == nil:
 		return s.showUnbegun(o, std)
-	}
-	if s.rec == nil || s.rec.Finished() {
+	case o.json:
 		s.foreignNotes(std.err)
-	}
-	if o.json {
 		return s.showJSON(o, std.out)
 	}
-	if err := s.showText(o, std.out); err != nil {
+	return o.paged(std, func(std streams) error {
+		s.foreignNotes(std.err)
+		if err := s.showText(o, std.out); err != nil {
+			return err
+		}
+		return s.showEnd(o, std)
+	})
+}
+
+// look prepares what rows and the bill below them are made with.
+func (o *showOptions) look(out io.Writer) (err error) {
+	if o.view.Prices, err = pricesOf(o.prices); err != nil {
 		return err
 	}
-	return s.showEnd(o, std)
+	o.bill = llm.NewBill(o.view.Prices)
+	if isTerminal(out) {
+		o.view.Cols = width(out)
+	}
+	o.view.Colour, err = o.colours(out)
+	return err
 }
 
 // shown is what is being shown: a recording's tape, or a bare one.
@@ -166,8 +182,8 @@ func (s *shown) showState(std streams) error {
 }
 
 // chosen yields the records, and what the terminal showed, that the flags choose.
-func (s *shown) chosen(o *showOptions) iter.Seq2[follow.Item, error] {
-	return o.filter.Timeline(s.tape.Records(), s.tape.Store, s.changes(o))
+func (s *shown) chosen(o *showOptions, records iter.Seq2[*tape.Record, error]) iter.Seq2[follow.Item, error] {
+	return o.filter.Timeline(records, s.tape.Store, s.changes(o))
 }
 
 // flushEvery is how many rows of the timeline are held to align their columns.
@@ -175,9 +191,9 @@ const flushEvery = 500
 
 func (s *shown) showText(o *showOptions, out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	rows := newRows(out, s.tape.Store)
+	rows := tapeview.New(s.tape.Store, &o.view)
 	found := 0
-	for it, err := range s.chosen(o) {
+	for it, err := range s.chosen(o, rows.Hear(s.tape.Records())) {
 		if err != nil {
 			return errors.Join(w.Flush(), err)
 		}
@@ -190,7 +206,7 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 			if o.single {
 				return s.showSingle(rec, o, out)
 			}
-			rows.write(w, rec, o.filter.LaneOf(rec.Kind))
+			rows.Write(w, rec, o.filter.LaneOf(rec.Kind))
 			s.showNotes(w, rec.Seq, inTimeline)
 		}
 		if o.payloads || found%flushEvery == 0 {
@@ -253,7 +269,7 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 		return err
 	}
 	sep, found, noted := "\n", 0, []*annotations.Annotation{}
-	for it, err := range s.chosen(o) {
+	for it, err := range s.chosen(o, s.tape.Records()) {
 		if err != nil {
 			return err
 		}
@@ -274,7 +290,7 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 		sep = ",\n"
 		found++
 	}
-	usage, err := marshal(newBillJSON(o.bill))
+	usage, err := marshal(tapeview.NewBillJSON(o.bill))
 	if err != nil {
 		return err
 	}
@@ -321,10 +337,7 @@ func (f *filterFlags) parse() (*follow.Filter, error) {
 		out.Lane = follow.MatchLane(f.lane)
 	}
 	if f.grep != "" {
-		re, errGrep := regexp.Compile(f.grep)
-		if errGrep != nil {
-			errGrep = fmt.Errorf(`--grep: %w: put plain text between \Q and \E`, errGrep)
-		}
+		re, errGrep := parseGrep(f.grep)
 		out.Grep, err = re, errors.Join(err, errGrep)
 	}
 	return out, err

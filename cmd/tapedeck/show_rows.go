@@ -7,112 +7,23 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
 
-	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/deck/follow"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/fidelity/annotations"
+	"github.com/tapedeck-dev/tapedeck/internal/tapeview"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
-
-// rows writes the lines of a timeline, a record in one or two.
-type rows struct {
-	say    sayer
-	cols   int // of the terminal; 0 where it is none
-	before int // columns that what stands before the last one has taken so far
-	style  func(s saying, i int) (begin, end string)
-}
-
-func newRows(out io.Writer, store cas.Store) *rows {
-	r := &rows{say: sayer{max: maxSaid, store: store}, style: func(saying, int) (string, string) { return "", "" }}
-	if isTerminal(out) {
-		r.cols = width(out)
-	}
-	if colour(out) {
-		r.style = styleOf
-	}
-	return r
-}
-
-// ANSI styles.
-const (
-	styleDim = "\x1b[2m"
-	styleRed = "\x1b[31m"
-	styleEnd = "\x1b[0m"
-)
-
-// styleOf is the style of line i: of what failed the last line is red, which says so.
-func styleOf(s saying, i int) (begin, end string) {
-	switch {
-	case s.failed && i == len(s.lines)-1:
-		return styleRed, styleEnd
-	case s.ignored:
-		return styleDim, styleEnd
-	}
-	return "", ""
-}
-
-// write writes a record into columns that a tabwriter aligns.
-func (r *rows) write(w io.Writer, rec *tape.Record, lane string) error {
-	at := seconds(rec.MonotonicMS)
-	r.room(len(fmt.Sprint(rec.Seq)) + len(at) + len(rec.Kind.Name()) + len(lane) + 8)
-	return r.lines(rec, func(i int, begin, line, end string) error {
-		if i > 0 {
-			_, err := visible.Fprintf(w, "\t\t\t\t"+begin+"%s"+end+"\n", line)
-			return err
-		}
-		_, err := visible.Fprintf(w, "%d\t%s\t%s\t%s\t"+begin+"%s"+end+"\n", rec.Seq, at, rec.Kind.Name(), lane, line)
-		return err
-	})
-}
-
-// follow writes a record at once; its columns cannot wait for those below.
-func (r *rows) follow(w io.Writer, rec *tape.Record, lane string) error {
-	r.room(65)
-	return r.lines(rec, func(i int, begin, line, end string) error {
-		if i > 0 {
-			_, err := visible.Fprintf(w, strings.Repeat(" ", 65)+begin+"%s"+end+"\n", line)
-			return err
-		}
-		_, err := visible.Fprintf(w, "%-5d  %9s  %-13s  %-30s  "+begin+"%s"+end+"\n", rec.Seq, seconds(rec.MonotonicMS),
-			rec.Kind.Name(), lane, line)
-		return err
-	})
-}
-
-// room bounds what messages say to what is left of the terminal.
-func (r *rows) room(before int) {
-	r.before = max(r.before, before)
-	if r.cols > 0 {
-		r.say.max = max(r.cols-r.before, minSaid)
-	}
-}
-
-// lines calls write for every line that a record says.
-func (r *rows) lines(rec *tape.Record, write func(i int, begin, line, end string) error) error {
-	s := saying{lines: []string{summary(rec.Kind)}}
-	if isConversation(rec.Kind) {
-		s = r.say.record(rec.Kind)
-	}
-	if x, ok := rec.Kind.(*tape.HTTPExchange); ok && strings.HasPrefix(x.Lane, "mcp:") {
-		s.ignored = true // what it carried stands beside it
-	}
-	for i, line := range s.lines {
-		begin, end := r.style(s, i)
-		if err := write(i, begin, line, end); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // inTimeline is what a note begins with in the columns of a timeline, below those of its event.
 const inTimeline = "\t\t\t\t"
@@ -129,7 +40,7 @@ func (s *shown) showNotes(w io.Writer, seq uint64, indent string) error {
 
 // foreignNotes says on stderr where the notes were made for another tape than the one that is shown.
 func (s *shown) foreignNotes(w io.Writer) {
-	if s.notes == nil || len(s.notes.Annotations) == 0 {
+	if s.notes == nil || len(s.notes.Annotations) == 0 || s.rec != nil && !s.rec.Finished() {
 		return
 	}
 	if of, err := s.notes.Of(s.path); err == nil && !of {
@@ -260,13 +171,13 @@ func (s *shown) showCoverage(json bool, out io.Writer) error {
 // showRecord prints every field of one record, indented as JSON, or with --payloads for a person: what people noted about it behind
 // the fields, then each body once.
 func (s *shown) showRecord(rec *tape.Record, o *showOptions, out io.Writer) error {
-	if !o.payloads && !isMessage(rec.Kind) {
+	if !o.payloads && !tapeview.IsMessage(rec.Kind) {
 		return indentJSON(out, tape.AppendRecord(nil, rec))
 	}
-	if err := errors.Join(writeRecord(out, rec), s.showNotes(out, rec.Seq, "")); err != nil {
+	if err := errors.Join(tapeview.Fields(out, rec), s.showNotes(out, rec.Seq, "")); err != nil {
 		return err
 	}
-	if isMessage(rec.Kind) {
+	if tapeview.IsMessage(rec.Kind) {
 		return s.showMessages(rec.Kind, out)
 	}
 	return s.showPayloads(rec.Kind, out)
@@ -275,7 +186,7 @@ func (s *shown) showRecord(rec *tape.Record, o *showOptions, out io.Writer) erro
 // showSingle prints one record and what people noted about it, in JSON as one more key.
 func (s *shown) showSingle(rec *tape.Record, o *showOptions, out io.Writer) error {
 	notes := s.begunAt(rec.Seq)
-	if o.payloads || isMessage(rec.Kind) || len(notes) == 0 {
+	if o.payloads || tapeview.IsMessage(rec.Kind) || len(notes) == 0 {
 		return s.showRecord(rec, o, out)
 	}
 	line := bytes.TrimSpace(tape.AppendRecord(nil, rec))
@@ -312,103 +223,7 @@ func (s *shown) showPayload(p follow.NamedPayload, out io.Writer) error {
 		return err
 	}
 	visible.Fprintf(out, "--- %s (%s)\n", p.Name, plural(len(b), "byte", "bytes"))
-	return raw(out, "%s", wholeLines(b, isTerminal(out)))
-}
-
-// A member is a key of a JSON object and its value, in the order in which they stand.
-type member struct {
-	name  string
-	value json.RawMessage
-}
-
-// members takes an object apart; nil where b is none.
-func members(b []byte) []member {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil
-	}
-	var out []member
-	for dec.More() {
-		key, err := dec.Token()
-		name, ok := key.(string)
-		m := member{name: name}
-		if err != nil || !ok || dec.Decode(&m.value) != nil {
-			return nil
-		}
-		out = append(out, m)
-	}
-	return out
-}
-
-// writeRecord writes the fields of a record for a person, one a line, headers as they stand in HTTP. Of chunks and payloads it
-// says how much there is: the bytes follow, each once.
-func writeRecord(out io.Writer, rec *tape.Record) error {
-	var b strings.Builder
-	for _, m := range members(tape.AppendRecord(nil, rec)) {
-		switch m.name {
-		case "type":
-		case "kind":
-			for _, f := range members(m.value) {
-				writeField(&b, f, rec.Kind)
-			}
-		default:
-			writeField(&b, m, nil)
-		}
-	}
-	_, err := io.WriteString(out, b.String())
-	return err
-}
-
-// writeField writes one field of a record, or of its kind k.
-func writeField(b *strings.Builder, m member, k tape.Kind) {
-	x := tape.ExchangeOf(k)
-	switch {
-	case x != nil && m.name == "request_headers":
-		writeHeaders(b, m.name, x.RequestHeaders)
-	case x != nil && m.name == "response_headers":
-		writeHeaders(b, m.name, x.ResponseHeaders)
-	case x != nil && m.name == "stream":
-		visible.Fprintf(b, "stream: %s\n", chunksOf(x.Stream))
-	default:
-		visible.Fprintf(b, "%s: %s\n", m.name, valueOf(m.value))
-	}
-}
-
-func writeHeaders(b *strings.Builder, name string, list []tape.HeaderField) {
-	visible.Fprintf(b, "%s:\n", name)
-	for _, h := range list {
-		visible.Fprintf(b, "  %s: %s\n", h.Name, h.Value)
-	}
-}
-
-func chunksOf(list []tape.Chunk) string {
-	s := plural(len(list), "chunk", "chunks")
-	if len(list) > 0 {
-		s += fmt.Sprintf(", from %s to %s after the request", seconds(list[0].TMS), seconds(list[len(list)-1].TMS))
-	}
-	return s
-}
-
-// valueOf is a JSON value for a person: a string without its quotes, a payload by its hash and without its text.
-func valueOf(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	parts := members(raw)
-	for _, m := range parts {
-		if m.name != "content_hash" {
-			continue
-		}
-		var said []string
-		for _, p := range parts {
-			if p.name != "text" {
-				said = append(said, p.name+" "+valueOf(p.value))
-			}
-		}
-		return strings.Join(said, ", ")
-	}
-	return string(raw)
+	return raw(out, "%s", tapeview.Text(b, isTerminal(out)))
 }
 
 // showDaemon says which run of a daemon a recording is.
@@ -452,4 +267,62 @@ func (s *shown) recordJSON(rec *tape.Record, o *showOptions) ([]byte, error) {
 		Record   json.RawMessage `json:"record"`
 		Payloads map[string]any  `json:"payloads"`
 	}{line, payloads})
+}
+
+// pricesOf reads the prices of a file; "" are those of the work tree and, behind them, of the table that is built in.
+func pricesOf(file string) (*llm.Prices, error) {
+	if file == "" {
+		return projectPrices()
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("--prices: %w", err)
+	}
+	defer f.Close()
+	p, err := llm.LoadPrices(f)
+	if err != nil {
+		return nil, fmt.Errorf("--prices %s: %w", file, err)
+	}
+	return p, nil
+}
+
+// writeBill is the line at the end of a timeline.
+func writeBill(w io.Writer, b *llm.Bill) (err error) {
+	if line := tapeview.Bill(b); line != "" {
+		_, err = visible.Fprintln(w, line)
+	}
+	return err
+}
+
+// maxIndented is how long, in bytes, a message may be that is indented. A longer one shows as it stands.
+const maxIndented = 8 << 20
+
+// showMessages prints the whole of what one record of a conversation holds, JSON indented.
+func (s *shown) showMessages(k tape.Kind, out io.Writer) error {
+	for _, p := range follow.PayloadsOf(k) {
+		if p.Len > maxIndented {
+			if err := s.showPayload(p, out); err != nil {
+				return err
+			}
+			continue
+		}
+		b, err := p.Bytes(s.tape.Store)
+		if err != nil {
+			return err
+		}
+		visible.Fprintf(out, "--- %s (%s)\n", p.Name, plural(len(b), "byte", "bytes"))
+		if err := raw(out, "%s", tapeview.Indented(b, isTerminal(out))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func indentJSON(w io.Writer, line []byte) error {
+	var buf bytes.Buffer
+	if err := json.Indent(&buf, bytes.TrimSpace(line), "", "  "); err != nil {
+		return err
+	}
+	buf.WriteByte('\n')
+	return raw(w, "%s", visible.JSON(buf.String()))
 }

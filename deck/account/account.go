@@ -75,6 +75,9 @@ func TotalOf(rec *recording.Recording, prices *llm.Prices) (*recording.Totals, e
 
 // A Book is an account that is being added up, for who reads the tape anyway.
 type Book struct {
+	// Said, unless nil, is told each text that is new in a conversation, whole: prompts, answers, arguments and results of tools.
+	Said func(text string)
+
 	account Account
 	calls   calls
 	bill    *llm.Bill
@@ -91,8 +94,9 @@ func NewBook(store cas.Store, prices *llm.Prices) *Book {
 	return b
 }
 
-// Add adds the next record.
-func (b *Book) Add(rec *tape.Record) {
+// Add adds the next record. Of a call of a model it returns what is known of it so far, without its number; nil of any other record, and
+// where nothing is known.
+func (b *Book) Add(rec *tape.Record) (turn *Turn) {
 	if !b.program {
 		b.lasted = max(b.lasted, rec.MonotonicMS)
 	}
@@ -102,7 +106,8 @@ func (b *Book) Add(rec *tape.Record) {
 	switch k := rec.Kind.(type) {
 	case *tape.LLMCall:
 		if tape.AskerOf(k) == 0 {
-			b.calls.add(rec.Seq, k)
+			b.calls.said = b.Said
+			turn = b.calls.add(rec.Seq, k)
 		}
 	case *tape.FileDelete:
 		if files.InTree(&k.File) {
@@ -113,6 +118,7 @@ func (b *Book) Add(rec *tape.Record) {
 		b.lasted, b.program = k.DurationMS, true
 		b.account.Exit = &recording.Exit{Code: k.ExitCode, Signal: strings.Clone(k.Signal)}
 	}
+	return turn
 }
 
 // Close returns the account. The book is then done with.

@@ -78,6 +78,7 @@ const (
 type calls struct {
 	store cas.Store
 	bill  *llm.Bill
+	said  func(string) // of Book
 	lanes map[string]*lane
 	heard []*lane // that have a listener, the one that was used last at the end
 
@@ -91,9 +92,9 @@ type lane struct {
 	listener *llm.Listener // nil where it was taken away: the next request is then read as a whole
 }
 
-func (c *calls) add(seq uint64, k *tape.LLMCall) {
+func (c *calls) add(seq uint64, k *tape.LLMCall) *Turn {
 	if k.Lane == exchange.Unmatched {
-		return
+		return nil
 	}
 	t := Turn{
 		Seq: seq, Asked: k.RequestDigest, Params: k.ParamsDigest, arrival: k.Arrival, Error: failureOf(k),
@@ -114,10 +115,13 @@ func (c *calls) add(seq uint64, k *tape.LLMCall) {
 	t.sent(k)
 	c.count(&t, k)
 	if errors.Is(err, llm.ErrNoTalk) {
-		return
+		return &t
 	}
 	if t.tell(said); t.Said.IsZero() && t.Answered() && k.Response != nil {
 		t.Said = k.Response.Hash // it cannot be read: its bytes tell it from others
+	}
+	if c.said != nil && said != nil {
+		eachText(said, c.said)
 	}
 	if t.Answered() {
 		c.turns++
@@ -130,6 +134,7 @@ func (c *calls) add(seq uint64, k *tape.LLMCall) {
 		l.Turns = append(l.Turns, t)
 		c.lanes[l.Lane] = l
 	}
+	return &t
 }
 
 // sent notes what of the request a fork changed before it left.
@@ -228,6 +233,25 @@ func (t *Turn) tell(said *llm.Said) {
 		whole = append(append(append(whole, "\x00"+call.Name+"\x00"...), arguments...), '\n')
 	}
 	t.Said = cas.Sum(whole)
+}
+
+// eachText tells each text that was said.
+func eachText(said *llm.Said, tell func(string)) {
+	for _, m := range said.New {
+		for _, text := range m.Texts {
+			tell(text)
+		}
+		for _, r := range m.Results {
+			tell(textOf(r.Output))
+		}
+	}
+	if said.Answer == nil {
+		return
+	}
+	tell(textOf(said.Answer.Message.Content))
+	for _, call := range said.Answer.Message.ToolCalls {
+		tell(string(call.Arguments))
+	}
 }
 
 // promptOf is the first words of the last thing that is new.

@@ -35,13 +35,14 @@ func (o *Options) try(ctx context.Context, c *Case) []*Result {
 	if rules != nil && rules.Timeout > 0 {
 		limit = rules.Timeout
 	}
+	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if c.Kind == Script {
 		return o.script(ctx, c)
 	}
 	r := &Result{Case: *c, Name: c.Path}
-	err = o.replay(ctx, r, dir, rules)
+	rec, err := o.replay(ctx, r, dir, rules)
 	if err != nil {
 		r.Status, r.Why = statusOf(err), err.Error()
 		if ctx.Err() != nil {
@@ -49,41 +50,44 @@ func (o *Options) try(ctx context.Context, c *Case) []*Result {
 		}
 	}
 	r.Took = time.Since(begun)
+	if rec != nil && r.Status != Skipped && whole.Err() == nil {
+		library.Judged(rec, library.Verdict{Status: string(r.Status), Summary: r.Why, By: "test"})
+	}
 	return []*Result{r}
 }
 
-// replay opens and replays the recording of a case and says in r what came of it.
-func (o *Options) replay(ctx context.Context, r *Result, dir string, rules *recording.TestRules) error {
+// replay opens and replays the recording of a case and says in r what came of it. rec is nil where it could not be opened.
+func (o *Options) replay(ctx context.Context, r *Result, dir string, rules *recording.TestRules) (rec *recording.Recording, err error) {
 	rec, done, err := open(ctx, &r.Case)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer done()
 	if o.Changed != nil && !o.Changed.touch(ctx, rec, r.Path, o.TreeNow, cmp.Or(o.treeOf(rec, &r.Case), rec.Manifest.Roots.Tree)) {
 		r.Status, r.Why = Skipped, "nothing that it depends on has changed since "+o.Changed.Since
-		return ctx.Err()
+		return rec, ctx.Err()
 	}
 	if v, err := verify.Verify(ctx, rec.Dir, &verify.Options{ConfigDir: o.ConfigDir}); err != nil {
-		return err
+		return rec, err
 	} else if problems := slices.DeleteFunc(v.Problems, bySomebodyElse); len(problems) > 0 {
-		return &damagedError{problems}
+		return rec, &damagedError{problems}
 	}
 	var stderr tail
 	options, err := o.options(rec, &r.Case, dir, rules)
 	if err != nil {
-		return err
+		return rec, err
 	}
 	options.Stderr = &stderr
 	v, err := deck.Replay(ctx, rec, options)
 	if err != nil {
 		r.Output = stderr.String()
-		return err
+		return rec, err
 	}
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return rec, ctx.Err()
 	}
 	r.judge(v.Report, rules, cmp.Or(o.Now, time.Now()))
-	return nil
+	return rec, nil
 }
 
 // bySomebodyElse says of a problem that it is only whose seal the recording has: recordings of one repository are sealed by who made them.
@@ -145,16 +149,27 @@ func (r *Result) judge(report *fidelity.Report, rules *recording.TestRules, now 
 	r.Report, r.Why = report, report.String()
 	r.Expect, all = expected(rules, nameOf(r.Path), report, now)
 	r.First = first(report)
-	switch doubt := report.Doubtful() > 0 || len(report.Side) > 0 || len(report.NotCompared) > 0; {
-	case all && !doubt:
-		r.Status = Expected
-	case report.Total() > 0 && !all:
-		r.Status = Diverged
-	case doubt:
+	switch r.Status = StatusOf(report); {
+	case all && doubtful(report):
 		r.Status = Unsure
-	default:
-		r.Status = Faithful
+	case all:
+		r.Status = Expected
 	}
+}
+
+// StatusOf is what a report makes of a case of which nothing is expected.
+func StatusOf(r *fidelity.Report) Status {
+	switch {
+	case r.Total() > 0:
+		return Diverged
+	case doubtful(r):
+		return Unsure
+	}
+	return Faithful
+}
+
+func doubtful(r *fidelity.Report) bool {
+	return r.Doubtful() > 0 || len(r.Side) > 0 || len(r.NotCompared) > 0
 }
 
 // first is the first divergence for people, with its cause; of what could not be compared, and of masked places, those.

@@ -40,6 +40,7 @@ const (
 	GarbageTemporary = "temporary" // what killed writers left
 	GarbagePointer   = "pointer"   // to a recording that is gone
 	GarbageCache     = "stat cache"
+	GarbageDerived   = "derived" // verdicts and totals of a recording that is gone
 	GarbageScratch   = "scratch" // layers of runs that were killed
 )
 
@@ -94,7 +95,7 @@ func (c *collector) run() (err error) {
 	if err != nil {
 		return err
 	}
-	for _, step := range []func([]Entry) error{c.old, c.recordings, c.loose, c.pointers, c.statCache, c.scratches} {
+	for _, step := range []func([]Entry) error{c.old, c.recordings, c.loose, c.pointers, c.derived, c.statCache, c.scratches} {
 		if c.stopped() {
 			break
 		}

@@ -7,9 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
@@ -29,14 +32,16 @@ type Library struct {
 	Dir string // absolute path of .tapedeck
 }
 
-// An Entry is one recording of a library. Err says why it cannot be opened; then Recording is nil.
+// An Entry is one recording of a library. Err says why it cannot be opened; then Recording is nil. What List gives is opened as
+// recording.OpenHead does it.
 type Entry struct {
 	Name      string
 	Path      string
 	Recording *recording.Recording
 	Err       error
 
-	pointer string // path of the pointer that led to Path; "" for what lies in the library, or was named by its path
+	pointer string          // path of the pointer that led to Path; "" for what lies in the library, or was named by its path
+	beside  map[string]bool // all names of the library, of which some are derived of this one
 }
 
 // An AmbiguousError says that a prefix fits several recordings.
@@ -86,11 +91,20 @@ func (l *Library) ensure(sync bool) error {
 	return syncDir(filepath.Dir(l.Dir), sync)
 }
 
+// ensureAround makes the library that path lies in, whichever that is: one that is named by -o is as it would be without. Of a path
+// elsewhere it does nothing.
+func ensureAround(path string, sync bool) error {
+	if dir := filepath.Dir(path); filepath.Base(dir) == libraryName {
+		return (&Library{Dir: dir}).ensure(sync)
+	}
+	return nil
+}
+
 // Place makes the directory of a new recording, in the library or at output, and claims it: it is the recorder's until the file
 // is closed. One at output needs no library: who looks for it by its id needs point.
 func (l *Library) Place(id, output string, sync bool) (dir string, claimed *os.File, err error) {
-	if dir, err = l.PathOf(id, output); err == nil && output == "" {
-		err = l.ensure(sync)
+	if dir, err = l.PathOf(id, output); err == nil {
+		err = ensureAround(dir, sync)
 	}
 	if err != nil {
 		return "", nil, err
@@ -122,7 +136,7 @@ func syncDir(dir string, sync bool) error {
 
 // Point remembers a recording that lies elsewhere.
 func (l *Library) Point(id, path string, sync bool) error {
-	if filepath.Dir(path) == l.Dir {
+	if filepath.Dir(path) == l.Dir && filepath.Ext(path) == recordingExt {
 		return nil
 	}
 	if err := l.ensure(sync); err != nil {
@@ -166,32 +180,51 @@ func (l *Library) List() ([]Entry, error) {
 		return nil, err
 	}
 	var out []Entry
+	var dirs []string // of out, without links
+	real, beside := recording.Resolved(l.Dir), make(map[string]bool, len(names))
 	for _, n := range names {
-		if e, ok := l.entry(n.Name()); ok {
-			out = append(out, e)
+		beside[n.Name()] = true
+		e, ok := l.entry(n.Name())
+		e.beside = beside
+		switch {
+		case !ok:
+			continue
+		case e.pointer == "" && n.IsDir():
+			dirs = append(dirs, filepath.Join(real, n.Name()))
+		default:
+			dirs = append(dirs, recording.Resolved(e.Path))
 		}
+		out = append(out, e)
 	}
+	each(len(out), func(i int) { out[i].Recording, out[i].Err = recording.OpenHead(dirs[i]) })
 	sort.SliceStable(out, func(i, j int) bool { return out[i].started().Before(out[j].started()) })
 	return out, nil
 }
 
-// entry opens what the name in the library stands for; ok is false for a name that is no recording's.
-func (l *Library) entry(name string) (Entry, bool) {
-	var e Entry
-	switch {
-	case strings.HasSuffix(name, recordingExt):
-		e = Entry{Name: strings.TrimSuffix(name, recordingExt), Path: filepath.Join(l.Dir, name)}
-	case strings.HasSuffix(name, pointerExt):
-		path, ok := l.pointed(name)
-		if !ok {
-			return Entry{}, false
-		}
-		e = Entry{Name: strings.TrimSuffix(name, pointerExt), Path: path, pointer: filepath.Join(l.Dir, name)}
-	default:
-		return Entry{}, false
+// each calls f for 0 to n-1, as many at once as there are processors.
+func each(n int, f func(i int)) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
 	}
-	e.Recording, e.Err = recording.Open(e.Path)
-	return e, true
+	workers.Wait()
+}
+
+// entry is what the name in the library stands for, not opened; ok is false for a name that is no recording's.
+func (l *Library) entry(name string) (Entry, bool) {
+	switch filepath.Ext(name) {
+	case recordingExt:
+		return Entry{Name: strings.TrimSuffix(name, recordingExt), Path: filepath.Join(l.Dir, name)}, true
+	case pointerExt:
+		path, ok := l.pointed(name)
+		return Entry{Name: strings.TrimSuffix(name, pointerExt), Path: path, pointer: filepath.Join(l.Dir, name)}, ok
+	}
+	return Entry{}, false
 }
 
 func (e *Entry) started() time.Time {
@@ -221,13 +254,18 @@ func (l *Library) Entry(name string) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	find := byPrefix
 	if name == "last" {
-		return newest(entries, l.Dir)
+		find = newest
 	}
-	return byPrefix(entries, name, l.Dir)
+	e, err := find(entries, name, l.Dir)
+	if err == nil {
+		e.Recording, e.Err = recording.Open(e.Path)
+	}
+	return e, err
 }
 
-func newest(entries []Entry, dir string) (*Entry, error) {
+func newest(entries []Entry, _, dir string) (*Entry, error) {
 	for i := len(entries) - 1; i >= 0; i-- {
 		if entries[i].Recording != nil {
 			return &entries[i], nil
@@ -279,11 +317,13 @@ var ErrNoCassette = errors.New("no such cassette")
 // output where that is not "".
 func (l *Library) NewCassette(output string) (id, dir string, err error) {
 	id = recording.NewID(time.Now())
-	if output != "" {
-		dir, err = filepath.Abs(output)
-		return id, dir, err
+	if output == "" {
+		output = filepath.Join(l.Dir, id+cassetteExt)
 	}
-	return id, filepath.Join(l.Dir, id+cassetteExt), l.ensure(false)
+	if dir, err = filepath.Abs(output); err == nil {
+		err = ensureAround(dir, false)
+	}
+	return id, dir, err
 }
 
 // Cassette returns the directory of the cassette that name stands for: a path of a cassette, or of a recording, whose
@@ -418,11 +458,11 @@ func (l *Library) unpackTo(id, output string) (string, error) {
 			return "", fmt.Errorf("the recording's id %q is no name for its directory: name one with -o", id)
 		}
 		output = filepath.Join(l.Dir, id+recordingExt)
-		if err := l.ensure(false); err != nil {
-			return "", err
-		}
 	}
 	path, err := filepath.Abs(output)
+	if err == nil {
+		err = ensureAround(path, false)
+	}
 	if err == nil && recording.Exists(path) {
 		err = fmt.Errorf("%s: %w: nothing was unpacked", path, fs.ErrExist)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
@@ -70,5 +71,43 @@ func TestNewCassette(t *testing.T) {
 	}
 	if _, dir, err = lib.NewCassette("x"); err != nil || !filepath.IsAbs(dir) || filepath.Base(dir) != "x" {
 		t.Errorf("%s, %v", dir, err)
+	}
+}
+
+// A recording or cassette that is named into a library by -o gets one that Git leaves alone, as it would without.
+func TestNamedIntoALibrary(t *testing.T) {
+	for what, place := range map[string]func(lib *Library, output string) error{
+		"recording": func(lib *Library, output string) error { _, _, err := lib.Place("id", output, false); return err },
+		"cassette":  func(lib *Library, output string) error { _, _, err := lib.NewCassette(output); return err },
+	} {
+		lib := Of(t.TempDir())
+		if err := place(lib, filepath.Join(lib.Dir, "a.rec")); err != nil {
+			t.Fatal(what, err)
+		}
+		if b, err := os.ReadFile(filepath.Join(lib.Dir, ".gitignore")); string(b) != "*\n" || err != nil {
+			t.Errorf("%s: git would take it: %q, %v", what, b, err)
+		}
+	}
+}
+
+func TestParseTime(t *testing.T) {
+	now := time.Date(2026, 11, 27, 15, 30, 0, 0, time.UTC) // a Friday
+	day := func(d int) time.Time { return time.Date(2026, 11, d, 0, 0, 0, 0, time.UTC) }
+	for _, tt := range []struct {
+		text string
+		end  bool
+		want time.Time
+	}{
+		{"2026-11-20", false, day(20)}, {"2026-11-20", true, day(21)}, {"2026-11-20 12:00", true, day(20).Add(12 * time.Hour)},
+		{"2d", false, now.Add(-48 * time.Hour)}, {"90m", true, now.Add(-90 * time.Minute)},
+		{"today", false, day(27)}, {"yesterday", true, day(27)}, {"friday", false, day(27)}, {"Sat", false, day(21)},
+		{"2026-11-20T12:00:00+02:00", false, day(20).Add(10 * time.Hour)},
+	} {
+		if got, err := ParseTime(tt.text, now, tt.end); err != nil || !got.Equal(tt.want) {
+			t.Errorf("%s: %v, %v, want %v", tt.text, got, err, tt.want)
+		}
+	}
+	if _, err := ParseTime("soon", now, false); err == nil {
+		t.Error("soon is a time")
 	}
 }

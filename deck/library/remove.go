@@ -75,7 +75,7 @@ func (l *Library) Remove(e *Entry) (*Removal, error) {
 	for _, p := range pointers {
 		err = errors.Join(err, recording.Gone(os.Remove(p)))
 	}
-	return out, err
+	return out, errors.Join(err, l.forget(e.Name), l.forget(out.ID))
 }
 
 func (e *Entry) unpoint() error {

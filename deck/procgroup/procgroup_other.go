@@ -45,3 +45,9 @@ func Named(string) syscall.Signal { return 0 }
 
 // IsEIO knows no such error.
 func IsEIO(error) bool { return false }
+
+// Passed are the signals to a recorder that go to its program; BrokenPipe is that of a pipe that nobody reads.
+var (
+	Passed     = []os.Signal{os.Interrupt}
+	BrokenPipe []os.Signal
+)

@@ -80,3 +80,9 @@ func Named(name string) syscall.Signal { return unix.SignalNum(name) }
 
 // IsEIO reports the error of a terminal whose other side has gone.
 func IsEIO(err error) bool { return errors.Is(err, syscall.EIO) }
+
+// Passed are the signals to a recorder that go to its program; BrokenPipe is that of a pipe that nobody reads.
+var (
+	Passed     = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+	BrokenPipe = []os.Signal{syscall.SIGPIPE}
+)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/version"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -221,6 +222,38 @@ func (m *Manifest) Write(dir string, sync bool) error {
 
 // ReadManifest reads and checks recording.json of dir.
 func ReadManifest(dir string) (*Manifest, error) {
+	return readManifest(dir, func(b []byte) ([]byte, error) { return b, nil })
+}
+
+// notInHead are the keys that make recording.json long, and that a list of recordings does without.
+var notInHead = map[string]bool{
+	"env": true, "host": true, "axes": true, "stdin": true, "arg_secrets": true, "secrets": true, "raw": true, "long_files": true, "tty": true,
+	"masks": true, "masking": true,
+}
+
+// readHead is ReadManifest without what notInHead names, which is stepped over.
+func readHead(dir string) (*Manifest, error) { return readManifest(dir, headOf) }
+
+func headOf(b []byte) ([]byte, error) {
+	var s jsonscan.Scanner
+	s.Reset(b)
+	head := []byte{'{'}
+	for s.Begin('{'); s.More('}'); {
+		key := string(s.Key())
+		if notInHead[key] {
+			s.Skip()
+			continue
+		}
+		if len(head) > 1 {
+			head = append(head, ',')
+		}
+		head = append(append(jsonscan.AppendText(head, key), ':'), s.Raw()...)
+	}
+	return append(head, '}'), s.End()
+}
+
+// readManifest reads what part leaves of recording.json.
+func readManifest(dir string, part func([]byte) ([]byte, error)) (*Manifest, error) {
 	file := filepath.Join(dir, ManifestName)
 	b, err := ReadBounded(file, MaxManifest)
 	if errors.Is(err, os.ErrNotExist) {
@@ -230,7 +263,10 @@ func ReadManifest(dir string) (*Manifest, error) {
 		return nil, err
 	}
 	m := new(Manifest)
-	if err := json.Unmarshal(b, m); err != nil {
+	if b, err = part(b); err == nil {
+		err = json.Unmarshal(b, m)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", file, ErrManifest, err)
 	}
 	if m.Format > ManifestFormat {

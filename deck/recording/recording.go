@@ -53,6 +53,15 @@ func Open(dir string) (*Recording, error) {
 	return &Recording{Dir: abs, Manifest: m}, nil
 }
 
+// OpenHead is Open for who looks at many, by paths that are absolute and no links: its Manifest is that of readHead.
+func OpenHead(dir string) (*Recording, error) {
+	m, err := readHead(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Recording{Dir: dir, Manifest: m}, nil
+}
+
 // Finished reports whether the recorder came to its end.
 func (r *Recording) Finished() bool { return r.Manifest.State == StateFinished }
 

@@ -1,4 +1,4 @@
-package main
+package tapeview
 
 import (
 	"errors"
@@ -53,12 +53,11 @@ func TestALongAnswerIsNotReadWhole(t *testing.T) {
 
 // TestRowsOnATerminal: lines about messages fit, progress is dim, and of a failure the line that says so is red.
 func TestRowsOnATerminal(t *testing.T) {
-	r := newRows(io.Discard, nil)
-	r.cols, r.style = 80, styleOf
+	r := New(nil, &Options{Cols: 80, Colour: true})
 	payload := func(s string) *tape.Payload { return &tape.Payload{Inline: true, Text: s, Len: int64(len(s))} }
 	show := func(k tape.Kind) []string {
 		var out strings.Builder
-		if err := r.write(&out, &tape.Record{Seq: 1, Kind: k}, "mcp:files"); err != nil {
+		if err := r.Write(&out, &tape.Record{Seq: 1, Kind: k}, "mcp:files"); err != nil {
 			t.Fatal(err)
 		}
 		return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
@@ -103,7 +102,7 @@ func TestRowsOnATerminal(t *testing.T) {
 // TestARecordOfAConversationInOneLine: where a line stands alone it says both halves.
 func TestARecordOfAConversationInOneLine(t *testing.T) {
 	k := &tape.MCPJSONRPC{Method: "ping", Request: &tape.Payload{Inline: true}, Response: &tape.Payload{Inline: true, Text: `{"result":{}}`, Len: 13}}
-	if got := summary(k); got != "→ ping  ← {} 0 ms" {
+	if got := Line(k); got != "→ ping  ← {} 0 ms" {
 		t.Error(got)
 	}
 }
@@ -129,12 +128,12 @@ func TestModel(t *testing.T) {
 		if tc.request != "" {
 			k.RequestPayload = inline(tc.request)
 		}
-		if got := summary(k); got != tc.want {
+		if got := Line(k); got != tc.want {
 			t.Errorf("got %s, want %s", got, tc.want)
 		}
 	}
 	lost := &tape.LLMCall{Model: "m", Exchange: tape.Exchange{Response: tape.PayloadOf(cas.Sum([]byte("x")), 1)}}
-	if got := summary(lost); got != "m request 000000000000" {
+	if got := Line(lost); got != "m request 000000000000" {
 		t.Errorf("a call whose answer is not there shows as %s", got)
 	}
 }

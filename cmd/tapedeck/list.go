@@ -1,0 +1,259 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck/gate"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+)
+
+type listOptions struct {
+	lookFlags
+	since, until string
+	grep         string
+	tree         bool
+	json         bool
+
+	query library.Query
+}
+
+func newListCommand(std streams) *cobra.Command {
+	var o listOptions
+	cmd := withHelp("list", &cobra.Command{
+		SuggestFor:        []string{"ls"},
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return runList(&o, std) },
+	})
+	o.define(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.since, "since", "", "only what began at this `time` or later: 2026-11-27, 2d, 12h, yesterday, monday")
+	f.StringVar(&o.until, "until", "", "only what began before the end of this `time`")
+	f.StringVar(&o.query.Model, "model", "", "only those that asked a model with this in its `name`")
+	f.BoolVar(&o.query.Failed, "failed", false, "only those whose program did not exit with 0, or whose recorder did not come to its end")
+	f.StringSliceVar(&o.query.Verdicts, "verdict", nil, "only those whose last replay ended so: "+strings.Join(verdictWords(), ", ")+" (repeatable, or with commas)")
+	f.Float64Var(&o.query.MinCost, "min-cost", 0, "only those that cost so many `dollars` or more, as far as prices are known")
+	f.StringVar(&o.grep, "grep", "", "only those in whose prompts, answers, names of files or command line this regular `expression` (RE2) is found")
+	f.BoolVar(&o.tree, "tree", false, "forks below their parents")
+	f.BoolVar(&o.json, "json", false, "the list as JSON")
+	completeFlag(cmd, "verdict", verdictWords()...)
+	return cmd
+}
+
+// verdictWords are what --verdict takes.
+func verdictWords() []string {
+	words := []string{library.NoVerdict}
+	for _, s := range []gate.Status{gate.Faithful, gate.Unsure, gate.Expected, gate.Diverged, gate.Hangs, gate.Damaged, gate.Newer, gate.NoProgram, gate.NoJail, gate.Broken} {
+		words = append(words, string(s))
+	}
+	return words
+}
+
+// parse makes a query of what was typed.
+func (o *listOptions) parse(now time.Time) error {
+	var errs []error
+	for _, t := range []struct {
+		flag, text string
+		to         *time.Time
+	}{{"--since", o.since, &o.query.Since}, {"--until", o.until, &o.query.Until}} {
+		if t.text != "" {
+			at, err := library.ParseTime(t.text, now, t.flag == "--until")
+			*t.to = at
+			errs = append(errs, prefixedError(t.flag, err))
+		}
+	}
+	for _, v := range o.query.Verdicts {
+		if !strings.Contains(" "+strings.Join(verdictWords(), " ")+" ", " "+v+" ") {
+			errs = append(errs, fmt.Errorf("--verdict %q: want one of %s", v, strings.Join(verdictWords(), ", ")))
+		}
+	}
+	if o.grep != "" {
+		re, err := parseGrep(o.grep)
+		o.query.Grep = re
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// parseGrep reads a --grep.
+func parseGrep(s string) (*regexp.Regexp, error) {
+	re, err := regexp.Compile(s)
+	if err != nil {
+		err = fmt.Errorf(`--grep: %w: put plain text between \Q and \E`, err)
+	}
+	return re, err
+}
+
+func runList(o *listOptions, std streams) error {
+	if err := o.parse(time.Now()); err != nil {
+		return err
+	}
+	lib, err := openLibrary()
+	if err != nil {
+		return err
+	}
+	done := progressFor(std, o.json).busy("reading recordings")
+	rows, err := lib.Rows(&o.query)
+	done()
+	if err != nil {
+		return err
+	}
+	if o.tree {
+		rows = library.Tree(rows)
+	}
+	if o.json {
+		out := make([]listedRecording, len(rows))
+		for i := range rows {
+			out[i] = listed(&rows[i])
+		}
+		return printJSON(std.out, map[string]any{"library": lib.Dir, "recordings": out})
+	}
+	if len(rows) == 0 {
+		return o.none(lib, std)
+	}
+	colours, err := o.colours(std.out)
+	if err != nil {
+		return err
+	}
+	return o.paged(std, func(std streams) error { return writeRows(std.out, rows, colours) })
+}
+
+// none says why nothing is listed.
+func (o *listOptions) none(lib *library.Library, std streams) error {
+	if all, err := lib.List(); err != nil || len(all) > 0 {
+		visible.Fprintf(std.err, "tapedeck: none of %s fits; `tapedeck list` without flags shows all\n", plural(len(all), "recording", "recordings"))
+		return err
+	}
+	_, err := visible.Fprintf(std.err, "tapedeck: no recordings in %s; make one with: tapedeck record -- CMD\n", lib.Dir)
+	return err
+}
+
+// listedRecording is one entry of list --json.
+type listedRecording struct {
+	ID        string             `json:"id"`
+	Path      string             `json:"path"`
+	State     string             `json:"state,omitempty"`
+	Live      bool               `json:"live,omitempty"` // it is being recorded
+	StartedAt *time.Time         `json:"started_at,omitempty"`
+	Argv      []string           `json:"argv,omitempty"`
+	Exit      *recording.Exit    `json:"exit,omitempty"`
+	MCP       *recording.MCPSeen `json:"mcp,omitempty"`       // tool servers, where the program talked with some
+	Sealed    bool               `json:"sealed"`              // it says so; verify tells whether that holds
+	SealedBy  string             `json:"sealed_by,omitempty"` // the name of the key
+	Totals    *recording.Totals  `json:"totals,omitempty"`
+	Verdict   *library.Verdict   `json:"verdict,omitempty"` // of the last replay
+	Parent    *string            `json:"parent,omitempty"`  // of a fork
+	ForkSeq   *uint64            `json:"fork_seq,omitempty"`
+	Error     string             `json:"error,omitempty"`
+}
+
+func listed(r *library.Row) listedRecording {
+	l := listedRecording{ID: r.Name, Path: r.Path}
+	if r.Err != nil {
+		l.Error = r.Err.Error()
+		return l
+	}
+	m := r.Recording.Manifest
+	l.State, l.StartedAt, l.Argv, l.Exit = m.State, &m.StartedAt, m.Argv, m.Exit
+	l.MCP, l.Sealed, l.Totals, l.Verdict, l.Parent, l.ForkSeq = m.MCP, m.Sealed, r.Totals, r.Verdict, m.Parent, m.ForkSeq
+	l.SealedBy, _ = sealing.SealedBy(r.Recording)
+	l.Live = !r.Recording.Finished() && r.Recording.Live() == recording.LiveYes
+	return l
+}
+
+func writeRows(out io.Writer, rows []library.Row, colours bool) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	room := 1 << 20 // of a command line
+	if isTerminal(out) {
+		room = max(width(out)-110, 24)
+	}
+	for i := range rows {
+		r := &rows[i]
+		name := r.Name
+		if r.Depth > 0 {
+			name = strings.Repeat("  ", r.Depth-1) + "└ " + name
+		}
+		if r.Err != nil {
+			begin, end := paint(string(gate.Damaged), colours)
+			visible.Fprintf(w, "%s\t\t\t\t\t\t\t"+begin+"%s"+end+"\t%s\n", name, string(gate.Damaged), r.Err.Error())
+			continue
+		}
+		m := r.Recording.Manifest
+		model, turns, cost, took := totalCells(r.Totals)
+		verdict := ""
+		if r.Verdict != nil {
+			verdict = r.Verdict.Status
+		}
+		argv := strings.Join(m.Argv, " ")
+		if runes := []rune(argv); len(runes) > room {
+			argv = string(runes[:room-1]) + "…"
+		}
+		begin, end := paint(verdict, colours)
+		visible.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t"+begin+"%s"+end+"\t%s\n", name, m.StartedAt.Local().Format("2006-01-02 15:04:05"), endCell(r.Recording),
+			model, turns, cost, took, verdict, argv)
+	}
+	return w.Flush()
+}
+
+// totalCells are the cells of what a recording comes to; empty where it asked no model.
+func totalCells(t *recording.Totals) (model, turns, cost, took string) {
+	if t == nil {
+		return "", "", "", ""
+	}
+	if took = fmt.Sprintf("%.1f s", float64(t.DurationMS)/1000); len(t.Models) == 0 && t.Turns == 0 {
+		return "", "", "", took
+	}
+	if len(t.Models) > 0 {
+		model = t.Models[0]
+	}
+	if n := len(t.Models); n > 1 {
+		model += fmt.Sprintf(" and %d more", n-1)
+	}
+	return model, plural(t.Turns, "turn", "turns"), t.Cost(), took
+}
+
+// endCell says how a recording ended.
+func endCell(r *recording.Recording) string {
+	m := r.Manifest
+	end := "unfinished"
+	if m.Exit != nil {
+		end = fmt.Sprintf("exit %d", m.Exit.Code)
+	} else if r.Live() == recording.LiveYes {
+		end = "recording"
+	}
+	if said := mcpCalls(m.MCP); said != "" {
+		end += ", " + said
+	}
+	switch by, ok := sealing.SealedBy(r); {
+	case !ok:
+		end += ", its seal is gone or damaged"
+	case by != "":
+		end += ", sealed"
+	}
+	return end
+}
+
+// paint is what stands before and behind the word of a verdict. Both are equally long for all, because a tabwriter counts them.
+func paint(word string, colours bool) (begin, end string) {
+	code := "31"
+	if w, ok := testWords[gate.Status(word)]; ok {
+		code = w[1]
+	}
+	switch {
+	case !colours:
+		return "", ""
+	case word == "":
+		code = "39"
+	}
+	return "\x1b[" + code + "m", "\x1b[0m"
+}

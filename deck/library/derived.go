@@ -1,0 +1,143 @@
+package library
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/deck/account"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/internal/version"
+)
+
+// What is known of a recording beside what it holds stands in small files of its name beside it and beside pointers, never inside one: a
+// seal covers what lies there. Each is written whole, by whoever comes to know it, and is derived: who deletes it loses a column of the
+// list, or the time to add it up again.
+const (
+	verdictExt = ".verdict" // how the last replay ended
+	totalsExt  = ".totals"  // of a recording that an older version made, which keeps none itself
+)
+
+// maxDerived bounds such a file, in bytes.
+const maxDerived = 64 << 10
+
+// A derived file says of which recording it is: a newer one may have taken the name.
+type derived struct {
+	Recording string          `json:"recording"` // its id
+	StartedAt time.Time       `json:"started_at"`
+	Tapedeck  string          `json:"tapedeck"` // the version that wrote it
+	Value     json.RawMessage `json:"value"`
+}
+
+// A Verdict is how the last replay of a recording ended.
+type Verdict struct {
+	Status   string    `json:"status"`  // a word: faithful, diverged, …
+	Summary  string    `json:"summary"` // a line
+	By       string    `json:"by"`      // replay or test
+	Tapedeck string    `json:"tapedeck"`
+	At       time.Time `json:"at"`
+}
+
+// Judged keeps v as the last verdict of rec, in each library here that knows it: the one that it lies in, that of its work tree, that of
+// the working directory. A library is never made for it. What cannot be written is let go: no replay fails for the list.
+func Judged(rec *recording.Recording, v Verdict) {
+	v.Tapedeck, v.At = version.Version, time.Now().UTC().Truncate(time.Second)
+	for name := range namesOf(rec) {
+		note(rec, name+verdictExt, &v)
+	}
+}
+
+func note(rec *recording.Recording, path string, value any) {
+	d := derived{Recording: rec.Manifest.ID, StartedAt: rec.Manifest.StartedAt, Tapedeck: version.Version}
+	var b []byte
+	var err error
+	if d.Value, err = json.Marshal(value); err == nil {
+		b, err = json.Marshal(&d)
+	}
+	if err == nil {
+		_ = durable.WriteFile(path, append(b, '\n'), &durable.Options{Mode: 0o644})
+	}
+}
+
+// namesOf are the paths of rec in libraries, without endings.
+func namesOf(rec *recording.Recording) map[string]bool {
+	out := make(map[string]bool)
+	if filepath.Base(filepath.Dir(rec.Dir)) == libraryName && filepath.Ext(rec.Dir) == recordingExt {
+		out[strings.TrimSuffix(rec.Dir, recordingExt)] = true
+	}
+	libs := []*Library{Of(rec.Manifest.Roots.Tree)}
+	if here, err := At(""); err == nil {
+		libs = append(libs, here)
+	}
+	for _, l := range libs {
+		if to, ok := l.pointed(rec.Manifest.ID + pointerExt); ok && recording.Resolved(to) == rec.Dir {
+			out[filepath.Join(l.Dir, rec.Manifest.ID)] = true
+		}
+	}
+	return out
+}
+
+// read reads the derived file of e that ends in ext into value, and reports whether it is there and e's.
+func (l *Library) read(e *Entry, ext string, value any) bool {
+	if !e.beside[e.Name+ext] {
+		return false
+	}
+	b, err := recording.ReadBounded(filepath.Join(l.Dir, e.Name+ext), maxDerived)
+	var d derived
+	m := e.Recording.Manifest
+	return err == nil && json.Unmarshal(b, &d) == nil && d.Recording == m.ID && d.StartedAt.Equal(m.StartedAt) && json.Unmarshal(d.Value, value) == nil
+}
+
+// verdict is how the last replay of e ended; nil where nobody has replayed it since it stands there.
+func (l *Library) verdict(e *Entry) *Verdict {
+	v := new(Verdict)
+	if !l.read(e, verdictExt, v) {
+		return nil
+	}
+	return v
+}
+
+// totals are what e comes to; nil where its tape cannot be read. Those that recording.json lacks are kept once they were added up.
+func (l *Library) totals(e *Entry) *recording.Totals {
+	m := e.Recording.Manifest
+	t := new(recording.Totals)
+	if m.Totals != nil {
+		return m.Totals
+	}
+	if l.read(e, totalsExt, t) {
+		return t
+	}
+	t, err := account.TotalOf(e.Recording, nil)
+	if err != nil {
+		return nil
+	}
+	if e.Recording.Finished() {
+		note(e.Recording, filepath.Join(l.Dir, e.Name+totalsExt), t)
+	}
+	return t
+}
+
+// forget removes what was derived of the recording called name.
+func (l *Library) forget(name string) error {
+	path := filepath.Join(l.Dir, name)
+	return errors.Join(recording.Gone(os.Remove(path+verdictExt)), recording.Gone(os.Remove(path+totalsExt)))
+}
+
+// derived removes what was derived of recordings that are gone.
+func (c *collector) derived([]Entry) error {
+	names, err := os.ReadDir(c.lib.Dir)
+	errs := []error{recording.Gone(err)}
+	for _, n := range names {
+		ext := filepath.Ext(n.Name())
+		at := filepath.Join(c.lib.Dir, strings.TrimSuffix(n.Name(), ext))
+		if ext != verdictExt && ext != totalsExt || recording.Exists(at+recordingExt) || recording.Exists(at+pointerExt) {
+			continue
+		}
+		errs = append(errs, c.whole(GarbageDerived, at+ext))
+	}
+	return errors.Join(errs...)
+}
