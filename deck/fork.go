@@ -88,7 +88,7 @@ func Fork(ctx context.Context, rec *recording.Recording, o *ForkOptions) (*Forke
 	if o.Changes == nil {
 		o.Changes = new(fork.Changes)
 	}
-	if err := f.check(rec); err != nil {
+	if err := errors.Join(replayable(rec, false), f.check(rec)); err != nil {
 		return nil, err
 	}
 	m := rec.Manifest
@@ -263,7 +263,12 @@ func (f *forking) note(m *recording.Manifest, r *replayer) {
 	changes, _ := json.Marshal(f.o.Changes) // strings and JSON alone
 	m.Fork.Changes, _ = r.s.scrub.Bytes(changes)
 	if f.o.Live {
-		m.Again = againOf(f.reach, r.s.scrub.String)
+		again := againOf(f.reach, r.s.scrub.String)
+		if was := r.rec.Manifest.Again; was != nil {
+			kept := *was
+			kept.Upstreams, again = again.Upstreams, &kept
+		}
+		m.Again = again
 	}
 }
 
@@ -304,7 +309,7 @@ func (f *forking) failure(e *ended) string {
 	case e.signals > 0:
 		return "interrupted by a signal"
 	case !f.at.Past():
-		return ""
+		return "it did not come to its point"
 	case len(f.refused) > 0 && !f.o.Live:
 		return fmt.Sprintf("%s is not on the tape: --live asks models", f.refused[0])
 	case len(now) == 0:

@@ -78,16 +78,24 @@ func Replay(ctx context.Context, rec *recording.Recording, o *ReplayOptions) (*V
 	if o == nil {
 		o = new(ReplayOptions)
 	}
-	if err := worldFor(o.Proxy); err != nil {
+	if err := replayable(rec, o.Proxy); err != nil {
 		return nil, err
 	}
+	return (&replayer{o: o, rec: rec, roots: rec.Manifest.Roots}).replay(ctx)
+}
+
+// replayable refuses what cannot be run again.
+func replayable(rec *recording.Recording, proxy bool) error {
+	if err := worldFor(proxy); err != nil {
+		return err
+	}
 	if rec.Live() == recording.LiveYes {
-		return nil, fmt.Errorf("%s %w: wait for its end", rec.Dir, recording.ErrLive)
+		return fmt.Errorf("%s %w: wait for its end", rec.Dir, recording.ErrLive)
 	}
 	if rec.Manifest.Wrapped {
-		return nil, fmt.Errorf("%s holds what was said with an MCP server, and no run: tapedeck mcp serve answers from it", rec.Dir)
+		return fmt.Errorf("%s holds what was said with an MCP server, and no run: tapedeck mcp serve answers from it", rec.Dir)
 	}
-	return (&replayer{o: o, rec: rec, roots: rec.Manifest.Roots}).replay(ctx)
+	return nil
 }
 
 func (r *replayer) replay(ctx context.Context) (*Verdict, error) {

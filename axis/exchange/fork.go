@@ -12,8 +12,8 @@ import (
 // A Fork is the point at which a run leaves the tape that a Book holds: one recorded exchange, and with it all that arrived later.
 //
 // Until the run is there the Book answers, and what it does not answer is a divergence: from then on the Fork is lost, and nothing
-// goes on. The run is there when the conversation (or host) of the exchange has asked for all that it had asked before; calls of a
-// conversation beside it when that has, too. Others that have come further by then are answered from behind the point. What is asked
+// goes on. The run is there when the conversation (or host) of the exchange, which has asked for all that it had asked before, asks for
+// something that stands before no point: nobody else takes it there. Others that have come further by then are answered from behind the point. What is asked
 // later is answered by what was recorded before the point and not yet asked for, and else it is past the point.
 //
 // It may be used by several goroutines at once.
@@ -170,7 +170,7 @@ func (f *Fork) ahead(k Key) *Recorded {
 	defer b.mu.Unlock()
 	if q := b.queues[k]; q != nil {
 		for _, rec := range q.all {
-			if rec.held && !f.Own(rec.Lane) {
+			if rec.held && rec.Lane != f.at.Lane {
 				rec.held = false
 				b.hand(rec, nil)
 				return rec
@@ -195,7 +195,7 @@ func (f *Fork) placeOf(o *Open) Place {
 		return Before
 	case !f.past && aside:
 		return Before
-	case !f.past && !f.reached(lane):
+	case !f.past && !(own && f.reached()):
 		_, f.lost = f.book.Nearest(o.identity, o.request)
 		f.leftAt, f.answered[o.exchange.Arrival] = o.tap.rec.Ordinal(), true
 		return Before
@@ -218,13 +218,12 @@ func laneNow(o *Open) string {
 	return "http:" + tape.HostOf(o.request.URL)
 }
 
-// reached reports whether all that comes before the point has been asked for: by the conversation that is forked, and by that of a request.
-func (f *Fork) reached(lane string) bool {
+// reached reports whether the conversation that is forked has asked for all that comes before the point.
+func (f *Fork) reached() bool {
 	f.book.mu.Lock()
 	defer f.book.mu.Unlock()
 	for _, rec := range f.book.recorded {
-		own := f.Own(rec.Lane) || rec.Key.Kind == LLM && conversationOf(rec.Lane) == lane
-		if own && !rec.served && !silent(rec) {
+		if f.Own(rec.Lane) && !rec.served && !silent(rec) {
 			return false
 		}
 	}

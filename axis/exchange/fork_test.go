@@ -112,6 +112,19 @@ func TestForkLost(t *testing.T) {
 	}
 }
 
+// TestForkOthersAtThePoint: once the conversation has all its answers another one that asks for something new, and a host, are still before
+// the point.
+func TestForkOthersAtThePoint(t *testing.T) {
+	for _, other := range []string{history("b", `"other"`), history("c", ""), "other"} {
+		f := newForking(t, 7, exchange.ForkOptions{})
+		f.want(call, history("a", ""), exchange.OnTape, 2)
+		f.want(call, history("b", ""), exchange.OnTape, 3)
+		f.want(call, history("a", "1"), exchange.OnTape, 5)
+		f.want(call, other, exchange.Before, 0)
+		f.want(call, history("a", "1,2"), exchange.Before, 0)
+	}
+}
+
 // TestForkClosed: what was recorded past the point answers where it fits, but not the exchange at the point.
 func TestForkClosed(t *testing.T) {
 	f := newForking(t, 4, exchange.ForkOptions{Closed: true})

@@ -53,7 +53,9 @@ func (s *handler) sentOn(r *http.Request, req *exchange.Request, to *url.URL, o 
 	if err != nil {
 		return localAnswer(o.Identity(), http.StatusBadRequest, errNotForked, "tapedeck: the request cannot be changed: "+err.Error())
 	}
-	o.Note(note...)
+	if o.Note(note...); len(note) > 0 && s.tape.reveal != nil { // what was changed may hold placeholders of the recording
+		changed.Body = s.tape.reveal(changed.Body)
+	}
 	return s.up.fetch(r, changed, to)
 }
 
@@ -80,6 +82,11 @@ func (s *handler) forked(r *http.Request, req *exchange.Request, to *url.URL, o 
 	made, err := f.Answer(s.asked(req, o))
 	if err != nil {
 		return localAnswer(o.Identity(), http.StatusBadRequest, errNotForked, "tapedeck: the answer cannot be given: "+err.Error())
+	}
+	if s.tape.reveal != nil {
+		for i, chunk := range made.Chunks {
+			made.Chunks[i] = s.tape.reveal(chunk)
+		}
 	}
 	return &answer{status: http.StatusOK, header: made.Header, length: -1, body: &pieces{made.Chunks}}
 }

@@ -279,7 +279,7 @@ func newForkedResult(made *deck.Forked) *forkedResult {
 	m := made.Recording.Manifest
 	return &forkedResult{
 		Recording: made.Recording.Dir, ID: m.ID, Equal: made.Came && made.Report.Faithful() && len(made.Report.NotCompared) == 0, PrefixMS: made.Prefix.Milliseconds(), Failed: m.Fork.Failed, Exit: made.Exit, Verify: m.Fork.Verify,
-		Refused: made.Refused, Recorded: made.Turns[fidelity.Recorded], Forked: made.Turns[fidelity.Replay], Report: made.Report,
+		Refused: append([]string{}, made.Refused...), Recorded: made.Turns[fidelity.Recorded], Forked: made.Turns[fidelity.Replay], Report: made.Report,
 	}
 }
 

@@ -126,6 +126,9 @@ func (d *Document) Edited(b []byte) (*Document, error) {
 func (d *Document) clone() *Document {
 	e := *d
 	e.Tool, e.Answer.ToolCalls = maps.Clone(d.Tool), slices.Clone(d.Answer.ToolCalls)
+	for i := range e.Answer.ToolCalls { // JSON is read into the bytes that are there
+		e.Answer.ToolCalls[i].Arguments = slices.Clone(e.Answer.ToolCalls[i].Arguments)
+	}
 	return &e
 }
 

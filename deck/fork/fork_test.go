@@ -113,17 +113,19 @@ func TestEdited(t *testing.T) {
 		{text: `{"system":"new"}`, want: `{"system":"new"}`},
 		{text: `{"answer":{"text":"x"}}`, want: `{"answer":{"text":"x","tool_calls":[{"id":"c2","name":"write","arguments":{"path":"a","n":1}}]}}`},
 		{text: "I will\nnot.\n", want: `{"answer":{"text":"I will\nnot.","tool_calls":[{"id":"c2","name":"write","arguments":{"path":"a","n":1}}]}}`},
+		{text: `{"answer":{"text":"text","tool_calls":[{"id":"c2","name":"write","arguments":{"path":"b","n":1}}]}}`, want: `{"answer":{"text":"text","tool_calls":[{"id":"c2","name":"write","arguments":{"path":"b","n":1}}]}}`},
 		{text: `{"tool":{"x":"y"}}`, err: "no call of a tool before has the id x"},
 		{text: `{"tools":{}}`, err: "want JSON with answer, system and tool"},
 	} {
-		d, err := document().Edited([]byte(c.text))
+		base := document()
+		d, err := base.Edited([]byte(c.text))
 		if err != nil || c.err != "" {
 			if err == nil || c.err == "" || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%s: %v, want %q", c.text, err, c.err)
 			}
 			continue
 		}
-		if b, _ := json.Marshal(document().Changes(d)); string(b) != c.want {
+		if b, _ := json.Marshal(base.Changes(d)); string(b) != c.want {
 			t.Errorf("%s: got %s, want %s", c.text, b, c.want)
 		}
 	}

@@ -43,8 +43,9 @@ func PlanOf(rec *recording.Recording, place Place) (*Plan, error) {
 	if p.First.Call.Connection != 0 {
 		return nil, fmt.Errorf("turn %d was asked for over a WebSocket, which cannot be left in its middle: record the program with HTTP", p.Turn)
 	}
-	p.Usage, _ = llm.UsageOf(p.First.Call)
-	p.Document, p.unread = DocumentOf(p.First.Call, p.Store)
+	call := p.answered(p.First) // the first may be an attempt that failed
+	p.Usage, _ = llm.UsageOf(call)
+	p.Document, p.unread = DocumentOf(call, p.Store)
 	return p, nil
 }
 

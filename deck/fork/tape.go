@@ -63,15 +63,30 @@ func Read(records iter.Seq2[*tape.Record, error]) (*Tape, error) {
 
 // number numbers the turns.
 func (t *Tape) number() {
-	answered := make(map[string]int)
+	turns := make(map[string]int)
 	for _, e := range t.exchanges {
 		if e.Call != nil {
-			e.Turn = answered[e.Lane] + 1
-			if c := e.Call; c.Error == "" && (c.Status == http.StatusSwitchingProtocols || c.Status >= 200 && c.Status < 300) {
-				answered[e.Lane]++
+			e.Turn = turns[e.Lane] + 1
+			if answered(e.Call) {
+				turns[e.Lane]++
 			}
 		}
 	}
+}
+
+// answered reports whether a model answered.
+func answered(c *tape.LLMCall) bool {
+	return c.Error == "" && (c.Status == http.StatusSwitchingProtocols || c.Status >= 200 && c.Status < 300)
+}
+
+// answered is the call that was answered in the turn of e; that of e where none was.
+func (t *Tape) answered(e *Exchange) *tape.LLMCall {
+	for _, x := range t.exchanges {
+		if x.Call != nil && x.Lane == e.Lane && x.Turn == e.Turn && answered(x.Call) {
+			return x.Call
+		}
+	}
+	return e.Call
 }
 
 // Refused are the requests that nothing on a tape answered, in order.

@@ -124,7 +124,7 @@ func cut(s string, n int) string {
 	if len(runes) <= n {
 		return s
 	}
-	return string(runes[:n-1]) + "…"
+	return string(runes[:max(n, 1)-1]) + "…"
 }
 
 // canonical is JSON in its one form; what is none is itself.
