@@ -15,6 +15,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -28,6 +29,9 @@ func Again(rec *recording.Recording, o *RecordOptions) error {
 	if len(o.Argv) == 0 {
 		if len(m.ArgSecrets) > 0 {
 			return fmt.Errorf("%s held a secret, which the recording does not have: give the command line behind --", m.ArgSecrets[0].Name)
+		}
+		if m.Redacted != nil && slices.ContainsFunc(m.Argv, func(a string) bool { return string(scrub.Renumber([]byte(a))) != a }) {
+			return errors.New("its command line was redacted: give the command line behind --")
 		}
 		for i, a := range m.Argv {
 			o.Argv = append(o.Argv, m.Bytes(fmt.Sprintf("argv.%d", i), a))

@@ -200,7 +200,7 @@ func (c *changing) write(sync bool) error {
 		if err := adoptBlobs(c.s.store, c.trees.store, t); err != nil {
 			return err
 		}
-		if err := writeWith(filepath.Join(c.s.dir, f.Name), t.Encode, sync); err != nil {
+		if err := recording.WriteWith(filepath.Join(c.s.dir, f.Name), t.Encode, sync); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/rescrub"
 	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/fidelity/annotations"
@@ -312,7 +313,7 @@ func sameSecrets(a, b *recording.Manifest) bool {
 
 // laneOptionsOf is laneOptions by masks that are made already.
 func laneOptionsOf(recorded, replay cas.Store, masks [2]*masks.Masker, headers *recording.Headers, followsMCP bool) *fidelity.LaneOptions {
-	class, calls := classifier(masks[fidelity.Recorded], followsMCP), llm.NewClassifier(masks[fidelity.Recorded])
+	class, calls := rescrub.Classifier(masks[fidelity.Recorded], followsMCP), llm.NewClassifier(masks[fidelity.Recorded])
 	return &fidelity.LaneOptions{
 		Usual:   UsualGaps(),
 		Masks:   masks,

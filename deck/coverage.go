@@ -15,6 +15,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/follow"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/rescrub"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -54,7 +55,7 @@ func withoutRemark(gap string) string {
 
 // axes is the ledger of what was and was not covered. lost are the bodies that could not
 // be kept, gaps is what the jail did not cover.
-func (r *recorder) axes(l *rescrub, lost, gaps []string) map[string]recording.Axis {
+func (r *recorder) axes(l *rescrub.Pass, lost, gaps []string) map[string]recording.Axis {
 	net := slices.Concat([]string{}, lost)
 	for _, h := range r.o.Passthrough {
 		net = append(net, h+" (let through unread, not replayable)")
@@ -63,7 +64,7 @@ func (r *recorder) axes(l *rescrub, lost, gaps []string) map[string]recording.Ax
 	for _, name := range r.s.scrub.NotCovered() {
 		secrets = append(secrets, name+" (hidden in its own place only: too short or too common to be searched for elsewhere)")
 	}
-	secrets = append(secrets, l.inPaths(r.manifest)...)
+	secrets = append(secrets, secretPaths(l, r.manifest)...)
 	aboutMCP, gaps := splitGaps(gaps, gapMCP)
 	aboutInputs, gaps := splitGaps(gaps, jail.InputGap)
 	clock, random := r.processes.axes(aboutInputs)
@@ -87,6 +88,14 @@ func (r *recorder) axes(l *rescrub, lost, gaps []string) map[string]recording.Ax
 		axes["network"] = net
 	}
 	return axes
+}
+
+// secretPaths lists the paths of a recording that hold what became known late.
+func secretPaths(l *rescrub.Pass, m *recording.Manifest) (out []string) {
+	for _, path := range l.InPaths(m) {
+		out = append(out, path+" (a value that the run used as a secret stands in it)")
+	}
+	return out
 }
 
 // splitGaps takes what a jail says of one thing out of its gaps.

@@ -3,6 +3,7 @@
 // Record runs a program in the jail with every axis on and leaves a recording (package recording): a directory that holds the
 // event tape, its blobs, the work tree as the run found it and what the run changed there. Replay runs the program again as a
 // closed world, over an overlay of that tree, with every answer taken from the tape, and compares the two tapes lane by lane.
+// Fork is a Replay that leaves its tape at some point, and becomes a recording of its own (packages deck/fork, axis/exchange's Fork).
 // Where there can be no jail both may run the program outside of it, with a proxy: the Proxy of their options says what
 // that costs, and so does every such recording and verdict. ReplayTape runs any program against a bare tape, which has
 // exchanges alone, and compares those.
@@ -16,6 +17,7 @@
 //	screen      what a program's terminal showed: followed, compared, told in lines
 //	derive      what is made of a recording: the session log, the work tree, answers of tool servers
 //	daemon      tells a run to a daemon while it is recorded
+//	fork        where a run leaves its recording, and what is changed there
 //	follow      records chosen, told while they are made, and with screens in one timeline
 //	verify      every line, blob and digest
 //	program     the program's file, environment and ports; procgroup its process group

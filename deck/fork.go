@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -65,13 +67,13 @@ type Forked struct {
 
 // forking is a replay that leaves its tape. Its methods do what a nil one needs: nothing.
 type forking struct {
-	o         *ForkOptions
-	id        string
-	at        *exchange.Fork
-	started   time.Time // of the recording
-	began     time.Time // when the program was let go; zero before
-	came      time.Time // when it was at the point; zero before
-	upstreams map[string]string
+	o       *ForkOptions
+	id      string
+	at      *exchange.Fork
+	started time.Time      // of the recording
+	began   time.Time      // when the program was let go; zero before
+	came    time.Time      // when it was at the point; zero before
+	reach   *RecordOptions // where it is live: its upstreams, and what else the recording was let reach
 
 	failed   string
 	verified *recording.Verified
@@ -154,6 +156,8 @@ func (f *forking) check(rec *recording.Recording) error {
 	switch need := f.o.Changes.NeedLive(); {
 	case m.Proxy:
 		return fmt.Errorf("%s was recorded outside the jail: a fork runs in it", rec.Dir)
+	case f.o.Verify != "" && m.Roots.Tree == "":
+		return fmt.Errorf("--verify: there is no work tree in %s", rec.Dir)
 	case !f.o.Live && need != "":
 		return fmt.Errorf("%s changes what a model is asked: add --live, which asks it", need)
 	case !f.o.Live && f.o.Changes.Answer == nil:
@@ -165,8 +169,8 @@ func (f *forking) check(rec *recording.Recording) error {
 	if err := Again(rec, ro); err != nil {
 		return err
 	}
-	f.upstreams = ro.Upstreams
-	return network.CheckUpstreams(f.upstreams)
+	f.reach = ro
+	return network.CheckUpstreams(ro.Upstreams)
 }
 
 // Reached lists to whom the models' hosts of a plan lead, as a fork of rec reaches them: "HOST" or "HOST at URL".
@@ -178,7 +182,7 @@ func Reached(rec *recording.Recording, o *ForkOptions) ([]string, error) {
 	var out []string
 	for _, host := range o.Plan.Hosts() {
 		for _, scheme := range []string{"https", "http"} {
-			if at := network.UpstreamOf(f.upstreams, &url.URL{Scheme: scheme, Host: host}); at != "" {
+			if at := network.UpstreamOf(f.reach.Upstreams, &url.URL{Scheme: scheme, Host: host}); at != "" {
 				host += " at " + at
 				break
 			}
@@ -205,11 +209,7 @@ func (f *forking) divide(r *replayer) (err error) {
 	if c := r.s.redactor.mcp; c != nil {
 		o.Kept = c.Carries
 	}
-	var first *uint64
-	if x := f.o.Plan.First; x != nil {
-		first = &x.Seq
-	}
-	f.at, err = r.book.Fork(first, o)
+	f.at, err = r.book.Fork(f.o.Plan.First.Seq, o)
 	return err
 }
 
@@ -230,13 +230,15 @@ func (f *forking) connect(r *replayer, p *run) {
 	if f.o.Changes.Answer != nil {
 		nf.Answer = func(asked *network.Asked) (*network.Made, error) { return f.o.Changes.Made(asked, f.o.Plan.Usage) }
 	}
-	p.net.Fork = nf
-	p.net.Upstreams = f.upstreams
+	if p.net.Fork = nf; !f.o.Live {
+		return
+	}
+	p.net.Upstreams = f.reach.Upstreams
 	if p.net.ProxyEnv = f.o.Env; p.net.ProxyEnv == nil {
 		p.net.ProxyEnv = os.Environ()
 	}
-	p.ports = program.MergePorts(p.ports, program.Ports(f.upstreams))
-	p.loopback = p.loopback || program.NamesLoopback(f.upstreams)
+	p.ports = program.MergePorts(p.ports, program.Ports(f.reach.Upstreams))
+	p.loopback = p.loopback || program.NamesLoopback(f.reach.Upstreams)
 }
 
 // describe says in the manifest of r's child that it is a fork.
@@ -247,8 +249,10 @@ func (f *forking) describe(m *recording.Manifest) {
 	m.ID, m.StartedAt = f.id, f.started.UTC()
 	m.ForkSeq = &f.o.Plan.Seq
 	m.Fork = &recording.Fork{Lane: f.o.Plan.Lane, Turn: f.o.Plan.Turn, Live: f.o.Live, Failed: f.failed, Verify: f.verified}
-	m.Ports = program.MergePorts(m.Ports, program.Ports(f.upstreams))
-	m.Loopback = m.Loopback || program.NamesLoopback(f.upstreams)
+	if f.o.Live {
+		m.Ports = program.MergePorts(m.Ports, program.Ports(f.reach.Upstreams))
+		m.Loopback = m.Loopback || program.NamesLoopback(f.reach.Upstreams)
+	}
 }
 
 // note adds to the manifest what may hold secrets.
@@ -259,7 +263,7 @@ func (f *forking) note(m *recording.Manifest, r *replayer) {
 	changes, _ := json.Marshal(f.o.Changes) // strings and JSON alone
 	m.Fork.Changes, _ = r.s.scrub.Bytes(changes)
 	if f.o.Live {
-		m.Again = againOf(&RecordOptions{Upstreams: f.upstreams}, r.s.scrub.String)
+		m.Again = againOf(f.reach, r.s.scrub.String)
 	}
 }
 
@@ -287,7 +291,10 @@ func (f *forking) conclude(ctx context.Context, r *replayer, e *ended) error {
 	}
 	f.refused = now.Refused()
 	f.failed = f.failure(e)
-	return f.verify(ctx, r)
+	if err := f.verify(ctx, r); err != nil {
+		f.failed = cmp.Or(f.failed, "--verify: "+err.Error())
+	}
+	return nil
 }
 
 // failure says why a fork that came to its point did not come to its end; "" where it did.
@@ -314,9 +321,6 @@ func (f *forking) verify(ctx context.Context, r *replayer) error {
 	if f.o.Verify == "" || !f.at.Past() {
 		return nil
 	}
-	if r.trees.after == nil {
-		return errors.New("--verify: there is no work tree in this recording")
-	}
 	dir := filepath.Join(r.scratch.dir, "verify")
 	if _, err := r.trees.keep(dir); err != nil {
 		return err
@@ -327,31 +331,39 @@ func (f *forking) verify(ctx context.Context, r *replayer) error {
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		return fmt.Errorf("--verify: %w", err)
+		return err
 	}
-	f.verified = &recording.Verified{Command: f.o.Verify, Exit: cmd.ProcessState.ExitCode()}
+	f.verified = &recording.Verified{Command: r.s.scrub.String(f.o.Verify), Exit: cmd.ProcessState.ExitCode()}
 	return nil
 }
 
-// upTo leaves of two tapes what comes before the point, and of what compares what is known of that.
-func (f *forking) upTo(recorded, now fidelity.Records, o *fidelity.LaneOptions) (fidelity.Records, fidelity.Records) {
+// upTo leaves of the tapes of r what comes before the point, and of what compares what is known of that. How a recording ended that is
+// unfinished does not matter.
+func (f *forking) upTo(r *replayer, recorded, now fidelity.Records, o *fidelity.LaneOptions) (fidelity.Records, fidelity.Records) {
 	if f == nil {
 		return recorded, now
 	}
 	o.Screens, o.LongFiles, o.SameStart = nil, [2]map[string]string{}, false
+	if f.at.Past() {
+		o.NotCompared = slices.Concat(r.gaps, r.book.Damaged())
+	}
 	if !f.at.Past() && f.at.Lost() == "" {
 		o.Notes = append(o.Notes, "the program ended before it came to the point")
 	}
-	return f.cut(recorded, true), f.cut(now, false)
+	ended := r.rec.Manifest.State == recording.StateFinished // else its tape has no record of the program
+	return f.cut(recorded, true, ended), f.cut(now, false, ended)
 }
 
-func (f *forking) cut(records fidelity.Records, recorded bool) fidelity.Records {
+// cut leaves of a tape what comes before the point, and of the program that it was started.
+func (f *forking) cut(records fidelity.Records, recorded, program bool) fidelity.Records {
 	return func(yield func(*tape.Record, error) bool) {
 		for rec, err := range records {
 			if err == nil {
-				if p, ok := rec.Kind.(*tape.ProcessSpawn); ok && p.ParentSpawnID == 0 && tape.AskerOf(p) == 0 {
+				p, spawn := rec.Kind.(*tape.ProcessSpawn)
+				switch own := spawn && p.ParentSpawnID == 0 && tape.AskerOf(p) == 0; {
+				case own && program:
 					rec = begun(rec, p)
-				} else if !f.at.Before(rec, recorded) {
+				case own, !f.at.Before(rec, recorded):
 					continue
 				}
 			}

@@ -66,7 +66,7 @@ func TestHostileSecrets(t *testing.T) {
 // TestJoinedSecrets: the first of two shapes stays, and there are never more than a recording may list.
 func TestJoinedSecrets(t *testing.T) {
 	first, second := manySecrets(scrub.MaxFound-2, ":8:a"), manySecrets(scrub.MaxFound+5, ":9:a")
-	got := joinedSecrets(first, second)
+	got := recording.JoinSecrets(first, second)
 	if len(got) != scrub.MaxFound || got[0].Shape != ":8:a" || got[scrub.MaxFound-1] != second[scrub.MaxFound-1] {
 		t.Errorf("%d secrets, the first %+v, the last %+v", len(got), got[0], got[len(got)-1])
 	}

@@ -109,21 +109,6 @@ func (p *played) late(secrets []scrub.Secret) []scrub.Secret {
 	return slices.DeleteFunc(recording.LateSecrets(secrets), func(s scrub.Secret) bool { return held[scrub.Digits(s.Placeholder)] })
 }
 
-// joinedSecrets returns first and what of second is not in it, as many as a recording may list: what the program of a replay
-// brought, or a work tree as it is now, stands in a tape that is kept.
-func joinedSecrets(first, second []scrub.Secret) []scrub.Secret {
-	out, listed := slices.Clone(first), make(map[string]bool, len(first))
-	for _, s := range first {
-		listed[scrub.Digits(s.Placeholder)] = true
-	}
-	for _, s := range second {
-		if !listed[scrub.Digits(s.Placeholder)] && len(out) < scrub.MaxFound {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
 // reveals reports whether a placeholder of the recording has a value now.
 func (p *played) reveals() bool { return len(p.aliases)+len(p.dummies) > 0 }
 

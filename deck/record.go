@@ -20,6 +20,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/rescrub"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
@@ -408,7 +409,7 @@ func (r *recorder) finish(p *run, e *ended) error {
 
 // conclude writes what stands beside a tape that has its end: the session log, and the manifest of a finished recording. axes is asked
 // once the tape has been looked through.
-func (r *recorder) conclude(l *rescrub, exit recording.Exit, axes func() map[string]recording.Axis) (err error) {
+func (r *recorder) conclude(l *rescrub.Pass, exit recording.Exit, axes func() map[string]recording.Axis) (err error) {
 	prices, err := r.config.PriceTable()
 	if err != nil {
 		return err
@@ -426,7 +427,7 @@ func (r *recorder) conclude(l *rescrub, exit recording.Exit, axes func() map[str
 	if gaps := r.daemon.Settle(); gaps != nil {
 		m.Axes[recording.AxisDaemon] = recording.Axis{On: true, NotCovered: gaps}
 	}
-	m.Masks, m.Secrets = r.s.mask.Used(), l.marked(r.s.scrub.Found())
+	m.Masks, m.Secrets = r.s.mask.Used(), l.Marked(r.s.scrub.Found())
 	m.ScrubLate = true
 	os.Remove(filepath.Join(r.safe(), recording.PartName)) // empty by now; one that is not stays as evidence
 	return m.Write(r.safe(), r.o.Sync)
@@ -434,15 +435,11 @@ func (r *recorder) conclude(l *rescrub, exit recording.Exit, axes func() map[str
 
 // rescrubManifest notes the arguments and variables anew, with what is known by now, and ends l: the recording is clean but for
 // its recording.json, which is written next.
-func (r *recorder) rescrubManifest(l *rescrub) error {
-	err := l.step(partManifest, func() error {
-		r.noteAgain()
-		return nil
-	})
-	if err != nil {
+func (r *recorder) rescrubManifest(l *rescrub.Pass) error {
+	if err := l.Noted(r.noteAgain); err != nil {
 		return err
 	}
-	return l.sweep()
+	return l.Sweep()
 }
 
 // again is what recording the run once more needs.
@@ -463,7 +460,7 @@ func (r *recorder) noteAgain() {
 
 // exposed has the recording say that it may hold secrets, where err is that. It stays unfinished.
 func (r *recorder) exposed(err error) error {
-	var exposed *RescrubError
+	var exposed *rescrub.Error
 	if !errors.As(err, &exposed) {
 		return err
 	}

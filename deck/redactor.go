@@ -76,15 +76,6 @@ func (r *redactor) followMCP() {
 	r.class = r.mcp
 }
 
-// classifier returns a new one of the kind that a run has whose masks are m: one that follows MCP or not.
-func classifier(m *masks.Masker, followsMCP bool) exchange.Classifier {
-	class := llm.NewClassifier(m)
-	if followsMCP {
-		return mcp.NewClassifier(class, m)
-	}
-	return class
-}
-
 func redactorOf(key scrub.Key, s *scrub.Scrubber, args, env, names []string, roots *recording.Roots, masking *recording.Masking) (*redactor, error) {
 	m, err := masking.Masker(roots)
 	if err != nil {

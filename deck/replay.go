@@ -21,6 +21,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/derive"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/rescrub"
 	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
@@ -131,13 +132,10 @@ func (r *replayer) prepare() (err error) {
 	if err := r.openSession(); err != nil {
 		return err
 	}
-	if err := r.begin(); err != nil {
-		return err
-	}
 	if err := errors.Join(r.loadTree(), r.loadBook(), r.checkBlobs(), r.loadScreens()); err != nil {
 		return err
 	}
-	return r.restoreMoved()
+	return errors.Join(r.begin(), r.restoreMoved())
 }
 
 // run runs the program, compares and reports.
@@ -325,7 +323,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 		o.LongFiles = [2]map[string]string{m.LongFiles, r.long}
 	}
 	o.Screens, o.Side = r.screens, r.side
-	was, is := r.fork.upTo(recorded.Records(), replay.Records(), o)
+	was, is := r.fork.upTo(r, recorded.Records(), replay.Records(), o)
 	report, err := fidelity.CompareLanes(r.o.Mode, was, is, o)
 	if err == nil {
 		r.processes.timesRead(report)
@@ -378,14 +376,14 @@ func (r *replayer) adoptChanges() error {
 }
 
 // describe makes the replay a recording of its own, where the caller wants it: a child of the one that it replayed.
-func (r *replayer) describe(e *ended, l *rescrub) error {
+func (r *replayer) describe(e *ended, l *rescrub.Pass) error {
 	if r.o.Out == "" {
 		return nil
 	}
 	m := r.child()
 	m.State, m.Exit = recording.StateFinished, &e.exit
 	m.Masks, m.Records = r.s.mask.Used(), r.s.rec.Count()
-	m.Secrets = l.marked(joinedSecrets(m.Secrets, r.s.scrub.Found()))
+	m.Secrets = l.Marked(recording.JoinSecrets(m.Secrets, r.s.scrub.Found()))
 	m.Proxy, m.Axes = r.o.Proxy, ledgerFor(m.Axes, r.o.Proxy)
 	clock := m.Axes[axisClock]
 	clock.NotCovered = slices.Concat(clock.NotCovered, r.notGiven)
@@ -402,11 +400,9 @@ func (r *replayer) describe(e *ended, l *rescrub) error {
 	if err := errors.Join(r.trees.adopt(r.trees.store), r.adoptChanges()); err != nil {
 		return err
 	}
-	if l != nil {
-		rescrubManifest(m, l.find)
-		if err := l.sweep(); err != nil {
-			return err
-		}
+	l.Manifest(m)
+	if err := l.Sweep(); err != nil {
+		return err
 	}
 	if err := r.total(m); err != nil {
 		return err
@@ -442,12 +438,12 @@ func (r *replayer) child() *recording.Manifest {
 	return &m
 }
 
-// begin says of a fork that it is one while it is made: what is live cannot be made again.
+// begin says of a fork that it is one while it is made, and over which files it runs: what is live cannot be made again.
 func (r *replayer) begin() error {
 	if r.fork == nil {
 		return nil
 	}
-	return r.child().Write(r.dir, false)
+	return errors.Join(r.trees.adopt(r.trees.store), r.child().Write(r.dir, false))
 }
 
 // inputsNow lists what the program of a replay over the work tree of now found in another form than was recorded: first the

@@ -22,6 +22,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/rescrub"
 	"github.com/tapedeck-dev/tapedeck/deck/verify"
 )
 
@@ -167,7 +168,7 @@ func TestLateSecretsThatStay(t *testing.T) {
 	_, err := deck.Record(context.Background(), &deck.RecordOptions{
 		Argv: argv, Env: env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config, Upstreams: b.hosts, Output: rec,
 	})
-	late, ok := errors.AsType[*deck.RescrubError](err)
+	late, ok := errors.AsType[*rescrub.Error](err)
 	if !ok || late.Dir != rec || len(late.Holds) == 0 {
 		t.Fatalf("got %v", err)
 	}

@@ -10,11 +10,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/axis/process"
 	"github.com/tapedeck-dev/tapedeck/deck/procgroup"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/rescrub"
 	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -267,10 +269,37 @@ func (r *run) spawnRecord(e *ended) (*tape.ProcessSpawn, []tape.RawBytes, error)
 	return sp, t.raw, r.processes.program(sp)
 }
 
+// rescrubOptions say how a rescrub works. Zero works.
+type rescrubOptions struct {
+	off      bool // of a replay whose recording was made by a tapedeck that did not do so: it would compare otherwise
+	sync     bool
+	progress func(items int, bytes int64, done bool) // nil for nobody
+}
+
+// newRescrub returns what takes out of s what became known since it began; nil where nothing did.
+func newRescrub(s *session, c *changing, o rescrubOptions) (*rescrub.Pass, error) {
+	find := s.scrub.Since(s.begun)
+	if find == nil || o.off {
+		return nil, nil
+	}
+	mask, err := s.masking.Masker(s.redactor.roots)
+	if err != nil {
+		return nil, &rescrub.Error{Dir: s.dir, Holds: rescrub.Parts(), Err: err}
+	}
+	w := &rescrub.Written{
+		Dir: s.dir, Store: s.store, Find: find, All: s.scrub, Mask: mask, FollowsMCP: s.redactor.mcp != nil, Rec: s.rec,
+		Sync: o.sync, Progress: o.progress,
+	}
+	if c != nil {
+		w.Made, w.Files, w.Tree = c.trees.made, c.hideLate, func() *files.Tree { return c.trees.before }
+	}
+	return rescrub.New(w), nil
+}
+
 // recordEnd puts on the tape what the program changed last, then its own spawn, and closes the tape; then it writes what the
 // changes come to. What became known late is in none of it; the caller ends the rescrub, which may be nil, when it has written
 // the rest.
-func (r *run) recordEnd(e *ended, o rescrubOptions) (*rescrub, error) {
+func (r *run) recordEnd(e *ended, o rescrubOptions) (*rescrub.Pass, error) {
 	if err := e.streams.finish(); err != nil { // the last that teaches secrets
 		return nil, err
 	}
@@ -278,18 +307,18 @@ func (r *run) recordEnd(e *ended, o rescrubOptions) (*rescrub, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer l.end()
-	if err := l.beforeEnd(); err != nil {
+	defer l.End()
+	if err := l.BeforeEnd(); err != nil {
 		return l, err
 	}
 	if err := errors.Join(r.recordRest(e), r.s.close()); err != nil {
 		return l, err
 	}
-	if err := l.afterEnd(); err != nil {
+	if err := l.AfterEnd(); err != nil {
 		return l, err
 	}
-	if l != nil && l.stdin != nil {
-		e.stdin = l.stdin
+	if l != nil && l.Stdin != nil {
+		e.stdin = l.Stdin
 	}
 	return l, r.changing.write(o.sync)
 }

@@ -27,6 +27,7 @@ type servers struct {
 // A serverProcess is one process that may be a server.
 type serverProcess struct {
 	conversation uint64        // 0 while it is not known to be one
+	within       uint32        // the handle of what started it, where that may be a server too; 0 for the program
 	changed      bool          // it may have changed files since the last barrier
 	heard        *heardStreams // what passed, where it is none
 	settled      chan struct{} // closed once its talk has ended: what it was is known then
@@ -51,7 +52,7 @@ func (s *servers) add(pid int) uint32 {
 	if s.roots == nil {
 		s.roots = make(map[int]uint32)
 	}
-	s.all = append(s.all, &serverProcess{settled: make(chan struct{})})
+	s.all = append(s.all, &serverProcess{within: s.climb(pid), settled: make(chan struct{})})
 	by := uint32(len(s.all))
 	s.roots[pid] = by
 	s.asked = nil // a child may have been asked about before its program ran
@@ -124,14 +125,18 @@ func (s *servers) talks(by uint32, conversation uint64) {
 	s.all[by-1].conversation = conversation
 }
 
-// conversation is the number of the conversation of by; 0 where it is none, or none yet.
+// conversation is the number of the conversation of by, where it is none, or none yet, that of what started it; 0 for the program's.
 func (s *servers) conversation(by uint32) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if by == 0 || int(by) > len(s.all) {
-		return 0
+	for by > 0 && int(by) <= len(s.all) {
+		p := s.all[by-1]
+		if p.conversation != 0 {
+			return p.conversation
+		}
+		by = p.within
 	}
-	return s.all[by-1].conversation
+	return 0
 }
 
 // changing returns whose the thread is that is about to change a file; 0 for the program's.

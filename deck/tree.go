@@ -1,7 +1,6 @@
 package deck
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
-	"github.com/tapedeck-dev/tapedeck/internal/durable"
 )
 
 // A trees takes and compares the snapshots of one run.
@@ -59,7 +57,7 @@ func (t *trees) takeBefore(progress func(files int, bytes int64, done bool), syn
 	if t.before, err = t.snap(t.root, files.SnapOptions{Store: t.store, Progress: step}); err != nil {
 		return err
 	}
-	return writeWith(filepath.Join(t.s.dir, recording.TreeName), t.before.Encode, sync)
+	return recording.WriteWith(filepath.Join(t.s.dir, recording.TreeName), t.before.Encode, sync)
 }
 
 // takeAfter looks at the work tree as the run left it.
@@ -96,7 +94,7 @@ func (t *trees) adopt(from cas.Store) error {
 	if err := adoptBlobs(t.s.store, from, t.before); err != nil {
 		return err
 	}
-	return writeWith(filepath.Join(t.s.dir, recording.TreeName), t.before.Encode, false)
+	return recording.WriteWith(filepath.Join(t.s.dir, recording.TreeName), t.before.Encode, false)
 }
 
 // adoptBlobs puts the contents of t from one store into another.
@@ -125,23 +123,9 @@ func (t *trees) write(sync bool) error {
 	if t.before == nil || t.after == nil {
 		return nil
 	}
-	return writeWith(filepath.Join(t.s.dir, recording.DiffName), func(w io.Writer) error {
+	return recording.WriteWith(filepath.Join(t.s.dir, recording.DiffName), func(w io.Writer) error {
 		return files.WritePatch(w, files.Changes(t.before, t.after), t.made)
 	}, sync)
-}
-
-// writeWith writes a file atomically through a buffer.
-func writeWith(path string, fill func(io.Writer) error, sync bool) error {
-	f, err := durable.Create(filepath.Dir(path), &durable.Options{Mode: 0o644, Sync: sync})
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriter(f)
-	if err := errors.Join(fill(w), w.Flush()); err != nil {
-		f.Discard()
-		return err
-	}
-	return f.Commit(path)
 }
 
 // What of a work tree no snapshot covers is copied up to these bounds for a replay outside the jail.

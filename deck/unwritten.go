@@ -12,6 +12,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/deck/daemon"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/rescrub"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/seal"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -88,7 +89,7 @@ func (e *placed) Unwrap() error { return e.error }
 
 // unwritten is the end of a recording for err. One that says something else than that it cannot be written stays as it is.
 func (r *recorder) unwritten(program string, err error) error {
-	var exposed *RescrubError
+	var exposed *rescrub.Error
 	if err == nil || errors.As(err, &exposed) {
 		return err
 	}

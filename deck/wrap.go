@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/procgroup"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/rescrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -218,8 +219,8 @@ func (r wrapper) finishWrapped(exit recording.Exit, took time.Duration) error {
 	if err != nil {
 		return err
 	}
-	defer l.end()
-	if err := l.beforeEnd(); err != nil {
+	defer l.End()
+	if err := l.BeforeEnd(); err != nil {
 		return err
 	}
 	k, raw, err := r.wrappedSpawn(exit, took)
@@ -229,7 +230,7 @@ func (r wrapper) finishWrapped(exit recording.Exit, took time.Duration) error {
 	if err := errors.Join(r.s.rec.RecordRaw(k, raw), r.s.close()); err != nil {
 		return err
 	}
-	if err := errors.Join(l.afterEnd(), r.rescrubManifest(l)); err != nil {
+	if err := errors.Join(l.AfterEnd(), r.rescrubManifest(l)); err != nil {
 		return err
 	}
 	return r.conclude(l, exit, func() map[string]recording.Axis { return r.wrappedAxes(l) })
@@ -250,7 +251,7 @@ func (r wrapper) wrappedSpawn(exit recording.Exit, took time.Duration) (*tape.Pr
 }
 
 // wrappedAxes is the ledger of a wrapped server.
-func (r wrapper) wrappedAxes(l *rescrub) map[string]recording.Axis {
+func (r wrapper) wrappedAxes(l *rescrub.Pass) map[string]recording.Axis {
 	axes := make(map[string]recording.Axis)
 	for _, name := range []string{"clock", "files", "llm", "network", "process", "terminal"} {
 		axes[name] = recording.Axis{NotCovered: []string{wrapGap}}
@@ -259,7 +260,7 @@ func (r wrapper) wrappedAxes(l *rescrub) map[string]recording.Axis {
 	for _, name := range r.s.scrub.NotCovered() {
 		secrets = append(secrets, name+" (hidden in its own place only: too short or too common to be searched for elsewhere)")
 	}
-	axes["secrets"] = recording.Axis{On: true, NotCovered: append(secrets, l.inPaths(r.manifest)...)}
+	axes["secrets"] = recording.Axis{On: true, NotCovered: append(secrets, secretPaths(l, r.manifest)...)}
 	axes[recording.AxisMCP] = recording.Axis{On: true, NotCovered: append([]string{}, r.s.mcp.Lost()...)}
 	return axes
 }

@@ -44,7 +44,7 @@ type pattern struct {
 	shift      int  // of base64
 }
 
-// patterns returns the forms of a value of names.MinKnown bytes or more.
+// patterns returns the forms of a value of MinExact bytes or more.
 func patterns(k *known) []*pattern {
 	ps := []*pattern{
 		{of: k, text: []byte(k.value), percent: strings.Contains(k.value, "%"), bridges: true},

@@ -19,6 +19,22 @@ import (
 // then listed by NotCovered. A value that is known already keeps its first rule.
 func (s *Scrubber) AddSecret(rule, value string) { s.addNamed(rule, value) }
 
+// MinExact is the length in bytes from which a value can be named to be gone.
+const MinExact = 4
+
+// AddExact is AddSecret for a value that a person wants gone: words and short ones are searched for too. It reports false, and does nothing,
+// for one of fewer than MinExact bytes.
+func (s *Scrubber) AddExact(rule, value string) bool {
+	value = strings.TrimSpace(value)
+	if len(value) < MinExact || placeholders.Is(value) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add(s.newKnown(placeholders.RuleName(rule), value))
+	return true
+}
+
 // Adopt makes a value that is known read as a placeholder of the recording from now on, and Reveal put it there: the program
 // of a replay names another secret in the place of that one. It does nothing where the value, or the placeholder, is another's
 // already; a dummy that was made up for the placeholder gives way.

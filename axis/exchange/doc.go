@@ -52,6 +52,11 @@
 // SocketClassifier, knows as a turn of a conversation with a model is an exchange of its own, found by its own key on whichever socket
 // it was recorded. Ordinals put its chunks, the other messages and the end of a socket into one order.
 //
+// # Forks
+//
+// A Fork divides a Book at one exchange. What arrived before it answers; what a run asks for once it has come there is its own, and is sent on
+// (Open.SendOn) or, of a closed one, answered by what was recorded later. A run that asks for something else before that never comes there.
+//
 // # Lanes
 //
 // A lane is what two recordings compare side by side: one conversation with a model, one WebSocket, or one host's plain HTTP.

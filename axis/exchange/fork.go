@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -18,8 +19,8 @@ import (
 // It may be used by several goroutines at once.
 type Fork struct {
 	book *Book
-	at   *Recorded // nil where the point lies behind all that was recorded
-	lane string    // of at, of a conversation without its number
+	at   *Recorded
+	lane string // of at, of a conversation without its number
 	o    ForkOptions
 
 	mu       sync.Mutex // guards what follows
@@ -51,28 +52,21 @@ const (
 	Past                // any other
 )
 
-// Fork divides the book before its first request, and before KeepOrder. first is the seq of the record of the first exchange that does not
-// answer; nil where all do. The error says that it is none that could.
-func (b *Book) Fork(first *uint64, o ForkOptions) (*Fork, error) {
-	f := &Fork{book: b, o: o, answered: make(map[uint64]bool)}
-	if first != nil {
-		for _, rec := range b.recorded {
-			if rec.Seq == *first {
-				f.at = rec
-			}
-		}
-		if f.at == nil || f.at.Socket != nil || f.at.Key.Socket {
-			return nil, fmt.Errorf("record %d was not asked for by a request of its own: a WebSocket cannot be left in its middle", *first)
-		}
-		f.lane = conversationOf(f.at.Lane)
-		for _, rec := range b.recorded {
-			if !before(rec, f.at) && !strings.HasPrefix(rec.Lane, "mcp:") {
-				rec.held, rec.served = true, true
-			}
+// Fork divides the book before its first request, and before KeepOrder. seq is of the record of the first exchange that does not answer.
+// The error says that it is none that could.
+func (b *Book) Fork(seq uint64, o ForkOptions) (*Fork, error) {
+	i := slices.IndexFunc(b.recorded, func(rec *Recorded) bool { return rec.Seq == seq })
+	if i < 0 || b.recorded[i].Socket != nil || b.recorded[i].Key.Socket {
+		return nil, fmt.Errorf("record %d was not asked for by a request of its own: a WebSocket cannot be left in its middle", seq)
+	}
+	at := b.recorded[i]
+	for _, rec := range b.recorded {
+		if !before(rec, at) && !strings.HasPrefix(rec.Lane, "mcp:") {
+			rec.held, rec.served = true, true
 		}
 	}
-	b.fork = f
-	return f, nil
+	b.fork = &Fork{book: b, at: at, lane: conversationOf(at.Lane), o: o, answered: make(map[uint64]bool)}
+	return b.fork, nil
 }
 
 // conversationOf is the name of a lane without its number.
@@ -99,8 +93,6 @@ func (f *Fork) Before(r *tape.Record, recorded bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case recorded && f.at == nil:
-		return true
 	case recorded && x != nil:
 		return x.Arrival < f.at.Arrival
 	case recorded:
@@ -111,9 +103,9 @@ func (f *Fork) Before(r *tape.Record, recorded bool) bool {
 	return f.leftAt == 0 || r.G < f.leftAt
 }
 
-// CameMS is when the request at the point had come, in Unix epoch ms; 0 where there is none.
+// CameMS is when the request at the point had come, in Unix epoch ms; 0 where the tape does not tell.
 func (f *Fork) CameMS() int64 {
-	if f.at == nil {
+	if f.at.wallMS == 0 {
 		return 0
 	}
 	return f.at.wallMS - (f.at.endedMS - f.at.begun())
@@ -163,7 +155,7 @@ func (o *Open) TakeFork(f *Fork) (*Recorded, Place) {
 func (f *Fork) answers(o *Open, rec *Recorded) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.at == nil || before(rec, f.at) {
+	if before(rec, f.at) {
 		f.answered[o.exchange.Arrival] = true
 	}
 }
@@ -194,7 +186,7 @@ func (f *Fork) placeOf(o *Open) Place {
 		return Before
 	}
 	lane := laneNow(o)
-	own := f.lane != "" && f.Own(lane)
+	own := f.Own(lane)
 	aside := f.book.DeadHost(tape.HostOf(o.request.URL)) || f.book.side.ignores(o.request)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -231,7 +223,7 @@ func (f *Fork) reached(lane string) bool {
 	f.book.mu.Lock()
 	defer f.book.mu.Unlock()
 	for _, rec := range f.book.recorded {
-		own := f.Own(rec.Lane) || f.at == nil && rec.Key.Kind == LLM || rec.Key.Kind == LLM && conversationOf(rec.Lane) == lane
+		own := f.Own(rec.Lane) || rec.Key.Kind == LLM && conversationOf(rec.Lane) == lane
 		if own && !rec.served && !silent(rec) {
 			return false
 		}

@@ -36,6 +36,10 @@
 // is cut, and the record says tape.HeldOn. Any other gets status 400 at once, with "x-should-retry: false", the nearest
 // recorded request and the fields that differ, in the provider's own error shape.
 //
+// A Fork is both: the Book answers up to a point, and from there on a request goes to its upstream, changed where the Fork says so, while the
+// record keeps what the program sent: a replay asks for that. No connection is opened before the point. WebSockets are not opened past it,
+// and the gRPC stream that comes to it is refused once.
+//
 // What a program does not see: informational answers other than 100, Alt-Svc (there is no HTTP/3), the order
 // and letter case of headers, the error code by which an upstream reset a stream (it is on the tape; the program gets INTERNAL_ERROR).
 // Request bodies are read whole before the upstream is asked, but for gRPC's. Other protocols than

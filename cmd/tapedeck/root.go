@@ -170,7 +170,7 @@ record ends as its program did, 125 when it failed itself.`,
 			newShowCommand(std), newListCommand(std), newVerifyCommand(std), newAnnotateCommand(std), newApplyCommand(std), newRestoreCommand(std),
 		}},
 		{"share", "Keep and share recordings:", []*cobra.Command{
-			newSealCommand(std), newPackCommand(std), newUnpackCommand(std), newRmCommand(std), newGCCommand(std),
+			newSealCommand(std), newPackCommand(std), newUnpackCommand(std), newRedactCommand(std), newRmCommand(std), newGCCommand(std),
 		}},
 		{"test", "Gate on recordings, test agent logic and terminals:", []*cobra.Command{newTestCommand(std), newScriptCommand(std), newCassetteCommand(std)}},
 		{"serve", "Serve agents:", []*cobra.Command{newServeCommand(std), newRunsCommand(std), newMCPCommand(std)}},

@@ -36,7 +36,7 @@ func PlanOf(rec *recording.Recording, place Place) (*Plan, error) {
 	if p.Store, err = rec.Store(); err != nil {
 		return nil, err
 	}
-	if p.First == nil || p.First.Call == nil {
+	if p.First.Call == nil {
 		p.unread = fmt.Errorf("record %d is no call of a model", p.Seq)
 		return p, nil
 	}

@@ -90,9 +90,9 @@ func (t *Tape) Hosts() (hosts []string) {
 // A Point is where a run leaves a recording.
 type Point struct {
 	Seq    uint64    `json:"seq"`        // of the first record that is not from the tape
-	Lane   string    `json:"lane"`       // of First; "" without it
+	Lane   string    `json:"lane"`       // of First
 	Turn   int       `json:"turn"`       // of First, where it is a call of a model; 0 else
-	First  *Exchange `json:"-"`          // the first request that is not answered from the tape; nil where all are
+	First  *Exchange `json:"-"`          // the first request that is not answered from the tape
 	Before int       `json:"tape_calls"` // calls of models that are
 }
 
@@ -121,12 +121,9 @@ func (t *Tape) Find(p Place, records iter.Seq2[*tape.Record, error]) (*Point, er
 }
 
 func (t *Tape) at(e *Exchange, seq uint64) *Point {
-	p := &Point{Seq: seq, First: e}
-	if e != nil {
-		p.Lane, p.Turn = e.Lane, e.Turn
-	}
+	p := &Point{Seq: seq, First: e, Lane: e.Lane, Turn: e.Turn}
 	for _, x := range t.exchanges {
-		if x.Call != nil && (e == nil || x.Arrival < e.Arrival) {
+		if x.Call != nil && x.Arrival < e.Arrival {
 			p.Before++
 		}
 	}
@@ -154,6 +151,9 @@ func (t *Tape) bySeq(seq uint64, records iter.Seq2[*tape.Record, error]) (*Point
 				first = e
 				break
 			}
+		}
+		if first == nil {
+			return nil, fmt.Errorf("--from %d: nothing was asked for after it, so there is nothing that could go live (tapedeck replay runs to the end)", seq)
 		}
 		return t.at(first, seq), nil
 	}

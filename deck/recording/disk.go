@@ -1,13 +1,16 @@
 package recording
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
 )
 
 // Gone is err, unless it says that something was removed while it was looked at.
@@ -71,4 +74,18 @@ func ReadBounded(path string, limit int64) ([]byte, error) {
 func IsMissing(err error) bool {
 	var missing *cas.MissingError
 	return errors.As(err, &missing)
+}
+
+// WriteWith writes a file atomically through a buffer.
+func WriteWith(path string, fill func(io.Writer) error, sync bool) error {
+	f, err := durable.Create(filepath.Dir(path), &durable.Options{Mode: 0o644, Sync: sync})
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	if err := errors.Join(fill(w), w.Flush()); err != nil {
+		f.Discard()
+		return err
+	}
+	return f.Commit(path)
 }

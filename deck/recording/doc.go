@@ -62,6 +62,7 @@
 //	daemon       the daemon that the run was told to, and what the run is called there (DaemonRun); absent: none
 //	fork         where and how it left its parent (Fork); absent: it is no fork
 //	again        upstreams, passed-through hosts and isolation, for recording the run once more (Again); absent: nobody kept them
+//	redacted     id of the recording that it was made of without what a person named, and the names of the rules (Redacted); absent: it was recorded
 //	totals       what it comes to: models, turns, tools, tokens, cost (Totals); absent: the recorder was killed or older, and package account
 //	             adds it up
 //	masking      masks of tapedeck.yaml, which a replay uses; absent: there were none

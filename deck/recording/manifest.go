@@ -92,7 +92,15 @@ type Manifest struct {
 	Daemon *DaemonRun `json:"daemon,omitempty"` // to which the run was told
 	Again  *Again     `json:"again,omitempty"`  // what recording it once more needs beside the fields above
 	Totals *Totals    `json:"totals,omitempty"` // what it comes to, once finished
+
+	Redacted *Redacted `json:"redacted,omitempty"` // of a recording that was made of another without what a person named
 	Fork   *Fork      `json:"fork,omitempty"`   // of a fork: what it did otherwise than its parent
+}
+
+// Redacted says of what a recording was made, and by which rules something was taken out: their names alone.
+type Redacted struct {
+	Of    string   `json:"of"` // id
+	Rules []string `json:"rules"`
 }
 
 // Again is what a run was let reach while it was recorded.
@@ -338,6 +346,21 @@ func LateSecrets(secrets []scrub.Secret) (late []scrub.Secret) {
 		}
 	}
 	return late
+}
+
+// JoinSecrets returns first and what of second is not in it, as many as a recording may list: what the program of a replay
+// brought, or a work tree as it is now, stands in a tape that is kept.
+func JoinSecrets(first, second []scrub.Secret) []scrub.Secret {
+	out, listed := slices.Clone(first), make(map[string]bool, len(first))
+	for _, s := range first {
+		listed[scrub.Digits(s.Placeholder)] = true
+	}
+	for _, s := range second {
+		if !listed[scrub.Digits(s.Placeholder)] && len(out) < scrub.MaxFound {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // A DaemonRun names the run of a recording at a daemon.

@@ -27,7 +27,7 @@ func TestForks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			program := r.program(t, modules)
-			run.Each(t, func(t *testing.T, b *run.Box) {
+			run.Once(t, func(t *testing.T, b *run.Box) {
 				r.prepare(b)
 				endpoint := scriptedllm.New(&scriptedllm.Options{Key: r.Value, Gzip: true})
 				server := httptest.NewServer(endpoint)

@@ -47,6 +47,9 @@ func (re *Regexp) FindAllSubmatchIndex(b []byte, n int) [][]int {
 	return re.compiled().FindAllSubmatchIndex(b, n)
 }
 
+// FindAll is regexp.Regexp's.
+func (re *Regexp) FindAll(b []byte, n int) [][]byte { return re.compiled().FindAll(b, n) }
+
 // Find is that of regexp.Regexp.
 func (re *Regexp) Find(b []byte) []byte { return re.compiled().Find(b) }
 

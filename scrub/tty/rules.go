@@ -64,7 +64,7 @@ func beforeBorder(b []byte, start, end int) int {
 // inLines tells of the secrets that lie within one line: addresses of email, accounts, and what a name before a sign gives away.
 func (r *rules) inLines(b []byte, tell func(find)) {
 	if r.email {
-		eachEmail(b, func(start, end int) { tell(find{start, end, "email", false}) })
+		EachEmail(b, func(start, end int) { tell(find{start, end, "email", false}) })
 	}
 	for _, a := range r.accounts {
 		eachWord(b, a, func(start, end int) { tell(find{start, end, "account", false}) })
@@ -100,8 +100,8 @@ const (
 var noDomains = []string{"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "service", "socket", "target", "timer", "slice", "scope",
 	"mount", "device", "js", "mjs", "cjs", "ts", "json", "md", "tgz", "txt", "lock"}
 
-// eachEmail calls f for each address of email in b: ann@example.org. The user of an address of Git, and of a URL, is none.
-func eachEmail(b []byte, f func(start, end int)) {
+// EachEmail calls f for each address of email in b: ann@example.org. The user of an address of Git, and of a URL, is none.
+func EachEmail(b []byte, f func(start, end int)) {
 	for at := 0; ; {
 		i := bytes.IndexByte(b[at:], '@')
 		if i < 0 {

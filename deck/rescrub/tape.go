@@ -1,4 +1,4 @@
-package deck
+package rescrub
 
 import (
 	"bufio"
@@ -20,8 +20,8 @@ import (
 )
 
 // tape passes the tape through the write path again, and puts what comes of that in its place where any record held one.
-func (l *rescrub) tape() error {
-	path := filepath.Join(l.s.dir, recording.TapeName)
+func (l *Pass) tape() error {
+	path := filepath.Join(l.Dir, recording.TapeName)
 	t, err := tape.Open(path, nil)
 	if err != nil {
 		return err
@@ -36,8 +36,8 @@ func (l *rescrub) tape() error {
 }
 
 // replace puts what write writes in the place of the file at path, unless that is the same.
-func (l *rescrub) replace(path string, mode os.FileMode, write func(io.Writer) (changed bool, err error)) error {
-	f, err := durable.Create(filepath.Dir(path), &durable.Options{Mode: mode, Sync: l.o.sync})
+func (l *Pass) replace(path string, mode os.FileMode, write func(io.Writer) (changed bool, err error)) error {
+	f, err := durable.Create(filepath.Dir(path), &durable.Options{Mode: mode, Sync: l.Sync})
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (l *rescrub) replace(path string, mode os.FileMode, write func(io.Writer) (
 }
 
 // passTape writes t to w without them, and reports whether there was one.
-func (l *rescrub) passTape(w io.Writer, t *tape.Tape) (changed bool, err error) {
+func (l *Pass) passTape(w io.Writer, t *tape.Tape) (changed bool, err error) {
 	head, changed := l.header(t.Header())
 	tw, err := tape.NewWriter(w, head)
 	if err != nil {
@@ -69,21 +69,29 @@ func (l *rescrub) passTape(w io.Writer, t *tape.Tape) (changed bool, err error) 
 		if err := errors.Join(err, tw.Append(rec)); err != nil {
 			return false, err
 		}
+		if sp, ok := rec.Kind.(*tape.ProcessSpawn); ok {
+			if l.Stdin = nil; held {
+				l.Stdin = sp.Stdin
+			}
+		}
+		if held && l.Replaced != nil {
+			l.Replaced(rec)
+		}
 		changed = changed || held
 	}
 	return changed, tw.Flush()
 }
 
 // header returns the header of the tape without them.
-func (l *rescrub) header(h *tape.Header) (_ *tape.Header, changed bool) {
+func (l *Pass) header(h *tape.Header) (_ *tape.Header, changed bool) {
 	out := *h
 	out.Argv = append([]string{}, h.Argv...)
 	for i, a := range out.Argv {
-		out.Argv[i] = l.find.String(a)
+		out.Argv[i] = l.Find.String(a)
 		changed = changed || out.Argv[i] != a
 	}
 	if h.ScriptPath != nil {
-		script := l.find.String(*h.ScriptPath)
+		script := l.Find.String(*h.ScriptPath)
 		out.ScriptPath = &script
 		changed = changed || script != *h.ScriptPath
 	}
@@ -91,7 +99,7 @@ func (l *rescrub) header(h *tape.Header) (_ *tape.Header, changed bool) {
 }
 
 // pass takes them out of a record, makes sure that none is left, and reports whether there was one.
-func (l *rescrub) pass(rec *tape.Record) (bool, error) {
+func (l *Pass) pass(rec *tape.Record) (bool, error) {
 	if held, err := l.holdsOne(rec); err != nil || !held {
 		return false, err
 	}
@@ -99,7 +107,7 @@ func (l *rescrub) pass(rec *tape.Record) (bool, error) {
 		return false, fmt.Errorf("record %d: %w", rec.Seq, err)
 	}
 	eachText(rec, func(b []byte) []byte {
-		b, _ = l.find.Bytes(b)
+		b, _ = l.Find.Bytes(b)
 		return b
 	})
 	if left, err := l.holdsOne(rec); left || err != nil {
@@ -109,25 +117,42 @@ func (l *rescrub) pass(rec *tape.Record) (bool, error) {
 }
 
 // holdsOne reports whether a record holds one.
-func (l *rescrub) holdsOne(rec *tape.Record) (found bool, err error) {
+func (l *Pass) holdsOne(rec *tape.Record) (found bool, err error) {
 	if tape.ExchangeOf(rec.Kind) != nil {
 		return l.search.Holds(rec)
 	}
 	eachText(rec, func(b []byte) []byte {
-		_, is := l.find.Bytes(b)
+		_, is := l.Find.Bytes(b)
 		found = found || is
 		return b
 	})
-	for _, p := range tape.Payloads(rec.Kind) {
+	payloads := tape.Payloads(rec.Kind)
+	if k, ok := rec.Kind.(*tape.ProcessSpawn); ok && k.Answers != nil {
+		payloads = append(payloads, k.Answers)
+	}
+	for _, p := range payloads {
 		if found {
 			break
 		}
-		found, err = l.search.Payload(p)
+		if tape.ChangedFile(rec.Kind) != nil { // which may be compressed
+			found, err = l.inFile(p)
+		} else {
+			found, err = l.search.Payload(p)
+		}
 		if err != nil && !recording.IsMissing(err) { // of a file that a replay found in the recording as it is: it is not on this tape
 			return false, err
 		}
 	}
 	return found, nil
+}
+
+// inFile reports whether a file's content holds one.
+func (l *Pass) inFile(p *tape.Payload) (found bool, err error) {
+	b, err := p.Bytes(l.Store)
+	if err == nil {
+		_, found = l.Find.Bytes(b)
+	}
+	return found, err
 }
 
 // eachText has change give each string of a record anew, and what else it holds beside its payloads: JSON, of further keys too,
@@ -150,10 +175,10 @@ func eachText(rec *tape.Record, change func([]byte) []byte) {
 }
 
 // again gives a record's payloads, and what is compared of them, as the recorder would that knew them from the beginning.
-func (l *rescrub) again(rec *tape.Record) error {
+func (l *Pass) again(rec *tape.Record) error {
 	switch k := rec.Kind.(type) {
 	case *tape.LLMCall, *tape.HTTPExchange:
-		return exchange.Again(rec, l.s.store, l.class, l.find, &exchange.TapOptions{TrueLength: true})
+		return exchange.Again(rec, l.Store, l.class, l.Find, &exchange.TapOptions{TrueLength: true})
 	case *tape.ProcessSpawn:
 		return l.spawn(k)
 	case *tape.PolicyVerdict:
@@ -170,13 +195,13 @@ func (l *rescrub) again(rec *tape.Record) error {
 	case *tape.WSMessage:
 		return l.content(&k.Payload)
 	case *tape.FileWrite, *tape.FileDelete:
-		return files.HideLateRecord(rec, l.fileOptions(), l.mask)
+		return files.HideLateRecord(rec, l.fileOptions(), l.Mask)
 	}
 	return nil
 }
 
-// spawn takes them out of the streams of a process.
-func (l *rescrub) spawn(k *tape.ProcessSpawn) error {
+// spawn takes them out of the streams of a process, and of what the kernel told it.
+func (l *Pass) spawn(k *tape.ProcessSpawn) error {
 	var stdin cas.Digest
 	for _, s := range []struct {
 		payload **tape.Payload
@@ -191,34 +216,33 @@ func (l *rescrub) spawn(k *tape.ProcessSpawn) error {
 		}
 		*s.payload, *s.digest = kept.Payload, kept.Digest
 	}
-	l.stdin = k.Stdin
-	return nil
+	return l.content(&k.Answers) // its questions name files
 }
 
 // stream keeps a recorded stream once more.
-func (l *rescrub) stream(p *tape.Payload) (*process.Kept, error) {
-	r, err := p.Open(l.s.store)
+func (l *Pass) stream(p *tape.Payload) (*process.Kept, error) {
+	r, err := p.Open(l.Store)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	s := process.NewStream(l.s.store, l.find, l.mask)
+	s := process.NewStream(l.Store, l.Find, l.Mask)
 	_, err = io.Copy(s, r)
 	kept, errKept := s.Finish()
 	return kept, errors.Join(err, errKept)
 }
 
 // content takes them out of a payload that nothing is compared by but its bytes.
-func (l *rescrub) content(p **tape.Payload) error {
+func (l *Pass) content(p **tape.Payload) error {
 	if *p == nil {
 		return nil
 	}
-	b, err := (*p).Bytes(l.s.store)
+	b, err := (*p).Bytes(l.Store)
 	if err != nil {
 		return err
 	}
-	b, _ = l.find.Bytes(b)
-	out, err := tape.MakePayload(l.s.store, b)
+	b, _ = l.Find.Bytes(b)
+	out, err := tape.MakePayload(l.Store, b)
 	if err == nil {
 		*p = out
 	}
@@ -226,18 +250,18 @@ func (l *rescrub) content(p **tape.Payload) error {
 }
 
 // mcpCall takes them out of both messages of a call, whose digests are then those of a run that knew them from the beginning.
-func (l *rescrub) mcpCall(k *tape.MCPJSONRPC) error {
+func (l *Pass) mcpCall(k *tape.MCPJSONRPC) error {
 	from := cmp.Or(mcp.Side(k.From), mcp.Client)
 	err := l.mcpMessage(from, k.Method, &k.Request, &k.RequestDigest, &k.ParamsDigest)
 	return errors.Join(err, l.mcpMessage(from.Other(), "", &k.Response, &k.ResponseDigest, &k.ResultDigest))
 }
 
 // mcpMessage takes them out of one message. inside becomes the digest of what is compared of it, where it has one.
-func (l *rescrub) mcpMessage(from mcp.Side, method string, p **tape.Payload, digest, inside *cas.Digest) error {
+func (l *Pass) mcpMessage(from mcp.Side, method string, p **tape.Payload, digest, inside *cas.Digest) error {
 	if *p == nil || (*p).Len == 0 && !(*p).Inline {
 		return nil
 	}
-	b, err := (*p).Bytes(l.s.store)
+	b, err := (*p).Bytes(l.Store)
 	if err != nil {
 		return err
 	}
@@ -253,7 +277,7 @@ func (l *rescrub) mcpMessage(from mcp.Side, method string, p **tape.Payload, dig
 		}
 		*inside = l.mcp.Digest(method, compared)
 	}
-	out, err := tape.MakePayload(l.s.store, line.Text)
+	out, err := tape.MakePayload(l.Store, line.Text)
 	if err == nil {
 		*p, *digest = out, out.Hash
 	}
@@ -261,8 +285,8 @@ func (l *rescrub) mcpMessage(from mcp.Side, method string, p **tape.Payload, dig
 }
 
 // parts takes them out of the answers that could not be kept, whose parts stay as evidence.
-func (l *rescrub) parts() error {
-	dir := filepath.Join(l.s.dir, recording.PartName)
+func (l *Pass) parts() error {
+	dir := filepath.Join(l.Dir, recording.PartName)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return recording.Gone(err)
@@ -279,7 +303,7 @@ func (l *rescrub) parts() error {
 }
 
 // part writes one part anew: its line, which is JSON, then the bytes of the answer.
-func (l *rescrub) part(path string) error {
+func (l *Pass) part(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -289,16 +313,16 @@ func (l *rescrub) part(path string) error {
 	})
 }
 
-func (l *rescrub) passPart(out io.Writer, part *bufio.Reader) error {
+func (l *Pass) passPart(out io.Writer, part *bufio.Reader) error {
 	line, err := part.ReadBytes('\n')
 	if recording.NotEOF(err) != nil { // the line of a part may be torn
 		return err
 	}
-	line, _ = l.find.Bytes(line)
+	line, _ = l.Find.Bytes(line)
 	if _, err := out.Write(line); err != nil {
 		return err
 	}
-	w := l.find.Writer(out)
+	w := l.Find.Writer(out)
 	_, err = io.Copy(w, part)
 	return errors.Join(err, w.Close())
 }

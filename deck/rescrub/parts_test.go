@@ -1,0 +1,54 @@
+package rescrub
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+)
+
+// TestLateParts: of an answer that could not be kept what is left stays, without the secret in its line, in its bytes, and
+// where the line is torn. What is no part is not touched.
+func TestLateParts(t *testing.T) {
+	const secret = "lt4Xw2Lk9Vb4Nm6Tr8Yp"
+	all := scrub.New(scrub.Key{1}, nil)
+	begun := all.Mark()
+	all.AddSecret("token", secret)
+	placeholder := all.String(secret)
+	l := &Pass{Written: Written{Dir: t.TempDir(), Find: all.Since(begun)}}
+	dir := filepath.Join(l.Dir, recording.PartName)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("x", 70<<10)
+	texts := map[string]string{
+		"1": `{"url":"https://h/` + secret + `"}` + "\n" + long + secret + "\xff" + secret, "2": `{"url":"https://h/` + secret, "3": "{}\nnothing",
+		"notes.txt": secret,
+	}
+	for name, text := range texts {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.parts(); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range texts {
+		if name != "notes.txt" {
+			text = strings.ReplaceAll(text, secret, placeholder)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != text {
+			t.Errorf("%s is %d bytes, want %d: %.80q, %v", name, len(got), len(text), got, err)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != len(texts) {
+		t.Errorf("left over: %v, %v", entries, err)
+	}
+	info, err := os.Stat(filepath.Join(dir, "1"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
