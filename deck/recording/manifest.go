@@ -94,7 +94,7 @@ type Manifest struct {
 	Totals *Totals    `json:"totals,omitempty"` // what it comes to, once finished
 
 	Redacted *Redacted `json:"redacted,omitempty"` // of a recording that was made of another without what a person named
-	Fork   *Fork      `json:"fork,omitempty"`   // of a fork: what it did otherwise than its parent
+	Fork     *Fork     `json:"fork,omitempty"`     // of a fork: what it did otherwise than its parent
 }
 
 // Redacted says of what a recording was made, and by which rules something was taken out: their names alone.
