@@ -249,6 +249,12 @@ func TestGroups(t *testing.T) {
 	if verdicts["time"] != compare.Regression || verdicts["passed"] != compare.Noise || verdicts["cost"] != compare.Noise {
 		t.Errorf("verdicts %v", verdicts)
 	}
+	even := compared(t, nil, recs[0], fork("m", "newer", 0, 9000), fork("m", "newer", 0, 9000))
+	for _, n := range even.Groups[1].Numbers {
+		if n.Name == "time" && (n.Apart != nil || n.Verdict != "") {
+			t.Errorf("runs without spread: %+v", n)
+		}
+	}
 	var text bytes.Buffer
 	if err := c.Write(&text, compare.Form{}); err != nil || !strings.Contains(text.String(), "regression") || !strings.Contains(text.String(), "2 to 5") {
 		t.Errorf("%v:\n%s", err, text.String())

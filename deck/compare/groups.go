@@ -152,6 +152,9 @@ func (g *Group) against(first *Group) {
 		} else if low, high, ok = apart(*was.Sample, *n.Sample); !ok {
 			continue
 		}
+		if low == high && low != 0 {
+			continue // runs without any spread say nothing of chance
+		}
 		n.Apart = &Apart{low, high}
 		n.Verdict = verdictOf(low, high, n.Name == passed)
 	}
