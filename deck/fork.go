@@ -222,7 +222,7 @@ func (f *forking) time(r *replayer) (at time.Time) {
 }
 
 // connect lets the program of r reach what is live.
-func (f *forking) connect(r *replayer, p *run) {
+func (f *forking) connect(p *run) {
 	if f == nil {
 		return
 	}

@@ -219,7 +219,7 @@ func (r *replayer) program() (*run, error) {
 		masks: append(masksFor(r.o.ConfigDir, r.played.env), filepath.Dir(r.scratch.dir)),
 	}
 	p.masks = append(p.masks, r.trees.exclude...)
-	r.fork.connect(r, p)
+	r.fork.connect(p)
 	if m.TTY != nil && len(m.TTY.Keys) > 0 {
 		p.keys = bytes.NewReader(m.TTY.Keys)
 	}

@@ -195,7 +195,7 @@ func (f *Fork) placeOf(o *Open) Place {
 		return Before
 	case !f.past && aside:
 		return Before
-	case !f.past && !(own && f.reached()):
+	case !f.past && (!own || !f.reached()):
 		_, f.lost = f.book.Nearest(o.identity, o.request)
 		f.leftAt, f.answered[o.exchange.Arrival] = o.tap.rec.Ordinal(), true
 		return Before

@@ -119,7 +119,7 @@ func (o *replayOptions) replays(name string, std streams) (func(context.Context,
 	return func(ctx context.Context, opts *deck.ReplayOptions) (*deck.Verdict, error) {
 		v, err := deck.Replay(ctx, rec, opts)
 		if err == nil && len(opts.Argv) == 0 { // another program's run says nothing about the recording
-			library.Judged(rec, library.Verdict{Status: string(gate.StatusOf(v.Report)), Summary: v.Report.String(), By: "replay"})
+			library.Judged(rec, library.Verdict{Status: string(gate.StatusOf(v.Report)), Summary: v.String(), By: "replay"})
 		}
 		return v, err
 	}, err

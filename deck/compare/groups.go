@@ -146,7 +146,7 @@ func (g *Group) against(first *Group) {
 			continue
 		}
 		var low, high float64
-		ok := true
+		var ok bool
 		if n.Name == passed {
 			low, high = ratesApart(*was.Sample, *n.Sample)
 		} else if low, high, ok = apart(*was.Sample, *n.Sample); !ok {

@@ -78,7 +78,7 @@ func student(freedom int) float64 {
 		return studentTable[freedom-1]
 	}
 	n := float64(freedom)
-	return z + (math.Pow(z, 3)+z)/(4*n) + (5*math.Pow(z, 5)+16*math.Pow(z, 3)+3*z)/(96*n*n)
+	return z + (z*z*z+z)/(4*n) + (5*z*z*z*z*z+16*z*z*z+3*z)/(96*n*n)
 }
 
 var studentTable = [...]float64{

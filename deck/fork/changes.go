@@ -1,6 +1,7 @@
 package fork
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -99,7 +100,7 @@ func (c *Changes) Of(asked *network.Asked) (*exchange.Request, []tape.Field, err
 	}
 	out, changed, err := change.Apply(asked.Request, asked.Identity)
 	switch {
-	case err == llm.ErrNoCall:
+	case errors.Is(err, llm.ErrNoCall):
 		return asked.Request, nil, nil
 	case err != nil || len(changed) == 0:
 		return out, nil, err

@@ -30,7 +30,7 @@ func PlanOf(rec *recording.Recording, place Place) (*Plan, error) {
 	if p.Tape, err = Read(f.Records()); err != nil {
 		return nil, err
 	}
-	if p.Point, err = p.Tape.Find(place, rec.Records()); err != nil {
+	if p.Point, err = p.Find(place, rec.Records()); err != nil {
 		return nil, err
 	}
 	if p.Store, err = rec.Store(); err != nil {

@@ -147,7 +147,7 @@ func (s *server) recorded(k *tape.MCPJSONRPC) (surface, answer []byte) {
 	}
 	surface = s.t.log.Surface(k.Method, question.Params)
 	if said.Error != nil {
-		return surface, slices.Concat([]byte(`"error":`), said.Message.Error)
+		return surface, slices.Concat([]byte(`"error":`), said.Error)
 	}
 	return surface, slices.Concat([]byte(`"result":`), said.Result)
 }
