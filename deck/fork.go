@@ -57,6 +57,8 @@ type Forked struct {
 	Came bool
 	// Prefix is how long the run took to come there, and Recorded how long it had taken; 0 where that is not known.
 	Prefix, Recorded time.Duration
+	// Refused is what the program asked for and no tape answered, past the point too: method and URL, or method and tool server.
+	Refused []string
 	// Turns are those of the conversation from the point on, by fidelity.Side.
 	Turns [2][]fork.Turn
 }
@@ -74,6 +76,7 @@ type forking struct {
 	failed   string
 	verified *recording.Verified
 	turns    [2][]fork.Turn
+	refused  []string
 }
 
 // Fork runs the program of rec again. Up to the point of the plan it is answered from the tape, which must fit; from there on it is another
@@ -131,8 +134,11 @@ func (f *forking) made(ctx context.Context, rec *recording.Recording, dir string
 		if _, err := sealing.Seal(ctx, made, &sealing.Options{ConfigDir: f.o.ConfigDir}); err != nil {
 			return nil, fmt.Errorf("%s is whole, and not sealed: %w", dir, err)
 		}
+		if made, err = recording.Open(dir); err != nil {
+			return nil, err
+		}
 	}
-	out := &Forked{Recording: made, Exit: v.Exit, OpenLine: v.OpenLine, Report: v.Report, Turns: f.turns, Came: f.at.Past()}
+	out := &Forked{Recording: made, Exit: v.Exit, OpenLine: v.OpenLine, Report: v.Report, Turns: f.turns, Refused: f.refused, Came: f.at.Past()}
 	if !f.came.IsZero() {
 		out.Prefix = f.came.Sub(f.began)
 	}
@@ -279,20 +285,21 @@ func (f *forking) conclude(ctx context.Context, r *replayer, e *ended) error {
 			}
 		}
 	}
-	f.failed = f.failure(e, now.Refused())
+	f.refused = now.Refused()
+	f.failed = f.failure(e)
 	return f.verify(ctx, r)
 }
 
 // failure says why a fork that came to its point did not come to its end; "" where it did.
-func (f *forking) failure(e *ended, refused []string) string {
+func (f *forking) failure(e *ended) string {
 	now := f.turns[fidelity.Replay]
 	switch {
 	case e.signals > 0:
 		return "interrupted by a signal"
 	case !f.at.Past():
 		return ""
-	case len(refused) > 0 && !f.o.Live:
-		return fmt.Sprintf("%s is not on the tape: --live asks models", refused[0])
+	case len(f.refused) > 0 && !f.o.Live:
+		return fmt.Sprintf("%s is not on the tape: --live asks models", f.refused[0])
 	case len(now) == 0:
 		return ""
 	}

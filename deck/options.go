@@ -30,12 +30,14 @@ type RecordOptions struct {
 	Terminal terminal.Mode
 	Signals  <-chan os.Signal // passed on to the program; nil for none
 
-	Output      string            // directory of the recording; a new one in the work tree's library when empty
-	Tree        string            // the work tree; found from Dir when empty
-	Upstreams   map[string]string // NAME[:PORT] to the URL that answers for it
-	Writable    []string          // directories that the program may change beside work tree, HOME and TMP
-	Passthrough []string          // hosts whose TLS is let through unread
-	Isolated    bool              // the program's writes stay off the disk; Apply puts the work tree's there
+	Output    string            // directory of the recording; a new one in the work tree's library when empty
+	Tree      string            // the work tree; found from Dir when empty
+	Upstreams map[string]string // NAME[:PORT] to the URL that answers for it, before those of tapedeck.yaml
+	// Configured is told, before the program starts, of each upstream of tapedeck.yaml that holds; nil is not told.
+	Configured  func(name, url string)
+	Writable    []string // directories that the program may change beside work tree, HOME and TMP
+	Passthrough []string // hosts whose TLS is let through unread
+	Isolated    bool     // the program's writes stay off the disk; Apply puts the work tree's there
 	// Proxy runs the program outside the jail, for systems that cannot make one: recorded is what heeds HTTP_PROXY, and
 	// nothing is confined. The recording lists what that does not cover.
 	Proxy bool

@@ -24,14 +24,16 @@ type played struct {
 	dummies   []scrub.Given     // of what the traffic and the files brought while recording
 	values    map[string]string // of secrets, by the digits of their placeholders
 	rules     int               // of scrub, that the recording was made with
-	plainVars map[string]bool   // names of the variables in which the recording saw no secret
-	plainArgs []string          // the same of arguments
+	// secretNames are those of tapedeck.yaml, as they were then.
+	secretNames []string
+	plainVars   map[string]bool // names of the variables in which the recording saw no secret
+	plainArgs   []string        // the same of arguments
 }
 
 // playOf returns the recorded command line and environment. Secrets are taken from env by the names of their variables or,
 // where env lacks them, made up in the recorded shape; what held the same secret then holds the same value now.
 func playOf(m *recording.Manifest, env []string) *played {
-	p := &played{values: make(map[string]string), rules: max(m.ScrubRules, 1), plainVars: make(map[string]bool)}
+	p := &played{values: make(map[string]string), rules: max(m.ScrubRules, 1), secretNames: m.SecretNames, plainVars: make(map[string]bool)}
 	for _, v := range m.Env { // first: a secret that is here, and stands in another variable too, is no dummy there
 		if value := recording.Getenv(env, v.Name); v.Secret && value != "" {
 			p.given(v.Name, value, m.Bytes("env."+v.Name, v.Value))

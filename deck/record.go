@@ -143,7 +143,7 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	if err := network.CheckUpstreams(r.o.Upstreams); err != nil {
 		return nil, err
 	}
-	m.Masking = r.config.Masks
+	m.Masking, m.SecretNames = r.config.Masks, r.config.Secrets
 	if m.Masking == nil {
 		m.Masking = new(recording.Masking)
 	}
@@ -154,7 +154,7 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 // describe fills in the manifest through the guard.
 func (r *recorder) describe() (err error) {
 	m := r.manifest
-	if r.redactor, err = newRedactor(r.o.ConfigDir, m.Cwd, r.o.Argv[1:], r.env, &m.Roots, m.Masking); err != nil {
+	if r.redactor, err = newRedactor(r.o.ConfigDir, m.Cwd, r.o.Argv[1:], r.env, r.config.Secrets, &m.Roots, m.Masking); err != nil {
 		return err
 	}
 	if r.redactor.holdsSecret(m.Program.Path, m.Cwd, m.Roots.Tree, m.Roots.Home, m.Roots.Temp) {
@@ -227,8 +227,10 @@ func (r *recorder) begin() (err error) {
 	if err != nil {
 		return r.unwritten(programNotStarted, err)
 	}
-	for _, name := range configured(r.o, r.config.Upstreams) { // the file may be somebody else's, and keys go there
-		r.s.log.Warn("requests for "+name+" go where "+recording.ConfigName+" says", "url", visible.WithoutUser(r.o.Upstreams[name]))
+	if r.o.Configured != nil {
+		for _, name := range configured(r.o, r.config.Upstreams) {
+			r.o.Configured(name, visible.WithoutUser(r.o.Upstreams[name]))
+		}
 	}
 	if err := r.introduce(); err != nil {
 		r.s.log.Warn("the recording is known by its path alone, not by its id", "path", r.dir, "err", err)

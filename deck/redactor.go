@@ -33,15 +33,16 @@ type redactor struct {
 	begun   scrub.Mark // what was known when the first byte was written
 }
 
-// newRedactor returns the redactor of a program with these arguments and this environment, in the working directory cwd.
-func newRedactor(config, cwd string, args, env []string, roots *recording.Roots, masking *recording.Masking) (*redactor, error) {
+// newRedactor returns the redactor of a program with these arguments and this environment, in the working directory cwd. names are those
+// under which the project has secrets.
+func newRedactor(config, cwd string, args, env, names []string, roots *recording.Roots, masking *recording.Masking) (*redactor, error) {
 	key, err := recording.LoadKey(config)
 	if err != nil {
 		return nil, err
 	}
-	s := scrub.New(key, &scrub.Options{Env: env, Harmless: secrets.PathsFrom(cwd)})
+	s := scrub.New(key, &scrub.Options{Env: env, Harmless: secrets.PathsFrom(cwd), SecretNames: names})
 	secrets.LearnArgs(s, args)
-	return redactorOf(key, s, args, env, roots, masking)
+	return redactorOf(key, s, args, env, names, roots, masking)
 }
 
 // newReplayRedactor returns the redactor of a replay: its secrets read as those of the recording, whatever their values.
@@ -53,7 +54,7 @@ func newReplayRedactor(config, cwd string, p *played, roots *recording.Roots, ma
 	if err != nil {
 		return nil, err
 	}
-	s := scrub.New(key, &scrub.Options{Rules: p.rules, Harmless: p.harmless(cwd)})
+	s := scrub.New(key, &scrub.Options{Rules: p.rules, Harmless: p.harmless(cwd), SecretNames: p.secretNames})
 	for _, a := range p.aliases {
 		if !s.AddAlias(a.placeholder, a.value) {
 			s.AddSecret(a.name, a.value)
@@ -66,7 +67,7 @@ func newReplayRedactor(config, cwd string, p *played, roots *recording.Roots, ma
 		}
 	}
 	secrets.LearnArgs(s, p.argv[1:])
-	return redactorOf(key, s, p.argv[1:], p.env, roots, masking)
+	return redactorOf(key, s, p.argv[1:], p.env, p.secretNames, roots, masking)
 }
 
 // followMCP has MCP over HTTP known for what it is, from now on.
@@ -84,19 +85,22 @@ func classifier(m *masks.Masker, followsMCP bool) exchange.Classifier {
 	return class
 }
 
-func redactorOf(key scrub.Key, s *scrub.Scrubber, args, env []string, roots *recording.Roots, masking *recording.Masking) (*redactor, error) {
+func redactorOf(key scrub.Key, s *scrub.Scrubber, args, env, names []string, roots *recording.Roots, masking *recording.Masking) (*redactor, error) {
 	m, err := masking.Masker(roots)
 	if err != nil {
 		return nil, err
 	}
 	return &redactor{
-		scrub: s, key: key, mask: m, class: llm.NewClassifier(m), id: redactorID(s, args, env), masking: masking, roots: roots, begun: s.Mark(),
+		scrub: s, key: key, mask: m, class: llm.NewClassifier(m), id: redactorID(s, args, env, names), masking: masking, roots: roots, begun: s.Mark(),
 	}, nil
 }
 
 // redactorID names the secrets of s without telling them.
-func redactorID(s *scrub.Scrubber, args, env []string) string {
+func redactorID(s *scrub.Scrubber, args, env, names []string) string {
 	var known strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&known, "%q\n", name)
+	}
 	for _, v := range s.Env(env) {
 		if v.Secret {
 			fmt.Fprintf(&known, "%s=%s\n", v.Name, v.Value)

@@ -28,7 +28,7 @@ func TestCredentialFilesTeach(t *testing.T) {
 	}
 	config := t.TempDir()
 	guarded := func() *redactor {
-		g, err := newRedactor(config, root, nil, nil, &recording.Roots{Tree: root}, nil)
+		g, err := newRedactor(config, root, nil, nil, nil, &recording.Roots{Tree: root}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

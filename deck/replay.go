@@ -423,7 +423,6 @@ func (r *replayer) total(m *recording.Manifest) error {
 	if err != nil {
 		return err
 	}
-	m.Totals = nil // those of what was replayed
 	m.Totals, err = account.TotalOf(&recording.Recording{Dir: r.dir, Manifest: m}, prices)
 	return err
 }
@@ -437,7 +436,7 @@ func (r *replayer) child() *recording.Manifest {
 	m.Host.Name, m.Host.Proc = r.rec.Manifest.Host.Name, r.rec.Manifest.Host.Proc // which the program saw
 	m.Parent, m.Exit, m.Sealed, m.Fork, m.ForkSeq = &r.rec.Manifest.ID, nil, false, nil, nil
 	m.Axes = maps.Clone(m.Axes)
-	m.Daemon = nil // a replay is told to none
+	m.Daemon, m.Totals = nil, nil // a replay is told to none
 	delete(m.Axes, recording.AxisDaemon)
 	r.fork.describe(&m)
 	return &m

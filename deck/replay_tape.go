@@ -167,7 +167,7 @@ func (r *tapeReplayer) guard() (*redactor, error) {
 	s := bare.NewScrubber(&scrub.Options{Env: r.env, Rules: r.rules, Harmless: secrets.PathsFrom(r.cwd)})
 	secrets.LearnArgs(s, r.o.Argv[1:])
 	return &redactor{
-		scrub: s, mask: masker, class: llm.NewClassifier(masker), id: redactorID(s, r.o.Argv[1:], r.env), roots: &r.roots, begun: s.Mark(),
+		scrub: s, mask: masker, class: llm.NewClassifier(masker), id: redactorID(s, r.o.Argv[1:], r.env, nil), roots: &r.roots, begun: s.Mark(),
 	}, nil
 }
 

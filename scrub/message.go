@@ -12,10 +12,10 @@ import (
 
 // What names say in the parts of a message and of a command line, and what a replay puts back.
 
-// NamesSecret reports whether value is a secret because name, that of a variable or of an argument, says so (names.OfVariable).
-// What Options.Harmless knows is none.
+// NamesSecret reports whether value is a secret because name, that of a variable or of an argument, says so (names.OfVariable), or
+// because it is one of Options.SecretNames. What Options.Harmless knows is none, whatever a name says that nobody ordered.
 func (s *Scrubber) NamesSecret(name, value string) bool {
-	return names.OfVariable(name, value) && (s.harmless == nil || !s.harmless(value))
+	return s.names.Ordered(name) || names.OfVariable(name, value) && (s.harmless == nil || !s.harmless(value))
 }
 
 // CredentialFile reports whether the file at a path with slashes holds credentials by its place or name (names.IsCredentialFile).

@@ -26,7 +26,7 @@ type Options struct {
 	// Rules is the version by which a recording or a tape says that its secrets were found: RulesForeign, or any other for all that
 	// is known. A version that is newer than Rules is not known here: CheckRules says so, before New.
 	Rules int
-	// SecretNames are names of headers, query values, members of JSON and fields of forms whose values are secrets, beside those
+	// SecretNames are names of variables, headers, query values, members of JSON and fields of forms whose values are secrets, beside those
 	// that are known (docs/reference/secrets.md), whatever the values look like. Separators and case do not count.
 	SecretNames []string
 }

@@ -116,8 +116,7 @@ func (f *Fork) CameMS() int64 {
 	if f.at == nil {
 		return 0
 	}
-	begun, _ := f.at.wallSpan()
-	return begun
+	return f.at.wallMS - (f.at.endedMS - f.at.begun())
 }
 
 // Past reports whether the run has come to the point.

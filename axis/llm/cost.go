@@ -142,6 +142,16 @@ func longest(prices []Price, model string, of func(*Price) bool) (best *Price) {
 // not what the model costs that it becomes.
 var snapshot = lazyregexp.New(`^(-(\d{8}|\d{4}-\d\d-\d\d|\d\d-\d\d(\d\d)?|\d{3}|latest)|[@:].*|\[1m\])*$`)
 
+// AnsweredBy is the model that answered a call for asked, whose answer names answered: asked where that is the same model, by another of
+// its names or by its snapshot, or no name at all.
+func AnsweredBy(asked, answered string) string {
+	name := strings.TrimSuffix(strings.TrimPrefix(asked, "models/"), "-latest")
+	if answered == "" || begins(answered, name) || strings.HasSuffix(answered, "/"+name) || strings.HasSuffix(name, "/"+answered) {
+		return asked
+	}
+	return answered
+}
+
 // begins reports whether a model is that of a pattern.
 func begins(model, pattern string) bool {
 	if prefix, open := strings.CutSuffix(pattern, "*"); open {

@@ -108,7 +108,7 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 	defer stop()
 	opts := &deck.RecordOptions{
 		Argv: argv, Streams: deck.Streams{Stdin: std.in, Stdout: stdout, Stderr: std.err}, Signals: signals,
-		Upstreams: upstreams, Output: made, NoSeal: true, Log: logger(std.err),
+		Upstreams: upstreams, Configured: sayConfigured(std.err), Output: made, NoSeal: true, Log: logger(std.err),
 	}
 	if err := deck.Again(rec, opts); err != nil {
 		return err

@@ -269,6 +269,7 @@ type forkedResult struct {
 	Failed    string              `json:"failed,omitempty"`
 	Exit      recording.Exit      `json:"exit"`
 	Verify    *recording.Verified `json:"verify"`
+	Refused   []string            `json:"refused"`  // that no tape answered
 	Recorded  []fork.Turn         `json:"recorded"` // from the point on
 	Forked    []fork.Turn         `json:"forked"`
 	Report    *fidelity.Report    `json:"report"` // of what comes before the point
@@ -278,7 +279,7 @@ func newForkedResult(made *deck.Forked) *forkedResult {
 	m := made.Recording.Manifest
 	return &forkedResult{
 		Recording: made.Recording.Dir, ID: m.ID, Equal: made.Came && made.Report.Faithful() && len(made.Report.NotCompared) == 0, PrefixMS: made.Prefix.Milliseconds(), Failed: m.Fork.Failed, Exit: made.Exit, Verify: m.Fork.Verify,
-		Recorded: made.Turns[fidelity.Recorded], Forked: made.Turns[fidelity.Replay], Report: made.Report,
+		Refused: made.Refused, Recorded: made.Turns[fidelity.Recorded], Forked: made.Turns[fidelity.Replay], Report: made.Report,
 	}
 }
 
@@ -322,6 +323,9 @@ func (r *forkedResult) tell(std streams, p *fork.Plan, made *deck.Forked, text *
 		shortPath(r.Recording), where, made.Prefix.Seconds(), made.Recorded.Seconds(), r.Exit)
 	if err := fork.WriteTurns(std.err, made.Turns, text.Width); err != nil {
 		return err
+	}
+	if len(r.Refused) > 0 {
+		visible.Fprintf(std.err, "tapedeck: on no tape, and refused: %s\n", strings.Join(shortList(r.Refused, 3, r.ID), ", "))
 	}
 	if r.Verify != nil {
 		visible.Fprintf(std.err, "tapedeck: %s: exit %d\n", r.Verify.Command, r.Verify.Exit)

@@ -94,7 +94,7 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 	sealed, sealedAll := sealingProgress(std.err)
 	res, err := deck.Record(ctx, &deck.RecordOptions{
 		Argv: args, Streams: deck.Streams{Stdin: std.in, Stdout: stdout, Stderr: std.err},
-		Terminal: mode, Signals: signals, Output: o.output, Tree: o.tree, Upstreams: upstreams,
+		Configured: sayConfigured(std.err), Terminal: mode, Signals: signals, Output: o.output, Tree: o.tree, Upstreams: upstreams,
 		Writable: o.writable, Passthrough: o.passthrough, Isolated: o.isolated, Sync: o.sync, Proxy: o.proxy, NoSeal: o.noSeal, RealTime: o.time == timeReal,
 		Daemon: daemon, Log: logger(std.err), Progress: progress.step, Hiding: hiding(std.err), Sealing: sealed,
 	})
@@ -129,6 +129,13 @@ func parseUpstreams(list []string) (map[string]string, error) {
 		out[strings.ToLower(name)] = url
 	}
 	return out, nil
+}
+
+// sayConfigured says where requests go because of tapedeck.yaml, which may be somebody else's: keys go there too.
+func sayConfigured(w io.Writer) func(name, url string) {
+	return func(name, url string) {
+		visible.Fprintf(w, "tapedeck: requests for %s go to %s, as %s says\n", name, url, recording.ConfigName)
+	}
 }
 
 // recordResult is what record --json prints.

@@ -24,15 +24,16 @@ type Conversation struct {
 
 // A Turn is one call of a model.
 type Turn struct {
-	Seq    uint64 // of its record
-	Number int    // which answer of its conversation it asked for, from 1
-	Model  string
-	Asked  cas.Digest // of all that was asked, without what is volatile (the tape's request_digest)
-	Params cas.Digest // of what else may change the answer, such as the temperature
-	Said   cas.Digest // of the answer's text and calls of tools, without their ids; zero where nothing was said
-	Prompt string     // the first words of what the user's side said new, or of what a tool gave
-	Answer string     // the first words of the answer
-	Tools  []ToolCall // that the answer asks for
+	Seq     uint64     // of its record
+	Number  int        // which answer of its conversation it asked for, from 1
+	Model   string     // that answered, or was asked for where the answer names none
+	Asked   cas.Digest // of all that the program asked, without what is volatile (the tape's request_digest)
+	Changed []string   // what of that a fork put another one in the place of: "system", "tool ID"
+	Params  cas.Digest // of what else may change the answer, such as the temperature
+	Said    cas.Digest // of the answer's text and calls of tools, without their ids; zero where nothing was said
+	Prompt  string     // the first words of what the user's side said new, or of what a tool gave
+	Answer  string     // the first words of the answer
+	Tools   []ToolCall // that the answer asks for
 
 	Usage     *llm.Usage // nil where the answer does not say
 	CostUSD   *float64   // nil where it is not known
@@ -102,12 +103,16 @@ func (c *calls) add(seq uint64, k *tape.LLMCall) {
 	if n := len(k.Stream); n > 0 {
 		t.LatencyMS = k.Stream[n-1].TMS
 	}
-	c.count(&t, k)
 	l := c.lanes[k.Lane]
 	if l == nil {
 		l = &lane{Conversation: Conversation{Lane: strings.Clone(k.Lane)}}
 	}
 	said, err := c.read(l, k)
+	if said != nil && said.Answer != nil {
+		t.Model = strings.Clone(llm.AnsweredBy(t.Model, said.Answer.Model))
+	}
+	t.sent(k)
+	c.count(&t, k)
 	if errors.Is(err, llm.ErrNoTalk) {
 		return
 	}
@@ -123,6 +128,16 @@ func (c *calls) add(seq uint64, k *tape.LLMCall) {
 		l.Turns = append(l.Turns, t)
 		c.lanes[l.Lane] = l
 	}
+}
+
+// sent notes what of the request a fork changed before it left.
+func (t *Turn) sent(k *tape.LLMCall) {
+	s := tape.SentOf(k)
+	if s == nil {
+		return
+	}
+	t.Model = cmp.Or(s.Model, t.Model)
+	t.Changed = slices.DeleteFunc(s.Changed, func(what string) bool { return what == "model" })
 }
 
 // failureOf says why a call got no answer, or no whole one; "" where it did.
@@ -151,6 +166,11 @@ func (c *calls) count(t *Turn, k *tape.LLMCall) {
 		return
 	}
 	was, priced := c.bill.USD, c.bill.Priced
+	if _, asked := llm.ModelOf(k); asked != t.Model {
+		call := *k
+		call.Model = t.Model
+		k = &call
+	}
 	if c.bill.Add(k); c.bill.Priced > priced {
 		usd := c.bill.USD - was
 		t.CostUSD = &usd

@@ -19,10 +19,12 @@ import (
 
 // A Check is how a command ended over the work tree as a run left it.
 type Check struct {
-	Exit     int    `json:"exit"`             // 128+n on death by signal n; -1 where it did not run
-	TimedOut bool   `json:"timed_out"`        // it was ended, with all that it had started
-	Why      string `json:"why,omitempty"`    // why it did not run
-	Output   string `json:"output,omitempty"` // the end of what it wrote, where it did not pass
+	Command  string `json:"command"`
+	Recorded bool   `json:"recorded,omitempty"` // it was run when the fork was made, and is not run again
+	Exit     int    `json:"exit"`               // 128+n on death by signal n; -1 where it did not run
+	TimedOut bool   `json:"timed_out"`          // it was ended, with all that it had started
+	Why      string `json:"why,omitempty"`      // why it did not run
+	Output   string `json:"output,omitempty"`   // the end of what it wrote, where it did not pass
 	TookMS   int64  `json:"took_ms"`
 }
 
@@ -48,7 +50,7 @@ func (o *Options) check(ctx context.Context, rec *recording.Recording) (*Check, 
 	dir := filepath.Join(temp, "tree")
 	leftOut, err := derive.RestoreEnd(rec, dir)
 	if err != nil {
-		return &Check{Exit: -1, Why: err.Error()}, nil
+		return &Check{Command: o.Verify, Exit: -1, Why: err.Error()}, nil
 	}
 	c, err := o.runIn(ctx, dir)
 	if err == nil && !c.Passed() && len(leftOut) > 0 {
@@ -74,7 +76,7 @@ func (o *Options) runIn(ctx context.Context, dir string) (*Check, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	c := &Check{TimedOut: limited.Err() != nil, TookMS: time.Since(begun).Milliseconds()}
+	c := &Check{Command: o.Verify, TimedOut: limited.Err() != nil, TookMS: time.Since(begun).Milliseconds()}
 	var exit *exec.ExitError
 	switch {
 	case cmd.ProcessState == nil:

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
@@ -46,7 +47,6 @@ type Comparison struct {
 	Differ bool     `json:"differ"`     // false: they do not, in turns, files and ends
 	Groups []*Group `json:"groups"`     // none where nothing was run several times
 	Notes  []string `json:"notes"`
-	Verify string   `json:"verify,omitempty"`
 }
 
 // A Row is one recording.
@@ -66,6 +66,7 @@ type Row struct {
 
 	account *account.Account
 	rec     *recording.Recording
+	found   cas.Digest // of the work tree that the run found; zero where none was kept
 }
 
 // Totals are what a recording comes to.
@@ -88,7 +89,7 @@ func Run(ctx context.Context, recs []*recording.Recording, o *Options) (*Compari
 	if len(recs) < 2 || len(recs) > Most {
 		return nil, fmt.Errorf("expected 2 to %d recordings, got %d", Most, len(recs))
 	}
-	c := &Comparison{Rows: make([]*Row, len(recs)), Verify: o.Verify, Notes: []string{}, Groups: []*Group{}}
+	c := &Comparison{Rows: make([]*Row, len(recs)), Notes: []string{}, Groups: []*Group{}}
 	if err := o.each(ctx, recs, func(i int) (err error) {
 		c.Rows[i], err = o.row(ctx, recs[i])
 		return err
@@ -100,6 +101,14 @@ func Run(ctx context.Context, recs []*recording.Recording, o *Options) (*Compari
 		return nil, err
 	}
 	c.group()
+	for i, r := range c.Rows {
+		if f := r.rec.Manifest.Fork; f != nil && f.Failed != "" {
+			c.Notes = append(c.Notes, fmt.Sprintf("%d is a fork that did not come to its end: %s", i+1, f.Failed))
+		}
+		if !r.rec.Finished() {
+			c.Notes = append(c.Notes, fmt.Sprintf("%d is unfinished: what its recorder did not come to is not there", i+1))
+		}
+	}
 	for _, r := range c.Rows[1:] {
 		c.Differ = c.Differ || r.Leaves != nil || len(r.Files) > 0 || !sameEnd(r.Exit, c.Rows[0].Exit)
 	}
@@ -159,14 +168,16 @@ func (o *Options) row(ctx context.Context, rec *recording.Recording) (*Row, erro
 	}
 	if o.Verify != "" {
 		r.Check, err = o.check(ctx, rec)
+	} else if m.Fork != nil && m.Fork.Verify != nil {
+		r.Check = &Check{Command: m.Fork.Verify.Command, Exit: m.Fork.Verify.Exit, Recorded: true}
 	}
 	return r, err
 }
 
-// Failed are the recordings in whose end state the command did not end with 0, or could not be run.
+// Failed are the recordings in whose end state the command of the options did not end with 0, or could not be run.
 func (c *Comparison) Failed() (failed []*Row) {
 	for _, r := range c.Rows {
-		if r.Check != nil && !r.Check.Passed() {
+		if r.Check != nil && !r.Check.Recorded && !r.Check.Passed() {
 			failed = append(failed, r)
 		}
 	}

@@ -199,6 +199,7 @@ func TestGroups(t *testing.T) {
 	fork := func(model, text string, exit int, ms int64) *recording.Recording {
 		r := agent(t, model, text)
 		r.manifest.Parent, r.manifest.ForkSeq = &parent, &seq
+		r.manifest.Fork = &recording.Fork{Live: true, Changes: json.RawMessage(`{"model":"m"}`)}
 		return r.end(exit, ms)
 	}
 	prices, err := llm.DefaultPrices().With(map[string]llm.Rates{"m": rates(1, 5)})

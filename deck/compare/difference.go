@@ -179,7 +179,7 @@ func whatDiffers(a, b *account.Turn) What {
 	switch {
 	case a.Model != b.Model:
 		return ByModel
-	case a.Asked != b.Asked:
+	case a.Asked != b.Asked, !slices.Equal(a.Changed, b.Changed):
 		return ByPrompt
 	case a.Params != b.Params:
 		return ByParams
@@ -199,6 +199,9 @@ func shown(t *account.Turn, what What) string {
 	case ByModel:
 		return t.Model
 	case ByPrompt:
+		if len(t.Changed) > 0 {
+			return t.Prompt + " (the fork changed: " + strings.Join(t.Changed, ", ") + ")"
+		}
 		return t.Prompt
 	case ByParams:
 		return "parameters " + t.Params.Short()

@@ -26,13 +26,14 @@ func (c *Comparison) files() error {
 	if err != nil {
 		return err
 	}
+	c.Rows[0].found = first.found
 	var others []int
 	for i, r := range c.Rows[1:] {
 		own, err := endOf(r, first)
 		if err != nil {
 			return err
 		}
-		if !sameTree(own, first) {
+		if r.found = own.found; r.found != first.found {
 			others = append(others, i+2)
 		}
 		paths := slices.Sorted(maps.Keys(r.account.Files))
@@ -59,6 +60,7 @@ type end struct {
 	changed map[string]account.File
 	before  *files.Tree // nil where none was kept
 	digest  cas.Digest  // of the file that holds it
+	found   cas.Digest  // of before, without times
 }
 
 // endOf reads the work tree of a recording as it was found. That of forks is their parent's: where it is that of first it is read once.
@@ -70,22 +72,19 @@ func endOf(r *Row, first *end) (*end, error) {
 	}
 	e.digest = cas.Sum(b)
 	if first != nil && first.digest == e.digest {
-		e.before = first.before
+		e.before, e.found = first.before, first.found
 		return e, nil
 	}
-	e.before, err = r.rec.Tree()
-	return e, err
-}
-
-// sameTree reports whether two runs found the same files.
-func sameTree(a, b *end) bool {
-	if a.before == nil || b.before == nil || a.digest == b.digest {
-		return a.digest == b.digest
+	if e.before, err = r.rec.Tree(); err != nil || e.before == nil {
+		return e, err
 	}
-	return slices.EqualFunc(a.before.Entries, b.before.Entries, func(x, y files.Entry) bool {
-		x.MTime, y.MTime = 0, 0
-		return x == y
-	})
+	entries := make([]files.Entry, len(e.before.Entries))
+	for i, f := range e.before.Entries {
+		f.MTime = 0
+		entries[i] = f
+	}
+	e.found = cas.Sum(fmt.Append(nil, entries))
+	return e, nil
 }
 
 // state is how a run left a file.

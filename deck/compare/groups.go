@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 // A Group is recordings that were made in the same way: forks of one parent at one record with the same change, or one recording that has
@@ -74,16 +72,15 @@ func (c *Comparison) group() {
 	c.Groups = groups
 }
 
-// keyOf is the same for recordings that were made in the same way. place is that of the row.
+// keyOf is the same for recordings that were made in the same way: forks of one parent at one record, with one change, over one work
+// tree. place is that of the row.
 func keyOf(r *Row, place int) string {
-	if r.Parent == nil || r.ForkSeq == nil {
+	f := r.rec.Manifest.Fork
+	if r.Parent == nil || r.ForkSeq == nil || f == nil {
 		return strconv.Itoa(place)
 	}
-	return *r.Parent + " " + strconv.FormatUint(*r.ForkSeq, 10) + " " + changeOf(r.rec.Manifest)
+	return fmt.Sprintln(*r.Parent, *r.ForkSeq, f.Live, r.found, string(f.Changes))
 }
-
-// changeOf is what a fork changed, as its recording has it.
-func changeOf(*recording.Manifest) string { return "" }
 
 // numbers are what the members of a group come to.
 func (c *Comparison) numbers(g *Group) []Number {
@@ -115,6 +112,9 @@ func (c *Comparison) numbers(g *Group) []Number {
 func (r *Row) passed() bool {
 	if r.Check != nil {
 		return r.Check.Passed()
+	}
+	if f := r.rec.Manifest.Fork; f != nil && f.Failed != "" {
+		return false
 	}
 	return r.Exit != nil && r.Exit.Code == 0
 }

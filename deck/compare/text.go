@@ -54,7 +54,8 @@ func (c *Comparison) summary() string {
 // table is a row a recording.
 func (p *page) table(c *Comparison) {
 	g := &grid{head: []string{">", "recording", "model", ">turns", ">after", ">tools", ">files", "exit"}}
-	if c.Verify != "" {
+	checks := slices.ContainsFunc(c.Rows, func(r *Row) bool { return r.Check != nil })
+	if checks {
 		g.head = append(g.head, "check")
 	}
 	g.head = append(g.head, useHead...)
@@ -62,7 +63,7 @@ func (p *page) table(c *Comparison) {
 		row := cellsOf(fmt.Sprint(i+1), r.ID, strings.Join(r.Total.Models, ", "), fmt.Sprint(r.Total.Turns), fmt.Sprint(r.After.Turns),
 			fmt.Sprint(r.Total.Tools), fmt.Sprint(r.Total.Files))
 		row = append(row, exitCell(r.Exit))
-		if c.Verify != "" {
+		if checks {
 			row = append(row, checkCell(r.Check))
 		}
 		g.add(append(row, cellsOf(useOf(&r.Total)...)...)...)
@@ -84,6 +85,8 @@ func exitCell(e *recording.Exit) cell {
 
 func checkCell(c *Check) cell {
 	switch {
+	case c == nil:
+		return cell{}
 	case c.Passed():
 		return cell{"passed", green}
 	case c.TimedOut:
@@ -224,12 +227,12 @@ func (f *File) words() string {
 }
 
 func (p *page) checks(c *Comparison) {
-	p.section("where the check did not pass: "+c.Verify, c, func(r *Row) []string {
+	p.section("where the check did not pass", c, func(r *Row) []string {
 		k := r.Check
 		if k == nil || k.Passed() {
 			return nil
 		}
-		lines := []string{checkCell(k).text}
+		lines := []string{checkCell(k).text + " of " + k.Command}
 		if k.Why != "" {
 			lines[0] += ": " + k.Why
 		}

@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // A Tape is what a recording asked for, in the order in which it did.
 type Tape struct {
 	exchanges []*Exchange
-	refused   []string // what nothing on a tape answered: method and URL
+	refused   []string // what nothing on a tape answered: method and URL, or method and tool server
 }
 
 // An Exchange is one request. Turn is of a call of a model alone: which answer of its conversation it asked for, from 1.
@@ -35,12 +36,15 @@ func Read(records iter.Seq2[*tape.Record, error]) (*Tape, error) {
 		if err != nil {
 			return nil, err
 		}
+		if k, ok := rec.Kind.(*tape.MCPJSONRPC); ok && strings.HasPrefix(k.Error, mcp.RefusedAs) {
+			t.refused = append(t.refused, strings.Clone(k.Method+" of mcp:"+tape.MCPServer(k.Server)))
+		}
 		x := tape.ExchangeOf(rec.Kind)
 		if x == nil || tape.AskerOf(rec.Kind) != 0 {
 			continue
 		}
 		if x.Lane == exchange.Unmatched {
-			t.refused = append(t.refused, x.Method+" "+x.URL)
+			t.refused = append(t.refused, strings.Clone(x.Method+" "+x.URL))
 			continue
 		}
 		e := &Exchange{Seq: rec.Seq, Arrival: x.Arrival, Lane: strings.Clone(x.Lane), began: rec.G, kept: rec.G}
@@ -85,11 +89,11 @@ func (t *Tape) Hosts() (hosts []string) {
 
 // A Point is where a run leaves a recording.
 type Point struct {
-	Seq    uint64    // of the first record that is not from the tape
-	Lane   string    // of First; "" without it
-	Turn   int       // of First, where it is a call of a model; 0 else
-	First  *Exchange // the first request that is not answered from the tape; nil where all are
-	Before int       // calls of models that are
+	Seq    uint64    `json:"seq"`        // of the first record that is not from the tape
+	Lane   string    `json:"lane"`       // of First; "" without it
+	Turn   int       `json:"turn"`       // of First, where it is a call of a model; 0 else
+	First  *Exchange `json:"-"`          // the first request that is not answered from the tape; nil where all are
+	Before int       `json:"tape_calls"` // calls of models that are
 }
 
 // A Place says which Point is meant: Turn of Lane, or Seq where Turn is 0.

@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/plainyaml"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // ConfigName is the file at the top of a work tree that says how its runs are recorded:
@@ -100,7 +101,22 @@ func lowered(upstreams map[string]string) map[string]string {
 func (c *Config) check() error {
 	_, masks := c.Masks.Masker(&Roots{})
 	_, prices := c.PriceTable()
-	return cmp.Or(masks, c.Side.Check(), c.Test.check(), within("upstreams", network.CheckUpstreams(c.Upstreams)), prices)
+	return cmp.Or(masks, c.Side.Check(), c.Test.check(), within("upstreams", network.CheckUpstreams(c.Upstreams)), within("secrets", checkNames(c.Secrets)), prices)
+}
+
+// maxSecretNames bounds secrets.
+const maxSecretNames = 1000
+
+func checkNames(secrets []string) error {
+	if len(secrets) > maxSecretNames {
+		return fmt.Errorf("expected %d names at most, got %d", maxSecretNames, len(secrets))
+	}
+	for _, name := range secrets {
+		if name == "" || len(name) > names.MaxName || strings.ContainsAny(name, "= \t\n") {
+			return fmt.Errorf("%q: expected the name of a variable, a header or a field, of 1 to %d bytes; a value does not belong here", name, names.MaxName)
+		}
+	}
+	return nil
 }
 
 func within(key string, err error) error {

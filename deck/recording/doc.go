@@ -30,6 +30,8 @@
 //	scrub_key    names the project's key, under which placeholders and the digests of files with secrets were made, and tells
 //	             nothing else of it; absent: an older recorder's
 //	scrub_rules  version of the shapes that secrets were found by (scrub.Rules), which a replay uses; absent: 1
+//	secret_names names of variables, headers and fields whose values are secrets, of tapedeck.yaml, which a replay uses; absent: there
+//	             were none
 //	secrets      placeholder and shape of each secret that the traffic or a file brought, 4,096 at most: a replay that lacks
 //	             it makes up another, and recognises one that is "late", which stood somewhere before it was known; absent: none
 //	             was found, or the recorder was killed or older, and the program of a replay gets placeholders

@@ -65,25 +65,26 @@ type Manifest struct {
 	Parent    *string         `json:"parent"`
 	ForkSeq   *uint64         `json:"fork_seq"`
 
-	ArgSecrets []EnvVar          `json:"arg_secrets,omitempty"` // shapes of the secrets in argv, named argv.N
-	ScrubKey   string            `json:"scrub_key,omitempty"`   // names the project's key (scrub.Key.ID); "" where that is not known
-	ScrubRules int               `json:"scrub_rules,omitempty"` // version of the shapes of secrets (scrub.Rules); none is 1
-	Secrets    []scrub.Secret    `json:"secrets,omitempty"`     // shapes of what the traffic and the files brought
-	ScrubLate  bool              `json:"scrub_late,omitempty"`  // what became known late was taken out of what stood there before
-	Raw        map[string][]byte `json:"raw,omitempty"`         // true bytes of what is not UTF-8: argv.N, env.NAME
-	MCP        *MCPSeen          `json:"mcp,omitempty"`         // tool servers that the program talked with, once finished
-	Records    int               `json:"records"`               // on the tape, once finished
-	Seed       string            `json:"seed,omitempty"`        // id of the recording that the run's random bytes are of; "" for its own
-	Roots      Roots             `json:"roots"`
-	LongFiles  map[string]string `json:"long_files,omitempty"` // that the run left and that are too large to keep: how many bytes, and their keyed digest
-	Writable   []string          `json:"writable,omitempty"`   // directories that the run could change beside the roots
-	Ports      []uint16          `json:"ports,omitempty"`      // TCP ports served beside 80 and 443
-	Loopback   bool              `json:"loopback,omitempty"`   // an upstream answered for an address of the loopback
-	Proxy      bool              `json:"proxy,omitempty"`      // recorded outside the jail, through a proxy
-	Wrapped    bool              `json:"wrapped,omitempty"`    // the conversation with one MCP server alone, recorded by WrapMCP
-	TTY        *TTY              `json:"tty"`                  // null where no stream was a terminal
-	Masks      map[string]int    `json:"masks,omitempty"`      // how often each mask was used
-	Masking    *Masking          `json:"masking,omitempty"`    // of tapedeck.yaml
+	ArgSecrets  []EnvVar          `json:"arg_secrets,omitempty"`  // shapes of the secrets in argv, named argv.N
+	ScrubKey    string            `json:"scrub_key,omitempty"`    // names the project's key (scrub.Key.ID); "" where that is not known
+	ScrubRules  int               `json:"scrub_rules,omitempty"`  // version of the shapes of secrets (scrub.Rules); none is 1
+	SecretNames []string          `json:"secret_names,omitempty"` // of variables, headers and fields: those of tapedeck.yaml
+	Secrets     []scrub.Secret    `json:"secrets,omitempty"`      // shapes of what the traffic and the files brought
+	ScrubLate   bool              `json:"scrub_late,omitempty"`   // what became known late was taken out of what stood there before
+	Raw         map[string][]byte `json:"raw,omitempty"`          // true bytes of what is not UTF-8: argv.N, env.NAME
+	MCP         *MCPSeen          `json:"mcp,omitempty"`          // tool servers that the program talked with, once finished
+	Records     int               `json:"records"`                // on the tape, once finished
+	Seed        string            `json:"seed,omitempty"`         // id of the recording that the run's random bytes are of; "" for its own
+	Roots       Roots             `json:"roots"`
+	LongFiles   map[string]string `json:"long_files,omitempty"` // that the run left and that are too large to keep: how many bytes, and their keyed digest
+	Writable    []string          `json:"writable,omitempty"`   // directories that the run could change beside the roots
+	Ports       []uint16          `json:"ports,omitempty"`      // TCP ports served beside 80 and 443
+	Loopback    bool              `json:"loopback,omitempty"`   // an upstream answered for an address of the loopback
+	Proxy       bool              `json:"proxy,omitempty"`      // recorded outside the jail, through a proxy
+	Wrapped     bool              `json:"wrapped,omitempty"`    // the conversation with one MCP server alone, recorded by WrapMCP
+	TTY         *TTY              `json:"tty"`                  // null where no stream was a terminal
+	Masks       map[string]int    `json:"masks,omitempty"`      // how often each mask was used
+	Masking     *Masking          `json:"masking,omitempty"`    // of tapedeck.yaml
 
 	SessionRules  int   `json:"session_rules,omitempty"`  // version of the rules that session.jsonl was derived by
 	SessionHidden []int `json:"session_hidden,omitempty"` // its lines in which a secret was hidden that the tape has in pieces
@@ -96,7 +97,7 @@ type Manifest struct {
 
 // Again is what a run was let reach while it was recorded.
 type Again struct {
-	Upstreams   map[string]string `json:"upstreams"` // NAME[:PORT] to a URL; to "" where that held a secret
+	Upstreams   map[string]string `json:"upstreams"`            // NAME[:PORT] to a URL; to "" where that held a secret
 	Configured  []string          `json:"configured,omitempty"` // those that tapedeck.yaml named, whose URLs are those that it has then
 	Passthrough []string          `json:"passthrough,omitempty"`
 	Isolated    bool              `json:"isolated,omitempty"`
@@ -244,6 +245,8 @@ func (m *Manifest) check() error {
 		return errors.New("argv is empty")
 	case m.TTY != nil && !m.TTY.valid():
 		return fmt.Errorf("tty %+v", *m.TTY)
+	case len(m.SecretNames) > maxSecretNames:
+		return fmt.Errorf("%d names of secrets, want %d at most", len(m.SecretNames), maxSecretNames)
 	case len(m.Secrets) > scrub.MaxFound:
 		return fmt.Errorf("%d secrets, want %d at most", len(m.Secrets), scrub.MaxFound)
 	case shapeLen(m.Env)+shapeLen(m.ArgSecrets) > maxShapes:
