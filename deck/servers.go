@@ -219,6 +219,11 @@ func (s *servers) takeChanged(by uint32) bool {
 // served puts on the tape what the server by has changed in files by now, before the next line of its conversation.
 func (c *changing) served(by uint32, conversation uint64) error {
 	c.servers.talks(by, conversation)
+	return c.look(by)
+}
+
+// look puts on the tape what by has changed by now.
+func (c *changing) look(by uint32) error {
 	j := c.journal.Load()
 	if j == nil || !c.servers.takeChanged(by) {
 		return nil
@@ -236,13 +241,22 @@ type redoing struct {
 	changes []*tape.Record
 	o       files.RedoOptions
 	lost    func(err error) // told of changes that cannot be made again
+	made    map[string]bool // paths that were changed since the journal looked last
 }
 
-// until makes the changes whose records stand before seq.
+// until makes the changes whose records stand before seq. What was recorded of one path at two moments is at two moments again: a lock that
+// came and went.
 func (r *redoing) until(seq uint64) error {
 	for len(r.changes) > 0 && r.changes[0].Seq < seq {
 		rec := r.changes[0]
 		r.changes = r.changes[1:]
+		if path := tape.ChangedFile(rec.Kind).Path; r.made[path] {
+			if err := r.c.look(r.o.By); err != nil {
+				return err
+			}
+			clear(r.made)
+		}
+		r.made[tape.ChangedFile(rec.Kind).Path] = true
 		err := r.c.redo(rec, &r.o)
 		if errors.Is(err, files.ErrNotRedone) {
 			r.lost(err)

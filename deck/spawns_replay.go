@@ -139,7 +139,7 @@ func (r *recordedConversations) changedBefore(conversation, seq uint64) bool {
 // redoing is what a recorded server changed in files.
 func (w *spawns) redoing(conversation uint64, by uint32) *redoing {
 	return &redoing{
-		c: w.changing, changes: w.recorded.changes[conversation],
+		c: w.changing, changes: w.recorded.changes[conversation], made: make(map[string]bool),
 		o: files.RedoOptions{Store: w.recorded.blobs, By: by, Reveal: w.recorded.reveal},
 		lost: func(err error) {
 			w.mu.Lock()

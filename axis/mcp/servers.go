@@ -22,7 +22,7 @@ func newServersOrder(all []*transcript, hold time.Duration) *serversOrder {
 	var lines []lane.Line[*recordedLine]
 	var open []uint64
 	for i, t := range all {
-		t.stream = uint64(i)
+		t.stream = uint64(i + 1)
 		for _, l := range t.lines {
 			l.turn = -1
 			if t.Transport == Stdio && t.Within == 0 && l.ordered() { // else what carried it keeps it in order; or nobody comes with it

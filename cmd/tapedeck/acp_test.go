@@ -126,10 +126,27 @@ func (p *acpPeer) prompt(m *acpMessage) {
 	read, _ := p.ask("fs/read_text_file", fmt.Sprintf(`{"sessionId":%q,"path":%q}`, session, file), heard)
 	may, _ := p.ask("session/request_permission", fmt.Sprintf(`{"sessionId":%q,"toolCall":{"toolCallId":"1"},"options":[{"optionId":"yes"}]}`, session), heard)
 	if may != nil && may.text("outcome", "optionId") == "yes" {
-		_ = os.WriteFile("answer.txt", []byte(strings.ToUpper(read.text("content"))), 0o644)
+		_ = os.Mkdir("answer.lock", 0o755)
+		_ = os.WriteFile("answer.txt", []byte(strings.ToUpper(throughCat(read.text("content")))), 0o644)
+		_ = os.Remove("answer.lock")
 		update("written")
 	}
 	p.answer(m, `{"stopReason":"end_turn"}`)
+}
+
+// throughCat is what a program says that gets text over a pipe.
+func throughCat(text string) string {
+	cat := exec.Command("cat")
+	in, errIn := cat.StdinPipe()
+	out, errOut := cat.StdoutPipe()
+	if errors.Join(errIn, errOut, cat.Start()) != nil {
+		return ""
+	}
+	_, _ = io.WriteString(in, text)
+	in.Close()
+	b, _ := io.ReadAll(out)
+	_ = cat.Wait()
+	return strings.TrimSpace(string(b))
 }
 
 // acpClient is a client for scripts: acpclient PROMPT… -- AGENT…. It prints what the agent says, and allows everything.
