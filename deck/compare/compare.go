@@ -64,7 +64,7 @@ type Row struct {
 	Tools   []Tool          `json:"tools"`
 	Files   []File          `json:"files"` // that it left otherwise than the first
 	Exit    *recording.Exit `json:"exit"`
-	Check   *Check          `json:"check,omitempty"`
+	Check   *Check          `json:"check"` // null where there was none
 
 	account *account.Account
 	rec     *recording.Recording

@@ -280,11 +280,27 @@ func TestUnknown(t *testing.T) {
 
 // TestMarkdownIsData: nothing in a recording steers a page or a terminal.
 func TestMarkdownIsData(t *testing.T) {
-	c := compared(t, nil, agent(t, "m", "a").end(0, 1), agent(t, "m", "<b>|x|\x1b[31m").end(0, 1))
+	o := &compare.Options{Verify: `printf '# heading\n- item\n1. item\n~~gone~~ @team &lt;\n'; false`}
+	c := compared(t, o, agent(t, "m", "a").end(0, 1), agent(t, "m", "<b>|x|\x1b[31m").end(0, 1))
 	for _, f := range []compare.Form{{}, {Markdown: true}} {
 		var text bytes.Buffer
 		if err := c.Write(&text, f); err != nil || strings.Contains(text.String(), "\x1b") || f.Markdown && strings.Contains(text.String(), "<b>") {
 			t.Errorf("%+v, %v:\n%s", f, err, text.String())
+		}
+		for _, steers := range []string{"- # heading", "- - item", "- 1. item", "~~", "@team", "&lt;"} {
+			if f.Markdown && strings.Contains(text.String(), steers) {
+				t.Errorf("%q is there:\n%s", steers, text.String())
+			}
+		}
+	}
+}
+
+// TestKeys: which keys the JSON of a comparison has does not depend on what was found.
+func TestKeys(t *testing.T) {
+	b, err := json.Marshal(compared(t, nil, agent(t, "m", "a").end(0, 1), agent(t, "m", "a").end(0, 1)))
+	for _, key := range []string{`"check":null`, `"more":0`, `"leaves":null`, `"groups":[]`, `"notes":[`} {
+		if err != nil || !strings.Contains(string(b), key) {
+			t.Errorf("%s is not there, %v: %s", key, err, b)
 		}
 	}
 }

@@ -39,7 +39,7 @@ type Tool struct {
 	Name  string `json:"name"`
 	Calls int    `json:"calls"`
 	Other []Call `json:"other_arguments"` // calls with arguments that the first recording has none with, three at most
-	More  int    `json:"more,omitempty"`  // further ones
+	More  int    `json:"more"`            // further ones
 }
 
 // A Call is one call of a tool.
