@@ -90,7 +90,10 @@ type Spent struct {
 	Tools        int      `json:"tools"`
 	InputTokens  int64    `json:"input_tokens"`
 	OutputTokens int64    `json:"output_tokens"`
-	CostUSD      *float64 `json:"cost_usd"` // null where that of one turn is not known
+	CostUSD      *float64 `json:"cost_usd"`   // null where that of one turn is not known
+	LatencyMS    int64    `json:"latency_ms"` // of the answers, added up
+
+	uncounted int // answers that do not say what they took
 }
 
 // Run compares recordings, two or more. The error is that of the first that could not be read, or ctx's.

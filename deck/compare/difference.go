@@ -245,9 +245,13 @@ func spent(turns []*account.Turn) Spent {
 			s.Turns++
 		}
 		s.Tools += len(t.Tools)
-		if t.Usage != nil {
+		s.LatencyMS += t.LatencyMS
+		switch {
+		case t.Usage != nil:
 			s.InputTokens += t.Usage.InputTokens
 			s.OutputTokens += t.Usage.OutputTokens
+		case t.Answered():
+			s.uncounted++
 		}
 		switch {
 		case t.CostUSD != nil:
