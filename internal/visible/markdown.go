@@ -21,13 +21,11 @@ func Markdown(s string) string {
 	return b.String()
 }
 
-// opensBlock reports whether a line may begin something else than a paragraph by a character that stands for itself elsewhere.
+// opensBlock reports whether a line may begin something else than a paragraph by a character that stands for itself elsewhere. Numbers do not.
 func opensBlock(line string) bool {
-	if line == "" {
-		return false
-	}
 	if behind := strings.TrimLeft(line, "0123456789"); behind != line {
-		return strings.HasPrefix(behind, ".") || strings.HasPrefix(behind, ")")
+		return behind == "." || behind == ")" || strings.HasPrefix(behind, ". ") || strings.HasPrefix(behind, ") ")
 	}
-	return strings.IndexByte(" -+=", line[0]) >= 0
+	number := len(line) > 1 && line[1] >= '0' && line[1] <= '9'
+	return line != "" && strings.IndexByte(" -+=", line[0]) >= 0 && !number
 }

@@ -4,6 +4,7 @@ import "testing"
 
 func TestMarkdown(t *testing.T) {
 	for given, want := range map[string]string{
+		"-5": "-5", "0.2s": "0.2s", "1.": "&#49;.",
 		"plain: a-b, 1 of 2 (x)":       "plain: a-b, 1 of 2 (x)",
 		"~~x~~ @team &lt; #1 $a$":      "&#126;&#126;x&#126;&#126; &#64;team &#38;lt; &#35;1 &#36;a&#36;",
 		"<b>|`_*[]\\":                  "&#60;b&#62;&#124;&#96;&#95;&#42;&#91;&#93;&#92;",
