@@ -23,6 +23,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/account"
+	"github.com/tapedeck-dev/tapedeck/deck/endcheck"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
@@ -40,7 +41,7 @@ type Options struct {
 }
 
 // DefaultTimeout is how long a command may run in one end state.
-const DefaultTimeout = 5 * time.Minute
+const DefaultTimeout = endcheck.DefaultTimeout
 
 // A Comparison is some recordings beside each other.
 type Comparison struct {
@@ -184,7 +185,7 @@ func (o *Options) row(ctx context.Context, rec *recording.Recording) (*Row, erro
 	if o.Verify != "" {
 		r.Check, err = o.check(ctx, rec)
 	} else if m.Fork != nil && m.Fork.Verify != nil {
-		r.Check = &Check{Command: m.Fork.Verify.Command, Exit: m.Fork.Verify.Exit, Recorded: true}
+		r.Check = &Check{Check: *m.Fork.Verify, Recorded: true}
 	}
 	return r, err
 }
