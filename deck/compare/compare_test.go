@@ -291,6 +291,16 @@ func TestWithoutSpread(t *testing.T) {
 	}
 }
 
+// TestParentIsAFork: it is held against its own forks as any parent is.
+func TestParentIsAFork(t *testing.T) {
+	parent := forkOf(t, agent(t, "m", "new").end(0, 1000), "m", 0, 10, nil)
+	c := compared(t, nil, parent, forkOf(t, parent, "n", 0, 10, nil), forkOf(t, parent, "n", 0, 20, nil))
+	n := numbersOf(c.Groups[1])
+	if n["turns"].Verdict != compare.Noise || n["time"].Verdict != "" {
+		t.Errorf("%+v", n)
+	}
+}
+
 // TestOtherRun: of forks and a run that is not their parent nothing compares but what passed.
 func TestOtherRun(t *testing.T) {
 	parent, stranger := agent(t, "m", "new").end(0, 1000), agent(t, "m", "new")

@@ -18,7 +18,7 @@ type Group struct {
 	Counted Counted  `json:"counted"` // what Numbers are of, but for what passed
 	Numbers []Number `json:"numbers"`
 
-	fork *recording.Fork // of its members; nil for a run
+	fork *recording.Fork // of its members; nil for a run, and the parent of the others
 	from point
 }
 
@@ -78,9 +78,9 @@ func (c *Comparison) group() {
 	if len(first.Members) < 2 && len(others) == 0 {
 		return
 	}
-	if first.fork == nil && !slices.ContainsFunc(others, func(g *Group) bool { return g.from != others[0].from }) &&
-		others[0].from.parent == c.Rows[0].ID {
-		first.from = others[0].from
+	if len(first.Members) < 2 && others[0].from.parent == c.Rows[0].ID &&
+		!slices.ContainsFunc(others, func(g *Group) bool { return g.from != others[0].from }) {
+		first.fork, first.from = nil, others[0].from // what it is a fork of itself does not matter
 	}
 	c.Groups = append([]*Group{first}, others...)
 	for _, g := range c.Groups {
