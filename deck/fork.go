@@ -296,7 +296,7 @@ func (f *forking) conclude(ctx context.Context, r *replayer, e *ended) error {
 			}
 		}
 	}
-	f.refused = now.Refused()
+	f.refused = slices.Concat(f.at.Refused(), now.Refused())
 	f.failed = f.failure(e)
 	if err := f.verify(ctx, r, e); err != nil {
 		f.failed = cmp.Or(f.failed, "--verify: "+err.Error())
@@ -359,11 +359,37 @@ func (f *forking) upTo(r *replayer, recorded, now fidelity.Records, o *fidelity.
 		o.Notes = append(o.Notes, "the program ended before it came to the point")
 	}
 	ended := r.rec.Manifest.State == recording.StateFinished // else its tape has no record of the program
-	return f.cut(recorded, true, ended), f.cut(now, false, ended)
+	lateThen, lateNow := f.late(r.rec.TapePath(), true), f.late(filepath.Join(r.dir, recording.TapeName), false)
+	return f.cut(recorded, true, ended, lateNow), f.cut(now, false, ended, lateThen)
 }
 
-// cut leaves of a tape what comes before the point, and of the program that it was started.
-func (f *forking) cut(records fidelity.Records, recorded, program bool) fidelity.Records {
+// late are the files that were written past the point, of a tape that can be read.
+func (f *forking) late(path string, recorded bool) map[string]bool {
+	late := make(map[string]bool)
+	t, err := tape.Open(path, nil)
+	if err != nil {
+		return late
+	}
+	defer t.Close()
+	for rec, err := range t.Records() {
+		if err == nil && fileOf(rec) != "" && !f.at.Before(rec, recorded) {
+			late[fileOf(rec)] = true
+		}
+	}
+	return late
+}
+
+// fileOf is the path and the bytes of a file that was written; "" for another record.
+func fileOf(rec *tape.Record) string {
+	if k, ok := rec.Kind.(*tape.FileWrite); ok {
+		return fmt.Sprintln(k.Path, k.ContentDigest)
+	}
+	return ""
+}
+
+// cut leaves of a tape what comes before the point, and of the program that it was started. Not of late, which the other tape has past the
+// point: threads that do not wait for each other come to it in any order.
+func (f *forking) cut(records fidelity.Records, recorded, program bool, late map[string]bool) fidelity.Records {
 	return func(yield func(*tape.Record, error) bool) {
 		for rec, err := range records {
 			if err == nil {
@@ -371,7 +397,7 @@ func (f *forking) cut(records fidelity.Records, recorded, program bool) fidelity
 				switch own := spawn && p.ParentSpawnID == 0 && tape.AskerOf(p) == 0; {
 				case own && program:
 					rec = begun(rec, p)
-				case own, !f.at.Before(rec, recorded):
+				case own, late[fileOf(rec)], !f.at.Before(rec, recorded):
 					continue
 				}
 			}

@@ -26,6 +26,7 @@ type Fork struct {
 	past     bool
 	leftAt   uint64 // the recorder's ordinal at which it was, or diverged
 	lost     string
+	refused  []string        // method and URL
 	answered map[uint64]bool // arrivals of requests that were answered by what was recorded before the point, or diverged
 }
 
@@ -240,6 +241,22 @@ func (b *Book) release(but *Recorded) {
 			b.queues[rec.Key].giveBack(rec)
 		}
 	}
+}
+
+// Refuse is SendOn for a request past the point that gets a refusal: that is an answer, which a replay of the fork gives again.
+func (f *Fork) Refuse(o *Open) error {
+	err := o.SendOn()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refused = append(f.refused, o.exchange.Method+" "+o.exchange.URL)
+	return err
+}
+
+// Refused lists what got such a refusal.
+func (f *Fork) Refused() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.refused)
 }
 
 // SendOn says that a replayed request goes to an upstream after all, before it does: it gets a lane of its own, which continues that of
