@@ -9,13 +9,14 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
+	"github.com/tapedeck-dev/tapedeck/deck/endcheck"
 	"github.com/tapedeck-dev/tapedeck/deck/fork"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
@@ -38,10 +39,11 @@ type ForkOptions struct {
 	Streams
 	Signals <-chan os.Signal
 
-	TreeNow bool   // as in ReplayOptions
-	TreeAt  string // likewise
-	Output  string // directory of the recording; a new one in the work tree's library when empty
-	Verify  string // a command of the shell that is run over the work tree as the fork left it; "" for none
+	TreeNow bool          // as in ReplayOptions
+	TreeAt  string        // likewise
+	Output  string        // directory of the recording; a new one in the work tree's library when empty
+	Verify  string        // a command of the shell that is run over the work tree as the fork left it; "" for none
+	Timeout time.Duration // of that command; 0 is endcheck.DefaultTimeout
 
 	Starting  func() // called before the program starts; nil is not
 	ConfigDir string
@@ -76,7 +78,7 @@ type forking struct {
 	reach   *RecordOptions // where it is live: its upstreams, and what else the recording was let reach
 
 	failed   string
-	verified *recording.Verified
+	verified *recording.Check
 	turns    [2][]fork.Turn
 	refused  []string
 }
@@ -294,9 +296,9 @@ func (f *forking) conclude(ctx context.Context, r *replayer, e *ended) error {
 			}
 		}
 	}
-	f.refused = now.Refused()
+	f.refused = slices.Concat(f.at.Refused(), now.Refused())
 	f.failed = f.failure(e)
-	if err := f.verify(ctx, r); err != nil {
+	if err := f.verify(ctx, r, e); err != nil {
 		f.failed = cmp.Or(f.failed, "--verify: "+err.Error())
 	}
 	return nil
@@ -321,24 +323,25 @@ func (f *forking) failure(e *ended) string {
 	return ""
 }
 
-// verify runs the command over the work tree as the fork left it.
-func (f *forking) verify(ctx context.Context, r *replayer) error {
-	if f.o.Verify == "" || !f.at.Past() {
+// verify runs the command over the work tree as the fork left it. A signal ends it, and one that came before keeps it from running.
+func (f *forking) verify(ctx context.Context, r *replayer, e *ended) error {
+	if f.o.Verify == "" || !f.at.Past() || e.signals > 0 {
 		return nil
 	}
+	ctx, stop := untilInterrupted(ctx, f.o.Signals)
+	defer stop()
 	dir := filepath.Join(r.scratch.dir, "verify")
-	if _, err := r.trees.keep(dir); err != nil {
+	leftOut, err := files.Restore(r.trees.after, r.trees.made, dir)
+	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "sh", "-c", f.o.Verify)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, f.o.Env, time.Second
-	cmd.Stdout, cmd.Stderr = f.o.Stderr, f.o.Stderr
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return err
+	command := &endcheck.Command{Line: f.o.Verify, Env: f.o.Env, Timeout: f.o.Timeout, Output: f.o.Stderr, LeftOut: leftOut}
+	if f.verified, err = command.Run(ctx, dir); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
 	}
-	f.verified = &recording.Verified{Command: r.s.scrub.String(f.o.Verify), Exit: cmd.ProcessState.ExitCode()}
+	for _, s := range []*string{&f.verified.Command, &f.verified.Why, &f.verified.Output} {
+		*s = r.s.scrub.String(*s)
+	}
 	return nil
 }
 
@@ -356,11 +359,37 @@ func (f *forking) upTo(r *replayer, recorded, now fidelity.Records, o *fidelity.
 		o.Notes = append(o.Notes, "the program ended before it came to the point")
 	}
 	ended := r.rec.Manifest.State == recording.StateFinished // else its tape has no record of the program
-	return f.cut(recorded, true, ended), f.cut(now, false, ended)
+	lateThen, lateNow := f.late(r.rec.TapePath(), true), f.late(filepath.Join(r.dir, recording.TapeName), false)
+	return f.cut(recorded, true, ended, lateNow), f.cut(now, false, ended, lateThen)
 }
 
-// cut leaves of a tape what comes before the point, and of the program that it was started.
-func (f *forking) cut(records fidelity.Records, recorded, program bool) fidelity.Records {
+// late are the files that were written past the point, of a tape that can be read.
+func (f *forking) late(path string, recorded bool) map[string]bool {
+	late := make(map[string]bool)
+	t, err := tape.Open(path, nil)
+	if err != nil {
+		return late
+	}
+	defer t.Close()
+	for rec, err := range t.Records() {
+		if err == nil && fileOf(rec) != "" && !f.at.Before(rec, recorded) {
+			late[fileOf(rec)] = true
+		}
+	}
+	return late
+}
+
+// fileOf is the path and the bytes of a file that was written; "" for another record.
+func fileOf(rec *tape.Record) string {
+	if k, ok := rec.Kind.(*tape.FileWrite); ok {
+		return fmt.Sprintln(k.Path, k.ContentDigest)
+	}
+	return ""
+}
+
+// cut leaves of a tape what comes before the point, and of the program that it was started. Not of late, which the other tape has past the
+// point: threads that do not wait for each other come to it in any order.
+func (f *forking) cut(records fidelity.Records, recorded, program bool, late map[string]bool) fidelity.Records {
 	return func(yield func(*tape.Record, error) bool) {
 		for rec, err := range records {
 			if err == nil {
@@ -368,7 +397,7 @@ func (f *forking) cut(records fidelity.Records, recorded, program bool) fidelity
 				switch own := spawn && p.ParentSpawnID == 0 && tape.AskerOf(p) == 0; {
 				case own && program:
 					rec = begun(rec, p)
-				case own, !f.at.Before(rec, recorded):
+				case own, late[fileOf(rec)], !f.at.Before(rec, recorded):
 					continue
 				}
 			}

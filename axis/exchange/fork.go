@@ -13,21 +13,20 @@ import (
 //
 // Until the run is there the Book answers, and what it does not answer is a divergence: from then on the Fork is lost, and nothing
 // goes on. The run is there when the conversation (or host) of the exchange, which has asked for all that it had asked before, asks for
-// something that stands before no point: nobody else takes it there. Others that have come further by then are answered from behind the point. What is asked
+// something that stands before no point: nobody else takes it there, not one of the same opening either. Others that have come further by then are answered from behind the point. What is asked
 // later is answered by what was recorded before the point and not yet asked for, and else it is past the point.
 //
 // It may be used by several goroutines at once.
 type Fork struct {
 	book *Book
 	at   *Recorded
-	lane string // of at, of a conversation without its number
 	o    ForkOptions
 
 	mu       sync.Mutex // guards what follows
 	past     bool
 	leftAt   uint64 // the recorder's ordinal at which it was, or diverged
-	came     bool   // the request in the place of at
 	lost     string
+	refused  []string        // method and URL
 	answered map[uint64]bool // arrivals of requests that were answered by what was recorded before the point, or diverged
 }
 
@@ -48,7 +47,7 @@ type Place uint8
 const (
 	OnTape Place = iota // a recorded exchange answers it
 	Before              // the run is not at the point yet: it diverged, unless Kept or a host that was silent is asked
-	At                  // the first one of the conversation that is forked
+	At                  // the first one of the conversation that is forked; it has its lane
 	Past                // any other
 )
 
@@ -65,16 +64,8 @@ func (b *Book) Fork(seq uint64, o ForkOptions) (*Fork, error) {
 			rec.held, rec.served = true, true
 		}
 	}
-	b.fork = &Fork{book: b, at: at, lane: conversationOf(at.Lane), o: o, answered: make(map[uint64]bool)}
+	b.fork = &Fork{book: b, at: at, o: o, answered: make(map[uint64]bool)}
 	return b.fork, nil
-}
-
-// conversationOf is the name of a lane without its number.
-func conversationOf(lane string) string {
-	if strings.HasPrefix(lane, "llm:") {
-		lane, _, _ = strings.Cut(lane, "#")
-	}
-	return lane
 }
 
 // Lost says why the run diverged before the point; "" where it did not.
@@ -124,8 +115,8 @@ func (f *Fork) Past() bool {
 // sends reports whether what the tape does not answer is sent on.
 func (f *Fork) sends() bool { return f != nil && !f.o.Closed && f.Past() }
 
-// Own reports whether a lane is the conversation that is forked, or one of the same opening.
-func (f *Fork) Own(lane string) bool { return conversationOf(lane) == f.lane }
+// Own reports whether a lane is the conversation that is forked.
+func (f *Fork) Own(lane string) bool { return lane == f.at.Lane }
 
 // TakeFork is Take from a Book that f divides. A request that is Past may be sent on (SendOn).
 func (o *Open) TakeFork(f *Fork) (*Recorded, Place) {
@@ -185,8 +176,7 @@ func (f *Fork) placeOf(o *Open) Place {
 	if f.o.Kept != nil && f.o.Kept(o.request) {
 		return Before
 	}
-	lane := laneNow(o)
-	own := f.Own(lane)
+	own := f.goesOn(o)
 	aside := f.book.DeadHost(tape.HostOf(o.request.URL)) || f.book.side.ignores(o.request)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -201,21 +191,21 @@ func (f *Fork) placeOf(o *Open) Place {
 		return Before
 	case !f.past:
 		f.past, f.leftAt = true, o.tap.rec.Ordinal()
+		o.liveIn(f.at.Lane)
 		f.leave()
-	}
-	if own && !f.came {
-		f.came = true
 		return At
 	}
 	return Past
 }
 
-// laneNow is the lane of a request without the number of a conversation.
-func laneNow(o *Open) string {
-	if o.identity.Key.Kind == LLM {
-		return lanePrefix(o.identity.Talk().Opening)
+// goesOn reports whether a request asks what the exchange at the point did, or goes on what had asked for that.
+func (f *Fork) goesOn(o *Open) bool {
+	if o.identity.Key.Kind != LLM {
+		return f.Own("http:" + tape.HostOf(o.request.URL))
 	}
-	return "http:" + tape.HostOf(o.request.URL)
+	opening, _, _ := strings.Cut(f.at.Lane, "#")
+	return o.identity.Key == f.at.Key ||
+		opening == lanePrefix(o.identity.Talk().Opening) && o.tap.opts.Lanes.goesOn(f.at.Lane, o.identity)
 }
 
 // reached reports whether the conversation that is forked has asked for all that comes before the point.
@@ -251,6 +241,22 @@ func (b *Book) release(but *Recorded) {
 			b.queues[rec.Key].giveBack(rec)
 		}
 	}
+}
+
+// Refuse is SendOn for a request past the point that gets a refusal: that is an answer, which a replay of the fork gives again.
+func (f *Fork) Refuse(o *Open) error {
+	err := o.SendOn()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refused = append(f.refused, o.exchange.Method+" "+o.exchange.URL)
+	return err
+}
+
+// Refused lists what got such a refusal.
+func (f *Fork) Refused() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.refused)
 }
 
 // SendOn says that a replayed request goes to an upstream after all, before it does: it gets a lane of its own, which continues that of

@@ -187,3 +187,46 @@ func TestSendOn(t *testing.T) {
 		t.Errorf("before the point stand %v, want the first of two", before)
 	}
 }
+
+// TestForkTwins: of two conversations of one opening the one that is forked takes the run past the point; the other one is answered from the
+// tape until then, and not changed.
+func TestForkTwins(t *testing.T) {
+	a := laneOf(t, "a")
+	for own, at := range map[string]uint64{"1": 2, "2": 3} {
+		rig := newRig(t, exchange.TapOptions{Replay: true})
+		book := newBook(t,
+			said(1, a, history("a", "")), said(2, a+"#2", history("a", "")),
+			said(3, a, history("a", "1")), said(4, a+"#2", history("a", "2")),
+			said(5, a, history("a", "1,1")), said(6, a+"#2", history("a", "2,2")))
+		fork, err := book.Fork(at, exchange.ForkOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &forking{rig: rig, fork: fork}
+		begin := func(said string) (*exchange.Open, exchange.Place) {
+			o := f.begin(call, history("a", said))
+			_, place := o.TakeFork(fork)
+			if err := o.SendOn(); err != nil {
+				t.Fatal(err)
+			}
+			return o, place
+		}
+		f.want(call, history("a", ""), exchange.OnTape, 1)
+		f.want(call, history("a", ""), exchange.OnTape, 2)
+		other, its := "2", uint64(4)
+		if own == "2" {
+			other, its = "1", 3
+		}
+		f.want(call, history("a", other), exchange.OnTape, its)
+		f.want(call, history("a", other+","+other), exchange.OnTape, its+2)
+		if o, place := begin(own); place != exchange.At || !fork.Own(o.Lane()) {
+			t.Errorf("%s: place %d in %s", own, place, o.Lane())
+		}
+		if o, place := begin(other + "," + other + ",5"); place != exchange.Past || fork.Own(o.Lane()) {
+			t.Errorf("%s: the other goes on at place %d in %s", own, place, o.Lane())
+		}
+		if o, place := begin(own + ",5"); place != exchange.Past || !fork.Own(o.Lane()) {
+			t.Errorf("%s: it goes on at place %d in %s", own, place, o.Lane())
+		}
+	}
+}

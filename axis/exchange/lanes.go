@@ -74,6 +74,28 @@ func (l *Lanes) Socket(rawURL string) string {
 	return name
 }
 
+// goesOn reports whether a request goes on the conversation of a name, or is the first of one that has not begun.
+func (l *Lanes) goesOn(name string, id *Identity) bool {
+	of := id.Talk()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c := pick(l.conversations[of.Opening], of.Turns); c != nil {
+		return c.name == name
+	}
+	return l.byName[name] == nil
+}
+
+// beginAs is Begin where the name is known.
+func (l *Lanes) beginAs(name string, id *Identity) {
+	if id.Key.Kind != LLM {
+		return
+	}
+	l.Adopt(name, id, false)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.byName[name].open++
+}
+
 // Adopt says that a request was answered from the tape in the recorded lane name, so that what follows it live, in a fork,
 // continues that lane. Done must not follow.
 func (l *Lanes) Adopt(name string, id *Identity, failed bool) {

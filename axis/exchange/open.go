@@ -108,7 +108,7 @@ func (o *Open) takes(b *Book, rec *Recorded) {
 	o.recall()
 	o.keepRequest()
 	o.exchange.Lane = rec.Lane
-	if !o.tap.opts.Closed {
+	if !o.tap.opts.Closed || b.fork != nil {
 		o.tap.opts.Lanes.Adopt(rec.Lane, o.identity, failed(rec.Exchange.Status, rec.Exchange.Error))
 	}
 	o.err = cmp.Or(o.err, o.follow(rec, ""))
@@ -257,6 +257,12 @@ func (o *Open) live() {
 		o.given = o.tap.opts.Lanes.Begin(o.identity, o.request.URL)
 		o.exchange.Lane = o.given
 	}
+}
+
+// liveIn is live in a lane that is known.
+func (o *Open) liveIn(lane string) {
+	o.tap.opts.Lanes.beginAs(lane, o.identity)
+	o.given, o.exchange.Lane = lane, lane
 }
 
 // lose notes why the answer could not be kept. One that could not be written ends the recording; one that could not be read,

@@ -70,6 +70,12 @@ func (s *handler) forked(r *http.Request, req *exchange.Request, to *url.URL, o 
 	switch {
 	case rec != nil:
 		return s.tape.recorded(r, o, rec)
+	case place == exchange.Past && !f.Live && !isGRPC(r) && !s.tape.book.DeadHost(to.Host):
+		_, why := s.tape.book.Nearest(o.Identity(), o.Request())
+		if err := f.At.Refuse(o); err != nil {
+			return dead(err)
+		}
+		return localAnswer(o.Identity(), exchange.RefusedStatus, exchange.NotOnTape, exchange.Refusal(req, why))
 	case place == exchange.Before || place == exchange.Past && !f.Live:
 		return s.tape.refused(r, req, to.Host, o)
 	}

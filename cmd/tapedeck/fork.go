@@ -11,9 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/endcheck"
 	"github.com/tapedeck-dev/tapedeck/deck/fork"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
@@ -32,6 +34,7 @@ type forkOptions struct {
 	tree      string
 	output    string
 	verify    string
+	timeout   time.Duration
 	times     int
 	json      bool
 }
@@ -66,6 +69,7 @@ func newForkCommand(std streams) *cobra.Command {
 	f.StringVar(&o.tree, "tree", "recorded", treeHelp)
 	f.StringVarP(&o.output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")
 	f.StringVar(&o.verify, "verify", "", "`command` of the shell that is run over the files as the fork left them; how it ends is kept")
+	f.DurationVar(&o.timeout, "verify-timeout", endcheck.DefaultTimeout, "how long it may take, as in 30s or 2m")
 	f.IntVar(&o.times, "times", 1, "how `many` forks to make")
 	o.define(f)
 	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout; the program's output goes to stderr")
@@ -155,7 +159,7 @@ func (o *forkOptions) plan(name string) (*recording.Recording, *deck.ForkOptions
 	if err != nil {
 		return nil, nil, err
 	}
-	opts := &deck.ForkOptions{Live: o.live, Verify: o.verify}
+	opts := &deck.ForkOptions{Live: o.live, Verify: o.verify, Timeout: o.timeout}
 	if opts.Plan, err = fork.PlanOf(rec, place); err != nil {
 		return nil, nil, err
 	}
@@ -262,17 +266,17 @@ type forkResult struct {
 }
 
 type forkedResult struct {
-	Recording string              `json:"recording"`
-	ID        string              `json:"id"`
-	Equal     bool                `json:"equal"`     // up to the point, which the run came to
-	PrefixMS  int64               `json:"prefix_ms"` // how long it took to come there
-	Failed    string              `json:"failed,omitempty"`
-	Exit      recording.Exit      `json:"exit"`
-	Verify    *recording.Verified `json:"verify"`
-	Refused   []string            `json:"refused"`  // that no tape answered
-	Recorded  []fork.Turn         `json:"recorded"` // from the point on
-	Forked    []fork.Turn         `json:"forked"`
-	Report    *fidelity.Report    `json:"report"` // of what comes before the point
+	Recording string           `json:"recording"`
+	ID        string           `json:"id"`
+	Equal     bool             `json:"equal"`     // up to the point, which the run came to
+	PrefixMS  int64            `json:"prefix_ms"` // how long it took to come there
+	Failed    string           `json:"failed,omitempty"`
+	Exit      recording.Exit   `json:"exit"`
+	Verify    *recording.Check `json:"verify"`
+	Refused   []string         `json:"refused"`  // that no tape answered
+	Recorded  []fork.Turn      `json:"recorded"` // from the point on
+	Forked    []fork.Turn      `json:"forked"`
+	Report    *fidelity.Report `json:"report"` // of what comes before the point
 }
 
 func newForkedResult(made *deck.Forked) *forkedResult {
@@ -296,17 +300,34 @@ func unequal(made *deck.Forked) string {
 
 // status is what makes the exit status.
 func (r *forkResult) status() error {
+	status := 0
 	for _, one := range r.Forks {
-		switch {
+		switch v := one.Verify; {
 		case len(one.Report.NotCompared) > 0:
 			return &statusError{status: statusFailed}
 		case !one.Equal:
 			return &statusError{status: statusDiverged}
-		case one.Failed != "":
+		case one.Failed != "", v != nil && v.Why != "":
 			return &statusError{status: statusFailed}
+		case v != nil && !v.Passed():
+			status = statusDiverged
 		}
 	}
+	if status != 0 {
+		return &statusError{status: status}
+	}
 	return nil
+}
+
+// checkWords say how a check ended.
+func checkWords(c *recording.Check) string {
+	switch {
+	case c.TimedOut:
+		return "timed out"
+	case c.Why != "":
+		return "not run: " + c.Why
+	}
+	return fmt.Sprintf("exit %d", c.Exit)
 }
 
 // tell says what came of one fork.
@@ -328,7 +349,7 @@ func (r *forkedResult) tell(std streams, p *fork.Plan, made *deck.Forked, text *
 		visible.Fprintf(std.err, "tapedeck: on no tape, and refused: %s\n", strings.Join(shortList(r.Refused, 3, r.ID), ", "))
 	}
 	if r.Verify != nil {
-		visible.Fprintf(std.err, "tapedeck: %s: exit %d\n", r.Verify.Command, r.Verify.Exit)
+		visible.Fprintf(std.err, "tapedeck: %s: %s\n", r.Verify.Command, checkWords(r.Verify))
 	}
 	if r.Failed != "" {
 		visible.Fprintf(std.err, "tapedeck: failed: %s; what came by then is kept\n", r.Failed)

@@ -12,6 +12,7 @@
 package account
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
@@ -59,6 +60,24 @@ func OfTape(path string, prices *llm.Prices) (*Account, error) {
 		b.Add(rec)
 	}
 	return b.Close(), nil
+}
+
+// From are the turns that came no earlier than that of a lane with a number; where there is none, than the record seq.
+func (a *Account) From(lane string, number int, seq uint64) (turns []*Turn) {
+	from := func(t *Turn) bool { return t.Seq >= seq }
+	for _, c := range a.Conversations {
+		if i := slices.IndexFunc(c.Turns, func(t Turn) bool { return t.Number == number }); i >= 0 && c.Lane == lane {
+			from = func(t *Turn) bool { return t.arrival >= c.Turns[i].arrival }
+		}
+	}
+	for _, c := range a.Conversations {
+		for i := range c.Turns {
+			if from(&c.Turns[i]) {
+				turns = append(turns, &c.Turns[i])
+			}
+		}
+	}
+	return turns
 }
 
 // TotalOf returns the totals that a recording keeps, or adds them up where it keeps none.

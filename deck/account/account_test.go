@@ -137,3 +137,18 @@ func TestManyLanes(t *testing.T) {
 		}
 	}
 }
+
+// TestFrom: from a turn of one conversation on count the turns of the others that came later, and where it is not known what a record says.
+func TestFrom(t *testing.T) {
+	tt := NewTape(t)
+	for _, lane := range []string{"llm:a", "llm:b", "llm:a", "llm:b"} {
+		tt.Call(lane, Asks("", "", User("go")), Says("done"))
+	}
+	a := of(t, tt, nil)
+	last := a.Conversations[1].Turns[1]
+	for want, from := range map[int][]*account.Turn{3: a.From("llm:b", 1, 0), 2: a.From("llm:a", 2, 0), 1: a.From("llm:c", 2, last.Seq)} {
+		if len(from) != want || from[want-1].Seq != last.Seq {
+			t.Errorf("want %d: %+v", want, from)
+		}
+	}
+}

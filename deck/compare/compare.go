@@ -23,6 +23,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/account"
+	"github.com/tapedeck-dev/tapedeck/deck/endcheck"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
@@ -40,7 +41,7 @@ type Options struct {
 }
 
 // DefaultTimeout is how long a command may run in one end state.
-const DefaultTimeout = 5 * time.Minute
+const DefaultTimeout = endcheck.DefaultTimeout
 
 // A Comparison is some recordings beside each other.
 type Comparison struct {
@@ -64,7 +65,7 @@ type Row struct {
 	Tools   []Tool          `json:"tools"`
 	Files   []File          `json:"files"` // that it left otherwise than the first
 	Exit    *recording.Exit `json:"exit"`
-	Check   *Check          `json:"check,omitempty"`
+	Check   *Check          `json:"check"` // null where there was none
 
 	account *account.Account
 	rec     *recording.Recording
@@ -90,7 +91,10 @@ type Spent struct {
 	Tools        int      `json:"tools"`
 	InputTokens  int64    `json:"input_tokens"`
 	OutputTokens int64    `json:"output_tokens"`
-	CostUSD      *float64 `json:"cost_usd"` // null where that of one turn is not known
+	CostUSD      *float64 `json:"cost_usd"`   // null where that of one turn is not known
+	LatencyMS    int64    `json:"latency_ms"` // of the answers, added up
+
+	uncounted int // answers that do not say what they took
 }
 
 // Run compares recordings, two or more. The error is that of the first that could not be read, or ctx's.
@@ -181,7 +185,7 @@ func (o *Options) row(ctx context.Context, rec *recording.Recording) (*Row, erro
 	if o.Verify != "" {
 		r.Check, err = o.check(ctx, rec)
 	} else if m.Fork != nil && m.Fork.Verify != nil {
-		r.Check = &Check{Command: m.Fork.Verify.Command, Exit: m.Fork.Verify.Exit, Recorded: true}
+		r.Check = &Check{Check: *m.Fork.Verify, Recorded: true}
 	}
 	return r, err
 }

@@ -27,12 +27,13 @@ type run struct {
 	manifest *recording.Manifest
 	before   *files.Tree
 	lane     string
+	ms       int64 // until the end of each answer
 }
 
 func newRun(t testing.TB) *run {
 	m := recording.NewManifest(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC))
 	m.State, m.Argv, m.Cwd, m.Program.Path, m.Roots.Tree = recording.StateFinished, []string{"agent"}, "/work", "/bin/agent", "/work"
-	return &run{NewTape(t), m, &files.Tree{Root: "/work"}, "llm:main"}
+	return &run{Tape: NewTape(t), manifest: m, before: &files.Tree{Root: "/work"}, lane: "llm:main"}
 }
 
 // call records a call as the classifier of a run would name it: what is asked and said makes the difference.
@@ -42,6 +43,7 @@ func (r *run) call(model, request, response string) {
 	k.Lane, k.Arrival, k.Status, k.Method, k.URL = r.lane, r.At, 200, "POST", "https://api.anthropic.com/v1/messages"
 	k.RequestDigest = cas.Sum([]byte(request))
 	k.RequestPayload, k.Response = r.Payload(request), r.Payload(response)
+	k.Stream = []tape.Chunk{{TMS: r.ms, Length: int64(len(response))}}
 	r.Record(k)
 }
 
@@ -88,8 +90,9 @@ func edits(id, path, text string) string {
 }
 
 // agent is a run that reads and then writes a file.
-func agent(t testing.TB, model, text string) *run {
-	r := newRun(t)
+func agent(t testing.TB, model, text string) *run { return newRun(t).agent(model, text) }
+
+func (r *run) agent(model, text string) *run {
 	r.found("a.txt", "old")
 	ask := User("write a.txt")
 	r.call("m", Asks("be kind", ReadTool, ask), Calls("toolu_1"))
@@ -221,43 +224,126 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestGroups: runs of one fork are samples, and what differs by more than chance is told from what does not.
-func TestGroups(t *testing.T) {
-	parent, seq := "parent", uint64(2)
-	fork := func(model, text string, exit int, ms int64) *recording.Recording {
-		r := agent(t, model, text)
-		r.manifest.Parent, r.manifest.ForkSeq = &parent, &seq
-		r.manifest.Fork = &recording.Fork{Live: true, Changes: json.RawMessage(`{"model":"m"}`)}
-		return r.end(exit, ms)
+// forkOf makes a fork of a parent at its second turn, each of whose answers takes so many ms.
+func forkOf(t *testing.T, parent *recording.Recording, model string, exit int, ms int64, change func(m *recording.Manifest)) *recording.Recording {
+	r, seq := newRun(t), uint64(2)
+	r.ms = ms
+	r.manifest.Parent, r.manifest.ForkSeq = &parent.Manifest.ID, &seq
+	r.manifest.Fork = &recording.Fork{Live: true, Lane: "llm:main", Turn: 2, Changes: json.RawMessage(fmt.Sprintf(`{"model":%q}`, model))}
+	if change != nil {
+		change(r.manifest)
 	}
-	prices, err := llm.DefaultPrices().With(map[string]llm.Rates{"m": rates(1, 5)})
+	return r.agent(model, "newer").end(exit, 60_000)
+}
+
+func numbersOf(g *compare.Group) map[string]compare.Number {
+	numbers := make(map[string]compare.Number)
+	for _, n := range g.Numbers {
+		numbers[n.Name] = n
+	}
+	return numbers
+}
+
+// TestGroups: runs of one fork are samples, and what differs by more than chance is told from what does not. They count from the point on,
+// and so does their parent; its time is not theirs.
+func TestGroups(t *testing.T) {
+	prices, err := llm.DefaultPrices().With(map[string]llm.Rates{"m": rates(1, 5), "n": rates(1, 5)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	recs := []*recording.Recording{agent(t, "m", "new").end(0, 1000)}
+	parent := agent(t, "m", "new").end(0, 1000)
+	recs, slower := []*recording.Recording{parent}, []*recording.Recording{}
 	for i := range 4 {
-		recs = append(recs, fork("m", "newer", i%2, 9000+int64(i)*10))
+		recs = append(recs, forkOf(t, parent, "m", i%2, 1000+int64(i)*10, nil))
+		slower = append(slower, forkOf(t, parent, "n", 0, 9000+int64(i)*10, nil))
 	}
-	c := compared(t, &compare.Options{Prices: prices}, recs...)
-	if len(c.Groups) != 2 || len(c.Groups[1].Members) != 4 {
+	c := compared(t, &compare.Options{Prices: prices}, append(recs, slower...)...)
+	if len(c.Groups) != 3 || len(c.Groups[1].Members) != 4 || len(c.Groups[2].Members) != 4 {
 		t.Fatalf("groups %+v", c.Groups)
 	}
-	verdicts := make(map[string]compare.Verdict)
-	for _, n := range c.Groups[1].Numbers {
-		verdicts[n.Name] = n.Verdict
+	own, was := numbersOf(c.Groups[1]), numbersOf(c.Groups[0])
+	if own["time"].Verdict != "" || own["passed"].Verdict != compare.Noise || own["cost"].Verdict != compare.Noise {
+		t.Errorf("against the parent: %+v", own)
 	}
-	if verdicts["time"] != compare.Regression || verdicts["passed"] != compare.Noise || verdicts["cost"] != compare.Noise {
-		t.Errorf("verdicts %v", verdicts)
+	if was["turns"].Sample.Mean != 2 || own["turns"].Sample.Mean != 2 || own["tokens in"].Sample.Mean != 2000 || own["time"].Sample.Mean != 2.03 {
+		t.Errorf("from the point on: %+v, the parent %+v", own, was)
 	}
-	even := compared(t, nil, recs[0], fork("m", "newer", 0, 9000), fork("m", "newer", 0, 9000))
-	for _, n := range even.Groups[1].Numbers {
-		if n.Name == "time" && (n.Apart != nil || n.Verdict != "") {
-			t.Errorf("runs without spread: %+v", n)
-		}
+	if c.Groups[0].Counted != compare.FromPoint {
+		t.Errorf("the parent counts %s", c.Groups[0].Counted)
 	}
 	var text bytes.Buffer
-	if err := c.Write(&text, compare.Form{}); err != nil || !strings.Contains(text.String(), "regression") || !strings.Contains(text.String(), "2 to 5") {
+	if err := c.Write(&text, compare.Form{}); err != nil || !strings.Contains(text.String(), "noise") || !strings.Contains(text.String(), "2 to 5") {
 		t.Errorf("%v:\n%s", err, text.String())
+	}
+	c = compared(t, &compare.Options{Prices: prices}, append(recs[1:], slower...)...)
+	if n := numbersOf(c.Groups[1])["time"]; n.Verdict != compare.Regression {
+		t.Errorf("forks against forks: %+v", n)
+	}
+}
+
+// TestWithoutSpread: runs of which one is as the other say nothing of chance.
+func TestWithoutSpread(t *testing.T) {
+	parent := agent(t, "m", "new").end(0, 1000)
+	fork := func(model string, ms int64) *recording.Recording { return forkOf(t, parent, model, 0, ms, nil) }
+	c := compared(t, nil, fork("m", 1000), fork("m", 1000), fork("n", 9000), fork("n", 9000))
+	if n := numbersOf(c.Groups[1])["time"]; n.Apart != nil || n.Verdict != "" {
+		t.Errorf("%+v", n)
+	}
+}
+
+// TestParentIsAFork: it is held against its own forks as any parent is.
+func TestParentIsAFork(t *testing.T) {
+	parent := forkOf(t, agent(t, "m", "new").end(0, 1000), "m", 0, 10, nil)
+	c := compared(t, nil, parent, forkOf(t, parent, "n", 0, 10, nil), forkOf(t, parent, "n", 0, 20, nil))
+	n := numbersOf(c.Groups[1])
+	if n["turns"].Verdict != compare.Noise || n["time"].Verdict != "" {
+		t.Errorf("%+v", n)
+	}
+}
+
+// TestOtherRun: of forks and a run that is not their parent nothing compares but what passed.
+func TestOtherRun(t *testing.T) {
+	parent, stranger := agent(t, "m", "new").end(0, 1000), agent(t, "m", "new")
+	stranger.manifest.ID = "20261122-000000-0000"
+	c := compared(t, nil, stranger.end(0, 1000), forkOf(t, parent, "m", 0, 10, nil), forkOf(t, parent, "m", 0, 20, nil))
+	if c.Groups[0].Counted != compare.Whole || numbersOf(c.Groups[0])["turns"].Sample.Mean != 3 {
+		t.Errorf("%+v", c.Groups[0])
+	}
+	for _, n := range c.Groups[1].Numbers {
+		if (n.Verdict != "") != (n.Name == "passed") {
+			t.Errorf("%+v", n)
+		}
+	}
+}
+
+// TestOtherServers: forks that asked other servers are another group.
+func TestOtherServers(t *testing.T) {
+	parent := agent(t, "m", "new").end(0, 1000)
+	at := func(url string) func(m *recording.Manifest) {
+		return func(m *recording.Manifest) {
+			m.Again = &recording.Again{Upstreams: map[string]string{"api.anthropic.com": url}}
+		}
+	}
+	var recs []*recording.Recording
+	for _, url := range []string{"http://127.0.0.1:1", "http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:2"} {
+		recs = append(recs, forkOf(t, parent, "m", 0, 1000, at(url)))
+	}
+	if c := compared(t, nil, recs...); len(c.Groups) != 2 || len(c.Groups[0].Members) != 2 {
+		t.Errorf("%d groups", len(c.Groups))
+	}
+}
+
+// TestFailedForks: a fork that did not come to its end did not pass, whatever its program said, and counts in nothing else.
+func TestFailedForks(t *testing.T) {
+	parent := agent(t, "m", "new").end(0, 1000)
+	failed := forkOf(t, parent, "m", 0, 90_000, func(m *recording.Manifest) { m.Fork.Failed = "turn 2: status 529" })
+	c := compared(t, &compare.Options{Verify: "true"}, forkOf(t, parent, "m", 0, 1000, nil), forkOf(t, parent, "m", 0, 1000, nil), failed)
+	n := numbersOf(c.Groups[0])
+	if s := n["passed"].Sample; s.N != 3 || s.Mean < 0.66 || s.Mean > 0.67 {
+		t.Errorf("passed: %+v", s)
+	}
+	if s := n["time"].Sample; s == nil || s.N != 2 || s.Mean != 2 {
+		t.Errorf("time: %+v", s)
 	}
 }
 
@@ -280,11 +366,27 @@ func TestUnknown(t *testing.T) {
 
 // TestMarkdownIsData: nothing in a recording steers a page or a terminal.
 func TestMarkdownIsData(t *testing.T) {
-	c := compared(t, nil, agent(t, "m", "a").end(0, 1), agent(t, "m", "<b>|x|\x1b[31m").end(0, 1))
+	o := &compare.Options{Verify: `printf '# heading\n- item\n1. item\n~~gone~~ @team &lt;\n'; false`}
+	c := compared(t, o, agent(t, "m", "a").end(0, 1), agent(t, "m", "<b>|x|\x1b[31m").end(0, 1))
 	for _, f := range []compare.Form{{}, {Markdown: true}} {
 		var text bytes.Buffer
 		if err := c.Write(&text, f); err != nil || strings.Contains(text.String(), "\x1b") || f.Markdown && strings.Contains(text.String(), "<b>") {
 			t.Errorf("%+v, %v:\n%s", f, err, text.String())
+		}
+		for _, steers := range []string{"- # heading", "- - item", "- 1. item", "~~", "@team", "&lt;"} {
+			if f.Markdown && strings.Contains(text.String(), steers) {
+				t.Errorf("%q is there:\n%s", steers, text.String())
+			}
+		}
+	}
+}
+
+// TestKeys: which keys the JSON of a comparison has does not depend on what was found.
+func TestKeys(t *testing.T) {
+	b, err := json.Marshal(compared(t, nil, agent(t, "m", "a").end(0, 1), agent(t, "m", "a").end(0, 1)))
+	for _, key := range []string{`"check":null`, `"more":0`, `"leaves":null`, `"groups":[]`, `"notes":[`} {
+		if err != nil || !strings.Contains(string(b), key) {
+			t.Errorf("%s is not there, %v: %s", key, err, b)
 		}
 	}
 }

@@ -39,7 +39,7 @@ type Tool struct {
 	Name  string `json:"name"`
 	Calls int    `json:"calls"`
 	Other []Call `json:"other_arguments"` // calls with arguments that the first recording has none with, three at most
-	More  int    `json:"more,omitempty"`  // further ones
+	More  int    `json:"more"`            // further ones
 }
 
 // A Call is one call of a tool.
@@ -245,9 +245,13 @@ func spent(turns []*account.Turn) Spent {
 			s.Turns++
 		}
 		s.Tools += len(t.Tools)
-		if t.Usage != nil {
+		s.LatencyMS += t.LatencyMS
+		switch {
+		case t.Usage != nil:
 			s.InputTokens += t.Usage.InputTokens
 			s.OutputTokens += t.Usage.OutputTokens
+		case t.Answered():
+			s.uncounted++
 		}
 		switch {
 		case t.CostUSD != nil:

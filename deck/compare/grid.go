@@ -40,26 +40,22 @@ func (p *page) heading(text string) {
 
 // item is a line of a section, with more below it.
 func (p *page) item(text string, below ...string) {
+	first, more := "  ", "      "
 	if p.Markdown {
-		p.print("- %s\n", escaped(text))
-		for _, line := range below {
-			p.print("  - %s\n", escaped(line))
-		}
-		return
+		first, more = "- ", "  - "
 	}
-	p.print("  %s\n", visible.Line(text))
+	p.print("%s%s\n", first, p.shown(text))
 	for _, line := range below {
-		p.print("      %s\n", visible.Line(line))
+		p.print("%s%s\n", more, p.shown(line))
 	}
 }
 
-// escaped is text that Markdown shows as it is.
-func escaped(s string) string {
-	s = visible.Line(s)
-	if !strings.ContainsAny(s, "`*_[]<>|\\") {
-		return s
+// shown is a text of a recording within a line of the page.
+func (p *page) shown(s string) string {
+	if p.Markdown {
+		return visible.Markdown(s)
 	}
-	return strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "<", "&lt;", ">", "&gt;", "|", "\\|").Replace(s)
+	return visible.Line(s)
 }
 
 // Styles of a cell.
@@ -100,9 +96,7 @@ func (p *page) grid(g *grid) {
 	rows := append([][]cell{head}, g.rows...)
 	for _, row := range rows {
 		for i := range row {
-			if row[i].text = visible.Line(row[i].text); p.Markdown {
-				row[i].text = escaped(row[i].text)
-			}
+			row[i].text = p.shown(row[i].text)
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i].text))
 		}
 	}

@@ -6,14 +6,37 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
-// A Group is recordings that were made in the same way: forks of one parent at one record with the same change.
+// A Group is recordings that were made in the same way: forks of one parent at one record with the same change, and the same upstreams.
 type Group struct {
 	Members []int    `json:"recordings"` // by their places, from 1
 	Parent  *string  `json:"parent"`
 	ForkSeq *uint64  `json:"fork_seq"`
+	Counted Counted  `json:"counted"` // what Numbers are of, but for what passed
 	Numbers []Number `json:"numbers"`
+
+	fork *recording.Fork // of its members; nil for a run, and the parent of the others
+	from point
+}
+
+// Counted says which part of its runs the numbers of a group are of.
+type Counted string
+
+// Parts of runs. What a fork did before its point comes from the tape: it took no time, and costs nothing.
+const (
+	Whole     Counted = "whole"
+	FromPoint Counted = "from_point" // and time is that of the answers
+)
+
+// A point is where forks leave their parent. The zero point is the begin of a run.
+type point struct {
+	parent string
+	seq    uint64
+	lane   string
+	turn   int
 }
 
 // A Number is what the runs of a group come to in one regard.
@@ -41,108 +64,172 @@ const (
 	Improvement Verdict = "improvement"
 )
 
-const passed = "passed"
+// Names of numbers that are not as the others.
+const (
+	passed = "passed"
+	lasted = "time"
+)
 
 // group finds the groups that were run several times, and says of each in what it differs from that of the first recording, which may be
 // of one run.
 func (c *Comparison) group() {
+	groups := c.groupsOf()
+	first, others := groups[0], slices.DeleteFunc(groups[1:], func(g *Group) bool { return len(g.Members) < 2 })
+	if len(first.Members) < 2 && len(others) == 0 {
+		return
+	}
+	if len(first.Members) < 2 && others[0].from.parent == c.Rows[0].ID &&
+		!slices.ContainsFunc(others, func(g *Group) bool { return g.from != others[0].from }) {
+		first.fork, first.from = nil, others[0].from // what it is a fork of itself does not matter
+	}
+	c.Groups = append([]*Group{first}, others...)
+	for _, g := range c.Groups {
+		g.Counted = Whole
+		if g.from != (point{}) {
+			g.Counted = FromPoint
+		}
+		g.Numbers = c.numbers(g)
+		if g != first {
+			g.against(first)
+		}
+	}
+	c.Notes = append(c.Notes, "of groups of forks all but what passed counts from the point on: what comes before is from the tape; "+
+		"time is there that of the answers")
+}
+
+// groupsOf are all groups, of one run too.
+func (c *Comparison) groupsOf() (groups []*Group) {
 	byKey := make(map[string]*Group)
-	var groups []*Group
-	several := false
 	for i, r := range c.Rows {
 		key := keyOf(r, i)
 		g := byKey[key]
 		if g == nil {
 			g = &Group{Parent: r.Parent, ForkSeq: r.ForkSeq}
+			if f := r.fork(); f != nil {
+				g.fork, g.from = f, point{*r.Parent, *r.ForkSeq, f.Lane, f.Turn}
+			}
 			byKey[key] = g
 			groups = append(groups, g)
 		}
 		g.Members = append(g.Members, i+1)
-		several = several || len(g.Members) > 1
 	}
-	if !several {
-		return
-	}
-	groups = slices.DeleteFunc(groups, func(g *Group) bool { return g != groups[0] && len(g.Members) < 2 })
-	for _, g := range groups {
-		g.Numbers = c.numbers(g)
-		if g != groups[0] {
-			g.against(groups[0])
-		}
-	}
-	c.Groups = groups
+	return groups
 }
 
 // keyOf is the same for recordings that were made in the same way: forks of one parent at one record, with one change, over one work
-// tree. place is that of the row.
+// tree, that asked the same servers. place is that of the row.
 func keyOf(r *Row, place int) string {
-	f := r.rec.Manifest.Fork
-	if r.Parent == nil || r.ForkSeq == nil || f == nil {
+	f := r.fork()
+	if f == nil {
 		return strconv.Itoa(place)
 	}
-	return fmt.Sprintln(*r.Parent, *r.ForkSeq, f.Live, r.found, string(f.Changes))
+	var upstreams map[string]string
+	if again := r.rec.Manifest.Again; again != nil {
+		upstreams = again.Upstreams
+	}
+	return fmt.Sprintln(*r.Parent, *r.ForkSeq, f.Live, r.found, string(f.Changes), upstreams)
 }
 
-// numbers are what the members of a group come to.
+// fork is how the run left its parent's tape; nil where it did not.
+func (r *Row) fork() *recording.Fork {
+	if r.Parent == nil || r.ForkSeq == nil {
+		return nil
+	}
+	return r.rec.Manifest.Fork
+}
+
+// numbers are what the members of a group come to. A fork that did not come to its end did not pass, and says nothing else.
 func (c *Comparison) numbers(g *Group) []Number {
+	var rows []*Row
 	held, all := 0, []Number{{Name: passed}}
+	for _, i := range g.Members {
+		r := c.Rows[i-1]
+		if r.passed() {
+			held++
+		}
+		if !r.failed() {
+			rows = append(rows, r)
+		}
+	}
+	rate := rateOf(held, len(g.Members))
+	all[0].Sample = &rate
 	for _, of := range measures {
 		n := Number{Name: of.name}
-		for _, i := range g.Members {
-			if v, known := of.value(c.Rows[i-1]); known {
+		for _, r := range rows {
+			if v, known := of.value(r.counted(g.from)); known {
 				n.values = append(n.values, v)
 			}
 		}
-		if len(n.values) == len(g.Members) {
+		if len(n.values) == len(rows) && len(rows) > 0 {
 			s := sampleOf(n.values)
 			n.Sample = &s
 		}
 		all = append(all, n)
 	}
-	for _, i := range g.Members {
-		if c.Rows[i-1].passed() {
-			held++
-		}
-	}
-	s := rateOf(held, len(g.Members))
-	all[0].Sample = &s
 	return all
+}
+
+// counted is what the run spent from a point on, with its whole time as that of the answers where that is its begin.
+func (r *Row) counted(from point) *Spent {
+	if from != (point{}) {
+		s := spent(r.account.From(from.lane, from.turn, from.seq))
+		return &s
+	}
+	t := &r.Total
+	return &Spent{t.Turns, t.Tools, t.InputTokens, t.OutputTokens, t.CostUSD, t.DurationMS, t.Uncounted}
 }
 
 // passed reports whether a run did: by the command, or without one by how the program ended.
 func (r *Row) passed() bool {
-	if r.Check != nil {
+	switch {
+	case r.failed():
+		return false
+	case r.Check != nil:
 		return r.Check.Passed()
 	}
-	if f := r.rec.Manifest.Fork; f != nil && f.Failed != "" {
-		return false
-	}
 	return r.Exit != nil && r.Exit.Code == 0
+}
+
+// failed reports whether the run is a fork that did not come to its end.
+func (r *Row) failed() bool {
+	f := r.fork()
+	return f != nil && f.Failed != ""
 }
 
 // measures are the numbers that are compared, beside the rate of what passed.
 var measures = []struct {
 	name  string
-	value func(*Row) (v float64, known bool)
+	value func(*Spent) (v float64, known bool)
 }{
-	{"turns", func(r *Row) (float64, bool) { return float64(r.Total.Turns), true }},
-	{"tools", func(r *Row) (float64, bool) { return float64(r.Total.Tools), true }},
-	{"tokens in", func(r *Row) (float64, bool) { return float64(r.Total.InputTokens), r.Total.Uncounted == 0 }},
-	{"tokens out", func(r *Row) (float64, bool) { return float64(r.Total.OutputTokens), r.Total.Uncounted == 0 }},
-	{"cost", func(r *Row) (float64, bool) {
-		if r.Total.CostUSD == nil {
+	{"turns", func(s *Spent) (float64, bool) { return float64(s.Turns), true }},
+	{"tools", func(s *Spent) (float64, bool) { return float64(s.Tools), true }},
+	{"tokens in", func(s *Spent) (float64, bool) { return float64(s.InputTokens), s.uncounted == 0 }},
+	{"tokens out", func(s *Spent) (float64, bool) { return float64(s.OutputTokens), s.uncounted == 0 }},
+	{"cost", func(s *Spent) (float64, bool) {
+		if s.CostUSD == nil {
 			return 0, false
 		}
-		return *r.Total.CostUSD, true
+		return *s.CostUSD, true
 	}},
-	{"time", func(r *Row) (float64, bool) { return float64(r.Total.DurationMS) / 1000, true }},
+	{lasted, func(s *Spent) (float64, bool) { return float64(s.LatencyMS) / 1000, true }},
+}
+
+// comparable reports whether a number of two groups is of the same part of their runs, and a time of the same kind of run.
+func (g *Group) comparable(first *Group, name string) bool {
+	switch {
+	case name == passed:
+		return true
+	case g.from != first.from:
+		return false
+	}
+	return name != lasted || first.fork != nil && first.fork.Live == g.fork.Live
 }
 
 // against says in what g differs from the first group.
 func (g *Group) against(first *Group) {
 	for i := range g.Numbers {
 		n, was := &g.Numbers[i], &first.Numbers[i]
-		if n.Sample == nil || was.Sample == nil {
+		if n.Sample == nil || was.Sample == nil || !g.comparable(first, n.Name) {
 			continue
 		}
 		var low, high float64

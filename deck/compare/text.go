@@ -279,7 +279,7 @@ func (n *Number) shown(v float64) string {
 			return "-" + recording.Dollars(-v)
 		}
 		return recording.Dollars(v)
-	case "time":
+	case lasted:
 		return round(v) + "s"
 	}
 	return round(v)

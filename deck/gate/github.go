@@ -38,7 +38,7 @@ func (s *Summary) WriteMarkdown(w io.Writer, strict bool) error {
 	}
 	for _, r := range s.Results {
 		if r.First != "" && r.Status.Exit(strict) != 0 {
-			fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n%s\n\n</details>\n", escaped(r.Name), fenced(visible.Text(r.First)))
+			fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n%s\n\n</details>\n", visible.Markdown(r.Name), fenced(visible.Text(r.First)))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -56,20 +56,7 @@ func (r *Result) sign(strict bool) string {
 }
 
 // cell is a text within a table: nothing in it is Markdown or HTML.
-func cell(s string) string { return escaped(strings.ReplaceAll(s, "\n", " ")) }
-
-// escaped is a text within a line of which Markdown and HTML show every character.
-func escaped(s string) string {
-	var b strings.Builder
-	for _, r := range visible.Line(s) {
-		if strings.ContainsRune("\\`*_[]<>|&@#~", r) {
-			fmt.Fprintf(&b, "&#%d;", r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
+func cell(s string) string { return visible.Markdown(strings.ReplaceAll(s, "\n", " ")) }
 
 // fenced is a text as it stands, in a fence that it does not hold.
 func fenced(s string) string {

@@ -119,14 +119,21 @@ type Fork struct {
 	Live    bool            `json:"live"`             // models were asked
 	Changes json.RawMessage `json:"changes"`          // fork.Changes
 	Failed  string          `json:"failed,omitempty"` // why it did not come to its end; "" where it did
-	Verify  *Verified       `json:"verify,omitempty"`
+	Verify  *Check          `json:"verify,omitempty"`
 }
 
-// Verified is how a command ended that was run over the work tree as a run left it.
-type Verified struct {
-	Command string `json:"command"`
-	Exit    int    `json:"exit"`
+// A Check is how a command ended over the work tree as a run left it.
+type Check struct {
+	Command  string `json:"command"`
+	Exit     int    `json:"exit"`      // 128+n on death by signal n; -1 where it did not run
+	TimedOut bool   `json:"timed_out"` // it was ended, with all that it had started
+	Why      string `json:"why"`       // why it did not run; "" where it did
+	Output   string `json:"output"`    // the end of what it wrote, where it did not pass
+	TookMS   int64  `json:"took_ms"`
 }
+
+// Passed reports whether the command ended with 0.
+func (c *Check) Passed() bool { return c.Exit == 0 && !c.TimedOut && c.Why == "" }
 
 // Program is the recorded program: its resolved path and the BLAKE3 of its file.
 type Program struct {
