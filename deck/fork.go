@@ -84,7 +84,8 @@ type forking struct {
 }
 
 // Fork runs the program of rec again. Up to the point of the plan it is answered from the tape, which must fit; from there on it is another
-// run, which becomes a recording of its own. An error means that it could not be run; what was recorded by then stays, unfinished.
+// run, which becomes a recording of its own. An error without a Forked means that it could not be run; what was recorded by then stays,
+// unfinished. One with it is that of its seal.
 func Fork(ctx context.Context, rec *recording.Recording, o *ForkOptions) (*Forked, error) {
 	f := &forking{o: o, started: time.Now()}
 	if o.Changes == nil {
@@ -135,10 +136,9 @@ func (f *forking) made(ctx context.Context, rec *recording.Recording, dir string
 	}
 	recording.Unlock(held)
 	if rec.Manifest.Sealed {
-		if _, err := sealing.Seal(ctx, made, &sealing.Options{ConfigDir: f.o.ConfigDir}); err != nil {
-			return nil, fmt.Errorf("%s is whole, and not sealed: %w", dir, err)
-		}
-		if made, err = recording.Open(dir); err != nil {
+		if _, err = sealing.Seal(ctx, made, &sealing.Options{ConfigDir: f.o.ConfigDir}); err != nil {
+			err = fmt.Errorf("%s is whole, and not sealed: %w", dir, err)
+		} else if made, err = recording.Open(dir); err != nil {
 			return nil, err
 		}
 	}
@@ -149,7 +149,7 @@ func (f *forking) made(ctx context.Context, rec *recording.Recording, dir string
 	if ms := f.at.CameMS(); ms != 0 {
 		out.Recorded = time.UnixMilli(ms).Sub(rec.Manifest.StartedAt)
 	}
-	return out, nil
+	return out, err
 }
 
 // check refuses what cannot be forked so, and settles what is reached.

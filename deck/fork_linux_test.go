@@ -273,3 +273,21 @@ func BenchmarkForkPrefix(b *testing.B) {
 	}
 	b.ReportMetric(recorded.Seconds()/took.Seconds(), "times-as-fast")
 }
+
+// TestForkUnsealed: a fork that cannot be sealed is there all the same, with the error.
+func TestForkUnsealed(t *testing.T) {
+	t.Parallel()
+	b, res, _, _ := forkBench(t)
+	plan, err := fork.PlanOf(res.Recording, fork.Place{Turn: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := fmt.Sprintf("rm -r '%s' && echo >'%s'", b.config, b.config)
+	made, err := deck.Fork(context.Background(), res.Recording, &deck.ForkOptions{Plan: plan, Live: true, Verify: gone, Env: b.env, ConfigDir: b.config})
+	if err == nil || !strings.Contains(err.Error(), "not sealed") {
+		t.Errorf("got %v", err)
+	}
+	if made == nil || made.Recording.Manifest.Sealed || len(made.Turns[1]) != 2 {
+		t.Errorf("left is %+v", made)
+	}
+}

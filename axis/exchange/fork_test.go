@@ -230,3 +230,20 @@ func TestForkTwins(t *testing.T) {
 		}
 	}
 }
+
+// TestForkRefuse: a refusal past the point stands in the lane of its conversation, as an answer.
+func TestForkRefuse(t *testing.T) {
+	f := newForking(t, 4, exchange.ForkOptions{Closed: true})
+	f.want(call, history("a", ""), exchange.OnTape, 2)
+	f.want(call, history("a", "1"), exchange.At, 0)
+	o := f.begin(call, history("a", "1,3"))
+	if _, place := o.TakeFork(f.fork); place != exchange.Past {
+		t.Fatal(place)
+	}
+	if err := f.fork.Refuse(o); err != nil || !f.fork.Own(o.Lane()) {
+		t.Errorf("in lane %s, %v", o.Lane(), err)
+	}
+	if got := f.fork.Refused(); len(got) != 1 || got[0] != "POST "+call {
+		t.Errorf("refused are %q", got)
+	}
+}

@@ -32,7 +32,8 @@ type changer struct {
 	results func(body *canonjson.Value, set setResult)
 }
 
-// A setResult sets what a tool gave for a call, where that changes: content gets the text as the protocol has it.
+// A setResult sets what a tool gave for a call, where that changes: content gets the text as the protocol has it. It is called for each
+// result, in order; of an id that is "" the call is the one that a Listener pairs it with.
 type setResult func(id string, content *canonjson.Value, as func(string) canonjson.Value)
 
 // Apply returns r, a call that id is of, as c has it, and what of it is changed: "model", "system", "tool ID". The order of a body's keys
@@ -58,7 +59,7 @@ func (c *Change) Apply(r *exchange.Request, id *exchange.Identity) (*exchange.Re
 		if p == nil || p.changes == nil {
 			return nil, nil, fmt.Errorf("of %s %s the model alone can be changed", e.provider, e.name)
 		}
-		changed = append(changed, c.said(p, &body)...)
+		changed = append(changed, c.said(p, &body, resultIDs(call, plain))...)
 	}
 	if len(changed) == 0 {
 		return r, nil, nil
@@ -116,8 +117,22 @@ func (p *pattern) with(path, model string) (string, bool) {
 	return strings.TrimSuffix(path, was+p.after) + model + p.after, true
 }
 
-// said changes what is said.
-func (c *Change) said(p *protocol, body *canonjson.Value) (changed []string) {
+// resultIDs are the ids of the calls that the results of a request belong to, in order.
+func resultIDs(call *tape.LLMCall, body []byte) (ids []string) {
+	said, err := ReadCall(call, body, nil)
+	if err != nil {
+		return nil
+	}
+	for i := range said.New {
+		for _, r := range said.New[i].Results {
+			ids = append(ids, r.CallID)
+		}
+	}
+	return ids
+}
+
+// said changes what is said. ids are those of resultIDs.
+func (c *Change) said(p *protocol, body *canonjson.Value, ids []string) (changed []string) {
 	if inner := get(body, p.wrapped); p.wrapped != "" && inner != nil {
 		body = inner
 	}
@@ -129,6 +144,10 @@ func (c *Change) said(p *protocol, body *canonjson.Value) (changed []string) {
 		return changed
 	}
 	p.changes.results(body, func(id string, content *canonjson.Value, as func(string) canonjson.Value) {
+		if id == "" && len(ids) > 0 {
+			id = ids[0]
+		}
+		ids = ids[min(1, len(ids)):]
 		if result, ok := c.Results[id]; ok {
 			*content = as(result)
 			changed = append(changed, "tool "+id)
@@ -177,16 +196,29 @@ func eachMessage(body *canonjson.Value, key string, edit func(m *canonjson.Value
 	at(body, key, func(messages *canonjson.Value) { each(messages, edit) })
 }
 
-// putSystemMessage sets the system text that stands among messages, or puts one before them.
+// putSystemMessage sets the system text that begins the messages, or puts one before them.
 func putSystemMessage(body *canonjson.Value, s string) {
 	messages := list(body, "messages")
 	if messages == nil {
 		return
 	}
-	if i := firstRole(messages, "system", "developer"); i >= 0 {
-		put(&messages.Elems[i], "content", text(s))
+	if putLeading(messages, s) {
 		return
 	}
 	first := object(canonjson.Member{Key: "role", Value: text("system")}, canonjson.Member{Key: "content", Value: text(s)})
 	messages.Elems = slices.Insert(messages.Elems, 0, first)
+}
+
+// putLeading sets the system text of the messages that begin a list, which becomes one; false where none does.
+func putLeading(messages *canonjson.Value, s string) bool {
+	n := 0
+	for n < len(messages.Elems) && slices.Contains([]string{"system", "developer"}, member(&messages.Elems[n], "role")) {
+		n++
+	}
+	if n == 0 {
+		return false
+	}
+	put(&messages.Elems[0], "content", text(s))
+	messages.Elems = slices.Delete(messages.Elems, 1, n)
+	return true
 }

@@ -80,6 +80,44 @@ func TestChange(t *testing.T) {
 	}
 }
 
+// TestChangeOfDocument: what is changed is what a Listener shows: results without ids by their tools' names, all messages that begin with the
+// system's.
+func TestChangeOfDocument(t *testing.T) {
+	system := "new"
+	for _, c := range []struct{ url, body, id, want string }{
+		{
+			"https://generativelanguage.googleapis.com/v1beta/models/m:generateContent",
+			`{"contents":[{"role":"model","parts":[{"functionCall":{"name":"a","args":{}}},{"functionCall":{"name":"b","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"b","response":{"output":"B"}}},{"functionResponse":{"name":"a","response":{"output":"A"}}}]}]}`,
+			"call_1",
+			`{"functionResponse":{"name":"b","response":{"output":"B"}}},{"functionResponse":{"name":"a","response":{"output":"gave"}}}`,
+		}, {
+			"http://localhost:11434/api/chat",
+			`{"model":"m","messages":[{"role":"user","content":"x"},{"role":"assistant","content":"","tool_calls":[{"function":{"name":"a","arguments":{}}},{"function":{"name":"b","arguments":{}}}]},{"role":"tool","tool_name":"b","content":"B"},{"role":"tool","tool_name":"a","content":"A"}]}`,
+			"call_2",
+			`{"role":"tool","tool_name":"b","content":"gave"},{"role":"tool","tool_name":"a","content":"A"}`,
+		}, {
+			"https://api.openai.com/v1/chat/completions",
+			`{"model":"m","messages":[{"role":"system","content":"one"},{"role":"developer","content":"two"},{"role":"user","content":"x"},{"role":"system","content":"late"}]}`,
+			"",
+			`"messages":[{"role":"system","content":"new"},{"role":"user","content":"x"},{"role":"system","content":"late"}]`,
+		}, {
+			"https://api.openai.com/v1/responses",
+			`{"model":"m","input":[{"role":"system","content":"one"},{"role":"developer","content":"two"},{"role":"user","content":"x"}]}`,
+			"",
+			`"input":[{"role":"system","content":"new"},{"role":"user","content":"x"}]`,
+		},
+	} {
+		change := llm.Change{System: &system}
+		if c.id != "" {
+			change = llm.Change{Results: map[string]string{c.id: "gave"}}
+		}
+		out, _, err := apply(t, &change, c.url, c.body, nil)
+		if err != nil || !strings.Contains(string(out.Body), c.want) {
+			t.Errorf("%s: %v\n got %s\nwant %s", c.url, err, out.Body, c.want)
+		}
+	}
+}
+
 func apply(t *testing.T, c *llm.Change, url, body string, h http.Header) (*exchange.Request, []string, error) {
 	t.Helper()
 	r := &exchange.Request{Method: http.MethodPost, URL: url, Header: h, Body: []byte(body)}

@@ -221,15 +221,10 @@ func putSystemInstruction(body *canonjson.Value, s string) {
 	put(body, key, object(canonjson.Member{Key: "parts", Value: converseText(s)}))
 }
 
-// geminiResults finds the responses of functions. Those without an id are called as a Listener calls them, in their order.
+// geminiResults finds the responses of functions.
 func geminiResults(body *canonjson.Value, set setResult) {
-	n := 0
 	result := func(r *canonjson.Value) {
 		id := member(r, "id")
-		if id == "" {
-			n++
-			id = fmt.Sprintf("call_%d", n)
-		}
 		at(r, "response", func(content *canonjson.Value) {
 			set(id, content, func(s string) canonjson.Value { return object(canonjson.Member{Key: "output", Value: text(s)}) })
 		})

@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"strings"
@@ -106,17 +105,11 @@ var chatProtocol = &protocol{
 var chatChanges = &changer{
 	system: putSystemMessage,
 	results: func(body *canonjson.Value, set setResult) {
-		n := 0
 		eachMessage(body, "messages", func(m *canonjson.Value) {
 			if member(m, "role") != RoleTool {
 				return
 			}
-			id := member(m, "tool_call_id")
-			if id == "" { // Ollama's: called as a Listener calls them
-				n++
-				id = fmt.Sprintf("call_%d", n)
-			}
-			at(m, "content", func(content *canonjson.Value) { set(id, content, text) })
+			at(m, "content", func(content *canonjson.Value) { set(member(m, "tool_call_id"), content, text) }) // Ollama has no ids
 		})
 	},
 }

@@ -143,13 +143,10 @@ var responsesProtocol = &protocol{
 	changes: &changer{system: putInstructions, results: responsesResults},
 }
 
-// putInstructions sets the system text: that of the request, or else the first message of the system's.
+// putInstructions sets the system text: that of the request, or else that of the messages that begin it.
 func putInstructions(body *canonjson.Value, s string) {
-	if input := list(body, "input"); input != nil && get(body, "instructions") == nil {
-		if i := firstRole(input, "system", "developer"); i >= 0 {
-			put(&input.Elems[i], "content", text(s))
-			return
-		}
+	if input := list(body, "input"); input != nil && get(body, "instructions") == nil && putLeading(input, s) {
+		return
 	}
 	put(body, "instructions", text(s))
 }

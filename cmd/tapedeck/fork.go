@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -106,6 +108,10 @@ func runFork(ctx context.Context, o *forkOptions, name string, std streams) erro
 		return err
 	}
 	o.announce(std, rec, opts, hosts)
+	outputs, err := o.outputs()
+	if err != nil {
+		return err
+	}
 	stdout := std.out
 	if o.json {
 		stdout = std.err
@@ -113,18 +119,14 @@ func runFork(ctx context.Context, o *forkOptions, name string, std streams) erro
 	signals, stop := catchSignals()
 	defer stop()
 	opts.Streams, opts.Signals, opts.Log = deck.Streams{Stdout: stdout, Stderr: std.err}, signals, logger(std.err)
-	res := &forkResult{Parent: rec.Manifest.ID, From: *opts.Plan.Point, Live: hosts, Changes: opts.Changes}
-	for i := range o.times {
-		if opts.Output = o.output; o.output != "" && o.times > 1 {
-			ext := filepath.Ext(o.output)
-			opts.Output = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(o.output, ext), i+1, ext)
-		}
+	res := &forkResult{Parent: rec.Manifest.ID, From: *opts.Plan.Point, Live: append([]string{}, hosts...), Changes: opts.Changes, Forks: []*forkedResult{}}
+	for _, opts.Output = range outputs {
 		restored := sync.OnceFunc(progressFor(std, o.json).busy("restoring what the run found"))
 		opts.Starting = restored
-		made, err := deck.Fork(ctx, rec, opts)
-		restored()
-		if err != nil {
-			return err
+		var made *deck.Forked
+		made, err = deck.Fork(ctx, rec, opts)
+		if restored(); made == nil {
+			break
 		}
 		endLine(std.err, made.OpenLine)
 		one := newForkedResult(made)
@@ -134,16 +136,29 @@ func runFork(ctx context.Context, o *forkOptions, name string, std streams) erro
 				return err
 			}
 		}
-		if one.Failed != "" || !one.Equal {
+		if err != nil || one.Failed != "" || !one.Equal {
 			break // another one would hardly do better
 		}
 	}
-	if o.json {
-		if err := printJSON(std.out, res); err != nil {
-			return err
+	if o.json && len(res.Forks) > 0 { // they are there, whatever became of the next one
+		err = errors.Join(err, printJSON(std.out, res))
+	}
+	return cmp.Or(err, res.status())
+}
+
+// outputs are the directories of the forks: "" for new ones of the library. None of them may be taken: the others are paid for.
+func (o *forkOptions) outputs() ([]string, error) {
+	all := make([]string, o.times)
+	for i := range all {
+		if all[i] = o.output; o.output != "" && o.times > 1 {
+			ext := filepath.Ext(o.output)
+			all[i] = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(o.output, ext), i+1, ext)
+		}
+		if there, err := os.ReadDir(all[i]); all[i] != "" && (len(there) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)) {
+			return nil, fmt.Errorf("%s is not empty: name a new directory, or remove it first", all[i])
 		}
 	}
-	return res.status()
+	return all, nil
 }
 
 // plan finds the point, and what is changed there.
@@ -260,7 +275,7 @@ func (o *forkOptions) announce(std streams, rec *recording.Recording, opts *deck
 type forkResult struct {
 	Parent  string          `json:"parent"`
 	From    fork.Point      `json:"from"`
-	Live    []string        `json:"live"` // hosts of models that were let through; null without --live
+	Live    []string        `json:"live"` // hosts of models that were let through; none without --live
 	Changes *fork.Changes   `json:"changes"`
 	Forks   []*forkedResult `json:"forks"`
 }
@@ -270,7 +285,7 @@ type forkedResult struct {
 	ID        string           `json:"id"`
 	Equal     bool             `json:"equal"`     // up to the point, which the run came to
 	PrefixMS  int64            `json:"prefix_ms"` // how long it took to come there
-	Failed    string           `json:"failed,omitempty"`
+	Failed    string           `json:"failed"`
 	Exit      recording.Exit   `json:"exit"`
 	Verify    *recording.Check `json:"verify"`
 	Refused   []string         `json:"refused"`  // that no tape answered
@@ -283,7 +298,7 @@ func newForkedResult(made *deck.Forked) *forkedResult {
 	m := made.Recording.Manifest
 	return &forkedResult{
 		Recording: made.Recording.Dir, ID: m.ID, Equal: made.Came && made.Report.Faithful() && len(made.Report.NotCompared) == 0, PrefixMS: made.Prefix.Milliseconds(), Failed: m.Fork.Failed, Exit: made.Exit, Verify: m.Fork.Verify,
-		Refused: append([]string{}, made.Refused...), Recorded: made.Turns[fidelity.Recorded], Forked: made.Turns[fidelity.Replay], Report: made.Report,
+		Refused: append([]string{}, made.Refused...), Recorded: append([]fork.Turn{}, made.Turns[fidelity.Recorded]...), Forked: append([]fork.Turn{}, made.Turns[fidelity.Replay]...), Report: made.Report,
 	}
 }
 

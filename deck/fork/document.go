@@ -115,6 +115,9 @@ func (d *Document) Edited(b []byte) (*Document, error) {
 	if err := dec.Decode(e); err != nil {
 		return nil, fmt.Errorf("want JSON with answer, system and tool: %w", err)
 	}
+	if err := e.Answer.check(); err != nil {
+		return nil, err
+	}
 	for id := range e.Tool {
 		if _, ok := d.Tool[id]; !ok {
 			return nil, d.noTool(id)
@@ -154,6 +157,21 @@ func (d *Document) Set(assignment string) error {
 	return nil
 }
 
+// check refuses an answer that no model gives.
+func (a *Answer) check() error {
+	for i, c := range a.ToolCalls {
+		switch {
+		case c.Name == "":
+			return fmt.Errorf(`tool call %d has no name: want {"name": "TOOL", "arguments": {…}}`, i)
+		case len(c.Arguments) == 0:
+			a.ToolCalls[i].Arguments = json.RawMessage("{}")
+		case c.Arguments[0] != '{' && c.Arguments[0] != '"':
+			return fmt.Errorf("the arguments of tool call %d: want a JSON object, have %s", i, c.Arguments)
+		}
+	}
+	return nil
+}
+
 func (d *Document) set(path, value string) error {
 	id, isTool := strings.CutPrefix(path, "tool.")
 	call, isCall := strings.CutPrefix(path, "answer.tool_calls.")
@@ -161,8 +179,12 @@ func (d *Document) set(path, value string) error {
 	case path == "answer", path == "answer.text":
 		d.Answer.Text = value
 	case path == "answer.tool_calls":
-		d.Answer.ToolCalls = nil
-		return json.Unmarshal([]byte(value), &d.Answer.ToolCalls)
+		calls := []ToolCall{}
+		if err := json.Unmarshal([]byte(value), &calls); err != nil {
+			return fmt.Errorf(`want a JSON list of {"name": "TOOL", "arguments": {…}}: %w`, err)
+		}
+		d.Answer.ToolCalls = calls
+		return d.Answer.check()
 	case path == "system":
 		d.System = value
 	case isTool:
@@ -191,14 +213,18 @@ func (d *Document) setCall(path, value string) error {
 	case rest == "name":
 		c.Name = value
 	case rest == "arguments":
-		if !json.Valid([]byte(value)) {
+		now := bytes.TrimSpace([]byte(value))
+		if !json.Valid(now) || now[0] != '{' && (now[0] != '"' || !bytes.HasPrefix(c.Arguments, now[:1])) {
 			return fmt.Errorf("want a JSON object, have %q", value)
 		}
-		c.Arguments = json.RawMessage(value)
+		c.Arguments = now
 	case isKey:
 		args := make(map[string]json.RawMessage)
 		if err := json.Unmarshal(c.Arguments, &args); err != nil {
 			return fmt.Errorf("the recorded arguments are no object: %w", err)
+		}
+		if _, known := args[key]; !known && strings.Contains(key, ".") {
+			return fmt.Errorf("there is no argument %s, and none within another one can be set: set all of arguments as JSON", key)
 		}
 		args[key] = valueOf(value, args[key])
 		c.Arguments, err = json.Marshal(args)

@@ -89,6 +89,13 @@ func TestSet(t *testing.T) {
 		{set: "tool.x=now", err: "no call of a tool before has the id x; there are c.1"},
 		{set: "answer.tool_calls.1.name=x", err: "has 1 tool calls, counted from 0"},
 		{set: "answer.tool_calls.0.arguments=[", err: "want a JSON object"},
+		{set: "answer.tool_calls.0.arguments=[1]", err: "want a JSON object"},
+		{set: "answer.tool_calls.0.arguments=null", err: "want a JSON object"},
+		{set: "answer.tool_calls.0.arguments.a.b=1", err: "set all of arguments as JSON"},
+		{set: `answer.tool_calls=[{"nam":"run"}]`, err: "tool call 0 has no name"},
+		{set: `answer.tool_calls=[{"name":"run","arguments":[1]}]`, err: "the arguments of tool call 0: want a JSON object"},
+		{set: `answer.tool_calls=[{"name":"run"}]`, want: `{"answer":{"text":"text","tool_calls":[{"id":"","name":"run","arguments":{}}]}}`},
+		{set: "answer.tool_calls=x", err: "want a JSON list"},
 		{set: "model=x", err: "there is no such place; there are answer,"},
 		{set: "system", err: "want PATH=VALUE"},
 	} {
@@ -115,6 +122,7 @@ func TestEdited(t *testing.T) {
 		{text: "I will\nnot.\n", want: `{"answer":{"text":"I will\nnot.","tool_calls":[{"id":"c2","name":"write","arguments":{"path":"a","n":1}}]}}`},
 		{text: `{"answer":{"text":"text","tool_calls":[{"id":"c2","name":"write","arguments":{"path":"b","n":1}}]}}`, want: `{"answer":{"text":"text","tool_calls":[{"id":"c2","name":"write","arguments":{"path":"b","n":1}}]}}`},
 		{text: `{"tool":{"x":"y"}}`, err: "no call of a tool before has the id x"},
+		{text: `{"answer":{"tool_calls":[{"name":""}]}}`, err: "tool call 0 has no name"},
 		{text: `{"tools":{}}`, err: "want JSON with answer, system and tool"},
 	} {
 		base := document()

@@ -25,7 +25,7 @@ type Turn struct {
 	OutputTokens int64    `json:"output_tokens"`
 	CostUSD      *float64 `json:"cost_usd"` // null where it is not known
 	LatencyMS    int64    `json:"latency_ms"`
-	Error        string   `json:"error,omitempty"`
+	Error        string   `json:"error"`
 }
 
 // TurnsOf are those of a conversation of the tape at path, from a turn on.
