@@ -5,6 +5,7 @@ package endcheck
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func TestRunEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := (&Command{Line: "sleep 300"}).Run(ctx, t.TempDir()); err != context.Canceled {
+	if _, err := (&Command{Line: "sleep 300"}).Run(ctx, t.TempDir()); !errors.Is(err, context.Canceled) {
 		t.Errorf("of a context that has ended: %v", err)
 	}
 }
