@@ -20,7 +20,7 @@
 // end is text, for who reads lines never sees it; the client's is a message where it is one, for some servers answer it. Over HTTP
 // a message comes with its exchange and has no line end.
 //
-// What passes over stdio is a conversation when the client's first line that is not blank opens one (Opens): `initialize` of any version,
+// What passes over stdio is a conversation when the client's first line that is not blank opens one (opening): `initialize` of any version,
 // server/discover, or a request whose _meta names its version; or the initialize of an agent (ACP), which names its version by a number. A
 // protocol says what differs between the two. Until then it is undecided; anything else is none of MCP's, and is copied
 // as it comes and not looked at.

@@ -34,3 +34,6 @@ func (f *Fed) End(side Side) ([]byte, error) {
 
 // Conversation returns the conversation; nil for none.
 func (f *Fed) Conversation() *Conversation { return f.t.conversation }
+
+// Opens reports whether a client's first line opens a conversation.
+func Opens(line []byte) bool { return opening(line) != nil }

@@ -46,12 +46,9 @@ const (
 	methodDiscover   = "server/discover"
 )
 
-// Opens reports whether a client's first line opens a conversation: of MCP by `initialize` of any version, or by what versions without it
-// begin with, server/discover or a request that names its version itself; of ACP by its initialize. Editors speak JSON-RPC to other
-// things, whose initialize names no version.
-func Opens(line []byte) bool { return opening(line) != nil }
-
-// opening is the protocol whose conversation a client's first line opens; nil for none.
+// opening is the protocol whose conversation a client's first line opens; nil for none. MCP is opened by `initialize` of any version, or by
+// what versions without it begin with, server/discover or a request that names its version itself; ACP by its initialize. Editors speak
+// JSON-RPC to other things, whose initialize names no version.
 func opening(line []byte) *protocol {
 	messages, _, err := Parse(line)
 	if err != nil {

@@ -224,11 +224,11 @@ func (t *Turn) tell(said *llm.Said) {
 	if said.Answer == nil {
 		return
 	}
-	text := textOf(said.Answer.Message.Content)
+	text := TextOf(said.Answer.Message.Content)
 	t.Answer = words(text)
 	whole := []byte(text)
 	for _, call := range said.Answer.Message.ToolCalls {
-		arguments := canonical(call.Arguments)
+		arguments := Canonical(call.Arguments)
 		t.Tools = append(t.Tools, ToolCall{strings.Clone(call.Name), words(string(arguments)), cas.Sum(arguments)})
 		whole = append(append(append(whole, "\x00"+call.Name+"\x00"...), arguments...), '\n')
 	}
@@ -242,13 +242,13 @@ func eachText(said *llm.Said, tell func(string)) {
 			tell(text)
 		}
 		for _, r := range m.Results {
-			tell(textOf(r.Output))
+			tell(TextOf(r.Output))
 		}
 	}
 	if said.Answer == nil {
 		return
 	}
-	tell(textOf(said.Answer.Message.Content))
+	tell(TextOf(said.Answer.Message.Content))
 	for _, call := range said.Answer.Message.ToolCalls {
 		tell(string(call.Arguments))
 	}
@@ -260,7 +260,7 @@ func promptOf(heard []llm.Heard) string {
 		switch m := &heard[i]; {
 		case m.Role == llm.RoleAssistant:
 		case len(m.Results) > 0 && len(m.Texts) == 0:
-			return words(textOf(m.Results[len(m.Results)-1].Output))
+			return words(TextOf(m.Results[len(m.Results)-1].Output))
 		case len(m.Texts) > 0:
 			return words(m.Texts[len(m.Texts)-1])
 		}
@@ -268,8 +268,8 @@ func promptOf(heard []llm.Heard) string {
 	return ""
 }
 
-// textOf is the text of a message or a result: a JSON string, or blocks of which some have one.
-func textOf(content json.RawMessage) string {
+// TextOf is the text of a message or a result: a JSON string, or blocks of which some have one.
+func TextOf(content json.RawMessage) string {
 	var text string
 	if json.Unmarshal(content, &text) == nil {
 		return text
@@ -287,8 +287,8 @@ func textOf(content json.RawMessage) string {
 	return strings.Join(texts, "\n")
 }
 
-// canonical is JSON as canonical JSON; as it stands where it is none.
-func canonical(b json.RawMessage) []byte {
+// Canonical is JSON as canonical JSON; as it stands where it is none.
+func Canonical(b json.RawMessage) []byte {
 	v, err := canonjson.Parse(b)
 	if err != nil {
 		return b

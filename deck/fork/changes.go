@@ -1,6 +1,7 @@
 package fork
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
+	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -48,7 +50,7 @@ func sameAnswer(a, b *Answer) bool {
 	}
 	for i, x := range a.ToolCalls {
 		y := b.ToolCalls[i]
-		if x.ID != y.ID || x.Name != y.Name || canonical(x.Arguments) != canonical(y.Arguments) {
+		if x.ID != y.ID || x.Name != y.Name || !bytes.Equal(account.Canonical(x.Arguments), account.Canonical(y.Arguments)) {
 			return false
 		}
 	}

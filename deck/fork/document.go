@@ -11,6 +11,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -47,7 +48,7 @@ func DocumentOf(call *tape.LLMCall, store cas.Store) (*Document, error) {
 		}
 	}
 	if a := said.Answer; a != nil {
-		d.Answer.Text = textOf(a.Message.Content)
+		d.Answer.Text = account.TextOf(a.Message.Content)
 		for _, c := range a.Message.ToolCalls {
 			d.Answer.ToolCalls = append(d.Answer.ToolCalls, ToolCall{c.ID, c.Name, c.Arguments})
 		}
@@ -80,21 +81,6 @@ func plain(raw json.RawMessage) string {
 		return s
 	}
 	return string(raw)
-}
-
-// textOf is the text of a content: a string, or the texts of a list of blocks.
-func textOf(raw json.RawMessage) string {
-	var blocks []struct{ Text string }
-	if json.Unmarshal(raw, &blocks) != nil {
-		return plain(raw)
-	}
-	var texts []string
-	for _, b := range blocks {
-		if b.Text != "" {
-			texts = append(texts, b.Text)
-		}
-	}
-	return strings.Join(texts, "\n")
 }
 
 // MaxDocument bounds an edited document, in bytes.

@@ -1,7 +1,6 @@
 package fork
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/deck/account"
-	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -125,13 +123,4 @@ func cut(s string, n int) string {
 		return s
 	}
 	return string(runes[:max(n, 1)-1]) + "…"
-}
-
-// canonical is JSON in its one form; what is none is itself.
-func canonical(raw json.RawMessage) string {
-	b, err := canonjson.Append(nil, raw)
-	if err != nil {
-		return string(raw)
-	}
-	return string(b)
 }
