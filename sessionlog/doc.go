@@ -28,7 +28,7 @@
 // puts the events of a conversation in their order.
 //
 // Snapshot: a Fold is pure. Equal events give equal snapshots, and the snapshot of a prefix folded on with the rest is that of the
-// whole.
+// whole. Of a log of lines SnapshotOf parses blocks of lines on several processors; what comes of it is what one pass gives.
 //
 // Repair: Examine finds what a crash leaves, Findings.WriteCopy closes it in a copy; the log is never changed. A call without a
 // result gets one that is an error and says so, where its turn ends: before the next answer, the end of the run or of the log. Of
@@ -58,7 +58,8 @@
 // *EventError when it is asked for, and an entry all the same. Nothing is guessed.
 //
 // Memory: a Reader holds one entry (for one of n bytes at most 2n and 256 KiB), of a log of any length and of either form; a
-// Writer one line. A Log holds all of it. A Fold holds what its snapshot lists, Examine the id of every call.
+// Writer one line. A Log holds all of it. A Fold holds what its snapshot lists, SnapshotOf a few blocks beside; Examine the id of
+// every call.
 //
 // Limits: MaxEntry bytes an entry; 10,000 levels of nesting, which are followed without recursion; seq and g within 64 bits.
 package sessionlog

@@ -19,43 +19,78 @@ type FoldSeen struct {
 	More     bool // At stopped before the end of the log
 }
 
-// SnapshotOf folds a log whose entries were not read yet. The log is at its end then. The error is that of the log, a *LoadError
-// around an *EventError for an event that cannot be read.
+// SnapshotOf folds a log whose entries were not read yet, on several processors where it is of lines. The log is at its end
+// then. The error is that of the log, a *LoadError around an *EventError for an event that cannot be read.
 func SnapshotOf(log *Reader, o *FoldOptions) (*Snapshot, error) {
-	var at *int
-	seen := new(FoldSeen)
+	f := &logFold{Fold: NewFold(), log: log, seen: &FoldSeen{}}
 	if o != nil {
-		at = o.At
+		f.at = o.At
 		if o.Seen != nil {
-			seen = o.Seen
+			f.seen = o.Seen
 		}
 	}
-	f := NewFold()
-	for e, err := range log.Entries() {
-		if err != nil {
-			return nil, err
-		}
-		if seen.More = at != nil && e.HasTurn && e.Turn > *at; seen.More {
-			log.err = io.EOF
-			break
-		}
-		if e.event != nil {
-			seen.Events++
-			seen.LastTurn = max(seen.LastTurn, e.Turn)
-		}
-		if err := f.AddEntry(e); err != nil {
-			return nil, log.fail(err)
-		}
+	if err := f.run(); err != nil {
+		return nil, err
 	}
 	return &f.snap, nil
 }
 
+// A logFold folds the entries of one log.
+type logFold struct {
+	*Fold
+	log  *Reader
+	at   *int
+	seen *FoldSeen
+	size int // of a block, in bytes; 0 for the usual one
+}
+
+func (f *logFold) run() error {
+	if f.log.in == nil {
+		if err := f.log.begin(); err != nil {
+			return err
+		}
+		if _, lines := f.log.in.(*lineSource); lines {
+			return f.blocks()
+		}
+	}
+	for e, err := range f.log.Entries() {
+		if err != nil {
+			return err
+		}
+		if f.stops(e.Turn, e.HasTurn) {
+			f.log.err = io.EOF
+			return nil
+		}
+		f.see(e.Turn, e.event != nil)
+		if err := f.AddEntry(e); err != nil {
+			return f.log.fail(err)
+		}
+	}
+	return nil
+}
+
+// stops reports whether an event of this turn is behind the end of the turn that is asked for.
+func (f *logFold) stops(turn int, has bool) bool {
+	f.seen.More = f.at != nil && has && turn > *f.at
+	return f.seen.More
+}
+
+func (f *logFold) see(turn int, event bool) {
+	if event {
+		f.seen.Events++
+		f.seen.LastTurn = max(f.seen.LastTurn, turn)
+	}
+}
+
 // AddEntry folds the event of an entry, and passes over one without. The error is an *EventError, as that of AddRaw.
-func (f *Fold) AddEntry(e *Entry) error {
-	if e.event == nil || foldSteps[e.Kind] == nil {
+func (f *Fold) AddEntry(e *Entry) error { return f.addValid(e.Kind, e.event) }
+
+// addValid is AddRaw for what is known to be an event of this kind; nil for none.
+func (f *Fold) addValid(kind Kind, event []byte) error {
+	if event == nil || foldSteps[kind] == nil {
 		return nil
 	}
-	if err := f.view.readValid(e.event); err != nil { // the entry's reader knows that it is UTF-8
+	if err := f.view.readValid(event); err != nil {
 		return err
 	}
 	return f.add()

@@ -3,10 +3,14 @@ package sessionlog
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 // TestSnapshotAt: the state at the end of a turn is that of the log before the first event of a later one.
@@ -78,9 +82,58 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// TestSnapshotOfLongLines folds a log whose lines are longer than a buffer, and fails where the reading does.
-func TestSnapshotOfLongLines(t *testing.T) {
-	long := `{"kind":"page_out","turn":1,"summary":"` + strings.Repeat("x", 3<<18) + `"}` + "\n"
+// TestBlocks: a log that is folded in blocks gives what one pass over its entries gives: the snapshot, or the error and its place,
+// the order, the torn end.
+func TestBlocks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var log bytes.Buffer
+		for range rapid.IntRange(0, 12).Draw(t, "n") {
+			log.WriteString(rapid.SampledFrom([]string{"\n", " \n", "x\n", `{"seq":9,"event":{"kind":"page_in","turn":7}}` + "\r\n", `{"seq":1,"record_type":"x"}` + "\n",
+				"[1]\n", `{"kind":"suspended","turn":"x"}` + "\n", "{\"kind\":\"\xff\"}\n", `{"kind":"page_in","kind":"x"}` + "\n", ""}).Draw(t, "odd"))
+			for range rapid.IntRange(0, 8).Draw(t, "events") {
+				log.Write(genEvent(t))
+				log.WriteByte('\n')
+			}
+		}
+		log.WriteString(rapid.SampledFrom([]string{"", `{"kind":"page_in"}`, `{"kind":"pa`, "\n\n"}).Draw(t, "end"))
+		var o *FoldOptions
+		if rapid.Bool().Draw(t, "up to a turn") {
+			at := rapid.IntRange(0, 3).Draw(t, "at")
+			o = &FoldOptions{At: &at}
+		}
+		opts := &ReaderOptions{Tolerant: rapid.Bool().Draw(t, "tolerant")}
+		one := NewReader(bytes.NewReader(log.Bytes()), "log", opts)
+		if err := one.begin(); err != nil {
+			t.Fatal(err)
+		}
+		f := &logFold{Fold: NewFold(), log: one, seen: &FoldSeen{}}
+		if o != nil {
+			f.at = o.At
+		}
+		wantErr := f.run() // entry by entry, for the reading has begun
+		in := io.Reader(bytes.NewReader(log.Bytes()))
+		if rapid.Bool().Draw(t, "byte by byte") {
+			in = iotest.OneByteReader(in)
+		}
+		blocks := NewReader(in, "log", opts)
+		g := &logFold{Fold: NewFold(), log: blocks, seen: &FoldSeen{}, at: f.at, size: rapid.SampledFrom([]int{1, 40, 200, 0}).Draw(t, "size")}
+		err := g.run()
+		snap := &g.snap
+		if *g.seen != *f.seen && err == nil {
+			t.Fatalf("%+v, want %+v", g.seen, f.seen)
+		}
+		if fmt.Sprint(err) != fmt.Sprint(wantErr) || err == nil && asJSON(t, snap) != asJSON(t, &f.snap) {
+			t.Fatalf("%v\n%v\nwant %v\n%v\nof\n%s", err, snap, wantErr, f.snap, log.Bytes())
+		}
+		if o == nil && (!cmp.Equal(blocks.Torn(), one.Torn()) || fmt.Sprint(blocks.Order()) != fmt.Sprint(one.Order()) && err == nil) {
+			t.Fatalf("%+v %+v, want %+v %+v of\n%s", blocks.Torn(), blocks.Order(), one.Torn(), one.Order(), log.Bytes())
+		}
+	})
+}
+
+// TestBlocksOfLongLines cuts a log whose lines are longer than a block, and fails where the reading does.
+func TestBlocksOfLongLines(t *testing.T) {
+	long := `{"kind":"page_out","turn":1,"summary":"` + strings.Repeat("x", 3*blockOfLines) + `"}` + "\n"
 	short := strings.Repeat(`{"kind":"page_in","turn":1}`+"\n", 100_000)
 	snap, err := SnapshotOf(NewReader(strings.NewReader(short+long+long+short), "log", nil), nil)
 	if err != nil || snap.PageOutCount != 2 || snap.PageInCount != 200_000 {
