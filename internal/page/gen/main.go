@@ -1,13 +1,10 @@
-// Gen writes what the page in ui/ is made from: its types, those of package page, and for who works on it the documents of recordings as
-// files.
+// Gen writes the documents of recordings as files, for who works on the page.
 //
-//	go run ./internal/page/gen -types ui/src/model.ts
 //	go run ./internal/page/gen -documents DIR REC…
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -19,17 +16,9 @@ import (
 )
 
 func main() {
-	types := flag.String("types", "", "`file` that gets the types in TypeScript")
 	dir := flag.String("documents", "", "`directory` that gets the documents of the recordings that are named")
 	flag.Parse()
-	var errs []error
-	if *types != "" {
-		errs = append(errs, os.WriteFile(*types, typeScript(), 0o644))
-	}
-	if *dir != "" {
-		errs = append(errs, documents(*dir, flag.Args()))
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := documents(*dir, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
