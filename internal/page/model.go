@@ -71,7 +71,16 @@ type Detail struct {
 	Terminal      bool              `json:"terminal"` // run/ID/terminal.json is there
 	Files         int               `json:"files"`    // paths in run/ID/files.json
 	Report        bool              `json:"report"`   // run/ID/report.json is there
-	Problems      []Problem         `json:"problems"`
+	Notes         []Note            `json:"notes"`    // of people, about records
+	Problems      []Problem         `json:"problems"` // what of it cannot be read, or was not recorded
+}
+
+// Note is what somebody noted about a record.
+type Note struct {
+	Seq    uint64 `json:"seq"`
+	Kind   string `json:"kind"`
+	Text   string `json:"text"`
+	Author string `json:"author"`
 }
 
 // Coverage is what one axis saw of a run, and what it did not.
@@ -104,7 +113,7 @@ type Index struct {
 	Took  []int64 `json:"took"`  // ms
 	Turn  []int   `json:"turn"`  // the number of the turn that it belongs to in its conversation; 0 for none
 	Size  []int64 `json:"size"`  // bytes of its payloads
-	Flag  []int   `json:"flag"`  // bits: 1 failed or refused, 2 annotated, 4 first divergence, 8 side traffic
+	Flag  []int   `json:"flag"`  // bits: 1 failed or refused, 8 side traffic. Report.First and Detail.Notes name further rows
 	Title []int   `json:"title"` // in Texts
 }
 
@@ -246,7 +255,8 @@ type Cause struct {
 type Terminal struct {
 	Cols   int             `json:"cols"`
 	Rows   int             `json:"rows"`
-	Events json.RawMessage `json:"events"`
+	Start  int64           `json:"start"`  // ms after the start of the run
+	Events json.RawMessage `json:"events"` // the list of the records of its data; times are ms after Start, pauses as they were
 }
 
 // Report is run/ID/report.json: the last replay held against its recording.
