@@ -1,0 +1,2 @@
+import { h } from 'preact';
+export const AboutView = (_: object) => <p>About</p>;

@@ -1,0 +1,2 @@
+import { h } from 'preact';
+export const CompareView = (_: object) => <p>Compare</p>;

@@ -1,0 +1,2 @@
+import { h } from 'preact';
+export const FilesView = (_: object) => <p>Files</p>;

@@ -1,0 +1,2 @@
+import { h } from 'preact';
+export const ReportView = (_: object) => <p>Report</p>;

@@ -1,0 +1,2 @@
+import { h } from 'preact';
+export const SearchView = (_: object) => <p>Search</p>;

@@ -1,0 +1,2 @@
+import { h } from 'preact';
+export const TerminalView = (_: object) => <p>Terminal</p>;
