@@ -35,5 +35,3 @@
 //
 // Not goals: how the page looks (package ui), judging, changing a recording.
 package page
-
-//go:generate go run ./gen -types ../../ui/src/model.ts

@@ -196,7 +196,7 @@ type Message struct {
 // Part is a part of a message.
 type Part struct {
 	Type string          `json:"type"` // "text", "thinking", "call", "result", "image", "other"
-	Text string          `json:"text"`
+	Text string          `json:"text"` // of an image base64
 	ID   string          `json:"id"`   // of the call
 	Name string          `json:"name"` // of the tool
 	Args json.RawMessage `json:"args"` // of the call
@@ -212,10 +212,10 @@ type Chunk struct {
 	Text string `json:"text"` // what it adds for a reader; "" for nothing
 }
 
-// Payload names bytes: those of Digest at run/ID/payload/DIGEST, or Text itself.
+// Payload names bytes: those of Digest at run/ID/payload/DIGEST, or Text itself, and then no digest.
 type Payload struct {
-	Digest string  `json:"digest"`
-	Size   int64   `json:"size"`
+	Digest string  `json:"digest"` // of what came compressed with a dot and the encoding behind it: the bytes are then those decoded
+	Size   int64   `json:"size"`   // as it lies on the disk
 	Text   *string `json:"text"`
 }
 
