@@ -191,10 +191,11 @@ func (m *modeler) expr(folder string, e ast.Expr) (string, error) {
 		ts, err := m.expr(folder, e.X)
 		return ts + " | null", err
 	case *ast.ArrayType:
-		ts, err := m.expr(folder, e.Elt)
-		if strings.Contains(ts, " ") {
-			ts = "(" + ts + ")"
+		elem := e.Elt
+		if star, ok := elem.(*ast.StarExpr); ok {
+			elem = star.X // no list here has a hole
 		}
+		ts, err := m.expr(folder, elem)
 		return ts + "[]", err
 	case *ast.MapType:
 		ts, err := m.expr(folder, e.Value)

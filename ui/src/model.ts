@@ -55,10 +55,10 @@ export interface CompareCheck extends Check {
 }
 
 export interface CompareComparison {
-	recordings: (Row | null)[];
+	recordings: Row[];
 	same_turns: number;
 	differ: boolean;
-	groups: (Group | null)[];
+	groups: Group[];
 	notes: string[];
 }
 

@@ -1,5 +1,5 @@
 // Small parts that many views share.
-import { h, Fragment, type ComponentChildren } from 'preact';
+import { h, Component, Fragment, type ComponentChildren } from 'preact';
 import type { Signal } from '@preact/signals';
 import type { Doc } from '../data/docs';
 import { address, go, type Place } from '../data/place';
@@ -44,3 +44,13 @@ export const Facts = ({ of }: { of: [string, ComponentChildren][] }) =>
 
 export const Section = ({ title, note, children }: { title: string; note?: ComponentChildren; children: ComponentChildren }) =>
 	<section class="section"><h3>{title}{note != null && <span class="dim"> {note}</span>}</h3>{children}</section>;
+
+/** Fence shows what a view fails of in its place, until something else (of) is shown there; what stands around it goes on. */
+export class Fence extends Component<{ of: string; children: ComponentChildren }, { what: string }> {
+	state = { what: '' };
+	componentDidCatch(e: Error) { this.setState({ what: e.message }); }
+	componentDidUpdate(was: { of: string }) { if (was.of !== this.props.of && this.state.what) this.setState({ what: '' }); }
+	render() {
+		return this.state.what ? <Fault what={`This cannot be shown: ${this.state.what}`} /> : this.props.children;
+	}
+}

@@ -6,7 +6,7 @@ import * as format from '../data/format';
 import { place, within, type Tab } from '../data/place';
 import { rowsOf, type Rows } from '../data/rows';
 import { useKeys } from '../parts/keys';
-import { Badge, Link, Wait, toneOf } from '../parts/small';
+import { Badge, Fence, Link, Wait, toneOf } from '../parts/small';
 import { Line } from '../parts/text';
 import { AboutView } from './about';
 import { FilesView } from './files';
@@ -49,7 +49,7 @@ function Loaded(shown: Shown) {
 				{name}{n ? <span class="dim"> {format.short(n)}</span> : null}
 			</a>)}
 		</div>
-		<div id="part" class="part" role="tabpanel" aria-labelledby={`tab-${p.tab}`}><View {...shown} /></div>
+		<div id="part" class="part" role="tabpanel" aria-labelledby={`tab-${p.tab}`}><Fence key={p.tab} of={p.what}><View {...shown} /></Fence></div>
 	</div>;
 }
 
