@@ -29,7 +29,8 @@ export function Shell({ library, children }: { library: Library; children: Compo
 		<a class="skip" href="#main" onClick={(e: Event) => { e.preventDefault(); document.getElementById('main')?.focus(); }}>To the content</a>
 		<header class="top">
 			<nav aria-label="Where you are">
-				<Link to={{ view: 'runs' }} class="brand"><i aria-hidden="true" />{library.title ? <Line text={library.title} most={60} /> : 'Tapedeck'}</Link>
+				<Link to={{ view: 'runs' }} class="brand"><i aria-hidden="true" />Tapedeck</Link>
+				{library.runs.length > 1 && p.view === 'runs' && library.title && <span class="crumb" aria-current="page"><Line text={library.title} most={80} /></span>}
 				{p.view === 'compare' && <span class="crumb" aria-current="page">Comparison</span>}
 				{run && <span class="crumb" aria-current="page"><Line text={run.name || run.id} most={80} /></span>}
 				{library.compare && p.view !== 'compare' && <Link to={{ view: 'compare' }} class="crumb">Comparison</Link>}

@@ -42,8 +42,10 @@ export const Empty = ({ children, title }: { children?: ComponentChildren; title
 export const Facts = ({ of }: { of: [string, ComponentChildren][] }) =>
 	<dl class="facts">{of.filter(([, v]) => v !== '' && v != null).map(([k, v]) => <div><dt>{k}</dt><dd>{v}</dd></div>)}</dl>;
 
-export const Section = ({ title, note, children }: { title: string; note?: ComponentChildren; children: ComponentChildren }) =>
-	<section class="section"><h3>{title}{note != null && <span class="dim"> {note}</span>}</h3>{children}</section>;
+export function Section({ title, note, level = 3, children }: { title: string; note?: ComponentChildren; level?: 2 | 3; children: ComponentChildren }) {
+	const Heading = `h${level}` as const;
+	return <section class="section"><Heading>{title}{note != null && <span class="dim"> {note}</span>}</Heading>{children}</section>;
+}
 
 /** Fence shows what a view fails of in its place, until something else (of) is shown there; what stands around it goes on. */
 export class Fence extends Component<{ of: string; children: ComponentChildren }, { what: string }> {

@@ -16,7 +16,7 @@ export function CompareView({ library }: { library: Library }) {
 const picked = signal(1); // the row that stands beside the first
 
 function Compared({ of: c }: { of: Comparison }) {
-	const rows = list(c.recordings), ids = list(c.runs), other = Math.min(Math.max(1, picked.value), rows.length - 1);
+	const rows = list(c.recordings), ids = rows.map((r, i) => list(c.runs)[i] ?? r.id), other = Math.min(Math.max(1, picked.value), rows.length - 1);
 	return <div class="compare" tabIndex={0} role="region" aria-label="Comparison">
 		<h1>{format.plural(rows.length, 'run')} <Badge tone={c.differ ? 'warn' : 'good'}>{c.differ ? 'differ' : 'do not differ'}</Badge> <span class="dim">{format.plural(c.same_turns, 'turn')} in common before the first difference</span></h1>
 		{list(c.notes).map((n) => <p class="dim"><Name text={n} /></p>)}
@@ -32,7 +32,7 @@ function Table({ rows, ids, other }: { rows: Row[]; ids: string[]; other: number
 	const best = (of: (r: Row) => number | null | undefined) => Math.min(...rows.map((r) => of(r) ?? Infinity));
 	const columns: [string, (r: Row) => number | null | undefined, (n: number) => string][] = [
 		['turns', (r) => r.total.turns, format.count], ['tools', (r) => r.total.tools, format.count], ['tokens in', (r) => r.total.input_tokens, format.short],
-		['tokens out', (r) => r.total.output_tokens, format.short], ['cost', (r) => r.total.cost_usd, format.cost], ['time of answers', (r) => r.total.latency_ms, format.span],
+		['tokens out', (r) => r.total.output_tokens, format.short], ['cost', (r) => r.total.cost_usd, format.cost], ['time', (r) => r.total.duration_ms, format.span],
 	];
 	return <div class="wide" tabIndex={0} role="region" aria-label="The runs"><table class="table runs-table">
 		<thead><tr><th>beside</th><th>run</th><th>leaves the first</th>{columns.map(([name]) => <th class="num">{name}</th>)}<th>ended</th><th>check</th><th>files</th></tr></thead>
@@ -40,7 +40,7 @@ function Table({ rows, ids, other }: { rows: Row[]; ids: string[]; other: number
 			<td>{i === 0 ? <span class="dim">first</span> : <input type="radio" name="beside" checked={i === other} aria-label={`${nameOf(r)} beside the first`} onChange={() => { picked.value = i; }} />}</td>
 			<th scope="row"><Link to={{ run: ids[i] }}><Line text={nameOf(r)} most={80} /></Link>{r.parent && <p class="dim">fork of {r.parent.slice(0, 20)}</p>}</th>
 			<td>{r.leaves ? <span>turn {r.leaves.turn}, <Line text={r.leaves.what} /></span> : i > 0 ? <span class="dim">nowhere</span> : ''}</td>
-			{columns.map(([, of, show]) => { const n = of(r); return <td class={`num ${n != null && rows.length > 1 && n === best(of) ? 'least' : ''}`}>{n == null ? '–' : show(n)}</td>; })}
+			{columns.map(([, of, show]) => { const n = of(r); return <td class={`num ${n && rows.length > 1 && n === best(of) ? 'least' : ''}`}>{n == null ? '–' : show(n)}</td>; })}
 			<td>{r.exit ? <Badge tone={r.exit.code || r.exit.signal ? 'bad' : 'quiet'}>{r.exit.signal || `exit ${r.exit.code}`}</Badge> : '–'}</td>
 			<td>{r.check ? <Badge tone={r.check.exit || r.check.timed_out ? 'bad' : 'good'} >{r.check.timed_out ? 'timed out' : r.check.exit ? `failed, ${r.check.exit}` : 'passed'}</Badge> : <span class="dim">none</span>}</td>
 			<td class="num">{list(r.files).length || <span class="dim">same</span>}</td>

@@ -43,14 +43,14 @@ function Verdict({ id, report, of: f, status, summary }: { id: string; report: R
 				['mode', f.mode], ['records', `${format.count(f.recorded_records)} recorded, ${format.count(f.replay_records)} replayed`], ['score', f.score.toFixed(3)],
 				['crossed', f.crossed == null ? '' : String(f.crossed)], ['screens compared', f.screens ? format.count(f.screens) : ''], ['calls of models', f.model_calls ? format.count(f.model_calls) : ''], ['calls of tool servers', f.mcp_calls ? format.count(f.mcp_calls) : ''],
 			]} />
-			<Section title="Divergences" note={format.count(all.length + (f.omitted ?? 0))}>
+			<Section level={2} title="Divergences" note={format.count(all.length + (f.omitted ?? 0))}>
 				{all.length ? <div style={{ height: `${Math.min(all.length, 14) * 28 + 2}px` }} class="framed"><VirtualList label="Divergences" id="divergence" class="whole" count={all.length} chosen={chosen} row={(i) => <Row d={all[i]!} />} onChoose={choose} /></div>
 					: <p class="good">None: the replay did what was recorded.</p>}
 			</Section>
 			<Requests title="Asked for, not recorded" of={list(f.refused)} />
 			<Requests title="Recorded, never asked for" of={list(f.unasked)} />
 			<Masked id={id} pairs={list(f.masked_pairs)} more={f.more_masked_pairs ?? 0} counts={f.masked ?? {}} />
-			{list(f.side).length > 0 && <Section title="Side traffic" note="nothing depends on it">{list(f.side).map((s) => <p><code><Name text={`${s.method} ${s.host}${s.path}`} most={200} /></code> <span class="dim">{s.recorded} recorded, {s.replay} replayed, {s.differ} differ</span></p>)}</Section>}
+			{list(f.side).length > 0 && <Section level={2} title="Side traffic" note="nothing depends on it">{list(f.side).map((s) => <p><code><Name text={`${s.method} ${s.host}${s.path}`} most={200} /></code> <span class="dim">{s.recorded} recorded, {s.replay} replayed, {s.differ} differ</span></p>)}</Section>}
 			<Texts title="Asked for and not compared" of={list(f.not_compared)} tone="bad" />
 			<Texts title="Never looked at" of={list(f.not_covered)} tone="warn" />
 			<Texts title="Notes" of={list(f.notes)} tone="" />
@@ -59,12 +59,12 @@ function Verdict({ id, report, of: f, status, summary }: { id: string; report: R
 }
 
 function Texts({ title, of, tone }: { title: string; of: string[]; tone: string }): ComponentChildren {
-	return of.length ? <Section title={title} note={format.count(of.length)}><ul class={tone}>{of.slice(0, 300).map((t) => <li><Name text={t} most={500} /></li>)}</ul></Section> : null;
+	return of.length ? <Section level={2} title={title} note={format.count(of.length)}><ul class={tone}>{of.slice(0, 300).map((t) => <li><Name text={t} most={500} /></li>)}</ul></Section> : null;
 }
 
 function Requests({ title, of }: { title: string; of: RequestRef[] }): ComponentChildren {
 	if (!of.length) return null;
-	return <Section title={title} note={format.count(of.length)}><ul>{of.slice(0, 300).map((r) => <li class="request">
+	return <Section level={2} title={title} note={format.count(of.length)}><ul>{of.slice(0, 300).map((r) => <li class="request">
 		<code><Line text={r.method} /> <Name text={r.url} most={200} /></code>{r.seq != null && <span class="dim"> record {r.seq}</span>}
 		{r.cause && <p class="dim"><Name text={r.cause} most={500} /></p>}
 	</li>)}</ul></Section>;
@@ -73,7 +73,7 @@ function Requests({ title, of }: { title: string; of: RequestRef[] }): Component
 function Masked({ id, pairs, more, counts }: { id: string; pairs: MaskedPair[]; more: number; counts: Record<string, number> }): ComponentChildren {
 	const used = Object.entries(counts);
 	if (!pairs.length && !used.length) return null;
-	return <Section title="Masked" note={used.map(([k, n]) => `${k} ${n}`).join(', ')}>
+	return <Section level={2} title="Masked" note={used.map(([k, n]) => `${k} ${n}`).join(', ')}>
 		{pairs.length > 0 && <div class="wide" tabIndex={0} role="region" aria-label="What masks hid"><table class="table"><thead><tr><th>mask</th><th>where</th><th>recorded</th><th>replayed</th><th>records</th></tr></thead>
 			<tbody>{pairs.slice(0, 500).map((p) => <tr>
 				<th scope="row"><Line text={p.mask} />{p.settled && <span class="dim" title="the two values stand for each other everywhere"> settled</span>}</th>
