@@ -213,7 +213,7 @@ func (t *tester) play(ctx context.Context, c *conversation) (out []*Result, err 
 			s.send(message.line)
 			continue
 		}
-		res := &Result{Server: c.name, Conversation: c.number, Record: r.Seq, Method: k.Method, Tool: toolOf(&message.Message)}
+		res := NewResult(c.name, c.number, r.Seq, &message.Message)
 		began := time.Now()
 		if err := t.ask(ctx, s, k, message, res); err != nil {
 			return out, fmt.Errorf("record %d: %w", r.Seq, err)
@@ -246,10 +246,7 @@ func (t *tester) ask(ctx context.Context, s *server, k *tape.MCPJSONRPC, asked *
 		res.Status, res.Why = NoAnswer, err.Error()
 		return nil
 	}
-	res.Changes = t.changes(k.Method, &recorded.Message, answer)
-	if res.Status = Same; len(res.Changes) > 0 {
-		res.Status = Differs
-	}
+	res.Compare(t.log, &recorded.Message, answer)
 	return nil
 }
 
@@ -275,29 +272,36 @@ func (t *tester) message(p *tape.Payload) (*message, error) {
 	return &message{all[0], slices.Concat(t.book.Reveal(b), []byte("\n"))}, nil
 }
 
-// changes are what differs between two answers, as replays compare them.
-func (t *tester) changes(method string, was, now *mcp.Message) []fidelity.Change {
-	a, b := t.surface(was), t.surface(now)
-	if string(a) == string(b) {
-		return nil
+// NewResult is the result of a request before it is answered.
+func NewResult(server string, conversation, record uint64, asked *mcp.Message) *Result {
+	return &Result{Server: server, Conversation: conversation, Record: record, Method: asked.Method, Tool: toolOf(asked)}
+}
+
+// Compare says what differs between two answers, as replays compare them. log brings them into the form of the tape.
+func (r *Result) Compare(log *mcp.Log, was, now *mcp.Message) {
+	a, b := surface(log, was), surface(log, now)
+	if r.Status = Same; string(a) == string(b) {
+		return
 	}
-	return fidelity.DiffJSON(comparable(method, a), comparable(method, b))
+	if r.Changes = fidelity.DiffJSON(comparable(r.Method, a), comparable(r.Method, b)); len(r.Changes) > 0 {
+		r.Status = Differs
+	}
 }
 
 // surface is what of an answer is compared: its result or its error, under that name.
-func (t *tester) surface(m *mcp.Message) []byte {
+func surface(log *mcp.Log, m *mcp.Message) []byte {
 	name, value := "result", m.Result
 	if m.Error != nil {
 		name, value = "error", m.Error
 	}
-	line := t.log.Redact(mcp.Server, slices.Concat([]byte(`{"jsonrpc":"2.0","id":0,"`+name+`":`), value, []byte("}")))
+	line := log.Redact(mcp.Server, slices.Concat([]byte(`{"jsonrpc":"2.0","id":0,"`+name+`":`), value, []byte("}")))
 	if len(line.Messages) == 1 {
 		value = line.Messages[0].Result
 		if name == "error" {
 			value = line.Messages[0].Error
 		}
 	}
-	return slices.Concat([]byte(`{"`+name+`":`), t.log.Surface("", value), []byte("}"))
+	return slices.Concat([]byte(`{"`+name+`":`), log.Surface("", value), []byte("}"))
 }
 
 // lists are the members of results that hold entries with names.
