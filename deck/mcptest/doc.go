@@ -1,10 +1,10 @@
 // Package mcptest holds an MCP server against recorded clients' calls: the server that runs now is told what the recorded one was told, and
 // what it answers is compared.
 //
-// Goals: who changes a server sees which answers, tools and schemas are others now, by the calls that agents really make. Not goals: HTTP;
-// judging whether a difference is meant.
+// Goals: who changes a server sees which answers, tools and schemas are others now, by the calls that agents really make. Not goals: judging
+// whether a difference is meant; HTTP+SSE, and what comes on a stream of GET.
 //
-// A conversation is played with a process of its own: each message of the client as it was recorded, with its id, in recorded order, a request
+// A conversation is played with a process of its own, or over Streamable HTTP with a session of its own: each message of the client as it was recorded, with its id, in recorded order, a request
 // after the answer to the one before. What the server asks (sampling, roots, elicitation) gets what the recorded client answered to the same
 // question, else an error. Placeholders become the secrets of the caller's environment, where it has them.
 //

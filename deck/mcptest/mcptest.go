@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -45,11 +46,13 @@ type Result struct {
 	MS           float64           `json:"ms"`
 }
 
-// Options say which server is tried, and how. Argv is needed.
+// Options say which server is tried, and how. Argv or URL is needed.
 type Options struct {
 	Argv    []string
-	Env     []string // of the server, and where secrets are
-	Server  string   // name in the recording; "" where that holds one alone
+	URL     string      // of a server over Streamable HTTP; "" starts Argv
+	Header  http.Header // of each request there, in the place of what was recorded
+	Env     []string    // of the server, and where secrets are
+	Server  string      // name in the recording; "" where that holds one alone
 	Timeout time.Duration
 	Stderr  io.Writer
 	Report  func(*Result)
@@ -84,6 +87,7 @@ type tester struct {
 	log           *mcp.Log        // writes nothing: brings messages into the form of the tape
 	store         cas.Store
 	conversations []*conversation
+	headers       map[uint64][]tape.HeaderField // of recorded requests over HTTP, by the arrival of their exchange
 	tape          io.Closer
 }
 
@@ -167,10 +171,14 @@ func (t *tester) open(path string, names map[uint64]string) error {
 		return err
 	}
 	t.tape, t.store = f, f.Store
+	t.headers = make(map[uint64][]tape.HeaderField)
 	by := make(map[uint64]*conversation)
 	for r, err := range f.Records() {
 		if err != nil {
 			return err
+		}
+		if x, ok := r.Kind.(*tape.HTTPExchange); ok && t.o.URL != "" {
+			t.headers[x.Arrival] = x.RequestHeaders
 		}
 		k, ok := r.Kind.(*tape.MCPJSONRPC)
 		if !ok || names[k.Conversation] == "" {
@@ -210,7 +218,7 @@ func (t *tester) play(ctx context.Context, c *conversation) (out []*Result, err 
 			return out, fmt.Errorf("record %d: %w", r.Seq, err)
 		}
 		if message.IsNotification() {
-			s.send(message.line)
+			s.send(&message.Message, message.line, k)
 			continue
 		}
 		res := NewResult(c.name, c.number, r.Seq, &message.Message)
@@ -229,7 +237,7 @@ func (t *tester) play(ctx context.Context, c *conversation) (out []*Result, err 
 
 // ask sends a request and compares what comes.
 func (t *tester) ask(ctx context.Context, s *server, k *tape.MCPJSONRPC, asked *message, res *Result) error {
-	s.send(asked.line)
+	s.send(&asked.Message, asked.line, k)
 	if k.Answered == 0 && k.Error != "" {
 		res.Status, res.Why = NotCompared, k.Error
 		return nil
