@@ -76,7 +76,7 @@ func newForkCommand(std streams) *cobra.Command {
 	f.StringVar(&o.verify, "verify", "", "`command` of the shell that is run over the files as the fork left them; how it ends is kept")
 	f.DurationVar(&o.timeout, "verify-timeout", endcheck.DefaultTimeout, "how long it may take, as in 30s or 2m")
 	f.IntVar(&o.times, "times", 1, "how `many` forks to make")
-	o.define(f)
+	o.define(cmd)
 	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout; the program's output goes to stderr")
 	completeFlag(cmd, "tree", "recorded", "now")
 	return cmd
