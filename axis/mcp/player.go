@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,12 +73,26 @@ func (p *player) run(ctx context.Context) error {
 			err = p.write(ctx, &due)
 		}
 		switch {
-		case errors.Is(err, lane.ErrEnd), errors.Is(err, errClientGone), ctx.Err() != nil:
+		case ctx.Err() != nil:
+			return cmp.Or(p.writeLeft(), p.failure())
+		case errors.Is(err, lane.ErrEnd), errors.Is(err, errClientGone):
 			return p.failure()
 		case err != nil:
 			return err
 		}
 	}
+}
+
+// writeLeft writes what the server had written to its stderr before it was killed: who kills it may read that afterwards.
+func (p *player) writeLeft() error {
+	for _, due := range p.Left() {
+		if l := due.Value.line; l != nil && l.stderr {
+			if err := p.writeText(l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // linger is how long after the client's last line the conversation ends by itself. A server that was sent a signal waits for it, and one that

@@ -367,6 +367,17 @@ func (p *Player[K, V]) Next(ctx context.Context) (Due[V], error) {
 	return next.due, err
 }
 
+// Left is what is due when the program has gone, without waiting for anything. Next is called no more.
+func (p *Player[K, V]) Left() (due []Due[V]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	for s := p.step(); s.ready && !s.ends; s = p.step() {
+		due = append(due, s.due)
+	}
+	return due
+}
+
 // A step is what Next does: return something, the end, or wait.
 type step[V any] struct {
 	ready bool
