@@ -72,9 +72,7 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 	}
 	b.setUpgradesAside(refused)
 	b.sortSockets()
-	slices.SortStableFunc(b.recorded, func(x, y *Recorded) int {
-		return cmp.Or(cmp.Compare(x.Arrival, y.Arrival), cmp.Compare(x.Seq, y.Seq))
-	})
+	slices.SortStableFunc(b.recorded, byArrival)
 	b.waiting = b.recorded
 	b.noteCalls()
 	for _, rec := range b.recorded {
@@ -82,8 +80,8 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 	}
 	for _, q := range b.queues {
 		b.mixed = b.mixed || q.mixed()
-		q.sideBySide = q.overlap()
-		findEquals(q.all)
+		q.SideBySide = q.overlap()
+		findEquals(q.All)
 	}
 	return b, nil
 }
@@ -138,10 +136,10 @@ func (b *Book) ofServer(k tape.Kind) bool {
 func (b *Book) add(rec *Recorded) {
 	q := b.queues[rec.Key]
 	if q == nil {
-		q = new(queue)
+		q = newQueue()
 		b.queues[rec.Key] = q
 	}
-	q.add(rec)
+	q.Add(rec)
 	b.keys[rec.Seq] = rec.Key
 	host := tape.HostOf(rec.Exchange.URL)
 	if dead, known := b.dead[host]; dead || !known {
@@ -159,8 +157,8 @@ func (b *Book) traits(k Key, r *Request) *Traits {
 	if q == nil || !b.mixed {
 		return nil
 	}
-	q.study(func(rec *Recorded) *Traits { return b.classifier.Traits(b.request(rec)).bounded() })
-	return b.classifier.Traits(r).bounded()
+	q.Study(func(rec *Recorded) *Traits { return b.classifier.Traits(b.request(rec)).Bounded() })
+	return b.classifier.Traits(r).Bounded()
 }
 
 // request returns a recorded request in the form that a Classifier is given. A body that cannot be had is none.
@@ -182,11 +180,11 @@ func (b *Book) take(k Key, asked *Traits) (*Recorded, *choice) {
 		return nil, nil
 	}
 	q.asked++
-	rec := q.take(asked, &b.ids)
-	if rec == nil {
+	rec, ok := q.Take(asked, &b.ids)
+	if !ok {
 		return nil, nil
 	}
-	rec.served = true
+	rec.Served = true
 	if rec.Socket != nil {
 		if c := b.choose(rec, q, asked); c != nil {
 			return rec, c
@@ -199,7 +197,7 @@ func (b *Book) take(k Key, asked *Traits) (*Recorded, *choice) {
 // hand notes what was handed out for a request. The caller holds mu.
 func (b *Book) hand(rec *Recorded, asked *Traits) {
 	if asked != nil {
-		b.ids.Learn(rec.traits.idTexts(), asked.idTexts(), false)
+		b.ids.Learn(rec.IDs(), asked.IDTexts(), false)
 	}
 	rec.equals.join()
 	rec.order.happened(moment{kind: momentAsked, rec: rec})
@@ -210,10 +208,10 @@ func (b *Book) hand(rec *Recorded, asked *Traits) {
 func (b *Book) takeThis(rec *Recorded) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if rec.served {
+	if rec.Served {
 		return false
 	}
-	rec.served = true
+	rec.Served = true
 	b.hand(rec, nil)
 	return true
 }
@@ -238,7 +236,7 @@ func (b *Book) likeAsked(id *Identity, r *Request) *Recorded {
 func (b *Book) next() *Recorded {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.waiting) > 0 && (b.waiting[0].served || b.waiting[0].Socket != nil) {
+	for len(b.waiting) > 0 && (b.waiting[0].Served || b.waiting[0].Socket != nil) {
 		b.waiting = b.waiting[1:]
 	}
 	if len(b.waiting) == 0 {
@@ -254,7 +252,7 @@ func (b *Book) Unasked() []*Recorded {
 	defer b.mu.Unlock()
 	var left []*Recorded
 	for _, rec := range b.recorded {
-		if !rec.served && !silent(rec) && !rec.Exchange.UpgradeRefused() {
+		if !rec.Served && !silent(rec) && !rec.Exchange.UpgradeRefused() {
 			left = append(left, rec)
 		}
 	}
@@ -310,7 +308,7 @@ func (b *Book) Damaged() []string {
 func (b *Book) giveBack(rec *Recorded) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	rec.served = false
+	rec.Served = false
 	for i := len(b.log) - 1; i >= 0; i-- {
 		if b.log[i].seq == rec.Seq {
 			b.log = append(b.log[:i], b.log[i+1:]...)
@@ -318,7 +316,7 @@ func (b *Book) giveBack(rec *Recorded) {
 		}
 	}
 	if q := b.queues[rec.Key]; q != nil {
-		q.giveBack(rec)
+		q.GiveBack(rec)
 	}
 }
 

@@ -171,12 +171,9 @@ func (b *Book) Sockets() bool { return len(b.sockets) > 0 }
 
 // choose begins a choice for a socket that is handed out; nil where there is none. The caller holds mu.
 func (b *Book) choose(rec *Recorded, q *queue, asked *Traits) *choice {
-	like := func(*Recorded) int { return 0 }
-	if asked != nil && q.apart != nil {
-		like = q.expect(asked, &b.ids).likeness
-	}
+	like := q.Likeness(asked, &b.ids)
 	c := &choice{book: b, queue: q, asked: asked, rec: rec}
-	for _, r := range q.all {
+	for _, r := range q.All {
 		if r.Socket != nil && len(c.rivals) < maxRivals && (r == rec || !r.decided()) && like(r) == like(rec) {
 			c.rivals = append(c.rivals, r)
 		}

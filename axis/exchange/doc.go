@@ -10,7 +10,7 @@
 //
 // Masks take out of a key what differs in every run, and headers are in none. So two callers may ask by one key for different
 // things: two items whose UUIDs stand in the URL, two tenants of one service. Where a tape holds unlike requests of one key,
-// their Traits decide which answer is whose: first the ids and their places (as they stand, or as an earlier match showed which
+// their Traits (package lane) decide which answer is whose: first the ids and their places (as they stand, or as an earlier match showed which
 // id of the replay stands for which of the recording), then how often the sender has tried before. Where some of these were
 // under way together while recording, headers and times tell too: the order of arrival is no program's own there. Elsewhere
 // it is, and a header may be drawn at random from a few, and a time equal by chance. Traits never refuse an answer; of

@@ -62,7 +62,7 @@ func (b *Book) Fork(seq uint64, o ForkOptions) (*Fork, error) {
 	at := b.recorded[i]
 	for _, rec := range b.recorded {
 		if !before(rec, at) && !strings.HasPrefix(rec.Lane, "mcp:") {
-			rec.held, rec.served = true, true
+			rec.held, rec.Served = true, true
 		}
 	}
 	b.fork = &Fork{book: b, at: at, o: o, answered: make(map[uint64]bool)}
@@ -161,7 +161,7 @@ func (f *Fork) ahead(k Key) *Recorded {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if q := b.queues[k]; q != nil {
-		for _, rec := range q.all {
+		for _, rec := range q.All {
 			if rec.held && rec.Lane != f.at.Lane {
 				rec.held = false
 				b.hand(rec, nil)
@@ -214,7 +214,7 @@ func (f *Fork) reached() bool {
 	f.book.mu.Lock()
 	defer f.book.mu.Unlock()
 	for _, rec := range f.book.recorded {
-		if f.Own(rec.Lane) && !rec.served && !silent(rec) {
+		if f.Own(rec.Lane) && !rec.Served && !silent(rec) {
 			return false
 		}
 	}
@@ -238,8 +238,8 @@ func (b *Book) release(but *Recorded) {
 	defer b.mu.Unlock()
 	for _, rec := range b.recorded {
 		if rec.held && rec != but {
-			rec.held, rec.served = false, false
-			b.queues[rec.Key].giveBack(rec)
+			rec.held, rec.Served = false, false
+			b.queues[rec.Key].GiveBack(rec)
 		}
 	}
 }

@@ -40,11 +40,11 @@ func (b *Book) exhausted(k Key) (*Recorded, string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := b.queues[k]
-	if q == nil || len(q.all) == 0 {
+	if q == nil || len(q.All) == 0 {
 		return nil, ""
 	}
-	last := q.all[len(q.all)-1]
-	return last, fmt.Sprintf("it was asked %s, recorded %s, last as %s", lane.Times(q.asked), lane.Times(len(q.all)), nameOf(last))
+	last := q.All[len(q.All)-1]
+	return last, fmt.Sprintf("it was asked %s, recorded %s, last as %s", lane.Times(q.asked), lane.Times(len(q.All)), nameOf(last))
 }
 
 // nameOf names a record for people.
@@ -81,7 +81,7 @@ func (b *Book) candidates(id *Identity, r *Request) []*Recorded {
 		group = append(group, rec)
 	}
 	slices.SortStableFunc(group, func(x, y *Recorded) int {
-		switch sx, sy := x.served, y.served; {
+		switch sx, sy := x.Served, y.Served; {
 		case sx && sy:
 			return cmp.Compare(y.Arrival, x.Arrival)
 		case sx:
@@ -255,7 +255,7 @@ func (b *Book) unservedOf(k *Key, name string) (all []*Recorded) {
 	for _, rec := range b.recorded {
 		like := rec.Key
 		like.Request = k.Request
-		if !rec.served && like == *k && inLane(rec, name) && len(all) < lane.MaxCandidates {
+		if !rec.Served && like == *k && inLane(rec, name) && len(all) < lane.MaxCandidates {
 			all = append(all, rec)
 		}
 	}

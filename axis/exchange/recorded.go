@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/bare"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -38,11 +39,9 @@ type Recorded struct {
 
 	after []int // how far the request had come (keyAfter); nil where all of it came before the answer
 
-	usage  []byte         // of a model, as JSON; nil for none
-	traits *Traits        // of the request; nil before its queue was studied
-	own    map[trait]bool // of traits, what others of the queue have not; nil where it has none, and before
-	served bool           // guarded by the Book
-	held   bool           // likewise: it stands behind the point of a Fork, and is taken for served
+	usage     []byte // of a model, as JSON; nil for none
+	lane.Item        // guarded by the Book
+	held      bool   // likewise: it stands behind the point of a Fork, and is taken for served
 }
 
 // maxPatience bounds what the word of a tape adds to a patience.
@@ -137,4 +136,4 @@ func (r *Recorded) Proto() string {
 }
 
 // decided reports whether it is known which socket of the replay r is. The caller holds the Book's mu.
-func (r *Recorded) decided() bool { return r.served && r.Socket.choice == nil }
+func (r *Recorded) decided() bool { return r.Served && r.Socket.choice == nil }

@@ -25,8 +25,8 @@ func (s *side) answer(b *Book, k Key, r *Request) *Recorded {
 	if said == sidetraffic.Gates {
 		return nil
 	}
-	if q := b.queues[k]; q != nil && sidetraffic.AskedAgain(r.Method, len(q.all)) && equalAnswers(q.all) {
-		return q.all[len(q.all)-1]
+	if q := b.queues[k]; q != nil && sidetraffic.AskedAgain(r.Method, len(q.All)) && equalAnswers(q.All) {
+		return q.All[len(q.All)-1]
 	}
 	all := b.ofRoute(route)
 	if len(all) == 0 {

@@ -125,8 +125,8 @@ func (c *choice) change(rec *Recorded) *SocketPlay {
 	c.rec, rec.Socket.choice = rec, c
 	c.times++
 	if was.Socket.choice = other; other == nil {
-		rec.served, was.served = true, false
-		c.queue.giveBack(was)
+		rec.Served, was.Served = true, false
+		c.queue.GiveBack(was)
 		return nil
 	}
 	other.rec = was

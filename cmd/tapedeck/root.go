@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +20,9 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/derive"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	httpforeign "github.com/tapedeck-dev/tapedeck/httptape/foreign"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/sessionlog/foreign"
 )
 
 // The exit statuses of every command but record, which ends as its program did.
@@ -369,4 +372,60 @@ func wanted(kind string) string {
 		return "true or false"
 	}
 	return "a " + kind
+}
+
+// helpTexts are the texts of the commands, a file for each command of the first level. A section is
+//
+//	= seal prove
+//	prove REC [SEQ]
+//	What it does, in a line
+//
+//	What there is to know, and the exit statuses
+//
+//	Examples:
+//	  tapedeck seal prove last 3
+//
+//go:embed help/*.txt
+var helpTexts embed.FS
+
+// inHelp is what stands in the texts for what more than one of them says, or the code knows.
+var inHelp = strings.NewReplacer(
+	"{{modes}}", strings.Trim(modesHelp, "\n"),
+	"{{transcripts}}", strings.Join(foreign.Names(), ", "),
+	"{{http cassettes}}", strings.Join(httpforeign.Names(), ", "),
+)
+
+// withHelp gives cmd, which is called by path ("seal prove"), its usage and help.
+func withHelp(path string, cmd *cobra.Command) *cobra.Command {
+	words := strings.Fields(path)
+	text, err := helpTexts.ReadFile("help/" + words[0] + ".txt")
+	if err != nil {
+		panic(err) // it is in this executable
+	}
+	_, section, ok := strings.Cut("\n"+string(text), "\n= "+path+"\n")
+	if !ok {
+		panic(fmt.Sprintf("no help for %q", path))
+	}
+	section, _, _ = strings.Cut(section, "\n= ")
+	cmd.Use, section, _ = strings.Cut(section, "\n")
+	cmd.Short, section, _ = strings.Cut(section, "\n")
+	long, example, _ := strings.Cut(section, "\nExamples:\n")
+	cmd.Long, cmd.Example = strings.Trim(inHelp.Replace(long), "\n"), strings.TrimRight(example, "\n")
+	return cmd
+}
+
+// oneArgument is the command called by path that takes one argument, called name in its usage, which complete completes (nil: a file).
+func oneArgument(path, name string, complete cobra.CompletionFunc, run func(ctx context.Context, arg string) error) *cobra.Command {
+	return withHelp(path, &cobra.Command{
+		Args:              takes(name),
+		ValidArgsFunction: complete,
+		RunE:              func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args[0]) },
+	})
+}
+
+// commandGroup is a command that does nothing but hold others.
+func commandGroup(path string, commands ...*cobra.Command) *cobra.Command {
+	cmd := withHelp(path, &cobra.Command{Args: knownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }})
+	cmd.AddCommand(commands...)
+	return cmd
 }

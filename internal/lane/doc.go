@@ -23,6 +23,9 @@
 //   - Hold waits for a condition, with a limit after which something is given up. Every wait of a replay is one.
 //   - Order keeps lines in their order for callers that each bring their own line (Await, Done).
 //   - Gate holds up what is to come until what came before it while recording has come again, in whatever order.
+//   - Queue is the recorded messages of one key, each handed out once: of those left the one whose Traits are most like what is asked, then
+//     the first. Whose queue it is decides what it is for, requests that were sent twice for one answer say, and sockets whose server's
+//     messages tell only later which was meant, which it then gives back (GiveBack).
 //   - Names say which id of this run stands for which of the recording, by what matches show.
 //   - Player is an Order that also finds what a message of the program is (Find, Came; Take is both) and says what is due next (Next). Who
 //     carries the far side's lines by itself asks when one is due (Await) and tells that it passed (Said).

@@ -1,14 +1,12 @@
-package exchange
+package lane
 
 import (
 	"cmp"
 	"slices"
-
-	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
-// Traits are what tells requests of one Key apart, in which nothing of it shows: a mask took it out, or it stands in a
-// header. They decide which of several recorded answers to a key a request gets, never whether it gets one.
+// Traits are what tells messages of one key apart, in which nothing of it shows: a mask took it out, or it stands in a
+// header. They decide which of several recorded answers to a key a message gets, never whether it gets one.
 type Traits struct {
 	// IDs are, in order, the ids that stand in the URL, the body and the headers, each a value that names something: a
 	// UUID, what a provider made up, the placeholder of a secret. Never a time. A program that makes ids up makes others on
@@ -70,16 +68,16 @@ func (t *Traits) set() map[trait]bool {
 	return set
 }
 
-// bounded cuts the middle out of more ids than are looked at. Requests of one key have as many in the same places.
-func (t *Traits) bounded() *Traits {
+// Bounded cuts the middle out of more ids than are looked at. Requests of one key have as many in the same places.
+func (t *Traits) Bounded() *Traits {
 	if len(t.IDs) > maxIDs {
 		t.IDs = slices.Concat(t.IDs[:maxIDs/2], t.IDs[len(t.IDs)-maxIDs/2:])
 	}
 	return t
 }
 
-// idTexts are the ids without their places.
-func (t *Traits) idTexts() []string {
+// IDTexts are the ids without their places.
+func (t *Traits) IDTexts() []string {
 	texts := make([]string, len(t.IDs))
 	for i, id := range t.IDs {
 		texts[i] = id.Text
@@ -88,16 +86,16 @@ func (t *Traits) idTexts() []string {
 }
 
 // expected is what a request asks of a queue.
-type expected struct {
+type expected[T Queued] struct {
 	wanted []trait         // what sets some of the queue's records apart, what the fewest have first
 	full   int             // what all of these count
 	own    map[string]bool // the ids of the request, as it has them
-	ids    *lane.Names
+	ids    *Names
 }
 
 // expect prepares a request for the queue.
-func (q *queue) expect(asked *Traits, ids *lane.Names) *expected {
-	s := &expected{own: make(map[string]bool, len(asked.IDs)), ids: ids}
+func (q *Queue[T]) expect(asked *Traits, ids *Names) *expected[T] {
+	s := &expected[T]{own: make(map[string]bool, len(asked.IDs)), ids: ids}
 	for _, id := range asked.IDs {
 		s.own[id.Text] = true
 		was := ids.Recorded(id.Text)
@@ -113,7 +111,7 @@ func (q *queue) expect(asked *Traits, ids *lane.Names) *expected {
 }
 
 // want adds what waiting records have, unless it is there already: an id may stand twice, and two may stand for one.
-func (s *expected) want(q *queue, t trait, count int) {
+func (s *expected[T]) want(q *Queue[T], t trait, count int) {
 	list := q.apart[t]
 	if len(list) == 0 || len(s.wanted) == maxWanted || slices.Contains(s.wanted, t) {
 		return
@@ -126,25 +124,25 @@ func (s *expected) want(q *queue, t trait, count int) {
 }
 
 // likeness says how like a record is to what is expected; above 0 it has more of it than it has of another's.
-func (s *expected) likeness(rec *Recorded) int {
+func (s *expected[T]) likeness(i *Item) int {
 	n := 0
 	for _, t := range s.wanted {
 		switch {
-		case !rec.own[t]:
+		case !i.own[t]:
 		case t.kind <= inPlace:
 			n += countID
 		default:
 			n += countText
 		}
 	}
-	return n - countID*s.foreign(rec)
+	return n - countID*s.foreign(i)
 }
 
 // foreign counts the ids of a record, of those that set it apart, that are known to name what the request does not speak of,
-// by that name or by the recorded one, which a secret takes on (Open.recall).
-func (s *expected) foreign(rec *Recorded) int {
+// by that name or by the recorded one, which a secret takes on.
+func (s *expected[T]) foreign(i *Item) int {
 	n := 0
-	for t := range rec.own {
+	for t := range i.own {
 		if now, known := s.ids.Replayed(t.text); t.kind == anywhere && known && !s.own[now] && !s.own[t.text] {
 			n++
 		}
