@@ -107,6 +107,9 @@ func VerdictOf(rec *recording.Recording) *Verdict {
 	return nil
 }
 
+// KeepsDerived reports whether a library here knows rec.
+func KeepsDerived(rec *recording.Recording) bool { return len(namesOf(rec)) > 0 }
+
 // KeepDerived keeps what was derived of rec as one of the longer kinds, in each library here that knows it, as Judged does.
 func KeepDerived(rec *recording.Recording, kind string, content []byte) {
 	head, err := json.Marshal(&derived{Recording: rec.Manifest.ID, StartedAt: rec.Manifest.StartedAt, Tapedeck: version.Version})
@@ -184,8 +187,9 @@ func (l *Library) verdict(e *Entry) *Verdict {
 	return v
 }
 
-// totals are what e comes to; nil where its tape cannot be read. Those that recording.json lacks are kept once they were added up.
-func (l *Library) totals(e *Entry) *recording.Totals {
+// totals are what e comes to; nil where its tape cannot be read, or known says that it is not to be. Those that recording.json lacks are kept
+// once they were added up.
+func (l *Library) totals(e *Entry, known bool) *recording.Totals {
 	m := e.Recording.Manifest
 	t := new(recording.Totals)
 	if m.Totals != nil {
@@ -193,6 +197,9 @@ func (l *Library) totals(e *Entry) *recording.Totals {
 	}
 	if l.read(e, totalsExt, t) {
 		return t
+	}
+	if known {
+		return nil
 	}
 	t, err := account.TotalOf(e.Recording, nil)
 	if err != nil {

@@ -39,6 +39,7 @@ type Source struct {
 	summary *summary // guarded by mu; of a run that is being recorded that of its last change
 	sealed  *Seal    // guarded by mu; nil where nobody has looked
 	last    *said    // guarded by mu: the turn that was read last
+	growing *growing // guarded by mu; of a run that is being recorded
 }
 
 // ErrNoDocument is returned for a path at which no document is.
@@ -111,7 +112,11 @@ func (r *Source) sum() (*summary, error) {
 	if r.summary != nil && (r.rec.Finished() || r.summary.Tape == sizeOf(r.rec.TapePath())) {
 		return r.summary, nil
 	}
-	s, err := summaryOf(r.rec, r.prices)
+	make := func() (*summary, error) { return summaryOf(r.rec, r.prices) }
+	if !r.rec.Finished() && r.rec.Live() == recording.LiveYes {
+		make = r.grow
+	}
+	s, err := make()
 	if err == nil {
 		r.summary = s
 	}

@@ -69,6 +69,9 @@ type lengths struct {
 // Prepare writes the summary of a recording that has ended, so that nobody waits for it later. What cannot be read or written is let go:
 // it is made again when it is asked for.
 func Prepare(rec *recording.Recording, prices *llm.Prices) {
+	if !library.KeepsDerived(rec) {
+		return
+	}
 	if s, err := summarize(rec, prices); err == nil {
 		s.keep(rec)
 	}

@@ -95,7 +95,7 @@ func (s *survey) add(r *tape.Record, at int64) {
 		s.out.Files++
 	}
 	s.odd = s.odd || r.Seq != uint64(row)
-	x.Seq, x.Turn = append(x.Seq, int64(r.Seq)), append(x.Turn, 0)
+	x.Seq = append(x.Seq, int64(r.Seq))
 	x.Kind = append(x.Kind, placeIn(s.kindAt, &x.Kinds, r.Kind.Name()))
 	x.Lane = append(x.Lane, s.lane(r.Kind))
 	x.Start, s.last = append(x.Start, start-s.last), start
@@ -220,66 +220,69 @@ func titled(s string) string {
 	return strings.ToValidUTF8(strings.Clone(s), "\uFFFD")
 }
 
-// close ends the survey.
+// close returns what is known by now. More records may follow.
 func (s *survey) close() *summary {
-	x := &s.index
-	x.Rows = s.out.Rows
+	out, x := s.out, s.index
+	x.Rows = out.Rows
 	if s.odd {
-		s.out.Seqs = slices.Clone(x.Seq)
+		out.Seqs = slices.Clone(x.Seq)
 	} else {
 		x.Seq = []int64{}
 	}
-	s.conversations(s.book.Close())
-	s.out.index = s.packIndex()
-	return &s.out
+	x.Lanes, x.Turn = slices.Clone(x.Lanes), make([]int, x.Rows)
+	s.conversations(s.book.Close(), &out, &x)
+	out.index = s.pack(&x)
+	return &out
 }
 
-// conversations makes rows of the turns, and says of each record which turn it belongs to: a call of a model to its own, any other to the
-// last of the main conversation, which is that with the most turns.
-func (s *survey) conversations(a *account.Account) {
+// conversations makes rows of the turns, and names their lanes by what began them.
+func (s *survey) conversations(a *account.Account, out *summary, x *Index) {
 	var main []TurnRow
-	numbers := make(map[uint64]int)
 	for _, c := range a.Conversations {
-		out := Conversation{Lane: c.Lane, Title: c.Turns[0].Prompt, Turns: make([]TurnRow, 0, len(c.Turns))}
+		rows := Conversation{Lane: c.Lane, Title: c.Turns[0].Prompt, Turns: make([]TurnRow, 0, len(c.Turns))}
 		for i := range c.Turns {
 			t := s.turnRow(&c.Turns[i])
-			numbers[t.Seq] = t.Number
-			out.Turns = append(out.Turns, t)
+			rows.Turns = append(rows.Turns, t)
 			for j, call := range c.Turns[i].Tools {
 				if names := c.Turns[i].Named[j]; len(names) > 0 {
-					s.out.Named = append(s.out.Named, naming{t.Seq, call.Name, names})
+					out.Named = append(out.Named, naming{t.Seq, call.Name, names})
 				}
 			}
 		}
-		if len(out.Turns) > len(main) {
-			main = out.Turns
+		if len(rows.Turns) > len(main) {
+			main = rows.Turns
 		}
-		if i, ok := s.laneAt[c.Lane]; ok && out.Title != "" {
-			s.index.Lanes[i].Title = out.Title
+		if i, ok := s.laneAt[c.Lane]; ok && rows.Title != "" {
+			x.Lanes[i].Title = rows.Title
 		}
-		s.out.Conversations = append(s.out.Conversations, out)
+		out.Conversations = append(out.Conversations, rows)
 	}
-	slices.SortStableFunc(s.out.Named, func(a, b naming) int { return cmp.Compare(a.Seq, b.Seq) })
-	now, isModel := 0, -1
-	if i := slices.Index(s.index.Kinds, "llm_call"); i >= 0 {
-		isModel = i
-	}
-	ofMain := make(map[uint64]bool, len(main))
+	slices.SortStableFunc(out.Named, func(a, b naming) int { return cmp.Compare(a.Seq, b.Seq) })
+	s.numbers(out, x, main)
+}
+
+// numbers says of each record which turn it belongs to: a call of a model to its own, any other to the last of the main conversation, which
+// is that with the most turns.
+func (s *survey) numbers(out *summary, x *Index, main []TurnRow) {
+	isMain := make(map[uint64]bool, len(main))
 	for i := range main {
-		ofMain[main[i].Seq] = true
+		isMain[main[i].Seq] = true
 	}
-	for row := range s.index.Turn {
-		seq := uint64(row)
-		if s.out.Seqs != nil {
-			seq = uint64(s.out.Seqs[row])
+	numbers := make(map[uint64]int)
+	for i := range out.Conversations {
+		for _, t := range out.Conversations[i].Turns {
+			numbers[t.Seq] = t.Number
 		}
-		number := now
-		if s.index.Kind[row] == isModel {
-			if number = numbers[seq]; ofMain[seq] {
-				now = number
-			}
+	}
+	now, model := 0, slices.Index(x.Kinds, "llm_call")
+	for row := range x.Turn {
+		if x.Turn[row] = now; x.Kind[row] != model {
+			continue
 		}
-		s.index.Turn[row] = number
+		seq := uint64(s.index.Seq[row])
+		if x.Turn[row] = numbers[seq]; isMain[seq] {
+			now = numbers[seq]
+		}
 	}
 }
 
@@ -300,14 +303,15 @@ func (s *survey) turnRow(t *account.Turn) TurnRow {
 // maxIndex bounds an index, in compressed bytes, where titles make it longer: they are cut until it fits.
 const maxIndex = 450_000
 
-func (s *survey) packIndex() (b []byte) {
+// pack compresses an index, with titles as long as it may have them.
+func (s *survey) pack(x *Index) (b []byte) {
 	for _, width := range []int{maxTitle, 60, 30, 12, 0} {
 		at := make(map[string]int)
-		s.index.Texts, s.index.Title = []string{}, s.index.Title[:0]
+		x.Texts, x.Title = []string{}, make([]int, 0, len(s.titles))
 		for _, title := range s.titles {
-			s.index.Title = append(s.index.Title, placeIn(at, &s.index.Texts, cutTo(title, width)))
+			x.Title = append(x.Title, placeIn(at, &x.Texts, cutTo(title, width)))
 		}
-		if b = packed(mustJSON(&s.index)); len(b) <= maxIndex {
+		if b = packed(mustJSON(x)); len(b) <= maxIndex {
 			break
 		}
 	}
