@@ -214,7 +214,7 @@ type Chunk struct {
 
 // Payload names bytes: those of Digest at run/ID/payload/DIGEST, or Text itself, and then no digest.
 type Payload struct {
-	Digest string  `json:"digest"` // of what came compressed with a dot and the encoding behind it: the bytes are then those decoded
+	Digest string  `json:"digest"` // with a dot and an encoding behind it of what came compressed: the bytes are those decoded; or another name
 	Size   int64   `json:"size"`   // as it lies on the disk
 	Text   *string `json:"text"`
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -39,6 +38,8 @@ type Source struct {
 	summary *summary // guarded by mu; of a run that is being recorded that of its last change
 	sealed  *Seal    // guarded by mu; nil where nobody has looked
 	last    *said    // guarded by mu: the turn that was read last
+	filesOf *summary // guarded by mu: what made is the files of
+	made    *Files   // guarded by mu
 	growing *growing // guarded by mu; of a run that is being recorded
 }
 
@@ -123,8 +124,12 @@ func (r *Source) sum() (*summary, error) {
 	return s, err
 }
 
-// payload returns the bytes of a blob. Behind a digest may stand a dot and how the bytes are encoded: then they are decoded.
+// payload returns the bytes of a blob, or those that inRecord has. Behind a digest may stand a dot and how the bytes are encoded: then they
+// are decoded.
 func (r *Source) payload(name string) ([]byte, error) {
+	if strings.HasPrefix(name, recordOf) {
+		return r.inRecord(name)
+	}
 	digest, encoding, _ := strings.Cut(name, ".")
 	d, err := cas.Parse(digest)
 	if err != nil || r.store == nil {
@@ -305,12 +310,4 @@ func (r *Source) report() (*Report, error) {
 		out.First = j.Report.Divergences[0].Seq
 	}
 	return out, nil
-}
-
-// openPayload streams a blob as it lies there.
-func (r *Source) openPayload(d cas.Digest) (io.ReadCloser, error) {
-	if r.store == nil {
-		return nil, ErrNoDocument
-	}
-	return r.store.Open(d)
 }

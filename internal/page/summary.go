@@ -167,8 +167,8 @@ func mustJSON(v any) []byte {
 
 func packed(b []byte) []byte {
 	var out bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // a level that there is
-	z.Write(b)                                              // a buffer takes all
+	z := gzip.NewWriter(&out)
+	z.Write(b) // a buffer takes all
 	z.Close()
 	return out.Bytes()
 }
