@@ -244,7 +244,7 @@ async function measures() {
     const frame = await took(() => p.evaluate(async () => {
       const list = document.querySelector('.records');
       for (let i = 0; i < 60; i++) {
-        list.scrollTop += 2800;
+        list.scrollTop += 350;
         await new Promise(requestAnimationFrame);
       }
     })) / 60;

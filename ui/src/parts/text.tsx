@@ -17,7 +17,10 @@ function symbol(c: string): string {
 export const plain = (s: string, most = 300): string =>
 	(s.length > most ? s.slice(0, most) + '…' : s).replace(hidden, symbol).replace(/[\n\t]/g, ' ');
 
-function shown(s: string): ComponentChild[] {
+const any = new RegExp(hidden.source);
+
+function shown(s: string): ComponentChild {
+	if (!any.test(s)) return s;
 	const out: ComponentChild[] = [];
 	let last = 0;
 	for (const m of s.matchAll(hidden)) {
