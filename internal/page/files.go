@@ -279,7 +279,7 @@ func (h *history) tree(r *Source) error {
 		switch {
 		case f != nil && f.Before != nil && f.Before.Mode != "":
 			continue
-		case f == nil && unchanged >= maxUnchanged:
+		case f == nil && (unchanged >= maxUnchanged || strings.HasPrefix(e.Path, ".git/")):
 			continue
 		case f == nil:
 			unchanged++

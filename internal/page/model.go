@@ -264,6 +264,8 @@ type Report struct {
 	Fidelity *fidelity.Report `json:"fidelity"`
 	Replay   string           `json:"replay"` // the id of the replay's own documents (run/ID/…); "" where they are not kept
 	First    *uint64          `json:"first"`  // seq of the first divergence
+	Argv     []string         `json:"argv"`   // of a replay with another command than the recording's; none for its own
+	At       int64            `json:"at"`     // Unix epoch ms
 }
 
 // Comparison is compare.json.

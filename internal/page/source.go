@@ -21,6 +21,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/fidelity/annotations"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/seal"
@@ -302,12 +303,24 @@ func (r *Source) report() (*Report, error) {
 	if j == nil {
 		return nil, ErrNoDocument
 	}
-	out := &Report{Fidelity: j.Report}
+	out := &Report{Fidelity: j.Report, Argv: append([]string{}, j.Argv...), At: j.At.UnixMilli()}
 	if j.Replay != "" {
 		out.Replay = idOf(j.Replay)
 	}
-	if len(j.Report.Divergences) > 0 {
-		out.First = j.Report.Divergences[0].Seq
-	}
+	out.First = firstOf(j.Report)
 	return out, nil
+}
+
+// firstOf is the first record that diverges: of what was asked for and not recorded that which is nearest to it.
+func firstOf(r *fidelity.Report) *uint64 {
+	for i := range r.Divergences {
+		d := &r.Divergences[i]
+		if d.Category != fidelity.MissingInRecorded && d.Seq != nil {
+			return d.Seq
+		}
+		if d.Nearest != nil {
+			return d.Nearest
+		}
+	}
+	return nil
 }
