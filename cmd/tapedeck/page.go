@@ -87,7 +87,7 @@ func (o *exportOptions) tell(w *page.Written, std streams) error {
 		}{o.output, w})
 	}
 	visible.Fprintf(std.out, "%s: %s, %s\n", o.output, size(w.Bytes), plural(w.Documents, "document", "documents"))
-	if n := len(w.Absent); n > 0 {
+	if n := w.TooLarge; n > 0 {
 		visible.Fprintf(std.err, "tapedeck: it names %s that it does not hold: --payloads %s allows no more\n", plural(n, "document", "documents"), o.payloads)
 	}
 	return nil

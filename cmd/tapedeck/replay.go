@@ -118,7 +118,11 @@ func (o *replayOptions) replays(name string, std streams) (func(context.Context,
 	rec, err := openRecording(name)
 	return func(ctx context.Context, opts *deck.ReplayOptions) (*deck.Verdict, error) {
 		v, err := deck.Replay(ctx, rec, opts)
-		if err == nil && len(opts.Argv) == 0 { // another program's run says nothing about the recording
+		switch {
+		case err != nil:
+		case len(opts.Argv) > 0: // another program's run says nothing about the recording
+			library.Reported(rec, library.Judgement{Report: v.Report, Replay: idIn(opts.Out), Argv: opts.Argv})
+		default:
 			library.Judged(rec, library.Verdict{Status: string(gate.StatusOf(v.Report)), Summary: v.String(), By: "replay"},
 				library.Judgement{Report: v.Report, Replay: idIn(opts.Out)})
 		}

@@ -50,10 +50,12 @@ func (d *derived) of(m *recording.Manifest) bool {
 	return d.Recording == m.ID && d.StartedAt.Equal(m.StartedAt)
 }
 
-// A Judgement is a report and the id of the replay where that was kept as a recording, else "".
+// A Judgement is how a replay was held against its recording.
 type Judgement struct {
 	Report *fidelity.Report `json:"report"`
-	Replay string           `json:"replay"`
+	Replay string           `json:"replay"` // id of the replay where that was kept as a recording, else ""
+	Argv   []string         `json:"argv"`   // of a replay with another command; none for the recording's own
+	At     time.Time        `json:"at"`
 }
 
 // A Verdict is how the last replay of a recording ended.
@@ -76,10 +78,13 @@ func Judged(rec *recording.Recording, v Verdict, j Judgement) {
 			_ = os.Remove(name + Report) // of the replay before
 		}
 	}
-	if j.Report == nil {
-		return
-	}
-	if b, err := json.Marshal(&j); err == nil {
+	Reported(rec, j)
+}
+
+// Reported keeps a report alone: what another program does says nothing about the recording, but why it differs is worth a look.
+func Reported(rec *recording.Recording, j Judgement) {
+	j.At = time.Now().UTC().Truncate(time.Second)
+	if b, err := json.Marshal(&j); err == nil && j.Report != nil {
 		KeepDerived(rec, Report, b)
 	}
 }

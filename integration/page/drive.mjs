@@ -244,7 +244,7 @@ async function measures() {
     const frame = await took(() => p.evaluate(async () => {
       const list = document.querySelector('.records');
       for (let i = 0; i < 60; i++) {
-        list.scrollTop += 2800;
+        list.scrollTop += 350;
         await new Promise(requestAnimationFrame);
       }
     })) / 60;
@@ -264,7 +264,7 @@ async function shots() {
     for (const [name, place] of Object.entries(views)) await one(name, 'calm', at('calm', place));
     await one('compare', 'two', '#compare');
     await one('runs', 'two', '#/');
-    await one('hostile', 'hostile', at('hostile', '/turn/2'));
+    await one('hostile', 'hostile', at('hostile', '/turn/3'));
     await one('damaged', 'torn', at('torn', '/about'));
     await one('long', 'long', at('long', '/record/50000'));
     await one('narrow', 'calm', at('calm', '/turn/3'), { viewport: { width: 360, height: 640 } });

@@ -17,7 +17,7 @@
 //	run/ID/live                  server-sent events: "grown" with the number of rows, "ended"; a server alone
 //
 // ID is a path element of letters, digits, '.', '_' and '-'. What stands behind # in the page's address names a place: "compare", "run/ID",
-// "run/ID/report", "run/ID/turn/SEQ", "run/ID/record/SEQ", and whatever else the page makes up.
+// "run/ID/report", "run/ID/report/N" (a divergence, from 0), and whatever else the page makes up.
 //
 // In a file each block is base64 of gzip in an element of its own, before the script of the page:
 //

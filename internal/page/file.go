@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/base64"
@@ -30,8 +31,9 @@ const maxAbsent = 1000
 // Written is what a file came to.
 type Written struct {
 	Documents int      `json:"documents"`
-	Bytes     int64    `json:"bytes"`  // of the file
-	Absent    []Absent `json:"absent"` // never nil
+	Bytes     int64    `json:"bytes"`     // of the file
+	TooLarge  int      `json:"too_large"` // documents that it does not hold since Payloads allows no more
+	Absent    []Absent `json:"absent"`    // those, and what else it does not hold; never nil
 }
 
 // WriteFile writes the page with the documents of a shelf. They stand in memory one block at a time.
@@ -52,7 +54,7 @@ func (s *Shelf) WriteFile(ctx context.Context, w io.Writer, o *FileOptions) (*Wr
 	f.write(o.Bundle.head(""))
 	f.all(docs)
 	f.write(o.Bundle.foot())
-	return &Written{Documents: len(f.table), Bytes: count.n, Absent: s.Library.Absent}, f.err
+	return &Written{Documents: len(f.table), Bytes: count.n, TooLarge: f.tooLarge, Absent: s.Library.Absent}, f.err
 }
 
 // A fileWriter packs documents into blocks. The first error ends it.
@@ -69,6 +71,7 @@ type fileWriter struct {
 	open        []byte           // the last block
 	left        int64            // bytes that documents with a bound may still have
 	recent      []recent         // payloads that the next one may repeat
+	tooLarge    int              // how many documents are absent for that
 	done, total int64
 }
 
@@ -99,6 +102,9 @@ func (f *fileWriter) all(d *Documents) {
 	}
 	for _, path := range d.Payloads {
 		f.payload(path)
+	}
+	if d.Unchanged > 0 {
+		f.absent("", 0, fmt.Sprintf("the contents of %d files that the run did not change", d.Unchanged))
 	}
 	f.flush()
 	library := mustJSON(&f.shelf.Library)
@@ -149,6 +155,9 @@ func (f *fileWriter) bounded(path string, b []byte, add func([]byte) []int) {
 }
 
 func (f *fileWriter) absent(path string, size int64, why string) {
+	if why == tooLarge {
+		f.tooLarge++
+	}
 	list := &f.shelf.Library.Absent
 	if n := len(*list); n < maxAbsent {
 		*list = append(*list, Absent{path, size, why})
@@ -156,7 +165,7 @@ func (f *fileWriter) absent(path string, size int64, why string) {
 	}
 	last := &(*list)[maxAbsent-1]
 	if last.Path != "" {
-		*last = Absent{Size: last.Size, Why: "and others: " + tooLarge}
+		*last = Absent{Size: last.Size, Why: "and others"}
 	}
 	last.Size += size
 }
@@ -232,16 +241,23 @@ func cutPieces(pieces []int, from, to int) (out []int) {
 	return out
 }
 
-func commonPrefix(a, b []byte) int {
-	n := 0
+// stride is how many bytes are compared at once.
+const stride = 256
+
+func commonPrefix(a, b []byte) (n int) {
+	for n+stride <= min(len(a), len(b)) && bytes.Equal(a[n:n+stride], b[n:n+stride]) {
+		n += stride
+	}
 	for n < min(len(a), len(b)) && a[n] == b[n] {
 		n++
 	}
 	return n
 }
 
-func commonSuffix(a, b []byte) int {
-	n := 0
+func commonSuffix(a, b []byte) (n int) {
+	for n+stride <= min(len(a), len(b)) && bytes.Equal(a[len(a)-n-stride:len(a)-n], b[len(b)-n-stride:len(b)-n]) {
+		n += stride
+	}
 	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {
 		n++
 	}
@@ -255,7 +271,7 @@ func (f *fileWriter) block(name string, b []byte) {
 		return
 	}
 	text := base64.NewEncoder(base64.StdEncoding, f.w)
-	z, _ := gzip.NewWriterLevel(text, gzip.BestCompression) // a level that there is
+	z := gzip.NewWriter(text)
 	_, err := z.Write(b)
 	f.err = errors.Join(err, z.Close(), text.Close())
 	f.write("</script>\n")

@@ -12,6 +12,13 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
+// maxInline bounds how many bytes of contents stand in files.json itself. Further short ones stand in the records that name them, and are
+// asked for as payloads that recordOf names.
+const maxInline = 1 << 20
+
+// recordOf begins the name of a payload that stands in a record: "record-SEQ" is the content of the file that it is about.
+const recordOf = "record-"
+
 // maxUnchanged bounds how many files that the run did not change are listed.
 const maxUnchanged = 5000
 
@@ -22,6 +29,7 @@ type history struct {
 	turns   []*TurnRow        // by seq
 	spawns  []*spawn          // by seq
 	servers map[uint64]server // by conversation
+	inline  int64             // bytes of contents in out
 }
 
 // A server is the beginning of a conversation with a tool server.
@@ -37,12 +45,29 @@ type spawn struct {
 	command    string
 }
 
-// files makes files.json: one pass over the records that are about files, processes and tool servers.
+// files makes files.json, of a run that has ended once.
 func (r *Source) files() (*Files, error) {
 	s, err := r.sum()
 	if err != nil {
 		return nil, err
 	}
+	r.mu.Lock()
+	known := r.filesOf == s
+	out := r.made
+	r.mu.Unlock()
+	if known {
+		return out, nil
+	}
+	if out, err = r.fileHistory(s); err == nil {
+		r.mu.Lock()
+		r.filesOf, r.made = s, out
+		r.mu.Unlock()
+	}
+	return out, err
+}
+
+// fileHistory is one pass over the records that are about files, processes and tool servers.
+func (r *Source) fileHistory(s *summary) (*Files, error) {
 	h := &history{byPath: make(map[string]*File), servers: make(map[uint64]server)}
 	for i := range s.Conversations {
 		for j := range s.Conversations[i].Turns {
@@ -50,7 +75,7 @@ func (r *Source) files() (*Files, error) {
 		}
 	}
 	slices.SortFunc(h.turns, func(a, b *TurnRow) int { return cmp.Compare(a.Seq, b.Seq) })
-	err = r.lines(0, func(line []byte) bool {
+	err := r.lines(0, func(line []byte) bool {
 		if !concernsFiles(line) {
 			return true
 		}
@@ -118,9 +143,42 @@ func (h *history) change(rec *tape.Record, k *tape.File) {
 	if strings.HasPrefix(k.Mode, "12") && k.Content != nil && k.Content.Inline {
 		state.Target = k.Content.Text
 	} else if !gone {
-		state.Bytes = payloadOf(k.Content, nil)
+		state.Bytes = h.content(rec.Seq, k.Content)
 	}
 	f.States = append(f.States, state)
+}
+
+// content names what was written.
+func (h *history) content(seq uint64, p *tape.Payload) *Payload {
+	out := payloadOf(p, nil)
+	if out == nil || out.Text == nil {
+		return out
+	}
+	if h.inline += p.Len; h.inline > maxInline {
+		return &Payload{Digest: recordOf + strconv.FormatUint(seq, 10), Size: p.Len}
+	}
+	return out
+}
+
+// inRecord returns the content of the file that a record is about, which stands in the record.
+func (r *Source) inRecord(name string) ([]byte, error) {
+	seq, err := strconv.ParseUint(strings.TrimPrefix(name, recordOf), 10, 64)
+	if err != nil {
+		return nil, ErrNoDocument
+	}
+	s, err := r.sum()
+	if err != nil {
+		return nil, err
+	}
+	rec, err := r.record(s, seq)
+	if err != nil {
+		return nil, err
+	}
+	f := tape.FileOf(rec.Kind)
+	if f == nil || f.Content == nil || !f.Content.Inline {
+		return nil, ErrNoDocument
+	}
+	return []byte(f.Content.Text), nil
 }
 
 // recordedCauses are those that the tape itself names: the process, the tool server. The processes come later on the tape: see causes.
@@ -180,14 +238,25 @@ func (h *history) infer(s *summary, name string, state *FileState) {
 	if slices.ContainsFunc(state.Causes, func(c Cause) bool { return c.What == "spawn" }) {
 		return
 	}
-	for _, p := range h.spawns {
-		if p.start <= state.At && p.end >= since.Start+since.Latency && p.id > 1 && strings.Contains(p.command, base) {
-			state.Causes = append(state.Causes, Cause{
-				What: "spawn", Seq: p.seq, Title: cutTo(p.command, maxTitle), Why: "it ran between that answer and the change, and its arguments name " + base,
-			})
-			return
+	if p := h.ran(since, state.At, base); p != nil {
+		state.Causes = append(state.Causes, Cause{
+			What: "spawn", Seq: p.seq, Title: cutTo(p.command, maxTitle), Why: "it ran between that answer and the change, and its arguments name " + base,
+		})
+	}
+}
+
+// lookAt is how many processes behind an answer are asked whether their arguments name a file.
+const lookAt = 200
+
+// ran returns the first process that ended behind an answer, and began before an instant, with a name in its arguments; nil for none.
+func (h *history) ran(since *TurnRow, until int64, name string) *spawn {
+	n, _ := slices.BinarySearchFunc(h.spawns, since.Seq, func(p *spawn, seq uint64) int { return cmp.Compare(p.seq, seq) })
+	for _, p := range h.spawns[n:min(n+lookAt, len(h.spawns))] {
+		if p.start <= until && p.end >= since.Start+since.Latency && p.id > 1 && strings.Contains(p.command, name) {
+			return p
 		}
 	}
+	return nil
 }
 
 func turnTitle(t *TurnRow) string {
@@ -210,7 +279,7 @@ func (h *history) tree(r *Source) error {
 		switch {
 		case f != nil && f.Before != nil && f.Before.Mode != "":
 			continue
-		case f == nil && unchanged >= maxUnchanged:
+		case f == nil && (unchanged >= maxUnchanged || strings.HasPrefix(e.Path, ".git/")):
 			continue
 		case f == nil:
 			unchanged++

@@ -59,17 +59,22 @@ func (s *Shelf) title() string {
 	}
 }
 
-// opens is where the page opens: several runs at what they differ in, one that did not replay faithfully at why, else at the run.
+// opens is where the page opens: several runs at what they differ in, one whose last replay was not faithful at why, else at the run.
 func (s *Shelf) opens() string {
-	switch runs := s.Library.Runs; {
-	case s.comparison != nil:
+	if s.comparison != nil {
 		return "compare"
-	case len(runs) == 1 && runs[0].Verdict != nil && runs[0].Verdict.Status != "faithful" && library.JudgementOf(s.Sources[0].rec) != nil:
-		return "run/" + runs[0].ID + "/report"
-	case len(runs) == 1:
-		return "run/" + runs[0].ID
 	}
-	return ""
+	if len(s.Sources) != 1 {
+		return ""
+	}
+	src := s.Sources[0]
+	switch j := library.JudgementOf(src.rec); {
+	case j != nil && len(j.Report.Divergences) > 0:
+		return "run/" + src.ID + "/report/0"
+	case j != nil && !j.Report.Faithful():
+		return "run/" + src.ID + "/report"
+	}
+	return "run/" + src.ID
 }
 
 // Document returns the document at a path.

@@ -95,7 +95,7 @@ func (s *Stacks) live(w http.ResponseWriter, r *http.Request, id string) {
 	if rows.count(); tell("grown", rows.n) != nil {
 		return
 	}
-	tick := time.NewTicker(pollEvery)
+	tick := time.NewTicker(s.poll)
 	defer tick.Stop()
 	told := time.Now()
 	for {
@@ -109,7 +109,7 @@ func (s *Stacks) live(w http.ResponseWriter, r *http.Request, id string) {
 			_ = tell("ended", rows.n) // who has gone needs it no more
 			return
 		}
-		if rows.fresh = rows.fresh || grew; rows.fresh && time.Since(told) >= tellEvery {
+		if rows.fresh = rows.fresh || grew; rows.fresh && time.Since(told) >= s.tell {
 			if told, rows.fresh = time.Now(), false; tell("grown", rows.n) != nil {
 				return
 			}

@@ -214,7 +214,7 @@ type Chunk struct {
 
 // Payload names bytes: those of Digest at run/ID/payload/DIGEST, or Text itself, and then no digest.
 type Payload struct {
-	Digest string  `json:"digest"` // of what came compressed with a dot and the encoding behind it: the bytes are then those decoded
+	Digest string  `json:"digest"` // with a dot and an encoding behind it of what came compressed: the bytes are those decoded; or another name
 	Size   int64   `json:"size"`   // as it lies on the disk
 	Text   *string `json:"text"`
 }
@@ -264,6 +264,8 @@ type Report struct {
 	Fidelity *fidelity.Report `json:"fidelity"`
 	Replay   string           `json:"replay"` // the id of the replay's own documents (run/ID/…); "" where they are not kept
 	First    *uint64          `json:"first"`  // seq of the first divergence
+	Argv     []string         `json:"argv"`   // of a replay with another command than the recording's; none for its own
+	At       int64            `json:"at"`     // Unix epoch ms
 }
 
 // Comparison is compare.json.

@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -53,7 +54,29 @@ func (r *Source) documents(ctx context.Context, d *Documents) error {
 	if detail, err := r.detail(ctx); err == nil && detail.Terminal {
 		d.Rest = append(d.Rest, at+"terminal.json")
 	}
-	return r.payloads(at, d)
+	if err := r.payloads(at, d); err != nil {
+		return err
+	}
+	return r.contents(at, d)
+}
+
+// contents lists what was written to files that stands in records, and counts the files that a run left alone: their contents are not listed.
+func (r *Source) contents(at string, d *Documents) error {
+	f, err := r.files()
+	if err != nil {
+		return err
+	}
+	for i := range f.Files {
+		for _, state := range f.Files[i].States {
+			if state.Bytes != nil && strings.HasPrefix(state.Bytes.Digest, recordOf) {
+				d.Payloads = append(d.Payloads, at+"payload/"+state.Bytes.Digest)
+			}
+		}
+		if len(f.Files[i].States) == 0 {
+			d.Unchanged++
+		}
+	}
+	return nil
 }
 
 // payloads lists the blobs that records name: of exchanges as they are named in turns, decoded where they came encoded.

@@ -118,9 +118,14 @@ func (s *Server) refuse(r *http.Request) (code int, why string) {
 func (s *Server) document(w http.ResponseWriter, r *http.Request, path string) {
 	var b []byte
 	var err error
-	if path == "search.json" {
+	switch {
+	case path == "search.json":
 		b, err = documentOf(s.shelf.search(r.Context(), r.URL.Query().Get("run"), r.URL.Query().Get("q")))
-	} else {
+	case strings.HasSuffix(path, "/index.json") && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip"):
+		if b, err = s.shelf.index(path); err == nil {
+			w.Header().Set("Content-Encoding", "gzip")
+		}
+	default:
 		b, err = s.shelf.Document(r.Context(), path)
 	}
 	switch {

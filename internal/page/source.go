@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -22,6 +21,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/fidelity/annotations"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/seal"
@@ -39,6 +39,8 @@ type Source struct {
 	summary *summary // guarded by mu; of a run that is being recorded that of its last change
 	sealed  *Seal    // guarded by mu; nil where nobody has looked
 	last    *said    // guarded by mu: the turn that was read last
+	filesOf *summary // guarded by mu: what made is the files of
+	made    *Files   // guarded by mu
 	growing *growing // guarded by mu; of a run that is being recorded
 }
 
@@ -123,8 +125,12 @@ func (r *Source) sum() (*summary, error) {
 	return s, err
 }
 
-// payload returns the bytes of a blob. Behind a digest may stand a dot and how the bytes are encoded: then they are decoded.
+// payload returns the bytes of a blob, or those that inRecord has. Behind a digest may stand a dot and how the bytes are encoded: then they
+// are decoded.
 func (r *Source) payload(name string) ([]byte, error) {
+	if strings.HasPrefix(name, recordOf) {
+		return r.inRecord(name)
+	}
 	digest, encoding, _ := strings.Cut(name, ".")
 	d, err := cas.Parse(digest)
 	if err != nil || r.store == nil {
@@ -297,20 +303,24 @@ func (r *Source) report() (*Report, error) {
 	if j == nil {
 		return nil, ErrNoDocument
 	}
-	out := &Report{Fidelity: j.Report}
+	out := &Report{Fidelity: j.Report, Argv: append([]string{}, j.Argv...), At: j.At.UnixMilli()}
 	if j.Replay != "" {
 		out.Replay = idOf(j.Replay)
 	}
-	if len(j.Report.Divergences) > 0 {
-		out.First = j.Report.Divergences[0].Seq
-	}
+	out.First = firstOf(j.Report)
 	return out, nil
 }
 
-// openPayload streams a blob as it lies there.
-func (r *Source) openPayload(d cas.Digest) (io.ReadCloser, error) {
-	if r.store == nil {
-		return nil, ErrNoDocument
+// firstOf is the first record that diverges: of what was asked for and not recorded that which is nearest to it.
+func firstOf(r *fidelity.Report) *uint64 {
+	for i := range r.Divergences {
+		d := &r.Divergences[i]
+		if d.Category != fidelity.MissingInRecorded && d.Seq != nil {
+			return d.Seq
+		}
+		if d.Nearest != nil {
+			return d.Nearest
+		}
 	}
-	return r.store.Open(d)
+	return nil
 }

@@ -24,6 +24,8 @@ type Stacks struct {
 	title  string
 	prices *llm.Prices
 	find   func() ([]library.Row, []Problem)
+	poll   time.Duration // pollEvery
+	tell   time.Duration // tellEvery
 
 	mu   sync.Mutex
 	dirs map[string]string  // by id; guarded by mu
@@ -119,7 +121,7 @@ func ShowRecordings(title string, dirs []string, prices *llm.Prices) *Stacks {
 }
 
 func newStacks(title string, prices *llm.Prices) *Stacks {
-	return &Stacks{title: title, prices: prices, dirs: make(map[string]string), open: make(map[string]*Source)}
+	return &Stacks{title: title, prices: prices, poll: pollEvery, tell: tellEvery, dirs: make(map[string]string), open: make(map[string]*Source)}
 }
 
 // list makes library.json, the newest run first.
@@ -212,6 +214,23 @@ func (s *Stacks) Document(ctx context.Context, path string) ([]byte, error) {
 		return nil, err
 	}
 	return src.Document(ctx, rest)
+}
+
+// index is run/ID/index.json in gzip, as it is kept.
+func (s *Stacks) index(path string) ([]byte, error) {
+	id, rest, _ := strings.Cut(strings.TrimPrefix(path, "run/"), "/")
+	if rest != "index.json" {
+		return nil, ErrNoDocument
+	}
+	src, err := s.source(id)
+	if err != nil {
+		return nil, err
+	}
+	sum, err := src.sum()
+	if err != nil {
+		return nil, err
+	}
+	return sum.index, nil
 }
 
 // compared makes compare.json, of recordings that were named, once.

@@ -25,6 +25,7 @@ type said struct {
 	declared []Tool
 	params   []Param
 	messages []Message
+	written  [][]byte // the JSON of each
 	answer   *Message // nil for none
 	stop     string
 	chunks   []Chunk
@@ -60,7 +61,7 @@ func (r *Source) turn(seq uint64) (*Turn, error) {
 	t.Error = cmp.Or(t.Error, now.trouble)
 	if before != nil {
 		t.Previous = &before.Seq
-		t.Keep = kept(was, now.messages)
+		t.Keep = kept(was, now)
 		if now.system == was.system {
 			t.System = nil
 		}
@@ -98,11 +99,11 @@ func (r *Source) said(s *summary, seq uint64) (*said, error) {
 
 // kept is how many messages, from the first, are those of the turn before, its answer behind them. A history repeats an answer without
 // what its model thought.
-func kept(was *said, now []Message) (n int) {
-	for n < min(len(was.messages), len(now)) && sameJSON(was.messages[n], now[n]) {
+func kept(was, now *said) (n int) {
+	for n < min(len(was.written), len(now.written)) && bytes.Equal(was.written[n], now.written[n]) {
 		n++
 	}
-	if n == len(was.messages) && n < len(now) && was.answer != nil && sameJSON(spoken(was.answer), spoken(&now[n])) {
+	if n == len(was.messages) && n < len(now.messages) && was.answer != nil && sameJSON(spoken(was.answer), spoken(&now.messages[n])) {
 		n++
 	}
 	return n
@@ -205,7 +206,8 @@ func (s *said) take(c *llm.Conversation) {
 		for _, call := range c.Turns[i].Calls {
 			names[call.ID] = call.Name
 		}
-		s.messages = append(s.messages, messageOf(&c.Turns[i], names))
+		m := messageOf(&c.Turns[i], names)
+		s.messages, s.written = append(s.messages, m), append(s.written, mustJSON(&m))
 	}
 }
 

@@ -56,7 +56,7 @@ func (tt *Tape) Call(lane, request, response string) *tape.LLMCall {
 	tt.T.Helper()
 	tt.At++
 	k := &tape.LLMCall{Provider: "anthropic", Endpoint: "messages", Model: "m", Usage: json.RawMessage(`{"input_tokens":10,"output_tokens":1}`)}
-	k.Lane, k.Arrival, k.Status, k.URL = lane, tt.At, 200, "https://api.anthropic.com/v1/messages"
+	k.Lane, k.Arrival, k.Status, k.Method, k.URL = lane, tt.At, 200, "POST", "https://api.anthropic.com/v1/messages"
 	k.RequestPayload, k.Response = tt.Payload(request), tt.Payload(response)
 	tt.Record(k)
 	return k

@@ -1,24 +1,30 @@
-// Runs that are being recorded: their server says when they have grown.
+// What goes on: runs come to a library, and those that are being recorded grow; their server says so.
 import { effect } from '@preact/signals';
-import { again } from './docs';
+import type { Library } from '../model';
+import { again, doc } from './docs';
 import { place } from './place';
 
-/** watch follows the run that is looked at. */
+const every = 5000; // ms between two looks at the list of runs
+
+/** watch looks at the list while it is seen, and follows the run that is looked at while it is recorded. */
 export function watch(): void {
+	setInterval(() => {
+		if (place.peek().view === 'runs' && !document.hidden) again((p) => p === 'library.json');
+	}, every);
 	let events: EventSource | null = null, of = '';
 	effect(() => {
-		const { run } = place.value;
-		if (run === of) return;
-		of = run;
+		const { run } = place.value, grows = doc<Library>('library.json').value.value?.runs.find((r) => r.id === run)?.state === 'recording';
+		const to = grows ? run : '';
+		if (to === of) return;
+		of = to;
 		events?.close();
-		events = run ? follow(run) : null;
+		events = to ? follow(to) : null;
 	});
 }
 
 function follow(run: string): EventSource {
 	const events = new EventSource(`run/${encodeURIComponent(run)}/live`), of = `run/${run}/`;
-	const derived = ['run', 'index', 'files', 'terminal', 'report'].map((n) => `${of}${n}.json`);
-	events.addEventListener('grown', () => again((p) => derived.includes(p) || p.startsWith(`${of}records/`)));
+	events.addEventListener('grown', () => again((p) => p.startsWith(of) && !p.includes('/turn/')));
 	events.addEventListener('ended', () => {
 		events.close();
 		again((p) => p === 'library.json' || p.startsWith(of));

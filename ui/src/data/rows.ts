@@ -7,7 +7,6 @@ export interface Rows {
 	kinds: string[];
 	lanes: Lane[];
 	texts: string[];
-	lower: string[]; // texts, for search
 	seq: (row: number) => number;
 	rowOf: (seq: number) => number; // -1 for none
 	kind: ArrayLike<number>;
@@ -47,7 +46,6 @@ function build(x: Index): Rows {
 	};
 	return {
 		count: n, block: x.block || 1, kinds: x.kinds ?? [], lanes: x.lanes ?? [], texts: x.texts ?? [],
-		lower: (x.texts ?? []).map((t) => t.toLowerCase()),
 		seq: (row) => (seqs ? seqs[row]! : row),
 		rowOf: (seq) => (seqs ? find(seq) : seq >= 0 && seq < n ? seq : -1),
 		kind: ints(x.kind), lane: ints(x.lane), start, took: Float64Array.from(x.took ?? []), turn: ints(x.turn),
@@ -67,7 +65,7 @@ export function filtered(r: Rows, f: Filter): Int32Array | null {
 	if (!f.groups.size && !f.flag && !text) return null;
 	const lanes = r.lanes.map((l) => !f.groups.size || f.groups.has(l.group));
 	const kinds = r.kinds.map((k) => k.toLowerCase().includes(text));
-	const texts = r.lower.map((t) => t.includes(text));
+	const texts = r.texts.map((t) => t.toLowerCase().includes(text));
 	const out = new Int32Array(r.count);
 	let n = 0;
 	for (let i = 0; i < r.count; i++) {

@@ -62,7 +62,14 @@ function joined(pieces: Uint8Array[]): Uint8Array {
 
 async function unpack(element: Element | null): Promise<Uint8Array> {
 	if (!element) throw new Error('a part of this file is missing');
-	const packed = Uint8Array.from(atob(element.textContent!.trim()), (c) => c.charCodeAt(0));
-	const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+	const stream = new Blob([fromBase64(element.textContent!.trim())]).stream().pipeThrough(new DecompressionStream('gzip'));
 	return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+	const native = (Uint8Array as unknown as { fromBase64?: (s: string) => Uint8Array<ArrayBuffer> }).fromBase64;
+	if (native) return native.call(Uint8Array, text);
+	const binary = atob(text), out = new Uint8Array(binary.length);
+	for (let i = 0; i < out.length; i++) out[i] = binary.charCodeAt(i);
+	return out;
 }

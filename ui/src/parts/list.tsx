@@ -3,7 +3,7 @@ import { h, type ComponentChild } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 const height = 28; // of a row
-const beyond = 8; // rows that are made above and below those seen
+const beyond = 4; // rows that are made above and below those seen
 const tallest = 15_000_000; // what browsers let an element be
 
 interface Props {
@@ -40,9 +40,9 @@ export function VirtualList({ label, count, chosen, row, onChoose, onOpen, class
 
 	const from = Math.max(0, Math.floor((view.top * scale) / height) - beyond);
 	const to = Math.min(count, Math.ceil((view.top * scale + view.room) / height) + beyond);
-	const rows = [];
+	const rows = [], ring = to - from + 1; // elements are used again
 	for (let i = from; i < to; i++) {
-		rows.push(<div key={i} id={`${id}-${i}`} role="option" class="row" aria-selected={i === chosen} aria-posinset={i + 1} aria-setsize={count}
+		rows.push(<div key={i % ring} id={`${id}-${i}`} role="option" class="row" aria-selected={i === chosen} aria-posinset={i + 1} aria-setsize={count}
 			style={{ top: `${i * height - view.top * (scale - 1)}px` }} onClick={() => (onOpen ?? onChoose)(i)}>{row(i)}</div>);
 	}
 	const page = Math.max(1, Math.floor(view.room / height) - 1);

@@ -20,7 +20,27 @@ export function refOf(x: unknown): Ref | null {
 const binary = /[\u0000-\u0008\u000e-\u001a]|\ufffd{2}/;
 
 export async function bytesOf(run: string, of: Ref): Promise<Uint8Array> {
-	return of.text !== null ? new TextEncoder().encode(of.text) : source.bytes(`run/${run}/payload/${of.digest}`);
+	const bytes = of.text !== null ? new TextEncoder().encode(of.text) : await source.bytes(`run/${run}/payload/${of.digest}`);
+	return bytes[0] === 0x1f && bytes[1] === 0x8b ? unzipped(bytes) : bytes;
+}
+
+const largest = 64 << 20; // of what is unpacked
+
+/** unzipped unpacks what a server sent by gzip; what is none, or is cut, stays as it is. */
+async function unzipped(bytes: Uint8Array): Promise<Uint8Array> {
+	const reader = new Blob([bytes.slice()]).stream().pipeThrough(new DecompressionStream('gzip')).getReader();
+	const parts: Uint8Array[] = [];
+	let size = 0;
+	try {
+		for (let r = await reader.read(); !r.done && size < largest; r = await reader.read()) {
+			parts.push(r.value);
+			size += r.value.length;
+		}
+	} catch {
+		if (!size) return bytes;
+	}
+	reader.cancel().catch(() => {});
+	return new Uint8Array(await new Blob(parts.map((p) => p.slice())).arrayBuffer());
 }
 
 interface Got { bytes?: Uint8Array; text?: string; error?: string }

@@ -25,7 +25,7 @@ export function Split({ open, name, side, children, onClose }: Props) {
 		{open && <div class="bar-between" role="separator" aria-orientation="vertical" aria-label={`Width of the list and of the ${name}`} aria-valuenow={Math.round(share.value)} aria-valuemin={20} aria-valuemax={75}
 			tabIndex={0} onKeyDown={keys} onPointerDown={(e) => e.currentTarget.setPointerCapture(e.pointerId)} onPointerMove={drag} />}
 		{open && <section class="second" aria-label={`The ${name}`} tabIndex={0}>
-			<button type="button" class="icon close" aria-label={`Close the ${name}`} title="Close (Escape)" onClick={onClose}>✕</button>
+			<div class="close"><button type="button" class="icon" aria-label={`Close the ${name}`} title="Close (Escape)" onClick={onClose}>✕</button></div>
 			{side}
 		</section>}
 	</div>;

@@ -9,15 +9,17 @@ const hidden =
 
 function symbol(c: string): string {
 	const code = c.codePointAt(0)!;
-	if (code < 32) return String.fromCharCode(0x2400 + code);
-	return code === 127 ? '␡' : `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
+	return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` : `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
 /** plain is a text for a place that holds no elements: a title, a canvas. */
 export const plain = (s: string, most = 300): string =>
 	(s.length > most ? s.slice(0, most) + '…' : s).replace(hidden, symbol).replace(/[\n\t]/g, ' ');
 
-function shown(s: string): ComponentChild[] {
+const any = new RegExp(hidden.source);
+
+function shown(s: string): ComponentChild {
+	if (!any.test(s)) return s;
 	const out: ComponentChild[] = [];
 	let last = 0;
 	for (const m of s.matchAll(hidden)) {

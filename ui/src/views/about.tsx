@@ -15,7 +15,7 @@ export function AboutView({ detail: d, id }: Shown) {
 		<Problems of={d.problems} absent={absent} />
 		<Section level={2} title="Recording"><Facts of={[
 			['id', <code>{d.id}</code>], ['state', <Badge tone={toneOf(d.state)}>{d.state}</Badge>], ['started', format.date(d.started)], ['directory', <code><Name text={d.cwd} /></code>],
-			['host', <Line text={d.host} />], ...Object.entries(d.versions ?? {}).map(([k, v]) => [k, <Name text={v} />] as [string, ComponentChild]),
+			['host', <Line text={d.host} />], ...Object.entries(d.versions ?? {}).filter(([, v]) => v).map(([k, v]) => [k, <Name text={v} />] as [string, ComponentChild]),
 			['asked', list(d.upstreams).length ? <span><Name text={list(d.upstreams).join(', ')} most={600} /></span> : ''],
 		]} /></Section>
 		<Coverage of={d} />

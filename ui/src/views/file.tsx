@@ -45,7 +45,7 @@ export function Causes({ of }: { of: Cause[] }) {
 	if (!of.length) return <span class="dim">no cause is known</span>;
 	return <ul class="causes">{of.map((c) => <li class={c.recorded ? 'recorded' : 'inferred'}>
 		<Badge tone={c.recorded ? 'good' : 'warn'} title={c.recorded ? 'this stands on the tape' : 'this is concluded, not recorded'}>{c.recorded ? 'recorded' : 'inferred'}</Badge>{' '}
-		<Link to={{ view: 'run', run: place.value.run, tab: c.what === 'turn' ? 'turn' : 'record', what: String(c.seq) }}>{c.what} <Line text={c.title} most={120} /></Link>
+		<Link to={{ view: 'run', run: place.value.run, tab: c.what === 'turn' ? 'turn' : 'record', what: String(c.seq) }}>{!c.title.startsWith(c.what) && `${c.what} `}<Line text={c.title} most={120} /></Link>
 		{c.why && <span class="dim"> <Name text={c.why} most={200} /></span>}
 	</li>)}</ul>;
 }

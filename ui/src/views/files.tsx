@@ -30,7 +30,7 @@ function Row({ of: f, at }: { of: File; at: number | null }) {
 }
 
 export function FilesView({ id, detail, rows }: Shown) {
-	if (!detail.files) return <Empty title="No file changed">{list(detail.coverage).some((c) => c.axis === 'files') ? '' : 'Files were not recorded.'}</Empty>;
+	if (!detail.files && which.value === 'touched') return <Empty title="No file changed">{list(detail.coverage).some((c) => c.axis === 'files') ? '' : 'Files were not recorded.'}</Empty>;
 	return <Wait of={doc<Files>(`run/${id}/files.json`)}>{(files) => <Tree id={id} all={list(files.files)} end={rows.end} />}</Wait>;
 }
 
@@ -38,7 +38,7 @@ function Tree({ id, all, end }: { id: string; all: File[]; end: number }) {
 	const { at, what } = place.value;
 	const left = useMemo(() => {
 		const want = text.value.trim().toLowerCase();
-		return all.filter((f) => (!want || f.path.toLowerCase().includes(want)) && (which.value === 'touched' || ['same', 'added', 'changed'].includes(markAt(f, at))));
+		return all.filter((f) => (!want || f.path.toLowerCase().includes(want)) && (which.value === 'touched' ? list(f.states).length > 0 : ['same', 'added', 'changed'].includes(markAt(f, at))));
 	}, [all, text.value, which.value, at]);
 	const chosen = left.findIndex((f) => f.path === what), file = all.find((f) => f.path === what);
 	const choose = (i: number) => { if (left[i]) within({ tab: 'file', what: left[i]!.path }, what !== ''); };

@@ -2,6 +2,11 @@
 import type { Rows } from '../data/rows';
 import { plain } from '../parts/text';
 
+export interface Bands {
+	all: Band[];
+	of: (row: number) => number; // the place of a record's band in all
+}
+
 export interface Band {
 	title: string;
 	group: string;
@@ -13,7 +18,7 @@ const folds = 4; // so many lanes of a group stand by themselves
 const order = ['model', 'tool', 'http', 'process', 'file', 'network', 'terminal', 'clock', 'other'];
 
 /** bandsOf puts every record in a row; groups in unfolded keep all their lanes. */
-export function bandsOf(r: Rows, unfolded: ReadonlySet<string>): Band[] {
+export function bandsOf(r: Rows, unfolded: ReadonlySet<string>): Bands {
 	const sizes = new Map<string, number>();
 	for (const l of r.lanes) sizes.set(l.group, (sizes.get(l.group) ?? 0) + 1);
 	const folded = (g: string) => sizes.get(g)! > folds && !unfolded.has(g);
@@ -36,8 +41,14 @@ export function bandsOf(r: Rows, unfolded: ReadonlySet<string>): Band[] {
 		b.rows[counts[n]!++] = i;
 		b.longest = Math.max(b.longest, r.took[i]!);
 	}
-	for (const b of out) b.rows.sort((x, y) => r.start[x]! - r.start[y]! || x - y);
-	return out.filter((b) => b.rows.length);
+	for (const b of out) if (!ordered(b.rows, r)) b.rows.sort((x, y) => r.start[x]! - r.start[y]! || x - y);
+	const all = out.filter((b) => b.rows.length), place = out.map((b) => all.indexOf(b));
+	return { all, of: (row) => place[bandOf[r.lane[row]!]!]! };
+}
+
+function ordered(rows: Int32Array, r: Rows): boolean {
+	for (let i = 1; i < rows.length; i++) if (r.start[rows[i]!]! < r.start[rows[i - 1]!]!) return false;
+	return true;
 }
 
 /** from gives the place in a band of its first record that may be seen from a time on. */

@@ -1,6 +1,6 @@
 // One record, with every field of it; a call of a model as people read it first.
 import { h } from 'preact';
-import type { Detail, Records, Turn } from '../model';
+import type { Detail, Records, Turn, TurnRow } from '../model';
 import { doc, list } from '../data/docs';
 import * as format from '../data/format';
 import { Json } from '../parts/json';
@@ -29,14 +29,14 @@ interface Taped {
 	kind?: Record<string, unknown>;
 }
 
-const isTurn = (d: Detail, seq: number): boolean => list(d.conversations).some((c) => list(c.turns).some((t) => t.seq === seq));
+const turnOf = (d: Detail, seq: number): TurnRow | undefined => list(d.conversations).flatMap((c) => list(c.turns)).find((t) => t.seq === seq);
 
 function One({ id, rows, row, record, detail }: Props & { record: Taped }) {
 	const kind = record.kind ?? {}, seq = rows.seq(row), lane = rows.lanes[rows.lane[row]!];
-	const turn = isTurn(detail, seq), notes = list(detail.notes).filter((n) => n.seq === seq);
+	const turn = turnOf(detail, seq), notes = list(detail.notes).filter((n) => n.seq === seq);
 	return <article class="record">
 		<header>
-			<h2><i class={`dot ${lane?.group ?? 'other'}`} /><Name text={rows.texts[rows.title[row]!] || String(kind.kind ?? '')} most={200} /></h2>
+			<h2><i class={`dot ${lane?.group ?? 'other'}`} />{turn ? <span>Turn {turn.number} <span class="dim"><Line text={turn.answer || turn.prompt} most={160} /></span></span> : <Name text={rows.texts[rows.title[row]!] || String(kind.kind ?? '')} most={200} />}</h2>
 			<Facts of={[
 				['record', <code>{seq}</code>], ['kind', <code><Line text={String(kind.kind ?? '?')} /></code>], ['at', format.instant(rows.start[row]!)],
 				['took', rows.took[row]! > 0 ? format.span(rows.took[row]!) : ''], ['lane', lane && <Line text={lane.title || lane.name} most={80} />],

@@ -12,7 +12,7 @@ import { useKeys } from '../parts/keys';
 import { plain } from '../parts/text';
 import { dark } from '../parts/theme';
 import { bandsOf, nearest, type Band } from './lanes';
-import { axis, band, draw, gutter, type Scene } from './draw';
+import { axis, band, base, draw, gutter, type Scene } from './draw';
 import type { Shown } from './run';
 
 const closed = signal(false);
@@ -31,12 +31,12 @@ export function Timeline({ id, rows, detail }: Shown) {
 
 function Canvas({ rows, first }: { rows: Rows; first: number }) {
 	const all = { from: 0, to: rows.end * 1.01 };
-	const canvas = useRef<HTMLCanvasElement>(null), box = useRef<HTMLDivElement>(null), frame = useRef(0), held = useRef<{ x: number; view: View; moved: boolean } | null>(null);
+	const canvas = useRef<HTMLCanvasElement>(null), box = useRef<HTMLDivElement>(null), frame = useRef(0), below = useRef<{ of: unknown[]; canvas: HTMLCanvasElement } | null>(null), held = useRef<{ x: number; view: View; moved: boolean } | null>(null);
 	const [view, setView] = useState<View>(all), [over, setOver] = useState<{ row: number; x: number; y: number } | null>(null), [width, setWidth] = useState(0);
 	const [unfolded, setUnfolded] = useState<ReadonlySet<string>>(new Set());
 	const bands = useMemo(() => bandsOf(rows, unfolded), [rows, unfolded]);
 	const p = place.value, chosen = (p.tab === 'record' || p.tab === 'turn') && p.what !== '' ? rows.rowOf(Number(p.what)) : -1;
-	const height = axis + bands.length * band + 4;
+	const height = axis + bands.all.length * band + 4;
 
 	useEffect(() => {
 		const watch = new ResizeObserver(() => setWidth(box.current?.clientWidth ?? 0));
@@ -46,8 +46,13 @@ function Canvas({ rows, first }: { rows: Rows; first: number }) {
 	const w = gutter(width), time = (x: number) => view.from + ((x - w) / Math.max(1, width - w)) * (view.to - view.from);
 	useEffect(() => {
 		const scene: Scene = { rows, bands, from: view.from, to: view.to, width, height, chosen, first, at: p.at, over: over?.row ?? -1 };
-		cancelAnimationFrame(frame.current);
-		frame.current = requestAnimationFrame(() => { if (canvas.current && width) draw(canvas.current, scene); });
+		const of = [rows, bands, view, width, dark.value];
+		cancelAnimationFrame(frame.current!);
+		frame.current = requestAnimationFrame(() => {
+			if (!canvas.current || !width) return;
+			if (below.current?.of.some((x, i) => x !== of[i]) ?? true) below.current = { of, canvas: base(canvas.current, scene) };
+			draw(canvas.current, below.current!.canvas, scene);
+		});
 	}, [rows, bands, view, width, chosen, first, p.at, over?.row, dark.value]);
 
 	const look = (from: number, to: number) => {
@@ -64,7 +69,7 @@ function Canvas({ rows, first }: { rows: Rows; first: number }) {
 
 	const spot = (e: MouseEvent) => {
 		const r = canvas.current!.getBoundingClientRect(), x = e.clientX - r.left, y = e.clientY - r.top;
-		return { x, y, band: y < axis ? undefined : bands[Math.floor((y - axis) / band)] };
+		return { x, y, band: y < axis ? undefined : bands.all[Math.floor((y - axis) / band)] };
 	};
 	const found = (x: number, b: Band | undefined) => (b && x >= w ? nearest(b, rows, time(x), (6 * (view.to - view.from)) / width) : -1);
 	const point = (x: number) => within({ ...p, at: Math.max(0, Math.min(rows.end, time(x))) }, true);
@@ -117,7 +122,7 @@ function Canvas({ rows, first }: { rows: Rows; first: number }) {
 	};
 	const zoomed = view.to - view.from < all.to - 1;
 	return <div class="scroll" ref={box}>
-		<canvas ref={canvas} tabIndex={0} role="img" aria-label={`Timeline: ${format.plural(rows.count, 'record')} in ${format.plural(bands.length, 'lane')}, ${format.span(view.to - view.from)} from ${format.instant(view.from, 1)} on. The list of records has the same as text.`}
+		<canvas ref={canvas} tabIndex={0} role="img" aria-label={`Timeline: ${format.plural(rows.count, 'record')} in ${format.plural(bands.all.length, 'lane')}, ${format.span(view.to - view.from)} from ${format.instant(view.from, 1)} on. The list of records has the same as text.`}
 			onPointerDown={onDown} onPointerMove={onMove} onPointerUp={onUp} onPointerLeave={() => setOver(null)} onKeyDown={onKey}
 			onDblClick={(e) => { const row = found(spot(e).x, spot(e).band); if (row >= 0) look(rows.start[row]! - rows.took[row]!, rows.start[row]! + 2 * Math.max(rows.took[row]!, 5)); }} />
 		{over && <p class="tip" style={{ left: `${Math.max(0, Math.min(over.x + 12, width - 330))}px`, top: `${Math.min(over.y + 14, Math.max(0, height - 44))}px` }} aria-hidden="true">

@@ -46,8 +46,8 @@ export function TurnsView({ id, detail, rows }: Shown) {
 	]);
 	if (!conversations.length) return <Empty title="No model was asked">{rows.count} records are in <Link to={{ run: id }}>the list</Link>.</Empty>;
 	const one = chosen >= 0 ? all[chosen]! : null;
-	return <Split open={seq >= 0} name="turn" onClose={() => within({ tab: 'turn', what: '' })} side={<Wait key={seq} of={doc<Turn>(`run/${id}/turn/${seq}.json`)}>{(t) => <article class="record">
-		<header><h2>Turn {t.number}{one && conversations.length > 1 && <span class="dim"> of <Line text={one.of.title || one.of.lane} most={80} /></span>}</h2>
+	return <Split open={seq >= 0} name="turn" onClose={() => within({ tab: 'turn', what: '' })} side={!one ? <Empty title={`Record ${seq} is no turn`}><Link to={{ run: id, tab: 'record', what: String(seq) }}>What it is</Link></Empty> : <Wait key={seq} of={doc<Turn>(`run/${id}/turn/${seq}.json`)}>{(t) => <article class="record">
+		<header><h2>Turn {t.number}{conversations.length > 1 && <span class="dim"> of <Line text={one.of.title || one.of.lane} most={80} /></span>}</h2>
 			<p><Link to={{ run: id, tab: 'record', what: String(seq) }}>record {seq}</Link></p></header>
 		<TurnView id={id} turn={t} />
 	</article>}</Wait>}>
