@@ -124,7 +124,7 @@ func (b *Book) Add(rec *tape.Record) (turn *Turn) {
 	}
 	switch k := rec.Kind.(type) {
 	case *tape.LLMCall:
-		if tape.AskerOf(k) == 0 {
+		if tape.OriginOf(k) == 0 {
 			b.calls.said = b.Said
 			turn = b.calls.add(rec.Seq, k)
 		}
