@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/version"
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -125,7 +126,7 @@ func (o *CreateOptions) mask(t *texts) (err error) {
 
 // maskedIn returns v with its strings masked; nothing of v is changed.
 func maskedIn[T any](t *texts, v T) (out T, err error) {
-	b, err := encode(v)
+	b, err := jsonscan.Marshal(v)
 	if err != nil {
 		return out, err
 	}

@@ -44,7 +44,7 @@ func edit(object []byte, key string, f func(value []byte) ([]byte, error)) ([]by
 
 // set replaces the value of a key that is there.
 func set(object []byte, key string, v any) ([]byte, error) {
-	return edit(object, key, func([]byte) ([]byte, error) { return encode(v) })
+	return edit(object, key, func([]byte) ([]byte, error) { return jsonscan.Marshal(v) })
 }
 
 // mapStrings replaces each string of a JSON value by what f makes of it; keys of objects are strings too. f keeps the length. It is
@@ -74,7 +74,7 @@ func mapStrings(value []byte, f func(string) string) ([]byte, error) {
 		}
 		last = s
 		if t := f(name + s)[len(name):]; t != s {
-			b, err := encode(t)
+			b, err := jsonscan.Marshal(t)
 			if err != nil {
 				return nil, err
 			}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // A stream is a file that is appended to through a buffer.
@@ -54,7 +55,7 @@ func (s *stream) flush() error {
 
 // line writes v as a line of JSON.
 func (s *stream) line(v any) error {
-	b, err := encode(v)
+	b, err := jsonscan.Marshal(v)
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func (f *files) close() error {
 
 // writeJSON puts v in place as a whole file.
 func writeJSON(path string, v any, sync bool) error {
-	b, err := encode(v)
+	b, err := jsonscan.Marshal(v)
 	if err != nil {
 		return err
 	}

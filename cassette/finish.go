@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
@@ -267,7 +268,7 @@ func (r *Recorder) capability(name string, c *Capability) error {
 	if err := r.open(); err != nil {
 		return err
 	}
-	b, err := encode(c)
+	b, err := jsonscan.Marshal(c)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // FuzzLine decodes a line of each stream: no panic, and what is decoded is the same after it was encoded.
@@ -31,7 +33,7 @@ func FuzzLine(f *testing.F) {
 		if err != nil {
 			return
 		}
-		b, err := encode(first)
+		b, err := jsonscan.Marshal(first)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +41,7 @@ func FuzzLine(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s: %v", b, err)
 		}
-		again, err := encode(second)
+		again, err := jsonscan.Marshal(second)
 		if err != nil || !bytes.Equal(again, b) {
 			t.Fatalf("%s\n%s\n%v", b, again, err)
 		}

@@ -1,23 +1,13 @@
 package cassette
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
-)
 
-// encode returns v as one line of JSON without its newline, in which <, > and & stand as they are.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+)
 
 // MarshalJSON writes one character as the number of its rune, as the format's first producer does, else a string.
 func (c Char) MarshalJSON() ([]byte, error) {
@@ -28,7 +18,7 @@ func (c Char) MarshalJSON() ([]byte, error) {
 	case n == len(c) && r != utf8.RuneError:
 		return strconv.AppendInt(nil, int64(r), 10), nil
 	}
-	return encode(string(c))
+	return jsonscan.Marshal(string(c))
 }
 
 // UnmarshalJSON takes the number of a rune or a string. 0 is no text, what is no rune U+FFFD.
@@ -93,7 +83,7 @@ func (e Exit) MarshalJSON() ([]byte, error) {
 	if len(err) == 0 || err[0] != '{' {
 		err = json.RawMessage("null")
 	}
-	return encode(struct {
+	return jsonscan.Marshal(struct {
 		Code     int
 		Signal   string
 		Exited   bool

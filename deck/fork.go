@@ -435,7 +435,7 @@ func (f *forking) cut(records fidelity.Records, recorded, program bool, late map
 		for rec, err := range records {
 			if err == nil {
 				p, spawn := rec.Kind.(*tape.ProcessSpawn)
-				switch own := spawn && p.ParentSpawnID == 0 && tape.AskerOf(p) == 0; {
+				switch own := spawn && p.ParentSpawnID == 0 && tape.OriginOf(p) == 0; {
 				case own && program:
 					rec = begun(rec, p)
 				case own, late[fileOf(rec)], f.servers.holds(files.ConversationOf(rec.Kind)), !f.at.Before(rec, recorded):

@@ -77,7 +77,7 @@ func (t *recordedConversations) survey(rec *tape.Record) {
 		}
 	case *tape.MCPOpen:
 		t.taken = max(t.taken, k.Conversation)
-		if n := tape.AskerOf(k); n != 0 {
+		if n := tape.OriginOf(k); n != 0 {
 			t.within[k.Conversation] = n
 		}
 		if k.Transport == mcp.Stdio {

@@ -365,7 +365,7 @@ type attempt struct {
 func newRefusalLog(s *session) *refusalLog { return &refusalLog{s: s, seen: make(map[attempt]bool)} }
 
 func (l *refusalLog) record(k tape.Kind) {
-	a := attempt{kind: k.Name(), server: tape.AskerOf(k)}
+	a := attempt{kind: k.Name(), server: tape.OriginOf(k)}
 	switch k := k.(type) {
 	case *tape.NetRefused:
 		k.Addr = l.s.scrub.String(k.Addr)

@@ -30,9 +30,9 @@ func askers(t *testing.T, rec *recording.Recording) (exchanges, talks map[uint64
 	for _, k := range kinds(t, rec) {
 		switch k.(type) {
 		case *tape.HTTPExchange:
-			exchanges[tape.AskerOf(k)]++
+			exchanges[tape.OriginOf(k)]++
 		case *tape.MCPOpen:
-			talks[tape.AskerOf(k)]++
+			talks[tape.OriginOf(k)]++
 		}
 	}
 	return exchanges, talks
@@ -91,7 +91,7 @@ func TestServerListens(t *testing.T) {
 	by := uint64(0)
 	for _, k := range kinds(t, res.Recording) {
 		if open, ok := k.(*tape.WSOpen); ok {
-			by = tape.AskerOf(open)
+			by = tape.OriginOf(open)
 		}
 	}
 	if !strings.Contains(out, "heard hello") || by != 1 {

@@ -50,7 +50,7 @@ func (a *serversAsked) find(rec *tape.Record) {
 	if open, ok := rec.Kind.(*tape.MCPOpen); ok && open.Transport == "stdio" {
 		a.servers = true
 	}
-	if tape.AskerOf(rec.Kind) == 0 {
+	if tape.OriginOf(rec.Kind) == 0 {
 		a.findOwn(rec.Kind)
 		return
 	}
@@ -85,7 +85,7 @@ func hostName(address string) string {
 
 // takes reports whether a record is of what was found.
 func (a *serversAsked) takes(k tape.Kind) bool {
-	if tape.AskerOf(k) != 0 {
+	if tape.OriginOf(k) != 0 {
 		return true
 	}
 	switch k := k.(type) {

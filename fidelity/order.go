@@ -54,7 +54,7 @@ func (c *ordering) keep(p pair) {
 			return
 		}
 	case *tape.ProcessSpawn:
-		if by = (origin{true, k.ParentSpawnID}); by.id == 0 || tape.AskerOf(k) != 0 || tape.FieldValue(k.Extra, tape.ForkedKey) != nil {
+		if by = (origin{true, k.ParentSpawnID}); by.id == 0 || tape.OriginOf(k) != 0 || tape.FieldValue(k.Extra, tape.ForkedKey) != nil {
 			return
 		}
 	default:

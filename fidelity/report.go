@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -150,7 +151,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	out := bare(r)
 	out.Divergences = notNil(out.Divergences)
 	if r.Crossed == nil {
-		return bodies.Marshal(&out)
+		return jsonscan.Marshal(&out)
 	}
 	lanes := struct {
 		*bare
@@ -162,7 +163,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	if lanes.Masked == nil {
 		lanes.Masked = map[string]int{}
 	}
-	return bodies.Marshal(&lanes)
+	return jsonscan.Marshal(&lanes)
 }
 
 func notNil[T any](s []T) []T {

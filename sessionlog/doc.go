@@ -58,7 +58,7 @@
 // *EventError when it is asked for, and an entry all the same. Nothing is guessed.
 //
 // Memory: a Reader holds one entry (for one of n bytes at most 2n and 256 KiB), of a log of any length and of either form; a
-// Writer one line. A Log holds all of it. A Fold holds what its snapshot lists, SnapshotOf a few blocks beside; Examine the id of
+// Writer one line. A Fold holds what its snapshot lists, SnapshotOf a few blocks beside; Examine the id of
 // every call.
 //
 // Limits: MaxEntry bytes an entry; 10,000 levels of nesting, which are followed without recursion; seq and g within 64 bits.

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
-	"github.com/tapedeck-dev/tapedeck/internal/regular"
 )
 
 // MaxEntry is the longest entry, in bytes with the white space around it, that a Reader takes and a Writer writes.
@@ -225,21 +223,3 @@ func (p *peeked) peek() (byte, error) {
 
 // space is the white space of JSON.
 const space = " \t\r\n"
-
-// A File is a log on disk, opened for reading.
-type File struct {
-	*Reader
-	f *os.File
-}
-
-// Open opens the log at path.
-func Open(path string, o *ReaderOptions) (*File, error) {
-	f, err := regular.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return &File{Reader: NewReader(f, path, o), f: f}, nil
-}
-
-// Close closes the log.
-func (f *File) Close() error { return f.f.Close() }

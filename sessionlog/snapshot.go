@@ -1,9 +1,10 @@
 package sessionlog
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // A Snapshot is what a session's events come to: the audit view of a log. Folding is pure: equal events in equal order give
@@ -90,13 +91,7 @@ type Cancellation struct {
 func (s Snapshot) MarshalJSON() ([]byte, error) {
 	type plain Snapshot
 	s.fill()
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(plain(s)); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return jsonscan.Marshal(plain(s))
 }
 
 // fill makes lists that are nil empty, and does not change what the snapshot shares with others.

@@ -1,7 +1,9 @@
 package tape
 
 import (
+	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -59,4 +61,27 @@ func HostOf(rawURL string) string {
 		return ""
 	}
 	return strings.ToLower(u.Host)
+}
+
+// Errors of an Exchange that say what the program did. Whoever compares two tapes must know them.
+const (
+	// Cancelled is the Error of an exchange that the program itself ended before its answer did.
+	Cancelled = "the program ended the request"
+	// HeldOn is the Error of a replayed exchange that was recorded as Cancelled and that the program, for all the time it was
+	// given, did not end.
+	HeldOn = "the program did not end the request, as it had while recording"
+)
+
+// TelemetryLane begins the lanes of requests that report what a program measured; the host follows. They never gate.
+const TelemetryLane = "telemetry:"
+
+// IsTelemetry reports whether x stands in such a lane.
+func (x *Exchange) IsTelemetry() bool { return strings.HasPrefix(x.Lane, TelemetryLane) }
+
+// UpgradeRefused reports whether x is a request for another protocol, as a WebSocket begins, that the recorder did not carry:
+// it answered 426 by itself. No upstream is asked for one, so nobody else answered so.
+func (x *Exchange) UpgradeRefused() bool {
+	return x.Status == http.StatusUpgradeRequired && slices.ContainsFunc(x.RequestHeaders, func(f HeaderField) bool {
+		return strings.EqualFold(f.Name, "Upgrade")
+	})
 }

@@ -1,7 +1,6 @@
 package testbench
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/arrival"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -113,13 +113,13 @@ func toolError(server, tool string, text json.RawMessage) *ToolError {
 
 // toolParams are the params of a call, keys in the protocol's order.
 func toolParams(tool string, arguments any) (json.RawMessage, error) {
-	name, err := jsonOf(tool)
+	name, err := jsonscan.Marshal(tool)
 	if err != nil {
 		return nil, err
 	}
 	args := []byte("{}")
 	if arguments != nil {
-		if args, err = jsonOf(arguments); err != nil {
+		if args, err = jsonscan.Marshal(arguments); err != nil {
 			return nil, err
 		}
 	}
@@ -130,17 +130,6 @@ func toolParams(tool string, arguments any) (json.RawMessage, error) {
 		return nil, fmt.Errorf("want an object, got %.40s", args)
 	}
 	return fmt.Appendf(nil, `{"name":%s,"arguments":%s}`, name, args), nil
-}
-
-// jsonOf is the JSON of v in one line, with <, > and & as they are.
-func jsonOf(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	e := json.NewEncoder(&buf)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
 // ask asks a server. The error is a *RefusedError, the context's, that a recorded request had no answer, or that of a tape.
@@ -226,7 +215,7 @@ func (t *tools) wait(ctx context.Context, ms int64) error {
 // request is a request as it stands on the tape.
 func request(id []byte, method string, params json.RawMessage) []byte {
 	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
-	name, _ := jsonOf(method) // a string always has a form
+	name, _ := jsonscan.Marshal(method) // a string always has a form
 	b = append(append(b, `,"method":`...), name...)
 	if len(params) > 0 {
 		b = append(append(b, `,"params":`...), params...)

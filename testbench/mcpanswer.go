@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // AskMCP asks an MCP server of the run for anything, as CallTool does for a call of a tool: answered by a recorded request of that method
@@ -52,8 +53,8 @@ func (t *tools) welcome(server string, params json.RawMessage) *mcp.Message {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
 	_ = json.Unmarshal(params, &asked) // what names no version gets none
-	version, errVersion := jsonOf(asked.ProtocolVersion)
-	name, errName := jsonOf(server)
+	version, errVersion := jsonscan.Marshal(asked.ProtocolVersion)
+	name, errName := jsonscan.Marshal(server)
 	if errors.Join(errVersion, errName) != nil {
 		return nil
 	}

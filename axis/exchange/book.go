@@ -46,7 +46,7 @@ type service struct {
 }
 
 // NewBook reads the exchanges of a tape. Those that a replay refused (lane Unmatched) are no answers and are left out,
-// and so is what MCP servers asked (tape.AskerOf).
+// and so is what MCP servers asked (tape.OriginOf).
 // store holds the payloads of the tape; Nearest reads request bodies from it, nil leaves those out that are not inline.
 // An error is one that records gave.
 func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Store) (*Book, error) {
@@ -118,7 +118,7 @@ func (b *Book) read(r *tape.Record) *Recorded {
 func (b *Book) ofServer(k tape.Kind) bool {
 	switch k := k.(type) {
 	case *tape.WSOpen:
-		if tape.AskerOf(k) != 0 {
+		if tape.OriginOf(k) != 0 {
 			b.ignored[cmp.Or(k.Connection, k.Arrival)] = true
 		}
 	case *tape.WSMessage:
@@ -130,7 +130,7 @@ func (b *Book) ofServer(k tape.Kind) bool {
 			return true
 		}
 	}
-	return tape.AskerOf(k) != 0
+	return tape.OriginOf(k) != 0
 }
 
 func (b *Book) add(rec *Recorded) {
@@ -389,7 +389,7 @@ func (b *Book) setUpgradesAside(refused []*Recorded) {
 // its parent, and MCP servers do not run on a replay.
 func (b *Book) keepProcess(r *tape.Record) {
 	p, ok := r.Kind.(*tape.ProcessSpawn)
-	if !ok || p.SpawnID == 0 || p.ParentSpawnID == 0 || r.G == 0 || tape.HasFlag(p, tape.ForkedKey) || tape.AskerOf(p) != 0 {
+	if !ok || p.SpawnID == 0 || p.ParentSpawnID == 0 || r.G == 0 || tape.HasFlag(p, tape.ForkedKey) || tape.OriginOf(p) != 0 {
 		return
 	}
 	b.processes = append(b.processes, recordedProcess{

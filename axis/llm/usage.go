@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -249,11 +250,9 @@ func mergeObjects(parts ...[]byte) []byte {
 
 // marshal returns v as JSON that leaves <, > and & alone; nil where v has no JSON form.
 func marshal(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(v) != nil {
+	b, err := jsonscan.Marshal(v)
+	if err != nil {
 		return nil
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return b
 }

@@ -114,7 +114,7 @@ func (r *tapeReader) transcript(server string, number uint64) *transcriptReader 
 func (t *transcriptReader) open(k *tape.MCPOpen) {
 	rec := &t.Recorded
 	rec.Server, rec.Transport, rec.Program, rec.Args = k.Server, k.Transport, k.Program, k.Args
-	rec.Within = tape.AskerOf(k)
+	rec.Within = tape.OriginOf(k)
 	rec.Cwd, rec.URL, rec.Protocol = k.Cwd, k.URL, k.Protocol
 }
 

@@ -3,13 +3,13 @@ package check
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"unicode"
 
 	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // Bounds of a first scenario.
@@ -169,13 +169,8 @@ func (d *drafter) assert(name, text string) {
 
 // yamlText writes a text in quotation marks, as YAML and JSON have it.
 func yamlText(s string) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(s); err != nil {
-		return `""`
-	}
-	return strings.TrimSpace(b.String())
+	b, _ := jsonscan.Marshal(s) // a string always has a form
+	return string(b)
 }
 
 // prove sees that the scenario passes.

@@ -3,7 +3,6 @@ package foreign
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -37,13 +36,11 @@ func NewWriter(w io.Writer, version int, h *Header) (*Writer, error) {
 	}
 	out := &Writer{w: bufio.NewWriterSize(w, 64<<10), version: version}
 	out.texts = map[Kind]*text{Output: {}, Input: {}}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b) // it ends the line
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(newCastHeader(h, version)); err != nil {
+	b, err := jsonscan.Marshal(newCastHeader(h, version))
+	if err != nil {
 		return nil, err
 	}
-	_, err := out.w.Write(b.Bytes())
+	_, err = out.w.Write(append(b, '\n'))
 	return out, err
 }
 

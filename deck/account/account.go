@@ -126,7 +126,7 @@ func (b *Book) Add(rec *tape.Record) (turn *Turn) {
 	}
 	switch k := rec.Kind.(type) {
 	case *tape.LLMCall:
-		if tape.AskerOf(k) == 0 {
+		if tape.OriginOf(k) == 0 {
 			b.calls.said, b.calls.names = b.Said, b.Names
 			turn = b.calls.add(rec.Seq, k)
 		}

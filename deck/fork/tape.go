@@ -40,7 +40,7 @@ func Read(records iter.Seq2[*tape.Record, error]) (*Tape, error) {
 			t.refused = append(t.refused, strings.Clone(k.Method+" of mcp:"+tape.MCPServer(k.Server)))
 		}
 		x := tape.ExchangeOf(rec.Kind)
-		if x == nil || tape.AskerOf(rec.Kind) != 0 {
+		if x == nil || tape.OriginOf(rec.Kind) != 0 {
 			continue
 		}
 		if x.Lane == exchange.Unmatched {

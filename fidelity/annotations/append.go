@@ -1,8 +1,6 @@
 package annotations
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // Append adds a to the sidecar of the tape at tapePath, which it begins where there is none; producer is our name and version for
@@ -120,13 +119,11 @@ func (s *Sidecar) put(f *os.File, b []byte) error {
 
 // line is v as a line whose first key is its type.
 func line(typ string, v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	b, err := jsonscan.Marshal(v)
+	if err != nil {
 		return nil, err
 	}
-	return append([]byte(`{"type":"`+typ+`",`), b.Bytes()[1:]...), nil
+	return fmt.Appendf(nil, "{\"type\":%q,%s\n", typ, b[1:]), nil
 }
 
 // digestOf is the digest of a file's bytes.

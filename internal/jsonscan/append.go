@@ -3,6 +3,7 @@ package jsonscan
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"slices"
 	"unicode/utf8"
 	"unsafe"
@@ -122,6 +123,15 @@ var escapes = func() (t struct {
 	}
 	return t
 }()
+
+// Marshal is json.Marshal without the escapes that are for web pages.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
 
 // AppendLine appends JSON that is Valid, without the line ends that may stand between its tokens. (Within strings there are
 // none.)

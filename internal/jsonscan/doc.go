@@ -5,7 +5,7 @@
 // there is never changed (no number is rounded, no invalid UTF-8 replaced, no key of two chosen silently); hostile input
 // costs an error and no more.
 //
-// Non-goals: writing values of Go types, formatting, canonical form (package canonjson, which reads with this one).
+// Non-goals: writing values of Go types (Marshal is encoding/json's), formatting, canonical form (package canonjson, which reads with this one).
 //
 // Grammar: RFC 8259, in UTF-8, without a byte order mark. Two things are left to whoever asks for them, because they cost a
 // pass of their own: Valid says whether bytes are UTF-8, Duplicate whether a key stands twice. A lone surrogate escape

@@ -1,14 +1,14 @@
 package scriptedllm
 
 import (
-	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // errCut is what a write reports once the answer has been cut on purpose.
@@ -125,13 +125,11 @@ func (c *cutter) Write(p []byte) (int, error) {
 
 // encode is JSON as the providers send it: without HTML escapes. The values are our own, they always encode.
 func encode(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	b, err := jsonscan.Marshal(v)
+	if err != nil {
 		return []byte("null")
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return b
 }
 
 // object is a JSON object of an answer.

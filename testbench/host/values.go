@@ -9,6 +9,8 @@ import (
 	"io"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // maxDepth is how deep values may be nested, as in package encoding/json; who goes through a value may recurse.
@@ -71,13 +73,11 @@ func appendValue(dst []byte, v any, depth int) ([]byte, error) {
 
 // appendOther leaves to encoding/json what it writes as we want it.
 func appendOther(dst []byte, v any) ([]byte, error) {
-	buf := bytes.NewBuffer(dst)
-	e := json.NewEncoder(buf)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	b, err := jsonscan.Marshal(v)
+	if err != nil {
 		return nil, fmt.Errorf("a value has no form in JSON: %w", err)
 	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+	return append(dst, b...), nil
 }
 
 func appendList(dst []byte, list []any, depth int) (_ []byte, err error) {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity/internal/align"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // maxLines is how many differing lines of a text are aligned.
@@ -198,20 +199,8 @@ func shortJSON(raw string) string {
 
 // Quote encodes a string, no character escaped for the sake of HTML.
 func Quote(s string) string {
-	b, err := Marshal(s)
-	if err != nil {
-		return strconv.Quote(s) // not reached with a string
-	}
+	b, _ := jsonscan.Marshal(s) // a string always has a form
 	return string(b)
-}
-
-// Marshal is json.Marshal without the escaping that is for web pages.
-func Marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // joinKey appends a key to a path, quoted where it would read as something else.

@@ -3,6 +3,9 @@ package sessionlog
 import (
 	"fmt"
 	"io"
+	"os"
+
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 )
 
 // A Log is a whole log in memory.
@@ -70,3 +73,21 @@ func Copy(w io.Writer, r *Reader) error {
 	_, err := w.Write(r.Tail())
 	return err
 }
+
+// A File is a log on disk, opened for reading.
+type File struct {
+	*Reader
+	f *os.File
+}
+
+// Open opens the log at path.
+func Open(path string, o *ReaderOptions) (*File, error) {
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &File{Reader: NewReader(f, path, o), f: f}, nil
+}
+
+// Close closes the log.
+func (f *File) Close() error { return f.f.Close() }
