@@ -26,6 +26,9 @@ func (w *spawns) onTape(sp *jail.Spawn, by uint32) (served *mcp.Served, refuse *
 	if w.recorded.programs[filepath.Base(sp.Path)] {
 		secrets.LearnArgs(w.s.scrub, o.Args) // as was done when it turned out to be a server
 	}
+	if w.running.records(w, sp, o) {
+		return nil, nil
+	}
 	served, why := book.Spawn(o.Program, o.Args)
 	if served == nil {
 		refuse = &noServer{w: w, opened: o, answer: book.Refusal(o.Program, o.Args, why), why: why}
@@ -153,7 +156,7 @@ func (r *recordedConversations) changedBefore(conversation, seq uint64) bool {
 func (w *spawns) redoing(conversation uint64, by uint32) *redoing {
 	return &redoing{
 		c: w.changing, changes: w.recorded.changes[conversation], made: make(map[string]bool),
-		o: files.RedoOptions{Store: w.recorded.blobs, By: by, Reveal: w.recorded.reveal},
+		o: files.RedoOptions{Store: w.recorded.blobs, By: by, Reveal: w.recorded.reveal, Kept: w.running != nil},
 		lost: func(err error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()

@@ -26,8 +26,10 @@ type player struct {
 	s          *Served
 	o          *ServeOptions
 	transcript *transcript
-	told       bool // a notification went out last; of the one that writes
+	told       bool      // a notification went out last; of the one that writes
+	beside     *takeOver // the program that goes on in its place; nil for none
 
+	out     sync.Mutex               // held by who writes to the client
 	mu      sync.Mutex               // guards what follows
 	pings   []*recordedCall          // that were not asked for yet
 	served  map[*recordedCall]caller // who asked
@@ -252,6 +254,7 @@ func (p *player) write(ctx context.Context, due *lane.Due[*event]) error {
 		p.s.book.order.wait(ctx, l)
 	}
 	defer p.s.book.order.wrote(l)
+	p.beside.await(ctx, l)
 	if p.o.Before != nil {
 		if err := p.o.Before(l.seq); err != nil {
 			return err
@@ -321,6 +324,8 @@ func (p *player) writeLine(b []byte) error {
 }
 
 func (p *player) writeOut(b []byte) error {
+	p.out.Lock()
+	defer p.out.Unlock()
 	if _, err := p.o.Out.Write(b); err != nil {
 		return errClientGone
 	}
