@@ -30,7 +30,7 @@ func findUUID(s *search, i int) int {
 
 var idPrefixes = []string{
 	"toolu_", "srvtoolu_", "call_", "msg_", "resp_", "chatcmpl-", "cmpl-", "gen-", "fc_", "rs_", "ctc_", "item_", "ws_", "ses_",
-	"prt_", "req_", "run_",
+	"prt_", "req_", "run_", "fco_",
 }
 
 // findID masks what comes after the prefix, which stays. That it was made up shows in its digits: a name that a person
