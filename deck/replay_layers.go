@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 )
@@ -105,6 +106,8 @@ func (r *replayer) layer(t *files.Tree, real, layer string, o *files.LayerOption
 		r.trees.at = time.Now()
 	}
 	o.Scrubber, o.Exclude, o.Reveal = r.s.scrub, r.trees.exclude, r.reveal()
+	o.Gone = append(library.Of(r.rec.Manifest.Roots.LibraryRoot(r.rec.Manifest.Cwd)).Later(r.rec.Manifest.SeededBy()), r.dir)
+	o.Exclude = slices.DeleteFunc(slices.Clone(o.Exclude), func(path string) bool { return slices.Contains(o.Gone, path) })
 	o.Changed = r.changedIn(r.followed(real))
 	if isTree {
 		o.ScrubID, o.CachePath = r.s.id, r.trees.cache

@@ -116,11 +116,10 @@ func (r *running) ended(conversation uint64) bool {
 // takeOver has a recorded server's own program go on past the point.
 func (w *spawns) takeOver(sp *jail.Spawn, st *jail.Streams, served *mcp.Served, by uint32) {
 	opened := w.opened(sp, by)
+	opened.Latest = func() string { return served.Recorded().Program } // its first try along PATH may be another
 	ctx, stop := context.WithCancel(w.cut)
 	end := make(chan jail.Ended, 1)
-	go func() {
-		end <- w.endOf(sp)
-	}()
+	go func() { end <- w.endOf(sp) }()
 	c, err := w.takeOverOn(ctx, st, served, opened, by)
 	stop()
 	if err != nil {

@@ -8,11 +8,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 func init() { programs["teller"] = playTeller }
@@ -99,7 +101,7 @@ func playLateTeller(args []string) int {
 	for i, c := range value {
 		fmt.Printf("\x1b[3%dm%c", i%8, c)
 	}
-	fmt.Print("\x1b[m\n")
+	fmt.Print("\x1b[m\n", strings.Repeat("much more, so that what came first has been kept\n", 40_000))
 	req, err := http.NewRequest(http.MethodGet, args[0], nil)
 	if err != nil {
 		return fail(err)
@@ -125,6 +127,26 @@ func TestLateSecretOnATerminal(t *testing.T) {
 		t.Fatal(res, err)
 	}
 	lookFor(t, res.Recording.Dir, "cnry7Q2x9ZpLm4Vt8KrW3nHd")
+	store, err := res.Recording.Store()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for rec, err := range res.Recording.Records() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k, ok := rec.Kind.(*tape.ProcessSpawn); ok && k.ParentSpawnID == 0 && k.Stdout != nil {
+			text, err := k.Stdout.Bytes(store)
+			inspect(t, "stdout without styles", regexp.MustCompile(`\x1b\[[0-9;]*m`).ReplaceAll(text, nil), "cnry7Q2x9ZpLm4Vt8KrW3nHd")
+			if shown++; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if shown == 0 {
+		t.Error("nothing was shown")
+	}
 	v, _ := b.replay(res.Recording, nil)
 	b.green(v)
 }

@@ -23,6 +23,8 @@ type LayerOptions struct {
 	CachePath string
 	// Exclude lists absolute paths that are left as they are, beside the directory .tapedeck at the root.
 	Exclude []string
+	// Gone lists absolute paths that the run did not find, whatever the tree covers: they are covered up, and count as nothing that differs.
+	Gone []string
 	// Reveal makes of the stored bytes of a secret file what is shown where the true ones are not to be had: values that work
 	// in the place of its placeholders. Nil shows the placeholders.
 	Reveal func(stored []byte) []byte
@@ -107,6 +109,7 @@ type layerer struct {
 	top      folder   // real, for what package os does not read
 	layer    *os.Root
 	exclude  map[string]bool
+	gone     map[string]bool
 	children map[string][]*Entry // of each directory of the tree, by its path
 	absent   map[string][]string // names, by the directory that holds none such
 	rootPerm fs.FileMode
@@ -141,6 +144,12 @@ func (l *layerer) open(realRoot, layerDir string) error {
 			return err
 		}
 		l.exclude = newWalker(real, realRoot, l.opts.Exclude).exclude
+		l.gone = make(map[string]bool)
+		for _, p := range l.opts.Gone {
+			if rel, ok := relativeTo(realRoot, p); ok {
+				l.gone[rel] = true
+			}
+		}
 		if info, err := real.Lstat("."); err == nil {
 			l.rootPerm = info.Mode().Perm()
 		}
@@ -242,6 +251,9 @@ func (l *layerer) look(path string, now map[string]fs.FileInfo) {
 
 // hide covers a path that was not recorded, unless the recording says nothing about it.
 func (l *layerer) hide(path string) error {
+	if _, ok := l.tree.Lookup(parentOf(path)); l.gone[path] && (ok || parentOf(path) == "") && !l.whole {
+		return errors.Join(l.mkdirs(parentOf(path)), whiteout(l.layer, path))
+	}
 	wasAbsent := slices.Contains(l.absent[parentOf(path)], baseOf(path))
 	if l.exclude[path] || !wasAbsent && !l.tree.Covers(path) {
 		return nil

@@ -124,11 +124,11 @@ func TestLayer(t *testing.T) {
 	skipWithoutWhiteouts(t)
 	before := model{".gitignore": "dist\n", "dist/old": "1", "a": "1", "d/x": "1", ".env": "K=1", "s": "p=" + secretWord, "t/.env": "K=1"}
 	now := model{".gitignore": "dist\n", "dist/new": "2", "a": "1", "d/x": "2", "d/y": "3", "more/z": "4", ".env": "K=1", "s": "p=changed",
-		".tapedeck/r": "x", "out/rec": "x"}
+		".tapedeck/r": "x", "out/rec": "x", "later/rec": "x"}
 	l := newLayered(t, before, now, &LayerOptions{Scrubber: fakeScrubber{}})
 	must(t, os.RemoveAll(l.layer))
 	stats, err := BuildLayer(l.want, l.store, l.real, l.layer, &LayerOptions{
-		Scrubber: fakeScrubber{}, Exclude: []string{filepath.Join(l.real, "out")}, Changed: map[string]bool{"d/x": true},
+		Scrubber: fakeScrubber{}, Exclude: []string{filepath.Join(l.real, "out")}, Gone: []string{filepath.Join(l.real, "later")}, Changed: map[string]bool{"d/x": true},
 	})
 	must(t, err)
 	want := &LayerStats{Unchanged: 3, Written: 3, Hidden: 2, Differing: 4, Differ: []string{"d/y", "s", "t/.env"}, Bytes: int64(1 + len("p="+placeholder) + len("td_file_0123456789ab\n")),
@@ -143,7 +143,7 @@ func TestLayer(t *testing.T) {
 			t.Errorf("%s holds %q, %v", p, b, err)
 		}
 	}
-	for _, p := range []string{"d/y", "more", "dist/old"} {
+	for _, p := range []string{"d/y", "more", "dist/old", "later"} {
 		if _, err := os.Lstat(filepath.Join(out, p)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is shown: %v", p, err)
 		}

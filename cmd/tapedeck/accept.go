@@ -101,14 +101,10 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 			forget(res.Recording.Manifest.ID)
 		}
 	}()
-	stdout := std.out
-	if o.json {
-		stdout = std.err
-	}
 	signals, stop := catchSignals()
 	defer stop()
 	opts := &deck.RecordOptions{
-		Argv: argv, Streams: deck.Streams{Stdin: std.in, Stdout: stdout, Stderr: std.err}, Signals: signals,
+		Argv: argv, Streams: std.ofProgram(o.json), Signals: signals,
 		Upstreams: upstreams, Configured: sayConfigured(std.err), Output: made, NoSeal: true, Log: logger(std.err),
 	}
 	if err := deck.Again(rec.Recording, opts); err != nil {
@@ -205,17 +201,13 @@ func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string
 		return err
 	}
 	defer done()
-	stdout := std.out
-	if o.json {
-		stdout = std.err
-	}
 	signals, stop := catchSignals()
 	defer stop()
 	opts, err := (&gate.Options{TreeNow: now && rec.Manifest.Roots.Tree != "", TreeAt: at}).ReplayOptions(rec.Recording, rec.path) // as test has it
 	if err != nil {
 		return err
 	}
-	opts.Argv, opts.Streams, opts.Signals = argv, deck.Streams{Stdout: stdout, Stderr: std.err}, signals
+	opts.Argv, opts.Streams, opts.Signals = argv, std.outputs(o.json), signals
 	opts.Out, opts.Log = made, logger(std.err)
 	v, err := deck.Replay(ctx, rec.Recording, opts)
 	if err != nil {

@@ -116,13 +116,9 @@ func runFork(ctx context.Context, o *forkOptions, name string, std streams) erro
 	if err != nil {
 		return err
 	}
-	stdout := std.out
-	if o.json {
-		stdout = std.err
-	}
 	signals, stop := catchSignals()
 	defer stop()
-	opts.Streams, opts.Signals, opts.Log = deck.Streams{Stdout: stdout, Stderr: std.err}, signals, logger(std.err)
+	opts.Streams, opts.Signals, opts.Log = std.outputs(o.json), signals, logger(std.err)
 	res := &forkResult{
 		Parent: rec.Manifest.ID, From: *opts.Plan.Point, Live: append([]string{}, hosts...), MCP: append([]*deck.ToolServer{}, starts...),
 		Changes: opts.Changes, Forks: []*forkedResult{},

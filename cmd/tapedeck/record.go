@@ -81,10 +81,6 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 	if err != nil {
 		return 0, err
 	}
-	stdout := std.out
-	if o.json {
-		stdout = std.err
-	}
 	daemon, err := o.daemon.options()
 	if err != nil {
 		return 0, err
@@ -95,7 +91,7 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 	progress := newProgress(std.err)
 	sealed, sealedAll := sealingProgress(std.err)
 	res, err := deck.Record(ctx, &deck.RecordOptions{
-		Argv: args, Streams: deck.Streams{Stdin: std.in, Stdout: stdout, Stderr: std.err},
+		Argv: args, Streams: std.ofProgram(o.json),
 		Configured: sayConfigured(std.err), Terminal: mode, Signals: signals, Output: o.output, Tree: o.tree, Upstreams: upstreams,
 		Writable: o.writable, Passthrough: o.passthrough, Isolated: o.isolated, Sync: o.sync, Proxy: o.proxy, NoSeal: o.noSeal, RealTime: o.time == timeReal,
 		Daemon: daemon, Log: logger(std.err), Progress: progress.step, Hiding: hiding(std.err), Sealing: sealed,

@@ -86,16 +86,12 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	if err != nil {
 		return err
 	}
-	stdout := std.out
-	if o.json {
-		stdout = std.err
-	}
 	signals, stop := catchSignals()
 	defer stop()
 	restored := sync.OnceFunc(progressFor(std, o.json).busy("restoring what the run found"))
 	defer restored()
 	v, err := replay(ctx, &deck.ReplayOptions{
-		Argv: argv, Streams: deck.Streams{Stdout: stdout, Stderr: std.err}, Signals: signals,
+		Argv: argv, Streams: std.outputs(o.json), Signals: signals,
 		Mode: mode, Speed: speed, Keep: o.keep, Out: o.output, Proxy: o.proxy, Screens: o.tty, TreeNow: now, TreeAt: at, Watch: o.watch, Starting: restored, Log: logger(std.err),
 	})
 	if err != nil {

@@ -39,6 +39,21 @@ type streams struct {
 	out, err io.Writer
 }
 
+// outputs is where a program that is run writes to: with --json stdout is ours.
+func (s streams) outputs(json bool) deck.Streams {
+	if json {
+		return deck.Streams{Stdout: s.err, Stderr: s.err}
+	}
+	return deck.Streams{Stdout: s.out, Stderr: s.err}
+}
+
+// ofProgram is outputs, of a program that reads ours.
+func (s streams) ofProgram(json bool) deck.Streams {
+	o := s.outputs(json)
+	o.Stdin = s.in
+	return o
+}
+
 func stdStreams() streams { return streams{os.Stdin, os.Stdout, os.Stderr} }
 
 // A statusError ends a command with a status. Err is nil where everything has been said.

@@ -74,7 +74,10 @@ func (c *Changes) NeedLive() string {
 func (c *Changes) Words() (words []string) {
 	if c.Answer != nil {
 		words = append(words, "its answer")
-		if n := len(c.Answer.ToolCalls); n > 0 {
+		switch n := len(c.Answer.ToolCalls); {
+		case n == 1:
+			words[0] += " with its tool call"
+		case n > 1:
 			words[0] += fmt.Sprintf(" with its %d tool calls", n)
 		}
 	}

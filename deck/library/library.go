@@ -161,6 +161,21 @@ func (l *Library) Hidden(dir string) []string {
 	return out
 }
 
+// Later lists the recordings elsewhere that were first made after that of an id, by more than a second.
+func (l *Library) Later(id string) (paths []string) {
+	names, err := os.ReadDir(l.Dir)
+	if err != nil {
+		return nil
+	}
+	second := id[:min(len(id), len("20060102-150405"))]
+	for _, n := range names {
+		if path, ok := l.pointed(n.Name()); ok && n.Name() > second && !strings.HasPrefix(n.Name(), second) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
 func (l *Library) pointed(name string) (string, bool) {
 	if !strings.HasSuffix(name, pointerExt) {
 		return "", false

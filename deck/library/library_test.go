@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,5 +110,18 @@ func TestParseTime(t *testing.T) {
 	}
 	if _, err := ParseTime("soon", now, false); err == nil {
 		t.Error("soon is a time")
+	}
+}
+
+// TestLater: what was recorded elsewhere more than a second later.
+func TestLater(t *testing.T) {
+	l := Of(t.TempDir())
+	for _, id := range []string{"20260101-100000-aa", "20260101-100001-aa", "20260101-100001-cc", "20260101-100002-aa"} {
+		if err := l.Point(id, "/elsewhere/"+id, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := l.Later("20260101-100001-bb"); !slices.Equal(got, []string{"/elsewhere/20260101-100002-aa"}) {
+		t.Errorf("got %q", got)
 	}
 }
