@@ -128,10 +128,10 @@ func (j *Jail) await() error {
 func (j *Jail) prepare() (err error) {
 	s := &j.supervisor
 	s.report = j.refusals.add
+	j.refusals.sniff = j.network.Sniff(s.report)
 	if s.connects, err = connect.New(j.network.Diag, j.diagIn, s.report); err != nil {
 		return err
 	}
-	j.refusals.sniff = j.network.Sniff(s.report)
 	if j.table, err = process.NewTable(j.cmd.Process.Pid); err != nil {
 		return &step.Error{Op: spawns.Step, Err: err}
 	}
@@ -184,7 +184,7 @@ func (j *Jail) countPIDs() {
 
 func (j *Jail) notified() stage.Notified {
 	s := &j.supervisor
-	return stage.Notified{Files: s.files != nil, Spawns: s.spawns != nil, Inputs: s.inputs != nil, Shifted: j.wanted.shifted}
+	return stage.Notified{Files: s.files != nil, Spawns: s.spawns != nil, Inputs: s.inputs != nil, Ticks: inputs.Hides(), Shifted: j.wanted.shifted}
 }
 
 // read receives what the init says until it is gone. It ends with the control socket, at the latest in Close.
@@ -380,8 +380,8 @@ func (j *Jail) HoldMounts() (io.Closer, error) {
 	return j.OpenRoot(stage.MountsInside)
 }
 
-// Close ends everything inside and returns when it is gone, its mounts with it, and so are the functions of the Watcher. Directories from OpenRoot stay readable
-// until they are closed.
+// Close ends everything inside and returns when it is gone, its mounts with it, and so are the functions of the Watcher. Directories from
+// OpenRoot stay readable until they are closed.
 func (j *Jail) Close() error {
 	if j.stopContext != nil {
 		j.stopContext()

@@ -3,8 +3,10 @@ package inputs
 import (
 	"encoding/binary"
 	"io"
+	"maps"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,8 +32,8 @@ var mkdirs = changes.Mkdirs()
 
 // names notify the calls that make such directories.
 func names() (rules []filter.Rule) {
-	for nr, path := range mkdirs {
-		rules = append(rules, filter.Rule{Nr: nr, When: is(path+1, tempMode), Then: filter.Notify})
+	for _, nr := range slices.Sorted(maps.Keys(mkdirs)) {
+		rules = append(rules, filter.Rule{Nr: nr, When: is(mkdirs[nr]+1, tempMode), Then: filter.Notify})
 	}
 	return rules
 }

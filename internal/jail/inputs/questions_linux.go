@@ -64,9 +64,14 @@ func init() {
 	}
 }
 
-// Rules notify the calls that an Answerer answers. shifted says that its clocks lie behind the kernel's.
-func Rules(shifted bool) []filter.Rule {
-	rules := []filter.Rule{{Nr: unix.SYS_CLOCK_GETTIME, When: clocks(), Then: filter.Notify, Else: filter.Allow}}
+// Rules notify the calls that an Answerer answers. ticks says that programs can be made to ask for the monotonic clock (Hides), shifted that
+// clocks lie behind the kernel's.
+func Rules(ticks, shifted bool) []filter.Rule {
+	clocks := is(0, wallClocks...)
+	if ticks {
+		clocks = questions[0].when
+	}
+	rules := []filter.Rule{{Nr: unix.SYS_CLOCK_GETTIME, When: clocks, Then: filter.Notify, Else: filter.Allow}}
 	rules = append(rules, opens()...)
 	for _, q := range questions[1:] {
 		if q.nr >= 0 && (shifted || !q.shifts) {
@@ -75,14 +80,6 @@ func Rules(shifted bool) []filter.Rule {
 	}
 	rules = append(rules, filter.Each(filter.Notify, unix.SYS_BIND, unix.SYS_EXIT_GROUP)...)
 	return append(rules, names()...)
-}
-
-// clocks are those that are answered: the monotonic ones where programs ask for them at all.
-func clocks() [][]filter.Condition {
-	if Hides() {
-		return questions[0].when
-	}
-	return is(0, wallClocks...)
 }
 
 // opens notify an open for reading by a path that starts at the root or in the working directory: a random device, or a file of /proc, may be

@@ -20,18 +20,19 @@ type Taken struct {
 	packets    int           // the packet socket; -1 for none
 }
 
-// Take takes over what Sockets were handed out, of which the first are listeners of ports. What it returns, with an error too, is the
-// caller's to close.
+// Take takes over what Sockets were handed out, of which the first are listeners of ports.
 func Take(fds []int, listeners int) (*Taken, error) {
 	t := &Taken{packets: -1}
 	if n := len(fds) - listeners; n != 3 && n != 4 {
 		inspect.CloseAll(fds)
-		return t, fmt.Errorf("jail: %d sockets for %d ports", len(fds), listeners)
+		return nil, fmt.Errorf("jail: %d sockets for %d ports", len(fds), listeners)
 	}
 	for i, fd := range fds {
 		if err := t.take(i-listeners, fd); err != nil {
 			inspect.CloseAll(fds[i+1:])
-			return t, err
+			t.Close()
+			t.Diag.Close()
+			return nil, err
 		}
 	}
 	return t, nil
@@ -77,7 +78,7 @@ func (t *Taken) Sniff(report func(connect.Refusal)) *Sniffer {
 	return sniff(t.packets, report)
 }
 
-// Close closes the listeners and the DNS sockets.
+// Close closes the listeners and the DNS sockets; Diag is whose that asks it.
 func (t *Taken) Close() {
 	for _, l := range t.Listeners {
 		l.Close()

@@ -54,6 +54,7 @@ type Notified struct {
 	Files   bool // those that change files
 	Spawns  bool // those that start programs
 	Inputs  bool // those that ask for what no two runs get alike
+	Ticks   bool // of these, those that read the monotonic clock, of programs that have no other way
 	Shifted bool // and those that wait for a moment of a clock that lies behind the kernel's
 }
 

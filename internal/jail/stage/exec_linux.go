@@ -105,7 +105,7 @@ const OpFilter = "install the system call filter"
 func (o Notified) rules() []filter.Rule {
 	var rules []filter.Rule
 	if o.Inputs {
-		rules = append(rules, inputs.Rules(o.Shifted)...)
+		rules = append(rules, inputs.Rules(o.Ticks, o.Shifted)...)
 	}
 	if o.Files {
 		rules = append(rules, changes.Rules()...)
