@@ -117,11 +117,13 @@ func (r *Source) sum() (*summary, error) {
 	if r.summary != nil && (r.rec.Finished() || r.summary.Tape == sizeOf(r.rec.TapePath())) {
 		return r.summary, nil
 	}
-	make := func() (*summary, error) { return summaryOf(r.rec, r.prices) }
+	var s *summary
+	var err error
 	if !r.rec.Finished() && r.rec.Live() == recording.LiveYes {
-		make = r.grow
+		s, err = r.grow()
+	} else {
+		s, err = summaryOf(r.rec, r.prices)
 	}
-	s, err := make()
 	if err == nil {
 		r.summary = s
 	}
@@ -315,7 +317,7 @@ func (r *Source) report() (*Report, error) {
 	if j == nil {
 		return nil, ErrNoDocument
 	}
-	out := &Report{Fidelity: j.Report, Argv: append([]string{}, j.Argv...), At: j.At.UnixMilli()}
+	out := &Report{Fidelity: j.Report, Other: j.Other, At: j.At.UnixMilli()}
 	if j.Replay != "" {
 		out.Replay = idOf(j.Replay)
 	}
