@@ -189,6 +189,7 @@ export interface Fork {
 	lane?: string;
 	turn?: number;
 	live: boolean;
+	mcp?: string[];
 	changes: unknown;
 	failed?: string;
 	verify?: Check | null;
@@ -322,6 +323,8 @@ export interface Report {
 	fidelity: FidelityReport | null;
 	replay: string;
 	first: number | null;
+	argv: string[];
+	at: number;
 }
 
 export interface RequestRef {
