@@ -17,7 +17,7 @@ import (
 )
 
 // rules is the version of what a summary says of a tape. It grows whenever the same tape gives another one than before.
-const rules = 2
+const rules = 3
 
 // blockRows is how many records stand in a block.
 const blockRows = 256
@@ -35,7 +35,7 @@ type summary struct {
 	Seqs          []int64        `json:"seqs"`     // none where row N has the seq N
 	Conversations []Conversation `json:"conversations"`
 	Named         []naming       `json:"named"`
-	Files         int            `json:"files"` // paths that were changed
+	Files         int            `json:"files"` // that were changed
 	Refused       int            `json:"refused"`
 	Problems      []Problem      `json:"problems"`
 

@@ -90,7 +90,7 @@ func (s *survey) add(r *tape.Record, at int64) {
 	if _, ok := r.Kind.(*tape.LLMCall); ok {
 		s.starts[r.Seq] = start
 	}
-	if f := tape.ChangedFile(r.Kind); f != nil && !s.changed[f.Path] {
+	if f := tape.ChangedFile(r.Kind); f != nil && !f.IsPlace() && !s.changed[f.Path] {
 		s.changed[strings.Clone(f.Path)] = true
 		s.out.Files++
 	}
