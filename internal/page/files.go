@@ -45,7 +45,7 @@ type spawn struct {
 	command    string
 }
 
-// files makes files.json, of a run that has ended once.
+// files makes files.json, of a tape that does not grow once.
 func (r *Source) files() (*Files, error) {
 	s, err := r.sum()
 	if err != nil {
@@ -122,7 +122,7 @@ func (h *history) add(rec *tape.Record) {
 		end := cmp.Or(tape.EndedMS(k), rec.MonotonicMS)
 		h.spawns = append(h.spawns, &spawn{rec.Seq, k.SpawnID, end - k.DurationMS, end, strings.Join(append([]string{k.Program}, k.Args...), " ")})
 	}
-	if k := tape.ChangedFile(rec.Kind); k != nil {
+	if k := tape.ChangedFile(rec.Kind); k != nil && !k.IsPlace() {
 		h.change(rec, k)
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // rules is the version of what a summary says of a tape. It grows whenever the same tape gives another one than before.
-const rules = 1
+const rules = 3
 
 // blockRows is how many records stand in a block.
 const blockRows = 256
@@ -30,11 +30,12 @@ type summary struct {
 	Rules         int            `json:"rules"`
 	Tape          int64          `json:"tape"` // bytes of the tape that were read
 	Rows          int            `json:"rows"`
-	Blocks        []int64        `json:"blocks"` // where each block of records begins on the tape
-	Seqs          []int64        `json:"seqs"`   // none where row N has the seq N
+	Payloads      int64          `json:"payloads"` // bytes
+	Blocks        []int64        `json:"blocks"`   // where each block of records begins on the tape
+	Seqs          []int64        `json:"seqs"`     // none where row N has the seq N
 	Conversations []Conversation `json:"conversations"`
 	Named         []naming       `json:"named"`
-	Files         int            `json:"files"` // paths that were changed
+	Files         int            `json:"files"` // that were changed
 	Refused       int            `json:"refused"`
 	Problems      []Problem      `json:"problems"`
 
