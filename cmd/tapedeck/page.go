@@ -44,7 +44,7 @@ func newExportCommand(std streams) *cobra.Command {
 
 func runExport(ctx context.Context, o *exportOptions, names []string, std streams) error {
 	if ext := strings.ToLower(filepath.Ext(o.output)); ext != ".html" && ext != ".htm" {
-		return fmt.Errorf("-o %s: want a name that ends in .html; tapedeck session export writes Markdown and JSON", o.output)
+		return fmt.Errorf("-o %s: want a name that ends in .html; tapedeck session export writes Markdown", o.output)
 	}
 	limit, err := parseSize(o.payloads)
 	if err != nil {

@@ -121,7 +121,7 @@ func (o *replayOptions) replays(name string, std streams) (func(context.Context,
 		switch {
 		case err != nil:
 		case len(opts.Argv) > 0: // another program's run says nothing about the recording
-			library.Reported(rec, library.Judgement{Report: v.Report, Replay: idIn(opts.Out), Argv: opts.Argv})
+			library.Reported(rec, library.Judgement{Report: v.Report, Replay: idIn(opts.Out), Other: true})
 		default:
 			library.Judged(rec, library.Verdict{Status: string(gate.StatusOf(v.Report)), Summary: v.String(), By: "replay"},
 				library.Judgement{Report: v.Report, Replay: idIn(opts.Out)})

@@ -54,7 +54,7 @@ func (d *derived) of(m *recording.Manifest) bool {
 type Judgement struct {
 	Report *fidelity.Report `json:"report"`
 	Replay string           `json:"replay"` // id of the replay where that was kept as a recording, else ""
-	Argv   []string         `json:"argv"`   // of a replay with another command; none for the recording's own
+	Other  bool             `json:"other"`  // another program ran than the recording's
 	At     time.Time        `json:"at"`
 }
 

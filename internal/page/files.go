@@ -45,7 +45,7 @@ type spawn struct {
 	command    string
 }
 
-// files makes files.json, of a run that has ended once.
+// files makes files.json, of a tape that does not grow once.
 func (r *Source) files() (*Files, error) {
 	s, err := r.sum()
 	if err != nil {

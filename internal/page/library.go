@@ -29,6 +29,7 @@ func NewShelf(ctx context.Context, recs []*recording.Recording, prices *llm.Pric
 		if err != nil {
 			return nil, err
 		}
+		src.whole = true
 		if taken[src.ID]++; taken[src.ID] > 1 { // a copy
 			src.ID += "-" + strconv.Itoa(taken[src.ID])
 		}

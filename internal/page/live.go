@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -85,32 +86,36 @@ func (s *Stacks) live(w http.ResponseWriter, r *http.Request, id string) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
-	tell := func(event string, data int) error {
-		if _, err := fmt.Fprintf(w, "event: %s\ndata: %d\n\n", event, data); err != nil {
+	s.follow(r.Context(), src.rec, func(event string, rows int) error {
+		if _, err := fmt.Fprintf(w, "event: %s\ndata: %d\n\n", event, rows); err != nil {
 			return err
 		}
 		return out.Flush()
-	}
-	rows := &rowCount{path: src.rec.TapePath(), n: -1} // the header is none
+	})
+}
+
+// follow tells of each growth of a recording, and of its end, until who is told has gone.
+func (s *Stacks) follow(ctx context.Context, rec *recording.Recording, tell func(event string, rows int) error) {
+	rows := &rowCount{path: rec.TapePath(), n: -1} // the header is none
 	if rows.count(); tell("grown", rows.n) != nil {
 		return
 	}
 	tick := time.NewTicker(s.poll)
 	defer tick.Stop()
-	told := time.Now()
+	told, fresh := time.Now(), false
 	for {
 		select {
-		case <-r.Context().Done():
+		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		grew := rows.count()
-		if ended := src.rec.Live() != recording.LiveYes; ended {
+		fresh = rows.count() || fresh
+		if ended := rec.Live() != recording.LiveYes; ended {
 			_ = tell("ended", rows.n) // who has gone needs it no more
 			return
 		}
-		if rows.fresh = rows.fresh || grew; rows.fresh && time.Since(told) >= s.tell {
-			if told, rows.fresh = time.Now(), false; tell("grown", rows.n) != nil {
+		if fresh && time.Since(told) >= s.tell {
+			if told, fresh = time.Now(), false; tell("grown", rows.n) != nil {
 				return
 			}
 		}
@@ -119,10 +124,9 @@ func (s *Stacks) live(w http.ResponseWriter, r *http.Request, id string) {
 
 // A rowCount counts the lines of a file that grows.
 type rowCount struct {
-	path  string
-	at    int64
-	n     int
-	fresh bool // more than was told of
+	path string
+	at   int64
+	n    int
 }
 
 // count counts what has come, and reports whether there was any.

@@ -264,7 +264,7 @@ type Report struct {
 	Fidelity *fidelity.Report `json:"fidelity"`
 	Replay   string           `json:"replay"` // the id of the replay's own documents (run/ID/…); "" where they are not kept
 	First    *uint64          `json:"first"`  // seq of the first divergence
-	Argv     []string         `json:"argv"`   // of a replay with another command than the recording's; none for its own
+	Other    bool             `json:"other"`  // another program ran than the recording's
 	At       int64            `json:"at"`     // Unix epoch ms
 }
 

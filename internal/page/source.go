@@ -37,11 +37,14 @@ type Source struct {
 
 	mu      sync.Mutex
 	summary *summary // guarded by mu; of a run that is being recorded that of its last change
-	sealed  *Seal    // guarded by mu; nil where nobody has looked
 	last    *said    // guarded by mu: the turn that was read last
 	filesOf *summary // guarded by mu: what made is the files of
 	made    *Files   // guarded by mu
 	growing *growing // guarded by mu; of a run that is being recorded
+
+	whole   bool // a seal is checked however much there is to read
+	sealing sync.Mutex
+	sealed  *Seal // guarded by sealing; nil where nobody has looked
 }
 
 // ErrNoDocument is returned for a path at which no document is.
@@ -114,11 +117,13 @@ func (r *Source) sum() (*summary, error) {
 	if r.summary != nil && (r.rec.Finished() || r.summary.Tape == sizeOf(r.rec.TapePath())) {
 		return r.summary, nil
 	}
-	make := func() (*summary, error) { return summaryOf(r.rec, r.prices) }
+	var s *summary
+	var err error
 	if !r.rec.Finished() && r.rec.Live() == recording.LiveYes {
-		make = r.grow
+		s, err = r.grow()
+	} else {
+		s, err = summaryOf(r.rec, r.prices)
 	}
-	s, err := make()
 	if err == nil {
 		r.summary = s
 	}
@@ -196,10 +201,12 @@ func (r *Source) detail(ctx context.Context) (*Detail, error) {
 	for _, what := range r.rec.Unfinished() {
 		d.Problems = append(d.Problems, Problem{recording.ManifestName, strings.TrimPrefix(what, r.rec.Dir+" ")})
 	}
+	var size int64
 	s, err := r.sum()
 	if err != nil {
 		d.Problems = append(d.Problems, Problem{recording.TapeName, err.Error()})
 	} else {
+		size = s.Tape + s.Payloads
 		d.Conversations, d.Files, d.Refused = s.Conversations, s.Files, s.Refused
 		d.Problems = append(d.Problems, s.Problems...)
 		d.Records = s.Rows
@@ -207,7 +214,7 @@ func (r *Source) detail(ctx context.Context) (*Detail, error) {
 	if d.Masks == nil {
 		d.Masks = map[string]int{}
 	}
-	d.Seal = r.seal(ctx)
+	d.Seal = r.seal(ctx, size)
 	d.Notes, d.Problems = r.notes(d.Problems)
 	return d, nil
 }
@@ -255,27 +262,34 @@ func (r *Source) notes(problems []Problem) ([]Note, []Problem) {
 	return out, problems
 }
 
+// maxChecked is how many bytes a recording may have whose seal is checked while somebody waits for its page.
+const maxChecked = 32 << 20
+
 // seal says what stands in a seal and whether it holds, which reads every byte: it is asked once.
-func (r *Source) seal(ctx context.Context) *Seal {
+func (r *Source) seal(ctx context.Context, size int64) *Seal {
 	if !r.rec.Manifest.Sealed {
 		return nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.sealed == nil {
-		s := &Seal{Checked: "holds"}
-		if d, err := seal.ReadDocument(r.rec.Dir); err != nil {
-			s.Checked = err.Error()
-		} else {
-			s.Root, s.Key = d.Root.String(), d.Key.String()
-			s.Checked = sealHolds(ctx, r.rec)
-		}
-		if ctx.Err() != nil {
-			return s
-		}
+	r.sealing.Lock()
+	defer r.sealing.Unlock()
+	if r.sealed != nil {
+		return r.sealed
+	}
+	s := &Seal{Checked: "not checked: `tapedeck verify` reads all of it"}
+	d, err := seal.ReadDocument(r.rec.Dir)
+	switch {
+	case err != nil:
+		s.Checked = err.Error()
+	case r.whole || size <= maxChecked:
+		s.Checked = sealHolds(ctx, r.rec)
+	}
+	if err == nil {
+		s.Root, s.Key = d.Root.String(), d.Key.String()
+	}
+	if ctx.Err() == nil {
 		r.sealed = s
 	}
-	return r.sealed
+	return s
 }
 
 // sealHolds is "holds", or why a seal does not.
@@ -303,7 +317,7 @@ func (r *Source) report() (*Report, error) {
 	if j == nil {
 		return nil, ErrNoDocument
 	}
-	out := &Report{Fidelity: j.Report, Argv: append([]string{}, j.Argv...), At: j.At.UnixMilli()}
+	out := &Report{Fidelity: j.Report, Other: j.Other, At: j.At.UnixMilli()}
 	if j.Replay != "" {
 		out.Replay = idOf(j.Replay)
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // rules is the version of what a summary says of a tape. It grows whenever the same tape gives another one than before.
-const rules = 1
+const rules = 2
 
 // blockRows is how many records stand in a block.
 const blockRows = 256
@@ -30,8 +30,9 @@ type summary struct {
 	Rules         int            `json:"rules"`
 	Tape          int64          `json:"tape"` // bytes of the tape that were read
 	Rows          int            `json:"rows"`
-	Blocks        []int64        `json:"blocks"` // where each block of records begins on the tape
-	Seqs          []int64        `json:"seqs"`   // none where row N has the seq N
+	Payloads      int64          `json:"payloads"` // bytes
+	Blocks        []int64        `json:"blocks"`   // where each block of records begins on the tape
+	Seqs          []int64        `json:"seqs"`     // none where row N has the seq N
 	Conversations []Conversation `json:"conversations"`
 	Named         []naming       `json:"named"`
 	Files         int            `json:"files"` // paths that were changed
@@ -102,18 +103,29 @@ func keptSummary(rec *recording.Recording) *summary {
 	if by != version.Version {
 		return nil
 	}
+	return parseSummary(b, sizeOf(rec.TapePath()))
+}
+
+// parseSummary reads what keep wrote of a tape of so many bytes; nil of anything else.
+func parseSummary(b []byte, size int64) *summary {
 	line, rest, _ := bytes.Cut(b, []byte("\n"))
 	var n lengths
-	if json.Unmarshal(line, &n) != nil || n.Rules != rules || n.Summary < 0 || n.Index < 0 || n.Summary+n.Index != len(rest) {
+	if json.Unmarshal(line, &n) != nil || n.Rules != rules || n.Summary < 0 || n.Summary > len(rest) || n.Index != len(rest)-n.Summary {
 		return nil
 	}
 	s := new(summary)
 	own, err := unpacked(rest[:n.Summary])
-	if err != nil || json.Unmarshal(own, s) != nil || s.Tape != sizeOf(rec.TapePath()) {
+	if err != nil || json.Unmarshal(own, s) != nil || s.Tape != size || !s.holds() {
 		return nil
 	}
 	s.index = rest[n.Summary:]
 	return s
+}
+
+// holds reports whether the parts of a summary fit each other.
+func (s *summary) holds() bool {
+	return s.Rows >= 0 && len(s.Blocks) == (s.Rows+blockRows-1)/blockRows && (len(s.Seqs) == 0 || len(s.Seqs) == s.Rows) && s.Problems != nil &&
+		s.Conversations != nil && !slices.ContainsFunc(s.Blocks, func(at int64) bool { return at < 0 || at > s.Tape })
 }
 
 func sizeOf(path string) int64 {
@@ -126,7 +138,7 @@ func sizeOf(path string) int64 {
 
 // row returns which row a record is.
 func (s *summary) row(seq uint64) (int, bool) {
-	if s.Seqs == nil {
+	if len(s.Seqs) == 0 {
 		return int(seq), seq < uint64(s.Rows)
 	}
 	for i, other := range s.Seqs { // a tape of another producer, or a damaged one
@@ -174,7 +186,7 @@ func packed(b []byte) []byte {
 }
 
 // maxUnpacked bounds what a derived file unpacks to.
-const maxUnpacked = 1 << 30
+const maxUnpacked = 256 << 20
 
 func unpacked(b []byte) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(b))

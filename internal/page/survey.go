@@ -100,7 +100,8 @@ func (s *survey) add(r *tape.Record, at int64) {
 	x.Lane = append(x.Lane, s.lane(r.Kind))
 	x.Start, s.last = append(x.Start, start-s.last), start
 	x.Took = append(x.Took, took)
-	x.Size = append(x.Size, sizeOfPayloads(r.Kind))
+	size := sizeOfPayloads(r.Kind)
+	x.Size, s.out.Payloads = append(x.Size, size), s.out.Payloads+size
 	x.Flag = append(x.Flag, s.flags(r.Kind))
 	s.titles = append(s.titles, titled(tapeview.Title(r.Kind, turn, s.store)))
 	s.out.Rows++
