@@ -323,7 +323,7 @@ export interface Report {
 	fidelity: FidelityReport | null;
 	replay: string;
 	first: number | null;
-	argv: string[];
+	other: boolean;
 	at: number;
 }
 

@@ -9,6 +9,7 @@ import { Shell } from './parts/shell';
 import { CompareView } from './views/compare';
 import { RunView } from './views/run';
 import { RunsView } from './views/runs';
+import { SearchAllView } from './views/searchall';
 import './style/base.css';
 import './style/parts.css';
 import './style/views.css';
@@ -27,6 +28,7 @@ function open(library: Library): void {
 function View({ library }: { library: Library }) {
 	const p = place.value;
 	if (p.view === 'compare') return <CompareView library={library} />;
+	if (p.view === 'search') return <SearchAllView key={p.what} what={p.what} library={library} />;
 	if (p.view === 'runs') return <RunsView library={library} />;
 	const run = library.runs.find((r) => r.id === p.run);
 	return run ? <RunView key={run.id} id={run.id} /> : <Empty title="No such run">It may have been removed, or the address is of another page.</Empty>;

@@ -2,6 +2,7 @@
 //
 //	/                    the runs
 //	compare              the comparison
+//	search/TEXT          a search over every run, where a server has them
 //	run/ID               a run; its first tab
 //	run/ID/TAB           one of tabs
 //	run/ID/record/SEQ    a record
@@ -17,7 +18,7 @@ export const tabs = ['record', 'turn', 'file', 'terminal', 'report', 'about', 's
 export type Tab = (typeof tabs)[number];
 
 export interface Place {
-	view: 'runs' | 'compare' | 'run';
+	view: 'runs' | 'compare' | 'search' | 'run';
 	run: string;
 	tab: Tab;
 	what: string; // a seq, a path, a number, a text; '' for none
@@ -30,6 +31,7 @@ export function parse(hash: string): Place {
 	const [path = '', query = ''] = hash.replace(/^#/, '').split('?');
 	const [view, run = '', tab = '', what = ''] = path.split('/').filter(Boolean).map(decoded);
 	if (view === 'compare') return { ...nowhere, view };
+	if (view === 'search') return { ...nowhere, view, what: run };
 	if (view !== 'run' || !run) return nowhere;
 	const at = new URLSearchParams(query).get('at');
 	return {
@@ -49,6 +51,7 @@ function decoded(s: string): string {
 
 export function address(p: Partial<Place>): string {
 	if (p.view === 'compare') return '#compare';
+	if (p.view === 'search') return `#search/${encodeURIComponent(p.what ?? '')}`;
 	if (!p.run) return '#/';
 	const parts = ['#run', encodeURIComponent(p.run)];
 	if ((p.tab && p.tab !== 'record') || p.what) parts.push(p.tab ?? 'record');

@@ -10,9 +10,7 @@ export interface Progress { hits: Hit[]; done: number; more: boolean } // done: 
 
 export async function search(run: string, rows: Rows, what: string, tell: (p: Progress) => void, stopped: () => boolean): Promise<void> {
 	if (source.server) {
-		const answer = await fetch(`search.json?run=${encodeURIComponent(run)}&q=${encodeURIComponent(what)}`);
-		if (!answer.ok) throw new Error((await answer.text()).slice(0, 500));
-		const found = (await answer.json()) as Found;
+		const found = await ask(run, what);
 		return tell({ hits: list(found.hits), done: 1, more: found.more });
 	}
 	const hits: Hit[] = [], blocks = Math.ceil(rows.count / rows.block), seen = new Map<string, boolean>();
@@ -30,6 +28,13 @@ export async function search(run: string, rows: Rows, what: string, tell: (p: Pr
 		}
 	}
 	tell({ hits, done: 1, more: hits.length >= most });
+}
+
+/** ask has a server search a run, '' for all. */
+export async function ask(run: string, what: string): Promise<Found> {
+	const answer = await fetch(`search.json?run=${encodeURIComponent(run)}&q=${encodeURIComponent(what)}`);
+	if (!answer.ok) throw new Error((await answer.text()).slice(0, 500));
+	return (await answer.json()) as Found;
 }
 
 /** searchOne looks through every text of a record; bytes that stand in many records are read once, if they do not have the text. */

@@ -2,7 +2,8 @@
 import { h, type ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Library } from '../model';
-import { place, within } from '../data/place';
+import { source } from '../data/docs';
+import { go, place, within } from '../data/place';
 import { KeySheet, showKeys, useKeys } from './keys';
 import { Link } from './small';
 import { Line } from './text';
@@ -17,12 +18,14 @@ export function Shell({ library, children }: { library: Library; children: Compo
 		{ key: '/', does: 'search', act: () => field.current?.focus() },
 		{ key: 'Backspace', does: 'back', act: () => history.back() },
 	]);
-	useEffect(() => { if (p.tab === 'search' && field.current) field.current.value = p.what; }, [p]);
+	const wide = p.view !== 'run', label = wide ? 'Search everything in all runs' : 'Search everything in this run';
+	useEffect(() => { if ((p.tab === 'search' || p.view === 'search') && field.current) field.current.value = p.what; }, [p]);
 	useEffect(() => { document.title = [run && (run.name || run.id), library.title || 'Tapedeck'].filter(Boolean).join(' · '); }, [run]);
 	const onSubmit = (e: Event) => {
 		e.preventDefault();
 		const what = field.current!.value.trim();
-		if (what) within({ tab: 'search', what });
+		if (what && wide) go({ view: 'search', what });
+		else if (what) within({ tab: 'search', what });
 		field.current!.blur();
 	};
 	return <div class="shell">
@@ -31,12 +34,13 @@ export function Shell({ library, children }: { library: Library; children: Compo
 			<nav aria-label="Where you are">
 				<Link to={{ view: 'runs' }} class="brand"><i aria-hidden="true" />Tapedeck</Link>
 				{library.runs.length > 1 && p.view === 'runs' && library.title && <span class="crumb" aria-current="page"><Line text={library.title} most={80} /></span>}
+				{p.view === 'search' && <span class="crumb" aria-current="page">Search</span>}
 				{p.view === 'compare' && <span class="crumb" aria-current="page">Comparison</span>}
 				{run && <span class="crumb" aria-current="page"><Line text={run.name || run.id} most={80} /></span>}
 				{library.compare && p.view !== 'compare' && <Link to={{ view: 'compare' }} class="crumb">Comparison</Link>}
 			</nav>
-			{p.view === 'run' && <form role="search" onSubmit={onSubmit}>
-				<input ref={field} type="search" placeholder="Search everything in this run" aria-label="Search everything in this run" autocomplete="off" spellcheck={false} />
+			{(!wide || source.server) && <form role="search" onSubmit={onSubmit}>
+				<input ref={field} type="search" placeholder={label} aria-label={label} autocomplete="off" spellcheck={false} />
 				<kbd aria-hidden="true">/</kbd>
 			</form>}
 			<button type="button" class="icon" onClick={turn} aria-label={dark.value ? 'Light colours' : 'Dark colours'} title="Light or dark (t)">{dark.value ? '☀' : '☾'}</button>

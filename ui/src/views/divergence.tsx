@@ -8,15 +8,16 @@ import { Facts, Link, Section } from '../parts/small';
 import { Block, Line, Name } from '../parts/text';
 
 export function DivergenceView({ run, replay, of: d }: { run: string; replay: string; of: Divergence }) {
+	const ours = d.category !== 'missing_in_recorded', again = d.replay_seq ?? (ours ? null : d.seq); // whose the seq is
 	return <article class="record">
 		<header>
 			<h2>{d.category.replace(/_/g, ' ')}</h2>
 			<p><Name text={d.message} most={1000} /></p>
 			<Facts of={[
-				['recorded', d.seq != null ? <Link to={{ run, tab: 'record', what: String(d.seq) }}>record {d.seq}</Link> : ''],
-				['replayed', d.replay_seq != null ? (replay ? <Link to={{ run: replay, tab: 'record', what: String(d.replay_seq) }}>record {d.replay_seq}</Link> : `record ${d.replay_seq}`) : ''],
+				['recorded', ours && d.seq != null ? <Link to={{ run, tab: 'record', what: String(d.seq) }}>record {d.seq}</Link> : ''],
+				['replayed', again == null ? '' : replay ? <Link to={{ run: replay, tab: 'record', what: String(again) }}>record {again}</Link> : `record ${again}`],
 				['nearest', d.nearest != null ? <Link to={{ run, tab: 'record', what: String(d.nearest) }}>record {d.nearest}</Link> : ''],
-				['lane', d.lane ? <Line text={d.lane} most={120} /> : ''], ['follows from', d.follows ? <Line text={d.follows} /> : ''], ['exchange', d.exchange ? <Line text={d.exchange} most={160} /> : ''],
+				['lane', d.lane ? <Line text={d.lane} most={120} /> : ''], ['why', d.follows ? <Name text={d.follows} /> : ''], ['exchange', d.exchange ? <Line text={d.exchange} most={160} /> : ''],
 			]} />
 		</header>
 		{d.hint && <blockquote class="note"><Name text={d.hint} most={2000} /></blockquote>}

@@ -8,7 +8,7 @@ import { useKeys } from '../parts/keys';
 import { VirtualList } from '../parts/list';
 import { Badge, Empty, Facts, Link, Section, Wait, toneOf } from '../parts/small';
 import { Split } from '../parts/split';
-import { Line, Name } from '../parts/text';
+import { Line, Name, plain } from '../parts/text';
 import { DivergenceView } from './divergence';
 import type { Shown } from './run';
 
@@ -19,11 +19,11 @@ export function ReportView({ id, detail }: Shown) {
 
 const words = (category: string) => category.replace(/_/g, ' ');
 
-function Row({ d }: { d: Divergence }) {
+function Row({ d, first }: { d: Divergence; first: boolean }) {
 	return <div class="divergence-row">
 		<span class="num dim">{d.seq ?? '–'}</span>
 		<span class="title"><b>{words(d.category)}</b> <span class="dim"><Line text={d.message} /></span></span>
-		{d.follows ? <Badge tone="quiet" title={`it follows from ${d.follows}`}>follows</Badge> : <span />}
+		{d.follows && !first ? <Badge tone="quiet" title={plain(d.follows)}>follows</Badge> : <span />}
 	</div>;
 }
 
@@ -40,11 +40,11 @@ function Verdict({ id, report, of: f, status, summary }: { id: string; report: R
 		<div class="report-side" tabIndex={0} role="region" aria-label="The verdict">
 			<div class="verdict-line"><Badge tone={toneOf(status || (all.length ? 'diverged' : 'faithful'))}>{status || (all.length ? 'diverged' : 'faithful')}</Badge> <Name text={summary} most={400} /></div>
 			<Facts of={[
-				['mode', f.mode], ['records', `${format.count(f.recorded_records)} recorded, ${format.count(f.replay_records)} replayed`], ['score', f.score.toFixed(3)],
+				['replayed', format.date(report.at)], ['another command', list(report.argv).length ? <code><Name text={list(report.argv).join(' ')} most={200} /></code> : ''], ['mode', f.mode], ['records', `${format.count(f.recorded_records)} recorded, ${format.count(f.replay_records)} replayed`], ['score', f.score.toFixed(3)],
 				['crossed', f.crossed == null ? '' : String(f.crossed)], ['screens compared', f.screens ? format.count(f.screens) : ''], ['calls of models', f.model_calls ? format.count(f.model_calls) : ''], ['calls of tool servers', f.mcp_calls ? format.count(f.mcp_calls) : ''],
 			]} />
 			<Section level={2} title="Divergences" note={format.count(all.length + (f.omitted ?? 0))}>
-				{all.length ? <div style={{ height: `${Math.min(all.length, 14) * 28 + 2}px` }} class="framed"><VirtualList label="Divergences" id="divergence" class="whole" count={all.length} chosen={chosen} row={(i) => <Row d={all[i]!} />} onChoose={choose} /></div>
+				{all.length ? <div style={{ height: `${Math.min(all.length, 14) * 28 + 2}px` }} class="framed"><VirtualList label="Divergences" id="divergence" class="whole" count={all.length} chosen={chosen} row={(i) => <Row d={all[i]!} first={i === 0} />} onChoose={choose} /></div>
 					: <p class="good">None: the replay did what was recorded.</p>}
 			</Section>
 			<Requests title="Asked for, not recorded" of={list(f.refused)} />

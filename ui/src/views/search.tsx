@@ -13,7 +13,7 @@ import { Line } from '../parts/text';
 import { RecordView } from './record';
 import type { Shown } from './run';
 
-function Row({ of, title }: { of: Hit; title: string }) {
+export function HitRow({ of, title }: { of: Hit; title: string }) {
 	return <div class="hit-row">
 		<span class="num dim">{of.seq}</span><span class="dim"><Line text={title} most={80} /></span><span class="dim"><Line text={of.where} most={40} /></span>
 		<span class="title"><Line text={of.text.slice(0, of.at)} /><mark><Line text={of.text.slice(of.at, of.at + of.len)} /></mark><Line text={of.text.slice(of.at + of.len)} /></span>
@@ -42,7 +42,7 @@ export function SearchView({ id, detail, rows }: Shown) {
 	return <Split open={!!hit} name="record" onClose={() => setChosen(-1)} side={hit && <RecordView key={hit.seq} id={id} rows={rows} row={rows.rowOf(hit.seq)} detail={detail} />}>
 		<div class="bar"><span role="status">{format.count(got.hits.length)}{got.more ? ' or more' : ''} found{got.done < 1 && `, ${Math.floor(100 * got.done)}% looked through`}</span>
 			{got.done < 1 && <progress value={got.done} max={1} aria-label="Looked through" />}</div>
-		{got.hits.length ? <VirtualList label="Found" id="hit" class="fill" count={got.hits.length} chosen={chosen} row={(i) => <Row of={got.hits[i]!} title={title(got.hits[i]!)} />} onChoose={setChosen} />
+		{got.hits.length ? <VirtualList label="Found" id="hit" class="fill" count={got.hits.length} chosen={chosen} row={(i) => <HitRow of={got.hits[i]!} title={title(got.hits[i]!)} />} onChoose={setChosen} />
 			: got.done === 1 && <Empty title="Not found" />}
 	</Split>;
 }
