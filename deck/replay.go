@@ -232,7 +232,9 @@ func (r *replayer) program() (*run, error) {
 	}
 	p.changing = newChanging(r.s, r.trees, r.roots.Followed(m.Writable))
 	p.changing.passing = r.o.Out == ""
-	p.processes = r.giveAgain(p.changing)
+	if p.processes, err = r.giveAgain(p.changing); err != nil {
+		return nil, err
+	}
 	if m.Roots.Tree != "" {
 		p.after = r.trees.takeAfter
 	}
@@ -240,6 +242,7 @@ func (r *replayer) program() (*run, error) {
 		r.spawns = newSpawns(r.s, p.changing, r.conversations)
 		r.spawns.speed, r.spawns.hears = r.o.Speed, p.processes != nil
 		p.spawns = r.spawns
+		r.fork.start(r, p)
 	}
 	if r.o.Proxy {
 		r.notes = append(r.notes, slices.Concat(outsideNotes, r.moved.notes(p.argv, p.env))...)
@@ -415,7 +418,7 @@ func (r *replayer) describe(e *ended, l *rescrub.Pass) error {
 	if err := r.total(m); err != nil {
 		return err
 	}
-	if err := derive.WriteLog(r.dir, m, r.s.logOptions(false, nil)); err != nil {
+	if err := errors.Join(derive.WriteLog(r.dir, m, r.s.logOptions(false, nil)), r.rec.PassSeed(r.dir)); err != nil {
 		return err
 	}
 	return m.Write(r.dir, false)

@@ -1,18 +1,23 @@
 package jail
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/stage"
+)
 
 // Available tells, by trying it once a process, whether namespaces and a fresh /proc can be had: what most often cannot.
 // The error is an *UnavailableError or ErrNotEntered. Start may still find that something else is missing.
 func Available() error {
-	if !entered.Load() {
+	if !stage.Entered.Load() {
 		return ErrNotEntered
 	}
 	return available()
 }
 
 var available = sync.OnceValue(func() error {
-	if auditArch == 0 {
+	if !filter.Known() {
 		return errProcessor
 	}
 	var files inherited
@@ -20,14 +25,14 @@ var available = sync.OnceValue(func() error {
 	j := newJail(nil)
 	defer j.closeSockets()
 	j.ctl = files.control()
-	files.memfile("init", &initSpec{Trial: true})
+	files.memfile("init", &stage.InitSpec{Trial: true})
 	if files.err != nil {
 		return files.err
 	}
 	if err := j.start(files.list); err != nil {
 		return err
 	}
-	_, _, err := j.ctl.expect(msgReady)
+	_, _, err := j.ctl.Expect(stage.MsgReady)
 	j.kill()
 	j.tasks.Wait()
 	if err != nil {

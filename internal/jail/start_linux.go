@@ -13,10 +13,15 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/stage"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
+
+// Enter must be the first call of main, and of TestMain where a test starts a jail.
+func Enter() { stage.Enter() }
 
 // initCaps are what the init needs over the new namespaces. For a caller that is not root they must be ambient to
 // outlive the init's execve.
@@ -35,10 +40,10 @@ const maxPorts = 200 // their sockets travel in one packet
 // starts it. The jail ends when ctx does. The error is an *UnavailableError where this system cannot make a jail, a
 // *step.Error where a path of c cannot be mounted, an *ExecError where its Dir cannot be entered.
 func Start(ctx context.Context, c *Config) (*Jail, error) {
-	if !entered.Load() {
+	if !stage.Entered.Load() {
 		return nil, ErrNotEntered
 	}
-	if auditArch == 0 {
+	if !filter.Known() {
 		return nil, errProcessor
 	}
 	if err := errors.Join(c.check(), ctx.Err()); err != nil {
@@ -155,17 +160,15 @@ func launchPlan(c *Config, plan *mount.Plan) (*Jail, error) {
 	var files inherited
 	defer files.close()
 	j := newJail(c.Log)
-	j.watcher, j.places = c.Watch, placesOf(plan)
-	j.given, j.shifted = c.Inputs, c.Shifted
-	j.toldSpawns, j.streams = c.Spawns, []*os.File{c.Stdin, c.Stdout, c.Stderr}
+	j.wanted = wanted{files: c.Watch, plan: plan, spawns: c.Spawns, streams: []*os.File{c.Stdin, c.Stdout, c.Stderr}, inputs: c.Inputs, shifted: c.Shifted}
 	j.ctl = files.control()
-	files.memfile("init", &initSpec{Hostname: c.Hostname, Umask: c.Umask, Ports: portsOf(c), TTY: c.TTY, Background: c.Background, Mounts: *plan})
+	files.memfile("init", &stage.InitSpec{Hostname: c.Hostname, Umask: c.Umask, Ports: portsOf(c), TTY: c.TTY, Background: c.Background, Mounts: *plan})
 	j.exec = files.control()
-	files.memfile("exec", &execSpec{Path: c.Path, Dir: c.Dir, Argv: c.Argv, Env: c.Env, Ignored: ignoredAtStart})
+	files.memfile("exec", &stage.ExecSpec{Path: c.Path, Dir: c.Dir, Argv: c.Argv, Env: c.Env, Ignored: stage.IgnoredAtStart})
 	for _, f := range []*os.File{c.Stdin, c.Stdout, c.Stderr} {
 		files.stream(f)
 	}
-	files.add(openLastPID())
+	files.add(stage.OpenLastPID())
 	if files.err == nil {
 		start := j.start
 		if plan.Uncovered {
@@ -220,14 +223,14 @@ func (in *inherited) add(f *os.File, err error) {
 	in.list, in.own = append(in.list, f), append(in.own, f)
 }
 
-func (in *inherited) control() *control {
-	ours, theirs, err := controlPair()
+func (in *inherited) control() *stage.Control {
+	ours, theirs, err := stage.Pair()
 	in.add(theirs, err)
 	return ours
 }
 
 func (in *inherited) memfile(name string, spec any) {
-	in.add(memfile(name, spec))
+	in.add(stage.Memfile(name, spec))
 }
 
 func (in *inherited) stream(f *os.File) {
@@ -249,8 +252,8 @@ func (in *inherited) close() {
 func initCommand(files []*os.File, stderr io.Writer) *exec.Cmd {
 	uids, gids := idMappings()
 	return &exec.Cmd{
-		Path:       self,
-		Args:       []string{initName},
+		Path:       stage.Self,
+		Args:       []string{stage.InitName},
 		Env:        []string{"GODEBUG=asyncpreemptoff=1"},
 		Dir:        "/",
 		Stderr:     stderr,
