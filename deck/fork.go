@@ -235,7 +235,7 @@ func (f *forking) divide(r *replayer) (err error) {
 
 // asks has the program be who asked what a recorded tool server did that runs now: the tape answers it again.
 func (f *forking) asks(k tape.Kind) {
-	if f == nil || !f.servers.holds(tape.AskerOf(k)) {
+	if f == nil || !f.servers.holds(tape.OriginOf(k)) {
 		return
 	}
 	switch k.(type) {

@@ -63,7 +63,7 @@ func runningOf(rec *recording.Recording, names []string) (*running, error) {
 // add takes a conversation that the program itself held, where it is of one of names, and adds who it is with to those that are there.
 func (r *running) add(open *tape.MCPOpen, names, there []string) []string {
 	name := tape.MCPServer(open.Server)
-	if tape.AskerOf(open) != 0 {
+	if tape.OriginOf(open) != 0 {
 		return there
 	}
 	said := name
