@@ -1,8 +1,6 @@
 package jail
 
 import (
-	"bytes"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -11,14 +9,17 @@ import (
 	"syscall"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/wire"
 	"golang.org/x/sys/unix"
 )
 
-// What goes over the control sockets. gob rather than JSON, for paths, arguments and variables need not be UTF-8.
+// What goes over the control sockets.
 type messageKind int
 
 const (
-	msgReady      messageKind = iota + 1 // init: sockets are here; exec stage: the filter works
+	msgBegun      messageKind = iota + 1 // init: it has what every jail needs, and waits for msgPlan
+	msgPlan                              // recorder to init: what the jail is to be; see handed
+	msgReady                             // init: sockets are here; exec stage: the filter works
 	msgFailed                            // Failure says what
 	msgPrepare                           // recorder to exec stage: the mounts stand, drop privileges
 	msgListener                          // exec stage: the notification listener
@@ -136,15 +137,11 @@ func newControl(fd int) (*control, error) {
 
 // send writes one packet. The descriptors stay the caller's.
 func (c *control) send(m *message, fds ...int) error {
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(m); err != nil {
-		return err
-	}
 	var rights []byte
 	if len(fds) > 0 {
 		rights = unix.UnixRights(fds...)
 	}
-	_, _, err := c.WriteMsgUnix(b.Bytes(), rights, nil)
+	_, _, err := c.WriteMsgUnix(wire.Append(nil, m), rights, nil)
 	return err
 }
 
@@ -170,7 +167,7 @@ func (c *control) recv() (*message, []int, error) {
 		err = fmt.Errorf("control message cut short (flags %#x)", flags)
 	}
 	if err == nil {
-		err = gob.NewDecoder(bytes.NewReader(buf[:n])).Decode(m)
+		err = wire.Decode(buf[:n], m)
 	}
 	if err != nil {
 		closeFDs(fds)

@@ -10,7 +10,9 @@
 // The init and the exec stage are the recorder's own executable, started again: Enter must be the first call of main and
 // of TestMain. The order of a start:
 //
-//	recorder  plans the mounts on the host's tree and starts the init
+//	recorder  starts the init: Prepare, long before the program is known, or Start
+//	init      makes its mounts private and a fresh /proc, which most often cannot be had, and waits
+//	recorder  plans the mounts on the host's tree and hands the plan over
 //	init      makes mounts, routes and sockets, hands the sockets out
 //	exec      drops every capability, installs the filter, hands its listener out, tries one notification
 //	recorder  Start returns; Release lets the exec stage become the program

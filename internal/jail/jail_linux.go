@@ -20,6 +20,8 @@ import (
 type Jail struct {
 	log         *slog.Logger
 	cmd         *exec.Cmd // the init
+	begun       bool      // it has said so
+	ended       error     // how it did, once tasks have
 	stderr      tail      // the init's: why it ended, when it should not have
 	ctl, exec   *control
 	stopContext func() bool
@@ -62,9 +64,9 @@ type rootMsg struct {
 	fds []int
 }
 
-func newJail(l *slog.Logger) *Jail {
+func newJail() *Jail {
 	return &Jail{
-		log:      logger(l),
+		log:      logger(nil),
 		refusals: newRefusals(),
 		exited:   make(chan struct{}),
 		answers:  make(chan rootMsg, 1),
@@ -80,6 +82,9 @@ func (j *Jail) kill() {
 
 // await takes over what the stages make and returns once the exec stage is ready to become the program.
 func (j *Jail) await() error {
+	if err := j.awaitBegun(); err != nil {
+		return err
+	}
 	m, fds, err := j.ctl.expect(msgReady)
 	if err != nil {
 		return err
@@ -118,6 +123,16 @@ func (j *Jail) await() error {
 		j.notCovered = append(j.notCovered, noSpawns(j.deaf)...)
 	}
 	return nil
+}
+
+// awaitBegun waits, once, until the init has what every jail needs.
+func (j *Jail) awaitBegun() error {
+	if j.begun {
+		return nil
+	}
+	_, _, err := j.ctl.expect(msgBegun)
+	j.begun = err == nil
+	return err
 }
 
 // startWatch prepares the watch, if one is wanted.
@@ -346,6 +361,7 @@ func (j *Jail) Close() error {
 	}
 	j.kill()
 	j.tasks.Wait()
+	j.log.Debug("jail's init ended", "err", j.ended, "stderr", j.stderr.String())
 	j.StopNetwork()
 	j.stopWatch()
 	j.closeSockets()
