@@ -57,6 +57,7 @@ type recorder struct {
 	redactor *redactor
 	dir      string   // of the recording
 	held     *os.File // dir, open and locked: see safe
+	hidden   []string // from the program and from snapshots: see Library.Hidden
 
 	s         *session
 	trees     *trees
@@ -236,7 +237,8 @@ func (r *recorder) begin() (err error) {
 	if err := r.introduce(); err != nil {
 		r.s.log.Warn("the recording is known by its path alone, not by its id", "path", r.dir, "err", err)
 	}
-	r.trees = &trees{s: r.s, root: m.Roots.Tree, store: r.s.store, exclude: append(r.lib.Hidden(r.dir), r.ownOutput()...)}
+	r.hidden = r.lib.Hidden(r.dir)
+	r.trees = &trees{s: r.s, root: m.Roots.Tree, store: r.s.store, exclude: slices.Concat(r.hidden, r.ownOutput())}
 	if recording.IsDir(r.lib.Dir) {
 		r.trees.cache = filepath.Join(r.lib.Dir, library.StatCacheName)
 	}
@@ -346,7 +348,7 @@ func (r *recorder) program() *run {
 		std: r.o.Streams, tty: m.TTY, id: m.ID, sync: r.o.Sync, host: &m.Host, umask: m.Umask, signals: r.o.Signals, proxy: r.o.Proxy, loopback: m.Loopback,
 		net:   network.Config{Upstreams: r.o.Upstreams, Passthrough: r.o.Passthrough, ProxyEnv: r.env},
 		ports: m.Ports,
-		masks: append(masksFor(r.o.ConfigDir, r.env), r.lib.Hidden(r.dir)...),
+		masks: append(masksFor(r.o.ConfigDir, r.env), r.hidden...),
 	}
 	r.changing = newChanging(r.s, r.trees, m.Roots.Followed(m.Writable))
 	p.changing = r.changing

@@ -94,18 +94,19 @@ const recordingsDir = ".tapedeck"
 // newWalker opens a walk of root. exclude holds absolute paths; rootName is the name by which they know the root.
 func newWalker(root *os.Root, rootName string, exclude []string) *walker {
 	w := &walker{root: root, exclude: map[string]bool{recordingsDir: true}}
+	tops, links := []string{rootName, resolved(rootName)}, make(links)
 	for _, e := range exclude {
-		if rel, ok := relativeTo(rootName, e); ok {
+		if rel, ok := relativeTo(tops, e, links.resolved(e)); ok {
 			w.exclude[rel] = true
 		}
 	}
 	return w
 }
 
-// relativeTo returns the slash path of target below root, also where one of them goes through a symbolic link.
-func relativeTo(root, target string) (string, bool) {
-	for _, name := range []string{target, resolved(target)} {
-		for _, top := range []string{root, resolved(root)} {
+// relativeTo returns the slash path of a target below a root, where each has several names.
+func relativeTo(tops []string, names ...string) (string, bool) {
+	for _, name := range names {
+		for _, top := range tops {
 			rel, err := filepath.Rel(top, name)
 			if err == nil && rel != "." && filepath.IsLocal(rel) {
 				return filepath.ToSlash(rel), true
@@ -113,6 +114,22 @@ func relativeTo(root, target string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// links are directories without symbolic links, by their names: of many paths most lie in the same few.
+type links map[string]string
+
+// resolved is what the function is, of one path among many.
+func (l links) resolved(p string) string {
+	dir := filepath.Dir(p)
+	if _, ok := l[dir]; !ok {
+		l[dir] = resolved(dir)
+	}
+	real := filepath.Join(l[dir], filepath.Base(p))
+	if info, err := os.Lstat(real); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return resolved(real)
+	}
+	return real
 }
 
 // resolved returns p without symbolic links; what does not exist yet is resolved as far as it does.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +16,6 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -392,18 +392,11 @@ func helperUnanswered(args []string) int {
 
 // silentNetwork makes a route to addresses that never answer.
 func silentNetwork() error {
-	lo, err := netlink.LinkByName("lo")
-	if err == nil {
-		err = netlink.LinkSetUp(lo)
-	}
+	lo, err := loopbackUp()
 	if err != nil {
 		return err
 	}
-	_, dst, err := net.ParseCIDR("10.0.0.0/8")
-	if err != nil {
-		return err
-	}
-	return netlink.RouteAdd(&netlink.Route{LinkIndex: lo.Attrs().Index, Dst: dst, Scope: netlink.SCOPE_LINK})
+	return addRoutes(route{lo, unix.RT_TABLE_MAIN, unix.RTN_UNICAST, unix.RT_SCOPE_LINK, netip.MustParsePrefix("10.0.0.0/8"), netip.Addr{}})
 }
 
 // connectSilent connects to one of these, for many minutes.
