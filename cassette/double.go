@@ -12,13 +12,13 @@ import (
 type double struct {
 	raw           io.ReaderAt
 	hits          []tty.Hit
-	plain, masked *still
+	plain, masked *vt.Screen
 	at            int64
 	buf           []byte
 }
 
 func newDouble(raw io.ReaderAt, size Size, hits []tty.Hit) *double {
-	return &double{raw: raw, hits: hits, plain: newStill(size), masked: newStill(size), buf: make([]byte, 64<<10)}
+	return &double{raw: raw, hits: hits, plain: newScreen(size), masked: newScreen(size), buf: make([]byte, 64<<10)}
 }
 
 // show reads on up to an offset. One that is behind changes nothing.
@@ -43,24 +43,7 @@ func (d *double) resize(s sized) error {
 	if err := d.show(s.offset); err != nil {
 		return err
 	}
-	d.plain.Resize(s.size)
-	d.masked.Resize(s.size)
+	d.plain.Resize(s.size.Rows, s.size.Cols)
+	d.masked.Resize(s.size.Rows, s.size.Cols)
 	return nil
-}
-
-// A still is a quick screen that is looked at now and then.
-type still struct{ q quick }
-
-func newStill(size Size) *still {
-	return &still{quick{screen: newScreen(size.Rows, size.Cols), above: vt.DefaultScrollback}}
-}
-
-func (s *still) Write(p []byte) { s.q.Write(p) }
-
-func (s *still) Resize(size Size) { s.sync().Resize(size.Rows, size.Cols) }
-
-// sync returns the screen as it stands.
-func (s *still) sync() *vt.Screen {
-	s.q.sync()
-	return s.q.screen
 }

@@ -63,7 +63,7 @@ func (m *remake) frames() error {
 
 // frame returns the line b of the frame f as it reads masked.
 func (m *remake) frame(b []byte, f *Frame, d *double) ([]byte, error) {
-	one, other := d.plain.sync(), d.masked.sync()
+	one, other := d.plain, d.masked
 	plain, masked := one.Text(), other.Text()
 	text := slices.Clone(f.Text)
 	for i := range text {

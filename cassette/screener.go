@@ -8,7 +8,7 @@ import (
 
 // A screener keeps a screen beside the masked output and fills the frames that were given a place.
 type screener struct {
-	still
+	screen *vt.Screen
 	out   *stream
 	live  func(*Frame)
 	cuts  []cut // by offset
@@ -28,12 +28,12 @@ type cut struct {
 }
 
 func newScreener(size Size, out *stream, live func(*Frame)) *screener {
-	return &screener{still: *newStill(size), out: out, live: live}
+	return &screener{screen: newScreen(size), out: out, live: live}
 }
 
 // newScreen returns the screen that frames are of. It has a scrollback, for a terminal that grows shows lines of it again.
-func newScreen(rows, cols int) *vt.Screen {
-	return vt.New(&vt.Options{Rows: rows, Cols: cols})
+func newScreen(size Size) *vt.Screen {
+	return vt.New(&vt.Options{Rows: size.Rows, Cols: size.Cols})
 }
 
 func (s *screener) behind() bool  { return s.at < s.end }
@@ -66,7 +66,7 @@ func (s *screener) feed(p []byte) error {
 		if len(s.cuts) > 0 {
 			n = min(n, s.cuts[0].offset-s.at)
 		}
-		s.Write(p[:n])
+		s.screen.Write(p[:n])
 		s.at += n
 		p = p[n:]
 		if len(s.cuts) == 0 || s.cuts[0].offset > s.at {
@@ -82,11 +82,11 @@ func (s *screener) feed(p []byte) error {
 
 func (s *screener) cut(c cut) error {
 	if c.Seq == 0 {
-		s.Resize(c.size)
+		s.screen.Resize(c.size.Rows, c.size.Cols)
 		return nil
 	}
 	s.slots--
-	f := frameOf(s.sync(), c.Timed, s.start, s.at)
+	f := frameOf(s.screen, c.Timed, s.start, s.at)
 	f.G = c.g
 	s.start = s.at
 	if s.live != nil {

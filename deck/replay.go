@@ -236,7 +236,9 @@ func (r *replayer) program() (*run, error) {
 	}
 	p.changing = newChanging(r.s, r.trees, r.roots.Followed(m.Writable))
 	p.changing.passing = r.o.Out == ""
-	p.processes = r.giveAgain(p.changing)
+	if p.processes, err = r.giveAgain(p.changing); err != nil {
+		return nil, err
+	}
 	if m.Roots.Tree != "" {
 		p.after = r.trees.takeAfter
 	}
@@ -419,7 +421,7 @@ func (r *replayer) describe(e *ended, l *rescrub.Pass) error {
 	if err := r.total(m); err != nil {
 		return err
 	}
-	if err := derive.WriteLog(r.dir, m, r.s.logOptions(false, nil)); err != nil {
+	if err := errors.Join(derive.WriteLog(r.dir, m, r.s.logOptions(false, nil)), r.rec.PassSeed(r.dir)); err != nil {
 		return err
 	}
 	return m.Write(r.dir, false)

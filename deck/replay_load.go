@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/axis/ambient"
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
@@ -233,21 +232,20 @@ func (r *replayer) loadConversations(g *redactor) (err error) {
 }
 
 // giveAgain returns what gives time and randomness to the processes of a replay; nil where they are not on the recording.
-func (r *replayer) giveAgain(c *changing) *processes {
+func (r *replayer) giveAgain(c *changing) (*processes, error) {
 	m := r.rec.Manifest
 	if !m.Axes[axisClock].On || r.o.Proxy {
-		return nil
+		return nil, nil
 	}
-	var seed *ambient.Seed
-	if m.ScrubKey == r.s.scrub.KeyID() {
-		seed = new(ambient.Seed)
-		*seed = ambient.NewSeed(r.s.key[:], m.SeededBy())
+	seed, err := r.rec.Seed(r.s.key)
+	if err != nil && !errors.Is(err, recording.ErrNoSeed) {
+		return nil, err
 	}
 	r.again.sort()
 	r.processes = replayProcesses(r.s, c, seed, r.again, m.StartedAt, r.o.Out != "")
 	r.s.answered = r.processes.answered
 	r.processes.began, r.processes.over, r.processes.ending = r.book.ProcessBegan, r.book.ProcessEnded, r.book.ProcessEnding
-	return r.processes
+	return r.processes, nil
 }
 
 // reveal returns what puts the values of this replay in the place of the recording's placeholders; nil where there is no

@@ -14,6 +14,7 @@ const (
 	FileName    = "seal.json"
 	TilesName   = "seal.tiles"
 	Annotations = "run.tape.annotations.jsonl" // outside the seal
+	Seed        = "run.seed"                   // the same
 	manifest    = "recording.json"             // its "id" is the recording's
 )
 

@@ -8,8 +8,8 @@
 // # Streams and leaves
 //
 // Every regular file below the directory belongs to exactly one stream, by its name alone, but for what is outside the seal:
-// at the top of the directory seal.json, everything in seal.tiles/, and run.tape.annotations.jsonl (people's notes, which are
-// written after it). A directory counts by the files in it. Anything that is neither file nor directory cannot be sealed.
+// at the top of the directory seal.json, everything in seal.tiles/, run.tape.annotations.jsonl (people's notes, which are
+// written after it) and run.seed (which a packed recording has only where its receiver is to draw the run's random numbers). A directory counts by the files in it. Anything that is neither file nor directory cannot be sealed.
 //
 //	kind    which files                             a leaf                                  the stream's path
 //	lines   NAME.tape, NAME.jsonl                   a line with its \n; what follows the    the file's

@@ -119,7 +119,7 @@ func (w *walker) walk(ctx context.Context, rel string) error {
 }
 
 // outside reports whether a path at the top is not part of what is sealed.
-func outside(rel string) bool { return rel == FileName || rel == Annotations }
+func outside(rel string) bool { return rel == FileName || rel == Annotations || rel == Seed }
 
 func (w *walker) entry(ctx context.Context, rel string, e fs.DirEntry, store *source) error {
 	switch {

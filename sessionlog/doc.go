@@ -20,7 +20,7 @@
 // passed over. Blank lines, and line ends of either kind, are kept. An object with an object under "event" is an envelope,
 // unless it has a kind of its own and no seq that is a number.
 //
-// Every kind of the format has a type; the keys of each stand in its fields method in the order in which they are written.
+// Every kind of the format has a type; the keys of each are its json tags, in the order in which they are written.
 // What a kind is (Category, Primitive, Kernel) is told by the kind alone, whether or not a line carries it.
 //
 // Ordering: seq runs from 0 without a gap over all entries, records too, and is given under the lock that appends, so order in

@@ -30,6 +30,7 @@ type Reader struct {
 	header *Header
 	buf    []byte // of a line that is longer than the buffer of r
 	line   int    // number of the line read last, from 1
+	at, to int64  // where it begins and ends
 	torn   bool
 	err    error // what ended the tape, io.EOF too
 }
@@ -62,6 +63,9 @@ func (t *Reader) Header() *Header { return t.header }
 
 // Line returns the number of the line read last, from 1. A torn line that was dropped is the one behind it.
 func (t *Reader) Line() int { return t.line }
+
+// Offset returns where the line read last begins, in bytes from the beginning of the tape.
+func (t *Reader) Offset() int64 { return t.at }
 
 // Torn reports whether a torn last line was dropped. It is known once the records have come to their end.
 func (t *Reader) Torn() bool { return t.torn }
@@ -97,6 +101,7 @@ func (t *Reader) read() (*Record, error) {
 func (t *Reader) next() ([]byte, error) {
 	for {
 		b, err := t.readLine()
+		t.at, t.to = t.to, t.to+int64(len(b))
 		blank := len(trimSpace(b)) == 0
 		if errors.Is(err, io.EOF) && blank {
 			t.err = io.EOF

@@ -1,5 +1,6 @@
 // Package ambient keeps what a process takes from its kernel that no two runs would get alike: the wall time it reads, the monotonic clock,
-// what the machine is like at the moment, and random bytes. The former are recorded and given again. Random bytes are made: from a Seed that is one recording's, and stands on no disk.
+// what the machine is like at the moment, and random bytes. The former are recorded and given again. Random bytes are made: from a Seed that is one recording's, and stands on no disk
+// unless somebody asks for it.
 //
 // # Times
 //
@@ -35,7 +36,8 @@
 //
 // A Seed is HMAC-SHA256 of the recording's id under the project's key, and what a process draws at a place in one length comes from
 // ChaCha8, whose key is HMAC-SHA256 of the process, the number of the place and the length under the Seed; what it reads from a
-// device likewise. Who has a Seed can derive every key that was made in the run. It is used as a key is: held in memory, never written.
+// device likewise. Who has a Seed can derive every key that was made in the run. It is used as a key is: held in memory, and written (64 hex digits) where a person
+// gives it away with the recording.
 //
 // Concurrency: everything may be used by several goroutines at once.
 //

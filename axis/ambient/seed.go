@@ -1,9 +1,12 @@
 package ambient
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
+	"errors"
 	"math/rand/v2"
 	"sync"
 )
@@ -15,6 +18,23 @@ type Seed [32]byte
 func NewSeed(key []byte, id string) (s Seed) {
 	copy(s[:], mac(key, []byte("tapedeck: the seed of a run\x00"+id)))
 	return s
+}
+
+// ErrSeed is returned for a text that is no Seed's.
+var ErrSeed = errors.New("ambient: no seed: 64 hex digits and a newline were expected")
+
+// MarshalText is 64 hex digits and a newline.
+func (s *Seed) MarshalText() ([]byte, error) { return append(hex.AppendEncode(nil, s[:]), '\n'), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (s *Seed) UnmarshalText(text []byte) error {
+	digits, ok := bytes.CutSuffix(text, []byte("\n"))
+	b, err := hex.AppendDecode(nil, digits)
+	if !ok || err != nil || len(b) != len(s) {
+		return ErrSeed
+	}
+	copy(s[:], b)
+	return nil
 }
 
 // Device returns the random bytes of a device that process n opens, from the first one on: its kth.

@@ -1,12 +1,14 @@
 package llm
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // answering is the reading of one answer: a whole one or the events of a stream.
@@ -48,17 +50,7 @@ type block struct {
 func (l *Listener) answer(p *protocol, body []byte) *Answer {
 	a, s := new(answering), new(jsonscan.Scanner)
 	for text := range answers(body) {
-		if p.unpack != nil {
-			text = p.unpack(text)
-		}
-		if len(text) == 0 || text[0] != '{' {
-			continue // such as [DONE]
-		}
-		if !utf8.Valid(text) {
-			text = []byte(strings.ToValidUTF8(string(text), "\uFFFD"))
-		}
-		s.Reset(text)
-		p.event(a, s)
+		a.hear(p, s, text)
 	}
 	if a.failed {
 		a.out.Whole = false
@@ -69,6 +61,49 @@ func (l *Listener) answer(p *protocol, body []byte) *Answer {
 	}
 	l.answered(a.out.Message.ToolCalls)
 	return &a.out
+}
+
+// hear reads one text of an answer.
+func (a *answering) hear(p *protocol, s *jsonscan.Scanner, text []byte) {
+	if p.unpack != nil {
+		text = p.unpack(text)
+	}
+	if len(text) == 0 || text[0] != '{' {
+		return // such as [DONE]
+	}
+	if !utf8.Valid(text) {
+		text = []byte(strings.ToValidUTF8(string(text), "\uFFFD"))
+	}
+	s.Reset(text)
+	p.event(a, s)
+}
+
+// A Piece is what one event of a streamed answer adds for a reader: of what is said, thought, or wanted of a tool.
+type Piece struct {
+	End  int // where the event ends in the answer, in bytes
+	Text string
+}
+
+// Pieces takes the answer of a call apart, whose payloads are as the tape keeps them. None of one that is compressed, or no conversation's.
+func Pieces(call *tape.LLMCall, request, response []byte) (pieces []Piece) {
+	p := protocolOf(call, request)
+	if p == nil || headerOf(call.ResponseHeaders, "Content-Encoding") != "" {
+		return nil
+	}
+	a, s, known, at := new(answering), new(jsonscan.Scanner), make(map[*block]int), 0
+	for text := range answers(response) {
+		if i := bytes.Index(response[at:], text); i >= 0 { // where its data stands on several lines the one before ends it too
+			at += i + len(text)
+		}
+		a.hear(p, s, text)
+		piece := Piece{End: at}
+		for _, b := range a.blocks {
+			piece.Text += string(b.text[min(known[b], len(b.text)):])
+			known[b] = len(b.text)
+		}
+		pieces = append(pieces, piece)
+	}
+	return pieces
 }
 
 // add begins a block.

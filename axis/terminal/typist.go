@@ -199,8 +199,8 @@ func (l *lastByte) Write(p []byte) (int, error) {
 // run takes what is left of from: a secret may have another length there than what was typed. The error is that of either
 // side.
 //
-// ready, which may be nil, knows what the screen must show: run i of the keys is typed once ready(i) has been true for a moment,
-// however much was printed by then; it is asked whenever something is printed. Where it does not become true the keys are
+// ready, which may be nil, knows what the screen must show: run i of the keys is typed once ready(i) has been true for a moment, and
+// then as without it, for a program that turns a spinner has done as much by then as it had; it is asked whenever something is printed. Where it does not become true the keys are
 // typed all the same, after a while. known false leaves that run to what was printed.
 func (t *Typist) Play(to io.Writer, from io.Reader, typed []Input, resize func(Size), ready func(i int) (yes, known bool)) error {
 	p := player{t: t, last: t.elapsed()}
@@ -281,7 +281,7 @@ func (p *player) waitFor(in Input, run int, ready func(i int) (yes, known bool))
 		case since < 0:
 			since, next = now, min(gap, hold)
 		case now-since >= min(gap, hold):
-			p.done(in)
+			p.wait(in)
 			return true
 		default:
 			next = min(gap, hold) - (now - since)

@@ -8,7 +8,9 @@ import (
 	"io"
 	"strconv"
 	"time"
-	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 // A Writer writes an asciicast.
@@ -108,10 +110,8 @@ func (w *Writer) LeftOut() int { return w.outside }
 func (w *Writer) event(kind Kind, data []byte) error {
 	w.buf = append(w.buf[:0], '[')
 	w.buf = w.appendTime(w.buf)
-	w.buf = append(w.buf, ", \""...)
-	w.buf = append(w.buf, byte(kind))
-	w.buf = append(w.buf, "\", "...)
-	w.buf = appendString(w.buf, data)
+	w.buf = fmt.Appendf(w.buf, ", \"%c\", ", kind)
+	w.buf = append(w.buf, visible.JSON(string(jsonscan.AppendText(nil, string(data))))...) // what is not to be printed is escaped
 	w.buf = append(w.buf, "]\n"...)
 	_, err := w.w.Write(w.buf)
 	return err
@@ -120,60 +120,10 @@ func (w *Writer) event(kind Kind, data []byte) error {
 func (w *Writer) appendTime(b []byte) []byte {
 	if w.version == 2 {
 		us := w.last.Microseconds()
-		return appendFraction(b, us/1e6, us%1e6, 6)
+		return fmt.Appendf(b, "%d.%06d", us/1e6, us%1e6)
 	}
 	now := w.last.Round(time.Millisecond).Milliseconds()
 	step := now - w.written
 	w.written = now
-	return appendFraction(b, step/1e3, step%1e3, 3)
-}
-
-// appendFraction writes whole.rest with so many digits.
-func appendFraction(b []byte, whole, rest int64, digits int) []byte {
-	b = append(strconv.AppendInt(b, whole, 10), '.')
-	for n := digits - 1; n >= 0; n-- {
-		unit := int64(1)
-		for range n {
-			unit *= 10
-		}
-		b = append(b, byte('0'+rest/unit%10))
-	}
-	return b
-}
-
-// appendString writes data, which is valid UTF-8, as a JSON string. What is not to be printed is escaped.
-func appendString(b, data []byte) []byte {
-	b = append(b, '"')
-	for len(data) > 0 {
-		n := 0
-		for n < len(data) && plain(data[n]) {
-			n++
-		}
-		b = append(b, data[:n]...)
-		if data = data[n:]; len(data) == 0 {
-			break
-		}
-		r, size := utf8.DecodeRune(data)
-		data = data[size:]
-		b = appendRune(b, r)
-	}
-	return append(b, '"')
-}
-
-func plain(c byte) bool { return c >= ' ' && c < 0x7f && c != '"' && c != '\\' }
-
-func appendRune(b []byte, r rune) []byte {
-	switch {
-	case r == '"' || r == '\\':
-		return append(b, '\\', byte(r))
-	case r == '\n':
-		return append(b, `\n`...)
-	case r == '\r':
-		return append(b, `\r`...)
-	case r == '\t':
-		return append(b, `\t`...)
-	case r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029:
-		return fmt.Appendf(b, `\u%04x`, r)
-	}
-	return utf8.AppendRune(b, r)
+	return fmt.Appendf(b, "%d.%03d", step/1e3, step%1e3)
 }

@@ -2,6 +2,8 @@ package picture
 
 import (
 	"bufio"
+	"bytes"
+	"compress/lzw"
 	"image"
 	"io"
 	"math/bits"
@@ -132,7 +134,11 @@ func (f *gifFrame) pack() []byte {
 	b = append(b, table...)
 	litWidth := max(size, 2)
 	b = append(b, byte(litWidth))
-	return appendPixels(b, f.pix, uint(litWidth))
+	var codes bytes.Buffer
+	w := lzw.NewWriter(&codes, lzw.LSB, litWidth)
+	_, _ = w.Write(f.pix) // into memory: neither fails
+	_ = w.Close()
+	return appendBlocks(b, codes.Bytes())
 }
 
 // appendBlocks cuts data into blocks of up to 255 bytes, each after its length.

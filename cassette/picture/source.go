@@ -64,6 +64,14 @@ func Text(w io.Writer, r *cassette.Reader, o *Options) error {
 // HTML writes one page with a player, which needs nothing else.
 func HTML(w io.Writer, r *cassette.Reader, o *Options) error { return with(r, o, w, writeHTML) }
 
+// Records writes the data of that page by itself, a JSON array a line: tape.go lists them.
+func Records(w io.Writer, r *cassette.Reader, o *Options) error {
+	return with(r, o, w, func(w io.Writer, s *session, o *Options) error {
+		_, err := writeTape(w, s, o.settings())
+		return err
+	})
+}
+
 func with(r *cassette.Reader, o *Options, w io.Writer, write func(io.Writer, *session, *Options) error) error {
 	s, err := sessionOf(r)
 	if err != nil {

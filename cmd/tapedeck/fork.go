@@ -21,6 +21,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/fork"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/page"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -129,6 +130,7 @@ func runFork(ctx context.Context, o *forkOptions, name string, std streams) erro
 			break
 		}
 		endLine(std.err, made.OpenLine)
+		page.Prepare(made.Recording, nil)
 		one := newForkedResult(made)
 		res.Forks = append(res.Forks, one)
 		if !o.json {

@@ -169,18 +169,20 @@ func printGC(r *library.GCReport, std streams) error {
 
 func newPackCommand(std streams) *cobra.Command {
 	var json bool
+	var o library.PackOptions
 	cmd := withHelp("pack", &cobra.Command{
 		Args:              takes("REC", "FILE"),
 		ValidArgsFunction: recordingThenFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runPack(cmd.Context(), args[0], args[1], json, std)
+			return runPack(cmd.Context(), args[0], args[1], &o, json, std)
 		},
 	})
+	cmd.Flags().BoolVar(&o.Seed, "with-seed", false, "give the seed of this run's random numbers along")
 	cmd.Flags().BoolVar(&json, "json", false, "what was packed as JSON")
 	return cmd
 }
 
-func runPack(ctx context.Context, name, file string, json bool, std streams) error {
+func runPack(ctx context.Context, name, file string, o *library.PackOptions, json bool, std streams) error {
 	rec, err := openRecording(name)
 	if err != nil {
 		return err
@@ -188,7 +190,8 @@ func runPack(ctx context.Context, name, file string, json bool, std streams) err
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	p := progressFor(std, json)
-	packing, err := library.Pack(ctx, rec, file, &library.PackOptions{Progress: p.bytes("packing")})
+	o.Progress = p.bytes("packing")
+	packing, err := library.Pack(ctx, rec, file, o)
 	p.end()
 	if err != nil {
 		return orInterrupted(err)
@@ -201,6 +204,9 @@ func runPack(ctx context.Context, name, file string, json bool, std streams) err
 	}
 	for _, l := range packing.LeftOut {
 		visible.Fprintf(std.err, "tapedeck: left out: %s (%s)\n", l.Path, l.Why)
+	}
+	if packing.Seed {
+		visible.Fprintln(std.err, "tapedeck: with its seed: who has the file knows every random number of this run, keys and tokens that it made too")
 	}
 	_, err = visible.Fprintf(std.err, "tapedeck: packed %s into %s: %s, %s in %s\n", packing.ID, shortPath(packing.File),
 		size(packing.Size), size(packing.Bytes), plural(int(packing.Files), "file", "files"))

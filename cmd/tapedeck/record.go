@@ -21,6 +21,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/page"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -117,6 +118,7 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 		}
 		_, err = visible.Fprintln(std.err, line)
 	}
+	page.Prepare(res.Recording, nil)
 	return res.Exit.Code, err
 }
 

@@ -119,10 +119,19 @@ func (o *replayOptions) replays(name string, std streams) (func(context.Context,
 	return func(ctx context.Context, opts *deck.ReplayOptions) (*deck.Verdict, error) {
 		v, err := deck.Replay(ctx, rec, opts)
 		if err == nil && len(opts.Argv) == 0 { // another program's run says nothing about the recording
-			library.Judged(rec, library.Verdict{Status: string(gate.StatusOf(v.Report)), Summary: v.String(), By: "replay"})
+			library.Judged(rec, library.Verdict{Status: string(gate.StatusOf(v.Report)), Summary: v.String(), By: "replay"},
+				library.Judgement{Report: v.Report, Replay: idIn(opts.Out)})
 		}
 		return v, err
 	}, err
+}
+
+// idIn is the id of the recording in dir; "" for none.
+func idIn(dir string) string {
+	if rec, err := recording.Open(dir); dir != "" && err == nil {
+		return rec.Manifest.ID
+	}
+	return ""
 }
 
 // treeHelp is the help of --tree.

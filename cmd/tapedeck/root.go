@@ -167,7 +167,7 @@ record ends as its program did, 125 when it failed itself.`,
 			newDiffCommand(std), newCompareCommand(std), newDoctorCommand(std),
 		}},
 		{"look", "Look at what was recorded:", []*cobra.Command{
-			newShowCommand(std), newListCommand(std), newVerifyCommand(std), newAnnotateCommand(std), newApplyCommand(std), newRestoreCommand(std),
+			newShowCommand(std), newListCommand(std), newUICommand(std), newExportCommand(std), newVerifyCommand(std), newAnnotateCommand(std), newApplyCommand(std), newRestoreCommand(std),
 		}},
 		{"share", "Keep and share recordings:", []*cobra.Command{
 			newSealCommand(std), newPackCommand(std), newUnpackCommand(std), newRedactCommand(std), newRmCommand(std), newGCCommand(std),
@@ -199,7 +199,7 @@ const formatsGroup = "formats"
 // sweeps are the commands that begin by removing what killed ones left in temporary directories. gc does so with a report.
 var sweeps = map[string]bool{
 	"record": true, "replay": true, "fork": true, "diff": true, "show": true, "verify": true, "apply": true, "restore": true, "list": true,
-	"rm": true, "pack": true, "unpack": true, "seal": true, "test": true, "accept": true, "rerecord": true, "compare": true,
+	"rm": true, "pack": true, "unpack": true, "seal": true, "test": true, "accept": true, "rerecord": true, "compare": true, "export": true, "ui": true,
 }
 
 // knownCommand refuses what is no command, and names those that it may have meant.
@@ -218,7 +218,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 
 // typedFor are words that people type who come from other tools, and what does that here.
 var typedFor = map[string][]string{
-	"view": {"show"}, "ui": {"show"}, "inspect": {"show"}, "cat": {"show"}, "open": {"show"}, "dump": {"show"}, "trace": {"show"},
+	"view": {"show", "ui", "export"}, "inspect": {"show"}, "cat": {"show"}, "open": {"ui", "show"}, "html": {"export"}, "browse": {"ui"}, "dump": {"show"}, "trace": {"show"},
 	"timeline": {"show"}, "watch": {"show --follow"}, "tail": {"show --follow"}, "cost": {"show", "compare"}, "usage": {"show", "compare"},
 	"log": {"list"}, "logs": {"list"}, "history": {"list"}, "recordings": {"list"},
 	"run": {"record"}, "exec": {"record"}, "capture": {"record"}, "start": {"record"}, "rec": {"record"},
@@ -229,8 +229,8 @@ var typedFor = map[string][]string{
 	"approve": {"accept"}, "update": {"accept", "rerecord"}, "bless": {"accept"},
 	"remove": {"rm"}, "delete": {"rm"}, "del": {"rm"}, "prune": {"gc"}, "clean": {"gc"},
 	"undo": {"apply --reverse"}, "revert": {"apply --reverse"}, "rollback": {"apply --reverse"}, "checkout": {"restore"},
-	"export": {"session export", "pack", "cassette export"}, "import": {"session import", "unpack", "cassette import"},
-	"zip": {"pack"}, "archive": {"pack"}, "share": {"pack"}, "unzip": {"unpack"}, "sign": {"seal"},
+	"import": {"session import", "unpack", "cassette import"},
+	"zip":    {"pack"}, "archive": {"pack"}, "share": {"pack"}, "unzip": {"unpack"}, "sign": {"seal"},
 	"daemon": {"serve"}, "server": {"serve"}, "agents": {"runs"}, "note": {"annotate"}, "comment": {"annotate"},
 	"init": {"quickstart"}, "demo": {"quickstart"}, "tutorial": {"quickstart"}, "setup": {"doctor"}, "doc": {"man"}, "docs": {"man"},
 }

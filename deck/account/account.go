@@ -96,6 +96,8 @@ func TotalOf(rec *recording.Recording, prices *llm.Prices) (*recording.Totals, e
 type Book struct {
 	// Said, unless nil, is told each text that is new in a conversation, whole: prompts, answers, arguments and results of tools.
 	Said func(text string)
+	// Names has Turn.Named filled.
+	Names bool
 
 	account Account
 	calls   calls
@@ -125,7 +127,7 @@ func (b *Book) Add(rec *tape.Record) (turn *Turn) {
 	switch k := rec.Kind.(type) {
 	case *tape.LLMCall:
 		if tape.AskerOf(k) == 0 {
-			b.calls.said = b.Said
+			b.calls.said, b.calls.names = b.Said, b.Names
 			turn = b.calls.add(rec.Seq, k)
 		}
 	case *tape.FileDelete:

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
@@ -34,6 +36,7 @@ type Turn struct {
 	Prompt  string     // the first words of what the user's side said new, or of what a tool gave
 	Answer  string     // the first words of the answer
 	Tools   []ToolCall // that the answer asks for
+	Named   [][]string // of each of Tools the files, without directories, that its arguments seem to name; nil without Book.Names
 
 	Usage     *llm.Usage // nil where the answer does not say
 	CostUSD   *float64   // nil where it is not known
@@ -79,6 +82,7 @@ type calls struct {
 	store cas.Store
 	bill  *llm.Bill
 	said  func(string) // of Book
+	names bool         // of Book
 	lanes map[string]*lane
 	heard []*lane // that have a listener, the one that was used last at the end
 
@@ -117,7 +121,7 @@ func (c *calls) add(seq uint64, k *tape.LLMCall) *Turn {
 	if errors.Is(err, llm.ErrNoTalk) {
 		return &t
 	}
-	if t.tell(said); t.Said.IsZero() && t.Answered() && k.Response != nil {
+	if t.tell(said, c.names); t.Said.IsZero() && t.Answered() && k.Response != nil {
 		t.Said = k.Response.Hash // it cannot be read: its bytes tell it from others
 	}
 	if c.said != nil && said != nil {
@@ -216,7 +220,7 @@ func (c *calls) listen(l *lane) *llm.Listener {
 }
 
 // tell notes what was said; nil is nothing.
-func (t *Turn) tell(said *llm.Said) {
+func (t *Turn) tell(said *llm.Said, names bool) {
 	if said == nil {
 		return
 	}
@@ -230,9 +234,29 @@ func (t *Turn) tell(said *llm.Said) {
 	for _, call := range said.Answer.Message.ToolCalls {
 		arguments := Canonical(call.Arguments)
 		t.Tools = append(t.Tools, ToolCall{strings.Clone(call.Name), words(string(arguments)), cas.Sum(arguments)})
+		if names {
+			t.Named = append(t.Named, fileNames(string(arguments)))
+		}
 		whole = append(append(append(whole, "\x00"+call.Name+"\x00"...), arguments...), '\n')
 	}
 	t.Said = cas.Sum(whole)
+}
+
+// Bounds of what is looked for names of files, in bytes, and of how many are kept.
+const maxNamed, maxNames = 256 << 10, 20
+
+// fileNames are the last elements of what looks like a path in the arguments of a tool: words with a dot or a slash.
+func fileNames(arguments string) (names []string) {
+	isEnd := func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("./_-~+@", c)
+	}
+	for word := range strings.FieldsFuncSeq(arguments[:min(len(arguments), maxNamed)], isEnd) {
+		name := path.Base(strings.TrimRight(word, "./"))
+		if len(names) < maxNames && len(word) <= maxWords*2 && strings.ContainsAny(word, "./") && len(name) > 1 && !slices.Contains(names, name) {
+			names = append(names, strings.Clone(name))
+		}
+	}
+	return names
 }
 
 // eachText tells each text that was said.

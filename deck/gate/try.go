@@ -51,7 +51,7 @@ func (o *Options) try(ctx context.Context, c *Case) []*Result {
 	}
 	r.Took = time.Since(begun)
 	if rec != nil && r.Status != Skipped && whole.Err() == nil {
-		library.Judged(rec, library.Verdict{Status: string(r.Status), Summary: r.Why, By: "test"})
+		library.Judged(rec, library.Verdict{Status: string(r.Status), Summary: r.Why, By: "test"}, library.Judgement{Report: r.Report})
 	}
 	return []*Result{r}
 }

@@ -1,15 +1,18 @@
 package library
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 	"github.com/tapedeck-dev/tapedeck/internal/version"
 )
@@ -22,15 +25,35 @@ const (
 	totalsExt  = ".totals"  // of a recording that an older version made, which keeps none itself
 )
 
-// maxDerived bounds such a file, in bytes.
-const maxDerived = 64 << 10
+// The kinds of longer ones (KeepDerived): a line that says of which recording, then what is kept.
+const (
+	Index  = ".index"  // what a page needs to know of the tape (package page)
+	Report = ".report" // how the last replay was held against the recording: a Judgement
+)
+
+// derivedExts are all of them.
+var derivedExts = []string{verdictExt, totalsExt, Index, Report}
+
+// maxDerived bounds a short one, maxKept a long one, in bytes.
+const maxDerived, maxKept = 64 << 10, 256 << 20
 
 // A derived file says of which recording it is: a newer one may have taken the name.
 type derived struct {
 	Recording string          `json:"recording"` // its id
 	StartedAt time.Time       `json:"started_at"`
 	Tapedeck  string          `json:"tapedeck"` // the version that wrote it
-	Value     json.RawMessage `json:"value"`
+	Value     json.RawMessage `json:"value,omitempty"`
+}
+
+// of reports whether a derived file is that of a recording.
+func (d *derived) of(m *recording.Manifest) bool {
+	return d.Recording == m.ID && d.StartedAt.Equal(m.StartedAt)
+}
+
+// A Judgement is a report and the id of the replay where that was kept as a recording, else "".
+type Judgement struct {
+	Report *fidelity.Report `json:"report"`
+	Replay string           `json:"replay"`
 }
 
 // A Verdict is how the last replay of a recording ended.
@@ -43,12 +66,76 @@ type Verdict struct {
 }
 
 // Judged keeps v as the last verdict of rec, in each library here that knows it: the one that it lies in, that of its work tree, that of
-// the working directory. A library is never made for it. What cannot be written is let go: no replay fails for the list.
-func Judged(rec *recording.Recording, v Verdict) {
+// the working directory, with the report that it was read off; j without one where there is none. A library is never made for it. What
+// cannot be written is let go: no replay fails for the list.
+func Judged(rec *recording.Recording, v Verdict, j Judgement) {
 	v.Tapedeck, v.At = version.Version, time.Now().UTC().Truncate(time.Second)
 	for name := range namesOf(rec) {
 		note(rec, name+verdictExt, &v)
+		if j.Report == nil {
+			_ = os.Remove(name + Report) // of the replay before
+		}
 	}
+	if j.Report == nil {
+		return
+	}
+	if b, err := json.Marshal(&j); err == nil {
+		KeepDerived(rec, Report, b)
+	}
+}
+
+// JudgementOf returns the report of the last replay of rec; nil where there is none.
+func JudgementOf(rec *recording.Recording) *Judgement {
+	b, _ := ReadDerived(rec, Report)
+	j := new(Judgement)
+	if b == nil || json.Unmarshal(b, j) != nil || j.Report == nil {
+		return nil
+	}
+	return j
+}
+
+// VerdictOf returns the last verdict of rec; nil where there is none.
+func VerdictOf(rec *recording.Recording) *Verdict {
+	v := new(Verdict)
+	for name := range namesOf(rec) {
+		b, err := recording.ReadBounded(name+verdictExt, maxDerived)
+		var d derived
+		if err == nil && json.Unmarshal(b, &d) == nil && d.of(rec.Manifest) && json.Unmarshal(d.Value, v) == nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// KeepsDerived reports whether a library here knows rec.
+func KeepsDerived(rec *recording.Recording) bool { return len(namesOf(rec)) > 0 }
+
+// KeepDerived keeps what was derived of rec as one of the longer kinds, in each library here that knows it, as Judged does.
+func KeepDerived(rec *recording.Recording, kind string, content []byte) {
+	head, err := json.Marshal(&derived{Recording: rec.Manifest.ID, StartedAt: rec.Manifest.StartedAt, Tapedeck: version.Version})
+	if err != nil {
+		return
+	}
+	whole := slices.Concat(head, []byte("\n"), content)
+	for name := range namesOf(rec) {
+		_ = durable.WriteFile(name+kind, whole, &durable.Options{Mode: 0o644})
+	}
+}
+
+// ReadDerived returns what KeepDerived kept of rec, and the version that kept it; nil where nothing is there, or of another recording.
+func ReadDerived(rec *recording.Recording, kind string) (content []byte, tapedeck string) {
+	for name := range namesOf(rec) {
+		b, err := recording.ReadBounded(name+kind, maxKept)
+		if err != nil {
+			continue
+		}
+		head, rest, _ := bytes.Cut(b, []byte("\n"))
+		var d derived
+		if json.Unmarshal(head, &d) == nil && d.of(rec.Manifest) {
+			return rest, d.Tapedeck
+		}
+	}
+	return nil, ""
 }
 
 func note(rec *recording.Recording, path string, value any) {
@@ -88,8 +175,7 @@ func (l *Library) read(e *Entry, ext string, value any) bool {
 	}
 	b, err := recording.ReadBounded(filepath.Join(l.Dir, e.Name+ext), maxDerived)
 	var d derived
-	m := e.Recording.Manifest
-	return err == nil && json.Unmarshal(b, &d) == nil && d.Recording == m.ID && d.StartedAt.Equal(m.StartedAt) && json.Unmarshal(d.Value, value) == nil
+	return err == nil && json.Unmarshal(b, &d) == nil && d.of(e.Recording.Manifest) && json.Unmarshal(d.Value, value) == nil
 }
 
 // verdict is how the last replay of e ended; nil where nobody has replayed it since it stands there.
@@ -101,8 +187,9 @@ func (l *Library) verdict(e *Entry) *Verdict {
 	return v
 }
 
-// totals are what e comes to; nil where its tape cannot be read. Those that recording.json lacks are kept once they were added up.
-func (l *Library) totals(e *Entry) *recording.Totals {
+// totals are what e comes to; nil where its tape cannot be read, or known says that it is not to be. Those that recording.json lacks are kept
+// once they were added up.
+func (l *Library) totals(e *Entry, known bool) *recording.Totals {
 	m := e.Recording.Manifest
 	t := new(recording.Totals)
 	if m.Totals != nil {
@@ -110,6 +197,9 @@ func (l *Library) totals(e *Entry) *recording.Totals {
 	}
 	if l.read(e, totalsExt, t) {
 		return t
+	}
+	if known {
+		return nil
 	}
 	t, err := account.TotalOf(e.Recording, nil)
 	if err != nil {
@@ -123,8 +213,11 @@ func (l *Library) totals(e *Entry) *recording.Totals {
 
 // forget removes what was derived of the recording called name.
 func (l *Library) forget(name string) error {
-	path := filepath.Join(l.Dir, name)
-	return errors.Join(recording.Gone(os.Remove(path+verdictExt)), recording.Gone(os.Remove(path+totalsExt)))
+	var errs []error
+	for _, ext := range derivedExts {
+		errs = append(errs, recording.Gone(os.Remove(filepath.Join(l.Dir, name)+ext)))
+	}
+	return errors.Join(errs...)
 }
 
 // derived removes what was derived of recordings that are gone.
@@ -134,7 +227,7 @@ func (c *collector) derived([]Entry) error {
 	for _, n := range names {
 		ext := filepath.Ext(n.Name())
 		at := filepath.Join(c.lib.Dir, strings.TrimSuffix(n.Name(), ext))
-		if ext != verdictExt && ext != totalsExt || recording.Exists(at+recordingExt) || recording.Exists(at+pointerExt) {
+		if !slices.Contains(derivedExts, ext) || recording.Exists(at+recordingExt) || recording.Exists(at+pointerExt) {
 			continue
 		}
 		errs = append(errs, c.whole(GarbageDerived, at+ext))

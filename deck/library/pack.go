@@ -17,12 +17,15 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // PackOptions say how Pack works. Nil and zero work.
 type PackOptions struct {
-	Progress func(done, total int64) // bytes of the recording
+	Seed      bool                    // give the seed of the run's random numbers along, which makes them known: that of this recording, not the project's key
+	ConfigDir string                  // where that key lies; the user's when empty
+	Progress  func(done, total int64) // bytes of the recording
 }
 
 // A Packing is what Pack made.
@@ -35,6 +38,7 @@ type Packing struct {
 	Size      int64     `json:"size"`   // of the file, in bytes
 	Files     int64     `json:"files"`
 	Bytes     int64     `json:"bytes"` // of all files together
+	Seed      bool      `json:"seed"`  // whoever has the file can make the run's random numbers
 	LeftOut   []LeftOut `json:"left_out"`
 }
 
@@ -69,8 +73,8 @@ func Pack(ctx context.Context, rec *recording.Recording, file string, o *PackOpt
 	case recording.Exists(file):
 		return nil, fmt.Errorf("%s: %w: name another file, or remove it first", file, fs.ErrExist)
 	}
-	p := &packer{ctx: ctx, rec: rec, progress: o.Progress, out: &Packing{
-		Recording: rec.Dir, ID: rec.Manifest.ID, State: rec.Manifest.State, File: file, LeftOut: []LeftOut{},
+	p := &packer{ctx: ctx, rec: rec, o: o, out: &Packing{
+		Recording: rec.Dir, ID: rec.Manifest.ID, State: rec.Manifest.State, File: file, Seed: o.Seed, LeftOut: []LeftOut{},
 	}}
 	if err := p.list(); err != nil {
 		return nil, err
@@ -80,11 +84,12 @@ func Pack(ctx context.Context, rec *recording.Recording, file string, o *PackOpt
 
 // packer is one Pack under way.
 type packer struct {
-	ctx      context.Context
-	rec      *recording.Recording
-	progress func(done, total int64)
-	out      *Packing
+	ctx context.Context
+	rec *recording.Recording
+	o   *PackOptions
+	out *Packing
 
+	seed    string // what stands in its file; "" for none
 	store   *cas.Dir
 	unnamed map[cas.Digest]struct{} // blobs that are left out
 	files   []packFile              // in order
@@ -114,9 +119,31 @@ func (p *packer) list() (err error) {
 	if err := filepath.WalkDir(p.rec.Dir, p.visit); err != nil {
 		return err
 	}
+	if p.o.Seed {
+		if err := p.addSeed(); err != nil {
+			return err
+		}
+	}
 	slices.SortFunc(p.files, func(a, b packFile) int { return cmp.Compare(a.name, b.name) })
 	p.out.Files = int64(len(p.files))
 	return p.complete()
+}
+
+// addSeed lists the seed, which lies in the recording's directory seldom.
+func (p *packer) addSeed() error {
+	key, err := scrub.ReadKey(recording.KeyPath(p.o.ConfigDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	seed, err := p.rec.Seed(key)
+	if err != nil {
+		return err
+	}
+	text, _ := seed.MarshalText() // never fails
+	p.seed = string(text)
+	p.files = append(p.files, packFile{recording.SeedName, int64(len(text))})
+	p.out.Bytes += int64(len(text))
+	return nil
 }
 
 // complete refuses to pack what no Unpack would take for the recording that it is.
@@ -164,6 +191,11 @@ func (p *packer) visit(path string, e fs.DirEntry, err error) error {
 	case strings.HasPrefix(e.Name(), durable.TempPrefix):
 		return skip(e) // of a writer that was killed: no part of the recording
 	case e.IsDir():
+		return nil
+	case name == recording.SeedName:
+		if !p.o.Seed {
+			p.leaveOut(name, "it makes the run's random numbers known: --with-seed packs it")
+		}
 		return nil
 	case !e.Type().IsRegular() && indispensable(name):
 		return fmt.Errorf("%s is no regular file: put what it leads to in its place, as `cp -rL` does", path)
@@ -274,8 +306,8 @@ func (p *packer) add(w *packed.Writer, root *os.Root, f packFile) error {
 	defer r.Close()
 	return w.Add(f.name, f.size, &Meter{Context: p.ctx, From: r, Count: func(n int) {
 		p.done += int64(n)
-		if p.progress != nil {
-			p.progress(p.done, p.out.Bytes)
+		if p.o.Progress != nil {
+			p.o.Progress(p.done, p.out.Bytes)
 		}
 	}})
 }
@@ -284,6 +316,9 @@ func (p *packer) add(w *packed.Writer, root *os.Root, f packFile) error {
 func (p *packer) open(root *os.Root, name string) (io.ReadCloser, error) {
 	if d := blobOf(name); !d.IsZero() {
 		return p.store.Open(d)
+	}
+	if name == recording.SeedName {
+		return io.NopCloser(strings.NewReader(p.seed)), nil
 	}
 	return root.Open(filepath.FromSlash(name))
 }

@@ -22,6 +22,7 @@ type Query struct {
 	Failed       bool           // the program did not exit with 0, or the recorder did not come to its end
 	Verdicts     []string       // of the last replay, any of these; NoVerdict for none
 	MinCost      float64        // dollars, as far as prices are known
+	Known        bool           // only those totals are wanted that no tape must be read for
 	Grep         *regexp.Regexp // in what was said, by whomever, in the names of files that were read or changed, in the command line
 }
 
@@ -46,7 +47,7 @@ func (l *Library) Rows(q *Query) ([]Row, error) {
 	each(len(rows), func(i int) {
 		r := &rows[i]
 		if r.Entry = entries[i]; r.Recording != nil && q.early(r.Recording.Manifest) {
-			r.Totals, r.Verdict = l.totals(&r.Entry), l.verdict(&r.Entry)
+			r.Totals, r.Verdict = l.totals(&r.Entry, q.Known), l.verdict(&r.Entry)
 			fits[i] = q.fits(r)
 		} else {
 			fits[i] = r.Recording == nil && q.all()

@@ -18,7 +18,7 @@ import (
 // ownNames are what lies at the top of a recording's directory, beside temporary files; those of later versions, too.
 var ownNames = []string{
 	recording.ManifestName, recording.TapeName, recording.TapeName + tape.StoreSuffix, recording.PartName, recording.TreeName, recording.DiffName,
-	"terminal", "session.jsonl", "seal.json", "seal.tiles", recording.TapeName + ".annotations.jsonl",
+	"terminal", "session.jsonl", "seal.json", "seal.tiles", recording.TapeName + ".annotations.jsonl", recording.SeedName,
 }
 
 // A Removal is what Remove did.

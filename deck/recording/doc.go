@@ -13,6 +13,7 @@
 //	recording.json {"state":"finished"}       replaces the first one atomically: the recording is whole, and unsealed
 //	seal.tiles/, seal.json                    over all of that and the recording.json to come, unless NoSeal
 //	recording.json {"sealed":true}            replaces it atomically, last
+//	run.seed                                  where it was packed with that: 64 hex digits, the seed of its random numbers
 //
 // found-*.json have the form of tree.json (package files): what the run found at the paths that it changed in HOME, the temporary
 // directory and other places that it may write to, and at those of the work tree that Git ignores. They are partial: what they do

@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,10 +27,6 @@ type output struct {
 	shared bool                // the store was there before: an import that was killed left it, or somebody else uses it
 	there  map[cas.Digest]bool // blobs that are in the store; true for those that this output put there
 	seq    uint64
-
-	blobs   chan []byte   // to write; nil once there are no more
-	failed  chan error    // the first error of that, for whoever asks
-	written chan struct{} // closed when all are written
 }
 
 // checkOut returns the error of a tape that is there: nothing is written over.
@@ -61,9 +56,7 @@ func newOutput(path string, rules int, from *Report, sync bool) (*output, error)
 	_, err = os.Lstat(path + tape.StoreSuffix)
 	o := &output{
 		path: path, file: f, store: store, there: make(map[cas.Digest]bool), shared: err == nil,
-		blobs: make(chan []byte), failed: make(chan error, 1), written: make(chan struct{}),
 	}
-	go o.write(o.blobs) // ends with settled
 	header := &tape.Header{
 		Producer: "tapedeck import " + from.Format + " " + version.Version, Argv: []string{},
 		Extra: []tape.Field{bare.RulesField(rules)},
@@ -87,7 +80,7 @@ func (o *output) add(r *tape.Record, from cas.Store) error {
 			return err
 		}
 		o.there[p.Hash] = !o.shared || !o.holds(p.Hash)
-		if err := o.put(b); err != nil {
+		if _, err := o.store.Put(b); err != nil {
 			return err
 		}
 	}
@@ -98,47 +91,6 @@ func (o *output) add(r *tape.Record, from cas.Store) error {
 	return nil
 }
 
-// put has a blob written, beside what comes next: making a file costs as much as scrubbing what is in it. The error is of any
-// blob so far.
-func (o *output) put(b []byte) error {
-	select {
-	case o.blobs <- b:
-		return nil
-	case err := <-o.failed:
-		o.failed <- err
-		return err
-	}
-}
-
-// write writes blobs until there are no more.
-func (o *output) write(blobs <-chan []byte) {
-	var err error
-	for b := range blobs {
-		if err == nil {
-			if _, err = o.store.Put(b); err != nil {
-				o.failed <- err
-			}
-		}
-	}
-	close(o.written)
-}
-
-// settled ends the writing of blobs, and returns the first error there was.
-func (o *output) settled() error {
-	if o.blobs == nil {
-		return nil
-	}
-	close(o.blobs)
-	o.blobs = nil
-	<-o.written
-	select {
-	case err := <-o.failed:
-		return err
-	default:
-		return nil
-	}
-}
-
 // holds reports whether something stands in a blob's place.
 func (o *output) holds(d cas.Digest) bool {
 	_, err := os.Lstat(o.store.Path(d))
@@ -147,7 +99,7 @@ func (o *output) holds(d cas.Digest) bool {
 
 // commit gives the tape its name.
 func (o *output) commit() error {
-	if err := cmp.Or(o.settled(), o.w.Flush()); err != nil {
+	if err := o.w.Flush(); err != nil {
 		return err
 	}
 	if err := checkOut(o.path); err != nil { // somebody else was faster
@@ -167,7 +119,6 @@ func (o *output) discard() {
 	if o.file == nil {
 		return
 	}
-	_ = o.settled() // whoever discards has an error already
 	o.file.Discard()
 	o.file = nil
 	o.sweep()

@@ -34,7 +34,7 @@ func TestSuspend(t *testing.T) {
 	run.Each(t, func(t *testing.T, b *run.Box) {
 		b.WriteFile(filepath.Join(b.Work, "a.txt"), "text\n")
 		o, say := inShell(t, b)
-		say("$tapedeck "+vim+" -u NONE -N a.txt\r", "text")
+		say("$tapedeck "+vim+" -n -u NONE -N a.txt\r", "text")
 		say("\x1a", "Stopped")
 		say("echo sh''ell; stty size\r", "24 80")
 		say("fg\r", "text")

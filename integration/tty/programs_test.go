@@ -11,13 +11,14 @@ import (
 	"github.com/tapedeck-dev/tapedeck/integration/run"
 )
 
-// TestVim edits a file, with the terminal resized in between, saves it, and has a replay do it again.
+// TestVim edits a file, with the terminal resized in between, saves it, and has a replay do it again. It has no swap file (-n), for that
+// holds the inode of the other.
 func TestVim(t *testing.T) {
 	vim := firstOf(t, "vim", "vim.tiny")
 	run.Each(t, func(t *testing.T, b *run.Box) {
 		path := filepath.Join(b.Work, "notes.txt")
 		b.WriteFile(path, "one\ntwo\nthree\n")
-		o := record(t, b, vim, "-u", "NONE", "-N", "-c", "set showmode ruler", "notes.txt")
+		o := record(t, b, vim, "-n", "-u", "NONE", "-N", "-c", "set showmode ruler", "notes.txt")
 		o.expect("three")
 		o.rest()
 		o.types("o")
@@ -43,7 +44,7 @@ func TestVim(t *testing.T) {
 		if got := file(path); got != "changed since\n" {
 			t.Errorf("a replay wrote %q", got)
 		}
-		wantRed(t, b, vim, "-u", "NONE", "-N", "-c", "set showmode ruler number", "notes.txt")
+		wantRed(t, b, vim, "-n", "-u", "NONE", "-N", "-c", "set showmode ruler number", "notes.txt")
 	})
 }
 

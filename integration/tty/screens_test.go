@@ -24,7 +24,7 @@ func TestScreensOfVim(t *testing.T) {
 	vim := firstOf(t, "vim", "vim.tiny")
 	run.Each(t, func(t *testing.T, b *run.Box) {
 		b.WriteFile(filepath.Join(b.Work, "notes.txt"), "one\ntwo\nthree\n")
-		o := record(t, b, vim, "-u", "NONE", "-N", "-c", "set showmode ruler", "notes.txt")
+		o := record(t, b, vim, "-n", "-u", "NONE", "-N", "-c", "set showmode ruler", "notes.txt")
 		o.expect("three")
 		o.rest()
 		o.types("obetween\x1b")
@@ -37,14 +37,14 @@ func TestScreensOfVim(t *testing.T) {
 		if res := screensReplay(b); res.Status != 0 {
 			t.Errorf("%v", res)
 		}
-		res := screensReplay(b, vim, "-u", "NONE", "-N", "-c", "set showmode ruler number", "notes.txt")
+		res := screensReplay(b, vim, "-n", "-u", "NONE", "-N", "-c", "set showmode ruler number", "notes.txt")
 		if res.Status != 2 || !strings.Contains(res.Stderr, "terminal, screen_rows") || !strings.Contains(res.Stderr, "1 one") {
 			t.Errorf("%v", res)
 		}
 	})
 }
 
-// TestScreensThatMove has a clock in the corner of the screen, which a replay masks and counts.
+// TestScreensThatMove has a spinner in the corner of the screen: what is typed beside it comes when it has turned as often.
 func TestScreensThatMove(t *testing.T) {
 	bash := firstOf(t, "bash")
 	const script = `printf '\033[2J\033[5;1Hname? '
@@ -59,8 +59,7 @@ printf '\033[1;1H\033[K\033[7;1Hhello %s\n' "$name"`
 		}
 		o.types("ada\r")
 		o.ends(0)
-		res := screensReplay(b)
-		if res.Status != 0 || !strings.Contains(res.Stderr, "animation 1") {
+		if res := screensReplay(b); res.Status != 0 {
 			t.Errorf("%v", res)
 		}
 		if res := screensReplay(b, bash, "-c", strings.Replace(script, "hello", "hullo", 1)); res.Status != 2 {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -41,6 +42,8 @@ type stillSource struct {
 
 	seed, opened uint64
 
+	places []uint64 // where the wall time was read
+
 	until <-chan struct{} // nil: it ends at once
 }
 
@@ -62,9 +65,10 @@ func newStill(seed uint64) *stillSource {
 	return &stillSource{r: rand.NewChaCha8(b), seed: seed}
 }
 
-func (s *stillSource) Now(uint64) int64 {
+func (s *stillSource) Now(place uint64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.places = append(s.places, place)
 	s.n++
 	return stillAt + s.n*1e6
 }
@@ -267,6 +271,27 @@ func TestInputsOwnTicks(t *testing.T) {
 	if want := []string{exe + " -test.run=^$"}; !reflect.DeepEqual(s.ownTicks, want) {
 		t.Errorf("%q, not %q", s.ownTicks, want)
 	}
+}
+
+// TestInputsPlaces reads the wall time twice at two places of bash each, of two functions that ask the kernel by its own code.
+func TestInputsPlaces(t *testing.T) {
+	t.Parallel()
+	bash, err := exec.LookPath("bash")
+	if err != nil || runtime.GOARCH != "amd64" {
+		t.Skip("no bash here whose tables can be read")
+	}
+	read := "for i in 1 2; do : $EPOCHREALTIME; done; for i in 1 2; do printf '%(%s)T'; done"
+	s, _ := inputsOf(t, shellConfig(t, "exec "+bash+` -c "`+strings.ReplaceAll(read, "$", `\$`)+`"`))
+	for source, argv := range s.names {
+		if !strings.HasPrefix(argv, bash+" -c for") {
+			continue
+		}
+		if p := source.(*stillSource).places; len(p) < 4 || p[len(p)-1] != p[len(p)-2] || p[len(p)-3] != p[len(p)-4] || p[len(p)-1] == p[len(p)-3] {
+			t.Errorf("read at %x", p)
+		}
+		return
+	}
+	t.Errorf("it ran %q", s.programs)
 }
 
 // TestInputsEnds is told of each program, and how it ended.

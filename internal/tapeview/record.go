@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/deck/follow"
 	"github.com/tapedeck-dev/tapedeck/internal/grpcstatus"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
@@ -14,6 +16,15 @@ import (
 
 // Line says in one line what a record holds, with the way on where there is one.
 func Line(k tape.Kind) string { return content(k) + wayOn(k) }
+
+// Title says in one line what a record holds, and of a conversation what was said in it as far as it is known: turn is that of a call of a
+// model, nil for none; store has the payloads.
+func Title(k tape.Kind, turn *account.Turn, store cas.Store) string {
+	if !isConversation(k) {
+		return content(k)
+	}
+	return strings.Join(sayer{max: maxSaid, store: store, turn: turn}.record(k).lines, "  ")
+}
 
 // wayOn says how a program reaches what it did not reach; "" where nothing is to be said.
 func wayOn(k tape.Kind) string {

@@ -52,8 +52,14 @@ func must(n int, err error) int {
 	return n
 }
 
-// chain walks the stack of an image, and fails a test that makes it read more than maxReads.
+// chain walks the stack of an image.
 func chain(t *testing.T, image []byte) []unwind.Place {
+	t.Helper()
+	return chainFrom(t, image, imageBase+imageCode+0x10, imageBase+imageStack)
+}
+
+// chainFrom walks the stack at sp of a thread at pc, and fails a test that makes it read more than maxReads.
+func chainFrom(t *testing.T, image []byte, pc, sp uint64) []unwind.Place {
 	t.Helper()
 	const maxReads = 8 * 600 // frames, each with the words on the stack that may be calls
 	all, reads := make([]byte, 1<<16), 0
@@ -70,7 +76,7 @@ func chain(t *testing.T, image []byte) []unwind.Place {
 	}, func() ([]byte, error) {
 		return fmt.Appendf(nil, "%x-%x r-xp 00000000 00:01 7 /bin/program\n", imageBase, imageBase+len(all)), nil
 	})
-	return s.Chain(make([]unwind.Place, 0, 8), imageBase+imageCode+0x10, imageBase+imageStack)
+	return s.Chain(make([]unwind.Place, 0, 8), pc, sp)
 }
 
 // back is DW_CFA_remember_state and a DW_CFA_def_cfa_expression that is followed by itself: its length is -12.
@@ -89,6 +95,18 @@ func FuzzChain(f *testing.F) {
 			t.Errorf("%d places", len(places))
 		}
 	})
+}
+
+// TestKernelCode: a call out of code that is of no file is of the function whose return address is the last on the stack.
+func TestKernelCode(t *testing.T) {
+	const kernel = 0x7fff00000000
+	got := chainFrom(t, image(0x0e, 16), kernel, imageBase+imageStack+8)
+	if len(got) != 8 || got[0] != (unwind.Place{File: "program", Offset: imageCall}) {
+		t.Errorf("called from %+v", got)
+	}
+	if got := chainFrom(t, image(0x0e, 16), kernel, imageBase+imageStack); len(got) != 0 {
+		t.Errorf("called from nowhere: %+v", got)
+	}
 }
 
 // TestTables: a frame is found by the tables, and of tables that cannot be read by what stands on the stack.

@@ -58,6 +58,9 @@ const block = 21 // bits: 2 MiB
 // Chain appends to list the places that the call of a thread returns to, the innermost first, at most as many as list has room for.
 func (s *Space) Chain(list []Place, pc, sp uint64) []Place {
 	w := walk{Space: s, pc: pc, sp: sp, fresh: true}
+	if w.at() == nil { // code of the kernel's own, for the time, which has put nothing on the stack
+		w.pc, w.sp = w.word(sp), sp+8
+	}
 	for w.at() != nil {
 		m := w.at()
 		list = append(list, Place{m.file, w.pc - m.from + m.offset})

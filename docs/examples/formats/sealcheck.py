@@ -132,7 +132,7 @@ def check_recording(top, vkey):
     for folder, folders, names in os.walk(top):
         if folder == top:
             folders[:] = [f for f in folders if f != "seal.tiles"]
-            names = [n for n in names if n not in ("seal.json", "run.tape.annotations.jsonl")]
+            names = [n for n in names if n not in ("seal.json", "run.tape.annotations.jsonl", "run.seed")]
         for full in [os.path.join(folder, n) for n in names + folders]:
             need(not os.path.islink(full), full + " is a link")
         for name in names:

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/page"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/ui"
+)
+
+// bundle is the page that is built in.
+var bundle = page.Bundle{Script: ui.Script, Style: ui.Style}
+
+type exportOptions struct {
+	output   string
+	payloads string
+	json     bool
+}
+
+func newExportCommand(std streams) *cobra.Command {
+	var o exportOptions
+	cmd := withHelp("export", &cobra.Command{
+		Args:              takes("REC…"),
+		ValidArgsFunction: recordingNames,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), &o, args, std) },
+	})
+	f := cmd.Flags()
+	f.StringVarP(&o.output, "output", "o", "", "`file` that gets the page, NAME.html")
+	f.StringVar(&o.payloads, "payloads", "20M", "how many `bytes` of records, files and payloads it holds at most, before compression; the others are named")
+	f.BoolVar(&o.json, "json", false, "what was written as JSON")
+	cmd.MarkFlagRequired("output")
+	return cmd
+}
+
+func runExport(ctx context.Context, o *exportOptions, names []string, std streams) error {
+	if ext := strings.ToLower(filepath.Ext(o.output)); ext != ".html" && ext != ".htm" {
+		return fmt.Errorf("-o %s: want a name that ends in .html; tapedeck session export writes Markdown and JSON", o.output)
+	}
+	limit, err := parseSize(o.payloads)
+	if err != nil {
+		return fmt.Errorf("--payloads: %w", err)
+	}
+	prices, err := projectPrices()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	recs, clean, err := openAll(ctx, names, progressFor(std, o.json))
+	defer clean()
+	if err != nil {
+		return err
+	}
+	shelf, err := page.NewShelf(ctx, recs, prices)
+	if err != nil {
+		return orInterrupted(err)
+	}
+	step, done := progressFor(std, o.json).counted("writing documents")
+	var written *page.Written
+	err = recording.WriteWith(o.output, func(w io.Writer) (err error) {
+		written, err = shelf.WriteFile(ctx, w, &page.FileOptions{Bundle: bundle, Payloads: limit, Progress: step})
+		return err
+	}, false)
+	done()
+	if err != nil {
+		return orInterrupted(err)
+	}
+	return o.tell(written, std)
+}
+
+// tell says what was written.
+func (o *exportOptions) tell(w *page.Written, std streams) error {
+	if o.json {
+		return printJSON(std.out, struct {
+			Path string `json:"path"`
+			*page.Written
+		}{o.output, w})
+	}
+	visible.Fprintf(std.out, "%s: %s, %s\n", o.output, size(w.Bytes), plural(w.Documents, "document", "documents"))
+	if n := len(w.Absent); n > 0 {
+		visible.Fprintf(std.err, "tapedeck: it names %s that it does not hold: --payloads %s allows no more\n", plural(n, "document", "documents"), o.payloads)
+	}
+	return nil
+}
+
+type uiOptions struct {
+	listen string
+	open   bool
+	json   bool
+}
+
+func newUICommand(std streams) *cobra.Command {
+	var o uiOptions
+	cmd := withHelp("ui", &cobra.Command{
+		ValidArgsFunction: recordingNames,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runUI(cmd.Context(), &o, args, std) },
+	})
+	f := cmd.Flags()
+	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` of the loopback; port 0 takes a free one")
+	f.BoolVar(&o.open, "open", false, "open it in the browser")
+	f.BoolVar(&o.json, "json", false, "where it is as JSON on stdout")
+	return cmd
+}
+
+func runUI(ctx context.Context, o *uiOptions, names []string, std streams) error {
+	prices, err := projectPrices()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	shown, clean, err := stacks(ctx, names, prices, progressFor(std, o.json))
+	defer clean()
+	if err != nil {
+		return err
+	}
+	l, err := page.Listen(ctx, o.listen)
+	if err != nil {
+		return err
+	}
+	server, err := page.NewServer(shown, bundle, l.Addr())
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	if err := o.ready(server.URL(), std); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	return server.Serve(ctx, l)
+}
+
+// ready says where the page is.
+func (o *uiOptions) ready(url string, std streams) error {
+	if o.json {
+		if err := printJSON(std.out, map[string]string{"url": url}); err != nil {
+			return err
+		}
+	} else if _, err := visible.Fprintf(std.out, "%s\n", url); err != nil {
+		return err
+	}
+	visible.Fprintln(std.err, "tapedeck: who has this address sees all that is in it; ^C ends it")
+	if !o.open {
+		return nil
+	}
+	program := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		program = "open"
+	}
+	if err := exec.Command(program, url).Start(); err != nil {
+		visible.Fprintf(std.err, "tapedeck: no browser was opened: %v\n", err)
+	}
+	return nil
+}
+
+// stacks are what names stand for: the library of the working directory, that of another directory, recordings, or all below a directory.
+func stacks(ctx context.Context, names []string, prices *llm.Prices, p *progress) (shown *page.Stacks, clean func(), err error) {
+	clean = func() {}
+	switch len(names) {
+	case 0:
+		lib, err := openLibrary()
+		if err != nil {
+			return nil, clean, err
+		}
+		return page.ShowLibrary(lib, prices), clean, nil
+	case 1:
+		if shown, err := page.ShowDir(names[0], prices); shown != nil || err != nil {
+			return shown, clean, err
+		}
+	}
+	recs, clean, err := openAll(ctx, names, p)
+	if err != nil {
+		return nil, clean, err
+	}
+	var dirs []string
+	for _, rec := range recs {
+		dirs = append(dirs, rec.Dir)
+	}
+	return page.ShowRecordings(plural(len(recs), "recording", "recordings"), dirs, prices), clean, nil
+}

@@ -1,0 +1,289 @@
+package page
+
+import (
+	"encoding/json"
+
+	"github.com/tapedeck-dev/tapedeck/deck/compare"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+)
+
+// Library is library.json: what a page can show.
+type Library struct {
+	Title   string    `json:"title"`
+	Runs    []Run     `json:"runs"` // newest first
+	Compare bool      `json:"compare"`
+	Live    bool      `json:"live"`   // documents change while they are looked at: .../live says so
+	Open    string    `json:"open"`   // the place (what stands behind # in the page's address) that it opens at; "" for the runs
+	Absent  []Absent  `json:"absent"` // documents and payloads that are too large for a file
+	Problem []Problem `json:"problems"`
+}
+
+// Absent is what a page could not be given, and why.
+type Absent struct {
+	Path string `json:"path"`
+	Size int64  `json:"size"`
+	Why  string `json:"why"`
+}
+
+// Problem is a recording, or a part of one, that cannot be read.
+type Problem struct {
+	Path string `json:"path"`
+	What string `json:"what"`
+}
+
+// Run is a recording in a list.
+type Run struct {
+	ID      string            `json:"id"`
+	Name    string            `json:"name"`    // of its directory or file
+	State   string            `json:"state"`   // "finished", "recording", "interrupted"
+	Started int64             `json:"started"` // Unix epoch ms
+	Argv    []string          `json:"argv"`
+	Exit    *recording.Exit   `json:"exit"`
+	Records int               `json:"records"`
+	Totals  *recording.Totals `json:"totals"`  // null where they are not known
+	Verdict *Verdict          `json:"verdict"` // of its last replay
+	Parent  *string           `json:"parent"`
+	ForkSeq *uint64           `json:"fork_seq"`
+	Sealed  bool              `json:"sealed"`
+}
+
+// Verdict is how the last replay of a run ended.
+type Verdict struct {
+	Status  string `json:"status"` // "faithful", "diverged", …
+	Summary string `json:"summary"`
+	At      int64  `json:"at"` // Unix epoch ms
+}
+
+// Detail is run/ID/run.json: a run by itself.
+type Detail struct {
+	Run
+	Cwd           string            `json:"cwd"`
+	Host          string            `json:"host"`
+	Versions      map[string]string `json:"versions"`
+	Coverage      []Coverage        `json:"coverage"`
+	Refused       int               `json:"refused"`
+	Upstreams     []string          `json:"upstreams"`
+	Masks         map[string]int    `json:"masks"`
+	Fork          *recording.Fork   `json:"fork"`
+	Seal          *Seal             `json:"seal"` // null where there is none
+	Conversations []Conversation    `json:"conversations"`
+	Terminal      bool              `json:"terminal"` // run/ID/terminal.json is there
+	Files         int               `json:"files"`    // paths in run/ID/files.json
+	Report        bool              `json:"report"`   // run/ID/report.json is there
+	Notes         []Note            `json:"notes"`    // of people, about records
+	Problems      []Problem         `json:"problems"` // what of it cannot be read, or was not recorded
+}
+
+// Note is what somebody noted about a record.
+type Note struct {
+	Seq    uint64 `json:"seq"`
+	Kind   string `json:"kind"`
+	Text   string `json:"text"`
+	Author string `json:"author"`
+}
+
+// Coverage is what one axis saw of a run, and what it did not.
+type Coverage struct {
+	Axis string   `json:"axis"`
+	How  string   `json:"how"`
+	Gaps []string `json:"gaps"`
+}
+
+// Seal is what stands in a seal; whether it holds is said by whoever checks it.
+type Seal struct {
+	Root    string `json:"root"`
+	Key     string `json:"key"`
+	At      int64  `json:"at"`
+	Checked string `json:"checked"` // "holds", or why it does not
+}
+
+// Index is run/ID/index.json: every record in columns, row N that of the N-th record. Numbers of Start are differences to the row before.
+type Index struct {
+	Rows  int      `json:"rows"`
+	Block int      `json:"block"` // how many records stand in run/ID/records/B.json, but for the last B
+	Kinds []string `json:"kinds"`
+	Lanes []Lane   `json:"lanes"`
+	Texts []string `json:"texts"` // titles, each once
+
+	Seq   []int64 `json:"seq"` // none where row N has the seq N
+	Kind  []int   `json:"kind"`
+	Lane  []int   `json:"lane"`
+	Start []int64 `json:"start"` // ms after the start, against the row before
+	Took  []int64 `json:"took"`  // ms
+	Turn  []int   `json:"turn"`  // the number of the turn that it belongs to in its conversation; 0 for none
+	Size  []int64 `json:"size"`  // bytes of its payloads
+	Flag  []int   `json:"flag"`  // bits: 1 failed or refused, 8 side traffic. Report.First and Detail.Notes name further rows
+	Title []int   `json:"title"` // in Texts
+}
+
+// Lane is a row of the timeline.
+type Lane struct {
+	Name  string `json:"name"`
+	Group string `json:"group"` // "model", "tool", "http", "process", "file", "network", "terminal", "clock", "other"
+	Title string `json:"title"`
+}
+
+// Records is run/ID/records/B.json: records as they stand on the tape.
+type Records struct {
+	First   int               `json:"first"` // row of the first one
+	Records []json.RawMessage `json:"records"`
+}
+
+// Conversation is what was said with models in one lane.
+type Conversation struct {
+	Lane  string    `json:"lane"`
+	Title string    `json:"title"`
+	Turns []TurnRow `json:"turns"`
+}
+
+// TurnRow is a turn in a list.
+type TurnRow struct {
+	Seq     uint64   `json:"seq"`
+	Number  int      `json:"number"`
+	Model   string   `json:"model"`
+	Prompt  string   `json:"prompt"` // first words
+	Answer  string   `json:"answer"`
+	Tools   []string `json:"tools"`
+	Start   int64    `json:"start"`   // ms after the start of the run
+	Latency int64    `json:"latency"` // ms
+	Input   int64    `json:"input_tokens"`
+	Cached  int64    `json:"cached_tokens"`
+	Output  int64    `json:"output_tokens"`
+	Cost    *float64 `json:"cost_usd"`
+	Error   string   `json:"error"`
+}
+
+// Turn is run/ID/turn/SEQ.json: one call of a model as people read it, whichever provider's. What it repeats of the turn before in its
+// conversation is not said again: its first Keep messages are the first of Previous, its answer among them.
+type Turn struct {
+	TurnRow
+	Lane     string    `json:"lane"`
+	Provider string    `json:"provider"`
+	Previous *uint64   `json:"previous"` // seq; null for none
+	Keep     int       `json:"keep"`
+	System   *string   `json:"system"` // null where it is that of Previous
+	Declared []Tool    `json:"declared"`
+	Same     bool      `json:"same_declared"` // those of Previous
+	Params   []Param   `json:"params"`
+	Messages []Message `json:"messages"` // behind the Keep
+	Said     *Message  `json:"said"`     // the answer; null for none
+	Chunks   []Chunk   `json:"chunks"`
+	Stop     string    `json:"stop"`
+	Request  *Payload  `json:"request"`
+	Response *Payload  `json:"response"`
+}
+
+// Tool is one that a request declares.
+type Tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"schema"`
+}
+
+// Param is one of a request that may change the answer.
+type Param struct {
+	Name  string          `json:"name"`
+	Value json.RawMessage `json:"value"`
+}
+
+// Message is one of a conversation.
+type Message struct {
+	Role  string `json:"role"` // "system", "user", "assistant", "tool"
+	Parts []Part `json:"parts"`
+}
+
+// Part is a part of a message.
+type Part struct {
+	Type string          `json:"type"` // "text", "thinking", "call", "result", "image", "other"
+	Text string          `json:"text"` // of an image base64
+	ID   string          `json:"id"`   // of the call
+	Name string          `json:"name"` // of the tool
+	Args json.RawMessage `json:"args"` // of the call
+	Fail bool            `json:"fail"` // a result that says so
+	Mime string          `json:"mime"` // of an image
+	More int64           `json:"more"` // bytes of Text that were left out
+}
+
+// Chunk is a piece of a streamed answer.
+type Chunk struct {
+	At   int64  `json:"at"` // ms after the request
+	Size int64  `json:"size"`
+	Text string `json:"text"` // what it adds for a reader; "" for nothing
+}
+
+// Payload names bytes: those of Digest at run/ID/payload/DIGEST, or Text itself, and then no digest.
+type Payload struct {
+	Digest string  `json:"digest"` // of what came compressed with a dot and the encoding behind it: the bytes are then those decoded
+	Size   int64   `json:"size"`   // as it lies on the disk
+	Text   *string `json:"text"`
+}
+
+// Files is run/ID/files.json.
+type Files struct {
+	Files []File `json:"files"`
+}
+
+// File is a path and what stood there when.
+type File struct {
+	Path   string      `json:"path"`
+	Before *FileState  `json:"before"` // null where nothing stood there, or that is not known
+	States []FileState `json:"states"`
+}
+
+// FileState is what stood at a path from a record on.
+type FileState struct {
+	Seq    uint64   `json:"seq"`
+	At     int64    `json:"at"` // ms after the start
+	Gone   bool     `json:"gone"`
+	Mode   string   `json:"mode"`
+	Bytes  *Payload `json:"bytes"`  // null where they are not kept
+	Target string   `json:"target"` // of a symbolic link
+	Causes []Cause  `json:"causes"`
+}
+
+// Cause is what made a file change.
+type Cause struct {
+	What     string `json:"what"` // "turn", "spawn", "server"
+	Seq      uint64 `json:"seq"`
+	Title    string `json:"title"`
+	Recorded bool   `json:"recorded"` // false: inferred from time and names
+	Why      string `json:"why"`
+}
+
+// Terminal is run/ID/terminal.json: what a terminal showed, as the player of package picture takes it.
+type Terminal struct {
+	Cols   int             `json:"cols"`
+	Rows   int             `json:"rows"`
+	Start  int64           `json:"start"`  // ms after the start of the run
+	Events json.RawMessage `json:"events"` // the list of the records of its data; times are ms after Start, pauses as they were
+}
+
+// Report is run/ID/report.json: the last replay held against its recording.
+type Report struct {
+	Fidelity *fidelity.Report `json:"fidelity"`
+	Replay   string           `json:"replay"` // the id of the replay's own documents (run/ID/…); "" where they are not kept
+	First    *uint64          `json:"first"`  // seq of the first divergence
+}
+
+// Comparison is compare.json.
+type Comparison struct {
+	*compare.Comparison
+	Runs []string `json:"runs"` // ids, in the order of the rows
+}
+
+// Found is what search.json?run=ID&q=TEXT gives.
+type Found struct {
+	Hits []Hit `json:"hits"`
+	More bool  `json:"more"`
+}
+
+// Hit is a place where a text was found.
+type Hit struct {
+	Run   string `json:"run"`
+	Seq   uint64 `json:"seq"`
+	Where string `json:"where"` // "request", "response", "stdout", …
+	Text  string `json:"text"`  // around it
+	At    int    `json:"at"`    // where in Text it begins, in UTF-16 units
+	Len   int    `json:"len"`
+}

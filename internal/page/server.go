@@ -1,0 +1,139 @@
+package page
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// A Server serves the page over a library to who knows its token.
+//
+// Safety: it listens on loopback alone. A request must name the address that it listens on as its Host, so that no name that somebody
+// points here reaches it; must not say that a page of elsewhere makes it (Origin, Sec-Fetch-Site); and must have the token, 256 random bits,
+// as the first element of its path, which nobody logs and no Referer tells. GET alone is answered, nothing is changed, and no answer may be
+// read by another origin.
+type Server struct {
+	shelf  *Stacks
+	bundle Bundle
+	token  string
+	hosts  []string // that it is asked by
+}
+
+// Listen listens on an address of the loopback.
+func Listen(ctx context.Context, addr string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: want an address of the loopback and a port, as in 127.0.0.1:8090", addr)
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return nil, fmt.Errorf("%s is not of the loopback: nobody else is to see recordings; ssh -L makes a way from another machine", addr)
+	}
+	return new(net.ListenConfig).Listen(ctx, "tcp", addr)
+}
+
+// NewServer returns a server for what listens at addr.
+func NewServer(shelf *Stacks, bundle Bundle, addr net.Addr) (*Server, error) {
+	if err := bundle.check(); err != nil {
+		return nil, err
+	}
+	var secret [32]byte
+	rand.Read(secret[:]) // never fails
+	_, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return nil, err
+	}
+	return &Server{
+		shelf: shelf, bundle: bundle, token: base64.RawURLEncoding.EncodeToString(secret[:]), hosts: []string{addr.String(), "localhost:" + port},
+	}, nil
+}
+
+// URL is where the page is, its token in it.
+func (s *Server) URL() string { return "http://" + s.hosts[0] + "/" + s.token + "/" }
+
+// Serve answers requests until ctx ends.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	h := &http.Server{
+		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx }, // what streams ends with it
+	}
+	stop := context.AfterFunc(ctx, func() { h.Close() })
+	defer stop()
+	if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", s.bundle.policy("connect-src 'self'; ")+"; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	if code, why := s.refuse(r); code != 0 {
+		http.Error(w, why, code)
+		return
+	}
+	_, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	switch {
+	case path == "":
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		w.Write([]byte(s.bundle.head("connect-src 'self'; ") + s.bundle.foot()))
+	case strings.HasPrefix(path, "run/") && strings.HasSuffix(path, "/live"):
+		s.shelf.live(w, r, strings.TrimSuffix(strings.TrimPrefix(path, "run/"), "/live"))
+	default:
+		s.document(w, r, path)
+	}
+}
+
+// refuse says why a request is none of the page's; 0 where it is.
+func (s *Server) refuse(r *http.Request) (code int, why string) {
+	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
+	token, _, slash := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	switch {
+	case r.Host != s.hosts[0] && r.Host != s.hosts[1]:
+		return http.StatusMisdirectedRequest, "this is not the host that the page is at"
+	case origin != "" && origin != "http://"+r.Host, site != "" && site != "same-origin" && site != "none":
+		return http.StatusForbidden, "another page asks for this"
+	case subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1 || !slash:
+		return http.StatusNotFound, "open the address that tapedeck ui printed, all of it"
+	case r.Method != http.MethodGet:
+		return http.StatusMethodNotAllowed, "GET alone"
+	}
+	return 0, ""
+}
+
+// document answers with a document.
+func (s *Server) document(w http.ResponseWriter, r *http.Request, path string) {
+	var b []byte
+	var err error
+	if path == "search.json" {
+		b, err = documentOf(s.shelf.search(r.Context(), r.URL.Query().Get("run"), r.URL.Query().Get("q")))
+	} else {
+		b, err = s.shelf.Document(r.Context(), path)
+	}
+	switch {
+	case errors.Is(err, ErrNoDocument):
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if strings.Contains(path, "/payload/") {
+		w.Header().Set("Content-Type", "application/octet-stream")
+	}
+	w.Write(b)
+}

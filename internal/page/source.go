@@ -1,0 +1,316 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
+	"github.com/tapedeck-dev/tapedeck/fidelity/annotations"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/seal"
+)
+
+// A Source gives the documents of one recording. It may be used by several goroutines at once.
+type Source struct {
+	ID  string // of its paths
+	rec *recording.Recording
+
+	prices *llm.Prices
+	store  *cas.Dir
+
+	mu      sync.Mutex
+	summary *summary // guarded by mu; of a run that is being recorded that of its last change
+	sealed  *Seal    // guarded by mu; nil where nobody has looked
+	last    *said    // guarded by mu: the turn that was read last
+	growing *growing // guarded by mu; of a run that is being recorded
+}
+
+// ErrNoDocument is returned for a path at which no document is.
+var ErrNoDocument = errors.New("no such document")
+
+// Open returns the documents of a recording. nil prices are those that are built in.
+func Open(rec *recording.Recording, prices *llm.Prices) (*Source, error) {
+	store, err := rec.Store()
+	if errors.Is(err, fs.ErrNotExist) {
+		store, err = nil, nil
+	}
+	return &Source{ID: idOf(rec.Manifest.ID), rec: rec, prices: prices, store: store}, err
+}
+
+var plainID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$`)
+
+// idOf makes a path element of the id of a recording, which somebody may have written.
+func idOf(id string) string {
+	if plainID.MatchString(id) {
+		return id
+	}
+	sum := cas.Sum([]byte(id))
+	return "x" + hex.EncodeToString(sum[:8])
+}
+
+// Document returns the document at a path below run/ID/.
+func (r *Source) Document(ctx context.Context, path string) ([]byte, error) {
+	kind, rest, _ := strings.Cut(path, "/")
+	number, isJSON := strings.CutSuffix(rest, ".json")
+	switch {
+	case path == "run.json":
+		return documentOf(r.detail(ctx))
+	case path == "index.json":
+		s, err := r.sum()
+		if err != nil {
+			return nil, err
+		}
+		return unpacked(s.index)
+	case path == "files.json":
+		return documentOf(r.files())
+	case path == "terminal.json":
+		return documentOf(r.terminal())
+	case path == "report.json":
+		return documentOf(r.report())
+	case kind == "payload":
+		return r.payload(rest)
+	case kind == "records" && isJSON:
+		if n, err := strconv.Atoi(number); err == nil {
+			return documentOf(r.records(n))
+		}
+	case kind == "turn" && isJSON:
+		if seq, err := strconv.ParseUint(number, 10, 64); err == nil {
+			return documentOf(r.turn(seq))
+		}
+	}
+	return nil, ErrNoDocument
+}
+
+func documentOf[T any](v *T, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	return mustJSON(v), nil
+}
+
+// sum returns what is known of the tape; of one that grows, what it comes to now.
+func (r *Source) sum() (*summary, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.summary != nil && (r.rec.Finished() || r.summary.Tape == sizeOf(r.rec.TapePath())) {
+		return r.summary, nil
+	}
+	make := func() (*summary, error) { return summaryOf(r.rec, r.prices) }
+	if !r.rec.Finished() && r.rec.Live() == recording.LiveYes {
+		make = r.grow
+	}
+	s, err := make()
+	if err == nil {
+		r.summary = s
+	}
+	return s, err
+}
+
+// payload returns the bytes of a blob. Behind a digest may stand a dot and how the bytes are encoded: then they are decoded.
+func (r *Source) payload(name string) ([]byte, error) {
+	digest, encoding, _ := strings.Cut(name, ".")
+	d, err := cas.Parse(digest)
+	if err != nil || r.store == nil {
+		return nil, ErrNoDocument
+	}
+	b, err := r.store.Get(d)
+	var missing *cas.MissingError
+	switch {
+	case errors.As(err, &missing):
+		return nil, fmt.Errorf("%w: %w", ErrNoDocument, err)
+	case err != nil || encoding == "":
+		return b, err
+	}
+	return exchange.DecodeCut(encoding, b, llm.MaxSaid, true)
+}
+
+// row is the run in a list, by its recording.json alone.
+func rowOf(id string, rec *recording.Recording, totals *recording.Totals, v *library.Verdict) Run {
+	m := rec.Manifest
+	out := Run{
+		ID: id, Name: nameOf(rec), State: stateOf(rec), Started: m.StartedAt.UnixMilli(), Argv: append([]string{}, m.Argv...), Exit: m.Exit, Records: m.Records,
+		Totals: totals, Parent: m.Parent, ForkSeq: m.ForkSeq, Sealed: m.Sealed,
+	}
+	if m.Parent != nil {
+		parent := idOf(*m.Parent)
+		out.Parent = &parent
+	}
+	if v != nil {
+		out.Verdict = &Verdict{Status: v.Status, Summary: v.Summary, At: v.At.UnixMilli()}
+	}
+	return out
+}
+
+// nameOf is what people call a recording: its directory, or its id where that says no more.
+func nameOf(rec *recording.Recording) string {
+	switch base := filepath.Base(rec.Dir); base {
+	case rec.Manifest.ID + ".rec", library.UnpackedName:
+		return rec.Manifest.ID
+	default:
+		return base
+	}
+}
+
+func stateOf(rec *recording.Recording) string {
+	switch {
+	case rec.Finished():
+		return "finished"
+	case rec.Live() == recording.LiveYes:
+		return "recording"
+	}
+	return "interrupted"
+}
+
+// detail makes run.json. A tape that cannot be opened is a problem of the run, not of its page.
+func (r *Source) detail(ctx context.Context) (*Detail, error) {
+	m := r.rec.Manifest
+	d := &Detail{
+		Run: rowOf(r.ID, r.rec, m.Totals, library.VerdictOf(r.rec)), Cwd: m.Cwd, Host: hostOf(&m.Host), Masks: m.Masks,
+		Versions: map[string]string{"tapedeck": m.Versions.Tapedeck, "program": m.Versions.Program}, Fork: m.Fork,
+		Coverage: coverageOf(m), Upstreams: upstreamsOf(m), Conversations: []Conversation{}, Notes: []Note{}, Problems: []Problem{},
+		Terminal: recording.IsDir(r.rec.TerminalPath()), Report: library.JudgementOf(r.rec) != nil,
+	}
+	for _, what := range r.rec.Unfinished() {
+		d.Problems = append(d.Problems, Problem{recording.ManifestName, strings.TrimPrefix(what, r.rec.Dir+" ")})
+	}
+	s, err := r.sum()
+	if err != nil {
+		d.Problems = append(d.Problems, Problem{recording.TapeName, err.Error()})
+	} else {
+		d.Conversations, d.Files, d.Refused = s.Conversations, s.Files, s.Refused
+		d.Problems = append(d.Problems, s.Problems...)
+		d.Records = s.Rows
+	}
+	if d.Masks == nil {
+		d.Masks = map[string]int{}
+	}
+	d.Seal = r.seal(ctx)
+	d.Notes, d.Problems = r.notes(d.Problems)
+	return d, nil
+}
+
+func hostOf(h *recording.Host) string {
+	return strings.TrimSpace(strings.Join([]string{h.OS, h.Arch, h.Kernel, h.Name}, " "))
+}
+
+func coverageOf(m *recording.Manifest) []Coverage {
+	out := []Coverage{}
+	for _, name := range slices.Sorted(maps.Keys(m.Axes)) {
+		a, how := m.Axes[name], "off"
+		if a.On {
+			how = "recorded"
+		}
+		out = append(out, Coverage{Axis: name, How: how, Gaps: append([]string{}, a.NotCovered...)})
+	}
+	return out
+}
+
+func upstreamsOf(m *recording.Manifest) []string {
+	out := []string{}
+	if m.Again == nil {
+		return out
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Again.Upstreams)) {
+		out = append(out, name+"="+cmp.Or(m.Again.Upstreams[name], "(held a secret)"))
+	}
+	return out
+}
+
+// notes are what people noted beside the tape.
+func (r *Source) notes(problems []Problem) ([]Note, []Problem) {
+	out := []Note{}
+	side, err := annotations.Open(r.rec.TapePath())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return out, append(problems, Problem{recording.TapeName + annotations.Suffix, err.Error()})
+	}
+	if side == nil {
+		return out, problems
+	}
+	for _, a := range side.Annotations {
+		out = append(out, Note{Seq: a.EventID, Kind: string(a.Kind), Text: a.Evidence, Author: a.Author.ID})
+	}
+	return out, problems
+}
+
+// seal says what stands in a seal and whether it holds, which reads every byte: it is asked once.
+func (r *Source) seal(ctx context.Context) *Seal {
+	if !r.rec.Manifest.Sealed {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sealed == nil {
+		s := &Seal{Checked: "holds"}
+		if d, err := seal.ReadDocument(r.rec.Dir); err != nil {
+			s.Checked = err.Error()
+		} else {
+			s.Root, s.Key = d.Root.String(), d.Key.String()
+			s.Checked = sealHolds(ctx, r.rec)
+		}
+		if ctx.Err() != nil {
+			return s
+		}
+		r.sealed = s
+	}
+	return r.sealed
+}
+
+// sealHolds is "holds", or why a seal does not.
+func sealHolds(ctx context.Context, rec *recording.Recording) string {
+	res, err := seal.Verify(ctx, rec.Dir, &seal.VerifyOptions{ID: rec.Manifest.ID})
+	switch {
+	case err != nil:
+		return err.Error()
+	case sealing.HalfSealed(rec):
+		res.Problems = sealing.ButManifest(res.Problems)
+	}
+	problems := slices.DeleteFunc(res.Problems, func(p seal.Problem) bool { return p.Code == seal.CodeSigner }) // a key that is not known here
+	if len(problems) > 0 {
+		return visible.Line(problems[0].Path + ": " + problems[0].Message)
+	}
+	return "holds"
+}
+
+// terminal makes terminal.json.
+func (r *Source) terminal() (*Terminal, error) { return terminalOf(r.rec) }
+
+// report makes report.json.
+func (r *Source) report() (*Report, error) {
+	j := library.JudgementOf(r.rec)
+	if j == nil {
+		return nil, ErrNoDocument
+	}
+	out := &Report{Fidelity: j.Report}
+	if j.Replay != "" {
+		out.Replay = idOf(j.Replay)
+	}
+	if len(j.Report.Divergences) > 0 {
+		out.First = j.Report.Divergences[0].Seq
+	}
+	return out, nil
+}
+
+// openPayload streams a blob as it lies there.
+func (r *Source) openPayload(d cas.Digest) (io.ReadCloser, error) {
+	if r.store == nil {
+		return nil, ErrNoDocument
+	}
+	return r.store.Open(d)
+}

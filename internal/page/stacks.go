@@ -1,0 +1,274 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+)
+
+// Stacks are the recordings of a library, or of directories, that a server shows. What is in them is looked up each time: runs come, grow
+// and go. Of a recording that nobody looks at its recording.json is read alone.
+type Stacks struct {
+	title  string
+	prices *llm.Prices
+	find   func() ([]library.Row, []Problem)
+
+	mu   sync.Mutex
+	dirs map[string]string  // by id; guarded by mu
+	open map[string]*Source // by id; guarded by mu
+	used []string           // ids of open, the one that was used last at the end; guarded by mu
+	both *Shelf             // of recordings that were named, whose comparison was asked for; guarded by mu
+	held []string           // those, where several were named
+}
+
+// maxOpen is how many recordings are held open: of each what is known of its tape.
+const maxOpen = 16
+
+// ShowDir shows the library that a directory is or holds, or else all recordings up to three levels below it; nil where it is itself a
+// recording, or no directory.
+func ShowDir(dir string, prices *llm.Prices) (*Stacks, error) {
+	if !recording.IsDir(dir) || library.HoldsRecording(dir) {
+		return nil, nil
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range []string{dir, filepath.Dir(dir)} {
+		if lib := library.Of(at); recording.IsDir(lib.Dir) && (at == dir || lib.Dir == dir) {
+			return ShowLibrary(lib, prices), nil
+		}
+	}
+	s := newStacks(dir, prices)
+	s.find = func() ([]library.Row, []Problem) { return rowsOf(recordingsBelow(dir, 3)), nil }
+	return s, nil
+}
+
+// recordingsBelow lists the directories of recordings below one.
+func recordingsBelow(dir string, levels int) (found []string) {
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, n := range names {
+		path := filepath.Join(dir, n.Name())
+		switch {
+		case !n.IsDir():
+		case library.HoldsRecording(path):
+			found = append(found, path)
+		case levels > 1:
+			found = append(found, recordingsBelow(path, levels-1)...)
+		}
+	}
+	return found
+}
+
+// rowsOf are recordings by their directories, oldest first.
+func rowsOf(dirs []string) (rows []library.Row) {
+	for _, dir := range dirs {
+		row := library.Row{Entry: library.Entry{Name: filepath.Base(dir), Path: dir}}
+		row.Recording, row.Err = recording.OpenHead(dir)
+		if row.Recording != nil {
+			row.Totals, row.Verdict = row.Recording.Manifest.Totals, library.VerdictOf(row.Recording)
+		}
+		rows = append(rows, row)
+	}
+	started := func(r *library.Row) int64 {
+		if r.Recording == nil {
+			return 0
+		}
+		return r.Recording.Manifest.StartedAt.UnixMilli()
+	}
+	slices.SortStableFunc(rows, func(a, b library.Row) int { return cmp.Compare(started(&a), started(&b)) })
+	return rows
+}
+
+// ShowLibrary shows a library.
+func ShowLibrary(lib *library.Library, prices *llm.Prices) *Stacks {
+	s := newStacks(filepath.Dir(lib.Dir), prices)
+	s.find = func() ([]library.Row, []Problem) {
+		rows, err := lib.Rows(&library.Query{Known: true})
+		if err != nil {
+			return nil, []Problem{{lib.Dir, err.Error()}}
+		}
+		return rows, nil
+	}
+	return s
+}
+
+// ShowRecordings shows recordings by their directories; several can be compared.
+func ShowRecordings(title string, dirs []string, prices *llm.Prices) *Stacks {
+	s := newStacks(title, prices)
+	if len(dirs) > 1 {
+		s.held = dirs
+	}
+	s.find = func() ([]library.Row, []Problem) { return rowsOf(dirs), nil }
+	return s
+}
+
+func newStacks(title string, prices *llm.Prices) *Stacks {
+	return &Stacks{title: title, prices: prices, dirs: make(map[string]string), open: make(map[string]*Source)}
+}
+
+// list makes library.json, the newest run first.
+func (s *Stacks) list() *Library {
+	rows, problems := s.find()
+	out := &Library{Title: s.title, Live: true, Runs: make([]Run, 0, len(rows)), Absent: []Absent{}, Problem: append([]Problem{}, problems...), Compare: len(s.held) > 0}
+	dirs := make(map[string]string, len(rows))
+	for _, row := range slices.Backward(rows) {
+		if row.Recording == nil {
+			out.Problem = append(out.Problem, Problem{row.Name, row.Err.Error()})
+			continue
+		}
+		id := idOf(row.Recording.Manifest.ID)
+		for n := 2; dirs[id] != ""; n++ { // copies
+			id = idOf(row.Recording.Manifest.ID) + "-" + strconv.Itoa(n)
+		}
+		dirs[id] = row.Recording.Dir
+		out.Runs = append(out.Runs, rowOf(id, row.Recording, row.Totals, row.Verdict))
+	}
+	s.mu.Lock()
+	s.dirs = dirs
+	s.mu.Unlock()
+	switch {
+	case out.Compare:
+		out.Open = "compare"
+	case len(out.Runs) == 1:
+		out.Open = "run/" + out.Runs[0].ID
+	}
+	return out
+}
+
+// source returns the documents of a run. One that was being recorded when it was looked at last is looked at again.
+func (s *Stacks) source(id string) (*Source, error) {
+	s.mu.Lock()
+	dir, known := s.dirs[id]
+	s.mu.Unlock()
+	if !known { // nobody has asked for the list, or it is newer than that
+		s.list()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if dir = s.dirs[id]; dir == "" {
+		return nil, ErrNoDocument
+	}
+	src := s.open[id]
+	if src != nil && src.rec.Dir == dir && (src.rec.Finished() || src.current()) {
+		s.use(id)
+		return src, nil
+	}
+	rec, err := recording.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, recording.ErrNotRecording) {
+		return nil, ErrNoDocument
+	}
+	if err != nil {
+		return nil, err
+	}
+	if src, err = Open(rec, s.prices); err != nil {
+		return nil, err
+	}
+	src.ID = id
+	s.open[id] = src
+	s.use(id)
+	return src, nil
+}
+
+// use notes that a source is used, and lets go of the one that was used least lately. s.mu is held.
+func (s *Stacks) use(id string) {
+	s.used = append(slices.DeleteFunc(s.used, func(other string) bool { return other == id }), id)
+	if len(s.used) > maxOpen {
+		delete(s.open, s.used[0])
+		s.used = s.used[1:]
+	}
+}
+
+// Document returns the document at a path.
+func (s *Stacks) Document(ctx context.Context, path string) ([]byte, error) {
+	switch path {
+	case "library.json":
+		return mustJSON(s.list()), nil
+	case "compare.json":
+		return s.compared(ctx)
+	}
+	rest, ok := strings.CutPrefix(path, "run/")
+	id, rest, _ := strings.Cut(rest, "/")
+	if !ok {
+		return nil, ErrNoDocument
+	}
+	src, err := s.source(id)
+	if err != nil {
+		return nil, err
+	}
+	return src.Document(ctx, rest)
+}
+
+// compared makes compare.json, of recordings that were named, once.
+func (s *Stacks) compared(ctx context.Context) ([]byte, error) {
+	if len(s.held) == 0 {
+		return nil, ErrNoDocument
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.both == nil {
+		var recs []*recording.Recording
+		for _, dir := range s.held {
+			rec, err := recording.Open(dir)
+			if err != nil {
+				return nil, err
+			}
+			recs = append(recs, rec)
+		}
+		both, err := NewShelf(ctx, recs, s.prices)
+		if err != nil {
+			return nil, err
+		}
+		s.both = both
+	}
+	return s.both.Document(ctx, "compare.json")
+}
+
+// searchTime bounds a search through a whole library.
+const searchTime = 10 * time.Second
+
+// search looks into one run, or where that is "" into all, the newest first.
+func (s *Stacks) search(ctx context.Context, run, text string) (*Found, error) {
+	if run != "" {
+		src, err := s.source(run)
+		if err != nil {
+			return nil, err
+		}
+		return src.Search(ctx, text)
+	}
+	limited, cancel := context.WithTimeout(ctx, searchTime)
+	defer cancel()
+	out := &Found{Hits: []Hit{}}
+	for _, row := range s.list().Runs {
+		src, err := s.source(row.ID)
+		if err != nil {
+			continue // it has gone meanwhile, or is damaged: the list says so
+		}
+		found, err := src.Search(limited, text)
+		if err != nil {
+			out.More = true
+			break
+		}
+		out.Hits, out.More = append(out.Hits, found.Hits...), out.More || found.More
+		if len(out.Hits) > maxHits {
+			out.Hits, out.More = out.Hits[:maxHits], true
+			break
+		}
+	}
+	return out, ctx.Err()
+}

@@ -1,0 +1,185 @@
+package page
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/version"
+)
+
+// rules is the version of what a summary says of a tape. It grows whenever the same tape gives another one than before.
+const rules = 1
+
+// blockRows is how many records stand in a block.
+const blockRows = 256
+
+// A summary is what is read off a tape once: what the documents need that a click must not wait for.
+//
+// On disk it is derived (package library, kind Index): a line of JSON with the lengths of two gzip streams, then those: the summary itself
+// and the index. The index goes to the page as it lies there.
+type summary struct {
+	Rules         int            `json:"rules"`
+	Tape          int64          `json:"tape"` // bytes of the tape that were read
+	Rows          int            `json:"rows"`
+	Blocks        []int64        `json:"blocks"` // where each block of records begins on the tape
+	Seqs          []int64        `json:"seqs"`   // none where row N has the seq N
+	Conversations []Conversation `json:"conversations"`
+	Named         []naming       `json:"named"`
+	Files         int            `json:"files"` // paths that were changed
+	Refused       int            `json:"refused"`
+	Problems      []Problem      `json:"problems"`
+
+	index []byte // gzip of the JSON of an Index
+}
+
+// A naming is a call of a tool whose arguments name files.
+type naming struct {
+	Seq   uint64   `json:"seq"` // of the turn that asks for it
+	Tool  string   `json:"tool"`
+	Names []string `json:"names"` // without directories
+}
+
+// naming returns the tool that a turn asks for with a file of that name in its arguments; "" for none.
+func (s *summary) naming(seq uint64, base string) string {
+	i, _ := slices.BinarySearchFunc(s.Named, seq, func(n naming, seq uint64) int { return cmp.Compare(n.Seq, seq) })
+	for ; i < len(s.Named) && s.Named[i].Seq == seq; i++ {
+		if slices.Contains(s.Named[i].Names, base) {
+			return s.Named[i].Tool
+		}
+	}
+	return ""
+}
+
+// lengths is the first line of a summary on disk.
+type lengths struct {
+	Rules   int `json:"rules"`
+	Summary int `json:"summary"`
+	Index   int `json:"index"`
+}
+
+// Prepare writes the summary of a recording that has ended, so that nobody waits for it later. What cannot be read or written is let go:
+// it is made again when it is asked for.
+func Prepare(rec *recording.Recording, prices *llm.Prices) {
+	if !library.KeepsDerived(rec) {
+		return
+	}
+	if s, err := summarize(rec, prices); err == nil {
+		s.keep(rec)
+	}
+}
+
+// summaryOf returns the summary of a recording: that which is kept, where it is of this tape and version, else a new one.
+func summaryOf(rec *recording.Recording, prices *llm.Prices) (*summary, error) {
+	if s := keptSummary(rec); s != nil {
+		return s, nil
+	}
+	s, err := summarize(rec, prices)
+	if err == nil && rec.Finished() {
+		s.keep(rec)
+	}
+	return s, err
+}
+
+// keep writes a summary beside its recording.
+func (s *summary) keep(rec *recording.Recording) {
+	own := packed(mustJSON(s))
+	head := mustJSON(&lengths{rules, len(own), len(s.index)})
+	library.KeepDerived(rec, library.Index, bytes.Join([][]byte{head, []byte("\n"), own, s.index}, nil))
+}
+
+// keptSummary is what keep wrote; nil where there is none, or one of another tape or version.
+func keptSummary(rec *recording.Recording) *summary {
+	b, by := library.ReadDerived(rec, library.Index)
+	if by != version.Version {
+		return nil
+	}
+	line, rest, _ := bytes.Cut(b, []byte("\n"))
+	var n lengths
+	if json.Unmarshal(line, &n) != nil || n.Rules != rules || n.Summary < 0 || n.Index < 0 || n.Summary+n.Index != len(rest) {
+		return nil
+	}
+	s := new(summary)
+	own, err := unpacked(rest[:n.Summary])
+	if err != nil || json.Unmarshal(own, s) != nil || s.Tape != sizeOf(rec.TapePath()) {
+		return nil
+	}
+	s.index = rest[n.Summary:]
+	return s
+}
+
+func sizeOf(path string) int64 {
+	st, err := os.Stat(path)
+	if err != nil {
+		return -1
+	}
+	return st.Size()
+}
+
+// row returns which row a record is.
+func (s *summary) row(seq uint64) (int, bool) {
+	if s.Seqs == nil {
+		return int(seq), seq < uint64(s.Rows)
+	}
+	for i, other := range s.Seqs { // a tape of another producer, or a damaged one
+		if uint64(other) == seq {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// turn finds a turn, and the one before it in its conversation; nil for none.
+func (s *summary) turn(seq uint64) (of *Conversation, turn, before *TurnRow) {
+	for i := range s.Conversations {
+		c := &s.Conversations[i]
+		for j := range c.Turns {
+			if c.Turns[j].Seq != seq {
+				continue
+			}
+			if j > 0 {
+				before = &c.Turns[j-1]
+			}
+			return c, &c.Turns[j], before
+		}
+	}
+	return nil, nil, nil
+}
+
+// mustJSON is the JSON of a document, whose types all have one.
+func mustJSON(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(fmt.Sprintf("page: %v", err))
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+func packed(b []byte) []byte {
+	var out bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // a level that there is
+	z.Write(b)                                              // a buffer takes all
+	z.Close()
+	return out.Bytes()
+}
+
+// maxUnpacked bounds what a derived file unpacks to.
+const maxUnpacked = 1 << 30
+
+func unpacked(b []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(z, maxUnpacked))
+}

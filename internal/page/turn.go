@@ -1,0 +1,269 @@
+package page
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/axis/llm/fixture"
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// said is what one call of a model says, in the form of the page.
+type said struct {
+	seq      uint64
+	provider string
+	system   string
+	declared []Tool
+	params   []Param
+	messages []Message
+	answer   *Message // nil for none
+	stop     string
+	chunks   []Chunk
+	request  *Payload
+	response *Payload
+	trouble  string // why it cannot be read; "" where it can
+}
+
+// turn makes turn/SEQ.json: what is new against the turn before.
+func (r *Source) turn(seq uint64) (*Turn, error) {
+	s, err := r.sum()
+	if err != nil {
+		return nil, err
+	}
+	in, row, before := s.turn(seq)
+	if row == nil {
+		return nil, fmt.Errorf("%w: record %d is no turn of a conversation", ErrNoDocument, seq)
+	}
+	was := new(said)
+	if before != nil {
+		if was, err = r.said(s, before.Seq); err != nil {
+			before, was = nil, new(said)
+		}
+	}
+	now, err := r.said(s, seq)
+	if err != nil {
+		return nil, err
+	}
+	t := &Turn{
+		TurnRow: *row, Lane: in.Lane, Provider: now.provider, Params: now.params, Said: now.answer, Chunks: now.chunks, Stop: now.stop,
+		Request: now.request, Response: now.response, Declared: now.declared, System: &now.system,
+	}
+	t.Error = cmp.Or(t.Error, now.trouble)
+	if before != nil {
+		t.Previous = &before.Seq
+		t.Keep = kept(was, now.messages)
+		if now.system == was.system {
+			t.System = nil
+		}
+		if t.Same = sameJSON(now.declared, was.declared); t.Same {
+			t.Declared = []Tool{}
+		}
+	}
+	t.Messages = now.messages[t.Keep:]
+	return t, nil
+}
+
+// said reads a call, unless it was the last that was read.
+func (r *Source) said(s *summary, seq uint64) (*said, error) {
+	r.mu.Lock()
+	last := r.last
+	r.mu.Unlock()
+	if last != nil && last.seq == seq {
+		return last, nil
+	}
+	rec, err := r.record(s, seq)
+	if err != nil {
+		return nil, err
+	}
+	k, ok := rec.Kind.(*tape.LLMCall)
+	if !ok {
+		return nil, fmt.Errorf("%w: record %d is no call of a model", ErrNoDocument, seq)
+	}
+	out := r.read(k)
+	out.seq = seq
+	r.mu.Lock()
+	r.last = out
+	r.mu.Unlock()
+	return out, nil
+}
+
+// kept is how many messages, from the first, are those of the turn before, its answer behind them. A history repeats an answer without
+// what its model thought.
+func kept(was *said, now []Message) (n int) {
+	for n < min(len(was.messages), len(now)) && sameJSON(was.messages[n], now[n]) {
+		n++
+	}
+	if n == len(was.messages) && n < len(now) && was.answer != nil && sameJSON(spoken(was.answer), spoken(&now[n])) {
+		n++
+	}
+	return n
+}
+
+func sameJSON(a, b any) bool { return bytes.Equal(mustJSON(a), mustJSON(b)) }
+
+// spoken is a message without thoughts.
+func spoken(m *Message) *Message {
+	out := *m
+	out.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p Part) bool { return p.Type == "thinking" })
+	return &out
+}
+
+// read reads what a call says. What cannot be read is left out, and said.
+func (r *Source) read(k *tape.LLMCall) *said {
+	out := &said{
+		provider: strings.TrimSpace(k.Provider + " " + k.Endpoint), declared: []Tool{}, params: []Param{}, messages: []Message{}, chunks: []Chunk{},
+		request: payloadOf(k.RequestPayload, k.RequestHeaders), response: payloadOf(k.Response, k.ResponseHeaders),
+	}
+	request, err := r.bytes(k.RequestPayload)
+	response, errResponse := r.bytes(k.Response)
+	if err = errors.Join(err, errResponse); err == nil {
+		out.chunks = chunksOf(k, request, response)
+		err = out.hear(r, k, request, response)
+	}
+	if err != nil && !errors.Is(err, llm.ErrNoTalk) {
+		out.trouble = err.Error()
+	}
+	return out
+}
+
+func (r *Source) bytes(p *tape.Payload) ([]byte, error) {
+	switch {
+	case p == nil:
+		return nil, nil
+	case p.Len > llm.MaxSaid:
+		return nil, fmt.Errorf("it has %d bytes, and %d are read at most", p.Len, int64(llm.MaxSaid))
+	case !p.Inline && r.store == nil:
+		return nil, errors.New("the recording has no blobs")
+	}
+	return p.Bytes(r.store)
+}
+
+// hear takes a conversation, and the answer.
+func (s *said) hear(r *Source, k *tape.LLMCall, request, response []byte) error {
+	if k.URL == "" && k.Endpoint == "" {
+		return s.testbench(r, k)
+	}
+	c, heard, err := llm.ReadConversation(k, request, response)
+	if err != nil {
+		return err
+	}
+	s.take(c)
+	s.params = paramsOf(k, request)
+	if a := heard.Answer; a != nil {
+		s.answer, s.stop = answerOf(a), a.Stop
+	}
+	return nil
+}
+
+// testbench takes a call of a testbench, which no provider saw.
+func (s *said) testbench(r *Source, k *tape.LLMCall) error {
+	call, err := fixture.ReadCall(k, r.store)
+	if err != nil {
+		return err
+	}
+	if v, err := canonjson.Parse(call.Surface); err == nil {
+		at := func(key string) *canonjson.Value {
+			v, _ := v.Get(key)
+			return &v
+		}
+		c, err := llm.NewConversation(at("messages"), at("system"), at("tools"), at("tool_choice"), at("thinking"))
+		if err != nil {
+			return err
+		}
+		s.take(c)
+	}
+	if call.Answer.Err != nil {
+		return call.Answer.Err
+	}
+	a := call.Answer.Response
+	s.stop, s.answer = a.StopReason, &Message{Role: llm.RoleAssistant, Parts: []Part{}}
+	if a.Text != "" {
+		s.answer.Parts = append(s.answer.Parts, textPart("text", a.Text))
+	}
+	for _, c := range a.ToolCalls {
+		s.answer.Parts = append(s.answer.Parts, Part{Type: "call", ID: c.ID, Name: c.Name, Args: json.RawMessage(c.Arguments)})
+	}
+	return nil
+}
+
+func (s *said) take(c *llm.Conversation) {
+	s.system = textIn(&c.System)
+	for i := range c.Tools.Elems {
+		s.declared = append(s.declared, toolOf(&c.Tools.Elems[i]))
+	}
+	names := make(map[string]string) // of tools, by the ids of their calls
+	for i := range c.Turns {
+		for _, call := range c.Turns[i].Calls {
+			names[call.ID] = call.Name
+		}
+		s.messages = append(s.messages, messageOf(&c.Turns[i], names))
+	}
+}
+
+// paramsOf lists what of a request may change its answer beside what is said.
+func paramsOf(k *tape.LLMCall, request []byte) []Param {
+	out := []Param{}
+	h := http.Header{}
+	for _, f := range k.RequestHeaders {
+		h.Add(f.Name, f.Value)
+	}
+	if body, err := exchange.Decode(h.Get("Content-Encoding"), request, llm.MaxSaid); err == nil {
+		request = body
+	}
+	id, err := llm.NewClassifier(nil).Classify(&exchange.Request{Method: k.Method, URL: k.URL, Header: h, Body: request})
+	if err != nil || id.Key.Kind != exchange.LLM {
+		return out
+	}
+	v, err := canonjson.Parse(id.Params)
+	if err != nil {
+		return out
+	}
+	for _, m := range v.Members {
+		out = append(out, Param{Name: m.Key, Value: m.Value.Append(nil)})
+	}
+	return out
+}
+
+// chunksOf are the chunks of an answer with what they add for a reader, which is known of one that is not compressed.
+func chunksOf(k *tape.LLMCall, request, response []byte) []Chunk {
+	out := make([]Chunk, 0, len(k.Stream))
+	pieces := llm.Pieces(k, request, response)
+	for _, c := range k.Stream {
+		text := ""
+		for len(pieces) > 0 && int64(pieces[0].End) <= c.Offset+c.Length {
+			text += pieces[0].Text
+			pieces = pieces[1:]
+		}
+		out = append(out, Chunk{At: c.TMS, Size: c.Length, Text: text})
+	}
+	return out
+}
+
+// payloadOf names a payload of an exchange with those headers; nil for none.
+func payloadOf(p *tape.Payload, headers []tape.HeaderField) *Payload {
+	if p == nil {
+		return nil
+	}
+	out := &Payload{Size: p.Len}
+	if p.Inline {
+		text := strings.ToValidUTF8(p.Text, "\uFFFD")
+		out.Text = &text
+		return out
+	}
+	out.Digest = p.Hash.String()
+	for _, h := range headers {
+		if strings.EqualFold(h.Name, "Content-Encoding") && plainID.MatchString(h.Value) {
+			out.Digest += "." + h.Value
+		}
+	}
+	return out
+}
