@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
