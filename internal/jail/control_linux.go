@@ -102,6 +102,7 @@ const (
 // another receives.
 type control struct {
 	*net.UnixConn
+	buf, oob []byte // of recv, from its first call on
 }
 
 // controlPair makes a connected pair: our end, and the file that a child inherits.
@@ -132,7 +133,7 @@ func newControl(fd int) (*control, error) {
 		c.Close()
 		return nil, fmt.Errorf("descriptor %d is no Unix socket", fd)
 	}
-	return &control{u}, nil
+	return &control{UnixConn: u}, nil
 }
 
 // send writes one packet. The descriptors stay the caller's.
@@ -147,8 +148,10 @@ func (c *control) send(m *message, fds ...int) error {
 
 // recv reads one packet; its descriptors are the caller's to close. The error is io.EOF when the other end is gone.
 func (c *control) recv() (*message, []int, error) {
-	buf, oob := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4*maxFDs))
-	n, oobn, flags, _, err := c.ReadMsgUnix(buf, oob)
+	if c.buf == nil {
+		c.buf, c.oob = make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4*maxFDs))
+	}
+	n, oobn, flags, _, err := c.ReadMsgUnix(c.buf, c.oob)
 	if err != nil {
 		if errors.Is(err, syscall.ECONNRESET) {
 			err = io.EOF
@@ -158,7 +161,7 @@ func (c *control) recv() (*message, []int, error) {
 	if n == 0 {
 		return nil, nil, io.EOF
 	}
-	fds, err := rightsOf(oob[:oobn])
+	fds, err := rightsOf(c.oob[:oobn])
 	m := new(message)
 	if err == nil && flags&unix.MSG_CTRUNC != 0 {
 		err = fmt.Errorf("take descriptors: %w", unix.EMFILE)
@@ -167,7 +170,7 @@ func (c *control) recv() (*message, []int, error) {
 		err = fmt.Errorf("control message cut short (flags %#x)", flags)
 	}
 	if err == nil {
-		err = wire.Decode(buf[:n], m)
+		err = wire.Decode(c.buf[:n], m) // a message has no lists of bytes, which would share them
 	}
 	if err != nil {
 		closeFDs(fds)

@@ -50,8 +50,12 @@ func memfile(name string, spec any) (*os.File, error) {
 func readSpec(fd int, spec any) error {
 	f := os.NewFile(uintptr(fd), "spec")
 	defer f.Close()
-	b, err := io.ReadAll(f)
+	info, err := f.Stat()
 	if err != nil {
+		return err
+	}
+	b := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, b); err != nil {
 		return err
 	}
 	return wire.Decode(b, spec)
