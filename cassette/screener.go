@@ -9,14 +9,14 @@ import (
 // A screener keeps a screen beside the masked output and fills the frames that were given a place.
 type screener struct {
 	screen *vt.Screen
-	out   *stream
-	live  func(*Frame)
-	cuts  []cut // by offset
-	at    int64 // how far the screen has read
-	end   int64 // how far output was released
-	start int64 // where the last frame ended
-	skips bool
-	slots int // frames among the cuts
+	out    *stream
+	live   func(*Frame)
+	cuts   []cut // by offset
+	at     int64 // how far the screen has read
+	end    int64 // how far output was released
+	start  int64 // where the last frame ended
+	skips  bool
+	slots  int // frames among the cuts
 }
 
 // A cut is what happens between two bytes of output: another size, or a frame.

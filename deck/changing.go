@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/changes"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -100,8 +101,8 @@ func (c *changing) begin(w world) (err error) {
 // Changing implements jail.Watcher. What cannot be kept ends the run.
 func (c *changing) Changing(call *jail.FileCall) (then func() error, err error) {
 	t := &files.Touch{
-		Rename: call.Op == jail.OpRename || call.Op == jail.OpExchange, Exchange: call.Op == jail.OpExchange,
-		Link: call.Op == jail.OpLink, Ends: call.Cuts || slices.Contains(ending, call.Op), By: c.servers.changing(call.PID), Paths: make([]files.TouchedPath, len(call.Paths)),
+		Rename: call.Op == changes.OpRename || call.Op == changes.OpExchange, Exchange: call.Op == changes.OpExchange,
+		Link: call.Op == changes.OpLink, Ends: call.Cuts || slices.Contains(ending, call.Op), By: c.servers.changing(call.PID), Paths: make([]files.TouchedPath, len(call.Paths)),
 	}
 	for i, p := range call.Paths {
 		t.Paths[i] = files.TouchedPath(p)
@@ -121,7 +122,7 @@ func (c *changing) Changing(call *jail.FileCall) (then func() error, err error) 
 }
 
 // ending are the operations that end what stands at their last path.
-var ending = []jail.FileOp{jail.OpUnlink, jail.OpRmdir, jail.OpRename}
+var ending = []changes.Op{changes.OpUnlink, changes.OpRmdir, changes.OpRename}
 
 // asked is told of each request before it is sent on or answered: of a model's, what has changed by then goes on the tape.
 func (c *changing) asked(id *exchange.Identity) error {

@@ -19,6 +19,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/endcheck"
 	"github.com/tapedeck-dev/tapedeck/deck/fork"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/mcptest"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
@@ -34,6 +35,9 @@ type ForkOptions struct {
 	// answered from the rest of the tape as far as it fits.
 	Live      bool
 	Upstreams map[string]string // as in RecordOptions; on top of those that the recording keeps
+	// MCP names tool servers over stdio whose programs are started: told up to the point what the tape tells, and live past it. The others
+	// are answered from the tape.
+	MCP []string
 
 	Env []string // where secrets are taken from, and proxies; the process's own when nil
 	Streams
@@ -65,6 +69,8 @@ type Forked struct {
 	Refused []string
 	// Turns are those of the conversation from the point on, by fidelity.Side.
 	Turns [2][]fork.Turn
+	// Told are answers of tool servers that were started which are others before the point than on the tape.
+	Told []*mcptest.Result
 }
 
 // forking is a replay that leaves its tape. Its methods do what a nil one needs: nothing.
@@ -76,6 +82,7 @@ type forking struct {
 	began   time.Time      // when the program was let go; zero before
 	came    time.Time      // when it was at the point; zero before
 	reach   *RecordOptions // where it is live: its upstreams, and what else the recording was let reach
+	servers *running       // nil for none
 
 	failed   string
 	verified *recording.Check
@@ -147,7 +154,7 @@ func (f *forking) made(ctx context.Context, rec *recording.Recording, dir string
 			return nil, err
 		}
 	}
-	out := &Forked{Recording: made, Exit: v.Exit, OpenLine: v.OpenLine, Report: v.Report, Turns: f.turns, Refused: f.refused, Came: f.at.Past()}
+	out := &Forked{Recording: made, Exit: v.Exit, OpenLine: v.OpenLine, Report: v.Report, Turns: f.turns, Refused: f.refused, Came: f.at.Past(), Told: f.servers.answers()}
 	if !f.came.IsZero() {
 		out.Prefix = f.came.Sub(f.began)
 	}
@@ -157,9 +164,12 @@ func (f *forking) made(ctx context.Context, rec *recording.Recording, dir string
 	return out, err
 }
 
-// check refuses what cannot be forked so, and settles what is reached.
-func (f *forking) check(rec *recording.Recording) error {
+// check refuses what cannot be forked so, and settles what is reached and what is started.
+func (f *forking) check(rec *recording.Recording) (err error) {
 	m := rec.Manifest
+	if f.servers, err = runningOf(rec, f.o.MCP); err != nil {
+		return err
+	}
 	switch need := f.o.Changes.NeedLive(); {
 	case m.Proxy:
 		return fmt.Errorf("%s was recorded outside the jail: a fork runs in it", rec.Dir)
@@ -167,8 +177,8 @@ func (f *forking) check(rec *recording.Recording) error {
 		return fmt.Errorf("--verify: there is no work tree in %s", rec.Dir)
 	case !f.o.Live && need != "":
 		return fmt.Errorf("%s changes what a model is asked: add --live, which asks it", need)
-	case !f.o.Live && f.o.Changes.Answer == nil:
-		return errors.New("nothing would differ: change the recorded answer (--edit, --set answer=TEXT), or add --live, which asks models anew from there on")
+	case !f.o.Live && f.o.Changes.Answer == nil && f.servers == nil:
+		return errors.New("nothing would differ: change the recorded answer (--edit, --set answer=TEXT), start a tool server (--mcp NAME), or add --live, which asks models anew from there on")
 	case !f.o.Live:
 		return nil
 	}
@@ -180,13 +190,19 @@ func (f *forking) check(rec *recording.Recording) error {
 	return network.CheckUpstreams(ro.Upstreams)
 }
 
-// Reached lists to whom the models' hosts of a plan lead, as a fork of rec reaches them: "HOST" or "HOST at URL".
-func Reached(rec *recording.Recording, o *ForkOptions) ([]string, error) {
+// Reached lists to whom the models' hosts of a plan lead, as a fork of rec reaches them: "HOST" or "HOST at URL"; and which tool servers it
+// starts.
+func Reached(rec *recording.Recording, o *ForkOptions) (out []string, starts []*ToolServer, err error) {
 	f := &forking{o: o}
-	if err := f.check(rec); err != nil || !o.Live {
-		return nil, err
+	if err := f.check(rec); err != nil {
+		return nil, nil, err
 	}
-	var out []string
+	if f.servers != nil {
+		starts = f.servers.servers
+	}
+	if !o.Live {
+		return nil, starts, nil
+	}
 	for _, host := range o.Plan.Hosts() {
 		for _, scheme := range []string{"https", "http"} {
 			if at := network.UpstreamOf(f.reach.Upstreams, &url.URL{Scheme: scheme, Host: host}); at != "" {
@@ -196,7 +212,7 @@ func Reached(rec *recording.Recording, o *ForkOptions) ([]string, error) {
 		}
 		out = append(out, host)
 	}
-	return out, nil
+	return out, starts, nil
 }
 
 func (f *forking) live() bool { return f != nil && f.o.Live }
@@ -216,8 +232,30 @@ func (f *forking) divide(r *replayer) (err error) {
 	if c := r.s.redactor.mcp; c != nil {
 		o.Kept = c.Carries
 	}
-	f.at, err = r.book.Fork(f.o.Plan.First.Seq, o)
+	if f.at, err = r.book.Fork(f.o.Plan.First.Seq, o); f.servers != nil {
+		f.servers.at = f.at
+	}
 	return err
+}
+
+// asks has the program be who asked what a recorded tool server did that runs now: the tape answers it again.
+func (f *forking) asks(k tape.Kind) {
+	if f == nil || !f.servers.holds(tape.AskerOf(k)) {
+		return
+	}
+	switch k.(type) {
+	case *tape.LLMCall, *tape.HTTPExchange, *tape.WSOpen:
+		extra := tape.Extras(k)
+		*extra = slices.DeleteFunc(slices.Clone(*extra), func(x tape.Field) bool { return x.Name == tape.ConversationKey })
+	}
+}
+
+// start has the tool servers of r run that are to.
+func (f *forking) start(r *replayer, p *run) {
+	if f == nil || f.servers == nil || r.spawns == nil {
+		return
+	}
+	r.spawns.running, p.net.Asker = f.servers, p.changing.servers.asks
 }
 
 // time is the wall time of the program at the point; zero where the tape does not tell: that of a replay has other times than its program.
@@ -255,7 +293,7 @@ func (f *forking) describe(m *recording.Manifest) {
 	}
 	m.ID, m.StartedAt = f.id, f.started.UTC()
 	m.ForkSeq = &f.o.Plan.Seq
-	m.Fork = &recording.Fork{Lane: f.o.Plan.Lane, Turn: f.o.Plan.Turn, Live: f.o.Live, Failed: f.failed, Verify: f.verified}
+	m.Fork = &recording.Fork{Lane: f.o.Plan.Lane, Turn: f.o.Plan.Turn, Live: f.o.Live, MCP: f.o.MCP, Failed: f.failed, Verify: f.verified}
 	if f.o.Live {
 		m.Ports = program.MergePorts(m.Ports, program.Ports(f.reach.Upstreams))
 		m.Loopback = m.Loopback || program.NamesLoopback(f.reach.Upstreams)
@@ -360,6 +398,9 @@ func (f *forking) upTo(r *replayer, recorded, now fidelity.Records, o *fidelity.
 	if f.at.Past() {
 		o.NotCompared = slices.Concat(r.gaps, r.book.Damaged())
 	}
+	if f.servers != nil {
+		o.Notes = append(o.Notes, "what started tool servers change in files before the point does not gate")
+	}
 	if !f.at.Past() && f.at.Lost() == "" {
 		o.Notes = append(o.Notes, "the program ended before it came to the point")
 	}
@@ -402,7 +443,7 @@ func (f *forking) cut(records fidelity.Records, recorded, program bool, late map
 				switch own := spawn && p.ParentSpawnID == 0 && tape.AskerOf(p) == 0; {
 				case own && program:
 					rec = begun(rec, p)
-				case own, late[fileOf(rec)], !f.at.Before(rec, recorded):
+				case own, late[fileOf(rec)], f.servers.holds(files.ConversationOf(rec.Kind)), !f.at.Before(rec, recorded):
 					continue
 				}
 			}

@@ -246,6 +246,7 @@ func (r *replayer) program() (*run, error) {
 		r.spawns = newSpawns(r.s, p.changing, r.conversations)
 		r.spawns.speed, r.spawns.hears = r.o.Speed, p.processes != nil
 		p.spawns = r.spawns
+		r.fork.start(r, p)
 	}
 	if r.o.Proxy {
 		r.notes = append(r.notes, slices.Concat(outsideNotes, r.moved.notes(p.argv, p.env))...)

@@ -146,6 +146,7 @@ func (r *replayer) loadBook() error {
 			if err == nil {
 				r.again.add(rec.Kind)
 				r.survey(rec.Kind)
+				r.fork.asks(rec.Kind)
 			}
 			if !yield(rec, err) {
 				return

@@ -316,6 +316,9 @@ func (r *run) recordEnd(e *ended, o rescrubOptions) (*rescrub.Pass, error) {
 	if err := errors.Join(r.recordRest(e), r.s.close()); err != nil {
 		return l, err
 	}
+	if l != nil { // styles and wraps hide what became known late from who looks at bytes
+		l.TTY, l.Program = r.tty, uint64(r.s.rec.Count()-1)
+	}
 	if err := l.AfterEnd(); err != nil {
 		return l, err
 	}

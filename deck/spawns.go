@@ -21,6 +21,7 @@ type spawns struct {
 	s        *session
 	changing *changing
 	recorded *recordedConversations // of a replay: what it answers from; nil while recording
+	running  *running               // of a fork: recorded servers whose programs run; nil for none
 	speed    float64                // of a replay: as in ReplayOptions
 	hears    bool                   // what passes on the streams of other processes than servers is recorded
 	own      []string               // variables of the run's program
@@ -79,12 +80,16 @@ func (w *spawns) Spawning(sp *jail.Spawn) *jail.SpawnAnswer {
 	}
 	answer := &jail.SpawnAnswer{Stdio: st.Put, Failed: func(err error) { w.lose(sp, err) }}
 	served, refuse := w.onTape(sp, by)
-	answer.Stub = served != nil
+	runs := served != nil && w.running.has(served.Recorded().Server)
+	answer.Stub = served != nil && !runs
 	go func() {
 		defer w.forget(sp, by)
-		if served != nil {
+		switch {
+		case runs:
+			w.takeOver(sp, st, served, by)
+		case served != nil:
 			w.serve(sp, st, served, by)
-		} else {
+		default:
 			w.relay(sp, st, refuse, by, within)
 		}
 	}()
@@ -103,9 +108,9 @@ func (w *spawns) begin(sp *jail.Spawn) bool {
 	return true
 }
 
-// within is the conversation of the server that starts something, while recording; 0 for the program.
+// within is the conversation of the server that starts something; 0 for the program, and where no server runs.
 func (w *spawns) within(sp *jail.Spawn) uint64 {
-	if w.recorded != nil {
+	if w.recorded != nil && w.running == nil {
 		return 0
 	}
 	return w.changing.servers.within(sp.PID)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
@@ -24,6 +25,9 @@ func (w *spawns) onTape(sp *jail.Spawn, by uint32) (served *mcp.Served, refuse *
 	o, book := w.opened(sp, by), w.recorded.book
 	if w.recorded.programs[filepath.Base(sp.Path)] {
 		secrets.LearnArgs(w.s.scrub, o.Args) // as was done when it turned out to be a server
+	}
+	if w.running.records(w, sp, o) {
+		return nil, nil
 	}
 	served, why := book.Spawn(o.Program, o.Args)
 	if served == nil {
@@ -115,7 +119,7 @@ func (w *spawns) serveOn(
 	ctx context.Context, st *jail.Streams, served *mcp.Served, opened *mcp.Opened, by uint32,
 ) (c *mcp.Conversation, again *redoing, exit int, err error) {
 	defer closeAll(st.Far[:])
-	defer context.AfterFunc(ctx, func() { closeAll(st.Far[:]) })() // what waits to be read or written ends with it
+	defer context.AfterFunc(ctx, func() { hangUp(&st.Far) })()
 	err = served.Settle(ctx, &mcp.SettleOptions{In: st.Far[0], Out: st.Far[1], Reveal: w.recorded.reveal, Changed: w.recorded.changedBefore})
 	opened.Recorded = served.Recorded()
 	c, again = w.s.mcp.Begin(opened), w.redoing(opened.Recorded.Conversation, by)
@@ -130,6 +134,18 @@ func (w *spawns) serveOn(
 	return c, again, exit, err
 }
 
+// hangUp ends what waits to be read or written where the process that stands for a server is gone. What that had written to its stderr may
+// still be read, as far as there is room for it.
+func hangUp(far *[3]*os.File) {
+	closeAll(far[:2])
+	if far[2] != nil && far[2].SetWriteDeadline(time.Now().Add(lastWords)) != nil { // none that can be waited for
+		far[2].Close()
+	}
+}
+
+// lastWords is how long a client that has killed its server has to make room for what that wrote to its stderr.
+const lastWords = 100 * time.Millisecond
+
 // changedBefore reports whether a recorded server had changed files before the record of that seq.
 func (r *recordedConversations) changedBefore(conversation, seq uint64) bool {
 	changes := r.changes[conversation]
@@ -140,7 +156,7 @@ func (r *recordedConversations) changedBefore(conversation, seq uint64) bool {
 func (w *spawns) redoing(conversation uint64, by uint32) *redoing {
 	return &redoing{
 		c: w.changing, changes: w.recorded.changes[conversation], made: make(map[string]bool),
-		o: files.RedoOptions{Store: w.recorded.blobs, By: by, Reveal: w.recorded.reveal},
+		o: files.RedoOptions{Store: w.recorded.blobs, By: by, Reveal: w.recorded.reveal, Kept: w.running != nil},
 		lost: func(err error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()

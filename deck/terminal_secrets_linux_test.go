@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,5 +88,43 @@ func TestPasswordOnATerminal(t *testing.T) {
 	b.holds(res.Recording.Dir)
 	lookFor(t, res.Recording.Dir, password)
 	v, _ := b.replay(res.Recording, &deck.ReplayOptions{Screens: true})
+	b.green(v)
+}
+
+func init() { programs["lateteller"] = playLateTeller }
+
+// playLateTeller shows a value in many colours, and only then names it.
+func playLateTeller(args []string) int {
+	value := "cnry7Q2x9ZpLm4Vt8KrW3nHd"
+	for i, c := range value {
+		fmt.Printf("\x1b[3%dm%c", i%8, c)
+	}
+	fmt.Print("\x1b[m\n")
+	req, err := http.NewRequest(http.MethodGet, args[0], nil)
+	if err != nil {
+		return fail(err)
+	}
+	req.Header.Set("X-Api-Key", value)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fail(err)
+	}
+	return res.StatusCode - http.StatusOK
+}
+
+// TestLateSecretOnATerminal: what was shown before it was known to be a secret is in no stream of the recording, whatever it was drawn with.
+func TestLateSecretOnATerminal(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.upstream("api.example.com", func(http.ResponseWriter, *http.Request) {})
+	argv, env := b.self("lateteller", "https://api.example.com/named")
+	res, err := deck.Record(context.Background(), &deck.RecordOptions{
+		Argv: argv, Env: env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config, Upstreams: b.hosts, Terminal: terminal.On, Streams: deck.Streams{Stdout: new(printed)},
+	})
+	if err != nil || res.Exit.Code != 0 {
+		t.Fatal(res, err)
+	}
+	lookFor(t, res.Recording.Dir, "cnry7Q2x9ZpLm4Vt8KrW3nHd")
+	v, _ := b.replay(res.Recording, nil)
 	b.green(v)
 }

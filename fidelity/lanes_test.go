@@ -385,10 +385,12 @@ func TestSpawnLanes(t *testing.T) {
 	spawn := func(id, parent uint64, name string, args ...string) *tape.ProcessSpawn {
 		return &tape.ProcessSpawn{Program: "/usr/bin/" + name, Args: args, SpawnID: id, ParentSpawnID: parent}
 	}
+	forked := spawn(4, 2, "sh") // what it starts is what the shell does
+	forked.Extra = tape.FlagFields(map[string]bool{tape.ForkedKey: true})
 	side := &laneSide{}
 	for _, r := range recordsOf(
-		spawn(4, 2, "cat", "x"), spawn(2, 1, "sh", "-c", "cat x"), spawn(5, 3, "cat", "x"), spawn(3, 1, "sh", "-c", "cat x"),
-		spawn(1, 0, "agent"),
+		spawn(6, 4, "cat", "x"), spawn(2, 1, "sh", "-c", "cat x"), spawn(5, 3, "cat", "x"), spawn(3, 1, "sh", "-c", "cat x"),
+		forked, spawn(1, 0, "agent"),
 	) {
 		side.add(r)
 	}

@@ -108,6 +108,15 @@ func TestMaskedPairs(t *testing.T) {
 			masked: []string{"llm:a, timestamp messages[0].content (user): 2026-11-27T05:21:22Z → 2026-11-27T05:21:24Z"},
 			exact:  []string{"llm:a, timestamp messages[0].content (user): 2026-11-27T05:21:22Z → 2026-11-27T05:21:24Z"},
 		},
+		"names made of times that the runs read": {
+			was: "turn 01a21b73-7850-7abc-8000-00000000000a", now: "turn 01a21b73-8020-7abc-8000-00000000000b",
+			masked: []string{"llm:a, uuid messages[0].content (user): 01a21b73-7850-7abc-8000-00000000000a → 01a21b73-8020-7abc-8000-00000000000b"},
+			exact:  []string{"llm:a, uuid messages[0].content (user): 01a21b73-7850-7abc-8000-00000000000a → 01a21b73-8020-7abc-8000-00000000000b"},
+		},
+		"a name made of a time that no run read": {
+			was: "turn 01a21b73-7850-7abc-8000-00000000000a", now: "turn 01a21b73-93a8-7abc-8000-00000000000c", redExact: 1,
+			masked: []string{"llm:a, uuid messages[0].content (user): 01a21b73-7850-7abc-8000-00000000000a → 01a21b73-93a8-7abc-8000-00000000000c"},
+		},
 		"a time that no run read": {
 			was: "at 2026-11-27T05:21:22Z", now: "at 2026-11-27T05:21:29Z", redExact: 1,
 			masked: []string{"llm:a, timestamp messages[0].content (user): 2026-11-27T05:21:22Z → 2026-11-27T05:21:29Z"},

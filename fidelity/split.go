@@ -94,7 +94,7 @@ func spawnLanes(side *laneSide, mask func(string) string) map[int]spawnLane {
 	}
 	var all []started
 	for e := range side.records() {
-		if p, ok := e.spawn(); ok && e.at != side.program && !tape.HasFlag(p, tape.ForkedKey) {
+		if p, ok := e.spawn(); ok && e.at != side.program {
 			all = append(all, started{e.at, p})
 		}
 	}
@@ -102,9 +102,16 @@ func spawnLanes(side *laneSide, mask func(string) string) map[int]spawnLane {
 	lanes, used := make(map[int]spawnLane), make(map[cas.Digest]int)
 	bySpawn := make(map[uint64]spawnLane)
 	for _, s := range all {
+		parent, ok := bySpawn[s.p.ParentSpawnID]
+		if tape.HasFlag(s.p, tape.ForkedKey) { // what it starts is its parent's
+			if ok {
+				bySpawn[s.p.SpawnID] = parent
+			}
+			continue
+		}
 		own := mask(commandOf(s.p))
 		l := spawnLane{name: own, key: cas.Sum([]byte(own))}
-		if parent, ok := bySpawn[s.p.ParentSpawnID]; ok && s.p.ParentSpawnID != 0 {
+		if ok && s.p.ParentSpawnID != 0 {
 			l = spawnLane{name: parent.name + " > " + own, key: cas.Sum(append(parent.key[:], own...))}
 		}
 		l.name = shortened(l.name)

@@ -14,7 +14,8 @@ import (
 // Until the run is there the Book answers, and what it does not answer is a divergence: from then on the Fork is lost, and nothing
 // goes on. The run is there when the conversation (or host) of the exchange, which has asked for all that it had asked before, asks for
 // something that stands before no point: nobody else takes it there, not one of the same opening either. Others that have come further by then are answered from behind the point. What is asked
-// later is answered by what was recorded before the point and not yet asked for, and else it is past the point.
+// later is answered by what was recorded before the point and not yet asked for, and else it is past the point. What a tool server asks that
+// runs takes the run neither there nor elsewhere.
 //
 // It may be used by several goroutines at once.
 type Fork struct {
@@ -46,7 +47,7 @@ type Place uint8
 // The places of a request.
 const (
 	OnTape Place = iota // a recorded exchange answers it
-	Before              // the run is not at the point yet: it diverged, unless Kept or a host that was silent is asked
+	Before              // the run is not at the point yet: it diverged, unless Kept or a host that was silent is asked, or a tool server asks
 	At                  // the first one of the conversation that is forked; it has its lane
 	Past                // any other
 )
@@ -183,7 +184,7 @@ func (f *Fork) placeOf(o *Open) Place {
 	switch {
 	case f.lost != "":
 		return Before
-	case !f.past && aside:
+	case !f.past && (aside || o.request.Asker != 0):
 		return Before
 	case !f.past && (!own || !f.reached()):
 		_, f.lost = f.book.Nearest(o.identity, o.request)

@@ -19,6 +19,8 @@ type RedoOptions struct {
 	// Reveal makes of stored bytes what is written: the program's own values in the place of placeholders. Nil writes what is
 	// stored.
 	Reveal func(stored []byte) []byte
+	// Kept leaves a file that stands there so already: whoever made it may have it open.
+	Kept bool
 }
 
 // ErrNotRedone is wrapped where Redo leaves a change alone: its record is of a path outside every root, of content that is not
@@ -95,5 +97,18 @@ func (r *journalRoot) written(e *Entry, f *tape.File, o *RedoOptions) error {
 		}
 		store = given
 	}
+	if o.Kept && r.stands(e) {
+		return nil
+	}
 	return replace(r.Root, e, e.Mode.FileMode().Perm(), store)
+}
+
+// stands reports whether a file is as e says.
+func (r *journalRoot) stands(e *Entry) bool {
+	info, err := r.Root.Lstat(localName(e.Path))
+	if err != nil || !info.Mode().IsRegular() || info.Mode() != e.Mode.FileMode() {
+		return false
+	}
+	b, err := r.Root.ReadFile(localName(e.Path))
+	return err == nil && cas.Sum(b) == e.Digest
 }

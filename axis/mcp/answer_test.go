@@ -1,7 +1,9 @@
 package mcp_test
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -282,6 +284,27 @@ func TestServerThatDiedInAnAnswer(t *testing.T) {
 	}
 	if got := c.errs.String(); got != "panic: boom\n" {
 		t.Errorf("stderr has %q", got)
+	}
+}
+
+type writerFunc func(b []byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// A client that kills its server as soon as it has its answer reads what that had written to its stderr before.
+func TestServerThatIsKilledBehindItsLogs(t *testing.T) {
+	t.Parallel()
+	s := spawned(t, recorded(t, callTool(2, "a", `{}`), result(2, "A"), "! working", "! done", callTool(3, "b", `{}`), "! never asked for", "terminated").book(nil))
+	ctx, kill := context.WithCancel(t.Context())
+	in, client := io.Pipe()
+	var errs syncBuffer
+	o := mcp.ServeOptions{In: in, Err: &errs, Out: writerFunc(func(b []byte) (int, error) {
+		kill()
+		return len(b), nil
+	})}
+	go io.WriteString(client, said(callTool(2, "a", `{}`))+"\n")
+	if _, err := s.Serve(ctx, &o); err != nil || errs.String() != "working\ndone\n" {
+		t.Errorf("stderr has %q, %v", errs.String(), err)
 	}
 }
 

@@ -128,6 +128,17 @@ func (b *Book) Spawn(program string, args []string) (s *Served, why string) {
 	return &Served{book: b, transcript: equals[next], equals: equals}, ""
 }
 
+// Serves is the name of the recorded servers that were started so, "" for none, as Spawn compares.
+func (b *Book) Serves(program string, args []string) string {
+	wanted := b.commandForm(program, args)
+	for _, t := range b.transcripts {
+		if t.Transport != HTTP && t.Program != "" && b.commandForm(t.Program, t.Args) == wanted {
+			return tape.MCPServer(t.Server)
+		}
+	}
+	return ""
+}
+
 // commandForm is what spawns are compared by.
 func (b *Book) commandForm(program string, args []string) string {
 	form := []byte(strings.Join(append([]string{baseName(program)}, args...), "\x00"))

@@ -41,6 +41,19 @@ func newEnd(f *os.File) (*end, error) {
 	return &end{file: file}, nil
 }
 
+// endPair returns the ends of a side, which may be one socket.
+func endPair(there, back *os.File) (a, b *end, err error) {
+	if a, err = newEnd(there); back == there {
+		return a, a.other(), err
+	}
+	b, errBack := newEnd(back)
+	if b.sameSocket(a) { // by another descriptor
+		b.close()
+		b = a.other()
+	}
+	return a, b, errors.Join(err, errBack)
+}
+
 // other returns the other direction of the same file.
 func (e *end) other() *end {
 	if e == nil {

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,8 +26,10 @@ type player struct {
 	s          *Served
 	o          *ServeOptions
 	transcript *transcript
-	told       bool // a notification went out last; of the one that writes
+	told       bool      // a notification went out last; of the one that writes
+	beside     *takeOver // the program that goes on in its place; nil for none
 
+	out     sync.Mutex               // held by who writes to the client
 	mu      sync.Mutex               // guards what follows
 	pings   []*recordedCall          // that were not asked for yet
 	served  map[*recordedCall]caller // who asked
@@ -70,12 +73,26 @@ func (p *player) run(ctx context.Context) error {
 			err = p.write(ctx, &due)
 		}
 		switch {
-		case errors.Is(err, lane.ErrEnd), errors.Is(err, errClientGone), ctx.Err() != nil:
+		case ctx.Err() != nil:
+			return cmp.Or(p.writeLeft(), p.failure())
+		case errors.Is(err, lane.ErrEnd), errors.Is(err, errClientGone):
 			return p.failure()
 		case err != nil:
 			return err
 		}
 	}
+}
+
+// writeLeft writes what the server had written to its stderr before it was killed: who kills it may read that afterwards.
+func (p *player) writeLeft() error {
+	for _, due := range p.Left() {
+		if l := due.Value.line; l != nil && l.stderr {
+			if err := p.writeText(l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // linger is how long after the client's last line the conversation ends by itself. A server that was sent a signal waits for it, and one that
@@ -237,6 +254,7 @@ func (p *player) write(ctx context.Context, due *lane.Due[*event]) error {
 		p.s.book.order.wait(ctx, l)
 	}
 	defer p.s.book.order.wrote(l)
+	p.beside.await(ctx, l)
 	if p.o.Before != nil {
 		if err := p.o.Before(l.seq); err != nil {
 			return err
@@ -306,6 +324,8 @@ func (p *player) writeLine(b []byte) error {
 }
 
 func (p *player) writeOut(b []byte) error {
+	p.out.Lock()
+	defer p.out.Unlock()
 	if _, err := p.o.Out.Write(b); err != nil {
 		return errClientGone
 	}

@@ -126,22 +126,17 @@ func newRelay(o *RelayOptions) (*relay, error) {
 		all = append(all, err)
 		return e
 	}
-	t.clientIn, t.serverIn = use(o.ClientIn), use(o.ServerIn)
 	if o.inputOnly() {
+		t.clientIn, t.serverIn = use(o.ClientIn), use(o.ServerIn)
 		return t.orClosed(all)
 	}
-	back := func(there *end, f, same *os.File) *end {
-		if f == same {
-			return there.other()
-		}
-		e := use(f)
-		if e.sameSocket(there) { // by another descriptor
-			e.close()
-			return there.other()
-		}
-		return e
+	pair := func(there, back *os.File) (*end, *end) {
+		a, b, err := endPair(there, back)
+		all = append(all, err)
+		return a, b
 	}
-	t.clientOut, t.serverOut = back(t.clientIn, o.ClientOut, o.ClientIn), back(t.serverIn, o.ServerOut, o.ServerIn)
+	t.clientIn, t.clientOut = pair(o.ClientIn, o.ClientOut)
+	t.serverIn, t.serverOut = pair(o.ServerIn, o.ServerOut)
 	if o.ClientErr != nil && o.ServerErr != nil && o.ServerErr != o.ServerOut { // 2>&1 is one stream
 		t.clientErr, t.serverErr = use(o.ClientErr), use(o.ServerErr)
 	}

@@ -69,7 +69,8 @@ func (s *Served) Recorded() *Recorded {
 }
 
 // Serve answers a client until the conversation has ended as it did on the tape, or the client ends it: In gives io.EOF, Out takes nothing
-// any more, or ctx is done. It closes neither; whoever gave them does when it has returned, for it may still be reading In. exit is
+// any more, or ctx is done. It closes neither; whoever gave them does when it has returned, for it may still be reading In. What was to be written to Err
+// by then is. exit is
 // the exit status that the server had, 128+n where signal n ended it. An error is what kept an answer from being given: a tape that
 // is damaged, a Log that failed, a line over MaxLine; whatever else the client does is none.
 //

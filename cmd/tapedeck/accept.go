@@ -74,10 +74,11 @@ func newRerecordCommand(std streams) *cobra.Command {
 }
 
 func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []string, std streams) error {
-	rec, err := openRecording(name)
+	rec, clean, err := openReference(ctx, name)
 	if err != nil {
 		return err
 	}
+	defer clean()
 	upstreams, err := parseUpstreams(o.upstreams)
 	if err != nil {
 		return err
@@ -86,10 +87,10 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 	if err != nil {
 		return err
 	}
-	if err := lib.MaySucceed(rec); err != nil { // before anything is paid for
+	if err := lib.MaySucceed(rec.Recording); err != nil { // before anything is paid for
 		return err
 	}
-	made, done, err := library.Beside(rec)
+	made, done, err := library.Beside(rec.Dir)
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 		Argv: argv, Streams: deck.Streams{Stdin: std.in, Stdout: stdout, Stderr: std.err}, Signals: signals,
 		Upstreams: upstreams, Configured: sayConfigured(std.err), Output: made, NoSeal: true, Log: logger(std.err),
 	}
-	if err := deck.Again(rec, opts); err != nil {
+	if err := deck.Again(rec.Recording, opts); err != nil {
 		return err
 	}
 	if res, err = deck.Record(ctx, opts); err != nil {
@@ -121,7 +122,7 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 	if err != nil {
 		return err
 	}
-	out := &acceptance{Recording: rec.Dir, ID: rec.Manifest.ID, Report: report}
+	out := &acceptance{Recording: rec.path, ID: rec.Manifest.ID, Report: report}
 	if !o.json {
 		tellChanges(std.err, report)
 	}
@@ -145,6 +146,34 @@ func forget(id string) {
 	}
 }
 
+// A reference is a recording whose place another one may take: a directory, or what a packed file holds.
+type reference struct {
+	*recording.Recording
+	path   string // of the directory or the file
+	packed bool
+}
+
+// openReference opens one; clean removes what was unpacked for it.
+func openReference(ctx context.Context, name string) (r *reference, clean func(), err error) {
+	rec, clean, err := openRecordingOrPacked(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	r = &reference{rec, rec.Dir, library.LooksPacked(name)}
+	if r.packed {
+		r.path = name
+	}
+	return r, clean, nil
+}
+
+// supersede puts another recording in its place.
+func (r *reference) supersede(ctx context.Context, fresh *recording.Recording) error {
+	if r.packed {
+		return library.SupersedePacked(ctx, r.path, fresh)
+	}
+	return library.Supersede(r.Recording, fresh)
+}
+
 // An acceptance is what accept --json prints.
 type acceptance struct {
 	Recording string           `json:"recording"`
@@ -159,18 +188,19 @@ func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string
 	if err != nil {
 		return err
 	}
-	rec, err := openRecording(name)
+	rec, clean, err := openReference(ctx, name)
 	if err != nil {
 		return err
 	}
+	defer clean()
 	lib, err := openLibrary()
 	if err != nil {
 		return err
 	}
-	if err := lib.MaySucceed(rec); err != nil && !o.dryRun {
+	if err := lib.MaySucceed(rec.Recording); err != nil && !o.dryRun {
 		return err
 	}
-	made, done, err := library.Beside(rec)
+	made, done, err := library.Beside(rec.Dir)
 	if err != nil {
 		return err
 	}
@@ -181,18 +211,18 @@ func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string
 	}
 	signals, stop := catchSignals()
 	defer stop()
-	opts, err := (&gate.Options{TreeNow: now && rec.Manifest.Roots.Tree != "", TreeAt: at}).ReplayOptions(rec, rec.Dir) // as test has it
+	opts, err := (&gate.Options{TreeNow: now && rec.Manifest.Roots.Tree != "", TreeAt: at}).ReplayOptions(rec.Recording, rec.path) // as test has it
 	if err != nil {
 		return err
 	}
 	opts.Argv, opts.Streams, opts.Signals = argv, deck.Streams{Stdout: stdout, Stderr: std.err}, signals
 	opts.Out, opts.Log = made, logger(std.err)
-	v, err := deck.Replay(ctx, rec, opts)
+	v, err := deck.Replay(ctx, rec.Recording, opts)
 	if err != nil {
 		return err
 	}
 	endLine(std.err, v.OpenLine)
-	out := &acceptance{Recording: rec.Dir, ID: rec.Manifest.ID, Report: v.Report}
+	out := &acceptance{Recording: rec.path, ID: rec.Manifest.ID, Report: v.Report}
 	if !o.json {
 		tellChanges(std.err, v.Report)
 	}
@@ -216,17 +246,17 @@ func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string
 
 // take puts the recording at made, whose run got so many signals from outside, in the place of rec, sealed where that one was. One that is
 // worse is taken by force alone.
-func (a *acceptance) take(ctx context.Context, lib *library.Library, rec *recording.Recording, made string, signals int, force bool) error {
+func (a *acceptance) take(ctx context.Context, lib *library.Library, rec *reference, made string, signals int, force bool) error {
 	next, err := recording.Open(made)
 	if err != nil {
 		return err
 	}
-	if why, err := deck.Worse(rec, next, signals); err != nil {
+	if why, err := deck.Worse(rec.Recording, next, signals); err != nil {
 		return err
 	} else if why != "" && !force {
-		return fmt.Errorf("%s: %s stays as it is (--force takes the new run all the same)", why, shortPath(rec.Dir))
+		return fmt.Errorf("%s: %s stays as it is (--force takes the new run all the same)", why, shortPath(rec.path))
 	}
-	fresh, err := lib.Succeed(rec, made)
+	fresh, err := lib.Succeed(rec.Recording, made)
 	if err != nil {
 		return err
 	}
@@ -235,8 +265,11 @@ func (a *acceptance) take(ctx context.Context, lib *library.Library, rec *record
 			return err
 		}
 	}
+	if err := rec.supersede(ctx, fresh); err != nil {
+		return err
+	}
 	a.Accepted = true
-	return library.Supersede(rec, fresh)
+	return nil
 }
 
 func (a *acceptance) tell(w io.Writer, faithful bool) error {

@@ -215,12 +215,12 @@ func newCassetteListCommand(std streams) *cobra.Command {
 type listedCassette struct {
 	ID         string         `json:"id"`
 	Path       string         `json:"path"`
-	State      cassette.State `json:"state,omitempty"`
-	RecordedAt string         `json:"recorded_at,omitempty"`
-	Argv       []string       `json:"argv,omitempty"`
-	DurationMS int64          `json:"duration_ms,omitempty"`
-	Exit       *cassette.Exit `json:"exit,omitempty"`
-	Error      string         `json:"error,omitempty"`
+	State      cassette.State `json:"state"`
+	RecordedAt string         `json:"recorded_at"`
+	Argv       []string       `json:"argv"`
+	DurationMS int64          `json:"duration_ms"`
+	Exit       *cassette.Exit `json:"exit"`
+	Error      string         `json:"error"`
 }
 
 func runCassetteList(json bool, std streams) error {
@@ -251,7 +251,7 @@ func runCassetteList(json bool, std streams) error {
 }
 
 func cassetteEntry(lib *library.Library, name string) listedCassette {
-	out := listedCassette{ID: name}
+	out := listedCassette{ID: name, Argv: []string{}}
 	dir, err := lib.Cassette(name)
 	if err != nil {
 		out.Error = err.Error()
@@ -269,7 +269,7 @@ func cassetteEntry(lib *library.Library, name string) listedCassette {
 	}
 	defer r.Close()
 	m := r.Manifest()
-	out.State, out.RecordedAt, out.Argv = r.State(), m.Provenance.RecordedAt, m.Command.Argv
+	out.State, out.RecordedAt, out.Argv = r.State(), m.Provenance.RecordedAt, nonNil(m.Command.Argv)
 	if f := r.Final(); f != nil {
 		out.DurationMS, out.Exit = f.DurationMS, f.Exit
 	}

@@ -15,11 +15,11 @@ import (
 )
 
 type compareOptions struct {
+	colorFlag
 	verify   string
 	timeout  time.Duration
 	jobs     int
 	markdown bool
-	noColor  bool
 	json     bool
 }
 
@@ -35,7 +35,8 @@ func newCompareCommand(std streams) *cobra.Command {
 	f.DurationVar(&o.timeout, "verify-timeout", compare.DefaultTimeout, "how long it may take, as in 30s or 2m")
 	f.IntVarP(&o.jobs, "jobs", "j", 0, "how many recordings at once; 0 is as many as there are processors")
 	f.BoolVar(&o.markdown, "markdown", false, "tables of Markdown")
-	f.BoolVar(&o.noColor, "no-color", false, "no colours")
+	o.defineColor(cmd)
+	o.defineNoColor(cmd)
 	f.BoolVar(&o.json, "json", false, "the comparison as JSON")
 	cmd.MarkFlagsMutuallyExclusive("markdown", "json")
 	return cmd
@@ -44,6 +45,10 @@ func newCompareCommand(std streams) *cobra.Command {
 func runCompare(ctx context.Context, o *compareOptions, names []string, std streams) error {
 	if len(names) > compare.Most {
 		return fmt.Errorf("compare takes %d recordings at most, got %d", compare.Most, len(names))
+	}
+	colours, err := o.colours(std.out)
+	if err != nil {
+		return err
 	}
 	prices, err := projectPrices()
 	if err != nil {
@@ -65,7 +70,7 @@ func runCompare(ctx context.Context, o *compareOptions, names []string, std stre
 	if o.json {
 		err = printJSON(std.out, c)
 	} else {
-		err = c.Write(std.out, compare.Form{Markdown: o.markdown, Colour: colour(std.out) && !o.noColor})
+		err = c.Write(std.out, compare.Form{Markdown: o.markdown, Colour: colours})
 	}
 	return errors.Join(err, checked(c))
 }

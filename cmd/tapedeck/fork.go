@@ -19,6 +19,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/deck/endcheck"
 	"github.com/tapedeck-dev/tapedeck/deck/fork"
+	"github.com/tapedeck-dev/tapedeck/deck/mcptest"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/page"
@@ -31,6 +32,7 @@ type forkOptions struct {
 	lane      string
 	live      bool
 	upstreams []string
+	mcp       []string
 	model     string
 	set       []string
 	edit      string
@@ -65,6 +67,7 @@ func newForkCommand(std streams) *cobra.Command {
 	f.StringVar(&o.lane, "lane", "", "the `conversation`, where several have so many turns; a part of its name will do")
 	f.BoolVar(&o.live, "live", false, "let the program reach the network from there on")
 	f.StringArrayVar(&o.upstreams, "upstream", nil, "`NAME[:PORT]=URL` in place of the recorded one (repeatable)")
+	f.StringArrayVar(&o.mcp, "mcp", nil, "start the tool `server` of that name, and let it answer from there on (repeatable)")
 	f.StringVar(&o.model, "model", "", "`model` that each live request asks for")
 	f.StringArrayVar(&o.set, "set", nil, "`PATH=VALUE`: change the answer, the system prompt, what a tool gave (repeatable)")
 	f.StringVar(&o.edit, "edit", "", "change them in $EDITOR, or take them from a `file`")
@@ -74,7 +77,7 @@ func newForkCommand(std streams) *cobra.Command {
 	f.StringVar(&o.verify, "verify", "", "`command` of the shell that is run over the files as the fork left them; how it ends is kept")
 	f.DurationVar(&o.timeout, "verify-timeout", endcheck.DefaultTimeout, "how long it may take, as in 30s or 2m")
 	f.IntVar(&o.times, "times", 1, "how `many` forks to make")
-	o.define(f)
+	o.define(cmd)
 	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout; the program's output goes to stderr")
 	completeFlag(cmd, "tree", "recorded", "now")
 	return cmd
@@ -104,11 +107,11 @@ func runFork(ctx context.Context, o *forkOptions, name string, std streams) erro
 	if err != nil {
 		return err
 	}
-	hosts, err := deck.Reached(rec, opts)
+	hosts, starts, err := deck.Reached(rec, opts)
 	if err != nil {
 		return err
 	}
-	o.announce(std, rec, opts, hosts)
+	o.announce(std, rec, opts, hosts, starts)
 	outputs, err := o.outputs()
 	if err != nil {
 		return err
@@ -120,7 +123,10 @@ func runFork(ctx context.Context, o *forkOptions, name string, std streams) erro
 	signals, stop := catchSignals()
 	defer stop()
 	opts.Streams, opts.Signals, opts.Log = deck.Streams{Stdout: stdout, Stderr: std.err}, signals, logger(std.err)
-	res := &forkResult{Parent: rec.Manifest.ID, From: *opts.Plan.Point, Live: append([]string{}, hosts...), Changes: opts.Changes, Forks: []*forkedResult{}}
+	res := &forkResult{
+		Parent: rec.Manifest.ID, From: *opts.Plan.Point, Live: append([]string{}, hosts...), MCP: append([]*deck.ToolServer{}, starts...),
+		Changes: opts.Changes, Forks: []*forkedResult{},
+	}
 	for _, opts.Output = range outputs {
 		restored := sync.OnceFunc(progressFor(std, o.json).busy("restoring what the run found"))
 		opts.Starting = restored
@@ -176,7 +182,7 @@ func (o *forkOptions) plan(name string) (*recording.Recording, *deck.ForkOptions
 	if err != nil {
 		return nil, nil, err
 	}
-	opts := &deck.ForkOptions{Live: o.live, Verify: o.verify, Timeout: o.timeout}
+	opts := &deck.ForkOptions{Live: o.live, MCP: o.mcp, Verify: o.verify, Timeout: o.timeout}
 	if opts.Plan, err = fork.PlanOf(rec, place); err != nil {
 		return nil, nil, err
 	}
@@ -252,8 +258,8 @@ func editDocument(path string, d *fork.Document) error {
 	return nil
 }
 
-// announce says what is about to happen, and to whom the program will talk.
-func (o *forkOptions) announce(std streams, rec *recording.Recording, opts *deck.ForkOptions, hosts []string) {
+// announce says what is about to happen, what is started, and to whom the program will talk.
+func (o *forkOptions) announce(std streams, rec *recording.Recording, opts *deck.ForkOptions, hosts []string, starts []*deck.ToolServer) {
 	p := opts.Plan
 	where := fmt.Sprintf("record %d", p.Seq)
 	if p.Turn > 0 {
@@ -262,6 +268,9 @@ func (o *forkOptions) announce(std streams, rec *recording.Recording, opts *deck
 	visible.Fprintf(std.err, "tapedeck: forking %s at %s; before it %s from the tape\n", shortPath(rec.Dir), where, plural(p.Before, "model call is", "model calls are"))
 	if words := opts.Changes.Words(); len(words) > 0 {
 		visible.Fprintf(std.err, "tapedeck: changed there: %s\n", strings.Join(words, ", "))
+	}
+	for _, s := range starts {
+		visible.Fprintf(std.err, "tapedeck: the tool server %s runs in the jail and answers from there on; it is told before what it was told: %s\n", s.Name, strings.Join(s.Command, " "))
 	}
 	if !o.live {
 		visible.Fprintln(std.err, "tapedeck: nothing leaves this machine: what follows is answered from the rest of the tape as far as it fits, or refused (--live asks models)")
@@ -275,32 +284,34 @@ func (o *forkOptions) announce(std streams, rec *recording.Recording, opts *deck
 
 // A forkResult is what fork --json prints.
 type forkResult struct {
-	Parent  string          `json:"parent"`
-	From    fork.Point      `json:"from"`
-	Live    []string        `json:"live"` // hosts of models that were let through; none without --live
-	Changes *fork.Changes   `json:"changes"`
-	Forks   []*forkedResult `json:"forks"`
+	Parent  string             `json:"parent"`
+	From    fork.Point         `json:"from"`
+	Live    []string           `json:"live"` // hosts of models that were let through; none without --live
+	MCP     []*deck.ToolServer `json:"mcp"`  // tool servers that were started
+	Changes *fork.Changes      `json:"changes"`
+	Forks   []*forkedResult    `json:"forks"`
 }
 
 type forkedResult struct {
-	Recording string           `json:"recording"`
-	ID        string           `json:"id"`
-	Equal     bool             `json:"equal"`     // up to the point, which the run came to
-	PrefixMS  int64            `json:"prefix_ms"` // how long it took to come there
-	Failed    string           `json:"failed"`
-	Exit      recording.Exit   `json:"exit"`
-	Verify    *recording.Check `json:"verify"`
-	Refused   []string         `json:"refused"`  // that no tape answered
-	Recorded  []fork.Turn      `json:"recorded"` // from the point on
-	Forked    []fork.Turn      `json:"forked"`
-	Report    *fidelity.Report `json:"report"` // of what comes before the point
+	Recording string            `json:"recording"`
+	ID        string            `json:"id"`
+	Equal     bool              `json:"equal"`     // up to the point, which the run came to
+	PrefixMS  int64             `json:"prefix_ms"` // how long it took to come there
+	Failed    string            `json:"failed"`
+	Exit      recording.Exit    `json:"exit"`
+	Verify    *recording.Check  `json:"verify"`
+	Refused   []string          `json:"refused"`  // that no tape answered
+	Told      []*mcptest.Result `json:"told"`     // answers of the tool servers before the point that are others than on the tape
+	Recorded  []fork.Turn       `json:"recorded"` // from the point on
+	Forked    []fork.Turn       `json:"forked"`
+	Report    *fidelity.Report  `json:"report"` // of what comes before the point
 }
 
 func newForkedResult(made *deck.Forked) *forkedResult {
 	m := made.Recording.Manifest
 	return &forkedResult{
 		Recording: made.Recording.Dir, ID: m.ID, Equal: made.Came && made.Report.Faithful() && len(made.Report.NotCompared) == 0, PrefixMS: made.Prefix.Milliseconds(), Failed: m.Fork.Failed, Exit: made.Exit, Verify: m.Fork.Verify,
-		Refused: append([]string{}, made.Refused...), Recorded: append([]fork.Turn{}, made.Turns[fidelity.Recorded]...), Forked: append([]fork.Turn{}, made.Turns[fidelity.Replay]...), Report: made.Report,
+		Refused: append([]string{}, made.Refused...), Told: append([]*mcptest.Result{}, made.Told...), Recorded: append([]fork.Turn{}, made.Turns[fidelity.Recorded]...), Forked: append([]fork.Turn{}, made.Turns[fidelity.Replay]...), Report: made.Report,
 	}
 }
 
@@ -361,6 +372,10 @@ func (r *forkedResult) tell(std streams, p *fork.Plan, made *deck.Forked, text *
 		shortPath(r.Recording), where, made.Prefix.Seconds(), made.Recorded.Seconds(), r.Exit)
 	if err := fork.WriteTurns(std.err, made.Turns, text.Width); err != nil {
 		return err
+	}
+	for _, t := range r.Told {
+		visible.Fprintf(std.err, "tapedeck: %s answers otherwise than on the tape, which the program was given: ", t.Server)
+		printMCPTest(std.err, t)
 	}
 	if len(r.Refused) > 0 {
 		visible.Fprintf(std.err, "tapedeck: on no tape, and refused: %s\n", strings.Join(shortList(r.Refused, 3, r.ID), ", "))

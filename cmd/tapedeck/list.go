@@ -142,23 +142,23 @@ func (o *listOptions) none(lib *library.Library, std streams) error {
 type listedRecording struct {
 	ID        string             `json:"id"`
 	Path      string             `json:"path"`
-	State     string             `json:"state,omitempty"`
-	Live      bool               `json:"live,omitempty"` // it is being recorded
-	StartedAt *time.Time         `json:"started_at,omitempty"`
-	Argv      []string           `json:"argv,omitempty"`
-	Exit      *recording.Exit    `json:"exit,omitempty"`
-	MCP       *recording.MCPSeen `json:"mcp,omitempty"`       // tool servers, where the program talked with some
-	Sealed    bool               `json:"sealed"`              // it says so; verify tells whether that holds
-	SealedBy  string             `json:"sealed_by,omitempty"` // the name of the key
-	Totals    *recording.Totals  `json:"totals,omitempty"`
-	Verdict   *library.Verdict   `json:"verdict,omitempty"` // of the last replay
-	Parent    *string            `json:"parent,omitempty"`  // of a fork
-	ForkSeq   *uint64            `json:"fork_seq,omitempty"`
-	Error     string             `json:"error,omitempty"`
+	State     string             `json:"state"`
+	Live      bool               `json:"live"` // it is being recorded
+	StartedAt *time.Time         `json:"started_at"`
+	Argv      []string           `json:"argv"`
+	Exit      *recording.Exit    `json:"exit"`
+	MCP       *recording.MCPSeen `json:"mcp"`       // tool servers, where the program talked with some
+	Sealed    bool               `json:"sealed"`    // it says so; verify tells whether that holds
+	SealedBy  string             `json:"sealed_by"` // the name of the key
+	Totals    *recording.Totals  `json:"totals"`
+	Verdict   *library.Verdict   `json:"verdict"` // of the last replay
+	Parent    *string            `json:"parent"`  // of a fork
+	ForkSeq   *uint64            `json:"fork_seq"`
+	Error     string             `json:"error"`
 }
 
 func listed(r *library.Row) listedRecording {
-	l := listedRecording{ID: r.Name, Path: r.Path}
+	l := listedRecording{ID: r.Name, Path: r.Path, Argv: []string{}}
 	if r.Err != nil {
 		l.Error = r.Err.Error()
 		return l

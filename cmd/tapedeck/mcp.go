@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -155,6 +156,8 @@ func wrappedSeen(res *deck.Result) string {
 
 type mcpTestOptions struct {
 	server  string
+	url     string
+	header  []string
 	timeout time.Duration
 	json    bool
 }
@@ -164,14 +167,16 @@ func newMCPTestCommand(std streams) *cobra.Command {
 	cmd := withHelp("mcp test", &cobra.Command{
 		ValidArgsFunction: recordingNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if dash := cmd.ArgsLenAtDash(); dash != 1 || len(args) < 2 {
-				return fmt.Errorf("mcp test takes one REC, and the server behind --: tapedeck mcp test last -- python3 server.py")
+			if dash := cmd.ArgsLenAtDash(); o.url == "" && (dash != 1 || len(args) < 2) || o.url != "" && len(args) != 1 {
+				return fmt.Errorf("mcp test takes one REC, and the server behind -- or --url: tapedeck mcp test last -- python3 server.py")
 			}
 			return runMCPTest(cmd.Context(), &o, args[0], args[1:], std)
 		},
 	})
 	f := cmd.Flags()
 	f.StringVar(&o.server, "server", "", "`NAME` of the server, where REC holds several")
+	f.StringVar(&o.url, "url", "", "`URL` of a server over HTTP, in the place of one behind --")
+	f.StringArrayVar(&o.header, "header", nil, "`NAME: VALUE` of a header of each request there, as a key (repeatable)")
 	f.DurationVar(&o.timeout, "timeout", mcptest.DefaultTimeout, "how long an answer may take")
 	f.BoolVar(&o.json, "json", false, "a line of JSON a request, and one for all")
 	return cmd
@@ -185,7 +190,11 @@ func runMCPTest(ctx context.Context, o *mcpTestOptions, name string, argv []stri
 	defer clean()
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	opts := &mcptest.Options{Argv: argv, Env: os.Environ(), Server: o.server, Timeout: o.timeout, Stderr: std.err}
+	header, err := o.headers(std.err)
+	if err != nil {
+		return err
+	}
+	opts := &mcptest.Options{Argv: argv, URL: o.url, Header: header, Env: os.Environ(), Server: o.server, Timeout: o.timeout, Stderr: std.err}
 	opts.Report = func(r *mcptest.Result) {
 		if o.json {
 			printMCPTestJSON(std.out, r)
@@ -221,6 +230,30 @@ func runMCPTest(ctx context.Context, o *mcpTestOptions, name string, argv []stri
 		return &statusError{status: status}
 	}
 	return nil
+}
+
+// headers reads --url and --header, and says whom that means.
+func (o *mcpTestOptions) headers(w io.Writer) (http.Header, error) {
+	if o.url == "" && len(o.header) > 0 {
+		return nil, errors.New("--header is for a server over HTTP: add --url")
+	}
+	h := make(http.Header)
+	for _, line := range o.header {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return nil, errors.New("--header: want NAME: VALUE, as in 'Authorization: Bearer KEY'")
+		}
+		h.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	if o.url == "" {
+		return h, nil
+	}
+	u, err := url.Parse(o.url)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("--url: want http://HOST/PATH or https://HOST/PATH")
+	}
+	visible.Fprintf(w, "tapedeck: asking %s://%s%s what recorded clients asked\n", u.Scheme, u.Host, u.Path) // its query may hold a key
+	return h, nil
 }
 
 func printMCPTestJSON(w io.Writer, r *mcptest.Result) {

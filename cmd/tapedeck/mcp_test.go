@@ -3,11 +3,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -50,13 +52,52 @@ func mcpServer() {
 		}
 		return text(res.Content.(*sdk.TextContent).Text), nil, nil
 	})
+	if name == "notes" {
+		addNotes(s, text)
+	}
 	fmt.Fprintln(os.Stderr, name, "is there")
 	_ = s.Run(context.Background(), &sdk.StdioTransport{})
 	os.Exit(3)
 }
 
+// addNotes gives a server a tool that writes a note to notes.txt, and says how many it has taken; behind what stands in the file prefix.
+func addNotes(s *sdk.Server, text func(string) *sdk.CallToolResult) {
+	var notes []string
+	sdk.AddTool(s, &sdk.Tool{Name: "note"}, func(_ context.Context, _ *sdk.CallToolRequest, in textIn) (*sdk.CallToolResult, any, error) {
+		notes = append(notes, in.Text)
+		before, _ := os.ReadFile("prefix")
+		err := os.WriteFile("notes.txt", []byte(strings.Join(notes, "\n")+"\n"), 0o600)
+		return text(fmt.Sprintf("%s%d notes", before, len(notes))), nil, err
+	})
+}
+
+// askModel asks a model, after what was said before, and returns all that was said by then.
+func askModel(said []map[string]string, text string) ([]map[string]string, error) {
+	said = append(said, map[string]string{"role": "user", "content": text})
+	body, err := json.Marshal(map[string]any{"model": "claude-sonnet-4-5", "max_tokens": 50, "messages": said})
+	if err != nil {
+		return said, err
+	}
+	req, err := http.NewRequest(http.MethodPost, "https://api.anthropic.com/v1/messages", bytes.NewReader(body))
+	if err != nil {
+		return said, err
+	}
+	req.Header.Set("X-Api-Key", os.Getenv("ANTHROPIC_API_KEY"))
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return said, err
+	}
+	defer res.Body.Close()
+	var answer struct{ Content []struct{ Text string } }
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || len(answer.Content) == 0 {
+		return said, fmt.Errorf("the model: %s %w", res.Status, err)
+	}
+	fmt.Println("model:", answer.Content[0].Text)
+	return append(said, map[string]string{"role": "assistant", "content": answer.Content[0].Text}), nil
+}
+
 // mcpClient is an MCP client for scripts: mcpclient [-version V] [-http URL] [-sample TEXT] [-changed] [TOOL=TEXT…] -- SERVER…. It prints the
-// server's name, its tools and what the tools answer, or how they fail.
+// server's name, its tools and what the tools answer, or how they fail. The tool "ask" is a model, whose last answer "@" stands for.
 func mcpClient() {
 	version := flag.String("version", "", "of the protocol")
 	url := flag.String("http", "", "of a server")
@@ -123,8 +164,18 @@ func talkMCP(c *sdk.Client, tr sdk.Transport, version string, calls []string, en
 		fmt.Print(" ", t.Name)
 	}
 	fmt.Println()
+	var said []map[string]string
 	for _, call := range calls {
 		name, text, _ := strings.Cut(call, "=")
+		if name == "ask" {
+			if said, err = askModel(said, text); err != nil {
+				return err
+			}
+			continue
+		}
+		if text == "@" {
+			text = said[len(said)-1]["content"]
+		}
 		res, err := cs.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: map[string]any{"text": text}})
 		if err != nil {
 			fmt.Println("failed:", err)

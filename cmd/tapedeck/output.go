@@ -112,21 +112,24 @@ func width(w io.Writer) int {
 	return 100
 }
 
-// A lookFlags says how text looks on a terminal.
-type lookFlags struct {
-	color   string
-	noPager bool
-}
+// A colorFlag says whether text has colours.
+type colorFlag struct{ color string }
 
-func (o *lookFlags) define(cmd *cobra.Command) {
+func (o *colorFlag) defineColor(cmd *cobra.Command) {
 	o.color = "auto"
 	cmd.Flags().Var((*whenValue)(&o.color), "color", "colours: auto, always or never")
-	cmd.Flags().BoolVar(&o.noPager, "no-pager", false, "long text without a pager on a terminal, too")
 	completeFlag(cmd, "color", "auto", "always", "never")
 }
 
+// defineNoColor has --no-color, which came before, mean --color never.
+func (o *colorFlag) defineNoColor(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolFunc("no-color", "as --color never", func(string) error { o.color = "never"; return nil })
+	_ = f.MarkHidden("no-color") // it is there
+}
+
 // colours reports whether w gets colours.
-func (o *lookFlags) colours(w io.Writer) (bool, error) {
+func (o *colorFlag) colours(w io.Writer) (bool, error) {
 	switch o.color {
 	case "auto":
 		return colour(w), nil
@@ -134,6 +137,17 @@ func (o *lookFlags) colours(w io.Writer) (bool, error) {
 		return o.color == "always", nil
 	}
 	return false, fmt.Errorf("--color %q: want auto, always or never", o.color)
+}
+
+// A lookFlags says how text looks on a terminal.
+type lookFlags struct {
+	colorFlag
+	noPager bool
+}
+
+func (o *lookFlags) define(cmd *cobra.Command) {
+	o.defineColor(cmd)
+	cmd.Flags().BoolVar(&o.noPager, "no-pager", false, "long text without a pager on a terminal, too")
 }
 
 // paged has show write text: through a pager where stdout is a terminal and the text is longer than that. What show says on stderr comes

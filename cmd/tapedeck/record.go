@@ -147,15 +147,15 @@ type recordResult struct {
 	ID         string                    `json:"id"`
 	Exit       recording.Exit            `json:"exit"`
 	Records    map[string]int            `json:"records"`
-	MCP        *recording.MCPSeen        `json:"mcp,omitempty"` // tool servers, where there were some
+	MCP        *recording.MCPSeen        `json:"mcp"` // tool servers, where there were some
 	Changed    int                       `json:"changed"`
 	Beside     int                       `json:"changed_beside"`
 	NotCovered []string                  `json:"not_covered"`
 	Axes       map[string]recording.Axis `json:"axes"`
-	Sealed     *sealing.Sealing          `json:"sealed"`                // null where it is not
-	NotSealed  string                    `json:"not_sealed,omitempty"`  // why not, where it was to be
-	Daemon     *recording.DaemonRun      `json:"daemon,omitempty"`      // to which the run was told
-	DaemonLost string                    `json:"daemon_lost,omitempty"` // why it did not learn how the run ended
+	Sealed     *sealing.Sealing          `json:"sealed"`      // null where it is not
+	NotSealed  string                    `json:"not_sealed"`  // why not, where it was to be
+	Daemon     *recording.DaemonRun      `json:"daemon"`      // to which the run was told
+	DaemonLost string                    `json:"daemon_lost"` // why it did not learn how the run ended
 }
 
 func newRecordResult(res *deck.Result) *recordResult {

@@ -52,7 +52,7 @@ func newReplayCommand(std streams) *cobra.Command {
 	f.StringVar(&o.speed, "speed", "collapsed", "collapsed (no waiting), realtime (the head of an answer comes with its first bytes), or N times as fast")
 	f.StringVar(&o.keep, "keep", "", "`directory` that gets the work tree as the replay left it")
 	f.StringVarP(&o.output, "output", "o", "", "`directory` that gets the replay as a recording of its own, unsealed")
-	o.define(f)
+	o.define(cmd)
 	o.defineStrict(f)
 	f.StringVar(&o.tree, "tree", "recorded", treeHelp)
 	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)
@@ -188,7 +188,7 @@ func newDiffCommand(std streams) *cobra.Command {
 	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one (recordings always are)")
 	f.BoolVar(&o.tty, "tty", false, "compare the screens of two recordings' terminals in place of their bytes")
 	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)
-	o.define(f)
+	o.define(cmd)
 	o.defineStrict(f)
 	f.BoolVar(&o.json, "json", false, "the report as JSON")
 	completeVerdict(cmd)
@@ -303,18 +303,21 @@ const modesHelp = `
 
 // verdictFlags say how a verdict is written as text.
 type verdictFlags struct {
+	colorFlag
 	sideBySide string
-	noColor    bool
 	all        bool
 	strict     bool // of two recordings
 }
 
-func (o *verdictFlags) define(f *pflag.FlagSet) {
+func (o *verdictFlags) define(cmd *cobra.Command) {
+	f := cmd.Flags()
+	o.defineColor(cmd)
+	o.defineNoColor(cmd)
 	o.sideBySide = "auto"
 	f.Var((*whenValue)(&o.sideBySide), "side-by-side", "recorded beside replay: auto, always or never")
 	f.Lookup("side-by-side").NoOptDefVal = "always"
 	f.BoolVar(&o.all, "all", false, "every divergence, whole")
-	f.BoolVar(&o.noColor, "no-color", false, "no colours")
+	completeFlag(cmd, "side-by-side", "auto", "always", "never")
 }
 
 func (o *verdictFlags) defineStrict(f *pflag.FlagSet) {
@@ -349,15 +352,16 @@ func completeFlag(cmd *cobra.Command, flag string, values ...string) {
 	cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// completeVerdict is completeFlag for --mode and the flags of a verdict.
+// completeVerdict is completeFlag for --mode.
 func completeVerdict(cmd *cobra.Command) {
 	completeFlag(cmd, "mode", "semantic", "outcome", "byte-identical", "phase-aware")
-	completeFlag(cmd, "side-by-side", "auto", "always", "never")
 }
 
-func (o *verdictFlags) text(w io.Writer) (*fidelity.TextOptions, error) {
-	t := verdictText(w)
-	t.Color = t.Color && !o.noColor
+func (o *verdictFlags) text(w io.Writer) (t *fidelity.TextOptions, err error) {
+	t = verdictText(w)
+	if t.Color, err = o.colours(w); err != nil {
+		return nil, err
+	}
 	t.All, t.More = o.all, "--all"
 	switch o.sideBySide {
 	case "auto":

@@ -124,7 +124,7 @@ func newScriptFidelityCommand(std streams) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
 	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one")
-	o.define(f)
+	o.define(cmd)
 	f.BoolVar(&o.json, "json", false, "the report as JSON")
 	completeVerdict(cmd)
 	return cmd
@@ -157,7 +157,7 @@ func newScriptReplayCommand(std streams) *cobra.Command {
 	f.StringVar(&o.emit, "emit-tape", "", "write the replay's own tape to `TAPE`, over what is there")
 	f.StringVar(&o.files, "files", "", "take what the recorded run read from `DIR`, where the tape has hashes alone")
 	o.limits.define(f)
-	o.define(f)
+	o.define(cmd)
 	f.BoolVar(&o.json, "json", false, "the report as JSON")
 	completeVerdict(cmd)
 	return cmd

@@ -170,7 +170,7 @@ func runScriptFile(ctx context.Context, o *scriptRunOptions, conf *testbench.Con
 		visible.Fprintf(std.err, "tapedeck: tape: %s (%s)\n", shortPath(conf.Emit), plural(b.Recorder().Count(), "record", "records"))
 	}
 	if o.json {
-		return printJSON(std.out, scriptResult{Status: suite.Passed, Result: out.Result, Steps: out.Steps, Assertions: out.Assertions, Tape: conf.Emit, Unused: b.Unused()})
+		return printJSON(std.out, scriptResult{Status: suite.Passed, Result: out.Result, Steps: out.Steps, Assertions: out.Assertions, Tape: conf.Emit, Unused: nonNil(b.Unused())})
 	}
 	return nil
 }
@@ -191,10 +191,10 @@ type (
 	scriptResult struct {
 		Status     suite.Status    `json:"status"` // passed; of one that fails a scriptFailure is printed
 		Result     json.RawMessage `json:"result"`
-		Steps      uint64          `json:"steps,omitempty"`
+		Steps      uint64          `json:"steps"`
 		Assertions int             `json:"assertions"`
-		Tape       string          `json:"tape,omitempty"`
-		Unused     []string        `json:"unused,omitempty"`
+		Tape       string          `json:"tape"`
+		Unused     []string        `json:"unused"`
 	}
 	scriptSummary struct {
 		Passed  int              `json:"passed"`
@@ -202,16 +202,16 @@ type (
 		Broken  int              `json:"broken"`
 		Written int              `json:"written"`
 		Tests   []scriptTestLine `json:"tests"`
-		Notes   []string         `json:"notes,omitempty"`
+		Notes   []string         `json:"notes"`
 	}
 	scriptTestLine struct {
 		Name    string       `json:"name"`
 		Status  suite.Status `json:"status"`
 		MS      float64      `json:"ms"`
-		Golden  string       `json:"golden,omitempty"`
-		Written bool         `json:"written,omitempty"`
-		Error   string       `json:"error,omitempty"`
-		Output  string       `json:"output,omitempty"`
+		Golden  string       `json:"golden"`
+		Written bool         `json:"written"`
+		Error   string       `json:"error"`
+		Output  string       `json:"output"`
 	}
 )
 
@@ -299,7 +299,7 @@ func printTests(asJSON bool, s *suite.Summary, d time.Duration, std streams) err
 
 func summaryOf(s *suite.Summary) *scriptSummary {
 	out := &scriptSummary{Passed: s.Count(suite.Passed), Failed: s.Count(suite.Failed), Broken: s.Count(suite.Broken),
-		Written: s.Written(), Tests: []scriptTestLine{}, Notes: s.Notes}
+		Written: s.Written(), Tests: []scriptTestLine{}, Notes: nonNil(s.Notes)}
 	for _, r := range s.Results {
 		line := scriptTestLine{Name: r.Name(), Status: r.Status, MS: float64(r.Took) / float64(time.Millisecond), Golden: r.Golden, Written: r.Written, Output: r.Output}
 		if r.Err != nil {

@@ -177,7 +177,7 @@ type sealKey struct {
 	Public  string `json:"public"`  // path of seal.pub
 	Private string `json:"private"` // path of seal.key
 	Signs   bool   `json:"signs"`   // the private half is there and fits
-	Why     string `json:"why,omitempty"`
+	Why     string `json:"why"`
 }
 
 func runSealKey(json bool, std streams) error {

@@ -18,6 +18,7 @@ import (
 )
 
 type testOptions struct {
+	colorFlag
 	jobs    int
 	timeout time.Duration
 	mode    string
@@ -56,6 +57,7 @@ func newTestCommand(std streams) *cobra.Command {
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "what differs of those that hold, too")
 	f.BoolVar(&o.list, "list", false, "say what would be tried, and try nothing")
 	f.BoolVar(&o.json, "json", false, "a line of JSON a result, and one for all")
+	o.defineColor(cmd)
 	completeFlag(cmd, "mode", "semantic", "outcome", "byte-identical", "phase-aware")
 	completeFlag(cmd, "tree", "recorded", "now")
 	return cmd
@@ -75,7 +77,10 @@ func runTest(ctx context.Context, o *testOptions, paths []string, std streams) e
 	if err != nil {
 		return err
 	}
-	colours := colour(std.out)
+	colours, err := o.colours(std.out)
+	if err != nil {
+		return err
+	}
 	p := progressFor(std, o.json)
 	ended := 0
 	opts.Report = func(r *gate.Result) { // one at a time

@@ -1,8 +1,10 @@
 package daemon
 
 import (
+	"cmp"
 	"encoding/json"
 
+	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/runtrace"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
@@ -33,22 +35,13 @@ func turnOf(c *sessionlog.ToolCall, r *sessionlog.ToolResult, hide func([]byte) 
 	if r != nil {
 		t.Output = clean(r.Output)
 		if r.IsError {
-			text := textOf(t.Output)
+			text := cmp.Or(account.TextOf(t.Output), string(t.Output))
 			t.Output, t.Error = nil, &text
 		}
 	}
 	classify(t)
 	t.Fit()
 	return t.MarshalJSON()
-}
-
-// textOf is what a result says: its text where it is one, else as JSON.
-func textOf(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	return string(raw)
 }
 
 // classify adds what the protocol says of the turns of two tools.

@@ -122,7 +122,7 @@ func (c *Changes) touch(ctx context.Context, rec *recording.Recording, path stri
 	if changed, known := c.below(ctx, path); !known || len(changed) > 0 || ignored(ctx, path) {
 		return true
 	}
-	if c.configChanged(ctx, path) || programChanged(rec.Manifest, treeNow, tree) || c.argumentChanged(ctx, rec.Manifest) {
+	if c.configChanged(ctx, path) || programChanged(rec.Manifest, treeNow, tree) || c.argumentChanged(ctx, rec.Manifest, tree) {
 		return true
 	}
 	if !treeNow {
@@ -139,14 +139,26 @@ func ignored(ctx context.Context, path string) bool {
 	return err == nil
 }
 
-// argumentChanged reports whether a file outside the work tree that the command line names has changed, as far as a repository can tell:
-// a script, say, whose interpreter is the program.
-func (c *Changes) argumentChanged(ctx context.Context, m *recording.Manifest) bool {
-	return slices.ContainsFunc(m.Argv[min(1, len(m.Argv)):], func(arg string) bool {
-		if st, err := os.Stat(arg); !filepath.IsAbs(arg) || recording.Within(arg, m.Roots.Tree) || err != nil || !st.Mode().IsRegular() {
-			return false
+// argumentChanged reports whether a file that the command line names has changed, as far as a repository can tell: one outside the work tree (a
+// script, say, whose interpreter is the program), or one in it that Git ignores, which a replay finds as it is on the disk. tree is where the
+// work tree lies now, whose other files touch looks at.
+func (c *Changes) argumentChanged(ctx context.Context, m *recording.Manifest, tree string) bool {
+	return slices.ContainsFunc(m.Argv[min(1, len(m.Argv)):], func(path string) bool {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(m.Cwd, path)
 		}
-		changed, known := c.below(ctx, arg)
+		inTree := m.Roots.Tree != "" && recording.Within(path, m.Roots.Tree)
+		if inTree {
+			path = tree + strings.TrimPrefix(path, m.Roots.Tree)
+		}
+		st, err := os.Stat(path)
+		switch {
+		case err != nil || !st.Mode().IsRegular():
+			return false
+		case inTree:
+			return ignored(ctx, path)
+		}
+		changed, known := c.below(ctx, path)
 		return !known || len(changed) > 0
 	})
 }

@@ -243,6 +243,7 @@ func TestChangedSince(t *testing.T) {
 		change  func()
 		program string // "" for /bin/sh as it is
 		path    string // "" for repo/app/recs/a
+		args    []string
 		treeNow bool
 		want    bool
 	}{
@@ -257,6 +258,8 @@ func TestChangedSince(t *testing.T) {
 		"a source":                        {change: put("repo/app/x.py"), treeNow: true, want: true},
 		"a new source":                    {change: put("repo/app/new file.py"), treeNow: true, want: true},
 		"a source beside the tree":        {change: put("repo/other/x.py"), treeNow: true, want: false},
+		"an argument that Git ignores":    {change: put("repo/app/local.env"), args: []string{"local.env"}, want: true},
+		"what else Git ignores":           {change: put("repo/app/local.env"), want: false},
 		"another program":                 {program: "/bin/ls", want: true},
 		"in another repository":           {path: "repo2/recs/c", want: true}, // which does not know the commit
 		"in no repository":                {path: "plain/d", want: true},
@@ -264,7 +267,7 @@ func TestChangedSince(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			write(t, map[string]string{
 				"repo/app/recs/a/run.tape": "1", "repo/app/recs/a/recording.json": "{}", "repo/app/recs/b/run.tape": "1", "repo/app/recs/b/recording.json": "{}",
-				"repo/app/tapedeck.yaml": "", "repo/app/x.py": "1", "repo/other/x.py": "1", "repo2/recs/c/run.tape": "1", "plain/d/run.tape": "1",
+				"repo/app/tapedeck.yaml": "", "repo/.gitignore": "*.env\n", "repo/app/x.py": "1", "repo/other/x.py": "1", "repo2/recs/c/run.tape": "1", "plain/d/run.tape": "1",
 			})
 			os.Symlink("repo/app/recs", "link")
 			runGit(t, "repo", "init -q", "add -A", "-c user.name=n -c user.email=e commit -qm x", "tag start")
@@ -284,6 +287,7 @@ func TestChangedSince(t *testing.T) {
 			}
 			m := new(recording.Manifest)
 			m.Program.Path, m.Program.Digest = "/bin/sh", program.DigestOf(tc.program).String()
+			m.Argv, m.Cwd, m.Roots.Tree = append([]string{"sh"}, tc.args...), "/recorded/app/", "/recorded/app"
 			if got := c.touch(t.Context(), &recording.Recording{Manifest: m}, tc.path, tc.treeNow, "repo/app"); got != tc.want {
 				t.Errorf("touched: %t", got)
 			}

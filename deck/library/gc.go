@@ -199,13 +199,23 @@ func (c *collector) recordings(entries []Entry) error {
 	return errors.Join(errs...)
 }
 
-// loose removes what killed writers left in the library itself: temporary files and directories.
-func (c *collector) loose([]Entry) error {
+// loose removes what killed writers left in the library itself, temporary files and directories, and what was to supersede a recording that
+// lies elsewhere, beside that.
+func (c *collector) loose(entries []Entry) error {
 	names, err := os.ReadDir(c.lib.Dir)
 	if err != nil {
 		return recording.Gone(err)
 	}
 	var errs []error
+	looked := map[string]bool{c.lib.Dir: true}
+	for _, e := range entries {
+		if dir := filepath.Dir(e.Path); !looked[dir] {
+			looked[dir] = true
+			for _, path := range recording.StaleTemps(dir, newPrefix) {
+				errs = append(errs, c.whole(GarbageTemporary, path))
+			}
+		}
+	}
 	for _, n := range names {
 		if c.stopped() {
 			break

@@ -2,6 +2,7 @@ package library
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,10 +18,10 @@ import (
 // newPrefix begins the name of the directory in which a recording is made that is to supersede one beside it. Who makes it holds its lock.
 const newPrefix = durable.TempPrefix + "new-"
 
-// Beside returns a name for a recording that is to supersede rec, on its file system. done removes what stands there then. What killed ones
-// left goes.
-func Beside(rec *recording.Recording) (made string, done func(), err error) {
-	parent := filepath.Dir(rec.Dir)
+// Beside returns a name for what is to supersede the recording at path, on its file system. done removes what stands there then. What killed
+// ones left goes.
+func Beside(path string) (made string, done func(), err error) {
+	parent := filepath.Dir(path)
 	recording.RemoveStale(recording.StaleTemps(parent, newPrefix))
 	lock, dir, err := recording.LockedTemp(parent, newPrefix)
 	if err != nil {
@@ -113,6 +114,33 @@ func Supersede(old, made *recording.Recording) error {
 	}
 	_ = removeRecording(made.Dir, nil) // what stays is below a temporary name
 	return nil
+}
+
+// SupersedePacked puts the recording that Succeed made ready, packed, in the place of the packed file: all of it, or after an error nothing.
+func SupersedePacked(ctx context.Context, file string, made *recording.Recording) error {
+	file, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return err
+	}
+	was, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	temp, done, err := Beside(file)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if _, err := Pack(ctx, made, temp, nil); err != nil {
+		return err
+	}
+	if err := errors.Join(os.Chmod(temp, was.Mode().Perm()), durable.SyncFile(temp)); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, file); err != nil {
+		return err
+	}
+	return durable.SyncDir(filepath.Dir(file))
 }
 
 // toDisk brings every file and name below dir to the disk.

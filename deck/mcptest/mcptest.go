@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -45,11 +46,13 @@ type Result struct {
 	MS           float64           `json:"ms"`
 }
 
-// Options say which server is tried, and how. Argv is needed.
+// Options say which server is tried, and how. Argv or URL is needed.
 type Options struct {
 	Argv    []string
-	Env     []string // of the server, and where secrets are
-	Server  string   // name in the recording; "" where that holds one alone
+	URL     string      // of a server over Streamable HTTP; "" starts Argv
+	Header  http.Header // of each request there, in the place of what was recorded
+	Env     []string    // of the server, and where secrets are
+	Server  string      // name in the recording; "" where that holds one alone
 	Timeout time.Duration
 	Stderr  io.Writer
 	Report  func(*Result)
@@ -84,6 +87,7 @@ type tester struct {
 	log           *mcp.Log        // writes nothing: brings messages into the form of the tape
 	store         cas.Store
 	conversations []*conversation
+	headers       map[uint64][]tape.HeaderField // of recorded requests over HTTP, by the arrival of their exchange
 	tape          io.Closer
 }
 
@@ -167,10 +171,14 @@ func (t *tester) open(path string, names map[uint64]string) error {
 		return err
 	}
 	t.tape, t.store = f, f.Store
+	t.headers = make(map[uint64][]tape.HeaderField)
 	by := make(map[uint64]*conversation)
 	for r, err := range f.Records() {
 		if err != nil {
 			return err
+		}
+		if x, ok := r.Kind.(*tape.HTTPExchange); ok && t.o.URL != "" {
+			t.headers[x.Arrival] = x.RequestHeaders
 		}
 		k, ok := r.Kind.(*tape.MCPJSONRPC)
 		if !ok || names[k.Conversation] == "" {
@@ -210,10 +218,10 @@ func (t *tester) play(ctx context.Context, c *conversation) (out []*Result, err 
 			return out, fmt.Errorf("record %d: %w", r.Seq, err)
 		}
 		if message.IsNotification() {
-			s.send(message.line)
+			s.send(&message.Message, message.line, k)
 			continue
 		}
-		res := &Result{Server: c.name, Conversation: c.number, Record: r.Seq, Method: k.Method, Tool: toolOf(&message.Message)}
+		res := NewResult(c.name, c.number, r.Seq, &message.Message)
 		began := time.Now()
 		if err := t.ask(ctx, s, k, message, res); err != nil {
 			return out, fmt.Errorf("record %d: %w", r.Seq, err)
@@ -229,7 +237,7 @@ func (t *tester) play(ctx context.Context, c *conversation) (out []*Result, err 
 
 // ask sends a request and compares what comes.
 func (t *tester) ask(ctx context.Context, s *server, k *tape.MCPJSONRPC, asked *message, res *Result) error {
-	s.send(asked.line)
+	s.send(&asked.Message, asked.line, k)
 	if k.Answered == 0 && k.Error != "" {
 		res.Status, res.Why = NotCompared, k.Error
 		return nil
@@ -246,10 +254,7 @@ func (t *tester) ask(ctx context.Context, s *server, k *tape.MCPJSONRPC, asked *
 		res.Status, res.Why = NoAnswer, err.Error()
 		return nil
 	}
-	res.Changes = t.changes(k.Method, &recorded.Message, answer)
-	if res.Status = Same; len(res.Changes) > 0 {
-		res.Status = Differs
-	}
+	res.Compare(t.log, &recorded.Message, answer)
 	return nil
 }
 
@@ -275,29 +280,36 @@ func (t *tester) message(p *tape.Payload) (*message, error) {
 	return &message{all[0], slices.Concat(t.book.Reveal(b), []byte("\n"))}, nil
 }
 
-// changes are what differs between two answers, as replays compare them.
-func (t *tester) changes(method string, was, now *mcp.Message) []fidelity.Change {
-	a, b := t.surface(was), t.surface(now)
-	if string(a) == string(b) {
-		return nil
+// NewResult is the result of a request before it is answered.
+func NewResult(server string, conversation, record uint64, asked *mcp.Message) *Result {
+	return &Result{Server: server, Conversation: conversation, Record: record, Method: asked.Method, Tool: toolOf(asked)}
+}
+
+// Compare says what differs between two answers, as replays compare them. log brings them into the form of the tape.
+func (r *Result) Compare(log *mcp.Log, was, now *mcp.Message) {
+	a, b := surface(log, was), surface(log, now)
+	if r.Status = Same; string(a) == string(b) {
+		return
 	}
-	return fidelity.DiffJSON(comparable(method, a), comparable(method, b))
+	if r.Changes = fidelity.DiffJSON(comparable(r.Method, a), comparable(r.Method, b)); len(r.Changes) > 0 {
+		r.Status = Differs
+	}
 }
 
 // surface is what of an answer is compared: its result or its error, under that name.
-func (t *tester) surface(m *mcp.Message) []byte {
+func surface(log *mcp.Log, m *mcp.Message) []byte {
 	name, value := "result", m.Result
 	if m.Error != nil {
 		name, value = "error", m.Error
 	}
-	line := t.log.Redact(mcp.Server, slices.Concat([]byte(`{"jsonrpc":"2.0","id":0,"`+name+`":`), value, []byte("}")))
+	line := log.Redact(mcp.Server, slices.Concat([]byte(`{"jsonrpc":"2.0","id":0,"`+name+`":`), value, []byte("}")))
 	if len(line.Messages) == 1 {
 		value = line.Messages[0].Result
 		if name == "error" {
 			value = line.Messages[0].Error
 		}
 	}
-	return slices.Concat([]byte(`{"`+name+`":`), t.log.Surface("", value), []byte("}"))
+	return slices.Concat([]byte(`{"`+name+`":`), log.Surface("", value), []byte("}"))
 }
 
 // lists are the members of results that hold entries with names.

@@ -6,14 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os/exec"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -23,77 +19,65 @@ const maxLine = 256 << 20
 // maxUnread is how many answers to nothing that is waited for may lie about.
 const maxUnread = 256
 
-// patience is how long a server may take to end when its stdin has.
-const patience = 5 * time.Second
-
-// A server is the process that is tried. One goroutine reads what it says, until it has ended.
+// A server is what is tried, in one conversation: a conn says what it says.
 type server struct {
+	conn
 	t       *tester
 	c       *conversation
-	cmd     *exec.Cmd
-	sending sync.Mutex // a line at a time: questions of the client, answers to the server's
-	stdin   io.WriteCloser
-	answers chan *mcp.Message // closed when it says no more
-	used    []bool            // of c.server: answers that were given
+	answers chan *answer // closed when it says no more
+	used    []bool       // of c.server: answers that were given
 }
 
-// start starts a server for a conversation; end must follow.
-func start(ctx context.Context, t *tester, c *conversation) (*server, error) {
-	s := &server{t: t, c: c, answers: make(chan *mcp.Message, maxUnread), used: make([]bool, len(c.server))}
-	s.cmd = exec.CommandContext(ctx, t.o.Argv[0], t.o.Argv[1:]...)
-	s.cmd.Env, s.cmd.Stderr, s.cmd.WaitDelay = t.o.Env, t.o.Stderr, patience
-	var err error
-	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	stdout, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go s.read(stdout)
-	return s, nil
+// A conn is the way to a server. Whoever reads what that says gives it to server.hear.
+type conn interface {
+	// send passes a message of the client on, of which k is the record; nil for an answer to what the server asks. That the server takes none
+	// any more is seen by its answers.
+	send(m *mcp.Message, line []byte, k *tape.MCPJSONRPC)
+	// end has the server end, and returns when it says no more.
+	end()
 }
 
-// end has the server end, and waits for that.
+// An answer is that to a request, or why there is none.
+type answer struct {
+	*mcp.Message
+	err error
+}
+
+// start starts a server for a conversation, or reaches it; end must follow.
+func start(ctx context.Context, t *tester, c *conversation) (s *server, err error) {
+	s = &server{t: t, c: c, answers: make(chan *answer, maxUnread), used: make([]bool, len(c.server))}
+	if t.o.URL != "" {
+		s.conn = reach(ctx, s)
+		return s, nil
+	}
+	s.conn, err = startProcess(ctx, s)
+	return s, err
+}
+
+// end has the server end. What it says yet goes nowhere.
 func (s *server) end() {
-	s.stdin.Close()
-	kill := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
-	for range s.answers { // what it says yet: the pipe is read to its end before Wait closes it
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.conn.end()
+	}()
+	for range s.answers {
 	}
-	_ = s.cmd.Wait()
-	kill.Stop()
+	<-ended
 }
 
-// send writes a line. That the server takes none any more is seen by its answers.
-func (s *server) send(line []byte) {
-	s.sending.Lock()
-	defer s.sending.Unlock()
-	_, _ = s.stdin.Write(line)
-}
-
-// read hands on the answers of the server, and answers what it asks.
-func (s *server) read(stdout io.Reader) {
-	defer close(s.answers)
-	lines := jsonscan.NewLines(stdout, maxLine)
-	for {
-		line, err := lines.Next()
-		if err != nil {
-			return
-		}
-		messages, _, err := mcp.Parse(bytes.Clone(line))
-		if err != nil {
-			continue // a log
-		}
-		for i := range messages {
-			switch m := &messages[i]; {
-			case m.IsAnswer():
-				s.answers <- m
-			case m.IsRequest():
-				s.send(s.reply(m))
-			}
+// hear takes a line of the server: its answers are handed on, and what it asks is answered. What is no message is a log.
+func (s *server) hear(line []byte) {
+	messages, _, err := mcp.Parse(bytes.Clone(line))
+	if err != nil {
+		return
+	}
+	for i := range messages {
+		switch m := &messages[i]; {
+		case m.IsAnswer():
+			s.answers <- &answer{Message: m}
+		case m.IsRequest():
+			s.send(nil, s.reply(m), nil)
 		}
 	}
 }
@@ -109,7 +93,7 @@ func (s *server) answer(ctx context.Context, id json.RawMessage, limit time.Dura
 				return nil, errors.New("the server ended")
 			}
 			if bytes.Equal(m.ID, id) {
-				return m, nil
+				return m.Message, m.err
 			}
 		case <-late.C:
 			return nil, fmt.Errorf("no answer within %v", limit)

@@ -117,6 +117,7 @@ type Fork struct {
 	Lane    string          `json:"lane,omitempty"`   // the conversation that was left
 	Turn    int             `json:"turn,omitempty"`   // of it, the first that is not the parent's; 0 for none
 	Live    bool            `json:"live"`             // models were asked
+	MCP     []string        `json:"mcp,omitempty"`    // tool servers that were started
 	Changes json.RawMessage `json:"changes"`          // fork.Changes
 	Failed  string          `json:"failed,omitempty"` // why it did not come to its end; "" where it did
 	Verify  *Check          `json:"verify,omitempty"`

@@ -64,7 +64,7 @@ func Run(ctx context.Context, rec *recording.Recording, o *Options) (*Result, er
 	if err != nil {
 		return nil, err
 	}
-	made, done, err := library.Beside(&recording.Recording{Dir: o.Output})
+	made, done, err := library.Beside(o.Output)
 	if err != nil {
 		return nil, err
 	}

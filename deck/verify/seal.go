@@ -68,7 +68,7 @@ func (c *verifier) unsealed(path string) {
 
 func (v *Verification) signed(res *seal.Result) {
 	v.Signer, v.SignerKnown = res.Signer.String(), res.SignerKnown
-	v.Unknown = res.Unknown
+	v.Unknown = append(v.Unknown, res.Unknown...)
 	for _, w := range res.Cosignatures {
 		v.Cosigned = append(v.Cosigned, Cosigned{w.Witness.String(), w.Time})
 	}

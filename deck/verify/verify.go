@@ -47,17 +47,17 @@ func (p Problem) String() string {
 // A Verification is what Verify found. A recording whose Problems are empty holds, finished or not.
 type Verification struct {
 	Path     string    `json:"path"`
-	State    string    `json:"state"`          // "recording" (unfinished), "unsealed", "sealed", "tape", "damaged"
-	Live     bool      `json:"live,omitempty"` // it is being recorded
+	State    string    `json:"state"` // "recording" (unfinished), "unsealed", "sealed", "tape", "damaged"
+	Live     bool      `json:"live"`  // it is being recorded
 	Records  int       `json:"records"`
 	Blobs    int       `json:"blobs"` // distinct blobs that were read and hash to their names
 	Problems []Problem `json:"problems"`
 	Notes    []string  `json:"notes"`
 
-	Signer      string     `json:"signer,omitempty"`             // the key whose seal holds, NAME+ID+BASE64
-	SignerKnown bool       `json:"signer_known"`                 // it is this machine's, or one that was asked for
-	Cosigned    []Cosigned `json:"cosigned,omitempty"`           // by witnesses that were asked for
-	Unknown     []string   `json:"unknown_signatures,omitempty"` // of keys that nobody asked for: NAME+ID
+	Signer      string     `json:"signer"`             // the key whose seal holds, NAME+ID+BASE64
+	SignerKnown bool       `json:"signer_known"`       // it is this machine's, or one that was asked for
+	Cosigned    []Cosigned `json:"cosigned"`           // by witnesses that were asked for
+	Unknown     []string   `json:"unknown_signatures"` // of keys that nobody asked for: NAME+ID
 }
 
 // A Cosigned is a witness's signature that holds.
@@ -105,7 +105,9 @@ func Verify(ctx context.Context, path string, o *Options) (*Verification, error)
 	if err != nil {
 		return nil, err
 	}
-	c := &verifier{ctx: ctx, v: &Verification{Path: path, State: StateTape, Problems: []Problem{}, Notes: []string{}}, seen: map[cas.Digest]bool{}}
+	c := &verifier{ctx: ctx, seen: map[cas.Digest]bool{}, v: &Verification{
+		Path: path, State: StateTape, Problems: []Problem{}, Notes: []string{}, Cosigned: []Cosigned{}, Unknown: []string{},
+	}}
 	if o != nil {
 		c.o = *o
 	}

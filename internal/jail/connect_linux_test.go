@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -88,7 +91,7 @@ func helperConnect(args []string) int {
 			fmt.Println("netlink", i, at, err)
 		}
 	}
-	if _, _, errno := unix.Syscall(sysMemfdSecret, 0, 0, 0); errno != unix.ENOSYS {
+	if _, _, errno := unix.Syscall(filter.SysMemfdSecret, 0, 0, 0); errno != unix.ENOSYS {
 		fmt.Println("memfd_secret", errno)
 	}
 	return 0
@@ -114,7 +117,7 @@ func tryPair(kind int) error {
 	if err != nil {
 		return err
 	}
-	defer closeFDs(fds[:])
+	defer inspect.CloseAll(fds[:])
 	var buf [10]byte
 	_, err1 := unix.Write(fds[0], []byte("one"))
 	err2 := unix.Sendto(fds[0], []byte("two"), 0, &unix.SockaddrUnix{Name: "/nowhere"})
@@ -326,7 +329,7 @@ func TestUnansweredConnect(t *testing.T) {
 	if took := time.Since(start); took > 20*time.Second {
 		t.Error("the end took", took)
 	}
-	if n := len(j.connector.slots); n != 0 {
+	if n := j.supervisor.connects.Making(); n != 0 {
 		t.Error(n, "connects are left")
 	}
 }
@@ -373,7 +376,7 @@ func helperUnanswered(args []string) int {
 	done := make(chan error)
 	many := 1
 	if args[0] == "many" {
-		many = maxConnects + 1
+		many = connect.MaxConnects + 1
 	}
 	for range many {
 		go func() { done <- connectSilent() }()
@@ -392,11 +395,18 @@ func helperUnanswered(args []string) int {
 
 // silentNetwork makes a route to addresses that never answer.
 func silentNetwork() error {
-	lo, err := loopbackUp()
+	lo, err := netlink.LinkByName("lo")
+	if err == nil {
+		err = netlink.LinkSetUp(lo)
+	}
 	if err != nil {
 		return err
 	}
-	return addRoutes(route{lo, unix.RT_TABLE_MAIN, unix.RTN_UNICAST, unix.RT_SCOPE_LINK, netip.MustParsePrefix("10.0.0.0/8"), netip.Addr{}})
+	_, dst, err := net.ParseCIDR("10.0.0.0/8")
+	if err != nil {
+		return err
+	}
+	return netlink.RouteAdd(&netlink.Route{LinkIndex: lo.Attrs().Index, Dst: dst, Scope: netlink.SCOPE_LINK})
 }
 
 // connectSilent connects to one of these, for many minutes.

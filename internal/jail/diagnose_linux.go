@@ -6,16 +6,11 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/stage"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
-)
-
-// Steps that fail where a system cannot make the jail, or cannot see all of it.
-const (
-	opFilter = "install the system call filter"
-	opWatch  = "watch files"
-	opSpawns = "find spawns"
 )
 
 var errProcessor = &UnavailableError{Reason: "there is no system call filter for this processor, only for amd64 and arm64"}
@@ -94,10 +89,10 @@ func diagnoseSetup(err error) error {
 	case mount.OpProc:
 		return &UnavailableError{Reason: e.Error(),
 			Remedy: "where parts of /proc are covered, as in Docker, show it whole: --security-opt systempaths=unconfined"}
-	case opConnect:
+	case connect.Step:
 		return &UnavailableError{Reason: e.Error(), Remedy: "connections are made in the program's place: that takes CONFIG_UNIX_DIAG, process_vm_readv and" +
 			" pidfd_getfd (Linux 5.10 and newer; not where kernel.yama.ptrace_scope is 3, or a container's seccomp profile forbids them)"}
-	case opFilter:
+	case stage.OpFilter:
 		return &UnavailableError{Reason: e.Error(), Remedy: "a kernel with seccomp notifications (Linux 5.9 and newer), not nested in another jail"}
 	}
 	return err

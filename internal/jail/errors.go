@@ -1,9 +1,6 @@
 package jail
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // ErrUnavailable is what every *UnavailableError is: this system cannot make the jail.
 var ErrUnavailable = errors.New("jail unavailable")
@@ -28,16 +25,3 @@ func (e *UnavailableError) Error() string {
 
 // Is makes errors.Is(err, ErrUnavailable) hold.
 func (e *UnavailableError) Is(target error) bool { return target == ErrUnavailable }
-
-// An ExecError says that the program could not be started inside. Err is a syscall.Errno: ENOENT, EACCES, ENOEXEC.
-type ExecError struct {
-	Op   string // execve or chdir
-	Path string
-	Err  error
-}
-
-// Error implements error.
-func (e *ExecError) Error() string { return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Err) }
-
-// Unwrap returns the system's error.
-func (e *ExecError) Unwrap() error { return e.Err }

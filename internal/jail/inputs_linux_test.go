@@ -31,7 +31,7 @@ type still struct {
 	started  map[string]chan struct{} // closed as such a one starts
 }
 
-const stillAt = 1_000_000_000 * int64(second) // 2001-09-09
+const stillAt = 1_000_000_000 * int64(time.Second) // 2001-09-09
 
 type stillSource struct {
 	mu sync.Mutex
@@ -163,7 +163,7 @@ func (s *still) run(t *testing.T, c *Config) result {
 	s.names, s.ended = make(map[Source]string), make(map[string][]Ended)
 	c.Inputs, c.Shifted = s, true
 	return run(t, c, func(j *Jail) {
-		if j.inputs == nil || j.deaf != nil {
+		if j.supervisor.inputs == nil || j.deaf != nil {
 			t.Skip("no notifications of spawns here: ", j.deaf)
 		}
 	})

@@ -1,12 +1,18 @@
 package jail
 
 import (
+	"encoding/binary"
 	"log/slog"
-	"net/netip"
 	"os"
-	"syscall"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/changes"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inputs"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/network"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/process"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/spawns"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 )
 
 // Config says what runs inside and what it sees. Path, Argv and Dir are needed. Every path is absolute and is one of the
@@ -49,32 +55,43 @@ type Config struct {
 	Log *slog.Logger // nil is silent
 }
 
+// What a Config and a Jail speak of, in the words of the rooms that decide it.
 type (
 	// An Overlay is a layered directory that a Config names.
 	Overlay = mount.Overlay
 	// A File is a file of the caller's that a Config names.
 	File = mount.File
+
+	// An Exit is how a program ended, Ended how any process did.
+	Exit  = process.Exit
+	Ended = process.Ended
+	// A Refusal is one attempt to reach what the jail does not let its program reach.
+	Refusal = connect.Refusal
+
+	// A Watcher is told of each FileCall.
+	Watcher  = changes.Watcher
+	FileCall = changes.Call
+
+	// A SpawnWatcher is told of each Spawn, and answers it.
+	SpawnWatcher = spawns.Watcher
+	Spawn        = spawns.Spawn
+	SpawnAnswer  = spawns.Answer
+	Streams      = spawns.Streams
+
+	// Inputs makes a Source for each Program.
+	Inputs  = inputs.Sources
+	Source  = process.Source
+	Program = process.Program
+	Filler  = process.Filler
+	// An ExecError says that the program could not be started inside.
+	ExecError = step.ExecError
 )
 
-// An Exit is how the program ended: Signal is 0 unless a signal ended it.
-type Exit struct {
-	Code   int
-	Signal syscall.Signal
-}
-
-// A Refusal is one attempt of the program to reach what the jail does not let it reach. Addr and Port are zero where the
-// attempt got no further than a socket call.
-type Refusal struct {
-	Proto  string // tcp, udp, unix, or the socket's family and type: "vsock stream", "inet raw"
-	Path   string // of a Unix socket, absolute
-	Addr   netip.Addr
-	Port   uint16
-	Reason string
-	By     Source // who asked for a Unix socket; nil where that is not known
-}
-
 // NoListener is the Reason of a connection to a port on which no program of the jail listens.
-const NoListener = "tcp: nothing listens on this port inside"
+const NoListener = network.NoListener
+
+// InputGap is what texts of Jail.NotCovered begin with that are about Inputs.
+const InputGap = inputs.Gap
 
 // A Check is one thing that the jail needs, tried for real by Probe. Cost says what is lost without it.
 type Check struct {
@@ -84,4 +101,20 @@ type Check struct {
 	Cost   string
 	// Evidence says that programs can be recorded and replayed without it: less is seen then.
 	Evidence bool
+}
+
+// PortOf makes of random bytes one of the ports that Linux chooses from by itself.
+func PortOf(random Filler) uint16 {
+	const first, last = 32768, 60999
+	var b [4]byte
+	random.Fill(b[:])
+	return uint16(first + binary.LittleEndian.Uint32(b[:])%(last-first+1))
+}
+
+// SameFile reports whether two structs statx, which are answers of Asked, agree in owner, mode and size.
+func SameFile(a, b []byte) bool { return len(a) == len(b) && lasting(a) == lasting(b) }
+
+// lasting is what does not change by itself.
+func lasting(b []byte) [3]uint64 {
+	return [3]uint64{binary.NativeEndian.Uint64(b[20:]), uint64(binary.NativeEndian.Uint16(b[28:])), binary.NativeEndian.Uint64(b[40:])}
 }

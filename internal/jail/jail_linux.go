@@ -11,7 +11,16 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/changes"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inputs"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/network"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/process"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/spawns"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/stage"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
 
@@ -23,30 +32,20 @@ type Jail struct {
 	begun       bool      // it has said so
 	ended       error     // how it did, once tasks have
 	stderr      tail      // the init's: why it ended, when it should not have
-	ctl, exec   *control
+	ctl, exec   *stage.Control
 	stopContext func() bool
 	tasks       sync.WaitGroup // the goroutines that end with the init
 
-	listeners  []net.Listener
-	dnsPackets net.PacketConn
-	dnsStream  net.Listener
+	network    *network.Taken
 	notCovered []string
 	refusals   *refusals
 	stopOnce   sync.Once
-	notify     *notifier
-	connector  *connector
-	watcher    Watcher
-	places     []place // of the watcher
-	watch      *watch  // nil: nobody watches, or nobody can
-	blind      error   // why nothing is watched although a Watcher is there
-	watchOnce  sync.Once
-	toldSpawns SpawnWatcher
-	streams    []*os.File // the program's, until the jail stands
-	spawns     *spawns    // nil: nobody is told, or nobody can be
-	deaf       error      // why nobody is told although a SpawnWatcher is there
-	given      Inputs
-	shifted    bool
-	inputs     *inputs // nil: the kernel answers
+	closeOnce  sync.Once
+	wanted     wanted
+	table      *process.Table
+	supervisor supervisor
+	blind      error // why nothing is watched although a Watcher is there
+	deaf       error // why nobody is told of spawns although a SpawnWatcher is there
 
 	// Set before exited is closed, by the goroutine that reads the control socket.
 	exit    Exit
@@ -60,8 +59,18 @@ type Jail struct {
 }
 
 type rootMsg struct {
-	m   *message
+	m   *stage.Message
 	fds []int
+}
+
+// wanted is what a Config asks for that is there only once the init is.
+type wanted struct {
+	files   Watcher
+	plan    *mount.Plan
+	spawns  SpawnWatcher
+	streams []*os.File // the program's, until the jail stands
+	inputs  Inputs
+	shifted bool
 }
 
 func newJail() *Jail {
@@ -76,7 +85,9 @@ func newJail() *Jail {
 
 // kill ends everything inside.
 func (j *Jail) kill() {
-	j.spawns.left(false)
+	if j.table != nil {
+		j.table.Killing(false)
+	}
 	j.cmd.Process.Kill()
 }
 
@@ -85,42 +96,63 @@ func (j *Jail) await() error {
 	if err := j.awaitBegun(); err != nil {
 		return err
 	}
-	m, fds, err := j.ctl.expect(msgReady)
+	m, fds, err := j.ctl.Expect(stage.MsgReady)
 	if err != nil {
 		return err
 	}
 	j.notCovered = m.NotCovered
-	if err := j.takeSockets(fds, m.Listeners); err != nil {
+	if j.network, err = network.Take(fds, m.Listeners); err != nil {
 		return err
 	}
-	j.startWatch()
-	j.startSpawns()
+	if err := j.prepare(); err != nil {
+		return err
+	}
 	j.tasks.Go(j.read)
-	if err := j.exec.send(&message{Kind: msgPrepare, Notified: j.notified()}); err != nil {
+	if err := j.exec.Send(&stage.Message{Kind: stage.MsgPrepare, Notified: j.notified()}); err != nil {
 		return err
 	}
-	_, fds, err = j.exec.expect(msgListener)
+	_, fds, err = j.exec.Expect(stage.MsgListener)
 	if err != nil {
 		return err
 	}
-	if err := j.serveNotifications(fds); err != nil {
+	if len(fds) != 1 {
+		inspect.CloseAll(fds)
+		return fmt.Errorf("jail: %d descriptors with the notification listener", len(fds))
+	}
+	if err := j.supervisor.serve(fds[0]); err != nil {
 		return err
 	}
-	if _, _, err = j.exec.expect(msgReady); err != nil {
+	if _, _, err = j.exec.Expect(stage.MsgReady); err != nil {
 		return err
 	}
-	j.refusals.arm()
-	if j.watch != nil {
-		j.blind = j.watch.arm()
+	j.arm()
+	return nil
+}
+
+// prepare makes what answers calls.
+func (j *Jail) prepare() (err error) {
+	s := &j.supervisor
+	s.report = j.refusals.add
+	if s.connects, err = connect.New(j.network.Diag, j.diagIn, s.report); err != nil {
+		return err
 	}
-	if j.blind != nil {
-		j.notCovered = append(j.notCovered, notWatched(j.blind))
+	j.refusals.sniff = j.network.Sniff(s.report)
+	if j.table, err = process.NewTable(j.cmd.Process.Pid); err != nil {
+		return &step.Error{Op: spawns.Step, Err: err}
 	}
-	if j.spawns != nil {
-		j.deaf = j.spawns.arm()
+	w := &j.wanted
+	layered := func(string) bool { return false }
+	if w.files != nil {
+		if s.files, j.blind = changes.New(w.files, j.table, w.plan); s.files != nil {
+			layered = s.files.Layered
+		}
 	}
-	if j.deaf != nil {
-		j.notCovered = append(j.notCovered, noSpawns(j.deaf)...)
+	if w.spawns != nil || w.inputs != nil {
+		s.spawns, j.deaf = spawns.New(w.spawns, j.table, w.streams, s.start)
+		w.streams = nil
+	}
+	if w.inputs != nil && s.spawns != nil {
+		s.inputs = inputs.New(w.inputs, j.table, j.countPIDs, layered)
 	}
 	return nil
 }
@@ -130,78 +162,72 @@ func (j *Jail) awaitBegun() error {
 	if j.begun {
 		return nil
 	}
-	_, _, err := j.ctl.expect(msgBegun)
+	_, _, err := j.ctl.Expect(stage.MsgBegun)
 	j.begun = err == nil
 	return err
 }
 
-// startWatch prepares the watch, if one is wanted.
-func (j *Jail) startWatch() {
-	if j.watcher == nil {
-		return
+// arm makes what is called from now on the program's.
+func (j *Jail) arm() {
+	j.refusals.arm()
+	if j.supervisor.files != nil {
+		j.blind = j.supervisor.files.Arm()
 	}
-	j.watch, j.blind = newWatch(j.watcher, j.cmd.Process.Pid, j.places)
+	if j.blind != nil {
+		j.notCovered = append(j.notCovered, changes.NotWatched(j.blind))
+	}
+	if j.supervisor.spawns != nil {
+		j.deaf = j.supervisor.spawns.Arm()
+	}
+	if j.deaf != nil {
+		j.notCovered = append(j.notCovered, noSpawns(j.deaf)...)
+	}
 }
 
-// startSpawns prepares what finds the spawns that a watcher is told of, if there is one.
-func (j *Jail) startSpawns() {
-	if j.toldSpawns == nil && j.given == nil {
-		return
-	}
-	j.spawns, j.deaf = newSpawns(j.toldSpawns, j.cmd.Process.Pid, j.streams)
-	j.streams = nil
-	if j.given != nil && j.spawns != nil {
-		j.inputs = newInputs(j.given, j.spawns, j.countPIDs)
-	}
+// noSpawns is err as lines of Jail.NotCovered.
+func noSpawns(err error) []string {
+	return []string{"MCP over stdio: " + err.Error(), InputGap + ": " + err.Error()}
 }
 
 // countPIDs makes the next process inside the first one, whatever numbers our own stages took. Where that cannot be they stay as they
 // come.
 func (j *Jail) countPIDs() {
-	if fd, err := j.ask(&message{Kind: msgOpen, Path: pidsInside}); err == nil {
+	if fd, err := j.ask(&stage.Message{Kind: stage.MsgOpen, Path: stage.PIDsInside}); err == nil {
 		unix.Close(fd)
 	}
 }
 
-func (j *Jail) notified() notified {
-	return notified{Watch: j.watch != nil, Spawns: j.spawns != nil, Inputs: j.inputs != nil, Ticks: j.inputs != nil && askingWall() != nil, Waits: j.inputs != nil && j.shifted}
-}
-
-// serveNotifications takes over the one descriptor in fds.
-func (j *Jail) serveNotifications(fds []int) error {
-	if len(fds) != 1 {
-		closeFDs(fds)
-		return fmt.Errorf("jail: %d descriptors with the notification listener", len(fds))
-	}
-	var err error
-	j.notify, err = newNotifier(fds[0], j.refusals.add, j.connector, j.watch, j.spawns, j.inputs)
-	return err
+func (j *Jail) notified() stage.Notified {
+	s := &j.supervisor
+	return stage.Notified{Files: s.files != nil, Spawns: s.spawns != nil, Inputs: s.inputs != nil, Shifted: j.wanted.shifted}
 }
 
 // read receives what the init says until it is gone. It ends with the control socket, at the latest in Close.
 func (j *Jail) read() {
 	defer close(j.answers)
 	for {
-		m, fds, err := j.ctl.recv()
+		m, fds, err := j.ctl.Recv()
 		if err != nil {
 			j.setExit(Exit{}, err)
 			return
 		}
 		switch m.Kind {
-		case msgOver:
-			j.spawns.left(true)
-			j.ctl.send(&message{Kind: msgKill}) // an error means that the init is gone
-		case msgExit:
+		case stage.MsgOver:
+			if j.table != nil {
+				j.table.Killing(true)
+			}
+			j.ctl.Send(&stage.Message{Kind: stage.MsgKill}) // an error means that the init is gone
+		case stage.MsgExit:
 			j.setExit(m.Exit, nil)
-		case msgStopped:
+		case stage.MsgStopped:
 			select {
 			case j.stopped <- syscall.Signal(m.Signal):
 			default: // nobody listens
 			}
-		case msgRoot, msgFailed:
+		case stage.MsgRoot, stage.MsgFailed:
 			j.answers <- rootMsg{m, fds}
 		default:
-			closeFDs(fds)
+			inspect.CloseAll(fds)
 		}
 	}
 }
@@ -218,11 +244,11 @@ func (j *Jail) setExit(e Exit, err error) {
 
 // Listeners returns the TCP listeners inside: 80, 443, then those of Config.Ports. The LocalAddr of a connection that
 // they accept is the address that the program dialled.
-func (j *Jail) Listeners() []net.Listener { return j.listeners }
+func (j *Jail) Listeners() []net.Listener { return j.network.Listeners }
 
 // DNS returns what the program's name queries reach. An address that ReadFrom returned makes WriteTo answer from the
 // address that the query was sent to.
-func (j *Jail) DNS() (net.PacketConn, net.Listener) { return j.dnsPackets, j.dnsStream }
+func (j *Jail) DNS() (net.PacketConn, net.Listener) { return j.network.DNSPackets, j.network.DNSStream }
 
 // Refusals returns what the program tried and the jail refused, as it happens. The channel is closed by StopNetwork. A
 // reader that falls far behind loses some, which RefusalsLost counts.
@@ -238,35 +264,29 @@ func (j *Jail) NotCovered() []string { return j.notCovered }
 // Unnamed returns how many calls went on although they may have changed files that could not be named: the Watcher was
 // not told. Their programs hide their memory, or made mount namespaces in which it cannot be said what a path means.
 func (j *Jail) Unnamed() int64 {
-	if j.watch == nil {
+	if j.supervisor.files == nil {
 		return 0
 	}
-	return j.watch.unnamed.Load()
+	return j.supervisor.files.Unnamed.Load()
 }
 
 // Untraced returns how many programs started whose time and randomness the kernel answers for, although there are Inputs: a
 // debugger inside had them.
 func (j *Jail) Untraced() int64 {
-	if j.inputs == nil {
+	if j.supervisor.inputs == nil {
 		return 0
 	}
-	return j.inputs.untraced.Load()
+	return j.supervisor.inputs.Untraced.Load()
 }
 
 // StopNetwork closes the listeners and the DNS sockets, reads the refusals that are left and closes their channel.
 func (j *Jail) StopNetwork() {
 	j.stopOnce.Do(func() {
-		for _, l := range j.listeners {
-			l.Close()
+		if j.network != nil {
+			j.network.Close()
 		}
-		if j.dnsPackets != nil {
-			j.dnsPackets.Close()
-		}
-		if j.dnsStream != nil {
-			j.dnsStream.Close()
-		}
-		if j.connector != nil && j.connector.report != nil {
-			j.connector.tellMissed()
+		if j.supervisor.connects != nil {
+			j.supervisor.connects.TellMissed()
 		}
 		j.refusals.stop()
 	})
@@ -275,26 +295,48 @@ func (j *Jail) StopNetwork() {
 // Release makes the program start and returns when it has. The error is an *ExecError when its file cannot be executed:
 // Wait then reports exit code 127.
 func (j *Jail) Release() error {
-	if err := j.exec.send(&message{Kind: msgGo}); err != nil {
+	if err := j.exec.Send(&stage.Message{Kind: stage.MsgGo}); err != nil {
 		return j.explain(err)
 	}
-	m, fds, err := j.exec.recv()
-	closeFDs(fds)
+	m, fds, err := j.exec.Recv()
+	inspect.CloseAll(fds)
 	switch {
 	case errors.Is(err, io.EOF): // its end is closed by execve
 		return nil
 	case err != nil:
 		return j.explain(err)
-	case m.Kind == msgFailed && m.Failure != nil:
-		return m.Failure.err()
+	case m.Kind == stage.MsgFailed && m.Failure != nil:
+		return m.Failure.Err()
 	}
 	return fmt.Errorf("jail: message %d after release", m.Kind)
+}
+
+// SpawnsLost returns how many execves went on although they may have been spawns that the SpawnWatcher is told of: their processes
+// could not be looked at, or were too many.
+func (j *Jail) SpawnsLost() int64 {
+	if j.supervisor.spawns == nil {
+		return 0
+	}
+	return j.supervisor.spawns.Lost.Load()
+}
+
+// Stopped returns the signal that stopped the program, each time that one did. Nobody continues it but who is told here.
+func (j *Jail) Stopped() <-chan syscall.Signal { return j.stopped }
+
+// Foreground gives the program's terminal to it, or takes it away: what reads it then, or changes its modes, is stopped by
+// SIGTTIN or SIGTTOU. Without a terminal it does nothing.
+func (j *Jail) Foreground(on bool) error {
+	kind := stage.MsgBackground
+	if on {
+		kind = stage.MsgForeground
+	}
+	return j.ctl.Send(&stage.Message{Kind: kind})
 }
 
 // Signal sends sig to the program. What a terminal sends (SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGCONT, SIGWINCH) goes to
 // its process group, anything else to the program alone.
 func (j *Jail) Signal(sig syscall.Signal) error {
-	return j.ctl.send(&message{Kind: msgSignal, Signal: int(sig)})
+	return j.ctl.Send(&stage.Message{Kind: stage.MsgSignal, Signal: int(sig)})
 }
 
 // Wait returns how the program ended, once nothing that it started is left either. The mounts stay for OpenRoot until
@@ -310,7 +352,7 @@ func (j *Jail) Wait() (Exit, error) {
 // OpenRoot opens a directory as the program sees it, after its end too, until Close. What lies in it is the program's:
 // walk it through os.OpenRoot of /proc/self/fd/N, or a symbolic link leads out.
 func (j *Jail) OpenRoot(path string) (*os.File, error) {
-	fd, err := j.ask(&message{Kind: msgOpen, Path: path})
+	fd, err := j.ask(&stage.Message{Kind: stage.MsgOpen, Path: path})
 	if err != nil {
 		return nil, err
 	}
@@ -318,39 +360,39 @@ func (j *Jail) OpenRoot(path string) (*os.File, error) {
 }
 
 // ask has the init open something, and returns it.
-func (j *Jail) ask(m *message, fds ...int) (int, error) {
+func (j *Jail) ask(m *stage.Message, fds ...int) (int, error) {
 	j.openMu.Lock()
 	defer j.openMu.Unlock()
-	if err := j.ctl.send(m, fds...); err != nil {
+	if err := j.ctl.Send(m, fds...); err != nil {
 		return -1, j.explain(err)
 	}
 	a, ok := <-j.answers
 	switch {
 	case !ok:
 		return -1, j.explain(io.EOF)
-	case a.m.Kind == msgFailed && a.m.Failure != nil:
-		return -1, a.m.Failure.err()
+	case a.m.Kind == stage.MsgFailed && a.m.Failure != nil:
+		return -1, a.m.Failure.Err()
 	case len(a.fds) != 1:
-		closeFDs(a.fds)
+		inspect.CloseAll(a.fds)
 		return -1, fmt.Errorf("jail: %d descriptors for message %d", len(a.fds), m.Kind)
 	}
 	return a.fds[0], nil
 }
 
 // diagIn tells of the Unix sockets in a network namespace that the program made.
-func (j *Jail) diagIn(ns int) (*diag, error) {
-	fd, err := j.ask(&message{Kind: msgDiag}, ns)
+func (j *Jail) diagIn(ns int) (*connect.Diag, error) {
+	fd, err := j.ask(&stage.Message{Kind: stage.MsgDiag}, ns)
 	if err != nil {
 		return nil, err
 	}
-	return &diag{fd: fd}, nil
+	return connect.DiagOf(fd), nil
 }
 
 // HoldMounts keeps the mounts inside until what it returns is closed, after Close too: until then directories of OpenRoot
 // show what the program saw. Without it the end of the jail takes away what is mounted in them, and so uncovers what was
 // masked.
 func (j *Jail) HoldMounts() (io.Closer, error) {
-	return j.OpenRoot(mountsInside)
+	return j.OpenRoot(stage.MountsInside)
 }
 
 // Close ends everything inside and returns when it is gone, its mounts with it, and so are the functions of the Watcher. Directories from OpenRoot stay readable
@@ -363,31 +405,21 @@ func (j *Jail) Close() error {
 	j.tasks.Wait()
 	j.log.Debug("jail's init ended", "err", j.ended, "stderr", j.stderr.String())
 	j.StopNetwork()
-	j.stopWatch()
+	j.closeOnce.Do(j.stopAnswering)
 	j.closeSockets()
 	return nil
 }
 
-// stopWatch ends the notifier, and then what it asks, once; a start that failed may have made some of it only.
-func (j *Jail) stopWatch() {
-	j.watchOnce.Do(func() {
-		switch {
-		case j.notify != nil:
-			j.notify.close() // and the connector
-		case j.connector != nil:
-			j.connector.close()
-		}
-		if j.watch != nil {
-			j.watch.close()
-		}
-		if j.spawns != nil {
-			j.spawns.close()
-		}
-	})
+// stopAnswering ends what answers calls, and then what it asks; a start that failed may have made some of it only.
+func (j *Jail) stopAnswering() {
+	j.supervisor.close()
+	if j.table != nil {
+		j.table.Close()
+	}
 }
 
 func (j *Jail) closeSockets() {
-	for _, c := range []*control{j.ctl, j.exec} {
+	for _, c := range []*stage.Control{j.ctl, j.exec} {
 		if c != nil {
 			c.Close()
 		}

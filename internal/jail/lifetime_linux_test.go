@@ -18,6 +18,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mountinfo"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/stage"
 	"golang.org/x/sys/unix"
 )
 
@@ -275,8 +276,8 @@ func TestNothingLeaks(t *testing.T) {
 }
 
 func TestNotEntered(t *testing.T) {
-	entered.Store(false)
-	defer entered.Store(true)
+	stage.Entered.Store(false)
+	defer stage.Entered.Store(true)
 	if _, err := Start(t.Context(), shellConfig(t, "")); !errors.Is(err, ErrNotEntered) {
 		t.Errorf("Start: %v", err)
 	}

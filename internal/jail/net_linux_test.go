@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
 	"golang.org/x/sys/unix"
 )
 
@@ -128,11 +129,11 @@ func TestForbiddenCalls(t *testing.T) {
 		{unix.SYS_IO_URING_SETUP, "ENOSYS"}, {unix.SYS_KEYCTL, "EPERM"}, {unix.SYS_BPF, "EPERM"},
 		{unix.SYS_PERF_EVENT_OPEN, "EPERM"}, {unix.SYS_OPEN_BY_HANDLE_AT, "EPERM"}, {unix.SYS_GETPID, ""},
 	}
-	if x32Bit != 0 {
+	if filter.X32Bit != 0 {
 		calls = append(calls, struct {
 			nr  int
 			err string
-		}{unix.SYS_SOCKET | x32Bit, "ENOSYS"})
+		}{unix.SYS_SOCKET | filter.X32Bit, "ENOSYS"})
 	}
 	var args []string
 	want := ""

@@ -3,7 +3,9 @@ package jail
 import (
 	"sync"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/stage"
 )
 
 // A Prepared is the init of a jail that nobody has described yet: a Start whose Config has it goes on with it. Close it always.
@@ -14,10 +16,10 @@ type Prepared struct {
 
 // Prepare starts one, and does not wait for it. The error is an *UnavailableError or ErrNotEntered.
 func Prepare() (*Prepared, error) {
-	if !entered.Load() {
+	if !stage.Entered.Load() {
 		return nil, ErrNotEntered
 	}
-	if auditArch == 0 {
+	if !filter.Known() {
 		return nil, errProcessor
 	}
 	j, err := startInit(nil)
@@ -72,7 +74,7 @@ func (p *Prepared) Close() error {
 
 // Available tells, by trying it once a process, what Prepare and Check find.
 func Available() error {
-	if !entered.Load() {
+	if !stage.Entered.Load() {
 		return ErrNotEntered
 	}
 	return available()

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/creack/pty"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/changes"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 )
 
@@ -28,7 +29,7 @@ func Probe() []Check {
 	}
 	checks = append(checks, probeWatch(j), probeSpawns(j))
 	notCovered := slices.DeleteFunc(slices.Clone(j.NotCovered()), func(s string) bool {
-		return j.blind != nil && s == notWatched(j.blind) || j.deaf != nil && slices.Contains(noSpawns(j.deaf), s)
+		return j.blind != nil && s == changes.NotWatched(j.blind) || j.deaf != nil && slices.Contains(noSpawns(j.deaf), s)
 	})
 	checks = append(checks, Check{Name: "evidence", OK: len(notCovered) == 0, Evidence: true,
 		Detail: detailOf(notCoveredError(notCovered), "refused ports are seen, the number of processes is limited"),

@@ -3,6 +3,8 @@ package jail
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail/network"
 )
 
 const refusalBuffer = 1024 // refusals that wait for a slow reader
@@ -13,7 +15,7 @@ type refusals struct {
 	lost  atomic.Int64
 	armed atomic.Bool // the exec stage's own trial is over
 
-	sniff *sniffer
+	sniff *network.Sniffer
 
 	mu     sync.Mutex
 	closed bool
@@ -46,7 +48,7 @@ func (r *refusals) add(x Refusal) {
 // stop reads what is left and closes the channel. It is called once.
 func (r *refusals) stop() {
 	if r.sniff != nil {
-		r.sniff.close()
+		r.sniff.Close()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

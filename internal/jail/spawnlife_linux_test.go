@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/process"
 	"golang.org/x/sys/unix"
 )
 
@@ -89,48 +90,6 @@ func TestSpawnLeft(t *testing.T) {
 	}
 }
 
-// TestReapedStatus: the kernel itself tells how a process ended that its parent has waited for.
-func TestReapedStatus(t *testing.T) {
-	t.Parallel()
-	if !newKernel(6, 15) {
-		t.Skip("Linux 6.15 and newer know it")
-	}
-	for script, want := range map[string]Exit{"exit 7": {Code: 7}, "kill -15 $$": {Signal: syscall.SIGTERM}} {
-		cmd := exec.Command("sh", "-c", script)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		fd, err := unix.PidfdOpen(cmd.Process.Pid, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer unix.Close(fd)
-		cmd.Wait()
-		if status, ok := reapedStatus(fd); !ok || exitOf(status) != want {
-			t.Errorf("%s: %v %v", script, exitOf(status), ok)
-		}
-	}
-}
-
-func TestStatusIn(t *testing.T) {
-	t.Parallel()
-	line := func(name, state, code string) string {
-		return "12 (" + name + ") " + state + strings.Repeat(" 0", 48) + " " + code + "\n"
-	}
-	for text, want := range map[string]Ended{
-		line("cat", "Z", "256"):        {Exit: Exit{Code: 1}, Known: true},
-		line("a) Z 1 (b) 9", "Z", "9"): {Exit: Exit{Signal: syscall.SIGKILL}, Known: true},
-		line("cat", "S", "0"):          {},
-		"12 (cat) Z 1":                 {},
-		"":                             {},
-	} {
-		status, ok := statusIn([]byte(text))
-		if ok != want.Known || ok && exitOf(status) != want.Exit {
-			t.Errorf("%q: %v %v", text, exitOf(status), ok)
-		}
-	}
-}
-
 // TestSpawnKilledWhileItWaits: the answer fails, and says so; nothing hangs, and others go on.
 func TestSpawnKilledWhileItWaits(t *testing.T) {
 	t.Parallel()
@@ -154,7 +113,7 @@ func TestSpawnKilledWhileItWaits(t *testing.T) {
 				e.mu.Lock()
 				defer e.mu.Unlock()
 				e.ends = append(e.ends, end)
-				st.close()
+				st.Close()
 			})
 			if end := <-waitGone(s); !end {
 				t.Error("the process is still there")
@@ -189,9 +148,7 @@ func TestSpawnKilledWhileItWaits(t *testing.T) {
 func waitGone(s *Spawn) <-chan bool {
 	out := make(chan bool, 1)
 	for range 5000 {
-		over := false
-		withFD(s.process.pidfd, func(fd int) error { over = isOver(fd, 0); return nil })
-		if over {
+		if isGone(s.PID) {
 			out <- true
 			return out
 		}
@@ -199,6 +156,15 @@ func waitGone(s *Spawn) <-chan bool {
 	}
 	out <- false
 	return out
+}
+
+func isGone(pid int) bool {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return true
+	}
+	defer unix.Close(fd)
+	return process.IsOver(fd, 0)
 }
 
 // helperTalks talks with a shell for each argument at once.
@@ -324,9 +290,9 @@ func TestSpawnsTooMany(t *testing.T) {
 	var lost func() int64
 	r := run(t, c, func(j *Jail) {
 		lost = j.SpawnsLost
-		j.spawns.ends.mu.Lock()
-		defer j.spawns.ends.mu.Unlock()
-		j.spawns.ends.most = 0
+		j.table.Lock()
+		defer j.table.Unlock()
+		j.table.Most = 0
 	})
 	if !strings.Contains(r.stdout, "a: said x, exit status 0\n") || !strings.Contains(r.stdout, "b: said x, exit status 0\n") {
 		t.Error(r.stdout, r.stderr)

@@ -14,9 +14,9 @@ import (
 	"sync"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/tapedeck-dev/tapedeck/internal/jail/process"
 	"github.com/tapedeck-dev/tapedeck/internal/lend"
+	"golang.org/x/sys/unix"
 )
 
 // An ear is a SpawnWatcher that puts its own streams into what it is told of, copies between, and keeps what passed.
@@ -129,7 +129,7 @@ func (e *ear) input(st *Streams) {
 
 // shut ends what is written to f, which may be a socket that is read too.
 func shut(f *os.File) {
-	err := withFD(f, func(fd int) error { return unix.Shutdown(fd, unix.SHUT_WR) })
+	err := process.WithFD(f, func(fd int) error { return unix.Shutdown(fd, unix.SHUT_WR) })
 	if errors.Is(err, unix.ENOTSOCK) {
 		f.Close()
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
 	"golang.org/x/sys/unix"
 )
 
@@ -72,7 +73,7 @@ func TestSpawnsDeaf(t *testing.T) {
 		t.Errorf("%v, want %q\n%s", err, want, s)
 	}
 	for _, nr := range []int{unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_GETFD} {
-		if s, err := forbidden(nr); err == nil || !strings.Contains(s, opConnect+": operation not permitted") {
+		if s, err := forbidden(nr); err == nil || !strings.Contains(s, connect.Step+": operation not permitted") {
 			t.Errorf("without call %d: %v\n%s", nr, err, s)
 		}
 	}
@@ -189,7 +190,7 @@ func TestSpawnsBlocking(t *testing.T) {
 						if st, err := s.Streams(); err != nil {
 							t.Error(err)
 						} else {
-							st.close()
+							st.Close()
 						}
 						return nil
 					}

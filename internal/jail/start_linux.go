@@ -14,10 +14,15 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/stage"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
+
+// Enter must be the first call of main, and of TestMain where a test starts a jail.
+func Enter() { stage.Enter() }
 
 // initCaps are what the init needs over the new namespaces. For a caller that is not root they must be ambient to
 // outlive the init's execve.
@@ -36,10 +41,10 @@ const maxPorts = 200 // their sockets travel in one packet
 // starts it. The jail ends when ctx does. The error is an *UnavailableError where this system cannot make a jail, a
 // *step.Error where a path of c cannot be mounted, an *ExecError where its Dir cannot be entered.
 func Start(ctx context.Context, c *Config) (*Jail, error) {
-	if !entered.Load() {
+	if !stage.Entered.Load() {
 		return nil, ErrNotEntered
 	}
-	if auditArch == 0 {
+	if !filter.Known() {
 		return nil, errProcessor
 	}
 	if err := errors.Join(c.check(), ctx.Err()); err != nil {
@@ -161,9 +166,7 @@ func launchPlan(c *Config, plan *mount.Plan) (*Jail, error) {
 		}
 	}
 	j.log = logger(c.Log)
-	j.watcher, j.places = c.Watch, placesOf(plan)
-	j.given, j.shifted = c.Inputs, c.Shifted
-	j.toldSpawns, j.streams = c.Spawns, []*os.File{c.Stdin, c.Stdout, c.Stderr}
+	j.wanted = wanted{files: c.Watch, plan: plan, spawns: c.Spawns, streams: []*os.File{c.Stdin, c.Stdout, c.Stderr}, inputs: c.Inputs, shifted: c.Shifted}
 	if err := j.send(c, plan); err != nil {
 		err = cmp.Or(j.awaitBegun(), err) // it may have ended already, and said why
 		j.Close()
@@ -186,7 +189,7 @@ func startFor(plan *mount.Plan) (j *Jail, err error) {
 
 // startInit starts the init, and the goroutine that waits for it: kill ends it, Close waits for it. What it inherits for the plan is kept.
 func startInit(kept []*os.File) (*Jail, error) {
-	ours, theirs, err := controlPair()
+	ours, theirs, err := stage.Pair()
 	if err != nil {
 		return nil, err
 	}
@@ -206,17 +209,17 @@ func startInit(kept []*os.File) (*Jail, error) {
 func (j *Jail) send(c *Config, plan *mount.Plan) error {
 	var files handedOver
 	defer files.close()
-	files.memfile("init", &initSpec{Hostname: c.Hostname, Umask: c.Umask, Ports: portsOf(c), TTY: c.TTY, Background: c.Background, Mounts: *plan})
+	files.memfile("init", &stage.InitSpec{Hostname: c.Hostname, Umask: c.Umask, Ports: portsOf(c), TTY: c.TTY, Background: c.Background, Mounts: *plan})
 	j.exec = files.control()
-	files.memfile("exec", &execSpec{Path: c.Path, Dir: c.Dir, Argv: c.Argv, Env: c.Env, Ignored: ignoredAtStart})
+	files.memfile("exec", &stage.ExecSpec{Path: c.Path, Dir: c.Dir, Argv: c.Argv, Env: c.Env, Ignored: stage.IgnoredAtStart})
 	for _, f := range []*os.File{c.Stdin, c.Stdout, c.Stderr} {
 		files.stream(f)
 	}
-	files.add(openLastPID())
+	files.add(stage.OpenLastPID())
 	if files.err != nil {
 		return files.err
 	}
-	return j.ctl.send(&message{Kind: msgPlan}, files.fds...)
+	return j.ctl.Send(&stage.Message{Kind: stage.MsgPlan}, files.fds...)
 }
 
 func portsOf(c *Config) []uint16 {
@@ -244,13 +247,13 @@ func (h *handedOver) add(f *os.File, err error) {
 	h.fds, h.own = append(h.fds, int(f.Fd())), append(h.own, f)
 }
 
-func (h *handedOver) control() *control {
-	ours, theirs, err := controlPair()
+func (h *handedOver) control() *stage.Control {
+	ours, theirs, err := stage.Pair()
 	h.add(theirs, err)
 	return ours
 }
 
-func (h *handedOver) memfile(name string, spec any) { h.add(memfile(name, spec)) }
+func (h *handedOver) memfile(name string, spec any) { h.add(stage.Memfile(name, spec)) }
 
 func (h *handedOver) stream(f *os.File) {
 	if f == nil {
@@ -271,8 +274,8 @@ func (h *handedOver) close() {
 func initCommand(files []*os.File, stderr io.Writer) *exec.Cmd {
 	uids, gids := idMappings()
 	return &exec.Cmd{
-		Path:       self,
-		Args:       []string{initName},
+		Path:       stage.Self,
+		Args:       []string{stage.InitName},
 		Env:        []string{"GODEBUG=asyncpreemptoff=1"},
 		Dir:        "/",
 		Stderr:     stderr,

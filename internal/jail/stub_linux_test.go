@@ -4,37 +4,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 )
-
-// TestStubFile runs the stub by itself.
-func TestStubFile(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(testDir(t), "stub")
-	if err := writeProgram(path, stubFile()); err != nil {
-		t.Fatal(err)
-	}
-	for in, want := range map[string]int{"": 0, "\x00": 0, "\x03": 3, "\xff": 255, "\x07\x08": 7} {
-		cmd := exec.Command(path)
-		stdin, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		stdin.Write([]byte(in))
-		stdin.Close()
-		cmd.Wait()
-		if got := cmd.ProcessState.ExitCode(); got != want {
-			t.Errorf("%q: %v, want %d", in, cmd.ProcessState, want)
-		}
-	}
-}
 
 // answering says yes to each line that it hears for a stub, and lets that end with code once its input ends.
 func answering(e *ear, code byte) func(*Spawn) *SpawnAnswer {
@@ -45,7 +19,7 @@ func answering(e *ear, code byte) func(*Spawn) *SpawnAnswer {
 			return nil
 		}
 		e.wg.Go(func() {
-			defer st.close()
+			defer st.Close()
 			buf := make([]byte, 100)
 			for {
 				n, err := st.Far[0].Read(buf)
@@ -160,7 +134,7 @@ func dying(e *ear, s *Spawn, sig syscall.Signal) *SpawnAnswer {
 		return nil
 	}
 	e.wg.Go(func() {
-		defer st.close()
+		defer st.Close()
 		io.Copy(io.Discard, st.Far[0])
 		s.Signal(sig)
 		<-s.Ended()

@@ -101,20 +101,3 @@ func (*Jail) HoldMounts() (io.Closer, error) { return nil, unavailable() }
 
 // Close does nothing.
 func (*Jail) Close() error { return nil }
-
-type spawnProcess struct{}
-
-// Stdio fails with an *UnavailableError.
-func (*Spawn) Stdio(int) (*os.File, error) { return nil, unavailable() }
-
-// Streams fails with an *UnavailableError.
-func (*Spawn) Streams() (*Streams, error) { return nil, unavailable() }
-
-// Ended returns a channel on which nothing comes.
-func (*Spawn) Ended() <-chan Ended { return nil }
-
-// Environ fails with an *UnavailableError.
-func (*Spawn) Environ() ([]string, error) { return nil, unavailable() }
-
-// Signal fails with an *UnavailableError.
-func (*Spawn) Signal(syscall.Signal) error { return unavailable() }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/changes"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,11 +27,11 @@ func TestWatchErrors(t *testing.T) {
 	bad := errors.New("bad")
 	w := &witness{base: dir, hook: func(c *FileCall) (func() error, error) {
 		switch c.Op {
-		case OpUnlink:
+		case changes.OpUnlink:
 			return nil, bad
-		case OpTruncate:
+		case changes.OpTruncate:
 			return func() error { return bad }, nil
-		case OpMode:
+		case changes.OpMode:
 			return func() error { return nil }, nil
 		}
 		return nil, nil
@@ -82,7 +83,7 @@ func TestWatchMany(t *testing.T) {
 	c := helperConfig(t, "crowd", "", strconv.Itoa(processes), strconv.Itoa(threads), strconv.Itoa(files))
 	c.Dir, c.Writable, c.Watch = dir, []string{dir}, w
 	run(t, c, nil).want(t, "")
-	if most.Load() > maxCopies {
+	if most.Load() > changes.MaxCopies {
 		t.Errorf("%d functions at once", most.Load())
 	}
 	var want []string

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -191,7 +193,7 @@ func TestWatchBlind(t *testing.T) {
 	cmd := exec.Command(c.Path)
 	cmd.Env = c.Env
 	out, err := cmd.CombinedOutput()
-	if s := string(out); err == nil || !strings.HasPrefix(s, "jail unavailable: ") || !strings.Contains(s, opConnect+": operation not permitted (") ||
+	if s := string(out); err == nil || !strings.HasPrefix(s, "jail unavailable: ") || !strings.Contains(s, connect.Step+": operation not permitted (") ||
 		!strings.Contains(s, "process_vm_readv") && !strings.Contains(s, "ptrace_scope") {
 		t.Errorf("%v %s", err, s)
 	}
@@ -236,8 +238,7 @@ func recordCalls(before func() error, then func(*Jail) error, calls ...string) i
 
 // forbid makes a call of every thread of this process, and of its children, fail with EPERM.
 func forbid(nr uint32) error {
-	raw, err := bpf.Assemble(append([]bpf.Instruction{bpf.LoadAbsolute{Off: dataNr, Size: 4}},
-		append(whenEqual(nr, retEPERM), bpf.RetConstant{Val: retAllow})...))
+	raw, err := bpf.Assemble(filter.Assemble(filter.Each(filter.Errno(unix.EPERM), nr), filter.Allow))
 	if err != nil {
 		return err
 	}
@@ -246,7 +247,7 @@ func forbid(nr uint32) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	prog := sockFilters(raw)
+	prog := filter.Raw(raw)
 	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&fprog)))
 	if errno != 0 {

@@ -103,6 +103,11 @@ func (p *Player[K, V]) survey() {
 func (p *Player[K, V]) Replace(lines []Line[V], same int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.replace(lines, same)
+}
+
+// replace is Replace for who holds mu.
+func (p *Player[K, V]) replace(lines []Line[V], same int) {
 	p.lines, p.first = lines, min(p.first, same)
 	grow := func(states []bool) []bool { return append(states[:same:same], make([]bool, len(lines)-same)...) }
 	p.done, p.came, p.said = grow(p.done), grow(p.came), grow(p.said)
@@ -115,6 +120,30 @@ func (p *Player[K, V]) Replace(lines []Line[V], same int) {
 	}
 	p.forward()
 	p.wake()
+}
+
+// GoOn has the far side not end the conversation: another one speaks in its place.
+func (p *Player[K, V]) GoOn() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.o.Ends = false
+}
+
+// Cut is GoOn that leaves off: only what belongs to what has come by now is said, and what stands before that.
+func (p *Player[K, V]) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.o.Ends = false
+	end := 0
+	for i, came := range p.came {
+		if came {
+			end = i + 1
+		}
+	}
+	for _, a := range p.armed {
+		end = max(end, a.line+1)
+	}
+	p.replace(p.lines[:end], end)
 }
 
 // wake has Next look again. mu is held.
@@ -336,6 +365,17 @@ func (p *Player[K, V]) Next(ctx context.Context) (Due[V], error) {
 		err = ErrEnd
 	}
 	return next.due, err
+}
+
+// Left is what is due when the program has gone, without waiting for anything. Next is called no more.
+func (p *Player[K, V]) Left() (due []Due[V]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	for s := p.step(); s.ready && !s.ends; s = p.step() {
+		due = append(due, s.due)
+	}
+	return due
 }
 
 // A step is what Next does: return something, the end, or wait.

@@ -24,6 +24,7 @@ func TestMask(t *testing.T) {
 		{"call_9xkT3bbbLmN0pQrS4tUvWxYz", "call_<id>"},
 		{"chatcmpl-0b5e0c52-7d3c-4f7e-9d55-0c2a5f2f3c11", "chatcmpl-<id>"},
 		{"resp_68a1b2c3d4 fc_68a1b2c3d4 rs_68a1b2c3d4", "resp_<id> fc_<id> rs_<id>"},
+		{"msg_0b5e0c52-7d3c-4f7e-9d55-0c2a5f2f3c11", "msg_<uuid>"},
 		{"at 2026-11-21T07:08:09.123Z", "at <timestamp>"},
 		{"2026-11-21 07:08:09+01:00,", "<timestamp>,"},
 		{"2026-11-21T07:08Z", "<timestamp>"},

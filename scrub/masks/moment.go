@@ -2,6 +2,7 @@ package masks
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,8 @@ func MomentOf(mask, text string) (m Moment, ok bool) {
 	switch mask {
 	case maskUnixTime:
 		return unixMoment(text)
+	case maskUUID:
+		return uuidMoment(text)
 	case maskTimestamp, maskTime:
 		if c, ok := clockOf(text); ok && c.unit <= time.Second {
 			return Moment{From: c.day % quarter, Unit: c.unit, Every: quarter}, true
@@ -45,6 +48,16 @@ func unixMoment(text string) (m Moment, ok bool) {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	m.From = time.Duration(n) * m.Unit
 	return m, err == nil && m.Unit > 0 && m.From >= 0
+}
+
+// uuidMoment reads the ms that a UUID of version 7 begins with (RFC 9562, 5.7).
+func uuidMoment(text string) (m Moment, ok bool) {
+	const length, version, dash, msEnd = 36, 14, 8, 13
+	if len(text) != length || text[version] != '7' {
+		return m, false
+	}
+	ms, err := strconv.ParseInt(text[:dash]+text[dash+1:msEnd], 16, 64)
+	return Moment{From: time.Duration(ms) * time.Millisecond, Unit: time.Millisecond}, err == nil && ms <= math.MaxInt64/int64(time.Millisecond)
 }
 
 func pow10(n int) (p time.Duration) {

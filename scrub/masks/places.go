@@ -46,6 +46,10 @@ func findID(s *search, i int) int {
 	}
 	start := i + len(prefix)
 	end := set.Run(s.b, start)
+	if uuid, ok := chars.UUIDAt(s.b, start); ok && uuid > end && s.ends(uuid) {
+		s.take(start, uuid, maskUUID)
+		return uuid
+	}
 	const minID = 8
 	if end-start < minID || !s.ends(end) {
 		return i

@@ -57,3 +57,16 @@ func Errno(err error) error {
 	}
 	return err
 }
+
+// An ExecError says that the program could not be started inside. Err is a syscall.Errno: ENOENT, EACCES, ENOEXEC.
+type ExecError struct {
+	Op   string // execve or chdir
+	Path string
+	Err  error
+}
+
+// Error implements error.
+func (e *ExecError) Error() string { return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Err) }
+
+// Unwrap returns the system's error.
+func (e *ExecError) Unwrap() error { return e.Err }

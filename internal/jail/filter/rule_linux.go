@@ -1,0 +1,159 @@
+package filter
+
+import (
+	"slices"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// A Verdict is what becomes of a call. The zero value leaves it to the rules that follow.
+type Verdict uint32
+
+// The verdicts beside those of Errno.
+const (
+	Next   Verdict = 0
+	Allow  Verdict = unix.SECCOMP_RET_ALLOW
+	Notify Verdict = unix.SECCOMP_RET_USER_NOTIF
+)
+
+// Errno makes a call fail.
+func Errno(e unix.Errno) Verdict { return unix.SECCOMP_RET_ERRNO | Verdict(e) }
+
+// A Rule decides the calls of a number: by Then where all conditions of one of When hold, or there are none, and else by Else.
+type Rule struct {
+	Nr         uint32
+	When       [][]Condition
+	Then, Else Verdict
+}
+
+// Each is a rule for each of some numbers, which decides all calls alike.
+func Each(then Verdict, numbers ...uint32) []Rule {
+	out := make([]Rule, len(numbers))
+	for i, nr := range numbers {
+		out[i] = Rule{Nr: nr, Then: then}
+	}
+	return out
+}
+
+// A Condition is one of an argument. Arguments have 64 bits, of which the lower half is looked at where nothing else is said: numbers of a
+// call's kind, flags and descriptors are ints.
+type Condition []bpf.Instruction
+
+// Where a condition goes on, in its jumps: behind itself, or to what follows when it does not hold.
+const (
+	holds = 254
+	fails = 255
+)
+
+// Equal holds for an argument that is one of values.
+func Equal(arg int, values ...uint32) Condition { return equal(Condition{load(arg)}, values) }
+
+// Masked holds for an argument that is one of values where mask has bits.
+func Masked(arg int, mask uint32, values ...uint32) Condition {
+	return equal(Condition{load(arg), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: mask}}, values)
+}
+
+func equal(c Condition, values []uint32) Condition {
+	last := len(values) - 1
+	for _, v := range values[:last] {
+		c = append(c, bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipTrue: holds})
+	}
+	return append(c, bpf.JumpIf{Cond: bpf.JumpEqual, Val: values[last], SkipFalse: fails})
+}
+
+// NotEqual holds for an argument that is none of values.
+func NotEqual(arg int, values ...uint32) Condition {
+	c := Condition{load(arg)}
+	for _, v := range values {
+		c = append(c, bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipTrue: fails})
+	}
+	return c
+}
+
+// Below holds for an argument that is smaller than a value.
+func Below(arg int, value uint32) Condition {
+	return Condition{load(arg), bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: value, SkipTrue: fails}}
+}
+
+// Bits holds for an argument that has one of some bits, NoBits for one that has none.
+func Bits(arg int, bits uint32) Condition {
+	return Condition{load(arg), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: bits, SkipFalse: fails}}
+}
+
+// NoBits is what Bits is not.
+func NoBits(arg int, bits uint32) Condition {
+	return Condition{load(arg), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: bits, SkipTrue: fails}}
+}
+
+// NotNull holds for an argument that is a pointer to something.
+func NotNull(arg int) Condition {
+	high := argument(arg)
+	high.Off += 4
+	return Condition{
+		load(arg), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: holds},
+		high, bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: fails},
+	}
+}
+
+// Offsets in struct seccomp_data. Both processors are little-endian.
+const (
+	dataNr   = 0
+	dataArch = 4
+	dataArgs = 16
+)
+
+func load(arg int) bpf.Instruction { return argument(arg) }
+
+func argument(arg int) bpf.LoadAbsolute {
+	return bpf.LoadAbsolute{Off: uint32(dataArgs + 8*arg), Size: 4}
+}
+
+// Assemble writes the program of rules, which ends with last. The number of the call is loaded where it begins.
+func Assemble(rules []Rule, last Verdict) []bpf.Instruction {
+	p := []bpf.Instruction{bpf.LoadAbsolute{Off: dataNr, Size: 4}}
+	for _, r := range rules {
+		body := r.body()
+		p = append(p, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: r.Nr, SkipTrue: uint8(len(body))})
+		p = append(p, body...)
+	}
+	return append(p, bpf.RetConstant{Val: uint32(last)})
+}
+
+// body is what is done with a call of the rule's number.
+func (r *Rule) body() (p []bpf.Instruction) {
+	if len(r.When) == 0 {
+		return []bpf.Instruction{bpf.RetConstant{Val: uint32(r.Then)}}
+	}
+	for _, all := range r.When {
+		var one []bpf.Instruction
+		for _, c := range all {
+			one = append(one, aimed(c, holds)...)
+		}
+		p = append(p, aimed(append(one, bpf.RetConstant{Val: uint32(r.Then)}), fails)...)
+	}
+	if r.Else == Next {
+		return append(p, bpf.LoadAbsolute{Off: dataNr, Size: 4})
+	}
+	return append(p, bpf.RetConstant{Val: uint32(r.Else)})
+}
+
+// aimed has the jumps to where lead behind the last instruction.
+func aimed(p []bpf.Instruction, where uint8) []bpf.Instruction {
+	p = slices.Clone(p)
+	for i := range p {
+		j, ok := p[i].(bpf.JumpIf)
+		if !ok {
+			continue
+		}
+		behind := uint8(len(p) - 1 - i)
+		if j.SkipTrue == where {
+			j.SkipTrue = behind
+		}
+		if j.SkipFalse == where {
+			j.SkipFalse = behind
+		}
+		p[i] = j
+	}
+	return p
+}

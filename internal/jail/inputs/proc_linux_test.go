@@ -1,0 +1,47 @@
+package inputs
+
+import "testing"
+
+func TestInLibrary(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		rights, file string
+		want         bool
+	}{
+		{"r-xp", "/usr/lib/x86_64-linux-gnu/libc.so.6", true},
+		{"r-xp", "/lib/x86_64-linux-gnu/libc-2.31.so", true}, // before glibc 2.34
+		{"r-xp", "/lib/x86_64-linux-gnu/libc-2.31.so (deleted)", true},
+		{"r--p", "/usr/lib/x86_64-linux-gnu/libc.so.6", false},
+		{"r-xp", "/usr/lib/x86_64-linux-gnu/libcrypt.so.1", false},
+		{"r-xp", "/usr/lib/libc-client.so.2007", false},
+		{"r-xp", "", false},
+	} {
+		maps := "1000-2000 r-xp 00000000 00:01 7 /bin/x\n2000-3000 " + tt.rights + " 00001000 00:01 8 " + tt.file + "\n"
+		for addr, want := range map[uint64]bool{0x1fff: false, 0x2000: tt.want, 0x2fff: tt.want, 0x3000: false} {
+			if got := inLibrary(maps, addr); got != want {
+				t.Errorf("%s %q: %#x is in the library: %v", tt.rights, tt.file, addr, got)
+			}
+		}
+	}
+}
+
+func TestWithoutLayers(t *testing.T) {
+	t.Parallel()
+	const root, layer, bind = "36 35 98:0 / / ro - ext4 /dev/x rw\n", "37 36 0:52 / /home/a\\040b rw - overlay overlay rw\n", "38 36 98:0 /tmp /tmp rw - ext4 /dev/x rw\n"
+	in := &Answerer{layered: func(path string) bool { return path == "/home/a b" }}
+	if got := string(in.withoutLayers([]byte(root + layer + bind))); got != root+bind {
+		t.Errorf("left %q", got)
+	}
+}
+
+func TestTellsNow(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"uptime": true, "net/dev": true, "net/tcp": false, "net/../../1/environ": false, "self/stat": true, "self/task/7/status": true, "7/stat": true, "self/mountinfo": true, "thread-self/io": true,
+		"7/mountinfo": false, "self/environ": false, "self/fd/3": false, "7/environ": false, "self/maps": false, "self/exe": false, "x/stat": false, "kcore": false,
+	} {
+		if tellsNow(name) != want {
+			t.Errorf("%s: %v", name, !want)
+		}
+	}
+}

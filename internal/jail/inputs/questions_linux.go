@@ -1,0 +1,112 @@
+package inputs
+
+import (
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail/changes"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/notify"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/process"
+	"golang.org/x/sys/unix"
+)
+
+// A question is a call by which processes ask for what no two runs get alike: when it is notified, and what answers it.
+type question struct {
+	nr     int
+	when   [][]filter.Condition // nil for always
+	shifts bool                 // it is asked only where clocks lie behind the kernel's
+	answer func(*Answerer, *notify.Call, *process.Asker)
+}
+
+// questions are asked of a process's Source. That of the clock comes first: nearly every program asks it, and often.
+var questions = []question{
+	{unix.SYS_CLOCK_GETTIME, is(0, slices.Concat(wallClocks, tickClocks)...), false, (*Answerer).clock},
+	{unix.SYS_GETTIMEOFDAY, nil, false, (*Answerer).timeOfDay},
+	{filter.SysTime, nil, false, (*Answerer).time},
+	{unix.SYS_GETRANDOM, nil, false, (*Answerer).random},
+
+	{unix.SYS_FUTEX, [][]filter.Condition{
+		{filter.Bits(1, futexRealtime)},
+		{filter.Masked(1, futexCommand, futexLockPI)},
+		{filter.Masked(1, futexCommand, futexWaitBitset), filter.NotNull(3)},
+	}, true, (*Answerer).waitFor},
+	{unix.SYS_CLOCK_NANOSLEEP, has(1, unix.TIMER_ABSTIME), true, (*Answerer).waitFor},
+	{unix.SYS_TIMERFD_SETTIME, has(1, unix.TFD_TIMER_ABSTIME), true, (*Answerer).waitFor},
+	{unix.SYS_TIMER_SETTIME, has(1, unix.TIMER_ABSTIME), true, (*Answerer).waitFor},
+	{unix.SYS_MQ_TIMEDSEND, [][]filter.Condition{{filter.NotNull(4)}}, true, (*Answerer).waitFor},
+	{unix.SYS_MQ_TIMEDRECEIVE, [][]filter.Condition{{filter.NotNull(4)}}, true, (*Answerer).waitFor},
+
+	// What only the kernel knows of this machine and this moment, and few programs ask: what a file system holds, how busy the machine is,
+	// and which inode and device a file is. Calls that every program makes for every file, fstat and its like, pass: of statx those that stat
+	// and ls -i make, which mount nothing and want the inode.
+	{unix.SYS_STATFS, nil, false, (*Answerer).statfs},
+	{unix.SYS_FSTATFS, nil, false, (*Answerer).fstatfs},
+	{unix.SYS_SYSINFO, nil, false, (*Answerer).sysinfo},
+	{unix.SYS_STATX, [][]filter.Condition{{filter.Bits(2, unix.AT_NO_AUTOMOUNT), filter.Bits(3, unix.STATX_INO)}}, false, (*Answerer).statx},
+}
+
+func is(arg int, values ...uint32) [][]filter.Condition {
+	return [][]filter.Condition{{filter.Equal(arg, values...)}}
+}
+
+func has(arg int, bits uint32) [][]filter.Condition {
+	return [][]filter.Condition{{filter.Bits(arg, bits)}}
+}
+
+// answers are those of the questions, by their numbers.
+var answers = make(map[int32]func(*Answerer, *notify.Call, *process.Asker))
+
+func init() {
+	for _, q := range questions {
+		if q.nr >= 0 {
+			answers[int32(q.nr)] = q.answer
+		}
+	}
+}
+
+// Rules notify the calls that an Answerer answers. shifted says that its clocks lie behind the kernel's.
+func Rules(shifted bool) []filter.Rule {
+	rules := []filter.Rule{{Nr: unix.SYS_CLOCK_GETTIME, When: clocks(), Then: filter.Notify, Else: filter.Allow}}
+	rules = append(rules, opens()...)
+	for _, q := range questions[1:] {
+		if q.nr >= 0 && (shifted || !q.shifts) {
+			rules = append(rules, filter.Rule{Nr: uint32(q.nr), When: q.when, Then: filter.Notify, Else: filter.Allow})
+		}
+	}
+	rules = append(rules, filter.Each(filter.Notify, unix.SYS_BIND, unix.SYS_EXIT_GROUP)...)
+	return append(rules, names()...)
+}
+
+// clocks are those that are answered: the monotonic ones where programs ask for them at all.
+func clocks() [][]filter.Condition {
+	if Hides() {
+		return questions[0].when
+	}
+	return is(0, wallClocks...)
+}
+
+// opens notify an open for reading by a path that starts at the root or in the working directory: a random device, or a file of /proc, may be
+// meant. What walks trees opens from directory to directory, and pays nothing.
+func opens() []filter.Rule {
+	rules := []filter.Rule{{Nr: unix.SYS_OPENAT, When: [][]filter.Condition{{filter.Equal(0, atCwd), filter.NoBits(2, notReading)}}, Then: filter.Notify}}
+	if nr := filter.SysOpen; nr >= 0 {
+		rules = append(rules, filter.Rule{Nr: uint32(nr), When: [][]filter.Condition{{filter.NoBits(1, notReading)}}, Then: filter.Notify})
+	}
+	return rules
+}
+
+const (
+	notReading = changes.WriteFlags | unix.O_PATH | unix.O_DIRECTORY
+	atCwd      = 0xffffff9c // AT_FDCWD as 32 bits
+)
+
+// opened returns the path and the flags of an open that opens notify.
+func opened(c *notify.Call) (path uint64, flags uint32, ok bool) {
+	switch {
+	case c.Nr == unix.SYS_OPENAT && uint32(c.Args[0]) == atCwd:
+		path, flags, ok = c.Args[1], uint32(c.Args[2]), true
+	case c.Nr == filter.SysOpen:
+		path, flags, ok = c.Args[0], uint32(c.Args[1]), true
+	}
+	return path, flags, ok && flags&notReading == 0
+}

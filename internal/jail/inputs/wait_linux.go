@@ -1,0 +1,152 @@
+package inputs
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/notify"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/process"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/trace"
+	"golang.org/x/sys/unix"
+)
+
+// From linux/futex.h.
+const (
+	futexRealtime   = 256 // FUTEX_CLOCK_REALTIME
+	futexCommand    = 127 // without FUTEX_CLOCK_REALTIME and FUTEX_PRIVATE_FLAG
+	futexLockPI     = 6
+	futexWaitBitset = 9
+)
+
+// waitFor lets a call go on that waits for a moment of the wall time, shifted to the kernel's: the call is made again with its
+// timeout below the stack of its thread, where nobody keeps anything. What the program gave is not written to, for it may wait
+// for the same moment again.
+func (in *Answerer) waitFor(c *notify.Call, p *process.Asker) {
+	at, arg, size := in.timeout(c)
+	made := in.shifted(c.Task, 0)
+	behind := in.behind(c, p)
+	if size == 0 || made == at || behind == 0 {
+		c.GoOn()
+		return
+	}
+	b := make([]byte, size)
+	if inspect.ReadMemory(c.Task, at, b) != nil || !shift(b[size-16:], behind) {
+		c.GoOn() // which the kernel refuses, or answers at once
+		return
+	}
+	err := trace.Divert(c, func(r *trace.Registers) {
+		below := (r.Stack() - belowStack) &^ 15
+		if inspect.WriteMemory(c.Task, below, b) != nil {
+			below = at
+		}
+		in.shifted(c.Task, below)
+		args := c.Args
+		args[arg] = below
+		r.Call(c, uint64(c.Nr), args[0], args[1], args[2], args[3], args[4])
+	})
+	if err != nil {
+		in.shifted(c.Task, 0)
+	}
+}
+
+// shifted notes where a thread has the timeout of the call that it makes again, and returns what was noted.
+func (in *Answerer) shifted(task int, at uint64) (was uint64) {
+	in.table.Lock()
+	defer in.table.Unlock()
+	th := in.table.Note(task)
+	was, th.Shifted = th.Shifted, at
+	return was
+}
+
+// behind is by how many ns the clock that a call waits for lies behind the kernel's.
+func (in *Answerer) behind(c *notify.Call, p *process.Asker) int64 {
+	switch {
+	case c.Nr == unix.SYS_FUTEX && (c.Args[1]&futexRealtime != 0 || c.Args[1]&futexCommand == futexLockPI),
+		c.Nr == unix.SYS_MQ_TIMEDSEND, c.Nr == unix.SYS_MQ_TIMEDRECEIVE,
+		c.Nr == unix.SYS_TIMER_SETTIME, // of the wall time alone
+		c.Nr == unix.SYS_CLOCK_NANOSLEEP && int32(c.Args[0]) == unix.CLOCK_REALTIME,
+		c.Nr == unix.SYS_TIMERFD_SETTIME && in.timerClock(c) == unix.CLOCK_REALTIME:
+		return p.Source.Behind()
+	case p.Ticks:
+		return p.Source.TickBehind()
+	}
+	return 0
+}
+
+// belowStack is beyond the 128 bytes below its stack that a function may use on x86, by the size of a timeout and some.
+const belowStack = 128 + 64
+
+// timeout says where the timeout of a wait lies, in which argument, and how long it is: a struct timespec, or an itimerspec that
+// ends with it. The size is 0 where it waits for no clock that is answered.
+func (in *Answerer) timeout(c *notify.Call) (at uint64, arg, size int) {
+	switch c.Nr {
+	case unix.SYS_FUTEX:
+		arg, size = 3, 16
+	case unix.SYS_CLOCK_NANOSLEEP:
+		arg, size = 2, 16
+		if c := int32(c.Args[0]); c != unix.CLOCK_REALTIME && c != unix.CLOCK_MONOTONIC {
+			size = 0
+		}
+	case unix.SYS_MQ_TIMEDSEND, unix.SYS_MQ_TIMEDRECEIVE:
+		arg, size = 4, 16
+	case unix.SYS_TIMER_SETTIME:
+		arg, size = 2, 32
+		if !in.timerOfWallTime(c) {
+			size = 0
+		}
+	default:
+		arg, size = 2, 32
+		if in.timerClock(c) < 0 {
+			size = 0
+		}
+	}
+	if c.Args[arg] == 0 {
+		size = 0
+	}
+	return c.Args[arg], arg, size
+}
+
+// timerClock is the clock of the timer of a timerfd_settime; -1 for one that is not answered.
+func (in *Answerer) timerClock(c *notify.Call) int {
+	name := strconv.Itoa(c.Task) + "/fdinfo/" + strconv.Itoa(int(int32(c.Args[0])))
+	fd, err := unix.Openat(in.table.View.Proc, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1
+	}
+	defer unix.Close(fd)
+	var b [512]byte
+	k, _ := unix.Read(fd, b[:])
+	for _, c := range []int{unix.CLOCK_REALTIME, unix.CLOCK_MONOTONIC} {
+		if bytes.Contains(b[:max(k, 0)], fmt.Appendf(nil, "\nclockid: %d\n", c)) {
+			return c
+		}
+	}
+	return -1
+}
+
+// timerOfWallTime reports it of the timer of a timer_settime; true where this kernel does not list timers.
+func (in *Answerer) timerOfWallTime(c *notify.Call) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(c.Task) + "/timers")
+	if err != nil {
+		return true
+	}
+	_, timer, _ := bytes.Cut(append([]byte("\n"), b...), []byte("\nID: "+strconv.Itoa(int(int32(c.Args[0])))+"\n"))
+	timer, _, _ = bytes.Cut(timer, []byte("\nID: "))
+	return bytes.Contains(timer, []byte("ClockID: 0\n"))
+}
+
+// shift moves a struct timespec by ns. It is false for none, and for the zero that disarms a timer.
+func shift(b []byte, ns int64) bool {
+	sec, nsec := int64(binary.NativeEndian.Uint64(b)), int64(binary.NativeEndian.Uint64(b[8:]))
+	if sec < 0 || nsec < 0 || nsec >= second || sec == 0 && nsec == 0 || sec > 1<<33 {
+		return false
+	}
+	at := sec*second + nsec + ns
+	binary.NativeEndian.PutUint64(b, uint64(at/second))
+	binary.NativeEndian.PutUint64(b[8:], uint64(at%second))
+	return true
+}

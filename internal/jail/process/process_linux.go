@@ -1,0 +1,86 @@
+package process
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"github.com/tapedeck-dev/tapedeck/internal/unwind"
+	"golang.org/x/sys/unix"
+)
+
+// A Process is one process inside, as long as it lives.
+type Process struct {
+	PID int // as the recorder's PID namespace knows it
+
+	fd   int
+	file *os.File // of fd; closed when the process has ended and all have been told
+	left bool     // it lived when all was killed
+	end  *Ended   // nil: it has not ended yet
+	told []func(Ended)
+
+	Life
+}
+
+// A Life is a process since an execve, or since its fork.
+type Life struct {
+	Asker   *Asker // nil: it has asked for nothing yet
+	Forker  Source // of the process that forked it; nil once it has executed something
+	Sharing Sharing
+	Code    *unwind.Space // what it has mapped; nil before that is asked for
+	Others  []*Asker      // of its threads that have sources of their own
+	Rest    *Asker        // of others, the one of all threads but the first; nil for none yet
+	threads []int         // in the table
+}
+
+// An Asker is who asks as one: a process, or some of its threads.
+type Asker struct {
+	Process *Process
+	Source  Source
+	Ticks   bool // its monotonic clock is answered
+	Over    bool // it was told of that it has ended
+}
+
+// Sharing says which threads of a process have one source, so that what runs side by side does not take the times of each other.
+type Sharing int
+
+// How threads share.
+const (
+	OtherThreads Sharing = iota // all but the first one, which keeps to its work: an event loop, main
+	NoThreads                   // each has its own: work stays in the thread that it began in
+	AllThreads                  // one for all: the first moves between threads as any other work does
+)
+
+// A Thread is what is known of a thread, and what is being done with its call.
+type Thread struct {
+	Asker    *Asker // nil: it has asked for nothing yet
+	Followed bool   // its execve is being followed
+	Shifted  uint64 // where the timeout lies with which it is to make its call again; 0 for none
+	Stub     int    // the descriptor of the stub that it is to execute, and one; 0 for none
+}
+
+// Use lends the descriptor of the process. The error is os.ErrClosed when it has ended.
+func (p *Process) Use(use func(pidfd int) error) error { return WithFD(p.file, use) }
+
+// Signal sends sig to the process. The error is os.ErrProcessDone when it is gone.
+func (p *Process) Signal(sig syscall.Signal) error {
+	err := p.Use(func(fd int) error { return unix.PidfdSendSignal(fd, sig, nil, 0) })
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, os.ErrClosed) {
+		return os.ErrProcessDone
+	}
+	return err
+}
+
+// WithFD lends f's descriptor as it is: File.Fd may change how it blocks.
+func WithFD(f *os.File, use func(fd int) error) error {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	err = c.Control(func(fd uintptr) { inner = use(int(fd)) })
+	return errors.Join(err, inner)
+}
+
+// Held reports whether the process is in a table, which tells when it ends.
+func (p *Process) Held() bool { return p.file != nil }

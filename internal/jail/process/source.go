@@ -1,0 +1,49 @@
+package process
+
+import "context"
+
+// A Filler makes random bytes.
+type Filler interface {
+	// Fill fills b with random bytes.
+	Fill(b []byte)
+}
+
+// A Source answers one process, all of its threads. A place tells where in its program the process asks, by a digest of how it came
+// there (internal/unwind), so that what runs side by side is told apart; 0 where that is not known.
+type Source interface {
+	// Now is one read of the wall time, in ns since 1970.
+	Now(place uint64) int64
+	// Behind is by how many ns Now lies behind the kernel's wall time, without reading it.
+	Behind() int64
+	// Fill fills b with random bytes.
+	Fill(place uint64, b []byte)
+	// Tick is one read of the monotonic clock, in ns, and TickBehind by how many it lies behind the kernel's, without reading it. They
+	// are asked for processes of programs alone that read it now and then.
+	Tick(place uint64) int64
+	TickBehind() int64
+	// Asked is told of a question that only the kernel can answer, about the file at path or about none: "statfs", "sysinfo", "read" of a
+	// file of /proc, …, and of its answer now. It returns that, or another one of the same length (but for "read").
+	Asked(what, path string, now []byte) []byte
+	// Opened is told of an open of /dev/random or /dev/urandom, and returns what is read from it.
+	Opened() Filler
+	// Ending is told of a process that is about to end by itself, before anybody learns of it. What it returns is called by a
+	// goroutine of its own, and the process ends when that returns, which it does once ctx is done. Nil lets it end at once.
+	Ending() (wait func(ctx context.Context))
+	// Port is the port of a socket of the Internet that the process leaves to its kernel, as PortOf makes one. Where that is taken
+	// it is asked for another.
+	Port() uint16
+}
+
+// A Program is what a process became by an execve, or by a fork.
+type Program struct {
+	Parent Source   // of the process that executed it, or of the one that forked that; nil for the jail's program
+	Forked bool     // it has executed nothing, or is a thread: Path, Argv and Dir are its parent's, and not told again
+	PID    int      // inside
+	Host   int      // the same process, as the recorder's PID namespace knows it
+	Path   string   // as the call spelled it; of a script, the script
+	Argv   []string // as the program finds it; at most 1,024, of 128 KiB in all
+	Handed []int    // of Argv, those that are the number of a pipe or socket that its parent left open for it: which number is chance
+	Dir    string   // working directory, as the program sees it; empty where it cannot be told
+
+	OwnTicks bool // its monotonic clock is the kernel's: it is a runtime that reads that all the time
+}

@@ -1,0 +1,243 @@
+package process
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
+	"golang.org/x/sys/unix"
+)
+
+// A Table knows the processes of one jail. Its methods, but for Unlock and those that say otherwise, are for who has its lock, and so are
+// the fields of what it holds.
+type Table struct {
+	Init int          // PID of the jail's init
+	View inspect.View // the jail's, as the init sees it, by the recorder's /proc
+
+	epoll *os.File       // of the processes' descriptors, which are readable once they are gone
+	left  sync.WaitGroup // processes that have not ended
+	done  chan struct{}  // of the goroutine that waits for them
+	calls callFiles
+
+	sync.Mutex
+	Most    int              // processes at once
+	held    map[int]*Process // by descriptor
+	alive   map[int]*Process // by PID
+	threads map[int]*Thread
+	over    bool // what lives is killed
+}
+
+// ErrTooMany is the error of Open where no more processes can be held.
+var ErrTooMany = errors.New("too many processes at once")
+
+// NewTable opens what it needs. Close ends the goroutine that waits for the ends of processes.
+func NewTable(init int) (*Table, error) {
+	t := &Table{Init: init, View: inspect.View{Root: -1, Proc: -1}, Most: ShareOfFiles(4096, 16), done: make(chan struct{}),
+		held: make(map[int]*Process), alive: make(map[int]*Process), threads: make(map[int]*Thread), calls: make(callFiles)}
+	err := t.open()
+	if err != nil {
+		t.closeFiles()
+		return nil, err
+	}
+	go t.serve()
+	return t, nil
+}
+
+func (t *Table) open() (err error) {
+	if t.View.Proc, err = unix.Open("/proc", inspect.DirFlags, 0); err != nil {
+		return &os.PathError{Op: "open", Path: "/proc", Err: err}
+	}
+	if t.View.Root, t.View.Text, err = inspect.RootOf(t.View.Proc, t.Init); err != nil {
+		return &os.PathError{Op: "open", Path: "the root inside", Err: err}
+	}
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return os.NewSyscallError("epoll_create1", err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil { // so that os.File waits for it
+		unix.Close(fd)
+		return err
+	}
+	t.epoll = os.NewFile(uintptr(fd), "ends")
+	return nil
+}
+
+// ShareOfFiles is one part in so many of the descriptors that the recorder may have, but no more than most.
+func ShareOfFiles(most, parts uint64) int {
+	var lim unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) == nil {
+		most = min(most, lim.Cur/parts)
+	}
+	return int(most)
+}
+
+// Close waits until all processes have ended, at the latest with the jail. It takes the lock itself.
+func (t *Table) Close() {
+	t.left.Wait()
+	t.epoll.Close()
+	<-t.done
+	t.closeFiles()
+}
+
+func (t *Table) closeFiles() {
+	t.calls.close()
+	for _, fd := range []int{t.View.Proc, t.View.Root} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+// Status is StatusOf of a thread, without the lock.
+func (t *Table) Status(task int) (Status, error) { return StatusOf(t.View.Proc, task) }
+
+// Known returns the process of a number; nil for one that is not in the table.
+func (t *Table) Known(pid int) *Process { return t.alive[pid] }
+
+// Open returns the process of a number, which is in the table from now on.
+func (t *Table) Open(pid int) (*Process, error) {
+	if p := t.alive[pid]; p != nil && !IsOver(p.fd, 0) { // else the number is another's
+		return p, nil
+	}
+	if len(t.held) >= t.Most {
+		return nil, ErrTooMany
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{PID: pid, fd: fd, file: os.NewFile(uintptr(fd), "process"), left: t.over}
+	if err := t.watch(unix.EPOLL_CTL_ADD, fd); err != nil {
+		p.file.Close()
+		return nil, err
+	}
+	t.held[fd], t.alive[pid] = p, p
+	t.left.Add(1)
+	return p, nil
+}
+
+// OnEnd has told called, which must not block, when the process has ended.
+func (t *Table) OnEnd(p *Process, told func(Ended)) {
+	if p.end != nil {
+		go told(*p.end)
+		return
+	}
+	p.told = append(p.told, told)
+}
+
+// Thread returns what is known of a thread; nil for nothing.
+func (t *Table) Thread(task int) *Thread { return t.threads[task] }
+
+// Note returns the same for who is about to note something, which is not nil.
+func (t *Table) Note(task int) *Thread {
+	th := t.threads[task]
+	if th == nil {
+		th = new(Thread)
+		t.threads[task] = th
+	}
+	return th
+}
+
+// Add has a thread of a's process ask as a.
+func (t *Table) Add(a *Asker, task int) {
+	t.Note(task).Asker = a
+	a.Process.threads = append(a.Process.threads, task)
+}
+
+// Forget is told that nothing is noted of a thread any more but who asks.
+func (t *Table) Forget(task int) {
+	if th := t.threads[task]; th != nil && *th == (Thread{}) {
+		delete(t.threads, task)
+	}
+}
+
+// Begin gives a process another life.
+func (t *Table) Begin(p *Process, life Life) {
+	t.dropThreads(p)
+	p.Life = life
+}
+
+func (t *Table) dropThreads(p *Process) {
+	for _, task := range p.threads {
+		if th := t.threads[task]; th != nil && th.Asker != nil && th.Asker.Process == p {
+			th.Asker = nil
+			t.Forget(task)
+		}
+	}
+	p.threads = nil
+}
+
+// Killing is told, by who does not have the lock, that all that lives now is about to be killed, and whether it was stopped before.
+func (t *Table) Killing(stopped bool) {
+	t.Lock()
+	defer t.Unlock()
+	t.over = true
+	var until time.Time
+	if stopped {
+		until = time.Now().Add(untilDead)
+	}
+	for _, p := range t.held {
+		p.left = p.left || t.lives(p, until)
+	}
+}
+
+func (t *Table) watch(op, pidfd int) error {
+	return WithFD(t.epoll, func(fd int) error {
+		return unix.EpollCtl(fd, op, pidfd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(pidfd)})
+	})
+}
+
+// serve tells of ends. What it calls does not block.
+func (t *Table) serve() {
+	defer close(t.done)
+	c, err := t.epoll.SyscallConn()
+	if err != nil {
+		return
+	}
+	var events [64]unix.EpollEvent
+	for {
+		n := 0
+		err := c.Read(func(fd uintptr) bool {
+			n, _ = unix.EpollWait(int(fd), events[:], 0)
+			return n > 0
+		})
+		if err != nil {
+			return
+		}
+		for _, ev := range events[:n] {
+			t.ended(int(ev.Fd))
+		}
+	}
+}
+
+// ended is told that the process of a descriptor is gone.
+func (t *Table) ended(fd int) {
+	defer t.left.Done()
+	p := t.take(fd)
+	_ = t.watch(unix.EPOLL_CTL_DEL, fd) // there may be another descriptor of it
+	how := t.how(p)
+	t.Lock()
+	how.Left = p.left
+	p.end = &how
+	list := p.told
+	p.told = nil
+	t.dropThreads(p)
+	t.Unlock()
+	for _, told := range list {
+		told(how)
+	}
+	p.file.Close()
+}
+
+func (t *Table) take(fd int) *Process {
+	t.Lock()
+	defer t.Unlock()
+	p := t.held[fd]
+	delete(t.held, fd)
+	if t.alive[p.PID] == p {
+		delete(t.alive, p.PID)
+	}
+	return p
+}

@@ -1,0 +1,215 @@
+package stage
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/process"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/wire"
+	"golang.org/x/sys/unix"
+)
+
+// What goes over the control sockets.
+// A Kind says what a Message is for.
+type Kind int
+
+const (
+	MsgBegun      Kind = iota + 1 // init: it has what every jail needs, and waits for MsgPlan
+	MsgPlan                       // recorder to init: what the jail is to be; see handed
+	MsgReady                      // init: sockets are here; exec stage: the filter works
+	MsgFailed                     // Failure says what
+	MsgPrepare                    // recorder to exec stage: the mounts stand, drop privileges
+	MsgListener                   // exec stage: the notification listener
+	MsgGo                         // recorder to exec stage: become the program
+	MsgSignal                     // recorder to init
+	MsgOpen                       // recorder to init: open Path; the answer is MsgRoot or MsgFailed
+	MsgDiag                       // recorder to init: a socket that tells of Unix sockets, in this network namespace; the same answers
+	MsgRoot                       // init: what was asked for
+	MsgExit                       // init: the program ended and nothing of it is left
+	MsgForeground                 // recorder to init: the program gets its terminal
+	MsgBackground                 // recorder to init: and loses it
+	MsgStopped                    // init: Signal stopped the program
+	MsgOver                       // init: the program ended, and what is left of it stands still
+	MsgKill                       // recorder to init: kill that
+)
+
+// A Message is one packet. Which fields count depends on Kind; descriptors travel beside it.
+type Message struct {
+	Kind       Kind
+	Path       string
+	Signal     int
+	Exit       process.Exit
+	Failure    *Failure
+	NotCovered []string
+	Listeners  int      // how many of the descriptors are listeners of ports
+	Notified   Notified // to the exec stage
+}
+
+// Notified says which calls a filter notifies beside those that it always does.
+type Notified struct {
+	Files   bool // those that change files
+	Spawns  bool // those that start programs
+	Inputs  bool // those that ask for what no two runs get alike
+	Shifted bool // and those that wait for a moment of a clock that lies behind the kernel's
+}
+
+// A Failure is a *step.Error or an *step.ExecError on its way to the recorder.
+type Failure struct {
+	Exec             bool
+	Op, Path, Detail string
+	Errno            syscall.Errno
+}
+
+// failed wraps err, of any type, for the wire.
+func failed(err error) *Message {
+	f := &Failure{Op: "setup", Detail: err.Error()}
+	var setup *step.Error
+	var exec *step.ExecError
+	switch {
+	case errors.As(err, &setup):
+		f.Op, f.Path, f.Detail = setup.Op, setup.Path, setup.Detail
+	case errors.As(err, &exec):
+		f.Exec, f.Op, f.Path, f.Detail = true, exec.Op, exec.Path, ""
+	}
+	if !errors.As(err, &f.Errno) && f.Detail == "" {
+		f.Detail = err.Error()
+	}
+	return &Message{Kind: MsgFailed, Failure: f}
+}
+
+// Err is the failure as the error that it was.
+func (f *Failure) Err() error {
+	cause := error(f.Errno)
+	if f.Errno == 0 {
+		cause = errors.New("no system error")
+	}
+	if f.Exec {
+		return &step.ExecError{Op: f.Op, Path: f.Path, Err: cause}
+	}
+	return &step.Error{Op: f.Op, Path: f.Path, Detail: f.Detail, Err: cause}
+}
+
+const (
+	maxMessage = 64 << 10 // bytes; a path is at most 4 KiB
+	maxFDs     = 253      // the kernel's SCM_MAX_FD
+)
+
+// A Control is one end of a control socket: packets, each a message with descriptors. One goroutine may send while
+// another receives.
+type Control struct {
+	*net.UnixConn
+	buf, oob []byte // of Recv, from its first call on
+}
+
+// Pair makes a connected pair: our end, and the file that a child inherits.
+func Pair() (*Control, *os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	theirs := os.NewFile(uintptr(fds[1]), "control")
+	ours, err := newControl(fds[0])
+	if err != nil {
+		theirs.Close()
+		return nil, nil, err
+	}
+	return ours, theirs, nil
+}
+
+// newControl takes over fd.
+func newControl(fd int) (*Control, error) {
+	f := os.NewFile(uintptr(fd), "control")
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		c.Close()
+		return nil, fmt.Errorf("descriptor %d is no Unix socket", fd)
+	}
+	return &Control{UnixConn: u}, nil
+}
+
+// Send writes one packet. The descriptors stay the caller's.
+func (c *Control) Send(m *Message, fds ...int) error {
+	var rights []byte
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
+	}
+	_, _, err := c.WriteMsgUnix(wire.Append(nil, m), rights, nil)
+	return err
+}
+
+// Recv reads one packet; its descriptors are the caller's to close. The error is io.EOF when the other end is gone.
+func (c *Control) Recv() (*Message, []int, error) {
+	if c.buf == nil {
+		c.buf, c.oob = make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4*maxFDs))
+	}
+	n, oobn, flags, _, err := c.ReadMsgUnix(c.buf, c.oob)
+	if err != nil {
+		if errors.Is(err, syscall.ECONNRESET) {
+			err = io.EOF
+		}
+		return nil, nil, err
+	}
+	if n == 0 {
+		return nil, nil, io.EOF
+	}
+	fds, err := rightsOf(c.oob[:oobn])
+	m := new(Message)
+	if err == nil && flags&unix.MSG_CTRUNC != 0 {
+		err = fmt.Errorf("take descriptors: %w", unix.EMFILE)
+	}
+	if err == nil && flags&unix.MSG_TRUNC != 0 {
+		err = fmt.Errorf("control message cut short (flags %#x)", flags)
+	}
+	if err == nil {
+		err = wire.Decode(c.buf[:n], m) // a message has no lists of bytes, which would share them
+	}
+	if err != nil {
+		inspect.CloseAll(fds)
+		return nil, nil, err
+	}
+	return m, fds, nil
+}
+
+// Expect receives a message of kind; a failure is returned as its error, any other kind is one.
+func (c *Control) Expect(kind Kind) (*Message, []int, error) {
+	m, fds, err := c.Recv()
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case m.Kind == kind:
+		return m, fds, nil
+	}
+	inspect.CloseAll(fds)
+	if m.Kind == MsgFailed && m.Failure != nil {
+		return nil, nil, m.Failure.Err()
+	}
+	return nil, nil, fmt.Errorf("control message %d where %d was due", m.Kind, kind)
+}
+
+func rightsOf(oob []byte) ([]int, error) {
+	msgs, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil, err
+	}
+	var fds []int
+	for i := range msgs {
+		got, err := unix.ParseUnixRights(&msgs[i])
+		if err != nil {
+			inspect.CloseAll(fds)
+			return nil, err
+		}
+		fds = append(fds, got...)
+	}
+	return fds, nil
+}

@@ -1,0 +1,275 @@
+package stage
+
+import (
+	"errors"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/network"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/process"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
+	"golang.org/x/sys/unix"
+)
+
+// runInit is PID 1 of the jail. It ends when the recorder does, and everything inside with it.
+func runInit() {
+	defaultSignals()
+	warmThreads()
+	ctl, err := newControl(controlFD)
+	if err != nil {
+		return
+	}
+	in := &initProcess{ctl: ctl, tty: -1, plan: make(chan []int, 1)}
+	// From the beginning, for the recorder may be killed while the world is made, and a split may copy for seconds. What serve
+	// answers is asked for once the recorder has been told that the world stands.
+	go in.serve()
+	if err := in.setUp(); err != nil {
+		ctl.Send(failed(err))
+		return
+	}
+	in.reap()
+	select {} // OpenRoot is still answered, until the recorder's end closes
+}
+
+// defaultSignals takes away every handler, the Go runtime's too. The program may signal us, and what has no handler does not
+// end a PID 1: the kernel drops it. Go's handlers would take a queued signal, by the number of one of our threads, for a
+// fault of our own. A real fault still ends us. (Ignoring instead would be inherited.)
+func defaultSignals() {
+	var none [4]uintptr // struct sigaction: SIG_DFL, no flags, no mask
+	for sig := uintptr(1); sig <= 64; sig++ {
+		// An error means SIGKILL or SIGSTOP, which have no handlers.
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&none)), 0, 8, 0, 0)
+	}
+}
+
+// warmThreads makes the runtime's threads now, more than it needs: it keeps them, and so all have numbers below
+// filter.ChildPID, where the filter guards them.
+func warmThreads() {
+	const count = 12
+	var all, done sync.WaitGroup
+	all.Add(count)
+	for range count {
+		done.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			all.Done()
+			all.Wait()
+		})
+	}
+	done.Wait()
+}
+
+type initProcess struct {
+	ctl     *Control
+	plan    chan []int // what came with MsgPlan, once
+	program int        // its PID, and that of its process group
+	tty     int        // the terminal of this session, -1 for none: see job_linux.go
+	targets map[string]int
+	lastPID int // see setLastPID
+	streams [3]int
+	exec    [2]int // its control socket, and its spec
+}
+
+// setUp begins the world, waits until it is told what that is to be, and makes it. The exec stage starts first and meanwhile comes up;
+// it waits for the recorder's word.
+func (in *initProcess) setUp() error {
+	// Nothing that we inherited is the program's unless it is passed on by name.
+	if err := closeOnExec(); err != nil {
+		return &step.Error{Op: "close descriptors", Err: err}
+	}
+	w, err := mount.NewWorld(submountFD)
+	if err != nil {
+		return err
+	}
+	if err := in.ctl.Send(&Message{Kind: MsgBegun}); err != nil {
+		return err
+	}
+	var spec InitSpec
+	if err := readSpec(in.take(<-in.plan), &spec); err != nil {
+		return &step.Error{Op: "read the plan", Err: err}
+	}
+	if spec.Umask != nil {
+		unix.Umask(*spec.Umask) // the program comes from the exec stage
+	}
+	if err := in.startExec(&spec); err != nil {
+		return &step.Error{Op: "start the exec stage", Err: err}
+	}
+	if spec.Hostname != "" {
+		if err := unix.Sethostname([]byte(spec.Hostname)); err != nil {
+			return &step.Error{Op: "set the host name", Path: spec.Hostname, Err: err}
+		}
+	}
+	if err := w.Build(&spec.Mounts); err != nil {
+		return err
+	}
+	in.targets = w.Opened
+	socks, err := network.Open(spec.Ports)
+	if err != nil {
+		return err
+	}
+	defer inspect.CloseAll(socks.FDs)
+	ready := &Message{Kind: MsgReady, NotCovered: append(w.NotCovered, socks.NotCovered...), Listeners: len(spec.Ports)}
+	return in.ctl.Send(ready, socks.FDs...)
+}
+
+// take takes over what came with the plan, but for the plan's own descriptor, which it returns.
+func (in *initProcess) take(fds []int) (plan int) {
+	copy(in.exec[:], fds[1:3])
+	copy(in.streams[:], fds[3:6])
+	in.lastPID = fds[6]
+	return fds[0]
+}
+
+// startExec starts the exec stage with the program's streams, then closes them here: only the program's own copies
+// decide when a pipe ends.
+func (in *initProcess) startExec(spec *InitSpec) (err error) {
+	attr := &syscall.ProcAttr{
+		Dir:   "/",
+		Env:   []string{"GODEBUG=asyncpreemptoff=1"},
+		Files: make([]uintptr, lastPIDFD+1),
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	}
+	for i, fd := range []int{in.streams[0], in.streams[1], in.streams[2], controlFD: in.exec[0], execSpecFD: in.exec[1], lastPIDFD: in.lastPID} {
+		attr.Files[i] = uintptr(fd)
+	}
+	if spec.TTY >= 0 && inspect.IsTerminal(in.streams[spec.TTY]) {
+		if err := in.takeTerminal(in.streams[spec.TTY]); err != nil {
+			return err
+		}
+		attr.Sys = &syscall.SysProcAttr{Setpgid: true}
+	}
+	setLastPID(in.lastPID, filter.ProgramPID-1)
+	in.program, err = syscall.ForkExec("/proc/self/exe", []string{execName}, attr)
+	inspect.CloseAll(slices.Concat(in.exec[:], in.streams[:]))
+	if err == nil && !spec.Background {
+		in.foreground(true)
+	}
+	return err
+}
+
+// serve answers the recorder until its end closes, and ends the jail then.
+func (in *initProcess) serve() {
+	for {
+		m, fds, err := in.ctl.Recv()
+		if err != nil {
+			syscall.Exit(0) // at once: nothing is left to be flushed
+		}
+		switch m.Kind {
+		case MsgPlan:
+			in.plan <- fds
+			fds = nil
+		case MsgSignal:
+			unix.Kill(in.signalTarget(syscall.Signal(m.Signal)), syscall.Signal(m.Signal))
+		case MsgForeground, MsgBackground:
+			in.foreground(m.Kind == MsgForeground)
+		case MsgKill:
+			unix.Kill(-1, unix.SIGKILL)
+		case MsgOpen:
+			fd, err := in.opened(m.Path)
+			in.handOut(m.Path, fd, err)
+		case MsgDiag:
+			fd, err := diagIn(fds)
+			in.handOut("", fd, err)
+		}
+		inspect.CloseAll(fds)
+	}
+}
+
+func (in *initProcess) signalTarget(sig syscall.Signal) int {
+	switch sig {
+	case syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGTSTP, syscall.SIGSTOP, syscall.SIGCONT, syscall.SIGWINCH:
+		return -in.program
+	}
+	return in.program
+}
+
+// What stands for something else where a directory is asked for: for the mounts themselves, and for PIDs that go on from filter.ChildPID.
+const (
+	MountsInside = "/proc/self/ns/mnt"
+	PIDsInside   = "/proc/self/ns/pid"
+)
+
+// handOut sends what was opened, or why it was not.
+func (in *initProcess) handOut(path string, fd int, err error) {
+	if err != nil {
+		in.ctl.Send(failed(&step.Error{Op: "open", Path: path, Err: err}))
+		return
+	}
+	in.ctl.Send(&Message{Kind: MsgRoot}, fd)
+	unix.Close(fd)
+}
+
+// diagIn opens a socket in a network namespace. The thread comes back: a new one would have a number that is not guarded.
+func diagIn(fds []int) (int, error) {
+	if len(fds) != 1 {
+		return -1, unix.EINVAL
+	}
+	runtime.LockOSThread()
+	home, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		runtime.UnlockOSThread()
+		return -1, err
+	}
+	defer unix.Close(home)
+	if err := unix.Setns(fds[0], unix.CLONE_NEWNET); err != nil {
+		runtime.UnlockOSThread()
+		return -1, err
+	}
+	fd, err := connect.DiagSocket()
+	if unix.Setns(home, unix.CLONE_NEWNET) == nil {
+		runtime.UnlockOSThread()
+	}
+	return fd, err
+}
+
+// opened opens a directory, or the mounts. A target of the plan is opened through what was mounted there, for the program may have
+// moved its parents since; for others no symbolic link of the program's is followed.
+func (in *initProcess) opened(path string) (int, error) {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
+	switch path {
+	case MountsInside:
+		return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	case PIDsInside:
+		setLastPID(in.lastPID, filter.ChildPID-1)
+		return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	}
+	dir, rest := unix.AT_FDCWD, path
+	if fd, ok := in.targets[filepath.Clean(path)]; ok {
+		dir, rest = fd, "."
+	}
+	return unix.Openat2(dir, rest, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_NO_SYMLINKS})
+}
+
+// reap waits for every process that ends here. When the program does, the rest is stopped, the recorder looks what still lives,
+// and has it killed; once that is gone too it is told: nothing inside changes any more then. It is told, too, when the program
+// is stopped.
+func (in *initProcess) reap() {
+	var status unix.WaitStatus
+	for {
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(-1, &ws, unix.WALL|unix.WUNTRACED, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil: // nobody is left
+			in.ctl.Send(&Message{Kind: MsgExit, Exit: process.ExitOf(status)})
+			return
+		case ws.Stopped():
+			if pid == in.program {
+				in.ctl.Send(&Message{Kind: MsgStopped, Signal: int(ws.StopSignal())})
+			}
+		case pid == in.program:
+			status = ws
+			if unix.Kill(-1, unix.SIGSTOP) == nil && in.ctl.Send(&Message{Kind: MsgOver}) != nil {
+				unix.Kill(-1, unix.SIGKILL)
+			}
+		}
+	}
+}

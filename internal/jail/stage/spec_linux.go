@@ -1,0 +1,62 @@
+package stage
+
+import (
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/wire"
+	"golang.org/x/sys/unix"
+)
+
+// An InitSpec is what the init is told when the program is known. Paths are resolved: none goes through a symbolic link.
+type InitSpec struct {
+	Hostname string
+	Umask    *int
+	Ports    []uint16
+	TTY      int
+
+	Background bool // the program does not get the terminal yet
+	Mounts     mount.Plan
+}
+
+// An ExecSpec is what the exec stage is told at its start.
+type ExecSpec struct {
+	Path, Dir string
+	Argv, Env []string
+	Ignored   []syscall.Signal // signals that the program ignores from its start
+}
+
+// Memfile puts a spec in a file in memory that a child inherits: it may be larger than a packet.
+func Memfile(name string, spec any) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	_, err = f.Write(wire.Append(nil, spec))
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// readSpec reads what Memfile wrote and closes fd.
+func readSpec(fd int, spec any) error {
+	f := os.NewFile(uintptr(fd), "spec")
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	b := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, b); err != nil {
+		return err
+	}
+	return wire.Decode(b, spec)
+}
