@@ -98,9 +98,14 @@ func Fork(ctx context.Context, rec *recording.Recording, o *ForkOptions) (*Forke
 	if o.Changes == nil {
 		o.Changes = new(fork.Changes)
 	}
-	if err := errors.Join(replayable(rec, false), f.check(rec)); err != nil {
+	if err := errors.Join(replayable(rec), f.check(rec)); err != nil {
 		return nil, err
 	}
+	prepared, err := prepareWorld(false, true)
+	if err != nil {
+		return nil, err
+	}
+	defer prepared.Close()
 	m := rec.Manifest
 	f.id = recording.NewID(f.started)
 	lib := library.Of(m.Roots.LibraryRoot(m.Cwd))
@@ -109,7 +114,7 @@ func Fork(ctx context.Context, rec *recording.Recording, o *ForkOptions) (*Forke
 		return nil, err
 	}
 	defer func() { recording.Unlock(held) }()
-	r := &replayer{fork: f, rec: rec, roots: m.Roots, o: &ReplayOptions{
+	r := &replayer{fork: f, rec: rec, roots: m.Roots, prepared: prepared, o: &ReplayOptions{
 		Env: o.Env, Streams: o.Streams, Signals: o.Signals, TreeNow: o.TreeNow, TreeAt: o.TreeAt, Out: dir, Starting: func() { f.starting(lib, dir) },
 		ConfigDir: o.ConfigDir, Log: o.Log,
 	}}

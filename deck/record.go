@@ -57,6 +57,7 @@ type recorder struct {
 	redactor *redactor
 	dir      string   // of the recording
 	held     *os.File // dir, open and locked: see safe
+	hidden   []string // from the program and from snapshots: see Library.Hidden
 
 	s         *session
 	trees     *trees
@@ -66,6 +67,7 @@ type recorder struct {
 	scratch   *scratch    // of an isolated run; to be removed
 	daemon    *daemon.Run // nil where the run is told to none
 	seen      *surveyed   // the tape, once it has its end
+	prepared  *jail.Prepared
 }
 
 // Record runs a program in the jail with every axis on and leaves a recording. The program's exit status is in the
@@ -73,10 +75,19 @@ type recorder struct {
 // jail cannot be, ErrInterrupted, a *WriteError where the recording could not be written, which ends the program, else what
 // kept it from being made; the recording then stays as far as it came.
 func Record(ctx context.Context, o *RecordOptions) (*Result, error) {
-	r, err := newRecorder(o)
+	prepared, err := prepareWorld(o.Proxy, false)
 	if err != nil {
 		return nil, err
 	}
+	defer prepared.Close()
+	r, err := newRecorder(o)
+	if err == nil {
+		err = prepared.Check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.prepared = prepared
 	if err := r.connect(ctx); err != nil {
 		return nil, err
 	}
@@ -98,21 +109,10 @@ func (r *recorder) record(ctx context.Context) (*Result, error) {
 	return r.run(ctx)
 }
 
-// worldFor reports whether a program can run here: in the jail, or outside.
-func worldFor(proxy bool) error {
-	if proxy {
-		return outsideAvailable()
-	}
-	return jail.Available()
-}
-
-// newRecorder settles everything that can fail before anything is written.
+// newRecorder settles everything that can fail before anything is written, but for the jail.
 func newRecorder(o *RecordOptions) (*recorder, error) {
 	if len(o.Argv) == 0 {
 		return nil, errors.New("no program to record")
-	}
-	if err := worldFor(o.Proxy); err != nil {
-		return nil, err
 	}
 	r := &recorder{o: o, env: o.Env, manifest: recording.NewManifest(time.Now())}
 	if r.env == nil {
@@ -237,7 +237,8 @@ func (r *recorder) begin() (err error) {
 	if err := r.introduce(); err != nil {
 		r.s.log.Warn("the recording is known by its path alone, not by its id", "path", r.dir, "err", err)
 	}
-	r.trees = &trees{s: r.s, root: m.Roots.Tree, store: r.s.store, exclude: append(r.lib.Hidden(r.dir), r.ownOutput()...)}
+	r.hidden = r.lib.Hidden(r.dir)
+	r.trees = &trees{s: r.s, root: m.Roots.Tree, store: r.s.store, exclude: slices.Concat(r.hidden, r.ownOutput())}
 	if recording.IsDir(r.lib.Dir) {
 		r.trees.cache = filepath.Join(r.lib.Dir, library.StatCacheName)
 	}
@@ -343,11 +344,11 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 func (r *recorder) program() *run {
 	m := r.manifest
 	p := &run{
-		s: r.s, path: m.Program.Path, argv: r.o.Argv, env: r.env, dir: m.Cwd,
+		s: r.s, prepared: r.prepared, path: m.Program.Path, argv: r.o.Argv, env: r.env, dir: m.Cwd,
 		std: r.o.Streams, tty: m.TTY, id: m.ID, sync: r.o.Sync, host: &m.Host, umask: m.Umask, signals: r.o.Signals, proxy: r.o.Proxy, loopback: m.Loopback,
 		net:   network.Config{Upstreams: r.o.Upstreams, Passthrough: r.o.Passthrough, ProxyEnv: r.env},
 		ports: m.Ports,
-		masks: append(masksFor(r.o.ConfigDir, r.env), r.lib.Hidden(r.dir)...),
+		masks: append(masksFor(r.o.ConfigDir, r.env), r.hidden...),
 	}
 	r.changing = newChanging(r.s, r.trees, m.Roots.Followed(m.Writable))
 	p.changing = r.changing

@@ -47,6 +47,8 @@ type replayer struct {
 	moved   moved           // of a replay outside the jail
 	roots   recording.Roots // as the program finds them now
 
+	prepared *jail.Prepared // the init of its jail; nil outside
+
 	s             *session
 	recorded      *files.Tree            // as the run found it; nil for none
 	found         map[string]*files.Tree // by directory: what else the run found at the paths that it changed
@@ -78,17 +80,19 @@ func Replay(ctx context.Context, rec *recording.Recording, o *ReplayOptions) (*V
 	if o == nil {
 		o = new(ReplayOptions)
 	}
-	if err := replayable(rec, o.Proxy); err != nil {
+	if err := replayable(rec); err != nil {
 		return nil, err
 	}
-	return (&replayer{o: o, rec: rec, roots: rec.Manifest.Roots}).replay(ctx)
+	prepared, err := prepareWorld(o.Proxy, o.Out != "" || o.Keep != "")
+	if err != nil {
+		return nil, err
+	}
+	defer prepared.Close()
+	return (&replayer{o: o, rec: rec, roots: rec.Manifest.Roots, prepared: prepared}).replay(ctx)
 }
 
 // replayable refuses what cannot be run again.
-func replayable(rec *recording.Recording, proxy bool) error {
-	if err := worldFor(proxy); err != nil {
-		return err
-	}
+func replayable(rec *recording.Recording) error {
 	if rec.Live() == recording.LiveYes {
 		return fmt.Errorf("%s %w: wait for its end", rec.Dir, recording.ErrLive)
 	}
@@ -212,7 +216,7 @@ func (r *replayer) note(e *ended) {
 func (r *replayer) program() (*run, error) {
 	m := r.rec.Manifest
 	p := &run{
-		s: r.s, path: r.moved.path(m.Program.Path), argv: r.played.argv, env: r.played.env, dir: r.moved.path(m.Cwd), tty: m.TTY,
+		s: r.s, prepared: r.prepared, path: r.moved.path(m.Program.Path), argv: r.played.argv, env: r.played.env, dir: r.moved.path(m.Cwd), tty: m.TTY,
 		std: r.o.Streams, signals: r.o.Signals, proxy: r.o.Proxy, loopback: m.Loopback, host: &m.Host, umask: m.Umask,
 		net:   network.Config{Book: r.book, Blobs: r.trees.store, Speed: r.o.Speed, Reveal: r.reveal()},
 		ports: m.Ports, patience: r.o.Patience,

@@ -20,6 +20,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/secrets"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/bare"
+	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -35,6 +36,8 @@ type tapeReplayer struct {
 	program string // its path
 	roots   recording.Roots
 	scratch *scratch
+
+	prepared *jail.Prepared
 
 	tape  *surveyed
 	rules int // of scrub, that the tape was made with
@@ -57,7 +60,12 @@ func ReplayTape(ctx context.Context, path string, o *ReplayOptions) (*Verdict, e
 	if err := checkBare(path, o); err != nil {
 		return nil, err
 	}
-	r := &tapeReplayer{o: o, path: path}
+	prepared, err := prepareWorld(false, o.Keep != "")
+	if err != nil {
+		return nil, err
+	}
+	defer prepared.Close()
+	r := &tapeReplayer{o: o, path: path, prepared: prepared}
 	defer func() { r.scratch.remove() }()
 	if err := r.prepare(); err != nil {
 		return nil, err
@@ -91,7 +99,7 @@ func checkBare(path string, o *ReplayOptions) error {
 	if asked != "" {
 		return fmt.Errorf("%w: leave out %s", errBare, asked)
 	}
-	return worldFor(false)
+	return nil
 }
 
 // prepare reads the tape and makes the replay's own.
@@ -209,7 +217,7 @@ func (r *tapeReplayer) described() (*run, error) {
 		return nil, err
 	}
 	p := &run{
-		s: r.s, path: r.program, argv: r.o.Argv, env: r.env, dir: r.cwd,
+		s: r.s, prepared: r.prepared, path: r.program, argv: r.o.Argv, env: r.env, dir: r.cwd,
 		std: r.o.Streams, signals: r.o.Signals, host: new(recording.ThisHost()),
 		net:   network.Config{Book: r.book, Blobs: blobs, Speed: r.o.Speed},
 		ports: program.MergePorts(program.Ports(nil), r.tape.ports),

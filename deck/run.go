@@ -45,6 +45,7 @@ type run struct {
 	loopback bool // outside: requests to the loopback go through the proxy too
 
 	// What follows is the jail's.
+	prepared *jail.Prepared // its init; nil starts one
 	host     *recording.Host
 	umask    *int           // nil for the recorder's own
 	writable []string       // record: directories of the host
@@ -180,6 +181,7 @@ func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
 		Overlays: r.overlays,
 		Masks:    r.masks,
 		Files:    append(procFiles(r.host), jail.File{Path: program.CABundle, Data: ca.Bundle(), Over: network.BundlePaths()}),
+		Prepared: r.prepared,
 		Watch:    r.changing,
 		Spawns:   r.spawns.watcher(env),
 		Inputs:   r.processes.inputs(),

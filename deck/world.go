@@ -45,6 +45,25 @@ type carried struct {
 	start   func(what string, serve func() error)
 }
 
+// prepareWorld starts what every jail begins with, so that it comes up while the run is made ready; outside there is no such thing. A
+// sure one is waited for: whoever writes what stays knows before whether there can be a jail. It must be closed.
+func prepareWorld(proxy, sure bool) (*jail.Prepared, error) {
+	if proxy {
+		return nil, outsideAvailable()
+	}
+	p, err := jail.Prepare()
+	if err != nil {
+		return nil, err
+	}
+	if sure {
+		if err := p.Check(); err != nil {
+			p.Close()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
 // jailed is the world inside a jail.
 type jailed struct{ *jail.Jail }
 

@@ -31,6 +31,9 @@ const wrapGap = "all of it: mcp wrap records what is said with one MCP server, a
 func WrapMCP(ctx context.Context, o *RecordOptions) (*Result, error) {
 	own := *o
 	own.Proxy, own.Daemon = true, nil
+	if err := outsideAvailable(); err != nil {
+		return nil, err
+	}
 	r, err := newRecorder(&own)
 	if err != nil {
 		return nil, err

@@ -145,7 +145,7 @@ func (r *leakRule) asRule() *rule {
 	}
 	var names []string
 	for _, l := range slices.Concat(r.literal, r.assigned) {
-		names = append(names, placeholders.RuleName(l.id))
+		names = append(names, l.id)
 	}
 	return &rule{starts, names, r.match}
 }

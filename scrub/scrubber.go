@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
@@ -177,7 +178,9 @@ func (s *Scrubber) Rules() int { return s.rules }
 // RuleNames lists the rules by which s finds secrets by their shape, by name in order. A secret that a name tells has that for its rule.
 func (s *Scrubber) RuleNames() (all []string) {
 	for _, r := range rulesOf(s.rules) {
-		all = append(all, r.names...)
+		for _, name := range r.names {
+			all = append(all, placeholders.RuleName(name))
+		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

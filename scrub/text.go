@@ -125,7 +125,7 @@ type Range struct {
 // A rule finds secrets by their shape.
 type rule struct {
 	starts []string // the three bytes with which the evidence can begin: match is called where one of them stands
-	names  []string // what it calls the secrets that it finds
+	names  []string // what it calls the secrets that it finds, before RuleName
 	// match looks for a secret whose evidence begins at i. The span may begin later. The outcome may be more only while
 	// fewer than maxShape bytes follow i.
 	match func(t text, i int) (span, outcome)

@@ -144,12 +144,7 @@ func (l *layerer) open(realRoot, layerDir string) error {
 			return err
 		}
 		l.exclude = newWalker(real, realRoot, l.opts.Exclude).exclude
-		l.gone = make(map[string]bool)
-		for _, p := range l.opts.Gone {
-			if rel, ok := relativeTo(realRoot, p); ok {
-				l.gone[rel] = true
-			}
-		}
+		l.gone = below(realRoot, l.opts.Gone)
 		if info, err := real.Lstat("."); err == nil {
 			l.rootPerm = info.Mode().Perm()
 		}

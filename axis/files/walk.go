@@ -2,6 +2,7 @@ package files
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 )
@@ -94,18 +95,26 @@ const recordingsDir = ".tapedeck"
 // newWalker opens a walk of root. exclude holds absolute paths; rootName is the name by which they know the root.
 func newWalker(root *os.Root, rootName string, exclude []string) *walker {
 	w := &walker{root: root, exclude: map[string]bool{recordingsDir: true}}
-	for _, e := range exclude {
-		if rel, ok := relativeTo(rootName, e); ok {
-			w.exclude[rel] = true
-		}
-	}
+	maps.Copy(w.exclude, below(rootName, exclude))
 	return w
 }
 
-// relativeTo returns the slash path of target below root, also where one of them goes through a symbolic link.
-func relativeTo(root, target string) (string, bool) {
-	for _, name := range []string{target, resolved(target)} {
-		for _, top := range []string{root, resolved(root)} {
+// below are those of paths that lie below the root called rootName, as paths from there.
+func below(rootName string, paths []string) map[string]bool {
+	rels := make(map[string]bool)
+	tops, links := []string{rootName, resolved(rootName)}, make(links)
+	for _, p := range paths {
+		if rel, ok := relativeTo(tops, p, links.resolved(p)); ok {
+			rels[rel] = true
+		}
+	}
+	return rels
+}
+
+// relativeTo returns the slash path of a target below a root, where each has several names.
+func relativeTo(tops []string, names ...string) (string, bool) {
+	for _, name := range names {
+		for _, top := range tops {
 			rel, err := filepath.Rel(top, name)
 			if err == nil && rel != "." && filepath.IsLocal(rel) {
 				return filepath.ToSlash(rel), true
@@ -113,6 +122,22 @@ func relativeTo(root, target string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// links are directories without symbolic links, by their names: of many paths most lie in the same few.
+type links map[string]string
+
+// resolved is what the function is, of one path among many.
+func (l links) resolved(p string) string {
+	dir := filepath.Dir(p)
+	if _, ok := l[dir]; !ok {
+		l[dir] = resolved(dir)
+	}
+	real := filepath.Join(l[dir], filepath.Base(p))
+	if info, err := os.Lstat(real); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return resolved(real)
+	}
+	return real
 }
 
 // resolved returns p without symbolic links; what does not exist yet is resolved as far as it does.

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
+	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
 	_ "github.com/tapedeck-dev/tapedeck/internal/addressspace" // first of all
@@ -18,6 +20,7 @@ import (
 
 func main() {
 	deck.Enter()
+	startLoose()
 	os.Exit(guarded())
 }
 
@@ -34,28 +37,57 @@ func guarded() (status int) {
 	return run(context.Background(), os.Args[1:], stdStreams())
 }
 
+// How the garbage of this process is collected. Who sets GOGC or GOMEMLIMIT decides instead.
+//
+// Most commands end before they have made much: until the heap is 32 MB nothing is collected, and Go's own way begins then.
+//
 // A recorder runs beside the program that it records, over whole trees of files: what it holds should stay small, and the
 // garbage collector should not cost more for it. While little is alive it lets garbage grow to leanMemory; only where more is
-// needed does it grow with that. Who sets GOGC or GOMEMLIMIT decides instead.
+// needed does it grow with that.
 const (
-	leanMemory  = 42 << 20 // bytes of the Go runtime; the program's own pages come on top, some 16 MB
-	leanPercent = 200      // garbage by what is alive, as long as that is little
+	startPercent = 800      // of the 4 MB at which Go would begin
+	usualPercent = 100      // garbage by what is alive
+	leanMemory   = 42 << 20 // bytes of the Go runtime; the program's own pages come on top, some 16 MB
+	leanPercent  = 200      // garbage by what is alive, as long as that is little
 )
 
-// boundMemory does that for this process.
-func boundMemory() {
-	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+// lean says that this process is a recorder.
+var lean atomic.Bool
+
+// startLoose begins so.
+func startLoose() {
+	if memoryIsSet() {
 		return
 	}
-	debug.SetGCPercent(leanPercent)
-	debug.SetMemoryLimit(leanMemory)
+	debug.SetGCPercent(startPercent)
+	var begun sync.Once
 	afterEachGC(func() {
+		begun.Do(func() {
+			percent := usualPercent
+			if lean.Load() {
+				percent = leanPercent
+			}
+			debug.SetGCPercent(percent)
+		})
+		if !lean.Load() {
+			return
+		}
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
 		if live[0].Value.Kind() == metrics.KindUint64 {
 			debug.SetMemoryLimit(memoryLimit(int64(live[0].Value.Uint64())))
 		}
 	})
+}
+
+func memoryIsSet() bool { return os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" }
+
+// boundMemory makes this process a recorder.
+func boundMemory() {
+	if !memoryIsSet() {
+		lean.Store(true)
+		debug.SetMemoryLimit(leanMemory)
+	}
 }
 
 // memoryLimit returns the limit for a heap of which live bytes are in use: one that leaves room, or the collector would hardly

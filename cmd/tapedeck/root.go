@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -404,28 +405,45 @@ func wanted(kind string) string {
 var helpTexts embed.FS
 
 // inHelp is what stands in the texts for what more than one of them says, or the code knows.
-var inHelp = strings.NewReplacer(
-	"{{modes}}", strings.Trim(modesHelp, "\n"),
-	"{{transcripts}}", strings.Join(foreign.Names(), ", "),
-	"{{http cassettes}}", strings.Join(httpforeign.Names(), ", "),
-)
+var inHelp = sync.OnceValue(func() *strings.Replacer {
+	return strings.NewReplacer(
+		"{{modes}}", strings.Trim(modesHelp, "\n"),
+		"{{transcripts}}", strings.Join(foreign.Names(), ", "),
+		"{{http cassettes}}", strings.Join(httpforeign.Names(), ", "),
+	)
+})
+
+// helpSections are the sections of helpTexts, by their paths.
+var helpSections = sync.OnceValue(func() map[string]string {
+	sections := make(map[string]string)
+	files, err := helpTexts.ReadDir("help")
+	for _, f := range files {
+		text, errRead := helpTexts.ReadFile("help/" + f.Name())
+		err = errors.Join(err, errRead)
+		for part := range strings.SplitSeq("\n"+string(text), "\n= ") {
+			path, section, _ := strings.Cut(part, "\n")
+			sections[path] = section
+		}
+	}
+	if err != nil {
+		panic(err) // they are in this executable
+	}
+	return sections
+})
 
 // withHelp gives cmd, which is called by path ("seal prove"), its usage and help.
 func withHelp(path string, cmd *cobra.Command) *cobra.Command {
-	words := strings.Fields(path)
-	text, err := helpTexts.ReadFile("help/" + words[0] + ".txt")
-	if err != nil {
-		panic(err) // it is in this executable
-	}
-	_, section, ok := strings.Cut("\n"+string(text), "\n= "+path+"\n")
+	section, ok := helpSections()[path]
 	if !ok {
 		panic(fmt.Sprintf("no help for %q", path))
 	}
-	section, _, _ = strings.Cut(section, "\n= ")
 	cmd.Use, section, _ = strings.Cut(section, "\n")
 	cmd.Short, section, _ = strings.Cut(section, "\n")
 	long, example, _ := strings.Cut(section, "\nExamples:\n")
-	cmd.Long, cmd.Example = strings.Trim(inHelp.Replace(long), "\n"), strings.TrimRight(example, "\n")
+	if strings.Contains(long, "{{") {
+		long = inHelp().Replace(long)
+	}
+	cmd.Long, cmd.Example = strings.Trim(long, "\n"), strings.TrimRight(example, "\n")
 	return cmd
 }
 

@@ -22,9 +22,7 @@ func Sweep() {
 			_ = removeScratch(dir) // what cannot go is tried again by the next one
 		}
 	}
-	for _, prefix := range tempPrefixes {
-		recording.RemoveStale(recording.StaleTemps(os.TempDir(), prefix))
-	}
+	recording.RemoveStale(recording.StaleTemps(os.TempDir(), tempPrefixes...))
 }
 
 // tempPrefixes begin the names of what is locked in the temporary directory: the certificates of a run outside the jail, packed

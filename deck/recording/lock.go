@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -133,19 +134,27 @@ func LockedTemp(parent, prefix string) (lock *os.File, dir string, err error) {
 	}
 }
 
-// StaleTemps lists the directories of lockedTemp that nobody holds. Where there are no locks nothing is known to be left.
-func StaleTemps(dir, prefix string) []string {
-	names, err := os.ReadDir(dir)
+// StaleTemps lists the directories of lockedTemp, by the beginnings of their names, that nobody holds. Where there are no locks nothing is
+// known to be left.
+func StaleTemps(dir string, prefixes ...string) []string {
+	d, err := os.Open(dir)
 	if err != nil {
 		return nil // nothing to clean up is no reason to fail
 	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1) // of many, in no order: temporary directories are full
 	var out []string
 	for _, n := range names {
-		if path := filepath.Join(dir, n.Name()); strings.HasPrefix(n.Name(), prefix) && n.IsDir() {
-			if f, err := LockExclusive(path); err == nil {
-				f.Close()
-				out = append(out, path)
-			}
+		if !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(n, p) }) {
+			continue
+		}
+		path := filepath.Join(dir, n)
+		if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+			continue
+		}
+		if f, err := LockExclusive(path); err == nil {
+			f.Close()
+			out = append(out, path)
 		}
 	}
 	return out

@@ -68,7 +68,7 @@ func (s *session) admits(p *rpcapi.SessionAuthParams) (host bool, err error) {
 		}
 	}
 	s.attempts++
-	s.d.metrics.refused.WithLabelValues("token").Inc()
+	s.d.metrics.refused.With("token").Inc()
 	s.log.Warn("wrong token", "attempt", s.attempts)
 	wrong := jsonrpc.Errorf(rpcapi.CodeInternal, "auth failed: token mismatch")
 	if s.attempts >= maxAttempts {
@@ -84,7 +84,7 @@ func (s *session) expectAuth() (stop func() bool) {
 	}
 	return time.AfterFunc(authWithin, func() {
 		if !s.authed.Load() {
-			s.d.metrics.refused.WithLabelValues("auth_late").Inc()
+			s.d.metrics.refused.With("auth_late").Inc()
 			s.conn.Close(jsonrpc.ClosePolicy, "auth required")
 		}
 	}).Stop

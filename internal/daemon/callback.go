@@ -29,7 +29,7 @@ func (s *session) callBack(ctx context.Context, c *proposal.Call) (json.RawMessa
 	p := executeParams{call: c, id: s.conn.NewID(), session: cmp.Or(sub.scope, s.id)}
 	var output json.RawMessage
 	err := sub.r.Call(ctx, p.id, rpcapi.ToolsExecute, &p, &output)
-	s.d.metrics.callbacks.WithLabelValues(outcomeOf(err)).Inc()
+	s.d.metrics.callbacks.With(outcomeOf(err)).Inc()
 	if err == nil {
 		if len(output) == 0 {
 			output = json.RawMessage("null")

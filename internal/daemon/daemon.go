@@ -130,7 +130,7 @@ func (d *Daemon) listen(ctx context.Context) (err error) {
 		Listen: d.o.Listen, Socket: d.o.Socket, Converse: d.converse, HTTP: d.pages(),
 		WebSocket:   websock.Options{Limit: d.o.Limits.FrameBytes, Budget: d.budget},
 		Connections: d.o.Limits.Connections, Logger: d.log,
-		Refused: func(why string) { d.metrics.refused.WithLabelValues(why).Inc() },
+		Refused: func(why string) { d.metrics.refused.With(why).Inc() },
 	})
 	if err != nil {
 		return err
@@ -199,7 +199,7 @@ func (d *Daemon) enter(s *session) bool {
 		return false
 	}
 	d.sessions[s] = struct{}{}
-	d.metrics.connections.Inc()
+	d.metrics.connections.Add(1)
 	return true
 }
 
@@ -207,7 +207,7 @@ func (d *Daemon) leave(s *session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.sessions, s)
-	d.metrics.connections.Dec()
+	d.metrics.connections.Add(-1)
 }
 
 // Serve answers until ctx ends or Shutdown is called; the end of ctx is a Shutdown. It returns when all is over, with nil after
@@ -246,7 +246,7 @@ func (d *Daemon) wireLimits() jsonrpc.Limits {
 func (d *Daemon) meter() jsonrpc.Meter {
 	return jsonrpc.Meter{
 		Handled: d.metrics.handled,
-		Refused: func(why jsonrpc.Refusal) { d.metrics.frames.WithLabelValues(string(why)).Inc() },
+		Refused: func(why jsonrpc.Refusal) { d.metrics.frames.With(string(why)).Inc() },
 	}
 }
 

@@ -111,7 +111,7 @@ func failed(format string, args ...any) error {
 func (s *session) handle(ctx context.Context, r *jsonrpc.Request) (any, error) {
 	m, known := methods[r.Method]
 	if !m.open && !s.authed.Load() {
-		s.d.metrics.refused.WithLabelValues("auth_required").Inc()
+		s.d.metrics.refused.With("auth_required").Inc()
 		return nil, &jsonrpc.Fatal{
 			Err:  jsonrpc.Errorf(rpcapi.CodeAuthRequired, "auth required: call %s first", rpcapi.SessionAuth),
 			Code: jsonrpc.ClosePolicy, Reason: "auth required",

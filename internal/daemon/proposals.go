@@ -160,7 +160,7 @@ func (sub *submission) done(ctx context.Context, o *proposal.Outcome) error {
 		s.d.metrics.turns.Inc()
 		return nil
 	case errors.As(err, &dropped):
-		s.d.metrics.dropped.WithLabelValues(string(dropped.Reason)).Inc()
+		s.d.metrics.dropped.With(string(dropped.Reason)).Inc()
 		s.log.Warn("turn of a tool call not kept", "run", sub.run.Run, "reason", string(dropped.Reason))
 		if dropped.Reason == store.RunTerminal {
 			s.ended(sub.run) // by another connection
@@ -180,7 +180,7 @@ func (s *session) judged(ctx context.Context, run runtrace.ID, v *policy.Verdict
 		s.log.Log(ctx, level, "policy verdict", "decision", decision, "run", run.Run, "action", v.ActionID, "tool", v.Tool,
 			"reason", v.Reason(), "params_digest", v.ParamsDigest().String(), "policy_set", v.PolicySet().String())
 	}
-	s.d.metrics.verdicts.WithLabelValues(decision).Inc()
+	s.d.metrics.verdicts.With(decision).Inc()
 	line, err := v.MarshalJSON()
 	if err == nil && len(line) > runtrace.MaxLine {
 		short := *v

@@ -28,7 +28,7 @@ func runsRecordTurns(ctx context.Context, s *session, r *jsonrpc.Request) (any, 
 	var dropped *store.Dropped
 	switch {
 	case err == nil:
-		s.d.metrics.turns.Add(float64(len(turns)))
+		s.d.metrics.turns.Add(len(turns))
 		return &recorded{run: run, base: base, count: len(turns)}, nil
 	case errors.As(err, &dropped):
 		if dropped.Reason == store.RunTerminal {
@@ -42,7 +42,7 @@ func runsRecordTurns(ctx context.Context, s *session, r *jsonrpc.Request) (any, 
 }
 
 func (s *session) droppedTurns(run string, reason store.Reason) any {
-	s.d.metrics.dropped.WithLabelValues(string(reason)).Inc()
+	s.d.metrics.dropped.With(string(reason)).Inc()
 	return &recorded{run: run, dropped: reason}
 }
 

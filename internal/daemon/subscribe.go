@@ -116,7 +116,7 @@ func (s *session) follow(ctx context.Context, run string, u *subscription) {
 
 func (s *session) send(ctx context.Context, u *store.Subscription, e *store.Event) error {
 	if e.Lost > 0 {
-		s.d.metrics.lost.Add(float64(e.Lost))
+		s.d.metrics.lost.Add(e.Lost)
 		return s.conn.NotifyWait(ctx, rpcapi.RunsTraceLost,
 			rpcapi.RunsTraceLostParams{RunID: u.ID.Run, AgentID: u.ID.Agent, Cursor: e.From, Lost: e.Lost})
 	}

@@ -49,6 +49,9 @@ type Config struct {
 	Inputs  Inputs
 	Shifted bool
 
+	// Prepared is gone on with where it is nobody's yet; nil starts the jail from the beginning.
+	Prepared *Prepared
+
 	Log *slog.Logger // nil is silent
 }
 

@@ -29,6 +29,8 @@ import (
 type Jail struct {
 	log         *slog.Logger
 	cmd         *exec.Cmd // the init
+	begun       bool      // it has said so
+	ended       error     // how it did, once tasks have
 	stderr      tail      // the init's: why it ended, when it should not have
 	ctl, exec   *stage.Control
 	stopContext func() bool
@@ -71,9 +73,9 @@ type wanted struct {
 	shifted bool
 }
 
-func newJail(l *slog.Logger) *Jail {
+func newJail() *Jail {
 	return &Jail{
-		log:      logger(l),
+		log:      logger(nil),
 		refusals: newRefusals(),
 		exited:   make(chan struct{}),
 		answers:  make(chan rootMsg, 1),
@@ -91,6 +93,9 @@ func (j *Jail) kill() {
 
 // await takes over what the stages make and returns once the exec stage is ready to become the program.
 func (j *Jail) await() error {
+	if err := j.awaitBegun(); err != nil {
+		return err
+	}
 	m, fds, err := j.ctl.Expect(stage.MsgReady)
 	if err != nil {
 		return err
@@ -150,6 +155,16 @@ func (j *Jail) prepare() (err error) {
 		s.inputs = inputs.New(w.inputs, j.table, j.countPIDs, layered)
 	}
 	return nil
+}
+
+// awaitBegun waits, once, until the init has what every jail needs.
+func (j *Jail) awaitBegun() error {
+	if j.begun {
+		return nil
+	}
+	_, _, err := j.ctl.Expect(stage.MsgBegun)
+	j.begun = err == nil
+	return err
 }
 
 // arm makes what is called from now on the program's.
@@ -388,6 +403,7 @@ func (j *Jail) Close() error {
 	}
 	j.kill()
 	j.tasks.Wait()
+	j.log.Debug("jail's init ended", "err", j.ended, "stderr", j.stderr.String())
 	j.StopNetwork()
 	j.closeOnce.Do(j.stopAnswering)
 	j.closeSockets()

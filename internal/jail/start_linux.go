@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -157,11 +158,57 @@ func launch(c *Config, plan *mount.Plan) (*Jail, error) {
 }
 
 func launchPlan(c *Config, plan *mount.Plan) (*Jail, error) {
-	var files inherited
-	defer files.close()
-	j := newJail(c.Log)
+	j := c.Prepared.take(plan)
+	if j == nil {
+		var err error
+		if j, err = startFor(plan); err != nil {
+			return nil, err
+		}
+	}
+	j.log = logger(c.Log)
 	j.wanted = wanted{files: c.Watch, plan: plan, spawns: c.Spawns, streams: []*os.File{c.Stdin, c.Stdout, c.Stderr}, inputs: c.Inputs, shifted: c.Shifted}
-	j.ctl = files.control()
+	if err := j.send(c, plan); err != nil {
+		err = cmp.Or(j.awaitBegun(), err) // it may have ended already, and said why
+		j.Close()
+		return nil, j.explain(err)
+	}
+	return j, nil
+}
+
+// startFor starts an init of which what covers the plan's overlays is gone, if it is to be.
+func startFor(plan *mount.Plan) (j *Jail, err error) {
+	if !plan.Uncovered {
+		return startInit(nil)
+	}
+	err = plan.StartUncovered(func(kept []*os.File) (err error) {
+		j, err = startInit(kept)
+		return err
+	})
+	return j, err
+}
+
+// startInit starts the init, and the goroutine that waits for it: kill ends it, Close waits for it. What it inherits for the plan is kept.
+func startInit(kept []*os.File) (*Jail, error) {
+	ours, theirs, err := stage.Pair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	j := newJail()
+	j.ctl = ours
+	j.cmd = initCommand(slices.Concat([]*os.File{theirs}, kept), &j.stderr)
+	if err := j.cmd.Start(); err != nil {
+		ours.Close()
+		return nil, diagnoseStart(err)
+	}
+	j.tasks.Go(func() { j.ended = j.cmd.Wait() })
+	return j, nil
+}
+
+// send tells the init what the jail is to be.
+func (j *Jail) send(c *Config, plan *mount.Plan) error {
+	var files handedOver
+	defer files.close()
 	files.memfile("init", &stage.InitSpec{Hostname: c.Hostname, Umask: c.Umask, Ports: portsOf(c), TTY: c.TTY, Background: c.Background, Mounts: *plan})
 	j.exec = files.control()
 	files.memfile("exec", &stage.ExecSpec{Path: c.Path, Dir: c.Dir, Argv: c.Argv, Env: c.Env, Ignored: stage.IgnoredAtStart})
@@ -169,33 +216,10 @@ func launchPlan(c *Config, plan *mount.Plan) (*Jail, error) {
 		files.stream(f)
 	}
 	files.add(stage.OpenLastPID())
-	if files.err == nil {
-		start := j.start
-		if plan.Uncovered {
-			start = func(list []*os.File) error {
-				return plan.StartUncovered(func(kept []*os.File) error { return j.start(slices.Concat(list, kept)) })
-			}
-		}
-		files.err = start(files.list)
-	}
 	if files.err != nil {
-		j.closeSockets()
-		return nil, files.err
+		return files.err
 	}
-	return j, nil
-}
-
-// start starts the init, and the goroutine that waits for it: kill ends it, Close waits for it.
-func (j *Jail) start(files []*os.File) error {
-	j.cmd = initCommand(files, &j.stderr)
-	if err := j.cmd.Start(); err != nil {
-		return diagnoseStart(err)
-	}
-	j.tasks.Go(func() {
-		err := j.cmd.Wait()
-		j.log.Debug("jail's init ended", "err", err, "stderr", j.stderr.String())
-	})
-	return nil
+	return j.ctl.Send(&stage.Message{Kind: stage.MsgPlan}, files.fds...)
 }
 
 func portsOf(c *Config) []uint16 {
@@ -208,41 +232,39 @@ func portsOf(c *Config) []uint16 {
 	return ports
 }
 
-// inherited are the files that the init gets as 3, 4, 5 …; the first error stops the rest.
-type inherited struct {
-	list []*os.File
-	own  []*os.File // closed in the recorder once the init has them
-	err  error
+// handedOver are the files that the init gets with its plan; the first error stops the rest.
+type handedOver struct {
+	fds []int
+	own []*os.File // closed in the recorder once they are sent
+	err error
 }
 
-func (in *inherited) add(f *os.File, err error) {
+func (h *handedOver) add(f *os.File, err error) {
 	if err != nil {
-		in.err = errors.Join(in.err, err)
+		h.err = errors.Join(h.err, err)
 		return
 	}
-	in.list, in.own = append(in.list, f), append(in.own, f)
+	h.fds, h.own = append(h.fds, int(f.Fd())), append(h.own, f)
 }
 
-func (in *inherited) control() *stage.Control {
+func (h *handedOver) control() *stage.Control {
 	ours, theirs, err := stage.Pair()
-	in.add(theirs, err)
+	h.add(theirs, err)
 	return ours
 }
 
-func (in *inherited) memfile(name string, spec any) {
-	in.add(stage.Memfile(name, spec))
-}
+func (h *handedOver) memfile(name string, spec any) { h.add(stage.Memfile(name, spec)) }
 
-func (in *inherited) stream(f *os.File) {
+func (h *handedOver) stream(f *os.File) {
 	if f == nil {
-		in.add(os.OpenFile(os.DevNull, os.O_RDWR, 0))
+		h.add(os.OpenFile(os.DevNull, os.O_RDWR, 0))
 		return
 	}
-	in.list = append(in.list, f)
+	h.fds = append(h.fds, int(f.Fd()))
 }
 
-func (in *inherited) close() {
-	for _, f := range in.own {
+func (h *handedOver) close() {
+	for _, f := range h.own {
 		f.Close()
 	}
 }

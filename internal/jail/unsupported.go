@@ -21,6 +21,18 @@ func unavailable() error {
 // Enter does nothing on this system.
 func Enter() {}
 
+// A Prepared is never made here.
+type Prepared struct{}
+
+// Prepare fails with an *UnavailableError.
+func Prepare() (*Prepared, error) { return nil, unavailable() }
+
+// Check does nothing.
+func (*Prepared) Check() error { return nil }
+
+// Close does nothing.
+func (*Prepared) Close() error { return nil }
+
 // Available says that the jail needs Linux.
 func Available() error { return unavailable() }
 

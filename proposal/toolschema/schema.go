@@ -1,23 +1,13 @@
 // Package toolschema checks parameters of tool calls by the JSON Schema that the tool was registered with.
 //
-// Goals: any draft; nothing is loaded from anywhere; a schema is bounded in size and depth, and a check in what it may take, whoever wrote
+// Goals: the drafts from 4 on, those before 2019-09 with their formats; nothing is loaded from anywhere; a schema is bounded in size and depth, and a check in what it may take, whoever wrote
 // either. It stands apart from proposal so that the types of proposals, which clients use, bring no schema compiler with them.
 package toolschema
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
-
-	"github.com/tapedeck-dev/tapedeck/internal/boundedregexp"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/policy"
 )
@@ -41,17 +31,13 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("tool '%.200s': its JSON Schema is refused: %s", e.Tool, e.Problem)
 }
 
-// A Schema checks parameters. A nil *Schema lets anything pass.
+// A Schema checks parameters, for several goroutines at once. A nil *Schema lets anything pass.
 type Schema struct {
-	compiled *jsonschema.Schema
-
-	// mu holds one check back while another runs: what is left of one is counted in the compiled schema.
-	mu   sync.Mutex
-	left int
+	root   *node
+	tracks bool
 }
 
-// Compile compiles a schema of any draft, by default 2020-12. Nothing is loaded: what it refers to stands in it, or is
-// the metaschema of a draft. The error is a *Error.
+// Compile compiles a schema, by default of draft 2020-12. Nothing is loaded: what it refers to stands in it. The error is a *Error.
 func Compile(tool string, raw json.RawMessage) (s *Schema, err error) {
 	refuse := func(format string, args ...any) error {
 		return &Error{tool, fmt.Sprintf(format, args...)}
@@ -75,11 +61,10 @@ func Compile(tool string, raw json.RawMessage) (s *Schema, err error) {
 	if problem := bounded(&tree, 0, &nodes); problem != "" {
 		return nil, refuse("%s", problem)
 	}
-	s = &Schema{}
-	if s.compiled, err = load(tree.Append(nil)); err != nil {
-		return nil, refuse("%.1000s", problemOf(err))
+	s = new(Schema)
+	if s.root, s.tracks, err = compileTree(&tree); err != nil {
+		return nil, refuse("%.1000s", err.Error())
 	}
-	s.meter()
 	return s, nil
 }
 
@@ -109,116 +94,20 @@ func bounded(v *canonjson.Value, depth int, nodes *int) string {
 	return ""
 }
 
-// here is the name of the schema among those that it may refer to.
-const here = "tapedeck:///schema.json"
-
-// load compiles a schema. The library is not to take the process with it, whatever it is given.
-func load(text []byte) (compiled *jsonschema.Schema, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			compiled, err = nil, fmt.Errorf("it cannot be compiled: %v", p)
-		}
-	}()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(nothing{})
-	c.UseRegexpEngine(func(pattern string) (jsonschema.Regexp, error) {
-		re, err := boundedregexp.Compile(pattern)
-		return boundedRegexp{re}, err
-	})
-	if err := c.AddResource(here, doc); err != nil {
-		return nil, err
-	}
-	return c.Compile(here)
-}
-
-// nothing is the loader of schemas that lie elsewhere.
-type nothing struct{}
-
-func (nothing) Load(url string) (any, error) {
-	return nil, fmt.Errorf("it refers to %.200s, and nothing is loaded: put it under $defs and refer to it by #/$defs/…", url)
-}
-
-// problemOf is the innermost of what went wrong.
-func problemOf(err error) string {
-	var load *jsonschema.LoadURLError
-	if errors.As(err, &load) {
-		return load.Err.Error()
-	}
-	var invalid *jsonschema.SchemaValidationError
-	if errors.As(err, &invalid) {
-		var verr *jsonschema.ValidationError
-		if errors.As(invalid.Err, &verr) {
-			return "it is no JSON Schema: " + problems(verr)
-		}
-	}
-	var pattern *jsonschema.InvalidRegexError
-	if errors.As(err, &pattern) {
-		return fmt.Sprintf("pattern %.100q: %v", pattern.Regex, pattern.Err)
-	}
-	return err.Error()
-}
-
 // Problem says what of the parameters the schema does not allow; "" is nothing.
 func (s *Schema) Problem(tool string, parameters *policy.Parameters) (problem string) {
 	if s == nil {
 		return ""
 	}
 	values := parameters.Map()
-	for _, name := range s.compiled.Required {
+	for _, name := range s.root.required {
 		if _, ok := values[name]; !ok {
 			return fmt.Sprintf("missing required parameter '%.200s' for tool '%.200s'", name, tool)
 		}
 	}
-	if err := s.validate(values); err != nil {
+	v := tree(values)
+	if err := s.check(&v); err != nil {
 		return fmt.Sprintf("tool '%.200s' parameter validation: %v", tool, err)
 	}
 	return ""
-}
-
-func (s *Schema) validate(values any) (err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.left = maxChecks
-	defer func() {
-		if p := recover(); p != nil {
-			var ok bool
-			if err, ok = p.(error); !ok {
-				err = fmt.Errorf("%v", p)
-			}
-		}
-	}()
-	var verr *jsonschema.ValidationError
-	if err := s.compiled.Validate(values); errors.As(err, &verr) {
-		return errors.New(problems(verr))
-	} else if err != nil {
-		return err
-	}
-	return nil
-}
-
-// problems are the innermost causes, the first few by their place.
-func problems(verr *jsonschema.ValidationError) string {
-	english := message.NewPrinter(language.English)
-	var all []string
-	var walk func(*jsonschema.ValidationError)
-	walk = func(e *jsonschema.ValidationError) {
-		if len(e.Causes) == 0 {
-			at := "/" + strings.Join(e.InstanceLocation, "/")
-			all = append(all, fmt.Sprintf("%.300s (at %.200s)", e.ErrorKind.LocalizedString(english), at))
-		}
-		for _, cause := range e.Causes {
-			walk(cause)
-		}
-	}
-	walk(verr)
-	slices.Sort(all)
-	all = slices.Compact(all)
-	if more := len(all) - maxProblems; more > 0 {
-		all = append(all[:maxProblems], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(all, "; ")
 }

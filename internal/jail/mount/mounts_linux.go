@@ -28,7 +28,8 @@ type World struct {
 	Opened     map[string]int // targets, by path, once they stand
 	NotCovered []string
 
-	submountFD int // where those begin that were inherited: see Plan.Uncovered
+	submountFD int  // where those begin that were inherited: see Plan.Uncovered
+	proc       Tree // fresh, until it stands
 
 	sources map[string]*source // by target
 	devices map[string]Tree
@@ -37,16 +38,22 @@ type World struct {
 	oldRoot *Tree    // where the root was replaced
 }
 
-// NewWorld is the world of a plan. What the init has inherited for it (Plan.StartUncovered) stands at submountFD and behind.
-func NewWorld(plan *Plan, submountFD int) *World {
-	return &World{plan: plan, submountFD: submountFD}
+// NewWorld begins a world with what every one has, and what most often cannot be had. What the init has inherited for a plan
+// (Plan.StartUncovered) stands at submountFD and behind.
+func NewWorld(submountFD int) (*World, error) {
+	w := &World{submountFD: submountFD, Opened: make(map[string]int), sources: make(map[string]*source)}
+	err := MakePrivate()
+	if err == nil {
+		w.proc, err = freshProc()
+	}
+	return w, err
 }
 
-// Build makes it.
-func (w *World) Build() error {
-	w.Opened, w.sources = make(map[string]int), make(map[string]*source)
+// Build makes it by a plan.
+func (w *World) Build(plan *Plan) error {
+	w.plan = plan
 	for _, step := range []func() error{
-		MakePrivate, w.openSources, w.openDevices, w.restrictAll,
+		w.openSources, w.openDevices, w.restrictAll,
 		w.mountProc, w.mountRun, w.mountDev,
 		w.mountTargets, w.placeFiles, w.mask, w.seal,
 	} {
@@ -77,8 +84,8 @@ func (w *World) restrictAll() error {
 // mountProc makes read-only what belongs to no process: a uid 0 could change the host with it, capabilities or not. So is
 // process 1, whose files are the caller's like the program's own.
 func (w *World) mountProc() error {
-	if err := FreshProc(); err != nil {
-		return err
+	if err := w.proc.attach("/proc"); err != nil {
+		return asProc(err)
 	}
 	w.limitPIDs()
 	if err := forbidCgroups(); err != nil {
@@ -136,12 +143,13 @@ func forbidCgroups() error {
 	return nil
 }
 
-// FreshProc shows the processes inside and no others. The kernel refuses where the host's own /proc is partly covered.
-func FreshProc() error {
+// freshProc shows the processes inside and no others. The kernel refuses where the host's own /proc is partly covered.
+func freshProc() (Tree, error) {
 	t, err := newFS("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
-	if err == nil {
-		err = t.attach("/proc")
-	}
+	return t, asProc(err)
+}
+
+func asProc(err error) error {
 	var e *step.Error
 	if errors.As(err, &e) {
 		e.Op = OpProc

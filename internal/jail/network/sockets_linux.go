@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -66,34 +66,23 @@ func (s *Sockets) open(ports []uint16) error {
 
 // route makes every address local, of IPv6 where this kernel has it.
 func (s *Sockets) route() error {
-	lo, err := netlink.LinkByName("lo")
-	if err == nil {
-		err = netlink.LinkSetUp(lo)
-	}
+	lo, err := loopbackUp()
 	if err != nil {
 		return &step.Error{Op: "bring up the loopback device", Err: err}
 	}
+	local := func(kind byte, to string, source netip.Addr) route {
+		return route{lo, unix.RT_TABLE_LOCAL, kind, unix.RT_SCOPE_HOST, netip.MustParsePrefix(to), source}
+	}
 	// Datagrams to many would otherwise leave with their destination as their source, which the kernel refuses unseen.
-	err = errors.Join(
-		routeTo(lo, unix.RTN_LOCAL, "0.0.0.0/0", nil),
-		routeTo(lo, unix.RTN_MULTICAST, "224.0.0.0/4", net.IPv4(127, 0, 0, 1)),
-		routeTo(lo, unix.RTN_BROADCAST, "255.255.255.255/32", net.IPv4(127, 0, 0, 1)))
-	if err != nil {
-		return &step.Error{Op: "route every IPv4 address to us", Err: step.Errno(err)}
+	us := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	if err := addRoutes(
+		local(unix.RTN_LOCAL, "0.0.0.0/0", netip.Addr{}),
+		local(unix.RTN_MULTICAST, "224.0.0.0/4", us),
+		local(unix.RTN_BROADCAST, "255.255.255.255/32", us)); err != nil {
+		return &step.Error{Op: "route every IPv4 address to us", Err: err}
 	}
-	s.ipv6 = routeTo(lo, unix.RTN_LOCAL, "::/0", nil) == nil && haveIPv6()
+	s.ipv6 = addRoutes(local(unix.RTN_LOCAL, "::/0", netip.Addr{})) == nil && haveIPv6()
 	return nil
-}
-
-func routeTo(lo netlink.Link, kind int, prefix string, source net.IP) error {
-	_, dst, err := net.ParseCIDR(prefix)
-	if err != nil {
-		return err
-	}
-	return netlink.RouteAdd(&netlink.Route{
-		LinkIndex: lo.Attrs().Index, Dst: dst, Src: source,
-		Type: kind, Table: unix.RT_TABLE_LOCAL, Scope: netlink.SCOPE_HOST,
-	})
 }
 
 func haveIPv6() bool {

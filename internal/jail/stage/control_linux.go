@@ -1,8 +1,6 @@
 package stage
 
 import (
-	"bytes"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -13,14 +11,18 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/process"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/wire"
 	"golang.org/x/sys/unix"
 )
 
-// What goes over the control sockets. gob rather than JSON, for paths, arguments and variables need not be UTF-8.
+// What goes over the control sockets.
+// A Kind says what a Message is for.
 type Kind int
 
 const (
-	MsgReady      Kind = iota + 1 // init: sockets are here; exec stage: the filter works
+	MsgBegun      Kind = iota + 1 // init: it has what every jail needs, and waits for MsgPlan
+	MsgPlan                       // recorder to init: what the jail is to be; see handed
+	MsgReady                      // init: sockets are here; exec stage: the filter works
 	MsgFailed                     // Failure says what
 	MsgPrepare                    // recorder to exec stage: the mounts stand, drop privileges
 	MsgListener                   // exec stage: the notification listener
@@ -103,6 +105,7 @@ const (
 // another receives.
 type Control struct {
 	*net.UnixConn
+	buf, oob []byte // of Recv, from its first call on
 }
 
 // Pair makes a connected pair: our end, and the file that a child inherits.
@@ -133,27 +136,25 @@ func newControl(fd int) (*Control, error) {
 		c.Close()
 		return nil, fmt.Errorf("descriptor %d is no Unix socket", fd)
 	}
-	return &Control{u}, nil
+	return &Control{UnixConn: u}, nil
 }
 
 // Send writes one packet. The descriptors stay the caller's.
 func (c *Control) Send(m *Message, fds ...int) error {
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(m); err != nil {
-		return err
-	}
 	var rights []byte
 	if len(fds) > 0 {
 		rights = unix.UnixRights(fds...)
 	}
-	_, _, err := c.WriteMsgUnix(b.Bytes(), rights, nil)
+	_, _, err := c.WriteMsgUnix(wire.Append(nil, m), rights, nil)
 	return err
 }
 
 // Recv reads one packet; its descriptors are the caller's to close. The error is io.EOF when the other end is gone.
 func (c *Control) Recv() (*Message, []int, error) {
-	buf, oob := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4*maxFDs))
-	n, oobn, flags, _, err := c.ReadMsgUnix(buf, oob)
+	if c.buf == nil {
+		c.buf, c.oob = make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4*maxFDs))
+	}
+	n, oobn, flags, _, err := c.ReadMsgUnix(c.buf, c.oob)
 	if err != nil {
 		if errors.Is(err, syscall.ECONNRESET) {
 			err = io.EOF
@@ -163,7 +164,7 @@ func (c *Control) Recv() (*Message, []int, error) {
 	if n == 0 {
 		return nil, nil, io.EOF
 	}
-	fds, err := rightsOf(oob[:oobn])
+	fds, err := rightsOf(c.oob[:oobn])
 	m := new(Message)
 	if err == nil && flags&unix.MSG_CTRUNC != 0 {
 		err = fmt.Errorf("take descriptors: %w", unix.EMFILE)
@@ -172,7 +173,7 @@ func (c *Control) Recv() (*Message, []int, error) {
 		err = fmt.Errorf("control message cut short (flags %#x)", flags)
 	}
 	if err == nil {
-		err = gob.NewDecoder(bytes.NewReader(buf[:n])).Decode(m)
+		err = wire.Decode(c.buf[:n], m) // a message has no lists of bytes, which would share them
 	}
 	if err != nil {
 		inspect.CloseAll(fds)

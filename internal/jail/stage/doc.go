@@ -1,7 +1,9 @@
 // Package stage is what runs inside of a jail before its program does: the init (PID 1) and the exec stage, which becomes the program. Both are
 // the recorder's own executable, started again, and talk with the recorder over a control socket each.
 //
-//	recorder  plans the mounts on the host's tree and starts the init
+//	recorder  starts the init, which may be long before the program is known
+//	init      makes its mounts private and a fresh /proc, which most often cannot be had, and waits
+//	recorder  plans the mounts on the host's tree and hands the plan over
 //	init      makes mounts, routes and sockets, hands the sockets out
 //	exec      drops every capability, installs the filter, hands its listener out, tries one notification
 //	recorder  is told that all stands, and lets the exec stage become the program

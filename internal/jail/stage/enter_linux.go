@@ -15,20 +15,15 @@ const (
 	execName = "tapedeck-exec"
 )
 
-// Descriptors that a stage inherits: controlFD and specFD are the stage's own.
+// Descriptors that a stage inherits.
 const (
 	controlFD = 3
-	specFD    = 4
+
+	submountFD = 4 // the init alone: what was mounted below overlays, and behind
 
 	// The exec stage alone.
-	lastPIDFD = 5
-
-	// The init alone: what it passes on to the exec stage.
-	execControlFD = 5
-	execSpecFD    = 6
-	stdinFD       = 7 // and stdout, stderr after it
-	initLastPIDFD = 10
-	submountFD    = 11
+	execSpecFD = 4
+	lastPIDFD  = 5
 )
 
 var (

@@ -35,7 +35,7 @@ func runExec() {
 // becomeProgram returns only when it failed, and then always an error.
 func becomeProgram(ctl *Control) error {
 	var spec ExecSpec
-	if err := readSpec(specFD, &spec); err != nil {
+	if err := readSpec(execSpecFD, &spec); err != nil {
 		return &step.Error{Op: "read the program's spec", Err: err}
 	}
 	prepare, _, err := ctl.Expect(MsgPrepare)

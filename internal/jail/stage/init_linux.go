@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -26,7 +27,7 @@ func runInit() {
 	if err != nil {
 		return
 	}
-	in := &initProcess{ctl: ctl, tty: -1}
+	in := &initProcess{ctl: ctl, tty: -1, plan: make(chan []int, 1)}
 	// From the beginning, for the recorder may be killed while the world is made, and a split may copy for seconds. What serve
 	// answers is asked for once the recorder has been told that the world stands.
 	go in.serve()
@@ -68,27 +69,32 @@ func warmThreads() {
 
 type initProcess struct {
 	ctl     *Control
-	program int // its PID, and that of its process group
-	tty     int // the terminal of this session, -1 for none: see job_linux.go
+	plan    chan []int // what came with MsgPlan, once
+	program int        // its PID, and that of its process group
+	tty     int        // the terminal of this session, -1 for none: see job_linux.go
 	targets map[string]int
 	lastPID int // see setLastPID
+	streams [3]int
+	exec    [2]int // its control socket, and its spec
 }
 
-// setUp makes the world. The exec stage starts first and meanwhile comes up; it waits for the recorder's word.
+// setUp begins the world, waits until it is told what that is to be, and makes it. The exec stage starts first and meanwhile comes up;
+// it waits for the recorder's word.
 func (in *initProcess) setUp() error {
 	// Nothing that we inherited is the program's unless it is passed on by name.
 	if err := closeOnExec(); err != nil {
 		return &step.Error{Op: "close descriptors", Err: err}
 	}
-	var spec InitSpec
-	if err := readSpec(specFD, &spec); err != nil {
-		return &step.Error{Op: "read the plan", Err: err}
+	w, err := mount.NewWorld(submountFD)
+	if err != nil {
+		return err
 	}
-	if spec.Trial {
-		if err := errors.Join(mount.MakePrivate(), mount.FreshProc()); err != nil {
-			return err
-		}
-		return in.ctl.Send(&Message{Kind: MsgReady})
+	if err := in.ctl.Send(&Message{Kind: MsgBegun}); err != nil {
+		return err
+	}
+	var spec InitSpec
+	if err := readSpec(in.take(<-in.plan), &spec); err != nil {
+		return &step.Error{Op: "read the plan", Err: err}
 	}
 	if spec.Umask != nil {
 		unix.Umask(*spec.Umask) // the program comes from the exec stage
@@ -101,8 +107,7 @@ func (in *initProcess) setUp() error {
 			return &step.Error{Op: "set the host name", Path: spec.Hostname, Err: err}
 		}
 	}
-	w := mount.NewWorld(&spec.Mounts, submountFD)
-	if err := w.Build(); err != nil {
+	if err := w.Build(&spec.Mounts); err != nil {
 		return err
 	}
 	in.targets = w.Opened
@@ -115,25 +120,35 @@ func (in *initProcess) setUp() error {
 	return in.ctl.Send(ready, socks.FDs...)
 }
 
+// take takes over what came with the plan, but for the plan's own descriptor, which it returns.
+func (in *initProcess) take(fds []int) (plan int) {
+	copy(in.exec[:], fds[1:3])
+	copy(in.streams[:], fds[3:6])
+	in.lastPID = fds[6]
+	return fds[0]
+}
+
 // startExec starts the exec stage with the program's streams, then closes them here: only the program's own copies
 // decide when a pipe ends.
 func (in *initProcess) startExec(spec *InitSpec) (err error) {
 	attr := &syscall.ProcAttr{
 		Dir:   "/",
 		Env:   []string{"GODEBUG=asyncpreemptoff=1"},
-		Files: []uintptr{stdinFD, stdinFD + 1, stdinFD + 2, execControlFD, execSpecFD, initLastPIDFD},
+		Files: make([]uintptr, lastPIDFD+1),
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	}
-	if spec.TTY >= 0 && inspect.IsTerminal(stdinFD+spec.TTY) {
-		if err := in.takeTerminal(stdinFD + spec.TTY); err != nil {
+	for i, fd := range []int{in.streams[0], in.streams[1], in.streams[2], controlFD: in.exec[0], execSpecFD: in.exec[1], lastPIDFD: in.lastPID} {
+		attr.Files[i] = uintptr(fd)
+	}
+	if spec.TTY >= 0 && inspect.IsTerminal(in.streams[spec.TTY]) {
+		if err := in.takeTerminal(in.streams[spec.TTY]); err != nil {
 			return err
 		}
 		attr.Sys = &syscall.SysProcAttr{Setpgid: true}
 	}
-	setLastPID(initLastPIDFD, filter.ProgramPID-1)
+	setLastPID(in.lastPID, filter.ProgramPID-1)
 	in.program, err = syscall.ForkExec("/proc/self/exe", []string{execName}, attr)
-	inspect.CloseAll([]int{execControlFD, execSpecFD, stdinFD, stdinFD + 1, stdinFD + 2})
-	in.lastPID = initLastPIDFD
+	inspect.CloseAll(slices.Concat(in.exec[:], in.streams[:]))
 	if err == nil && !spec.Background {
 		in.foreground(true)
 	}
@@ -148,6 +163,9 @@ func (in *initProcess) serve() {
 			syscall.Exit(0) // at once: nothing is left to be flushed
 		}
 		switch m.Kind {
+		case MsgPlan:
+			in.plan <- fds
+			fds = nil
 		case MsgSignal:
 			unix.Kill(in.signalTarget(syscall.Signal(m.Signal)), syscall.Signal(m.Signal))
 		case MsgForeground, MsgBackground:

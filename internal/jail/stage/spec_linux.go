@@ -1,18 +1,17 @@
 package stage
 
 import (
-	"encoding/gob"
 	"io"
 	"os"
 	"syscall"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/wire"
 	"golang.org/x/sys/unix"
 )
 
-// An InitSpec is what the init is told at its start. Paths are resolved: none goes through a symbolic link.
+// An InitSpec is what the init is told when the program is known. Paths are resolved: none goes through a symbolic link.
 type InitSpec struct {
-	Trial    bool // only try what most often fails: namespaces and a fresh /proc
 	Hostname string
 	Umask    *int
 	Ports    []uint16
@@ -36,7 +35,7 @@ func Memfile(name string, spec any) (*os.File, error) {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
 	f := os.NewFile(uintptr(fd), name)
-	err = gob.NewEncoder(f).Encode(spec)
+	_, err = f.Write(wire.Append(nil, spec))
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
@@ -51,5 +50,13 @@ func Memfile(name string, spec any) (*os.File, error) {
 func readSpec(fd int, spec any) error {
 	f := os.NewFile(uintptr(fd), "spec")
 	defer f.Close()
-	return gob.NewDecoder(f).Decode(spec)
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	b := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, b); err != nil {
+		return err
+	}
+	return wire.Decode(b, spec)
 }
