@@ -199,8 +199,8 @@ func (l *lastByte) Write(p []byte) (int, error) {
 // run takes what is left of from: a secret may have another length there than what was typed. The error is that of either
 // side.
 //
-// ready, which may be nil, knows what the screen must show: run i of the keys is typed once ready(i) has been true for a moment, and
-// then as without it, for a program that turns a spinner has done as much by then as it had; it is asked whenever something is printed. Where it does not become true the keys are
+// ready, which may be nil, knows what the screen must show: run i of the keys is typed once ready(i) has been true for a moment, and as
+// much was printed as then, or it rests; it is asked whenever something is printed. Where it does not become true the keys are
 // typed all the same, after a while. known false leaves that run to what was printed.
 func (t *Typist) Play(to io.Writer, from io.Reader, typed []Input, resize func(Size), ready func(i int) (yes, known bool)) error {
 	p := player{t: t, last: t.elapsed()}
@@ -271,6 +271,7 @@ func (p *player) waitFor(in Input, run int, ready func(i int) (yes, known bool))
 			return false
 		}
 		now, next := p.t.elapsed(), again
+		yes = yes && p.enough(in, gap, now-begun)
 		switch {
 		case !yes && p.given(gap, now-begun):
 			p.missed = true
@@ -281,7 +282,7 @@ func (p *player) waitFor(in Input, run int, ready func(i int) (yes, known bool))
 		case since < 0:
 			since, next = now, min(gap, hold)
 		case now-since >= min(gap, hold):
-			p.wait(in)
+			p.done(in)
 			return true
 		default:
 			next = min(gap, hold) - (now - since)
@@ -293,6 +294,13 @@ func (p *player) waitFor(in Input, run int, ready func(i int) (yes, known bool))
 		case <-timer.C:
 		}
 	}
+}
+
+// enough reports whether the program has printed as much as it had, rests, or was given the time for it: one that turns a spinner shows
+// the same all the time, and is to have turned it as often.
+func (p *player) enough(in Input, gap, waited time.Duration) bool {
+	printed, _ := p.t.state()
+	return printed >= in.After-p.short || p.t.idle() >= quiet || waited >= max(quiet, min(2*gap, patient))
 }
 
 // given reports whether a screen has been given its time: twice that which it took while recording, and patience beside it. What
