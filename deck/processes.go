@@ -190,13 +190,13 @@ func (i *processInputs) Opened() jail.Filler {
 }
 
 // Now implements jail.Source.
-func (i *processInputs) Now(place uint64) int64 { return i.timer.Now(i.places.Number(place)) }
+func (i *processInputs) Now(place uint64) int64 { return i.timer.Now(i.places.TimeNumber(place)) }
 
 // Behind implements jail.Source.
 func (i *processInputs) Behind() int64 { return i.timer.Behind() }
 
 // Tick implements jail.Source.
-func (i *processInputs) Tick(place uint64) int64 { return i.ticks.Now(i.tickings.Number(place)) }
+func (i *processInputs) Tick(place uint64) int64 { return i.ticks.Now(i.tickings.TimeNumber(place)) }
 
 // TickBehind implements jail.Source.
 func (i *processInputs) TickBehind() int64 { return i.ticks.Behind() }

@@ -222,3 +222,23 @@ func BenchmarkNow(b *testing.B) {
 		s.times = s.times[:0]
 	}
 }
+
+// TestTimesOfNoPlace: of a recording that does not know where its times were read each place gets the next one, and no random number moves.
+func TestTimesOfNoPlace(t *testing.T) {
+	p, log := new(Places), new(Log)
+	s := log.Stream(nil, p)
+	where := p.Number(unseen)
+	random := p.Number('r')
+	first, second := s.Now(where), s.Now(where)
+	times, _ := s.Times()
+	g, again, err := NewClock(time.Now()).Given(times)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := g.Now(again.TimeNumber('a')), g.Now(again.TimeNumber('b')); a != first || b != second {
+		t.Errorf("gave %d and %d, recorded were %d and %d", a, b, first, second)
+	}
+	if n := again.Number('r'); n != random {
+		t.Errorf("the random numbers' place is %d, it was %d", n, random)
+	}
+}

@@ -156,10 +156,13 @@ func (c *Clock) Given(times []byte) (g *Given, places *Places, err error) {
 			g.marks = append(g.marks, token>>2)
 			g.begin = append(g.begin, len(g.reads))
 		default:
-			place = int(token >> 2)
+			if place = int(token >> 2); 0 < place && place <= len(places.list) && places.list[place-1] == unseen {
+				place = 0
+			}
 		}
 		times = times[n:]
 	}
+	places.untimed = len(g.queues[0]) > 0 && len(g.queues) == 1
 	c.keep(g.reads)
 	return g, places, nil
 }

@@ -17,10 +17,14 @@ type Places struct {
 	free     int // of taken, how many are true from the first on, at least
 	asked    bool
 	rebuilt  bool // the program is another build: its places are others, and are the recorded ones in their order
+	untimed  bool // the recording knows of no time where it was read
 }
 
 // MaxPlaces bounds the places of one process that are told apart. Those beyond it are not known.
 const MaxPlaces = 1 << 16
+
+// unseen is what some recordings call a place of which nothing could be told: the digest (FNV-1a) of no caller.
+const unseen = 0xcbf29ce484222325
 
 // Number is the number of a place, which is told by a digest of how the program came there; 0 is none.
 func (p *Places) Number(place uint64) int {
@@ -40,6 +44,14 @@ func (p *Places) Number(place uint64) int {
 		p.taken[n-1] = true
 	}
 	return n
+}
+
+// TimeNumber is Number of a place where the time is read: 0 for all of them on a replay of a recording that does not know where.
+func (p *Places) TimeNumber(place uint64) int {
+	if p.untimed {
+		return 0
+	}
+	return p.Number(place)
 }
 
 // add gives a place that is new the next number: that of a recorded place which nobody has, where the program is another build.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,14 +54,14 @@ func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.Command
 func manualPage(cmd *cobra.Command) []byte {
 	cmd.InitDefaultHelpFlag()
 	var b bytes.Buffer
-	fmt.Fprintf(&b, ".nh\n.TH \"TAPEDECK\" \"1\" \"%s\" \"tapedeck\" \"Tapedeck\"\n", time.Now().Format("Jan 2006"))
-	fmt.Fprintf(&b, ".SH NAME\n%s - %s\n", roff(pageName(cmd)), roff(cmd.Short))
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n\\fB%s\\fP\n", roff(cmd.UseLine()))
-	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", paragraphs(roff(cmd.Long)))
+	visible.Fprintf(&b, ".nh\n.TH \"TAPEDECK\" \"1\" \"%s\" \"tapedeck\" \"Tapedeck\"\n", time.Now().Format("Jan 2006"))
+	visible.Fprintf(&b, ".SH NAME\n%s - %s\n", roff(pageName(cmd)), roff(cmd.Short))
+	visible.Fprintf(&b, ".SH SYNOPSIS\n\\fB%s\\fP\n", roff(cmd.UseLine()))
+	visible.Fprintf(&b, ".SH DESCRIPTION\n%s\n", paragraphs(roff(cmd.Long)))
 	manualFlags(&b, "OPTIONS", cmd.NonInheritedFlags())
 	manualFlags(&b, "OPTIONS INHERITED FROM PARENT COMMANDS", cmd.InheritedFlags())
 	if cmd.Example != "" {
-		fmt.Fprintf(&b, ".SH EXAMPLE\n.EX\n%s\n.EE\n", roff(cmd.Example))
+		visible.Fprintf(&b, ".SH EXAMPLE\n.EX\n%s\n.EE\n", roff(cmd.Example))
 	}
 	var also []string
 	if cmd.HasParent() {
@@ -74,7 +73,7 @@ func manualPage(cmd *cobra.Command) []byte {
 		}
 	}
 	if len(also) > 0 {
-		fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", strings.Join(also, ", "))
+		visible.Fprintf(&b, ".SH SEE ALSO\n%s\n", strings.Join(also, ", "))
 	}
 	return b.Bytes()
 }
@@ -83,7 +82,7 @@ func manualFlags(b *bytes.Buffer, title string, flags *pflag.FlagSet) {
 	if !flags.HasAvailableFlags() {
 		return
 	}
-	fmt.Fprintf(b, ".SH %s\n", title)
+	visible.Fprintf(b, ".SH %s\n", title)
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Hidden || f.Deprecated != "" {
 			return
@@ -96,7 +95,7 @@ func manualFlags(b *bytes.Buffer, title string, flags *pflag.FlagSet) {
 		if value != "" {
 			name += " \\fI" + roff(value) + "\\fP"
 		}
-		fmt.Fprintf(b, ".TP\n%s\n%s\n", name, roff(usage))
+		visible.Fprintf(b, ".TP\n%s\n%s\n", name, roff(usage))
 	})
 }
 

@@ -31,9 +31,13 @@ func (in *Answerer) place(c *notify.Call, p *process.Asker) uint64 {
 	if p.Process.Code == nil {
 		p.Process.Code = in.codeOf(p.Process.PID)
 	}
+	callers := p.Process.Code.Chain(make([]unwind.Place, 0, maxCallers), c.IP, sp)
+	if len(callers) == 0 {
+		return 0
+	}
 	h := fnv.New64a()
 	var b [8]byte
-	for _, at := range p.Process.Code.Chain(make([]unwind.Place, 0, maxCallers), c.IP, sp) {
+	for _, at := range callers {
 		binary.NativeEndian.PutUint64(b[:], at.Offset)
 		_, _ = h.Write(b[:])
 		_, _ = io.WriteString(h, at.File)
