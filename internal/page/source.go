@@ -133,7 +133,7 @@ func (r *Source) sum() (*summary, error) {
 // payload returns the bytes of a blob, or those that inRecord has. Behind a digest may stand a dot and how the bytes are encoded: then they
 // are decoded.
 func (r *Source) payload(name string) ([]byte, error) {
-	if strings.HasPrefix(name, recordOf) {
+	if standsInRecord(name) {
 		return r.inRecord(name)
 	}
 	digest, encoding, _ := strings.Cut(name, ".")
