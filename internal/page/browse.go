@@ -8,8 +8,8 @@ import (
 )
 
 // Browse has a program open the page in a browser. The program is given the name of a file that only this user reads and that leads to the
-// page: anybody on the machine sees what programs are started with, and the address has the token. done takes the file away, and waits
-// for the program no longer; it is to be called in any case.
+// page: anybody on the machine sees what programs are started with, and the address has the token. done takes the file away; it is to be
+// called in any case. The program may be the browser itself: it goes on as long as it likes.
 func (s *Server) Browse(program string) (done func(), err error) {
 	dir, err := os.MkdirTemp("", "tapedeck-ui-") // 0700
 	if err != nil {
@@ -26,14 +26,6 @@ func (s *Server) Browse(program string) (done func(), err error) {
 	if err := child.Start(); err != nil {
 		return remove, err
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		child.Wait() // how it ends says nothing: many hand over to a browser that runs
-	}()
-	return func() {
-		remove()
-		child.Process.Kill() // one that has ended is left alone
-		<-ended
-	}, nil
+	go child.Wait() // how it ends says nothing: many hand over to a browser that runs
+	return remove, nil
 }

@@ -304,7 +304,10 @@ func (h *history) tree(r *Source) error {
 			f.Before = &FileState{Causes: []Cause{}}
 		}
 		f.Before.Mode, f.Before.Target = e.Mode.Taped(), e.Target
-		if f.Before.Bytes == nil && !e.Digest.IsZero() { // what a record has of it is at hand
+		switch {
+		case e.Target != "":
+			f.Before.Bytes = nil // which a record has as its content
+		case f.Before.Bytes == nil && !e.Digest.IsZero():
 			f.Before.Bytes = &Payload{Digest: e.Digest.String(), Size: e.Size}
 		}
 	}

@@ -57,7 +57,7 @@ func summarize(rec *recording.Recording, prices *llm.Prices) (*summary, error) {
 	s := newSurvey(t.Store, prices)
 	for r, err := range t.Records() {
 		if err != nil {
-			s.problem(rec, fmt.Sprintf("the tape is damaged behind record %d of %s: %v", s.out.Rows, saidRecords(rec), err))
+			s.problem(rec, fmt.Sprintf("the tape is damaged: %d of %s records can be read: %v", s.out.Rows, saidRecords(rec), err))
 			break
 		}
 		s.add(r, t.Offset())
@@ -77,7 +77,7 @@ func saidRecords(rec *recording.Recording) string {
 	if n := rec.Manifest.Records; n > 0 {
 		return strconv.Itoa(n)
 	}
-	return "an unknown number"
+	return "its"
 }
 
 func (s *survey) problem(rec *recording.Recording, what string) {
