@@ -15,6 +15,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/page"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -261,6 +262,9 @@ func (a *acceptance) take(ctx context.Context, lib *library.Library, rec *refere
 		return err
 	}
 	a.Accepted = true
+	if next, err := recording.Open(rec.path); err == nil && !rec.packed {
+		page.Prepare(next, nil)
+	}
 	return nil
 }
 

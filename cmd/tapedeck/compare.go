@@ -106,7 +106,7 @@ func openAll(ctx context.Context, names []string, p *progress) (recs []*recordin
 		cleans = append(cleans, done)
 		rec, err := recording.OpenIfRecording(path)
 		if err == nil && rec == nil {
-			err = fmt.Errorf("%s is a bare tape, and compare takes recordings: tapedeck diff compares two tapes", name)
+			err = fmt.Errorf("%s is a bare tape, and this takes recordings: tapedeck show reads a bare tape, tapedeck diff compares two", name)
 		}
 		if err != nil {
 			return nil, clean, err

@@ -310,18 +310,29 @@ func damagedHint(err error) error {
 	return orInterrupted(err)
 }
 
-// parseSize reads a number of bytes, with K, M, G or T behind it for powers of 1024.
+// parseSize reads a number of bytes above 0, as parseBytes does.
 func parseSize(s string) (int64, error) {
-	digits, unit := s, int64(1)
-	if i := strings.IndexByte("KMGT", (s + " ")[max(0, len(s)-1)]); i >= 0 {
-		digits, unit = s[:len(s)-1], 1<<(10*(i+1))
+	n, err := parseBytes(s)
+	if err == nil && n == 0 {
+		err = badSize(s)
+	}
+	return n, err
+}
+
+// parseBytes reads a number of bytes, with K, M, G or T behind it for powers of 1024.
+func parseBytes(s string) (int64, error) {
+	digits, unit := strings.ToUpper(s), int64(1)
+	if i := strings.IndexByte("KMGT", (digits + " ")[max(0, len(digits)-1)]); i >= 0 {
+		digits, unit = digits[:len(digits)-1], 1<<(10*(i+1))
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n <= 0 || n > (1<<62)/unit {
-		return 0, fmt.Errorf("%q: want a number of bytes, as in 500M or 64G", s)
+	if err != nil || n < 0 || n > (1<<62)/unit {
+		return 0, badSize(s)
 	}
 	return n * unit, nil
 }
+
+func badSize(s string) error { return fmt.Errorf("%q: want a number of bytes, as in 500M or 64G", s) }
 
 // unpacked returns the recording that is packed in the file at path, unpacked for as long as clean is not called; path
 // itself where it is anything else.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -36,7 +35,7 @@ func newExportCommand(std streams) *cobra.Command {
 	})
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`file` that gets the page, NAME.html")
-	f.StringVar(&o.payloads, "payloads", "20M", "how many `bytes` of records, files and payloads it holds at most, before compression; the others are named")
+	f.StringVar(&o.payloads, "payloads", "20M", "how many `bytes` of payloads it holds at most, before compression, 0 for none; the others are named")
 	f.BoolVar(&o.json, "json", false, "what was written as JSON")
 	cmd.MarkFlagRequired("output")
 	return cmd
@@ -46,9 +45,12 @@ func runExport(ctx context.Context, o *exportOptions, names []string, std stream
 	if ext := strings.ToLower(filepath.Ext(o.output)); ext != ".html" && ext != ".htm" {
 		return fmt.Errorf("-o %s: want a name that ends in .html; tapedeck session export writes Markdown", o.output)
 	}
-	limit, err := parseSize(o.payloads)
+	limit, err := parseBytes(o.payloads)
 	if err != nil {
 		return fmt.Errorf("--payloads: %w", err)
+	}
+	if limit == 0 {
+		limit = -1
 	}
 	prices, err := projectPrices()
 	if err != nil {
@@ -67,10 +69,10 @@ func runExport(ctx context.Context, o *exportOptions, names []string, std stream
 	}
 	step, done := progressFor(std, o.json).counted("writing documents")
 	var written *page.Written
-	err = recording.WriteWith(o.output, func(w io.Writer) (err error) {
+	err = recording.WritePrivate(o.output, func(w io.Writer) (err error) {
 		written, err = shelf.WriteFile(ctx, w, &page.FileOptions{Bundle: bundle, Payloads: limit, Progress: step})
 		return err
-	}, false)
+	})
 	done()
 	if err != nil {
 		return orInterrupted(err)
@@ -87,6 +89,12 @@ func (o *exportOptions) tell(w *page.Written, std streams) error {
 		}{o.output, w})
 	}
 	visible.Fprintf(std.out, "%s: %s, %s\n", o.output, size(w.Bytes), plural(w.Documents, "document", "documents"))
+	for _, p := range w.Problems {
+		visible.Fprintf(std.err, "tapedeck: %s: %s\n", p.Path, p.What)
+	}
+	if n := w.Missing; n > 0 {
+		visible.Fprintf(std.err, "tapedeck: %s missing from the recording: tapedeck verify says which\n", plural(n, "payload is", "payloads are"))
+	}
 	if n := w.TooLarge; n > 0 {
 		visible.Fprintf(std.err, "tapedeck: it names %s that it does not hold: --payloads %s allows no more\n", plural(n, "document", "documents"), o.payloads)
 	}
@@ -135,6 +143,9 @@ func runUI(ctx context.Context, o *uiOptions, names []string, std streams) error
 	if err := o.ready(server.URL(), std); err != nil {
 		return errors.Join(err, l.Close())
 	}
+	if o.open {
+		defer browse(server, std)()
+	}
 	return server.Serve(ctx, l)
 }
 
@@ -148,17 +159,20 @@ func (o *uiOptions) ready(url string, std streams) error {
 		return err
 	}
 	visible.Fprintln(std.err, "tapedeck: who has this address sees all that is in it; ^C ends it")
-	if !o.open {
-		return nil
-	}
+	return nil
+}
+
+// browse opens the page in the browser. done is to be called at the end.
+func browse(server *page.Server, std streams) (done func()) {
 	program := "xdg-open"
 	if runtime.GOOS == "darwin" {
 		program = "open"
 	}
-	if err := exec.Command(program, url).Start(); err != nil {
+	done, err := server.Browse(program)
+	if err != nil {
 		visible.Fprintf(std.err, "tapedeck: no browser was opened: %v\n", err)
 	}
-	return nil
+	return done
 }
 
 // stacks are what names stand for: the library of the working directory, that of another directory, recordings, or all below a directory.

@@ -82,7 +82,16 @@ func IsMissing(err error) bool {
 
 // WriteWith writes a file atomically through a buffer.
 func WriteWith(path string, fill func(io.Writer) error, sync bool) error {
-	f, err := durable.Create(filepath.Dir(path), &durable.Options{Mode: 0o644, Sync: sync})
+	return writeWith(path, fill, &durable.Options{Mode: 0o644, Sync: sync})
+}
+
+// WritePrivate is WriteWith for what nobody else on the machine is to read.
+func WritePrivate(path string, fill func(io.Writer) error) error {
+	return writeWith(path, fill, &durable.Options{Mode: 0o600})
+}
+
+func writeWith(path string, fill func(io.Writer) error, o *durable.Options) error {
+	f, err := durable.Create(filepath.Dir(path), o)
 	if err != nil {
 		return err
 	}

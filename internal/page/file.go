@@ -15,12 +15,13 @@ import (
 // FileOptions say how a page is written as one file.
 type FileOptions struct {
 	Bundle   Bundle
-	Payloads int64 // how many bytes of records, files, terminals and payloads it holds at most, before compression; 0 is DefaultPayloads
+	Payloads int64 // how many bytes of payloads it holds at most, before compression; 0 is DefaultPayloads, less than that none
 	Progress func(done, total int64)
 }
 
-// DefaultPayloads is how many bytes a file holds beside turns where nobody says otherwise.
-const DefaultPayloads = 20 << 20
+// DefaultPayloads is how many bytes of payloads a file holds where nobody says otherwise. maxRecords is how many of records, files and
+// terminals it holds in any case: without them there is little that payloads could be looked at from.
+const DefaultPayloads, maxRecords = 20 << 20, 32 << 20
 
 // blockSize is how long a block is, in bytes before compression: a page unpacks it whole for one document of it.
 const blockSize = 512 << 10
@@ -30,10 +31,12 @@ const maxAbsent = 1000
 
 // Written is what a file came to.
 type Written struct {
-	Documents int      `json:"documents"`
-	Bytes     int64    `json:"bytes"`     // of the file
-	TooLarge  int      `json:"too_large"` // documents that it does not hold since Payloads allows no more
-	Absent    []Absent `json:"absent"`    // those, and what else it does not hold; never nil
+	Documents int       `json:"documents"`
+	Bytes     int64     `json:"bytes"`     // of the file
+	TooLarge  int       `json:"too_large"` // documents that it does not hold since Payloads or another bound allows no more
+	Missing   int       `json:"missing"`   // those that the recordings should have
+	Absent    []Absent  `json:"absent"`    // those, and what else it does not hold; never nil
+	Problems  []Problem `json:"problems"`  // what of the recordings is damaged; never nil
 }
 
 // WriteFile writes the page with the documents of a shelf. They stand in memory one block at a time.
@@ -46,15 +49,46 @@ func (s *Shelf) WriteFile(ctx context.Context, w io.Writer, o *FileOptions) (*Wr
 		return nil, err
 	}
 	count := &counting{w: w}
-	f := &fileWriter{shelf: s, ctx: ctx, w: count, table: make(map[string][]int), left: o.Payloads, step: o.Progress, blocks: 1}
-	if f.left == 0 {
-		f.left = DefaultPayloads
+	f := &fileWriter{shelf: s, ctx: ctx, w: count, table: make(map[string][]int), step: o.Progress, blocks: 1}
+	f.payloads.most, f.records.most = o.Payloads, maxRecords
+	if f.payloads.most == 0 {
+		f.payloads.most = DefaultPayloads
 	}
+	f.sizes = docs.sizes
 	f.total = int64(len(docs.First) + len(docs.Turns) + len(docs.Records) + len(docs.Rest) + len(docs.Payloads))
 	f.write(o.Bundle.head(""))
 	f.all(docs)
 	f.write(o.Bundle.foot())
-	return &Written{Documents: len(f.table), Bytes: count.n, TooLarge: f.tooLarge, Absent: s.Library.Absent}, f.err
+	out := &Written{Documents: f.documents, Bytes: count.n, TooLarge: f.tooLarge, Missing: f.missing, Absent: s.Library.Absent}
+	out.Problems = append(s.problems(ctx), s.Library.Problem...)
+	return out, f.err
+}
+
+// problems are those of all runs, each with the name of its run before its path.
+func (s *Shelf) problems(ctx context.Context) []Problem {
+	out := []Problem{}
+	for _, src := range s.Sources {
+		d, err := src.detail(ctx)
+		if err != nil {
+			continue
+		}
+		for _, p := range d.Problems {
+			out = append(out, Problem{d.Name + "/" + p.Path, p.What})
+		}
+	}
+	return out
+}
+
+// A room is how many bytes of some documents a file may have, and what it has of them.
+type room struct{ most, has int64 }
+
+// take reports whether so many bytes more may be had, and then they are.
+func (r *room) take(n int64) bool {
+	if n > r.most-r.has {
+		return false
+	}
+	r.has += n
+	return true
 }
 
 // A fileWriter packs documents into blocks. The first error ends it.
@@ -69,9 +103,14 @@ type fileWriter struct {
 	blocks      int              // that there are, block 0 too
 	first       []byte           // block 0, which is written last: it says what is absent
 	open        []byte           // the last block
-	left        int64            // bytes that documents with a bound may still have
-	recent      []recent         // payloads that the next one may repeat
-	tooLarge    int              // how many documents are absent for that
+	records     room
+	payloads    room
+	recent      []recent // payloads that the next one may repeat
+	tooLarge    int      // how many documents are absent for that
+	missing     int      // how many since they are not there
+	unnamed     int      // how many are not named one by one
+	documents   int
+	sizes       map[string]int64 // of payloads, by path
 	done, total int64
 }
 
@@ -90,27 +129,37 @@ func (f *fileWriter) write(text string) {
 func (f *fileWriter) all(d *Documents) {
 	for _, path := range d.First {
 		f.document(path, func(b []byte) {
-			f.table[path] = []int{0, len(f.first), len(b)}
+			f.put(path, []int{0, len(f.first), len(b)})
 			f.first = append(f.first, b...)
 		})
 	}
 	for _, path := range d.Turns {
-		f.document(path, func(b []byte) { f.table[path] = f.add(b) })
+		f.document(path, func(b []byte) { f.put(path, f.add(b)) })
 	}
 	for _, path := range slices.Concat(d.Records, d.Rest) {
-		f.document(path, func(b []byte) { f.bounded(path, b, f.add) })
+		f.document(path, func(b []byte) { f.bounded(path, b, &f.records, f.add) })
 	}
 	for _, path := range d.Payloads {
 		f.payload(path)
 	}
 	if d.Unchanged > 0 {
-		f.absent("", 0, fmt.Sprintf("the contents of %d files that the run did not change", d.Unchanged))
+		f.absent("", d.UnchangedBytes, fmt.Sprintf("the contents of %d files that the run did not change", d.Unchanged))
 	}
 	f.flush()
 	library := mustJSON(&f.shelf.Library)
-	f.table["library.json"] = []int{0, len(f.first), len(library)}
+	f.put("library.json", []int{0, len(f.first), len(library)})
 	f.block("0", append(f.first, library...))
 	f.block("table", mustJSON(f.table))
+}
+
+// put notes where a document stands. One that was decoded stands also at its digest alone: who has the record knows no other name of it.
+func (f *fileWriter) put(path string, pieces []int) {
+	f.documents++
+	f.table[path] = pieces
+	if name := path[strings.LastIndexByte(path, '/')+1:]; strings.Contains(path, "/payload/") && strings.Contains(name, ".") {
+		digest, _, _ := strings.Cut(name, ".")
+		f.table[strings.TrimSuffix(path, name)+digest] = pieces
+	}
 }
 
 // document makes a document. One that cannot be made is a problem of its recording, not of the file.
@@ -123,10 +172,12 @@ func (f *fileWriter) document(path string, put func(b []byte)) {
 	}
 	b, err := f.shelf.Document(f.ctx, path)
 	switch {
-	case errors.Is(err, ErrNoDocument): // a blob that is gone; the run's problems and verify tell of it
-		f.absent(path, 0, "it is missing from the recording")
+	case errors.Is(err, ErrNoDocument): // a blob that is gone; verify tells of it too
+		f.missing++
+		f.absent(path, f.sizes[path], "it is missing from the recording")
 	case err != nil:
 		f.shelf.Library.Problem = append(f.shelf.Library.Problem, Problem{path, err.Error()})
+		f.absent(path, f.sizes[path], err.Error())
 	default:
 		put(b)
 	}
@@ -134,40 +185,44 @@ func (f *fileWriter) document(path string, put func(b []byte)) {
 
 // payload packs a payload: what it has in common with one of those before stands there already.
 func (f *fileWriter) payload(path string) {
-	size := f.shelf.sizeOf(path)
-	if size > f.left {
+	if size := max(f.sizes[path], f.shelf.sizeOf(path)); size > f.payloads.most-f.payloads.has {
 		f.done++
-		f.absent(path, size, tooLarge)
+		f.leave(path, size, &f.payloads)
 		return
 	}
-	f.document(path, func(b []byte) { f.bounded(path, b, f.addLike) })
+	f.document(path, func(b []byte) { f.bounded(path, b, &f.payloads, f.addLike) })
 }
 
-const tooLarge = "the file would hold more than --payloads allows"
-
-func (f *fileWriter) bounded(path string, b []byte, add func([]byte) []int) {
-	if int64(len(b)) > f.left {
-		f.absent(path, int64(len(b)), tooLarge)
+func (f *fileWriter) bounded(path string, b []byte, in *room, add func([]byte) []int) {
+	if !in.take(int64(len(b))) {
+		f.leave(path, int64(len(b)), in)
 		return
 	}
-	f.left -= int64(len(b))
-	f.table[path] = add(b)
+	f.put(path, add(b))
+}
+
+// leave leaves out what there is no room for.
+func (f *fileWriter) leave(path string, size int64, in *room) {
+	f.tooLarge++
+	why := fmt.Sprintf("this file was to hold %d bytes of payloads at most: export it again with more --payloads", max(in.most, 0))
+	if in == &f.records {
+		why = fmt.Sprintf("a file holds %d bytes of records, files and terminals at most: tapedeck ui shows all", in.most)
+	}
+	f.absent(path, size, why)
 }
 
 func (f *fileWriter) absent(path string, size int64, why string) {
-	if why == tooLarge {
-		f.tooLarge++
-	}
 	list := &f.shelf.Library.Absent
 	if n := len(*list); n < maxAbsent {
 		*list = append(*list, Absent{path, size, why})
 		return
 	}
 	last := &(*list)[maxAbsent-1]
-	if last.Path != "" {
-		*last = Absent{Size: last.Size, Why: "and others"}
+	if f.unnamed++; last.Path != "" {
+		f.unnamed++
+		*last = Absent{Size: last.Size}
 	}
-	last.Size += size
+	last.Size, last.Why = last.Size+size, fmt.Sprintf("and %d others", f.unnamed)
 }
 
 // add puts bytes into the last block and returns where they stand.

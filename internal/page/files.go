@@ -16,8 +16,9 @@ import (
 // asked for as payloads that recordOf names.
 const maxInline = 1 << 20
 
-// recordOf begins the name of a payload that stands in a record: "record-SEQ" is the content of the file that it is about.
-const recordOf = "record-"
+// What the name of a payload begins with that stands in a record: "record-SEQ" is the content of the file that it is about, "before-SEQ" what
+// stood there before.
+const recordOf, beforeOf = "record-", "before-"
 
 // maxUnchanged bounds how many files that the run did not change are listed.
 const maxUnchanged = 5000
@@ -133,7 +134,7 @@ func (h *history) change(rec *tape.Record, k *tape.File) {
 	if f == nil {
 		f = &File{Path: k.Path, States: []FileState{}}
 		if k.Before != nil {
-			f.Before = &FileState{Bytes: payloadOf(k.Before, nil), Causes: []Cause{}}
+			f.Before = &FileState{Bytes: h.content(rec.Seq, beforeOf, k.Before), Causes: []Cause{}}
 		}
 		h.byPath[k.Path] = f
 		h.out = append(h.out, f)
@@ -143,26 +144,32 @@ func (h *history) change(rec *tape.Record, k *tape.File) {
 	if strings.HasPrefix(k.Mode, "12") && k.Content != nil && k.Content.Inline {
 		state.Target = k.Content.Text
 	} else if !gone {
-		state.Bytes = h.content(rec.Seq, k.Content)
+		state.Bytes = h.content(rec.Seq, recordOf, k.Content)
 	}
 	f.States = append(f.States, state)
 }
 
-// content names what was written.
-func (h *history) content(seq uint64, p *tape.Payload) *Payload {
+// content names what a record has of a file.
+func (h *history) content(seq uint64, which string, p *tape.Payload) *Payload {
 	out := payloadOf(p, nil)
 	if out == nil || out.Text == nil {
 		return out
 	}
 	if h.inline += p.Len; h.inline > maxInline {
-		return &Payload{Digest: recordOf + strconv.FormatUint(seq, 10), Size: p.Len}
+		return &Payload{Digest: which + strconv.FormatUint(seq, 10), Size: p.Len}
 	}
 	return out
 }
 
-// inRecord returns the content of the file that a record is about, which stands in the record.
+// standsInRecord reports whether a payload has a name of content.
+func standsInRecord(name string) bool {
+	return strings.HasPrefix(name, recordOf) || strings.HasPrefix(name, beforeOf)
+}
+
+// inRecord returns what a record has of the file that it is about.
 func (r *Source) inRecord(name string) ([]byte, error) {
-	seq, err := strconv.ParseUint(strings.TrimPrefix(name, recordOf), 10, 64)
+	which, number, _ := strings.Cut(name, "-")
+	seq, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
 		return nil, ErrNoDocument
 	}
@@ -175,10 +182,17 @@ func (r *Source) inRecord(name string) ([]byte, error) {
 		return nil, err
 	}
 	f := tape.FileOf(rec.Kind)
-	if f == nil || f.Content == nil || !f.Content.Inline {
+	if f == nil {
 		return nil, ErrNoDocument
 	}
-	return []byte(f.Content.Text), nil
+	p := f.Content
+	if which+"-" == beforeOf {
+		p = f.Before
+	}
+	if p == nil || !p.Inline {
+		return nil, ErrNoDocument
+	}
+	return []byte(p.Text), nil
 }
 
 // recordedCauses are those that the tape itself names: the process, the tool server. The processes come later on the tape: see causes.
@@ -286,8 +300,14 @@ func (h *history) tree(r *Source) error {
 			f = &File{Path: strings.ToValidUTF8(e.Path, "\uFFFD"), States: []FileState{}}
 			h.out = append(h.out, f)
 		}
-		f.Before = &FileState{Mode: e.Mode.Taped(), Target: e.Target, Causes: []Cause{}}
-		if !e.Digest.IsZero() {
+		if f.Before == nil {
+			f.Before = &FileState{Causes: []Cause{}}
+		}
+		f.Before.Mode, f.Before.Target = e.Mode.Taped(), e.Target
+		switch {
+		case e.Target != "":
+			f.Before.Bytes = nil // which a record has as its content
+		case f.Before.Bytes == nil && !e.Digest.IsZero():
 			f.Before.Bytes = &Payload{Digest: e.Digest.String(), Size: e.Size}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
@@ -131,7 +130,7 @@ type rowCount struct {
 
 // count counts what has come, and reports whether there was any.
 func (c *rowCount) count() bool {
-	f, err := os.Open(c.path)
+	f, err := recording.OpenRegular(c.path)
 	if err != nil {
 		return false
 	}

@@ -1,10 +1,13 @@
 package page
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"net/http"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
@@ -82,14 +85,30 @@ func partOf(v *canonjson.Value) Part {
 		return textPart("text", v.Str)
 	}
 	if mime, data := imageIn(v); data != "" {
-		p := textPart("image", data)
-		p.Mime = mime
-		return p
+		return imagePart(mime, data)
 	}
 	if text, ok := v.Get("text"); ok && text.Kind == canonjson.String {
 		return textPart("text", text.Str)
 	}
 	return textPart("other", string(v.Append(nil)))
+}
+
+// maxImage bounds an image that stands in a turn, in bytes of base64.
+const maxImage = 64 << 10
+
+// imagePart is an image. One that no page shows, or that is large, is named alone.
+func imagePart(mime, data string) Part {
+	p := Part{Type: "image", ID: cas.Sum([]byte(data)).String(), Mime: strings.ToValidUTF8(mime, "\uFFFD"), More: int64(len(data))}
+	if len(data) > maxImage {
+		return p
+	}
+	if b, err := base64.StdEncoding.DecodeString(data); err == nil {
+		switch found := http.DetectContentType(b); found {
+		case "image/png", "image/jpeg", "image/gif", "image/webp":
+			p.Mime, p.Text, p.More = found, data, 0
+		}
+	}
+	return p
 }
 
 // imageIn returns an image in base64, in the forms of all providers; "" where a part is none, or names one elsewhere.

@@ -15,7 +15,7 @@ type Library struct {
 	Compare bool      `json:"compare"`
 	Live    bool      `json:"live"`   // documents change while they are looked at: .../live says so
 	Open    string    `json:"open"`   // the place (what stands behind # in the page's address) that it opens at; "" for the runs
-	Absent  []Absent  `json:"absent"` // documents and payloads that are too large for a file
+	Absent  []Absent  `json:"absent"` // documents and payloads that a file does not hold
 	Problem []Problem `json:"problems"`
 }
 
@@ -95,7 +95,9 @@ type Seal struct {
 	Root    string `json:"root"`
 	Key     string `json:"key"`
 	At      int64  `json:"at"`
-	Checked string `json:"checked"` // "holds", or why it does not
+	Checked string `json:"checked"` // "holds", why it does not, or that nobody looked; one that is broken is in Detail.Problems too
+
+	broken bool
 }
 
 // Index is run/ID/index.json: every record in columns, row N that of the N-th record. Numbers of Start are differences to the row before.
@@ -196,12 +198,12 @@ type Message struct {
 // Part is a part of a message.
 type Part struct {
 	Type string          `json:"type"` // "text", "thinking", "call", "result", "image", "other"
-	Text string          `json:"text"` // of an image base64
-	ID   string          `json:"id"`   // of the call
+	Text string          `json:"text"` // of an image that a page can show base64, "" of any other: it stands in the request
+	ID   string          `json:"id"`   // of the call; of an image the digest of its base64
 	Name string          `json:"name"` // of the tool
 	Args json.RawMessage `json:"args"` // of the call
 	Fail bool            `json:"fail"` // a result that says so
-	Mime string          `json:"mime"` // of an image
+	Mime string          `json:"mime"` // of an image: where it has Text what its first bytes say
 	More int64           `json:"more"` // bytes of Text that were left out
 }
 

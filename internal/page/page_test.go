@@ -5,9 +5,11 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -239,6 +241,57 @@ func TestFileOfFewBytes(t *testing.T) {
 	}
 }
 
+// TestWhatAFileNeeds: what stood in a changed file, short or not, and what came in gzip by both names that it goes by.
+func TestWhatAFileNeeds(t *testing.T) {
+	long, plain := text(1, 9000), Says(text(2, 9000))
+	s := shelf(t, made(t, "one", func(tt *Tape) {
+		for name, before := range map[string]string{"short": "one", "long": long} {
+			k := &tape.FileWrite{}
+			k.Path, k.Mode, k.Before, k.Content = name, "100644", tt.Payload(before), tt.Payload("two")
+			k.ContentHash, k.LenBytes = k.Content.Hash, k.Content.Len
+			tt.Record(k)
+		}
+		var z bytes.Buffer
+		w := gzip.NewWriter(&z)
+		io.WriteString(w, plain)
+		w.Close()
+		d, err := tt.Store.Put(z.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &tape.HTTPExchange{}
+		x.Lane, x.Method, x.URL, x.Status = "http:a", "GET", "https://a/", 200
+		x.ResponseHeaders = []tape.HeaderField{{Name: "Content-Encoding", Value: "gzip"}}
+		x.Response = &tape.Payload{Hash: d, Len: int64(z.Len())}
+		tt.Record(x)
+	}))
+	f, w := written(t, s, &page.FileOptions{})
+	for _, file := range document[page.Files](t, s, "run/one/files.json").Files {
+		switch before := file.Before.Bytes; {
+		case file.Path == "short" && (before.Text == nil || *before.Text != "one"):
+			t.Errorf("short: %+v", before)
+		case file.Path == "long" && string(f.document("run/one/payload/"+before.Digest)) != long:
+			t.Errorf("long: %+v", before)
+		}
+	}
+	zipped := 0
+	for path := range f.table {
+		if digest, ok := strings.CutSuffix(path, ".gzip"); ok {
+			zipped++
+			if string(f.document(path)) != plain || string(f.document(digest)) != plain {
+				t.Error(path)
+			}
+		}
+	}
+	if zipped != 1 || len(w.Absent) > 0 || w.Documents != len(f.table)-1 {
+		t.Errorf("%d in gzip, %+v", zipped, w)
+	}
+	_, w = written(t, s, &page.FileOptions{Payloads: -1})
+	if len(w.Absent) != 2 || w.TooLarge != 2 || w.Absent[0].Size == 0 || !strings.Contains(w.Absent[1].Why, "--payloads") {
+		t.Errorf("without payloads: %+v", w)
+	}
+}
+
 // hostile is what nobody should take for anything but text.
 const hostile = `</script><script>alert(1)</script><!--<img src=x onerror=alert(2)>` + "\u202e\x00\x1b[2J\u2028&amp;"
 
@@ -297,6 +350,9 @@ func TestADamagedRecording(t *testing.T) {
 		}
 		s := shelf(t, rec)
 		d := document[page.Detail](t, s, "run/one/run.json")
+		if _, w := written(t, s, &page.FileOptions{}); len(w.Problems) != 1 || w.Problems[0].Path != "a.rec/"+recording.TapeName {
+			t.Errorf("%s: a file says %+v", what, w.Problems)
+		}
 		if d.Records != 3 || len(d.Problems) != 1 || d.Problems[0].Path != recording.TapeName {
 			t.Errorf("%s: %d records, %+v", what, d.Records, d.Problems)
 		}
@@ -371,3 +427,28 @@ bye`)), Says("hi there"))
 		}
 	}
 }
+
+// TestSearchStays: what is no file, or leads out of the recording, is not looked into.
+func TestSearchStays(t *testing.T) {
+	rec := made(t, "one", func(tt *Tape) { tt.Record(&tape.EnvRead{VarName: "X", Value: tt.Payload(text(3, 9000))}) })
+	outside := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(outside, []byte(strings.Repeat("needle ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(rec.TapePath() + tape.StoreSuffix + "/*")
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	if err := errors.Join(os.Remove(names[0]), os.Symlink(outside, names[0]), mkfifo(filepath.Join(filepath.Dir(names[0]), strings.Repeat("a", 64)))); err != nil {
+		t.Skip(err)
+	}
+	src, err := page.Open(rec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := src.Search(t.Context(), "needle"); err != nil || len(found.Hits) > 0 {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+func mkfifo(path string) error { return exec.Command("mkfifo", path).Run() }

@@ -3,7 +3,6 @@ package page
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -15,11 +14,25 @@ type Documents struct {
 	First, Turns, Records, Rest []string
 	Payloads                    []string // blobs that records name, in their order, each once
 	Unchanged                   int      // files that a run found and left alone, whose contents are not among Payloads
+	UnchangedBytes              int64    // of those
+
+	sizes map[string]int64 // of Payloads, by path, as they lie on the disk
+}
+
+// payload lists a payload of a run at a path, once.
+func (d *Documents) payload(at string, p *Payload) {
+	if p == nil || p.Digest == "" {
+		return
+	}
+	if path := at + "payload/" + p.Digest; d.sizes[path] == 0 {
+		d.sizes[path] = max(p.Size, 1)
+		d.Payloads = append(d.Payloads, path)
+	}
 }
 
 // Documents lists what there is.
 func (s *Shelf) Documents(ctx context.Context) (*Documents, error) {
-	d := new(Documents)
+	d := &Documents{sizes: make(map[string]int64)}
 	if s.comparison != nil {
 		d.First = append(d.First, "compare.json")
 	}
@@ -60,20 +73,24 @@ func (r *Source) documents(ctx context.Context, d *Documents) error {
 	return r.contents(at, d)
 }
 
-// contents lists what was written to files that stands in records, and counts the files that a run left alone: their contents are not listed.
+// contents lists what stood in files that a run changed, and counts those that it left alone: their contents are not listed.
 func (r *Source) contents(at string, d *Documents) error {
 	f, err := r.files()
 	if err != nil {
 		return err
 	}
 	for i := range f.Files {
-		for _, state := range f.Files[i].States {
-			if state.Bytes != nil && strings.HasPrefix(state.Bytes.Digest, recordOf) {
-				d.Payloads = append(d.Payloads, at+"payload/"+state.Bytes.Digest)
-			}
-		}
-		if len(f.Files[i].States) == 0 {
+		before := f.Files[i].Before
+		switch {
+		case before == nil || before.Bytes == nil:
+		case len(f.Files[i].States) == 0:
 			d.Unchanged++
+			d.UnchangedBytes += before.Bytes.Size
+		default:
+			d.payload(at, before.Bytes)
+		}
+		for _, state := range f.Files[i].States {
+			d.payload(at, state.Bytes)
 		}
 	}
 	return nil
@@ -81,25 +98,18 @@ func (r *Source) contents(at string, d *Documents) error {
 
 // payloads lists the blobs that records name: of exchanges as they are named in turns, decoded where they came encoded.
 func (r *Source) payloads(at string, d *Documents) error {
-	seen := make(map[string]bool)
-	add := func(p *Payload) {
-		if p != nil && p.Text == nil && !seen[p.Digest] {
-			seen[p.Digest] = true
-			d.Payloads = append(d.Payloads, at+"payload/"+p.Digest)
-		}
-	}
 	return r.lines(0, func(line []byte) bool {
 		rec, err := tape.ParseRecord(line)
 		if err != nil {
 			return true // the header; damage the summary tells of
 		}
 		if x := tape.ExchangeOf(rec.Kind); x != nil {
-			add(payloadOf(x.RequestPayload, x.RequestHeaders))
-			add(payloadOf(x.Response, x.ResponseHeaders))
+			d.payload(at, payloadOf(x.RequestPayload, x.RequestHeaders))
+			d.payload(at, payloadOf(x.Response, x.ResponseHeaders))
 			return true
 		}
 		for _, p := range tape.Payloads(rec.Kind) {
-			add(payloadOf(p, nil))
+			d.payload(at, payloadOf(p, nil))
 		}
 		return true
 	})

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -72,26 +69,17 @@ type excerpt struct {
 // searchBlobs looks into every blob, some at once.
 func (r *Source) searchBlobs(ctx context.Context, n needle) (map[cas.Digest]excerpt, error) {
 	found := make(map[cas.Digest]excerpt)
-	dir := r.rec.TapePath() + tape.StoreSuffix
-	names, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if r.store == nil {
 		return found, nil
-	}
-	if err != nil {
-		return nil, err
 	}
 	var mu sync.Mutex
 	var workers sync.WaitGroup
-	next := make(chan string)
+	next := make(chan cas.Digest)
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			var buf []byte
-			for name := range next {
-				d, err := cas.Parse(name)
-				if err != nil {
-					continue
-				}
-				buf = readBlob(buf[:0], filepath.Join(dir, name))
+			for d := range next {
+				buf = r.readBlob(buf[:0], d)
 				b := plainBytes(buf)
 				if at, length := n.find(b); at >= 0 {
 					mu.Lock()
@@ -101,29 +89,29 @@ func (r *Source) searchBlobs(ctx context.Context, n needle) (map[cas.Digest]exce
 			}
 		})
 	}
-	for _, name := range names {
-		if ctx.Err() != nil {
+	var err error
+	for d, errAll := range r.store.All() {
+		if err = errors.Join(errAll, ctx.Err()); err != nil {
 			break
 		}
-		next <- name.Name()
+		next <- d
 	}
 	close(next)
 	workers.Wait()
-	return found, ctx.Err()
+	return found, errors.Join(err, ctx.Err())
 }
 
 // readBlob appends a blob to buf; one that cannot be read has nothing in it: verify tells of that.
-func readBlob(buf []byte, path string) []byte {
-	f, err := os.Open(path)
+func (r *Source) readBlob(buf []byte, d cas.Digest) []byte {
+	f, size, err := r.store.File(d)
 	if err != nil {
 		return buf
 	}
 	defer f.Close()
-	st, err := f.Stat()
-	if err != nil || !st.Mode().IsRegular() || st.Size() > maxBlob {
+	if size > maxBlob {
 		return buf
 	}
-	buf = slices.Grow(buf, int(st.Size()))[:st.Size()]
+	buf = slices.Grow(buf, int(size))[:size]
 	if _, err := io.ReadFull(f, buf); err != nil {
 		return buf[:0]
 	}

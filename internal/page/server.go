@@ -104,7 +104,7 @@ func (s *Server) refuse(r *http.Request) (code int, why string) {
 	switch {
 	case r.Host != s.hosts[0] && r.Host != s.hosts[1]:
 		return http.StatusMisdirectedRequest, "this is not the host that the page is at"
-	case origin != "" && origin != "http://"+r.Host, site != "" && site != "same-origin" && site != "none":
+	case origin != "" && origin != "http://"+r.Host, site != "" && site != "same-origin" && site != "none" && !opensPage(r):
 		return http.StatusForbidden, "another page asks for this"
 	case subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1 || !slash:
 		return http.StatusNotFound, "open the address that tapedeck ui printed, all of it"
@@ -112,6 +112,13 @@ func (s *Server) refuse(r *http.Request) (code int, why string) {
 		return http.StatusMethodNotAllowed, "GET alone"
 	}
 	return 0, ""
+}
+
+// opensPage reports whether a browser goes to the page itself, in a tab: a link may lead there for who has the token, as that of Browse does.
+// What linked to it can neither frame it nor hold its window.
+func opensPage(r *http.Request) bool {
+	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" && strings.Count(r.URL.Path, "/") == 2 &&
+		strings.HasSuffix(r.URL.Path, "/")
 }
 
 // document answers with a document.

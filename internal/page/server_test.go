@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/tapedeck-dev/tapedeck/deck/derive/derivetest"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
@@ -84,6 +86,9 @@ func TestServer(t *testing.T) {
 		{"GET", at, []string{"Host", "example.com"}, 421}, {"GET", at, []string{"Host", "example.com:" + port}, 421}, {"GET", at, []string{"Host", host + "."}, 421},
 		{"GET", at, []string{"Origin", "http://example.com"}, 403}, {"GET", at, []string{"Origin", "null"}, 403}, {"GET", at, []string{"Sec-Fetch-Site", "cross-site"}, 403},
 		{"GET", at, []string{"Sec-Fetch-Site", "same-site"}, 403},
+		{"GET", at, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200},
+		{"GET", at, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403},
+		{"GET", at + "library.json", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 403},
 		{"POST", at, nil, 405}, {"HEAD", at, nil, 405}, {"OPTIONS", at, nil, 405}, {"PUT", at + "library.json", nil, 405},
 		{"GET", "http://" + host + "/", nil, 404}, {"GET", strings.TrimSuffix(at, "/"), nil, 404}, {"GET", at[:len(at)-2] + "/", nil, 404},
 		{"GET", "http://" + host + "/library.json", nil, 404}, {"GET", at + "nothing.json", nil, 404}, {"GET", at + "run/one/live", nil, 204},
@@ -102,6 +107,71 @@ func TestServer(t *testing.T) {
 	}
 	if _, err := page.Listen(t.Context(), "0.0.0.0:0"); err == nil {
 		t.Error("it listens on every address")
+	}
+}
+
+// TestBrowse: what is started is not told the address, but a file that leads there, which goes with the server.
+func TestBrowse(t *testing.T) {
+	s := served(t, page.ShowRecordings("here", nil, nil))
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	program, got := filepath.Join(dir, "browser"), filepath.Join(dir, "got")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\ncat \"$1\" >got.tmp && ls -l \"$1\" >>got.tmp && mv got.tmp got\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	done, err := s.Browse(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b []byte
+	for ; b == nil && t.Context().Err() == nil; time.Sleep(time.Millisecond) {
+		b, _ = os.ReadFile(got)
+	}
+	done()
+	if !strings.Contains(string(b), "url="+s.URL()) || !strings.Contains(string(b), "-rw-------") {
+		t.Errorf("%s", b)
+	}
+	if left, _ := filepath.Glob(dir + "/tapedeck-ui-*"); len(left) > 0 {
+		t.Error(left)
+	}
+	if _, err := s.Browse(filepath.Join(dir, "nothing")); err == nil {
+		t.Error("a program that is not there")
+	}
+}
+
+// TestRemoved: a run that goes while it is looked at is said to have gone; the list tells of what comes and goes.
+func TestRemoved(t *testing.T) {
+	rec := made(t, "one", func(tt *Tape) { agent(tt, 2, 10) })
+	lib := filepath.Dir(rec.Dir)
+	shown, err := page.ShowDir(lib, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := served(t, shown)
+	list := func() string {
+		_, body := ask(t, "GET", s.URL()+"library.json")
+		return body
+	}
+	old := time.Now().Add(-time.Hour)
+	if err := errors.Join(os.Chtimes(lib, old, old), os.Chtimes(rec.Dir, old, old), os.Chtimes(filepath.Join(rec.Dir, recording.ManifestName), old, old)); err != nil {
+		t.Fatal(err)
+	}
+	if first := list(); first != list() || !strings.Contains(first, `"id":"one"`) {
+		t.Errorf("%s", first)
+	}
+	if resp, body := ask(t, "GET", s.URL()+"run/one/run.json"); resp.StatusCode != 200 {
+		t.Error(body)
+	}
+	if err := os.Rename(rec.Dir, filepath.Join(t.TempDir(), "b.rec")); err != nil {
+		t.Fatal(err)
+	}
+	resp, body := ask(t, "GET", s.URL()+"run/one/turn/0.json")
+	if resp.StatusCode != 404 || !strings.Contains(body, "the recording has been removed") || strings.Contains(body, lib) {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	if now := list(); strings.Contains(now, `"id":"one"`) {
+		t.Errorf("%s", now)
 	}
 }
 

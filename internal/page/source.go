@@ -72,6 +72,17 @@ func idOf(id string) string {
 
 // Document returns the document at a path below run/ID/.
 func (r *Source) Document(ctx context.Context, path string) ([]byte, error) {
+	b, err := r.document(ctx, path)
+	if err != nil && !recording.IsDir(r.rec.Dir) {
+		err = errRemoved
+	}
+	return b, err
+}
+
+// errRemoved is returned for any document of a recording that is no longer there.
+var errRemoved = fmt.Errorf("%w: the recording has been removed", ErrNoDocument)
+
+func (r *Source) document(ctx context.Context, path string) ([]byte, error) {
 	kind, rest, _ := strings.Cut(path, "/")
 	number, isJSON := strings.CutSuffix(rest, ".json")
 	switch {
@@ -133,7 +144,7 @@ func (r *Source) sum() (*summary, error) {
 // payload returns the bytes of a blob, or those that inRecord has. Behind a digest may stand a dot and how the bytes are encoded: then they
 // are decoded.
 func (r *Source) payload(name string) ([]byte, error) {
-	if strings.HasPrefix(name, recordOf) {
+	if standsInRecord(name) {
 		return r.inRecord(name)
 	}
 	digest, encoding, _ := strings.Cut(name, ".")
@@ -214,7 +225,9 @@ func (r *Source) detail(ctx context.Context) (*Detail, error) {
 	if d.Masks == nil {
 		d.Masks = map[string]int{}
 	}
-	d.Seal = r.seal(ctx, size)
+	if d.Seal = r.seal(ctx, size); d.Seal != nil && d.Seal.broken {
+		d.Problems = append(d.Problems, Problem{seal.FileName, "the seal is broken: " + d.Seal.Checked})
+	}
 	d.Notes, d.Problems = r.notes(d.Problems)
 	return d, nil
 }
@@ -279,9 +292,10 @@ func (r *Source) seal(ctx context.Context, size int64) *Seal {
 	d, err := seal.ReadDocument(r.rec.Dir)
 	switch {
 	case err != nil:
-		s.Checked = err.Error()
+		s.Checked, s.broken = err.Error(), true
 	case r.whole || size <= maxChecked:
 		s.Checked = sealHolds(ctx, r.rec)
+		s.broken = s.Checked != sealOK && ctx.Err() == nil
 	}
 	if err == nil {
 		s.Root, s.Key = d.Root.String(), d.Key.String()
@@ -292,7 +306,9 @@ func (r *Source) seal(ctx context.Context, size int64) *Seal {
 	return s
 }
 
-// sealHolds is "holds", or why a seal does not.
+const sealOK = "holds"
+
+// sealHolds is sealOK, or why a seal does not.
 func sealHolds(ctx context.Context, rec *recording.Recording) string {
 	res, err := seal.Verify(ctx, rec.Dir, &seal.VerifyOptions{ID: rec.Manifest.ID})
 	switch {
@@ -305,7 +321,7 @@ func sealHolds(ctx context.Context, rec *recording.Recording) string {
 	if len(problems) > 0 {
 		return visible.Line(problems[0].Path + ": " + problems[0].Message)
 	}
-	return "holds"
+	return sealOK
 }
 
 // terminal makes terminal.json.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -24,15 +23,27 @@ type Stacks struct {
 	title  string
 	prices *llm.Prices
 	find   func() ([]library.Row, []Problem)
-	poll   time.Duration // pollEvery
-	tell   time.Duration // tellEvery
+	places func() []string // where find finds what it finds
+	poll   time.Duration   // pollEvery
+	tell   time.Duration   // tellEvery
+
+	listing sync.Mutex // held while the list is made
+	last    *listed    // guarded by listing; nil where nobody has asked
 
 	mu   sync.Mutex
 	dirs map[string]string  // by id; guarded by mu
-	open map[string]*Source // by id; guarded by mu
+	open map[string]*opened // by id; guarded by mu
 	used []string           // ids of open, the one that was used last at the end; guarded by mu
-	both *Shelf             // of recordings that were named, whose comparison was asked for; guarded by mu
-	held []string           // those, where several were named
+
+	held      []string   // recordings, where several were named
+	comparing sync.Mutex // held while they are compared
+	both      *Shelf     // their comparison; guarded by comparing
+}
+
+// An opened is a run whose documents were asked for. Who asks first opens it while the others wait.
+type opened struct {
+	mu  sync.Mutex
+	src *Source // guarded by mu
 }
 
 // maxOpen is how many recordings are held open: of each what is known of its tape.
@@ -54,7 +65,8 @@ func ShowDir(dir string, prices *llm.Prices) (*Stacks, error) {
 		}
 	}
 	s := newStacks(dir, prices)
-	s.find = func() ([]library.Row, []Problem) { return rowsOf(recordingsBelow(dir, 3)), nil }
+	s.places = func() []string { return recordingsBelow(dir, 3) }
+	s.find = func() ([]library.Row, []Problem) { return rowsOf(s.places()), nil }
 	return s, nil
 }
 
@@ -100,6 +112,7 @@ func rowsOf(dirs []string) (rows []library.Row) {
 // ShowLibrary shows a library.
 func ShowLibrary(lib *library.Library, prices *llm.Prices) *Stacks {
 	s := newStacks(filepath.Dir(lib.Dir), prices)
+	s.places = func() []string { return []string{lib.Dir} }
 	s.find = func() ([]library.Row, []Problem) {
 		rows, err := lib.Rows(&library.Query{Known: true})
 		if err != nil {
@@ -116,75 +129,68 @@ func ShowRecordings(title string, dirs []string, prices *llm.Prices) *Stacks {
 	if len(dirs) > 1 {
 		s.held = dirs
 	}
+	s.places = func() []string { return dirs }
 	s.find = func() ([]library.Row, []Problem) { return rowsOf(dirs), nil }
 	return s
 }
 
 func newStacks(title string, prices *llm.Prices) *Stacks {
-	return &Stacks{title: title, prices: prices, poll: pollEvery, tell: tellEvery, dirs: make(map[string]string), open: make(map[string]*Source)}
-}
-
-// list makes library.json, the newest run first.
-func (s *Stacks) list() *Library {
-	rows, problems := s.find()
-	out := &Library{Title: s.title, Live: true, Runs: make([]Run, 0, len(rows)), Absent: []Absent{}, Problem: append([]Problem{}, problems...), Compare: len(s.held) > 0}
-	dirs := make(map[string]string, len(rows))
-	for _, row := range slices.Backward(rows) {
-		if row.Recording == nil {
-			out.Problem = append(out.Problem, Problem{row.Name, row.Err.Error()})
-			continue
-		}
-		id := idOf(row.Recording.Manifest.ID)
-		for n := 2; dirs[id] != ""; n++ { // copies
-			id = idOf(row.Recording.Manifest.ID) + "-" + strconv.Itoa(n)
-		}
-		dirs[id] = row.Recording.Dir
-		out.Runs = append(out.Runs, rowOf(id, row.Recording, row.Totals, row.Verdict))
-	}
-	s.mu.Lock()
-	s.dirs = dirs
-	s.mu.Unlock()
-	switch {
-	case out.Compare:
-		out.Open = "compare"
-	case len(out.Runs) == 1:
-		out.Open = "run/" + out.Runs[0].ID
-	}
-	return out
+	return &Stacks{title: title, prices: prices, poll: pollEvery, tell: tellEvery, dirs: make(map[string]string), open: make(map[string]*opened)}
 }
 
 // source returns the documents of a run. One that was being recorded when it was looked at last is looked at again.
 func (s *Stacks) source(id string) (*Source, error) {
-	s.mu.Lock()
-	dir, known := s.dirs[id]
-	s.mu.Unlock()
-	if !known { // nobody has asked for the list, or it is newer than that
+	dir, run := s.opened(id)
+	if run == nil { // nobody has asked for the list, or it is newer than that
 		s.list()
+		dir, run = s.opened(id)
 	}
+	switch {
+	case run == nil:
+		return nil, ErrNoDocument
+	case !recording.IsDir(dir):
+		return nil, errRemoved
+	}
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	if src := run.src; src != nil && src.rec.Dir == dir && (src.rec.Finished() || src.current()) {
+		return src, nil
+	}
+	src, err := s.read(id, dir)
+	if err == nil {
+		run.src = src
+	}
+	return src, err
+}
+
+// opened returns where a run is, and what is held of it; nil where none is known by that id.
+func (s *Stacks) opened(id string) (dir string, run *opened) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if dir = s.dirs[id]; dir == "" {
-		return nil, ErrNoDocument
+		return "", nil
 	}
-	src := s.open[id]
-	if src != nil && src.rec.Dir == dir && (src.rec.Finished() || src.current()) {
-		s.use(id)
-		return src, nil
+	if s.open[id] == nil {
+		s.open[id] = new(opened)
 	}
+	s.use(id)
+	return dir, s.open[id]
+}
+
+// read opens a recording that is not held.
+func (s *Stacks) read(id, dir string) (*Source, error) {
 	rec, err := recording.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, recording.ErrNotRecording) {
-		return nil, ErrNoDocument
+		return nil, errRemoved
 	}
 	if err != nil {
 		return nil, err
 	}
-	if src, err = Open(rec, s.prices); err != nil {
-		return nil, err
+	src, err := Open(rec, s.prices)
+	if err == nil {
+		src.ID = id
 	}
-	src.ID = id
-	s.open[id] = src
-	s.use(id)
-	return src, nil
+	return src, err
 }
 
 // use notes that a source is used, and lets go of the one that was used least lately. s.mu is held.
@@ -200,7 +206,7 @@ func (s *Stacks) use(id string) {
 func (s *Stacks) Document(ctx context.Context, path string) ([]byte, error) {
 	switch path {
 	case "library.json":
-		return mustJSON(s.list()), nil
+		return s.list().json, nil
 	case "compare.json":
 		return s.compared(ctx)
 	}
@@ -238,8 +244,8 @@ func (s *Stacks) compared(ctx context.Context) ([]byte, error) {
 	if len(s.held) == 0 {
 		return nil, ErrNoDocument
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.comparing.Lock()
+	defer s.comparing.Unlock()
 	if s.both == nil {
 		var recs []*recording.Recording
 		for _, dir := range s.held {
@@ -273,8 +279,9 @@ func (s *Stacks) search(ctx context.Context, run, text string) (*Found, error) {
 	limited, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
 	out := &Found{Hits: []Hit{}}
-	for _, row := range s.list().Runs {
-		src, err := s.source(row.ID)
+	all := s.list()
+	for _, row := range all.library.Runs {
+		src, err := s.read(row.ID, all.dirs[row.ID]) // which lets go of none that somebody looks at
 		if err != nil {
 			continue // it has gone meanwhile, or is damaged: the list says so
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 // rules is the version of what a summary says of a tape. It grows whenever the same tape gives another one than before.
-const rules = 3
+const rules = 4
 
 // blockRows is how many records stand in a block.
 const blockRows = 256

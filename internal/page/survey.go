@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -56,7 +57,7 @@ func summarize(rec *recording.Recording, prices *llm.Prices) (*summary, error) {
 	s := newSurvey(t.Store, prices)
 	for r, err := range t.Records() {
 		if err != nil {
-			s.problem(rec, err.Error())
+			s.problem(rec, fmt.Sprintf("the tape is damaged: %d of %s records can be read: %v", s.out.Rows, saidRecords(rec), err))
 			break
 		}
 		s.add(r, t.Offset())
@@ -69,6 +70,14 @@ func summarize(rec *recording.Recording, prices *llm.Prices) (*summary, error) {
 	}
 	s.out.Tape = size
 	return s.close(), nil
+}
+
+// saidRecords is how many records a recording should have.
+func saidRecords(rec *recording.Recording) string {
+	if n := rec.Manifest.Records; n > 0 {
+		return strconv.Itoa(n)
+	}
+	return "its"
 }
 
 func (s *survey) problem(rec *recording.Recording, what string) {
@@ -114,8 +123,7 @@ const (
 )
 
 func (s *survey) flags(k tape.Kind) (bits int) {
-	switch k.(type) {
-	case *tape.NetRefused, *tape.TLSRefused:
+	if refusedNetwork(k) {
 		s.out.Refused++
 	}
 	if follow.Failed(k) {
@@ -125,6 +133,17 @@ func (s *survey) flags(k tape.Kind) (bits int) {
 		bits |= flagSide
 	}
 	return bits
+}
+
+// refusedNetwork reports whether a program was refused something of the network. Sockets of this host are tried by every C library.
+func refusedNetwork(k tape.Kind) bool {
+	switch k := k.(type) {
+	case *tape.NetRefused:
+		return !strings.HasPrefix(k.Addr, "/")
+	case *tape.TLSRefused:
+		return true
+	}
+	return false
 }
 
 // placeIn returns where a name stands in a list, which gets it where it has it not yet.
