@@ -69,7 +69,7 @@ function Damage({ of: d }: { of: Detail }) {
 	if (!bad.length && !broken) return null;
 	return <p class="fault damage" role="alert">
 		{broken && <span><strong>The seal is broken:</strong> <Name text={d.seal?.checked ?? 'its document is missing'} most={300} />. </span>}
-		{bad.length > 0 && <span><strong>The recording is damaged:</strong> {bad[0]!.path && <code><Line text={bad[0]!.path} most={120} /></code>} <Name text={bad[0]!.what} most={300} />{bad.length > 1 && `, and ${format.count(bad.length - 1)} more`}. </span>}
+		{bad.length > 0 && <span><strong>The recording is damaged:</strong> {bad[0]!.path && !bad[0]!.what.startsWith(bad[0]!.path) && <code><Line text={bad[0]!.path} most={120} /></code>} <Name text={bad[0]!.what} most={300} />{bad.length > 1 && `, and ${format.count(bad.length - 1)} more`}. </span>}
 		<Link to={{ run: d.id, tab: 'about' }}>About</Link> lists it.
 	</p>;
 }
