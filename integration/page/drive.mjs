@@ -78,6 +78,10 @@ async function checks() {
     await p.locator('.records').focus();
     await p.keyboard.press('End');
     assert.equal(await p.locator('[aria-selected=true] .seq').innerText(), String(await p.locator('.records [role=option]').last().locator('.seq').innerText()));
+    await p.keyboard.press('Enter');
+    assert.ok(await p.evaluate(() => document.activeElement.matches('.second')), 'Enter does not go into the record');
+    await p.keyboard.press('Escape');
+    assert.ok(await p.evaluate(() => document.activeElement.matches('.records')), 'Escape does not go back to the list');
     await p.goBack();
   });
   await check('a turn as people read it', 'calm', at('calm', '/turn/3'), {}, async p => {
@@ -122,6 +126,15 @@ async function checks() {
     await p.locator('.hit-row').first().click();
     await p.waitForSelector('.second .record h2');
   });
+  await check('search where a file does not hold everything', 'left', at('turns', '/search/some words'), {}, async p => {
+    await p.waitForSelector('.hit-row mark');
+    await p.waitForFunction(() => !document.querySelector('progress'));
+    assert.match(await text(p, '.missed'), /Not looked at: \d+ (record|payload)/);
+  });
+  await check('a run with calls of models opens at its turns, its timeline drawn', 'turns', '', {}, async p => {
+    await p.waitForSelector('.turn-row');
+    assert.ok(await p.evaluate(() => new Set(document.querySelector('canvas').getContext('2d').getImageData(0, 0, 400, 60).data).size) > 3, 'the canvas is empty');
+  });
   await check('the timeline: keys, a click, an instant', 'calm', at('calm', ''), {}, async p => {
     const canvas = p.locator('.timeline canvas'), label = () => canvas.getAttribute('aria-label');
     await p.waitForFunction(() => document.querySelector('canvas').width > 500);
@@ -144,6 +157,10 @@ async function checks() {
       assert.equal(await hash(p), tab ? `#run/calm/${tab}` : '#run/calm');
       await settled(p);
     }
+    await p.locator('#tab-record').focus();
+    await p.keyboard.press('ArrowRight');
+    assert.equal(await hash(p), '#run/calm/turn');
+    assert.equal(await p.evaluate(() => document.activeElement.id), 'tab-turn');
     const ground = () => p.evaluate(() => getComputedStyle(document.body).backgroundColor), light = await ground();
     await p.keyboard.press('t');
     assert.notEqual(await ground(), light);
@@ -169,8 +186,9 @@ async function checks() {
     assert.doesNotMatch(await p.evaluate(() => document.querySelector('main').textContent), /[\u202e\u2066\u001b]/);
   });
   await check('a damaged recording shows what is there', 'torn', at('torn', '/about'), {}, async p => {
-    await p.waitForSelector('.fault');
+    await p.waitForSelector('.about .fault');
     await show(p, 'torn', '');
+    assert.match(await text(p, '.damage'), /damaged/);
     assert.ok(await p.locator('.record-row').count() > 2);
   });
   for (const scheme of ['light', 'dark']) {
@@ -225,7 +243,7 @@ async function meter(p) {
 
 async function opened(p) { // of a page that was opened anew: the meter counts from its beginning
   const m = await meter(p);
-  const list = await m.took(async () => { await p.reload(); await p.waitForSelector('.record-row'); });
+  const list = await m.took(async () => { await p.reload(); await p.waitForSelector('.record-row, .turn-row'); });
   return { ...m, list, wall: Math.round(await p.evaluate(() => performance.now())) };
 }
 

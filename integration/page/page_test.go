@@ -35,11 +35,17 @@ func browser(t *testing.T) string {
 // export writes recordings as one page.
 func export(t *testing.T, to string, recs ...*recording.Recording) {
 	t.Helper()
+	write(t, to, 0, recs...)
+}
+
+// write is export with a bound on payloads.
+func write(t *testing.T, to string, payloads int64, recs ...*recording.Recording) {
+	t.Helper()
 	shelf, err := page.NewShelf(t.Context(), recs, nil)
 	must(t, err)
 	f, err := os.Create(to)
 	must(t, err)
-	_, err = shelf.WriteFile(t.Context(), f, &page.FileOptions{Bundle: page.Bundle{Script: ui.Script, Style: ui.Style}})
+	_, err = shelf.WriteFile(t.Context(), f, &page.FileOptions{Payloads: payloads, Bundle: page.Bundle{Script: ui.Script, Style: ui.Style}})
 	must(t, err)
 	must(t, f.Close())
 }
@@ -62,7 +68,9 @@ func pages(t *testing.T) string {
 	export(t, filepath.Join(dir, "hostile.html"), bad)
 	export(t, filepath.Join(dir, "torn.html"), torn)
 	export(t, filepath.Join(dir, "two.html"), calm, agent(t, filepath.Join(recs, "other.rec"), "the lazy dog", 6))
-	export(t, filepath.Join(dir, "turns.html"), agent(t, filepath.Join(recs, "turns.rec"), strings.Repeat("some words ", 20), 60))
+	turns := agent(t, filepath.Join(recs, "turns.rec"), strings.Repeat("some words ", 20), 60)
+	export(t, filepath.Join(dir, "turns.html"), turns)
+	write(t, filepath.Join(dir, "left.html"), 1, turns)
 	export(t, filepath.Join(dir, "long.html"), long(t, filepath.Join(recs, "long.rec"), 100_000))
 	return dir
 }

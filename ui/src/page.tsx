@@ -2,7 +2,7 @@
 import { h, render } from 'preact';
 import { doc, source } from './data/docs';
 import { watch } from './data/live';
-import { go, parse, place } from './data/place';
+import { go, parse, place, type Place } from './data/place';
 import type { Library } from './model';
 import { Empty, Wait } from './parts/small';
 import { Shell } from './parts/shell';
@@ -16,12 +16,18 @@ import './style/views.css';
 
 let opened = false;
 
+/** first is where a page opens: a run with calls of models at its turns. */
+function first(library: Library): Place {
+	const only = library.runs.length === 1 ? library.runs[0]! : null;
+	const p = parse(library.open || (only ? `run/${only.id}` : '')), run = library.runs.find((r) => r.id === p.run);
+	return p.tab === 'record' && !p.what && run?.totals?.turns ? { ...p, tab: 'turn' } : p;
+}
+
 /** open goes where the file wants to be opened, once, unless the address says where. */
 function open(library: Library): void {
 	if (opened) return;
 	opened = true;
-	if (!location.hash && library.open) go(parse(library.open), true);
-	else if (!location.hash && library.runs.length === 1) go({ run: library.runs[0]!.id }, true);
+	if (!location.hash) go(first(library), true);
 	if (library.live && source.server) watch();
 }
 

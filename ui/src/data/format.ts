@@ -39,8 +39,9 @@ export function cost(usd: number | null | undefined): string {
 	return `$${usd.toFixed(usd < 0.995 ? 4 : 2)}`;
 }
 
+/** date is a time of day in UTC, which it says: a page may be read anywhere. */
 export function date(ms: number): string {
-	return ms ? new Date(ms).toISOString().replace('T', ' ').slice(0, 19) : '–';
+	return ms > 0 ? `${new Date(ms).toISOString().replace('T', ' ').slice(0, 19)} UTC` : '–';
 }
 
 export const plural = (n: number, one: string, many = `${one}s`): string => `${count(n)} ${n === 1 ? one : many}`;

@@ -1,8 +1,9 @@
 // What goes on: runs come to a library, and those that are being recorded grow; their server says so.
 import { effect } from '@preact/signals';
-import type { Library } from '../model';
-import { again, doc } from './docs';
+import type { Index, Library } from '../model';
+import { again, doc, outdated } from './docs';
 import { place } from './place';
+import { gone } from './source';
 
 const every = 5000; // ms between two looks at the list of runs
 
@@ -22,12 +23,22 @@ export function watch(): void {
 	});
 }
 
+/** follow asks for what has come: the index and the numbers at once, the last blocks of records and the rest when they are looked at. */
 function follow(run: string): EventSource {
 	const events = new EventSource(`run/${encodeURIComponent(run)}/live`), of = `run/${run}/`;
-	events.addEventListener('grown', () => again((p) => p.startsWith(of) && !p.includes('/turn/')));
+	const always = (p: string) => p === `${of}index.json` || p === `${of}run.json`;
+	const blockOf = (p: string) => Number(/\/records\/(\d+)\.json$/.exec(p)?.[1] ?? Infinity);
+	events.addEventListener('grown', () => {
+		const index = doc<Index>(`${of}index.json`).peek().value, last = index ? Math.floor(index.rows / (index.block || 1)) : 0;
+		outdated((p) => p.startsWith(of) && !p.includes('/turn/') && blockOf(p) >= last);
+		again(always);
+	});
 	events.addEventListener('ended', () => {
 		events.close();
-		again((p) => p === 'library.json' || p.startsWith(of));
+		outdated((p) => p.startsWith(of));
+		again((p) => p === 'library.json' || always(p));
 	});
+	events.addEventListener('open', () => { gone.value = false; });
+	events.addEventListener('error', () => { gone.value = events.readyState === EventSource.CONNECTING; }); // an end closes them
 	return events;
 }

@@ -2,65 +2,113 @@
 import type { Found, Hit, Records } from '../model';
 import { list, load, source } from './docs';
 import type { Rows } from './rows';
+import { request } from './source';
 import { bytesOf, refOf } from '../parts/payload';
 
 export const most = 500; // hits
 
-export interface Progress { hits: Hit[]; done: number; more: boolean } // done: from 0 to 1
+export interface Progress {
+	hits: Hit[];
+	done: number; // from 0 to 1
+	more: boolean;
+	missed: Missed;
+}
 
-export async function search(run: string, rows: Rows, what: string, tell: (p: Progress) => void, stopped: () => boolean): Promise<void> {
+/** Missed is what could not be looked at, and why the first of it could not. */
+export interface Missed { records: number; payloads: number; bytes: number; why: string }
+
+export async function search(run: string, rows: Rows, turns: ReadonlySet<number>, what: string, tell: (p: Progress) => void, stop: AbortSignal): Promise<void> {
+	const look = new Looking(run, what);
 	if (source.server) {
-		const found = await ask(run, what);
-		return tell({ hits: list(found.hits), done: 1, more: found.more });
+		const found = await ask(run, what, stop);
+		return tell({ hits: list(found.hits), done: 1, more: found.more, missed: look.missed });
 	}
-	const hits: Hit[] = [], blocks = Math.ceil(rows.count / rows.block), seen = new Map<string, boolean>();
 	let told = 0;
-	for (let b = 0; b < blocks && hits.length < most; b++) {
-		const { first, records } = await load<Records>(`run/${run}/records/${b}.json`);
-		for (let i = 0; i < records.length && hits.length < most; i++) {
-			if (stopped()) return;
-			await searchOne(run, rows.seq(first + i), (records[i] as { kind?: unknown }).kind, what, hits, seen);
-			if (performance.now() - told > 50) {
-				tell({ hits: hits.slice(), done: (b + i / records.length) / blocks, more: false });
-				await new Promise((r) => setTimeout(r));
-				told = performance.now();
-			}
+	for (let row = 0; row < rows.count && !look.full; row++) {
+		if (stop.aborted) return;
+		await look.row(rows, row, turns);
+		if (performance.now() - told > 50) {
+			tell({ hits: look.hits.slice(), done: row / rows.count, more: false, missed: look.missed });
+			await new Promise((r) => setTimeout(r));
+			told = performance.now();
 		}
 	}
-	tell({ hits, done: 1, more: hits.length >= most });
+	tell({ hits: look.hits, done: 1, more: look.full, missed: look.missed });
 }
 
 /** ask has a server search a run, '' for all. */
-export async function ask(run: string, what: string): Promise<Found> {
-	const answer = await fetch(`search.json?run=${encodeURIComponent(run)}&q=${encodeURIComponent(what)}`);
-	if (!answer.ok) throw new Error((await answer.text()).slice(0, 500));
-	return (await answer.json()) as Found;
+export async function ask(run: string, what: string, stop: AbortSignal): Promise<Found> {
+	return (await (await request(`search.json?run=${encodeURIComponent(run)}&q=${encodeURIComponent(what)}`, stop)).json()) as Found;
 }
 
-/** searchOne looks through every text of a record; bytes that stand in many records are read once, if they do not have the text. */
-async function searchOne(run: string, seq: number, value: unknown, what: string, hits: Hit[], seen: Map<string, boolean>, where = ''): Promise<void> {
-	if (typeof value === 'string') return put(run, seq, value, what, where, hits);
-	if (value === null || typeof value !== 'object' || hits.length >= most) return;
-	const payload = refOf(value);
-	if (!payload) {
-		for (const [k, v] of Object.entries(value)) await searchOne(run, seq, v, what, hits, seen, Array.isArray(value) ? where : k);
-		return;
-	}
-	if (seen.get(payload.digest) === false) return;
-	const before = hits.length;
-	try {
-		put(run, seq, new TextDecoder().decode(await bytesOf(run, payload)), what, where, hits);
-	} catch {
-		/* it is not in the file: the page says so where it is looked at */
-	}
-	seen.set(payload.digest, hits.length > before);
-}
+class Looking {
+	hits: Hit[] = [];
+	missed: Missed = { records: 0, payloads: 0, bytes: 0, why: '' };
+	private block = -1;
+	private records: Records | null = null; // of that block, null where it is not there
+	private seen = new Map<string, 'hit' | 'none' | 'missed'>(); // payloads, which may stand in many records
 
-function put(run: string, seq: number, text: string, what: string, where: string, hits: Hit[]): void {
-	const at = find(text, what);
-	if (at < 0) return;
-	const from = Math.max(0, at - 60);
-	hits.push({ run, seq, where: where.replace(/_/g, ' '), text: text.slice(from, at + what.length + 140), at: at - from, len: what.length });
+	constructor(readonly run: string, readonly what: string) {}
+
+	get full(): boolean { return this.hits.length >= most; }
+
+	/** row looks through a record; where that or bytes of it are not there, through its turn, and last at its title. */
+	async row(rows: Rows, row: number, turns: ReadonlySet<number>): Promise<void> {
+		const seq = rows.seq(row), before = this.hits.length;
+		await this.open(Math.floor(row / rows.block));
+		const record = this.records?.records[row - this.records.first] as { kind?: unknown } | undefined;
+		if (!record) this.missed.records++;
+		const whole = record ? await this.value(seq, record.kind) : false;
+		if (!whole && turns.has(seq) && this.hits.length === before) {
+			await load(`run/${this.run}/turn/${seq}.json`).then((t) => this.value(seq, t, 'turn'), (e: Error) => this.miss(e));
+		}
+		if (this.hits.length === before) this.put(seq, rows.texts[rows.title[row]!] ?? '', 'title');
+	}
+
+	private async open(block: number): Promise<void> {
+		if (block === this.block) return;
+		this.block = block;
+		this.records = await load<Records>(`run/${this.run}/records/${block}.json`).catch((e: Error) => this.miss(e));
+	}
+
+	private miss(e: Error): null {
+		this.missed.why ||= e.message;
+		return null;
+	}
+
+	/** value looks through every text of a value, and reports whether all of it was there. */
+	private async value(seq: number, value: unknown, where = ''): Promise<boolean> {
+		if (typeof value === 'string') this.put(seq, value, where);
+		if (value === null || typeof value !== 'object' || this.full) return true;
+		if (refOf(value)) return this.payload(seq, value, where);
+		let whole = true;
+		for (const [k, v] of Object.entries(value)) whole = (await this.value(seq, v, Array.isArray(value) ? where : k)) && whole;
+		return whole;
+	}
+
+	/** payload looks through bytes; they are read once, if they do not have the text. */
+	private async payload(seq: number, value: object, where: string): Promise<boolean> {
+		const ref = refOf(value)!, known = this.seen.get(ref.digest), before = this.hits.length;
+		if (known === 'none' || known === 'missed') return known === 'none';
+		try {
+			this.put(seq, new TextDecoder().decode(await bytesOf(this.run, ref)), where);
+			this.seen.set(ref.digest, this.hits.length > before ? 'hit' : 'none');
+			return true;
+		} catch (e) {
+			this.miss(e as Error);
+			this.missed.payloads++;
+			this.missed.bytes += ref.size;
+			this.seen.set(ref.digest, 'missed');
+			return false;
+		}
+	}
+
+	private put(seq: number, text: string, where: string): void {
+		const { what } = this, at = find(text, what);
+		if (at < 0) return;
+		const from = Math.max(0, at - 60);
+		this.hits.push({ run: this.run, seq, where: where.replace(/_/g, ' '), text: text.slice(from, at + what.length + 140), at: at - from, len: what.length });
+	}
 }
 
 /** find is indexOf without regard to case. */

@@ -1,4 +1,7 @@
 // Where documents come from: compressed blocks in this very file, or the server that gave it.
+import { signal } from '@preact/signals';
+import type { Absent, Library } from '../model';
+import * as format from './format';
 
 export interface Source {
 	/** Whether a server answers: it searches, and tells of what grows. */
@@ -15,10 +18,23 @@ export function openSource(): Source {
 	return table ? embedded(table) : { server: true, bytes: ask };
 }
 
+/** gone says that the server answers no more. */
+export const gone = signal(false);
+
 async function ask(path: string): Promise<Uint8Array> {
-	const answer = await fetch(path.split('/').map(encodeURIComponent).join('/'));
+	return new Uint8Array(await (await request(path.split('/').map(encodeURIComponent).join('/'))).arrayBuffer());
+}
+
+/** request asks the server. */
+export async function request(url: string, stop?: AbortSignal): Promise<Response> {
+	const answer = await fetch(url, { signal: stop }).catch((e: Error) => {
+		if (stop?.aborted) throw e;
+		gone.value = true;
+		throw new Error('tapedeck ui does not answer');
+	});
+	gone.value = false;
 	if (!answer.ok) throw new Error((await answer.text()).slice(0, 500) || `the server says ${answer.status}`);
-	return new Uint8Array(await answer.arrayBuffer());
+	return answer;
 }
 
 type Table = Record<string, number[]>; // pieces of a document: block, offset, length, …
@@ -35,19 +51,32 @@ function embedded(element: Element): Source {
 		if (blocks.size > kept) blocks.delete(blocks.keys().next().value!);
 		return known;
 	};
+	const read = async (place: number[]): Promise<Uint8Array> => {
+		const pieces: Uint8Array[] = [];
+		for (let i = 0; i < place.length; i += 3) {
+			const from = place[i + 1]!;
+			pieces.push((await block(place[i]!)).subarray(from, from + place[i + 2]!));
+		}
+		return pieces.length === 1 ? pieces[0]! : joined(pieces);
+	};
+	let absent: Promise<Absent[]> | null = null;
+	const library = async () => (JSON.parse(new TextDecoder().decode(await read((await table).get('library.json')!))) as Library).absent ?? [];
 	return {
 		server: false,
 		async bytes(path) {
 			const place = (await table).get(path);
-			if (!place) throw new Error('this is not in the file');
-			const pieces: Uint8Array[] = [];
-			for (let i = 0; i < place.length; i += 3) {
-				const from = place[i + 1]!;
-				pieces.push((await block(place[i]!)).subarray(from, from + place[i + 2]!));
-			}
-			return pieces.length === 1 ? pieces[0]! : joined(pieces);
+			if (place) return read(place);
+			absent ??= library();
+			throw new Error(whyNot(path, await absent));
 		},
 	};
+}
+
+/** whyNot says of what a file does not hold how large it is, why, and what to do. */
+function whyNot(path: string, absent: Absent[]): string {
+	const of = absent.find((a) => a.path === path || a.path.startsWith(`${path}.`)); // decoded, where it came encoded
+	if (!of) return 'this file does not hold it; tapedeck ui shows the whole recording';
+	return `left out of this file${of.size ? `, ${format.bytes(of.size)}` : ''}: ${of.why}`;
 }
 
 function joined(pieces: Uint8Array[]): Uint8Array {

@@ -1,4 +1,4 @@
-// The difference of two texts, line by line: Myers' way, bounded. Where two texts differ in more than it looks for, the rest is one change.
+// The difference of two texts, line by line or word by word: Myers' way, bounded. Where two texts differ in more than it looks for, the rest is one change.
 
 export interface Change {
 	op: ' ' | '-' | '+';
@@ -9,8 +9,15 @@ export interface Change {
 
 const depth = 1000; // changes that are looked for
 
-export function diff(was: string, is: string): Change[] {
-	const a = lines(was), b = lines(is), out: Change[] = [];
+export const diff = (was: string, is: string): Change[] => between(lines(was), lines(is));
+
+/** words is the difference within a text, word by word. */
+export const words = (was: string, is: string): Change[] => between(was.match(word) ?? [], is.match(word) ?? []);
+
+const word = /\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu;
+
+function between(a: string[], b: string[]): Change[] {
+	const out: Change[] = [];
 	let head = 0, tail = 0;
 	while (head < a.length && head < b.length && a[head] === b[head]) head++;
 	while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;

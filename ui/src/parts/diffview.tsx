@@ -2,7 +2,7 @@
 import { h } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import * as format from '../data/format';
-import { diff, hunks, type Change } from './diff';
+import { diff, hunks, words, type Change } from './diff';
 import { Line } from './text';
 
 const most = 2_000_000; // characters of a text that is compared
@@ -31,5 +31,16 @@ function Row({ of: c }: { of: Change }) {
 	return <div class={`line ${c.op === '+' ? 'added' : c.op === '-' ? 'gone' : ''}`}>
 		<span class="at">{c.old || ''}</span><span class="at">{c.now || ''}</span><span class="sign">{c.op}{c.op !== ' ' && <span class="hidden">{said[c.op]}</span>}</span>
 		<code><Line text={c.text} most={2000} /></code>
+	</div>;
+}
+
+/** Words is two short texts, each with what the other has not marked in it. */
+export function Words({ was, is }: { was: string; is: string }) {
+	const changes = useMemo(() => words(was, is), [was, is]);
+	const side = (op: '-' | '+') => changes.filter((c) => c.op === ' ' || c.op === op).map((c) => (c.op === ' ' ? <Line text={c.text} most={2000} />
+		: op === '-' ? <del><Line text={c.text} most={2000} /></del> : <ins><Line text={c.text} most={2000} /></ins>));
+	return <div class="pair">
+		<p class="was"><span class="hidden">recorded: </span><code>{side('-')}</code></p>
+		<p class="is"><span class="hidden">replayed: </span><code>{side('+')}</code></p>
 	</div>;
 }

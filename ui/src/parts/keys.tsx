@@ -44,7 +44,7 @@ const parts: [string, string][] = [
 	['↑ ↓ Home End', 'in a list: choose'],
 	['← →', 'in the timeline: move; on the terminal: step'],
 	['+ − 0', 'in the timeline: zoom in, out, show all'],
-	['Enter', 'open what is chosen'],
+	['Enter', 'open what is chosen, and go into it'],
 ];
 
 export function KeySheet() {

@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { Library } from '../model';
 import { source } from '../data/docs';
 import { go, place, within } from '../data/place';
+import { gone } from '../data/source';
 import { KeySheet, showKeys, useKeys } from './keys';
 import { Link } from './small';
 import { Line } from './text';
@@ -28,11 +29,12 @@ export function Shell({ library, children }: { library: Library; children: Compo
 		else if (what) within({ tab: 'search', what });
 		field.current!.blur();
 	};
+	const one = library.runs.length === 1 && !library.compare && !source.server, brand = [<i aria-hidden="true" />, 'Tapedeck'];
 	return <div class="shell">
 		<a class="skip" href="#main" onClick={(e: Event) => { e.preventDefault(); document.getElementById('main')?.focus(); }}>To the content</a>
 		<header class="top">
 			<nav aria-label="Where you are">
-				<Link to={{ view: 'runs' }} class="brand"><i aria-hidden="true" />Tapedeck</Link>
+				{one ? <span class="brand">{brand}</span> : <Link to={{ view: 'runs' }} class="brand">{brand}</Link>}
 				{library.runs.length > 1 && p.view === 'runs' && library.title && <span class="crumb" aria-current="page"><Line text={library.title} most={80} /></span>}
 				{p.view === 'search' && <span class="crumb" aria-current="page">Search</span>}
 				{p.view === 'compare' && <span class="crumb" aria-current="page">Comparison</span>}
@@ -46,6 +48,7 @@ export function Shell({ library, children }: { library: Library; children: Compo
 			<button type="button" class="icon" onClick={turn} aria-label={dark.value ? 'Light colours' : 'Dark colours'} title="Light or dark (t)">{dark.value ? '☀' : '☾'}</button>
 			<button type="button" class="icon" onClick={showKeys} aria-label="Keys" title="Keys (?)">?</button>
 		</header>
+		{gone.value && <p class="missed" role="alert">tapedeck ui does not answer any more: what is shown here may be old. Start it again, and open the address that it prints.</p>}
 		<main id="main" tabIndex={-1}>{children}</main>
 		<KeySheet />
 	</div>;

@@ -36,9 +36,12 @@ function Coverage({ of: d }: { of: Detail }) {
 	</Section>;
 }
 
+/** sealBroken: one that is too large to be checked here is not. */
+export const sealBroken = (d: Detail): boolean => (d.seal ? !/^(holds|not checked)/.test(d.seal.checked) : d.sealed);
+
 function Seal({ of: d }: { of: Detail }) {
 	if (!d.seal) return <Section level={2} title="Seal"><p class="dim">{d.sealed ? 'The recording says that it is sealed, but its seal is missing.' : 'Not sealed.'}</p></Section>;
-	return <Section level={2} title="Seal" note={<Badge tone={toneOf(d.seal.checked)}>{d.seal.checked === 'holds' ? 'holds' : 'look at it'}</Badge>}>
+	return <Section level={2} title="Seal" note={<Badge tone={sealBroken(d) ? 'bad' : toneOf(d.seal.checked)}>{d.seal.checked === 'holds' ? 'holds' : sealBroken(d) ? 'broken' : 'not checked'}</Badge>}>
 		<Facts of={[['checked', <Name text={d.seal.checked} />], ['root', <code><Name text={d.seal.root} /></code>], ['key', <code><Name text={d.seal.key} /></code>], ['at', format.date(d.seal.at)]]} />
 	</Section>;
 }

@@ -1,7 +1,7 @@
 // Runs side by side, from where they first differ: what each came to, how it ended, and their turns beside each other.
 import { h, type ComponentChildren } from 'preact';
 import { signal } from '@preact/signals';
-import type { Comparison, Difference, Group, Library, Row, Sample } from '../model';
+import type { Comparison, Detail, Difference, Group, Library, Row, Sample } from '../model';
 import { doc, list } from '../data/docs';
 import * as format from '../data/format';
 import { Badge, Empty, Link, Section, Wait } from '../parts/small';
@@ -28,8 +28,11 @@ function Compared({ of: c }: { of: Comparison }) {
 
 export const nameOf = (r: Row): string => r.path.split('/').pop()!.replace(/\.rec$/, '') || r.id;
 
+/** endedWell: less of a run that failed is no merit. */
+const endedWell = (r: Row): boolean => r.exit?.code === 0 && !r.exit.signal && !r.check?.exit && !r.check?.timed_out;
+
 function Table({ rows, ids, other }: { rows: Row[]; ids: string[]; other: number }) {
-	const best = (of: (r: Row) => number | null | undefined) => Math.min(...rows.map((r) => of(r) ?? Infinity));
+	const ended = rows.filter(endedWell), best = (of: (r: Row) => number | null | undefined) => Math.min(...ended.map((r) => of(r) ?? Infinity));
 	const columns: [string, (r: Row) => number | null | undefined, (n: number) => string][] = [
 		['turns', (r) => r.total.turns, format.count], ['tools', (r) => r.total.tools, format.count], ['tokens in', (r) => r.total.input_tokens, format.short],
 		['tokens out', (r) => r.total.output_tokens, format.short], ['cost', (r) => r.total.cost_usd, format.cost], ['time', (r) => r.total.duration_ms, format.span],
@@ -40,7 +43,7 @@ function Table({ rows, ids, other }: { rows: Row[]; ids: string[]; other: number
 			<td>{i === 0 ? <span class="dim">first</span> : <input type="radio" name="beside" checked={i === other} aria-label={`${nameOf(r)} beside the first`} onChange={() => { picked.value = i; }} />}</td>
 			<th scope="row"><Link to={{ run: ids[i] }}><Line text={nameOf(r)} most={80} /></Link>{r.parent && <p class="dim">fork of {r.parent.slice(0, 20)}</p>}</th>
 			<td>{r.leaves ? <span>turn {r.leaves.turn}, <Line text={r.leaves.what} /></span> : i > 0 ? <span class="dim">nowhere</span> : ''}</td>
-			{columns.map(([, of, show]) => { const n = of(r); return <td class={`num ${n && rows.length > 1 && n === best(of) ? 'least' : ''}`}>{n == null ? '–' : show(n)}</td>; })}
+			{columns.map(([, of, show]) => { const n = of(r); return <td class={`num ${n && ended.length > 1 && endedWell(r) && n === best(of) ? 'least' : ''}`}>{n == null ? '–' : show(n)}</td>; })}
 			<td>{r.exit ? <Badge tone={r.exit.code || r.exit.signal ? 'bad' : 'quiet'}>{r.exit.signal || `exit ${r.exit.code}`}</Badge> : '–'}</td>
 			<td>{r.check ? <Badge tone={r.check.exit || r.check.timed_out ? 'bad' : 'good'} >{r.check.timed_out ? 'timed out' : r.check.exit ? `failed, ${r.check.exit}` : 'passed'}</Badge> : <span class="dim">none</span>}</td>
 			<td class="num">{list(r.files).length || <span class="dim">same</span>}</td>
@@ -50,8 +53,9 @@ function Table({ rows, ids, other }: { rows: Row[]; ids: string[]; other: number
 
 /** Leaves says where a run first does something else. */
 export function Leaves({ of: d, first, other }: { of: Difference; first: string; other: string }): ComponentChildren {
+	const of = [first, other].flatMap((id) => list(doc<Detail>(`run/${id}/run.json`).value.value?.conversations)).find((c) => c.lane === d.conversation);
 	return <div class="leaves">
-		<p>At turn {d.turn}{d.conversation && <span> of <Line text={d.conversation} most={120} /></span>}, in <strong><Line text={d.what} /></strong>:</p>
+		<p>At turn {d.turn}{d.conversation && <span> of <Line text={of?.title || d.conversation} most={120} /></span>}, in <strong><Line text={d.what} /></strong>:</p>
 		<div class="sides">
 			<div><h4>first{d.seq != null && <span> <Link to={{ run: first, tab: 'turn', what: String(d.seq) }}>record {d.seq}</Link></span>}</h4><p class="was"><Name text={d.first || 'nothing'} most={800} /></p></div>
 			<div><h4>the other{d.other_seq != null && <span> <Link to={{ run: other, tab: 'turn', what: String(d.other_seq) }}>record {d.other_seq}</Link></span>}</h4><p class="is"><Name text={d.other || 'nothing'} most={800} /></p></div>

@@ -56,7 +56,9 @@ export function Grid({ film, screen }: { film: Film; screen: Screen }) {
 	</div>;
 }
 
+const turning = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g; // a terminal gives these no room, and keeps its columns
+
 function Row({ film, line, w, h: high }: { film: Film; line: Line | null; w: number; h: number }) {
 	return <div class="tty-row" style={{ height: `${high}px` }}>{line?.runs.map((r: Run) =>
-		<span style={{ ...paint(film.styles[r.style]!), width: `${r.cols * w}px` }}>{r.text}</span>)}</div>;
+		<span style={{ ...paint(film.styles[r.style]!), width: `${r.cols * w}px` }}>{r.text.replace(turning, '')}</span>)}</div>;
 }

@@ -14,7 +14,7 @@ export function Problems({ of, absent }: { of: Problem[] | null; absent?: Absent
 			<ul>{bad.slice(0, 200).map((p) => <li>{p.path && <code><Name text={p.path} /></code>} <Name text={p.what} /></li>)}</ul>
 		</details>}
 		{left.length > 0 && <details class="note">
-			<summary>{format.plural(left.length, 'payload')} left out of this file, {format.bytes(left.reduce((n, a) => n + a.size, 0))}</summary>
+			<summary>{format.plural(left.length, 'document')} left out of this file, {format.bytes(left.reduce((n, a) => n + a.size, 0))}</summary>
 			<ul>{left.slice(0, 200).map((a) => <li><code><Name text={a.path} most={60} /></code> {format.bytes(a.size)}: <Name text={a.why} /></li>)}</ul>
 		</details>}
 	</div>;

@@ -19,11 +19,14 @@ export function ReportView({ id, detail }: Shown) {
 
 const words = (category: string) => category.replace(/_/g, ' ');
 
+/** follows: from another divergence; one from the work tree stands for itself. */
+const follows = (d: Divergence): boolean => !!d.follows && !d.follows.includes('work tree');
+
 function Row({ d, first }: { d: Divergence; first: boolean }) {
 	return <div class="divergence-row">
 		<span class="num dim">{d.seq ?? '–'}</span>
 		<span class="title"><b>{words(d.category)}</b> <span class="dim"><Line text={d.message} /></span></span>
-		{d.follows && !first ? <Badge tone="quiet" title={plain(d.follows)}>follows</Badge> : <span />}
+		{follows(d) && !first ? <Badge tone="quiet" title={plain(d.follows ?? '')}>follows</Badge> : <span />}
 	</div>;
 }
 
@@ -38,15 +41,16 @@ function Verdict({ id, report, of: f, status, summary }: { id: string; report: R
 	return <Split open={chosen >= 0} name="divergence" onClose={() => within({ tab: 'report', what: '' })}
 		side={chosen >= 0 && <DivergenceView key={chosen} run={id} replay={report.replay} of={all[chosen]!} />}>
 		<div class="report-side" tabIndex={0} role="region" aria-label="The verdict">
-			<div class="verdict-line"><Badge tone={toneOf(status || (all.length ? 'diverged' : 'faithful'))}>{status || (all.length ? 'diverged' : 'faithful')}</Badge> <Name text={summary} most={400} /></div>
+			<div class="verdict-line"><Verdicted status={status || (all.length ? 'diverged' : 'faithful')} summary={summary} /></div>
 			<Facts of={[
-				['replayed', format.date(report.at)], ['another command', list(report.argv).length ? <code><Name text={list(report.argv).join(' ')} most={200} /></code> : ''], ['mode', f.mode], ['records', `${format.count(f.recorded_records)} recorded, ${format.count(f.replay_records)} replayed`], ['score', f.score.toFixed(3)],
+				['replayed', format.date(report.at)], ['program', report.other ? 'another than was recorded' : ''], ['mode', f.mode], ['records', `${format.count(f.recorded_records)} recorded, ${format.count(f.replay_records)} replayed`], ['score', f.score.toFixed(3)],
 				['crossed', f.crossed == null ? '' : String(f.crossed)], ['screens compared', f.screens ? format.count(f.screens) : ''], ['calls of models', f.model_calls ? format.count(f.model_calls) : ''], ['calls of tool servers', f.mcp_calls ? format.count(f.mcp_calls) : ''],
 			]} />
 			<Section level={2} title="Divergences" note={format.count(all.length + (f.omitted ?? 0))}>
 				{all.length ? <div style={{ height: `${Math.min(all.length, 14) * 28 + 2}px` }} class="framed"><VirtualList label="Divergences" id="divergence" class="whole" count={all.length} chosen={chosen} row={(i) => <Row d={all[i]!} first={i === 0} />} onChoose={choose} /></div>
 					: <p class="good">None: the replay did what was recorded.</p>}
 			</Section>
+			{chosen < 0 && all.length > 0 && <Section level={2} title="The first"><DivergenceView run={id} replay={report.replay} of={all[0]!} level={3} /></Section>}
 			<Requests title="Asked for, not recorded" of={list(f.refused)} />
 			<Requests title="Recorded, never asked for" of={list(f.unasked)} />
 			<Masked id={id} pairs={list(f.masked_pairs)} more={f.more_masked_pairs ?? 0} counts={f.masked ?? {}} />
@@ -56,6 +60,12 @@ function Verdict({ id, report, of: f, status, summary }: { id: string; report: R
 			<Texts title="Notes" of={list(f.notes)} tone="" />
 		</div>
 	</Split>;
+}
+
+/** Verdicted says a verdict once: its summary may begin with it. */
+function Verdicted({ status, summary }: { status: string; summary: string }): ComponentChildren {
+	const said = summary.toLowerCase().startsWith(status.toLowerCase()) ? summary.slice(status.length).replace(/^[:,.]?\s*/, '') : summary;
+	return <span><strong class={toneOf(status)}>{status}</strong>{said && ': '}<Name text={said} most={400} /></span>;
 }
 
 function Texts({ title, of, tone }: { title: string; of: string[]; tone: string }): ComponentChildren {

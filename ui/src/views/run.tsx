@@ -7,8 +7,8 @@ import { place, within, type Tab } from '../data/place';
 import { rowsOf, type Rows } from '../data/rows';
 import { useKeys } from '../parts/keys';
 import { Badge, Fence, Link, Wait, toneOf } from '../parts/small';
-import { Line } from '../parts/text';
-import { AboutView } from './about';
+import { Line, Name } from '../parts/text';
+import { AboutView, sealBroken } from './about';
 import { FilesView } from './files';
 import { RecordsView } from './records';
 import { ReportView } from './report';
@@ -40,17 +40,38 @@ function Loaded(shown: Shown) {
 	];
 	useKeys(all.map(([tab, name], i) => ({ key: String(i + 1), does: name.toLowerCase(), act: () => within({ tab }) })));
 	const View = ({ record: RecordsView, turn: TurnsView, file: FilesView, terminal: TerminalView, report: ReportView, about: AboutView, search: SearchView })[p.tab];
+	const onKey = (e: KeyboardEvent) => { // along the tabs, as their role promises
+		const here = all.findIndex(([tab]) => tab === p.tab), n = all.length;
+		const to = ({ ArrowLeft: here + n - 1, ArrowRight: here + 1, Home: 0, End: n - 1 } as Record<string, number>)[e.key];
+		if (to === undefined || e.ctrlKey || e.metaKey || e.altKey) return;
+		e.preventDefault();
+		const tab = all[to % n]![0];
+		within({ tab });
+		document.getElementById(`tab-${tab}`)?.focus();
+	};
 	return <div class="run">
 		<Head detail={detail} rows={rows} />
 		<Timeline {...shown} />
-		<div class="tabs" role="tablist" aria-label="Parts of the run">
-			{all.map(([tab, name, n]) => <a role="tab" id={`tab-${tab}`} aria-selected={p.tab === tab} aria-controls="part" href={`#run/${encodeURIComponent(id)}/${tab}`}
+		<Damage of={detail} />
+		<div class="tabs" role="tablist" aria-label="Parts of the run" onKeyDown={onKey}>
+			{all.map(([tab, name, n]) => <a role="tab" id={`tab-${tab}`} aria-selected={p.tab === tab} tabIndex={p.tab === tab ? 0 : -1} aria-controls="part" href={`#run/${encodeURIComponent(id)}/${tab}`}
 				class={n === 0 ? 'none' : ''} onClick={(e: MouseEvent) => { if (!e.ctrlKey && !e.metaKey) { e.preventDefault(); within({ tab }); } }}>
 				{name}{n ? <span class="dim"> {format.short(n)}</span> : null}
 			</a>)}
 		</div>
 		<div id="part" class="part" role="tabpanel" aria-labelledby={`tab-${p.tab}`}><Fence key={p.tab} of={p.what}><View {...shown} /></Fence></div>
 	</div>;
+}
+
+/** Damage says above everything that there is more, or other, than was recorded. */
+function Damage({ of: d }: { of: Detail }) {
+	const bad = list(d.problems).filter(() => d.state !== 'recording'), broken = sealBroken(d); // what is being written may be torn
+	if (!bad.length && !broken) return null;
+	return <p class="fault damage" role="alert">
+		{broken && <span><strong>The seal is broken:</strong> <Name text={d.seal?.checked ?? 'its document is missing'} most={300} />. </span>}
+		{bad.length > 0 && <span><strong>The recording is damaged:</strong> {bad[0]!.path && !bad[0]!.what.startsWith(bad[0]!.path) && <code><Line text={bad[0]!.path} most={120} /></code>} <Name text={bad[0]!.what} most={300} />{bad.length > 1 && `, and ${format.count(bad.length - 1)} more`}. </span>}
+		<Link to={{ run: d.id, tab: 'about' }}>About</Link> lists it.
+	</p>;
 }
 
 function Head({ detail: d, rows }: { detail: Detail; rows: Rows }) {
@@ -60,6 +81,7 @@ function Head({ detail: d, rows }: { detail: Detail; rows: Rows }) {
 		<div class="chips">
 			{d.state !== 'finished' && <Badge tone={toneOf(d.state)}>{d.state}</Badge>}
 			{status && <Link to={{ run: d.id, tab: 'report' }} label={`the last replay: ${status}`}><Badge tone={toneOf(status)}>{status}</Badge></Link>}
+			{sealBroken(d) && <Badge tone="bad">seal broken</Badge>}
 			{d.exit && <Badge tone={d.exit.code === 0 && !d.exit.signal ? 'quiet' : 'bad'}>{d.exit.signal || `exit ${d.exit.code}`}</Badge>}
 			{d.parent && <Link to={{ run: d.parent }}>fork of {d.parent.slice(0, 20)}{d.fork_seq != null && ` at ${d.fork_seq}`}</Link>}
 			<span><Line text={list(t?.models).join(', ')} most={80} /></span>

@@ -101,7 +101,7 @@ export function RunsView({ library }: { library: Library }) {
 		</div>
 		<Problems of={library.problems} absent={library.absent} />
 		<div class="run-row heads" aria-hidden="true">
-			<span>verdict</span><span>run</span><span>model</span><span class="num">turns</span><span class="num">tools</span><span class="num">tokens</span><span class="num">cost</span><span class="num">records</span><span>started</span><span />
+			<span>verdict</span><span>run</span><span>model</span><span class="num">turns</span><span class="num">tools</span><span class="num">tokens</span><span class="num">cost</span><span class="num">records</span><span>started, UTC</span><span />
 		</div>
 		{nodes.length
 			? <VirtualList label="Runs" id="run" class="fill" count={nodes.length} chosen={at} row={(i) => <Row node={nodes[i]!} />} onChoose={(i) => { chosen.value = nodes[i]!.run.id; }} onOpen={(i) => go({ run: nodes[i]!.run.id })} />

@@ -14,9 +14,9 @@ import { HitRow } from './search';
 export function SearchAllView({ what, library }: { what: string; library: Library }) {
 	const [found, setFound] = useState<Found | null>(null), [error, setError] = useState(''), [chosen, setChosen] = useState(-1);
 	useEffect(() => {
-		let gone = false;
-		if (what) ask('', what).then((f) => { if (!gone) setFound(f); }, (e: Error) => { if (!gone) setError(e.message); });
-		return () => { gone = true; };
+		const stop = new AbortController();
+		if (what) ask('', what, stop.signal).then(setFound, (e: Error) => { if (!stop.signal.aborted) setError(e.message); });
+		return () => stop.abort();
 	}, [what]);
 	const hits = list(found?.hits), nameOf = (id: string) => library.runs.find((r) => r.id === id)?.name ?? id;
 	const open = (i: number) => { if (hits[i]) go({ view: 'run', run: hits[i]!.run, tab: 'record', what: String(hits[i]!.seq) }); };

@@ -1,7 +1,7 @@
 // The timeline of a run: its lanes on a canvas, above everything else that is shown of it. What is chosen stands out; an instant can be
 // pointed at, which the work tree and the terminal then show.
 import { h } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { signal } from '@preact/signals';
 import type { Report } from '../model';
 import { doc } from '../data/docs';
@@ -32,32 +32,36 @@ export function Timeline({ id, rows, detail }: Shown) {
 function Canvas({ rows, first }: { rows: Rows; first: number }) {
 	const all = { from: 0, to: rows.end * 1.01 };
 	const canvas = useRef<HTMLCanvasElement>(null), box = useRef<HTMLDivElement>(null), frame = useRef(0), below = useRef<{ of: unknown[]; canvas: HTMLCanvasElement } | null>(null), held = useRef<{ x: number; view: View; moved: boolean } | null>(null);
-	const [view, setView] = useState<View>(all), [over, setOver] = useState<{ row: number; x: number; y: number } | null>(null), [width, setWidth] = useState(0);
+	const [part, setPart] = useState<View | null>(null), view = part ?? all; // the whole run, which may grow, until somebody looks closer
+	const [over, setOver] = useState<{ row: number; x: number; y: number } | null>(null), [width, setWidth] = useState(0);
 	const [unfolded, setUnfolded] = useState<ReadonlySet<string>>(new Set());
 	const bands = useMemo(() => bandsOf(rows, unfolded), [rows, unfolded]);
 	const p = place.value, chosen = (p.tab === 'record' || p.tab === 'turn') && p.what !== '' ? rows.rowOf(Number(p.what)) : -1;
 	const height = axis + bands.all.length * band + 4;
 
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const watch = new ResizeObserver(() => setWidth(box.current?.clientWidth ?? 0));
+		setWidth(box.current!.clientWidth);
 		watch.observe(box.current!);
 		return () => watch.disconnect();
 	}, []);
 	const w = gutter(width), time = (x: number) => view.from + ((x - w) / Math.max(1, width - w)) * (view.to - view.from);
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const scene: Scene = { rows, bands, from: view.from, to: view.to, width, height, chosen, first, at: p.at, over: over?.row ?? -1 };
-		const of = [rows, bands, view, width, dark.value];
-		cancelAnimationFrame(frame.current!);
-		frame.current = requestAnimationFrame(() => {
+		const of = [rows, bands, view.from, view.to, width, dark.value];
+		const paint = () => {
 			if (!canvas.current || !width) return;
 			if (below.current?.of.some((x, i) => x !== of[i]) ?? true) below.current = { of, canvas: base(canvas.current, scene) };
 			draw(canvas.current, below.current!.canvas, scene);
-		});
-	}, [rows, bands, view, width, chosen, first, p.at, over?.row, dark.value]);
+		};
+		cancelAnimationFrame(frame.current!);
+		if (below.current) frame.current = requestAnimationFrame(paint);
+		else paint(); // at once: a page that is not seen yet, or printed, has no frames
+	}, [rows, bands, view.from, view.to, width, chosen, first, p.at, over?.row, dark.value]);
 
 	const look = (from: number, to: number) => {
 		const span = Math.max(2, Math.min(all.to, to - from)), start = Math.max(0, Math.min(all.to - span, from));
-		setView({ from: start, to: start + span });
+		setPart(span < all.to ? { from: start, to: start + span } : null);
 	};
 	const zoom = (by: number, around = (view.from + view.to) / 2) => look(around - (around - view.from) * by, around + (view.to - around) * by);
 	const pan = (share: number) => look(view.from + share * (view.to - view.from), view.to + share * (view.to - view.from));
@@ -112,7 +116,7 @@ function Canvas({ rows, first }: { rows: Rows; first: number }) {
 	});
 	const onKey = (e: KeyboardEvent) => {
 		const acts: Record<string, () => void> = {
-			ArrowLeft: () => pan(-0.15), ArrowRight: () => pan(0.15), '+': () => zoom(0.6), '=': () => zoom(0.6), '-': () => zoom(1 / 0.6), 0: () => setView(all),
+			ArrowLeft: () => pan(-0.15), ArrowRight: () => pan(0.15), '+': () => zoom(0.6), '=': () => zoom(0.6), '-': () => zoom(1 / 0.6), 0: () => setPart(null),
 			'.': () => point(w + ((p.at ?? 0) - view.from) / (view.to - view.from) * (width - w) + 10), ',': () => point(w + ((p.at ?? 0) - view.from) / (view.to - view.from) * (width - w) - 10),
 		};
 		const act = acts[e.key];
@@ -120,7 +124,6 @@ function Canvas({ rows, first }: { rows: Rows; first: number }) {
 		e.preventDefault();
 		act();
 	};
-	const zoomed = view.to - view.from < all.to - 1;
 	return <div class="scroll" ref={box}>
 		<canvas ref={canvas} tabIndex={0} role="img" aria-label={`Timeline: ${format.plural(rows.count, 'record')} in ${format.plural(bands.all.length, 'lane')}, ${format.span(view.to - view.from)} from ${format.instant(view.from, 1)} on. The list of records has the same as text.`}
 			onPointerDown={onDown} onPointerMove={onMove} onPointerUp={onUp} onPointerLeave={() => setOver(null)} onKeyDown={onKey}
@@ -131,7 +134,7 @@ function Canvas({ rows, first }: { rows: Rows; first: number }) {
 		</p>}
 		<div class="zoom">
 			{p.at !== null && <button type="button" onClick={() => within({ ...p, at: null }, true)} title="Forget the instant">at {format.instant(p.at)} ✕</button>}
-			{zoomed && <button type="button" onClick={() => setView(all)}>whole run</button>}
+			{part && <button type="button" onClick={() => setPart(null)}>whole run</button>}
 			<button type="button" aria-label="Zoom out" onClick={() => zoom(1 / 0.6)}>−</button><button type="button" aria-label="Zoom in" onClick={() => zoom(0.6)}>+</button>
 		</div>
 	</div>;

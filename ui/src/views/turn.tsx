@@ -109,6 +109,15 @@ export function Said({ of, answer = false }: { of: Message; answer?: boolean }) 
 	</section>;
 }
 
+const signs: [string, RegExp][] = [['png', /^\x89PNG/], ['jpeg', /^\xff\xd8\xff/], ['gif', /^GIF8/], ['webp', /^RIFF[^]{4}WEBP/]];
+
+/** imageOf is a whole image of a kind that can do nothing but be seen, by its own first bytes; '' for others. */
+function imageOf(p: Part): string {
+	if (p.more || !/^[A-Za-z0-9+/]{16}[A-Za-z0-9+/]*=*$/.test(p.text)) return '';
+	const head = atob(p.text.slice(0, 16)), kind = signs.find(([, sign]) => sign.test(head))?.[0];
+	return kind ? `data:image/${kind};base64,${p.text}` : '';
+}
+
 function PartView({ of: p }: { of: Part }) {
 	const more = p.more > 0 && <p class="dim">{format.bytes(p.more)} more stand in the raw bytes</p>;
 	switch (p.type) {
@@ -116,7 +125,7 @@ function PartView({ of: p }: { of: Part }) {
 		case 'thinking': return <details class="thinking"><summary>thought <span class="dim">{format.bytes(p.text.length)}</span></summary><Block text={p.text} prose />{more}</details>;
 		case 'call': return <div class="call"><h4>calls <code><Name text={p.name} most={100} /></code> <span class="dim id"><Line text={p.id} most={40} /></span></h4>{p.args == null ? p.text && <Block text={p.text} /> : <Json value={p.args} />}{more}</div>;
 		case 'result': return <div class="result"><h4>{p.name ? <code><Name text={p.name} most={100} /></code> : 'a tool'} gives {p.fail && <Badge tone="bad">failed</Badge>} <span class="dim id"><Line text={p.id} most={40} /></span></h4><Block text={p.text} />{more}</div>;
-		case 'image': return <p class="dim">image <Line text={p.mime} most={60} />{p.more > 0 && `, ${format.bytes(p.more)}`}</p>;
+		case 'image': return imageOf(p) ? <img class="image" src={imageOf(p)} alt={`image, ${format.bytes((p.text.length * 3) / 4)}`} /> : <p class="dim">image <Line text={p.mime} most={60} />{p.more > 0 && `, ${format.bytes(p.more)}`}</p>;
 		default: return <div><Block text={p.text} />{more}</div>;
 	}
 }
