@@ -126,6 +126,28 @@ func TestTurns(t *testing.T) {
 	}
 }
 
+// TestImages: a turn has those that a page shows, if they are small; the others are named.
+func TestImages(t *testing.T) {
+	png := "\x89PNG\r\n\x1a\n"
+	image := func(mime, data string) string {
+		return fmt.Sprintf(`{"type":"image","source":{"type":"base64","media_type":%q,"data":%q}}`, mime, base64.StdEncoding.EncodeToString([]byte(data)))
+	}
+	s := shelf(t, made(t, "one", func(tt *Tape) {
+		tt.Call("llm:a", Asks("", "", `{"role":"user","content":[`+strings.Join([]string{
+			image("image/webp", png), image("image/svg+xml", "<svg/>"), image("image/png", png+strings.Repeat("x", 100_000)),
+		}, ",")+`]}`), Says("hi"))
+	}))
+	parts := document[page.Turn](t, s, "run/one/turn/0.json").Messages[0].Parts
+	if len(parts) != 3 || parts[0].Text == "" || parts[0].Mime != "image/png" || parts[0].More != 0 {
+		t.Fatalf("%+v", parts)
+	}
+	for _, p := range parts[1:] {
+		if p.Type != "image" || p.Text != "" || p.More == 0 || p.ID == "" {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
 // TestCauses: what the tape says of who changed a file, and what time and names do.
 func TestCauses(t *testing.T) {
 	s := shelf(t, made(t, "one", func(tt *Tape) {
@@ -364,7 +386,7 @@ func TestADamagedRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, _ := written(t, shelf(t, rec), &page.FileOptions{})
-	if !bytes.Contains(f.document("run/one/run.json"), []byte("no such file")) {
+	if b := f.document("run/one/run.json"); !bytes.Contains(b, []byte("no such file")) || bytes.Contains(b, []byte(rec.Dir)) {
 		t.Errorf("without a tape: %s", f.document("run/one/run.json"))
 	}
 }

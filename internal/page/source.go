@@ -73,11 +73,28 @@ func idOf(id string) string {
 // Document returns the document at a path below run/ID/.
 func (r *Source) Document(ctx context.Context, path string) ([]byte, error) {
 	b, err := r.document(ctx, path)
-	if err != nil && !recording.IsDir(r.rec.Dir) {
-		err = errRemoved
+	switch {
+	case err == nil:
+		return b, nil
+	case !recording.IsDir(r.rec.Dir):
+		return nil, errRemoved
 	}
-	return b, err
+	return nil, &within{r.rec.Dir, err}
 }
+
+// A within is an error about a recording that does not tell where that lies.
+type within struct {
+	dir string
+	error
+}
+
+// Error implements error.
+func (e *within) Error() string {
+	return strings.ReplaceAll(e.error.Error(), e.dir+string(filepath.Separator), "")
+}
+
+// Unwrap gives the error as it came.
+func (e *within) Unwrap() error { return e.error }
 
 // errRemoved is returned for any document of a recording that is no longer there.
 var errRemoved = fmt.Errorf("%w: the recording has been removed", ErrNoDocument)
@@ -215,7 +232,7 @@ func (r *Source) detail(ctx context.Context) (*Detail, error) {
 	var size int64
 	s, err := r.sum()
 	if err != nil {
-		d.Problems = append(d.Problems, Problem{recording.TapeName, err.Error()})
+		d.Problems = append(d.Problems, Problem{recording.TapeName, (&within{r.rec.Dir, err}).Error()})
 	} else {
 		size = s.Tape + s.Payloads
 		d.Conversations, d.Files, d.Refused = s.Conversations, s.Files, s.Refused
@@ -264,7 +281,7 @@ func (r *Source) notes(problems []Problem) ([]Note, []Problem) {
 	out := []Note{}
 	side, err := annotations.Open(r.rec.TapePath())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return out, append(problems, Problem{recording.TapeName + annotations.Suffix, err.Error()})
+		return out, append(problems, Problem{recording.TapeName + annotations.Suffix, (&within{r.rec.Dir, err}).Error()})
 	}
 	if side == nil {
 		return out, problems
