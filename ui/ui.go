@@ -5,8 +5,12 @@ import _ "embed" // the bundle
 
 //go:generate go -C ../tools/page run . -repo ../..
 
+// Script is a classic script: it makes the page's elements in the body.
+//
 //go:embed dist/page.js
-var Script string // a classic script: it makes the page's elements in the body
+var Script string
 
+// Style is the page's style sheet.
+//
 //go:embed dist/page.css
 var Style string

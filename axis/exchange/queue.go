@@ -7,10 +7,11 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
-// Traits tell requests of one Key apart, an ID is one of them.
 type (
+	// Traits tell requests of one Key apart.
 	Traits = lane.Traits
-	ID     = lane.ID
+	// An ID is one of them.
+	ID = lane.ID
 )
 
 // queue is the recorded exchanges of one key, by arrival.

@@ -111,7 +111,7 @@ func (r *remote) do(method string, body []byte, k *tape.MCPJSONRPC) (*http.Respo
 	for name, values := range r.s.t.o.Header {
 		req.Header[name] = values
 	}
-	return r.client.Do(req) //nolint:bodyclose // the caller's
+	return r.client.Do(req)
 }
 
 // notRepeated are headers of a recorded request that are of its connection or its body.

@@ -62,8 +62,9 @@ type (
 	// A File is a file of the caller's that a Config names.
 	File = mount.File
 
-	// An Exit is how a program ended, Ended how any process did.
-	Exit  = process.Exit
+	// An Exit is how a program ended.
+	Exit = process.Exit
+	// An Ended is how any process did.
 	Ended = process.Ended
 	// A Refusal is one attempt to reach what the jail does not let its program reach.
 	Refusal = connect.Refusal

@@ -120,7 +120,7 @@ func (r *Source) readBlob(buf []byte, d cas.Digest) []byte {
 
 // plainBytes decodes what shows by its first bytes that it is compressed.
 func plainBytes(b []byte) []byte {
-	encoding := ""
+	var encoding string
 	switch {
 	case bytes.HasPrefix(b, []byte{0x1f, 0x8b}):
 		encoding = "gzip"

@@ -191,7 +191,7 @@ func (s *said) testbench(r *Source, k *tape.LLMCall) error {
 		s.answer.Parts = append(s.answer.Parts, textPart("text", a.Text))
 	}
 	for _, c := range a.ToolCalls {
-		s.answer.Parts = append(s.answer.Parts, Part{Type: "call", ID: c.ID, Name: c.Name, Args: json.RawMessage(c.Arguments)})
+		s.answer.Parts = append(s.answer.Parts, Part{Type: "call", ID: c.ID, Name: c.Name, Args: c.Arguments})
 	}
 	return nil
 }

@@ -152,7 +152,7 @@ func (a *applied) kind() {
 	if a.n.types != nil {
 		is := a.v.Kind.String()
 		whole := a.v.Kind == canonjson.Number && (a.v.Str != "" || a.v.Num == math.Trunc(a.v.Num))
-		if !slices.Contains(a.n.types, is) && !(whole && slices.Contains(a.n.types, "integer")) {
+		if !slices.Contains(a.n.types, is) && (!whole || !slices.Contains(a.n.types, "integer")) {
 			a.say("got %s, want %s", is, strings.Join(a.n.types, " or "))
 		}
 	}

@@ -27,7 +27,7 @@ func (s *Set) Process() {
 		list, _ := os.ReadDir(descriptors)
 		return float64(len(list) - 1) // reading takes one
 	})
-	s.GaugeFunc("process_resident_memory_bytes", "Bytes in memory.", func() float64 { return resident() })
+	s.GaugeFunc("process_resident_memory_bytes", "Bytes in memory.", resident)
 }
 
 const descriptors = "/proc/self/fd"

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What goes over the control sockets.
-// A Kind says what a Message is for.
+// A Kind says what a Message over the control sockets is for.
 type Kind int
 
+// Kinds of messages: who sends them, and what they say.
 const (
 	MsgBegun      Kind = iota + 1 // init: it has what every jail needs, and waits for MsgPlan
 	MsgPlan                       // recorder to init: what the jail is to be; see handed

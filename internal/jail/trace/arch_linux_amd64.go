@@ -44,4 +44,5 @@ func (r *Registers) Return(of *notify.Call, v uint64) {
 	r.Rip, r.Rax, r.Orig_rax = of.IP, v, ^uint64(0)
 }
 
+// Stack is the stack pointer.
 func (r *Registers) Stack() uint64 { return r.Rsp }

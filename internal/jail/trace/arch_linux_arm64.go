@@ -51,4 +51,5 @@ func (r *Registers) Return(of *notify.Call, v uint64) {
 	r.Pc, r.Regs[0] = of.IP, v
 }
 
+// Stack is the stack pointer.
 func (r *Registers) Stack() uint64 { return r.Sp }
