@@ -12,7 +12,7 @@ export interface Ref { digest: string; size: number; text: string | null }
 /** refOf is a payload of the tape: inline text, or the digest and length of bytes elsewhere. */
 export function refOf(x: unknown): Ref | null {
 	const p = x as { content_hash?: unknown; text?: unknown; len_bytes?: unknown } | null;
-	if (!p || typeof p !== 'object' || typeof p.content_hash !== 'string') return null;
+	if (!p || typeof p !== 'object' || 'kind' in p || typeof p.content_hash !== 'string') return null; // a record may have a digest of its own
 	if (typeof p.text === 'string') return { digest: p.content_hash, size: p.text.length, text: p.text };
 	return { digest: p.content_hash, size: Number(p.len_bytes ?? 0), text: null };
 }
