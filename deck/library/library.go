@@ -161,19 +161,46 @@ func (l *Library) Hidden(dir string) []string {
 	return out
 }
 
-// Later lists the recordings elsewhere that were first made after that of an id, by more than a second.
+// Later lists the recordings elsewhere that were first made after that of an id.
 func (l *Library) Later(id string) (paths []string) {
 	names, err := os.ReadDir(l.Dir)
 	if err != nil {
 		return nil
 	}
 	second := id[:min(len(id), len("20060102-150405"))]
+	var began time.Time // of that of id, once it is asked for
 	for _, n := range names {
-		if path, ok := l.pointed(n.Name()); ok && n.Name() > second && !strings.HasPrefix(n.Name(), second) {
-			paths = append(paths, path)
+		path, ok := l.pointed(n.Name())
+		if !ok || n.Name() < second {
+			continue
 		}
+		if strings.HasPrefix(n.Name(), second) {
+			if began.IsZero() {
+				began = l.beganAt(id)
+			}
+			if began.IsZero() || !beganAt(path).After(began) {
+				continue
+			}
+		}
+		paths = append(paths, path)
 	}
 	return paths
+}
+
+// beganAt is when the recording of an id began; zero where that is not known.
+func (l *Library) beganAt(id string) time.Time {
+	if path, ok := l.pointed(id + pointerExt); ok {
+		return beganAt(path)
+	}
+	return beganAt(filepath.Join(l.Dir, id+recordingExt))
+}
+
+func beganAt(dir string) time.Time {
+	m, err := recording.ReadManifest(dir)
+	if err != nil {
+		return time.Time{}
+	}
+	return m.StartedAt
 }
 
 func (l *Library) pointed(name string) (string, bool) {

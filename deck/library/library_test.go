@@ -2,6 +2,7 @@ package library
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -113,7 +114,7 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
-// TestLater: what was recorded elsewhere more than a second later.
+// TestLater: what was recorded elsewhere later, in the same second too where the recordings say when.
 func TestLater(t *testing.T) {
 	l := Of(t.TempDir())
 	for _, id := range []string{"20260101-100000-aa", "20260101-100001-aa", "20260101-100001-cc", "20260101-100002-aa"} {
@@ -123,5 +124,17 @@ func TestLater(t *testing.T) {
 	}
 	if got := l.Later("20260101-100001-bb"); !slices.Equal(got, []string{"/elsewhere/20260101-100002-aa"}) {
 		t.Errorf("got %q", got)
+	}
+	second := time.Date(2026, 1, 1, 10, 0, 2, 0, time.UTC)
+	made := map[string]string{"20260101-100002-bb": t.TempDir(), "20260101-100002-cc": t.TempDir(), "20260101-100002-dd": t.TempDir()}
+	for i, id := range slices.Sorted(maps.Keys(made)) {
+		m := recording.NewManifest(second.Add(time.Duration(i) * time.Millisecond))
+		m.ID, m.Argv, m.Cwd, m.Program.Path = id, []string{"true"}, "/", "/bin/true"
+		if err := errors.Join(m.Write(made[id], false), l.Point(id, made[id], false)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := l.Later("20260101-100002-cc"); !slices.Equal(got, []string{made["20260101-100002-dd"]}) {
+		t.Errorf("in the same second: got %q", got)
 	}
 }
