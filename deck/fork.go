@@ -409,7 +409,7 @@ func (f *forking) upTo(r *replayer, recorded, now fidelity.Records, o *fidelity.
 	return f.cut(recorded, true, ended, lateNow), f.cut(now, false, ended, lateThen)
 }
 
-// late are the files that were written past the point, of a tape that can be read.
+// late are the files that were written past the point and the processes that ended there, of a tape that can be read.
 func (f *forking) late(path string, recorded bool) map[string]bool {
 	late := make(map[string]bool)
 	t, err := tape.Open(path, nil)
@@ -418,17 +418,21 @@ func (f *forking) late(path string, recorded bool) map[string]bool {
 	}
 	defer t.Close()
 	for rec, err := range t.Records() {
-		if err == nil && fileOf(rec) != "" && !f.at.Before(rec, recorded) {
-			late[fileOf(rec)] = true
+		if err == nil && besideOf(rec) != "" && !f.at.Before(rec, recorded) {
+			late[besideOf(rec)] = true
 		}
 	}
 	return late
 }
 
-// fileOf is the path and the bytes of a file that was written; "" for another record.
-func fileOf(rec *tape.Record) string {
-	if k, ok := rec.Kind.(*tape.FileWrite); ok {
+// besideOf is what a record tells of that goes on beside the conversation: the path and the bytes of a file that was written, a process
+// that has ended; "" for another record.
+func besideOf(rec *tape.Record) string {
+	switch k := rec.Kind.(type) {
+	case *tape.FileWrite:
 		return fmt.Sprintln(k.Path, k.ContentDigest)
+	case *tape.ProcessSpawn:
+		return fmt.Sprintf("%q %d %s", append([]string{k.Program}, k.Args...), k.ExitCode, k.Signal)
 	}
 	return ""
 }
@@ -443,7 +447,7 @@ func (f *forking) cut(records fidelity.Records, recorded, program bool, late map
 				switch own := spawn && p.ParentSpawnID == 0 && tape.OriginOf(p) == 0; {
 				case own && program:
 					rec = begun(rec, p)
-				case own, late[fileOf(rec)], f.servers.holds(files.ConversationOf(rec.Kind)), !f.at.Before(rec, recorded):
+				case own, late[besideOf(rec)], f.servers.holds(files.ConversationOf(rec.Kind)), !f.at.Before(rec, recorded):
 					continue
 				}
 			}
