@@ -340,7 +340,7 @@ func (s sayer) lines(t *turn) saying {
 		return saying{lines: []string{strings.TrimSpace(asked), strings.TrimSpace(received + t.refusal + " " + inBrackets(t.end))}, failed: true, model: true}
 	}
 	came := s.answer(t)
-	if t.end != "" && !strings.ContainsAny(came[len(came)-1:], `"}`) {
+	if t.end != "" && !strings.HasSuffix(came, `"`) && !strings.HasSuffix(came, "}") {
 		t.end = inBrackets(t.end)
 	}
 	return saying{lines: []string{strings.TrimSpace(asked), strings.TrimSpace(received + came + " " + t.end)}, model: true}
@@ -380,6 +380,6 @@ func toolCall(c account.ToolCall, room int) string {
 	if err != nil {
 		return c.Name
 	}
-	// Arguments may be the beginning of some alone: so may the message be then.
-	return mcptext.Request("tools/call", fmt.Appendf(nil, `{"params":{"name":%s,"arguments":%s`, name, c.Arguments), room)
+	// Arguments may be the beginning of some alone: so may the message be then, and where they end in the middle of a character nothing of it shows.
+	return cmp.Or(mcptext.Request("tools/call", fmt.Appendf(nil, `{"params":{"name":%s,"arguments":%s`, name, c.Arguments), room), c.Name)
 }
