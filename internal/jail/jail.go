@@ -70,20 +70,27 @@ type (
 	Refusal = connect.Refusal
 
 	// A Watcher is told of each FileCall.
-	Watcher  = changes.Watcher
+	Watcher = changes.Watcher
+	// A FileCall is a call that may change files.
 	FileCall = changes.Call
 
 	// A SpawnWatcher is told of each Spawn, and answers it.
 	SpawnWatcher = spawns.Watcher
-	Spawn        = spawns.Spawn
-	SpawnAnswer  = spawns.Answer
-	Streams      = spawns.Streams
+	// A Spawn is a program that is about to be executed.
+	Spawn = spawns.Spawn
+	// A SpawnAnswer says what becomes of a Spawn.
+	SpawnAnswer = spawns.Answer
+	// Streams are what stands at stdin, stdout and stderr.
+	Streams = spawns.Streams
 
 	// Inputs makes a Source for each Program.
-	Inputs  = inputs.Sources
-	Source  = process.Source
+	Inputs = inputs.Sources
+	// A Source answers one process in the kernel's place.
+	Source = process.Source
+	// A Program is what a process executes.
 	Program = process.Program
-	Filler  = process.Filler
+	// A Filler fills in random bytes.
+	Filler = process.Filler
 	// An ExecError says that the program could not be started inside.
 	ExecError = step.ExecError
 )
