@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -409,7 +410,7 @@ func (f *forking) upTo(r *replayer, recorded, now fidelity.Records, o *fidelity.
 	return f.cut(recorded, true, ended, lateNow), f.cut(now, false, ended, lateThen)
 }
 
-// late are the files that were written past the point and the processes that ended there, of a tape that can be read.
+// late are the files that were written past the point and the processes that began before it and ended there, of a tape that can be read.
 func (f *forking) late(path string, recorded bool) map[string]bool {
 	late := make(map[string]bool)
 	t, err := tape.Open(path, nil)
@@ -418,11 +419,27 @@ func (f *forking) late(path string, recorded bool) map[string]bool {
 	}
 	defer t.Close()
 	for rec, err := range t.Records() {
-		if err == nil && besideOf(rec) != "" && !f.at.Before(rec, recorded) {
+		if err == nil && besideOf(rec) != "" && !f.at.Before(rec, recorded) && f.at.Before(begunRecord(rec), recorded) == isSpawn(rec) {
 			late[besideOf(rec)] = true
 		}
 	}
 	return late
+}
+
+// isSpawn reports whether a record is of a process.
+func isSpawn(rec *tape.Record) bool { _, ok := rec.Kind.(*tape.ProcessSpawn); return ok }
+
+// begunRecord is the record of a process as it would stand where the process began; any other as it is.
+func begunRecord(rec *tape.Record) *tape.Record {
+	k, ok := rec.Kind.(*tape.ProcessSpawn)
+	if !ok {
+		return rec
+	}
+	began := *rec
+	if at, err := strconv.ParseUint(string(tape.FieldValue(k.Extra, tape.PlaceKey)), 10, 64); err == nil {
+		began.G = at
+	}
+	return &began
 }
 
 // besideOf is what a record tells of that goes on beside the conversation: the path and the bytes of a file that was written, a process
