@@ -88,8 +88,8 @@ func writePublic(path string, k *Key) error {
 // readKeys reads the pair. The error wraps fs.ErrNotExist where there is neither.
 func readKeys(dir string) (*Key, error) {
 	private, public := filepath.Join(dir, PrivateKeyFile), filepath.Join(dir, PublicKeyFile)
+	pub, errPub := ReadPublicKeys(public) // before the other, which is written first: who sees the second one finds both
 	k, err := readPrivate(private)
-	pub, errPub := ReadPublicKeys(public)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && errPub == nil:
 		return nil, fmt.Errorf("%w: %s is not there, and %s (%s) is: put it back from a backup; to go on with a new key move %s "+

@@ -24,6 +24,9 @@ import (
 // of the thread that calls it: everything happens on one, and the runtime's other threads stay as they were.
 func runExec() {
 	runtime.LockOSThread()
+	if misnumbered(os.Getpid()) {
+		return
+	}
 	ctl, err := newControl(controlFD)
 	if err != nil {
 		return

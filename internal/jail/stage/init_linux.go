@@ -146,13 +146,24 @@ func (in *initProcess) startExec(spec *InitSpec) (err error) {
 		}
 		attr.Sys = &syscall.SysProcAttr{Setpgid: true}
 	}
-	setLastPID(in.lastPID, filter.ProgramPID-1)
-	in.program, err = syscall.ForkExec("/proc/self/exe", []string{execName}, attr)
+	in.program, err = in.forkExec(attr)
 	inspect.CloseAll(slices.Concat(in.exec[:], in.streams[:]))
 	if err == nil && !spec.Background {
 		in.foreground(true)
 	}
 	return err
+}
+
+// forkExec starts the exec stage again where a thread of ours took its PID.
+func (in *initProcess) forkExec(attr *syscall.ProcAttr) (pid int, err error) {
+	for {
+		setLastPID(in.lastPID, filter.ProgramPID-1)
+		pid, err = syscall.ForkExec("/proc/self/exe", []string{execName}, attr)
+		if err != nil || !misnumbered(pid) {
+			return pid, err
+		}
+		unix.Wait4(pid, nil, 0, nil)
+	}
 }
 
 // serve answers the recorder until its end closes, and ends the jail then.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,3 +23,6 @@ func OpenLastPID() (*os.File, error) {
 func setLastPID(fd, pid int) {
 	unix.Pwrite(fd, strconv.AppendInt(nil, int64(pid), 10), 0)
 }
+
+// misnumbered reports whether the exec stage, which has pid, was to have filter.ProgramPID and came too late for it: it ends at once.
+func misnumbered(pid int) bool { return pid > filter.ProgramPID && pid < filter.ChildPID }
