@@ -156,8 +156,9 @@ func (c *Connector) Answer(call *notify.Call, by process.Source) {
 		return
 	}
 	c.running.Go(func() {
-		defer func() { <-c.slots }()
-		call.Fail(errnoFor(c.connect(call, by)))
+		err := c.connect(call, by)
+		<-c.slots // before the caller goes on: its next connect has the place
+		call.Fail(errnoFor(err))
 	})
 }
 
