@@ -87,13 +87,19 @@ func (c *maskings) places(f *facet, told bool) ([]hidden, bool) {
 			return nil, false
 		}
 	}
+	found, alike := c.placesIn(f, was, now)
+	return found, agreed || alike
+}
+
+// placesIn lists where two sides of a facet differ, and reports whether masks take out all of it.
+func (c *maskings) placesIn(f *facet, was, now []byte) ([]hidden, bool) {
 	l := leaves{c: c, f: f, both: [2][]byte{was, now}}
 	if f.isText {
 		l.leaf(bodies.Spot{}, string(was), string(now))
 	} else {
 		bodies.Places(string(was), string(now), l.leaf)
 	}
-	return l.found, agreed || !l.unmasked
+	return l.found, !l.unmasked
 }
 
 // sameSurface reports whether two requests are one to those who match them, as masks are set now.

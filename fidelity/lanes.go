@@ -122,7 +122,7 @@ func (c *laneCompare) both(lane string, p pair, at int) {
 	findings := d.record(p.a.rec, p.b.rec)
 	findings = c.masked.look(lane, p, at, &d, findings)
 	if d.child {
-		findings = append(findings, (&streamCompare{c.comparison}).compare(p)...)
+		findings = append(findings, (&streamCompare{c.masked}).compare(lane, p, at)...)
 	}
 	for _, f := range findings {
 		if f.category == MCPServer || f.category == MCPOpenServer {

@@ -115,7 +115,7 @@ func (c *maskings) isConstant(h *hidden, of pair) bool {
 const minGiven = 4
 
 // isGiven reports whether what the programs were given, their arguments or files that differ, holds the value of one side there and
-// not that of the other.
+// not that of the other. Arguments that hold both, each its own, may be names that a caller makes up; where no mask guesses they are none.
 func (c *maskings) isGiven(h *hidden) bool {
 	if h.argument {
 		return false
@@ -125,7 +125,8 @@ func (c *maskings) isGiven(h *hidden) bool {
 	}
 	holds := func(text, value string) bool { return len(value) >= minGiven && strings.Contains(text, value) }
 	args := c.given[0]
-	return holds(args.was, h.was) != holds(args.now, h.now) || slices.ContainsFunc(c.given[1:], func(s source) bool {
+	was, now := holds(args.was, h.was), holds(args.now, h.now)
+	return was != now || was && c.exactly() || slices.ContainsFunc(c.given[1:], func(s source) bool {
 		return holds(s.was, h.was) && !holds(s.now, h.was) || holds(s.now, h.now) && !holds(s.was, h.now)
 	})
 }

@@ -62,6 +62,10 @@ func TestMaskedPairs(t *testing.T) {
 				"llm:a, uuid messages[0].content (user), line 2: " + oneID + " → " + otherID,
 			},
 		},
+		"durations of arguments": {
+			was: "stop after 50 ms", now: "stop after 51 ms", args: []string{"50 ms", "51 ms"}, redExact: 1,
+			masked: []string{"llm:a, duration messages[0].content (user): 50 ms → 51 ms"},
+		},
 		"an argument":              {was: "on 2026-01-02", now: "on 2027-01-02", args: []string{"--day=2026-01-02"}, red: 1, redExact: 1},
 		"one of two equal names":   {was: oneID + " and " + oneID, now: oneID + " and " + otherID, red: 1, redExact: 1},
 		"a setting":                {was: "stop in 1000 ms", now: "stop in 9000 ms", red: 1, redExact: 1},

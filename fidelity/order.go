@@ -3,6 +3,7 @@ package fidelity
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,7 +14,8 @@ import (
 // Requests that one thread made in both runs one after the other, each once the one before had ended, follow from each other, and so do
 // processes that one parent started: another order of them is another program. A runtime with a monotonic clock of its own is another matter:
 // its timers start processes as chance has it. Where two of a thread were under way at once their order may be chance. Of a tape that does not
-// tell who asked, plain requests count as those of one thread; what such ones ask of one host in another order is a note.
+// tell who asked, plain requests count as those of one thread; what such ones ask of one host in another order is a note, and so is what they ask
+// of models: those are asked side by side more often than not.
 
 // numberOf is what a record has under a key; 0 for nothing.
 func numberOf(rec *tape.Record, key string) uint64 {
@@ -27,9 +29,17 @@ func numberOf(rec *tape.Record, key string) uint64 {
 
 // An origin is who made requests, or started processes.
 type origin struct {
-	processes bool
-	id        uint64 // 0 where that is not known
+	of what
+	id uint64 // 0 where that is not known
 }
+
+type what uint8
+
+const (
+	requests  what = iota
+	questions      // to models, where it is not known who asks
+	processes
+)
 
 // ordering compares in which order records came.
 type ordering struct {
@@ -51,10 +61,10 @@ func (c *ordering) keep(p pair) {
 	case *tape.HTTPExchange:
 	case *tape.LLMCall:
 		if by.id == 0 {
-			return
+			by.of = questions
 		}
 	case *tape.ProcessSpawn:
-		if by = (origin{true, k.ParentSpawnID}); by.id == 0 || tape.OriginOf(k) != 0 || tape.FieldValue(k.Extra, tape.ForkedKey) != nil {
+		if by = (origin{processes, k.ParentSpawnID}); by.id == 0 || tape.OriginOf(k) != 0 || tape.FieldValue(k.Extra, tape.ForkedKey) != nil {
 			return
 		}
 	default:
@@ -62,6 +72,9 @@ func (c *ordering) keep(p pair) {
 	}
 	c.pairs[by] = append(c.pairs[by], p)
 }
+
+// maxOrderNotes bounds how often it is said of one origin that its order does not gate.
+const maxOrderNotes = 20
 
 // compare reports of each origin the first request, or process, that came before one which it had followed.
 func (c *ordering) compare() {
@@ -74,10 +87,41 @@ func (c *ordering) compare() {
 			return atOnce[p.a.rec] || atOnce[p.b.rec] || begunAt(p.a.rec) == 0 || begunAt(p.b.rec) == 0 || continues(p, atOnce)
 		})
 		was, now := inOrder(all, recorded), inOrder(all, replayed)
-		for i := range was {
-			if was[i] != now[i] {
-				c.followed(was[i], now[i], by)
+		noted := 0
+		for first, earlier := range displaced(was, now) {
+			if c.followed(first, earlier, by) {
 				break
+			}
+			if noted++; noted == maxOrderNotes {
+				break
+			}
+		}
+	}
+}
+
+// displaced gives each request, or process, after one that came before it and had followed it: of each host the last of those.
+func displaced(was, now []pair) iter.Seq2[pair, pair] {
+	rank := make(map[pair]int)
+	for i, p := range was {
+		rank[p] = i
+	}
+	return func(yield func(first, earlier pair) bool) {
+		var last []pair // by host
+		for _, p := range now {
+			at := len(last)
+			for i, q := range last {
+				if rank[q] > rank[p] && !yield(p, q) {
+					return
+				}
+				if hostOf(p) == hostOf(q) {
+					at = i
+				}
+			}
+			switch {
+			case at == len(last):
+				last = append(last, p)
+			case rank[p] > rank[last[at]]:
+				last[at] = p
 			}
 		}
 	}
@@ -95,22 +139,24 @@ func continues(p pair, atOnce map[*tape.Record]bool) bool {
 	return false
 }
 
-// followed says that earlier came before first.
-func (c *ordering) followed(first, earlier pair, by origin) {
-	if by.id == 0 && hostOf(first) == hostOf(earlier) {
-		c.note("plain requests to %s came in another order, which does not gate", hostOf(first))
-		return
+// followed says that earlier came before first, and returns whether that gates.
+func (c *ordering) followed(first, earlier pair, by origin) bool {
+	if by.of == questions || by.id == 0 && hostOf(first) == hostOf(earlier) {
+		c.note("another order: %s comes before %s, which it followed; nobody knows who asked, so that does not gate",
+			describe(earlier.b.rec.Kind), describe(first.a.rec.Kind))
+		return false
 	}
-	if by.processes && (c.ownTicks(Recorded, first.a.rec) || c.ownTicks(Replay, first.b.rec)) {
+	if by.of == processes && (c.ownTicks(Recorded, first.a.rec) || c.ownTicks(Replay, first.b.rec)) {
 		c.note("process order: %s comes before %s, which it followed; the runtime that started them has timers of its own, so that does not gate",
 			subjectOf(earlier.b.rec.Kind), subjectOf(first.a.rec.Kind))
-		return
+		return false
 	}
 	category := HTTPOrder
-	if by.processes {
+	if by.of == processes {
 		category = ProcessOrder
 	}
 	c.placeOrder(category, LaneOf(earlier.b.rec.Kind), first, earlier)
+	return true
 }
 
 // placeOrder reports that earlier came before first.
@@ -133,18 +179,17 @@ func (c *ordering) ownTicks(s Side, child *tape.Record) bool {
 	return false
 }
 
-// compare orders requests before processes.
 func (d origin) compare(e origin) int {
-	switch {
-	case d.processes == e.processes:
-		return cmp.Compare(d.id, e.id)
-	case d.processes:
-		return 1
-	}
-	return -1
+	return cmp.Or(cmp.Compare(d.of, e.of), cmp.Compare(d.id, e.id))
 }
 
-func hostOf(p pair) string { return tape.HostOf(tape.ExchangeOf(p.a.rec.Kind).URL) }
+// hostOf is the host that is asked; "" of a process.
+func hostOf(p pair) string {
+	if ex := tape.ExchangeOf(p.a.rec.Kind); ex != nil {
+		return tape.HostOf(ex.URL)
+	}
+	return ""
+}
 
 // begunAt is when a request came, as an ordinal; 0 where its tape does not tell.
 func begunAt(rec *tape.Record) uint64 { return numberOf(rec, tape.PlaceKey) }

@@ -26,6 +26,9 @@ func TestPlainOrder(t *testing.T) {
 			}
 		}
 	}
+	aba := func(first, last string) Records {
+		return of(request{"a.test/" + first, 1, 3, 0}, request{"b.test", 4, 6, 0}, request{"a.test/" + last, 7, 9, 0})
+	}
 	ab := of(request{"a.test", 1, 3, 0}, request{"b.test", 4, 6, 0})
 	for name, tt := range map[string]struct {
 		recorded, replay Records
@@ -36,6 +39,8 @@ func TestPlainOrder(t *testing.T) {
 		"at once while recording":      {of(request{"a.test", 1, 3, 0}, request{"b.test", 2, 4, 0}), of(request{"b.test", 1, 3, 0}, request{"a.test", 4, 6, 0}), 0},
 		"at once on replay":            {ab, of(request{"b.test", 1, 3, 0}, request{"a.test", 2, 4, 0}), 0},
 		"one host":                     {of(request{"a.test/1", 1, 3, 5}, request{"a.test/2", 4, 6, 5}), of(request{"a.test/2", 1, 3, 5}, request{"a.test/1", 4, 6, 5}), 1},
+		"one host, nobody known":       {of(request{"a.test/1", 1, 3, 0}, request{"a.test/2", 4, 6, 0}), of(request{"a.test/2", 1, 3, 0}, request{"a.test/1", 4, 6, 0}), 0},
+		"one host, around another":     {aba("1", "2"), aba("2", "1"), 1},
 		"two threads":                  {of(request{"a.test", 1, 3, 5}, request{"b.test", 4, 6, 6}), of(request{"b.test", 1, 3, 6}, request{"a.test", 4, 6, 5}), 0},
 		"of a tape that does not tell": {of(request{"a.test", 0, 0, 0}, request{"b.test", 0, 0, 0}), of(request{"b.test", 1, 3, 0}, request{"a.test", 4, 6, 0}), 0},
 	} {

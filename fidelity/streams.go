@@ -12,6 +12,7 @@ import (
 // The streams of a process that the program started and talked with compare where both runs were given the same time and randomness. What it was
 // given gates. What it wrote gates too where nothing but the process decides it: of a runtime with timers of its own, and of one that a signal
 // ended, it is a note; so is another order of lines where several processes wrote them. A stream that is not whole compares as far as the other.
+// What a mask takes out of them is judged as everywhere.
 
 // maxStream bounds what is read of one stream, in bytes: more is kept of none.
 const maxStream = 2 << 20
@@ -32,10 +33,10 @@ var streamsOfChild = [3]struct {
 }
 
 // streamCompare compares the streams of processes that others started.
-type streamCompare struct{ *comparison }
+type streamCompare struct{ *maskings }
 
 // compare compares the streams of one process, and returns those that differ and gate.
-func (c *streamCompare) compare(p pair) (out []finding) {
+func (c *streamCompare) compare(lane string, p pair, at int) (out []finding) {
 	a, ok := p.a.rec.Kind.(*tape.ProcessSpawn)
 	if !ok || !c.o.Exact || c.mode == Outcome {
 		return nil
@@ -45,19 +46,26 @@ func (c *streamCompare) compare(p pair) (out []finding) {
 		return nil
 	}
 	for i, s := range streamsOfChild {
-		was, now := s.of(a), s.of(b)
-		if was == nil || now == nil || was.Hash == now.Hash {
+		f := facet{finding: finding{category: s.category, was: s.of(a), now: s.of(b)}, place: s.name, isText: true}
+		if f.was == nil || f.now == nil || f.was.Hash == f.now.Hash {
 			continue
 		}
-		cut := i > 0 && (a.Signal != "" || b.Signal != "") || tape.HasFlag(a, tape.CutKeys[i]) || tape.HasFlag(b, tape.CutKeys[i])
-		x, err1 := c.streamBytes(was, Recorded)
-		y, err2 := c.streamBytes(now, Replay)
+		x, err1 := c.streamBytes(f.was, Recorded)
+		y, err2 := c.streamBytes(f.now, Replay)
+		if i > 0 && (a.Signal != "" || b.Signal != "") || tape.HasFlag(a, tape.CutKeys[i]) || tape.HasFlag(b, tape.CutKeys[i]) {
+			x, y = sharedPart(x, y)
+		}
+		f.texts = [2]string{string(x), string(y)}
+		places, alike := c.placesIn(&f, x, y)
 		switch {
-		case err1 == nil && err2 == nil && streamsAlike(x, y, cut):
+		case err1 != nil || err2 != nil:
+			out = append(out, f.differs())
+		case bytes.Equal(x, y):
 		case i > 0 && c.wroteByChance(a, b, x, y):
 			c.note("%s of %s differs, which does not gate: its own timers, or several processes side by side, decide it", s.name, subjectOf(a))
+		case alike:
+			c.hide(lane, p, at, places)
 		default:
-			f := facet{finding: finding{category: s.category, was: was, now: now}}
 			out = append(out, f.differs())
 		}
 	}
@@ -70,26 +78,16 @@ func (c *streamCompare) streamBytes(p *tape.Payload, s Side) ([]byte, error) {
 		return nil, errStreamTooLong
 	}
 	b, err := c.bytes(p, s)
-	if err != nil {
-		return nil, err
-	}
-	b = scrub.Renumber(b)
-	if m := c.o.Masks[s]; m != nil {
-		b = m.Mask(b)
-	}
-	return b, nil
+	return scrub.Renumber(b), err
 }
 
-func streamsAlike(x, y []byte, cut bool) bool {
-	if !cut {
-		return bytes.Equal(x, y)
-	}
+// sharedPart is as much of two streams, one of which is not whole, as compares.
+func sharedPart(x, y []byte) ([]byte, []byte) {
 	n := min(len(x), len(y))
-	if bytes.Equal(x[:n], y[:n]) {
-		return true
+	if n > secretEdge && !bytes.Equal(x[:n], y[:n]) {
+		n -= secretEdge
 	}
-	n -= secretEdge
-	return n > 0 && bytes.Equal(x[:n], y[:n])
+	return x[:n], y[:n]
 }
 
 // wroteByChance reports whether a process may write otherwise in each run.

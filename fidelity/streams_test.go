@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -31,6 +32,7 @@ func TestHeardStreams(t *testing.T) {
 	unheard := func(p *tape.ProcessSpawn) { p.Stdin = nil }
 	killed := func(p *tape.ProcessSpawn) { p.Signal = "SIGKILL" }
 	child := &tape.ProcessSpawn{Program: "/bin/step", SpawnID: 3, ParentSpawnID: 2, Stdout: inline(""), Stderr: inline("")}
+	m := masks.New(&masks.Options{Rules: masks.Rules})
 	long := strings.Repeat("x", 2*secretEdge)
 	for name, tt := range map[string]struct {
 		was, now []tape.Kind
@@ -43,6 +45,8 @@ func TestHeardStreams(t *testing.T) {
 		"input that was not read":    {[]tape.Kind{job("aa", "", nil)}, []tape.Kind{job("a", "", flag("stdin_cut"))}, "", false},
 		"nothing of it":              {[]tape.Kind{job("aa", "", nil)}, []tape.Kind{job("", "", flag("stdin_cut"))}, "", false},
 		"another, not read":          {[]tape.Kind{job("ab", "", flag("stdin_cut"))}, []tape.Kind{job("A", "", flag("stdin_cut"))}, ProcessStdinHash, false},
+		"a date that a mask takes":   {[]tape.Kind{job("due 2026-03-19", "", nil)}, []tape.Kind{job("due 2026-03-20", "", nil)}, MaskedValue, false},
+		"a date of the part":         {[]tape.Kind{job("due 2026-03-19.", "", flag("stdin_cut"))}, []tape.Kind{job("due 2026-03-20.", "", flag("stdin_cut"))}, MaskedValue, false},
 		"a secret across the cut":    {[]tape.Kind{job(long+"<secr", "", flag("stdin_cut"))}, []tape.Kind{job(long+"sk-12", "", nil)}, "", false},
 		"another output":             {[]tape.Kind{job("", "b", nil)}, []tape.Kind{job("", "B", nil)}, ProcessStdoutHash, false},
 		"of a runtime":               {[]tape.Kind{job("", "b", nil)}, []tape.Kind{job("", "B", flag(tape.OwnTicksKey))}, "", true},
@@ -60,7 +64,7 @@ func TestHeardStreams(t *testing.T) {
 				agent.SpawnID = 1
 				return append(slices.Clone(kinds), agent)
 			}
-			r := compareLanes(t, Semantic, of(tt.was), of(tt.now), &LaneOptions{Exact: true})
+			r := compareLanes(t, Semantic, of(tt.was), of(tt.now), &LaneOptions{Exact: true, Masks: [2]*masks.Masker{m, m}})
 			var got Category
 			if len(r.Divergences) > 0 {
 				got = r.Divergences[0].Category

@@ -1,6 +1,9 @@
 package main
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // unwatched is why files do not compare in places where the jail has them compare.
 const unwatched = "outside the jail only the work tree is looked at, before and after"
@@ -42,4 +45,32 @@ func (m mode) ofFiles(place string) want {
 		return unseen
 	}
 	return caught
+}
+
+// ofAsking is the label of another order of what models are asked: outside the jail nobody knows who asks.
+func (g *generator) ofAsking() want {
+	if g.mode == proxied {
+		return noted
+	}
+	return caught
+}
+
+// ofStarting is the label of another order of children: timers of Node's own may start them.
+func (g *generator) ofStarting() want {
+	if g.language == node {
+		return noted
+	}
+	return caught
+}
+
+// ofUnchanged is the label of a replay of the program as it was recorded. Outside the jail it may be red where no mask knows what differs.
+func (p *program) ofUnchanged() (want, string) {
+	for _, v := range p.varies {
+		kind, _, _ := strings.Cut(v, " / ")
+		unknown := slices.ContainsFunc(sources, func(s source) bool { return s.kind == kind && s.unmasked })
+		if p.mode == proxied && unknown {
+			return unseen, "outside the jail it is not given again, and no mask knows it"
+		}
+	}
+	return harmless, ""
 }

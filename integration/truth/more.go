@@ -61,7 +61,7 @@ func (g *generator) twoModels() {
 	in, _ := g.question()
 	other, _ := g.question()
 	a, b := g.add("ask", in), g.add("ask", other)
-	g.swapped(a, b, "order of model calls", "model call", caught, value(in, "model").(string), value(other, "model").(string))
+	g.swapped(a, b, "order of model calls", "model call", g.ofAsking(), value(in, "model").(string), value(other, "model").(string))
 }
 
 // rareFile does something to a file that takes a program some thought.
@@ -134,5 +134,5 @@ func (g *generator) twoChildren() {
 	one, two := g.fresh("turn-"), g.fresh("turn-")
 	a := g.add("child", object{{"argv", list{"sh", "-c", "exit 0", one}}})
 	b := g.add("child", object{{"argv", list{"sh", "-c", "exit 0", two}}})
-	g.swapped(a, b, "order of children", "child", caught, one, two)
+	g.swapped(a, b, "order of children", "child", g.ofStarting(), one, two)
 }
