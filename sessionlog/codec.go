@@ -146,7 +146,7 @@ func appendObject(dst []byte, o object) ([]byte, error) {
 	}
 	if e, ok := o.(Event); ok {
 		key("kind")
-		dst = jsonscan.AppendText(dst, string(e.Kind()))
+		dst = jsonscan.AppendText(dst, string(KindOf(e)))
 	}
 	var failed error
 	keep := func(name string, err error) {

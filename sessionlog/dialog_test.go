@@ -11,7 +11,7 @@ func dialogLog(t *testing.T, talk func(d *Dialog) error) []string {
 	t.Helper()
 	var got []string
 	d := NewDialog("run", func(e Event) error {
-		line := fmt.Sprintf("%s %d", e.Kind(), e.Base().Turn)
+		line := fmt.Sprintf("%s %d", KindOf(e), e.Base().Turn)
 		switch e := e.(type) {
 		case *RunStarted:
 			line += " " + e.RunID

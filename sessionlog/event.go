@@ -8,8 +8,6 @@ import (
 // An Event is one thing that happened in a session: a pointer to one of the types of this package, *Unknown for a kind that
 // it does not know.
 type Event interface {
-	// Kind is the event's kind.
-	Kind() Kind
 	// Base returns what events of every kind have, which may be changed in place.
 	Base() *Common
 
@@ -54,9 +52,6 @@ type RunStarted struct {
 	SystemPrompt string            `json:"system_prompt,omitempty"`
 	Attachments  []json.RawMessage `json:"attachments"`
 }
-
-// Kind implements Event.
-func (*RunStarted) Kind() Kind { return KindRunStarted }
 
 // A Message is one message of a conversation. Content is a JSON string where it is text alone, else the provider's list of
 // blocks.
@@ -112,9 +107,6 @@ type LLMCompleted struct {
 	ProviderReplay json.RawMessage `json:"provider_replay,omitempty"` // what a provider needs to go on; nil for none
 }
 
-// Kind implements Event.
-func (*LLMCompleted) Kind() Kind { return KindLLMCompleted }
-
 // Said is the message, wherever its parts stand.
 func (e *LLMCompleted) Said() Message {
 	if e.Message.isZero() && (e.Content != nil || e.ToolCalls != nil) {
@@ -129,17 +121,11 @@ type ToolRequested struct {
 	Calls []ToolCall `json:"calls"`
 }
 
-// Kind implements Event.
-func (*ToolRequested) Kind() Kind { return KindToolRequested }
-
 // ToolCompleted lists results that came together.
 type ToolCompleted struct {
 	Common
 	Results []ToolResult `json:"results"`
 }
-
-// Kind implements Event.
-func (*ToolCompleted) Kind() Kind { return KindToolCompleted }
 
 // RunTerminal ends a run.
 type RunTerminal struct {
@@ -148,6 +134,3 @@ type RunTerminal struct {
 	TurnsUsed   int    `json:"turns_used"`
 	TotalTokens int64  `json:"total_tokens"`
 }
-
-// Kind implements Event.
-func (*RunTerminal) Kind() Kind { return KindRunTerminal }

@@ -8,9 +8,6 @@ type ToolArgumentRepaired struct {
 	RepairedArguments string `json:"repaired_arguments"`
 }
 
-// Kind implements Event.
-func (*ToolArgumentRepaired) Kind() Kind { return KindToolArgumentRepaired }
-
 // PermissionRequested asks whether a tool may run.
 type PermissionRequested struct {
 	Common
@@ -19,18 +16,12 @@ type PermissionRequested struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// Kind implements Event.
-func (*PermissionRequested) Kind() Kind { return KindPermissionRequested }
-
 // PermissionResolved answers that: responder is "user" or "policy_gate".
 type PermissionResolved struct {
 	Common
 	Approved  bool   `json:"approved"`
 	Responder string `json:"responder"`
 }
-
-// Kind implements Event.
-func (*PermissionResolved) Kind() Kind { return KindPermissionResolved }
 
 // ToolDenied says that a call was not made.
 type ToolDenied struct {
@@ -40,9 +31,6 @@ type ToolDenied struct {
 	Reason   string `json:"reason"`
 }
 
-// Kind implements Event.
-func (*ToolDenied) Kind() Kind { return KindToolDenied }
-
 // ToolGated says that a call waits for leave.
 type ToolGated struct {
 	Common
@@ -50,9 +38,6 @@ type ToolGated struct {
 	Tool   string `json:"tool"`
 	Reason string `json:"reason"`
 }
-
-// Kind implements Event.
-func (*ToolGated) Kind() Kind { return KindToolGated }
 
 // CapabilityChanged says what a model can call from here on, and no more.
 type CapabilityChanged struct {
@@ -65,6 +50,3 @@ type CapabilityChanged struct {
 	MountedBy    string   `json:"mounted_by,omitempty"`
 	MountReason  string   `json:"mount_reason,omitempty"`
 }
-
-// Kind implements Event.
-func (*CapabilityChanged) Kind() Kind { return KindCapabilityChanged }

@@ -12,9 +12,6 @@ type LargeResultSpooled struct {
 	SpoolRef     string `json:"spool_ref,omitempty"`
 }
 
-// Kind implements Event.
-func (*LargeResultSpooled) Kind() Kind { return KindLargeResultSpooled }
-
 // Compressed says that a range of the log left the context.
 type Compressed struct {
 	Common
@@ -24,9 +21,6 @@ type Compressed struct {
 	SummaryTokens    int64    `json:"summary_tokens,omitempty"`
 	PreservedRefs    []string `json:"preserved_refs"`
 }
-
-// Kind implements Event.
-func (*Compressed) Kind() Kind { return KindCompressed }
 
 // PageOut says that messages left the context for long-term storage.
 type PageOut struct {
@@ -38,17 +32,11 @@ type PageOut struct {
 	ArchiveRef   string `json:"archive_ref,omitempty"`
 }
 
-// Kind implements Event.
-func (*PageOut) Kind() Kind { return KindPageOut }
-
 // PageIn says that entries came back from there.
 type PageIn struct {
 	Common
 	EntryCount int64 `json:"entry_count"`
 }
-
-// Kind implements Event.
-func (*PageIn) Kind() Kind { return KindPageIn }
 
 // ContextRenewed says that the context began anew, with what was handed over.
 type ContextRenewed struct {
@@ -56,9 +44,6 @@ type ContextRenewed struct {
 	Sprint     int64  `json:"sprint"`
 	HandoffRef string `json:"handoff_ref"`
 }
-
-// Kind implements Event.
-func (*ContextRenewed) Kind() Kind { return KindContextRenewed }
 
 // MemoryWritten says that an entry was put into long-term memory. Older producers call the record memory_id.
 type MemoryWritten struct {
@@ -71,9 +56,6 @@ type MemoryWritten struct {
 	SizeBytes  int64           `json:"size_bytes,omitempty"`
 }
 
-// Kind implements Event.
-func (*MemoryWritten) Kind() Kind { return KindMemoryWritten }
-
 // MemoryQueried says that long-term memory was asked. Older producers call the query query_context.
 type MemoryQueried struct {
 	Common
@@ -84,9 +66,6 @@ type MemoryQueried struct {
 	RequiresAsyncResponse bool            `json:"requires_async_response,omitempty"`
 }
 
-// Kind implements Event.
-func (*MemoryQueried) Kind() Kind { return KindMemoryQueried }
-
 // MemoryValidationFailed says that an entry was refused.
 type MemoryValidationFailed struct {
 	Common
@@ -95,15 +74,9 @@ type MemoryValidationFailed struct {
 	Error    string `json:"error,omitempty"`
 }
 
-// Kind implements Event.
-func (*MemoryValidationFailed) Kind() Kind { return KindMemoryValidationFailed }
-
 // MemoryRetrievalResult is what long-term memory gave; retrieval is the form of older producers.
 type MemoryRetrievalResult struct {
 	Common    `turn:"optional"`
 	Hits      json.RawMessage `json:"hits,omitempty"`
 	Retrieval json.RawMessage `json:"retrieval,omitempty"`
 }
-
-// Kind implements Event.
-func (*MemoryRetrievalResult) Kind() Kind { return KindMemoryRetrievalResult }

@@ -9,18 +9,12 @@ type Suspended struct {
 	PendingCalls []string `json:"pending_calls"`
 }
 
-// Kind implements Event.
-func (*Suspended) Kind() Kind { return KindSuspended }
-
 // Resumed says that it goes on, and with which calls.
 type Resumed struct {
 	Common
 	Approved []string `json:"approved"`
 	Denied   []string `json:"denied"`
 }
-
-// Kind implements Event.
-func (*Resumed) Kind() Kind { return KindResumed }
 
 // SignalDisposed says what became of a signal. Newer producers write SignalDeliveryDisposed.
 type SignalDisposed struct {
@@ -29,9 +23,6 @@ type SignalDisposed struct {
 	Disposition string `json:"disposition"`
 	QueueDepth  int64  `json:"queue_depth"`
 }
-
-// Kind implements Event.
-func (*SignalDisposed) Kind() Kind { return KindSignalDisposed }
 
 // SignalDeliveryDisposed says what became of one delivery of a signal.
 type SignalDeliveryDisposed struct {
@@ -44,9 +35,6 @@ type SignalDeliveryDisposed struct {
 	QueueDepth  int64  `json:"queue_depth"`
 }
 
-// Kind implements Event.
-func (*SignalDeliveryDisposed) Kind() Kind { return KindSignalDeliveryDisposed }
-
 // BudgetExceeded says which budget ran out.
 type BudgetExceeded struct {
 	Common
@@ -54,9 +42,6 @@ type BudgetExceeded struct {
 	OperationID   string `json:"operation_id,omitempty"`
 	ReservationID string `json:"reservation_id,omitempty"`
 }
-
-// Kind implements Event.
-func (*BudgetExceeded) Kind() Kind { return KindBudgetExceeded }
 
 // BudgetUsageReported says what of a reserved budget was used.
 type BudgetUsageReported struct {
@@ -68,9 +53,6 @@ type BudgetUsageReported struct {
 	Rounds        int64  `json:"rounds"`
 }
 
-// Kind implements Event.
-func (*BudgetUsageReported) Kind() Kind { return KindBudgetUsageReported }
-
 // OperationCancelled says what was cancelled: reason is "user", "deadline", "lease_lost" or "host_shutdown".
 type OperationCancelled struct {
 	Common
@@ -79,17 +61,11 @@ type OperationCancelled struct {
 	PendingCallIDs []string `json:"pending_call_ids"`
 }
 
-// Kind implements Event.
-func (*OperationCancelled) Kind() Kind { return KindOperationCancelled }
-
 // CheckpointTaken says that a state was kept, and how many messages it has.
 type CheckpointTaken struct {
 	Common
 	HistoryLen int64 `json:"history_len"`
 }
-
-// Kind implements Event.
-func (*CheckpointTaken) Kind() Kind { return KindCheckpointTaken }
 
 // Rollbacked says that the state went back to a checkpoint.
 type Rollbacked struct {
@@ -97,9 +73,6 @@ type Rollbacked struct {
 	CheckpointHistoryLen int64           `json:"checkpoint_history_len"`
 	Reason               *RollbackReason `json:"reason,omitempty"`
 }
-
-// Kind implements Event.
-func (*Rollbacked) Kind() Kind { return KindRollbacked }
 
 // AgentProcessChanged says what a sub-agent came to. Newer producers name its parent task.
 type AgentProcessChanged struct {
@@ -115,18 +88,12 @@ type AgentProcessChanged struct {
 	ParentTaskID           string   `json:"parent_task_id,omitempty"`
 }
 
-// Kind implements Event.
-func (*AgentProcessChanged) Kind() Kind { return KindAgentProcessChanged }
-
 // MilestoneAdvanced says that a phase was passed.
 type MilestoneAdvanced struct {
 	Common
 	PhaseID              string   `json:"phase_id"`
 	CapabilitiesUnlocked []string `json:"capabilities_unlocked"`
 }
-
-// Kind implements Event.
-func (*MilestoneAdvanced) Kind() Kind { return KindMilestoneAdvanced }
 
 // MilestoneBlocked says that a phase was not passed.
 type MilestoneBlocked struct {
@@ -135,17 +102,11 @@ type MilestoneBlocked struct {
 	Reason  string `json:"reason"`
 }
 
-// Kind implements Event.
-func (*MilestoneBlocked) Kind() Kind { return KindMilestoneBlocked }
-
 // MilestoneEvidence is what a phase was judged by, in its further keys.
 type MilestoneEvidence struct {
 	Common
 	PhaseID string `json:"phase_id"`
 }
-
-// Kind implements Event.
-func (*MilestoneEvidence) Kind() Kind { return KindMilestoneEvidence }
 
 // EntropySample measures how a session drifts. Its fractions are kept digit by digit.
 type EntropySample struct {
@@ -159,18 +120,12 @@ type EntropySample struct {
 	WindowTurns       int64       `json:"window_turns,omitempty"`
 }
 
-// Kind implements Event.
-func (*EntropySample) Kind() Kind { return KindEntropySample }
-
 // EntropyAlert says that a score went over its threshold.
 type EntropyAlert struct {
 	Common
 	Score     json.Number `json:"score"`
 	Threshold json.Number `json:"threshold,omitempty"`
 }
-
-// Kind implements Event.
-func (*EntropyAlert) Kind() Kind { return KindEntropyAlert }
 
 // A RollbackReason is tagged by its kind: "fatal_tool_error", "governance_denied", "provider_failure", "timeout",
 // "user_interrupt" or "malformed_replay". The other fields are those of some of them.

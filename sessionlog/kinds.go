@@ -2,6 +2,7 @@ package sessionlog
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 )
 
@@ -47,43 +48,68 @@ const (
 	KindRunTerminal            Kind = "run_terminal"
 )
 
-// kinds makes an empty event of every kind of the format.
-var kinds = map[Kind]func() Event{
-	KindRunStarted:             func() Event { return new(RunStarted) },
-	KindLLMCompleted:           func() Event { return new(LLMCompleted) },
-	KindToolRequested:          func() Event { return new(ToolRequested) },
-	KindToolCompleted:          func() Event { return new(ToolCompleted) },
-	KindToolArgumentRepaired:   func() Event { return new(ToolArgumentRepaired) },
-	KindPermissionRequested:    func() Event { return new(PermissionRequested) },
-	KindPermissionResolved:     func() Event { return new(PermissionResolved) },
-	KindToolDenied:             func() Event { return new(ToolDenied) },
-	KindToolGated:              func() Event { return new(ToolGated) },
-	KindLargeResultSpooled:     func() Event { return new(LargeResultSpooled) },
-	KindCapabilityChanged:      func() Event { return new(CapabilityChanged) },
-	KindCompressed:             func() Event { return new(Compressed) },
-	KindPageOut:                func() Event { return new(PageOut) },
-	KindPageIn:                 func() Event { return new(PageIn) },
-	KindContextRenewed:         func() Event { return new(ContextRenewed) },
-	KindSuspended:              func() Event { return new(Suspended) },
-	KindResumed:                func() Event { return new(Resumed) },
-	KindSignalDisposed:         func() Event { return new(SignalDisposed) },
-	KindSignalDeliveryDisposed: func() Event { return new(SignalDeliveryDisposed) },
-	KindBudgetExceeded:         func() Event { return new(BudgetExceeded) },
-	KindBudgetUsageReported:    func() Event { return new(BudgetUsageReported) },
-	KindOperationCancelled:     func() Event { return new(OperationCancelled) },
-	KindCheckpointTaken:        func() Event { return new(CheckpointTaken) },
-	KindRollbacked:             func() Event { return new(Rollbacked) },
-	KindAgentProcessChanged:    func() Event { return new(AgentProcessChanged) },
-	KindMilestoneAdvanced:      func() Event { return new(MilestoneAdvanced) },
-	KindMilestoneBlocked:       func() Event { return new(MilestoneBlocked) },
-	KindMilestoneEvidence:      func() Event { return new(MilestoneEvidence) },
-	KindEntropySample:          func() Event { return new(EntropySample) },
-	KindEntropyAlert:           func() Event { return new(EntropyAlert) },
-	KindMemoryWritten:          func() Event { return new(MemoryWritten) },
-	KindMemoryQueried:          func() Event { return new(MemoryQueried) },
-	KindMemoryValidationFailed: func() Event { return new(MemoryValidationFailed) },
-	KindMemoryRetrievalResult:  func() Event { return new(MemoryRetrievalResult) },
-	KindRunTerminal:            func() Event { return new(RunTerminal) },
+// kinds has an empty event of every kind of the format.
+var kinds = map[Kind]Event{
+	KindRunStarted:             new(RunStarted),
+	KindLLMCompleted:           new(LLMCompleted),
+	KindToolRequested:          new(ToolRequested),
+	KindToolCompleted:          new(ToolCompleted),
+	KindToolArgumentRepaired:   new(ToolArgumentRepaired),
+	KindPermissionRequested:    new(PermissionRequested),
+	KindPermissionResolved:     new(PermissionResolved),
+	KindToolDenied:             new(ToolDenied),
+	KindToolGated:              new(ToolGated),
+	KindLargeResultSpooled:     new(LargeResultSpooled),
+	KindCapabilityChanged:      new(CapabilityChanged),
+	KindCompressed:             new(Compressed),
+	KindPageOut:                new(PageOut),
+	KindPageIn:                 new(PageIn),
+	KindContextRenewed:         new(ContextRenewed),
+	KindSuspended:              new(Suspended),
+	KindResumed:                new(Resumed),
+	KindSignalDisposed:         new(SignalDisposed),
+	KindSignalDeliveryDisposed: new(SignalDeliveryDisposed),
+	KindBudgetExceeded:         new(BudgetExceeded),
+	KindBudgetUsageReported:    new(BudgetUsageReported),
+	KindOperationCancelled:     new(OperationCancelled),
+	KindCheckpointTaken:        new(CheckpointTaken),
+	KindRollbacked:             new(Rollbacked),
+	KindAgentProcessChanged:    new(AgentProcessChanged),
+	KindMilestoneAdvanced:      new(MilestoneAdvanced),
+	KindMilestoneBlocked:       new(MilestoneBlocked),
+	KindMilestoneEvidence:      new(MilestoneEvidence),
+	KindEntropySample:          new(EntropySample),
+	KindEntropyAlert:           new(EntropyAlert),
+	KindMemoryWritten:          new(MemoryWritten),
+	KindMemoryQueried:          new(MemoryQueried),
+	KindMemoryValidationFailed: new(MemoryValidationFailed),
+	KindMemoryRetrievalResult:  new(MemoryRetrievalResult),
+	KindRunTerminal:            new(RunTerminal),
+}
+
+// types are the same the other way round.
+var types = func() map[reflect.Type]Kind {
+	all := make(map[reflect.Type]Kind, len(kinds))
+	for kind, e := range kinds {
+		all[reflect.TypeOf(e)] = kind
+	}
+	return all
+}()
+
+// newEvent makes an empty event of a kind.
+func newEvent(kind Kind) Event {
+	if e := kinds[kind]; e != nil {
+		return reflect.New(reflect.TypeOf(e).Elem()).Interface().(Event)
+	}
+	return &Unknown{EventKind: kind}
+}
+
+// KindOf returns the kind of an event.
+func KindOf(e Event) Kind {
+	if u, ok := e.(*Unknown); ok {
+		return u.EventKind
+	}
+	return types[reflect.TypeOf(e)]
 }
 
 // Known reports whether the kind has a type of its own here.

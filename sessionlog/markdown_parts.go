@@ -83,7 +83,7 @@ func indented(v json.RawMessage) string {
 func Summarize(event []byte) (kind Kind, text string) {
 	if e, err := ParseEvent(event); err == nil {
 		if text, ok := summary(e); ok {
-			return e.Kind(), text
+			return KindOf(e), text
 		}
 	}
 	var s jsonscan.Scanner

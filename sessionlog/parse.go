@@ -2,8 +2,6 @@ package sessionlog
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -14,9 +12,6 @@ type Unknown struct {
 	Common    `turn:"optional"`
 	EventKind Kind
 }
-
-// Kind implements Event.
-func (e *Unknown) Kind() Kind { return e.EventKind }
 
 // ParseEvent reads one event, an object with a "kind". It shares no memory with b. The error is an *EventError: what is no
 // JSON in UTF-8, no object, without a kind that is a string, has a known key twice, or a known key with a value of another
@@ -46,13 +41,6 @@ func parseEvent(kind Kind, b []byte) (Event, error) {
 
 // scanners are kept for the room that each has for strings with escapes.
 var scanners = sync.Pool{New: func() any { return new(jsonscan.Scanner) }}
-
-func newEvent(kind Kind) Event {
-	if make := kinds[kind]; make != nil {
-		return make()
-	}
-	return &Unknown{EventKind: kind}
-}
 
 // kindOf returns the kind of an event that is valid JSON.
 func kindOf(b []byte) (Kind, error) {
@@ -87,25 +75,9 @@ func kindOf(b []byte) (Kind, error) {
 func AppendEvent(dst []byte, e Event) ([]byte, error) {
 	out, err := appendObject(dst, e)
 	if err != nil {
-		return dst, &EventError{EventKind: e.Kind(), Err: err}
+		return dst, &EventError{EventKind: KindOf(e), Err: err}
 	}
 	return out, nil
-}
-
-// ParseReplay reads the provider_replay of an answer. A replay without a protocol is an error, for nothing can be replayed
-// by it.
-func ParseReplay(b json.RawMessage) (*ProviderReplay, error) {
-	p := new(ProviderReplay)
-	var s jsonscan.Scanner
-	s.Reset(b)
-	readObject(&s, p)
-	if err := errors.Join(s.End(), jsonscan.ValidUTF8(b)); err != nil {
-		return nil, fmt.Errorf("provider_replay: %w", err)
-	}
-	if p.Protocol == "" {
-		return nil, errors.New(`provider_replay: want "protocol"`)
-	}
-	return p, nil
 }
 
 // JSON returns the object of p. The error says which field should hold JSON and holds none.

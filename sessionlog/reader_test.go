@@ -143,7 +143,7 @@ func TestEventsPassOverRecords(t *testing.T) {
 	r := NewReader(strings.NewReader(logs[7]+`{"kind":"page_in","turn":"x"}`+"\n"), "a.jsonl", nil)
 	var got []string
 	for e, event := range r.Events() {
-		got = append(got, fmt.Sprint(e.Line, " ", event.Kind()))
+		got = append(got, fmt.Sprint(e.Line, " ", KindOf(event)))
 	}
 	if fmt.Sprint(got) != "[3 page_in 4 x]" {
 		t.Errorf("got %v", got)

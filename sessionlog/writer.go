@@ -233,13 +233,6 @@ func (w *Writer) Repairs() []Repair {
 	return append([]Repair(nil), w.repairs...)
 }
 
-// Order returns what is odd about the order of the log, as far as this writer saw it.
-func (w *Writer) Order() Order {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.order
-}
-
 var errClosed = errors.New("the writer is closed")
 
 // Close closes the log.

@@ -17,13 +17,6 @@ func AppendRecord(dst []byte, r *Record) []byte {
 	return c.buf
 }
 
-// AppendKind appends the object of k, as it stands under the key "kind". It uses dst's memory as AppendRecord does.
-func AppendKind(dst []byte, k Kind) []byte {
-	c := codec{buf: dst}
-	c.writeKind(k)
-	return c.buf
-}
-
 // ParseRecord reads the line of one record, with or without its newline. The record shares no memory with it. The error
 // wraps ErrNotJSON, also where b is more than a line, ErrSecondHeader where the line is a header, or ErrMalformed.
 func ParseRecord(b []byte) (*Record, error) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"iter"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -21,22 +20,6 @@ type Mark struct {
 	Kind     string // input, resize, signal, service
 	Label    string
 	typed    string // of an input: its letters, without blanks and keys that have none
-}
-
-// Pictures returns what the screen showed, as the options say. The Progress of the options is told as it goes.
-func Pictures(r *cassette.Reader, o *Options) iter.Seq2[*Picture, error] {
-	return func(yield func(*Picture, error) bool) {
-		s, err := sessionOf(r)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		for p, err := range newFilm(s, o.settings()).pictures() {
-			if !yield(p, err) {
-				return
-			}
-		}
-	}
 }
 
 // GIF writes an animated GIF that begins again for ever. Each picture holds the cells that changed; its colours are exact where

@@ -250,7 +250,7 @@ func (l *scrubbedLog) add(e sessionlog.Event) error {
 	}
 	event, _ = l.hide.Bytes(event)
 	if err := jsonscan.Valid(event); err != nil {
-		return fmt.Errorf("event %d, %s: hiding its secrets left no JSON (%w): it cannot be written", l.seq, e.Kind(), err)
+		return fmt.Errorf("event %d, %s: hiding its secrets left no JSON (%w): it cannot be written", l.seq, sessionlog.KindOf(e), err)
 	}
 	n, err := l.w.Write(fmt.Appendf(nil, `{"seq":%d,"event":%s}`+"\n", l.seq, event))
 	l.seq++

@@ -104,7 +104,7 @@ func TestAStoreThatFailsAcknowledgesNothing(t *testing.T) {
 			}
 			return nil
 		}}
-		ours, theirs := jsonrpc.Pipe()
+		ours, theirs := pipe()
 		ran := 0
 		c := jsonrpc.New(ours, &jsonrpc.Options{Handler: func(context.Context, *jsonrpc.Request) (any, error) { ran++; return 1, nil }})
 		go func() { _ = c.Serve(context.Background()) }()

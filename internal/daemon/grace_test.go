@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -39,9 +40,15 @@ func doorless(t *testing.T, o Options) *Daemon {
 	return d
 }
 
+// pipe returns the two ends of a stream in memory.
+func pipe() (near, far jsonrpc.Stream) {
+	a, b := net.Pipe()
+	return jsonrpc.NewLines(a, 64<<20, nil), jsonrpc.NewLines(b, 64<<20, nil)
+}
+
 // dial connects a client; hang ends the connection and waits until the daemon knows.
 func (d *Daemon) dial(t *testing.T) (c *jsonrpc.Conn, hang func()) {
-	ours, theirs := jsonrpc.Pipe()
+	ours, theirs := pipe()
 	c = jsonrpc.New(ours, nil)
 	go func() { _ = c.Serve(context.Background()) }()
 	go d.converse(d.serving, theirs, door.Peer{Transport: "pipe"})
@@ -162,7 +169,7 @@ func TestAConnectionThatDoesNotSignInIsClosed(t *testing.T) {
 func TestAToolWithoutATimeoutHasTheDaemons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := doorless(t, Options{NoAuth: true})
-		ours, theirs := jsonrpc.Pipe()
+		ours, theirs := pipe()
 		cancelled := make(chan string, 1)
 		c := jsonrpc.New(ours, &jsonrpc.Options{Handler: func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 			if r.Method == rpcapi.ToolsCancel {

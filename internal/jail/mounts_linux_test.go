@@ -13,6 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// makeOpaque makes a directory in a layer hide everything that lower layers have below it.
+func makeOpaque(dir string) error { return unix.Setxattr(dir, "user.overlay.opaque", []byte("y"), 0) }
+
 // overlay makes an overlay of target with fresh layers. Lowers are those given, target itself when there are none.
 func overlay(t testing.TB, target string, lowers ...string) mount.Overlay {
 	t.Helper()
@@ -96,7 +99,7 @@ func TestOverlayLayers(t *testing.T) {
 	if err := mount.MakeWhiteout(dir + "/delta/a"); err != nil {
 		t.Fatal(err)
 	}
-	if err := mount.MakeOpaque(dir + "/delta/d"); err != nil {
+	if err := makeOpaque(dir + "/delta/d"); err != nil {
 		t.Fatal(err)
 	}
 	c := shellConfig(t, "find . -type f | sort; cat b")

@@ -264,7 +264,7 @@ func TestSplitLayers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := mount.MakeOpaque(delta + "/opaque"); err != nil {
+	if err := makeOpaque(delta + "/opaque"); err != nil {
 		t.Fatal(err)
 	}
 	c := shellConfig(t, listing+"; mkdir gone; echo x >gone/x; cat gone/x")

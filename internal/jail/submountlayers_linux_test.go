@@ -118,7 +118,7 @@ func layMounts(t *testing.T, dir, delta string) {
 			t.Fatal(err)
 		}
 	}
-	if err := mount.MakeOpaque(delta + "/opaque"); err != nil {
+	if err := makeOpaque(delta + "/opaque"); err != nil {
 		t.Fatal(err)
 	}
 }

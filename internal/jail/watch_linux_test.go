@@ -27,9 +27,12 @@ type witness struct {
 	wrong []string
 }
 
+var fileOpNames = [...]string{"", "open", "truncate", "rename", "exchange", "link", "unlink", "rmdir", "mkdir", "symlink",
+	"mknod", "mode", "owner", "times", "attributes", "bind"}
+
 func (w *witness) Changing(c *FileCall) (func() error, error) {
 	w.mu.Lock()
-	text := c.Op.String()
+	text := fileOpNames[c.Op]
 	for _, p := range c.Paths {
 		if p.Dir < 0 {
 			text += " -"

@@ -143,11 +143,9 @@ func TestTheReaderIsFreedByACall(t *testing.T) {
 
 func TestTheBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var throttled atomic.Int64
 		_, f := peer(t, &Options{
 			Limits:  Limits{Rate: 10, Burst: 5},
 			Handler: echo,
-			Meter:   Meter{Throttled: func(why Refusal, _ time.Duration) { throttled.Add(1) }},
 		})
 		began := time.Now()
 		go func() {
@@ -158,8 +156,8 @@ func TestTheBucket(t *testing.T) {
 		for range 25 {
 			f.recv()
 		}
-		if took := time.Since(began); took != 2*time.Second || throttled.Load() != 20 {
-			t.Errorf("25 requests took %v, held up %d times", took, throttled.Load())
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("25 requests took %v", took)
 		}
 		// Replies cost nothing; nonsense does.
 		began = time.Now()

@@ -24,7 +24,6 @@ type Conn struct {
 	cancel context.CancelFunc
 	out    queue
 	lastID atomic.Uint64
-	stats  counters
 
 	// wg waits for the workers, the writer and whoever closes the stream. All are begun by Serve's goroutine or by one that
 	// wg waits for, or under mu while ended is nil.
@@ -38,7 +37,6 @@ type Conn struct {
 	calls    map[string]chan<- reply
 	change   chan struct{} // closed, and made anew, when the reader may have been waiting for something; nil while it does not
 	idle     chan struct{} // closed when draining and nothing runs; nil before Shutdown
-	cancels  map[string]context.CancelFunc
 	draining bool
 	ended    error // why it has ended; nil before
 	shutting bool  // somebody closes the stream
@@ -59,9 +57,6 @@ func New(s Stream, o *Options) *Conn {
 	c.o.Limits.fill()
 	if c.o.IDPrefix == "" {
 		c.o.IDPrefix = "cb-"
-	}
-	if c.o.Cancellable {
-		c.cancels = map[string]context.CancelFunc{}
 	}
 	c.log = c.o.Logger
 	if c.log == nil {
@@ -172,7 +167,6 @@ func (c *Conn) read() error {
 		if err != nil {
 			return err
 		}
-		c.stats.in(&c.o, len(frame))
 		c.take(&s, &tokens, frame, held)
 	}
 }
@@ -226,7 +220,6 @@ func (c *Conn) sleep(d time.Duration) {
 	case <-t.C:
 	case <-c.ctx.Done():
 	}
-	c.throttled(RefusedRate, d)
 }
 
 // end makes the end of the conversation known to all who wait for something of it. The first cause counts.

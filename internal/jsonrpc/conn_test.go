@@ -168,52 +168,6 @@ func TestACallIsCancelled(t *testing.T) {
 	}
 }
 
-func TestARequestIsCancelled(t *testing.T) {
-	noLeak(t)
-	c, f := peer(t, &Options{Cancellable: true, Handler: func(ctx context.Context, _ *Request) (any, error) {
-		<-ctx.Done()
-		return "stopped", nil
-	}})
-	f.send(`{"jsonrpc":"2.0","id":"r","method":"wait"}`)
-	for !c.Cancel([]byte(`"r"`)) {
-		time.Sleep(time.Millisecond) // until it has begun
-	}
-	if got := f.recv(); got != `{"jsonrpc":"2.0","id":"r","result":"stopped"}` {
-		t.Error(got)
-	}
-	if c.Cancel([]byte(`"r"`)) {
-		t.Error("cancelled twice")
-	}
-}
-
-func TestDeadlines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		late := make(chan struct{})
-		c, f := peer(t, &Options{
-			Limits: Limits{Deadline: time.Minute},
-			Handler: handler(map[string]Handler{
-				"heeds":   func(ctx context.Context, _ *Request) (any, error) { <-ctx.Done(); return nil, ctx.Err() },
-				"ignores": func(context.Context, *Request) (any, error) { <-late; return "late", nil },
-			}),
-		})
-		for _, method := range []string{"heeds", "ignores"} {
-			began := time.Now()
-			f.send(`{"jsonrpc":"2.0","id":1,"method":"` + method + `"}`)
-			if got := f.recv(); !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":1,"error":{"code":-32004,`) {
-				t.Errorf("%s: %s", method, got)
-			}
-			if took := time.Since(began); took != time.Minute {
-				t.Errorf("%s: answered after %v", method, took)
-			}
-		}
-		close(late)
-		synctest.Wait()
-		if s := c.Stats(); s.Running != 0 || s.Queued != 0 {
-			t.Errorf("%+v: a second reply waits", s)
-		}
-	})
-}
-
 // logged is a log that is read while it is written.
 type logged struct {
 	mu   sync.Mutex

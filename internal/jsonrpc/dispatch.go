@@ -1,29 +1,22 @@
 package jsonrpc
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 )
 
 // admit gives a request to a handler or puts it in line. Where there is no place, it waits for one, and with it the reader;
 // while a call of ours is unanswered it refuses instead, for the reply to that call may stand behind this request.
 func (c *Conn) admit(w *work) {
-	var since time.Time
 	why, wait := c.place(w)
 	for ; why != "" && wait != nil; why, wait = c.place(w) {
-		if since.IsZero() {
-			since = time.Now()
-		}
 		if why != RefusedMemory {
 			<-wait
 		} else if c.o.Budget.Take(int64(w.size), -1, wait) {
 			w.held = int64(w.size)
 		}
-		c.throttled(why, time.Since(since))
 	}
 	switch why {
 	case "":
@@ -134,14 +127,7 @@ func (c *Conn) refuse(id []byte, e *Error, why Refusal) {
 // handle runs the handler of a request and queues its reply.
 func (c *Conn) handle(w *work) {
 	began := time.Now()
-	ctx, done := c.scope(w)
-	var answered atomic.Bool
-	late := c.deadline(w, &answered)
-	result, err := c.run(ctx, w)
-	done()
-	if late != nil && late.Stop() {
-		c.wg.Done()
-	}
+	result, err := c.run(w)
 	code := 0
 	if err != nil {
 		code = errorOf(err).Code
@@ -149,7 +135,7 @@ func (c *Conn) handle(w *work) {
 	if c.o.Meter.Handled != nil {
 		c.o.Meter.Handled(w.Method, time.Since(began), code)
 	}
-	if w.ID != nil && answered.CompareAndSwap(false, true) {
+	if w.ID != nil {
 		c.reply(w, result, err)
 	}
 	if w.After != nil {
@@ -161,63 +147,12 @@ func (c *Conn) handle(w *work) {
 	}
 }
 
-// scope returns the context of one request.
-func (c *Conn) scope(w *work) (context.Context, func()) {
-	ctx, cancel := c.ctx, func() {}
-	if d := c.o.Limits.Deadline; d > 0 {
-		ctx, cancel = context.WithTimeout(ctx, d)
-	} else if c.o.Cancellable && w.ID != nil {
-		ctx, cancel = context.WithCancel(ctx)
-	}
-	if !c.o.Cancellable || w.ID == nil {
-		return ctx, cancel
-	}
-	id := string(w.ID)
-	c.mu.Lock()
-	c.cancels[id] = cancel
-	c.mu.Unlock()
-	return ctx, func() {
-		c.mu.Lock()
-		delete(c.cancels, id)
-		c.mu.Unlock()
-		cancel()
-	}
-}
-
-// Cancel ends the context of the request of the peer with that id, as it came, and reports whether one is in service. It needs
-// Options.Cancellable.
-func (c *Conn) Cancel(id []byte) bool {
-	c.mu.Lock()
-	cancel := c.cancels[string(id)]
-	c.mu.Unlock()
-	if cancel == nil {
-		return false
-	}
-	cancel()
-	return true
-}
-
-// deadline answers w when its time is over, whatever its handler does. Who stops the timer calls wg.Done.
-func (c *Conn) deadline(w *work, answered *atomic.Bool) *time.Timer {
-	d := c.o.Limits.Deadline
-	if d <= 0 || w.ID == nil {
-		return nil
-	}
-	c.wg.Add(1)
-	return time.AfterFunc(d, func() {
-		defer c.wg.Done()
-		if answered.CompareAndSwap(false, true) {
-			c.reply(w, nil, Errorf(CodeDeadline, "handler of %s exceeded its deadline of %v; what it did may stand", w.Method, d))
-		}
-	})
-}
-
 // run calls the handler.
-func (c *Conn) run(ctx context.Context, w *work) (result any, err error) {
+func (c *Conn) run(w *work) (result any, err error) {
 	if c.o.Handler == nil {
 		return nil, Errorf(CodeMethodNotFound, "unknown method: %s", w.Method)
 	}
-	return c.guarded(w, func() (any, error) { return c.o.Handler(ctx, &w.Request) })
+	return c.guarded(w, func() (any, error) { return c.o.Handler(c.ctx, &w.Request) })
 }
 
 // guarded calls f and turns a panic into an error.

@@ -9,7 +9,7 @@
 // # Vocabulary
 //
 // A frame is one JSON text: a request (it has an id), a notification (it has none) or a reply. A Stream carries frames: a
-// WebSocket (package websock), lines over a socket (NewLines), or memory (Pipe). A Conn is a peer on a Stream.
+// WebSocket (package websock), or lines over a socket (NewLines). A Conn is a peer on a Stream.
 //
 // # What comes in
 //

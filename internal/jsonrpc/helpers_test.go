@@ -94,3 +94,16 @@ func running() string {
 	}
 	return strings.Join(left, "\n\n")
 }
+
+// Stats is a Conn at one moment.
+type Stats struct {
+	Running, Waiting int // requests in service, and in line
+	Calls            int // of ours that are unanswered
+}
+
+// Stats returns what c is at now.
+func (c *Conn) Stats() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Stats{c.running + c.parked, c.waiting.len(), len(c.calls)}
+}

@@ -42,7 +42,6 @@ type Limits struct {
 	Rate         float64       // requests and notifications a second: 0 means no bound
 	Burst        int           // tokens that the bucket holds: Rate, at least 1
 	WriteTimeout time.Duration // how long a frame may take to be written: 10 s
-	Deadline     time.Duration // how long a handler may take before it is answered CodeDeadline: 0 means no bound
 }
 
 func (l *Limits) fill() {
@@ -75,10 +74,8 @@ type Options struct {
 	Budget *Budget
 	// IDPrefix begins the ids that NewID gives: "cb-".
 	IDPrefix string
-	// Cancellable lets Conn.Cancel end the context of one request.
-	Cancellable bool
-	Logger      *slog.Logger // nil is silent
-	Meter       Meter
+	Logger   *slog.Logger // nil is silent
+	Meter    Meter
 }
 
 // Meter is told what happens. Its functions may be nil, are called by many goroutines, and do not block.
@@ -88,13 +85,9 @@ type Meter struct {
 	Handled func(method string, took time.Duration, code int)
 	// Refused is called for a frame that was answered without a handler, or that was dropped.
 	Refused func(why Refusal)
-	// Throttled is called when reading stopped for a while: for want of tokens, of places or of memory.
-	Throttled func(why Refusal, took time.Duration)
-	// Frame is called for each frame read (in) or written.
-	Frame func(in bool, bytes int)
 }
 
-// A Refusal says why a frame was not handled, or why the peer was not read.
+// A Refusal says why a frame was not handled.
 type Refusal string
 
 // The refusals.
@@ -103,9 +96,14 @@ const (
 	RefusedInvalid   Refusal = "invalid"  // no request
 	RefusedBusy      Refusal = "busy"     // too many in flight
 	RefusedMemory    Refusal = "memory"   // too many bytes in flight
-	RefusedRate      Refusal = "rate"     // no token
 	RefusedShutdown  Refusal = "shutdown" // shutting down
 	RefusedStray     Refusal = "stray"    // a reply that nobody waits for
 	RefusedQueueFull Refusal = "queue"    // a notification of ours that found no room
 	RefusedSlow      Refusal = "slow"     // the peer did not read within WriteTimeout
 )
+
+func (c *Conn) refused(why Refusal) {
+	if c.o.Meter.Refused != nil {
+		c.o.Meter.Refused(why)
+	}
+}

@@ -165,14 +165,12 @@ func (c *Conn) write() {
 			stuck.Reset(c.o.Limits.WriteTimeout)
 			err := c.stream.Write(b.b, i < len(batch)-1)
 			stuck.Stop()
-			n := len(b.b)
 			c.out.written(b)
 			batch[i] = nil
 			if err != nil {
 				c.giveUp(batch[i+1:], err)
 				return
 			}
-			c.stats.out(&c.o, n)
 		}
 		spare = batch
 		if cap(spare) > 1024 {

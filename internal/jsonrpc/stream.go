@@ -1,10 +1,6 @@
 package jsonrpc
 
-import (
-	"fmt"
-	"io"
-	"sync"
-)
+import "fmt"
 
 // A Stream carries frames. One goroutine reads, another writes, any may close.
 type Stream interface {
@@ -52,55 +48,4 @@ func (e *CloseError) Error() string { return fmt.Sprintf("closed with %d: %s", e
 // clean reports whether the stream was closed in good order.
 func (e *CloseError) clean() bool {
 	return e.Code == CloseNormal || e.Code == CloseGoingAway || e.Code == CloseNoCode
-}
-
-// Pipe returns the two ends of a stream in memory. A Write waits until the other end reads it.
-func Pipe() (Stream, Stream) {
-	ab, ba := make(chan []byte), make(chan []byte)
-	shared := &pipeEnd{done: make(chan struct{})}
-	return &pipe{in: ba, out: ab, end: shared}, &pipe{in: ab, out: ba, end: shared}
-}
-
-type pipe struct {
-	in  <-chan []byte
-	out chan<- []byte
-	end *pipeEnd
-}
-
-type pipeEnd struct {
-	once sync.Once
-	done chan struct{}
-	err  error // set before done is closed
-}
-
-func (p *pipe) Read() ([]byte, int64, error) {
-	select {
-	case b := <-p.in:
-		return b, 0, nil
-	case <-p.end.done:
-		return nil, 0, p.end.err
-	}
-}
-
-func (p *pipe) Write(frame []byte, _ bool) error {
-	b := append([]byte(nil), frame...)
-	select {
-	case p.out <- b:
-		return nil
-	case <-p.end.done:
-		return ErrClosed
-	}
-}
-
-func (p *pipe) Short(bool) {} // it has no budget
-
-func (p *pipe) Close(code int, reason string) error {
-	p.end.once.Do(func() {
-		p.end.err = io.EOF
-		if code > CloseNormal {
-			p.end.err = &CloseError{Code: code, Reason: reason}
-		}
-		close(p.end.done)
-	})
-	return nil
 }

@@ -297,6 +297,3 @@ func Message(message []byte, max int) (text string, ok bool) {
 
 // Words are the first words of a text in quotes, as JSON writes it, in at most max characters.
 func Words(s string, max int) string { return quoted(s, max) }
-
-// Params is what stands under "params" of a message, as it stands; nil for none.
-func Params(message []byte) []byte { return value(message).at("params") }

@@ -411,5 +411,5 @@ func short(t *testing.T, line string) string {
 	case *sessionlog.RunTerminal:
 		return "end " + e.Reason
 	}
-	return string(e.Kind())
+	return string(sessionlog.KindOf(e))
 }

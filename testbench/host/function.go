@@ -38,17 +38,6 @@ type Param struct {
 // Functions returns all of them, in the order of the documentation. The list is the caller's, what it points at is not.
 func Functions() []*Function { return append([]*Function(nil), table...) }
 
-// Find returns the function of that name, nil where there is none.
-func Find(name string) *Function { return byName[name] }
-
-var byName = func() map[string]*Function {
-	m := make(map[string]*Function, len(table))
-	for _, f := range table {
-		m[f.Name] = f
-	}
-	return m
-}()
-
 // Bind takes arguments by name and returns them by the order of the parameters. Errors: a name that the function does not have, a
 // parameter that must be given and is not.
 func (f *Function) Bind(named Object) ([]any, error) {

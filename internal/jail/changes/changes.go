@@ -67,17 +67,6 @@ const (
 	OpBind  // a Unix socket's file is made
 )
 
-var fileOpNames = [...]string{"", "open", "truncate", "rename", "exchange", "link", "unlink", "rmdir", "mkdir", "symlink",
-	"mknod", "mode", "owner", "times", "attributes", "bind"}
-
-// String returns the operation's name: "open", "rename".
-func (op Op) String() string {
-	if op <= 0 || int(op) >= len(fileOpNames) {
-		return "unknown"
-	}
-	return fileOpNames[op]
-}
-
 // A Call is one call that may change files.
 type Call struct {
 	Op    Op

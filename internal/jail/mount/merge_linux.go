@@ -84,9 +84,9 @@ func isWhiteout(d os.DirEntry) bool {
 	return ok && st.Rdev == 0
 }
 
-// isOpaque tells what MakeOpaque marked.
+// isOpaque reports whether a directory of a layer hides everything below it, by the attribute that an overlay mounted with userxattr reads.
 func isOpaque(dir string) bool {
 	var value [1]byte
-	n, err := unix.Lgetxattr(dir, opaqueAttr, value[:])
+	n, err := unix.Lgetxattr(dir, "user.overlay.opaque", value[:])
 	return err == nil && n == 1 && value[0] == 'y'
 }
