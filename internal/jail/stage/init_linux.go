@@ -22,7 +22,7 @@ import (
 // runInit is PID 1 of the jail. It ends when the recorder does, and everything inside with it.
 func runInit() {
 	defaultSignals()
-	warmThreads()
+	warmThreads(12, 0)
 	ctl, err := newControl(controlFD)
 	if err != nil {
 		return
@@ -51,17 +51,18 @@ func defaultSignals() {
 }
 
 // warmThreads makes the runtime's threads now, more than it needs: it keeps them, and so all have numbers below
-// filter.ChildPID, where the filter guards them.
-func warmThreads() {
-	const count = 12
+// filter.ChildPID, where the filter guards them. Of count threads the one that has a needed number ends.
+func warmThreads(count, needed int) {
 	var all, done sync.WaitGroup
 	all.Add(count)
 	for range count {
 		done.Go(func() {
 			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
 			all.Done()
 			all.Wait()
+			if unix.Gettid() != needed { // one that stays locked ends with its goroutine
+				runtime.UnlockOSThread()
+			}
 		})
 	}
 	done.Wait()
@@ -154,7 +155,7 @@ func (in *initProcess) startExec(spec *InitSpec) (err error) {
 	return err
 }
 
-// forkExec starts the exec stage again where a thread of ours took its PID.
+// forkExec starts the exec stage, and again where a thread of ours took its PID.
 func (in *initProcess) forkExec(attr *syscall.ProcAttr) (pid int, err error) {
 	for {
 		setLastPID(in.lastPID, filter.ProgramPID-1)
@@ -163,6 +164,7 @@ func (in *initProcess) forkExec(attr *syscall.ProcAttr) (pid int, err error) {
 			return pid, err
 		}
 		unix.Wait4(pid, nil, 0, nil)
+		warmThreads(64, filter.ProgramPID)
 	}
 }
 
