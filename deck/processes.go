@@ -44,6 +44,7 @@ type processes struct {
 	ending      func(id uint64) (wait func(ctx context.Context)) // the same, of one that is about to end: see jail.Source
 
 	owners  portOwners
+	pids    pidMap // of a replay
 	reads   reads
 	ends    sync.WaitGroup // goroutines of processes that may be a server's
 	drained chan struct{}  // closed when all have ended, and every conversation with a server
@@ -179,6 +180,7 @@ type processInputs struct {
 	seed       *ambient.Seed
 	ports      jail.Filler
 	owners     *portOwners
+	pids       *pidMap
 }
 
 // Opened implements jail.Source.
@@ -214,11 +216,45 @@ func (i *processInputs) Ending() func(ctx context.Context) {
 func (i *processInputs) Asked(what, path string, now []byte) []byte {
 	asked := strings.TrimSpace(what + " " + i.roots.TapePath(path))
 	b := i.answers.Next(asked)
+	if pid, ok := ambient.ProcessOf(asked); ok && b == nil && i.unlisted(pid) {
+		return nil
+	}
 	if b == nil || strings.HasPrefix(what, "statx") && !jail.SameFile(b, now) {
 		b = now
 	}
 	i.answers.Gave(asked, b)
 	return b
+}
+
+// unlisted reports whether a process was not there when the recorded one looked through all: pgrep finds on a replay what it found then.
+func (i *processInputs) unlisted(pid int) bool {
+	was, known := i.pids.was(pid)
+	if !known {
+		was = pid // a fork that has executed nothing yet
+	}
+	return was != 0 && i.answers.Unlisted(was)
+}
+
+// A pidMap has the PIDs of recorded processes, by those that the same ones have on a replay; 0 of one that is on no tape.
+type pidMap struct {
+	mu sync.Mutex
+	by map[int]int
+}
+
+func (m *pidMap) add(pid int, was *tape.ProcessSpawn) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.by == nil {
+		m.by = make(map[int]int)
+	}
+	m.by[pid] = was.PID
+}
+
+func (m *pidMap) was(pid int) (was int, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	was, known = m.by[pid]
+	return was, known
 }
 
 // portsDevice is the number of no device: what ports are chosen from.
@@ -308,7 +344,7 @@ func (kernelRandom) Fill(b []byte) { _, _ = rand.Read(b) } // never fails
 
 // Started implements jail.Inputs.
 func (p *processes) Started(pr *jail.Program) jail.Source {
-	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), ending: p.ending, ports: kernelRandom{}, owners: &p.owners}
+	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), ending: p.ending, ports: kernelRandom{}, owners: &p.owners, pids: &p.pids}
 	if parent, ok := pr.Parent.(*processInputs); ok {
 		in.parent = parent.id
 	}
@@ -319,6 +355,9 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	p.mu.Unlock()
 	if was == nil {
 		was = new(tape.ProcessSpawn)
+	}
+	if p.again != nil && !pr.Forked {
+		p.pids.add(pr.PID, was)
 	}
 	in.timer, in.places = p.time("times", in, was.Times, p.clock, nil)
 	in.ticks, in.tickings = p.time("ticks", in, was.Ticks, p.ticks, ambient.Ticks())

@@ -1,9 +1,11 @@
 package deck_test
 
 import (
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
@@ -58,6 +60,25 @@ func TestGivenAgain(t *testing.T) {
 	}
 	if a := res.Recording.Manifest.Axes; a["clock"].On || a["random"].On {
 		t.Errorf("%+v", a)
+	}
+}
+
+// TestListAgain: who looks through all processes finds on a replay those that were there then.
+func TestListAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if _, err := exec.LookPath("pgrep"); err != nil {
+		t.Skip(err)
+	}
+	const script = `(if [ -e later ]; then read x <fifo; fi) & if [ ! -e later ]; then wait; fi
+		pgrep -P $$; echo $?; if [ -e later ]; then echo >fifo; fi; wait`
+	if err := syscall.Mkfifo(filepath.Join(b.dir, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	res, out := b.sh(script)
+	b.put("later", "")
+	if _, again := b.replay(res.Recording, nil); again != out || out != "1\n" {
+		t.Errorf("found %q, and on a replay, where a process is there longer, %q", out, again)
 	}
 }
 

@@ -19,6 +19,7 @@ type comparison struct {
 	sides     [2]laneSide
 	differ    differ // for what masking and identity need; pairs get one of their own
 	found     []placed
+	pids      processIDs
 	refusals  []refusal         // requests of the replay that nothing answered
 	urls      map[string]string // of WebSockets, by lane
 }
@@ -32,7 +33,7 @@ func newComparison(mode Mode, o *LaneOptions) *comparison {
 	c.report.Masked = maps.Clone(c.o.Masked)
 	c.report.Notes = slices.Clone(c.o.Notes)
 	c.report.NotCompared, c.report.NotCovered, c.report.usual = c.o.NotCompared, c.o.NotCovered, c.o.Usual
-	c.differ = differ{lanes: true, mask: c.o.masked, names: c.o.Sides}
+	c.differ = differ{lanes: true, mask: c.o.masked, names: c.o.Sides, pids: &c.pids}
 	return c
 }
 

@@ -25,6 +25,7 @@ type differ struct {
 	found    []finding
 	facets   []facet     // lane mode: what differs, though it may compare as equal
 	models   *modelCalls // lane mode: says whether two calls of a model whose bytes differ are the same; else nil
+	pids     *processIDs // lane mode: whose PIDs stand in arguments
 	renamed  bool        // lane mode: that the server of this lane has another name was said
 }
 

@@ -132,7 +132,11 @@ var compareUnknown = of(func(d *differ, a, b *tape.Unknown) {
 func (d *differ) process(a, b *tape.ProcessSpawn) {
 	if !d.replaced {
 		d.textAt("program", ProcessProgram, a.Program, b.Program)
-		d.args(ProcessArgs, a.Args, b.Args)
+		args := b.Args
+		if d.lanes && !d.exact {
+			args = d.pids.asRecorded(a.Args, args)
+		}
+		d.args(ProcessArgs, a.Args, args)
 	}
 	d.textAt("working directory", ProcessCwd, orNull(a.Cwd), orNull(b.Cwd))
 	if !d.lanes || endedItself(a) && endedItself(b) {

@@ -186,6 +186,7 @@ func (c *laneCompare) refuse(p *placed, e *entry, asked *request) {
 // finish makes the report of what was found.
 func (c *laneCompare) finish() *Report {
 	c.ends.tell()
+	c.pids.tell(c.comparison)
 	c.models.tell()
 	c.elsewhere.tell(c)
 	bySeq := func(a, b RequestRef) int { return cmp.Compare(*a.Seq, *b.Seq) }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strconv"
+	"strings"
 	"sync"
 	"unicode/utf8"
 )
@@ -22,6 +24,7 @@ type Answers struct {
 	kept []answer
 	size int
 	left map[string][][]byte // recorded, by what was asked
+	told map[int]bool        // recorded: the PIDs of which something was told
 }
 
 type answer struct {
@@ -32,7 +35,7 @@ type answer struct {
 
 // NewAnswers keeps answers, if keep says so, and gives those again that Encode wrote; nil for none. The error is ErrAnswers.
 func NewAnswers(keep bool, recorded []byte) (*Answers, error) {
-	a := &Answers{keep: keep, left: make(map[string][][]byte)}
+	a := &Answers{keep: keep, left: make(map[string][][]byte), told: make(map[int]bool)}
 	if recorded == nil {
 		return a, nil
 	}
@@ -45,9 +48,23 @@ func NewAnswers(keep bool, recorded []byte) (*Answers, error) {
 			w.Bytes = []byte(w.Text)
 		}
 		a.left[w.Asked] = append(a.left[w.Asked], w.Bytes)
+		if pid, ok := ProcessOf(w.Asked); ok {
+			a.told[pid] = true
+		}
 	}
 	return a, nil
 }
+
+// ProcessOf is the PID of the process that a file of /proc is of, which is asked for by its path from the root.
+func ProcessOf(asked string) (pid int, ok bool) {
+	path, _ := strings.CutPrefix(asked, "read /proc/")
+	who, _, of := strings.Cut(path, "/")
+	pid, err := strconv.Atoi(who)
+	return pid, of && err == nil
+}
+
+// Unlisted reports whether a recorded process that looked through all, to the first one, was told nothing of one: that was not there.
+func (a *Answers) Unlisted(pid int) bool { return a.told[1] && !a.told[pid] }
 
 // Next is the recorded answer that comes next to what is asked; nil where there is none any more.
 func (a *Answers) Next(asked string) []byte { return a.next(asked, 0) }

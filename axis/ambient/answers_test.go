@@ -37,6 +37,32 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestUnlisted: who was told of the first process was told of all that were there.
+func TestUnlisted(t *testing.T) {
+	for _, c := range []struct {
+		asked []string
+		pid   int
+		want  bool
+	}{
+		{[]string{"read /proc/1/stat", "read /proc/100/stat"}, 1000, true},
+		{[]string{"read /proc/1/stat", "read /proc/100/stat"}, 100, false},
+		{[]string{"read /proc/100/stat", "read /proc/self/stat", "read /proc/1"}, 1000, false},
+		{nil, 1000, false},
+	} {
+		kept, _ := NewAnswers(true, nil)
+		for _, asked := range c.asked {
+			kept.Gave(asked, []byte("S"))
+		}
+		again, err := NewAnswers(false, kept.Encode(strings.Clone))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := again.Unlisted(c.pid); got != c.want {
+			t.Errorf("%d after %q: %v", c.pid, c.asked, got)
+		}
+	}
+}
+
 // TestTicks goes on from what was given, as far from the kernel's clock as that was.
 func TestTicks(t *testing.T) {
 	log := new(Log)

@@ -31,6 +31,7 @@
 //
 // Answers are kept by what was asked, as JSON: [{"asked":"read /proc/uptime","text":"26210.79 8829.57\n"}, …], bytes that are no UTF-8 in base64
 // as "bytes". A replay gives the answers to equal questions in their order, and the last one again to whoever asks more often.
+// A process of which one that looked through all of /proc was told nothing was not there, and is not there for it on a replay.
 //
 // # Random bytes
 //

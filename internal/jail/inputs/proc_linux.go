@@ -50,6 +50,10 @@ func (in *Answerer) procOpened(c *notify.Call, text string, flags uint32) (ok bo
 		return false
 	}
 	b := p.Source.Asked("read", text, now)
+	if b == nil {
+		c.Fail(unix.ENOENT)
+		return true
+	}
 	if strings.HasSuffix(name, "mountinfo") {
 		b = in.withoutLayers(b)
 	}

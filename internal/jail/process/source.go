@@ -22,7 +22,8 @@ type Source interface {
 	Tick(place uint64) int64
 	TickBehind() int64
 	// Asked is told of a question that only the kernel can answer, about the file at path or about none: "statfs", "sysinfo", "read" of a
-	// file of /proc, …, and of its answer now. It returns that, or another one of the same length (but for "read").
+	// file of /proc, …, and of its answer now. It returns that, or another one of the same length (but for "read", which may be nil: there
+	// is no such file).
 	Asked(what, path string, now []byte) []byte
 	// Opened is told of an open of /dev/random or /dev/urandom, and returns what is read from it.
 	Opened() Filler
