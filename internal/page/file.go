@@ -68,10 +68,7 @@ func (s *Shelf) WriteFile(ctx context.Context, w io.Writer, o *FileOptions) (*Wr
 func (s *Shelf) problems(ctx context.Context) []Problem {
 	out := []Problem{}
 	for _, src := range s.Sources {
-		d, err := src.detail(ctx)
-		if err != nil {
-			continue
-		}
+		d := src.detail(ctx)
 		for _, p := range d.Problems {
 			out = append(out, Problem{d.Name + "/" + p.Path, p.What})
 		}

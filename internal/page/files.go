@@ -91,9 +91,7 @@ func (r *Source) fileHistory(s *summary) (*Files, error) {
 		return nil, err
 	}
 	h.causes(s)
-	if err := h.tree(r); err != nil {
-		return nil, err
-	}
+	h.tree(r)
 	return h.files(), nil
 }
 
@@ -278,10 +276,10 @@ func turnTitle(t *TurnRow) string {
 }
 
 // tree adds what the run found and did not change, and what stood where it changed something.
-func (h *history) tree(r *Source) error {
+func (h *history) tree(r *Source) {
 	t, err := r.rec.Tree()
 	if err != nil || t == nil {
-		return nil // the summary tells of damage of the tape alone; without a tree there is nothing to show
+		return // the summary tells of damage of the tape alone; without a tree there is nothing to show
 	}
 	unchanged := 0
 	for i := range t.Entries {
@@ -311,7 +309,6 @@ func (h *history) tree(r *Source) error {
 			f.Before.Bytes = &Payload{Digest: e.Digest.String(), Size: e.Size}
 		}
 	}
-	return nil
 }
 
 func (h *history) files() *Files {

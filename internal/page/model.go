@@ -94,7 +94,6 @@ type Coverage struct {
 type Seal struct {
 	Root    string `json:"root"`
 	Key     string `json:"key"`
-	At      int64  `json:"at"`
 	Checked string `json:"checked"` // "holds", why it does not, or that nobody looked; one that is broken is in Detail.Problems too
 
 	broken bool

@@ -64,7 +64,7 @@ func (r *Source) documents(ctx context.Context, d *Documents) error {
 		d.Records = append(d.Records, fmt.Sprintf("%srecords/%d.json", at, b))
 	}
 	d.Rest = append(d.Rest, at+"files.json")
-	if detail, err := r.detail(ctx); err == nil && detail.Terminal {
+	if r.detail(ctx).Terminal {
 		d.Rest = append(d.Rest, at+"terminal.json")
 	}
 	if err := r.payloads(at, d); err != nil {

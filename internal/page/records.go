@@ -1,15 +1,14 @@
 package page
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -26,22 +25,11 @@ func (r *Source) lines(from int64, f func(line []byte) bool) error {
 	return eachLine(file, f)
 }
 
-func eachLine(file *os.File, f func(line []byte) bool) error {
-	in := bufio.NewReaderSize(file, 1<<20)
-	var long []byte
+func eachLine(file io.Reader, f func(line []byte) bool) error {
+	in := jsonscan.NewLines(file, tape.MaxLine+1)
 	for {
-		line, err := in.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			if long = append(long, line...); len(long) > tape.MaxLine {
-				return tape.ErrLineTooLong
-			}
-			continue
-		}
-		if len(long) > 0 {
-			line = append(long, line...)
-			long = long[:0]
-		}
-		if err != nil { // a line without its end is not whole
+		line, err := in.Next()
+		if err != nil || in.Torn() { // a line without its end is not whole
 			return recording.NotEOF(err)
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 && !f(line) {

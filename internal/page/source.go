@@ -104,7 +104,7 @@ func (r *Source) document(ctx context.Context, path string) ([]byte, error) {
 	number, isJSON := strings.CutSuffix(rest, ".json")
 	switch {
 	case path == "run.json":
-		return documentOf(r.detail(ctx))
+		return mustJSON(r.detail(ctx)), nil
 	case path == "index.json":
 		s, err := r.sum()
 		if err != nil {
@@ -218,7 +218,7 @@ func stateOf(rec *recording.Recording) string {
 }
 
 // detail makes run.json. A tape that cannot be opened is a problem of the run, not of its page.
-func (r *Source) detail(ctx context.Context) (*Detail, error) {
+func (r *Source) detail(ctx context.Context) *Detail {
 	m := r.rec.Manifest
 	d := &Detail{
 		Run: rowOf(r.ID, r.rec, m.Totals, library.VerdictOf(r.rec)), Cwd: m.Cwd, Host: hostOf(&m.Host), Masks: m.Masks,
@@ -246,7 +246,7 @@ func (r *Source) detail(ctx context.Context) (*Detail, error) {
 		d.Problems = append(d.Problems, Problem{seal.FileName, "the seal is broken: " + d.Seal.Checked})
 	}
 	d.Notes, d.Problems = r.notes(d.Problems)
-	return d, nil
+	return d
 }
 
 func hostOf(h *recording.Host) string {

@@ -376,7 +376,6 @@ export interface Sample {
 export interface Seal {
 	root: string;
 	key: string;
-	at: number;
 	checked: string;
 }
 
