@@ -45,10 +45,11 @@ const (
 type ordering struct {
 	*comparison
 	pairs map[origin][]pair // requests and processes that both sides have
+	said  map[origin]int    // notes
 }
 
 func newOrdering(base *comparison) *ordering {
-	return &ordering{base, make(map[origin][]pair)}
+	return &ordering{base, make(map[origin][]pair), make(map[origin]int)}
 }
 
 // keep keeps a pair of requests by who made them, and of processes by who started them.
@@ -73,9 +74,6 @@ func (c *ordering) keep(p pair) {
 	c.pairs[by] = append(c.pairs[by], p)
 }
 
-// maxOrderNotes bounds how often it is said of one origin that its order does not gate.
-const maxOrderNotes = 20
-
 // compare reports of each origin the first request, or process, that came before one which it had followed.
 func (c *ordering) compare() {
 	recorded, replayed := func(p pair) *tape.Record { return p.a.rec }, func(p pair) *tape.Record { return p.b.rec }
@@ -87,12 +85,8 @@ func (c *ordering) compare() {
 			return atOnce[p.a.rec] || atOnce[p.b.rec] || begunAt(p.a.rec) == 0 || begunAt(p.b.rec) == 0 || continues(p, atOnce)
 		})
 		was, now := inOrder(all, recorded), inOrder(all, replayed)
-		noted := 0
 		for first, earlier := range displaced(was, now) {
 			if c.followed(first, earlier, by) {
-				break
-			}
-			if noted++; noted == maxOrderNotes {
 				break
 			}
 		}
@@ -142,12 +136,12 @@ func continues(p pair, atOnce map[*tape.Record]bool) bool {
 // followed says that earlier came before first, and returns whether that gates.
 func (c *ordering) followed(first, earlier pair, by origin) bool {
 	if by.of == questions || by.id == 0 && hostOf(first) == hostOf(earlier) {
-		c.note("another order: %s comes before %s, which it followed; nobody knows who asked, so that does not gate",
+		c.chance(by, "another order: %s comes before %s, which it followed; nobody knows who asked, so that does not gate",
 			describe(earlier.b.rec.Kind), describe(first.a.rec.Kind))
 		return false
 	}
 	if by.of == processes && (c.ownTicks(Recorded, first.a.rec) || c.ownTicks(Replay, first.b.rec)) {
-		c.note("process order: %s comes before %s, which it followed; the runtime that started them has timers of its own, so that does not gate",
+		c.chance(by, "process order: %s comes before %s, which it followed; the runtime that started them has timers of its own, so that does not gate",
 			subjectOf(earlier.b.rec.Kind), subjectOf(first.a.rec.Kind))
 		return false
 	}
@@ -157,6 +151,16 @@ func (c *ordering) followed(first, earlier pair, by origin) bool {
 	}
 	c.placeOrder(category, LaneOf(earlier.b.rec.Kind), first, earlier)
 	return true
+}
+
+// maxOrderNotes bounds how often it is said of one origin that its order does not gate.
+const maxOrderNotes = 20
+
+// chance notes an order that does not gate.
+func (c *ordering) chance(by origin, format string, args ...any) {
+	if c.said[by]++; c.said[by] <= maxOrderNotes {
+		c.note(format, args...)
+	}
 }
 
 // placeOrder reports that earlier came before first.
