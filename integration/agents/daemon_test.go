@@ -221,10 +221,10 @@ func turnsOf(facts []fact) (out []calledTool) {
 	at := make(map[string]int)
 	for _, f := range facts {
 		switch f.Kind {
-		case (&sessionlog.ToolRequested{}).Kind():
+		case sessionlog.KindOf(&sessionlog.ToolRequested{}):
 			at[f.ID] = len(out)
 			out = append(out, calledTool{Name: f.Name, Params: f.Value})
-		case (&sessionlog.ToolCompleted{}).Kind():
+		case sessionlog.KindOf(&sessionlog.ToolCompleted{}):
 			c := &out[at[f.ID]]
 			if c.Output = f.Value; f.IsError {
 				c.Output = map[string]any{"error": f.Value}

@@ -248,19 +248,19 @@ func (f *facts) add(e sessionlog.Event) error {
 	turn := e.Base().Turn
 	switch e := e.(type) {
 	case *sessionlog.RunStarted:
-		f.all = append(f.all, fact{Kind: e.Kind(), Text: strings.Trim(e.Goal, "\"\n")})
+		f.all = append(f.all, fact{Kind: sessionlog.KindOf(e), Text: strings.Trim(e.Goal, "\"\n")})
 	case *sessionlog.LLMCompleted:
-		f.all = append(f.all, fact{Kind: e.Kind(), Turn: turn, Value: value(e.Message.Content), Text: e.Message.Role})
+		f.all = append(f.all, fact{Kind: sessionlog.KindOf(e), Turn: turn, Value: value(e.Message.Content), Text: e.Message.Role})
 	case *sessionlog.ToolRequested:
 		for _, c := range e.Calls {
-			f.all = append(f.all, fact{Kind: e.Kind(), Turn: turn, ID: c.ID, Name: c.Name, Value: value(c.Arguments)})
+			f.all = append(f.all, fact{Kind: sessionlog.KindOf(e), Turn: turn, ID: c.ID, Name: c.Name, Value: value(c.Arguments)})
 		}
 	case *sessionlog.ToolCompleted:
 		for _, r := range e.Results {
-			f.all = append(f.all, fact{Kind: e.Kind(), Turn: turn, ID: r.CallID, Value: value(r.Output), IsError: r.IsError})
+			f.all = append(f.all, fact{Kind: sessionlog.KindOf(e), Turn: turn, ID: r.CallID, Value: value(r.Output), IsError: r.IsError})
 		}
 	case *sessionlog.RunTerminal:
-		f.all = append(f.all, fact{Kind: e.Kind(), Text: e.Reason, Value: []int64{int64(e.TurnsUsed), e.TotalTokens}})
+		f.all = append(f.all, fact{Kind: sessionlog.KindOf(e), Text: e.Reason, Value: []int64{int64(e.TurnsUsed), e.TotalTokens}})
 	}
 	return nil
 }
