@@ -158,7 +158,7 @@ func (w *spawns) listen(sp *jail.Spawn) *jail.SpawnAnswer {
 
 // opened says who is talked with, whose changes of files are known as by.
 func (w *spawns) opened(sp *jail.Spawn, by uint32) *mcp.Opened {
-	o := &mcp.Opened{Transport: mcp.Stdio, Program: w.s.roots.TapePath(sp.Path), Cwd: w.s.roots.TapePath(sp.Dir)}
+	o := &mcp.Opened{Transport: mcp.Stdio, Program: w.s.roots.TapePath(sp.Path), Cwd: w.s.roots.TapePath(sp.Dir), PID: sp.Own}
 	o.Before = func(conversation uint64) error { return w.changing.served(by, conversation) }
 	o.Begun = func(conversation uint64) { w.changing.servers.talks(by, conversation) }
 	o.Latest = func() string {

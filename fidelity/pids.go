@@ -1,6 +1,7 @@
 package fidelity
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -15,22 +16,29 @@ type processIDs struct {
 	moved [][2]string // those that differ, recorded and replay
 }
 
-// pidsOf finds whose each PID of a side is: of a process that became other programs the last one's, and nobody's where it was given twice.
-func pidsOf(side *laneSide, lanes map[int]spawnLane) map[string]spawnLane {
-	of := make(map[string]spawnLane)
+// find finds whose each PID of a side is: of the processes that compare, by their lanes, and of MCP servers, which do not run on a replay, by
+// their conversations.
+func (ids *processIDs) find(s Side, side *laneSide, lanes map[int]spawnLane) {
+	ids.of[s] = make(map[string]spawnLane)
 	for e := range side.records() {
-		p, ok := e.spawn()
-		lane, compared := lanes[e.at]
-		if !ok || !compared || p.PID == 0 || tape.HasFlag(p, tape.AgainKey) {
-			continue
+		switch k := e.rec.Kind.(type) {
+		case *tape.ProcessSpawn: // of one that became other programs the last one is
+			if lane, compares := lanes[e.at]; compares && !tape.HasFlag(k, tape.AgainKey) {
+				ids.add(s, strconv.Itoa(k.PID), lane)
+			}
+		case *tape.MCPOpen:
+			name := fmt.Sprintf("server %d: %s", k.Conversation, k.Server)
+			ids.add(s, string(tape.FieldValue(k.Extra, tape.PIDKey)), spawnLane{name, cas.Sum([]byte(name))})
 		}
-		pid := strconv.Itoa(p.PID)
-		if _, twice := of[pid]; twice {
-			lane = spawnLane{}
-		}
-		of[pid] = lane
 	}
-	return of
+}
+
+// add notes whose a PID is: nobody's where it was given twice.
+func (ids *processIDs) add(s Side, pid string, of spawnLane) {
+	if _, twice := ids.of[s][pid]; twice || pid == "" || pid == "0" {
+		of = spawnLane{}
+	}
+	ids.of[s][pid] = of
 }
 
 // asRecorded are arguments of the replay, in which a PID is the recorded one of the same process.

@@ -46,3 +46,24 @@ func TestProcessIDs(t *testing.T) {
 		})
 	}
 }
+
+// TestServerIDs: a tool server is named by the PID of its process, or of what stands for it on a replay.
+func TestServerIDs(t *testing.T) {
+	run := func(first, second uint64, killed string) []tape.Kind {
+		server := func(conversation, pid uint64) tape.Kind {
+			return &tape.MCPOpen{Conversation: conversation, Transport: "stdio", Program: "/bin/notes", Extra: tape.NumberField(tape.PIDKey, pid)}
+		}
+		return []tape.Kind{
+			server(1, first), server(2, second),
+			&tape.ProcessSpawn{SpawnID: 4, ParentSpawnID: 1, PID: 1090, Program: "/bin/kill", Args: []string{killed}},
+			&tape.ProcessSpawn{SpawnID: 1, PID: 100, Program: "/bin/agent"},
+		}
+	}
+	recorded := tapeOf(run(1057, 1060, "1057")...)
+	for killed, red := range map[string]bool{"1058": false, "1061": true} {
+		r, err := CompareLanes(Semantic, recorded, tapeOf(run(1058, 1061, killed)...), nil)
+		if err != nil || len(r.Divergences) > 0 != red {
+			t.Errorf("killed %s: %v, %v", killed, r.Divergences, err)
+		}
+	}
+}

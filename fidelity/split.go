@@ -31,7 +31,7 @@ func lanesOf(c *comparison, s Side) []*lane {
 	side := &c.sides[s]
 	spawns := spawnLanes(side, c.o.masked)
 	spawns[side.program] = spawnLane{laneProgram, cas.Sum([]byte(laneProgram))}
-	c.pids.of[s] = pidsOf(side, spawns)
+	c.pids.find(s, side, spawns)
 	var sockets SocketLanes
 	byKey := make(map[string]*lane)
 	var out []*lane

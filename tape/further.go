@@ -25,6 +25,8 @@ const (
 	ConversationKey = "conversation"
 	// WithinKey is a further key of mcp_open: the number of the conversation of the MCP server that holds this one as a client.
 	WithinKey = "within"
+	// PIDKey is a further key of mcp_open: the PID of the server's process, or of what stands for it on a replay.
+	PIDKey = "pid"
 	// OpenerKey is a further key of exchanges, name_lookup and net_refused: the spawn_id of the process that opened the connection, or
 	// asked, or the number of a thread of it that has times of its own.
 	OpenerKey = "by"

@@ -28,6 +28,7 @@ type Opened struct {
 	Begun func(conversation uint64)
 	// Within is the number of the conversation of the server that holds this one as a client; 0 for the program.
 	Within uint64
+	PID    int    // of the server's process, as that knows it; 0 for none
 	Cwd    string // "" where it is not known
 	URL    string // of http
 	// Recorded is, on a replay, the conversation that answers this one: it has its server and its number. Nil else.

@@ -169,7 +169,7 @@ func (l *Log) redactOpened(o *Opened) (out Opened, raw []tape.RawBytes) {
 		}
 		return text
 	}
-	out = Opened{Transport: o.Transport, Recorded: o.Recorded, Within: o.Within}
+	out = Opened{Transport: o.Transport, Recorded: o.Recorded, Within: o.Within, PID: o.PID}
 	out.Program, out.Cwd = safe("program", o.Program), safe("cwd", o.Cwd)
 	for i, a := range o.Args {
 		out.Args = append(out.Args, safe(fmt.Sprintf("args.%d", i), a))

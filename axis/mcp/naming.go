@@ -75,7 +75,7 @@ func (c *Conversation) open() error {
 	o := &c.opened
 	err := c.write(&tape.MCPOpen{
 		Conversation: c.number, Transport: o.Transport, Program: o.Program, Args: o.Args, Env: o.given, Cwd: o.Cwd, URL: o.URL,
-		Protocol: c.log.str(c.naming.protocol), Extra: tape.NumberField(tape.WithinKey, o.Within),
+		Protocol: c.log.str(c.naming.protocol), Extra: append(tape.NumberField(tape.WithinKey, o.Within), tape.NumberField(tape.PIDKey, uint64(o.PID))...),
 	}, c.raw)
 	for _, h := range c.naming.held {
 		if err == nil {

@@ -48,7 +48,7 @@ func (s *Finder) look(n *notify.Call) (*Spawn, error) {
 		}
 	}
 	p.task = task
-	spawn := &Spawn{PID: is.Process, Key: p.key, Again: ours, InputOnly: p.inputOnly, talk: p}
+	spawn := &Spawn{PID: is.Process, Own: is.Inside, Key: p.key, Again: ours, InputOnly: p.inputOnly, talk: p}
 	if err := s.describe(spawn, n); err != nil {
 		task.Close()
 		return nil, passed(err)

@@ -53,6 +53,7 @@ type Watcher interface {
 // A Spawn is one execve of a process that somebody talks with. See "Spawns" in the package comment for which those are.
 type Spawn struct {
 	PID  int      // of the process, as the recorder's PID namespace knows it
+	Own  int      // the same, as it knows it itself
 	Path string   // the program, as the call spells it; what stands there may not exist
 	Argv []string // at most 1,024, of 128 KiB in all; what is more is left out
 	Env  []string // what the call gives it as variables, NAME=VALUE; at most 1,024, of 1 MiB in all
