@@ -29,15 +29,15 @@ func numberOf(rec *tape.Record, key string) uint64 {
 
 // An origin is who made requests, or started processes.
 type origin struct {
-	of what
+	of originKind
 	id uint64 // 0 where that is not known
 }
 
-type what uint8
+type originKind uint8
 
 const (
-	requests  what = iota
-	questions      // to models, where it is not known who asks
+	requests  originKind = iota
+	questions            // to models, where it is not known who asks
 	processes
 )
 
