@@ -42,6 +42,6 @@ export const sealBroken = (d: Detail): boolean => (d.seal ? !/^(holds|not checke
 function Seal({ of: d }: { of: Detail }) {
 	if (!d.seal) return <Section level={2} title="Seal"><p class="dim">{d.sealed ? 'The recording says that it is sealed, but its seal is missing.' : 'Not sealed.'}</p></Section>;
 	return <Section level={2} title="Seal" note={<Badge tone={sealBroken(d) ? 'bad' : toneOf(d.seal.checked)}>{d.seal.checked === 'holds' ? 'holds' : sealBroken(d) ? 'broken' : 'not checked'}</Badge>}>
-		<Facts of={[['checked', <Name text={d.seal.checked} />], ['root', <code><Name text={d.seal.root} /></code>], ['key', <code><Name text={d.seal.key} /></code>], ['at', format.date(d.seal.at)]]} />
+		<Facts of={[['checked', <Name text={d.seal.checked} />], ['root', <code><Name text={d.seal.root} /></code>], ['key', <code><Name text={d.seal.key} /></code>]]} />
 	</Section>;
 }
