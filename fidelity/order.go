@@ -81,8 +81,10 @@ func (c *ordering) compare() {
 		all := c.pairs[by]
 		atOnce := overlapping(all, recorded)
 		maps.Copy(atOnce, overlapping(all, replayed))
+		conversations := conversationsOf(atOnce)
 		all = slices.DeleteFunc(all, func(p pair) bool {
-			return atOnce[p.a.rec] || atOnce[p.b.rec] || begunAt(p.a.rec) == 0 || begunAt(p.b.rec) == 0 || continues(p, atOnce)
+			return atOnce[p.a.rec] || atOnce[p.b.rec] || begunAt(p.a.rec) == 0 || begunAt(p.b.rec) == 0 ||
+				conversations[LaneOf(p.a.rec.Kind)]
 		})
 		was, now := inOrder(all, recorded), inOrder(all, replayed)
 		for first, earlier := range displaced(was, now) {
@@ -93,44 +95,50 @@ func (c *ordering) compare() {
 	}
 }
 
-// displaced gives each request, or process, after one that came before it and had followed it: of each host the last of those.
+// displaced gives each request, or process, after one that came before it and had followed it: the last such one, and the last of another host.
 func displaced(was, now []pair) iter.Seq2[pair, pair] {
-	rank := make(map[pair]int)
+	rank := make(map[pair]int, len(was))
 	for i, p := range was {
 		rank[p] = i
 	}
 	return func(yield func(first, earlier pair) bool) {
-		var last []pair // by host
+		var last, other ranked // of two hosts, by their ranks
 		for _, p := range now {
-			at := len(last)
-			for i, q := range last {
-				if rank[q] > rank[p] && !yield(p, q) {
+			is := ranked{p, hostOf(p), rank[p] + 1}
+			for _, q := range [...]ranked{last, other} {
+				if q.rank > is.rank && !yield(p, q.pair) {
 					return
-				}
-				if hostOf(p) == hostOf(q) {
-					at = i
 				}
 			}
 			switch {
-			case at == len(last):
-				last = append(last, p)
-			case rank[p] > rank[last[at]]:
-				last[at] = p
+			case is.rank > last.rank && is.host != last.host:
+				last, other = is, last
+			case is.rank > last.rank:
+				last = is
+			case is.rank > other.rank && is.host != last.host:
+				other = is
 			}
 		}
 	}
 }
 
-// continues reports whether a call of a model goes on with a conversation of which calls were under way together with others: it follows
+// ranked is a pair with its host and its rank in the recorded order, from 1.
+type ranked struct {
+	pair
+	host string
+	rank int
+}
+
+// conversationsOf are the lanes of model calls. What goes on with a conversation of which calls were under way together with others follows
 // from that conversation alone.
-func continues(p pair, atOnce map[*tape.Record]bool) bool {
-	_, model := p.a.rec.Kind.(*tape.LLMCall)
-	for rec := range atOnce {
-		if model && LaneOf(rec.Kind) == LaneOf(p.a.rec.Kind) {
-			return true
+func conversationsOf(recs map[*tape.Record]bool) map[string]bool {
+	lanes := make(map[string]bool)
+	for rec := range recs {
+		if _, model := rec.Kind.(*tape.LLMCall); model {
+			lanes[LaneOf(rec.Kind)] = true
 		}
 	}
-	return false
+	return lanes
 }
 
 // followed says that earlier came before first, and returns whether that gates.

@@ -47,6 +47,7 @@ func TestUnlisted(t *testing.T) {
 		{[]string{"read /proc/1/stat", "read /proc/100/stat"}, 1000, true},
 		{[]string{"read /proc/1/stat", "read /proc/100/stat"}, 100, false},
 		{[]string{"read /proc/100/stat", "read /proc/self/stat", "read /proc/1"}, 1000, false},
+		{[]string{"read /proc/1/cgroup", "read /proc/self/stat"}, 1000, false}, // looks whether it is in a container
 		{nil, 1000, false},
 	} {
 		kept, _ := NewAnswers(true, nil)

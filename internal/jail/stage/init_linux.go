@@ -157,7 +157,8 @@ func (in *initProcess) startExec(spec *InitSpec) (err error) {
 
 // forkExec starts the exec stage, and again where a thread of ours took its PID.
 func (in *initProcess) forkExec(attr *syscall.ProcAttr) (pid int, err error) {
-	for {
+	const tries = 16
+	for range tries {
 		setLastPID(in.lastPID, filter.ProgramPID-1)
 		pid, err = syscall.ForkExec("/proc/self/exe", []string{execName}, attr)
 		if err != nil || !misnumbered(pid) {
@@ -166,6 +167,7 @@ func (in *initProcess) forkExec(attr *syscall.ProcAttr) (pid int, err error) {
 		unix.Wait4(pid, nil, 0, nil)
 		warmThreads(64, filter.ProgramPID)
 	}
+	return 0, syscall.EAGAIN
 }
 
 // serve answers the recorder until its end closes, and ends the jail then.
