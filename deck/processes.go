@@ -228,33 +228,35 @@ func (i *processInputs) Asked(what, path string, now []byte) []byte {
 
 // unlisted reports whether a process was not there when the recorded one looked through all: pgrep finds on a replay what it found then.
 func (i *processInputs) unlisted(pid int) bool {
-	was, known := i.pids.was(pid)
-	if !known {
-		was = pid // a fork that has executed nothing yet
-	}
-	return was != 0 && i.answers.Unlisted(was)
+	was, program := i.pids.was(pid)
+	return was != 0 && i.answers.Unlisted(was, program)
 }
 
 // A pidMap has the PIDs of recorded processes, by those that the same ones have on a replay; 0 of one that is on no tape.
 type pidMap struct {
-	mu sync.Mutex
-	by map[int]int
+	mu      sync.Mutex
+	by      map[int]int
+	program int // of the first one
 }
 
 func (m *pidMap) add(pid int, was *tape.ProcessSpawn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.by == nil {
-		m.by = make(map[int]int)
+		m.by, m.program = make(map[int]int), was.PID
 	}
 	m.by[pid] = was.PID
 }
 
-func (m *pidMap) was(pid int) (was int, known bool) {
+// was is the recorded PID of the process that has pid, and that of the program. A fork that has executed nothing yet has the recorded one.
+func (m *pidMap) was(pid int) (was, program int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	was, known = m.by[pid]
-	return was, known
+	was, known := m.by[pid]
+	if !known {
+		was = pid
+	}
+	return was, m.program
 }
 
 // portsDevice is the number of no device: what ports are chosen from.

@@ -68,7 +68,7 @@ func TestListAgain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	if _, err := exec.LookPath("pgrep"); err != nil {
-		t.Skip(err)
+		t.Skip("pgrep is not here: ", err)
 	}
 	const script = `(if [ -e later ]; then read x <fifo; fi) & if [ ! -e later ]; then wait; fi
 		pgrep -P $$; echo $?; if [ -e later ]; then echo >fifo; fi; wait`

@@ -13,8 +13,11 @@ import (
 // depends on what the threads of its program do just then: an argument that is a PID compares by whose it is.
 type processIDs struct {
 	of    [2]map[string]spawnLane
-	moved [][2]string // those that differ, recorded and replay
+	moved [][2]string // those that differ, recorded and replay; at most maxMoved
 }
+
+// maxMoved bounds of how many PIDs it is said that another one stood for them.
+const maxMoved = 20
 
 // find finds whose each PID of a side is: of the processes that compare, by their lanes, and of MCP servers, which do not run on a replay, by
 // their conversations.
@@ -56,7 +59,7 @@ func (ids *processIDs) asRecorded(was, now []string) []string {
 func (ids *processIDs) same(was, now string) bool {
 	a, b := ids.of[Recorded][was], ids.of[Replay][now]
 	same := a.key == b.key && a.key != (cas.Digest{})
-	if pair := [2]string{was, now}; same && !slices.Contains(ids.moved, pair) {
+	if pair := [2]string{was, now}; same && len(ids.moved) < maxMoved && !slices.Contains(ids.moved, pair) {
 		ids.moved = append(ids.moved, pair)
 	}
 	return same

@@ -65,10 +65,9 @@ func ProcessOf(asked string) (pid int, ok bool) {
 
 // Unlisted reports whether a recorded process that looked through all, the first one and the program among them, was told nothing of one: that
 // was not there.
-func (a *Answers) Unlisted(pid int) bool { return a.told[1] && a.told[programPID] && !a.told[pid] }
-
-// programPID is what the jail gives the program.
-const programPID = 100
+func (a *Answers) Unlisted(pid, program int) bool {
+	return a.told[1] && a.told[program] && !a.told[pid]
+}
 
 // Next is the recorded answer that comes next to what is asked; nil where there is none any more.
 func (a *Answers) Next(asked string) []byte { return a.next(asked, 0) }

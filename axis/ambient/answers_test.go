@@ -58,7 +58,7 @@ func TestUnlisted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := again.Unlisted(c.pid); got != c.want {
+		if got := again.Unlisted(c.pid, 100); got != c.want {
 			t.Errorf("%d after %q: %v", c.pid, c.asked, got)
 		}
 	}

@@ -1,7 +1,7 @@
 // Package picture shows a cassette to people: an animated GIF, an SVG that stands still or moves, plain text, and one HTML
 // page with a player.
 //
-// All of them are made from one stream of pictures : the output goes through the screen model, and what the screen
+// All of them are made from one stream of pictures: the output goes through the screen model, and what the screen
 // showed is taken at most Options.FPS times a second. Nothing is taken between two writes that change nothing, nor while a
 // program holds the screen back (mode 2026). A picture's Time is that of the film: long pauses are cut to Options.MaxIdle, and
 // Options.Speed is applied. Its Recorded is the time in the session.

@@ -462,7 +462,7 @@ func TestSearchStays(t *testing.T) {
 		t.Fatal(names, err)
 	}
 	if err := errors.Join(os.Remove(names[0]), os.Symlink(outside, names[0]), mkfifo(filepath.Join(filepath.Dir(names[0]), strings.Repeat("a", 64)))); err != nil {
-		t.Skip(err)
+		t.Skip("no symbolic links or FIFOs here: ", err)
 	}
 	src, err := page.Open(rec, nil)
 	if err != nil {
