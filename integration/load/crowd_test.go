@@ -42,13 +42,10 @@ func crowd(ctx context.Context, st *stage) error {
 		return err
 	}
 	st.note(fmt.Sprintf("%d sessions, %.0f turns a second", n, rate),
-		"alone %v; beside %d that flood and %d that never read %v: p99 %.2fx; daemon resident %.0f MB, %.0f throttled",
-		quiet, few, few, loud, ratio(loud.quantile(.99), quiet.quantile(.99)), m["process_resident_memory_bytes"]/1e6, m[metricThrottled])
+		"alone %v; beside %d that flood and %d that never read %v: p99 %.2fx; daemon resident %.0f MB",
+		quiet, few, few, loud, ratio(loud.quantile(.99), quiet.quantile(.99)), m["process_resident_memory_bytes"]/1e6)
 	return nil
 }
-
-// metricThrottled counts how often the daemon stopped reading a connection for a while.
-const metricThrottled = "tapedeck_daemon_throttled_total"
 
 func crowdRound(ctx context.Context, d *daemon, n int, rate float64, long time.Duration) (*hist, error) {
 	all, err := d.sessions(ctx, n, "crowd")
