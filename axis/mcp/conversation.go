@@ -351,7 +351,7 @@ func (c *Conversation) end(e *Ended) (done bool, err error) {
 	if err := c.writeTexts((*text).rest); err != nil {
 		return false, err
 	}
-	for _, k := range c.calls.all() {
+	for _, k := range c.calls {
 		if err := c.unanswered(k, endReason(c.by)); err != nil {
 			return false, err
 		}

@@ -155,7 +155,7 @@ func (p *player) message(m, clean *Message) {
 }
 
 func (p *player) request(m, clean *Message) {
-	who := caller{id: append(json.RawMessage(nil), m.ID...), token: append(json.RawMessage(nil), tokenOf(m.Params)...)}
+	who := caller{id: bytes.Clone(m.ID), token: bytes.Clone(tokenOf(m.Params))}
 	if m.Method == methodPing && p.s.why == "" {
 		p.ping(&who)
 		return
