@@ -52,7 +52,7 @@ func Relay(ctx context.Context, o *RelayOptions) (*Conversation, error) {
 	t.run()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.conversation, t.err
+	return t.conversation, t.failed.get()
 }
 
 // run copies until both directions have ended.
@@ -85,11 +85,11 @@ type relay struct {
 	leaving                        time.Duration // see the constant
 	left                           chan struct{} // closed once nobody waits for the server to leave its stdin any more
 
+	failed       firstError
 	mu           sync.Mutex
 	state        state
 	conversation *Conversation
-	early        early // what came before the state was decided
-	err          error
+	early        early   // what came before the state was decided
 	closed       bool    // by the recorder
 	missed       bool    // some of what the server wrote came before that, and was too much to be kept
 	whole        [3]bool // streams that came to their own end
@@ -168,11 +168,7 @@ func (t *relay) close() {
 
 // fail ends the relay with the recorder's error.
 func (t *relay) fail(err error) {
-	t.mu.Lock()
-	if t.err == nil {
-		t.err = err
-	}
-	t.mu.Unlock()
+	t.failed.set(err)
 	t.close()
 }
 

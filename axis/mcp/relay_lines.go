@@ -219,10 +219,12 @@ func (t *relay) recordEarly(before *early) (err error) {
 			return err
 		}
 	}
-	if before.lost > 0 {
-		t.conversation.lose(fmt.Sprintf("%d bytes that the server wrote before the client's first line are not kept", before.lost))
-	}
-	return nil
+	return t.conversation.during(func() error {
+		if before.lost > 0 {
+			t.conversation.lose(fmt.Sprintf("%d bytes that the server wrote before the client's first line are not kept", before.lost))
+		}
+		return nil
+	})
 }
 
 // record gives the conversation the lines that end in b, and waits until the answers among them are with the kernel.
