@@ -12,9 +12,12 @@ import (
 // codeRefused is the code of the error that stands for an answer which is not on the tape.
 const codeRefused = -32000
 
+// messageBegins is what stands before the id of a message.
+const messageBegins = `{"jsonrpc":"2.0","id":`
+
 // answerOf is an answer, as a line without its end. kind is "result" or "error".
 func answerOf(id json.RawMessage, kind string, value []byte) []byte {
-	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	b := append([]byte(messageBegins), id...)
 	b = append(append(append(b, `,"`...), kind...), `":`...)
 	return append(append(b, value...), '}')
 }
