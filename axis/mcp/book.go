@@ -160,7 +160,7 @@ func (b *Book) commandForm(program string, args []string) string {
 // Refusal returns what a Relay of a replay is to ask for a spawn that is on no tape (RelayOptions.Refuse): each request gets an error
 // at once, and is one of Refused. why is Spawn's.
 func (b *Book) Refusal(program string, args []string, why string) func(line []byte) (answer []byte) {
-	server := b.spawnName(program, args)
+	server := b.log.str((&Opened{Program: baseName(program), Args: args}).name())
 	return func(line []byte) (answer []byte) {
 		msgs, batch, err := Parse(line)
 		if err != nil {
@@ -175,17 +175,6 @@ func (b *Book) Refusal(program string, args []string, why string) func(line []by
 		}
 		return lineOf(answers, batch)
 	}
-}
-
-// Unknown returns a Served for a spawn that is on no tape and speaks MCP all the same, in the place of its server: whatever it is asked
-// it refuses as Refusal does.
-func (b *Book) Unknown(program string, args []string, why string) *Served {
-	return &Served{book: b, transcript: &transcript{Recorded: Recorded{Server: b.spawnName(program, args)}}, why: why}
-}
-
-// spawnName is how a server is called that has no name.
-func (b *Book) spawnName(program string, args []string) string {
-	return b.log.str((&Opened{Program: baseName(program), Args: args}).name())
 }
 
 // Unasked lists, in recorded order, the requests over stdio that nobody came with so far. A ping is none, and what went over HTTP is

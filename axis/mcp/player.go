@@ -173,14 +173,14 @@ func (p *player) message(m, clean *Message) {
 
 func (p *player) request(m, clean *Message) {
 	who := caller{id: bytes.Clone(m.ID), token: bytes.Clone(tokenOf(m.Params))}
-	if m.Method == methodPing && p.s.why == "" {
+	if m.Method == methodPing {
 		p.ping(&who)
 		return
 	}
 	k := requestKey{m.Method, p.s.book.log.Digest(m.Method, clean.Params)}
 	line, ok := p.Find(k, 0, nil)
 	if !ok {
-		p.refuse(m, clean, k)
+		p.refuse(m, clean, p.s.book.nearest(p.transcript, k, clean))
 		return
 	}
 	c := p.transcript.script[line].Value.call
@@ -195,7 +195,7 @@ func (p *player) request(m, clean *Message) {
 	p.mu.Unlock()
 	p.Came(line)
 	if c.err == answerLost {
-		p.refuseAs(m, clean, fmt.Sprintf("record %d is the same, and %s", c.seq, answerLost))
+		p.refuse(m, clean, fmt.Sprintf("record %d is the same, and %s", c.seq, answerLost))
 	}
 }
 
@@ -226,17 +226,8 @@ func (p *player) ping(who *caller) {
 	p.Say(&event{own: answer})
 }
 
-// refuse answers a request that is not on the tape.
-func (p *player) refuse(m, clean *Message, k requestKey) {
-	why := p.s.why
-	if why == "" {
-		why = p.s.book.nearest(p.transcript, k, clean)
-	}
-	p.refuseAs(m, clean, why)
-}
-
-// refuseAs answers a request that nothing on the tape answers, with the reason.
-func (p *player) refuseAs(m, clean *Message, why string) {
+// refuse answers a request that nothing on the tape answers, with the reason.
+func (p *player) refuse(m, clean *Message, why string) {
 	p.s.book.refused.Add(Refused{Server: p.transcript.Server, Method: m.Method, Why: why})
 	p.o.Log.Fault(Client, m.ID, RefusedAs+why)
 	p.Say(&event{own: errorAnswer(m.ID, notOnTape(clean, why))})

@@ -15,7 +15,6 @@ import (
 type Served struct {
 	book       *Book
 	transcript *transcript
-	why        string // of one that is on no tape: it refuses everything
 
 	equals []*transcript   // of an equal spawn, transcript among them; see Settle
 	heard  []byte          // what the client said to Settle
@@ -60,13 +59,8 @@ type ServeOptions struct {
 	Say func(text string)
 }
 
-// Recorded says which conversation s is; nil for one that is on no tape.
-func (s *Served) Recorded() *Recorded {
-	if s.why != "" {
-		return nil
-	}
-	return &s.transcript.Recorded
-}
+// Recorded says which conversation s is.
+func (s *Served) Recorded() *Recorded { return &s.transcript.Recorded }
 
 // Serve answers a client until the conversation has ended as it did on the tape, or the client ends it: In gives io.EOF, Out takes nothing
 // any more, or ctx is done. It closes neither; whoever gave them does when it has returned, for it may still be reading In. What was to be written to Err
