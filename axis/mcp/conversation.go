@@ -108,14 +108,6 @@ func (c *Conversation) Server() string {
 	return c.naming.server
 }
 
-// Number returns the number of the conversation on its tape, from 1.
-func (c *Conversation) Number() uint64 {
-	if c == nil {
-		return 0
-	}
-	return c.number
-}
-
 // Line takes one line, in the order in which lines passed: a message, a batch, or text that is neither. Of stdio it has its line
 // end, of HTTP it has none. via is the Arrival of the http_exchange that carries it, 0 for none. What passes is not to be passed on
 // in whole before Line has returned: the record of an answer is then with the kernel (but of one that came before the server told
@@ -269,16 +261,6 @@ func (c *Conversation) Cut(from Side, id json.RawMessage, why string) error {
 		}
 		return nil
 	})
-}
-
-// By returns who ended the conversation, so far; "" for nobody.
-func (c *Conversation) By() Side {
-	if c == nil {
-		return ""
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.by
 }
 
 // endedBy says who closed its side. The first counts.

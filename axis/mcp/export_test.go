@@ -37,3 +37,6 @@ func (f *Fed) Conversation() *Conversation { return f.t.conversation }
 
 // Opens reports whether a client's first line opens a conversation.
 func Opens(line []byte) bool { return opening(line) != nil }
+
+// Number is the number of the conversation on its tape.
+func (c *Conversation) Number() uint64 { return c.number }

@@ -1,11 +1,13 @@
 package mcp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -72,13 +74,13 @@ func (p *webExchange) find() {
 }
 
 // discovers reports whether the request is server/discover, after which a client may still begin with initialize.
-func (p *webExchange) discovers() bool {
-	return len(p.messages) > 0 && p.messages[0].Method == "server/discover"
-}
+func (p *webExchange) discovers() bool { return p.begins(methodDiscover) }
 
 // initializes reports whether the request opens a conversation, whatever there is already.
-func (p *webExchange) initializes() bool {
-	return len(p.messages) > 0 && p.messages[0].Method == "initialize"
+func (p *webExchange) initializes() bool { return p.begins(methodInitialize) }
+
+func (p *webExchange) begins(method string) bool {
+	return len(p.messages) > 0 && p.messages[0].Method == method
 }
 
 // Known implements exchange.Passage.
@@ -220,12 +222,7 @@ func (p *webExchange) counts(messages []Message) bool {
 
 // asks reports whether the request with that id is in the POST.
 func (p *webExchange) asks(id []byte) bool {
-	for i := range p.messages {
-		if m := &p.messages[i]; m.IsRequest() && string(m.ID) == string(id) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.messages, func(m Message) bool { return m.IsRequest() && string(m.ID) == string(id) })
 }
 
 // settle notes an answer, and by that to the first request of a conversation how the next ones are to be found.
@@ -311,4 +308,95 @@ func (p *webExchange) Close() {
 	if p.stream != nil {
 		p.stream.close()
 	}
+}
+
+// Answer implements exchange.Passage. A call gets HTTP's 200 and a JSON-RPC error: clients give that to who called, by its message;
+// after any other status of a POST some of them end the session. Of HTTP+SSE the error comes where all answers come, for nobody reads those
+// of a POST.
+func (p *webExchange) Answer() (*exchange.OwnAnswer, bool) {
+	if p.asked.Refused == "" {
+		return nil, false
+	}
+	if p.asked.Request.Method != http.MethodPost {
+		if p.conversation == nil && !marked(p.asked.Request.Header) {
+			return nil, false
+		}
+		// What clients take for: no stream here, no session to end. How often they ask depends on the moment.
+		return &exchange.OwnAnswer{
+			Status: http.StatusMethodNotAllowed, Header: http.Header{"Allow": {http.MethodPost}}, Passes: true,
+		}, true
+	}
+	a := &exchange.OwnAnswer{Status: http.StatusAccepted, Header: make(http.Header), Passes: p.pings()}
+	if line := p.refusal; line != nil && !p.sse {
+		a.Status, a.Body = http.StatusOK, line
+		a.Header.Set("Content-Type", typeJSON)
+		a.Header.Set("Content-Length", strconv.Itoa(len(line)))
+	}
+	return a, true
+}
+
+// pings reports whether the request has nothing but pings.
+func (p *webExchange) pings() bool {
+	return !slices.ContainsFunc(p.messages, func(m Message) bool { return m.Method != methodPing })
+}
+
+// refused is the line that answers requests which are not on the tape, nil where nothing is asked, and calls fault for each. A ping is
+// answered, and so is what else is on the tape of a batch.
+func (p *webExchange) refused(fault func(*Message)) []byte {
+	known := make([]*recordedCall, len(p.messages))
+	if p.batch && p.conversation.player != nil && p.over.log != nil {
+		known = p.answers()
+	}
+	var answers [][]byte
+	for i := range p.messages {
+		m := &p.messages[i]
+		if !m.IsRequest() {
+			continue
+		}
+		var answer []byte
+		if m.Method == methodPing {
+			answer = emptyAnswer(m.ID)
+		} else if known[i] != nil {
+			answer = p.answerAgain(m, known[i])
+		}
+		if answer == nil {
+			fault(m)
+			answer = errorAnswer(m.ID, notOnTape(m, p.asked.Refused))
+		}
+		answers = append(answers, answer)
+	}
+	return bytes.TrimSuffix(lineOf(answers, p.batch), []byte{'\n'})
+}
+
+// refuse gives the refusal on the stream of HTTP+SSE.
+func (p *webExchange) refuse() error {
+	s, line := p.conversation.sse.Load(), p.refusal
+	if s == nil || line == nil {
+		return nil
+	}
+	return s.tell(line)
+}
+
+// answers finds the recorded answers to those calls of a refused batch that are on the tape, by index into the messages.
+func (p *webExchange) answers() []*recordedCall {
+	clean := p.over.log.Redact(Client, p.asked.Request.Body).Messages
+	if len(clean) != len(p.messages) {
+		return make([]*recordedCall, len(p.messages))
+	}
+	keys := make([]requestKey, len(clean))
+	for i := range clean {
+		if m := &clean[i]; m.IsRequest() && m.Method != "ping" {
+			keys[i] = requestKey{m.Method, p.over.log.Digest(m.Method, m.Params)}
+		}
+	}
+	return p.conversation.player.batched(keys)
+}
+
+// answerAgain is the recorded answer to a call, under the id that it has now; nil where it cannot be read.
+func (p *webExchange) answerAgain(m *Message, c *recordedCall) []byte {
+	b, err := p.over.book.message(c.answerPart(), &caller{id: m.ID}, p.over.reveal)
+	if err != nil {
+		return nil
+	}
+	return b
 }

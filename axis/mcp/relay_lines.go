@@ -187,7 +187,7 @@ func (t *relay) settle(line []byte) (state, early, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.early
-	t.early, t.client = early{}, lines{limit: MaxLine}
+	t.early, t.client = early{}, lines{limit: t.client.limit}
 	var err error
 	switch {
 	case speaks == nil || speaks.runs && t.o.Refuse != nil:

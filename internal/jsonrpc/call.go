@@ -53,7 +53,7 @@ func (c *Conn) park() {
 	defer c.mu.Unlock()
 	c.parked++
 	c.running--
-	if next := c.waiting.pop(); next != nil {
+	if next := c.pop(); next != nil {
 		c.begin(next)
 	}
 	c.changed()

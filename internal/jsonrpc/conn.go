@@ -32,7 +32,7 @@ type Conn struct {
 	mu       sync.Mutex
 	running  int     // handlers that run and wait for no call of theirs
 	parked   int     // handlers that wait in Request.Call
-	waiting  backlog // requests that wait for one
+	waiting  []*work // requests that wait for one
 	held     int     // bytes of requests in flight that the budget was not asked for
 	calls    map[string]chan<- reply
 	change   chan struct{} // closed, and made anew, when the reader may have been waiting for something; nil while it does not
@@ -229,7 +229,7 @@ func (c *Conn) end(cause error) {
 		c.ended = cause
 	}
 	c.failCalls()
-	for w := c.waiting.pop(); w != nil; w = c.waiting.pop() {
+	for w := c.pop(); w != nil; w = c.pop() {
 		c.o.Budget.Give(w.held)
 	}
 	c.changed()
@@ -299,7 +299,7 @@ func (c *Conn) Shutdown(ctx context.Context) error {
 
 // maybeIdle tells Shutdown that nothing runs. c.mu is held.
 func (c *Conn) maybeIdle() {
-	if c.draining && c.running == 0 && c.parked == 0 && c.waiting.len() == 0 {
+	if c.draining && c.running == 0 && c.parked == 0 && len(c.waiting) == 0 {
 		select {
 		case <-c.idle:
 		default:

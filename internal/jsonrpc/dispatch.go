@@ -7,6 +7,25 @@ import (
 	"time"
 )
 
+// A work is a request and what it holds until it is answered.
+type work struct {
+	Request
+	size int   // bytes of its frame
+	held int64 // of which so many are in the budget
+	own  bool  // its size is in Conn.held
+}
+
+// pop takes the request that waits longest; nil where none does. c.mu is held.
+func (c *Conn) pop() *work {
+	if len(c.waiting) == 0 {
+		c.waiting = nil // keeps no memory
+		return nil
+	}
+	w := c.waiting[0]
+	c.waiting[0], c.waiting = nil, c.waiting[1:]
+	return w
+}
+
 // admit gives a request to a handler or puts it in line. Where there is no place, it waits for one, and with it the reader;
 // while a call of ours is unanswered it refuses instead, for the reply to that call may stand behind this request.
 func (c *Conn) admit(w *work) {
@@ -32,7 +51,7 @@ func (c *Conn) place(w *work) (why Refusal, wait <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	most := c.o.Limits.Waiting
-	switch full := c.parked >= most || c.running >= c.o.Limits.Concurrent && c.waiting.len() >= most; {
+	switch full := c.parked >= most || c.running >= c.o.Limits.Concurrent && len(c.waiting) >= most; {
 	case c.ended != nil, c.draining:
 		return RefusedShutdown, nil
 	case full:
@@ -69,7 +88,7 @@ func (c *Conn) pay(w *work) bool {
 // begin starts a worker with w, or lets it wait for one. c.mu is held.
 func (c *Conn) begin(w *work) {
 	if c.running >= c.o.Limits.Concurrent {
-		c.waiting.push(w)
+		c.waiting = append(c.waiting, w)
 		return
 	}
 	c.running++
@@ -96,7 +115,7 @@ func (c *Conn) next(w *work) *work {
 	}
 	var next *work
 	if c.running <= c.o.Limits.Concurrent { // else there are others to take it
-		next = c.waiting.pop()
+		next = c.pop()
 	}
 	if next == nil {
 		c.running--

@@ -16,9 +16,7 @@ const (
 	CodeInternal       = -32603
 	CodeBusy           = -32000 // too much in flight, or shutting down: try again later
 	CodeAuth           = -32001 // session.auth must come first, or was wrong
-	CodeApproval       = -32003 // an approval was denied or not given in time
 	CodeDeadline       = -32004 // the handler did not end within its deadline
-	CodeVersion        = -32006 // protocol versions differ
 )
 
 // An Error is the error of a reply: what a handler returns to choose its code, and what Call returns when the peer

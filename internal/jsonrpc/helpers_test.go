@@ -105,5 +105,5 @@ type Stats struct {
 func (c *Conn) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return Stats{c.running + c.parked, c.waiting.len(), len(c.calls)}
+	return Stats{c.running + c.parked, len(c.waiting), len(c.calls)}
 }

@@ -29,7 +29,6 @@ const (
 	CloseNotUTF8     = 1007
 	ClosePolicy      = 1008 // not authenticated, or too slow
 	CloseTooLong     = 1009
-	CloseInternal    = 1011
 	CloseTryAgain    = 1013 // no memory left for a frame of that length
 )
 
