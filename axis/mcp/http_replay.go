@@ -373,7 +373,7 @@ func (t *webConversation) asked(line []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range messages {
-		if m := &messages[i]; m.IsAnswer() && m.hasID() && !t.names.knows(m.ID) {
+		if m := &messages[i]; m.IsAnswer() && m.hasID() && t.names.ids[string(m.ID)] == "" {
 			return false
 		}
 	}

@@ -34,15 +34,10 @@ func (l *Log) Redact(from Side, line []byte) *Line {
 		return &Line{line, messages, batch}
 	}
 	if messages, batch, err = Parse(text); err != nil {
-		return &Line{Text: hidden(l.scrubber, line)}
+		body := bytes.TrimRight(line, "\r\n") // nothing is told of it but that it was there
+		return &Line{Text: append(concealed(l.scrubber, body), line[len(body):]...)}
 	}
 	return &Line{text, messages, batch}
-}
-
-// hidden is a line of which nothing is told but that it was there.
-func hidden(s *scrub.Scrubber, line []byte) []byte {
-	body := bytes.TrimRight(line, "\r\n")
-	return s.HideAt(line, []scrub.Place{{End: int64(len(body)), Name: "json", Value: string(body)}})
 }
 
 // redact returns a line of JSON without its secrets, and whether it had any.
@@ -95,7 +90,7 @@ func hideTokens(s *scrub.Scrubber, line []byte) []byte {
 		start, end := nextToken(line, at)
 		out = append(out, line[at:start]...)
 		if token := line[start:end]; breaks(found, token, int64(start)) {
-			out = append(append(append(out, '"'), concealed(s, token)...), '"')
+			out = append(append(append(out, '"'), concealed(s, bytes.Trim(token, `"`))...), '"')
 		} else {
 			out = append(out, token...)
 		}
@@ -104,9 +99,8 @@ func hideTokens(s *scrub.Scrubber, line []byte) []byte {
 	return out
 }
 
-// concealed is the placeholder of a token.
+// concealed is the placeholder of a token, or of a line.
 func concealed(s *scrub.Scrubber, token []byte) []byte {
-	token = bytes.Trim(token, `"`)
 	return s.HideAt(token, []scrub.Place{{End: int64(len(token)), Name: "json", Value: string(token)}})
 }
 

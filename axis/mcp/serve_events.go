@@ -90,22 +90,16 @@ func (l *eventLog) size() (n int, open bool) {
 	return n, !l.ended
 }
 
-// listen makes a connection one that takes what no other has taken. Of a stream only one such is open at a time.
-func (l *eventLog) listen() (seen int, ok bool) {
+// enter makes a connection one that takes what no other has taken, which of a stream one does at a time, or in another's place one that goes
+// on where that was: it may not have noticed that it is broken. serve ends it.
+func (l *eventLog) enter(inPlace bool) (seen int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.readers > 0 {
+	if l.readers > 0 && !inPlace {
 		return 0, false
 	}
 	l.readers++
 	return l.written, true
-}
-
-// resume makes a connection one that takes the place of another, which may not have noticed that it is broken.
-func (l *eventLog) resume() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.readers++
 }
 
 func (l *eventLog) left() {

@@ -65,7 +65,7 @@ const noSession = "no such session"
 func (v *webSession) listen(w http.ResponseWriter, r *http.Request) {
 	event := r.Header.Get(lastEvent)
 	if event == "" {
-		seen, ok := v.streams.own.listen()
+		seen, ok := v.streams.own.enter(false)
 		if !ok {
 			http.Error(w, "another connection has the session's stream", http.StatusConflict)
 			return
@@ -78,7 +78,7 @@ func (v *webSession) listen(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	l.resume()
+	l.enter(true)
 	l.serve(w, r, v.gone, seen)
 }
 
@@ -222,7 +222,7 @@ func (h *sseServed) listen(w http.ResponseWriter, r *http.Request) {
 	defer v.leave()
 	own := v.streams.own
 	own.name, own.max = "", 0 // there is no going on with it, and its answers are not to be dropped
-	seen, _ := own.listen()
+	seen, _ := own.enter(false)
 	beginEvents(w)
 	fmt.Fprintf(w, "event: endpoint\ndata: %s?%s=%s\n\n", r.URL.EscapedPath(), sessionQuery, v.id)
 	own.serve(w, r, v.gone, seen)

@@ -2,11 +2,11 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
-	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
 // codeRefused is the code of the error that stands for an answer which is not on the tape.
@@ -193,9 +193,9 @@ func tokenOf(params json.RawMessage) json.RawMessage {
 
 // names say what an id and a progress token of the recording are called on the replay, as JSON stands on the wire.
 type names struct {
-	ids, tokens lane.Names
-	changed     bool // one of them has another name
-	listens     bool // a request was subscriptions/listen, whose end the server tells by its id
+	ids, tokens map[string]string // by the recorded one
+	changed     bool              // one of them has another name
+	listens     bool              // a request was subscriptions/listen, whose end the server tells by its id
 }
 
 // learn notes that recorded requests of the client were answered to those of this run.
@@ -212,18 +212,15 @@ func (n *names) learn(was, now []Message) {
 	}
 }
 
-func (n *names) note(to *lane.Names, was, now []byte) {
+func (n *names) note(to *map[string]string, was, now []byte) {
 	if was == nil || now == nil {
 		return
 	}
-	to.Learn([]string{string(was)}, []string{string(now)}, true)
+	if *to == nil {
+		*to = make(map[string]string)
+	}
+	(*to)[string(was)] = string(now)
 	n.changed = n.changed || !bytes.Equal(was, now)
-}
-
-// knows reports whether a request of that recorded id has come.
-func (n *names) knows(id []byte) bool {
-	_, known := n.ids.Replayed(string(id))
-	return known
 }
 
 // editsOf lists where a line of the server, one message or a batch, says another name than it has on the replay, in order. own goes
@@ -245,21 +242,18 @@ func editsOf(line []byte, own, all *names) (edits []edit) {
 
 // named is what stands in the place of a spot of a message of the server; nil where it stays as it is.
 func (n *names) named(m *Message, s spot, all *names) []byte {
-	was, own, others := string(m.Raw[s.start:s.end]), &n.ids, &all.ids
+	own, others := n.ids, all.ids
 	switch {
 	case s.name == spotID && !m.IsAnswer(), s.name == spotRequest && !n.listens: // the server's own
 		return nil
 	case s.name == spotToken && m.Method != "notifications/progress":
 		return nil
 	case s.name == spotToken:
-		own, others = &n.tokens, &all.tokens
+		own, others = n.tokens, all.tokens
 	}
-	now, known := own.Replayed(was)
-	if !known {
-		now, _ = others.Replayed(was)
+	was := string(m.Raw[s.start:s.end])
+	if now := cmp.Or(own[was], others[was]); now != "" && now != was {
+		return []byte(now)
 	}
-	if now == was || now == "" {
-		return nil
-	}
-	return []byte(now)
+	return nil
 }

@@ -1,6 +1,9 @@
 package mcptext
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // mend makes the start of a JSON value a whole one: what is open is closed, and a key or word that was cut is left out. Bytes
 // that are a whole value, or no JSON, come back with nothing but that changed.
@@ -88,13 +91,7 @@ func (m *mender) value(end int) {
 	m.whole = len(m.open) == 0
 }
 
-func delimits(c byte) bool {
-	switch c {
-	case ',', ':', '{', '}', '[', ']', '"', ' ', '\t', '\r', '\n':
-		return true
-	}
-	return false
-}
+func delimits(c byte) bool { return strings.IndexByte(",:{}[]\" \t\r\n", c) >= 0 }
 
 // textEnd returns where the string that begins at i ends, behind its quote; of one that was cut, up to where it is sound.
 func textEnd(b []byte, i int) (end int, closed bool) {

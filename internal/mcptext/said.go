@@ -3,6 +3,7 @@ package mcptext
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -252,10 +253,8 @@ func without(v value, keys ...string) value {
 	}
 	out := value("{")
 	v.members(func(name string, m value) bool {
-		for _, k := range keys {
-			if name == k {
-				return true
-			}
+		if slices.Contains(keys, name) {
+			return true
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
@@ -269,13 +268,7 @@ func without(v value, keys ...string) value {
 
 // joined puts what is not empty behind each other.
 func joined(parts ...string) string {
-	var out []string
-	for _, p := range parts {
-		if p != "" {
-			out = append(out, p)
-		}
-	}
-	return strings.Join(out, " ")
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
 }
 
 // Member is the text of a member of a message that is an object, such as its "type"; "" where it has none.
