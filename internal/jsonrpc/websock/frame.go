@@ -199,7 +199,7 @@ func (s *Stream) long(m *message) error {
 		return jsonrpc.ErrShort
 	}
 	m.late = time.AfterFunc(jsonrpc.LongFrame, func() { _ = s.wire.SetReadDeadline(time.Unix(1, 0)) })
-	if !s.o.Budget.Take(int64(s.o.Limit), jsonrpc.LongFrame, s.done) {
+	if !s.o.Budget.Take(int64(s.o.Limit), jsonrpc.LongFrame, s.ending.Done()) {
 		return broken(jsonrpc.CloseTryAgain, "no memory for a long message")
 	}
 	m.held = int64(s.o.Limit)

@@ -409,7 +409,7 @@ func TestNoMemory(t *testing.T) {
 	budget.Take(1<<20, 0, nil)
 	whole := wstest.Frame{Fin: true, Op: wstest.Text, Payload: bytes.Repeat([]byte("x"), 100_000)}.Append(nil)
 	s := streamOf(whole, len(whole), &Options{Limit: 1 << 20, Budget: budget})
-	close(s.done) // as after LongFrame
+	s.end() // as after LongFrame
 	var closed *jsonrpc.CloseError
 	_, held, err := s.Read()
 	if !errors.As(err, &closed) || closed.Code != jsonrpc.CloseTryAgain || held != 0 {

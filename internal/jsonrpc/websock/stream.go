@@ -55,12 +55,12 @@ type Stream struct {
 	short bool // take none that is long
 	wrong bool // the peer broke a rule; read behind over
 
-	over    chan struct{} // closed when reading has ended
-	done    chan struct{} // closed when the end has begun
-	cut     chan struct{} // closed when the connection is
-	gone    sync.Once     // closes done
+	over    chan struct{}   // closed when reading has ended
+	ending  context.Context // done when the end has begun
+	end     func()          // begins it
+	closed  context.Context // done when the connection is closed
+	hangUp  func()          // closes it
 	closing sync.Once
-	cutting sync.Once // closes cut
 
 	writing sync.Mutex // guards what follows
 	held    []byte     // frames that wait for the one behind them
@@ -99,7 +99,13 @@ func (w *wire) silent() time.Duration {
 
 func newStream(s *Stream, o Options) *Stream {
 	s.o = o
-	s.over, s.done, s.cut = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	s.over = make(chan struct{})
+	s.ending, s.end = context.WithCancel(context.Background())
+	closed, done := context.WithCancel(context.Background())
+	s.closed, s.hangUp = closed, func() {
+		done()
+		_ = s.wire.Close()
+	}
 	s.wire.heard.Store(int64(time.Since(epoch)))
 	s.schedule(s.o.PingEvery)
 	return s
@@ -143,12 +149,10 @@ func (s *Stream) Write(frame []byte, more bool) error {
 	if err == nil {
 		return nil
 	}
-	select {
-	case <-s.done:
+	if s.ending.Err() != nil {
 		return jsonrpc.ErrClosed
-	default:
-		return err
 	}
+	return err
 }
 
 // keepRoom is the largest buffer, in bytes, that waits for the next frame.
@@ -186,14 +190,16 @@ const closeWait = 5 * time.Second
 
 // Close implements jsonrpc.Stream. With a code it waits for the peer's close frame, for a few seconds at most, if somebody reads.
 func (s *Stream) Close(code int, reason string) error {
-	s.gone.Do(func() { close(s.done) })
+	s.end()
 	s.mu.Lock()
 	if s.pings != nil {
 		s.pings.Stop()
 	}
 	s.mu.Unlock()
 	if code == 0 {
-		return s.abort()
+		s.hangUp()
+		s.wg.Wait()
+		return nil
 	}
 	var err error
 	s.closing.Do(func() { err = s.goodbye(wsframe.AppendClose(nil, code, reason)) })
@@ -215,9 +221,10 @@ func (s *Stream) goodbye(payload []byte) error {
 			s.drain()
 		}
 	case <-late.C:
-	case <-s.cut:
+	case <-s.closed.Done():
 	}
-	return errors.Join(err, s.hangUp())
+	s.hangUp()
+	return err
 }
 
 // What a client sends after it broke a rule is read and thrown away, so that one that is still sending does not lose our close
@@ -248,21 +255,6 @@ func (s *Stream) drain() {
 	}
 }
 
-// abort drops the connection, which ends whatever waits for it.
-func (s *Stream) abort() error {
-	err := s.hangUp()
-	s.wg.Wait()
-	return err
-}
-
-func (s *Stream) hangUp() (err error) {
-	s.cutting.Do(func() {
-		close(s.cut)
-		err = s.wire.Close()
-	})
-	return err
-}
-
 // schedule looks again after d whether the peer is there. It does nothing once the end has begun.
 func (s *Stream) schedule(d time.Duration) {
 	if s.o.PingEvery <= 0 {
@@ -270,25 +262,23 @@ func (s *Stream) schedule(d time.Duration) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	select {
-	case <-s.done:
-	default:
+	if s.ending.Err() == nil {
 		s.pings = time.AfterFunc(d, s.ask)
 	}
 }
 
-// ask pings a peer that has been silent and drops it when it stays so. It runs in a goroutine of its timer, for which abort
+// ask pings a peer that has been silent and drops it when it stays so. It runs in a goroutine of its timer, for which Close
 // waits.
 func (s *Stream) ask() {
 	s.mu.Lock()
-	select {
-	case <-s.done:
-		s.mu.Unlock()
-		return
-	default:
+	ends := s.ending.Err() != nil
+	if !ends {
 		s.wg.Add(1)
 	}
 	s.mu.Unlock()
+	if ends {
+		return
+	}
 	defer s.wg.Done()
 	if s.wire.silent() >= s.o.PingEvery {
 		asked := int64(time.Since(epoch))
@@ -296,11 +286,11 @@ func (s *Stream) ask() {
 		late := time.NewTimer(s.o.PongWithin)
 		defer late.Stop()
 		select {
-		case <-s.done:
+		case <-s.ending.Done():
 		case <-late.C:
 		}
 		if s.wire.reading.Load() && s.wire.heard.Load() < asked {
-			_ = s.hangUp()
+			s.hangUp()
 			return
 		}
 	}
