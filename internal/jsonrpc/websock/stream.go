@@ -173,12 +173,14 @@ func (s *Stream) send(op byte, p []byte, more bool) (err error) {
 	if len(p) > jsonrpc.DefaultAllowance && !s.client { // which needs no copy
 		h.Length = uint64(len(p))
 		both := net.Buffers{h.Append(s.held), p}
+		s.held = nil
 		_, err = both.WriteTo(s.out)
-	} else if s.held = wsframe.AppendFrame(s.held, h, p); more && len(s.held) < jsonrpc.DefaultAllowance {
-		return nil
-	} else {
-		_, err = s.out.Write(s.held)
+		return err
 	}
+	if s.held = wsframe.AppendFrame(s.held, h, p); more && len(s.held) < jsonrpc.DefaultAllowance {
+		return nil
+	}
+	_, err = s.out.Write(s.held)
 	if s.held = s.held[:0]; cap(s.held) > keepRoom {
 		s.held = nil
 	}
