@@ -56,8 +56,8 @@
 //   - Over stdio (player) one goroutine hears the client, and another writes what lane.Player says is due.
 //   - Over HTTP (webPlayer) package exchange knows which recorded exchange answers; the lines of that exchange have come, and those of its
 //     answer pass when they are due.
-//   - A lenient client (session, over stdio and HTTP) keeps to no order: each of its requests is a scene, a script of its own with what the
-//     server said within that request and the answer. Equal requests go on to the next scene, and the last one stays.
+//   - A lenient client (session, over stdio and HTTP) keeps to no order, and has no script: each of its requests gets what the server said
+//     within it, and the answer. Equal requests go on to the next scene, and the last one stays.
 //
 // # Order
 //

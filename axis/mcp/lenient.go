@@ -24,7 +24,7 @@ const (
 )
 
 // A session is one lenient client. Each of its requests is a scene of its own: what the server said while it worked on that, and the
-// answer (lenientIndex.scene). A lane.Player plays it, whatever other requests there are.
+// answer, whatever other requests there are.
 type session struct {
 	s     *Served
 	o     *ServeOptions
@@ -41,7 +41,7 @@ type session struct {
 	can     map[string]bool                   // what the client can be asked: "sampling", "roots", "elicitation"
 	legacy  bool                              // the client has begun with initialize
 	asks    int                               // requests of the server so far
-	waiting map[string]func()                 // for responses, by the id of the request
+	waiting map[string]chan struct{}          // for responses, by the id of the request
 	opening *recordedCall                     // that the client began with, until it says that it is initialized
 	subs    map[*recordedCall][]*subscription // that are open
 }
@@ -49,7 +49,7 @@ type session struct {
 func newSession(gone context.Context, s *Served, o *ServeOptions) *session {
 	return &session{
 		s: s, o: o, index: s.looseIndex(), gone: gone, asked: make(map[requestKey]int), can: make(map[string]bool),
-		waiting: make(map[string]func()), subs: make(map[*recordedCall][]*subscription),
+		waiting: make(map[string]chan struct{}), subs: make(map[*recordedCall][]*subscription),
 	}
 }
 
@@ -75,7 +75,7 @@ type outlet func(message []byte) error
 
 // tell takes a notification or a response of the client.
 func (v *session) tell(m *Message) {
-	var came func()
+	var came chan struct{}
 	var opening *recordedCall
 	v.mu.Lock()
 	switch {
@@ -87,7 +87,7 @@ func (v *session) tell(m *Message) {
 	}
 	v.mu.Unlock()
 	if came != nil {
-		came()
+		close(came)
 	}
 	if m.Method == notedInitialized {
 		v.behind(opening)
@@ -182,31 +182,29 @@ func (v *session) find(m *Message) (*recordedCall, requestKey) {
 	return list[min(v.asked[k], len(list)-1)], k
 }
 
-// play plays the scene of a request: what was said before its answer, and that. What the server asks holds up what is behind it until
-// the client responds, or has gone.
-func (v *session) play(ctx context.Context, c *recordedCall, who *caller, out outlet) error {
-	p := lane.NewPlayer(v.index.scene(c), &lane.PlayerOptions[requestKey, *recordedPart]{Ends: true})
-	defer context.AfterFunc(v.gone, p.Ended)()
-	p.Came(0)
+// play says what the server said while it worked on a request, and the answer. What the server asks holds up what is behind it until the
+// client responds, or has gone.
+func (v *session) play(ctx context.Context, c *recordedCall, who *caller, out outlet) (err error) {
 	told := false
-	for {
-		due, err := p.Next(ctx)
-		if err != nil { // nobody takes more, or that is all
-			return nil
-		}
-		part := due.Value
-		if part.answer && told {
-			_ = lane.Pause(ctx, nil, reading) // whoever writes the answer finds ctx done
-		}
-		if told = part.ask == nil; told {
-			err = v.say(part, who, out)
+	for _, p := range v.index.inside[c] {
+		if told = p.ask == nil; told {
+			err = v.say(p, who, out)
 		} else {
-			err = v.ask(part, out, func() { p.Came(due.Line + 1) })
+			var came chan struct{}
+			came, err = v.ask(p, out)
+			v.await(ctx, came)
 		}
-		if err != nil {
+		if err != nil || ctx.Err() != nil { // nobody takes more
 			return err
 		}
 	}
+	if c.answer == nil {
+		return nil
+	}
+	if told {
+		_ = lane.Pause(ctx, nil, reading) // whoever writes the answer finds ctx done
+	}
+	return v.say(c.answerPart(), who, out)
 }
 
 // say says what the server said to who asked. What cannot be read is missed by nobody, unless it answers.
@@ -215,6 +213,11 @@ func (v *session) say(p *recordedPart, who *caller, out outlet) error {
 		v.publish(p)
 		return nil
 	}
+	return v.sayNow(p, who, out)
+}
+
+// sayNow is say of what is meant for who asked alone.
+func (v *session) sayNow(p *recordedPart, who *caller, out outlet) error {
 	b, err := v.message(p, who)
 	switch {
 	case err != nil && p.answer:
@@ -239,37 +242,43 @@ func (v *session) message(p *recordedPart, who *caller) ([]byte, error) {
 	return b, err
 }
 
-// ask asks the client what the server asked, if it can be asked that, under an id of this session. came is called when the client
-// responds, or at once where it is not asked.
-func (v *session) ask(p *recordedPart, out outlet, came func()) error {
-	id := v.newRequest(p, came)
-	if id == "" {
-		came()
-		return nil
-	}
-	b, err := v.message(p, &caller{id: json.RawMessage(id)})
-	if err != nil {
-		return nil
-	}
-	return out(b)
-}
-
-// newRequest is the id that the client is asked under; "" where it did not say that it answers such a request.
-func (v *session) newRequest(p *recordedPart, came func()) (id string) {
+// ask asks the client what the server asked, under an id of this session. came is closed when it responds; nil where it is not asked, for
+// it did not say that it answers such a request, or this one cannot be read.
+func (v *session) ask(p *recordedPart, out outlet) (came chan struct{}, err error) {
 	m, ok := messageOf(p.payload, v.s.book.store)
 	if !ok {
-		return ""
+		return nil, nil
 	}
 	kind, _, _ := strings.Cut(m.Method, "/")
 	v.mu.Lock()
-	defer v.mu.Unlock()
 	if !v.can[kind] {
-		return ""
+		v.mu.Unlock()
+		return nil, nil
 	}
 	v.asks++
-	id = fmt.Sprintf(`"tapedeck-%d"`, v.asks)
+	id := fmt.Sprintf(`"tapedeck-%d"`, v.asks)
+	came = make(chan struct{})
 	v.waiting[id] = came
-	return id
+	v.mu.Unlock()
+	if err := v.sayNow(p, &caller{id: json.RawMessage(id)}, out); err != nil {
+		return nil, err
+	}
+	return came, nil
+}
+
+// await waits for a response, for as long as a person may take; not for none.
+func (v *session) await(ctx context.Context, came <-chan struct{}) {
+	if came == nil {
+		return
+	}
+	late := time.NewTimer(replyPatience)
+	defer late.Stop()
+	select {
+	case <-came:
+	case <-late.C:
+	case <-v.gone.Done():
+	case <-ctx.Done():
+	}
 }
 
 // unrecorded is the answer to a request that the tape does not hold: what the tape tells of the server all the same, or an error.
@@ -316,7 +325,7 @@ func (v *session) behind(c *recordedCall) {
 		switch {
 		case v.unasked == nil && !v.index.subscribed[p]:
 		case p.ask != nil:
-			_ = v.ask(p, v.unasked, func() {})
+			_, _ = v.ask(p, v.unasked)
 		default:
 			_ = v.say(p, new(caller), v.unasked)
 		}

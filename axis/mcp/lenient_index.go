@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
-	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -64,22 +63,6 @@ func (l *lenientIndex) add(c *recordedCall) {
 
 // begins reports whether a client begins with a method. Whoever asks gets the same answer.
 func begins(method string) bool { return method == methodInitialize || method == methodDiscover }
-
-// scene is what is played of a request: itself, what the server said while it worked on it, each of its own requests with the line of
-// the client that responds to it, and the answer.
-func (l *lenientIndex) scene(c *recordedCall) []lane.Line[*recordedPart] {
-	lines := []lane.Line[*recordedPart]{{From: lane.Program}}
-	for _, p := range l.inside[c] {
-		lines = append(lines, lane.Line[*recordedPart]{From: lane.Far, Owners: []int{0}, Value: p})
-		if p.ask != nil {
-			lines = append(lines, lane.Line[*recordedPart]{From: lane.Program, Counts: true, Within: replyPatience})
-		}
-	}
-	if c.answer != nil {
-		lines = append(lines, lane.Line[*recordedPart]{From: lane.Far, Owners: []int{0}, Value: c.answerPart()})
-	}
-	return lines
-}
 
 // key is what a request is found by: the method, and the params without what they say of the client. params are redacted.
 func (l *lenientIndex) key(method string, params []byte) requestKey {
