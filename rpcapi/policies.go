@@ -70,6 +70,7 @@ type PolicyDecision struct {
 	Kind       string      `json:"kind"`
 	Reason     string      `json:"reason,omitempty"`
 	Violations []Violation `json:"violations,omitempty"`
+	Approval   *Approval   `json:"approval,omitempty"` // of a person, where rules asked for one
 }
 
 // SessionPolicyOpenResult is the reply to session.policy.open.
