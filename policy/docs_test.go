@@ -46,8 +46,8 @@ func TestDocumentedRulesJudgeAsDocumented(t *testing.T) {
 			}
 		}
 	}
-	if len(kinds) != 5 {
-		t.Errorf("expected calls for five kinds of rules, got %v", kinds)
+	if len(kinds) != 6 {
+		t.Errorf("expected calls for six kinds of rules, got %v", kinds)
 	}
 }
 
