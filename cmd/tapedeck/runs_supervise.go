@@ -61,7 +61,7 @@ func writeIntents(std streams, list []rpcapi.Intent) error {
 		visible.Fprintln(std.err, "tapedeck: nothing waits for a decision")
 	}
 	for i := range list {
-		if _, err := fmt.Fprint(std.out, intentText(&list[i])); err != nil {
+		if err := raw(std.out, "%s", intentText(&list[i])); err != nil {
 			return err
 		}
 	}
@@ -193,7 +193,7 @@ func (o *runsSuperviseOptions) run(ctx context.Context, d *daemonRuns, std strea
 		case o.json:
 			err = writeIntent(std, &in)
 		case answers == nil:
-			_, err = fmt.Fprint(std.out, intentText(&in))
+			err = raw(std.out, "%s", intentText(&in))
 		default:
 			err = ask(ctx, d, &in, answers, std)
 		}
@@ -235,7 +235,7 @@ func decisionOf(key string) string {
 // ask has a person decide: y, n or e, and a reason behind it.
 func ask(ctx context.Context, d *daemonRuns, in *rpcapi.Intent, answers <-chan string, std streams) error {
 	for {
-		if _, err := fmt.Fprint(std.out, intentText(in)+"  y allow, n deny, e escalate; a reason may follow: "); err != nil {
+		if err := raw(std.out, "%s  y allow, n deny, e escalate; a reason may follow: ", intentText(in)); err != nil {
 			return err
 		}
 		var line string
@@ -243,8 +243,7 @@ func ask(ctx context.Context, d *daemonRuns, in *rpcapi.Intent, answers <-chan s
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(time.Until(in.Deadline)):
-			_, err := fmt.Fprint(std.out, "\n  its time is over\n")
-			return err
+			return raw(std.out, "\n  its time is over\n")
 		case text, ok := <-answers:
 			if !ok {
 				return io.EOF
