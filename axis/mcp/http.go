@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,10 +34,10 @@ type OverHTTP struct {
 	reveal func([]byte) []byte
 
 	mu      sync.Mutex
-	known   map[string]*webConversation // by what requests tell of it: see the keys
-	waiting map[string]*webConversation // by place: the last that had server/discover alone, after which a client may send initialize
-	numbers map[uint64]*webConversation // of a replay, by the recorded number
-	all     []*webConversation          // in order of their begin
+	known   map[string]*webConversation   // by what requests tell of it: see the keys
+	waiting map[string][]*webConversation // by place: those that had server/discover alone, after which a client may send initialize
+	numbers map[uint64]*webConversation   // of a replay, by the recorded number
+	all     []*webConversation            // in order of their begin
 }
 
 var _ exchange.Conversations = (*OverHTTP)(nil)
@@ -45,7 +46,7 @@ var _ exchange.Conversations = (*OverHTTP)(nil)
 func NewOverHTTP(o *OverHTTPOptions) *OverHTTP {
 	h := &OverHTTP{
 		taped: make(map[uint64]*transcript), known: make(map[string]*webConversation),
-		waiting: make(map[string]*webConversation), numbers: make(map[uint64]*webConversation),
+		waiting: make(map[string][]*webConversation), numbers: make(map[uint64]*webConversation),
 	}
 	if o == nil {
 		return h
@@ -188,9 +189,7 @@ func (h *OverHTTP) find(r *exchange.Request, place string) (t *webConversation, 
 func (h *OverHTTP) goesOn(t *webConversation, place string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.waiting[place] == t {
-		delete(h.waiting, place)
-	}
+	h.waiting[place] = slices.DeleteFunc(h.waiting[place], func(w *webConversation) bool { return w == t })
 }
 
 // begun is a conversation for the first request of one, at a place: one that waits there, where the request is initialize, which
@@ -198,12 +197,12 @@ func (h *OverHTTP) goesOn(t *webConversation, place string) {
 func (h *OverHTTP) begun(r *exchange.Request, place string, initialize bool) *webConversation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if t := h.waiting[place]; initialize && t != nil {
-		delete(h.waiting, place)
-		if h.known[place] == t {
+	if list := h.waiting[place]; initialize && len(list) > 0 {
+		h.waiting[place] = list[1:]
+		if h.known[place] == list[0] {
 			delete(h.known, place)
 		}
-		return t
+		return list[0]
 	}
 	return h.opened(r, nil)
 }
@@ -233,5 +232,5 @@ func (h *OverHTTP) keep(t *webConversation, key string) {
 func (h *OverHTTP) wait(t *webConversation, place string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.waiting[place] = t
+	h.waiting[place] = append(h.waiting[place], t)
 }
