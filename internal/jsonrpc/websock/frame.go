@@ -24,7 +24,7 @@ type message struct {
 	late  *time.Timer
 }
 
-// read reads frames until a message is whole.
+// read reads frames until the last one of a message.
 func (s *Stream) read(m *message) error {
 	for {
 		h, err := s.header(m.op != wsframe.Continuation)
@@ -41,7 +41,7 @@ func (s *Stream) read(m *message) error {
 			m.op = h.Opcode
 		}
 		if err := s.payload(m, &h); err != nil || h.Fin {
-			return s.whole(m, err)
+			return err
 		}
 	}
 }

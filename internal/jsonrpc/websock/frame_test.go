@@ -417,6 +417,25 @@ func TestNoMemory(t *testing.T) {
 	}
 }
 
+// TestALongMessageThatBreaksOff gives its memory back, whatever ends it.
+func TestALongMessageThatBreaksOff(t *testing.T) {
+	begun := wstest.Frame{Op: wstest.Text, Payload: bytes.Repeat([]byte("x"), 100_000)}.Append(nil)
+	for name, then := range map[string][]byte{
+		"the connection ends": nil,
+		"a broken rule":       {0xff},
+		"a close":             wstest.Frame{Fin: true, Op: wstest.Close}.Append(nil),
+	} {
+		budget := jsonrpc.NewBudget(1 << 20)
+		b := append(bytes.Clone(begun), then...)
+		if _, held, err := streamOf(b, len(b), &Options{Limit: 1 << 20, Budget: budget}).Read(); err == nil || held != 0 {
+			t.Errorf("%s: got %v, %d held", name, err, held)
+		}
+		if used, _ := budget.Used(); used != 0 {
+			t.Errorf("%s: %d bytes were not given back", name, used)
+		}
+	}
+}
+
 // TestALongFrameThatStalls is given up after jsonrpc.LongFrame, with its close code, and gives its memory back.
 func TestALongFrameThatStalls(t *testing.T) {
 	if os.Getenv("TAPEDECK_LONG") == "" {

@@ -114,7 +114,7 @@ func newStream(s *Stream, o Options) *Stream {
 // Read implements jsonrpc.Stream.
 func (s *Stream) Read() ([]byte, int64, error) {
 	var m message
-	if err := s.read(&m); err != nil {
+	if err := s.whole(&m, s.read(&m)); err != nil {
 		err = s.failed(err)
 		close(s.over)
 		return nil, 0, err
