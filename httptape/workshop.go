@@ -97,13 +97,3 @@ func collect(seq iter.Seq2[*tape.Record, error]) ([]*tape.Record, error) {
 	}
 	return records, nil
 }
-
-func each(records []*tape.Record) iter.Seq2[*tape.Record, error] {
-	return func(yield func(*tape.Record, error) bool) {
-		for _, r := range records {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
-}
