@@ -70,7 +70,7 @@ func open(path string, opts *Options, test string) (*Transport, error) {
 		return nil, err
 	}
 	if err := t.start(); err != nil {
-		release(t.real)
+		inUse.Delete(t.real)
 		return nil, err
 	}
 	return t, nil
@@ -291,7 +291,7 @@ func (t *Transport) end() error {
 	if t.mode == ModePassthrough {
 		return nil
 	}
-	defer release(t.real)
+	defer inUse.Delete(t.real)
 	t.endExchanges()
 	var err error
 	if t.work != nil {
