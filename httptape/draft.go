@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -144,12 +145,8 @@ func (s *draft) Size(d cas.Digest) (int64, error) {
 func (s *draft) All() iter.Seq2[cas.Digest, error] {
 	return func(yield func(cas.Digest, error) bool) {
 		s.mu.Lock()
-		var all []cas.Digest
-		for d := range s.blobs {
-			all = append(all, d)
-		}
+		all := slices.SortedFunc(maps.Keys(s.blobs), func(a, b cas.Digest) int { return slices.Compare(a[:], b[:]) })
 		s.mu.Unlock()
-		slices.SortFunc(all, func(a, b cas.Digest) int { return slices.Compare(a[:], b[:]) })
 		for _, d := range all {
 			if !yield(d, nil) {
 				return

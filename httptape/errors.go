@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/network/roundtrip"
 )
 
 // ErrClosed is wrapped by the error of a request that comes after Close.
@@ -18,7 +19,7 @@ var ErrInUse = errors.New("httptape: tape in use")
 
 // ErrUpgrade is wrapped by the error of a request that asks for another protocol, as a WebSocket does: it cannot be
 // recorded. Options.Passthrough sends it on.
-var ErrUpgrade = errors.New("httptape: upgrades are not recorded")
+var ErrUpgrade = roundtrip.ErrUpgrade
 
 // An UnmatchedError says that the tape does not answer a request. Nothing was sent.
 type UnmatchedError struct {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -88,11 +87,7 @@ func (w *workshop) records() ([]*tape.Record, error) {
 	if err := w.rec.Flush(); err != nil {
 		return nil, err
 	}
-	return parse(&w.tape)
-}
-
-func parse(r io.Reader) ([]*tape.Record, error) {
-	f, err := tape.NewReader(r, "recording")
+	f, err := tape.NewReader(&w.tape, "recording")
 	if err != nil {
 		return nil, err
 	}

@@ -65,11 +65,9 @@ func (t *Transport) Report() *Report {
 		return r
 	}
 	r.Masks, r.Secrets, r.NotCovered = t.classifier.masker.Used(), t.secrets.Counts(), t.secrets.NotCovered()
-	if t.book != nil {
-		r.Damaged = t.book.Damaged()
-	}
+	r.Damaged = t.trip.Damaged()
 	if t.mode == ModeReplayOnly {
-		r.Unasked = t.book.Unasked()
+		r.Unasked = t.trip.Unasked()
 	}
 	return r
 }

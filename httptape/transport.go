@@ -1,17 +1,16 @@
 package httptape
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/network/roundtrip"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -26,12 +25,8 @@ type Transport struct {
 	again      string // how to record it
 	classifier *classifier
 	secrets    *secrets
-	tap        *exchange.Tap
 	drop       []string // headers that do not reach the tape, canonical
-
-	// Of a tape that answers; nil while recording.
-	book  *exchange.Book
-	blobs *cas.Dir
+	trip       *roundtrip.Transport
 
 	work *workshop // where a recording is made; nil in ModeReplayOnly
 
@@ -42,16 +37,13 @@ type Transport struct {
 	mu        sync.Mutex // guards what follows
 	closed    bool
 	discarded bool
-	open      map[*liveBody]struct{} // answers that are being recorded
-	calls     map[*context.CancelFunc]struct{}
 	failed    error  // the first thing that keeps the recording from being kept
 	unset     string // a variable that Secret was asked for and that is not set
 	recorded  int
 	answered  int
 	unmatched []*UnmatchedError
-	asked     map[exchange.Key]bool               // of unmatched
-	last      map[exchange.Key]*exchange.Recorded // given last, for Options.Repeat
-	replayed  map[uint64]bool                     // arrivals that the tape answered, in ModeReplayWithNewEpisodes
+	asked     map[exchange.Key]bool // of unmatched
+	replayed  map[uint64]bool       // arrivals that the tape answered, in ModeReplayWithNewEpisodes
 }
 
 // Open opens the tape at path: path.tape, with its blobs in path.tape.cas; the suffix may stand in path. The directory of a
@@ -62,9 +54,7 @@ func Open(path string, opts *Options) (*Transport, error) { return open(path, op
 func open(path string, opts *Options, test string) (*Transport, error) {
 	t := &Transport{
 		opts: withDefaults(opts), path: tapePath(path), again: runCommand(test),
-		open: make(map[*liveBody]struct{}), calls: make(map[*context.CancelFunc]struct{}),
-		asked: make(map[exchange.Key]bool), last: make(map[exchange.Key]*exchange.Recorded),
-		replayed: make(map[uint64]bool),
+		asked: make(map[exchange.Key]bool), replayed: make(map[uint64]bool),
 	}
 	var err error
 	if t.mode, err = decided(t.opts.Mode); err != nil {
@@ -80,7 +70,7 @@ func open(path string, opts *Options, test string) (*Transport, error) {
 		return nil, err
 	}
 	if err := t.start(); err != nil {
-		release(t.real)
+		inUse.Delete(t.real)
 		return nil, err
 	}
 	return t, nil
@@ -95,48 +85,60 @@ func (t *Transport) start() error {
 	for _, name := range t.opts.DropHeaders {
 		t.drop = append(t.drop, http.CanonicalHeaderKey(name))
 	}
-	rules := 0
+	var from *roundtrip.Tape
 	if t.mode != ModeRecordOnly {
-		if rules, err = t.load(); err != nil {
+		if from, err = t.load(); err != nil {
 			return err
 		}
 	}
-	t.secrets = newSecrets(&t.opts, rules)
-	var rec *tape.Recorder
-	if t.mode != ModeReplayOnly {
-		if t.work, err = newWorkshop(t.secrets.Rules()); err != nil {
-			return fmt.Errorf("httptape: %w", err)
-		}
-		rec = t.work.rec
+	rules := 0
+	if from != nil {
+		rules = from.Rules
 	}
-	tap := &exchange.TapOptions{Replay: t.book != nil, MaxBody: t.opts.MaxBody}
-	t.tap = exchange.NewTap(rec, t.classifier, t.secrets.Scrubber, tap)
+	t.secrets = newSecrets(&t.opts, rules)
+	o := &roundtrip.Options{
+		Classifier: t.classifier, Scrubber: t.secrets.Scrubber, Tape: from, Machine: true, Speed: t.opts.Speed, MaxBody: t.opts.MaxBody,
+		Change: t.change, Repeat: t.opts.Repeat, Answered: t.answers, Failed: t.fail,
+		Kept: func(h http.Header) http.Header { return withoutNames(h, t.drop) },
+	}
+	if t.mode != ModeReplayOnly {
+		o.Next = upstream{t}
+	}
+	if t.trip, err = roundtrip.New(o); err != nil {
+		return err
+	}
+	if t.mode == ModeReplayOnly {
+		return nil
+	}
+	if t.work, err = newWorkshop(t.secrets.Rules()); err != nil {
+		return fmt.Errorf("httptape: %w", err)
+	}
+	t.trip.Record(t.work.rec)
 	return nil
 }
 
-// load reads the tape that answers. Where there is none and the mode allows it, the mode becomes ModeRecordOnly. Rules are
-// those by which the secrets of the tape were found, 0 where there is none.
-func (t *Transport) load() (rules int, err error) {
+// load reads the tape that answers. Where there is none and the mode allows it, the mode becomes ModeRecordOnly, and it is nil.
+func (t *Transport) load() (*roundtrip.Tape, error) {
 	records, rules, err := readTape(t.real)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && t.mode == ModeReplayOnly:
-		return 0, &MissingTapeError{Tape: t.path, Mode: t.opts.Mode, again: t.again}
+		return nil, &MissingTapeError{Tape: t.path, Mode: t.opts.Mode, again: t.again}
 	case errors.Is(err, fs.ErrNotExist):
 		t.mode = ModeRecordOnly
-		return 0, nil
+		return nil, nil
 	case err != nil:
-		return 0, fmt.Errorf("httptape: %w; mend it, or record it again: %s", err, t.again)
+		return nil, fmt.Errorf("httptape: %w; mend it, or record it again: %s", err, t.again)
 	case t.mode == ModeRecordOnce:
 		t.mode = ModeReplayOnly
 	}
-	if t.blobs, err = cas.OpenDir(t.real+tape.StoreSuffix, nil); err != nil {
-		return 0, fmt.Errorf("httptape: %w", err)
+	blobs, err := cas.OpenDir(t.real+tape.StoreSuffix, nil)
+	if err != nil {
+		return nil, fmt.Errorf("httptape: %w", err)
 	}
 	for i, r := range records {
 		r.Seq = uint64(i)
 	}
-	t.book, err = exchange.NewBook(each(records), t.classifier, t.blobs)
-	return rules, err
+	return &roundtrip.Tape{Name: t.path, Records: records, Store: blobs, Rules: rules}, nil
 }
 
 // Mode says what t does: ModeRecordOnly, ModeReplayOnly, ModeReplayWithNewEpisodes or ModePassthrough. ModeRecordOnce has
@@ -165,80 +167,88 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.mode == ModePassthrough || t.opts.Passthrough != nil && t.opts.Passthrough(req) {
 		return t.opts.Base.RoundTrip(req)
 	}
-	body, err := t.readBody(req)
-	if err != nil {
-		return nil, err
-	}
 	if err := t.enter(); err != nil {
+		if req.Body != nil {
+			err = errors.Join(err, req.Body.Close())
+		}
 		return nil, err
 	}
 	defer t.inFlight.Done()
-	if err := req.Context().Err(); err != nil {
-		return nil, err
+	res, err := t.trip.RoundTrip(req)
+	var unmatched *roundtrip.UnmatchedError
+	switch {
+	case errors.As(err, &unmatched):
+		return nil, t.refused(unmatched)
+	case errors.Is(err, exchange.ErrTooLarge):
+		return nil, fmt.Errorf("httptape: %w; set Options.MaxBody", err)
+	case errors.Is(err, ErrUpgrade):
+		return nil, fmt.Errorf("httptape: %w; Options.Passthrough sends it on", err)
 	}
-	if req.Header.Get("Upgrade") != "" {
-		return nil, fmt.Errorf("%w: %s %s asks for %s; Options.Passthrough sends it on", ErrUpgrade, req.Method, t.shownURL(req), req.Header.Get("Upgrade"))
-	}
-	return t.exchange(req, body)
+	return res, err
 }
 
-// exchange answers a request, or sends it on.
-func (t *Transport) exchange(req *http.Request, body []byte) (*http.Response, error) {
-	o, err := t.tap.Begin(t.asks(req, body))
-	if err != nil {
-		err = fmt.Errorf("httptape: request cannot be recorded: %w", err)
-		t.fail(err)
-		return nil, err
+// change makes of a request what is matched and kept.
+func (t *Transport) change(r *exchange.Request) {
+	r.Header = withoutNames(r.Header, t.drop)
+	if t.opts.Rewrite != nil {
+		r.Header, r.Body = r.Header.Clone(), bytes.Clone(r.Body)
+		t.opts.Rewrite(r)
 	}
-	if t.book == nil {
-		return t.live(req, body, o)
-	}
-	if rec := t.take(o); rec != nil {
-		return t.answer(req, o, rec)
-	}
-	if t.mode == ModeReplayWithNewEpisodes {
-		return t.live(req, body, o)
-	}
-	return nil, t.refuse(o)
 }
 
-// take finds the recorded exchange that answers a request; nil for none.
-func (t *Transport) take(o *exchange.Open) *exchange.Recorded {
-	key := o.Identity().Key
-	rec, ok := o.Take(t.book)
+// answers notes that the tape answers a request.
+func (t *Transport) answers(arrival uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !ok && t.opts.Repeat {
-		rec = t.last[key]
-	}
-	if rec == nil {
-		return nil
-	}
-	t.last[key] = rec
 	t.answered++
 	if t.work != nil {
-		t.replayed[o.Arrival()] = true
+		t.replayed[arrival] = true
 	}
-	return rec
 }
 
-// refuse is the error for a request that is not on the tape.
-func (t *Transport) refuse(o *exchange.Open) error {
-	id, r := o.Identity(), o.Request()
-	rec, why := t.book.Nearest(id, r)
-	o.Refuse(why)
-	if err := o.End(""); err != nil {
-		return err
-	}
-	e := &UnmatchedError{Tape: t.path, Method: r.Method, URL: r.URL, Nearest: rec, Why: why, again: t.again, asked: id}
+// refused is the error for a request that is not on the tape.
+func (t *Transport) refused(u *roundtrip.UnmatchedError) error {
+	e := &UnmatchedError{Tape: t.path, Method: u.Method, URL: u.URL, Nearest: u.Nearest, Why: u.Why, again: t.again, asked: u.Identity}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.asked[id.Key] { // a client that tries again is told again
-		t.asked[id.Key] = true
+	if !t.asked[u.Identity.Key] { // a client that tries again is told again
+		t.asked[u.Identity.Key] = true
 		t.unmatched = append(t.unmatched, e)
 	}
-	t.opts.Log.Warn("request is not on the tape", "method", r.Method, "url", r.URL, "why", why)
+	t.opts.Log.Warn("request is not on the tape", "method", u.Method, "url", u.URL, "why", u.Why)
 	return e
+}
+
+// An upstream sends what is recorded to Options.Base.
+type upstream struct{ t *Transport }
+
+// RoundTrip implements http.RoundTripper.
+func (u upstream) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := u.t.sends(); err != nil {
+		return nil, err
+	}
+	return u.t.opts.Base.RoundTrip(req)
+}
+
+// sends counts a request that is about to be sent. The error is why it must not be.
+func (t *Transport) sends() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.recorded++
+	if t.unset == "" || t.failed != nil {
+		return nil
+	}
+	t.failed = fmt.Errorf("the variable %s is not set: recording needs its value", t.unset)
+	return fmt.Errorf("httptape: %w", t.failed)
+}
+
+// shownURL is the URL of a request as logs tell it.
+func (t *Transport) shownURL(req *http.Request) string {
+	if t.secrets == nil {
+		return req.URL.Redacted()
+	}
+	t.secrets.LearnHeader(req.Header)
+	return t.secrets.URL(exchange.RequestOf(req, nil).URL)
 }
 
 // enter takes part until inFlight.Done; ErrClosed after Close.
@@ -281,7 +291,7 @@ func (t *Transport) end() error {
 	if t.mode == ModePassthrough {
 		return nil
 	}
-	defer release(t.real)
+	defer inUse.Delete(t.real)
 	t.endExchanges()
 	var err error
 	if t.work != nil {
@@ -304,15 +314,8 @@ func (t *Transport) end() error {
 func (t *Transport) endExchanges() {
 	t.mu.Lock()
 	t.closed = true
-	for cancel := range t.calls {
-		(*cancel)()
-	}
 	t.mu.Unlock()
-	t.inFlight.Wait() // none adds an answer any more
-	t.mu.Lock()
-	open := slices.Collect(maps.Keys(t.open))
-	t.mu.Unlock()
-	for _, b := range open {
-		b.abandon()
-	}
+	t.trip.Abort()
+	t.inFlight.Wait()  // none begins an answer any more
+	_ = t.trip.Close() // the error is one of closing what nobody reads
 }

@@ -13,29 +13,14 @@ import (
 )
 
 // inUse are the tapes that Transports of this process have open, by absolute path.
-var inUse struct {
-	mu    sync.Mutex
-	paths map[string]bool
-}
+var inUse sync.Map
 
 // use takes a tape for one Transport: two of one tape would each see half of what is asked, or write over each other.
 func use(real, path string) error {
-	inUse.mu.Lock()
-	defer inUse.mu.Unlock()
-	if inUse.paths[real] {
+	if _, taken := inUse.LoadOrStore(real, true); taken {
 		return fmt.Errorf("%w: %s is open in this process: give each test a tape of its own, or close the first", ErrInUse, path)
 	}
-	if inUse.paths == nil {
-		inUse.paths = make(map[string]bool)
-	}
-	inUse.paths[real] = true
 	return nil
-}
-
-func release(real string) {
-	inUse.mu.Lock()
-	defer inUse.mu.Unlock()
-	delete(inUse.paths, real)
 }
 
 // A workshop is where a recording is made: its records in memory, its blobs in a file that has no name. Neither is there any
@@ -96,14 +81,4 @@ func collect(seq iter.Seq2[*tape.Record, error]) ([]*tape.Record, error) {
 		records = append(records, r)
 	}
 	return records, nil
-}
-
-func each(records []*tape.Record) iter.Seq2[*tape.Record, error] {
-	return func(yield func(*tape.Record, error) bool) {
-		for _, r := range records {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
 }

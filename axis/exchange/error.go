@@ -1,9 +1,7 @@
 package exchange
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -82,11 +80,7 @@ func ErrorBody(id *Identity, status int, kind, message string) []byte {
 		Type    string `json:"type"`
 		Message string `json:"message"`
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)                                                   // people read the message
-	_ = enc.Encode(map[string]detail{"error": {Type: kind, Message: message}}) // strings always have a JSON form
-	return b.Bytes()
+	return append(quote(map[string]detail{"error": {Type: kind, Message: message}}), '\n')
 }
 
 // ErrorTextIn is ErrorText for a program that asks with a context: what that says goes first.

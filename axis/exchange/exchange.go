@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -97,17 +96,7 @@ func KeyOf(k tape.Kind, c Classifier) Key {
 
 // AsksSocket reports whether a request asks for a WebSocket (RFC 6455, 4.1).
 func AsksSocket(method string, h http.Header) bool {
-	if method != http.MethodGet {
-		return false
-	}
-	for _, list := range h["Upgrade"] {
-		for item := range strings.SplitSeq(list, ",") {
-			if strings.EqualFold(strings.TrimSpace(item), "websocket") {
-				return true
-			}
-		}
-	}
-	return false
+	return method == http.MethodGet && HasToken(h, "Upgrade", "websocket")
 }
 
 // cleaned is a request without its secrets, in the two forms that it is needed in.
@@ -157,12 +146,12 @@ func shared(p *tape.Payload, body []byte, to, from cas.Store) bool {
 	return p.Hash == cas.Sum(body) && cas.Copy(to, from, p.Hash) == nil
 }
 
-// quote returns s as a JSON string, <, > and & as they are.
-func quote(s string) json.RawMessage {
+// quote returns a value, of strings alone, as JSON: <, > and & stay as they are, for people read it.
+func quote(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always has a JSON form
+	_ = enc.Encode(v) // strings always have a JSON form
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 

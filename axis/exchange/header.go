@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/textproto"
 	"slices"
@@ -21,13 +22,8 @@ func headerFields(s *scrub.Scrubber, h http.Header) []tape.HeaderField {
 
 // learnedFields is headerFields of a header that s has learned from already.
 func learnedFields(s *scrub.Scrubber, h http.Header) []tape.HeaderField {
-	names := make([]string, 0, len(h))
-	for name := range h {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	fields := make([]tape.HeaderField, 0, len(names))
-	for _, name := range names {
+	fields := make([]tape.HeaderField, 0, len(h))
+	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, value := range h[name] {
 			fields = append(fields, tape.HeaderField{Name: name, Value: s.Header(name, value)})
 		}
@@ -138,6 +134,18 @@ func SetHeader(dst, src http.Header) {
 	for name, values := range src {
 		dst[name] = values
 	}
+}
+
+// HasToken reports whether the comma-separated field name of h holds token, whatever its case.
+func HasToken(h http.Header, name, token string) bool {
+	for _, list := range h[name] {
+		for item := range strings.SplitSeq(list, ",") {
+			if strings.EqualFold(textproto.TrimString(item), token) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // HasBody reports whether an answer with that status to that method has a body (RFC 9110, 6.4.1).

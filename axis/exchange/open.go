@@ -199,18 +199,16 @@ func (o *Open) Chunk(b []byte) error {
 // chunk is the way of one that is kept. Chunk itself is so small that it stands where it is called: where nobody records it costs two
 // comparisons.
 func (o *Open) chunk(b []byte) error {
-	if err := o.body.chunk(o.stamp(), b); err != nil {
+	var c tape.Chunk
+	if now := o.tap.opts.NowMS; now != nil {
+		c.TMS = now() - o.startMS
+	} else {
+		c.TMS, c.G = time.Since(o.start).Milliseconds(), o.tap.rec.Ordinal()
+	}
+	if err := o.body.chunk(c, b); err != nil {
 		o.lose(err)
 	}
 	return o.lost
-}
-
-// stamp is a chunk that comes now.
-func (o *Open) stamp() tape.Chunk {
-	if now := o.tap.opts.NowMS; now != nil {
-		return tape.Chunk{TMS: now() - o.startMS}
-	}
-	return tape.Chunk{TMS: time.Since(o.start).Milliseconds(), G: o.tap.rec.Ordinal()}
 }
 
 // End ends the exchange, before the end of the answer is passed on to the program: its record, its blobs and all before

@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"net/http"
 	"slices"
@@ -20,11 +19,7 @@ const trueLength = "response_length"
 
 // lengthOf returns the Content-Length that extra says an answer had; -1 for none.
 func lengthOf(extra []tape.Field) int64 {
-	var text string
-	if raw := tape.FieldValue(extra, trueLength); raw == nil || json.Unmarshal(raw, &text) != nil {
-		return -1
-	}
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
+	if n, err := strconv.ParseInt(textIn(extra, trueLength), 10, 64); err == nil && n >= 0 {
 		return n
 	}
 	return -1

@@ -40,13 +40,9 @@ type conn struct {
 	secured time.Time   // when the TLS handshake was done
 	active  atomic.Bool // a request has begun
 
-	asking sync.Once
-	asker  uint64 // see Config.Asker; set by asking
+	asker, opener peer // see Config.Asker and Config.Opener
 
-	came atomic.Uint64 // Tap.Ordinal when the program connected, until its first request takes it
-
-	opening sync.Once
-	opener  uint64 // see Config.Opener; set by opening
+	came atomic.Uint64 // Tap.Ordinal when the program connected, until its first request, which it meant then, takes it
 }
 
 func newConn(c net.Conn, names *Names) *conn {
@@ -61,30 +57,17 @@ func newConn(c net.Conn, names *Names) *conn {
 // Read implements net.Conn.
 func (c *conn) Read(b []byte) (int, error) { return c.in.Read(b) }
 
-// askedBy is what ask says of the connection, which is asked once: when its first request has come.
-func (c *conn) askedBy(ask func(net.Addr) uint64) uint64 {
-	if c == nil || ask == nil {
-		return 0
-	}
-	c.asking.Do(func() { c.asker = ask(c.RemoteAddr()) })
-	return c.asker
+// A peer is the number of who is on the other side of a connection, which is asked for once: when its first request has come.
+type peer struct {
+	once   sync.Once
+	number uint64
 }
 
-// openedBy is the same of who opened the connection.
-func (c *conn) openedBy(ask func(net.Addr) uint64) uint64 {
-	if c == nil || ask == nil {
-		return 0
+func (p *peer) of(c *conn, ask func(net.Addr) uint64) uint64 {
+	if ask != nil {
+		p.once.Do(func() { p.number = ask(c.RemoteAddr()) })
 	}
-	c.opening.Do(func() { c.opener = ask(c.RemoteAddr()) })
-	return c.opener
-}
-
-// cameAt is when the program connected, for the first request, which it meant then; 0 for another.
-func (c *conn) cameAt() uint64 {
-	if c == nil {
-		return 0
-	}
-	return c.came.Swap(0)
+	return p.number
 }
 
 // eager makes Read one that can be told not to wait. What was unread has to have been read.

@@ -80,21 +80,18 @@ func packReply(h dnsmessage.Header, q dnsmessage.Question, body dnsmessage.Resou
 	if err := b.StartAnswers(); err != nil {
 		return nil, err
 	}
-	if err := addAnswer(&b, q, body); err != nil {
+	rh := dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET, TTL: dnsTTL}
+	var err error
+	switch r := body.(type) {
+	case *dnsmessage.AResource:
+		err = b.AResource(rh, *r)
+	case *dnsmessage.PTRResource:
+		err = b.PTRResource(rh, *r)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return b.Finish()
-}
-
-func addAnswer(b *dnsmessage.Builder, q dnsmessage.Question, body dnsmessage.ResourceBody) error {
-	rh := dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET, TTL: dnsTTL}
-	switch r := body.(type) {
-	case *dnsmessage.AResource:
-		return b.AResource(rh, *r)
-	case *dnsmessage.PTRResource:
-		return b.PTRResource(rh, *r)
-	}
-	return nil
 }
 
 // resolve answers one question; a nil body is an answer without records.

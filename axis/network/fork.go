@@ -44,7 +44,7 @@ func (s *handler) sentOn(r *http.Request, req *exchange.Request, to *url.URL, o 
 		return localAnswer(o.Identity(), denied.status, denied.kind, denied.message)
 	}
 	if s.tape == nil || s.cfg.Fork.Change == nil {
-		return s.up.fetch(r, req, to)
+		return s.up.fetch(r, req, nil, to)
 	}
 	changed, note, err := s.cfg.Fork.Change(s.asked(req, o))
 	if err == nil {
@@ -56,7 +56,7 @@ func (s *handler) sentOn(r *http.Request, req *exchange.Request, to *url.URL, o 
 	if o.Note(note...); len(note) > 0 && s.tape.reveal != nil { // what was changed may hold placeholders of the recording
 		changed.Body = s.tape.reveal(changed.Body)
 	}
-	return s.up.fetch(r, changed, to)
+	return s.up.fetch(r, changed, nil, to)
 }
 
 func (s *handler) asked(req *exchange.Request, o *exchange.Open) *Asked {
@@ -118,7 +118,7 @@ func (s *handler) forkedCall(w http.ResponseWriter, r *http.Request, req *exchan
 	if err != nil {
 		return err
 	}
-	return s.relayCall(w, r, o, s.up.fetchCall(r, req, in, to), in)
+	return s.relayCall(w, r, o, s.up.fetch(r, req, in, to), in)
 }
 
 // pieces is a body of given chunks.

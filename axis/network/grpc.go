@@ -17,8 +17,7 @@ import (
 const callSlack = 2 * time.Second
 
 // call records or answers a gRPC call, whose body is passed on as it comes. An error means that the program's stream must be reset.
-func (s *handler) call(w http.ResponseWriter, r *http.Request, to *url.URL, asker uint64) error {
-	req := &exchange.Request{Method: r.Method, URL: to.String(), Header: r.Header, Asker: asker, Opener: connOf(r.Context()).openedBy(s.cfg.Opener)}
+func (s *handler) call(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL) error {
 	in := newIncoming(r.Body, s.cfg.MaxBody)
 	switch {
 	case s.cfg.Fork.past():
@@ -31,7 +30,7 @@ func (s *handler) call(w http.ResponseWriter, r *http.Request, to *url.URL, aske
 	if err != nil {
 		return err
 	}
-	return s.relayCall(w, r, o, s.up.fetchCall(r, req, in, to), in)
+	return s.relayCall(w, r, o, s.up.fetch(r, req, in, to), in)
 }
 
 // relayCall passes the answer of a call on.

@@ -37,22 +37,27 @@ func (s *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	defer s.life.leave(nil)
-	to, asker := requestURL(r), connOf(r.Context()).askedBy(s.cfg.Asker) // before the program may be gone
+	to, c := requestURL(r), connOf(r.Context())
+	req := &exchange.Request{Method: r.Method, URL: to.String(), Header: r.Header}
+	if c != nil { // before the program may be gone
+		req.Asker, req.Opener = c.asker.of(c, s.cfg.Asker), c.opener.of(c, s.cfg.Opener)
+	}
 	if isGRPC(r) && deny(r, to) == nil {
-		if err := s.call(w, r, to, asker); err != nil {
+		if err := s.call(w, r, req, to); err != nil {
 			panic(http.ErrAbortHandler) // as below
 		}
 		return
 	}
-	came := connOf(r.Context()).cameAt()
+	if c != nil {
+		req.Came = c.came.Swap(0)
+	}
 	body, denied, err := s.readBody(w, r)
 	if err != nil {
 		panic(http.ErrAbortHandler) // the program never finished asking
 	}
-	if denied == nil {
+	if req.Body = body; denied == nil {
 		denied = deny(r, to)
 	}
-	req := &exchange.Request{Method: r.Method, URL: to.String(), Header: r.Header, Body: body, Asker: asker, Opener: connOf(r.Context()).openedBy(s.cfg.Opener), Came: came}
 	if err := s.exchange(w, r, req, to, denied); err != nil {
 		// net/http's way to cut the connection (HTTP/1.1) or reset the stream (HTTP/2): the program must not take what it
 		// got for the whole.
@@ -63,7 +68,7 @@ func (s *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // exchange records the request and its answer, and passes the answer on. An error means that the program's connection
 // must be cut.
 func (s *handler) exchange(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, denied *denial) error {
-	socket := asksSocket(r) && denied == nil
+	socket := denied == nil && r.ProtoMajor == 1 && r.ProtoMinor >= 1 && exchange.AsksSocket(r.Method, r.Header) // RFC 8441 is not offered
 	begun := req
 	if socket {
 		begun = socketRequest(req)
@@ -148,7 +153,11 @@ func requestURL(r *http.Request) *url.URL {
 	if r.TLS != nil {
 		u.Scheme = "https"
 	}
-	host, port := hostOnly(r.Host), authorityPort(u.Scheme, r.Host)
+	host, port := r.Host, portOf(&url.URL{Scheme: u.Scheme, Host: r.Host})
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = cleanName(strings.Trim(host, "[]"))
 	if c := connOf(r.Context()); c != nil {
 		port = c.target.addr.Port()
 		if host == "" {
@@ -157,12 +166,4 @@ func requestURL(r *http.Request) *url.URL {
 	}
 	u.Host = hostPort(u.Scheme, host, port)
 	return &u
-}
-
-// hostOnly is a Host header without its port, brackets and final dot, in lower case.
-func hostOnly(host string) string {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	return cleanName(strings.Trim(host, "[]"))
 }

@@ -1,11 +1,9 @@
 package network
 
 import (
-	"maps"
 	"mime"
 	"net/http"
 	"net/textproto"
-	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -34,37 +32,6 @@ func reduceEncodings(h http.Header) {
 	h["Accept-Encoding"] = []string{strings.Join(kept, ", ")}
 }
 
-// hasToken reports whether the comma-separated field name of h holds token, whatever its case.
-func hasToken(h http.Header, name, token string) bool {
-	for _, list := range h[name] {
-		for item := range strings.SplitSeq(list, ",") {
-			if strings.EqualFold(textproto.TrimString(item), token) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// passTE puts "TE: trailers" into the header of a request that leaves, where the program sent it: it says that the program reads
-// trailers, and a gRPC server refuses a call without it. What else a TE says concerns one connection.
-func passTE(out, in http.Header) {
-	if hasToken(in, "Te", "trailers") {
-		out["Te"] = []string{"trailers"}
-	}
-}
-
-// announce tells a program of HTTP/1.1 the names of the trailers, as the upstream did. In HTTP/2 they need no announcing, and
-// gRPC does without.
-func (x *relay) announce() {
-	if x.a.trailer != nil && len(*x.a.trailer) > 0 && x.r.ProtoMajor == 1 {
-		x.w.Header()["Trailer"] = []string{strings.Join(slices.Sorted(maps.Keys(*x.a.trailer)), ", ")}
-	}
-	if _, told := x.a.header["Content-Length"]; x.a.trails && !told && x.r.ProtoMajor == 2 {
-		x.w.Header()["Content-Length"] = nil // an answer that is nothing but its head says no length, and ends with it
-	}
-}
-
 // trail records the trailers and gives them to the program: they leave with the end.
 func (x *relay) trail() {
 	if x.a.trailer == nil {
@@ -90,11 +57,7 @@ func isGRPCType(h http.Header) bool {
 	return kind == "application/grpc" || strings.HasPrefix(kind, "application/grpc+")
 }
 
-// wantsH2C reports whether an http upstream is spoken to in HTTP/2 with prior knowledge: for a gRPC call, which there is no other
-// way for, and for what came so itself and reads trailers.
-func wantsH2C(r *http.Request) bool {
-	return isGRPC(r) || r.ProtoMajor == 2 && r.TLS == nil && hasToken(r.Header, "Te", "trailers")
-}
-
 // trailing reports whether trailers count for a request.
-func trailing(r *http.Request) bool { return isGRPC(r) || hasToken(r.Header, "Te", "trailers") }
+func trailing(r *http.Request) bool {
+	return isGRPC(r) || exchange.HasToken(r.Header, "Te", "trailers")
+}

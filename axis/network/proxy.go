@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"strconv"
 	"time"
 )
@@ -87,9 +86,6 @@ func tunnelTarget(authority string) (target, bool) {
 	}
 	return target{addr: netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(port)), name: cleanName(host)}, true
 }
-
-// authorityPort is the port of a Host header, or the scheme's own.
-func authorityPort(scheme, host string) uint16 { return portOf(&url.URL{Scheme: scheme, Host: host}) }
 
 // proxyVars bring a program's requests to a proxy; programs differ in which case they read. Node heeds them from version
 // 24 on, where NODE_USE_ENV_PROXY is set.

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -44,8 +47,7 @@ func relayAnswer(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *an
 		return x.cut(err)
 	}
 	exchange.SetHeader(w.Header(), a.header)
-	x.chunked()
-	x.announce()
+	x.framing()
 	if a.length == 0 || a.body == nil || !exchange.HasBody(r.Method, a.status) {
 		if err := x.over(""); err != nil {
 			return err
@@ -89,11 +91,19 @@ func (x *relay) apart() error {
 	return x.o.Chunk(nil)
 }
 
-// chunked keeps net/http from telling the length of a short answer that had none: it would where header and body leave at once.
-// net/http writes the field itself, once, and leaves it out for HTTP/1.0. HTTP/2 has no such field: see last.
-func (x *relay) chunked() {
-	if x.a.length < 0 && x.a.body != nil && x.r.ProtoMajor == 1 && exchange.HasBody(x.r.Method, x.a.status) {
-		x.w.Header().Set("Transfer-Encoding", "chunked")
+// framing keeps net/http from telling the length of a short answer that had none: it would where header and body leave at once.
+// net/http writes the field of HTTP/1.1 itself, once, and leaves it out for HTTP/1.0. HTTP/2 has no such field: see last. A program of
+// HTTP/1.1 is told the names of the trailers, as the upstream did; in HTTP/2 they need no announcing, and gRPC does without.
+func (x *relay) framing() {
+	h, http1 := x.w.Header(), x.r.ProtoMajor == 1
+	if http1 && x.a.length < 0 && x.a.body != nil && exchange.HasBody(x.r.Method, x.a.status) {
+		h.Set("Transfer-Encoding", "chunked")
+	}
+	if http1 && x.a.trailer != nil && len(*x.a.trailer) > 0 {
+		h["Trailer"] = []string{strings.Join(slices.Sorted(maps.Keys(*x.a.trailer)), ", ")}
+	}
+	if _, told := x.a.header["Content-Length"]; x.a.trails && !told && x.r.ProtoMajor == 2 {
+		h["Content-Length"] = nil // an answer that is nothing but its head says no length, and ends with it
 	}
 }
 

@@ -111,22 +111,18 @@ func (g *guard) allowProxies(c *httpproxy.Config) {
 	}
 }
 
-// fetch sends a request on and returns what came. It follows no redirect. Where no answer came, status is 0.
-func (u *upstream) fetch(r *http.Request, req *exchange.Request, to *url.URL) *answer {
-	res, err := u.send(r.Context(), req, to, sending{passed: exchange.EndToEnd, clear: wantsH2C(r)})
+// fetch sends a request on, of a gRPC call with in, its body as it comes, and returns what came. It follows no redirect. Where no answer
+// came, status is 0.
+//
+// An http upstream is spoken to in HTTP/2 with prior knowledge for a gRPC call, which there is no other way for, and for what came so
+// itself and reads trailers.
+func (u *upstream) fetch(r *http.Request, req *exchange.Request, in *incoming, to *url.URL) *answer {
+	trails := trailing(r)
+	res, err := u.send(r.Context(), req, to, sending{body: in, clear: isGRPC(r) || trails && r.ProtoMajor == 2 && r.TLS == nil})
 	if err != nil {
 		return dead(err)
 	}
-	return answerOf(res, trailing(r))
-}
-
-// fetchCall is fetch for a gRPC call, whose body is passed on as it comes.
-func (u *upstream) fetchCall(r *http.Request, req *exchange.Request, in *incoming, to *url.URL) *answer {
-	res, err := u.send(r.Context(), req, to, sending{passed: exchange.EndToEnd, clear: true, body: in})
-	if err != nil {
-		return dead(err)
-	}
-	return answerOf(res, true)
+	return answerOf(res, trails)
 }
 
 // answerOf is what an upstream answered.
@@ -142,10 +138,9 @@ func answerOf(res *http.Response, trails bool) *answer {
 
 // sending is how a request is sent on.
 type sending struct {
-	passed func(http.Header) http.Header // what of its header goes with it
-	socket bool                          // it asks for a WebSocket
-	body   *incoming                     // in the place of the request's; nil for that
-	clear  bool                          // to an http upstream it goes in HTTP/2 with prior knowledge
+	socket bool      // it asks for a WebSocket
+	body   *incoming // in the place of the request's; nil for that
+	clear  bool      // to an http upstream it goes in HTTP/2 with prior knowledge
 }
 
 // send sends a request on.
@@ -156,14 +151,14 @@ func (u *upstream) send(ctx context.Context, req *exchange.Request, to *url.URL,
 	} else if err := u.guard.checkHost(to.Hostname(), portOf(to)); err != nil {
 		return nil, err
 	}
-	transport := [2]*http.Transport{u.real, u.given}[which]
+	transport, passed := [2]*http.Transport{u.real, u.given}[which], exchange.EndToEnd
 	switch {
 	case how.socket:
-		transport = u.sockets[which]
+		transport, passed = u.sockets[which], upgradeHeader
 	case how.clear && dest.Scheme == "http":
 		transport = u.clear[which]
 	}
-	out, err := outgoing(ctx, req, dest, how.passed)
+	out, err := outgoing(ctx, req, dest, passed)
 	if err != nil {
 		return nil, err
 	}
@@ -181,9 +176,11 @@ func outgoing(ctx context.Context, req *exchange.Request, dest *url.URL, passed 
 	}
 	out.URL, out.Host = dest, dest.Host
 	out.Header = passed(req.Header)
-	out.Header.Del("Expect")         // the whole body is here
-	out.Header.Del("Content-Length") // net/http writes it from the body
-	passTE(out.Header, req.Header)
+	out.Header.Del("Expect")                             // the whole body is here
+	out.Header.Del("Content-Length")                     // net/http writes it from the body
+	if exchange.HasToken(req.Header, "Te", "trailers") { // the program reads trailers: a gRPC server refuses a call without
+		out.Header["Te"] = []string{"trailers"}
+	}
 	reduceEncodings(out.Header)
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header["User-Agent"] = []string{""} // else net/http sends its own

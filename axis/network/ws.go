@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -27,11 +28,6 @@ const (
 	wsProtocol   = wsPrefix + "Protocol"
 	wsExtensions = wsPrefix + "Extensions"
 )
-
-// asksSocket reports whether a request asks for a WebSocket. Over HTTP/2 it cannot: extended CONNECT (RFC 8441) is not offered.
-func asksSocket(r *http.Request) bool {
-	return r.ProtoMajor == 1 && r.ProtoMinor >= 1 && exchange.AsksSocket(r.Method, r.Header)
-}
 
 // socketRequest is the request for a WebSocket as the tape has it: without what is drawn anew for each one and means nothing.
 func socketRequest(req *exchange.Request) *exchange.Request {
@@ -110,7 +106,7 @@ func (u *upstream) upgrade(ctx context.Context, req *exchange.Request, to *url.U
 		// An answer that has ended is waited for no longer. Who reads its body learns of the end after this.
 		PutIdleConn: func(error) { up.again(nil) },
 	}
-	res, err := u.send(httptrace.WithClientTrace(ctx, trace), req, to, sending{passed: upgradeHeader, socket: true})
+	res, err := u.send(httptrace.WithClientTrace(ctx, trace), req, to, sending{socket: true})
 	if err != nil {
 		return dead(err), nil
 	}
@@ -120,7 +116,7 @@ func (u *upstream) upgrade(ctx context.Context, req *exchange.Request, to *url.U
 		return a, nil
 	}
 	rwc, ok := res.Body.(io.ReadWriteCloser)
-	if !ok || !hasToken(res.Header, "Upgrade", "websocket") {
+	if !ok || !exchange.HasToken(res.Header, "Upgrade", "websocket") {
 		res.Body.Close()
 		return dead(&unexpectedStatus{code: res.StatusCode}), nil
 	}
@@ -261,12 +257,7 @@ func (s *handler) takeOver(w http.ResponseWriter, a *answer) (*programConn, erro
 func upgradeHead(a *answer) []byte {
 	var b strings.Builder
 	b.WriteString("HTTP/1.1 " + a.text + "\r\n")
-	names := make([]string, 0, len(a.header))
-	for name := range a.header {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(a.header)) {
 		for _, v := range a.header[name] {
 			b.WriteString(spelled(name) + ": " + v + "\r\n")
 		}

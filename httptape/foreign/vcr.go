@@ -1,12 +1,15 @@
 package foreign
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
@@ -80,7 +83,7 @@ func vcrMessage(m *maker, n *node, x *message) (err error) {
 	if x.status == 0 {
 		x.cut = "the cassette has no answer"
 	}
-	x.proto = vcrProto(res)
+	x.proto = cmp.Or(res.at("http_version").string(), res.at("protocol").string()) // "1.1", "HTTP/1.1", "2"
 	x.at = vcrTime(n.at("recorded_at").string())
 	return nil
 }
@@ -94,16 +97,6 @@ func vcrStatus(res *node) int {
 		}
 	}
 	return 0
-}
-
-// vcrProto reads the protocol: "1.1", "HTTP/1.1", "2".
-func vcrProto(res *node) string {
-	for _, key := range []string{"http_version", "protocol"} {
-		if v := res.at(key).string(); v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // vcrTime reads when an interaction was recorded; zero for what nobody can read.
@@ -154,12 +147,7 @@ func (m *maker) vcrEncoded(text []byte, encoding string) []byte {
 }
 
 func isASCII(b []byte) bool {
-	for _, c := range b {
-		if c >= 0x80 {
-			return false
-		}
-	}
-	return true
+	return !bytes.ContainsFunc(b, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // latin1 returns a text in ISO-8859-1; false where it has a character that is not in it.
@@ -176,12 +164,12 @@ func latin1(text []byte) ([]byte, bool) {
 
 // decode64 decodes base64 with or without padding, broken into lines or not.
 func decode64(text []byte) ([]byte, error) {
-	clean := make([]byte, 0, len(text))
-	for _, c := range text {
-		if c != ' ' && c != '\n' && c != '\r' && c != '\t' && c != '=' {
-			clean = append(clean, c)
+	clean := bytes.Map(func(r rune) rune {
+		if strings.ContainsRune(" \n\r\t=", r) {
+			return -1
 		}
-	}
+		return r
+	}, text)
 	out := make([]byte, base64.RawStdEncoding.DecodedLen(len(clean)))
 	n, err := base64.RawStdEncoding.Decode(out, clean)
 	return out[:n], err

@@ -17,14 +17,29 @@ const patience = 10 * time.Second
 // answer gives the recorded answer.
 func (t *Transport) answer(req *http.Request, o *exchange.Open, rec *exchange.Recorded) (*http.Response, error) {
 	a := &taped{t: t, rec: rec, startMS: t.opts.NowMS()}
-	ex := rec.Exchange
+	opts, ex := &exchange.AnswerOptions{AtOnce: true, Damage: a.damaged}, rec.Exchange
+	if t.opts.Machine {
+		opts = &exchange.AnswerOptions{Speed: t.opts.Speed, Patience: rec.Patience(patience), Of: rec, Damage: a.damaged}
+		if err := o.End(""); err != nil {
+			return nil, err
+		}
+	}
 	if ex.Status < http.StatusOK {
-		cut, err := a.cut(req.Context())
-		return nil, both(err, o.EndRecorded(cut, t.opts.Timed))
+		err := error(&exchange.CutError{Text: ex.Error})
+		if t.opts.Machine {
+			err = exchange.CutAgain(req.Context(), ex.Error, opts)
+		}
+		cut, err := a.over(req.Context(), nil, err)
+		return nil, both(err, a.recorded(o, cut))
 	}
 	var err error
-	if a.from, err = exchange.OpenAnswer(t.opts.Tape.Store, ex, &exchange.AnswerOptions{AtOnce: true, Damage: a.damaged}); err != nil {
+	if a.from, err = exchange.OpenAnswer(t.opts.Tape.Store, ex, opts); err != nil {
 		return nil, a.damaged(err)
+	}
+	if t.opts.Machine {
+		if err := a.from.Begin(req.Context()); err != nil {
+			return nil, both(err, a.from.Close())
+		}
 	}
 	res := rec.Response(req, a.from.Size())
 	if a.from.Size() == 0 && ex.Error == "" && res.Trailer == nil {
@@ -82,7 +97,10 @@ func (a *taped) cut(ctx context.Context) (text string, err error) {
 // over implements source.
 func (a *taped) over(ctx context.Context, res *http.Response, err error) (text string, out error) {
 	var cut *exchange.CutError
-	if errors.As(err, &cut) {
+	switch {
+	case errors.As(err, &cut) && a.t.opts.Machine: // it has waited
+		return cut.Text, exchange.ErrorAgain(cut.Text)
+	case cut != nil:
 		return a.cut(ctx)
 	}
 	if errors.Is(err, io.EOF) {
@@ -93,7 +111,15 @@ func (a *taped) over(ctx context.Context, res *http.Response, err error) (text s
 
 // end implements source.
 func (a *taped) end(o *exchange.Open, text string) error {
-	return both(o.EndRecorded(text, a.t.opts.Timed), a.from.Close())
+	return both(a.recorded(o, text), a.from.Close())
+}
+
+// recorded records the exchange, unless its request was recorded before.
+func (a *taped) recorded(o *exchange.Open, text string) error {
+	if a.t.opts.Machine {
+		return nil
+	}
+	return o.EndRecorded(text, a.t.opts.Timed)
 }
 
 // damaged notes that the answer cannot be given whole.

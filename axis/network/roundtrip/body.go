@@ -51,7 +51,11 @@ func (t *Transport) begin(b *body) *body {
 func (b *body) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.err == nil && len(b.ahead) == 0 {
+	switch {
+	case b.err != nil:
+	case b.ctx.Err() != nil:
+		b.err = b.end(b.ctx.Err())
+	case len(b.ahead) == 0:
 		b.ahead, b.err = b.from.next(b.ctx)
 		if b.err != nil {
 			b.err = b.end(b.err)

@@ -22,5 +22,7 @@
 //
 // Concurrency: a Transport may be used by several goroutines at once; bodies of requests are read whole before they are sent.
 //
+// Package httptape stands on this one (Options.Machine): its answers come by the machine's clock, and go to the store as they come.
+//
 // Not goals: WebSockets (package network), programs that are no Go (the same), keeping tapes beside tests (package httptape).
 package roundtrip

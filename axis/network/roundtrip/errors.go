@@ -35,8 +35,9 @@ type UnmatchedError struct {
 	// or that it was asked more often than it was recorded.
 	Nearest *exchange.Recorded
 	Why     string
-	// Asked is the record that the exchange would have, without an answer.
-	Asked tape.Kind
+	// Asked is the record that the exchange would have, without an answer, and Identity what was matched of it.
+	Asked    tape.Kind
+	Identity *exchange.Identity
 }
 
 func (e *UnmatchedError) Error() string {

@@ -20,6 +20,7 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, readSize); return &b
 // live sends a request on and records what comes.
 func (t *Transport) live(req *http.Request, sent []byte, o *exchange.Open) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
+	defer context.AfterFunc(t.aborted, cancel)()
 	var res *http.Response
 	err := t.opts.Outside(ctx, func() (err error) {
 		res, err = t.next.RoundTrip(exchange.Outgoing(ctx, req, sent)) //nolint:bodyclose // the program closes it, or it is closed below
@@ -30,12 +31,12 @@ func (t *Transport) live(req *http.Request, sent []byte, o *exchange.Open) (*htt
 	}
 	if err != nil {
 		defer cancel()
-		return nil, both(err, o.End(exchange.ErrorTextIn(ctx, err)))
+		return nil, both(err, t.kept(o.End(exchange.ErrorTextIn(ctx, err))))
 	}
 	res.Request = req
 	t.opts.Scrubber.LearnHeader(res.Header)
 	a := &live{t: t, o: o, from: res.Body, cancel: cancel}
-	if err := o.Response(res.StatusCode, res.Header); err != nil {
+	if err := t.kept(o.Response(res.StatusCode, t.opts.Kept(res.Header))); err != nil {
 		return nil, both(err, a.end(o, ""))
 	}
 	o.Proto(res.Proto)
@@ -82,22 +83,22 @@ func (a *live) next(ctx context.Context) ([]byte, error) {
 
 // take records a chunk.
 func (a *live) take(p []byte) error {
-	if a.total += int64(len(p)); a.total > a.t.opts.MaxBody {
+	if a.total += int64(len(p)); a.total > a.t.opts.MaxBody && !a.t.opts.Machine {
 		return fmt.Errorf("%w: the answer of %s has more than %d bytes", exchange.ErrTooLarge, a.o.Request().URL, a.t.opts.MaxBody)
 	}
-	return a.o.Chunk(p)
+	return a.t.kept(a.o.Chunk(p))
 }
 
 // over implements source.
 func (a *live) over(ctx context.Context, res *http.Response, err error) (text string, out error) {
 	switch {
 	case errors.Is(err, io.EOF):
-		a.o.Trailers(res.Trailer)
+		a.o.Trailers(a.t.opts.Kept(res.Trailer))
 		return "", err
 	case err != nil:
 		return exchange.ErrorTextIn(ctx, err), err
-	case ctx.Err() == nil && a.rest(ctx):
-		a.o.Trailers(res.Trailer)
+	case ctx.Err() == nil && a.t.aborted.Err() == nil && a.rest(ctx):
+		a.o.Trailers(a.t.opts.Kept(res.Trailer))
 		return "", nil
 	}
 	return exchange.ErrorTextIn(ctx, context.Canceled), nil
@@ -126,7 +127,7 @@ func (a *live) end(o *exchange.Open, text string) error {
 		buffers.Put(a.buf) // the program has its bytes: Read copies
 		a.buf = nil
 	}
-	err := o.End(text)
+	err := a.t.kept(o.End(text))
 	if a.from == nil {
 		return err
 	}

@@ -44,6 +44,24 @@ type Options struct {
 	// NowMS is the run's clock in ms, from any beginning: chunks of live answers are timed by it. Nil makes all 0.
 	NowMS func() int64
 
+	// Machine has the run go by the machine's clock, and not by Wait, NowMS, Timed and Outside: chunks of live answers are timed by it and
+	// have ordinals, go to the recorder's store as they come and have no bound; those of Tape come Speed times as fast as they did, 0 at
+	// once, their head with the first, and of an exchange that Tape answers the request alone is recorded, at once.
+	Machine bool
+	Speed   float64
+	// Change makes of a request what is matched and recorded in the place of what is sent: another header, and bytes of its own. Nil
+	// leaves it.
+	Change func(r *exchange.Request)
+	// Kept is what is recorded of a header or of trailers of a live answer; nil is all.
+	Kept func(http.Header) http.Header
+	// Repeat lets the last recorded answer to a request serve again once all have been given.
+	Repeat bool
+	// Answered is told of the arrival of each request that Tape answers; nil is nobody.
+	Answered func(arrival uint64)
+	// Failed is told of what cannot be recorded, which is then no reason to keep an answer from its program. Nil makes it an error of
+	// the answer.
+	Failed func(err error)
+
 	// MaxBody bounds bodies in bytes; 0 is DefaultMaxBody. A longer one ends with an error that wraps exchange.ErrTooLarge.
 	MaxBody int64
 }

@@ -29,13 +29,18 @@ type Transport struct {
 	tap   *exchange.Tap
 	calls atomic.Int64
 
+	aborted context.Context // done once no answer is waited for any more
+	abort   context.CancelFunc
+
 	mu   sync.Mutex // guards what follows
 	open map[*body]struct{}
+	last map[exchange.Key]*exchange.Recorded // given last, for Repeat
 }
 
 // New returns a Transport. Errors: *AllowError; what reading the tape gives.
 func New(o *Options) (*Transport, error) {
-	t := &Transport{open: make(map[*body]struct{})}
+	t := &Transport{open: make(map[*body]struct{}), last: make(map[exchange.Key]*exchange.Recorded)}
+	t.aborted, t.abort = context.WithCancel(context.Background())
 	if o != nil {
 		t.opts = *o
 	}
@@ -76,6 +81,9 @@ func (t *Transport) fill() {
 	if o.NowMS == nil {
 		o.NowMS = func() int64 { return 0 }
 	}
+	if o.Kept == nil {
+		o.Kept = func(h http.Header) http.Header { return h }
+	}
 	if o.MaxBody <= 0 {
 		o.MaxBody = DefaultMaxBody
 	}
@@ -83,9 +91,11 @@ func (t *Transport) fill() {
 
 // Record says where exchanges are recorded; nil is nowhere. It is called before the first request.
 func (t *Transport) Record(rec *tape.Recorder) {
-	t.tap = exchange.NewTap(rec, t.opts.Classifier, t.opts.Scrubber, &exchange.TapOptions{
-		Replay: t.book != nil, Closed: t.next == nil, MaxBody: t.opts.MaxBody, InMemory: true, OwnNames: true, NowMS: t.opts.NowMS,
-	})
+	o := &exchange.TapOptions{Replay: t.book != nil, Closed: t.next == nil, MaxBody: t.opts.MaxBody}
+	if !t.opts.Machine {
+		o.InMemory, o.OwnNames, o.NowMS = true, true, t.opts.NowMS
+	}
+	t.tap = exchange.NewTap(rec, t.opts.Classifier, t.opts.Scrubber, o)
 }
 
 // RoundTrip implements http.RoundTripper. Errors: *DeniedError, *UnmatchedError, *exchange.DamagedError, *exchange.RecordedError
@@ -106,28 +116,62 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.book == nil && !t.lets(req) {
 		return nil, t.denied(req, asked, call)
 	}
-	return t.exchange(req, asked, call)
+	if t.opts.Change != nil {
+		t.opts.Scrubber.LearnHeader(req.Header)
+		t.opts.Change(asked)
+	}
+	return t.exchange(req, body, asked, call)
 }
 
 // exchange answers a request, or sends it on.
-func (t *Transport) exchange(req *http.Request, asked *exchange.Request, call int) (*http.Response, error) {
+func (t *Transport) exchange(req *http.Request, body []byte, asked *exchange.Request, call int) (*http.Response, error) {
 	o, err := t.tap.Begin(asked)
 	if err != nil {
-		return nil, fmt.Errorf("request cannot be recorded: %w", err)
+		err = fmt.Errorf("request cannot be recorded: %w", err)
+		_ = t.kept(err)
+		return nil, err
 	}
-	if t.book != nil {
-		take := o.Take
-		if t.opts.InOrder {
-			take = o.TakeNext
-		}
-		if rec, ok := take(t.book); ok {
-			return t.answer(req, o, rec)
-		}
+	if rec := t.take(o); rec != nil {
+		return t.answer(req, o, rec)
 	}
 	if t.lets(req) {
-		return t.live(req, asked.Body, o)
+		return t.live(req, body, o)
 	}
 	return nil, t.unmatched(o, call)
+}
+
+// take finds the recorded exchange that answers a request; nil for none.
+func (t *Transport) take(o *exchange.Open) *exchange.Recorded {
+	if t.book == nil {
+		return nil
+	}
+	take := o.Take
+	if t.opts.InOrder {
+		take = o.TakeNext
+	}
+	rec, ok := take(t.book)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !ok && t.opts.Repeat {
+		rec = t.last[o.Identity().Key]
+	}
+	if rec == nil {
+		return nil
+	}
+	t.last[o.Identity().Key] = rec
+	if t.opts.Answered != nil {
+		t.opts.Answered(o.Arrival())
+	}
+	return rec
+}
+
+// kept is what becomes of an error of recording.
+func (t *Transport) kept(err error) error {
+	if err == nil || t.opts.Failed == nil {
+		return err
+	}
+	t.opts.Failed(err)
+	return nil
 }
 
 // lets reports whether a request may be sent.
@@ -154,7 +198,7 @@ func (t *Transport) denied(req *http.Request, asked *exchange.Request, call int)
 
 func (t *Transport) unmatched(o *exchange.Open, call int) error {
 	r := o.Request()
-	e := &UnmatchedError{Tape: t.opts.Tape.Name, Call: call, Method: r.Method, URL: r.URL, Asked: o.Asked()}
+	e := &UnmatchedError{Tape: t.opts.Tape.Name, Call: call, Method: r.Method, URL: r.URL, Asked: o.Asked(), Identity: o.Identity()}
 	e.Nearest, e.Why = t.book.Nearest(o.Identity(), r)
 	return e
 }
@@ -166,6 +210,17 @@ func (t *Transport) Unasked() []*exchange.Recorded {
 	}
 	return t.book.Unasked()
 }
+
+// Damaged lists the answers of the tape that could not be given whole, for people.
+func (t *Transport) Damaged() []string {
+	if t.book == nil {
+		return nil
+	}
+	return t.book.Damaged()
+}
+
+// Abort ends the requests whose upstream has not begun to answer, and all that come later.
+func (t *Transport) Abort() { t.abort() }
 
 // Close ends the answers that are still open, in the order in which their requests came, and closes idle connections. Who asks
 // afterwards is answered all the same.
