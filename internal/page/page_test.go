@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/cas"
 	. "github.com/tapedeck-dev/tapedeck/deck/derive/derivetest"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/page"
@@ -69,18 +68,9 @@ func agent(tt *Tape, turns, size int) {
 		tt.Record(k)
 		history = append(history,
 			fmt.Sprintf(`{"role":"assistant","content":[{"type":"tool_use","id":%q,"name":"write","input":{"path":"src/f%d.txt"}}]}`, id, n),
-			Gives(id, text(n, size)))
+			Gives(id, Text(n, size)))
 	}
 	tt.Record(&tape.ProcessSpawn{Program: "agent", SpawnID: 1, DurationMS: 1000})
-}
-
-// text is so many bytes of words that differ by n.
-func text(n, size int) string {
-	var b strings.Builder
-	for i := 0; b.Len() < size; i++ {
-		fmt.Fprintf(&b, "line %d of file %d says %x\n", i, n, cas.Sum([]byte(fmt.Sprint(n, i))).String()[:8])
-	}
-	return b.String()
 }
 
 func shelf(t testing.TB, recs ...*recording.Recording) *page.Shelf {
@@ -162,7 +152,7 @@ func TestCauses(t *testing.T) {
 		tt.Record(served)
 		tt.Record(&tape.ProcessSpawn{Program: "/bin/sh", Args: []string{"-c", "x"}, SpawnID: 7})
 	}))
-	files := document[page.Files](t, s, "run/one/files.json").Files
+	files := document[page.FileBlock](t, s, "run/one/files/0.json").Files
 	if len(files) != 2 || len(files[0].States) != 2 || len(files[1].States) != 2 {
 		t.Fatalf("%+v", files)
 	}
@@ -265,7 +255,7 @@ func TestFileOfFewBytes(t *testing.T) {
 
 // TestWhatAFileNeeds: what stood in a changed file, short or not, and what came in gzip by both names that it goes by.
 func TestWhatAFileNeeds(t *testing.T) {
-	long, plain := text(1, 9000), Says(text(2, 9000))
+	long, plain := Text(1, 9000), Says(Text(2, 9000))
 	s := shelf(t, made(t, "one", func(tt *Tape) {
 		for name, before := range map[string]string{"short": "one", "long": long} {
 			k := &tape.FileWrite{}
@@ -288,7 +278,7 @@ func TestWhatAFileNeeds(t *testing.T) {
 		tt.Record(x)
 	}))
 	f, w := written(t, s, &page.FileOptions{})
-	for _, file := range document[page.Files](t, s, "run/one/files.json").Files {
+	for _, file := range document[page.FileBlock](t, s, "run/one/files/0.json").Files {
 		switch before := file.Before.Bytes; {
 		case file.Path == "short" && (before.Text == nil || *before.Text != "one"):
 			t.Errorf("short: %+v", before)
@@ -426,7 +416,7 @@ func TestSearch(t *testing.T) {
 	rec := made(t, "one", func(tt *Tape) {
 		tt.Call("llm:a", Asks("", "", User(`say "Hello", and
 bye`)), Says("hi there"))
-		tt.Record(&tape.EnvRead{VarName: "X", Value: tt.Payload(text(3, 9000) + "the needle 😀 here")})
+		tt.Record(&tape.EnvRead{VarName: "X", Value: tt.Payload(Text(3, 9000) + "the needle 😀 here")})
 		tt.Record(&tape.NameLookup{Host: "example.com", Type: "A", Result: "refused"})
 	})
 	src, err := page.Open(rec, nil)
@@ -452,7 +442,7 @@ bye`)), Says("hi there"))
 
 // TestSearchStays: what is no file, or leads out of the recording, is not looked into.
 func TestSearchStays(t *testing.T) {
-	rec := made(t, "one", func(tt *Tape) { tt.Record(&tape.EnvRead{VarName: "X", Value: tt.Payload(text(3, 9000))}) })
+	rec := made(t, "one", func(tt *Tape) { tt.Record(&tape.EnvRead{VarName: "X", Value: tt.Payload(Text(3, 9000))}) })
 	outside := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(outside, []byte(strings.Repeat("needle ", 1000)), 0o600); err != nil {
 		t.Fatal(err)

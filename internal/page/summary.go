@@ -17,7 +17,7 @@ import (
 )
 
 // rules is the version of what a summary says of a tape. It grows whenever the same tape gives another one than before.
-const rules = 4
+const rules = 5
 
 // blockRows is how many records stand in a block.
 const blockRows = 256
@@ -35,7 +35,7 @@ type summary struct {
 	Seqs          []int64        `json:"seqs"`     // none where row N has the seq N
 	Conversations []Conversation `json:"conversations"`
 	Named         []naming       `json:"named"`
-	Files         int            `json:"files"` // that were changed
+	Changed       []FileRow      `json:"changed"` // in the order of their first change
 	Refused       int            `json:"refused"`
 	Problems      []Problem      `json:"problems"`
 
@@ -124,7 +124,7 @@ func parseSummary(b []byte, size int64) *summary {
 
 // holds reports whether the parts of a summary fit each other.
 func (s *summary) holds() bool {
-	return s.Rows >= 0 && len(s.Blocks) == (s.Rows+blockRows-1)/blockRows && (len(s.Seqs) == 0 || len(s.Seqs) == s.Rows) && s.Problems != nil &&
+	return s.Rows >= 0 && len(s.Blocks) == (s.Rows+blockRows-1)/blockRows && (len(s.Seqs) == 0 || len(s.Seqs) == s.Rows) && s.Problems != nil && !slices.ContainsFunc(s.Changed, func(f FileRow) bool { return len(f.At) != len(f.Size) }) &&
 		s.Conversations != nil && !slices.ContainsFunc(s.Blocks, func(at int64) bool { return at < 0 || at > s.Tape })
 }
 
