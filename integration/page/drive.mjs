@@ -120,10 +120,10 @@ async function checks() {
   });
   await check('search over payloads, in the page', 'calm', at('calm', ''), {}, async p => {
     await p.keyboard.press('/');
-    await p.keyboard.type('ok needle');
+    await p.keyboard.type('OK Needle');
     await p.keyboard.press('Enter');
     await p.waitForSelector('.hit-row mark');
-    assert.equal(await hash(p), '#run/calm/search/ok needle');
+    assert.equal(await hash(p), '#run/calm/search/OK Needle');
     await p.locator('.hit-row').first().click();
     await p.waitForSelector('.second .record h2');
   });
@@ -191,6 +191,12 @@ async function checks() {
     await show(p, 'torn', '');
     assert.match(await text(p, '.damage'), /damaged/);
     assert.ok(await p.locator('.record-row').count() > 2);
+  });
+  await check('a turn whose payloads are gone shows what is known', 'gone', at('gone', '/turn/0'), {}, async p => {
+    await p.waitForSelector('.turn .missed');
+    assert.match(await text(p, '.turn'), /claude-sonnet[^]*1,200 in[^]*Fix the failing test[^]*I run it[^]*is missing: /);
+    assert.equal(await p.locator('.turn .fault').count(), 0);
+    await clean(p, 'turn');
   });
   for (const scheme of ['light', 'dark']) {
     await check(`axe-core finds nothing, ${scheme}`, 'calm', '', { colorScheme: scheme }, async p => {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -410,13 +411,23 @@ func TestSummary(t *testing.T) {
 	if x := document[page.Index](t, shelf(t, rec), "run/one/index.json"); x.Rows != 8 {
 		t.Errorf("of a longer tape: %d rows", x.Rows)
 	}
+	b, err := os.ReadFile(rec.TapePath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(rec.TapePath(), bytes.Replace(b, []byte("clock_sleep"), []byte("clock_sleeq"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if x := document[page.Index](t, shelf(t, rec), "run/one/index.json"); slices.Contains(x.Kinds, "clock_sleep") {
+		t.Errorf("of another tape as long: %v", x.Kinds)
+	}
 }
 
 func TestSearch(t *testing.T) {
 	rec := made(t, "one", func(tt *Tape) {
 		tt.Call("llm:a", Asks("", "", User(`say "Hello", and
 bye`)), Says("hi there"))
-		tt.Record(&tape.EnvRead{VarName: "X", Value: tt.Payload(Text(3, 9000) + "the needle 😀 here")})
+		tt.Record(&tape.EnvRead{VarName: "X", Value: tt.Payload(Text(3, 9000) + "the needle 😀 here, Äpfel")})
 		tt.Record(&tape.NameLookup{Host: "example.com", Type: "A", Result: "refused"})
 	})
 	src, err := page.Open(rec, nil)
@@ -425,6 +436,7 @@ bye`)), Says("hi there"))
 	}
 	for query, want := range map[string]string{
 		`say "hello", and`: "request", "HI THERE": "response", "and\nbye": "request", "needle 😀 h": "value", "Example.COM": "record", "nowhere in it": "",
+		"HERE, Äpfel": "value", "here, äpfel": "",
 	} {
 		found, err := src.Search(t.Context(), query)
 		if err != nil {

@@ -113,10 +113,11 @@ func (r *Source) document(ctx context.Context, path string) ([]byte, error) {
 		}
 		return unpacked(s.index)
 	case path == "files.json":
+		b, err := documentOf(r.files())
 		if !r.whole {
 			go r.histories() // ends with the tape: who reads the list looks at a file of it next
 		}
-		return documentOf(r.files())
+		return b, err
 	case path == "terminal.json":
 		return documentOf(r.terminal())
 	case path == "report.json":

@@ -48,7 +48,7 @@ func newSurvey(store cas.Store, prices *llm.Prices) *survey {
 
 // summarize reads the tape of a recording. Of one that is damaged it reads what stands before the damage, and says so.
 func summarize(rec *recording.Recording, prices *llm.Prices) (*summary, error) {
-	size := sizeOf(rec.TapePath())
+	size, modified := sizeOf(rec.TapePath()), modifiedAt(rec.TapePath())
 	t, err := rec.OpenTape()
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func summarize(rec *recording.Recording, prices *llm.Prices) (*summary, error) {
 	if parts, err := rec.Parts(); err == nil && len(parts) > 0 && !rec.Finished() {
 		s.problem(rec, fmt.Sprintf("%d answers were still streaming when the recorder ended; they are in %s", len(parts), recording.PartName))
 	}
-	s.out.Tape = size
+	s.out.Tape, s.out.Modified = size, modified
 	return s.close(), nil
 }
 
