@@ -327,7 +327,7 @@ async function large() {
     const click = n => () => p.evaluate(n => document.querySelectorAll('.records [role=option]')[n].click(), n);
     const clicks = await noted(p, took, 200, [
       ['record', click(5), '.second .record h2'], ['far away', to('/record/77777'), '.second .record h2'], ['turns', to('/turn'), '.turn-row'], ['turn', to('/turn/50000'), '.turn .answer'],
-      ['files', to('/file'), '.file-row'], ['file', to('/file/src%2Fdir1%2Ffile1.go'), '.states > li'], ['about', to('/about'), '.about'], ['back', to(''), '.record-row'],
+      ['files', to('/file'), '.file-row'], ['file', to('/file/src/dir1/file1.go'), '.states > li'], ['about', to('/about'), '.about'], ['back', to(''), '.record-row'],
     ]);
     const found = await noted(p, took, 500, [['rare', to('/search/of file 99999 says'), '.hit-row mark'], ['common', to('/search/says'), '.hit-row mark'], ['nothing', to('/search/zzyzx'), 'text=0 found']]);
     const used = await heap(), note = `list ${list} (${wall}); clicks: ${clicks}; search: ${found}; ${Math.round(used)} MB of texts and values, ${await tab()} MB of the tab's own`;
