@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
+	"github.com/tapedeck-dev/tapedeck/internal/page"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -269,6 +270,9 @@ func runUnpack(ctx context.Context, o *unpackOptions, file string, std streams) 
 	p.end()
 	if err != nil {
 		return unpackHint(err)
+	}
+	if rec.Finished() {
+		page.Prepare(rec, nil)
 	}
 	m := rec.Manifest
 	if o.json {

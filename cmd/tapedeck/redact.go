@@ -13,6 +13,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/redact"
+	"github.com/tapedeck-dev/tapedeck/internal/page"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -103,6 +104,9 @@ func runRedact(ctx context.Context, o *redactOptions, name string, std streams) 
 	}
 	if !o.dryRun {
 		remember(res.ID, output, std.err)
+		if made, err := recording.Open(output); err == nil {
+			page.Prepare(made, nil)
+		}
 	}
 	if o.json {
 		return printJSON(std.out, res)

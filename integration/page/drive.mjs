@@ -1,5 +1,5 @@
 // Works the page in a browser: node drive.mjs CHROMIUM FOLDER check|shots [TO]. FOLDER holds the pages that page_test.go makes.
-// Of a page that a server gives: node drive.mjs CHROMIUM URL daemon.
+// Of a page that a server gives: node drive.mjs CHROMIUM URL daemon|large|library.
 // It prints a JSON object a check: {"name", "error", "note"}.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -120,10 +120,10 @@ async function checks() {
   });
   await check('search over payloads, in the page', 'calm', at('calm', ''), {}, async p => {
     await p.keyboard.press('/');
-    await p.keyboard.type('ok needle');
+    await p.keyboard.type('OK Needle');
     await p.keyboard.press('Enter');
     await p.waitForSelector('.hit-row mark');
-    assert.equal(await hash(p), '#run/calm/search/ok needle');
+    assert.equal(await hash(p), '#run/calm/search/OK Needle');
     await p.locator('.hit-row').first().click();
     await p.waitForSelector('.second .record h2');
   });
@@ -191,6 +191,12 @@ async function checks() {
     await show(p, 'torn', '');
     assert.match(await text(p, '.damage'), /damaged/);
     assert.ok(await p.locator('.record-row').count() > 2);
+  });
+  await check('a turn whose payloads are gone shows what is known', 'gone', at('gone', '/turn/0'), {}, async p => {
+    await p.waitForSelector('.turn .missed');
+    assert.match(await text(p, '.turn'), /claude-sonnet[^]*1,200 in[^]*Fix the failing test[^]*I run it[^]*is missing: /);
+    assert.equal(await p.locator('.turn .fault').count(), 0);
+    await clean(p, 'turn');
   });
   for (const scheme of ['light', 'dark']) {
     await check(`axe-core finds nothing, ${scheme}`, 'calm', '', { colorScheme: scheme }, async p => {
@@ -294,6 +300,52 @@ async function shots() {
   }
 }
 
+/** tab is how many MB of memory the page's process has to itself. */
+async function tab() {
+  const { processInfo } = await (await browser.newBrowserCDPSession()).send('SystemInfo.getProcessInfo');
+  const own = processInfo.filter(x => x.type === 'renderer').map(({ id }) => +/^Private_Dirty:\s+(\d+)/m.exec(readFileSync(`/proc/${id}/smaps_rollup`, 'utf8'))[1]);
+  return Math.round(Math.max(...own) / 1000);
+}
+
+/** noted runs steps, each until what it waits for is shown, and says how long each had the processor and took in all, in ms. */
+async function noted(p, took, most, steps) {
+  const notes = [];
+  for (const [name, act, selector] of steps) {
+    const began = performance.now();
+    const busy = await took(async () => { await act(); await p.waitForSelector(selector); });
+    notes.push(`${name} ${busy} (${Math.round(performance.now() - began)})`);
+    assert.ok(busy < most, notes.join(', '));
+  }
+  return notes.join(', ');
+}
+
+/** large is a run of 100,000 records and 174 MB. */
+async function large() {
+  await check('the list, each click, a search, memory', folder, '#run/heavy', {}, async p => {
+    const { took, heap, list, wall } = await opened(p);
+    const to = place => () => p.evaluate(h => { location.hash = h; }, at('heavy', place));
+    const click = n => () => p.evaluate(n => document.querySelectorAll('.records [role=option]')[n].click(), n);
+    const clicks = await noted(p, took, 200, [
+      ['record', click(5), '.second .record h2'], ['far away', to('/record/77777'), '.second .record h2'], ['turns', to('/turn'), '.turn-row'], ['turn', to('/turn/50000'), '.turn .answer'],
+      ['files', to('/file'), '.file-row'], ['file', to('/file/src/dir1/file1.go'), '.states > li'], ['about', to('/about'), '.about'], ['back', to(''), '.record-row'],
+    ]);
+    const found = await noted(p, took, 500, [['rare', to('/search/of file 99999 says'), '.hit-row mark'], ['common', to('/search/says'), '.hit-row mark'], ['nothing', to('/search/zzyzx'), 'text=0 found']]);
+    const used = await heap(), note = `list ${list} (${wall}); clicks: ${clicks}; search: ${found}; ${Math.round(used)} MB of texts and values, ${await tab()} MB of the tab's own`;
+    assert.ok(list < 500 && used < 150, note);
+    return note;
+  });
+}
+
+/** library is one of 10,000 recordings. */
+async function library() {
+  await check('the list, a filter, an order', folder, '', {}, async p => {
+    const { took } = await meter(p);
+    const list = await noted(p, took, 1000, [['list', () => p.reload(), '.run-row strong']]);
+    const rest = await noted(p, took, 200, [['filter', () => p.fill('[aria-label="Filter the runs"]', 'run0777'), 'text=10 of 10,000 runs'], ['order', () => p.selectOption('[aria-label=Order]', 'name'), 'text=run07770']]);
+    return `${list}, ${rest}, ${await tab()} MB of the tab's own`;
+  });
+}
+
 /** daemon decides about the first of two proposals that wait, and reads their run. */
 async function daemon() {
   for (const colorScheme of ['light', 'dark']) {
@@ -322,5 +374,5 @@ async function daemon() {
   });
 }
 
-await { shots, check: checks, daemon }[mode]();
+await { shots, check: checks, daemon, large, library }[mode]();
 await browser.close();

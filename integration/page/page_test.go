@@ -14,6 +14,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/page"
+	"github.com/tapedeck-dev/tapedeck/tape"
 	"github.com/tapedeck-dev/tapedeck/ui"
 )
 
@@ -67,6 +68,10 @@ func pages(t *testing.T) string {
 	export(t, filepath.Join(dir, "calm.html"), calm)
 	export(t, filepath.Join(dir, "hostile.html"), bad)
 	export(t, filepath.Join(dir, "torn.html"), torn)
+	gone := agent(t, filepath.Join(recs, "gone.rec"), strings.Repeat("some words ", 1000), 3)
+	page.Prepare(gone, nil)
+	must(t, os.RemoveAll(gone.TapePath()+tape.StoreSuffix))
+	export(t, filepath.Join(dir, "gone.html"), gone)
 	export(t, filepath.Join(dir, "two.html"), calm, agent(t, filepath.Join(recs, "other.rec"), "the lazy dog", 6))
 	turns := agent(t, filepath.Join(recs, "turns.rec"), strings.Repeat("some words ", 20), 60)
 	export(t, filepath.Join(dir, "turns.html"), turns)

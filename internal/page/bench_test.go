@@ -12,7 +12,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/cputime"
 	"github.com/tapedeck-dev/tapedeck/internal/page"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // spent runs f again and again and says beside the time how much of it this process had a processor for, which other programs do not change.
@@ -36,38 +35,8 @@ func BenchmarkFile(b *testing.B) {
 	})
 }
 
-// long is a recording of 100,000 records and about 174 MB: turns, files, calls of tools, bodies of a few kB that stand in the tape and some
-// longer ones beside it.
-func long(b *testing.B) *recording.Recording {
-	return made(b, "long", func(tt *Tape) {
-		history := []string{User("look at everything")}
-		for n := range 100_000 {
-			switch {
-			case n%50 == 0:
-				tt.Call(fmt.Sprint("llm:", n/5000), Asks("be kind", ReadTool, history...), Says(text(n, 300)))
-				if history = append(history, Model(fmt.Sprint("answer ", n)), User(text(n, 1500))); len(history) > 40 {
-					history = history[:1]
-				}
-			case n%5 == 1:
-				w := &tape.FileWrite{}
-				w.Path, w.Content, w.Mode = fmt.Sprintf("src/dir%d/file%d.go", n%97, n), tt.Payload(text(n, 900)), "100644"
-				w.ContentHash, w.LenBytes = w.Content.Hash, w.Content.Len
-				tt.Record(w)
-			case n%5 == 2:
-				tt.Record(&tape.ProcessSpawn{Program: "/usr/bin/go", Args: []string{"test", fmt.Sprintf("./pkg%d", n%331)}, SpawnID: uint64(n + 2), Stdout: tt.Payload(text(n, 1500)), DurationMS: 30})
-			default:
-				x := &tape.HTTPExchange{}
-				x.Method, x.URL, x.Status = "GET", fmt.Sprintf("https://api.example.com/items/%d", n), 200
-				x.Response = tt.Payload(text(n, 1500))
-				tt.Record(x)
-			}
-		}
-		tt.Record(&tape.ProcessSpawn{Program: "agent", SpawnID: 1, DurationMS: 1000})
-	})
-}
-
 func BenchmarkLong(b *testing.B) {
-	rec := long(b)
+	rec := made(b, "long", Long)
 	size := func(path string) float64 {
 		st, err := os.Stat(path)
 		if err != nil {

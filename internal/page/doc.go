@@ -10,6 +10,7 @@
 //	run/ID/records/B.json        Records, a block of rows of the index
 //	run/ID/turn/SEQ.json         Turn
 //	run/ID/files.json            Files
+//	run/ID/files/B.json          FileBlock, a block of rows of that list
 //	run/ID/terminal.json         Terminal
 //	run/ID/report.json           Report
 //	run/ID/payload/DIGEST        bytes

@@ -9,10 +9,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// maxInline bounds how many bytes of contents stand in files.json itself. Further short ones stand in the records that name them, and are
+// maxInline bounds how many bytes of contents stand in blocks of files themselves. Further short ones stand in the records that name them, and are
 // asked for as payloads that recordOf names.
 const maxInline = 1 << 20
 
@@ -46,29 +47,90 @@ type spawn struct {
 	command    string
 }
 
-// files makes files.json, of a tape that does not grow once.
+// blockFiles is how many files stand in a block of them.
+const blockFiles = 64
+
+// files makes files.json, for which the tape need not be read.
 func (r *Source) files() (*Files, error) {
 	s, err := r.sum()
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	known := r.filesOf == s
-	out := r.made
-	r.mu.Unlock()
-	if known {
-		return out, nil
+	out := &Files{Block: blockFiles, Files: slices.Clone(s.Changed)}
+	at := make(map[string]int, len(out.Files))
+	for i := range out.Files {
+		at[out.Files[i].Path] = i
 	}
-	if out, err = r.fileHistory(s); err == nil {
-		r.mu.Lock()
-		r.filesOf, r.made = s, out
-		r.mu.Unlock()
+	for _, e := range r.found(func(path string) bool { _, ok := at[path]; return ok }) {
+		i, ok := at[e.Path]
+		if !ok {
+			i = len(out.Files)
+			out.Files = append(out.Files, FileRow{Path: strings.ToValidUTF8(e.Path, "\uFFFD"), Before: FileGone, At: []int64{}, Size: []int64{}})
+		}
+		if f := &out.Files[i]; f.Before == FileGone {
+			f.Before = e.Size
+		}
+		if e.Target != "" {
+			out.Files[i].Before = FileBytes
+		}
 	}
-	return out, err
+	slices.SortStableFunc(out.Files, func(a, b FileRow) int { return cmp.Compare(a.Path, b.Path) })
+	return out, nil
+}
+
+// found lists what stood in the work tree before the run, but for directories: of what it did not change the first.
+func (r *Source) found(changed func(path string) bool) (out []*files.Entry) {
+	t, err := r.rec.Tree()
+	if err != nil || t == nil {
+		return nil // the summary tells of damage of the tape alone; without a tree there is nothing to show
+	}
+	unchanged := 0
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		switch {
+		case e.Mode.IsDir():
+		case changed(e.Path):
+			out = append(out, e)
+		case unchanged < maxUnchanged && !strings.HasPrefix(e.Path, ".git/"):
+			unchanged++
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// fileBlock makes files/B.json.
+func (r *Source) fileBlock(n int) (*FileBlock, error) {
+	all, err := r.histories()
+	if err != nil {
+		return nil, err
+	}
+	if n < 0 || n*blockFiles >= len(all) {
+		return nil, ErrNoDocument
+	}
+	return &FileBlock{all[n*blockFiles : min(len(all), (n+1)*blockFiles)]}, nil
+}
+
+// histories are what is known of all files, in the order of files.json; of a tape that does not grow they are made once.
+func (r *Source) histories() ([]File, error) {
+	r.making.Lock()
+	defer r.making.Unlock()
+	s, err := r.sum()
+	if err != nil {
+		return nil, err
+	}
+	if r.filesOf != s {
+		made, err := r.fileHistory(s)
+		if err != nil {
+			return nil, err
+		}
+		r.filesOf, r.made = s, made
+	}
+	return r.made, nil
 }
 
 // fileHistory is one pass over the records that are about files, processes and tool servers.
-func (r *Source) fileHistory(s *summary) (*Files, error) {
+func (r *Source) fileHistory(s *summary) ([]File, error) {
 	h := &history{byPath: make(map[string]*File), servers: make(map[uint64]server)}
 	for i := range s.Conversations {
 		for j := range s.Conversations[i].Turns {
@@ -277,24 +339,12 @@ func turnTitle(t *TurnRow) string {
 
 // tree adds what the run found and did not change, and what stood where it changed something.
 func (h *history) tree(r *Source) {
-	t, err := r.rec.Tree()
-	if err != nil || t == nil {
-		return // the summary tells of damage of the tape alone; without a tree there is nothing to show
-	}
-	unchanged := 0
-	for i := range t.Entries {
-		e := &t.Entries[i]
-		if e.Mode.IsDir() {
-			continue
-		}
+	for _, e := range r.found(func(path string) bool { return h.byPath[path] != nil }) {
 		f := h.byPath[e.Path]
 		switch {
 		case f != nil && f.Before != nil && f.Before.Mode != "":
 			continue
-		case f == nil && (unchanged >= maxUnchanged || strings.HasPrefix(e.Path, ".git/")):
-			continue
 		case f == nil:
-			unchanged++
 			f = &File{Path: strings.ToValidUTF8(e.Path, "\uFFFD"), States: []FileState{}}
 			h.out = append(h.out, f)
 		}
@@ -311,11 +361,11 @@ func (h *history) tree(r *Source) {
 	}
 }
 
-func (h *history) files() *Files {
-	out := &Files{Files: make([]File, 0, len(h.out))}
+func (h *history) files() []File {
+	out := make([]File, 0, len(h.out))
 	for _, f := range h.out {
-		out.Files = append(out.Files, *f)
+		out = append(out, *f)
 	}
-	slices.SortStableFunc(out.Files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(out, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 	return out
 }

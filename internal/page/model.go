@@ -221,8 +221,28 @@ type Payload struct {
 	Text   *string `json:"text"`
 }
 
-// Files is run/ID/files.json.
+// Files is run/ID/files.json: what a list of them needs, by path.
 type Files struct {
+	Block int       `json:"block"` // rows in a run/ID/files/B.json
+	Files []FileRow `json:"files"`
+}
+
+// FileRow is a path, and how many bytes stood there when: FileGone for none, FileBytes where they are not kept, as of a link.
+type FileRow struct {
+	Path   string  `json:"path"`
+	Before int64   `json:"before"` // the run; FileGone where that is not known too
+	At     []int64 `json:"at"`     // of each change, ms after the start
+	Size   []int64 `json:"size"`   // from then on
+}
+
+// What a FileRow says of no bytes.
+const (
+	FileGone  = -1
+	FileBytes = -2
+)
+
+// FileBlock is run/ID/files/B.json: what is known of some files, in the order of the list.
+type FileBlock struct {
 	Files []File `json:"files"`
 }
 

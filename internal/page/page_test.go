@@ -12,12 +12,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/cas"
 	. "github.com/tapedeck-dev/tapedeck/deck/derive/derivetest"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/page"
@@ -69,18 +69,9 @@ func agent(tt *Tape, turns, size int) {
 		tt.Record(k)
 		history = append(history,
 			fmt.Sprintf(`{"role":"assistant","content":[{"type":"tool_use","id":%q,"name":"write","input":{"path":"src/f%d.txt"}}]}`, id, n),
-			Gives(id, text(n, size)))
+			Gives(id, Text(n, size)))
 	}
 	tt.Record(&tape.ProcessSpawn{Program: "agent", SpawnID: 1, DurationMS: 1000})
-}
-
-// text is so many bytes of words that differ by n.
-func text(n, size int) string {
-	var b strings.Builder
-	for i := 0; b.Len() < size; i++ {
-		fmt.Fprintf(&b, "line %d of file %d says %x\n", i, n, cas.Sum([]byte(fmt.Sprint(n, i))).String()[:8])
-	}
-	return b.String()
 }
 
 func shelf(t testing.TB, recs ...*recording.Recording) *page.Shelf {
@@ -162,7 +153,7 @@ func TestCauses(t *testing.T) {
 		tt.Record(served)
 		tt.Record(&tape.ProcessSpawn{Program: "/bin/sh", Args: []string{"-c", "x"}, SpawnID: 7})
 	}))
-	files := document[page.Files](t, s, "run/one/files.json").Files
+	files := document[page.FileBlock](t, s, "run/one/files/0.json").Files
 	if len(files) != 2 || len(files[0].States) != 2 || len(files[1].States) != 2 {
 		t.Fatalf("%+v", files)
 	}
@@ -265,7 +256,7 @@ func TestFileOfFewBytes(t *testing.T) {
 
 // TestWhatAFileNeeds: what stood in a changed file, short or not, and what came in gzip by both names that it goes by.
 func TestWhatAFileNeeds(t *testing.T) {
-	long, plain := text(1, 9000), Says(text(2, 9000))
+	long, plain := Text(1, 9000), Says(Text(2, 9000))
 	s := shelf(t, made(t, "one", func(tt *Tape) {
 		for name, before := range map[string]string{"short": "one", "long": long} {
 			k := &tape.FileWrite{}
@@ -288,7 +279,7 @@ func TestWhatAFileNeeds(t *testing.T) {
 		tt.Record(x)
 	}))
 	f, w := written(t, s, &page.FileOptions{})
-	for _, file := range document[page.Files](t, s, "run/one/files.json").Files {
+	for _, file := range document[page.FileBlock](t, s, "run/one/files/0.json").Files {
 		switch before := file.Before.Bytes; {
 		case file.Path == "short" && (before.Text == nil || *before.Text != "one"):
 			t.Errorf("short: %+v", before)
@@ -420,13 +411,23 @@ func TestSummary(t *testing.T) {
 	if x := document[page.Index](t, shelf(t, rec), "run/one/index.json"); x.Rows != 8 {
 		t.Errorf("of a longer tape: %d rows", x.Rows)
 	}
+	b, err := os.ReadFile(rec.TapePath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(rec.TapePath(), bytes.Replace(b, []byte("clock_sleep"), []byte("clock_sleeq"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if x := document[page.Index](t, shelf(t, rec), "run/one/index.json"); slices.Contains(x.Kinds, "clock_sleep") {
+		t.Errorf("of another tape as long: %v", x.Kinds)
+	}
 }
 
 func TestSearch(t *testing.T) {
 	rec := made(t, "one", func(tt *Tape) {
 		tt.Call("llm:a", Asks("", "", User(`say "Hello", and
 bye`)), Says("hi there"))
-		tt.Record(&tape.EnvRead{VarName: "X", Value: tt.Payload(text(3, 9000) + "the needle 😀 here")})
+		tt.Record(&tape.EnvRead{VarName: "X", Value: tt.Payload(Text(3, 9000) + "the needle 😀 here, Äpfel")})
 		tt.Record(&tape.NameLookup{Host: "example.com", Type: "A", Result: "refused"})
 	})
 	src, err := page.Open(rec, nil)
@@ -435,6 +436,7 @@ bye`)), Says("hi there"))
 	}
 	for query, want := range map[string]string{
 		`say "hello", and`: "request", "HI THERE": "response", "and\nbye": "request", "needle 😀 h": "value", "Example.COM": "record", "nowhere in it": "",
+		"HERE, Äpfel": "value", "here, äpfel": "",
 	} {
 		found, err := src.Search(t.Context(), query)
 		if err != nil {
@@ -452,7 +454,7 @@ bye`)), Says("hi there"))
 
 // TestSearchStays: what is no file, or leads out of the recording, is not looked into.
 func TestSearchStays(t *testing.T) {
-	rec := made(t, "one", func(tt *Tape) { tt.Record(&tape.EnvRead{VarName: "X", Value: tt.Payload(text(3, 9000))}) })
+	rec := made(t, "one", func(tt *Tape) { tt.Record(&tape.EnvRead{VarName: "X", Value: tt.Payload(Text(3, 9000))}) })
 	outside := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(outside, []byte(strings.Repeat("needle ", 1000)), 0o600); err != nil {
 		t.Fatal(err)

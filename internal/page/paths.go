@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -64,36 +65,36 @@ func (r *Source) documents(ctx context.Context, d *Documents) error {
 		d.Records = append(d.Records, fmt.Sprintf("%srecords/%d.json", at, b))
 	}
 	d.Rest = append(d.Rest, at+"files.json")
+	files, err := r.histories()
+	for b := 0; b*blockFiles < len(files); b++ {
+		d.Rest = append(d.Rest, fmt.Sprintf("%sfiles/%d.json", at, b))
+	}
 	if r.detail(ctx).Terminal {
 		d.Rest = append(d.Rest, at+"terminal.json")
 	}
-	if err := r.payloads(at, d); err != nil {
+	if err := errors.Join(err, r.payloads(at, d)); err != nil {
 		return err
 	}
-	return r.contents(at, d)
+	contents(files, at, d)
+	return nil
 }
 
 // contents lists what stood in files that a run changed, and counts those that it left alone: their contents are not listed.
-func (r *Source) contents(at string, d *Documents) error {
-	f, err := r.files()
-	if err != nil {
-		return err
-	}
-	for i := range f.Files {
-		before := f.Files[i].Before
+func contents(files []File, at string, d *Documents) {
+	for i := range files {
+		before := files[i].Before
 		switch {
 		case before == nil || before.Bytes == nil:
-		case len(f.Files[i].States) == 0:
+		case len(files[i].States) == 0:
 			d.Unchanged++
 			d.UnchangedBytes += before.Bytes.Size
 		default:
 			d.payload(at, before.Bytes)
 		}
-		for _, state := range f.Files[i].States {
+		for _, state := range files[i].States {
 			d.payload(at, state.Bytes)
 		}
 	}
-	return nil
 }
 
 // payloads lists the blobs that records name: of exchanges as they are named in turns, decoded where they came encoded.

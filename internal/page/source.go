@@ -38,11 +38,12 @@ type Source struct {
 	mu      sync.Mutex
 	summary *summary // guarded by mu; of a run that is being recorded that of its last change
 	last    *said    // guarded by mu: the turn that was read last
-	filesOf *summary // guarded by mu: what made is the files of
-	made    *Files   // guarded by mu
 	growing *growing // guarded by mu; of a run that is being recorded
 
-	whole   bool // a seal is checked however much there is to read
+	whole   bool       // a seal is checked however much there is to read
+	making  sync.Mutex // held while histories are made
+	filesOf *summary   // guarded by making: what made is the files of
+	made    []File     // guarded by making
 	sealing sync.Mutex
 	sealed  *Seal // guarded by sealing; nil where nobody has looked
 }
@@ -112,13 +113,21 @@ func (r *Source) document(ctx context.Context, path string) ([]byte, error) {
 		}
 		return unpacked(s.index)
 	case path == "files.json":
-		return documentOf(r.files())
+		b, err := documentOf(r.files())
+		if !r.whole {
+			go r.histories() // ends with the tape: who reads the list looks at a file of it next
+		}
+		return b, err
 	case path == "terminal.json":
 		return documentOf(r.terminal())
 	case path == "report.json":
 		return documentOf(r.report())
 	case kind == "payload":
 		return r.payload(rest)
+	case kind == "files" && isJSON:
+		if n, err := strconv.Atoi(number); err == nil {
+			return documentOf(r.fileBlock(n))
+		}
 	case kind == "records" && isJSON:
 		if n, err := strconv.Atoi(number); err == nil {
 			return documentOf(r.records(n))
@@ -235,7 +244,7 @@ func (r *Source) detail(ctx context.Context) *Detail {
 		d.Problems = append(d.Problems, Problem{recording.TapeName, (&within{r.rec.Dir, err}).Error()})
 	} else {
 		size = s.Tape + s.Payloads
-		d.Conversations, d.Files, d.Refused = s.Conversations, s.Files, s.Refused
+		d.Conversations, d.Files, d.Refused = s.Conversations, len(s.Changed), s.Refused
 		d.Problems = append(d.Problems, s.Problems...)
 		d.Records = s.Rows
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // rules is the version of what a summary says of a tape. It grows whenever the same tape gives another one than before.
-const rules = 4
+const rules = 5
 
 // blockRows is how many records stand in a block.
 const blockRows = 256
@@ -28,14 +28,15 @@ const blockRows = 256
 // and the index. The index goes to the page as it lies there.
 type summary struct {
 	Rules         int            `json:"rules"`
-	Tape          int64          `json:"tape"` // bytes of the tape that were read
+	Tape          int64          `json:"tape"`     // bytes of the tape that were read
+	Modified      int64          `json:"modified"` // when the tape was, in ns: one that was written anew may be as long
 	Rows          int            `json:"rows"`
 	Payloads      int64          `json:"payloads"` // bytes
 	Blocks        []int64        `json:"blocks"`   // where each block of records begins on the tape
 	Seqs          []int64        `json:"seqs"`     // none where row N has the seq N
 	Conversations []Conversation `json:"conversations"`
 	Named         []naming       `json:"named"`
-	Files         int            `json:"files"` // that were changed
+	Changed       []FileRow      `json:"changed"` // in the order of their first change
 	Refused       int            `json:"refused"`
 	Problems      []Problem      `json:"problems"`
 
@@ -103,7 +104,11 @@ func keptSummary(rec *recording.Recording) *summary {
 	if by != version.Version {
 		return nil
 	}
-	return parseSummary(b, sizeOf(rec.TapePath()))
+	s := parseSummary(b, sizeOf(rec.TapePath()))
+	if s != nil && s.Modified != modifiedAt(rec.TapePath()) {
+		return nil
+	}
+	return s
 }
 
 // parseSummary reads what keep wrote of a tape of so many bytes; nil of anything else.
@@ -124,8 +129,16 @@ func parseSummary(b []byte, size int64) *summary {
 
 // holds reports whether the parts of a summary fit each other.
 func (s *summary) holds() bool {
-	return s.Rows >= 0 && len(s.Blocks) == (s.Rows+blockRows-1)/blockRows && (len(s.Seqs) == 0 || len(s.Seqs) == s.Rows) && s.Problems != nil &&
+	return s.Rows >= 0 && len(s.Blocks) == (s.Rows+blockRows-1)/blockRows && (len(s.Seqs) == 0 || len(s.Seqs) == s.Rows) && s.Problems != nil && !slices.ContainsFunc(s.Changed, func(f FileRow) bool { return len(f.At) != len(f.Size) }) &&
 		s.Conversations != nil && !slices.ContainsFunc(s.Blocks, func(at int64) bool { return at < 0 || at > s.Tape })
+}
+
+func modifiedAt(path string) int64 {
+	st, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return st.ModTime().UnixNano()
 }
 
 func sizeOf(path string) int64 {

@@ -30,8 +30,8 @@ type survey struct {
 	kindAt  map[string]int
 	titles  []string
 	starts  map[uint64]int64 // of calls of models, by seq
-	changed map[string]bool
-	odd     bool // a row has not its number as seq
+	changed map[string]int   // where each stands in out.Changed, by path
+	odd     bool             // a row has not its number as seq
 	last    int64
 }
 
@@ -40,7 +40,7 @@ func newSurvey(store cas.Store, prices *llm.Prices) *survey {
 	book.Names = true
 	return &survey{
 		store: store, book: book, laneAt: make(map[string]int), kindAt: make(map[string]int),
-		starts: make(map[uint64]int64), changed: make(map[string]bool),
+		starts: make(map[uint64]int64), changed: make(map[string]int),
 		index: Index{Block: blockRows, Lanes: []Lane{}, Kinds: []string{}, Texts: []string{}},
 		out:   summary{Rules: rules, Problems: []Problem{}, Conversations: []Conversation{}, Blocks: []int64{}},
 	}
@@ -48,7 +48,7 @@ func newSurvey(store cas.Store, prices *llm.Prices) *survey {
 
 // summarize reads the tape of a recording. Of one that is damaged it reads what stands before the damage, and says so.
 func summarize(rec *recording.Recording, prices *llm.Prices) (*summary, error) {
-	size := sizeOf(rec.TapePath())
+	size, modified := sizeOf(rec.TapePath()), modifiedAt(rec.TapePath())
 	t, err := rec.OpenTape()
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func summarize(rec *recording.Recording, prices *llm.Prices) (*summary, error) {
 	if parts, err := rec.Parts(); err == nil && len(parts) > 0 && !rec.Finished() {
 		s.problem(rec, fmt.Sprintf("%d answers were still streaming when the recorder ended; they are in %s", len(parts), recording.PartName))
 	}
-	s.out.Tape = size
+	s.out.Tape, s.out.Modified = size, modified
 	return s.close(), nil
 }
 
@@ -99,9 +99,8 @@ func (s *survey) add(r *tape.Record, at int64) {
 	if _, ok := r.Kind.(*tape.LLMCall); ok {
 		s.starts[r.Seq] = start
 	}
-	if f := tape.ChangedFile(r.Kind); f != nil && !f.IsPlace() && !s.changed[f.Path] {
-		s.changed[strings.Clone(f.Path)] = true
-		s.out.Files++
+	if f := tape.ChangedFile(r.Kind); f != nil && !f.IsPlace() {
+		s.change(r, f)
 	}
 	s.odd = s.odd || r.Seq != uint64(row)
 	x.Seq = append(x.Seq, int64(r.Seq))
@@ -114,6 +113,31 @@ func (s *survey) add(r *tape.Record, at int64) {
 	x.Flag = append(x.Flag, s.flags(r.Kind))
 	s.titles = append(s.titles, titled(tapeview.Title(r.Kind, turn, s.store)))
 	s.out.Rows++
+}
+
+// change takes a record that says that a file changed.
+func (s *survey) change(r *tape.Record, f *tape.File) {
+	i, ok := s.changed[f.Path]
+	if !ok {
+		i = len(s.out.Changed)
+		path := strings.Clone(f.Path)
+		s.changed[path] = i
+		s.out.Changed = append(s.out.Changed, FileRow{Path: path, Before: sizeIn(f.Before, FileGone)})
+	}
+	size := sizeIn(f.Content, FileBytes)
+	if _, gone := r.Kind.(*tape.FileDelete); gone {
+		size = FileGone
+	}
+	row := &s.out.Changed[i]
+	row.At, row.Size = append(row.At, r.MonotonicMS), append(row.Size, size)
+}
+
+// sizeIn is how long a payload is, or what stands for none.
+func sizeIn(p *tape.Payload, none int64) int64 {
+	if p == nil {
+		return none
+	}
+	return p.Len
 }
 
 // The bits of Index.Flag.
@@ -243,7 +267,7 @@ func titled(s string) string {
 // close returns what is known by now. More records may follow.
 func (s *survey) close() *summary {
 	out, x := s.out, s.index
-	x.Rows = out.Rows
+	x.Rows, out.Changed = out.Rows, slices.Clone(out.Changed)
 	if s.odd {
 		out.Seqs = slices.Clone(x.Seq)
 	} else {

@@ -229,6 +229,17 @@ export interface File {
 	states: FileState[];
 }
 
+export interface FileBlock {
+	files: File[];
+}
+
+export interface FileRow {
+	path: string;
+	before: number;
+	at: number[];
+	size: number[];
+}
+
 export interface FileState {
 	seq: number;
 	at: number;
@@ -240,7 +251,8 @@ export interface FileState {
 }
 
 export interface Files {
-	files: File[];
+	block: number;
+	files: FileRow[];
 }
 
 export interface Fork {

@@ -17,10 +17,10 @@ interface Kept {
 	failed: number; // when, 0 for not
 }
 
-const most = 300; // turns and blocks of records that are kept
+const most = 300; // turns, blocks of records and of files that are kept
 const patience = 2000; // ms after which what failed is asked for again, where somebody looks
 const docs = new Map<string, Kept>(); // what was used last stands last
-const many = /\/(turn|records)\//;
+const many = /\/(turn|records|files)\//;
 
 /** doc is a document, asked for when somebody first looks. */
 export function doc<T>(path: string): Signal<Doc<T>> {

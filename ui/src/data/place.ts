@@ -31,7 +31,7 @@ const nowhere: Place = { view: 'runs', run: '', tab: 'record', what: '', at: nul
 
 export function parse(hash: string): Place {
 	const [path = '', query = ''] = hash.replace(/^#/, '').split('?');
-	const [view, run = '', tab = '', what = ''] = path.split('/').filter(Boolean).map(decoded);
+	const [view, run = '', tab = '', ...rest] = path.split('/').filter(Boolean).map(decoded), what = rest.join('/'); // a path may be written as it is
 	if (view === 'compare') return { ...nowhere, view };
 	if (view === 'daemon') return { ...nowhere, view, what: run };
 	if (view === 'search') return { ...nowhere, view, what: run };

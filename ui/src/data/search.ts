@@ -48,7 +48,9 @@ class Looking {
 	private records: Records | null = null; // of that block, null where it is not there
 	private seen = new Map<string, 'hit' | 'none' | 'missed'>(); // payloads, which may stand in many records
 
-	constructor(readonly run: string, readonly what: string) {}
+	private readonly forms: string[];
+
+	constructor(readonly run: string, what: string) { this.forms = formsOf(what); }
 
 	get full(): boolean { return this.hits.length >= most; }
 
@@ -104,15 +106,21 @@ class Looking {
 	}
 
 	private put(seq: number, text: string, where: string): void {
-		const { what } = this, at = find(text, what);
+		const { at, len } = find(text, this.forms);
 		if (at < 0) return;
 		const from = Math.max(0, at - 60);
-		this.hits.push({ run: this.run, seq, where: where.replace(/_/g, ' '), text: text.slice(from, at + what.length + 140), at: at - from, len: what.length });
+		this.hits.push({ run: this.run, seq, where: where.replace(/_/g, ' '), text: text.slice(from, at + len + 140), at: at - from, len });
 	}
 }
 
-/** find is indexOf without regard to case. */
-function find(text: string, what: string): number {
-	const lower = text.toLowerCase();
-	return lower.length === text.length ? lower.indexOf(what.toLowerCase()) : text.indexOf(what);
+/** lower has letters of ASCII in lower case, as the search by a server does: every text stays as long as it is. */
+const lower = (s: string): string => s.replace(/[A-Z]+/g, (x) => x.toLowerCase());
+
+/** formsOf are a text as it reads, and as it is written in JSON. */
+const formsOf = (what: string): string[] => [...new Set([what, JSON.stringify(what).slice(1, -1)])].map(lower);
+
+/** find returns where one of the forms stands first, at -1 for nowhere. */
+function find(text: string, forms: string[]): { at: number; len: number } {
+	const low = lower(text), places = forms.map((f) => ({ at: low.indexOf(f), len: f.length })).filter((p) => p.at >= 0);
+	return places.sort((a, b) => a.at - b.at)[0] ?? { at: -1, len: 0 };
 }

@@ -26,11 +26,11 @@ export function Link({ to, children, class: cls, label }: { to: Partial<Place>; 
 	return <a href={address(to)} class={cls} aria-label={label} onClick={onClick}>{children}</a>;
 }
 
-/** Wait shows a document when it is there, else why not. */
-export function Wait<T>({ of, children }: { of: Signal<Doc<T>>; children: (value: T) => ComponentChildren }) {
+/** Wait shows a document when it is there, else why not, or what is known without it. */
+export function Wait<T>({ of, without, children }: { of: Signal<Doc<T>>; without?: (why: string) => ComponentChildren; children: (value: T) => ComponentChildren }) {
 	const { value, error } = of.value;
 	if (value !== undefined) return <>{children(value)}</>;
-	if (error) return <Fault what={error} />;
+	if (error) return without ? <>{without(error)}</> : <Fault what={error} />;
 	return <p class="empty" role="status">Reading …</p>;
 }
 

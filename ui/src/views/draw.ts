@@ -90,7 +90,7 @@ function grid(g: CanvasRenderingContext2D, c: Colors, s: Scene, x: X, left: numb
 		g.fillStyle = c.line!;
 		g.fillRect(Math.round(x(t)), 0, 1, s.height);
 		g.fillStyle = c.dim!;
-		g.fillText(format.instant(t, step < 10 ? 3 : step < 1000 ? 2 : 0), x(t) + 4, axis / 2 + 1);
+		if (x(t) < s.width - 110) g.fillText(format.instant(t, step < 10 ? 3 : step < 1000 ? 2 : 0), x(t) + 4, axis / 2 + 1);
 	}
 	g.fillStyle = c.line!;
 	g.fillRect(0, axis - 1, s.width, 1);

@@ -13,7 +13,7 @@ import { Line, Name } from '../parts/text';
 
 export function FileView({ id, file, at }: { id: string; file: File; at: number | null }) {
 	const states = list(file.states), [picked, setPicked] = useState<{ n: number; at: number | null } | null>(null), [whole, setWhole] = useState(false);
-	const n = picked && picked.at === at ? picked.n : stateAt(file, at), state = stateOf(file, n), before = n > 0 ? states[n - 1]! : file.before;
+	const n = picked && picked.at === at ? picked.n : stateAt(states.map((s) => s.at), at), state = stateOf(file, n), before = n > 0 ? states[n - 1]! : file.before;
 	return <article class="record">
 		<header><h2><code><Name text={file.path} most={240} /></code></h2></header>
 		<ol class="states" aria-label="States of the file">

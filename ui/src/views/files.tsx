@@ -2,11 +2,11 @@
 import { h } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { signal } from '@preact/signals';
-import type { File, Files } from '../model';
+import type { FileBlock, FileRow, Files } from '../model';
 import { doc, list } from '../data/docs';
 import * as format from '../data/format';
 import { place, within } from '../data/place';
-import { markAt, stateAt, stateOf, type Mark } from '../data/states';
+import { markAt, sizeAt, type Mark } from '../data/states';
 import { useKeys } from '../parts/keys';
 import { VirtualList } from '../parts/list';
 import { Empty, Wait } from '../parts/small';
@@ -19,30 +19,30 @@ const text = signal(''), which = signal<'touched' | 'there'>('touched');
 
 const signs: Record<Mark, [string, string]> = { same: ['', 'not changed yet'], added: ['A', 'added'], changed: ['M', 'changed'], deleted: ['D', 'deleted'], absent: ['–', 'not there'] };
 
-function Row({ of: f, at }: { of: File; at: number | null }) {
-	const mark = markAt(f, at), [sign, says] = signs[mark], state = stateOf(f, stateAt(f, at)), cut = f.path.slice(0, 400).lastIndexOf('/') + 1;
+function Row({ of: f, at }: { of: FileRow; at: number | null }) {
+	const mark = markAt(f, at), [sign, says] = signs[mark], size = sizeAt(f, at), cut = f.path.slice(0, 400).lastIndexOf('/') + 1;
 	return <div class={`file-row ${mark}`}>
 		<b class="sign" title={says}>{sign}<span class="hidden">{says}</span></b>
 		<span class="title">{cut > 0 && <span class="dim"><Line text={f.path.slice(0, cut)} /></span>}<Line text={f.path.slice(cut)} title /></span>
-		<span class="num dim">{list(f.states).length > 1 ? `${list(f.states).length}×` : ''}</span>
-		<span class="num dim">{state?.bytes && !state.gone ? format.bytes(state.bytes.size) : ''}</span>
+		<span class="num dim">{f.at.length > 1 ? `${f.at.length}×` : ''}</span>
+		<span class="num dim">{size < 0 ? '' : format.bytes(size)}</span>
 	</div>;
 }
 
 export function FilesView({ id, detail, rows }: Shown) {
 	if (!detail.files && which.value === 'touched') return <Empty title="No file changed">{list(detail.coverage).some((c) => c.axis === 'files') ? '' : 'Files were not recorded.'}</Empty>;
-	return <Wait of={doc<Files>(`run/${id}/files.json`)}>{(files) => <Tree id={id} all={list(files.files)} end={rows.end} />}</Wait>;
+	return <Wait of={doc<Files>(`run/${id}/files.json`)}>{(files) => <Tree id={id} all={list(files.files)} block={files.block} end={rows.end} />}</Wait>;
 }
 
-function Tree({ id, all, end }: { id: string; all: File[]; end: number }) {
+function Tree({ id, all, block, end }: { id: string; all: FileRow[]; block: number; end: number }) {
 	const { at, what } = place.value;
 	const left = useMemo(() => {
 		const want = text.value.trim().toLowerCase();
-		return all.filter((f) => (!want || f.path.toLowerCase().includes(want)) && (which.value === 'touched' ? list(f.states).length > 0 : ['same', 'added', 'changed'].includes(markAt(f, at))));
+		return all.filter((f) => (!want || f.path.toLowerCase().includes(want)) && (which.value === 'touched' ? f.at.length > 0 : ['same', 'added', 'changed'].includes(markAt(f, at))));
 	}, [all, text.value, which.value, at]);
-	const chosen = left.findIndex((f) => f.path === what), file = all.find((f) => f.path === what);
+	const chosen = left.findIndex((f) => f.path === what), row = all.findIndex((f) => f.path === what);
 	const choose = (i: number) => { if (left[i]) within({ tab: 'file', what: left[i]!.path }, what !== ''); };
-	const times = useMemo(() => [...new Set(all.flatMap((f) => list(f.states).map((s) => s.at)))].sort((a, b) => a - b), [all]);
+	const times = useMemo(() => [...new Set(all.flatMap((f) => f.at))].sort((a, b) => a - b), [all]);
 	const step = (by: number) => {
 		const here = at ?? end, to = by > 0 ? times.find((t) => t > here) : times.findLast((t) => t < here);
 		within({ tab: 'file', what, at: to ?? (by > 0 ? null : 0) }, true);
@@ -56,7 +56,10 @@ function Tree({ id, all, end }: { id: string; all: File[]; end: number }) {
 		{ key: 'Escape', does: 'close the file', act: () => within({ tab: 'file', what: '' }) },
 	]);
 	return <Split open={what !== ''} name="file" onClose={() => within({ tab: 'file', what: '' })}
-		side={file ? <FileView key={file.path} id={id} file={file} at={at} /> : <Empty title="No such file changed" />}>
+		side={row < 0 ? <Empty title="No such file changed" /> : <Wait key={what} of={doc<FileBlock>(`run/${id}/files/${Math.floor(row / block)}.json`)}>{(b) => {
+			const file = list(b.files).find((f) => f.path === what);
+			return file ? <FileView id={id} file={file} at={at} /> : <Empty title="Reading …" />;
+		}}</Wait>}>
 		<div class="bar">
 			<input id="filter" type="search" placeholder="Filter (f)" aria-label="Filter the files" value={text.value} onInput={(e) => { text.value = e.currentTarget.value; }} />
 			<div class="toggles" role="group" aria-label="Which files">

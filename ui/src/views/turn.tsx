@@ -1,7 +1,7 @@
 // One turn of a model: what was said before, what is new, the answer, how it came.
 import { h, type ComponentChild } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import type { Chunk, Message, Part, Payload as Raw, Tool, Turn } from '../model';
+import type { Chunk, Message, Part, Payload as Raw, Tool, Turn, TurnRow } from '../model';
 import { list, load } from '../data/docs';
 import * as format from '../data/format';
 import { Json } from '../parts/json';
@@ -11,14 +11,27 @@ import { Block, Line, Name } from '../parts/text';
 
 const path = (id: string, seq: number) => `run/${id}/turn/${seq}.json`;
 
+/** Known is what the index knows of a turn. */
+const Known = ({ of: t, provider = '', stop = '' }: { of: TurnRow; provider?: string; stop?: string }) => <Facts of={[
+	['model', <Line text={t.model} most={80} />], ['provider', provider && <Line text={provider} />], ['latency', format.span(t.latency)],
+	['tokens', <span>{format.count(t.input_tokens)} in{t.cached_tokens > 0 && ` (${format.count(t.cached_tokens)} cached)`}, {format.count(t.output_tokens)} out</span>],
+	['cost', t.cost_usd == null ? '' : format.cost(t.cost_usd)], ['stopped', stop && <Line text={stop} />],
+]} />;
+
+/** First is how a turn begins that cannot be read, and why it cannot. */
+const First = ({ of: t, why }: { of: TurnRow; why: string }) => <div>
+	{([['user', t.prompt], ['assistant', t.answer || t.tools?.map((x) => `calls ${x}`).join(', ')]] as const).map(([role, text]) => text && <section class={`said ${role}`}><h3>{role} <span class="dim">the first words</span></h3><Block text={text} prose /></section>)}
+	<p class="missed" role="status">What else was said is missing: <Name text={why} most={400} /></p>
+</div>;
+
+/** TurnWithout is a turn whose document is not there. */
+export const TurnWithout = ({ of, why }: { of: TurnRow; why: string }) => <div class="turn"><Known of={of} /><First of={of} why={why} /></div>;
+
 export function TurnView({ id, turn: t }: { id: string; turn: Turn }) {
+	const unread = t.error !== '' && !t.said && !list(t.messages).length && !t.keep;
 	return <div class="turn">
-		<Facts of={[
-			['model', <Line text={t.model} most={80} />], ['provider', <Line text={t.provider} />], ['latency', format.span(t.latency)],
-			['tokens', <span>{format.count(t.input_tokens)} in{t.cached_tokens > 0 && ` (${format.count(t.cached_tokens)} cached)`}, {format.count(t.output_tokens)} out</span>],
-			['cost', t.cost_usd == null ? '' : format.cost(t.cost_usd)], ['stopped', t.stop && <Line text={t.stop} />],
-		]} />
-		{t.error && <Fault what={t.error} />}
+		<Known of={t} provider={t.provider} stop={t.stop} />
+		{unread ? <First of={t} why={t.error} /> : t.error && <Fault what={t.error} />}
 		<Before id={id} turn={t} />
 		{list(t.messages).map((m) => <Said of={m} />)}
 		{t.said && <Said of={t.said} answer />}

@@ -11,7 +11,7 @@ import { Empty, Wait, Link } from '../parts/small';
 import { Split } from '../parts/split';
 import { Line, plain } from '../parts/text';
 import type { Shown } from './run';
-import { TurnView } from './turn';
+import { TurnView, TurnWithout } from './turn';
 
 const only = signal(''); // a lane; '' for all
 
@@ -46,7 +46,7 @@ export function TurnsView({ id, detail, rows }: Shown) {
 	]);
 	if (!conversations.length) return <Empty title="No model was asked">{rows.count} records are in <Link to={{ run: id }}>the list</Link>.</Empty>;
 	const one = chosen >= 0 ? all[chosen]! : null;
-	return <Split open={seq >= 0} name="turn" onClose={() => within({ tab: 'turn', what: '' })} side={!one ? <Empty title={`Record ${seq} is no turn`}><Link to={{ run: id, tab: 'record', what: String(seq) }}>What it is</Link></Empty> : <Wait key={seq} of={doc<Turn>(`run/${id}/turn/${seq}.json`)}>{(t) => <article class="record">
+	return <Split open={seq >= 0} name="turn" onClose={() => within({ tab: 'turn', what: '' })} side={!one ? <Empty title={`Record ${seq} is no turn`}><Link to={{ run: id, tab: 'record', what: String(seq) }}>What it is</Link></Empty> : <Wait key={seq} of={doc<Turn>(`run/${id}/turn/${seq}.json`)} without={(why) => <TurnWithout of={one.turn} why={why} />}>{(t) => <article class="record">
 		<header><h2>Turn {t.number}{conversations.length > 1 && <span class="dim"> of <Line text={one.of.title || one.of.lane} most={80} /></span>}</h2>
 			<p><Link to={{ run: id, tab: 'record', what: String(seq) }}>record {seq}</Link></p></header>
 		<TurnView id={id} turn={t} />
