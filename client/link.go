@@ -22,7 +22,9 @@ type link struct {
 	err    error         // why it ended, nil for good order; to be read when over is closed
 	server string        // the version of the daemon, set before anybody else has the link
 	calls  calls
-	turn   chan struct{} // holds one token: whoever has it subscribes or unsubscribes
+
+	intents intents
+	turn    chan struct{} // holds one token: whoever has it subscribes or unsubscribes
 
 	mu      sync.Mutex
 	watches map[string][]*watch // by run
@@ -40,7 +42,7 @@ func (c *Client) dial(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{c: c, over: make(chan struct{}), turn: make(chan struct{}, 1), watches: make(map[string][]*watch)}
+	l := &link{c: c, over: make(chan struct{}), turn: make(chan struct{}, 1), watches: make(map[string][]*watch), intents: intents{some: make(chan struct{}, 1)}}
 	l.conn = jsonrpc.New(stream, &jsonrpc.Options{
 		Handler:  l.handle,
 		Inline:   func(method string) bool { return method != rpcapi.ToolsExecute },
@@ -119,6 +121,11 @@ func (l *link) handle(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		var p rpcapi.RunsTraceLostParams
 		if err := json.Unmarshal(r.Params, &p); err == nil {
 			l.each(p.RunID, (*watch).lose)
+		}
+	case rpcapi.SupervisionIntent:
+		var in rpcapi.Intent
+		if err := json.Unmarshal(r.Params, &in); err == nil {
+			l.intents.put(in)
 		}
 	default:
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "unknown method: %s", r.Method)

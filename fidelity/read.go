@@ -218,8 +218,8 @@ func (n sideNames) counts(was, now int) string {
 	return fmt.Sprintf("%s recorded, %d on replay", counted(was, "record"), now)
 }
 
-// Uncovered says in one line what was not covered; "" for nothing. First and whole comes what is particular to these
-// recordings, then what usual has a short form for: what all of them leave out, and no reader looks for twice.
+// Uncovered says in one line what was not covered; "" for nothing. First comes what is particular to these recordings, some of it where
+// it is much, then what usual has a short form for: what all of them leave out, and no reader looks for twice.
 func Uncovered(gaps []string, usual map[string]string) string {
 	var own, always []string
 	for _, g := range gaps {
@@ -228,6 +228,10 @@ func Uncovered(gaps []string, usual map[string]string) string {
 		} else {
 			own = append(own, g)
 		}
+	}
+	const most = 8
+	if more := len(own) - most; more > 0 {
+		own = append(own[:most:most], fmt.Sprintf("%d more (tapedeck show REC --coverage)", more))
 	}
 	line := strings.Join(own, ", ")
 	if len(always) == 0 {

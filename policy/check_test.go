@@ -167,9 +167,10 @@ func TestRulesThatAreRefused(t *testing.T) {
 		want string
 	}{
 		{"no name", Rule{Rule: DenyTool, Target: "x"}, "policy 2 without a name: name: expected a text"},
-		{"no kind", Rule{Name: "p"}, `policy 2 "p": rule: expected deny_tool, deny_tool_param, require_state, regex or expr, got ""`},
+		{"no kind", Rule{Name: "p"}, `policy 2 "p": rule: expected deny_tool, deny_tool_param, require_state, regex, expr or approve, got ""`},
 		{"another kind", Rule{Name: "p", Rule: "Deny_Tool"}, `got "Deny_Tool"`},
-		{"approve", Rule{Name: "p", Rule: "approve"}, "waits for a person"},
+		{"approve", Rule{Name: "p", Rule: Approve}, "target: approve needs target"},
+		{"approve of a parameter", Rule{Name: "p", Rule: Approve, Target: "x", Key: "k"}, "pattern: approve needs target, key, pattern"},
 		{"closed", Rule{Name: "p", Rule: "closed"}, `got "closed"`},
 		{"deny_tool", Rule{Name: "p", Rule: DenyTool}, `policy 2 "p": target: deny_tool needs target, and there is none`},
 		{"deny_tool_param", Rule{Name: "p", Rule: DenyToolParam, Target: "x", Key: "k"}, "pattern: deny_tool_param needs target, key, pattern"},

@@ -75,10 +75,11 @@ func compile(r *Rule) (*compiled, *RuleError) {
 		c.judge, re = compileRegex(r)
 	case Expr:
 		c.judge, re = compileExpr(r)
-	case "approve":
-		re = wrong(r, "rule", "approve, which waits for a person, is not there yet: deny the tool, or ask in the agent")
+	case Approve:
+		c.param = r.Key
+		c.judge, re = compileApprove(r)
 	default:
-		re = wrong(r, "rule", "expected deny_tool, deny_tool_param, require_state, regex or expr, got %q", shorten(r.Rule))
+		re = wrong(r, "rule", "expected deny_tool, deny_tool_param, require_state, regex, expr or approve, got %q", shorten(r.Rule))
 	}
 	if re != nil {
 		return nil, re
@@ -157,6 +158,21 @@ func (d *denyToolParam) against(s *subject) string {
 		}
 	}
 	return ""
+}
+
+// compileApprove makes a judge that stands against what a person has not allowed: the caller asks one, and settles the verdict.
+func compileApprove(r *Rule) (judge, *RuleError) {
+	if r.Key == "" && r.Pattern == "" {
+		if err := need(r, "target"); err != nil {
+			return nil, err
+		}
+		return &denyTool{r.Target, fmt.Sprintf("tool '%s' is for a person to allow", shorten(r.Target))}, nil
+	}
+	if err := need(r, "target", "key", "pattern"); err != nil {
+		return nil, err
+	}
+	reason := fmt.Sprintf("param '%s' matches '%s', which is for a person to allow", shorten(r.Key), shorten(r.Pattern))
+	return &denyToolParam{r.Target, r.Key, r.Pattern, reason}, nil
 }
 
 type requireState struct {

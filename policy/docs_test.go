@@ -46,8 +46,8 @@ func TestDocumentedRulesJudgeAsDocumented(t *testing.T) {
 			}
 		}
 	}
-	if len(kinds) != 5 {
-		t.Errorf("expected calls for five kinds of rules, got %v", kinds)
+	if len(kinds) != 6 {
+		t.Errorf("expected calls for six kinds of rules, got %v", kinds)
 	}
 }
 
@@ -142,7 +142,9 @@ func TestTheSchemaOfFilesAgrees(t *testing.T) {
 		`[{"name":"a","rule":"require_state"}]`, `[{"name":"a","rule":"require_state","key":"k"}]`, `[{"name":"a","rule":"require_state","key":"k","value":[1]}]`,
 		`[{"name":"a","rule":"regex"}]`, `[{"name":"a","rule":"regex","pattern":"x"}]`, `[{"name":"a","rule":"expr"}]`,
 		`[{"name":"a","rule":"expr","pattern":"true"}]`, `[{"name":"a","rule":"expr","value":"true"}]`, `[{"name":"a","rule":"expr","value":1}]`,
-		`[{"name":"a","rule":"approve"}]`,
+		`[{"name":"a","rule":"approve"}]`, `[{"name":"a","rule":"approve","target":"x"}]`, `[{"name":"a","rule":"approve","target":"x","key":"k"}]`,
+		`[{"name":"a","rule":"approve","target":"x","pattern":"p"}]`, `[{"name":"a","rule":"approve","target":"x","key":"k","pattern":"p"}]`,
+		`[{"name":"a","rule":"approve","key":"k","pattern":"p"}]`, `[{"name":"a","rule":"approve","target":"x","key":null,"pattern":""}]`,
 	}
 	for _, block := range docs(t) {
 		if strings.HasPrefix(block[0], "yaml") {

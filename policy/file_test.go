@@ -58,7 +58,7 @@ func TestAFileSaysWhereItIsWrong(t *testing.T) {
 		{"no rule", "- 7\n", "f:1:3: policy 1: expected a rule with name, rule, …, got the number 7"},
 		{"another key", "- name: a\n  rule: deny_tool\n  target: x\n  tool: y\n", `f:4:3: policy "a": tool: expected name, rule, target, key, pattern or value`},
 		{"a number for a text", "- name: a\n  rule: deny_tool_param\n  target: x\n  key: k\n  pattern: 5\n", `f:5:12: policy "a": pattern: expected a text, got the number 5: put it in quotes`},
-		{"another kind", "- name: a\n  rule: deny\n", `f:2:9: policy "a": rule: expected deny_tool, deny_tool_param, require_state, regex or expr, got "deny"`},
+		{"another kind", "- name: a\n  rule: deny\n", `f:2:9: policy "a": rule: expected deny_tool, deny_tool_param, require_state, regex, expr or approve, got "deny"`},
 		{"nothing to judge by", "- name: ok\n  rule: deny_tool\n  target: x\n\n- name: a\n  rule: deny_tool\n", `f:5:3: policy "a": target: deny_tool needs target, and there is none`},
 		{"no name", "- rule: deny_tool\n  target: x\n", `f:1:3: policy 1: name: expected a text`},
 		{"an expression", "- name: a\n  rule: expr\n  pattern: tool = 1\n", `f:3:12: policy "a": pattern: expected an expression: column`},

@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -44,6 +45,18 @@ func (p *Parameters) Raw() json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	return p.raw
+}
+
+// Keys returns the names of the parameters, sorted.
+func (p *Parameters) Keys() []string {
+	keys := []string{}
+	if p != nil {
+		for i := range p.tree.Members {
+			keys = append(keys, p.tree.Members[i].Key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // noParameters is the digest of "{}".

@@ -15,6 +15,7 @@ const (
 	RequireState  = "require_state"
 	Regex         = "regex"
 	Expr          = "expr"
+	Approve       = "approve"
 )
 
 // Limits of a rule and of a set. What is over one is refused when it is compiled.
@@ -81,6 +82,11 @@ func (r *Rule) Describe() string {
 		return fmt.Sprintf("deny %s where parameter %q matches %q", tool, r.Key, r.Pattern)
 	case Expr:
 		return fmt.Sprintf("deny where %s", r.expression())
+	case Approve:
+		if r.Key == "" {
+			return "ask a person about " + tool
+		}
+		return fmt.Sprintf("ask a person about %s where parameter %q contains %q", tool, r.Key, r.Pattern)
 	}
 	return "a rule of the unknown kind " + r.Rule
 }

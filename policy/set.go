@@ -22,6 +22,7 @@ type Set struct {
 //	require_state    key, value (no value is null)
 //	regex            pattern; target and key may be "": any tool, any parameter at any depth
 //	expr             pattern, or value that is a text
+//	approve          target, or target, key and pattern
 //
 // Several rules may have one name. The error is a *RuleError.
 func Compile(rules []Rule) (*Set, error) {

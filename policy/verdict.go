@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"encoding/json"
+	"slices"
+
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
@@ -22,9 +25,36 @@ type Verdict struct {
 	Type       string // of the action: tool_call, state_write, …; "" where it was not said
 	Tool       string // "" where the action calls none
 	Agent      string
+	Approval   *Approval // a person's, where rules asked for one and it is allowed
 
 	parameters *Parameters
 	set        *Set
+}
+
+// An Approval is a person's word that allowed what rules of the kind approve stood against.
+type Approval struct {
+	Policies []string `json:"policies"`         // the names of those rules
+	Reason   string   `json:"reason,omitempty"` // what the person gave
+}
+
+// Asks reports whether nothing but a person's word is missing: every rule that stands against the action is an approve.
+func (v *Verdict) Asks() bool {
+	return len(v.Violations) > 0 && !slices.ContainsFunc(v.Violations, func(x Violation) bool { return x.Rule != Approve })
+}
+
+// Settle puts a person's word in: what Asks is allowed, or denied with why.
+func (v *Verdict) Settle(allow bool, why string) {
+	if !allow {
+		for i := range v.Violations {
+			v.Violations[i].Reason = why
+		}
+		return
+	}
+	v.Allowed, v.Approval = true, &Approval{Reason: why}
+	for _, x := range v.Violations {
+		v.Approval.Policies = append(v.Approval.Policies, x.PolicyName)
+	}
+	v.Violations = nil
 }
 
 // ParamsDigest is that of the parameters that were judged.
@@ -49,10 +79,16 @@ func (v *Verdict) Reason() string {
 // digests beside it:
 //
 //	{"kind":"allow"}
+//	{"kind":"allow","approval":{"policies":["…"],"reason":"…"}}
 //	{"kind":"deny","reason":"…","violations":[{"policy_name":"…","action_id":"…","reason":"…","rule":"…","param":"…"}]}
 func (v *Verdict) AppendJSON(dst []byte) []byte {
 	if v.Allowed {
-		return append(dst, `{"kind":"allow"}`...)
+		dst = append(dst, `{"kind":"allow"`...)
+		if v.Approval != nil {
+			b, _ := json.Marshal(v.Approval) // texts
+			dst = append(append(dst, `,"approval":`...), b...)
+		}
+		return append(dst, '}')
 	}
 	dst = jsonscan.AppendText(append(dst, `{"kind":"deny","reason":`...), v.Reason())
 	dst = append(dst, `,"violations":[`...)

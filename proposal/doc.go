@@ -11,7 +11,7 @@
 //
 //  1. its tool is registered, and its parameters agree with the tool's JSON Schema: else rejected
 //  2. its preconditions hold in the state, and what it depends on is there: else rejected (of an assertion: failed, in step 4)
-//  3. every policy of the set allows it: else rejected, with all violations
+//  3. every policy of the set allows it, or a person what policies leave to one: else rejected, with all violations
 //  4. it runs, within timeout_ms, again after a failure where it may be repeated: succeeded or failed
 //  5. its expected effects become part of the state
 //

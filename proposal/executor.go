@@ -29,6 +29,8 @@ type Executor struct {
 	Policies *policy.Set // nil: none
 	State    *Scope      // nil: an empty one of its own for each proposal
 	Agent    string      // who proposes, for policies
+	// Approve has a person look at an action that policies leave to one (v.Asks), and settles v. nil: it is denied.
+	Approve func(ctx context.Context, a *Action, v *policy.Verdict)
 	// Judged is told every verdict, of allowed actions too, before anything of the action runs. An error ends the proposal:
 	// what cannot be written down does not run.
 	Judged func(ctx context.Context, a *Action, v *policy.Verdict) error

@@ -91,6 +91,9 @@ func (r *run) decide(ctx context.Context, o *Outcome) error {
 	a := o.Action
 	verdict := r.Policies.Check(&policy.Action{ID: a.ID, Type: a.Type, Tool: toolOf(a), Parameters: parameters}, r.state, r.Agent)
 	o.Verdict = &verdict
+	if r.Approve != nil && verdict.Asks() {
+		r.Approve(ctx, a, &verdict)
+	}
 	if r.Judged != nil {
 		if err := r.Judged(ctx, a, &verdict); err != nil {
 			return err

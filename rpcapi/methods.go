@@ -36,6 +36,11 @@ const (
 	RunsList           = "runs.list"
 	RunsGetTrace       = "runs.get_trace"
 	RunsVerdicts       = "runs.verdicts" // ours
+
+	SupervisionSubscribe   = "supervision.subscribe"
+	SupervisionUnsubscribe = "supervision.unsubscribe" // ours
+	SupervisionPending     = "supervision.pending"
+	SupervisionDecide      = "supervision.decide"
 )
 
 // Methods that the daemon calls, and its notifications.
@@ -44,6 +49,8 @@ const (
 	ToolsCancel    = "tools.cancel"     // a notification
 	RunsTraceEvent = "runs.trace.event" // a notification
 	RunsTraceLost  = "runs.trace.lost"  // a notification (ours): events were dropped, and from where to catch up
+
+	SupervisionIntent = "supervision.intent" // a notification: something waits for a decision
 )
 
 // Codes of errors. Text beside a code is for people: decide on the code.

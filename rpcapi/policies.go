@@ -52,6 +52,7 @@ type PolicyCheckParams struct {
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 	ActionID   string          `json:"action_id,omitempty"`
 	RunID      string          `json:"run_id,omitempty"` // one's own open run: the verdict is kept with it
+	Wait       bool            `json:"wait,omitempty"`   // for a person, where a policy asks one; else that denies
 }
 
 // PolicyCheckResult is the reply to policy.check, and a verdict of runs.verdicts: what was judged and by what, by digests
@@ -70,6 +71,7 @@ type PolicyDecision struct {
 	Kind       string      `json:"kind"`
 	Reason     string      `json:"reason,omitempty"`
 	Violations []Violation `json:"violations,omitempty"`
+	Approval   *Approval   `json:"approval,omitempty"` // of a person, where rules asked for one
 }
 
 // SessionPolicyOpenResult is the reply to session.policy.open.

@@ -8,10 +8,12 @@ import (
 
 // Values of the wire that rooms of their own define.
 type (
-	// PolicyRule is one rule. Ours are regex and expr.
+	// PolicyRule is one rule. Ours are regex, expr and approve.
 	PolicyRule = policy.Rule
 	// Violation is one policy that stands against one action.
 	Violation = policy.Violation
+	// Approval is the word of a person who allowed what rules asked one about.
+	Approval = policy.Approval
 	// Proposal is what proposal.submit runs.
 	Proposal = proposal.Proposal
 	// Action is one action of a proposal.

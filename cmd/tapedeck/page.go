@@ -102,6 +102,7 @@ func (o *exportOptions) tell(w *page.Written, std streams) error {
 }
 
 type uiOptions struct {
+	runs   runsOptions
 	listen string
 	open   bool
 	json   bool
@@ -115,6 +116,8 @@ func newUICommand(std streams) *cobra.Command {
 	})
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` of the loopback; port 0 takes a free one")
+	f.StringVar(&o.runs.daemon, "daemon", "", "`URL` of a daemon whose runs are shown too, and what waits there for a person")
+	f.StringVar(&o.runs.tokenFile, "token-file", "", "`file` with that daemon's host token (default: where it keeps it)")
 	f.BoolVar(&o.open, "open", false, "open it in the browser")
 	f.BoolVar(&o.json, "json", false, "where it is as JSON on stdout")
 	return cmd
@@ -131,6 +134,14 @@ func runUI(ctx context.Context, o *uiOptions, names []string, std streams) error
 	defer clean()
 	if err != nil {
 		return err
+	}
+	if o.runs.daemon != "" {
+		d, err := o.runs.dial(ctx, 0)
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		shown.Daemon = &page.Daemon{Client: d.c, URL: d.url}
 	}
 	l, err := page.Listen(ctx, o.listen)
 	if err != nil {

@@ -30,6 +30,7 @@ func newRunsCommand(std streams) *cobra.Command {
 	var o runsOptions
 	cmd := commandGroup("runs",
 		newRunsListCommand(&o, std), newRunsShowCommand(&o, std), newRunsWatchCommand(&o, std), newRunsExportCommand(&o, std),
+		newRunsSuperviseCommand(&o, std), newRunsPendingCommand(&o, std), newRunsDecideCommand(&o, std),
 	)
 	f := cmd.PersistentFlags()
 	f.StringVar(&o.daemon, "daemon", "", "`URL` of the daemon: ws://HOST:PORT or unix:PATH (default: $TAPEDECK_DAEMON, else "+defaultDaemon+")")
@@ -475,6 +476,9 @@ func writeVerdicts(out io.Writer, verdicts []rpcapi.PolicyCheckResult) error {
 	visible.Fprintf(&b, "verdicts   %d\n", len(verdicts))
 	for _, v := range verdicts {
 		visible.Fprintf(&b, "  %-5s  %s  parameters %.12s, policies %.12s\n", visible.Line(v.Verdict.Kind), visible.Line(judged(&v)), visible.Line(v.ParamsDigest), visible.Line(v.PolicySet))
+		if a := v.Verdict.Approval; a != nil {
+			visible.Fprintf(&b, "         %s: %s\n", visible.Line(strings.Join(a.Policies, ", ")), visible.Line(strings.TrimSuffix("allowed by a person: "+a.Reason, ": ")))
+		}
 		for _, x := range v.Verdict.Violations {
 			visible.Fprintf(&b, "         %s: %s\n", visible.Line(x.PolicyName), visible.Line(x.Reason))
 		}

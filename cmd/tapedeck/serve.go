@@ -35,6 +35,7 @@ type serveOptions struct {
 	allow    []string
 	grace    time.Duration
 	drain    time.Duration
+	decide   time.Duration
 	log      logOptions
 	json     bool
 }
@@ -49,7 +50,7 @@ var (
 )
 
 func newServeCommand(std streams) *cobra.Command {
-	o := serveOptions{grace: daemon.DefaultGrace, drain: daemon.DefaultDrain, log: logOptions{"text", "info"}}
+	o := serveOptions{grace: daemon.DefaultGrace, drain: daemon.DefaultDrain, decide: daemon.DefaultDecideWithin, log: logOptions{"text", "info"}}
 	cmd := withHelp("serve", &cobra.Command{
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -66,6 +67,7 @@ func newServeCommand(std streams) *cobra.Command {
 	f.StringSliceVar(&o.allow, "allow", nil, "a `command` that built-in tools may start (repeatable, or with commas)")
 	f.DurationVar(&o.grace, "grace", o.grace, "how long a run stays open whose connection went away; 0 for not at all")
 	f.DurationVar(&o.drain, "drain", o.drain, "how long requests in service may take once the daemon is to stop")
+	f.DurationVar(&o.decide, "decide-within", o.decide, "how long something waits for a person before it is denied (tapedeck runs supervise)")
 	f.StringVar(&o.log.format, "log-format", o.log.format, "`form` of the log: "+strings.Join(logFormats, ", "))
 	f.StringVar(&o.log.level, "log-level", o.log.level, "the `least` that is logged: "+strings.Join(logLevels, ", "))
 	f.BoolVar(&o.json, "json", false, "what is ready as a JSON object on stdout")
@@ -104,6 +106,8 @@ func (o *serveOptions) check() error {
 		return errors.New("--allow says what built-in tools may start, and none is on: --builtin " + strings.Join(builtins, " or "))
 	case o.grace < 0:
 		return fmt.Errorf("--grace %v: want a time of 0 or more", o.grace)
+	case o.decide <= 0:
+		return fmt.Errorf("--decide-within %v: want a time of more than 0", o.decide)
 	case o.drain <= 0:
 		return fmt.Errorf("--drain %v: want a time of more than 0", o.drain)
 	}
@@ -135,7 +139,7 @@ func (o *serveOptions) options(std streams) (*daemon.Options, error) {
 		return nil, err
 	}
 	do := &daemon.Options{
-		Listen: o.listen, Socket: o.socket, Data: data, Tokens: o.tokens, NoAuth: o.noAuth, Grace: o.grace, Drain: o.drain, Logger: log,
+		Listen: o.listen, Socket: o.socket, Data: data, Tokens: o.tokens, NoAuth: o.noAuth, Grace: o.grace, Drain: o.drain, DecideWithin: o.decide, Logger: log,
 	}
 	if o.grace == 0 {
 		do.Grace = -1

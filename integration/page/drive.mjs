@@ -1,4 +1,5 @@
 // Works the page in a browser: node drive.mjs CHROMIUM FOLDER check|shots [TO]. FOLDER holds the pages that page_test.go makes.
+// Of a page that a server gives: node drive.mjs CHROMIUM URL daemon.
 // It prints a JSON object a check: {"name", "error", "note"}.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -12,7 +13,7 @@ const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 const browser = await require('playwright-core').chromium.launch({
   executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'],
 });
-const addressOf = name => pathToFileURL(join(folder, name + '.html')).href;
+const addressOf = name => name.startsWith('http:') ? name : pathToFileURL(join(folder, name + '.html')).href;
 const views = { // of a page of one run, by their places
   records: '', record: '/record/1', turns: '/turn', turn: '/turn/0', files: '/file', file: '/file/parser.go', terminal: '/terminal', replay: '/report', divergence: '/report/0', about: '/about', search: '/search/fox',
 };
@@ -32,7 +33,7 @@ async function check(name, page, place, options, body) {
     note = await body(p) || '';
     assert.equal(await p.evaluate(() => window.pwned), undefined, 'a text of a recording ran');
     assert.deepEqual(trouble, [], 'what the browser complains of');
-    assert.deepEqual(asked.filter(u => !u.startsWith('data:') && !u.startsWith('blob:') && u.split('#')[0] !== addressOf(page)), [], 'what the page asked for');
+    assert.deepEqual(asked.filter(u => !u.startsWith('data:') && !u.startsWith('blob:') && (page.startsWith('http:') ? !u.startsWith(page) : u.split('#')[0] !== addressOf(page))), [], 'what the page asked for');
   } catch (e) {
     error = String(e.stack || e);
   }
@@ -293,5 +294,33 @@ async function shots() {
   }
 }
 
-await (mode === 'shots' ? shots() : checks());
+/** daemon decides about the first of two proposals that wait, and reads their run. */
+async function daemon() {
+  for (const colorScheme of ['light', 'dark']) {
+    await check(`axe-core finds nothing where a person decides, ${colorScheme}`, folder, '#daemon', { colorScheme }, async p => {
+      await p.waitForSelector('.intent');
+      await clean(p, 'waiting');
+    });
+  }
+  await check('a person allows one call, denies the next, and reads the run', folder, '', {}, async p => {
+    await p.locator('.top .crumb', { hasText: '1 waiting' }).click();
+    assert.match(await text(p, '.intent'), /coder wants ship\(to\)[^]*ask: tool 'ship' is for a person to allow/);
+    await p.getByRole('button', { name: 'Allow' }).click();
+    await p.getByLabel('Reason').fill('not <b>today</b>');
+    await p.waitForFunction(() => document.querySelectorAll('.intent').length === 1 && !document.querySelector('.intent button[disabled]'));
+    await p.getByRole('button', { name: 'Deny' }).click();
+    await p.waitForSelector('.intent', { state: 'detached' });
+    await p.keyboard.press('j');
+    await p.keyboard.press('Enter');
+    await p.waitForSelector('.trace .said.bad');
+    assert.match(await text(p, '.trace .said.bad'), /ask: denied: not <b>today<\/b>/);
+    await clean(p, 'trace');
+    await p.keyboard.press('t');
+    await clean(p, 'trace in the other colours');
+    await p.getByRole('link', { name: 'Daemon' }).click();
+    await p.waitForSelector('.trace-row');
+  });
+}
+
+await { shots, check: checks, daemon }[mode]();
 await browser.close();

@@ -82,6 +82,18 @@ func TestPageInABrowser(t *testing.T) {
 	}
 }
 
+// Every page opens in Firefox as well, from disk, each of its tabs.
+func TestPageInFirefox(t *testing.T) {
+	browser(t) // what is taken from npm
+	firefox, err := exec.LookPath("firefox-esr")
+	if err != nil {
+		t.Skip("no firefox-esr on this machine")
+	}
+	if n := works(t, "firefox.mjs", firefox, pages(t)); n < 7 {
+		t.Fatalf("Firefox opened %d pages, expected 7 at least", n)
+	}
+}
+
 func TestScreenshots(t *testing.T) {
 	to := os.Getenv("TAPEDECK_PAGE_SHOTS")
 	if to == "" {
@@ -91,10 +103,16 @@ func TestScreenshots(t *testing.T) {
 	drive(t, browser(t), pages(t), "shots", to)
 }
 
-// drive runs the checks, each a test of its own, and returns how many there were.
+// drive has Chromium do the checks.
 func drive(t *testing.T, args ...string) int {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "node", append([]string{"drive.mjs"}, args...)...)
+	return works(t, "drive.mjs", args...)
+}
+
+// works runs a script's checks, each a test of its own, and returns how many there were.
+func works(t *testing.T, script string, args ...string) int {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "node", append([]string{script}, args...)...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

@@ -36,7 +36,10 @@ type Daemon struct {
 	budget   *jsonrpc.Budget
 	room     *quota // of all sessions
 	follows  *quota // subscriptions of all sessions
-	notify   notifier
+
+	supervision *supervision
+
+	notify notifier
 
 	serving context.Context // of every conversation
 	cut     context.CancelFunc
@@ -91,6 +94,7 @@ func prepare(o *Options) (*Daemon, error) {
 	d.runs = newHolds(d.o.Grace, d.giveUp)
 	d.budget = jsonrpc.NewBudget(d.o.Limits.Memory)
 	d.room, d.follows = &quota{most: d.o.Limits.AllSessionBytes}, &quota{most: int64(d.o.Limits.AllSubscriptions)}
+	d.supervision = newSupervision(d.o.DecideWithin, d.o.Limits.Intents)
 	d.metrics = newMetrics(d)
 	d.serving, d.cut = context.WithCancel(context.Background())
 	return d, nil

@@ -47,6 +47,11 @@ var methods = map[string]method{
 	rpcapi.RunsList:           {do: alone(on(runsList))},
 	rpcapi.RunsGetTrace:       {do: alone(on(runsGetTrace))},
 	rpcapi.RunsVerdicts:       {do: alone(on(runsVerdicts))},
+
+	rpcapi.SupervisionSubscribe:   {do: supervisionSubscribe},
+	rpcapi.SupervisionUnsubscribe: {do: on(supervisionUnsubscribe)},
+	rpcapi.SupervisionPending:     {do: alone(on(supervisionPending))},
+	rpcapi.SupervisionDecide:      {do: on(supervisionDecide)},
 }
 
 func init() {

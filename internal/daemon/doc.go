@@ -5,12 +5,12 @@
 // client of the public CAR protocol works here for the methods that are here; everything that a client can make the daemon hold
 // has a bound that is written down (Limits).
 //
-// Non-goals: supervision by people, proposals that run side by side, keeping tools, policies or state beyond a connection.
+// Non-goals: proposals that run side by side, keeping tools, policies or state beyond a connection.
 //
 // # Vocabulary
 //
 // A session is one connection: who it is (identity), its tools, its policies in scopes, its state, the runs that it holds, its
-// subscriptions. A run is held by the sessions that started it, or started it again by its key; when the last of them goes away
+// subscriptions. An intent is what waits for a person's decision, a supervisor the host's connection that is told of it. A run is held by the sessions that started it, or started it again by its key; when the last of them goes away
 // its grace begins, and at the end of that the run is given up: it ends as incomplete. A submission is one proposal while it
 // runs; it keeps the run, the policies and the tenant that were in force when it came.
 //

@@ -22,6 +22,7 @@ type metrics struct {
 	turns       *metric.Counter
 	dropped     *metric.Counters // reason
 	verdicts    *metric.Counters // decision
+	decisions   *metric.Counters // decision
 	callbacks   *metric.Counters // outcome
 	batch       *metric.Histogram
 	sync        *metric.Histogram
@@ -41,6 +42,7 @@ func newMetrics(d *Daemon) *metrics {
 	m.turns = m.set.Counter(daemon+"turns_total", "Turns that were acknowledged.")
 	m.dropped = m.set.Counters(daemon+"turns_dropped_total", "Batches of turns that were not kept, by reason.", "reason")
 	m.verdicts = m.set.Counters(daemon+"policy_verdicts_total", "Decisions of policies about an action.", "decision")
+	m.decisions = m.set.Counters(daemon+"supervision_decisions_total", "Decisions of people.", "decision")
 	m.callbacks = m.set.Counters(daemon+"tool_callbacks_total", "Calls of clients' tools, by what came of them.", "outcome")
 	m.batch = m.set.Histogram(store+"log_batch_records", "Records that shared one fsync.", metric.Doubling(1, 13))
 	m.sync = m.set.Histogram(store+"log_sync_seconds", "One fsync of the segment log.", metric.Doubling(.0001, 15))

@@ -30,6 +30,8 @@ type Options struct {
 	Builtins []Builtin
 	// Grace is how long a run stays open whose connection went away; 0 is DefaultGrace, less than 0 is none.
 	Grace time.Duration
+	// DecideWithin is how long something waits for a person's decision before it is denied; 0 is DefaultDecideWithin.
+	DecideWithin time.Duration
 	// Drain is how long Shutdown lets requests finish that are being served; 0 is DefaultDrain.
 	Drain  time.Duration
 	Limits Limits
@@ -44,6 +46,8 @@ const (
 	DefaultListen = "127.0.0.1:9100"
 	DefaultGrace  = 2 * time.Second
 	DefaultDrain  = 10 * time.Second
+
+	DefaultDecideWithin = 30 * time.Second
 )
 
 // Builtin is one tool that the daemon runs itself: drive_cli or check_outcome.
@@ -73,6 +77,7 @@ type Limits struct {
 	Connections      int   // 4096
 	Memory           int64 // bytes of frames in flight, in and out: 256 MiB
 	AllSessionBytes  int64 // of SessionBytes: 1 GiB
+	Intents          int   // that wait for a person's decision: 4096
 	AllSubscriptions int   // 4096, each of which may keep 128 KiB, and a record of any length, for a slow reader
 }
 
@@ -94,6 +99,7 @@ func (l *Limits) fill() {
 	l.Connections = cmp.Or(l.Connections, 4096)
 	l.Memory = cmp.Or(l.Memory, 256<<20)
 	l.AllSessionBytes = cmp.Or(l.AllSessionBytes, 1<<30)
+	l.Intents = cmp.Or(l.Intents, 4096)
 	l.AllSubscriptions = cmp.Or(l.AllSubscriptions, 4096)
 }
 
@@ -108,6 +114,7 @@ func (o *Options) filled() Options {
 	}
 	out.Grace = max(0, cmp.Or(out.Grace, DefaultGrace))
 	out.Drain = cmp.Or(out.Drain, DefaultDrain)
+	out.DecideWithin = cmp.Or(out.DecideWithin, DefaultDecideWithin)
 	out.Limits.fill()
 	if out.Logger == nil {
 		out.Logger = slog.New(slog.DiscardHandler)

@@ -197,6 +197,9 @@ func policyCheck(ctx context.Context, s *session, p *rpcapi.PolicyCheckParams) (
 	}
 	a := policy.Action{ID: p.ActionID, Type: "tool_call", Tool: p.Tool, Parameters: params}
 	verdict := s.d.policies.Check(&a, s.state.Scope(""), agent)
+	if p.Wait && verdict.Asks() {
+		s.approve(ctx, run.Run, agent, "", &verdict, params)
+	}
 	if err := s.judged(ctx, run, &verdict); err != nil {
 		return nil, err
 	}

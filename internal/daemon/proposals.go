@@ -98,8 +98,16 @@ func (s *session) submit(ctx context.Context, r *jsonrpc.Request, p *rpcapi.Prop
 	if p.Scope != nil {
 		tenant = p.Scope.TenantID
 	}
+	denial := sub.supervised(ctx, agent, p.Proposal)
+	if denial != "" { // it runs all the same, to nothing but the turns and verdicts that say so
+		policies = policy.Closed("supervision", denial)
+	}
 	e := proposal.Executor{
 		Tools: s, Policies: policies, State: s.state.Scope(tenant), Agent: agent,
+		Approve: func(ctx context.Context, a *proposal.Action, v *policy.Verdict) {
+			parameters, _ := policy.ParseParameters(a.Parameters) // which were read before they were judged
+			s.approve(ctx, sub.run.Run, agent, p.Proposal.ID, v, parameters)
+		},
 		Judged: func(ctx context.Context, _ *proposal.Action, v *policy.Verdict) error {
 			return s.judged(ctx, sub.run, v)
 		},
@@ -116,6 +124,9 @@ func (s *session) submit(ctx context.Context, r *jsonrpc.Request, p *rpcapi.Prop
 	}
 	if err != nil {
 		return nil, submitError(err)
+	}
+	if denial != "" {
+		return nil, jsonrpc.Errorf(rpcapi.CodeApproval, "the proposal was not approved: %s", denial)
 	}
 	return result, nil
 }

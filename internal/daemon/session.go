@@ -59,6 +59,7 @@ func (s *session) serve(ctx context.Context) error {
 	stop := s.expectAuth()
 	err := s.conn.Serve(ctx)
 	stop()
+	s.d.supervision.watch(s, nil).stop()
 	s.mu.Lock()
 	subs, held := s.subs, s.held
 	s.subs, s.held = nil, nil

@@ -14,6 +14,9 @@
 //	run/ID/report.json           Report
 //	run/ID/payload/DIGEST        bytes
 //	search.json?run=ID&q=TEXT    Found; a server alone, in a file the page looks itself
+//	daemon.json                  DaemonView, where a daemon is named; a server alone, as the next two
+//	daemon/run/ID.json           DaemonTrace
+//	daemon/decide                POST: a person's decision
 //	run/ID/live                  server-sent events: "grown" with the number of rows, "ended"; a server alone
 //
 // ID is a path element of letters, digits, '.', '_' and '-'. What stands behind # in the page's address names a place: "compare", "run/ID",

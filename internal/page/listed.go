@@ -51,6 +51,9 @@ func (s *Stacks) libraryOf(l *listed, problems []Problem) *Library {
 	out := &Library{
 		Title: s.title, Live: true, Runs: make([]Run, 0, len(l.rows)), Absent: []Absent{}, Problem: append([]Problem{}, problems...), Compare: len(s.held) > 0,
 	}
+	if s.Daemon != nil {
+		out.Daemon = s.Daemon.URL
+	}
 	for _, row := range slices.Backward(l.rows) {
 		if row.Recording == nil {
 			out.Problem = append(out.Problem, Problem{row.Name, row.Err.Error()})

@@ -17,6 +17,7 @@ type Library struct {
 	Open    string    `json:"open"`   // the place (what stands behind # in the page's address) that it opens at; "" for the runs
 	Absent  []Absent  `json:"absent"` // documents and payloads that a file does not hold
 	Problem []Problem `json:"problems"`
+	Daemon  string    `json:"daemon"` // the URL of the daemon that the page shows too; "" for none
 }
 
 // Absent is what a page could not be given, and why.
@@ -289,4 +290,69 @@ type Hit struct {
 	Text  string `json:"text"`  // around it
 	At    int    `json:"at"`    // where in Text it begins, in UTF-16 units
 	Len   int    `json:"len"`
+}
+
+// DaemonView is daemon.json: the runs that a daemon traces, and what waits there for a person.
+type DaemonView struct {
+	Name    string         `json:"name"`  // its URL
+	Error   string         `json:"error"` // why it cannot be asked
+	Runs    []DaemonRun    `json:"runs"`  // newest first
+	Intents []DaemonIntent `json:"intents"`
+}
+
+// DaemonRun is a run in a daemon's list.
+type DaemonRun struct {
+	ID      string `json:"id"`
+	Agent   string `json:"agent"`
+	Intent  string `json:"intent"`
+	Status  string `json:"status"`
+	Started int64  `json:"started"` // Unix epoch ms
+	Ended   int64  `json:"ended"`   // 0 while it goes on
+	Turns   int    `json:"turns"`
+}
+
+// DaemonIntent waits for a decision.
+type DaemonIntent struct {
+	ID        string         `json:"id"`
+	Agent     string         `json:"agent"`
+	Run       string         `json:"run"`
+	Actions   []DaemonAction `json:"actions"`
+	Reason    string         `json:"reason"` // of the policies that ask
+	Policies  []string       `json:"policies"`
+	Deadline  int64          `json:"deadline"` // Unix epoch ms
+	Escalated string         `json:"escalated"`
+}
+
+// DaemonAction is what an intent would do. Nobody is shown values.
+type DaemonAction struct {
+	Tool   string   `json:"tool"` // or the type of what calls none
+	Keys   []string `json:"keys"` // of the parameters
+	Digest string   `json:"digest"`
+}
+
+// DaemonTrace is daemon/run/ID.json: a run turn by turn.
+type DaemonTrace struct {
+	Run       DaemonRun    `json:"run"`
+	Recording string       `json:"recording"` // the id of the recording that was made beside it
+	Outcome   string       `json:"outcome"`   // in words
+	Turns     []DaemonTurn `json:"turns"`
+}
+
+// DaemonTurn is one turn of a trace.
+type DaemonTurn struct {
+	Index  int           `json:"index"`
+	Tool   string        `json:"tool"`
+	Prompt string        `json:"prompt"`
+	Params []DaemonField `json:"params"`
+	Output []DaemonField `json:"output"`
+	Mark   string        `json:"mark"` // "exit 1", "rejected", …; "" where nobody judged
+	Bad    bool          `json:"bad"`
+	Why    string        `json:"why"` // it was rejected or failed
+}
+
+// DaemonField is a named part of what a tool was given or gave; its text may be cut.
+type DaemonField struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+	Size int    `json:"size"` // bytes of the whole text
 }

@@ -17,8 +17,8 @@ import (
 //
 // Safety: it listens on loopback alone. A request must name the address that it listens on as its Host, so that no name that somebody
 // points here reaches it; must not say that a page of elsewhere makes it (Origin, Sec-Fetch-Site); and must have the token, 256 random bits,
-// as the first element of its path, which nobody logs and no Referer tells. GET alone is answered, nothing is changed, and no answer may be
-// read by another origin.
+// as the first element of its path, which nobody logs and no Referer tells. GET alone is answered and changes nothing, but for decisions about what
+// waits at a daemon, which a page of this very origin posts; no answer may be read by another origin.
 type Server struct {
 	shelf  *Stacks
 	bundle Bundle
@@ -90,6 +90,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "":
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		w.Write([]byte(s.bundle.head("connect-src 'self'; ") + s.bundle.foot()))
+	case r.Method == http.MethodPost:
+		s.shelf.Daemon.decide(w, r)
 	case strings.HasPrefix(path, "run/") && strings.HasSuffix(path, "/live"):
 		s.shelf.live(w, r, strings.TrimSuffix(strings.TrimPrefix(path, "run/"), "/live"))
 	default:
@@ -100,7 +102,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // refuse says why a request is none of the page's; 0 where it is.
 func (s *Server) refuse(r *http.Request) (code int, why string) {
 	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
-	token, _, slash := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	token, path, slash := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	switch {
 	case r.Host != s.hosts[0] && r.Host != s.hosts[1]:
 		return http.StatusMisdirectedRequest, "this is not the host that the page is at"
@@ -108,6 +110,7 @@ func (s *Server) refuse(r *http.Request) (code int, why string) {
 		return http.StatusForbidden, "another page asks for this"
 	case subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1 || !slash:
 		return http.StatusNotFound, "open the address that tapedeck ui printed, all of it"
+	case r.Method == http.MethodPost && path == "daemon/decide" && origin != "" && s.shelf.Daemon != nil:
 	case r.Method != http.MethodGet:
 		return http.StatusMethodNotAllowed, "GET alone"
 	}
@@ -126,6 +129,10 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, path string) {
 	var b []byte
 	var err error
 	switch {
+	case path == "daemon.json" && s.shelf.Daemon != nil:
+		b, err = documentOf(s.shelf.Daemon.view(r.Context()))
+	case strings.HasPrefix(path, "daemon/run/") && s.shelf.Daemon != nil:
+		b, err = documentOf(s.shelf.Daemon.trace(r.Context(), strings.TrimSuffix(strings.TrimPrefix(path, "daemon/run/"), ".json")))
 	case path == "search.json":
 		b, err = documentOf(s.shelf.search(r.Context(), r.URL.Query().Get("run"), r.URL.Query().Get("q")))
 	case strings.HasSuffix(path, "/index.json") && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip"):

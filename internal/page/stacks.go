@@ -20,6 +20,8 @@ import (
 // Stacks are the recordings of a library, or of directories, that a server shows. What is in them is looked up each time: runs come, grow
 // and go. Of a recording that nobody looks at its recording.json is read alone.
 type Stacks struct {
+	Daemon *Daemon // whose runs are shown too; nil for none; set before a server shows anything
+
 	title  string
 	prices *llm.Prices
 	find   func() ([]library.Row, []Problem)

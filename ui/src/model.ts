@@ -91,6 +91,64 @@ export interface Coverage {
 	gaps: string[];
 }
 
+export interface DaemonAction {
+	tool: string;
+	keys: string[];
+	digest: string;
+}
+
+export interface DaemonField {
+	name: string;
+	text: string;
+	size: number;
+}
+
+export interface DaemonIntent {
+	id: string;
+	agent: string;
+	run: string;
+	actions: DaemonAction[];
+	reason: string;
+	policies: string[];
+	deadline: number;
+	escalated: string;
+}
+
+export interface DaemonRun {
+	id: string;
+	agent: string;
+	intent: string;
+	status: string;
+	started: number;
+	ended: number;
+	turns: number;
+}
+
+export interface DaemonTrace {
+	run: DaemonRun;
+	recording: string;
+	outcome: string;
+	turns: DaemonTurn[];
+}
+
+export interface DaemonTurn {
+	index: number;
+	tool: string;
+	prompt: string;
+	params: DaemonField[];
+	output: DaemonField[];
+	mark: string;
+	bad: boolean;
+	why: string;
+}
+
+export interface DaemonView {
+	name: string;
+	error: string;
+	runs: DaemonRun[];
+	intents: DaemonIntent[];
+}
+
 export interface Detail extends Run {
 	cwd: string;
 	host: string;
@@ -248,6 +306,7 @@ export interface Library {
 	open: string;
 	absent: Absent[];
 	problems: Problem[];
+	daemon: string;
 }
 
 export interface MaskedPair {

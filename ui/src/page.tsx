@@ -7,6 +7,7 @@ import type { Library } from './model';
 import { Empty, Wait } from './parts/small';
 import { Shell } from './parts/shell';
 import { CompareView } from './views/compare';
+import { DaemonView } from './views/daemon';
 import { RunView } from './views/run';
 import { RunsView } from './views/runs';
 import { SearchAllView } from './views/searchall';
@@ -34,6 +35,7 @@ function open(library: Library): void {
 function View({ library }: { library: Library }) {
 	const p = place.value;
 	if (p.view === 'compare') return <CompareView library={library} />;
+	if (p.view === 'daemon') return <DaemonView what={p.what} library={library} />;
 	if (p.view === 'search') return <SearchAllView key={p.what} what={p.what} library={library} />;
 	if (p.view === 'runs') return <RunsView library={library} />;
 	const run = library.runs.find((r) => r.id === p.run);

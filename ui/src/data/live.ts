@@ -6,12 +6,17 @@ import { place } from './place';
 import { gone } from './source';
 
 const every = 5000; // ms between two looks at the list of runs
+const often = 1000; // ms between two looks at what waits for a person
 
 /** watch looks at the list while it is seen, and follows the run that is looked at while it is recorded. */
 export function watch(): void {
 	setInterval(() => {
 		if (place.peek().view === 'runs' && !document.hidden) again((p) => p === 'library.json');
 	}, every);
+	setInterval(() => {
+		const p = place.peek(), daemon = doc<Library>('library.json').peek().value?.daemon;
+		if (daemon && !document.hidden) again((path) => path === 'daemon.json' || (p.view === 'daemon' && path === `daemon/run/${p.what}.json`));
+	}, often);
 	let events: EventSource | null = null, of = '';
 	effect(() => {
 		const { run } = place.value, grows = doc<Library>('library.json').value.value?.runs.find((r) => r.id === run)?.state === 'recording';

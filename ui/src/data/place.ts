@@ -2,6 +2,8 @@
 //
 //	/                    the runs
 //	compare              the comparison
+//	daemon               the runs of a daemon, and what waits there
+//	daemon/ID            one of these runs
 //	search/TEXT          a search over every run, where a server has them
 //	run/ID               a run; its first tab
 //	run/ID/TAB           one of tabs
@@ -18,7 +20,7 @@ export const tabs = ['record', 'turn', 'file', 'terminal', 'report', 'about', 's
 export type Tab = (typeof tabs)[number];
 
 export interface Place {
-	view: 'runs' | 'compare' | 'search' | 'run';
+	view: 'runs' | 'compare' | 'daemon' | 'search' | 'run';
 	run: string;
 	tab: Tab;
 	what: string; // a seq, a path, a number, a text; '' for none
@@ -31,6 +33,7 @@ export function parse(hash: string): Place {
 	const [path = '', query = ''] = hash.replace(/^#/, '').split('?');
 	const [view, run = '', tab = '', what = ''] = path.split('/').filter(Boolean).map(decoded);
 	if (view === 'compare') return { ...nowhere, view };
+	if (view === 'daemon') return { ...nowhere, view, what: run };
 	if (view === 'search') return { ...nowhere, view, what: run };
 	if (view !== 'run' || !run) return nowhere;
 	const at = new URLSearchParams(query).get('at');
@@ -51,6 +54,7 @@ function decoded(s: string): string {
 
 export function address(p: Partial<Place>): string {
 	if (p.view === 'compare') return '#compare';
+	if (p.view === 'daemon') return p.what ? `#daemon/${encodeURIComponent(p.what)}` : '#daemon';
 	if (p.view === 'search') return `#search/${encodeURIComponent(p.what ?? '')}`;
 	if (!p.run) return '#/';
 	const parts = ['#run', encodeURIComponent(p.run)];

@@ -37,6 +37,12 @@ export async function request(url: string, stop?: AbortSignal): Promise<Response
 	return answer;
 }
 
+/** post tells the server something; it rejects with what the server says. */
+export async function post(path: string, what: unknown): Promise<void> {
+	const answer = await fetch(path, { method: 'POST', body: JSON.stringify(what), headers: { 'Content-Type': 'application/json' } });
+	if (!answer.ok) throw new Error((await answer.text()).slice(0, 500) || `the server says ${answer.status}`);
+}
+
 type Table = Record<string, number[]>; // pieces of a document: block, offset, length, …
 
 const kept = 24; // unpacked blocks: what is looked at stands close together

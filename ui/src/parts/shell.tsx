@@ -1,14 +1,20 @@
 // What stands around every view: where one is, search, the switches.
 import { h, type ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type { Library } from '../model';
-import { source } from '../data/docs';
+import type { DaemonView, Library } from '../model';
+import { doc, list, source } from '../data/docs';
 import { go, place, within } from '../data/place';
 import { gone } from '../data/source';
 import { KeySheet, showKeys, useKeys } from './keys';
-import { Link } from './small';
+import { Badge, Link } from './small';
 import { Line } from './text';
 import { dark, turn } from './theme';
+
+/** ToDaemon leads to the daemon's runs, and says how much waits there. */
+function ToDaemon() {
+	const waiting = list(doc<DaemonView>('daemon.json').value.value?.intents).length;
+	return <Link to={{ view: 'daemon' }} class="crumb">Daemon{waiting > 0 && <Badge tone="warn">{`${waiting} waiting`}</Badge>}</Link>;
+}
 
 export function Shell({ library, children }: { library: Library; children: ComponentChildren }) {
 	const field = useRef<HTMLInputElement>(null);
@@ -39,6 +45,8 @@ export function Shell({ library, children }: { library: Library; children: Compo
 				{p.view === 'search' && <span class="crumb" aria-current="page">Search</span>}
 				{p.view === 'compare' && <span class="crumb" aria-current="page">Comparison</span>}
 				{run && <span class="crumb" aria-current="page"><Line text={run.name || run.id} most={80} /></span>}
+				{p.view === 'daemon' && !p.what && <span class="crumb" aria-current="page">Daemon</span>}
+				{library.daemon && (p.view !== 'daemon' || p.what) && <ToDaemon />}
 				{library.compare && p.view !== 'compare' && <Link to={{ view: 'compare' }} class="crumb">Comparison</Link>}
 			</nav>
 			{(!wide || source.server) && <form role="search" onSubmit={onSubmit}>

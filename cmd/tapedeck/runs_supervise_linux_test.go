@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/axis/terminal"
+	"github.com/tapedeck-dev/tapedeck/client"
+	"github.com/tapedeck-dev/tapedeck/internal/daemon"
+	"github.com/tapedeck-dev/tapedeck/rpcapi"
+)
+
+// A person on a terminal is asked about what an agent proposes, and the agent is told what they said.
+func TestSuperviseOnATerminal(t *testing.T) {
+	dir := t.TempDir()
+	d, err := daemon.Open(t.Context(), &daemon.Options{Socket: filepath.Join(dir, "s"), NoAuth: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- d.Serve(context.Background()) }()
+	t.Cleanup(func() { d.Shutdown(context.Background()); <-served })
+	ship := client.Func("ship", "", func(context.Context, struct{}) (any, error) { return "shipped", nil })
+	agent, err := client.Dial(t.Context(), d.URL(), &client.Options{AgentID: "coder", Tools: []client.Tool{ship}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { agent.Close() })
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := terminal.StartSession(t.Context(), &terminal.SessionOptions{
+		Argv: []string{exe, "runs", "supervise", "--daemon", d.URL()}, Env: []string{"PATH", "HOME"}, Size: terminal.Size{Cols: 120, Rows: 24},
+	})
+	if err != nil {
+		t.Skipf("no pseudo-terminal here: %v", err)
+	}
+	t.Cleanup(func() { s.Close() })
+	sees(t, s, "waiting for proposals")
+	for _, answer := range []string{"perhaps\ry\r", "n not on a Friday\r"} {
+		results := make(chan error, 1)
+		go func() {
+			_, err := agent.Submit(t.Context(), &rpcapi.Proposal{Actions: []rpcapi.Action{{Type: "tool_call", Tool: "ship", Parameters: []byte(`{"to":"prod"}`)}}})
+			results <- err
+		}()
+		sees(t, s, "ship(to)", "y allow, n deny, e escalate")
+		if err := s.Type(answer); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-results; (err != nil) != errors.Is(err, client.Approval) || (err != nil) != (answer[0] == 'n') {
+			t.Fatalf("%q: %v", answer, err)
+		}
+	}
+	if err := s.Type("\x03"); err != nil {
+		t.Fatal(err)
+	}
+	ends(t, s, 130)
+}
