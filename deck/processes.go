@@ -44,7 +44,7 @@ type processes struct {
 	ending      func(id uint64) (wait func(ctx context.Context)) // the same, of one that is about to end: see jail.Source
 
 	owners  portOwners
-	pids    pidMap // of a replay
+	pids    *pidMap // of a replay; nil else
 	reads   reads
 	ends    sync.WaitGroup // goroutines of processes that may be a server's
 	drained chan struct{}  // closed when all have ended, and every conversation with a server
@@ -68,7 +68,7 @@ func recordProcesses(s *session, c *changing, seed *ambient.Seed) *processes {
 
 // replayProcesses gives again what those of a recording had, which began at start. kept says that the replay becomes a recording.
 func replayProcesses(s *session, c *changing, seed *ambient.Seed, again *recordedProcesses, start time.Time, kept bool) *processes {
-	p := &processes{s: s, servers: &c.servers, stamps: c.stamps, seed: seed, clock: ambient.NewClock(start), ticks: ambient.NewTicks(), again: again, keeps: kept, last: again.last, drained: make(chan struct{})}
+	p := &processes{s: s, servers: &c.servers, stamps: c.stamps, seed: seed, clock: ambient.NewClock(start), ticks: ambient.NewTicks(), again: again, keeps: kept, last: again.last, pids: newPIDMap(again), drained: make(chan struct{})}
 	p.reads.since = start
 	return p
 }
@@ -129,7 +129,7 @@ func (p *processes) unlike() (notes []string) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append(notes, p.damage...)
+	return slices.Concat(notes, p.damage, p.pids.missed())
 }
 
 // timesRead counts reads of the wall time in a report, and notes those of times that are not recorded, where something differs. After a
@@ -182,6 +182,7 @@ type processInputs struct {
 	ports      jail.Filler
 	owners     *portOwners
 	pids       *pidMap
+	tookMS     int64 // of the recorded process
 }
 
 // Opened implements jail.Source.
@@ -225,39 +226,6 @@ func (i *processInputs) Asked(what, path string, now []byte) []byte {
 	}
 	i.answers.Gave(asked, b)
 	return b
-}
-
-// unlisted reports whether a process was not there when the recorded one looked through all: pgrep finds on a replay what it found then.
-func (i *processInputs) unlisted(pid int) bool {
-	was, program := i.pids.was(pid)
-	return was != 0 && i.answers.Unlisted(was, program)
-}
-
-// A pidMap has the PIDs of recorded processes, by those that the same ones have on a replay; 0 of one that is on no tape.
-type pidMap struct {
-	mu      sync.Mutex
-	by      map[int]int
-	program int // of the first one
-}
-
-func (m *pidMap) add(pid int, was *tape.ProcessSpawn) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.by == nil {
-		m.by, m.program = make(map[int]int), was.PID
-	}
-	m.by[pid] = was.PID
-}
-
-// was is the recorded PID of the process that has pid, and that of the program. A fork that has executed nothing yet has the recorded one.
-func (m *pidMap) was(pid int) (was, program int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	was, known := m.by[pid]
-	if !known {
-		was = pid
-	}
-	return was, m.program
 }
 
 // portsDevice is the number of no device: what ports are chosen from.
@@ -347,7 +315,7 @@ func (kernelRandom) Fill(b []byte) { _, _ = rand.Read(b) } // never fails
 
 // Started implements jail.Inputs.
 func (p *processes) Started(pr *jail.Program) jail.Source {
-	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), ending: p.ending, ports: kernelRandom{}, owners: &p.owners, pids: &p.pids}
+	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), ending: p.ending, ports: kernelRandom{}, owners: &p.owners, pids: p.pids}
 	if parent, ok := pr.Parent.(*processInputs); ok {
 		in.parent = parent.id
 	}
@@ -360,9 +328,10 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	if was == nil {
 		was = new(tape.ProcessSpawn)
 	}
-	if p.again != nil && !pr.Forked {
-		p.pids.add(pr.PID, was)
+	if !pr.Forked {
+		p.pids.add(pr.PID, was.PID)
 	}
+	in.tookMS = was.DurationMS
 	in.timer, in.places = p.time("times", in, was.Times, p.clock, nil)
 	in.ticks, in.tickings = p.time("ticks", in, was.Ticks, p.ticks, ambient.Ticks())
 	p.answer(in, was.Answers)
@@ -652,15 +621,20 @@ type recordedProcesses struct {
 	store    cas.Store
 	children map[uint64][]*tape.ProcessSpawn // that are no process's again yet, by spawn_id
 	program  *tape.ProcessSpawn              // nil for none
+	pids     map[int]bool                    // that some had
+	servers  map[uint64]int                  // those of MCP servers, by conversation
 	last     uint64                          // the highest number
 }
 
 func newRecordedProcesses(store cas.Store) *recordedProcesses {
-	return &recordedProcesses{store: store, children: make(map[uint64][]*tape.ProcessSpawn), last: programID}
+	return &recordedProcesses{store: store, children: make(map[uint64][]*tape.ProcessSpawn), pids: make(map[int]bool), servers: make(map[uint64]int), last: programID}
 }
 
 // add takes the records of a tape, in any order.
 func (r *recordedProcesses) add(k tape.Kind) {
+	if o, ok := k.(*tape.MCPOpen); ok {
+		r.servers[o.Conversation] = tape.PIDOf(o)
+	}
 	p, ok := k.(*tape.ProcessSpawn)
 	if !ok || p.SpawnID == 0 {
 		return
@@ -668,6 +642,7 @@ func (r *recordedProcesses) add(k tape.Kind) {
 	if p.SpawnID == programID {
 		r.program = p
 	}
+	r.pids[p.PID] = r.pids[p.PID] || !tape.HasFlag(p, tape.ForkedKey)
 	r.last = max(r.last, p.SpawnID)
 	r.children[p.ParentSpawnID] = append(r.children[p.ParentSpawnID], p)
 }

@@ -358,7 +358,6 @@ func (r *recorder) program() *run {
 		r.s.answered = p.processes.answered
 	}
 	r.processes = p.processes
-	p.net.Opener = p.processes.opener
 	if !r.o.Proxy {
 		r.spawns = newSpawns(r.s, r.changing, nil)
 		r.spawns.hears = p.processes != nil

@@ -245,6 +245,9 @@ func (r *replayer) program() (*run, error) {
 	if r.conversations != nil && !m.Proxy && !r.o.Proxy {
 		r.spawns = newSpawns(r.s, p.changing, r.conversations)
 		r.spawns.speed, r.spawns.hears = r.o.Speed, p.processes != nil
+		if p.processes != nil {
+			r.spawns.pids = p.processes.pids
+		}
 		p.spawns = r.spawns
 		r.fork.start(r, p)
 	}

@@ -196,6 +196,7 @@ func (r *run) serve(w world, ca *network.CA) (stop func(), err error) {
 	names, refused := new(network.Names), newRefusalLog(r.s)
 	cfg := r.net
 	cfg.CA, cfg.Names, cfg.Tap, cfg.Log, cfg.Refused = ca, names, r.s.tap, r.s.log, refused.record
+	cfg.Opener = r.processes.opener
 	srv, err := network.New(&cfg)
 	if err != nil {
 		return nil, err

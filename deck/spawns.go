@@ -25,6 +25,7 @@ type spawns struct {
 	speed    float64                // of a replay: as in ReplayOptions
 	hears    bool                   // what passes on the streams of other processes than servers is recorded
 	own      []string               // variables of the run's program
+	pids     *pidMap                // of a replay that gives time again; nil else
 
 	cut context.Context // done when the talks are to end at once
 	end context.CancelFunc

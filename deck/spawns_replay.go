@@ -122,6 +122,7 @@ func (w *spawns) serveOn(
 	defer context.AfterFunc(ctx, func() { hangUp(&st.Far) })()
 	err = served.Settle(ctx, &mcp.SettleOptions{In: st.Far[0], Out: st.Far[1], Reveal: w.recorded.reveal, Changed: w.recorded.changedBefore})
 	opened.Recorded = served.Recorded()
+	w.pids.addServer(opened.PID, opened.Recorded.Conversation)
 	c, again = w.s.mcp.Begin(opened), w.redoing(opened.Recorded.Conversation, by)
 	if err != nil {
 		return c, again, 0, err

@@ -73,6 +73,12 @@ func EndedMS(k Kind) int64 {
 	return int64(n) //nolint:gosec // milliseconds of a run
 }
 
+// PIDOf is the PID of the process of a server; 0 where that is not known.
+func PIDOf(o *MCPOpen) int {
+	n, _ := numberOf(o.Extra, PIDKey)
+	return int(n) //nolint:gosec // a PID
+}
+
 // SentKey is a further key of an llm_call of a fork: what left in the place of the request that the program sent.
 const SentKey = "sent"
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -63,8 +65,15 @@ func ProcessOf(asked string) (pid int, ok bool) {
 	return pid, of && err == nil
 }
 
-// Unlisted reports whether a recorded process that looked through all, the first one and the program among them, was told nothing of one: that
-// was not there.
+// Listed are the PIDs of which a recorded process was told that looked through all, the first one and the program among them; none of another.
+func (a *Answers) Listed(program int) []int {
+	if !a.told[1] || !a.told[program] {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(a.told))
+}
+
+// Unlisted reports whether a process was told nothing of one that looked through all: that was not there.
 func (a *Answers) Unlisted(pid, program int) bool {
 	return a.told[1] && a.told[program] && !a.told[pid]
 }

@@ -2,6 +2,7 @@ package ambient
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -60,6 +61,9 @@ func TestUnlisted(t *testing.T) {
 		}
 		if got := again.Unlisted(c.pid, 100); got != c.want {
 			t.Errorf("%d after %q: %v", c.pid, c.asked, got)
+		}
+		if got := again.Listed(100); slices.Contains(got, 100) != (len(got) > 0) || c.want && !slices.Equal(got, []int{1, 100}) {
+			t.Errorf("listed after %q: %v", c.asked, got)
 		}
 	}
 }

@@ -18,8 +18,7 @@ type gap struct {
 // missing are the changes that are not caught, and those that change nothing and are red: places first, whatever changes there, then
 // kinds, wherever they are. Expected later, all of them.
 var missing = slices.Concat([]gap{
-	// They do not gate where a replay read times of its own: Node does now and then, and so do threads of Python that ask models side by
-	// side, for their times stand between answers, those of other threads too, and these come in another order.
+	// They do not gate where a replay read times of its own: Node does now and then.
 	{jailed, "*", "*in HOME", true},
 	{jailed, "*", "*in TMP", true},
 	{jailed, "order of *", "HTTP", true}, // of Node, where requests that were under way at once came before in one conversation
@@ -53,7 +52,7 @@ func masked(m mode, place string) []gap {
 // so what no mask knows stays red there.
 var alarming = []gap{
 	{jailed, "time of an own file", "*", true},
-	{jailed, "time*", "*", true},                // Node, and children beside threads, read times beyond the recorded ones now and then
+	{jailed, "time*", "*", true},                // Node reads times beyond the recorded ones now and then
 	{jailed, "child: Python", "*", true},        // likewise
 	{jailed, "child: date", "*", true},          // likewise
 	{jailed, "address of an object", "*", true}, // where threads run beside each other

@@ -32,6 +32,8 @@ func (o *told) Ended(Source, Ended) {}
 
 func (o *told) Reads(string) {}
 
+func (s toldSource) Beginning() func(context.Context) { return nil }
+
 func (s toldSource) Ending() func(context.Context) {
 	s.told.mu.Lock()
 	defer s.told.mu.Unlock()

@@ -47,6 +47,8 @@ type stillSource struct {
 	until <-chan struct{} // nil: it ends at once
 }
 
+func (s *stillSource) Beginning() func(context.Context) { return nil }
+
 func (s *stillSource) Ending() func(context.Context) {
 	if s.until == nil {
 		return nil

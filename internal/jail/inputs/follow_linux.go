@@ -65,7 +65,11 @@ func (in *Answerer) traceExec(tid int) (*following, error) {
 func (f *following) await(in *Answerer) {
 	stopped, sig, executed := trace.AwaitExec(f.tid, f.is.Process)
 	if executed {
-		in.look(stopped, f)
+		if a := in.look(stopped, f); a != nil {
+			if wait := a.Source.Beginning(); wait != nil {
+				wait(in.letGo)
+			}
+		}
 	}
 	in.followed(f.tid, false)
 	if stopped != 0 {
@@ -73,19 +77,21 @@ func (f *following) await(in *Answerer) {
 	}
 }
 
-// look is told that a process has become another program. It stands still.
-func (in *Answerer) look(pid int, f *following) {
+// look is told that a process has become another program, and returns who asks now; nil where that is not known. It stands still.
+func (in *Answerer) look(pid int, f *following) *process.Asker {
 	sp, err := trace.StackOf(pid)
 	if err != nil {
-		return
+		return nil
 	}
 	st, err := readStack(pid, sp)
 	if err != nil {
-		return
+		return nil
 	}
 	p := &process.Program{Argv: st.argv, Path: st.path, Handed: in.handed(pid, st.argv)}
 	if cwd, err := inspect.ReadLink(in.table.View.Proc, strconv.Itoa(pid)+"/cwd"); err == nil {
 		p.Dir, _ = in.table.View.Strip(cwd)
 	}
-	st.hide(pid, in.started(f.of, f.is, p))
+	a := in.started(f.of, f.is, p)
+	st.hide(pid, a)
+	return a
 }

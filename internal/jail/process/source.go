@@ -27,6 +27,8 @@ type Source interface {
 	Asked(what, path string, now []byte) []byte
 	// Opened is told of an open of /dev/random or /dev/urandom, and returns what is read from it.
 	Opened() Filler
+	// Beginning is told of a program before its first instruction. Ending's words hold for what it returns.
+	Beginning() (wait func(ctx context.Context))
 	// Ending is told of a process that is about to end by itself, before anybody learns of it. What it returns is called by a
 	// goroutine of its own, and the process ends when that returns, which it does once ctx is done. Nil lets it end at once.
 	Ending() (wait func(ctx context.Context))
