@@ -190,7 +190,7 @@ func netrcWord(t text, i, first int) (start, end int, o outcome) {
 	}
 	for end = start; start > i && end-first < maxNetrc; end++ {
 		if end == len(t.b) {
-			return start, end, atEnd(t)
+			return start, end, t.endedOr(hit)
 		}
 		n, o := blank(t, end)
 		switch c := t.b[end]; {
