@@ -19,7 +19,7 @@ var fillerChars = chars.NewSet("_ \t.-")
 // valueEnds tells whether an assigned value can end at i.
 func valueEnds(t text, i int) outcome {
 	if i >= len(t.b) {
-		return atEnd(t)
+		return t.endedOr(hit)
 	}
 	if strings.IndexByte(" \t\r\n\v\f'\"`;\\&,)]}<>+/:=%|#?@", t.b[i]) >= 0 {
 		return hit
@@ -171,7 +171,7 @@ func isPlain(word []byte) bool {
 // itself may be base64, what follows a plus sign or a slash tells.
 func keyEnds(t text, start, i int) outcome {
 	if i >= len(t.b) {
-		return atEnd(t)
+		return t.endedOr(hit)
 	}
 	switch c := t.b[i]; {
 	case chars.Word[c] || strings.IndexByte("-([", c) >= 0:

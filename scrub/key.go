@@ -28,20 +28,18 @@ var ErrKeyFile = errors.New("scrub: key file refused")
 // 64 hex digits and a newline. One that the group or others may touch is refused (not on Windows, which has no such
 // modes): the errors of refused files wrap ErrKeyFile.
 func LoadKey(path string) (Key, error) {
-	key, err := readKey(path)
+	key, err := ReadKey(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return key, err
 	}
 	if err := createKey(path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return Key{}, fmt.Errorf("scrub: make key: %w", err)
 	}
-	return readKey(path)
+	return ReadKey(path)
 }
 
 // ReadKey reads the key at path and makes none: the error of one that is not there wraps fs.ErrNotExist.
-func ReadKey(path string) (Key, error) { return readKey(path) }
-
-func readKey(path string) (key Key, err error) {
+func ReadKey(path string) (key Key, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return key, fmt.Errorf("scrub: read key: %w", err)

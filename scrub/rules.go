@@ -2,6 +2,7 @@ package scrub
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
@@ -14,26 +15,23 @@ import (
 func shapeRules() []*rule {
 	rules := []*rule{placeholderRule, jwtRule, pemRule, urlRule("://"), urlRule(`:\/\/`),
 		schemeRule("bearer", chars.Bearer, bearerToken), schemeRule("basic", chars.Base64, basicCredentials)}
-	add := func(key prefixRule, prefixes ...string) {
-		for _, p := range prefixes {
-			one := key
-			one.prefix = p
-			rules = append(rules, one.asRule())
-		}
-	}
-	add(prefixRule{rule: "anthropic", min: 12, max: 512, set: chars.Token}, "sk-ant-")
-	add(prefixRule{rule: "openai", min: 20, max: 512, set: chars.Token, word: true, accept: openaiKey}, "sk-")
-	add(prefixRule{rule: "google", min: 30, max: 64, set: chars.Token, word: true}, "AIza")
-	add(prefixRule{rule: "github", min: 22, max: 255, set: chars.Word}, "github_pat_")
-	add(prefixRule{rule: "github", min: 36, max: 255, set: chars.Alnum}, "ghp_", "gho_", "ghu_", "ghs_", "ghr_")
-	add(prefixRule{rule: "npm", min: 36, max: 64, set: chars.Alnum, word: true}, "npm_")
-	add(prefixRule{rule: "huggingface", min: 30, max: 64, set: chars.Alnum, word: true}, "hf_")
-	add(prefixRule{rule: "aws", min: 16, max: 16, set: chars.Alnum, word: true, accept: upperAlnum}, "AKIA", "ASIA")
-	add(prefixRule{rule: "slack", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
-		"xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-", "xoxs-", "xapp-")
-	add(prefixRule{rule: "stripe", min: 10, max: 255, set: chars.Alnum}, "sk_live_", "sk_test_", "rk_live_", "rk_test_")
-	return rules
+	return append(rules, asRules(ownKeys)...)
 }
+
+// ownKeys are the keys of providers that are told by themselves, on tapes of other producers too.
+var ownKeys = slices.Concat(
+	keys(prefixRule{rule: "anthropic", min: 12, max: 512, set: chars.Token}, "sk-ant-"),
+	keys(prefixRule{rule: "openai", min: 20, max: 512, set: chars.Token, word: true, accept: openaiKey}, "sk-"),
+	keys(prefixRule{rule: "google", min: 30, max: 64, set: chars.Token, word: true}, "AIza"),
+	keys(prefixRule{rule: "github", min: 22, max: 255, set: chars.Word}, "github_pat_"),
+	keys(prefixRule{rule: "github", min: 36, max: 255, set: chars.Alnum}, "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+	keys(prefixRule{rule: "npm", min: 36, max: 64, set: chars.Alnum, word: true}, "npm_"),
+	keys(prefixRule{rule: "huggingface", min: 30, max: 64, set: chars.Alnum, word: true}, "hf_"),
+	keys(prefixRule{rule: "aws", min: 16, max: 16, set: chars.Alnum, word: true, accept: upperAlnum}, "AKIA", "ASIA"),
+	keys(prefixRule{rule: "slack", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
+		"xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-", "xoxs-", "xapp-"),
+	keys(prefixRule{rule: "stripe", min: 10, max: 255, set: chars.Alnum}, "sk_live_", "sk_test_", "rk_live_", "rk_test_"),
+)
 
 // placeholderRule protects what was scrubbed before.
 var placeholderRule = &rule{starts: []string{placeholders.Prefix}, match: func(t text, i int) (span, outcome) {
@@ -58,12 +56,24 @@ type prefixRule struct {
 	stays        bool // the prefix is a word of many texts: it is looked for by its end, and is no part of the secret
 }
 
-func (r *prefixRule) asRule() *rule {
-	start := r.prefix[:3]
-	if r.stays {
-		start = r.prefix[len(r.prefix)-3:]
+// keys returns a rule for each of some prefixes.
+func keys(key prefixRule, prefixes ...string) (all []prefixRule) {
+	for _, key.prefix = range prefixes {
+		all = append(all, key)
 	}
-	return &rule{[]string{start}, []string{r.rule}, r.match}
+	return all
+}
+
+func asRules(keys []prefixRule) (rules []*rule) {
+	for i := range keys {
+		r := &keys[i]
+		start := r.prefix[:3]
+		if r.stays {
+			start = r.prefix[len(r.prefix)-3:]
+		}
+		rules = append(rules, &rule{[]string{start}, []string{r.rule}, r.match})
+	}
+	return rules
 }
 
 func (r *prefixRule) match(t text, i int) (span, outcome) {

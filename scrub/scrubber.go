@@ -71,24 +71,17 @@ func New(key Key, opts *Options) *Scrubber {
 	if opts == nil {
 		opts = new(Options)
 	}
-	s := &Scrubber{rules: Rules, harmless: opts.Harmless}
+	s, shapes := &Scrubber{rules: Rules, harmless: opts.Harmless}, allShapes
 	if opts.Rules == RulesForeign {
-		s.rules = RulesForeign
+		s.rules, shapes = RulesForeign, foreignShapes
 	}
 	s.names = names.NewMembers(s.rules != RulesForeign, opts.SecretNames)
-	s.init(key, shapes(s.rules)())
+	s.init(key, shapes())
 	s.LearnEnv(opts.Env)
 	return s
 }
 
-// shapes returns the index of the shapes of a version. They are made once, and never changed.
-func shapes(rules int) func() *index {
-	if rules == RulesForeign {
-		return foreignShapes
-	}
-	return allShapes
-}
-
+// The shapes of a version are made once, and never changed.
 var (
 	allShapes     = sync.OnceValue(func() *index { return newIndex(rulesOf(Rules)) })
 	foreignShapes = sync.OnceValue(func() *index { return newIndex(rulesOf(RulesForeign)) })
@@ -222,12 +215,8 @@ func (s *Scrubber) Counts() map[string]int {
 
 // rulesOf lists the rules of a version.
 func rulesOf(version int) []*rule {
-	rules := shapeRules()
 	if version == RulesForeign {
-		return rules
+		return shapeRules()
 	}
-	for i := range vendorKeys {
-		rules = append(rules, vendorKeys[i].asRule())
-	}
-	return append(append(rules, telegramRule, webhookRule, netrcRule), leakRules()...)
+	return slices.Concat(shapeRules(), asRules(vendorKeys), []*rule{telegramRule, webhookRule, netrcRule}, leakRules())
 }

@@ -171,12 +171,9 @@ func stops(t text, i int) outcome {
 	case t.b[i] != '.':
 		return hit
 	case i+1 >= len(t.b):
-		return atEnd(t)
+		return t.endedOr(hit)
 	case chars.Word[t.b[i+1]]:
 		return miss
 	}
 	return hit
 }
-
-// atEnd is the outcome of a matcher that is content with the end of the text.
-func atEnd(t text) outcome { return t.endedOr(hit) }

@@ -2,6 +2,7 @@ package scrub
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
@@ -11,46 +12,40 @@ import (
 
 // vendorKeys are the keys of providers that gitleaks has no rule for, or one that asks for more than a key by itself: the name of the
 // service before it, whose name for it is taken then. Each has a literal of its own; where that is short, what follows must look random too.
-var vendorKeys = []prefixRule{
-	{rule: "bitbucket", prefix: "ATBB", min: 32, max: 32, set: chars.Alnum, alone: true, accept: random},
-	{rule: "bitbucket", prefix: "ATCTT3", min: 60, max: 512, set: chars.NewSet("_-="), accept: random},
-	{rule: "brave", prefix: "BSA", min: 27, max: 29, set: chars.Token, alone: true, accept: random},
-	{rule: "cerebras", prefix: "csk-", min: 40, max: 64, set: chars.Alnum, word: true, accept: names.HasDigit},
-	{rule: "docker", prefix: "dckr_oat_", min: 20, max: 64, set: chars.Token, accept: names.HasDigit},
-	{rule: "docker", prefix: "dckr_pat_", min: 20, max: 64, set: chars.Token, accept: names.HasDigit},
-	{rule: "e2b", prefix: "e2b_", min: 40, max: 40, set: chars.Alnum, word: true, accept: hexDigits},
-	{rule: "elevenlabs", prefix: "sk_", min: 48, max: 48, set: chars.Alnum, word: true, accept: hexDigits},
-	{rule: "figma", prefix: "figd_", min: 36, max: 64, set: chars.Token, word: true, accept: names.HasDigit},
-	{rule: "firecrawl", prefix: "fc-", min: 32, max: 32, set: chars.Alnum, word: true, accept: hexDigits},
-	{rule: "fireworks", prefix: "fw_", min: 20, max: 36, set: chars.Alnum, alone: true, accept: random},
-	{rule: "google", prefix: "GOCSPX-", min: 20, max: 40, set: chars.Token, word: true},
-	{rule: "google", prefix: "ya29.", min: 20, max: 2048, set: chars.NewSet("_-."), word: true, accept: names.HasDigit},
-	{rule: "groq", prefix: "gsk_", min: 40, max: 64, set: chars.Alnum, word: true, accept: names.HasDigit},
-	{rule: "jina", prefix: "jina_", min: 40, max: 80, set: chars.Token, word: true, accept: jinaKey},
-	{rule: "langfuse", prefix: "sk-lf-", min: chars.UUIDLen, max: chars.UUIDLen, set: chars.Token, word: true, accept: func(b []byte) bool { return isUUID(string(b)) }},
-	{rule: "langsmith", prefix: "lsv2_pt_", min: 32, max: 64, set: chars.Word, word: true, accept: names.HasDigit},
-	{rule: "langsmith", prefix: "lsv2_sk_", min: 32, max: 64, set: chars.Word, word: true, accept: names.HasDigit},
-	{rule: "mailgun", prefix: "key-", min: 32, max: 32, set: chars.Alnum, word: true, accept: hexDigits, stays: true},
-	{rule: "new_relic_user_api_key", prefix: "NRAK-", min: 27, max: 27, set: chars.Alnum, word: true, accept: upperAlnum},
-	{rule: "new_relic_insert_key", prefix: "NRII-", min: 32, max: 32, set: chars.Token, word: true, accept: names.HasDigit},
-	{rule: "notion", prefix: "ntn_", min: 40, max: 64, set: chars.Alnum, word: true, accept: names.HasDigit},
-	{rule: "nvidia", prefix: "nvapi-", min: 40, max: 100, set: chars.Token, word: true, accept: names.HasDigit},
-	{rule: "onepassword", prefix: "ops_ey", min: 60, max: maxLeak, set: chars.Token, word: true, accept: names.HasDigit},
-	{rule: "pinecone", prefix: "pcsk_", min: 40, max: 100, set: chars.Word, word: true, accept: names.HasDigit},
-	{rule: "replicate", prefix: "r8_", min: 37, max: 37, set: chars.Token, alone: true, accept: random},
-	{rule: "sentry", prefix: "sntrys_", min: 60, max: 1024, set: chars.NewSet("_+/="), word: true, accept: names.HasDigit},
-	{rule: "supabase", prefix: "sb_secret_", min: 20, max: 64, set: chars.Token, word: true, accept: names.HasDigit},
-	{rule: "supabase", prefix: "sbp_", min: 40, max: 40, set: chars.Alnum, word: true, accept: hexDigits},
-	{rule: "supabase", prefix: "sbp_oauth_", min: 40, max: 40, set: chars.Alnum, word: true, accept: hexDigits},
-	{rule: "tavily", prefix: "tvly-", min: 20, max: 80, set: chars.Token, word: true, accept: names.HasDigit},
-	{rule: "vercel", prefix: "vca_", min: 24, max: 100, set: chars.Alnum, alone: true, accept: random},
-	{rule: "vercel", prefix: "vci_", min: 24, max: 100, set: chars.Alnum, alone: true, accept: random},
-	{rule: "vercel", prefix: "vck_", min: 24, max: 100, set: chars.Alnum, alone: true, accept: random},
-	{rule: "vercel", prefix: "vcp_", min: 24, max: 100, set: chars.Alnum, alone: true, accept: random},
-	{rule: "vercel", prefix: "vcr_", min: 24, max: 100, set: chars.Alnum, alone: true, accept: random},
-	{rule: "vercel", prefix: "vercel_blob_rw_", min: 24, max: 100, set: chars.Word, word: true, accept: random},
-	{rule: "xai", prefix: "xai-", min: 60, max: 100, set: chars.Word, word: true, accept: names.HasDigit},
-}
+var vendorKeys = slices.Concat(
+	keys(prefixRule{rule: "bitbucket", min: 32, max: 32, set: chars.Alnum, alone: true, accept: random}, "ATBB"),
+	keys(prefixRule{rule: "bitbucket", min: 60, max: 512, set: chars.NewSet("_-="), accept: random}, "ATCTT3"),
+	keys(prefixRule{rule: "brave", min: 27, max: 29, set: chars.Token, alone: true, accept: random}, "BSA"),
+	keys(prefixRule{rule: "cerebras", min: 40, max: 64, set: chars.Alnum, word: true, accept: names.HasDigit}, "csk-"),
+	keys(prefixRule{rule: "docker", min: 20, max: 64, set: chars.Token, accept: names.HasDigit}, "dckr_oat_", "dckr_pat_"),
+	keys(prefixRule{rule: "e2b", min: 40, max: 40, set: chars.Alnum, word: true, accept: hexDigits}, "e2b_"),
+	keys(prefixRule{rule: "elevenlabs", min: 48, max: 48, set: chars.Alnum, word: true, accept: hexDigits}, "sk_"),
+	keys(prefixRule{rule: "figma", min: 36, max: 64, set: chars.Token, word: true, accept: names.HasDigit}, "figd_"),
+	keys(prefixRule{rule: "firecrawl", min: 32, max: 32, set: chars.Alnum, word: true, accept: hexDigits}, "fc-"),
+	keys(prefixRule{rule: "fireworks", min: 20, max: 36, set: chars.Alnum, alone: true, accept: random}, "fw_"),
+	keys(prefixRule{rule: "google", min: 20, max: 40, set: chars.Token, word: true}, "GOCSPX-"),
+	keys(prefixRule{rule: "google", min: 20, max: 2048, set: chars.NewSet("_-."), word: true, accept: names.HasDigit}, "ya29."),
+	keys(prefixRule{rule: "groq", min: 40, max: 64, set: chars.Alnum, word: true, accept: names.HasDigit}, "gsk_"),
+	keys(prefixRule{rule: "jina", min: 40, max: 80, set: chars.Token, word: true, accept: jinaKey}, "jina_"),
+	keys(prefixRule{rule: "langfuse", min: chars.UUIDLen, max: chars.UUIDLen, set: chars.Token, word: true,
+		accept: func(b []byte) bool { return isUUID(string(b)) }}, "sk-lf-"),
+	keys(prefixRule{rule: "langsmith", min: 32, max: 64, set: chars.Word, word: true, accept: names.HasDigit}, "lsv2_pt_", "lsv2_sk_"),
+	keys(prefixRule{rule: "mailgun", min: 32, max: 32, set: chars.Alnum, word: true, accept: hexDigits, stays: true}, "key-"),
+	keys(prefixRule{rule: "new_relic_user_api_key", min: 27, max: 27, set: chars.Alnum, word: true, accept: upperAlnum}, "NRAK-"),
+	keys(prefixRule{rule: "new_relic_insert_key", min: 32, max: 32, set: chars.Token, word: true, accept: names.HasDigit}, "NRII-"),
+	keys(prefixRule{rule: "notion", min: 40, max: 64, set: chars.Alnum, word: true, accept: names.HasDigit}, "ntn_"),
+	keys(prefixRule{rule: "nvidia", min: 40, max: 100, set: chars.Token, word: true, accept: names.HasDigit}, "nvapi-"),
+	keys(prefixRule{rule: "onepassword", min: 60, max: maxLeak, set: chars.Token, word: true, accept: names.HasDigit}, "ops_ey"),
+	keys(prefixRule{rule: "pinecone", min: 40, max: 100, set: chars.Word, word: true, accept: names.HasDigit}, "pcsk_"),
+	keys(prefixRule{rule: "replicate", min: 37, max: 37, set: chars.Token, alone: true, accept: random}, "r8_"),
+	keys(prefixRule{rule: "sentry", min: 60, max: 1024, set: chars.NewSet("_+/="), word: true, accept: names.HasDigit}, "sntrys_"),
+	keys(prefixRule{rule: "supabase", min: 20, max: 64, set: chars.Token, word: true, accept: names.HasDigit}, "sb_secret_"),
+	keys(prefixRule{rule: "supabase", min: 40, max: 40, set: chars.Alnum, word: true, accept: hexDigits}, "sbp_", "sbp_oauth_"),
+	keys(prefixRule{rule: "tavily", min: 20, max: 80, set: chars.Token, word: true, accept: names.HasDigit}, "tvly-"),
+	keys(prefixRule{rule: "vercel", min: 24, max: 100, set: chars.Alnum, alone: true, accept: random}, "vca_", "vci_", "vck_", "vcp_", "vcr_"),
+	keys(prefixRule{rule: "vercel", min: 24, max: 100, set: chars.Word, word: true, accept: random}, "vercel_blob_rw_"),
+	keys(prefixRule{rule: "xai", min: 60, max: 100, set: chars.Word, word: true, accept: names.HasDigit}, "xai-"),
+)
 
 // random tells what was drawn from capitals, small letters and digits, and is no name.
 func random(b []byte) bool {
@@ -195,7 +190,7 @@ func netrcWord(t text, i, first int) (start, end int, o outcome) {
 	}
 	for end = start; start > i && end-first < maxNetrc; end++ {
 		if end == len(t.b) {
-			return start, end, atEnd(t)
+			return start, end, t.endedOr(hit)
 		}
 		n, o := blank(t, end)
 		switch c := t.b[end]; {

@@ -126,14 +126,14 @@ func (w *walker) lineEnd(i, at int) (end int, o outcome) {
 		if i >= len(w.t.b) {
 			return i, w.t.ended()
 		}
-		c, n, o := w.byteAt(i)
+		c, n, o := w.t.peel(i, w.percent)
 		if o == more {
 			return i, more
 		}
 		if o == hit && w.nesting > 0 && c == '\\' {
 			w.slashed = true
 			count, length := w.t.slashes(i, w.percent)
-			letter, k, o := w.byteAt(i + length)
+			letter, k, o := w.t.peel(i+length, w.percent)
 			if o == more {
 				return i, more
 			}
@@ -152,13 +152,8 @@ func (w *walker) lineEnd(i, at int) (end int, o outcome) {
 	return i, hit
 }
 
-// byteAt returns the byte at i, percent-encoding undone, and its length in the text. It is a miss at the end of the text
-// and where an escape does not end in digits.
-func (w *walker) byteAt(i int) (c byte, n int, o outcome) {
-	return w.t.peel(i, w.percent)
-}
-
-// peel undoes up to depth layers of percent-encoding of the byte at i.
+// peel returns the byte at i, up to depth layers of percent-encoding undone, and its length in the text. It is a miss at the end of the
+// text and where an escape does not end in digits.
 func (t text) peel(i, depth int) (c byte, n int, o outcome) {
 	if i >= len(t.b) {
 		return 0, 0, t.ended()
@@ -186,7 +181,7 @@ func (t text) peel(i, depth int) (c byte, n int, o outcome) {
 // lengthOf returns the length in the text of the n bytes at i, which are there.
 func (w *walker) lengthOf(i, n int) (length int) {
 	for range n {
-		_, k, _ := w.byteAt(i + length)
+		_, k, _ := w.t.peel(i+length, w.percent)
 		length += k
 	}
 	return length
@@ -207,7 +202,7 @@ func (t text) slashes(i, percent int) (count, length int) {
 
 // unit matches the beginning of want with one byte or escape at i: n bytes of the text stand for used bytes of want.
 func (w *walker) unit(i int, want []byte) (n, used int, o outcome) {
-	c, n, o := w.byteAt(i)
+	c, n, o := w.t.peel(i, w.percent)
 	if o != hit {
 		return 0, 0, o
 	}
@@ -241,7 +236,7 @@ func (w *walker) escape(i int, want []byte) (n, used int, o outcome) {
 	if want[0] == '\\' && got >= 2*letter {
 		return w.lengthOf(i, 2*letter), 1, hit
 	}
-	c, k, o := w.byteAt(i + length)
+	c, k, o := w.t.peel(i+length, w.percent)
 	if o != hit {
 		return 0, 0, o
 	}
@@ -285,7 +280,7 @@ func (w *walker) unicode(i int, want []byte) (n, used int, o outcome) {
 func (w *walker) codeUnit(i int) (r rune, n int, o outcome) {
 	slashes := 1 << max(w.nesting-1, 0)
 	for k := range slashes + 5 {
-		c, length, o := w.byteAt(i + n)
+		c, length, o := w.t.peel(i+n, w.percent)
 		switch {
 		case o != hit:
 			return 0, 0, o
@@ -302,11 +297,11 @@ func (w *walker) codeUnit(i int) (r rune, n int, o outcome) {
 // firstByte returns the first byte of what the escape at i stands for. Its outcome is more where the escape is not whole yet.
 func (t text) firstByte(i int) (c byte, o outcome) {
 	w := walker{t: t, percent: maxPercent}
-	if c, _, o = w.byteAt(i); o != hit || c != '\\' {
+	if c, _, o = w.t.peel(i, w.percent); o != hit || c != '\\' {
 		return c, o
 	}
 	count, length := w.t.slashes(i, w.percent)
-	letter, _, o := w.byteAt(i + length)
+	letter, _, o := w.t.peel(i+length, w.percent)
 	if o != hit {
 		return 0, o
 	}

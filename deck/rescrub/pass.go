@@ -130,14 +130,10 @@ func (l *Pass) step(part string, do func() error) error {
 		return nil
 	}
 	if err := do(); err != nil {
-		return l.failed(err)
+		return &Error{Dir: l.Dir, Holds: slices.Clone(l.holds), Err: err}
 	}
 	l.holds = slices.DeleteFunc(l.holds, func(p string) bool { return p == part })
 	return nil
-}
-
-func (l *Pass) failed(err error) error {
-	return &Error{Dir: l.Dir, Holds: slices.Clone(l.holds), Err: err}
 }
 
 // BeforeEnd hides them in what is known of files, from which the tape gets its last records.
