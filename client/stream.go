@@ -24,7 +24,7 @@ func dialStream(ctx context.Context, place string, limit int) (jsonrpc.Stream, e
 	if err != nil || (u.Scheme != "ws" && u.Scheme != "wss") || u.Host == "" {
 		return nil, fmt.Errorf("want a URL like ws://127.0.0.1:9100 or unix:/path/to/socket, got %q", place)
 	}
-	stream, err := websock.Dial(ctx, place, &websock.DialOptions{Options: websock.Options{Limit: limit}})
+	stream, err := websock.Dial(ctx, place, &websock.Options{Limit: limit})
 	if err != nil {
 		return nil, err
 	}

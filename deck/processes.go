@@ -35,7 +35,7 @@ type processes struct {
 	stamps  *stamps
 	seed    *ambient.Seed // nil: nobody has it, and the kernel's bytes are given
 
-	log   *ambient.Log       // of the times that are kept; nil for none
+	keeps bool               // the times are kept
 	clock *ambient.Clock     // on a replay
 	ticks *ambient.Clock     // the same, monotonic
 	again *recordedProcesses // the same
@@ -50,7 +50,8 @@ type processes struct {
 	drained chan struct{}  // closed when all have ended, and every conversation with a server
 
 	mu     sync.Mutex
-	last   uint64 // the highest number that was given
+	last   uint64                    // the highest number that was given
+	heard  map[uint64]*ambient.Heard // by processes and threads that have not ended; empty where no times are kept
 	first  *processInputs
 	left   bool     // the run has left the recorded times
 	lost   int      // times that found no room
@@ -62,16 +63,13 @@ const programID = 1
 
 // recordProcesses records those of a run.
 func recordProcesses(s *session, c *changing, seed *ambient.Seed) *processes {
-	return &processes{s: s, servers: &c.servers, stamps: c.stamps, seed: seed, log: new(ambient.Log), drained: make(chan struct{})}
+	return &processes{s: s, servers: &c.servers, stamps: c.stamps, seed: seed, keeps: true, drained: make(chan struct{})}
 }
 
 // replayProcesses gives again what those of a recording had, which began at start. kept says that the replay becomes a recording.
 func replayProcesses(s *session, c *changing, seed *ambient.Seed, again *recordedProcesses, start time.Time, kept bool) *processes {
-	p := &processes{s: s, servers: &c.servers, stamps: c.stamps, seed: seed, clock: ambient.NewClock(start), ticks: ambient.NewTicks(), again: again, last: again.last, drained: make(chan struct{})}
+	p := &processes{s: s, servers: &c.servers, stamps: c.stamps, seed: seed, clock: ambient.NewClock(start), ticks: ambient.NewTicks(), again: again, keeps: kept, last: again.last, drained: make(chan struct{})}
 	p.reads.since = start
-	if kept {
-		p.log = new(ambient.Log)
-	}
 	return p
 }
 
@@ -86,11 +84,13 @@ func (p *processes) inputs() jail.Inputs {
 // replays reports whether the times are others than the kernel's.
 func (p *processes) replays() bool { return p != nil && p.clock != nil }
 
-// answered is told of the exchange whose answer is about to reach the program: its arrival, and the recorded one.
-func (p *processes) answered(arrival, recorded uint64) {
-	if p.log != nil {
-		p.log.Answered(arrival)
+// answered is told of the exchange whose answer is about to be given: who opened its connection, its arrival, and the recorded one.
+func (p *processes) answered(opener, arrival, recorded uint64) {
+	p.mu.Lock()
+	if h := p.heard[opener]; h != nil {
+		h.Answered(arrival)
 	}
+	p.mu.Unlock()
 	if p.clock != nil {
 		p.clock.Answered(recorded)
 		p.ticks.Answered(recorded)
@@ -161,6 +161,7 @@ func (p *processes) axes(gaps []string) (clock, random recording.Axis) {
 
 // A processInputs is what one process gets.
 type processInputs struct {
+	heard            *ambient.Heard // nil where no times are kept
 	timer, ticks     ambient.Timer
 	places, tickings *ambient.Places // where it reads each
 	draws            *ambient.Draws  // nil: the kernel's
@@ -354,6 +355,7 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	in.roots, in.stamps = &p.s.roots, p.stamps
 	p.mu.Lock()
 	was := p.number(in)
+	p.hears(in)
 	p.mu.Unlock()
 	if was == nil {
 		was = new(tape.ProcessSpawn)
@@ -374,6 +376,24 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 		p.stamps.look(in, "began")
 	}
 	return in
+}
+
+// hears lets a process hear of answers to it: whose threads share their times with it, or among each other, share this too.
+func (p *processes) hears(in *processInputs) {
+	if !p.keeps {
+		return
+	}
+	in.heard = p.heard[in.parent]
+	switch {
+	case in.heard == nil || !in.program.Thread:
+		in.heard = new(ambient.Heard)
+	case in.program.PID != 0:
+		in.heard = in.heard.Thread()
+	}
+	if p.heard == nil {
+		p.heard = make(map[uint64]*ambient.Heard)
+	}
+	p.heard[in.id] = in.heard
 }
 
 // number gives a process its number: the next one or, on a replay, that of the recorded process which it is again, which it returns.
@@ -415,7 +435,7 @@ func (p *processes) becomesProgram(in *processInputs) bool {
 func (p *processes) time(what string, in *processInputs, recorded *tape.Payload, clock *ambient.Clock, kernel ambient.Timer) (ambient.Timer, *ambient.Places) {
 	if clock == nil {
 		places := new(ambient.Places)
-		return p.log.Stream(kernel, places), places
+		return in.heard.Stream(kernel, places), places
 	}
 	b, err := p.recorded(recorded)
 	var g *ambient.Given
@@ -427,8 +447,8 @@ func (p *processes) time(what string, in *processInputs, recorded *tape.Payload,
 		p.damaged(what, in, err)
 		g, places, _ = clock.Given(nil) // none: no error
 	}
-	if p.log != nil {
-		return p.log.Stream(g, places), places
+	if p.keeps {
+		return in.heard.Stream(g, places), places
 	}
 	return g, places
 }
@@ -450,11 +470,11 @@ func (p *processes) recorded(from *tape.Payload) ([]byte, error) {
 func (p *processes) answer(in *processInputs, recorded *tape.Payload) {
 	b, err := p.recorded(recorded)
 	if err == nil {
-		in.answers, err = ambient.NewAnswers(p.log != nil, b)
+		in.answers, err = ambient.NewAnswers(p.keeps, b)
 	}
 	if err != nil {
 		p.damaged("answers", in, err)
-		in.answers, _ = ambient.NewAnswers(p.log != nil, nil) // none: no error
+		in.answers, _ = ambient.NewAnswers(p.keeps, nil) // none: no error
 	}
 }
 
@@ -470,6 +490,9 @@ func (p *processes) Ended(s jail.Source, e jail.Ended) {
 	if p.over != nil {
 		p.over(in.id)
 	}
+	p.mu.Lock()
+	delete(p.heard, in.id)
+	p.mu.Unlock()
 	in.duration, in.over = time.Since(in.began), p.s.rec.Ordinal()
 	var listening *listening
 	if !e.Again && !in.program.Forked {

@@ -45,7 +45,7 @@ type session struct {
 	// starts.
 	asked func(*exchange.Identity) error
 	// answered is told of each exchange whose answer is about to begin (exchange.TapOptions.Answered); set likewise.
-	answered func(arrival, recorded uint64)
+	answered func(opener, arrival, recorded uint64)
 
 	closing  sync.Once
 	closeErr error
@@ -93,9 +93,9 @@ func (s *session) toldOf(id *exchange.Identity) error {
 	return s.asked(id)
 }
 
-func (s *session) toldOfAnswer(arrival, recorded uint64) {
+func (s *session) toldOfAnswer(opener, arrival, recorded uint64) {
 	if s.answered != nil {
-		s.answered(arrival, recorded)
+		s.answered(opener, arrival, recorded)
 	}
 }
 

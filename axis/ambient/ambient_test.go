@@ -11,7 +11,7 @@ import (
 func TestAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		log := new(Log)
+		log := new(Heard)
 		s := log.Stream(nil, new(Places))
 		read := func(n int) (out []int64) {
 			for range n {
@@ -87,10 +87,38 @@ func TestAgain(t *testing.T) {
 	})
 }
 
+// TestThread has a thread read the time when it and another one have been answered: on a replay where the other one has not it is the same.
+func TestThread(t *testing.T) {
+	process := new(Heard)
+	thread, other := process.Thread(), process.Thread()
+	s := thread.Stream(nil, new(Places))
+	main := process.Stream(nil, new(Places))
+	s.Now(0)
+	thread.Answered(1)
+	other.Answered(2)
+	want := s.Now(0)
+	main.Now(0)
+	times, _ := s.Times()
+
+	clock := NewClock(time.Now())
+	g, _, err := clock.Given(times)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Now(0)
+	clock.Answered(1)
+	if got := g.Now(0); got != want || clock.Beyond() != 0 {
+		t.Errorf("%d, want %d; %d beyond", got, want, clock.Beyond())
+	}
+	if main.marked != 2 {
+		t.Errorf("the process heard %d last, not what its threads did", main.marked)
+	}
+}
+
 // TestPlaces has two threads read and draw in an order that changes: each place has what it had.
 func TestPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log, places := new(Log), new(Places)
+		log, places := new(Heard), new(Places)
 		s := log.Stream(nil, places)
 		now := func(s Timer, p *Places, place uint64) int64 {
 			time.Sleep(time.Second)
@@ -216,7 +244,7 @@ func FuzzTimes(f *testing.F) {
 }
 
 func BenchmarkNow(b *testing.B) {
-	s := new(Log).Stream(nil, new(Places))
+	s := new(Heard).Stream(nil, new(Places))
 	for b.Loop() {
 		s.Now(0)
 		s.times = s.times[:0]
@@ -225,7 +253,7 @@ func BenchmarkNow(b *testing.B) {
 
 // TestTimesOfNoPlace: of a recording that does not know where its times were read each place gets the next one, and no random number moves.
 func TestTimesOfNoPlace(t *testing.T) {
-	p, log := new(Places), new(Log)
+	p, log := new(Places), new(Heard)
 	s := log.Stream(nil, p)
 	where := p.Number(unseen)
 	random := p.Number('r')

@@ -66,7 +66,7 @@ func TestUnlisted(t *testing.T) {
 
 // TestTicks goes on from what was given, as far from the kernel's clock as that was.
 func TestTicks(t *testing.T) {
-	log := new(Log)
+	log := new(Heard)
 	s := log.Stream(Ticks(), new(Places))
 	first, second := s.Now(0), s.Now(0)
 	times, _ := s.Times()

@@ -4,9 +4,10 @@
 //
 // # Times
 //
-// A Log is told of each answer that reaches the program, by its number (Answered), and has a Stream for each process. A Stream
+// A Heard is told of each answer that reaches a process, by its number (Answered), and has a Stream of its times. A Stream
 // reads the kernel's wall time and keeps what it read, and where in the program (Places): threads that run side by side ask in
-// another order each time, yet each place in its own:
+// another order each time, yet each place in its own. A thread with times of its own hears only what it asked for itself: when
+// another one is answered says nothing of it.
 //
 //	times  = count { place } { token }   count, token = unsigned varints (encoding/binary); place = 8 bytes, little end first
 //	token  = zigzag(ns since the time before, or since 1970)<<1

@@ -9,7 +9,7 @@ import (
 // last and the time that is named, also one that the recording does not know.
 func TestLeave(t *testing.T) {
 	start := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-	log := new(Log)
+	log := new(Heard)
 	stream := log.Stream(fixed(start.UnixNano()), new(Places))
 	stream.Now(0)
 	stream.Now(0)

@@ -10,18 +10,29 @@ import (
 // MaxTimes bounds the times of one process, in bytes: some five million reads. What it reads beyond that is not kept.
 const MaxTimes = 16 << 20
 
-// A Log is the recorded times of one run. The zero value is ready.
-type Log struct{ answered atomic.Uint64 }
+// A Heard is the last answer that reached a process, or a thread with times of its own. The zero value is a process that has had none.
+type Heard struct {
+	process *Heard // whose thread this is; nil for a process
+	last    atomic.Uint64
+}
 
-// Answered is told of the exchange of this arrival before its answer reaches the program.
-func (l *Log) Answered(arrival uint64) { l.answered.Store(arrival) }
+// Thread is a thread of the process: it hears its own answers, and the process hears them too, for it waits for its threads.
+func (h *Heard) Thread() *Heard { return &Heard{process: h} }
 
-// Stream begins the times of a process, which from tells; nil is the kernel's wall time. places has numbered where it reads them.
-func (l *Log) Stream(from Timer, places *Places) *Stream {
+// Answered is told of the exchange of this arrival before its answer is given.
+func (h *Heard) Answered(arrival uint64) {
+	h.last.Store(arrival)
+	if h.process != nil {
+		h.process.Answered(arrival)
+	}
+}
+
+// Stream begins the times of whoever hears that, which from tells; nil is the kernel's wall time. places has numbered where it reads them.
+func (h *Heard) Stream(from Timer, places *Places) *Stream {
 	if from == nil {
 		from = kernel{wall}
 	}
-	return &Stream{Timer: from, log: l, places: places, marked: l.answered.Load()}
+	return &Stream{Timer: from, heard: h, places: places, marked: h.last.Load()}
 }
 
 // A Timer tells the wall time.
@@ -52,7 +63,7 @@ const (
 // A Stream is the times that one process reads, as they are kept.
 type Stream struct {
 	Timer
-	log    *Log
+	heard  *Heard
 	places *Places
 
 	mu     sync.Mutex
@@ -72,7 +83,7 @@ func (s *Stream) Now(place int) int64 {
 		s.lost++
 		return now
 	}
-	if a := s.log.answered.Load(); a != s.marked {
+	if a := s.heard.last.Load(); a != s.marked {
 		s.marked = a
 		s.times = binary.AppendUvarint(s.times, a<<2|tokenMark)
 	}

@@ -26,6 +26,7 @@ type Open struct {
 	request  *Request
 	exchange tape.Exchange
 	came     uint64 // the recorder's ordinal at which it arrived
+	opener   uint64 // see Request
 	extra    []tape.Field
 	unkept   []byte        // the body of the request that is not in the store yet; nil for none
 	named    []scrub.Named // what names in the body gave away
@@ -179,9 +180,9 @@ func (o *Open) answers() {
 	switch told := o.tap.opts.Answered; {
 	case told == nil:
 	case o.taken != nil:
-		told(o.exchange.Arrival, o.taken.Arrival)
+		told(o.opener, o.exchange.Arrival, o.taken.Arrival)
 	default:
-		told(o.exchange.Arrival, 0)
+		told(o.opener, o.exchange.Arrival, 0)
 	}
 }
 

@@ -81,7 +81,7 @@ func (o *Open) Opened(h http.Header) (*Socket, error) {
 	}
 	o.answers()
 	s := &Socket{
-		tap: o.tap, connection: o.exchange.Arrival, lane: o.exchange.Lane, url: socketURL(o.exchange.URL),
+		tap: o.tap, connection: o.exchange.Arrival, opener: o.opener, lane: o.exchange.Lane, url: socketURL(o.exchange.URL),
 		headers: o.exchange.RequestHeaders, start: o.start, open: make(map[uint64]*socketTurn), choice: o.choice,
 	}
 	if o.choice == nil {

@@ -56,6 +56,7 @@ const (
 type Socket struct {
 	tap        *Tap
 	connection uint64
+	opener     uint64 // see Request
 	lane       string
 	url        string
 	headers    []tape.HeaderField // of the request
@@ -305,7 +306,7 @@ func (s *Socket) answers() {
 	if s.became != nil {
 		recorded = number(s.became.Arrival)
 	}
-	told(number(s.connection), recorded)
+	told(s.opener, number(s.connection), recorded)
 }
 
 // extras are the further keys of a message.

@@ -31,8 +31,9 @@ type TapOptions struct {
 	// the request.
 	Asked func(*Identity) error
 	// Answered, when not nil, is told of each exchange whose answer is about to begin: its arrival, and on a replay that of the
-	// recorded exchange which answers. It is told of messages of a server on a WebSocket too, by numbers that no arrival has.
-	Answered func(arrival, recorded uint64)
+	// recorded exchange which answers. It is told of messages of a server on a WebSocket too, by numbers that no arrival has. opener is
+	// that of the request.
+	Answered func(opener, arrival, recorded uint64)
 	// Conversations follows the conversations that exchanges carry; nil for none.
 	Conversations Conversations
 	// MaxBody bounds, in bytes, an encoded answer and a decoded request; 0 is DefaultMaxBody. A longer one cannot be
@@ -95,7 +96,7 @@ func (t *Tap) begin(r *Request, stream bool) (*Open, error) {
 	if err := t.rec.Err(); err != nil {
 		return nil, err
 	}
-	o := &Open{tap: t, start: time.Now(), came: r.Came}
+	o := &Open{tap: t, start: time.Now(), came: r.Came, opener: r.Opener}
 	if t.opts.NowMS != nil {
 		o.startMS = t.opts.NowMS()
 	}

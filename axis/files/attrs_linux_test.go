@@ -90,3 +90,39 @@ func TestAttributesThatHoldASecret(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Attributes of a file that is as it was come from the stat cache; one that was given another since is looked at.
+func TestAttrsFromTheCache(t *testing.T) {
+	root, path := t.TempDir(), filepath.Join(t.TempDir(), "cache")
+	model{"a": "one"}.build(t, root)
+	age(t, root)
+	if err := unix.Setxattr(filepath.Join(root, "a"), "user.k", []byte("v"), 0); err != nil {
+		t.Skipf("no extended attributes here: %v", err)
+	}
+	opts := SnapOptions{Store: cas.NewMemory(), CachePath: path}
+	kept := func(later time.Duration, change func(*cached)) string { // what a snapshot says, with a cache that was made later and is changed
+		c, err := loadCache(path, "")
+		must(t, err)
+		c.began += int64(later)
+		e := c.entries["a"]
+		change(&e)
+		c.entries["a"] = e
+		must(t, c.save(path))
+		o := opts
+		o.KeepCache = true
+		got, _ := snap(t, root, &o).Lookup("a")
+		return got.Attrs
+	}
+	const true1, other = `{"user.k":"dg=="}`, `{"user.k":"eA=="}`
+	snap(t, root, &opts)
+	if got := kept(0, func(e *cached) { e.attrs = other }); got != true1 {
+		t.Errorf("they were written just now: what the cache has is believed: %s", got)
+	}
+	if got := kept(time.Hour, func(e *cached) { e.attrs = other }); got != other {
+		t.Errorf("the cache is not used: %s", got)
+	}
+	must(t, unix.Setxattr(filepath.Join(root, "a"), "user.k", []byte("w"), 0))
+	if got := kept(0, func(*cached) {}); got != `{"user.k":"dw=="}` {
+		t.Errorf("after a change: %s", got)
+	}
+}

@@ -220,14 +220,19 @@ func (s *snapper) take(f *found, out *slot) error {
 		out.entry.Target = filepath.ToSlash(target)
 		return unreadable(err)
 	}
-	out.entry.Attrs = rootAttrs(s.top, f.path).encode(s.opts.Scrubber)
 	if mode.IsDir() {
+		s.attrs(f, out)
 		return nil
 	}
 	return s.file(f, out)
 }
 
-// file takes a regular file, from the cache where its stamp is known there.
+// attrs takes the extended attributes, four system calls: what the cache knows does not come here.
+func (s *snapper) attrs(f *found, out *slot) {
+	out.entry.Attrs = rootAttrs(s.top, f.path).encode(s.opts.Scrubber)
+}
+
+// file takes a regular file, from the cache where its stamp is known there: what changes its content or its attributes changes that.
 func (s *snapper) file(f *found, out *slot) error {
 	if f.info.Size() > s.opts.MaxFileSize {
 		return &errSkipped{TooLarge}
@@ -236,9 +241,15 @@ func (s *snapper) file(f *found, out *slot) error {
 	if ok {
 		if c, hit := s.cache.get(f.path, st); hit && !s.marked(f.path, c) && s.link(c) {
 			out.fill(c)
-			out.keep = true
+			out.entry.Attrs, out.keep = c.attrs, true
+			if !c.attrsKnown {
+				s.attrs(f, out)
+			}
 			return nil
 		}
+	}
+	s.attrs(f, out)
+	if ok {
 		if c, hit := s.opts.Journal.read(s.opts.RootName, f.path, st); hit {
 			out.fill(c)
 			return nil
@@ -357,7 +368,7 @@ func (s *snapper) newCache(began int64) *statCache {
 	for i := range s.bags {
 		for _, at := range s.bags[i].stamps {
 			e := &s.bags[i].entries[at.entry]
-			c.entries[e.Path] = cached{stamp: at.stamp, digest: e.Digest, size: e.Size, secret: e.Secret}
+			c.entries[e.Path] = cached{stamp: at.stamp, digest: e.Digest, size: e.Size, secret: e.Secret, attrs: e.Attrs}
 		}
 	}
 	return c

@@ -17,7 +17,7 @@ import (
 // A statCache remembers the digests of a snapshot's files under their stamps, and the store that holds the contents, so
 // that the next snapshot reads only what changed. It is a file of
 //
-//	magic, store, scrubID, began, count, count × (path, stamp, digest, size, secret), BLAKE3 of all before
+//	magic, store, scrubID, began, count, count × (path, stamp, digest, size, secret, 0 or 1 and attributes), BLAKE3 of all before
 //
 // where strings are counted and numbers are varints. A file that is damaged, cut or of another version is ignored.
 //
@@ -36,10 +36,13 @@ type cached struct {
 	digest cas.Digest // of the stored bytes
 	size   int64      // of the stored bytes
 	secret string
+	attrs  string // as Entry has them, where attrsKnown
+	// attrsKnown says that attributes have not changed since without a change of the stamp: they change ctime alone.
+	attrsKnown bool
 }
 
 const (
-	cacheMagic  = "tapedeck stat cache 1\n"
+	cacheMagic  = "tapedeck stat cache 2\n"
 	maxCacheLen = 1 << 30 // bytes; about five million files
 )
 
@@ -96,6 +99,9 @@ func (c *statCache) save(path string) error {
 	return durable.WriteFile(path, c.encode(), nil)
 }
 
+// settled reports whether a time lies so long before the snapshot that what has it would have another after a change.
+func (c *statCache) settled(t int64) bool { return t < c.began-int64(racyWindow) }
+
 func (c *statCache) encode() []byte {
 	b := []byte(cacheMagic)
 	b = appendString(b, c.store)
@@ -103,14 +109,16 @@ func (c *statCache) encode() []byte {
 	b = binary.AppendVarint(b, c.began)
 	paths := make([]string, 0, len(c.entries))
 	for p, e := range c.entries {
-		if e.stamp.mtime < c.began-int64(racyWindow) {
+		if c.settled(e.stamp.mtime) {
 			paths = append(paths, p)
 		}
 	}
 	slices.Sort(paths)
 	b = binary.AppendUvarint(b, uint64(len(paths)))
 	for _, p := range paths {
-		b = c.entries[p].appendTo(appendString(b, p))
+		e := c.entries[p]
+		e.attrsKnown = c.settled(e.stamp.ctime)
+		b = e.appendTo(appendString(b, p))
 	}
 	sum := cas.Sum(b)
 	return append(b, sum[:]...)
@@ -124,7 +132,11 @@ func (e cached) appendTo(b []byte) []byte {
 	b = binary.AppendUvarint(b, e.stamp.ino)
 	b = append(b, e.digest[:]...)
 	b = binary.AppendVarint(b, e.size)
-	return appendString(b, e.secret)
+	b = appendString(b, e.secret)
+	if !e.attrsKnown {
+		return append(b, 0)
+	}
+	return appendString(append(b, 1), e.attrs)
 }
 
 func appendString(b []byte, s string) []byte {
@@ -169,6 +181,9 @@ func (d *cacheReader) entry() cached {
 	copy(e.digest[:], d.take(cas.Size))
 	e.size = d.varint()
 	e.secret = d.str()
+	if e.attrsKnown = d.uvarint() == 1; e.attrsKnown {
+		e.attrs = d.str()
+	}
 	return e
 }
 

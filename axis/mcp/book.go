@@ -112,14 +112,9 @@ func (b *Book) at(place string) (list []*transcript) {
 // Where there is none the Served is nil, and why says what is nearest. args are those behind the program's name.
 func (b *Book) Spawn(program string, args []string) (s *Served, why string) {
 	wanted := b.commandForm(program, args)
+	equals := slices.DeleteFunc(b.started(wanted), func(t *transcript) bool { return t.Within != 0 })
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var equals []*transcript
-	for _, t := range b.transcripts {
-		if t.Within == 0 && t.Transport != HTTP && t.Program != "" && b.commandForm(t.Program, t.Args) == wanted {
-			equals = append(equals, t)
-		}
-	}
 	next := slices.IndexFunc(equals, func(t *transcript) bool { return !t.taken })
 	if next < 0 {
 		return nil, b.nearestSpawn(program, wanted)
@@ -130,14 +125,24 @@ func (b *Book) Spawn(program string, args []string) (s *Served, why string) {
 
 // Serves is the name of the recorded servers that were started so, "" for none, as Spawn compares.
 func (b *Book) Serves(program string, args []string) string {
-	wanted := b.commandForm(program, args)
-	for _, t := range b.transcripts {
-		if t.Transport != HTTP && t.Program != "" && b.commandForm(t.Program, t.Args) == wanted {
-			return tape.MCPServer(t.Server)
-		}
+	if all := b.started(b.commandForm(program, args)); len(all) > 0 {
+		return tape.MCPServer(all[0].Server)
 	}
 	return ""
 }
+
+// started lists the conversations with servers that were started so, in recorded order.
+func (b *Book) started(form string) (all []*transcript) {
+	for _, t := range b.transcripts {
+		if t.spawned() && b.commandForm(t.Program, t.Args) == form {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// spawned reports whether a program was started for the conversation.
+func (r *Recorded) spawned() bool { return r.Transport != HTTP && r.Program != "" }
 
 // commandForm is what spawns are compared by.
 func (b *Book) commandForm(program string, args []string) string {
@@ -233,14 +238,14 @@ func (b *Book) digestOf(k *tape.MCPJSONRPC) cas.Digest {
 // enveloped is a record of another producer with messages for payloads. Some keep the params and the result alone, or leave out of a
 // message what says that it is one. A payload that is neither stays as it is.
 func (b *Book) enveloped(k *tape.MCPJSONRPC, seq uint64) *tape.MCPJSONRPC {
-	begin := `{"jsonrpc":"2.0","id":` + strconv.FormatUint(seq, 10)
+	id := strconv.AppendUint(nil, seq, 10)
 	whole := *k
 	whole.Request = b.envelope(k.Request, func(all json.RawMessage) []byte {
 		params := all
 		if member(all, "method") != nil {
 			params = member(all, "params")
 		}
-		out := jsonscan.AppendText([]byte(begin+`,"method":`), k.Method)
+		out := jsonscan.AppendText(append(append([]byte(messageBegins), id...), `,"method":`...), k.Method)
 		if len(params) > 0 && params[0] != 'n' { // null is none
 			out = append(append(out, `,"params":`...), params...)
 		}
@@ -253,7 +258,7 @@ func (b *Book) enveloped(k *tape.MCPJSONRPC, seq uint64) *tape.MCPJSONRPC {
 				kind, value = key, v
 			}
 		}
-		return append(append([]byte(begin+`,"`+kind+`":`), value...), '}')
+		return answerOf(id, kind, value)
 	})
 	return &whole
 }

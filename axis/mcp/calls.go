@@ -1,14 +1,12 @@
 package mcp
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -21,6 +19,7 @@ const (
 // An openCall is a request that has no answer yet.
 type openCall struct {
 	from   Side
+	id     string
 	record *tape.MCPJSONRPC // but for its answer
 	began  time.Time
 	cut    time.Time // when it was cancelled; zero for never
@@ -28,87 +27,56 @@ type openCall struct {
 	lost   bool // a line came that is not kept, which may be its answer
 }
 
-// openCalls are the open requests of a conversation. A side may use an id twice at once, which none should: the oldest is answered first.
-type openCalls struct {
-	open map[callKey][]*openCall
-}
+// openCalls are the open requests of a conversation, in the order in which they came. A side may use an id twice at once, which none
+// should: the oldest is answered first.
+type openCalls []*openCall
 
-type callKey struct {
-	from Side
-	id   string
-}
-
-func keyOf(from Side, id json.RawMessage) callKey {
+// canonicalID is an id in one form.
+func canonicalID(id json.RawMessage) string {
 	if b, err := canonjson.Canonical(id); err == nil {
 		id = b
 	}
-	return callKey{from, string(id)}
+	return string(id)
 }
 
-func (c *openCalls) add(id json.RawMessage, k *openCall) {
-	if c.open == nil {
-		c.open = make(map[callKey][]*openCall)
-	}
-	key := keyOf(k.from, id)
-	c.open[key] = append(c.open[key], k)
+func (c openCalls) index(from Side, id json.RawMessage) int {
+	name := canonicalID(id)
+	return slices.IndexFunc(c, func(k *openCall) bool { return k.from == from && k.id == name })
 }
 
-func (c *openCalls) find(from Side, id json.RawMessage) *openCall {
-	if list := c.open[keyOf(from, id)]; len(list) > 0 {
-		return list[0]
+func (c openCalls) find(from Side, id json.RawMessage) *openCall {
+	if i := c.index(from, id); i >= 0 {
+		return c[i]
 	}
 	return nil
 }
 
 func (c *openCalls) take(from Side, id json.RawMessage) *openCall {
-	key := keyOf(from, id)
-	list := c.open[key]
-	switch len(list) {
-	case 0:
+	i := c.index(from, id)
+	if i < 0 {
 		return nil
-	case 1:
-		delete(c.open, key)
-	default:
-		c.open[key] = list[1:]
 	}
-	return list[0]
-}
-
-// all takes those that are left, in the order in which they came.
-func (c *openCalls) all() (out []*openCall) {
-	for _, list := range c.open {
-		out = append(out, list...)
-	}
-	c.open = nil
-	slices.SortStableFunc(out, func(a, b *openCall) int { return cmp.Compare(a.record.Arrival, b.record.Arrival) })
-	return out
+	k := (*c)[i]
+	*c = slices.Delete(*c, i, i+1)
+	return k
 }
 
 // lose notes that a line which is not kept may have answered any of the requests of a side.
-func (c *openCalls) lose(from Side) {
-	for key, list := range c.open {
-		for _, k := range list {
-			k.lost = k.lost || key.from == from
-		}
+func (c openCalls) lose(from Side) {
+	for _, k := range c {
+		k.lost = k.lost || k.from == from
 	}
 }
 
 // has reports whether a request of a method is open.
-func (c *openCalls) has(methods ...string) bool {
-	for _, list := range c.open {
-		for _, k := range list {
-			if slices.Contains(methods, k.record.Method) {
-				return true
-			}
-		}
-	}
-	return false
+func (c openCalls) has(methods ...string) bool {
+	return slices.ContainsFunc(c, func(k *openCall) bool { return slices.Contains(methods, k.record.Method) })
 }
 
 // ask takes a request.
 func (c *Conversation) ask(from Side, m *kept, via uint64) error {
 	c.naming.asked(m.Message)
-	c.calls.add(m.ID, &openCall{from: from, record: c.record(from, m, via), began: time.Now()})
+	c.calls = append(c.calls, &openCall{from: from, id: canonicalID(m.ID), record: c.record(from, m, via), began: time.Now()})
 	return nil
 }
 
@@ -216,31 +184,4 @@ func (c *Conversation) closing(e *Ended) *tape.MCPClose {
 		k.ExitCode = &code
 	}
 	return k
-}
-
-// member returns the value of a member of an object, the last of that name; nil for none.
-func member(object json.RawMessage, name string) (value json.RawMessage) {
-	var s jsonscan.Scanner
-	s.Reset(object)
-	if s.Peek() != '{' {
-		return nil
-	}
-	for s.Begin('{'); s.More('}'); {
-		if string(s.Key()) == name {
-			value = s.Raw()
-		} else {
-			s.Skip()
-		}
-	}
-	return value
-}
-
-// str returns the text of a JSON string; "" where it is none.
-func str(value json.RawMessage) string {
-	var s jsonscan.Scanner
-	s.Reset(value)
-	if s.Peek() != '"' {
-		return ""
-	}
-	return s.Text()
 }

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -69,8 +70,12 @@ type Conversation struct {
 	ended   bool
 }
 
-// Begin begins a conversation. Nothing is written of it before the server has told its name, or something shows that it will not.
+// Begin begins a conversation. Nothing is written of it before the server has told its name, or something shows that it will not. It is
+// nil of a Log that writes nothing.
 func (l *Log) Begin(o *Opened) *Conversation {
+	if l.rec == nil {
+		return nil
+	}
 	if l.learn != nil {
 		l.learn(o)
 	}
@@ -88,7 +93,6 @@ func (l *Log) Begin(o *Opened) *Conversation {
 		c.texts[i] = newText(from, l.scrubber)
 	}
 	if o.Recorded != nil {
-		l.take(o.Recorded.Server)
 		c.naming.server, c.naming.protocol = o.Recorded.Server, o.Recorded.Protocol
 	}
 	return c
@@ -126,7 +130,7 @@ func (c *Conversation) Line(from Side, line []byte, via uint64) error {
 
 // line is Line without the barrier. It reports whether the line holds an answer that is on the tape now.
 func (c *Conversation) line(from Side, line []byte, via uint64) (answered bool, err error) {
-	if c == nil || c.log.rec == nil {
+	if c == nil {
 		return false, nil
 	}
 	if from == Server && c.before != nil {
@@ -183,9 +187,9 @@ func (c *Conversation) message(from Side, red *Line, m *kept, via uint64) (answe
 	return true, c.answer(k, m, via)
 }
 
-// Text takes a line, or a part of one, that is no message whatever it holds: what a server that ended left without a line end.
-func (c *Conversation) Text(from Side, b []byte) error {
-	if c == nil || c.log.rec == nil || len(b) == 0 {
+// during does something of a conversation that goes on.
+func (c *Conversation) during(f func() error) error {
+	if c == nil {
 		return nil
 	}
 	c.mu.Lock()
@@ -193,26 +197,30 @@ func (c *Conversation) Text(from Side, b []byte) error {
 	if c.ended {
 		return nil
 	}
-	c.arrival++
-	return c.text(from, b)
+	return f()
+}
+
+// Text takes a line, or a part of one, that is no message whatever it holds: what a server that ended left without a line end.
+func (c *Conversation) Text(from Side, b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	return c.during(func() error {
+		c.arrival++
+		return c.text(from, b)
+	})
 }
 
 // Stderr takes what the server wrote to stderr. It is recorded before the next line, as text of that place.
 func (c *Conversation) Stderr(b []byte) error {
-	if c == nil || c.log.rec == nil || len(b) == 0 {
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ended {
-		return nil
-	}
-	c.part = append(c.part, b...)
-	n := bytes.LastIndexByte(c.part, '\n') + 1
-	if len(c.part) >= maxText {
-		n = len(c.part)
-	}
-	return c.stderr(n)
+	return c.during(func() error {
+		c.part = append(c.part, b...)
+		n := bytes.LastIndexByte(c.part, '\n') + 1
+		if len(c.part) >= maxText {
+			n = len(c.part)
+		}
+		return c.stderr(n)
+	})
 }
 
 // stderr takes the first n bytes of what came on stderr.
@@ -228,52 +236,39 @@ func (c *Conversation) stderr(n int) error {
 // Lost says that a line of n bytes passed that is too long to be kept. What follows is recorded; that something is missing stands
 // in the end of the conversation, and Log.Lost tells of it.
 func (c *Conversation) Lost(from Side, n int64) {
-	if c == nil || c.log.rec == nil {
-		return
-	}
-	c.mu.Lock()
-	c.arrival++
-	at := c.arrival
-	c.calls.lose(from.Other())
-	c.mu.Unlock()
-	c.lose(fmt.Sprintf("line %d, of %d bytes from the %s, is too long to be kept (at most %d bytes)", at, n, from, MaxLine))
+	_ = c.during(func() error { // it never fails
+		c.arrival++
+		c.calls.lose(from.Other())
+		c.lose(fmt.Sprintf("line %d, of %d bytes from the %s, is too long to be kept (at most %d bytes)", c.arrival, n, from, MaxLine))
+		return nil
+	})
 }
 
-// lose says what of the conversation is not on the tape.
+// lose says what of the conversation is not on the tape. mu is held.
 func (c *Conversation) lose(why string) {
-	c.mu.Lock()
-	if c.lost == "" {
-		c.lost = why
-	}
-	c.mu.Unlock()
+	c.lost = cmp.Or(c.lost, why)
 	c.log.lose(fmt.Sprintf("MCP conversation %d: %s", c.number, why))
 }
 
 // Fault gives the oldest open request of a side with that id the reason that its record will have as its error: a replay says so
 // why it refuses it, before it takes the answer by Line.
 func (c *Conversation) Fault(from Side, id json.RawMessage, why string) {
-	if c == nil || c.log.rec == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k := c.calls.find(from, c.log.redactID(id)); k != nil {
-		k.fault = c.log.str(why)
-	}
+	_ = c.during(func() error { // it never fails
+		if k := c.calls.find(from, c.log.redactID(id)); k != nil {
+			k.fault = c.log.str(why)
+		}
+		return nil
+	})
 }
 
 // Cut writes the record of the oldest open request of a side with that id: it gets no answer, for the reason why.
 func (c *Conversation) Cut(from Side, id json.RawMessage, why string) error {
-	if c == nil || c.log.rec == nil {
+	return c.during(func() error {
+		if k := c.calls.take(from, c.log.redactID(id)); k != nil {
+			return c.unanswered(k, c.log.str(why))
+		}
 		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	k := c.calls.take(from, c.log.redactID(id))
-	if k == nil {
-		return nil
-	}
-	return c.unanswered(k, c.log.str(why))
+	})
 }
 
 // By returns who ended the conversation, so far; "" for nobody.
@@ -288,24 +283,18 @@ func (c *Conversation) By() Side {
 
 // endedBy says who closed its side. The first counts.
 func (c *Conversation) endedBy(side Side) {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.by == "" {
-		c.by = side
-	}
+	_ = c.during(func() error {
+		c.by = cmp.Or(c.by, side)
+		return nil
+	})
 }
 
 // serverWent says that the server was gone before what the client's end passes on to it.
 func (c *Conversation) serverWent() {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.went = true
+	_ = c.during(func() error {
+		c.went = true
+		return nil
+	})
 }
 
 // byItself reports whether a process ended so without having been told to, as clients and the end of a program's world do.
@@ -323,43 +312,38 @@ func sentSignal(name string) bool {
 // End ends the conversation: what is open gets its record, and all of it is with the kernel when End returns. A second End does
 // nothing.
 func (c *Conversation) End(e Ended) error {
-	if c == nil || c.log.rec == nil {
-		return nil
-	}
-	if done, err := c.end(&e); done || err != nil {
+	first := false
+	err := c.during(func() error {
+		first = true
+		return c.end(&e)
+	})
+	if !first || err != nil {
 		return err
 	}
 	return c.flush()
 }
 
-func (c *Conversation) end(e *Ended) (done bool, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ended {
-		return true, nil
-	}
+// end is End for who holds mu.
+func (c *Conversation) end(e *Ended) error {
 	c.ended = true
-	if c.by == "" {
-		c.by = e.By
-	}
-	if c.by == Client && c.went && e.byItself() {
+	if c.by = cmp.Or(c.by, e.By); c.by == Client && c.went && e.byItself() {
 		c.by = Server
 	}
 	if err := c.stderr(len(c.part)); err != nil {
-		return false, err
+		return err
 	}
 	if err := c.writeTexts((*text).rest); err != nil {
-		return false, err
+		return err
 	}
-	for _, k := range c.calls.all() {
+	for _, k := range c.calls {
 		if err := c.unanswered(k, endReason(c.by)); err != nil {
-			return false, err
+			return err
 		}
 	}
 	if err := c.name(""); err != nil {
-		return false, err
+		return err
 	}
-	return false, c.write(c.closing(e), nil)
+	return c.write(c.closing(e), nil)
 }
 
 // endReason is why a request that was open when a side ended the conversation has no answer.
@@ -372,7 +356,7 @@ func endReason(by Side) string {
 
 // flush is the barrier before an answer is passed on.
 func (c *Conversation) flush() error {
-	if c == nil || c.log.rec == nil {
+	if c == nil {
 		return nil
 	}
 	return c.log.rec.Flush()

@@ -9,7 +9,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
@@ -254,7 +253,7 @@ var otherMethods = []string{"ping", "notifications/", "tasks/", "completion/", "
 // ofMCP reports whether a message is MCP's by its method.
 func ofMCP(m *Message) bool {
 	if m.Method == "initialize" { // which servers of languages have too
-		return hasMember(m.Params, "protocolVersion")
+		return member(m.Params, "protocolVersion") != nil
 	}
 	return beginsWithAny(m.Method, ownMethods)
 }
@@ -266,19 +265,4 @@ func beginsWithAny(s string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool {
 		return s == p || strings.HasSuffix(p, "/") && strings.HasPrefix(s, p)
 	})
-}
-
-// hasMember reports whether a JSON object has a member of that name.
-func hasMember(object []byte, name string) (found bool) {
-	var s jsonscan.Scanner
-	s.Reset(object)
-	if s.Peek() != '{' {
-		return false
-	}
-	for s.Begin('{'); s.More('}'); s.Skip() {
-		if string(s.Key()) == name {
-			found = true
-		}
-	}
-	return found && s.Err() == nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -54,7 +55,7 @@ func NewLog(rec *tape.Recorder, s *scrub.Scrubber, m *masks.Masker, o *LogOption
 func (l *Log) Lost() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]string(nil), l.lost...)
+	return slices.Clone(l.lost)
 }
 
 func (l *Log) lose(what string) {
@@ -63,11 +64,12 @@ func (l *Log) lose(what string) {
 	l.lost = append(l.lost, what)
 }
 
-// number returns the number of a conversation that begins.
+// number returns the number of a conversation that begins. One that was recorded has its number and its name.
 func (l *Log) number(r *Recorded) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r != nil {
+		l.used[r.Server] = true
 		l.last = max(l.last, r.Conversation)
 		return r.Conversation
 	}
@@ -85,13 +87,6 @@ func (l *Log) name(server string) string {
 	}
 	l.used[name] = true
 	return name
-}
-
-// take says that a name is used by a recorded conversation.
-func (l *Log) take(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.used[name] = true
 }
 
 // str returns a string as it may be written.

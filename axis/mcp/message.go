@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -152,6 +153,19 @@ func (l *lines) next(b []byte) (c cut, rest []byte, ok bool) {
 	}
 	l.add(head)
 	return l.end(), rest, true
+}
+
+// in gives the lines that end in b, each with where its last part begins there.
+func (l *lines) in(b []byte) iter.Seq2[int, cut] {
+	return func(yield func(int, cut) bool) {
+		for rest := b; len(rest) > 0; {
+			at := len(b) - len(rest)
+			c, behind, ok := l.next(rest)
+			if rest = behind; !ok || !yield(at, c) {
+				return
+			}
+		}
+	}
 }
 
 // add takes a part of a line.

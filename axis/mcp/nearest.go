@@ -124,7 +124,7 @@ func describe(changes []fidelity.Change) string {
 func (b *Book) nearestSpawn(program, wanted string) string {
 	var taken, same, others []string
 	for _, t := range b.transcripts {
-		if t.Transport == HTTP || t.Program == "" {
+		if !t.spawned() {
 			continue
 		}
 		command := strings.Join(append([]string{t.Program}, t.Args...), " ")

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
@@ -29,13 +30,29 @@ type player struct {
 	told       bool      // a notification went out last; of the one that writes
 	beside     *takeOver // the program that goes on in its place; nil for none
 
-	out     sync.Mutex               // held by who writes to the client
+	out     sync.Mutex // held by who writes to the client
+	failed  firstError
 	mu      sync.Mutex               // guards what follows
 	pings   []*recordedCall          // that were not asked for yet
 	served  map[*recordedCall]caller // who asked
 	cancels map[string]*recordedCall
 	asks    map[string]*recordedAsk // requests of the server that wait for their response, by id
-	err     error
+}
+
+// A firstError is the first error of several goroutines.
+type firstError struct{ err atomic.Pointer[error] }
+
+func (f *firstError) set(err error) {
+	if err != nil {
+		f.err.CompareAndSwap(nil, &err)
+	}
+}
+
+func (f *firstError) get() error {
+	if err := f.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // A caller is who asked: the names of this run.
@@ -74,9 +91,9 @@ func (p *player) run(ctx context.Context) error {
 		}
 		switch {
 		case ctx.Err() != nil:
-			return cmp.Or(p.writeLeft(), p.failure())
+			return cmp.Or(p.writeLeft(), p.failed.get())
 		case errors.Is(err, lane.ErrEnd), errors.Is(err, errClientGone):
-			return p.failure()
+			return p.failed.get()
 		case err != nil:
 			return err
 		}
@@ -135,7 +152,7 @@ func (p *player) hear(b []byte) error {
 // finish notes that the client said its last.
 func (p *player) finish(err error) {
 	if !errors.Is(err, io.EOF) {
-		p.fail(err)
+		p.failed.set(err)
 	}
 	p.Ended()
 }
@@ -155,7 +172,7 @@ func (p *player) message(m, clean *Message) {
 }
 
 func (p *player) request(m, clean *Message) {
-	who := caller{id: append(json.RawMessage(nil), m.ID...), token: append(json.RawMessage(nil), tokenOf(m.Params)...)}
+	who := caller{id: bytes.Clone(m.ID), token: bytes.Clone(tokenOf(m.Params))}
 	if m.Method == methodPing && p.s.why == "" {
 		p.ping(&who)
 		return
@@ -307,7 +324,7 @@ func (p *player) messages(l *recordedLine, owners []int) (messages [][]byte, ans
 func (p *player) partFor(part *recordedPart, who *caller) []byte {
 	b, err := p.s.book.message(part, who, p.o.Reveal)
 	if err != nil {
-		p.fail(fmt.Errorf("a recorded message of %s cannot be read: %w", p.transcript.Server, err))
+		p.failed.set(fmt.Errorf("a recorded message of %s cannot be read: %w", p.transcript.Server, err))
 		if !part.answer {
 			return nil
 		}
@@ -336,7 +353,7 @@ func (p *player) writeOut(b []byte) error {
 func (p *player) writeText(l *recordedLine) error {
 	b, err := l.parts[0].payload.Bytes(p.s.book.store)
 	if err != nil {
-		p.fail(fmt.Errorf("what %s wrote cannot be read: %w", p.transcript.Server, err))
+		p.failed.set(fmt.Errorf("what %s wrote cannot be read: %w", p.transcript.Server, err))
 		return nil
 	}
 	if p.o.Reveal != nil {
@@ -360,21 +377,6 @@ func (p *player) writeText(l *recordedLine) error {
 		}
 	}
 	return p.writeOut(b)
-}
-
-// fail keeps the first error.
-func (p *player) fail(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.err == nil {
-		p.err = err
-	}
-}
-
-func (p *player) failure() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.err
 }
 
 // end says on the tape who ended the conversation, and returns the exit status of the server.

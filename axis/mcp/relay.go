@@ -52,7 +52,7 @@ func Relay(ctx context.Context, o *RelayOptions) (*Conversation, error) {
 	t.run()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.conversation, t.err
+	return t.conversation, t.failed.get()
 }
 
 // run copies until both directions have ended.
@@ -85,24 +85,23 @@ type relay struct {
 	leaving                        time.Duration // see the constant
 	left                           chan struct{} // closed once nobody waits for the server to leave its stdin any more
 
+	failed       firstError
 	mu           sync.Mutex
 	state        state
 	conversation *Conversation
-	early        early // what came before the state was decided
-	err          error
+	early        early   // what came before the state was decided
 	closed       bool    // by the recorder
-	unheard      []byte  // of the client while undecided, for Heard
-	missed       [3]bool // of which some came before that and was too much for Heard
+	missed       bool    // some of what the server wrote came before that, and was too much to be kept
 	whole        [3]bool // streams that came to their own end
 
 	errMu   sync.Mutex // held by who passes on what the server writes to its stderr; never while that waits
 	errRest []byte     // guarded by errMu: what was taken of that and is to be written
 
-	client lines  // of who copies from the client
-	held   []byte // the same's: what the client sent and is not passed on yet (Refuse)
-	server lines  // of who copies from the server, once the relay is decided
-	told   bool   // of the same: the server's last line held no answer
-	apart  []int  // of the same: where in what is passed on next an answer begins behind such a line
+	client lines // of who copies from the client
+	asked  int   // the same's: bytes that came while undecided
+	server lines // of who copies from the server, once the relay is decided
+	told   bool  // of the same: the server's last line held no answer
+	apart  []int // of the same: where in what is passed on next an answer begins behind such a line
 }
 
 // state says what a relay is.
@@ -169,11 +168,7 @@ func (t *relay) close() {
 
 // fail ends the relay with the recorder's error.
 func (t *relay) fail(err error) {
-	t.mu.Lock()
-	if t.err == nil {
-		t.err = err
-	}
-	t.mu.Unlock()
+	t.failed.set(err)
 	t.close()
 }
 
@@ -347,7 +342,7 @@ func (t *relay) opensNothing(from *end) bool {
 	if err != nil || len(b) == 0 || b[0] == '{' || b[0] == '[' {
 		return false
 	}
-	if _, err := t.settle(nil); err != nil {
+	if _, _, err := t.settle(nil); err != nil {
 		t.fail(err)
 		return false
 	}

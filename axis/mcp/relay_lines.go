@@ -14,11 +14,11 @@ const (
 	maxEarly = 256 << 10
 )
 
-// early is what came before a relay was decided, in order.
+// early is what came before a relay was decided, in order: all of the client, and of the server as much as is kept.
 type early struct {
 	pieces []piece
-	size   int
-	lost   int // bytes that were too many
+	size   int // of what the server wrote
+	lost   int // bytes of that that were too many
 }
 
 type piece struct {
@@ -27,12 +27,25 @@ type piece struct {
 }
 
 func (e *early) add(from Side, b []byte) {
-	n := min(len(b), maxEarly-e.size)
-	e.lost += len(b) - n
-	e.size += n
+	n := len(b)
+	if from != Client {
+		n = min(n, maxEarly-e.size)
+		e.lost += len(b) - n
+		e.size += n
+	}
 	if n > 0 {
 		e.pieces = append(e.pieces, piece{from, bytes.Clone(b[:n])})
 	}
+}
+
+// asked is what the client wrote.
+func (e *early) asked() (b []byte) {
+	for _, p := range e.pieces {
+		if p.from == Client {
+			b = append(b, p.b...)
+		}
+	}
+	return b
 }
 
 // blanks are the bytes of a line that says nothing.
@@ -49,28 +62,33 @@ func (t *relay) now() state {
 func (t *relay) fromClient(b []byte) (pass []byte, err error) {
 	switch t.now() {
 	case undecided:
-		t.keepUnheard(b)
 		return t.decide(b)
 	case recorded:
 		return b, t.record(Client, &t.client, b)
 	case refused:
-		return nil, t.refuse(b)
+		t.refuse(b)
+		return nil, nil
 	}
 	return b, t.hear(Client, b)
 }
 
 // clientEnded takes a last line without its end. One that is a message counts as one: servers differ in whether they answer it.
 func (t *relay) clientEnded() (pass []byte, err error) {
+	if t.now() == undecided {
+		if pass, err = t.settled(t.client.part, nil); err != nil {
+			return nil, err
+		}
+	}
 	last := t.client.end()
 	switch state := t.now(); {
-	case state == undecided:
-		return t.settled(nil, last.line, nil) // what was passed on was
-	case state == recorded:
-		return nil, t.recordCut(Client, last)
+	case state == recorded && last.lost > 0:
+		t.conversation.Lost(Client, last.lost)
+	case state == recorded && len(last.line) > 0:
+		return nil, t.conversation.Line(Client, last.line, 0)
 	case state == refused && len(last.line) > 0:
-		return nil, t.answerRefused(last.line)
+		t.answerRefused(last.line)
 	}
-	return nil, nil
+	return pass, nil
 }
 
 // fromServer takes what the server wrote.
@@ -119,69 +137,49 @@ func (t *relay) keepEarly(from Side, b []byte) state {
 	return t.state
 }
 
-// decide takes what the client wrote while the relay was not decided.
+// decide takes what the client wrote while the relay was not decided. Until then on a replay nothing of it is passed on.
 func (t *relay) decide(b []byte) (pass []byte, err error) {
-	if t.o.Refuse != nil {
-		t.held = append(t.held, b...)
-	}
+	t.keepEarly(Client, b)
+	t.asked += len(b)
 	for rest := b; ; {
-		c, behind, ok := t.client.next(rest)
+		c, behind, ends := t.client.next(rest)
 		line := c.line
-		switch {
-		case !ok && t.mayOpen():
-			return t.waiting(b), nil
-		case !ok:
-			line = nil // opens nothing
-		case len(bytes.TrimLeft(line, blanks)) == 0 && c.lost == 0:
-			t.keepEarly(Client, line)
+		if !ends {
+			line = t.client.part
+		}
+		switch first := bytes.TrimLeft(line, blanks); {
+		case ends && len(first) == 0:
 			rest = behind
 			continue
+		case !ends && t.asked <= maxFirst && (len(first) == 0 || first[0] == '{' || first[0] == '['):
+			if t.o.Refuse != nil {
+				return nil, nil
+			}
+			return b, nil
+		case !ends:
+			line = nil // opens nothing
 		}
-		return t.settled(b, line, behind)
+		return t.settled(line, b)
 	}
 }
 
-// mayOpen reports whether the line that has not ended may open a conversation. On a replay blank lines before it are held too.
-func (t *relay) mayOpen() bool {
-	part := bytes.TrimLeft(t.client.part, blanks)
-	return t.client.lost == 0 && len(t.client.part) <= maxFirst && len(t.held) <= maxFirst && (len(part) == 0 || part[0] == '{' || part[0] == '[')
-}
-
-// waiting returns what of b is passed on while nothing is decided.
-func (t *relay) waiting(b []byte) []byte {
-	if t.o.Refuse != nil {
-		return nil
-	}
-	return b
-}
-
-// settled takes the line that decides, what stands behind it, and b, of which both are the end.
-func (t *relay) settled(b, line, behind []byte) (pass []byte, err error) {
-	held := t.held
-	line = bytes.Clone(line) // it may stand in the memory of the next one
-	state, err := t.settle(line)
-	if err != nil {
+// settled decides by the client's first line, which ends in b, and returns what is passed on then.
+func (t *relay) settled(line, b []byte) (pass []byte, err error) {
+	state, before, err := t.settle(line)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	switch state {
-	case recorded:
-		answered, err := t.conversation.line(Client, line, 0)
-		return b, t.recordMore(Client, &t.client, behind, answered, err)
-	case refused:
-		if err := t.answerRefused(line); err != nil {
-			return nil, err
-		}
-		return nil, t.refuse(behind)
-	}
-	t.client = lines{}
-	if t.o.Refuse != nil {
-		return held, nil
+	case state == refused:
+		t.refuse(bytes.TrimLeft(before.asked(), blanks))
+		return nil, nil
+	case state == plain && t.o.Refuse != nil:
+		return before.asked(), nil
 	}
 	return b, nil
 }
 
-// settle decides by the client's first line, and gives a conversation what came before it.
-func (t *relay) settle(line []byte) (state, error) {
+// settle decides by the client's first line, and gives what came until now to who takes it.
+func (t *relay) settle(line []byte) (state, early, error) {
 	var speaks *protocol
 	if len(line) <= maxFirst {
 		speaks = opening(line)
@@ -189,29 +187,30 @@ func (t *relay) settle(line []byte) (state, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.early
-	t.early = early{}
+	t.early, t.client = early{}, lines{limit: MaxLine}
+	var err error
 	switch {
 	case speaks == nil || speaks.runs && t.o.Refuse != nil:
 		t.state = plain
-		return t.state, t.hearEarly(&before)
+		err = t.hearEarly(&before)
 	case t.o.Refuse != nil:
 		t.state = refused
 	default:
 		t.state = recorded
 		t.conversation = t.o.Log.Begin(t.o.Opened)
-		return t.state, t.tellEarly(&before)
+		err = t.recordEarly(&before)
 	}
-	return t.state, nil
+	return t.state, before, err
 }
 
-// tellEarly gives the conversation what came before it.
-func (t *relay) tellEarly(before *early) (err error) {
+// recordEarly gives the conversation what came until it was one.
+func (t *relay) recordEarly(before *early) (err error) {
 	for _, p := range before.pieces {
 		switch p.from {
 		case stderrSide:
 			err = t.conversation.Stderr(p.b)
 		case Client:
-			_, err = t.conversation.line(Client, p.b, 0)
+			err = t.record(Client, &t.client, p.b)
 		case Server:
 			err = t.record(Server, &t.server, p.b)
 			t.apart = t.apart[:0] // it was passed on
@@ -220,42 +219,35 @@ func (t *relay) tellEarly(before *early) (err error) {
 			return err
 		}
 	}
-	if before.lost > 0 {
-		t.conversation.lose(fmt.Sprintf("%d bytes that the server wrote before the client's first line are not kept", before.lost))
-	}
-	return nil
+	return t.conversation.during(func() error {
+		if before.lost > 0 {
+			t.conversation.lose(fmt.Sprintf("%d bytes that the server wrote before the client's first line are not kept", before.lost))
+		}
+		return nil
+	})
 }
 
 // record gives the conversation the lines that end in b, and waits until the answers among them are with the kernel.
 func (t *relay) record(from Side, l *lines, b []byte) error {
-	return t.recordMore(from, l, b, false, nil)
-}
-
-// recordMore is record behind a line that was given already.
-func (t *relay) recordMore(from Side, l *lines, b []byte, answered bool, err error) error {
-	all := len(b)
-	for err == nil && len(b) > 0 {
-		c, behind, ok := l.next(b)
-		if !ok {
-			break
-		}
-		at := all - len(b)
-		b = behind
+	answered := false
+	for at, c := range l.in(b) {
 		if c.lost > 0 {
 			t.conversation.Lost(from, c.lost)
 			continue
 		}
-		var was bool
-		was, err = t.conversation.line(from, c.line, 0)
+		was, err := t.conversation.line(from, c.line, 0)
+		if err != nil {
+			return err
+		}
 		answered = answered || was
 		if from == Server {
 			t.line(at, was)
 		}
 	}
-	if err == nil && answered {
-		err = t.conversation.flush()
+	if answered {
+		return t.conversation.flush()
 	}
-	return err
+	return nil
 }
 
 // line notes a line of the server that begins at at in what is passed on next.
@@ -266,39 +258,18 @@ func (t *relay) line(at int, answers bool) {
 	t.told = !answers
 }
 
-// recordCut gives the conversation a line without its end.
-func (t *relay) recordCut(from Side, c cut) error {
-	if c.lost > 0 {
-		t.conversation.Lost(from, c.lost)
-		return nil
-	}
-	if len(c.line) == 0 {
-		return nil
-	}
-	return t.conversation.Line(from, c.line, 0)
-}
-
 // refuse answers each line of the client that ends in b.
-func (t *relay) refuse(b []byte) error {
-	for len(b) > 0 {
-		c, behind, ok := t.client.next(b)
-		if !ok {
-			return nil
-		}
-		b = behind
-		if err := t.answerRefused(c.line); err != nil {
-			return err
-		}
+func (t *relay) refuse(b []byte) {
+	for _, c := range t.client.in(b) {
+		t.answerRefused(c.line)
 	}
-	return nil
 }
 
 // answerRefused gives the client what it gets for a line instead of the server. A client that does not read it is gone.
-func (t *relay) answerRefused(line []byte) error {
+func (t *relay) answerRefused(line []byte) {
 	if answer := t.o.Refuse(line); len(answer) > 0 {
 		_, _ = t.clientOut.write(answer)
 	}
-	return nil
 }
 
 // Heard takes what passes a Relay that turns out to carry no conversation: what the program that is talked with gets and writes. By stream: 0 is
@@ -330,27 +301,12 @@ func (t *relay) hear(from Side, b []byte) error {
 	return err
 }
 
-// keepUnheard keeps what the client wrote while the relay is not decided: as much as a first line may be long, and one read.
-func (t *relay) keepUnheard(b []byte) {
-	switch {
-	case t.o.Heard == nil:
-	case len(t.unheard) > maxFirst: // nothing but blank lines
-		t.missed[0] = true
-	default:
-		t.unheard = append(t.unheard, b...)
-	}
-}
-
 // hearEarly gives what came before the relay was decided. The mutex is held.
-func (t *relay) hearEarly(before *early) error {
-	err := t.hear(Client, t.unheard)
-	t.unheard = nil
+func (t *relay) hearEarly(before *early) (err error) {
 	for _, p := range before.pieces {
-		if p.from != Client { // blank lines, which stand in unheard
-			err = errors.Join(err, t.hear(p.from, p.b))
-		}
+		err = errors.Join(err, t.hear(p.from, p.b))
 	}
-	t.missed[1], t.missed[2] = before.lost > 0, before.lost > 0
+	t.missed = before.lost > 0
 	return err
 }
 
@@ -366,7 +322,7 @@ func (t *relay) endHeard() error {
 		err = t.hearEarly(&t.early)
 	}
 	for i := range t.whole {
-		t.o.Heard.Whole[i] = t.whole[i] && !t.missed[i]
+		t.o.Heard.Whole[i] = t.whole[i] && (i == 0 || !t.missed)
 	}
 	return err
 }

@@ -135,17 +135,16 @@ func readLines(r io.Reader, f func(line []byte) error) error {
 	l := lines{limit: MaxLine}
 	for {
 		n, err := r.Read(buf)
-		for b := buf[:n]; len(b) > 0; {
-			c, rest, ok := l.next(b)
-			if c.lost > 0 || l.lost > 0 {
+		for _, c := range l.in(buf[:n]) {
+			if c.lost > 0 {
 				return errTooLong
-			}
-			if b = rest; !ok {
-				break
 			}
 			if err := f(c.line); err != nil {
 				return err
 			}
+		}
+		if l.lost > 0 {
+			return errTooLong
 		}
 		if err == nil {
 			continue

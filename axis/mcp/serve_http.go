@@ -27,9 +27,8 @@ const (
 // (subscriptions/listen). A stream goes on behind an event that the client names (Last-Event-ID). It refuses requests that a browser
 // sends for a page of another host. When ctx is done every session ends. Of o count Reveal and Say.
 func (s *Served) Handler(ctx context.Context, o *ServeOptions) http.Handler {
-	gone, leave := context.WithCancel(ctx)
-	h := &streamable{sessions: newSessions(ctx, s, o), shared: &webSession{session: newSession(gone, s, o), leave: leave}}
-	context.AfterFunc(ctx, h.shared.close)
+	h := &streamable{sessions: newSessions(ctx, s, o), shared: &webSession{session: newSession(ctx, s, o)}}
+	context.AfterFunc(ctx, h.shared.rest)
 	return ownPages(h)
 }
 
@@ -42,19 +41,20 @@ type streamable struct {
 // ServeHTTP implements http.Handler.
 func (h *streamable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get(sessionHeader)
+	v := h.get(id)
 	switch {
 	case r.Method == http.MethodPost:
 		h.post(w, r)
 	case id == "" || r.Method != http.MethodDelete && r.Method != http.MethodGet:
 		w.Header().Set("Allow", "POST")
 		http.Error(w, "there is no session: use POST", http.StatusMethodNotAllowed)
-	case h.get(id) == nil:
+	case v == nil:
 		http.Error(w, noSession, http.StatusNotFound)
 	case r.Method == http.MethodDelete:
-		h.drop(id)
+		v.leave()
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		h.get(id).listen(w, r)
+		v.listen(w, r)
 	}
 }
 
@@ -219,7 +219,7 @@ func (h *sseServed) listen(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
 		return
 	}
-	defer h.drop(v.id)
+	defer v.leave()
 	own := v.streams.own
 	own.name, own.max = "", 0 // there is no going on with it, and its answers are not to be dropped
 	seen, _ := own.listen()
@@ -252,7 +252,7 @@ type sessions struct {
 	o   *ServeOptions
 
 	mu  sync.Mutex
-	all map[string]*webSession // by id; nil when ctx is done
+	all map[string]*webSession // by id
 }
 
 // A webSession is a client over HTTP.
@@ -260,60 +260,41 @@ type webSession struct {
 	*session
 	id      string
 	streams *streams // nil for clients without a session
-	leave   context.CancelFunc
+	leave   func()   // ends the session; nil for those
 }
 
 func newSessions(ctx context.Context, s *Served, o *ServeOptions) *sessions {
-	ss := &sessions{ctx: ctx, s: s, o: o, all: make(map[string]*webSession)}
-	context.AfterFunc(ctx, ss.close)
-	return ss
+	return &sessions{ctx: ctx, s: s, o: o, all: make(map[string]*webSession)}
 }
 
 // open lets a client in; nil where there are too many.
 func (ss *sessions) open() *webSession {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if ss.all == nil || len(ss.all) >= maxSessions {
+	if ss.ctx.Err() != nil || len(ss.all) >= maxSessions {
 		return nil
 	}
 	gone, leave := context.WithCancel(ss.ctx)
 	v := &webSession{session: newSession(gone, ss.s, ss.o), id: rand.Text(), streams: newStreams(), leave: leave}
 	v.unasked = v.streams.own.put
 	ss.all[v.id] = v
+	context.AfterFunc(gone, func() {
+		ss.mu.Lock()
+		delete(ss.all, v.id)
+		ss.mu.Unlock()
+		v.rest()
+	})
 	return v
 }
 
-// get is the session of an id; nil for none.
+// get is the session of an id; nil for none that goes on.
 func (ss *sessions) get(id string) *webSession {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	return ss.all[id]
-}
-
-// drop ends a session.
-func (ss *sessions) drop(id string) {
-	ss.mu.Lock()
-	v := ss.all[id]
-	delete(ss.all, id)
-	ss.mu.Unlock()
-	if v != nil {
-		v.close()
+	if v := ss.all[id]; v != nil && v.gone.Err() == nil {
+		return v
 	}
-}
-
-func (ss *sessions) close() {
-	ss.mu.Lock()
-	all := ss.all
-	ss.all = nil
-	ss.mu.Unlock()
-	for _, v := range all {
-		v.close()
-	}
-}
-
-func (v *webSession) close() {
-	v.leave()
-	v.rest()
+	return nil
 }
 
 // ownPages refuses requests that a browser sends for a page of another host.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
@@ -13,9 +12,12 @@ import (
 // codeRefused is the code of the error that stands for an answer which is not on the tape.
 const codeRefused = -32000
 
+// messageBegins is what stands before the id of a message.
+const messageBegins = `{"jsonrpc":"2.0","id":`
+
 // answerOf is an answer, as a line without its end. kind is "result" or "error".
 func answerOf(id json.RawMessage, kind string, value []byte) []byte {
-	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	b := append([]byte(messageBegins), id...)
 	b = append(append(append(b, `,"`...), kind...), `":`...)
 	return append(append(b, value...), '}')
 }
@@ -53,15 +55,15 @@ func renamed(b []byte, part *recordedPart, who *caller) []byte {
 	case part.name == spotToken && len(who.token) == 0:
 		return nil
 	}
-	return edited(b, func(name string) []byte {
+	return applyEdits(b, appendEdits(nil, b, 0, func(s spot) []byte {
 		switch {
-		case name == spotID && (part.answer || part.ask != nil), name == spotSubscription, name == spotRequest && !part.answer:
+		case s.name == spotID && (part.answer || part.ask != nil), s.name == spotSubscription, s.name == spotRequest && !part.answer:
 			return who.id
-		case name == spotToken:
+		case s.name == spotToken:
 			return who.token
 		}
 		return nil
-	})
+	}))
 }
 
 // A spot is a place in a message where a name that is made up anew in each run stands.
@@ -79,80 +81,85 @@ const (
 )
 
 // spotsOf finds the spots of a message, in their order. Of what is no message there are none.
-func spotsOf(message []byte) []spot {
+func spotsOf(message []byte) (spots []spot) {
 	var s jsonscan.Scanner
 	s.Reset(message)
-	f := finder{s: &s}
-	for s.Begin('{'); s.More('}'); {
-		switch string(s.Key()) {
-		case "id":
-			f.spot(spotID)
-		case "params":
-			f.params(spotToken, spotRequest)
-		case "result":
-			f.params()
-		default:
-			s.Skip()
-		}
+	note := func(name string) bool {
+		s.Peek()
+		start := s.Offset()
+		s.Skip()
+		spots = append(spots, spot{name, start, s.Offset()})
+		return true
 	}
+	members(&s, func(outer []byte) bool {
+		inParams := string(outer) == "params"
+		if string(outer) == "id" {
+			return note(spotID)
+		}
+		return (inParams || string(outer) == "result") && members(&s, func(key []byte) bool {
+			switch string(key) {
+			case "_meta":
+				return members(&s, func(key []byte) bool { return string(key) == spotSubscription && note(spotSubscription) })
+			case spotToken:
+				return inParams && note(spotToken)
+			case spotRequest:
+				return inParams && note(spotRequest)
+			}
+			return false
+		})
+	})
 	if s.End() != nil {
 		return nil
 	}
-	return f.spots
+	return spots
 }
 
-type finder struct {
-	s     *jsonscan.Scanner
-	spots []spot
-}
-
-// spot notes the value that comes next.
-func (f *finder) spot(name string) {
-	f.s.Peek()
-	start := f.s.Offset()
-	f.s.Skip()
-	f.spots = append(f.spots, spot{name, start, f.s.Offset()})
-}
-
-// params looks through params, or a result, for what its members called names hold, and for a subscription.
-func (f *finder) params(names ...string) {
-	f.members(func(key string) {
-		if key == "_meta" {
-			f.members(func(key string) { f.spotIf(key == spotSubscription, key) })
-			return
+// members shows the keys of the object that comes next to f, which reads the value, or does not and says so. It reports whether it has
+// read that: anything else than an object it leaves.
+func members(s *jsonscan.Scanner, f func(key []byte) (read bool)) bool {
+	if s.Peek() != '{' {
+		return false
+	}
+	for s.Begin('{'); s.More('}'); {
+		if !f(s.Key()) {
+			s.Skip()
 		}
-		f.spotIf(slices.Contains(names, key), key)
+	}
+	return true
+}
+
+// member returns the value of a member of an object, the last of that name; nil for none.
+func member(object json.RawMessage, name string) (value json.RawMessage) {
+	var s jsonscan.Scanner
+	s.Reset(object)
+	members(&s, func(key []byte) bool {
+		if string(key) != name {
+			return false
+		}
+		value = s.Raw()
+		return true
 	})
+	return value
 }
 
-func (f *finder) spotIf(yes bool, name string) {
-	if yes {
-		f.spot(name)
-		return
+// str returns the text of a JSON string; "" where it is none.
+func str(value json.RawMessage) string {
+	var s jsonscan.Scanner
+	s.Reset(value)
+	if s.Peek() != '"' {
+		return ""
 	}
-	f.s.Skip()
+	return s.Text()
 }
 
-// members shows the keys of the object that comes next; anything else is stepped over.
-func (f *finder) members(member func(key string)) {
-	if f.s.Peek() != '{' {
-		f.s.Skip()
-		return
-	}
-	for f.s.Begin('{'); f.s.More('}'); {
-		member(string(f.s.Key()))
-	}
-}
-
-// edited returns message with what in gives in the place of each spot; nil leaves one as it is. It never writes to message.
-func edited(message []byte, in func(name string) []byte) []byte {
-	var edits []edit
+// appendEdits appends what name gives in the place of each spot of a message, which stands at base; nil leaves one as it is.
+func appendEdits(edits []edit, message []byte, base int, name func(s spot) []byte) []edit {
 	for _, s := range spotsOf(message) {
-		if v := in(s.name); v != nil {
-			edits = append(edits, edit{s.start, s.end, v})
+		if v := name(s); v != nil {
+			edits = append(edits, edit{base + s.start, base + s.end, v})
 		}
 	}
-	return applyEdits(message, edits)
+	return edits
 }
 
 // An edit puts text in the place of the bytes [start, end).
@@ -180,28 +187,8 @@ func applyEdits(b []byte, edits []edit) []byte {
 }
 
 // tokenOf is the progress token that a request gives for its progress; nil for none.
-func tokenOf(params []byte) []byte {
-	var s jsonscan.Scanner
-	s.Reset(params)
-	f := finder{s: &s}
-	var token []byte
-	f.members(func(key string) {
-		if key != "_meta" {
-			s.Skip()
-			return
-		}
-		f.members(func(key string) {
-			if key == spotToken {
-				token = s.Raw()
-				return
-			}
-			s.Skip()
-		})
-	})
-	if s.End() != nil {
-		return nil
-	}
-	return token
+func tokenOf(params json.RawMessage) json.RawMessage {
+	return member(member(params, "_meta"), spotToken)
 }
 
 // names say what an id and a progress token of the recording are called on the replay, as JSON stands on the wire.
@@ -251,25 +238,19 @@ func editsOf(line []byte, own, all *names) (edits []edit) {
 		m := &messages[i]
 		base := from + bytes.Index(line[from:], m.Raw) // messages share the line's memory, and stand in order
 		from = base + len(m.Raw)
-		for _, s := range spotsOf(m.Raw) {
-			if now := own.named(m, s, all); now != "" {
-				edits = append(edits, edit{base + s.start, base + s.end, []byte(now)})
-			}
-		}
+		edits = appendEdits(edits, m.Raw, base, func(s spot) []byte { return own.named(m, s, all) })
 	}
 	return edits
 }
 
-// named is what stands in the place of a spot of a message of the server; "" where it stays as it is.
-func (n *names) named(m *Message, s spot, all *names) string {
+// named is what stands in the place of a spot of a message of the server; nil where it stays as it is.
+func (n *names) named(m *Message, s spot, all *names) []byte {
 	was, own, others := string(m.Raw[s.start:s.end]), &n.ids, &all.ids
 	switch {
-	case s.name == spotID && !m.IsAnswer(): // the server's own
-		return ""
-	case s.name == spotRequest && !n.listens: // the same
-		return ""
+	case s.name == spotID && !m.IsAnswer(), s.name == spotRequest && !n.listens: // the server's own
+		return nil
 	case s.name == spotToken && m.Method != "notifications/progress":
-		return ""
+		return nil
 	case s.name == spotToken:
 		own, others = &n.tokens, &all.tokens
 	}
@@ -277,8 +258,8 @@ func (n *names) named(m *Message, s spot, all *names) string {
 	if !known {
 		now, _ = others.Replayed(was)
 	}
-	if now == was {
-		return ""
+	if now == was || now == "" {
+		return nil
 	}
-	return now
+	return []byte(now)
 }

@@ -77,7 +77,7 @@ func (s *Served) TakeOver(ctx context.Context, o *TakeOverOptions) error {
 	}
 	err = t.run(ctx)
 	s.book.order.end(t.player.transcript)
-	return errors.Join(err, t.failure())
+	return errors.Join(err, t.failed.get())
 }
 
 // A takeOver is one TakeOver under way: one goroutine hears the client, one the program, and one plays.
@@ -87,6 +87,7 @@ type takeOver struct {
 	in, out *end // of the program: written, read
 	end     context.CancelFunc
 	gone    chan struct{} // closed when the program says no more
+	failed  firstError
 
 	mu      sync.Mutex
 	left    bool                 // the tape: a line came past the point
@@ -94,7 +95,6 @@ type takeOver struct {
 	own     map[string]bool      // ids of what the program itself asks the client
 	asks    []json.RawMessage    // ids of what it asks that the tape asks in its place
 	replies []*Message           // of the client to the tape's, which the program has not asked for
-	err     error
 }
 
 // A toldCall is a request that the tape answers.
@@ -118,20 +118,10 @@ func (t *takeOver) run(ctx context.Context) error {
 // fail keeps the first error, and ends all.
 func (t *takeOver) fail(err error) error {
 	if err != nil {
-		t.mu.Lock()
-		if t.err == nil {
-			t.err = err
-		}
-		t.mu.Unlock()
+		t.failed.set(err)
 		t.end()
 	}
 	return err
-}
-
-func (t *takeOver) failure() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.err
 }
 
 // hear takes one line of the client.

@@ -120,12 +120,14 @@ const reading = 50 * time.Millisecond
 
 // An event is one line of a conversation as it is played.
 type event struct {
-	key  requestKey    // of the client
-	call *recordedCall // the request that the client's line is
-	line *recordedLine // of the server
-	own  []byte        // of a server's line that is on no tape: the line, without its end
-	via  uint64        // arrival of the http_exchange that carried it
-	seq  uint64        // of its record
+	key     requestKey    // of the client
+	call    *recordedCall // the request that the client's line is
+	cancels *recordedCall // the request that it cancels
+	ask     *recordedAsk  // the server's request that it responds to
+	line    *recordedLine // of the server
+	own     []byte        // of a server's line that is on no tape: the line, without its end
+	via     uint64        // arrival of the http_exchange that carried it
+	seq     uint64        // of its record
 }
 
 // carried are the lines of the script that one exchange over HTTP carried, in order.

@@ -60,18 +60,12 @@ func (b *Book) read(records iter.Seq2[*tape.Record, error]) error {
 // A transcriptReader gathers the records of one conversation.
 type transcriptReader struct {
 	*transcript
-	last    uint64  // the last place given to a record that has none
-	client  []entry // what the client said
+	last    uint64              // the last place given to a record that has none
+	client  []lane.Line[*event] // what the client said
 	written []*recordedLine
 	note    int      // of client: the last that asks for nothing; -1 for none
 	cancels []cancel // in recorded order
 	asks    int      // requests of the server
-}
-
-// An entry is a line of the client for the script.
-type entry struct {
-	lane.Line[*event]
-	at *int // where its index is noted; nil for nowhere
 }
 
 // A cancel is a notification of the client that it wants no answer any more.
@@ -174,15 +168,15 @@ func (t *transcriptReader) message(rec *tape.Record, k *tape.MCPJSONRPC, b *Book
 }
 
 // say adds a line of the client. What the server said behind it waits for it where it counts.
-func (t *transcriptReader) say(place uint64, ms int64, counts bool, e *event, at *int) {
-	t.client = append(t.client, entry{lane.Line[*event]{Place: place, MS: ms, Counts: counts, Value: e}, at})
+func (t *transcriptReader) say(place uint64, ms int64, counts bool, e *event) {
+	t.client = append(t.client, lane.Line[*event]{Place: place, MS: ms, Counts: counts, Value: e})
 }
 
 // noted takes what the client says that asks for nothing: a notification, by its method, or noteText.
 func (t *transcriptReader) noted(rec *tape.Record, what string, place, via uint64) {
 	t.note = len(t.client)
 	counts := slices.Contains(t.protocol().counts, what)
-	t.say(place, rec.MonotonicMS, counts, &event{key: noteKey(what), via: via, seq: rec.Seq}, nil)
+	t.say(place, rec.MonotonicMS, counts, &event{key: noteKey(what), via: via, seq: rec.Seq})
 }
 
 // ask takes a request of the server, and the client's response.
@@ -191,7 +185,7 @@ func (t *transcriptReader) ask(rec *tape.Record, k *tape.MCPJSONRPC, asked, answ
 	t.asks++
 	if answered > 0 {
 		counts := k.Method != methodPing || t.Transport != HTTP
-		t.say(answered, rec.MonotonicMS, counts, &event{via: k.AnswerExchange, seq: rec.Seq}, &a.line)
+		t.say(answered, rec.MonotonicMS, counts, &event{ask: a, via: k.AnswerExchange, seq: rec.Seq})
 	}
 	t.written = append(t.written, &recordedLine{
 		place: asked, after: before(asked), at: rec.MonotonicMS - max(k.LatencyMS, 0), via: k.Exchange,
@@ -206,7 +200,7 @@ func (t *transcriptReader) call(rec *tape.Record, k *tape.MCPJSONRPC, b *Book, a
 	}
 	t.calls = append(t.calls, c)
 	if c.method != methodPing || t.Transport == HTTP {
-		t.say(c.place, c.at, c.method != methodPing, &event{key: c.requestKey, call: c, via: c.via, seq: c.seq}, &c.line)
+		t.say(c.place, c.at, c.method != methodPing, &event{key: c.requestKey, call: c, via: c.via, seq: c.seq})
 	}
 	t.Methods[k.Method]++
 	if k.Error == serverEnded {
@@ -262,18 +256,22 @@ func (t *transcriptReader) arrange() {
 	if t.end.byServer && t.note >= 0 {
 		t.client[t.note].Counts = true
 	}
-	all := t.client
+	t.script = t.client
 	for _, l := range t.lines {
 		e := &event{line: l, via: l.via, seq: l.seq}
-		all = append(all, entry{Line: lane.Line[*event]{Place: l.after, MS: l.at, From: lane.Far, Stream: l.via, Value: e}})
+		t.script = append(t.script, lane.Line[*event]{Place: l.after, MS: l.at, From: lane.Far, Stream: l.via, Value: e})
 	}
-	slices.SortStableFunc(all, func(a, b entry) int {
+	slices.SortStableFunc(t.script, func(a, b lane.Line[*event]) int {
 		return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(a.From, b.From))
 	})
-	t.script = make([]lane.Line[*event], len(all))
-	for i := range all {
-		if t.script[i] = all[i].Line; all[i].at != nil {
-			*all[i].at = i
+	for i := range t.script {
+		switch e := t.script[i].Value; {
+		case e.call != nil:
+			e.call.line = i
+		case e.cancels != nil:
+			e.cancels.cancelLine = i
+		case e.ask != nil:
+			e.ask.line = i
 		}
 	}
 	for i := range t.script {
@@ -350,7 +348,7 @@ func (b *Book) bind(t *transcriptReader) {
 		said := &t.client[c.line]
 		if call := ownerOf(calls[spotRequest+" "+idName(member(m.Params, spotRequest))], said.Place); call != nil && call.cancelled == 0 {
 			call.cancelled = said.Place
-			said.at, said.Value.key = &call.cancelLine, requestKey{} // it is found by its id
+			said.Value.cancels, said.Value.key = call, requestKey{} // it is found by its id
 		}
 	}
 	for _, l := range t.lines {
@@ -417,8 +415,5 @@ func ownerOf(calls []*recordedCall, place uint64) *recordedCall {
 			open = c
 		}
 	}
-	if open != nil {
-		return open
-	}
-	return last
+	return cmp.Or(open, last)
 }

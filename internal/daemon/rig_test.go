@@ -82,7 +82,7 @@ type peer struct {
 // connect opens a connection without session.auth.
 func (r *rig) connect() *peer {
 	r.t.Helper()
-	s, err := websock.Dial(r.t.Context(), r.URL(), &websock.DialOptions{Options: websock.Options{Limit: 64 << 20}})
+	s, err := websock.Dial(r.t.Context(), r.URL(), &websock.Options{Limit: 64 << 20})
 	if err != nil {
 		r.t.Fatal(err)
 	}

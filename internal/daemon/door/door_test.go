@@ -102,7 +102,7 @@ func TestEveryWayIn(t *testing.T) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}
 	t.Run("websocket over the socket", func(t *testing.T) {
-		s, err := websock.Dial(t.Context(), "ws://daemon/", &websock.DialOptions{DialContext: dial})
+		s, err := websock.Dial(t.Context(), "ws://daemon/", &websock.Options{DialContext: dial})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -94,7 +94,7 @@ func (in *Answerer) besides(p *process.Process, task int, is process.Status) *pr
 	if p.Rest != nil {
 		return p.Rest
 	}
-	which := &process.Program{Parent: p.Asker.Source, Forked: true, PID: is.Number, Host: task, OwnTicks: !p.Asker.Ticks}
+	which := &process.Program{Parent: p.Asker.Source, Forked: true, Thread: true, PID: is.Number, Host: task, OwnTicks: !p.Asker.Ticks}
 	if p.Sharing == process.OtherThreads {
 		which.PID = 0 // which of them asks first says nothing
 	}

@@ -39,6 +39,7 @@ type Source interface {
 type Program struct {
 	Parent Source   // of the process that executed it, or of the one that forked that; nil for the jail's program
 	Forked bool     // it has executed nothing, or is a thread: Path, Argv and Dir are its parent's, and not told again
+	Thread bool     // a thread of its parent, or several: PID is 0 then
 	PID    int      // inside
 	Host   int      // the same process, as the recorder's PID namespace knows it
 	Path   string   // as the call spelled it; of a script, the script

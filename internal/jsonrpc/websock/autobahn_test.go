@@ -1,7 +1,6 @@
 package websock
 
 import (
-	"context"
 	"os"
 	"testing"
 
@@ -17,7 +16,7 @@ func TestAutobahn(t *testing.T) {
 				hangUp(s, err)
 				return
 			}
-			if err := s.ws.Write(context.Background(), s.kind, b); err != nil {
+			if err := s.send(s.kind, b, false); err != nil {
 				return
 			}
 		}

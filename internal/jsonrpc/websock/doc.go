@@ -1,10 +1,9 @@
 // Package websock carries the frames of package jsonrpc over WebSockets (RFC 6455), one JSON text in one text message.
 //
-// github.com/coder/websocket does the handshake, reads and writes messages, answers pings and closes. What a server must be
-// strict about, and it is not, is done by the guard beneath it, which sees every byte as it comes from the network: text
-// that is not UTF-8 is refused at its first wrong byte, not at the end of its message; so is the reason of a close; a
-// frame longer than the limit is refused when its header says so, before any of it is kept; a client's frame without a mask,
-// or with a length in more bytes than it needs, is answered with a close code and not with silence.
+// It reads frames itself, and is as strict as the RFC allows: what breaks a rule is answered with a close code at the first byte that
+// shows it. Text that is not UTF-8 is refused at its first wrong byte, not at the end of its message; so is the reason of a close; a
+// frame longer than the limit is refused when its header says so, before any of it is kept; a client's frame without a mask, or with
+// a length in more bytes than it needs, gets a code and not silence. A client of this package is as strict with its server.
 //
 // Compression is never offered and never taken.
 //

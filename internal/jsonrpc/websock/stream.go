@@ -1,17 +1,19 @@
 package websock
 
 import (
+	"bufio"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
+	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
+	"github.com/tapedeck-dev/tapedeck/internal/wsframe"
 )
 
 // Options of a WebSocket. Nil and zero fields have the defaults named beside them.
@@ -20,6 +22,8 @@ type Options struct {
 	Budget     *jsonrpc.Budget // nil: no bound over all
 	PingEvery  time.Duration   // silence before a ping: 30 s; less than 0 never pings
 	PongWithin time.Duration   // silence after it before the peer is given up: 15 s
+	// DialContext makes the connection beneath a client; nil dials the address of the URL over TCP.
+	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	binary bool // tests echo binary messages too
 }
@@ -32,151 +36,110 @@ func (o *Options) filled() Options {
 	f.Limit = cmp.Or(f.Limit, jsonrpc.DefaultFrame)
 	f.PingEvery = cmp.Or(f.PingEvery, 30*time.Second)
 	f.PongWithin = cmp.Or(f.PongWithin, 15*time.Second)
+	if f.DialContext == nil {
+		f.DialContext = new(net.Dialer).DialContext
+	}
 	return f
 }
 
 // A Stream is a jsonrpc.Stream over a WebSocket.
 type Stream struct {
-	ws   *websocket.Conn
-	wire *wire
-	o    Options
+	wire   *wire
+	in     *bufio.Reader // of the wire
+	out    io.Writer     // to it
+	client bool          // this side is
+	o      Options
 
-	kind  websocket.MessageType // of the message that was read last
-	short bool                  // take none that is long
+	// Of the goroutine that reads.
+	kind  byte // opcode of the message that was read last
+	short bool // take none that is long
+	wrong bool // the peer broke a rule; read behind over
 
-	closing sync.Once
-	gone    sync.Once
+	over    chan struct{} // closed when reading has ended
 	done    chan struct{} // closed when the end has begun
-	mu      sync.Mutex
-	pings   *time.Timer
-	wg      sync.WaitGroup // the ping that is out
+	cut     chan struct{} // closed when the connection is
+	gone    sync.Once     // closes done
+	closing sync.Once
+	cutting sync.Once // closes cut
+
+	writing sync.Mutex // guards what follows
+	held    []byte     // frames that wait for the one behind them
+	bye     bool       // a close frame was sent: nothing may follow it
+
+	mu    sync.Mutex
+	pings *time.Timer
+	wg    sync.WaitGroup // the ping that is out
 }
 
-func newStream(ws *websocket.Conn, w *wire, o Options) *Stream {
+// A wire is the network connection beneath a WebSocket.
+type wire struct {
+	net.Conn
+	heard   atomic.Int64 // when bytes came last, as nanoseconds since epoch
+	reading atomic.Bool  // somebody waits for bytes
+}
+
+var epoch = time.Now()
+
+// Read implements io.Reader.
+func (w *wire) Read(p []byte) (int, error) {
+	w.reading.Store(true)
+	n, err := w.Conn.Read(p)
+	w.reading.Store(false)
 	w.heard.Store(int64(time.Since(epoch)))
-	s := &Stream{ws: ws, wire: w, o: o, done: make(chan struct{})}
-	s.schedule(o.PingEvery)
+	return n, err
+}
+
+// silent returns for how long nothing came although somebody waited for it.
+func (w *wire) silent() time.Duration {
+	if !w.reading.Load() {
+		return 0
+	}
+	return time.Since(epoch) - time.Duration(w.heard.Load())
+}
+
+func newStream(s *Stream, o Options) *Stream {
+	s.o = o
+	s.over, s.done, s.cut = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	s.wire.heard.Store(int64(time.Since(epoch)))
+	s.schedule(s.o.PingEvery)
 	return s
 }
 
 // Read implements jsonrpc.Stream.
 func (s *Stream) Read() ([]byte, int64, error) {
-	kind, r, err := s.ws.Reader(context.Background())
-	if err != nil {
-		return nil, 0, s.failed(err)
-	}
-	s.kind = kind
-	if kind != websocket.MessageText && !s.o.binary {
-		return nil, 0, &jsonrpc.CloseError{Code: jsonrpc.CloseUnsupported, Reason: "want text messages, got a binary one", Ours: true}
-	}
-	frame, held, err := s.message(r)
-	if err != nil {
-		s.o.Budget.Give(held)
-		return nil, 0, s.failed(err)
-	}
-	return frame, held, nil
-}
-
-// rooms are where messages are read at first; a connection that is silent has none.
-var rooms = sync.Pool{New: func() any { return new([4 << 10]byte) }}
-
-// message reads a message to memory of its own: of the right size where it is short.
-func (s *Stream) message(r io.Reader) (frame []byte, held int64, err error) {
-	room := rooms.Get().(*[4 << 10]byte)
-	defer rooms.Put(room)
-	n, err := fill(r, room[:])
-	if errors.Is(err, io.EOF) {
-		return append(make([]byte, 0, n), room[:n]...), 0, nil
-	}
-	if err != nil {
+	var m message
+	if err := s.read(&m); err != nil {
+		err = s.failed(err)
+		close(s.over)
 		return nil, 0, err
 	}
-	buf := append(make([]byte, 0, 4*len(room)), room[:n]...)
-	for {
-		if len(buf) == cap(buf) {
-			if len(buf) >= jsonrpc.DefaultAllowance && held == 0 {
-				return s.long(buf, r)
-			}
-			buf = grow(buf, jsonrpc.DefaultAllowance)
-		}
-		n, err := fill(r, buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if errors.Is(err, io.EOF) {
-			return buf, 0, nil
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-	}
+	s.kind = m.op
+	return m.b, m.held, nil
 }
 
-// long reads on a message that is longer than a connection may hold by itself.
-func (s *Stream) long(buf []byte, r io.Reader) (frame []byte, held int64, err error) {
-	if s.short {
-		return nil, 0, jsonrpc.ErrShort
+// failed says how reading ended.
+func (s *Stream) failed(err error) error {
+	var t net.Error
+	var closed *jsonrpc.CloseError
+	switch {
+	case errors.As(err, &closed):
+	case errors.Is(err, io.EOF):
+		return io.ErrUnexpectedEOF // a WebSocket ends with a close frame
+	case errors.As(err, &t) && t.Timeout():
+		closed = &jsonrpc.CloseError{Code: jsonrpc.ClosePolicy, Reason: "a long message took too long", Ours: true}
+	default:
+		return err
 	}
-	late := time.AfterFunc(jsonrpc.LongFrame, func() { _ = s.wire.SetReadDeadline(time.Unix(1, 0)) })
-	defer late.Stop()
-	if !s.o.Budget.Take(int64(s.o.Limit), jsonrpc.LongFrame, s.done) {
-		return nil, 0, &jsonrpc.CloseError{Code: jsonrpc.CloseTryAgain, Reason: "no memory for a long message", Ours: true}
-	}
-	held = int64(s.o.Limit)
-	for err == nil {
-		if len(buf) == cap(buf) {
-			buf = grow(buf, s.o.Limit+1)
-		}
-		var n int
-		n, err = fill(r, buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-	}
-	if !errors.Is(err, io.EOF) {
-		return nil, held, err
-	}
-	s.o.Budget.Give(held - int64(len(buf)))
-	return buf, int64(len(buf)), nil
+	s.wrong = closed.Ours
+	return closed
 }
 
 // Short implements jsonrpc.Stream.
 func (s *Stream) Short(only bool) { s.short = only }
 
-// grow doubles a buffer, up to most bytes.
-func grow(buf []byte, most int) []byte {
-	return append(make([]byte, 0, max(min(2*cap(buf), most), len(buf)+1)), buf...)
-}
-
-// fill reads until p is full or there is an error, io.EOF at the end of the message.
-func fill(r io.Reader, p []byte) (n int, err error) {
-	for n < len(p) && err == nil {
-		var k int
-		k, err = r.Read(p[n:])
-		n += k
-	}
-	return n, err
-}
-
-// failed says how reading ended.
-func (s *Stream) failed(err error) error {
-	var ours *jsonrpc.CloseError
-	var theirs websocket.CloseError
-	switch {
-	case s.wire.wrong != nil:
-		return s.wire.wrong
-	case errors.As(err, &ours):
-		return ours
-	case errors.As(err, &theirs):
-		return &jsonrpc.CloseError{Code: int(theirs.Code), Reason: theirs.Reason}
-	case errors.Is(err, websocket.ErrMessageTooBig):
-		return fmt.Errorf("%w of %d bytes", jsonrpc.ErrTooLong, s.o.Limit)
-	case timeout(err):
-		return &jsonrpc.CloseError{Code: jsonrpc.ClosePolicy, Reason: "a long message took too long", Ours: true}
-	}
-	return err
-}
-
 // Write implements jsonrpc.Stream. Once a close has begun it returns jsonrpc.ErrClosed.
 func (s *Stream) Write(frame []byte, more bool) error {
-	s.wire.hold.Store(more)
-	err := s.ws.Write(context.Background(), websocket.MessageText, frame)
+	err := s.send(wsframe.Text, frame, more)
 	if err == nil {
 		return nil
 	}
@@ -188,7 +151,40 @@ func (s *Stream) Write(frame []byte, more bool) error {
 	}
 }
 
-// Close implements jsonrpc.Stream. With a code it waits for the peer's close frame, for a few seconds at most.
+// keepRoom is the largest buffer, in bytes, that waits for the next frame.
+const keepRoom = 4 << 10
+
+// send sends a frame, with what was held before it, or holds it.
+func (s *Stream) send(op byte, p []byte, more bool) (err error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.bye {
+		return jsonrpc.ErrClosed
+	}
+	s.bye = op == wsframe.Close
+	h := wsframe.Header{Fin: true, Opcode: op, Masked: s.client}
+	if s.client {
+		_, _ = rand.Read(h.Key[:]) // it never fails
+	}
+	if len(p) > jsonrpc.DefaultAllowance && !s.client { // which needs no copy
+		h.Length = uint64(len(p))
+		both := net.Buffers{h.Append(s.held), p}
+		_, err = both.WriteTo(s.out)
+	} else if s.held = wsframe.AppendFrame(s.held, h, p); more && len(s.held) < jsonrpc.DefaultAllowance {
+		return nil
+	} else {
+		_, err = s.out.Write(s.held)
+	}
+	if s.held = s.held[:0]; cap(s.held) > keepRoom {
+		s.held = nil
+	}
+	return err
+}
+
+// closeWait is how long a peer has to answer a close.
+const closeWait = 5 * time.Second
+
+// Close implements jsonrpc.Stream. With a code it waits for the peer's close frame, for a few seconds at most, if somebody reads.
 func (s *Stream) Close(code int, reason string) error {
 	s.gone.Do(func() { close(s.done) })
 	s.mu.Lock()
@@ -200,17 +196,113 @@ func (s *Stream) Close(code int, reason string) error {
 		return s.abort()
 	}
 	var err error
-	s.closing.Do(func() {
-		s.wire.hold.Store(false)
-		err = s.ws.Close(websocket.StatusCode(code), reason)
+	s.closing.Do(func() { err = s.goodbye(wsframe.AppendClose(nil, code, reason)) })
+	return err
+}
+
+// goodbye sends a close frame and waits until the peer has it.
+func (s *Stream) goodbye(payload []byte) error {
+	_ = s.wire.SetWriteDeadline(time.Now().Add(closeWait))
+	err := s.send(wsframe.Close, payload, false)
+	if errors.Is(err, jsonrpc.ErrClosed) { // it was the first to say so
+		err = nil
+	}
+	late := time.NewTimer(closeWait)
+	defer late.Stop()
+	select {
+	case <-s.over:
+		if s.wrong {
+			s.drain()
+		}
+	case <-late.C:
+	case <-s.cut:
+	}
+	return errors.Join(err, s.hangUp())
+}
+
+// What a client sends after it broke a rule is read and thrown away, so that one that is still sending does not lose our close
+// frame to a reset: until it ends, until nothing came for drainIdle, but not longer than drainMost and not more than drainBytes.
+const (
+	drainIdle  = 2 * time.Second
+	drainMost  = 15 * time.Second
+	drainBytes = 256 << 20
+)
+
+func (s *Stream) drain() {
+	if half, ok := s.wire.Conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite() // a client that waits for the end of the connection sees it
+	}
+	buf := make([]byte, 32<<10)
+	last := time.Now().Add(drainMost)
+	for read := 0; read < drainBytes; {
+		soon := time.Now().Add(drainIdle)
+		if soon.After(last) {
+			soon = last
+		}
+		_ = s.wire.SetReadDeadline(soon)
+		n, err := s.wire.Conn.Read(buf)
+		if err != nil {
+			return
+		}
+		read += n
+	}
+}
+
+// abort drops the connection, which ends whatever waits for it.
+func (s *Stream) abort() error {
+	err := s.hangUp()
+	s.wg.Wait()
+	return err
+}
+
+func (s *Stream) hangUp() (err error) {
+	s.cutting.Do(func() {
+		close(s.cut)
+		err = s.wire.Close()
 	})
 	return err
 }
 
-// abort drops the connection.
-func (s *Stream) abort() error {
-	err := s.wire.Close() // ends whatever the library waits for
-	_ = s.ws.CloseNow()
-	s.wg.Wait()
-	return err
+// schedule looks again after d whether the peer is there. It does nothing once the end has begun.
+func (s *Stream) schedule(d time.Duration) {
+	if s.o.PingEvery <= 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.done:
+	default:
+		s.pings = time.AfterFunc(d, s.ask)
+	}
+}
+
+// ask pings a peer that has been silent and drops it when it stays so. It runs in a goroutine of its timer, for which abort
+// waits.
+func (s *Stream) ask() {
+	s.mu.Lock()
+	select {
+	case <-s.done:
+		s.mu.Unlock()
+		return
+	default:
+		s.wg.Add(1)
+	}
+	s.mu.Unlock()
+	defer s.wg.Done()
+	if s.wire.silent() >= s.o.PingEvery {
+		asked := int64(time.Since(epoch))
+		_ = s.send(wsframe.Ping, nil, false)
+		late := time.NewTimer(s.o.PongWithin)
+		defer late.Stop()
+		select {
+		case <-s.done:
+		case <-late.C:
+		}
+		if s.wire.reading.Load() && s.wire.heard.Load() < asked {
+			_ = s.hangUp()
+			return
+		}
+	}
+	s.schedule(s.o.PingEvery - s.wire.silent())
 }

@@ -1,6 +1,7 @@
 package websock
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -18,11 +19,35 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc/websock/wstest"
-	"github.com/tapedeck-dev/tapedeck/internal/wsframe"
 )
 
-// FuzzGuard sees the same whatever pieces the bytes come in, and lets no text pass that is not UTF-8.
-func FuzzGuard(f *testing.F) {
+// pieces gives bytes in pieces of a size, and takes what is sent back.
+type pieces struct {
+	b    []byte
+	size int
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.b) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, p.b[:min(len(p.b), p.size)])
+	p.b = p.b[n:]
+	return n, nil
+}
+
+func (p *pieces) Write(b []byte) (int, error) { return len(b), nil }
+
+// streamOf is a server's stream of bytes that come in pieces of a size.
+func streamOf(b []byte, size int, o *Options) *Stream {
+	p := &pieces{b, size}
+	f := o.filled()
+	f.PingEvery = -1
+	return newStream(&Stream{wire: &wire{}, in: bufio.NewReader(p), out: p}, f)
+}
+
+// FuzzFrames reads the same whatever pieces the bytes come in, and takes no text that is not UTF-8.
+func FuzzFrames(f *testing.F) {
 	frame := func(fin bool, op byte, p string) []byte {
 		return wstest.Frame{Fin: fin, Op: op, Payload: []byte(p)}.Append(nil)
 	}
@@ -32,73 +57,34 @@ func FuzzGuard(f *testing.F) {
 	f.Add(frame(true, 1, strings.Repeat("ä", 1000)+"\xff"), uint8(100))
 	f.Add(frame(true, 2, "x"), uint8(0))
 	f.Fuzz(func(t *testing.T, b []byte, piece uint8) {
-		at, why := (&guard{limit: 1 << 16}).check(b)
-		g := &guard{limit: 1 << 16}
-		for i := 0; i < len(b); {
-			n := min(int(piece)+1, len(b)-i)
-			k, w := g.check(b[i : i+n])
-			i += k
-			if w != nil {
-				if why == nil || w.Code != why.Code {
-					t.Fatalf("in pieces of %d: %v at %d; at once: %v at %d", n, w, i, why, at)
-				}
+		once, inPieces := streamOf(b, len(b), &Options{Limit: 1 << 16}), streamOf(b, int(piece)+1, &Options{Limit: 1 << 16})
+		for {
+			want, _, errWant := once.Read()
+			got, _, err := inPieces.Read()
+			if !bytes.Equal(got, want) || fmt.Sprint(err) != fmt.Sprint(errWant) {
+				t.Fatalf("in pieces of %d: %q, %v; at once: %q, %v", int(piece)+1, got, err, want, errWant)
+			}
+			if err != nil {
 				return
 			}
+			if !utf8.Valid(got) {
+				t.Fatalf("%q passed", got)
+			}
 		}
-		if why != nil {
-			t.Fatalf("at once %v, in pieces of %d nothing", why, piece+1)
-		}
-		reference(t, b)
 	})
 }
 
-// reference reads frames that the guard has passed, simply.
-func reference(t *testing.T, b []byte) {
-	var message []byte
-	isText := false
-	for len(b) >= 2 {
-		head := wsframe.HeaderLen(b[1])
-		if len(b) < head {
-			return
-		}
-		n := int(b[1] & 0x7f)
-		switch n {
-		case 126:
-			n = int(b[2])<<8 | int(b[3])
-		case 127:
-			n = int(b[6])<<24 | int(b[7])<<16 | int(b[8])<<8 | int(b[9])
-		}
-		mask := b[head-4 : head]
-		if len(b) < head+n {
-			return
-		}
-		p := bytes.Clone(b[head : head+n])
-		for i := range p {
-			p[i] ^= mask[i&3]
-		}
-		fin, op := b[0]&0x80 != 0, b[0]&15
-		b = b[head+n:]
-		if op >= opClose {
-			continue
-		}
-		if op != opContinuation {
-			message, isText = nil, op == opText
-		}
-		if message = append(message, p...); fin && isText && !utf8.Valid(message) {
-			t.Fatalf("%q passed", message)
-		}
-	}
-}
-
-func BenchmarkGuard(b *testing.B) {
+func BenchmarkRead(b *testing.B) {
 	for name, s := range map[string]string{"ascii": strings.Repeat("a", 4096), "accents": strings.Repeat("äöü and so on ", 273)} {
 		b.Run(name, func(b *testing.B) {
 			frame := wstest.Frame{Fin: true, Op: wstest.Text, Payload: []byte(s)}.Append(nil)
 			b.SetBytes(int64(len(frame)))
-			g := &guard{limit: 1 << 20}
+			from := &pieces{nil, len(frame)}
+			stream := newStream(&Stream{wire: &wire{}, in: bufio.NewReader(from), out: from}, (&Options{PingEvery: -1}).filled())
 			for b.Loop() {
-				if _, why := g.check(frame); why != nil {
-					b.Fatal(why)
+				from.b = frame
+				if _, _, err := stream.Read(); err != nil {
+					b.Fatal(err)
 				}
 			}
 		})
@@ -421,10 +407,11 @@ func TestAMessageThatIsCutOff(t *testing.T) {
 func TestNoMemory(t *testing.T) {
 	budget := jsonrpc.NewBudget(1 << 20)
 	budget.Take(1<<20, 0, nil)
-	s := &Stream{o: Options{Limit: 1 << 20, Budget: budget}, done: make(chan struct{})}
+	whole := wstest.Frame{Fin: true, Op: wstest.Text, Payload: bytes.Repeat([]byte("x"), 100_000)}.Append(nil)
+	s := streamOf(whole, len(whole), &Options{Limit: 1 << 20, Budget: budget})
 	close(s.done) // as after LongFrame
 	var closed *jsonrpc.CloseError
-	_, held, err := s.message(strings.NewReader(strings.Repeat("x", 100_000)))
+	_, held, err := s.Read()
 	if !errors.As(err, &closed) || closed.Code != jsonrpc.CloseTryAgain || held != 0 {
 		t.Errorf("got %v, %d held", err, held)
 	}
