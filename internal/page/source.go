@@ -115,7 +115,7 @@ func (r *Source) document(ctx context.Context, path string) ([]byte, error) {
 	case path == "files.json":
 		b, err := documentOf(r.files())
 		if !r.whole {
-			go r.histories() // ends with the tape: who reads the list looks at a file of it next
+			go func() { _, _ = r.histories() }() // ends with the tape: who reads the list looks at a file of it next
 		}
 		return b, err
 	case path == "terminal.json":
