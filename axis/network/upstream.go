@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,11 +27,14 @@ type upstream struct {
 	named    upstreams
 	guard    *guard
 	resolver *net.Resolver
-	real     *http.Transport    // guarded, through the proxies of the environment
-	given    *http.Transport    // to the URLs of Upstreams entries, which their user answers for
-	sockets  [2]*http.Transport // real and given, for requests for a WebSocket
-	clear    [2]*http.Transport // real and given, for HTTP/2 with prior knowledge
+	real     *routes // guarded, through the proxies of the environment
+	given    *routes // to the URLs of Upstreams entries, which their user answers for
 }
+
+// routes are the transports of one way out: for most requests, for those for a WebSocket, and for HTTP/2 with prior knowledge.
+type routes struct{ plain, socket, clear *http.Transport }
+
+func routesOf(t *http.Transport) *routes { return &routes{t, socketTransport(t), clearTransport(t)} }
 
 func newUpstream(cfg *Config) (*upstream, error) {
 	named, err := parseUpstreams(cfg.Upstreams)
@@ -40,13 +42,10 @@ func newUpstream(cfg *Config) (*upstream, error) {
 		return nil, err
 	}
 	u := &upstream{named: named, guard: &guard{allowed: named.addrs(), own: ownAddrs()}, resolver: cfg.Resolver}
-	u.real = newTransport(cfg, u.guard.dialer(cfg.Resolver))
-	proxies := proxyConfig(cfg.ProxyEnv)
-	u.real.Proxy = proxyFunc(proxies)
+	real, proxies := newTransport(cfg, u.guard.dialer(cfg.Resolver)), proxyConfig(cfg.ProxyEnv)
+	real.Proxy = proxyFunc(proxies)
 	u.guard.allowProxies(proxies)
-	u.given = newTransport(cfg, &net.Dialer{Timeout: dialTimeout, Resolver: cfg.Resolver})
-	u.sockets = [2]*http.Transport{socketTransport(u.real), socketTransport(u.given)}
-	u.clear = [2]*http.Transport{clearTransport(u.real), clearTransport(u.given)}
+	u.real, u.given = routesOf(real), routesOf(newTransport(cfg, &net.Dialer{Timeout: dialTimeout, Resolver: cfg.Resolver}))
 	return u, nil
 }
 
@@ -145,18 +144,18 @@ type sending struct {
 
 // send sends a request on.
 func (u *upstream) send(ctx context.Context, req *exchange.Request, to *url.URL, how sending) (*http.Response, error) {
-	which, dest := 0, to // of each pair of transports
+	by, dest := u.real, to
 	if base := u.named.find(to.Hostname(), portOf(to)); base != nil {
-		which, dest = 1, under(base, to)
+		by, dest = u.given, under(base, to)
 	} else if err := u.guard.checkHost(to.Hostname(), portOf(to)); err != nil {
 		return nil, err
 	}
-	transport, passed := [2]*http.Transport{u.real, u.given}[which], exchange.EndToEnd
+	transport, passed := by.plain, exchange.EndToEnd
 	switch {
 	case how.socket:
-		transport, passed = u.sockets[which], upgradeHeader
+		transport, passed = by.socket, upgradeHeader
 	case how.clear && dest.Scheme == "http":
-		transport = u.clear[which]
+		transport = by.clear
 	}
 	out, err := outgoing(ctx, req, dest, passed)
 	if err != nil {
@@ -189,10 +188,10 @@ func outgoing(ctx context.Context, req *exchange.Request, dest *url.URL, passed 
 }
 
 func (u *upstream) close() {
-	u.real.CloseIdleConnections()
-	u.given.CloseIdleConnections()
-	for _, t := range slices.Concat(u.sockets[:], u.clear[:]) {
-		t.CloseIdleConnections()
+	for _, r := range []*routes{u.real, u.given} {
+		r.plain.CloseIdleConnections()
+		r.socket.CloseIdleConnections()
+		r.clear.CloseIdleConnections()
 	}
 }
 

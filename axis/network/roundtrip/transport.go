@@ -152,13 +152,14 @@ func (t *Transport) take(o *exchange.Open) *exchange.Recorded {
 	rec, ok := take(t.book)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !ok && t.opts.Repeat {
-		rec = t.last[o.Identity().Key]
+	if key := o.Identity().Key; t.opts.Repeat && ok {
+		t.last[key] = rec
+	} else if t.opts.Repeat {
+		rec = t.last[key]
 	}
 	if rec == nil {
 		return nil
 	}
-	t.last[o.Identity().Key] = rec
 	if t.opts.Answered != nil {
 		t.opts.Answered(o.Arrival())
 	}
