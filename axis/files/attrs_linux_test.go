@@ -91,38 +91,48 @@ func TestAttributesThatHoldASecret(t *testing.T) {
 	}
 }
 
-// Attributes of a file that is as it was come from the stat cache; one that was given another since is looked at.
-func TestAttrsFromTheCache(t *testing.T) {
+// Whether a file has attributes is not looked at where the stat cache knows that it has none and that is long ago; values it never has.
+func TestAttrsAndTheCache(t *testing.T) {
 	root, path := t.TempDir(), filepath.Join(t.TempDir(), "cache")
-	model{"a": "one"}.build(t, root)
+	model{"a": "one", "b": "two"}.build(t, root)
 	age(t, root)
-	if err := unix.Setxattr(filepath.Join(root, "a"), "user.k", []byte("v"), 0); err != nil {
-		t.Skipf("no extended attributes here: %v", err)
+	set := func(file, value string) {
+		if err := unix.Setxattr(filepath.Join(root, file), "user.k", []byte(value), 0); err != nil {
+			t.Skipf("no extended attributes here: %v", err)
+		}
 	}
+	set("a", "v")
 	opts := SnapOptions{Store: cas.NewMemory(), CachePath: path}
-	kept := func(later time.Duration, change func(*cached)) string { // what a snapshot says, with a cache that was made later and is changed
+	attrsOf := func(later time.Duration, bare bool, file string) string { // with a cache that was made later and says of both what bare says
 		c, err := loadCache(path, "")
 		must(t, err)
 		c.began += int64(later)
-		e := c.entries["a"]
-		change(&e)
-		c.entries["a"] = e
+		for name, e := range c.entries {
+			e.bare = bare
+			c.entries[name] = e
+		}
 		must(t, c.save(path))
 		o := opts
 		o.KeepCache = true
-		got, _ := snap(t, root, &o).Lookup("a")
+		got, _ := snap(t, root, &o).Lookup(file)
 		return got.Attrs
 	}
-	const true1, other = `{"user.k":"dg=="}`, `{"user.k":"eA=="}`
 	snap(t, root, &opts)
-	if got := kept(0, func(e *cached) { e.attrs = other }); got != true1 {
-		t.Errorf("they were written just now: what the cache has is believed: %s", got)
+	if b, err := os.ReadFile(path); err != nil || bytes.Contains(b, []byte("user.k")) || bytes.Contains(b, []byte("dg==")) {
+		t.Errorf("the cache keeps attributes: %q, %v", b, err)
 	}
-	if got := kept(time.Hour, func(e *cached) { e.attrs = other }); got != other {
+	const has = `{"user.k":"dg=="}`
+	if got := attrsOf(0, true, "a"); got != has {
+		t.Errorf("written just now, and the cache is believed: %s", got)
+	}
+	if got := attrsOf(time.Hour, true, "a"); got != "" {
 		t.Errorf("the cache is not used: %s", got)
 	}
-	must(t, unix.Setxattr(filepath.Join(root, "a"), "user.k", []byte("w"), 0))
-	if got := kept(0, func(*cached) {}); got != `{"user.k":"dw=="}` {
-		t.Errorf("after a change: %s", got)
+	if got := attrsOf(0, false, "a"); got != has {
+		t.Errorf("one that has attributes: %s", got)
+	}
+	set("b", "v")
+	if got := attrsOf(time.Hour, true, "b"); got != has {
+		t.Errorf("given one since: %s", got)
 	}
 }

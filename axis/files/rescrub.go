@@ -87,18 +87,21 @@ func (o *LateOptions) hideEntries(all []*Entry) (changed int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("files: %w", err)
 	}
-	done := make(map[*Entry]bool)
+	done, changed := make(map[*Entry]bool), len(became)
 	for _, e := range all {
 		if e == nil || done[e] {
 			continue
 		}
 		done[e] = true
-		e.Attrs = hideAttrs(e.Attrs, o.Late)
+		if attrs := hideAttrs(e.Attrs, o.Late); attrs != e.Attrs {
+			e.Attrs = attrs
+			changed++
+		}
 		if h, ok := became[e.Digest]; ok {
 			e.Digest, e.Size, e.Secret = h.digest, h.size, cmp.Or(e.Secret, h.secret)
 		}
 	}
-	return len(became), nil
+	return changed, nil
 }
 
 // hidden returns the form of a content without secrets, and the keyed digest of what it was; nil where it holds none, or is missing.

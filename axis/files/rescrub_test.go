@@ -189,3 +189,16 @@ func TestLayerReveals(t *testing.T) {
 		t.Errorf("changed: %v", changedPaths(changes))
 	}
 }
+
+// A secret that stands in an attribute alone changes the tree too.
+func TestHideLateInAnAttribute(t *testing.T) {
+	store := cas.NewMemory()
+	digest, err := store.Put([]byte("plain"))
+	must(t, err)
+	attrs := attrSet{"user.k": []byte(secretWord)}.encode(nil)
+	tree := &Tree{Entries: []Entry{{Path: "a", Mode: Regular | 0o644, Digest: digest, Size: 5, Attrs: attrs}}}
+	n, err := HideLate(&LateOptions{Store: store, Late: fakeScrubber{}, All: fakeScrubber{}}, tree)
+	if err != nil || n != 1 || tree.Entries[0].Attrs != `{"user.k":null}` {
+		t.Errorf("%d changed, %v: %q", n, err, tree.Entries[0].Attrs)
+	}
+}

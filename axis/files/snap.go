@@ -227,12 +227,12 @@ func (s *snapper) take(f *found, out *slot) error {
 	return s.file(f, out)
 }
 
-// attrs takes the extended attributes, four system calls: what the cache knows does not come here.
+// attrs takes the extended attributes, in four system calls: a file that the cache knows to have none does not come here.
 func (s *snapper) attrs(f *found, out *slot) {
 	out.entry.Attrs = rootAttrs(s.top, f.path).encode(s.opts.Scrubber)
 }
 
-// file takes a regular file, from the cache where its stamp is known there: what changes its content or its attributes changes that.
+// file takes a regular file, from the cache where its stamp is known there.
 func (s *snapper) file(f *found, out *slot) error {
 	if f.info.Size() > s.opts.MaxFileSize {
 		return &errSkipped{TooLarge}
@@ -241,8 +241,8 @@ func (s *snapper) file(f *found, out *slot) error {
 	if ok {
 		if c, hit := s.cache.get(f.path, st); hit && !s.marked(f.path, c) && s.link(c) {
 			out.fill(c)
-			out.entry.Attrs, out.keep = c.attrs, true
-			if !c.attrsKnown {
+			out.keep = true
+			if !c.bare {
 				s.attrs(f, out)
 			}
 			return nil
@@ -368,7 +368,7 @@ func (s *snapper) newCache(began int64) *statCache {
 	for i := range s.bags {
 		for _, at := range s.bags[i].stamps {
 			e := &s.bags[i].entries[at.entry]
-			c.entries[e.Path] = cached{stamp: at.stamp, digest: e.Digest, size: e.Size, secret: e.Secret, attrs: e.Attrs}
+			c.entries[e.Path] = cached{stamp: at.stamp, digest: e.Digest, size: e.Size, secret: e.Secret, bare: e.Attrs == ""}
 		}
 	}
 	return c

@@ -17,7 +17,7 @@ import (
 // A statCache remembers the digests of a snapshot's files under their stamps, and the store that holds the contents, so
 // that the next snapshot reads only what changed. It is a file of
 //
-//	magic, store, scrubID, began, count, count × (path, stamp, digest, size, secret, 0 or 1 and attributes), BLAKE3 of all before
+//	magic, store, scrubID, began, count, count × (path, stamp, digest, size, secret, bare), BLAKE3 of all before
 //
 // where strings are counted and numbers are varints. A file that is damaged, cut or of another version is ignored.
 //
@@ -36,9 +36,8 @@ type cached struct {
 	digest cas.Digest // of the stored bytes
 	size   int64      // of the stored bytes
 	secret string
-	attrs  string // as Entry has them, where attrsKnown
-	// attrsKnown says that attributes have not changed since without a change of the stamp: they change ctime alone.
-	attrsKnown bool
+	// bare says that it has no extended attributes. What they are is not kept: a value may turn out to be a secret.
+	bare bool
 }
 
 const (
@@ -117,7 +116,7 @@ func (c *statCache) encode() []byte {
 	b = binary.AppendUvarint(b, uint64(len(paths)))
 	for _, p := range paths {
 		e := c.entries[p]
-		e.attrsKnown = c.settled(e.stamp.ctime)
+		e.bare = e.bare && c.settled(e.stamp.ctime) // attributes change that time alone
 		b = e.appendTo(appendString(b, p))
 	}
 	sum := cas.Sum(b)
@@ -133,10 +132,10 @@ func (e cached) appendTo(b []byte) []byte {
 	b = append(b, e.digest[:]...)
 	b = binary.AppendVarint(b, e.size)
 	b = appendString(b, e.secret)
-	if !e.attrsKnown {
-		return append(b, 0)
+	if e.bare {
+		return append(b, 1)
 	}
-	return appendString(append(b, 1), e.attrs)
+	return append(b, 0)
 }
 
 func appendString(b []byte, s string) []byte {
@@ -180,10 +179,7 @@ func (d *cacheReader) entry() cached {
 	e.stamp = stamp{mode: Mode(d.uvarint()), size: d.varint(), mtime: d.varint(), ctime: d.varint(), ino: d.uvarint()}
 	copy(e.digest[:], d.take(cas.Size))
 	e.size = d.varint()
-	e.secret = d.str()
-	if e.attrsKnown = d.uvarint() == 1; e.attrsKnown {
-		e.attrs = d.str()
-	}
+	e.secret, e.bare = d.str(), d.uvarint() == 1
 	return e
 }
 
