@@ -67,6 +67,7 @@ func (i *intents) put(in ...rpcapi.Intent) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.list = append(i.list, in...)
+	i.list = i.list[max(0, len(i.list)-maxWaiting):] // what a reader is too slow for was denied long ago
 	select {
 	case i.some <- struct{}{}:
 	default:

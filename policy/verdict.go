@@ -57,6 +57,15 @@ func (v *Verdict) Settle(allow bool, why string) {
 	v.Violations = nil
 }
 
+// Stand takes an approval back where now, what the same rules say once a person has decided, has other rules that stand against the action:
+// its state may have changed meanwhile.
+func (v *Verdict) Stand(now *Verdict) {
+	others := slices.DeleteFunc(slices.Clone(now.Violations), func(x Violation) bool { return x.Rule == Approve })
+	if v.Allowed && len(others) > 0 {
+		v.Allowed, v.Approval, v.Violations = false, nil, others
+	}
+}
+
 // ParamsDigest is that of the parameters that were judged.
 func (v *Verdict) ParamsDigest() cas.Digest { return v.parameters.Digest() }
 

@@ -89,11 +89,18 @@ func (r *run) decide(ctx context.Context, o *Outcome) error {
 		return nil
 	}
 	a := o.Action
-	verdict := r.Policies.Check(&policy.Action{ID: a.ID, Type: a.Type, Tool: toolOf(a), Parameters: parameters}, r.state, r.Agent)
-	o.Verdict = &verdict
+	act := &policy.Action{ID: a.ID, Type: a.Type, Tool: toolOf(a), Parameters: parameters}
+	verdict := r.Policies.Check(act, r.state, r.Agent)
 	if r.Approve != nil && verdict.Asks() {
 		r.Approve(ctx, a, &verdict)
+		now := r.Policies.Check(act, r.state, r.Agent)
+		verdict.Stand(&now)
+		if _, problem = r.validate(o); problem != "" {
+			o.Result.end(Rejected, nil, problem)
+			return nil
+		}
 	}
+	o.Verdict = &verdict
 	if r.Judged != nil {
 		if err := r.Judged(ctx, a, &verdict); err != nil {
 			return err

@@ -199,6 +199,8 @@ func policyCheck(ctx context.Context, s *session, p *rpcapi.PolicyCheckParams) (
 	verdict := s.d.policies.Check(&a, s.state.Scope(""), agent)
 	if p.Wait && verdict.Asks() {
 		s.approve(ctx, run.Run, agent, "", &verdict, params)
+		now := s.d.policies.Check(&a, s.state.Scope(""), agent)
+		verdict.Stand(&now)
 	}
 	if err := s.judged(ctx, run, &verdict); err != nil {
 		return nil, err

@@ -98,9 +98,9 @@ func (s *session) submit(ctx context.Context, r *jsonrpc.Request, p *rpcapi.Prop
 	if p.Scope != nil {
 		tenant = p.Scope.TenantID
 	}
-	denial := sub.supervised(ctx, agent, p.Proposal)
-	if denial != "" { // it runs all the same, to nothing but the turns and verdicts that say so
-		policies = policy.Closed("supervision", denial)
+	decision := sub.supervised(ctx, agent, p.Proposal)
+	if decision != nil && decision.Kind != rpcapi.DecisionAllow {
+		return nil, sub.denied(ctx, agent, p.Proposal, reasonOf(decision))
 	}
 	e := proposal.Executor{
 		Tools: s, Policies: policies, State: s.state.Scope(tenant), Agent: agent,
@@ -109,6 +109,7 @@ func (s *session) submit(ctx context.Context, r *jsonrpc.Request, p *rpcapi.Prop
 			s.approve(ctx, sub.run.Run, agent, p.Proposal.ID, v, parameters)
 		},
 		Judged: func(ctx context.Context, _ *proposal.Action, v *policy.Verdict) error {
+			noteApproval(v, decision)
 			return s.judged(ctx, sub.run, v)
 		},
 		Done: sub.done, Room: sub.takes,
@@ -124,9 +125,6 @@ func (s *session) submit(ctx context.Context, r *jsonrpc.Request, p *rpcapi.Prop
 	}
 	if err != nil {
 		return nil, submitError(err)
-	}
-	if denial != "" {
-		return nil, jsonrpc.Errorf(rpcapi.CodeApproval, "the proposal was not approved: %s", denial)
 	}
 	return result, nil
 }

@@ -27,6 +27,7 @@ func (d *Daemon) shutdown(ctx context.Context) error {
 	d.draining = true // who comes from now on is turned away
 	d.mu.Unlock()
 	d.door.Stop()
+	d.supervision.close()
 	d.finish(ctx)
 	err := d.close(ctx)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,7 @@ type supervision struct {
 	watchers map[*session]*watcher
 	waiting  []*intent // oldest first
 	last     uint64    // number that an intent was given
+	closed   bool      // nothing waits any more: the daemon stops
 }
 
 // An intent waits until it is taken from the list: who takes it decides it.
@@ -37,26 +39,25 @@ func newSupervision(within time.Duration, most int) *supervision {
 	return &supervision{within: within, most: most, watchers: make(map[*session]*watcher)}
 }
 
-// wants returns what in makes where some supervisor has that wait, else nil. Without a supervisor it costs the look that says so.
-func (v *supervision) wants(in func() *intent) *intent {
+// wants reports whether some supervisor has a proposal wait. Without a supervisor it costs the look that says so.
+func (v *supervision) wants(agent string, p *proposal.Proposal) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(v.watchers) == 0 {
-		return nil
+	calls := func(tool string) bool {
+		return slices.ContainsFunc(p.Actions, func(a proposal.Action) bool { return a.Type == proposal.ToolCall && a.Tool == tool })
 	}
-	one := in()
 	for _, w := range v.watchers {
-		if w.matches(&one.Intent) {
-			return one
+		if w.matches(agent, calls) {
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 // park waits for a decision, which is to allow or to deny.
 func (v *supervision) park(ctx context.Context, in *intent) rpcapi.Decision {
-	if !v.add(in) {
-		return denied("too much waits for a decision")
+	if why := v.add(in); why != "" {
+		return denied(why)
 	}
 	timer := time.NewTimer(v.within)
 	defer timer.Stop()
@@ -65,10 +66,11 @@ func (v *supervision) park(ctx context.Context, in *intent) rpcapi.Decision {
 		case d := <-in.decided:
 			return d
 		case <-timer.C:
-			if left := v.left(in); left > 0 { // it was escalated
-				timer.Reset(left)
-			} else if v.take(in.IntentID) != nil {
+			switch left, taken := v.expire(in); {
+			case taken:
 				return denied(fmt.Sprintf("nobody decided within %v", v.within))
+			case left > 0: // it was escalated
+				timer.Reset(left)
 			}
 		case <-ctx.Done():
 			if v.take(in.IntentID) != nil {
@@ -82,17 +84,34 @@ func denied(why string) rpcapi.Decision {
 	return rpcapi.Decision{Kind: rpcapi.DecisionDeny, Reason: why}
 }
 
-func (v *supervision) add(in *intent) bool {
+// add has an intent wait; where it may not it says why.
+func (v *supervision) add(in *intent) (why string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(v.waiting) >= v.most {
-		return false
+	switch {
+	case v.closed:
+		return stopping
+	case len(v.waiting) >= v.most:
+		return "too much waits for a decision"
 	}
 	in.IntentID, in.decided = "intent-"+newUUID(), make(chan rpcapi.Decision, 1)
 	in.ParkedAt = time.Now().UTC()
 	v.waiting = append(v.waiting, in)
 	v.announce(in)
-	return true
+	return ""
+}
+
+const stopping = "the daemon is stopping"
+
+// close denies all that waits, and all that would.
+func (v *supervision) close() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.closed = true
+	for _, in := range v.waiting {
+		in.decided <- denied(stopping)
+	}
+	v.waiting = nil
 }
 
 // announce gives an intent its time and has supervisors told. v.mu is held.
@@ -104,10 +123,16 @@ func (v *supervision) announce(in *intent) {
 	}
 }
 
-func (v *supervision) left(in *intent) time.Duration {
+// expire takes an intent whose time is over, or says how long it has yet.
+func (v *supervision) expire(in *intent) (left time.Duration, taken bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return time.Until(in.Deadline)
+	i := v.find(in.IntentID)
+	if left = time.Until(in.Deadline); i < 0 || left > 0 {
+		return left, false
+	}
+	v.waiting = slices.Delete(v.waiting, i, i+1)
+	return 0, true
 }
 
 // take takes an intent from those that wait; nil where it does not.
@@ -146,7 +171,7 @@ func (v *supervision) pending(w *watcher, after uint64) (list []rpcapi.Intent, l
 	defer v.mu.Unlock()
 	list = []rpcapi.Intent{}
 	for _, in := range v.waiting {
-		if in.number > after && (w == nil || w.matches(&in.Intent)) {
+		if in.number > after && (w == nil || w.shows(&in.Intent)) {
 			list = append(list, in.Intent)
 		}
 	}
@@ -164,12 +189,14 @@ type watcher struct {
 	done   chan struct{} // closed when its goroutine has ended
 }
 
-func (w *watcher) matches(in *rpcapi.Intent) bool {
-	if w.filter.AgentID != "" && w.filter.AgentID != in.AgentID {
-		return false
-	}
-	return len(w.filter.Tools) == 0 || slices.ContainsFunc(in.Actions, func(a rpcapi.IntentAction) bool {
-		return a.Tool != "" && slices.Contains(w.filter.Tools, a.Tool)
+func (w *watcher) matches(agent string, calls func(tool string) bool) bool {
+	return (w.filter.AgentID == "" || w.filter.AgentID == agent) && (len(w.filter.Tools) == 0 || slices.ContainsFunc(w.filter.Tools, calls))
+}
+
+// shows reports whether its supervisor is told of an intent: what a policy asks is for everybody who looks.
+func (w *watcher) shows(in *rpcapi.Intent) bool {
+	return len(in.Policies) > 0 || w.matches(in.AgentID, func(tool string) bool {
+		return slices.ContainsFunc(in.Actions, func(a rpcapi.IntentAction) bool { return a.Tool == tool })
 	})
 }
 
@@ -311,25 +338,52 @@ func supervisionDecide(ctx context.Context, s *session, p *rpcapi.SupervisionDec
 // maxReason bounds what a person gives as the reason, in bytes.
 const maxReason = 4 << 10
 
-// supervised waits where a supervisor has this proposal wait. It says why it may not run; "" where it may.
-func (sub *submission) supervised(ctx context.Context, agent string, p *proposal.Proposal) string {
-	in := sub.s.d.supervision.wants(func() *intent {
-		in := &intent{Intent: rpcapi.Intent{SessionID: sub.s.id, AgentID: agent, RunID: sub.run.Run, ProposalID: p.ID}}
-		for i := range p.Actions {
-			a := &p.Actions[i]
-			parameters, _ := policy.ParseParameters(a.Parameters) // what has no single meaning is rejected before it runs
-			in.Actions = append(in.Actions, actionOf(a.ID, a.Type, a.Tool, parameters))
-		}
-		return in
-	})
-	if in == nil {
-		return ""
+// supervised waits where a supervisor has this proposal wait, and returns the decision; nil where nobody wants to see it.
+func (sub *submission) supervised(ctx context.Context, agent string, p *proposal.Proposal) *rpcapi.Decision {
+	if !sub.s.d.supervision.wants(agent, p) {
+		return nil
+	}
+	in := &intent{Intent: rpcapi.Intent{SessionID: sub.s.id, AgentID: agent, RunID: sub.run.Run, ProposalID: p.ID}}
+	for i := range p.Actions {
+		a := &p.Actions[i]
+		parameters, _ := policy.ParseParameters(a.Parameters) // what has no single meaning is rejected before it runs
+		in.Actions = append(in.Actions, actionOf(a.ID, a.Type, a.Tool, parameters))
 	}
 	d := sub.s.d.supervision.park(ctx, in)
-	if d.Kind == rpcapi.DecisionAllow {
-		return ""
+	return &d
+}
+
+// supervisor names what decided in verdicts, where no policy did.
+const supervisor = "supervision"
+
+// denied keeps of a proposal that a supervisor denied a verdict on each action and a turn of each tool call. It is the proposal's error.
+func (sub *submission) denied(ctx context.Context, agent string, p *proposal.Proposal, why string) error {
+	closed := policy.Closed(supervisor, why)
+	for i := range p.Actions {
+		a := &p.Actions[i]
+		parameters, _ := policy.ParseParameters(a.Parameters)
+		verdict := closed.Check(&policy.Action{ID: a.ID, Type: a.Type, Tool: a.Tool, Parameters: parameters}, nil, agent)
+		err := sub.s.judged(ctx, sub.run, &verdict)
+		if err == nil && a.Type == proposal.ToolCall {
+			err = sub.done(ctx, &proposal.Outcome{Action: a, Parameters: parameters.Raw(), Verdict: &verdict, Result: new(proposal.ActionResult)})
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return reasonOf(d)
+	return jsonrpc.Errorf(rpcapi.CodeApproval, "the proposal was not approved: %s", why)
+}
+
+// noteApproval puts into a verdict that a supervisor allowed its proposal, and why.
+func noteApproval(v *policy.Verdict, d *rpcapi.Decision) {
+	if d == nil || !v.Allowed {
+		return
+	}
+	if v.Approval == nil {
+		v.Approval = new(policy.Approval)
+	}
+	v.Approval.Policies = append([]string{supervisor}, v.Approval.Policies...)
+	v.Approval.Reason = strings.Join(slices.DeleteFunc([]string{d.Reason, v.Approval.Reason}, func(s string) bool { return s == "" }), "; ")
 }
 
 // approve has a person settle a verdict that asks for one.
@@ -346,15 +400,25 @@ func (s *session) approve(ctx context.Context, run, agent, proposed string, v *p
 		v.Settle(true, d.Reason)
 		return
 	}
-	v.Settle(false, reasonOf(d))
+	v.Settle(false, reasonOf(&d))
 }
 
+// What a person is shown of the names of parameters.
+const maxKeys, maxKey = 64, 128
+
 func actionOf(id, kind, tool string, p *policy.Parameters) rpcapi.IntentAction {
-	return rpcapi.IntentAction{ActionID: id, Type: kind, Tool: tool, ParameterKeys: p.Keys(), ParamsDigest: p.Digest().String()}
+	keys := p.Keys()
+	keys = keys[:min(len(keys), maxKeys)]
+	for i, k := range keys {
+		if len(k) > maxKey {
+			keys[i] = strings.ToValidUTF8(k[:maxKey], "") + "…"
+		}
+	}
+	return rpcapi.IntentAction{ActionID: id, Type: kind, Tool: tool, ParameterKeys: keys, ParamsDigest: p.Digest().String()}
 }
 
 // reasonOf is a denial in words.
-func reasonOf(d rpcapi.Decision) string {
+func reasonOf(d *rpcapi.Decision) string {
 	if d.Reason == "" {
 		return "a person denied it"
 	}

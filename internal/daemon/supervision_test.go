@@ -45,6 +45,13 @@ func (p *peer) decide(id, kind, reason string) {
 	p.must(rpcapi.SupervisionDecide, rpcapi.SupervisionDecideParams{IntentID: id, Decision: rpcapi.Decision{Kind: kind, Reason: reason}}, nil)
 }
 
+func (p *peer) verdicts(run string) []rpcapi.PolicyCheckResult {
+	p.t.Helper()
+	var out rpcapi.RunsVerdictsResult
+	p.must(rpcapi.RunsVerdicts, rpcapi.RunParams{RunID: run}, &out)
+	return out.Verdicts
+}
+
 // A submitted proposal goes on beside the test.
 type going struct {
 	out json.RawMessage
@@ -68,6 +75,11 @@ func TestASupervisorAllowsAProposal(t *testing.T) {
 	host, p := r.host(), r.as("coder")
 	p.answers("search", `{"hits":3}`)
 	run := p.startRun(rpcapi.RunsStartParams{Intent: "find it"})
+	defer func() {
+		if v := p.verdicts(run.RunID); len(v) != 1 || v[0].Verdict.Approval == nil || v[0].Verdict.Approval.Reason != "why not" {
+			t.Errorf("verdicts: %+v", v)
+		}
+	}()
 	if waiting := host.supervise(`{}`); len(waiting) != 0 {
 		t.Fatalf("waits before anything was proposed: %+v", waiting)
 	}
@@ -84,7 +96,7 @@ func TestASupervisorAllowsAProposal(t *testing.T) {
 	if list := host.pending(); len(list) != 1 || list[0].IntentID != in.IntentID {
 		t.Fatalf("pending: %+v", list)
 	}
-	host.decide(in.IntentID, rpcapi.DecisionAllow, "")
+	host.decide(in.IntentID, rpcapi.DecisionAllow, "why not")
 	if g := <-done; g.err != nil || !strings.Contains(string(g.out), `"hits":3`) {
 		t.Fatalf("%s, %v", g.out, g.err)
 	}
@@ -101,7 +113,8 @@ func TestADeniedProposalIsInTheTrace(t *testing.T) {
 	p.answers("search", `{}`)
 	run := p.startRun(rpcapi.RunsStartParams{Intent: "find it"})
 	host.supervise(`null`)
-	done := p.submitting(searches)
+	done := p.submitting(`{"proposal":{"actions":[{"id":"a0","type":"tool_call","tool":"no such tool"},
+		{"id":"a1","type":"state_write","parameters":{"key":"k","value":1}},{"id":"a2","type":"tool_call","tool":"search","parameters":{"q":"x"}}]}}`)
 	first := host.intent()
 	host.decide(first.IntentID, rpcapi.DecisionEscalate, "ask Ann")
 	again := host.intent()
@@ -114,8 +127,12 @@ func TestADeniedProposalIsInTheTrace(t *testing.T) {
 	if !errors.As(g.err, &refused) || refused.Code != rpcapi.CodeApproval || !strings.Contains(refused.Message, "not on a Friday") {
 		t.Fatalf("%s, %v", g.out, g.err)
 	}
-	if got := turns(t, p.trace(run.RunID)); len(got) != 1 || !strings.Contains(got[0], `"policy_rejected":{"rule":"supervision","reason":"denied: not on a Friday"}`) {
+	got := turns(t, p.trace(run.RunID))
+	if len(got) != 2 || strings.Count(strings.Join(got, ""), `"policy_rejected":{"rule":"supervision","reason":"denied: not on a Friday"}`) != 2 {
 		t.Fatalf("turns: %s", got)
+	}
+	if v := p.verdicts(run.RunID); len(v) != 3 || v[1].Type != "state_write" || v[1].Verdict.Kind != "deny" {
+		t.Fatalf("verdicts: %+v", v)
 	}
 }
 
@@ -174,15 +191,48 @@ func TestApprove(t *testing.T) {
 			t.Fatalf("%s: %s, %v", kind, g.out, g.err)
 		}
 	}
-	var out rpcapi.RunsVerdictsResult
-	p.must(rpcapi.RunsVerdicts, rpcapi.RunParams{RunID: run.RunID}, &out)
-	if n := len(out.Verdicts); n != 3 {
+	verdicts := p.verdicts(run.RunID)
+	if n := len(verdicts); n != 3 {
 		t.Fatalf("%d verdicts", n)
 	}
-	if v := out.Verdicts[1].Verdict; v.Kind != "allow" || v.Approval == nil || v.Approval.Reason != "by Ann" || v.Approval.Policies[0] != "ask" {
+	if v := verdicts[1].Verdict; v.Kind != "allow" || v.Approval == nil || v.Approval.Reason != "by Ann" || v.Approval.Policies[0] != "ask" {
 		t.Fatalf("allowed: %+v", v)
 	}
-	if v := out.Verdicts[2].Verdict; v.Kind != "deny" || v.Reason != "denied: by Ann" || v.Violations[0].Rule != policy.Approve {
+	if v := verdicts[2].Verdict; v.Kind != "deny" || v.Reason != "denied: by Ann" || v.Violations[0].Rule != policy.Approve {
 		t.Fatalf("denied: %+v", v)
+	}
+}
+
+// What a policy asks is for every supervisor, and what it judges by counts when a person has decided, not before.
+func TestAnApprovalDoesNotOutliveTheState(t *testing.T) {
+	r := start(t, &daemon.Options{Policies: []policy.Rule{
+		{Name: "ask", Rule: policy.Approve, Target: "shell"}, {Name: "open", Rule: policy.RequireState, Key: "open", Value: json.RawMessage(`true`)},
+	}})
+	host, p := r.host(), r.as("coder")
+	p.answers("shell", `{}`)
+	p.must(rpcapi.StateSet, json.RawMessage(`{"key":"open","value":true}`), nil)
+	host.supervise(`{"tools":["another"]}`)
+	done := p.submitting(`{"proposal":{"actions":[{"type":"tool_call","tool":"shell"}]}}`)
+	in := host.intent()
+	p.must(rpcapi.StateSet, json.RawMessage(`{"key":"open","value":false}`), nil)
+	host.decide(in.IntentID, rpcapi.DecisionAllow, "")
+	if g := <-done; g.err != nil || !strings.Contains(string(g.out), `"status":"rejected"`) || !strings.Contains(string(g.out), "policy 'open'") {
+		t.Fatalf("%s, %v", g.out, g.err)
+	}
+}
+
+// A daemon that stops denies what waits: nobody can decide it any more.
+func TestAStopDeniesWhatWaits(t *testing.T) {
+	r := start(t, &daemon.Options{Policies: []policy.Rule{{Name: "ask", Rule: policy.Approve, Target: "shell"}}})
+	host, p := r.host(), r.as("coder")
+	p.answers("shell", `{}`)
+	done := p.submitting(`{"proposal":{"actions":[{"type":"tool_call","tool":"shell"}]}}`)
+	for len(host.pending()) == 0 {
+	}
+	if err := r.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if g := <-done; g.err != nil || !strings.Contains(string(g.out), "denied: the daemon is stopping") {
+		t.Fatalf("%s, %v", g.out, g.err)
 	}
 }
