@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -68,6 +69,17 @@ func writeIntents(std streams, list []rpcapi.Intent) error {
 	return nil
 }
 
+// quoted are names, those in quotes that hold more than letters, digits, '_', '-' and '.': a name cannot pass for what stands behind it.
+func quoted(names []string) []string {
+	out := slices.Clone(names)
+	for i, n := range out {
+		if strings.Trim(n, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") != "" || n == "" {
+			out[i] = strconv.Quote(n)
+		}
+	}
+	return out
+}
+
 // writeIntent writes an intent as an object on a line.
 func writeIntent(std streams, in *rpcapi.Intent) error {
 	b, err := marshal(struct {
@@ -96,7 +108,7 @@ func intentText(in *rpcapi.Intent) string {
 		if what == "" {
 			what = a.Type
 		}
-		visible.Fprintf(&b, "    %s(%s)  parameters %.12s\n", what, strings.Join(a.ParameterKeys, ", "), a.ParamsDigest)
+		visible.Fprintf(&b, "    %s(%s)  parameters %.12s\n", what, strings.Join(quoted(a.ParameterKeys), ", "), a.ParamsDigest)
 	}
 	return b.String()
 }
@@ -177,27 +189,29 @@ func newRunsSuperviseCommand(from *runsOptions, std streams) *cobra.Command {
 
 // run gives what waits, until it is interrupted; on a terminal it asks about each.
 func (o *runsSuperviseOptions) run(ctx context.Context, d *daemonRuns, std streams) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	intents, err := d.c.Supervise(ctx, &o.filter)
 	if err != nil {
 		return d.wrap(err)
 	}
-	var answers <-chan string
+	var p *prompter
 	if !o.json && isTerminal(std.in) {
 		visible.Fprintln(std.err, "tapedeck: waiting for proposals; ^C ends it")
-		answers = linesOf(std)
+		p = &prompter{d: d, std: std, lines: linesOf(std.in, func() { end(io.EOF) })}
 	}
 	for in, err := range intents {
 		switch {
 		case err != nil:
-			return d.wrap(err)
+			err = d.wrap(err)
 		case o.json:
 			err = writeIntent(std, &in)
-		case answers == nil:
+		case p == nil:
 			err = raw(std.out, "%s", intentText(&in))
 		default:
-			err = ask(ctx, d, &in, answers, std)
+			err = p.ask(ctx, &in)
 		}
-		if errors.Is(err, io.EOF) { // who decides has gone
+		if context.Cause(ctx) == io.EOF { // who decides has gone
 			return nil
 		}
 		if err != nil {
@@ -207,13 +221,23 @@ func (o *runsSuperviseOptions) run(ctx context.Context, d *daemonRuns, std strea
 	return nil
 }
 
-// linesOf are the lines of stdin, until it ends; the goroutine that reads them ends with the process.
-func linesOf(std streams) <-chan string {
-	lines := make(chan string)
+// A line is what a person typed, and when it came.
+type line struct {
+	text string
+	at   time.Time
+}
+
+// linesOf are the lines of a terminal until it ends, which it tells; the goroutine that reads them ends with the process. What nobody takes
+// is kept for a while, with its time: an answer belongs to what was asked before it was typed.
+func linesOf(in io.Reader, ended func()) <-chan line {
+	lines := make(chan line, 64)
 	go func() {
-		defer close(lines)
-		for s := bufio.NewScanner(std.in); s.Scan(); {
-			lines <- s.Text()
+		defer ended()
+		for s := bufio.NewScanner(in); s.Scan(); {
+			select {
+			case lines <- line{s.Text(), time.Now()}:
+			default:
+			}
 		}
 	}()
 	return lines
@@ -232,32 +256,82 @@ func decisionOf(key string) string {
 	return ""
 }
 
-// ask has a person decide: y, n or e, and a reason behind it.
-func ask(ctx context.Context, d *daemonRuns, in *rpcapi.Intent, answers <-chan string, std streams) error {
-	for {
-		if err := raw(std.out, "%s  y allow, n deny, e escalate; a reason may follow: ", intentText(in)); err != nil {
-			return err
+// A prompter asks a person about one intent after another.
+type prompter struct {
+	d     *daemonRuns
+	std   streams
+	lines <-chan line
+}
+
+// stillEvery is how often it is looked whether what a person is asked about waits yet.
+const stillEvery = time.Second
+
+// ask has a person decide: y, n or e, and a reason behind it. What ends meanwhile is said, and the next comes when the person has seen that:
+// an answer to one is never taken for another.
+func (p *prompter) ask(ctx context.Context, in *rpcapi.Intent) error {
+	if waits, err := p.waits(ctx, in); err != nil || !waits {
+		return err
+	}
+	asked, still := time.Now(), time.NewTicker(stillEvery)
+	defer still.Stop()
+	if err := raw(p.std.out, "%s", intentText(in)); err != nil {
+		return err
+	}
+	for prompt := true; ; {
+		if prompt {
+			if err := raw(p.std.out, "  y allow, n deny, e escalate; a reason may follow: "); err != nil {
+				return err
+			}
 		}
-		var line string
+		prompt = false
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(time.Until(in.Deadline)):
-			return raw(std.out, "\n  its time is over\n")
-		case text, ok := <-answers:
-			if !ok {
-				return io.EOF
+		case <-still.C:
+			waits, err := p.waits(ctx, in)
+			if err != nil {
+				return err
 			}
-			line = text
+			if !waits {
+				return p.seen(ctx, "\n  it was decided elsewhere, or its time is over: Enter goes on\n")
+			}
+		case typed := <-p.lines:
+			if typed.at.Before(asked) {
+				continue
+			}
+			key, reason, _ := strings.Cut(strings.TrimSpace(typed.text), " ")
+			kind := decisionOf(key)
+			if kind == "" {
+				prompt = true
+				continue
+			}
+			if _, err := p.d.c.Decide(ctx, in.IntentID, rpcapi.Decision{Kind: kind, Reason: strings.TrimSpace(reason)}); err != nil {
+				visible.Fprintf(p.std.err, "tapedeck: %v\n", err)
+			}
+			return ctx.Err()
 		}
-		key, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
-		kind := decisionOf(key)
-		if kind == "" {
-			continue
+	}
+}
+
+func (p *prompter) waits(ctx context.Context, in *rpcapi.Intent) (bool, error) {
+	list, err := p.d.c.Pending(ctx)
+	return slices.ContainsFunc(list, func(x rpcapi.Intent) bool { return x.IntentID == in.IntentID }), p.d.wrap(err)
+}
+
+// seen says something, and waits for a line that came after it.
+func (p *prompter) seen(ctx context.Context, what string) error {
+	said := time.Now()
+	if err := raw(p.std.out, "%s", what); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case typed := <-p.lines:
+			if typed.at.After(said) {
+				return nil
+			}
 		}
-		if _, err := d.c.Decide(ctx, in.IntentID, rpcapi.Decision{Kind: kind, Reason: strings.TrimSpace(reason)}); err != nil {
-			visible.Fprintf(std.err, "tapedeck: %v\n", err)
-		}
-		return ctx.Err()
 	}
 }

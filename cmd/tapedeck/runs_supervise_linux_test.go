@@ -23,8 +23,8 @@ func TestSuperviseOnATerminal(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- d.Serve(context.Background()) }()
 	t.Cleanup(func() { d.Shutdown(context.Background()); <-served })
-	ship := client.Func("ship", "", func(context.Context, struct{}) (any, error) { return "shipped", nil })
-	agent, err := client.Dial(t.Context(), d.URL(), &client.Options{AgentID: "coder", Tools: []client.Tool{ship}})
+	run := func(context.Context, struct{}) (any, error) { return "done", nil }
+	agent, err := client.Dial(t.Context(), d.URL(), &client.Options{AgentID: "coder", Tools: []client.Tool{client.Func("ship", "", run), client.Func("sail", "", run)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,13 +41,17 @@ func TestSuperviseOnATerminal(t *testing.T) {
 	}
 	t.Cleanup(func() { s.Close() })
 	sees(t, s, "waiting for proposals")
-	for _, answer := range []string{"perhaps\ry\r", "n not on a Friday\r"} {
+	if err := s.Type("y\r"); err != nil { // before anything was asked
+		t.Fatal(err)
+	}
+	sees(t, s, "y")
+	for tool, answer := range map[string]string{"ship": "n not on a Friday\r", "sail": "perhaps\ry\r"} {
 		results := make(chan error, 1)
 		go func() {
-			_, err := agent.Submit(t.Context(), &rpcapi.Proposal{Actions: []rpcapi.Action{{Type: "tool_call", Tool: "ship", Parameters: []byte(`{"to":"prod"}`)}}})
+			_, err := agent.Submit(t.Context(), &rpcapi.Proposal{Actions: []rpcapi.Action{{Type: "tool_call", Tool: tool, Parameters: []byte(`{"to":"prod"}`)}}})
 			results <- err
 		}()
-		sees(t, s, "ship(to)", "y allow, n deny, e escalate")
+		sees(t, s, tool+"(to)")
 		if err := s.Type(answer); err != nil {
 			t.Fatal(err)
 		}
@@ -55,8 +59,8 @@ func TestSuperviseOnATerminal(t *testing.T) {
 			t.Fatalf("%q: %v", answer, err)
 		}
 	}
-	if err := s.Type("\x03"); err != nil {
+	if err := s.Type("\x04"); err != nil {
 		t.Fatal(err)
 	}
-	ends(t, s, 130)
+	ends(t, s, 0)
 }

@@ -358,9 +358,13 @@ async function daemon() {
     await p.locator('.top .crumb', { hasText: '1 waiting' }).click();
     assert.match(await text(p, '.intent'), /coder wants ship\(to\)[^]*ask: tool 'ship' is for a person to allow/);
     await p.getByRole('button', { name: 'Allow' }).click();
+    await p.waitForSelector('.intent.over + .intent:not(.over)'); // the next stands below, and not in its place
+    assert.match(await text(p, '.intent.over'), /allowed/);
     await p.getByLabel('Reason').fill('not <b>today</b>');
-    await p.waitForFunction(() => document.querySelectorAll('.intent').length === 1 && !document.querySelector('.intent button[disabled]'));
     await p.getByRole('button', { name: 'Deny' }).click();
+    await p.waitForSelector('.intent.over + .intent.over');
+    await clean(p, 'decided');
+    await p.getByRole('button', { name: 'Put away' }).click();
     await p.waitForSelector('.intent', { state: 'detached' });
     await p.keyboard.press('j');
     await p.keyboard.press('Enter');

@@ -10,9 +10,10 @@
 // # Vocabulary
 //
 // A session is one connection: who it is (identity), its tools, its policies in scopes, its state, the runs that it holds, its
-// subscriptions. An intent is what waits for a person's decision, a supervisor the host's connection that is told of it. A run is held by the sessions that started it, or started it again by its key; when the last of them goes away
-// its grace begins, and at the end of that the run is given up: it ends as incomplete. A submission is one proposal while it
-// runs; it keeps the run, the policies and the tenant that were in force when it came.
+// subscriptions. An intent is what waits for a person's decision, a supervisor the host's connection that is told of it. A run is
+// held by the sessions that started it, or started it again by its key; when the last of them goes away its grace begins, and at the
+// end of that the run is given up: it ends as incomplete. A submission is one proposal while it runs; it keeps the run, the policies
+// and the tenant that were in force when it came.
 //
 // # Who may do what
 //

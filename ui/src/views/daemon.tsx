@@ -51,33 +51,46 @@ function Row({ run }: { run: DaemonRun }) {
 	</div>;
 }
 
-/** Waiting is what a person is to decide; of parameters the names are known and nothing more. */
+const seen = new Map<string, DaemonIntent>(); // in the order in which they came, what has ended too
+
+/** Waiting is what a person is to decide; of parameters the names are known and nothing more. What has ended stays in its place until the
+ * person says so, for else the next would come to lie under the hand that was about to decide it. */
 function Waiting({ intents }: { intents: DaemonIntent[] }) {
-	if (!intents.length) return null;
-	return <Section title="Waiting for a decision" note={format.count(intents.length)} level={2}>{intents.map((i) => <Intent key={i.id} of={i} />)}</Section>;
+	const [, show] = useState(0);
+	for (const i of intents) seen.set(i.id, i);
+	if (!seen.size) return null;
+	const waits = new Set(intents.map((i) => i.id));
+	const clear = () => {
+		for (const id of seen.keys()) if (!waits.has(id)) seen.delete(id);
+		show((n) => n + 1);
+	};
+	return <Section title="Waiting for a decision" note={format.count(intents.length)} level={2}>
+		{[...seen.values()].map((i) => <Intent key={i.id} of={i} over={!waits.has(i.id)} />)}
+		{seen.size > waits.size && <button type="button" onClick={clear}>Put away what is decided</button>}
+	</Section>;
 }
 
-function Intent({ of }: { of: DaemonIntent }) {
-	const [reason, setReason] = useState(''), [fault, setFault] = useState(''), [sent, setSent] = useState(false);
-	const decide = (kind: string) => {
+function Intent({ of, over }: { of: DaemonIntent; over: boolean }) {
+	const [reason, setReason] = useState(''), [fault, setFault] = useState(''), [sent, setSent] = useState(false), [said, setSaid] = useState('');
+	const decide = (kind: string, done: string) => {
 		setSent(true);
-		post('daemon/decide', { intent_id: of.id, decision: { kind, reason } }).then(() => setFault(''), (e: Error) => setFault(e.message)).finally(() => {
+		post('daemon/decide', { intent_id: of.id, decision: { kind, reason } }).then(() => { setFault(''); setSaid(done); }, (e: Error) => setFault(e.message)).finally(() => {
 			setSent(false);
 			again((p) => p === 'daemon.json');
 		});
 	};
 	const tools = list(of.actions).map((a) => a.tool).join(', ');
-	return <article class="intent" aria-label={`${of.agent}: ${tools}`}>
+	return <article class={`intent ${over ? 'over' : ''}`} aria-label={`${of.agent}: ${tools}`}>
 		<p><strong><Line text={of.agent} most={80} /></strong> wants {list(of.actions).map((a) => <code><Line text={`${a.tool}(${list(a.keys).join(', ')})`} most={200} title /></code>)} <span class="dim">denied unless somebody decides before {format.date(of.deadline).slice(11)}</span></p>
 		{of.reason && <p class="dim"><Line text={`${list(of.policies).join(', ')}: ${of.reason}`} /></p>}
 		{of.escalated && <p class="dim"><Line text={of.escalated} /></p>}
-		<div class="bar">
-			<button type="button" disabled={sent} onClick={() => decide('allow')}>Allow</button>
-			<button type="button" disabled={sent} onClick={() => decide('deny')}>Deny</button>
-			<button type="button" disabled={sent} onClick={() => decide('escalate')}>Leave to somebody else</button>
+		{over ? <p role="status">{said || 'decided elsewhere, or its time is over'}</p> : <div class="bar">
+			<button type="button" disabled={sent} onClick={() => decide('allow', 'allowed')}>Allow</button>
+			<button type="button" disabled={sent} onClick={() => decide('deny', 'denied')}>Deny</button>
+			<button type="button" disabled={sent} onClick={() => decide('escalate', '')}>Leave to somebody else</button>
 			<input type="text" aria-label="Reason" placeholder="Reason" value={reason} onInput={(e) => setReason(e.currentTarget.value)} />
 			{of.run && <Link to={{ view: 'daemon', what: of.run }}>its run</Link>}
-		</div>
+		</div>}
 		{fault && <Fault what={fault} />}
 	</article>;
 }
