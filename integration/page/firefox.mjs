@@ -12,6 +12,7 @@ const [firefox, folder] = process.argv.slice(2);
 const WebSocket = createRequire(join(process.env.TAPEDECK_PAGE, 'here'))('ws');
 const profile = mkdtempSync(join(tmpdir(), 'tapedeck-firefox-'));
 const child = spawn(firefox, ['--headless', '--no-remote', '--profile', profile, '--remote-debugging-port', '0'], { stdio: ['ignore', 'ignore', 'pipe'] });
+process.on('exit', () => child.kill()); // however this ends
 const address = await new Promise((found, failed) => {
   let said = '';
   child.stderr.on('data', d => {
