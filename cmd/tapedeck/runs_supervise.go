@@ -211,7 +211,7 @@ func (o *runsSuperviseOptions) run(ctx context.Context, d *daemonRuns, std strea
 		default:
 			err = p.ask(ctx, &in)
 		}
-		if context.Cause(ctx) == io.EOF { // who decides has gone
+		if errors.Is(context.Cause(ctx), io.EOF) { // who decides has gone
 			return nil
 		}
 		if err != nil {
