@@ -277,7 +277,7 @@ func initCommand(files []*os.File, stderr io.Writer) *exec.Cmd {
 	return &exec.Cmd{
 		Path:       stage.Self,
 		Args:       []string{stage.InitName},
-		Env:        []string{"GODEBUG=asyncpreemptoff=1"},
+		Env:        []string{"GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1"},
 		Dir:        "/",
 		Stderr:     stderr,
 		ExtraFiles: files,

@@ -22,7 +22,7 @@ import (
 // runInit is PID 1 of the jail. It ends when the recorder does, and everything inside with it.
 func runInit() {
 	defaultSignals()
-	warmThreads(12, 0)
+	warmThreads(6, 0)
 	conn, err := connOf(controlFD)
 	if err != nil {
 		return
