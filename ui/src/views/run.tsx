@@ -24,8 +24,9 @@ export interface Shown {
 }
 
 export function RunView({ id }: { id: string }) {
+	const index = doc<Index>(`run/${id}/index.json`); // asked for beside run.json
 	return <Wait of={doc<Detail>(`run/${id}/run.json`)}>{(detail) =>
-		<Wait of={doc<Index>(`run/${id}/index.json`)}>{(index) => <Loaded id={id} detail={detail} rows={rowsOf(index)} />}</Wait>
+		<Wait of={index}>{(index) => <Loaded id={id} detail={detail} rows={rowsOf(index)} />}</Wait>
 	}</Wait>;
 }
 
