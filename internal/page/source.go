@@ -249,7 +249,7 @@ func (r *Source) detail(ctx context.Context) *Detail {
 		Terminal: recording.IsDir(r.rec.TerminalPath()), Report: library.JudgementOf(r.rec) != nil,
 	}
 	for _, what := range r.rec.Unfinished() {
-		d.Problems = append(d.Problems, Problem{recording.ManifestName, strings.TrimPrefix(what, r.rec.Dir+" ")})
+		d.Problems = append(d.Problems, Problem{recording.ManifestName, strings.TrimPrefix(what, r.rec.Dir+" is unfinished: ")})
 	}
 	var size int64
 	s, err := r.sum()
