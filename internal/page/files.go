@@ -114,7 +114,7 @@ const maxCommand = 2000
 
 // spawnOf is the process that a record tells of.
 func spawnOf(rec *tape.Record, k *tape.ProcessSpawn) spawn {
-	end := cmp.Or(tape.EndedMS(k), rec.MonotonicMS)
+	_, end := tape.Spanned(rec)
 	command := cutTo(strings.Join(append([]string{k.Program}, k.Args...), " "), maxCommand)
 	return spawn{rec.Seq, k.SpawnID, end - k.DurationMS, end, command}
 }

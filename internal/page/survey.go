@@ -94,11 +94,7 @@ func (s *survey) add(r *tape.Record, at int64) {
 		s.out.Blocks = append(s.out.Blocks, at)
 	}
 	turn := s.book.Add(r)
-	took := tookOf(r.Kind)
-	start := max(r.MonotonicMS-took, 0)
-	if ms := tape.EndedMS(r.Kind); ms > 0 {
-		start = max(ms-took, 0)
-	}
+	start, _ := tape.Spanned(r)
 	switch k := r.Kind.(type) {
 	case *tape.LLMCall:
 		s.starts[r.Seq] = start
@@ -115,7 +111,7 @@ func (s *survey) add(r *tape.Record, at int64) {
 	x.Kind = append(x.Kind, placeIn(s.kindAt, &x.Kinds, r.Kind.Name()))
 	x.Lane = append(x.Lane, s.lane(r.Kind))
 	x.Start, s.last = append(x.Start, start-s.last), start
-	x.Took = append(x.Took, took)
+	x.Took = append(x.Took, tape.TookMS(r.Kind))
 	size := sizeOfPayloads(r.Kind)
 	x.Size, s.out.Payloads = append(x.Size, size), s.out.Payloads+size
 	x.Flag = append(x.Flag, s.flags(r.Kind))
@@ -237,22 +233,6 @@ func laneTitle(name string) string {
 		}
 	}
 	return name
-}
-
-// tookOf is how long what a record tells of lasted, in ms.
-func tookOf(k tape.Kind) int64 {
-	switch k := k.(type) {
-	case *tape.MCPJSONRPC:
-		return k.LatencyMS
-	case *tape.ProcessSpawn:
-		return k.DurationMS
-	case *tape.ClockSleep:
-		return k.DurationMS
-	}
-	if x := tape.ExchangeOf(k); x != nil && len(x.Stream) > 0 {
-		return x.Stream[len(x.Stream)-1].TMS
-	}
-	return 0
 }
 
 func sizeOfPayloads(k tape.Kind) (n int64) {
