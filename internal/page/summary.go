@@ -201,9 +201,19 @@ func mustJSON(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
+// tiny is below how many bytes a text is packed without looking for what it repeats: the tables for that take longer than all else.
+const tiny = 8 << 10
+
 func packed(b []byte) []byte {
+	level := gzip.DefaultCompression
+	if len(b) < tiny {
+		level = gzip.HuffmanOnly
+	}
 	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
+	z, err := gzip.NewWriterLevel(&out, level)
+	if err != nil {
+		panic(fmt.Sprintf("page: %v", err)) // both levels are there
+	}
 	z.Write(b) // a buffer takes all
 	z.Close()
 	return out.Bytes()
