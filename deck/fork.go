@@ -16,6 +16,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/deck/endcheck"
 	"github.com/tapedeck-dev/tapedeck/deck/fork"
@@ -36,8 +37,8 @@ type ForkOptions struct {
 	// answered from the rest of the tape as far as it fits.
 	Live      bool
 	Upstreams map[string]string // as in RecordOptions; on top of those that the recording keeps
-	// MCP names tool servers over stdio whose programs are started: told up to the point what the tape tells, and live past it. The others
-	// are answered from the tape.
+	// MCP names tool servers that are told what the tape tells up to the point, and answer themselves past it: the program of one over stdio is
+	// started, one over HTTP needs Live. The others are answered from the tape.
 	MCP []string
 
 	Env []string // where secrets are taken from, and proxies; the process's own when nil
@@ -171,13 +172,15 @@ func (f *forking) check(rec *recording.Recording) (err error) {
 	if f.servers, err = runningOf(rec, f.o.MCP); err != nil {
 		return err
 	}
-	switch need := f.o.Changes.NeedLive(); {
+	switch need, far := f.o.Changes.NeedLive(), f.servers.far(); {
 	case m.Proxy:
 		return fmt.Errorf("%s was recorded outside the jail: a fork runs in it", rec.Dir)
 	case f.o.Verify != "" && m.Roots.Tree == "":
 		return fmt.Errorf("--verify: there is no work tree in %s", rec.Dir)
 	case !f.o.Live && need != "":
 		return fmt.Errorf("%s changes what a model is asked: add --live, which asks it", need)
+	case !f.o.Live && far != nil:
+		return fmt.Errorf("--mcp %s: it is at %s: add --live, which reaches it", far.Name, far.URL)
 	case !f.o.Live && f.o.Changes.Answer == nil && f.servers == nil:
 		return errors.New("nothing would differ: change the recorded answer (--edit, --set answer=TEXT), start a tool server (--mcp NAME), or add --live, which asks models anew from there on")
 	case !f.o.Live:
@@ -188,6 +191,7 @@ func (f *forking) check(rec *recording.Recording) (err error) {
 		return err
 	}
 	f.reach = ro
+	f.servers.place(ro.Upstreams)
 	return network.CheckUpstreams(ro.Upstreams)
 }
 
@@ -229,9 +233,16 @@ func (f *forking) divide(r *replayer) (err error) {
 	o := exchange.ForkOptions{Closed: !f.o.Live, Passing: func() {
 		f.came = time.Now()
 		r.processes.leave(f.time(r))
+		if r.s.http != nil {
+			r.s.http.Leave()
+		}
 	}}
 	if c := r.s.redactor.mcp; c != nil {
 		o.Kept = c.Carries
+	}
+	if f.servers.far() != nil {
+		r.s.http.GoLive(&mcp.LiveOptions{Serves: f.servers.has, Told: func(is *mcp.Recorded, a *mcp.ToldAnswer) { f.servers.tell(r.s.mcp, is, a) }})
+		o.Leaves = r.s.http.Leaves
 	}
 	if f.at, err = r.book.Fork(f.o.Plan.First.Seq, o); f.servers != nil {
 		f.servers.at = f.at
@@ -399,7 +410,7 @@ func (f *forking) upTo(r *replayer, recorded, now fidelity.Records, o *fidelity.
 	if f.at.Past() {
 		o.NotCompared = slices.Concat(r.gaps, r.book.Damaged())
 	}
-	if f.servers != nil {
+	if f.servers != nil && len(f.servers.on) > 0 {
 		o.Notes = append(o.Notes, "what started tool servers change in files before the point does not gate")
 	}
 	if !f.at.Past() && f.at.Lost() == "" {

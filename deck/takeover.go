@@ -3,26 +3,30 @@ package deck
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
+	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/deck/mcptest"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// A ToolServer is a recorded tool server over stdio whose program a fork starts.
+// A ToolServer is a recorded tool server that goes on by itself in a fork: one over stdio, whose program is started, or one over HTTP.
 type ToolServer struct {
 	Name    string   `json:"name"`
-	Command []string `json:"command"` // as it was recorded
+	Command []string `json:"command,omitempty"` // as it was recorded; nil over HTTP
+	URL     string   `json:"url,omitempty"`     // likewise
+	At      string   `json:"at,omitempty"`      // the upstream in the place of its host; "" for none
 }
 
-// running are the recorded tool servers of a fork whose programs run: told what the tape tells up to the point, and live past it. Its methods
-// do what a nil one needs: nothing.
+// running are the recorded tool servers of a fork that go on by themselves: told what the tape tells up to the point, and live past it. Its
+// methods do what a nil one needs: nothing.
 type running struct {
 	servers []*ToolServer
 	on      map[uint64]bool         // their conversations on the tape
@@ -66,29 +70,53 @@ func (r *running) add(open *tape.MCPOpen, names, there []string) []string {
 	if tape.OriginOf(open) != 0 {
 		return there
 	}
-	said := name
-	if open.Transport != mcp.Stdio {
-		said += " (over " + open.Transport + ")"
-	} else if slices.Contains(names, name) {
-		if r.on[open.Conversation] = true; !r.has(name) {
-			r.servers = append(r.servers, &ToolServer{Name: name, Command: append([]string{open.Program}, open.Args...)})
-		}
+	if !slices.Contains(there, name) {
+		there = append(there, name)
 	}
-	if !slices.Contains(there, said) {
-		there = append(there, said)
+	if !slices.Contains(names, name) {
+		return there
+	}
+	s := &ToolServer{Name: name, URL: open.URL}
+	if open.Transport == mcp.Stdio {
+		s.Command, r.on[open.Conversation] = append([]string{open.Program}, open.Args...), true
+	}
+	if !slices.ContainsFunc(r.servers, func(o *ToolServer) bool { return o.Name == name && o.URL == s.URL }) {
+		r.servers = append(r.servers, s)
 	}
 	return there
 }
 
 // noToolServer says of a name that it is none.
 func noToolServer(name string, there []string) error {
-	switch {
-	case slices.Contains(there, name+" (over "+mcp.HTTP+")"):
-		return fmt.Errorf("--mcp %s: it was talked with over HTTP: its session is the recorded one, so a fork answers from the tape to the end", name)
-	case len(there) == 0:
+	if len(there) == 0 {
 		return fmt.Errorf("--mcp %s: the recording holds no conversation with a tool server", name)
 	}
 	return fmt.Errorf("--mcp %s: there is no such tool server; there are %s", name, strings.Join(there, ", "))
+}
+
+// far is a server over HTTP; nil for none.
+func (r *running) far() *ToolServer {
+	if r == nil {
+		return nil
+	}
+	for _, s := range r.servers {
+		if s.Command == nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// place says where the servers over HTTP are reached.
+func (r *running) place(upstreams map[string]string) {
+	if r == nil {
+		return
+	}
+	for _, s := range r.servers {
+		if u, err := url.Parse(s.URL); err == nil && s.Command == nil {
+			s.At = network.UpstreamOf(upstreams, u)
+		}
+	}
 }
 
 // has reports whether a server of that name, or of the nth of that name, runs.

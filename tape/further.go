@@ -73,6 +73,31 @@ func EndedMS(k Kind) int64 {
 	return int64(n) //nolint:gosec // milliseconds of a run
 }
 
+// TookMS is how long what a record tells of lasted.
+func TookMS(k Kind) int64 {
+	switch k := k.(type) {
+	case *MCPJSONRPC:
+		return k.LatencyMS
+	case *ProcessSpawn:
+		return k.DurationMS
+	case *ClockSleep:
+		return k.DurationMS
+	}
+	if x := ExchangeOf(k); x != nil && len(x.Stream) > 0 {
+		return x.Stream[len(x.Stream)-1].TMS
+	}
+	return 0
+}
+
+// Spanned returns when what a record tells of began and ended, in ms after the start of the run. A process's record may come later.
+func Spanned(r *Record) (start, end int64) {
+	end = r.MonotonicMS
+	if ms := EndedMS(r.Kind); ms > 0 {
+		end = ms
+	}
+	return max(end-TookMS(r.Kind), 0), end
+}
+
 // PIDOf is the PID of the process of a server; 0 where that is not known.
 func PIDOf(o *MCPOpen) int {
 	n, _ := numberOf(o.Extra, PIDKey)

@@ -56,6 +56,7 @@
 //
 // A Fork divides a Book at one exchange. What arrived before it answers; what a run asks for once it has come there is its own, and is sent on
 // (Open.SendOn) or, of a closed one, answered by what was recorded later. A run that asks for something else before that never comes there.
+// A conversation over several exchanges may go on there with its server itself (Live).
 //
 // # Lanes
 //

@@ -200,6 +200,28 @@ type Passage interface {
 	Close()
 }
 
+// A Live is a Passage whose conversation may go on with its server itself, past the point of a Fork.
+type Live interface {
+	Passage
+	// Send is what the server answers to the request, past the point; nil without an error where nothing but the request itself is to be
+	// sent.
+	Send(ctx context.Context, send Sender) (*http.Response, error)
+	// GoOn is a recorded body that goes on past the point with what the server says; nil where it does not.
+	GoOn(recorded Body, send Sender) Body
+}
+
+// A Sender sends a request to its upstream.
+type Sender func(ctx context.Context, r *Request) (*http.Response, error)
+
+// A Body gives an answer's chunks.
+type Body interface {
+	// Next returns the next chunk, valid until the next call. Its error comes with the chunk or after it: io.EOF at the
+	// end, any other where the answer was cut.
+	Next(ctx context.Context) ([]byte, error)
+	// Close frees what the body holds.
+	Close() error
+}
+
 // Between passes bytes on that no tape holds. The error says that the program does not get them.
 type Between func(b []byte) error
 

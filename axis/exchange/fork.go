@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,6 +36,9 @@ type Fork struct {
 type ForkOptions struct {
 	// Kept says which requests are answered from the tape alone, before the point and past it; nil says it of none.
 	Kept func(*Request) bool
+	// Leaves says which requests the tape does not answer past the point, whatever it has left, and Kept or not. It is given the request as
+	// the program sent it, where conversations are followed. Nil says it of none.
+	Leaves func(*Request) bool
 	// Closed says that past the point too all that fits is answered from the tape, but for the exchange at the point.
 	Closed bool
 	// Passing is told that the run is there, before anything past the point is answered; nil is nobody.
@@ -121,6 +125,9 @@ func (f *Fork) Own(lane string) bool { return lane == f.at.Lane }
 
 // TakeFork is Take from a Book that f divides. A request that is Past may be sent on (SendOn).
 func (o *Open) TakeFork(f *Fork) (*Recorded, Place) {
+	if f.Past() && f.o.Leaves != nil && o.asked != nil && f.o.Leaves(o.asked) {
+		return nil, Past
+	}
 	rec, ok := o.arriveAt(f.book)
 	if !ok {
 		if rec = f.ahead(o.identity.Key); rec == nil {
@@ -264,6 +271,7 @@ func (f *Fork) Refused() []string {
 // what was answered from the tape.
 func (o *Open) SendOn() error {
 	o.live()
+	o.err = cmp.Or(o.err, o.follow(nil, ""))
 	return o.err
 }
 

@@ -117,6 +117,7 @@ type layerer struct {
 	dirs     []*Entry        // the same, to get their permissions at the end; each behind the one that holds it
 	retimed  int             // files that the layer holds for their times alone
 	whole    bool            // within a directory that the layer holds whole
+	hidden   string          // the whiteout that was made last; "" for none
 	above    map[string]bool // directories above what LayerOptions.Changed holds
 	stats    *LayerStats
 }
@@ -247,7 +248,7 @@ func (l *layerer) look(path string, now map[string]fs.FileInfo) {
 // hide covers a path that was not recorded, unless the recording says nothing about it.
 func (l *layerer) hide(path string) error {
 	if _, ok := l.tree.Lookup(parentOf(path)); l.gone[path] && (ok || parentOf(path) == "") && !l.whole {
-		return errors.Join(l.mkdirs(parentOf(path)), whiteout(l.layer, path))
+		return errors.Join(l.mkdirs(parentOf(path)), l.whiteout(path))
 	}
 	wasAbsent := slices.Contains(l.absent[parentOf(path)], baseOf(path))
 	if l.exclude[path] || !wasAbsent && !l.tree.Covers(path) {
@@ -261,7 +262,15 @@ func (l *layerer) hide(path string) error {
 		return err
 	}
 	l.stats.Hidden++
-	return errors.Join(l.differsBelow(path), whiteout(l.layer, path))
+	return errors.Join(l.differsBelow(path), l.whiteout(path))
+}
+
+func (l *layerer) whiteout(path string) error {
+	err := whiteout(l.layer, path, l.hidden)
+	if err == nil {
+		l.hidden = path
+	}
+	return err
 }
 
 func (l *layerer) opaque(path string) error {

@@ -115,7 +115,7 @@ func skipWithoutWhiteouts(t *testing.T) {
 	root, err := os.OpenRoot(t.TempDir())
 	must(t, err)
 	defer root.Close()
-	if err := whiteout(root, "w"); err != nil {
+	if err := whiteout(root, "w", ""); err != nil {
 		t.Skip("no whiteouts can be made here: ", err)
 	}
 }

@@ -32,7 +32,7 @@ func (folder) attrs(string) attrSet                { return nil }
 func rootAttrs(folder, string) attrSet             { return nil }
 func setAttrs(*os.Root, string, string) error      { return nil }
 func makeFIFO(*os.Root, string, fs.FileMode) error { return errors.ErrUnsupported }
-func whiteout(*os.Root, string) error              { return errors.ErrUnsupported }
+func whiteout(*os.Root, string, string) error      { return errors.ErrUnsupported }
 func makeOpaque(*os.Root, string) error            { return errors.ErrUnsupported }
 
 func setTimes(root *os.Root, path string, mtime int64) error {

@@ -56,6 +56,8 @@
 //   - Over stdio (player) one goroutine hears the client, and another writes what lane.Player says is due.
 //   - Over HTTP (webPlayer) package exchange knows which recorded exchange answers; the lines of that exchange have come, and those of its
 //     answer pass when they are due.
+//   - Past a fork's point a server over HTTP goes on by itself (liveSession): its own session is told what the tape has answered, and takes the
+//     place of the recorded one.
 //   - A lenient client (session, over stdio and HTTP) keeps to no order, and has no script: each of its requests gets what the server said
 //     within it, and the answer. Equal requests go on to the next scene, and the last one stays.
 //

@@ -32,6 +32,7 @@ type OverHTTP struct {
 	book   *Book                  // nil while recording
 	taped  map[uint64]*transcript // by the arrival of an http_exchange that carried a line
 	reveal func([]byte) []byte
+	live   *live // nil where no server goes on past the tape
 
 	mu      sync.Mutex
 	known   map[string]*webConversation   // by what requests tell of it: see the keys
@@ -103,6 +104,9 @@ func (h *OverHTTP) End() error {
 	all := h.all
 	h.all = nil
 	h.mu.Unlock()
+	if h.live != nil {
+		h.live.end()
+	}
 	var errs []error
 	for _, t := range all {
 		errs = append(errs, t.End(Ended{}))
@@ -119,7 +123,8 @@ func placeOf(raw string) string {
 // A webConversation is one conversation while it is held.
 type webConversation struct {
 	*Conversation
-	player *webPlayer // of a replay, where the conversation was recorded; nil else
+	player *webPlayer   // of a replay, where the conversation was recorded; nil else
+	live   *liveSession // where its server goes on past the tape; nil else
 
 	sse atomic.Pointer[webStream] // of a replay of HTTP+SSE, once it is there
 
@@ -156,7 +161,7 @@ func (h *OverHTTP) opened(r *exchange.Request, was *transcript) *webConversation
 	o := &Opened{Transport: HTTP, URL: placeOf(r.URL), Within: r.Asker}
 	if was != nil {
 		t.player = newWebPlayer(was, h.book.hold)
-		o.Recorded = &was.Recorded
+		o.Recorded, t.live = &was.Recorded, h.live.session(h, was)
 		h.numbers[was.Conversation] = t
 	}
 	if h.log != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -42,6 +41,7 @@ func (p *webExchange) begin() error {
 	p.find()
 	if p.conversation != nil && p.asked.Recorded != nil {
 		p.given.prepare(p)
+		p.conversation.live.answered(p)
 		defer p.given.begin()
 	}
 	switch {
@@ -116,16 +116,7 @@ func (p *webExchange) start() error {
 // Head implements exchange.Passage.
 func (p *webExchange) Head(status int, h http.Header) error {
 	p.status, p.session = status, h.Get(sessionHeader)
-	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
-	encoding := h.Get("Content-Encoding")
-	switch {
-	case encoding != "" && encoding != "identity":
-		p.reader = newPackedReader(kind, encoding)
-	case kind == typeEvents:
-		p.reader = new(eventReader)
-	case kind == typeJSON && p.asked.Request.Method == http.MethodPost:
-		p.reader = new(jsonReader)
-	}
+	p.reader = readerOf(p.asked.Request.Method, h)
 	if p.opens && status < 300 && p.reader != nil {
 		if err := p.start(); err != nil {
 			return err

@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"bytes"
+	"mime"
+	"net/http"
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -17,6 +19,21 @@ type answerReader interface {
 	take(b []byte, ended bool, f func(u *unit) error) error
 	// idle reports whether it looks for nothing any more.
 	idle() bool
+}
+
+// readerOf is what finds the messages in an answer with the header h to a request of a method; nil where it holds none.
+func readerOf(method string, h http.Header) answerReader {
+	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	encoding := h.Get("Content-Encoding")
+	switch {
+	case encoding != "" && encoding != "identity":
+		return newPackedReader(kind, encoding)
+	case kind == typeEvents:
+		return new(eventReader)
+	case kind == typeJSON && method == http.MethodPost:
+		return new(jsonReader)
+	}
+	return nil
 }
 
 // A unit is a part of an answer that holds a line at most: an event, or a whole JSON answer.

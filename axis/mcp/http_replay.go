@@ -28,6 +28,7 @@ type webReplay struct {
 	held    []byte
 	begun   bool // the first bytes have passed
 	closing bool
+	spliced bool // what is due has been waited for
 }
 
 // prepare notes what the request is called now.
@@ -151,7 +152,7 @@ func (g *webReplay) edits(p *webExchange, u *unit) []edit {
 
 // due waits until a unit is due.
 func (g *webReplay) due(ctx context.Context, u *unit) error {
-	if _, _, err := Parse(u.data()); err != nil || u.event == nil {
+	if _, _, err := Parse(u.data()); err != nil || u.event == nil || g.spliced {
 		return nil
 	}
 	return g.await(ctx)

@@ -13,9 +13,9 @@ import (
 type answer struct {
 	status int // 0 where none came: the program's connection is reset
 	header http.Header
-	length int64 // of the body in bytes, -1 where only its end tells
-	body   body  // nil for none
-	err    error // why status is 0
+	length int64         // of the body in bytes, -1 where only its end tells
+	body   exchange.Body // nil for none
+	err    error         // why status is 0
 
 	prompt bool // the header goes with the first chunk, not before it
 
@@ -33,15 +33,6 @@ type answer struct {
 
 	trailer *http.Header // whose values are there once the body has come to its end, before it perhaps their names; nil for none
 	trails  bool         // the trailers count: the end is waited for, also where the length says that it has come
-}
-
-// A body gives an answer's chunks.
-type body interface {
-	// Next returns the next chunk, valid until the next call. Its error comes with the chunk or after it: io.EOF at the
-	// end, any other where the answer was cut.
-	Next(ctx context.Context) ([]byte, error)
-	// Close frees what the body holds.
-	Close() error
 }
 
 // whole is a body of one chunk.

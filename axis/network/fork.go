@@ -43,7 +43,19 @@ func (s *handler) sentOn(r *http.Request, req *exchange.Request, to *url.URL, o 
 	if denied != nil {
 		return localAnswer(o.Identity(), denied.status, denied.kind, denied.message)
 	}
-	if s.tape == nil || s.cfg.Fork.Change == nil {
+	if s.tape == nil {
+		return s.up.fetch(r, req, nil, to)
+	}
+	if c, ok := o.Passage().(exchange.Live); ok {
+		res, err := c.Send(r.Context(), s.up.asks)
+		if err != nil {
+			return dead(err)
+		}
+		if res != nil {
+			return answerOf(res, trailing(r))
+		}
+	}
+	if s.cfg.Fork.Change == nil {
 		return s.up.fetch(r, req, nil, to)
 	}
 	changed, note, err := s.cfg.Fork.Change(s.asked(req, o))
@@ -69,7 +81,7 @@ func (s *handler) forked(r *http.Request, req *exchange.Request, to *url.URL, o 
 	rec, place := o.TakeFork(f.At)
 	switch {
 	case rec != nil:
-		return s.tape.recorded(r, o, rec)
+		return s.goesOn(o, s.tape.recorded(r, o, rec))
 	case place == exchange.Past && !f.Live && !isGRPC(r) && !s.tape.book.DeadHost(to.Host):
 		_, why := s.tape.book.Nearest(o.Identity(), o.Request())
 		if err := f.At.Refuse(o); err != nil {
@@ -95,6 +107,18 @@ func (s *handler) forked(r *http.Request, req *exchange.Request, to *url.URL, o 
 		}
 	}
 	return &answer{status: http.StatusOK, header: made.Header, length: -1, body: &pieces{made.Chunks}}
+}
+
+// goesOn is an answer of the tape that may go on past the point.
+func (s *handler) goesOn(o *exchange.Open, a *answer) *answer {
+	c, ok := o.Passage().(exchange.Live)
+	if !ok || a.body == nil || s.up == nil {
+		return a
+	}
+	if on := c.GoOn(a.body, s.up.asks); on != nil {
+		a.body, a.passes, a.length = on, false, -1
+	}
+	return a
 }
 
 // takeSocket hands out what answers a request for a WebSocket. Past the point of a fork none is opened.

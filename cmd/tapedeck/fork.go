@@ -67,7 +67,7 @@ func newForkCommand(std streams) *cobra.Command {
 	f.StringVar(&o.lane, "lane", "", "the `conversation`, where several have so many turns; a part of its name will do")
 	f.BoolVar(&o.live, "live", false, "let the program reach the network from there on")
 	f.StringArrayVar(&o.upstreams, "upstream", nil, "`NAME[:PORT]=URL` in place of the recorded one (repeatable)")
-	f.StringArrayVar(&o.mcp, "mcp", nil, "start the tool `server` of that name, and let it answer from there on (repeatable)")
+	f.StringArrayVar(&o.mcp, "mcp", nil, "let the tool `server` of that name answer from there on: one over stdio is started, one over HTTP needs --live (repeatable)")
 	f.StringVar(&o.model, "model", "", "`model` that each live request asks for")
 	f.StringArrayVar(&o.set, "set", nil, "`PATH=VALUE`: change the answer, the system prompt, what a tool gave (repeatable)")
 	f.StringVar(&o.edit, "edit", "", "change them in $EDITOR, or take them from a `file`")
@@ -266,6 +266,14 @@ func (o *forkOptions) announce(std streams, rec *recording.Recording, opts *deck
 		visible.Fprintf(std.err, "tapedeck: changed there: %s\n", strings.Join(words, ", "))
 	}
 	for _, s := range starts {
+		if s.Command == nil {
+			at := s.URL
+			if s.At != "" {
+				at += " at " + s.At
+			}
+			visible.Fprintf(std.err, "tapedeck: the tool server %s answers itself from there on; it is told first what it was told, and does it again: %s\n", s.Name, at)
+			continue
+		}
 		visible.Fprintf(std.err, "tapedeck: the tool server %s runs in the jail and answers from there on; it is told before what it was told: %s\n", s.Name, strings.Join(s.Command, " "))
 	}
 	if !o.live {
@@ -283,7 +291,7 @@ type forkResult struct {
 	Parent  string             `json:"parent"`
 	From    fork.Point         `json:"from"`
 	Live    []string           `json:"live"` // hosts of models that were let through; none without --live
-	MCP     []*deck.ToolServer `json:"mcp"`  // tool servers that were started
+	MCP     []*deck.ToolServer `json:"mcp"`  // tool servers that were started, or reached
 	Changes *fork.Changes      `json:"changes"`
 	Forks   []*forkedResult    `json:"forks"`
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -25,15 +26,50 @@ type textIn struct {
 }
 
 // mcpServer is an MCP server for scripts, by the official SDK: its first argument is its name, its second what it answers before
-// what it was given. It ends with 3, or by a signal.
+// what it was given. It ends with 3, or by a signal. A third one has it serve over HTTP, to who has the bearer token of that name, each session by
+// itself.
 func mcpServer() {
 	name, before := "files", ""
 	if len(os.Args) > 1 {
 		name = os.Args[1]
 	}
-	if len(os.Args) > 2 {
+	if len(os.Args) > 2 && os.Args[2] != "" {
 		before = os.Args[2] + " "
 	}
+	if len(os.Args) > 3 {
+		serveMCP(name, before, os.Args[3])
+		return
+	}
+	s := newMCPServer(name, before)
+	fmt.Fprintln(os.Stderr, name, "is there")
+	_ = s.Run(context.Background(), &sdk.StdioTransport{})
+	os.Exit(3)
+}
+
+// serveMCP serves over Streamable HTTP, and at /sse over HTTP+SSE.
+func serveMCP(name, before, token string) {
+	get := func(*http.Request) *sdk.Server { return newMCPServer(name, before) }
+	streamable, sse := sdk.NewStreamableHTTPHandler(get, nil), sdk.NewSSEHandler(get, nil)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Fprintf(os.Stderr, "http://%s\n", l.Addr())
+	_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var h http.Handler = streamable
+		if r.URL.Path == "/sse" {
+			h = sse
+		}
+		if r.Header.Get("Authorization") != "Bearer "+token {
+			h = http.NotFoundHandler()
+		}
+		h.ServeHTTP(w, r)
+	}))
+}
+
+// newMCPServer is such a server.
+func newMCPServer(name, before string) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: name, Version: "1"}, nil)
 	text := func(s string) *sdk.CallToolResult {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: before + s}}}
@@ -55,9 +91,7 @@ func mcpServer() {
 	if name == "notes" {
 		addNotes(s, text)
 	}
-	fmt.Fprintln(os.Stderr, name, "is there")
-	_ = s.Run(context.Background(), &sdk.StdioTransport{})
-	os.Exit(3)
+	return s
 }
 
 // addNotes gives a server a tool that writes a note to notes.txt, and says how many it has taken; behind what stands in the file prefix.
@@ -106,9 +140,10 @@ func mcpClient() {
 	term := flag.Bool("term", false, "end the server by SIGTERM, with its stdin open")
 	flag.CommandLine.Parse(os.Args[1:])
 	calls := flag.Args()
-	var tr sdk.Transport = &sdk.StreamableClientTransport{Endpoint: *url}
+	asks := &http.Client{Transport: withToken{}}
+	var tr sdk.Transport = &sdk.StreamableClientTransport{Endpoint: *url, HTTPClient: asks}
 	if strings.HasSuffix(*url, "/sse") {
-		tr = &sdk.SSEClientTransport{Endpoint: *url}
+		tr = &sdk.SSEClientTransport{Endpoint: *url, HTTPClient: asks}
 	}
 	var cmd *exec.Cmd
 	for i, a := range calls {
@@ -146,6 +181,18 @@ func mcpClient() {
 	if cmd != nil && cmd.ProcessState != nil {
 		fmt.Fprintln(os.Stderr, "server ended:", cmd.ProcessState)
 	}
+}
+
+// withToken sends the token of the environment with each request.
+type withToken struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	if token := os.Getenv("NOTES_TOKEN"); token != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 func talkMCP(c *sdk.Client, tr sdk.Transport, version string, calls []string, end func(*sdk.ClientSession)) error {

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/deck/otlp"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/page"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
@@ -23,6 +25,7 @@ var bundle = page.Bundle{Script: ui.Script, Style: ui.Style}
 type exportOptions struct {
 	output   string
 	payloads string
+	otlp     string
 	json     bool
 }
 
@@ -36,12 +39,20 @@ func newExportCommand(std streams) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`file` that gets the page, NAME.html")
 	f.StringVar(&o.payloads, "payloads", "20M", "how many `bytes` of payloads it holds at most, before compression, 0 for none; the others are named")
+	f.StringVar(&o.otlp, "otlp", "", "spans for OpenTelemetry, to the `URL|FILE` of a receiver or a file")
 	f.BoolVar(&o.json, "json", false, "what was written as JSON")
-	cmd.MarkFlagRequired("output")
+	cmd.MarkFlagsMutuallyExclusive("output", "otlp")
+	cmd.MarkFlagsMutuallyExclusive("payloads", "otlp")
 	return cmd
 }
 
 func runExport(ctx context.Context, o *exportOptions, names []string, std streams) error {
+	switch {
+	case o.otlp != "":
+		return exportSpans(ctx, o, names, std)
+	case o.output == "":
+		return errors.New("a required flag is missing: --output FILE.html for a page, or --otlp URL|FILE for spans")
+	}
 	if ext := strings.ToLower(filepath.Ext(o.output)); ext != ".html" && ext != ".htm" {
 		return fmt.Errorf("-o %s: want a name that ends in .html; tapedeck session export writes Markdown", o.output)
 	}
@@ -98,6 +109,49 @@ func (o *exportOptions) tell(w *page.Written, std streams) error {
 	if n := w.TooLarge; n > 0 {
 		visible.Fprintf(std.err, "tapedeck: it names %s that it does not hold: --payloads %s allows no more\n", plural(n, "document", "documents"), o.payloads)
 	}
+	return nil
+}
+
+// exportSpans gives recordings to a receiver of OpenTelemetry, or to a file.
+func exportSpans(ctx context.Context, o *exportOptions, names []string, std streams) error {
+	prices, err := projectPrices()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	recs, clean, err := openAll(ctx, names, progressFor(std, o.json))
+	defer clean()
+	if err != nil {
+		return err
+	}
+	spans := 0
+	give := func(to otlp.Sink) error {
+		for _, rec := range recs {
+			n, err := otlp.Export(rec, prices, to)
+			if err != nil {
+				return orInterrupted(err)
+			}
+			spans += n
+		}
+		return nil
+	}
+	if strings.Contains(o.otlp, "://") {
+		to, errTo := otlp.To(ctx, o.otlp, os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"))
+		if errTo != nil {
+			return errTo
+		}
+		err = give(to)
+	} else {
+		err = recording.WritePrivate(o.otlp, func(w io.Writer) error { return give(otlp.ToFile(w)) })
+	}
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return printJSON(std.out, map[string]any{"to": o.otlp, "spans": spans, "traces": len(recs)})
+	}
+	visible.Fprintf(std.out, "%s: %s in %s\n", o.otlp, plural(spans, "span", "spans"), plural(len(recs), "trace", "traces"))
 	return nil
 }
 

@@ -80,7 +80,7 @@ func TestReadmeCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(b)
-	text += examples(newRootCommand(stdStreams()))
+	text += examples(newRootCommand(stdStreams(), ""))
 	lines := regexp.MustCompile(`(?m)^\s*(?:\$ )?(?:go run \./cmd/)?tapedeck (.+)$`).FindAllStringSubmatch(text, -1)
 	if len(lines) < 20 {
 		t.Fatalf("only %d command lines found", len(lines))
@@ -90,7 +90,7 @@ func TestReadmeCommands(t *testing.T) {
 		line, _, _ = strings.Cut(line, " &&")
 		line, _, _ = strings.Cut(line, " |")
 		args := strings.Fields(line)
-		cmd, rest, err := newRootCommand(stdStreams()).Find(args)
+		cmd, rest, err := newRootCommand(stdStreams(), "").Find(args)
 		if err != nil || cmd.Name() == "tapedeck" {
 			t.Errorf("%q: no such command: %v", line, err)
 			continue

@@ -76,7 +76,7 @@ func (e *statusError) Unwrap() error { return e.err }
 func run(ctx context.Context, args []string, std streams) int {
 	// net/http's clients have no other log than this one, and quote there what an upstream sent unasked.
 	log.SetOutput(io.Discard)
-	cmd := newRootCommand(std.forJSON(args))
+	cmd := newRootCommand(std.forJSON(args), calledBy(args))
 	cmd.SetArgs(args)
 	return report(cmd.ExecuteContext(ctx), std.err)
 }
@@ -146,7 +146,8 @@ func hintFor(err error) string {
 	return hintForCassette(err)
 }
 
-func newRootCommand(std streams) *cobra.Command {
+// newRootCommand is the root of all commands, or of that one alone which is called: most of them take longer to be made than one takes to begin.
+func newRootCommand(std streams, called string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tapedeck",
 		Short: "The flight recorder for AI agents",
@@ -177,39 +178,76 @@ record ends as its program did, 125 when it failed itself.`,
 	cmd.SetIn(std.in)
 	cmd.SetOut(std.out)
 	cmd.SetErr(std.err)
-	for _, g := range []struct {
-		id, title string
-		commands  []*cobra.Command
-	}{
-		{"run", "Run a program again:", []*cobra.Command{
-			newQuickstartCommand(std), newRecordCommand(std), newReplayCommand(std), newAcceptCommand(std), newRerecordCommand(std), newForkCommand(std),
-			newDiffCommand(std), newCompareCommand(std), newDoctorCommand(std),
-		}},
-		{"look", "Look at what was recorded:", []*cobra.Command{
-			newShowCommand(std), newListCommand(std), newUICommand(std), newExportCommand(std), newVerifyCommand(std), newAnnotateCommand(std), newApplyCommand(std), newRestoreCommand(std),
-		}},
-		{"share", "Keep and share recordings:", []*cobra.Command{
-			newSealCommand(std), newPackCommand(std), newUnpackCommand(std), newRedactCommand(std), newRmCommand(std), newGCCommand(std),
-		}},
-		{"test", "Gate on recordings, test agent logic and terminals:", []*cobra.Command{newTestCommand(std), newScriptCommand(std), newCassetteCommand(std)}},
-		{"serve", "Serve agents:", []*cobra.Command{newServeCommand(std), newRunsCommand(std), newMCPCommand(std)}},
-		{formatsGroup, "Formats, and this command:", []*cobra.Command{newSessionCommand(std), newVersionCommand(std), newManCommand(std)}},
-	} {
+	for _, g := range helpGroups {
 		cmd.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, c := range g.commands {
-			c.GroupID = g.id
+			if called == "" || called == c.name {
+				cmd.AddCommand(c.of(g.id, std))
+			}
 		}
-		cmd.AddCommand(g.commands...)
 	}
 	cmd.SetHelpCommandGroupID(formatsGroup)
 	cmd.SetCompletionCommandGroupID(formatsGroup)
 	cmd.InitDefaultCompletionCmd()
-	for _, c := range cmd.Commands() {
-		if sweeps[c.Name()] {
-			c.PreRun = func(*cobra.Command, []string) { library.Sweep() }
+	return cmd
+}
+
+// A commandMaker makes a command of the first level.
+type commandMaker struct {
+	name string
+	make func(streams) *cobra.Command
+}
+
+func (m commandMaker) of(group string, std streams) *cobra.Command {
+	c := m.make(std)
+	c.GroupID = group
+	if sweeps[m.name] {
+		c.PreRun = func(*cobra.Command, []string) { library.Sweep() }
+	}
+	return c
+}
+
+// A helpGroup is commands that stand together in the help.
+type helpGroup struct {
+	id, title string
+	commands  []commandMaker
+}
+
+var helpGroups = []helpGroup{
+	{"run", "Run a program again:", []commandMaker{
+		{"quickstart", newQuickstartCommand}, {"record", newRecordCommand}, {"replay", newReplayCommand}, {"accept", newAcceptCommand},
+		{"rerecord", newRerecordCommand}, {"fork", newForkCommand}, {"diff", newDiffCommand}, {"compare", newCompareCommand}, {"doctor", newDoctorCommand},
+	}},
+	{"look", "Look at what was recorded:", []commandMaker{
+		{"show", newShowCommand}, {"list", newListCommand}, {"ui", newUICommand}, {"export", newExportCommand}, {"verify", newVerifyCommand},
+		{"annotate", newAnnotateCommand}, {"apply", newApplyCommand}, {"restore", newRestoreCommand},
+	}},
+	{"share", "Keep and share recordings:", []commandMaker{
+		{"seal", newSealCommand}, {"pack", newPackCommand}, {"unpack", newUnpackCommand}, {"redact", newRedactCommand}, {"rm", newRmCommand}, {"gc", newGCCommand},
+	}},
+	{"test", "Gate on recordings, test agent logic and terminals:", []commandMaker{
+		{"test", newTestCommand}, {"script", newScriptCommand}, {"cassette", newCassetteCommand},
+	}},
+	{"serve", "Serve agents:", []commandMaker{{"serve", newServeCommand}, {"runs", newRunsCommand}, {"mcp", newMCPCommand}}},
+	{formatsGroup, "Formats, and this command:", []commandMaker{{"session", newSessionCommand}, {"version", newVersionCommand}, {manName, newManCommand}}},
+}
+
+// manName is the command that writes pages about all the others.
+const manName = "man"
+
+// calledBy returns the command of the first level that args call, where it needs none of the others; "" where that is not certain.
+func calledBy(args []string) string {
+	if len(args) == 0 || args[0] == manName {
+		return ""
+	}
+	for _, g := range helpGroups {
+		for _, c := range g.commands {
+			if c.name == args[0] {
+				return c.name
+			}
 		}
 	}
-	return cmd
+	return ""
 }
 
 // formatsGroup is the group of the commands that are about formats, or about this command.
@@ -413,28 +451,22 @@ var inHelp = sync.OnceValue(func() *strings.Replacer {
 	)
 })
 
-// helpSections are the sections of helpTexts, by their paths.
-var helpSections = sync.OnceValue(func() map[string]string {
-	sections := make(map[string]string)
-	files, err := helpTexts.ReadDir("help")
-	for _, f := range files {
-		text, errRead := helpTexts.ReadFile("help/" + f.Name())
-		err = errors.Join(err, errRead)
-		for part := range strings.SplitSeq("\n"+string(text), "\n= ") {
-			path, section, _ := strings.Cut(part, "\n")
-			sections[path] = section
-		}
-	}
+// helpSection is the section of the command called by path; "" for none.
+func helpSection(path string) string {
+	first, _, _ := strings.Cut(path, " ")
+	text, err := helpTexts.ReadFile("help/" + first + ".txt")
 	if err != nil {
-		panic(err) // they are in this executable
+		return ""
 	}
-	return sections
-})
+	_, section, _ := strings.Cut("\n"+string(text), "\n= "+path+"\n")
+	section, _, _ = strings.Cut(section, "\n= ")
+	return section
+}
 
 // withHelp gives cmd, which is called by path ("seal prove"), its usage and help.
 func withHelp(path string, cmd *cobra.Command) *cobra.Command {
-	section, ok := helpSections()[path]
-	if !ok {
+	section := helpSection(path)
+	if section == "" {
 		panic(fmt.Sprintf("no help for %q", path))
 	}
 	cmd.Use, section, _ = strings.Cut(section, "\n")

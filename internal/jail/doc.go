@@ -7,7 +7,7 @@
 //	recorder ── control socket ──> init (PID 1 inside) ──fork──> exec stage ──execve──> program
 //	    └────── listeners, DNS, packet socket, seccomp notifications <── handed out by SCM_RIGHTS
 //
-// The init and the exec stage are the recorder's own executable, started again: Enter must be the first call of main and
+// The init is the recorder's own executable, started again, and the exec stage its child: Enter must be the first call of main and
 // of TestMain. Package stage has the order of a start.
 //
 // What confines is the kernel: namespaces, read-only mounts, no capability, no_new_privs, and a filter whose refusals

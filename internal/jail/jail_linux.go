@@ -32,7 +32,8 @@ type Jail struct {
 	begun       bool      // it has said so
 	ended       error     // how it did, once tasks have
 	stderr      tail      // the init's: why it ended, when it should not have
-	ctl, exec   *stage.Control
+	ctl         *stage.Control
+	exec        *stage.Exec
 	stopContext func() bool
 	tasks       sync.WaitGroup // the goroutines that end with the init
 
@@ -108,10 +109,10 @@ func (j *Jail) await() error {
 		return err
 	}
 	j.tasks.Go(j.read)
-	if err := j.exec.Send(&stage.Message{Kind: stage.MsgPrepare, Notified: j.notified()}); err != nil {
+	if err := j.ctl.Send(&stage.Message{Kind: stage.MsgPrepare, Notified: j.notified()}); err != nil {
 		return err
 	}
-	_, fds, err = j.exec.Expect(stage.MsgListener)
+	fds, err = j.exec.Expect(stage.StepListener)
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func (j *Jail) await() error {
 	if err := j.supervisor.serve(fds[0]); err != nil {
 		return err
 	}
-	if _, _, err = j.exec.Expect(stage.MsgReady); err != nil {
+	if _, err = j.exec.Expect(stage.StepReady); err != nil {
 		return err
 	}
 	j.arm()
@@ -295,20 +296,12 @@ func (j *Jail) StopNetwork() {
 // Release makes the program start and returns when it has. The error is an *ExecError when its file cannot be executed:
 // Wait then reports exit code 127.
 func (j *Jail) Release() error {
-	if err := j.exec.Send(&stage.Message{Kind: stage.MsgGo}); err != nil {
-		return j.explain(err)
+	err := j.exec.Go()
+	var failed *ExecError
+	if err == nil || errors.As(err, &failed) {
+		return err
 	}
-	m, fds, err := j.exec.Recv()
-	inspect.CloseAll(fds)
-	switch {
-	case errors.Is(err, io.EOF): // its end is closed by execve
-		return nil
-	case err != nil:
-		return j.explain(err)
-	case m.Kind == stage.MsgFailed && m.Failure != nil:
-		return m.Failure.Err()
-	}
-	return fmt.Errorf("jail: message %d after release", m.Kind)
+	return j.explain(err)
 }
 
 // SpawnsLost returns how many execves went on although they may have been spawns that the SpawnWatcher is told of: their processes
@@ -419,10 +412,9 @@ func (j *Jail) stopAnswering() {
 }
 
 func (j *Jail) closeSockets() {
-	for _, c := range []*stage.Control{j.ctl, j.exec} {
-		if c != nil {
-			c.Close()
-		}
+	j.ctl.Close()
+	if j.exec != nil {
+		j.exec.Close()
 	}
 }
 

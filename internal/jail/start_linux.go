@@ -210,8 +210,9 @@ func (j *Jail) send(c *Config, plan *mount.Plan) error {
 	var files handedOver
 	defer files.close()
 	files.memfile("init", &stage.InitSpec{Hostname: c.Hostname, Umask: c.Umask, Ports: portsOf(c), TTY: c.TTY, Background: c.Background, Mounts: *plan})
-	j.exec = files.control()
-	files.memfile("exec", &stage.ExecSpec{Path: c.Path, Dir: c.Dir, Argv: c.Argv, Env: c.Env, Ignored: stage.IgnoredAtStart})
+	program := &stage.ExecSpec{Path: c.Path, Dir: c.Dir, Argv: c.Argv, Env: c.Env, Ignored: stage.IgnoredAtStart}
+	j.exec = files.control(program)
+	files.memfile("exec", program)
 	for _, f := range []*os.File{c.Stdin, c.Stdout, c.Stderr} {
 		files.stream(f)
 	}
@@ -247,8 +248,8 @@ func (h *handedOver) add(f *os.File, err error) {
 	h.fds, h.own = append(h.fds, int(f.Fd())), append(h.own, f)
 }
 
-func (h *handedOver) control() *stage.Control {
-	ours, theirs, err := stage.Pair()
+func (h *handedOver) control(program *stage.ExecSpec) *stage.Exec {
+	ours, theirs, err := stage.NewExec(program)
 	h.add(theirs, err)
 	return ours
 }
@@ -276,7 +277,7 @@ func initCommand(files []*os.File, stderr io.Writer) *exec.Cmd {
 	return &exec.Cmd{
 		Path:       stage.Self,
 		Args:       []string{stage.InitName},
-		Env:        []string{"GODEBUG=asyncpreemptoff=1"},
+		Env:        []string{"GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1"},
 		Dir:        "/",
 		Stderr:     stderr,
 		ExtraFiles: files,

@@ -1,21 +1,22 @@
 package page
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// maxInline bounds how many bytes of contents stand in blocks of files themselves. Further short ones stand in the records that name them, and are
+// maxInline bounds how many bytes of contents stand in a block of files itself. Further short ones stand in the records that name them, and are
 // asked for as payloads that recordOf names.
-const maxInline = 1 << 20
+const maxInline = 16 << 10
 
 // What the name of a payload begins with that stands in a record: "record-SEQ" is the content of the file that it is about, "before-SEQ" what
 // stood there before.
@@ -24,20 +25,81 @@ const recordOf, beforeOf = "record-", "before-"
 // maxUnchanged bounds how many files that the run did not change are listed.
 const maxUnchanged = 5000
 
-// history gathers what happened to files, and what may have made it happen.
-type history struct {
-	out     []*File
-	byPath  map[string]*File
-	turns   []*TurnRow        // by seq
-	spawns  []*spawn          // by seq
-	servers map[uint64]server // by conversation
-	inline  int64             // bytes of contents in out
+// changes are what a tape tells of files and of what may have changed them, as columns. The records of the changes themselves are read when
+// somebody looks.
+type changes struct {
+	Path    []string `json:"path"`   // in the order of their first change
+	Before  []int64  `json:"before"` // as in a FileRow
+	Count   []int    `json:"count"`  // of changes
+	At      []int64  `json:"at"`     // of each change, path by path: ms behind the one before
+	Size    []int64  `json:"size"`   // of each change
+	Where   []int64  `json:"where"`  // on the tape the record of each change begins: bytes behind the one before
+	Spawns  spawns   `json:"spawns"`
+	Servers []server `json:"servers"`
+	Named   []naming `json:"named"`
+}
+
+// holds reports whether the parts of changes fit each other.
+func (c *changes) holds() bool {
+	n := 0
+	for _, count := range c.Count {
+		if n += count; count < 0 {
+			return false
+		}
+	}
+	return len(c.Before) == len(c.Path) && len(c.Count) == len(c.Path) && len(c.At) == n && len(c.Size) == n && len(c.Where) == n && c.Spawns.hold()
+}
+
+// A changedFile is a path and what the changes at it left there.
+type changedFile struct {
+	FileRow
+	where []int64 // on the tape the record of each change begins
+}
+
+// add adds a file.
+func (c *changes) add(f *changedFile, last *[2]int64) {
+	c.Path, c.Before, c.Count, c.Size = append(c.Path, f.Path), append(c.Before, f.Before), append(c.Count, len(f.At)), append(c.Size, f.Size...)
+	for i := range f.At {
+		c.At, c.Where = append(c.At, f.At[i]-last[0]), append(c.Where, f.where[i]-last[1])
+		*last = [2]int64{f.At[i], f.where[i]}
+	}
+}
+
+// all are the files that were added.
+func (c *changes) all() []listedFile {
+	for i := 1; i < len(c.At); i++ {
+		c.At[i], c.Where[i] = c.At[i]+c.At[i-1], c.Where[i]+c.Where[i-1]
+	}
+	out, from := make([]listedFile, len(c.Path)), 0
+	for i, n := range c.Count {
+		to := from + n
+		out[i].changedFile = changedFile{FileRow{c.Path[i], c.Before[i], c.At[from:to:to], c.Size[from:to:to]}, c.Where[from:to:to]}
+		from = to
+	}
+	return out
 }
 
 // A server is the beginning of a conversation with a tool server.
 type server struct {
-	seq  uint64
-	name string
+	Conversation uint64 `json:"conversation"`
+	Seq          uint64 `json:"seq"`
+	Name         string `json:"name"`
+}
+
+// spawns are processes in the order of their records, as columns.
+type spawns struct {
+	Seq      []int64  `json:"seq"`     // more than that before
+	ID       []int64  `json:"id"`      // more than that before
+	Start    []int64  `json:"start"`   // ms behind that before
+	Took     []int64  `json:"took"`    // ms
+	Command  []int    `json:"command"` // of Commands
+	Commands []string `json:"commands"`
+}
+
+func (c *spawns) hold() bool {
+	n := len(c.Seq)
+	return len(c.ID) == n && len(c.Start) == n && len(c.Took) == n && len(c.Command) == n &&
+		!slices.ContainsFunc(c.Command, func(i int) bool { return i < 0 || i >= len(c.Commands) })
 }
 
 // A spawn is a process: when it ran, in ms after the start.
@@ -47,34 +109,121 @@ type spawn struct {
 	command    string
 }
 
+// maxCommand bounds a command that is asked for names of files, in characters.
+const maxCommand = 2000
+
+// spawnOf is the process that a record tells of.
+func spawnOf(rec *tape.Record, k *tape.ProcessSpawn) spawn {
+	_, end := tape.Spanned(rec)
+	command := cutTo(strings.Join(append([]string{k.Program}, k.Args...), " "), maxCommand)
+	return spawn{rec.Seq, k.SpawnID, end - k.DurationMS, end, command}
+}
+
+// columnsOf makes columns of processes.
+func columnsOf(all []spawn) (c spawns) {
+	at, was := make(map[string]int), spawn{}
+	for _, p := range all {
+		c.Seq, c.ID = append(c.Seq, int64(p.seq-was.seq)), append(c.ID, int64(p.id-was.id))
+		c.Start, c.Took = append(c.Start, p.start-was.start), append(c.Took, p.end-p.start)
+		c.Command = append(c.Command, placeIn(at, &c.Commands, p.command))
+		was = p
+	}
+	return c
+}
+
+// all is what columnsOf made columns of.
+func (c *spawns) all() []spawn {
+	out, was := make([]spawn, len(c.Seq)), spawn{}
+	for i := range out {
+		start := was.start + c.Start[i]
+		was = spawn{was.seq + uint64(c.Seq[i]), was.id + uint64(c.ID[i]), start, start + c.Took[i], c.Commands[c.Command[i]]}
+		out[i] = was
+	}
+	return out
+}
+
 // blockFiles is how many files stand in a block of them.
 const blockFiles = 64
 
-// files makes files.json, for which the tape need not be read.
-func (r *Source) files() (*Files, error) {
-	s, err := r.sum()
-	if err != nil {
-		return nil, err
+// A listing is the list of files with what their histories are made of.
+type listing struct {
+	of      *summary // a tape that grows has another one later
+	files   []listedFile
+	where   []int64    // on the tape, of each change
+	turns   []*TurnRow // by seq
+	spawns  []spawn    // by seq
+	byID    map[uint64]*spawn
+	servers map[uint64]*server // by conversation
+	named   []naming           // by seq
+}
+
+// A listedFile is a row of the list, and what the run found there.
+type listedFile struct {
+	changedFile
+	found *files.Entry // nil for none
+}
+
+// listing makes the list, for which the tape need not be read; of a tape that does not grow it is made once.
+func (r *Source) listing() (*listing, error) {
+	r.making.Lock()
+	defer r.making.Unlock()
+	s, c, err := r.changes()
+	if err != nil || r.listed != nil && r.listed.of == s {
+		return r.listed, err
 	}
-	out := &Files{Block: blockFiles, Files: slices.Clone(s.Changed)}
-	at := make(map[string]int, len(out.Files))
-	for i := range out.Files {
-		at[out.Files[i].Path] = i
+	l := &listing{of: s, spawns: c.Spawns.all(), named: c.Named, byID: make(map[uint64]*spawn), servers: make(map[uint64]*server)}
+	for i := range l.spawns {
+		l.byID[l.spawns[i].id] = &l.spawns[i]
+	}
+	for i := range c.Servers {
+		l.servers[c.Servers[i].Conversation] = &c.Servers[i]
+	}
+	for i := range s.Conversations {
+		for j := range s.Conversations[i].Turns {
+			l.turns = append(l.turns, &s.Conversations[i].Turns[j])
+		}
+	}
+	slices.SortFunc(l.turns, func(a, b *TurnRow) int { return cmp.Compare(a.Seq, b.Seq) })
+	l.list(r, c)
+	r.listed = l
+	return l, nil
+}
+
+// list makes a row of each file that changed, and of those that the run found.
+func (l *listing) list(r *Source, c *changes) {
+	l.files = c.all()
+	at := make(map[string]int, len(l.files))
+	for i := range l.files {
+		at[l.files[i].Path] = i
 	}
 	for _, e := range r.found(func(path string) bool { _, ok := at[path]; return ok }) {
 		i, ok := at[e.Path]
 		if !ok {
-			i = len(out.Files)
-			out.Files = append(out.Files, FileRow{Path: strings.ToValidUTF8(e.Path, "\uFFFD"), Before: FileGone, At: []int64{}, Size: []int64{}})
+			i = len(l.files)
+			l.files = append(l.files, listedFile{})
+			l.files[i].FileRow = FileRow{Path: strings.ToValidUTF8(e.Path, "\uFFFD"), Before: FileGone, At: []int64{}, Size: []int64{}}
 		}
-		if f := &out.Files[i]; f.Before == FileGone {
+		f := &l.files[i]
+		if f.found = e; f.Before == FileGone {
 			f.Before = e.Size
 		}
 		if e.Target != "" {
-			out.Files[i].Before = FileBytes
+			f.Before = FileBytes
 		}
 	}
-	slices.SortStableFunc(out.Files, func(a, b FileRow) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(l.files, func(a, b listedFile) int { return cmp.Compare(a.Path, b.Path) })
+}
+
+// files makes files.json.
+func (r *Source) files() (*Files, error) {
+	l, err := r.listing()
+	if err != nil {
+		return nil, err
+	}
+	out := &Files{Block: blockFiles, Files: make([]FileRow, 0, len(l.files))}
+	for i := range l.files {
+		out.Files = append(out.Files, l.files[i].FileRow)
+	}
 	return out, nil
 }
 
@@ -101,124 +250,108 @@ func (r *Source) found(changed func(path string) bool) (out []*files.Entry) {
 
 // fileBlock makes files/B.json.
 func (r *Source) fileBlock(n int) (*FileBlock, error) {
-	all, err := r.histories()
+	l, err := r.listing()
 	if err != nil {
 		return nil, err
 	}
-	if n < 0 || n*blockFiles >= len(all) {
+	if n < 0 || n*blockFiles >= len(l.files) {
 		return nil, ErrNoDocument
 	}
-	return &FileBlock{all[n*blockFiles : min(len(all), (n+1)*blockFiles)]}, nil
+	files, err := r.historiesOf(l, l.files[n*blockFiles:min(len(l.files), (n+1)*blockFiles)])
+	return &FileBlock{files}, err
 }
 
-// histories are what is known of all files, in the order of files.json; of a tape that does not grow they are made once.
-func (r *Source) histories() ([]File, error) {
-	r.making.Lock()
-	defer r.making.Unlock()
-	s, err := r.sum()
+// histories are what is known of all files, in the order of files.json.
+func (r *Source) histories() (all []File, err error) {
+	l, err := r.listing()
 	if err != nil {
 		return nil, err
 	}
-	if r.filesOf != s {
-		made, err := r.fileHistory(s)
+	for block := range slices.Chunk(l.files, blockFiles) {
+		files, err := r.historiesOf(l, block)
 		if err != nil {
 			return nil, err
 		}
-		r.filesOf, r.made = s, made
+		all = append(all, files...)
 	}
-	return r.made, nil
+	return all, nil
 }
 
-// fileHistory is one pass over the records that are about files, processes and tool servers.
-func (r *Source) fileHistory(s *summary) ([]File, error) {
-	h := &history{byPath: make(map[string]*File), servers: make(map[uint64]server)}
-	for i := range s.Conversations {
-		for j := range s.Conversations[i].Turns {
-			h.turns = append(h.turns, &s.Conversations[i].Turns[j])
-		}
-	}
-	slices.SortFunc(h.turns, func(a, b *TurnRow) int { return cmp.Compare(a.Seq, b.Seq) })
-	err := r.lines(0, func(line []byte) bool {
-		if !concernsFiles(line) {
-			return true
-		}
-		rec, err := tape.ParseRecord(line)
-		if err != nil {
-			return true // the summary says so
-		}
-		h.add(rec)
-		return true
-	})
+// historiesOf reads the records of the changes of a block of files.
+func (r *Source) historiesOf(l *listing, block []listedFile) ([]File, error) {
+	from, err := recording.OpenRegular(r.rec.TapePath())
 	if err != nil {
 		return nil, err
 	}
-	h.causes(s)
-	h.tree(r)
-	return h.files(), nil
-}
-
-var kindPrefix = []byte(`"kind":{"kind":"`)
-
-// concernsFiles reports whether a line of a tape is of a kind that a history takes.
-func concernsFiles(line []byte) bool {
-	i := bytes.Index(line[:min(len(line), 300)], kindPrefix)
-	if i < 0 {
-		return bytes.HasPrefix(line, []byte(`{"type":"record"`)) // another producer's
-	}
-	rest := line[i+len(kindPrefix):]
-	for _, kind := range []string{"file_write", "file_delete", "process_spawn", "mcp_open"} {
-		if bytes.HasPrefix(rest, []byte(kind)) {
-			return true
+	defer from.Close()
+	out, inline := make([]File, 0, len(block)), room{most: maxInline}
+	for i := range block {
+		f, err := l.history(from, &block[i], &inline)
+		if err != nil {
+			return nil, err
 		}
+		out = append(out, *f)
 	}
-	return false
+	return out, nil
 }
 
-// add takes a record.
-func (h *history) add(rec *tape.Record) {
-	switch k := rec.Kind.(type) {
-	case *tape.MCPOpen:
-		h.servers[k.Conversation] = server{rec.Seq, k.Server}
-	case *tape.ProcessSpawn:
-		end := cmp.Or(tape.EndedMS(k), rec.MonotonicMS)
-		h.spawns = append(h.spawns, &spawn{rec.Seq, k.SpawnID, end - k.DurationMS, end, strings.Join(append([]string{k.Program}, k.Args...), " ")})
-	}
-	if k := tape.ChangedFile(rec.Kind); k != nil && !k.IsPlace() {
-		h.change(rec, k)
-	}
-}
-
-// change takes a record that says that a file changed.
-func (h *history) change(rec *tape.Record, k *tape.File) {
-	f := h.byPath[k.Path]
-	if f == nil {
-		f = &File{Path: k.Path, States: []FileState{}}
-		if k.Before != nil {
-			f.Before = &FileState{Bytes: h.content(rec.Seq, beforeOf, k.Before), Causes: []Cause{}}
+// history is what stood at a path when.
+func (l *listing) history(from io.ReaderAt, row *listedFile, inline *room) (*File, error) {
+	f := &File{Path: row.Path, States: []FileState{}}
+	for i := range row.At {
+		rec, err := recordAt(from, row.where[i])
+		if err != nil {
+			return nil, err
 		}
-		h.byPath[k.Path] = f
-		h.out = append(h.out, f)
+		k := tape.ChangedFile(rec.Kind)
+		if k == nil || k.Path != row.Path {
+			return nil, fmt.Errorf("record %d of the tape is no change of %s: %s was written over", rec.Seq, row.Path, recording.TapeName)
+		}
+		if i == 0 && k.Before != nil {
+			f.Before = &FileState{Bytes: contentIn(rec.Seq, beforeOf, k.Before, inline), Causes: []Cause{}}
+		}
+		f.States = append(f.States, l.state(rec, k, inline))
 	}
+	if row.found != nil {
+		f.stood(row.found)
+	}
+	return f, nil
+}
+
+// state is what a record says of a file.
+func (l *listing) state(rec *tape.Record, k *tape.File, inline *room) FileState {
 	_, gone := rec.Kind.(*tape.FileDelete)
-	state := FileState{Seq: rec.Seq, At: rec.MonotonicMS, Gone: gone, Mode: k.Mode, Causes: recordedCauses(h, k)}
+	state := FileState{Seq: rec.Seq, At: rec.MonotonicMS, Gone: gone, Mode: k.Mode, Causes: l.recordedCauses(k)}
 	if strings.HasPrefix(k.Mode, "12") && k.Content != nil && k.Content.Inline {
 		state.Target = k.Content.Text
 	} else if !gone {
-		state.Bytes = h.content(rec.Seq, recordOf, k.Content)
+		state.Bytes = contentIn(rec.Seq, recordOf, k.Content, inline)
 	}
-	f.States = append(f.States, state)
+	l.infer(k.Path, &state)
+	return state
 }
 
-// content names what a record has of a file.
-func (h *history) content(seq uint64, which string, p *tape.Payload) *Payload {
+// contentIn is what a record has of a file, or its name where there is no room for it.
+func contentIn(seq uint64, which string, p *tape.Payload, inline *room) *Payload {
 	out := payloadOf(p, nil)
-	if out == nil || out.Text == nil {
-		return out
-	}
-	if h.inline += p.Len; h.inline > maxInline {
+	if out != nil && out.Text != nil && !inline.take(p.Len) {
 		return &Payload{Digest: which + strconv.FormatUint(seq, 10), Size: p.Len}
 	}
 	return out
+}
+
+// stood adds what the run found at the path.
+func (f *File) stood(e *files.Entry) {
+	if f.Before == nil {
+		f.Before = &FileState{Causes: []Cause{}}
+	}
+	f.Before.Mode, f.Before.Target = e.Mode.Taped(), e.Target
+	switch {
+	case e.Target != "":
+		f.Before.Bytes = nil // which a record has as its content
+	case f.Before.Bytes == nil && !e.Digest.IsZero():
+		f.Before.Bytes = &Payload{Digest: e.Digest.String(), Size: e.Size}
+	}
 }
 
 // standsInRecord reports whether a payload has a name of content.
@@ -255,55 +388,34 @@ func (r *Source) inRecord(name string) ([]byte, error) {
 	return []byte(p.Text), nil
 }
 
-// recordedCauses are those that the tape itself names: the process, the tool server. The processes come later on the tape: see causes.
-func recordedCauses(h *history, k *tape.File) []Cause {
+// recordedCauses are those that the tape itself names: the process, the tool server.
+func (l *listing) recordedCauses(k *tape.File) []Cause {
 	out := []Cause{}
 	if n, err := strconv.ParseUint(string(tape.FieldValue(k.Extra, tape.ConversationKey)), 10, 64); err == nil {
-		if by, ok := h.servers[n]; ok {
-			out = append(out, Cause{What: "server", Seq: by.seq, Title: by.name, Recorded: true, Why: "the tool server wrote it"})
+		if by := l.servers[n]; by != nil {
+			out = append(out, Cause{What: "server", Seq: by.Seq, Title: by.Name, Recorded: true, Why: "the tool server wrote it"})
 		}
 	}
-	if k.SpawnID != 0 {
-		out = append(out, Cause{What: "spawn", Seq: k.SpawnID, Recorded: true, Why: "the process wrote it"})
+	if p := l.byID[k.SpawnID]; p != nil && k.SpawnID != 0 {
+		out = append(out, Cause{What: "spawn", Seq: p.seq, Title: cutTo(p.command, maxTitle), Recorded: true, Why: "the process wrote it"})
 	}
 	return out
-}
-
-// causes names the processes that are recorded as causes, and adds what time and names tell.
-func (h *history) causes(s *summary) {
-	byID := make(map[uint64]*spawn)
-	for _, p := range h.spawns {
-		byID[p.id] = p
-	}
-	for _, f := range h.out {
-		for i := range f.States {
-			state := &f.States[i]
-			state.Causes = slices.DeleteFunc(state.Causes, func(c Cause) bool { return c.What == "spawn" && byID[c.Seq] == nil })
-			for j := range state.Causes {
-				if c := &state.Causes[j]; c.What == "spawn" {
-					p := byID[c.Seq]
-					c.Seq, c.Title = p.seq, cutTo(p.command, maxTitle)
-				}
-			}
-			h.infer(s, f.Path, state)
-		}
-	}
 }
 
 // lookBack is how many turns before a change are asked whether they name the file.
 const lookBack = 20
 
 // infer adds the turn, and the process, that time and names speak for.
-func (h *history) infer(s *summary, name string, state *FileState) {
-	n, _ := slices.BinarySearchFunc(h.turns, state.Seq, func(t *TurnRow, seq uint64) int { return cmp.Compare(t.Seq, seq) })
+func (l *listing) infer(name string, state *FileState) {
+	n, _ := slices.BinarySearchFunc(l.turns, state.Seq, func(t *TurnRow, seq uint64) int { return cmp.Compare(t.Seq, seq) })
 	if n == 0 {
 		return
 	}
 	base := path.Base(name)
-	cause, since := h.turns[n-1], h.turns[n-1]
+	cause, since := l.turns[n-1], l.turns[n-1]
 	why := "it is the last answer before the change"
-	for _, t := range slices.Backward(h.turns[max(0, n-lookBack):n]) {
-		if tool := s.naming(t.Seq, base); tool != "" {
+	for _, t := range slices.Backward(l.turns[max(0, n-lookBack):n]) {
+		if tool := l.naming(t.Seq, base); tool != "" {
 			cause, why = t, fmt.Sprintf("its call of %s names %s, and no answer in between does", tool, base)
 			break
 		}
@@ -312,7 +424,7 @@ func (h *history) infer(s *summary, name string, state *FileState) {
 	if slices.ContainsFunc(state.Causes, func(c Cause) bool { return c.What == "spawn" }) {
 		return
 	}
-	if p := h.ran(since, state.At, base); p != nil {
+	if p := l.ran(since, state.At, base); p != nil {
 		state.Causes = append(state.Causes, Cause{
 			What: "spawn", Seq: p.seq, Title: cutTo(p.command, maxTitle), Why: "it ran between that answer and the change, and its arguments name " + base,
 		})
@@ -323,9 +435,10 @@ func (h *history) infer(s *summary, name string, state *FileState) {
 const lookAt = 200
 
 // ran returns the first process that ended behind an answer, and began before an instant, with a name in its arguments; nil for none.
-func (h *history) ran(since *TurnRow, until int64, name string) *spawn {
-	n, _ := slices.BinarySearchFunc(h.spawns, since.Seq, func(p *spawn, seq uint64) int { return cmp.Compare(p.seq, seq) })
-	for _, p := range h.spawns[n:min(n+lookAt, len(h.spawns))] {
+func (l *listing) ran(since *TurnRow, until int64, name string) *spawn {
+	n, _ := slices.BinarySearchFunc(l.spawns, since.Seq, func(p spawn, seq uint64) int { return cmp.Compare(p.seq, seq) })
+	for i := range l.spawns[n:min(n+lookAt, len(l.spawns))] {
+		p := &l.spawns[n+i]
 		if p.start <= until && p.end >= since.Start+since.Latency && p.id > 1 && strings.Contains(p.command, name) {
 			return p
 		}
@@ -335,37 +448,4 @@ func (h *history) ran(since *TurnRow, until int64, name string) *spawn {
 
 func turnTitle(t *TurnRow) string {
 	return strings.TrimSpace(fmt.Sprintf("turn %d: %s", t.Number, cmp.Or(strings.Join(t.Tools, ", "), t.Answer)))
-}
-
-// tree adds what the run found and did not change, and what stood where it changed something.
-func (h *history) tree(r *Source) {
-	for _, e := range r.found(func(path string) bool { return h.byPath[path] != nil }) {
-		f := h.byPath[e.Path]
-		switch {
-		case f != nil && f.Before != nil && f.Before.Mode != "":
-			continue
-		case f == nil:
-			f = &File{Path: strings.ToValidUTF8(e.Path, "\uFFFD"), States: []FileState{}}
-			h.out = append(h.out, f)
-		}
-		if f.Before == nil {
-			f.Before = &FileState{Causes: []Cause{}}
-		}
-		f.Before.Mode, f.Before.Target = e.Mode.Taped(), e.Target
-		switch {
-		case e.Target != "":
-			f.Before.Bytes = nil // which a record has as its content
-		case f.Before.Bytes == nil && !e.Digest.IsZero():
-			f.Before.Bytes = &Payload{Digest: e.Digest.String(), Size: e.Size}
-		}
-	}
-}
-
-func (h *history) files() []File {
-	out := make([]File, 0, len(h.out))
-	for _, f := range h.out {
-		out = append(out, *f)
-	}
-	slices.SortStableFunc(out, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
-	return out
 }

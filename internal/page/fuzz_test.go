@@ -3,14 +3,16 @@ package page
 import (
 	"bytes"
 	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 // FuzzSummary: what somebody put in the place of a summary is none, or one whose parts fit each other.
 func FuzzSummary(f *testing.F) {
-	s := &summary{Rules: rules, Tape: 100, Rows: 2, Blocks: []int64{10}, Conversations: []Conversation{{Lane: "a", Turns: []TurnRow{{Seq: 1}}}}, Problems: []Problem{}}
-	s.index = packed([]byte("{}"))
+	s := &summary{Rules: rules, Tape: 100, Rows: 2, Files: 1, Blocks: []int64{10}, Conversations: []Conversation{{Lane: "a", Turns: []TurnRow{{Seq: 1}}}}, Problems: []Problem{}}
+	s.changes, s.index = packed([]byte(`{"path":["a"],"before":[-1],"count":[1],"at":[1],"size":[2],"where":[7]}`)), packed([]byte("{}"))
 	own := packed(mustJSON(s))
-	f.Add(bytes.Join([][]byte{mustJSON(&lengths{rules, len(own), len(s.index)}), []byte("\n"), own, s.index}, nil))
+	f.Add(bytes.Join([][]byte{mustJSON(&lengths{rules, len(own), len(s.changes), len(s.index)}), []byte("\n"), own, s.changes, s.index}, nil))
 	f.Add([]byte("{}\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := parseSummary(b, 100)
@@ -22,7 +24,11 @@ func FuzzSummary(f *testing.F) {
 				t.Fatal("a block behind the tape")
 			}
 			s.turn(seq)
-			s.naming(seq, "a")
+		}
+		if c := s.changed(); c != nil {
+			l := new(listing)
+			l.list(&Source{rec: new(recording.Recording)}, c)
+			c.Spawns.all()
 		}
 	})
 }

@@ -78,3 +78,12 @@ func (r *Source) record(s *summary, seq uint64) (rec *tape.Record, err error) {
 	}
 	return rec, err
 }
+
+// recordAt reads the record whose line begins at an offset of a tape.
+func recordAt(from io.ReaderAt, offset int64) (*tape.Record, error) {
+	line, err := jsonscan.NewLines(io.NewSectionReader(from, offset, tape.MaxLine+1), tape.MaxLine+1).Next()
+	if err != nil {
+		return nil, err
+	}
+	return tape.ParseRecord(bytes.TrimSpace(line))
+}

@@ -41,9 +41,8 @@ type Source struct {
 	growing *growing // guarded by mu; of a run that is being recorded
 
 	whole   bool       // a seal is checked however much there is to read
-	making  sync.Mutex // held while histories are made
-	filesOf *summary   // guarded by making: what made is the files of
-	made    []File     // guarded by making
+	making  sync.Mutex // held while a listing is made
+	listed  *listing   // guarded by making
 	sealing sync.Mutex
 	sealed  *Seal // guarded by sealing; nil where nobody has looked
 }
@@ -113,11 +112,7 @@ func (r *Source) document(ctx context.Context, path string) ([]byte, error) {
 		}
 		return unpacked(s.index)
 	case path == "files.json":
-		b, err := documentOf(r.files())
-		if !r.whole {
-			go func() { _, _ = r.histories() }() // ends with the tape: who reads the list looks at a file of it next
-		}
-		return b, err
+		return documentOf(r.files())
 	case path == "terminal.json":
 		return documentOf(r.terminal())
 	case path == "report.json":
@@ -165,6 +160,24 @@ func (r *Source) sum() (*summary, error) {
 		r.summary = s
 	}
 	return s, err
+}
+
+// changes returns what is known of the tape, and its changes: of a kept summary whose changes are damaged both are made anew.
+func (r *Source) changes() (*summary, *changes, error) {
+	s, err := r.sum()
+	if err != nil {
+		return nil, nil, err
+	}
+	if c := s.changed(); c != nil {
+		return s, c, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.summary, err = summarize(r.rec, r.prices); err != nil {
+		return nil, nil, err
+	}
+	r.summary.keep(r.rec)
+	return r.summary, r.summary.changed(), nil
 }
 
 // payload returns the bytes of a blob, or those that inRecord has. Behind a digest may stand a dot and how the bytes are encoded: then they
@@ -236,7 +249,7 @@ func (r *Source) detail(ctx context.Context) *Detail {
 		Terminal: recording.IsDir(r.rec.TerminalPath()), Report: library.JudgementOf(r.rec) != nil,
 	}
 	for _, what := range r.rec.Unfinished() {
-		d.Problems = append(d.Problems, Problem{recording.ManifestName, strings.TrimPrefix(what, r.rec.Dir+" ")})
+		d.Problems = append(d.Problems, Problem{recording.ManifestName, strings.TrimPrefix(what, r.rec.Dir+" is unfinished: ")})
 	}
 	var size int64
 	s, err := r.sum()
@@ -244,7 +257,7 @@ func (r *Source) detail(ctx context.Context) *Detail {
 		d.Problems = append(d.Problems, Problem{recording.TapeName, (&within{r.rec.Dir, err}).Error()})
 	} else {
 		size = s.Tape + s.Payloads
-		d.Conversations, d.Files, d.Refused = s.Conversations, len(s.Changed), s.Refused
+		d.Conversations, d.Files, d.Refused = s.Conversations, s.Files, s.Refused
 		d.Problems = append(d.Problems, s.Problems...)
 		d.Records = s.Rows
 	}

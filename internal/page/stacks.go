@@ -238,6 +238,7 @@ func (s *Stacks) index(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	go func() { _, _ = src.listing() }() // who looks at a run may look at its files next: its error comes with them
 	return sum.index, nil
 }
 

@@ -17,15 +17,15 @@ import (
 )
 
 // rules is the version of what a summary says of a tape. It grows whenever the same tape gives another one than before.
-const rules = 5
+const rules = 6
 
 // blockRows is how many records stand in a block.
 const blockRows = 256
 
 // A summary is what is read off a tape once: what the documents need that a click must not wait for.
 //
-// On disk it is derived (package library, kind Index): a line of JSON with the lengths of two gzip streams, then those: the summary itself
-// and the index. The index goes to the page as it lies there.
+// On disk it is derived (package library, kind Index): a line of JSON with the lengths of three gzip streams, then those: the summary itself,
+// its changes, which are unpacked when somebody looks at files, and the index, which goes to the page as it lies there.
 type summary struct {
 	Rules         int            `json:"rules"`
 	Tape          int64          `json:"tape"`     // bytes of the tape that were read
@@ -35,12 +35,12 @@ type summary struct {
 	Blocks        []int64        `json:"blocks"`   // where each block of records begins on the tape
 	Seqs          []int64        `json:"seqs"`     // none where row N has the seq N
 	Conversations []Conversation `json:"conversations"`
-	Named         []naming       `json:"named"`
-	Changed       []FileRow      `json:"changed"` // in the order of their first change
+	Files         int            `json:"files"` // that changed
 	Refused       int            `json:"refused"`
 	Problems      []Problem      `json:"problems"`
 
-	index []byte // gzip of the JSON of an Index
+	changes []byte // gzip of the JSON of changes
+	index   []byte // gzip of the JSON of an Index
 }
 
 // A naming is a call of a tool whose arguments name files.
@@ -51,11 +51,11 @@ type naming struct {
 }
 
 // naming returns the tool that a turn asks for with a file of that name in its arguments; "" for none.
-func (s *summary) naming(seq uint64, base string) string {
-	i, _ := slices.BinarySearchFunc(s.Named, seq, func(n naming, seq uint64) int { return cmp.Compare(n.Seq, seq) })
-	for ; i < len(s.Named) && s.Named[i].Seq == seq; i++ {
-		if slices.Contains(s.Named[i].Names, base) {
-			return s.Named[i].Tool
+func (l *listing) naming(seq uint64, base string) string {
+	i, _ := slices.BinarySearchFunc(l.named, seq, func(n naming, seq uint64) int { return cmp.Compare(n.Seq, seq) })
+	for ; i < len(l.named) && l.named[i].Seq == seq; i++ {
+		if slices.Contains(l.named[i].Names, base) {
+			return l.named[i].Tool
 		}
 	}
 	return ""
@@ -65,6 +65,7 @@ func (s *summary) naming(seq uint64, base string) string {
 type lengths struct {
 	Rules   int `json:"rules"`
 	Summary int `json:"summary"`
+	Changes int `json:"changes"`
 	Index   int `json:"index"`
 }
 
@@ -94,8 +95,8 @@ func summaryOf(rec *recording.Recording, prices *llm.Prices) (*summary, error) {
 // keep writes a summary beside its recording.
 func (s *summary) keep(rec *recording.Recording) {
 	own := packed(mustJSON(s))
-	head := mustJSON(&lengths{rules, len(own), len(s.index)})
-	library.KeepDerived(rec, library.Index, bytes.Join([][]byte{head, []byte("\n"), own, s.index}, nil))
+	head := mustJSON(&lengths{rules, len(own), len(s.changes), len(s.index)})
+	library.KeepDerived(rec, library.Index, bytes.Join([][]byte{head, []byte("\n"), own, s.changes, s.index}, nil))
 }
 
 // keptSummary is what keep wrote; nil where there is none, or one of another tape or version.
@@ -115,7 +116,7 @@ func keptSummary(rec *recording.Recording) *summary {
 func parseSummary(b []byte, size int64) *summary {
 	line, rest, _ := bytes.Cut(b, []byte("\n"))
 	var n lengths
-	if json.Unmarshal(line, &n) != nil || n.Rules != rules || n.Summary < 0 || n.Summary > len(rest) || n.Index != len(rest)-n.Summary {
+	if json.Unmarshal(line, &n) != nil || n.Rules != rules || n.Summary < 0 || n.Summary > len(rest) || n.Changes < 0 || n.Changes > len(rest)-n.Summary || n.Index != len(rest)-n.Summary-n.Changes {
 		return nil
 	}
 	s := new(summary)
@@ -123,13 +124,23 @@ func parseSummary(b []byte, size int64) *summary {
 	if err != nil || json.Unmarshal(own, s) != nil || s.Tape != size || !s.holds() {
 		return nil
 	}
-	s.index = rest[n.Summary:]
+	s.changes, s.index = rest[n.Summary:][:n.Changes], rest[n.Summary+n.Changes:]
 	return s
+}
+
+// changed returns the changes; nil where they cannot be read.
+func (s *summary) changed() *changes {
+	b, err := unpacked(s.changes)
+	c := new(changes)
+	if err != nil || json.Unmarshal(b, c) != nil || len(c.Path) != s.Files || !c.holds() {
+		return nil
+	}
+	return c
 }
 
 // holds reports whether the parts of a summary fit each other.
 func (s *summary) holds() bool {
-	return s.Rows >= 0 && len(s.Blocks) == (s.Rows+blockRows-1)/blockRows && (len(s.Seqs) == 0 || len(s.Seqs) == s.Rows) && s.Problems != nil && !slices.ContainsFunc(s.Changed, func(f FileRow) bool { return len(f.At) != len(f.Size) }) &&
+	return s.Rows >= 0 && len(s.Blocks) == (s.Rows+blockRows-1)/blockRows && (len(s.Seqs) == 0 || len(s.Seqs) == s.Rows) && s.Problems != nil &&
 		s.Conversations != nil && !slices.ContainsFunc(s.Blocks, func(at int64) bool { return at < 0 || at > s.Tape })
 }
 
@@ -190,9 +201,19 @@ func mustJSON(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
+// tiny is below how many bytes a text is packed without looking for what it repeats: the tables for that take longer than all else.
+const tiny = 8 << 10
+
 func packed(b []byte) []byte {
+	level := gzip.DefaultCompression
+	if len(b) < tiny {
+		level = gzip.HuffmanOnly
+	}
 	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
+	z, err := gzip.NewWriterLevel(&out, level)
+	if err != nil {
+		panic(fmt.Sprintf("page: %v", err)) // both levels are there
+	}
 	z.Write(b) // a buffer takes all
 	z.Close()
 	return out.Bytes()

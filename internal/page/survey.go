@@ -30,8 +30,11 @@ type survey struct {
 	kindAt  map[string]int
 	titles  []string
 	starts  map[uint64]int64 // of calls of models, by seq
-	changed map[string]int   // where each stands in out.Changed, by path
-	odd     bool             // a row has not its number as seq
+	changed map[string]int   // where each stands in files, by path
+	files   []changedFile
+	spawns  []spawn
+	servers []server
+	odd     bool // a row has not its number as seq
 	last    int64
 }
 
@@ -91,23 +94,24 @@ func (s *survey) add(r *tape.Record, at int64) {
 		s.out.Blocks = append(s.out.Blocks, at)
 	}
 	turn := s.book.Add(r)
-	took := tookOf(r.Kind)
-	start := max(r.MonotonicMS-took, 0)
-	if ms := tape.EndedMS(r.Kind); ms > 0 {
-		start = max(ms-took, 0)
-	}
-	if _, ok := r.Kind.(*tape.LLMCall); ok {
+	start, _ := tape.Spanned(r)
+	switch k := r.Kind.(type) {
+	case *tape.LLMCall:
 		s.starts[r.Seq] = start
+	case *tape.ProcessSpawn:
+		s.spawns = append(s.spawns, spawnOf(r, k))
+	case *tape.MCPOpen:
+		s.servers = append(s.servers, server{k.Conversation, r.Seq, strings.Clone(k.Server)})
 	}
 	if f := tape.ChangedFile(r.Kind); f != nil && !f.IsPlace() {
-		s.change(r, f)
+		s.change(r, f, at)
 	}
 	s.odd = s.odd || r.Seq != uint64(row)
 	x.Seq = append(x.Seq, int64(r.Seq))
 	x.Kind = append(x.Kind, placeIn(s.kindAt, &x.Kinds, r.Kind.Name()))
 	x.Lane = append(x.Lane, s.lane(r.Kind))
 	x.Start, s.last = append(x.Start, start-s.last), start
-	x.Took = append(x.Took, took)
+	x.Took = append(x.Took, tape.TookMS(r.Kind))
 	size := sizeOfPayloads(r.Kind)
 	x.Size, s.out.Payloads = append(x.Size, size), s.out.Payloads+size
 	x.Flag = append(x.Flag, s.flags(r.Kind))
@@ -116,20 +120,20 @@ func (s *survey) add(r *tape.Record, at int64) {
 }
 
 // change takes a record that says that a file changed.
-func (s *survey) change(r *tape.Record, f *tape.File) {
+func (s *survey) change(r *tape.Record, f *tape.File, at int64) {
 	i, ok := s.changed[f.Path]
 	if !ok {
-		i = len(s.out.Changed)
+		i = len(s.files)
 		path := strings.Clone(f.Path)
 		s.changed[path] = i
-		s.out.Changed = append(s.out.Changed, FileRow{Path: path, Before: sizeIn(f.Before, FileGone)})
+		s.files = append(s.files, changedFile{FileRow: FileRow{Path: path, Before: sizeIn(f.Before, FileGone)}})
 	}
 	size := sizeIn(f.Content, FileBytes)
 	if _, gone := r.Kind.(*tape.FileDelete); gone {
 		size = FileGone
 	}
-	row := &s.out.Changed[i]
-	row.At, row.Size = append(row.At, r.MonotonicMS), append(row.Size, size)
+	row := &s.files[i]
+	row.At, row.Size, row.where = append(row.At, r.MonotonicMS), append(row.Size, size), append(row.where, at)
 }
 
 // sizeIn is how long a payload is, or what stands for none.
@@ -231,22 +235,6 @@ func laneTitle(name string) string {
 	return name
 }
 
-// tookOf is how long what a record tells of lasted, in ms.
-func tookOf(k tape.Kind) int64 {
-	switch k := k.(type) {
-	case *tape.MCPJSONRPC:
-		return k.LatencyMS
-	case *tape.ProcessSpawn:
-		return k.DurationMS
-	case *tape.ClockSleep:
-		return k.DurationMS
-	}
-	if x := tape.ExchangeOf(k); x != nil && len(x.Stream) > 0 {
-		return x.Stream[len(x.Stream)-1].TMS
-	}
-	return 0
-}
-
 func sizeOfPayloads(k tape.Kind) (n int64) {
 	for _, p := range tape.Payloads(k) {
 		n += p.Len
@@ -267,20 +255,28 @@ func titled(s string) string {
 // close returns what is known by now. More records may follow.
 func (s *survey) close() *summary {
 	out, x := s.out, s.index
-	x.Rows, out.Changed = out.Rows, slices.Clone(out.Changed)
+	x.Rows, out.Files = out.Rows, len(s.files)
 	if s.odd {
 		out.Seqs = slices.Clone(x.Seq)
 	} else {
 		x.Seq = []int64{}
 	}
 	x.Lanes, x.Turn = slices.Clone(x.Lanes), make([]int, x.Rows)
-	s.conversations(s.book.Close(), &out, &x)
-	out.index = s.pack(&x)
+	named := s.conversations(s.book.Close(), &out, &x)
+	out.changes, out.index = s.packChanges(named), s.pack(&x)
 	return &out
 }
 
+func (s *survey) packChanges(named []naming) []byte {
+	c, last := changes{Spawns: columnsOf(s.spawns), Servers: s.servers, Named: named}, [2]int64{}
+	for i := range s.files {
+		c.add(&s.files[i], &last)
+	}
+	return packed(mustJSON(&c))
+}
+
 // conversations makes rows of the turns, and names their lanes by what began them.
-func (s *survey) conversations(a *account.Account, out *summary, x *Index) {
+func (s *survey) conversations(a *account.Account, out *summary, x *Index) (named []naming) {
 	var main []TurnRow
 	for _, c := range a.Conversations {
 		rows := Conversation{Lane: c.Lane, Title: c.Turns[0].Prompt, Turns: make([]TurnRow, 0, len(c.Turns))}
@@ -289,7 +285,7 @@ func (s *survey) conversations(a *account.Account, out *summary, x *Index) {
 			rows.Turns = append(rows.Turns, t)
 			for j, call := range c.Turns[i].Tools {
 				if names := c.Turns[i].Named[j]; len(names) > 0 {
-					out.Named = append(out.Named, naming{t.Seq, call.Name, names})
+					named = append(named, naming{t.Seq, call.Name, names})
 				}
 			}
 		}
@@ -301,8 +297,9 @@ func (s *survey) conversations(a *account.Account, out *summary, x *Index) {
 		}
 		out.Conversations = append(out.Conversations, rows)
 	}
-	slices.SortStableFunc(out.Named, func(a, b naming) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortStableFunc(named, func(a, b naming) int { return cmp.Compare(a.Seq, b.Seq) })
 	s.numbers(out, x, main)
+	return named
 }
 
 // numbers says of each record which turn it belongs to: a call of a model to its own, any other to the last of the main conversation, which

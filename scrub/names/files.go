@@ -44,16 +44,19 @@ func anyPart(dir string, names []string) bool {
 
 // hasTail tells whether name is or ends in one of tails, each of which begins with a slash.
 func hasTail(name string, tails []string) bool {
-	return slices.ContainsFunc(tails, func(tail string) bool { return strings.HasSuffix("/"+name, tail) })
+	name = "/" + name
+	return slices.ContainsFunc(tails, func(tail string) bool { return strings.HasSuffix(name, tail) })
 }
 
 // inHome tells whether name is one of names right in somebody's home directory.
 func inHome(name string, names []string) bool {
+	dir, base := path.Split(name)
+	if !slices.Contains(names, base) {
+		return false
+	}
 	for _, home := range []string{"~/", "/root/", "/home/*/", "/users/*/"} {
-		for _, n := range names {
-			if ok, _ := path.Match(home+n, name); ok {
-				return true
-			}
+		if ok, _ := path.Match(home, dir); ok {
+			return true
 		}
 	}
 	return false

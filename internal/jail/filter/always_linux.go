@@ -26,7 +26,7 @@ var forbidden = []uint32{
 var initOnly = []uint32{unix.SYS_PRLIMIT64, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO}
 
 // PIDs are an input of a program, and those that our own stages and their threads take differ from run to run: the
-// program has this one, and its first child the other, unless a thread of the exec stage is made just then. Those of our threads lie below it.
+// program has this one, and its first child the other. Those of our threads lie below it.
 const (
 	ProgramPID = 100
 	ChildPID   = 1000

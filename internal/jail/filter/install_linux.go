@@ -1,30 +1,31 @@
 package filter
 
 import (
-	"errors"
 	"slices"
-	"unsafe"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
-// Install puts a filter of rules on this thread and returns the descriptor of its notifications. no_new_privs must be set.
-func Install(rules []Rule) (int, error) {
+// Program is the filter of rules as the kernel takes it.
+func Program(rules []Rule) (*unix.SockFprog, error) {
 	raw, err := bpf.Assemble(slices.Concat(processor(), Assemble(rules, Allow)))
 	if err != nil {
-		return -1, err
+		return nil, err
 	}
 	prog := Raw(raw)
-	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
-	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER
-	// A signal must not restart a call whose files are being kept, whose streams were replaced, or whose socket is being connected;
-	// Linux 5.19 and newer can hold it off.
-	fd, err := set(flags|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &fprog)
-	if errors.Is(err, unix.EINVAL) {
-		fd, err = set(flags, &fprog)
+	return &unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}, nil
+}
+
+// Flags are those of seccomp(2) with which a filter is installed and returns the descriptor of its notifications. A signal must not restart
+// a call whose files are being kept, whose streams were replaced, or whose socket is being connected; Linux 5.19 and newer can hold it off.
+func Flags() uintptr {
+	const listener, held = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+	// Without a filter the kernel looks at the flags alone.
+	if _, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, listener|held, 0); errno == unix.EFAULT {
+		return listener | held
 	}
-	return fd, err
+	return listener
 }
 
 // processor ends who makes calls of another processor's numbers, and refuses those of x32.
@@ -40,14 +41,6 @@ func processor() []bpf.Instruction {
 			bpf.RetConstant{Val: uint32(Errno(unix.ENOSYS))})
 	}
 	return p
-}
-
-func set(flags uintptr, prog *unix.SockFprog) (int, error) {
-	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(prog)))
-	if errno != 0 {
-		return -1, errno
-	}
-	return int(fd), nil
 }
 
 // Raw is a program as the kernel takes it.

@@ -22,11 +22,9 @@ type Kind int
 const (
 	MsgBegun      Kind = iota + 1 // init: it has what every jail needs, and waits for MsgPlan
 	MsgPlan                       // recorder to init: what the jail is to be; see handed
-	MsgReady                      // init: sockets are here; exec stage: the filter works
+	MsgReady                      // init: sockets are here
 	MsgFailed                     // Failure says what
-	MsgPrepare                    // recorder to exec stage: the mounts stand, drop privileges
-	MsgListener                   // exec stage: the notification listener
-	MsgGo                         // recorder to exec stage: become the program
+	MsgPrepare                    // recorder to init: start the exec stage, whose filter notifies Notified
 	MsgSignal                     // recorder to init
 	MsgOpen                       // recorder to init: open Path; the answer is MsgRoot or MsgFailed
 	MsgDiag                       // recorder to init: a socket that tells of Unix sockets, in this network namespace; the same answers
@@ -47,8 +45,8 @@ type Message struct {
 	Exit       process.Exit
 	Failure    *Failure
 	NotCovered []string
-	Listeners  int      // how many of the descriptors are listeners of ports
-	Notified   Notified // to the exec stage
+	Listeners  int // how many of the descriptors are listeners of ports
+	Notified   Notified
 }
 
 // Notified says which calls a filter notifies beside those that it always does.
@@ -60,9 +58,8 @@ type Notified struct {
 	Shifted bool // and those that wait for a moment of a clock that lies behind the kernel's
 }
 
-// A Failure is a *step.Error or an *step.ExecError on its way to the recorder.
+// A Failure is a *step.Error on its way to the recorder.
 type Failure struct {
-	Exec             bool
 	Op, Path, Detail string
 	Errno            syscall.Errno
 }
@@ -71,12 +68,8 @@ type Failure struct {
 func failed(err error) *Message {
 	f := &Failure{Op: "setup", Detail: err.Error()}
 	var setup *step.Error
-	var exec *step.ExecError
-	switch {
-	case errors.As(err, &setup):
+	if errors.As(err, &setup) {
 		f.Op, f.Path, f.Detail = setup.Op, setup.Path, setup.Detail
-	case errors.As(err, &exec):
-		f.Exec, f.Op, f.Path, f.Detail = true, exec.Op, exec.Path, ""
 	}
 	if !errors.As(err, &f.Errno) && f.Detail == "" {
 		f.Detail = err.Error()
@@ -89,9 +82,6 @@ func (f *Failure) Err() error {
 	cause := error(f.Errno)
 	if f.Errno == 0 {
 		cause = errors.New("no system error")
-	}
-	if f.Exec {
-		return &step.ExecError{Op: f.Op, Path: f.Path, Err: cause}
 	}
 	return &step.Error{Op: f.Op, Path: f.Path, Detail: f.Detail, Err: cause}
 }
@@ -110,12 +100,20 @@ type Control struct {
 
 // Pair makes a connected pair: our end, and the file that a child inherits.
 func Pair() (*Control, *os.File, error) {
+	ours, theirs, err := pair()
+	if err != nil {
+		return nil, nil, err
+	}
+	return &Control{UnixConn: ours}, theirs, nil
+}
+
+func pair() (*net.UnixConn, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, os.NewSyscallError("socketpair", err)
 	}
 	theirs := os.NewFile(uintptr(fds[1]), "control")
-	ours, err := newControl(fds[0])
+	ours, err := connOf(fds[0])
 	if err != nil {
 		theirs.Close()
 		return nil, nil, err
@@ -123,8 +121,8 @@ func Pair() (*Control, *os.File, error) {
 	return ours, theirs, nil
 }
 
-// newControl takes over fd.
-func newControl(fd int) (*Control, error) {
+// connOf takes over fd.
+func connOf(fd int) (*net.UnixConn, error) {
 	f := os.NewFile(uintptr(fd), "control")
 	defer f.Close()
 	c, err := net.FileConn(f)
@@ -136,7 +134,7 @@ func newControl(fd int) (*Control, error) {
 		c.Close()
 		return nil, fmt.Errorf("descriptor %d is no Unix socket", fd)
 	}
-	return &Control{UnixConn: u}, nil
+	return u, nil
 }
 
 // Send writes one packet. The descriptors stay the caller's.
@@ -156,10 +154,7 @@ func (c *Control) Recv() (*Message, []int, error) {
 	}
 	n, oobn, flags, _, err := c.ReadMsgUnix(c.buf, c.oob)
 	if err != nil {
-		if errors.Is(err, syscall.ECONNRESET) {
-			err = io.EOF
-		}
-		return nil, nil, err
+		return nil, nil, orGone(err)
 	}
 	if n == 0 {
 		return nil, nil, io.EOF
@@ -196,6 +191,14 @@ func (c *Control) Expect(kind Kind) (*Message, []int, error) {
 		return nil, nil, m.Failure.Err()
 	}
 	return nil, nil, fmt.Errorf("control message %d where %d was due", m.Kind, kind)
+}
+
+// orGone is io.EOF where err says that the other end is gone.
+func orGone(err error) error {
+	if errors.Is(err, syscall.ECONNRESET) {
+		return io.EOF
+	}
+	return err
 }
 
 func rightsOf(oob []byte) ([]int, error) {

@@ -9,21 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The names that our own executable is started by when it is a stage of a jail: the recorder starts the init, and that the other.
+// InitName is the name that our own executable is started by when it is the init of a jail.
+const InitName = "tapedeck-init"
+
+// Descriptors that the init inherits.
 const (
-	InitName = "tapedeck-init"
-	execName = "tapedeck-exec"
-)
-
-// Descriptors that a stage inherits.
-const (
-	controlFD = 3
-
-	submountFD = 4 // the init alone: what was mounted below overlays, and behind
-
-	// The exec stage alone.
-	execSpecFD = 4
-	lastPIDFD  = 5
+	controlFD  = 3
+	submountFD = 4 // what was mounted below overlays, and behind
 )
 
 var (
@@ -36,8 +28,8 @@ var (
 // In a process that Start started, init runs the stage and never returns. A stage is nothing else: what the other packages of the
 // program set up for themselves, which takes longer than a stage does, is not waited for.
 func init() {
-	if stage := stageOf(os.Args); stage != nil {
-		stage()
+	if isInit(os.Args) {
+		runInit()
 		os.Exit(1)
 	}
 }
@@ -53,19 +45,11 @@ func Enter() {
 	Entered.Store(true)
 }
 
-// stageOf tells a stage from a program that somebody merely called by a stage's name: a stage has its control socket.
-func stageOf(args []string) func() {
-	if len(args) != 1 || args[0] != InitName && args[0] != execName {
-		return nil
+// isInit tells the init from a program that somebody merely called by its name: it has its control socket.
+func isInit(args []string) bool {
+	if len(args) != 1 || args[0] != InitName {
+		return false
 	}
-	if kind, err := unix.GetsockoptInt(controlFD, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || kind != unix.SOCK_SEQPACKET {
-		return nil
-	}
-	if args[0] == execName {
-		return runExec
-	}
-	if os.Getpid() != 1 {
-		return nil
-	}
-	return runInit
+	kind, err := unix.GetsockoptInt(controlFD, unix.SOL_SOCKET, unix.SO_TYPE)
+	return err == nil && kind == unix.SOCK_SEQPACKET && os.Getpid() == 1
 }

@@ -2,9 +2,9 @@ package stage
 
 import (
 	"errors"
+	"math"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -22,12 +22,13 @@ import (
 // runInit is PID 1 of the jail. It ends when the recorder does, and everything inside with it.
 func runInit() {
 	defaultSignals()
-	warmThreads(12, 0)
-	ctl, err := newControl(controlFD)
+	warmThreads(6, 0)
+	conn, err := connOf(controlFD)
 	if err != nil {
 		return
 	}
-	in := &initProcess{ctl: ctl, tty: -1, plan: make(chan []int, 1)}
+	ctl := &Control{UnixConn: conn}
+	in := &initProcess{ctl: ctl, tty: -1, plan: make(chan []int, 1), notified: make(chan Notified, 1)}
 	// From the beginning, for the recorder may be killed while the world is made, and a split may copy for seconds. What serve
 	// answers is asked for once the recorder has been told that the world stands.
 	go in.serve()
@@ -74,16 +75,17 @@ type initProcess struct {
 	program int        // its PID, and that of its process group
 	tty     int        // the terminal of this session, -1 for none: see job_linux.go
 	targets map[string]int
-	lastPID int // see setLastPID
-	streams [3]int
-	exec    [2]int // its control socket, and its spec
+
+	notified chan Notified // what came with MsgPrepare, once
+	lastPID  int           // see setLastPID
+	streams  []int         // the program's
+	exec     int           // the exec stage's control socket
 }
 
-// setUp begins the world, waits until it is told what that is to be, and makes it. The exec stage starts first and meanwhile comes up;
-// it waits for the recorder's word.
+// setUp begins the world, waits until it is told what that is to be, makes it, and starts the exec stage in it.
 func (in *initProcess) setUp() error {
 	// Nothing that we inherited is the program's unless it is passed on by name.
-	if err := closeOnExec(); err != nil {
+	if err := unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return &step.Error{Op: "close descriptors", Err: err}
 	}
 	w, err := mount.NewWorld(submountFD)
@@ -94,14 +96,17 @@ func (in *initProcess) setUp() error {
 		return err
 	}
 	var spec InitSpec
-	if err := readSpec(in.take(<-in.plan), &spec); err != nil {
-		return &step.Error{Op: "read the plan", Err: err}
+	var program ExecSpec
+	if err := in.take(<-in.plan, &spec, &program); err != nil {
+		return err
 	}
 	if spec.Umask != nil {
-		unix.Umask(*spec.Umask) // the program comes from the exec stage
+		unix.Umask(*spec.Umask) // the program comes from us
 	}
-	if err := in.startExec(&spec); err != nil {
-		return &step.Error{Op: "start the exec stage", Err: err}
+	if spec.TTY >= 0 && inspect.IsTerminal(in.streams[spec.TTY]) {
+		if err := in.takeTerminal(in.streams[spec.TTY]); err != nil {
+			return &step.Error{Op: "take the terminal", Err: err}
+		}
 	}
 	if spec.Hostname != "" {
 		if err := unix.Sethostname([]byte(spec.Hostname)); err != nil {
@@ -116,58 +121,63 @@ func (in *initProcess) setUp() error {
 	if err != nil {
 		return err
 	}
-	defer inspect.CloseAll(socks.FDs)
 	ready := &Message{Kind: MsgReady, NotCovered: append(w.NotCovered, socks.NotCovered...), Listeners: len(spec.Ports)}
-	return in.ctl.Send(ready, socks.FDs...)
+	err = in.ctl.Send(ready, socks.FDs...)
+	inspect.CloseAll(socks.FDs)
+	if err != nil {
+		return err
+	}
+	return in.startExec(&program, <-in.notified, spec.Background)
 }
 
-// take takes over what came with the plan, but for the plan's own descriptor, which it returns.
-func (in *initProcess) take(fds []int) (plan int) {
-	copy(in.exec[:], fds[1:3])
-	copy(in.streams[:], fds[3:6])
-	in.lastPID = fds[6]
-	return fds[0]
+// take takes over what came with the plan.
+func (in *initProcess) take(fds []int, spec *InitSpec, program *ExecSpec) error {
+	in.exec, in.streams, in.lastPID = fds[1], fds[3:6], fds[6]
+	if err := readSpec(fds[0], spec); err != nil {
+		return &step.Error{Op: "read the plan", Err: err}
+	}
+	if err := readSpec(fds[2], program); err != nil {
+		return &step.Error{Op: "read the program's spec", Err: err}
+	}
+	return nil
 }
 
 // startExec starts the exec stage with the program's streams, then closes them here: only the program's own copies
 // decide when a pipe ends.
-func (in *initProcess) startExec(spec *InitSpec) (err error) {
-	attr := &syscall.ProcAttr{
-		Dir:   "/",
-		Env:   []string{"GODEBUG=asyncpreemptoff=1"},
-		Files: make([]uintptr, lastPIDFD+1),
-		Sys:   &syscall.SysProcAttr{Setsid: true},
+func (in *initProcess) startExec(spec *ExecSpec, n Notified, background bool) error {
+	defer func() { inspect.CloseAll(append(in.streams, in.exec)) }()
+	s := newExecStage(in, spec, n)
+	defer s.close()
+	if err := in.fork(s); err != nil {
+		errno, _ := errors.AsType[syscall.Errno](err)
+		unix.Write(in.exec, []byte{stepFork, byte(errno)}) // that the recorder is gone ends us too
+		return err
 	}
-	for i, fd := range []int{in.streams[0], in.streams[1], in.streams[2], controlFD: in.exec[0], execSpecFD: in.exec[1], lastPIDFD: in.lastPID} {
-		attr.Files[i] = uintptr(fd)
+	if in.tty >= 0 {
+		_ = unix.Setpgid(in.program, in.program) // an error means that it has done so, and more
 	}
-	if spec.TTY >= 0 && inspect.IsTerminal(in.streams[spec.TTY]) {
-		if err := in.takeTerminal(in.streams[spec.TTY]); err != nil {
-			return err
-		}
-		attr.Sys = &syscall.SysProcAttr{Setpgid: true}
-	}
-	in.program, err = in.forkExec(attr)
-	inspect.CloseAll(slices.Concat(in.exec[:], in.streams[:]))
-	if err == nil && !spec.Background {
+	if !background {
 		in.foreground(true)
 	}
-	return err
+	return nil
 }
 
-// forkExec starts the exec stage, and again where a thread of ours took its PID.
-func (in *initProcess) forkExec(attr *syscall.ProcAttr) (pid int, err error) {
+// fork starts the exec stage, and again where a thread of ours took its PID.
+func (in *initProcess) fork(s *execStage) error {
 	const tries = 16
 	for range tries {
 		setLastPID(in.lastPID, filter.ProgramPID-1)
-		pid, err = syscall.ForkExec("/proc/self/exe", []string{execName}, attr)
-		if err != nil || !misnumbered(pid) {
-			return pid, err
+		pid, err := s.fork()
+		if err != nil {
+			return err
+		}
+		if in.program = pid; !misnumbered(pid) {
+			return nil
 		}
 		unix.Wait4(pid, nil, 0, nil)
 		warmThreads(64, filter.ProgramPID)
 	}
-	return 0, syscall.EAGAIN
+	return unix.EAGAIN
 }
 
 // serve answers the recorder until its end closes, and ends the jail then.
@@ -181,6 +191,8 @@ func (in *initProcess) serve() {
 		case MsgPlan:
 			in.plan <- fds
 			fds = nil
+		case MsgPrepare:
+			in.notified <- m.Notified
 		case MsgSignal:
 			unix.Kill(in.signalTarget(syscall.Signal(m.Signal)), syscall.Signal(m.Signal))
 		case MsgForeground, MsgBackground:

@@ -25,4 +25,7 @@ func setLastPID(fd, pid int) {
 }
 
 // misnumbered reports whether the exec stage, which has pid, was to have filter.ProgramPID and came too late for it: it ends at once.
+//
+//go:norace
+//go:nosplit
 func misnumbered(pid int) bool { return pid > filter.ProgramPID && pid < filter.ChildPID }

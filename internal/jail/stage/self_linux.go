@@ -2,5 +2,5 @@
 
 package stage
 
-// Self is the executable of the init and of the exec stage: our own.
+// Self is the executable of the init: our own.
 const Self = "/proc/self/exe"

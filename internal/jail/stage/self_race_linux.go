@@ -7,6 +7,6 @@ import (
 	"os"
 )
 
-// Self is the executable of the init and of the exec stage. The race detector costs each start of a program 75 ms of CPU, and these two have
+// Self is the executable of the init. The race detector costs each start of a program 75 ms of CPU, and it has
 // little to race: tests of other packages may name a tapedeck that was built without it.
 var Self = cmp.Or(os.Getenv("TAPEDECK_STAGES"), "/proc/self/exe")

@@ -1,6 +1,6 @@
 // Documents that were asked for, each once.
 import { signal, type Signal } from '@preact/signals';
-import { json, openSource } from './source';
+import { openSource } from './source';
 
 export const source = openSource();
 
@@ -46,7 +46,7 @@ function fill(path: string, d: Kept): void {
 		d.doc.value = to;
 	};
 	Object.assign(d, { stale: false, failed: 0 });
-	json<unknown>(source, path).then((value) => put({ value }, 0), (e: Error) => put({ ...d.doc.peek(), error: e.message }, performance.now()));
+	source.json(path).then((value) => put({ value }, 0), (e: Error) => put({ ...d.doc.peek(), error: e.message }, performance.now()));
 }
 
 /** again reads documents anew that have grown; what they held stands until then. */
@@ -62,7 +62,7 @@ export function outdated(matches: (path: string) => boolean): void {
 /** load is doc for those who can wait. */
 export function load<T>(path: string): Promise<T> {
 	const d = docs.get(path), known = d?.stale ? undefined : d?.doc.peek().value;
-	return known === undefined ? json<T>(source, path) : Promise.resolve(known as T);
+	return known === undefined ? source.json<T>(path) : Promise.resolve(known as T);
 }
 
 export const list = <T>(x: T[] | null | undefined): T[] => x ?? [];

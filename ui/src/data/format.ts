@@ -27,7 +27,9 @@ export function instant(ms: number, digits = 3): string {
 	return `${sign}${m}:${s.toFixed(digits).padStart(digits ? 3 + digits : 2, '0')}`;
 }
 
-export const count = (n: number): string => n.toLocaleString('en-US');
+const grouped = new Intl.NumberFormat('en-US'); // made once: lists have hundreds of counts
+
+export const count = (n: number): string => grouped.format(n);
 
 export function short(n: number): string {
 	if (n < 10000) return count(n);

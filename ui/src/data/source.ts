@@ -7,23 +7,18 @@ export interface Source {
 	/** Whether a server answers: it searches, and tells of what grows. */
 	readonly server: boolean;
 	bytes(path: string): Promise<Uint8Array>;
-}
-
-export async function json<T>(source: Source, path: string): Promise<T> {
-	return JSON.parse(new TextDecoder().decode(await source.bytes(path))) as T;
+	json<T>(path: string): Promise<T>;
 }
 
 export function openSource(): Source {
 	const table = document.getElementById('td-table');
-	return table ? embedded(table) : { server: true, bytes: ask };
+	return table ? embedded(table) : { server: true, bytes: async (path) => new Uint8Array(await (await ask(path)).arrayBuffer()), json: async (path) => (await ask(path)).json() };
 }
 
 /** gone says that the server answers no more. */
 export const gone = signal(false);
 
-async function ask(path: string): Promise<Uint8Array> {
-	return new Uint8Array(await (await request(path.split('/').map(encodeURIComponent).join('/'))).arrayBuffer());
-}
+const ask = (path: string): Promise<Response> => request(path.split('/').map(encodeURIComponent).join('/'));
 
 /** request asks the server. */
 export async function request(url: string, stop?: AbortSignal): Promise<Response> {
@@ -49,7 +44,7 @@ const kept = 24; // unpacked blocks: what is looked at stands close together
 
 function embedded(element: Element): Source {
 	const blocks = new Map<number, Promise<Uint8Array>>();
-	const table = unpack(element).then((b) => new Map(Object.entries(JSON.parse(new TextDecoder().decode(b)) as Table)));
+	const table = unpack(element).then((b) => new Map(Object.entries(parsed<Table>(b))));
 	const block = (n: number): Promise<Uint8Array> => {
 		const known = blocks.get(n) ?? unpack(document.getElementById(`td-${n}`));
 		blocks.delete(n);
@@ -66,17 +61,17 @@ function embedded(element: Element): Source {
 		return pieces.length === 1 ? pieces[0]! : joined(pieces);
 	};
 	let absent: Promise<Absent[]> | null = null;
-	const library = async () => (JSON.parse(new TextDecoder().decode(await read((await table).get('library.json')!))) as Library).absent ?? [];
-	return {
-		server: false,
-		async bytes(path) {
-			const place = (await table).get(path);
-			if (place) return read(place);
-			absent ??= library();
-			throw new Error(whyNot(path, await absent));
-		},
+	const bytes = async (path: string): Promise<Uint8Array> => {
+		const place = (await table).get(path);
+		if (place) return read(place);
+		absent ??= json<Library>('library.json').then((l) => l.absent ?? []);
+		throw new Error(whyNot(path, await absent));
 	};
+	const json = async <T,>(path: string): Promise<T> => parsed<T>(await bytes(path));
+	return { server: false, bytes, json };
 }
+
+const parsed = <T,>(b: Uint8Array): T => JSON.parse(new TextDecoder().decode(b)) as T;
 
 /** whyNot says of what a file does not hold how large it is, why, and what to do. */
 function whyNot(path: string, absent: Absent[]): string {

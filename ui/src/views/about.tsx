@@ -28,6 +28,7 @@ export function AboutView({ detail: d, id }: Shown) {
 }
 
 function Coverage({ of: d }: { of: Detail }) {
+	if (!list(d.coverage).length) return <Section level={2} title="What was seen"><p class="dim">Not known yet: it is written when a run ends.</p></Section>;
 	return <Section level={2} title="What was seen" note="and what was not">
 		<table class="table"><thead><tr><th>axis</th><th>how</th><th>not covered</th></tr></thead>
 			<tbody>{list(d.coverage).map((c) => <tr><th scope="row"><Line text={c.axis} /></th><td><Name text={c.how} /></td>

@@ -90,7 +90,7 @@ function grid(g: CanvasRenderingContext2D, c: Colors, s: Scene, x: X, left: numb
 		g.fillStyle = c.line!;
 		g.fillRect(Math.round(x(t)), 0, 1, s.height);
 		g.fillStyle = c.dim!;
-		if (x(t) < s.width - 110) g.fillText(format.instant(t, step < 10 ? 3 : step < 1000 ? 2 : 0), x(t) + 4, axis / 2 + 1);
+		if (x(t) < s.width - 110) g.fillText(format.instant(t, step < 10 ? 3 : step < 1000 ? 2 : 0), x(t) + 8, axis / 2 + 1); // beside a sign
 	}
 	g.fillStyle = c.line!;
 	g.fillRect(0, axis - 1, s.width, 1);
@@ -102,18 +102,18 @@ function lane(g: CanvasRenderingContext2D, c: Colors, s: Scene, b: Band, y: numb
 	for (let i = from(b, r, s.from); i < b.rows.length; i++) {
 		const row = b.rows[i]!, at = r.start[row]!;
 		if (at > s.to) break;
-		const x0 = Math.max(left, x(at)), x1 = Math.max(x0 + 2, Math.min(s.width, x(at + r.took[row]!)));
+		const x0 = Math.max(left, x(at)), x1 = Math.max(x0 + 2, Math.min(s.width, x(at + r.took[row]!))), end = Math.floor(x1);
 		if (x1 <= left) continue;
-		if (x1 > until) {
+		if (end > until) {
 			const begin = Math.max(x0, until), gap = x1 - x0 > 5 && x0 >= until ? 1 : 0;
 			g.fillStyle = c[b.group] ?? c.other!;
 			g.fillRect(begin, y + 4, x1 - begin - gap, band - 8);
-			until = Math.floor(x1);
+			until = end;
 		}
-		if (r.flag[row]! & flags.failed && x1 > marked) { // a line below what failed
+		if (r.flag[row]! & flags.failed && end > marked) { // a line below what failed
 			g.fillStyle = c.bad!;
 			g.fillRect(x0, y + band - 4, Math.max(3, x1 - x0 - 1), 3);
-			marked = Math.floor(x1);
+			marked = end;
 		}
 	}
 }

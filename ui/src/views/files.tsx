@@ -42,9 +42,9 @@ function Tree({ id, all, block, end }: { id: string; all: FileRow[]; block: numb
 	}, [all, text.value, which.value, at]);
 	const chosen = left.findIndex((f) => f.path === what), row = all.findIndex((f) => f.path === what);
 	const choose = (i: number) => { if (left[i]) within({ tab: 'file', what: left[i]!.path }, what !== ''); };
-	const times = useMemo(() => [...new Set(all.flatMap((f) => f.at))].sort((a, b) => a - b), [all]);
 	const step = (by: number) => {
-		const here = at ?? end, to = by > 0 ? times.find((t) => t > here) : times.findLast((t) => t < here);
+		const here = at ?? end, times = all.flatMap((f) => f.at.filter((t) => (by > 0 ? t > here : t < here)));
+		const to = times.length ? times.reduce((a, b) => (by > 0 === a < b ? a : b)) : undefined;
 		within({ tab: 'file', what, at: to ?? (by > 0 ? null : 0) }, true);
 	};
 	useKeys([

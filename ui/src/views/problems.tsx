@@ -10,7 +10,7 @@ export function Problems({ of, absent }: { of: Problem[] | null; absent?: Absent
 	if (!bad.length && !left.length) return null;
 	return <div class="problems">
 		{bad.length > 0 && <details class="fault" open={bad.length < 4}>
-			<summary>{format.plural(bad.length, 'part')} that cannot be read</summary>
+			<summary>{format.plural(bad.length, 'problem')} of this recording</summary>
 			<ul>{bad.slice(0, 200).map((p) => <li>{p.path && <code><Name text={p.path} /></code>} <Name text={p.what} /></li>)}</ul>
 		</details>}
 		{left.length > 0 && <details class="note">

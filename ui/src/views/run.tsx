@@ -24,8 +24,9 @@ export interface Shown {
 }
 
 export function RunView({ id }: { id: string }) {
+	const index = doc<Index>(`run/${id}/index.json`); // asked for beside run.json
 	return <Wait of={doc<Detail>(`run/${id}/run.json`)}>{(detail) =>
-		<Wait of={doc<Index>(`run/${id}/index.json`)}>{(index) => <Loaded id={id} detail={detail} rows={rowsOf(index)} />}</Wait>
+		<Wait of={index}>{(index) => <Loaded id={id} detail={detail} rows={rowsOf(index)} />}</Wait>
 	}</Wait>;
 }
 
@@ -69,7 +70,7 @@ function Damage({ of: d }: { of: Detail }) {
 	if (!bad.length && !broken) return null;
 	return <p class="fault damage" role="alert">
 		{broken && <span><strong>The seal is broken:</strong> <Name text={d.seal?.checked ?? 'its document is missing'} most={300} />. </span>}
-		{bad.length > 0 && <span><strong>The recording is damaged:</strong> {bad[0]!.path && !bad[0]!.what.startsWith(bad[0]!.path) && <code><Line text={bad[0]!.path} most={120} /></code>} <Name text={bad[0]!.what} most={300} />{bad.length > 1 && `, and ${format.count(bad.length - 1)} more`}. </span>}
+		{bad.length > 0 && <span><strong>The recording is {d.state === 'interrupted' ? 'unfinished' : 'damaged'}:</strong> {bad[0]!.path && !bad[0]!.what.startsWith(bad[0]!.path) && <code><Line text={bad[0]!.path} most={120} /></code>} <Name text={bad[0]!.what} most={300} />{bad.length > 1 && `, and ${format.count(bad.length - 1)} more`}. </span>}
 		<Link to={{ run: d.id, tab: 'about' }}>About</Link> lists it.
 	</p>;
 }
@@ -84,7 +85,7 @@ function Head({ detail: d, rows }: { detail: Detail; rows: Rows }) {
 			{sealBroken(d) && <Badge tone="bad">seal broken</Badge>}
 			{d.exit && <Badge tone={d.exit.code === 0 && !d.exit.signal ? 'quiet' : 'bad'}>{d.exit.signal || `exit ${d.exit.code}`}</Badge>}
 			{d.parent && <Link to={{ run: d.parent }}>fork of {d.parent.slice(0, 20)}{d.fork_seq != null && ` at ${d.fork_seq}`}</Link>}
-			<span><Line text={list(t?.models).join(', ')} most={80} /></span>
+			{list(t?.models).length > 0 && <span><Line text={list(t?.models).join(', ')} most={80} /></span>}
 			{t && <span>{format.plural(t.turns, 'turn')}</span>}
 			{t && <span>{format.plural(t.tools, 'tool call')}</span>}
 			{t && <span title={`${format.count(t.input_tokens)} in (${format.count(t.cached_tokens)} cached), ${format.count(t.output_tokens)} out`}>{format.short(t.input_tokens)} → {format.short(t.output_tokens)} tokens</span>}

@@ -1,0 +1,440 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
+)
+
+// LiveOptions say which servers over HTTP go on by themselves where a run leaves its tape.
+type LiveOptions struct {
+	Serves   func(server string) bool // by the name that was recorded
+	Patience time.Duration            // as in TakeOverOptions
+	// Told is told of each answer of the tape what the server said to the same request, nil for nothing in time. Nil is nobody.
+	Told func(is *Recorded, a *ToldAnswer)
+}
+
+// A live is what an OverHTTP knows of such servers.
+type live struct {
+	o     *LiveOptions
+	left  context.Context // done once the run is past its tape
+	leave context.CancelFunc
+	ctx   context.Context // of what is told
+	end   context.CancelFunc
+}
+
+// GoLive has servers go on by themselves from Leave on, with a session of their own: what the client asks then they answer, and before the
+// first of it they are told what the client had said up to there. It stands before the first request.
+func (h *OverHTTP) GoLive(o *LiveOptions) {
+	h.live = &live{o: o}
+	h.live.left, h.live.leave = context.WithCancel(context.Background())
+	h.live.ctx, h.live.end = context.WithCancel(context.Background())
+}
+
+// Leave says that the run is past its tape.
+func (h *OverHTTP) Leave() {
+	if h.live != nil {
+		h.live.leave()
+	}
+}
+
+// Leaves reports whether a request is for a server that goes on by itself.
+func (h *OverHTTP) Leaves(r *exchange.Request) bool {
+	place := placeOf(r.URL)
+	switch t, _ := h.find(r, place); {
+	case t != nil && t.player != nil:
+		return t.live != nil
+	case t != nil && t.Conversation != nil: // that the tape lacks
+		place = t.opened.URL
+	}
+	return h.live != nil && slices.ContainsFunc(h.book.at(place), func(t *transcript) bool { return h.live.o.Serves(t.Server) })
+}
+
+// session is the session of a recorded conversation with such a server; nil where the tape answers to its end.
+func (l *live) session(h *OverHTTP, was *transcript) *liveSession {
+	if l == nil || !l.o.Serves(was.Server) {
+		return nil
+	}
+	return &liveSession{live: l, was: was, book: h.book, ready: make(chan struct{})}
+}
+
+// A liveSession is the session that a run holds with a server itself once it is past its tape, in the place of the recorded one.
+type liveSession struct {
+	*live
+	was  *transcript
+	book *Book
+
+	once   sync.Once
+	ready  chan struct{}  // closed when the server has been told
+	events *io.PipeReader // of HTTP+SSE: what comes on its stream from then on; set before ready
+
+	mu      sync.Mutex // guards what follows
+	told    []*webExchange
+	replies []*Message        // of the client to what the tape's server asked
+	stream  *exchange.Request // on which the client listens; nil for none
+	session string            // of the server; "" for none
+	post    string            // of HTTP+SSE: where messages are sent to; "" else
+	got     map[string]*Message
+	changed lane.Change // of post and got
+}
+
+// answered notes what the tape answers.
+func (l *liveSession) answered(p *webExchange) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case p.asked.Request.Method == http.MethodGet:
+		l.stream = p.asked.Request
+	case !slices.ContainsFunc(p.messages, func(m Message) bool { return !m.IsAnswer() }):
+		for i := range p.messages {
+			l.replies = append(l.replies, &p.messages[i])
+		}
+	default:
+		l.told = append(l.told, p)
+	}
+}
+
+// Send implements exchange.Live.
+func (p *webExchange) Send(ctx context.Context, send exchange.Sender) (*http.Response, error) {
+	if p.conversation == nil || p.conversation.live == nil {
+		return nil, nil
+	}
+	l := p.conversation.live
+	l.begin(send)
+	res, err := send(ctx, l.mapped(p.asked.Request))
+	if err == nil {
+		res.Header.Del(sessionHeader) // to the client it is the recorded one
+	}
+	return res, err
+}
+
+// mapped is a request of the client as the server knows its session. It has been decoded, and asks for an answer that is plain.
+func (l *liveSession) mapped(r *exchange.Request) *exchange.Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := *r
+	out.Header = r.Header.Clone()
+	for _, name := range []string{"Content-Encoding", "Accept-Encoding", sessionHeader} {
+		out.Header.Del(name)
+	}
+	if l.session != "" {
+		out.Header.Set(sessionHeader, l.session)
+	}
+	if l.post != "" && r.Method == http.MethodPost {
+		out.URL = l.post
+	}
+	return &out
+}
+
+// begin tells the server all that the tape has answered, once.
+func (l *liveSession) begin(send exchange.Sender) {
+	l.once.Do(func() {
+		defer close(l.ready)
+		l.mu.Lock()
+		told, stream := l.told, l.stream
+		l.mu.Unlock()
+		if len(told) > 0 && told[0].sse && stream != nil {
+			l.listen(send, stream, told[0].asked.Request)
+		}
+		for _, p := range told {
+			l.tell(send, p)
+		}
+	})
+}
+
+// within is the time of one answer.
+func (l *liveSession) within() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(l.ctx, cmp.Or(l.o.Patience, DefaultPatience))
+}
+
+// tell tells the server what one request of the client said, and says what it answers.
+func (l *liveSession) tell(send exchange.Sender, p *webExchange) {
+	ctx, stop := l.within()
+	defer stop()
+	var asked []*Message
+	for i := range p.messages {
+		if p.messages[i].IsRequest() {
+			asked = append(asked, &p.messages[i])
+		}
+	}
+	l.mu.Lock()
+	l.got = make(map[string]*Message)
+	l.mu.Unlock()
+	why := l.send(ctx, send, p.asked.Request, len(asked))
+	calls := l.was.callsOf(p.asked.Recorded.Arrival)
+	for i, m := range asked {
+		a := &ToldAnswer{Asked: m, Now: l.answer(ctx, m.ID), Why: cmp.Or(why, "no answer came in time")}
+		if i >= len(calls) || l.o.Told == nil {
+			continue
+		}
+		if was, ok := messageOf(calls[i].answer, l.book.store); ok {
+			a.Seq, a.Recorded = calls[i].seq, was
+			l.o.Told(&l.was.Recorded, a)
+		}
+	}
+}
+
+// errHeard ends the reading of an answer that has said what is waited for.
+var errHeard = errors.New("heard")
+
+// send sends a request that so many answers are awaited of, and hears its own answer; why says that it was not taken.
+func (l *liveSession) send(ctx context.Context, send exchange.Sender, r *exchange.Request, answers int) (why string) {
+	res, err := send(ctx, l.mapped(r))
+	if err != nil {
+		return err.Error()
+	}
+	defer res.Body.Close()
+	if id := res.Header.Get(sessionHeader); id != "" {
+		l.mu.Lock()
+		l.session = id
+		l.mu.Unlock()
+	}
+	_ = eachUnit(r.Method, res, func(u *unit) error {
+		if l.hear(send, r, u) < answers {
+			return nil
+		}
+		return errHeard
+	})
+	if res.StatusCode >= http.StatusMultipleChoices {
+		return "it answered " + res.Status
+	}
+	return ""
+}
+
+// hear takes a part of what the server says while it is told what a client said by a request like that, and returns how much it has answered.
+func (l *liveSession) hear(send exchange.Sender, like *exchange.Request, u *unit) int {
+	messages, _, _ := Parse(bytes.Clone(u.data()))
+	for i := range messages {
+		switch m := &messages[i]; {
+		case m.IsRequest():
+			reply := *like
+			reply.Body = l.reply(m.ID)
+			l.send(l.ctx, send, &reply, 0)
+		case m.IsAnswer():
+			l.mu.Lock()
+			l.got[idName(m.ID)] = m
+			l.changed.Happened()
+			l.mu.Unlock()
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.got)
+}
+
+// reply is the answer to what the server asks: what the client answered to what the tape asked, in that order.
+func (l *liveSession) reply(id json.RawMessage) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.replies) == 0 {
+		return errorAnswer(id, "the recorded client was not asked this")
+	}
+	line := renamed(l.replies[0].Raw, &recordedPart{ask: new(recordedAsk)}, &caller{id: id})
+	l.replies = l.replies[1:]
+	return line
+}
+
+// answer is what the server answered to the request of an id; nil for nothing in time. Only of HTTP+SSE it may yet come.
+func (l *liveSession) answer(ctx context.Context, id json.RawMessage) (m *Message) {
+	_ = l.await(ctx, func() bool { m = l.got[idName(id)]; return m != nil || l.post == "" })
+	return m
+}
+
+// await waits until something is there. The error is ctx's.
+func (l *liveSession) await(ctx context.Context, there func() bool) error {
+	return lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if there() {
+			return nil, 0
+		}
+		return l.changed.Next(), lane.Forever
+	}, nil)
+}
+
+// listen opens the stream of HTTP+SSE, and waits until that has said where messages are sent to, by requests like that.
+func (l *liveSession) listen(send exchange.Sender, stream, like *exchange.Request) {
+	res, err := send(l.ctx, l.mapped(stream))
+	if err != nil {
+		return // which shows when nothing is answered
+	}
+	events, passed := io.Pipe()
+	l.events = events
+	go func() { // ends with the stream, or with who reads it
+		defer res.Body.Close()
+		passed.CloseWithError(eachUnit(stream.Method, res, func(u *unit) error {
+			select {
+			case <-l.ready:
+				_, err := passed.Write(u.raw)
+				return err
+			default:
+			}
+			if u.event == nil || u.event.name != "endpoint" {
+				l.hear(send, like, u)
+				return nil
+			}
+			return l.endpoint(stream.URL, string(u.event.data))
+		}))
+	}()
+	ctx, stop := l.within()
+	defer stop()
+	_ = l.await(ctx, func() bool { return l.post != "" })
+}
+
+// endpoint notes where messages are sent to.
+func (l *liveSession) endpoint(base, ref string) error {
+	u, err := url.Parse(base)
+	if err == nil {
+		u, err = u.Parse(ref)
+	}
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.post = u.String()
+	l.changed.Happened()
+	return nil
+}
+
+// callsOf are the requests of the client in one exchange, in order.
+func (t *transcript) callsOf(arrival uint64) (calls []*recordedCall) {
+	if c := t.carried[arrival]; c != nil {
+		for _, i := range c.client {
+			if call := t.script[i].Value.call; call != nil {
+				calls = append(calls, call)
+			}
+		}
+	}
+	return calls
+}
+
+// eachUnit calls f for each part of the answer to a request of a method, until its error or the answer's end, which it returns.
+func eachUnit(method string, res *http.Response, f func(u *unit) error) error {
+	reader := readerOf(method, res.Header)
+	buf := make([]byte, relayBuffer)
+	for reader != nil {
+		n, err := res.Body.Read(buf)
+		if err := cmp.Or(reader.take(buf[:n], err != nil, f), err); err != nil {
+			return err
+		}
+	}
+	return io.EOF
+}
+
+// GoOn implements exchange.Live: of a stream on which the client listens.
+func (p *webExchange) GoOn(recorded exchange.Body, send exchange.Sender) exchange.Body {
+	was := p.asked.Recorded.Exchange
+	_, events := readerOf(was.Method, exchange.HeaderOf(was.ResponseHeaders)).(*eventReader)
+	if p.conversation == nil || p.conversation.live == nil || !events || was.Method != http.MethodGet || was.Status != http.StatusOK {
+		return nil
+	}
+	p.given.spliced = true
+	return &splicedStream{p: p, live: p.conversation.live, send: send, recorded: recorded, buf: make([]byte, relayBuffer)}
+}
+
+// A splicedStream gives the recorded events of a stream, each when it is due, and past the tape what the server says.
+type splicedStream struct {
+	p        *webExchange
+	live     *liveSession
+	send     exchange.Sender
+	recorded exchange.Body
+	reader   eventReader
+	units    []*unit
+	end      error         // of the recorded one
+	far      io.ReadCloser // nil before that
+	buf      []byte
+}
+
+// Next implements exchange.Body.
+func (s *splicedStream) Next(ctx context.Context) ([]byte, error) {
+	if s.far == nil {
+		before, stop := context.WithCancel(ctx)
+		defer stop()
+		defer context.AfterFunc(s.live.left, stop)()
+		b, err := s.next(before)
+		if err == nil || s.live.left.Err() == nil || ctx.Err() != nil {
+			return b, err
+		}
+		if s.far, err = s.leave(ctx); err != nil {
+			return nil, err
+		}
+	}
+	n, err := s.far.Read(s.buf)
+	return s.buf[:n], err
+}
+
+// next is the next recorded event, or the recorded end.
+func (s *splicedStream) next(ctx context.Context) ([]byte, error) {
+	for len(s.units) == 0 && s.end == nil {
+		b, err := s.recorded.Next(ctx)
+		if ctx.Err() == nil {
+			s.end = err
+		}
+		_ = s.reader.take(b, s.end != nil, func(u *unit) error {
+			s.units = append(s.units, newUnit(bytes.Clone(u.raw)))
+			return nil
+		})
+		if err != nil && s.end == nil {
+			return nil, err
+		}
+	}
+	g := &s.p.given
+	if len(s.units) == 0 {
+		if err := g.atEnd(ctx, true); err != nil {
+			return nil, err
+		}
+		return nil, s.end
+	}
+	u := s.units[0]
+	if _, _, err := Parse(u.data()); err == nil {
+		if err := g.await(ctx); err != nil {
+			return nil, err
+		}
+	}
+	s.units = s.units[1:]
+	return u.raw, nil
+}
+
+// leave goes on with what the server says itself.
+func (s *splicedStream) leave(ctx context.Context) (io.ReadCloser, error) {
+	s.live.begin(s.send)
+	s.p.given.on = false
+	if far := s.live.events; far != nil {
+		context.AfterFunc(ctx, func() { far.Close() })
+		return far, nil
+	}
+	res, err := s.send(ctx, s.live.mapped(s.p.asked.Request))
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode != http.StatusOK { // it has nothing to say unasked
+		res.Body.Close()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return res.Body, nil
+}
+
+// Close implements exchange.Body.
+func (s *splicedStream) Close() error {
+	err := s.recorded.Close()
+	if s.far != nil {
+		err = errors.Join(err, s.far.Close())
+	}
+	return err
+}

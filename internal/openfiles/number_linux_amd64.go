@@ -1,0 +1,3 @@
+package openfiles
+
+const prlimit64 = 302
