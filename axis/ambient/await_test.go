@@ -78,21 +78,31 @@ func TestAwait(t *testing.T) {
 func TestAwaitInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		again := recordSteps(t)
-		clock, g := again()
-		began := time.Now()
-		for arrival := range uint64(5) { // of which one is none of its, and one has no mark
+		_, g := again()
+		waits := func(arrival uint64) time.Duration {
+			began := time.Now()
 			if err := g.Await(t.Context(), arrival); err != nil {
 				t.Fatal(err)
 			}
+			return time.Since(began)
 		}
-		if took := time.Since(began); took < quietLeast || took > 3*quietMost {
+		took := time.Duration(0)
+		for arrival := range uint64(5) { // of which two are none of its
+			took += waits(arrival)
+		}
+		if took < quietLeast || took > 3*quietMost {
 			t.Error("waited", took)
 		}
+		_, g = again()
+		g.vain = vainMost
+		if took := waits(1); took > 0 {
+			t.Error("after too many waits in vain", took)
+		}
+		var clock *Clock
 		clock, g = again()
 		clock.Leave(0)
-		began = time.Now()
-		if err := g.Await(t.Context(), 1); err != nil || time.Since(began) > 0 {
-			t.Error("of a run that has left the recorded times", time.Since(began), err)
+		if took := waits(1); took > 0 {
+			t.Error("of a run that has left the recorded times", took)
 		}
 	})
 }

@@ -144,6 +144,7 @@ type Given struct {
 	window int           // all before it have been answered
 	open   int           // the last one that may be read in: of what begins it has been asked
 	waited int           // no answer waits any more for what came before this mark
+	vain   int           // how many have waited in vain
 }
 
 // A reading is one recorded time.
