@@ -52,6 +52,7 @@ type processes struct {
 	mu     sync.Mutex
 	last   uint64                    // the highest number that was given
 	heard  map[uint64]*ambient.Heard // by processes and threads that have not ended; empty where no times are kept
+	given  map[uint64]*ambient.Given // likewise, on a replay: their wall times
 	first  *processInputs
 	left   bool     // the run has left the recorded times
 	lost   int      // times that found no room
@@ -84,8 +85,19 @@ func (p *processes) inputs() jail.Inputs {
 // replays reports whether the times are others than the kernel's.
 func (p *processes) replays() bool { return p != nil && p.clock != nil }
 
-// answered is told of the exchange whose answer is about to be given: who opened its connection, its arrival, and the recorded one.
+// answered is told of the exchange whose answer is about to be given: who opened its connection, its arrival, and the recorded one. On a
+// replay it waits until the opener has done what it had done before.
 func (p *processes) answered(opener, arrival, recorded uint64) {
+	p.mu.Lock()
+	g := p.given[opener]
+	p.mu.Unlock()
+	if p.clock != nil {
+		p.clock.Asked(recorded)
+		p.ticks.Asked(recorded)
+	}
+	if g != nil {
+		_ = g.Await(p.s.failed, recorded) // a run that has failed answers nobody
+	}
 	p.mu.Lock()
 	if h := p.heard[opener]; h != nil {
 		h.Answered(arrival)
@@ -416,10 +428,23 @@ func (p *processes) time(what string, in *processInputs, recorded *tape.Payload,
 		p.damaged(what, in, err)
 		g, places, _ = clock.Given(nil) // none: no error
 	}
+	if clock == p.clock {
+		p.gives(in, g)
+	}
 	if p.keeps {
 		return in.heard.Stream(g, places), places
 	}
 	return g, places
+}
+
+// gives has answers to a process wait for what it reads.
+func (p *processes) gives(in *processInputs, g *ambient.Given) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.given == nil {
+		p.given = make(map[uint64]*ambient.Given)
+	}
+	p.given[in.id] = g
 }
 
 func (p *processes) damaged(what string, in *processInputs, err error) {
@@ -461,6 +486,7 @@ func (p *processes) Ended(s jail.Source, e jail.Ended) {
 	}
 	p.mu.Lock()
 	delete(p.heard, in.id)
+	delete(p.given, in.id)
 	p.mu.Unlock()
 	in.duration, in.over = time.Since(in.began), p.s.rec.Ordinal()
 	var listening *listening

@@ -33,6 +33,7 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 	c.ignoreVerdicts()
 	asked := make(map[string]*[2]int)   // requests without an answer, by host and side
 	var ignored [outside + 1][2]outcome // files that do not gate, by place and side
+	made := c.made()
 	for s, e := range c.records() {
 		if host, ok := dead.unanswered(s, e, &c.differ); ok {
 			if asked[host] == nil {
@@ -40,7 +41,7 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 			}
 			asked[host][s]++
 			e.rec = nil
-		} else if p := c.o.placeOf(e.rec.Kind); p != workTree {
+		} else if p := c.o.placeOf(e.rec.Kind); p != workTree && (p != outside || made == nil || made[tape.FileOf(e.rec.Kind).Path]) {
 			ignored[p][s].addMasked(e.rec.Kind)
 			e.rec = nil
 		}

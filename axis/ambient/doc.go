@@ -20,6 +20,9 @@
 // a time that goes on from the last one at the pace of the real clock, and comes before the next recorded one. Beyond counts these.
 // Where answers come in another order than recorded, the times are given as they stand until that is made up for.
 //
+// A tape answers at once, and a program would do after an answer what it did beside the request. So an answer waits (Given.Await) for the
+// times that its process had read before it, and the answers that it had had; what comes a moment before its time (near) has it all the same.
+//
 // Another build of the program has other places: where the first one is none of the recorded ones, they are taken to be these in their
 // order.
 //

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
 // ErrTimes is returned for times that no Stream wrote.
@@ -18,31 +20,49 @@ type Clock struct {
 	kernel func() int64 // ns
 
 	mu       sync.Mutex
+	asked    map[uint64]bool
 	answered map[uint64]bool
 	behind   int64 // by how many ns the time that was given last lay behind the kernel's
 	recorded []int64
 	given    []int64
-	left     bool // the run has left the recorded times
+	left     bool        // the run has left the recorded times
+	changed  lane.Change // a time was given, or an answer came
 
-	count         atomic.Uint64 // of answered
+	count         atomic.Uint64 // of asked and answered
 	reads, beyond atomic.Int64
 }
 
 // NewClock returns a clock for a recording that began at start.
 func NewClock(start time.Time) *Clock {
-	return &Clock{kernel: wall, answered: make(map[uint64]bool), behind: wall() - start.UnixNano()}
+	return &Clock{kernel: wall, asked: make(map[uint64]bool), answered: make(map[uint64]bool), behind: wall() - start.UnixNano()}
 }
 
 // NewTicks returns the monotonic clock of a replay: the kernel's, until a recorded time was given.
-func NewTicks() *Clock { return &Clock{kernel: ticks, answered: make(map[uint64]bool)} }
+func NewTicks() *Clock {
+	return &Clock{kernel: ticks, asked: make(map[uint64]bool), answered: make(map[uint64]bool)}
+}
+
+// Asked is told of the recorded exchange of this arrival when the program has asked for it again.
+func (c *Clock) Asked(arrival uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mark(c.asked, arrival)
+}
 
 // Answered is told of the recorded exchange of this arrival before its answer reaches the program again.
 func (c *Clock) Answered(arrival uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.answered[arrival] {
-		c.answered[arrival] = true
+	c.mark(c.asked, arrival)
+	c.mark(c.answered, arrival)
+}
+
+// mark says of an exchange that it has come so far. mu is held.
+func (c *Clock) mark(come map[uint64]bool, arrival uint64) {
+	if !come[arrival] {
+		come[arrival] = true
 		c.count.Add(1)
+		c.changed.Happened()
 	}
 }
 
@@ -81,6 +101,7 @@ func (c *Clock) gave(t int64) {
 	now := c.kernel()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.changed.Happened()
 	if !c.left {
 		c.behind = now - t
 	}
@@ -119,15 +140,18 @@ type Given struct {
 	queues map[int][]int // of reads, what is not given yet, by place
 	last   int64         // given last; 0 for nothing
 	real   int64         // when that was
-	seen   uint64        // how many answers there had been when window and open were found
+	seen   uint64        // the count of the clock when window and open were found
 	window int           // all before it have been answered
-	open   int           // the last one that may be read in
+	open   int           // the last one that may be read in: of what begins it has been asked
+	waited int           // no answer waits any more for what came before this mark
+	vain   int           // how many have waited in vain
 }
 
 // A reading is one recorded time.
 type reading struct {
 	at     int64
 	window int // what came between two answers is of one
+	given  bool
 }
 
 // Given gives a process the times that a Stream kept; nil for a process that is not on the recording, whose time goes on with that
@@ -177,7 +201,9 @@ func (g *Given) Now(place int) int64 {
 	g.resume()
 	now, ok := g.next(place)
 	if !ok {
-		now = g.goOn()
+		now, ok = g.early(place)
+	}
+	if !ok {
 		g.clock.beyond.Add(1)
 	}
 	return g.give(now)
@@ -199,8 +225,8 @@ func (g *Given) Behind() int64 {
 	return g.real - g.last
 }
 
-// resume finds which answers have come. Where a later one has come before an earlier one the order is another than recorded, and
-// nothing waits for that.
+// resume finds which answers have come, and which are about to. Where a later one has come before an earlier one the order is another than
+// recorded, and no read waits for that.
 func (g *Given) resume() {
 	n := g.clock.count.Load()
 	if n == g.seen {
@@ -214,23 +240,44 @@ func (g *Given) resume() {
 	}
 	g.open = max(g.open, g.window)
 	for i := g.open; i < len(g.marks); i++ {
-		if g.clock.answered[g.marks[i]] {
+		if g.clock.asked[g.marks[i]] {
 			g.open = i + 1
 		}
 	}
 }
 
-// next is the recorded time that comes next at a place; false where there is none before an answer that has not come yet. What was
-// read before the last answer that has come, with all those before it, is passed over.
+// next is the recorded time that comes next at a place; false where there is none before an answer that has not been asked for yet. What
+// was read before the last answer that has come, with all those before it, is passed over.
 func (g *Given) next(place int) (int64, bool) {
 	q := g.queues[place]
 	q = q[sort.SearchInts(q, g.begin[g.window]):]
+	g.queues[place] = q
 	if len(q) == 0 || g.reads[q[0]].window > g.open {
-		g.queues[place] = q
 		return 0, false
 	}
-	g.queues[place] = q[1:]
-	return g.reads[q[0]].at, true
+	return g.take(place), true
+}
+
+// near is how much earlier than recorded something may happen that runs beside an answer.
+const near = int64(50 * time.Millisecond)
+
+// early is the recorded time that comes next at a place, where the real clock has all but come to it; else, and false, a time that is not
+// recorded. What a program does beside a request comes before its answer once, and once after it.
+func (g *Given) early(place int) (int64, bool) {
+	if q := g.queues[place]; len(q) > 0 && g.last != 0 {
+		if ahead := g.reads[q[0]].at - g.last - (g.clock.kernel() - g.real); -near <= ahead && ahead <= near {
+			return g.take(place), true
+		}
+	}
+	return g.goOn(), false
+}
+
+// take gives out the first time of a place.
+func (g *Given) take(place int) int64 {
+	r := &g.reads[g.queues[place][0]]
+	g.queues[place] = g.queues[place][1:]
+	r.given = true
+	return r.at
 }
 
 // goOn is a time that is not recorded.

@@ -3,17 +3,18 @@ package ambient
 import (
 	"encoding/binary"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
 // MaxTimes bounds the times of one process, in bytes: some five million reads. What it reads beyond that is not kept.
 const MaxTimes = 16 << 20
 
-// A Heard is the last answer that reached a process, or a thread with times of its own. The zero value is a process that has had none.
+// A Heard is the answers that reached a process, or a thread with times of its own. The zero value is a process that has had none.
 type Heard struct {
 	process *Heard // whose thread this is; nil for a process
-	last    atomic.Uint64
+
+	mu       sync.Mutex // guards what follows
+	arrivals []uint64   // of all answers, in the order in which they came
 }
 
 // Thread is a thread of the process: it hears its own answers, and the process hears them too, for it waits for its threads.
@@ -21,10 +22,19 @@ func (h *Heard) Thread() *Heard { return &Heard{process: h} }
 
 // Answered is told of the exchange of this arrival before its answer is given.
 func (h *Heard) Answered(arrival uint64) {
-	h.last.Store(arrival)
+	h.mu.Lock()
+	h.arrivals = append(h.arrivals, arrival)
+	h.mu.Unlock()
 	if h.process != nil {
 		h.process.Answered(arrival)
 	}
+}
+
+// since is what came after the first n answers.
+func (h *Heard) since(n int) []uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.arrivals[n:]
 }
 
 // Stream begins the times of whoever hears that, which from tells; nil is the kernel's wall time. places has numbered where it reads them.
@@ -32,7 +42,7 @@ func (h *Heard) Stream(from Timer, places *Places) *Stream {
 	if from == nil {
 		from = kernel{wall}
 	}
-	return &Stream{Timer: from, heard: h, places: places, marked: h.last.Load()}
+	return &Stream{Timer: from, heard: h, places: places, marked: len(h.since(0))}
 }
 
 // A Timer tells the wall time.
@@ -69,8 +79,8 @@ type Stream struct {
 	mu     sync.Mutex
 	times  []byte
 	last   int64
-	place  int    // of last
-	marked uint64 // the answer that times tell of
+	place  int // of last
+	marked int // how many answers times tell of
 	lost   int
 }
 
@@ -83,9 +93,9 @@ func (s *Stream) Now(place int) int64 {
 		s.lost++
 		return now
 	}
-	if a := s.heard.last.Load(); a != s.marked {
-		s.marked = a
-		s.times = binary.AppendUvarint(s.times, a<<2|tokenMark)
+	for _, arrival := range s.heard.since(s.marked) {
+		s.marked++
+		s.times = binary.AppendUvarint(s.times, arrival<<2|tokenMark)
 	}
 	if place != s.place {
 		s.place = place

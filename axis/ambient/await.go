@@ -1,0 +1,67 @@
+package ambient
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
+)
+
+// Bounds of how long an answer waits for what its process did before it came.
+const (
+	quietLeast = 20 * time.Millisecond  // after each step, and four times what that took
+	quietMost  = 100 * time.Millisecond // the same: a spinner turns for as long as nobody answers
+	awaitMost  = 250 * time.Millisecond // in all
+	vainMost   = 8                      // waits in vain of one process: more say that what it does is a matter of moments
+)
+
+// Await waits, before the answer of a recorded exchange is given to a process, until that has read the times that it had read before,
+// and has had the answers that it had had. A replay answers at once: what a program does beside a request, it would do after its answer,
+// and in another order. What does not come is waited for once. The error is ctx's.
+func (g *Given) Await(ctx context.Context, arrival uint64) error {
+	mark := slices.Index(g.marks, arrival)
+	if mark < 0 {
+		return nil
+	}
+	until := time.Now().Add(awaitMost)
+	return lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		quiet, missing := g.missing(mark)
+		if !missing {
+			return nil, 0
+		}
+		g.clock.mu.Lock()
+		defer g.clock.mu.Unlock()
+		return g.clock.changed.Next(), min(quiet, time.Until(until))
+	}, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.waited = max(g.waited, mark+1)
+		g.vain++
+	})
+}
+
+// missing reports whether something that came before a mark has not come, and how long that is waited for. mu is held.
+func (g *Given) missing(mark int) (quiet time.Duration, missing bool) {
+	if _, left := g.clock.leftBehind(); left || mark < g.waited || g.vain >= vainMost {
+		return 0, false
+	}
+	g.resume()
+	first := g.begin[max(g.window, g.waited)]
+	for i := first; i < g.begin[mark+1]; i++ {
+		if r := &g.reads[i]; !r.given {
+			return quietFor(r.at - g.before(i)), true
+		}
+	}
+	return quietLeast, g.window < mark && g.waited < mark
+}
+
+// before is the time that was read before the one at i; that itself where there is none.
+func (g *Given) before(i int) int64 { return g.reads[max(i-1, 0)].at }
+
+// quietFor is how long one waits for a step that took so many ns while recording.
+func quietFor(took int64) time.Duration {
+	return min(quietLeast+4*max(time.Duration(took), 0), quietMost)
+}

@@ -1,0 +1,124 @@
+package ambient
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// recordSteps records a program that reads twice, and once after each of two of its three answers.
+func recordSteps(t *testing.T) (again func() (*Clock, *Given)) {
+	t.Helper()
+	log, places := new(Heard), new(Places)
+	s := log.Stream(nil, places)
+	read := func() {
+		time.Sleep(10 * time.Millisecond)
+		s.Now(0)
+	}
+	read()
+	read()
+	log.Answered(1)
+	read()
+	log.Answered(2)
+	log.Answered(3)
+	read()
+	times, _ := s.Times()
+	start := time.Now()
+	return func() (*Clock, *Given) {
+		clock := NewClock(start)
+		g, _, err := clock.Given(times)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return clock, g
+	}
+}
+
+// TestAwait holds an answer up until what came before it has come again.
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock, g := recordSteps(t)()
+		answered := make(chan uint64, 3)
+		answer := func(arrival uint64) {
+			clock.Asked(arrival)
+			_ = g.Await(t.Context(), arrival) // the test is not over
+			clock.Answered(arrival)
+			answered <- arrival
+		}
+		none := func(why string) {
+			t.Helper()
+			synctest.Wait()
+			if len(answered) > 0 {
+				t.Errorf("answered %d %s", <-answered, why)
+			}
+		}
+		go answer(1)
+		none("before any read")
+		g.Now(0)
+		none("before the second read")
+		g.Now(0)
+		if a := <-answered; a != 1 {
+			t.Error("answered", a)
+		}
+		go answer(3)
+		g.Now(0)
+		none("before the second answer")
+		answer(2)
+		if a, b := <-answered, <-answered; a+b != 5 {
+			t.Error("answered", a, b)
+		}
+		g.Now(0)
+		if clock.Beyond() != 0 {
+			t.Error("beyond", clock.Beyond())
+		}
+	})
+}
+
+// TestAwaitInVain waits for what does not come, once.
+func TestAwaitInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		again := recordSteps(t)
+		_, g := again()
+		waits := func(arrival uint64) time.Duration {
+			began := time.Now()
+			if err := g.Await(t.Context(), arrival); err != nil {
+				t.Fatal(err)
+			}
+			return time.Since(began)
+		}
+		took := time.Duration(0)
+		for arrival := range uint64(5) { // of which two are none of its
+			took += waits(arrival)
+		}
+		if took < quietLeast || took > 3*quietMost {
+			t.Error("waited", took)
+		}
+		_, g = again()
+		g.vain = vainMost
+		if took := waits(1); took > 0 {
+			t.Error("after too many waits in vain", took)
+		}
+		var clock *Clock
+		clock, g = again()
+		clock.Leave(0)
+		if took := waits(1); took > 0 {
+			t.Error("of a run that has left the recorded times", took)
+		}
+	})
+}
+
+// TestEarly gives a time of after an answer to what is done before it, where it is about to come.
+func TestEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock, g := recordSteps(t)()
+		for range 3 {
+			time.Sleep(10 * time.Millisecond)
+			g.Now(0)
+		}
+		clock.Answered(1)
+		clock.Answered(3)
+		if g.Now(0); clock.Beyond() != 0 {
+			t.Error("beyond", clock.Beyond())
+		}
+	})
+}
