@@ -72,8 +72,8 @@ type RunsSubscribeResult struct {
 	Status     string            `json:"status"`
 }
 
-// RunsTraceEventParams of the notification runs.trace.event. Cursor is the number of turns up to and with Record; an ended
-// record has that of the last turn.
+// RunsTraceEventParams of the notification runs.trace.event. Cursor is the number of turns up to and with Record, and one more
+// for an ended record: each event's is one more than that of the one before it, and runs.get_trace takes it.
 type RunsTraceEventParams struct {
 	RunID   string          `json:"run_id"`
 	AgentID string          `json:"agent_id"`

@@ -55,8 +55,13 @@ func TestSnapshotAndStreamMeet(t *testing.T) {
 			for at.Status == "in_progress" {
 				e := reader.event()
 				if strings.Contains(string(e.Record), `"record":"ended"`) {
-					if e.Cursor != total || e.Status != "completed" {
+					if e.Cursor != total+1 || e.Status != "completed" {
 						t.Errorf("ended: %+v", e)
+					}
+					var again rpcapi.RunsGetTraceResult // from there on it is told again
+					reader.must(rpcapi.RunsGetTrace, rpcapi.RunsGetTraceParams{RunID: run, Cursor: e.Cursor}, &again)
+					if len(again.Records) != 1 || string(again.Records[0]) != string(e.Record) || again.Status != "completed" {
+						t.Errorf("from its cursor on: %+v", again)
 					}
 					break
 				}
@@ -179,17 +184,12 @@ func TestASlowSubscriberIsTold(t *testing.T) {
 			Method string
 			Params struct {
 				Cursor, Lost int
-				Record       struct{ Record string }
 			}
 		}
 		if err := json.Unmarshal([]byte(frame), &n); err != nil {
 			t.Fatal(err)
 		}
-		at := n.Params.Cursor
-		if n.Params.Record.Record == "ended" {
-			at++
-		}
-		if at != next {
+		if at := n.Params.Cursor; at != next {
 			t.Fatalf("record %d came, %d was expected", at, next)
 		}
 		if n.Method == rpcapi.RunsTraceLost {

@@ -219,7 +219,7 @@ func subscribe(t *testing.T, s store.Store) {
 		t.Errorf("snapshot %s", sub.Turns)
 	}
 	for i, want := range []store.Event{
-		{Cursor: 3, Status: runtrace.InProgress}, {Cursor: 4, Status: runtrace.InProgress}, {Cursor: 4, Status: runtrace.Completed},
+		{Cursor: 3, Status: runtrace.InProgress}, {Cursor: 4, Status: runtrace.InProgress}, {Cursor: 5, Status: runtrace.Completed},
 	} {
 		e := next(t, sub)
 		if string(e.Record) != string(whole[3+i]) || e.Cursor != want.Cursor || e.Status != want.Status || e.Lost != 0 {
@@ -297,11 +297,7 @@ func readAll(t *testing.T, sub *store.Subscription) (lines []string) {
 			return lines
 		}
 		lines = append(lines, string(e.Record))
-		want := len(lines)
-		if e.Status != runtrace.InProgress {
-			want--
-		}
-		if err != nil || e.Lost != 0 || e.Cursor != want {
+		if want := len(lines); err != nil || e.Lost != 0 || e.Cursor != want {
 			t.Errorf("%+v, %v; want cursor %d", e, err, want)
 			return lines
 		}
@@ -374,7 +370,7 @@ func longSnapshot(t *testing.T, s store.Store) {
 		t.Fatal(err)
 	}
 	over := follow(t, s, id, o)
-	if e := next(t, over); e.Lost != 6 || e.From != 3 || e.Cursor != 7 || e.Status != runtrace.Completed {
+	if e := next(t, over); e.Lost != 6 || e.From != 3 || e.Cursor != 8 || e.Status != runtrace.Completed {
 		t.Errorf("missing of one that has ended: %+v", e)
 	}
 	if missed := trace(t, s, id, &store.TraceOptions{From: 3}); len(missed.Records) != 6 {

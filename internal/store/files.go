@@ -205,17 +205,13 @@ func (r *run) publish() {
 
 // lines publishes the lines between two states of a run.
 func (f feed) lines(data []byte, before, after state) {
-	turns := before.turns
 	at := before.records()
 	for line := range eachLine(data) {
-		if turns < after.turns {
-			turns++
-		}
 		status := runtrace.InProgress
 		if !after.open() {
 			status = after.status
 		}
-		f.publish(Event{Record: line, Cursor: turns, Status: status}, at)
+		f.publish(Event{Record: line, Cursor: at, Status: status})
 		at++
 	}
 }

@@ -34,7 +34,7 @@ func (o *SubscribeOptions) orDefault() SubscribeOptions {
 // An Event is a record that was added to a run, or that the subscriber was too slow for some.
 type Event struct {
 	Record []byte // the line without newline; nil where Lost is not 0. It must not be changed
-	Cursor int    // the turns of the run right after it
+	Cursor int    // its place in the run, as TraceOptions.From takes it: a turn's is the count of turns with it, the end has one more
 	Status runtrace.Status
 	Lost   int // records that were not kept for this subscriber
 	From   int // the first of them, as TraceOptions.From takes it
@@ -118,8 +118,8 @@ func (s *Subscription) wake() {
 	}
 }
 
-// push adds an event, which is of the run's record number at.
-func (s *Subscription) push(e Event, at int) {
+// push adds an event of a record.
+func (s *Subscription) push(e Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -127,7 +127,7 @@ func (s *Subscription) push(e Event, at int) {
 		return
 	case s.lost.Lost > 0 || len(s.queue) >= s.bounds.MaxEvents || s.bytes+len(e.Record) > s.bounds.MaxBytes && len(s.queue) > 0:
 		if s.lost.Lost == 0 {
-			s.lost.From = at
+			s.lost.From = e.Cursor
 		}
 		s.lost.Lost++
 		s.lost.Cursor, s.lost.Status = e.Cursor, e.Status
@@ -152,7 +152,7 @@ func (s *Subscription) snapshot(t *Trace, turns int, status runtrace.Status) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lost := Event{Lost: left, From: t.Next, Cursor: turns, Status: status}
+	lost := Event{Lost: left, From: t.Next, Cursor: t.Next + left - 1, Status: status}
 	for _, e := range s.queue { // what came meanwhile follows what is missing
 		lost.Lost++
 		lost.Cursor, lost.Status = e.Cursor, e.Status
@@ -169,9 +169,9 @@ func (s *Subscription) snapshot(t *Trace, turns int, status runtrace.Status) {
 type feed map[*Subscription]struct{}
 
 // publish hands a record to every subscriber; the run's last one ends them.
-func (f feed) publish(e Event, at int) {
+func (f feed) publish(e Event) {
 	for s := range f {
-		s.push(e, at)
+		s.push(e)
 		if e.Status != runtrace.InProgress {
 			s.finish()
 		}

@@ -331,12 +331,14 @@ async def subscription_without_gap(scene):
             event = await asyncio.wait_for(reader.events.get(), 20)
             same((event["method"], event["params"]["run_id"]), ("runs.trace.event", run))
             record = event["params"]["record"]
+            cursor += 1
             if record["record"] == "ended":
                 break
-            cursor += 1
             same((event["params"]["cursor"], event["params"]["status"]), (cursor, "in_progress"))
             turns.append(record)
         same((event["params"]["cursor"], event["params"]["status"]), (cursor, "completed"))
+        again = await reader.call("runs.get_trace", {"run_id": run, "cursor": cursor})
+        same((again["records"], again["status"]), ([record], "completed"))
         await writing
         same(turns, await scene.turns(peer, run))
 

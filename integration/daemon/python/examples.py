@@ -131,7 +131,7 @@ async def dashboard_of_the_host(scene):
             same((trace["agent_id"], trace["cursor"]), (scene.agent, 0))
             await agent.call("runs.complete", {"run_id": run, "outcome": {"status": "give_up"}})
             event = (await host.events.get())["params"]
-            same((event["record"]["record"], event["cursor"], event["status"]), ("ended", 1, "completed"))
+            same((event["record"]["record"], event["cursor"], event["status"]), ("ended", 2, "completed"))
 
 
 main()
