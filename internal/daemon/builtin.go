@@ -134,7 +134,7 @@ func (b *builtin) allowed() []string {
 // not run.
 func (b *builtin) call(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
 	var p commandParams
-	if err := json.Unmarshal(params, &p); err != nil {
+	if err := unmarshal(params, &p); err != nil {
 		return nil, fmt.Errorf("parameters of %s: %w", b.name, err)
 	}
 	argv, err := p.argv()

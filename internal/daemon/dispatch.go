@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
@@ -98,7 +99,7 @@ func read(params json.RawMessage, p any) error {
 	if len(params) == 0 {
 		return nil
 	}
-	if err := json.Unmarshal(params, p); err != nil {
+	if err := unmarshal(params, p); err != nil {
 		return badParams("%v", err)
 	}
 	return nil
@@ -134,6 +135,14 @@ func printable(name string) string {
 	if len(name) > most {
 		name = name[:most] + "…"
 	}
-	quoted := strconv.QuoteToGraphic(name)
-	return quoted[1 : len(quoted)-1]
+	var text strings.Builder
+	for _, r := range name {
+		if strconv.IsGraphic(r) {
+			text.WriteRune(r) // quotes too: JSON escapes them where it is sent
+			continue
+		}
+		quoted := strconv.QuoteRuneToGraphic(r)
+		text.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return text.String()
 }

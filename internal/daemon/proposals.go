@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"time"
@@ -71,7 +70,7 @@ func readSubmit(params []byte) (*rpcapi.ProposalSubmitParams, error) {
 			p.SessionID = s.Text()
 		case key == "scope":
 			if raw := s.Raw(); s.Err() == nil {
-				err = json.Unmarshal(raw, &p.Scope)
+				err = unmarshal(raw, &p.Scope)
 			}
 		case key == "idempotent":
 			p.Idempotent = s.Bool()

@@ -138,11 +138,16 @@ type completeParams struct {
 
 func runsComplete(ctx context.Context, s *session, p *completeParams) (any, error) {
 	var outcome rpcapi.Outcome
-	if err := json.Unmarshal(p.Outcome, &outcome); err != nil || outcome.Status == "" {
+	if len(p.Outcome) > 0 {
+		if err := unmarshal(p.Outcome, &outcome); err != nil {
+			return nil, badParams("outcome: %v", err)
+		}
+	}
+	if outcome.Status == "" {
 		return nil, badParams("outcome.status is required, one of %s", strings.Join(runtrace.OutcomeStatuses, ", "))
 	}
 	if !slices.Contains(runtrace.OutcomeStatuses, outcome.Status) {
-		return nil, badParams("outcome.status: want one of %s, got %q", strings.Join(runtrace.OutcomeStatuses, ", "), printable(outcome.Status))
+		return nil, badParams("outcome.status: want one of %s, got \"%s\"", strings.Join(runtrace.OutcomeStatuses, ", "), printable(outcome.Status))
 	}
 	id, ok, err := s.writes(ctx, p.RunID)
 	if err != nil {

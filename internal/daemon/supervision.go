@@ -325,7 +325,7 @@ func supervisionDecide(ctx context.Context, s *session, p *rpcapi.SupervisionDec
 	case rpcapi.DecisionEscalate:
 		found = s.d.supervision.escalate(p.IntentID, "escalated: "+p.Decision.Reason)
 	default:
-		return nil, badParams("decision.kind: want allow, deny or escalate, got %q", printable(p.Decision.Kind))
+		return nil, badParams("decision.kind: want allow, deny or escalate, got \"%s\"", printable(p.Decision.Kind))
 	}
 	if !found {
 		return nil, badParams("no intent %s waits: it was decided, or its time is over", printable(p.IntentID))

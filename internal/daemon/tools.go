@@ -45,11 +45,18 @@ func (s *session) newTools(list []rpcapi.Tool) ([]*tool, error) {
 	for i := range list {
 		t, err := s.newTool(&list[i])
 		if err != nil {
-			return nil, badParams("tool %d, %s: %v", i, printable(list[i].Name), err)
+			return nil, badParams("tool %d%s: %v", i, named(list[i].Name), err)
 		}
 		made = append(made, t)
 	}
 	return made, nil
+}
+
+func named(name string) string {
+	if name == "" {
+		return ""
+	}
+	return ", " + printable(name)
 }
 
 func (s *session) newTool(t *rpcapi.Tool) (*tool, error) {
