@@ -98,7 +98,15 @@ func (s *execStage) confine() {
 		copy(c.args[:], args)
 		s.add(c)
 	}
-	for c := uintptr(0); unix.Prctl(unix.PR_CAPBSET_READ, c, 0, 0, 0) == nil; c++ { // past the last one that this kernel knows it fails
+	for c := uintptr(0); ; c++ {
+		err := unix.Prctl(unix.PR_CAPBSET_READ, c, 0, 0, 0)
+		if errors.Is(err, unix.EINVAL) && c > 0 {
+			break // past the last one that this kernel knows
+		}
+		s.err = errors.Join(s.err, err)
+		if err != nil {
+			break
+		}
 		prctl(stepDrop, unix.PR_CAPBSET_DROP, c)
 	}
 	// NOROOT, NO_SETUID_FIXUP, KEEP_CAPS cleared, NO_CAP_AMBIENT_RAISE: each with its lock (linux/securebits.h).
