@@ -36,7 +36,6 @@ type socketEntry struct {
 	message *tape.WSMessage // nil for what belongs to a turn, and for the end
 	turn    *Recorded       // the turn that it belongs to; nil for none
 	part    int             // of a turn: its chunk, or asking
-	last    bool            // the last chunk of its turn
 	once    sync.Once
 	said    *saying // of the program: how it compares; see Book.said
 }
@@ -131,12 +130,10 @@ func (s *RecordedSocket) addTurn(rec *Recorded, extra []tape.Field) {
 	at := cmp.Or(numberIn(extra, placeKey), cmp.Or(rec.g, rec.Seq))
 	rec.ownTurn = textIn(extra, begunKey) == sides[FromServer]
 	if !rec.ownTurn {
-		s.entries = append(s.entries, &socketEntry{at: at, ms: begun, seq: rec.Seq, turn: rec, part: asking, last: len(stream) == 0})
+		s.entries = append(s.entries, &socketEntry{at: at, ms: begun, seq: rec.Seq, turn: rec, part: asking})
 	}
 	for i, c := range stream {
-		s.entries = append(s.entries, &socketEntry{
-			at: cmp.Or(c.G, at), ms: begun + c.TMS, seq: rec.Seq, from: FromServer, turn: rec, part: i, last: i == len(stream)-1,
-		})
+		s.entries = append(s.entries, &socketEntry{at: cmp.Or(c.G, at), ms: begun + c.TMS, seq: rec.Seq, from: FromServer, turn: rec, part: i})
 	}
 }
 

@@ -100,7 +100,7 @@ func (o *Open) asker() []tape.Field {
 
 // Play plays the socket that Take found to the program, on the tape of s, which Opened gave.
 func (o *Open) Play(s *Socket, opts *PlayOptions, b *Book) *SocketPlay {
-	p := &SocketPlay{sock: s, book: b, choice: o.choice, bound: make(map[*Recorded]*Recorded)}
+	p := &SocketPlay{sock: s, book: b, choice: o.choice}
 	if opts != nil {
 		p.opts = *opts
 	}

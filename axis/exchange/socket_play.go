@@ -28,7 +28,7 @@ type PlayOptions struct {
 
 // A SocketPlay is a recorded WebSocket that plays the server's part to a program: a lane.Player of its entries. Which of them a message of
 // the program is follows from its content alone, masked as everything that is compared. A turn of a model is found by its key, on
-// whichever socket it was recorded; its messages have the places of the turn that was recorded here at its turn.
+// whichever socket it was recorded.
 type SocketPlay struct {
 	player *lane.Player[messageKey, *socketEntry]
 	sock   *Socket
@@ -39,13 +39,12 @@ type SocketPlay struct {
 
 	mu      sync.Mutex // guards what follows; taken after the Socket's, and before the player's
 	rec     *Recorded
-	changes int                     // of the choice, that rec follows
-	entries []*socketEntry          // of its socket
-	names   lane.Names              // changed under the Socket's mu as well
-	named   *Recorded               // whose opening the names are of
-	bound   map[*Recorded]*Recorded // by the turn that has its place here: the one that was asked for
-	gone    bool                    // the program has ended the socket
-	closing *CloseCode              // its close frame; nil for none
+	changes int            // of the choice, that rec follows
+	entries []*socketEntry // of its socket
+	names   lane.Names     // changed under the Socket's mu as well
+	named   *Recorded      // whose opening the names are of
+	gone    bool           // the program has ended the socket
+	closing *CloseCode     // its close frame; nil for none
 
 	held  *Recorded // of Next alone: the turn whose messages bytes are
 	bytes []byte
@@ -187,8 +186,8 @@ func (p *SocketPlay) hear(now *saying) {
 	}
 }
 
-// bind gives the turn that was asked for the place of one that was recorded here: its own, else that of the next one. The caller holds
-// the Socket's mu.
+// bind gives the turn that was asked for its place. One that was not recorded here is said at once, in the place of the next one that was.
+// The caller holds the Socket's mu.
 func (p *SocketPlay) bind(asked *Recorded) {
 	p.hear(turnSaying(asked.Key))
 	p.mu.Lock()
@@ -196,26 +195,26 @@ func (p *SocketPlay) bind(asked *Recorded) {
 	p.follow()
 	place, ok := p.player.FindFunc(func(e *socketEntry) bool { return e.turn == asked })
 	if !ok {
-		place, ok = p.player.FindFunc(func(e *socketEntry) bool { return e.turn != nil })
+		if place, ok = p.player.FindFunc(func(e *socketEntry) bool { return e.turn != nil }); ok {
+			p.player.Said(p.answers(p.entries[place].turn)...) // never
+		}
+		for i := range asked.Exchange.Stream {
+			p.player.Say(&socketEntry{from: FromServer, turn: asked, part: i, seq: asked.Seq})
+		}
 	}
-	if !ok {
-		p.player.Say(rest(asked, 0)...)
-		return
+	if ok {
+		p.player.Came(place)
 	}
-	e := p.entries[place]
-	p.bound[e.turn] = asked
-	if e.last && e.turn != asked { // nothing was answered then
-		p.player.Say(rest(asked, 0)...)
-	}
-	p.player.Came(place)
 }
 
-// rest are the messages of a turn from one on.
-func rest(turn *Recorded, from int) (entries []*socketEntry) {
-	for i := from; i < len(turn.Exchange.Stream); i++ {
-		entries = append(entries, &socketEntry{from: FromServer, turn: turn, part: i, seq: turn.Seq})
+// answers are the places of what the server says in a turn. The caller holds mu.
+func (p *SocketPlay) answers(turn *Recorded) (places []int) {
+	for i, e := range p.entries {
+		if e.turn == turn && e.from == FromServer {
+			places = append(places, i)
+		}
 	}
-	return entries
+	return places
 }
 
 // nearest says what of the socket is most like a message that is not on it. The caller holds mu.
@@ -248,41 +247,15 @@ func (p *SocketPlay) nearest(key messageKey, surface []byte) string {
 // nothing follows. Errors: ctx's; one for a message that the tape names and does not hold, which the Book is told of
 // (Damage); the recorder's.
 func (p *SocketPlay) Next(ctx context.Context) (*SocketOut, error) {
-	for {
-		due, err := p.player.Next(ctx)
-		if errors.Is(err, lane.ErrEnd) {
-			return p.ending(ctx)
-		}
-		if err != nil {
-			return nil, err
-		}
-		e := due.Value
-		if due.Line >= 0 {
-			e = p.placed(e)
-		}
-		if e != nil {
-			m, err := p.given(e)
-			return &SocketOut{Message: m}, err
-		}
+	due, err := p.player.Next(ctx)
+	if errors.Is(err, lane.ErrEnd) {
+		return p.ending(ctx)
 	}
-}
-
-// placed is what is said at the place of an entry: of a turn the message of the one that was asked for, of which there may be more or
-// fewer; nil for nothing.
-func (p *SocketPlay) placed(e *socketEntry) *socketEntry {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if e.turn == nil || e.turn.ownTurn || p.bound[e.turn] == e.turn {
-		return e
+	if err != nil {
+		return nil, err
 	}
-	asked := p.bound[e.turn]
-	if e.last {
-		p.player.Say(rest(asked, e.part+1)...)
-	}
-	if e.part >= len(asked.Exchange.Stream) {
-		return nil
-	}
-	return &socketEntry{from: FromServer, turn: asked, part: e.part, seq: asked.Seq}
+	m, err := p.given(due.Value)
+	return &SocketOut{Message: m}, err
 }
 
 // ending is how the socket ends, when that is due.

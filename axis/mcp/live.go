@@ -165,24 +165,23 @@ func (l *liveSession) within() (context.Context, context.CancelFunc) {
 func (l *liveSession) tell(send exchange.Sender, p *webExchange) {
 	ctx, stop := l.within()
 	defer stop()
-	var asked []*Message
+	var asked []*ToldAnswer
+	calls := l.was.callsOf(p.asked.Recorded.Arrival)
 	for i := range p.messages {
-		if p.messages[i].IsRequest() {
-			asked = append(asked, &p.messages[i])
+		if m := &p.messages[i]; m.IsRequest() && len(calls) > 0 {
+			if was, ok := messageOf(calls[0].answer, l.book.store); ok { // else the client did not wait for it either
+				asked = append(asked, &ToldAnswer{Seq: calls[0].seq, Asked: m, Recorded: was})
+			}
+			calls = calls[1:]
 		}
 	}
 	l.mu.Lock()
 	l.got = make(map[string]*Message)
 	l.mu.Unlock()
 	why := l.send(ctx, send, p.asked.Request, len(asked))
-	calls := l.was.callsOf(p.asked.Recorded.Arrival)
-	for i, m := range asked {
-		a := &ToldAnswer{Asked: m, Now: l.answer(ctx, m.ID), Why: cmp.Or(why, "no answer came in time")}
-		if i >= len(calls) || l.o.Told == nil {
-			continue
-		}
-		if was, ok := messageOf(calls[i].answer, l.book.store); ok {
-			a.Seq, a.Recorded = calls[i].seq, was
+	for _, a := range asked {
+		a.Now, a.Why = l.answer(ctx, a.Asked.ID), cmp.Or(why, "no answer came in time")
+		if l.o.Told != nil {
 			l.o.Told(&l.was.Recorded, a)
 		}
 	}
@@ -203,12 +202,14 @@ func (l *liveSession) send(ctx context.Context, send exchange.Sender, r *exchang
 		l.session = id
 		l.mu.Unlock()
 	}
-	_ = eachUnit(r.Method, res, func(u *unit) error {
-		if l.hear(send, r, u) < answers {
-			return nil
-		}
-		return errHeard
-	})
+	if answers > 0 {
+		_ = eachUnit(r.Method, res, func(u *unit) error {
+			if l.hear(send, r, u) < answers {
+				return nil
+			}
+			return errHeard
+		})
+	}
 	if res.StatusCode >= http.StatusMultipleChoices {
 		return "it answered " + res.Status
 	}

@@ -47,7 +47,7 @@ func (s *handler) sentOn(r *http.Request, req *exchange.Request, to *url.URL, o 
 		return s.up.fetch(r, req, nil, to)
 	}
 	if c, ok := o.Passage().(exchange.Live); ok {
-		res, err := c.Send(r.Context(), s.up.asks)
+		res, err := c.Send(r.Context(), s.asks)
 		if err != nil {
 			return dead(err)
 		}
@@ -115,10 +115,21 @@ func (s *handler) goesOn(o *exchange.Open, a *answer) *answer {
 	if !ok || a.body == nil || s.up == nil {
 		return a
 	}
-	if on := c.GoOn(a.body, s.up.asks); on != nil {
+	if on := c.GoOn(a.body, s.asks); on != nil {
 		a.body, a.passes, a.length = on, false, -1
 	}
 	return a
+}
+
+// asks sends a request on for a conversation, until ctx or the Server ends.
+func (s *handler) asks(ctx context.Context, req *exchange.Request) (*http.Response, error) {
+	to, err := url.Parse(req.URL)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	context.AfterFunc(s.ctx, stop)
+	return s.up.send(ctx, req, to, sending{})
 }
 
 // takeSocket hands out what answers a request for a WebSocket. Past the point of a fork none is opened.

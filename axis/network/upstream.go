@@ -124,15 +124,6 @@ func (u *upstream) fetch(r *http.Request, req *exchange.Request, in *incoming, t
 	return answerOf(res, trails)
 }
 
-// asks sends a request on for a conversation.
-func (u *upstream) asks(ctx context.Context, req *exchange.Request) (*http.Response, error) {
-	to, err := url.Parse(req.URL)
-	if err != nil {
-		return nil, err
-	}
-	return u.send(ctx, req, to, sending{})
-}
-
 // answerOf is what an upstream answered.
 func answerOf(res *http.Response, trails bool) *answer {
 	if res.StatusCode < 200 {

@@ -3,19 +3,23 @@ package check
 import (
 	"bytes"
 	"regexp"
+	"slices"
+	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // screenMasks are what is volatile on screens beyond what package scrub masks everywhere: a screen says how long it has been at work,
 // and counts what it draws. Those that have a name of scrub's are switched off with it. Each masks its group.
-var screenMasks = []masks.Extra{
-	{Name: "duration", Pattern: regexp.MustCompile(
-		`\b(\d{1,3}d ?\d{1,2}h(?: ?\d{1,2}m(?: ?\d{1,2}s)?)?|\d{1,4}h ?\d{1,2}m(?: ?\d{1,2}(?:\.\d+)?s)?|\d{1,4}m ?\d{1,2}(?:\.\d+)?s|\d{1,3}(?:\.\d+)?s)\b`)},
-	{Name: "socket", Pattern: regexp.MustCompile(`((?:<[a-z-]+>|~|\$[A-Z_]+)?(?:/[\w.@%+<>-]+)+(?:\.sock(?:et)?|/agent\.\d+|\.s\.PGSQL\.\d+))\b`)},
-	{Name: "temp-name", Pattern: regexp.MustCompile(`[-_.]tmp([-_.]\w*\d\w*)\b`)},
-	{Name: "animation", Pattern: regexp.MustCompile(`(?i)\b(?:frames?|ticks?|spinner|animation)[=:#] ?(\d+)\b`)},
-}
+var screenMasks = sync.OnceValue(func() []masks.Extra {
+	return []masks.Extra{
+		{Name: "duration", Pattern: regexp.MustCompile(
+			`\b(\d{1,3}d ?\d{1,2}h(?: ?\d{1,2}m(?: ?\d{1,2}s)?)?|\d{1,4}h ?\d{1,2}m(?: ?\d{1,2}(?:\.\d+)?s)?|\d{1,4}m ?\d{1,2}(?:\.\d+)?s|\d{1,3}(?:\.\d+)?s)\b`)},
+		{Name: "socket", Pattern: regexp.MustCompile(`((?:<[a-z-]+>|~|\$[A-Z_]+)?(?:/[\w.@%+<>-]+)+(?:\.sock(?:et)?|/agent\.\d+|\.s\.PGSQL\.\d+))\b`)},
+		{Name: "temp-name", Pattern: regexp.MustCompile(`[-_.]tmp([-_.]\w*\d\w*)\b`)},
+		{Name: "animation", Pattern: regexp.MustCompile(`(?i)\b(?:frames?|ticks?|spinner|animation)[=:#] ?(\d+)\b`)},
+	}
+})
 
 // A screenMasker masks what package scrub does, and what is volatile on screens where anything of a text may be.
 type screenMasker struct{ always, screens *masks.Masker }
@@ -27,7 +31,7 @@ func newMasker(o *masks.Options) masker {
 		*all = *o
 	}
 	always := masks.New(all)
-	all.Extra = append(screenMasks[:len(screenMasks):len(screenMasks)], all.Extra...)
+	all.Extra = slices.Concat(screenMasks(), all.Extra)
 	return &screenMasker{always, masks.New(all)}
 }
 
@@ -75,7 +79,7 @@ func checkMasks(o *masks.Options) error {
 	}
 	all := *o
 	all.Extra = nil
-	for _, m := range screenMasks {
+	for _, m := range screenMasks() {
 		if !known[m.Name] {
 			all.Extra = append(all.Extra, m)
 		}

@@ -280,7 +280,11 @@ func (o *forkOptions) announce(std streams, rec *recording.Recording, opts *deck
 		visible.Fprintln(std.err, "tapedeck: nothing leaves this machine: what follows is answered from the rest of the tape as far as it fits, or refused (--live asks models)")
 		return
 	}
-	visible.Fprintf(std.err, "tapedeck: live from there on: %s, and whatever else the program asks for\n", strings.Join(hosts, ", "))
+	live := "whatever the program asks for"
+	if len(hosts) > 0 {
+		live = strings.Join(hosts, ", ") + ", and whatever else the program asks for"
+	}
+	visible.Fprintf(std.err, "tapedeck: live from there on: %s\n", live)
 	if missing := deck.MissingSecrets(rec); len(missing) > 0 {
 		visible.Fprintf(std.err, "tapedeck: not set here: %s; the program has a made-up value in its place, which nobody will take\n", strings.Join(missing, ", "))
 	}

@@ -47,6 +47,9 @@ func Read(records iter.Seq2[*tape.Record, error]) (*Tape, error) {
 			t.refused = append(t.refused, strings.Clone(x.Method+" "+x.URL))
 			continue
 		}
+		if strings.HasPrefix(x.Lane, "mcp:") {
+			continue // only what else the program asks for takes it past a point
+		}
 		e := &Exchange{Seq: rec.Seq, Arrival: x.Arrival, Lane: strings.Clone(x.Lane), began: rec.G, kept: rec.G}
 		if len(x.Stream) > 0 {
 			e.began = x.Stream[0].G

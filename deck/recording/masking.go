@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
@@ -162,16 +163,20 @@ func (m *Manifest) maskUses() []MaskUse {
 }
 
 // screenMasks are masks of what stands on screens alone, where programs write for people: elsewhere such a shape may be anything.
-var screenMasks = []struct {
+var screenMasks = sync.OnceValue(func() []screenMask {
+	return []screenMask{
+		{masks.Extra{Name: "screen-clock", Pattern: regexp.MustCompile(
+			`(?:^|[\s(\[|│•·—])((?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?(?: ?[AaPp][Mm])?)(?:$|[\s)\]|│•·—,.])`)},
+			"of screens: a time of day that stands by itself", "Worked • 10:01"},
+		{masks.Extra{Name: "screen-elapsed", Pattern: regexp.MustCompile(
+			`(?:\(|\b(?:[Ff]or|[Ii]n|[Aa]fter) )((?:[0-9]+h ?)?(?:[0-9]+m ?)?[0-9]+(?:\.[0-9]+)?s)\b`)},
+			"of screens: how long something has taken", "Working (3s • esc to interrupt)"},
+	}
+})
+
+type screenMask struct {
 	masks.Extra
 	what, example string
-}{
-	{masks.Extra{Name: "screen-clock", Pattern: regexp.MustCompile(
-		`(?:^|[\s(\[|│•·—])((?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?(?: ?[AaPp][Mm])?)(?:$|[\s)\]|│•·—,.])`)},
-		"of screens: a time of day that stands by itself", "Worked • 10:01"},
-	{masks.Extra{Name: "screen-elapsed", Pattern: regexp.MustCompile(
-		`(?:\(|\b(?:[Ff]or|[Ii]n|[Aa]fter) )((?:[0-9]+h ?)?(?:[0-9]+m ?)?[0-9]+(?:\.[0-9]+)?s)\b`)},
-		"of screens: how long something has taken", "Working (3s • esc to interrupt)"},
 }
 
 // ScreenMasker returns what masks the rows of screens. It counts for itself.
@@ -184,7 +189,7 @@ func (m *Masking) ScreenMasker(r *Roots) (*masks.Masker, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range screenMasks {
+	for _, s := range screenMasks() {
 		if !slices.Contains(own.Off, s.Name) {
 			o.Extra = append(o.Extra, s.Extra)
 		}
@@ -194,7 +199,7 @@ func (m *Masking) ScreenMasker(r *Roots) (*masks.Masker, error) {
 
 // ofScreens reports whether name is that of a mask of screens alone.
 func ofScreens(name string) bool {
-	for _, s := range screenMasks {
+	for _, s := range screenMasks() {
 		if s.Name == name {
 			return true
 		}
@@ -204,7 +209,7 @@ func ofScreens(name string) bool {
 
 // screenMaskUses lists what is masked on screens alone.
 func (m *Manifest) screenMaskUses() (out []MaskUse) {
-	for _, s := range screenMasks {
+	for _, s := range screenMasks() {
 		off := m.Masking != nil && slices.Contains(m.Masking.Off, s.Name)
 		out = append(out, MaskUse{Name: s.Name, What: s.what, Example: s.example, Off: off})
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -86,7 +87,7 @@ func (p *yamlParser) earlier(text []byte) (b beforehand) {
 	return b
 }
 
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
+var yamlLine = lazyregexp.New(`^(?:yaml: )?(?:line (\d+): )?`)
 
 // placed takes the line out of an error of the library; before are lines that are not of the text.
 func placed(err error, before int) error {

@@ -209,10 +209,14 @@ func startInit(kept []*os.File) (*Jail, error) {
 func (j *Jail) send(c *Config, plan *mount.Plan) error {
 	var files handedOver
 	defer files.close()
-	files.memfile("init", &stage.InitSpec{Hostname: c.Hostname, Umask: c.Umask, Ports: portsOf(c), TTY: c.TTY, Background: c.Background, Mounts: *plan})
+	size := 16 << 10
+	for _, f := range plan.Files {
+		size += len(f.Data)
+	}
+	files.memfile("init", &stage.InitSpec{Hostname: c.Hostname, Umask: c.Umask, Ports: portsOf(c), TTY: c.TTY, Background: c.Background, Mounts: *plan}, size)
 	program := &stage.ExecSpec{Path: c.Path, Dir: c.Dir, Argv: c.Argv, Env: c.Env, Ignored: stage.IgnoredAtStart}
 	j.exec = files.control(program)
-	files.memfile("exec", program)
+	files.memfile("exec", program, 16<<10)
 	for _, f := range []*os.File{c.Stdin, c.Stdout, c.Stderr} {
 		files.stream(f)
 	}
@@ -254,7 +258,7 @@ func (h *handedOver) control(program *stage.ExecSpec) *stage.Exec {
 	return ours
 }
 
-func (h *handedOver) memfile(name string, spec any) { h.add(stage.Memfile(name, spec)) }
+func (h *handedOver) memfile(name string, spec any, size int) { h.add(stage.Memfile(name, spec, size)) }
 
 func (h *handedOver) stream(f *os.File) {
 	if f == nil {

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/fidelity/annotations"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/seal"
 )
@@ -59,7 +59,7 @@ func Open(rec *recording.Recording, prices *llm.Prices) (*Source, error) {
 	return &Source{ID: idOf(rec.Manifest.ID), rec: rec, prices: prices, store: store}, err
 }
 
-var plainID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$`)
+var plainID = lazyregexp.New(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$`)
 
 // idOf makes a path element of the id of a recording, which somebody may have written.
 func idOf(id string) string {

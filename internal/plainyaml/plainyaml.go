@@ -16,6 +16,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/internal/meant"
 	"go.yaml.in/yaml/v3"
 )
@@ -110,9 +111,9 @@ func keysOf(t reflect.Type, keys []string) []string {
 }
 
 // unknownField is how the library says that a struct of ours has no such field.
-var unknownField = regexp.MustCompile(`field (\S+) not found in type .*`)
+var unknownField = lazyregexp.New(`field (\S+) not found in type .*`)
 
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
+var yamlLine = lazyregexp.New(`^(?:yaml: )?(?:line (\d+): )?`)
 
 // placed takes the line out of an error of the library.
 func placed(err error) *Error {

@@ -148,7 +148,7 @@ func (m *Masker) install(k *mask) {
 	for i := range len(k.firsts) {
 		for second := range 256 {
 			if k.seconds == "" || strings.IndexByte(k.seconds, byte(second)) >= 0 {
-				m.filter.AllowAny(k.firsts[i], byte(second))
+				m.filter.AllowEvery(k.firsts[i], byte(second))
 			}
 		}
 		m.masks[k.firsts[i]] = append(m.masks[k.firsts[i]], k)

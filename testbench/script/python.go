@@ -1,10 +1,11 @@
 package script
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // pythons are words that Python has and Starlark has not, and what stands in their place.
@@ -49,7 +50,7 @@ func notHere(message *string) string {
 }
 
 // formatted is the beginning of an f-string.
-var formatted = regexp.MustCompile(`\b[fF]["']`)
+var formatted = lazyregexp.New(`\b[fF]["']`)
 
 // notStarlark explains a word of Python's at which the parser may have stumbled: the line's first, its `is`, or an f-string.
 func notStarlark(line string) string {

@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/testbench/script"
 )
 
@@ -19,7 +19,7 @@ import (
 //go:embed first/*
 var first embed.FS
 
-var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+var goodName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
 // stubName is the name of the type stub that Create writes: Pyright, and editors with it, take the names in it for built in.
 const stubName = "__builtins__.pyi"

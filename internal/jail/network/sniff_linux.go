@@ -91,7 +91,8 @@ func sniff(fd int, report func(connect.Refusal)) *Sniffer {
 	return s
 }
 
-// Close reads what has arrived, then ends the goroutine.
+// Close reads what has arrived, then ends the goroutine. The kernel lets who closes a packet socket wait some milliseconds, until no processor
+// can be within its filter any more. Nothing depends on that, and so nobody waits.
 func (s *Sniffer) Close() {
 	s.file.SetReadDeadline(time.Unix(1, 0))
 	<-s.done
@@ -101,7 +102,7 @@ func (s *Sniffer) Close() {
 			}
 		})
 	}
-	s.file.Close()
+	go s.file.Close()
 }
 
 func (s *Sniffer) serve() {

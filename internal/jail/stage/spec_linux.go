@@ -28,14 +28,14 @@ type ExecSpec struct {
 	Ignored   []syscall.Signal // signals that the program ignores from its start
 }
 
-// Memfile puts a spec in a file in memory that a child inherits: it may be larger than a packet.
-func Memfile(name string, spec any) (*os.File, error) {
+// Memfile puts a spec, of some size bytes, in a file in memory that a child inherits: it may be larger than a packet.
+func Memfile(name string, spec any, size int) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
 	f := os.NewFile(uintptr(fd), name)
-	_, err = f.Write(wire.Append(nil, spec))
+	_, err = f.Write(wire.Append(make([]byte, 0, size), spec))
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}

@@ -12,6 +12,7 @@ type Filter struct {
 	first [256]bool
 	*pairs
 	third []ByteSet
+	every int // where the row of AllowEvery stands, and one; 0 for nowhere
 }
 
 // pairs are what a Filter knows of each pair of bytes. They hold no pointers and are a memory of their own, which the garbage
@@ -27,7 +28,7 @@ func NewFilter() Filter { return Filter{pairs: new(pairs)} }
 // Clone returns a copy, to which may be added.
 func (f *Filter) Clone() Filter {
 	own := *f.pairs
-	return Filter{f.first, &own, slices.Clone(f.third)}
+	return Filter{f.first, &own, slices.Clone(f.third), f.every}
 }
 
 // A ByteSet has a bit for each byte.
@@ -52,6 +53,16 @@ func (f *Filter) Allow(a, b, c byte) {
 func (f *Filter) AllowAny(a, b byte) {
 	*f.row(a, b) = ByteSet{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
 	f.near[pairOf(a, b)] = ^uint32(0)
+}
+
+// AllowEvery is AllowAny for many pairs: they share one row, and so Row does not tell them apart.
+func (f *Filter) AllowEvery(a, b byte) {
+	if f.every == 0 {
+		f.AllowAny(a, b)
+		f.every = int(f.rows[pairOf(a, b)]) + 1
+	}
+	f.first[a] = true
+	f.rows[pairOf(a, b)], f.near[pairOf(a, b)] = uint16(f.every-1), ^uint32(0)
 }
 
 // AllowText lets through what s begins with: a text of two bytes or more.
