@@ -16,18 +16,18 @@ const (
 	mostBackoff  = 10 * time.Second
 )
 
-// execute runs an action that is allowed, as often as its failures ask for, and then makes its effects part of the state.
+// execute runs an action that is allowed, as often as its failures ask for, and then makes its effects part of the state. The
+// run's lock is held, and given away while a tool runs and before it is called again.
 func (r *run) execute(ctx context.Context, o *Outcome) {
 	a := o.Action
 	for attempt := 1; ; attempt++ {
-		r.state.mark()
 		output, err := r.attempt(ctx, o, attempt)
 		full := err == nil && r.Room != nil && !r.Room(len(output))
 		switch {
 		case full:
 			err = fmt.Errorf("it ran, and its output of %d bytes was dropped: no room is left for what this proposal gives", len(output))
 		case err == nil:
-			err = r.effects(a)
+			err = r.effects(o)
 		}
 		if err == nil {
 			r.state.keep()
@@ -35,8 +35,8 @@ func (r *run) execute(ctx context.Context, o *Outcome) {
 			return
 		}
 		r.state.back()
-		clear(r.changes)
-		if full || attempt == a.Attempts() || !wait(ctx, attempt) {
+		clear(o.Result.StateChanges)
+		if full || attempt == a.Attempts() || !r.wait(attempt) {
 			o.Result.end(Failed, nil, err.Error())
 			return
 		}
@@ -44,17 +44,21 @@ func (r *run) execute(ctx context.Context, o *Outcome) {
 	}
 }
 
-// attempt runs an action once.
-func (r *run) attempt(ctx context.Context, o *Outcome, attempt int) (json.RawMessage, error) {
+// attempt runs an action once. What is written from then on, until the lock is given away, is what this attempt writes.
+func (r *run) attempt(ctx context.Context, o *Outcome, attempt int) (output json.RawMessage, err error) {
+	if o.Action.Type == ToolCall {
+		output, err = r.call(ctx, o, attempt)
+	}
+	r.state.mark()
 	switch o.Action.Type {
 	case StateWrite:
-		return r.stateWrite(o.Action)
+		return r.stateWrite(o)
 	case StateRead:
 		return r.stateRead(o.Action)
 	case Assertion:
 		return r.assertion(o.Action)
 	}
-	return r.call(ctx, o, attempt)
+	return output, err
 }
 
 // call calls the action's tool. Whatever the tool says, a deadline that has passed is a time-out.
@@ -73,7 +77,9 @@ func (r *run) call(ctx context.Context, o *Outcome, attempt int) (json.RawMessag
 		defer cancel()
 	}
 	r.cost.ToolCalls++
-	output, err := tool.Call(once, c)
+	var output json.RawMessage
+	var err error
+	r.unlocked(func() { output, err = tool.Call(once, c) })
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return nil, fmt.Errorf("tool '%.200s': %s", a.Tool, cancelled(ctx.Err()))
@@ -94,8 +100,8 @@ func cancelled(cause error) string {
 }
 
 // effects makes what an action that succeeded is expected to bring about part of the state.
-func (r *run) effects(a *Action) error {
-	for key, raw := range a.ExpectedEffects {
+func (r *run) effects(o *Outcome) error {
+	for key, raw := range o.Action.ExpectedEffects {
 		v, err := newValue(key, raw)
 		if err == nil {
 			err = r.state.write(key, v)
@@ -103,21 +109,29 @@ func (r *run) effects(a *Action) error {
 		if err != nil {
 			return fmt.Errorf("expected_effects: %w", err)
 		}
-		r.changed(key, v)
+		o.changed(key, v)
 	}
 	return nil
 }
 
-// wait waits before the attempt that follows attempt. It returns false when there is no use in one.
-func wait(ctx context.Context, attempt int) bool {
+// wait waits before the attempt that follows attempt. It returns false when there is to be none any more.
+func (r *run) wait(attempt int) bool {
 	t := time.NewTimer(min(firstBackoff<<min(attempt-1, 10), mostBackoff))
 	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
+	r.unlocked(func() {
+		select {
+		case <-r.begin.Done():
+		case <-t.C:
+		}
+	})
+	return r.begin.Err() == nil
+}
+
+// unlocked gives the run's lock away while f runs.
+func (r *run) unlocked(f func()) {
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	f()
 }
 
 var _ policy.State = (*Scope)(nil)

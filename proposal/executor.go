@@ -23,6 +23,9 @@ type Call struct {
 	Attempt    int             // from 1
 }
 
+// MaxRunning is how many tools of one proposal run at once; more wait for one of them to end.
+const MaxRunning = 64
+
 // An Executor runs proposals. Its fields are set before the first.
 type Executor struct {
 	Tools    Tools       // nil: no tool is registered
@@ -35,10 +38,11 @@ type Executor struct {
 	// what cannot be written down does not run.
 	Judged func(ctx context.Context, a *Action, v *policy.Verdict) error
 	// Done is told the end of every tool_call that came to a verdict or was refused before one (not of those that were
-	// skipped), before the next action begins. An error ends the proposal.
+	// skipped), one after another in the order of the actions: of one that ends early when those before it have ended. An error
+	// ends the proposal.
 	Done func(ctx context.Context, o *Outcome) error
 	// Room, where it is set, is asked for the bytes of each output before it becomes part of the result; one that it refuses with
-	// false is dropped, and its action has failed, for good.
+	// false is dropped, and its action has failed, for good. It is asked one at a time.
 	Room func(bytes int) bool
 	// Now is the clock of timestamps; nil is time.Now.
 	Now func() time.Time

@@ -114,7 +114,7 @@ func TestAProposalIsCancelled(t *testing.T) {
 	}})}
 	r, err := e.Run(ctx, mustParse(t, `{"actions":[{"id":"a","type":"state_write","parameters":{"key":"k","value":1}},
 		{"id":"b","type":"tool_call","tool":"t","timeout_ms":60000,"failure_behavior":"retry"},
-		{"id":"c","type":"tool_call","tool":"t","failure_behavior":"skip"}]}`))
+		{"id":"c","type":"tool_call","tool":"t","failure_behavior":"skip","state_dependencies":["b"]}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestAHookEndsTheProposal(t *testing.T) {
 			e.Done = func(context.Context, *Outcome) error { return broken }
 		}
 		r, err := e.Run(t.Context(), mustParse(t, `{"actions":[{"id":"w","type":"state_write","parameters":{"key":"k","value":1}},
-			{"id":"a","type":"tool_call","tool":"t"},{"id":"b","type":"tool_call","tool":"t"}]}`))
+			{"id":"a","type":"tool_call","tool":"t"},{"id":"b","type":"tool_call","tool":"t","state_dependencies":["a"]}]}`))
 		if !errors.Is(err, broken) || r != nil || e.State.Exists("k") {
 			t.Errorf("%s: %v, %v", where, r, err)
 		}

@@ -2,6 +2,7 @@ package proposal
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -18,7 +19,8 @@ func (e *CycleError) Error() string {
 
 // A graph is the actions of a proposal and which of them come before others.
 type graph struct {
-	before [][]int // of each action, those that it waits for
+	actions []Action
+	before  [][]int // of each action, those that it waits for
 }
 
 // newGraph finds what each action waits for. A dependency is a key of the state, which the action waits for that writes it: a
@@ -26,7 +28,7 @@ type graph struct {
 // One that nobody in the proposal writes is the id of an action, or waits for nothing. Actions that write one key stay in
 // their order.
 func newGraph(actions []Action) *graph {
-	g := &graph{before: make([][]int, len(actions))}
+	g := &graph{actions, make([][]int, len(actions))}
 	writers := make(map[string][]int)
 	ids := make(map[string]int)
 	for i := range actions {
@@ -85,27 +87,71 @@ func writes(a *Action) []string {
 	return keys
 }
 
-// order returns the indices of actions, each behind those that it waits for and else where it stands. The error is a
+// order returns the indices of the actions, each behind those that it waits for and else where it stands. The error is a
 // *CycleError.
-func order(actions []Action) ([]int, error) {
-	g := newGraph(actions)
-	out := make([]int, 0, len(actions))
-	done := make([]bool, len(actions))
-	for len(out) < len(actions) {
+func (g *graph) order() ([]int, error) {
+	out := make([]int, 0, len(g.actions))
+	done := make([]bool, len(g.actions))
+	for len(out) < len(g.actions) {
 		next := -1
-		for i := range actions {
+		for i := range g.actions {
 			if !done[i] && g.ready(i, done) {
 				next = i
 				break
 			}
 		}
 		if next < 0 {
-			return nil, g.cycle(actions, done)
+			return nil, g.cycle(done)
 		}
 		done[next] = true
 		out = append(out, next)
 	}
 	return out, nil
+}
+
+// hold has actions wait besides for those before them in order whose end they would notice: what writes a key and what names it
+// keep their order; a state_read and an assertion come behind all before them, for nobody knows what tools write to the state
+// themselves; and what stands behind an assertion comes behind it. All that waits, waits for what order has before it: no circle.
+func (g *graph) hold(order []int) {
+	assertion := -1
+	writer, readers := make(map[string]int), make(map[string][]int) // of each key: the last that writes it, who has read it since
+	for at, i := range order {
+		a := &g.actions[i]
+		switch {
+		case a.Type == StateRead || a.Type == Assertion:
+			g.before[i] = append(g.before[i], order[:at]...)
+		case assertion >= 0:
+			g.wait(i, assertion)
+		}
+		if a.Type == Assertion {
+			assertion = i
+		}
+		for _, key := range reads(a) {
+			if w, ok := writer[key]; ok {
+				g.wait(i, w)
+			}
+			readers[key] = append(readers[key], i)
+		}
+		for _, key := range writes(a) {
+			g.before[i] = append(g.before[i], slices.DeleteFunc(readers[key], func(r int) bool { return r == i })...)
+			delete(readers, key)
+			writer[key] = i
+		}
+	}
+}
+
+// reads are the keys whose values an action names: those of an assertion's parameters are left out, which holds up all others.
+func reads(a *Action) []string {
+	keys := slices.Clone(a.StateDependencies)
+	for i := range a.Preconditions {
+		keys = append(keys, a.Preconditions[i].Key)
+	}
+	if a.Type == StateRead {
+		if key, _, err := keyAndValue(a.Parameters); err == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 func (g *graph) ready(i int, done []bool) bool {
@@ -118,7 +164,7 @@ func (g *graph) ready(i int, done []bool) bool {
 }
 
 // cycle follows what is not done from one to one that it waits for, until one comes again.
-func (g *graph) cycle(actions []Action, done []bool) *CycleError {
+func (g *graph) cycle(done []bool) *CycleError {
 	at := 0
 	for done[at] {
 		at++
@@ -141,7 +187,7 @@ func (g *graph) cycle(actions []Action, done []bool) *CycleError {
 	}
 	e := &CycleError{}
 	for i := len(path) - 1; i >= 0; i-- {
-		e.IDs = append(e.IDs, actions[path[i]].ID)
+		e.IDs = append(e.IDs, g.actions[path[i]].ID)
 	}
 	return e
 }

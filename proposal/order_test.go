@@ -17,7 +17,7 @@ import (
 func ids(t *testing.T, text string) ([]string, bool) {
 	t.Helper()
 	p := mustParse(t, text)
-	list, err := order(p.Actions)
+	list, err := newGraph(p.Actions).order()
 	var cycle *CycleError
 	if errors.As(err, &cycle) {
 		return cycle.IDs, true
@@ -121,7 +121,7 @@ func TestOrderIsTopological(t *testing.T) {
 			}
 		}
 		g := newGraph(actions)
-		got, err := order(actions)
+		got, err := g.order()
 		if err != nil {
 			var cycle *CycleError
 			if !errors.As(err, &cycle) || len(cycle.IDs) < 2 {
@@ -156,7 +156,7 @@ func TestTheLargestProposalIsOrderedSoon(t *testing.T) {
 		}
 	}
 	began := cputime.Spent()
-	_, err := order(actions)
+	_, err := newGraph(actions).order()
 	t.Log(cputime.Spent() - began) // of a search for each path it would be years
 	if err == nil {
 		t.Error("a circle has an order")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,7 +15,7 @@ import (
 )
 
 // Whatever a proposal does: where it was aborted, the state is what it was; else it is what its actions that succeeded wrote, in
-// the order in which they ran, and their state_changes say so.
+// the order in which they ran, and their state_changes say so. What waits for an action that aborted never ran.
 func TestAnAbortedProposalLeavesNothing(t *testing.T) {
 	key := rapid.SampledFrom([]string{"a", "b", "c", "d"})
 	value := rapid.SampledFrom([]string{"1", "2", `"x"`, `[1,2]`, `{"y":null}`, "null"})
@@ -53,14 +54,17 @@ func TestAnAbortedProposalLeavesNothing(t *testing.T) {
 		} else if err != nil {
 			rt.Fatal(err)
 		}
-		order, _ := order(p.Actions)
-		want, stopped := before, false
+		g := newGraph(p.Actions)
+		order, _ := g.order()
+		g.hold(order)
+		want, stopped, skipped := before, false, false
+		ends := func(i int) bool { return r.Results[i].Status != Succeeded && p.Actions[i].FailureBehavior == Abort }
 		for _, i := range order {
 			res := &r.Results[i]
-			if stopped != (res.Status == Skipped) {
-				rt.Fatalf("action %d is %s, and the proposal was aborted before it: %v", i, res.Status, stopped)
+			if slices.ContainsFunc(g.before[i], func(w int) bool { return ends(w) || r.Results[w].Status == Skipped }) && res.Status != Skipped {
+				rt.Fatalf("action %d is %s, and the proposal was aborted by one that it waits for", i, res.Status)
 			}
-			stopped = stopped || res.Status != Succeeded && p.Actions[i].FailureBehavior == Abort
+			stopped, skipped = stopped || ends(i) && res.Status != Skipped, skipped || res.Status == Skipped
 			for k, change := range res.StateChanges {
 				var set struct {
 					Op    string
@@ -71,6 +75,9 @@ func TestAnAbortedProposalLeavesNothing(t *testing.T) {
 				}
 				want[k] = set.Value
 			}
+		}
+		if skipped && !stopped {
+			rt.Fatalf("an action is skipped, and the proposal was not aborted: %v", summary(r))
 		}
 		if diff := cmp.Diff(want, scope.Snapshot()); diff != "" {
 			rt.Fatalf("aborted %v; state (- want, + got):\n%s", stopped, diff)

@@ -3,115 +3,226 @@ package proposal
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/policy"
 )
 
-// A run is one proposal while it runs.
+// A run is one proposal while it runs. Run decides on one action after another; each tool that may be called has a goroutine,
+// for which Run waits.
 type run struct {
 	*Executor
 	proposal *Proposal
+	graph    *graph
+	order    []int
+	begin    context.Context // ends when nothing more is to begin
+	stop     func()          // ends it
+	cancel   func()          // ends what runs, too
+
+	mu       sync.Mutex // guards what follows, and is held but while a tool, a person or time is waited for
+	ended    sync.Cond  // of mu: an action has ended
 	state    *transaction
 	results  []ActionResult // in the order of the proposal; those without a status have not ended
+	outcomes []*Outcome     // of those that began
+	done     []bool         // those that ended
+	told     int            // of order: those whose end Done was told, or that had none to tell
+	running  int            // tools
+	aborted  bool
 	ok       map[string]bool
 	cost     Cost
-	changes  map[string]json.RawMessage // of the action that runs
+	err      error // of a hook
+	panicked any   // what a tool has panicked with
 }
 
 // Run runs p to its end, also when ctx is cancelled: what has not run then is skipped. The error is a *CycleError, and nothing
 // ran; or it is that of a hook or a policy's log, and the proposal ended there, with its state rolled back.
 func (e *Executor) Run(ctx context.Context, p *Proposal) (*Result, error) {
-	order, err := order(p.Actions)
+	g := newGraph(p.Actions)
+	order, err := g.order()
 	if err != nil {
 		return nil, err
 	}
-	r := e.start(p)
+	g.hold(order)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := e.start(ctx, p)
+	r.graph, r.order, r.cancel = g, order, cancel
 	began := time.Now()
-	aborted := false
-	for _, i := range order {
-		if aborted || ctx.Err() != nil {
-			r.skip(i, ctx.Err())
-			aborted = true
-			continue
-		}
-		if err := r.action(ctx, i); err != nil {
-			r.state.rollback()
-			return nil, err
-		}
-		aborted = r.aborts(i)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.stop()
+	r.all(ctx)
+	if r.panicked != nil {
+		panic(r.panicked) // where whoever called Run can catch it
 	}
-	r.finish(aborted)
+	if r.err != nil {
+		r.state.rollback()
+		return nil, r.err
+	}
+	r.finish(ctx.Err())
 	r.cost.TotalDurationMS = milliseconds(time.Since(began))
 	return &Result{p.ID, r.results, r.cost}, nil
 }
 
-func (e *Executor) start(p *Proposal) *run {
+func (e *Executor) start(ctx context.Context, p *Proposal) *run {
 	scope := e.State
 	if scope == nil {
 		scope = new(State).Scope("")
 	}
-	return &run{Executor: e, proposal: p, state: scope.begin(), results: make([]ActionResult, len(p.Actions)), ok: make(map[string]bool)}
+	n := len(p.Actions)
+	r := &run{Executor: e, proposal: p, state: scope.begin(), results: make([]ActionResult, n), outcomes: make([]*Outcome, n),
+		done: make([]bool, n), ok: make(map[string]bool)}
+	r.ended.L = &r.mu
+	r.begin, r.stop = context.WithCancel(ctx)
+	return r
 }
 
-// action runs one action and tells the hooks.
-func (r *run) action(ctx context.Context, i int) error {
-	a := &r.proposal.Actions[i]
-	o := &Outcome{Action: a, Result: &r.results[i]}
-	began := time.Now()
-	r.changes = make(map[string]json.RawMessage)
-	if err := r.decide(ctx, o); err != nil {
-		return err
+// all begins the actions, each as soon as those that it waits for have ended, and waits for the last.
+func (r *run) all(ctx context.Context) {
+	for {
+		if i := r.next(); i >= 0 {
+			r.action(ctx, i)
+		} else if r.running > 0 {
+			r.ended.Wait()
+		} else {
+			r.stop()
+			r.tell(ctx)
+			return
+		}
 	}
-	res := o.Result
-	res.ActionID, res.StateChanges = a.ID, r.changes
+}
+
+// next is the first action in order that may begin now; -1 is none.
+func (r *run) next() int {
+	if r.begin.Err() != nil || r.running >= MaxRunning {
+		return -1
+	}
+	for _, i := range r.order[r.told:] { // those told have begun
+		if r.outcomes[i] == nil && r.graph.ready(i, r.done) {
+			return i
+		}
+	}
+	return -1
+}
+
+// action decides on one action, and runs it: a tool beside all others.
+func (r *run) action(ctx context.Context, i int) {
+	o := &Outcome{Action: &r.proposal.Actions[i], Result: &r.results[i]}
+	o.Result.StateChanges = make(map[string]json.RawMessage)
+	r.outcomes[i] = o
+	began := time.Now()
+	allowed, err := r.decide(ctx, o)
+	switch {
+	case err != nil:
+		r.fail(err)
+	case allowed && r.begin.Err() != nil: // the proposal ended while a person looked at it
+		r.outcomes[i] = nil
+	case allowed && o.Action.Type == ToolCall:
+		r.running++
+		go r.beside(ctx, i, began)
+	default:
+		if allowed {
+			r.execute(ctx, o)
+		}
+		r.end(ctx, i, began)
+	}
+}
+
+// beside runs the tool of an action to its end.
+func (r *run) beside(ctx context.Context, i int, began time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.ended.Signal()
+	defer func() {
+		r.running--
+		if p := recover(); p != nil {
+			r.panicked = fmt.Sprintf("%v\n%s", p, debug.Stack())
+			r.stop()
+			r.cancel()
+		}
+	}()
+	r.execute(ctx, r.outcomes[i])
+	r.end(ctx, i, began)
+}
+
+// end counts an action that has a status, and tells the hook what it may know now.
+func (r *run) end(ctx context.Context, i int, began time.Time) {
+	res := &r.results[i]
+	res.ActionID = r.proposal.Actions[i].ID
 	res.DurationMS, res.Timestamp = milliseconds(time.Since(began)), r.now()
 	switch res.Status {
 	case Rejected:
 		r.cost.ActionsRejected++
 	case Succeeded:
-		r.ok[a.ID] = true
+		r.ok[res.ActionID] = true
 		fallthrough
 	default:
 		r.cost.ActionsExecuted++
 	}
-	if r.Done != nil && a.Type == ToolCall {
-		return r.Done(ctx, o)
+	r.done[i] = true
+	if r.aborts(i) {
+		r.aborted = true
+		r.stop()
 	}
-	return nil
+	r.tell(ctx)
 }
 
-// decide takes an action through its steps, to a status.
-func (r *run) decide(ctx context.Context, o *Outcome) error {
+// tell tells Done the ends of tool calls in order, up to the first that may still come. What is not to begin is passed over.
+func (r *run) tell(ctx context.Context) {
+	for ; r.told < len(r.order) && r.err == nil; r.told++ {
+		i := r.order[r.told]
+		switch o := r.outcomes[i]; {
+		case o == nil && r.begin.Err() == nil || o != nil && !r.done[i]:
+			return
+		case o != nil && o.Action.Type == ToolCall && r.Done != nil:
+			if err := r.Done(ctx, o); err != nil {
+				r.fail(err)
+			}
+		}
+	}
+}
+
+// fail ends the proposal with the error of a hook.
+func (r *run) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.stop()
+	r.cancel()
+}
+
+// decide takes an action through its steps, up to where it is allowed to run, or to a status.
+func (r *run) decide(ctx context.Context, o *Outcome) (allowed bool, err error) {
 	parameters, problem := r.validate(o)
 	if problem != "" {
 		o.Result.end(Rejected, nil, problem)
-		return nil
+		return false, nil
 	}
 	a := o.Action
 	act := &policy.Action{ID: a.ID, Type: a.Type, Tool: toolOf(a), Parameters: parameters}
 	verdict := r.Policies.Check(act, r.state, r.Agent)
 	if r.Approve != nil && verdict.Asks() {
-		r.Approve(ctx, a, &verdict)
+		r.unlocked(func() { r.Approve(ctx, a, &verdict) })
 		now := r.Policies.Check(act, r.state, r.Agent)
 		verdict.Stand(&now)
 		if _, problem = r.validate(o); problem != "" {
 			o.Result.end(Rejected, nil, problem)
-			return nil
+			return false, nil
 		}
 	}
 	o.Verdict = &verdict
 	if r.Judged != nil {
 		if err := r.Judged(ctx, a, &verdict); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if !verdict.Allowed {
 		o.Result.end(Rejected, nil, denial(&verdict))
-		return nil
 	}
-	r.execute(ctx, o)
-	return nil
+	return verdict.Allowed, nil
 }
 
 // toolOf is what policies judge by: an action of another type calls no tool, whatever it names.
@@ -151,8 +262,15 @@ func (r *run) skip(i int, cause error) {
 	r.cost.ActionsSkipped++
 }
 
-// finish makes what was written stay, or takes it back and says so of each action that had succeeded.
-func (r *run) finish(aborted bool) {
+// finish skips what did not begin. It makes what was written stay, or takes it back and says so of each action that had succeeded.
+func (r *run) finish(cause error) {
+	aborted := r.aborted
+	for _, i := range r.order {
+		if r.outcomes[i] == nil {
+			r.skip(i, cause)
+			aborted = true
+		}
+	}
 	if !aborted {
 		r.state.commit()
 		return

@@ -40,8 +40,8 @@ func keyAndValue(parameters json.RawMessage) (key string, value json.RawMessage,
 }
 
 // stateWrite writes parameters.value to parameters.key; its output is the value.
-func (r *run) stateWrite(a *Action) (json.RawMessage, error) {
-	key, raw, err := keyAndValue(a.Parameters)
+func (r *run) stateWrite(o *Outcome) (json.RawMessage, error) {
+	key, raw, err := keyAndValue(o.Action.Parameters)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (r *run) stateWrite(a *Action) (json.RawMessage, error) {
 	if err := r.state.write(key, v); err != nil {
 		return nil, err
 	}
-	r.changed(key, v)
+	o.changed(key, v)
 	return v.Raw(), nil
 }
 
@@ -113,8 +113,8 @@ func operatorAndExpected(parameters json.RawMessage, p Precondition) (operator s
 	return operator, expected
 }
 
-// changed notes a write of the action that runs.
-func (r *run) changed(key string, v policy.Value) {
+// changed notes a write of the action.
+func (o *Outcome) changed(key string, v policy.Value) {
 	change := append([]byte(`{"op":"set","value":`), v.Raw()...)
-	r.changes[key] = append(change, '}')
+	o.Result.StateChanges[key] = append(change, '}')
 }

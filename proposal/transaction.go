@@ -16,7 +16,7 @@ type transaction struct {
 
 func (c *Scope) begin() *transaction { return &transaction{Scope: c, wrote: make(map[string]bool)} }
 
-// mark begins an attempt. It ends with keep, or with back.
+// mark begins what one attempt writes, which ends with keep, or with back: there is one at a time.
 func (t *transaction) mark() {
 	t.attempt++
 	t.now = make(map[string]bool)

@@ -22,7 +22,7 @@ type submission struct {
 	r     *jsonrpc.Request
 	run   runtrace.ID // zero: no turn is recorded
 	scope string      // of its policies
-	// outputs are the bytes of its result, taken from the session's room until there is a reply. One action runs at a time.
+	// outputs are the bytes of its result, taken from the session's room until there is a reply. It is asked for one at a time.
 	outputs int
 }
 
