@@ -79,7 +79,7 @@ func compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 			Aligned: o.Aligned, Sides: sidesOfCompare, Payload: payloads(sa.tape.Store, sb.tape.Store),
 		})
 		if err == nil {
-			r.NotCompared = append(r.NotCompared, tornEnds(sa, sb)...)
+			r.NotCompared = slices.Concat(r.NotCompared, lostBlobs(sa, sb), tornEnds(sa, sb))
 			r.Notes = append(r.Notes, notes...)
 			r.Notes = append(r.Notes, headerNotes(o.Mode, sa.tape.Header(), sb.tape.Header())...)
 		}
@@ -94,6 +94,16 @@ func tornEnds(sides ...*side) (all []string) {
 		if s.tape.Torn() {
 			all = append(all, fmt.Sprintf("%s: the last line of %s is torn, as a run that was killed leaves it: what it did after the lines before is not on the tape",
 				sidesOfCompare[i], s.path))
+		}
+	}
+	return all
+}
+
+// lostBlobs lists the blobs that two tapes name and that are missing beside them. They are known once bothKeys has read the tapes.
+func lostBlobs(sides ...*side) (all []string) {
+	for i, s := range sides {
+		for _, gap := range s.lost.List() {
+			all = append(all, sidesOfCompare[i]+": "+gap)
 		}
 	}
 	return all
@@ -125,7 +135,7 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// bothKeys reads two tapes at once, opened once more for it, and says which keys each has.
+// bothKeys reads two tapes at once, opened once more for it, and says which keys each has, and of which blobs nothing is there.
 func bothKeys(a, b *side) (keys [2]*fidelity.Keys, err error) {
 	var wg sync.WaitGroup
 	var errs [2]error
@@ -147,7 +157,8 @@ func (s *side) keys() (*fidelity.Keys, error) {
 		return nil, err
 	}
 	defer t.Close()
-	keys, err := fidelity.KeysOf(t.Records())
+	s.lost = tape.LostIn(t.Store)
+	keys, err := fidelity.KeysOf(s.lost.Watch(t.Records()))
 	if err == nil {
 		keys.Copy = true
 	}
@@ -236,6 +247,7 @@ type side struct {
 	rec  *recording.Recording // nil for a bare tape
 	tape *tape.Tape
 	path string // of the tape
+	lost *tape.Lost
 }
 
 func openSide(path string) (*side, error) {

@@ -56,18 +56,21 @@ func TestFilesWhereTimesAreOwn(t *testing.T) {
 		a, b []tape.Kind
 		want int
 	}{
-		"text":                {[]tape.Kind{wrote("~/a", "a word")}, []tape.Kind{wrote("~/a", "another")}, 1},
-		"mode":                {[]tape.Kind{at(wrote("$TMP/a", "1"), "100644")}, []tape.Kind{at(wrote("$TMP/a", "1"), "100755")}, 1},
-		"one more":            {nil, []tape.Kind{wrote("~/extra.txt", "x")}, 1},
-		"a directory less":    {[]tape.Kind{dirMade("$TMP/thing2/")}, nil, 1},
-		"a name of base 36":   {[]tape.Kind{wrote("~/run-mb1x2y3z", "x")}, []tape.Kind{wrote("~/run-mb1x2y40", "x")}, 0},
-		"a name drawn":        {[]tape.Kind{wrote("~/git-qNVhRc", "x")}, []tape.Kind{wrote("~/git-yDp08a", "x")}, 0},
-		"another name drawn":  {nil, []tape.Kind{wrote("~/clone-FUCSRk", "x")}, 0},
-		"come and gone":       {[]tape.Kind{wrote("~/lock", "x"), removed("~/lock", "x")}, nil, 0},
-		"gone in one of them": {[]tape.Kind{wrote("~/a", "x"), removed("~/a", "x")}, []tape.Kind{wrote("~/a", "x")}, 1},
-		"a digest in it":      {[]tape.Kind{wrote("~/a", "00292abebcf7")}, []tape.Kind{wrote("~/a", "00292abebcf8")}, 0},
-		"no text":             {[]tape.Kind{wrote("~/a", "a\x00b")}, []tape.Kind{wrote("~/a", "a\x00c")}, 0},
-		"in one of its sides": {[]tape.Kind{wrote("~/a", "a word")}, []tape.Kind{wrote("~/a", "mb1x2y3z")}, 0},
+		"text":                 {[]tape.Kind{wrote("~/a", "a word")}, []tape.Kind{wrote("~/a", "another")}, 1},
+		"mode":                 {[]tape.Kind{at(wrote("$TMP/a", "1"), "100644")}, []tape.Kind{at(wrote("$TMP/a", "1"), "100755")}, 1},
+		"one more":             {nil, []tape.Kind{wrote("~/extra.txt", "x")}, 1},
+		"a directory less":     {[]tape.Kind{dirMade("$TMP/thing2/")}, nil, 1},
+		"a name of base 36":    {[]tape.Kind{wrote("~/run-mb1x2y3z", "x")}, []tape.Kind{wrote("~/run-mb1x2y40", "x")}, 0},
+		"a name drawn":         {[]tape.Kind{wrote("~/git-qNVhRc", "x")}, []tape.Kind{wrote("~/git-yDp08a", "x")}, 0},
+		"another name drawn":   {nil, []tape.Kind{wrote("~/clone-FUCSRk", "x")}, 0},
+		"come and gone":        {[]tape.Kind{wrote("~/lock", "x"), removed("~/lock", "x")}, nil, 0},
+		"gone in one of them":  {[]tape.Kind{wrote("~/a", "x"), removed("~/a", "x")}, []tape.Kind{wrote("~/a", "x")}, 1},
+		"gone that was there":  {[]tape.Kind{removed("~/notes", "x")}, nil, 1},
+		"a name of a person's": {[]tape.Kind{wrote("~/myProject/a", "x")}, nil, 1},
+		"a count by a name":    {[]tape.Kind{wrote("~/a.json", `{"numTurns": 3}`)}, []tape.Kind{wrote("~/a.json", `{"numTurns": 4}`)}, 1},
+		"a digest in it":       {[]tape.Kind{wrote("~/a", "00292abebcf7")}, []tape.Kind{wrote("~/a", "00292abebcf8")}, 0},
+		"no text":              {[]tape.Kind{wrote("~/a", "a\x00b")}, []tape.Kind{wrote("~/a", "a\x00c")}, 0},
+		"in one of its sides":  {[]tape.Kind{wrote("~/a", "a word")}, []tape.Kind{wrote("~/a", "mb1x2y3z")}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := compareLanes(t, Semantic, test.a, test.b, &LaneOptions{Exact: true, OwnTimes: time.Now(), Payload: payloadBytes})

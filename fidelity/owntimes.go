@@ -2,6 +2,8 @@ package fidelity
 
 import (
 	"bytes"
+	"regexp"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -19,77 +21,115 @@ const (
 	nameLetters = 5       // that a name has which was drawn; mkdtemp draws six
 )
 
-// made are the paths outside the work tree where something may be made of a time, on either side, or that neither side leaves, so that it
-// may have come there by a moment; nil where nobody asks.
+// An outsideFile is what both sides tell of a path outside the work tree.
+type outsideFile struct {
+	words [2]map[string]bool // of its name and of all that stood there, but for what masks take out
+	told  [2]bool
+	came  [2]bool // it was not there before
+	gone  [2]bool // in the end
+	odd   bool    // something that stood there is no text, or is too long to look at
+}
+
+// passed reports whether it came and went on each side that tells of it: then it may have come there by a moment.
+func (f *outsideFile) passed() bool {
+	for s := range f.told {
+		if f.told[s] && !(f.came[s] && f.gone[s]) {
+			return false
+		}
+	}
+	return true
+}
+
+// isMade reports whether a word that one side has alone may be made of a time.
+func (f *outsideFile) isMade() bool {
+	for s := range f.words {
+		for word := range f.words[s] {
+			if !f.words[1-s][word] && isMadeWord(word) {
+				return true
+			}
+		}
+	}
+	return f.odd
+}
+
+// made are the paths outside the work tree where something may be made of a time, on either side, or may have come by a moment; nil where
+// nobody asks.
 func (c *ignoring) made() map[string]bool {
 	if !c.o.Exact || c.o.OwnTimes.IsZero() {
 		return nil
 	}
-	made, left := make(map[string]bool), make(map[string][2]bool)
+	files := make(map[string]*outsideFile)
 	for s, e := range c.records() {
-		f := tape.FileOf(e.rec.Kind)
-		if f == nil || placeOf(f.Path, c.o.Watch) != outside {
+		k := tape.FileOf(e.rec.Kind)
+		if k == nil || placeOf(k.Path, c.o.Watch) != outside {
 			continue
 		}
+		f := files[k.Path]
+		if f == nil {
+			f = &outsideFile{words: [2]map[string]bool{{}, {}}}
+			files[k.Path] = f
+		}
 		_, gone := e.rec.Kind.(*tape.FileDelete)
-		on := left[f.Path]
-		on[s] = !gone
-		left[f.Path] = on
-		made[f.Path] = made[f.Path] || c.isMade(s, f)
+		if !f.told[s] {
+			f.told[s], f.came[s] = true, k.Before == nil && !gone
+		}
+		f.gone[s] = gone
+		c.take(f, s, k)
 	}
-	for path, on := range left {
-		made[path] = made[path] || on == [2]bool{}
+	made := make(map[string]bool, len(files))
+	for path, f := range files {
+		made[path] = f.passed() || f.isMade()
 	}
 	return made
 }
 
-// isMade reports whether what stands at a path may be made of a time.
-func (c *ignoring) isMade(s Side, f *tape.File) bool {
-	content := f.Content
+// take takes the words of a file as a side has it.
+func (c *ignoring) take(f *outsideFile, s Side, k *tape.File) {
+	content := k.Content
 	if content == nil {
-		content = f.Before
+		content = k.Before
 	}
+	c.words(f, s, []byte(k.Path))
 	switch {
-	case c.holdsMade(s, []byte(f.Path)):
-		return true
 	case content == nil:
-		return false
 	case content.Len > maxMade || c.o.Payload == nil:
-		return true
+		f.odd = true
+	default:
+		b, err := c.o.Payload(content, s)
+		f.odd = f.odd || err != nil
+		c.words(f, s, b)
 	}
-	b, err := c.o.Payload(content, s)
-	return err != nil || c.holdsMade(s, b)
 }
 
-// holdsMade reports whether a text holds a word, but for what masks take out, that may be made of a time; what is no text may.
-func (c *ignoring) holdsMade(s Side, text []byte) bool {
+func (c *ignoring) words(f *outsideFile, s Side, text []byte) {
 	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
-		return true
+		f.odd = true
+		return
 	}
 	if m := c.o.Masks[s]; m != nil {
 		text, _ = m.Trace(text)
 	}
 	for word := range bytes.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		if isMadeWord(word) {
-			return true
-		}
+		f.words[s][string(word)] = true
 	}
-	return false
 }
 
+// plainWord is a word in the letters of a person's: firstSecondThird.
+var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z]?[a-z]+([A-Z][a-z]{2,})*$`) })
+
 // isMadeWord reports whether a word is no person's: a long one with digits, or one with a letter behind a digit, or with upper case behind
-// its first letter and lower case.
-func isMadeWord(word []byte) bool {
+// its first letter and lower case in another way than firstSecond.
+func isMadeWord(word string) bool {
 	if len(word) < nameLetters {
 		return false
 	}
 	digits, lower, upper := false, false, false
-	for i, r := range string(word) {
+	for i, r := range word {
 		digit := unicode.IsDigit(r)
 		if digits && !digit {
 			return true
 		}
 		digits, lower, upper = digits || digit, lower || unicode.IsLower(r), upper || i > 0 && unicode.IsUpper(r)
 	}
-	return digits && len(word) >= timeLetters || lower && upper
+	return digits && len(word) >= timeLetters || lower && upper && !plainWord().MatchString(word)
 }

@@ -26,6 +26,15 @@ func (r *recorded) whole() error {
 	return nil
 }
 
+// lost lists the blobs that the tape names and that are not there, those of what the run wrote too.
+func (r *recorded) lost() []string {
+	lost := tape.LostIn(r.store)
+	for _, rec := range r.records {
+		lost.Record(rec)
+	}
+	return lost.List()
+}
+
 // answerOf lists the payloads of a record that a replay answers from, or knows by what it is asked for. What the run itself wrote is
 // not among them.
 func answerOf(k tape.Kind) []*tape.Payload {

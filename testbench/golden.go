@@ -141,7 +141,11 @@ func (b *Bench) compare(path string, mode fidelity.Mode, sides [2]string) (*fide
 	report, err := fidelity.CompareTapes(mode, each(golden.records), each(records), &fidelity.TapeOptions{
 		Payload: payloadsOf(golden.store, b.out.store), Sides: sides,
 	})
-	return report, headersDiffer(golden.header, header), err
+	if err != nil {
+		return nil, nil, err
+	}
+	report.NotCompared = append(report.NotCompared, golden.lost()...)
+	return report, headersDiffer(golden.header, header), nil
 }
 
 // headersDiffer lists, for people, in what two runs were begun differently.

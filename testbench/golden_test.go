@@ -58,6 +58,19 @@ func TestGolden(t *testing.T) {
 	t.Setenv(testbench.UpdateEnv, "")
 	testbench.Golden(t, asks(t, "who?"), path)
 
+	gone := filepath.Join(path+".cas", blobs[0].Name())
+	if err := os.Rename(gone, path+".kept"); err != nil {
+		t.Fatal(err)
+	}
+	f = newFakeT(t)
+	testbench.Golden(f, asks(f, "who?"), path)
+	if said := f.end(); !strings.Contains(said, "blob "+blobs[0].Name()+" is missing") {
+		t.Errorf("without a blob of the golden tape it said %q", said)
+	}
+	if err := os.Rename(path+".kept", gone); err != nil {
+		t.Fatal(err)
+	}
+
 	f = newFakeT(t)
 	testbench.Golden(f, asks(f, "what?"), path)
 	said := f.end()

@@ -124,6 +124,7 @@ func (b *Bench) verdict(mode fidelity.Mode, aligned bool) (*fidelity.Report, err
 	}
 	v.tell(report)
 	report.Notes = append(report.Notes, b.from.ownNotes(b.conf.Seed)...)
+	report.NotCompared = append(report.NotCompared, b.from.lost()...)
 	if b.from.torn {
 		report.NotCompared = append(report.NotCompared,
 			fmt.Sprintf("the last line of %s is torn: the run that wrote it was killed, and did more than it holds", b.from.path))

@@ -14,6 +14,7 @@ const (
 	quietMost  = 100 * time.Millisecond // the same: a spinner turns for as long as nobody answers
 	awaitMost  = 250 * time.Millisecond // in all
 	vainMost   = 8                      // waits in vain of one process: more say that what it does is a matter of moments
+	vainInAll  = 64                     // the same of a run: of another program, of which each process has others
 )
 
 // Await waits, before the answer of a recorded exchange is given to a process, until that has read the times that it had read before,
@@ -40,12 +41,13 @@ func (g *Given) Await(ctx context.Context, arrival uint64) error {
 		defer g.mu.Unlock()
 		g.waited = max(g.waited, mark+1)
 		g.vain++
+		g.clock.vain.Add(1)
 	})
 }
 
 // missing reports whether something that came before a mark has not come, and how long that is waited for. mu is held.
 func (g *Given) missing(mark int) (quiet time.Duration, missing bool) {
-	if _, left := g.clock.leftBehind(); left || mark < g.waited || g.vain >= vainMost {
+	if _, left := g.clock.leftBehind(); left || mark < g.waited || g.vain >= vainMost || g.clock.vain.Load() >= vainInAll {
 		return 0, false
 	}
 	g.resume()

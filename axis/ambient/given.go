@@ -29,6 +29,7 @@ type Clock struct {
 	changed  lane.Change // a time was given, or an answer came
 
 	count         atomic.Uint64 // of asked and answered
+	vain          atomic.Int64  // waits in vain
 	reads, beyond atomic.Int64
 }
 

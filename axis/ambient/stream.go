@@ -94,6 +94,9 @@ func (s *Stream) Now(place int) int64 {
 		return now
 	}
 	for _, arrival := range s.heard.since(s.marked) {
+		if len(s.times) > MaxTimes-5*binary.MaxVarintLen64 {
+			break // what is marked later is not waited for
+		}
 		s.marked++
 		s.times = binary.AppendUvarint(s.times, arrival<<2|tokenMark)
 	}

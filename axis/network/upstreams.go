@@ -19,7 +19,7 @@ func parseUpstreams(given map[string]string) (upstreams, error) {
 	out := make(upstreams, len(given))
 	for name, raw := range given {
 		u, err := url.Parse(raw)
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || strings.HasSuffix(u.Host, ":") || u.RawQuery != "" || u.Fragment != "" {
 			return nil, fmt.Errorf("upstream %s: want http://HOST[:PORT][/PREFIX] or https://… as its URL, for WebSockets too, have %q", visible.WithoutUser(name), visible.WithoutUser(raw))
 		}
 		key, err := upstreamKey(name)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -37,7 +36,7 @@ func newExportCommand(std streams) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), &o, args, std) },
 	})
 	f := cmd.Flags()
-	f.StringVarP(&o.output, "output", "o", "", "`file` that gets the page, NAME.html")
+	f.StringVarP(&o.output, "output", "o", "", "`file` that gets the page, NAME.html; NAME.md gets what was said, NAME.json all but payloads")
 	f.StringVar(&o.payloads, "payloads", "20M", "how many `bytes` of payloads it holds at most, before compression, 0 for none; the others are named")
 	f.StringVar(&o.otlp, "otlp", "", "spans for OpenTelemetry, to the `URL|FILE` of a receiver or a file")
 	f.BoolVar(&o.json, "json", false, "what was written as JSON")
@@ -53,8 +52,14 @@ func runExport(ctx context.Context, o *exportOptions, names []string, std stream
 	case o.output == "":
 		return errors.New("a required flag is missing: --output FILE.html for a page, or --otlp URL|FILE for spans")
 	}
-	if ext := strings.ToLower(filepath.Ext(o.output)); ext != ".html" && ext != ".htm" {
-		return fmt.Errorf("-o %s: want a name that ends in .html; tapedeck session export writes Markdown", o.output)
+	format, err := formatOf(o.output, "", map[string]string{".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"})
+	switch {
+	case err != nil:
+		return err
+	case format == "markdown" && len(names) > 1:
+		return fmt.Errorf("-o %s: Markdown is of one recording; tapedeck compare holds several against each other", o.output)
+	case format == "markdown":
+		return runSessionExport(ctx, &sessionExportOptions{output: o.output, maxText: 4000, force: true, json: o.json}, names[0], std)
 	}
 	limit, err := parseBytes(o.payloads)
 	if err != nil {
@@ -81,7 +86,11 @@ func runExport(ctx context.Context, o *exportOptions, names []string, std stream
 	step, done := progressFor(std, o.json).counted("writing documents")
 	var written *page.Written
 	err = recording.WritePrivate(o.output, func(w io.Writer) (err error) {
-		written, err = shelf.WriteFile(ctx, w, &page.FileOptions{Bundle: bundle, Payloads: limit, Progress: step})
+		if format == "json" {
+			written, err = shelf.WriteJSON(ctx, w)
+		} else {
+			written, err = shelf.WriteFile(ctx, w, &page.FileOptions{Bundle: bundle, Payloads: limit, Progress: step})
+		}
 		return err
 	})
 	done()

@@ -78,6 +78,9 @@ func run(ctx context.Context, args []string, std streams) int {
 	log.SetOutput(io.Discard)
 	cmd := newRootCommand(std.forJSON(args), calledBy(args))
 	cmd.SetArgs(args)
+	if err := askedOfNone(cmd, args); err != nil {
+		return report(err, std.err)
+	}
 	return report(cmd.ExecuteContext(ctx), std.err)
 }
 
@@ -126,7 +129,7 @@ func hintFor(err error) string {
 	case errors.Is(err, derive.ErrUnfinished):
 		return "nothing was changed; `tapedeck restore REC DIR` gives the tree as the run found it in a directory of its own"
 	case errors.As(err, &ambiguous):
-		return "name it by its whole id"
+		return "name it by its path, or by its whole id where no other has that"
 	case errors.Is(err, files.ErrNotEmpty):
 		return "name a directory that is empty, or that is not there yet"
 	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
@@ -257,6 +260,15 @@ const formatsGroup = "formats"
 var sweeps = map[string]bool{
 	"record": true, "replay": true, "fork": true, "diff": true, "show": true, "verify": true, "apply": true, "restore": true, "list": true,
 	"rm": true, "pack": true, "unpack": true, "seal": true, "test": true, "accept": true, "rerecord": true, "compare": true, "export": true, "ui": true,
+}
+
+// askedOfNone refuses --help of what is no command, which would be told of all of them.
+func askedOfNone(cmd *cobra.Command, args []string) error {
+	if len(args) < 2 || calledBy(args) != "" || strings.HasPrefix(args[0], "-") || slices.Contains([]string{manName, "help", "completion"}, args[0]) ||
+		!slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
+		return nil
+	}
+	return knownCommand(cmd, args[:1])
 }
 
 // knownCommand refuses what is no command, and names those that it may have meant.

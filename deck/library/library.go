@@ -44,10 +44,10 @@ type Entry struct {
 	beside  map[string]bool // all names of the library, of which some are derived of this one
 }
 
-// An AmbiguousError says that a prefix fits several recordings.
+// An AmbiguousError says that a prefix, or an id, fits several recordings.
 type AmbiguousError struct {
 	Name  string
-	Found []string
+	Found []string // their ids, or the paths of those that have the same
 }
 
 func (e *AmbiguousError) Error() string {
@@ -317,15 +317,18 @@ func newest(entries []Entry, _, dir string) (*Entry, error) {
 }
 
 func byPrefix(entries []Entry, name, dir string) (*Entry, error) {
-	var fits []*Entry
+	var exact, fits []*Entry
 	for i := range entries {
 		e := &entries[i]
 		if e.Name == name {
-			return e, nil
+			exact = append(exact, e)
 		}
 		if name != "" && strings.HasPrefix(e.Name, name) {
 			fits = append(fits, e)
 		}
+	}
+	if len(exact) > 0 {
+		fits = exact
 	}
 	switch len(fits) {
 	case 0:
@@ -335,7 +338,11 @@ func byPrefix(entries []Entry, name, dir string) (*Entry, error) {
 	}
 	amb := &AmbiguousError{Name: name}
 	for _, e := range fits {
-		amb.Found = append(amb.Found, e.Name)
+		if slices.ContainsFunc(fits, func(o *Entry) bool { return o != e && o.Name == e.Name }) { // a recording and its copy
+			amb.Found = append(amb.Found, e.Path)
+		} else {
+			amb.Found = append(amb.Found, e.Name)
+		}
 	}
 	return nil, amb
 }

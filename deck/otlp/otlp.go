@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
@@ -45,8 +46,7 @@ const (
 
 // Status says whether what a span is of failed.
 type Status struct {
-	Code    int    `json:"code,omitempty"` // statusError; 0 where it did not
-	Message string `json:"message,omitempty"`
+	Code int `json:"code,omitempty"` // statusError; 0 where it did not
 }
 
 const statusError = 2
@@ -59,19 +59,22 @@ type attribute struct {
 	Value map[string]any `json:"value"`
 }
 
-// add adds an attribute; one that says nothing is left out.
-func (a *Attributes) add(key string, value any) {
-	switch v := value.(type) {
-	case string:
-		if v != "" {
-			*a = append(*a, attribute{key, map[string]any{"stringValue": v}})
-		}
-	case int64: // in JSON a string
-		*a = append(*a, attribute{key, map[string]any{"intValue": strconv.FormatInt(v, 10)}})
-	case *float64:
-		if v != nil {
-			*a = append(*a, attribute{key, map[string]any{"doubleValue": *v}})
-		}
+// text adds an attribute; an empty one says nothing and is left out.
+func (a *Attributes) text(key, value string) {
+	if value != "" {
+		*a = append(*a, attribute{key, map[string]any{"stringValue": value}})
+	}
+}
+
+// number adds one, which is a string in this form of JSON.
+func (a *Attributes) number(key string, value int64) {
+	*a = append(*a, attribute{key, map[string]any{"intValue": strconv.FormatInt(value, 10)}})
+}
+
+// cost adds one in US dollars, where it is known.
+func (a *Attributes) cost(value *float64) {
+	if value != nil {
+		*a = append(*a, attribute{"tapedeck.cost_usd", map[string]any{"doubleValue": *value}})
 	}
 }
 
@@ -117,7 +120,7 @@ func Export(rec *recording.Recording, prices *llm.Prices, to Sink) (spans int, e
 		return 0, err
 	}
 	defer t.Close()
-	m := mapper{rec: rec.Manifest, book: account.NewBook(t.Store, prices), store: t.Store, spawns: make(map[uint64]uint64)}
+	m := mapper{rec: rec.Manifest, book: account.NewBook(t.Store, prices), store: t.Store, spawns: make(map[uint64]uint64), program: math.MaxUint64}
 	if err := m.processes(rec); err != nil {
 		return 0, err
 	}
@@ -148,7 +151,9 @@ func (m *mapper) processes(rec *recording.Recording) error {
 			return err
 		}
 		if k, ok := r.Kind.(*tape.ProcessSpawn); ok && k.SpawnID != 0 {
-			m.spawns[k.SpawnID], m.program = r.Seq, r.Seq
+			if m.spawns[k.SpawnID] = r.Seq; k.ParentSpawnID == 0 {
+				m.program = r.Seq
+			}
 		}
 		m.last = max(m.last, r.MonotonicMS)
 	}

@@ -52,12 +52,13 @@ func made(t testing.TB, put func(tt *Tape)) *recording.Recording {
 func agent(tt *Tape) {
 	tt.Call("llm:1", Asks("be kind", ReadTool, User("the prompt")), Says("the answer"))
 	call := &tape.MCPJSONRPC{Server: "files", Method: "tools/call", Transport: "stdio", Conversation: 1, Request: tt.Payload(`{"id":1,"method":"tools/call","params":{"name":"read","arguments":{"path":"secret plan"}}}`)}
+	call.Error = "differs in a reason"
 	call.Response, call.LatencyMS = tt.Payload(`{"id":1,"result":{"content":[],"isError":true}}`), 1
 	tt.Record(call)
 	tt.Record(&tape.ProcessSpawn{Program: "/bin/ls", Args: []string{"secret plan"}, SpawnID: 3, ParentSpawnID: 2})
 	tt.Record(&tape.ProcessSpawn{Program: "/bin/sh", SpawnID: 2, ParentSpawnID: 1, ExitCode: 2, Stdout: tt.Payload("an output")})
 	x := &tape.HTTPExchange{}
-	x.Method, x.URL, x.Status = "GET", "https://api.example.com:8443/items", 503
+	x.Method, x.URL, x.Status = "GET", "https://ann:a%20reason@api.example.com:8443/items?q=the+question#a%20reason", 503
 	tt.Record(x)
 	tt.Record(&tape.FileWrite{File: tape.File{Path: "a"}})
 	tt.Record(&tape.ProcessSpawn{Program: "/usr/bin/agent", SpawnID: 1, ExitCode: 3})
@@ -103,7 +104,7 @@ func TestExport(t *testing.T) {
 	if _, err := otlp.Export(rec, nil, otlp.ToFile(&second)); err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Fatalf("%v: a second export is another one", err)
 	}
-	for _, content := range []string{"the prompt", "the answer", "secret plan", "be kind", "an output"} {
+	for _, content := range []string{"the question", "a reason", "the prompt", "the answer", "secret plan", "be kind", "an output"} {
 		if bytes.Contains(first.Bytes(), []byte(content)) {
 			t.Errorf("%q is content", content)
 		}
@@ -117,7 +118,7 @@ func TestExport(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
-	want := "chat m 3 0 |tools/call read 3 2 tool_error|ls 1 0 |sh 1 2 exit 2|GET 3 2 503|invoke_agent agent 1 2 exit 3"
+	want := "chat m 3 0 |tools/call read 3 2 no_answer|ls 1 0 |sh 1 2 exit 2|GET 3 2 503|invoke_agent agent 1 2 exit 3"
 	if joined := strings.Join(got, "|"); joined != want {
 		t.Errorf("%s\nexpected %s", joined, want)
 	}
@@ -130,8 +131,21 @@ func TestExport(t *testing.T) {
 			t.Errorf("%s is %q, expected %q", key, spans[0].of[key], want)
 		}
 	}
-	if of := spans[4].of; of["server.port"] != "8443" || of["http.response.status_code"] != "503" {
+	if of := spans[4].of; of["url.full"] != "https://api.example.com:8443/items" || of["server.port"] != "8443" || of["http.response.status_code"] != "503" {
 		t.Errorf("%v", of)
+	}
+}
+
+// TestUnfinished: of a run that was cut the program has no record, nor has the parent of what it started.
+func TestUnfinished(t *testing.T) {
+	rec := made(t, func(tt *Tape) { tt.Record(&tape.ProcessSpawn{Program: "/bin/ls", SpawnID: 3, ParentSpawnID: 1}) })
+	var out bytes.Buffer
+	if _, err := otlp.Export(rec, nil, otlp.ToFile(&out)); err != nil {
+		t.Fatal(err)
+	}
+	spans := spansIn(t, out.Bytes())
+	if len(spans) != 2 || spans[0].Name != "ls" || spans[0].ParentID != spans[1].SpanID {
+		t.Errorf("%+v", spans)
 	}
 }
 
@@ -180,6 +194,11 @@ func TestTo(t *testing.T) {
 	}
 	if err := export("secret"); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("a header: %v", err)
+	}
+	other := httptest.NewServer(http.RedirectHandler(server.URL, http.StatusFound))
+	defer other.Close()
+	if to, err := otlp.To(t.Context(), other.URL, "x-team=a%20b"); err != nil || to([]byte("{}")) == nil {
+		t.Errorf("%v: a receiver that is elsewhere is followed", err)
 	}
 	for _, bad := range []string{"localhost:4318", "ftp://a", "http://"} {
 		if _, err := otlp.To(t.Context(), bad, ""); err == nil {

@@ -34,7 +34,7 @@ func To(ctx context.Context, address, headers string) (Sink, error) {
 		return nil, err
 	}
 	h.Set("Content-Type", "application/json")
-	client := &http.Client{Timeout: patience}
+	client := &http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // which has the headers alone
 	return func(request []byte) error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(request))
 		if err != nil {

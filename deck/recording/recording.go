@@ -223,12 +223,9 @@ func (r *Recording) allTrees() ([]*files.Tree, error) {
 	return slices.AppendSeq(out, maps.Values(found)), err
 }
 
-// shownMissing bounds how many missing blobs are named; the rest is counted.
-const shownMissing = 10
-
 // MissingBlobs lists what the recording names and store does not hold. Whether the bytes hold is verify's to say.
 func (r *Recording) MissingBlobs(store cas.Store) ([]string, error) {
-	m := &missing{store: store, seen: make(map[cas.Digest]bool)}
+	lost := tape.LostIn(store)
 	f, err := r.OpenTape()
 	if err != nil {
 		return nil, err
@@ -238,56 +235,24 @@ func (r *Recording) MissingBlobs(store cas.Store) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range tape.Payloads(rec.Kind) {
-			if !p.Inline {
-				m.check(p.Hash, fmt.Sprintf("record %d", rec.Seq))
-			}
-		}
-	}
-	if f.Torn() && r.Finished() {
-		m.found = append(m.found, "the tape of a finished recording ends in a torn line")
+		lost.Record(rec)
 	}
 	trees, err := r.allTrees()
 	if err != nil {
-		return m.found, err
+		return nil, err
 	}
 	for _, t := range trees {
 		for _, e := range t.Entries {
 			if !e.Digest.IsZero() {
-				m.check(e.Digest, e.Path)
+				lost.Blob(e.Digest, e.Path)
 			}
 		}
 	}
-	if m.more > 0 {
-		m.found = append(m.found, fmt.Sprintf("and %d more blobs are missing", m.more))
+	missing := lost.List()
+	if f.Torn() && r.Finished() {
+		missing = append(missing, "the tape of a finished recording ends in a torn line")
 	}
-	return m.found, nil
-}
-
-// missing gathers blobs that are not there.
-type missing struct {
-	store cas.Store
-	seen  map[cas.Digest]bool
-	found []string
-	more  int
-}
-
-func (m *missing) check(d cas.Digest, of string) {
-	if m.seen[d] {
-		return
-	}
-	m.seen[d] = true
-	_, err := m.store.Size(d)
-	var gone *cas.MissingError
-	switch {
-	case err == nil:
-	case len(m.found) >= shownMissing:
-		m.more++
-	case errors.As(err, &gone):
-		m.found = append(m.found, fmt.Sprintf("%s: blob %s is missing", of, d))
-	default:
-		m.found = append(m.found, fmt.Sprintf("%s: blob %s: %v", of, d, err))
-	}
+	return missing, nil
 }
 
 // MaskUses lists the masks that tapedeck knows, then the recording's own, with how often each was used. A nil recording

@@ -238,7 +238,9 @@ func (s *Stacks) index(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	go func() { _, _ = src.listing() }() // who looks at a run may look at its files next: its error comes with them
+	if src.rec.Finished() {
+		go func() { _, _ = src.listing() }() // who looks at a run may look at its files next: its error comes with them
+	}
 	return sum.index, nil
 }
 

@@ -38,9 +38,12 @@ type call struct {
 }
 
 // newExecStage makes the list for a program, in its order. It is to be closed.
-func newExecStage(in *initProcess, spec *ExecSpec, n Notified) *execStage {
+func newExecStage(in *initProcess, spec *ExecSpec, n Notified, background bool) *execStage {
 	s := &execStage{control: uintptr(in.exec)}
 	s.settle(in, spec)
+	if in.tty >= 0 && !background {
+		s.foreground(in.tty)
+	}
 	s.confine()
 	s.listen(n)
 	s.try(n)
@@ -90,6 +93,19 @@ func (s *execStage) settle(in *initProcess, spec *ExecSpec) {
 	s.add(call{nr: unix.SYS_PWRITE64, args: [5]uintptr{uintptr(in.lastPID), s.text(child), uintptr(len(child)), 0}}) // see setLastPID
 }
 
+// foreground makes the program's process group that which the terminal is of, before it can read from there. SIGTTOU, which a group behind
+// gets for that, is blocked meanwhile.
+func (s *execStage) foreground(tty int) {
+	mask, group := &[1]uint64{1 << (unix.SIGTTOU - 1)}, &[1]int32{filter.ProgramPID}
+	for _, c := range []call{
+		{nr: unix.SYS_RT_SIGPROCMASK, args: [5]uintptr{unix.SIG_BLOCK, s.pin(unsafe.Pointer(mask)), 0, 8}},
+		{nr: unix.SYS_IOCTL, args: [5]uintptr{uintptr(tty), unix.TIOCSPGRP, s.pin(unsafe.Pointer(group))}},
+		{nr: unix.SYS_RT_SIGPROCMASK, args: [5]uintptr{unix.SIG_UNBLOCK, s.pin(unsafe.Pointer(mask)), 0, 8}},
+	} {
+		s.add(c)
+	}
+}
+
 // confine takes away what the program must not have: it empties every set of capabilities, and locks what would give a uid 0 its
 // capabilities back.
 func (s *execStage) confine() {
@@ -98,7 +114,15 @@ func (s *execStage) confine() {
 		copy(c.args[:], args)
 		s.add(c)
 	}
-	for c := uintptr(0); unix.Prctl(unix.PR_CAPBSET_READ, c, 0, 0, 0) == nil; c++ { // past the last one that this kernel knows it fails
+	for c := uintptr(0); ; c++ {
+		err := unix.Prctl(unix.PR_CAPBSET_READ, c, 0, 0, 0)
+		if errors.Is(err, unix.EINVAL) && c > 0 {
+			break // past the last one that this kernel knows
+		}
+		s.err = errors.Join(s.err, err)
+		if err != nil {
+			break
+		}
 		prctl(stepDrop, unix.PR_CAPBSET_DROP, c)
 	}
 	// NOROOT, NO_SETUID_FIXUP, KEEP_CAPS cleared, NO_CAP_AMBIENT_RAISE: each with its lock (linux/securebits.h).

@@ -146,7 +146,7 @@ func (in *initProcess) take(fds []int, spec *InitSpec, program *ExecSpec) error 
 // decide when a pipe ends.
 func (in *initProcess) startExec(spec *ExecSpec, n Notified, background bool) error {
 	defer func() { inspect.CloseAll(append(in.streams, in.exec)) }()
-	s := newExecStage(in, spec, n)
+	s := newExecStage(in, spec, n, background)
 	defer s.close()
 	if err := in.fork(s); err != nil {
 		errno, _ := errors.AsType[syscall.Errno](err)
@@ -155,9 +155,6 @@ func (in *initProcess) startExec(spec *ExecSpec, n Notified, background bool) er
 	}
 	if in.tty >= 0 {
 		_ = unix.Setpgid(in.program, in.program) // an error means that it has done so, and more
-	}
-	if !background {
-		in.foreground(true)
 	}
 	return nil
 }
