@@ -193,7 +193,7 @@ async function subscription_without_gap (scene) {
     const { method, params } = await reader.events.take()
     assert.equal(method, 'runs.trace.event')
     if (params.record.record === 'ended') {
-      assert.deepEqual([params.cursor, params.status], [turns.length, 'completed'])
+      assert.deepEqual([params.cursor, params.status], [turns.length + 1, 'completed'])
       break
     }
     turns.push(params.record)

@@ -246,7 +246,7 @@ async def failures_of_tools(scene):
             raise RuntimeError("the disk is full")
         await peer.register(broken=broken, fine=answering(1, 2))
         run = await scene.start(peer)
-        result = await peer.submit(call("fine"), call("broken"), call("fine"))  # abort is the default
+        result = await peer.submit(call("fine"), {**call("broken"), "id": "b"}, {**call("fine"), "state_dependencies": ["b"]})  # abort is the default
         same([action["status"] for action in result["results"]], ["succeeded", "failed", "skipped"])
         assert "the disk is full" in result["results"][1]["error"], result
         result = await peer.submit({**call("broken"), "failure_behavior": "skip"}, call("fine"))
@@ -255,6 +255,25 @@ async def failures_of_tools(scene):
         same(result["results"][0]["status"], "rejected")
         turns = await scene.turns(peer, run)
         same([turn["tool"] for turn in turns][:4], ["fine", "broken", "broken", "fine"])
+
+
+@case
+async def tools_that_do_not_depend_on_each_other(scene):
+    """They are called at once: the first one waits for the last. Turns keep the order of the actions."""
+    for behaviour in "abort", "skip", "retry":
+        async with await scene.dial() as peer:
+            last = asyncio.Event()
+            async def first(parameters, _request):
+                await asyncio.wait_for(last.wait(), 20)
+                return parameters["n"]
+            async def release(parameters, _request):
+                last.set()
+                return parameters["n"]
+            await peer.register(first=first, release=release)
+            run = await scene.start(peer)
+            result = await peer.submit(*({**call(tool, n=n), "failure_behavior": behaviour} for n, tool in enumerate(["first", "first", "release"])))
+            same([(action["status"], action["output"]) for action in result["results"]], [("succeeded", n) for n in range(3)])
+            same([turn["output"] for turn in await scene.turns(peer, run)], [0, 1, 2])
 
 
 @case
