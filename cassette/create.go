@@ -103,8 +103,12 @@ func (o *CreateOptions) fill() error {
 
 // manifest returns what is known at the start.
 func (o *CreateOptions) manifest() *Manifest {
-	return &Manifest{Version: Version, ID: o.ID, Harness: o.Harness, Command: o.Command, Terminal: o.Terminal,
-		Timing: Timing{o.ResolutionMS, ClockPolicy, o.ReplayDefault}, Provenance: o.Provenance, Optional: o.Optional}
+	m := &Manifest{Version: Version, ID: o.ID, Harness: o.Harness, Command: o.Command, Terminal: o.Terminal,
+		Timing: Timing{o.ResolutionMS, ClockPolicy, o.ReplayDefault}, Provenance: o.Provenance, RequiredFeatures: []string{}, Optional: o.Optional}
+	if m.Optional == nil {
+		m.Optional = map[string]json.RawMessage{}
+	}
+	return m
 }
 
 // mask takes the secrets out of what the manifest says of the program.

@@ -232,7 +232,7 @@ func newReport(all *tty.Report, applied, env, preserved []string) *ScrubReport {
 	rules := slices.Concat(applied, all.Rules())
 	slices.Sort(rules)
 	s := &ScrubReport{Status: Clean, Rules: slices.Compact(rules), HitCounts: map[string]int{}, EnvAllowlist: env,
-		IntentionallyPreserved: preserved, LateHits: all.Late}
+		IntentionallyPreserved: append([]string{}, preserved...), LateHits: all.Late}
 	if len(all.Hits) > 0 {
 		s.Status, s.HitCounts = Redacted, all.Hits
 	}

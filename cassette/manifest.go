@@ -12,8 +12,8 @@ type Manifest struct {
 	Terminal         Terminal                   `json:"terminal"`
 	Timing           Timing                     `json:"timing"`
 	Provenance       Provenance                 `json:"provenance"`
-	RequiredFeatures []string                   `json:"required_features,omitempty"`
-	Optional         map[string]json.RawMessage `json:"optional,omitempty"`
+	RequiredFeatures []string                   `json:"required_features,omitzero"` // written when empty too; nil where it was not there
+	Optional         map[string]json.RawMessage `json:"optional,omitzero"`          // likewise
 }
 
 // ContentDigest is what output.raw hashes to.
@@ -82,7 +82,7 @@ type Final struct {
 	Metadata       json.RawMessage `json:"metadata,omitempty"` // an object
 	Usage          json.RawMessage `json:"usage,omitempty"`    // an object
 	CostUSD        float64         `json:"cost_usd,omitempty"`
-	RoutingActual  string          `json:"routing_actual,omitempty"`
+	RoutingActual  json.RawMessage `json:"routing_actual,omitempty"` // as the producer has it
 	SessionLogPath string          `json:"session_log_path,omitempty"`
 	FinalText      string          `json:"final_text,omitempty"`
 	G              uint64          `json:"g,omitempty"`
@@ -92,8 +92,8 @@ type Final struct {
 type Capability struct {
 	Source            string            `json:"source"`
 	Status            string            `json:"status"`
-	Models            []string          `json:"models,omitempty"`
-	ReasoningLevels   []string          `json:"reasoning_levels,omitempty"`
+	Models            []json.RawMessage `json:"models,omitempty"` // names, or whatever the producer has of each; so are the levels
+	ReasoningLevels   []json.RawMessage `json:"reasoning_levels,omitempty"`
 	CapturedAt        string            `json:"captured_at,omitempty"`
 	FreshnessWindow   json.RawMessage   `json:"freshness_window,omitempty"` // as the producer has it: a string, or a number
 	StalenessBehavior string            `json:"staleness_behavior,omitempty"`
@@ -108,7 +108,7 @@ type ScrubReport struct {
 	Rules                  []string       `json:"rules"`  // those that were applied, sorted
 	HitCounts              map[string]int `json:"hit_counts"`
 	EnvAllowlist           []string       `json:"env_allowlist,omitempty"`
-	IntentionallyPreserved []string       `json:"intentionally_preserved,omitempty"`
+	IntentionallyPreserved []string       `json:"intentionally_preserved,omitzero"` // as required_features
 	// LateHits are those of them that were found when they stood on the disk already, and masked there.
 	LateHits int `json:"late_hits,omitempty"`
 }

@@ -91,6 +91,23 @@ func TestNoFile(t *testing.T) {
 	}
 }
 
+// TestUntyped keeps what the format gives no type to as it stood.
+func TestUntyped(t *testing.T) {
+	for _, v := range []string{`{"m":"x"}`, `["a",1]`, `"direct"`} {
+		files := base()
+		replace(cassette.FinalFile, `"final_text":"done"`, `"final_text":"done","routing_actual":`+v)(files)
+		files[cassette.QuotaFile] = `{"source":"s","status":"ok","models":[{"id":"m"},"n"],"reasoning_levels":[1]}`
+		r, err := cassette.Open(write(t, files), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if got := string(r.Final().RoutingActual); got != v || len(r.Quota().Models) != 2 || string(r.Quota().ReasoningLevels[0]) != "1" {
+			t.Errorf("%s: %s, %+v", v, got, r.Quota())
+		}
+	}
+}
+
 // TestCapabilities writes quota and discovery, and reads them.
 func TestCapabilities(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "c")
@@ -99,7 +116,7 @@ func TestCapabilities(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := errors.Join(w.Quota(&cassette.Capability{Source: "pty", Status: "ok", AccountClass: "pro"}),
-		w.Discovery(&cassette.Capability{Source: "help", Status: "ok", Models: []string{"a", "b"}, FreshnessWindow: json.RawMessage("900")})); err != nil {
+		w.Discovery(&cassette.Capability{Source: "help", Status: "ok", Models: []json.RawMessage{json.RawMessage(`"a"`), json.RawMessage(`{"id":"b"}`)}, FreshnessWindow: json.RawMessage("900")})); err != nil {
 		t.Fatal(err)
 	}
 	m, err := w.Finish(&cassette.Final{DurationMS: 7})
@@ -115,7 +132,7 @@ func TestCapabilities(t *testing.T) {
 		t.Errorf("%+v, %+v", q, d)
 	}
 	if m.Terminal.InitialRows != 24 || m.Terminal.InitialCols != 80 || m.Timing.ResolutionMS != 100 || m.Timing.ReplayDefault != cassette.ReplayCollapsed ||
-		m.Command.WorkdirPolicy != "unspecified" || len(m.ID) != 36 {
+		m.Command.WorkdirPolicy != "unspecified" || m.RequiredFeatures == nil || m.Optional == nil || len(m.ID) != 36 {
 		t.Errorf("defaults: %+v", m)
 	}
 }

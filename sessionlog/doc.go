@@ -55,7 +55,8 @@
 // Event, and so in a snapshot, it is U+FFFD.
 //
 // Errors: an entry that is none ends the reading with a *LoadError; an event whose known keys hold something else is an
-// *EventError when it is asked for, and an entry all the same. Nothing is guessed.
+// *EventError when it is asked for, and an entry all the same. Nothing is guessed: a fold leaves such a field out where somebody is told of
+// it (FoldOptions.Odd), and else ends.
 //
 // Memory: a Reader holds one entry (for one of n bytes at most 2n and 256 KiB), of a log of any length and of either form; a
 // Writer one line. A Fold holds what its snapshot lists, SnapshotOf a few blocks beside; Examine the id of

@@ -15,6 +15,7 @@ type Fold struct {
 	agents map[string]int    // where an agent stands in snap.ProcessByAgent
 	common map[string]string // short texts that were met before, so that a list of a million signals holds one "queue"
 	view   eventView
+	odd    func(*EventError) // told of a field that holds something else; nil where that is refused
 }
 
 // NewFold returns a Fold that has seen no event.
@@ -49,8 +50,15 @@ func (f *Fold) add() error {
 		return nil
 	}
 	step(f, &f.view)
+	if f.odd != nil && f.view.fail != nil {
+		f.odd(f.view.fail)
+		return nil
+	}
 	return f.view.err()
 }
+
+// takes reports whether an event is folded: where odd is told, a field that holds something else is left out, as if it were absent.
+func (f *Fold) takes(v *eventView) bool { return v.fail == nil || f.odd != nil }
 
 // foldSteps are what the kinds that a snapshot knows of do to it. A step reads all that it wants before it changes anything,
 // by put, so that an event that is refused leaves no trace.
@@ -79,20 +87,20 @@ func counts(of func(*Snapshot) *uint64) func(*Fold, *eventView) {
 
 func (f *Fold) suspended(v *eventView) {
 	e := &Suspension{f.number(v, fieldTurn), f.text(v, fieldReason), f.texts(v, fieldPendingCalls)}
-	if v.fail == nil {
+	if f.takes(v) {
 		f.snap.LastSuspend = e
 	}
 }
 
 func (f *Fold) resumed(v *eventView) {
-	if turn := f.number(v, fieldTurn); v.fail == nil {
+	if turn := f.number(v, fieldTurn); f.takes(v) {
 		f.snap.LastResumedTurn = &turn
 	}
 }
 
 func (f *Fold) process(v *eventView) {
 	e := Process{f.number(v, fieldTurn), f.text(v, fieldAgentID), f.text(v, fieldParentSessionID), f.text(v, fieldState)}
-	if v.fail != nil {
+	if !f.takes(v) {
 		return
 	}
 	if at, known := f.agents[e.AgentID]; known {
@@ -105,7 +113,7 @@ func (f *Fold) process(v *eventView) {
 
 func (f *Fold) exceeded(v *eventView) {
 	e := Exceeded{f.number(v, fieldTurn), f.text(v, fieldBudget), f.maybe(v, fieldOperationID), f.maybe(v, fieldReservationID)}
-	if v.fail == nil {
+	if f.takes(v) {
 		f.snap.BudgetExceeded = append(f.snap.BudgetExceeded, e)
 	}
 }
@@ -113,11 +121,10 @@ func (f *Fold) exceeded(v *eventView) {
 func (f *Fold) signal(v *eventView) {
 	e := Signal{Turn: f.number(v, fieldTurn), SignalID: f.text(v, fieldSignalID), Disposition: f.text(v, fieldDisposition),
 		QueueDepth: f.number(v, fieldQueueDepth), OperationID: f.maybe(v, fieldOperationID), DeliveryID: f.maybe(v, fieldDeliveryID)}
-	if v.has(fieldAttempt) {
-		n := f.number(v, fieldAttempt)
+	if n := f.number(v, fieldAttempt); v.has(fieldAttempt) && v.last != fieldAttempt {
 		e.Attempt = &n
 	}
-	if v.fail == nil {
+	if f.takes(v) {
 		f.snap.Signals = append(f.snap.Signals, e)
 	}
 }
@@ -125,14 +132,14 @@ func (f *Fold) signal(v *eventView) {
 func (f *Fold) usage(v *eventView) {
 	e := Usage{f.number(v, fieldTurn), f.text(v, fieldOperationID), f.text(v, fieldReservationID),
 		f.number(v, fieldTokens), f.number(v, fieldSubagents), f.number(v, fieldRounds)}
-	if v.fail == nil {
+	if f.takes(v) {
 		f.snap.BudgetUsageReported = append(f.snap.BudgetUsageReported, e)
 	}
 }
 
 func (f *Fold) cancelled(v *eventView) {
 	e := Cancellation{f.number(v, fieldTurn), f.text(v, fieldOperationID), f.text(v, fieldReason), f.texts(v, fieldPendingCallIDs)}
-	if v.fail == nil {
+	if f.takes(v) {
 		f.snap.Cancellations = append(f.snap.Cancellations, e)
 	}
 }
@@ -141,16 +148,18 @@ func (f *Fold) number(v *eventView, at field) json.Number { return json.Number(f
 func (f *Fold) text(v *eventView, at field) string        { return f.intern(v.text(at)) }
 
 func (f *Fold) maybe(v *eventView, at field) *string {
-	if !v.has(at) {
-		return nil
+	if s := f.text(v, at); v.has(at) && v.last != at {
+		return &s
 	}
-	s := f.text(v, at)
-	return &s
+	return nil
 }
 
 func (f *Fold) texts(v *eventView, at field) []string {
 	out := []string{}
 	v.texts(at, func(b []byte) { out = append(out, f.intern(b)) })
+	if v.last == at {
+		return []string{}
+	}
 	return out
 }
 
@@ -203,6 +212,7 @@ type eventView struct {
 	there uint32            // one bit a field
 	twice uint32            // likewise
 	fail  *EventError       // the first field that is wrong
+	last  field             // the last one
 	s     jsonscan.Scanner
 }
 
@@ -216,7 +226,7 @@ func (v *eventView) read(event []byte) error {
 
 // readValid is read for what is known to be UTF-8.
 func (v *eventView) readValid(event []byte) error {
-	v.there, v.twice, v.fail, v.kind = 0, 0, nil, v.kind[:0]
+	v.there, v.twice, v.fail, v.last, v.kind = 0, 0, nil, fieldNone, v.kind[:0]
 	s := &v.s
 	s.Reset(event)
 	for s.Begin('{'); s.More('}'); {
@@ -254,6 +264,7 @@ func (v *eventView) err() error {
 
 // wrong keeps the first field that is not as it should be.
 func (v *eventView) wrong(at field, format string, args ...any) {
+	v.last = at
 	if v.fail == nil {
 		v.fail = &EventError{EventKind: Kind(v.kind), Field: fieldNames[at], Err: fmt.Errorf(format, args...)}
 	}

@@ -8,6 +8,9 @@ type FoldOptions struct {
 	// stands behind it is not folded. An event without a turn, or with one that is no integer, belongs to the turn of the
 	// event before it, and what stands before the first turn to turn 0.
 	At *int
+	// Odd, where it is not nil, is told of each event with a field that the snapshot has and that holds something else than the format
+	// says, or stands twice: the first such field of it. Such fields are left out, as if they were absent. Without Odd they end the fold.
+	Odd func(*LoadError)
 	// Seen, where it is not nil, is told what was folded.
 	Seen *FoldSeen
 }
@@ -25,6 +28,9 @@ func SnapshotOf(log *Reader, o *FoldOptions) (*Snapshot, error) {
 	f := &logFold{Fold: NewFold(), log: log, seen: &FoldSeen{}}
 	if o != nil {
 		f.at = o.At
+		if o.Odd != nil {
+			f.odd = func(e *EventError) { o.Odd(log.failure(e)) }
+		}
 		if o.Seen != nil {
 			f.seen = o.Seen
 		}

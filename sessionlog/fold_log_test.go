@@ -51,6 +51,19 @@ func TestSnapshotSays(t *testing.T) {
 	}
 }
 
+// TestSnapshotWithout leaves out a field that holds something else where somebody is told of it, in both forms of a log.
+func TestSnapshotWithout(t *testing.T) {
+	const odd = `{"kind":"suspended","turn":"1","reason":"r","pending_calls":[{"id":"c"}]}`
+	want := asJSON(t, foldOf(t, NewFold(), [][]byte{[]byte(`{"kind":"suspended","reason":"r"}`), []byte(`{"kind":"page_in"}`)}))
+	for _, log := range []string{odd + "\n" + `{"kind":"page_in"}` + "\n", "[" + odd + "," + `{"kind":"page_in"}` + "]"} {
+		var told []string
+		snap, err := SnapshotOf(NewReader(strings.NewReader(log), "x", nil), &FoldOptions{Odd: func(e *LoadError) { told = append(told, e.Error()) }})
+		if err != nil || asJSON(t, snap) != want || len(told) != 1 || told[0] != `x:1: event "suspended": field turn: want a number, got "1"` {
+			t.Errorf("%v, %q, %s", err, told, asJSON(t, snap))
+		}
+	}
+}
+
 // TestSnapshotOfForms: one log in each of its forms comes to one snapshot.
 func TestSnapshotOfForms(t *testing.T) {
 	all := events(string(readFile(t, "testdata/session.jsonl")))

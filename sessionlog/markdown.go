@@ -40,6 +40,7 @@ const defaultMaxText = 4000
 // NewMarkdown returns a Markdown that writes to w.
 func NewMarkdown(w io.Writer, o *MarkdownOptions) *Markdown {
 	m := &Markdown{w: bufio.NewWriter(w), max: defaultMaxText, title: "Session", fold: NewFold(), names: map[string]string{}}
+	m.fold.odd = func(*EventError) {}
 	if o != nil && o.MaxText != 0 {
 		m.max = o.MaxText
 	}
@@ -49,7 +50,8 @@ func NewMarkdown(w io.Writer, o *MarkdownOptions) *Markdown {
 	return m
 }
 
-// Add writes one event, as it stands in a log. The error is that of Fold.AddRaw, or of the writer.
+// Add writes one event, as it stands in a log; one with fields that hold something else is shown as it stands. The error is that of
+// Fold.AddRaw, or of the writer.
 func (m *Markdown) Add(raw []byte) error {
 	if err := m.fold.AddRaw(raw); err != nil {
 		return err

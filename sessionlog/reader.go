@@ -173,8 +173,13 @@ func (r *Reader) ends(err error) error {
 
 // fail ends the log with what is wrong with the entry read last.
 func (r *Reader) fail(err error) error {
-	r.err = &LoadError{Path: r.name, Line: r.e.Line, Offset: r.e.Offset, Err: err}
+	r.err = r.failure(err)
 	return r.err
+}
+
+// failure says where the entry stands that err is about.
+func (r *Reader) failure(err error) *LoadError {
+	return &LoadError{Path: r.name, Line: r.e.Line, Offset: r.e.Offset, Err: err}
 }
 
 // A peeked reader tells its first bytes before they are read, and errors of what it reads from those of who reads it.

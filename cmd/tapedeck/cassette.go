@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -444,6 +445,17 @@ func (i *cassetteInfo) secrets() string {
 	return secretsOf(i.Scrub)
 }
 
+// asTexts joins values: a string as its text, anything else as its JSON.
+func asTexts(values []json.RawMessage) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		if json.Unmarshal(v, &texts[i]) != nil {
+			texts[i] = string(v)
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
 // capability says in one line what evidence there is of what an account or a program could do; "" where there is none.
 func capability(c *cassette.Capability) string {
 	if c == nil {
@@ -459,8 +471,8 @@ func capability(c *cassette.Capability) string {
 	part("fresh for %s", strings.Trim(string(c.FreshnessWindow), `"`))
 	part("%s when stale", c.StalenessBehavior)
 	part("account %s", c.AccountClass)
-	part("models %s", strings.Join(c.Models, ", "))
-	part("reasoning %s", strings.Join(c.ReasoningLevels, ", "))
+	part("models %s", asTexts(c.Models))
+	part("reasoning %s", asTexts(c.ReasoningLevels))
 	for _, w := range c.Windows {
 		part("window %s", string(w))
 	}

@@ -216,7 +216,8 @@ func runSessionSnapshot(ctx context.Context, o *sessionSnapshotOptions, name str
 	}
 	defer log.Close()
 	var seen sessionlog.FoldSeen
-	fold := &sessionlog.FoldOptions{Seen: &seen}
+	var odd oddities
+	fold := &sessionlog.FoldOptions{Seen: &seen, Odd: odd.add}
 	if o.atSet {
 		fold.At = &o.at
 	}
@@ -231,10 +232,34 @@ func runSessionSnapshot(ctx context.Context, o *sessionSnapshotOptions, name str
 		err = writeSnapshot(std.out, log.name, snap, &seen)
 	}
 	log.tell(std)
+	odd.tell(std.err)
 	if o.atSet && !seen.More && seen.LastTurn < o.at {
 		visible.Fprintf(std.err, "tapedeck: the log ends with turn %d, before turn %d: this is the whole of it\n", seen.LastTurn, o.at)
 	}
 	return err
+}
+
+// oddities are the events of a log that were read without one of their fields.
+type oddities struct {
+	shown []string
+	more  int
+}
+
+func (o *oddities) add(e *sessionlog.LoadError) {
+	if len(o.shown) == maxListed {
+		o.more++
+		return
+	}
+	o.shown = append(o.shown, e.Error())
+}
+
+func (o *oddities) tell(w io.Writer) {
+	for _, odd := range o.shown {
+		visible.Fprintf(w, "tapedeck: %s: the snapshot is without that field\n", odd)
+	}
+	if o.more > 0 {
+		visible.Fprintf(w, "tapedeck: so it is of %d more events\n", o.more)
+	}
 }
 
 func writeSnapshot(out io.Writer, name string, s *sessionlog.Snapshot, seen *sessionlog.FoldSeen) error {

@@ -198,6 +198,19 @@ func TestMissingDeepDown(t *testing.T) {
 	}
 }
 
+// TestDigestOfZeros: 64 zeros are a digest like another, of another tape.
+func TestDigestOfZeros(t *testing.T) {
+	path := newTape(t, 5)
+	s, err := annotations.Read(strings.NewReader(header(strings.Repeat("0", 64))), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := annotations.Validate(s, path)
+	if err != nil || len(problems) != 1 || problems[0].Code != annotations.TapeDigest {
+		t.Errorf("%+v, %v", problems, err)
+	}
+}
+
 // TestTapeChanged: the digest of a tape that was edited since no longer matches, and nothing more is said of it.
 func TestTapeChanged(t *testing.T) {
 	path := newTape(t, 5)

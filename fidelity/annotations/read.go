@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
@@ -41,6 +42,8 @@ type Sidecar struct {
 	Header      Header
 	Annotations []*Annotation // in the order in which they stand
 	Torn        bool          // a torn last line was dropped
+
+	named bool // the header has a digest, be it all zeros
 
 	path string // for problems
 	size int64  // bytes of its whole lines
@@ -156,7 +159,10 @@ func (s *Sidecar) take(line []byte, number int) error {
 }
 
 func (s *Sidecar) takeHeader(line []byte) error {
-	var h Header
+	var h struct {
+		Header
+		Digest *cas.Digest `json:"tape_content_hash"` // in the place of the Header's
+	}
 	if err := json.Unmarshal(line, &h); err != nil {
 		return malformed(err)
 	}
@@ -166,7 +172,10 @@ func (s *Sidecar) takeHeader(line []byte) error {
 	case h.SchemaVersion > SchemaVersion:
 		return fmt.Errorf("%w: schema_version %d, this reads up to %d", ErrVersion, h.SchemaVersion, SchemaVersion)
 	}
-	s.Header = h
+	if s.named = h.Digest != nil; s.named {
+		h.TapeContentHash = *h.Digest
+	}
+	s.Header = h.Header
 	return nil
 }
 

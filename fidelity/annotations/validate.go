@@ -43,7 +43,7 @@ func Validate(s *Sidecar, tapePath string) ([]Problem, error) {
 		return nil, err
 	}
 	switch {
-	case s.Header.TapeContentHash == cas.Digest{}:
+	case s.Header.TapeContentHash.IsZero() && !s.named:
 		v.say(nil, MissingField, "the header lacks tape_content_hash: nothing tells which tape the annotations were made for")
 	case v.digest != s.Header.TapeContentHash:
 		v.say(nil, TapeDigest, "the tape has the digest %s, and the annotations were made for %s: what they say of its events may no longer be so",
