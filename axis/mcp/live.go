@@ -129,7 +129,7 @@ func (p *webExchange) Send(ctx context.Context, send exchange.Sender) (res *http
 }
 
 // mapped is a request of the client as the server knows its session. It has been decoded, and asks for an answer that is plain.
-// It lacks the headers "without" too.
+// It has none of the headers without.
 func (l *liveSession) mapped(r *exchange.Request, without ...string) *exchange.Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
