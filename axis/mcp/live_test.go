@@ -165,7 +165,7 @@ func events(ctx context.Context, say func(w io.Writer)) (*http.Response, error) 
 	context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })
 	go func() {
 		say(w)
-		w.Close()
+		w.CloseWithError(ctx.Err()) // nil is an end as any other
 	}()
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body}, nil
 }
