@@ -203,9 +203,8 @@ type Passage interface {
 // A Live is a Passage whose conversation may go on with its server itself, past the point of a Fork.
 type Live interface {
 	Passage
-	// Send is what the server answers to the request, past the point; nil without an error where nothing but the request itself is to be
-	// sent.
-	Send(ctx context.Context, send Sender) (*http.Response, error)
+	// Send is what the server answers to the request, past the point; not ok where nothing but the request itself is to be sent.
+	Send(ctx context.Context, send Sender) (res *http.Response, ok bool, err error)
 	// GoOn is a recorded body that goes on past the point with what the server says; nil where it does not.
 	GoOn(recorded Body, send Sender) Body
 }

@@ -106,6 +106,7 @@ func (h *OverHTTP) End() error {
 	h.mu.Unlock()
 	if h.live != nil {
 		h.live.end()
+		h.live.running.Wait()
 	}
 	var errs []error
 	for _, t := range all {

@@ -6,10 +6,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,11 +30,12 @@ type LiveOptions struct {
 
 // A live is what an OverHTTP knows of such servers.
 type live struct {
-	o     *LiveOptions
-	left  context.Context // done once the run is past its tape
-	leave context.CancelFunc
-	ctx   context.Context // of what is told
-	end   context.CancelFunc
+	o       *LiveOptions
+	left    context.Context // done once the run is past its tape
+	leave   context.CancelFunc
+	ctx     context.Context // of what is told
+	end     context.CancelFunc
+	running sync.WaitGroup // what tells and listens, until ctx is done at the latest
 }
 
 // GoLive has servers go on by themselves from Leave on, with a session of their own: what the client asks then they answer, and before the
@@ -76,17 +80,18 @@ type liveSession struct {
 	book *Book
 
 	once   sync.Once
-	ready  chan struct{}  // closed when the server has been told
+	ready  chan struct{}  // closed when the server has been told, or is lost
 	events *io.PipeReader // of HTTP+SSE: what comes on its stream from then on; set before ready
 
 	mu      sync.Mutex // guards what follows
 	told    []*webExchange
-	replies []*Message        // of the client to what the tape's server asked
-	stream  *exchange.Request // on which the client listens; nil for none
-	session string            // of the server; "" for none
-	post    string            // of HTTP+SSE: where messages are sent to; "" else
-	got     map[string]*Message
-	changed lane.Change // of post and got
+	replies []*Message          // of the client to what the tape's server asked
+	stream  *exchange.Request   // on which the client listens; nil for none
+	session string              // of the server; "" for none
+	post    string              // of HTTP+SSE: where messages are sent to; "" else
+	lost    error               // why the server is told no more; nil while it is
+	got     map[string]*Message // the answers that are awaited, by id; nil for one that has not come
+	changed lane.Change         // of post, lost and got
 }
 
 // answered notes what the tape answers.
@@ -109,26 +114,28 @@ func (l *liveSession) answered(p *webExchange) {
 }
 
 // Send implements exchange.Live.
-func (p *webExchange) Send(ctx context.Context, send exchange.Sender) (*http.Response, error) {
+func (p *webExchange) Send(ctx context.Context, send exchange.Sender) (res *http.Response, ok bool, err error) {
 	if p.conversation == nil || p.conversation.live == nil {
-		return nil, nil
+		return nil, false, nil
 	}
 	l := p.conversation.live
-	l.begin(send)
-	res, err := send(ctx, l.mapped(p.asked.Request))
-	if err == nil {
+	if err := l.begin(ctx, send); err != nil {
+		return nil, true, err
+	}
+	if res, err = send(ctx, l.mapped(p.asked.Request)); err == nil {
 		res.Header.Del(sessionHeader) // to the client it is the recorded one
 	}
-	return res, err
+	return res, true, err
 }
 
 // mapped is a request of the client as the server knows its session. It has been decoded, and asks for an answer that is plain.
-func (l *liveSession) mapped(r *exchange.Request) *exchange.Request {
+// It has none of the headers without.
+func (l *liveSession) mapped(r *exchange.Request, without ...string) *exchange.Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := *r
 	out.Header = r.Header.Clone()
-	for _, name := range []string{"Content-Encoding", "Accept-Encoding", sessionHeader} {
+	for _, name := range append(without, "Content-Encoding", "Accept-Encoding", sessionHeader) {
 		out.Header.Del(name)
 	}
 	if l.session != "" {
@@ -140,47 +147,80 @@ func (l *liveSession) mapped(r *exchange.Request) *exchange.Request {
 	return &out
 }
 
-// begin tells the server all that the tape has answered, once.
-func (l *liveSession) begin(send exchange.Sender) {
-	l.once.Do(func() {
-		defer close(l.ready)
-		l.mu.Lock()
-		told, stream := l.told, l.stream
-		l.mu.Unlock()
-		if len(told) > 0 && told[0].sse && stream != nil {
-			l.listen(send, stream, told[0].asked.Request)
-		}
-		for _, p := range told {
-			l.tell(send, p)
-		}
-	})
+// begin waits until the server has been told all that the tape has answered, which happens once. The error is ctx's.
+func (l *liveSession) begin(ctx context.Context, send exchange.Sender) error {
+	l.once.Do(func() { l.running.Go(func() { l.tellAll(send) }) })
+	select {
+	case <-l.ready:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
+func (l *liveSession) tellAll(send exchange.Sender) {
+	defer close(l.ready)
+	l.mu.Lock()
+	told, stream := l.told, l.stream
+	l.mu.Unlock()
+	if len(told) > 0 && told[0].sse && stream != nil {
+		l.listen(send, stream, told[0].asked.Request)
+	}
+	for _, p := range told {
+		l.tell(send, p)
+	}
+}
+
+// Why a server has not answered: what loses it, and what does not.
+var (
+	errLate   = errors.New("no answer came in time")
+	errSilent = errors.New("it gave no answer")
+)
+
 // within is the time of one answer.
-func (l *liveSession) within() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(l.ctx, cmp.Or(l.o.Patience, DefaultPatience))
+func (l *liveSession) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, cmp.Or(l.o.Patience, DefaultPatience), errLate)
+}
+
+// lose notes why the server is told no more: what ended ctx, or else err.
+func (l *liveSession) lose(ctx context.Context, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost = cmp.Or(l.lost, context.Cause(ctx), err)
+	l.changed.Happened()
 }
 
 // tell tells the server what one request of the client said, and says what it answers.
 func (l *liveSession) tell(send exchange.Sender, p *webExchange) {
-	ctx, stop := l.within()
+	ctx, stop := l.within(l.ctx)
 	defer stop()
 	var asked []*ToldAnswer
+	got := make(map[string]*Message)
 	calls := l.was.callsOf(p.asked.Recorded.Arrival)
 	for i := range p.messages {
 		if m := &p.messages[i]; m.IsRequest() && len(calls) > 0 {
 			if was, ok := messageOf(calls[0].answer, l.book.store); ok { // else the client did not wait for it either
 				asked = append(asked, &ToldAnswer{Seq: calls[0].seq, Asked: m, Recorded: was})
+				got[idName(m.ID)] = nil
 			}
 			calls = calls[1:]
 		}
 	}
 	l.mu.Lock()
-	l.got = make(map[string]*Message)
+	l.got = got
+	why := l.lost
 	l.mu.Unlock()
-	why := l.send(ctx, send, p.asked.Request, len(asked))
+	if why == nil {
+		why = l.send(ctx, send, p.asked.Request, len(asked) > 0)
+		l.await(ctx, func() bool { return l.post == "" || why != nil || l.heard() }) // of HTTP+SSE it may yet come
+	}
+	l.mu.Lock()
+	l.got, why = nil, cmp.Or(l.lost, why, errSilent)
+	l.mu.Unlock()
 	for _, a := range asked {
-		a.Now, a.Why = l.answer(ctx, a.Asked.ID), cmp.Or(why, "no answer came in time")
+		if a.Now = got[idName(a.Asked.ID)]; a.Now == nil {
+			a.Why = why.Error()
+		}
 		if l.o.Told != nil {
 			l.o.Told(&l.was.Recorded, a)
 		}
@@ -190,11 +230,14 @@ func (l *liveSession) tell(send exchange.Sender, p *webExchange) {
 // errHeard ends the reading of an answer that has said what is waited for.
 var errHeard = errors.New("heard")
 
-// send sends a request that so many answers are awaited of, and hears its own answer; why says that it was not taken.
-func (l *liveSession) send(ctx context.Context, send exchange.Sender, r *exchange.Request, answers int) (why string) {
+// send sends a request, and hears its own answer where that is awaited. The error says that it was not taken.
+func (l *liveSession) send(ctx context.Context, send exchange.Sender, r *exchange.Request, awaited bool) error {
+	ctx, stop := l.within(ctx)
+	defer stop()
 	res, err := send(ctx, l.mapped(r))
 	if err != nil {
-		return err.Error()
+		l.lose(ctx, err)
+		return err
 	}
 	defer res.Body.Close()
 	if id := res.Header.Get(sessionHeader); id != "" {
@@ -202,39 +245,47 @@ func (l *liveSession) send(ctx context.Context, send exchange.Sender, r *exchang
 		l.session = id
 		l.mu.Unlock()
 	}
-	if answers > 0 {
-		_ = eachUnit(r.Method, res, func(u *unit) error {
-			if l.hear(send, r, u) < answers {
-				return nil
-			}
-			return errHeard
-		})
+	if awaited {
+		err := eachUnit(r.Method, res, func(u *unit) error { return l.hear(ctx, send, r, u) })
+		if err != io.EOF && err != errHeard {
+			l.lose(ctx, err)
+		}
 	}
 	if res.StatusCode >= http.StatusMultipleChoices {
-		return "it answered " + res.Status
+		return errors.New("it answered " + res.Status)
 	}
-	return ""
+	return nil
 }
 
-// hear takes a part of what the server says while it is told what a client said by a request like that, and returns how much it has answered.
-func (l *liveSession) hear(send exchange.Sender, like *exchange.Request, u *unit) int {
+// hear takes a part of what the server says while it is told what a client said by a request like that. Once all has come that is awaited it
+// returns errHeard.
+func (l *liveSession) hear(ctx context.Context, send exchange.Sender, like *exchange.Request, u *unit) error {
 	messages, _, _ := Parse(bytes.Clone(u.data()))
 	for i := range messages {
-		switch m := &messages[i]; {
-		case m.IsRequest():
+		if messages[i].IsRequest() {
 			reply := *like
-			reply.Body = l.reply(m.ID)
-			l.send(l.ctx, send, &reply, 0)
-		case m.IsAnswer():
-			l.mu.Lock()
-			l.got[idName(m.ID)] = m
-			l.changed.Happened()
-			l.mu.Unlock()
+			reply.Body = l.reply(messages[i].ID)
+			_ = l.send(ctx, send, &reply, false)
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.got)
+	for i := range messages {
+		id := idName(messages[i].ID)
+		if _, awaited := l.got[id]; awaited && messages[i].IsAnswer() {
+			l.got[id] = &messages[i]
+			l.changed.Happened()
+		}
+	}
+	if !l.heard() {
+		return nil
+	}
+	return errHeard
+}
+
+// heard reports whether all has come that is awaited. The caller holds mu.
+func (l *liveSession) heard() bool {
+	return !slices.Contains(slices.Collect(maps.Values(l.got)), nil)
 }
 
 // reply is the answer to what the server asks: what the client answered to what the tape asked, in that order.
@@ -249,65 +300,80 @@ func (l *liveSession) reply(id json.RawMessage) []byte {
 	return line
 }
 
-// answer is what the server answered to the request of an id; nil for nothing in time. Only of HTTP+SSE it may yet come.
-func (l *liveSession) answer(ctx context.Context, id json.RawMessage) (m *Message) {
-	_ = l.await(ctx, func() bool { m = l.got[idName(id)]; return m != nil || l.post == "" })
-	return m
-}
-
-// await waits until something is there. The error is ctx's.
-func (l *liveSession) await(ctx context.Context, there func() bool) error {
-	return lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
+// await waits until something is there, or the server is lost, as it is when ctx is done first.
+func (l *liveSession) await(ctx context.Context, there func() bool) {
+	err := lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if there() {
+		if l.lost != nil || there() {
 			return nil, 0
 		}
 		return l.changed.Next(), lane.Forever
 	}, nil)
+	if err != nil {
+		l.lose(ctx, err)
+	}
 }
 
 // listen opens the stream of HTTP+SSE, and waits until that has said where messages are sent to, by requests like that.
 func (l *liveSession) listen(send exchange.Sender, stream, like *exchange.Request) {
-	res, err := send(l.ctx, l.mapped(stream))
-	if err != nil {
-		return // which shows when nothing is answered
-	}
+	ctx, end := context.WithCancelCause(l.ctx)
+	first, stop := l.within(ctx)
+	defer stop()
+	defer context.AfterFunc(first, func() { end(context.Cause(first)) })()
 	events, passed := io.Pipe()
 	l.events = events
-	go func() { // ends with the stream, or with who reads it
+	context.AfterFunc(l.ctx, func() { events.Close() }) // perhaps nobody reads it
+	res, err := send(ctx, l.mapped(stream, lastEvent))
+	if err != nil {
+		l.lose(ctx, err)
+		passed.CloseWithError(err)
+		end(nil)
+		return
+	}
+	if res.StatusCode != http.StatusOK {
+		l.lose(ctx, errors.New("it answered "+res.Status))
+	}
+	l.running.Go(func() {
+		defer end(nil)
 		defer res.Body.Close()
-		passed.CloseWithError(eachUnit(stream.Method, res, func(u *unit) error {
+		err := eachUnit(stream.Method, res, func(u *unit) error {
 			select {
 			case <-l.ready:
 				_, err := passed.Write(u.raw)
 				return err
 			default:
 			}
-			if u.event == nil || u.event.name != "endpoint" {
-				l.hear(send, like, u)
-				return nil
+			if u.event != nil && u.event.name == "endpoint" {
+				return l.endpoint(stream.URL, string(u.event.data))
 			}
-			return l.endpoint(stream.URL, string(u.event.data))
-		}))
-	}()
-	ctx, stop := l.within()
-	defer stop()
-	_ = l.await(ctx, func() bool { return l.post != "" })
+			_ = l.hear(ctx, send, like, u)
+			return nil
+		})
+		passed.CloseWithError(err)
+		if err == io.EOF {
+			err = errors.New("its stream of events ended")
+		}
+		l.lose(ctx, err)
+	})
+	l.await(first, func() bool { return l.post != "" })
 }
 
-// endpoint notes where messages are sent to.
+// endpoint notes where messages are sent to: nowhere else than where the stream is, for they hold what the client is known by.
 func (l *liveSession) endpoint(base, ref string) error {
-	u, err := url.Parse(base)
-	if err == nil {
-		u, err = u.Parse(ref)
-	}
+	from, err := url.Parse(base)
 	if err != nil {
 		return err
 	}
+	to, err := from.Parse(ref)
+	if err != nil {
+		return err
+	} else if to.Scheme != from.Scheme || !strings.EqualFold(to.Host, from.Host) {
+		return fmt.Errorf("it wants messages at %s://%s, and its events are at %s://%s: nothing is sent there", to.Scheme, to.Host, from.Scheme, from.Host)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.post = u.String()
+	l.post = to.String()
 	l.changed.Happened()
 	return nil
 }
@@ -413,13 +479,15 @@ func (s *splicedStream) next(ctx context.Context) ([]byte, error) {
 
 // leave goes on with what the server says itself.
 func (s *splicedStream) leave(ctx context.Context) (io.ReadCloser, error) {
-	s.live.begin(s.send)
+	if err := s.live.begin(ctx, s.send); err != nil {
+		return nil, err
+	}
 	s.p.given.on = false
 	if far := s.live.events; far != nil {
 		context.AfterFunc(ctx, func() { far.Close() })
 		return far, nil
 	}
-	res, err := s.send(ctx, s.live.mapped(s.p.asked.Request))
+	res, err := s.send(ctx, s.live.mapped(s.p.asked.Request, lastEvent))
 	if err != nil {
 		return nil, err
 	}

@@ -47,11 +47,10 @@ func (s *handler) sentOn(r *http.Request, req *exchange.Request, to *url.URL, o 
 		return s.up.fetch(r, req, nil, to)
 	}
 	if c, ok := o.Passage().(exchange.Live); ok {
-		res, err := c.Send(r.Context(), s.asks)
-		if err != nil {
+		switch res, ok, err := c.Send(r.Context(), s.asks); {
+		case err != nil:
 			return dead(err)
-		}
-		if res != nil {
+		case ok:
 			return answerOf(res, trailing(r))
 		}
 	}
@@ -128,8 +127,26 @@ func (s *handler) asks(ctx context.Context, req *exchange.Request) (*http.Respon
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	context.AfterFunc(s.ctx, stop)
-	return s.up.send(ctx, req, to, sending{})
+	outlives := context.AfterFunc(s.ctx, stop)
+	end := func() { outlives(); stop() }
+	res, err := s.up.send(ctx, req, to, sending{})
+	if err != nil {
+		end()
+		return nil, err
+	}
+	res.Body = &askedBody{res.Body, end}
+	return res, nil
+}
+
+// An askedBody is the body of what a request of a conversation got: its end releases what the request held.
+type askedBody struct {
+	io.ReadCloser
+	end func()
+}
+
+func (b *askedBody) Close() error {
+	defer b.end()
+	return b.ReadCloser.Close()
 }
 
 // takeSocket hands out what answers a request for a WebSocket. Past the point of a fork none is opened.
