@@ -1,7 +1,6 @@
 package sessionlog
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 
@@ -86,9 +85,6 @@ func (p *entryParser) parse(e *Entry) error {
 
 // notJSON tells JSON that is no object from what is no JSON.
 func notJSON(b []byte, err error) error {
-	if bytes.HasPrefix(b, []byte("\ufeff")) {
-		return fmt.Errorf("%w: it begins with a byte order mark, which JSON has not", ErrNotJSON)
-	}
 	if bad := jsonscan.Valid(b); bad != nil {
 		return fmt.Errorf("%w: %w", ErrNotJSON, bad)
 	}

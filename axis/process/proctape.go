@@ -63,7 +63,8 @@ func parseCalls(b []byte) ([]Call, error) {
 	var s jsonscan.Scanner
 	s.Reset(b)
 	if s.Peek() != '[' {
-		return nil, fmt.Errorf("want a JSON list of calls, [{\"program\":…}, …]")
+		s.Fail("want a JSON list of calls, [{\"program\":…}, …]")
+		return nil, s.Err()
 	}
 	calls := []Call{}
 	for s.Begin('['); s.More(']'); {

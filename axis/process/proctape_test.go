@@ -80,6 +80,7 @@ func TestReadCallsRefuses(t *testing.T) {
 	for in, want := range map[string]string{
 		``:                                    "want a JSON list of calls",
 		`{"program":"ls"}`:                    "want a JSON list of calls",
+		"\ufeff[]":                            "byte order mark",
 		`[{"program":"ls"}] x`:                "something stands behind the value",
 		`[{"program":"ls"}`:                   "does not go on",
 		`[{"program":"ls"},{"args":["a"]}]`:   "call 2: ",

@@ -78,6 +78,7 @@ func TestRead(t *testing.T) {
 		{"CRLF", "{\"version\":2,\"width\":8,\"height\":2}\r\n[2,\"o\",\"a\"]\r\n", "2s o \"a\"\n"},
 		{"torn end", "{\"version\":2,\"width\":8,\"height\":2}\n[2,\"o\",\"a\"]\n[3,\"o\",\"b", "2s o \"a\"\n"},
 		{"no event", "{\"version\":2,\"width\":8,\"height\":2}\n", ""},
+		{"byte order mark", "\ufeff{\"version\":2,\"width\":8,\"height\":2}\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got, _ := drain(t, open(t, file(t, c.content), nil)); got != c.want {

@@ -129,7 +129,13 @@ func peek(path string) ([]byte, opener, error) {
 	if !st.Mode().IsRegular() {
 		return nil, nil, fmt.Errorf("%s is no file: want a recording of asciinema, ttyrec or script", path)
 	}
-	open := func() (io.ReadCloser, error) { return unpack(path) }
+	open := func() (io.ReadCloser, error) {
+		u, err := unpack(path)
+		if err != nil {
+			return nil, err
+		}
+		return &unpacked{withoutMark(u), u.f}, nil
+	}
 	f, err := open()
 	if err != nil {
 		return nil, nil, err
@@ -151,8 +157,18 @@ type unpacked struct {
 
 func (u *unpacked) Close() error { return u.f.Close() }
 
+// withoutMark reads r without a byte order mark, where one stands before the object with which an asciicast begins.
+func withoutMark(r io.Reader) io.Reader {
+	const mark = "\ufeff"
+	b := bufio.NewReader(r)
+	if head, _ := b.Peek(len(mark) + 1); string(head) == mark+"{" {
+		_, _ = b.Discard(len(mark))
+	}
+	return b
+}
+
 // unpack opens the file; what gzip or bzip2 packed is unpacked as it is read.
-func unpack(path string) (io.ReadCloser, error) {
+func unpack(path string) (*unpacked, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

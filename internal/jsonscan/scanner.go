@@ -1,12 +1,18 @@
 package jsonscan
 
-import "fmt"
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
 
 // MaxDepth bounds the nesting of objects and lists.
 const MaxDepth = 10000
 
 // keepBuffer is the largest buffer, in bytes, that is kept for the next value: one huge value must not stay.
 const keepBuffer = 1 << 20
+
+var errMark = errors.New("it begins with a byte order mark, which JSON has not: save it without")
 
 // A Scanner reads one JSON value from memory. The first failure sticks: the scanner then stands at the end of its input,
 // where every further read fails at once and every loop ends, so that only the one who began has to look at Err. The zero
@@ -77,8 +83,11 @@ func (e *SyntaxError) Unwrap() error { return e.Err }
 // Fail is for what a reader finds wrong with what stands there. The first failure counts.
 func (s *Scanner) Fail(format string, args ...any) { s.Wrap(fmt.Errorf(format, args...)) }
 
-// Wrap is Fail for an error whose identity matters.
+// Wrap is Fail for an error whose identity matters. At a byte order mark, where no JSON begins, it is that which is told.
 func (s *Scanner) Wrap(err error) {
+	if s.i == 0 && bytes.HasPrefix(s.b, []byte(byteOrderMark)) {
+		err = errMark
+	}
 	if s.err == nil {
 		s.err = &SyntaxError{int64(s.i), err}
 	}
