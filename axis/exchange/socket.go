@@ -68,6 +68,7 @@ type Socket struct {
 	line   []byte // memory of a message of a turn
 	closed bool
 	told   uint64 // how many messages of the server that are of no turn have been told of (TapOptions.Answered)
+	tell   func() // tells of the last of them; nil where that has been done
 
 	play    *SocketPlay    // on a replay
 	choice  *choice        // there, while it is not known which recorded socket this is; nil else
@@ -122,12 +123,22 @@ func (s *Socket) Flush() error { return s.tap.rec.Flush() }
 // then ended; the message should not pass.
 func (s *Socket) Message(from Side, m *SocketMessage) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	if err := s.tap.rec.Err(); err != nil {
 		return err
 	}
 	_, err := s.message(from, m)
 	return err
+}
+
+// unlock lets go of mu, and tells of what was answered by a message before that passes: who is told may wait, and the program goes on.
+func (s *Socket) unlock() {
+	tell := s.tell
+	s.tell = nil
+	s.mu.Unlock()
+	if tell != nil {
+		tell()
+	}
 }
 
 // Closed ends the socket: turns that are under way are cut, and its record and all before it are with the kernel when it returns.
@@ -292,7 +303,7 @@ func (s *Socket) record(from Side, m *SocketMessage) error {
 	return s.put(k, nil)
 }
 
-// answers tells whoever wants to know of exchanges that are answered of a message of the server, which is told as an answer: its number
+// answers has unlock tell whoever wants to know of exchanges that are answered of a message of the server, which is told as an answer: its number
 // is made of that of the socket and which one it is there. Of a socket that says very much the first ones are told.
 func (s *Socket) answers() {
 	const message, most = 1 << 40, 16 // no exchange arrives as late; bits
@@ -302,11 +313,11 @@ func (s *Socket) answers() {
 	}
 	s.told++
 	number := func(arrival uint64) uint64 { return message + arrival<<most + s.told }
-	recorded := uint64(0)
+	arrival, recorded := number(s.connection), uint64(0)
 	if s.became != nil {
 		recorded = number(s.became.Arrival)
 	}
-	told(s.opener, number(s.connection), recorded)
+	s.tell = func() { told(s.opener, arrival, recorded) }
 }
 
 // extras are the further keys of a message.

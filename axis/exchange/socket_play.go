@@ -314,7 +314,7 @@ func (p *SocketPlay) given(e *socketEntry) (*SocketMessage, error) {
 		m.Payload = p.opts.Reveal(m.Payload)
 	}
 	p.sock.mu.Lock()
-	defer p.sock.mu.Unlock()
+	defer p.sock.unlock()
 	if e.turn != nil && e.turn.ownTurn && e.part == 0 {
 		p.sock.own = e.turn
 	}

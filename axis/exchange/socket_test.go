@@ -251,6 +251,38 @@ func TestTurnsAreReplayed(t *testing.T) {
 	}
 }
 
+// TestToldWhileTheProgramSpeaks: who is told of a message of the server may wait, and the program's next one does not.
+func TestToldWhileTheProgramSpeaks(t *testing.T) {
+	g := newRig(t, exchange.TapOptions{})
+	s := g.socket(talkURL)
+	converse(t, s, "<welcome", ">noted", "<bye")
+	closeSocket(t, s, hungUp)
+	_, b := g.replay()
+	var p *exchange.SocketPlay
+	told := 0
+	r := newRig(t, exchange.TapOptions{Replay: true, Closed: true, Answered: func(uint64, uint64, uint64) {
+		if told++; told != 2 { // the socket itself, then the welcome
+			return
+		}
+		said := make(chan *exchange.SocketRefusal)
+		go func() { said <- send(t, p, "noted") }()
+		select {
+		case refused := <-said:
+			if refused != nil {
+				t.Errorf("refused: %s", refused.Why)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("the program waits")
+		}
+	}})
+	s, p = r.play(b, talkURL, nil)
+	wantNext(t, p, "welcome", "bye")
+	p.Ended(nil)
+	wantNext(t, p, "")
+	closeSocket(t, s, hungUp)
+	r.wantSaid(g.said()...)
+}
+
 // TestTurnsInAnotherOrder: a turn gets its own answer, wherever the program asks for it, and on another socket too.
 func TestTurnsInAnotherOrder(t *testing.T) {
 	g := newRig(t, exchange.TapOptions{})
