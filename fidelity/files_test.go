@@ -68,6 +68,7 @@ func TestFilesWhereTimesAreOwn(t *testing.T) {
 		"gone that was there":  {[]tape.Kind{removed("~/notes", "x")}, nil, 1},
 		"a name of a person's": {[]tape.Kind{wrote("~/myProject/a", "x")}, nil, 1},
 		"a count by a name":    {[]tape.Kind{wrote("~/a.json", `{"numTurns": 3}`)}, []tape.Kind{wrote("~/a.json", `{"numTurns": 4}`)}, 1},
+		"drawn names changed":  {[]tape.Kind{wrote("~/biyx7vgew.out", "1")}, []tape.Kind{wrote("~/biyx7vgew.out", "3")}, 0},
 		"a digest in it":       {[]tape.Kind{wrote("~/a", "00292abebcf7")}, []tape.Kind{wrote("~/a", "00292abebcf8")}, 0},
 		"no text":              {[]tape.Kind{wrote("~/a", "a\x00b")}, []tape.Kind{wrote("~/a", "a\x00c")}, 0},
 		"in one of its sides":  {[]tape.Kind{wrote("~/a", "a word")}, []tape.Kind{wrote("~/a", "mb1x2y3z")}, 0},

@@ -23,24 +23,24 @@ const (
 
 // An outsideFile is what both sides tell of a path outside the work tree.
 type outsideFile struct {
-	words [2]map[string]bool // of its name and of all that stood there, but for what masks take out
+	words [2]map[string]bool // of all that stood there, but for what masks take out
 	told  [2]bool
 	came  [2]bool // it was not there before
 	gone  [2]bool // in the end
-	odd   bool    // something that stood there is no text, or is too long to look at
+	odd   bool    // its name has such a word, or something that stood there is no text, or is too long to look at
 }
 
 // passed reports whether it came and went on each side that tells of it: then it may have come there by a moment.
 func (f *outsideFile) passed() bool {
 	for s := range f.told {
-		if f.told[s] && !(f.came[s] && f.gone[s]) {
+		if f.told[s] && (!f.came[s] || !f.gone[s]) {
 			return false
 		}
 	}
 	return true
 }
 
-// isMade reports whether a word that one side has alone may be made of a time.
+// isMade reports whether its name may be made of a time, or a word that one side has alone: two that were drawn may have changed places.
 func (f *outsideFile) isMade() bool {
 	for s := range f.words {
 		for word := range f.words[s] {
@@ -67,6 +67,7 @@ func (c *ignoring) made() map[string]bool {
 		f := files[k.Path]
 		if f == nil {
 			f = &outsideFile{words: [2]map[string]bool{{}, {}}}
+			f.odd = c.eachWord(s, []byte(k.Path), isMadeWord)
 			files[k.Path] = f
 		}
 		_, gone := e.rec.Kind.(*tape.FileDelete)
@@ -89,7 +90,6 @@ func (c *ignoring) take(f *outsideFile, s Side, k *tape.File) {
 	if content == nil {
 		content = k.Before
 	}
-	c.words(f, s, []byte(k.Path))
 	switch {
 	case content == nil:
 	case content.Len > maxMade || c.o.Payload == nil:
@@ -97,21 +97,25 @@ func (c *ignoring) take(f *outsideFile, s Side, k *tape.File) {
 	default:
 		b, err := c.o.Payload(content, s)
 		f.odd = f.odd || err != nil
-		c.words(f, s, b)
+		f.odd = c.eachWord(s, b, func(word string) bool { f.words[s][word] = true; return false }) || f.odd
 	}
 }
 
-func (c *ignoring) words(f *outsideFile, s Side, text []byte) {
+// eachWord calls f for each word of a text, but for what masks take out, until f says true, and reports whether it did. Of what is no text it
+// says so too.
+func (c *ignoring) eachWord(s Side, text []byte, f func(word string) bool) bool {
 	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
-		f.odd = true
-		return
+		return true
 	}
 	if m := c.o.Masks[s]; m != nil {
 		text, _ = m.Trace(text)
 	}
 	for word := range bytes.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		f.words[s][string(word)] = true
+		if f(string(word)) {
+			return true
+		}
 	}
+	return false
 }
 
 // plainWord is a word in the letters of a person's: firstSecondThird.

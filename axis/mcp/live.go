@@ -247,7 +247,7 @@ func (l *liveSession) send(ctx context.Context, send exchange.Sender, r *exchang
 	}
 	if awaited {
 		err := eachUnit(r.Method, res, func(u *unit) error { return l.hear(ctx, send, r, u) })
-		if err != io.EOF && err != errHeard {
+		if !errors.Is(err, io.EOF) && !errors.Is(err, errHeard) {
 			l.lose(ctx, err)
 		}
 	}
@@ -351,7 +351,7 @@ func (l *liveSession) listen(send exchange.Sender, stream, like *exchange.Reques
 			return nil
 		})
 		passed.CloseWithError(err)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			err = errors.New("its stream of events ended")
 		}
 		l.lose(ctx, err)

@@ -149,7 +149,6 @@ const blockFiles = 64
 type listing struct {
 	of      *summary // a tape that grows has another one later
 	files   []listedFile
-	where   []int64    // on the tape, of each change
 	turns   []*TurnRow // by seq
 	spawns  []spawn    // by seq
 	byID    map[uint64]*spawn

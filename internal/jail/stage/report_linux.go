@@ -43,7 +43,7 @@ const OpFilter = "install the system call filter"
 
 // failure is a step that failed with errno, 0 where a call succeeded that must not, as the error that it is.
 func (s *ExecSpec) failure(failed Step, errno syscall.Errno) error {
-	op, detail := "", ""
+	var op, detail string
 	switch failed {
 	case stepDir:
 		return &step.ExecError{Op: "chdir", Path: s.Dir, Err: errno}
@@ -78,7 +78,7 @@ func (s *ExecSpec) failure(failed Step, errno syscall.Errno) error {
 	case stepClose:
 		op = "close descriptors"
 	default:
-		return fmt.Errorf("the exec stage says %d, %d", failed, errno)
+		return fmt.Errorf("the exec stage says %d: %w", failed, errno)
 	}
 	if errno == 0 {
 		errno = unix.ENOTSUP
