@@ -67,7 +67,7 @@ func (c *ignoring) made() map[string]bool {
 		f := files[k.Path]
 		if f == nil {
 			f = &outsideFile{words: [2]map[string]bool{{}, {}}}
-			f.odd = c.eachWord(s, []byte(k.Path), isMadeWord)
+			f.odd = eachWord([]byte(k.Path), isMadeWord) // what a mask hides of a name was drawn too
 			files[k.Path] = f
 		}
 		_, gone := e.rec.Kind.(*tape.FileDelete)
@@ -97,18 +97,17 @@ func (c *ignoring) take(f *outsideFile, s Side, k *tape.File) {
 	default:
 		b, err := c.o.Payload(content, s)
 		f.odd = f.odd || err != nil
-		f.odd = c.eachWord(s, b, func(word string) bool { f.words[s][word] = true; return false }) || f.odd
+		if m := c.o.Masks[s]; m != nil {
+			b, _ = m.Trace(b)
+		}
+		f.odd = eachWord(b, func(word string) bool { f.words[s][word] = true; return false }) || f.odd
 	}
 }
 
-// eachWord calls f for each word of a text, but for what masks take out, until f says true, and reports whether it did. Of what is no text it
-// says so too.
-func (c *ignoring) eachWord(s Side, text []byte, f func(word string) bool) bool {
+// eachWord calls f for each word of a text until f says true, and reports whether it did. Of what is no text it says so too.
+func eachWord(text []byte, f func(word string) bool) bool {
 	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
 		return true
-	}
-	if m := c.o.Masks[s]; m != nil {
-		text, _ = m.Trace(text)
 	}
 	for word := range bytes.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		if f(string(word)) {
