@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/made"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -33,7 +34,7 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 	c.ignoreVerdicts()
 	asked := make(map[string]*[2]int)   // requests without an answer, by host and side
 	var ignored [outside + 1][2]outcome // files that do not gate, by place and side
-	made := c.made()
+	may := c.made()
 	for s, e := range c.records() {
 		if host, ok := dead.unanswered(s, e, &c.differ); ok {
 			if asked[host] == nil {
@@ -41,7 +42,7 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 			}
 			asked[host][s]++
 			e.rec = nil
-		} else if p := c.o.placeOf(e.rec.Kind); p != workTree && (p != outside || made == nil || made[tape.FileOf(e.rec.Kind).Path]) {
+		} else if p := c.o.placeOf(e.rec.Kind); p != workTree && (p != outside || may == nil || may[tape.FileOf(e.rec.Kind).Path]) {
 			ignored[p][s].addMasked(e.rec.Kind)
 			e.rec = nil
 		}
@@ -54,6 +55,53 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 	c.noteFiles("files that Git ignores", &ignored[gitIgnored])
 	c.noteFiles("files outside the work tree", &ignored[outside])
 	return dead.alive
+}
+
+// made are the paths of the files outside the work tree that may differ for nothing, as the replay read times of its own; nil where nobody asks.
+func (c *ignoring) made() map[string]bool {
+	if !c.o.Exact || c.o.OwnTimes.IsZero() {
+		return nil
+	}
+	files := make(map[string]*made.File)
+	for s, e := range c.records() {
+		k := tape.FileOf(e.rec.Kind)
+		if k == nil || placeOf(k.Path, c.o.Watch) != outside {
+			continue
+		}
+		f := files[k.Path]
+		if f == nil {
+			f = made.NewFile(k.Path)
+			files[k.Path] = f
+		}
+		_, gone := e.rec.Kind.(*tape.FileDelete)
+		f.Tell(int(s), k.Before != nil, gone)
+		c.hold(f, s, cmp.Or(k.Content, k.Before))
+	}
+	may := make(map[string]bool, len(files))
+	for path, f := range files {
+		may[path] = f.May()
+	}
+	return may
+}
+
+// hold has a file hold what stood there on a side; nil for nothing.
+func (c *ignoring) hold(f *made.File, s Side, content *tape.Payload) {
+	if content == nil {
+		return
+	}
+	if content.Len > made.Most || c.o.Payload == nil {
+		f.HoldsUnread()
+		return
+	}
+	b, err := c.o.Payload(content, s)
+	if err != nil {
+		f.HoldsUnread()
+		return
+	}
+	if m := c.o.Masks[s]; m != nil {
+		b, _ = m.Trace(b)
+	}
+	f.Holds(int(s), b)
 }
 
 // ignoreHeld takes out the recorded writes that could change nothing on the replay, and notes them.
