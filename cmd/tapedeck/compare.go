@@ -50,29 +50,36 @@ func runCompare(ctx context.Context, o *compareOptions, names []string, std stre
 	if err != nil {
 		return err
 	}
+	return withRecordings(ctx, names, progressFor(std, o.json), func(ctx context.Context, recs []*recording.Recording, prices *llm.Prices) error {
+		step, done := progressFor(std, o.json).counted("comparing")
+		c, err := compare.Run(ctx, recs, &compare.Options{Prices: prices, Verify: o.verify, Timeout: o.timeout, Jobs: o.jobs, Step: step})
+		done()
+		if err != nil {
+			return err
+		}
+		if o.json {
+			err = printJSON(std.out, c)
+		} else {
+			err = c.Write(std.out, compare.Form{Markdown: o.markdown, Colour: colours})
+		}
+		return errors.Join(err, checked(c))
+	})
+}
+
+// withRecordings calls f with recordings by their names, packed ones too, and the project's prices, until ^C.
+func withRecordings(ctx context.Context, names []string, p *progress, f func(context.Context, []*recording.Recording, *llm.Prices) error) error {
 	prices, err := projectPrices()
 	if err != nil {
 		return err
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	recs, clean, err := openAll(ctx, names, progressFor(std, o.json))
+	recs, clean, err := openAll(ctx, names, p)
 	defer clean()
 	if err != nil {
 		return err
 	}
-	step, done := progressFor(std, o.json).counted("comparing")
-	c, err := compare.Run(ctx, recs, &compare.Options{Prices: prices, Verify: o.verify, Timeout: o.timeout, Jobs: o.jobs, Step: step})
-	done()
-	if err != nil {
-		return orInterrupted(err)
-	}
-	if o.json {
-		err = printJSON(std.out, c)
-	} else {
-		err = c.Write(std.out, compare.Form{Markdown: o.markdown, Colour: colours})
-	}
-	return errors.Join(err, checked(c))
+	return orInterrupted(f(ctx, recs, prices))
 }
 
 // checked is the end of a command whose check did not pass everywhere: 1 where it did not run in some end state.

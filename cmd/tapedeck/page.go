@@ -68,36 +68,26 @@ func runExport(ctx context.Context, o *exportOptions, names []string, std stream
 	if limit == 0 {
 		limit = -1
 	}
-	prices, err := projectPrices()
-	if err != nil {
-		return err
-	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	recs, clean, err := openAll(ctx, names, progressFor(std, o.json))
-	defer clean()
-	if err != nil {
-		return err
-	}
-	shelf, err := page.NewShelf(ctx, recs, prices)
-	if err != nil {
-		return orInterrupted(err)
-	}
-	step, done := progressFor(std, o.json).counted("writing documents")
-	var written *page.Written
-	err = recording.WritePrivate(o.output, func(w io.Writer) (err error) {
-		if format == "json" {
-			written, err = shelf.WriteJSON(ctx, w)
-		} else {
-			written, err = shelf.WriteFile(ctx, w, &page.FileOptions{Bundle: bundle, Payloads: limit, Progress: step})
+	return withRecordings(ctx, names, progressFor(std, o.json), func(ctx context.Context, recs []*recording.Recording, prices *llm.Prices) error {
+		shelf, err := page.NewShelf(ctx, recs, prices)
+		if err != nil {
+			return err
 		}
-		return err
+		step, done := progressFor(std, o.json).counted("writing documents")
+		var written *page.Written
+		err = recording.WritePrivate(o.output, func(w io.Writer) (err error) {
+			if format == "json" {
+				written, err = shelf.WriteJSON(ctx, w)
+			} else {
+				written, err = shelf.WriteFile(ctx, w, &page.FileOptions{Bundle: bundle, Payloads: limit, Progress: step})
+			}
+			return err
+		})
+		if done(); err != nil {
+			return err
+		}
+		return o.tell(written, std)
 	})
-	done()
-	if err != nil {
-		return orInterrupted(err)
-	}
-	return o.tell(written, std)
 }
 
 // tell says what was written.
@@ -123,45 +113,39 @@ func (o *exportOptions) tell(w *page.Written, std streams) error {
 
 // exportSpans gives recordings to a receiver of OpenTelemetry, or to a file.
 func exportSpans(ctx context.Context, o *exportOptions, names []string, std streams) error {
-	prices, err := projectPrices()
-	if err != nil {
-		return err
-	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	recs, clean, err := openAll(ctx, names, progressFor(std, o.json))
-	defer clean()
-	if err != nil {
-		return err
-	}
-	spans := 0
-	give := func(to otlp.Sink) error {
-		for _, rec := range recs {
-			n, err := otlp.Export(rec, prices, to)
-			if err != nil {
-				return orInterrupted(err)
+	return withRecordings(ctx, names, progressFor(std, o.json), func(ctx context.Context, recs []*recording.Recording, prices *llm.Prices) error {
+		spans := 0
+		give := func(to otlp.Sink) error {
+			for _, rec := range recs {
+				n, err := otlp.Export(rec, prices, to)
+				if err != nil {
+					return err
+				}
+				spans += n
 			}
-			spans += n
+			return nil
 		}
-		return nil
-	}
-	if strings.Contains(o.otlp, "://") {
-		to, errTo := otlp.To(ctx, o.otlp, os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"))
-		if errTo != nil {
-			return errTo
+		if err := o.receiver(ctx, give); err != nil {
+			return err
 		}
-		err = give(to)
-	} else {
-		err = recording.WritePrivate(o.otlp, func(w io.Writer) error { return give(otlp.ToFile(w)) })
+		if o.json {
+			return printJSON(std.out, map[string]any{"to": visible.WithoutUser(o.otlp), "spans": spans, "traces": len(recs)})
+		}
+		_, err := visible.Fprintf(std.out, "%s: %s in %s\n", visible.WithoutUser(o.otlp), plural(spans, "span", "spans"), plural(len(recs), "trace", "traces"))
+		return err
+	})
+}
+
+// receiver has what is exported given to what --otlp names.
+func (o *exportOptions) receiver(ctx context.Context, give func(otlp.Sink) error) error {
+	if !strings.Contains(o.otlp, "://") {
+		return recording.WritePrivate(o.otlp, func(w io.Writer) error { return give(otlp.ToFile(w)) })
 	}
+	to, err := otlp.To(ctx, o.otlp, os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"))
 	if err != nil {
 		return err
 	}
-	if o.json {
-		return printJSON(std.out, map[string]any{"to": o.otlp, "spans": spans, "traces": len(recs)})
-	}
-	visible.Fprintf(std.out, "%s: %s in %s\n", o.otlp, plural(spans, "span", "spans"), plural(len(recs), "trace", "traces"))
-	return nil
+	return give(to)
 }
 
 type uiOptions struct {

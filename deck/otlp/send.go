@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 // patience is how long a receiver may take for a request.
@@ -24,7 +26,7 @@ const tracesPath = "/v1/traces"
 func To(ctx context.Context, address, headers string) (Sink, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%s: want the address of a receiver, as in http://localhost:4318", address)
+		return nil, fmt.Errorf("%s: want the address of a receiver, as in http://localhost:4318", visible.WithoutUser(address))
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = tracesPath

@@ -2,7 +2,6 @@ package page
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -43,30 +42,17 @@ type summary struct {
 	index   []byte // gzip of the JSON of an Index
 }
 
-// A naming is a call of a tool whose arguments name files.
-type naming struct {
-	Seq   uint64   `json:"seq"` // of the turn that asks for it
-	Tool  string   `json:"tool"`
-	Names []string `json:"names"` // without directories
-}
-
-// naming returns the tool that a turn asks for with a file of that name in its arguments; "" for none.
-func (l *listing) naming(seq uint64, base string) string {
-	i, _ := slices.BinarySearchFunc(l.named, seq, func(n naming, seq uint64) int { return cmp.Compare(n.Seq, seq) })
-	for ; i < len(l.named) && l.named[i].Seq == seq; i++ {
-		if slices.Contains(l.named[i].Names, base) {
-			return l.named[i].Tool
-		}
-	}
-	return ""
-}
-
 // lengths is the first line of a summary on disk.
 type lengths struct {
 	Rules   int `json:"rules"`
 	Summary int `json:"summary"`
 	Changes int `json:"changes"`
 	Index   int `json:"index"`
+}
+
+// fit reports whether the streams are so many bytes together.
+func (n *lengths) fit(all int) bool {
+	return n.Summary >= 0 && n.Changes >= 0 && n.Summary <= all && n.Changes <= all-n.Summary && n.Index == all-n.Summary-n.Changes
 }
 
 // Prepare writes the summary of a recording that has ended, so that nobody waits for it later. What cannot be read or written is let go:
@@ -116,7 +102,7 @@ func keptSummary(rec *recording.Recording) *summary {
 func parseSummary(b []byte, size int64) *summary {
 	line, rest, _ := bytes.Cut(b, []byte("\n"))
 	var n lengths
-	if json.Unmarshal(line, &n) != nil || n.Rules != rules || n.Summary < 0 || n.Summary > len(rest) || n.Changes < 0 || n.Changes > len(rest)-n.Summary || n.Index != len(rest)-n.Summary-n.Changes {
+	if json.Unmarshal(line, &n) != nil || n.Rules != rules || !n.fit(len(rest)) {
 		return nil
 	}
 	s := new(summary)
@@ -126,16 +112,6 @@ func parseSummary(b []byte, size int64) *summary {
 	}
 	s.changes, s.index = rest[n.Summary:][:n.Changes], rest[n.Summary+n.Changes:]
 	return s
-}
-
-// changed returns the changes; nil where they cannot be read.
-func (s *summary) changed() *changes {
-	b, err := unpacked(s.changes)
-	c := new(changes)
-	if err != nil || json.Unmarshal(b, c) != nil || len(c.Path) != s.Files || !c.holds() {
-		return nil
-	}
-	return c
 }
 
 // holds reports whether the parts of a summary fit each other.

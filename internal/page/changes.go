@@ -1,0 +1,152 @@
+package page
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// changes are what a tape tells of files and of what may have changed them, as columns. The records of the changes themselves are read when
+// somebody looks.
+type changes struct {
+	Path    []string `json:"path"`   // in the order of their first change
+	Before  []int64  `json:"before"` // as in a FileRow
+	Count   []int    `json:"count"`  // of changes
+	At      []int64  `json:"at"`     // of each change, path by path: ms behind the one before
+	Size    []int64  `json:"size"`   // of each change
+	Where   []int64  `json:"where"`  // on the tape the record of each change begins: bytes behind the one before
+	Spawns  spawns   `json:"spawns"`
+	Servers []server `json:"servers"`
+	Named   []naming `json:"named"`
+}
+
+// holds reports whether the parts of changes fit each other.
+func (c *changes) holds() bool {
+	n := 0
+	for _, count := range c.Count {
+		if count < 0 || count > len(c.At)-n {
+			return false
+		}
+		n += count
+	}
+	return len(c.Before) == len(c.Path) && len(c.Count) == len(c.Path) && len(c.At) == n && len(c.Size) == n && len(c.Where) == n && c.Spawns.hold()
+}
+
+// A changedFile is a path and what the changes at it left there.
+type changedFile struct {
+	FileRow
+	where []int64 // on the tape the record of each change begins
+}
+
+// add adds a file.
+func (c *changes) add(f *changedFile, last *[2]int64) {
+	c.Path, c.Before, c.Count, c.Size = append(c.Path, f.Path), append(c.Before, f.Before), append(c.Count, len(f.At)), append(c.Size, f.Size...)
+	for i := range f.At {
+		c.At, c.Where = append(c.At, f.At[i]-last[0]), append(c.Where, f.where[i]-last[1])
+		*last = [2]int64{f.At[i], f.where[i]}
+	}
+}
+
+// all are the files that were added.
+func (c *changes) all() []listedFile {
+	at, where := sums(c.At), sums(c.Where)
+	out, from := make([]listedFile, len(c.Path)), 0
+	for i, n := range c.Count {
+		to := from + n
+		out[i].changedFile = changedFile{FileRow{c.Path[i], c.Before[i], at[from:to:to], c.Size[from:to:to]}, where[from:to:to]}
+		from = to
+	}
+	return out
+}
+
+// sums are numbers of which each was written as more than the one before.
+func sums(more []int64) []int64 {
+	out := make([]int64, len(more))
+	for i, at := 0, int64(0); i < len(more); i++ {
+		at += more[i]
+		out[i] = at
+	}
+	return out
+}
+
+// changed returns the changes; nil where they cannot be read.
+func (s *summary) changed() *changes {
+	b, err := unpacked(s.changes)
+	c := new(changes)
+	if err != nil || json.Unmarshal(b, c) != nil || len(c.Path) != s.Files || !c.holds() {
+		return nil
+	}
+	return c
+}
+
+// A server is the beginning of a conversation with a tool server.
+type server struct {
+	Conversation uint64 `json:"conversation"`
+	Seq          uint64 `json:"seq"`
+	Name         string `json:"name"`
+}
+
+// spawns are processes in the order of their records, as columns.
+type spawns struct {
+	Seq      []int64  `json:"seq"`     // more than that before
+	ID       []int64  `json:"id"`      // more than that before
+	Start    []int64  `json:"start"`   // ms behind that before
+	Took     []int64  `json:"took"`    // ms
+	Command  []int    `json:"command"` // of Commands
+	Commands []string `json:"commands"`
+}
+
+func (c *spawns) hold() bool {
+	n := len(c.Seq)
+	return len(c.ID) == n && len(c.Start) == n && len(c.Took) == n && len(c.Command) == n &&
+		!slices.ContainsFunc(c.Command, func(i int) bool { return i < 0 || i >= len(c.Commands) })
+}
+
+// A spawn is a process: when it ran, in ms after the start.
+type spawn struct {
+	seq, id    uint64
+	start, end int64
+	command    string
+}
+
+// maxCommand bounds a command that is asked for names of files, in characters.
+const maxCommand = 2000
+
+// spawnOf is the process that a record tells of.
+func spawnOf(rec *tape.Record, k *tape.ProcessSpawn) spawn {
+	_, end := tape.Spanned(rec)
+	command := cutTo(strings.Join(append([]string{k.Program}, k.Args...), " "), maxCommand)
+	return spawn{rec.Seq, k.SpawnID, end - k.DurationMS, end, command}
+}
+
+// columnsOf makes columns of processes.
+func columnsOf(all []spawn) (c spawns) {
+	at, was := make(map[string]int), spawn{}
+	for _, p := range all {
+		c.Seq, c.ID = append(c.Seq, int64(p.seq-was.seq)), append(c.ID, int64(p.id-was.id))
+		c.Start, c.Took = append(c.Start, p.start-was.start), append(c.Took, p.end-p.start)
+		c.Command = append(c.Command, placeIn(at, &c.Commands, p.command))
+		was = p
+	}
+	return c
+}
+
+// all is what columnsOf made columns of.
+func (c *spawns) all() []spawn {
+	out, was := make([]spawn, len(c.Seq)), spawn{}
+	for i := range out {
+		start := was.start + c.Start[i]
+		was = spawn{was.seq + uint64(c.Seq[i]), was.id + uint64(c.ID[i]), start, start + c.Took[i], c.Commands[c.Command[i]]}
+		out[i] = was
+	}
+	return out
+}
+
+// A naming is a call of a tool whose arguments name files.
+type naming struct {
+	Seq   uint64   `json:"seq"` // of the turn that asks for it
+	Tool  string   `json:"tool"`
+	Names []string `json:"names"` // without directories
+}
