@@ -26,6 +26,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/seal"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -127,7 +128,7 @@ func Fork(ctx context.Context, rec *recording.Recording, o *ForkOptions) (*Forke
 		}
 		return nil, err
 	}
-	return f.made(ctx, rec, dir, held, v)
+	return f.made(ctx, rec, dir, v)
 }
 
 // starting is called before the program starts: there will be a recording, whatever comes.
@@ -142,15 +143,14 @@ func (f *forking) starting(lib *library.Library, dir string) {
 	}
 }
 
-// made is the recording at dir, sealed where its parent is.
-func (f *forking) made(ctx context.Context, rec *recording.Recording, dir string, held *os.File, v *Verdict) (*Forked, error) {
+// made is the recording at dir, which is locked, sealed where its parent is.
+func (f *forking) made(ctx context.Context, rec *recording.Recording, dir string, v *Verdict) (*Forked, error) {
 	made, err := recording.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	recording.Unlock(held)
 	if rec.Manifest.Sealed {
-		if _, err = sealing.Seal(ctx, made, &sealing.Options{ConfigDir: f.o.ConfigDir}); err != nil {
+		if _, err = sealing.SealDir(ctx, made.Dir, f.o.ConfigDir, &seal.Options{ID: made.Manifest.ID, Sync: true}); err != nil {
 			err = fmt.Errorf("%s is whole, and not sealed: %w", dir, err)
 		} else if made, err = recording.Open(dir); err != nil {
 			return nil, err

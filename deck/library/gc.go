@@ -290,22 +290,22 @@ func (c *collector) statCache([]Entry) error {
 
 // recording removes what a recording of the library does not need.
 func (c *collector) recording(r *recording.Recording) error {
-	dead := false
-	if !r.Finished() {
-		f, err := recording.LockExclusive(r.Dir)
-		if err != nil {
-			if recording.NotLock(err) == nil {
-				c.keep(r.Dir, whyKept(err))
-			}
-			return recording.Gone(recording.NotLock(err))
-		}
+	f, err := recording.LockExclusive(r.Dir) // of one that is finished, too: it may be being sealed
+	switch {
+	case err == nil:
 		defer f.Close()
-		// What it was when the library was listed is not what it is now: its recorder may have come to its end since.
-		if r, err = recording.Open(r.Dir); err != nil {
-			return notRecording(err)
+	case r.Finished() && errors.Is(err, recording.ErrNoLocks):
+	default:
+		if recording.NotLock(err) == nil {
+			c.keep(r.Dir, whyKept(err))
 		}
-		dead = !r.Finished()
+		return recording.Gone(recording.NotLock(err))
 	}
+	// What it was when the library was listed is not what it is now: its recorder may have come to its end since.
+	if r, err = recording.Open(r.Dir); err != nil {
+		return notRecording(err)
+	}
+	dead := !r.Finished()
 	if err := c.leftovers(r.Dir, dead); err != nil {
 		return err
 	}
@@ -317,7 +317,7 @@ func (c *collector) recording(r *recording.Recording) error {
 
 func whyKept(err error) string {
 	if errors.Is(err, recording.ErrHeld) {
-		return "it is being recorded"
+		return "it is being recorded, sealed or read"
 	}
 	return "it is unfinished, and nothing here tells whether its recorder lives"
 }
