@@ -49,9 +49,13 @@ type listedFile struct {
 func (r *Source) listing() (*listing, error) {
 	r.making.Lock()
 	defer r.making.Unlock()
-	s, c, err := r.changes()
+	s, err := r.sum()
 	if err != nil || r.listed != nil && r.listed.of == s {
 		return r.listed, err
+	}
+	s, c, err := r.changes(s)
+	if err != nil {
+		return nil, err
 	}
 	l := &listing{of: s, spawns: c.Spawns.all(), named: c.Named, byID: make(map[uint64]*spawn), servers: make(map[uint64]*server)}
 	for i := range l.spawns {
