@@ -190,21 +190,37 @@ func (c *calls) count(t *Turn, k *tape.LLMCall) {
 
 // read reads what a call says. An error other than llm.ErrNoTalk says that it cannot be read.
 func (c *calls) read(l *lane, k *tape.LLMCall) (*llm.Said, error) {
-	var bodies [2][]byte
-	for i, p := range []*tape.Payload{k.RequestPayload, k.Response} {
-		switch {
-		case p == nil && i == 0, p != nil && p.Len > llm.MaxSaid:
-			return nil, errors.New("it was not kept")
-		case p == nil:
-			continue
-		}
-		b, err := p.Bytes(c.store)
-		if err != nil {
-			return nil, err
-		}
-		bodies[i] = b
+	request, response, err := Bodies(k, c.store)
+	if err != nil {
+		return nil, err
 	}
-	return c.listen(l).Read(k, bodies[0], bodies[1])
+	return c.listen(l).Read(k, request, response)
+}
+
+// Bodies are those of a call whose payloads are in store. The response is nil where there was none; the error says of a body that it was not
+// kept, or is too long to be read.
+func Bodies(k *tape.LLMCall, store cas.Store) (request, response []byte, err error) {
+	if request, err = Body(k.RequestPayload, store); err != nil {
+		return nil, nil, fmt.Errorf("its request: %w", err)
+	}
+	if k.Response == nil {
+		return request, nil, nil
+	}
+	if response, err = Body(k.Response, store); err != nil {
+		return nil, nil, fmt.Errorf("its answer: %w", err)
+	}
+	return request, response, nil
+}
+
+// Body is one of them.
+func Body(p *tape.Payload, store cas.Store) ([]byte, error) {
+	switch {
+	case p == nil:
+		return nil, errors.New("was not kept")
+	case p.Len > llm.MaxSaid:
+		return nil, fmt.Errorf("has %d bytes, and %d are read at most", p.Len, int64(llm.MaxSaid))
+	}
+	return p.Bytes(store)
 }
 
 // listen returns the listener of a lane. Few are kept, for each holds a request.
