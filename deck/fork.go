@@ -385,7 +385,7 @@ func (f *forking) verify(ctx context.Context, r *replayer, e *ended) error {
 	}
 	ctx, stop := untilInterrupted(ctx, f.o.Signals)
 	defer stop()
-	dir := filepath.Join(r.scratch.dir, "verify")
+	dir := filepath.Join(r.scratch.Dir, "verify")
 	leftOut, err := files.Restore(r.trees.after, r.trees.made, dir)
 	if err != nil {
 		return err

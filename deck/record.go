@@ -383,7 +383,7 @@ func (r *recorder) mountPlan(p *run) (err error) {
 	if r.scratch, err = newScratch(r.manifest.ID, dirs); err != nil {
 		return err
 	}
-	p.masks = append(p.masks, filepath.Dir(r.scratch.dir))
+	p.masks = append(p.masks, filepath.Dir(r.scratch.Dir))
 	p.overlays, err = r.scratch.over(dirs)
 	return err
 }

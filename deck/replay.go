@@ -126,11 +126,11 @@ func (r *replayer) prepare() (err error) {
 		return err
 	}
 	if r.o.Proxy && m.Roots.Tree != "" {
-		r.moved = moved{from: m.Roots.Tree, to: filepath.Join(r.scratch.dir, "moved", filepath.Base(m.Roots.Tree))}
+		r.moved = moved{from: m.Roots.Tree, to: filepath.Join(r.scratch.Dir, "moved", filepath.Base(m.Roots.Tree))}
 		r.roots.Tree = r.moved.to
 	}
 	if r.dir = r.o.Out; r.dir == "" {
-		r.dir = filepath.Join(r.scratch.dir, "tape")
+		r.dir = filepath.Join(r.scratch.Dir, "tape")
 	}
 	if r.dir, err = filepath.Abs(r.dir); err != nil {
 		return err
@@ -220,7 +220,7 @@ func (r *replayer) program() (*run, error) {
 		std: r.o.Streams, signals: r.o.Signals, proxy: r.o.Proxy, loopback: m.Loopback, host: &m.Host, umask: m.Umask,
 		net:   network.Config{Book: r.book, Blobs: r.trees.store, Speed: r.o.Speed, Reveal: r.reveal()},
 		ports: m.Ports, patience: r.o.Patience,
-		masks: append(masksFor(r.o.ConfigDir, r.played.env), filepath.Dir(r.scratch.dir)),
+		masks: append(masksFor(r.o.ConfigDir, r.played.env), filepath.Dir(r.scratch.Dir)),
 	}
 	p.masks = append(p.masks, r.trees.exclude...)
 	r.fork.connect(p)

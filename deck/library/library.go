@@ -317,19 +317,7 @@ func newest(entries []Entry, _, dir string) (*Entry, error) {
 }
 
 func byPrefix(entries []Entry, name, dir string) (*Entry, error) {
-	var exact, fits []*Entry
-	for i := range entries {
-		e := &entries[i]
-		if e.Name == name {
-			exact = append(exact, e)
-		}
-		if name != "" && strings.HasPrefix(e.Name, name) {
-			fits = append(fits, e)
-		}
-	}
-	if len(exact) > 0 {
-		fits = exact
-	}
+	fits := fitting(entries, name, func(e *Entry) string { return e.Name })
 	switch len(fits) {
 	case 0:
 		return nil, fmt.Errorf("%s: %w: it is no path, and no id in %s begins so", name, ErrNoRecording, dir)
@@ -345,6 +333,17 @@ func byPrefix(entries []Entry, name, dir string) (*Entry, error) {
 		}
 	}
 	return nil, amb
+}
+
+// fitting are those of all whose id is name or, where there are none, begins with it.
+func fitting[T any](all []T, name string, id func(*T) string) (fits []*T) {
+	exact := slices.ContainsFunc(all, func(t T) bool { return id(&t) == name })
+	for i := range all {
+		if of := id(&all[i]); of == name || !exact && name != "" && strings.HasPrefix(of, name) {
+			fits = append(fits, &all[i])
+		}
+	}
+	return fits
 }
 
 // sealLogName is the default log of recordings, in the library.
@@ -426,19 +425,11 @@ func (l *Library) cassettes() ([]libraryCassette, error) {
 }
 
 func (l *Library) cassetteByPrefix(all []libraryCassette, name string) (string, error) {
-	var fits []libraryCassette
-	for _, c := range all {
-		if c.id == name {
-			return c.dir, nil
-		}
-		if name != "" && strings.HasPrefix(c.id, name) {
-			fits = append(fits, c)
-		}
-	}
-	switch len(fits) {
-	case 0:
+	fits := fitting(all, name, func(c *libraryCassette) string { return c.id })
+	switch {
+	case len(fits) == 0:
 		return "", l.noCassette(name)
-	case 1:
+	case len(fits) == 1 || fits[0].id == name:
 		return fits[0].dir, nil
 	}
 	amb := &AmbiguousError{Name: name}
