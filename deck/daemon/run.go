@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -229,14 +228,13 @@ func (d *Run) Complete(end *End) error {
 	ctx, done := d.within()
 	defer done()
 	lost, outcome := false, d.outcome(end)
-	err := insist(ctx, func() error {
+	_, err := insist(ctx, func() (struct{}, error) {
 		err := d.sink.Complete(ctx, &rpcapi.RunsCompleteParams{RunID: d.run, Outcome: *outcome})
-		var no *Refusal
-		if lost && errors.As(err, &no) {
-			return nil // the first was done, and its answer lost
+		if lost && refusalOf(err) != nil {
+			err = nil // the first was done, and its answer lost
 		}
 		lost = err != nil
-		return err
+		return struct{}{}, err
 	})
 	if err != nil {
 		return fmt.Errorf("the daemon did not learn how the run ended, and ends it as incomplete: %w", err)
@@ -272,13 +270,8 @@ func (d *Run) judgeOne(ctx context.Context, c *sessionlog.ToolCall) error {
 		return nil
 	}
 	p := &rpcapi.PolicyCheckParams{Tool: d.text(c.Name), ActionID: d.text(c.ID), Parameters: params, RunID: d.run}
-	var said json.RawMessage
-	err := insist(ctx, func() (err error) {
-		said, err = d.sink.Check(ctx, p)
-		return err
-	})
-	var no *Refusal
-	if errors.As(err, &no) {
+	said, err := insist(ctx, func() (json.RawMessage, error) { return d.sink.Check(ctx, p) })
+	if no := refusalOf(err); no != nil {
 		d.gaps.unjudge(no.Error())
 		if no.Unknown {
 			d.gaps.unjudgeable = no.Error()
