@@ -7,12 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sort"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
@@ -238,23 +235,9 @@ func (l *Library) List() ([]Entry, error) {
 		}
 		out = append(out, e)
 	}
-	each(len(out), func(i int) { out[i].Recording, out[i].Err = recording.OpenHead(dirs[i]) })
+	recording.Each(context.Background(), len(out), 0, func(i int) { out[i].Recording, out[i].Err = recording.OpenHead(dirs[i]) })
 	sort.SliceStable(out, func(i, j int) bool { return out[i].started().Before(out[j].started()) })
 	return out, nil
-}
-
-// each calls f for 0 to n-1, as many at once as there are processors.
-func each(n int, f func(i int)) {
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				f(i)
-			}
-		})
-	}
-	workers.Wait()
 }
 
 // entry is what the name in the library stands for, not opened; ok is false for a name that is no recording's.
