@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -41,22 +40,6 @@ func Compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 	if o == nil {
 		o = new(CompareOptions)
 	}
-	r, err := compare(a, b, o)
-	if err == nil {
-		annotate(r, tapeAt(a), tapeAt(b))
-	}
-	return r, err
-}
-
-// tapeAt is where the tape of a recording lies, or the bare tape itself.
-func tapeAt(path string) string {
-	if rec, err := recording.OpenIfRecording(path); err == nil && rec != nil {
-		return rec.TapePath()
-	}
-	return path
-}
-
-func compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 	sa, err := openSide(a)
 	if err != nil {
 		return nil, err
@@ -67,6 +50,14 @@ func compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 		return nil, err
 	}
 	defer sb.tape.Close()
+	r, err := compare(sa, sb, o)
+	if err == nil {
+		annotate(r, sa.path, sb.path)
+	}
+	return r, err
+}
+
+func compare(sa, sb *side, o *CompareOptions) (*fidelity.Report, error) {
 	if sa.rec == nil || sb.rec == nil {
 		if o.Screens {
 			return nil, errors.New("--tty compares two recordings: a bare tape has no screen")
@@ -251,20 +242,11 @@ type side struct {
 }
 
 func openSide(path string) (*side, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, err
+	rec, f, err := recording.OpenEither(path)
+	if rec != nil {
+		path = rec.TapePath()
 	}
-	if !st.IsDir() {
-		f, err := tape.Open(path, &tape.ReaderOptions{Tolerant: true})
-		return &side{tape: f, path: path}, err
-	}
-	rec, err := recording.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	f, err := rec.OpenTape()
-	return &side{rec: rec, tape: f, path: rec.TapePath()}, err
+	return &side{rec: rec, tape: f, path: path}, err
 }
 
 // comparing says by what two recordings compare: masks and headers as they are set now, where the paths of both lay.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -159,7 +158,7 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	stdin, err := r.stdin()
+	stdin, err := r.rec.OpenStdin(r.store)
 	if err != nil {
 		return nil, err
 	}
@@ -273,22 +272,6 @@ func (r *replayer) choose(p *run) (err error) {
 	return nil
 }
 
-// stdin opens what the program was given; nil where that was nothing, or is not known because the recorder was killed.
-func (r *replayer) stdin() (io.ReadCloser, error) {
-	p, err := tape.ParsePayload(r.rec.Manifest.Stdin)
-	if err != nil {
-		return nil, fmt.Errorf("recorded stdin: %w", err)
-	}
-	if p == nil {
-		return nil, nil
-	}
-	in, err := p.Open(r.store)
-	if err != nil {
-		return nil, fmt.Errorf("recorded stdin: %w", err)
-	}
-	return in, nil
-}
-
 // config is the directory whose tapedeck.yaml says how the run compares.
 func (r *replayer) config() string { return cmp.Or(r.o.Config, r.rec.Manifest.Roots.Tree) }
 
@@ -369,12 +352,7 @@ func (r *replayer) keep() error {
 
 // adoptChanges puts into the replay's own store what its tape names, and the recording has as well.
 func (r *replayer) adoptChanges() error {
-	t, err := tape.Open(filepath.Join(r.dir, recording.TapeName), nil)
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	for rec, err := range t.Records() {
+	for rec, err := range recording.RecordsOf(filepath.Join(r.dir, recording.TapeName)) {
 		if err != nil {
 			return err
 		}

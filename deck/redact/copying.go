@@ -179,18 +179,7 @@ func (c *copying) patch() error {
 	if before == nil || err != nil {
 		return err
 	}
-	store, err := files.NewStaging(c.store, "") // short contents stand in records
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	after, err := files.After(before, c.to.Records(), store)
-	if err != nil {
-		return err
-	}
-	return recording.WriteWith(c.to.DiffPath(), func(w io.Writer) error {
-		return files.WritePatch(w, files.Changes(before, after), store)
-	}, false)
+	return recording.WriteWith(c.to.DiffPath(), func(w io.Writer) error { return derive.WritePatch(w, c.to, before) }, false)
 }
 
 // annotations takes the values out of people's notes, which are of the new tape then.

@@ -36,7 +36,7 @@ func (c *verifier) patch(rec *recording.Recording, before *files.Tree) {
 		return // it is told what does not hold already
 	}
 	same := &comparer{r: bufio.NewReader(have), line: 1, differs: errOtherPatch}
-	c.again(rec, rec.DiffPath(), same, writePatch(rec, same, before))
+	c.again(rec, rec.DiffPath(), same, derive.WritePatch(same, rec, before))
 }
 
 // again ends the holding of a file against what was made of the rest of the recording once more, which err says could not be, or is not what
@@ -50,25 +50,6 @@ func (c *verifier) again(rec *recording.Recording, path string, same *comparer, 
 	} else if err != nil {
 		c.v.Problems = append(c.v.Problems, Problem{Path: path, Line: same.line, Message: err.Error()})
 	}
-}
-
-// writePatch writes workspace.diff again.
-func writePatch(r *recording.Recording, w io.Writer, before *files.Tree) error {
-	t, err := r.OpenTape()
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	store, err := files.NewStaging(t.Store, "")
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	after, err := files.After(before, t.Records(), store)
-	if err != nil {
-		return err
-	}
-	return files.WritePatch(w, files.Changes(before, after), store)
 }
 
 // What a comparer says of a file that is another.
