@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -370,24 +370,23 @@ func headerNotes(mode fidelity.Mode, a, b *tape.Header) (notes []string) {
 	if mode != fidelity.ByteIdentical {
 		return notes
 	}
-	var keys []string
-	for _, k := range []struct {
-		name string
-		a, b any
-	}{
-		{"harn_version", a.Producer, b.Producer},
-		{"started_at_unix_ms", a.StartedAtUnixMS, b.StartedAtUnixMS},
-		{"script_path", a.ScriptPath, b.ScriptPath},
-		{"argv", append([]string{}, a.Argv...), append([]string{}, b.Argv...)},
-	} {
-		if !reflect.DeepEqual(k.a, k.b) {
-			keys = append(keys, k.name)
-		}
-	}
-	if keys = append(keys, extraKeys(a.Extra, b.Extra)...); keys == nil {
+	was, is := headerKeys(a), headerKeys(b)
+	all := maps.Clone(was)
+	maps.Copy(all, is)
+	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return bytes.Equal(was[name], is[name]) })
+	if len(keys) == 0 {
 		return notes
 	}
 	return append(notes, "the headers differ in "+strings.Join(keys, ", ")+": a header is no record, so this is no divergence")
+}
+
+// headerKeys is what a header says, by its keys; nil where it cannot be written again.
+func headerKeys(h *tape.Header) (keys map[string]json.RawMessage) {
+	var line bytes.Buffer
+	if _, err := tape.NewWriter(&line, h); err == nil {
+		_ = json.Unmarshal(line.Bytes(), &keys) // it is JSON
+	}
+	return keys
 }
 
 // argvText is a list of arguments as JSON, cut where it is long.
@@ -401,27 +400,6 @@ func argvText(argv []string) string {
 		return strings.ToValidUTF8(string(b[:most]), "") + "…"
 	}
 	return string(b)
-}
-
-// extraKeys names the further keys that do not stand in both lists with the same value.
-func extraKeys(a, b []tape.Field) []string {
-	had := make(map[string][]byte, len(a))
-	for _, f := range a {
-		had[f.Name] = f.Value
-	}
-	var out []string
-	for _, f := range b {
-		if was, ok := had[f.Name]; !ok || !bytes.Equal(was, f.Value) {
-			out = append(out, f.Name)
-		}
-		delete(had, f.Name)
-	}
-	for _, f := range a {
-		if _, left := had[f.Name]; left {
-			out = append(out, f.Name)
-		}
-	}
-	return out
 }
 
 // offOnOneSide lists the axes that two recordings do not both have: what one of them did not look at cannot be compared.

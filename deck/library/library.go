@@ -165,21 +165,14 @@ func (l *Library) Later(id string) (paths []string) {
 		return nil
 	}
 	second := id[:min(len(id), len("20060102-150405"))]
-	var began time.Time // of that of id, once it is asked for
+	began := l.beganAt(id)
 	for _, n := range names {
 		path, ok := l.pointed(n.Name())
-		if !ok || n.Name() < second {
-			continue
+		switch {
+		case !ok || n.Name() < second:
+		case !strings.HasPrefix(n.Name(), second), !began.IsZero() && beganAt(path).After(began):
+			paths = append(paths, path)
 		}
-		if strings.HasPrefix(n.Name(), second) {
-			if began.IsZero() {
-				began = l.beganAt(id)
-			}
-			if began.IsZero() || !beganAt(path).After(began) {
-				continue
-			}
-		}
-		paths = append(paths, path)
 	}
 	return paths
 }
