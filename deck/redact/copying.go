@@ -83,11 +83,10 @@ func (c *copying) copyFiles() error {
 	for _, name := range names {
 		from, to := filepath.Join(c.from.Dir, name), filepath.Join(c.to.Dir, name)
 		var err error
-		switch {
-		case recording.IsDir(from):
+		if recording.IsDir(from) {
 			err = os.CopyFS(to, os.DirFS(from))
-		case isFile(from):
-			err = copyFile(to, from)
+		} else {
+			err = recording.Gone(copyFile(to, from))
 		}
 		if err != nil {
 			return err
@@ -97,7 +96,7 @@ func (c *copying) copyFiles() error {
 }
 
 func copyFile(to, from string) error {
-	in, err := os.Open(from)
+	in, err := recording.OpenRegular(from)
 	if err != nil {
 		return err
 	}
