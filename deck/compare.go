@@ -70,7 +70,7 @@ func compare(sa, sb *side, o *CompareOptions) (*fidelity.Report, error) {
 			Aligned: o.Aligned, Sides: sidesOfCompare, Payload: payloads(sa.tape.Store, sb.tape.Store),
 		})
 		if err == nil {
-			r.NotCompared = slices.Concat(r.NotCompared, lostBlobs(sa, sb), tornEnds(sa, sb))
+			r.NotCompared = append(r.NotCompared, tapeGaps(sa, sb)...)
 			r.Notes = append(r.Notes, notes...)
 			r.Notes = append(r.Notes, headerNotes(o.Mode, sa.tape.Header(), sb.tape.Header())...)
 		}
@@ -79,22 +79,18 @@ func compare(sa, sb *side, o *CompareOptions) (*fidelity.Report, error) {
 	return compareRecordings(sa, sb, o)
 }
 
-// tornEnds lists which of two tapes end in a torn line. They are known once the records have come to their end.
-func tornEnds(sides ...*side) (all []string) {
+// tapeGaps lists the blobs that two tapes name and that are missing beside them, and which of them end in a torn line. They are known once the
+// tapes have been read.
+func tapeGaps(sides ...*side) (all []string) {
+	for i, s := range sides {
+		for _, gap := range s.lost.List() {
+			all = append(all, sidesOfCompare[i]+": "+gap)
+		}
+	}
 	for i, s := range sides {
 		if s.tape.Torn() {
 			all = append(all, fmt.Sprintf("%s: the last line of %s is torn, as a run that was killed leaves it: what it did after the lines before is not on the tape",
 				sidesOfCompare[i], s.path))
-		}
-	}
-	return all
-}
-
-// lostBlobs lists the blobs that two tapes name and that are missing beside them. They are known once bothKeys has read the tapes.
-func lostBlobs(sides ...*side) (all []string) {
-	for i, s := range sides {
-		for _, gap := range s.lost.List() {
-			all = append(all, sidesOfCompare[i]+": "+gap)
 		}
 	}
 	return all
@@ -219,18 +215,6 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 		}
 	}
 	return fidelity.CompareLanes(o.Mode, a.tape.Records(), b.tape.Records(), lanes)
-}
-
-// sortedNames returns the keys of maps, each once, in order.
-func sortedNames(maps ...map[string]recording.Axis) []string {
-	var out []string
-	for _, m := range maps {
-		for name := range m {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // A side is one of the two things that are compared.
@@ -371,7 +355,8 @@ func headerNotes(mode fidelity.Mode, a, b *tape.Header) (notes []string) {
 		return notes
 	}
 	was, is := headerKeys(a), headerKeys(b)
-	all := maps.Clone(was)
+	all := make(map[string]json.RawMessage)
+	maps.Copy(all, was)
 	maps.Copy(all, is)
 	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return bytes.Equal(was[name], is[name]) })
 	if len(keys) == 0 {
@@ -405,7 +390,10 @@ func argvText(argv []string) string {
 // offOnOneSide lists the axes that two recordings do not both have: what one of them did not look at cannot be compared.
 func offOnOneSide(a, b *recording.Manifest) []string {
 	var out []string
-	for _, name := range sortedNames(a.Axes, b.Axes) {
+	all := make(map[string]recording.Axis)
+	maps.Copy(all, a.Axes)
+	maps.Copy(all, b.Axes)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if name == "terminal" || name == recording.AxisDaemon || name == recording.AxisMCP {
 			continue // a stream that was no terminal was recorded as a stream, what was told to a daemon is no input, and of MCP see mcpOnOneSide
 		}

@@ -75,7 +75,7 @@ func (r *replayer) loadTree() (err error) {
 	m := r.rec.Manifest
 	lib := library.Of(m.Roots.LibraryRoot(m.Cwd))
 	r.trees = &trees{
-		s: r.s, root: r.roots.Tree, store: &layeredStore{top: r.s.store, below: r.store},
+		s: r.s, root: r.roots.Tree, store: &layeredStore{r.s.store, r.store},
 		cache: filepath.Join(lib.Dir, library.StatCacheName), exclude: append(r.hidden(lib), r.dir),
 	}
 	if r.o.TreeNow {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -161,29 +160,23 @@ func createTape(path string, h *tape.Header) (*tapeFile, *tape.Writer, error) {
 	return t, w, err
 }
 
-// A layeredStore adds to top what below does not have: a replay keeps what is new in its own store, and reads the
-// recording's.
+// A layeredStore adds to a store what the one below does not have: a replay keeps what is new in its own store, and reads the recording's. It
+// lists what was added.
 type layeredStore struct {
-	top, below cas.Store
-}
-
-// has reports whether below holds d. Whether its bytes hold is found out by whoever reads them.
-func (s *layeredStore) has(d cas.Digest) bool {
-	_, err := s.below.Size(d)
-	return err == nil
+	cas.Store
+	below cas.Store
 }
 
 func (s *layeredStore) Put(b []byte) (cas.Digest, error) {
-	if d := cas.Sum(b); s.has(d) {
+	d := cas.Sum(b)
+	if _, err := s.below.Size(d); err == nil { // whether its bytes hold is found out by whoever reads them
 		return d, nil
 	}
-	return s.top.Put(b)
+	return s.Store.Put(b)
 }
 
-func (s *layeredStore) PutReader(r io.Reader) (cas.Digest, int64, error) { return s.top.PutReader(r) }
-
 func (s *layeredStore) Get(d cas.Digest) ([]byte, error) {
-	b, err := s.top.Get(d)
+	b, err := s.Store.Get(d)
 	if recording.IsMissing(err) {
 		return s.below.Get(d)
 	}
@@ -191,7 +184,7 @@ func (s *layeredStore) Get(d cas.Digest) ([]byte, error) {
 }
 
 func (s *layeredStore) Open(d cas.Digest) (io.ReadCloser, error) {
-	r, err := s.top.Open(d)
+	r, err := s.Store.Open(d)
 	if recording.IsMissing(err) {
 		return s.below.Open(d)
 	}
@@ -199,12 +192,9 @@ func (s *layeredStore) Open(d cas.Digest) (io.ReadCloser, error) {
 }
 
 func (s *layeredStore) Size(d cas.Digest) (int64, error) {
-	n, err := s.top.Size(d)
+	n, err := s.Store.Size(d)
 	if recording.IsMissing(err) {
 		return s.below.Size(d)
 	}
 	return n, err
 }
-
-// All lists what top holds: what was added.
-func (s *layeredStore) All() iter.Seq2[cas.Digest, error] { return s.top.All() }

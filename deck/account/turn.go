@@ -89,7 +89,7 @@ func (b *Book) call(seq uint64, k *tape.LLMCall) *Turn {
 		return nil
 	}
 	t := Turn{
-		Seq: seq, Asked: k.RequestDigest, Params: k.ParamsDigest, arrival: k.Arrival, Error: failureOf(k),
+		Seq: seq, Asked: k.RequestDigest, Params: k.ParamsDigest, arrival: k.Arrival, Error: FailureOf(k),
 	}
 	_, model := llm.ModelOf(k)
 	t.Model = strings.Clone(model)
@@ -139,8 +139,8 @@ func (t *Turn) sent(k *tape.LLMCall) {
 	t.Changed = slices.DeleteFunc(s.Changed, func(what string) bool { return what == "model" })
 }
 
-// failureOf says why a call got no answer, or no whole one; "" where it did.
-func failureOf(k *tape.LLMCall) string {
+// FailureOf says why a call got no answer, or no whole one; "" where it did.
+func FailureOf(k *tape.LLMCall) string {
 	switch {
 	case k.Error != "":
 		return strings.Clone(k.Error)

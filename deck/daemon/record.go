@@ -47,8 +47,6 @@ type toldTurn struct {
 	json json.RawMessage
 }
 
-func digestOf(turn json.RawMessage) cas.Digest { return cas.Sum(turn) }
-
 // Why a batch is not recorded: rpcapi.RunsRecordTurnsResult.Dropped.
 const (
 	DroppedTerminal = "run_terminal"
@@ -145,7 +143,7 @@ func (d *Run) recorded(batch []toldTurn) {
 	d.acked += len(batch)
 	d.Named.Turns += len(batch)
 	for i := range batch {
-		batch[i].call.told = digestOf(batch[i].json)
+		batch[i].call.told = cas.Sum(batch[i].json)
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/deck/derive"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
-	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
 	"github.com/tapedeck-dev/tapedeck/runtrace"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -200,7 +200,7 @@ func (d *Run) Again() func(sessionlog.Event) error {
 	}
 	d.book.again = func(c *toldCall) error {
 		turn, err := turnOf(&c.call, c.result, d.scrub.Bytes)
-		if err == nil && !c.told.IsZero() && c.told != digestOf(turn) {
+		if err == nil && !c.told.IsZero() && c.told != cas.Sum(turn) {
 			d.gaps.changed++
 		}
 		return nil
@@ -264,7 +264,9 @@ func (d *Run) judgeOne(ctx context.Context, c *sessionlog.ToolCall) error {
 		return nil
 	}
 	params, _ := d.scrub.Bytes(c.Arguments)
-	params = canonical(params)
+	if params = account.Canonical(params); len(bytes.TrimSpace(params)) == 0 {
+		params = []byte("{}")
+	}
 	if len(params) > maxJudged {
 		d.gaps.unjudge("its parameters are too long")
 		return nil
@@ -306,16 +308,4 @@ func (d *Run) verdict(p *rpcapi.PolicyCheckParams, said json.RawMessage) {
 	_ = d.tape.Rec.Record(&tape.PolicyVerdict{ // which tells the run of its failure
 		PolicySet: set, ActionID: action, Tool: tool, ParamsDigest: cas.Sum(p.Parameters), ParamsPayload: params, Verdict: v.Verdict,
 	})
-}
-
-// canonical is the form of parameters that their digest is of; as they stand where they have none.
-func canonical(params []byte) []byte {
-	if len(bytes.TrimSpace(params)) == 0 {
-		return []byte("{}")
-	}
-	out, err := canonjson.Canonical(params)
-	if err != nil {
-		return params
-	}
-	return out
 }
