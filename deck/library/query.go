@@ -1,6 +1,7 @@
 package library
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -42,7 +43,7 @@ func (l *Library) Rows(q *Query) ([]Row, error) {
 		return nil, err
 	}
 	rows, fits := make([]Row, len(entries)), make([]bool, len(entries))
-	each(len(rows), func(i int) {
+	recording.Each(context.Background(), len(rows), 0, func(i int) {
 		r := &rows[i]
 		if r.Entry = entries[i]; r.Recording != nil && q.early(r.Recording.Manifest) {
 			r.Totals, r.Verdict = l.totals(&r.Entry, q.Known), l.verdict(&r.Entry)
