@@ -87,9 +87,7 @@ func (o *Open) Opened(h http.Header) (*Socket, error) {
 	if o.choice == nil {
 		s.became = o.taken
 	}
-	if c, ok := o.tap.classifier.(SocketClassifier); ok {
-		s.turns = c.Sockets(&Request{Method: o.exchange.Method, URL: s.url, Header: o.request.Header})
-	}
+	s.turns = o.tap.classifier.Sockets(&Request{Method: o.exchange.Method, URL: s.url, Header: o.request.Header})
 	return s, errors.Join(o.err, s.recordOpen(headerFields(o.tap.scrubber, h), o.asker()))
 }
 
