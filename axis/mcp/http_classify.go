@@ -25,7 +25,7 @@ import (
 // names both JSON and events, a session id in its query. A GET or DELETE is MCP's when it carries one of MCP's headers.
 type Classifier struct {
 	exchange.Classifier // the next one
-	masker *masks.Masker
+	masker              *masks.Masker
 }
 
 var _ exchange.Classifier = (*Classifier)(nil)
