@@ -121,17 +121,3 @@ func (o *Open) Play(s *Socket, opts *PlayOptions, b *Book) *SocketPlay {
 	s.play = p
 	return p
 }
-
-// Upgrade returns the recorded answer of b to a request for a WebSocket that was answered 426, as recorders did that carried none, and
-// as an upstream does that wants to be asked by HTTP; nil for none. It is given as often as it is asked for, and the request takes
-// its lane: how often a program asks does not gate.
-func (o *Open) Upgrade(b *Book) *Recorded {
-	rec := b.upgrades[o.identity.Key]
-	if rec == nil {
-		return nil
-	}
-	o.arrive()
-	o.keepRequest()
-	o.exchange.Lane = rec.Lane
-	return rec
-}
