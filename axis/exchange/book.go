@@ -444,10 +444,10 @@ func (b *Book) ProcessEnding(id uint64) (wait func(ctx context.Context)) {
 	}
 	o.happened(moment{kind: momentNear, n: id})
 	e := o.ending(id)
-	if !o.gate.Holds(o.missing(e)) {
+	if !o.gate.Holds(e) {
 		return nil
 	}
-	return func(ctx context.Context) { _ = o.until(ctx, e) }
+	return func(ctx context.Context) { _ = o.gate.Await(ctx, e) }
 }
 
 // OrderLost says where the recorded order could not be kept.
