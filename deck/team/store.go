@@ -25,12 +25,13 @@ type Store struct {
 
 // Open opens a store by the URLs of its database and its blobs.
 func Open(ctx context.Context, runs, blobs string) (*Store, error) {
-	b, err := OpenBlobs(ctx, blobs)
+	d, err := openDatabase(ctx, runs)
 	if err != nil {
 		return nil, err
 	}
-	d, err := openDatabase(ctx, runs)
+	b, err := OpenBlobs(ctx, blobs)
 	if err != nil {
+		d.db.Close()
 		return nil, err
 	}
 	return &Store{d, b}, nil

@@ -463,7 +463,7 @@ func TestRefused(t *testing.T) {
 	for _, c := range []struct{ runs, blobs, want string }{
 		{newer, "file://" + dir, "of version 99"}, {"mysql://x", "file://" + dir, "want sqlite:///PATH or postgres://"}, {"sqlite://" + dir + "/x", "ftp://x", "want file:///PATH or s3://"},
 		{"sqlite://" + dir + "/x", "s3://b?endpoint=nowhere", "want http://HOST:PORT"}, {"sqlite://" + dir + "/no/x", "file://" + dir, "unable to open"},
-		{"postgres://u:secret@127.0.0.1:1/x", "file://" + dir, "127.0.0.1"},
+		{"sqlite://" + dir + "/x", "", "--blobs is missing"}, {"postgres://u:secret@127.0.0.1:1/x", "file://" + dir, "127.0.0.1"},
 	} {
 		_, err := team.Open(context.Background(), c.runs, c.blobs)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
