@@ -223,7 +223,7 @@ func (c *changing) found(f recording.Followed) *files.Tree {
 		return nil
 	}
 	t := c.journal.Load().Found(i)
-	if t == nil || len(t.Entries)+len(t.Absent)+len(t.NotCovered) == 0 {
+	if t == nil || len(t.Entries)+len(t.Absent)+len(t.NotCovered)+len(t.Moved) == 0 {
 		return nil
 	}
 	return t

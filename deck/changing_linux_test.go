@@ -22,6 +22,7 @@ import (
 func init() {
 	programs["housekeeper"] = playHousekeeper
 	programs["mover"] = playMover
+	programs["renamer"] = playRenamer
 	programs["builder"] = playBuilder
 }
 
@@ -409,6 +410,33 @@ func TestRenamedDirectories(t *testing.T) {
 	b.green(v)
 	if got := listing(t, kept); strings.Contains(got, "new") || !strings.Contains(got, "e/keep") {
 		t.Errorf("the replay left\n%s", got)
+	}
+}
+
+func playRenamer([]string) int {
+	if err := os.Rename("dir", "moved"); err != nil {
+		return fail(err)
+	}
+	return 0
+}
+
+// TestRenamedCoveredDirectory: the snapshot has all of a directory, and the replay renames it as the run did. That it is gone from the disk is
+// the run's doing, and told by no note.
+func TestRenamedCoveredDirectory(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	put(t, filepath.Join(b.dir, "dir/sub/f"), "f\n")
+	res, _ := b.record("renamer")
+	v, out := b.replay(res.Recording, nil)
+	b.green(v)
+	if notes := strings.Join(v.Notes, "\n"); out != "" || strings.Contains(notes, "differ") {
+		t.Errorf("the replay printed %q\n%s", out, notes)
+	}
+	put(t, filepath.Join(b.dir, "dir/sub/f"), "another\n")
+	v, _ = b.replay(res.Recording, nil)
+	b.green(v)
+	if notes := strings.Join(v.Notes, "\n"); !strings.Contains(notes, "one file differs now (dir/sub/f)") {
+		t.Errorf("no note of a file that was put there since:\n%s", notes)
 	}
 }
 

@@ -62,7 +62,8 @@ type replayer struct {
 	ran           string // path of the program
 	notes         []string
 	gaps          []string        // what could not be compared
-	changed       map[string]bool // paths of the work tree that the recorded run changed
+	changed       map[string]bool // paths that the recorded run changed
+	removed       map[string]bool // those of them at which nothing stood then
 	asked         int             // exchanges on the recording's tape
 	screens       *fidelity.Screens
 	rowMask       *masks.Masker     // of screens, which it counts for

@@ -108,7 +108,7 @@ func (r *replayer) layer(t *files.Tree, real, layer string, o *files.LayerOption
 	o.Scrubber, o.Exclude, o.Reveal = r.s.scrub, r.trees.exclude, r.reveal()
 	o.Gone = append(library.Of(r.rec.Manifest.Roots.LibraryRoot(r.rec.Manifest.Cwd)).Later(r.rec.Manifest.SeededBy()), r.dir)
 	o.Exclude = slices.DeleteFunc(slices.Clone(o.Exclude), func(path string) bool { return slices.Contains(o.Gone, path) })
-	o.Changed = r.changedIn(r.followed(real))
+	o.Changed, o.Removed = pathsIn(r.followed(real), r.changed), pathsIn(r.followed(real), r.removed)
 	if isTree {
 		o.ScrubID, o.CachePath = r.s.id, r.trees.cache
 	}
@@ -142,10 +142,10 @@ func (r *replayer) followed(dir string) recording.Followed {
 	return all[slices.IndexFunc(all, func(f recording.Followed) bool { return f.Dir == dir })]
 }
 
-// changedIn are the paths, relative to a directory, that the recorded run changed there.
-func (r *replayer) changedIn(f recording.Followed) map[string]bool {
+// pathsIn are those of paths that lie in a directory, relative to it.
+func pathsIn(f recording.Followed, paths map[string]bool) map[string]bool {
 	out := make(map[string]bool)
-	for path := range r.changed {
+	for path := range paths {
 		if rel, ok := strings.CutPrefix(path, f.Prefix); ok {
 			out[rel] = true
 		}

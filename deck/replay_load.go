@@ -139,7 +139,7 @@ func (r *replayer) loadBook() error {
 		return err
 	}
 	defer f.Close()
-	r.changed, r.again = make(map[string]bool), newRecordedProcesses(r.store)
+	r.changed, r.removed, r.again = make(map[string]bool), make(map[string]bool), newRecordedProcesses(r.store)
 	records := func(yield func(*tape.Record, error) bool) {
 		for rec, err := range f.Records() {
 			if err == nil {
@@ -175,6 +175,9 @@ func (r *replayer) survey(k tape.Kind) {
 	}
 	if f := tape.ChangedFile(k); f != nil {
 		r.changed[f.Path] = true
+	}
+	if f, ok := k.(*tape.FileDelete); ok {
+		r.removed[f.Path] = true
 	}
 }
 

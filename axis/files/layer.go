@@ -31,8 +31,9 @@ type LayerOptions struct {
 	// Upper says that the layer is the overlay's upper one: it then holds whole what the tree says was moved, for an overlay
 	// renames no directory that lies in a lower layer.
 	Upper bool
-	// Changed holds the paths that the recorded run changed itself: that they differ now is no news.
-	Changed map[string]bool
+	// Changed holds the paths that the recorded run changed itself: that they differ now is no news. Removed holds those of them that it
+	// removed or renamed: that what stood there and below is missing is no news either.
+	Changed, Removed map[string]bool
 }
 
 // LayerStats says what a layer holds.
@@ -337,6 +338,9 @@ func (l *layerer) entry(e *Entry, info fs.FileInfo) error {
 		}
 		return nil
 	}
+	if info != nil || !l.wasRemoved(e.Path) {
+		l.differs(e.Path)
+	}
 	return l.write(e)
 }
 
@@ -351,7 +355,6 @@ func (l *layerer) attrs(path string) string { return rootAttrs(l.top, path).enco
 // write puts a file or link into the layer that does not stand on the disk as it was recorded.
 func (l *layerer) write(e *Entry) error {
 	l.stats.Written++
-	l.differs(e.Path)
 	if e.Secret == "" {
 		return l.create(e)
 	}
@@ -398,6 +401,14 @@ func (l *layerer) differs(path string) {
 	if len(l.stats.Differ) < maxDiffer {
 		l.stats.Differ = append(l.stats.Differ, path)
 	}
+}
+
+// wasRemoved reports whether the recorded run took away what stood at path, or a directory above.
+func (l *layerer) wasRemoved(path string) bool {
+	for path != "" && !l.opts.Removed[path] {
+		path = parentOf(path)
+	}
+	return path != ""
 }
 
 // differsBelow is differs for a path that is hidden. A directory that the recorded run changed something in was made by it, or

@@ -195,6 +195,20 @@ func TestLayerOfWhatTheRunMade(t *testing.T) {
 	}
 }
 
+// TestLayerOfWhatTheRunRemoved: that it is missing is no news, what stands there since is.
+func TestLayerOfWhatTheRunRemoved(t *testing.T) {
+	skipWithoutWhiteouts(t)
+	was, real, store := t.TempDir(), t.TempDir(), cas.NewMemory()
+	model{"dir/f": "1", "dir/sub/g": "1", "mine/f": "1", "made/f": "1", "x": "1"}.build(t, was)
+	model{"made/f": "2", "made/new": "n"}.build(t, real)
+	removed := map[string]bool{"dir": true, "made": true, "x": true}
+	stats, err := BuildLayer(snap(t, was, &SnapOptions{Store: store}), store, real, filepath.Join(t.TempDir(), "layer"), &LayerOptions{Removed: removed})
+	must(t, err)
+	if diff := cmp.Diff(&LayerStats{Written: 5, Hidden: 1, Bytes: 5, Differing: 3, Differ: []string{"made/f", "made/new", "mine/f"}}, stats); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestLayerOfAWholeAndAPartialTree: what the snapshot does not cover is as it was found, too.
 func TestLayerOfAWholeAndAPartialTree(t *testing.T) {
 	skipWithoutWhiteouts(t)
