@@ -3,6 +3,7 @@ package inputs
 import (
 	"encoding/binary"
 	"slices"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/notify"
@@ -12,7 +13,7 @@ import (
 
 // Clocks of clock_gettime that tell the wall time, and those that tell how long the machine has been up.
 var (
-	wallClocks = []uint32{unix.CLOCK_REALTIME, unix.CLOCK_REALTIME_COARSE}
+	wallClocks = []uint32{unix.CLOCK_REALTIME, unix.CLOCK_REALTIME_COARSE, unix.CLOCK_TAI}
 	tickClocks = []uint32{unix.CLOCK_MONOTONIC, unix.CLOCK_MONOTONIC_COARSE, unix.CLOCK_MONOTONIC_RAW, unix.CLOCK_BOOTTIME}
 )
 
@@ -22,6 +23,8 @@ func (in *Answerer) now(c *notify.Call, p *process.Asker) int64 {
 
 func (in *Answerer) clock(c *notify.Call, p *process.Asker) {
 	switch {
+	case uint32(c.Args[0]) == unix.CLOCK_TAI:
+		write(c, c.Args[1], in.now(c, p)+leapSeconds(p)*second, 1)
 	case slices.Contains(wallClocks, uint32(c.Args[0])):
 		write(c, c.Args[1], in.now(c, p), 1)
 	case p.Ticks:
@@ -35,6 +38,27 @@ const (
 	second      = 1e9 // ns
 	microsecond = 1e3
 )
+
+// leapSeconds is by how many seconds the atomic time (CLOCK_TAI) is ahead of the wall time as a process sees it: it is told of that once.
+func leapSeconds(p *process.Asker) int64 {
+	if p.LeapSeconds == nil {
+		now := binary.LittleEndian.AppendUint64(nil, uint64(kernelLeapSeconds()))
+		if is := p.Source.Asked("leapseconds", "", now); len(is) == len(now) {
+			now = is
+		}
+		leap := int64(binary.LittleEndian.Uint64(now))
+		p.LeapSeconds = &leap
+	}
+	return *p.LeapSeconds
+}
+
+// kernelLeapSeconds is 0 where nobody told the kernel of any.
+func kernelLeapSeconds() int64 {
+	var tai, wall unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_TAI, &tai) // never fails, as the other
+	_ = unix.ClockGettime(unix.CLOCK_REALTIME, &wall)
+	return int64(time.Duration(tai.Nano()-wall.Nano()).Round(time.Second) / time.Second)
+}
 
 // write answers a call that has the time written at addr, as seconds and units of so many ns.
 func write(c *notify.Call, addr uint64, now, unit int64) {

@@ -18,8 +18,10 @@ var (
 		return patchOf(func(was, at uint64) []byte {
 			code := slices.Concat(endbr, []byte{
 				0x85, 0xff, // test edi, edi: CLOCK_REALTIME
-				0x74, 0x0a, // je call
+				0x74, 0x0f, // je call
 				0x83, 0xff, 0x05, // cmp edi, CLOCK_REALTIME_COARSE
+				0x74, 0x0a, // je call
+				0x83, 0xff, 0x0b, // cmp edi, CLOCK_TAI
 				0x74, 0x05, // je call
 				0xe9}) // jmp was
 			code = binary.LittleEndian.AppendUint32(code, uint32(was-(at+uint64(len(code))+4)))

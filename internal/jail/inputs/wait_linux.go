@@ -71,6 +71,8 @@ func (in *Answerer) behind(c *notify.Call, p *process.Asker) int64 {
 		c.Nr == unix.SYS_CLOCK_NANOSLEEP && int32(c.Args[0]) == unix.CLOCK_REALTIME,
 		c.Nr == unix.SYS_TIMERFD_SETTIME && in.timerClock(c) == unix.CLOCK_REALTIME:
 		return p.Source.Behind()
+	case c.Nr == unix.SYS_CLOCK_NANOSLEEP && int32(c.Args[0]) == unix.CLOCK_TAI:
+		return p.Source.Behind() + (kernelLeapSeconds()-leapSeconds(p))*second
 	case p.Ticks:
 		return p.Source.TickBehind()
 	}
@@ -88,7 +90,7 @@ func (in *Answerer) timeout(c *notify.Call) (at uint64, arg, size int) {
 		arg, size = 3, 16
 	case unix.SYS_CLOCK_NANOSLEEP:
 		arg, size = 2, 16
-		if c := int32(c.Args[0]); c != unix.CLOCK_REALTIME && c != unix.CLOCK_MONOTONIC {
+		if c := int32(c.Args[0]); c != unix.CLOCK_REALTIME && c != unix.CLOCK_MONOTONIC && c != unix.CLOCK_TAI {
 			size = 0
 		}
 	case unix.SYS_MQ_TIMEDSEND, unix.SYS_MQ_TIMEDRECEIVE:

@@ -39,6 +39,8 @@ type Asker struct {
 	Source  Source
 	Ticks   bool // its monotonic clock is answered
 	Over    bool // it was told of that it has ended
+
+	LeapSeconds *int64 // by how many CLOCK_TAI is ahead for it; nil before it asks for the first time
 }
 
 // Sharing says which threads of a process have one source, so that what runs side by side does not take the times of each other.
