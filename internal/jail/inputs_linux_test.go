@@ -241,8 +241,8 @@ import ctypes, time, os
 libc = ctypes.CDLL(None, use_errno=True)
 class ts(ctypes.Structure): _fields_ = [("s", ctypes.c_long), ("ns", ctypes.c_long)]
 class its(ctypes.Structure): _fields_ = [("i", ts), ("v", ts)]
-def at(after):
-    t = time.time() + after
+def at(after, clock=time.CLOCK_REALTIME):
+    t = time.clock_gettime(clock) + after
     return ts(int(t), int(t % 1 * 1e9))
 def took(what, f):
     m = time.monotonic()
@@ -255,11 +255,12 @@ was = (when.s, when.ns)
 took("sem_timedwait", lambda: libc.sem_timedwait(sem, ctypes.byref(when)))
 print("untouched", was == (when.s, when.ns))
 took("clock_nanosleep", lambda: libc.clock_nanosleep(0, 1, ctypes.byref(at(0.1)), None))
+took("of atomic time", lambda: libc.clock_nanosleep(time.CLOCK_TAI, 1, ctypes.byref(at(0.1, time.CLOCK_TAI)), None))
 fd = libc.timerfd_create(0, 0)
 took("timerfd", lambda: libc.timerfd_settime(fd, 1, ctypes.byref(its(ts(0, 0), at(0.1))), None) or len(os.read(fd, 8)))
 `
 	_, r := inputsOf(t, &Config{Path: path, Argv: []string{"python3", "-c", script}, Dir: "/", TTY: -1, Env: []string{"PATH=" + os.Getenv("PATH")}})
-	r.want(t, "sem_timedwait -1 True\nuntouched True\nclock_nanosleep 0 True\ntimerfd 8 True\n")
+	r.want(t, "sem_timedwait -1 True\nuntouched True\nclock_nanosleep 0 True\nof atomic time 0 True\ntimerfd 8 True\n")
 }
 
 // TestInputsOwnTicks is told of which programs the monotonic clock is not answered: a Go program, and no shell.
