@@ -462,36 +462,31 @@ func (p *processes) Ended(s jail.Source, e jail.Ended) {
 	delete(p.given, in.id)
 	p.mu.Unlock()
 	in.duration, in.over = time.Since(in.began), p.s.rec.Ordinal()
-	var listening *listening
+	var passed *listening
 	if !e.Again && !in.program.Forked {
-		listening = p.servers.takeListening(in.program.Host)
+		passed = p.servers.takeListening(in.program.Host)
 	}
 	switch {
 	case in.id == programID:
-	case listening != nil:
-		p.endedBehind(listening.done, in, e, func() *heardStreams { return listening.heard })
+	case passed != nil:
+		p.endedBehind(passed, in, e)
 	case in.by != 0: // its end stands where whoever talked with it has had all that it said
-		p.endedBehind(p.servers.settled(in.by), in, e, func() *heardStreams {
-			if e.Again {
-				return nil
-			}
-			return p.servers.takeHeard(in.by, in.program.Host)
-		})
+		p.endedBehind(&listening{done: p.servers.settled(in.by)}, in, e)
 	default:
 		p.ended(in, e, nil)
 	}
 }
 
 // endedBehind puts the end of a process on the tape once what passed on its streams is known.
-func (p *processes) endedBehind(known <-chan struct{}, in *processInputs, e jail.Ended, heard func() *heardStreams) {
+func (p *processes) endedBehind(l *listening, in *processInputs, e jail.Ended) {
 	p.ends.Go(func() {
 		select {
-		case <-known:
+		case <-l.done:
 		case <-p.drained:
 		}
 		select {
-		case <-known:
-			p.ended(in, e, heard())
+		case <-l.done:
+			p.ended(in, e, l.heard)
 		default:
 			p.ended(in, e, nil)
 		}

@@ -36,7 +36,6 @@ type serverProcess struct {
 	conversation uint64        // 0 while it is not known to be one
 	within       uint32        // the handle of what started it, where that may be a server too; 0 for the program
 	changed      bool          // it may have changed files since the last barrier
-	heard        *heardStreams // what passed, where it is none
 	settled      chan struct{} // closed once its talk has ended: what it was is known then
 }
 
@@ -81,32 +80,13 @@ func (s *servers) settled(by uint32) <-chan struct{} {
 	return s.all[by-1].settled
 }
 
-// keepHeard keeps what passed between the process of by, which is no server, and who talked with it.
-func (s *servers) keepHeard(by uint32, h *heardStreams) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all[by-1].heard = h
-}
-
-// takeHeard is what passed between the process pid of by and who talked with it, once; nil for nothing.
-func (s *servers) takeHeard(by uint32, pid int) *heardStreams {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	h := s.all[by-1].heard
-	if h == nil || h.pid != pid {
-		return nil
-	}
-	s.all[by-1].heard = nil
-	return h
-}
-
-// A listening is a process whose input passes here, and its output does not.
+// A listening is a process whose standard streams pass here, its input at least.
 type listening struct {
-	heard *heardStreams
-	done  <-chan struct{} // closed once the input has ended
+	heard *heardStreams   // nil where they are a conversation's, or not known; set before done
+	done  <-chan struct{} // closed once they have ended
 }
 
-// listens says that the input of a process passes here.
+// listens says that streams of a process pass here.
 func (s *servers) listens(pid int, l *listening) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +96,7 @@ func (s *servers) listens(pid int, l *listening) {
 	s.heard[pid] = l
 }
 
-// takeListening is what is known of the input of a process that has ended, once; nil for nothing.
+// takeListening is what is known of the streams of a process that has ended, once; nil for nothing.
 func (s *servers) takeListening(pid int) *listening {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -86,6 +86,11 @@ func (w *spawns) Spawning(sp *jail.Spawn) *jail.SpawnAnswer {
 	served, refuse := w.onTape(sp, by)
 	runs := served != nil && w.running.has(served.Recorded().Server)
 	answer.Stub = served != nil && !runs
+	var passed *listening // of what may be no server
+	if served == nil && w.hears {
+		passed = &listening{done: w.changing.servers.settled(by)}
+		w.changing.servers.listens(sp.PID, passed)
+	}
 	go func() {
 		defer w.forget(sp, by)
 		switch {
@@ -94,7 +99,7 @@ func (w *spawns) Spawning(sp *jail.Spawn) *jail.SpawnAnswer {
 		case served != nil:
 			w.serve(sp, st, served, by)
 		default:
-			w.relay(sp, st, refuse, by, within)
+			w.relay(sp, st, refuse, by, within, passed)
 		}
 	}()
 	return answer
@@ -143,7 +148,7 @@ func (w *spawns) listen(sp *jail.Spawn) *jail.SpawnAnswer {
 		w.letGo(sp)
 		return nil
 	}
-	heard, done := newHeardStreams(w.s, sp.PID), make(chan struct{})
+	heard, done := newHeardStreams(w.s), make(chan struct{})
 	w.changing.servers.listens(sp.PID, &listening{heard, done})
 	o := &mcp.RelayOptions{ClientIn: st.Far[0], ServerIn: st.Near[0], Heard: heard.left}
 	if info, err := st.Far[0].Stat(); err == nil && info.Mode()&os.ModeSocket != 0 { // which has two directions
@@ -206,7 +211,7 @@ func (w *spawns) tried(sp *jail.Spawn) {
 }
 
 // relay stands between a program and the one that it started.
-func (w *spawns) relay(sp *jail.Spawn, st *jail.Streams, refuse *noServer, by uint32, within uint64) {
+func (w *spawns) relay(sp *jail.Spawn, st *jail.Streams, refuse *noServer, by uint32, within uint64, passed *listening) {
 	opened := w.opened(sp, by)
 	opened.Within = within
 	o := &mcp.RelayOptions{
@@ -217,8 +222,8 @@ func (w *spawns) relay(sp *jail.Spawn, st *jail.Streams, refuse *noServer, by ui
 	if refuse != nil {
 		o.Refuse = refuse.line
 	}
-	heard := newHeardStreams(w.s, sp.PID)
-	if w.hears {
+	heard := newHeardStreams(w.s)
+	if passed != nil {
 		o.Heard = heard.left
 	}
 	c, err := mcp.Relay(w.cut, o)
@@ -231,8 +236,8 @@ func (w *spawns) relay(sp *jail.Spawn, st *jail.Streams, refuse *noServer, by ui
 	switch {
 	case c != nil:
 		w.ended(c, serverEnd(w.endOf(sp)))
-	case err == nil && w.hears:
-		w.changing.servers.keepHeard(by, heard)
+	case err == nil && passed != nil:
+		passed.heard = heard
 	}
 }
 
@@ -345,7 +350,6 @@ const maxHeard = 1 << 20
 
 // heardStreams are the standard streams of a process that somebody talked with, which is no server: what it was given and what it wrote.
 type heardStreams struct {
-	pid  int
 	to   [3]*heardStream
 	left *mcp.Heard
 }
@@ -358,8 +362,8 @@ type heardStream struct {
 	cut   bool
 }
 
-func newHeardStreams(s *session, pid int) *heardStreams {
-	h := &heardStreams{pid: pid, left: new(mcp.Heard)}
+func newHeardStreams(s *session) *heardStreams {
+	h := &heardStreams{left: new(mcp.Heard)}
 	for i := range h.to {
 		sp := spool.New(s.store)
 		h.to[i] = &heardStream{clean: s.scrub.Writer(sp), spool: sp, room: maxHeard}

@@ -71,7 +71,7 @@ func openStreams(r *run) (_ *streams, err error) {
 	}
 	for i := range st.program {
 		st.out[i] = process.NewStream(s.store, s.scrub, s.mask)
-		if st.isTTY(i) {
+		if st.tty.Has(i) {
 			if i == tty.ShownAs() {
 				size := st.con.size.OrDefault()
 				st.out[i] = process.NewTerminalStream(s.store, s.scrub, s.mask, size.Rows, size.Cols)
@@ -90,8 +90,6 @@ func openStreams(r *run) (_ *streams, err error) {
 	}
 	return st, nil
 }
-
-func (st *streams) isTTY(i int) bool { return st.tty.Has(i) }
 
 // ttyIndex is the stream that becomes the program's controlling terminal, or -1.
 func (st *streams) ttyIndex() int {
@@ -183,7 +181,7 @@ func (st *streams) check(err error) {
 // a program that closes its streams before it ends would otherwise hang up its own terminal, and be killed by that.
 func (st *streams) closeProgram() {
 	for i, f := range st.program {
-		if f != nil && !st.isTTY(i) {
+		if f != nil && !st.tty.Has(i) {
 			f.Close()
 		}
 	}

@@ -61,11 +61,9 @@ func SourceOf(rec *recording.Recording) *Source {
 
 // SessionLogOfTape is SessionLog for the bare tape at path.
 func SessionLogOfTape(path string) (*SessionReader, error) {
-	f, err := recording.OpenRegular(path)
-	if err != nil {
+	if f, err := recording.OpenRegular(path); err != nil {
 		return nil, err
-	}
-	if err := f.Close(); err != nil {
+	} else if err := f.Close(); err != nil {
 		return nil, err
 	}
 	return deriving(&Source{Path: path, ID: tapeID(path)}), nil

@@ -29,7 +29,7 @@ import (
 // A Tape is what a recording asked for, in the order in which it did.
 type Tape struct {
 	exchanges []*Exchange
-	refused   []string // what nothing on a tape answered: method and URL, or method and tool server
+	Refused   []string // what nothing on a tape answered: method and URL, or method and tool server
 }
 
 // An Exchange is one request. Turn is of a call of a model alone: which answer of its conversation it asked for, from 1.
@@ -50,14 +50,14 @@ func Read(records iter.Seq2[*tape.Record, error]) (*Tape, error) {
 			return nil, err
 		}
 		if k, ok := rec.Kind.(*tape.MCPJSONRPC); ok && strings.HasPrefix(k.Error, mcp.RefusedAs) {
-			t.refused = append(t.refused, strings.Clone(k.Method+" of mcp:"+tape.MCPServer(k.Server)))
+			t.Refused = append(t.Refused, strings.Clone(k.Method+" of mcp:"+tape.MCPServer(k.Server)))
 		}
 		x := tape.ExchangeOf(rec.Kind)
 		if x == nil || tape.OriginOf(rec.Kind) != 0 {
 			continue
 		}
 		if x.Lane == exchange.Unmatched {
-			t.refused = append(t.refused, strings.Clone(x.Method+" "+x.URL))
+			t.Refused = append(t.Refused, strings.Clone(x.Method+" "+x.URL))
 			continue
 		}
 		if strings.HasPrefix(x.Lane, "mcp:") {
@@ -99,9 +99,6 @@ func (t *Tape) answered(e *Exchange) *tape.LLMCall {
 	}
 	return e.Call
 }
-
-// Refused are the requests that nothing on a tape answered, in order.
-func (t *Tape) Refused() []string { return t.refused }
 
 // Hosts are those that models were asked at, in order.
 func (t *Tape) Hosts() (hosts []string) {
@@ -249,7 +246,7 @@ type Plan struct {
 	*Tape
 	Document *Document // nil where the point is no call of a model that can be read
 	Usage    llm.Usage // of the recorded answer
-	unread   error     // why there is no document
+	Unread   error     // why there is no Document; nil where there is one
 
 	Store cas.Store // of the recording
 }
@@ -272,7 +269,7 @@ func PlanOf(rec *recording.Recording, place Place) (*Plan, error) {
 		return nil, err
 	}
 	if p.First.Call == nil {
-		p.unread = fmt.Errorf("record %d is no call of a model", p.Seq)
+		p.Unread = fmt.Errorf("record %d is no call of a model", p.Seq)
 		return p, nil
 	}
 	if p.First.Call.Connection != 0 {
@@ -280,7 +277,7 @@ func PlanOf(rec *recording.Recording, place Place) (*Plan, error) {
 	}
 	call := p.answered(p.First) // the first may be an attempt that failed
 	p.Usage, _ = llm.UsageOf(call)
-	p.Document, p.unread = DocumentOf(call, p.Store)
+	p.Document, p.Unread = DocumentOf(call, p.Store)
 	return p, nil
 }
 
@@ -290,7 +287,7 @@ func (p *Plan) Changes(edited *Document, assignments []string) (*Changes, error)
 		return new(Changes), nil
 	}
 	if p.Document == nil {
-		return nil, fmt.Errorf("nothing can be edited there: %w", p.unread)
+		return nil, fmt.Errorf("nothing can be edited there: %w", p.Unread)
 	}
 	if edited == nil {
 		edited = p.Document.clone()
@@ -306,6 +303,3 @@ func (p *Plan) Changes(edited *Document, assignments []string) (*Changes, error)
 	}
 	return c, nil
 }
-
-// WhyNoDocument says why there is nothing to edit; nil where there is a Document.
-func (p *Plan) WhyNoDocument() error { return p.unread }
