@@ -141,29 +141,21 @@ func (p *page) leaving(c *Comparison) {
 			return nil
 		}
 		return []string{
-			fmt.Sprintf("at turn %d of %s (record %s of 1): %s", d.Turn, d.Conversation, seqOf(d.Seq), d.What.words()),
+			fmt.Sprintf("at turn %d of %s (record %s of 1): %s", d.Turn, d.Conversation, seqOf(d.Seq), differsIn[d.What]),
 			"1:       " + orNothing(d.First), "instead: " + orNothing(d.Other),
 		}
 	})
 }
 
-// words say for people what two turns differ in.
-func (w What) words() string {
-	switch w {
-	case ByModel:
-		return "another model"
-	case ByPrompt:
-		return "something else was asked"
-	case ByParams:
-		return "asked with other parameters"
-	case ByError:
-		return "one was not answered"
-	case ByTools:
-		return "the answer asks for other tools, or with other arguments"
-	case ByAnswer:
-		return "the answer says something else"
-	}
-	return "only one of them has this turn"
+// differsIn says for people what two turns differ in.
+var differsIn = map[What]string{
+	ByModel:  "another model",
+	ByPrompt: "something else was asked",
+	ByParams: "asked with other parameters",
+	ByError:  "one was not answered",
+	ByTools:  "the answer asks for other tools, or with other arguments",
+	ByAnswer: "the answer says something else",
+	ByEnd:    "only one of them has this turn",
 }
 
 func seqOf(seq *uint64) string {

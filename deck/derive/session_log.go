@@ -91,7 +91,7 @@ func deriving(src *Source) *SessionReader {
 			_, err := pw.Write(line)
 			return err
 		})
-		s.notes = notes.list()
+		s.notes = notes.texts(false)
 		pw.CloseWithError(err) // nil is the end
 	}()
 	return s
@@ -166,7 +166,7 @@ func WriteLog(dir string, m *recording.Manifest, o *WriteOptions) error {
 			_, written = w.Write(hidden)
 			return written
 		})
-		if lost = notes.lost(); taped == nil && n == 0 {
+		if lost = notes.texts(true); taped == nil && n == 0 {
 			return errNoLog
 		}
 		return taped
@@ -191,53 +191,48 @@ func WriteLog(dir string, m *recording.Manifest, o *WriteOptions) error {
 // errNoLog keeps a session log from being written in which nothing would stand.
 var errNoLog = errors.New("no model said anything")
 
-// notes are what of a tape is not in its session log, and why: each reason once, with the record where it stood first.
-type notes struct {
-	reasons []string
-	first   map[string]place
-	count   map[string]int
-	missing map[string]bool // something of the conversation is lost
+// notes are what of a tape is not in its session log, and why: each reason once.
+type notes []note
+
+type note struct {
+	reason string
+	first  place // where it stood first
+	count  int
+	lost   bool // something of the conversation is lost
 }
 
 // maxNotes bounds the reasons: each may quote what stood there.
 const maxNotes = 100
 
 func (n *notes) add(at place, err error) {
-	reason := "left out of the session log: " + err.Error()
-	n.say(at, reason)
-	n.missing[reason] = true
+	n.note(at, "left out of the session log: "+err.Error()).lost = true
 }
 
 // say notes what is in its place, and may be looked for.
-func (n *notes) say(at place, reason string) {
-	if n.first == nil {
-		n.first, n.count, n.missing = make(map[string]place), make(map[string]int), make(map[string]bool)
+func (n *notes) say(at place, reason string) { n.note(at, reason) }
+
+func (n *notes) note(at place, reason string) *note {
+	if len(*n) >= maxNotes && !slices.ContainsFunc(*n, func(o note) bool { return o.reason == reason }) {
+		reason = "and more of the kind"
 	}
-	if n.count[reason] == 0 {
-		if len(n.reasons) == maxNotes {
-			reason = "and more of the kind"
-		}
-		if n.count[reason] == 0 {
-			n.reasons = append(n.reasons, reason)
-			n.first[reason] = at
-		}
+	i := slices.IndexFunc(*n, func(o note) bool { return o.reason == reason })
+	if i < 0 {
+		i = len(*n)
+		*n = append(*n, note{reason: reason, first: at})
 	}
-	n.count[reason]++
+	(*n)[i].count++
+	return &(*n)[i]
 }
 
-// list returns all of them, lost those alone that something is lost by.
-func (n *notes) list() []string { return n.texts(func(string) bool { return true }) }
-func (n *notes) lost() []string { return n.texts(func(r string) bool { return n.missing[r] }) }
-
-func (n *notes) texts(wanted func(reason string) bool) []string {
-	var out []string
-	for _, r := range n.reasons {
-		if !wanted(r) {
+// texts returns all of them, or those alone that something is lost by.
+func (n *notes) texts(lost bool) (out []string) {
+	for _, o := range *n {
+		if lost && !o.lost {
 			continue
 		}
-		text := fmt.Sprintf("%s: %s", n.first[r], r)
-		if more := n.count[r] - 1; more > 0 {
-			text += fmt.Sprintf(" (and %d more)", more)
+		text := fmt.Sprintf("%s: %s", o.first, o.reason)
+		if o.count > 1 {
+			text += fmt.Sprintf(" (and %d more)", o.count-1)
 		}
 		out = append(out, text)
 	}
