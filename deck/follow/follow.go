@@ -42,7 +42,7 @@ type Streaming struct {
 // told within milliseconds of its reaching the kernel; a line that is not whole yet is waited for. Of a finished recording
 // it tells what is there and returns. It ends with ctx's error when ctx does.
 func Follow(ctx context.Context, r *recording.Recording, o *Options) (finished bool, err error) {
-	f := &follower{ctx: ctx, rec: r, heads: make(map[string]*exchange.PartHead)}
+	f := &follower{ctx: ctx, rec: r, heads: make(map[string]*exchange.Part)}
 	if o != nil {
 		f.o = *o
 	}
@@ -80,7 +80,7 @@ type follower struct {
 	ended    bool        // nothing is written any more
 	finished bool
 	failed   error // what ended it, but for the tape
-	heads    map[string]*exchange.PartHead
+	heads    map[string]*exchange.Part
 	last     []Streaming
 }
 
@@ -174,7 +174,7 @@ func (f *follower) parts() error {
 		return err
 	}
 	var now []Streaming
-	seen := make(map[string]*exchange.PartHead)
+	seen := make(map[string]*exchange.Part)
 	for _, e := range entries {
 		if !exchange.IsPart(e) {
 			continue
@@ -185,7 +185,7 @@ func (f *follower) parts() error {
 			continue // its exchange has just begun, or has just ended
 		}
 		seen[e.Name()] = h
-		now = append(now, Streaming{h.Exchange, h.Kind.Name(), max(0, info.Size()-h.Len)})
+		now = append(now, Streaming{h.Exchange, h.Kind.Name(), max(0, info.Size()-h.Head)})
 	}
 	f.heads = seen
 	slices.SortFunc(now, func(a, b Streaming) int { return cmp.Compare(a.Arrival, b.Arrival) })
@@ -197,7 +197,7 @@ func (f *follower) parts() error {
 }
 
 // head reads the first line of a part, once; nil where it is not whole, or cannot be read.
-func (f *follower) head(name string) *exchange.PartHead {
+func (f *follower) head(name string) *exchange.Part {
 	if h := f.heads[name]; h != nil {
 		return h
 	}
