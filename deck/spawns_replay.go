@@ -120,7 +120,7 @@ func (w *spawns) serveOn(
 ) (c *mcp.Conversation, again *redoing, exit int, err error) {
 	defer closeAll(st.Far[:])
 	defer context.AfterFunc(ctx, func() { hangUp(&st.Far) })()
-	err = served.Settle(ctx, &mcp.SettleOptions{In: st.Far[0], Out: st.Far[1], Reveal: w.recorded.reveal, Changed: w.recorded.changedBefore})
+	err = served.Settle(ctx, &mcp.ServeOptions{In: st.Far[0], Out: st.Far[1], Reveal: w.recorded.reveal}, w.recorded.changedBefore)
 	opened.Recorded = served.Recorded()
 	w.pids.addServer(opened.PID, opened.Recorded.Conversation)
 	c, again = w.s.mcp.Begin(opened), w.redoing(opened.Recorded.Conversation, by)

@@ -160,7 +160,7 @@ func (w *spawns) takeOver(sp *jail.Spawn, st *jail.Streams, served *mcp.Served, 
 func (w *spawns) takeOverOn(ctx context.Context, st *jail.Streams, served *mcp.Served, opened *mcp.Opened, by uint32) (*mcp.Conversation, error) {
 	defer closeAll(slices.Concat(st.Far[:], st.Near[:]))
 	defer context.AfterFunc(ctx, func() { closeAll(slices.Concat(st.Far[:], st.Near[:])) })()
-	err := served.Settle(ctx, &mcp.SettleOptions{In: st.Far[0], Out: st.Far[1], Reveal: w.recorded.reveal, Changed: w.recorded.changedBefore})
+	err := served.Settle(ctx, &mcp.ServeOptions{In: st.Far[0], Out: st.Far[1], Reveal: w.recorded.reveal}, w.recorded.changedBefore)
 	opened.Recorded = served.Recorded()
 	c := w.s.mcp.Begin(opened)
 	if err != nil {
