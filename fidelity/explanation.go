@@ -135,13 +135,10 @@ func (c *explanation) nearest(rec *tape.Record, among []*tape.Record, comparable
 func (c *explanation) previews() {
 	for i := range c.found {
 		p := &c.found[i]
-		if p.Category != MissingInReplay && p.Category != MissingInRecorded || len(p.Changes) > 0 || c.spent() {
+		if !alone(&p.Divergence) || len(p.Changes) > 0 || c.spent() {
 			continue
 		}
-		side, body := Recorded, aboutOf(p.rec.Kind).body
-		if p.Category == MissingInRecorded {
-			side = Replay
-		}
+		side, body := p.side(), aboutOf(p.rec.Kind).body
 		if body == nil || body.Len == 0 {
 			continue
 		}

@@ -302,14 +302,19 @@ func (r *Report) doubts() string {
 			counts[p.Mask]++
 		}
 	}
-	var items []string
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		items = append(items, fmt.Sprintf("%s %d", name, counts[name]))
-	}
+	items := countsOf(counts)
 	if r.moreDoubtful > 0 {
 		items = append(items, fmt.Sprintf("and %d more", r.moreDoubtful))
 	}
 	return strings.Join(items, ", ")
+}
+
+// countsOf are counts by their names, in order.
+func countsOf[K ~string](n map[K]int) (items []string) {
+	for _, name := range slices.Sorted(maps.Keys(n)) {
+		items = append(items, fmt.Sprintf("%s %d", name, n[name]))
+	}
+	return items
 }
 
 func (r *Report) count(s Side) {
