@@ -217,10 +217,8 @@ func (x *index) allowForms(c byte, p *pattern) {
 			x.Allow('%', high, low)
 		}
 	}
-	for _, letter := range []byte(shortEscapes) {
-		if unescape(letter) == c {
-			x.AllowAny('\\', letter)
-		}
+	if i := strings.IndexByte(shortMeanings, c); i >= 0 {
+		x.AllowAny('\\', shortEscapes[i])
 	}
 }
 
@@ -231,9 +229,8 @@ var beginnings = sync.OnceValue(func() *[256][]string {
 		hex := hexForms(byte(c) >> 4)
 		of[c] = []string{string([]byte{byte(c)}), "%" + string(hex[:1]), "%" + string(hex[1:]), "%5", "%2", `\u`, `\\`, `\%`}
 	}
-	for _, letter := range []byte(shortEscapes) {
-		c := unescape(letter)
-		of[c] = append(of[c], string([]byte{'\\', letter}))
+	for i, letter := range []byte(shortEscapes) {
+		of[shortMeanings[i]] = append(of[shortMeanings[i]], string([]byte{'\\', letter}))
 	}
 	of[' '] = append(of[' '], "+")
 	return &of
@@ -241,24 +238,13 @@ var beginnings = sync.OnceValue(func() *[256][]string {
 
 func hexForms(v byte) []byte { return []byte{"0123456789abcdef"[v], "0123456789ABCDEF"[v]} }
 
-// shortEscapes are the letters of escapes that are one.
-const shortEscapes = `nrtbf/"\`
+// shortEscapes are the letters of escapes that are one, and shortMeanings what each stands for.
+const shortEscapes, shortMeanings = `nrtbf/"\`, "\n\r\t\b\f/\"\\"
 
 // unescape returns what the letter of a short escape stands for, and 0 for another byte.
 func unescape(c byte) byte {
-	switch c {
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
-	case 'b':
-		return '\b'
-	case 'f':
-		return '\f'
-	case '/', '"', '\\':
-		return c
+	if i := strings.IndexByte(shortEscapes, c); i >= 0 {
+		return shortMeanings[i]
 	}
 	return 0
 }
