@@ -159,90 +159,57 @@ func latencyOf(k tape.Kind) int64 {
 func inPlaceOf(recorded, asked tape.Kind) tape.Kind {
 	switch a := asked.(type) {
 	case *tape.LLMCall:
-		if was, ok := recorded.(*tape.LLMCall); ok {
-			k := *was
+		return over(recorded, a, func(k, a *tape.LLMCall) {
 			k.RequestDigest, k.RequestPayload, k.Model = a.RequestDigest, a.RequestPayload, a.Model
 			if a.URL != "" {
 				replaceRequest(&k.Exchange, &a.Exchange)
 				k.Provider, k.Endpoint, k.ParamsDigest = a.Provider, a.Endpoint, a.ParamsDigest
 			}
-			return &k
-		}
+		})
 	case *tape.HTTPExchange:
-		if was, ok := recorded.(*tape.HTTPExchange); ok {
-			k := *was
-			replaceRequest(&k.Exchange, &a.Exchange)
-			return &k
-		}
+		return over(recorded, a, func(k, a *tape.HTTPExchange) { replaceRequest(&k.Exchange, &a.Exchange) })
 	case *tape.ProcessSpawn:
-		if was, ok := recorded.(*tape.ProcessSpawn); ok {
-			k := *was
+		return over(recorded, a, func(k, a *tape.ProcessSpawn) {
 			k.Program, k.Args, k.Cwd, k.Stdin = a.Program, slices.Clone(a.Args), a.Cwd, a.Stdin
-			return &k
-		}
+		})
 	case *tape.MCPJSONRPC:
-		if was, ok := recorded.(*tape.MCPJSONRPC); ok {
-			k := *was
+		return over(recorded, a, func(k, a *tape.MCPJSONRPC) {
 			k.Server, k.Method, k.Request, k.RequestDigest, k.ParamsDigest = a.Server, a.Method, a.Request, a.RequestDigest, a.ParamsDigest
-			return &k
-		}
-	default:
-		return inPlaceOfInput(recorded, asked)
+		})
+	case *tape.FileRead:
+		return over(recorded, a, func(k, a *tape.FileRead) { k.Path = a.Path })
+	case *tape.FileDelete:
+		return over(recorded, a, func(k, a *tape.FileDelete) { k.Path = a.Path })
+	case *tape.FileStat:
+		return over(recorded, a, func(k, a *tape.FileStat) { k.Path = a.Path })
+	case *tape.DirList:
+		return over(recorded, a, func(k, a *tape.DirList) { k.Path = a.Path })
+	case *tape.EnvRead:
+		return over(recorded, a, func(k, a *tape.EnvRead) { k.VarName = a.VarName })
+	case *tape.RandomRead:
+		return over(recorded, a, func(k, a *tape.RandomRead) { k.Length = a.Length })
+	case *tape.ClockRead:
+		return over(recorded, a, func(k, a *tape.ClockRead) { k.Source = a.Source })
 	}
 	return asked
+}
+
+// over returns a copy of the recorded call into which put has put what was asked; of a call of another kind what was asked itself.
+func over[T any, K interface {
+	*T
+	tape.Kind
+}](recorded tape.Kind, asked K, put func(k, asked K)) tape.Kind {
+	was, ok := recorded.(K)
+	if !ok {
+		return asked
+	}
+	k := *was
+	put(&k, asked)
+	return K(&k)
 }
 
 // replaceRequest replaces the request of an exchange.
 func replaceRequest(x, asked *tape.Exchange) {
 	x.Method, x.URL, x.RequestHeaders = asked.Method, asked.URL, asked.RequestHeaders
 	x.RequestDigest, x.RequestPayload = asked.RequestDigest, asked.RequestPayload
-}
-
-// inPlaceOfInput is inPlaceOf of what asks for nothing but a name.
-func inPlaceOfInput(recorded, asked tape.Kind) tape.Kind {
-	switch a := asked.(type) {
-	case *tape.FileRead:
-		if was, ok := recorded.(*tape.FileRead); ok {
-			k := *was
-			k.Path = a.Path
-			return &k
-		}
-	case *tape.FileDelete:
-		if was, ok := recorded.(*tape.FileDelete); ok {
-			k := *was
-			k.Path = a.Path
-			return &k
-		}
-	case *tape.FileStat:
-		if was, ok := recorded.(*tape.FileStat); ok {
-			k := *was
-			k.Path = a.Path
-			return &k
-		}
-	case *tape.DirList:
-		if was, ok := recorded.(*tape.DirList); ok {
-			k := *was
-			k.Path = a.Path
-			return &k
-		}
-	case *tape.EnvRead:
-		if was, ok := recorded.(*tape.EnvRead); ok {
-			k := *was
-			k.VarName = a.VarName
-			return &k
-		}
-	case *tape.RandomRead:
-		if was, ok := recorded.(*tape.RandomRead); ok {
-			k := *was
-			k.Length = a.Length
-			return &k
-		}
-	case *tape.ClockRead:
-		if was, ok := recorded.(*tape.ClockRead); ok {
-			k := *was
-			k.Source = a.Source
-			return &k
-		}
-	}
-	return asked
 }

@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"bytes"
 	"fmt"
 	"iter"
 	"net/http"
@@ -39,18 +38,18 @@ const claudeBilling = "x-anthropic-billing-header"
 
 var anthropicEndpoints = []endpoint{
 	{provider: anthropic, name: "messages", paths: paths("*/v1/messages"),
-		keys: anthropicKeys, read: readMessages, usage: anthropicUsage},
+		keys: anthropicKeys, read: readMessages, usage: messageUsage},
 	{provider: anthropic, name: "count_tokens", plain: countsTokens,
 		paths: paths("*/v1/messages/count_tokens", "*/publishers/anthropic/models/count-tokens:rawPredict"),
 		keys:  anthropicKeys, read: readMessages},
 	{provider: anthropic, name: "rawPredict", paths: paths("*/publishers/anthropic/models/{model}:rawPredict"),
-		keys: anthropicKeys, read: readVertexMessages, usage: anthropicUsage},
+		keys: anthropicKeys, read: readVertexMessages, usage: messageUsage},
 	{provider: anthropic, name: "streamRawPredict", paths: paths("*/publishers/anthropic/models/{model}:streamRawPredict"),
-		keys: anthropicKeys, read: readVertexMessages, usage: anthropicUsage},
+		keys: anthropicKeys, read: readVertexMessages, usage: messageUsage},
 	{provider: anthropic, name: "batches", paths: paths("*/v1/messages/batches"),
 		plain: ordersWork, keys: anthropicBatchKeys, read: readMessageBatch},
 	{provider: anthropic, name: "complete", paths: paths("*/v1/complete"),
-		keys: anthropicCompleteKeys, read: single("model", "prompt"), usage: anthropicUsage},
+		keys: anthropicCompleteKeys, read: single("model", "prompt"), usage: messageUsage},
 }
 
 var anthropicBatchKeys = &keys{
@@ -140,20 +139,6 @@ func readMessageBatch(body *canonjson.Value, k *keys) (call, bool) {
 	return c, true
 }
 
-// anthropicUsage finds the usage of an answer. A streamed one counts its input in message_start and its output in
-// message_delta: both are merged, the later value wins.
-func anthropicUsage(answer []byte) []byte {
-	if head := bytes.TrimLeft(answer, " \t\r\n"); len(head) > 0 && head[0] == '{' {
-		return objectAt(head, "usage")
-	}
-	start := lastObject(answer, []string{"message", "usage"})
-	delta := lastObject(answer, []string{"usage"})
-	if start == nil || delta == nil {
-		return append(start, delta...) // at most one of them
-	}
-	return mergeObjects(start, delta)
-}
-
 // anthropicCounting is that of Anthropic messages, of OpenAI's Responses, images and transcriptions, and of Harn. They share two names,
 // but Anthropic's input_tokens leaves out what a cache was read or written for, OpenAI's holds it.
 var anthropicCounting = counting{
@@ -194,18 +179,7 @@ var anthropicProtocol = &protocol{
 	name: "anthropic-messages", messages: "messages",
 	top: anthropicTop, message: anthropicMessage, event: anthropicEvent,
 	whole: anthropicWhole, stream: anthropicStream, framing: &namedEvents,
-	changes: &changer{
-		system: func(body *canonjson.Value, s string) { put(body, "system", text(s)) },
-		results: func(body *canonjson.Value, set setResult) {
-			eachMessage(body, "messages", func(m *canonjson.Value) {
-				eachMessage(m, "content", func(b *canonjson.Value) {
-					if strings.HasSuffix(member(b, "type"), "tool_result") {
-						at(b, "content", func(content *canonjson.Value) { set(member(b, "tool_use_id"), content, text) })
-					}
-				})
-			})
-		},
-	},
+	putSystem: func(body *canonjson.Value, s string) { put(body, "system", text(s)) },
 }
 
 func anthropicTop(h *hearing, s *jsonscan.Scanner, key string) bool {

@@ -45,13 +45,13 @@ var invokeKeys = &keys{
 
 var bedrockEndpoints = []endpoint{
 	{provider: bedrock, name: "invoke", paths: paths("*/model/{model+}/invoke"),
-		keys: invokeKeys, read: readInvoke, usage: bedrockUsage},
+		keys: invokeKeys, read: readInvoke, usage: messageUsage},
 	{provider: bedrock, name: "invoke-with-response-stream", paths: paths("*/model/{model+}/invoke-with-response-stream"),
-		keys: invokeKeys, read: readInvoke, usage: bedrockUsage},
+		keys: invokeKeys, read: readInvoke, usage: messageUsage},
 	{provider: bedrock, name: "converse", paths: paths("*/model/{model+}/converse"),
-		keys: converseKeys, read: readConverse, usage: bedrockUsage},
+		keys: converseKeys, read: readConverse, usage: messageUsage},
 	{provider: bedrock, name: "converse-stream", paths: paths("*/model/{model+}/converse-stream"),
-		keys: converseKeys, read: readConverse, usage: bedrockUsage},
+		keys: converseKeys, read: readConverse, usage: messageUsage},
 	{provider: bedrock, name: "count-tokens", paths: paths("*/model/{model+}/count-tokens"), plain: countsTokens,
 		keys: bedrockCountKeys, read: readBedrockCount},
 }
@@ -139,9 +139,10 @@ func readInvoke(body *canonjson.Value, k *keys) (call, bool) {
 // invocationMetrics is the key under which the last event of an invoke stream counts tokens.
 const invocationMetrics = "amazon-bedrock-invocationMetrics"
 
-// bedrockUsage finds the usage of an answer: that of converse or of the model itself, else what Bedrock counted, else the
-// counts of Llama and of Titan's embeddings.
-func bedrockUsage(answer []byte) []byte {
+// messageUsage finds the usage of an answer of Anthropic's or Bedrock's: that of converse or of the model itself, else what Bedrock counted,
+// else the counts of Llama and of Titan's embeddings. A stream of Anthropic's counts its input in message_start and its output in
+// message_delta: both are merged, the later value wins.
+func messageUsage(answer []byte) []byte {
 	var start, own, metrics, counts []byte
 	for text := range answers(answer) {
 		event := invokeEvent(text)
@@ -228,18 +229,7 @@ var converseProtocol = &protocol{
 	name: "bedrock-converse", messages: "messages",
 	top: converseTop, message: converseHeard, event: converseEvent, unpack: invokeEvent,
 	whole: converseWhole, stream: converseStream, framing: &eventStreams,
-	changes: &changer{
-		system: func(body *canonjson.Value, s string) { put(body, "system", converseText(s)) },
-		results: func(body *canonjson.Value, set setResult) {
-			eachMessage(body, "messages", func(m *canonjson.Value) {
-				eachMessage(m, "content", func(b *canonjson.Value) {
-					at(b, "toolResult", func(r *canonjson.Value) {
-						at(r, "content", func(content *canonjson.Value) { set(member(r, "toolUseId"), content, converseText) })
-					})
-				})
-			})
-		},
-	},
+	putSystem: func(body *canonjson.Value, s string) { put(body, "system", converseText(s)) },
 }
 
 // converseText is the list of blocks that a text is.

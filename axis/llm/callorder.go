@@ -76,21 +76,44 @@ func callID(v *canonjson.Value) string {
 	return ""
 }
 
-// resultID is the id of the call that an element of a list is the result of; "" for none.
-func resultID(v *canonjson.Value) string {
+// A resultShape is how a provider writes what a tool gave: where the id of its call stands, where what it gave, and how a text stands there.
+type resultShape struct {
+	id, content string
+	as          func(string) canonjson.Value
+}
+
+var (
+	blockResult    = resultShape{"tool_use_id", "content", text}
+	messageResult  = resultShape{"tool_call_id", "content", text}
+	itemResult     = resultShape{"call_id", "output", text}
+	functionResult = resultShape{"id", "response", func(s string) canonjson.Value { return object(canonjson.Member{Key: "output", Value: text(s)}) }}
+	converseShape  = resultShape{"toolUseId", "content", converseText}
+)
+
+// resultOf returns the object of what a tool gave that an element of a list is or wraps, and its shape; nil for none.
+func resultOf(v *canonjson.Value) (*canonjson.Value, *resultShape) {
 	kind := member(v, "type")
 	switch {
 	case strings.HasSuffix(kind, "tool_result"):
-		return member(v, "tool_use_id")
+		return v, &blockResult
 	case member(v, "role") == "tool":
-		return member(v, "tool_call_id")
+		return v, &messageResult
 	case strings.HasSuffix(kind, "_output"):
-		return member(v, "call_id")
+		return v, &itemResult
 	}
-	for _, wrapped := range []struct{ key, id string }{{"functionResponse", "id"}, {"function_response", "id"}, {"toolResult", "toolUseId"}} {
-		if inner := get(v, wrapped.key); inner != nil {
-			return member(inner, wrapped.id)
+	for _, key := range []string{"functionResponse", "function_response"} {
+		if inner := get(v, key); inner != nil {
+			return inner, &functionResult
 		}
 	}
-	return ""
+	return get(v, "toolResult"), &converseShape
+}
+
+// resultID is the id of the call that an element of a list is the result of; "" for none.
+func resultID(v *canonjson.Value) string {
+	of, shape := resultOf(v)
+	if of == nil {
+		return ""
+	}
+	return member(of, shape.id)
 }

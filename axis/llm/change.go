@@ -26,16 +26,6 @@ var ErrSigned = errors.New("the request is signed (AWS SigV4), and a changed one
 // ErrNoCall is returned for a request that is no call with messages: it has nothing that a Change changes.
 var ErrNoCall = errors.New("no call of a model with messages")
 
-// changer is how a protocol writes what a Change changes, into the object of a request that holds it.
-type changer struct {
-	system  func(body *canonjson.Value, s string)
-	results func(body *canonjson.Value, set setResult)
-}
-
-// A setResult sets what a tool gave for a call, where that changes: content gets the text as the protocol has it. It is called for each
-// result, in order; of an id that is "" the call is the one that a Listener pairs it with.
-type setResult func(id string, content *canonjson.Value, as func(string) canonjson.Value)
-
 // Apply returns r, a call that id is of, as c has it, and what of it is changed: "model", "system", "tool ID". The order of a body's keys
 // stays. A body in a Content-Encoding leaves without it. Errors: ErrSigned, ErrNoCall, or what of the request does not hold.
 func (c *Change) Apply(r *exchange.Request, id *exchange.Identity) (*exchange.Request, []string, error) {
@@ -56,7 +46,7 @@ func (c *Change) Apply(r *exchange.Request, id *exchange.Identity) (*exchange.Re
 	call.URL = r.URL
 	if c.System != nil || len(c.Results) > 0 {
 		p := protocolOf(call, plain)
-		if p == nil || p.changes == nil {
+		if p == nil || p.putSystem == nil {
 			return nil, nil, fmt.Errorf("of %s %s the model alone can be changed", e.provider, e.name)
 		}
 		changed = append(changed, c.said(p, &body, resultIDs(call, plain))...)
@@ -137,21 +127,33 @@ func (c *Change) said(p *protocol, body *canonjson.Value, ids []string) (changed
 		body = inner
 	}
 	if c.System != nil {
-		p.changes.system(body, *c.System)
+		p.putSystem(body, *c.System)
 		changed = append(changed, "system")
 	}
 	if len(c.Results) == 0 {
 		return changed
 	}
-	p.changes.results(body, func(id string, content *canonjson.Value, as func(string) canonjson.Value) {
-		if id == "" && len(ids) > 0 {
+	result := func(v *canonjson.Value) {
+		of, shape := resultOf(v)
+		if of == nil || get(of, shape.content) == nil {
+			return
+		}
+		id := member(of, shape.id)
+		if id == "" && len(ids) > 0 { // Ollama's and Gemini's may have none
 			id = ids[0]
 		}
 		ids = ids[min(1, len(ids)):]
-		if result, ok := c.Results[id]; ok {
-			*content = as(result)
+		if to, ok := c.Results[id]; ok {
+			put(of, shape.content, shape.as(to))
 			changed = append(changed, "tool "+id)
 		}
+	}
+	at(body, p.messages, func(messages *canonjson.Value) {
+		each(messages, func(m *canonjson.Value) {
+			result(m)
+			at(m, "content", func(content *canonjson.Value) { each(content, result) })
+			at(m, "parts", func(parts *canonjson.Value) { each(parts, result) })
+		})
 	})
 	return changed
 }
@@ -189,11 +191,6 @@ func appendInOrder(b []byte, v *canonjson.Value) []byte {
 		return append(b, ']')
 	}
 	return v.Append(b)
-}
-
-// eachMessage applies edit to every message under key.
-func eachMessage(body *canonjson.Value, key string, edit func(m *canonjson.Value)) {
-	at(body, key, func(messages *canonjson.Value) { each(messages, edit) })
 }
 
 // putSystemMessage sets the system text that begins the messages, or puts one before them.

@@ -57,7 +57,7 @@ func cohereError(_ int, message string) []byte {
 var cohereProtocol = &protocol{
 	name: "cohere", messages: "messages",
 	top: cohereTop, message: chatHeard, event: cohereEvent,
-	changes: chatChanges,
+	putSystem: putSystemMessage,
 }
 
 // cohereFirstProtocol is the first version.

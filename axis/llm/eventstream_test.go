@@ -79,18 +79,18 @@ func TestExtractElsewhere(t *testing.T) {
 		answer string
 		want   string
 	}{
-		{"converse", bedrockUsage, `{"output":{"message":{}},"usage":{"inputTokens":5,"outputTokens":2,"totalTokens":7}}`,
+		{"converse", messageUsage, `{"output":{"message":{}},"usage":{"inputTokens":5,"outputTokens":2,"totalTokens":7}}`,
 			`{"inputTokens":5,"outputTokens":2,"totalTokens":7}`},
-		{"converse stream", bedrockUsage, string(eventMessage("metadata", `{"usage":{"inputTokens":5,"outputTokens":2},"metrics":{"latencyMs":9}}`)),
+		{"converse stream", messageUsage, string(eventMessage("metadata", `{"usage":{"inputTokens":5,"outputTokens":2},"metrics":{"latencyMs":9}}`)),
 			`{"inputTokens":5,"outputTokens":2}`},
-		{"invoke", bedrockUsage, `{"type":"message","usage":{"input_tokens":1,"output_tokens":2}}`, `{"input_tokens":1,"output_tokens":2}`},
-		{"invoke stream", bedrockUsage, string(claude), `{"cache_read_input_tokens":4,"input_tokens":10,"output_tokens":7}`},
-		{"invoke of Llama", bedrockUsage, `{"generation":"x","prompt_token_count":3,"generation_token_count":4,"stop_reason":"stop"}`,
+		{"invoke", messageUsage, `{"type":"message","usage":{"input_tokens":1,"output_tokens":2}}`, `{"input_tokens":1,"output_tokens":2}`},
+		{"invoke stream", messageUsage, string(claude), `{"cache_read_input_tokens":4,"input_tokens":10,"output_tokens":7}`},
+		{"invoke of Llama", messageUsage, `{"generation":"x","prompt_token_count":3,"generation_token_count":4,"stop_reason":"stop"}`,
 			`{"generation_token_count":4,"prompt_token_count":3}`},
-		{"invoke stream of Titan", bedrockUsage, string(titan), `{"inputTokenCount":3,"outputTokenCount":5}`},
-		{"invoke of Titan's embeddings", bedrockUsage, `{"embedding":[0.1],"inputTextTokenCount":4}`, `{"inputTextTokenCount":4}`},
-		{"invoke of Titan, which counts its text apart", bedrockUsage, `{"inputTextTokenCount":4,"results":[{"tokenCount":9}]}`, ""},
-		{"invoke refused", bedrockUsage, `{"message":"Too many tokens"}`, ""},
+		{"invoke stream of Titan", messageUsage, string(titan), `{"inputTokenCount":3,"outputTokenCount":5}`},
+		{"invoke of Titan's embeddings", messageUsage, `{"embedding":[0.1],"inputTextTokenCount":4}`, `{"inputTextTokenCount":4}`},
+		{"invoke of Titan, which counts its text apart", messageUsage, `{"inputTextTokenCount":4,"results":[{"tokenCount":9}]}`, ""},
+		{"invoke refused", messageUsage, `{"message":"Too many tokens"}`, ""},
 		{"ollama stream", ollamaUsage, `{"message":{"content":"a"},"done":false}` + "\n" +
 			`{"message":{"content":""},"done":true,"total_duration":4883583458,"prompt_eval_count":26,"eval_count":282,"eval_duration":1}` + "\n",
 			`{"eval_count":282,"prompt_eval_count":26}`},

@@ -13,19 +13,19 @@ func TestExtract(t *testing.T) {
 		answer string
 		want   string
 	}{
-		{"anthropic whole", anthropicUsage,
+		{"anthropic whole", messageUsage,
 			`{"id":"msg_1","type":"message","content":[],"usage":{"input_tokens":10,"output_tokens":3}}`,
 			`{"input_tokens":10,"output_tokens":3}`},
-		{"anthropic stream", anthropicUsage, "event: message_start\r\n" +
+		{"anthropic stream", messageUsage, "event: message_start\r\n" +
 			`data: {"type":"message_start","message":{"id":"m","usage":{"input_tokens":10,"output_tokens":1,"service_tier":"standard"}}}` + "\r\n\r\n" +
 			"event: ping\ndata: {\"type\":\"ping\"}\n\n" +
 			"event: message_delta\n" + `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":null,"output_tokens":42}}` + "\n\n" +
 			"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
 			`{"input_tokens":10,"output_tokens":42,"service_tier":"standard"}`},
-		{"anthropic cut", anthropicUsage,
+		{"anthropic cut", messageUsage,
 			`data: {"type":"message_start","message":{"usage":{"input_tokens":10}}}` + "\n\ndata: {\"type\":\"mess",
 			`{"input_tokens":10}`},
-		{"anthropic error", anthropicUsage, `{"type":"error","error":{"type":"overloaded_error"}}`, ""},
+		{"anthropic error", messageUsage, `{"type":"error","error":{"type":"overloaded_error"}}`, ""},
 		{"chat whole", chatUsage, `{"choices":[],"usage":{"total_tokens":7}}`, `{"total_tokens":7}`},
 		{"chat stream", chatUsage,
 			`data: {"choices":[{"delta":{"content":"\"usage\""}}],"usage":null}` + "\n\n" +

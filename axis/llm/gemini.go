@@ -210,7 +210,7 @@ var geminiProtocol = &protocol{
 	name: "gemini", messages: "contents", wrapped: "request",
 	top: geminiTop, message: geminiHeard, event: geminiEvent,
 	whole: geminiWhole, stream: geminiStream, framing: &crlfEvents,
-	changes: &changer{system: putSystemInstruction, results: geminiResults},
+	putSystem: putSystemInstruction,
 }
 
 func putSystemInstruction(body *canonjson.Value, s string) {
@@ -219,22 +219,6 @@ func putSystemInstruction(body *canonjson.Value, s string) {
 		key = "system_instruction"
 	}
 	put(body, key, object(canonjson.Member{Key: "parts", Value: converseText(s)}))
-}
-
-// geminiResults finds the responses of functions.
-func geminiResults(body *canonjson.Value, set setResult) {
-	result := func(r *canonjson.Value) {
-		id := member(r, "id")
-		at(r, "response", func(content *canonjson.Value) {
-			set(id, content, func(s string) canonjson.Value { return object(canonjson.Member{Key: "output", Value: text(s)}) })
-		})
-	}
-	eachMessage(body, "contents", func(m *canonjson.Value) {
-		eachMessage(m, "parts", func(p *canonjson.Value) {
-			at(p, "functionResponse", result)
-			at(p, "function_response", result)
-		})
-	})
 }
 
 func geminiTop(h *hearing, s *jsonscan.Scanner, key string) bool {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -155,7 +156,7 @@ type protocol struct {
 	stream  func(r *Reply, emit func(name string, event wireObject))
 	framing *framing
 
-	changes *changer // how a request is changed; nil where nobody does
+	putSystem func(body *canonjson.Value, s string) // puts a system text into a request; nil where nobody changes one
 }
 
 // protocolOf returns how a call's conversation is written; nil where it has none.

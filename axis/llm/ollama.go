@@ -112,7 +112,7 @@ var ollamaProtocol = &protocol{
 	name: "ollama", messages: "messages",
 	top: chatTop, message: chatHeard, event: ollamaEvent,
 	whole: ollamaWhole, stream: ollamaStream, framing: &jsonLines,
-	changes: chatChanges,
+	putSystem: putSystemMessage,
 }
 
 // ollamaEvent reads an answer, or one line of a stream.

@@ -99,19 +99,7 @@ var chatProtocol = &protocol{
 	name: "openai-chat", messages: "messages",
 	top: chatTop, message: chatHeard, event: chatEvent,
 	whole: chatWhole, stream: chatStream, framing: &bareEvents,
-	changes: chatChanges,
-}
-
-var chatChanges = &changer{
-	system: putSystemMessage,
-	results: func(body *canonjson.Value, set setResult) {
-		eachMessage(body, "messages", func(m *canonjson.Value) {
-			if member(m, "role") != RoleTool {
-				return
-			}
-			at(m, "content", func(content *canonjson.Value) { set(member(m, "tool_call_id"), content, text) }) // Ollama has no ids
-		})
-	},
+	putSystem: putSystemMessage,
 }
 
 func chatTop(h *hearing, s *jsonscan.Scanner, key string) bool {

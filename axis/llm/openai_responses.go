@@ -140,7 +140,7 @@ var responsesProtocol = &protocol{
 	name: "openai-responses", messages: "input",
 	top: responsesTop, message: responsesHeard, event: responsesEvent,
 	whole: responsesWhole, stream: responsesStream, framing: &namedEvents,
-	changes: &changer{system: putInstructions, results: responsesResults},
+	putSystem: putInstructions,
 }
 
 // putInstructions sets the system text: that of the request, or else that of the messages that begin it.
@@ -149,14 +149,6 @@ func putInstructions(body *canonjson.Value, s string) {
 		return
 	}
 	put(body, "instructions", text(s))
-}
-
-func responsesResults(body *canonjson.Value, set setResult) {
-	eachMessage(body, "input", func(item *canonjson.Value) {
-		if strings.HasSuffix(member(item, "type"), "_output") {
-			at(item, "output", func(content *canonjson.Value) { set(member(item, "call_id"), content, text) })
-		}
-	})
 }
 
 func responsesTop(h *hearing, s *jsonscan.Scanner, key string) bool {

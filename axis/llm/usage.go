@@ -169,9 +169,6 @@ func lastObject(body []byte, paths ...[]string) []byte {
 	var found []byte
 	for text := range answers(body) {
 		for _, path := range paths {
-			if !bytes.Contains(text, []byte(`"`+path[len(path)-1]+`"`)) {
-				continue
-			}
 			if at := objectAt(text, path...); at != nil {
 				found = at
 				break
@@ -183,6 +180,9 @@ func lastObject(body []byte, paths ...[]string) []byte {
 
 // objectAt returns the JSON object at a path of keys, as it stood; nil where there is none.
 func objectAt(text []byte, path ...string) []byte {
+	if !containsAny(text, path[len(path)-1:]) {
+		return nil
+	}
 	for _, key := range path {
 		var value []byte
 		whole := members(text, func(name, v []byte) {

@@ -130,12 +130,12 @@ func named(tools []tool, texts []string) (names []string) {
 }
 
 // outcome is the final text, which mentions what the tool said.
-func outcome(file string, results []result) string {
-	last := results[len(results)-1]
-	if last.failed {
-		return "The tool failed, " + file + " may be missing: " + short(last.text)
+func outcome(file string, results []llm.Turn) string {
+	last := &results[len(results)-1]
+	if last.Failed {
+		return "The tool failed, " + file + " may be missing: " + short(said(last))
 	}
-	return "Done, " + file + " is written. The tool said: " + short(last.text)
+	return "Done, " + file + " is written. The tool said: " + short(said(last))
 }
 
 // choose takes a tool by name, of liked the first that is there, else one that looks as if it wrote files or ran commands, else

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
 
 func TestJobOf(t *testing.T) {
@@ -46,7 +49,7 @@ func TestCwdOf(t *testing.T) {
 		"Execute a command in the current working directory. Returns stdout.\n": "",
 		"Working directory: C:\\x":                                              "",
 	} {
-		if got := cwdOf(&turn{system: text}); got != want {
+		if got := cwdOf(&turn{Conversation: &llm.Conversation{}, system: text}); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -114,6 +117,18 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+var model = llm.Turn{Role: llm.RoleAssistant}
+
+func user(text string) llm.Turn {
+	return llm.Turn{Role: llm.RoleUser, Parts: []canonjson.Value{{Kind: canonjson.String, Str: text}}}
+}
+
+func gave(text string) llm.Turn { return llm.Turn{Role: llm.RoleTool, Parts: user(text).Parts} }
+
+func turnWith(tools []tool, turns ...llm.Turn) *turn {
+	return &turn{Conversation: &llm.Conversation{Turns: turns}, tools: tools}
+}
+
 func TestAToolThatThePromptNames(t *testing.T) {
 	tools := []tool{{name: "write_file", schema: &schema{}}, {name: "bash", schema: &schema{}}, {name: "mcp_files_write_file", schema: &schema{}}}
 	for prompt, want := range map[string]string{
@@ -123,7 +138,7 @@ func TestAToolThatThePromptNames(t *testing.T) {
 		"write a.txt by files_write_file":     "write_file",
 		"write a bash script a.sh":            "write_file",
 	} {
-		got := New(nil).plan(&turn{tools: tools, messages: []message{{texts: []string{"context: mcp_files_write_file", prompt}}}})
+		got := New(nil).plan(turnWith(tools, user("context: mcp_files_write_file"), user(prompt)))
 		if len(got.calls) != 1 || got.calls[0].name != want {
 			t.Errorf("%q: %+v, want a call of %s", prompt, got.calls, want)
 		}
@@ -131,34 +146,26 @@ func TestAToolThatThePromptNames(t *testing.T) {
 }
 
 func TestPlanWithoutATool(t *testing.T) {
-	said := func(texts ...string) []message { return []message{{texts: texts}} }
-	asked := append(said("write a.txt"), message{model: true})
 	tests := []struct {
 		name string
-		turn turn
+		turn *turn
 		want string
 	}{
-		{"title", turn{messages: said("title for: x")}, "Scripted answer to: title for: x"},
-		{"object", turn{messages: said("write a.txt"), format: &schema{Properties: map[string]*schema{
+		{"title", turnWith(nil, user("title for: x")), "Scripted answer to: title for: x"},
+		{"object", &turn{Conversation: turnWith(nil, user("write a.txt")).Conversation, format: &schema{Properties: map[string]*schema{
 			"title": {Type: types{"string"}}}, Required: []string{"title"}}}, `{"title":"Write a.txt"}`},
-		{"tool failed", turn{messages: append(asked, message{results: []result{{"no space", true}}})},
+		{"tool failed", turnWith(nil, user("write a.txt"), model, llm.Turn{Role: llm.RoleTool, Parts: user("no space").Parts, Failed: true}),
 			"The tool failed, a.txt may be missing: no space"},
 	}
 	for _, tt := range tests {
-		if got := New(nil).plan(&tt.turn); got.text != tt.want || got.calls != nil {
+		if got := New(nil).plan(tt.turn); got.text != tt.want || got.calls != nil {
 			t.Errorf("%s: %+v, want %q", tt.name, got, tt.want)
 		}
 	}
 }
 
 func TestASecondPromptIsAnotherJob(t *testing.T) {
-	got := New(nil).plan(&turn{
-		tools: []tool{{name: "write", schema: &schema{}}},
-		messages: []message{
-			{texts: []string{"write a.txt"}}, {model: true}, {results: []result{{text: "ok"}}}, {model: true},
-			{texts: []string{"write b.txt"}},
-		},
-	})
+	got := New(nil).plan(turnWith([]tool{{name: "write", schema: &schema{}}}, user("write a.txt"), model, gave("ok"), model, user("write b.txt")))
 	if got.calls == nil || got.text != "I'll write b.txt." {
 		t.Errorf("%+v", got)
 	}
@@ -185,11 +192,11 @@ func TestCallsOfTheScript(t *testing.T) {
 		{{name: "read"}, {name: "mcp_memory_read"}, {name: "mcp_files_read"}},
 		{{name: "read"}, {name: "read", space: "mcp__memory"}, {name: "read", space: "mcp__files"}},
 	} {
-		turn := &turn{tools: tools, messages: []message{{texts: []string{"write hello.txt"}}}}
+		turn := turnWith(tools, user("write hello.txt"))
 		var got []call
 		for range 2 {
 			got = append(got, e.plan(turn).calls...)
-			turn.messages = append(turn.messages, message{model: true}, message{results: []result{{text: "read"}}}, message{texts: []string{"on"}})
+			turn.Turns = append(turn.Turns, model, gave("read"), user("on"))
 		}
 		files, memory := tools[2], tools[1]
 		want := []call{
@@ -201,7 +208,7 @@ func TestCallsOfTheScript(t *testing.T) {
 		if a := e.plan(turn); a.text != "No tool is called missing." || a.calls != nil {
 			t.Errorf("a tool that is not declared: %+v", a)
 		}
-		turn.messages = append(turn.messages, message{results: []result{{text: "it rained"}}})
+		turn.Turns = append(turn.Turns, gave("it rained"))
 		if a := e.plan(turn); !strings.Contains(a.text, "it rained") || a.calls != nil {
 			t.Errorf("after all calls: %+v", a)
 		}

@@ -2,6 +2,7 @@ package scriptedllm
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
@@ -10,24 +11,11 @@ import (
 
 // A turn is what a request asks, as the script looks at it.
 type turn struct {
-	system   string
-	messages []message
-	tools    []tool
-	think    bool    // the answer begins with the model's thoughts
-	format   *schema // the answer is to be an object of this schema; nil for text
-}
-
-// A message is one message of the conversation.
-type message struct {
-	model   bool // by the model, else by the user's side
-	texts   []string
-	results []result
-}
-
-// A result is what a tool gave.
-type result struct {
-	text   string
-	failed bool
+	*llm.Conversation
+	system string
+	tools  []tool
+	think  bool    // the answer begins with the model's thoughts
+	format *schema // the answer is to be an object of this schema; nil for text
 }
 
 // A tool is one that the agent declares.
@@ -38,21 +26,10 @@ type tool struct {
 }
 
 func turnOf(q *llm.Question) *turn {
-	t := &turn{system: q.System.Text(), think: thinks(&q.Body), format: formatOf(&q.Body)}
+	t := &turn{Conversation: q.Conversation, system: q.System.Text(), think: thinks(&q.Body), format: formatOf(&q.Body)}
 	for i := range q.Turns {
-		m := &q.Turns[i]
-		switch text := strings.Join(m.Texts(), "\n"); m.Role {
-		case llm.RoleSystem:
-			t.system += "\n" + text
-		case llm.RoleTool:
-			for _, p := range m.Parts {
-				if p.Kind != canonjson.String {
-					text += string(p.Append(nil))
-				}
-			}
-			t.messages = append(t.messages, message{results: []result{{text: text, failed: m.Failed}}})
-		default:
-			t.messages = append(t.messages, message{model: m.Role == llm.RoleAssistant, texts: m.Texts()})
+		if m := &q.Turns[i]; m.Role == llm.RoleSystem {
+			t.system += "\n" + strings.Join(m.Texts(), "\n")
 		}
 	}
 	t.tools = functions(nil, q.Tools.Elems, "")
@@ -106,44 +83,49 @@ func thinks(body *canonjson.Value) bool {
 	return kind.Text() == "enabled" || kind.Text() == "adaptive" || asked && (think.Bool || think.Kind != canonjson.Bool) || shown.Bool
 }
 
-// fresh returns the messages after the model's last one: what this turn brings.
-func (t *turn) fresh() []message {
-	for i := len(t.messages) - 1; i >= 0; i-- {
-		if t.messages[i].model {
-			return t.messages[i+1:]
+// results returns the tool results that this turn brings: those after the model's last message.
+func (t *turn) results() (out []llm.Turn) {
+	for _, m := range slices.Backward(t.Turns) {
+		if m.Role == llm.RoleAssistant {
+			break
+		}
+		if m.Role == llm.RoleTool {
+			out = append(out, m)
 		}
 	}
-	return t.messages
-}
-
-// results returns the tool results that this turn brings.
-func (t *turn) results() []result {
-	var out []result
-	for _, m := range t.fresh() {
-		out = append(out, m.results...)
-	}
+	slices.Reverse(out)
 	return out
 }
 
 // answered counts the tool results of the whole conversation.
-func (t *turn) answered() int {
-	n := 0
-	for _, m := range t.messages {
-		n += len(m.results)
+func (t *turn) answered() (n int) {
+	for i := range t.Turns {
+		if t.Turns[i].Role == llm.RoleTool {
+			n++
+		}
 	}
 	return n
 }
 
-// userTexts returns everything that the user's side said, the last first. Agents put their own context before the
-// prompt, so the prompt is the first of these that reads like one.
-func (t *turn) userTexts() []string {
-	var out []string
-	for i := len(t.messages) - 1; i >= 0; i-- {
-		if m := t.messages[i]; !m.model {
-			for j := len(m.texts) - 1; j >= 0; j-- {
-				out = append(out, m.texts[j])
-			}
+// said is what a tool gave, its texts first.
+func said(result *llm.Turn) string {
+	text := strings.Join(result.Texts(), "\n")
+	for _, p := range result.Parts {
+		if p.Kind != canonjson.String {
+			text += string(p.Append(nil))
 		}
 	}
+	return text
+}
+
+// userTexts returns everything that the user's side said, the last first. Agents put their own context before the
+// prompt, so the prompt is the first of these that reads like one.
+func (t *turn) userTexts() (out []string) {
+	for i := range t.Turns {
+		if t.Turns[i].Role == llm.RoleUser {
+			out = append(out, t.Turns[i].Texts()...)
+		}
+	}
+	slices.Reverse(out)
 	return out
 }

@@ -28,12 +28,6 @@ type checking struct {
 	tracks bool
 }
 
-// seen is what of a value schemas have looked at; nil where nobody asks.
-type seen struct {
-	names map[string]bool
-	items map[int]bool
-}
-
 // A problem is what is wrong, and where: a JSON Pointer.
 type problem struct{ at, what string }
 
@@ -79,7 +73,9 @@ func (c *checking) spend(n int) {
 }
 
 // apply holds v to n, and returns what of v was looked at.
-func (c *checking) apply(n *node, v *canonjson.Value, at string) (found []problem, looked *seen) {
+//
+// Looked at are elements by their index, members by their name; nil where nobody asks.
+func (c *checking) apply(n *node, v *canonjson.Value, at string) (found []problem, looked map[string]bool) {
 	c.spend(1 + len(at)/100)
 	if c.nested++; c.nested > maxNested {
 		panic(errCostly)
@@ -90,7 +86,7 @@ func (c *checking) apply(n *node, v *canonjson.Value, at string) (found []proble
 	}
 	a := &applied{checking: c, n: n, v: v, at: at}
 	if c.tracks {
-		a.looked = &seen{make(map[string]bool), make(map[int]bool)}
+		a.looked = make(map[string]bool)
 	}
 	a.kind()
 	if n.ref != nil {
@@ -118,7 +114,7 @@ type applied struct {
 	v      *canonjson.Value
 	at     string
 	found  []problem
-	looked *seen
+	looked map[string]bool
 }
 
 func (a *applied) say(format string, args ...any) {
@@ -126,23 +122,30 @@ func (a *applied) say(format string, args ...any) {
 }
 
 // and holds the same value to another node, too.
-func (a *applied) and(n *node) bool {
+func (a *applied) and(n *node) {
 	found, looked := a.apply(n, a.v, a.at)
 	a.found = append(a.found, found...)
-	return a.learn(found, looked)
+	a.learn(found, looked)
 }
 
-// try does so without saying what is found, and reports whether nothing is.
-func (a *applied) try(n *node) bool {
-	found, looked := a.apply(n, a.v, a.at)
-	return a.learn(found, looked)
+// below holds what lies in the value to a node.
+func (a *applied) below(n *node, v *canonjson.Value, token string) {
+	found, _ := a.apply(n, v, a.at+"/"+token)
+	a.found = append(a.found, found...)
+	a.see(token)
 }
 
-// learn takes over what another node has looked at, unless it found something.
-func (a *applied) learn(found []problem, looked *seen) bool {
+// see notes that what lies in the value was looked at.
+func (a *applied) see(token string) {
+	if a.looked != nil {
+		a.looked[token] = true
+	}
+}
+
+// learn takes over what another node has looked at, unless it found something, and reports whether it found nothing.
+func (a *applied) learn(found []problem, looked map[string]bool) bool {
 	if len(found) == 0 && looked != nil {
-		maps.Copy(a.looked.names, looked.names)
-		maps.Copy(a.looked.items, looked.items)
+		maps.Copy(a.looked, looked)
 	}
 	return len(found) == 0
 }
@@ -193,20 +196,15 @@ func numberOf(v *canonjson.Value) (*number, bool) {
 }
 
 func (a *applied) number() {
-	if a.n.of == nil && a.n.low == nil && a.n.high == nil {
+	if a.n.of == nil && a.n.bounds == nil {
 		return
 	}
 	is, ok := numberOf(a.v)
 	if !ok {
 		return
 	}
-	for _, b := range a.n.low {
-		if d := is.Cmp(b.limit.Rat); d < 0 || d == 0 && b.strict {
-			a.say("%s: got %s, want %s", b.keyword, is.text, b.limit.text)
-		}
-	}
-	for _, b := range a.n.high {
-		if d := is.Cmp(b.limit.Rat); d > 0 || d == 0 && b.strict {
+	for _, b := range a.n.bounds {
+		if d := b.side * is.Cmp(b.limit.Rat); d < 0 || d == 0 && b.strict {
 			a.say("%s: got %s, want %s", b.keyword, is.text, b.limit.text)
 		}
 	}
@@ -245,23 +243,14 @@ func (a *applied) within(s *span, what string, is int) {
 	}
 }
 
-// element holds the element i to n.
-func (a *applied) element(n *node, i int) {
-	found, _ := a.apply(n, &a.v.Elems[i], a.at+"/"+strconv.Itoa(i))
-	a.found = append(a.found, found...)
-	if a.looked != nil {
-		a.looked.items[i] = true
-	}
-}
-
 func (a *applied) list() {
 	a.within(&a.n.count, "Items", len(a.v.Elems))
 	for i := range a.v.Elems {
 		switch {
 		case i < len(a.n.prefix):
-			a.element(a.n.prefix[i], i)
+			a.below(a.n.prefix[i], &a.v.Elems[i], strconv.Itoa(i))
 		case a.n.items != nil:
-			a.element(a.n.items, i)
+			a.below(a.n.items, &a.v.Elems[i], strconv.Itoa(i))
 		}
 	}
 	if a.n.unique {
@@ -290,9 +279,7 @@ func (a *applied) containing() {
 	for i := range a.v.Elems {
 		if found, _ := a.apply(a.n.contains, &a.v.Elems[i], ""); len(found) == 0 {
 			n++
-			if a.looked != nil {
-				a.looked.items[i] = true
-			}
+			a.see(strconv.Itoa(i))
 		}
 	}
 	switch s := a.n.containing; {
@@ -359,8 +346,7 @@ func (a *applied) member(m *canonjson.Member) bool {
 	known := false
 	hold := func(n *node) {
 		known = true
-		found, _ := a.apply(n, &m.Value, a.at+"/"+m.Key)
-		a.found = append(a.found, found...)
+		a.below(n, &m.Value, m.Key)
 	}
 	if n := a.n.properties[m.Key]; n != nil {
 		hold(n)
@@ -376,9 +362,6 @@ func (a *applied) member(m *canonjson.Member) bool {
 		}
 		hold(more)
 	}
-	if known && a.looked != nil {
-		a.looked.names[m.Key] = true
-	}
 	return true
 }
 
@@ -388,10 +371,16 @@ func (a *applied) combined() {
 		a.and(n)
 	}
 	if a.n.any != nil {
-		a.some()
+		most := 1
+		if a.looked != nil {
+			most = len(a.n.any) // somebody asks what each has looked at
+		}
+		a.matching(a.n.any, most)
 	}
 	if a.n.one != nil {
-		a.single()
+		if matched := a.matching(a.n.one, 2); len(matched) > 1 {
+			a.say("'oneOf' failed, subschemas %d, %d matched", matched[0], matched[1])
+		}
 	}
 	if a.n.not != nil {
 		if found, _ := a.apply(a.n.not, a.v, a.at); len(found) == 0 {
@@ -400,7 +389,7 @@ func (a *applied) combined() {
 	}
 	if a.n.when != nil {
 		next := a.n.orElse
-		if a.try(a.n.when) {
+		if a.learn(a.apply(a.n.when, a.v, a.at)) {
 			next = a.n.then
 		}
 		if next != nil {
@@ -409,96 +398,39 @@ func (a *applied) combined() {
 	}
 }
 
-// some holds it to one of anyOf at least. All are looked at where somebody asks what was.
-func (a *applied) some() {
+// matching lists those of some schemas that the value agrees with, as far as the first most. Where there are none it says why.
+func (a *applied) matching(some []*node, most int) (matched []int) {
 	var all []problem
-	matched := false
-	for _, n := range a.n.any {
-		found, looked := a.apply(n, a.v, a.at)
-		all = append(all, found...)
-		if a.learn(found, looked) {
-			if matched = true; a.looked == nil {
-				return
-			}
-		}
-	}
-	if !matched {
-		a.found = append(a.found, all...)
-	}
-}
-
-// single holds it to one of oneOf alone.
-func (a *applied) single() {
-	var all []problem
-	var matched []int
-	for i, n := range a.n.one {
+	for i, n := range some {
 		found, looked := a.apply(n, a.v, a.at)
 		all = append(all, found...)
 		if a.learn(found, looked) {
 			matched = append(matched, i)
 		}
-		if len(matched) > 1 {
-			a.say("'oneOf' failed, subschemas %d, %d matched", matched[0], matched[1])
-			return
+		if len(matched) == most {
+			return matched
 		}
 	}
 	if len(matched) == 0 {
 		a.found = append(a.found, all...)
 	}
+	return matched
 }
 
 // unevaluated holds to its schemas what none has looked at.
 func (a *applied) unevaluated() {
 	if n := a.n.unevaluatedItems; n != nil {
 		for i := range a.v.Elems {
-			if !a.looked.items[i] {
-				a.element(n, i)
+			if token := strconv.Itoa(i); !a.looked[token] {
+				a.below(n, &a.v.Elems[i], token)
 			}
 		}
 	}
 	if n := a.n.unevaluatedProperties; n != nil {
 		for i := range a.v.Members {
-			if m := &a.v.Members[i]; !a.looked.names[m.Key] {
-				found, _ := a.apply(n, &m.Value, a.at+"/"+m.Key)
-				a.found = append(a.found, found...)
-				a.looked.names[m.Key] = true
+			if m := &a.v.Members[i]; !a.looked[m.Key] {
+				a.below(n, &m.Value, m.Key)
 			}
 		}
 	}
-}
-
-// tree is a parameter as canonjson has it.
-func tree(v any) canonjson.Value {
-	switch v := v.(type) {
-	case bool:
-		return canonjson.Value{Kind: canonjson.Bool, Bool: v}
-	case string:
-		return canonjson.Value{Kind: canonjson.String, Str: v}
-	case int:
-		return integer(v)
-	case float64:
-		return canonjson.Value{Kind: canonjson.Number, Num: v}
-	case []any:
-		out := canonjson.Value{Kind: canonjson.Array}
-		for _, e := range v {
-			out.Elems = append(out.Elems, tree(e))
-		}
-		return out
-	case map[string]any:
-		out := canonjson.Value{Kind: canonjson.Object}
-		for k, e := range v {
-			out.Members = append(out.Members, canonjson.Member{Key: k, Value: tree(e)})
-		}
-		return out
-	}
-	return canonjson.Value{}
-}
-
-// integer is one, by its digits where no double holds it.
-func integer(n int) canonjson.Value {
-	v := canonjson.Value{Kind: canonjson.Number, Num: float64(n)}
-	if math.Abs(v.Num) >= 1<<53 {
-		v.Str = strconv.Itoa(n)
-	}
-	return v
 }

@@ -1,7 +1,6 @@
 package toolschema
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -18,8 +17,7 @@ type node struct {
 	ref     *node
 	types   []string        // in the order of kinds
 	allowed map[string]bool // canonical texts of enum and const
-	low     []bound
-	high    []bound
+	bounds  []bound
 	of      *number // multipleOf
 
 	length, count, members span // of texts, lists, objects
@@ -53,8 +51,16 @@ type span struct{ min, max int }
 // A bound is a limit of numbers.
 type bound struct {
 	keyword string
-	limit   *number
+	side    int // 1 where numbers are above it, -1 where they are below
+	flag    string
 	strict  bool
+	limit   *number
+}
+
+// limits are the keywords of bounds. In draft 4 the exclusive ones are booleans that say how the others are meant.
+var limits = []bound{
+	{keyword: "minimum", side: 1, flag: "exclusiveMinimum"}, {keyword: "exclusiveMinimum", side: 1, strict: true},
+	{keyword: "maximum", side: -1, flag: "exclusiveMaximum"}, {keyword: "exclusiveMaximum", side: -1, strict: true},
 }
 
 type pattern struct {
@@ -67,33 +73,23 @@ type patternNode struct {
 	node    *node
 }
 
-// A compiler makes nodes of a schema's text. It loads nothing.
+// A compiler makes nodes of a schema's text. It loads nothing. What is wrong first stays, and the rest is read as if it were not there.
 type compiler struct {
-	root    *canonjson.Value
-	asserts bool // formats are held, as the drafts before 2019-09 have it
-	alone   bool // nothing counts beside a $ref, as they have it
+	root  *canonjson.Value
+	loose bool // it is of a draft before 2019-09: formats are held, and nothing counts beside a $ref
+	err   error
 
 	bases   map[*canonjson.Value]*url.URL // of the schemas and what lies in them
 	named   map[string]*canonjson.Value   // by absolute address, without fragment or with that of an anchor
 	nodes   map[*canonjson.Value]*node
-	pending []func() error // what a node waits for that may lead back to it
-	tracks  bool           // some schema asks what others have looked at
+	pending []func() // what a node waits for that may lead back to it
+	tracks  bool     // some schema asks what others have looked at
 }
 
-// Drafts, by what their addresses hold. Those of loose hold formats, and let a $ref stand alone.
-var drafts = []struct {
-	address string
-	loose   bool
-}{
-	{"json-schema.org/draft-04/schema", true}, {"json-schema.org/draft-06/schema", true}, {"json-schema.org/draft-07/schema", true},
-	{"json-schema.org/draft/2019-09/schema", false}, {"json-schema.org/draft/2020-12/schema", false},
-}
-
-// A shapeError says what of a schema is none.
-type shapeError struct{ keyword, want string }
-
-func (e *shapeError) Error() string {
-	return fmt.Sprintf("it is no JSON Schema: %s must be %s", e.keyword, e.want)
+// drafts are those that are read, by their addresses, and whether they are loose.
+var drafts = map[string]bool{
+	"json-schema.org/draft-04/schema": true, "json-schema.org/draft-06/schema": true, "json-schema.org/draft-07/schema": true,
+	"json-schema.org/draft/2019-09/schema": false, "json-schema.org/draft/2020-12/schema": false,
 }
 
 // here is the address of a schema that says none.
@@ -104,57 +100,60 @@ func compileTree(tree *canonjson.Value) (root *node, tracks bool, err error) {
 	c := &compiler{
 		root: tree, bases: make(map[*canonjson.Value]*url.URL), named: make(map[string]*canonjson.Value), nodes: make(map[*canonjson.Value]*node),
 	}
-	if err := c.draft(); err != nil {
-		return nil, false, err
-	}
+	c.draft()
 	c.named[here.String()] = tree
-	if err := c.name(tree, here); err != nil {
-		return nil, false, err
-	}
-	root, err = c.node(tree)
-	for err == nil && len(c.pending) > 0 {
+	c.name(tree, here)
+	root = c.node(tree)
+	for c.err == nil && len(c.pending) > 0 {
 		next := c.pending[0]
 		c.pending = c.pending[1:]
-		err = next()
+		next()
 	}
-	return root, c.tracks, err
+	return root, c.tracks, c.err
+}
+
+func (c *compiler) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf(format, args...)
+	}
+}
+
+// wrong says what of a schema is none.
+func (c *compiler) wrong(keyword, want string) {
+	c.fail("it is no JSON Schema: %s must be %s", keyword, want)
+}
+
+func (c *compiler) elsewhere(address string) {
+	c.fail("it refers to %.200s, and nothing is loaded: put it under $defs and refer to it by #/$defs/…", address)
 }
 
 // draft finds out which one it is.
-func (c *compiler) draft() error {
-	v, ok := c.root.Get("$schema")
-	if !ok {
-		return nil
+func (c *compiler) draft() {
+	v := child(c.root, "$schema")
+	if v == nil {
+		return
 	}
-	for _, d := range drafts {
-		address := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(v.Str, "#"), "https://"), "http://")
-		if v.Kind == canonjson.String && address == d.address {
-			c.asserts, c.alone = d.loose, d.loose
-			return nil
-		}
+	address := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(v.Text(), "#"), "https://"), "http://")
+	loose, known := drafts[address]
+	if c.loose = loose; !known {
+		c.elsewhere(v.Text())
 	}
-	return elsewhere(v.Str)
-}
-
-func elsewhere(address string) error {
-	return fmt.Errorf("it refers to %.200s, and nothing is loaded: put it under $defs and refer to it by #/$defs/…", address)
 }
 
 // name notes the address of v and of all in it: $id, $anchor.
-func (c *compiler) name(v *canonjson.Value, base *url.URL) error {
+func (c *compiler) name(v *canonjson.Value, base *url.URL) {
 	for i := range v.Elems {
-		if err := c.name(&v.Elems[i], base); err != nil {
-			return err
-		}
+		c.name(&v.Elems[i], base)
 	}
 	for _, key := range []string{"$id", "id"} {
-		id, ok := v.Get(key)
-		if !ok || id.Kind != canonjson.String || key == "id" && !c.alone {
+		id := child(v, key)
+		if id == nil || id.Kind != canonjson.String || key == "id" && !c.loose {
 			continue
 		}
 		address, err := base.Parse(id.Str)
 		if err != nil {
-			return &shapeError{key, "an address"}
+			c.wrong(key, "an address")
+			return
 		}
 		if address.Fragment == "" {
 			base = address
@@ -168,46 +167,44 @@ func (c *compiler) name(v *canonjson.Value, base *url.URL) error {
 		case "enum", "const", "default", "examples":
 			continue // values, and no schemas
 		case "$anchor":
-			if m.Value.Kind == canonjson.String {
-				at := *base
-				at.Fragment = m.Value.Str
-				c.named[at.String()] = v
-			}
+			at := *base
+			at.Fragment = m.Value.Text()
+			c.named[at.String()] = v
 		}
-		if err := c.name(&m.Value, base); err != nil {
-			return err
-		}
+		c.name(&m.Value, base)
 	}
-	return nil
 }
 
-// refer finds what a $ref of v leads to.
-func (c *compiler) refer(v *canonjson.Value, ref string) (*canonjson.Value, error) {
+// refer finds what a $ref of v leads to; nil where it leads nowhere.
+func (c *compiler) refer(v *canonjson.Value, ref string) *canonjson.Value {
 	address, err := c.bases[v].Parse(ref)
 	if err != nil {
-		return nil, &shapeError{"$ref", "an address"}
+		c.wrong("$ref", "an address")
+		return nil
 	}
 	if at := c.named[address.String()]; at != nil {
-		return at, nil
+		return at
 	}
 	fragment := address.Fragment
 	address.Fragment, address.RawFragment = "", ""
 	at := c.named[address.String()]
 	if at == nil {
-		return nil, elsewhere(ref)
+		c.elsewhere(ref)
+		return nil
 	}
-	if fragment != "" && !strings.HasPrefix(fragment, "/") {
-		return nil, fmt.Errorf("%.200s leads nowhere", ref)
+	tokens := strings.Split(fragment, "/")
+	if tokens[0] != "" {
+		at = nil
 	}
-	for token := range strings.SplitSeq(strings.TrimPrefix(fragment, "/"), "/") {
-		if fragment == "" {
-			break
+	for _, token := range tokens[1:] {
+		if at != nil {
+			at = child(at, strings.NewReplacer("~1", "/", "~0", "~").Replace(token))
 		}
-		if at = child(at, strings.NewReplacer("~1", "/", "~0", "~").Replace(token)); at == nil {
-			return nil, fmt.Errorf("%.200s leads nowhere", ref)
-		}
 	}
-	return at, nil
+	if at == nil {
+		c.fail("%.200s leads nowhere", ref)
+	}
+	return at
 }
 
 // child is the member or element of v that a JSON Pointer's token names; nil for none.
@@ -223,342 +220,242 @@ func child(v *canonjson.Value, token string) *canonjson.Value {
 	return nil
 }
 
-// node is the schema v, which may be on its way.
-func (c *compiler) node(v *canonjson.Value) (*node, error) {
-	if n := c.nodes[v]; n != nil {
-		return n, nil
+// node is the schema v, which may be on its way; nil of nil.
+func (c *compiler) node(v *canonjson.Value) *node {
+	if v == nil || c.nodes[v] != nil {
+		return c.nodes[v]
 	}
-	n := &node{length: span{max: -1}, count: span{max: -1}, members: span{max: -1}, containing: span{min: 1, max: -1}}
+	n := &node{length: span{max: -1}, count: span{max: -1}, members: span{max: -1}}
 	c.nodes[v] = n
 	switch v.Kind {
 	case canonjson.Bool:
 		n.never = !v.Bool
-		return n, nil
+		return n
 	case canonjson.Object:
 	default:
-		return nil, &shapeError{"a schema", "an object or a boolean"}
+		c.wrong("a schema", "an object or a boolean")
+		return n
 	}
-	if ref, ok := v.Get("$ref"); ok {
-		if ref.Kind != canonjson.String {
-			return nil, &shapeError{"$ref", "a string"}
-		}
-		at, err := c.refer(v, ref.Str)
-		if err != nil {
-			return nil, err
-		}
-		c.pending = append(c.pending, func() (err error) {
-			n.ref, err = c.node(at)
-			return err
-		})
-		if c.alone {
-			return n, nil
+	if ref := c.get(v, "$ref", canonjson.String, "a string"); ref != nil {
+		at := c.refer(v, ref.Str)
+		c.pending = append(c.pending, func() { n.ref = c.node(at) })
+		if c.loose {
+			return n
 		}
 	}
-	for i := range v.Members {
-		m := &v.Members[i]
-		if read := keyword(m.Key); read != nil {
-			if err := read(c, n, m, v); err != nil {
-				return nil, err
-			}
+	c.values(n, v)
+	c.lists(n, v)
+	c.objects(n, v)
+	n.all, n.any, n.one = c.list(v, "allOf"), c.list(v, "anyOf"), c.list(v, "oneOf")
+	n.not = c.below(v, "not")
+	n.when, n.then, n.orElse = c.below(v, "if"), c.below(v, "then"), c.below(v, "else")
+	c.each(v, "$defs") // schemas that nobody may ask for: they are to be some all the same
+	c.each(v, "definitions")
+	return n
+}
+
+// values reads what is said of values, numbers and texts.
+func (c *compiler) values(n *node, v *canonjson.Value) {
+	n.types = c.types(v)
+	n.allowed = c.allowed(v)
+	n.bounds = c.bounds(v)
+	if of := child(v, "multipleOf"); of != nil {
+		var ok bool
+		if n.of, ok = numberOf(of); !ok || n.of.Sign() <= 0 {
+			c.wrong("multipleOf", "a number above 0")
 		}
 	}
-	return n, nil
-}
-
-// keyword is what reads by a keyword into a node; nil for a remark.
-func keyword(name string) reading {
-	switch name {
-	case "type":
-		return readTypes
-	case "enum", "const":
-		return readAllowed
-	case "format":
-		return readFormat
-	case "pattern":
-		return readPattern
-	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
-		return readBound
-	case "multipleOf":
-		return readMultiple
-	case "minLength", "minItems", "minProperties", "minContains":
-		return readLeast
-	case "maxLength", "maxItems", "maxProperties", "maxContains":
-		return readMost
-	case "uniqueItems":
-		return readUnique
-	case "required":
-		return readRequired
-	case "properties":
-		return readProperties
-	case "patternProperties":
-		return readPatterns
-	case "items":
-		return readItems
-	case "dependentRequired", "dependentSchemas", "dependencies":
-		return readDependencies
-	case "$defs", "definitions":
-		return readDefinitions
-	case "prefixItems", "allOf", "anyOf", "oneOf":
-		return readList
-	case "not", "if", "then", "else", "contains", "additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties":
-		return readBelow
+	n.length = c.span(v, "Length", 0)
+	if text := c.get(v, "pattern", canonjson.String, "a string"); text != nil {
+		n.pattern = c.pattern(text.Str)
 	}
-	return nil
-}
-
-type reading = func(*compiler, *node, *canonjson.Member, *canonjson.Value) error
-
-// below is where a node keeps the one schema of a keyword.
-func (n *node) below(keyword string) **node {
-	return map[string]**node{
-		"not": &n.not, "if": &n.when, "then": &n.then, "else": &n.orElse, "contains": &n.contains, "propertyNames": &n.names,
-		"additionalProperties": &n.additional, "unevaluatedItems": &n.unevaluatedItems, "unevaluatedProperties": &n.unevaluatedProperties,
-	}[keyword]
-}
-
-func readBelow(c *compiler, n *node, m *canonjson.Member, _ *canonjson.Value) (err error) {
-	c.tracks = c.tracks || strings.HasPrefix(m.Key, "unevaluated")
-	*n.below(m.Key), err = c.node(&m.Value)
-	return err
-}
-
-func readList(c *compiler, n *node, m *canonjson.Member, _ *canonjson.Value) error {
-	at := map[string]*[]*node{"prefixItems": &n.prefix, "allOf": &n.all, "anyOf": &n.any, "oneOf": &n.one, "items": &n.prefix}[m.Key]
-	if m.Value.Kind != canonjson.Array || len(m.Value.Elems) == 0 {
-		return &shapeError{m.Key, "a list of schemas"}
+	if format := c.get(v, "format", canonjson.String, "a string"); format != nil && c.loose {
+		n.format = format.Str
 	}
-	for i := range m.Value.Elems {
-		sub, err := c.node(&m.Value.Elems[i])
-		if err != nil {
-			return err
+}
+
+// lists reads what is said of lists. items are the elements, or in older drafts the first of them, one by one.
+func (c *compiler) lists(n *node, v *canonjson.Value) {
+	n.count, n.containing = c.span(v, "Items", 0), c.span(v, "Contains", 1)
+	n.prefix, n.contains = c.list(v, "prefixItems"), c.below(v, "contains")
+	if unique := c.get(v, "uniqueItems", canonjson.Bool, "a boolean"); unique != nil {
+		n.unique = unique.Bool
+	}
+	if items := child(v, "items"); items == nil || items.Kind != canonjson.Array {
+		n.items = c.node(items)
+	} else {
+		if len(items.Elems) > 0 {
+			n.prefix = c.list(v, "items")
 		}
-		*at = append(*at, sub)
+		n.items = c.below(v, "additionalItems")
 	}
-	return nil
+	n.unevaluatedItems = c.below(v, "unevaluatedItems")
+	c.tracks = c.tracks || n.unevaluatedItems != nil
 }
 
-// span is where a node keeps the bounds of a keyword without its min or max.
-func (n *node) span(what string) *span {
-	return map[string]*span{"Length": &n.length, "Items": &n.count, "Properties": &n.members, "Contains": &n.containing}[what]
+// objects reads what is said of objects.
+func (c *compiler) objects(n *node, v *canonjson.Value) {
+	n.members = c.span(v, "Properties", 0)
+	if required := child(v, "required"); required != nil {
+		n.required = c.texts("required", required)
+	}
+	n.properties = c.each(v, "properties")
+	for text, sub := range c.each(v, "patternProperties") {
+		n.patterns = append(n.patterns, patternNode{c.pattern(text), sub})
+	}
+	n.additional, n.names = c.below(v, "additionalProperties"), c.below(v, "propertyNames")
+	n.unevaluatedProperties = c.below(v, "unevaluatedProperties")
+	c.tracks = c.tracks || n.unevaluatedProperties != nil
+	n.needs, n.depending = make(map[string][]string), make(map[string]*node)
+	for _, key := range []string{"dependentRequired", "dependentSchemas", "dependencies"} {
+		c.dependencies(n, v, key)
+	}
 }
 
-func readLeast(_ *compiler, n *node, m *canonjson.Member, _ *canonjson.Value) (err error) {
-	n.span(m.Key[3:]).min, err = whole(m)
-	return err
+// dependencies reads what a property asks for: others, or a schema.
+func (c *compiler) dependencies(n *node, v *canonjson.Value, key string) {
+	all := c.get(v, key, canonjson.Object, "an object")
+	if all == nil {
+		return
+	}
+	for i := range all.Members {
+		d := &all.Members[i]
+		if d.Value.Kind == canonjson.Array && key != "dependentSchemas" {
+			n.needs[d.Key] = c.texts(key, &d.Value)
+		} else {
+			n.depending[d.Key] = c.node(&d.Value)
+		}
+	}
 }
 
-func readMost(_ *compiler, n *node, m *canonjson.Member, _ *canonjson.Value) (err error) {
-	n.span(m.Key[3:]).max, err = whole(m)
-	return err
+// get is the value of a keyword, nil where it is not there, or of another kind.
+func (c *compiler) get(v *canonjson.Value, key string, kind canonjson.Kind, want string) *canonjson.Value {
+	m := child(v, key)
+	if m != nil && m.Kind != kind {
+		c.wrong(key, want)
+		return nil
+	}
+	return m
+}
+
+// below is the one schema of a keyword; nil for none.
+func (c *compiler) below(v *canonjson.Value, key string) *node { return c.node(child(v, key)) }
+
+// list is a list of schemas.
+func (c *compiler) list(v *canonjson.Value, key string) (all []*node) {
+	list := child(v, key)
+	if list == nil {
+		return nil
+	}
+	if list.Kind != canonjson.Array || len(list.Elems) == 0 {
+		c.wrong(key, "a list of schemas")
+	}
+	for i := range list.Elems {
+		all = append(all, c.node(&list.Elems[i]))
+	}
+	return all
+}
+
+// each is an object of schemas.
+func (c *compiler) each(v *canonjson.Value, key string) map[string]*node {
+	of := c.get(v, key, canonjson.Object, "an object of schemas")
+	if of == nil {
+		return nil
+	}
+	all := make(map[string]*node, len(of.Members))
+	for i := range of.Members {
+		all[of.Members[i].Key] = c.node(&of.Members[i].Value)
+	}
+	return all
+}
+
+func (c *compiler) span(v *canonjson.Value, what string, least int) span {
+	return span{c.whole(v, "min"+what, least), c.whole(v, "max"+what, -1)}
 }
 
 // whole is a number that counts something.
-func whole(m *canonjson.Member) (int, error) {
-	if v := m.Value; v.Kind != canonjson.Number || v.Num < 0 || v.Num != float64(int(v.Num)) {
-		return 0, &shapeError{m.Key, "a whole number that is not negative"}
+func (c *compiler) whole(v *canonjson.Value, key string, none int) int {
+	m := child(v, key)
+	if m == nil {
+		return none
 	}
-	return int(m.Value.Num), nil
+	if m.Kind != canonjson.Number || m.Num < 0 || m.Num != float64(int(m.Num)) {
+		c.wrong(key, "a whole number that is not negative")
+	}
+	return int(m.Num)
 }
 
 // kinds are the types of values, in the order in which they are told.
 var kinds = []string{"null", "boolean", "number", "integer", "string", "array", "object"}
 
-func readTypes(_ *compiler, n *node, m *canonjson.Member, _ *canonjson.Value) error {
-	names, err := texts(m)
-	if m.Value.Kind == canonjson.String {
-		names, err = []string{m.Value.Str}, nil
+func (c *compiler) types(v *canonjson.Value) (names []string) {
+	switch m := child(v, "type"); {
+	case m == nil:
+		return nil
+	case m.Kind == canonjson.String:
+		names = []string{m.Str}
+	default:
+		names = c.texts("type", m)
 	}
-	for _, name := range names {
-		if !slices.Contains(kinds, name) {
-			err = &shapeError{m.Key, "of " + strings.Join(kinds, ", ")}
-		}
+	if slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(kinds, name) }) {
+		c.wrong("type", "of "+strings.Join(kinds, ", "))
 	}
 	slices.SortFunc(names, func(a, b string) int { return slices.Index(kinds, a) - slices.Index(kinds, b) })
-	n.types = names
-	return err
+	return names
 }
 
 // texts is a list of strings.
-func texts(m *canonjson.Member) ([]string, error) {
-	var out []string
-	for _, e := range m.Value.Elems {
-		if e.Kind != canonjson.String {
-			return nil, &shapeError{m.Key, "a list of strings"}
-		}
-		out = append(out, e.Str)
+func (c *compiler) texts(key string, list *canonjson.Value) (out []string) {
+	for i := range list.Elems {
+		out = append(out, list.Elems[i].Str)
 	}
-	if m.Value.Kind != canonjson.Array {
-		return nil, &shapeError{m.Key, "a list of strings"}
+	if list.Kind != canonjson.Array || slices.ContainsFunc(list.Elems, func(e canonjson.Value) bool { return e.Kind != canonjson.String }) {
+		c.wrong(key, "a list of strings")
 	}
-	return out, nil
+	return out
 }
 
-// readAllowed reads enum and const; of both a value must be.
-func readAllowed(_ *compiler, n *node, m *canonjson.Member, _ *canonjson.Value) error {
-	values := []canonjson.Value{m.Value}
-	if m.Key == "enum" {
-		if values = m.Value.Elems; m.Value.Kind != canonjson.Array {
-			return &shapeError{m.Key, "a list"}
-		}
+// allowed reads enum and const; of both a value must be. nil allows all.
+func (c *compiler) allowed(v *canonjson.Value) (allowed map[string]bool) {
+	one := child(v, "const")
+	if one != nil {
+		allowed = map[string]bool{string(one.Append(nil)): true}
 	}
-	allowed := make(map[string]bool)
-	for _, v := range values {
-		if text := string(v.Append(nil)); n.allowed == nil || n.allowed[text] {
-			allowed[text] = true
+	list := c.get(v, "enum", canonjson.Array, "a list")
+	if list == nil {
+		return allowed
+	}
+	both := make(map[string]bool)
+	for i := range list.Elems {
+		if text := string(list.Elems[i].Append(nil)); one == nil || allowed[text] {
+			both[text] = true
 		}
 	}
-	n.allowed = allowed
-	return nil
+	return both
 }
 
-func readFormat(c *compiler, n *node, m *canonjson.Member, _ *canonjson.Value) error {
-	if m.Value.Kind != canonjson.String {
-		return &shapeError{m.Key, "a string"}
-	}
-	if c.asserts {
-		n.format = m.Value.Str
-	}
-	return nil
-}
-
-func readPattern(_ *compiler, n *node, m *canonjson.Member, _ *canonjson.Value) (err error) {
-	if m.Value.Kind != canonjson.String {
-		return &shapeError{m.Key, "a string"}
-	}
-	n.pattern, err = compilePattern(m.Value.Str)
-	return err
-}
-
-func compilePattern(text string) (*pattern, error) {
+func (c *compiler) pattern(text string) *pattern {
 	re, err := boundedregexp.Compile(text)
 	if err != nil {
-		return nil, fmt.Errorf("pattern %.100q: %w", text, err)
+		c.fail("pattern %.100q: %w", text, err)
 	}
-	return &pattern{re, text}, nil
+	return &pattern{re, text}
 }
 
-// readBound reads a limit. In draft 4 the exclusive ones are booleans that say how the other is meant.
-func readBound(_ *compiler, n *node, m *canonjson.Member, of *canonjson.Value) error {
-	strict := strings.HasPrefix(m.Key, "exclusive")
-	if m.Value.Kind == canonjson.Bool && strict {
-		return nil
-	}
-	limit, ok := numberOf(&m.Value)
-	if !ok {
-		return &shapeError{m.Key, "a number"}
-	}
-	b := bound{m.Key, limit, strict}
-	exclusive, _ := of.Get("exclusive" + strings.ToUpper(m.Key[:1]) + m.Key[1:])
-	b.strict = b.strict || exclusive.Bool
-	if strings.HasSuffix(strings.ToLower(m.Key), "minimum") {
-		n.low = append(n.low, b)
-	} else {
-		n.high = append(n.high, b)
-	}
-	return nil
-}
-
-func readMultiple(_ *compiler, n *node, m *canonjson.Member, _ *canonjson.Value) error {
-	of, ok := numberOf(&m.Value)
-	if !ok || of.Sign() <= 0 {
-		return &shapeError{m.Key, "a number above 0"}
-	}
-	n.of = of
-	return nil
-}
-
-func readUnique(_ *compiler, n *node, m *canonjson.Member, _ *canonjson.Value) error {
-	if m.Value.Kind != canonjson.Bool {
-		return &shapeError{m.Key, "a boolean"}
-	}
-	n.unique = m.Value.Bool
-	return nil
-}
-
-func readRequired(_ *compiler, n *node, m *canonjson.Member, _ *canonjson.Value) (err error) {
-	n.required, err = texts(m)
-	return err
-}
-
-// readItems reads the schema of a list's elements, or in older drafts a list of them, one for each.
-func readItems(c *compiler, n *node, m *canonjson.Member, of *canonjson.Value) (err error) {
-	if m.Value.Kind != canonjson.Array {
-		n.items, err = c.node(&m.Value)
-		return err
-	}
-	if len(m.Value.Elems) > 0 {
-		err = readList(c, n, m, of)
-	}
-	if rest := child(of, "additionalItems"); err == nil && rest != nil {
-		n.items, err = c.node(rest)
-	}
-	return err
-}
-
-// each reads an object of schemas.
-func (c *compiler) each(m *canonjson.Member, f func(name string, sub *node) error) error {
-	if m.Value.Kind != canonjson.Object {
-		return &shapeError{m.Key, "an object of schemas"}
-	}
-	for i := range m.Value.Members {
-		sub, err := c.node(&m.Value.Members[i].Value)
-		if err == nil {
-			err = f(m.Value.Members[i].Key, sub)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func readProperties(c *compiler, n *node, m *canonjson.Member, _ *canonjson.Value) error {
-	n.properties = make(map[string]*node)
-	return c.each(m, func(name string, sub *node) error {
-		n.properties[name] = sub
-		return nil
-	})
-}
-
-func readPatterns(c *compiler, n *node, m *canonjson.Member, _ *canonjson.Value) error {
-	return c.each(m, func(name string, sub *node) error {
-		p, err := compilePattern(name)
-		n.patterns = append(n.patterns, patternNode{p, sub})
-		return err
-	})
-}
-
-// readDefinitions reads schemas that nobody may ask for: they are to be some all the same.
-func readDefinitions(c *compiler, _ *node, m *canonjson.Member, _ *canonjson.Value) error {
-	return c.each(m, func(string, *node) error { return nil })
-}
-
-// readDependencies reads what a property asks for: others, or a schema.
-func readDependencies(c *compiler, n *node, m *canonjson.Member, _ *canonjson.Value) error {
-	if m.Value.Kind != canonjson.Object {
-		return &shapeError{m.Key, "an object"}
-	}
-	for i := range m.Value.Members {
-		d := &m.Value.Members[i]
-		if d.Value.Kind == canonjson.Array && m.Key != "dependentSchemas" {
-			names, err := texts(d)
-			if err != nil {
-				return errors.Join(&shapeError{m.Key, "an object of lists"}, err)
-			}
-			if n.needs == nil {
-				n.needs = make(map[string][]string)
-			}
-			n.needs[d.Key] = names
+func (c *compiler) bounds(v *canonjson.Value) (all []bound) {
+	for _, b := range limits {
+		m := child(v, b.keyword)
+		if m == nil || b.strict && m.Kind == canonjson.Bool {
 			continue
 		}
-		sub, err := c.node(&d.Value)
-		if err != nil {
-			return err
+		var ok bool
+		if b.limit, ok = numberOf(m); !ok {
+			c.wrong(b.keyword, "a number")
 		}
-		if n.depending == nil {
-			n.depending = make(map[string]*node)
+		if exclusive := child(v, b.flag); exclusive != nil {
+			b.strict = b.strict || exclusive.Bool
 		}
-		n.depending[d.Key] = sub
+		all = append(all, b)
 	}
-	return nil
+	return all
 }

@@ -99,14 +99,16 @@ func (s *Schema) Problem(tool string, parameters *policy.Parameters) (problem st
 	if s == nil {
 		return ""
 	}
-	values := parameters.Map()
+	v, err := canonjson.Parse(parameters.Raw())
 	for _, name := range s.root.required {
-		if _, ok := values[name]; !ok {
+		if child(&v, name) == nil {
 			return fmt.Sprintf("missing required parameter '%.200s' for tool '%.200s'", name, tool)
 		}
 	}
-	v := tree(values)
-	if err := s.check(&v); err != nil {
+	if err == nil {
+		err = s.check(&v)
+	}
+	if err != nil {
 		return fmt.Sprintf("tool '%.200s' parameter validation: %v", tool, err)
 	}
 	return ""
