@@ -158,7 +158,7 @@ func (c *converter) ask(n int, v starlark.Value) error {
 	if c.encode {
 		n *= encodedCopies
 	}
-	return c.budget.alloc(int64(n), "text of "+size(int64(c.text))+", with "+kindOf(v))
+	return c.budget.alloc(int64(n), "text with "+kindOf(v))
 }
 
 func (c *converter) container(v starlark.Value) (any, error) {
