@@ -39,7 +39,7 @@ type budget struct {
 }
 
 func newBudget(o *Options) *budget {
-	return &budget{maxSteps: o.steps(), memory: o.memory(), base: heap(liveHeap), stopping: make(chan struct{}), threads: map[*starlark.Thread]struct{}{}}
+	return &budget{maxSteps: o.Steps, memory: o.Memory, base: heap(liveHeap), stopping: make(chan struct{}), threads: map[*starlark.Thread]struct{}{}}
 }
 
 // stop ends every thread at its next step. The first cause stays.
