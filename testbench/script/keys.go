@@ -32,12 +32,8 @@ func countParts(v starlark.Value, depth int, left *int) error {
 			}
 		}
 	case *starlarkstruct.Struct:
-		for _, name := range v.AttrNames() {
-			x, err := v.Attr(name)
-			if err == nil {
-				err = countParts(x, depth+1, left)
-			}
-			if err != nil {
+		for _, x := range fields(v) {
+			if err := countParts(x, depth+1, left); err != nil {
 				return err
 			}
 		}
