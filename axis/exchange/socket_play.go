@@ -260,11 +260,11 @@ func (p *SocketPlay) ending(ctx context.Context) (*SocketOut, error) {
 	case !was.ended:
 		return &SocketOut{Reset: true}, nil
 	case was.endsByProgram():
-		return &SocketOut{Close: &CloseCode{goingAway, tape.HeldOn}, HeldOn: true}, nil
+		return &SocketOut{Close: &CloseCode{Code: goingAway, Reason: tape.HeldOn}, HeldOn: true}, nil
 	default:
 		out := &SocketOut{Reset: end.Gone == FromServer && strings.Contains(end.Error, Reset)}
 		if end.Code != Abnormal {
-			out.Close = &CloseCode{end.Code, end.Reason}
+			out.Close = &CloseCode{Code: end.Code, Reason: end.Reason}
 		}
 		return out, lane.Pause(ctx, nil, time.Until(p.player.Paced(was.endMS)))
 	}
