@@ -76,7 +76,7 @@ func (s *Served) TakeOver(ctx context.Context, o *TakeOverOptions) error {
 		go t.stderr()
 	}
 	err = t.run(ctx)
-	s.book.order.end(t.player.transcript)
+	s.book.order.Close(t.player.transcript.stream)
 	return errors.Join(err, t.failed.get())
 }
 
@@ -153,7 +153,7 @@ func (t *takeOver) leave() {
 	if !t.left {
 		t.left = true
 		t.player.Cut()
-		t.player.s.book.order.end(t.player.transcript)
+		t.player.s.book.order.Close(t.player.transcript.stream)
 	}
 }
 
