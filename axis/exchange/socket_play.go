@@ -230,7 +230,7 @@ func (p *SocketPlay) nearest(key messageKey, surface []byte) string {
 	if !ok {
 		return fmt.Sprintf("the program sent nothing more on this socket while recording (%s)", nameOf(p.rec))
 	}
-	return fmt.Sprintf("nearest is record %d (lane %s), %s", best.seq, p.rec.Lane, describe(least))
+	return fmt.Sprintf("nearest is record %d (lane %s), %s", best.seq, p.rec.Lane, lane.Differences(least, unlikeness))
 }
 
 // Next waits until the server does something, puts it on the tape and returns it; it is valid until the next call. After an end
