@@ -261,7 +261,7 @@ func (b *toolBook) closest(server, method string, surface []byte) string {
 	if best == nil || len(least) == 0 {
 		return b.has(server, method)
 	}
-	return fmt.Sprintf("nearest is record %d, which %s", best.seq, lane.Differences(least))
+	return fmt.Sprintf("nearest is record %d, which %s", best.seq, lane.Differences(least, ""))
 }
 
 // candidates lists recorded requests of a method: those for the same tool where there are any, and first those that nobody asked for yet.
