@@ -137,10 +137,11 @@ func (w *spawns) serveOn(
 
 // settled finds out which of equal conversations it is that a client holds, begins it on the tape, and says how it is answered.
 func (w *spawns) settled(ctx context.Context, st *jail.Streams, served *mcp.Served, opened *mcp.Opened, by uint32) (*mcp.Conversation, *redoing, mcp.ServeOptions, error) {
-	err := served.Settle(ctx, &mcp.SettleOptions{In: st.Far[0], Out: st.Far[1], Reveal: w.recorded.reveal, Changed: w.recorded.changedBefore})
+	o := mcp.ServeOptions{In: st.Far[0], Out: st.Far[1], Speed: w.speed, Reveal: w.recorded.reveal}
+	err := served.Settle(ctx, &o, w.recorded.changedBefore)
 	opened.Recorded = served.Recorded()
 	c, again := w.s.mcp.Begin(opened), w.redoing(opened.Recorded.Conversation, by)
-	o := mcp.ServeOptions{In: st.Far[0], Out: st.Far[1], Log: c, Speed: w.speed, Reveal: w.recorded.reveal, Before: again.until}
+	o.Log, o.Before = c, again.until
 	if st.Far[2] != nil {
 		o.Err = st.Far[2]
 	}

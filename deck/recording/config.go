@@ -37,6 +37,7 @@ import (
 //	secrets: [INTERNAL_PIN, x-acme-auth]    # variables, headers and fields whose values are secrets whatever they are called
 //	prices:                         # USD per million tokens, before those that are built in
 //	  my-model: {input: 0.5, output: 1.5, cached: 0.05}
+//	store: {runs: "postgres://tapedeck@db/tapedeck", blobs: "s3://runs?endpoint=http://s3:9000", project: parser} # of the team, as push --store has it
 const ConfigName = "tapedeck.yaml"
 
 // A Config is what tapedeck.yaml holds.
@@ -48,6 +49,15 @@ type Config struct {
 	Upstreams map[string]string   `yaml:"upstreams"` // by NAME[:PORT]
 	Secrets   []string            `yaml:"secrets"`   // names of variables, headers and fields
 	Prices    map[string]Price    `yaml:"prices"`    // by the beginning of a model's name, as in llm.Prices
+	Store     *Store              `yaml:"store"`
+}
+
+// A Store is where a team keeps its runs: URLs as push --store and --blobs have them. A password does not belong here: PGPASSWORD, ~/.pgpass and
+// AWS_SECRET_ACCESS_KEY hold them.
+type Store struct {
+	Runs    string `yaml:"runs"`
+	Blobs   string `yaml:"blobs"`
+	Project string `yaml:"project"`
 }
 
 // A Price is what a model costs, in USD per million tokens.
