@@ -38,18 +38,18 @@ const claudeBilling = "x-anthropic-billing-header"
 
 var anthropicEndpoints = []endpoint{
 	{provider: anthropic, name: "messages", paths: paths("*/v1/messages"),
-		keys: anthropicKeys, read: readMessages, usage: messageUsage},
+		keys: anthropicKeys, read: readMessages, usage: messageUsage, talk: anthropicProtocol},
 	{provider: anthropic, name: "count_tokens", plain: countsTokens,
 		paths: paths("*/v1/messages/count_tokens", "*/publishers/anthropic/models/count-tokens:rawPredict"),
 		keys:  anthropicKeys, read: readMessages},
 	{provider: anthropic, name: "rawPredict", paths: paths("*/publishers/anthropic/models/{model}:rawPredict"),
-		keys: anthropicKeys, read: readVertexMessages, usage: messageUsage},
+		keys: anthropicKeys, read: readVertexMessages, usage: messageUsage, talk: anthropicProtocol},
 	{provider: anthropic, name: "streamRawPredict", paths: paths("*/publishers/anthropic/models/{model}:streamRawPredict"),
-		keys: anthropicKeys, read: readVertexMessages, usage: messageUsage},
+		keys: anthropicKeys, read: readVertexMessages, usage: messageUsage, talk: anthropicProtocol},
 	{provider: anthropic, name: "batches", paths: paths("*/v1/messages/batches"),
 		plain: ordersWork, keys: anthropicBatchKeys, read: readMessageBatch},
 	{provider: anthropic, name: "complete", paths: paths("*/v1/complete"),
-		keys: anthropicCompleteKeys, read: single("model", "prompt"), usage: messageUsage},
+		keys: anthropicCompleteKeys, read: single("model", "prompt"), usage: messageUsage, talk: prompted(anthropicProtocol)},
 }
 
 var anthropicBatchKeys = &keys{

@@ -26,6 +26,7 @@ type endpoint struct {
 	// an endpoint that is spoken to by POST.
 	turns func(s *socket) exchange.Turns
 	usage func(answer []byte) []byte // of a whole answer, streamed or not; nil for none
+	talk  *protocol                  // how its conversation is written; nil where it has none. Bedrock's follows from the request
 }
 
 // A call is what an endpoint reads out of the body of a request.

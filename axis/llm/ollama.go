@@ -27,9 +27,9 @@ var (
 
 var ollamaEndpoints = []endpoint{
 	{provider: ollama, name: "chat", paths: paths("*/api/chat"),
-		keys: ollamaChatKeys, read: readOllamaChat, usage: ollamaUsage},
+		keys: ollamaChatKeys, read: readOllamaChat, usage: ollamaUsage, talk: ollamaProtocol},
 	{provider: ollama, name: "generate", paths: paths("*/api/generate"),
-		keys: ollamaGenerateKeys, read: readOllamaGenerate, usage: ollamaUsage},
+		keys: ollamaGenerateKeys, read: readOllamaGenerate, usage: ollamaUsage, talk: prompted(ollamaProtocol)},
 	{provider: ollama, name: "embed", paths: paths("*/api/embed"),
 		keys: ollamaEmbedKeys, read: single("model", "input"), usage: ollamaUsage},
 	{provider: ollama, name: "embeddings", paths: paths("*/api/embeddings"),
