@@ -76,17 +76,13 @@ func Again(rec *recording.Recording, o *RecordOptions) error {
 
 // recordedStdin is what the recorded program was given on stdin.
 func recordedStdin(rec *recording.Recording) ([]byte, error) {
-	p, err := tape.ParsePayload(rec.Manifest.Stdin)
-	if err != nil || p == nil {
-		return nil, err
-	}
 	store, err := rec.Store()
 	if err != nil {
 		return nil, err
 	}
-	in, err := p.Open(store)
-	if err != nil {
-		return nil, fmt.Errorf("recorded stdin: %w", err)
+	in, err := rec.OpenStdin(store)
+	if in == nil || err != nil {
+		return nil, err
 	}
 	defer in.Close()
 	b, err := io.ReadAll(io.LimitReader(in, maxStdin+1))
@@ -161,13 +157,8 @@ type failure struct{ from, what string }
 
 // failures counts the answers of a recording that are errors, and the calls of models.
 func failures(rec *recording.Recording) (all map[failure]int, calls int, err error) {
-	t, err := rec.OpenTape()
-	if err != nil {
-		return nil, 0, err
-	}
-	defer t.Close()
 	all = make(map[failure]int)
-	for r, err := range t.Records() {
+	for r, err := range rec.Records() {
 		if err != nil {
 			return nil, 0, err
 		}

@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
-	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -41,22 +40,6 @@ func Compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 	if o == nil {
 		o = new(CompareOptions)
 	}
-	r, err := compare(a, b, o)
-	if err == nil {
-		annotate(r, tapeAt(a), tapeAt(b))
-	}
-	return r, err
-}
-
-// tapeAt is where the tape of a recording lies, or the bare tape itself.
-func tapeAt(path string) string {
-	if rec, err := recording.OpenIfRecording(path); err == nil && rec != nil {
-		return rec.TapePath()
-	}
-	return path
-}
-
-func compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 	sa, err := openSide(a)
 	if err != nil {
 		return nil, err
@@ -67,6 +50,14 @@ func compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 		return nil, err
 	}
 	defer sb.tape.Close()
+	r, err := compare(sa, sb, o)
+	if err == nil {
+		annotate(r, sa.path, sb.path)
+	}
+	return r, err
+}
+
+func compare(sa, sb *side, o *CompareOptions) (*fidelity.Report, error) {
 	if sa.rec == nil || sb.rec == nil {
 		if o.Screens {
 			return nil, errors.New("--tty compares two recordings: a bare tape has no screen")
@@ -79,7 +70,7 @@ func compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 			Aligned: o.Aligned, Sides: sidesOfCompare, Payload: payloads(sa.tape.Store, sb.tape.Store),
 		})
 		if err == nil {
-			r.NotCompared = slices.Concat(r.NotCompared, lostBlobs(sa, sb), tornEnds(sa, sb))
+			r.NotCompared = append(r.NotCompared, tapeGaps(sa, sb)...)
 			r.Notes = append(r.Notes, notes...)
 			r.Notes = append(r.Notes, headerNotes(o.Mode, sa.tape.Header(), sb.tape.Header())...)
 		}
@@ -88,22 +79,18 @@ func compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 	return compareRecordings(sa, sb, o)
 }
 
-// tornEnds lists which of two tapes end in a torn line. They are known once the records have come to their end.
-func tornEnds(sides ...*side) (all []string) {
+// tapeGaps lists the blobs that two tapes name and that are missing beside them, and which of them end in a torn line. They are known once the
+// tapes have been read.
+func tapeGaps(sides ...*side) (all []string) {
+	for i, s := range sides {
+		for _, gap := range s.lost.List() {
+			all = append(all, sidesOfCompare[i]+": "+gap)
+		}
+	}
 	for i, s := range sides {
 		if s.tape.Torn() {
 			all = append(all, fmt.Sprintf("%s: the last line of %s is torn, as a run that was killed leaves it: what it did after the lines before is not on the tape",
 				sidesOfCompare[i], s.path))
-		}
-	}
-	return all
-}
-
-// lostBlobs lists the blobs that two tapes name and that are missing beside them. They are known once bothKeys has read the tapes.
-func lostBlobs(sides ...*side) (all []string) {
-	for i, s := range sides {
-		for _, gap := range s.lost.List() {
-			all = append(all, sidesOfCompare[i]+": "+gap)
 		}
 	}
 	return all
@@ -230,18 +217,6 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 	return fidelity.CompareLanes(o.Mode, a.tape.Records(), b.tape.Records(), lanes)
 }
 
-// sortedNames returns the keys of maps, each once, in order.
-func sortedNames(maps ...map[string]recording.Axis) []string {
-	var out []string
-	for _, m := range maps {
-		for name := range m {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 // A side is one of the two things that are compared.
 type side struct {
 	rec  *recording.Recording // nil for a bare tape
@@ -251,20 +226,11 @@ type side struct {
 }
 
 func openSide(path string) (*side, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, err
+	rec, f, err := recording.OpenEither(path)
+	if rec != nil {
+		path = rec.TapePath()
 	}
-	if !st.IsDir() {
-		f, err := tape.Open(path, &tape.ReaderOptions{Tolerant: true})
-		return &side{tape: f, path: path}, err
-	}
-	rec, err := recording.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	f, err := rec.OpenTape()
-	return &side{rec: rec, tape: f, path: rec.TapePath()}, err
+	return &side{rec: rec, tape: f, path: path}, err
 }
 
 // comparing says by what two recordings compare: masks and headers as they are set now, where the paths of both lay.
@@ -388,24 +354,24 @@ func headerNotes(mode fidelity.Mode, a, b *tape.Header) (notes []string) {
 	if mode != fidelity.ByteIdentical {
 		return notes
 	}
-	var keys []string
-	for _, k := range []struct {
-		name string
-		a, b any
-	}{
-		{"harn_version", a.Producer, b.Producer},
-		{"started_at_unix_ms", a.StartedAtUnixMS, b.StartedAtUnixMS},
-		{"script_path", a.ScriptPath, b.ScriptPath},
-		{"argv", append([]string{}, a.Argv...), append([]string{}, b.Argv...)},
-	} {
-		if !reflect.DeepEqual(k.a, k.b) {
-			keys = append(keys, k.name)
-		}
-	}
-	if keys = append(keys, extraKeys(a.Extra, b.Extra)...); keys == nil {
+	was, is := headerKeys(a), headerKeys(b)
+	all := make(map[string]json.RawMessage)
+	maps.Copy(all, was)
+	maps.Copy(all, is)
+	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return bytes.Equal(was[name], is[name]) })
+	if len(keys) == 0 {
 		return notes
 	}
 	return append(notes, "the headers differ in "+strings.Join(keys, ", ")+": a header is no record, so this is no divergence")
+}
+
+// headerKeys is what a header says, by its keys; nil where it cannot be written again.
+func headerKeys(h *tape.Header) (keys map[string]json.RawMessage) {
+	var line bytes.Buffer
+	if _, err := tape.NewWriter(&line, h); err == nil {
+		_ = json.Unmarshal(line.Bytes(), &keys) // it is JSON
+	}
+	return keys
 }
 
 // argvText is a list of arguments as JSON, cut where it is long.
@@ -421,31 +387,13 @@ func argvText(argv []string) string {
 	return string(b)
 }
 
-// extraKeys names the further keys that do not stand in both lists with the same value.
-func extraKeys(a, b []tape.Field) []string {
-	had := make(map[string][]byte, len(a))
-	for _, f := range a {
-		had[f.Name] = f.Value
-	}
-	var out []string
-	for _, f := range b {
-		if was, ok := had[f.Name]; !ok || !bytes.Equal(was, f.Value) {
-			out = append(out, f.Name)
-		}
-		delete(had, f.Name)
-	}
-	for _, f := range a {
-		if _, left := had[f.Name]; left {
-			out = append(out, f.Name)
-		}
-	}
-	return out
-}
-
 // offOnOneSide lists the axes that two recordings do not both have: what one of them did not look at cannot be compared.
 func offOnOneSide(a, b *recording.Manifest) []string {
 	var out []string
-	for _, name := range sortedNames(a.Axes, b.Axes) {
+	all := make(map[string]recording.Axis)
+	maps.Copy(all, a.Axes)
+	maps.Copy(all, b.Axes)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if name == "terminal" || name == recording.AxisDaemon || name == recording.AxisMCP {
 			continue // a stream that was no terminal was recorded as a stream, what was told to a daemon is no input, and of MCP see mcpOnOneSide
 		}

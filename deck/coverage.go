@@ -60,11 +60,6 @@ func (r *recorder) axes(l *rescrub.Pass, lost, gaps []string) map[string]recordi
 	for _, h := range r.o.Passthrough {
 		net = append(net, h+" (let through unread, not replayable)")
 	}
-	secrets := []string{}
-	for _, name := range r.s.scrub.NotCovered() {
-		secrets = append(secrets, name+" (hidden in its own place only: too short or too common to be searched for elsewhere)")
-	}
-	secrets = append(secrets, secretPaths(l, r.manifest)...)
 	aboutMCP, gaps := splitGaps(gaps, gapMCP)
 	aboutInputs, gaps := splitGaps(gaps, jail.InputGap)
 	clock, random := r.processes.axes(aboutInputs)
@@ -79,7 +74,7 @@ func (r *recorder) axes(l *rescrub.Pass, lost, gaps []string) map[string]recordi
 		recording.AxisMCP: {On: true, NotCovered: slices.Concat(aboutMCP, r.spawns.unseen(), r.s.mcp.Lost())},
 		"network":         {On: true, NotCovered: net},
 		"process":         {On: true, NotCovered: append([]string{}, gaps...)},
-		"secrets":         {On: true, NotCovered: secrets},
+		"secrets":         {On: true, NotCovered: r.secretGaps(l)},
 		"terminal":        {On: r.manifest.TTY != nil, NotCovered: []string{}},
 	}
 	axes = ledgerFor(axes, r.o.Proxy)
@@ -90,9 +85,13 @@ func (r *recorder) axes(l *rescrub.Pass, lost, gaps []string) map[string]recordi
 	return axes
 }
 
-// secretPaths lists the paths of a recording that hold what became known late.
-func secretPaths(l *rescrub.Pass, m *recording.Manifest) (out []string) {
-	for _, path := range l.InPaths(m) {
+// secretGaps lists what is not hidden everywhere: what is not searched for, and paths of the recording that hold what became known late.
+func (r *recorder) secretGaps(l *rescrub.Pass) []string {
+	out := []string{}
+	for _, name := range r.s.scrub.NotCovered() {
+		out = append(out, name+" (hidden in its own place only: too short or too common to be searched for elsewhere)")
+	}
+	for _, path := range l.InPaths(r.manifest) {
 		out = append(out, path+" (a value that the run used as a secret stands in it)")
 	}
 	return out

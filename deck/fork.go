@@ -335,12 +335,7 @@ func (f *forking) conclude(ctx context.Context, r *replayer, e *ended) error {
 		return nil
 	}
 	own := filepath.Join(r.dir, recording.TapeName)
-	made, err := tape.Open(own, nil)
-	if err != nil {
-		return err
-	}
-	defer made.Close()
-	now, err := fork.Read(made.Records())
+	now, err := fork.Read(recording.RecordsOf(own))
 	if err != nil {
 		return err
 	}
@@ -385,7 +380,7 @@ func (f *forking) verify(ctx context.Context, r *replayer, e *ended) error {
 	}
 	ctx, stop := untilInterrupted(ctx, f.o.Signals)
 	defer stop()
-	dir := filepath.Join(r.scratch.dir, "verify")
+	dir := filepath.Join(r.scratch.Dir, "verify")
 	leftOut, err := files.Restore(r.trees.after, r.trees.made, dir)
 	if err != nil {
 		return err
@@ -424,12 +419,7 @@ func (f *forking) upTo(r *replayer, recorded, now fidelity.Records, o *fidelity.
 // late are the files that were written past the point and the processes that began before it and ended there, of a tape that can be read.
 func (f *forking) late(path string, recorded bool) map[string]bool {
 	late := make(map[string]bool)
-	t, err := tape.Open(path, nil)
-	if err != nil {
-		return late
-	}
-	defer t.Close()
-	for rec, err := range t.Records() {
+	for rec, err := range recording.RecordsOf(path) {
 		if err == nil && besideOf(rec) != "" && !f.at.Before(rec, recorded) && f.at.Before(begunRecord(rec), recorded) == isSpawn(rec) {
 			late[besideOf(rec)] = true
 		}

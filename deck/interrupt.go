@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"sync/atomic"
 	"syscall"
 )
 
@@ -27,6 +26,39 @@ func interrupted(signals <-chan os.Signal) error {
 // What else comes until stop, before there is a program, is dropped.
 func untilInterrupted(ctx context.Context, signals <-chan os.Signal) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
+	end := onSignals(signals, func(sig os.Signal) {
+		if ends(sig) {
+			cancel(ErrInterrupted)
+		}
+	})
+	return ctx, func() {
+		end()
+		cancel(nil)
+	}
+}
+
+// ends reports whether a signal would have ended the program.
+func ends(sig os.Signal) bool {
+	return sig == os.Interrupt || sig == syscall.SIGTERM || sig == syscall.SIGHUP || sig == syscall.SIGQUIT
+}
+
+// passSignals passes signals on to the program until end, which returns how many it got. told is told of each.
+func passSignals(w world, signals <-chan os.Signal, told func(syscall.Signal)) (end func() (passed int)) {
+	passed := 0
+	stop := onSignals(signals, func(sig os.Signal) {
+		if s, ok := sig.(syscall.Signal); ok && w.Signal(s) == nil {
+			told(s)
+			passed++
+		}
+	})
+	return func() int {
+		stop()
+		return passed
+	}
+}
+
+// onSignals calls do with each signal that comes until stop, which waits for what is done with the last one.
+func onSignals(signals <-chan os.Signal, do func(os.Signal)) (stop func()) {
 	end, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -37,58 +69,14 @@ func untilInterrupted(ctx context.Context, signals <-chan os.Signal) (_ context.
 			case sig, ok := <-signals:
 				if !ok {
 					signals = nil // a closed channel would be ready for ever
-				} else if ends(sig) {
-					cancel(ErrInterrupted)
+				} else {
+					do(sig)
 				}
 			}
 		}
 	}()
-	return ctx, func() {
+	return func() {
 		close(end)
 		<-done
-		cancel(nil)
 	}
-}
-
-// ends reports whether a signal would have ended the program.
-func ends(sig os.Signal) bool {
-	return sig == os.Interrupt || sig == syscall.SIGTERM || sig == syscall.SIGHUP || sig == syscall.SIGQUIT
-}
-
-// A signalRelay passes the caller's signals on to the program until it is stopped.
-type signalRelay struct {
-	passed atomic.Int64 // how many
-	stop   chan struct{}
-	done   chan struct{} // closed when the relay has ended
-}
-
-// passSignals begins to pass signals on. told is told of each.
-func passSignals(w world, signals <-chan os.Signal, told func(syscall.Signal)) *signalRelay {
-	r := &signalRelay{stop: make(chan struct{}), done: make(chan struct{})}
-	go func() {
-		defer close(r.done)
-		for {
-			select {
-			case <-r.stop:
-				return
-			case sig, ok := <-signals:
-				if !ok {
-					signals = nil // a closed channel would be ready for ever
-					continue
-				}
-				if s, ok := sig.(syscall.Signal); ok && w.Signal(s) == nil {
-					told(s)
-					r.passed.Add(1)
-				}
-			}
-		}
-	}()
-	return r
-}
-
-// end stops the relay and returns how many signals it passed.
-func (r *signalRelay) end() int {
-	close(r.stop)
-	<-r.done
-	return int(r.passed.Load())
 }

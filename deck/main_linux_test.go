@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -47,6 +48,9 @@ func runTests(m *testing.M) int {
 	defer os.Remove(roots)
 	os.Setenv("SSL_CERT_FILE", roots)
 	debug.SetGCPercent(400)
+	if signal.Ignored(syscall.SIGINT) { // as a shell has what it starts in the background, and what that records would too
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGINT)
+	}
 	return m.Run()
 }
 

@@ -50,9 +50,8 @@ type outside struct {
 	cmd   *exec.Cmd
 	pid   atomic.Int64 // of the program, once it has started: its terminal may go while it starts
 	proxy net.Listener
-	temp  string   // holds the certificates
-	lock  *os.File // of temp; nil where there are none
-	tree  string   // the work tree, the one directory that is looked at before and after
+	temp  *recording.Temp // holds the certificates; nil before it is made
+	tree  string          // the work tree, the one directory that is looked at before and after
 	tty   bool
 }
 
@@ -64,10 +63,10 @@ func newOutside(ctx context.Context, r *run, st *streams, ca *network.CA) (_ wor
 			o.remove()
 		}
 	}()
-	if o.lock, o.temp, err = recording.LockedTemp(os.TempDir(), library.ProxyPrefix); err != nil {
+	if o.temp, err = recording.NewTemp(os.TempDir(), library.ProxyPrefix); err != nil {
 		return nil, err
 	}
-	bundle := filepath.Join(o.temp, "ca.pem")
+	bundle := filepath.Join(o.temp.Dir, "ca.pem")
 	if err = os.WriteFile(bundle, ca.Bundle(), 0o600); err != nil {
 		return nil, err
 	}
@@ -153,14 +152,10 @@ func (o *outside) remove() error {
 	if o.proxy != nil {
 		o.proxy.Close()
 	}
-	if o.temp == "" {
+	if o.temp == nil {
 		return nil
 	}
-	err := os.RemoveAll(o.temp)
-	if o.lock != nil {
-		o.lock.Close()
-	}
-	return err
+	return o.temp.Remove()
 }
 
 // NothingCame is what a recording outside the jail says of itself in which no exchange is, and why a replay of it outside the

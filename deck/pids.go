@@ -90,17 +90,17 @@ func (i *processInputs) Beginning() func(ctx context.Context) {
 	}
 	_, program := i.pids.was(i.program.PID)
 	seen := i.answers.Listed(program)
-	until := time.Now().Add(took + lookLate)
-	missing := func(at func(int) time.Time) *lane.Missing[int] {
-		for _, pid := range seen {
-			if i.pids.recorded.pids[pid] && at(pid).IsZero() {
-				return &lane.Missing[int]{What: pid, Until: until, Why: fmt.Sprintf("process %d looks through all processes, of which the recorded one saw %d, that has not begun", i.id, pid)}
-			}
+	var begun []lane.Condition[int]
+	for _, pid := range seen {
+		if i.pids.recorded.pids[pid] {
+			begun = append(begun, lane.Condition[int]{
+				What: pid, Since: time.Now(), For: took + lookLate,
+				Why: fmt.Sprintf("process %d looks through all processes, of which the recorded one saw %d, that has not begun", i.id, pid),
+			})
 		}
+	}
+	if !i.pids.begun.Holds(begun) {
 		return nil
 	}
-	if !i.pids.begun.Holds(missing) {
-		return nil
-	}
-	return func(ctx context.Context) { _ = i.pids.begun.Await(ctx, missing) }
+	return func(ctx context.Context) { _ = i.pids.begun.Await(ctx, begun) }
 }

@@ -335,13 +335,20 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	if err := r.finish(p, e); err != nil {
 		return nil, r.unwritten(programHadEnded, err)
 	}
-	sealed, notSealed := r.seal(ctx)
-	changed, beside := r.seen.inTree()
-	return &Result{
-		Sealed: sealed, NotSealed: notSealed,
-		Recording: &recording.Recording{Dir: r.where(), Manifest: r.manifest}, Exit: e.exit, Changed: changed, Beside: beside, OpenLine: e.streams.shown.OpenLine(), Signals: e.signals,
-		Counts: r.seen.counts, MCP: r.seen.mcp, Unanswered: r.seen.unanswered, Silent: r.seen.silent, Unreached: r.seen.unreached,
-	}, nil
+	res := r.result(ctx, e.exit)
+	res.OpenLine, res.Signals = e.streams.shown.OpenLine(), e.signals
+	return res, nil
+}
+
+// result is what a finished recording has come to. It is sealed now.
+func (r *recorder) result(ctx context.Context, exit recording.Exit) *Result {
+	res := &Result{
+		Exit: exit, Counts: r.seen.counts, MCP: r.seen.mcp, Unanswered: r.seen.unanswered, Silent: r.seen.silent, Unreached: r.seen.unreached,
+	}
+	res.Sealed, res.NotSealed = r.seal(ctx)
+	res.Changed, res.Beside = r.seen.inTree()
+	res.Recording = &recording.Recording{Dir: r.where(), Manifest: r.manifest}
+	return res
 }
 
 func (r *recorder) program() *run {
@@ -383,7 +390,7 @@ func (r *recorder) mountPlan(p *run) (err error) {
 	if r.scratch, err = newScratch(r.manifest.ID, dirs); err != nil {
 		return err
 	}
-	p.masks = append(p.masks, filepath.Dir(r.scratch.dir))
+	p.masks = append(p.masks, filepath.Dir(r.scratch.Dir))
 	p.overlays, err = r.scratch.over(dirs)
 	return err
 }

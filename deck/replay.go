@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -126,11 +125,11 @@ func (r *replayer) prepare() (err error) {
 		return err
 	}
 	if r.o.Proxy && m.Roots.Tree != "" {
-		r.moved = moved{from: m.Roots.Tree, to: filepath.Join(r.scratch.dir, "moved", filepath.Base(m.Roots.Tree))}
+		r.moved = moved{from: m.Roots.Tree, to: filepath.Join(r.scratch.Dir, "moved", filepath.Base(m.Roots.Tree))}
 		r.roots.Tree = r.moved.to
 	}
 	if r.dir = r.o.Out; r.dir == "" {
-		r.dir = filepath.Join(r.scratch.dir, "tape")
+		r.dir = filepath.Join(r.scratch.Dir, "tape")
 	}
 	if r.dir, err = filepath.Abs(r.dir); err != nil {
 		return err
@@ -159,7 +158,7 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	stdin, err := r.stdin()
+	stdin, err := r.rec.OpenStdin(r.store)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +219,7 @@ func (r *replayer) program() (*run, error) {
 		std: r.o.Streams, signals: r.o.Signals, proxy: r.o.Proxy, loopback: m.Loopback, host: &m.Host, umask: m.Umask,
 		net:   network.Config{Book: r.book, Blobs: r.trees.store, Speed: r.o.Speed, Reveal: r.reveal()},
 		ports: m.Ports, patience: r.o.Patience,
-		masks: append(masksFor(r.o.ConfigDir, r.played.env), filepath.Dir(r.scratch.dir)),
+		masks: append(masksFor(r.o.ConfigDir, r.played.env), filepath.Dir(r.scratch.Dir)),
 	}
 	p.masks = append(p.masks, r.trees.exclude...)
 	r.fork.connect(p)
@@ -271,22 +270,6 @@ func (r *replayer) choose(p *run) (err error) {
 	}
 	r.ran = p.path
 	return nil
-}
-
-// stdin opens what the program was given; nil where that was nothing, or is not known because the recorder was killed.
-func (r *replayer) stdin() (io.ReadCloser, error) {
-	p, err := tape.ParsePayload(r.rec.Manifest.Stdin)
-	if err != nil {
-		return nil, fmt.Errorf("recorded stdin: %w", err)
-	}
-	if p == nil {
-		return nil, nil
-	}
-	in, err := p.Open(r.store)
-	if err != nil {
-		return nil, fmt.Errorf("recorded stdin: %w", err)
-	}
-	return in, nil
 }
 
 // config is the directory whose tapedeck.yaml says how the run compares.
@@ -369,12 +352,7 @@ func (r *replayer) keep() error {
 
 // adoptChanges puts into the replay's own store what its tape names, and the recording has as well.
 func (r *replayer) adoptChanges() error {
-	t, err := tape.Open(filepath.Join(r.dir, recording.TapeName), nil)
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	for rec, err := range t.Records() {
+	for rec, err := range recording.RecordsOf(filepath.Join(r.dir, recording.TapeName)) {
 		if err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ func (r *replayer) overlaid() []string {
 // mountPlan lays a layer over every directory that the program may change, and what the run found there over the disk.
 func (r *replayer) mountPlan(p *run) error {
 	for i, d := range r.overlaid() {
-		dir := filepath.Join(r.scratch.dir, strconv.Itoa(i))
+		dir := filepath.Join(r.scratch.Dir, strconv.Itoa(i))
 		lowers, err := r.lowers(d, dir)
 		if err != nil {
 			return err

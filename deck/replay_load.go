@@ -39,7 +39,7 @@ func (r *replayer) openSession() error {
 		return err
 	}
 	late := r.played.late(m.Secrets)
-	r.noteKey(g.scrub.KeyID(), len(late))
+	r.noteKey(len(late))
 	g.learnFiles(r.recorded, r.store, m.Roots.Tree)
 	for dir, t := range r.found {
 		g.learnFiles(t, r.store, dir)
@@ -57,14 +57,13 @@ func (r *replayer) openSession() error {
 	return err
 }
 
-// noteKey notes what a key of another id than the recording's cannot tell: files, and so many secrets that are sought.
-func (r *replayer) noteKey(id string, late int) {
+// noteKey notes what another key than the recording's cannot tell: files, and so many secrets that are sought.
+func (r *replayer) noteKey(late int) {
 	n := recording.CountKeyed(r.recorded)
 	for _, t := range r.found {
 		n += recording.CountKeyed(t)
 	}
-	is := fmt.Sprintf("the one in %s is %s", recording.KeyPath(r.o.ConfigDir), id)
-	for _, said := range []string{r.rec.OtherKeyThan(id, is, n), r.rec.UntoldSecrets(id, is, late)} {
+	for _, said := range []string{r.rec.OtherKeyIn(r.o.ConfigDir, n), r.rec.UntoldSecrets(r.o.ConfigDir, late)} {
 		if said != "" {
 			r.notes = append(r.notes, said)
 		}
@@ -76,7 +75,7 @@ func (r *replayer) loadTree() (err error) {
 	m := r.rec.Manifest
 	lib := library.Of(m.Roots.LibraryRoot(m.Cwd))
 	r.trees = &trees{
-		s: r.s, root: r.roots.Tree, store: &layeredStore{top: r.s.store, below: r.store},
+		s: r.s, root: r.roots.Tree, store: &layeredStore{r.s.store, r.store},
 		cache: filepath.Join(lib.Dir, library.StatCacheName), exclude: append(r.hidden(lib), r.dir),
 	}
 	if r.o.TreeNow {

@@ -147,7 +147,7 @@ func (r *tapeReplayer) load() error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(r.scratch.dir, "tape")
+	dir := filepath.Join(r.scratch.Dir, "tape")
 	if err := recording.MakeEmpty(dir); err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (r *tapeReplayer) described() (*run, error) {
 		std: r.o.Streams, signals: r.o.Signals, host: new(recording.ThisHost()),
 		net:   network.Config{Book: r.book, Blobs: blobs, Speed: r.o.Speed},
 		ports: program.MergePorts(program.Ports(nil), r.tape.ports),
-		masks: append(masksFor(r.o.ConfigDir, r.env), filepath.Dir(r.scratch.dir)),
+		masks: append(masksFor(r.o.ConfigDir, r.env), filepath.Dir(r.scratch.Dir)),
 	}
 	if err := r.snapshot(); err != nil {
 		return nil, err

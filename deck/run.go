@@ -154,10 +154,10 @@ func (r *run) wait(w world, e *ended) error {
 	if err != nil {
 		return err
 	}
-	signals, endJob := passSignals(w, r.signals, e.streams.con.signalled), r.keepJob(w, e.streams)
+	endSignals, endJob := passSignals(w, r.signals, e.streams.con.signalled), r.keepJob(w, e.streams)
 	exit, err := w.Wait()
 	endJob()
-	e.exit, e.duration, e.signals = exitOf(exit), time.Since(begun), signals.end()
+	e.exit, e.duration, e.signals = exitOf(exit), time.Since(begun), endSignals()
 	e.atMS = r.s.rec.MonotonicMS()
 	r.spawns.drain() // before the program's own streams end: what a server wrote to stderr may go there
 	if cause := r.s.failure(); cause != nil {
@@ -306,7 +306,20 @@ func (r *run) recordEnd(e *ended, o rescrubOptions) (*rescrub.Pass, error) {
 	if err := e.streams.finish(); err != nil { // the last that teaches secrets
 		return nil, err
 	}
-	l, err := newRescrub(r.s, r.changing, o)
+	l, err := endTape(r.s, r.changing, r.tty, o, func() error { return r.recordRest(e) })
+	if err != nil {
+		return l, err
+	}
+	if l != nil && l.Stdin != nil {
+		e.stdin = l.Stdin
+	}
+	return l, r.changing.write(o.sync)
+}
+
+// endTape ends the tape of s, on which record puts the last records, the program's own at the end. What became known late is taken out of
+// what was written before.
+func endTape(s *session, c *changing, tty *recording.TTY, o rescrubOptions, record func() error) (*rescrub.Pass, error) {
+	l, err := newRescrub(s, c, o)
 	if err != nil {
 		return nil, err
 	}
@@ -314,19 +327,13 @@ func (r *run) recordEnd(e *ended, o rescrubOptions) (*rescrub.Pass, error) {
 	if err := l.BeforeEnd(); err != nil {
 		return l, err
 	}
-	if err := errors.Join(r.recordRest(e), r.s.close()); err != nil {
+	if err := errors.Join(record(), s.close()); err != nil {
 		return l, err
 	}
 	if l != nil { // styles and wraps hide what became known late from who looks at bytes
-		l.TTY, l.Program = r.tty, uint64(r.s.rec.Count()-1)
+		l.TTY, l.Program = tty, uint64(s.rec.Count()-1)
 	}
-	if err := l.AfterEnd(); err != nil {
-		return l, err
-	}
-	if l != nil && l.Stdin != nil {
-		e.stdin = l.Stdin
-	}
-	return l, r.changing.write(o.sync)
+	return l, l.AfterEnd()
 }
 
 func (r *run) recordRest(e *ended) error {

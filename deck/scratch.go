@@ -44,10 +44,7 @@ func containing(dirs []string, path string) string {
 
 // A scratch is a directory for the layers of one run. Its lock is the kernel's: it goes with the process, so that what a
 // killed run left is known by it.
-type scratch struct {
-	dir  string
-	lock *os.File // nil where there are none
-}
+type scratch struct{ *recording.Temp }
 
 // newScratch makes a scratch outside dirs, and removes those that killed runs left. It must be removed.
 func newScratch(id string, dirs []string) (*scratch, error) {
@@ -56,17 +53,15 @@ func newScratch(id string, dirs []string) (*scratch, error) {
 		return nil, err
 	}
 	library.Sweep()
-	lock, dir, err := recording.LockedTemp(base, id+"-")
-	if err != nil {
-		return nil, err
-	}
-	return &scratch{dir, lock}, nil
+	temp, err := recording.NewTemp(base, id+"-")
+	return &scratch{temp}, err
 }
 
 // remove deletes the scratch; a nil one is none.
 func (s *scratch) remove() {
-	if s != nil {
-		library.RemoveLayers(s.dir, s.lock)
+	if s != nil && s.Temp != nil {
+		library.OpenLayers(s.Dir)
+		_ = s.Remove() // what stays the next command removes
 	}
 }
 
@@ -88,7 +83,7 @@ func overlayOver(target, scratch string, lowers ...string) (jail.Overlay, error)
 // over returns overlays over dirs, each of which shows its directory as it is.
 func (s *scratch) over(dirs []string) (out []jail.Overlay, err error) {
 	for i, d := range dirs {
-		o, err := overlayOver(d, filepath.Join(s.dir, strconv.Itoa(i)), d)
+		o, err := overlayOver(d, filepath.Join(s.Dir, strconv.Itoa(i)), d)
 		if err != nil {
 			return nil, err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -41,8 +40,7 @@ type session struct {
 
 	failed context.Context // done once something could not be written; see fail
 	cancel context.CancelCauseFunc
-	// asked is told of each request before it is sent on or answered; an error refuses it. nil is not. Set before the program
-	// starts.
+	// asked is told of each request before it is sent on or answered; an error refuses it. Set before the program starts.
 	asked func(*exchange.Identity) error
 	// answered is told of each exchange whose answer is about to begin (exchange.TapOptions.Answered); set likewise.
 	answered func(opener, arrival, recorded uint64)
@@ -70,11 +68,14 @@ type sessionOptions struct {
 func newSession(o *sessionOptions) (*session, error) {
 	s := &session{redactor: o.redactor, dir: o.dir, roots: o.roots, replay: o.replay, log: secrets.Logger(o.log, o.redactor.scrub)}
 	s.failed, s.cancel = context.WithCancelCause(context.Background())
+	s.asked, s.answered = func(*exchange.Identity) error { return nil }, func(_, _, _ uint64) {}
 	if err := s.openTape(o); err != nil {
 		return nil, err
 	}
 	// A replay's answers are on a tape already: what is cut off loses nothing.
-	tap := &exchange.TapOptions{Replay: o.replay, Closed: o.replay && !o.live, TrueLength: true, Asked: s.toldOf, Answered: s.toldOfAnswer}
+	tap := &exchange.TapOptions{Replay: o.replay, Closed: o.replay && !o.live, TrueLength: true}
+	tap.Asked = func(id *exchange.Identity) error { return s.asked(id) }
+	tap.Answered = func(opener, arrival, recorded uint64) { s.answered(opener, arrival, recorded) }
 	s.openConversations(o)
 	if s.http != nil {
 		tap.Conversations = s.http
@@ -84,19 +85,6 @@ func newSession(o *sessionOptions) (*session, error) {
 	}
 	s.tap = exchange.NewTap(s.rec, s.class, s.scrub, tap)
 	return s, nil
-}
-
-func (s *session) toldOf(id *exchange.Identity) error {
-	if s.asked == nil {
-		return nil
-	}
-	return s.asked(id)
-}
-
-func (s *session) toldOfAnswer(opener, arrival, recorded uint64) {
-	if s.answered != nil {
-		s.answered(opener, arrival, recorded)
-	}
 }
 
 func (s *session) openTape(o *sessionOptions) (err error) {
@@ -172,29 +160,23 @@ func createTape(path string, h *tape.Header) (*tapeFile, *tape.Writer, error) {
 	return t, w, err
 }
 
-// A layeredStore adds to top what below does not have: a replay keeps what is new in its own store, and reads the
-// recording's.
+// A layeredStore adds to a store what the one below does not have: a replay keeps what is new in its own store, and reads the recording's. It
+// lists what was added.
 type layeredStore struct {
-	top, below cas.Store
-}
-
-// has reports whether below holds d. Whether its bytes hold is found out by whoever reads them.
-func (s *layeredStore) has(d cas.Digest) bool {
-	_, err := s.below.Size(d)
-	return err == nil
+	cas.Store
+	below cas.Store
 }
 
 func (s *layeredStore) Put(b []byte) (cas.Digest, error) {
-	if d := cas.Sum(b); s.has(d) {
+	d := cas.Sum(b)
+	if _, err := s.below.Size(d); err == nil { // whether its bytes hold is found out by whoever reads them
 		return d, nil
 	}
-	return s.top.Put(b)
+	return s.Store.Put(b)
 }
 
-func (s *layeredStore) PutReader(r io.Reader) (cas.Digest, int64, error) { return s.top.PutReader(r) }
-
 func (s *layeredStore) Get(d cas.Digest) ([]byte, error) {
-	b, err := s.top.Get(d)
+	b, err := s.Store.Get(d)
 	if recording.IsMissing(err) {
 		return s.below.Get(d)
 	}
@@ -202,7 +184,7 @@ func (s *layeredStore) Get(d cas.Digest) ([]byte, error) {
 }
 
 func (s *layeredStore) Open(d cas.Digest) (io.ReadCloser, error) {
-	r, err := s.top.Open(d)
+	r, err := s.Store.Open(d)
 	if recording.IsMissing(err) {
 		return s.below.Open(d)
 	}
@@ -210,12 +192,9 @@ func (s *layeredStore) Open(d cas.Digest) (io.ReadCloser, error) {
 }
 
 func (s *layeredStore) Size(d cas.Digest) (int64, error) {
-	n, err := s.top.Size(d)
+	n, err := s.Store.Size(d)
 	if recording.IsMissing(err) {
 		return s.below.Size(d)
 	}
 	return n, err
 }
-
-// All lists what top holds: what was added.
-func (s *layeredStore) All() iter.Seq2[cas.Digest, error] { return s.top.All() }

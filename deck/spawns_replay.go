@@ -114,25 +114,31 @@ func raced(recorded, now mcp.Ended) bool {
 	return now.Signal != "" && recorded.Exited
 }
 
-// serveOn finds out which of equal conversations it is, answers until the talk has ended, and closes what it was held on.
+// serveOn answers until the talk has ended, and closes what it was held on.
 func (w *spawns) serveOn(
 	ctx context.Context, st *jail.Streams, served *mcp.Served, opened *mcp.Opened, by uint32,
 ) (c *mcp.Conversation, again *redoing, exit int, err error) {
 	defer closeAll(st.Far[:])
 	defer context.AfterFunc(ctx, func() { hangUp(&st.Far) })()
-	err = served.Settle(ctx, &mcp.SettleOptions{In: st.Far[0], Out: st.Far[1], Reveal: w.recorded.reveal, Changed: w.recorded.changedBefore})
-	opened.Recorded = served.Recorded()
+	c, again, o, err := w.settled(ctx, st, served, opened, by)
 	w.pids.addServer(opened.PID, opened.Recorded.Conversation)
-	c, again = w.s.mcp.Begin(opened), w.redoing(opened.Recorded.Conversation, by)
 	if err != nil {
 		return c, again, 0, err
 	}
-	o := &mcp.ServeOptions{In: st.Far[0], Out: st.Far[1], Log: c, Speed: w.speed, Reveal: w.recorded.reveal, Before: again.until}
+	exit, err = served.Serve(ctx, &o)
+	return c, again, exit, err
+}
+
+// settled finds out which of equal conversations it is that a client holds, begins it on the tape, and says how it is answered.
+func (w *spawns) settled(ctx context.Context, st *jail.Streams, served *mcp.Served, opened *mcp.Opened, by uint32) (*mcp.Conversation, *redoing, mcp.ServeOptions, error) {
+	err := served.Settle(ctx, &mcp.SettleOptions{In: st.Far[0], Out: st.Far[1], Reveal: w.recorded.reveal, Changed: w.recorded.changedBefore})
+	opened.Recorded = served.Recorded()
+	c, again := w.s.mcp.Begin(opened), w.redoing(opened.Recorded.Conversation, by)
+	o := mcp.ServeOptions{In: st.Far[0], Out: st.Far[1], Log: c, Speed: w.speed, Reveal: w.recorded.reveal, Before: again.until}
 	if st.Far[2] != nil {
 		o.Err = st.Far[2]
 	}
-	exit, err = served.Serve(ctx, o)
-	return c, again, exit, err
+	return c, again, o, err
 }
 
 // hangUp ends what waits to be read or written where the process that stands for a server is gone. What that had written to its stderr may

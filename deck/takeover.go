@@ -160,23 +160,15 @@ func (w *spawns) takeOver(sp *jail.Spawn, st *jail.Streams, served *mcp.Served, 
 func (w *spawns) takeOverOn(ctx context.Context, st *jail.Streams, served *mcp.Served, opened *mcp.Opened, by uint32) (*mcp.Conversation, error) {
 	defer closeAll(slices.Concat(st.Far[:], st.Near[:]))
 	defer context.AfterFunc(ctx, func() { closeAll(slices.Concat(st.Far[:], st.Near[:])) })()
-	err := served.Settle(ctx, &mcp.SettleOptions{In: st.Far[0], Out: st.Far[1], Reveal: w.recorded.reveal, Changed: w.recorded.changedBefore})
-	opened.Recorded = served.Recorded()
-	c := w.s.mcp.Begin(opened)
+	c, _, own, err := w.settled(ctx, st, served, opened, by)
 	if err != nil {
 		return c, err
 	}
 	is := opened.Recorded
 	o := &mcp.TakeOverOptions{
-		ServeOptions: mcp.ServeOptions{
-			In: st.Far[0], Out: st.Far[1], Log: c, Speed: w.speed, Reveal: w.recorded.reveal, Before: w.redoing(is.Conversation, by).until,
-		},
-		ServerIn: st.Near[0], ServerOut: st.Near[1], ServerErr: st.Near[2],
+		ServeOptions: own, ServerIn: st.Near[0], ServerOut: st.Near[1], ServerErr: st.Near[2],
 		Past: w.running.at.Past, Ends: w.running.ended(is.Conversation),
 		Told: func(a *mcp.ToldAnswer) { w.running.tell(w.s.mcp, is, a) },
-	}
-	if st.Far[2] != nil {
-		o.Err = st.Far[2]
 	}
 	return c, served.TakeOver(ctx, o)
 }

@@ -65,11 +65,7 @@ func (r wrapper) wrap(ctx context.Context) (*Result, error) {
 	if err := r.finishWrapped(exit, time.Since(begun)); err != nil {
 		return nil, r.unwritten(programHadEnded, r.exposed(err))
 	}
-	sealed, notSealed := r.seal(ctx)
-	return &Result{
-		Sealed: sealed, NotSealed: notSealed, Recording: &recording.Recording{Dir: r.where(), Manifest: r.manifest}, Exit: exit,
-		Counts: r.seen.counts, MCP: r.seen.mcp,
-	}, nil
+	return r.result(ctx, exit), nil
 }
 
 // errNoEnd is the error of a server of which nobody can tell how it ended.
@@ -183,18 +179,7 @@ func (w *wrapped) run(ctx context.Context, signals <-chan os.Signal) (recording.
 	defer stop()
 	defer context.AfterFunc(ctx, func() { _ = w.cmd.Process.Kill() })()
 	defer context.AfterFunc(w.r.s.failed, func() { _ = w.cmd.Process.Kill() })()
-	over := make(chan struct{})
-	go func() { // ends with over
-		for {
-			select {
-			case sig := <-signals:
-				_ = w.cmd.Process.Signal(sig) // it may have ended
-			case <-over:
-				return
-			}
-		}
-	}()
-	defer close(over)
+	defer onSignals(signals, func(sig os.Signal) { _ = w.cmd.Process.Signal(sig) })() // it may have ended
 	ended := make(chan error, 1)
 	go func() {
 		err := w.cmd.Wait()
@@ -218,22 +203,17 @@ func (w *wrapped) run(ctx context.Context, signals <-chan os.Signal) (recording.
 
 // finishWrapped puts the end on the tape and closes the recording.
 func (r wrapper) finishWrapped(exit recording.Exit, took time.Duration) error {
-	l, err := newRescrub(r.s, r.changing, rescrubOptions{sync: r.o.Sync, progress: r.o.Hiding})
+	l, err := endTape(r.s, r.changing, nil, rescrubOptions{sync: r.o.Sync, progress: r.o.Hiding}, func() error {
+		k, raw, err := r.wrappedSpawn(exit, took)
+		if err != nil {
+			return err
+		}
+		return r.s.rec.RecordRaw(k, raw)
+	})
+	if err == nil {
+		err = r.rescrubManifest(l)
+	}
 	if err != nil {
-		return err
-	}
-	defer l.End()
-	if err := l.BeforeEnd(); err != nil {
-		return err
-	}
-	k, raw, err := r.wrappedSpawn(exit, took)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(r.s.rec.RecordRaw(k, raw), r.s.close()); err != nil {
-		return err
-	}
-	if err := errors.Join(l.AfterEnd(), r.rescrubManifest(l)); err != nil {
 		return err
 	}
 	return r.conclude(l, exit, func() map[string]recording.Axis { return r.wrappedAxes(l) })
@@ -259,11 +239,7 @@ func (r wrapper) wrappedAxes(l *rescrub.Pass) map[string]recording.Axis {
 	for _, name := range []string{"clock", "files", "llm", "network", "process", "terminal"} {
 		axes[name] = recording.Axis{NotCovered: []string{wrapGap}}
 	}
-	secrets := []string{}
-	for _, name := range r.s.scrub.NotCovered() {
-		secrets = append(secrets, name+" (hidden in its own place only: too short or too common to be searched for elsewhere)")
-	}
-	axes["secrets"] = recording.Axis{On: true, NotCovered: append(secrets, secretPaths(l, r.manifest)...)}
+	axes["secrets"] = recording.Axis{On: true, NotCovered: r.secretGaps(l)}
 	axes[recording.AxisMCP] = recording.Axis{On: true, NotCovered: append([]string{}, r.s.mcp.Lost()...)}
 	return axes
 }

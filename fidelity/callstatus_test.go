@@ -29,7 +29,7 @@ func TestCallStatus(t *testing.T) {
 		{"another message", other, 0},
 	} {
 		got := compareLanes(t, Semantic, []tape.Kind{trailing("0")}, []tape.Kind{tt.b}, nil)
-		if len(got.Divergences) != tt.want || tt.want == 1 && got.Divergences[0].Category != HTTPStatus {
+		if len(got.Divergences) != tt.want || tt.want == 1 && got.Divergences[0].Category != "http_status" {
 			t.Errorf("%s: %+v", tt.name, got.Divergences)
 		}
 	}

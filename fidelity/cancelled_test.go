@@ -37,7 +37,7 @@ func TestWithdrawnExchanges(t *testing.T) {
 		{"ended while recording alone", []tape.Kind{part("a")}, []tape.Kind{whole()}, nil, 1},
 		{"ended alike", []tape.Kind{part("a")}, []tape.Kind{part("a")}, nil, 0},
 		{"cut on replay in its stead", []tape.Kind{failed(whole(), "connection reset")}, []tape.Kind{part("a")}, nil, 1},
-		{"held on", []tape.Kind{part("a")}, []tape.Kind{failed(part("a"), tape.HeldOn)}, []code{{"llm:a", LLMError}}, 0},
+		{"held on", []tape.Kind{part("a")}, []tape.Kind{failed(part("a"), tape.HeldOn)}, []code{{"llm:a", "llm_error"}}, 0},
 		{"another request", []tape.Kind{part("a")}, []tape.Kind{ended(call("llm:a", 1, "r", "answer"), "a")}, []code{{"llm:a", LLMRequestDigest}}, 0},
 		{"never asked for, another was", []tape.Kind{whole(), second("a")}, []tape.Kind{whole()}, nil, 1},
 		{"never asked for, nothing came", []tape.Kind{second("")}, nil, nil, 1},

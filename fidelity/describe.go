@@ -194,33 +194,6 @@ func shortened(name string) string {
 // maxLaneName bounds the name of a process's lane, in bytes.
 const maxLaneName = 100
 
-// nounOf names the bytes behind a category.
-func nounOf(c Category) string {
-	switch c {
-	case LLMRequestDigest, LLMRequestHash, LLMParamsDigest, HTTPRequestDigest, HTTPRequestHash:
-		return "the request"
-	case LLMResponseHash, HTTPResponseHash:
-		return "the answer"
-	case ProcessStdoutHash:
-		return "stdout"
-	case ProcessStderrHash:
-		return "stderr"
-	case FileReadHash, FileReadContent, FileWriteHash, FileWriteContent:
-		return "the file"
-	case MCPRequestDigest, MCPRequestHash:
-		return "the MCP request"
-	case MCPResponseDigest, MCPResponseHash:
-		return "the MCP answer"
-	case WSMessageHash:
-		return "the message"
-	case DirListNames:
-		return "the names in the directory"
-	case EnvReadValue:
-		return "the variable"
-	}
-	return strings.ReplaceAll(string(c), "_", " ")
-}
-
 // inRecord reports whether a payload's bytes stand in its record.
 func inRecord(p *tape.Payload) bool { return p != nil && p.Inline }
 

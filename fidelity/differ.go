@@ -20,6 +20,7 @@ type differ struct {
 	replaced bool                // another program ran: its path and arguments do not count
 	mask     func(string) string // lane mode: makes one argument comparable; never nil there
 	names    sideNames           // what the tapes are called
+	prefix   Category            // of what is found: of a field, with the name of its kind; "" outside of a kind
 	silent   bool                // only count
 	count    int                 // what silent counted
 	found    []finding
@@ -70,6 +71,7 @@ func (f *facet) differs() finding {
 // mayHide keeps a facet that differs, to be looked at place by place.
 func (d *differ) mayHide(f facet) {
 	if d.lanes && (f.texts[Recorded] != f.texts[Replay] || !f.was.Same(f.now)) {
+		f.category = d.whole(f.category)
 		d.facets = append(d.facets, f)
 	}
 }
@@ -114,8 +116,17 @@ func (d *differ) find(f *finding) {
 	if d.onlyCounts() {
 		return
 	}
+	f.category = d.whole(f.category)
 	f.title = titleOf(f.category)
 	d.found = append(d.found, *f)
+}
+
+// whole is the category of a field of the kind that is compared.
+func (d *differ) whole(field Category) Category {
+	if d.prefix == "" {
+		return field
+	}
+	return d.prefix + "_" + field
 }
 
 // hashed adds a finding about two hashes that differ.

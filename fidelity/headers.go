@@ -84,16 +84,9 @@ func (c *maskings) comparedHeaders(a, b tape.Kind) (category Category, was, now 
 	if c.o.Headers == nil {
 		return "", nil, nil, false
 	}
-	category = HTTPRequestHeaders
-	switch a.(type) {
-	case *tape.LLMCall:
-		category = LLMRequestHeaders
-	case *tape.WSOpen:
-		category = WSOpenRequestHeaders
-	}
 	fieldsA, okA := requestHeaders(a)
 	fieldsB, okB := requestHeaders(b)
-	return category, c.headersOf(fieldsA), c.headersOf(fieldsB), okA && okB
+	return prefixOf(a) + "_request_headers", c.headersOf(fieldsA), c.headersOf(fieldsB), okA && okB
 }
 
 func requestHeaders(k tape.Kind) ([]tape.HeaderField, bool) {

@@ -34,7 +34,7 @@ func TestVerdictsOfPolicies(t *testing.T) {
 		t.Errorf("two names of one call: %+v, notes %q", r.Divergences, r.Notes)
 	}
 	r = compareLanes(t, Semantic, []tape.Kind{judged("a", deny), program("", 0)}, []tape.Kind{judged("a", allow), program("", 0)}, nil)
-	if len(r.Divergences) != 1 || r.Divergences[0].Category != PolicyVerdict {
+	if len(r.Divergences) != 1 || r.Divergences[0].Category != "policy_verdict" {
 		t.Errorf("two verdicts: %+v", r.Divergences)
 	}
 }

@@ -89,7 +89,7 @@ func TestCopy(t *testing.T) {
 		t.Errorf("a copy differs: %v", got)
 	}
 	saved[0].(*tape.LLMCall).Model = "m"
-	if diff := cmp.Diff([]Category{LLMError}, compared(saved)); diff != "" {
+	if diff := cmp.Diff([]Category{"llm_error"}, compared(saved)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -2,6 +2,7 @@ package fidelity
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -25,6 +26,9 @@ func (d *differ) record(a, b *tape.Record) []finding {
 		}
 	}
 	d.kind(a.Kind, b.Kind)
+	if x, y := tape.ExchangeOf(a.Kind), tape.ExchangeOf(b.Kind); x != nil && y != nil && (d.exact || !d.lanes) {
+		d.chunkFields(x.StreamExtra, y.StreamExtra)
+	}
 	d.extra(extraOf(a.Kind), extraOf(b.Kind))
 	d.raw(a.Raw, b.Raw)
 	d.extra(a.Extra, b.Extra)
@@ -41,12 +45,24 @@ func bothUnknown(a, b tape.Kind) bool {
 // kind compares two kinds of one name. Kinds of one name and two types cannot come from a tape; they differ.
 func (d *differ) kind(a, b tape.Kind) {
 	compare := rules[a.Name()]
+	d.prefix = prefixOf(a)
 	if _, unknown := a.(*tape.Unknown); unknown {
-		compare = compareUnknown
+		compare, d.prefix = compareUnknown, ""
 	}
-	if compare == nil || !compare(d, a, b) {
+	alike := compare != nil && compare(d, a, b)
+	if d.prefix = ""; !alike {
 		d.add(UnknownKind, describe(a), describe(b))
 	}
+}
+
+// prefixOf is what the categories of a kind's fields begin with.
+func prefixOf(k tape.Kind) Category { return cmp.Or(shortNames[k.Name()], Category(k.Name())) }
+
+const ofModels Category = "llm"
+
+// shortNames are what the categories of a kind begin with, where that is not its name.
+var shortNames = map[string]Category{
+	"llm_call": ofModels, "http_exchange": "http", "process_spawn": "process", "mcp_json_rpc": "mcp", "policy_verdict": "policy",
 }
 
 // A rule compares two records of a kind. It reports false where one is of another type.
@@ -64,20 +80,21 @@ func of[K tape.Kind](compare func(d *differ, a, b K)) rule {
 	}
 }
 
-// rules are the kinds, by name. The keys that no version of the format names compare besides.
+// rules are the kinds, by name. Their categories are those of fields: see differ.prefix. The keys that no version of the format names
+// compare besides.
 var rules = map[string]rule{
 	"clock_read": of(func(d *differ, a, b *tape.ClockRead) {
-		same(d, ClockReadSource, a.Source, b.Source)
-		same(d, ClockReadValue, a.ValueMS, b.ValueMS)
+		same(d, "source", a.Source, b.Source)
+		same(d, "value", a.ValueMS, b.ValueMS)
 	}),
 	"clock_sleep": of(func(d *differ, a, b *tape.ClockSleep) {
-		same(d, ClockSleepDuration, a.DurationMS, b.DurationMS)
+		same(d, "duration", a.DurationMS, b.DurationMS)
 	}),
 	"llm_call":      of((*differ).llmCall),
 	"http_exchange": of((*differ).httpExchange),
-	"file_read":     of(func(d *differ, a, b *tape.FileRead) { d.file(&fileRead, &a.File, &b.File) }),
-	"file_write":    of(func(d *differ, a, b *tape.FileWrite) { d.file(&fileWrite, &a.File, &b.File) }),
-	"file_delete":   of(func(d *differ, a, b *tape.FileDelete) { d.file(&fileDelete, &a.File, &b.File) }),
+	"file_read":     of(func(d *differ, a, b *tape.FileRead) { d.file(&a.File, &b.File) }),
+	"file_write":    of(func(d *differ, a, b *tape.FileWrite) { d.file(&a.File, &b.File) }),
+	"file_delete":   of(func(d *differ, a, b *tape.FileDelete) { d.file(&a.File, &b.File) }),
 	"process_spawn": of((*differ).process),
 	"mcp_json_rpc":  of((*differ).mcp),
 	"mcp_open":      of((*differ).mcpOpen),
@@ -86,39 +103,39 @@ var rules = map[string]rule{
 	"ws_open":       of((*differ).wsOpen),
 	"ws_message":    of((*differ).wsMessage),
 	"ws_close": of(func(d *differ, a, b *tape.WSClose) {
-		sameInPlace(d, WSCloseConnection, a.Connection, b.Connection)
-		same(d, WSCloseCode, a.Code, b.Code)
-		same(d, WSCloseReason, a.Reason, b.Reason)
+		sameInPlace(d, "connection", a.Connection, b.Connection)
+		same(d, "code", a.Code, b.Code)
+		same(d, "reason", a.Reason, b.Reason)
 	}),
 	"tls_refused": of(func(d *differ, a, b *tape.TLSRefused) {
-		same(d, TLSRefusedHost, a.Host, b.Host)
-		same(d, TLSRefusedPort, a.Port, b.Port)
-		same(d, TLSRefusedReason, a.Reason, b.Reason)
+		same(d, "host", a.Host, b.Host)
+		same(d, "port", a.Port, b.Port)
+		same(d, "reason", a.Reason, b.Reason)
 	}),
 	"net_refused": of(func(d *differ, a, b *tape.NetRefused) {
-		same(d, NetRefusedAddr, a.Addr, b.Addr)
-		same(d, NetRefusedPort, a.Port, b.Port)
-		same(d, NetRefusedReason, a.Reason, b.Reason)
+		same(d, "addr", a.Addr, b.Addr)
+		same(d, "port", a.Port, b.Port)
+		same(d, "reason", a.Reason, b.Reason)
 	}),
 	"name_lookup": of(func(d *differ, a, b *tape.NameLookup) {
-		d.text(NameLookupHost, a.Host, b.Host)
-		same(d, NameLookupType, a.Type, b.Type)
-		same(d, NameLookupResult, a.Result, b.Result)
+		d.text("host", a.Host, b.Host)
+		same(d, "type", a.Type, b.Type)
+		same(d, "result", a.Result, b.Result)
 	}),
 	"dir_list": of((*differ).dirList),
 	"env_read": of(func(d *differ, a, b *tape.EnvRead) {
-		same(d, EnvReadName, a.VarName, b.VarName)
-		d.payload(EnvReadValue, a.Value, b.Value)
+		same(d, "name", a.VarName, b.VarName)
+		d.payload("value", a.Value, b.Value)
 	}),
 	"file_stat": of(func(d *differ, a, b *tape.FileStat) {
-		d.text(FileStatPath, a.Path, b.Path)
-		same(d, FileStatType, a.Type, b.Type)
-		sameExact(d, FileStatLen, a.LenBytes, b.LenBytes)
-		same(d, FileStatMode, a.Mode, b.Mode)
+		d.text("path", a.Path, b.Path)
+		same(d, "type", a.Type, b.Type)
+		sameExact(d, "len", a.LenBytes, b.LenBytes)
+		same(d, "mode", a.Mode, b.Mode)
 	}),
 	"random_read": of(func(d *differ, a, b *tape.RandomRead) {
-		same(d, RandomReadLength, a.Length, b.Length)
-		d.payload(RandomReadHash, a.Payload, b.Payload)
+		same(d, "length", a.Length, b.Length)
+		d.payload("hash", a.Payload, b.Payload)
 	}),
 	"policy_verdict": of((*differ).policyVerdict),
 }
@@ -131,40 +148,40 @@ var compareUnknown = of(func(d *differ, a, b *tape.Unknown) {
 
 func (d *differ) process(a, b *tape.ProcessSpawn) {
 	if !d.replaced {
-		d.textAt("program", ProcessProgram, a.Program, b.Program)
+		d.textAt("program", "program", a.Program, b.Program)
 		args := b.Args
 		if d.lanes && !d.exact {
 			args = d.pids.asRecorded(a.Args, args)
 		}
-		d.args(ProcessArgs, a.Args, args)
+		d.args("args", a.Args, args)
 	}
-	d.textAt("working directory", ProcessCwd, orNull(a.Cwd), orNull(b.Cwd))
+	d.textAt("working directory", "cwd", orNull(a.Cwd), orNull(b.Cwd))
 	if !d.lanes || endedItself(a) && endedItself(b) {
-		same(d, ProcessExitCode, a.ExitCode, b.ExitCode)
-		same(d, ProcessSignal, a.Signal, b.Signal)
+		same(d, "exit_code", a.ExitCode, b.ExitCode)
+		same(d, "signal", a.Signal, b.Signal)
 	}
-	sameExact(d, ProcessDuration, a.DurationMS, b.DurationMS)
+	sameExact(d, "duration", a.DurationMS, b.DurationMS)
 	if d.onScreen != 1 && !d.child {
-		d.digested("stdout", ProcessStdoutHash, a.StdoutDigest, b.StdoutDigest, a.Stdout, b.Stdout)
+		d.digested("stdout", "stdout_hash", a.StdoutDigest, b.StdoutDigest, a.Stdout, b.Stdout)
 	}
 	if d.onScreen != 2 && !d.child {
-		d.digested("stderr", ProcessStderrHash, a.StderrDigest, b.StderrDigest, a.Stderr, b.Stderr)
+		d.digested("stderr", "stderr_hash", a.StderrDigest, b.StderrDigest, a.Stderr, b.Stderr)
 	}
 	if !d.lanes || d.exact && !d.child { // an input, which replay gives itself
-		d.payload(ProcessStdinHash, a.Stdin, b.Stdin)
+		d.payload("stdin_hash", a.Stdin, b.Stdin)
 	}
 	if !d.lanes {
-		same(d, ProcessSpawnID, a.SpawnID, b.SpawnID)
-		same(d, ProcessParent, a.ParentSpawnID, b.ParentSpawnID)
-		same(d, ProcessPID, a.PID, b.PID)
-		d.payload(ProcessTimes, a.Times, b.Times)
-		d.payload(ProcessTicks, a.Ticks, b.Ticks)
-		d.payload(ProcessAnswers, a.Answers, b.Answers)
+		same(d, "spawn_id", a.SpawnID, b.SpawnID)
+		same(d, "parent", a.ParentSpawnID, b.ParentSpawnID)
+		same(d, "pid", a.PID, b.PID)
+		d.payload("times", a.Times, b.Times)
+		d.payload("ticks", a.Ticks, b.Ticks)
+		d.payload("answers", a.Answers, b.Answers)
 		if hashOf(a.Stdout) == hashOf(b.Stdout) { // else it is said
-			same(d, ProcessStdoutDigest, a.StdoutDigest, b.StdoutDigest)
+			same(d, "stdout_digest", a.StdoutDigest, b.StdoutDigest)
 		}
 		if hashOf(a.Stderr) == hashOf(b.Stderr) {
-			same(d, ProcessStderrDigest, a.StderrDigest, b.StderrDigest)
+			same(d, "stderr_digest", a.StderrDigest, b.StderrDigest)
 		}
 	}
 }
@@ -195,52 +212,38 @@ func orNull(s *string) string {
 	return *s
 }
 
-// fileCategories are the codes of one of the three kinds that hold a file.
-type fileCategories struct {
-	path, hash, length, content, before, digest, mode, attrs, spawn Category
-}
-
 const (
 	attrsKey = "xattrs" // of the extended attributes of a file
 	wholeKey = "whole"  // of a state that a call ended, or of the one behind it
 )
 
-var (
-	fileRead = fileCategories{FileReadPath, FileReadHash, FileReadLen, FileReadContent, FileReadBefore, FileReadDigest,
-		FileReadMode, ExtraKeys, FileReadSpawn}
-	fileWrite = fileCategories{FileWritePath, FileWriteHash, FileWriteLen, FileWriteContent, FileWriteBefore,
-		FileWriteDigest, FileWriteMode, FileWriteAttrs, FileWriteSpawn}
-	fileDelete = fileCategories{FileDeletePath, FileDeleteHash, FileDeleteLen, FileDeleteContent, FileDeleteBefore,
-		FileDeleteDigest, FileDeleteMode, ExtraKeys, FileDeleteSpawn}
-)
-
 // file compares two files. In lane mode the digest after masking stands for the bytes where both records have one, and
 // what the file held before, which follows from the rest, does not count.
-func (d *differ) file(c *fileCategories, a, b *tape.File) {
-	d.text(c.path, a.Path, b.Path)
-	same(d, c.mode, a.Mode, b.Mode)
-	sameExact(d, c.length, a.LenBytes, b.LenBytes)
+func (d *differ) file(a, b *tape.File) {
+	d.text("path", a.Path, b.Path)
+	same(d, "mode", a.Mode, b.Mode)
+	sameExact(d, "len", a.LenBytes, b.LenBytes)
 	if !d.lanes {
-		if same(d, c.hash, a.ContentHash, b.ContentHash); a.ContentHash == b.ContentHash { // else the others say it again
-			d.payload(c.content, a.Content, b.Content)
-			same(d, c.digest, a.ContentDigest, b.ContentDigest)
+		if same(d, "hash", a.ContentHash, b.ContentHash); a.ContentHash == b.ContentHash { // else the others say it again
+			d.payload("content", a.Content, b.Content)
+			same(d, "digest", a.ContentDigest, b.ContentDigest)
 		}
-		d.payload(c.before, a.Before, b.Before)
-		same(d, c.spawn, a.SpawnID, b.SpawnID)
+		d.payload("before", a.Before, b.Before)
+		same(d, "spawn", a.SpawnID, b.SpawnID)
 		return
 	}
-	same(d, c.attrs, string(tape.FieldValue(a.Extra, attrsKey)), string(tape.FieldValue(b.Extra, attrsKey)))
+	same(d, attrsKey, string(tape.FieldValue(a.Extra, attrsKey)), string(tape.FieldValue(b.Extra, attrsKey)))
 	was, now := a.ContentHash, b.ContentHash
 	if !a.ContentDigest.IsZero() && !b.ContentDigest.IsZero() {
 		was, now = a.ContentDigest, b.ContentDigest
 	}
-	d.hashedAt(facet{place: a.Path, finding: finding{category: c.hash, was: a.Content, now: b.Content}}, was, now)
+	d.hashedAt(facet{place: a.Path, finding: finding{category: "hash", was: a.Content, now: b.Content}}, was, now)
 }
 
 // dirList compares what stood in a directory as one field: the digest, and by position the names themselves, whose digest it is.
 func (d *differ) dirList(a, b *tape.DirList) {
-	d.text(DirListPath, a.Path, b.Path)
-	f := finding{category: DirListNames, was: a.Names, now: b.Names}
+	d.text("path", a.Path, b.Path)
+	f := finding{category: "names", was: a.Names, now: b.Names}
 	if a.NamesDigest != b.NamesDigest {
 		d.hashed(f, a.NamesDigest, b.NamesDigest)
 	} else if !d.lanes && !a.Names.Same(b.Names) {
@@ -249,17 +252,17 @@ func (d *differ) dirList(a, b *tape.DirList) {
 }
 
 func (d *differ) policyVerdict(a, b *tape.PolicyVerdict) {
-	same(d, PolicySet, a.PolicySet, b.PolicySet)
+	same(d, "set", a.PolicySet, b.PolicySet)
 	if !d.lanes || d.exact { // between lanes it is what a provider made up for the call
-		same(d, PolicyActionID, a.ActionID, b.ActionID)
+		same(d, "action_id", a.ActionID, b.ActionID)
 	}
-	same(d, PolicyTool, a.Tool, b.Tool)
-	same(d, PolicyParamsDigest, a.ParamsDigest, b.ParamsDigest)
+	same(d, "tool", a.Tool, b.Tool)
+	same(d, "params_digest", a.ParamsDigest, b.ParamsDigest)
 	if !d.lanes {
-		d.payload(PolicyParamsHash, a.ParamsPayload, b.ParamsPayload)
+		d.payload("params_hash", a.ParamsPayload, b.ParamsPayload)
 	}
-	d.json(PolicyState, a.State, b.State)
-	d.json(PolicyVerdict, d.said(a), d.said(b))
+	d.json("state", a.State, b.State)
+	d.json("verdict", d.said(a), d.said(b))
 }
 
 // said is what a policy decided, between lanes without the id of the action, which each violation repeats.

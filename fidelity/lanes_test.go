@@ -160,7 +160,7 @@ func TestLanes(t *testing.T) {
 			b:    kinds{refused(1, "2", "the nearest is seq 0"), program("failed\n", 1)},
 			want: []code{
 				{laneUnmatched, MissingInRecorded}, {"llm:a", MissingInReplay},
-				{laneProgram, ProcessExitCode}, {laneProgram, ProcessStdoutHash},
+				{laneProgram, "process_exit_code"}, {laneProgram, ProcessStdoutHash},
 			},
 		},
 		{
@@ -215,7 +215,7 @@ func TestLanes(t *testing.T) {
 		{
 			name: "an answer that the replay no longer gives does gate",
 			a:    kinds{get("http://h.test/a", 1, 200)}, b: kinds{get("http://h.test/a", 1, 0)},
-			want: []code{{"http:h.test", HTTPStatus}, {"http:h.test", HTTPResponseHash}},
+			want: []code{{"http:h.test", "http_status"}, {"http:h.test", HTTPResponseHash}},
 		},
 		{
 			name: "ids in a URL are masked",

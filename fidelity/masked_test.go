@@ -275,7 +275,7 @@ func TestHeaders(t *testing.T) {
 			for _, d := range r.Divergences {
 				message, _, _ := strings.Cut(d.Message, ":")
 				got = append(got, message)
-				if d.Category != LLMRequestHeaders || strings.Contains(d.Message, "td_") {
+				if d.Category != "llm_request_headers" || strings.Contains(d.Message, "td_") {
 					t.Errorf("%s %q", d.Category, d.Message)
 				}
 			}

@@ -85,7 +85,7 @@ func TestMCPOfAnotherWriter(t *testing.T) {
 	}{
 		{"the same", func(*writtenCall) {}, [all]found{}},
 		{"server", func(w *writtenCall) { w.server = "memory" }, everywhere(MCPServer)},
-		{"method", func(w *writtenCall) { w.method = "tools/list" }, everywhere(MCPMethod)},
+		{"method", func(w *writtenCall) { w.method = "tools/list" }, everywhere("mcp_method")},
 		{"request digest", func(w *writtenCall) { w.requestDigest = "other" }, everywhere(MCPRequestDigest)},
 		{"response digest", func(w *writtenCall) { w.responseDigest = "other" }, everywhere(MCPResponseDigest)},
 		{"latency", func(w *writtenCall) { w.latency = 13 }, exact(MCPLatency)},
@@ -104,11 +104,11 @@ func TestMCPOfAnotherWriter(t *testing.T) {
 				}
 			},
 			[all]found{
-				{VirtualTimeDrift, MonotonicDrift, MCPServer, MCPMethod, MCPRequestDigest, MCPResponseDigest, MCPRequestHash, MCPResponseHash, MCPLatency, ExtraKeys},
-				{MCPServer, MCPMethod, MCPRequestDigest, MCPResponseDigest, MCPRequestHash, MCPResponseHash, ExtraKeys},
+				{VirtualTimeDrift, MonotonicDrift, MCPServer, "mcp_method", MCPRequestDigest, MCPResponseDigest, MCPRequestHash, MCPResponseHash, MCPLatency, ExtraKeys},
+				{MCPServer, "mcp_method", MCPRequestDigest, MCPResponseDigest, MCPRequestHash, MCPResponseHash, ExtraKeys},
 				nil,
-				{VirtualTimeDrift, MonotonicDrift, MCPServer, MCPMethod, MCPRequestDigest, MCPResponseDigest, MCPRequestHash, MCPResponseHash, MCPLatency, ExtraKeys},
-				{MCPServer, MCPMethod, MCPRequestDigest, MCPResponseDigest, MCPRequestHash, MCPResponseHash, ExtraKeys},
+				{VirtualTimeDrift, MonotonicDrift, MCPServer, "mcp_method", MCPRequestDigest, MCPResponseDigest, MCPRequestHash, MCPResponseHash, MCPLatency, ExtraKeys},
+				{MCPServer, "mcp_method", MCPRequestDigest, MCPResponseDigest, MCPRequestHash, MCPResponseHash, ExtraKeys},
 			},
 		},
 	}
@@ -166,7 +166,7 @@ func TestMCPCallInserted(t *testing.T) {
 	list.method, list.request, list.response = "tools/list", `{"method":"tools/list"}`, `{"result":{"tools":[]}}`
 	a, b := writtenTape(aCall(), aCall()), writtenTape(aCall(), list, aCall())
 	r := mustCompare(t, Semantic, load(t, a), load(t, b))
-	want := []Category{MCPMethod, MCPRequestDigest, MCPResponseDigest, MCPRequestHash, MCPResponseHash, KindMismatch, MissingInRecorded}
+	want := []Category{"mcp_method", MCPRequestDigest, MCPResponseDigest, MCPRequestHash, MCPResponseHash, KindMismatch, MissingInRecorded}
 	if d := cmp.Diff(want, categories(r)); d != "" {
 		t.Errorf("by position: -want +got\n%s", d)
 	}

@@ -194,14 +194,14 @@ func TestMCPLanes(t *testing.T) {
 			name:    "another end",
 			a:       kinds{opened("files"), read(1, "a"), closed(0, "")},
 			b:       kinds{opened("files"), read(1, "a"), closed(137, "SIGKILL")},
-			want:    []code{{files, MCPCloseExitCode}, {files, MCPCloseSignal}},
+			want:    []code{{files, "mcp_close_exit_code"}, {files, "mcp_close_signal"}},
 			message: "the server's exit code changed: recorded 0, replay 137 (files)",
 		},
 		{
 			name: "logs on stdout count, numbers of four digits do not, nor does stderr",
 			a:    kinds{opened("files"), text("server", 1, "ready at 12345"), text("server", 2, "open"), text("stderr", 2, "warn")},
 			b:    kinds{opened("files"), text("server", 1, "ready at 54321"), text("server", 2, "shut"), text("stderr", 2, "error")},
-			want: []code{{files, MCPTextHash}}, notes: 1,
+			want: []code{{files, "mcp_text_hash"}}, notes: 1,
 			message: `text of server: line 1: "open" → "shut"`,
 		},
 		{
@@ -229,7 +229,7 @@ func TestMCPLanes(t *testing.T) {
 			name: "another argument of a server",
 			a:    kinds{startedWith("files", "one"), read(1, "a")},
 			b:    kinds{startedWith("files", "two"), read(1, "a")},
-			want: []code{{files, MCPOpenArgs}},
+			want: []code{{files, "mcp_open_args"}},
 		},
 		{
 			name: "a server that calls itself otherwise is one divergence",
@@ -338,10 +338,10 @@ func TestMCPCarriers(t *testing.T) {
 		t.Errorf("%v, refused %v", r.Divergences, r.Refused)
 	}
 	b[2] = post(2, "", 405)
-	if d := cmp.Diff([]code{{"mcp:files", HTTPStatus}}, codes(compareLanes(t, Semantic, a, b, nil))); d != "" {
+	if d := cmp.Diff([]code{{"mcp:files", "http_status"}}, codes(compareLanes(t, Semantic, a, b, nil))); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
-	if d := cmp.Diff([]code{{"mcp:files", HTTPResponseHash}, {"mcp:files", HTTPStatus}}, codes(compareLanes(t, ByteIdentical, a, b, nil))); d != "" {
+	if d := cmp.Diff([]code{{"mcp:files", HTTPResponseHash}, {"mcp:files", "http_status"}}, codes(compareLanes(t, ByteIdentical, a, b, nil))); d != "" {
 		t.Errorf("byte by byte: -want +got\n%s", d)
 	}
 }

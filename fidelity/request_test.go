@@ -15,7 +15,7 @@ func TestAskedBeforeCame(t *testing.T) {
 	a.Usage, b.Usage, b.URL = json.RawMessage(`{"in":1}`), json.RawMessage(`{"in":2}`), "https://api.test/v2"
 	b.RequestHeaders = []tape.HeaderField{{Name: "A", Value: "b"}}
 	r := mustCompare(t, Semantic, tapeOf(a), tapeOf(b))
-	want := []Category{LLMURL, LLMRequestDigest, LLMRequestHeaders, LLMResponseHash, LLMUsage}
+	want := []Category{"llm_url", LLMRequestDigest, "llm_request_headers", LLMResponseHash, "llm_usage"}
 	if got := categories(r); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

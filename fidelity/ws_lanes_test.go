@@ -76,13 +76,13 @@ func TestWSLanes(t *testing.T) {
 			b: kinds{
 				socket(3, lane), &tape.WSMessage{Connection: 3, Direction: "sent", Opcode: "binary", Payload: inline("1")}, end(1011),
 			},
-			want: []code{{lane, WSMessageOpcode}, {lane, WSCloseCode}},
+			want: []code{{lane, "ws_message_opcode"}, {lane, "ws_close_code"}},
 		},
 		{
 			name: "a message that nothing recorded fits",
 			a:    kinds{socket(3, lane), says(3, "sent", `{"n":1}`), says(3, "received", "ok"), end(1000)},
 			b:    kinds{socket(3, lane), notOnSocket(says(3, "sent", `{"n":2}`)), end(1008)},
-			want: []code{{lane, WSMessageHash}, {lane, MissingInReplay}, {lane, WSCloseCode}}, refused: 1, left: 1,
+			want: []code{{lane, WSMessageHash}, {lane, MissingInReplay}, {lane, "ws_close_code"}}, refused: 1, left: 1,
 			changes: "n\n  - 1\n  + 2",
 		},
 		{

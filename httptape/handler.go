@@ -3,10 +3,10 @@ package httptape
 import (
 	"errors"
 	"fmt"
-	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httputil"
 	"net/url"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 )
@@ -24,89 +24,37 @@ func (t *Transport) Handler(base string) http.Handler {
 	if err == nil && (to.Scheme == "" || to.Host == "") {
 		err = fmt.Errorf("%q is no absolute URL", base)
 	}
-	return &handler{t: t, base: to, err: err}
-}
-
-type handler struct {
-	t    *Transport
-	base *url.URL
-	err  error // why base is none
-}
-
-func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if h.err != nil {
-		http.Error(w, "httptape: base of the handler: "+h.err.Error(), http.StatusInternalServerError)
-		return
-	}
-	res, err := h.t.RoundTrip(h.onward(r))
-	var unmatched *UnmatchedError
-	if errors.As(err, &unmatched) {
-		refuse(w, unmatched)
-		return
-	}
 	if err != nil {
-		h.t.opts.Log.Debug("no answer", "url", h.t.shownURL(r), "error", err)
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "httptape: base of the handler: "+err.Error(), http.StatusInternalServerError)
+		})
+	}
+	onward := &httputil.ReverseProxy{
+		Transport: t, FlushInterval: -1, ErrorHandler: t.unanswered, ErrorLog: slog.NewLogLogger(t.opts.Log.Handler(), slog.LevelDebug),
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.SetURL(to)
+			p.Out.URL.RawQuery = p.In.URL.RawQuery // as it came, whatever it is
+			p.Out.Header.Del("Accept-Encoding")
+		},
+		ModifyResponse: func(res *http.Response) error {
+			res.Header.Del("Alt-Svc") // would lead around the tape
+			return nil
+		},
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		exchange.SetHeader(w.Header(), nil)
+		onward.ServeHTTP(w, r)
+	})
+}
+
+// unanswered tells a client that its request is not on the tape, or cuts its connection, as that of the answer was.
+func (t *Transport) unanswered(w http.ResponseWriter, r *http.Request, err error) {
+	unmatched, ok := errors.AsType[*UnmatchedError](err)
+	if !ok {
+		t.opts.Log.Debug("no answer", "url", t.shownURL(r), "error", err)
 		panic(http.ErrAbortHandler) // net/http's way to cut the connection
 	}
-	defer res.Body.Close()
-	if err := pass(w, res); err != nil {
-		panic(http.ErrAbortHandler)
-	}
-}
-
-// onward is the request to the base.
-func (h *handler) onward(r *http.Request) *http.Request {
-	out := r.Clone(r.Context())
-	u := *h.base
-	u.Path = strings.TrimSuffix(h.base.Path, "/") + r.URL.Path
-	u.RawPath = ""
-	if r.URL.RawPath != "" || h.base.RawPath != "" {
-		u.RawPath = strings.TrimSuffix(h.base.EscapedPath(), "/") + r.URL.EscapedPath()
-	}
-	u.RawQuery = r.URL.RawQuery
-	out.URL, out.Host, out.RequestURI = &u, u.Host, ""
-	if upgrade := r.Header.Get("Upgrade"); upgrade == "" {
-		out.Header = exchange.EndToEnd(r.Header)
-	}
-	out.Header.Del("Accept-Encoding")
-	if _, ok := out.Header["User-Agent"]; !ok {
-		out.Header["User-Agent"] = []string{""} // else net/http sends its own
-	}
-	return out
-}
-
-// pass writes an answer to w, each read at once.
-func pass(w http.ResponseWriter, res *http.Response) error {
-	exchange.SetHeader(w.Header(), exchange.EndToEnd(res.Header))
-	w.WriteHeader(res.StatusCode)
-	rc := http.NewResponseController(w)
-	if err := rc.Flush(); err != nil {
-		return err
-	}
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := res.Body.Read(buf)
-		if n > 0 {
-			if _, err := w.Write(buf[:n]); err != nil {
-				return err
-			}
-			if err := rc.Flush(); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for name, values := range res.Trailer {
-		for _, v := range values {
-			w.Header().Add(http.TrailerPrefix+name, v)
-		}
-	}
-	return nil
+	refuse(w, unmatched)
 }
 
 // refuse tells a client that its request is not on the tape.

@@ -28,9 +28,8 @@ type AnswerOptions struct {
 	// Of is the record that holds the answer, as a Book gave it. With it an answer keeps its place among those to equal
 	// requests that were under way at the same time; nil gives it by itself.
 	Of *Recorded
-	// AtOnce leaves out the moment before the last chunk of an answer that the program had cancelled: for a program that does
-	// not read ahead of what it decides.
-	AtOnce bool
+	// Clock is that of a run which does not go by the machine's, whose program does not read ahead of what it decides. Nil is the machine's.
+	Clock *Clock
 	// Reveal changes the bytes of each chunk, of which 1 MiB at most are given at once; nil leaves them as they are.
 	Reveal func([]byte) []byte
 	// Stored holds the bytes of the answer's payload where they have been read, and verified, before; nil has them read.
@@ -38,6 +37,31 @@ type AnswerOptions struct {
 	// Damage is told of bytes that are not those that were recorded, and returns the error that Next gives for them. Nil
 	// wraps it.
 	Damage func(error) error
+}
+
+// A Clock is that of a run.
+type Clock struct {
+	NowMS func() int64                                     // in ms, from any beginning
+	Wait  func(ctx context.Context, d time.Duration) error // lets time pass; nil does not wait
+}
+
+// pause waits for d. The error is ctx's, where that is done before.
+func (o *AnswerOptions) pause(ctx context.Context, d time.Duration) error {
+	switch {
+	case o.Clock == nil:
+		return lane.Pause(ctx, nil, d)
+	case d <= 0 || o.Clock.Wait == nil:
+		return nil
+	}
+	return o.Clock.Wait(ctx, d)
+}
+
+// now is a time of the clock.
+func (o *AnswerOptions) now() time.Time {
+	if o.Clock == nil {
+		return time.Now()
+	}
+	return time.UnixMilli(o.Clock.NowMS())
 }
 
 // A CutError is the end of a recorded answer that did not come to its end.
@@ -65,10 +89,11 @@ type AnswerBody struct {
 // OpenAnswer opens the body of a recorded answer, whose time begins now. store holds the payloads of its tape. The error is
 // that of a body that was not kept, is not in the store any more, or does not fit its chunks.
 func OpenAnswer(store cas.Store, ex *tape.Exchange, o *AnswerOptions) (*AnswerBody, error) {
-	b := &AnswerBody{start: time.Now(), r: http.NoBody, cut: ex.Error}
+	b := &AnswerBody{r: http.NoBody, cut: ex.Error}
 	if o != nil {
 		b.opts = *o
 	}
+	b.start = b.opts.now()
 	if b.opts.Of != nil {
 		b.beside = b.opts.Of.equals
 	}
@@ -152,12 +177,6 @@ func (b *AnswerBody) Begin(ctx context.Context) error {
 	return b.wait(ctx, b.chunks[0].TMS, len(b.chunks) == 1)
 }
 
-// Begun is how many chunks Next gave, or has begun to give.
-func (b *AnswerBody) Begun() int { return b.total - len(b.chunks) }
-
-// Within reports whether Next gives more of the chunk that it gave before.
-func (b *AnswerBody) Within() bool { return b.left > 0 }
-
 // Ended reports whether Next gave the last bytes of an answer that came to its end.
 func (b *AnswerBody) Ended() bool {
 	return b.left == 0 && b.rest == 0 && len(b.chunks) == 0 && b.cut == ""
@@ -240,7 +259,7 @@ func (b *AnswerBody) read(p []byte) error {
 func (b *AnswerBody) wait(ctx context.Context, tms int64, end bool) error {
 	if b.opts.Speed > 0 {
 		due := time.Duration(float64(tms) / b.opts.Speed * float64(time.Millisecond))
-		if err := lane.Pause(ctx, nil, due-time.Since(b.start)); err != nil {
+		if err := b.opts.pause(ctx, due-b.opts.now().Sub(b.start)); err != nil {
 			return err
 		}
 	}
@@ -250,7 +269,7 @@ func (b *AnswerBody) wait(ctx context.Context, tms int64, end bool) error {
 // afterHead holds the first chunk for a moment behind a head that came by itself, where all comes at once: who reads the head is not to
 // find the chunk with it.
 func (b *AnswerBody) afterHead(ctx context.Context) error {
-	if b.Begun() != 1 || b.size == 0 || b.rest < b.size || b.opts.Speed > 0 {
+	if b.total-len(b.chunks) != 1 || b.size == 0 || b.rest < b.size || b.opts.Speed > 0 || b.opts.Clock != nil {
 		return nil
 	}
 	return lane.Pause(ctx, nil, reaction)
@@ -259,7 +278,7 @@ func (b *AnswerBody) afterHead(ctx context.Context) error {
 // beforeLast holds the last chunk of an answer that the program had cancelled for a moment, where the others come at once: what
 // the program ended may have been that chunk alone, as a pipeline does whose end has gone by then.
 func (b *AnswerBody) beforeLast(ctx context.Context) error {
-	if b.cut != tape.Cancelled || b.opts.Speed > 0 || b.opts.AtOnce || len(b.chunks) != 1 || b.rest == b.size {
+	if b.cut != tape.Cancelled || b.opts.Speed > 0 || b.opts.Clock != nil || len(b.chunks) != 1 || b.rest == b.size {
 		return nil
 	}
 	return lane.Pause(ctx, nil, reaction)
@@ -274,17 +293,17 @@ func (b *AnswerBody) end(ctx context.Context) error {
 }
 
 // CutAgain is the end of an exchange that was cut with the error recorded: a *CutError. One that the program cancelled waits
-// for it to do so again, and one whose deadline passed does so where answers take their time; the error is then ctx's where
+// for it to do so again, and one whose deadline passed does so where answers take their time, or a clock of the run's own passes it; the error is then ctx's where
 // that ends, else it says that the program held on.
 func CutAgain(ctx context.Context, recorded string, o *AnswerOptions) error {
 	switch {
 	case recorded == tape.Cancelled:
-		if err := lane.Pause(ctx, nil, o.Patience); err != nil {
+		if err := o.pause(ctx, o.Patience); err != nil {
 			return err
 		}
 		return &CutError{Text: tape.HeldOn}
-	case recorded == DeadlinePassed && o.Speed > 0:
-		if err := lane.Pause(ctx, nil, o.Patience); err != nil {
+	case recorded == DeadlinePassed && (o.Speed > 0 || o.Clock != nil):
+		if err := o.pause(ctx, o.Patience); err != nil {
 			return err
 		}
 	}

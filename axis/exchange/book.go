@@ -22,7 +22,6 @@ type Book struct {
 	keys       map[uint64]Key             // by seq, for Audit; not changed after NewBook
 	dead       map[string]bool            // by host: true while nothing but silence was recorded; not changed after NewBook
 	queues     map[Key]*queue             // of recorded keys alone; the map is not changed after NewBook
-	upgrades   map[Key]*Recorded          // requests for a WebSocket that were answered 426; not changed after NewBook
 	sockets    map[uint64]*RecordedSocket // by connection; not changed after NewBook
 	ignored    map[uint64]bool            // connections of sockets that MCP servers opened; not changed after NewBook
 	methods    map[streamKey]*method      // not changed after NewBook
@@ -53,24 +52,18 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 	b := &Book{
 		classifier: c, store: store,
 		keys: make(map[uint64]Key), ignored: make(map[uint64]bool), dead: make(map[string]bool),
-		queues: make(map[Key]*queue), methods: make(map[streamKey]*method), upgrades: make(map[Key]*Recorded), sockets: make(map[uint64]*RecordedSocket), damaged: make(map[*Recorded]error),
+		queues: make(map[Key]*queue), methods: make(map[streamKey]*method), sockets: make(map[uint64]*RecordedSocket), damaged: make(map[*Recorded]error),
 	}
-	var refused []*Recorded
 	for r, err := range records {
 		if err != nil {
 			return nil, err
 		}
 		b.run.Add(r.VirtualTimeMS)
 		b.keepProcess(r)
-		switch rec := b.read(r); {
-		case rec == nil || rec.Lane == Unmatched:
-		case rec.Exchange.UpgradeRefused():
-			refused = append(refused, rec)
-		default:
+		if rec := b.read(r); rec != nil && rec.Lane != Unmatched {
 			b.recorded = append(b.recorded, rec)
 		}
 	}
-	b.setUpgradesAside(refused)
 	b.sortSockets()
 	slices.SortStableFunc(b.recorded, byArrival)
 	b.waiting = b.recorded
@@ -147,8 +140,11 @@ func (b *Book) add(rec *Recorded) {
 	}
 }
 
-// silent reports whether an exchange is one of plain HTTP that no upstream answered. Such a one is a note, never a gate.
+// silent reports whether an exchange is one of plain HTTP that no upstream answered.
 func silent(rec *Recorded) bool { return rec.Key.Kind == HTTP && rec.Exchange.Status == 0 }
+
+// isNote reports whether an exchange is a note, never a gate: a silent one, and a refused upgrade.
+func isNote(rec *Recorded) bool { return silent(rec) || rec.Exchange.UpgradeRefused() }
 
 // traits returns what a request is asked by beside its key; nil where no queue of the book needs it. It must stand before
 // take, and not under a lock: it reads the bodies of recorded requests.
@@ -216,9 +212,13 @@ func (b *Book) takeThis(rec *Recorded) bool {
 	return true
 }
 
-// likeAsked returns what answers a request whose key has nothing left: the same call with results in another order, or what answers
-// side traffic; nil for nothing.
+// likeAsked returns what answers a request whose key has nothing left: that an upgrade is refused, as recorders did that carried no
+// WebSockets, and as an upstream does that wants to be asked by HTTP; the same call with results in another order; or what answers side
+// traffic. Nil for nothing.
 func (b *Book) likeAsked(id *Identity, r *Request) *Recorded {
+	if q := b.queues[id.Key]; q != nil && !slices.ContainsFunc(q.All, func(rec *Recorded) bool { return !rec.Exchange.UpgradeRefused() }) {
+		return q.All[len(q.All)-1]
+	}
 	if rec := b.reordered(id, r); rec != nil && b.takeThis(rec) {
 		return rec
 	}
@@ -252,7 +252,7 @@ func (b *Book) Unasked() []*Recorded {
 	defer b.mu.Unlock()
 	var left []*Recorded
 	for _, rec := range b.recorded {
-		if !rec.Served && !silent(rec) && !rec.Exchange.UpgradeRefused() {
+		if !rec.Served && !isNote(rec) {
 			left = append(left, rec)
 		}
 	}
@@ -369,22 +369,6 @@ func (b *Book) keyByFirst(rec *Recorded) {
 	rec.Key.Stream = true
 }
 
-// setUpgradesAside takes the requests for a WebSocket that were answered 426 out of what is handed out once, unless others of their
-// key got something else.
-func (b *Book) setUpgradesAside(refused []*Recorded) {
-	others := make(map[Key]bool)
-	for _, rec := range b.recorded {
-		others[rec.Key] = true
-	}
-	for _, rec := range refused {
-		if others[rec.Key] {
-			b.recorded = append(b.recorded, rec)
-		} else {
-			b.upgrades[rec.Key] = rec
-		}
-	}
-}
-
 // keepProcess notes a process whose end may have decided what the program, which none has started, saw. One that has executed nothing is
 // its parent, and MCP servers do not run on a replay.
 func (b *Book) keepProcess(r *tape.Record) {
@@ -460,10 +444,10 @@ func (b *Book) ProcessEnding(id uint64) (wait func(ctx context.Context)) {
 	}
 	o.happened(moment{kind: momentNear, n: id})
 	e := o.ending(id)
-	if !o.gate.Holds(o.missing(e)) {
+	if !o.gate.Holds(e) {
 		return nil
 	}
-	return func(ctx context.Context) { _ = o.until(ctx, e) }
+	return func(ctx context.Context) { _ = o.gate.Await(ctx, e) }
 }
 
 // OrderLost says where the recorded order could not be kept.

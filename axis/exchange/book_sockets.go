@@ -283,11 +283,10 @@ func (e *socketEntry) asks() bool { return e.from == FromProgram && !e.isEnd() }
 
 // rename puts the program's own ids into a message of the server.
 func rename(c Classifier, names *lane.Names, message []byte) []byte {
-	r, ok := c.(SocketClassifier)
-	if !ok || names.Empty() {
+	if names.Empty() {
 		return message
 	}
-	return r.Rename(message, func(id string) string {
+	return c.Rename(message, func(id string) string {
 		now, _ := names.Replayed(id)
 		return now
 	})

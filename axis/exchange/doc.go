@@ -33,7 +33,7 @@
 // been under way together by virtual_time_ms and by monotonic_ms.
 //
 // A call of a model that nothing answers by its key gets the recorded one that differs in nothing but the order of the results of calls
-// of one turn, where the Classifier is a CallOrderer. Side traffic (package sidetraffic) that is not on the tape as it was asked gets
+// of one turn. Side traffic (package sidetraffic) that is not on the tape as it was asked gets
 // the last answer of its kind, where TellSideTraffic says so; it is handed out for nothing. Where KeepOrder says so, answers of
 // models, and processes, end in the recorded order, as far as the program comes to them.
 //
@@ -49,7 +49,7 @@
 // they pass; any other answer is an exchange. On a replay it is taken like an exchange, and a SocketPlay says what the server
 // said: each message once those of the program before it have come, which are known by their masked bytes. Of sockets that were
 // opened by equal requests what the program says tells which is which (choice); until then what one is may change. What Turns, of a
-// SocketClassifier, knows as a turn of a conversation with a model is an exchange of its own, found by its own key on whichever socket
+// Classifier, knows as a turn of a conversation with a model is an exchange of its own, found by its own key on whichever socket
 // it was recorded. Ordinals put its chunks, the other messages and the end of a socket into one order.
 //
 // # Forks

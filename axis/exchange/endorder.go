@@ -118,18 +118,19 @@ func mostBeside(lanes map[string][]*Recorded) int {
 	return int(most)
 }
 
-// await waits until the answer of rec may end. The error is ctx's where that is done before.
+// await waits until the answer of rec may end, and then for what is left of the moment that the program has to act on what ended before.
+// The error is ctx's where that is done before.
 func (o *endOrder) await(ctx context.Context, rec *Recorded, paced bool) error {
 	if o == nil {
 		return nil
 	}
 	e := &ending{order: o.answers[rec], who: nameOf(rec), since: time.Now(), begunMS: rec.begun(), endedMS: rec.endedMS, paced: paced}
 	e.due = e.since.Add(time.Duration(e.endedMS-e.begunMS) * time.Millisecond)
-	return o.until(ctx, e)
+	return o.gate.Await(ctx, o.conditions(e))
 }
 
 // ending is what the end of a process waits for, that comes now.
-func (o *endOrder) ending(id uint64) *ending {
+func (o *endOrder) ending(id uint64) []lane.Condition[moment] {
 	p, now := o.ends[id], time.Now()
 	e := &ending{
 		order: o.processes[id], who: fmt.Sprintf("process %d", id), since: now, due: now, begunMS: p.endedMS, endedMS: p.endedMS, process: true,
@@ -137,7 +138,7 @@ func (o *endOrder) ending(id uint64) *ending {
 	if ago := o.gate.Since(moment{kind: momentBegan, n: id}); ago != lane.Forever {
 		e.due = now.Add(max(time.Duration(p.tookMS)*time.Millisecond-ago, 0))
 	}
-	return e
+	return o.conditions(e)
 }
 
 // An ending is one end that is held up.
@@ -148,86 +149,46 @@ type ending struct {
 	due              time.Time // when it would have been at the pace of then, or since
 	begunMS, endedMS int64     // when it would have been then, had nothing held it up; when it was
 	paced            bool      // answers take their time
-	process          bool
+	process          bool      // which ends at once: what the program did next came after both
 }
 
-// until waits until an end may come, and then for what is left of the moment that the program has to act on what ended before. A process
-// ends at once: what the program did next came after both.
-func (o *endOrder) until(ctx context.Context, e *ending) error {
-	if err := o.gate.Await(ctx, o.missing(e)); err != nil || e.process {
-		return err
-	}
-	var left time.Duration
-	pause := func(what moment, endedMS int64) {
-		if ago := o.gate.Since(what); ago != lane.Forever {
-			left = max(left, min(reaction, reactionTo(e.endedMS-endedMS, e.paced))-ago)
+// conditions are what has to happen before an end.
+func (o *endOrder) conditions(e *ending) (all []lane.Condition[moment]) {
+	add := func(c lane.Condition[moment], tookMS int64, why string) {
+		c.Since, c.For, c.Stretch = e.since, time.Duration(max(tookMS, 0))*time.Millisecond+slack, e.due.Add(maxHold)
+		c.Why = fmt.Sprintf("the recorded order was not kept from %s on: it had ended %s in time", e.who, why)
+		if e.process {
+			c.React = 0
 		}
+		all = append(all, c)
 	}
-	if e.answer != nil {
-		pause(moment{kind: momentOver, rec: e.answer}, e.answer.endedMS)
-	}
-	for _, p := range e.ended {
-		pause(moment{kind: momentGone, n: p.id}, p.endedMS)
-	}
-	return lane.Pause(ctx, nil, left)
-}
-
-// missing finds the first thing that has not happened yet.
-func (o *endOrder) missing(e *ending) func(at func(moment) time.Time) *lane.Missing[moment] {
-	wait := func(what moment, until time.Time, why string) *lane.Missing[moment] {
-		return &lane.Missing[moment]{
-			What: what, Until: until, Stretch: e.due.Add(maxHold),
-			Why: fmt.Sprintf("the recorded order was not kept from %s on: it had ended %s in time", e.who, why),
-		}
-	}
-	after := func(ms int64) time.Time {
-		return e.since.Add(time.Duration(max(ms, 0))*time.Millisecond + slack)
-	}
-	return func(at func(moment) time.Time) *lane.Missing[moment] {
-		if first := e.answer; first != nil {
-			if over := (moment{kind: momentOver, rec: first}); at(over).IsZero() {
-				return wait(over, o.limit(first, e, at), "after "+nameOf(first)+", which did not come to its end")
+	if first := e.answer; first != nil {
+		c, took := lane.Condition[moment]{What: moment{kind: momentOver, rec: first}, React: reactionTo(e.endedMS-first.endedMS, e.paced)}, int64(0)
+		if prior := o.prior[first]; prior != nil {
+			c.From, took = moment{kind: momentOver, rec: prior}, first.begun()-prior.endedMS
+			if e.paced {
+				took = first.endedMS - prior.endedMS
 			}
 		}
-		for _, rec := range e.asked {
-			if asked := (moment{kind: momentAsked, rec: rec}); at(asked).IsZero() {
-				return wait(asked, after(rec.begun()-e.begunMS), "when "+nameOf(rec)+" had come, which did not come")
-			}
+		add(c, took, "after "+nameOf(first)+", which did not come to its end")
+	}
+	for _, rec := range e.asked {
+		add(lane.Condition[moment]{What: moment{kind: momentAsked, rec: rec}}, rec.begun()-e.begunMS, "when "+nameOf(rec)+" had come, which did not come")
+	}
+	for _, p := range e.beside {
+		near, began := moment{kind: momentNear, n: p.id}, moment{kind: momentBegan, n: p.id}
+		all = append(all, lane.Condition[moment]{What: near, From: began, For: p.headStart(e.endedMS), Excused: true})
+	}
+	for i, p := range slices.Concat(e.begun, e.ended) {
+		began := moment{kind: momentBegan, n: p.id}
+		add(lane.Condition[moment]{What: began}, p.begunMS()-e.begunMS, fmt.Sprintf("when process %d had begun, which did not begin", p.id))
+		if i >= len(e.begun) {
+			gone := moment{kind: momentGone, n: p.id}
+			add(lane.Condition[moment]{What: gone, From: began, React: reactionTo(e.endedMS-p.endedMS, e.paced)}, p.tookMS,
+				fmt.Sprintf("after process %d, which did not come to its end", p.id))
 		}
-		for _, p := range e.beside {
-			began, near := at(moment{kind: momentBegan, n: p.id}), moment{kind: momentNear, n: p.id}
-			if !began.IsZero() && at(near).IsZero() {
-				return &lane.Missing[moment]{What: near, Until: began.Add(p.headStart(e.endedMS)), Excused: true}
-			}
-		}
-		for i, p := range slices.Concat(e.begun, e.ended) {
-			began, gone := moment{kind: momentBegan, n: p.id}, moment{kind: momentGone, n: p.id}
-			switch then := at(began); {
-			case then.IsZero():
-				return wait(began, after(p.begunMS()-e.begunMS), fmt.Sprintf("when process %d had begun, which did not begin", p.id))
-			case i >= len(e.begun) && at(gone).IsZero():
-				until := then.Add(time.Duration(p.tookMS)*time.Millisecond + slack)
-				return wait(gone, until, fmt.Sprintf("after process %d, which did not come to its end", p.id))
-			}
-		}
-		return nil
 	}
-}
-
-// limit is until when the end of first is waited for.
-func (o *endOrder) limit(first *Recorded, e *ending, at func(moment) time.Time) time.Time {
-	since, prior := e.since, o.prior[first]
-	if prior == nil {
-		return since.Add(slack)
-	}
-	took := first.begun() - prior.endedMS
-	if e.paced {
-		took = first.endedMS - prior.endedMS
-	}
-	if ended := at(moment{kind: momentOver, rec: prior}); !ended.IsZero() {
-		since = ended
-	}
-	return since.Add(time.Duration(max(took, 0))*time.Millisecond + slack)
+	return all
 }
 
 // headStart is for how long an answer that ended at a time waits for a process to come near its end: for all its time where that was over

@@ -151,68 +151,39 @@ func (c *equals) leave(rec *Recorded) {
 	}
 }
 
-// await waits for what had happened when the chunk of rec came that came tms ms after its request. end says that it is the
-// last, paced that answers take their time. The error is ctx's where that is done before.
+// await waits for what had happened when the chunk of rec came that came tms ms after its request, and then for a moment in which the
+// program may act on the answers that had ended. end says that it is the last, paced that answers take their time. The error is ctx's
+// where that is done before.
 func (c *equals) await(ctx context.Context, rec *Recorded, tms int64, end, paced bool) error {
-	at := rec.begunMS + tms
+	at, since, took := rec.begunMS+tms, time.Now(), time.Duration(max(tms, 0))*time.Millisecond+slack
 	if !end {
 		at -= grain
 	}
+	var all []lane.Condition[moment]
 	there, _ := slices.BinarySearchFunc(c.members, at, func(m *Recorded, at int64) int { return cmp.Compare(m.begunMS, at) })
 	if there > 0 {
-		given := []moment{{kind: momentGiven, n: uint64(there)}}
-		if err := c.until(ctx, time.Duration(max(tms, 0))*time.Millisecond, given); err != nil {
-			return err
-		}
+		all = append(all, lane.Condition[moment]{What: moment{kind: momentGiven, n: uint64(there)}, Since: since, For: took})
 	}
-	if len(c.members) > fewEqual {
-		return nil
+	few := c.members
+	if len(few) > fewEqual {
+		few = nil
 	}
-	return c.awaitEnds(ctx, rec, at, end, paced)
-}
-
-// awaitEnds waits for the answers that had ended at the time at, or where end is set before that of rec, and then for a moment in
-// which the program may act on them.
-func (c *equals) awaitEnds(ctx context.Context, rec *Recorded, at int64, end, paced bool) error {
-	var before []moment
-	pause := reaction
-	for _, m := range c.members {
+	for _, m := range few {
 		if end && m.endedBefore(rec) || m.endedMS < at {
-			before = append(before, moment{kind: momentOver, rec: m})
-			pause = min(pause, reactionTo(rec.endedMS-m.endedMS, paced))
+			all = append(all, lane.Condition[moment]{
+				What: moment{kind: momentOver, rec: m}, Since: since, For: took + c.span + slack, React: reactionTo(rec.endedMS-m.endedMS, paced),
+			})
 		}
 	}
-	if err := c.until(ctx, c.span, before); err != nil {
-		return err
-	}
-	left := time.Duration(0)
-	for _, m := range before {
-		if ago := c.gate.Since(m); ago != lane.Forever {
-			left = max(left, pause-ago)
-		}
-	}
-	return lane.Pause(ctx, nil, left)
-}
-
-// until waits for all of these, for as long as it took and slack.
-func (c *equals) until(ctx context.Context, took time.Duration, all []moment) error {
-	limit := time.Now().Add(took + slack)
-	return c.gate.Await(ctx, func(at func(moment) time.Time) *lane.Missing[moment] {
-		for _, m := range all {
-			if at(m).IsZero() {
-				return &lane.Missing[moment]{What: m, Until: limit}
-			}
-		}
-		return nil
-	})
+	return c.gate.Await(ctx, all)
 }
 
 // reactionTo is how long the program has to act on an answer that ended so many ms before the next: as long as it had where
 // answers take their time, else some times that, for the rest of the machine does not go faster.
 func reactionTo(gapMS int64, paced bool) time.Duration {
 	gap := time.Duration(gapMS) * time.Millisecond
-	if paced {
-		return gap
+	if !paced {
+		gap = 5*time.Millisecond + 4*gap
 	}
-	return 5*time.Millisecond + 4*gap
+	return min(gap, reaction)
 }

@@ -76,7 +76,27 @@ type Classifier interface {
 	MaskURL(scrubbed string) string
 	// Traits returns what tells a request from others of its Key. It is asked only where a tape holds several.
 	Traits(r *Request) *Traits
+	// InCallOrder returns a call of a model with the results of calls of one turn in the order of these calls; nil where there are no two.
+	InCallOrder(r *Request) *Request
+	// Sockets returns what follows the messages of a socket that was opened by r, scrubbed, whose URL begins with ws:// or wss://;
+	// nil where nothing is known of it. It is asked once a socket, in recording and on replay.
+	Sockets(r *Request) Turns
+	// Rename returns a message of a socket with other ids in the place of those that masks take out of it: what to returns for one, which
+	// stays where that is "".
+	Rename(message []byte, to func(id string) string) []byte
 }
+
+// NoModels is the part of a Classifier that knows no model, and no masks of a socket's messages.
+type NoModels struct{}
+
+// InCallOrder implements Classifier.
+func (NoModels) InCallOrder(*Request) *Request { return nil }
+
+// Sockets implements Classifier.
+func (NoModels) Sockets(*Request) Turns { return nil }
+
+// Rename implements Classifier.
+func (NoModels) Rename(message []byte, _ func(string) string) []byte { return message }
 
 // KeyOf is the key of a record of the kind k; the zero Key where it holds no exchange.
 func KeyOf(k tape.Kind, c Classifier) Key {

@@ -221,7 +221,7 @@ func (f *Fork) reached() bool {
 	f.book.mu.Lock()
 	defer f.book.mu.Unlock()
 	for _, rec := range f.book.recorded {
-		if f.Own(rec.Lane) && !rec.Served && !silent(rec) {
+		if f.Own(rec.Lane) && !rec.Served && !isNote(rec) {
 			return false
 		}
 	}

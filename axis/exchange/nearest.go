@@ -210,25 +210,18 @@ func describe(changes []fidelity.Change) string {
 	return lane.Differences(changes)
 }
 
-// A CallOrderer is a Classifier that knows which results of tool calls a request holds.
-type CallOrderer interface {
-	// InCallOrder returns the request with the results of calls of one turn in the order of these calls; nil where there are no two.
-	InCallOrder(r *Request) *Request
-}
-
 // reordered returns the recorded call of a model that differs from a request in nothing but the order of the results of calls that were
 // made in one turn; nil for none. It stands in the same conversation, and was not handed out.
 func (b *Book) reordered(id *Identity, r *Request) *Recorded {
-	c, ok := b.classifier.(CallOrderer)
-	if !ok || id.Key.Kind != LLM || id.Talk == nil {
+	if id.Key.Kind != LLM || id.Talk == nil {
 		return nil
 	}
-	asked := b.keyInCallOrder(c, r)
+	asked := b.keyInCallOrder(r)
 	if asked == nil {
 		return nil
 	}
 	for _, rec := range b.unservedOf(&id.Key, lanePrefix(id.Talk().Opening)) {
-		if was := b.keyInCallOrder(c, b.request(rec)); was != nil && *was == *asked {
+		if was := b.keyInCallOrder(b.request(rec)); was != nil && *was == *asked {
 			return rec
 		}
 	}
@@ -236,8 +229,8 @@ func (b *Book) reordered(id *Identity, r *Request) *Recorded {
 }
 
 // keyInCallOrder is the key of a request whose results were put in order; nil where there are none to order.
-func (b *Book) keyInCallOrder(c CallOrderer, r *Request) *Key {
-	sorted := c.InCallOrder(r)
+func (b *Book) keyInCallOrder(r *Request) *Key {
+	sorted := b.classifier.InCallOrder(r)
 	if sorted == nil {
 		return nil
 	}

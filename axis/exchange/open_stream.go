@@ -87,9 +87,7 @@ func (o *Open) Opened(h http.Header) (*Socket, error) {
 	if o.choice == nil {
 		s.became = o.taken
 	}
-	if c, ok := o.tap.classifier.(SocketClassifier); ok {
-		s.turns = c.Sockets(&Request{Method: o.exchange.Method, URL: s.url, Header: o.request.Header})
-	}
+	s.turns = o.tap.classifier.Sockets(&Request{Method: o.exchange.Method, URL: s.url, Header: o.request.Header})
 	return s, errors.Join(o.err, s.recordOpen(headerFields(o.tap.scrubber, h), o.asker()))
 }
 
@@ -122,18 +120,4 @@ func (o *Open) Play(s *Socket, opts *PlayOptions, b *Book) *SocketPlay {
 	defer s.mu.Unlock()
 	s.play = p
 	return p
-}
-
-// Upgrade returns the recorded answer of b to a request for a WebSocket that was answered 426, as recorders did that carried none, and
-// as an upstream does that wants to be asked by HTTP; nil for none. It is given as often as it is asked for, and the request takes
-// its lane: how often a program asks does not gate.
-func (o *Open) Upgrade(b *Book) *Recorded {
-	rec := b.upgrades[o.identity.Key]
-	if rec == nil {
-		return nil
-	}
-	o.arrive()
-	o.keepRequest()
-	o.exchange.Lane = rec.Lane
-	return rec
 }

@@ -22,7 +22,7 @@ const secret = "zq7Xw2Lk9Vb4Nm6Tr8Yp"
 
 // classifier takes {"model":M,"messages":[…]} for a call of a model, everything else for plain HTTP. What stands behind a # in a message
 // of a socket is an id.
-type classifier struct{}
+type classifier struct{ exchange.NoModels }
 
 var idIn = regexp.MustCompile(`#([a-z0-9]+)`)
 

@@ -258,14 +258,3 @@ type Turns interface {
 	Client(opcode int, payload []byte) Turn // a message that the program sent
 	Server(opcode int, payload []byte) Turn // one that it received
 }
-
-// A SocketClassifier is a Classifier that knows conversations with models over sockets.
-type SocketClassifier interface {
-	Classifier
-	// Sockets returns what follows the messages of a socket that was opened by r, scrubbed, whose URL begins with ws:// or wss://;
-	// nil where nothing is known of it. It is asked once a socket, in recording and on replay.
-	Sockets(r *Request) Turns
-	// Rename returns a message with other ids in the place of those that masks take out of it: what to returns for one, which stays
-	// where that is "".
-	Rename(message []byte, to func(id string) string) []byte
-}

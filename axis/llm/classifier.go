@@ -269,7 +269,7 @@ func attempt(h http.Header) string {
 	return attempt
 }
 
-// InCallOrder implements exchange.CallOrderer.
+// InCallOrder implements exchange.Classifier.
 func (c *Classifier) InCallOrder(r *exchange.Request) *exchange.Request {
 	body := InCallOrder(r.Body)
 	if body == nil {
@@ -280,7 +280,7 @@ func (c *Classifier) InCallOrder(r *exchange.Request) *exchange.Request {
 	return &sorted
 }
 
-// Sockets implements exchange.SocketClassifier.
+// Sockets implements exchange.Classifier.
 func (c *Classifier) Sockets(r *exchange.Request) exchange.Turns {
 	u, err := url.Parse(r.URL)
 	if err != nil {
@@ -298,12 +298,12 @@ func (c *Classifier) Sockets(r *exchange.Request) exchange.Turns {
 	return nil
 }
 
-// Rename implements exchange.SocketClassifier.
+// Rename implements exchange.Classifier.
 func (c *Classifier) Rename(message []byte, to func(id string) string) []byte {
 	return c.masker.Rename(message, to)
 }
 
-var _ exchange.SocketClassifier = (*Classifier)(nil)
+var _ exchange.Classifier = (*Classifier)(nil)
 
 // AnswerSurface returns the answer of a model, without its Content-Encoding, as two live ones compare: masked, the ids that a
 // provider makes up numbered by their first appearance, as those of requests are, its times and seals taken out. Of an event

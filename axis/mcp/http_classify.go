@@ -24,18 +24,18 @@ import (
 // initialize with a protocolVersion), or they may be (ping, an answer) and it carries a mark: one of MCP's headers, an Accept that
 // names both JSON and events, a session id in its query. A GET or DELETE is MCP's when it carries one of MCP's headers.
 type Classifier struct {
-	next   exchange.Classifier
-	masker *masks.Masker
+	exchange.Classifier // the next one
+	masker              *masks.Masker
 }
 
-var _ exchange.SocketClassifier = (*Classifier)(nil)
+var _ exchange.Classifier = (*Classifier)(nil)
 
 // NewClassifier returns a Classifier before next. Digests are taken after m has masked; nil masks nothing.
 func NewClassifier(next exchange.Classifier, m *masks.Masker) *Classifier {
-	return &Classifier{next: next, masker: m}
+	return &Classifier{next, m}
 }
 
-// Classify implements exchange.Classifier.
+// Classify implements exchange.Classifier. The session id in a URL of HTTP+SSE stays: a replay gives the recorded one.
 func (c *Classifier) Classify(r *exchange.Request) (*exchange.Identity, error) {
 	switch r.Method {
 	case http.MethodPost:
@@ -47,7 +47,7 @@ func (c *Classifier) Classify(r *exchange.Request) (*exchange.Identity, error) {
 			return c.identity(r, resumption(r.Header)), nil
 		}
 	}
-	return c.next.Classify(r)
+	return c.Classifier.Classify(r)
 }
 
 // Carries reports whether a request carries MCP.
@@ -62,7 +62,7 @@ func (c *Classifier) Carries(r *exchange.Request) bool {
 func (c *Classifier) post(r *exchange.Request) (*exchange.Identity, error) {
 	body, err := canonjson.Parse(r.Body)
 	if err != nil { // a key that stands twice: nobody can say which one counts
-		return c.next.Classify(r)
+		return c.Classifier.Classify(r)
 	}
 	withoutIDs(&body)
 	id := c.identity(r, body.Append(make([]byte, 0, len(r.Body))))
@@ -96,32 +96,13 @@ func resumption(h http.Header) []byte {
 	return append(canonjson.AppendString([]byte(`{"last-event-id":`), last), '}')
 }
 
-// MaskURL implements exchange.Classifier. The session id in a URL of HTTP+SSE stays: a replay gives the recorded one.
-func (c *Classifier) MaskURL(scrubbed string) string { return c.next.MaskURL(scrubbed) }
-
-// InCallOrder implements exchange.CallOrderer, by the next one.
-func (c *Classifier) InCallOrder(r *exchange.Request) *exchange.Request {
-	if o, ok := c.next.(exchange.CallOrderer); ok {
-		return o.InCallOrder(r)
-	}
-	return nil
-}
-
-// Sockets implements exchange.SocketClassifier: WebSockets are the next one's, as far as it knows them.
-func (c *Classifier) Sockets(r *exchange.Request) exchange.Turns {
-	if next, ok := c.next.(exchange.SocketClassifier); ok {
-		return next.Sockets(r)
-	}
-	return nil
-}
-
 // sessionParams are the names under which servers of HTTP+SSE put the session into the URL that messages are sent to: those of
 // Go's, TypeScript's and Python's.
 var sessionParams = []string{"sessionid", "sessionId", "session_id"}
 
 // Traits implements exchange.Classifier. A session's id names who asks.
 func (c *Classifier) Traits(r *exchange.Request) *exchange.Traits {
-	t := c.next.Traits(r)
+	t := c.Classifier.Traits(r)
 	for _, id := range []string{r.Header.Get(sessionHeader), sessionOf(r.URL)} {
 		if id != "" {
 			t.IDs = append(t.IDs, exchange.ID{Place: "mcp session", Text: id})
@@ -142,14 +123,6 @@ func sessionOf(raw string) string {
 		}
 	}
 	return ""
-}
-
-// Rename implements exchange.SocketClassifier.
-func (c *Classifier) Rename(message []byte, to func(id string) string) []byte {
-	if next, ok := c.next.(exchange.SocketClassifier); ok {
-		return next.Rename(message, to)
-	}
-	return message
 }
 
 // withoutIDs takes out of a body, one message or a batch, what each run makes up anew: the ids of messages, and what Surface leaves

@@ -111,7 +111,7 @@ func (l *lockedBuffer) edit(was, now string) {
 }
 
 // plainHTTP knows no provider; what is asked below /shaped/ gets errors in a shape of its own.
-type plainHTTP struct{}
+type plainHTTP struct{ exchange.NoModels }
 
 func (plainHTTP) Classify(r *exchange.Request) (*exchange.Identity, error) {
 	id := &exchange.Identity{

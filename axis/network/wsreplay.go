@@ -15,9 +15,6 @@ const upgradeRequired = "upgrade_required"
 // One that was answered 426, as older recorders did, which carried none, is so again: a client that is told anything else about it may not
 // go on by HTTP. That is also what a request gets that is not on a tape without any WebSocket.
 func (s *handler) replaySocket(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) error {
-	if rec := o.Upgrade(s.tape.book); rec != nil {
-		return s.relay(w, r, o, s.tape.recorded(r, o, rec))
-	}
 	rec, ok := s.takeSocket(o)
 	switch {
 	case ok && rec.Socket != nil:

@@ -53,7 +53,7 @@ func runMCPServe(ctx context.Context, o *mcpServeOptions, name string, std strea
 		return err
 	}
 	defer clean()
-	book, err := derive.OpenMCPBook(path, os.Environ())
+	book, err := derive.OpenMCPBook(path, os.Environ(), nil)
 	if err != nil {
 		return err
 	}

@@ -150,7 +150,7 @@ func fromOf(name, chosen string) string {
 }
 
 // importerFor returns the one importer that KIND names, or that FILE looks made for.
-func importerFor(kind, file string) (foreign.Importer, httpforeign.Importer, error) {
+func importerFor(kind, file string) (foreign.Importer, *httpforeign.Importer, error) {
 	if im, ok := foreign.ByName(kind); ok {
 		return im, nil, nil
 	}
@@ -316,7 +316,7 @@ func hidden(hide *scrub.Scrubber) string {
 }
 
 // importTape makes a tape.
-func (o *sessionImportOptions) importTape(ctx context.Context, im httpforeign.Importer, file, name string, hide *scrub.Scrubber, std streams) error {
+func (o *sessionImportOptions) importTape(ctx context.Context, im *httpforeign.Importer, file, name string, hide *scrub.Scrubber, std streams) error {
 	switch {
 	case o.output == "" || o.output == "-":
 		return fmt.Errorf("%s becomes a tape, with its payloads beside it: name it with -o X.tape", im.Name())

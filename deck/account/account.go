@@ -100,26 +100,28 @@ type Book struct {
 	Names bool
 
 	account Account
-	calls   calls
+	store   cas.Store
 	bill    *llm.Bill
-	spawns  int   // the program too
-	lasted  int64 // ms
-	program bool  // lasted is the program's
+	lanes   map[string]*lane
+	heard   []*lane // that have a listener, the one that was used last at the end
+	kept    int     // turns
+	spawns  int     // the program too
+	program bool    // Total.DurationMS is the program's
 }
 
 // NewBook begins an account of a tape whose payloads are in store.
 func NewBook(store cas.Store, prices *llm.Prices) *Book {
-	b := &Book{bill: llm.NewBill(prices)}
-	b.account.Files = make(map[string]File)
-	b.calls = calls{store: store, bill: b.bill, lanes: make(map[string]*lane)}
+	b := &Book{store: store, bill: llm.NewBill(prices), lanes: make(map[string]*lane)}
+	b.account.Files, b.account.Total.Models = make(map[string]File), []string{}
 	return b
 }
 
 // Add adds the next record. Of a call of a model it returns what is known of it so far, without its number; nil of any other record, and
 // where nothing is known.
 func (b *Book) Add(rec *tape.Record) (turn *Turn) {
+	total := &b.account.Total
 	if !b.program {
-		b.lasted = max(b.lasted, rec.MonotonicMS)
+		total.DurationMS = max(total.DurationMS, rec.MonotonicMS)
 	}
 	if f := tape.ChangedFile(rec.Kind); f != nil && files.InTree(f) && !f.IsPlace() {
 		b.account.Files[strings.Clone(f.Path)] = File{f.ContentHash, strings.Clone(f.Mode)}
@@ -127,8 +129,7 @@ func (b *Book) Add(rec *tape.Record) (turn *Turn) {
 	switch k := rec.Kind.(type) {
 	case *tape.LLMCall:
 		if tape.OriginOf(k) == 0 {
-			b.calls.said, b.calls.names = b.Said, b.Names
-			turn = b.calls.add(rec.Seq, k)
+			turn = b.call(rec.Seq, k)
 		}
 	case *tape.FileDelete:
 		if files.InTree(&k.File) {
@@ -136,7 +137,7 @@ func (b *Book) Add(rec *tape.Record) (turn *Turn) {
 		}
 	case *tape.ProcessSpawn: // the last one is the program
 		b.spawns++
-		b.lasted, b.program = k.DurationMS, true
+		total.DurationMS, b.program = k.DurationMS, true
 		b.account.Exit = &recording.Exit{Code: k.ExitCode, Signal: strings.Clone(k.Signal)}
 	}
 	return turn
@@ -144,16 +145,14 @@ func (b *Book) Add(rec *tape.Record) (turn *Turn) {
 
 // Close returns the account. The book is then done with.
 func (b *Book) Close() *Account {
-	a := &b.account
-	a.Conversations = b.calls.conversations()
-	a.Total = recording.Totals{
-		Models: append([]string{}, b.calls.models...), Turns: b.calls.turns, Tools: b.calls.tools, Failed: b.calls.failed,
-		Spawns: max(b.spawns-1, 0), Files: len(a.Files), DurationMS: b.lasted,
-		InputTokens: b.bill.Usage.InputTokens, OutputTokens: b.bill.Usage.OutputTokens, CachedTokens: b.bill.Usage.CacheReadTokens,
-		Uncounted: b.bill.Calls - b.bill.Counted, PricedUSD: b.bill.USD, Unpriced: append([]string{}, b.bill.Unpriced...), PricesAsOf: b.bill.AsOf(),
-	}
+	a, t := &b.account, &b.account.Total
+	a.Conversations = b.conversations()
+	t.Spawns, t.Files = max(b.spawns-1, 0), len(a.Files)
+	t.InputTokens, t.OutputTokens, t.CachedTokens = b.bill.Usage.InputTokens, b.bill.Usage.OutputTokens, b.bill.Usage.CacheReadTokens
+	t.Uncounted, t.PricedUSD, t.PricesAsOf = b.bill.Calls-b.bill.Counted, b.bill.USD, b.bill.AsOf()
+	t.Unpriced = append([]string{}, b.bill.Unpriced...)
 	if usd, known := b.bill.Whole(); known {
-		a.Total.CostUSD = &usd
+		t.CostUSD = &usd
 	}
 	return a
 }

@@ -77,66 +77,54 @@ const (
 	maxModels    = 20
 )
 
-// calls are the calls of models of one tape.
-type calls struct {
-	store cas.Store
-	bill  *llm.Bill
-	said  func(string) // of Book
-	names bool         // of Book
-	lanes map[string]*lane
-	heard []*lane // that have a listener, the one that was used last at the end
-
-	models                     []string
-	kept, turns, tools, failed int
-}
-
 // A lane is a conversation that is being read.
 type lane struct {
 	Conversation
 	listener *llm.Listener // nil where it was taken away: the next request is then read as a whole
 }
 
-func (c *calls) add(seq uint64, k *tape.LLMCall) *Turn {
+// call takes a call of a model.
+func (b *Book) call(seq uint64, k *tape.LLMCall) *Turn {
 	if k.Lane == exchange.Unmatched {
 		return nil
 	}
 	t := Turn{
-		Seq: seq, Asked: k.RequestDigest, Params: k.ParamsDigest, arrival: k.Arrival, Error: failureOf(k),
+		Seq: seq, Asked: k.RequestDigest, Params: k.ParamsDigest, arrival: k.Arrival, Error: FailureOf(k),
 	}
 	_, model := llm.ModelOf(k)
 	t.Model = strings.Clone(model)
 	if n := len(k.Stream); n > 0 {
 		t.LatencyMS = k.Stream[n-1].TMS
 	}
-	l := c.lanes[k.Lane]
+	l := b.lanes[k.Lane]
 	if l == nil {
 		l = &lane{Conversation: Conversation{Lane: strings.Clone(k.Lane)}}
 	}
-	said, err := c.read(l, k)
+	said, err := b.read(l, k)
 	if said != nil && said.Answer != nil {
 		t.Model = strings.Clone(llm.AnsweredBy(t.Model, said.Answer.Model))
 	}
 	t.sent(k)
-	c.count(&t, k)
+	b.count(&t, k)
 	if errors.Is(err, llm.ErrNoTalk) {
 		return &t
 	}
-	if t.tell(said, c.names); t.Said.IsZero() && t.Answered() && k.Response != nil {
+	if t.tell(said, b.Names); t.Said.IsZero() && t.Answered() && k.Response != nil {
 		t.Said = k.Response.Hash // it cannot be read: its bytes tell it from others
 	}
-	if c.said != nil && said != nil {
-		eachText(said, c.said)
+	if b.Said != nil && said != nil {
+		eachText(said, b.Said)
 	}
 	if t.Answered() {
-		c.turns++
-		c.tools += len(t.Tools)
+		b.account.Total.Turns++
+		b.account.Total.Tools += len(t.Tools)
 	} else {
-		c.failed++
+		b.account.Total.Failed++
 	}
-	if c.kept++; c.kept <= maxTurns {
+	if b.kept++; b.kept <= maxTurns {
 		t.Tools = t.Tools[:min(len(t.Tools), maxTools)]
 		l.Turns = append(l.Turns, t)
-		c.lanes[l.Lane] = l
+		b.lanes[l.Lane] = l
 	}
 	return &t
 }
@@ -151,8 +139,8 @@ func (t *Turn) sent(k *tape.LLMCall) {
 	t.Changed = slices.DeleteFunc(s.Changed, func(what string) bool { return what == "model" })
 }
 
-// failureOf says why a call got no answer, or no whole one; "" where it did.
-func failureOf(k *tape.LLMCall) string {
+// FailureOf says why a call got no answer, or no whole one; "" where it did.
+func FailureOf(k *tape.LLMCall) string {
 	switch {
 	case k.Error != "":
 		return strings.Clone(k.Error)
@@ -165,9 +153,9 @@ func failureOf(k *tape.LLMCall) string {
 }
 
 // count puts a call on the bill. One that no model answered costs nothing.
-func (c *calls) count(t *Turn, k *tape.LLMCall) {
-	if t.Model != "" && len(c.models) < maxModels && !slices.Contains(c.models, t.Model) {
-		c.models = append(c.models, t.Model)
+func (b *Book) count(t *Turn, k *tape.LLMCall) {
+	if all := &b.account.Total.Models; t.Model != "" && len(*all) < maxModels && !slices.Contains(*all, t.Model) {
+		*all = append(*all, t.Model)
 	}
 	usage, said := llm.UsageOf(k)
 	if said {
@@ -176,46 +164,62 @@ func (c *calls) count(t *Turn, k *tape.LLMCall) {
 	if !said && !t.Answered() && k.Status != http.StatusOK && k.Status != http.StatusSwitchingProtocols {
 		return
 	}
-	was, priced := c.bill.USD, c.bill.Priced
+	was, priced := b.bill.USD, b.bill.Priced
 	if _, asked := llm.ModelOf(k); asked != t.Model {
 		call := *k
 		call.Model = t.Model
 		k = &call
 	}
-	if c.bill.Add(k); c.bill.Priced > priced {
-		usd := c.bill.USD - was
+	if b.bill.Add(k); b.bill.Priced > priced {
+		usd := b.bill.USD - was
 		t.CostUSD = &usd
 	}
 }
 
 // read reads what a call says. An error other than llm.ErrNoTalk says that it cannot be read.
-func (c *calls) read(l *lane, k *tape.LLMCall) (*llm.Said, error) {
-	var bodies [2][]byte
-	for i, p := range []*tape.Payload{k.RequestPayload, k.Response} {
-		switch {
-		case p == nil && i == 0, p != nil && p.Len > llm.MaxSaid:
-			return nil, errors.New("it was not kept")
-		case p == nil:
-			continue
-		}
-		b, err := p.Bytes(c.store)
-		if err != nil {
-			return nil, err
-		}
-		bodies[i] = b
+func (b *Book) read(l *lane, k *tape.LLMCall) (*llm.Said, error) {
+	request, response, err := Bodies(k, b.store)
+	if err != nil {
+		return nil, err
 	}
-	return c.listen(l).Read(k, bodies[0], bodies[1])
+	return b.listen(l).Read(k, request, response)
+}
+
+// Bodies are those of a call whose payloads are in store. The response is nil where there was none; the error says of a body that it was not
+// kept, or is too long to be read.
+func Bodies(k *tape.LLMCall, store cas.Store) (request, response []byte, err error) {
+	if request, err = Body(k.RequestPayload, store); err != nil {
+		return nil, nil, fmt.Errorf("its request: %w", err)
+	}
+	if k.Response == nil {
+		return request, nil, nil
+	}
+	if response, err = Body(k.Response, store); err != nil {
+		return nil, nil, fmt.Errorf("its answer: %w", err)
+	}
+	return request, response, nil
+}
+
+// Body is one of them.
+func Body(p *tape.Payload, store cas.Store) ([]byte, error) {
+	switch {
+	case p == nil:
+		return nil, errors.New("was not kept")
+	case p.Len > llm.MaxSaid:
+		return nil, fmt.Errorf("has %d bytes, and %d are read at most", p.Len, int64(llm.MaxSaid))
+	}
+	return p.Bytes(store)
 }
 
 // listen returns the listener of a lane. Few are kept, for each holds a request.
-func (c *calls) listen(l *lane) *llm.Listener {
-	if i := slices.Index(c.heard, l); i >= 0 {
-		c.heard = slices.Delete(c.heard, i, i+1)
-	} else if l.listener = new(llm.Listener); len(c.heard) == maxListeners {
-		c.heard[0].listener = nil
-		c.heard = slices.Delete(c.heard, 0, 1)
+func (b *Book) listen(l *lane) *llm.Listener {
+	if i := slices.Index(b.heard, l); i >= 0 {
+		b.heard = slices.Delete(b.heard, i, i+1)
+	} else if l.listener = new(llm.Listener); len(b.heard) == maxListeners {
+		b.heard[0].listener = nil
+		b.heard = slices.Delete(b.heard, 0, 1)
 	}
-	c.heard = append(c.heard, l)
+	b.heard = append(b.heard, l)
 	return l.listener
 }
 
@@ -330,9 +334,9 @@ func words(s string) string {
 }
 
 // conversations gives each turn its number.
-func (c *calls) conversations() []*Conversation {
+func (b *Book) conversations() []*Conversation {
 	var out []*Conversation
-	for _, l := range c.lanes {
+	for _, l := range b.lanes {
 		slices.SortStableFunc(l.Turns, func(a, b Turn) int {
 			return cmp.Or(cmp.Compare(a.arrival, b.arrival), cmp.Compare(a.Seq, b.Seq))
 		})

@@ -20,17 +20,12 @@ type Check struct {
 // check runs the command over the end state of a recording. The error is ctx's, or that of the temporary directory; what keeps one
 // recording from being checked is in its Check.
 func (o *Options) check(ctx context.Context, rec *recording.Recording) (*Check, error) {
-	lock, temp, err := recording.LockedTemp(os.TempDir(), library.CheckPrefix)
+	temp, err := recording.NewTemp(os.TempDir(), library.CheckPrefix)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		os.RemoveAll(temp)
-		if lock != nil {
-			lock.Close()
-		}
-	}()
-	dir := filepath.Join(temp, "tree")
+	defer temp.Remove()
+	dir := filepath.Join(temp.Dir, "tree")
 	leftOut, err := derive.RestoreEnd(rec, dir)
 	if err != nil {
 		return &Check{Check: recording.Check{Command: o.Verify, Exit: -1, Why: err.Error()}}, nil

@@ -16,7 +16,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
@@ -139,35 +138,18 @@ func sameEnd(a, b *recording.Exit) bool {
 func (o *Options) each(ctx context.Context, recs []*recording.Recording, do func(i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	jobs := o.Jobs
-	if jobs <= 0 {
-		jobs = runtime.GOMAXPROCS(0)
-	}
 	var mu sync.Mutex
-	next, done := 0, int64(0) // guarded by mu
-	var workers sync.WaitGroup
-	for range min(jobs, len(recs)) {
-		workers.Go(func() { // ends when nothing is left, or something failed
-			for {
-				mu.Lock()
-				i := next
-				next++
-				mu.Unlock()
-				if i >= len(recs) || ctx.Err() != nil {
-					return
-				}
-				if err := do(i); err != nil {
-					cancel(fmt.Errorf("%s: %w", recs[i].Dir, err))
-				}
-				mu.Lock()
-				if done++; o.Step != nil {
-					o.Step(done, int64(len(recs)))
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	workers.Wait()
+	done := int64(0) // guarded by mu
+	recording.Each(ctx, len(recs), o.Jobs, func(i int) {
+		if err := do(i); err != nil {
+			cancel(fmt.Errorf("%s: %w", recs[i].Dir, err))
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if done++; o.Step != nil {
+			o.Step(done, int64(len(recs)))
+		}
+	})
 	return context.Cause(ctx)
 }
 

@@ -210,25 +210,15 @@ func shown(t *account.Turn, what What) string {
 			return t.Error
 		}
 	case ByTools:
-		return toolWords(t.Tools)
+		return cmp.Or(toolWords(t.Tools), "no tool")
 	case ByEnd:
-		return cmp.Or(toolWordsOr(t), t.Answer, t.Prompt)
+		return cmp.Or(toolWords(t.Tools), t.Answer, t.Prompt)
 	}
-	return cmp.Or(t.Answer, toolWordsOr(t))
+	return cmp.Or(t.Answer, toolWords(t.Tools))
 }
 
-func toolWordsOr(t *account.Turn) string {
-	if len(t.Tools) == 0 {
-		return ""
-	}
-	return toolWords(t.Tools)
-}
-
-// toolWords are calls of tools in words.
+// toolWords are calls of tools in words; "" for none.
 func toolWords(tools []account.ToolCall) string {
-	if len(tools) == 0 {
-		return "no tool"
-	}
 	words := make([]string, len(tools))
 	for i, t := range tools {
 		words[i] = t.Name + " " + t.Arguments

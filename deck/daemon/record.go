@@ -20,15 +20,12 @@ const (
 // errNoAnswer is why a daemon has not got something that is there and says nothing.
 var errNoAnswer = errors.New("it did not answer in time")
 
-// insist does something with the daemon until it has answered, or ctx ends: then the error says why it did not. A *daemonRefusal
-// is an answer.
-func insist(ctx context.Context, do func() error) error {
+// insist does something with the daemon until it has answered, or ctx ends: then the error says why it did not. A *Refusal is an answer.
+func insist[T any](ctx context.Context, do func() (T, error)) (answer T, err error) {
 	var last error
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		err := do()
-		var no *Refusal
-		if err == nil || errors.As(err, &no) {
-			return err
+		if answer, err = do(); err == nil || refusalOf(err) != nil {
+			return answer, err
 		}
 		if last == nil || ctx.Err() == nil { // the end of ctx tells nothing
 			last = err
@@ -36,9 +33,9 @@ func insist(ctx context.Context, do func() error) error {
 		select {
 		case <-ctx.Done():
 			if errors.Is(last, context.DeadlineExceeded) || errors.Is(last, context.Canceled) {
-				return errNoAnswer
+				return answer, errNoAnswer
 			}
-			return last
+			return answer, last
 		case <-time.After(pause):
 		}
 	}
@@ -49,8 +46,6 @@ type toldTurn struct {
 	call *toldCall
 	json json.RawMessage
 }
-
-func digestOf(turn json.RawMessage) cas.Digest { return cas.Sum(turn) }
 
 // Why a batch is not recorded: rpcapi.RunsRecordTurnsResult.Dropped.
 const (
@@ -93,22 +88,19 @@ func (d *Run) record(ctx context.Context, batch []toldTurn) error {
 
 // send sends a batch, and returns why the daemon did not record it; "" where it did.
 func (d *Run) send(ctx context.Context, batch []toldTurn) (dropped string, err error) {
-	var res *rpcapi.RunsRecordTurnsResult
-	err = insist(ctx, func() (err error) {
+	res, err := insist(ctx, func() (_ *rpcapi.RunsRecordTurnsResult, err error) {
 		if batch, err = d.landed(ctx, batch); err != nil || len(batch) == 0 {
-			return err
+			return nil, err
 		}
 		turns := make([]json.RawMessage, len(batch))
 		for i := range batch {
 			turns[i] = batch[i].json
 		}
 		d.flying = batch
-		res, err = d.sink.Record(ctx, d.run, turns)
-		return err
+		return d.sink.Record(ctx, d.run, turns)
 	})
-	var no *Refusal
-	switch {
-	case errors.As(err, &no):
+	switch no := refusalOf(err); {
+	case no != nil:
 		d.flying = nil
 		return no.Error(), nil
 	case err != nil || len(batch) == 0:
@@ -127,13 +119,8 @@ func (d *Run) landed(ctx context.Context, batch []toldTurn) ([]toldTurn, error) 
 	if len(d.flying) == 0 {
 		return batch, nil
 	}
-	var n int
-	err := insist(ctx, func() (err error) {
-		n, err = d.sink.Turns(ctx, d.run, d.acked)
-		return err
-	})
-	var no *Refusal
-	if err != nil && !errors.As(err, &no) {
+	n, err := insist(ctx, func() (int, error) { return d.sink.Turns(ctx, d.run, d.acked) })
+	if err != nil && refusalOf(err) == nil {
 		return nil, err
 	}
 	switch was := d.flying; {
@@ -156,14 +143,13 @@ func (d *Run) recorded(batch []toldTurn) {
 	d.acked += len(batch)
 	d.Named.Turns += len(batch)
 	for i := range batch {
-		batch[i].call.told = digestOf(batch[i].json)
+		batch[i].call.told = cas.Sum(batch[i].json)
 	}
 }
 
 // refused gives a batch up, for err. It returns err where the daemon did not answer: then the batch may be tried again.
 func (d *Run) refused(batch []toldTurn, err error) error {
-	var no *Refusal
-	if !errors.As(err, &no) && !d.late {
+	if refusalOf(err) == nil && !d.late {
 		return err
 	}
 	for i := range batch {
@@ -184,11 +170,7 @@ func (d *Run) goOn(ctx context.Context) error {
 	start := d.start
 	start.IdempotencyKey = fmt.Sprintf("%s-%d", d.Named.RunID, len(d.Named.Continued)+2)
 	start.OutcomeDescription = "goes on from run " + d.run + ", which its daemon ended"
-	var res *rpcapi.RunsStartResult
-	err := insist(ctx, func() (err error) {
-		res, err = d.sink.Start(ctx, &start)
-		return err
-	})
+	res, err := insist(ctx, func() (*rpcapi.RunsStartResult, error) { return d.sink.Start(ctx, &start) })
 	if err != nil {
 		return err
 	}

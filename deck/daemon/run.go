@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/deck/derive"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
-	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
 	"github.com/tapedeck-dev/tapedeck/runtrace"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -201,7 +200,7 @@ func (d *Run) Again() func(sessionlog.Event) error {
 	}
 	d.book.again = func(c *toldCall) error {
 		turn, err := turnOf(&c.call, c.result, d.scrub.Bytes)
-		if err == nil && !c.told.IsZero() && c.told != digestOf(turn) {
+		if err == nil && !c.told.IsZero() && c.told != cas.Sum(turn) {
 			d.gaps.changed++
 		}
 		return nil
@@ -229,14 +228,13 @@ func (d *Run) Complete(end *End) error {
 	ctx, done := d.within()
 	defer done()
 	lost, outcome := false, d.outcome(end)
-	err := insist(ctx, func() error {
+	_, err := insist(ctx, func() (struct{}, error) {
 		err := d.sink.Complete(ctx, &rpcapi.RunsCompleteParams{RunID: d.run, Outcome: *outcome})
-		var no *Refusal
-		if lost && errors.As(err, &no) {
-			return nil // the first was done, and its answer lost
+		if lost && refusalOf(err) != nil {
+			err = nil // the first was done, and its answer lost
 		}
 		lost = err != nil
-		return err
+		return struct{}{}, err
 	})
 	if err != nil {
 		return fmt.Errorf("the daemon did not learn how the run ended, and ends it as incomplete: %w", err)
@@ -266,19 +264,16 @@ func (d *Run) judgeOne(ctx context.Context, c *sessionlog.ToolCall) error {
 		return nil
 	}
 	params, _ := d.scrub.Bytes(c.Arguments)
-	params = canonical(params)
+	if params = account.Canonical(params); len(bytes.TrimSpace(params)) == 0 {
+		params = []byte("{}")
+	}
 	if len(params) > maxJudged {
 		d.gaps.unjudge("its parameters are too long")
 		return nil
 	}
 	p := &rpcapi.PolicyCheckParams{Tool: d.text(c.Name), ActionID: d.text(c.ID), Parameters: params, RunID: d.run}
-	var said json.RawMessage
-	err := insist(ctx, func() (err error) {
-		said, err = d.sink.Check(ctx, p)
-		return err
-	})
-	var no *Refusal
-	if errors.As(err, &no) {
+	said, err := insist(ctx, func() (json.RawMessage, error) { return d.sink.Check(ctx, p) })
+	if no := refusalOf(err); no != nil {
 		d.gaps.unjudge(no.Error())
 		if no.Unknown {
 			d.gaps.unjudgeable = no.Error()
@@ -313,16 +308,4 @@ func (d *Run) verdict(p *rpcapi.PolicyCheckParams, said json.RawMessage) {
 	_ = d.tape.Rec.Record(&tape.PolicyVerdict{ // which tells the run of its failure
 		PolicySet: set, ActionID: action, Tool: tool, ParamsDigest: cas.Sum(p.Parameters), ParamsPayload: params, Verdict: v.Verdict,
 	})
-}
-
-// canonical is the form of parameters that their digest is of; as they stand where they have none.
-func canonical(params []byte) []byte {
-	if len(bytes.TrimSpace(params)) == 0 {
-		return []byte("{}")
-	}
-	out, err := canonjson.Canonical(params)
-	if err != nil {
-		return params
-	}
-	return out
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/runtrace"
 )
 
-// A Sink takes a run: a daemon, over a connection that is made again when it is lost. A *daemonRefusal is its answer; after any other
+// A Sink takes a run: a daemon, over a connection that is made again when it is lost. A *Refusal is its answer; after any other
 // error whether it was done is not known.
 type Sink interface {
 	// Start opens a run, or returns to the one that the key names.
@@ -33,6 +33,12 @@ type Refusal struct {
 func (r *Refusal) Error() string { return r.Err.Error() }
 func (r *Refusal) Unwrap() error { return r.Err }
 
+// refusalOf is the daemon's answer in err; nil for another error, and for none.
+func refusalOf(err error) *Refusal {
+	no, _ := errors.AsType[*Refusal](err)
+	return no
+}
+
 // remote is a daemon.
 type remote struct{ c *client.Client }
 
@@ -52,7 +58,7 @@ func (s *remote) call(ctx context.Context, method string, params, result any) er
 	return err
 }
 
-// Start implements runSink. The client keeps the run open when it connects again.
+// Start implements Sink. The client keeps the run open when it connects again.
 func (s *remote) Start(ctx context.Context, p *rpcapi.RunsStartParams) (*rpcapi.RunsStartResult, error) {
 	run, err := s.c.Start(ctx, *p)
 	if err != nil {
@@ -64,14 +70,14 @@ func (s *remote) Start(ctx context.Context, p *rpcapi.RunsStartParams) (*rpcapi.
 	return &rpcapi.RunsStartResult{RunID: run.ID, AgentID: run.AgentID}, nil
 }
 
-// Record implements runSink.
+// Record implements Sink.
 func (s *remote) Record(ctx context.Context, run string, turns []json.RawMessage) (*rpcapi.RunsRecordTurnsResult, error) {
 	var res rpcapi.RunsRecordTurnsResult
 	err := s.call(ctx, rpcapi.RunsRecordTurns, map[string]any{"run_id": run, "turns": turns}, &res)
 	return &res, err
 }
 
-// Turns implements runSink.
+// Turns implements Sink.
 func (s *remote) Turns(ctx context.Context, run string, from int) (n int, err error) {
 	cursor := from + 1 // the first record is none
 	for {
@@ -91,16 +97,16 @@ func (s *remote) Turns(ctx context.Context, run string, from int) (n int, err er
 	}
 }
 
-// Check implements runSink.
+// Check implements Sink.
 func (s *remote) Check(ctx context.Context, p *rpcapi.PolicyCheckParams) (verdict json.RawMessage, err error) {
 	err = s.call(ctx, rpcapi.PolicyCheck, p, &verdict)
 	return verdict, err
 }
 
-// Complete implements runSink.
+// Complete implements Sink.
 func (s *remote) Complete(ctx context.Context, p *rpcapi.RunsCompleteParams) error {
 	return s.call(ctx, rpcapi.RunsComplete, p, nil)
 }
 
-// Close implements runSink.
+// Close implements Sink.
 func (s *remote) Close() error { return s.c.Close() }

@@ -3,11 +3,11 @@ package derive
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -157,26 +157,12 @@ func (d *conversation) call(k *tape.LLMCall) error {
 	return d.besideCall(k, lane)
 }
 
+// bodies are those of a call that was answered.
 func (d *conversation) bodies(k *tape.LLMCall) (request, response []byte, err error) {
-	if request, err = d.body(k.RequestPayload); err != nil {
-		return nil, nil, fmt.Errorf("its request: %w", err)
+	if request, response, err = account.Bodies(k, d.store); err == nil && k.Response == nil {
+		err = errors.New("its answer: was not kept")
 	}
-	if response, err = d.body(k.Response); err != nil {
-		return nil, nil, fmt.Errorf("its answer: %w", err)
-	}
-	return request, response, nil
-}
-
-func (d *conversation) body(p *tape.Payload) ([]byte, error) { return bodyIn(d.store, p) }
-
-func bodyIn(store cas.Store, p *tape.Payload) ([]byte, error) {
-	switch {
-	case p == nil:
-		return nil, errors.New("was not kept")
-	case p.Len > llm.MaxSaid:
-		return nil, fmt.Errorf("has %d bytes, and %d are read at most", p.Len, int64(llm.MaxSaid))
-	}
-	return p.Bytes(store)
+	return request, response, err
 }
 
 // mainCall reads a call of the main lane.
@@ -399,4 +385,22 @@ func (d *conversation) end() error {
 		}
 	}
 	return d.dialog.End(reason)
+}
+
+// CallsOf lists the tools that the model asked for in the record of a call, whose payloads are in store; none of any other record,
+// and of one whose payloads are not there.
+func CallsOf(rec *tape.Record, store cas.Store) []sessionlog.ToolCall {
+	k, ok := rec.Kind.(*tape.LLMCall)
+	if !ok {
+		return nil
+	}
+	request, response, err := account.Bodies(k, store)
+	if err != nil {
+		return nil
+	}
+	said, err := llm.ReadCall(k, request, response)
+	if err != nil || said.Answer == nil {
+		return nil
+	}
+	return said.Answer.Message.ToolCalls
 }

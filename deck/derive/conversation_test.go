@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -288,22 +289,24 @@ func TestSessionLogOfTape(t *testing.T) {
 	}
 }
 
-// TestTalkFileHidesOnceMore: a line in which a secret stands is written without it, and named.
-func TestTalkFileHidesOnceMore(t *testing.T) {
-	w := &logFile{dir: t.TempDir(), hide: func(b []byte) ([]byte, bool) {
-		return []byte(strings.ReplaceAll(string(b), "secret", "td_x")), strings.Contains(string(b), "secret")
-	}}
-	for _, line := range []string{"one\n", "a secret\n", "three\n"} {
-		if err := w.line([]byte(line)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.end(nil); err != nil {
+// TestLogHidesOnceMore: a line in which a secret stands is written without it, and named.
+func TestLogHidesOnceMore(t *testing.T) {
+	tt := derivetest.NewTape(t)
+	tt.Call("llm:a", derivetest.Asks("s", derivetest.ReadTool, derivetest.User("a secret")), derivetest.Says("done"))
+	tt.Close()
+	dir := filepath.Dir(tt.Path)
+	if err := os.Rename(tt.Path, filepath.Join(dir, recording.TapeName)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(filepath.Join(w.dir, SessionLogName))
-	if want := "one\na td_x\nthree\n"; err != nil || string(got) != want || !slices.Equal(w.hidden, []int{2}) {
-		t.Errorf("%q, %v, hidden %v", got, err, w.hidden)
+	m := &recording.Manifest{ID: "x"}
+	if err := WriteLog(dir, m, &WriteOptions{Log: slog.New(slog.DiscardHandler), Hide: func(b []byte) ([]byte, bool) {
+		return []byte(strings.ReplaceAll(string(b), "secret", "td_x")), strings.Contains(string(b), "secret")
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, SessionLogName))
+	if err != nil || !strings.Contains(string(got), "a td_x") || strings.Contains(string(got), "secret") || !slices.Equal(m.SessionHidden, []int{1}) {
+		t.Errorf("%q, %v, hidden %v", got, err, m.SessionHidden)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -105,7 +106,7 @@ func (d *conversation) parameters(k *tape.PolicyVerdict) string {
 	if k.ParamsPayload == nil {
 		return ""
 	}
-	b, err := d.body(k.ParamsPayload)
+	b, err := account.Body(k.ParamsPayload, d.store)
 	if err != nil {
 		d.notes.add(d.at, err)
 		return ""

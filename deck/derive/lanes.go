@@ -6,6 +6,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -95,7 +96,7 @@ var toolKeys = [...][]byte{[]byte(`"tools"`), []byte(`"functions"`), []byte(`"to
 
 // declares reports whether a request declares tools, and whether it is one of a conversation at all.
 func (s *Survey) declares(k *tape.LLMCall) (tools, converses bool) {
-	body, err := bodyIn(s.Store, k.RequestPayload)
+	body, err := account.Body(k.RequestPayload, s.Store)
 	if err != nil {
 		return false, false
 	}

@@ -3,6 +3,7 @@ package derive
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
@@ -52,19 +53,35 @@ func states(r *recording.Recording) (before, after *files.Tree, store *files.Sta
 	if before == nil {
 		return nil, nil, nil, fmt.Errorf("%s: %w", r.Dir, ErrNoTree)
 	}
+	after, store, err = endOf(r, before)
+	return before, after, store, err
+}
+
+// WritePatch writes workspace.diff: what the run of r made of the work tree that it found, as before, the tape and the blobs have it.
+func WritePatch(w io.Writer, r *recording.Recording, before *files.Tree) error {
+	after, store, err := endOf(r, before)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	return files.WritePatch(w, files.Changes(before, after), store)
+}
+
+// endOf is the work tree as the run of r left it that found before, and the store of both, to be closed.
+func endOf(r *recording.Recording, before *files.Tree) (after *files.Tree, store *files.Staging, err error) {
 	f, err := r.OpenTape()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
 	if store, err = files.NewStaging(f.Store, ""); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	if after, err = files.After(before, f.Records(), store); err != nil {
 		store.Close()
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	return before, after, store, nil
+	return after, store, nil
 }
 
 // Apply does to the work tree what the run did to it or, reversed, undoes it, and returns the paths that it changed, and how

@@ -1,13 +1,13 @@
 package derive
 
 import (
-	"bufio"
+	"errors"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
-	"github.com/tapedeck-dev/tapedeck/internal/durable"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
 
@@ -32,71 +32,42 @@ type WriteOptions struct {
 func WriteLog(dir string, m *recording.Manifest, o *WriteOptions) error {
 	m.SessionRules, m.SessionHidden = 0, nil
 	src := &Source{Path: filepath.Join(dir, recording.TapeName), ID: m.ID, exit: m.Exit, Heard: o.Heard}
-	w := &logFile{dir: dir, options: durable.Options{Mode: 0o644, Sync: o.Sync}, hide: o.Hide}
-	notes, err := src.Derive(w.line)
-	if err = w.end(err); err != nil && w.failed {
-		return err
-	}
-	if err != nil {
-		o.Log.Warn("there is no session log: the tape cannot be read to its end", "err", err)
+	var lost []string
+	var taped, written error // of what the log is derived from, and of the log itself
+	var altered []int        // the lines in which something was hidden, from 1
+	n := 0
+	err := recording.WriteWith(filepath.Join(dir, SessionLogName), func(w io.Writer) error {
+		var notes *notes
+		notes, taped = src.Derive(func(line []byte) error {
+			n++
+			hidden, found := o.Hide(line)
+			if found {
+				altered = append(altered, n)
+			}
+			_, written = w.Write(hidden)
+			return written
+		})
+		if lost = notes.lost(); taped == nil && n == 0 {
+			return errNoLog
+		}
+		return taped
+	}, o.Sync)
+	switch {
+	case taped != nil && written == nil:
+		o.Log.Warn("there is no session log: the tape cannot be read to its end", "err", taped)
 		return nil
+	case err != nil && !errors.Is(err, errNoLog):
+		return err
+	case err == nil:
+		m.SessionRules, m.SessionHidden = SessionRules, altered
 	}
-	if lost := notes.lost(); len(lost) > 0 {
+	if len(lost) > 0 {
 		a := m.Axes["llm"]
 		a.NotCovered = append(slices.Clip(a.NotCovered), lost...)
 		m.Axes["llm"] = a
 	}
-	if w.f != nil {
-		m.SessionRules, m.SessionHidden = SessionRules, w.hidden
-	}
 	return nil
 }
 
-// A logFile is session.jsonl while it is written. The file is made with its first line.
-type logFile struct {
-	dir     string
-	options durable.Options
-	f       *durable.File
-	buf     *bufio.Writer
-	hide    func(line []byte) (hidden []byte, found bool)
-	n       int
-	hidden  []int // the lines in which something was hidden, from 1
-	failed  bool  // to be written
-}
-
-func (t *logFile) line(b []byte) (err error) {
-	if t.f == nil {
-		if t.f, err = durable.Create(t.dir, &t.options); err != nil {
-			t.failed = true
-			return err
-		}
-		t.buf = bufio.NewWriterSize(t.f, 256<<10)
-	}
-	t.n++
-	hidden, found := t.hide(b)
-	if found {
-		t.hidden = append(t.hidden, t.n)
-	}
-	_, err = t.buf.Write(hidden)
-	t.failed = t.failed || err != nil
-	return err
-}
-
-// end puts the file in its place, unless something failed.
-func (t *logFile) end(err error) error {
-	if t.f == nil {
-		return err
-	}
-	if err == nil {
-		if err = t.buf.Flush(); err != nil {
-			t.failed = true
-		}
-	}
-	if err != nil {
-		t.f.Discard()
-		return err
-	}
-	err = t.f.Commit(filepath.Join(t.dir, SessionLogName))
-	t.failed = err != nil
-	return err
-}
+// errNoLog keeps a session log from being written in which nothing would stand.
+var errNoLog = errors.New("no model said anything")

@@ -34,7 +34,7 @@ type Command struct {
 func (c *Command) Run(ctx context.Context, dir string) (*recording.Check, error) {
 	limited, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, DefaultTimeout))
 	defer cancel()
-	var kept tail
+	var kept Tail
 	var out io.Writer = &kept
 	if c.Output != nil {
 		out = io.MultiWriter(&kept, c.Output)
@@ -78,10 +78,11 @@ func exitOf(cmd *exec.Cmd, err error) (exit int, why string) {
 	return e.Code, ""
 }
 
-// tail keeps the end of what is written to it.
-type tail struct{ b []byte }
+// A Tail keeps the end of what is written to it, as valid UTF-8.
+type Tail struct{ b []byte }
 
-func (t *tail) Write(p []byte) (int, error) {
+// Write implements io.Writer.
+func (t *Tail) Write(p []byte) (int, error) {
 	t.b = append(t.b, p...)
 	if over := len(t.b) - maxOutput; over > 0 {
 		t.b = append(t.b[:0], t.b[over:]...)
@@ -89,4 +90,4 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *tail) String() string { return strings.ToValidUTF8(string(t.b), "\uFFFD") }
+func (t *Tail) String() string { return strings.ToValidUTF8(string(t.b), "\uFFFD") }

@@ -55,7 +55,7 @@ func TestRunEnds(t *testing.T) {
 }
 
 func TestTail(t *testing.T) {
-	var kept tail
+	var kept Tail
 	for range 3 {
 		kept.Write(bytes.Repeat([]byte("x"), maxOutput-1))
 	}

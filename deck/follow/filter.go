@@ -2,7 +2,6 @@ package follow
 
 import (
 	"bufio"
-	"iter"
 	"maps"
 	"math"
 	"regexp"
@@ -25,7 +24,7 @@ type Filter struct {
 	Grep         *regexp.Regexp    // in a record's line or payloads; nil for any
 	Since, Until int64             // ms after the start; a Since of 0 is none: tapes of others may say less than 0
 	Failed       bool              // what Failed reports
-	Tail         int               // the last so many of the rest; 0 for all. Of looks at it, Wants does not
+	Tail         int               // the last so many of the rest; 0 for all. Timeline looks at it, Wants does not
 
 	buf   []byte
 	lanes *fidelity.SocketLanes
@@ -49,37 +48,6 @@ var KindNames = []string{
 func (f *Filter) All() bool {
 	return f.First == 0 && f.Last == math.MaxUint64 && len(f.Kinds) == 0 && f.Lane == nil && f.Grep == nil && !f.Failed &&
 		f.Since == 0 && f.Until == math.MaxInt64
-}
-
-// Of yields those of records, whose payloads are in store, that f chooses. With Tail it holds so many of them, else one. Behind
-// the last that First and Last name it reads no further where they name one.
-func (f *Filter) Of(records iter.Seq2[*tape.Record, error], store cas.Store) iter.Seq2[*tape.Record, error] {
-	return func(yield func(*tape.Record, error) bool) {
-		last := Last[*tape.Record]{Size: f.Tail}
-		for rec, err := range records {
-			var want bool
-			if err == nil {
-				want, err = f.Wants(rec, store)
-			}
-			switch {
-			case err != nil:
-				yield(nil, err)
-				return
-			case want && last.Size > 0:
-				last.Add(rec)
-			case want && !yield(rec, nil):
-				return
-			}
-			if f.First == f.Last && rec.Seq == f.Last {
-				break
-			}
-		}
-		for _, rec := range last.All() {
-			if !yield(rec, nil) {
-				return
-			}
-		}
-	}
 }
 
 // Wants reports whether f chooses rec, whose payloads are in store.

@@ -39,13 +39,13 @@ func filterTape(read func(seq int)) iter.Seq2[*tape.Record, error] {
 	}
 }
 
-func seqs(t *testing.T, records iter.Seq2[*tape.Record, error]) (out []uint64) {
+func seqs(t *testing.T, items iter.Seq2[follow.Item, error]) (out []uint64) {
 	t.Helper()
-	for rec, err := range records {
+	for it, err := range items {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, rec.Seq)
+		out = append(out, it.Record.Seq)
 	}
 	return out
 }
@@ -70,7 +70,7 @@ func TestFilter(t *testing.T) {
 	} {
 		f := follow.NewFilter()
 		tt.set(f)
-		if got := seqs(t, f.Of(filterTape(nil), cas.NewMemory())); !slices.Equal(got, tt.want) {
+		if got := seqs(t, f.Timeline(filterTape(nil), cas.NewMemory(), nil)); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
 		}
 		if f.All() != (name == "nothing asked" || strings.HasSuffix(name, "tail")) {
@@ -84,7 +84,7 @@ func TestFilterReadsNoFurther(t *testing.T) {
 	last := -1
 	f := follow.NewFilter()
 	f.First, f.Last = 2, 2
-	if got := seqs(t, f.Of(filterTape(func(seq int) { last = seq }), cas.NewMemory())); len(got) != 1 || last != 2 {
+	if got := seqs(t, f.Timeline(filterTape(func(seq int) { last = seq }), cas.NewMemory(), nil)); len(got) != 1 || last != 2 {
 		t.Errorf("%d, read up to %d", got, last)
 	}
 }
@@ -115,7 +115,7 @@ func TestFilterErrors(t *testing.T) {
 		}
 	}
 	first := func(f *follow.Filter) error {
-		for _, err := range f.Of(records, cas.NewMemory()) {
+		for _, err := range f.Timeline(records, cas.NewMemory(), nil) {
 			if err != nil {
 				return err
 			}

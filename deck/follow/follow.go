@@ -42,7 +42,7 @@ type Streaming struct {
 // told within milliseconds of its reaching the kernel; a line that is not whole yet is waited for. Of a finished recording
 // it tells what is there and returns. It ends with ctx's error when ctx does.
 func Follow(ctx context.Context, r *recording.Recording, o *Options) (finished bool, err error) {
-	f := &follower{ctx: ctx, rec: r, heads: make(map[string]*exchange.PartHead)}
+	f := &follower{ctx: ctx, rec: r}
 	if o != nil {
 		f.o = *o
 	}
@@ -80,7 +80,6 @@ type follower struct {
 	ended    bool        // nothing is written any more
 	finished bool
 	failed   error // what ended it, but for the tape
-	heads    map[string]*exchange.PartHead
 	last     []Streaming
 }
 
@@ -174,36 +173,21 @@ func (f *follower) parts() error {
 		return err
 	}
 	var now []Streaming
-	seen := make(map[string]*exchange.PartHead)
 	for _, e := range entries {
 		if !exchange.IsPart(e) {
 			continue
 		}
-		h := f.head(e.Name())
-		info, err := e.Info()
-		if h == nil || err != nil {
-			continue // its exchange has just begun, or has just ended
+		h, err := exchange.ReadPartHead(filepath.Join(f.rec.PartDir(), e.Name()))
+		info, errInfo := e.Info()
+		if h == nil || err != nil || errInfo != nil {
+			continue // its exchange has just begun, or has just ended; what is wrong else Parts reports once the recorder has
 		}
-		seen[e.Name()] = h
 		now = append(now, Streaming{h.Exchange, h.Kind.Name(), max(0, info.Size()-h.Len)})
 	}
-	f.heads = seen
 	slices.SortFunc(now, func(a, b Streaming) int { return cmp.Compare(a.Arrival, b.Arrival) })
 	if slices.EqualFunc(now, f.last, func(a, b Streaming) bool { return a.Arrival == b.Arrival && a.Len == b.Len }) {
 		return nil
 	}
 	f.last = now
 	return f.o.Parts(now)
-}
-
-// head reads the first line of a part, once; nil where it is not whole, or cannot be read.
-func (f *follower) head(name string) *exchange.PartHead {
-	if h := f.heads[name]; h != nil {
-		return h
-	}
-	h, err := exchange.ReadPartHead(filepath.Join(f.rec.PartDir(), name))
-	if err != nil {
-		return nil // of an exchange that has ended, or that Parts reports once its recorder has
-	}
-	return h
 }

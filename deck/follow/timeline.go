@@ -1,12 +1,12 @@
 package follow
 
 import (
+	"errors"
 	"iter"
 	"math"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/screen"
-	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -16,18 +16,24 @@ type Item struct {
 	Screen *screen.Change
 }
 
-// Timeline is Of with what a terminal showed and was given in its place among the records.
+// Timeline yields those of records, whose payloads are in store, that f chooses, with what a terminal showed and was given in its place among
+// them. With Tail it holds so many, else one. Behind the last record that First and Last name it reads no further where they name one.
 func (f *Filter) Timeline(records iter.Seq2[*tape.Record, error], store cas.Store, changes iter.Seq2[*screen.Change, error]) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		last := Last[Item]{Size: f.Tail}
-		put := func(it Item) bool {
+		put := func(it Item) error {
 			if last.Size > 0 {
 				last.Add(it)
-				return true
+			} else if !yield(it, nil) {
+				return errEnough
 			}
-			return yield(it, nil)
+			return nil
 		}
-		if !f.merged(records, store, changes, put, func(err error) { yield(Item{}, err) }) {
+		switch err := f.merged(records, store, changes, put); {
+		case errors.Is(err, errEnough):
+			return
+		case err != nil:
+			yield(Item{}, err)
 			return
 		}
 		for _, it := range last.All() {
@@ -38,50 +44,47 @@ func (f *Filter) Timeline(records iter.Seq2[*tape.Record, error], store cas.Stor
 	}
 }
 
-// merged puts what f chooses, in order, and reports whether it came to the end.
-func (f *Filter) merged(records iter.Seq2[*tape.Record, error], store cas.Store, changes iter.Seq2[*screen.Change, error],
-	put func(Item) bool, fail func(error)) bool {
+// errEnough ends a timeline that nobody reads any more.
+var errEnough = errors.New("enough")
+
+// merged puts what f chooses, in order. The error is that of records, of changes, or put's.
+func (f *Filter) merged(records iter.Seq2[*tape.Record, error], store cas.Store, changes iter.Seq2[*screen.Change, error], put func(Item) error) error {
 	s := &screenQueue{f: f, more: func() (*screen.Change, error, bool) { return nil, nil, false }}
-	if f.WantsScreens() {
+	if changes != nil && f.WantsScreens() {
 		more, stop := iter.Pull2(changes)
 		defer stop()
 		s.more = more
 	}
-	if f.lanes == nil {
-		f.lanes = new(fidelity.SocketLanes) // which f and its copy share
-	}
-	whole := *f
-	whole.Tail = 0
-	for rec, err := range whole.Of(records, store) {
-		if err == nil && rec.G > 0 {
+	for rec, err := range records {
+		var want bool
+		if err == nil {
+			want, err = f.Wants(rec, store)
+		}
+		if err == nil && want && rec.G > 0 {
 			err = s.until(rec.G, put)
 		}
+		if err == nil && want {
+			err = put(Item{Record: rec})
+		}
 		if err != nil {
-			fail(err)
-			return false
+			return err
 		}
-		if s.stopped || !put(Item{Record: rec}) {
-			return false
+		if f.First == f.Last && rec.Seq == f.Last {
+			break
 		}
 	}
-	f.seen = whole.seen
-	if err := s.until(math.MaxUint64, put); err != nil {
-		fail(err)
-		return false
-	}
-	return !s.stopped
+	return s.until(math.MaxUint64, put)
 }
 
 // A screenQueue gives changes of screens up to an ordinal.
 type screenQueue struct {
-	f       *Filter
-	more    func() (*screen.Change, error, bool)
-	next    *screen.Change
-	stopped bool
+	f    *Filter
+	more func() (*screen.Change, error, bool)
+	next *screen.Change
 }
 
-func (q *screenQueue) until(g uint64, put func(Item) bool) error {
-	for !q.stopped {
+func (q *screenQueue) until(g uint64, put func(Item) error) error {
+	for {
 		if q.next == nil {
 			c, err, ok := q.more()
 			if !ok || err != nil {
@@ -89,15 +92,17 @@ func (q *screenQueue) until(g uint64, put func(Item) bool) error {
 			}
 			q.next = c
 		}
-		if q.next.G > g {
+		c := q.next
+		if c.G > g {
 			return nil
 		}
-		c := q.next
 		q.next = nil
-		if q.f.WantsScreen(c) {
-			q.f.see(screen.KindScreen)
-			q.stopped = !put(Item{Screen: c})
+		if !q.f.WantsScreen(c) {
+			continue
+		}
+		q.f.see(screen.KindScreen)
+		if err := put(Item{Screen: c}); err != nil {
+			return err
 		}
 	}
-	return nil
 }

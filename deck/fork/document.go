@@ -37,7 +37,11 @@ type ToolCall struct {
 
 // DocumentOf reads the recorded call at a point, whose payloads are in store.
 func DocumentOf(call *tape.LLMCall, store cas.Store) (*Document, error) {
-	said, err := said(call, store)
+	request, response, err := account.Bodies(call, store)
+	if err != nil {
+		return nil, err
+	}
+	said, err := llm.ReadCall(call, request, response)
 	if err != nil {
 		return nil, err
 	}
@@ -54,24 +58,6 @@ func DocumentOf(call *tape.LLMCall, store cas.Store) (*Document, error) {
 		}
 	}
 	return d, nil
-}
-
-// said reads a recorded call.
-func said(call *tape.LLMCall, store cas.Store) (*llm.Said, error) {
-	var bodies [2][]byte
-	for i, p := range []*tape.Payload{call.RequestPayload, call.Response} {
-		if p == nil {
-			continue
-		}
-		if p.Len > llm.MaxSaid {
-			return nil, fmt.Errorf("it has %d bytes, want %d at most", p.Len, llm.MaxSaid)
-		}
-		var err error
-		if bodies[i], err = p.Bytes(store); err != nil {
-			return nil, err
-		}
-	}
-	return llm.ReadCall(call, bodies[0], bodies[1])
 }
 
 // plain is a JSON string as its text, and any other value as it stands.

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
+	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -70,22 +70,17 @@ func (t *Tape) number() {
 	for _, e := range t.exchanges {
 		if e.Call != nil {
 			e.Turn = turns[e.Lane] + 1
-			if answered(e.Call) {
+			if account.FailureOf(e.Call) == "" {
 				turns[e.Lane]++
 			}
 		}
 	}
 }
 
-// answered reports whether a model answered.
-func answered(c *tape.LLMCall) bool {
-	return c.Error == "" && (c.Status == http.StatusSwitchingProtocols || c.Status >= 200 && c.Status < 300)
-}
-
 // answered is the call that was answered in the turn of e; that of e where none was.
 func (t *Tape) answered(e *Exchange) *tape.LLMCall {
 	for _, x := range t.exchanges {
-		if x.Call != nil && x.Lane == e.Lane && x.Turn == e.Turn && answered(x.Call) {
+		if x.Call != nil && x.Lane == e.Lane && x.Turn == e.Turn && account.FailureOf(x.Call) == "" {
 			return x.Call
 		}
 	}

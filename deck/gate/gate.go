@@ -2,10 +2,10 @@ package gate
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 )
 
@@ -117,36 +117,21 @@ func Run(ctx context.Context, cases []Case, o *Options) (*Summary, error) {
 	}
 	begun := time.Now()
 	all := make([][]*Result, len(cases))
-	next := make(chan int)
 	var reporting sync.Mutex
-	var workers sync.WaitGroup
-	for range min(max(o.jobs(), 1), len(cases)) {
-		workers.Go(func() { // ends when next is closed
-			for i := range next {
-				results := o.try(ctx, &cases[i])
-				if ctx.Err() != nil {
-					continue // what it met is that it was interrupted
-				}
-				all[i] = results
-				if o.Report == nil {
-					continue
-				}
-				reporting.Lock()
-				for _, r := range results {
-					o.Report(r)
-				}
-				reporting.Unlock()
-			}
-		})
-	}
-	for i := range cases {
-		select {
-		case next <- i:
-		case <-ctx.Done():
+	recording.Each(ctx, len(cases), o.Jobs, func(i int) {
+		results := o.try(ctx, &cases[i])
+		if ctx.Err() != nil {
+			return // what it met is that it was interrupted
 		}
-	}
-	close(next)
-	workers.Wait()
+		all[i] = results
+		reporting.Lock()
+		defer reporting.Unlock()
+		for _, r := range results {
+			if o.Report != nil {
+				o.Report(r)
+			}
+		}
+	})
 	s := &Summary{Took: time.Since(begun)}
 	for _, results := range all {
 		if results == nil {
@@ -155,11 +140,4 @@ func Run(ctx context.Context, cases []Case, o *Options) (*Summary, error) {
 		s.Results = append(s.Results, results...)
 	}
 	return s, ctx.Err()
-}
-
-func (o *Options) jobs() int {
-	if o.Jobs > 0 {
-		return o.Jobs
-	}
-	return runtime.GOMAXPROCS(0)
 }

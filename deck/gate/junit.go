@@ -10,22 +10,21 @@ import (
 
 type (
 	junitSuites struct {
-		XMLName  xml.Name   `xml:"testsuites"`
-		Name     string     `xml:"name,attr"`
-		Tests    int        `xml:"tests,attr"`
-		Failures int        `xml:"failures,attr"`
-		Errors   int        `xml:"errors,attr"`
-		Time     string     `xml:"time,attr"`
-		Suite    junitSuite `xml:"testsuite"`
+		XMLName xml.Name `xml:"testsuites"`
+		junitCounts
+		Suite junitSuite `xml:"testsuite"`
 	}
 	junitSuite struct {
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Errors   int         `xml:"errors,attr"`
-		Skipped  int         `xml:"skipped,attr"`
-		Time     string      `xml:"time,attr"`
-		Cases    []junitCase `xml:"testcase"`
+		junitCounts
+		Skipped int         `xml:"skipped,attr"`
+		Cases   []junitCase `xml:"testcase"`
+	}
+	junitCounts struct {
+		Name     string `xml:"name,attr"`
+		Tests    int    `xml:"tests,attr"`
+		Failures int    `xml:"failures,attr"`
+		Errors   int    `xml:"errors,attr"`
+		Time     string `xml:"time,attr"`
 	}
 	junitCase struct {
 		Name    string        `xml:"name,attr"`
@@ -47,7 +46,7 @@ type (
 
 // WriteJUnit writes the results as JUnit XML: a test case each. What diverged failed, what could not be tried is an error.
 func (s *Summary) WriteJUnit(w io.Writer, strict bool) error {
-	suite := junitSuite{Name: "tapedeck test", Tests: len(s.Results), Time: seconds(s.Took), Skipped: s.Count(Skipped)}
+	suite := junitSuite{junitCounts: junitCounts{Name: "tapedeck test", Tests: len(s.Results), Time: seconds(s.Took)}, Skipped: s.Count(Skipped)}
 	for _, r := range s.Results {
 		c := junitCase{Name: r.Name, Class: filepath.ToSlash(filepath.Dir(r.Path)), File: filepath.ToSlash(r.Path), Time: seconds(r.Took), Stderr: r.Output}
 		message := &junitMessage{Message: r.Why, Type: string(r.Status), Text: r.First}
@@ -76,8 +75,7 @@ func (s *Summary) WriteJUnit(w io.Writer, strict bool) error {
 	}
 	e := xml.NewEncoder(w)
 	e.Indent("", "  ")
-	all := junitSuites{Name: suite.Name, Tests: suite.Tests, Failures: suite.Failures, Errors: suite.Errors, Time: suite.Time, Suite: suite}
-	if err := e.Encode(all); err != nil {
+	if err := e.Encode(junitSuites{junitCounts: suite.junitCounts, Suite: suite}); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, "\n")

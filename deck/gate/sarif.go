@@ -16,11 +16,10 @@ type (
 		Runs    []sarifRun `json:"runs"`
 	}
 	sarifRun struct {
-		Tool    sarifTool     `json:"tool"`
+		Tool struct {
+			Driver sarifDriver `json:"driver"`
+		} `json:"tool"`
 		Results []sarifResult `json:"results"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
 	}
 	sarifDriver struct {
 		Name    string      `json:"name"`

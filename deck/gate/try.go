@@ -13,6 +13,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/endcheck"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
@@ -72,7 +73,7 @@ func (o *Options) replay(ctx context.Context, r *Result, dir string, rules *reco
 	} else if problems := slices.DeleteFunc(v.Problems, bySomebodyElse); len(problems) > 0 {
 		return rec, &damagedError{problems}
 	}
-	var stderr tail
+	var stderr endcheck.Tail
 	options, err := o.options(rec, &r.Case, dir, rules)
 	if err != nil {
 		return rec, err
@@ -262,19 +263,3 @@ func (o *Options) script(ctx context.Context, c *Case) (out []*Result) {
 	}
 	return out
 }
-
-// maxTail is how many bytes of a program's stderr are kept.
-const maxTail = 4 << 10
-
-// A tail keeps the end of what is written to it.
-type tail struct{ b []byte }
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.b = append(t.b, p...)
-	if over := len(t.b) - maxTail; over > 0 {
-		t.b = append(t.b[:0], t.b[over:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string { return strings.ToValidUTF8(string(t.b), "\uFFFD") }

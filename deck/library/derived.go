@@ -25,7 +25,7 @@ const (
 	totalsExt  = ".totals"  // of a recording that an older version made, which keeps none itself
 )
 
-// The kinds of longer ones (KeepDerived): a line that says of which recording, then what is kept.
+// The kinds of longer ones (KeepDerived).
 const (
 	Index  = ".index"  // what a page needs to know of the tape (package page)
 	Report = ".report" // how the last replay was held against the recording: a Judgement
@@ -34,20 +34,16 @@ const (
 // derivedExts are all of them.
 var derivedExts = []string{verdictExt, totalsExt, Index, Report}
 
-// maxDerived bounds a short one, maxKept a long one, in bytes.
-const maxDerived, maxKept = 64 << 10, 256 << 20
+// maxKept bounds one, in bytes.
+const maxKept = 256 << 20
 
-// A derived file says of which recording it is: a newer one may have taken the name.
+// A derived file begins with a line that says of which recording it is: a newer one may have taken the name. What is short stands in that
+// line, what is long behind it.
 type derived struct {
 	Recording string          `json:"recording"` // its id
 	StartedAt time.Time       `json:"started_at"`
 	Tapedeck  string          `json:"tapedeck"` // the version that wrote it
 	Value     json.RawMessage `json:"value,omitempty"`
-}
-
-// of reports whether a derived file is that of a recording.
-func (d *derived) of(m *recording.Manifest) bool {
-	return d.Recording == m.ID && d.StartedAt.Equal(m.StartedAt)
 }
 
 // A Judgement is how a replay was held against its recording.
@@ -73,7 +69,7 @@ type Verdict struct {
 func Judged(rec *recording.Recording, v Verdict, j Judgement) {
 	v.Tapedeck, v.At = version.Version, time.Now().UTC().Truncate(time.Second)
 	for name := range namesOf(rec) {
-		note(rec, name+verdictExt, &v)
+		note(rec.Manifest, name+verdictExt, &v)
 		if j.Report == nil {
 			_ = os.Remove(name + Report) // of the replay before
 		}
@@ -103,9 +99,7 @@ func JudgementOf(rec *recording.Recording) *Judgement {
 func VerdictOf(rec *recording.Recording) *Verdict {
 	v := new(Verdict)
 	for name := range namesOf(rec) {
-		b, err := recording.ReadBounded(name+verdictExt, maxDerived)
-		var d derived
-		if err == nil && json.Unmarshal(b, &d) == nil && d.of(rec.Manifest) && json.Unmarshal(d.Value, v) == nil {
+		if b, _ := read(rec.Manifest, name+verdictExt); b != nil && json.Unmarshal(b, v) == nil {
 			return v
 		}
 	}
@@ -117,42 +111,50 @@ func KeepsDerived(rec *recording.Recording) bool { return len(namesOf(rec)) > 0 
 
 // KeepDerived keeps what was derived of rec as one of the longer kinds, in each library here that knows it, as Judged does.
 func KeepDerived(rec *recording.Recording, kind string, content []byte) {
-	head, err := json.Marshal(&derived{Recording: rec.Manifest.ID, StartedAt: rec.Manifest.StartedAt, Tapedeck: version.Version})
-	if err != nil {
-		return
-	}
-	whole := slices.Concat(head, []byte("\n"), content)
 	for name := range namesOf(rec) {
-		_ = durable.WriteFile(name+kind, whole, &durable.Options{Mode: 0o644})
+		keepAt(rec.Manifest, name+kind, nil, content)
 	}
 }
 
 // ReadDerived returns what KeepDerived kept of rec, and the version that kept it; nil where nothing is there, or of another recording.
 func ReadDerived(rec *recording.Recording, kind string) (content []byte, tapedeck string) {
 	for name := range namesOf(rec) {
-		b, err := recording.ReadBounded(name+kind, maxKept)
-		if err != nil {
-			continue
-		}
-		head, rest, _ := bytes.Cut(b, []byte("\n"))
-		var d derived
-		if json.Unmarshal(head, &d) == nil && d.of(rec.Manifest) {
-			return rest, d.Tapedeck
+		if content, tapedeck = read(rec.Manifest, name+kind); content != nil {
+			break
 		}
 	}
-	return nil, ""
+	return content, tapedeck
 }
 
-func note(rec *recording.Recording, path string, value any) {
-	d := derived{Recording: rec.Manifest.ID, StartedAt: rec.Manifest.StartedAt, Tapedeck: version.Version}
-	var b []byte
-	var err error
-	if d.Value, err = json.Marshal(value); err == nil {
-		b, err = json.Marshal(&d)
+// note keeps a short value at path.
+func note(m *recording.Manifest, path string, value any) {
+	if b, err := json.Marshal(value); err == nil {
+		keepAt(m, path, b, nil)
 	}
+}
+
+func keepAt(m *recording.Manifest, path string, value json.RawMessage, content []byte) {
+	head, err := json.Marshal(&derived{m.ID, m.StartedAt, version.Version, value})
 	if err == nil {
-		_ = durable.WriteFile(path, append(b, '\n'), &durable.Options{Mode: 0o644})
+		_ = durable.WriteFile(path, slices.Concat(head, []byte("\n"), content), &durable.Options{Mode: 0o644})
 	}
+}
+
+// read returns what is kept at path, where it is of that recording, and the version that kept it; nil where it is not.
+func read(m *recording.Manifest, path string) (content []byte, tapedeck string) {
+	b, err := recording.ReadBounded(path, maxKept)
+	if err != nil {
+		return nil, ""
+	}
+	head, rest, _ := bytes.Cut(b, []byte("\n"))
+	var d derived
+	switch {
+	case json.Unmarshal(head, &d) != nil || d.Recording != m.ID || !d.StartedAt.Equal(m.StartedAt):
+		return nil, ""
+	case d.Value != nil:
+		return d.Value, d.Tapedeck
+	}
+	return rest, d.Tapedeck
 }
 
 // namesOf are the paths of rec in libraries, without endings.
@@ -178,9 +180,8 @@ func (l *Library) read(e *Entry, ext string, value any) bool {
 	if !e.beside[e.Name+ext] {
 		return false
 	}
-	b, err := recording.ReadBounded(filepath.Join(l.Dir, e.Name+ext), maxDerived)
-	var d derived
-	return err == nil && json.Unmarshal(b, &d) == nil && d.of(e.Recording.Manifest) && json.Unmarshal(d.Value, value) == nil
+	b, _ := read(e.Recording.Manifest, filepath.Join(l.Dir, e.Name+ext))
+	return b != nil && json.Unmarshal(b, value) == nil
 }
 
 // verdict is how the last replay of e ended; nil where nobody has replayed it since it stands there.
@@ -211,7 +212,7 @@ func (l *Library) totals(e *Entry, known bool) *recording.Totals {
 		return nil
 	}
 	if e.Recording.Finished() {
-		note(e.Recording, filepath.Join(l.Dir, e.Name+totalsExt), t)
+		note(m, filepath.Join(l.Dir, e.Name+totalsExt), t)
 	}
 	return t
 }

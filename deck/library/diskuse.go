@@ -52,18 +52,6 @@ func (u *diskUse) release(path string) (n int, freed int64, err error) {
 	return n, freed, err
 }
 
-// restore counts again what is still there of what was released: its removal failed, or came to a part of it only.
-func (u *diskUse) restore(path string) error {
-	return walkFiles(path, func(info os.FileInfo) {
-		if id, several := recording.LinkedInode(info); several {
-			if u.names[id]++; u.names[id] > 1 {
-				return
-			}
-		}
-		u.total += info.Size()
-	})
-}
-
 // walkFiles calls visit for everything below path that is no directory. What vanishes meanwhile is not visited.
 func walkFiles(path string, visit func(os.FileInfo)) error {
 	return filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {

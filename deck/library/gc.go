@@ -83,11 +83,7 @@ type collector struct {
 }
 
 func (c *collector) run() (err error) {
-	root := c.lib.Dir
-	if real, err := filepath.EvalSymlinks(root); err == nil {
-		root = real
-	}
-	if c.use, err = measure(root); err != nil {
+	if err := c.measure(); err != nil {
 		return err
 	}
 	c.out.Before = c.use.total
@@ -108,6 +104,16 @@ func (c *collector) run() (err error) {
 	return err
 }
 
+// measure counts what the library takes.
+func (c *collector) measure() (err error) {
+	root := c.lib.Dir
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	c.use, err = measure(root)
+	return err
+}
+
 // stopped is asked before each thing that may go.
 func (c *collector) stopped() bool {
 	c.halted = c.halted || c.ctx.Err() != nil
@@ -122,7 +128,7 @@ func (c *collector) drop(what, path string, remove func() error) error {
 	}
 	if !c.o.DryRun {
 		if err := remove(); err != nil {
-			return errors.Join(err, c.use.restore(path), c.use.restore(trash(path)))
+			return errors.Join(err, c.measure())
 		}
 	}
 	c.out.Removed = append(c.out.Removed, Garbage{what, path, n, bytes})
@@ -244,15 +250,14 @@ func (c *collector) looseOne(path string, dir bool) error {
 }
 
 // past reports whether what stands at path has not been written to for the grace.
-func (c *collector) past(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && c.now.Sub(info.ModTime()) > c.o.Grace
-}
+func (c *collector) past(path string) bool { return c.untouched(path, c.o.Grace) }
 
 // ancient is past for what has an owner that cannot be asked and may be at work.
-func (c *collector) ancient(path string) bool {
+func (c *collector) ancient(path string) bool { return c.untouched(path, max(c.o.Grace, DefaultGrace)) }
+
+func (c *collector) untouched(path string, since time.Duration) bool {
 	info, err := os.Lstat(path)
-	return err == nil && c.now.Sub(info.ModTime()) > max(c.o.Grace, DefaultGrace)
+	return err == nil && c.now.Sub(info.ModTime()) > since
 }
 
 // pointers removes those to recordings that are gone, or whose place another recording has taken.
@@ -296,14 +301,21 @@ func (c *collector) recording(r *recording.Recording) error {
 		defer f.Close()
 	case r.Finished() && errors.Is(err, recording.ErrNoLocks):
 	default:
-		if recording.NotLock(err) == nil {
-			c.keep(r.Dir, whyKept(err))
+		switch {
+		case errors.Is(err, recording.ErrHeld):
+			c.keep(r.Dir, "it is being recorded, sealed or read")
+		case errors.Is(err, recording.ErrNoLocks):
+			c.keep(r.Dir, "it is unfinished, and nothing here tells whether its recorder lives")
+		default:
+			return recording.Gone(err)
 		}
-		return recording.Gone(recording.NotLock(err))
+		return nil
 	}
 	// What it was when the library was listed is not what it is now: its recorder may have come to its end since.
-	if r, err = recording.Open(r.Dir); err != nil {
-		return notRecording(err)
+	if r, err = recording.Open(r.Dir); errors.Is(err, recording.ErrNotRecording) {
+		return nil // it was removed meanwhile
+	} else if err != nil {
+		return err
 	}
 	dead := !r.Finished()
 	if err := c.leftovers(r.Dir, dead); err != nil {
@@ -313,21 +325,6 @@ func (c *collector) recording(r *recording.Recording) error {
 		return nil // a seal may stand for blobs that no text names
 	}
 	return c.blobs(r, dead)
-}
-
-func whyKept(err error) string {
-	if errors.Is(err, recording.ErrHeld) {
-		return "it is being recorded, sealed or read"
-	}
-	return "it is unfinished, and nothing here tells whether its recorder lives"
-}
-
-// notRecording is err, unless it says that the recording was removed meanwhile.
-func notRecording(err error) error {
-	if errors.Is(err, recording.ErrNotRecording) {
-		return nil
-	}
-	return err
 }
 
 // leftovers removes temporary files of a recording's writers. Of a dead recorder all go; a finished recording may get
@@ -401,8 +398,7 @@ func (c *collector) removeAll(what, dir string, files []string) error {
 		n, bytes, err := c.use.release(f)
 		if err == nil && n > 0 && !c.o.DryRun {
 			if err = os.Remove(f); err != nil {
-				err = errors.Join(recording.Gone(err), c.use.restore(f))
-				n = 0
+				n, err = 0, errors.Join(recording.Gone(err), c.measure())
 			}
 		}
 		if errs = append(errs, err); err == nil && n > 0 {

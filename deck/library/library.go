@@ -7,12 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sort"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
@@ -168,21 +165,14 @@ func (l *Library) Later(id string) (paths []string) {
 		return nil
 	}
 	second := id[:min(len(id), len("20060102-150405"))]
-	var began time.Time // of that of id, once it is asked for
+	began := l.beganAt(id)
 	for _, n := range names {
 		path, ok := l.pointed(n.Name())
-		if !ok || n.Name() < second {
-			continue
+		switch {
+		case !ok || n.Name() < second:
+		case !strings.HasPrefix(n.Name(), second), !began.IsZero() && beganAt(path).After(began):
+			paths = append(paths, path)
 		}
-		if strings.HasPrefix(n.Name(), second) {
-			if began.IsZero() {
-				began = l.beganAt(id)
-			}
-			if began.IsZero() || !beganAt(path).After(began) {
-				continue
-			}
-		}
-		paths = append(paths, path)
 	}
 	return paths
 }
@@ -238,23 +228,9 @@ func (l *Library) List() ([]Entry, error) {
 		}
 		out = append(out, e)
 	}
-	each(len(out), func(i int) { out[i].Recording, out[i].Err = recording.OpenHead(dirs[i]) })
+	recording.Each(context.Background(), len(out), 0, func(i int) { out[i].Recording, out[i].Err = recording.OpenHead(dirs[i]) })
 	sort.SliceStable(out, func(i, j int) bool { return out[i].started().Before(out[j].started()) })
 	return out, nil
-}
-
-// each calls f for 0 to n-1, as many at once as there are processors.
-func each(n int, f func(i int)) {
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				f(i)
-			}
-		})
-	}
-	workers.Wait()
 }
 
 // entry is what the name in the library stands for, not opened; ok is false for a name that is no recording's.
@@ -317,19 +293,7 @@ func newest(entries []Entry, _, dir string) (*Entry, error) {
 }
 
 func byPrefix(entries []Entry, name, dir string) (*Entry, error) {
-	var exact, fits []*Entry
-	for i := range entries {
-		e := &entries[i]
-		if e.Name == name {
-			exact = append(exact, e)
-		}
-		if name != "" && strings.HasPrefix(e.Name, name) {
-			fits = append(fits, e)
-		}
-	}
-	if len(exact) > 0 {
-		fits = exact
-	}
+	fits := fitting(entries, name, func(e *Entry) string { return e.Name })
 	switch len(fits) {
 	case 0:
 		return nil, fmt.Errorf("%s: %w: it is no path, and no id in %s begins so", name, ErrNoRecording, dir)
@@ -345,6 +309,17 @@ func byPrefix(entries []Entry, name, dir string) (*Entry, error) {
 		}
 	}
 	return nil, amb
+}
+
+// fitting are those of all whose id is name or, where there are none, begins with it.
+func fitting[T any](all []T, name string, id func(*T) string) (fits []*T) {
+	exact := slices.ContainsFunc(all, func(t T) bool { return id(&t) == name })
+	for i := range all {
+		if of := id(&all[i]); of == name || !exact && name != "" && strings.HasPrefix(of, name) {
+			fits = append(fits, &all[i])
+		}
+	}
+	return fits
 }
 
 // sealLogName is the default log of recordings, in the library.
@@ -426,19 +401,11 @@ func (l *Library) cassettes() ([]libraryCassette, error) {
 }
 
 func (l *Library) cassetteByPrefix(all []libraryCassette, name string) (string, error) {
-	var fits []libraryCassette
-	for _, c := range all {
-		if c.id == name {
-			return c.dir, nil
-		}
-		if name != "" && strings.HasPrefix(c.id, name) {
-			fits = append(fits, c)
-		}
-	}
-	switch len(fits) {
-	case 0:
+	fits := fitting(all, name, func(c *libraryCassette) string { return c.id })
+	switch {
+	case len(fits) == 0:
 		return "", l.noCassette(name)
-	case 1:
+	case len(fits) == 1 || fits[0].id == name:
 		return fits[0].dir, nil
 	}
 	amb := &AmbiguousError{Name: name}

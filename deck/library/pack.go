@@ -239,20 +239,14 @@ func (p *packer) leaveOut(name, why string) {
 // packPrefix begins the name of the directory in which a recording is packed. Who packs holds its lock.
 const packPrefix = durable.TempPrefix + "pack-"
 
-// write makes the file, in a directory beside it until it is whole. Its name may have been taken meanwhile. What a killed packer
-// left there goes.
+// write makes the file, in a directory beside it until it is whole. Its name may have been taken meanwhile.
 func (p *packer) write() error {
-	parent := filepath.Dir(p.out.File)
-	recording.RemoveStale(recording.StaleTemps(parent, packPrefix))
-	lock, dir, err := recording.LockedTemp(parent, packPrefix)
+	temp, err := recording.NewTemp(filepath.Dir(p.out.File), packPrefix)
 	if err != nil {
 		return err
 	}
-	if lock != nil {
-		defer recording.Unlock(lock)
-	}
-	defer os.RemoveAll(dir) // a leftover is harmless: the next packer removes it
-	f, err := os.OpenFile(filepath.Join(dir, "packed"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	defer temp.Remove()
+	f, err := os.OpenFile(filepath.Join(temp.Dir, "packed"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}

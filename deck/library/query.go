@@ -1,6 +1,7 @@
 package library
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -8,10 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // A Query chooses recordings of a library: those of which all is true that it asks for. Zero asks for nothing. One that cannot be opened
@@ -44,7 +43,7 @@ func (l *Library) Rows(q *Query) ([]Row, error) {
 		return nil, err
 	}
 	rows, fits := make([]Row, len(entries)), make([]bool, len(entries))
-	each(len(rows), func(i int) {
+	recording.Each(context.Background(), len(rows), 0, func(i int) {
 		r := &rows[i]
 		if r.Entry = entries[i]; r.Recording != nil && q.early(r.Recording.Manifest) {
 			r.Totals, r.Verdict = l.totals(&r.Entry, q.Known), l.verdict(&r.Entry)
@@ -84,39 +83,13 @@ func (q *Query) fits(r *Row) bool {
 	return q.Grep == nil || q.found(r.Recording)
 }
 
-// found looks for Grep up to its first place. What cannot be read holds nothing.
+// found looks for Grep up to its first place.
 func (q *Query) found(rec *recording.Recording) (found bool) {
-	if q.Grep.MatchString(strings.Join(rec.Manifest.Argv, " ")) {
-		return true
-	}
-	f, err := rec.OpenTape()
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	b := account.NewBook(f.Store, (*llm.Prices)(nil))
-	b.Said = func(text string) { found = found || q.Grep.MatchString(text) }
-	for r, err := range f.Records() {
-		if err != nil || found {
-			break
-		}
-		b.Add(r)
-		found = found || q.Grep.MatchString(pathIn(r.Kind))
-	}
+	_ = account.Texts(rec, func(what, text string) bool { // what cannot be read holds nothing
+		found = what != account.TextOutput && q.Grep.MatchString(text)
+		return !found
+	})
 	return found
-}
-
-// pathIn is the name of the file that a record is about; "" of any other.
-func pathIn(k tape.Kind) string {
-	switch k := k.(type) {
-	case *tape.FileRead:
-		return k.Path
-	case *tape.FileWrite:
-		return k.Path
-	case *tape.FileDelete:
-		return k.Path
-	}
-	return ""
 }
 
 // Tree puts forks below their parents, as far as these are among rows, in the order in which rows stand otherwise.

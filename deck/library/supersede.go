@@ -18,24 +18,16 @@ import (
 // newPrefix begins the name of the directory in which a recording is made that is to supersede one beside it. Who makes it holds its lock.
 const newPrefix = durable.TempPrefix + "new-"
 
-// Beside returns a name for what is to supersede the recording at path, on its file system. done removes what stands there then. What killed
-// ones left goes.
+// Beside returns a name for what is to supersede the recording at path, on its file system. done removes what stands there then.
 func Beside(path string) (made string, done func(), err error) {
-	parent := filepath.Dir(path)
-	recording.RemoveStale(recording.StaleTemps(parent, newPrefix))
-	lock, dir, err := recording.LockedTemp(parent, newPrefix)
+	temp, err := recording.NewTemp(filepath.Dir(path), newPrefix)
 	if err != nil {
 		return "", nil, err
 	}
-	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o644); err != nil { // of one that is killed nothing is committed
-		return "", nil, errors.Join(err, os.RemoveAll(dir))
+	if err := os.WriteFile(filepath.Join(temp.Dir, ".gitignore"), []byte("*\n"), 0o644); err != nil { // of one that is killed nothing is committed
+		return "", nil, errors.Join(err, temp.Remove())
 	}
-	return filepath.Join(dir, "made"), func() {
-		os.RemoveAll(dir)
-		if lock != nil {
-			recording.Unlock(lock)
-		}
-	}, nil
+	return filepath.Join(temp.Dir, "made"), func() { _ = temp.Remove() }, nil
 }
 
 // MaySucceed says what forbids that another recording takes the place of old; nil for nothing. The error wraps ErrLive for one that is

@@ -52,7 +52,7 @@ func staleScratches(root string, ancient func(string) bool) []string {
 		if !n.IsDir() {
 			continue
 		}
-		f, err := lockScratch(dir)
+		f, err := recording.LockExclusive(dir)
 		if err == nil {
 			f.Close()
 		}
@@ -63,47 +63,27 @@ func staleScratches(root string, ancient func(string) bool) []string {
 	return out
 }
 
-// lockScratch takes the lock of a scratch. A tapedeck of before locked a file in it.
-func lockScratch(dir string) (*os.File, error) {
-	f, err := recording.LockExclusive(dir)
-	if err != nil {
-		return nil, err
-	}
-	old, err := recording.LockExclusive(filepath.Join(dir, "lock"))
-	if errors.Is(err, recording.ErrHeld) {
-		f.Close()
-		return nil, err
-	}
-	if old != nil {
-		old.Close()
-	}
-	return f, nil
-}
-
-// removeScratch deletes a scratch. The error is errHeld where somebody has taken it since.
+// removeScratch deletes a scratch. The error is ErrHeld where somebody has taken it since.
 func removeScratch(dir string) error {
-	f, err := lockScratch(dir)
+	f, err := recording.LockExclusive(dir)
 	if err != nil && !errors.Is(err, recording.ErrNoLocks) {
 		return recording.Gone(err)
 	}
-	RemoveLayers(dir, f)
-	if recording.Exists(dir) {
-		return errors.New(dir + " could not be deleted: check who owns what lies in it")
+	defer recording.Unlock(f)
+	OpenLayers(dir)
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("%s could not be deleted: check who owns what lies in it: %w", dir, err)
 	}
 	return nil
 }
 
-// RemoveLayers deletes the directory of a run's layers and lets go of its lock, which is nil where there are none. The kernel leaves
-// directories there that their owner may not enter.
-func RemoveLayers(dir string, lock *os.File) {
+// OpenLayers has the directory of a run's layers be such that it can be removed. The kernel leaves directories there that their owner may
+// not enter.
+func OpenLayers(dir string) {
 	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
 			os.Chmod(path, 0o700)
 		}
 		return nil
 	})
-	os.RemoveAll(dir)
-	if lock != nil {
-		lock.Close()
-	}
 }

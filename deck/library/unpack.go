@@ -75,24 +75,20 @@ type unpacker struct {
 
 // unpack makes the directory, fills it, looks at it and gives it its name.
 func (u *unpacker) unpack() error {
-	parent := filepath.Dir(u.final)
-	recording.RemoveStale(staleUnpacked(parent))
-	lock, dir, err := recording.LockedTemp(parent, unpackPrefix)
+	temp, err := recording.NewTemp(filepath.Dir(u.final), unpackPrefix)
 	if err != nil {
 		return err
 	}
-	u.dir = dir
-	if lock != nil {
-		defer recording.Unlock(lock)
+	defer temp.Remove()
+	u.dir = temp.Dir
+	if err := u.fill(); err != nil {
+		return err
 	}
-	if err = u.fill(); err == nil {
-		err = u.check()
-	}
-	if err != nil {
-		return errors.Join(err, os.RemoveAll(u.dir))
+	if err := u.check(); err != nil {
+		return err
 	}
 	if err := renameNew(u.dir, u.final); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w: nothing was unpacked", u.final, err), os.RemoveAll(u.dir))
+		return fmt.Errorf("%s: %w: nothing was unpacked", u.final, err)
 	}
 	return nil
 }
@@ -185,9 +181,6 @@ func renameChecked(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// staleUnpacked lists what killed unpackers left in dir.
-func staleUnpacked(dir string) []string { return recording.StaleTemps(dir, unpackPrefix) }
-
 // LooksPacked reports whether path is a file that begins as a packed recording does; a tape begins with a brace.
 func LooksPacked(path string) bool {
 	f, err := recording.OpenRegular(path)
@@ -206,20 +199,13 @@ const UnpackedName = "recording"
 // UnpackTemp unpacks the packed file into a temporary directory, for who only looks at it; clean, which is not nil where err
 // is, removes it. The errors are those of Unpack.
 func UnpackTemp(ctx context.Context, file string, progress func(done, total int64)) (rec *recording.Recording, clean func(), err error) {
-	lock, temp, err := recording.LockedTemp(os.TempDir(), openPrefix)
+	temp, err := recording.NewTemp(os.TempDir(), openPrefix)
 	if err != nil {
 		return nil, nil, err
 	}
-	clean = func() {
-		os.RemoveAll(temp)
-		if lock != nil {
-			lock.Close()
-		}
-	}
-	rec, err = Of(temp).Unpack(ctx, file, &UnpackOptions{Output: filepath.Join(temp, UnpackedName), Progress: progress})
+	rec, err = Of(temp.Dir).Unpack(ctx, file, &UnpackOptions{Output: filepath.Join(temp.Dir, UnpackedName), Progress: progress})
 	if err != nil {
-		clean()
-		return nil, nil, err
+		return nil, nil, errors.Join(err, temp.Remove())
 	}
-	return rec, clean, nil
+	return rec, func() { _ = temp.Remove() }, nil
 }

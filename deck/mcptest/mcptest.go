@@ -13,12 +13,8 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
-	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/derive"
-	"github.com/tapedeck-dev/tapedeck/deck/recording"
-	"github.com/tapedeck-dev/tapedeck/deck/secrets"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
-	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -68,7 +64,7 @@ func Run(ctx context.Context, path string, o *Options) ([]*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer t.close()
+	defer t.book.Close()
 	var all []*Result
 	for _, c := range t.conversations {
 		results, err := t.play(ctx, c)
@@ -84,11 +80,8 @@ func Run(ctx context.Context, path string, o *Options) ([]*Result, error) {
 type tester struct {
 	o             *Options
 	book          *derive.MCPBook // what puts secrets back
-	log           *mcp.Log        // writes nothing: brings messages into the form of the tape
-	store         cas.Store
 	conversations []*conversation
 	headers       map[uint64][]tape.HeaderField // of recorded requests over HTTP, by the arrival of their exchange
-	tape          io.Closer
 }
 
 // A conversation is what was recorded of one, in the order in which it was asked.
@@ -100,28 +93,24 @@ type conversation struct {
 }
 
 func load(path string, o *Options) (*tester, error) {
-	book, err := derive.OpenMCPBook(path, o.Env)
-	if err != nil {
+	t := &tester{o: o, headers: make(map[uint64][]tape.HeaderField)}
+	var err error
+	if t.book, err = derive.OpenMCPBook(path, o.Env, t.note); err != nil {
 		return nil, err
 	}
-	names, err := chosen(book.Servers(), o.Server)
+	names, err := chosen(t.book.Servers(), o.Server)
 	if err != nil {
-		book.Close()
+		t.book.Close()
 		return nil, err
 	}
-	t := &tester{o: o, book: book}
-	if err := t.open(path, names); err != nil {
-		t.close()
-		return nil, err
+	t.conversations = slices.DeleteFunc(t.conversations, func(c *conversation) bool { return names[c.number] == "" })
+	for _, c := range t.conversations {
+		c.name = names[c.number]
+		slices.SortStableFunc(c.client, func(a, b *tape.Record) int {
+			return cmp.Compare(a.Kind.(*tape.MCPJSONRPC).Arrival, b.Kind.(*tape.MCPJSONRPC).Arrival)
+		})
 	}
 	return t, nil
-}
-
-func (t *tester) close() {
-	if t.tape != nil {
-		t.tape.Close()
-	}
-	t.book.Close()
 }
 
 // chosen are the conversations that a name means: "files" all with that server, "files#2" the second.
@@ -148,60 +137,27 @@ func chosen(all []mcp.Recorded, name string) (map[uint64]string, error) {
 	return out, nil
 }
 
-// open reads the conversations.
-func (t *tester) open(path string, names map[uint64]string) error {
-	rec, err := recording.OpenIfRecording(path)
-	if err != nil {
-		return err
+// note takes a record of a conversation, in the order of the tape.
+func (t *tester) note(r *tape.Record) {
+	if x, ok := r.Kind.(*tape.HTTPExchange); ok && t.o.URL != "" {
+		t.headers[x.Arrival] = x.RequestHeaders
 	}
-	s, err := secrets.OfProject(t.o.Env)
-	if err != nil {
-		return err
+	k, ok := r.Kind.(*tape.MCPJSONRPC)
+	if !ok {
+		return
 	}
-	var mask *masks.Masker
-	if rec != nil {
-		if mask, err = rec.Manifest.Masking.Masker(&rec.Manifest.Roots); err != nil {
-			return err
-		}
-		path = rec.TapePath()
+	i := slices.IndexFunc(t.conversations, func(c *conversation) bool { return c.number == k.Conversation })
+	if i < 0 {
+		i = len(t.conversations)
+		t.conversations = append(t.conversations, &conversation{number: k.Conversation})
 	}
-	t.log = mcp.NewLog(nil, s, mask, nil)
-	f, err := tape.Open(path, &tape.ReaderOptions{Tolerant: true})
-	if err != nil {
-		return err
+	c := t.conversations[i]
+	if k.From == string(mcp.Server) {
+		c.server = append(c.server, k)
+	} else {
+		kept := *r
+		c.client = append(c.client, &kept)
 	}
-	t.tape, t.store = f, f.Store
-	t.headers = make(map[uint64][]tape.HeaderField)
-	by := make(map[uint64]*conversation)
-	for r, err := range f.Records() {
-		if err != nil {
-			return err
-		}
-		if x, ok := r.Kind.(*tape.HTTPExchange); ok && t.o.URL != "" {
-			t.headers[x.Arrival] = x.RequestHeaders
-		}
-		k, ok := r.Kind.(*tape.MCPJSONRPC)
-		if !ok || names[k.Conversation] == "" {
-			continue
-		}
-		c := by[k.Conversation]
-		if c == nil {
-			c = &conversation{name: names[k.Conversation], number: k.Conversation}
-			by[k.Conversation], t.conversations = c, append(t.conversations, c)
-		}
-		if k.From == string(mcp.Server) {
-			c.server = append(c.server, k)
-		} else {
-			kept := *r
-			c.client = append(c.client, &kept)
-		}
-	}
-	for _, c := range t.conversations {
-		slices.SortStableFunc(c.client, func(a, b *tape.Record) int {
-			return cmp.Compare(a.Kind.(*tape.MCPJSONRPC).Arrival, b.Kind.(*tape.MCPJSONRPC).Arrival)
-		})
-	}
-	return nil
 }
 
 // play plays one conversation with a server of its own.
@@ -254,7 +210,7 @@ func (t *tester) ask(ctx context.Context, s *server, k *tape.MCPJSONRPC, asked *
 		res.Status, res.Why = NoAnswer, err.Error()
 		return nil
 	}
-	res.Compare(t.log, &recorded.Message, answer)
+	res.Compare(t.book.Log, &recorded.Message, answer)
 	return nil
 }
 
@@ -269,7 +225,7 @@ func (t *tester) message(p *tape.Payload) (*message, error) {
 	if p == nil {
 		return nil, errors.New("the tape does not hold the message")
 	}
-	b, err := p.Bytes(t.store)
+	b, err := p.Bytes(t.book.Store)
 	if err != nil {
 		return nil, err
 	}

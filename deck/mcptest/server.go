@@ -106,7 +106,7 @@ func (s *server) answer(ctx context.Context, id json.RawMessage, limit time.Dura
 // reply is what the recorded client answered to what the server asks: once for each time that it was asked.
 func (s *server) reply(asked *mcp.Message) []byte {
 	answer := []byte(`"error":{"code":-32601,"message":"the recorded client was not asked this"}`)
-	want := s.t.log.Surface(asked.Method, asked.Params)
+	want := s.t.book.Log.Surface(asked.Method, asked.Params)
 	for i, k := range s.c.server {
 		if s.used[i] || k.Method != asked.Method || k.Answered == 0 {
 			continue
@@ -129,7 +129,7 @@ func (s *server) recorded(k *tape.MCPJSONRPC) (surface, answer []byte) {
 	if err != nil {
 		return nil, nil
 	}
-	surface = s.t.log.Surface(k.Method, question.Params)
+	surface = s.t.book.Log.Surface(k.Method, question.Params)
 	if said.Error != nil {
 		return surface, slices.Concat([]byte(`"error":`), said.Error)
 	}

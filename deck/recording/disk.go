@@ -3,12 +3,16 @@ package recording
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
@@ -101,4 +105,21 @@ func writeWith(path string, fill func(io.Writer) error, o *durable.Options) erro
 		return err
 	}
 	return f.Commit(path)
+}
+
+// Each calls do for 0 to n-1, so many at once, until ctx ends. 0 jobs are as many as there are processors.
+func Each(ctx context.Context, n, jobs int, do func(i int)) {
+	if jobs <= 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(n, jobs) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	workers.Wait()
 }

@@ -32,40 +32,30 @@ func (r *Recording) OtherKey(config string) string {
 
 // OtherKeyIn is OtherKey of a recording that holds n such digests.
 func (r *Recording) OtherKeyIn(config string, n int) string {
-	path := KeyPath(config)
-	switch key, err := scrub.ReadKey(path); {
-	case err == nil:
-		return r.OtherKeyThan(key.ID(), fmt.Sprintf("the one in %s is %s", path, key.ID()), n)
-	case errors.Is(err, fs.ErrNotExist):
-		return r.OtherKeyThan("", "there is none in "+path, n)
-	default:
-		return r.OtherKeyThan("", "the one here cannot be taken: "+err.Error(), n)
-	}
-}
-
-// OtherKeyThan is OtherKey where have names the key that is here, and is says so.
-func (r *Recording) OtherKeyThan(have, is string, n int) string {
-	if n == 0 || !r.madeWithOther(have) {
-		return ""
-	}
-	return fmt.Sprintf("this recording was made with another project key (%s, and %s): nothing tells whether %d of its files, which held "+
-		"secrets, are still the same on the disk; put the key that it was made with there, or go on without these files",
-		r.Manifest.ScrubKey, is, n)
+	return r.otherKey(config, n, "nothing tells whether %d of its files, which held secrets, are still the same on the disk; put the key that it was "+
+		"made with there, or go on without these files")
 }
 
 // UntoldSecrets says the same of n secrets that a replay seeks by their keyed digests.
-func (r *Recording) UntoldSecrets(have, is string, n int) string {
-	if n == 0 || !r.madeWithOther(have) {
-		return ""
-	}
-	return fmt.Sprintf("this recording was made with another project key (%s, and %s): nothing tells again %d of its secrets, which stood in "+
-		"it before they were known; where the program brings one the replay diverges, unless the key that it was made with is put there",
-		r.Manifest.ScrubKey, is, n)
+func (r *Recording) UntoldSecrets(config string, n int) string {
+	return r.otherKey(config, n, "nothing tells again %d of its secrets, which stood in it before they were known; where the program brings one "+
+		"the replay diverges, unless the key that it was made with is put there")
 }
 
-// madeWithOther reports whether the recording was made with another key than the one that have names.
-func (r *Recording) madeWithOther(have string) bool {
-	return r.Manifest.ScrubKey != "" && r.Manifest.ScrubKey != have
+// otherKey says of n things what follows from another key.
+func (r *Recording) otherKey(config string, n int, follows string) string {
+	path, id := KeyPath(config), ""
+	is := "there is none in " + path
+	switch key, err := scrub.ReadKey(path); {
+	case err == nil:
+		id, is = key.ID(), fmt.Sprintf("the one in %s is %s", path, key.ID())
+	case !errors.Is(err, fs.ErrNotExist):
+		is = "the one here cannot be taken: " + err.Error()
+	}
+	if n == 0 || r.Manifest.ScrubKey == "" || r.Manifest.ScrubKey == id {
+		return ""
+	}
+	return fmt.Sprintf("this recording was made with another project key (%s, and %s): "+follows, r.Manifest.ScrubKey, is, n)
 }
 
 // CountKeyed counts the files of t that are known by a keyed digest.

@@ -111,30 +111,38 @@ func MakeEmpty(dir string) error {
 	return err
 }
 
-// LockedTemp makes a directory whose name begins so, and which nobody takes for a leftover while its lock is held. The lock is
-// nil where there are none.
-func LockedTemp(parent, prefix string) (lock *os.File, dir string, err error) {
+// A Temp is a directory that nobody takes for a leftover while its lock is held.
+type Temp struct {
+	Dir  string
+	lock *os.File // nil where there are none
+}
+
+// NewTemp makes one whose name begins so. Those of the same beginning that killed processes left there go.
+func NewTemp(parent, prefix string) (*Temp, error) {
+	RemoveStale(StaleTemps(parent, prefix))
 	for {
-		if dir, err = os.MkdirTemp(parent, prefix+"*"); err != nil {
-			return nil, "", err
+		dir, err := os.MkdirTemp(parent, prefix+"*")
+		if err != nil {
+			return nil, err
 		}
-		lock, err = LockExclusive(dir)
-		if errors.Is(err, ErrNoLocks) {
-			return nil, dir, nil
+		lock, err := LockExclusive(dir)
+		if errors.Is(err, ErrNoLocks) || err == nil && Still(lock, dir) {
+			return &Temp{dir, lock}, nil
 		}
-		if err == nil && Still(lock, dir) {
-			return lock, dir, nil
-		}
-		if lock != nil {
-			lock.Close()
-		}
+		Unlock(lock)
 		if err != nil && !errors.Is(err, ErrHeld) && !errors.Is(err, fs.ErrNotExist) {
-			return nil, "", errors.Join(err, os.RemoveAll(dir))
+			return nil, errors.Join(err, os.RemoveAll(dir))
 		}
 	}
 }
 
-// StaleTemps lists the directories of lockedTemp, by the beginnings of their names, that nobody holds. Where there are no locks nothing is
+// Remove deletes what is left of it, and then lets go of its lock. After an error the next NewTemp removes it.
+func (t *Temp) Remove() error {
+	defer Unlock(t.lock)
+	return os.RemoveAll(t.Dir)
+}
+
+// StaleTemps lists the directories of NewTemp, by the beginnings of their names, that nobody holds. Where there are no locks nothing is
 // known to be left.
 func StaleTemps(dir string, prefixes ...string) []string {
 	d, err := os.Open(dir)

@@ -3,6 +3,7 @@ package recording
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"maps"
@@ -79,10 +80,30 @@ func (r *Recording) OpenTape() (*tape.Tape, error) {
 	return tape.Open(r.TapePath(), &tape.ReaderOptions{Tolerant: true})
 }
 
+// OpenStdin opens what the program was given, whose blob is in store; nil where that was nothing, or is not known because the recorder was
+// killed.
+func (r *Recording) OpenStdin(store cas.Store) (io.ReadCloser, error) {
+	p, err := tape.ParsePayload(r.Manifest.Stdin)
+	if p == nil && err == nil {
+		return nil, nil
+	}
+	var in io.ReadCloser
+	if err == nil {
+		in, err = p.Open(store)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("recorded stdin: %w", err)
+	}
+	return in, nil
+}
+
 // Records reads the tape, as often as it is ranged over.
-func (r *Recording) Records() iter.Seq2[*tape.Record, error] {
+func (r *Recording) Records() iter.Seq2[*tape.Record, error] { return RecordsOf(r.TapePath()) }
+
+// RecordsOf is Records for the tape at path.
+func RecordsOf(path string) iter.Seq2[*tape.Record, error] {
 	return func(yield func(*tape.Record, error) bool) {
-		t, err := r.OpenTape()
+		t, err := tape.Open(path, &tape.ReaderOptions{Tolerant: true})
 		if err != nil {
 			yield(nil, err)
 			return
@@ -130,6 +151,18 @@ func OpenIfRecording(path string) (*Recording, error) {
 		return nil, err
 	}
 	return Open(path)
+}
+
+// OpenEither opens what lies at path with its tape: a recording, or, where rec is nil, a bare tape. A torn last line is dropped.
+func OpenEither(path string) (rec *Recording, t *tape.Tape, err error) {
+	if rec, err = OpenIfRecording(path); err != nil {
+		return nil, nil, err
+	}
+	if rec != nil {
+		path = rec.TapePath()
+	}
+	t, err = tape.Open(path, &tape.ReaderOptions{Tolerant: true})
+	return rec, t, err
 }
 
 // Unfinished says what cannot be compared of a recording whose recorder was killed, or could not go on.

@@ -83,11 +83,10 @@ func (c *copying) copyFiles() error {
 	for _, name := range names {
 		from, to := filepath.Join(c.from.Dir, name), filepath.Join(c.to.Dir, name)
 		var err error
-		switch {
-		case recording.IsDir(from):
+		if recording.IsDir(from) {
 			err = os.CopyFS(to, os.DirFS(from))
-		case isFile(from):
-			err = copyFile(to, from)
+		} else {
+			err = recording.Gone(copyFile(to, from))
 		}
 		if err != nil {
 			return err
@@ -97,7 +96,7 @@ func (c *copying) copyFiles() error {
 }
 
 func copyFile(to, from string) error {
-	in, err := os.Open(from)
+	in, err := recording.OpenRegular(from)
 	if err != nil {
 		return err
 	}
@@ -179,18 +178,7 @@ func (c *copying) patch() error {
 	if before == nil || err != nil {
 		return err
 	}
-	store, err := files.NewStaging(c.store, "") // short contents stand in records
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	after, err := files.After(before, c.to.Records(), store)
-	if err != nil {
-		return err
-	}
-	return recording.WriteWith(c.to.DiffPath(), func(w io.Writer) error {
-		return files.WritePatch(w, files.Changes(before, after), store)
-	}, false)
+	return recording.WriteWith(c.to.DiffPath(), func(w io.Writer) error { return derive.WritePatch(w, c.to, before) }, false)
 }
 
 // annotations takes the values out of people's notes, which are of the new tape then.

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 
@@ -99,9 +98,3 @@ func (e *LeftError) Error() string {
 
 // ErrNothing says that the rules find nothing in a recording.
 var ErrNothing = errors.New("the rules find nothing in it: nothing was made")
-
-// isFile reports whether path is one.
-func isFile(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.Mode().IsRegular()
-}

@@ -69,9 +69,7 @@ func Seal(ctx context.Context, r *recording.Recording, o *Options) (*Sealing, er
 	if err != nil {
 		return nil, err
 	}
-	if lock != nil {
-		defer recording.Unlock(lock)
-	}
+	defer recording.Unlock(lock)
 	m, err := recording.ReadManifest(r.Dir) // what it is now: another may have sealed it meanwhile
 	if err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cassette"
 	"github.com/tapedeck-dev/tapedeck/deck/derive"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -37,53 +35,42 @@ func (c *verifier) patch(rec *recording.Recording, before *files.Tree) {
 	if before == nil || len(c.v.Problems) > 0 {
 		return // it is told what does not hold already
 	}
-	same := &comparer{r: bufio.NewReader(have), line: 1}
-	err = writePatch(rec, same, before)
+	same := &comparer{r: bufio.NewReader(have), line: 1, differs: errOtherPatch}
+	c.again(rec, rec.DiffPath(), same, derive.WritePatch(same, rec, before))
+}
+
+// again ends the holding of a file against what was made of the rest of the recording once more, which err says could not be, or is not what
+// stands there. Another version may have made it otherwise.
+func (c *verifier) again(rec *recording.Recording, path string, same *comparer, err error) {
 	if err == nil {
 		err = same.end()
 	}
-	if v := rec.Manifest.Versions.Tapedeck; errors.Is(err, errDiffers) && v != recording.Version {
-		c.note(fmt.Sprintf("%s was not compared with the tape: tapedeck %s wrote it", recording.DiffName, v))
-		return
-	}
-	if err != nil {
-		c.v.Problems = append(c.v.Problems, Problem{Path: rec.DiffPath(), Line: same.line, Message: err.Error()})
+	if v := rec.Manifest.Versions.Tapedeck; errors.Is(err, same.differs) && v != recording.Version {
+		c.note(fmt.Sprintf("%s was not compared with the tape: tapedeck %s wrote it", filepath.Base(path), v))
+	} else if err != nil {
+		c.v.Problems = append(c.v.Problems, Problem{Path: path, Line: same.line, Message: err.Error()})
 	}
 }
 
-// writePatch writes workspace.diff again.
-func writePatch(r *recording.Recording, w io.Writer, before *files.Tree) error {
-	t, err := r.OpenTape()
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	store, err := files.NewStaging(t.Store, "")
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	after, err := files.After(before, t.Records(), store)
-	if err != nil {
-		return err
-	}
-	return files.WritePatch(w, files.Changes(before, after), store)
-}
-
-var errDiffers = errors.New("it is not the patch that tree.json, the tape and the blobs make")
+// What a comparer says of a file that is another.
+var (
+	errOtherPatch = errors.New("it is not the patch that tree.json, the tape and the blobs make")
+	errOtherLog   = errors.New("it is not the event that the tape gives")
+)
 
 // A comparer takes what should be what r gives.
 type comparer struct {
-	r    *bufio.Reader
-	line int // of r, where the reading is
+	r       *bufio.Reader
+	line    int   // of r, where the reading is
+	differs error // that it is not
 }
 
-// Write implements io.Writer. The error wraps errDiffers.
+// Write implements io.Writer. The error is differs.
 func (c *comparer) Write(b []byte) (int, error) {
 	for i, want := range b {
 		got, err := c.r.ReadByte()
 		if err != nil || got != want {
-			return i, errDiffers
+			return i, c.differs
 		}
 		if got == '\n' {
 			c.line++
@@ -92,10 +79,23 @@ func (c *comparer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// skip passes by a line.
+func (c *comparer) skip() error {
+	for {
+		switch b, err := c.r.ReadByte(); {
+		case err != nil:
+			return c.differs
+		case b == '\n':
+			c.line++
+			return nil
+		}
+	}
+}
+
 // end is called behind the last Write.
 func (c *comparer) end() error {
 	if _, err := c.r.ReadByte(); !errors.Is(err, io.EOF) {
-		return errDiffers
+		return c.differs
 	}
 	return nil
 }
@@ -178,34 +178,17 @@ func (c *verifier) logForm(path string, f io.Reader) bool {
 	return false
 }
 
-// errOtherLog ends a deriving whose line is not the one that stands there.
-var errOtherLog = errors.New("it is not the event that the tape gives")
-
-// logAgain derives the session log again and holds it against what stands there.
+// logAgain derives the session log again and holds it against what stands there, but for the lines in which a secret was hidden.
 func (c *verifier) logAgain(rec *recording.Recording, path string, f io.Reader) {
-	have := jsonscan.NewLines(f, sessionlog.MaxEntry)
-	n := 0
+	same := &comparer{r: bufio.NewReader(f), line: 1, differs: errOtherLog}
 	_, err := derive.SourceOf(rec).Derive(func(line []byte) error {
-		n++
-		got, err := have.Next()
-		if err != nil || !bytes.Equal(got, line) && !slices.Contains(rec.Manifest.SessionHidden, n) {
-			return errOtherLog
+		if slices.Contains(rec.Manifest.SessionHidden, same.line) {
+			return same.skip()
 		}
-		return nil
+		_, err := same.Write(line)
+		return err
 	})
-	if err == nil {
-		n++
-		if _, more := have.Next(); !errors.Is(more, io.EOF) {
-			err = errOtherLog
-		}
-	}
-	if v := rec.Manifest.Versions.Tapedeck; errors.Is(err, errOtherLog) && v != recording.Version {
-		c.note(fmt.Sprintf("%s was not compared with the tape: tapedeck %s wrote it", derive.SessionLogName, v))
-		return
-	}
-	if err != nil {
-		c.v.Problems = append(c.v.Problems, Problem{Path: path, Line: n, Message: err.Error()})
-	}
+	c.again(rec, path, same, err)
 }
 
 // terminal checks the cassette of what the program's terminal showed, and that it is what the tape has of it.
@@ -221,7 +204,7 @@ func (c *verifier) terminal(rec *recording.Recording) {
 		return
 	}
 	if !c.finished {
-		c.partial(path)
+		c.opened(path, func(*cassette.Reader) error { return nil }) // as far as it is whole
 		return
 	}
 	found, err := cassette.Verify(path)
@@ -240,27 +223,19 @@ func (c *verifier) terminal(rec *recording.Recording) {
 		c.problem(path, fmt.Errorf("and %d more", found.More))
 	}
 	if len(found.Findings) == 0 {
-		c.holdsBoth(m, path)
+		c.opened(path, func(t *cassette.Reader) error { return c.agrees(m, t) })
 	}
 }
 
-// partial checks what a recorder that was killed left of the terminal: it must open as far as it is whole.
-func (c *verifier) partial(path string) {
-	t, err := recording.OpenTerminal(path, true)
+// opened looks at what was kept of the terminal. What a recorder that was killed left of it must open as far as it is whole.
+func (c *verifier) opened(path string, look func(*cassette.Reader) error) {
+	t, err := recording.OpenTerminal(path, !c.finished)
 	if err != nil {
 		c.problem(path, err)
 		return
 	}
-	t.Close()
-}
-
-func (c *verifier) holdsBoth(m *recording.Manifest, path string) {
-	t, err := recording.OpenTerminal(path, false)
-	if err == nil {
-		defer t.Close()
-		err = c.agrees(m, t)
-	}
-	if err != nil {
+	defer t.Close()
+	if err := look(t); err != nil {
 		c.problem(filepath.Join(path, cassette.OutputFile), err)
 	}
 }

@@ -3,6 +3,7 @@ package foreign
 import (
 	"bufio"
 	"cmp"
+	"encoding/gob"
 	"io"
 	"os"
 	"slices"
@@ -16,7 +17,6 @@ type aside struct {
 	w     *bufio.Writer
 	end   int64
 	slots []slot
-	buf   []byte
 }
 
 // A slot is where a message lies.
@@ -35,22 +35,22 @@ func newAside() (*aside, error) {
 
 func (a *aside) close() error { return a.f.Close() }
 
-func (a *aside) put(m *message) error {
-	a.buf = m.appendTo(a.buf[:0])
-	s := slot{at: a.end, n: int64(len(a.buf))}
-	if !m.at.IsZero() {
-		s.when = m.at.UnixNano()
-	}
-	a.slots, a.end = append(a.slots, s), a.end+s.n
-	_, err := a.w.Write(a.buf)
-	if cap(a.buf) > keepBuffer {
-		a.buf = nil
-	}
-	return err
+// Write implements io.Writer, behind what was put aside.
+func (a *aside) Write(b []byte) (int, error) {
+	a.end += int64(len(b))
+	return a.w.Write(b)
 }
 
-// keepBuffer is the largest buffer, in bytes, that is kept for the next message: one huge message must not stay.
-const keepBuffer = 4 << 20
+func (a *aside) put(m *message) error {
+	s := slot{at: a.end}
+	if !m.At.IsZero() {
+		s.when = m.At.UnixNano()
+	}
+	err := gob.NewEncoder(a).Encode(m) // one for each: they are read in another order
+	s.n = a.end - s.at
+	a.slots = append(a.slots, s)
+	return err
+}
 
 // sorted puts the messages in order of their times; those of one time stay as they came. It reports whether that moved any.
 func (a *aside) sorted() bool {
@@ -62,25 +62,18 @@ func (a *aside) sorted() bool {
 	return true
 }
 
-// each gives the messages in order. A message is valid until do returns.
+// each gives the messages in order.
 func (a *aside) each(do func(*message) error) error {
 	if err := a.w.Flush(); err != nil {
 		return err
 	}
 	for _, s := range a.slots {
-		a.buf = slices.Grow(a.buf[:0], int(s.n))[:s.n]
-		if _, err := io.ReadFull(io.NewSectionReader(a.f, s.at, s.n), a.buf); err != nil {
-			return err
-		}
-		m, err := readMessage(a.buf)
-		if err != nil {
+		m := new(message)
+		if err := gob.NewDecoder(io.NewSectionReader(a.f, s.at, s.n)).Decode(m); err != nil {
 			return err
 		}
 		if err := do(m); err != nil {
 			return err
-		}
-		if cap(a.buf) > keepBuffer {
-			a.buf = nil
 		}
 	}
 	return nil

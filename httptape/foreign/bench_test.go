@@ -107,7 +107,7 @@ func TestMemory(t *testing.T) {
 		var before, peak runtime.MemStats
 		runtime.ReadMemStats(&before)
 		most := uint64(0)
-		_, err := har{}.Import(t.Context(), path, filepath.Join(t.TempDir(), "x.tape"), &Options{Progress: func(int64, int64) {
+		_, err := har.Import(t.Context(), path, filepath.Join(t.TempDir(), "x.tape"), &Options{Progress: func(int64, int64) {
 			runtime.GC()
 			runtime.ReadMemStats(&peak)
 			most = max(most, peak.HeapAlloc-min(before.HeapAlloc, peak.HeapAlloc))

@@ -6,61 +6,28 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 )
 
-// A cassetteForm is what is particular to one family of cassettes.
-type cassetteForm struct {
-	lists   []string // the keys of the list of items
-	version func(key string, v *node) string
-	item    func(m *maker, n *node, x *message) error
-}
-
-// read reads a cassette, YAML or JSON, item by item.
-func (c *cassetteForm) read(m *maker, src *source) error {
-	lists := make(map[string]bool)
-	for _, l := range c.lists {
-		lists[l] = true
-	}
-	found := false
-	top := func(key string, v *node) {
-		found = found || lists[key]
-		if s := c.version(key, v); s != "" {
-			m.version(s)
-		}
-	}
-	n := 0
-	item := func(v *node, where string) error {
-		n++
-		found = true
-		x := &message{where: where}
-		if v.kind != mapNode || v.at("request").kind != mapNode || v.at("response").kind != mapNode {
-			m.skip(where, "it has no request or no answer")
-			return nil
-		}
-		if err := c.item(m, v, x); err != nil {
-			return err
-		}
-		m.fitEncoding(x)
-		return m.put(x)
-	}
+// read reads the file item by item.
+func (m *maker) read(src *source) error {
 	head := make([]byte, headSize)
 	k, err := io.ReadFull(src, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return src.wrong("", err)
 	}
-	r := io.MultiReader(bytes.NewReader(head[:k]), src)
-	var where string
-	if isJSON(head[:k]) {
-		where, err = readJSONCassette(r, lists, top, item)
+	r, where := io.MultiReader(bytes.NewReader(head[:k]), src), ""
+	if m.of.within != "" || isJSON(head[:k]) {
+		where, err = m.readJSON(src, r)
 	} else {
-		where, err = newYAMLFile(r).read(lists, top, item)
+		where, err = newYAMLFile(r).read(m)
 	}
-	if err == nil && !found {
-		err = fmt.Errorf("%w: it has no list %s", ErrFormat, strings.Join(c.lists, " or "))
+	if err == nil && !m.found {
+		err = fmt.Errorf("%w: it has no list %s", ErrFormat, strings.Join(m.of.lists, " or "))
 	}
 	if err != nil {
 		return src.wrong(where, err)
@@ -68,30 +35,52 @@ func (c *cassetteForm) read(m *maker, src *source) error {
 	return nil
 }
 
+// member takes what stands beside the list, and knows by its key that there is one.
+func (m *maker) member(key string, v *node) {
+	m.found = m.found || slices.Contains(m.of.lists, key)
+	if s := m.of.version(key, v); s != "" {
+		m.version(s)
+	}
+}
+
+// item takes one item of the list.
+func (m *maker) item(v *node, where string) error {
+	m.found = true
+	x := &message{Where: where}
+	if v.kind != mapNode || v.at("request").kind != mapNode || v.at("response").kind != mapNode {
+		m.skip(where, "it has no request or no answer")
+		return nil
+	}
+	if err := m.of.message(m, v, x); err != nil {
+		return err
+	}
+	return m.put(x)
+}
+
 // isJSON reports whether a file that begins with head is a JSON object.
 func isJSON(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\ufeff")), " \t\r\n"), []byte("{"))
 }
 
-// readJSONCassette is yamlFile.read for JSON. where is the number of the item that something is wrong with.
-func readJSONCassette(r io.Reader, lists map[string]bool, top func(string, *node), item func(*node, string) error) (where string, err error) {
+// readJSON reads a file of JSON. where is where it is wrong.
+func (m *maker) readJSON(src *source, r io.Reader) (where string, err error) {
 	f, n := newJSONFile(r), 0
-	err = f.object(func(key string) error {
-		if lists[key] && f.s.Peek() == '[' {
-			top(key, nothing)
-			err := f.list(func(raw []byte) error {
-				n++
-				where = fmt.Sprintf("item %d", n)
-				v, err := jsonNode(raw)
-				if err != nil {
-					return err
-				}
-				return item(v, where)
-			})
-			if err == nil {
-				where = ""
-			}
-			return err
+	one := func() string { return fmt.Sprintf("%s %d", m.of.unit, n) }
+	item := func(raw []byte) error {
+		n++
+		v, err := jsonNode(raw)
+		if err == nil {
+			err = m.item(v, one())
+		}
+		if err != nil {
+			return src.wrong(one(), err)
+		}
+		return nil
+	}
+	member := func(key string) error {
+		if slices.Contains(m.of.lists, key) && f.s.Peek() == '[' {
+			m.member(key, nothing)
+			return f.list(item)
 		}
 		raw, err := f.value()
 		if err != nil {
@@ -99,15 +88,24 @@ func readJSONCassette(r io.Reader, lists map[string]bool, top func(string, *node
 		}
 		v, err := jsonNode(raw)
 		if err == nil {
-			top(key, v)
+			m.member(key, v)
 		}
 		return err
+	}
+	err = f.object(func(key string) error {
+		switch m.of.within {
+		case "":
+			return member(key)
+		case key:
+			return f.object(member)
+		}
+		return f.skip()
 	})
 	if err == nil {
 		err = f.end()
 	}
-	if err != nil && where == "" {
-		where = f.where(err)
+	if where = f.where(err); n > 0 {
+		where = strings.TrimSuffix("after "+one()+", "+where, ", ")
 	}
 	return where, err
 }
@@ -135,18 +133,18 @@ func addValues(h http.Header, name string, v *node) {
 // fitEncoding takes a Content-Encoding off an answer whose body is not encoded: a hook or an option of the recorder took that
 // off and left the header.
 func (m *maker) fitEncoding(x *message) {
-	encoding := x.answer.Get("Content-Encoding")
-	if encoding == "" || len(x.content) == 0 {
+	encoding := x.Answer.Get("Content-Encoding")
+	if encoding == "" || len(x.Content) == 0 {
 		return
 	}
-	if _, err := exchange.Decode(encoding, x.content, MaxItem); err == nil || errors.Is(err, exchange.ErrTooLarge) {
+	if _, err := exchange.Decode(encoding, x.Content, MaxItem); err == nil || errors.Is(err, exchange.ErrTooLarge) {
 		return
 	}
-	if !utf8.Valid(x.content) {
+	if !utf8.Valid(x.Content) {
 		return // nobody can say what it is: the tape will tell that it cannot be looked into
 	}
-	x.answer.Del("Content-Encoding")
-	x.answer.Del("Content-Length")
+	x.Answer.Del("Content-Encoding")
+	x.Answer.Del("Content-Length")
 	m.note("answers that say Content-Encoding stood there decoded: the header is left out of them")
 }
 

@@ -362,7 +362,7 @@ func TestNothingIsWrittenOver(t *testing.T) {
 	if err := os.WriteFile(out, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := goVCR{}.Import(t.Context(), path, out, nil)
+	_, err := goVCR.Import(t.Context(), path, out, nil)
 	if b, _ := os.ReadFile(out); !errors.Is(err, os.ErrExist) || string(b) != "mine" {
 		t.Errorf("%v, %q", err, b)
 	}

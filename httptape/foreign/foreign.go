@@ -16,15 +16,29 @@ const MaxItem = 256 << 20
 // headSize is how many bytes of a file Detect looks at.
 const headSize = 64 << 10
 
-// An Importer reads one foreign format.
-type Importer interface {
-	// Name is how people name the format: "har", "go-vcr", "vcr".
-	Name() string
-	// Looks reports whether a file that begins with head is of this format. Its path is a hint at most.
-	Looks(path string, head []byte) bool
-	// Import makes the tape out, with its blobs beside it, of the file at path: whole or not at all. Errors: os.ErrExist where
-	// out is there, ctx's, a *ReadError for a file that is not of the format, those of the file system.
-	Import(ctx context.Context, path, out string, o *Options) (*Report, error)
+// An Importer reads one foreign format: a file with a list of exchanges in it, as YAML or as JSON.
+type Importer struct {
+	name    string
+	looks   func(head []byte) bool // a file that begins so is of this format
+	within  string                 // the key of the object in which the list stands; "" for the file itself
+	lists   []string               // the keys of the list
+	unit    string                 // what people call one of the list, of JSON
+	byTime  bool                   // exchanges go by their times, else as they stand in the file
+	version func(key string, v *node) string
+	message func(m *maker, n *node, x *message) error
+}
+
+// Name is how people name the format: "har", "go-vcr", "vcr".
+func (im *Importer) Name() string { return im.name }
+
+// Import makes the tape out, with its blobs beside it, of the file at path: whole or not at all. Errors: os.ErrExist where
+// out is there, ctx's, a *ReadError for a file that is not of the format, those of the file system.
+func (im *Importer) Import(ctx context.Context, path, out string, o *Options) (*Report, error) {
+	m := &maker{ctx: ctx, of: im, report: Report{Format: im.name}}
+	if o != nil {
+		m.opts = *o
+	}
+	return m.make(path, out)
 }
 
 // Options say how an import works. Nil and zero work.
@@ -76,7 +90,7 @@ func (e *ReadError) Unwrap() error { return e.Err }
 var ErrFormat = errors.New("not a format that can be imported")
 
 // importers are all there are, in the order in which Detect asks them.
-var importers = []Importer{har{}, goVCR{}, vcr{}}
+var importers = []*Importer{&har, &goVCR, &vcr}
 
 // Names lists the formats.
 func Names() []string {
@@ -88,7 +102,7 @@ func Names() []string {
 }
 
 // ByName returns the importer of a format.
-func ByName(name string) (Importer, bool) {
+func ByName(name string) (*Importer, bool) {
 	for _, im := range importers {
 		if im.Name() == name {
 			return im, true
@@ -98,7 +112,7 @@ func ByName(name string) (Importer, bool) {
 }
 
 // Detect returns the importer of the file at path, by what is in it. The error wraps ErrFormat where there is none.
-func Detect(path string) (Importer, error) {
+func Detect(path string) (*Importer, error) {
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
@@ -110,7 +124,7 @@ func Detect(path string) (Importer, error) {
 		return nil, err
 	}
 	for _, im := range importers {
-		if im.Looks(path, head[:n]) {
+		if im.looks(head[:n]) {
 			return im, nil
 		}
 	}

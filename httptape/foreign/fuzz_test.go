@@ -21,7 +21,7 @@ func fuzzed(f *testing.F, name string, seeds ...string) {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		im.Looks(path, text)
+		im.looks(text)
 		report, err := im.Import(t.Context(), path, out, nil)
 		if err != nil {
 			if left, _ := os.ReadDir(filepath.Dir(out)); len(left) > 0 {

@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -17,9 +16,15 @@ import (
 //	    - id: 0
 //	      request: {method, url, host, headers, body, form, …}
 //	      response: {code, status, headers, body, duration, proto, trailer, uncompressed, …}
-type goVCR struct{}
-
-func (goVCR) Name() string { return "go-vcr" }
+var goVCR = Importer{
+	name: "go-vcr", looks: looksGoVCR, lists: []string{"interactions"}, unit: "item", message: goVCRMessage,
+	version: func(key string, v *node) string {
+		if key == "version" {
+			return "cassette version " + v.string()
+		}
+		return ""
+	},
+}
 
 var (
 	goVCRTop  = lazyregexp.New(`(?m)^version: [12]\r?$`)
@@ -28,8 +33,8 @@ var (
 	vcrpyItem = lazyregexp.New(`(?m)^ +uri: \S`)
 )
 
-// Looks finds the version before the list, which go-vcr writes first, and url where vcrpy has uri.
-func (goVCR) Looks(_ string, head []byte) bool {
+// looksGoVCR finds the version before the list, which go-vcr writes first, and url where vcrpy has uri.
+func looksGoVCR(head []byte) bool {
 	if isJSON(head) {
 		return false
 	}
@@ -44,51 +49,41 @@ func (goVCR) Looks(_ string, head []byte) bool {
 	return uri == nil || url != nil && url[0] < uri[0]
 }
 
-func (g goVCR) Import(ctx context.Context, path, out string, o *Options) (*Report, error) {
-	m := newMaker(ctx, g.Name(), o)
-	form := &cassetteForm{lists: []string{"interactions"}, item: goVCRMessage, version: func(key string, v *node) string {
-		if key == "version" {
-			return "cassette version " + v.string()
-		}
-		return ""
-	}}
-	return m.make(path, out, func(src *source) error { return form.read(m, src) })
-}
-
 // goVCRMessage reads one interaction.
 func goVCRMessage(m *maker, n *node, x *message) error {
 	req, res := n.at("request"), n.at("response")
-	x.method, x.url = req.at("method").string(), req.at("url").string()
-	if host := req.at("host").string(); strings.HasPrefix(x.url, "/") && host != "" { // of a server that was recorded
-		x.url = "http://" + host + x.url
+	x.Method, x.URL = req.at("method").string(), req.at("url").string()
+	if host := req.at("host").string(); strings.HasPrefix(x.URL, "/") && host != "" { // of a server that was recorded
+		x.URL = "http://" + host + x.URL
 	}
-	x.header, x.body = headersOf(req.at("headers")), req.at("body").text
-	x.answer, x.content = headersOf(res.at("headers")), res.at("body").text
-	x.trailer = headersOf(res.at("trailer"))
-	x.proto = res.at("proto").string()
+	x.Header, x.Body = headersOf(req.at("headers")), req.at("body").text
+	x.Answer, x.Content = headersOf(res.at("headers")), res.at("body").text
+	x.Trailer = headersOf(res.at("trailer"))
+	x.Proto = res.at("proto").string()
 	code := res.at("code")
 	var ok bool
-	if x.status, ok = code.int(); !ok && code.kind != nullNode {
+	if x.Status, ok = code.int(); !ok && code.kind != nullNode {
 		return errors.New("the status of the answer is no number")
 	}
-	if x.status == 0 {
-		x.cut = "the cassette has no answer"
+	if x.Status == 0 {
+		x.Cut = "the cassette has no answer"
 	}
 	if d := res.at("duration"); d.kind == scalarNode {
 		if ns, ok := d.int(); ok {
-			x.took = time.Duration(ns)
+			x.Took = time.Duration(ns)
 		} else {
-			x.took, _ = time.ParseDuration(d.string())
+			x.Took, _ = time.ParseDuration(d.string())
 		}
 	}
-	x.took = max(x.took, 0)
-	m.checkLength(req, x.body)
-	if x.method != http.MethodHead {
-		m.checkLength(res, x.content)
+	x.Took = max(x.Took, 0)
+	m.checkLength(req, x.Body)
+	if x.Method != http.MethodHead {
+		m.checkLength(res, x.Content)
 	}
 	if req.has("uri") && !req.has("url") {
 		return errOtherCassette
 	}
+	m.fitEncoding(x)
 	return nil
 }
 

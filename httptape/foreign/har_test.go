@@ -212,7 +212,7 @@ func TestHARErrors(t *testing.T) {
 		{"no log", `{"entries":[]}`, "byte", "entries"},
 		{"cut", harOf(good, good)[:900], "after entry 1", "was cut"},
 		{"cut in a text", `{"log":{"entries":[{"request":{"url":"http://x`, "byte", "was cut"},
-		{"broken entry", harOf(good, `{"request":{"method":GET}}`), "entry 2", "want a string"},
+		{"broken entry", harOf(good, `{"request":{"method":GET}}`), "entry 2", "not a JSON value"},
 		{"twice", harOf(`{"request":{"url":"http://a/","url":"http://b/"}}`), "entry 1", `"url" stands twice`},
 		{"entries twice", `{"log":{"entries":[],"entries":[]}}`, "byte", "stands twice"},
 		{"not UTF-8", harOf(strings.Replace(good, "*/*", "\xff", 1)), "entry 1", "UTF-8"},

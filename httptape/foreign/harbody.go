@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
 	"mime"
 	"mime/multipart"
 	"net/textproto"
@@ -14,35 +15,36 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// body takes the body of a request. Where the file has its fields alone, it is put together again.
-func (h *harReader) body(e *harEntry, x *message) {
-	p, size := &e.Request.Post, int64(e.Request.Size)
-	kind, params, _ := mime.ParseMediaType(p.MIME)
+// harBody takes the body of a request. Where the file has its fields alone, it is put together again.
+func (m *maker) harBody(q *node, x *message) {
+	p, size := q.at("postData"), int64(q.at("bodySize").number())
+	said, text, fields := p.at("mimeType").string(), p.at("text").text, p.at("params").items
+	kind, params, _ := mime.ParseMediaType(said)
 	switch {
-	case len(p.Text) == 0 && len(p.Params) == 0:
-		if size > 0 || p.MIME != "" && size < 0 {
-			x.unsent = "the HAR file does not hold the body of the request"
-			h.m.note(x.unsent + " for some entries: what asks with one will not match")
+	case len(text) == 0 && len(fields) == 0:
+		if size > 0 || said != "" && size < 0 {
+			x.Unsent = "the HAR file does not hold the body of the request"
+			m.note(x.Unsent + " for some entries: what asks with one will not match")
 		}
 		return
-	case len(p.Text) == 0 && len(p.Params) > 0 && kind == "multipart/form-data":
-		x.body = multipartOf(p.Params, params["boundary"])
-		h.m.note("forms in parts stood there without their text: they were put together again from their fields")
-	case len(p.Text) == 0 && len(p.Params) > 0:
-		x.body = formOf(p.Params)
-	case strings.EqualFold(p.Encoding, "base64"):
-		b, err := decode64(p.Text)
+	case len(text) == 0 && kind == "multipart/form-data":
+		x.Body = multipartOf(fields, params["boundary"])
+		m.note("forms in parts stood there without their text: they were put together again from their fields")
+	case len(text) == 0:
+		x.Body = formOf(fields)
+	case strings.EqualFold(p.at("encoding").string()+p.at("_encoding").string(), "base64"):
+		b, err := decode64(text)
 		if err != nil {
-			h.m.note("the body of some request says base64 and is none: it is on the tape as it stands")
-			b = p.Text
+			m.note("the body of some request says base64 and is none: it is on the tape as it stands")
+			b = text
 		}
-		x.body = b
+		x.Body = b
 	default:
-		x.body = bytesOfText(p.MIME, withoutHead(kind, p.Text), size)
-		h.checkText(p.MIME, x.body)
+		x.Body = bytesOfText(said, withoutHead(kind, text), size)
+		m.checkText(said, x.Body)
 	}
-	if x.header.Get("Content-Type") == "" && p.MIME != "" && len(x.body) > 0 {
-		x.header.Set("Content-Type", p.MIME)
+	if x.Header.Get("Content-Type") == "" && said != "" && len(x.Body) > 0 {
+		x.Header.Set("Content-Type", said)
 	}
 }
 
@@ -79,13 +81,13 @@ func withoutHead(kind string, text []byte) []byte {
 }
 
 // formOf is a form of fields, in their order. Values stand there as browsers write them, escaped or not.
-func formOf(params []harField) []byte {
+func formOf(params []*node) []byte {
 	var b strings.Builder
 	for i, f := range params {
 		if i > 0 {
 			b.WriteByte('&')
 		}
-		b.WriteString(escapedOnce(f.Name) + "=" + escapedOnce(f.Value))
+		b.WriteString(escapedOnce(f.at("name").string()) + "=" + escapedOnce(f.at("value").string()))
 	}
 	return []byte(b.String())
 }
@@ -99,23 +101,23 @@ func escapedOnce(s string) string {
 }
 
 // multipartOf is a form in parts.
-func multipartOf(params []harField, boundary string) []byte {
+func multipartOf(params []*node, boundary string) []byte {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	if w.SetBoundary(boundary) != nil {
 		_ = w.SetBoundary("tapedeck") // of a file that lost it; requests compare without it
 	}
 	for _, f := range params {
-		fields := map[string]string{"name": f.Name}
-		if f.File != "" {
-			fields["filename"] = f.File
+		fields := map[string]string{"name": f.at("name").string()}
+		if file := f.at("fileName").string(); file != "" {
+			fields["filename"] = file
 		}
 		head := textproto.MIMEHeader{"Content-Disposition": {mime.FormatMediaType("form-data", fields)}}
-		if f.ContentType != "" {
-			head.Set("Content-Type", f.ContentType)
+		if kind := f.at("contentType").string(); kind != "" {
+			head.Set("Content-Type", kind)
 		}
 		if part, err := w.CreatePart(head); err == nil {
-			_, _ = part.Write([]byte(f.Value)) // a buffer takes all
+			_, _ = part.Write(f.at("value").text) // a buffer takes all
 		}
 	}
 	_ = w.Close()
@@ -138,18 +140,21 @@ var harErrors = map[string]string{
 // harWhole are errors of a browser about an answer that came whole.
 var harWhole = []string{"ERR_HTTP_RESPONSE_CODE_FAILURE", "ERR_BLOCKED_BY_ORB", "ERR_BLOCKED_BY_RESPONSE"}
 
-// harError is what cut an entry, in the words of a tape; "" for nothing.
-func harError(e *harEntry) string {
-	failed := e.Response.Failed
-	if e.Response.Status <= 0 && failed == "" && strings.Contains(e.Response.StatusText, "ERR_") {
-		failed = e.Response.StatusText
+// harError is what cut an entry that asked for a URL, in the words of a tape; "" for nothing.
+func harError(r *node, asked string) string {
+	status, failed := r.at("status").number(), ""
+	for _, key := range []string{"_error", "_failureText", "_errorMessage"} { // of Chrome, Playwright, BrowserUp
+		failed = cmp.Or(failed, r.at(key).string())
+	}
+	if text := r.at("statusText").string(); status <= 0 && failed == "" && strings.Contains(text, "ERR_") {
+		failed = text
 	}
 	name := failed
 	if i := strings.Index(name, "ERR_"); i >= 0 {
 		name = name[i:]
 	}
 	for _, whole := range harWhole {
-		if e.Response.Status > 0 && strings.HasPrefix(name, whole) {
+		if status > 0 && strings.HasPrefix(name, whole) {
 			return ""
 		}
 	}
@@ -157,14 +162,14 @@ func harError(e *harEntry) string {
 	case harErrors[name] != "":
 		return harErrors[name]
 	case name == "ERR_NAME_NOT_RESOLVED":
-		u, err := url.Parse(e.Request.URL)
+		u, err := url.Parse(asked)
 		if err != nil {
 			return exchange.NoSuchHost
 		}
 		return exchange.NoSuchHost + u.Hostname()
 	case failed != "":
 		return failed
-	case e.Response.Status <= 0:
+	case status <= 0:
 		return "the HAR file has no answer: it was blocked, or it failed"
 	}
 	return ""

@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -92,7 +91,7 @@ func jsonNode(raw []byte) (*node, error) {
 // maxNesting bounds the nesting of what is read into nodes: cassettes have five levels.
 const maxNesting = 200
 
-var errNested = errors.New("nested too deep")
+var errNested = fmt.Errorf("nested too deep: more than %d levels", maxNesting)
 
 func scanNode(s *jsonscan.Scanner, depth int) *node {
 	if depth > maxNesting {

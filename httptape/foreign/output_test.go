@@ -34,8 +34,8 @@ func TestStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	m := newMaker(&stopAfter{Context: ctx, left: 20, stop: cancel}, "har", nil)
-	if _, err := m.make(path, out, func(src *source) error { return (&harReader{m: m, src: src}).read() }); !errors.Is(err, context.Canceled) {
+	m := &maker{ctx: &stopAfter{Context: ctx, left: 20, stop: cancel}, of: &har}
+	if _, err := m.make(path, out); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	if m.report.Exchanges == 0 || m.report.Exchanges == 40 {
@@ -49,7 +49,7 @@ func TestStopped(t *testing.T) {
 	if err != nil || len(blobs) != 1 || blobs[0].Name() != mine.String() {
 		t.Errorf("left of the blobs: %v, %v", blobs, err)
 	}
-	if _, err := (har{}).Import(t.Context(), path, out, nil); err != nil {
+	if _, err := har.Import(t.Context(), path, out, nil); err != nil {
 		t.Errorf("the next import: %v", err)
 	}
 }
@@ -76,7 +76,7 @@ func TestBlobNotWritten(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(out+tape.StoreSuffix, taken), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (har{}).Import(t.Context(), path, out, nil); err == nil {
+	if _, err := har.Import(t.Context(), path, out, nil); err == nil {
 		t.Fatal("no error")
 	}
 	if left, _ := os.ReadDir(out + tape.StoreSuffix); len(left) != 1 || left[0].Name() != taken {

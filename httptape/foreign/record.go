@@ -21,11 +21,12 @@ import (
 // A maker makes one tape of the messages of one file.
 type maker struct {
 	ctx    context.Context
+	of     *Importer
 	opts   Options
 	scrub  *scrub.Scrubber
 	report Report
 	aside  *aside
-	byTime bool // messages go by their times, else as they stand in the file
+	found  bool // the list is there
 
 	// Of the second pass.
 	tap   *exchange.Tap
@@ -37,8 +38,8 @@ type maker struct {
 	ms    [2]int64  // when the message that is written ended: Unix epoch, and since zero
 }
 
-// make reads the file at path by read, which gives every message to put, and makes the tape out.
-func (m *maker) make(path, out string, read func(src *source) error) (_ *Report, err error) {
+// make reads the file at path, and makes the tape out.
+func (m *maker) make(path, out string) (_ *Report, err error) {
 	if m.scrub = m.opts.Scrub; m.scrub == nil {
 		m.scrub = bare.NewScrubber(&scrub.Options{Env: os.Environ()})
 	}
@@ -54,25 +55,16 @@ func (m *maker) make(path, out string, read func(src *source) error) (_ *Report,
 		return nil, err
 	}
 	defer m.aside.close()
-	if err := read(src); err != nil {
+	if err := m.read(src); err != nil {
 		return nil, err
 	}
-	if m.byTime && m.aside.sorted() {
+	if m.of.byTime && m.aside.sorted() {
 		m.note("the entries stood in another order than their times: the tape has the order of their times")
 	}
 	if err := m.write(out); err != nil {
 		return nil, err
 	}
 	return &m.report, nil
-}
-
-// newMaker returns what a format's Import begins with.
-func newMaker(ctx context.Context, format string, o *Options) *maker {
-	m := &maker{ctx: ctx, report: Report{Format: format}}
-	if o != nil {
-		m.opts = *o
-	}
-	return m
 }
 
 func (m *maker) note(text string) {
@@ -94,30 +86,30 @@ func (m *maker) skip(where, why string) {
 
 // put takes a message: its secrets are learnt, and it waits for the second pass.
 func (m *maker) put(x *message) error {
-	if x.method == "" {
-		x.method = http.MethodGet
+	if x.Method == "" {
+		x.Method = http.MethodGet
 	}
 	var err error
-	if x.url, err = tapeURL(x.url); err != nil {
-		m.skip(x.where, err.Error())
+	if x.URL, err = tapeURL(x.URL); err != nil {
+		m.skip(x.Where, err.Error())
 		return nil
 	}
 	switch {
-	case strings.EqualFold(x.method, http.MethodConnect):
-		m.skip(x.where, "CONNECT opens a tunnel; what went through it stands by itself")
+	case strings.EqualFold(x.Method, http.MethodConnect):
+		m.skip(x.Where, "CONNECT opens a tunnel; what went through it stands by itself")
 		return nil
-	case x.status == http.StatusSwitchingProtocols:
-		m.skip(x.where, errWebSocket.Error())
+	case x.Status == http.StatusSwitchingProtocols:
+		m.skip(x.Where, errWebSocket.Error())
 		return nil
-	case x.status > 0 && x.status < http.StatusOK || x.status > 999:
-		m.skip(x.where, "its status is that of no whole answer")
+	case x.Status > 0 && x.Status < http.StatusOK || x.Status > 999:
+		m.skip(x.Where, "its status is that of no whole answer")
 		return nil
 	}
-	x.header, x.answer = exchange.EndToEnd(x.header), exchange.EndToEnd(x.answer)
-	x.header.Del("Host") // stands in the URL
-	x.header.Del("Content-Length")
-	if x.status > 0 && len(x.content) > 0 && !exchange.HasBody(x.method, x.status) {
-		x.content = nil
+	x.Header, x.Answer = exchange.EndToEnd(x.Header), exchange.EndToEnd(x.Answer)
+	x.Header.Del("Host") // stands in the URL
+	x.Header.Del("Content-Length")
+	if x.Status > 0 && len(x.Content) > 0 && !exchange.HasBody(x.Method, x.Status) {
+		x.Content = nil
 		m.note("answers that have no body for their status or method (304, HEAD) had one there: it is left out")
 	}
 	m.learn(x)
@@ -156,7 +148,7 @@ func (m *maker) writeOne(x *message) error {
 	m.setTimes(x)
 	r, err := m.recorded(x)
 	if err != nil {
-		return fmt.Errorf("%s: %w", x.where, err)
+		return fmt.Errorf("%s: %w", x.Where, err)
 	}
 	m.settle(r, x)
 	m.nums.Knows(m.scrub.Counts())
@@ -173,13 +165,13 @@ func (m *maker) writeOne(x *message) error {
 // setTimes says when a message ended. A file without times has none on its tape.
 func (m *maker) setTimes(x *message) {
 	m.ms = [2]int64{}
-	if x.at.IsZero() {
+	if x.At.IsZero() {
 		return
 	}
 	if m.zero.IsZero() {
-		m.zero = x.at.Add(-time.Millisecond) // what began at 0 would have no times (package exchange)
+		m.zero = x.At.Add(-time.Millisecond) // what began at 0 would have no times (package exchange)
 	}
-	end := x.at.Add(x.took)
+	end := x.At.Add(x.Took)
 	m.ms = [2]int64{end.UnixMilli(), max(end.Sub(m.zero).Milliseconds(), 0)}
 }
 
@@ -187,21 +179,21 @@ func (m *maker) setTimes(x *message) {
 func (m *maker) recorded(x *message) (*tape.Record, error) {
 	m.store.Memory = cas.NewMemory()
 	m.line.Reset()
-	o, err := m.tap.Begin(&exchange.Request{Method: x.method, URL: x.url, Header: x.header, Body: x.body})
+	o, err := m.tap.Begin(&exchange.Request{Method: x.Method, URL: x.URL, Header: x.Header, Body: x.Body})
 	if err != nil {
 		return nil, err
 	}
-	if x.status > 0 {
-		if err := o.Response(x.status, x.answer); err != nil {
+	if x.Status > 0 {
+		if err := o.Response(x.Status, x.Answer); err != nil {
 			return nil, err
 		}
-		if len(x.content) > 0 {
-			if err := o.Chunk(x.content); err != nil {
+		if len(x.Content) > 0 {
+			if err := o.Chunk(x.Content); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if err := o.End(x.cut); err != nil {
+	if err := o.End(x.Cut); err != nil {
 		return nil, err
 	}
 	return tape.ParseRecord(m.line.Bytes())
@@ -212,20 +204,20 @@ func (m *maker) settle(r *tape.Record, x *message) {
 	ex, extra := tape.ExchangeOf(r.Kind), tape.Extras(r.Kind)
 	r.G, ex.Arrival = 0, 0 // records stand in the order of arrival
 	for i := range ex.Stream {
-		ex.Stream[i].TMS, ex.Stream[i].G = x.took.Milliseconds(), 0
+		ex.Stream[i].TMS, ex.Stream[i].G = x.Took.Milliseconds(), 0
 	}
-	if proto := protoOf(x.proto); proto != "" && x.status > 0 {
+	if proto := protoOf(x.Proto); proto != "" && x.Status > 0 {
 		*extra = append(*extra, bare.ProtoField(proto))
 	}
-	if len(x.trailer) > 0 {
-		*extra = append(*extra, bare.TrailersField(m.scrub, x.trailer))
+	if len(x.Trailer) > 0 {
+		*extra = append(*extra, bare.TrailersField(m.scrub, x.Trailer))
 	}
-	if x.unsent != "" {
-		*extra = append(*extra, bare.TextField("request_lost", x.unsent))
+	if x.Unsent != "" {
+		*extra = append(*extra, bare.TextField("request_lost", x.Unsent))
 	}
-	if x.lost != "" {
-		ex.Response, ex.Stream, ex.Error = nil, nil, strings.TrimPrefix(ex.Error+"; "+x.lost, "; ")
-		*extra = append(*extra, bare.TextField("response_lost", x.lost))
+	if x.Lost != "" {
+		ex.Response, ex.Stream, ex.Error = nil, nil, strings.TrimPrefix(ex.Error+"; "+x.Lost, "; ")
+		*extra = append(*extra, bare.TextField("response_lost", x.Lost))
 	}
 }
 
@@ -258,12 +250,12 @@ func protoOf(said string) string {
 // learn makes known what a message says of secrets, so that what stands before it in the file loses them too.
 func (m *maker) learn(x *message) {
 	s := m.scrub
-	s.LearnHeader(x.header)
-	s.LearnURL(x.url)
-	m.learnBody(x.header, x.body, s.Named)
-	s.LearnHeader(x.answer)
-	s.LearnHeader(x.trailer)
-	m.learnBody(x.answer, x.content, s.NamedInAnswer)
+	s.LearnHeader(x.Header)
+	s.LearnURL(x.URL)
+	m.learnBody(x.Header, x.Body, s.Named)
+	s.LearnHeader(x.Answer)
+	s.LearnHeader(x.Trailer)
+	m.learnBody(x.Answer, x.Content, s.NamedInAnswer)
 }
 
 // learnBody looks into a body. What does not decode the tap will not keep.

@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 
@@ -51,10 +52,13 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// wrong is the error for something at a place of the file.
+// wrong is the error for something at a place of the file; one that names its place already stays.
 func (s *source) wrong(where string, err error) error {
 	if ctx := s.ctx.Err(); ctx != nil {
 		return ctx
+	}
+	if read, ok := errors.AsType[*ReadError](err); ok {
+		return read
 	}
 	return &ReadError{Path: s.path, Where: where, Err: err}
 }

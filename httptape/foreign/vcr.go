@@ -3,7 +3,6 @@ package foreign
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -28,9 +27,18 @@ import (
 //	    …                                      status: {code: 200, message: OK}
 //	  recorded_at: …                       version: 1
 //	recorded_with: VCR 6.0.0
-type vcr struct{}
-
-func (vcr) Name() string { return "vcr" }
+var vcr = Importer{
+	name: "vcr", looks: looksVCR, lists: []string{"http_interactions", "interactions"}, unit: "item", message: vcrMessage,
+	version: func(key string, v *node) string {
+		switch key {
+		case "recorded_with":
+			return v.string()
+		case "version":
+			return "vcrpy cassette version " + v.string()
+		}
+		return ""
+	},
+}
 
 var (
 	vcrList     = lazyregexp.New(`(?m)^http_interactions:`)
@@ -40,25 +48,11 @@ var (
 // errOtherCassette is the error for one family's cassette that is read as another's.
 var errOtherCassette = errors.New("the request has a uri and no url: this is a cassette of VCR or vcrpy, not of go-vcr; import it as vcr")
 
-func (vcr) Looks(_ string, head []byte) bool {
+func looksVCR(head []byte) bool {
 	if isJSON(head) {
 		return vcrJSONList.Match(head)
 	}
-	return vcrList.Match(head) || listTop.Match(head) && !goVCR{}.Looks("", head)
-}
-
-func (v vcr) Import(ctx context.Context, path, out string, o *Options) (*Report, error) {
-	m := newMaker(ctx, v.Name(), o)
-	form := &cassetteForm{lists: []string{"http_interactions", "interactions"}, item: vcrMessage, version: func(key string, v *node) string {
-		switch key {
-		case "recorded_with":
-			return v.string()
-		case "version":
-			return "vcrpy cassette version " + v.string()
-		}
-		return ""
-	}}
-	return m.make(path, out, func(src *source) error { return form.read(m, src) })
+	return vcrList.Match(head) || listTop.Match(head) && !looksGoVCR(head)
 }
 
 // vcrMessage reads one interaction.
@@ -67,24 +61,25 @@ func vcrMessage(m *maker, n *node, x *message) (err error) {
 	if req.has("url") && !req.has("uri") {
 		return errors.New("the request has a url and no uri: this is a cassette of go-vcr, not of VCR or vcrpy; import it as go-vcr")
 	}
-	x.method, x.url = strings.ToUpper(req.at("method").string()), req.at("uri").string()
-	x.header, x.answer = headersOf(req.at("headers")), headersOf(res.at("headers"))
-	if x.body, err = m.vcrBody(req.at("body")); err != nil {
+	x.Method, x.URL = strings.ToUpper(req.at("method").string()), req.at("uri").string()
+	x.Header, x.Answer = headersOf(req.at("headers")), headersOf(res.at("headers"))
+	if x.Body, err = m.vcrBody(req.at("body")); err != nil {
 		return fmt.Errorf("the body of the request: %w", err)
 	}
 	body := res.at("body")
 	if res.has("content") { // of httpx, in vcrpy before 6
 		body = res.at("content")
 	}
-	if x.content, err = m.vcrBody(body); err != nil {
+	if x.Content, err = m.vcrBody(body); err != nil {
 		return fmt.Errorf("the body of the answer: %w", err)
 	}
-	x.status = vcrStatus(res)
-	if x.status == 0 {
-		x.cut = "the cassette has no answer"
+	x.Status = vcrStatus(res)
+	if x.Status == 0 {
+		x.Cut = "the cassette has no answer"
 	}
-	x.proto = cmp.Or(res.at("http_version").string(), res.at("protocol").string()) // "1.1", "HTTP/1.1", "2"
-	x.at = vcrTime(n.at("recorded_at").string())
+	x.Proto = cmp.Or(res.at("http_version").string(), res.at("protocol").string()) // "1.1", "HTTP/1.1", "2"
+	x.At = vcrTime(n.at("recorded_at").string())
+	m.fitEncoding(x)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -40,9 +41,8 @@ func (f *yamlFile) next() error {
 
 func (f *yamlFile) where() string { return fmt.Sprintf("line %d", f.lines.Line()) }
 
-// read reads the file. top is told of the keys that stand beside the lists, item of each item of those lists whose keys lists has.
-// where is the line of what is wrong.
-func (f *yamlFile) read(lists map[string]bool, top func(key string, v *node), item func(v *node, where string) error) (where string, err error) {
+// read reads the file for m. where is the line of what is wrong.
+func (f *yamlFile) read(m *maker) (where string, err error) {
 	if err := f.next(); err != nil {
 		return f.where(), err
 	}
@@ -57,10 +57,10 @@ func (f *yamlFile) read(lists map[string]bool, top func(key string, v *node), it
 		case f.line[0] == '%' || f.line[0] == ' ' || f.line[0] == '\t':
 			err = errors.New("want a key at the beginning of the line")
 		default:
-			if key, ok := listKey(f.line); ok && lists[key] {
-				where, err = f.list(item)
+			if key, ok := listKey(f.line); ok && slices.Contains(m.of.lists, key) {
+				where, err = f.list(m)
 			} else {
-				where, err = f.member(lists, top)
+				where, err = f.member(m)
 			}
 		}
 		if err != nil {
@@ -82,17 +82,17 @@ func listKey(line []byte) (string, bool) {
 }
 
 // member reads a key at the top and its value.
-func (f *yamlFile) member(lists map[string]bool, top func(key string, v *node)) (where string, err error) {
+func (f *yamlFile) member(m *maker) (where string, err error) {
 	first := f.lines.Line()
 	n, err := f.gather(first, func() bool { return f.line[0] != ' ' && f.line[0] != '\t' && !blankLine(f.line) && !isDash(f.line) })
 	if err != nil {
 		return f.whereOf(err, first), err
 	}
 	for i, key := range n.keys {
-		if v := n.items[i]; lists[key] && (v.kind == mapNode || v.kind == scalarNode || len(v.items) > 0) {
+		if v := n.items[i]; slices.Contains(m.of.lists, key) && (v.kind == mapNode || v.kind == scalarNode || len(v.items) > 0) {
 			return fmt.Sprintf("line %d", first), fmt.Errorf("%s is no list of items, one a dash", key)
 		}
-		top(key, n.items[i])
+		m.member(key, n.items[i])
 	}
 	return "", nil
 }
@@ -129,7 +129,7 @@ func (f *yamlFile) whereOf(err error, first int) string {
 }
 
 // list reads the items of a list, behind its key.
-func (f *yamlFile) list(item func(v *node, where string) error) (where string, err error) {
+func (f *yamlFile) list(m *maker) (where string, err error) {
 	if err := f.next(); err != nil {
 		return "", err
 	}
@@ -149,7 +149,7 @@ func (f *yamlFile) list(item func(v *node, where string) error) (where string, e
 			return fmt.Sprintf("line %d", first), errors.New("want an item of the list")
 		}
 		where := fmt.Sprintf("line %d", first)
-		if err := item(n.items[0], where); err != nil {
+		if err := m.item(n.items[0], where); err != nil {
 			return where, err
 		}
 	}
@@ -171,3 +171,6 @@ func (f *yamlFile) begins(col int) bool {
 	n := len(f.line) - len(bytes.TrimLeft(f.line, " "))
 	return n <= col && n < len(f.line) && !blankLine(f.line[n:]) && f.line[n] != '#'
 }
+
+// keepBuffer is the largest buffer, in bytes, that is kept for the next item: one huge item must not stay.
+const keepBuffer = 4 << 20

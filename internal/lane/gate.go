@@ -20,15 +20,19 @@ type Gate[E comparable] struct {
 	missed []string
 }
 
-// A Missing is what has to happen first.
-type Missing[E comparable] struct {
-	What  E
-	Until time.Time
+// A Condition is what has to happen first, and how long it is waited for: For, from when From has happened, and before that from Since. One
+// whose wait has not begun so counts for nothing.
+type Condition[E comparable] struct {
+	What, From E
+	Since      time.Time
+	For        time.Duration
 	// Stretch has the wait go on while something happens, for the slack of the gate after it, but not beyond this; zero is not at all.
 	Stretch time.Time
 	// Excused has what does not come in time count as if it had come. Else that opens the gate, and Why is kept.
 	Excused bool
 	Why     string
+	// React is how long after it what waits still waits: who waits for it is to have the time to act on it.
+	React time.Duration
 }
 
 // NewGate returns a Gate. A nil clock is the real one.
@@ -88,64 +92,89 @@ func (g *Gate[E]) Since(what E) time.Duration {
 	return g.clock.Now().Sub(g.at[what])
 }
 
-// Await waits until nothing is missing. missing is given when something happened, zero where it has not; it returns nil for nothing. The
-// error is ctx's.
-func (g *Gate[E]) Await(ctx context.Context, missing func(at func(E) time.Time) *Missing[E]) error {
-	var m *Missing[E]
-	return Hold(ctx, g.clock, func() (<-chan struct{}, time.Duration) {
+// Await waits until all has happened, in this order, and for what is left of the time to act on it. The error is ctx's.
+func (g *Gate[E]) Await(ctx context.Context, all []Condition[E]) error {
+	err := Hold(ctx, g.clock, func() (<-chan struct{}, time.Duration) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if m = g.missing(missing); m == nil {
+		c := g.missing(all)
+		if c == nil {
 			return nil, 0
 		}
-		if g.waited[m.What] == nil {
-			g.waited[m.What] = make(chan struct{})
+		if g.waited[c.What] == nil {
+			g.waited[c.What] = make(chan struct{})
 		}
-		return g.waited[m.What], max(g.limit(m).Sub(g.clock.Now()), 0)
+		return g.waited[c.What], max(g.limit(c).Sub(g.clock.Now()), 0)
 	}, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if m = g.missing(missing); m != nil { // what has happened meanwhile may give it more time
-			g.late(m)
+		if c := g.missing(all); c != nil { // what has happened meanwhile may give it more time
+			g.late(c)
 		}
 	})
+	if err != nil {
+		return err
+	}
+	return Pause(ctx, g.clock, g.reaction(all))
 }
 
 // Holds reports whether something is missing.
-func (g *Gate[E]) Holds(missing func(at func(E) time.Time) *Missing[E]) bool {
+func (g *Gate[E]) Holds(all []Condition[E]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.missing(missing) != nil
+	return g.missing(all) != nil
 }
 
-// missing is what is missing; nil for nothing. mu is held.
-func (g *Gate[E]) missing(missing func(at func(E) time.Time) *Missing[E]) *Missing[E] {
-	if g.open {
-		return nil
+// missing is the first that is missing; nil for none. mu is held.
+func (g *Gate[E]) missing(all []Condition[E]) *Condition[E] {
+	for i := range all {
+		if c := &all[i]; !g.open && g.at[c.What].IsZero() && !g.since(c).IsZero() {
+			return c
+		}
 	}
-	return missing(func(what E) time.Time { return g.at[what] })
+	return nil
+}
+
+// since is from when on something is waited for. mu is held.
+func (g *Gate[E]) since(c *Condition[E]) time.Time {
+	if from := g.at[c.From]; !from.IsZero() {
+		return from
+	}
+	return c.Since
+}
+
+// reaction is what is left of the time to act on what has happened.
+func (g *Gate[E]) reaction(all []Condition[E]) (left time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, c := range all {
+		if at := g.at[c.What]; c.React > 0 && !g.open && !at.IsZero() {
+			left = max(left, c.React-g.clock.Now().Sub(at))
+		}
+	}
+	return left
 }
 
 // limit is until when something is waited for, as things are. mu is held.
-func (g *Gate[E]) limit(m *Missing[E]) time.Time {
+func (g *Gate[E]) limit(c *Condition[E]) time.Time {
 	still := g.last.Add(g.slack)
-	if m.Stretch.Before(still) {
-		still = m.Stretch
+	if c.Stretch.Before(still) {
+		still = c.Stretch
 	}
-	return later(m.Until, still)
+	return later(g.since(c).Add(c.For), still)
 }
 
 // late gives up what is missing, where it is late. mu is held.
-func (g *Gate[E]) late(m *Missing[E]) {
+func (g *Gate[E]) late(c *Condition[E]) {
 	switch {
-	case g.limit(m).After(g.clock.Now()):
-	case m.Excused:
+	case g.limit(c).After(g.clock.Now()):
+	case c.Excused:
 		g.last = g.clock.Now()
-		g.at[m.What] = g.last
-		g.wake(m.What)
+		g.at[c.What] = g.last
+		g.wake(c.What)
 	default:
-		if m.Why != "" {
-			g.missed = append(g.missed, m.Why)
+		if c.Why != "" {
+			g.missed = append(g.missed, c.Why)
 		}
 		g.release()
 	}

@@ -8,44 +8,41 @@ import (
 
 // waitFor waits for one thing, for limit at most.
 func waitFor(t *testing.T, g *Gate[string], what string, limit time.Duration) {
-	until := time.Now().Add(limit)
-	err := g.Await(t.Context(), func(at func(string) time.Time) *Missing[string] {
-		if !at(what).IsZero() {
-			return nil
-		}
-		return &Missing[string]{What: what, Until: until, Why: what}
-	})
-	if err != nil {
+	if err := g.Await(t.Context(), []Condition[string]{{What: what, Since: time.Now(), For: limit, Why: what}}); err != nil {
 		t.Error(err)
 	}
+}
+
+// looking is a clock that counts how often somebody begins to wait.
+type looking struct {
+	realClock
+	n int
+}
+
+func (c *looking) Timer(d time.Duration) (<-chan time.Time, func()) {
+	c.n++
+	return c.realClock.Timer(d)
 }
 
 // TestGateWakesWhomItConcerns: who waits for one thing is not woken by another. Of a thousand that wait, waking all for each thing that
 // happens would be half a million times.
 func TestGateWakesWhomItConcerns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := NewGate[string](time.Second, nil)
-		looked := 0
-		go func() {
-			_ = g.Await(t.Context(), func(at func(string) time.Time) *Missing[string] {
-				if looked++; at("b").IsZero() {
-					return &Missing[string]{What: "b", Until: time.Now().Add(time.Hour)}
-				}
-				return nil
-			})
-		}()
+		looks := new(looking)
+		g := NewGate[string](time.Second, looks)
+		go waitFor(t, g, "b", time.Hour)
 		synctest.Wait()
 		for _, what := range []string{"a", "c", "a"} {
 			g.Happened(what)
 			synctest.Wait()
 		}
-		if looked != 1 {
-			t.Errorf("looked %d times before it happened", looked)
+		if looks.n != 1 {
+			t.Errorf("looked %d times before it happened", looks.n)
 		}
 		g.Happened("b")
 		synctest.Wait()
-		if looked != 2 || len(g.waited) > 0 {
-			t.Errorf("looked %d times; waited for %v", looked, g.waited)
+		if looks.n != 1 || len(g.waited) > 0 {
+			t.Errorf("waited %d times; waits for %v", looks.n, g.waited)
 		}
 	})
 }
@@ -72,14 +69,20 @@ func TestGateGivesMoreTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, begun := NewGate[string](time.Second, nil), time.Now()
 		time.AfterFunc(time.Second, func() { g.Happened("before") })
-		err := g.Await(t.Context(), func(at func(string) time.Time) *Missing[string] {
-			since := begun
-			if before := at("before"); !before.IsZero() {
-				since = before
-			}
-			return &Missing[string]{What: "it", Until: since.Add(5 * time.Second)}
-		})
+		err := g.Await(t.Context(), []Condition[string]{{What: "it", From: "before", Since: begun, For: 5 * time.Second}})
 		if took := time.Since(begun); err != nil || took != 6*time.Second {
+			t.Errorf("waited for %v: %v", took, err)
+		}
+	})
+}
+
+// TestGateReacts: what waits for something waits a while longer, and what has no time to be waited from is not waited for.
+func TestGateReacts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, begun := NewGate[string](time.Second, nil), time.Now()
+		time.AfterFunc(time.Second, func() { g.Happened("it") })
+		err := g.Await(t.Context(), []Condition[string]{{What: "never", From: "before", For: time.Hour}, {What: "it", Since: begun, For: time.Hour, React: time.Second}})
+		if took := time.Since(begun); err != nil || took != 2*time.Second {
 			t.Errorf("waited for %v: %v", took, err)
 		}
 	})

@@ -53,7 +53,7 @@ func BenchmarkLong(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, path := range []string{"run.json", "index.json", "records/200.json", "turn/50000.json", "files.json"} {
+	for _, path := range []string{"run.json", "index.json", "records/200.json", "turn/50000.json", "files.json", "files/100.json"} {
 		b.Run(path, func(b *testing.B) {
 			spent(b, func() error { _, err := src.Document(b.Context(), path); return err })
 		})

@@ -11,19 +11,15 @@ import (
 // changes are what a tape tells of files and of what may have changed them, as columns. The records of the changes themselves are read when
 // somebody looks.
 type changes struct {
-	Path    []string `json:"path"`   // in the order of their first change
-	Before  []int64  `json:"before"` // as in a FileRow
-	Count   []int    `json:"count"`  // of changes
-	At      []int64  `json:"at"`     // of each change, path by path: ms behind the one before
-	Size    []int64  `json:"size"`   // of each change
-	Where   []int64  `json:"where"`  // on the tape the record of each change begins: bytes behind the one before
-	Spawns  spawns   `json:"spawns"`
-	Servers []server `json:"servers"`
-	Named   []naming `json:"named"`
+	FileColumns          // in the order of their first change
+	Where       []int64  `json:"where"` // on the tape the record of each change begins: bytes behind the one before
+	Spawns      spawns   `json:"spawns"`
+	Servers     []server `json:"servers"`
+	Named       []naming `json:"named"`
 }
 
-// holds reports whether the parts of changes fit each other.
-func (c *changes) holds() bool {
+// hold reports whether the columns fit each other.
+func (c *FileColumns) hold() bool {
 	n := 0
 	for _, count := range c.Count {
 		if count < 0 || count > len(c.At)-n {
@@ -31,21 +27,23 @@ func (c *changes) holds() bool {
 		}
 		n += count
 	}
-	return len(c.Before) == len(c.Path) && len(c.Count) == len(c.Path) && len(c.At) == n && len(c.Size) == n && len(c.Where) == n && c.Spawns.hold()
+	return len(c.Before) == len(c.Path) && len(c.Count) == len(c.Path) && len(c.At) == n && len(c.Size) == n
 }
 
-// A changedFile is a path and what the changes at it left there.
+// A changedFile is a path and what the changes at it left there, as in FileColumns.
 type changedFile struct {
-	FileRow
-	where []int64 // on the tape the record of each change begins
+	path   string
+	before int64
+	at     []int64 // of each change, ms after the start
+	size   []int64
+	where  []int64 // on the tape the record of each change begins
 }
 
 // add adds a file.
-func (c *changes) add(f *changedFile, last *[2]int64) {
-	c.Path, c.Before, c.Count, c.Size = append(c.Path, f.Path), append(c.Before, f.Before), append(c.Count, len(f.At)), append(c.Size, f.Size...)
-	for i := range f.At {
-		c.At, c.Where = append(c.At, f.At[i]-last[0]), append(c.Where, f.where[i]-last[1])
-		*last = [2]int64{f.At[i], f.where[i]}
+func (c *FileColumns) add(f *changedFile) {
+	c.Path, c.Before, c.Count, c.Size = append(c.Path, f.path), append(c.Before, f.before), append(c.Count, len(f.at)), append(c.Size, f.size...)
+	for _, at := range f.at {
+		c.At, c.last = append(c.At, at-c.last), at
 	}
 }
 
@@ -55,7 +53,7 @@ func (c *changes) all() []listedFile {
 	out, from := make([]listedFile, len(c.Path)), 0
 	for i, n := range c.Count {
 		to := from + n
-		out[i].changedFile = changedFile{FileRow{c.Path[i], c.Before[i], at[from:to:to], c.Size[from:to:to]}, where[from:to:to]}
+		out[i].changedFile = changedFile{c.Path[i], c.Before[i], at[from:to], c.Size[from:to], where[from:to]}
 		from = to
 	}
 	return out
@@ -75,7 +73,7 @@ func sums(more []int64) []int64 {
 func (s *summary) changed() *changes {
 	b, err := unpacked(s.changes)
 	c := new(changes)
-	if err != nil || json.Unmarshal(b, c) != nil || len(c.Path) != s.Files || !c.holds() {
+	if err != nil || json.Unmarshal(b, c) != nil || len(c.Path) != s.Files || !c.hold() || len(c.Where) != len(c.At) || !c.Spawns.hold() {
 		return nil
 	}
 	return c

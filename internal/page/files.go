@@ -49,9 +49,13 @@ type listedFile struct {
 func (r *Source) listing() (*listing, error) {
 	r.making.Lock()
 	defer r.making.Unlock()
-	s, c, err := r.changes()
+	s, err := r.sum()
 	if err != nil || r.listed != nil && r.listed.of == s {
 		return r.listed, err
+	}
+	s, c, err := r.changes(s)
+	if err != nil {
+		return nil, err
 	}
 	l := &listing{of: s, spawns: c.Spawns.all(), named: c.Named, byID: make(map[uint64]*spawn), servers: make(map[uint64]*server)}
 	for i := range l.spawns {
@@ -76,24 +80,23 @@ func (l *listing) list(r *Source, c *changes) {
 	l.files = c.all()
 	at := make(map[string]int, len(l.files))
 	for i := range l.files {
-		at[l.files[i].Path] = i
+		at[l.files[i].path] = i
 	}
 	for _, e := range r.found(func(path string) bool { _, ok := at[path]; return ok }) {
 		i, ok := at[e.Path]
 		if !ok {
 			i = len(l.files)
-			l.files = append(l.files, listedFile{})
-			l.files[i].FileRow = FileRow{Path: strings.ToValidUTF8(e.Path, "\uFFFD"), Before: FileGone, At: []int64{}, Size: []int64{}}
+			l.files = append(l.files, listedFile{changedFile: changedFile{path: strings.ToValidUTF8(e.Path, "\uFFFD"), before: FileGone}})
 		}
 		f := &l.files[i]
-		if f.found = e; f.Before == FileGone {
-			f.Before = e.Size
+		if f.found = e; f.before == FileGone {
+			f.before = e.Size
 		}
 		if e.Target != "" {
-			f.Before = FileBytes
+			f.before = FileBytes
 		}
 	}
-	slices.SortFunc(l.files, func(a, b listedFile) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(l.files, func(a, b listedFile) int { return cmp.Compare(a.path, b.path) })
 }
 
 // files makes files.json.
@@ -102,9 +105,9 @@ func (r *Source) files() (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Files{Block: blockFiles, Files: make([]FileRow, 0, len(l.files))}
+	out := &Files{Block: blockFiles}
 	for i := range l.files {
-		out.Files = append(out.Files, l.files[i].FileRow)
+		out.add(&l.files[i].changedFile)
 	}
 	return out, nil
 }
@@ -179,15 +182,15 @@ func (r *Source) historiesOf(l *listing, block []listedFile) ([]File, error) {
 
 // history is what stood at a path when.
 func (l *listing) history(from io.ReaderAt, row *listedFile, inline *room) (*File, error) {
-	f := &File{Path: row.Path, States: []FileState{}}
-	for i := range row.At {
+	f := &File{Path: row.path, States: []FileState{}}
+	for i := range row.at {
 		rec, err := recordAt(from, row.where[i])
 		if err != nil {
 			return nil, err
 		}
 		k := tape.ChangedFile(rec.Kind)
-		if k == nil || k.Path != row.Path {
-			return nil, fmt.Errorf("record %d of the tape is no change of %s: %s was written over", rec.Seq, row.Path, recording.TapeName)
+		if k == nil || k.Path != row.path {
+			return nil, fmt.Errorf("record %d of the tape is no change of %s: %s was written over", rec.Seq, row.path, recording.TapeName)
 		}
 		if i == 0 && k.Before != nil {
 			f.Before = &FileState{Bytes: contentIn(rec.Seq, beforeOf, k.Before, inline), Causes: []Cause{}}

@@ -223,19 +223,22 @@ type Payload struct {
 
 // Files is run/ID/files.json: what a list of them needs, by path.
 type Files struct {
-	Block int       `json:"block"` // rows in a run/ID/files/B.json
-	Files []FileRow `json:"files"`
+	Block int `json:"block"` // rows in a run/ID/files/B.json
+	FileColumns
 }
 
-// FileRow is a path, and how many bytes stood there when: FileGone for none, FileBytes where they are not kept, as of a link.
-type FileRow struct {
-	Path   string  `json:"path"`
-	Before int64   `json:"before"` // the run; FileGone where that is not known too
-	At     []int64 `json:"at"`     // of each change, ms after the start
-	Size   []int64 `json:"size"`   // from then on
+// FileColumns are files and how many bytes stood there when, as columns: FileGone for none, FileBytes where they are not kept, as of a link.
+type FileColumns struct {
+	Path   []string `json:"path"`
+	Before []int64  `json:"before"` // the run; FileGone where that is not known too
+	Count  []int    `json:"count"`  // of changes
+	At     []int64  `json:"at"`     // of each change, path by path: ms behind the one before
+	Size   []int64  `json:"size"`   // of each change: from then on
+
+	last int64 // of At, ms after the start
 }
 
-// What a FileRow says of no bytes.
+// What stands for no bytes.
 const (
 	FileGone  = -1
 	FileBytes = -2

@@ -162,12 +162,8 @@ func (r *Source) sum() (*summary, error) {
 	return s, err
 }
 
-// changes returns what is known of the tape, and its changes: of a kept summary whose changes are damaged both are made anew.
-func (r *Source) changes() (*summary, *changes, error) {
-	s, err := r.sum()
-	if err != nil {
-		return nil, nil, err
-	}
+// changes returns a summary with its changes: of a kept one whose changes are damaged both are made anew.
+func (r *Source) changes(s *summary) (_ *summary, _ *changes, err error) {
 	if c := s.changed(); c != nil {
 		return s, c, nil
 	}

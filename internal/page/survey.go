@@ -126,14 +126,14 @@ func (s *survey) change(r *tape.Record, f *tape.File, at int64) {
 		i = len(s.files)
 		path := strings.Clone(f.Path)
 		s.changed[path] = i
-		s.files = append(s.files, changedFile{FileRow: FileRow{Path: path, Before: sizeIn(f.Before, FileGone)}})
+		s.files = append(s.files, changedFile{path: path, before: sizeIn(f.Before, FileGone)})
 	}
 	size := sizeIn(f.Content, FileBytes)
 	if _, gone := r.Kind.(*tape.FileDelete); gone {
 		size = FileGone
 	}
 	row := &s.files[i]
-	row.At, row.Size, row.where = append(row.At, r.MonotonicMS), append(row.Size, size), append(row.where, at)
+	row.at, row.size, row.where = append(row.at, r.MonotonicMS), append(row.size, size), append(row.where, at)
 }
 
 // sizeIn is how long a payload is, or what stands for none.
@@ -268,9 +268,12 @@ func (s *survey) close() *summary {
 }
 
 func (s *survey) packChanges(named []naming) []byte {
-	c, last := changes{Spawns: columnsOf(s.spawns), Servers: s.servers, Named: named}, [2]int64{}
+	c, last := changes{Spawns: columnsOf(s.spawns), Servers: s.servers, Named: named}, int64(0)
 	for i := range s.files {
-		c.add(&s.files[i], &last)
+		c.add(&s.files[i])
+		for _, where := range s.files[i].where {
+			c.Where, last = append(c.Where, where-last), where
+		}
 	}
 	return packed(mustJSON(&c))
 }

@@ -233,9 +233,10 @@ export interface FileBlock {
 	files: File[];
 }
 
-export interface FileRow {
-	path: string;
-	before: number;
+export interface FileColumns {
+	path: string[];
+	before: number[];
+	count: number[];
 	at: number[];
 	size: number[];
 }
@@ -250,9 +251,8 @@ export interface FileState {
 	causes: Cause[];
 }
 
-export interface Files {
+export interface Files extends FileColumns {
 	block: number;
-	files: FileRow[];
 }
 
 export interface Fork {

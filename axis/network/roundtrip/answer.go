@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // patience is how long at least, on the run's clock, an answer that its program ended while recording waits for it to do so again.
@@ -16,20 +15,18 @@ const patience = 10 * time.Second
 
 // answer gives the recorded answer.
 func (t *Transport) answer(req *http.Request, o *exchange.Open, rec *exchange.Recorded) (*http.Response, error) {
-	a := &taped{t: t, rec: rec, startMS: t.opts.NowMS()}
-	opts, ex := &exchange.AnswerOptions{AtOnce: true, Damage: a.damaged}, rec.Exchange
+	a, ex := &taped{t: t, rec: rec}, rec.Exchange
+	opts := &exchange.AnswerOptions{Speed: t.opts.Speed, Patience: rec.Patience(patience), Damage: a.damaged}
 	if t.opts.Machine {
-		opts = &exchange.AnswerOptions{Speed: t.opts.Speed, Patience: rec.Patience(patience), Of: rec, Damage: a.damaged}
+		opts.Of = rec
 		if err := o.End(""); err != nil {
 			return nil, err
 		}
+	} else {
+		opts.Clock = &exchange.Clock{NowMS: t.opts.NowMS, Wait: t.opts.Wait}
 	}
 	if ex.Status < http.StatusOK {
-		err := error(&exchange.CutError{Text: ex.Error})
-		if t.opts.Machine {
-			err = exchange.CutAgain(req.Context(), ex.Error, opts)
-		}
-		cut, err := a.over(req.Context(), nil, err)
+		cut, err := a.over(req.Context(), nil, exchange.CutAgain(req.Context(), ex.Error, opts))
 		return nil, both(err, a.recorded(o, cut))
 	}
 	var err error
@@ -53,55 +50,18 @@ func (t *Transport) answer(req *http.Request, o *exchange.Open, rec *exchange.Re
 
 // taped is the body of a recorded answer.
 type taped struct {
-	t       *Transport
-	rec     *exchange.Recorded
-	from    *exchange.AnswerBody
-	startMS int64
+	t    *Transport
+	rec  *exchange.Recorded
+	from *exchange.AnswerBody
 }
 
 // next implements source.
-func (a *taped) next(ctx context.Context) ([]byte, error) {
-	if err := a.wait(ctx); err != nil {
-		return nil, err
-	}
-	return a.from.Next(ctx)
-}
-
-// wait waits until the next chunk is as late as it was.
-func (a *taped) wait(ctx context.Context) error {
-	chunks, n := a.rec.Exchange.Stream, a.from.Begun()
-	if !a.t.opts.Timed || a.t.opts.Wait == nil || a.from.Within() || n >= len(chunks) {
-		return nil
-	}
-	due := a.startMS + chunks[n].TMS - a.t.opts.NowMS()
-	if due <= 0 {
-		return nil
-	}
-	return a.t.opts.Wait(ctx, time.Duration(due)*time.Millisecond)
-}
-
-// cut is how an answer that was cut ends now: as it did, but where the program has to end it. Err is what the program gets.
-func (a *taped) cut(ctx context.Context) (text string, err error) {
-	recorded := a.rec.Exchange.Error
-	if wait := a.t.opts.Wait; wait != nil && (recorded == tape.Cancelled || recorded == exchange.DeadlinePassed) {
-		if err := wait(ctx, a.rec.Patience(patience)); err != nil {
-			return recorded, err
-		}
-	}
-	if recorded == tape.Cancelled {
-		recorded = tape.HeldOn
-	}
-	return recorded, exchange.ErrorAgain(recorded)
-}
+func (a *taped) next(ctx context.Context) ([]byte, error) { return a.from.Next(ctx) }
 
 // over implements source.
-func (a *taped) over(ctx context.Context, res *http.Response, err error) (text string, out error) {
-	var cut *exchange.CutError
-	switch {
-	case errors.As(err, &cut) && a.t.opts.Machine: // it has waited
+func (a *taped) over(_ context.Context, res *http.Response, err error) (text string, out error) {
+	if cut, ok := errors.AsType[*exchange.CutError](err); ok {
 		return cut.Text, exchange.ErrorAgain(cut.Text)
-	case cut != nil:
-		return a.cut(ctx)
 	}
 	if errors.Is(err, io.EOF) {
 		a.rec.GiveTrailers(res)

@@ -8,7 +8,7 @@ import (
 )
 
 // plain is a classifier that knows no provider and masks nothing.
-type plain struct{}
+type plain struct{ exchange.NoModels }
 
 // Classify implements exchange.Classifier.
 func (p plain) Classify(r *exchange.Request) (*exchange.Identity, error) {

@@ -75,6 +75,9 @@ func (t *Transport) fill() {
 		}
 		o.Scrubber = bare.NewScrubber(&rules)
 	}
+	if o.Timed {
+		o.Speed = 1
+	}
 	if o.Outside == nil {
 		o.Outside = func(_ context.Context, f func() error) error { return f() }
 	}

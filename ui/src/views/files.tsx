@@ -2,11 +2,11 @@
 import { h } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { signal } from '@preact/signals';
-import type { FileBlock, FileRow, Files } from '../model';
+import type { FileBlock, Files } from '../model';
 import { doc, list } from '../data/docs';
 import * as format from '../data/format';
 import { place, within } from '../data/place';
-import { markAt, sizeAt, type Mark } from '../data/states';
+import { fileRows, markAt, sizeAt, type FileRow, type Mark } from '../data/states';
 import { useKeys } from '../parts/keys';
 import { VirtualList } from '../parts/list';
 import { Empty, Wait } from '../parts/small';
@@ -31,7 +31,7 @@ function Row({ of: f, at }: { of: FileRow; at: number | null }) {
 
 export function FilesView({ id, detail, rows }: Shown) {
 	if (!detail.files && which.value === 'touched') return <Empty title="No file changed">{list(detail.coverage).some((c) => c.axis === 'files') ? '' : 'Files were not recorded.'}</Empty>;
-	return <Wait of={doc<Files>(`run/${id}/files.json`)}>{(files) => <Tree id={id} all={list(files.files)} block={files.block} end={rows.end} />}</Wait>;
+	return <Wait of={doc<Files>(`run/${id}/files.json`)}>{(files) => <Tree id={id} all={fileRows(files)} block={files.block} end={rows.end} />}</Wait>;
 }
 
 function Tree({ id, all, block, end }: { id: string; all: FileRow[]; block: number; end: number }) {

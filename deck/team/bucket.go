@@ -1,0 +1,118 @@
+package team
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/tapedeck-dev/tapedeck/cas"
+)
+
+// defaultEndpoint is where a bucket lies whose URL does not say.
+const defaultEndpoint = "https://s3.amazonaws.com"
+
+// bucket are objects PREFIX/AA/DIGEST.
+type bucket struct {
+	client       *minio.Client
+	name, prefix string
+}
+
+// openBucket finds out whether the bucket is there, and makes no request but that.
+func openBucket(ctx context.Context, u *url.URL) (Blobs, error) {
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, fmt.Errorf("--blobs: %w", err)
+	}
+	at := query.Get("endpoint")
+	if at == "" {
+		at = defaultEndpoint
+	}
+	endpoint, err := url.Parse(at)
+	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
+		return nil, fmt.Errorf("--blobs: endpoint=%s: want http://HOST:PORT or https://HOST", at)
+	}
+	client, err := minio.New(endpoint.Host, &minio.Options{
+		Secure: endpoint.Scheme == "https", Region: query.Get("region"),
+		Creds: credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--blobs: %w", err)
+	}
+	s := &bucket{client, u.Host, strings.Trim(u.Path, "/")}
+	if there, err := client.BucketExists(ctx, s.name); err != nil {
+		return nil, fmt.Errorf("--blobs: the bucket %s at %s: %w", s.name, endpoint.Host, err)
+	} else if !there {
+		return nil, fmt.Errorf("--blobs: %s has no bucket %s: make it first", endpoint.Host, s.name)
+	}
+	return s, nil
+}
+
+func (s *bucket) key(d cas.Digest) string {
+	name := d.String()
+	return path.Join(s.prefix, name[:2], name)
+}
+
+func (s *bucket) Put(ctx context.Context, d cas.Digest, size int64, r io.Reader) error {
+	if have, err := s.Stat(ctx, d); err == nil && have == size {
+		return nil
+	}
+	_, err := s.client.PutObject(ctx, s.name, s.key(d), r, size, minio.PutObjectOptions{ContentType: "application/zstd"})
+	return err
+}
+
+func (s *bucket) Get(ctx context.Context, d cas.Digest, from, n int64) (io.ReadCloser, error) {
+	if n == 0 {
+		return io.NopCloser(strings.NewReader("")), nil
+	}
+	o := minio.GetObjectOptions{}
+	if from > 0 || n > 0 {
+		if err := o.SetRange(from, max(0, from+n-1)); err != nil { // 0 is the end
+			return nil, err
+		}
+	}
+	body, _, _, err := (&minio.Core{Client: s.client}).GetObject(ctx, s.name, s.key(d), o)
+	return body, s.orMissing(err, d)
+}
+
+func (s *bucket) Stat(ctx context.Context, d cas.Digest) (int64, error) {
+	info, err := s.client.StatObject(ctx, s.name, s.key(d), minio.StatObjectOptions{})
+	return info.Size, s.orMissing(err, d)
+}
+
+func (s *bucket) Delete(ctx context.Context, d cas.Digest) error {
+	return s.client.RemoveObject(ctx, s.name, s.key(d), minio.RemoveObjectOptions{})
+}
+
+func (s *bucket) All(ctx context.Context) iter.Seq2[cas.Digest, error] {
+	return func(yield func(cas.Digest, error) bool) {
+		ctx, stop := context.WithCancel(ctx) // the listing ends with it
+		defer stop()
+		prefix := s.prefix
+		if prefix != "" {
+			prefix += "/"
+		}
+		for o := range s.client.ListObjects(ctx, s.name, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
+			if o.Err != nil {
+				yield(cas.Digest{}, o.Err)
+				return
+			}
+			if d, err := cas.Parse(path.Base(o.Key)); err == nil && !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *bucket) orMissing(err error, d cas.Digest) error {
+	if err != nil && minio.ToErrorResponse(err).StatusCode == http.StatusNotFound {
+		return &cas.MissingError{Digest: d}
+	}
+	return err
+}

@@ -1,0 +1,237 @@
+package team
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // registers itself as "pgx"
+	_ "modernc.org/sqlite"             // registers itself as "sqlite"
+)
+
+// A dialect is what SQLite and PostgreSQL say differently. Queries have ? for their arguments.
+type dialect struct {
+	numbered bool   // arguments are $1, $2, …
+	lock     string // has migrations run one after the other
+	now      string // seconds since 1970, by the database's clock
+	at       string // the place of a text t: its run's number, then its own
+	matches  string // whether a text t has all words of an argument
+	rejoin   string // brings words into that argument: what stands between two, and around each
+	quote    string
+	cleanse  []string // what takes away what removed rows leave behind, outside of a transaction
+	busy     string   // what says, of the last of cleanse, that it could not: a query of a number that is not 0 then; "" for none
+	schema   []string // migrations from version 0 on
+}
+
+var sqlite = &dialect{
+	now: "CAST(strftime('%s', 'now') AS INTEGER)", at: "t.rowid", matches: "t.texts MATCH ?", rejoin: " ", quote: `"`,
+	busy: "PRAGMA wal_checkpoint(TRUNCATE)",
+	schema: []string{tables("INTEGER PRIMARY KEY") + `
+CREATE VIRTUAL TABLE texts USING fts5(body, what UNINDEXED, tokenize = "unicode61 remove_diacritics 0");
+INSERT INTO texts(texts, rank) VALUES ('secure-delete', 1);
+`},
+}
+
+var postgres = &dialect{
+	numbered: true, lock: "SELECT pg_advisory_xact_lock(7493218807)", now: "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT)",
+	at: "t.place", matches: "t.words @@ plainto_tsquery('simple', ?)", rejoin: " ", cleanse: []string{"VACUUM FULL texts", "VACUUM FULL runs"},
+	schema: []string{tables("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY") + `
+CREATE TABLE texts (place BIGINT PRIMARY KEY, what TEXT NOT NULL, body TEXT NOT NULL, words TSVECTOR NOT NULL);
+CREATE INDEX texts_words ON texts USING gin (words);
+`},
+}
+
+// tables are those that both have, given what makes a number for each new row.
+func tables(number string) string {
+	return `
+CREATE TABLE runs (
+	seq     ` + number + `,  -- the order in which they were pushed
+	project TEXT NOT NULL,
+	id      TEXT NOT NULL,
+	digest  TEXT NOT NULL,   -- of the packed recording
+	started BIGINT NOT NULL, -- ms since 1970
+	agent   TEXT NOT NULL,   -- the program, without its directory
+	models  TEXT NOT NULL,   -- names, each between two newlines
+	failed  BIGINT NOT NULL, -- 0, or 1 where it did not end with 0
+	cost    DOUBLE PRECISION NOT NULL, -- USD, as far as it is known
+	facts   TEXT NOT NULL,   -- a Run as JSON
+	UNIQUE (project, id)
+);
+CREATE INDEX runs_project ON runs (project, seq);
+CREATE INDEX runs_digest ON runs (digest);
+CREATE TABLE claims (
+	digest TEXT PRIMARY KEY,
+	owner  TEXT NOT NULL,
+	at     BIGINT NOT NULL -- when it was renewed, in seconds
+);
+CREATE TABLE tombstones (
+	project TEXT NOT NULL,
+	id      TEXT NOT NULL,
+	digest  TEXT NOT NULL,
+	note    TEXT NOT NULL -- a signed note
+);
+CREATE INDEX tombstones_run ON tombstones (project, id);
+`
+}
+
+// A database is one of the two. It may be used by several goroutines.
+type database struct {
+	*dialect
+	db *sql.DB
+}
+
+// A query is what both a database and a transaction of it can do.
+type querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// openDatabase opens what sqlite:///PATH or postgres://… names, and brings its tables up to date.
+func openDatabase(ctx context.Context, address string) (*database, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("--store: no URL; want sqlite:///PATH or postgres://USER@HOST/DATABASE") // the URL may hold a password
+	}
+	d := &database{}
+	switch path := pathOf(u); {
+	case u.Scheme == "sqlite" && path != "":
+		d.dialect = sqlite
+		d.db, err = openSQLite(path)
+	case u.Scheme == "postgres" || u.Scheme == "postgresql":
+		d.dialect = postgres
+		d.db, err = sql.Open("pgx", address)
+	default:
+		return nil, fmt.Errorf("--store %s: want sqlite:///PATH or postgres://USER@HOST/DATABASE", u.Redacted())
+	}
+	if err == nil {
+		err = d.migrate(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--store %s: %w", u.Redacted(), err)
+	}
+	return d, nil
+}
+
+func openSQLite(path string) (*sql.DB, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(abs)}
+	u.RawQuery = "_txlock=immediate&_pragma=busy_timeout(30000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=secure_delete(ON)"
+	return sql.Open("sqlite", u.String())
+}
+
+// migrate brings the tables to the version that this package knows.
+func (d *database) migrate(ctx context.Context) error {
+	return d.within(ctx, func(tx *sql.Tx) error {
+		if d.lock != "" {
+			if _, err := tx.ExecContext(ctx, d.lock); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS tapedeck_schema (version BIGINT NOT NULL)"); err != nil {
+			return err
+		}
+		var have int
+		if err := tx.QueryRowContext(ctx, "SELECT COALESCE(MAX(version), 0) FROM tapedeck_schema").Scan(&have); err != nil {
+			return err
+		}
+		if have > len(d.schema) {
+			return fmt.Errorf("its tables are of version %d and this tapedeck knows %d: use the newer one", have, len(d.schema))
+		}
+		for ; have < len(d.schema); have++ {
+			if _, err := tx.ExecContext(ctx, d.schema[have]); err != nil {
+				return err
+			}
+			if _, err := tx.ExecContext(ctx, d.sql("INSERT INTO tapedeck_schema VALUES (?)"), have+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// sql is a query as the database takes it.
+func (d *dialect) sql(query string) string {
+	if !d.numbered {
+		return query
+	}
+	parts := strings.Split(query, "?")
+	for i := range parts[1:] {
+		parts[i] += "$" + strconv.Itoa(i+1)
+	}
+	return strings.Join(parts, "")
+}
+
+// within runs f in a transaction, which is over when it returns.
+func (d *database) within(ctx context.Context, f func(tx *sql.Tx) error) error {
+	tx, err := d.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := f(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// exec runs a statement and says how many rows it touched.
+func (d *dialect) exec(ctx context.Context, on querier, query string, args ...any) (int64, error) {
+	res, err := on.ExecContext(ctx, d.sql(query), args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// one reads one row; it says whether there is one.
+func (d *dialect) one(ctx context.Context, on querier, query string, args []any, to ...any) (bool, error) {
+	err := on.QueryRowContext(ctx, d.sql(query), args...).Scan(to...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// each gives rows to f, which scans them.
+func (d *dialect) each(ctx context.Context, on querier, query string, args []any, f func(scan func(...any) error) error) error {
+	rows, err := on.QueryContext(ctx, d.sql(query), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := f(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// purify takes away what removed rows have left in the database's files.
+func (d *database) purify(ctx context.Context) error {
+	for _, statement := range d.cleanse {
+		if _, err := d.db.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	if d.busy == "" {
+		return nil
+	}
+	var busy, pages, done int
+	if _, err := d.one(ctx, d.db, d.busy, nil, &busy, &pages, &done); err != nil {
+		return err
+	}
+	if busy != 0 {
+		return errors.New("the row is gone, but somebody else is reading the database, so its journal still holds it: run the command again")
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package team
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+)
+
+// A Run is what the store knows of a recording.
+type Run struct {
+	ID        string            `json:"id"`
+	Project   string            `json:"project"`
+	State     string            `json:"state"`
+	StartedAt time.Time         `json:"started_at"`
+	Agent     string            `json:"agent"` // the program, without its directory
+	Argv      []string          `json:"argv"`
+	Exit      *recording.Exit   `json:"exit"`
+	Totals    *recording.Totals `json:"totals"`
+	Verdict   *library.Verdict  `json:"verdict"` // of the last replay before it was pushed
+	Parent    *string           `json:"parent"`
+	ForkSeq   *uint64           `json:"fork_seq"`
+	Host      string            `json:"host"`
+	Tapedeck  string            `json:"tapedeck"` // that recorded it
+	Sealed    bool              `json:"sealed"`
+	Digest    cas.Digest        `json:"digest"` // of the packed recording
+	Size      int64             `json:"size"`   // of that, in bytes
+	PushedAt  time.Time         `json:"pushed_at"`
+	Unlisted  bool              `json:"unlisted_text"` // it has more texts than are searched
+}
+
+// runOf is what a recording says of itself.
+func runOf(rec *recording.Recording, project string) *Run {
+	m := rec.Manifest
+	return &Run{
+		ID: m.ID, Project: project, State: m.State, StartedAt: m.StartedAt, Agent: filepath.Base(m.Argv[0]), Argv: m.Argv, Exit: m.Exit, Totals: m.Totals,
+		Verdict: library.VerdictOf(rec), Parent: m.Parent, ForkSeq: m.ForkSeq, Host: m.Host.Name, Tapedeck: m.Versions.Tapedeck, Sealed: m.Sealed,
+	}
+}
+
+// failed reports whether its program did not end with 0, or the recorder did not come to its end.
+func (r *Run) failed() bool { return r.Exit == nil || r.Exit.Code != 0 || r.Exit.Signal != "" }
+
+// put adds the row of a run, or replaces that of the same id, and returns its number.
+func (d *database) put(ctx context.Context, tx querier, r *Run) (seq int64, err error) {
+	var models []string
+	var cost float64
+	if r.Totals != nil {
+		models, cost = r.Totals.Models, r.Totals.PricedUSD
+	}
+	facts, err := json.Marshal(r)
+	if err != nil {
+		return 0, err
+	}
+	failed := 0
+	if r.failed() {
+		failed = 1
+	}
+	_, err = d.one(ctx, tx, `INSERT INTO runs (project, id, digest, started, agent, models, failed, cost, facts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (project, id) DO UPDATE SET digest = excluded.digest, started = excluded.started, agent = excluded.agent, models = excluded.models,
+failed = excluded.failed, cost = excluded.cost, facts = excluded.facts RETURNING seq`,
+		[]any{r.Project, r.ID, r.Digest.String(), r.StartedAt.UnixMilli(), r.Agent, "\n" + strings.Join(models, "\n") + "\n", failed, cost, string(facts)}, &seq)
+	return seq, err
+}
+
+// A Query chooses runs of a project: those of which all is true that it asks for.
+type Query struct {
+	Project      string
+	Since, Until time.Time // when it began; zero for any
+	Agent        string    // is what the program is called
+	Model        string    // is a part of the name of a model that was asked
+	Failed       bool      // the program did not exit with 0, or the recorder did not come to its end
+	MinCost      float64   // USD, as far as prices are known
+	Limit        int       // how many; 0 for DefaultLimit
+}
+
+// DefaultLimit is how many runs or hits are given where nobody says.
+const DefaultLimit = 50
+
+func (q *Query) limit() int {
+	if q.Limit > 0 {
+		return q.Limit
+	}
+	return DefaultLimit
+}
+
+// where is the condition of a Query on runs r.
+func (q *Query) where() (string, []any) {
+	sql, args := "r.project = ?", []any{q.Project}
+	add := func(asked bool, condition string, arg any) {
+		if asked {
+			sql, args = sql+" AND "+condition, append(args, arg)
+		}
+	}
+	add(!q.Since.IsZero(), "r.started >= ?", q.Since.UnixMilli())
+	add(!q.Until.IsZero(), "r.started < ?", q.Until.UnixMilli())
+	add(q.Agent != "", "r.agent = ?", q.Agent)
+	add(q.Model != "", `r.models LIKE ? ESCAPE '\'`, "%"+strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(q.Model)+"%")
+	add(q.Failed, "r.failed = ?", 1)
+	add(q.MinCost > 0, "r.cost >= ?", q.MinCost)
+	return sql, args
+}
+
+// runs are those that a query chooses, what was pushed last first.
+func (d *database) runs(ctx context.Context, q *Query) (out []Run, err error) {
+	where, args := q.where()
+	out = []Run{}
+	err = d.each(ctx, d.db, "SELECT r.facts FROM runs r WHERE "+where+" ORDER BY r.seq DESC LIMIT ?", append(args, q.limit()), func(scan func(...any) error) error {
+		r, err := scanRun(scan)
+		if err == nil {
+			out = append(out, *r)
+		}
+		return err
+	})
+	return out, err
+}
+
+func scanRun(scan func(...any) error, more ...any) (*Run, error) {
+	var facts string
+	r := new(Run)
+	if err := scan(append([]any{&facts}, more...)...); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal([]byte(facts), r); err != nil {
+		return nil, fmt.Errorf("a row of the store cannot be read: %w", err)
+	}
+	return r, nil
+}
+
+// find returns the run of a project that an id, or the beginning of one, names; nil for none.
+func (d *database) find(ctx context.Context, on querier, project, id string) (found *Run, seq int64, err error) {
+	var others []string
+	err = d.each(ctx, on, "SELECT facts, seq FROM runs WHERE project = ? AND id >= ? AND id < ? ORDER BY id LIMIT 3", []any{project, id, id + "\U0010FFFF"},
+		func(scan func(...any) error) error {
+			var n int64
+			r, err := scanRun(scan, &n)
+			if err != nil {
+				return err
+			}
+			if others = append(others, r.ID); found == nil {
+				found, seq = r, n
+			}
+			return nil
+		})
+	if err == nil && len(others) > 1 && found.ID != id {
+		return nil, 0, fmt.Errorf("%q begins %s: write more of it", id, strings.Join(others, ", "))
+	}
+	return found, seq, err
+}

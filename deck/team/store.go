@@ -1,0 +1,253 @@
+package team
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+)
+
+// A Store keeps runs. It may be used by several goroutines, and by several processes on several machines at once.
+type Store struct {
+	db    *database
+	blobs Blobs
+}
+
+// Open opens a store by the URLs of its database and its blobs.
+func Open(ctx context.Context, runs, blobs string) (*Store, error) {
+	b, err := OpenBlobs(ctx, blobs)
+	if err != nil {
+		return nil, err
+	}
+	d, err := openDatabase(ctx, runs)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{d, b}, nil
+}
+
+// Close ends what the store holds open.
+func (s *Store) Close() error { return s.db.db.Close() }
+
+// ErrRemoved is wrapped by the refusal of a run that was removed from the store.
+var ErrRemoved = errors.New("was removed from the store")
+
+// ErrNoRun is wrapped by what is said of a run that the store does not have.
+var ErrNoRun = errors.New("no such run in the store")
+
+// PushOptions say how Push works. Nil and zero work.
+type PushOptions struct {
+	Project  string
+	Again    bool                    // also what was removed once
+	Pack     *library.PackOptions    // nil for the usual
+	Progress func(done, total int64) // bytes of the packed recording that went into the store
+}
+
+// Push adds a recording to the store, or puts it in the place of what has its id. It says whether the very same was there already.
+func (s *Store) Push(ctx context.Context, rec *recording.Recording, o *PushOptions) (run *Run, there bool, err error) {
+	if o == nil {
+		o = new(PushOptions)
+	}
+	dir, err := os.MkdirTemp("", "tapedeck-push-")
+	if err != nil {
+		return nil, false, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "packed")
+	p, err := library.Pack(ctx, rec, file, o.Pack)
+	if err != nil {
+		return nil, false, err
+	}
+	run = runOf(rec, o.Project)
+	run.Size = p.Size
+	if run.Digest, err = cas.Parse(p.Digest); err != nil {
+		return nil, false, err
+	}
+	if !o.Again {
+		if err := s.db.refuseRemoved(ctx, run.Project, run.ID); err != nil {
+			return nil, false, err
+		}
+	}
+	texts, more, err := textsOf(rec)
+	if err != nil {
+		return nil, false, err
+	}
+	run.Unlisted = more
+	there, err = s.add(ctx, run, texts, file, o.Progress)
+	return run, there, err
+}
+
+// add brings the blob of a run, then its row and texts.
+func (s *Store) add(ctx context.Context, run *Run, texts []text, file string, progress func(done, total int64)) (there bool, err error) {
+	c, err := s.db.claim(ctx, run.Digest)
+	if err != nil {
+		return false, err
+	}
+	defer c.release()
+	if old, _, err := s.db.find(ctx, s.db.db, run.Project, run.ID); err != nil {
+		return false, err
+	} else if old != nil && old.ID == run.ID && old.Digest == run.Digest {
+		*run = *old
+		return true, nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	if err := s.blobs.Put(ctx, run.Digest, run.Size, &counted{f, 0, run.Size, progress}); err != nil {
+		return false, fmt.Errorf("the blob of %s: %w", run.ID, err)
+	}
+	run.PushedAt = time.Now().UTC().Truncate(time.Millisecond)
+	return false, s.db.within(ctx, func(tx *sql.Tx) error {
+		seq, err := s.db.put(ctx, tx, run)
+		if err == nil {
+			err = s.db.index(ctx, tx, seq, texts)
+		}
+		return errors.Join(err, c.end(ctx, tx))
+	})
+}
+
+// counted says how much was read of a file.
+type counted struct {
+	r           io.Reader
+	done, total int64
+	progress    func(done, total int64)
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	if c.done += int64(n); c.progress != nil {
+		c.progress(c.done, c.total)
+	}
+	return n, err
+}
+
+// Runs lists runs, what was pushed last first.
+func (s *Store) Runs(ctx context.Context, q *Query) ([]Run, error) { return s.db.runs(ctx, q) }
+
+// Search finds runs one text of which has all words of a text, what was pushed last first.
+func (s *Store) Search(ctx context.Context, text string, q *Query) ([]Hit, error) {
+	return s.db.search(ctx, text, q)
+}
+
+// Pull writes the packed recording that an id, or the beginning of one, names to a file that is not there yet. The file is there whole, with the
+// bytes that were pushed, or not at all.
+func (s *Store) Pull(ctx context.Context, project, id, file string, progress func(done, total int64)) (run *Run, err error) {
+	if run, _, err = s.db.find(ctx, s.db.db, project, id); err != nil {
+		return nil, err
+	} else if run == nil {
+		return nil, s.db.noRun(ctx, project, id)
+	}
+	body, err := s.blobs.Get(ctx, run.Digest, 0, -1)
+	if err != nil {
+		return nil, fmt.Errorf("the blob of %s: %w", run.ID, err)
+	}
+	defer body.Close()
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	hash := cas.NewHasher()
+	_, err = io.Copy(io.MultiWriter(f, hash), &counted{body, 0, run.Size, progress})
+	if err = errors.Join(err, f.Close()); err == nil && hash.Sum() != run.Digest {
+		err = &cas.CorruptError{Digest: run.Digest, Got: hash.Sum()}
+	}
+	if err != nil {
+		os.Remove(file)
+		return nil, fmt.Errorf("the blob of %s: %w", run.ID, err)
+	}
+	return run, nil
+}
+
+// Remove takes every byte of a run from the store and leaves a tombstone, which the signer signs. It can be done again: what an end in the middle
+// left behind goes then.
+func (s *Store) Remove(ctx context.Context, project, id, why string, signer note.Signer) (*Tombstone, error) {
+	run, _, err := s.db.find(ctx, s.db.db, project, id)
+	if err != nil {
+		return nil, err
+	}
+	var t *Tombstone
+	if run == nil {
+		if t, err = s.db.tombstone(ctx, project, id); err == nil && t == nil {
+			err = s.db.noRun(ctx, project, id)
+		}
+	} else {
+		t = &Tombstone{ID: run.ID, Project: project, Digest: run.Digest, At: time.Now().UTC().Truncate(time.Second), Why: why}
+		err = t.sign(signer)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.db.claim(ctx, t.Digest)
+	if err != nil {
+		return nil, err
+	}
+	defer c.release()
+	if run != nil {
+		err = s.db.within(ctx, func(tx *sql.Tx) error { return s.db.bury(ctx, tx, t) })
+	}
+	if err == nil {
+		err = s.dropUnused(ctx, t.Digest)
+	}
+	if err == nil {
+		err = s.db.purify(ctx)
+	}
+	return t, err
+}
+
+// dropUnused deletes a blob that no run has. Its claim must be held.
+func (s *Store) dropUnused(ctx context.Context, d cas.Digest) error {
+	used, err := s.db.used(ctx, d)
+	if err != nil || used {
+		return err
+	}
+	return s.blobs.Delete(ctx, d)
+}
+
+func (d *database) used(ctx context.Context, digest cas.Digest) (bool, error) {
+	var one int
+	return d.one(ctx, d.db, "SELECT 1 FROM runs WHERE digest = ? LIMIT 1", []any{digest.String()}, &one)
+}
+
+// Sweep deletes blobs that no run has, and returns which. What somebody is about to push or remove stays.
+func (s *Store) Sweep(ctx context.Context) (gone []cas.Digest, err error) {
+	for digest, err := range s.blobs.All(ctx) {
+		if err != nil {
+			return gone, err
+		}
+		used, err := s.db.used(ctx, digest)
+		if err != nil {
+			return gone, err
+		}
+		if used {
+			continue
+		}
+		c, err := s.db.tryClaim(ctx, digest)
+		if c == nil {
+			if err != nil {
+				return gone, err
+			}
+			continue
+		}
+		if err = s.dropUnused(ctx, digest); err == nil {
+			gone = append(gone, digest)
+		}
+		c.release()
+		if err != nil {
+			return gone, err
+		}
+	}
+	_, err = s.db.exec(ctx, s.db.db, "DELETE FROM claims WHERE at < "+s.db.now+" - ?", int(ClaimAge.Seconds()))
+	return gone, err
+}
