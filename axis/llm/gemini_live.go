@@ -354,12 +354,10 @@ func liveStream(r *Reply, emit func(string, wireObject)) {
 			content(modelTurn(wireObject{"text": piece}))
 		}
 	}
-	var calls []wireObject
-	for i := range r.Calls {
-		c := &r.Calls[i]
-		calls = append(calls, wireObject{"id": r.callID(c, "function-call-", Hexits, 16), "name": c.Name, "args": c.Arguments})
-	}
-	if len(calls) > 0 {
+	calls := r.uses(func(_ int, c *CompletionCall) wireObject {
+		return wireObject{"id": r.callID(c, "function-call-", Hexits, 16), "name": c.Name, "args": c.Arguments}
+	})
+	if calls != nil {
 		emit("", wireObject{"toolCall": wireObject{"functionCalls": calls}})
 		return
 	}
