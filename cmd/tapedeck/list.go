@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
+	"github.com/tapedeck-dev/tapedeck/deck/team"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -23,6 +25,8 @@ type listOptions struct {
 	grep         string
 	tree         bool
 	json         bool
+	store        storeFlags
+	limit        int
 
 	query library.Query
 }
@@ -33,7 +37,15 @@ func newListCommand(std streams) *cobra.Command {
 		SuggestFor:        []string{"ls"},
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(*cobra.Command, []string) error { return runList(&o, std) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("store") {
+				return runList(&o, std)
+			}
+			if err := o.parse(time.Now()); err != nil {
+				return err
+			}
+			return o.store.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return listStore(ctx, s, &o, std) })
+		},
 	})
 	o.define(cmd)
 	f := cmd.Flags()
@@ -46,6 +58,8 @@ func newListCommand(std streams) *cobra.Command {
 	f.StringVar(&o.grep, "grep", "", "only those in whose prompts, answers, names of files or command line this regular `expression` (RE2) is found")
 	f.BoolVar(&o.tree, "tree", false, "forks below their parents")
 	f.BoolVar(&o.json, "json", false, "the list as JSON")
+	o.store.define(f)
+	f.IntVar(&o.limit, "limit", team.DefaultLimit, "of a store: `N` at most, those that were pushed last")
 	completeFlag(cmd, "verdict", verdictWords()...)
 	return cmd
 }
@@ -61,17 +75,7 @@ func verdictWords() []string {
 
 // parse makes a query of what was typed.
 func (o *listOptions) parse(now time.Time) error {
-	var errs []error
-	for _, t := range []struct {
-		flag, text string
-		to         *time.Time
-	}{{"--since", o.since, &o.query.Since}, {"--until", o.until, &o.query.Until}} {
-		if t.text != "" {
-			at, err := library.ParseTime(t.text, now, t.flag == "--until")
-			*t.to = at
-			errs = append(errs, prefixedError(t.flag, err))
-		}
-	}
+	errs := []error{parseTimes(now, spanFlag{"--since", o.since, &o.query.Since}, spanFlag{"--until", o.until, &o.query.Until})}
 	for _, v := range o.query.Verdicts {
 		if !strings.Contains(" "+strings.Join(verdictWords(), " ")+" ", " "+v+" ") {
 			errs = append(errs, fmt.Errorf("--verdict %q: want one of %s", v, strings.Join(verdictWords(), ", ")))
@@ -81,6 +85,25 @@ func (o *listOptions) parse(now time.Time) error {
 		re, err := parseGrep(o.grep)
 		o.query.Grep = re
 		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// A spanFlag is a flag that names a moment, as it was typed, and where that goes.
+type spanFlag struct {
+	flag, text string
+	to         *time.Time
+}
+
+// parseTimes reads those that were typed; --until is the end of a day.
+func parseTimes(now time.Time, flags ...spanFlag) error {
+	var errs []error
+	for _, t := range flags {
+		if t.text != "" {
+			at, err := library.ParseTime(t.text, now, t.flag == "--until")
+			*t.to = at
+			errs = append(errs, prefixedError(t.flag, err))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -125,7 +148,7 @@ func runList(o *listOptions, std streams) error {
 	if err != nil {
 		return err
 	}
-	return o.paged(std, func(std streams) error { return writeRows(std.out, rows, colours) })
+	return o.paged(std, func(std streams) error { return writeRows(std.out, rowsOf(rows), colours) })
 }
 
 // none says why nothing is listed.
@@ -171,7 +194,32 @@ func listed(r *library.Row) listedRecording {
 	return l
 }
 
-func writeRows(out io.Writer, rows []library.Row, colours bool) error {
+// A listRow is a recording as a list shows it.
+type listRow struct {
+	name, argv, end string
+	began           time.Time
+	totals          *recording.Totals
+	verdict         *library.Verdict
+	err             error // it cannot be opened
+}
+
+func rowsOf(rows []library.Row) []listRow {
+	out := make([]listRow, len(rows))
+	for i := range rows {
+		r := &rows[i]
+		out[i] = listRow{name: r.Name, err: r.Err}
+		if r.Depth > 0 {
+			out[i].name = strings.Repeat("  ", r.Depth-1) + "└ " + r.Name
+		}
+		if r.Err == nil {
+			m := r.Recording.Manifest
+			out[i].argv, out[i].end, out[i].began, out[i].totals, out[i].verdict = strings.Join(m.Argv, " "), endCell(r.Recording), m.StartedAt, r.Totals, r.Verdict
+		}
+	}
+	return out
+}
+
+func writeRows(out io.Writer, rows []listRow, colours bool) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	room := 1 << 20 // of a command line
 	if isTerminal(out) {
@@ -179,28 +227,22 @@ func writeRows(out io.Writer, rows []library.Row, colours bool) error {
 	}
 	for i := range rows {
 		r := &rows[i]
-		name := r.Name
-		if r.Depth > 0 {
-			name = strings.Repeat("  ", r.Depth-1) + "└ " + name
-		}
-		if r.Err != nil {
+		if r.err != nil {
 			begin, end := paint(string(gate.Damaged), colours)
-			visible.Fprintf(w, "%s\t\t\t\t\t\t\t"+begin+"%s"+end+"\t%s\n", name, string(gate.Damaged), r.Err.Error())
+			visible.Fprintf(w, "%s\t\t\t\t\t\t\t"+begin+"%s"+end+"\t%s\n", r.name, string(gate.Damaged), r.err.Error())
 			continue
 		}
-		m := r.Recording.Manifest
-		model, turns, cost, took := totalCells(r.Totals)
+		model, turns, cost, took := totalCells(r.totals)
 		verdict := ""
-		if r.Verdict != nil {
-			verdict = r.Verdict.Status
+		if r.verdict != nil {
+			verdict = r.verdict.Status
 		}
-		argv := strings.Join(m.Argv, " ")
-		if runes := []rune(argv); len(runes) > room {
-			argv = string(runes[:room-1]) + "…"
+		if runes := []rune(r.argv); len(runes) > room {
+			r.argv = string(runes[:room-1]) + "…"
 		}
 		begin, end := paint(verdict, colours)
-		visible.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t"+begin+"%s"+end+"\t%s\n", name, m.StartedAt.Local().Format("2006-01-02 15:04:05"), endCell(r.Recording),
-			model, turns, cost, took, verdict, argv)
+		visible.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t"+begin+"%s"+end+"\t%s\n", r.name, r.began.Local().Format("2006-01-02 15:04:05"), r.end,
+			model, turns, cost, took, verdict, r.argv)
 	}
 	return w.Flush()
 }

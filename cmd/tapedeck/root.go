@@ -228,6 +228,9 @@ var helpGroups = []helpGroup{
 	{"share", "Keep and share recordings:", []commandMaker{
 		{"seal", newSealCommand}, {"pack", newPackCommand}, {"unpack", newUnpackCommand}, {"redact", newRedactCommand}, {"rm", newRmCommand}, {"gc", newGCCommand},
 	}},
+	{"team", "Keep runs where a team finds them:", []commandMaker{
+		{"push", newPushCommand}, {"pull", newPullCommand}, {"search", newSearchCommand}, {"purge", newPurgeCommand},
+	}},
 	{"test", "Gate on recordings, test agent logic and terminals:", []commandMaker{
 		{"test", newTestCommand}, {"script", newScriptCommand}, {"cassette", newCassetteCommand},
 	}},

@@ -31,6 +31,9 @@ type Blobs interface {
 
 // OpenBlobs opens what file:///PATH or s3://BUCKET/PREFIX names.
 func OpenBlobs(ctx context.Context, address string) (Blobs, error) {
+	if address == "" {
+		return nil, errors.New("--blobs is missing: with this --store it says where the bytes lie, as in file:///srv/tapedeck or s3://BUCKET?endpoint=URL")
+	}
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("--blobs: %w", err)

@@ -110,7 +110,9 @@ func openDatabase(ctx context.Context, address string) (*database, error) {
 		return nil, fmt.Errorf("--store %s: want sqlite:///PATH or postgres://USER@HOST/DATABASE", u.Redacted())
 	}
 	if err == nil {
-		err = d.migrate(ctx)
+		if err = d.migrate(ctx); err != nil {
+			d.db.Close()
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--store %s: %w", u.Redacted(), err)

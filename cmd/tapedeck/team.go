@@ -1,0 +1,375 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/adrg/xdg"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/packed"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/team"
+	"github.com/tapedeck-dev/tapedeck/internal/page"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/seal"
+)
+
+// storeFlags name a team's store.
+type storeFlags struct{ runs, blobs, project string }
+
+func (o *storeFlags) define(f *pflag.FlagSet) {
+	f.StringVar(&o.runs, "store", "", "`URL` of the database: sqlite:///PATH or postgres://USER@HOST/DATABASE; default: tapedeck.yaml's, else a file of this user")
+	f.StringVar(&o.blobs, "blobs", "", "`URL` of the bytes: file:///PATH or s3://BUCKET/PREFIX?endpoint=URL ; default: tapedeck.yaml's, else beside the file of --store")
+	f.StringVar(&o.project, "project", "", "`name` of the project, whose runs no other one sees ; default: tapedeck.yaml's")
+}
+
+// defaultStore names, as --store, the store that there is without the flag: list takes it from the library to that.
+const defaultStore = "default"
+
+// open opens the store that the flags name, or tapedeck.yaml, or that of this user.
+func (o *storeFlags) open(ctx context.Context) (*team.Store, error) {
+	config, err := recording.ReadConfig(".")
+	if err != nil {
+		return nil, err
+	}
+	if o.runs == defaultStore {
+		o.runs = ""
+	}
+	if s := config.Store; s != nil && o.runs == "" {
+		o.runs = s.Runs
+		if o.blobs == "" {
+			o.blobs = s.Blobs
+		}
+		if o.project == "" {
+			o.project = s.Project
+		}
+	}
+	if o.runs == "" {
+		dir := filepath.Join(xdg.DataHome, "tapedeck", "store")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		o.runs = (&url.URL{Scheme: "sqlite", Path: filepath.ToSlash(filepath.Join(dir, "runs.sqlite"))}).String()
+	}
+	if o.blobs == "" {
+		if path, ok := strings.CutPrefix(o.runs, "sqlite:"); ok {
+			o.blobs = "file:" + path + ".blobs"
+		}
+	}
+	return team.Open(ctx, o.runs, o.blobs)
+}
+
+// with opens the store for as long as f runs, which a signal ends.
+func (o *storeFlags) with(ctx context.Context, f func(ctx context.Context, s *team.Store) error) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	s, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return f(ctx, s)
+}
+
+// storeHint adds the next step to what a store refuses.
+func storeHint(err error) error {
+	switch {
+	case errors.Is(err, team.ErrNoRun):
+		return fmt.Errorf("%w: tapedeck list --store default has those that are there", err)
+	case errors.Is(err, context.Canceled):
+		return errors.New("interrupted: what was acknowledged stays, and the command can be run again")
+	}
+	return err
+}
+
+func newPushCommand(std streams) *cobra.Command {
+	var o storeFlags
+	var json bool
+	var push team.PushOptions
+	cmd := withHelp("push", &cobra.Command{
+		Args:              takes("REC…"),
+		ValidArgsFunction: recordingNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
+				push.Project = o.project
+				return runPush(ctx, s, args, &push, json, std)
+			})
+		},
+	})
+	o.define(cmd.Flags())
+	cmd.Flags().BoolVar(&push.Again, "again", false, "also what was purged from the store once")
+	cmd.Flags().BoolVar(&json, "json", false, "what was pushed as JSON")
+	return cmd
+}
+
+// pushedRun is one entry of push --json.
+type pushedRun struct {
+	*team.Run
+	There bool `json:"there"` // the very same was there already
+}
+
+func runPush(ctx context.Context, s *team.Store, names []string, o *team.PushOptions, json bool, std streams) error {
+	out := make([]pushedRun, 0, len(names))
+	var errs []error
+	for _, name := range names {
+		p := progressFor(std, json)
+		o.Progress = p.bytes("pushing " + visible.Line(name))
+		run, there, err := pushOne(ctx, s, name, o)
+		if p.end(); err != nil {
+			if errors.Is(err, team.ErrRemoved) {
+				err = fmt.Errorf("%w: --again pushes it all the same", err)
+			}
+			errs = append(errs, prefixedError(name, storeHint(err)))
+			continue
+		}
+		if out = append(out, pushedRun{run, there}); json {
+			continue
+		}
+		said := "pushed"
+		if there {
+			said = "there already:"
+		}
+		visible.Fprintf(std.err, "tapedeck: %s %s, %s\n", said, run.ID, size(run.Size))
+	}
+	if json {
+		errs = append(errs, printJSON(std.out, map[string]any{"pushed": out}))
+	}
+	return errors.Join(errs...)
+}
+
+func pushOne(ctx context.Context, s *team.Store, name string, o *team.PushOptions) (*team.Run, bool, error) {
+	rec, clean, err := openRecordingOrPacked(ctx, name)
+	if err != nil {
+		return nil, false, err
+	}
+	defer clean()
+	return s.Push(ctx, rec, o)
+}
+
+func newPullCommand(std streams) *cobra.Command {
+	var o storeFlags
+	var output string
+	var json bool
+	cmd := withHelp("pull", &cobra.Command{
+		Args: takes("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
+				return storeHint(runPull(ctx, s, &o, args[0], output, json, std))
+			})
+		},
+	})
+	o.define(cmd.Flags())
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`directory` of the recording (default: its id in .tapedeck/)")
+	cmd.Flags().BoolVar(&json, "json", false, "where it lies as JSON")
+	return cmd
+}
+
+func runPull(ctx context.Context, s *team.Store, o *storeFlags, id, output string, json bool, std streams) error {
+	lib, err := openLibrary()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "tapedeck-pull-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	p := progressFor(std, json)
+	file := filepath.Join(dir, "packed")
+	run, err := s.Pull(ctx, o.project, id, file, p.bytes("pulling"))
+	var rec *recording.Recording
+	if err == nil {
+		rec, err = lib.Unpack(ctx, file, &library.UnpackOptions{Output: output, Limits: packed.Limits{}, Progress: p.bytes("unpacking")})
+	}
+	if p.end(); err != nil {
+		return unpackHint(err)
+	}
+	if rec.Finished() {
+		page.Prepare(rec, nil)
+	}
+	if json {
+		return printJSON(std.out, map[string]any{"recording": rec.Dir, "id": run.ID, "state": run.State})
+	}
+	_, err = visible.Fprintf(std.err, "tapedeck: pulled %s into %s\n", run.ID, shortPath(rec.Dir))
+	return err
+}
+
+// runQuery are the flags that choose runs of a store.
+type runQuery struct {
+	storeFlags
+	since, until string
+	query        team.Query
+}
+
+func (o *runQuery) define(f *pflag.FlagSet) {
+	o.storeFlags.define(f)
+	f.StringVar(&o.query.Agent, "agent", "", "only those whose program is called `name`")
+	f.StringVar(&o.query.Model, "model", "", "only those that asked a model with this in its `name`")
+	f.BoolVar(&o.query.Failed, "failed", false, "only those whose program did not exit with 0, or whose recorder did not come to its end")
+	f.Float64Var(&o.query.MinCost, "min-cost", 0, "only those that cost so many `dollars` or more, as far as prices are known")
+	f.StringVar(&o.since, "since", "", "only what began at this `time` or later: 2026-11-27, 2d, 12h, yesterday, monday")
+	f.StringVar(&o.until, "until", "", "only what began before the end of this `time`")
+	f.IntVar(&o.query.Limit, "limit", team.DefaultLimit, "`N` at most, those that were pushed last")
+}
+
+func newSearchCommand(std streams) *cobra.Command {
+	var o runQuery
+	var json bool
+	cmd := withHelp("search", &cobra.Command{
+		Args: takes("QUERY…"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
+				return runSearch(ctx, s, strings.Join(args, " "), &o, json, std)
+			})
+		},
+	})
+	o.define(cmd.Flags())
+	cmd.Flags().BoolVar(&json, "json", false, "what was found as JSON")
+	return cmd
+}
+
+func runSearch(ctx context.Context, s *team.Store, text string, o *runQuery, json bool, std streams) error {
+	err := parseTimes(time.Now(), spanFlag{"--since", o.since, &o.query.Since}, spanFlag{"--until", o.until, &o.query.Until})
+	if err != nil {
+		return err
+	}
+	o.query.Project = o.project
+	hits, err := s.Search(ctx, text, &o.query)
+	if err != nil {
+		return storeHint(err)
+	}
+	if json {
+		return printJSON(std.out, map[string]any{"query": text, "hits": hits})
+	}
+	for i := range hits {
+		h := &hits[i]
+		visible.Fprintf(std.out, "%s  %s  %s\n    %s: %s\n", h.Run.ID, h.Run.StartedAt.Local().Format("2006-01-02 15:04:05"), strings.Join(h.Run.Argv, " "), h.What, h.Excerpt)
+	}
+	if len(hits) == 0 {
+		visible.Fprintln(std.err, "tapedeck: no run of the store has all of these words in one text")
+	}
+	return nil
+}
+
+func newPurgeCommand(std streams) *cobra.Command {
+	var o storeFlags
+	var reason string
+	var json bool
+	cmd := withHelp("purge", &cobra.Command{
+		Args: takes("ID…"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
+				return runPurge(ctx, s, args, o.project, reason, json, std)
+			})
+		},
+	})
+	o.define(cmd.Flags())
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` that the tombstone says")
+	cmd.Flags().BoolVar(&json, "json", false, "the tombstones as JSON")
+	return cmd
+}
+
+func runPurge(ctx context.Context, s *team.Store, names []string, project, reason string, json bool, std streams) error {
+	key, err := seal.LoadKey(recording.ConfigDir(""))
+	if err != nil {
+		return err
+	}
+	out := []*team.Tombstone{}
+	var errs []error
+	for _, id := range names {
+		t, err := s.Remove(ctx, project, id, reason, key)
+		if err != nil {
+			errs = append(errs, prefixedError(id, storeHint(err)))
+			continue
+		}
+		if out = append(out, t); !json {
+			visible.Fprintf(std.err, "tapedeck: purged %s; a tombstone signed by %s stays\n", t.ID, key.Name())
+		}
+	}
+	if json {
+		errs = append(errs, printJSON(std.out, map[string]any{"tombstones": out}))
+	}
+	return errors.Join(errs...)
+}
+
+// listStore lists the runs of a store as list does the recordings of a library.
+func listStore(ctx context.Context, s *team.Store, o *listOptions, std streams) error {
+	q := &team.Query{Project: o.store.project, Since: o.query.Since, Until: o.query.Until, Model: o.query.Model, Failed: o.query.Failed, MinCost: o.query.MinCost, Limit: o.limit}
+	runs, err := s.Runs(ctx, q)
+	if err != nil {
+		return storeHint(err)
+	}
+	if o.json {
+		return printJSON(std.out, map[string]any{"store": o.store.shown(), "runs": runs})
+	}
+	if len(runs) == 0 {
+		_, err := visible.Fprintln(std.err, "tapedeck: the store has no such run; push one with: tapedeck push REC")
+		return err
+	}
+	rows := make([]listRow, len(runs))
+	for i := range runs {
+		r := &runs[i]
+		end := "unfinished"
+		if r.Exit != nil {
+			end = fmt.Sprintf("exit %d", r.Exit.Code)
+		}
+		if r.Sealed {
+			end += ", sealed"
+		}
+		rows[i] = listRow{name: r.ID, argv: strings.Join(r.Argv, " "), end: end, began: r.StartedAt, totals: r.Totals, verdict: r.Verdict}
+	}
+	colours, err := o.colours(std.out)
+	if err != nil {
+		return err
+	}
+	return o.paged(std, func(std streams) error { return writeRows(std.out, rows, colours) })
+}
+
+// shown is the URL of the database without a password.
+func (o *storeFlags) shown() string {
+	u, err := url.Parse(o.runs)
+	if err != nil {
+		return ""
+	}
+	return u.Redacted()
+}
+
+// gcStore takes away what no run of a store needs, and with flags runs of its project.
+func gcStore(ctx context.Context, s *team.Store, o *gcOptions, std streams) error {
+	age, err := o.age()
+	if err != nil {
+		return err
+	}
+	if o.dryRun {
+		return errors.New("--dry-run is for the recordings of this work tree: tapedeck list --store has what --older-than and --keep are about")
+	}
+	removed := []*team.Tombstone{}
+	if age > 0 || o.keep > 0 {
+		key, err := seal.LoadKey(recording.ConfigDir(""))
+		if err != nil {
+			return err
+		}
+		var began time.Time
+		if age > 0 {
+			began = time.Now().Add(-age)
+		}
+		gone, err := s.Prune(ctx, o.store.project, began, o.keep, key)
+		if removed = append(removed, gone...); err != nil {
+			return storeHint(err)
+		}
+	}
+	blobs, err := s.Sweep(ctx)
+	if o.json {
+		return errors.Join(err, printJSON(std.out, map[string]any{"tombstones": removed, "blobs": len(blobs)}))
+	}
+	visible.Fprintf(std.err, "tapedeck: purged %s, and took away %s that no run has\n", plural(len(removed), "run", "runs"), plural(len(blobs), "blob", "blobs"))
+	return storeHint(err)
+}
