@@ -156,19 +156,22 @@ type fileTrace struct {
 // A fileEnd is what stands at a path, before or after records.
 type fileEnd struct {
 	state cas.Digest // zero for nothing
-	mode  string     // of what was written
+	mode  string     // of what was written, or of a directory or FIFO that is gone
 }
 
 func (t *fileTrace) add(k tape.Kind) {
 	f := tape.FileOf(k)
+	_, gone := k.(*tape.FileDelete)
 	if !t.seen {
 		t.seen = true
 		if f.Before != nil {
 			t.found.state = f.Before.Hash
+		} else if gone {
+			t.found.mode = f.Mode // of a directory or FIFO, which has no content
 		}
 	}
 	t.left = fileEnd{}
-	if _, gone := k.(*tape.FileDelete); !gone {
+	if !gone {
 		t.left = fileEnd{stateOf(f), f.Mode}
 	}
 }
@@ -179,10 +182,8 @@ func (t *fileTrace) nothing() bool { return t.found == fileEnd{} && t.left == fi
 // passing reports whether the records that stand alone are steps on the way that one side alone shows.
 func (p *filePath) passing() bool {
 	return (p.alone[Recorded] == 0) != (p.alone[Replay] == 0) && p.sides[Recorded].left == p.sides[Replay].left &&
-		(p.bothSeen() || p.sides[Recorded].nothing() && p.sides[Replay].nothing())
+		(p.sides[Recorded].seen && p.sides[Replay].seen || p.sides[Recorded].nothing() && p.sides[Replay].nothing())
 }
-
-func (p *filePath) bothSeen() bool { return p.sides[Recorded].seen && p.sides[Replay].seen }
 
 // withoutPassing takes out of pairs the steps that one side alone shows, and notes their paths. all are the records of the
 // lane.

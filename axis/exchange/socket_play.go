@@ -16,16 +16,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// PlayOptions say how a recorded WebSocket is played. Nil and zero work.
-type PlayOptions struct {
-	// Speed is how fast the server's messages come: 0 as soon as they are due, 1 as recorded, N that many times as fast.
-	Speed float64
-	// Reveal changes the bytes of each message of the server; nil leaves them as they are.
-	Reveal func([]byte) []byte
-	// Patience is how long the end of a socket that the program had ended waits for it to do so again.
-	Patience time.Duration
-}
-
 // A SocketPlay is a recorded WebSocket that plays the server's part to a program: a lane.Player of its entries. Which of them a message of
 // the program is follows from its content alone, masked as everything that is compared. A turn of a model is found by its key, on
 // whichever socket it was recorded.
@@ -33,7 +23,7 @@ type SocketPlay struct {
 	player *lane.Player[messageKey, *socketEntry]
 	sock   *Socket
 	book   *Book
-	opts   PlayOptions
+	opts   AnswerOptions
 	choice *choice  // nil where it is no other than rec
 	ids    []string // of the request that opened the socket
 
@@ -240,7 +230,7 @@ func (p *SocketPlay) nearest(key messageKey, surface []byte) string {
 	if !ok {
 		return fmt.Sprintf("the program sent nothing more on this socket while recording (%s)", nameOf(p.rec))
 	}
-	return fmt.Sprintf("nearest is record %d (lane %s), %s", best.seq, p.rec.Lane, describe(least))
+	return fmt.Sprintf("nearest is record %d (lane %s), %s", best.seq, p.rec.Lane, lane.Differences(least, unlikeness))
 }
 
 // Next waits until the server does something, puts it on the tape and returns it; it is valid until the next call. After an end
@@ -270,11 +260,11 @@ func (p *SocketPlay) ending(ctx context.Context) (*SocketOut, error) {
 	case !was.ended:
 		return &SocketOut{Reset: true}, nil
 	case was.endsByProgram():
-		return &SocketOut{Close: &CloseCode{goingAway, tape.HeldOn}, HeldOn: true}, nil
+		return &SocketOut{Close: &CloseCode{Code: goingAway, Reason: tape.HeldOn}, HeldOn: true}, nil
 	default:
 		out := &SocketOut{Reset: end.Gone == FromServer && strings.Contains(end.Error, Reset)}
 		if end.Code != Abnormal {
-			out.Close = &CloseCode{end.Code, end.Reason}
+			out.Close = &CloseCode{Code: end.Code, Reason: end.Reason}
 		}
 		return out, lane.Pause(ctx, nil, time.Until(p.player.Paced(was.endMS)))
 	}
