@@ -168,22 +168,24 @@ func (c *changing) hideLate(o *files.LateOptions) (changed int, err error) {
 			trees = append(trees, t)
 		}
 	}
-	var items int
-	var bytes int64
-	first, second := *o, *o
-	first.Progress = func(n int, size int64) {
-		items, bytes = n, size
-		o.Progress(items, bytes)
+	var before, last struct {
+		items int
+		bytes int64
 	}
-	second.Progress = func(n int, size int64) { o.Progress(items+n, bytes+size) }
-	if changed, err = files.HideLate(&first, trees...); err != nil {
+	own := *o
+	own.Progress = func(n int, size int64) {
+		last.items, last.bytes = before.items+n, before.bytes+size
+		o.Progress(last.items, last.bytes)
+	}
+	if changed, err = files.HideLate(&own, trees...); err != nil {
 		return changed, err
 	}
+	before = last
 	journal := c.journal.Load()
-	if journal == nil { // a talk alone is recorded (mcp wrap): no file changes
+	if journal == nil { // a conversation alone is recorded (mcp wrap): no file changes
 		return changed, nil
 	}
-	n, err := journal.HideLate(&second)
+	n, err := journal.HideLate(&own)
 	return changed + n, err
 }
 

@@ -157,9 +157,8 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 	if err != nil {
 		return nil, err
 	}
-	lanes, err := laneOptions(a.tape.Store, b.tape.Store, &comparing{
-		masking: now, roots: [2]*recording.Roots{&a.rec.Manifest.Roots, &b.rec.Manifest.Roots}, followsMCP: a.rec.Manifest.FollowsMCP(),
-	})
+	roots := [2]*recording.Roots{&a.rec.Manifest.Roots, &b.rec.Manifest.Roots}
+	lanes, err := laneOptions(a.tape.Store, b.tape.Store, now, roots, a.rec.Manifest.FollowsMCP())
 	if err != nil {
 		return nil, err
 	}
@@ -233,23 +232,16 @@ func openSide(path string) (*side, error) {
 	return &side{rec: rec, tape: f, path: path}, err
 }
 
-// comparing says by what two recordings compare: masks and headers as they are set now, where the paths of both lay.
-type comparing struct {
-	masking    *recording.Masking
-	roots      [2]*recording.Roots
-	followsMCP bool
-}
-
-// laneOptions are what comparing two recordings needs to explain what it finds.
-func laneOptions(recorded, replay cas.Store, by *comparing) (*fidelity.LaneOptions, error) {
+// laneOptions are what comparing two recordings needs to explain what it finds: by masks and headers as they are set now, with the paths of both.
+func laneOptions(recorded, replay cas.Store, now *recording.Masking, roots [2]*recording.Roots, followsMCP bool) (*fidelity.LaneOptions, error) {
 	var masks [2]*masks.Masker
-	for s, roots := range by.roots {
+	for s := range roots {
 		var err error
-		if masks[s], err = by.masking.Masker(roots); err != nil {
+		if masks[s], err = now.Masker(roots[s]); err != nil {
 			return nil, err
 		}
 	}
-	return laneOptionsOf(recorded, replay, masks, by.masking.OwnHeaders(), by.followsMCP), nil
+	return laneOptionsOf(recorded, replay, masks, now.OwnHeaders(), followsMCP), nil
 }
 
 // given reports whether a run was given its time and its randomness, all of it.

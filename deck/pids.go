@@ -77,7 +77,7 @@ func (m *pidMap) missed() []string {
 
 // unlisted reports whether a process was not there when the recorded one looked through all: pgrep finds on a replay what it found then.
 func (i *processInputs) unlisted(pid int) bool {
-	was, program := i.pids.was(pid)
+	was, program := i.of.pids.was(pid)
 	return was != 0 && i.answers.Unlisted(was, program)
 }
 
@@ -85,22 +85,22 @@ func (i *processInputs) unlisted(pid int) bool {
 // another thread of its parent started them.
 func (i *processInputs) Beginning() func(ctx context.Context) {
 	took := time.Duration(i.tookMS) * time.Millisecond
-	if i.pids == nil || i.id == programID || took > looksFor {
+	if i.of.pids == nil || i.id == programID || took > looksFor {
 		return nil
 	}
-	_, program := i.pids.was(i.program.PID)
+	_, program := i.of.pids.was(i.program.PID)
 	seen := i.answers.Listed(program)
 	var begun []lane.Condition[int]
 	for _, pid := range seen {
-		if i.pids.recorded.pids[pid] {
+		if i.of.pids.recorded.pids[pid] {
 			begun = append(begun, lane.Condition[int]{
 				What: pid, Since: time.Now(), For: took + lookLate,
 				Why: fmt.Sprintf("process %d looks through all processes, of which the recorded one saw %d, that has not begun", i.id, pid),
 			})
 		}
 	}
-	if !i.pids.begun.Holds(begun) {
+	if !i.of.pids.begun.Holds(begun) {
 		return nil
 	}
-	return func(ctx context.Context) { _ = i.pids.begun.Await(ctx, begun) }
+	return func(ctx context.Context) { _ = i.of.pids.begun.Await(ctx, begun) }
 }

@@ -31,7 +31,7 @@ func TestLooksWhenBegun(t *testing.T) {
 		again.add(&tape.MCPOpen{Conversation: 7, Extra: tape.NumberField(tape.PIDKey, 1001)})
 		m := newPIDMap(again)
 		m.add(100, 100)
-		looks := &processInputs{id: 4, answers: answers, pids: m, tookMS: 50}
+		looks := &processInputs{id: 4, answers: answers, of: &processes{pids: m}, tookMS: 50}
 		since, waited := time.Now(), make(chan time.Duration)
 		go func() {
 			looks.program = new(jail.Program)
@@ -49,12 +49,12 @@ func TestLooksWhenBegun(t *testing.T) {
 			t.Error("it waits for what has begun")
 		}
 
-		looks.pids = newPIDMap(again)
-		looks.pids.add(100, 100)
+		looks.of.pids = newPIDMap(again)
+		looks.of.pids.add(100, 100)
 		since = time.Now()
 		looks.Beginning()(context.Background())
-		if got := time.Since(since); got != 50*time.Millisecond+lookLate || len(looks.pids.missed()) != 1 {
-			t.Errorf("it waited %v in vain, missed %q", got, looks.pids.missed())
+		if got := time.Since(since); got != 50*time.Millisecond+lookLate || len(looks.of.pids.missed()) != 1 {
+			t.Errorf("it waited %v in vain, missed %q", got, looks.of.pids.missed())
 		}
 		looks.tookMS = looksFor.Milliseconds() + 1
 		if looks.Beginning() != nil {

@@ -43,33 +43,37 @@ type processes struct {
 	began, over func(id uint64)                                  // on a replay, told of each process; nil for nobody
 	ending      func(id uint64) (wait func(ctx context.Context)) // the same, of one that is about to end: see jail.Source
 
-	owners  portOwners
 	pids    *pidMap // of a replay; nil else
 	reads   reads
 	ends    sync.WaitGroup // goroutines of processes that may be a server's
 	drained chan struct{}  // closed when all have ended, and every conversation with a server
 
-	mu     sync.Mutex
-	last   uint64                    // the highest number that was given
-	heard  map[uint64]*ambient.Heard // by processes and threads that have not ended; empty where no times are kept
-	given  map[uint64]*ambient.Given // likewise, on a replay: their wall times
-	first  *processInputs
-	left   bool     // the run has left the recorded times
-	lost   int      // times that found no room
-	damage []string // recorded times that cannot be read
+	mu      sync.Mutex
+	last    uint64                    // the highest number that was given
+	heard   map[uint64]*ambient.Heard // by processes and threads that have not ended; empty where no times are kept
+	given   map[uint64]*ambient.Given // likewise, on a replay: their wall times
+	holders map[uint16]*processInputs // of ports: whose sockets have them, or had them last
+	first   *processInputs
+	left    bool     // the run has left the recorded times
+	lost    int      // times that found no room
+	damage  []string // recorded times that cannot be read
 }
 
 // programID is the spawn_id of the program.
 const programID = 1
 
-// recordProcesses records those of a run.
-func recordProcesses(s *session, c *changing, seed *ambient.Seed) *processes {
-	return &processes{s: s, servers: &c.servers, stamps: c.stamps, seed: seed, keeps: true, drained: make(chan struct{})}
+// newProcesses records those of a run.
+func newProcesses(s *session, c *changing, seed *ambient.Seed) *processes {
+	return &processes{
+		s: s, servers: &c.servers, stamps: c.stamps, seed: seed, keeps: true, drained: make(chan struct{}),
+		heard: make(map[uint64]*ambient.Heard), given: make(map[uint64]*ambient.Given), holders: make(map[uint16]*processInputs),
+	}
 }
 
 // replayProcesses gives again what those of a recording had, which began at start. kept says that the replay becomes a recording.
 func replayProcesses(s *session, c *changing, seed *ambient.Seed, again *recordedProcesses, start time.Time, kept bool) *processes {
-	p := &processes{s: s, servers: &c.servers, stamps: c.stamps, seed: seed, clock: ambient.NewClock(start), ticks: ambient.NewTicks(), again: again, keeps: kept, last: again.last, pids: newPIDMap(again), drained: make(chan struct{})}
+	p := newProcesses(s, c, seed)
+	p.clock, p.ticks, p.again, p.keeps, p.last, p.pids = ambient.NewClock(start), ambient.NewTicks(), again, kept, again.last, newPIDMap(again)
 	p.reads.since = start
 	return p
 }
@@ -178,31 +182,26 @@ type processInputs struct {
 	places, tickings *ambient.Places // where it reads each
 	draws            *ambient.Draws  // nil: the kernel's
 	answers          *ambient.Answers
-	roots            *recording.Roots
-	stamps           *stamps
 
+	of         *processes
 	id, parent uint64
 	began      time.Time
 	duration   time.Duration // once it has ended
 	at         uint64        // the recorder's ordinal when it began
 	program    *jail.Program
 	by         uint32 // the server that it is of; 0 for none
-	ending     func(id uint64) (wait func(ctx context.Context))
 	over       uint64 // the recorder's ordinal when it had ended
 	opened     atomic.Uint64
-	seed       *ambient.Seed
 	ports      jail.Filler
-	owners     *portOwners
-	pids       *pidMap
 	tookMS     int64 // of the recorded process
 }
 
 // Opened implements jail.Source.
 func (i *processInputs) Opened() jail.Filler {
-	if i.seed == nil {
+	if i.of.seed == nil {
 		return kernelRandom{}
 	}
-	return i.seed.Device(i.id, i.opened.Add(1))
+	return i.of.seed.Device(i.id, i.opened.Add(1))
 }
 
 // Now implements jail.Source.
@@ -219,16 +218,16 @@ func (i *processInputs) TickBehind() int64 { return i.ticks.Behind() }
 
 // Ending implements jail.Source. The program itself ends when it likes.
 func (i *processInputs) Ending() func(ctx context.Context) {
-	i.stamps.look(i, "ended")
-	if i.ending == nil || i.id == programID {
+	i.of.stamps.look(i, "ended")
+	if i.of.ending == nil || i.id == programID {
 		return nil
 	}
-	return i.ending(i.id)
+	return i.of.ending(i.id)
 }
 
 // Asked implements jail.Source. Of a file that is another than it was what was recorded does not hold.
 func (i *processInputs) Asked(what, path string, now []byte) []byte {
-	asked := strings.TrimSpace(what + " " + i.roots.TapePath(path))
+	asked := strings.TrimSpace(what + " " + i.of.s.roots.TapePath(path))
 	b := i.answers.Next(asked)
 	if pid, ok := ambient.ProcessOf(asked); ok && b == nil && pid != i.program.PID && i.unlisted(pid) {
 		return nil
@@ -246,42 +245,26 @@ const portsDevice = math.MaxUint64
 // Port implements jail.Source.
 func (i *processInputs) Port() uint16 {
 	port := jail.PortOf(i.ports)
-	i.owners.add(port, i)
+	i.of.mu.Lock()
+	defer i.of.mu.Unlock()
+	i.of.holders[port] = i
 	return port
 }
 
-// portOwners are the processes whose sockets have ports, or had them last.
-type portOwners struct {
-	mu sync.Mutex
-	by map[uint16]*processInputs
-}
-
-func (o *portOwners) add(port uint16, process *processInputs) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.by == nil {
-		o.by = make(map[uint16]*processInputs)
-	}
-	o.by[port] = process
-}
-
-// at is whose the port of an address is inside; nil where that is not known.
-func (o *portOwners) at(remote net.Addr) *processInputs {
+// holder is whose the port of an address is inside; nil where that is not known.
+func (p *processes) holder(remote net.Addr) *processInputs {
 	addr, err := netip.ParseAddrPort(remote.String())
-	if err != nil {
+	if p == nil || err != nil {
 		return nil
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.by[addr.Port()]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.holders[addr.Port()]
 }
 
 // opener is the process, or thread with times of its own, that opened a connection; 0 where that is not known.
 func (p *processes) opener(remote net.Addr) uint64 {
-	if p == nil {
-		return 0
-	}
-	if in := p.owners.at(remote); in != nil {
+	if in := p.holder(remote); in != nil {
 		return in.id
 	}
 	return 0
@@ -289,10 +272,7 @@ func (p *processes) opener(remote net.Addr) uint64 {
 
 // askedFrom is askedBy for the process whose address that is.
 func (p *processes) askedFrom(remote net.Addr) []tape.Field {
-	if p == nil {
-		return nil
-	}
-	if in := p.owners.at(remote); in != nil {
+	if in := p.holder(remote); in != nil {
 		return p.askedBy(in)
 	}
 	return nil
@@ -327,12 +307,11 @@ func (kernelRandom) Fill(b []byte) { _, _ = rand.Read(b) } // never fails
 
 // Started implements jail.Inputs.
 func (p *processes) Started(pr *jail.Program) jail.Source {
-	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), ending: p.ending, ports: kernelRandom{}, owners: &p.owners, pids: p.pids}
+	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), of: p, ports: kernelRandom{}}
 	if parent, ok := pr.Parent.(*processInputs); ok {
 		in.parent = parent.id
 	}
 	in.by = p.servers.of(pr.Host)
-	in.roots, in.stamps = &p.s.roots, p.stamps
 	p.mu.Lock()
 	was := p.number(in)
 	p.hears(in)
@@ -348,7 +327,7 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	in.ticks, in.tickings = p.time("ticks", in, was.Ticks, p.ticks, ambient.Ticks())
 	p.answer(in, was.Answers)
 	if p.seed != nil {
-		in.seed, in.draws, in.ports = p.seed, p.seed.Draws(in.id), p.seed.Device(in.id, portsDevice)
+		in.draws, in.ports = p.seed.Draws(in.id), p.seed.Device(in.id, portsDevice)
 	}
 	if p.began != nil {
 		p.began(in.id)
@@ -370,9 +349,6 @@ func (p *processes) hears(in *processInputs) {
 		in.heard = new(ambient.Heard)
 	case in.program.PID != 0:
 		in.heard = in.heard.Thread()
-	}
-	if p.heard == nil {
-		p.heard = make(map[uint64]*ambient.Heard)
 	}
 	p.heard[in.id] = in.heard
 }
@@ -441,9 +417,6 @@ func (p *processes) time(what string, in *processInputs, recorded *tape.Payload,
 func (p *processes) gives(in *processInputs, g *ambient.Given) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.given == nil {
-		p.given = make(map[uint64]*ambient.Given)
-	}
 	p.given[in.id] = g
 }
 
@@ -489,36 +462,31 @@ func (p *processes) Ended(s jail.Source, e jail.Ended) {
 	delete(p.given, in.id)
 	p.mu.Unlock()
 	in.duration, in.over = time.Since(in.began), p.s.rec.Ordinal()
-	var listening *listening
+	var passed *listening
 	if !e.Again && !in.program.Forked {
-		listening = p.servers.takeListening(in.program.Host)
+		passed = p.servers.takeListening(in.program.Host)
 	}
 	switch {
 	case in.id == programID:
-	case listening != nil:
-		p.endedBehind(listening.done, in, e, func() *heardStreams { return listening.heard })
+	case passed != nil:
+		p.endedBehind(passed, in, e)
 	case in.by != 0: // its end stands where whoever talked with it has had all that it said
-		p.endedBehind(p.servers.settled(in.by), in, e, func() *heardStreams {
-			if e.Again {
-				return nil
-			}
-			return p.servers.takeHeard(in.by, in.program.Host)
-		})
+		p.endedBehind(&listening{done: p.servers.settled(in.by)}, in, e)
 	default:
 		p.ended(in, e, nil)
 	}
 }
 
 // endedBehind puts the end of a process on the tape once what passed on its streams is known.
-func (p *processes) endedBehind(known <-chan struct{}, in *processInputs, e jail.Ended, heard func() *heardStreams) {
+func (p *processes) endedBehind(l *listening, in *processInputs, e jail.Ended) {
 	p.ends.Go(func() {
 		select {
-		case <-known:
+		case <-l.done:
 		case <-p.drained:
 		}
 		select {
-		case <-known:
-			p.ended(in, e, heard())
+		case <-l.done:
+			p.ended(in, e, l.heard)
 		default:
 			p.ended(in, e, nil)
 		}

@@ -364,7 +364,7 @@ func (r *recorder) program() *run {
 	p.changing = r.changing
 	if !r.o.Proxy && !r.o.RealTime {
 		seed := ambient.NewSeed(r.redactor.key[:], m.ID)
-		p.processes = recordProcesses(r.s, r.changing, &seed)
+		p.processes = newProcesses(r.s, r.changing, &seed)
 		r.s.answered = p.processes.answered
 	}
 	r.processes = p.processes

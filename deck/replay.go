@@ -292,7 +292,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := laneOptions(r.store, replay.Store, &comparing{masking: now, roots: [2]*recording.Roots{&m.Roots, &r.roots}, followsMCP: m.FollowsMCP()})
+	o, err := laneOptions(r.store, replay.Store, now, [2]*recording.Roots{&m.Roots, &r.roots}, m.FollowsMCP())
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,18 @@
 package deck
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/netip"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,7 +36,6 @@ type serverProcess struct {
 	conversation uint64        // 0 while it is not known to be one
 	within       uint32        // the handle of what started it, where that may be a server too; 0 for the program
 	changed      bool          // it may have changed files since the last barrier
-	heard        *heardStreams // what passed, where it is none
 	settled      chan struct{} // closed once its talk has ended: what it was is known then
 }
 
@@ -74,32 +80,13 @@ func (s *servers) settled(by uint32) <-chan struct{} {
 	return s.all[by-1].settled
 }
 
-// keepHeard keeps what passed between the process of by, which is no server, and who talked with it.
-func (s *servers) keepHeard(by uint32, h *heardStreams) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all[by-1].heard = h
-}
-
-// takeHeard is what passed between the process pid of by and who talked with it, once; nil for nothing.
-func (s *servers) takeHeard(by uint32, pid int) *heardStreams {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	h := s.all[by-1].heard
-	if h == nil || h.pid != pid {
-		return nil
-	}
-	s.all[by-1].heard = nil
-	return h
-}
-
-// A listening is a process whose input passes here, and its output does not.
+// A listening is a process whose standard streams pass here, its input at least.
 type listening struct {
-	heard *heardStreams
-	done  <-chan struct{} // closed once the input has ended
+	heard *heardStreams   // nil where they are a conversation's, or not known; set before done
+	done  <-chan struct{} // closed once they have ended
 }
 
-// listens says that the input of a process passes here.
+// listens says that streams of a process pass here.
 func (s *servers) listens(pid int, l *listening) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +96,7 @@ func (s *servers) listens(pid int, l *listening) {
 	s.heard[pid] = l
 }
 
-// takeListening is what is known of the input of a process that has ended, once; nil for nothing.
+// takeListening is what is known of the streams of a process that has ended, once; nil for nothing.
 func (s *servers) takeListening(pid int) *listening {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,4 +265,162 @@ func (c *changing) redo(rec *tape.Record, o *files.RedoOptions) error {
 	c.servers.all[o.By-1].changed = true
 	c.servers.mu.Unlock()
 	return j.Redo(rec, o)
+}
+
+// Bounds of what one connection is looked for in.
+const (
+	maxSockets   = 4 << 20 // bytes of a table of sockets
+	maxProcesses = 1024    // of the trees of all servers
+	maxThreads   = 256     // of each of them
+	maxFiles     = 4096    // descriptors of each of them
+)
+
+// asks returns the number of the conversation of the server whose process has the socket with this address inside; 0 where it is the
+// program's, and where it cannot be found out. A socket that a server has from those above it is theirs.
+func (s *servers) asks(remote net.Addr) uint64 {
+	addr, err := netip.ParseAddrPort(remote.String())
+	if err != nil {
+		return 0
+	}
+	addr = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
+	held := make(map[int]bool) // asked before, by process
+	for _, root := range s.talking() {
+		link := socketAt(root, addr)
+		if link == "" {
+			continue
+		}
+		holds := func(pid int) bool {
+			has, known := held[pid]
+			if !known {
+				has = holdsFile(pid, link)
+				held[pid] = has
+			}
+			return has
+		}
+		for _, pid := range treeOf(root) {
+			if holds(pid) {
+				return s.above(pid, holds)
+			}
+		}
+	}
+	return 0
+}
+
+// talking lists the processes that hold a conversation.
+func (s *servers) talking() (roots []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for pid, by := range s.roots {
+		if s.all[by-1].conversation != 0 {
+			roots = append(roots, pid)
+		}
+	}
+	return roots
+}
+
+// above is the conversation of the topmost process that holds what pid does, of pid and those that it comes from.
+func (s *servers) above(pid int, holds func(pid int) bool) uint64 {
+	top := pid
+	for range maxClimb {
+		_, parent := lineage(pid)
+		if parent <= 1 {
+			break
+		}
+		if pid = parent; holds(pid) {
+			top = pid
+		}
+	}
+	return s.within(top)
+}
+
+// within is the conversation of the server that a process is, or comes from; 0 for none.
+func (s *servers) within(pid int) uint64 {
+	s.mu.Lock()
+	by := s.climb(pid)
+	s.mu.Unlock()
+	return s.conversation(by)
+}
+
+// socketAt is the link of the TCP socket whose own address is addr, where the process pid is; "" for none, and where there are several.
+func socketAt(pid int, addr netip.AddrPort) (link string) {
+	for _, table := range []string{"tcp", "tcp6"} {
+		f, err := os.Open(fmt.Sprintf("/proc/%d/net/%s", pid, table))
+		if err != nil {
+			continue
+		}
+		lines := bufio.NewScanner(io.LimitReader(f, maxSockets))
+		for lines.Scan() {
+			fields := strings.Fields(lines.Text())
+			if len(fields) < 10 || fields[9] == "0" || !isAddr(fields[1], addr) {
+				continue
+			}
+			if link != "" {
+				f.Close()
+				return ""
+			}
+			link = "socket:[" + fields[9] + "]"
+		}
+		f.Close()
+	}
+	return link
+}
+
+// isAddr reports whether a table of sockets means addr by text: the address in hexadecimal, in words of the machine's byte order, and
+// the port.
+func isAddr(text string, addr netip.AddrPort) bool {
+	host, port, _ := strings.Cut(text, ":")
+	if n, err := strconv.ParseUint(port, 16, 16); err != nil || uint16(n) != addr.Port() {
+		return false
+	}
+	var b []byte
+	for ; len(host) >= 8; host = host[8:] {
+		word, err := strconv.ParseUint(host[:8], 16, 32)
+		if err != nil {
+			return false
+		}
+		b = binary.NativeEndian.AppendUint32(b, uint32(word))
+	}
+	a, ok := netip.AddrFromSlice(b)
+	return ok && a.Unmap() == addr.Addr()
+}
+
+// treeOf lists a process and those that come from it, as far as they have not lost their parents.
+func treeOf(root int) []int {
+	all := []int{root}
+	for i := 0; i < len(all) && len(all) < maxProcesses; i++ {
+		for _, task := range namesIn(fmt.Sprintf("/proc/%d/task", all[i]), maxThreads) {
+			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", all[i], task))
+			if err != nil {
+				continue
+			}
+			for _, child := range strings.Fields(string(b)) {
+				if pid, err := strconv.Atoi(child); err == nil && len(all) < maxProcesses {
+					all = append(all, pid)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// holdsFile reports whether a process has a descriptor with this link.
+func holdsFile(pid int, link string) bool {
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	for _, fd := range namesIn(dir, maxFiles) {
+		if to, err := os.Readlink(filepath.Join(dir, fd)); err == nil && to == link {
+			return true
+		}
+	}
+	return false
+}
+
+// namesIn lists the first names of a directory; none where it cannot be read.
+func namesIn(dir string, most int) []string {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(most)
+	return names
 }

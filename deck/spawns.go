@@ -12,6 +12,9 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
+	"github.com/tapedeck-dev/tapedeck/internal/spool"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // spawns is told of each program that somebody in the jail starts and talks with. While recording it stands between the two, and
@@ -83,6 +86,11 @@ func (w *spawns) Spawning(sp *jail.Spawn) *jail.SpawnAnswer {
 	served, refuse := w.onTape(sp, by)
 	runs := served != nil && w.running.has(served.Recorded().Server)
 	answer.Stub = served != nil && !runs
+	var passed *listening // of what may be no server
+	if served == nil && w.hears {
+		passed = &listening{done: w.changing.servers.settled(by)}
+		w.changing.servers.listens(sp.PID, passed)
+	}
 	go func() {
 		defer w.forget(sp, by)
 		switch {
@@ -91,7 +99,7 @@ func (w *spawns) Spawning(sp *jail.Spawn) *jail.SpawnAnswer {
 		case served != nil:
 			w.serve(sp, st, served, by)
 		default:
-			w.relay(sp, st, refuse, by, within)
+			w.relay(sp, st, refuse, by, within, passed)
 		}
 	}()
 	return answer
@@ -140,7 +148,7 @@ func (w *spawns) listen(sp *jail.Spawn) *jail.SpawnAnswer {
 		w.letGo(sp)
 		return nil
 	}
-	heard, done := newHeardStreams(w.s, sp.PID), make(chan struct{})
+	heard, done := newHeardStreams(w.s), make(chan struct{})
 	w.changing.servers.listens(sp.PID, &listening{heard, done})
 	o := &mcp.RelayOptions{ClientIn: st.Far[0], ServerIn: st.Near[0], Heard: heard.left}
 	if info, err := st.Far[0].Stat(); err == nil && info.Mode()&os.ModeSocket != 0 { // which has two directions
@@ -203,7 +211,7 @@ func (w *spawns) tried(sp *jail.Spawn) {
 }
 
 // relay stands between a program and the one that it started.
-func (w *spawns) relay(sp *jail.Spawn, st *jail.Streams, refuse *noServer, by uint32, within uint64) {
+func (w *spawns) relay(sp *jail.Spawn, st *jail.Streams, refuse *noServer, by uint32, within uint64, passed *listening) {
 	opened := w.opened(sp, by)
 	opened.Within = within
 	o := &mcp.RelayOptions{
@@ -214,8 +222,8 @@ func (w *spawns) relay(sp *jail.Spawn, st *jail.Streams, refuse *noServer, by ui
 	if refuse != nil {
 		o.Refuse = refuse.line
 	}
-	heard := newHeardStreams(w.s, sp.PID)
-	if w.hears {
+	heard := newHeardStreams(w.s)
+	if passed != nil {
 		o.Heard = heard.left
 	}
 	c, err := mcp.Relay(w.cut, o)
@@ -228,8 +236,8 @@ func (w *spawns) relay(sp *jail.Spawn, st *jail.Streams, refuse *noServer, by ui
 	switch {
 	case c != nil:
 		w.ended(c, serverEnd(w.endOf(sp)))
-	case err == nil && w.hears:
-		w.changing.servers.keepHeard(by, heard)
+	case err == nil && passed != nil:
+		passed.heard = heard
 	}
 }
 
@@ -335,4 +343,62 @@ func (w *spawns) stop() {
 	if w != nil {
 		w.end()
 	}
+}
+
+// maxHeard is how much of each stream of a process that the program started is kept, in bytes. It compares as far as that.
+const maxHeard = 1 << 20
+
+// heardStreams are the standard streams of a process that somebody talked with, which is no server: what it was given and what it wrote.
+type heardStreams struct {
+	to   [3]*heardStream
+	left *mcp.Heard
+}
+
+// A heardStream keeps the beginning of one stream, scrubbed.
+type heardStream struct {
+	clean *scrub.Writer
+	spool *spool.Spool
+	room  int
+	cut   bool
+}
+
+func newHeardStreams(s *session) *heardStreams {
+	h := &heardStreams{left: new(mcp.Heard)}
+	for i := range h.to {
+		sp := spool.New(s.store)
+		h.to[i] = &heardStream{clean: s.scrub.Writer(sp), spool: sp, room: maxHeard}
+		h.left.To[i] = h.to[i]
+	}
+	return h
+}
+
+// Write implements io.Writer. What finds no room is dropped.
+func (h *heardStream) Write(b []byte) (int, error) {
+	n := min(len(b), h.room)
+	h.room -= n
+	h.cut = h.cut || n < len(b)
+	if n == 0 {
+		return len(b), nil
+	}
+	if _, err := h.clean.Write(b[:n]); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+func (h *heardStream) finish() (*tape.Payload, error) {
+	return h.spool.Finish(h.clean.Close())
+}
+
+// add puts the streams on the record of their process. Those that were not taken are absent there.
+func (h *heardStreams) add(k *tape.ProcessSpawn) (err error) {
+	cut := make(map[string]bool)
+	for i, to := range []**tape.Payload{&k.Stdin, &k.Stdout, &k.Stderr} {
+		if *to, err = h.to[i].finish(); err != nil {
+			return err
+		}
+		cut[tape.CutKeys[i]] = h.to[i].cut || !h.left.Whole[i]
+	}
+	k.Extra = append(k.Extra, tape.FlagFields(cut)...)
+	return nil
 }

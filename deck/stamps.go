@@ -62,7 +62,7 @@ func (s *stamps) look(in *processInputs, what string) {
 	s.fresh = nil
 	var files []string
 	for _, path := range paths {
-		if root, rest := s.root(path); root != nil && s.stamp(in, what+" "+in.roots.TapePath(path), path, root, rest) {
+		if root, rest := s.root(path); root != nil && s.stamp(in, what+" "+in.of.s.roots.TapePath(path), path, root, rest) {
 			files = append(files, path)
 		}
 	}

@@ -128,7 +128,7 @@ var benchCompares = []benchmarked{
 	{"byte-identical", false, func(a, b Records) (*Report, error) { return Compare(ByteIdentical, a, b) }},
 	{"outcome", false, func(a, b Records) (*Report, error) { return Compare(Outcome, a, b) }},
 	{"phase-aware", false, func(a, b Records) (*Report, error) { return Compare(PhaseAware, a, b) }},
-	{"aligned", true, func(a, b Records) (*Report, error) { return CompareAligned(Semantic, a, b) }},
+	{"aligned", true, func(a, b Records) (*Report, error) { return CompareTapes(Semantic, a, b, &TapeOptions{Aligned: true}) }},
 	{"lanes", true, func(a, b Records) (*Report, error) { return CompareLanes(Semantic, a, b, nil) }},
 }
 

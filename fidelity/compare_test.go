@@ -398,7 +398,7 @@ func TestAnyTapeIsFaithfulToItself(t *testing.T) {
 			if err != nil || !got.Faithful() || got.Score != 1 {
 				t.Fatalf("%v: %v %v", mode, got, err)
 			}
-			if got, err = CompareAligned(mode, yieldAll(recs, nil), yieldAll(recs, nil)); err != nil || !got.Faithful() {
+			if got, err = CompareTapes(mode, yieldAll(recs, nil), yieldAll(recs, nil), &TapeOptions{Aligned: true}); err != nil || !got.Faithful() {
 				t.Fatalf("%v aligned: %v %v", mode, got, err)
 			}
 			if got, err = CompareLanes(mode, yieldAll(recs, nil), yieldAll(recs, nil), nil); err != nil || !got.Faithful() {
@@ -413,7 +413,7 @@ func TestOneInsertedRecordIsOneDivergenceAligned(t *testing.T) {
 		recs := drawTape(t)
 		at := rapid.IntRange(0, len(recs)).Draw(t, "at")
 		more := slices.Insert(slices.Clone(recs), at, &tape.Record{Seq: 999, Kind: &tape.EnvRead{VarName: "INSERTED"}})
-		got, err := CompareAligned(Semantic, yieldAll(recs, nil), yieldAll(more, nil))
+		got, err := CompareTapes(Semantic, yieldAll(recs, nil), yieldAll(more, nil), &TapeOptions{Aligned: true})
 		if err != nil {
 			t.Fatal(err)
 		}

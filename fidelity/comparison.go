@@ -5,7 +5,6 @@ import (
 	"iter"
 	"maps"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -30,8 +29,9 @@ func newComparison(mode Mode, o *LaneOptions) *comparison {
 		c.o = *o
 	}
 	c.report.Crossed, c.report.names = &c.o.Crossed, c.o.Sides
-	c.report.Masked = maps.Clone(c.o.Masked)
-	c.report.Notes = slices.Clone(c.o.Notes)
+	c.report.Unasked, c.report.Refused, c.report.Masked = []RequestRef{}, []RequestRef{}, map[string]int{}
+	maps.Copy(c.report.Masked, c.o.Masked)
+	c.report.Notes = append([]string{}, c.o.Notes...)
 	c.report.NotCompared, c.report.NotCovered, c.report.usual = c.o.NotCompared, c.o.NotCovered, c.o.Usual
 	c.differ = differ{lanes: true, mask: c.o.masked, names: c.o.Sides, pids: &c.pids}
 	return c
@@ -55,14 +55,6 @@ func (c *comparison) note(format string, args ...any) {
 }
 
 func (c *comparison) place(p placed) { c.found = append(c.found, p) }
-
-// countMasked counts a use of a mask.
-func (c *comparison) countMasked(mask string, n int) {
-	if c.report.Masked == nil {
-		c.report.Masked = make(map[string]int)
-	}
-	c.report.Masked[mask] += n
-}
 
 // end is the place behind all that the replay did.
 func (c *comparison) end() int { return len(c.sides[Replay].entries) }

@@ -1,6 +1,6 @@
 // Package fidelity compares two event tapes and says where they differ.
 //
-// Bare tapes compare by position (Compare, CompareAligned), recordings lane by lane (CompareLanes); the mode says what
+// Bare tapes compare by position (Compare, CompareTapes), recordings lane by lane (CompareLanes); the mode says what
 // must match. The result is a Report: a code for every divergence, text that a person understands at a glance, and JSON
 // whose keys are a contract. DiffJSON, which explains a request that changed, stands by itself.
 //

@@ -181,7 +181,7 @@ func TestOneMovedRecordIsOneDivergenceAligned(t *testing.T) {
 		kinds = append(kinds, &tape.EnvRead{VarName: name})
 	}
 	moved := []tape.Kind{kinds[1], kinds[2], kinds[3], kinds[4], kinds[0], kinds[5]}
-	got, err := CompareAligned(Semantic, tapeOf(kinds...), tapeOf(moved...))
+	got, err := CompareTapes(Semantic, tapeOf(kinds...), tapeOf(moved...), &TapeOptions{Aligned: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestManyInsertedRecordsReadAsOneLine(t *testing.T) {
 	for range 300 {
 		b = append(b, &tape.EnvRead{VarName: "X"})
 	}
-	got, err := CompareAligned(Semantic, tapeOf(a...), tapeOf(append(b, a[1])...))
+	got, err := CompareTapes(Semantic, tapeOf(a...), tapeOf(append(b, a[1])...), &TapeOptions{Aligned: true})
 	if err != nil {
 		t.Fatal(err)
 	}

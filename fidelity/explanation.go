@@ -68,9 +68,9 @@ func (c *explanation) refused() {
 		if tape.ExchangeOf(p.rec.Kind) == nil {
 			continue // what it came in place of stands beside it, where there is one
 		}
-		near, changes := c.nearest(p.rec, unasked, sameKind)
+		near, changes := c.nearest(p.rec, unasked, true)
 		if near == nil { // another path of an API may be no model call any more
-			near, changes = c.nearest(p.rec, unasked, anyKind)
+			near, changes = c.nearest(p.rec, unasked, false)
 		}
 		if near == nil {
 			continue
@@ -81,11 +81,7 @@ func (c *explanation) refused() {
 		p.show(changes)
 		p.Nearest, p.Recorded = new(near.Seq), describe(near.Kind)
 		nearest := tape.ExchangeOf(near.Kind)
-		p.news = nil
-		for j := range changes[:min(len(changes), causeChanges)] {
-			p.news = append(p.news, changes[j].NewText)
-		}
-		p.was = nearest.RequestPayload
+		p.news, p.was = newsIn(p.Changes), nearest.RequestPayload
 	}
 }
 
@@ -108,18 +104,16 @@ func (c *explanation) refusedRef(p *placed) *RequestRef {
 	return new(RequestRef)
 }
 
-func anyKind(_, _ tape.Kind) bool { return true }
-
-// nearest returns the one of the recorded requests of a comparable kind to the same host that rec differs least from, and
-// how; nil where there is none.
-func (c *explanation) nearest(rec *tape.Record, among []*tape.Record, comparable func(a, b tape.Kind) bool) (*tape.Record, []Change) {
+// nearest returns the one of the recorded requests to the same host, of the same kind where that is asked for, that rec differs least
+// from, and how; nil where there is none.
+func (c *explanation) nearest(rec *tape.Record, among []*tape.Record, kindred bool) (*tape.Record, []Change) {
 	var best *tape.Record
 	var least []Change
 	asked := tape.ExchangeOf(rec.Kind)
 	tried := 0
 	for _, r := range among {
 		ex := tape.ExchangeOf(r.Kind)
-		if !comparable(r.Kind, rec.Kind) || tape.HostOf(ex.URL) != tape.HostOf(asked.URL) || tried == maxNearest || c.spent() {
+		if kindred && !sameKind(r.Kind, rec.Kind) || tape.HostOf(ex.URL) != tape.HostOf(asked.URL) || tried == maxNearest || c.spent() {
 			continue
 		}
 		tried++
@@ -135,13 +129,10 @@ func (c *explanation) nearest(rec *tape.Record, among []*tape.Record, comparable
 func (c *explanation) previews() {
 	for i := range c.found {
 		p := &c.found[i]
-		if p.Category != MissingInReplay && p.Category != MissingInRecorded || len(p.Changes) > 0 || c.spent() {
+		if !alone(&p.Divergence) || len(p.Changes) > 0 || c.spent() {
 			continue
 		}
-		side, body := Recorded, aboutOf(p.rec.Kind).body
-		if p.Category == MissingInRecorded {
-			side = Replay
-		}
+		side, body := p.side(), aboutOf(p.rec.Kind).body
 		if body == nil || body.Len == 0 {
 			continue
 		}

@@ -179,10 +179,8 @@ func (t *fileTrace) nothing() bool { return t.found == fileEnd{} && t.left == fi
 // passing reports whether the records that stand alone are steps on the way that one side alone shows.
 func (p *filePath) passing() bool {
 	return (p.alone[Recorded] == 0) != (p.alone[Replay] == 0) && p.sides[Recorded].left == p.sides[Replay].left &&
-		(p.bothSeen() || p.sides[Recorded].nothing() && p.sides[Replay].nothing())
+		(p.sides[Recorded].seen && p.sides[Replay].seen || p.sides[Recorded].nothing() && p.sides[Replay].nothing())
 }
-
-func (p *filePath) bothSeen() bool { return p.sides[Recorded].seen && p.sides[Replay].seen }
 
 // withoutPassing takes out of pairs the steps that one side alone shows, and notes their paths. all are the records of the
 // lane.

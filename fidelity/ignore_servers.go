@@ -30,7 +30,7 @@ func (c *ignoring) ignoreServers() {
 	was, now := &asked[Recorded], &asked[Replay]
 	switch {
 	case was.none() && now.none():
-	case now.none() && !c.o.sidesNamed():
+	case now.none() && !c.report.names.named():
 		c.note("%s of MCP servers, which did not run, do not gate", was)
 	default:
 		c.note("what MCP servers asked themselves does not gate%s", c.report.names.versus(was.String(), now.String()))

@@ -168,7 +168,7 @@ func (d *differ) mcpInLane(a, b *tape.MCPJSONRPC) {
 	}
 	same(d, "method", a.Method, b.Method)
 	same(d, "from", fromOf(a), fromOf(b))
-	was, now := requestDigests(a, b)
+	was, answer, now, answerNow := sharedDigests(a, b)
 	d.callPart("request_digest", a, b, was, now)
 	if refusedCall(b) && !refusedCall(a) {
 		if was == now { // as it was recorded, and yet not answered
@@ -176,11 +176,10 @@ func (d *differ) mcpInLane(a, b *tape.MCPJSONRPC) {
 		}
 		return
 	}
-	if !d.exact && hasty(a, b) {
+	if !d.exact && (impatient(a) || impatient(b)) { // what came of them says nothing
 		return
 	}
-	was, now = answerDigests(a, b)
-	d.callPart("response_digest", a, b, was, now)
+	d.callPart("response_digest", a, b, answer, answerNow)
 	d.text("error", a.Error, b.Error)
 	sameExact(d, "latency", a.LatencyMS, b.LatencyMS)
 }
@@ -194,29 +193,16 @@ func (d *differ) callPart(c Category, a, b *tape.MCPJSONRPC, was, now cas.Digest
 	d.hashedAt(f, was, now)
 }
 
-// requestDigests is what two requests compare by: the digests of their parameters where both have them, else those of their bytes.
-func requestDigests(a, b *tape.MCPJSONRPC) (was, now cas.Digest) {
-	if bothMasked(a, b) {
-		return a.ParamsDigest, b.ParamsDigest
+// sharedDigests are what two messages and their answers compare by: the digests of parameters and results where both have them, else those
+// of their bytes. An answer that never came has no digest of a result.
+func sharedDigests(a, b *tape.MCPJSONRPC) (was, answer, now, answerNow cas.Digest) {
+	if a.ParamsDigest.IsZero() || b.ParamsDigest.IsZero() {
+		return a.RequestDigest, a.ResponseDigest, b.RequestDigest, b.ResponseDigest
 	}
-	return a.RequestDigest, b.RequestDigest
+	return a.ParamsDigest, a.ResultDigest, b.ParamsDigest, b.ResultDigest
 }
 
-// answerDigests is requestDigests for answers. One that never came has no digest of a result.
-func answerDigests(a, b *tape.MCPJSONRPC) (was, now cas.Digest) {
-	if bothMasked(a, b) {
-		return a.ResultDigest, b.ResultDigest
-	}
-	return a.ResponseDigest, b.ResponseDigest
-}
-
-func bothMasked(a, b *tape.MCPJSONRPC) bool {
-	return !a.ParamsDigest.IsZero() && !b.ParamsDigest.IsZero()
-}
-
-// hasty reports whether what came of two calls says nothing, for the asking side of one did not wait for it.
-func hasty(a, b *tape.MCPJSONRPC) bool { return impatient(a) || impatient(b) }
-
+// impatient reports whether the asking side did not wait for its answer.
 func impatient(k *tape.MCPJSONRPC) bool { return k.Error == mcpCancelled || k.Error == mcpClientEnded }
 
 func (d *differ) mcpOpen(a, b *tape.MCPOpen) {

@@ -3,8 +3,8 @@ package fidelity
 import (
 	"bytes"
 	"maps"
-	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -39,7 +39,7 @@ func (c *modelCalls) answersAlike(a, b *tape.Exchange) bool {
 	if was == nil || now == nil || !bytes.Equal(was, now) {
 		return false
 	}
-	c.countMasked(AnswerIDs, 1)
+	c.report.Masked[AnswerIDs]++
 	return true
 }
 
@@ -107,7 +107,9 @@ func (c *modelCalls) inCallOrder(ex *tape.Exchange, s Side) []byte {
 		return nil
 	}
 	plain := *ex
-	plain.RequestHeaders = slices.DeleteFunc(slices.Clone(ex.RequestHeaders), isEncoding)
+	plain.RequestHeaders = slices.DeleteFunc(slices.Clone(ex.RequestHeaders), func(f tape.HeaderField) bool {
+		return strings.EqualFold(f.Name, "Content-Encoding")
+	})
 	surface, params := c.o.Request(&plain, sorted)
 	return slices.Concat(surface, params)
 }
@@ -119,9 +121,4 @@ func (c *modelCalls) tell() {
 		c.note("lane %s: results of calls that one turn made side by side came in another order, which does not gate "+
 			"(%s, from arrival %d on)", lane, counted(o.count, "request"), o.first.Arrival)
 	}
-}
-
-// isEncoding reports whether a header says how the body was encoded.
-func isEncoding(f tape.HeaderField) bool {
-	return http.CanonicalHeaderKey(f.Name) == "Content-Encoding"
 }

@@ -43,19 +43,12 @@ func (c *networkLane) compare(p lanePair) {
 		if now[key] != nil || was[key] != e {
 			continue
 		}
-		if c.o.Exact && mustTry(e.rec.Kind) {
+		if _, spare := e.rec.Kind.(*tape.TLSRefused); c.o.Exact && !spare { // given the same, it looks up and asks for the same again
 			c.alone(Recorded, laneNetwork, e, c.end())
 			continue
 		}
 		c.note("tried while recording and not on replay: %s", describe(e.rec.Kind))
 	}
-}
-
-// mustTry reports whether a program that was given the same time and randomness tries the same again: it looks up the same names and
-// asks for the same ports and sockets. But a pool opens connections to spare.
-func mustTry(k tape.Kind) bool {
-	_, spare := k.(*tape.TLSRefused)
-	return !spare
 }
 
 // isConnection reports whether a program tried to reach another machine, or a port of this one.

@@ -100,8 +100,5 @@ func (o *LaneOptions) masked(s string) string {
 	return string(b)
 }
 
-// sidesNamed reports whether two recordings are compared, and no replay.
-func (o *LaneOptions) sidesNamed() bool { return sideNames(o.Sides).named() }
-
 // SideRules are what a project says of paths: whether they gate, or are side traffic.
 type SideRules = sidetraffic.Rules

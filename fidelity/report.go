@@ -73,17 +73,17 @@ type Report struct {
 	Score           float64      `json:"score"`       // 1 for none, 0 for as many as there are records, or more
 	Omitted         int          `json:"omitted,omitempty"`
 
-	// Lane mode only, and there always in the JSON, NotCompared where it holds something.
+	// Lane mode only. Unasked, Refused, Masked and Notes are never nil there, and so always in the JSON.
 	Crossed    *int `json:"crossed,omitempty"`
 	Screens    int  `json:"screens,omitempty"`     // how many of the terminal were compared, where they count
 	MCPCalls   int  `json:"mcp_calls,omitempty"`   // how many calls of tool servers were compared
 	ModelCalls int  `json:"model_calls,omitempty"` // how many calls of models were recorded
 	// Side is requests that nothing depends on and that differ: they do not gate, but a strict verdict counts them.
 	Side        []SideTraffic  `json:"side,omitempty"`
-	Unasked     []RequestRef   `json:"unasked,omitempty"`
-	Refused     []RequestRef   `json:"refused,omitempty"`
-	Masked      map[string]int `json:"masked,omitempty"`
-	Notes       []string       `json:"notes,omitempty"`
+	Unasked     []RequestRef   `json:"unasked,omitzero"`
+	Refused     []RequestRef   `json:"refused,omitzero"`
+	Masked      map[string]int `json:"masked,omitzero"`
+	Notes       []string       `json:"notes,omitzero"`
 	NotCompared []string       `json:"not_compared,omitempty"` // what was asked for and could not be looked at: status 1
 	NotCovered  []string       `json:"not_covered,omitempty"`  // what the recordings never looked at
 
@@ -144,33 +144,14 @@ func (r *Report) rateOutcome() {
 	}
 }
 
-// MarshalJSON writes the report with the keys that every reader of its form expects: divergences is always a list, and in
-// lane mode crossed, unasked, refused, masked and notes are always there.
+// MarshalJSON writes the report: divergences is always a list.
 func (r Report) MarshalJSON() ([]byte, error) {
 	type bare Report
 	out := bare(r)
-	out.Divergences = notNil(out.Divergences)
-	if r.Crossed == nil {
-		return jsonscan.Marshal(&out)
+	if out.Divergences == nil {
+		out.Divergences = []Divergence{}
 	}
-	lanes := struct {
-		*bare
-		Unasked []RequestRef   `json:"unasked"`
-		Refused []RequestRef   `json:"refused"`
-		Masked  map[string]int `json:"masked"`
-		Notes   []string       `json:"notes"`
-	}{&out, notNil(r.Unasked), notNil(r.Refused), r.Masked, notNil(r.Notes)}
-	if lanes.Masked == nil {
-		lanes.Masked = map[string]int{}
-	}
-	return jsonscan.Marshal(&lanes)
-}
-
-func notNil[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
+	return jsonscan.Marshal(&out)
 }
 
 // String is the verdict in one line. It leaves the score to the JSON: a share of records says little to a person.
@@ -321,14 +302,19 @@ func (r *Report) doubts() string {
 			counts[p.Mask]++
 		}
 	}
-	var items []string
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		items = append(items, fmt.Sprintf("%s %d", name, counts[name]))
-	}
+	items := countsOf(counts)
 	if r.moreDoubtful > 0 {
 		items = append(items, fmt.Sprintf("and %d more", r.moreDoubtful))
 	}
 	return strings.Join(items, ", ")
+}
+
+// countsOf are counts by their names, in order.
+func countsOf[K ~string](n map[K]int) (items []string) {
+	for _, name := range slices.Sorted(maps.Keys(n)) {
+		items = append(items, fmt.Sprintf("%s %d", name, n[name]))
+	}
+	return items
 }
 
 func (r *Report) count(s Side) {

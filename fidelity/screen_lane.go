@@ -204,7 +204,7 @@ func (l *screenLane) before(m *Moment) (at int, exchange string) {
 // tell counts what was left out.
 func (l *screenLane) tell() {
 	if l.moving > 0 {
-		l.c.countMasked(AnimationMask, l.moving)
+		l.c.report.Masked[AnimationMask] += l.moving
 		l.c.note("%s compared without what moves in them while nothing is typed or answered (%s): %s",
 			counted(l.moving, "row"), AnimationMask, strings.Join(l.names, " | "))
 	}

@@ -8,7 +8,9 @@ import (
 
 // TapeOptions are what CompareTapes needs beside two tapes. nil and the zero value work.
 type TapeOptions struct {
-	Aligned bool // as CompareAligned does
+	// Aligned has records compare by what they are about instead of by position, so that one inserted record is one divergence, and one that
+	// stands elsewhere is one too (Moved). It holds the records of both tapes. An outcome has no positions, and is the same either way.
+	Aligned bool
 	// Sides are what messages call the two tapes, such as A and B. Empty stands for what was recorded and its replay.
 	Sides [2]string
 	// Payload returns the bytes of a payload of one side, to explain a divergence with. It is never called to compare. nil
@@ -24,14 +26,7 @@ func Compare(mode Mode, recorded, replay Records) (*Report, error) {
 	return CompareTapes(mode, recorded, replay, nil)
 }
 
-// CompareAligned compares two bare tapes as Compare does, but aligns their records on what they are about instead of by
-// position, so that one inserted record is one divergence, and one that stands elsewhere is one too (Moved). It holds the
-// records of both tapes. An outcome has no positions: Outcome is the same as with Compare.
-func CompareAligned(mode Mode, recorded, replay Records) (*Report, error) {
-	return CompareTapes(mode, recorded, replay, &TapeOptions{Aligned: true})
-}
-
-// CompareTapes is Compare or CompareAligned, as the options say.
+// CompareTapes is Compare as the options say.
 func CompareTapes(mode Mode, recorded, replay Records, o *TapeOptions) (*Report, error) {
 	if int(mode) >= len(modeNames) {
 		return nil, fmt.Errorf("unknown mode %d", mode)

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -44,7 +43,11 @@ func (r *Report) WriteText(w io.Writer, o *TextOptions) error {
 	if t.o.SideBySide {
 		t.o.Width = max(cmp.Or(t.o.Width, 100), 40)
 	}
-	t.headline(r)
+	style := bold + green
+	if !r.Faithful() {
+		style = bold + red
+	}
+	t.write(0, style, r.String())
 	if said := r.sideLine(); said != "" {
 		t.write(0, plain, visible.Line(said))
 	}
@@ -68,14 +71,6 @@ func (r *Report) WriteText(w io.Writer, o *TextOptions) error {
 		t.line(0, plain, "("+t.o.More+" shows the rest)")
 	}
 	return t.w.Flush()
-}
-
-func (t *textWriter) headline(r *Report) {
-	style := bold + green
-	if !r.Faithful() {
-		style = bold + red
-	}
-	t.write(0, style, r.String())
 }
 
 // masked lists what masks hid, a place a line: first what leaves a doubt.
@@ -175,16 +170,8 @@ func (t *textWriter) others(r *Report, ds []Divergence) {
 	}
 	if len(drifts) > 0 {
 		t.left = true
-		t.line(2, plain, "times that drifted: "+driftsOf(drifts))
+		t.line(2, plain, "times that drifted: "+strings.Join(countsOf(drifts), ", "))
 	}
-}
-
-func driftsOf(n map[Category]int) string {
-	var out []string
-	for _, c := range slices.Sorted(maps.Keys(n)) {
-		out = append(out, fmt.Sprintf("%s %d", c, n[c]))
-	}
-	return strings.Join(out, ", ")
 }
 
 // ofLane writes the further divergences of one lane. Many records in a row that one side has alone are one line. Where some
@@ -203,7 +190,7 @@ func (t *textWriter) ofLane(names sideNames, ds []*Divergence) {
 		if n >= shownInRun && !t.o.All {
 			t.left = true
 			t.line(4, plain, fmt.Sprintf("seq %d to %d: %d in a row %s, the first %s", *ds[0].Seq, *ds[n-1].Seq, n,
-				sideOf(names, ds[0]), cmp.Or(ds[0].Recorded, ds[0].Replay)))
+				names.alone(ds[0].side()), cmp.Or(ds[0].Recorded, ds[0].Replay)))
 			ds = ds[n:]
 			continue
 		}
@@ -240,11 +227,12 @@ func alone(d *Divergence) bool {
 	return d.Category == MissingInRecorded || d.Category == MissingInReplay
 }
 
-func sideOf(names sideNames, d *Divergence) string {
+// side is the one that has the record, of a divergence of one that stands alone.
+func (d *Divergence) side() Side {
 	if d.Category == MissingInRecorded {
-		return names.alone(Replay)
+		return Replay
 	}
-	return names.alone(Recorded)
+	return Recorded
 }
 
 // other writes a further divergence: its line, its first change, and what it follows from.
@@ -332,14 +320,10 @@ func consequence(d *Divergence) (what, subject string) {
 	if !alone(d) {
 		return titleOf(d.Category), subject
 	}
-	side, other := Recorded, "records that are missing"
-	if d.Category == MissingInRecorded {
-		side, other = Replay, "records that were added"
-	}
 	if what, ok := consequences[kind]; ok {
-		return what[side], subject
+		return what[d.side()], subject
 	}
-	return other, kind
+	return [2]string{"records that are missing", "records that were added"}[d.side()], kind
 }
 
 // textWriter writes lines; the buffer keeps the first error.

@@ -26,11 +26,14 @@ type evidence struct {
 }
 
 func evidenceOf(d *Divergence, f *finding) evidence {
-	ev := evidence{was: f.was, now: f.now, what: nounOf(f.category)}
-	for i := range d.Changes {
-		ev.news = append(ev.news, d.Changes[i].NewText)
+	return evidence{news: newsIn(d.Changes), was: f.was, now: f.now, what: nounOf(f.category)}
+}
+
+func newsIn(changes []Change) (news []string) {
+	for i := range changes {
+		news = append(news, changes[i].NewText)
 	}
-	return ev
+	return news
 }
 
 // evidenceAlone is that of a record that one side has alone.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
@@ -38,8 +39,6 @@ type pattern struct {
 	base64     bool
 	percent    bool // text has a %, which may stand for itself
 	bridges    bool // it may stand in the texts of several events
-	second     byte // what follows the first byte
-	third      byte // and that
 	kind       byte // as a form names it; 0 for the value itself
 	shift      int  // of base64
 }
@@ -66,13 +65,20 @@ func patterns(k *known) []*pattern {
 			ps = append(ps, &headless)
 		}
 	}
-	for _, p := range ps {
-		p.second, p.third = p.text[1], p.text[2]
-		if p.head.Mask != 0 {
-			p.second, p.third = p.text[0], p.text[1]
-		}
-	}
 	return ps
+}
+
+// next is what follows the first byte.
+func (p *pattern) next() []byte {
+	if p.head.Mask == 0 {
+		return p.text[1:]
+	}
+	return p.text
+}
+
+// mayFollow tells whether a byte can stand behind the first one: the next of the form, or what begins an escape or ends a line or a string.
+func (p *pattern) mayFollow(c byte) bool {
+	return c == p.next()[0] || strings.IndexByte("\\%+\n\r\"", c) >= 0
 }
 
 // base64Pattern returns the form of a value that begins shift bytes after the beginning of a group of three.
@@ -178,27 +184,31 @@ func (x *index) with(fresh []*known) *index {
 
 // allowForms lets through each three bytes that can begin p when its first byte is c.
 func (x *index) allowForms(c byte, p *pattern) {
-	for _, b := range forms(p.second) {
-		for _, c3 := range append(forms(p.third), '%', '\\') {
-			x.Allow(c, b, c3)
+	second, forms := p.next()[0], beginnings()
+	for _, s := range forms[second] {
+		if len(s) == 2 {
+			x.Allow(c, s[0], s[1])
+			continue
+		}
+		for _, t := range forms[p.next()[1]] {
+			x.Allow(c, s[0], t[0])
 		}
 	}
-	x.allowEscaped(c, p.second)
 	if p.bridges {
 		for _, after := range []byte("},] ") {
 			x.Allow(c, '"', after)
 		}
-		x.Allow(c, p.second, '"')
+		x.Allow(c, second, '"')
 	}
 	if p.base64 {
 		for _, end := range []byte("\n\r") {
-			x.Allow(c, end, p.second)
+			x.Allow(c, end, second)
 			x.Allow(c, end, '\\')
 			x.Allow(c, end, '%')
 		}
 		x.Allow(c, '\r', '\n')
-		x.Allow(c, p.second, '\n')
-		x.Allow(c, p.second, '\r')
+		x.Allow(c, second, '\n')
+		x.Allow(c, second, '\r')
 		x.Allow(c, '\\', 'n')
 		x.Allow(c, '\\', 'r')
 	}
@@ -207,83 +217,34 @@ func (x *index) allowForms(c byte, p *pattern) {
 			x.Allow('%', high, low)
 		}
 	}
-	for letter := range 256 {
-		if unescape(byte(letter)) == c {
-			x.AllowAny('\\', byte(letter))
-		}
+	if i := strings.IndexByte(shortMeanings, c); i >= 0 {
+		x.AllowAny('\\', shortEscapes[i])
 	}
 }
 
-// allowEscaped lets through a first byte and the beginning of what stands for the second when that is escaped.
-func (x *index) allowEscaped(first, second byte) {
-	for _, high := range hexForms(second >> 4) {
-		x.Allow(first, '%', high)
+// beginnings are, by byte, the first two bytes, or the one, of what may stand for it: itself, an escape, an escape that is escaped itself.
+var beginnings = sync.OnceValue(func() *[256][]string {
+	var of [256][]string
+	for c := range of {
+		hex := hexForms(byte(c) >> 4)
+		of[c] = []string{string([]byte{byte(c)}), "%" + string(hex[:1]), "%" + string(hex[1:]), "%5", "%2", `\u`, `\\`, `\%`}
 	}
-	x.Allow(first, '%', '5')
-	x.Allow(first, '%', '2')
-	x.Allow(first, '\\', 'u')
-	x.Allow(first, '\\', '\\')
-	x.Allow(first, '\\', '%')
-	for letter := range 256 {
-		if unescape(byte(letter)) == second {
-			x.Allow(first, '\\', byte(letter))
-		}
+	for i, letter := range []byte(shortEscapes) {
+		of[shortMeanings[i]] = append(of[shortMeanings[i]], string([]byte{'\\', letter}))
 	}
-}
+	of[' '] = append(of[' '], "+")
+	return &of
+})
 
 func hexForms(v byte) []byte { return []byte{"0123456789abcdef"[v], "0123456789ABCDEF"[v]} }
 
-// canFollow tells whether b2 and b3 can stand behind the first byte, in a stream of events or elsewhere.
-func (p *pattern) canFollow(b2, b3 byte, streams bool) bool {
-	if b2 == '\\' || b2 == '%' {
-		return true // an escape, of itself perhaps
-	}
-	if b2 == p.second || b2 == '+' && p.second == ' ' {
-		return b3 == p.third || p.maySplit(b3, streams) || b3 == '+' && p.third == ' '
-	}
-	if b2 == '\n' || b2 == '\r' {
-		return p.base64 && (b3 == p.second || b3 == '\n' || b3 == '\\' || b3 == '%')
-	}
-	return p.maySplit(b2, streams)
-}
-
-// maySplit tells whether c can begin something else than the next byte of the form: an escape, the end of a line or of a
-// string.
-func (p *pattern) maySplit(c byte, streams bool) bool {
-	switch c {
-	case '\\', '%':
-		return true
-	case '\n', '\r':
-		return p.base64
-	case '"':
-		return p.bridges && streams
-	}
-	return false
-}
-
-// forms returns the bytes that stand for c without an escape of more than one byte.
-func forms(c byte) []byte {
-	if c == ' ' {
-		return []byte{' ', '+'}
-	}
-	return []byte{c}
-}
+// shortEscapes are the letters of escapes that are one, and shortMeanings what each stands for.
+const shortEscapes, shortMeanings = `nrtbf/"\`, "\n\r\t\b\f/\"\\"
 
 // unescape returns what the letter of a short escape stands for, and 0 for another byte.
 func unescape(c byte) byte {
-	switch c {
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
-	case 'b':
-		return '\b'
-	case 'f':
-		return '\f'
-	case '/', '"', '\\':
-		return c
+	if i := strings.IndexByte(shortEscapes, c); i >= 0 {
+		return shortMeanings[i]
 	}
 	return 0
 }

@@ -103,9 +103,9 @@ func (x *index) ruleAt(rules []*rule, t text, i int, f *finds) (wait bool) {
 
 // knownAt adds the known values at i whose first byte is first.
 func (x *index) knownAt(t text, i int, first byte, f *finds) (wait bool) {
-	plain, second, third := t.b[i] == first && first != '%' && first != '\\', t.b[i+1], t.b[i+2]
+	plain := t.b[i] == first && first != '%' && first != '\\'
 	for _, p := range x.known[first] {
-		if plain && !p.canFollow(second, third, t.streams) {
+		if plain && !p.mayFollow(t.b[i+1]) {
 			continue
 		}
 		switch spans, o := p.match(t, i); o {

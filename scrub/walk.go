@@ -326,7 +326,6 @@ func formOn(k *known, raw []byte) string {
 		return ""
 	}
 	p := &pattern{of: k, text: []byte(k.value), percent: strings.Contains(k.value, "%")}
-	p.second, p.third = p.text[1], p.text[2]
 	spans, o := p.match(wholeText(string(raw)), 0)
 	if o != hit || len(spans) != 1 || spans[0].end != len(raw) {
 		return ""

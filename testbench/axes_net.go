@@ -90,12 +90,17 @@ type lateTransport struct {
 func (t *lateTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.once.Do(func() { t.next, _, t.err = t.b.newNet() })
 	if t.err != nil {
-		if req.Body != nil {
-			_ = req.Body.Close() // as every RoundTripper does
-		}
-		return nil, t.err
+		return refused(req, t.err)
 	}
 	return t.next.RoundTrip(req)
+}
+
+// refused closes the body of a request that is not sent, as every RoundTripper does.
+func refused(req *http.Request, err error) (*http.Response, error) {
+	if req.Body != nil {
+		_ = req.Body.Close() // nobody reads it
+	}
+	return nil, err
 }
 
 // watchedTransport tells the watch of requests that nothing answers.
@@ -107,10 +112,7 @@ type watchedTransport struct {
 // RoundTrip implements http.RoundTripper.
 func (w *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := w.b.watch.gate(); err != nil {
-		if req.Body != nil {
-			_ = req.Body.Close() // as every RoundTripper does
-		}
-		return nil, err
+		return refused(req, err)
 	}
 	res, err := w.next.RoundTrip(req)
 	var missed *roundtrip.UnmatchedError

@@ -26,7 +26,7 @@ type Bench struct {
 	http    http.RoundTripper
 	tools   *tools
 	random  *Random
-	env     environ
+	env     map[string]string
 	out     *output   // nil where there is no tape
 	from    *recorded // what a replay answers from; nil for others
 	secrets *secrets

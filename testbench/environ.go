@@ -8,11 +8,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// environ is what the run sees of an environment.
-type environ struct {
-	values map[string]string
-}
-
 // Getenv returns a variable of Config.Env, and whether it is set; on a replay, what the tape says that it was. Each reading is on
 // the tape as an env_read.
 func (b *Bench) Getenv(name string) (string, bool) {
@@ -41,7 +36,7 @@ func (b *Bench) Environ() []string {
 // envNames are the variables that are set, sorted.
 func (b *Bench) envNames() []string {
 	if b.from == nil {
-		return sortedKeys(b.env.values)
+		return sortedKeys(b.env)
 	}
 	b.from.mu.Lock()
 	defer b.from.mu.Unlock()
@@ -59,7 +54,7 @@ func (b *Bench) getenv(name string) (string, bool, error) {
 	if err := b.watch.gate(); err != nil {
 		return "", false, err
 	}
-	value, ok := b.env.values[name]
+	value, ok := b.env[name]
 	if b.from != nil {
 		var err error
 		if value, ok, err = b.envTaped(name); err != nil {

@@ -1,11 +1,9 @@
 package testbench
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"sync"
@@ -15,7 +13,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/axis/llm/fixture"
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -76,13 +73,13 @@ func (m *modelWire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodPost || req.Body == nil {
 		return m.next.RoundTrip(req)
 	}
-	body, err := readWhole(req.Body)
+	body, err := exchange.ReadBody(req, exchange.DefaultMaxBody)
 	if err != nil {
-		return nil, fmt.Errorf("testbench: the request to %s: %w", req.URL.Host, err)
+		return nil, fmt.Errorf("testbench: %w", err)
 	}
 	call, plain := m.callOf(req, body)
 	if call == nil {
-		return m.next.RoundTrip(withBody(req, body))
+		return m.next.RoundTrip(exchange.Outgoing(req.Context(), req, body))
 	}
 	if err := req.Context().Err(); err != nil {
 		return nil, err
@@ -97,13 +94,9 @@ func (m *modelWire) callOf(req *http.Request, body []byte) (*tape.LLMCall, []byt
 	if err != nil {
 		return nil, nil
 	}
-	u := *req.URL
-	if req.Host != "" {
-		u.Host = req.Host
-	}
-	h := req.Header.Clone()
-	h.Del("Content-Encoding")
-	r := &exchange.Request{Method: req.Method, URL: bare.URL(&u), Header: h, Body: plain}
+	r := exchange.RequestOf(req, plain)
+	r.Header = r.Header.Clone()
+	r.Header.Del("Content-Encoding")
 	id, err := m.classifier.Classify(r)
 	if err != nil || id.Key.Kind != exchange.LLM {
 		return nil, nil
@@ -223,21 +216,4 @@ func (m *modelWire) reply(q *llm.Question, seed uint64, a *fixture.Answer) *llm.
 		c.Calls = append(c.Calls, llm.CompletionCall{ID: x.ID, Name: x.Name, Arguments: x.Arguments})
 	}
 	return &llm.Reply{Completion: c, Question: q, IDs: m.ids(seed)}
-}
-
-// readWhole reads and closes the body of a request.
-func readWhole(r io.ReadCloser) ([]byte, error) {
-	defer r.Close()
-	b, err := io.ReadAll(io.LimitReader(r, exchange.DefaultMaxBody+1))
-	if err == nil && len(b) > exchange.DefaultMaxBody {
-		err = fmt.Errorf("%w: it has more than %d bytes", exchange.ErrTooLarge, exchange.DefaultMaxBody)
-	}
-	return b, err
-}
-
-// withBody is a request whose body was read.
-func withBody(req *http.Request, body []byte) *http.Request {
-	out := req.WithContext(req.Context())
-	out.Body = io.NopCloser(bytes.NewReader(body))
-	return out
 }

@@ -34,7 +34,7 @@ func Open(c *Config) (*Bench, error) {
 func open(c *Config, from *recorded, told func(error)) (*Bench, error) {
 	b := &Bench{conf: *c, from: from}
 	b.conf.Args = slices.Clone(c.Args)
-	b.env.values = maps.Clone(c.Env)
+	b.env = maps.Clone(c.Env)
 	b.watch = watch{replay: from != nil, told: told, now: b.place}
 	if err := b.conf.check(); err != nil {
 		return nil, err

@@ -62,6 +62,11 @@ type Identity struct {
 	ErrorBody func(status int, message string) []byte
 }
 
+// HTTPIdentity is that of plain HTTP: url is masked, and surface what compares of the body.
+func HTTPIdentity(method, url string, surface []byte) *Identity {
+	return &Identity{Key: Key{Kind: HTTP, Method: method, URL: url, Request: cas.Sum(surface)}, Surface: surface}
+}
+
 // A Talk is what a call of a model shows of its conversation.
 type Talk struct {
 	Opening cas.Digest   // of the system text and the first user message, masked

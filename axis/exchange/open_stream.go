@@ -96,8 +96,9 @@ func (o *Open) asker() []tape.Field {
 	return slices.DeleteFunc(slices.Clone(o.extra), func(f tape.Field) bool { return f.Name != tape.ConversationKey })
 }
 
-// Play plays the socket that Take found to the program, on the tape of s, which Opened gave.
-func (o *Open) Play(s *Socket, opts *PlayOptions, b *Book) *SocketPlay {
+// Play plays the socket that Take found to the program, on the tape of s, which Opened gave. Of opts count Speed, Reveal (of each message
+// of the server) and Patience (of the end of a socket that the program had ended).
+func (o *Open) Play(s *Socket, opts *AnswerOptions, b *Book) *SocketPlay {
 	p := &SocketPlay{sock: s, book: b, choice: o.choice}
 	if opts != nil {
 		p.opts = *opts

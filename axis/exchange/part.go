@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/spool"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -97,16 +97,15 @@ const RecorderEnded = "recorder ended"
 // maxPartLine bounds a line of a part, in bytes: it holds headers and at most tape.InlineLimit bytes of a body.
 const maxPartLine = 4 << 20
 
-// A Part is one answer that was still streaming when its recorder ended.
+// A Part is one answer that was still streaming when its recorder ended, or that streams still.
 type Part struct {
 	// Kind is the exchange as a record would hold it: *tape.LLMCall or *tape.HTTPExchange, its Error RecorderEnded. Its
 	// Response has the digest of the bytes that are there, and the text where it is short; no store holds longer ones.
 	Kind tape.Kind
 	*tape.Exchange
 	Path string // of the part
+	Head int64  // length in bytes of its first line: the answer begins there
 	Len  int64  // bytes of the answer that are there
-
-	head int64 // offset of the answer in the file
 }
 
 // Open streams the bytes of the answer that are there.
@@ -115,7 +114,7 @@ func (p *Part) Open() (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.Seek(p.head, io.SeekStart); err != nil {
+	if _, err := f.Seek(p.Head, io.SeekStart); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
@@ -136,7 +135,7 @@ func Parts(dir string) ([]*Part, error) {
 		if !IsPart(e) {
 			continue
 		}
-		p, err := readPart(filepath.Join(dir, e.Name()))
+		p, err := readPart(filepath.Join(dir, e.Name()), true)
 		if errors.Is(err, os.ErrNotExist) { // its exchange ended meanwhile
 			continue
 		}
@@ -157,78 +156,45 @@ func IsPart(e fs.DirEntry) bool {
 	return err == nil && e.Type().IsRegular()
 }
 
-// A PartHead is what the first line of a part says. It does not change while the answer streams.
-type PartHead struct {
-	Kind           tape.Kind // *tape.LLMCall or *tape.HTTPExchange, without the Response
-	*tape.Exchange           // of Kind
-	Len            int64     // of the line with its newline, in bytes: the answer begins there
-}
-
 // ReadPartHead reads the first line of the part at path, of 4 MiB at most; nil where it is not whole yet. The answer is not
-// read. Errors: fs.ErrNotExist where its exchange has ended; the file system's; one for a line that holds no exchange.
-func ReadPartHead(path string) (*PartHead, error) {
+// read: there is no Response, and Len is 0. What is read does not change while the answer streams. Errors: fs.ErrNotExist where its
+// exchange has ended; the file system's; one for a line that holds no exchange.
+func ReadPartHead(path string) (*Part, error) { return readPart(path, false) }
+
+// readPart reads one part, with its answer or without; nil where its first line is torn.
+func readPart(path string, answer bool) (*Part, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return readHead(bufio.NewReader(f), path)
-}
-
-// readHead reads the first line of the part at path from r.
-func readHead(r *bufio.Reader, path string) (*PartHead, error) {
-	line, err := readLine(r)
-	if err != nil || line == nil {
-		return nil, err
+	lines := jsonscan.NewLines(f, maxPartLine)
+	line, err := lines.Next()
+	switch {
+	case errors.Is(err, io.EOF) || err == nil && lines.Torn():
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("part %s: %w", path, err)
 	}
 	rec, err := tape.ParseRecord(line[:len(line)-1])
 	if err != nil {
 		return nil, fmt.Errorf("part %s: %w", path, err)
 	}
-	h := &PartHead{Kind: rec.Kind, Exchange: tape.ExchangeOf(rec.Kind), Len: int64(len(line))}
-	if h.Exchange == nil {
+	p := &Part{Kind: rec.Kind, Exchange: tape.ExchangeOf(rec.Kind), Path: path, Head: int64(len(line))}
+	if p.Exchange == nil {
 		return nil, fmt.Errorf("part %s holds a %s", path, rec.Kind.Name())
 	}
-	return h, nil
-}
-
-// readPart reads one part; nil where its first line is torn.
-func readPart(path string) (*Part, error) {
-	f, err := os.Open(path)
-	if err != nil {
+	if !answer {
+		return p, nil
+	}
+	if _, err := f.Seek(p.Head, io.SeekStart); err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	r := bufio.NewReader(f)
-	head, err := readHead(r, path)
-	if err != nil || head == nil {
-		return nil, err
-	}
-	p := &Part{Kind: head.Kind, Exchange: head.Exchange, Path: path, head: head.Len}
-	if p.Response, err = payloadOf(r); err != nil {
+	if p.Response, err = payloadOf(f); err != nil {
 		return nil, err
 	}
 	p.Len = p.Response.Len
 	return p, nil
-}
-
-// readLine returns a line with its newline; nil where the file ends before the line does.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		more, err := r.ReadSlice('\n')
-		line = append(line, more...)
-		switch {
-		case err == nil:
-			return line, nil
-		case errors.Is(err, io.EOF):
-			return nil, nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
-		case len(line) > maxPartLine:
-			return nil, fmt.Errorf("the line of a part has more than %d bytes", maxPartLine)
-		}
-	}
 }
 
 // payloadOf returns the payload that everything that r gives would be, in bounded memory.

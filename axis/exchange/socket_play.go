@@ -16,16 +16,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// PlayOptions say how a recorded WebSocket is played. Nil and zero work.
-type PlayOptions struct {
-	// Speed is how fast the server's messages come: 0 as soon as they are due, 1 as recorded, N that many times as fast.
-	Speed float64
-	// Reveal changes the bytes of each message of the server; nil leaves them as they are.
-	Reveal func([]byte) []byte
-	// Patience is how long the end of a socket that the program had ended waits for it to do so again.
-	Patience time.Duration
-}
-
 // A SocketPlay is a recorded WebSocket that plays the server's part to a program: a lane.Player of its entries. Which of them a message of
 // the program is follows from its content alone, masked as everything that is compared. A turn of a model is found by its key, on
 // whichever socket it was recorded.
@@ -33,7 +23,7 @@ type SocketPlay struct {
 	player *lane.Player[messageKey, *socketEntry]
 	sock   *Socket
 	book   *Book
-	opts   PlayOptions
+	opts   AnswerOptions
 	choice *choice  // nil where it is no other than rec
 	ids    []string // of the request that opened the socket
 

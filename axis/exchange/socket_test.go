@@ -175,7 +175,7 @@ func (g *rig) replay() (*rig, *exchange.Book) {
 }
 
 // play opens a socket of a replay.
-func (g *rig) play(b *exchange.Book, url string, o *exchange.PlayOptions, header ...string) (*exchange.Socket, *exchange.SocketPlay) {
+func (g *rig) play(b *exchange.Book, url string, o *exchange.AnswerOptions, header ...string) (*exchange.Socket, *exchange.SocketPlay) {
 	g.t.Helper()
 	open := g.upgrade(url, header...)
 	if _, ok := open.Take(b); !ok {
@@ -327,7 +327,7 @@ func TestSocketHoldsOnce(t *testing.T) {
 		time.Sleep(time.Hour)
 		closeSocket(t, s, hungUp)
 		r, b := g.replay()
-		_, p := r.play(b, "https://h.test/any", &exchange.PlayOptions{Patience: 10 * time.Second})
+		_, p := r.play(b, "https://h.test/any", &exchange.AnswerOptions{Patience: 10 * time.Second})
 		begun := time.Now()
 		send(t, p, "one")
 		wantNext(t, p, "first", "second", "third")
@@ -358,7 +358,7 @@ func TestSocketSpeed(t *testing.T) {
 		closeSocket(t, s, &exchange.SocketEnd{Code: 1000, First: exchange.FromServer})
 		for speed, want := range map[float64]time.Duration{0: 0, 1: 3 * time.Second, 2: 1500 * time.Millisecond} {
 			r, b := g.replay()
-			_, p := r.play(b, "https://h.test/any", &exchange.PlayOptions{Speed: speed})
+			_, p := r.play(b, "https://h.test/any", &exchange.AnswerOptions{Speed: speed})
 			begun := time.Now()
 			wantNext(t, p, "a", "b")
 			send(t, p, "c")

@@ -322,7 +322,7 @@ func TestKilled(t *testing.T) {
 	}
 	head, err := exchange.ReadPartHead(parts[0].Path)
 	info, serr := os.Stat(parts[0].Path)
-	if err != nil || serr != nil || head.Arrival != 1 || head.Len != info.Size()-22 {
+	if err != nil || serr != nil || head.Arrival != 1 || head.Head != info.Size()-22 {
 		t.Errorf("%+v, %v, %v", head, err, serr)
 	}
 	if head, err := exchange.ReadPartHead(filepath.Join(g.parts, "7")); head != nil || err != nil {

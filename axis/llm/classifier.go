@@ -80,7 +80,7 @@ func (c *Classifier) fields(query string) string {
 		if err != nil || text == part {
 			continue
 		}
-		if masked := string(c.mask([]byte(text))); masked != text {
+		if masked := string(c.masker.Mask([]byte(text))); masked != text {
 			parts[i] = masked
 		}
 	}
@@ -152,16 +152,7 @@ func (c *Classifier) identify(r *exchange.Request, u *url.URL, e *endpoint, mode
 
 // plain identifies a request that is no call of a model.
 func (c *Classifier) plain(r *exchange.Request, body []byte) *exchange.Identity {
-	surface := c.comparable(body)
-	return &exchange.Identity{
-		Key: exchange.Key{
-			Kind:    exchange.HTTP,
-			Method:  r.Method,
-			URL:     c.MaskURL(r.URL),
-			Request: cas.Sum(surface),
-		},
-		Surface: surface,
-	}
+	return exchange.HTTPIdentity(r.Method, c.MaskURL(r.URL), c.comparable(body))
 }
 
 // credentials are the parameters of a query that say who asks: keys, tokens and what AWS signs a URL with.
@@ -217,15 +208,7 @@ func gather(members []canonjson.Member) []canonjson.Member {
 }
 
 // comparable returns b as it compares: renumbered and masked.
-func (c *Classifier) comparable(b []byte) []byte { return c.mask(scrub.Renumber(b)) }
-
-// mask returns b without its volatile facts.
-func (c *Classifier) mask(b []byte) []byte {
-	if c.masker == nil {
-		return b
-	}
-	return c.masker.Mask(b)
-}
+func (c *Classifier) comparable(b []byte) []byte { return c.masker.Mask(scrub.Renumber(b)) }
 
 // untelling are headers that say nothing of who asks.
 var untelling = []string{"Content-Length", "Connection"}

@@ -46,7 +46,7 @@ func (c *Classifier) maskCall(call call, size int) masked {
 	}
 	for rest, i := scrub.Renumber(whole), 0; len(rest) > 0; i++ {
 		line, after, _ := bytes.Cut(rest, []byte{'\n'})
-		line = c.mask(line)
+		line = c.masker.Mask(line)
 		if i < len(call.surface) {
 			m.members = append(m.members, piece{call.surface[i].Key, line})
 		} else {

@@ -36,7 +36,7 @@ func settled(t *testing.T, b *mcp.Book, changed func(conversation, seq uint64) b
 	c := &client{t: t, in: toServer, lines: make(chan string, 1000), done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
-		if c.err = s.Settle(t.Context(), &mcp.SettleOptions{In: in, Out: out, Changed: changed}); c.err == nil {
+		if c.err = s.Settle(t.Context(), &mcp.ServeOptions{In: in, Out: out}, changed); c.err == nil {
 			c.exit, c.err = s.Serve(t.Context(), &mcp.ServeOptions{In: in, Out: out})
 		}
 		out.Close()

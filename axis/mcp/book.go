@@ -150,11 +150,7 @@ func (b *Book) commandForm(program string, args []string) string {
 	if b.scrub != nil {
 		form, _ = b.scrub.Bytes(form)
 	}
-	form = scrub.Renumber(form)
-	if b.mask != nil {
-		form = b.mask.Mask(form)
-	}
-	return string(form)
+	return string(b.mask.Mask(scrub.Renumber(form)))
 }
 
 // Refusal returns what a Relay of a replay is to ask for a spawn that is on no tape (RelayOptions.Refuse): each request gets an error

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
-	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
@@ -70,21 +69,7 @@ func (c *Classifier) post(r *exchange.Request) (*exchange.Identity, error) {
 }
 
 func (c *Classifier) identity(r *exchange.Request, body []byte) *exchange.Identity {
-	surface := c.comparable(body)
-	return &exchange.Identity{
-		Key: exchange.Key{
-			Kind: exchange.HTTP, Method: r.Method, URL: c.MaskURL(r.URL), Request: cas.Sum(surface),
-		},
-		Surface: surface,
-	}
-}
-
-// comparable returns b as it compares: renumbered and masked.
-func (c *Classifier) comparable(b []byte) []byte {
-	if b = scrub.Renumber(b); c.masker == nil {
-		return b
-	}
-	return c.masker.Mask(b)
+	return exchange.HTTPIdentity(r.Method, c.MaskURL(r.URL), c.masker.Mask(scrub.Renumber(body)))
 }
 
 // resumption is what a GET says of the stream that it goes on with.

@@ -150,11 +150,7 @@ var madeUp = []string{"progressToken", "traceparent", "tracestate", "baggage", m
 // made up anew in each run (see the package comment), placeholders renumbered, volatile facts masked. method is that of the
 // message, of an answer "". Params that are absent or null are {}. What has no canonical form is taken as it stands.
 func (l *Log) Surface(method string, value json.RawMessage) []byte {
-	b := scrub.Renumber(canonical(method, value))
-	if l.mask == nil {
-		return b
-	}
-	return l.mask.Mask(b)
+	return l.mask.Mask(scrub.Renumber(canonical(method, value)))
 }
 
 // Digest is the digest of Surface: params_digest, result_digest.

@@ -37,9 +37,9 @@ func (t *relay) moveStderr() bool {
 	t.errMu.Lock()
 	defer t.errMu.Unlock()
 	var buf [surelyFits]byte
-	for moved := 0; moved < relayBuffer && t.clientErr.canWrite(); {
+	for moved := 0; moved < relayBuffer && t.clientErr.ready(unix.POLLOUT); {
 		if len(t.errRest) == 0 {
-			if !t.serverErr.canRead() {
+			if !t.serverErr.ready(unix.POLLIN) {
 				break
 			}
 			n, err := t.serverErr.read(buf[:])
@@ -91,10 +91,7 @@ func (e *end) awaitWrite() bool {
 	return err == nil && conn.Write(func(fd uintptr) bool { return ready(fd, unix.POLLOUT) }) == nil
 }
 
-func (e *end) canRead() bool { return e.ready(unix.POLLIN) }
-
-func (e *end) canWrite() bool { return e.ready(unix.POLLOUT) }
-
+// ready reports whether one of events, or an error or the end, is there now.
 func (e *end) ready(events int16) (yes bool) {
 	if conn, err := e.file.f.SyscallConn(); err == nil {
 		_ = conn.Control(func(fd uintptr) { yes = ready(fd, events) })
@@ -102,7 +99,7 @@ func (e *end) ready(events int16) (yes bool) {
 	return yes
 }
 
-// ready reports whether one of events, or an error or the end, is there.
+// ready reports whether one of events, or an error or the far end's end, is there.
 func ready(fd uintptr, events int16) bool {
 	set := []unix.PollFd{{Fd: int32(fd), Events: events}}
 	for {
@@ -124,32 +121,14 @@ func (e *end) gone() (gone bool) {
 	}
 	// Of the end of a pipe that is written to nothing but an error makes the poller say that it can be read.
 	_ = conn.Read(func(fd uintptr) bool {
-		gone = hungUp(int32(fd))
+		gone = ready(fd, 0)
 		return gone
 	})
 	return gone
 }
 
 // hungUp reports whether the far end is gone. That of a nil end is not.
-func (e *end) hungUp() (gone bool) {
-	if e == nil {
-		return false
-	}
-	if conn, err := e.file.f.SyscallConn(); err == nil {
-		_ = conn.Control(func(fd uintptr) { gone = hungUp(int32(fd)) })
-	}
-	return gone
-}
-
-// hungUp reports whether the far end of a descriptor is gone.
-func hungUp(fd int32) bool {
-	set := []unix.PollFd{{Fd: fd}}
-	for {
-		if _, err := unix.Poll(set, 0); !errors.Is(err, unix.EINTR) {
-			return err == nil && set[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
-		}
-	}
-}
+func (e *end) hungUp() bool { return e != nil && e.ready(0) }
 
 // unread returns how many bytes that were written to f, a pipe or a Unix socket, nobody has read yet; 0 where that is not known. A
 // socket counts what it needs to hold them too.

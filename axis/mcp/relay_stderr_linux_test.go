@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // Who has read what a server wrote to its stdout finds what it wrote to its stderr before that, whether or not anybody else got round to
@@ -70,7 +72,7 @@ func TestStderrThatAnotherFills(t *testing.T) {
 	p.relay.mu.Lock() // the piece waits for it between the look at the client's stderr and the write
 	moved := make(chan bool)
 	go func() { moved <- p.relay.moveStderr() }()
-	for p.relay.serverErr.canRead() {
+	for p.relay.serverErr.ready(unix.POLLIN) {
 		runtime.Gosched()
 	}
 	full := bytes.Repeat([]byte("x"), relayBuffer)

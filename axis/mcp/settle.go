@@ -9,25 +9,16 @@ import (
 	"slices"
 )
 
-// SettleOptions say with whom a Served is settled.
-type SettleOptions struct {
-	In     io.Reader           // what the client says
-	Out    io.Writer           // where it is answered
-	Reveal func([]byte) []byte // as in ServeOptions
-	// Changed reports whether the recorded server of a conversation had changed anything, beside what it said, before the record of that
-	// seq. Nil is never.
-	Changed func(conversation, seq uint64) bool
-}
-
 // Settle finds out which of several equal spawns s is: their programs may be started in another order than was recorded, and each is to
 // be answered from its own conversation. Until the client asks what not all of them were asked, it is answered what all of them
 // answered alike. Of a Served that Spawn had no choice about, Settle does nothing. Serve goes on where it ended; the record of what was
-// said until then is its own. An error is none of the client's.
-func (s *Served) Settle(ctx context.Context, o *SettleOptions) error {
+// said until then is its own. Of o count In, Out and Reveal. changed reports whether the recorded server of a conversation had changed
+// anything, beside what it said, before the record of that seq; nil is never. An error is none of the client's.
+func (s *Served) Settle(ctx context.Context, o *ServeOptions, changed func(conversation, seq uint64) bool) error {
 	if len(s.equals) < 2 {
 		return nil
 	}
-	st := &settling{s: s, o: o, ctx: ctx, fits: s.equals, asked: make(map[requestKey]int)}
+	st := &settling{s: s, o: o, changed: changed, ctx: ctx, fits: s.equals, asked: make(map[requestKey]int)}
 	var heard bytes.Buffer
 	err := readLines(io.TeeReader(o.In, &heard), st.hear)
 	s.heard = heard.Bytes()
@@ -52,11 +43,12 @@ func (s *Served) settleOn(fits []*transcript) {
 
 // A settling is a Served while it is not known which conversation it is.
 type settling struct {
-	s     *Served
-	o     *SettleOptions
-	ctx   context.Context
-	fits  []*transcript // that were asked what the client has asked
-	asked map[requestKey]int
+	s       *Served
+	o       *ServeOptions
+	changed func(conversation, seq uint64) bool
+	ctx     context.Context
+	fits    []*transcript // that were asked what the client has asked
+	asked   map[requestKey]int
 }
 
 // errSettled ends the listening.
@@ -112,7 +104,7 @@ func (st *settling) alike(calls []*recordedCall) bool {
 	var first []byte
 	for i, c := range calls {
 		t := st.fits[i]
-		if c.answer == nil || c.cancelled > 0 || !t.plain(c) || st.o.Changed != nil && st.o.Changed(t.Conversation, c.seq) {
+		if c.answer == nil || c.cancelled > 0 || !t.plain(c) || st.changed != nil && st.changed(t.Conversation, c.seq) {
 			return false
 		}
 		b, err := st.s.book.message(c.answerPart(), &caller{id: []byte("0")}, nil)

@@ -35,14 +35,29 @@ type answer struct {
 	trails  bool         // the trailers count: the end is waited for, also where the length says that it has come
 }
 
+// pieces is a body of given chunks.
+type pieces struct{ left [][]byte }
+
 // whole is a body of one chunk.
-type whole []byte
+func whole(b []byte) *pieces { return &pieces{[][]byte{b}} }
 
 // Next implements body.
-func (b whole) Next(context.Context) ([]byte, error) { return b, io.EOF }
+func (p *pieces) Next(ctx context.Context) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(p.left) == 0 {
+		return nil, io.EOF
+	}
+	next := p.left[0]
+	if p.left = p.left[1:]; len(p.left) == 0 {
+		return next, io.EOF
+	}
+	return next, nil
+}
 
 // Close implements body.
-func (b whole) Close() error { return nil }
+func (p *pieces) Close() error { return nil }
 
 // dead is an answer that never came.
 func dead(err error) *answer { return &answer{err: err} }

@@ -72,7 +72,7 @@ func (p *peer) of(c *conn, ask func(net.Addr) uint64) uint64 {
 
 // eager makes Read one that can be told not to wait. What was unread has to have been read.
 func (c *conn) eager() *eager {
-	e := newEager(c.Conn, c.ahead)
+	e := &eager{conn: c.Conn, before: c.ahead}
 	c.in = e
 	return e
 }

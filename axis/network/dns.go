@@ -66,32 +66,18 @@ func formErr(query []byte) []byte {
 }
 
 func packReply(h dnsmessage.Header, q dnsmessage.Question, body dnsmessage.ResourceBody, code dnsmessage.RCode) ([]byte, error) {
-	b := dnsmessage.NewBuilder(nil, dnsmessage.Header{
-		ID: h.ID, Response: true, OpCode: h.OpCode, RCode: code,
-		RecursionDesired: h.RecursionDesired, RecursionAvailable: true,
-	})
-	b.EnableCompression()
-	if err := b.StartQuestions(); err != nil {
-		return nil, err
+	reply := dnsmessage.Message{
+		Header: dnsmessage.Header{
+			ID: h.ID, Response: true, OpCode: h.OpCode, RCode: code,
+			RecursionDesired: h.RecursionDesired, RecursionAvailable: true,
+		},
+		Questions: []dnsmessage.Question{q},
 	}
-	if err := b.Question(q); err != nil {
-		return nil, err
+	if body != nil {
+		rh := dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET, TTL: dnsTTL}
+		reply.Answers = []dnsmessage.Resource{{Header: rh, Body: body}}
 	}
-	if err := b.StartAnswers(); err != nil {
-		return nil, err
-	}
-	rh := dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET, TTL: dnsTTL}
-	var err error
-	switch r := body.(type) {
-	case *dnsmessage.AResource:
-		err = b.AResource(rh, *r)
-	case *dnsmessage.PTRResource:
-		err = b.PTRResource(rh, *r)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return b.Finish()
+	return reply.Pack()
 }
 
 // resolve answers one question; a nil body is an answer without records.

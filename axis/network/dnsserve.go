@@ -95,25 +95,7 @@ func (d *DNS) answerPacket(pc net.PacketConn, p *ipv4.PacketConn, withDst bool, 
 }
 
 // ServeTCP answers queries on the connections of l until Close, and returns nil then.
-func (d *DNS) ServeTCP(l net.Listener) error {
-	if !d.life.enter(l) {
-		return l.Close()
-	}
-	defer d.life.leave(l)
-	for {
-		c, err := l.Accept()
-		switch {
-		case err == nil && d.life.enter(c):
-			go d.serveConn(c)
-		case err == nil:
-			c.Close()
-		case d.life.over():
-			return nil
-		case !isTemporary(err):
-			return err
-		}
-	}
-}
+func (d *DNS) ServeTCP(l net.Listener) error { return d.life.accept(l, d.serveConn) }
 
 // serveConn answers the queries of one connection, each with its length in two bytes before it (RFC 1035, 4.2.2).
 func (d *DNS) serveConn(c net.Conn) {

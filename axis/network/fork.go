@@ -172,24 +172,3 @@ func (s *handler) forkedCall(w http.ResponseWriter, r *http.Request, req *exchan
 	}
 	return s.relayCall(w, r, o, s.up.fetch(r, req, in, to), in)
 }
-
-// pieces is a body of given chunks.
-type pieces struct{ left [][]byte }
-
-// Next implements body.
-func (p *pieces) Next(ctx context.Context) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if len(p.left) == 0 {
-		return nil, io.EOF
-	}
-	next := p.left[0]
-	if p.left = p.left[1:]; len(p.left) == 0 {
-		return next, io.EOF
-	}
-	return next, nil
-}
-
-// Close implements body.
-func (p *pieces) Close() error { return nil }

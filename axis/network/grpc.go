@@ -18,7 +18,7 @@ const callSlack = 2 * time.Second
 
 // call records or answers a gRPC call, whose body is passed on as it comes. An error means that the program's stream must be reset.
 func (s *handler) call(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL) error {
-	in := newIncoming(r.Body, s.cfg.MaxBody)
+	in := &incoming{r: r.Body, limit: s.cfg.MaxBody}
 	switch {
 	case s.cfg.Fork.past():
 		return s.forkedCall(w, r, req, to, in)

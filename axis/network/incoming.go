@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
 // An incoming is the body of a gRPC call that is kept while it comes. It may be used by several goroutines at once, read by one.
@@ -23,11 +24,7 @@ type incoming struct {
 	messages int
 	ended    bool // by its end, not by an error
 	over     bool // nothing more comes
-	changed  chan struct{}
-}
-
-func newIncoming(r io.ReadCloser, limit int64) *incoming {
-	return &incoming{r: r, limit: limit, changed: make(chan struct{})}
+	changed  lane.Change
 }
 
 // Read implements io.Reader. What it gives has been kept.
@@ -45,8 +42,7 @@ func (in *incoming) Read(p []byte) (int, error) {
 	}
 	in.ended = in.ended || errors.Is(err, io.EOF)
 	in.over = in.over || err != nil
-	close(in.changed)
-	in.changed = make(chan struct{})
+	in.changed.Happened()
 	return n, err
 }
 
@@ -93,22 +89,14 @@ func (in *incoming) body() []byte {
 // await waits for so many steps, for limit at most after the last time that something came; an incoming of which nothing more comes
 // is waited for no longer. The error is ctx's where that is done before.
 func (in *incoming) await(ctx context.Context, steps int, limit time.Duration) (came bool, err error) {
-	for {
+	late := false
+	err = lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
 		in.mu.Lock()
-		came, over, changed := in.stepsLocked() >= steps, in.over, in.changed
-		in.mu.Unlock()
-		if came || over {
-			return came, nil
+		defer in.mu.Unlock()
+		if came = in.stepsLocked() >= steps; came || in.over || late {
+			return nil, 0
 		}
-		t := time.NewTimer(limit)
-		select {
-		case <-changed:
-			t.Stop()
-		case <-ctx.Done():
-			t.Stop()
-			return false, ctx.Err()
-		case <-t.C:
-			return false, nil
-		}
-	}
+		return in.changed.Next(), limit
+	}, func() { late = true })
+	return came && err == nil, err
 }

@@ -1,7 +1,9 @@
 package network
 
 import (
+	"fmt"
 	"io"
+	"net"
 	"sync"
 )
 
@@ -47,6 +49,28 @@ func (l *lifetime) end() {
 	}
 	l.mu.Unlock()
 	l.active.Wait()
+}
+
+// accept hands the connections of a listener to take, each in a goroutine of its own that has entered, and has to leave, until the lifetime
+// ends; then it returns nil.
+func (l *lifetime) accept(from net.Listener, take func(net.Conn)) error {
+	if !l.enter(from) {
+		return from.Close()
+	}
+	defer l.leave(from)
+	for {
+		c, err := from.Accept()
+		switch {
+		case err == nil && l.enter(c):
+			go take(c)
+		case err == nil:
+			c.Close()
+		case l.over():
+			return nil
+		case !isTemporary(err):
+			return fmt.Errorf("accept on %s: %w", from.Addr(), err)
+		}
+	}
 }
 
 func (l *lifetime) over() bool {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -144,25 +143,7 @@ func (s *Server) newHTTPServer() *http.Server {
 }
 
 // Serve takes the connections of l until Close, and returns nil then. Several listeners may be served at once.
-func (s *Server) Serve(l net.Listener) error {
-	if !s.life.enter(l) {
-		return l.Close()
-	}
-	defer s.life.leave(l)
-	for {
-		c, err := l.Accept()
-		switch {
-		case err == nil && s.life.enter(c):
-			go s.accepted(c)
-		case err == nil:
-			c.Close()
-		case s.life.over():
-			return nil
-		case !isTemporary(err):
-			return fmt.Errorf("accept on %s: %w", l.Addr(), err)
-		}
-	}
-}
+func (s *Server) Serve(l net.Listener) error { return s.life.accept(l, s.accepted) }
 
 // accepted is the goroutine of a connection, which ends by itself within the timeouts, or with Close.
 func (s *Server) accepted(raw net.Conn) {

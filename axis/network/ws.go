@@ -46,7 +46,7 @@ func socketTransport(t *http.Transport) *http.Transport {
 		if err != nil {
 			return nil, err
 		}
-		return &upConn{Conn: c, eager: newEager(c, nil)}, nil
+		return &upConn{Conn: c, eager: &eager{conn: c}}, nil
 	}
 	t.Protocols = new(http.Protocols)
 	t.Protocols.SetHTTP1(true)

@@ -30,7 +30,7 @@ func (s *handler) playSocket(w http.ResponseWriter, r *http.Request, o *exchange
 	}
 	end := newWSEnd(s, sock)
 	defer end.record()
-	opts := &exchange.PlayOptions{Speed: s.tape.speed, Reveal: s.tape.reveal, Patience: rec.Patience(cancelPatience)}
+	opts := &exchange.AnswerOptions{Speed: s.tape.speed, Reveal: s.tape.reveal, Patience: rec.Patience(cancelPatience)}
 	play := o.Play(sock, opts, s.tape.book)
 	c, err := s.takeOver(w, a)
 	if err != nil {

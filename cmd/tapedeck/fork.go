@@ -205,7 +205,7 @@ func (o *forkOptions) edited(p *fork.Plan) (*fork.Document, error) {
 		return nil, nil
 	}
 	if p.Document == nil {
-		return nil, fmt.Errorf("--edit: nothing can be edited there: %w", p.WhyNoDocument())
+		return nil, fmt.Errorf("--edit: nothing can be edited there: %w", p.Unread)
 	}
 	path := o.edit
 	if o.edit == inEditor {

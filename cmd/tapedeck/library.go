@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
+	"github.com/tapedeck-dev/tapedeck/deck/team"
 	"github.com/tapedeck-dev/tapedeck/internal/page"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
@@ -100,6 +101,7 @@ type gcOptions struct {
 	olderThan string
 	keep      int
 	json      bool
+	store     storeFlags
 }
 
 func newGCCommand(std streams) *cobra.Command {
@@ -111,6 +113,9 @@ func newGCCommand(std streams) *cobra.Command {
 			if cmd.Flags().Changed("keep") && o.keep < 1 {
 				return fmt.Errorf("--keep %d: want how many of the newest recordings stay, from 1", o.keep)
 			}
+			if cmd.Flags().Changed("store") {
+				return o.store.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return gcStore(ctx, s, &o, std) })
+			}
 			return runGC(cmd.Context(), &o, std)
 		},
 	})
@@ -119,16 +124,23 @@ func newGCCommand(std streams) *cobra.Command {
 	f.StringVar(&o.olderThan, "older-than", "", "also remove finished recordings of this `age`, as in 30d or 12h")
 	f.IntVar(&o.keep, "keep", 0, "also remove finished recordings that are not among the newest `N`")
 	f.BoolVar(&o.json, "json", false, "what was removed as JSON")
+	o.store.define(f)
 	return cmd
 }
 
+// age is what --older-than says; 0 where it was not given.
+func (o *gcOptions) age() (time.Duration, error) {
+	if o.olderThan == "" {
+		return 0, nil
+	}
+	age, err := library.ParseAge(o.olderThan)
+	return age, prefixedError("--older-than", err)
+}
+
 func runGC(ctx context.Context, o *gcOptions, std streams) error {
-	var age time.Duration
-	if o.olderThan != "" {
-		var err error
-		if age, err = library.ParseAge(o.olderThan); err != nil {
-			return fmt.Errorf("--older-than: %w", err)
-		}
+	age, err := o.age()
+	if err != nil {
+		return err
 	}
 	lib, err := openLibrary()
 	if err != nil {

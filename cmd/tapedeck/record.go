@@ -241,7 +241,7 @@ func unreached(list []follow.Unreached) string {
 func seen(res *deck.Result) string {
 	var parts []string
 	counts := res.Counts
-	exchanges := counts["http_exchange"] - res.MCP.Carried()
+	exchanges := counts["http_exchange"] - res.MCP.Carried
 	if n := counts["llm_call"]; n > 0 || exchanges == 0 && len(res.MCP.Servers) == 0 {
 		parts = append(parts, plural(n, "LLM call", "LLM calls")+unanswered(n, res.Unanswered["llm_call"]))
 	}

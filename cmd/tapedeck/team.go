@@ -341,3 +341,35 @@ func (o *storeFlags) shown() string {
 	}
 	return u.Redacted()
 }
+
+// gcStore takes away what no run of a store needs, and with flags runs of its project.
+func gcStore(ctx context.Context, s *team.Store, o *gcOptions, std streams) error {
+	age, err := o.age()
+	if err != nil {
+		return err
+	}
+	if o.dryRun {
+		return errors.New("--dry-run is for the recordings of this work tree: tapedeck list --store has what --older-than and --keep are about")
+	}
+	removed := []*team.Tombstone{}
+	if age > 0 || o.keep > 0 {
+		key, err := seal.LoadKey(recording.ConfigDir(""))
+		if err != nil {
+			return err
+		}
+		var began time.Time
+		if age > 0 {
+			began = time.Now().Add(-age)
+		}
+		gone, err := s.Prune(ctx, o.store.project, began, o.keep, key)
+		if removed = append(removed, gone...); err != nil {
+			return storeHint(err)
+		}
+	}
+	blobs, err := s.Sweep(ctx)
+	if o.json {
+		return errors.Join(err, printJSON(std.out, map[string]any{"tombstones": removed, "blobs": len(blobs)}))
+	}
+	visible.Fprintf(std.err, "tapedeck: purged %s, and took away %s that no run has\n", plural(len(removed), "run", "runs"), plural(len(blobs), "blob", "blobs"))
+	return storeHint(err)
+}

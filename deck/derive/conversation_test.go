@@ -50,7 +50,7 @@ func events(tt *derivetest.Tape, src *Source) (out, notes []string) {
 	if err != nil {
 		tt.T.Fatal(err)
 	}
-	return out, all.list()
+	return out, all.texts(false)
 }
 
 // eventText is an event in one line: its turn, its record, what it says.

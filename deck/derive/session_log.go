@@ -1,12 +1,21 @@
+// Package derive makes things of a recording: the session log of its program's conversation with a model, the work tree as the run
+// found it or left it, the answers of its tool servers for other clients.
+//
+// The session log tells what was said in order: prompts, answers, tool calls, results, verdicts of policies, sub-agents. It is
+// derived from the tape alone, so that the same tape gives the same log; what cannot be read is left out, and said.
 package derive
 
 import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
+	"slices"
+	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -52,11 +61,9 @@ func SourceOf(rec *recording.Recording) *Source {
 
 // SessionLogOfTape is SessionLog for the bare tape at path.
 func SessionLogOfTape(path string) (*SessionReader, error) {
-	f, err := recording.OpenRegular(path)
-	if err != nil {
+	if f, err := recording.OpenRegular(path); err != nil {
 		return nil, err
-	}
-	if err := f.Close(); err != nil {
+	} else if err := f.Close(); err != nil {
 		return nil, err
 	}
 	return deriving(&Source{Path: path, ID: tapeID(path)}), nil
@@ -84,7 +91,7 @@ func deriving(src *Source) *SessionReader {
 			_, err := pw.Write(line)
 			return err
 		})
-		s.notes = notes.list()
+		s.notes = notes.texts(false)
 		pw.CloseWithError(err) // nil is the end
 	}()
 	return s
@@ -122,3 +129,137 @@ type place struct {
 func placeOf(rec *tape.Record) place { return place{rec.Seq, rec.G, rec.MonotonicMS} }
 
 func (p place) String() string { return fmt.Sprintf("record %d", p.seq) }
+
+// SessionRules is the version of the rules by which a session log is derived from a tape. It grows whenever the same tape gives
+// another log than before.
+const SessionRules = 1
+
+// WriteOptions say how the session log of a recording is written. Hide and Log are needed.
+type WriteOptions struct {
+	Hide  func(line []byte) (hidden []byte, found bool) // takes secrets out
+	Log   *slog.Logger
+	Sync  bool
+	Heard func(sessionlog.Event) error // is told of each event; nil for nobody
+}
+
+// WriteLog leaves session.jsonl in dir beside its tape, or nothing where no model said anything, and says so in m, whose
+// id and exit stand. It fails for what is written to the disk alone: what of the tape cannot be read is left out, and said in the
+// ledger of m.
+//
+// The tape is scrubbed by now. But a secret that a model spelled in pieces, one an event, stands in one piece in the log: so
+// that is scrubbed once more, and the manifest says which of its lines are not what the tape gives.
+func WriteLog(dir string, m *recording.Manifest, o *WriteOptions) error {
+	m.SessionRules, m.SessionHidden = 0, nil
+	src := &Source{Path: filepath.Join(dir, recording.TapeName), ID: m.ID, exit: m.Exit, Heard: o.Heard}
+	var lost []string
+	var taped, written error // of what the log is derived from, and of the log itself
+	var altered []int        // the lines in which something was hidden, from 1
+	n := 0
+	err := recording.WriteWith(filepath.Join(dir, SessionLogName), func(w io.Writer) error {
+		var notes *notes
+		notes, taped = src.Derive(func(line []byte) error {
+			n++
+			hidden, found := o.Hide(line)
+			if found {
+				altered = append(altered, n)
+			}
+			_, written = w.Write(hidden)
+			return written
+		})
+		if lost = notes.texts(true); taped == nil && n == 0 {
+			return errNoLog
+		}
+		return taped
+	}, o.Sync)
+	switch {
+	case taped != nil && written == nil:
+		o.Log.Warn("there is no session log: the tape cannot be read to its end", "err", taped)
+		return nil
+	case err != nil && !errors.Is(err, errNoLog):
+		return err
+	case err == nil:
+		m.SessionRules, m.SessionHidden = SessionRules, altered
+	}
+	if len(lost) > 0 {
+		a := m.Axes["llm"]
+		a.NotCovered = append(slices.Clip(a.NotCovered), lost...)
+		m.Axes["llm"] = a
+	}
+	return nil
+}
+
+// errNoLog keeps a session log from being written in which nothing would stand.
+var errNoLog = errors.New("no model said anything")
+
+// notes are what of a tape is not in its session log, and why: each reason once.
+type notes []note
+
+type note struct {
+	reason string
+	first  place // where it stood first
+	count  int
+	lost   bool // something of the conversation is lost
+}
+
+// maxNotes bounds the reasons: each may quote what stood there.
+const maxNotes = 100
+
+func (n *notes) add(at place, err error) {
+	n.note(at, "left out of the session log: "+err.Error()).lost = true
+}
+
+// say notes what is in its place, and may be looked for.
+func (n *notes) say(at place, reason string) { n.note(at, reason) }
+
+func (n *notes) note(at place, reason string) *note {
+	if len(*n) >= maxNotes && !slices.ContainsFunc(*n, func(o note) bool { return o.reason == reason }) {
+		reason = "and more of the kind"
+	}
+	i := slices.IndexFunc(*n, func(o note) bool { return o.reason == reason })
+	if i < 0 {
+		i = len(*n)
+		*n = append(*n, note{reason: reason, first: at})
+	}
+	(*n)[i].count++
+	return &(*n)[i]
+}
+
+// texts returns all of them, or those alone that something is lost by.
+func (n *notes) texts(lost bool) (out []string) {
+	for _, o := range *n {
+		if lost && !o.lost {
+			continue
+		}
+		text := fmt.Sprintf("%s: %s", o.first, o.reason)
+		if o.count > 1 {
+			text += fmt.Sprintf(" (and %d more)", o.count-1)
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// A logLine is one event and its place.
+type logLine struct {
+	seq   int // of the session log
+	place place
+	event sessionlog.Event
+}
+
+// append adds the line of an event, in the order of keys that the session log has. The error is the event's: b is then as it
+// was.
+func (l *logLine) append(b []byte) ([]byte, error) {
+	n := len(b)
+	b = append(b, `{"seq":`...)
+	b = strconv.AppendInt(b, int64(l.seq), 10)
+	b = append(b, `,"event":`...)
+	b, err := sessionlog.AppendEvent(b, l.event)
+	if err != nil {
+		return b[:n], err
+	}
+	b = append(b, `,"g":`...)
+	b = strconv.AppendUint(b, l.place.g, 10)
+	b = append(b, `,"t_ms":`...)
+	b = strconv.AppendInt(b, l.place.ms, 10)
+	return append(b, "}\n"...), nil
+}

@@ -1,3 +1,7 @@
+// Package follow reads a recording for people: records chosen by a Filter, told while they are made, in one timeline with what the
+// terminal showed.
+//
+// Goals: a record is told within milliseconds; a tape of any length needs the memory of one record. Not goals: how a record looks.
 package follow
 
 import (
@@ -182,7 +186,7 @@ func (f *follower) parts() error {
 		if h == nil || err != nil || errInfo != nil {
 			continue // its exchange has just begun, or has just ended; what is wrong else Parts reports once the recorder has
 		}
-		now = append(now, Streaming{h.Exchange, h.Kind.Name(), max(0, info.Size()-h.Len)})
+		now = append(now, Streaming{h.Exchange, h.Kind.Name(), max(0, info.Size()-h.Head)})
 	}
 	slices.SortFunc(now, func(a, b Streaming) int { return cmp.Compare(a.Arrival, b.Arrival) })
 	if slices.EqualFunc(now, f.last, func(a, b Streaming) bool { return a.Arrival == b.Arrival && a.Len == b.Len }) {

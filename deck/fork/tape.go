@@ -1,3 +1,13 @@
+// Package fork says where a run leaves its recording, and what is changed there.
+//
+// A Tape is the model calls of a recording, by conversation: a Point is found in it by the turn of a conversation or by the seq of a
+// record. A turn is one answer of the model; a call that failed and was tried again is of the turn of that answer.
+//
+// A Document is what can be changed at a point, as people edit it: the recorded answer of its turn, the system text and what tools gave, as
+// far as they stand in the request of that turn. What differs in an edited one are Changes: the answer is given to the program in the place
+// of the model's (Made), the rest stands in each request that leaves from there on (Changes.Of).
+//
+// Not goals: running a program (package deck), wires of providers (package llm).
 package fork
 
 import (
@@ -8,15 +18,18 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/account"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // A Tape is what a recording asked for, in the order in which it did.
 type Tape struct {
 	exchanges []*Exchange
-	refused   []string // what nothing on a tape answered: method and URL, or method and tool server
+	Refused   []string // what nothing on a tape answered: method and URL, or method and tool server
 }
 
 // An Exchange is one request. Turn is of a call of a model alone: which answer of its conversation it asked for, from 1.
@@ -37,14 +50,14 @@ func Read(records iter.Seq2[*tape.Record, error]) (*Tape, error) {
 			return nil, err
 		}
 		if k, ok := rec.Kind.(*tape.MCPJSONRPC); ok && strings.HasPrefix(k.Error, mcp.RefusedAs) {
-			t.refused = append(t.refused, strings.Clone(k.Method+" of mcp:"+tape.MCPServer(k.Server)))
+			t.Refused = append(t.Refused, strings.Clone(k.Method+" of mcp:"+tape.MCPServer(k.Server)))
 		}
 		x := tape.ExchangeOf(rec.Kind)
 		if x == nil || tape.OriginOf(rec.Kind) != 0 {
 			continue
 		}
 		if x.Lane == exchange.Unmatched {
-			t.refused = append(t.refused, strings.Clone(x.Method+" "+x.URL))
+			t.Refused = append(t.Refused, strings.Clone(x.Method+" "+x.URL))
 			continue
 		}
 		if strings.HasPrefix(x.Lane, "mcp:") {
@@ -86,9 +99,6 @@ func (t *Tape) answered(e *Exchange) *tape.LLMCall {
 	}
 	return e.Call
 }
-
-// Refused are the requests that nothing on a tape answered, in order.
-func (t *Tape) Refused() []string { return t.refused }
 
 // Hosts are those that models were asked at, in order.
 func (t *Tape) Hosts() (hosts []string) {
@@ -228,4 +238,68 @@ func listed(names []string, turns map[string]int) string {
 		verb = "is "
 	}
 	return verb + strings.Join(out, ", ")
+}
+
+// A Plan is where a recording is left, and what can be changed there.
+type Plan struct {
+	*Point
+	*Tape
+	Document *Document // nil where the point is no call of a model that can be read
+	Usage    llm.Usage // of the recorded answer
+	Unread   error     // why there is no Document; nil where there is one
+
+	Store cas.Store // of the recording
+}
+
+// PlanOf reads a recording and finds a point in it.
+func PlanOf(rec *recording.Recording, place Place) (*Plan, error) {
+	f, err := rec.OpenTape()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	p := new(Plan)
+	if p.Tape, err = Read(f.Records()); err != nil {
+		return nil, err
+	}
+	if p.Point, err = p.Find(place, rec.Records()); err != nil {
+		return nil, err
+	}
+	if p.Store, err = rec.Store(); err != nil {
+		return nil, err
+	}
+	if p.First.Call == nil {
+		p.Unread = fmt.Errorf("record %d is no call of a model", p.Seq)
+		return p, nil
+	}
+	if p.First.Call.Connection != 0 {
+		return nil, fmt.Errorf("turn %d was asked for over a WebSocket, which cannot be left in its middle: record the program with HTTP", p.Turn)
+	}
+	call := p.answered(p.First) // the first may be an attempt that failed
+	p.Usage, _ = llm.UsageOf(call)
+	p.Document, p.Unread = DocumentOf(call, p.Store)
+	return p, nil
+}
+
+// Changes are those of assignments PATH=VALUE, on top of a document that was edited; nil for none.
+func (p *Plan) Changes(edited *Document, assignments []string) (*Changes, error) {
+	if edited == nil && len(assignments) == 0 {
+		return new(Changes), nil
+	}
+	if p.Document == nil {
+		return nil, fmt.Errorf("nothing can be edited there: %w", p.Unread)
+	}
+	if edited == nil {
+		edited = p.Document.clone()
+	}
+	for _, a := range assignments {
+		if err := edited.Set(a); err != nil {
+			return nil, err
+		}
+	}
+	c := p.Document.Changes(edited)
+	if c.Answer != nil && !llm.Speaks(p.First.Call) {
+		return nil, fmt.Errorf("an answer of %s %s cannot be written here: change what leaves in its place", p.First.Call.Provider, p.First.Call.Endpoint)
+	}
+	return c, nil
 }

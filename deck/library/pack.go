@@ -189,7 +189,10 @@ func (p *packer) visit(path string, e fs.DirEntry, err error) error {
 	name := filepath.ToSlash(rel)
 	switch {
 	case strings.HasPrefix(e.Name(), durable.TempPrefix):
-		return skip(e) // of a writer that was killed: no part of the recording
+		if e.IsDir() { // of a writer that was killed: no part of the recording
+			return fs.SkipDir
+		}
+		return nil
 	case e.IsDir():
 		return nil
 	case name == recording.SeedName:
@@ -225,13 +228,6 @@ func indispensable(name string) bool {
 	return name == recording.ManifestName || name == recording.TapeName || name == recording.TapeName+tape.StoreSuffix || !blobOf(name).IsZero()
 }
 
-func skip(e fs.DirEntry) error {
-	if e.IsDir() {
-		return fs.SkipDir
-	}
-	return nil
-}
-
 func (p *packer) leaveOut(name, why string) {
 	p.out.LeftOut = append(p.out.LeftOut, LeftOut{name, why})
 }
@@ -256,23 +252,22 @@ func (p *packer) write() error {
 	return renameNew(f.Name(), p.out.File)
 }
 
-func (p *packer) writeTo(f io.Writer) error {
+func (p *packer) writeTo(f *os.File) error {
 	hash := cas.NewHasher()
-	counted := &counter{}
-	buf := bufio.NewWriterSize(io.MultiWriter(f, hash, counted), 256<<10)
+	buf := bufio.NewWriterSize(io.MultiWriter(f, hash), 256<<10)
 	if err := p.pack(buf); err != nil {
 		return err
 	}
 	if err := buf.Flush(); err != nil {
 		return err
 	}
-	p.out.Digest, p.out.Size = hash.Sum().String(), counted.n
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	p.out.Digest, p.out.Size = hash.Sum().String(), info.Size()
 	return nil
 }
-
-type counter struct{ n int64 }
-
-func (c *counter) Write(b []byte) (int, error) { c.n += int64(len(b)); return len(b), nil }
 
 func (p *packer) pack(w io.Writer) error {
 	pw, err := packed.NewWriter(w, &packed.Index{ID: p.out.ID, State: p.out.State, Files: p.out.Files, Bytes: p.out.Bytes})

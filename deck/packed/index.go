@@ -2,8 +2,14 @@ package packed
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"path"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
 )
 
 // Format is the format number that this package writes, and the highest that it reads.
@@ -46,3 +52,144 @@ func decodeIndex(b []byte) (*Index, error) {
 	}
 	return ix, nil
 }
+
+var (
+	// ErrNotPacked is returned for a file that is no packed recording.
+	ErrNotPacked = errors.New("not a packed recording")
+	// ErrDamaged is wrapped by every refusal of a packed recording that no Writer made, or that was changed or cut since.
+	ErrDamaged = errors.New("damaged packed recording")
+	// ErrName is wrapped by the refusal of a name that no entry may have.
+	ErrName = errors.New("no name of a file of a recording")
+	// ErrFormat is wrapped by the refusal of a format that is newer than this package.
+	ErrFormat = errors.New("packed by a newer tapedeck")
+)
+
+// A LimitError says that a file declares more than the caller takes.
+type LimitError struct {
+	What        string // "bytes" or "files"
+	Have, Limit int64
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("the packed recording declares %d %s, and the limit is %d", e.Have, e.What, e.Limit)
+}
+
+const (
+	maxName  = 100 // bytes: the name field of a header
+	maxDepth = 8   // components: a seal of later versions keeps tiles some seven deep
+)
+
+// blobSuffix is what the name of a directory of blobs ends in.
+const blobSuffix = ".cas"
+
+// CheckName returns an error that wraps ErrName for what may not be the name of an entry.
+func CheckName(name string) error {
+	parts := strings.Split(name, "/")
+	if len(name) > maxName || len(parts) > maxDepth || name == indexName {
+		return fmt.Errorf("%w: %.120q", ErrName, name)
+	}
+	for _, p := range parts {
+		if !component(p) {
+			return fmt.Errorf("%w: %.120q", ErrName, name)
+		}
+	}
+	if _, err := BlobOf(name); err != nil {
+		return fmt.Errorf("%w: %.120q stands among blobs", ErrName, name)
+	}
+	return nil
+}
+
+// component reports whether s may stand between two slashes. What no letter or digit ends would lose its end on Windows;
+// what none begins is hidden, an option of some command, or leads up.
+func component(s string) bool {
+	if s == "" || !alnum(s[0]) || !alnum(s[len(s)-1]) {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; !alnum(c) && c != '.' && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+func alnum(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
+
+// BlobOf returns the digest that the content of the entry name must have, the zero Digest where it is no blob. The error
+// is that of a name among blobs that is no digest.
+func BlobOf(name string) (cas.Digest, error) {
+	dir, base := path.Split(name)
+	if !strings.HasSuffix(dir, blobSuffix+"/") {
+		return cas.Digest{}, nil
+	}
+	return cas.Parse(base)
+}
+
+// block is the unit of tar, in bytes.
+const block = 512
+
+// maxOctal is the largest size that eleven octal digits hold.
+const maxOctal = 1<<33 - 1
+
+// The fields of a header: where they begin.
+const (
+	atMode, atUID, atGID, atSize, atTime, atSum, atType, atMagic, atDevice = 100, 108, 116, 124, 136, 148, 156, 257, 329
+)
+
+// header returns the one header that an entry of this name and size has.
+func header(name string, size int64) (h [block]byte) {
+	copy(h[:maxName], name)
+	copy(h[atMode:], "0000644\x00")
+	copy(h[atUID:], "0000000\x00")
+	copy(h[atGID:], "0000000\x00")
+	putSize(h[atSize:atTime], size)
+	copy(h[atTime:], "00000000000\x00")
+	copy(h[atSum:], "        ")
+	h[atType] = '0'
+	copy(h[atMagic:], "ustar\x0000")
+	copy(h[atDevice:], "0000000\x000000000\x00")
+	var sum int
+	for _, b := range h {
+		sum += int(b)
+	}
+	copy(h[atSum:], fmt.Sprintf("%06o\x00 ", sum))
+	return h
+}
+
+// putSize writes a size as tar does: in octal, or with the first bit set in binary.
+func putSize(field []byte, size int64) {
+	if size <= maxOctal {
+		copy(field, fmt.Sprintf("%011o\x00", size))
+		return
+	}
+	field[0] = 0x80
+	binary.BigEndian.PutUint64(field[4:], uint64(size))
+}
+
+// parseHeader returns the name and the size in h, where h is the header of such an entry to the last byte.
+func parseHeader(h *[block]byte) (name string, size int64, err error) {
+	name = string(h[:maxName])
+	if i := bytes.IndexByte(h[:maxName], 0); i >= 0 {
+		name = name[:i]
+	}
+	size = parseSize(h[atSize:atTime])
+	if size < 0 || *h != header(name, size) {
+		return "", 0, fmt.Errorf("%w: the header of %.120q is not one that pack writes", ErrDamaged, name)
+	}
+	return name, size, nil
+}
+
+// parseSize reads what putSize wrote; anything else gives a number that putSize writes otherwise, or a negative one.
+func parseSize(field []byte) int64 {
+	if field[0]&0x80 != 0 {
+		return int64(binary.BigEndian.Uint64(field[4:]))
+	}
+	var n int64
+	for _, c := range field[:11] {
+		n = n<<3 | int64(c&7)
+	}
+	return n
+}
+
+// padding is how many zero bytes follow a content of size bytes.
+func padding(size int64) int64 { return -size & (block - 1) }

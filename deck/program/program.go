@@ -1,15 +1,22 @@
+// Package program is what a recorded program starts with: its file, its environment, the ports that are served to it.
 package program
 
 import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
+	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
@@ -95,4 +102,103 @@ func DigestOf(path string) cas.Digest {
 		digests.Store(file, h.Sum())
 	}
 	return h.Sum()
+}
+
+// CABundle is where the program finds the certificates that it shall trust.
+const CABundle = "/run/tapedeck/ca.pem"
+
+// InJail reports whether this process runs in the jail of a recorder.
+func InJail() bool {
+	_, err := os.Stat(CABundle)
+	return err == nil
+}
+
+// proxyVars send a program to a proxy that the jail does not hold. The recorder heeds them itself when it dials.
+var proxyVars = []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "NO_PROXY"}
+
+// acrossMounts lets git look for its directory above a mount. The trees of a replay are mounts, which those of the recorded run were
+// not: git would stop there, and say so to a program that asks it where no repository is.
+const acrossMounts = "GIT_DISCOVERY_ACROSS_FILESYSTEM"
+
+// ToRecord returns env as a recording keeps it, for its replays too: what makes programs the same on both is in it.
+func ToRecord(env []string) []string {
+	if overrides(env, acrossMounts) {
+		return env
+	}
+	return append(slices.Clip(env), acrossMounts+"=1")
+}
+
+// Env returns env as the program gets it: without its proxies, with the recorder's certificates.
+func Env(env []string, bundle string) []string {
+	trust := network.Env(bundle)
+	out := make([]string, 0, len(env)+len(trust))
+	for _, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		if slices.Contains(proxyVars, strings.ToUpper(name)) || overrides(trust, name) {
+			continue
+		}
+		out = append(out, kv)
+	}
+	return append(out, trust...)
+}
+
+func overrides(vars []string, name string) bool {
+	return slices.ContainsFunc(vars, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+}
+
+// ollamaPort is where a server of local models listens, on whatever host: served without being asked for.
+const ollamaPort = 11434
+
+// Ports lists the ports beside 80 and 443 that are served: Ollama's, and those that upstreams, keyed by
+// NAME[:PORT], ask for; in ascending order.
+func Ports(upstreams map[string]string) []uint16 {
+	out := []uint16{ollamaPort}
+	for name := range upstreams {
+		_, port, err := net.SplitHostPort(name)
+		if err != nil {
+			continue // no port in it: 80 and 443
+		}
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || n == 0 || n == 80 || n == 443 || slices.Contains(out, uint16(n)) {
+			continue
+		}
+		out = append(out, uint16(n))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// NamesLoopback reports whether an upstream, keyed by NAME[:PORT], answers for an address of the loopback: then requests to
+// it must come to the recorder.
+func NamesLoopback(upstreams map[string]string) bool {
+	for name := range upstreams {
+		if host, _, err := net.SplitHostPort(name); err == nil {
+			name = host
+		}
+		addr, err := netip.ParseAddr(strings.Trim(name, "[]"))
+		if name == "localhost" || strings.HasSuffix(name, ".localhost") || err == nil && addr.IsLoopback() {
+			return true
+		}
+	}
+	return false
+}
+
+// maxPorts bounds the ports that a jail listens on, beside 80 and 443.
+const maxPorts = 200
+
+// MergePorts returns the ports of both lists in ascending order, as far as a jail can serve them.
+func MergePorts(a, b []uint16) []uint16 {
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return out[:min(len(out), maxPorts)]
+}
+
+// PortIn is the port that a URL names, beside 80 and 443; 0 for none.
+func PortIn(u *url.URL) uint16 {
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	if err != nil || n == 80 || n == 443 {
+		return 0
+	}
+	return uint16(n)
 }

@@ -495,7 +495,7 @@ const (
 type MCPSeen struct {
 	Calls   int      `json:"calls"`   // what the program asked them for: no notifications, no handshakes
 	Servers []string `json:"servers"` // in the order in which they came
-	carried int      // HTTP exchanges that carried messages, which Counts has among the others
+	Carried int      `json:"-"`       // HTTP exchanges that carried messages, which Counts has among the others
 }
 
 // Add counts a record of the tape.
@@ -510,7 +510,7 @@ func (m *MCPSeen) Add(k tape.Kind) {
 		}
 	case *tape.HTTPExchange:
 		if strings.HasPrefix(k.Lane, "mcp:") {
-			m.carried++
+			m.Carried++
 		}
 	}
 }
@@ -521,9 +521,6 @@ func (m *MCPSeen) note(name string) {
 		m.Servers = append(m.Servers, strings.Clone(server)) // it is cut from the record, which would stay as a whole
 	}
 }
-
-// Carried is how many HTTP exchanges carried messages of tool servers.
-func (m *MCPSeen) Carried() int { return m.carried }
 
 // OrNil is m where there was a server.
 func (m *MCPSeen) OrNil() *MCPSeen {

@@ -28,7 +28,7 @@ func TestMCPSeen(t *testing.T) {
 	} {
 		m.Add(k)
 	}
-	want := MCPSeen{Calls: 3, Servers: []string{"files", "c#"}, carried: 1}
+	want := MCPSeen{Calls: 3, Servers: []string{"files", "c#"}, Carried: 1}
 	if d := cmp.Diff(want, m, cmp.AllowUnexported(MCPSeen{}), cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}

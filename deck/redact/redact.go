@@ -1,12 +1,34 @@
+// Package redact makes of a recording another one without what a person names: an address, a customer's name, a text.
+//
+// Goals: nothing of what is named is left anywhere in the new recording, in none of the forms that package scrub knows, or there is no new
+// recording. It stands by itself: its digests, its session log and its seal are made anew, and it replays as one does in which a secret
+// became known late, for it goes through the same pass (package rescrub). The recording that it is made of is never changed.
+//
+// Not goals: finding what nobody named; package scrub does that while a recording is made.
+//
+// A Rule finds texts. First all that a recording holds is looked through by the rules: files, bodies as their encodings have them, strings of
+// JSON, and what is percent-encoded, base64 or hex in those. What they find are values, and each value is then replaced wherever it stands,
+// also where the rule itself would not find it: in the chunks of a stream, on the terminal. At the end the new recording is looked through by
+// both, rules and values.
+//
+// Placeholders are those of secrets: td_<rule>_<12 hex>. Paths of the program, its directory and its roots stay, for a replay needs them as
+// they are: a recording that has a value in one is refused. What is no file of a recording is not taken along.
+//
+// Ordering: all of it happens in a directory beside the new one's place, whose name is the last step. Whoever is killed before leaves
+// nothing there, and what is left beside goes with the next redact.
 package redact
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck/library"
@@ -14,6 +36,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/deck/verify"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // Options say what is taken out and where the new recording goes. Rules and Output are needed.
@@ -195,3 +218,90 @@ var (
 	errPaths  = errors.New("what is to be taken out stands in it, and a replay needs it as it is: let the rules match less, or record it again elsewhere")
 	errBroken = errors.New("nothing was made: where a rule finds what a recording is made of (digests, times, numbers), let it match less")
 )
+
+// A Rule finds what is to be taken out. Its name stands in placeholders, and in the new recording.
+type Rule struct {
+	Name string
+	find func(text []byte, found func(value []byte))
+}
+
+// Match is a rule that finds what an expression matches (syntax of Go's regexp, RE2).
+func Match(expr string) (Rule, error) {
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return Rule{}, err
+	}
+	if re.MatchString("") {
+		return Rule{}, fmt.Errorf("%q matches nothing at all too: it must match a text", expr)
+	}
+	return Rule{"match", func(text []byte, found func([]byte)) {
+		for _, m := range re.FindAllIndex(text, -1) {
+			found(text[m[0]:m[1]])
+		}
+	}}, nil
+}
+
+// Email is the rule that finds addresses of email.
+func Email() Rule {
+	return Rule{"email", func(text []byte, found func([]byte)) {
+		tty.EachEmail(text, func(start, end int) { found(text[start:end]) })
+	}}
+}
+
+// maxValuesFile bounds, in bytes, a file of values.
+const maxValuesFile = 16 << 20
+
+// ValuesFrom is a rule that finds the lines of a file, each as it stands.
+func ValuesFrom(file string) (Rule, error) {
+	b, err := recording.ReadBounded(file, maxValuesFile)
+	if err != nil {
+		return Rule{}, err
+	}
+	var values [][]byte
+	lines := bufio.NewScanner(bytes.NewReader(b))
+	lines.Buffer(nil, maxValuesFile)
+	for lines.Scan() {
+		if line := bytes.TrimSpace(lines.Bytes()); len(line) > 0 {
+			values = append(values, bytes.Clone(line))
+		}
+	}
+	if len(values) == 0 {
+		return Rule{}, errors.Join(lines.Err(), fmt.Errorf("%s: no line with a value in it", file))
+	}
+	return Rule{"value", func(text []byte, found func([]byte)) {
+		for _, v := range values {
+			if bytes.Contains(text, v) {
+				found(v)
+			}
+		}
+	}}, lines.Err()
+}
+
+// A ShortError says that a value cannot be taken out: it would be found within other words.
+type ShortError struct {
+	Rule  string
+	Value string
+	Least int // bytes
+}
+
+func (e *ShortError) Error() string {
+	return fmt.Sprintf("%s finds %q, and what has fewer than %d bytes is not searched for: name more of it, as in a first and a last name",
+		e.Rule, e.Value, e.Least)
+}
+
+// A LeftError says where a recording without what was named would hold some of it all the same. There is no new recording.
+type LeftError struct{ Places []string }
+
+func (e *LeftError) Error() string {
+	const shown = 5
+	places := e.Places
+	more := ""
+	if len(places) > shown {
+		places, more = places[:shown], fmt.Sprintf(" and %d more", len(e.Places)-shown)
+	}
+	return "something of it would be left in " + strings.Join(places, ", ") + more +
+		": nothing was made; where the rule finds what a recording is made of (digests, times, numbers) let it match less"
+}
+
+// ErrNothing says that the rules find nothing in a recording.
+var ErrNothing = errors.New("the rules find nothing in it: nothing was made")

@@ -72,8 +72,12 @@ func (s *bucket) Get(ctx context.Context, d cas.Digest, from, n int64) (io.ReadC
 		return io.NopCloser(strings.NewReader("")), nil
 	}
 	o := minio.GetObjectOptions{}
+	end := int64(0) // all that follows
+	if n > 0 {
+		end = from + n - 1
+	}
 	if from > 0 || n > 0 {
-		if err := o.SetRange(from, max(0, from+n-1)); err != nil { // 0 is the end
+		if err := o.SetRange(from, end); err != nil {
 			return nil, err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -219,6 +220,20 @@ func (s *Store) dropUnused(ctx context.Context, d cas.Digest) error {
 func (d *database) used(ctx context.Context, digest cas.Digest) (bool, error) {
 	var one int
 	return d.one(ctx, d.db, "SELECT 1 FROM runs WHERE digest = ? LIMIT 1", []any{digest.String()}, &one)
+}
+
+// Prune removes the runs of a project that began before a moment and are not among so many that were pushed last; zero is no condition.
+func (s *Store) Prune(ctx context.Context, project string, began time.Time, keep int, signer note.Signer) (removed []*Tombstone, err error) {
+	runs, err := s.db.runs(ctx, &Query{Project: project, Limit: math.MaxInt32})
+	for i := range runs {
+		if r := &runs[i]; err == nil && i >= keep && (began.IsZero() || r.StartedAt.Before(began)) {
+			var t *Tombstone
+			if t, err = s.Remove(ctx, project, r.ID, "its time was over", signer); err == nil {
+				removed = append(removed, t)
+			}
+		}
+	}
+	return removed, err
 }
 
 // Sweep deletes blobs that no run has, and returns which. What somebody is about to push or remove stays.

@@ -28,10 +28,7 @@ import (
 )
 
 // Where a real PostgreSQL and a real bucket are, for who has them: .ci/run store starts both.
-var (
-	postgresURL = os.Getenv("TAPEDECK_TEST_POSTGRES")
-	bucketURL   = os.Getenv("TAPEDECK_TEST_S3")
-)
+const postgresVar, bucketVar = "TAPEDECK_TEST_POSTGRES", "TAPEDECK_TEST_S3"
 
 // A place is where a store of a test is.
 type place struct{ runs, blobs string }
@@ -39,11 +36,11 @@ type place struct{ runs, blobs string }
 // eachPair runs a test on every pair of a database and a place of blobs that there is here.
 func eachPair(t *testing.T, f func(t *testing.T, at place)) {
 	databases := map[string]func(t *testing.T) string{"sqlite": func(t *testing.T) string { return "sqlite://" + filepath.Join(t.TempDir(), "runs.sqlite") }}
-	if postgresURL != "" {
+	if os.Getenv(postgresVar) != "" {
 		databases["postgres"] = schema
 	}
 	blobs := map[string]func(t *testing.T) string{"dir": func(t *testing.T) string { return "file://" + filepath.Join(t.TempDir(), "blobs") }}
-	if bucketURL != "" {
+	if bucketURL := os.Getenv(bucketVar); bucketURL != "" {
 		blobs["s3"] = func(t *testing.T) string {
 			before, query, _ := strings.Cut(bucketURL, "?")
 			return fmt.Sprintf("%s/%s-%d?%s", before, strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")), time.Now().UnixNano(), query)
@@ -61,14 +58,14 @@ func eachPair(t *testing.T, f func(t *testing.T, at place)) {
 
 // schema is a schema of its own in the database of a test.
 func schema(t *testing.T) string {
-	db, err := sql.Open("pgx", postgresURL)
+	db, err := sql.Open("pgx", os.Getenv(postgresVar))
 	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	name := fmt.Sprintf("t%d", time.Now().UnixNano())
 	_, err = db.ExecContext(t.Context(), "CREATE SCHEMA "+name)
 	must(t, err)
 	t.Cleanup(func() { _, _ = db.Exec("DROP SCHEMA " + name + " CASCADE") })
-	u, err := url.Parse(postgresURL)
+	u, err := url.Parse(os.Getenv(postgresVar))
 	must(t, err)
 	q := u.Query()
 	q.Set("search_path", name)

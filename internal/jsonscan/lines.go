@@ -28,23 +28,59 @@ func (e *LongLineError) Error() string {
 	return fmt.Sprintf("line %d is longer than the limit of %d bytes", e.Line, e.Limit)
 }
 
+// A window is the part of an input that is in memory.
+type window struct {
+	r     io.Reader
+	limit int // bytes of a line or a value; the buffer has one more at most
+	buf   []byte
+	i, n  int   // of buf, where who reads stands, and where what was read ends
+	base  int64 // the offset of buf[0]
+	full  bool  // the last read filled the buffer
+	end   error // of the reader
+}
+
+const maxEmptyReads = 100
+
+// more reads on. What stands in the buffer from from on moves to its front; it grows where it is full. False is that nothing came, and end
+// says why.
+func (w *window) more(from int) bool {
+	if from > 0 {
+		rest := w.buf[from:w.n]
+		if len(w.buf) > keepBuffer && len(rest) < linesBuffer {
+			w.buf = make([]byte, min(linesBuffer, w.limit+1))
+		}
+		w.n = copy(w.buf, rest)
+		w.i -= from
+		w.base += int64(from)
+	}
+	if w.n == len(w.buf) || w.full && len(w.buf) < linesBuffer {
+		grown := make([]byte, min(2*len(w.buf), w.limit+1))
+		copy(grown, w.buf)
+		w.buf = grown
+	}
+	for range maxEmptyReads {
+		k, err := w.r.Read(w.buf[w.n:])
+		w.n += k
+		w.full = w.n == len(w.buf)
+		if w.end = err; k > 0 || err != nil {
+			return k > 0
+		}
+	}
+	w.end = io.ErrNoProgress
+	return false
+}
+
 // Lines cuts what it reads into lines. It holds one line, and at most limit bytes of it. It is for one goroutine.
 type Lines struct {
-	r      io.Reader
-	limit  int
-	buf    []byte
-	i, n   int // of buf, what was read and not yet given
-	at     int64
+	window
 	offset int64
 	line   int
 	torn   bool
-	full   bool // the last read filled the buffer
-	err    error
 }
 
 // NewLines returns a reader of the lines of r, which are at most limit bytes long with their newline.
 func NewLines(r io.Reader, limit int) *Lines {
-	return &Lines{r: r, limit: limit, buf: make([]byte, min(firstBuffer, limit+1))}
+	return &Lines{window: window{r: r, limit: limit, buf: make([]byte, min(firstBuffer, limit+1))}}
 }
 
 // Next returns the next line with its newline, valid until the next call. What stands behind the last newline comes as a line
@@ -58,14 +94,13 @@ func (l *Lines) Next() ([]byte, error) {
 		seen = l.n - l.i
 		if seen > l.limit {
 			l.line++
-			l.offset = l.at
+			l.offset = l.base + int64(l.i)
 			return nil, l.long()
 		}
-		if l.err != nil {
+		if l.end != nil {
 			return l.rest()
 		}
-		l.fill()
-		seen += l.i
+		l.more(l.i)
 	}
 }
 
@@ -73,57 +108,28 @@ func (l *Lines) Next() ([]byte, error) {
 func (l *Lines) take(end int) ([]byte, error) {
 	b := l.buf[l.i:end]
 	l.line++
-	l.offset = l.at
+	l.offset = l.base + int64(l.i)
 	if len(b) > l.limit {
 		return nil, l.long()
 	}
 	l.i = end
-	l.at += int64(len(b))
 	return b, nil
 }
 
 func (l *Lines) long() error {
-	l.err = &LongLineError{Line: l.line, Offset: l.offset, Limit: l.limit}
+	l.end = &LongLineError{Line: l.line, Offset: l.offset, Limit: l.limit}
 	l.i, l.n = 0, 0
-	return l.err
+	return l.end
 }
 
 // rest gives what stands behind the last newline, once.
 func (l *Lines) rest() ([]byte, error) {
-	if l.i == l.n || !errors.Is(l.err, io.EOF) {
-		return nil, l.err
+	if l.i == l.n || !errors.Is(l.end, io.EOF) {
+		return nil, l.end
 	}
 	l.torn = true
 	return l.take(l.n)
 }
-
-// fill reads on. The line that has begun moves to the front of the buffer, which grows where it is full.
-func (l *Lines) fill() {
-	if l.i > 0 {
-		from := l.buf[l.i:l.n]
-		if len(l.buf) > keepBuffer && len(from) < linesBuffer {
-			l.buf = make([]byte, min(linesBuffer, l.limit+1))
-		}
-		l.n = copy(l.buf, from)
-		l.i = 0
-	}
-	if l.n == len(l.buf) || l.full && len(l.buf) < linesBuffer {
-		grown := make([]byte, min(2*len(l.buf), l.limit+1))
-		copy(grown, l.buf)
-		l.buf = grown
-	}
-	for range maxEmptyReads {
-		k, err := l.r.Read(l.buf[l.n:])
-		l.n += k
-		l.full = l.n == len(l.buf)
-		if l.err = err; k > 0 || err != nil {
-			return
-		}
-	}
-	l.err = io.ErrNoProgress
-}
-
-const maxEmptyReads = 100
 
 // Line returns the number of the line that Next gave last, from 1.
 func (l *Lines) Line() int { return l.line }

@@ -15,25 +15,20 @@ import (
 //
 // The first failure sticks, as a Scanner's does; input that ends too early wraps io.ErrUnexpectedEOF. It is for one goroutine.
 type Stream struct {
-	r     io.Reader
-	limit int
-	buf   []byte
-	i, n  int   // of buf, where s stands and where what was read ends
-	hold  int   // of buf, the first byte that is still needed; -1 for none before i
-	base  int64 // the offset of buf[0]
+	window
+	hold int // of buf, the first byte that is still needed; -1 for none before i
 
 	lines   int // newlines before counted
 	counted int // of buf
 
 	first bool
-	end   error // of the reader
 	err   error
 	text  Scanner
 }
 
 // NewStream returns a Stream that holds values of at most limit bytes.
 func NewStream(r io.Reader, limit int) *Stream {
-	return &Stream{r: r, limit: limit, buf: make([]byte, min(linesBuffer, limit+1)), hold: -1}
+	return &Stream{window: window{r: r, limit: limit, buf: make([]byte, min(linesBuffer, limit+1))}, hold: -1}
 }
 
 // byteOrderMark is U+FEFF, with which some programs of Windows begin a file.
@@ -320,48 +315,18 @@ func (s *Stream) fill() bool {
 	if s.hold >= 0 {
 		from = s.hold
 	}
-	s.slide(from)
-	if s.n > s.limit {
-		s.stop(&LongLineError{Offset: s.base, Limit: s.limit})
+	if s.n-from > s.limit {
+		s.stop(&LongLineError{Offset: s.base + int64(from), Limit: s.limit})
 		return false
 	}
-	if s.n == len(s.buf) {
-		grown := make([]byte, min(2*len(s.buf), s.limit+1))
-		copy(grown, s.buf)
-		s.buf = grown
-	}
-	for range maxEmptyReads {
-		k, err := s.r.Read(s.buf[s.n:])
-		s.n += k
-		if s.end = err; k > 0 {
-			return true
-		}
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				s.stop(err)
-			}
-			return false
-		}
-	}
-	s.stop(io.ErrNoProgress)
-	return false
-}
-
-// slide moves what is needed from from on to the front of the buffer.
-func (s *Stream) slide(from int) {
-	if from == 0 {
-		return
-	}
 	s.count(from)
-	rest := s.buf[from:s.n]
-	if len(s.buf) > keepBuffer && len(rest) < linesBuffer {
-		s.buf = make([]byte, min(linesBuffer, s.limit+1))
-	}
-	copy(s.buf, rest)
-	s.n, s.i = len(rest), s.i-from
+	came := s.more(from)
 	s.counted = max(s.counted-from, 0)
-	s.base += int64(from)
 	if s.hold >= 0 {
 		s.hold = 0
 	}
+	if !came && !errors.Is(s.end, io.EOF) {
+		s.stop(s.end)
+	}
+	return came
 }

@@ -12,7 +12,7 @@ const Shown = 64 << 10
 
 // Subject names what a request is about: the tool that is called, the prompt, the URI of the resource; "" for any other.
 func Subject(method string, message []byte) string {
-	return subject(method, inside(value(mend(message)), "params"))
+	return subject(method, inside(value(message), "params"))
 }
 
 // inside is what a message holds under a key. Of a producer that keeps the params or the result alone it is all of it.
@@ -39,7 +39,7 @@ func subject(method string, params value) string {
 //
 // "" for one that holds nothing.
 func Request(method string, message []byte, max int) string {
-	params := inside(value(mend(message)), "params")
+	params := inside(value(message), "params")
 	var said string
 	switch method {
 	case "tools/call", "prompts/get":
@@ -103,7 +103,7 @@ func Answer(method string, message []byte, max int) Outcome {
 	if message = bytes.TrimSpace(message); !value(message).is('{') { // a batch, or what is no JSON
 		return Outcome{Text: clip(string(message), max)}
 	}
-	m := value(mend(message))
+	m := value(message)
 	if e := m.at("error"); e != nil && string(e) != "null" {
 		said := joined("error "+e.at("code").text()+":", e.at("message").text())
 		if e.at("code") == nil {
@@ -251,8 +251,9 @@ func without(v value, keys ...string) value {
 	if !v.is('{') {
 		return v
 	}
-	out := value("{")
+	out, last := value("{"), value(nil)
 	v.members(func(name string, m value) bool {
+		last = m
 		if slices.Contains(keys, name) {
 			return true
 		}
@@ -263,6 +264,9 @@ func without(v value, keys ...string) value {
 		out = append(out, m...)
 		return true
 	})
+	if last != nil && v.endsWith(last) {
+		return out
+	}
 	return append(out, '}')
 }
 
@@ -272,7 +276,7 @@ func joined(parts ...string) string {
 }
 
 // Member is the text of a member of a message that is an object, such as its "type"; "" where it has none.
-func Member(message []byte, key string) string { return value(mend(message)).at(key).text() }
+func Member(message []byte, key string) string { return value(message).at(key).text() }
 
 // Message says what a message of any protocol holds, in at most max characters, the text of its "type" first; it is not ok for
 // one that is no JSON object.
@@ -280,7 +284,7 @@ func Message(message []byte, max int) (text string, ok bool) {
 	if message = bytes.TrimSpace(message); !value(message).is('{') {
 		return "", false
 	}
-	v := value(mend(message))
+	v := value(message)
 	kind := v.at("type")
 	if !kind.is('"') {
 		return compact(v, max), true

@@ -114,18 +114,8 @@ var (
 	weekdays = []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
 	months   = []string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
 		"November", "December"}
-	dateWords  = slices.Concat(weekdays, months)
-	dateStarts = firstLetters(dateWords)
+	dateWords = slices.Concat(weekdays, months)
 )
-
-// firstLetters returns the first three letters of each word.
-func firstLetters(words []string) []string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = w[:3]
-	}
-	return out
-}
 
 // read puts what f reads at i under a name, where a number or a word can begin and end there.
 func (s *search) read(i int, name string, f func(c *cursor)) int {
@@ -178,9 +168,6 @@ func findDate(s *search, i int) int {
 		return i
 	}
 	if !chars.IsDigit(s.b[i]) {
-		if prefixAt(s.b, i, dateStarts) == "" {
-			return i
-		}
 		return s.read(i, maskDate, wordDate)
 	}
 	if j := chars.Digits.Run(s.b, i); j+1 >= len(s.b) || strings.IndexByte("-/. ", s.b[j]) < 0 || !chars.IsAlnum(s.b[j+1]) {

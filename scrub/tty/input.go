@@ -189,10 +189,10 @@ func (in *Input) look() {
 	}
 	for _, f := range in.keys.rules.in(b) {
 		var ranges []span
-		for _, c := range in.line[f.start:f.end] {
+		for _, c := range in.line[f.Start:f.End] {
 			ranges = append(ranges, span{c.at, c.at + 1})
 		}
-		in.add(f.rule, united(ranges), f.part)
+		in.add(f.Rule, united(ranges), f.Part)
 	}
 }
 

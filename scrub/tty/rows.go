@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
+	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
@@ -209,8 +210,8 @@ func (r *screenRows) begins(k int) (end int, ok bool) {
 		stop = r.parts[k+2].at
 	}
 	for _, f := range r.in(r.buf[at:stop]) {
-		if f.start == 0 {
-			return at + f.end, true
+		if f.Start == 0 {
+			return at + int(f.End), true
 		}
 	}
 	return 0, false
@@ -225,7 +226,7 @@ func (r *screenRows) hide(start, end int) {
 }
 
 // in returns the secrets of a text, for as much credit as they cost.
-func (r *screenRows) in(b []byte) []find {
+func (r *screenRows) in(b []byte) []scrub.Range {
 	found := r.rules.in(b)
 	r.credit -= costOf(b) + len(found)*len(b)
 	return found
@@ -268,9 +269,10 @@ func (r *screenRows) scan() {
 		return
 	}
 	for _, f := range r.in(r.buf) {
-		if end := r.clip(f.start, f.end, false); end > f.start {
-			r.ledger.add(f.rule, r.origins(f.start, end, false), f.part)
-			r.found.learn(f.rule, r.buf[f.start:end])
+		start := int(f.Start)
+		if end := r.clip(start, int(f.End), false); end > start {
+			r.ledger.add(f.Rule, r.origins(start, end, false), f.Part)
+			r.found.learn(f.Rule, r.buf[start:end])
 		}
 	}
 	if r.again {
@@ -322,7 +324,7 @@ func (r *screenRows) endsAt(start, end int) bool {
 		}
 	}
 	for _, f := range r.in(r.buf[from:end]) {
-		if from+f.start <= start && from+f.end == end {
+		if from+int(f.Start) <= start && from+int(f.End) == end {
 			return true
 		}
 	}

@@ -30,48 +30,45 @@ func newRules(o *Options) *rules {
 	return r
 }
 
-// A find is a secret in a text, from start to before end in bytes. Part says that it belongs to the find before it.
-type find struct {
-	start, end int
-	rule       string
-	part       bool
+// in returns the secrets of a whole text.
+func (r *rules) in(b []byte) []scrub.Range {
+	r.looked += int64(costOf(b))
+	return withoutMasks(b, append(r.scrub.Find(b), r.inLines(b)...))
 }
 
-// in returns the secrets of a whole text.
-func (r *rules) in(b []byte) (found []find) {
-	r.looked += int64(costOf(b))
-	for _, s := range r.scrub.Find(b) {
-		found = append(found, find{int(s.Start), int(s.End), s.Rule, s.Part})
-	}
-	r.inLines(b, func(f find) { found = append(found, f) })
+// withoutMasks cuts what was found at borders, and leaves out what is masked.
+func withoutMasks(b []byte, found []scrub.Range) []scrub.Range {
 	for i := range found {
-		found[i].end = beforeBorder(b, found[i].start, found[i].end)
+		found[i].End = beforeBorder(b, found[i].Start, found[i].End)
 	}
-	return slices.DeleteFunc(found, func(f find) bool { return masked(b[f.start:f.end]) })
+	return slices.DeleteFunc(found, func(f scrub.Range) bool { return masked(b[f.Start:f.End]) })
 }
 
 // beforeBorder returns where what was found in a row ends: the border of a box is no part of it.
-func beforeBorder(b []byte, start, end int) int {
+func beforeBorder(b []byte, start, end int64) int64 {
 	if bytes.IndexByte(b[start:end], borders) < 0 || bytes.IndexByte(b[start:end], '\n') >= 0 {
 		return end
 	}
 	if i := bytes.IndexFunc(b[start:end], isBorder); i > 0 {
-		return start + i
+		return start + int64(i)
 	}
 	return end
 }
 
-// inLines tells of the secrets that lie within one line: addresses of email, accounts, and what a name before a sign gives away.
-func (r *rules) inLines(b []byte, tell func(find)) {
+// inLines returns the secrets that lie within one line: addresses of email, accounts, and what a name before a sign gives away.
+func (r *rules) inLines(b []byte) (found []scrub.Range) {
+	of := func(rule string) func(start, end int) {
+		return func(start, end int) {
+			found = append(found, scrub.Range{Start: int64(start), End: int64(end), Rule: rule})
+		}
+	}
 	if r.email {
-		EachEmail(b, func(start, end int) { tell(find{start, end, "email", false}) })
+		EachEmail(b, of("email"))
 	}
 	for _, a := range r.accounts {
-		eachWord(b, a, func(start, end int) { tell(find{start, end, "account", false}) })
+		eachWord(b, a, of("account"))
 	}
-	for _, s := range r.scrub.FindNamed(b) {
-		tell(find{int(s.Start), int(s.End), s.Rule, false})
-	}
+	return append(found, r.scrub.FindNamed(b)...)
 }
 
 // eachWord calls f where word stands in b and is no part of a longer one.

@@ -93,7 +93,7 @@ func Text(s string, o *Options) (kept string, hits []Hit) {
 	d := o.withDefaults()
 	l := &ledger{keep: true}
 	for _, f := range newRules(&d).in([]byte(s)) {
-		l.add(f.rule, []span{{int64(f.start), int64(f.end)}}, f.part)
+		l.add(f.Rule, []span{{f.Start, f.End}}, f.Part)
 	}
 	if len(l.all) == 0 {
 		return s, nil

@@ -3,6 +3,8 @@ package tty
 import (
 	"bytes"
 	"encoding/base64"
+
+	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
 // maxString bounds how much of a control string is looked at at once, in bytes, and again of a longer one what could be a part of
@@ -56,9 +58,9 @@ func (c *controlString) look() {
 	}
 }
 
-func (c *controlString) tell(found []find) {
+func (c *controlString) tell(found []scrub.Range) {
 	for _, f := range found {
-		c.ledger.add(f.rule, []span{{c.start + int64(f.start), c.start + int64(f.end)}}, f.part)
+		c.ledger.add(f.Rule, []span{{c.start + f.Start, c.start + f.End}}, f.Part)
 	}
 }
 
@@ -72,13 +74,13 @@ func (c *controlString) clipboard() {
 	if !ok {
 		return
 	}
-	at := len(c.buf) - len(data)
+	at, size := int64(len(c.buf)-len(data)), int64(len(c.buf))
 	digits := bytes.TrimRight(bytes.ReplaceAll(data, []byte("*"), []byte("A")), "=")
 	plain := make([]byte, base64.RawStdEncoding.DecodedLen(len(digits)))
 	n, _ := base64.RawStdEncoding.Decode(plain, digits) // as far as it is base64
 	found := c.rules.in(plain[:n])
 	for i, f := range found {
-		found[i].start, found[i].end = at+f.start*8/6, min(at+(f.end*8+5)/6, len(c.buf))
+		found[i].Start, found[i].End = at+f.Start*8/6, min(at+(f.End*8+5)/6, size)
 	}
 	c.tell(found)
 }

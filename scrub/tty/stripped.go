@@ -155,12 +155,11 @@ func (s *stripped) lines(ended bool) {
 
 // look looks at lines, which stand at an offset of the text. What reaches to the end of one that goes on is looked at again.
 func (s *stripped) look(b []byte, at int64, ended bool) {
-	s.rules.inLines(b, func(f find) {
-		f.end = beforeBorder(b, f.start, f.end)
-		if (ended || f.end < len(b)) && !masked(b[f.start:f.end]) {
-			s.found(at+int64(f.start), at+int64(f.end), f.rule, false)
+	for _, f := range withoutMasks(b, s.rules.inLines(b)) {
+		if ended || f.End < int64(len(b)) {
+			s.found(at+f.Start, at+f.End, f.Rule, false)
 		}
-	})
+	}
 }
 
 // found takes a secret that stands in the text from start to before end.

@@ -6,17 +6,17 @@ import (
 	"math"
 )
 
-// args reads the arguments of one call by their types. Its first error sticks: a function reads all and asks for err once.
+// args reads the arguments of one call by their types. One that is wrong ends the call: Function.Call returns it as its error.
 type args struct {
 	f      *Function
 	values []any
-	err    error
 }
 
+// badArgument is what a call panics with.
+type badArgument struct{ err error }
+
 func (a *args) wrong(i int, want string) {
-	if a.err == nil {
-		a.err = fmt.Errorf("%s: %s: want %s, got %s", a.f.Name, a.f.Params[i].Name, want, describe(a.values[i]))
-	}
+	panic(badArgument{fmt.Errorf("%s: %s: want %s, got %s", a.f.Name, a.f.Params[i].Name, want, describe(a.values[i]))})
 }
 
 func (a *args) text(i int) string {

@@ -46,26 +46,18 @@ func monotonicMS(_ context.Context, b *testbench.Bench, _ *args) (any, error) {
 }
 
 func sleep(ctx context.Context, b *testbench.Bench, a *args) (any, error) {
-	d, err := a.duration(0)
-	if err != nil {
-		return nil, err
-	}
-	return nil, b.Clock().Sleep(ctx, d)
+	return nil, b.Clock().Sleep(ctx, a.duration(0))
 }
 
 func advance(ctx context.Context, b *testbench.Bench, a *args) (any, error) {
-	d, err := a.duration(0)
-	if err != nil {
-		return nil, err
-	}
-	return nil, b.Clock().Wait(ctx, d)
+	return nil, b.Clock().Wait(ctx, a.duration(0))
 }
 
 // duration reads ms, not below zero.
-func (a *args) duration(i int) (time.Duration, error) {
+func (a *args) duration(i int) time.Duration {
 	ms := a.integer(i)
-	if a.err == nil && (ms < 0 || ms > math.MaxInt64/int64(time.Millisecond)) {
+	if ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) {
 		a.wrong(i, "ms from 0 to 292 years")
 	}
-	return time.Duration(ms) * time.Millisecond, a.err
+	return time.Duration(ms) * time.Millisecond
 }

@@ -54,18 +54,14 @@ var fileFunctions = []*Function{
 // path reads a path as people write it.
 func (a *args) path(i int) string {
 	name, err := overlay.Clean(a.text(i))
-	if err != nil && a.err == nil {
-		a.err = err
+	if err != nil {
+		panic(badArgument{err})
 	}
 	return name
 }
 
 func readFile(_ context.Context, b *testbench.Bench, a *args) (any, error) {
-	name := a.path(0)
-	if a.err != nil {
-		return nil, a.err
-	}
-	content, err := b.Files().ReadFile(name)
+	content, err := b.Files().ReadFile(a.path(0))
 	if err != nil {
 		return nil, err
 	}
@@ -73,27 +69,15 @@ func readFile(_ context.Context, b *testbench.Bench, a *args) (any, error) {
 }
 
 func writeFile(_ context.Context, b *testbench.Bench, a *args) (any, error) {
-	name, content := a.path(0), a.bytes(1)
-	if a.err != nil {
-		return nil, a.err
-	}
-	return nil, b.Files().WriteFile(name, content, 0o644)
+	return nil, b.Files().WriteFile(a.path(0), a.bytes(1), 0o644)
 }
 
 func deleteFile(_ context.Context, b *testbench.Bench, a *args) (any, error) {
-	name := a.path(0)
-	if a.err != nil {
-		return nil, a.err
-	}
-	return nil, b.Files().Remove(name)
+	return nil, b.Files().Remove(a.path(0))
 }
 
 func listFiles(_ context.Context, b *testbench.Bench, a *args) (any, error) {
-	name := a.path(0)
-	if a.err != nil {
-		return nil, a.err
-	}
-	names, err := b.Files().List(name)
+	names, err := b.Files().List(a.path(0))
 	if err != nil {
 		return nil, err
 	}
@@ -105,11 +89,7 @@ func listFiles(_ context.Context, b *testbench.Bench, a *args) (any, error) {
 }
 
 func fileExists(_ context.Context, b *testbench.Bench, a *args) (any, error) {
-	name := a.path(0)
-	if a.err != nil {
-		return nil, a.err
-	}
-	return b.Files().Exists(name)
+	return b.Files().Exists(a.path(0))
 }
 
 func diff(_ context.Context, b *testbench.Bench, _ *args) (any, error) {

@@ -3,8 +3,11 @@ package host
 import (
 	"context"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/meant"
 	"github.com/tapedeck-dev/tapedeck/testbench"
 )
 
@@ -21,7 +24,16 @@ type Function struct {
 
 // Call does it on b. values has one for each of Params, in their order, nil where none was given. The error is the axis's, or says
 // which argument is wrong.
-func (f *Function) Call(ctx context.Context, b *testbench.Bench, values []any) (any, error) {
+func (f *Function) Call(ctx context.Context, b *testbench.Bench, values []any) (out any, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case badArgument:
+			err = p.err
+		default:
+			panic(p)
+		}
+	}()
 	if len(values) != len(f.Params) {
 		return nil, fmt.Errorf("%s: want %d arguments, got %d", f.Name, len(f.Params), len(values))
 	}
@@ -38,43 +50,57 @@ type Param struct {
 // Functions returns all of them, in the order of the documentation. The list is the caller's, what it points at is not.
 func Functions() []*Function { return append([]*Function(nil), table...) }
 
-// Bind takes arguments by name and returns them by the order of the parameters. Errors: a name that the function does not have, a
-// parameter that must be given and is not.
-func (f *Function) Bind(named Object) ([]any, error) {
-	args := make([]any, len(f.Params))
-	given := make([]bool, len(f.Params))
-	for _, m := range named {
-		i := f.index(m.Name)
-		if i < 0 {
-			return nil, fmt.Errorf("%s: no parameter %q: it has %s", f.Name, m.Name, f.signature())
+// Bind puts arguments, by their places and by their names, into the order of the parameters of f. The last parameter, where its name begins
+// with an asterisk, is none of them. Errors: too many, a name that the function does not have or that is given twice, a parameter that must
+// be given and is not. All that are not given are the zero V.
+func Bind[V any](f *Function, args []V, named iter.Seq2[string, V]) ([]V, error) {
+	out, given := make([]V, len(f.Params)), make([]bool, len(f.Params))
+	if len(args) > len(f.Params) {
+		return nil, fmt.Errorf("%s: at most %d arguments are wanted, got %d: %s", f.Name, len(f.Params), len(args), f)
+	}
+	for i := range args {
+		out[i], given[i] = args[i], true
+	}
+	for name, v := range named {
+		i := slices.IndexFunc(f.Params, func(p Param) bool { return p.Name == name })
+		switch {
+		case i < 0:
+			return nil, fmt.Errorf("%s: no parameter %s%s: %s", f.Name, name, didYouMean(name, f.names()), f)
+		case given[i]:
+			return nil, fmt.Errorf("%s: %s is given twice: %s", f.Name, name, f)
 		}
-		args[i], given[i] = m.Value, true
+		out[i], given[i] = v, true
 	}
 	for i, p := range f.Params {
 		if !p.Optional && !given[i] {
-			return nil, fmt.Errorf("%s: %s is missing: it has %s", f.Name, p.Name, f.signature())
+			return nil, fmt.Errorf("%s: %s is missing: %s", f.Name, p.Name, f)
 		}
 	}
-	return args, nil
+	return out, nil
 }
 
-func (f *Function) index(name string) int {
+func didYouMean(name string, names []string) string {
+	if best := meant.By(name, names); best != "" {
+		return fmt.Sprintf(" (did you mean %s?)", best)
+	}
+	return ""
+}
+
+func (f *Function) names() []string {
+	names := make([]string, len(f.Params))
 	for i, p := range f.Params {
-		if p.Name == name {
-			return i
-		}
+		names[i] = p.Name
 	}
-	return -1
+	return names
 }
 
-// signature returns the parameters as people write them: "(messages, system=None)".
-func (f *Function) signature() string {
-	var names []string
-	for _, p := range f.Params {
-		if p.Optional {
-			p.Name += "=None"
+// String returns the function with its parameters as people write them: "llm.complete(messages, system=None)".
+func (f *Function) String() string {
+	names := f.names()
+	for i, p := range f.Params {
+		if p.Optional && !strings.HasPrefix(p.Name, "*") {
+			names[i] += "=None"
 		}
-		names = append(names, p.Name)
 	}
-	return "(" + strings.Join(names, ", ") + ")"
+	return f.Name + "(" + strings.Join(names, ", ") + ")"
 }

@@ -47,9 +47,6 @@ const maxBody = 64 << 20
 func (a *args) send(ctx context.Context, b *testbench.Bench, method string, body []byte, headers int) (any, error) {
 	url := a.text(0)
 	header := a.header(headers)
-	if a.err != nil {
-		return nil, a.err
-	}
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.f.Name, err)

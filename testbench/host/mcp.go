@@ -19,11 +19,7 @@ var mcpFunctions = []*Function{
 }
 
 func callTool(ctx context.Context, b *testbench.Bench, a *args) (any, error) {
-	server, tool, arguments := a.text(0), a.text(1), a.object(2)
-	if a.err != nil {
-		return nil, a.err
-	}
-	result, err := b.CallTool(ctx, server, tool, arguments)
+	result, err := b.CallTool(ctx, a.text(0), a.text(1), a.object(2))
 	if err != nil {
 		return nil, err
 	}

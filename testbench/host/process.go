@@ -25,9 +25,6 @@ func runProcess(ctx context.Context, b *testbench.Bench, a *args) (any, error) {
 	if cwd := a.textOr(2); a.values[2] != nil {
 		c.Cwd = &cwd
 	}
-	if a.err != nil {
-		return nil, a.err
-	}
 	r, err := b.Processes().Run(ctx, c)
 	if err != nil {
 		return nil, err

@@ -34,30 +34,19 @@ var envFunctions = []*Function{
 }
 
 func randomInt(_ context.Context, b *testbench.Bench, a *args) (any, error) {
-	low, high := a.integer(0), a.integer(1)
-	if a.err != nil {
-		return nil, a.err
-	}
-	return b.Random().Int(low, high)
+	return b.Random().Int(a.integer(0), a.integer(1))
 }
 
 func randomBytes(_ context.Context, b *testbench.Bench, a *args) (any, error) {
 	n := a.integer(0)
-	if a.err == nil && (n < 0 || n > testbench.MaxRandom) {
+	if n < 0 || n > testbench.MaxRandom {
 		a.wrong(0, "from 0 to 16777216")
-	}
-	if a.err != nil {
-		return nil, a.err
 	}
 	return b.Random().Bytes(int(n))
 }
 
 func getenv(_ context.Context, b *testbench.Bench, a *args) (any, error) {
-	name := a.text(0)
-	if a.err != nil {
-		return nil, a.err
-	}
-	value, ok, err := b.LookupEnv(name)
+	value, ok, err := b.LookupEnv(a.text(0))
 	if err != nil || ok {
 		return value, err
 	}

@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -23,6 +22,15 @@ type Object []Member
 type Member struct {
 	Name  string
 	Value any
+}
+
+// All gives the members in their order. It is used as a range.
+func (o Object) All(yield func(name string, value any) bool) {
+	for i := range o {
+		if !yield(o[i].Name, o[i].Value) {
+			return
+		}
+	}
 }
 
 // Get returns the member of that name, nil where there is none.
@@ -112,79 +120,51 @@ func appendObject(dst []byte, o Object, depth int) (_ []byte, err error) {
 // Decode returns the one value of a JSON text. The text {"base64":"…"} is what Encode writes for []byte, and gives it back. Errors:
 // no JSON, a name that stands twice in an object, nesting over 1,000 deep.
 func Decode(text []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	v, err := decodeValue(d, 0)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("json, byte %d: want the end of the text after its value", d.InputOffset())
+	var s jsonscan.Scanner
+	s.Reset(text)
+	v := decodeValue(&s, 0)
+	if err := s.End(); err != nil {
+		return nil, fmt.Errorf("json, %w", err)
 	}
 	return v, nil
 }
 
-func decodeValue(d *json.Decoder, depth int) (any, error) {
+func decodeValue(s *jsonscan.Scanner, depth int) any {
 	if depth > maxDepth {
-		return nil, fmt.Errorf("json, byte %d: nested over %d deep", d.InputOffset(), maxDepth)
+		s.Fail("nested over %d deep", maxDepth)
+		return nil
 	}
-	token, err := d.Token()
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
-		return nil, fmt.Errorf("json, byte %d: %w", d.InputOffset(), err)
-	}
-	switch token := token.(type) {
-	case json.Delim:
-		if token == '[' {
-			return decodeList(d, depth)
+	switch s.Peek() {
+	case 'n':
+		s.Null()
+		return nil
+	case 't', 'f':
+		return s.Bool()
+	case '"':
+		return strings.ToValidUTF8(s.Text(), "\uFFFD")
+	case '[':
+		list := []any{}
+		for s.Begin('['); s.More(']'); {
+			list = append(list, decodeValue(s, depth+1))
 		}
-		return decodeObject(d, depth)
-	case json.Number:
-		return number(token), nil
+		return list
+	case '{':
+		return decodeObject(s, depth)
 	}
-	return token, nil
+	return number(json.Number(s.Number()))
 }
 
-func decodeList(d *json.Decoder, depth int) (any, error) {
-	list := []any{}
-	for d.More() {
-		v, err := decodeValue(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	return list, closing(d)
-}
-
-func decodeObject(d *json.Decoder, depth int) (any, error) {
+func decodeObject(s *jsonscan.Scanner, depth int) any {
 	o, seen := Object{}, map[string]bool{}
-	for d.More() {
-		name, err := decodeValue(d, depth+1)
-		if err != nil {
-			return nil, err
+	for s.Begin('{'); s.More('}'); {
+		name := strings.ToValidUTF8(string(s.Key()), "\uFFFD")
+		if seen[name] {
+			s.Fail("want a name that has not been before, got %q", name)
 		}
-		key, ok := name.(string)
-		if !ok || seen[key] {
-			return nil, fmt.Errorf("json, byte %d: want a name that has not been before, got %v", d.InputOffset(), name)
-		}
-		seen[key] = true
-		v, err := decodeValue(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		o = append(o, Member{key, v})
+		seen[name] = true
+		o = append(o, Member{name, decodeValue(s, depth+1)})
 	}
-	return rawBytes(o), closing(d)
-}
-
-func closing(d *json.Decoder) error {
-	if _, err := d.Token(); err != nil {
-		return fmt.Errorf("json, byte %d: %w", d.InputOffset(), err)
-	}
-	return nil
+	return rawBytes(o)
 }
 
 // rawBytes gives back what Encode wrote for []byte.

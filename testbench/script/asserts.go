@@ -69,7 +69,7 @@ func (r *run) failed(message, got starlark.Value, verb string, want starlark.Val
 	}
 	if diff && len(e.Got)+len(e.Want) > 120 {
 		d := differ{r: r}
-		d.values(starlark.Tuple{got, want}, "")
+		d.values(got, want, "")
 		e.Diff = d.String()
 	}
 	e.Got, e.Want = short(e.Got, shownValue), short(e.Want, shownValue)
@@ -89,8 +89,7 @@ const (
 	shownPart   = 160 // of a value in it
 )
 
-func (d *differ) values(pair starlark.Tuple, path string) {
-	got, want := pair[0], pair[1]
+func (d *differ) values(got, want starlark.Value, path string) {
 	if d.lines > shownPlaces || d.depth > maxDepth {
 		return
 	}
@@ -99,48 +98,42 @@ func (d *differ) values(pair starlark.Tuple, path string) {
 	}
 	d.depth++
 	defer func() { d.depth-- }()
-	switch g := got.(type) {
-	case *starlark.Dict:
-		if w, ok := want.(*starlark.Dict); ok {
-			d.dicts(g, w, path)
-			return
-		}
-	case *starlark.List:
-		if w, ok := want.(*starlark.List); ok {
-			d.lists(g, w, path)
-			return
-		}
-	case starlark.Tuple:
-		if w, ok := want.(starlark.Tuple); ok {
-			d.lists(g, w, path)
-			return
-		}
-	case *starlarkstruct.Struct:
-		if w, ok := want.(*starlarkstruct.Struct); ok {
-			d.structs(g, w, path)
-			return
-		}
-	case starlark.String:
-		if w, ok := want.(starlark.String); ok {
-			d.texts(string(g), string(w), path)
-			return
-		}
+	if got.Type() != want.Type() {
+		d.place(path, d.text(got), d.text(want))
+		return
 	}
-	d.place(path, d.text(got), d.text(want))
+	switch g := got.(type) {
+	case *starlark.Dict, *starlarkstruct.Struct:
+		d.fields(got, want, path)
+	case *starlark.List:
+		d.lists(g, want.(starlark.Indexable), path)
+	case starlark.Tuple:
+		d.lists(g, want.(starlark.Indexable), path)
+	case starlark.String:
+		d.texts(string(g), string(want.(starlark.String)), path)
+	default:
+		d.place(path, d.text(got), d.text(want))
+	}
 }
 
-func (d *differ) dicts(got, want *starlark.Dict, path string) {
-	for k, g := range starlark.Entries(got) {
-		at := path + "[" + d.text(k) + "]"
-		if w, ok, _ := want.Get(k); ok {
-			d.values(starlark.Tuple{g, w}, at)
+// fields compares dicts, or structs.
+func (d *differ) fields(got, want starlark.Value, path string) {
+	at := func(key starlark.Value) string {
+		if _, dict := got.(*starlark.Dict); dict {
+			return path + "[" + d.text(key) + "]"
+		}
+		return path + "." + string(key.(starlark.String))
+	}
+	for k, g := range fields(got) {
+		if w := field(want, k); w != nil {
+			d.values(g, w, at(k))
 		} else {
-			d.place(at, d.text(g), "nothing")
+			d.place(at(k), d.text(g), "nothing")
 		}
 	}
-	for k, w := range starlark.Entries(want) {
-		if _, ok, _ := got.Get(k); !ok {
-			d.place(path+"["+d.text(k)+"]", "nothing", d.text(w))
+	for k, w := range fields(want) {
+		if field(got, k) == nil {
+			d.place(at(k), "nothing", d.text(w))
 		}
 	}
 }
@@ -150,29 +143,12 @@ func (d *differ) lists(got, want starlark.Indexable, path string) {
 		d.place(path, fmt.Sprintf("%d elements", got.Len()), fmt.Sprintf("%d elements", want.Len()))
 	}
 	for i := range min(got.Len(), want.Len()) {
-		d.values(starlark.Tuple{got.Index(i), want.Index(i)}, fmt.Sprintf("%s[%d]", path, i))
+		d.values(got.Index(i), want.Index(i), fmt.Sprintf("%s[%d]", path, i))
 	}
 	if n := got.Len(); n > want.Len() {
 		d.place(fmt.Sprintf("%s[%d]", path, want.Len()), d.text(got.Index(want.Len())), "nothing")
 	} else if n < want.Len() {
 		d.place(fmt.Sprintf("%s[%d]", path, n), "nothing", d.text(want.Index(n)))
-	}
-}
-
-func (d *differ) structs(got, want *starlarkstruct.Struct, path string) {
-	for _, name := range got.AttrNames() {
-		g, _ := got.Attr(name)
-		if w, err := want.Attr(name); err == nil && w != nil {
-			d.values(starlark.Tuple{g, w}, path+"."+name)
-		} else {
-			d.place(path+"."+name, d.text(g), "nothing")
-		}
-	}
-	for _, name := range want.AttrNames() {
-		if g, err := got.Attr(name); err != nil || g == nil {
-			w, _ := want.Attr(name)
-			d.place(path+"."+name, "nothing", d.text(w))
-		}
 	}
 }
 

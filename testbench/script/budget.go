@@ -39,7 +39,7 @@ type budget struct {
 }
 
 func newBudget(o *Options) *budget {
-	return &budget{maxSteps: o.steps(), memory: o.memory(), base: heap(liveHeap), stopping: make(chan struct{}), threads: map[*starlark.Thread]struct{}{}}
+	return &budget{maxSteps: o.Steps, memory: o.Memory, base: heap(liveHeap), stopping: make(chan struct{}), threads: map[*starlark.Thread]struct{}{}}
 }
 
 // stop ends every thread at its next step. The first cause stays.
@@ -131,24 +131,16 @@ func (b *budget) charge(steps int) error {
 
 // alloc is asked before n bytes are allocated for what.
 func (b *budget) alloc(n int64, what string) error {
-	switch {
-	case n < 0 || n > b.memory:
-		return b.outOfMemory(what)
-	case n > b.memory/16:
+	if n > b.memory {
+		return b.outOfMemory(n, what)
+	}
+	if n > b.memory/16 {
 		return b.measure(n, what)
 	}
 	if b.pending += n; b.pending > b.memory/16 {
 		return b.measure(0, what)
 	}
 	return nil
-}
-
-// allocText is alloc of a text that is put together: it grows, and has its old place beside the new one.
-func (b *budget) allocText(n int64, what string) error {
-	if n > b.memory {
-		return b.outOfMemory(what)
-	}
-	return b.alloc(n*9/4, what)
 }
 
 // givenBack is the least limit for which what was collected is given back to the system at once, which takes a while.
@@ -178,10 +170,13 @@ func (b *budget) measure(n int64, what string) error {
 	if heap(allHeap)+n <= b.base+most {
 		return nil
 	}
-	return b.outOfMemory(what)
+	return b.outOfMemory(n, what)
 }
 
-func (b *budget) outOfMemory(what string) error {
+func (b *budget) outOfMemory(n int64, what string) error {
+	if n > 0 {
+		what += " of " + size(n)
+	}
 	return &LimitError{Limit: "memory", Value: size(b.memory), Flag: "--memory", What: what}
 }
 

@@ -3,6 +3,7 @@ package script
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math/big"
 	"strings"
 	"unicode/utf8"
@@ -158,7 +159,7 @@ func (c *converter) ask(n int, v starlark.Value) error {
 	if c.encode {
 		n *= encodedCopies
 	}
-	return c.budget.alloc(int64(n), "text of "+size(int64(c.text))+", with "+kindOf(v))
+	return c.budget.alloc(int64(n), "text with "+kindOf(v))
 }
 
 func (c *converter) container(v starlark.Value) (any, error) {
@@ -171,10 +172,8 @@ func (c *converter) container(v starlark.Value) (any, error) {
 	c.path = append(c.path, v)
 	defer func() { c.path = c.path[:len(c.path)-1] }()
 	switch v := v.(type) {
-	case *starlark.Dict:
-		return c.dict(v)
-	case *starlarkstruct.Struct:
-		return c.structure(v)
+	case *starlark.Dict, *starlarkstruct.Struct:
+		return c.object(v)
 	case starlark.Sequence:
 		return c.list(v)
 	}
@@ -203,15 +202,15 @@ func (c *converter) list(v starlark.Sequence) (any, error) {
 	return out, nil
 }
 
-func (c *converter) dict(d *starlark.Dict) (any, error) {
-	if err := c.budget.alloc(int64(d.Len())*entryBytes, kindOf(d)); err != nil {
+func (c *converter) object(v starlark.Value) (any, error) {
+	if err := c.budget.alloc(bytesOf(v), kindOf(v)); err != nil {
 		return nil, err
 	}
 	if err := c.budget.stopped(); err != nil {
 		return nil, err
 	}
-	out := make(host.Object, 0, d.Len())
-	for k, x := range starlark.Entries(d) {
+	out := host.Object{}
+	for k, x := range fields(v) {
 		name, ok := k.(starlark.String)
 		if !ok {
 			return nil, fmt.Errorf("%s has a key of type %s; JSON has strings alone", c.place(), k.Type())
@@ -225,20 +224,31 @@ func (c *converter) dict(d *starlark.Dict) (any, error) {
 	return out, nil
 }
 
-func (c *converter) structure(s *starlarkstruct.Struct) (any, error) {
-	out := host.Object{}
-	for _, name := range s.AttrNames() {
-		x, err := s.Attr(name)
-		if err != nil {
-			return nil, err
-		}
-		item, err := c.at(step{name: name}, x)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, host.Member{Name: name, Value: item})
+// fields are the entries of a dict, or the fields of a struct by their names.
+func fields(v starlark.Value) iter.Seq2[starlark.Value, starlark.Value] {
+	if d, ok := v.(*starlark.Dict); ok {
+		return starlark.Entries(d)
 	}
-	return out, nil
+	return func(yield func(name, x starlark.Value) bool) {
+		for _, name := range v.(*starlarkstruct.Struct).AttrNames() {
+			if !yield(starlark.String(name), field(v, starlark.String(name))) {
+				return
+			}
+		}
+	}
+}
+
+// field is one of them; nil for none.
+func field(v, key starlark.Value) (x starlark.Value) {
+	if d, ok := v.(*starlark.Dict); ok {
+		x, _, _ = d.Get(key)
+		return x
+	}
+	x, err := v.(*starlarkstruct.Struct).Attr(string(key.(starlark.String)))
+	if err != nil {
+		return nil
+	}
+	return x
 }
 
 func (c *converter) at(s step, v starlark.Value) (any, error) {

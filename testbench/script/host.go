@@ -2,7 +2,6 @@ package script
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -94,51 +93,21 @@ func named(name string, err error) error {
 // bind puts arguments into the order of the parameters, nil where none was given. The last parameter takes the rest where its
 // name begins with an asterisk.
 func bind(f *host.Function, args starlark.Tuple, kwargs []starlark.Tuple) ([]starlark.Value, error) {
-	out := make([]starlark.Value, len(f.Params))
-	rest := len(f.Params) > 0 && strings.HasPrefix(f.Params[len(f.Params)-1].Name, "*")
-	if rest {
-		n := len(f.Params) - 1
-		out[n] = args[min(n, len(args)):]
-		args = args[:min(n, len(args))]
+	n, rest := len(f.Params), starlark.Tuple(nil)
+	takesRest := n > 0 && strings.HasPrefix(f.Params[n-1].Name, "*")
+	if takesRest {
+		n = min(n-1, len(args))
+		args, rest = args[:n], args[n:]
 	}
-	if len(args) > len(f.Params) {
-		return nil, fmt.Errorf("%s: at most %d arguments are wanted, got %d: %s", f.Name, len(f.Params), len(args), signature(f))
-	}
-	copy(out, args)
-	for _, kw := range kwargs {
-		name := string(kw[0].(starlark.String))
-		i := slices.IndexFunc(f.Params, func(p host.Param) bool { return p.Name == name })
-		switch {
-		case i < 0:
-			return nil, fmt.Errorf("%s: no parameter %s%s: %s", f.Name, name, didYouMean(name, paramNames(f), ""), signature(f))
-		case out[i] != nil:
-			return nil, fmt.Errorf("%s: %s is given twice: %s", f.Name, name, signature(f))
+	out, err := host.Bind(f, args, func(yield func(string, starlark.Value) bool) {
+		for _, kw := range kwargs {
+			if !yield(string(kw[0].(starlark.String)), kw[1]) {
+				return
+			}
 		}
-		out[i] = kw[1]
+	})
+	if takesRest && err == nil {
+		out[len(out)-1] = rest
 	}
-	for i, p := range f.Params {
-		if out[i] == nil && !p.Optional {
-			return nil, fmt.Errorf("%s: %s is missing: %s", f.Name, p.Name, signature(f))
-		}
-	}
-	return out, nil
-}
-
-func paramNames(f *host.Function) []string {
-	names := make([]string, len(f.Params))
-	for i, p := range f.Params {
-		names[i] = p.Name
-	}
-	return names
-}
-
-// signature is a function with its parameters, as people write it.
-func signature(f *host.Function) string {
-	names := paramNames(f)
-	for i, p := range f.Params {
-		if p.Optional && !strings.HasPrefix(p.Name, "*") {
-			names[i] += "=None"
-		}
-	}
-	return f.Name + "(" + strings.Join(names, ", ") + ")"
+	return out, err
 }

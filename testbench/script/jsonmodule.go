@@ -37,7 +37,7 @@ func (r *run) jsonEncode(_ *starlark.Thread, b *starlark.Builtin, args starlark.
 func (r *run) jsonDecode(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if text, ok := first(args).(starlark.String); ok {
 		deepest, bytes := shapeOf(string(text))
-		if err := r.budget.alloc(bytes, "the values of a JSON text of "+size(int64(len(text)))); err != nil {
+		if err := r.budget.alloc(bytes, "the values of a JSON text"); err != nil {
 			return nil, err
 		}
 		if deepest > maxDepth {

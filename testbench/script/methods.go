@@ -2,34 +2,34 @@ package script
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"go.starlark.net/starlark"
 )
 
-// check asks for the memory of a call of a method before it is made; it may give other arguments in place of args.
-type check func(r *run, self starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, []starlark.Tuple, error)
+// A method is what is asked before a method of a built-in type is called.
+type method struct {
+	bytes  func(self starlark.Value, args starlark.Tuple) int64 // that it allocates at most; nil asks for none
+	hashes func(arg starlark.Value) error                       // looks at an argument that is hashed; nil at none
+}
 
-// methods are those of the built-in types that make large values of small ones, or copy. Values of other types may have attributes
+// methods are those of the built-in types that make large values of small ones, copy, or hash. Values of other types may have attributes
 // of the same names; nothing is asked there.
-var methods = map[string]check{
-	"join": checkJoin, "replace": checkReplace, "format": checkFormat,
-	"split": checkSplit, "rsplit": checkSplit, "splitlines": checkSplit,
-	"upper": checkCase, "lower": checkCase, "title": checkCase, "capitalize": checkCase,
-	"append": checkGrowth, "insert": checkGrowth, "extend": checkExtend, "update": checkUpdate, "union": checkUpdate,
-	"intersection": checkUpdate, "difference": checkUpdate, "symmetric_difference": checkUpdate,
-	"get": checkKey, "pop": checkKey, "setdefault": checkKey, "add": checkKey, "discard": checkKey, "remove": checkKey,
-	"keys": checkCopy, "values": checkCopy, "items": checkCopy,
+var methods = map[string]method{
+	"join": {bytes: joined}, "replace": {bytes: replacedText}, "format": {}, // see format
+	"split": {bytes: splits}, "rsplit": {bytes: splits}, "splitlines": {bytes: splits},
+	"upper": {bytes: rewrites}, "lower": {bytes: rewrites}, "title": {bytes: rewrites}, "capitalize": {bytes: rewrites},
+	"append": {bytes: grows}, "insert": {bytes: grows}, "extend": {bytes: extends},
+	"update": {unites, shallowKeys}, "union": {unites, shallowKeys}, "intersection": {unites, shallowKeys}, "difference": {unites, shallowKeys},
+	"symmetric_difference": {unites, shallowKeys},
+	"get":                  {hashes: shallow}, "pop": {hashes: shallow}, "setdefault": {hashes: shallow}, "add": {hashes: shallow},
+	"discard": {hashes: shallow}, "remove": {hashes: shallow},
+	"keys": {bytes: copies}, "values": {bytes: copies}, "items": {bytes: copies},
 }
 
-// method is the attribute `.name` of its argument; of a built-in type it is one that asks first.
-func (r *run) method(name string) *starlark.Builtin {
-	return starlark.NewBuiltin(hidden+"."+name, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-		return r.attribute(args[0], name)
-	})
-}
-
+// attribute is the attribute of that name; of a built-in type it is a method that asks first.
 func (r *run) attribute(x starlark.Value, name string) (starlark.Value, error) {
 	of, ok := x.(starlark.HasAttrs)
 	if !ok {
@@ -42,18 +42,32 @@ func (r *run) attribute(x starlark.Value, name string) (starlark.Value, error) {
 	if v == nil {
 		return nil, fmt.Errorf("%s has no .%s field or method%s", x.Type(), name, didYouMean(name, of.AttrNames(), "."))
 	}
-	bound, ok := v.(*starlark.Builtin)
-	if check := methods[name]; check != nil && ok && bound.Receiver() != nil {
-		return r.asking(bound, check), nil
-	}
-	return v, nil
+	return r.asking(v), nil
 }
 
-// asking is b with a check before it.
-func (r *run) asking(b *starlark.Builtin, ask check) *starlark.Builtin {
+// asking is a method that asks before it is called; any other value is what it is.
+func (r *run) asking(v starlark.Value) starlark.Value {
+	b, ok := v.(*starlark.Builtin)
+	if !ok || b.Receiver() == nil {
+		return v
+	}
+	m, known := methods[b.Name()]
+	if !known {
+		return v
+	}
 	self := b.Receiver()
-	asking := starlark.NewBuiltin(b.Name(), func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-		args, kwargs, err := ask(r, self, args, kwargs)
+	asking := starlark.NewBuiltin(b.Name(), func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (_ starlark.Value, err error) {
+		if format, ok := self.(starlark.String); ok && b.Name() == "format" {
+			args, kwargs, err = r.formatted(format, args, kwargs)
+		}
+		for _, arg := range args {
+			if err == nil && m.hashes != nil {
+				err = m.hashes(arg)
+			}
+		}
+		if err == nil && m.bytes != nil {
+			err = r.budget.alloc(m.bytes(self, args), b.Name())
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -62,31 +76,29 @@ func (r *run) asking(b *starlark.Builtin, ask check) *starlark.Builtin {
 	return asking.BindReceiver(self)
 }
 
-func checkJoin(r *run, self starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, []starlark.Tuple, error) {
-	sep, ok := self.(starlark.String)
-	if !ok || len(args) != 1 {
-		return args, kwargs, nil
-	}
-	list, ok := args[0].(starlark.Iterable)
+// put together, a text grows, and has its old place beside the new one.
+func growing(n int64) int64 { return n * 9 / 4 }
+
+func joined(self starlark.Value, args starlark.Tuple) (n int64) {
+	list, ok := first(args).(starlark.Iterable)
 	if !ok {
-		return args, kwargs, nil
+		return 0
 	}
-	var n int64
 	for v := range starlark.Elements(list) {
-		n += int64(len(sep)) + bytesOf(v)
+		n += bytesOf(self) + bytesOf(v)
 	}
-	return args, kwargs, r.budget.allocText(n, "join to "+size(n))
+	return growing(n)
 }
 
-func checkReplace(r *run, self starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, []starlark.Tuple, error) {
-	s, ok := self.(starlark.String)
-	if !ok || len(args) < 2 {
-		return args, kwargs, nil
+func replacedText(self starlark.Value, args starlark.Tuple) int64 {
+	if len(args) < 2 {
+		return 0
 	}
+	s, isText := self.(starlark.String)
 	old, isString := args[0].(starlark.String)
 	by, areStrings := args[1].(starlark.String)
-	if !isString || !areStrings {
-		return args, kwargs, nil
+	if !isText || !isString || !areStrings {
+		return 0
 	}
 	count := int64(strings.Count(string(s), string(old)))
 	if len(args) > 2 {
@@ -96,22 +108,26 @@ func checkReplace(r *run, self starlark.Value, args starlark.Tuple, kwargs []sta
 			}
 		}
 	}
-	n := int64(len(s)) + count*int64(max(0, len(by)-len(old)))
-	return args, kwargs, r.budget.alloc(n, "replace to "+size(n))
+	return int64(len(s)) + count*int64(max(0, len(by)-len(old)))
 }
 
-func checkSplit(r *run, self starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, []starlark.Tuple, error) {
+// splits is for at most a part between two bytes that may end a field or a line.
+func splits(self starlark.Value, args starlark.Tuple) int64 {
 	s, ok := self.(starlark.String)
 	if !ok {
-		return args, kwargs, nil
+		return 0
 	}
 	parts := int64(1)
 	if sep, ok := first(args).(starlark.String); ok && sep != "" {
 		parts += int64(strings.Count(string(s), string(sep)))
 	} else {
-		parts += spaces(string(s))
+		for i := range len(s) {
+			if s[i] <= ' ' || s[i] >= utf8.RuneSelf {
+				parts++
+			}
+		}
 	}
-	return args, kwargs, r.budget.alloc(parts*2*valueBytes, fmt.Sprintf("split into %d parts", parts))
+	return parts * 2 * valueBytes
 }
 
 func first(args starlark.Tuple) starlark.Value {
@@ -121,110 +137,109 @@ func first(args starlark.Tuple) starlark.Value {
 	return args[0]
 }
 
-// spaces counts bytes that may end a field or a line.
-func spaces(s string) (n int64) {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] >= utf8.RuneSelf {
-			n++
+func copies(self starlark.Value, _ starlark.Tuple) int64 { return bytesOf(self) }
+
+// rewrites is for letters that have a longer form in another case.
+func rewrites(self starlark.Value, _ starlark.Tuple) int64 { return 2 * bytesOf(self) }
+
+// grows is the place that a long list may move to; a short one costs nothing worth to count.
+func grows(self starlark.Value, _ starlark.Tuple) int64 {
+	const long = 1 << 20 // bytes
+	if list, ok := self.(*starlark.List); ok && bytesOf(list) > long {
+		return bytesOf(list) * 5 / 4
+	}
+	return 0
+}
+
+func extends(self starlark.Value, args starlark.Tuple) int64 {
+	more, ok := first(args).(starlark.Iterable)
+	if _, isList := self.(*starlark.List); !ok || !isList {
+		return 0
+	}
+	return growing(sum(bytesOf(self), elementBytesOf(more, valueBytes)))
+}
+
+func unites(self starlark.Value, args starlark.Tuple) int64 {
+	n := bytesOf(self)
+	for _, arg := range args {
+		if more, ok := arg.(starlark.Iterable); ok {
+			n = sum(n, elementBytesOf(more, entryBytes))
 		}
 	}
 	return n
 }
 
-func checkCase(r *run, self starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, []starlark.Tuple, error) {
-	return args, kwargs, r.budget.alloc(2*bytesOf(self), "a string of "+size(bytesOf(self)))
-}
-
-func checkKey(_ *run, _ starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, []starlark.Tuple, error) {
-	if len(args) == 0 {
-		return args, kwargs, nil
+// formatted writes what is no text itself, so that the method meets nothing deep, and asks for the whole.
+func (r *run) formatted(format starlark.String, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, []starlark.Tuple, error) {
+	all := slices.Clone(args)
+	for _, kw := range kwargs {
+		all = append(all, kw[1])
 	}
-	return args, kwargs, shallow(args[0])
-}
-
-// checkGrowth asks for the place that a long list may move to.
-func checkGrowth(r *run, self starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, []starlark.Tuple, error) {
-	if list, ok := self.(*starlark.List); ok {
-		if n := int64(list.Len()) * valueBytes * 5 / 4; n > r.budget.memory/16 {
-			return args, kwargs, r.budget.measure(n, fmt.Sprintf("a list of %d elements", list.Len()+1))
-		}
-	}
-	return args, kwargs, nil
-}
-
-func checkExtend(r *run, self starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, []starlark.Tuple, error) {
-	more, ok := first(args).(starlark.Iterable)
-	list, isList := self.(*starlark.List)
-	if !ok || !isList {
-		return args, kwargs, nil
-	}
-	return args, kwargs, r.allocGrown(list, more)
-}
-
-func checkUpdate(r *run, self starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, []starlark.Tuple, error) {
-	n := bytesOf(self)
-	for _, arg := range args {
-		if more, ok := arg.(starlark.Iterable); ok {
-			n += int64(length(more)) * entryBytes
-			if err := shallowKeys(more); err != nil {
-				return nil, nil, err
-			}
-		}
-	}
-	return args, kwargs, r.budget.alloc(n, kindOf(self)+" of "+size(n))
-}
-
-func checkCopy(r *run, self starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, []starlark.Tuple, error) {
-	return args, kwargs, r.budget.alloc(bytesOf(self), kindOf(self)+" of "+size(bytesOf(self)))
-}
-
-// checkFormat writes what is no text itself, so that the method meets nothing deep, and asks for the whole.
-func checkFormat(r *run, self starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, []starlark.Tuple, error) {
-	format, ok := self.(starlark.String)
-	if !ok {
-		return args, kwargs, nil
-	}
-	longest := int64(0)
-	plain := make(starlark.Tuple, len(args))
-	for i, arg := range args {
-		if err := r.plain(arg, &plain[i], &longest); err != nil {
-			return nil, nil, err
-		}
+	plain, err := r.plain(format, "{", all)
+	if err != nil {
+		return nil, nil, err
 	}
 	named := make([]starlark.Tuple, len(kwargs))
 	for i, kw := range kwargs {
-		named[i] = starlark.Tuple{kw[0], nil}
-		if err := r.plain(kw[1], &named[i][1], &longest); err != nil {
-			return nil, nil, err
-		}
+		named[i] = starlark.Tuple{kw[0], plain[len(args)+i]}
 	}
-	n := int64(len(format)) + int64(strings.Count(string(format), "{"))*longest
-	return plain, named, r.budget.allocText(n, "format to "+size(n))
+	return plain[:len(args)], named, nil
 }
 
-// plain puts v into to, as text where it is a container, and keeps the length of the longest.
-func (r *run) plain(v starlark.Value, to *starlark.Value, longest *int64) error {
-	switch x := v.(type) {
-	case starlark.String, starlark.Int, starlark.Float, starlark.Bool, starlark.NoneType:
-		*to = v
-	default:
-		text, err := r.repr(x)
-		if err != nil {
-			return err
+// interpolate is `format % y`.
+func (r *run) interpolate(format starlark.String, y starlark.Value) (starlark.Value, error) {
+	d, isDict := y.(*starlark.Dict)
+	tuple, isTuple := y.(starlark.Tuple)
+	switch isDict = isDict && strings.Contains(string(format), "%("); {
+	case isDict:
+		for _, item := range d.Items() {
+			tuple = append(tuple, item[1])
 		}
-		*to = written{v, text}
+	case !isTuple:
+		tuple = starlark.Tuple{y}
 	}
-	n := int64(40)
-	switch x := (*to).(type) {
-	case starlark.String:
-		n = 4 * int64(len(x)) // as %r escapes it
-	case starlark.Int:
-		n = int64(intDigits(x))
-	case written:
-		n = int64(len(x.text))
+	plain, err := r.plain(format, "%", tuple)
+	if err != nil {
+		return nil, err
 	}
-	*longest = max(*longest, n)
-	return nil
+	var arg starlark.Value = plain
+	switch {
+	case isDict:
+		named := starlark.NewDict(len(plain))
+		for i, key := range d.Keys() {
+			if err := named.SetKey(key, plain[i]); err != nil {
+				return nil, err
+			}
+		}
+		arg = named
+	case !isTuple:
+		arg = plain[0]
+	}
+	return starlark.Binary(percent, format, arg)
+}
+
+// plain returns values as text where they are containers, and asks for the memory of a format with them, each at any of its marks.
+func (r *run) plain(format starlark.String, mark string, values []starlark.Value) (starlark.Tuple, error) {
+	longest := int64(40)
+	plain := make(starlark.Tuple, len(values))
+	for i, v := range values {
+		plain[i] = v
+		switch x := v.(type) {
+		case starlark.String:
+			longest = max(longest, 4*int64(len(x))) // as %r escapes it
+		case starlark.Int:
+			longest = max(longest, int64(intDigits(x)))
+		case starlark.Float, starlark.Bool, starlark.NoneType:
+		default:
+			text, err := r.repr(x)
+			if err != nil {
+				return nil, err
+			}
+			plain[i] = written{v, text}
+			longest = max(longest, int64(len(text)))
+		}
+	}
+	return plain, r.budget.alloc(growing(int64(len(format))+int64(strings.Count(string(format), mark))*longest), "a formatted string")
 }
 
 func intDigits(x starlark.Int) int {
@@ -241,46 +256,3 @@ type written struct {
 }
 
 func (w written) String() string { return w.text }
-
-// interpolate is `format % y`.
-func (r *run) interpolate(format starlark.String, y starlark.Value) (starlark.Value, error) {
-	longest := int64(0)
-	var arg starlark.Value
-	switch y := y.(type) {
-	case starlark.Tuple:
-		plain := make(starlark.Tuple, len(y))
-		for i := range y {
-			if err := r.plain(y[i], &plain[i], &longest); err != nil {
-				return nil, err
-			}
-		}
-		arg = plain
-	case *starlark.Dict:
-		if !strings.Contains(string(format), "%(") {
-			if err := r.plain(y, &arg, &longest); err != nil {
-				return nil, err
-			}
-			break
-		}
-		plain := starlark.NewDict(y.Len())
-		for _, item := range y.Items() {
-			var v starlark.Value
-			if err := r.plain(item[1], &v, &longest); err != nil {
-				return nil, err
-			}
-			if err := plain.SetKey(item[0], v); err != nil {
-				return nil, err
-			}
-		}
-		arg = plain
-	default:
-		if err := r.plain(y, &arg, &longest); err != nil {
-			return nil, err
-		}
-	}
-	n := int64(len(format)) + int64(strings.Count(string(format), "%"))*longest
-	if err := r.budget.allocText(n, "a string formatted to "+size(n)); err != nil {
-		return nil, err
-	}
-	return starlark.Binary(percent, format, arg)
-}

@@ -2,6 +2,8 @@ package script
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -17,36 +19,60 @@ const (
 
 // checkedOperators are the functions that the rewriter calls, by their hidden names.
 func (r *run) checkedOperators(into starlark.StringDict) {
-	for token, name := range operators {
-		into[hidden+name] = r.operator(hidden+name, token)
+	hide := func(name string, do func(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error)) {
+		name = hidden + name
+		into[name] = starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+			return do(t, args)
+		})
 	}
-	into[hidden+"+="] = starlark.NewBuiltin(hidden+"+=", r.addInPlace)
-	into[hidden+"|="] = starlark.NewBuiltin(hidden+"|=", r.mergeInPlace)
-	into[hidden+"key"] = starlark.NewBuiltin(hidden+"key", func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	for token, name := range operators {
+		hide(name, func(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+			return r.binary(token, args[0], args[1])
+		})
+	}
+	hide("+=", func(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+		_, isList := args[0].(*starlark.List)
+		_, isIterable := args[1].(starlark.Iterable)
+		return r.inPlace(t, isList && isIterable, "extend", syntax.PLUS, args)
+	})
+	hide("|=", func(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+		_, isDict := args[0].(*starlark.Dict)
+		_, areDicts := args[1].(*starlark.Dict)
+		return r.inPlace(t, isDict && areDicts, "update", syntax.PIPE, args)
+	})
+	hide("key", func(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 		return args[0], shallow(args[0])
 	})
-	into[hidden+"[:]"] = starlark.NewBuiltin(hidden+"[:]", r.copied)
-	for name := range methods {
-		into[hidden+"."+name] = r.method(name)
-	}
-}
-
-func (r *run) operator(name string, op syntax.Token) *starlark.Builtin {
-	return starlark.NewBuiltin(name, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-		return r.binary(op, args[0], args[1])
+	hide("[:]", func(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+		return args[0], r.copied(args[0])
 	})
+	for name := range methods {
+		hide("."+name, func(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+			return r.attribute(args[0], name)
+		})
+	}
 }
 
 func (r *run) binary(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
-	if op == syntax.PERCENT {
-		if format, ok := x.(starlark.String); ok {
-			return r.interpolate(format, y)
-		}
+	if format, ok := x.(starlark.String); ok && op == syntax.PERCENT {
+		return r.interpolate(format, y)
 	}
 	if err := r.allocResult(op, x, y); err != nil {
 		return nil, err
 	}
 	return starlark.Binary(op, x, y)
+}
+
+// inPlace is `x op= y`: where x grows it is that method of it, else x op y.
+func (r *run) inPlace(t *starlark.Thread, grows bool, method string, op syntax.Token, args starlark.Tuple) (starlark.Value, error) {
+	if !grows {
+		return r.binary(op, args[0], args[1])
+	}
+	f, err := r.attribute(args[0], method)
+	if err == nil {
+		_, err = f.(*starlark.Builtin).CallInternal(t, args[1:], nil)
+	}
+	return args[0], err
 }
 
 // allocResult asks for the memory of x op y.
@@ -56,7 +82,7 @@ func (r *run) allocResult(op syntax.Token, x, y starlark.Value) error {
 		return r.allocRepeat(x, y)
 	case syntax.PLUS, syntax.PIPE, syntax.AMP, syntax.CIRCUMFLEX:
 		if n := bytesOf(x) + bytesOf(y); n > 0 {
-			return r.budget.alloc(n, kindOf(x)+" of "+size(n))
+			return r.budget.alloc(n, kindOf(x))
 		}
 	}
 	return nil
@@ -75,10 +101,10 @@ func (r *run) allocRepeat(x, y starlark.Value) error {
 		return nil
 	}
 	count, small := times.Int64()
-	if !small || count > (1<<62)/n {
-		return r.budget.alloc(-1, fmt.Sprintf("%s of %s, repeated %s times", kindOf(x), size(n), short(times.String(), 30)))
+	if !small {
+		count = math.MaxInt64
 	}
-	return r.budget.alloc(n*count, fmt.Sprintf("%s of %s, repeated %d times", kindOf(x), size(n), count))
+	return r.budget.alloc(product(n, count), kindOf(x))
 }
 
 func (r *run) allocProduct(x, y starlark.Int) error {
@@ -90,6 +116,20 @@ func (r *run) allocProduct(x, y starlark.Int) error {
 	}
 	return nil
 }
+
+// mostBytes is more than any limit, and can be multiplied by a few.
+const mostBytes = math.MaxInt64 / 16
+
+// product and sum are those of numbers that are not negative, at most mostBytes.
+func product(a, b int64) int64 {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	if hi > 0 || lo > mostBytes {
+		return mostBytes
+	}
+	return int64(lo)
+}
+
+func sum(a, b int64) int64 { return min(a, mostBytes) + min(b, mostBytes) }
 
 // bytesOf is what a copy of x takes, not of what it holds.
 func bytesOf(x starlark.Value) int64 {
@@ -110,6 +150,18 @@ func bytesOf(x starlark.Value) int64 {
 	return 0
 }
 
+// elementBytesOf is what the elements of x take, each so many bytes. What does not say its own length is counted.
+func elementBytesOf(x starlark.Iterable, each int64) int64 {
+	n := int64(starlark.Len(x))
+	if n < 0 {
+		n = 0
+		for range starlark.Elements(x) {
+			n++
+		}
+	}
+	return product(n, each)
+}
+
 func kindOf(x starlark.Value) string {
 	switch x.Type() {
 	case "string":
@@ -120,96 +172,12 @@ func kindOf(x starlark.Value) string {
 	return "a " + x.Type()
 }
 
-// addInPlace is `x += y`: a list grows, anything else is added.
-func (r *run) addInPlace(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-	list, ok := args[0].(*starlark.List)
-	if !ok {
-		return r.binary(syntax.PLUS, args[0], args[1])
-	}
-	more, ok := args[1].(starlark.Iterable)
-	if !ok {
-		return starlark.Binary(syntax.PLUS, args[0], args[1])
-	}
-	return list, r.extend(list, more)
-}
-
-func (r *run) extend(list *starlark.List, more starlark.Iterable) error {
-	if err := r.allocGrown(list, more); err != nil {
-		return err
-	}
-	if same, ok := more.(*starlark.List); ok && same == list {
-		for i := range list.Len() {
-			if err := list.Append(list.Index(i)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for v := range starlark.Elements(more) {
-		if err := list.Append(v); err != nil {
-			return err
-		}
+// copied asks for what a slice or a spread argument copies; a text shares its bytes.
+func (r *run) copied(x starlark.Value) error {
+	if list, ok := x.(starlark.Iterable); ok {
+		return r.budget.alloc(elementBytesOf(list, valueBytes), "a copy of "+kindOf(x))
 	}
 	return nil
-}
-
-// mergeInPlace is `x |= y`: a dict takes the entries of another, anything else is united.
-func (r *run) mergeInPlace(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-	x, isDict := args[0].(*starlark.Dict)
-	y, bothDicts := args[1].(*starlark.Dict)
-	if !isDict || !bothDicts {
-		return r.binary(syntax.PIPE, args[0], args[1])
-	}
-	if err := r.budget.alloc(bytesOf(y), "a dict"); err != nil {
-		return nil, err
-	}
-	for _, item := range y.Items() {
-		if err := x.SetKey(item[0], item[1]); err != nil {
-			return nil, err
-		}
-	}
-	return x, nil
-}
-
-// copied is asked for what a slice or a spread argument copies.
-func (r *run) copied(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-	switch x := args[0].(type) {
-	case starlark.String, starlark.Bytes:
-		return x, nil // shares its bytes
-	case starlark.Iterable:
-		return x, r.allocElements(x, valueBytes, "a copy of "+kindOf(x))
-	}
-	return args[0], nil
-}
-
-// allocGrown asks for the places that list may move to when more is added to it.
-func (r *run) allocGrown(list *starlark.List, more starlark.Iterable) error {
-	n := int64(list.Len()) + int64(length(more))
-	if n > 1<<58 {
-		return r.budget.alloc(-1, "a list")
-	}
-	return r.budget.alloc(n*valueBytes*9/4, fmt.Sprintf("a list of %d elements", n))
-}
-
-// allocElements asks for each bytes an element of x.
-func (r *run) allocElements(x starlark.Iterable, each int64, what string) error {
-	n := int64(length(x))
-	if n > (1<<62)/each {
-		return r.budget.alloc(-1, what)
-	}
-	return r.budget.alloc(n*each, fmt.Sprintf("%s of %d elements", what, n))
-}
-
-// length counts what does not say its own length.
-func length(x starlark.Iterable) int {
-	if n := starlark.Len(x); n >= 0 {
-		return n
-	}
-	n := 0
-	for range starlark.Elements(x) {
-		n++
-	}
-	return n
 }
 
 // short cuts a text for a message.

@@ -149,7 +149,7 @@ func (r *run) parallel(t *starlark.Thread, args []starlark.Value) (starlark.Valu
 	if depth > maxCalls {
 		return nil, r.endlessCalls()
 	}
-	if err := r.budget.alloc(int64(list.Len())*branchBytes, fmt.Sprintf("%d branches", list.Len())); err != nil {
+	if err := r.budget.alloc(int64(list.Len())*branchBytes, "branches"); err != nil {
 		return nil, err
 	}
 	results := make([]starlark.Value, list.Len())

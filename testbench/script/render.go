@@ -58,11 +58,11 @@ func (w *writer) value(v starlark.Value) error {
 	case starlark.Tuple:
 		return w.tuple(v)
 	case *starlark.Dict:
-		return w.within(v, "{", "}", func() error { return w.dict(v) })
+		return w.within(v, "{", "}", func() error { return w.fields(v) })
 	case *starlark.Set:
 		return w.within(v, "set([", "])", func() error { return w.list(v) })
 	case *starlarkstruct.Struct:
-		return w.within(v, "struct(", ")", func() error { return w.structure(v) })
+		return w.within(v, "struct(", ")", func() error { return w.fields(v) })
 	default:
 		w.WriteString(v.String())
 	}
@@ -146,32 +146,21 @@ func (w *writer) list(list starlark.Iterable) error {
 	return nil
 }
 
-func (w *writer) dict(d *starlark.Dict) error {
+// fields writes the entries of a dict, or the fields of a struct.
+func (w *writer) fields(v starlark.Value) error {
+	_, dict := v.(*starlark.Dict)
 	sep := ""
-	for k, v := range starlark.Entries(d) {
+	for k, x := range fields(v) {
 		w.WriteString(sep)
 		sep = ", "
-		if err := w.value(k); err != nil {
+		if !dict {
+			w.WriteString(string(k.(starlark.String)) + " = ")
+		} else if err := w.value(k); err != nil {
 			return err
+		} else {
+			w.WriteString(": ")
 		}
-		w.WriteString(": ")
-		if err := w.value(v); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *writer) structure(s *starlarkstruct.Struct) error {
-	sep := ""
-	for _, name := range s.AttrNames() {
-		v, err := s.Attr(name)
-		if err != nil {
-			return err
-		}
-		w.WriteString(sep + name + " = ")
-		sep = ", "
-		if err := w.value(v); err != nil {
+		if err := w.value(x); err != nil {
 			return err
 		}
 	}

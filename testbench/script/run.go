@@ -51,7 +51,7 @@ type outcome struct {
 func (r *run) start(ctx context.Context, path string) (*Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer r.budget.watch(ctx, r.opts.timeout(), cancel)()
+	defer r.budget.watch(ctx, r.opts.Timeout, cancel)()
 	done := make(chan outcome, 1)
 	go func() { done <- r.guarded(ctx, path) }()
 	select {
@@ -62,7 +62,7 @@ func (r *run) start(ctx context.Context, path string) (*Result, error) {
 	select {
 	case out := <-done:
 		return out.result, out.err
-	case <-time.After(r.opts.grace()):
+	case <-time.After(r.opts.Grace):
 		err := r.budget.stopped()
 		return nil, &Error{Position: Position{File: filepath.ToSlash(path)},
 			Message: err.Error() + " (it was left behind in the middle of a step)", LeftBehind: true, cause: err}
@@ -117,7 +117,7 @@ func (r *run) entry(ctx context.Context, name string) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	entry := r.opts.entry()
+	entry := r.opts.Entry
 	fn, ok := globals[entry].(starlark.Callable)
 	if !ok {
 		return nil, r.noEntry(name, entry, globals)
@@ -175,7 +175,7 @@ func (r *run) result(v starlark.Value) (*Result, error) {
 		out.JSON, err = host.Encode(plain)
 	}
 	if err != nil {
-		return nil, &Error{Position: Position{File: r.file}, Message: fmt.Sprintf("what %s returned cannot be printed: %v", r.opts.entry(), err), cause: err}
+		return nil, &Error{Position: Position{File: r.file}, Message: fmt.Sprintf("what %s returned cannot be printed: %v", r.opts.Entry, err), cause: err}
 	}
 	switch v := v.(type) {
 	case starlark.NoneType:

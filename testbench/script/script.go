@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -29,39 +30,21 @@ type Options struct {
 	Entry   string        // the function to call, "" is main
 }
 
-func (o *Options) steps() uint64 {
-	if o.Steps > 0 {
-		return o.Steps
+// of returns the options with what they leave out, for a run on b.
+func (o *Options) of(b *testbench.Bench) *Options {
+	var all Options
+	if o != nil {
+		all = *o
 	}
-	return DefaultSteps
-}
-
-func (o *Options) memory() int64 {
-	if o.Memory > 0 {
-		return o.Memory
+	all.Steps = cmp.Or(all.Steps, DefaultSteps)
+	all.Memory = cmp.Or(max(all.Memory, 0), DefaultMemory)
+	all.Timeout = cmp.Or(max(all.Timeout, 0), DefaultTimeout)
+	all.Grace = cmp.Or(max(all.Grace, 0), 2*time.Second)
+	all.Entry = cmp.Or(all.Entry, "main")
+	if all.Args == nil {
+		all.Args = b.Args()
 	}
-	return DefaultMemory
-}
-
-func (o *Options) timeout() time.Duration {
-	if o.Timeout > 0 {
-		return o.Timeout
-	}
-	return DefaultTimeout
-}
-
-func (o *Options) grace() time.Duration {
-	if o.Grace > 0 {
-		return o.Grace
-	}
-	return 2 * time.Second
-}
-
-func (o *Options) entry() string {
-	if o.Entry != "" {
-		return o.Entry
-	}
-	return "main"
+	return &all
 }
 
 // Result is what a script gave back.
@@ -86,15 +69,7 @@ func (r *Result) Fprint(w io.Writer) error {
 // An error is an *Error with the place; behind it an *AssertionError, a *LimitError, or what a piece of the bench refused with. The
 // script has ended when Run returns, but for one that is in a step without an end when its time is over.
 func Run(ctx context.Context, b *testbench.Bench, path string, o *Options) (*Result, error) {
-	if o == nil {
-		o = &Options{}
-	}
-	if o.Args == nil {
-		with := *o
-		with.Args = b.Args()
-		o = &with
-	}
-	return newRun(b, o).start(ctx, path)
+	return newRun(b, o.of(b)).start(ctx, path)
 }
 
 // Tests lists the functions of a script that are tests, in the order of the file: those at the top whose names begin with "test_"
@@ -105,13 +80,14 @@ func Tests(path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := parseForNames(filepath.ToSlash(path), src)
-	if err != nil {
-		return nil, compileError(err, map[string][]byte{filepath.ToSlash(path): src})
+	name := filepath.ToSlash(path)
+	f, err := parseForNames(name, src)
+	var names []string
+	if err == nil {
+		names, err = testNames(f)
 	}
-	names, err := testNames(f)
 	if err != nil {
-		return nil, compileError(err, map[string][]byte{filepath.ToSlash(path): src})
+		return nil, compileError(err, map[string][]byte{name: src})
 	}
 	return names, nil
 }

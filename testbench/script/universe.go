@@ -40,27 +40,20 @@ func (r *run) collecting(name string, each int64) *starlark.Builtin {
 	own := starlarkOwn(name)
 	return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		for _, arg := range args {
-			if err := r.allocArgument(name, arg, each); err != nil {
-				return nil, err
+			n := bytesOf(arg) // of a text
+			if list, ok := arg.(starlark.Iterable); ok {
+				n = elementBytesOf(list, each)
 			}
-			if list, ok := arg.(starlark.Iterable); ok && each == entryBytes {
-				if err := shallowKeys(list); err != nil {
-					return nil, err
-				}
+			err := r.budget.alloc(n, name)
+			if err == nil && each == entryBytes {
+				err = shallowKeys(arg)
+			}
+			if err != nil {
+				return nil, err
 			}
 		}
 		return own.CallInternal(t, args, kwargs)
 	})
-}
-
-func (r *run) allocArgument(name string, arg starlark.Value, each int64) error {
-	switch arg := arg.(type) {
-	case starlark.String, starlark.Bytes:
-		return r.budget.alloc(bytesOf(arg), name)
-	case starlark.Iterable:
-		return r.allocElements(arg, each, name)
-	}
-	return nil
 }
 
 func (r *run) counting(name string) *starlark.Builtin {
@@ -166,14 +159,10 @@ func (r *run) intBuiltin(t *starlark.Thread, _ *starlark.Builtin, args starlark.
 
 func (r *run) getattr(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	v, err := starlarkOwn("getattr").CallInternal(t, args, kwargs)
-	bound, ok := v.(*starlark.Builtin)
-	if err != nil || !ok || bound.Receiver() == nil {
-		return v, err
+	if err != nil {
+		return nil, err
 	}
-	if check, ok := methods[bound.Name()]; ok {
-		return r.asking(bound, check), nil
-	}
-	return v, nil
+	return r.asking(v), nil
 }
 
 // didYouMean is the name that was most likely meant as a question, "" where none is near.

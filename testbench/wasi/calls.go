@@ -98,7 +98,7 @@ func (r *run) call(f *host.Function, arguments []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	args, err := f.Bind(named)
+	args, err := host.Bind(f, nil, named.All)
 	if err != nil {
 		return nil, err
 	}

@@ -99,20 +99,9 @@ func (e *engine) fits(c *checker) error {
 func (c *checker) sections(r *reader) error {
 	for r.left() > 0 && r.err == nil {
 		id := r.byte()
-		size := r.u32()
-		off := r.off + r.at
-		body := r.bytes(size)
-		if r.err != nil {
-			break
-		}
-		s := &reader{b: body, off: off}
-		if body = c.section(id, s); s.err == nil && s.left() > 0 {
-			s.fail("%d bytes too many in section %d", s.left(), id)
-		}
-		if s.err != nil {
-			return s.err
-		}
-		if body != nil {
+		var body []byte // that the engine gets
+		r.part(func(s *reader) { body = c.section(id, s) })
+		if body != nil && r.err == nil {
 			c.out.WriteByte(id)
 			c.out.Write(binary.AppendUvarint(nil, uint64(len(body))))
 			c.out.Write(body)
@@ -221,21 +210,18 @@ func tables(s *reader) []byte {
 
 // function reads the body of one: its locals. The engine checks its instructions.
 func (c *checker) function(s *reader) {
-	size := s.u32()
-	off := s.off + s.at
-	body := &reader{b: s.bytes(size), off: off}
-	var locals uint64
-	body.each(func() {
-		locals += uint64(body.u32())
-		body.valueType(body.byte())
+	s.part(func(body *reader) {
+		var locals uint64
+		body.each(func() {
+			locals += uint64(body.u32())
+			body.valueType(body.byte())
+		})
+		if locals > maxLocals {
+			body.fail("want at most %d local variables of a function, got %d", maxLocals, locals)
+		}
+		if c.locals += locals; c.locals > allLocals {
+			body.fail("want at most %d local variables in all", allLocals)
+		}
+		body.at = len(body.b)
 	})
-	if locals > maxLocals {
-		body.fail("want at most %d local variables of a function, got %d", maxLocals, locals)
-	}
-	if c.locals += locals; c.locals > allLocals {
-		body.fail("want at most %d local variables in all", allLocals)
-	}
-	if body.err != nil && s.err == nil {
-		s.err = body.err
-	}
 }

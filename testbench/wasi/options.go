@@ -1,6 +1,7 @@
 package wasi
 
 import (
+	"cmp"
 	"io"
 	"time"
 )
@@ -33,18 +34,10 @@ func (o *Options) withDefaults() Options {
 	if o != nil {
 		all = *o
 	}
-	if all.Memory <= 0 {
-		all.Memory = 256 << 20
-	}
-	if all.Output <= 0 {
-		all.Output = 64 << 20
-	}
-	if all.Timeout <= 0 {
-		all.Timeout = time.Minute
-	}
-	if all.Reads <= 0 {
-		all.Reads = 1_000_000
-	}
+	all.Memory = cmp.Or(max(all.Memory, 0), 256<<20)
+	all.Output = cmp.Or(max(all.Output, 0), 64<<20)
+	all.Timeout = cmp.Or(max(all.Timeout, 0), time.Minute)
+	all.Reads = cmp.Or(max(all.Reads, 0), 1_000_000)
 	if all.Cache == nil {
 		all.Cache = shared()
 	}

@@ -66,25 +66,18 @@ func (r *reader) element() {
 func (r *reader) names() {
 	for r.left() > 0 && r.err == nil {
 		id := r.byte()
-		size := r.u32()
-		off := r.off + r.at
-		s := &reader{b: r.bytes(size), off: off}
-		switch id {
-		case 0:
-			s.name()
-		case 1:
-			s.nameMap()
-		case 2:
-			s.each(func() { s.u32(); s.nameMap() })
-		default:
-			s.at = len(s.b)
-		}
-		if s.err == nil && s.left() > 0 {
-			s.fail("%d bytes too many", s.left())
-		}
-		if s.err != nil && r.err == nil {
-			r.err = s.err
-		}
+		r.part(func(s *reader) {
+			switch id {
+			case 0:
+				s.name()
+			case 1:
+				s.nameMap()
+			case 2:
+				s.each(func() { s.u32(); s.nameMap() })
+			default:
+				s.at = len(s.b)
+			}
+		})
 	}
 }
 

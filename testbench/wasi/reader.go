@@ -38,6 +38,19 @@ func (r *reader) bytes(n uint32) []byte {
 	return r.b[r.at-int(n) : r.at]
 }
 
+// part reads a part that says its own length, and has read read it to its end.
+func (r *reader) part(read func(part *reader)) {
+	size := r.u32()
+	off := r.off + r.at
+	part := &reader{b: r.bytes(size), off: off, err: r.err}
+	if read(part); part.left() > 0 {
+		part.fail("%d bytes too many", part.left())
+	}
+	if r.err == nil {
+		r.err = part.err
+	}
+}
+
 // number reads a LEB128 of at most so many bits, as if it had no sign.
 func (r *reader) number(bits int) (v uint64) {
 	for shift := 0; ; shift += 7 {

@@ -2,7 +2,6 @@ package roundtrip
 
 import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
-	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
@@ -16,9 +15,7 @@ func (p plain) Classify(r *exchange.Request) (*exchange.Identity, error) {
 	if v, err := canonjson.Parse(r.Body); err == nil {
 		body = v.Append(nil)
 	}
-	body = scrub.Renumber(body)
-	key := exchange.Key{Method: r.Method, URL: p.MaskURL(r.URL), Request: cas.Sum(body)}
-	return &exchange.Identity{Key: key, Surface: body}, nil
+	return exchange.HTTPIdentity(r.Method, p.MaskURL(r.URL), scrub.Renumber(body)), nil
 }
 
 // MaskURL implements exchange.Classifier.

@@ -28,7 +28,7 @@ func withReference(page []byte) ([]byte, error) {
 func reference() string {
 	var b strings.Builder
 	for _, f := range script.Functions() {
-		fmt.Fprintf(&b, "### `%s`\n\n%s\n", signature(f), f.Doc)
+		fmt.Fprintf(&b, "### `%s`\n\n%s\n", f, f.Doc)
 		for _, p := range f.Params {
 			fmt.Fprintf(&b, "`%s`: %s%s. ", p.Name, p.Type, optional(p))
 		}
@@ -42,15 +42,4 @@ func optional(p host.Param) string {
 		return ", or nothing"
 	}
 	return ""
-}
-
-func signature(f *host.Function) string {
-	names := make([]string, len(f.Params))
-	for i, p := range f.Params {
-		names[i] = p.Name
-		if p.Optional && !strings.HasPrefix(p.Name, "*") {
-			names[i] += "=None"
-		}
-	}
-	return f.Name + "(" + strings.Join(names, ", ") + ")"
 }
