@@ -46,6 +46,11 @@ func TestDiffNamesWhatChanged(t *testing.T) {
 		{"a form", "drink=tea&note=no+sugar", "drink=tea&note=two+sugars", "form.note\n  - \"no sugar\"\n  + \"two sugars\""},
 		{"multipart", part("file", "old"), part("file", "new"), "parts.file.content\n  - \"old\"\n  + \"new\""},
 		{
+			"a part that is no text", part("file", strings.Repeat("\x89PNG\x00", 100)+"\x01"), part("file", strings.Repeat("\x89PNG\x00", 100)+"\x02"),
+			"parts.file.content\n  - \"…4e 47 00 89 50 4e 47 00 01\"\n  + \"…4e 47 00 89 50 4e 47 00 02\"",
+		},
+		{"JSON of bytes that are no text", "{\"e\":\"a\xff\"}", "{\"e\":\"a\xfe\"}", "e\n  - \"a\\xff\"\n  + \"a\\xfe\""},
+		{
 			"an event stream", "event: e\ndata: {\"delta\":{\"text\":\"tea\"}}\n\n", "event: e\ndata: {\"delta\":{\"text\":\"water\"}}\n\n",
 			"events[0].data.delta.text\n  - \"tea\"\n  + \"water\"",
 		},
@@ -258,5 +263,28 @@ func TestColoursMarkTheWordsThatDiffer(t *testing.T) {
 				t.Errorf("beside %v: %q has no %q", beside, got.String(), want)
 			}
 		}
+	}
+}
+
+// TestExplainParts: what a part that is a file holds is told, though a request compares by its digest.
+func TestExplainParts(t *testing.T) {
+	upload := func(content string, arrival uint64) *tape.HTTPExchange {
+		k := get("http://h/upload", arrival, 200)
+		k.RequestPayload = inline("--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"x\"\r\n\r\n" + content + "\r\n--b--\r\n")
+		k.RequestDigest = sum(content)
+		return k
+	}
+	fresh := upload("hello Part", 1)
+	fresh.Status, fresh.Lane, fresh.Error = 400, laneUnmatched, "not on the tape"
+	o := &LaneOptions{Request: func(_ *tape.Exchange, body []byte) (surface, params []byte) {
+		return []byte(`{"digest":"` + sum(string(body)).String() + `"}`), nil
+	}}
+	r, err := CompareLanes(Semantic, tapeOf(upload("hello part", 1)), tapeOf(fresh), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Change{ch("parts.f.content", Changed, `"hello part"`, `"hello Part"`)}
+	if diff := cmp.Diff(want, bare(r.Divergences[0].Changes)); diff != "" {
+		t.Error(diff)
 	}
 }
