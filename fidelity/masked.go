@@ -28,7 +28,10 @@ func (c *maskings) judge(h *hidden, of pair) judgement {
 	switch {
 	case h.own, h.mask == AnswerIDs, masks.IsPath(h.mask), masks.Unrepeatable(h.mask, h.now):
 		return settled
-	case h.mask == SecretMask: // a run may be given another, by a person
+	case h.mask == SecretMask:
+		if c.exactly() && !c.o.ProgramReplaced { // else a person may have given it another
+			return differs
+		}
 		return inDoubt
 	case !masks.Fits(h.mask, h.was, h.now):
 		return differs

@@ -159,6 +159,18 @@ func TestMaskedPairs(t *testing.T) {
 	}
 }
 
+// TestAnotherSecret: what both runs were given alike differs because the program does, unless a person ran another command line.
+func TestAnotherSecret(t *testing.T) {
+	masks, _ := builtinMasks()
+	prints := func(secret string) []tape.Kind { return []tape.Kind{program("token td_token_"+secret+"\n", 0)} }
+	for _, replaced := range []bool{false, true} {
+		r := compareTimed(t, prints("0123456789ab"), prints("ba9876543210"), &LaneOptions{Masks: masks, Exact: true, SameSecrets: true, ProgramReplaced: replaced})
+		if red, masked := len(r.Divergences), len(r.MaskedPairs); replaced && (red > 0 || masked != 1) || !replaced && (red != 1 || masked > 0) {
+			t.Errorf("another command line %v: %v, %q", replaced, r.Divergences, maskedLines(r))
+		}
+	}
+}
+
 // compareTimed compares runs of which each record was written a second after the one before.
 func compareTimed(t *testing.T, a, b []tape.Kind, o *LaneOptions) *Report {
 	t.Helper()
