@@ -491,32 +491,31 @@ const maxProcFile = 1 << 20
 func procNow() map[string]string {
 	out := make(map[string]string)
 	for _, name := range procNames {
-		f, err := os.Open("/proc/" + name)
-		if err != nil {
-			continue
-		}
-		if b, err := io.ReadAll(io.LimitReader(f, maxProcFile+1)); err == nil && len(b) <= maxProcFile {
+		if b, err := recording.ReadBounded("/proc/"+name, maxProcFile); err == nil {
 			out[name] = string(b)
 		}
-		f.Close()
 	}
 	return out
 }
 
 // umask is the recorder's own; nil where it cannot be told without changing it.
 func umask() *int {
-	b, err := os.ReadFile("/proc/self/status")
+	n, err := strconv.ParseInt(statusOf("self")["Umask"], 8, 32)
 	if err != nil {
 		return nil
 	}
+	return new(int(n))
+}
+
+// statusOf is what the kernel says of a process or a thread (proc_pid_status(5)), by its names; nothing where it is gone.
+func statusOf(process string) map[string]string {
+	b, _ := os.ReadFile("/proc/" + process + "/status")
+	out := make(map[string]string)
 	for line := range strings.Lines(string(b)) {
-		if octal, ok := strings.CutPrefix(line, "Umask:"); ok {
-			if n, err := strconv.ParseInt(strings.TrimSpace(octal), 8, 32); err == nil {
-				return new(int(n))
-			}
-		}
+		name, value, _ := strings.Cut(line, ":")
+		out[name] = strings.TrimSpace(value)
 	}
-	return nil
+	return out
 }
 
 // procFiles are those files of a recording's machine as a jail shows them.

@@ -2,7 +2,6 @@ package deck
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -176,21 +175,10 @@ func (s *servers) climb(thread int) uint32 {
 
 // lineage is the process of a thread and that one's parent; 0 where it is gone.
 func lineage(thread int) (process, parent int) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", thread))
-	if err != nil {
-		return 0, 0
-	}
-	for line := range bytes.Lines(b) {
-		name, value, _ := bytes.Cut(line, []byte{':'})
-		switch n, err := strconv.Atoi(string(bytes.TrimSpace(value))); {
-		case err != nil:
-		case string(name) == "Tgid":
-			process = n
-		case string(name) == "PPid":
-			return process, n
-		}
-	}
-	return process, 0
+	status := statusOf(strconv.Itoa(thread))
+	process, _ = strconv.Atoi(status["Tgid"])
+	parent, _ = strconv.Atoi(status["PPid"])
+	return process, parent
 }
 
 // takeChanged reports whether by may have changed files since it was asked last.

@@ -156,19 +156,22 @@ type fileTrace struct {
 // A fileEnd is what stands at a path, before or after records.
 type fileEnd struct {
 	state cas.Digest // zero for nothing
-	mode  string     // of what was written
+	mode  string     // of what was written, or of a directory or FIFO that is gone
 }
 
 func (t *fileTrace) add(k tape.Kind) {
 	f := tape.FileOf(k)
+	_, gone := k.(*tape.FileDelete)
 	if !t.seen {
 		t.seen = true
 		if f.Before != nil {
 			t.found.state = f.Before.Hash
+		} else if gone {
+			t.found.mode = f.Mode // of a directory or FIFO, which has no content
 		}
 	}
 	t.left = fileEnd{}
-	if _, gone := k.(*tape.FileDelete); !gone {
+	if !gone {
 		t.left = fileEnd{stateOf(f), f.Mode}
 	}
 }

@@ -45,6 +45,9 @@ func TestStatesOnTheWay(t *testing.T) {
 		"a file that was there and goes on one side alone": {
 			a: []tape.Kind{over("f", "0", "1"), ask(1), removed("f", "1")}, b: []tape.Kind{ask(1)}, want: 2,
 		},
+		"an empty directory that was there and goes on one side alone": {
+			a: []tape.Kind{ask(1), &tape.FileDelete{File: tape.File{Path: "d", Mode: "040755"}}}, b: []tape.Kind{ask(1)}, want: 1,
+		},
 	} {
 		for _, mode := range []Mode{Semantic, ByteIdentical} {
 			r := compareLanes(t, mode, tt.a, tt.b, nil)

@@ -57,29 +57,27 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 	return dead.alive
 }
 
-// made are the paths of the files outside the work tree that may differ for nothing, as the replay read times of its own; nil where nobody asks.
+// made are the paths of the files outside the work tree that may differ for nothing, as the replay read times of its own; nil where nobody
+// asks. One that came and went on each side that tells of it may have come by a moment.
 func (c *ignoring) made() map[string]bool {
 	if !c.o.Exact || c.o.OwnTimes.IsZero() {
 		return nil
 	}
-	files := make(map[string]*made.File)
+	files, traces := make(map[string]*made.File), make(map[string]*[2]fileTrace)
 	for s, e := range c.records() {
 		k := tape.FileOf(e.rec.Kind)
 		if k == nil || placeOf(k.Path, c.o.Watch) != outside {
 			continue
 		}
-		f := files[k.Path]
-		if f == nil {
-			f = made.NewFile(k.Path)
-			files[k.Path] = f
+		if files[k.Path] == nil {
+			files[k.Path], traces[k.Path] = made.NewFile(k.Path), new([2]fileTrace)
 		}
-		_, gone := e.rec.Kind.(*tape.FileDelete)
-		f.Tell(int(s), k.Before != nil, gone)
-		c.hold(f, s, cmp.Or(k.Content, k.Before))
+		traces[k.Path][s].add(e.rec.Kind)
+		c.hold(files[k.Path], s, cmp.Or(k.Content, k.Before))
 	}
 	may := make(map[string]bool, len(files))
 	for path, f := range files {
-		may[path] = f.May()
+		may[path] = f.May() || traces[path][Recorded].nothing() && traces[path][Replay].nothing()
 	}
 	return may
 }

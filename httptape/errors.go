@@ -23,15 +23,8 @@ var ErrUpgrade = roundtrip.ErrUpgrade
 
 // An UnmatchedError says that the tape does not answer a request. Nothing was sent.
 type UnmatchedError struct {
-	Tape        string // path of the tape
-	Method, URL string // what was asked, scrubbed
-	// Nearest is the recorded request that is most like it, nil where the tape holds none to its host. Why says what differs,
-	// or that it was asked more often than it was recorded.
-	Nearest *exchange.Recorded
-	Why     string
-
-	again string // how to record anew
-	asked *exchange.Identity
+	*roundtrip.UnmatchedError        // what was asked, scrubbed, the nearest recorded request, and what differs
+	again                     string // how to record anew
 }
 
 func (e *UnmatchedError) Error() string {

@@ -62,6 +62,6 @@ func refuse(w http.ResponseWriter, e *UnmatchedError) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Should-Retry", "false")
 	w.WriteHeader(exchange.RefusedStatus)
-	body := exchange.ErrorBody(e.asked, exchange.RefusedStatus, exchange.NotOnTape, e.Error())
+	body := exchange.ErrorBody(e.Identity, exchange.RefusedStatus, exchange.NotOnTape, e.Error())
 	_, _ = w.Write(body) // who asked and went away needs no answer
 }

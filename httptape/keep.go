@@ -61,7 +61,7 @@ func (t *Transport) refined() ([]*tape.Record, error) {
 	slices.SortFunc(records, func(a, b *tape.Record) int { return cmp.Compare(arrivalOf(a), arrivalOf(b)) })
 	opts := &exchange.TapOptions{MaxBody: t.opts.MaxBody}
 	for _, r := range records {
-		err := exchange.Again(r, t.work.store, t.classifier, t.secrets.Scrubber, opts)
+		err := exchange.Again(r, t.work.store, t.classifier, t.secrets, opts)
 		if err = cmp.Or(err, lost(r)); err != nil {
 			ex := tape.ExchangeOf(r.Kind)
 			return nil, fmt.Errorf("%s %s: %w", ex.Method, t.secrets.String(ex.URL), err)

@@ -11,16 +11,13 @@ import (
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
-// secrets finds the secrets of one Transport, by value, shape and name.
-type secrets struct{ *scrub.Scrubber }
-
 // newSecrets makes a scrubber for this Transport alone. Rules are those of the tape that answers, 0 for the newest: see scrub.Options.
-func newSecrets(o *Options, rules int) *secrets {
+func newSecrets(o *Options, rules int) *scrub.Scrubber {
 	env := o.Env
 	if env == nil {
 		env = os.Environ()
 	}
-	s := &secrets{bare.NewScrubber(&scrub.Options{Env: env, Rules: rules, SecretNames: o.SecretNames})}
+	s := bare.NewScrubber(&scrub.Options{Env: env, Rules: rules, SecretNames: o.SecretNames})
 	for name, value := range o.Secrets {
 		s.AddSecret(name, value)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/network/roundtrip"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -24,7 +25,7 @@ type Transport struct {
 	real       string // the same, absolute
 	again      string // how to record it
 	classifier *classifier
-	secrets    *secrets
+	secrets    *scrub.Scrubber
 	drop       []string // headers that do not reach the tape, canonical
 	trip       *roundtrip.Transport
 
@@ -97,7 +98,7 @@ func (t *Transport) start() error {
 	}
 	t.secrets = newSecrets(&t.opts, rules)
 	o := &roundtrip.Options{
-		Classifier: t.classifier, Scrubber: t.secrets.Scrubber, Tape: from, Machine: true, Speed: t.opts.Speed, MaxBody: t.opts.MaxBody,
+		Classifier: t.classifier, Scrubber: t.secrets, Tape: from, Machine: true, Speed: t.opts.Speed, MaxBody: t.opts.MaxBody,
 		Change: t.change, Repeat: t.opts.Repeat, Answered: t.answers, Failed: t.fail,
 		Kept: func(h http.Header) http.Header { return withoutNames(h, t.drop) },
 	}
@@ -208,7 +209,7 @@ func (t *Transport) answers(arrival uint64) {
 
 // refused is the error for a request that is not on the tape.
 func (t *Transport) refused(u *roundtrip.UnmatchedError) error {
-	e := &UnmatchedError{Tape: t.path, Method: u.Method, URL: u.URL, Nearest: u.Nearest, Why: u.Why, again: t.again, asked: u.Identity}
+	e := &UnmatchedError{u, t.again}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.asked[u.Identity.Key] { // a client that tries again is told again

@@ -132,7 +132,8 @@ func (b *Bench) asTaped(r *fixture.Request) (*fixture.Request, error) {
 
 // callOf is what the tape would say of a call, without its answer.
 func (b *Bench) callOf(r *fixture.Request) tape.Kind {
-	k := r.Kind()
+	k := &tape.LLMCall{Model: r.Model}
+	k.RequestDigest = r.Digest()
 	if surface, err := r.Surface(); err == nil {
 		k.RequestPayload = b.payload(surface)
 		if k.RequestPayload != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/axis/clock"
 	"github.com/tapedeck-dev/tapedeck/axis/files/overlay"
@@ -38,12 +39,12 @@ type Bench struct {
 
 	closing  sync.Once
 	closeErr error
+	failed   atomic.Bool // Fail
 
 	mu       sync.Mutex // guards what follows
 	hooks    []func(ctx context.Context) error
 	finished bool
 	hooking  bool // a hook runs
-	failed   bool // Fail
 }
 
 // Clock returns the run's clock.
@@ -127,18 +128,10 @@ func (b *Bench) nextHook() func(ctx context.Context) error {
 
 // Fail says that the program did not come to its end, or to a wrong one: Close leaves Config.Files.Dir as it is then. New says so of a
 // test that failed.
-func (b *Bench) Fail() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.failed = true
-}
+func (b *Bench) Fail() { b.failed.Store(true) }
 
 // Failed reports whether Fail was called.
-func (b *Bench) Failed() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.failed
-}
+func (b *Bench) Failed() bool { return b.failed.Load() }
 
 // ErrFinishing is returned by Close while what OnFinish was given runs: the end of the run waits for that, and would wait for itself.
 var ErrFinishing = errors.New("testbench: Close was called while what OnFinish was given runs, after which the run ends: leave it to who ends the run")

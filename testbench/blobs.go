@@ -38,28 +38,18 @@ func (r *recorded) lost() []string {
 // answerOf lists the payloads of a record that a replay answers from, or knows by what it is asked for. What the run itself wrote is
 // not among them.
 func answerOf(k tape.Kind) []*tape.Payload {
-	if x := tape.ExchangeOf(k); x != nil {
-		return []*tape.Payload{x.RequestPayload, x.Response}
-	}
 	switch k := k.(type) {
 	case *tape.ProcessSpawn:
 		return []*tape.Payload{k.Stdout, k.Stderr}
-	case *tape.MCPJSONRPC:
-		return []*tape.Payload{k.Request, k.Response}
-	case *tape.FileRead:
-		return []*tape.Payload{k.Content}
 	case *tape.FileWrite:
 		if k.SpawnID != 0 { // a command's
 			return []*tape.Payload{k.Content}
 		}
-	case *tape.DirList:
-		return []*tape.Payload{k.Names}
-	case *tape.EnvRead:
-		return []*tape.Payload{k.Value}
-	case *tape.RandomRead:
-		return []*tape.Payload{k.Payload}
+		return nil
+	case *tape.FileDelete, *tape.PolicyVerdict:
+		return nil
 	}
-	return nil
+	return tape.Payloads(k)
 }
 
 // lostBlob reports whether err says that a blob is missing or damaged: an answer that cannot be looked at, which is no divergence.

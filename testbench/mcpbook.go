@@ -238,9 +238,9 @@ func (c *toolCall) answer(store cas.Store) (*mcp.Message, error) {
 
 // nearest says which recorded request is most like one that is not on the tape, and where the two differ.
 func (b *toolBook) nearest(server, method string, surface []byte) string {
-	same, last := 0, uint64(0)
+	same, last, digest := 0, uint64(0), cas.Sum(surface)
 	for _, c := range b.calls {
-		if c.kind.Method == method && c.of(server) && c.surface != nil && string(c.surface) == string(surface) {
+		if c.surface != nil && c.kind.Method == method && c.of(server) && c.digest == digest {
 			same, last = same+1, c.seq
 		}
 	}
@@ -261,33 +261,27 @@ func (b *toolBook) closest(server, method string, surface []byte) string {
 	if best == nil || len(least) == 0 {
 		return b.has(server, method)
 	}
-	return fmt.Sprintf("nearest is record %d, which %s", best.seq, lane.Differences(least))
+	return fmt.Sprintf("nearest is record %d, which %s", best.seq, lane.Differences(least, ""))
 }
 
 // candidates lists recorded requests of a method: those for the same tool where there are any, and first those that nobody asked for yet.
 func (b *toolBook) candidates(server, method string, surface []byte) []*toolCall {
-	name := toolIn(surface)
-	var ranks [4][]*toolCall
+	var all, same []*toolCall
 	for _, c := range b.calls {
 		if c.kind.Method != method || !c.of(server) || c.surface == nil {
 			continue
 		}
-		rank := 0
-		if toolIn(c.surface) != name {
-			rank += 2
-		}
-		if b.script.HasCome(c.line) {
-			rank++
-		}
-		if len(ranks[rank]) < lane.MaxCandidates {
-			ranks[rank] = append(ranks[rank], c)
+		all = append(all, c)
+		if toolIn(c.surface) == toolIn(surface) {
+			same = append(same, c)
 		}
 	}
-	all := slices.Concat(ranks[:2]...)
-	if len(all) == 0 {
-		all = slices.Concat(ranks[2:]...)
+	if len(same) > 0 {
+		all = same
 	}
-	return all[:min(len(all), lane.MaxCandidates)]
+	unasked := func(c *toolCall) bool { return !b.script.HasCome(c.line) }
+	asked := slices.DeleteFunc(slices.Clone(all), unasked)
+	return append(slices.DeleteFunc(all, func(c *toolCall) bool { return !unasked(c) }), asked...)
 }
 
 // has says what a server was asked, where a method is not among it.

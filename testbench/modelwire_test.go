@@ -180,7 +180,8 @@ func TestModelWire(t *testing.T) {
 				if k, ok := r.Kind.(*tape.LLMCall); ok {
 					calls++
 					if k.RequestDigest != neutral().Digest() {
-						t.Errorf("record %d is of %s, llm.complete's would be of %s", r.Seq, k.RequestPayload.Text, neutral().Kind().RequestPayload.Text)
+						surface, err := neutral().Surface()
+						t.Errorf("record %d is of %s, llm.complete's would be of %s, %v", r.Seq, k.RequestPayload.Text, surface, err)
 					}
 				}
 			}

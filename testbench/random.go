@@ -95,10 +95,6 @@ func (r *Random) give(p []byte, draw func()) error {
 	if r.rec == nil {
 		return nil
 	}
-	return r.record(p)
-}
-
-func (r *Random) record(p []byte) error {
 	payload, err := r.rec.Payload(p)
 	if err != nil {
 		return err

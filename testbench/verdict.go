@@ -123,16 +123,15 @@ func nameOf(k tape.Kind) (method, url string) {
 	if x := tape.ExchangeOf(k); x != nil && x.URL != "" {
 		return x.Method, x.URL
 	}
+	if f := tape.FileOf(k); f != nil {
+		return k.Name(), f.Path
+	}
 	switch k := k.(type) {
 	case *tape.ProcessSpawn:
 		return k.Name(), k.Program
 	case *tape.MCPJSONRPC:
 		return k.Method, k.Server
-	case *tape.FileRead:
-		return k.Name(), k.Path
 	case *tape.FileStat:
-		return k.Name(), k.Path
-	case *tape.FileDelete:
 		return k.Name(), k.Path
 	case *tape.DirList:
 		return k.Name(), k.Path
@@ -144,15 +143,10 @@ func nameOf(k tape.Kind) (method, url string) {
 
 // latencyOf is how long the answer of a recorded call took, in ms.
 func latencyOf(k tape.Kind) int64 {
-	switch k := k.(type) {
-	case *tape.ProcessSpawn:
-		return k.DurationMS
-	case *tape.MCPJSONRPC:
-		return k.LatencyMS
-	case *tape.LLMCall:
-		return latencyField(k.Extra)
+	if call, ok := k.(*tape.LLMCall); ok {
+		return latencyField(call.Extra)
 	}
-	return 0
+	return tape.TookMS(k)
 }
 
 // inPlaceOf returns the recorded call with its request replaced by what was asked, or what was asked where that is of another kind.

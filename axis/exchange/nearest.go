@@ -16,6 +16,9 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
+// unlikeness is what differs where nothing does.
+const unlikeness = "which reads the same: it was recorded under other masks, or its body was not kept"
+
 // maxNearestBody bounds, in bytes, a recorded request body that is compared.
 const maxNearestBody = 16 << 20
 
@@ -32,7 +35,7 @@ func (b *Book) Nearest(id *Identity, r *Request) (*Recorded, string) {
 	if best == nil {
 		return nil, fmt.Sprintf("the tape holds no request to %s", tape.HostOf(r.URL))
 	}
-	return best, fmt.Sprintf("nearest is %s, %s", nameOf(best), describe(least))
+	return best, fmt.Sprintf("nearest is %s, %s", nameOf(best), lane.Differences(least, unlikeness))
 }
 
 // exhausted explains a key that was recorded, but not as often as it was asked for.
@@ -200,14 +203,6 @@ func (b *Book) payload(p *tape.Payload) ([]byte, error) {
 		return nil, ErrTooLarge
 	}
 	return b.store.Get(p.Hash)
-}
-
-// describe says what differs in one line.
-func describe(changes []fidelity.Change) string {
-	if len(changes) == 0 {
-		return "which reads the same: it was recorded under other masks, or its body was not kept"
-	}
-	return lane.Differences(changes)
 }
 
 // reordered returns the recorded call of a model that differs from a request in nothing but the order of the results of calls that were

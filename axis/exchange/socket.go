@@ -9,21 +9,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/wsframe"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// A SocketMessage is one message of a WebSocket, decoded.
-type SocketMessage struct {
-	Opcode  int    // TextMessage, BinaryMessage, or RawBytes
-	Payload []byte // valid during a call alone
-	// Lost says why the payload is not there; "" where it is.
-	Lost string
-	// Cut says that the connection ended in the middle of the message.
-	Cut bool
-	// Masked says that its frames were masked: of a program they have to be, of a server they must not.
-	Masked bool
-}
+type (
+	// A SocketMessage is one message of a WebSocket, decoded. Its Opcode is TextMessage, BinaryMessage, or RawBytes, and its Payload is valid
+	// during a call alone.
+	SocketMessage = wsframe.Data
+	// A CloseCode is what stands in a close frame.
+	CloseCode = wsframe.CloseCode
+)
 
 // RawBytes is the opcode of a SocketMessage that holds bytes which are no frame: whoever sent them broke the protocol.
 const RawBytes = -1
@@ -39,16 +36,10 @@ type SocketEnd struct {
 	At     uint64     // the ordinal of the first close frame; see Ordinal
 }
 
-// A CloseCode is what stands in a close frame.
-type CloseCode struct {
-	Code   int
-	Reason string
-}
-
 // Codes that stand in no close frame (RFC 6455, 7.4.1).
 const (
-	NoStatus = 1005 // a close frame had none
-	Abnormal = 1006 // there was no close frame
+	NoStatus = wsframe.NoStatus // a close frame had none
+	Abnormal = 1006             // there was no close frame
 )
 
 // A Socket puts the messages of one WebSocket on the tape. Its methods may be called by several goroutines at once: what was first

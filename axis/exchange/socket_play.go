@@ -230,7 +230,7 @@ func (p *SocketPlay) nearest(key messageKey, surface []byte) string {
 	if !ok {
 		return fmt.Sprintf("the program sent nothing more on this socket while recording (%s)", nameOf(p.rec))
 	}
-	return fmt.Sprintf("nearest is record %d (lane %s), %s", best.seq, p.rec.Lane, describe(least))
+	return fmt.Sprintf("nearest is record %d (lane %s), %s", best.seq, p.rec.Lane, lane.Differences(least, unlikeness))
 }
 
 // Next waits until the server does something, puts it on the tape and returns it; it is valid until the next call. After an end
@@ -260,11 +260,11 @@ func (p *SocketPlay) ending(ctx context.Context) (*SocketOut, error) {
 	case !was.ended:
 		return &SocketOut{Reset: true}, nil
 	case was.endsByProgram():
-		return &SocketOut{Close: &CloseCode{goingAway, tape.HeldOn}, HeldOn: true}, nil
+		return &SocketOut{Close: &CloseCode{Code: goingAway, Reason: tape.HeldOn}, HeldOn: true}, nil
 	default:
 		out := &SocketOut{Reset: end.Gone == FromServer && strings.Contains(end.Error, Reset)}
 		if end.Code != Abnormal {
-			out.Close = &CloseCode{end.Code, end.Reason}
+			out.Close = &CloseCode{Code: end.Code, Reason: end.Reason}
 		}
 		return out, lane.Pause(ctx, nil, time.Until(p.player.Paced(was.endMS)))
 	}

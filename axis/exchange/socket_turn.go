@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/wsframe"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -218,8 +219,8 @@ const (
 
 // The opcodes of messages (RFC 6455, 5.2).
 const (
-	TextMessage   = 1
-	BinaryMessage = 2
+	TextMessage   = wsframe.Text
+	BinaryMessage = wsframe.Binary
 )
 
 // A TurnPart says what a message of a socket is to a conversation with a model.

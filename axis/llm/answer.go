@@ -269,13 +269,14 @@ func (b *block) whole() []byte {
 	if len(b.text) == 0 {
 		return b.raw
 	}
-	out := []byte{'{'}
+	var f folding
 	members(b.raw, func(key, value []byte) {
 		if string(key) != "input" {
-			out = append(append(append(append(out, jsonText(string(key))...), ':'), value...), ',')
+			f.add(string(key), value)
 		}
 	})
-	return append(append(append(out, `"input":`...), argumentsOf(b.text)...), '}')
+	f.add("input", argumentsOf(b.text))
+	return f.end()
 }
 
 // thought returns a block of reasoning as the provider has it, or in the form of Anthropic's where it came in pieces.
@@ -286,7 +287,9 @@ func (b *block) thought() []byte {
 	if len(b.sign) == 0 {
 		return nil // the text alone tells as much
 	}
-	out := append([]byte(`{"type":"thinking","thinking":`), jsonText(string(b.text))...)
-	out = append(append(out, `,"signature":`...), b.sign...)
-	return append(out, '}')
+	var f folding
+	f.add("type", []byte(`"thinking"`))
+	f.add("thinking", jsonText(string(b.text)))
+	f.add("signature", b.sign)
+	return f.end()
 }

@@ -38,18 +38,18 @@ const claudeBilling = "x-anthropic-billing-header"
 
 var anthropicEndpoints = []endpoint{
 	{provider: anthropic, name: "messages", paths: paths("*/v1/messages"),
-		keys: anthropicKeys, read: readMessages, usage: messageUsage},
+		keys: anthropicKeys, read: readMessages, usage: messageUsage, talk: anthropicProtocol},
 	{provider: anthropic, name: "count_tokens", plain: countsTokens,
 		paths: paths("*/v1/messages/count_tokens", "*/publishers/anthropic/models/count-tokens:rawPredict"),
 		keys:  anthropicKeys, read: readMessages},
 	{provider: anthropic, name: "rawPredict", paths: paths("*/publishers/anthropic/models/{model}:rawPredict"),
-		keys: anthropicKeys, read: readVertexMessages, usage: messageUsage},
+		keys: anthropicKeys, read: readVertexMessages, usage: messageUsage, talk: anthropicProtocol},
 	{provider: anthropic, name: "streamRawPredict", paths: paths("*/publishers/anthropic/models/{model}:streamRawPredict"),
-		keys: anthropicKeys, read: readVertexMessages, usage: messageUsage},
+		keys: anthropicKeys, read: readVertexMessages, usage: messageUsage, talk: anthropicProtocol},
 	{provider: anthropic, name: "batches", paths: paths("*/v1/messages/batches"),
 		plain: ordersWork, keys: anthropicBatchKeys, read: readMessageBatch},
 	{provider: anthropic, name: "complete", paths: paths("*/v1/complete"),
-		keys: anthropicCompleteKeys, read: single("model", "prompt"), usage: messageUsage},
+		keys: anthropicCompleteKeys, read: single("model", "prompt"), usage: messageUsage, talk: prompted(anthropicProtocol)},
 }
 
 var anthropicBatchKeys = &keys{
@@ -88,14 +88,7 @@ func readVertexMessages(body *canonjson.Value, k *keys) (call, bool) {
 	at(body, "mcp_servers", func(servers *canonjson.Value) {
 		each(servers, func(s *canonjson.Value) { drop(s, "authorization_token") })
 	})
-	c := call{
-		model:     member(body, "model"),
-		messages:  canonjson.Member{Key: "messages", Value: *messages},
-		systemKey: "system",
-		user:      firstRole(messages, "user"),
-	}
-	c.surface, c.params = k.split(body, "messages", "model")
-	return c, true
+	return k.take(body, messages, call{systemKey: "system", user: firstRole(messages, "user")})
 }
 
 // anthropicContent takes the marks and the opaque echoes off the blocks of a content. The input of a tool is content.
@@ -134,9 +127,7 @@ func readMessageBatch(body *canonjson.Value, k *keys) (call, bool) {
 			}
 		})
 	})
-	var c call
-	c.surface, c.params = k.split(body)
-	return c, true
+	return k.take(body, nil, call{})
 }
 
 // anthropicCounting is that of Anthropic messages, of OpenAI's Responses, images and transcriptions, and of Harn. They share two names,
@@ -163,14 +154,7 @@ var anthropicErrors = map[int]string{
 
 // anthropicError is the API's error object.
 func anthropicError(status int, message string) []byte {
-	kind := anthropicErrors[status]
-	switch {
-	case kind != "":
-	case status >= 500:
-		kind = "api_error"
-	default:
-		kind = "invalid_request_error"
-	}
+	kind := errorWord(anthropicErrors, status, "api_error", "invalid_request_error")
 	return fmt.Appendf(nil, `{"type":"error","error":{"type":%q,"message":%s}}`, kind, jsonText(message))
 }
 
@@ -374,10 +358,7 @@ func anthropicWhole(r *Reply) wireObject {
 	if r.Text != "" {
 		content = append(content, wireObject{"type": "text", "text": r.Text})
 	}
-	for i := range r.Calls {
-		c := &r.Calls[i]
-		content = append(content, anthropicUse(r, c, c.Arguments))
-	}
+	content = append(content, r.uses(func(_ int, c *CompletionCall) wireObject { return anthropicUse(r, c, c.Arguments) })...)
 	m := anthropicBegun(r, content, r.OutputTokens)
 	m["stop_reason"] = r.stop()
 	return m

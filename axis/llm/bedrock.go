@@ -72,9 +72,7 @@ func readBedrockCount(body *canonjson.Value, k *keys) (call, bool) {
 			*inner = c.whole()
 		}
 	})
-	var c call
-	c.surface, c.params = k.split(body)
-	return c, true
+	return k.take(body, nil, call{})
 }
 
 // readConverse takes a body apart that has messages, or a prompt that the path names and its variables.
@@ -95,13 +93,7 @@ func readConverse(body *canonjson.Value, k *keys) (call, bool) {
 	at(body, "toolConfig", func(config *canonjson.Value) {
 		at(config, "tools", func(tools *canonjson.Value) { dropElems(tools, isCachePoint) })
 	})
-	c := call{
-		messages:  canonjson.Member{Key: "messages", Value: *messages},
-		systemKey: "system",
-		user:      firstRole(messages, "user"),
-	}
-	c.surface, c.params = k.split(body, "messages")
-	return c, true
+	return k.take(body, messages, call{systemKey: "system", user: firstRole(messages, "user")})
 }
 
 func isCachePoint(b *canonjson.Value) bool { return get(b, "cachePoint") != nil }
@@ -212,15 +204,8 @@ var (
 
 // bedrockError is the body of the service's errors.
 func bedrockError(status int, message string) []byte {
-	kind := "ValidationException"
-	switch {
-	case status == 401:
-		kind = "AccessDeniedException"
-	case status == 429:
-		kind = "ThrottlingException"
-	case status >= 500:
-		kind = "InternalServerException"
-	}
+	words := map[int]string{http.StatusUnauthorized: "AccessDeniedException", http.StatusTooManyRequests: "ThrottlingException"}
+	kind := errorWord(words, status, "InternalServerException", "ValidationException")
 	return fmt.Appendf(nil, `{"__type":%q,"message":%s}`, kind, jsonText(message))
 }
 

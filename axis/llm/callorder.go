@@ -86,8 +86,10 @@ var (
 	blockResult    = resultShape{"tool_use_id", "content", text}
 	messageResult  = resultShape{"tool_call_id", "content", text}
 	itemResult     = resultShape{"call_id", "output", text}
-	functionResult = resultShape{"id", "response", func(s string) canonjson.Value { return object(canonjson.Member{Key: "output", Value: text(s)}) }}
-	converseShape  = resultShape{"toolUseId", "content", converseText}
+	functionResult = resultShape{"id", "response", func(s string) canonjson.Value {
+		return object(canonjson.Member{Key: "output", Value: text(s)})
+	}}
+	converseShape = resultShape{"toolUseId", "content", converseText}
 )
 
 // resultOf returns the object of what a tool gave that an element of a list is or wraps, and its shape; nil for none.

@@ -22,7 +22,7 @@ var (
 
 var cohereEndpoints = []endpoint{
 	{provider: cohere, name: "chat", paths: paths("*/v2/chat"),
-		keys: cohereChatKeys, read: readCohereChat, usage: cohereUsage},
+		keys: cohereChatKeys, read: readCohereChat, usage: cohereUsage, talk: cohereProtocol},
 	{provider: cohere, name: "chat", paths: paths("*/v1/chat"),
 		keys: cohereOldChatKeys, read: single("model", "message"), usage: cohereUsage},
 	{provider: cohere, name: "embed", paths: paths("*/v2/embed", "*/v1/embed"),

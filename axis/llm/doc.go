@@ -57,7 +57,7 @@
 // request is written (Access) and how an answer is, whole and streamed. What all share: the conversation in no provider's form
 // (Conversation), an answer on its way to the wire (Completion, Reply), the framing of streams both ways (framing.go, eventstream.go).
 //
-// A new provider is such a file, its endpoints in the list of endpoint.go, its errors in the one of providers, its protocol in protocols.
+// A new provider is such a file, its endpoints in the list of endpoint.go, its errors in the one of providers.
 //
 // Not goals: sending anything, streaming, counting tokens that no provider counted, bills.
 package llm

@@ -26,6 +26,7 @@ type endpoint struct {
 	// an endpoint that is spoken to by POST.
 	turns func(s *socket) exchange.Turns
 	usage func(answer []byte) []byte // of a whole answer, streamed or not; nil for none
+	talk  *protocol                  // how its conversation is written; nil where it has none. Bedrock's follows from the request
 }
 
 // A call is what an endpoint reads out of the body of a request.
@@ -98,6 +99,18 @@ func (k *keys) split(body *canonjson.Value, taken ...string) (surface, params []
 	return surface, params
 }
 
+// take fills a call with what else of a body counts: its model, its messages, nil for none, and its other keys.
+func (k *keys) take(body, messages *canonjson.Value, c call) (call, bool) {
+	c.model = member(body, modelKey)
+	taken := []string{modelKey}
+	if messages != nil {
+		c.messages = canonjson.Member{Key: k.messages, Value: *messages}
+		taken = append(taken, k.messages)
+	}
+	c.surface, c.params = k.split(body, taken...)
+	return c, true
+}
+
 // endpoints are all that this package knows. The first one whose path and shape fit a request has it.
 var endpoints = slices.Concat(
 	anthropicEndpoints, bedrockEndpoints, geminiEndpoints, ollamaEndpoints, cohereEndpoints, openAIEndpoints,
@@ -107,6 +120,17 @@ var endpoints = slices.Concat(
 type provider struct {
 	fail   func(status int, message string) []byte // the error object of its API
 	header func(h http.Header, ids *IDs)           // sets what it sends with every answer; nil sets nothing
+}
+
+// errorWord is what a provider calls a failure: by its status, or a word for those of the server's and one for the others.
+func errorWord(words map[int]string, status int, ofServer, other string) string {
+	switch word := words[status]; {
+	case word != "":
+		return word
+	case status >= http.StatusInternalServerError:
+		return ofServer
+	}
+	return other
 }
 
 var providers = map[string]provider{
@@ -204,8 +228,6 @@ func single(required ...string) func(*canonjson.Value, *keys) (call, bool) {
 				return call{}, false
 			}
 		}
-		c := call{model: member(body, "model")}
-		c.surface, c.params = k.split(body, "model")
-		return c, true
+		return k.take(body, nil, call{})
 	}
 }

@@ -58,17 +58,17 @@ func geminiPaths(method string) []pattern {
 
 var geminiEndpoints = []endpoint{
 	{provider: gemini, name: "generateContent", paths: geminiPaths("generateContent"),
-		keys: geminiKeys, read: readGemini, usage: geminiUsage},
+		keys: geminiKeys, read: readGemini, usage: geminiUsage, talk: geminiProtocol},
 	{provider: gemini, name: "streamGenerateContent", paths: geminiPaths("streamGenerateContent"),
-		keys: geminiKeys, read: readGemini, usage: geminiUsage},
+		keys: geminiKeys, read: readGemini, usage: geminiUsage, talk: geminiProtocol},
 	{provider: gemini, name: "generateContent", paths: paths("*/v1internal:generateContent"),
-		keys: codeAssistKeys, read: readCodeAssist, usage: geminiUsage},
+		keys: codeAssistKeys, read: readCodeAssist, usage: geminiUsage, talk: geminiProtocol},
 	{provider: gemini, name: "streamGenerateContent", paths: paths("*/v1internal:streamGenerateContent"),
-		keys: codeAssistKeys, read: readCodeAssist, usage: geminiUsage},
+		keys: codeAssistKeys, read: readCodeAssist, usage: geminiUsage, talk: geminiProtocol},
 	{provider: gemini, name: "BidiGenerateContent", turns: newLiveTurns,
 		paths: paths("*GenerativeService.BidiGenerateContent", "*GenerativeService.BidiGenerateContentConstrained",
 			"*LlmBidiService/BidiGenerateContent"),
-		keys: liveKeys, read: readLive, usage: geminiUsage},
+		keys: liveKeys, read: readLive, usage: geminiUsage, talk: liveProtocol},
 	{provider: gemini, name: "embedContent", paths: geminiPaths("embedContent"),
 		keys: geminiEmbedKeys, read: single("content"), usage: geminiUsage},
 	{provider: gemini, name: "batchEmbedContents", paths: geminiPaths("batchEmbedContents"),
@@ -97,15 +97,9 @@ func readGemini(body *canonjson.Value, k *keys) (call, bool) {
 	}
 	rename(body, geminiCamel)
 	each(contents, geminiContent)
-	c := call{
-		model:     member(body, "model"),
-		messages:  canonjson.Member{Key: "contents", Value: *contents},
-		systemKey: "systemInstruction",
-		user:      firstRole(contents, "user", ""),
-	}
-	hoistThinking(body)
-	c.surface, c.params = k.split(body, "contents", "model")
-	return c, true
+	messages := *contents
+	hoistThinking(body) // which may move them
+	return k.take(body, &messages, call{systemKey: "systemInstruction", user: firstRole(&messages, "user", "")})
 }
 
 // readCodeAssist takes a body apart whose request is that of the Gemini API.
@@ -134,8 +128,7 @@ func readCountTokens(body *canonjson.Value, k *keys) (call, bool) {
 		if ok {
 			*inner = c.whole()
 		}
-		whole := call{}
-		whole.surface, whole.params = k.split(body)
+		whole, _ := k.take(body, nil, call{})
 		return whole, ok
 	}
 	return readGemini(body, k)
@@ -193,14 +186,7 @@ var geminiStatuses = map[int]string{
 
 // geminiError is the API's error object.
 func geminiError(status int, message string) []byte {
-	name := geminiStatuses[status]
-	switch {
-	case name != "":
-	case status >= 500:
-		name = "INTERNAL"
-	default:
-		name = "FAILED_PRECONDITION"
-	}
+	name := errorWord(geminiStatuses, status, "INTERNAL", "FAILED_PRECONDITION")
 	return fmt.Appendf(nil, `{"error":{"code":%d,"message":%s,"status":%q}}`, status, jsonText(message), name)
 }
 

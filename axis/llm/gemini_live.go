@@ -38,14 +38,6 @@ var liveCamel = map[string]string{
 	"system_instruction": "systemInstruction", "generation_config": "generationConfig",
 }
 
-// liveName is the name of a member.
-func liveName(key string) string {
-	if name, ok := liveCamel[key]; ok {
-		return name
-	}
-	return key
-}
-
 // readLive takes a folded turn apart.
 func readLive(body *canonjson.Value, k *keys) (call, bool) {
 	c, ok := readGemini(body, k)
@@ -87,10 +79,11 @@ func (t *liveTurns) Client(_ int, payload []byte) exchange.Turn {
 		return outside
 	}
 	turn := outside
+	rename(&m, liveCamel)
 	for i := range m.Members {
 		value := &m.Members[i].Value
 		rename(value, liveCamel)
-		switch liveName(m.Members[i].Key) {
+		switch m.Members[i].Key {
 		case "setup":
 			shrink(value)
 			t.setup = *value
@@ -354,12 +347,10 @@ func liveStream(r *Reply, emit func(string, wireObject)) {
 			content(modelTurn(wireObject{"text": piece}))
 		}
 	}
-	var calls []wireObject
-	for i := range r.Calls {
-		c := &r.Calls[i]
-		calls = append(calls, wireObject{"id": r.callID(c, "function-call-", Hexits, 16), "name": c.Name, "args": c.Arguments})
-	}
-	if len(calls) > 0 {
+	calls := r.uses(func(_ int, c *CompletionCall) wireObject {
+		return wireObject{"id": r.callID(c, "function-call-", Hexits, 16), "name": c.Name, "args": c.Arguments}
+	})
+	if calls != nil {
 		emit("", wireObject{"toolCall": wireObject{"functionCalls": calls}})
 		return
 	}

@@ -167,27 +167,12 @@ func protocolOf(call *tape.LLMCall, request []byte) *protocol {
 	if call.Provider == cohere && strings.Contains(call.URL, "/v1/") {
 		return cohereFirstProtocol
 	}
-	return protocols[call.Provider+" "+call.Endpoint]
-}
-
-// protocols are those of the endpoints, by provider and name. Bedrock's follow from the request.
-var protocols = map[string]*protocol{
-	anthropic + " messages":           anthropicProtocol,
-	anthropic + " rawPredict":         anthropicProtocol,
-	anthropic + " streamRawPredict":   anthropicProtocol,
-	anthropic + " complete":           prompted(anthropicProtocol),
-	openAI + " chat.completions":      chatProtocol,
-	openAI + " completions":           prompted(chatProtocol),
-	openAI + " responses":             responsesProtocol,
-	openAI + " responses.compact":     responsesProtocol,
-	openAI + " responses.ws":          responsesProtocol,
-	openAI + " realtime":              realtimeProtocol,
-	gemini + " generateContent":       geminiProtocol,
-	gemini + " streamGenerateContent": geminiProtocol,
-	gemini + " BidiGenerateContent":   liveProtocol,
-	ollama + " chat":                  ollamaProtocol,
-	ollama + " generate":              prompted(ollamaProtocol),
-	cohere + " chat":                  cohereProtocol,
+	for i := range endpoints {
+		if e := &endpoints[i]; e.provider == call.Provider && e.name == call.Endpoint && e.talk != nil {
+			return e.talk
+		}
+	}
+	return nil
 }
 
 // prompted returns the protocol of an endpoint that is given one prompt in the place of messages.

@@ -16,13 +16,13 @@ import (
 // text is masked, and its masks are counted, once. The pieces are parts of the surface.
 type masked struct {
 	call     call
-	members  []piece // of call.surface, sorted by key
+	members  []piece // of call.surface, and one for the messages, sorted by key
 	messages [][]byte
 	size     int    // of all pieces, in bytes
 	surface  []byte // the matchable surface as one object
 }
 
-// A piece is one member of a surface.
+// A piece is one member of a surface. The messages are one whose text stands in masked.messages.
 type piece struct {
 	key  string
 	text []byte
@@ -42,7 +42,7 @@ func (c *Classifier) maskCall(call call, size int) masked {
 	}
 	b.bytes = whole
 	m := masked{
-		call: call, members: make([]piece, 0, len(call.surface)), messages: make([][]byte, 0, len(call.messages.Value.Elems)),
+		call: call, members: make([]piece, 0, len(call.surface)+1), messages: make([][]byte, 0, len(call.messages.Value.Elems)),
 	}
 	for rest, i := scrub.Renumber(whole), 0; len(rest) > 0; i++ {
 		line, after, _ := bytes.Cut(rest, []byte{'\n'})
@@ -55,6 +55,9 @@ func (c *Classifier) maskCall(call call, size int) masked {
 		m.size += len(line)
 		rest = after
 	}
+	if call.messages.Key != "" {
+		m.members = append(m.members, piece{key: call.messages.Key})
+	}
 	slices.SortStableFunc(m.members, func(a, b piece) int { return strings.Compare(a.key, b.key) })
 	m.join()
 	return m
@@ -64,31 +67,22 @@ func (c *Classifier) maskCall(call call, size int) masked {
 func (m *masked) join() {
 	out := make([]byte, 0, m.size+len(m.messages)+64*(len(m.members)+1))
 	out = append(out, '{')
-	pending := m.call.messages.Key // not written yet; "" for none
 	for i := range m.members {
 		p := &m.members[i]
-		if pending != "" && pending < p.key {
-			out = m.appendMessages(out)
-			pending = ""
+		if out = appendKey(out, p.key); p.text != nil {
+			out = appendPiece(out, &p.text)
+			continue
 		}
-		out = appendPiece(appendKey(out, p.key), &p.text)
-	}
-	if pending != "" {
-		out = m.appendMessages(out)
-	}
-	out = append(out, '}')
-	m.surface = out
-}
-
-func (m *masked) appendMessages(out []byte) []byte {
-	out = append(appendKey(out, m.call.messages.Key), '[')
-	for i := range m.messages {
-		if i > 0 {
-			out = append(out, ',')
+		out = append(out, '[')
+		for i := range m.messages {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = appendPiece(out, &m.messages[i])
 		}
-		out = appendPiece(out, &m.messages[i])
+		out = append(out, ']')
 	}
-	return append(out, ']')
+	m.surface = append(out, '}')
 }
 
 // appendPiece appends a piece, which becomes a part of out.

@@ -27,9 +27,9 @@ var (
 
 var ollamaEndpoints = []endpoint{
 	{provider: ollama, name: "chat", paths: paths("*/api/chat"),
-		keys: ollamaChatKeys, read: readOllamaChat, usage: ollamaUsage},
+		keys: ollamaChatKeys, read: readOllamaChat, usage: ollamaUsage, talk: ollamaProtocol},
 	{provider: ollama, name: "generate", paths: paths("*/api/generate"),
-		keys: ollamaGenerateKeys, read: readOllamaGenerate, usage: ollamaUsage},
+		keys: ollamaGenerateKeys, read: readOllamaGenerate, usage: ollamaUsage, talk: prompted(ollamaProtocol)},
 	{provider: ollama, name: "embed", paths: paths("*/api/embed"),
 		keys: ollamaEmbedKeys, read: single("model", "input"), usage: ollamaUsage},
 	{provider: ollama, name: "embeddings", paths: paths("*/api/embeddings"),
@@ -55,14 +55,7 @@ func readOllamaChat(body *canonjson.Value, k *keys) (call, bool) {
 			each(calls, func(call *canonjson.Value) { ids.number(call, "id") })
 		})
 	})
-	c := call{
-		model:          member(body, "model"),
-		messages:       canonjson.Member{Key: "messages", Value: *messages},
-		systemMessages: withRole(messages, "system"),
-		user:           firstRole(messages, "user"),
-	}
-	c.surface, c.params = k.split(body, "messages", "model")
-	return c, true
+	return k.take(body, messages, call{systemMessages: withRole(messages, "system"), user: firstRole(messages, "user")})
 }
 
 // isOllamaMessage reports whether a message has a role, and a text or calls of tools.

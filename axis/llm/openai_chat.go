@@ -35,14 +35,7 @@ func readChat(body *canonjson.Value, k *keys) (call, bool) {
 	var ids pairs
 	each(messages, func(m *canonjson.Value) { chatMessage(m, &ids) })
 	at(body, "tools", func(tools *canonjson.Value) { each(tools, dropCacheMarks) })
-	c := call{
-		model:          member(body, "model"),
-		messages:       canonjson.Member{Key: "messages", Value: *messages},
-		systemMessages: withRole(messages, "system", "developer"),
-		user:           firstRole(messages, "user"),
-	}
-	c.surface, c.params = k.split(body, "messages", "model")
-	return c, true
+	return k.take(body, messages, call{systemMessages: withRole(messages, "system", "developer"), user: firstRole(messages, "user")})
 }
 
 // chatMessage takes off a message what does not count.
@@ -349,12 +342,7 @@ func chatWhole(r *Reply) wireObject {
 	if r.Text != "" {
 		m["content"] = r.Text
 	}
-	var calls []wireObject
-	for i := range r.Calls {
-		c := &r.Calls[i]
-		calls = append(calls, chatUse(r, c, c.text()))
-	}
-	if calls != nil {
+	if calls := r.uses(func(_ int, c *CompletionCall) wireObject { return chatUse(r, c, c.text()) }); calls != nil {
 		m["tool_calls"] = calls
 	}
 	out := chatFrame(r, "chat.completion")

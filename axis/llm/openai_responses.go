@@ -96,15 +96,9 @@ func readResponses(body *canonjson.Value, k *keys) (call, bool) {
 	}
 	var ids pairs
 	each(input, func(item *canonjson.Value) { responsesItem(item, &ids) })
-	c := call{
-		model:          member(body, "model"),
-		messages:       canonjson.Member{Key: "input", Value: *input},
-		systemKey:      "instructions",
-		systemMessages: withRole(input, "system", "developer"),
-		user:           firstRole(input, "user"),
-	}
-	c.surface, c.params = k.split(body, "input", "model")
-	return c, true
+	return k.take(body, input, call{
+		systemKey: "instructions", systemMessages: withRole(input, "system", "developer"), user: firstRole(input, "user"),
+	})
 }
 
 // responsesItem takes the provider's own ids and sealed reasoning off an item.

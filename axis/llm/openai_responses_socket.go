@@ -134,15 +134,13 @@ func folded(payload []byte, whole *thread, previous string, sent int) []byte {
 // sentOf is what a folded request says of the message that was sent: which answer it went on from, and how many of the items, the
 // last ones, stood in it.
 func sentOf(previous string, items int) []byte {
-	return marshal(struct {
-		Sent struct {
-			Previous string `json:"previous_response_id,omitempty"`
-			Input    int    `json:"input"`
-		} `json:"sent"`
-	}{struct {
-		Previous string `json:"previous_response_id,omitempty"`
-		Input    int    `json:"input"`
-	}{previous, items}})
+	var sent, f folding
+	if previous != "" {
+		sent.add("previous_response_id", jsonText(previous))
+	}
+	sent.add("input", []byte(strconv.Itoa(items)))
+	f.add("sent", sent.end())
+	return f.end()
 }
 
 // settings returns a request without what it says.

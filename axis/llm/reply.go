@@ -225,6 +225,14 @@ func (r *Reply) stopIn(end, tool, length string) string {
 	}
 }
 
+// uses are the tool calls as a provider writes them; nil for none.
+func (r *Reply) uses(write func(i int, c *CompletionCall) wireObject) (list []wireObject) {
+	for i := range r.Calls {
+		list = append(list, write(i, &r.Calls[i]))
+	}
+	return list
+}
+
 // callID is the id of a tool call: its own, or one that is made up.
 func (r *Reply) callID(c *CompletionCall, prefix, alphabet string, n int) string {
 	if c.ID != "" {

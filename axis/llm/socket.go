@@ -60,7 +60,7 @@ func partOfTurn(of uint64, ends bool) exchange.Turn {
 	return exchange.Turn{Part: exchange.TurnWithin, Of: of}
 }
 
-// A folding writes a folded request.
+// A folding writes an object member by member, such as a folded request.
 type folding struct {
 	b []byte
 }

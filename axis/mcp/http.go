@@ -72,7 +72,7 @@ func (h *OverHTTP) Begin(a *exchange.Asked) (exchange.Passage, error) {
 		if p.messages = messagesOf(a.Request); p.messages == nil {
 			return nil, nil
 		}
-		p.batch = p.messages[0].Raw[0] != firstByte(a.Request.Body)
+		p.batch = bytes.TrimLeft(a.Request.Body, blanks)[0] == '['
 	case http.MethodGet:
 		if !marked(a.Request.Header) && !accepts(a.Request.Header, typeEvents) {
 			return nil, nil
@@ -88,14 +88,6 @@ func (h *OverHTTP) Begin(a *exchange.Asked) (exchange.Passage, error) {
 		return nil, err
 	}
 	return p, nil
-}
-
-// firstByte is the first byte that is no white space; 0 for none.
-func firstByte(b []byte) byte {
-	if b = bytes.TrimLeft(b, " \t\r\n"); len(b) > 0 {
-		return b[0]
-	}
-	return 0
 }
 
 // End ends every conversation: when no exchange is under way any more, before the tape is closed. The error is the recorder's.

@@ -23,17 +23,17 @@ type answerReader interface {
 
 // readerOf is what finds the messages in an answer with the header h to a request of a method; nil where it holds none.
 func readerOf(method string, h http.Header) answerReader {
-	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
-	encoding := h.Get("Content-Encoding")
-	switch {
-	case encoding != "" && encoding != "identity":
-		return newPackedReader(kind, encoding)
+	var plain answerReader
+	switch kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); {
 	case kind == typeEvents:
-		return new(eventReader)
+		plain = new(eventReader)
 	case kind == typeJSON && method == http.MethodPost:
-		return new(jsonReader)
+		plain = new(jsonReader)
 	}
-	return nil
+	if encoding := h.Get("Content-Encoding"); plain != nil && encoding != "" && encoding != "identity" {
+		return &packedReader{encoding: encoding, plain: plain}
+	}
+	return plain
 }
 
 // A unit is a part of an answer that holds a line at most: an event, or a whole JSON answer.
@@ -169,17 +169,6 @@ type packedReader struct {
 	encoding string
 	plain    answerReader
 	buf      []byte
-}
-
-// newPackedReader returns nil for a type that holds no messages.
-func newPackedReader(kind, encoding string) answerReader {
-	switch kind {
-	case typeJSON:
-		return &packedReader{encoding: encoding, plain: new(jsonReader)}
-	case typeEvents:
-		return &packedReader{encoding: encoding, plain: new(eventReader)}
-	}
-	return nil
 }
 
 func (r *packedReader) take(b []byte, ended bool, f func(u *unit) error) error {

@@ -271,11 +271,9 @@ func (v *session) await(ctx context.Context, came <-chan struct{}) {
 	if came == nil {
 		return
 	}
-	late := time.NewTimer(replyPatience)
-	defer late.Stop()
 	select {
 	case <-came:
-	case <-late.C:
+	case <-time.After(replyPatience):
 	case <-v.gone.Done():
 	case <-ctx.Done():
 	}

@@ -42,7 +42,7 @@ func (b *Book) closest(t *transcript, m *Message) (why string) {
 	if len(least) == 0 && best.answer == nil {
 		return fmt.Sprintf("nearest is record %d, which is the same and got no answer", best.seq)
 	}
-	return fmt.Sprintf("nearest is record %d, which %s", best.seq, describe(least))
+	return fmt.Sprintf("nearest is record %d, which %s", best.seq, lane.Differences(least, "reads the same: it was recorded under other masks"))
 }
 
 // exhausted explains a request that was recorded, but not as often as it was asked for.
@@ -110,14 +110,6 @@ func methodsOf(t *transcript) string {
 		return "no request at all"
 	}
 	return strings.Join(names, ", ")
-}
-
-// describe says what differs, in one line.
-func describe(changes []fidelity.Change) string {
-	if len(changes) == 0 {
-		return "reads the same: it was recorded under other masks"
-	}
-	return lane.Differences(changes)
 }
 
 // nearestSpawn says which recorded server is most like a spawn that is none of them. The book is locked.

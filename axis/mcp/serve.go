@@ -82,7 +82,7 @@ func (s *Served) Serve(ctx context.Context, o *ServeOptions) (exit int, err erro
 		p.finish(readLines(io.MultiReader(bytes.NewReader(s.heard), o.In), p.hear))
 	}()
 	err = p.run(ctx)
-	s.book.order.end(p.transcript)
+	s.book.order.Close(p.transcript.stream)
 	return p.end(), err
 }
 

@@ -69,9 +69,6 @@ func (o *serversOrder) wrote(l *recordedLine) {
 	}
 }
 
-// end says that t is not waited for any more.
-func (o *serversOrder) end(t *transcript) { o.Close(t.stream) }
-
 // settleFor is how long an answer waits for the client to read what went out before it and answers nothing, and settleStep how often
 // it is looked whether it has.
 const (

@@ -54,7 +54,7 @@ func TestOrderOfServersThatDoNotCome(t *testing.T) {
 		here, over := answersOf(100_003, 100_004, 100_007), answersOf(0)
 		missing := []*transcript{answersOf(1, 2, 100_005), answersOf(3, 100_006), answersOf(4)}
 		o := newServersOrder(append(missing, here, over), holdAsked)
-		o.end(over)
+		o.Close(over.stream)
 		begun := time.Now()
 		for _, l := range here.lines {
 			o.wait(t.Context(), l)

@@ -76,7 +76,7 @@ func (s *Served) TakeOver(ctx context.Context, o *TakeOverOptions) error {
 		go t.stderr()
 	}
 	err = t.run(ctx)
-	s.book.order.end(t.player.transcript)
+	s.book.order.Close(t.player.transcript.stream)
 	return errors.Join(err, t.failed.get())
 }
 
@@ -153,7 +153,7 @@ func (t *takeOver) leave() {
 	if !t.left {
 		t.left = true
 		t.player.Cut()
-		t.player.s.book.order.end(t.player.transcript)
+		t.player.s.book.order.Close(t.player.transcript.stream)
 	}
 }
 
@@ -282,19 +282,17 @@ func (t *takeOver) await(ctx context.Context, l *recordedLine) {
 
 // compare tells what the program said to a request that the tape answers.
 func (t *takeOver) compare(ctx context.Context, l *recordedLine, part *recordedPart, call *toldCall) {
-	late := time.NewTimer(cmp.Or(t.o.Patience, DefaultPatience))
-	defer late.Stop()
 	a := &ToldAnswer{Seq: l.seq, Asked: call.asked}
 	select {
 	case a.Now = <-call.answer:
 	case <-t.gone:
-		select {
-		case a.Now = <-call.answer:
-		default:
+		if len(call.answer) == 0 {
 			a.Why = "the program has ended"
+		} else {
+			a.Now = <-call.answer
 		}
-	case <-late.C:
-		a.Why = "no answer came in time"
+	case <-time.After(cmp.Or(t.o.Patience, DefaultPatience)):
+		a.Why = errLate.Error()
 	case <-ctx.Done():
 		return
 	}

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
-	"github.com/tapedeck-dev/tapedeck/internal/wsframe"
 )
 
 // A wsEnd gathers how a socket ends. Its methods may be called by several goroutines at once.
@@ -33,11 +32,6 @@ func (x *wsEnd) closing(from exchange.Side, c exchange.CloseCode) {
 		x.first = true
 		x.end.First, x.end.Code, x.end.Reason, x.end.At = from, c.Code, c.Reason, x.sock.Ordinal()
 	}
-}
-
-// codeOf is what a close frame says.
-func codeOf(e *wsframe.Event) exchange.CloseCode {
-	return exchange.CloseCode{Code: e.Code, Reason: e.Reason}
 }
 
 // broke notes what a side did that the protocol does not allow.

@@ -122,7 +122,7 @@ func (x *wsPlayer) read() {
 // hungUp takes the end of what the program sends.
 func (x *wsPlayer) hungUp(err error) {
 	if e := x.asm.Finish(); e != nil {
-		_, _ = x.play.Client(socketMessage(e)) // the end says it again
+		_, _ = x.play.Client(&e.Data) // the end says it again
 	}
 	if isEnd(err) {
 		err = nil
@@ -135,13 +135,13 @@ func (x *wsPlayer) hungUp(err error) {
 func (x *wsPlayer) heard(e *wsframe.Event) error {
 	switch e.Kind {
 	case wsframe.Message:
-		return x.message(socketMessage(e))
+		return x.message(&e.Data)
 	case wsframe.Control:
 		if e.Opcode == wsframe.Ping {
 			return x.write(wsframe.AppendFrame(nil, wsframe.Header{Fin: true, Opcode: wsframe.Pong}, e.Payload), false)
 		}
 	case wsframe.Closing:
-		c := codeOf(e)
+		c := e.CloseCode
 		x.closing(exchange.FromProgram, c)
 		x.play.Ended(&c)
 	case wsframe.Broken:

@@ -200,7 +200,7 @@ func rawReplayed(frames [][]byte) (out [][]byte) {
 	_ = wsframe.NewAssembler(nil).Feed(bytes.Join(frames, nil), func(e *wsframe.Event) error {
 		switch e.Kind {
 		case wsframe.Message:
-			out = append(out, wsframe.AppendFrame(nil, wsframe.Header{Fin: true, Opcode: e.Opcode, Masked: e.Masked}, e.Payload))
+			out = append(out, wsframe.AppendFrame(nil, wsframe.Header{Fin: true, Opcode: byte(e.Opcode), Masked: e.Masked}, e.Payload))
 		case wsframe.Broken:
 			out = append(out, bytes.Clone(e.Payload))
 		case wsframe.Control, wsframe.Closing:

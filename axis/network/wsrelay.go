@@ -157,9 +157,9 @@ func (x *wsRelay) tell(w *wsWay, b []byte) error {
 		switch e.Kind {
 		case wsframe.Message:
 			told = true
-			return x.sock.Message(w.from, socketMessage(e))
+			return x.sock.Message(w.from, &e.Data)
 		case wsframe.Closing:
-			x.closing(w.from, codeOf(e))
+			x.closing(w.from, e.CloseCode)
 		case wsframe.Broken:
 			told = true
 			x.broke(w.from, e.Why)
@@ -172,11 +172,6 @@ func (x *wsRelay) tell(w *wsWay, b []byte) error {
 		err = x.sock.Flush()
 	}
 	return err
-}
-
-// socketMessage is a message for the tape.
-func socketMessage(e *wsframe.Event) *exchange.SocketMessage {
-	return &exchange.SocketMessage{Opcode: int(e.Opcode), Payload: e.Payload, Lost: e.Lost, Cut: e.Cut, Masked: e.Masked}
 }
 
 // ended takes the end of one way: its sender has sent all, or has gone. The receiver gets the same end.
@@ -217,7 +212,7 @@ func other(side exchange.Side) exchange.Side {
 // finish notes how one way ended, for side has gone: with err, or having sent all.
 func (x *wsRelay) finish(w *wsWay, side exchange.Side, err error) {
 	if e := w.asm.Finish(); e != nil {
-		_ = x.sock.Message(w.from, socketMessage(e)) // Closed says it again
+		_ = x.sock.Message(w.from, &e.Data) // Closed says it again
 	}
 	x.gone(side, err)
 }

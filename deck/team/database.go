@@ -10,26 +10,28 @@ import (
 	"strconv"
 	"strings"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // registers itself as "pgx"
-	_ "modernc.org/sqlite"             // registers itself as "sqlite"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite" // registers itself as "sqlite"
 )
 
 // A dialect is what SQLite and PostgreSQL say differently. Queries have ? for their arguments.
 type dialect struct {
-	numbered bool   // arguments are $1, $2, …
-	lock     string // has migrations run one after the other
-	now      string // seconds since 1970, by the database's clock
-	at       string // the place of a text t: its run's number, then its own
-	matches  string // whether a text t has all words of an argument
-	rejoin   string // brings words into that argument: what stands between two, and around each
-	quote    string
+	numbered bool     // arguments are $1, $2, …
+	lock     string   // has migrations run one after the other
+	now      string   // seconds since 1970, by the database's clock
+	at       string   // the place of a text t: its run's number, then its own
+	matches  string   // whether a text t has all words of an argument
+	quote    string   // around each word of that argument
+	recent   int64    // so many runs that were pushed last are looked through for words that most texts have, 0 for none
+	order    string   // that of places, behind those
 	cleanse  []string // what takes away what removed rows leave behind, outside of a transaction
 	busy     string   // what says, of the last of cleanse, that it could not: a query of a number that is not 0 then; "" for none
 	schema   []string // migrations from version 0 on
 }
 
 var sqlite = &dialect{
-	now: "CAST(strftime('%s', 'now') AS INTEGER)", at: "t.rowid", matches: "t.texts MATCH ?", rejoin: " ", quote: `"`,
+	now: "CAST(strftime('%s', 'now') AS INTEGER)", at: "t.rowid", matches: "t.texts MATCH ?", quote: `"`, order: "t.rowid",
 	busy: "PRAGMA wal_checkpoint(TRUNCATE)",
 	schema: []string{tables("INTEGER PRIMARY KEY") + `
 CREATE VIRTUAL TABLE texts USING fts5(body, what UNINDEXED, tokenize = "unicode61 remove_diacritics 0");
@@ -39,7 +41,9 @@ INSERT INTO texts(texts, rank) VALUES ('secure-delete', 1);
 
 var postgres = &dialect{
 	numbered: true, lock: "SELECT pg_advisory_xact_lock(7493218807)", now: "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT)",
-	at: "t.place", matches: "t.words @@ plainto_tsquery('simple', ?)", rejoin: " ", cleanse: []string{"VACUUM FULL texts", "VACUUM FULL runs"},
+	at: "t.place", matches: "t.words @@ plainto_tsquery('simple', ?)", recent: 2000,
+	order:   "(t.place + 0)", // no index has it: PostgreSQL takes that of words then, not that of places with each word to be looked for
+	cleanse: []string{"VACUUM FULL texts", "VACUUM FULL runs"},
 	schema: []string{tables("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY") + `
 CREATE TABLE texts (place BIGINT PRIMARY KEY, what TEXT NOT NULL, body TEXT NOT NULL, words TSVECTOR NOT NULL);
 CREATE INDEX texts_words ON texts USING gin (words);
@@ -63,6 +67,8 @@ CREATE TABLE runs (
 	UNIQUE (project, id)
 );
 CREATE INDEX runs_project ON runs (project, seq);
+CREATE INDEX runs_agent ON runs (project, agent, seq);
+CREATE INDEX runs_failed ON runs (project, failed, seq);
 CREATE INDEX runs_digest ON runs (digest);
 CREATE TABLE claims (
 	digest TEXT PRIMARY KEY,
@@ -105,7 +111,7 @@ func openDatabase(ctx context.Context, address string) (*database, error) {
 		d.db, err = openSQLite(path)
 	case u.Scheme == "postgres" || u.Scheme == "postgresql":
 		d.dialect = postgres
-		d.db, err = sql.Open("pgx", address)
+		d.db, err = openPostgres(address)
 	default:
 		return nil, fmt.Errorf("--store %s: want sqlite:///PATH or postgres://USER@HOST/DATABASE", u.Redacted())
 	}
@@ -128,6 +134,16 @@ func openSQLite(path string) (*sql.DB, error) {
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(abs)}
 	u.RawQuery = "_txlock=immediate&_pragma=busy_timeout(30000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=secure_delete(ON)"
 	return sql.Open("sqlite", u.String())
+}
+
+// openPostgres has each query take an index: each has one, and the planner does not know how many texts have a word.
+func openPostgres(address string) (*sql.DB, error) {
+	config, err := pgx.ParseConfig(address)
+	if err != nil {
+		return nil, err
+	}
+	config.RuntimeParams["enable_seqscan"] = "off"
+	return stdlib.OpenDB(*config), nil
 }
 
 // migrate brings the tables to the version that this package knows.

@@ -24,18 +24,41 @@ var ErrNoWords = errors.New("expected a word to look for: letters and digits")
 
 // search finds runs one text of which has all words that are asked for, what was pushed last first.
 func (d *database) search(ctx context.Context, ask string, q *Query) ([]Hit, error) {
-	want := words(ask)
-	if len(want) == 0 {
+	f := &finder{database: d, want: words(ask), q: q, hits: []Hit{}, below: 1 << 62}
+	if len(f.want) == 0 {
 		return nil, ErrNoWords
 	}
-	where, args := q.where()
-	query := "SELECT r.facts, t.what, t.body, " + d.at + " FROM texts t JOIN runs r ON r.seq = (" + d.at + " >> 20) WHERE " + d.matches + " AND " + d.at + " < ? AND " + where +
-		" ORDER BY " + d.at + " DESC LIMIT ?"
-	match, hits, below := d.quote+strings.Join(want, d.quote+d.rejoin+d.quote)+d.quote, []Hit{}, int64(1)<<62
-	for rows := 1; rows > 0 && len(hits) < q.limit(); { // a run may have many such texts: behind a page of them goes the next run
-		rows = 0
-		last, full := below, q.limit()
-		err := d.each(ctx, d.db, query, append(append([]any{match, below}, args...), full), func(scan func(...any) error) error {
+	if d.recent > 0 {
+		var newest int64
+		if _, err := d.one(ctx, d.db, "SELECT COALESCE(MAX(seq), 0) FROM runs", nil, &newest); err != nil {
+			return nil, err
+		}
+		if err := f.pages(ctx, max(0, newest-d.recent)<<placeBits, d.at); err != nil {
+			return nil, err
+		}
+	}
+	return f.hits, f.pages(ctx, 0, d.order)
+}
+
+// A finder is one search under way.
+type finder struct {
+	*database
+	want  []string
+	q     *Query
+	hits  []Hit
+	below int64 // texts from here on have been looked at
+}
+
+// pages looks at the texts from a place on, in an order that is that of their places. A run may have many that fit: behind a page of them goes
+// the next run.
+func (f *finder) pages(ctx context.Context, from int64, order string) error {
+	where, args := f.q.where()
+	query := "SELECT r.facts, t.what, t.body, " + f.at + " FROM texts t JOIN runs r ON r.seq = (" + f.at + " >> 20) WHERE " + f.matches + " AND " + f.at + " < ? AND " + f.at + " >= ? AND " +
+		where + " ORDER BY " + order + " DESC LIMIT ?"
+	match := f.quote + strings.Join(f.want, f.quote+" "+f.quote) + f.quote
+	for len(f.hits) < f.q.limit() {
+		rows, last := 0, f.below
+		err := f.each(ctx, f.db, query, append(append([]any{match, f.below, from}, args...), f.q.limit()), func(scan func(...any) error) error {
 			var h Hit
 			var place int64
 			r, err := scanRun(scan, &h.What, &h.Excerpt, &place)
@@ -43,20 +66,21 @@ func (d *database) search(ctx context.Context, ask string, q *Query) ([]Hit, err
 				return err
 			}
 			rows++
-			if run := place >> placeBits << placeBits; run != last && len(hits) < q.limit() {
-				h.Run, h.Excerpt, last = *r, excerpt(h.Excerpt, want), run
-				hits = append(hits, h)
+			if run := place >> placeBits << placeBits; run != last && len(f.hits) < f.q.limit() {
+				h.Run, h.Excerpt, last = *r, excerpt(h.Excerpt, f.want), run
+				f.hits = append(f.hits, h)
 			}
 			return nil
 		})
-		if err != nil {
-			return nil, err
+		if f.below = last; err != nil {
+			return err
 		}
-		if below = last; rows < full {
-			break
+		if rows < f.q.limit() {
+			f.below = min(f.below, max(from, 1))
+			return nil
 		}
 	}
-	return hits, nil
+	return nil
 }
 
 // index puts the texts of a run in the place of those that it had.

@@ -350,7 +350,7 @@ func TestNearest(t *testing.T) {
 		t.Error("what cannot be compared is near")
 	}
 	change := fidelity.Change{Path: "a.b", Op: fidelity.Changed, Was: "1", Now: "2"}
-	if got := lane.Differences([]fidelity.Change{change, change, change, change}); got != "differs in a.b: 1 -> 2; a.b: 1 -> 2; a.b: 1 -> 2; and 1 more" {
+	if got := lane.Differences([]fidelity.Change{change, change, change, change}, ""); got != "differs in a.b: 1 -> 2; a.b: 1 -> 2; a.b: 1 -> 2; and 1 more" {
 		t.Errorf("%q", got)
 	}
 }

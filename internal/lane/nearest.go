@@ -29,10 +29,10 @@ func Nearest[T any](candidates []T, diff func(T) ([]fidelity.Change, bool)) (nea
 	return nearest, least, ok
 }
 
-// Differences says in one line what differs; "" where nothing does.
-func Differences(changes []fidelity.Change) string {
+// Differences says in one line what differs; none where nothing does.
+func Differences(changes []fidelity.Change, none string) string {
 	if len(changes) == 0 {
-		return ""
+		return none
 	}
 	var named []string
 	for _, c := range changes[:min(len(changes), maxNamed)] {

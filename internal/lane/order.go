@@ -1,9 +1,7 @@
 package lane
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"time"
 )
@@ -61,11 +59,6 @@ func NewOrder[V any](lines []Line[V], slack time.Duration, clock Clock) *Order[V
 // Lines are the lines of the order. They do not change.
 func (o *Order[V]) Lines() []Line[V] { return o.lines }
 
-// At is the index of the first line at a place, or where it would stand.
-func (o *Order[V]) At(place uint64) (i int, ok bool) {
-	return slices.BinarySearchFunc(o.lines, place, func(l Line[V], p uint64) int { return cmp.Compare(l.Place, p) })
-}
-
 // Open says that a stream is under way, so that lines of others wait for its.
 func (o *Order[V]) Open(streams ...uint64) {
 	o.mu.Lock()
@@ -85,13 +78,6 @@ func (o *Order[V]) Close(stream uint64) {
 	}
 }
 
-// Done says of lines, by index, that they have come or have been said.
-func (o *Order[V]) Done(lines ...int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.mark(lines...)
-}
-
 // Passed says that a line of the far side has been said, or never will be, and with it every line before it on its stream.
 func (o *Order[V]) Passed(i int) {
 	o.mu.Lock()
@@ -104,7 +90,7 @@ func (o *Order[V]) Passed(i int) {
 	o.mark(i)
 }
 
-// mark is Done for who holds mu.
+// mark notes of lines that they have come or have been said. mu is held.
 func (o *Order[V]) mark(lines ...int) {
 	for _, i := range lines {
 		o.done[i] = true

@@ -131,37 +131,26 @@ func (e *Endpoint) routes() {
 	handle("GET /v1/realtime", e.talk("openai", websocket.MessageText, newRealtimeSocket))
 	handle("GET /ws/{service}", e.talk("gemini", websocket.MessageBinary, newLiveSocket))
 
-	handle("GET /v1/models", e.serve(eitherOf(anthropicModels, openaiModels)))
-	handle("POST /v1/files", e.serve(eitherOf(e.anthropicFile, e.openaiFile)))
-	handle("GET /v1beta/models", e.serve(only("gemini", geminiModels)))
+	handle("GET /v1/models", e.either(anthropicModels, openaiModels))
+	handle("POST /v1/files", e.either(e.anthropicFile, e.openaiFile))
+	handle("GET /v1beta/models", func(w http.ResponseWriter, r *http.Request) { e.plain(w, r, "gemini", "", geminiModels) })
 	handle("POST /upload/v1beta/files", e.geminiUpload)
-	handle("GET /api/tags", e.serve(only("ollama", ollamaModels)))
+	handle("GET /api/tags", func(w http.ResponseWriter, r *http.Request) { e.plain(w, r, "ollama", "", ollamaModels) })
 	handle("/", e.post)
 }
 
-// eitherOf picks between Anthropic and OpenAI by the header that every Anthropic client sends.
-func eitherOf(forAnthropic, forOpenAI plain) func(*http.Request) (string, plain) {
-	return func(r *http.Request) (string, plain) {
-		if r.Header.Get("Anthropic-Version") != "" {
-			return "anthropic", forAnthropic
-		}
-		return "openai", forOpenAI
-	}
-}
-
-// only picks one provider's answer for every request.
-func only(provider string, answer plain) func(*http.Request) (string, plain) {
-	return func(*http.Request) (string, plain) { return provider, answer }
-}
-
-// serve returns the handler of an endpoint that makes no model speak. pick tells whose request it is.
-func (e *Endpoint) serve(pick func(*http.Request) (string, plain)) http.HandlerFunc {
+// either picks between Anthropic and OpenAI by the header that every Anthropic client sends.
+func (e *Endpoint) either(forAnthropic, forOpenAI plain) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		provider, answer := pick(r)
-		e.plain(w, r, provider, "", answer)
+		if r.Header.Get("Anthropic-Version") != "" {
+			e.plain(w, r, "anthropic", "", forAnthropic)
+		} else {
+			e.plain(w, r, "openai", "", forOpenAI)
+		}
 	}
 }
 
+// plain answers a request that makes no model speak.
 func (e *Endpoint) plain(w http.ResponseWriter, r *http.Request, provider, model string, answer plain) {
 	s := newSink(w, r, &e.opts)
 	defer s.end()

@@ -66,7 +66,7 @@ func (e *Endpoint) openaiFile(r *http.Request, _ string, body []byte) (object, e
 // geminiUpload is the resumable upload of https://ai.google.dev/api/files: a first request names the file and gets the
 // URL for the bytes, a second one sends them all.
 func (e *Endpoint) geminiUpload(w http.ResponseWriter, r *http.Request) {
-	e.serve(only("gemini", func(r *http.Request, _ string, body []byte) (object, error) {
+	e.plain(w, r, "gemini", "", func(r *http.Request, _ string, body []byte) (object, error) {
 		command := r.Header.Get("X-Goog-Upload-Command")
 		switch {
 		case command == "start":
@@ -79,7 +79,7 @@ func (e *Endpoint) geminiUpload(w http.ResponseWriter, r *http.Request) {
 			return object{"file": e.geminiFile(r, body)}, nil
 		}
 		return nil, fmt.Errorf("upload command %q: want start, or upload with finalize", command)
-	}))(w, r)
+	})
 }
 
 func (e *Endpoint) geminiFile(r *http.Request, content []byte) object {

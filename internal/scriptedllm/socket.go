@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"sync"
 
@@ -76,7 +77,7 @@ func (e *Endpoint) talk(provider string, opcode websocket.MessageType, begin fun
 		defer cancel()
 		s := &socket{
 			e: e, r: r, provider: provider, conn: conn, ctx: ctx, opcode: opcode, turns: turns, lanes: make(map[string]chan struct{}),
-			cut: &cutter{w: discard{}, left: e.opts.CutAfter, armed: e.opts.CutAfter > 0},
+			cut: &cutter{w: io.Discard, left: e.opts.CutAfter, armed: e.opts.CutAfter > 0},
 		}
 		s.talker = begin(s)
 		s.serve(cancel)
@@ -97,11 +98,6 @@ func (s *socket) serve(cancel func()) {
 	s.work.Wait()
 	_ = s.conn.CloseNow() // it is closed by now, or nobody listens
 }
-
-// discard is a writer that only a cutter counts for.
-type discard struct{}
-
-func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
 // errShut ends the answers of a socket that is no longer there.
 var errShut = errors.New("the socket is shut")

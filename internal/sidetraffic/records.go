@@ -106,7 +106,7 @@ func messages(body []byte) (all []record) {
 // within reports whether the record holds a time of the run.
 func (r record) within(run *Span) bool {
 	if r.value != nil {
-		return holdsTime(r.value, run)
+		return anywhere(r.value, isTimeOf(run))
 	}
 	for i := 0; i+8 <= len(r.message); i++ { // fixed64, in ns, as all of OTLP
 		if run.holds(float64(binary.LittleEndian.Uint64(r.message[i:])) / 1e6) {
@@ -116,23 +116,32 @@ func (r record) within(run *Span) bool {
 	return false
 }
 
-// holdsTime reports whether a time of the run stands anywhere in a value.
-func holdsTime(v any, run *Span) bool {
-	inside := func(v any) bool { return holdsTime(v, run) }
+// anywhere reports whether something is true of a value, or of one in it that is neither an object nor a list.
+func anywhere(v any, is func(v any) bool) bool {
+	inside := func(v any) bool { return anywhere(v, is) }
 	switch v := v.(type) {
 	case map[string]any:
 		return slices.ContainsFunc(slices.Collect(maps.Values(v)), inside)
 	case []any:
 		return slices.ContainsFunc(v, inside)
-	case json.Number:
-		return isTime(v.String(), run)
-	case string:
-		if t, err := time.Parse(time.RFC3339, v); err == nil {
-			return run.holds(float64(t.UnixMilli()))
-		}
-		return isTime(v, run)
 	}
-	return false
+	return is(v)
+}
+
+// isTimeOf says of which values a time of the run is told.
+func isTimeOf(run *Span) func(v any) bool {
+	return func(v any) bool {
+		switch v := v.(type) {
+		case json.Number:
+			return isTime(v.String(), run)
+		case string:
+			if t, err := time.Parse(time.RFC3339, v); err == nil {
+				return run.holds(float64(t.UnixMilli()))
+			}
+			return isTime(v, run)
+		}
+		return false
+	}
 }
 
 // isTime reports whether a number is a time of the run in s, ms, us or ns.
@@ -147,19 +156,13 @@ func tellsNothing(answer []byte) bool {
 	if err != nil {
 		return !tells(string(answer))
 	}
-	return !slices.ContainsFunc(values, tells)
+	return !slices.ContainsFunc(values, func(v any) bool { return anywhere(v, tells) })
 }
 
+// tells reports whether a value is a text that may be needed later.
 func tells(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		return slices.ContainsFunc(slices.Collect(maps.Values(v)), tells)
-	case []any:
-		return slices.ContainsFunc(v, tells)
-	case string:
-		return len(v) > 32 || strings.ContainsFunc(v, func(r rune) bool {
-			return !unicode.IsLetter(r) && !unicode.IsSpace(r) && !strings.ContainsRune("_-.,!'", r)
-		})
-	}
-	return false
+	text, ok := v.(string)
+	return ok && (len(text) > 32 || strings.ContainsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsSpace(r) && !strings.ContainsRune("_-.,!'", r)
+	}))
 }

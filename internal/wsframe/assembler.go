@@ -26,18 +26,28 @@ const (
 	Broken              // what no frame may be; nothing is told after it
 )
 
+// Data is what a message holds, decoded.
+type Data struct {
+	Opcode  int // Text or Binary
+	Payload []byte
+	Lost    string // why the payload is not there; "" where it is
+	Cut     bool   // the connection ended in the middle of the message
+	Masked  bool   // its frames were masked: of a client they have to be, of a server they must not
+}
+
+// A CloseCode is what stands in a close frame.
+type CloseCode struct {
+	Code   int
+	Reason string
+}
+
 // An Event is what an Assembler found. It and its Payload are valid until the Assembler is used again.
 type Event struct {
-	Kind    Kind
-	Opcode  byte   // Text or Binary of a Message, Ping or Pong of a Control
-	Payload []byte // of Broken the frame's header, or all of the frame where it is the payload that is wrong
-	Lost    string // why the payload of a Message is not there; "" where it is
-	Cut     bool
-	Masked  bool
-	Code    int    // of Closing
-	Reason  string // of Closing
-	Why     string // of Broken
-	End     int    // how many bytes of what was fed last belong to it or came before it
+	Kind      Kind
+	Data             // of Control Ping or Pong; of Broken the frame's header, or all of the frame where it is the payload that is wrong
+	CloseCode        // of Closing
+	Why       string // of Broken
+	End       int    // how many bytes of what was fed last belong to it or came before it
 }
 
 // Options say how an Assembler works. Nil and zero work.
@@ -126,7 +136,7 @@ func (a *Assembler) Finish() *Event {
 		return nil
 	}
 	a.deaf = true
-	a.event = Event{Kind: Message, Opcode: a.first.Opcode, Masked: a.first.Masked, Cut: true, Payload: a.message}
+	a.event = Event{Kind: Message, Data: Data{Opcode: int(a.first.Opcode), Masked: a.first.Masked, Cut: true, Payload: a.message}}
 	if a.packed {
 		a.event.Payload = nil // nobody gets anything of it
 	}
@@ -186,7 +196,7 @@ func (a *Assembler) wrong(h *Header, err error) string {
 }
 
 func (a *Assembler) broken(why string, raw []byte) {
-	a.event = Event{Kind: Broken, Payload: raw, Why: why}
+	a.event = Event{Kind: Broken, Data: Data{Payload: raw}, Why: why}
 	a.deaf = true
 }
 
@@ -232,7 +242,7 @@ func (a *Assembler) ended() bool {
 	case a.frame.Opcode == Close:
 		a.closing(a.control[:a.frame.Length])
 	case a.frame.Opcode > Close:
-		a.event = Event{Kind: Control, Opcode: a.frame.Opcode, Payload: a.control[:a.frame.Length], Masked: a.frame.Masked}
+		a.event = Event{Kind: Control, Data: Data{Opcode: int(a.frame.Opcode), Payload: a.control[:a.frame.Length], Masked: a.frame.Masked}}
 	case !a.frame.Fin:
 		return false
 	default:
@@ -249,7 +259,7 @@ func (a *Assembler) closing(b []byte) {
 		a.broken("a close frame has half a code", AppendFrame(nil, h, b))
 		return
 	}
-	a.event = Event{Kind: Closing, Payload: b, Code: NoStatus, Masked: a.frame.Masked}
+	a.event = Event{Kind: Closing, Data: Data{Payload: b, Masked: a.frame.Masked}, CloseCode: CloseCode{Code: NoStatus}}
 	if len(b) >= 2 {
 		a.event.Code, a.event.Reason = int(binary.BigEndian.Uint16(b)), string(b[2:])
 	}
@@ -258,7 +268,7 @@ func (a *Assembler) closing(b []byte) {
 
 // whole takes the end of a message.
 func (a *Assembler) whole() {
-	a.event = Event{Kind: Message, Opcode: a.first.Opcode, Payload: a.message, Masked: a.first.Masked}
+	a.event = Event{Kind: Message, Data: Data{Opcode: int(a.first.Opcode), Payload: a.message, Masked: a.first.Masked}}
 	switch {
 	case a.lost:
 		a.event.Payload, a.event.Lost = nil, a.tooLong()

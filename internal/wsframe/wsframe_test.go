@@ -164,7 +164,7 @@ func TestDeflate(t *testing.T) {
 					want = append(want, fmt.Sprint(len(b), ` 1 9 "" masked`))
 				}
 			}
-			want = append(want, fmt.Sprint(len(b), " ", told(&wsframe.Event{Opcode: opcode, Payload: []byte(s), Masked: true})))
+			want = append(want, fmt.Sprint(len(b), " ", told(&wsframe.Event{Data: wsframe.Data{Opcode: int(opcode), Payload: []byte(s), Masked: true}})))
 		}
 		say(wsframe.Text, "hello", 1)
 		say(wsframe.Text, "hello hello", 3)

@@ -100,7 +100,7 @@ func (b *budget) slice() uint64 {
 
 func (b *budget) look(depth int) error {
 	if depth > maxCalls {
-		return &LimitError{Limit: "depth", What: "calls within calls", Value: fmt.Sprint(maxCalls)}
+		return tooManyCalls()
 	}
 	if b.steps >= b.maxSteps {
 		return &LimitError{Limit: "steps", Value: fmt.Sprint(b.maxSteps), Flag: "--steps"}
@@ -109,6 +109,10 @@ func (b *budget) look(depth int) error {
 		return b.measure(0, "")
 	}
 	return nil
+}
+
+func tooManyCalls() error {
+	return &LimitError{Limit: "depth", What: "calls within calls", Value: fmt.Sprint(maxCalls)}
 }
 
 // call counts the steps of a call of the host, which may leave a line on a tape: what asks without end ends long before the disk is

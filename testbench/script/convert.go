@@ -77,12 +77,7 @@ func dictFromHost(o host.Object) (starlark.Value, error) {
 	return d, nil
 }
 
-// toHost is a script's value as the bench takes it. Errors say where in the value something stands that JSON does not have.
-func (r *run) toHost(v starlark.Value) (any, error) {
-	c := converter{budget: r.budget}
-	return c.value(v)
-}
-
+// A converter makes of a script's value what the bench takes. Errors say where in the value something stands that JSON does not have.
 type converter struct {
 	budget *budget
 	strict bool // bytes have no form

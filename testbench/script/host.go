@@ -70,7 +70,8 @@ func (r *run) hostFunction(f *host.Function) *starlark.Builtin {
 			if v == nil {
 				continue
 			}
-			if values[i], err = r.toHost(v); err != nil {
+			c := converter{budget: r.budget}
+			if values[i], err = c.value(v); err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", f.Name, f.Params[i].Name, err)
 			}
 		}

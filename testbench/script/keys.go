@@ -13,8 +13,12 @@ const maxParts = 1 << 20
 // shallow refuses a key that nests too deep to be hashed, or is made of too many values: hashing a tuple or a struct descends as far as
 // they do.
 func shallow(v starlark.Value) error {
-	left := maxParts
-	return countParts(v, 0, &left)
+	switch v.(type) {
+	case starlark.Tuple, *starlarkstruct.Struct:
+		left := maxParts
+		return countParts(v, 0, &left)
+	}
+	return nil
 }
 
 func countParts(v starlark.Value, depth int, left *int) error {

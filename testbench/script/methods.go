@@ -56,7 +56,8 @@ func (r *run) asking(v starlark.Value) starlark.Value {
 		return v
 	}
 	self := b.Receiver()
-	asking := starlark.NewBuiltin(b.Name(), func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (_ starlark.Value, err error) {
+	asking := starlark.NewBuiltin(b.Name(), func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		var err error
 		if format, ok := self.(starlark.String); ok && b.Name() == "format" {
 			args, kwargs, err = r.formatted(format, args, kwargs)
 		}

@@ -19,43 +19,46 @@ const (
 
 // checkedOperators are the functions that the rewriter calls, by their hidden names.
 func (r *run) checkedOperators(into starlark.StringDict) {
-	hide := func(name string, do func(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error)) {
-		name = hidden + name
-		into[name] = starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-			return do(t, args)
-		})
-	}
+	type function = func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error)
+	hide := func(name string, do function) { into[hidden+name] = starlark.NewBuiltin(hidden+name, do) }
 	for token, name := range operators {
-		hide(name, func(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+		hide(name, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 			return r.binary(token, args[0], args[1])
 		})
 	}
-	hide("+=", func(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
-		_, isList := args[0].(*starlark.List)
-		_, isIterable := args[1].(starlark.Iterable)
-		return r.inPlace(t, isList && isIterable, "extend", syntax.PLUS, args)
+	hide("+=", func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+		if _, isList := args[0].(*starlark.List); isList {
+			if _, ok := args[1].(starlark.Iterable); ok {
+				return r.grow(t, "extend", args)
+			}
+		}
+		return r.binary(syntax.PLUS, args[0], args[1])
 	})
-	hide("|=", func(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+	hide("|=", func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 		_, isDict := args[0].(*starlark.Dict)
-		_, areDicts := args[1].(*starlark.Dict)
-		return r.inPlace(t, isDict && areDicts, "update", syntax.PIPE, args)
+		if _, ok := args[1].(*starlark.Dict); isDict && ok {
+			return r.grow(t, "update", args)
+		}
+		return r.binary(syntax.PIPE, args[0], args[1])
 	})
-	hide("key", func(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+	hide("key", func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 		return args[0], shallow(args[0])
 	})
-	hide("[:]", func(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+	hide("[:]", func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 		return args[0], r.copied(args[0])
 	})
 	for name := range methods {
-		hide("."+name, func(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+		hide("."+name, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 			return r.attribute(args[0], name)
 		})
 	}
 }
 
 func (r *run) binary(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
-	if format, ok := x.(starlark.String); ok && op == syntax.PERCENT {
-		return r.interpolate(format, y)
+	if op == syntax.PERCENT {
+		if format, ok := x.(starlark.String); ok {
+			return r.interpolate(format, y)
+		}
 	}
 	if err := r.allocResult(op, x, y); err != nil {
 		return nil, err
@@ -63,11 +66,8 @@ func (r *run) binary(op syntax.Token, x, y starlark.Value) (starlark.Value, erro
 	return starlark.Binary(op, x, y)
 }
 
-// inPlace is `x op= y`: where x grows it is that method of it, else x op y.
-func (r *run) inPlace(t *starlark.Thread, grows bool, method string, op syntax.Token, args starlark.Tuple) (starlark.Value, error) {
-	if !grows {
-		return r.binary(op, args[0], args[1])
-	}
+// grow is `x op= y` where x becomes more of what it is: that method of it.
+func (r *run) grow(t *starlark.Thread, method string, args starlark.Tuple) (starlark.Value, error) {
 	f, err := r.attribute(args[0], method)
 	if err == nil {
 		_, err = f.(*starlark.Builtin).CallInternal(t, args[1:], nil)

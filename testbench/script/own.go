@@ -147,7 +147,9 @@ func (r *run) parallel(t *starlark.Thread, args []starlark.Value) (starlark.Valu
 	}
 	depth := depthOf(t)
 	if depth > maxCalls {
-		return nil, r.endlessCalls()
+		err := tooManyCalls()
+		r.budget.stop(err)
+		return nil, err
 	}
 	if err := r.budget.alloc(int64(list.Len())*branchBytes, "branches"); err != nil {
 		return nil, err
@@ -169,12 +171,6 @@ func (r *run) parallel(t *starlark.Thread, args []starlark.Value) (starlark.Valu
 		return nil, err
 	}
 	return starlark.NewList(results), nil
-}
-
-func (r *run) endlessCalls() error {
-	err := &LimitError{Limit: "depth", What: "calls within calls", Value: fmt.Sprint(maxCalls)}
-	r.budget.stop(err)
-	return err
 }
 
 // branch is one function of parallel; its error says which.

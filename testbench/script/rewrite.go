@@ -3,6 +3,7 @@ package script
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"strconv"
 	"unicode/utf8"
 
@@ -106,28 +107,38 @@ func (w *rewriter) block(list []syntax.Stmt) []syntax.Stmt {
 }
 
 func (w *rewriter) stmt(s syntax.Stmt) []syntax.Stmt {
-	switch s := s.(type) {
-	case *syntax.AssignStmt:
-		return w.assign(s)
-	case *syntax.DefStmt:
-		w.params(s.Params)
-		s.Body = w.block(s.Body)
-	case *syntax.ExprStmt:
-		s.X = w.expr(s.X)
-	case *syntax.IfStmt:
-		s.Cond = w.expr(s.Cond)
-		s.True = w.block(s.True)
-		s.False = w.block(s.False)
-	case *syntax.ForStmt:
-		s.Vars, s.X = w.target(s.Vars), w.expr(s.X)
-		s.Body = w.block(s.Body)
-	case *syntax.WhileStmt:
-		s.Cond = w.expr(withPlace(s.Cond))
-		s.Body = w.block(s.Body)
-	case *syntax.ReturnStmt:
-		s.Result = w.expr(s.Result)
+	if a, ok := s.(*syntax.AssignStmt); ok {
+		return w.assign(a)
 	}
+	if loop, ok := s.(*syntax.WhileStmt); ok {
+		loop.Cond = withPlace(loop.Cond)
+	}
+	w.within(s)
 	return []syntax.Stmt{s}
+}
+
+// within rewrites what stands in a node: expressions, blocks, the clauses of a comprehension.
+func (w *rewriter) within(n syntax.Node) {
+	fields := reflect.ValueOf(n).Elem()
+	for i := range fields.NumField() {
+		if !fields.Field(i).CanInterface() {
+			continue
+		}
+		switch f := fields.Field(i).Addr().Interface().(type) {
+		case *syntax.Expr:
+			*f = w.expr(*f)
+		case *[]syntax.Expr:
+			for i := range *f {
+				(*f)[i] = w.expr((*f)[i])
+			}
+		case *[]syntax.Stmt:
+			*f = w.block(*f)
+		case *[]syntax.Node:
+			for _, clause := range *f {
+				w.within(clause)
+			}
+		}
+	}
 }
 
 // withPlace is a condition that has a place when it runs: that of `while 1:` would be the line above it.
@@ -150,12 +161,12 @@ var operators = map[syntax.Token]string{
 
 // assign turns `x op= y` into `x = op(x, y)`, and `a[i] op= y` into `t = a; u = i; t[u] = op(t[u], y)`.
 func (w *rewriter) assign(s *syntax.AssignStmt) []syntax.Stmt {
-	s.RHS = w.expr(s.RHS)
 	op, checked := updates[s.Op]
 	if !checked {
-		s.LHS = w.target(s.LHS)
+		w.within(s)
 		return []syntax.Stmt{s}
 	}
+	s.RHS = w.expr(s.RHS)
 	switch lhs := unparen(s.LHS).(type) {
 	case *syntax.Ident:
 		old := &syntax.Ident{NamePos: lhs.NamePos, Name: lhs.Name}
@@ -164,14 +175,14 @@ func (w *rewriter) assign(s *syntax.AssignStmt) []syntax.Stmt {
 		of, at := w.temp(s.OpPos), w.temp(s.OpPos)
 		keep := []syntax.Stmt{
 			&syntax.AssignStmt{OpPos: s.OpPos, Op: syntax.EQ, LHS: of(), RHS: w.expr(lhs.X)},
-			&syntax.AssignStmt{OpPos: s.OpPos, Op: syntax.EQ, LHS: at(), RHS: w.key(lhs.Y, lhs.Lbrack)},
+			&syntax.AssignStmt{OpPos: s.OpPos, Op: syntax.EQ, LHS: at(), RHS: key(w.expr(lhs.Y), lhs.Lbrack)},
 		}
 		old := &syntax.IndexExpr{X: of(), Lbrack: lhs.Lbrack, Y: at(), Rbrack: lhs.Rbrack}
 		s.Op, s.RHS = syntax.EQ, call(op, s.OpPos, old, s.RHS)
 		s.LHS = &syntax.IndexExpr{X: of(), Lbrack: lhs.Lbrack, Y: at(), Rbrack: lhs.Rbrack}
 		return append(keep, s)
 	default:
-		s.LHS = w.target(s.LHS)
+		s.LHS = w.expr(lhs)
 	}
 	return []syntax.Stmt{s}
 }
@@ -181,48 +192,6 @@ func (w *rewriter) temp(at syntax.Position) func() syntax.Expr {
 	w.temps++
 	name := hidden + strconv.Itoa(w.temps)
 	return func() syntax.Expr { return &syntax.Ident{NamePos: at, Name: name} }
-}
-
-// target rewrites what stands within the places that an assignment goes to, and not those themselves.
-func (w *rewriter) target(x syntax.Expr) syntax.Expr {
-	up, ok := w.down(x)
-	if !ok {
-		return x
-	}
-	defer up()
-	switch x := x.(type) {
-	case *syntax.ParenExpr:
-		x.X = w.target(x.X)
-	case *syntax.TupleExpr:
-		w.targets(x.List)
-	case *syntax.ListExpr:
-		w.targets(x.List)
-	case *syntax.IndexExpr:
-		x.X, x.Y = w.expr(x.X), w.key(x.Y, x.Lbrack)
-	case *syntax.DotExpr:
-		x.X = w.expr(x.X)
-	}
-	return x
-}
-
-func (w *rewriter) targets(list []syntax.Expr) {
-	for i := range list {
-		list[i] = w.target(list[i])
-	}
-}
-
-func (w *rewriter) params(list []syntax.Expr) {
-	for _, p := range list {
-		if p, ok := p.(*syntax.BinaryExpr); ok {
-			p.Y = w.expr(p.Y)
-		}
-	}
-}
-
-func (w *rewriter) exprs(list []syntax.Expr) {
-	for i := range list {
-		list[i] = w.expr(list[i])
-	}
 }
 
 // expr rewrites x and everything within; nil stays.
@@ -235,55 +204,36 @@ func (w *rewriter) expr(x syntax.Expr) syntax.Expr {
 		return x
 	}
 	defer up()
+	w.within(x)
 	switch x := x.(type) {
 	case *syntax.BinaryExpr:
 		return w.binary(x)
 	case *syntax.DotExpr:
-		x.X = w.expr(x.X)
 		if _, checked := methods[x.Name.Name]; checked {
 			return call("."+x.Name.Name, x.Dot, x.X)
 		}
 	case *syntax.SliceExpr:
-		x.X = call("[:]", x.Lbrack, w.expr(x.X))
-		x.Lo, x.Hi, x.Step = w.expr(x.Lo), w.expr(x.Hi), w.expr(x.Step)
+		x.X = call("[:]", x.Lbrack, x.X)
 	case *syntax.CallExpr:
-		w.callExpr(x)
+		for _, arg := range x.Args { // *list is looked at before it is copied
+			if arg, ok := arg.(*syntax.UnaryExpr); ok && (arg.Op == syntax.STAR || arg.Op == syntax.STARSTAR) {
+				arg.X = call("[:]", arg.OpPos, arg.X)
+			}
+		}
+	case *syntax.IndexExpr:
+		x.Y = key(x.Y, x.Lbrack)
+	case *syntax.DictEntry:
+		x.Key = key(x.Key, x.Colon)
 	case *syntax.Comprehension:
-		w.comprehension(x)
-	case *syntax.LambdaExpr:
-		w.params(x.Params)
-		x.Body = w.expr(x.Body)
-	default:
-		w.inner(x)
+		if _, entry := x.Body.(*syntax.DictEntry); x.Curly && !entry {
+			x.Body = key(x.Body, x.Lbrack)
+		}
 	}
 	return x
 }
 
-// inner are the expressions of which only the parts change.
-func (w *rewriter) inner(x syntax.Expr) {
-	switch x := x.(type) {
-	case *syntax.ParenExpr:
-		x.X = w.expr(x.X)
-	case *syntax.DictExpr:
-		w.exprs(x.List)
-	case *syntax.DictEntry:
-		x.Key, x.Value = w.key(x.Key, x.Colon), w.expr(x.Value)
-	case *syntax.ListExpr:
-		w.exprs(x.List)
-	case *syntax.TupleExpr:
-		w.exprs(x.List)
-	case *syntax.CondExpr:
-		x.Cond, x.True, x.False = w.expr(x.Cond), w.expr(x.True), w.expr(x.False)
-	case *syntax.UnaryExpr:
-		x.X = w.expr(x.X)
-	case *syntax.IndexExpr:
-		x.X, x.Y = w.expr(x.X), w.key(x.Y, x.Lbrack)
-	}
-}
-
 // key is an expression whose value may be hashed, which descends as far as the value does.
-func (w *rewriter) key(x syntax.Expr, at syntax.Position) syntax.Expr {
-	x = w.expr(x)
+func key(x syntax.Expr, at syntax.Position) syntax.Expr {
 	if literal(x) {
 		return x
 	}
@@ -292,51 +242,14 @@ func (w *rewriter) key(x syntax.Expr, at syntax.Position) syntax.Expr {
 
 func (w *rewriter) binary(x *syntax.BinaryExpr) syntax.Expr {
 	if x.Op == syntax.IN || x.Op == syntax.NOT_IN {
-		x.X, x.Y = w.key(x.X, x.OpPos), w.expr(x.Y)
+		x.X = key(x.X, x.OpPos)
 		return x
 	}
-	x.X, x.Y = w.expr(x.X), w.expr(x.Y)
 	op, checked := operators[x.Op]
 	if !checked || x.Op == syntax.PLUS && (number(x.X) || number(x.Y)) || literal(x.X) && literal(x.Y) && x.Op == syntax.PLUS {
 		return x
 	}
 	return call(op, x.OpPos, x.X, x.Y)
-}
-
-// callExpr rewrites arguments; `name=value` keeps its name, `*list` is looked at before it is copied.
-func (w *rewriter) callExpr(x *syntax.CallExpr) {
-	x.Fn = w.expr(x.Fn)
-	for i, arg := range x.Args {
-		switch arg := arg.(type) {
-		case *syntax.BinaryExpr:
-			if arg.Op == syntax.EQ {
-				arg.Y = w.expr(arg.Y)
-				continue
-			}
-		case *syntax.UnaryExpr:
-			if arg.Op == syntax.STAR || arg.Op == syntax.STARSTAR {
-				arg.X = call("[:]", arg.OpPos, w.expr(arg.X))
-				continue
-			}
-		}
-		x.Args[i] = w.expr(arg)
-	}
-}
-
-func (w *rewriter) comprehension(x *syntax.Comprehension) {
-	if _, entry := x.Body.(*syntax.DictEntry); x.Curly && !entry {
-		x.Body = w.key(x.Body, x.Lbrack)
-	} else {
-		x.Body = w.expr(x.Body)
-	}
-	for _, c := range x.Clauses {
-		switch c := c.(type) {
-		case *syntax.ForClause:
-			c.Vars, c.X = w.target(c.Vars), w.expr(c.X)
-		case *syntax.IfClause:
-			c.Cond = w.expr(c.Cond)
-		}
-	}
 }
 
 func call(name string, at syntax.Position, args ...syntax.Expr) syntax.Expr {

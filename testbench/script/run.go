@@ -90,10 +90,12 @@ func (r *run) whole(ctx context.Context, file string) (*Result, error) {
 	r.root, r.file = root, filepath.ToSlash(file)
 	r.dir = path.Dir(r.file)
 	v, err := r.entry(ctx, filepath.Base(file))
-	if finished := r.finish(ctx); err == nil {
-		err = finished
-	} else if finished != nil {
-		err = errors.Join(err, finished)
+	if r.budget.stopped() == nil { // else nothing runs any more
+		if finished := r.bench.Finish(ctx); err == nil {
+			err = finished
+		} else if finished != nil {
+			err = errors.Join(err, finished)
+		}
 	}
 	if stop := r.budget.stopped(); err == nil && stop != nil { // between two functions: what was to run still has not
 		err = &Error{Position: Position{File: r.file}, Message: stop.Error(), cause: stop}
@@ -102,13 +104,6 @@ func (r *run) whole(ctx context.Context, file string) (*Result, error) {
 		return nil, err
 	}
 	return r.result(v)
-}
-
-func (r *run) finish(ctx context.Context) error {
-	if r.budget.stopped() != nil {
-		return nil // nothing runs any more
-	}
-	return r.bench.Finish(ctx)
 }
 
 // entry runs the file, then the function that was asked for.

@@ -56,7 +56,7 @@ func (in *Inputs) Config() (*testbench.Config, error) {
 		Seed: in.Seed, MCP: in.MCP, Emit: in.Emit,
 		Files: testbench.Files{Dir: in.Files, Diff: in.Diff, WriteBack: in.WriteBack},
 	}
-	for _, read := range []func(*testbench.Config) error{in.clock, in.llm, in.processes, in.net, in.env, in.files, there} {
+	for _, read := range []func(*testbench.Config) error{in.clock, in.sources, in.net, in.env, in.files, there} {
 		if err := read(c); err != nil {
 			return nil, err
 		}
@@ -94,13 +94,11 @@ func parseTime(s string) (time.Time, error) {
 	return t, nil
 }
 
-func (in *Inputs) llm(c *testbench.Config) error {
-	l := &c.LLM
-	return source("llm", in.LLM, &l.Fixture, &l.Record, &l.Live)
-}
-
-func (in *Inputs) processes(c *testbench.Config) error {
-	p := &c.Processes
+func (in *Inputs) sources(c *testbench.Config) error {
+	l, p := &c.LLM, &c.Processes
+	if err := source("llm", in.LLM, &l.Fixture, &l.Record, &l.Live); err != nil {
+		return err
+	}
 	return source("processes", in.Processes, &p.Tape, &p.Record, &p.Live)
 }
 

@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"time"
@@ -146,6 +145,3 @@ func NeverBegan(err error) bool {
 	}
 	return false
 }
-
-// interrupted reports whether ctx ended what failed with err.
-func interrupted(ctx context.Context, err error) bool { return err != nil && ctx.Err() != nil }

@@ -63,7 +63,7 @@ func runFile(ctx context.Context, file string, o *Options, s *Summary) error {
 			continue
 		}
 		r := t.run(ctx)
-		if interrupted(ctx, r.Err) {
+		if r.Err != nil && ctx.Err() != nil { // which ended it
 			return ctx.Err()
 		}
 		s.add(r, o)

@@ -31,18 +31,23 @@ func (e *engine) addWASI(ctx context.Context) error {
 	return e.instantiate(ctx, builder, wasiModule)
 }
 
-// addHost adds the functions of package host.
+// addHost adds the functions of package host, each under its name, and one that calls any by its name.
 func (e *engine) addHost(ctx context.Context) error {
 	builder := e.runtime.NewHostModuleBuilder(hostModule)
+	calls := make(map[string]api.GoModuleFunc)
 	add := func(name string, do func(*run, []byte) ([]byte, error)) {
+		calls[name] = hostCall(name, do)
 		builder.NewFunctionBuilder().
-			WithGoModuleFunction(hostCall(name, do), []api.ValueType{i32, i32}, []api.ValueType{i32}).
+			WithGoModuleFunction(calls[name], []api.ValueType{i32, i32}, []api.ValueType{i32}).
 			WithParameterNames("arguments", "length").Export(name)
 	}
 	for _, f := range host.Functions() {
 		add(f.Name, func(r *run, arguments []byte) ([]byte, error) { return r.call(f, arguments) })
 	}
 	add("log", (*run).log)
+	builder.NewFunctionBuilder().
+		WithGoModuleFunction(callNamed(calls), []api.ValueType{i32, i32, i32, i32}, []api.ValueType{i32}).
+		WithParameterNames("name", "name_length", "arguments", "length").Export("call")
 	builder.NewFunctionBuilder().
 		WithGoModuleFunction(api.GoModuleFunc(take), []api.ValueType{i32}, nil).
 		WithParameterNames("address").Export("take")
@@ -83,12 +88,32 @@ func hostCall(name string, do func(*run, []byte) ([]byte, error)) api.GoModuleFu
 		if err == nil && len(answer) > maxAnswer {
 			err = fmt.Errorf("%s: the answer has %d bytes, at most %d can be given", name, len(answer), maxAnswer)
 		}
-		if r.answer = answer; err == nil {
-			stack[0] = api.EncodeI32(int32(len(answer)))
+		stack[0] = r.give(answer, err)
+	}
+}
+
+// give keeps an answer, or the text of an error, until it is taken, and returns what says how long it is.
+func (r *run) give(answer []byte, err error) uint64 {
+	if r.answer = answer; err == nil {
+		return api.EncodeI32(int32(len(answer)))
+	}
+	r.answer = []byte(strings.ToValidUTF8(err.Error(), "\uFFFD"))
+	return api.EncodeI32(-int32(len(r.answer)))
+}
+
+// callNamed is hostCall of the function whose name stands at an address.
+func callNamed(calls map[string]api.GoModuleFunc) api.GoModuleFunc {
+	return func(ctx context.Context, m api.Module, stack []uint64) {
+		name, ok := m.Memory().Read(uint32(stack[0]), uint32(stack[1]))
+		if !ok {
+			running(ctx).abort(fmt.Errorf("call: the name, %d bytes at %d, lies outside of the module's memory", uint32(stack[1]), uint32(stack[0])))
+		}
+		if do := calls[string(name)]; do != nil {
+			do(ctx, m, stack[2:])
+			stack[0] = stack[2]
 			return
 		}
-		r.answer = []byte(strings.ToValidUTF8(err.Error(), "\uFFFD"))
-		stack[0] = api.EncodeI32(-int32(len(r.answer)))
+		stack[0] = running(ctx).give(nil, fmt.Errorf("%.100s: no such function of the host", name))
 	}
 }
 

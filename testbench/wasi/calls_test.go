@@ -36,9 +36,9 @@ func TestDenied(t *testing.T) {
 func TestArgumentsThatAreWrong(t *testing.T) {
 	r := run(t, nil, nil, "wrong").ended(t)
 	for _, want := range []string{
-		"clock.sleep clock.sleep: ms is missing: it has (ms)\n", "clock.sleep clock.sleep: ms: want ms from 0 to 292 years, got the int -1\n",
+		"clock.sleep clock.sleep: ms is missing: clock.sleep(ms)\n", "clock.sleep clock.sleep: ms: want ms from 0 to 292 years, got the int -1\n",
 		`clock.sleep clock.sleep: ms: want an integer of 64 bits, got the string "1"` + "\n", "got the float 1e+300\n",
-		`clock.sleep clock.sleep: no parameter "s": it has (ms)` + "\n", "clock.sleep clock.sleep: want the arguments as a JSON object",
+		"clock.sleep clock.sleep: no parameter s", "clock.sleep clock.sleep: want the arguments as a JSON object",
 		"fs.read clean ../x: the path leads out", "fs.read clean /etc/passwd: the path is absolute", "the path holds a NUL",
 		"random.bytes random.bytes: n: want from 0 to 16777216, got the int 1099511627776\n", "random number from 2 to 1",
 		"process.run: args: want a list of strings", "llm.complete: messages: want a list", "http.get: headers: want a dict",
@@ -64,6 +64,8 @@ func TestAddressesOutsideOfMemory(t *testing.T) {
 	}{
 		"arguments": {importing([]part{llm}, join(far, part{opI32Const, 1, opCall, 0, opDrop})...), "llm.complete: the arguments, 1 bytes at 65536, lie outside"},
 		"length":    {importing([]part{llm}, opI32Const, 0, opI32Const, 0x7f, opCall, 0, opDrop), "4294967295 bytes at 0, lie outside"},
+		"a name": {importing([]part{function("tapedeck", "call", 3)}, join(far, part{opI32Const, 1, opI32Const, 0, opI32Const, 0, opCall, 0, opDrop})...),
+			"call: the name, 1 bytes at 65536, lies outside"},
 		"answer": {importing([]part{llm, take}, join(part{opI32Const, 0, opI32Const, 0, opCall, 0, opDrop}, far, part{opCall, 1})...),
 			"does not fit into the module's memory"},
 		"subscriptions":            {importing([]part{poll}, join(far, part{opI32Const, 0, opI32Const, 1, opI32Const, 0, opCall, 0, opI32Const, 21, opI32Ne}, trapIf)...), ""},

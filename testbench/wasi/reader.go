@@ -42,7 +42,8 @@ func (r *reader) bytes(n uint32) []byte {
 func (r *reader) part(read func(part *reader)) {
 	size := r.u32()
 	off := r.off + r.at
-	part := &reader{b: r.bytes(size), off: off, err: r.err}
+	body := r.bytes(size)
+	part := &reader{b: body, off: off, err: r.err}
 	if read(part); part.left() > 0 {
 		part.fail("%d bytes too many", part.left())
 	}

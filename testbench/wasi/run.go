@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/experimental/sysfs"
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/tapedeck-dev/tapedeck/internal/regular"
@@ -172,9 +173,14 @@ func (r *run) config(name string) wazero.ModuleConfig {
 	if args == nil {
 		args = r.b.Args()
 	}
+	r.tree = &tree{r: r, f: r.b.Files()}
 	config := wazero.NewModuleConfig().WithName("").WithArgs(append([]string{name}, args...)...).
 		WithStdin(stdin{r}).WithStdout(printer{r, r.o.Stdout}).WithStderr(printer{r, r.o.Stderr}).
 		WithWalltime(r.walltime, resolution).WithNanotime(r.nanotime, resolution).WithRandSource(random{r}).
-		WithFSConfig(r.files())
-	return r.environ(config)
+		WithFSConfig(wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(r.tree, "/"))
+	for _, variable := range r.b.Environ() {
+		name, value, _ := strings.Cut(variable, "=")
+		config = config.WithEnv(name, value)
+	}
+	return config
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
-
-	"github.com/tetratelabs/wazero"
 )
 
 // random is the module's source of random bytes.
@@ -92,12 +89,4 @@ func (r *run) allOfStdin() ([]byte, error) {
 	case <-r.ctx.Done():
 		return nil, context.Cause(r.ctx)
 	}
-}
-
-func (r *run) environ(config wazero.ModuleConfig) wazero.ModuleConfig {
-	for _, variable := range r.b.Environ() {
-		name, value, _ := strings.Cut(variable, "=")
-		config = config.WithEnv(name, value)
-	}
-	return config
 }

@@ -9,9 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/tetratelabs/wazero"
 	esys "github.com/tetratelabs/wazero/experimental/sys"
-	"github.com/tetratelabs/wazero/experimental/sysfs"
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files/overlay"
@@ -32,11 +30,6 @@ type tree struct {
 func (t *tree) changed(err error) esys.Errno {
 	t.changes++
 	return t.r.errno(err)
-}
-
-func (r *run) files() wazero.FSConfig {
-	r.tree = &tree{r: r, f: r.b.Files()}
-	return wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(r.tree, "/")
 }
 
 // inTree is a path as package overlay has it. The engine has seen to it that none leads upwards; it hands on what stands below an

@@ -22,26 +22,15 @@ const (
 	nameLetters = 5 // that a name has which was drawn; mkdtemp draws six
 )
 
-// A File is what two sides tell of a path.
+// A File is what stood at a path on two sides.
 type File struct {
 	words [2]map[string]bool
-	told  [2]bool
-	came  [2]bool // it was not there before
-	gone  [2]bool // in the end
-	odd   bool    // its name has such a word, or something that stood there is no text, or was not looked at
+	odd   bool // its name has such a word, or something that stood there is no text, or was not looked at
 }
 
 // NewFile begins a file. What a mask hides of its name was drawn too: path has it.
 func NewFile(path string) *File {
 	return &File{words: [2]map[string]bool{{}, {}}, odd: eachWord([]byte(path), isMade)}
-}
-
-// Tell notes a record of a side: whether something stood there before it, and whether nothing does behind it.
-func (f *File) Tell(side int, before, gone bool) {
-	if !f.told[side] {
-		f.told[side], f.came[side] = true, !before && !gone
-	}
-	f.gone[side] = gone
 }
 
 // Holds notes a text that stood there on a side, but for what masks take out.
@@ -55,9 +44,9 @@ func (f *File) Holds(side int, text []byte) {
 func (f *File) HoldsUnread() { f.odd = true }
 
 // May reports whether the file may differ for nothing: its name may be made of a time (two that were drawn may have changed places), or a
-// word that one side has alone, or it came and went on each side that tells of it, and so may have come by a moment.
+// word that one side has alone.
 func (f *File) May() bool {
-	if f.odd || f.passed() {
+	if f.odd {
 		return true
 	}
 	for side := range f.words {
@@ -68,15 +57,6 @@ func (f *File) May() bool {
 		}
 	}
 	return false
-}
-
-func (f *File) passed() bool {
-	for side := range f.told {
-		if f.told[side] && (!f.came[side] || !f.gone[side]) {
-			return false
-		}
-	}
-	return true
 }
 
 // eachWord calls f for each word of a text until f says true, and reports whether it did. Of what is no text it says so too.
