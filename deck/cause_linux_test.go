@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -78,6 +79,24 @@ func TestCauseInTheTreeOfNow(t *testing.T) {
 		if v.Faithful() || !strings.Contains(text, want) || strings.Contains(text, "nothing before it differs, so") {
 			t.Errorf("the verdict does not name the file:\n%s", text)
 		}
+	}
+}
+
+// TestUnseenScript: of a file that the command line names and nothing compares the verdict does not say that it is as recorded.
+func TestUnseenScript(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "answer") })
+	b.realTime = true
+	b.put("in.py", "1")
+	script := filepath.Join(t.TempDir(), "agent.py")
+	if err := os.WriteFile(script, []byte("1"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	res, _ := b.record("nonce", "https://api.example.com/ask", "in.py", script)
+	v, _ := b.replay(res.Recording, nil)
+	if text, want := verdictText(t, v), "are as recorded, but what stands in "+script+" is not compared"; !strings.Contains(text, want) {
+		t.Errorf("want %q in\n%s", want, text)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -314,7 +315,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 		o.NotCompared = append(o.NotCompared, recording.Unwatchable(o.Watch, r.trees.before)...)
 	}
 	o.NotCovered = r.rec.Manifest.NotCovered()
-	o.SameStart = !r.altered && !r.o.TreeNow && r.o.Proxy == r.rec.Manifest.Proxy
+	o.SameStart, o.Unseen = !r.altered && !r.o.TreeNow && r.o.Proxy == r.rec.Manifest.Proxy, r.unseen()
 	if r.o.TreeNow {
 		o.Inputs = r.inputsNow()
 		o.Held = func(rec *tape.Record) bool {
@@ -452,6 +453,28 @@ func (r *replayer) inputsNow() []fidelity.Input {
 	paths := differing(r.recorded, r.trees.before)
 	slices.SortStableFunc(paths, func(a, b string) int { return written(r.changed[a]) - written(r.changed[b]) })
 	return treeInputs(paths, r.recorded, r.trees.before, r.store, r.trees.store)
+}
+
+// unseen are the files that the recorded command line names and that are read as they are now, as a script elsewhere.
+func (r *replayer) unseen() (out []string) {
+	m := r.rec.Manifest
+	for _, arg := range m.Argv[min(1, len(m.Argv)):] {
+		path := arg
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(m.Cwd, path)
+		}
+		if is, err := os.Stat(path); err != nil || !is.Mode().IsRegular() {
+			continue
+		}
+		shown := false
+		if r.trees.before != nil {
+			_, shown = r.trees.before.Lookup(m.Roots.TapePath(recording.Resolved(path)))
+		}
+		if !shown && !slices.Contains(out, arg) {
+			out = append(out, arg)
+		}
+	}
+	return out
 }
 
 // unwritten is the end of a replay for err, which kept its tape from being written.

@@ -13,6 +13,12 @@ func ended(c *tape.LLMCall, some string) *tape.LLMCall {
 	return c
 }
 
+// placedAt is a call that was asked for at an ordinal.
+func placedAt(c *tape.LLMCall, at uint64) *tape.LLMCall {
+	c.Extra = append(c.Extra, tape.NumberField(tape.PlaceKey, at)...)
+	return c
+}
+
 func failed(c *tape.LLMCall, why string) *tape.LLMCall {
 	c.Error = why
 	return c
@@ -40,7 +46,8 @@ func TestWithdrawnExchanges(t *testing.T) {
 		{"held on", []tape.Kind{part("a")}, []tape.Kind{failed(part("a"), tape.HeldOn)}, []code{{"llm:a", "llm_error"}}, 0},
 		{"another request", []tape.Kind{part("a")}, []tape.Kind{ended(call("llm:a", 1, "r", "answer"), "a")}, []code{{"llm:a", LLMRequestDigest}}, 0},
 		{"never asked for, another was", []tape.Kind{whole(), second("a")}, []tape.Kind{whole()}, nil, 1},
-		{"never asked for, nothing came", []tape.Kind{second("")}, nil, nil, 1},
+		{"never asked for, nothing came", []tape.Kind{second("")}, nil, missed, 0},
+		{"never asked for, another was before it", []tape.Kind{placedAt(whole(), 1), placedAt(second("a"), 15)}, []tape.Kind{whole()}, missed, 0},
 		{"never asked for, some came", []tape.Kind{second("a")}, nil, missed, 0},
 		{"never asked for, whole", []tape.Kind{whole(), call("llm:a#2", 2, "q", "answer")}, []tape.Kind{whole()}, missed, 0},
 		{"plain, ended on replay before it began", []tape.Kind{get("http://h/x", 1, 200), get("http://h/x", 2, 200)},

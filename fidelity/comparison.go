@@ -105,6 +105,7 @@ func (c *comparison) inputs(chance bool) []source {
 type placed struct {
 	Divergence
 	at   int
+	next int // of a request that it did not make: at of what was asked for once that had ended; 0 where that is not known
 	rank int // 0 for what the replay did, 1 for what it did not do
 	rec  *tape.Record
 	evidence

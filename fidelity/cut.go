@@ -23,48 +23,58 @@ type endings struct {
 	ended     [2]int64                     // when the programs had, by monotonic_ms; 0 where that is not known
 	whole     [2]map[string][]*tape.Record // what one side got the whole of, at its end, and the other's end cut; by lane
 	processes [2]map[uint64]*tape.Record   // by spawn_id
-	received  map[uint64]bool              // identities that the replay asked for and got an answer to; nil until it is needed
+	begun     [2]map[uint64]uint64         // when a process last asked, or started, something: an ordinal, by opener
+	equal     [2]map[uint64][]*tape.Record // exchanges, by identity and in order of arrival
 
 	// What is noted: exchanges by lane, processes, pairs in which the program ended an answer, recorded ones that the replay did not ask for.
 	exchanges  map[string]int
 	killed     map[string]bool
 	endedEarly int
-	unneeded   int
+	unneeded   []string
 }
 
 // newEndings looks at both sides before anything is left out.
 func newEndings(base *comparison) *endings {
 	c := &endings{comparison: base, exchanges: make(map[string]int), killed: make(map[string]bool)}
-	var all [2]map[uint64][]*tape.Record // exchanges, by identity and in order of arrival
 	for s := range c.sides {
 		side := &c.sides[s]
-		all[s], c.whole[s] = make(map[uint64][]*tape.Record), make(map[string][]*tape.Record)
-		c.processes[s] = make(map[uint64]*tape.Record)
+		c.equal[s], c.whole[s] = make(map[uint64][]*tape.Record), make(map[string][]*tape.Record)
+		c.processes[s], c.begun[s] = make(map[uint64]*tape.Record), make(map[uint64]uint64)
 		if side.program >= 0 && len(side.entries) > 0 {
 			c.ended[s] = tape.EndedMS(side.entries[side.program].rec.Kind)
 		}
 		for e := range side.records() {
 			if p, ok := e.spawn(); ok {
 				c.processes[s][p.SpawnID] = e.rec
+				c.goesOn(s, p.ParentSpawnID, e.rec)
 			}
-			if ex := tape.ExchangeOf(e.rec.Kind); ex != nil && ex.Lane != laneUnmatched {
+			ex := tape.ExchangeOf(e.rec.Kind)
+			if ex != nil && !ex.IsTelemetry() {
+				c.goesOn(s, numberOf(e.rec, tape.OpenerKey), e.rec)
+			}
+			if ex != nil && ex.Lane != laneUnmatched {
 				id := c.identityOf(e)
-				all[s][id] = append(all[s][id], e.rec)
+				c.equal[s][id] = append(c.equal[s][id], e.rec)
 			}
 		}
-		for _, recs := range all[s] {
+		for _, recs := range c.equal[s] {
 			slices.SortFunc(recs, func(a, b *tape.Record) int {
 				return cmp.Compare(tape.ExchangeOf(a.Kind).Arrival, tape.ExchangeOf(b.Kind).Arrival)
 			})
 		}
 	}
-	for id, was := range all[Recorded] {
-		now := all[Replay][id]
+	for id, was := range c.equal[Recorded] {
+		now := c.equal[Replay][id]
 		for i := range min(len(was), len(now)) {
 			c.keepWhole([2]*tape.Record{was[i], now[i]})
 		}
 	}
 	return c
+}
+
+// goesOn keeps that a process asked for something, or started another one, that rec is of.
+func (c *endings) goesOn(s int, process uint64, rec *tape.Record) {
+	c.begun[s][process] = max(c.begun[s][process], begunAt(rec))
 }
 
 // keepWhole keeps the record of the side that got the whole of an exchange, where that was at its end and the other's end cut it.
@@ -82,9 +92,11 @@ func (c *endings) atEnd(s Side, rec *tape.Record) bool {
 	return c.ended[s] > 0 && rec.MonotonicMS+endsWithin >= c.ended[s]
 }
 
-// cuts reports whether a record is of an exchange that was under way when its program ended.
+// cuts reports whether a record is of an exchange that was under way when its program ended, as far as the tape tells: whoever asked for
+// something else afterwards had ended it itself.
 func (c *endings) cuts(s Side, rec *tape.Record) bool {
-	return cancelled(tape.ExchangeOf(rec.Kind)) && c.atEnd(s, rec)
+	by := numberOf(rec, tape.OpenerKey)
+	return cancelled(tape.ExchangeOf(rec.Kind)) && c.atEnd(s, rec) && (by == 0 || c.begun[s][by] < endedAt(rec))
 }
 
 // kills reports whether a process lived when its program ended, or was started by one that did, and began little before: whether it came to
@@ -164,42 +176,29 @@ func (c *endings) pair(p pair) {
 	}
 }
 
-// needless reports whether a recorded exchange that the replay never asked for is a note: the program had ended it itself,
-// and either none of its answer had come by then, or the replay has asked the same and was answered. A program that sends a
-// request twice, to take the answer that comes first, need not do so where that comes at once.
+// needless reports whether a recorded exchange that the replay never asked for is a note: the program had ended it itself, while another
+// one of the same request was under way, which the replay has asked for and got an answer to. A program that sends a request twice, to take
+// the answer that comes first, need not do so where that comes at once.
 func (c *endings) needless(e *entry) bool {
-	ex := tape.ExchangeOf(e.rec.Kind)
-	if !cancelled(ex) {
+	if !cancelled(tape.ExchangeOf(e.rec.Kind)) || len(c.equal[Replay][e.id]) == 0 ||
+		!slices.ContainsFunc(c.equal[Recorded][e.id], func(x *tape.Record) bool { return x != e.rec && together(x, e.rec) }) {
 		return false
 	}
-	if ex.Response != nil && ex.Response.Len > 0 && !c.answered(e.id) {
-		return false
-	}
-	c.unneeded++
+	c.unneeded = append(c.unneeded, describe(e.rec.Kind))
 	return true
 }
 
-// answered reports whether the replay got an answer from the tape to a request of that identity.
-func (c *endings) answered(id uint64) bool {
-	if c.received == nil {
-		c.received = make(map[uint64]bool)
-		for e := range c.sides[Replay].records() {
-			if ex := tape.ExchangeOf(e.rec.Kind); ex != nil && ex.Lane != laneUnmatched {
-				c.received[c.identityOf(e)] = true
-			}
-		}
-	}
-	return c.received[id]
-}
+// together reports whether two exchanges were under way at once, as far as their tape tells.
+func together(x, y *tape.Record) bool { return begunAt(x) < endedAt(y) && begunAt(y) < endedAt(x) }
 
 // tell says what did not gate.
 func (c *endings) tell() {
 	if c.endedEarly > 0 {
 		c.note("the program itself ended %s early, which does not gate", counted(c.endedEarly, "answer"))
 	}
-	if c.unneeded > 0 {
-		c.note("the program itself had ended %s while recording, and the replay did not ask for as much, which does not gate",
-			counted(c.unneeded, "answer"))
+	if n := len(c.unneeded); n > 0 {
+		c.note("the program itself had ended %s while recording, sent beside an equal one, and the replay did not send it twice, which does "+
+			"not gate: %s", counted(n, "request"), list(c.unneeded, shownInputs))
 	}
 	for _, process := range slices.Sorted(maps.Keys(c.killed)) {
 		c.note("%s cut by the end of the run, which does not gate", process)

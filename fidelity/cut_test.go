@@ -113,6 +113,33 @@ func TestEndedLongBefore(t *testing.T) {
 	}
 }
 
+// TestEndedAndWentOn: what a process ended itself little before its end, and asked for something else then, was not cut by its end.
+func TestEndedAndWentOn(t *testing.T) {
+	asked := func(by, arrival uint64, why string) *tape.HTTPExchange {
+		k := get(fmt.Sprintf("http://h/%d", arrival), arrival, 200)
+		k.Error = why
+		k.Extra = append(tape.NumberField(tape.PlaceKey, 10*arrival-5), tape.NumberField(tape.OpenerKey, by)...)
+		return k
+	}
+	for name, tt := range map[string]struct {
+		next uint64 // who asks for something else then
+		want []code
+	}{
+		"itself":       {1, []code{{"http:h", MissingInReplay}}},
+		"another one":  {2, nil},
+		"nobody knows": {0, nil},
+	} {
+		recorded := []tape.Kind{asked(1, 1, tape.Cancelled), asked(tt.next, 2, "")}
+		r, err := CompareLanes(Semantic, endedRun(9000, recorded), endedRun(9000, recorded[1:]), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, codes(r)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 // TestManyCut: what it takes to find what the end cut grows with the exchanges, not with them times those that were cut.
 func TestManyCut(t *testing.T) {
 	allocs := func(n int) float64 {

@@ -65,7 +65,7 @@ func (x *explainer) ofExchange(f *finding, was, now []byte) []Change {
 			}
 		}
 		return bodies.Diff(x.answer(f.a, was), x.answer(f.b, now), x.o.masked)
-	case x.o.Request == nil:
+	case x.o.Request == nil || bodies.InParts(was, now): // of parts that are files a surface has digests
 		return bodies.Diff(was, now, x.o.masked)
 	}
 	surfaceA, paramsA := x.o.Request(f.a, was)
@@ -270,7 +270,7 @@ func (x *explainer) requestChanges(a, b *tape.Record) []Change {
 	}
 	x.done++
 	changes := x.nameChanges(a.Kind, b.Kind)
-	if x.o.Request == nil || !sameKind(a.Kind, b.Kind) { // what is matched of a model call is not what is of plain HTTP
+	if x.o.Request == nil || !sameKind(a.Kind, b.Kind) || bodies.InParts(was, now) { // what is matched of a model call is not what is of plain HTTP
 		return append(changes, bodies.Diff(was, now, x.o.masked)...)
 	}
 	surfaceA, paramsA := x.o.Request(ea, was)

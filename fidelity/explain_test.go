@@ -2,6 +2,7 @@ package fidelity
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,6 +46,11 @@ func TestDiffNamesWhatChanged(t *testing.T) {
 		},
 		{"a form", "drink=tea&note=no+sugar", "drink=tea&note=two+sugars", "form.note\n  - \"no sugar\"\n  + \"two sugars\""},
 		{"multipart", part("file", "old"), part("file", "new"), "parts.file.content\n  - \"old\"\n  + \"new\""},
+		{
+			"a part that is no text", part("file", strings.Repeat("\x89PNG\x00", 100)+"\x01"), part("file", strings.Repeat("\x89PNG\x00", 100)+"\x02"),
+			"parts.file.content\n  - \"…4e 47 00 89 50 4e 47 00 01\"\n  + \"…4e 47 00 89 50 4e 47 00 02\"",
+		},
+		{"JSON of bytes that are no text", "{\"e\":\"a\xff\"}", "{\"e\":\"a\xfe\"}", "e\n  - \"a\\xff\"\n  + \"a\\xfe\""},
 		{
 			"an event stream", "event: e\ndata: {\"delta\":{\"text\":\"tea\"}}\n\n", "event: e\ndata: {\"delta\":{\"text\":\"water\"}}\n\n",
 			"events[0].data.delta.text\n  - \"tea\"\n  + \"water\"",
@@ -257,6 +263,50 @@ func TestColoursMarkTheWordsThatDiffer(t *testing.T) {
 			if !strings.Contains(got.String(), want) {
 				t.Errorf("beside %v: %q has no %q", beside, got.String(), want)
 			}
+		}
+	}
+}
+
+// TestExplainParts: what a part that is a file holds is told, though a request compares by its digest.
+func TestExplainParts(t *testing.T) {
+	upload := func(content string, arrival uint64) *tape.HTTPExchange {
+		k := get("http://h/upload", arrival, 200)
+		k.RequestPayload = inline("--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"x\"\r\n\r\n" + content + "\r\n--b--\r\n")
+		k.RequestDigest = sum(content)
+		return k
+	}
+	fresh := upload("hello Part", 1)
+	fresh.Status, fresh.Lane, fresh.Error = 400, laneUnmatched, "not on the tape"
+	o := &LaneOptions{Request: func(_ *tape.Exchange, body []byte) (surface, params []byte) {
+		return []byte(`{"digest":"` + sum(string(body)).String() + `"}`), nil
+	}}
+	r, err := CompareLanes(Semantic, tapeOf(upload("hello part", 1)), tapeOf(fresh), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Change{ch("parts.f.content", Changed, `"hello part"`, `"hello Part"`)}
+	if diff := cmp.Diff(want, bare(r.Divergences[0].Changes)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestFirstIsWhatWasLeftOut: a request that was never asked for is the first divergence where the replay asked for what its thread had
+// asked for next, and only then for what nothing answered.
+func TestFirstIsWhatWasLeftOut(t *testing.T) {
+	asked := func(by, n uint64) *tape.HTTPExchange {
+		k := get(fmt.Sprintf("http://h/%d", n), n, 200)
+		k.Extra = append(tape.NumberField(tape.PlaceKey, n), tape.NumberField(tape.OpenerKey, by)...)
+		return k
+	}
+	fresh := get("http://g/new", 3, 400)
+	fresh.Lane, fresh.Error = laneUnmatched, "not on the tape"
+	for by, first := range map[uint64]Category{1: MissingInReplay, 2: MissingInRecorded} {
+		r, err := CompareLanes(Semantic, tapeOf(asked(1, 1), asked(by, 2), asked(1, 3)), tapeOf(asked(1, 1), asked(1, 3), fresh), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Divergences[0]; len(r.Divergences) != 2 || got.Category != first || got.Follows != "" {
+			t.Errorf("by %d: %v", by, r.Divergences)
 		}
 	}
 }

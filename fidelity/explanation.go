@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -150,7 +151,7 @@ func (c *explanation) previews() {
 }
 
 // consequences marks every divergence that came after a refused request. A recorded request that was never asked for shows
-// no sooner than the refused one that stood in its place.
+// no sooner than the refused one that stood in its place, unless the replay had come past it by then.
 func (c *explanation) consequences() {
 	if c.first == nil {
 		return
@@ -158,6 +159,9 @@ func (c *explanation) consequences() {
 	for i := range c.found {
 		p := &c.found[i]
 		if p.rank == 1 && p.at < c.first.at {
+			if p.next > 0 && p.next < c.first.at && p.Follows == "" {
+				continue
+			}
 			p.at = c.first.at
 		}
 		switch p.Category {
@@ -184,6 +188,9 @@ func (c *explanation) explainFirst() {
 	p.Follows = cmp.Or(p.Follows, c.commandLine(p), c.otherInputs())
 	if c.o.SameStart && c.o.Crossed == 0 && p.refused != nil && p.Recorded != "" && p.Follows == "" {
 		p.Hint = hintFor(p)
+		if len(c.o.Unseen) > 0 {
+			p.Hint = strings.Replace(p.Hint, "are as recorded: ", fmt.Sprintf(hintUnseen, list(c.o.Unseen, shownInputs)), 1)
+		}
 	}
 }
 
@@ -217,6 +224,7 @@ func (c *explanation) otherInputs() string {
 
 // Hints for a request that differs though the program was started as it was recorded: by what makes it compare.
 const (
+	hintUnseen = "are as recorded, but what stands in %s is not compared: where that is as it was, "
 	hintSame   = "program, arguments, stdin, work tree and environment (but for secrets) are as recorded: "
 	hintMadeUp = hintSame + "what differs is made up by the program at each run (a time, a random number), or read from what is not " +
 		"covered; a mask in tapedeck.yaml makes what is made up compare, in recordings from then on (docs/masking.md)"

@@ -71,6 +71,8 @@ type LaneOptions struct {
 	// SameStart says that the replay ran the recorded program with the recorded arguments, environment (but for secrets),
 	// stdin and work tree: a request that differs before all else holds something that was new in that run.
 	SameStart bool
+	// Unseen are the files that the command line names of which nothing tells whether they are as recorded.
+	Unseen []string
 	// Inputs are what both runs were given and what differs between them: a divergence may follow from one.
 	Inputs []Input
 	// LongFiles are the files of each side that are too large for a tape, by path, with what tells two of them apart.

@@ -61,6 +61,13 @@ func readForm(s string) (any, bool) {
 	return map[string]any{"form": fields}, true
 }
 
+// InParts reports whether two bodies are of parts, which Diff compares by what they hold.
+func InParts(a, b []byte) bool {
+	_, okA := readParts(string(a[:min(len(a), maxFields)]))
+	_, okB := readParts(string(b[:min(len(b), maxFields)]))
+	return okA && okB
+}
+
 // readParts reads a multipart body, which begins with its boundary.
 func readParts(s string) (any, bool) {
 	line, _, ok := strings.Cut(s, "\r\n")
@@ -109,7 +116,7 @@ func fieldOf(b []byte) any {
 	case utf8.Valid(b):
 		return string(b)
 	}
-	return fmt.Sprintf("%d bytes: %x", len(b), b)
+	return fmt.Sprintf("%d bytes: % x", len(b), b)
 }
 
 // readEvents reads a text/event-stream.

@@ -197,8 +197,11 @@ func shortJSON(raw string) string {
 	return raw
 }
 
-// Quote encodes a string, no character escaped for the sake of HTML.
+// Quote encodes a string, no character escaped for the sake of HTML. Bytes that are no text stand as \xff, which JSON has no form for.
 func Quote(s string) string {
+	if !utf8.ValidString(s) {
+		return strconv.Quote(s)
+	}
 	b, _ := jsonscan.Marshal(s) // a string always has a form
 	return string(b)
 }

@@ -118,6 +118,7 @@ func (in *Answerer) parentOf(is process.Status, depth int) *process.Asker {
 
 // started is told that a process has become another program, which which describes but for who it was before.
 func (in *Answerer) started(p *process.Process, is process.Status, which *process.Program) *process.Asker {
+	in.table.Settle() // whoever started it may have waited for another one before
 	in.table.Lock()
 	defer in.unlock()
 	switch {

@@ -2,8 +2,10 @@ package process
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -30,6 +32,34 @@ func TestReapedStatus(t *testing.T) {
 		}
 		if !ok || ExitOf(status) != want {
 			t.Errorf("%s: %v %v", script, ExitOf(status), ok)
+		}
+	}
+}
+
+// TestSettle: who asks what has ended hears of all that its parent has waited for, though others hear of it at the same time.
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	table, err := NewTable(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	for range 50 {
+		cmd := exec.Command("true")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var told atomic.Bool
+		table.Lock()
+		p, err := table.Open(cmd.Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table.OnEnd(p, func(Ended) { told.Store(true) })
+		table.Unlock()
+		cmd.Wait()
+		if table.Settle(); !told.Load() {
+			t.Fatal("nobody was told of the end")
 		}
 	}
 }

@@ -18,6 +18,7 @@ type Table struct {
 
 	epoll *os.File       // of the processes' descriptors, which are readable once they are gone
 	left  sync.WaitGroup // processes that have not ended
+	ends  sync.Mutex     // held while ends are told
 	done  chan struct{}  // of the goroutine that waits for them
 	calls callFiles
 
@@ -196,19 +197,33 @@ func (t *Table) serve() {
 	if err != nil {
 		return
 	}
+	for c.Read(t.settle) == nil {
+	}
+}
+
+// Settle returns once all have been told of the processes that had ended by then, without the lock: what a process does after it has waited
+// for another one comes behind the end of that.
+func (t *Table) Settle() {
+	_ = WithFD(t.epoll, func(fd int) error {
+		t.settle(uintptr(fd))
+		return nil
+	})
+}
+
+// settle tells of ends, and reports whether there were any.
+func (t *Table) settle(epoll uintptr) (some bool) {
+	t.ends.Lock()
+	defer t.ends.Unlock()
 	var events [64]unix.EpollEvent
 	for {
-		n := 0
-		err := c.Read(func(fd uintptr) bool {
-			n, _ = unix.EpollWait(int(fd), events[:], 0)
-			return n > 0
-		})
-		if err != nil {
-			return
+		n, _ := unix.EpollWait(int(epoll), events[:], 0)
+		if n <= 0 {
+			return some
 		}
 		for _, ev := range events[:n] {
 			t.ended(int(ev.Fd))
 		}
+		some = true
 	}
 }
 
