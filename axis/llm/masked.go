@@ -82,7 +82,8 @@ func (m *masked) join() {
 		}
 		out = append(out, ']')
 	}
-	m.surface = append(out, '}')
+	out = append(out, '}')
+	m.surface = out
 }
 
 // appendPiece appends a piece, which becomes a part of out.

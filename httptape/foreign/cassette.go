@@ -20,7 +20,8 @@ func (m *maker) read(src *source) error {
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return src.wrong("", err)
 	}
-	r, where := io.MultiReader(bytes.NewReader(head[:k]), src), ""
+	var where string
+	r := io.MultiReader(bytes.NewReader(head[:k]), src)
 	if m.of.within != "" || isJSON(head[:k]) {
 		where, err = m.readJSON(src, r)
 	} else {
