@@ -65,9 +65,18 @@ func (c *claim) renew(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			_, _ = c.db.exec(ctx, c.db.db, "UPDATE claims SET at = "+c.db.now+" WHERE digest = ? AND owner = ?", c.digest.String(), c.owner) // the next may succeed
+			_ = c.hold(ctx) // the next may succeed
 		}
 	}
+}
+
+// hold renews the claim; errLost says that somebody else has it.
+func (c *claim) hold(ctx context.Context) error {
+	n, err := c.db.exec(ctx, c.db.db, "UPDATE claims SET at = "+c.db.now+" WHERE digest = ? AND owner = ?", c.digest.String(), c.owner)
+	if err == nil && n == 0 {
+		err = errLost
+	}
+	return err
 }
 
 // end gives the claim up within a transaction; errLost undoes that.

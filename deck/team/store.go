@@ -200,7 +200,7 @@ func (s *Store) Remove(ctx context.Context, project, id, why string, signer note
 		err = s.db.within(ctx, func(tx *sql.Tx) error { return s.db.bury(ctx, tx, t) })
 	}
 	if err == nil {
-		err = s.dropUnused(ctx, t.Digest)
+		_, err = s.dropUnused(ctx, c)
 	}
 	if err == nil {
 		err = s.db.purify(ctx)
@@ -208,13 +208,15 @@ func (s *Store) Remove(ctx context.Context, project, id, why string, signer note
 	return t, err
 }
 
-// dropUnused deletes a blob that no run has. Its claim must be held.
-func (s *Store) dropUnused(ctx context.Context, d cas.Digest) error {
-	used, err := s.db.used(ctx, d)
-	if err != nil || used {
-		return err
+// dropUnused deletes a blob that is claimed, if no run has it.
+func (s *Store) dropUnused(ctx context.Context, c *claim) (dropped bool, err error) {
+	if used, err := s.db.used(ctx, c.digest); err != nil || used {
+		return false, err
 	}
-	return s.blobs.Delete(ctx, d)
+	if err := c.hold(ctx); err != nil {
+		return false, err
+	}
+	return true, s.blobs.Delete(ctx, c.digest)
 }
 
 func (d *database) used(ctx context.Context, digest cas.Digest) (bool, error) {
@@ -256,10 +258,10 @@ func (s *Store) Sweep(ctx context.Context) (gone []cas.Digest, err error) {
 			}
 			continue
 		}
-		if err = s.dropUnused(ctx, digest); err == nil {
+		dropped, err := s.dropUnused(ctx, c)
+		if c.release(); dropped && err == nil {
 			gone = append(gone, digest)
 		}
-		c.release()
 		if err != nil {
 			return gone, err
 		}
