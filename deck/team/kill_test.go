@@ -1,0 +1,114 @@
+package team_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/team"
+)
+
+// What a pusher that is to be killed is told by its environment.
+const runsVar, blobsVar, recordingVar = "TEAM_TEST_RUNS", "TEAM_TEST_BLOBS", "TEAM_TEST_RECORDING"
+
+func TestMain(m *testing.M) {
+	if runs := os.Getenv(runsVar); runs != "" {
+		fmt.Println(pushOn(place{runs, os.Getenv(blobsVar)}, os.Getenv(recordingVar)))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// pushOn pushes a recording under one id after the other, and says which it was told are there.
+func pushOn(at place, dir string) error {
+	ctx := context.Background()
+	s, err := team.Open(ctx, at.runs, at.blobs)
+	if err != nil {
+		return err
+	}
+	for n := 0; ; n++ {
+		rec, err := recording.Open(dir)
+		if err != nil {
+			return err
+		}
+		rec.Manifest.ID = fmt.Sprintf("run%d-%d", os.Getpid(), n)
+		if err := rec.Manifest.Write(dir, false); err != nil {
+			return err
+		}
+		if _, _, err := s.Push(ctx, rec, nil); err != nil {
+			return err
+		}
+		fmt.Println(rec.Manifest.ID)
+	}
+}
+
+// TestKilled: whenever a pusher is killed, each run that it was told is there can be pulled, each that is listed too, and a sweep takes away
+// what it left.
+func TestKilled(t *testing.T) {
+	eachPair(t, func(t *testing.T, at place) {
+		s := at.open(t)
+		rec := made(t, "one", "alpha", "beta", nil)
+		var told []string
+		for range 8 {
+			told = append(told, killedPusher(t, at, rec.Dir)...)
+		}
+		listed, err := s.Runs(t.Context(), &team.Query{Limit: 1 << 20})
+		must(t, err)
+		have := make(map[string]bool)
+		for i := range listed {
+			have[listed[i].ID] = true
+			_, err := s.Pull(t.Context(), "", listed[i].ID, filepath.Join(t.TempDir(), fmt.Sprint(i)), nil)
+			must(t, err)
+		}
+		for _, id := range told {
+			if !have[id] {
+				t.Errorf("%s was acknowledged and is gone", id)
+			}
+		}
+		_, err = s.Sweep(t.Context())
+		must(t, err)
+		used := make(map[cas.Digest]bool)
+		for i := range listed {
+			used[listed[i].Digest] = true
+		}
+		blobs, err := team.OpenBlobs(t.Context(), at.blobs)
+		must(t, err)
+		orphans := 0
+		for d, err := range blobs.All(t.Context()) {
+			if must(t, err); !used[d] {
+				orphans++
+			}
+		}
+		if t.Logf("%d acknowledged, %d listed", len(told), len(listed)); orphans > 8 { // whose claims have not died yet
+			t.Errorf("%d blobs that no run has are left", orphans)
+		}
+	})
+}
+
+// killedPusher kills a pusher at some moment, and returns what it was told is there.
+func killedPusher(t *testing.T, at place, dir string) (told []string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), runsVar+"="+at.runs, blobsVar+"="+at.blobs, recordingVar+"="+dir)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	kill := time.Duration(rand.IntN(15)) * time.Millisecond
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if told = append(told, lines.Text()); len(told) == 3 { // it is at work: from here on the moment is chance
+			time.AfterFunc(kill, func() { _ = cmd.Process.Kill() })
+		}
+	}
+	if err := cmd.Wait(); err == nil || len(told) < 3 {
+		t.Fatalf("the pusher ended by itself: %v %q", err, told)
+	}
+	return told
+}
