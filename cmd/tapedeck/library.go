@@ -116,6 +116,9 @@ func newGCCommand(std streams) *cobra.Command {
 			if cmd.Flags().Changed("store") {
 				return o.store.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return gcStore(ctx, s, &o, std) })
 			}
+			if o.store.project != "" || o.store.blobs != "" {
+				return errors.New("--project and --blobs are of a team's store: --store default, or --store URL, says that it is meant")
+			}
 			return runGC(cmd.Context(), &o, std)
 		},
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,20 +37,21 @@ const defaultStore = "default"
 
 // open opens the store that the flags name, or tapedeck.yaml, or that of this user.
 func (o *storeFlags) open(ctx context.Context) (*team.Store, error) {
-	config, err := recording.ReadConfig(".")
+	lib, err := openLibrary()
+	if err != nil {
+		return nil, err
+	}
+	config, err := recording.ReadConfig(filepath.Dir(lib.Dir))
 	if err != nil {
 		return nil, err
 	}
 	if o.runs == defaultStore {
 		o.runs = ""
 	}
-	if s := config.Store; s != nil && o.runs == "" {
-		o.runs = s.Runs
-		if o.blobs == "" {
-			o.blobs = s.Blobs
-		}
-		if o.project == "" {
-			o.project = s.Project
+	if s := config.Store; s != nil {
+		o.project = cmp.Or(o.project, s.Project)
+		if o.runs == "" {
+			o.runs, o.blobs = s.Runs, cmp.Or(o.blobs, s.Blobs)
 		}
 	}
 	if o.runs == "" {
@@ -137,7 +139,7 @@ func runPush(ctx context.Context, s *team.Store, names []string, o *team.PushOpt
 		if there {
 			said = "there already:"
 		}
-		visible.Fprintf(std.err, "tapedeck: %s %s, %s\n", said, run.ID, size(run.Size))
+		visible.Fprintf(std.err, "tapedeck: %s %s, %s, in %s\n", said, run.ID, size(run.Size), s.Name())
 	}
 	if json {
 		errs = append(errs, printJSON(std.out, map[string]any{"pushed": out}))
@@ -286,11 +288,12 @@ func runPurge(ctx context.Context, s *team.Store, names []string, project, reaso
 	var errs []error
 	for _, id := range names {
 		t, err := s.Remove(ctx, project, id, reason, key)
+		if t != nil {
+			out = append(out, t)
+		}
 		if err != nil {
 			errs = append(errs, prefixedError(id, storeHint(err)))
-			continue
-		}
-		if out = append(out, t); !json {
+		} else if !json {
 			visible.Fprintf(std.err, "tapedeck: purged %s; a tombstone signed by %s stays\n", t.ID, key.Name())
 		}
 	}
@@ -303,12 +306,15 @@ func runPurge(ctx context.Context, s *team.Store, names []string, project, reaso
 // listStore lists the runs of a store as list does the recordings of a library.
 func listStore(ctx context.Context, s *team.Store, o *listOptions, std streams) error {
 	q := &team.Query{Project: o.store.project, Since: o.query.Since, Until: o.query.Until, Model: o.query.Model, Failed: o.query.Failed, MinCost: o.query.MinCost, Limit: o.limit}
+	if o.tree || o.grep != "" || len(o.query.Verdicts) > 0 {
+		return errors.New("--tree, --grep and --verdict are for the recordings of this work tree: tapedeck search finds runs of a store by their texts")
+	}
 	runs, err := s.Runs(ctx, q)
 	if err != nil {
 		return storeHint(err)
 	}
 	if o.json {
-		return printJSON(std.out, map[string]any{"store": o.store.shown(), "runs": runs})
+		return printJSON(std.out, map[string]any{"store": s.Name(), "runs": runs})
 	}
 	if len(runs) == 0 {
 		_, err := visible.Fprintln(std.err, "tapedeck: the store has no such run; push one with: tapedeck push REC")
@@ -331,15 +337,6 @@ func listStore(ctx context.Context, s *team.Store, o *listOptions, std streams) 
 		return err
 	}
 	return o.paged(std, func(std streams) error { return writeRows(std.out, rows, colours) })
-}
-
-// shown is the URL of the database without a password.
-func (o *storeFlags) shown() string {
-	u, err := url.Parse(o.runs)
-	if err != nil {
-		return ""
-	}
-	return u.Redacted()
 }
 
 // gcStore takes away what no run of a store needs, and with flags runs of its project.

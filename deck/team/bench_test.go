@@ -90,7 +90,7 @@ func many(b *testing.B, address string) {
 		name string
 		f    func(context.Context) error
 	}{
-		{"ByKey", func(ctx context.Context) error { _, _, err := s.db.find(ctx, s.db.db, "", "run012345"); return err }},
+		{"ByKey", func(ctx context.Context) error { _, err := s.db.find(ctx, "", "run012345"); return err }},
 		{"List", list(Query{})}, {"ListFailed", list(Query{Failed: true, Model: "model-1", MinCost: 0.5})}, {"ListNone", list(Query{Agent: "nobody"})},
 		{"SearchRare", search("number77777", Query{})}, {"SearchCommon", search("parser wrong", Query{})}, {"SearchCommonFailed", search("tests passed", Query{Failed: true})},
 		{"SearchNone", search("parser zyzzyva", Query{})},
@@ -118,7 +118,7 @@ func many(b *testing.B, address string) {
 			}
 			r, texts := run(i)
 			r.Digest, r.Size, i = cas.Sum(content), int64(len(content)), i+1
-			if _, err := s.add(b.Context(), r, texts, file, nil); err != nil {
+			if _, err := s.add(b.Context(), r, texts, file, new(PushOptions)); err != nil {
 				b.Fatal(err)
 			}
 		}

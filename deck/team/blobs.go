@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -17,16 +16,15 @@ import (
 
 // Blobs keep bytes under their BLAKE3-256. Several processes may use the same ones at once.
 type Blobs interface {
-	// Put stores the size bytes of r, which hash to d. A blob that is there with this size is not written again.
-	Put(ctx context.Context, d cas.Digest, size int64, r io.Reader) error
+	// Put stores the size bytes of r, which hash to d, so that a power cut does not take them. A blob that is there with this size is not
+	// written again.
+	Put(ctx context.Context, d cas.Digest, size int64, r io.ReadSeeker) error
 	// Get gives n bytes from an offset on, all that follow where n is less than 0. Nobody has hashed them. A *cas.MissingError is for no such blob.
 	Get(ctx context.Context, d cas.Digest, from, n int64) (io.ReadCloser, error)
 	// Stat says how many bytes there are; a *cas.MissingError that there is no such blob.
 	Stat(ctx context.Context, d cas.Digest) (int64, error)
 	// Delete removes a blob; one that is not there is no error.
 	Delete(ctx context.Context, d cas.Digest) error
-	// All lists the blobs, in no order. What has another name than a digest is not listed.
-	All(ctx context.Context) iter.Seq2[cas.Digest, error]
 }
 
 // OpenBlobs opens what file:///PATH or s3://BUCKET/PREFIX names.
@@ -36,7 +34,7 @@ func OpenBlobs(ctx context.Context, address string) (Blobs, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("--blobs: %w", err)
+		return nil, errors.New("--blobs: no URL; want file:///PATH or s3://BUCKET/PREFIX?endpoint=URL")
 	}
 	switch path := pathOf(u); {
 	case u.Scheme == "file" && path != "":
@@ -44,7 +42,15 @@ func OpenBlobs(ctx context.Context, address string) (Blobs, error) {
 	case u.Scheme == "s3" && u.Host != "":
 		return openBucket(ctx, u)
 	}
-	return nil, fmt.Errorf("--blobs %s: want file:///PATH or s3://BUCKET/PREFIX?endpoint=URL", u.Redacted())
+	return nil, fmt.Errorf("--blobs %s: want file:///PATH or s3://BUCKET/PREFIX?endpoint=URL", shown(u))
+}
+
+// shown is a URL without what may be a secret: the user, the password, the query.
+func shown(u *url.URL) string {
+	if u.Scheme == "" { // the options of a connection, perhaps
+		return "(no URL)"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, Opaque: u.Opaque}).String()
 }
 
 // pathOf is the path that a URL of a file names: absolute behind three slashes, else as it stands.
@@ -70,15 +76,22 @@ func (s *dirBlobs) path(d cas.Digest) string {
 	return filepath.Join(s.root, name[:2], name)
 }
 
-func (s *dirBlobs) Put(_ context.Context, d cas.Digest, size int64, r io.Reader) error {
+func (s *dirBlobs) Put(_ context.Context, d cas.Digest, size int64, r io.ReadSeeker) error {
 	path := s.path(d)
-	if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Size() == size {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := durable.Create(filepath.Dir(path), nil)
+	if st, err := os.Lstat(path); err != nil || !st.Mode().IsRegular() || st.Size() != size {
+		if err := write(dir, path, r); err != nil {
+			return err
+		}
+	}
+	return errors.Join(durable.SyncDir(dir), durable.SyncDir(s.root)) // also where another had written it, and was killed before this
+}
+
+func write(dir, path string, r io.Reader) error {
+	f, err := durable.Create(dir, &durable.Options{Sync: true})
 	if err != nil {
 		return err
 	}
@@ -86,10 +99,7 @@ func (s *dirBlobs) Put(_ context.Context, d cas.Digest, size int64, r io.Reader)
 	if _, err := io.Copy(f, r); err != nil {
 		return err
 	}
-	if err := f.Commit(path); err != nil {
-		return err
-	}
-	return durable.SyncDir(s.root)
+	return f.Commit(path)
 }
 
 func (s *dirBlobs) Get(_ context.Context, d cas.Digest, from, n int64) (io.ReadCloser, error) {
@@ -119,20 +129,6 @@ func (s *dirBlobs) Delete(_ context.Context, d cas.Digest) error {
 		return err
 	}
 	return nil
-}
-
-func (s *dirBlobs) All(ctx context.Context) iter.Seq2[cas.Digest, error] {
-	return func(yield func(cas.Digest, error) bool) {
-		err := filepath.WalkDir(s.root, func(_ string, e fs.DirEntry, err error) error {
-			if d, no := cas.Parse(e.Name()); err == nil && no == nil && !e.IsDir() && !yield(d, nil) {
-				return fs.SkipAll
-			}
-			return errors.Join(err, ctx.Err())
-		})
-		if err != nil {
-			yield(cas.Digest{}, err)
-		}
-	}
 }
 
 func orMissing(err error, d cas.Digest) error {

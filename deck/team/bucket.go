@@ -2,9 +2,9 @@ package team
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"net/http"
 	"net/url"
 	"path"
@@ -36,7 +36,7 @@ func openBucket(ctx context.Context, u *url.URL) (Blobs, error) {
 	}
 	endpoint, err := url.Parse(at)
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
-		return nil, fmt.Errorf("--blobs: endpoint=%s: want http://HOST:PORT or https://HOST", at)
+		return nil, errors.New("--blobs: endpoint: want http://HOST:PORT or https://HOST")
 	}
 	client, err := minio.New(endpoint.Host, &minio.Options{
 		Secure: endpoint.Scheme == "https", Region: query.Get("region"),
@@ -59,11 +59,14 @@ func (s *bucket) key(d cas.Digest) string {
 	return path.Join(s.prefix, name[:2], name)
 }
 
-func (s *bucket) Put(ctx context.Context, d cas.Digest, size int64, r io.Reader) error {
+// maxSingle is the largest object that one request makes, in bytes: what comes in several may be left in pieces.
+const maxSingle = 5 << 30
+
+func (s *bucket) Put(ctx context.Context, d cas.Digest, size int64, r io.ReadSeeker) error {
 	if have, err := s.Stat(ctx, d); err == nil && have == size {
 		return nil
 	}
-	_, err := s.client.PutObject(ctx, s.name, s.key(d), r, size, minio.PutObjectOptions{ContentType: "application/zstd"})
+	_, err := s.client.PutObject(ctx, s.name, s.key(d), r, size, minio.PutObjectOptions{ContentType: "application/zstd", DisableMultipart: size <= maxSingle})
 	return err
 }
 
@@ -92,26 +95,6 @@ func (s *bucket) Stat(ctx context.Context, d cas.Digest) (int64, error) {
 
 func (s *bucket) Delete(ctx context.Context, d cas.Digest) error {
 	return s.client.RemoveObject(ctx, s.name, s.key(d), minio.RemoveObjectOptions{})
-}
-
-func (s *bucket) All(ctx context.Context) iter.Seq2[cas.Digest, error] {
-	return func(yield func(cas.Digest, error) bool) {
-		ctx, stop := context.WithCancel(ctx) // the listing ends with it
-		defer stop()
-		prefix := s.prefix
-		if prefix != "" {
-			prefix += "/"
-		}
-		for o := range s.client.ListObjects(ctx, s.name, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
-			if o.Err != nil {
-				yield(cas.Digest{}, o.Err)
-				return
-			}
-			if d, err := cas.Parse(path.Base(o.Key)); err == nil && !yield(d, nil) {
-				return
-			}
-		}
-	}
 }
 
 func (s *bucket) orMissing(err error, d cas.Digest) error {

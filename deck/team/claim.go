@@ -20,15 +20,16 @@ const (
 // errLost is returned by a transaction whose claim somebody else has taken over.
 var errLost = errors.New("this took so long without a sign that somebody else went on in its place: run the command again")
 
-// A claim is that of a digest. While it is held nobody else puts or deletes its blob.
+// A claim is that of a blob, which nobody else puts or deletes meanwhile.
 type claim struct {
 	db     *database
 	digest cas.Digest
 	owner  string
-	stop   context.CancelFunc
+	ctx    context.Context // done where the claim may be lost
+	stop   context.CancelCauseFunc
 }
 
-// claim waits until nobody else has the digest.
+// claim waits until nobody else has the blob.
 func (d *database) claim(ctx context.Context, digest cas.Digest) (*claim, error) {
 	for {
 		c, err := d.tryClaim(ctx, digest)
@@ -43,45 +44,51 @@ func (d *database) claim(ctx context.Context, digest cas.Digest) (*claim, error)
 	}
 }
 
-// tryClaim returns nil where somebody else has the digest.
+// tryClaim returns nil where somebody else has the blob.
 func (d *database) tryClaim(ctx context.Context, digest cas.Digest) (*claim, error) {
 	c := &claim{db: d, digest: digest, owner: rand.Text()}
-	n, err := d.exec(ctx, d.db, "INSERT INTO claims (digest, owner, at) VALUES (?, ?, "+d.now+") ON CONFLICT (digest) DO UPDATE"+
-		" SET owner = excluded.owner, at = excluded.at WHERE claims.at < "+d.now+" - ?", digest.String(), c.owner, int(ClaimAge.Seconds()))
+	n, err := d.exec(ctx, d.db, "INSERT INTO blobs (digest, owner, at) VALUES (?, ?, "+d.now+") ON CONFLICT (digest) DO UPDATE"+
+		" SET owner = excluded.owner, at = excluded.at WHERE blobs.owner = '' OR blobs.at < "+d.now+" - ?", digest.String(), c.owner, int(ClaimAge.Seconds()))
 	if err != nil || n == 0 {
 		return nil, err
 	}
-	ctx, c.stop = context.WithCancel(ctx)
-	go c.renew(ctx)
+	c.ctx, c.stop = context.WithCancelCause(ctx)
+	go c.renew()
 	return c, nil
 }
 
-// renew says now and then that somebody is still at work.
-func (c *claim) renew(ctx context.Context) {
+// renew says now and then that somebody is still at work, and ends the work where that cannot be said in time.
+func (c *claim) renew() {
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
-	for {
+	for last := time.Now(); ; {
 		select {
-		case <-ctx.Done():
+		case <-c.ctx.Done():
 			return
 		case <-tick.C:
-			_ = c.hold(ctx) // the next may succeed
+		}
+		switch err := c.hold(c.ctx); {
+		case err == nil:
+			last = time.Now()
+		case errors.Is(err, errLost), time.Since(last) > ClaimAge/2:
+			c.stop(errLost)
 		}
 	}
 }
 
 // hold renews the claim; errLost says that somebody else has it.
 func (c *claim) hold(ctx context.Context) error {
-	n, err := c.db.exec(ctx, c.db.db, "UPDATE claims SET at = "+c.db.now+" WHERE digest = ? AND owner = ?", c.digest.String(), c.owner)
-	if err == nil && n == 0 {
-		err = errLost
-	}
-	return err
+	return c.set(ctx, c.db.db, "UPDATE blobs SET at = "+c.db.now+" WHERE digest = ? AND owner = ?")
 }
 
 // end gives the claim up within a transaction; errLost undoes that.
 func (c *claim) end(ctx context.Context, on querier) error {
-	n, err := c.db.exec(ctx, on, "DELETE FROM claims WHERE digest = ? AND owner = ?", c.digest.String(), c.owner)
+	return c.set(ctx, on, "UPDATE blobs SET owner = '' WHERE digest = ? AND owner = ?")
+}
+
+// set changes the row of the claim.
+func (c *claim) set(ctx context.Context, on querier, statement string) error {
+	n, err := c.db.exec(ctx, on, statement, c.digest.String(), c.owner)
 	if err == nil && n == 0 {
 		err = errLost
 	}
@@ -90,8 +97,16 @@ func (c *claim) end(ctx context.Context, on querier) error {
 
 // release gives the claim up, if it is still held. A claim that cannot be given up dies of age.
 func (c *claim) release() {
-	c.stop()
+	c.stop(nil)
 	ctx, stop := context.WithTimeout(context.Background(), renewEvery)
 	defer stop()
 	_ = c.end(ctx, c.db.db)
+}
+
+// cause is why something failed that the claim's end may have ended.
+func (c *claim) cause(err error) error {
+	if err != nil && errors.Is(context.Cause(c.ctx), errLost) {
+		return errLost
+	}
+	return err
 }

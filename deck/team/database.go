@@ -10,9 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
-	_ "modernc.org/sqlite" // registers itself as "sqlite"
+	_ "github.com/jackc/pgx/v5/stdlib" // registers itself as "pgx"
+	_ "modernc.org/sqlite"             // registers itself as "sqlite"
 )
 
 // A dialect is what SQLite and PostgreSQL say differently. Queries have ? for their arguments.
@@ -25,6 +24,7 @@ type dialect struct {
 	quote    string   // around each word of that argument
 	recent   int64    // so many runs that were pushed last are looked through for words that most texts have, 0 for none
 	order    string   // that of places, behind those
+	plan     string   // before a search, in its transaction; "" for nothing
 	cleanse  []string // what takes away what removed rows leave behind, outside of a transaction
 	busy     string   // what says, of the last of cleanse, that it could not: a query of a number that is not 0 then; "" for none
 	schema   []string // migrations from version 0 on
@@ -33,7 +33,7 @@ type dialect struct {
 var sqlite = &dialect{
 	now: "CAST(strftime('%s', 'now') AS INTEGER)", at: "t.rowid", matches: "t.texts MATCH ?", quote: `"`, order: "t.rowid",
 	busy: "PRAGMA wal_checkpoint(TRUNCATE)",
-	schema: []string{tables("INTEGER PRIMARY KEY") + `
+	schema: []string{tables("INTEGER PRIMARY KEY", "TEXT") + `
 CREATE VIRTUAL TABLE texts USING fts5(body, what UNINDEXED, tokenize = "unicode61 remove_diacritics 0");
 INSERT INTO texts(texts, rank) VALUES ('secure-delete', 1);
 `},
@@ -42,21 +42,22 @@ INSERT INTO texts(texts, rank) VALUES ('secure-delete', 1);
 var postgres = &dialect{
 	numbered: true, lock: "SELECT pg_advisory_xact_lock(7493218807)", now: "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT)",
 	at: "t.place", matches: "t.words @@ plainto_tsquery('simple', ?)", recent: 2000,
-	order:   "(t.place + 0)", // no index has it: PostgreSQL takes that of words then, not that of places with each word to be looked for
+	order:   "(t.place + 0)",                  // no index has it: PostgreSQL takes that of words then, not that of places with each word to be looked for
+	plan:    "SET LOCAL enable_seqscan = off", // the planner does not know how many texts have a word
 	cleanse: []string{"VACUUM FULL texts", "VACUUM FULL runs"},
-	schema: []string{tables("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY") + `
+	schema: []string{tables("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", `TEXT COLLATE "C"`) + `
 CREATE TABLE texts (place BIGINT PRIMARY KEY, what TEXT NOT NULL, body TEXT NOT NULL, words TSVECTOR NOT NULL);
 CREATE INDEX texts_words ON texts USING gin (words);
 `},
 }
 
-// tables are those that both have, given what makes a number for each new row.
-func tables(number string) string {
+// tables are those that both have, given what makes a number for each new row, and a text that is ordered by its bytes.
+func tables(number, bytewise string) string {
 	return `
 CREATE TABLE runs (
 	seq     ` + number + `,  -- the order in which they were pushed
 	project TEXT NOT NULL,
-	id      TEXT NOT NULL,
+	id      ` + bytewise + ` NOT NULL,
 	digest  TEXT NOT NULL,   -- of the packed recording
 	started BIGINT NOT NULL, -- ms since 1970
 	agent   TEXT NOT NULL,   -- the program, without its directory
@@ -70,10 +71,10 @@ CREATE INDEX runs_project ON runs (project, seq);
 CREATE INDEX runs_agent ON runs (project, agent, seq);
 CREATE INDEX runs_failed ON runs (project, failed, seq);
 CREATE INDEX runs_digest ON runs (digest);
-CREATE TABLE claims (
+CREATE TABLE blobs ( -- that this database brought
 	digest TEXT PRIMARY KEY,
-	owner  TEXT NOT NULL,
-	at     BIGINT NOT NULL -- when it was renewed, in seconds
+	owner  TEXT NOT NULL,  -- who puts or deletes it now; '' for nobody
+	at     BIGINT NOT NULL -- when that one gave a sign, in seconds
 );
 CREATE TABLE tombstones (
 	project TEXT NOT NULL,
@@ -111,9 +112,9 @@ func openDatabase(ctx context.Context, address string) (*database, error) {
 		d.db, err = openSQLite(path)
 	case u.Scheme == "postgres" || u.Scheme == "postgresql":
 		d.dialect = postgres
-		d.db, err = openPostgres(address)
+		d.db, err = sql.Open("pgx", address)
 	default:
-		return nil, fmt.Errorf("--store %s: want sqlite:///PATH or postgres://USER@HOST/DATABASE", u.Redacted())
+		return nil, fmt.Errorf("--store %s: want sqlite:///PATH or postgres://USER@HOST/DATABASE", shown(u))
 	}
 	if err == nil {
 		if err = d.migrate(ctx); err != nil {
@@ -121,7 +122,7 @@ func openDatabase(ctx context.Context, address string) (*database, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--store %s: %w", u.Redacted(), err)
+		return nil, fmt.Errorf("--store %s: %w", shown(u), err)
 	}
 	return d, nil
 }
@@ -136,18 +137,12 @@ func openSQLite(path string) (*sql.DB, error) {
 	return sql.Open("sqlite", u.String())
 }
 
-// openPostgres has each query take an index: each has one, and the planner does not know how many texts have a word.
-func openPostgres(address string) (*sql.DB, error) {
-	config, err := pgx.ParseConfig(address)
-	if err != nil {
-		return nil, err
-	}
-	config.RuntimeParams["enable_seqscan"] = "off"
-	return stdlib.OpenDB(*config), nil
-}
-
 // migrate brings the tables to the version that this package knows.
 func (d *database) migrate(ctx context.Context) error {
+	var have int
+	if _, err := d.one(ctx, d.db, "SELECT COALESCE(MAX(version), 0) FROM tapedeck_schema", nil, &have); err == nil && have == len(d.schema) {
+		return nil // who may only read can
+	}
 	return d.within(ctx, func(tx *sql.Tx) error {
 		if d.lock != "" {
 			if _, err := tx.ExecContext(ctx, d.lock); err != nil {
@@ -157,7 +152,6 @@ func (d *database) migrate(ctx context.Context) error {
 		if _, err := tx.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS tapedeck_schema (version BIGINT NOT NULL)"); err != nil {
 			return err
 		}
-		var have int
 		if err := tx.QueryRowContext(ctx, "SELECT COALESCE(MAX(version), 0) FROM tapedeck_schema").Scan(&have); err != nil {
 			return err
 		}
@@ -234,6 +228,9 @@ func (d *dialect) each(ctx context.Context, on querier, query string, args []any
 	return rows.Err()
 }
 
+// ErrRead is returned where SQLite's journal could not be emptied of what was removed.
+var ErrRead = errors.New("somebody else is reading the database, so its journal still holds what was removed: run the command again")
+
 // purify takes away what removed rows have left in the database's files.
 func (d *database) purify(ctx context.Context) error {
 	for _, statement := range d.cleanse {
@@ -249,7 +246,7 @@ func (d *database) purify(ctx context.Context) error {
 		return err
 	}
 	if busy != 0 {
-		return errors.New("the row is gone, but somebody else is reading the database, so its journal still holds it: run the command again")
+		return ErrRead
 	}
 	return nil
 }

@@ -7,17 +7,18 @@
 // A run is pushed as package library packs it: one file, named by the BLAKE3-256 of its bytes. Its row says what a list shows; beside it stand its
 // texts, as they were scrubbed: prompts, answers, arguments and results of tools, names of files, output, the command line.
 //
-// Order of a push: the digest is claimed, the blob is put, then row and texts are added and the claim goes, in one transaction. So a run is there
-// whole or not at all, and one that was acknowledged is there. Who is killed leaves a claim and perhaps a blob, which Sweep takes away.
+// Order of a push: the blob is claimed and put, then row and texts are added and the claim goes, in one transaction. So a run is there whole or
+// not at all, and one that was acknowledged is there. Who is killed leaves a claim and perhaps a blob, which Sweep takes away.
 //
-// Who holds the claim of a digest is alone with it, be it a push, a removal or a sweep: a blob is deleted only by who has its claim, and has seen
-// since that no row names it. A claim that nobody has renewed for ClaimAge is dead; who takes it over makes the old holder's transaction fail. Times
-// of claims are the database's alone, for clocks of machines differ.
+// The database has a row of each blob that it brought, and deletes no other: two databases may have one place of blobs, if they have no run in
+// common. Who holds the claim of a blob is alone with it, be it a push or a sweep: it is deleted only by who has its claim, and has seen since that
+// no run has it. A claim that nobody has renewed for ClaimAge is dead; its holder stops before, and who takes it over makes the old holder's
+// transaction fail. Times of claims are the database's alone, for clocks of machines differ.
 //
 // A search asks for words: of a text that has all of them, in either case. A word is a run of letters and digits.
 //
 // Remove takes every byte of a run: its row, its texts, its words in the index, its blob where no other run has the same. SQLite overwrites what it
-// deletes and empties its journal; PostgreSQL rewrites the table of texts (VACUUM FULL), but keeps its own log of writes as long as it is set to. What
+// deletes and empties its journal; PostgreSQL rewrites the tables (VACUUM FULL), but keeps its own log of writes as long as it is set to. What
 // stays is a tombstone: the id, when and why, signed by the machine's key.
 //
 // Tables are made and changed by migrations, in order; a database of a newer version is refused.

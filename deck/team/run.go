@@ -3,6 +3,7 @@ package team
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -65,7 +66,7 @@ func (d *database) put(ctx context.Context, tx querier, r *Run) (seq int64, err 
 	_, err = d.one(ctx, tx, `INSERT INTO runs (project, id, digest, started, agent, models, failed, cost, facts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (project, id) DO UPDATE SET digest = excluded.digest, started = excluded.started, agent = excluded.agent, models = excluded.models,
 failed = excluded.failed, cost = excluded.cost, facts = excluded.facts RETURNING seq`,
-		[]any{r.Project, r.ID, r.Digest.String(), r.StartedAt.UnixMilli(), r.Agent, "\n" + strings.Join(models, "\n") + "\n", failed, cost, string(facts)}, &seq)
+		[]any{r.Project, r.ID, r.Digest.String(), r.StartedAt.UnixMilli(), clean(r.Agent), clean("\n" + strings.Join(models, "\n") + "\n"), failed, cost, string(facts)}, &seq)
 	return seq, err
 }
 
@@ -101,7 +102,7 @@ func (q *Query) where() (string, []any) {
 	add(!q.Since.IsZero(), "r.started >= ?", q.Since.UnixMilli())
 	add(!q.Until.IsZero(), "r.started < ?", q.Until.UnixMilli())
 	add(q.Agent != "", "r.agent = ?", q.Agent)
-	add(q.Model != "", `r.models LIKE ? ESCAPE '\'`, "%"+strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(q.Model)+"%")
+	add(q.Model != "", `LOWER(r.models) LIKE LOWER(?) ESCAPE '\'`, "%"+strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(q.Model)+"%")
 	add(q.Failed, "r.failed = ?", 1)
 	add(q.MinCost > 0, "r.cost >= ?", q.MinCost)
 	return sql, args
@@ -134,22 +135,36 @@ func scanRun(scan func(...any) error, more ...any) (*Run, error) {
 }
 
 // find returns the run of a project that an id, or the beginning of one, names; nil for none.
-func (d *database) find(ctx context.Context, on querier, project, id string) (found *Run, seq int64, err error) {
-	var others []string
-	err = d.each(ctx, on, "SELECT facts, seq FROM runs WHERE project = ? AND id >= ? AND id < ? ORDER BY id LIMIT 3", []any{project, id, id + "\U0010FFFF"},
-		func(scan func(...any) error) error {
-			var n int64
-			r, err := scanRun(scan, &n)
-			if err != nil {
-				return err
-			}
-			if others = append(others, r.ID); found == nil {
-				found, seq = r, n
-			}
-			return nil
-		})
-	if err == nil && len(others) > 1 && found.ID != id {
-		return nil, 0, fmt.Errorf("%q begins %s: write more of it", id, strings.Join(others, ", "))
+func (d *database) find(ctx context.Context, project, id string) (found *Run, err error) {
+	if id == "" {
+		return nil, errors.New("expected the id of a run, got nothing")
 	}
-	return found, seq, err
+	var ids []string
+	err = d.each(ctx, d.db, "SELECT facts FROM runs WHERE project = ? AND id >= ? AND id < ? ORDER BY id LIMIT 3", []any{project, id, id + "\U0010FFFF"},
+		func(scan func(...any) error) error {
+			r, err := scanRun(scan)
+			if err == nil {
+				if ids = append(ids, r.ID); found == nil {
+					found = r
+				}
+			}
+			return err
+		})
+	if err == nil && len(ids) > 1 && found.ID != id {
+		return nil, fmt.Errorf("%q begins %s: write more of it", id, strings.Join(ids, ", "))
+	}
+	return found, err
+}
+
+// exactly returns the run of a project with an id; nil for none.
+func (d *database) exactly(ctx context.Context, project, id string) (*Run, error) {
+	if r, err := d.find(ctx, project, id); err != nil || r == nil || r.ID == id {
+		return r, err
+	}
+	return nil, nil
+}
+
+// clean is a text that every database takes.
+func clean(s string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", " "), "\uFFFD")
 }

@@ -58,7 +58,7 @@ func (f *finder) pages(ctx context.Context, from int64, order string) error {
 	match := f.quote + strings.Join(f.want, f.quote+" "+f.quote) + f.quote
 	for len(f.hits) < f.q.limit() {
 		rows, last := 0, f.below
-		err := f.each(ctx, f.db, query, append(append([]any{match, f.below, from}, args...), f.q.limit()), func(scan func(...any) error) error {
+		err := f.planned(ctx, query, append(append([]any{match, f.below, from}, args...), f.q.limit()), func(scan func(...any) error) error {
 			var h Hit
 			var place int64
 			r, err := scanRun(scan, &h.What, &h.Excerpt, &place)
@@ -81,6 +81,19 @@ func (f *finder) pages(ctx context.Context, from int64, order string) error {
 		}
 	}
 	return nil
+}
+
+// planned is each in a transaction of its own, where the dialect asks for something before.
+func (f *finder) planned(ctx context.Context, query string, args []any, row func(scan func(...any) error) error) error {
+	if f.plan == "" {
+		return f.each(ctx, f.db, query, args, row)
+	}
+	return f.within(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, f.plan); err != nil {
+			return err
+		}
+		return f.each(ctx, tx, query, args, row)
+	})
 }
 
 // index puts the texts of a run in the place of those that it had.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -22,6 +23,7 @@ import (
 type Store struct {
 	db    *database
 	blobs Blobs
+	name  string
 }
 
 // Open opens a store by the URLs of its database and its blobs.
@@ -35,8 +37,15 @@ func Open(ctx context.Context, runs, blobs string) (*Store, error) {
 		d.db.Close()
 		return nil, err
 	}
-	return &Store{d, b}, nil
+	u, err := url.Parse(runs)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{d, b, shown(u)}, nil
 }
+
+// Name is the URL of the database without what may be a secret.
+func (s *Store) Name() string { return s.name }
 
 // Close ends what the store holds open.
 func (s *Store) Close() error { return s.db.db.Close() }
@@ -75,30 +84,30 @@ func (s *Store) Push(ctx context.Context, rec *recording.Recording, o *PushOptio
 	if run.Digest, err = cas.Parse(p.Digest); err != nil {
 		return nil, false, err
 	}
-	if !o.Again {
-		if err := s.db.refuseRemoved(ctx, run.Project, run.ID); err != nil {
-			return nil, false, err
-		}
-	}
 	texts, more, err := textsOf(rec)
 	if err != nil {
 		return nil, false, err
 	}
 	run.Unlisted = more
-	there, err = s.add(ctx, run, texts, file, o.Progress)
+	there, err = s.add(ctx, run, texts, file, o)
 	return run, there, err
 }
 
 // add brings the blob of a run, then its row and texts.
-func (s *Store) add(ctx context.Context, run *Run, texts []text, file string, progress func(done, total int64)) (there bool, err error) {
+func (s *Store) add(ctx context.Context, run *Run, texts []text, file string, o *PushOptions) (there bool, err error) {
+	if !o.Again {
+		if err := s.db.refuseRemoved(ctx, s.db.db, run.Project, run.ID); err != nil {
+			return false, err
+		}
+	}
 	c, err := s.db.claim(ctx, run.Digest)
 	if err != nil {
 		return false, err
 	}
 	defer c.release()
-	if old, _, err := s.db.find(ctx, s.db.db, run.Project, run.ID); err != nil {
+	if old, err := s.db.exactly(ctx, run.Project, run.ID); err != nil {
 		return false, err
-	} else if old != nil && old.ID == run.ID && old.Digest == run.Digest {
+	} else if size, err := s.blobs.Stat(ctx, run.Digest); old != nil && old.Digest == run.Digest && err == nil && size == run.Size && !o.Again {
 		*run = *old
 		return true, nil
 	}
@@ -107,22 +116,35 @@ func (s *Store) add(ctx context.Context, run *Run, texts []text, file string, pr
 		return false, err
 	}
 	defer f.Close()
-	if err := s.blobs.Put(ctx, run.Digest, run.Size, &counted{f, 0, run.Size, progress}); err != nil {
-		return false, fmt.Errorf("the blob of %s: %w", run.ID, err)
+	if o.Again { // perhaps it was damaged
+		err = s.blobs.Delete(c.ctx, run.Digest)
+	}
+	if err == nil {
+		err = s.blobs.Put(c.ctx, run.Digest, run.Size, &counted{f, f, 0, run.Size, o.Progress})
+	}
+	if err != nil {
+		return false, fmt.Errorf("the blob of %s: %w", run.ID, c.cause(err))
 	}
 	run.PushedAt = time.Now().UTC().Truncate(time.Millisecond)
 	return false, s.db.within(ctx, func(tx *sql.Tx) error {
-		seq, err := s.db.put(ctx, tx, run)
+		seq, err := s.db.put(ctx, tx, run) // which waits for who removes the run
+		if err == nil && !o.Again {
+			err = s.db.refuseRemoved(ctx, tx, run.Project, run.ID)
+		}
 		if err == nil {
 			err = s.db.index(ctx, tx, seq, texts)
 		}
-		return errors.Join(err, c.end(ctx, tx))
+		if err == nil {
+			err = c.end(ctx, tx)
+		}
+		return err
 	})
 }
 
 // counted says how much was read of a file.
 type counted struct {
 	r           io.Reader
+	seek        io.Seeker // nil where nobody seeks
 	done, total int64
 	progress    func(done, total int64)
 }
@@ -133,6 +155,12 @@ func (c *counted) Read(b []byte) (int, error) {
 		c.progress(c.done, c.total)
 	}
 	return n, err
+}
+
+// Seek implements io.Seeker: who sends anew what failed begins again.
+func (c *counted) Seek(offset int64, whence int) (at int64, err error) {
+	c.done, err = c.seek.Seek(offset, whence)
+	return c.done, err
 }
 
 // Runs lists runs, what was pushed last first.
@@ -146,7 +174,7 @@ func (s *Store) Search(ctx context.Context, text string, q *Query) ([]Hit, error
 // Pull writes the packed recording that an id, or the beginning of one, names to a file that is not there yet. The file is there whole, with the
 // bytes that were pushed, or not at all.
 func (s *Store) Pull(ctx context.Context, project, id, file string, progress func(done, total int64)) (run *Run, err error) {
-	if run, _, err = s.db.find(ctx, s.db.db, project, id); err != nil {
+	if run, err = s.db.find(ctx, project, id); err != nil {
 		return nil, err
 	} else if run == nil {
 		return nil, s.db.noRun(ctx, project, id)
@@ -161,7 +189,7 @@ func (s *Store) Pull(ctx context.Context, project, id, file string, progress fun
 		return nil, err
 	}
 	hash := cas.NewHasher()
-	_, err = io.Copy(io.MultiWriter(f, hash), &counted{body, 0, run.Size, progress})
+	_, err = io.Copy(io.MultiWriter(f, hash), &counted{io.LimitReader(body, run.Size+1), nil, 0, run.Size, progress})
 	if err = errors.Join(err, f.Close()); err == nil && hash.Sum() != run.Digest {
 		err = &cas.CorruptError{Digest: run.Digest, Got: hash.Sum()}
 	}
@@ -173,64 +201,43 @@ func (s *Store) Pull(ctx context.Context, project, id, file string, progress fun
 }
 
 // Remove takes every byte of a run from the store and leaves a tombstone, which the signer signs. It can be done again: what an end in the middle
-// left behind goes then.
+// left behind goes then. A tombstone beside an error says that the run is gone, and what is left of it is not.
 func (s *Store) Remove(ctx context.Context, project, id, why string, signer note.Signer) (*Tombstone, error) {
-	run, _, err := s.db.find(ctx, s.db.db, project, id)
+	t, err := s.bury(ctx, project, id, why, signer)
 	if err != nil {
 		return nil, err
 	}
-	var t *Tombstone
-	if run == nil {
-		if t, err = s.db.tombstone(ctx, project, id); err == nil && t == nil {
-			err = s.db.noRun(ctx, project, id)
-		}
-	} else {
-		t = &Tombstone{ID: run.ID, Project: project, Digest: run.Digest, At: time.Now().UTC().Truncate(time.Second), Why: why}
-		err = t.sign(signer)
-	}
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.db.claim(ctx, t.Digest)
-	if err != nil {
-		return nil, err
-	}
-	defer c.release()
-	if run != nil {
-		err = s.db.within(ctx, func(tx *sql.Tx) error { return s.db.bury(ctx, tx, t) })
-	}
-	if err == nil {
-		_, err = s.dropUnused(ctx, c)
-	}
-	if err == nil {
-		err = s.db.purify(ctx)
-	}
+	_, err = s.Sweep(ctx)
 	return t, err
 }
 
-// dropUnused deletes a blob that is claimed, if no run has it.
-func (s *Store) dropUnused(ctx context.Context, c *claim) (dropped bool, err error) {
-	if used, err := s.db.used(ctx, c.digest); err != nil || used {
-		return false, err
+// bury puts a tombstone in the place of a run. What is not in the database still lies there.
+func (s *Store) bury(ctx context.Context, project, id, why string, signer note.Signer) (t *Tombstone, err error) {
+	run, err := s.db.exactly(ctx, project, id)
+	if err != nil {
+		return nil, err
 	}
-	if err := c.hold(ctx); err != nil {
-		return false, err
+	if run == nil {
+		if t, err = s.db.tombstone(ctx, s.db.db, project, id); err == nil && t == nil {
+			err = s.db.noRun(ctx, project, id)
+		}
+		return t, err
 	}
-	return true, s.blobs.Delete(ctx, c.digest)
+	t = &Tombstone{ID: run.ID, Project: project, Digest: run.Digest, At: time.Now().UTC().Truncate(time.Second), Why: why}
+	if err := t.sign(signer); err != nil {
+		return nil, err
+	}
+	return t, s.db.within(ctx, func(tx *sql.Tx) error { return s.db.bury(ctx, tx, t) })
 }
 
-func (d *database) used(ctx context.Context, digest cas.Digest) (bool, error) {
-	var one int
-	return d.one(ctx, d.db, "SELECT 1 FROM runs WHERE digest = ? LIMIT 1", []any{digest.String()}, &one)
-}
-
-// Prune removes the runs of a project that began before a moment and are not among so many that were pushed last; zero is no condition.
+// Prune removes the runs of a project that began before a moment and are not among so many that were pushed last; zero is no condition. Sweep takes
+// away what is left of them.
 func (s *Store) Prune(ctx context.Context, project string, began time.Time, keep int, signer note.Signer) (removed []*Tombstone, err error) {
 	runs, err := s.db.runs(ctx, &Query{Project: project, Limit: math.MaxInt32})
 	for i := range runs {
 		if r := &runs[i]; err == nil && i >= keep && (began.IsZero() || r.StartedAt.Before(began)) {
 			var t *Tombstone
-			if t, err = s.Remove(ctx, project, r.ID, "its time was over", signer); err == nil {
+			if t, err = s.bury(ctx, project, r.ID, "its time was over", signer); err == nil {
 				removed = append(removed, t)
 			}
 		}
@@ -238,34 +245,49 @@ func (s *Store) Prune(ctx context.Context, project string, began time.Time, keep
 	return removed, err
 }
 
-// Sweep deletes blobs that no run has, and returns which. What somebody is about to push or remove stays.
+// Sweep deletes blobs that this database brought and no run has any more, returns which, and takes away what removed rows have left in the
+// database's files. What somebody is about to push stays.
 func (s *Store) Sweep(ctx context.Context) (gone []cas.Digest, err error) {
-	for digest, err := range s.blobs.All(ctx) {
-		if err != nil {
-			return gone, err
-		}
-		used, err := s.db.used(ctx, digest)
-		if err != nil {
-			return gone, err
-		}
-		if used {
+	unused, err := s.db.unused(ctx)
+	for i := 0; i < len(unused) && err == nil; i++ {
+		var c *claim
+		if c, err = s.db.tryClaim(ctx, unused[i]); c == nil {
 			continue
 		}
-		c, err := s.db.tryClaim(ctx, digest)
-		if c == nil {
-			if err != nil {
-				return gone, err
-			}
-			continue
+		var dropped bool
+		if dropped, err = s.drop(ctx, c); dropped {
+			gone = append(gone, unused[i])
 		}
-		dropped, err := s.dropUnused(ctx, c)
-		if c.release(); dropped && err == nil {
-			gone = append(gone, digest)
-		}
-		if err != nil {
-			return gone, err
-		}
+		c.release()
 	}
-	_, err = s.db.exec(ctx, s.db.db, "DELETE FROM claims WHERE at < "+s.db.now+" - ?", int(ClaimAge.Seconds()))
-	return gone, err
+	return gone, errors.Join(err, s.db.purify(ctx))
+}
+
+// drop deletes a blob that is claimed, if no run has it.
+func (s *Store) drop(ctx context.Context, c *claim) (dropped bool, err error) {
+	var one int
+	if used, err := s.db.one(ctx, s.db.db, "SELECT 1 FROM runs WHERE digest = ? LIMIT 1", []any{c.digest.String()}, &one); err != nil || used {
+		return false, err
+	}
+	if err := c.hold(ctx); err != nil {
+		return false, err
+	}
+	if err := s.blobs.Delete(c.ctx, c.digest); err != nil {
+		return false, c.cause(err)
+	}
+	return true, c.set(ctx, s.db.db, "DELETE FROM blobs WHERE digest = ? AND owner = ?")
+}
+
+// unused are the blobs that no run has.
+func (d *database) unused(ctx context.Context) (out []cas.Digest, err error) {
+	err = d.each(ctx, d.db, "SELECT digest FROM blobs b WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.digest = b.digest)", nil, func(scan func(...any) error) error {
+		var name string
+		if err := scan(&name); err != nil {
+			return err
+		}
+		digest, err := cas.Parse(name)
+		out = append(out, digest)
+		return err
+	})
+	return out, err
 }

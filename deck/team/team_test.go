@@ -323,6 +323,46 @@ func holds(t *testing.T, dir, word string) {
 	}))
 }
 
+// TestRemoveChanged: the bytes that a run had before it was changed go with it, and it comes back to nobody who was about to push it.
+func TestRemoveChanged(t *testing.T) {
+	eachPair(t, func(t *testing.T, at place) {
+		s := at.open(t)
+		old := push(t, s, made(t, "one", "alpha", "beta", nil))
+		run := push(t, s, made(t, "one", "gamma", "delta", nil))
+		sign, _ := signer(t)
+		if _, err := s.Remove(t.Context(), "", "on", "", sign); !errors.Is(err, team.ErrNoRun) {
+			t.Errorf("the beginning of an id: %v", err)
+		}
+		_, err := s.Remove(t.Context(), "", "one", "", sign)
+		must(t, err)
+		b, err := team.OpenBlobs(t.Context(), at.blobs)
+		must(t, err)
+		var missing *cas.MissingError
+		for _, d := range []cas.Digest{old.Digest, run.Digest} {
+			if _, err := b.Stat(t.Context(), d); !errors.As(err, &missing) {
+				t.Errorf("a blob is left: %v", err)
+			}
+		}
+	})
+}
+
+// TestMended: what is damaged in the store is brought again.
+func TestMended(t *testing.T) {
+	eachPair(t, func(t *testing.T, at place) {
+		s := at.open(t)
+		rec := made(t, "one", "alpha", "beta", nil)
+		run := push(t, s, rec)
+		b, err := team.OpenBlobs(t.Context(), at.blobs)
+		must(t, err)
+		must(t, b.Delete(t.Context(), run.Digest))
+		if _, there, err := s.Push(t.Context(), rec, nil); err != nil || there {
+			t.Errorf("push: there %v, %v", there, err)
+		}
+		_, err = s.Pull(t.Context(), "", "one", filepath.Join(t.TempDir(), "x"), nil)
+		must(t, err)
+	})
+}
+
 // TestTwins: two runs of the same bytes have one blob, which goes with the last of them.
 func TestTwins(t *testing.T) {
 	eachPair(t, func(t *testing.T, at place) {
@@ -368,7 +408,7 @@ func TestManyAtOnce(t *testing.T) {
 				if _, err := s.Remove(t.Context(), "", "run0", "", sign); err != nil {
 					t.Logf("remove: %v", err) // another one did, or reads
 				}
-				if _, err := s.Sweep(t.Context()); err != nil {
+				if _, err := s.Sweep(t.Context()); err != nil && !errors.Is(err, team.ErrRead) {
 					t.Errorf("sweep: %v", err)
 				}
 			})
@@ -414,14 +454,8 @@ func TestBlobs(t *testing.T) {
 				t.Errorf("%d bytes from %d on: %q, want %q", c.n, c.from, got, c.want)
 			}
 		}
-		n := 0
-		for got, err := range b.All(t.Context()) {
-			if must(t, err); got == d {
-				n++
-			}
-		}
-		if size, err := b.Stat(t.Context(), d); err != nil || size != int64(len(content)) || n != 1 {
-			t.Errorf("size %d, listed %d times, %v", size, n, err)
+		if size, err := b.Stat(t.Context(), d); err != nil || size != int64(len(content)) {
+			t.Errorf("size %d, %v", size, err)
 		}
 		for range 2 {
 			must(t, b.Delete(t.Context(), d))
@@ -458,8 +492,8 @@ func TestRefused(t *testing.T) {
 	must(t, err)
 	must(t, db.Close())
 	for _, c := range []struct{ runs, blobs, want string }{
-		{newer, "file://" + dir, "of version 99"}, {"mysql://x", "file://" + dir, "want sqlite:///PATH or postgres://"}, {"sqlite://" + dir + "/x", "ftp://x", "want file:///PATH or s3://"},
-		{"sqlite://" + dir + "/x", "s3://b?endpoint=nowhere", "want http://HOST:PORT"}, {"sqlite://" + dir + "/no/x", "file://" + dir, "unable to open"},
+		{newer, "file://" + dir, "of version 99"}, {"mysql://x?p=secret", "file://" + dir, "want sqlite:///PATH or postgres://"}, {"host=x password=secret", "file://" + dir, "want sqlite:///PATH"}, {"sqlite://" + dir + "/x", "ftp://x", "want file:///PATH or s3://"},
+		{"sqlite://" + dir + "/x", "s3://b?endpoint=http:secret", "want http://HOST:PORT"}, {"sqlite://" + dir + "/no/x", "file://" + dir, "unable to open"},
 		{"sqlite://" + dir + "/x", "", "--blobs is missing"}, {"postgres://u:secret@127.0.0.1:1/x", "file://" + dir, "127.0.0.1"},
 	} {
 		_, err := team.Open(context.Background(), c.runs, c.blobs)

@@ -22,7 +22,7 @@ type text struct{ what, body string }
 func textsOf(rec *recording.Recording) (out []text, more bool, err error) {
 	left := maxTexts
 	err = account.Texts(rec, func(what, body string) bool {
-		for _, piece := range pieces(strings.ToValidUTF8(strings.ReplaceAll(body, "\x00", " "), "\uFFFD")) { // PostgreSQL takes no zero byte
+		for _, piece := range pieces(clean(body)) {
 			if left -= len(piece); left < 0 {
 				more = true
 				return false

@@ -53,9 +53,9 @@ func (d *database) bury(ctx context.Context, tx *sql.Tx, t *Tombstone) error {
 }
 
 // tombstone returns what stands where a run was; nil for nothing.
-func (d *database) tombstone(ctx context.Context, project, id string) (*Tombstone, error) {
+func (d *database) tombstone(ctx context.Context, on querier, project, id string) (*Tombstone, error) {
 	var text string
-	there, err := d.one(ctx, d.db, "SELECT note FROM tombstones WHERE project = ? AND id = ? LIMIT 1", []any{project, id}, &text)
+	there, err := d.one(ctx, on, "SELECT note FROM tombstones WHERE project = ? AND id = ? LIMIT 1", []any{project, id}, &text)
 	if err != nil || !there {
 		return nil, err
 	}
@@ -70,8 +70,8 @@ func (d *database) tombstone(ctx context.Context, project, id string) (*Tombston
 }
 
 // refuseRemoved returns an error that wraps ErrRemoved where a run has a tombstone.
-func (d *database) refuseRemoved(ctx context.Context, project, id string) error {
-	t, err := d.tombstone(ctx, project, id)
+func (d *database) refuseRemoved(ctx context.Context, on querier, project, id string) error {
+	t, err := d.tombstone(ctx, on, project, id)
 	if err != nil || t == nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (d *database) refuseRemoved(ctx context.Context, project, id string) error 
 
 // noRun says that there is none, or that it was removed.
 func (d *database) noRun(ctx context.Context, project, id string) error {
-	if err := d.refuseRemoved(ctx, project, id); err != nil {
+	if err := d.refuseRemoved(ctx, d.db, project, id); err != nil {
 		return err
 	}
 	return fmt.Errorf("%w: %s", ErrNoRun, id)
