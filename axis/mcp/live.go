@@ -91,7 +91,8 @@ type liveSession struct {
 	post    string              // of HTTP+SSE: where messages are sent to; "" else
 	lost    error               // why the server is told no more; nil while it is
 	got     map[string]*Message // the answers that are awaited, by id; nil for one that has not come
-	changed lane.Change         // of post, lost and got
+	streams int                 // on which the client listens, and that have not gone on yet
+	changed lane.Change         // of post, lost, got and streams
 }
 
 // answered notes what the tape answers.
@@ -122,6 +123,7 @@ func (p *webExchange) Send(ctx context.Context, send exchange.Sender) (res *http
 	if err := l.begin(ctx, send); err != nil {
 		return nil, true, err
 	}
+	l.join(ctx)
 	if res, err = send(ctx, l.mapped(p.asked.Request)); err == nil {
 		res.Header.Del(sessionHeader) // to the client it is the recorded one
 	}
@@ -156,6 +158,32 @@ func (l *liveSession) begin(ctx context.Context, send exchange.Sender) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// maxJoin is for how long a request waits for the streams of its client.
+const maxJoin = 2 * time.Second
+
+// join waits until the streams on which the client listens are those of the server: what that says unasked when it gets the request is said to
+// nobody else. One that says nothing on a stream before it has something to say is not waited for longer than maxJoin.
+func (l *liveSession) join(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, maxJoin)
+	defer stop()
+	_ = lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.streams == 0 {
+			return nil, 0
+		}
+		return l.changed.Next(), lane.Forever
+	}, nil)
+}
+
+// listens counts the streams that have not gone on yet.
+func (l *liveSession) listens(more int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.streams += more
+	l.changed.Happened()
 }
 
 func (l *liveSession) tellAll(send exchange.Sender) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 )
@@ -18,13 +19,16 @@ func (p *webExchange) GoOn(recorded exchange.Body, send exchange.Sender) exchang
 		return nil
 	}
 	p.given.spliced = true
-	return &splicedStream{p: p, live: p.conversation.live, send: send, recorded: recorded, buf: make([]byte, relayBuffer)}
+	live := p.conversation.live
+	live.listens(1)
+	return &splicedStream{p: p, live: live, wentOn: sync.OnceFunc(func() { live.listens(-1) }), send: send, recorded: recorded, buf: make([]byte, relayBuffer)}
 }
 
 // A splicedStream gives the recorded events of a stream, each when it is due, and past the tape what the server says.
 type splicedStream struct {
 	p        *webExchange
 	live     *liveSession
+	wentOn   func() // once it is the server's, or has ended
 	send     exchange.Sender
 	recorded exchange.Body
 	reader   eventReader
@@ -72,6 +76,7 @@ func (s *splicedStream) next(ctx context.Context) ([]byte, error) {
 		if err := g.atEnd(ctx, true); err != nil {
 			return nil, err
 		}
+		s.wentOn()
 		return nil, s.end
 	}
 	u := s.units[0]
@@ -91,11 +96,12 @@ func (s *splicedStream) leave(ctx context.Context) (io.ReadCloser, error) {
 	}
 	s.p.given.on = false
 	if far := s.live.events; far != nil {
+		s.wentOn()
 		context.AfterFunc(ctx, func() { far.Close() })
 		return far, nil
 	}
 	res, err := s.send(ctx, s.live.mapped(s.p.asked.Request, lastEvent))
-	if err != nil {
+	if s.wentOn(); err != nil {
 		return nil, err
 	}
 	if res.StatusCode != http.StatusOK { // it has nothing to say unasked
@@ -108,6 +114,7 @@ func (s *splicedStream) leave(ctx context.Context) (io.ReadCloser, error) {
 
 // Close implements exchange.Body.
 func (s *splicedStream) Close() error {
+	s.wentOn()
 	err := s.recorded.Close()
 	if s.far != nil {
 		err = errors.Join(err, s.far.Close())
