@@ -45,8 +45,10 @@ type session struct {
 	// answered is told of each exchange whose answer is about to begin (exchange.TapOptions.Answered); set likewise.
 	answered func(opener, arrival, recorded uint64)
 
-	closing  sync.Once
-	closeErr error
+	closing      sync.Once
+	stopFlushing context.CancelFunc
+	flushing     sync.WaitGroup
+	closeErr     error
 }
 
 // sessionOptions say what newSession opens.
@@ -108,12 +110,36 @@ func (s *session) openTape(o *sessionOptions) (err error) {
 		ro.Sync = s.file.Sync
 	}
 	s.rec = tape.NewRecorder(w, ro)
+	ctx, stop := context.WithCancel(context.Background())
+	s.stopFlushing = stop
+	s.flushing.Go(func() { s.flush(ctx) })
 	return nil
+}
+
+// flushEvery is how long a record is in the recorder's own memory at most: then who looks at the run sees it, and a kill does not take it.
+const flushEvery = time.Second
+
+// flush hands on what nothing else had to wait for.
+func (s *session) flush(ctx context.Context) {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			_ = s.rec.Flush() // the recorder tells fail
+		}
+	}
 }
 
 // close ends the tape, once. The error is the first that the recorder met.
 func (s *session) close() error {
-	s.closing.Do(func() { s.closeErr = errors.Join(s.rec.Flush(), s.file.Close()) })
+	s.closing.Do(func() {
+		s.stopFlushing()
+		s.flushing.Wait()
+		s.closeErr = errors.Join(s.rec.Flush(), s.file.Close())
+	})
 	return s.closeErr
 }
 
