@@ -26,7 +26,7 @@ type dialect struct {
 	order    string   // that of places, behind those
 	plan     string   // before a search, in its transaction; "" for nothing
 	cleanse  []string // what takes away what removed rows leave behind, outside of a transaction
-	busy     string   // what says, of the last of cleanse, that it could not: a query of a number that is not 0 then; "" for none
+	busy     string   // empties the journal too, and says by a number that is not 0 that somebody reads it; "" for none
 	schema   []string // migrations from version 0 on
 }
 

@@ -158,10 +158,12 @@ func (d *database) find(ctx context.Context, project, id string) (found *Run, er
 
 // exactly returns the run of a project with an id; nil for none.
 func (d *database) exactly(ctx context.Context, project, id string) (*Run, error) {
-	if r, err := d.find(ctx, project, id); err != nil || r == nil || r.ID == id {
-		return r, err
-	}
-	return nil, nil
+	var found *Run
+	err := d.each(ctx, d.db, "SELECT facts FROM runs WHERE project = ? AND id = ?", []any{project, id}, func(scan func(...any) error) (err error) {
+		found, err = scanRun(scan)
+		return err
+	})
+	return found, err
 }
 
 // clean is a text that every database takes.

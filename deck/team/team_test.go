@@ -156,6 +156,12 @@ func TestPushPull(t *testing.T) {
 				t.Errorf("%s has changed on the way", name)
 			}
 		}
+		for _, id := range []string{"one1", "one2", "o"} { // the beginning of others is an id too
+			push(t, s, made(t, id, "x", "y", nil))
+		}
+		if _, err := s.Pull(t.Context(), "", "on", file+"2", nil); err == nil || !strings.Contains(err.Error(), "begins one, one1") {
+			t.Errorf("the beginning of several: %v", err)
+		}
 		if _, err := s.Pull(t.Context(), "", "two", file+"2", nil); !errors.Is(err, team.ErrNoRun) {
 			t.Errorf("a run that nobody pushed: %v", err)
 		}
