@@ -24,6 +24,7 @@ type Store struct {
 	db    *database
 	blobs Blobs
 	name  string
+	runs  string // the URL of the database, which may hold a password
 }
 
 // Open opens a store by the URLs of its database and its blobs.
@@ -41,7 +42,7 @@ func Open(ctx context.Context, runs, blobs string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{d, b, shown(u)}, nil
+	return &Store{d, b, shown(u), runs}, nil
 }
 
 // Name is the URL of the database without what may be a secret.
@@ -165,6 +166,11 @@ func (c *counted) Seek(offset int64, whence int) (at int64, err error) {
 
 // Runs lists runs, what was pushed last first.
 func (s *Store) Runs(ctx context.Context, q *Query) ([]Run, error) { return s.db.runs(ctx, q) }
+
+// Run is that of a project with an id; nil for none.
+func (s *Store) Run(ctx context.Context, project, id string) (*Run, error) {
+	return s.db.exactly(ctx, project, id)
+}
 
 // Search finds runs one text of which has all words of a text, what was pushed last first.
 func (s *Store) Search(ctx context.Context, text string, q *Query) ([]Hit, error) {
