@@ -188,11 +188,14 @@ func (q *Queue) Workers(ctx context.Context, project, program string) (n int, er
 	return n, err
 }
 
-// lookEvery is how often it is looked whether jobs have ended.
-const lookEvery = 50 * time.Millisecond
+// How often it is looked whether jobs have ended, and how long cancelling them may take.
+const (
+	lookEvery = 50 * time.Millisecond
+	endWithin = 10 * time.Second
+)
 
 // Wait waits for jobs that Put added, and gives the result of each to report as it ends. A database that does not answer is asked again: trouble
-// is told of it. The error is ctx's, and the Summary holds those that had ended by then.
+// is told of it. The error is ctx's: then the Summary holds those that had ended by then, and the others are cancelled.
 func (q *Queue) Wait(ctx context.Context, jobs []Job, ids []int64, report func(*gate.Result), trouble func(error)) (*gate.Summary, error) {
 	began := time.Now()
 	results := make(map[int64]*gate.Result)
@@ -208,6 +211,11 @@ func (q *Queue) Wait(ctx context.Context, jobs []Job, ids []int64, report func(*
 		if len(left) > 0 {
 			sleep(ctx, lookEvery)
 		}
+	}
+	if len(left) > 0 {
+		end, stop := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+		defer stop()
+		_ = q.Cancel(end, left...) // a job that cannot be cancelled is done for nobody
 	}
 	s := &gate.Summary{Left: len(left), Took: time.Since(began)}
 	for _, id := range ids {

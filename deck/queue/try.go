@@ -120,16 +120,19 @@ func (w *worker) try(ctx context.Context, j *Job) (*gate.Result, *team.Verdict, 
 	if err != nil {
 		return nil, nil, err
 	}
-	run, err := w.q.store.Pull(ctx, j.Project, j.Run, file, nil)
+	run, err := w.q.store.Run(ctx, j.Project, j.Run)
+	if err == nil && (run.ID != j.Run || filepath.Base(run.ID) != run.ID) { // the beginning of another one, or no name of a file
+		err = team.ErrNoRun
+	}
+	if err == nil {
+		_, err = w.q.store.Pull(ctx, j.Project, j.Run, file, nil)
+	}
 	r := &gate.Result{Status: gate.Damaged}
 	var corrupt *cas.CorruptError
 	var missing *cas.MissingError
 	switch {
-	case run != nil && run.ID != j.Run:
-		return nil, nil, team.ErrNoRun
 	case errors.As(err, &corrupt), errors.As(err, &missing):
 		r.Why, err = err.Error(), nil
-		run, _ = w.q.store.Run(ctx, j.Project, j.Run)
 	case err == nil && j.What == Verify:
 		r, err = w.verify(ctx, file)
 	case err == nil:
@@ -138,8 +141,8 @@ func (w *worker) try(ctx context.Context, j *Job) (*gate.Result, *team.Verdict, 
 	if err == nil && errors.Is(r.Err, syscall.ENOSPC) {
 		err = r.Err
 	}
-	if err != nil || run == nil {
-		return nil, nil, cmp.Or(err, error(team.ErrNoRun))
+	if err != nil {
+		return nil, nil, err
 	}
 	r.Case, r.Name, r.Took = gate.Case{Path: run.ID, Kind: gate.Packed}, run.ID, cmp.Or(r.Took, time.Since(began))
 	detail, err := json.Marshal(r)

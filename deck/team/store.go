@@ -167,9 +167,13 @@ func (c *counted) Seek(offset int64, whence int) (at int64, err error) {
 // Runs lists runs, what was pushed last first.
 func (s *Store) Runs(ctx context.Context, q *Query) ([]Run, error) { return s.db.runs(ctx, q) }
 
-// Run is that of a project with an id; nil for none.
+// Run is what an id of a project, or the beginning of one, names. The error for none wraps ErrNoRun or ErrRemoved.
 func (s *Store) Run(ctx context.Context, project, id string) (*Run, error) {
-	return s.db.exactly(ctx, project, id)
+	run, err := s.db.find(ctx, project, id)
+	if err == nil && run == nil {
+		err = s.db.noRun(ctx, project, id)
+	}
+	return run, err
 }
 
 // Search finds runs one text of which has all words of a text, what was pushed last first.
@@ -180,10 +184,8 @@ func (s *Store) Search(ctx context.Context, text string, q *Query) ([]Hit, error
 // Pull writes the packed recording that an id, or the beginning of one, names to a file that is not there yet. The file is there whole, with the
 // bytes that were pushed, or not at all.
 func (s *Store) Pull(ctx context.Context, project, id, file string, progress func(done, total int64)) (run *Run, err error) {
-	if run, err = s.db.find(ctx, project, id); err != nil {
+	if run, err = s.Run(ctx, project, id); err != nil {
 		return nil, err
-	} else if run == nil {
-		return nil, s.db.noRun(ctx, project, id)
 	}
 	body, err := s.blobs.Get(ctx, run.Digest, 0, -1)
 	if err != nil {

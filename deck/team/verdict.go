@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -43,19 +45,30 @@ ON CONFLICT (seq, tapedeck, program) DO UPDATE SET digest = excluded.digest, at 
 		v.Tapedeck, v.Program, v.At.UnixMilli(), clean(string(facts)), clean(string(v.Detail)), v.Project, v.Run, v.Digest.String())
 }
 
-// Verdicts gives those of a run as it is now to f, the last first.
-func (s *Store) Verdicts(ctx context.Context, project, id string, f func(*Verdict)) error {
-	return s.db.each(ctx, s.db.db, `SELECT v.facts FROM verdicts v JOIN runs r ON r.seq = v.seq AND r.digest = v.digest
-WHERE r.project = ? AND r.id = ? ORDER BY v.at DESC`, []any{project, id}, func(scan func(...any) error) error {
-		var facts string
-		if err := scan(&facts); err != nil {
-			return err
+// Verdicts are those of some runs of a project as they are now, the last first.
+func (s *Store) Verdicts(ctx context.Context, project string, ids []string) (map[string][]Verdict, error) {
+	out := make(map[string][]Verdict)
+	for some := range slices.Chunk(ids, 1000) { // databases bound how many arguments there are
+		args := []any{project}
+		for _, id := range some {
+			args = append(args, id)
 		}
-		v := &Verdict{Project: project}
-		err := json.Unmarshal([]byte(facts), v)
-		f(v)
-		return err
-	})
+		err := s.db.each(ctx, s.db.db, `SELECT v.facts FROM verdicts v JOIN runs r ON r.seq = v.seq AND r.digest = v.digest
+WHERE r.project = ? AND r.id IN (?`+strings.Repeat(", ?", len(some)-1)+`) ORDER BY v.at DESC`, args, func(scan func(...any) error) error {
+			var facts string
+			if err := scan(&facts); err != nil {
+				return err
+			}
+			v := Verdict{Project: project}
+			err := json.Unmarshal([]byte(facts), &v)
+			out[v.Run] = append(out[v.Run], v)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // Verdict returns that of a run by a version of tapedeck and one of the program, the last of all where both are ""; nil for none.
