@@ -157,7 +157,7 @@ func runQueued(ctx context.Context, s *team.Store, o *testOptions, ids []string,
 func (o *testOptions) jobsOf(ctx context.Context, s *team.Store, ids []string) (jobs []queue.Job, err error) {
 	var runs []team.Run
 	for _, id := range ids {
-		run, err := s.Run(ctx, o.q.project, id)
+		run, err := s.Find(ctx, o.q.project, id)
 		if err != nil {
 			return nil, err
 		}

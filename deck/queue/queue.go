@@ -62,8 +62,8 @@ type client interface {
 	Stopped() <-chan struct{}
 }
 
-// exec runs a statement.
-type exec func(ctx context.Context, query string, args ...any) error
+// An execer runs a statement.
+type execer func(ctx context.Context, query string, args ...any) error
 
 // A Queue is the jobs of a store. It may be used by several goroutines, and must be closed before the store.
 type Queue struct {
@@ -71,7 +71,7 @@ type Queue struct {
 	client client
 	rows   riverdriver.Executor
 	// complete ends a job that a worker has, in one transaction with what put writes.
-	complete func(ctx context.Context, job *river.Job[Job], put func(exec) error) error
+	complete func(ctx context.Context, job *river.Job[Job], put func(execer) error) error
 	close    func()
 }
 
@@ -101,7 +101,7 @@ func connect[T any](ctx context.Context, s *team.Store, d riverdriver.Driver[T],
 		closePool()
 		return nil, fmt.Errorf("the queue in %s: %w", s.Name(), err)
 	}
-	return &Queue{s, c, d.GetExecutor(), func(ctx context.Context, job *river.Job[Job], put func(exec) error) error {
+	return &Queue{s, c, d.GetExecutor(), func(ctx context.Context, job *river.Job[Job], put func(execer) error) error {
 		tx, err := d.GetExecutor().Begin(ctx)
 		if err != nil {
 			return err

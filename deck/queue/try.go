@@ -90,7 +90,7 @@ func (w *worker) orLater(ctx context.Context, job *river.Job[Job], err error) er
 
 // put writes a verdict and ends its job, at once; a job that is dead ends by its error. A database that does not answer is asked again.
 func (w *worker) put(ctx context.Context, job *river.Job[Job], v *team.Verdict, dead bool) error {
-	write := func(run exec) error { return w.q.store.PutVerdict(ctx, run, v) }
+	write := func(run execer) error { return w.q.store.PutVerdict(ctx, run, v) }
 	for {
 		var err error
 		if dead {
@@ -121,7 +121,7 @@ func (w *worker) try(ctx context.Context, j *Job) (*gate.Result, *team.Verdict, 
 		return nil, nil, err
 	}
 	run, err := w.q.store.Run(ctx, j.Project, j.Run)
-	if err == nil && (run.ID != j.Run || filepath.Base(run.ID) != run.ID) { // the beginning of another one, or no name of a file
+	if err == nil && filepath.Base(run.ID) != run.ID { // no name of a file
 		err = team.ErrNoRun
 	}
 	if err == nil {

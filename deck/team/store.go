@@ -167,9 +167,19 @@ func (c *counted) Seek(offset int64, whence int) (at int64, err error) {
 // Runs lists runs, what was pushed last first.
 func (s *Store) Runs(ctx context.Context, q *Query) ([]Run, error) { return s.db.runs(ctx, q) }
 
-// Run is what an id of a project, or the beginning of one, names. The error for none wraps ErrNoRun or ErrRemoved.
-func (s *Store) Run(ctx context.Context, project, id string) (*Run, error) {
+// Find returns the run of a project that an id, or the beginning of one, names. The error for none wraps ErrNoRun or ErrRemoved.
+func (s *Store) Find(ctx context.Context, project, id string) (*Run, error) {
 	run, err := s.db.find(ctx, project, id)
+	return s.orNone(ctx, run, err, project, id)
+}
+
+// Run returns the run of a project that has an id. The error for none wraps ErrNoRun or ErrRemoved.
+func (s *Store) Run(ctx context.Context, project, id string) (*Run, error) {
+	run, err := s.db.exactly(ctx, project, id)
+	return s.orNone(ctx, run, err, project, id)
+}
+
+func (s *Store) orNone(ctx context.Context, run *Run, err error, project, id string) (*Run, error) {
 	if err == nil && run == nil {
 		err = s.db.noRun(ctx, project, id)
 	}
@@ -184,7 +194,7 @@ func (s *Store) Search(ctx context.Context, text string, q *Query) ([]Hit, error
 // Pull writes the packed recording that an id, or the beginning of one, names to a file that is not there yet. The file is there whole, with the
 // bytes that were pushed, or not at all.
 func (s *Store) Pull(ctx context.Context, project, id, file string, progress func(done, total int64)) (run *Run, err error) {
-	if run, err = s.Run(ctx, project, id); err != nil {
+	if run, err = s.Find(ctx, project, id); err != nil {
 		return nil, err
 	}
 	body, err := s.blobs.Get(ctx, run.Digest, 0, -1)
