@@ -194,7 +194,7 @@ func (t *relay) endedBy(side Side) {
 func (t *relay) watch(to, from *end, by Side) {
 	if to.gone() {
 		t.endedBy(by)
-		from.closeRead()
+		from.closeReadWhole(t.leaving)
 	}
 }
 
@@ -213,7 +213,7 @@ func (t *relay) hangUp(from *end) {
 		case <-time.After(t.leaving):
 		}
 		if t.serverIn.hungUp() {
-			t.clientIn.closeRead()
+			t.clientIn.closeReadWhole(t.leaving)
 		}
 	case t.clientIn:
 		if t.clientOut.hungUp() {

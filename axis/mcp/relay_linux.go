@@ -3,7 +3,9 @@ package mcp
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -129,6 +131,30 @@ func (e *end) gone() (gone bool) {
 
 // hungUp reports whether the far end is gone. That of a nil end is not.
 func (e *end) hungUp() bool { return e != nil && e.ready(0) }
+
+// closeReadWhole is closeRead that waits until nobody else reads there either: a child that is being forked has every file until its exec.
+func (e *end) closeReadWhole(atMost time.Duration) {
+	defer e.closeRead()
+	if !e.file.watching || e.file.both {
+		return
+	}
+	conn, err := e.file.f.SyscallConn()
+	if err != nil {
+		return
+	}
+	other := -1 // the pipe's other end
+	_ = conn.Control(func(fd uintptr) {
+		other, err = unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	})
+	if err != nil || other < 0 {
+		return // a socket, or closed
+	}
+	writer := &end{file: &endFile{f: os.NewFile(uintptr(other), e.file.f.Name()), watching: true}}
+	defer writer.close()
+	e.closeRead()
+	_ = writer.file.f.SetReadDeadline(time.Now().Add(atMost))
+	writer.gone()
+}
 
 // unread returns how many bytes that were written to f, a pipe or a Unix socket, nobody has read yet; 0 where that is not known. A
 // socket counts what it needs to hold them too.

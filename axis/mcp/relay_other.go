@@ -4,6 +4,7 @@ package mcp
 
 import (
 	"os"
+	"time"
 )
 
 // copyStderr passes on what the server writes to its stderr.
@@ -17,6 +18,9 @@ func (e *end) hungUp() bool { return false }
 
 // gone reports false: here only a write tells that nobody reads any more.
 func (e *end) gone() bool { return false }
+
+// closeReadWhole is closeRead: who else reads cannot be seen here.
+func (e *end) closeReadWhole(time.Duration) { e.closeRead() }
 
 // unread knows nothing here.
 func unread(*os.File) int { return 0 }
