@@ -25,8 +25,9 @@ type workerOptions struct {
 	colorFlag
 	storeFlags
 	queue.Options
-	tree string
-	json bool
+	tree    string
+	maxSize string
+	json    bool
 }
 
 func newWorkerCommand(std streams) *cobra.Command {
@@ -44,6 +45,7 @@ func newWorkerCommand(std streams) *cobra.Command {
 	f.StringVar(&o.Program, "program-version", "", programHelp+"takes only the jobs that ask for it ; default: that of what is in --tree, and jobs that ask for none")
 	f.IntVarP(&o.Jobs, "jobs", "j", 1, "how many `at once`")
 	f.StringArrayVar(&o.Watch, "watch", nil, watchHelp)
+	f.StringVar(&o.maxSize, "max-size", "8G", "try no run that unpacks to more `bytes` than this: a number with K, M, G or T")
 	f.BoolVar(&o.json, "json", false, "a line of JSON a verdict")
 	o.colorFlag.defineColor(cmd)
 	return cmd
@@ -57,6 +59,12 @@ func runWorker(ctx context.Context, s *team.Store, o *workerOptions, std streams
 	lib, err := openLibrary()
 	if err != nil {
 		return err
+	}
+	if o.MaxBytes, err = parseSize(o.maxSize); err != nil {
+		return fmt.Errorf("--max-size: %w", err)
+	}
+	if o.Jobs < 1 {
+		return fmt.Errorf("-j %d: want at least 1", o.Jobs)
 	}
 	o.Project, o.Log, o.Rules = o.project, logger(std.err), filepath.Dir(lib.Dir)
 	switch now, at, err := parseTree(o.tree); {

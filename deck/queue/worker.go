@@ -31,8 +31,10 @@ type Options struct {
 	Rules   string   // the directory of the tapedeck.yaml that replays go by; "" is none
 	Watch   []string // paths that gate too
 	Jobs    int      // how many at once; 0 is 1
-	Log     *slog.Logger
-	Report  func(*gate.Result) // of each verdict, by several goroutines
+
+	MaxBytes int64              // what a run may unpack to; 0 is packed.DefaultMaxBytes
+	Report   func(*gate.Result) // of each verdict, by several goroutines
+	Log      *slog.Logger       // nil is silent
 
 	Beat time.Duration // between two signs of life; 0 is DefaultBeat. A database or disk that fails is tried again after a third of it
 
