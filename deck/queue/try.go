@@ -36,7 +36,7 @@ func (w *worker) Timeout(job *river.Job[Job]) time.Duration {
 
 // NextRetry implements river.Worker: with DefaultBeat 1 s, 2 s, 4 s. For so long River waits without its leader, which may have died.
 func (w *worker) NextRetry(job *river.Job[Job]) time.Time {
-	return w.clock.Now().Add(w.o.Beat / 15 << min(len(job.Errors), 2))
+	return w.clock.Now().Add(w.o.Beat / 5 << min(len(job.Errors), 2))
 }
 
 // Work implements river.Worker. What it returns is kept with the job, so it holds nothing of the run.
@@ -85,7 +85,7 @@ func (w *worker) orLater(ctx context.Context, job *river.Job[Job], err error) er
 		return river.JobCancel(errors.New("the store has no such run"))
 	}
 	w.log.Warn("given back: tried again later", "job", job.ID, "run", job.Args.Run, "error", err)
-	sleep(ctx, w.o.Beat/3) // for others to take jobs whose disk is not full
+	sleep(ctx, w.o.Beat) // for others to take jobs whose disk is not full
 	return river.JobSnooze(0)
 }
 
@@ -105,7 +105,7 @@ func (w *worker) put(ctx context.Context, job *river.Job[Job], v *team.Verdict, 
 		if w.log.Warn("a verdict cannot be written: tried again", "job", job.ID, "error", err); ctx.Err() != nil {
 			return err
 		}
-		sleep(ctx, w.o.Beat/3)
+		sleep(ctx, w.o.Beat)
 	}
 }
 

@@ -36,14 +36,14 @@ type Options struct {
 	Report   func(*gate.Result) // of each verdict, by several goroutines
 	Log      *slog.Logger       // nil is silent
 
-	Beat time.Duration // between two signs of life; 0 is DefaultBeat. A database or disk that fails is tried again after a third of it
+	Beat time.Duration // between two signs of life; 0 is DefaultBeat. What failed is tried again after as long
 
 	version int              // of tests; 0 is Version
 	now     func() time.Time // of tests: this machine's clock
 }
 
 // DefaultBeat is how often a worker says that it lives. After four without a sign it is dead.
-const DefaultBeat = 15 * time.Second
+const DefaultBeat = 5 * time.Second
 
 const (
 	graceStop  = 10 * time.Second // for what is under way when a worker is told to end
