@@ -24,6 +24,7 @@ type Store struct {
 	db    *database
 	blobs Blobs
 	name  string
+	runs  string // the URL of the database, which may hold a password
 }
 
 // Open opens a store by the URLs of its database and its blobs.
@@ -41,7 +42,7 @@ func Open(ctx context.Context, runs, blobs string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{d, b, shown(u)}, nil
+	return &Store{d, b, shown(u), runs}, nil
 }
 
 // Name is the URL of the database without what may be a secret.
@@ -159,6 +160,25 @@ func (c *counted) Read(b []byte) (int, error) {
 // Runs lists runs, what was pushed last first.
 func (s *Store) Runs(ctx context.Context, q *Query) ([]Run, error) { return s.db.runs(ctx, q) }
 
+// Find returns the run of a project that an id, or the beginning of one, names. The error for none wraps ErrNoRun or ErrRemoved.
+func (s *Store) Find(ctx context.Context, project, id string) (*Run, error) {
+	run, err := s.db.find(ctx, project, id)
+	return s.orNone(ctx, run, err, project, id)
+}
+
+// Run returns the run of a project that has an id. The error for none wraps ErrNoRun or ErrRemoved.
+func (s *Store) Run(ctx context.Context, project, id string) (*Run, error) {
+	run, err := s.db.exactly(ctx, project, id)
+	return s.orNone(ctx, run, err, project, id)
+}
+
+func (s *Store) orNone(ctx context.Context, run *Run, err error, project, id string) (*Run, error) {
+	if err == nil && run == nil {
+		err = s.db.noRun(ctx, project, id)
+	}
+	return run, err
+}
+
 // Search finds runs one text of which has all words of a text, what was pushed last first.
 func (s *Store) Search(ctx context.Context, text string, q *Query) ([]Hit, error) {
 	return s.db.search(ctx, text, q)
@@ -167,10 +187,8 @@ func (s *Store) Search(ctx context.Context, text string, q *Query) ([]Hit, error
 // Pull writes the packed recording that an id, or the beginning of one, names to a file that is not there yet. The file is there whole, with the
 // bytes that were pushed, or not at all.
 func (s *Store) Pull(ctx context.Context, project, id, file string, progress func(done, total int64)) (run *Run, err error) {
-	if run, err = s.db.find(ctx, project, id); err != nil {
+	if run, err = s.Find(ctx, project, id); err != nil {
 		return nil, err
-	} else if run == nil {
-		return nil, s.db.noRun(ctx, project, id)
 	}
 	body, err := s.blobs.Get(ctx, run.Digest, 0, -1)
 	if err != nil {
