@@ -121,7 +121,7 @@ func (s *Store) add(ctx context.Context, run *Run, texts []text, file string, o 
 		err = s.blobs.Delete(c.ctx, run.Digest)
 	}
 	if err == nil {
-		err = s.blobs.Put(c.ctx, run.Digest, run.Size, &counted{f, f, 0, run.Size, o.Progress})
+		err = s.blobs.Put(c.ctx, run.Digest, run.Size, func() io.Reader { return &counted{io.NewSectionReader(f, 0, run.Size), 0, run.Size, o.Progress} })
 	}
 	if err != nil {
 		return false, fmt.Errorf("the blob of %s: %w", run.ID, c.cause(err))
@@ -145,7 +145,6 @@ func (s *Store) add(ctx context.Context, run *Run, texts []text, file string, o 
 // counted says how much was read of a file.
 type counted struct {
 	r           io.Reader
-	seek        io.Seeker // nil where nobody seeks
 	done, total int64
 	progress    func(done, total int64)
 }
@@ -156,12 +155,6 @@ func (c *counted) Read(b []byte) (int, error) {
 		c.progress(c.done, c.total)
 	}
 	return n, err
-}
-
-// Seek implements io.Seeker: who sends anew what failed begins again.
-func (c *counted) Seek(offset int64, whence int) (at int64, err error) {
-	c.done, err = c.seek.Seek(offset, whence)
-	return c.done, err
 }
 
 // Runs lists runs, what was pushed last first.
@@ -207,7 +200,7 @@ func (s *Store) Pull(ctx context.Context, project, id, file string, progress fun
 		return nil, err
 	}
 	hash := cas.NewHasher()
-	_, err = io.Copy(io.MultiWriter(f, hash), &counted{io.LimitReader(body, run.Size+1), nil, 0, run.Size, progress})
+	_, err = io.Copy(io.MultiWriter(f, hash), &counted{io.LimitReader(body, run.Size+1), 0, run.Size, progress})
 	if err = errors.Join(err, f.Close()); err == nil && hash.Sum() != run.Digest {
 		err = &cas.CorruptError{Digest: run.Digest, Got: hash.Sum()}
 	}
