@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -49,15 +50,18 @@ type stillSource struct {
 
 func (s *stillSource) Beginning() func(context.Context) { return nil }
 
-func (s *stillSource) Ending() func(context.Context) {
+func (s *stillSource) Leaving(func() []Source) func(context.Context) { return nil }
+
+func (s *stillSource) Ending() func(context.Context) syscall.Signal {
 	if s.until == nil {
 		return nil
 	}
-	return func(ctx context.Context) {
+	return func(ctx context.Context) syscall.Signal {
 		select {
 		case <-s.until:
 		case <-ctx.Done():
 		}
+		return 0
 	}
 }
 
