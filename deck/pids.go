@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"syscall"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/axis/ambient"
+	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
@@ -13,7 +16,8 @@ import (
 // nil.
 type pidMap struct {
 	recorded *recordedProcesses
-	begun    *lane.Gate[int] // by recorded PID
+	begun    *lane.Gate[int]    // by recorded PID
+	over     *lane.Gate[uint64] // by number
 
 	mu      sync.Mutex
 	by      map[int]int
@@ -26,8 +30,11 @@ const (
 	lookLate = 2 * time.Second
 )
 
+// feedLate is how long a process that is about to end waits for those that feed it.
+const feedLate = time.Second
+
 func newPIDMap(again *recordedProcesses) *pidMap {
-	return &pidMap{recorded: again, begun: lane.NewGate[int](lookLate, nil), by: make(map[int]int)}
+	return &pidMap{recorded: again, begun: lane.NewGate[int](lookLate, nil), over: lane.NewGate[uint64](0, nil), by: make(map[int]int)}
 }
 
 func (m *pidMap) add(pid, was int) {
@@ -41,6 +48,12 @@ func (m *pidMap) add(pid, was int) {
 	}
 	m.by[pid] = was
 	m.begun.Happened(was)
+}
+
+func (m *pidMap) ended(number uint64) {
+	if m != nil {
+		m.over.Happened(number)
+	}
 }
 
 // addServer adds the process that stands for the server of a recorded conversation.
@@ -103,4 +116,59 @@ func (i *processInputs) Beginning() func(ctx context.Context) {
 		return nil
 	}
 	return func(ctx context.Context) { _ = i.of.pids.begun.Await(ctx, begun) }
+}
+
+// Leaving implements jail.Source. A process leaves those that feed it once they have ended, if none of them found, in the recorded run, that
+// nobody read any more.
+func (i *processInputs) Leaving(feeders func() []jail.Source) func(ctx context.Context) {
+	if i.of.pids == nil {
+		return nil
+	}
+	var fed []lane.Condition[uint64]
+	for _, f := range feeders() {
+		if f, ok := f.(*processInputs); ok && f.again && f.id != programID && f.died == "" {
+			fed = append(fed, lane.Condition[uint64]{What: f.id, Since: time.Now(), For: feedLate})
+		}
+	}
+	if !i.of.pids.over.Holds(fed) {
+		return nil
+	}
+	return func(ctx context.Context) { _ = i.of.pids.over.Await(ctx, fed) }
+}
+
+// Ending implements jail.Source. The program itself ends when it likes. A process that had found that nobody reads what it writes ends by that
+// again, where it had time to go on.
+func (i *processInputs) Ending() func(ctx context.Context) syscall.Signal {
+	p := i.of
+	p.stamps.look(i, "ended")
+	if i.id == programID {
+		return nil
+	}
+	if !p.replays() {
+		p.tellEnd(p.s.failed, i) // nothing is waited for
+		return nil
+	}
+	var by syscall.Signal
+	if i.died == "SIGPIPE" {
+		by = syscall.SIGPIPE
+	}
+	wait := func(context.Context) {}
+	if p.ending != nil {
+		if in := p.ending(i.id); in != nil {
+			wait = in
+		}
+	}
+	return func(ctx context.Context) syscall.Signal {
+		wait(ctx)
+		p.tellEnd(ctx, i)
+		return by
+	}
+}
+
+// tellEnd tells the parent of a process that it ends: on a replay once that has done what it had done before.
+func (p *processes) tellEnd(ctx context.Context, in *processInputs) {
+	h := p.await(ctx, in.parent, func(ctx context.Context, g *ambient.Given) { _ = g.AwaitEnd(ctx, in.id) })
+	if h != nil {
+		h.Ended(in.id)
+	}
 }

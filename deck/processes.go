@@ -212,7 +212,9 @@ type processInputs struct {
 	over       uint64 // the recorder's ordinal when it had ended
 	opened     atomic.Uint64
 	ports      jail.Filler
-	tookMS     int64 // of the recorded process
+	tookMS     int64  // of the recorded process
+	died       string // likewise: the signal that ended it
+	again      bool   // there is one
 }
 
 // Opened implements jail.Source.
@@ -234,35 +236,6 @@ func (i *processInputs) Tick(place uint64) int64 { return i.ticks.Now(i.tickings
 
 // TickBehind implements jail.Source.
 func (i *processInputs) TickBehind() int64 { return i.ticks.Behind() }
-
-// Ending implements jail.Source. The program itself ends when it likes.
-func (i *processInputs) Ending() func(ctx context.Context) {
-	p := i.of
-	p.stamps.look(i, "ended")
-	if i.id == programID {
-		return nil
-	}
-	end := func(ctx context.Context) {
-		h := p.await(ctx, i.parent, func(ctx context.Context, g *ambient.Given) { _ = g.AwaitEnd(ctx, i.id) })
-		if h != nil {
-			h.Ended(i.id)
-		}
-	}
-	if !p.replays() {
-		end(p.s.failed) // nothing is waited for
-		return nil
-	}
-	var first func(context.Context)
-	if p.ending != nil {
-		first = p.ending(i.id)
-	}
-	return func(ctx context.Context) {
-		if first != nil {
-			first(ctx)
-		}
-		end(ctx)
-	}
-}
 
 // Asked implements jail.Source. Of a file that is another than it was what was recorded does not hold.
 func (i *processInputs) Asked(what, path string, now []byte) []byte {
@@ -355,13 +328,14 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	was := p.number(in)
 	p.hears(in)
 	p.mu.Unlock()
+	in.again = was != nil
 	if was == nil {
 		was = new(tape.ProcessSpawn)
 	}
 	if !pr.Forked {
 		p.pids.add(pr.PID, was.PID)
 	}
-	in.tookMS = was.DurationMS
+	in.tookMS, in.died = was.DurationMS, was.Signal
 	in.timer, in.places = p.time("times", in, was.Times, p.clock, nil)
 	in.ticks, in.tickings = p.time("ticks", in, was.Ticks, p.ticks, ambient.Ticks())
 	p.answer(in, was.Answers)
@@ -522,6 +496,7 @@ func (p *processes) Ended(s jail.Source, e jail.Ended) {
 	if p.over != nil {
 		p.over(in.id)
 	}
+	p.pids.ended(in.id)
 	p.mu.Lock()
 	delete(p.heard, in.id)
 	delete(p.given, in.id)

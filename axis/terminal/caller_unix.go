@@ -53,6 +53,15 @@ func (c *Caller) Foreground() bool {
 	return err != nil || group == unix.Getpgrp()
 }
 
+// DropKeys forgets what was typed and not read yet, the beginning of a line too.
+func (c *Caller) DropKeys() {
+	_ = control(c.Keys, func(fd int) {
+		if t, err := unix.IoctlGetTermios(fd, getTermios); err == nil {
+			_ = unix.IoctlSetTermios(fd, setFlushed, t) // a terminal that is gone has nothing to read
+		}
+	})
+}
+
 // Take makes the terminal ours: with keys, every key comes as it is typed; without, lines and the keys that send signals
 // stay what they are. Does nothing while it is ours.
 func (c *Caller) Take(keys bool) error {

@@ -21,6 +21,9 @@ func NewCaller([3]any) *Caller { return nil }
 // Foreground is always true here.
 func (*Caller) Foreground() bool { return true }
 
+// DropKeys does nothing here.
+func (*Caller) DropKeys() {}
+
 // Take does nothing here.
 func (*Caller) Take(bool) error { return nil }
 

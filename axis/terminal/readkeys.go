@@ -9,8 +9,8 @@ import (
 var errStopped = errors.New("nobody reads keys any more")
 
 // ReadKeys gives each what is typed on the caller's terminal, as it comes, from a goroutine of its own, until stop is called,
-// which waits for it, or the terminal has ended. What is given is valid during the call. A nil Caller, and one without keys, gives
-// nothing.
+// which waits for it, or the terminal has ended, which gives nothing once. What is given is valid during the call. A nil Caller, and one
+// without keys, gives nothing at all.
 func (c *Caller) ReadKeys(each func([]byte)) (stop func(), err error) {
 	if c == nil || c.Keys == nil {
 		return func() {}, nil
@@ -27,7 +27,10 @@ func (c *Caller) ReadKeys(each func([]byte)) (stop func(), err error) {
 			if n > 0 {
 				each(buf[:n])
 			}
-			if err != nil { // errStopped, or the terminal has ended
+			if err != nil {
+				if !errors.Is(err, errStopped) {
+					each(nil)
+				}
 				return
 			}
 		}

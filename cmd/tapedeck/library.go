@@ -102,6 +102,7 @@ type gcOptions struct {
 	keep      int
 	json      bool
 	store     storeFlags
+	queue     bool
 }
 
 func newGCCommand(std streams) *cobra.Command {
@@ -114,10 +115,14 @@ func newGCCommand(std streams) *cobra.Command {
 				return fmt.Errorf("--keep %d: want how many of the newest recordings stay, from 1", o.keep)
 			}
 			if cmd.Flags().Changed("store") {
-				return o.store.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return gcStore(ctx, s, &o, std) })
+				clean := gcStore
+				if o.queue {
+					clean = gcQueued
+				}
+				return o.store.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return clean(ctx, s, &o, std) })
 			}
-			if o.store.project != "" || o.store.blobs != "" {
-				return errors.New("--project and --blobs are of a team's store: --store default, or --store URL, says that it is meant")
+			if o.store.project != "" || o.store.blobs != "" || o.queue {
+				return errors.New("--project, --blobs and --queue are of a team's store: --store default, or --store URL, says that it is meant")
 			}
 			return runGC(cmd.Context(), &o, std)
 		},
@@ -127,6 +132,7 @@ func newGCCommand(std streams) *cobra.Command {
 	f.StringVar(&o.olderThan, "older-than", "", "also remove finished recordings of this `age`, as in 30d or 12h")
 	f.IntVar(&o.keep, "keep", 0, "also remove finished recordings that are not among the newest `N`")
 	f.BoolVar(&o.json, "json", false, "what was removed as JSON")
+	f.BoolVar(&o.queue, "queue", false, "with --store: have a worker do it")
 	o.store.define(f)
 	return cmd
 }

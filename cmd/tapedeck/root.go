@@ -230,6 +230,7 @@ var helpGroups = []helpGroup{
 	}},
 	{"team", "Keep runs where a team finds them:", []commandMaker{
 		{"push", newPushCommand}, {"pull", newPullCommand}, {"search", newSearchCommand}, {"purge", newPurgeCommand},
+		{"worker", newWorkerCommand}, {"jobs", newJobsCommand},
 	}},
 	{"test", "Gate on recordings, test agent logic and terminals:", []commandMaker{
 		{"test", newTestCommand}, {"script", newScriptCommand}, {"cassette", newCassetteCommand},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
 )
@@ -196,9 +196,13 @@ func (o *runsSuperviseOptions) run(ctx context.Context, d *daemonRuns, std strea
 		return d.wrap(err)
 	}
 	var p *prompter
-	if !o.json && isTerminal(std.in) {
+	if caller := terminal.NewCaller([3]any{std.in, nil, nil}); !o.json && isTerminal(std.in) && caller != nil {
 		visible.Fprintln(std.err, "tapedeck: waiting for proposals; ^C ends it")
-		p = &prompter{d: d, std: std, lines: linesOf(std.in, func() { end(io.EOF) })}
+		p = &prompter{d: d, std: std, caller: caller, ended: func() { end(io.EOF) }}
+		if err := p.listen(); err != nil {
+			return err
+		}
+		defer func() { p.stop() }()
 	}
 	for in, err := range intents {
 		switch {
@@ -221,28 +225,6 @@ func (o *runsSuperviseOptions) run(ctx context.Context, d *daemonRuns, std strea
 	return nil
 }
 
-// A line is what a person typed, and when it came.
-type line struct {
-	text string
-	at   time.Time
-}
-
-// linesOf are the lines of a terminal until it ends, which it tells; the goroutine that reads them ends with the process. What nobody takes
-// is kept for a while, with its time: an answer belongs to what was asked before it was typed.
-func linesOf(in io.Reader, ended func()) <-chan line {
-	lines := make(chan line, 64)
-	go func() {
-		defer ended()
-		for s := bufio.NewScanner(in); s.Scan(); {
-			select {
-			case lines <- line{s.Text(), time.Now()}:
-			default:
-			}
-		}
-	}()
-	return lines
-}
-
 // decisionOf is the decision that a key or a word stands for; "" for none.
 func decisionOf(key string) string {
 	switch strings.ToLower(key) {
@@ -258,9 +240,42 @@ func decisionOf(key string) string {
 
 // A prompter asks a person about one intent after another.
 type prompter struct {
-	d     *daemonRuns
-	std   streams
-	lines <-chan line
+	d      *daemonRuns
+	std    streams
+	caller *terminal.Caller
+	ended  func() // called when the terminal is gone
+
+	stop  func()      // ends the reading of lines
+	lines chan string // those that were typed since listen
+}
+
+// listen reads what is typed from now on: an answer belongs to what was asked before it was typed. So what was typed before, and not
+// read yet, is dropped.
+func (p *prompter) listen() error {
+	if p.stop != nil {
+		p.stop()
+		p.caller.DropKeys()
+	}
+	lines := make(chan string, 64)
+	var typed []byte // of a line
+	stop, err := p.caller.ReadKeys(func(b []byte) {
+		if b == nil {
+			p.ended()
+		}
+		for typed = append(typed, b...); ; {
+			text, rest, whole := bytes.Cut(typed, []byte("\n"))
+			if !whole {
+				return
+			}
+			select {
+			case lines <- string(text):
+			default: // nobody answers so fast
+			}
+			typed = rest
+		}
+	})
+	p.lines, p.stop = lines, stop
+	return err
 }
 
 // stillEvery is how often it is looked whether what a person is asked about waits yet.
@@ -272,7 +287,10 @@ func (p *prompter) ask(ctx context.Context, in *rpcapi.Intent) error {
 	if waits, err := p.waits(ctx, in); err != nil || !waits {
 		return err
 	}
-	asked, still := time.Now(), time.NewTicker(stillEvery)
+	if err := p.listen(); err != nil {
+		return err
+	}
+	still := time.NewTicker(stillEvery)
 	defer still.Stop()
 	if err := raw(p.std.out, "%s", intentText(in)); err != nil {
 		return err
@@ -296,10 +314,7 @@ func (p *prompter) ask(ctx context.Context, in *rpcapi.Intent) error {
 				return p.seen(ctx, "\n  it was decided elsewhere, or its time is over: Enter goes on\n")
 			}
 		case typed := <-p.lines:
-			if typed.at.Before(asked) {
-				continue
-			}
-			key, reason, _ := strings.Cut(strings.TrimSpace(typed.text), " ")
+			key, reason, _ := strings.Cut(strings.TrimSpace(typed), " ")
 			kind := decisionOf(key)
 			if kind == "" {
 				prompt = true
@@ -320,18 +335,16 @@ func (p *prompter) waits(ctx context.Context, in *rpcapi.Intent) (bool, error) {
 
 // seen says something, and waits for a line that came after it.
 func (p *prompter) seen(ctx context.Context, what string) error {
-	said := time.Now()
+	if err := p.listen(); err != nil {
+		return err
+	}
 	if err := raw(p.std.out, "%s", what); err != nil {
 		return err
 	}
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case typed := <-p.lines:
-			if typed.at.After(said) {
-				return nil
-			}
-		}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-p.lines:
+		return nil
 	}
 }

@@ -197,6 +197,9 @@ func runPull(ctx context.Context, s *team.Store, o *storeFlags, id, output strin
 	if rec.Finished() {
 		page.Prepare(rec, nil)
 	}
+	if err := keepVerdict(ctx, s, o.project, run.ID, rec); err != nil {
+		return err
+	}
 	if json {
 		return printJSON(std.out, map[string]any{"recording": rec.Dir, "id": run.ID, "state": run.State})
 	}
@@ -303,6 +306,12 @@ func runPurge(ctx context.Context, s *team.Store, names []string, project, reaso
 	return errors.Join(errs...)
 }
 
+// A storedRun is one entry of list --store --json.
+type storedRun struct {
+	*team.Run
+	Verdicts []team.Verdict `json:"verdicts"` // what workers found, the last first
+}
+
 // listStore lists the runs of a store as list does the recordings of a library.
 func listStore(ctx context.Context, s *team.Store, o *listOptions, std streams) error {
 	q := &team.Query{Project: o.store.project, Since: o.query.Since, Until: o.query.Until, Model: o.query.Model, Failed: o.query.Failed, MinCost: o.query.MinCost, Limit: o.limit}
@@ -313,8 +322,20 @@ func listStore(ctx context.Context, s *team.Store, o *listOptions, std streams) 
 	if err != nil {
 		return storeHint(err)
 	}
+	ids := make([]string, len(runs))
+	for i := range runs {
+		ids[i] = runs[i].ID
+	}
+	verdicts, err := s.Verdicts(ctx, q.Project, ids)
+	if err != nil {
+		return storeHint(err)
+	}
 	if o.json {
-		return printJSON(std.out, map[string]any{"store": s.Name(), "runs": runs})
+		out := make([]storedRun, len(runs))
+		for i := range runs {
+			out[i] = storedRun{&runs[i], append([]team.Verdict{}, verdicts[runs[i].ID]...)}
+		}
+		return printJSON(std.out, map[string]any{"store": s.Name(), "runs": out})
 	}
 	if len(runs) == 0 {
 		_, err := visible.Fprintln(std.err, "tapedeck: the store has no such run; push one with: tapedeck push REC")
@@ -329,6 +350,10 @@ func listStore(ctx context.Context, s *team.Store, o *listOptions, std streams) 
 		}
 		if r.Sealed {
 			end += ", sealed"
+		}
+		if found := verdicts[r.ID]; len(found) > 0 {
+			v := &found[0]
+			r.Verdict = &library.Verdict{Status: v.Status, Summary: v.Summary, By: v.By, Tapedeck: v.Tapedeck, At: v.At}
 		}
 		rows[i] = listRow{name: r.ID, argv: strings.Join(r.Argv, " "), end: end, began: r.StartedAt, totals: r.Totals, verdict: r.Verdict}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/deck/gate"
+	"github.com/tapedeck-dev/tapedeck/deck/team"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
@@ -32,14 +33,26 @@ type testOptions struct {
 	verbose bool
 	list    bool
 	json    bool
+	q       queueFlags
 }
 
 func newTestCommand(std streams) *cobra.Command {
 	var o testOptions
 	cmd := withHelp("test", &cobra.Command{
-		Args:              takes("PATH…"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.q.queue {
+				return o.checkQueue(cmd)
+			}
+			if o.q.runs != "" {
+				return errors.New("--store names a store whose workers are to try its runs: add --queue")
+			}
+			return takes("PATH…")(cmd, args)
+		},
 		ValidArgsFunction: recordingNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.q.queue {
+				return o.q.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return runQueued(ctx, s, &o, args, std) })
+			}
 			return runTest(cmd.Context(), &o, args, std)
 		},
 	})
@@ -57,6 +70,7 @@ func newTestCommand(std streams) *cobra.Command {
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "what differs of those that hold, too")
 	f.BoolVar(&o.list, "list", false, "say what would be tried, and try nothing")
 	f.BoolVar(&o.json, "json", false, "a line of JSON a result, and one for all")
+	o.q.define(cmd)
 	o.defineColor(cmd)
 	completeFlag(cmd, "mode", "semantic", "outcome", "byte-identical", "phase-aware")
 	completeFlag(cmd, "tree", "recorded", "now")
@@ -77,13 +91,22 @@ func runTest(ctx context.Context, o *testOptions, paths []string, std streams) e
 	if err != nil {
 		return err
 	}
+	return o.report(ctx, len(cases), std, func(ctx context.Context, report func(*gate.Result)) (*gate.Summary, error) {
+		opts.Report = report
+		return gate.Run(ctx, cases, opts)
+	})
+}
+
+// report says what becomes of n cases while run tries them, and then of all.
+func (o *testOptions) report(ctx context.Context, n int, std streams, run func(ctx context.Context, report func(*gate.Result)) (*gate.Summary, error)) error {
 	colours, err := o.colours(std.out)
 	if err != nil {
 		return err
 	}
 	p := progressFor(std, o.json)
 	ended := 0
-	opts.Report = func(r *gate.Result) { // one at a time
+	defer p.busy(fmt.Sprintf("replaying %s", plural(n, "recording", "recordings")))()
+	s, err := run(ctx, func(r *gate.Result) { // one at a time
 		p.end()
 		ended++
 		if o.json {
@@ -91,15 +114,13 @@ func runTest(ctx context.Context, o *testOptions, paths []string, std streams) e
 			return
 		}
 		o.print(std.out, r, colours)
-	}
-	defer p.busy(fmt.Sprintf("replaying %s", plural(len(cases), "recording", "recordings")))()
-	s, err := gate.Run(ctx, cases, opts)
+	})
 	p.end()
 	if left := o.write(s, std); left != nil {
 		return left
 	}
 	if err != nil {
-		return fmt.Errorf("interrupted: %d of %d done", ended, len(cases))
+		return fmt.Errorf("interrupted: %d of %d done", ended, n)
 	}
 	if exit := s.Exit(o.strict); exit != statusDone {
 		return &statusError{status: exit}

@@ -91,6 +91,7 @@ type Result struct {
 	Output string           // the end of what the program wrote to stderr, where it could not be compared
 	Report *fidelity.Report // of a recording that was replayed, else nil
 	Expect []Expectation
+	Err    error `json:"-"` // what kept it from being tried
 }
 
 // Options say how Run tries cases. Nil and zero work.
@@ -104,6 +105,9 @@ type Options struct {
 	Own     []string // as in deck.ReplayOptions
 	Changed *Changes // tries alone what depends on one of these; nil is all
 	Report  func(*Result)
+
+	Rules string // the directory of the tapedeck.yaml that all go by; "" is the nearest to each
+	Plain bool   // nothing that tapedeck.yaml says of tests holds
 
 	ConfigDir string    // of the project's key, as in deck.ReplayOptions
 	Now       time.Time // which day it is for expectations; zero is today

@@ -68,7 +68,7 @@ func TestRulesOfTheNearest(t *testing.T) {
 	for path, want := range map[string]*recording.TestRules{
 		"repo/recs/a": nil, "other/sub/deep/b": {Timeout: 90 * time.Second, Watch: []string{"~/x"}}, "other": {Mode: "outcome"},
 	} {
-		if _, got, err := rulesFor(&Case{Path: path}); err != nil || !cmp.Equal(got, want) {
+		if _, got, err := new(Options).rulesFor(&Case{Path: path}); err != nil || !cmp.Equal(got, want) {
 			t.Errorf("%s: %v %s", path, err, cmp.Diff(want, got))
 		}
 	}
@@ -81,7 +81,7 @@ func TestBadRules(t *testing.T) {
 		"test: {expect: [{diverges: x, reason: y, until: soon}]}": "want a day", "test: {expect: [{diverges: x, reason: y, recordings: '['}]}": "syntax error",
 	} {
 		write(t, map[string]string{"tapedeck.yaml": text, "a/recording.json": "{}"})
-		if _, _, err := rulesFor(&Case{Path: "a"}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := new(Options).rulesFor(&Case{Path: "a"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", text, err, want)
 		}
 	}

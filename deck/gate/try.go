@@ -29,9 +29,9 @@ import (
 // try tries one case: one result, or one a test of a script.
 func (o *Options) try(ctx context.Context, c *Case) []*Result {
 	begun := time.Now()
-	dir, rules, err := rulesFor(c)
+	dir, rules, err := o.rulesFor(c)
 	if err != nil {
-		return []*Result{{Case: *c, Name: c.Path, Status: Broken, Why: err.Error()}}
+		return []*Result{{Case: *c, Name: c.Path, Status: Broken, Why: err.Error(), Err: err}}
 	}
 	limit := cmp.Or(o.Timeout, DefaultTimeout)
 	if rules != nil && rules.Timeout > 0 {
@@ -46,7 +46,7 @@ func (o *Options) try(ctx context.Context, c *Case) []*Result {
 	r := &Result{Case: *c, Name: c.Path}
 	rec, err := o.replay(ctx, r, dir, rules)
 	if err != nil {
-		r.Status, r.Why = statusOf(err), err.Error()
+		r.Status, r.Why, r.Err = StatusOfError(err), err.Error(), err
 		if ctx.Err() != nil {
 			r.Status, r.Why = Hangs, fmt.Sprintf("not over after %v", limit)
 		}
@@ -71,7 +71,7 @@ func (o *Options) replay(ctx context.Context, r *Result, dir string, rules *reco
 	}
 	if v, err := verify.Verify(ctx, rec.Dir, &verify.Options{ConfigDir: o.ConfigDir}); err != nil {
 		return rec, err
-	} else if problems := slices.DeleteFunc(v.Problems, bySomebodyElse); len(problems) > 0 {
+	} else if problems := slices.DeleteFunc(v.Problems, BySomebodyElse); len(problems) > 0 {
 		return rec, &damagedError{problems}
 	}
 	var stderr endcheck.Tail
@@ -92,13 +92,13 @@ func (o *Options) replay(ctx context.Context, r *Result, dir string, rules *reco
 	return rec, nil
 }
 
-// bySomebodyElse says of a problem that it is only whose seal the recording has: recordings of one repository are sealed by who made them.
-func bySomebodyElse(p verify.Problem) bool { return p.Code == string(seal.CodeSigner) }
+// BySomebodyElse says of a problem that it is only whose seal the recording has: recordings of one repository are sealed by who made them.
+func BySomebodyElse(p verify.Problem) bool { return p.Code == string(seal.CodeSigner) }
 
 // ReplayOptions are those with which Run replays the recording at path: by its tapedeck.yaml, over its work tree.
 func (o *Options) ReplayOptions(rec *recording.Recording, path string) (*deck.ReplayOptions, error) {
 	c := &Case{Path: path, Kind: Recording}
-	dir, rules, err := rulesFor(c)
+	dir, rules, err := o.rulesFor(c)
 	if err != nil {
 		return nil, err
 	}
@@ -224,8 +224,8 @@ func (e *damagedError) Error() string {
 	return e.problems[0].String()
 }
 
-// statusOf is what an error says of a recording.
-func statusOf(err error) Status {
+// StatusOfError is what an error says of a recording.
+func StatusOfError(err error) Status {
 	var damaged *damagedError
 	var blob *cas.CorruptError
 	var missing *cas.MissingError
@@ -266,18 +266,32 @@ func (o *Options) script(ctx context.Context, c *Case) (out []*Result) {
 }
 
 // rulesFor returns the directory of the tapedeck.yaml by which a case goes, and what it says of tests; "" and nil where there is none.
-func rulesFor(c *Case) (dir string, rules *recording.TestRules, err error) {
+func (o *Options) rulesFor(c *Case) (dir string, rules *recording.TestRules, err error) {
+	if dir = o.Rules; dir == "" {
+		dir, err = nearestRules(c)
+	}
+	if dir == "" || err != nil {
+		return "", nil, err
+	}
+	config, err := recording.ReadConfig(dir)
+	if o.Plain {
+		config.Test = nil
+	}
+	return dir, config.Test, err
+}
+
+// nearestRules is the directory of the tapedeck.yaml beside a case or above it; "" for none.
+func nearestRules(c *Case) (dir string, err error) {
 	at, err := filepath.Abs(c.Path)
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
 	for dir = filepath.Dir(at); ; dir = filepath.Dir(dir) {
 		if recording.Exists(filepath.Join(dir, recording.ConfigName)) {
-			config, err := recording.ReadConfig(dir)
-			return dir, config.Test, err
+			return dir, nil
 		}
 		if recording.Exists(filepath.Join(dir, ".git")) || dir == filepath.Dir(dir) {
-			return "", nil, nil
+			return "", nil
 		}
 	}
 }

@@ -64,10 +64,12 @@ type Verdict struct {
 }
 
 // Judged keeps v as the last verdict of rec, in each library here that knows it: the one that it lies in, that of its work tree, that of
-// the working directory, with the report that it was read off; j without one where there is none. A library is never made for it. What
-// cannot be written is let go: no replay fails for the list.
+// the working directory, with the report that it was read off; j without one where there is none. A verdict without a time is of now. A library
+// is never made for it. What cannot be written is let go: no replay fails for the list.
 func Judged(rec *recording.Recording, v Verdict, j Judgement) {
-	v.Tapedeck, v.At = version.Version, time.Now().UTC().Truncate(time.Second)
+	if v.At.IsZero() {
+		v.Tapedeck, v.At = version.Version, time.Now().UTC().Truncate(time.Second)
+	}
 	for name := range namesOf(rec) {
 		note(rec.Manifest, name+verdictExt, &v)
 		if j.Report == nil {

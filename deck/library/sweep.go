@@ -27,12 +27,12 @@ func Sweep() {
 
 // tempPrefixes begin the names of what is locked in the temporary directory: the certificates of a run outside the jail, packed
 // recordings that are being looked at, and end states that are being checked.
-var tempPrefixes = []string{ProxyPrefix, openPrefix, CheckPrefix}
+var tempPrefixes = []string{ProxyPrefix, OpenPrefix, CheckPrefix}
 
 // The beginnings of their names.
 const (
 	ProxyPrefix = "tapedeck-proxy-" // of the certificates of a run outside the jail
-	openPrefix  = "tapedeck-open-"
+	OpenPrefix  = "tapedeck-open-"
 	CheckPrefix = "tapedeck-check-" // of the work tree as a run left it
 )
 

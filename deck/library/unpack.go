@@ -199,7 +199,7 @@ const UnpackedName = "recording"
 // UnpackTemp unpacks the packed file into a temporary directory, for who only looks at it; clean, which is not nil where err
 // is, removes it. The errors are those of Unpack.
 func UnpackTemp(ctx context.Context, file string, progress func(done, total int64)) (rec *recording.Recording, clean func(), err error) {
-	temp, err := recording.NewTemp(os.TempDir(), openPrefix)
+	temp, err := recording.NewTemp(os.TempDir(), OpenPrefix)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -16,9 +16,9 @@ import (
 
 // Blobs keep bytes under their BLAKE3-256. Several processes may use the same ones at once.
 type Blobs interface {
-	// Put stores the size bytes of r, which hash to d, so that a power cut does not take them. A blob that is there with this size is not
+	// Put stores the size bytes that open gives from their beginning, which hash to d, so that a power cut does not take them. A blob that is there with this size is not
 	// written again.
-	Put(ctx context.Context, d cas.Digest, size int64, r io.ReadSeeker) error
+	Put(ctx context.Context, d cas.Digest, size int64, open func() io.Reader) error
 	// Get gives n bytes from an offset on, all that follow where n is less than 0. Nobody has hashed them. A *cas.MissingError is for no such blob.
 	Get(ctx context.Context, d cas.Digest, from, n int64) (io.ReadCloser, error)
 	// Stat says how many bytes there are; a *cas.MissingError that there is no such blob.
@@ -76,14 +76,14 @@ func (s *dirBlobs) path(d cas.Digest) string {
 	return filepath.Join(s.root, name[:2], name)
 }
 
-func (s *dirBlobs) Put(_ context.Context, d cas.Digest, size int64, r io.ReadSeeker) error {
+func (s *dirBlobs) Put(_ context.Context, d cas.Digest, size int64, open func() io.Reader) error {
 	path := s.path(d)
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	if st, err := os.Lstat(path); err != nil || !st.Mode().IsRegular() || st.Size() != size {
-		if err := write(dir, path, r); err != nil {
+		if err := write(dir, path, open()); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,7 @@ type dialect struct {
 	numbered bool     // arguments are $1, $2, …
 	lock     string   // has migrations run one after the other
 	now      string   // seconds since 1970, by the database's clock
+	nowMS    string   // ms, likewise
 	at       string   // the place of a text t: its run's number, then its own
 	matches  string   // whether a text t has all words of an argument
 	quote    string   // around each word of that argument
@@ -31,24 +32,24 @@ type dialect struct {
 }
 
 var sqlite = &dialect{
-	now: "CAST(strftime('%s', 'now') AS INTEGER)", at: "t.rowid", matches: "t.texts MATCH ?", quote: `"`, order: "t.rowid",
+	now: "CAST(strftime('%s', 'now') AS INTEGER)", nowMS: "CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER)", at: "t.rowid", matches: "t.texts MATCH ?", quote: `"`, order: "t.rowid",
 	busy: "PRAGMA wal_checkpoint(TRUNCATE)",
 	schema: []string{tables("INTEGER PRIMARY KEY", "TEXT") + `
 CREATE VIRTUAL TABLE texts USING fts5(body, what UNINDEXED, tokenize = "unicode61 remove_diacritics 0");
 INSERT INTO texts(texts, rank) VALUES ('secure-delete', 1);
-`},
+`, verdictTables},
 }
 
 var postgres = &dialect{
 	numbered: true, lock: "SELECT pg_advisory_xact_lock(7493218807)", now: "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT)",
-	at: "t.place", matches: "t.words @@ plainto_tsquery('simple', ?)", recent: 2000,
+	nowMS: "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)", at: "t.place", matches: "t.words @@ plainto_tsquery('simple', ?)", recent: 2000,
 	order:   "(t.place + 0)",                                                                 // no index has it: PostgreSQL takes that of words then, not that of places with each word to be looked for
 	plan:    "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_custom_plan", // how many texts have a word depends on the word
-	cleanse: []string{"VACUUM FULL texts", "VACUUM FULL runs"},
+	cleanse: []string{"VACUUM FULL texts", "VACUUM FULL runs", "VACUUM FULL verdicts"},
 	schema: []string{tables("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", `TEXT COLLATE "C"`) + `
 CREATE TABLE texts (place BIGINT PRIMARY KEY, what TEXT NOT NULL, body TEXT NOT NULL, words TSVECTOR NOT NULL);
 CREATE INDEX texts_words ON texts USING gin (words);
-`},
+`, verdictTables},
 }
 
 // tables are those that both have, given what makes a number for each new row, and a text that is ordered by its bytes.
@@ -85,6 +86,25 @@ CREATE TABLE tombstones (
 CREATE INDEX tombstones_run ON tombstones (project, id);
 `
 }
+
+// verdictTables are those that workers write: what they found, and that they are alive.
+const verdictTables = `
+CREATE TABLE verdicts (
+	seq      BIGINT NOT NULL REFERENCES runs (seq) ON DELETE CASCADE,
+	tapedeck TEXT NOT NULL,   -- the version that replayed
+	program  TEXT NOT NULL,   -- the version of what was replayed
+	digest   TEXT NOT NULL,   -- of the packed recording that was
+	at       BIGINT NOT NULL, -- ms since 1970
+	facts    TEXT NOT NULL,   -- a Verdict as JSON
+	detail   TEXT NOT NULL,   -- its Detail
+	PRIMARY KEY (seq, tapedeck, program)
+);
+CREATE TABLE workers (
+	name  TEXT PRIMARY KEY,
+	until BIGINT NOT NULL, -- when it is dead unless it gave a sign, in ms
+	queue TEXT NOT NULL
+);
+`
 
 // A database is one of the two. It may be used by several goroutines.
 type database struct {
@@ -133,7 +153,7 @@ func openSQLite(path string) (*sql.DB, error) {
 		return nil, err
 	}
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(abs)}
-	u.RawQuery = "_txlock=immediate&_pragma=busy_timeout(30000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=secure_delete(ON)"
+	u.RawQuery = "_txlock=immediate&_pragma=busy_timeout(30000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=secure_delete(ON)&_pragma=foreign_keys(ON)"
 	return sql.Open("sqlite", u.String())
 }
 

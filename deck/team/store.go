@@ -24,6 +24,7 @@ type Store struct {
 	db    *database
 	blobs Blobs
 	name  string
+	runs  string // the URL of the database, which may hold a password
 }
 
 // Open opens a store by the URLs of its database and its blobs.
@@ -41,7 +42,7 @@ func Open(ctx context.Context, runs, blobs string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{d, b, shown(u)}, nil
+	return &Store{d, b, shown(u), runs}, nil
 }
 
 // Name is the URL of the database without what may be a secret.
@@ -120,7 +121,7 @@ func (s *Store) add(ctx context.Context, run *Run, texts []text, file string, o 
 		err = s.blobs.Delete(c.ctx, run.Digest)
 	}
 	if err == nil {
-		err = s.blobs.Put(c.ctx, run.Digest, run.Size, &counted{f, f, 0, run.Size, o.Progress})
+		err = s.blobs.Put(c.ctx, run.Digest, run.Size, func() io.Reader { return &counted{io.NewSectionReader(f, 0, run.Size), 0, run.Size, o.Progress} })
 	}
 	if err != nil {
 		return false, fmt.Errorf("the blob of %s: %w", run.ID, c.cause(err))
@@ -144,7 +145,6 @@ func (s *Store) add(ctx context.Context, run *Run, texts []text, file string, o 
 // counted says how much was read of a file.
 type counted struct {
 	r           io.Reader
-	seek        io.Seeker // nil where nobody seeks
 	done, total int64
 	progress    func(done, total int64)
 }
@@ -157,14 +157,27 @@ func (c *counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Seek implements io.Seeker: who sends anew what failed begins again.
-func (c *counted) Seek(offset int64, whence int) (at int64, err error) {
-	c.done, err = c.seek.Seek(offset, whence)
-	return c.done, err
-}
-
 // Runs lists runs, what was pushed last first.
 func (s *Store) Runs(ctx context.Context, q *Query) ([]Run, error) { return s.db.runs(ctx, q) }
+
+// Find returns the run of a project that an id, or the beginning of one, names. The error for none wraps ErrNoRun or ErrRemoved.
+func (s *Store) Find(ctx context.Context, project, id string) (*Run, error) {
+	run, err := s.db.find(ctx, project, id)
+	return s.orNone(ctx, run, err, project, id)
+}
+
+// Run returns the run of a project that has an id. The error for none wraps ErrNoRun or ErrRemoved.
+func (s *Store) Run(ctx context.Context, project, id string) (*Run, error) {
+	run, err := s.db.exactly(ctx, project, id)
+	return s.orNone(ctx, run, err, project, id)
+}
+
+func (s *Store) orNone(ctx context.Context, run *Run, err error, project, id string) (*Run, error) {
+	if err == nil && run == nil {
+		err = s.db.noRun(ctx, project, id)
+	}
+	return run, err
+}
 
 // Search finds runs one text of which has all words of a text, what was pushed last first.
 func (s *Store) Search(ctx context.Context, text string, q *Query) ([]Hit, error) {
@@ -174,10 +187,8 @@ func (s *Store) Search(ctx context.Context, text string, q *Query) ([]Hit, error
 // Pull writes the packed recording that an id, or the beginning of one, names to a file that is not there yet. The file is there whole, with the
 // bytes that were pushed, or not at all.
 func (s *Store) Pull(ctx context.Context, project, id, file string, progress func(done, total int64)) (run *Run, err error) {
-	if run, err = s.db.find(ctx, project, id); err != nil {
+	if run, err = s.Find(ctx, project, id); err != nil {
 		return nil, err
-	} else if run == nil {
-		return nil, s.db.noRun(ctx, project, id)
 	}
 	body, err := s.blobs.Get(ctx, run.Digest, 0, -1)
 	if err != nil {
@@ -189,7 +200,7 @@ func (s *Store) Pull(ctx context.Context, project, id, file string, progress fun
 		return nil, err
 	}
 	hash := cas.NewHasher()
-	_, err = io.Copy(io.MultiWriter(f, hash), &counted{io.LimitReader(body, run.Size+1), nil, 0, run.Size, progress})
+	_, err = io.Copy(io.MultiWriter(f, hash), &counted{io.LimitReader(body, run.Size+1), 0, run.Size, progress})
 	if err = errors.Join(err, f.Close()); err == nil && hash.Sum() != run.Digest {
 		err = &cas.CorruptError{Digest: run.Digest, Got: hash.Sum()}
 	}

@@ -446,7 +446,7 @@ func TestBlobs(t *testing.T) {
 			t.Errorf("get: %v", err)
 		}
 		for range 2 {
-			must(t, b.Put(t.Context(), d, int64(len(content)), bytes.NewReader(content)))
+			must(t, b.Put(t.Context(), d, int64(len(content)), func() io.Reader { return bytes.NewReader(content) }))
 		}
 		for _, c := range []struct {
 			from, n int64

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,7 +35,9 @@ func (o *told) Reads(string) {}
 
 func (s toldSource) Beginning() func(context.Context) { return nil }
 
-func (s toldSource) Ending() func(context.Context) {
+func (s toldSource) Leaving(func() []Source) func(context.Context) { return nil }
+
+func (s toldSource) Ending() func(context.Context) syscall.Signal {
 	s.told.mu.Lock()
 	defer s.told.mu.Unlock()
 	s.told.ends++

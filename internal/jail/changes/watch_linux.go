@@ -119,7 +119,11 @@ func New(w Watcher, t *process.Table, plan *mount.Plan) (*Watch, error) {
 	if err != nil {
 		return nil, &step.Error{Op: Step, Path: "the root inside", Err: err}
 	}
-	return &Watch{watcher: w, init: t.Init, places: placesOf(plan), began: time.Now(), view: t.View, rootID: id,
+	var began unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &began); err != nil { // what the kernel stamps files with: another clock is ahead of it
+		return nil, &step.Error{Op: Step, Path: "the clock of files", Err: err}
+	}
+	return &Watch{watcher: w, init: t.Init, places: placesOf(plan), began: time.Unix(began.Unix()), view: t.View, rootID: id,
 		copying: make(chan struct{}, MaxCopies)}, nil
 }
 

@@ -2,8 +2,11 @@ package inputs
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
@@ -56,8 +59,8 @@ func (in *Answerer) Answer(c *notify.Call) bool {
 	switch c.Nr {
 	case unix.SYS_BIND:
 		return connect.Bind(c, func() process.Source { return in.SourceOf(c.Task) })
-	case unix.SYS_EXIT_GROUP:
-		in.exit(c)
+	case unix.SYS_EXIT_GROUP, unix.SYS_CLOSE:
+		in.leave(c)
 		return true
 	}
 	answer := answers[c.Nr]
@@ -73,20 +76,60 @@ func (in *Answerer) Answer(c *notify.Call) bool {
 	return true
 }
 
-// exit lets a process end once its source says so. What has only forked, and asked for nothing, is nobody of whom anything is known.
-func (in *Answerer) exit(c *notify.Call) {
-	var wait func(context.Context)
-	if p := in.known(c.Task); p != nil {
+// leave lets a process leave its standard input, or end, once its source says so. What has only forked, and asked for nothing, is nobody of
+// whom anything is known.
+func (in *Answerer) leave(c *notify.Call) {
+	p := in.known(c.Task)
+	if p == nil {
+		c.GoOn()
+		return
+	}
+	var wait func(context.Context) syscall.Signal
+	if c.Nr == unix.SYS_EXIT_GROUP {
 		wait = p.Source.Ending()
 	}
-	if wait == nil {
+	leaves := p.Source.Leaving(func() []process.Source { return in.feeders(p.Process) })
+	if wait == nil && leaves == nil {
 		c.GoOn()
 		return
 	}
 	in.held.Go(func() {
-		wait(in.letGo)
+		if leaves != nil {
+			leaves(in.letGo)
+		}
+		if wait != nil {
+			if by := wait(in.letGo); by != 0 {
+				_ = p.Process.Signal(by) // it ends in any case
+			}
+		}
 		c.GoOn()
 	})
+}
+
+// feeders are the processes whose output is the pipe that p reads from.
+func (in *Answerer) feeders(p *process.Process) (all []process.Source) {
+	pipe := in.pipeOf(p, 0)
+	if pipe == "" {
+		return nil
+	}
+	in.table.Lock()
+	defer in.table.Unlock()
+	for q := range in.table.All() {
+		if q != p && q.Asker != nil && (in.pipeOf(q, 1) == pipe || in.pipeOf(q, 2) == pipe) {
+			all = append(all, q.Asker.Source)
+		}
+	}
+	return all
+}
+
+// pipeOf names the pipe that a process has as a descriptor; "" where that is something else.
+func (in *Answerer) pipeOf(p *process.Process, fd int) string {
+	var buf [64]byte
+	n, err := unix.Readlinkat(in.table.View.Proc, fmt.Sprintf("%d/fd/%d", p.PID, fd), buf[:])
+	if name := string(buf[:max(n, 0)]); err == nil && strings.HasPrefix(name, "pipe:") {
+		return name
+	}
+	return ""
 }
 
 // SourceOf is what answers a thread; nil where the kernel does.

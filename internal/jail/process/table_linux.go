@@ -2,6 +2,8 @@ package process
 
 import (
 	"errors"
+	"iter"
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -96,6 +98,9 @@ func (t *Table) Status(task int) (Status, error) { return StatusOf(t.View.Proc, 
 
 // Known returns the process of a number; nil for one that is not in the table.
 func (t *Table) Known(pid int) *Process { return t.alive[pid] }
+
+// All are the processes that live.
+func (t *Table) All() iter.Seq[*Process] { return maps.Values(t.alive) }
 
 // Open returns the process of a number, which is in the table from now on.
 func (t *Table) Open(pid int) (*Process, error) {

@@ -1,0 +1,291 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck/gate"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/queue"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/team"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+)
+
+const programHelp = "`version` of the program: "
+
+type workerOptions struct {
+	colorFlag
+	storeFlags
+	queue.Options
+	tree    string
+	maxSize string
+	json    bool
+}
+
+func newWorkerCommand(std streams) *cobra.Command {
+	var o workerOptions
+	cmd := withHelp("worker", &cobra.Command{
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return runWorker(ctx, s, &o, std) })
+		},
+	})
+	f := cmd.Flags()
+	o.storeFlags.define(f)
+	f.StringVar(&o.tree, "tree", "recorded", "over what the programs run: recorded, or a `directory` in which they have changed")
+	f.StringVar(&o.Program, "program-version", "", programHelp+"takes only the jobs that ask for it ; default: that of what is in --tree, and jobs that ask for none")
+	f.IntVarP(&o.Jobs, "jobs", "j", 1, "how many `at once`")
+	f.StringArrayVar(&o.Watch, "watch", nil, watchHelp)
+	f.StringVar(&o.maxSize, "max-size", "8G", "try no run that unpacks to more `bytes` than this: a number with K, M, G or T")
+	f.BoolVar(&o.json, "json", false, "a line of JSON a verdict")
+	o.colorFlag.defineColor(cmd)
+	return cmd
+}
+
+func runWorker(ctx context.Context, s *team.Store, o *workerOptions, std streams) error {
+	colours, err := o.colours(std.out)
+	if err != nil {
+		return err
+	}
+	lib, err := openLibrary()
+	if err != nil {
+		return err
+	}
+	if o.MaxBytes, err = parseSize(o.maxSize); err != nil {
+		return fmt.Errorf("--max-size: %w", err)
+	}
+	if o.Jobs < 1 {
+		return fmt.Errorf("-j %d: want at least 1", o.Jobs)
+	}
+	o.Project, o.Log, o.Rules = o.project, logger(std.err), filepath.Dir(lib.Dir)
+	switch now, at, err := parseTree(o.tree); {
+	case err != nil:
+		return err
+	case now && at == "":
+		return errors.New("--tree now: a worker has no work tree of a recording's own: want recorded, or a directory")
+	case at != "":
+		o.Options.Tree, o.Rules = at, at
+	}
+	var lines sync.Mutex
+	o.Report = func(r *gate.Result) {
+		lines.Lock()
+		defer lines.Unlock()
+		if o.json {
+			printTestJSON(std.out, r)
+			return
+		}
+		new(testOptions).print(std.out, r, colours)
+	}
+	visible.Fprintf(std.err, "tapedeck: takes jobs from %s\n", s.Name())
+	return queue.Run(ctx, s, &o.Options)
+}
+
+// queueFlags say which runs of a store a queue's workers are to try, and how.
+type queueFlags struct {
+	storeFlags
+	queue   bool
+	agent   string
+	as      string
+	program string
+	put     queue.PutOptions
+}
+
+func (o *queueFlags) define(cmd *cobra.Command) {
+	f := cmd.Flags()
+	o.storeFlags.define(f)
+	f.BoolVar(&o.queue, "queue", false, "have workers try runs of --store, named by ID; all where none is named")
+	f.StringVar(&o.agent, "agent", "", "with --queue: only those whose program is called `name`")
+	f.StringVar(&o.as, "as", queue.Test, "with --queue: test; replay, to which tapedeck.yaml's test does not apply; or verify")
+	f.StringVar(&o.put.Program, "program-version", "", programHelp+"with --queue: only workers that were given it")
+	f.IntVar(&o.put.Priority, "priority", 2, "with --queue: `1 to 4`, 1 goes first")
+	f.IntVar(&o.put.Attempts, "attempts", queue.DefaultAttempts, "with --queue: how `often` what could not be tried is tried")
+	completeFlag(cmd, "as", queue.Test, queue.Replay, queue.Verify)
+}
+
+// check says which flags do not go together.
+func (o *testOptions) checkQueue(cmd *cobra.Command) error {
+	for _, name := range []string{"jobs", "tree", "watch", "changed-since", "list"} {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s is not for --queue: a worker has a --tree, --watch and -j of its own", name)
+		}
+	}
+	switch {
+	case o.q.as != queue.Test && o.q.as != queue.Replay && o.q.as != queue.Verify:
+		return fmt.Errorf("--as %q: want test, replay or verify", o.q.as)
+	case o.q.put.Priority < 1 || o.q.put.Priority > 4:
+		return fmt.Errorf("--priority %d: want 1 to 4", o.q.put.Priority)
+	case o.q.put.Attempts < 1 || o.q.put.Attempts > math.MaxInt16:
+		return fmt.Errorf("--attempts %d: want 1 or more", o.q.put.Attempts)
+	}
+	return nil
+}
+
+// runQueued has workers try runs of a store, and says what they found as runTest does.
+func runQueued(ctx context.Context, s *team.Store, o *testOptions, ids []string, std streams) error {
+	if _, err := o.options(ctx); err != nil { // they are checked
+		return err
+	}
+	jobs, err := o.jobsOf(ctx, s, ids)
+	if err != nil {
+		return storeHint(err)
+	}
+	q, err := queue.Open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer q.Close()
+	put, err := q.Put(ctx, jobs, &o.q.put)
+	if err != nil {
+		return err
+	}
+	if n, err := q.Workers(ctx, o.q.project, o.q.put.Program); err == nil && n == 0 {
+		visible.Fprintf(std.err, "tapedeck: no worker takes these jobs yet: tapedeck worker --store … starts one\n")
+	}
+	said := false
+	return o.report(ctx, len(jobs), std, func(ctx context.Context, report func(*gate.Result)) (*gate.Summary, error) {
+		return q.Wait(ctx, jobs, put, report, func(err error) {
+			if !said {
+				visible.Fprintf(std.err, "tapedeck: the store does not answer; asked again: %v\n", err)
+			}
+			said = true
+		})
+	})
+}
+
+// jobsOf are those of the runs that are named, or that the flags choose.
+func (o *testOptions) jobsOf(ctx context.Context, s *team.Store, ids []string) (jobs []queue.Job, err error) {
+	var runs []team.Run
+	for _, id := range ids {
+		run, err := s.Find(ctx, o.q.project, id)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, *run)
+	}
+	if len(ids) == 0 {
+		runs, err = s.Runs(ctx, &team.Query{Project: o.q.project, Agent: o.q.agent, Limit: math.MaxInt32})
+	}
+	for i := range runs {
+		jobs = append(jobs, queue.Job{What: o.q.as, Project: o.q.project, Run: runs[i].ID, Mode: o.mode, Timeout: o.timeout})
+	}
+	if err == nil && len(jobs) == 0 {
+		err = fmt.Errorf("%s has no such run; push one with: tapedeck push REC", s.Name())
+	}
+	return jobs, err
+}
+
+// gcQueued has a worker clean a store.
+func gcQueued(ctx context.Context, s *team.Store, o *gcOptions, std streams) error {
+	age, err := o.age()
+	if err != nil {
+		return err
+	}
+	q, err := queue.Open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer q.Close()
+	put, err := q.Put(ctx, []queue.Job{{What: queue.Retention, Project: o.store.project, Older: age, Keep: o.keep}}, nil)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return printJSON(std.out, map[string]any{"jobs": put})
+	}
+	_, err = visible.Fprintf(std.err, "tapedeck: put job %d\n", put[0])
+	return err
+}
+
+type jobsOptions struct {
+	storeFlags
+	states []string
+	cancel []string
+	retry  []string
+	limit  int
+	json   bool
+}
+
+// jobStates are River's.
+var jobStates = []string{"available", "running", "retryable", "scheduled", "completed", "cancelled", "discarded"}
+
+func newJobsCommand(std streams) *cobra.Command {
+	var o jobsOptions
+	cmd := withHelp("jobs", &cobra.Command{
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return storeHint(runJobs(ctx, s, &o, std)) })
+		},
+	})
+	f := cmd.Flags()
+	o.storeFlags.define(f)
+	f.StringSliceVar(&o.states, "state", nil, "only those in this `state`: "+strings.Join(jobStates, ", ")+" (repeatable, or with commas)")
+	f.StringSliceVar(&o.cancel, "cancel", nil, "end the job of this `number` (repeatable)")
+	f.StringSliceVar(&o.retry, "retry", nil, "try the job of this `number`, which has ended, once more (repeatable)")
+	f.IntVar(&o.limit, "limit", team.DefaultLimit, "`N` at most, those that were put last")
+	f.BoolVar(&o.json, "json", false, "the jobs as JSON")
+	completeFlag(cmd, "state", jobStates...)
+	return cmd
+}
+
+func runJobs(ctx context.Context, s *team.Store, o *jobsOptions, std streams) error {
+	q, err := queue.Open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer q.Close()
+	for _, c := range []struct {
+		flag    string
+		numbers []string
+		f       func(context.Context, ...int64) error
+	}{{"--cancel", o.cancel, q.Cancel}, {"--retry", o.retry, q.Retry}} {
+		for _, number := range c.numbers {
+			id, err := strconv.ParseInt(number, 10, 64)
+			if err != nil {
+				return fmt.Errorf("%s %q: want the number of a job, as tapedeck jobs lists them", c.flag, number)
+			}
+			if err := c.f(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
+	if len(o.cancel)+len(o.retry) > 0 {
+		return nil
+	}
+	for _, state := range o.states {
+		if !strings.Contains(" "+strings.Join(jobStates, " ")+" ", " "+state+" ") {
+			return fmt.Errorf("--state %q: want one of %s", state, strings.Join(jobStates, ", "))
+		}
+	}
+	jobs, err := q.List(ctx, o.project, o.limit, o.states...)
+	if err != nil || o.json {
+		return errors.Join(err, printJSON(std.out, map[string]any{"jobs": jobs}))
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		visible.Fprintf(std.out, "%d  %-9s  %s  %s %s  attempt %d of %d  %s\n", j.ID, j.State, j.PutAt.Local().Format("2006-01-02 15:04:05"), j.What, j.Run, j.Attempt, j.Attempts, j.Error)
+	}
+	return nil
+}
+
+// keepVerdict has a recording that was pulled know what a worker found of it last.
+func keepVerdict(ctx context.Context, s *team.Store, project, id string, rec *recording.Recording) error {
+	v, err := s.Verdict(ctx, project, id, "", "")
+	if err != nil || v == nil {
+		return err
+	}
+	r, err := queue.ResultOf(v)
+	if err == nil {
+		library.Judged(rec, library.Verdict{Status: v.Status, Summary: v.Summary, By: v.By, Tapedeck: v.Tapedeck, At: v.At}, library.Judgement{Report: r.Report})
+	}
+	return err
+}
