@@ -201,6 +201,7 @@ func (q *Queue) Wait(ctx context.Context, jobs []Job, ids []int64, report func(*
 	results := make(map[int64]*gate.Result)
 	left := slices.Clone(ids)
 	for len(left) > 0 && ctx.Err() == nil {
+		asked := time.Now()
 		rows, err := q.rows.JobGetByIDMany(ctx, &riverdriver.JobGetByIDManyParams{ID: left})
 		if err == nil {
 			err = q.ended(ctx, rows, &left, func(id int64, r *gate.Result) { results[id] = r; report(r) })
@@ -209,7 +210,7 @@ func (q *Queue) Wait(ctx context.Context, jobs []Job, ids []int64, report func(*
 			trouble(err)
 		}
 		if len(left) > 0 {
-			sleep(ctx, lookEvery)
+			sleep(ctx, max(lookEvery, 10*time.Since(asked)))
 		}
 	}
 	if len(left) > 0 {
