@@ -339,6 +339,11 @@ func (q *Queue) List(ctx context.Context, project string, limit int, states ...s
 	return out, nil
 }
 
+// Count is how many jobs of all projects are in a state.
+func (q *Queue) Count(ctx context.Context, state string) (int, error) {
+	return q.rows.JobCountByState(ctx, &riverdriver.JobCountByStateParams{State: rivertype.JobState(state)})
+}
+
 // Cancel ends jobs: those that wait at once, those under way within seconds.
 func (q *Queue) Cancel(ctx context.Context, ids ...int64) error {
 	return each(ids, func(id int64) error { _, err := q.client.JobCancel(ctx, id); return err })
