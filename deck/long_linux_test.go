@@ -8,7 +8,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 )
 
-// TestLongFiles: a file that is too large to keep compares by what it holds.
+// TestLongFiles: a file that is too large to keep compares by what it holds, and by its mode.
 func TestLongFiles(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -16,7 +16,7 @@ func TestLongFiles(t *testing.T) {
 	res, _ := b.sh(script)
 	v, _ := b.replay(res.Recording, nil)
 	b.green(v)
-	for name, changed := range map[string]string{"content": strings.ReplaceAll(script, "one", "two"), "length": strings.ReplaceAll(script, "65M", "66M"), "none": "true"} {
+	for name, changed := range map[string]string{"content": strings.ReplaceAll(script, "one", "two"), "length": strings.ReplaceAll(script, "65M", "66M"), "mode": script + "; chmod +x big", "none": "true"} {
 		v, _ := b.replay(res.Recording, &deck.ReplayOptions{Argv: []string{"/bin/sh", "-c", changed}})
 		got := ""
 		for _, d := range v.Divergences {

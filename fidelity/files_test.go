@@ -68,10 +68,15 @@ func TestFilesWhereTimesAreOwn(t *testing.T) {
 		"gone that was there":  {[]tape.Kind{removed("~/notes", "x")}, nil, 1},
 		"a name of a person's": {[]tape.Kind{wrote("~/myProject/a", "x")}, nil, 1},
 		"a count by a name":    {[]tape.Kind{wrote("~/a.json", `{"numTurns": 3}`)}, []tape.Kind{wrote("~/a.json", `{"numTurns": 4}`)}, 1},
-		"drawn names changed":  {[]tape.Kind{wrote("~/biyx7vgew.out", "1")}, []tape.Kind{wrote("~/biyx7vgew.out", "3")}, 0},
-		"a digest in it":       {[]tape.Kind{wrote("~/a", "00292abebcf7")}, []tape.Kind{wrote("~/a", "00292abebcf8")}, 0},
-		"no text":              {[]tape.Kind{wrote("~/a", "a\x00b")}, []tape.Kind{wrote("~/a", "a\x00c")}, 0},
-		"in one of its sides":  {[]tape.Kind{wrote("~/a", "a word")}, []tape.Kind{wrote("~/a", "mb1x2y3z")}, 0},
+		"drawn names changed": {
+			[]tape.Kind{wrote("~/biyx7vgew.out", "1"), wrote("~/c9nq0fkte.out", "3")},
+			[]tape.Kind{wrote("~/biyx7vgew.out", "3"), wrote("~/c9nq0fkte.out", "1")}, 0,
+		},
+		"below a drawn name":      {[]tape.Kind{wrote("~/biyx7vgew.out", "1")}, []tape.Kind{wrote("~/biyx7vgew.out", "3")}, 1},
+		"come and gone otherwise": {[]tape.Kind{wrote("~/lock", "x"), removed("~/lock", "x")}, []tape.Kind{wrote("~/lock", "y"), removed("~/lock", "y")}, 1},
+		"a digest in it":          {[]tape.Kind{wrote("~/a", "00292abebcf7")}, []tape.Kind{wrote("~/a", "00292abebcf8")}, 0},
+		"no text":                 {[]tape.Kind{wrote("~/a", "a\x00b")}, []tape.Kind{wrote("~/a", "a\x00c")}, 0},
+		"in one of its sides":     {[]tape.Kind{wrote("~/a", "a word")}, []tape.Kind{wrote("~/a", "mb1x2y3z")}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := compareLanes(t, Semantic, test.a, test.b, &LaneOptions{Exact: true, OwnTimes: time.Now(), Payload: payloadBytes})

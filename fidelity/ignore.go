@@ -58,26 +58,37 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 }
 
 // made are the paths of the files outside the work tree that may differ for nothing, as the replay read times of its own; nil where nobody
-// asks. One that came and went on each side that tells of it may have come by a moment.
+// asks. One that came and went may have come by a moment, unless each side had something else there.
 func (c *ignoring) made() map[string]bool {
 	if !c.o.Exact || c.o.OwnTimes.IsZero() {
 		return nil
 	}
-	files, traces := make(map[string]*made.File), make(map[string]*[2]fileTrace)
+	files, traces := make(made.Files), make(map[string]*[2]fileTrace)
 	for s, e := range c.records() {
 		k := tape.FileOf(e.rec.Kind)
 		if k == nil || placeOf(k.Path, c.o.Watch) != outside {
 			continue
 		}
-		if files[k.Path] == nil {
-			files[k.Path], traces[k.Path] = made.NewFile(k.Path), new([2]fileTrace)
+		if traces[k.Path] == nil {
+			traces[k.Path] = new([2]fileTrace)
 		}
 		traces[k.Path][s].add(e.rec.Kind)
-		c.hold(files[k.Path], s, cmp.Or(k.Content, k.Before))
+		c.hold(files.At(k.Path), s, cmp.Or(k.Content, k.Before))
 	}
-	may := make(map[string]bool, len(files))
+	may := files.May()
+	var unlike []string
 	for path, f := range files {
-		may[path] = f.May() || traces[path][Recorded].nothing() && traces[path][Replay].nothing()
+		if traces[path][Recorded].nothing() && traces[path][Replay].nothing() {
+			switch differs := f.Differs(); {
+			case !differs:
+				may[path] = true
+			case may[path]:
+				unlike = append(unlike, path)
+			}
+		}
+	}
+	if slices.Sort(unlike); len(unlike) > 0 {
+		c.note("files outside the work tree that came and went differ (%d), which does not gate: %s", len(unlike), list(unlike, notedPaths))
 	}
 	return may
 }
@@ -88,12 +99,12 @@ func (c *ignoring) hold(f *made.File, s Side, content *tape.Payload) {
 		return
 	}
 	if content.Len > made.Most || c.o.Payload == nil {
-		f.HoldsUnread()
+		f.HoldsUnread(int(s), content.Hash.String())
 		return
 	}
 	b, err := c.o.Payload(content, s)
 	if err != nil {
-		f.HoldsUnread()
+		f.HoldsUnread(int(s), content.Hash.String())
 		return
 	}
 	if m := c.o.Masks[s]; m != nil {

@@ -206,12 +206,6 @@ func sharedDigests(a, b *tape.MCPJSONRPC) (was, answer, now, answerNow cas.Diges
 func impatient(k *tape.MCPJSONRPC) bool { return k.Error == mcpCancelled || k.Error == mcpClientEnded }
 
 func (d *differ) mcpOpen(a, b *tape.MCPOpen) {
-	switch {
-	case !d.lanes:
-		same(d, "server", a.Server, b.Server)
-	case !d.renamed:
-		same(d, "server", tape.MCPServer(a.Server), tape.MCPServer(b.Server))
-	}
 	sameInPlace(d, "conversation", a.Conversation, b.Conversation)
 	same(d, "transport", a.Transport, b.Transport)
 	d.textAt("program", "program", a.Program, b.Program)
@@ -223,6 +217,12 @@ func (d *differ) mcpOpen(a, b *tape.MCPOpen) {
 	}
 	d.textAt("working directory", "cwd", a.Cwd, b.Cwd)
 	d.textAt("URL", "url", a.URL, b.URL)
+	switch { // which follows from how it was started
+	case !d.lanes:
+		same(d, "server", a.Server, b.Server)
+	case !d.renamed:
+		same(d, "server", tape.MCPServer(a.Server), tape.MCPServer(b.Server))
+	}
 	same(d, "protocol", a.Protocol, b.Protocol)
 }
 

@@ -232,6 +232,12 @@ func TestMCPLanes(t *testing.T) {
 			want: []code{{files, "mcp_open_args"}},
 		},
 		{
+			name: "another argument comes before the name that the server gives itself then",
+			a:    kinds{startedWith("files", "one")},
+			b:    kinds{startedWith("files2", "two")},
+			want: []code{{files, "mcp_open_args"}, {files, MCPOpenServer}},
+		},
+		{
 			name: "a server that calls itself otherwise is one divergence",
 			a:    kinds{opened("files"), read(1, "a"), read(2, "b")},
 			b:    kinds{opened("files2"), numbered(read(1, "a"), "files2"), numbered(read(2, "b"), "files2")},

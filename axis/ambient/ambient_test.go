@@ -251,6 +251,23 @@ func BenchmarkNow(b *testing.B) {
 	}
 }
 
+// TestNoPlaces: of a recording that knows of no place at all none is told apart, neither for times nor for random numbers.
+func TestNoPlaces(t *testing.T) {
+	s := new(Heard).Stream(nil, new(Places))
+	first, second := s.Now(0), s.Now(0)
+	times, _ := s.Times()
+	g, again, err := NewClock(time.Now()).Given(times)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := g.Now(again.TimeNumber('a')), g.Now(again.TimeNumber('b')); a != first || b != second {
+		t.Errorf("gave %d and %d, recorded were %d and %d", a, b, first, second)
+	}
+	if n := again.Number('r'); n != 0 {
+		t.Errorf("random numbers are drawn at place %d", n)
+	}
+}
+
 // TestTimesOfNoPlace: of a recording that does not know where its times were read each place gets the next one, and no random number moves.
 func TestTimesOfNoPlace(t *testing.T) {
 	p, log := new(Places), new(Heard)

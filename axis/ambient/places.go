@@ -18,6 +18,7 @@ type Places struct {
 	asked    bool
 	rebuilt  bool // the program is another build: its places are others, and are the recorded ones in their order
 	untimed  bool // the recording knows of no time where it was read
+	unplaced bool // nor of anything else
 }
 
 // MaxPlaces bounds the places of one process that are told apart. Those beyond it are not known.
@@ -26,9 +27,10 @@ const MaxPlaces = 1 << 16
 // unseen is what some recordings call a place of which nothing could be told: the digest (FNV-1a) of no caller.
 const unseen = 0xcbf29ce484222325
 
-// Number is the number of a place, which is told by a digest of how the program came there; 0 is none.
+// Number is the number of a place, which is told by a digest of how the program came there; 0 is none, and all of them on a replay of a
+// recording that knows of none.
 func (p *Places) Number(place uint64) int {
-	if place == 0 {
+	if place == 0 || p.unplaced {
 		return 0
 	}
 	p.mu.Lock()
@@ -98,7 +100,7 @@ func readPlaces(b []byte) (p *Places, rest []byte, err error) {
 	if k <= 0 || n > uint64(len(b)-k)/8 {
 		return nil, nil, ErrTimes
 	}
-	p = &Places{numbers: make(map[uint64]int), recorded: int(n), taken: make([]bool, n)}
+	p = &Places{numbers: make(map[uint64]int), recorded: int(n), taken: make([]bool, n), unplaced: n == 0}
 	for b = b[k:]; len(p.list) < int(n); b = b[8:] {
 		place := binary.LittleEndian.Uint64(b)
 		p.list = append(p.list, place)

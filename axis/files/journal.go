@@ -292,14 +292,14 @@ func (j *Journal) read(dir, path string, s stamp) (c cached, ok bool) {
 // maxLong is how many bytes of a file that is too large to keep are read for its digest. A sparse one may have any length.
 const maxLong = 4 << 30
 
-// long says what a file holds that is too large to keep: how many bytes it has, and their keyed digest. What cannot be read has none.
-func long(f io.Reader, size int64, s Scrubber) string {
-	said := fmt.Sprintf("%d bytes", size)
-	if s == nil || size > maxLong {
+// long says what a file is that is too large to keep: how many bytes it has, its mode, and their keyed digest. What cannot be read has none.
+func long(f io.Reader, now *sight, s Scrubber) string {
+	said := fmt.Sprintf("%d bytes, %s", now.size, now.mode)
+	if s == nil || now.size > maxLong {
 		return said
 	}
 	h := blake3.New()
-	if _, err := io.Copy(h, io.LimitReader(f, size)); err != nil {
+	if _, err := io.Copy(h, io.LimitReader(f, now.size)); err != nil {
 		return said
 	}
 	return said + ", " + s.KeyedDigest(h.Sum(nil))

@@ -256,6 +256,20 @@ func TestJournalOfLongFiles(t *testing.T) {
 	}
 }
 
+// TestJournalOfMovesBetweenRoots: what moves from one root to another ends in the first, as it does where these are two mounts.
+func TestJournalOfMovesBetweenRoots(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	p := newProgram(t, &JournalOptions{Store: cas.NewMemory()}, JournalRoot{Dir: from, Prefix: "$TMP/"}, JournalRoot{Dir: to, Prefix: "~/"})
+	must(t, p.write(from+"/made", "m"))
+	must(t, p.mkdir(from+"/d"))
+	must(t, p.write(from+"/d/f", "f"))
+	for _, name := range []string{"/made", "/d"} {
+		must(t, p.rename(from+name, to+name))
+	}
+	wants(t, p.take(p.j.Barrier()), "+ $TMP/d  040755 (whole)", "+ $TMP/d/f f (whole)", "+ $TMP/made m (whole)",
+		"- $TMP/d 040755", "- $TMP/d/f f", "- $TMP/made m", "+ ~/d  040755", "+ ~/d/f f", "+ ~/made m")
+}
+
 // TestJournalOfHardLinks: what is written through one name is told of all that the run made.
 func TestJournalOfHardLinks(t *testing.T) {
 	p, dir := home(t, model{"a": "1", "own": "1"}, nil)

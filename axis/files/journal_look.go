@@ -108,7 +108,7 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 	if now.size > cmp.Or(l.most, l.j.o.MaxFileSize) {
 		it.held = f.held()
 		if l.j.final {
-			it.long = long(f, now.size, l.j.o.Scrubber)
+			it.long = long(f, &now, l.j.o.Scrubber)
 		}
 		return &errSkipped{TooLarge}
 	}

@@ -29,8 +29,11 @@ func (j *Journal) Touch(t *Touch) (then func() error) {
 		if t.Link && i == 0 {
 			continue // what is linked stays as it is
 		}
-		if t.Ends && i == len(t.Paths)-1 {
+		switch {
+		case t.Ends && i == len(t.Paths)-1:
 			steps = append(steps, j.ends(n))
+		case t.Rename && !t.Exchange && j.leavesRoot(n, t):
+			n.each(func(c *node) { steps = append(steps, j.ends(c)) })
 		}
 		step, err := j.touch(n, p)
 		steps = append(steps, step)
@@ -45,6 +48,13 @@ func (j *Journal) Touch(t *Touch) (then func() error) {
 		join2(nodes[0], nodes[1])
 	}
 	return j.all(nodes, steps)
+}
+
+// leavesRoot reports whether what stands at n goes to another root. A replay may have these on two mounts, where a program copies it and
+// deletes it here: so it ends in both.
+func (j *Journal) leavesRoot(n *node, t *Touch) bool {
+	to := j.find(t.Paths[len(t.Paths)-1].Path)
+	return to == nil || to.root != n.root
 }
 
 // all returns what does steps, nil for none to do. Behind them the nodes are marked again: only now the call goes on, and a

@@ -77,7 +77,7 @@ type Manifest struct {
 	Records     int               `json:"records"`                // on the tape, once finished
 	Seed        string            `json:"seed,omitempty"`         // id of the recording that the run's random bytes are of; "" for its own
 	Roots       Roots             `json:"roots"`
-	LongFiles   map[string]string `json:"long_files,omitempty"` // that the run left and that are too large to keep: how many bytes, and their keyed digest
+	LongFiles   map[string]string `json:"long_files,omitempty"` // that the run left and that are too large to keep: how many bytes, the mode, and their keyed digest
 	Writable    []string          `json:"writable,omitempty"`   // directories that the run could change beside the roots
 	Ports       []uint16          `json:"ports,omitempty"`      // TCP ports served beside 80 and 443
 	Loopback    bool              `json:"loopback,omitempty"`   // an upstream answered for an address of the loopback

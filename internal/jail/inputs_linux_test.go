@@ -280,25 +280,34 @@ func TestInputsOwnTicks(t *testing.T) {
 	}
 }
 
-// TestInputsPlaces reads the wall time twice at two places of bash each, of two functions that ask the kernel by its own code.
+// TestInputsPlaces reads the wall time twice at two places of bash and of Python each, of two functions that ask the kernel by their own code.
 func TestInputsPlaces(t *testing.T) {
 	t.Parallel()
-	bash, err := exec.LookPath("bash")
-	if err != nil || runtime.GOARCH != "amd64" {
-		t.Skip("no bash here whose tables can be read")
+	for name, script := range map[string]string{
+		"bash":    "for i in 1 2; do : $EPOCHREALTIME; done; for i in 1 2; do printf '%(%s)T'; done",
+		"python3": "import time\nfor i in 1, 2: time.time()\nfor i in 1, 2: time.localtime()\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path, err := exec.LookPath(name)
+			if err != nil || runtime.GOARCH != "amd64" {
+				t.Skip("no program here whose tables can be read")
+			}
+			argv := []string{name, "-c", script}
+			s, _ := inputsOf(t, &Config{Path: path, Argv: argv, Dir: "/", TTY: -1, Env: []string{"PATH=" + os.Getenv("PATH")}})
+			for source, is := range s.names {
+				p := source.(*stillSource).places
+				if !strings.HasSuffix(is, script) || len(p) < 4 {
+					continue // what a name stands for may be a script that executes the program
+				}
+				if p[len(p)-1] != p[len(p)-2] || p[len(p)-3] != p[len(p)-4] || p[len(p)-1] == p[len(p)-3] {
+					t.Errorf("read at %x", p)
+				}
+				return
+			}
+			t.Errorf("it ran %q", s.programs)
+		})
 	}
-	read := "for i in 1 2; do : $EPOCHREALTIME; done; for i in 1 2; do printf '%(%s)T'; done"
-	s, _ := inputsOf(t, shellConfig(t, "exec "+bash+` -c "`+strings.ReplaceAll(read, "$", `\$`)+`"`))
-	for source, argv := range s.names {
-		if !strings.HasPrefix(argv, bash+" -c for") {
-			continue
-		}
-		if p := source.(*stillSource).places; len(p) < 4 || p[len(p)-1] != p[len(p)-2] || p[len(p)-3] != p[len(p)-4] || p[len(p)-1] == p[len(p)-3] {
-			t.Errorf("read at %x", p)
-		}
-		return
-	}
-	t.Errorf("it ran %q", s.programs)
 }
 
 // TestInputsEnds is told of each program, and how it ended.

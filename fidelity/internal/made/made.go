@@ -8,6 +8,7 @@ package made
 
 import (
 	"bytes"
+	"maps"
 	"regexp"
 	"sync"
 	"unicode"
@@ -22,33 +23,69 @@ const (
 	nameLetters = 5 // that a name has which was drawn; mkdtemp draws six
 )
 
+// Files are what stood at the paths of two sides.
+type Files map[string]*File
+
 // A File is what stood at a path on two sides.
 type File struct {
 	words [2]map[string]bool
-	odd   bool // its name has such a word, or something that stood there is no text, or was not looked at
+	drawn bool // its name has such a word
+	odd   bool // something that stood there is no text, or was not looked at
 }
 
-// NewFile begins a file. What a mask hides of its name was drawn too: path has it.
-func NewFile(path string) *File {
-	return &File{words: [2]map[string]bool{{}, {}}, odd: eachWord([]byte(path), isMade)}
+// At is the file of a path. What a mask hides of its name was drawn too: path has it.
+func (fs Files) At(path string) *File {
+	f := fs[path]
+	if f == nil {
+		f = &File{words: [2]map[string]bool{{}, {}}, drawn: eachWord([]byte(path), isMade)}
+		fs[path] = f
+	}
+	return f
 }
 
 // Holds notes a text that stood there on a side, but for what masks take out.
 func (f *File) Holds(side int, text []byte) {
 	if eachWord(text, func(word string) bool { f.words[side][word] = true; return false }) {
-		f.odd = true
+		f.HoldsUnread(side, string(text))
 	}
 }
 
-// HoldsUnread notes that something stood there that was not looked at.
-func (f *File) HoldsUnread() { f.odd = true }
+// HoldsUnread notes that something stood there on a side that is no text, or was not looked at, and what tells it from others.
+func (f *File) HoldsUnread(side int, id string) { f.odd, f.words[side][id] = true, true }
 
-// May reports whether the file may differ for nothing: its name may be made of a time (two that were drawn may have changed places), or a
-// word that one side has alone.
-func (f *File) May() bool {
-	if f.odd {
-		return true
+// Differs reports whether each side held something that the other did not.
+func (f *File) Differs() bool { return f.alone(0, nil) && f.alone(1, nil) }
+
+// alone reports whether a side has a word alone, but for those of except.
+func (f *File) alone(side int, except map[string]bool) bool {
+	for word := range f.words[side] {
+		if !f.words[1-side][word] && !except[word] {
+			return true
+		}
 	}
+	return false
+}
+
+// May returns the files that may differ for nothing: they hold what is no text, or a word that may be made of a time and one side has alone;
+// or their name was drawn, and what both sides have alone is in such files of the other, for two names may have changed places.
+func (fs Files) May() map[string]bool {
+	drawn := [2]map[string]bool{{}, {}}
+	for _, f := range fs {
+		for side := range f.words {
+			if f.drawn {
+				maps.Copy(drawn[side], f.words[side])
+			}
+		}
+	}
+	may := make(map[string]bool, len(fs))
+	for path, f := range fs {
+		may[path] = f.odd || f.madeAlone() || f.drawn && (!f.Differs() || !f.alone(0, drawn[1]) && !f.alone(1, drawn[0]))
+	}
+	return may
+}
+
+// madeAlone reports whether a word that may be made of a time is one side's alone.
+func (f *File) madeAlone() bool {
 	for side := range f.words {
 		for word := range f.words[side] {
 			if !f.words[1-side][word] && isMade(word) {

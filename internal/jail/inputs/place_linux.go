@@ -19,9 +19,10 @@ import (
 // out stands who happens to run a task now.
 const maxCallers = 8
 
-// place tells where in its program a thread asks; 0 where threads do not share, and where that cannot be told.
+// place tells where in its program a thread asks; 0 where the first thread shares with the others, whose stacks are Go's own, and where that
+// cannot be told.
 func (in *Answerer) place(c *notify.Call, p *process.Asker) uint64 {
-	if p.Process.Sharing != process.OtherThreads || runtime.GOARCH != "amd64" {
+	if p.Process.Sharing == process.AllThreads || runtime.GOARCH != "amd64" {
 		return 0
 	}
 	sp, ok := in.table.StackOf(c.Task)
