@@ -328,6 +328,26 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
+// TestStopped: what is under way when a worker is told to end, and does not end, is given back without an attempt.
+func TestStopped(t *testing.T) {
+	eachDatabase(t, 1, func(t *testing.T, r *rig) {
+		r.program(t, hangs)
+		stop := r.worker(t, Options{Tree: r.Tree})
+		ids := r.put(t, &PutOptions{Attempts: 1})
+		r.jobState(t, ids[0], "running")
+		stop()
+		r.jobState(t, ids[0], "available")
+		if live, err := r.store.Workers(t.Context()); err != nil || len(live) > 0 {
+			t.Errorf("workers: %v %v", live, err)
+		}
+		r.program(t, agent)
+		r.worker(t, Options{Tree: r.Tree})
+		if got := r.wait(t, ids)["run00"]; got.Status != gate.Faithful {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
 // TestDeadLetter: what cannot be tried is tried again, becomes a dead letter with a verdict, and can be tried once more.
 func TestDeadLetter(t *testing.T) {
 	eachDatabase(t, 1, func(t *testing.T, r *rig) {

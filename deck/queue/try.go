@@ -150,7 +150,11 @@ func (w *worker) tryHere(ctx context.Context, j *Job) (*gate.Result, error) {
 	}
 	defer temp.Remove()
 	file := filepath.Join(temp.Dir, "packed")
-	if _, err := w.q.store.Pull(ctx, j.Project, j.Run, file, nil); err != nil {
+	pulling, stop := context.WithCancel(ctx)
+	defer stop()
+	late := time.AfterFunc(stall, stop)
+	_, err = w.q.store.Pull(pulling, j.Project, j.Run, file, func(int64, int64) { late.Reset(stall) })
+	if late.Stop(); err != nil {
 		return nil, err
 	}
 	// it is called by its id, for what tapedeck.yaml says of recordings by their names

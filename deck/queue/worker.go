@@ -46,9 +46,10 @@ type Options struct {
 const DefaultBeat = 5 * time.Second
 
 const (
-	graceStop  = 10 * time.Second // for what is under way when a worker is told to end
-	beyond     = time.Hour        // how much longer than its replay a job may take: for a store that is slow
-	rescueLate = 48 * time.Hour   // River's own rescue goes by the clock of one machine: it comes after ours in any case
+	grace      = 2              // beats for what is under way when a worker is told to end
+	stall      = time.Minute    // without a byte of a run that is pulled
+	beyond     = time.Hour      // how much longer than its replay a job may take: for a store that is slow
+	rescueLate = 48 * time.Hour // River's own rescue goes by the clock of one machine: it comes after ours in any case
 )
 
 // A worker takes jobs.
@@ -103,7 +104,7 @@ func Run(ctx context.Context, s *team.Store, options *Options) error {
 func (w *worker) run(ctx context.Context, s *team.Store) (err error) {
 	config := &river.Config{
 		ID: w.name, Logger: w.log, Workers: river.NewWorkers(), Queues: make(map[string]river.QueueConfig), Test: river.TestConfig{Time: w.clock},
-		FetchCooldown: time.Millisecond, FetchPollInterval: time.Second, SoftStopTimeout: graceStop, JobTimeout: beyond, RescueStuckJobsAfter: rescueLate,
+		FetchCooldown: time.Millisecond, FetchPollInterval: time.Second, SoftStopTimeout: grace * w.o.Beat, JobTimeout: beyond, RescueStuckJobsAfter: rescueLate,
 	}
 	for v := cmp.Or(w.o.version, Version); v > 0; v-- {
 		config.Queues[nameOf(w.o.Project, w.o.Program, v)] = river.QueueConfig{MaxWorkers: w.o.Jobs}
