@@ -225,7 +225,7 @@ func (r *rig) verdicts(t *testing.T, run string) []team.Verdict {
 // jobState waits until a job is in a state.
 func (r *rig) jobState(t *testing.T, id int64, state string) {
 	t.Helper()
-	for range 600 {
+	for range 1500 {
 		jobs, err := r.queue.List(t.Context(), "", 100, state)
 		must(t, err)
 		if slices.ContainsFunc(jobs, func(e Entry) bool { return e.ID == id }) {
