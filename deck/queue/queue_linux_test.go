@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/sys/unix"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
@@ -224,7 +225,7 @@ func (r *rig) verdicts(t *testing.T, run string) []team.Verdict {
 // jobState waits until a job is in a state.
 func (r *rig) jobState(t *testing.T, id int64, state string) {
 	t.Helper()
-	for range 600 {
+	for range 1500 {
 		jobs, err := r.queue.List(t.Context(), "", 100, state)
 		must(t, err)
 		if slices.ContainsFunc(jobs, func(e Entry) bool { return e.ID == id }) {
@@ -238,7 +239,7 @@ func (r *rig) jobState(t *testing.T, id int64, state string) {
 // TestVersions: a verdict is of a run, a version of tapedeck and a version of the program; the last of each is there, with all that was found.
 func TestVersions(t *testing.T) {
 	eachDatabase(t, 1, func(t *testing.T, r *rig) {
-		r.worker(t, Options{Tree: r.Tree})
+		stop := r.worker(t, Options{Tree: r.Tree})
 		if got := r.wait(t, r.put(t, nil))["run00"]; got == nil || got.Status != gate.Faithful || got.Report == nil {
 			t.Fatalf("the program as it was: %+v", got)
 		}
@@ -263,6 +264,21 @@ func TestVersions(t *testing.T) {
 		r.jobs[0].What = Verify
 		if got := r.wait(t, r.put(t, nil))["run00"]; got.Status != gate.Faithful {
 			t.Errorf("verify: %+v", got)
+		}
+		stop()
+		skey, _, err := note.GenerateKey(nil, "test")
+		must(t, err)
+		signer, err := note.NewSigner(skey)
+		must(t, err)
+		_, err = r.store.Remove(t.Context(), "", "run00", "", signer)
+		if must(t, err); len(r.verdicts(t, "run00")) > 0 {
+			t.Error("verdicts of what was purged")
+		}
+		if file, ok := strings.CutPrefix(r.Runs, "sqlite://"); ok {
+			b, err := os.ReadFile(file)
+			if must(t, err); bytes.Contains(b, []byte("be curt")) {
+				t.Error("the database still holds what a verdict said")
+			}
 		}
 	})
 }

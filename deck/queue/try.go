@@ -111,19 +111,17 @@ func (w *worker) put(ctx context.Context, job *river.Job[Job], v *team.Verdict, 
 
 // try finds out what a run is worth. The error is about the store or the disk.
 func (w *worker) try(ctx context.Context, j *Job) (*gate.Result, *team.Verdict, error) {
-	began := time.Now()
 	program, err := w.tree.version(w.o.Program)
 	if err != nil {
 		return nil, nil, err
 	}
-	run, err := w.q.store.Run(ctx, j.Project, j.Run)
+	run, r, err := w.tryHere(ctx, j)
 	if err != nil {
-		return nil, nil, err
+		var gone error
+		if run, gone = w.q.store.Run(ctx, j.Project, j.Run); gone != nil {
+			return nil, nil, gone
+		}
 	}
-	if filepath.Base(run.ID) != run.ID { // no name of a file
-		return nil, nil, team.ErrNoRun
-	}
-	r, err := w.tryHere(ctx, j)
 	var corrupt *cas.CorruptError
 	var missing *cas.MissingError
 	switch {
@@ -134,7 +132,7 @@ func (w *worker) try(ctx context.Context, j *Job) (*gate.Result, *team.Verdict, 
 	case errors.Is(r.Err, syscall.ENOSPC) && isFull(os.TempDir()): // it is not this run that fills the disk
 		return nil, nil, r.Err
 	}
-	r.Case, r.Name, r.Took = gate.Case{Path: run.ID, Kind: gate.Packed}, run.ID, cmp.Or(r.Took, time.Since(began))
+	r.Case, r.Name = gate.Case{Path: run.ID, Kind: gate.Packed}, run.ID
 	detail, err := json.Marshal(r)
 	return r, &team.Verdict{
 		Run: run.ID, Project: j.Project, Digest: run.Digest, Tapedeck: version.Version, Program: program, Status: string(r.Status), Summary: r.Why, By: j.What,
@@ -143,29 +141,45 @@ func (w *worker) try(ctx context.Context, j *Job) (*gate.Result, *team.Verdict, 
 }
 
 // tryHere pulls a run into a directory, which is gone again when it returns, and tries it there. The error is what kept it from being pulled.
-func (w *worker) tryHere(ctx context.Context, j *Job) (*gate.Result, error) {
+func (w *worker) tryHere(ctx context.Context, j *Job) (run *team.Run, r *gate.Result, err error) {
+	if filepath.Base(j.Run) != j.Run { // no name of a file
+		return nil, nil, team.ErrNoRun
+	}
 	temp, err := recording.NewTemp(os.TempDir(), library.OpenPrefix)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer temp.Remove()
 	file := filepath.Join(temp.Dir, "packed")
 	pulling, stop := context.WithCancel(ctx)
 	defer stop()
 	late := time.AfterFunc(stall, stop)
-	_, err = w.q.store.Pull(pulling, j.Project, j.Run, file, func(int64, int64) { late.Reset(stall) })
-	if late.Stop(); err != nil {
-		return nil, err
+	run, err = w.q.store.Pull(pulling, j.Project, j.Run, file, func(int64, int64) { late.Reset(stall) })
+	if late.Stop(); err == nil && run.ID != j.Run { // it begins so
+		err = team.ErrNoRun
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	began := time.Now()
+	if r, err = w.unpacked(ctx, j, file); err == nil {
+		r.Took = time.Since(began) // as package gate has it of packed ones
+	}
+	return run, r, err
+}
+
+// unpacked tries a run that was pulled.
+func (w *worker) unpacked(ctx context.Context, j *Job, file string) (*gate.Result, error) {
+	dir := filepath.Dir(file)
 	// it is called by its id, for what tapedeck.yaml says of recordings by their names
-	rec, err := library.Of(temp.Dir).Unpack(ctx, file, &library.UnpackOptions{Output: filepath.Join(temp.Dir, j.Run+".rec"), Limits: packed.Limits{Bytes: w.o.MaxBytes}})
+	rec, err := library.Of(dir).Unpack(ctx, file, &library.UnpackOptions{Output: filepath.Join(dir, j.Run+".rec"), Limits: packed.Limits{Bytes: w.o.MaxBytes}})
 	switch {
 	case err != nil:
 		return &gate.Result{Status: gate.StatusOfError(err), Why: err.Error(), Err: err}, nil
 	case j.What == Verify:
 		return w.verify(ctx, rec), nil
 	}
-	o := &gate.Options{Jobs: 1, Timeout: j.Timeout, TreeNow: w.o.Tree != "", TreeAt: w.o.Tree, Watch: w.o.Watch, Rules: cmp.Or(w.o.Rules, temp.Dir), Plain: j.What == Replay}
+	o := &gate.Options{Jobs: 1, Timeout: j.Timeout, TreeNow: w.o.Tree != "", TreeAt: w.o.Tree, Watch: w.o.Watch, Rules: cmp.Or(w.o.Rules, dir), Plain: j.What == Replay}
 	if j.Mode != "" {
 		mode, err := fidelity.ParseMode(j.Mode)
 		if err != nil {

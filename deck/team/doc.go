@@ -17,9 +17,12 @@
 //
 // A search asks for words: of a text that has all of them, in either case. A word is a run of letters and digits.
 //
-// Remove takes every byte of a run: its row, its texts, its words in the index, its blob where no other run has the same. SQLite overwrites what it
-// deletes and empties its journal; PostgreSQL rewrites the tables (VACUUM FULL), but keeps its own log of writes as long as it is set to. What
-// stays is a tombstone: the id, when and why, signed by the machine's key.
+// Remove takes every byte of a run: its row, its texts, its words in the index, its verdicts, its blob where no other run has the same. SQLite
+// overwrites what it deletes and empties its journal; PostgreSQL rewrites the tables (VACUUM FULL), but keeps its own log of writes as long as it is
+// set to. What stays is a tombstone: the id, when and why, signed by the machine's key.
+//
+// Verdicts are what workers found (package queue, which has tables of its own beside these): one for each run, version of tapedeck and version of
+// the program. One of other bytes than the run has now is not given.
 //
 // Tables are made and changed by migrations, in order; a database of a newer version is refused.
 //
