@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/axis/ambient"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
@@ -138,22 +139,36 @@ func (i *processInputs) Leaving(feeders func() []jail.Source) func(ctx context.C
 // Ending implements jail.Source. The program itself ends when it likes. A process that had found that nobody reads what it writes ends by that
 // again, where it had time to go on.
 func (i *processInputs) Ending() func(ctx context.Context) syscall.Signal {
-	i.of.stamps.look(i, "ended")
-	if i.of.ending == nil || i.id == programID {
+	p := i.of
+	p.stamps.look(i, "ended")
+	if i.id == programID {
+		return nil
+	}
+	if !p.replays() {
+		p.tellEnd(p.s.failed, i) // nothing is waited for
 		return nil
 	}
 	var by syscall.Signal
 	if i.died == "SIGPIPE" {
 		by = syscall.SIGPIPE
 	}
-	wait := i.of.ending(i.id)
-	if wait == nil && by == 0 {
-		return nil
+	wait := func(context.Context) {}
+	if p.ending != nil {
+		if in := p.ending(i.id); in != nil {
+			wait = in
+		}
 	}
 	return func(ctx context.Context) syscall.Signal {
-		if wait != nil {
-			wait(ctx)
-		}
+		wait(ctx)
+		p.tellEnd(ctx, i)
 		return by
+	}
+}
+
+// tellEnd tells the parent of a process that it ends: on a replay once that has done what it had done before.
+func (p *processes) tellEnd(ctx context.Context, in *processInputs) {
+	h := p.await(ctx, in.parent, func(ctx context.Context, g *ambient.Given) { _ = g.AwaitEnd(ctx, in.id) })
+	if h != nil {
+		h.Ended(in.id)
 	}
 }

@@ -122,3 +122,119 @@ func TestEarly(t *testing.T) {
 		}
 	})
 }
+
+// recordChunks records a program whose two answers come in chunks beside each other, and a child that ends: it reads after each.
+func recordChunks(t *testing.T) (clock *Clock, g *Given) {
+	t.Helper()
+	log, places := new(Heard), new(Places)
+	place := places.Number(7)
+	s := log.Stream(nil, places)
+	start := time.Now()
+	for _, heard := range []func(){
+		func() { log.Answered(1) }, func() { log.Answered(2) }, func() { log.Piece(1, 1) }, func() { log.Piece(2, 1) }, func() { log.Ended(5) },
+	} {
+		s.Now(place)
+		heard()
+	}
+	s.Now(place)
+	times, _ := s.Times()
+	clock = NewClock(start)
+	g, again, err := clock.Given(times)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := again.Number(7); n != place || len(g.queues[place]) != 6 || len(g.queues) != 1 {
+		t.Fatalf("place %d has %v, want all at %d", n, g.queues, place)
+	}
+	return clock, g
+}
+
+// TestAwaitSteps: chunks of answers, and ends of children, come in their order, each when what was read before it has been read again.
+func TestAwaitSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock, g := recordChunks(t)
+		g.Now(1)
+		clock.Answered(1)
+		g.Now(1)
+		clock.Answered(2)
+		came := make(chan string, 3)
+		ctx := t.Context()
+		for name, await := range map[string]func() error{
+			"first":  func() error { return g.AwaitPiece(ctx, 1, 1) },
+			"second": func() error { return g.AwaitPiece(ctx, 2, 1) },
+			"end":    func() error { return g.AwaitEnd(ctx, 5) },
+		} {
+			go func() {
+				_ = await() // the test is not over
+				came <- name
+			}()
+		}
+		for _, want := range []string{"first", "second", "end"} {
+			synctest.Wait()
+			if len(came) > 0 {
+				t.Errorf("%s came where nothing had been read before %s", <-came, want)
+			}
+			g.Now(1)
+			if is := <-came; is != want {
+				t.Errorf("%s came, want %s", is, want)
+			}
+		}
+		if err := g.AwaitPiece(ctx, 3, 1); err != nil || g.vain > 0 {
+			t.Errorf("a chunk that is on no recording: %v, %d in vain", err, g.vain)
+		}
+	})
+}
+
+// TestAwaitWork: who is at work is waited for, though it takes long, and who is at rest is not.
+func TestAwaitWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		again := recordSteps(t)
+		for _, c := range []struct {
+			busy, most time.Duration
+			vain       int
+		}{{0, 3 * lookEach, 0}, {300 * time.Millisecond, 350 * time.Millisecond, 0}, {time.Hour, 2 * busyMost, 1}} {
+			_, g := again()
+			begun := time.Now()
+			g.Work = func() (uint64, bool) { return 1, time.Since(begun) < c.busy }
+			if err := g.Await(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(begun); took < min(c.busy, busyMost) || took > c.most || g.vain != c.vain {
+				t.Errorf("at work for %v: waited %v, %d in vain", c.busy, took, g.vain)
+			}
+		}
+	})
+}
+
+// TestAwaitLoose: a place that is read less often than it was is waited for once.
+func TestAwaitLoose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, places := new(Heard), new(Places)
+		steady, spinner := places.Number(7), places.Number(8)
+		s := log.Stream(nil, places)
+		start := time.Now()
+		for arrival := range uint64(3) {
+			s.Now(steady)
+			s.Now(spinner)
+			log.Answered(arrival + 1)
+		}
+		s.Now(steady)
+		times, _ := s.Times()
+		clock := NewClock(start)
+		g, _, err := clock.Given(times)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for arrival := range uint64(3) {
+			g.Now(steady)
+			begun := time.Now()
+			if err := g.Await(t.Context(), arrival+1); err != nil {
+				t.Fatal(err)
+			}
+			if waited := time.Since(begun) > 0; waited != (arrival == 0) {
+				t.Errorf("answer %d waited: %t", arrival+1, waited)
+			}
+			clock.Answered(arrival + 1)
+		}
+	})
+}

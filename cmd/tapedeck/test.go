@@ -43,15 +43,15 @@ func newTestCommand(std streams) *cobra.Command {
 			if o.q.queue {
 				return o.checkQueue(cmd)
 			}
+			if o.q.runs != "" {
+				return errors.New("--store names a store whose workers are to try its runs: add --queue")
+			}
 			return takes("PATH…")(cmd, args)
 		},
 		ValidArgsFunction: recordingNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.q.queue {
 				return o.q.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return runQueued(ctx, s, &o, args, std) })
-			}
-			if o.q.runs != "" {
-				return errors.New("--store names a store whose workers are to try its runs: add --queue")
 			}
 			return runTest(cmd.Context(), &o, args, std)
 		},

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
+	"net/http"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck/gate"
@@ -16,6 +19,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/queue"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/team"
+	"github.com/tapedeck-dev/tapedeck/internal/daemon/metric"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -25,8 +29,10 @@ type workerOptions struct {
 	colorFlag
 	storeFlags
 	queue.Options
-	tree string
-	json bool
+	tree    string
+	maxSize string
+	metrics string
+	json    bool
 }
 
 func newWorkerCommand(std streams) *cobra.Command {
@@ -44,6 +50,8 @@ func newWorkerCommand(std streams) *cobra.Command {
 	f.StringVar(&o.Program, "program-version", "", programHelp+"takes only the jobs that ask for it ; default: that of what is in --tree, and jobs that ask for none")
 	f.IntVarP(&o.Jobs, "jobs", "j", 1, "how many `at once`")
 	f.StringArrayVar(&o.Watch, "watch", nil, watchHelp)
+	f.StringVar(&o.maxSize, "max-size", "8G", "try no run that unpacks to more `bytes` than this: a number with K, M, G or T")
+	f.StringVar(&o.metrics, "metrics", "", "serve /metrics for Prometheus on this `address`, as in 127.0.0.1:9101")
 	f.BoolVar(&o.json, "json", false, "a line of JSON a verdict")
 	o.colorFlag.defineColor(cmd)
 	return cmd
@@ -58,6 +66,12 @@ func runWorker(ctx context.Context, s *team.Store, o *workerOptions, std streams
 	if err != nil {
 		return err
 	}
+	if o.MaxBytes, err = parseSize(o.maxSize); err != nil {
+		return fmt.Errorf("--max-size: %w", err)
+	}
+	if o.Jobs < 1 {
+		return fmt.Errorf("-j %d: want at least 1", o.Jobs)
+	}
 	o.Project, o.Log, o.Rules = o.project, logger(std.err), filepath.Dir(lib.Dir)
 	switch now, at, err := parseTree(o.tree); {
 	case err != nil:
@@ -67,8 +81,17 @@ func runWorker(ctx context.Context, s *team.Store, o *workerOptions, std streams
 	case at != "":
 		o.Options.Tree, o.Rules = at, at
 	}
+	count := func(*gate.Result) {}
+	if o.metrics != "" {
+		stop, err := serveMetrics(ctx, s, o.metrics, &count, std)
+		if err != nil {
+			return fmt.Errorf("--metrics: %w", err)
+		}
+		defer stop()
+	}
 	var lines sync.Mutex
 	o.Report = func(r *gate.Result) {
+		count(r)
 		lines.Lock()
 		defer lines.Unlock()
 		if o.json {
@@ -79,6 +102,49 @@ func runWorker(ctx context.Context, s *team.Store, o *workerOptions, std streams
 	}
 	visible.Fprintf(std.err, "tapedeck: takes jobs from %s\n", s.Name())
 	return queue.Run(ctx, s, &o.Options)
+}
+
+// serveMetrics shows what a worker has found, and how its store and queue stand when they are asked for.
+func serveMetrics(ctx context.Context, s *team.Store, address string, count *func(*gate.Result), std streams) (stop func(), err error) {
+	q, err := queue.Open(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		q.Close()
+		return nil, err
+	}
+	set := new(metric.Set)
+	set.Process()
+	verdicts := set.Counters("tapedeck_verdicts_total", "Verdicts of this worker.", "status")
+	took := set.Histogram("tapedeck_replay_seconds", "How long its replays took.", metric.Doubling(0.05, 14))
+	*count = func(r *gate.Result) { verdicts.With(string(r.Status)).Inc(); took.Observe(r.Took.Seconds()) }
+	gauge := func(name, help string, n func(context.Context) (int, error)) {
+		set.GaugeFunc(name, help, func() float64 {
+			ctx, stop := context.WithTimeout(ctx, 5*time.Second)
+			defer stop()
+			n, err := n(ctx)
+			if err != nil {
+				return math.NaN()
+			}
+			return float64(n)
+		})
+	}
+	for _, state := range jobStates {
+		gauge("tapedeck_jobs_"+state, "Jobs of all projects that are "+state+".", func(ctx context.Context) (int, error) { return q.Count(ctx, state) })
+	}
+	gauge("tapedeck_store_runs", "Runs of all projects in the store.", s.Count)
+	gauge("tapedeck_workers", "Workers of all projects that live.", func(ctx context.Context) (int, error) {
+		live, err := s.Workers(ctx)
+		return len(live), err
+	})
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", set)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go server.Serve(l) // until Close
+	visible.Fprintf(std.err, "tapedeck: metrics at http://%s/metrics\n", l.Addr())
+	return func() { server.Close(); q.Close() }, nil
 }
 
 // queueFlags say which runs of a store a queue's workers are to try, and how.

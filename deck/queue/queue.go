@@ -201,6 +201,7 @@ func (q *Queue) Wait(ctx context.Context, jobs []Job, ids []int64, report func(*
 	results := make(map[int64]*gate.Result)
 	left := slices.Clone(ids)
 	for len(left) > 0 && ctx.Err() == nil {
+		asked := time.Now()
 		rows, err := q.rows.JobGetByIDMany(ctx, &riverdriver.JobGetByIDManyParams{ID: left})
 		if err == nil {
 			err = q.ended(ctx, rows, &left, func(id int64, r *gate.Result) { results[id] = r; report(r) })
@@ -209,7 +210,7 @@ func (q *Queue) Wait(ctx context.Context, jobs []Job, ids []int64, report func(*
 			trouble(err)
 		}
 		if len(left) > 0 {
-			sleep(ctx, lookEvery)
+			sleep(ctx, max(lookEvery, 10*time.Since(asked)))
 		}
 	}
 	if len(left) > 0 {
@@ -336,6 +337,11 @@ func (q *Queue) List(ctx context.Context, project string, limit int, states ...s
 		out = append(out, e)
 	}
 	return out, nil
+}
+
+// Count is how many jobs of all projects are in a state.
+func (q *Queue) Count(ctx context.Context, state string) (int, error) {
+	return q.rows.JobCountByState(ctx, &riverdriver.JobCountByStateParams{State: rivertype.JobState(state)})
 }
 
 // Cancel ends jobs: those that wait at once, those under way within seconds.

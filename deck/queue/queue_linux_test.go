@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -17,8 +19,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/deck/gate"
@@ -34,7 +39,10 @@ const postgresVar, restartVar, workerVar = "TAPEDECK_TEST_POSTGRES", "TAPEDECK_T
 // beat is that of tests.
 const beat = 200 * time.Millisecond
 
-type place struct{ Runs, Blobs, Tree string }
+type place struct {
+	Runs, Blobs, Tree string
+	Full              string // a directory whose disk is full for a while
+}
 
 func TestMain(m *testing.M) {
 	deck.Enter()
@@ -55,6 +63,12 @@ func work(told string) error {
 	s, err := team.Open(ctx, at.Runs, at.Blobs)
 	if err != nil {
 		return err
+	}
+	if at.Full != "" {
+		if err := unix.Mount("tmpfs", at.Full, "tmpfs", 0, "size=4k"); err != nil {
+			return err
+		}
+		time.AfterFunc(3*beat, func() { _ = unix.Mount("", at.Full, "", unix.MS_REMOUNT, "size=64m") })
 	}
 	return Run(ctx, s, &Options{Tree: at.Tree, Beat: beat, Report: func(r *gate.Result) { fmt.Println(r.Name) }})
 }
@@ -79,7 +93,7 @@ func eachDatabase(t *testing.T, runs int, f func(t *testing.T, r *rig)) {
 	for name, d := range databases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := &rig{place: place{d(t), "file://" + filepath.Join(t.TempDir(), "blobs"), t.TempDir()}}
+			r := &rig{place: place{Runs: d(t), Blobs: "file://" + filepath.Join(t.TempDir(), "blobs"), Tree: t.TempDir()}}
 			var err error
 			r.store, err = team.Open(t.Context(), r.Runs, r.Blobs)
 			must(t, err)
@@ -314,11 +328,31 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
+// TestStopped: what is under way when a worker is told to end, and does not end, is given back without an attempt.
+func TestStopped(t *testing.T) {
+	eachDatabase(t, 1, func(t *testing.T, r *rig) {
+		r.program(t, hangs)
+		stop := r.worker(t, Options{Tree: r.Tree})
+		ids := r.put(t, &PutOptions{Attempts: 1})
+		r.jobState(t, ids[0], "running")
+		stop()
+		r.jobState(t, ids[0], "available")
+		if live, err := r.store.Workers(t.Context()); err != nil || len(live) > 0 {
+			t.Errorf("workers: %v %v", live, err)
+		}
+		r.program(t, agent)
+		r.worker(t, Options{Tree: r.Tree})
+		if got := r.wait(t, ids)["run00"]; got.Status != gate.Faithful {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
 // TestDeadLetter: what cannot be tried is tried again, becomes a dead letter with a verdict, and can be tried once more.
 func TestDeadLetter(t *testing.T) {
 	eachDatabase(t, 1, func(t *testing.T, r *rig) {
 		r.program(t, hangs)
-		r.jobs[0].Timeout = time.Second
+		r.jobs[0].Timeout = 700 * time.Millisecond
 		r.worker(t, Options{Tree: r.Tree, Program: "v2"})
 		ids := r.put(t, &PutOptions{Attempts: 2, Program: "v2"})
 		if got := r.wait(t, ids)["run00"]; got.Status != gate.Hangs {
@@ -390,6 +424,75 @@ func TestGone(t *testing.T) {
 		if b := got["run0"]; b.Status != gate.Broken || len(r.verdicts(t, "run01")) > 0 {
 			t.Errorf("gone: %+v", b)
 		}
+	})
+}
+
+// TestFullDisk: a worker whose disk is full uses up no attempt, and goes on when there is place again.
+func TestFullDisk(t *testing.T) {
+	eachDatabase(t, 1, func(t *testing.T, r *rig) {
+		r.Full = t.TempDir()
+		told, err := json.Marshal(r.place)
+		must(t, err)
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), workerVar+"="+string(told), "TMPDIR="+r.Full)
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+		}
+		var said bytes.Buffer
+		cmd.Stdout = &said
+		must(t, cmd.Start())
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); t.Logf("%s", &said) })
+		if got := r.wait(t, r.put(t, nil))["run00"]; got.Status != gate.Faithful {
+			t.Errorf("%+v", got)
+		}
+		jobs, err := r.queue.List(t.Context(), "", 9, "completed")
+		if must(t, err); len(jobs) != 1 || jobs[0].Attempt != 1 {
+			t.Errorf("jobs: %+v", jobs)
+		}
+	})
+}
+
+// TestTooLarge: a run that unpacks to more than a worker takes is not unpacked.
+func TestTooLarge(t *testing.T) {
+	eachDatabase(t, 1, func(t *testing.T, r *rig) {
+		r.worker(t, Options{MaxBytes: 100})
+		if got := r.wait(t, r.put(t, &PutOptions{Attempts: 1}))["run00"]; got.Status != gate.Broken || !strings.Contains(got.Why, "100") {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// TestBucket: a bucket that answers 500, or slowly, is asked again.
+func TestBucket(t *testing.T) {
+	eachDatabase(t, 3, func(t *testing.T, r *rig) {
+		var asked atomic.Int32
+		files := http.FileServer(http.Dir(strings.TrimPrefix(r.Blobs, "file://")))
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			path, blob := strings.CutPrefix(q.URL.Path, "/runs/b/")
+			if n := asked.Add(1); blob && n%3 != 0 {
+				w.WriteHeader(http.StatusInternalServerError)
+				return
+			}
+			if blob {
+				time.Sleep(50 * time.Millisecond)
+				q.URL.Path = path
+				w.Header().Set("ETag", `"x"`)
+				files.ServeHTTP(w, q)
+			}
+		}))
+		defer server.Close()
+		defer r.store.Close()
+		var err error
+		r.store, err = team.Open(t.Context(), r.Runs, "s3://runs/b?region=us-east-1&endpoint="+server.URL)
+		must(t, err)
+		stop := r.worker(t, Options{Tree: r.Tree})
+		for run, got := range r.wait(t, r.put(t, nil)) {
+			if got.Status != gate.Faithful || len(r.verdicts(t, run)) != 1 {
+				t.Errorf("%s: %+v", run, got)
+			}
+		}
+		stop()
+		r.store.Close()
 	})
 }
 

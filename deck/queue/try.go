@@ -20,6 +20,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/gate"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/packed"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/team"
 	"github.com/tapedeck-dev/tapedeck/deck/verify"
@@ -33,9 +34,9 @@ func (w *worker) Timeout(job *river.Job[Job]) time.Duration {
 	return cmp.Or(job.Args.Timeout, gate.DefaultTimeout) + beyond
 }
 
-// NextRetry implements river.Worker: 1 s, 2 s, 4 s. For so long River waits without its leader, which may have died.
+// NextRetry implements river.Worker: with DefaultBeat 1 s, 2 s, 4 s. For so long River waits without its leader, which may have died.
 func (w *worker) NextRetry(job *river.Job[Job]) time.Time {
-	return w.clock.Now().Add(time.Second << min(len(job.Errors), 2))
+	return w.clock.Now().Add(w.o.Beat / 5 << min(len(job.Errors), 2))
 }
 
 // Work implements river.Worker. What it returns is kept with the job, so it holds nothing of the run.
@@ -84,7 +85,7 @@ func (w *worker) orLater(ctx context.Context, job *river.Job[Job], err error) er
 		return river.JobCancel(errors.New("the store has no such run"))
 	}
 	w.log.Warn("given back: tried again later", "job", job.ID, "run", job.Args.Run, "error", err)
-	sleep(ctx, w.o.Beat/3) // for others to take jobs whose disk is not full
+	sleep(ctx, w.o.Beat) // for others to take jobs whose disk is not full
 	return river.JobSnooze(0)
 }
 
@@ -104,45 +105,34 @@ func (w *worker) put(ctx context.Context, job *river.Job[Job], v *team.Verdict, 
 		if w.log.Warn("a verdict cannot be written: tried again", "job", job.ID, "error", err); ctx.Err() != nil {
 			return err
 		}
-		sleep(ctx, w.o.Beat/3)
+		sleep(ctx, w.o.Beat)
 	}
 }
 
 // try finds out what a run is worth. The error is about the store or the disk.
 func (w *worker) try(ctx context.Context, j *Job) (*gate.Result, *team.Verdict, error) {
-	temp, err := recording.NewTemp(os.TempDir(), library.OpenPrefix)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer temp.Remove()
-	began, file := time.Now(), filepath.Join(temp.Dir, "packed")
+	began := time.Now()
 	program, err := w.tree.version(w.o.Program)
 	if err != nil {
 		return nil, nil, err
 	}
 	run, err := w.q.store.Run(ctx, j.Project, j.Run)
-	if err == nil && filepath.Base(run.ID) != run.ID { // no name of a file
-		err = team.ErrNoRun
+	if err != nil {
+		return nil, nil, err
 	}
-	if err == nil {
-		_, err = w.q.store.Pull(ctx, j.Project, j.Run, file, nil)
+	if filepath.Base(run.ID) != run.ID { // no name of a file
+		return nil, nil, team.ErrNoRun
 	}
-	r := &gate.Result{Status: gate.Damaged}
+	r, err := w.tryHere(ctx, j)
 	var corrupt *cas.CorruptError
 	var missing *cas.MissingError
 	switch {
 	case errors.As(err, &corrupt), errors.As(err, &missing):
-		r.Why, err = err.Error(), nil
-	case err == nil && j.What == Verify:
-		r, err = w.verify(ctx, file)
-	case err == nil:
-		r, err = w.replay(ctx, j, run.ID, file)
-	}
-	if err == nil && errors.Is(r.Err, syscall.ENOSPC) {
-		err = r.Err
-	}
-	if err != nil {
+		r = &gate.Result{Status: gate.Damaged, Why: err.Error()}
+	case err != nil:
 		return nil, nil, err
+	case errors.Is(r.Err, syscall.ENOSPC) && isFull(os.TempDir()): // it is not this run that fills the disk
+		return nil, nil, r.Err
 	}
 	r.Case, r.Name, r.Took = gate.Case{Path: run.ID, Kind: gate.Packed}, run.ID, cmp.Or(r.Took, time.Since(began))
 	detail, err := json.Marshal(r)
@@ -152,26 +142,30 @@ func (w *worker) try(ctx context.Context, j *Job) (*gate.Result, *team.Verdict, 
 	}, err
 }
 
-func (w *worker) verify(ctx context.Context, file string) (*gate.Result, error) {
-	r := &gate.Result{Status: gate.Faithful, Why: "every byte is what was recorded"}
-	v, err := verify.Verify(ctx, file, nil)
+// tryHere pulls a run into a directory, which is gone again when it returns, and tries it there. The error is what kept it from being pulled.
+func (w *worker) tryHere(ctx context.Context, j *Job) (*gate.Result, error) {
+	temp, err := recording.NewTemp(os.TempDir(), library.OpenPrefix)
 	if err != nil {
-		r.Status, r.Why, r.Err = gate.StatusOfError(err), err.Error(), err
-		return r, ctx.Err()
-	}
-	if problems := slices.DeleteFunc(v.Problems, gate.BySomebodyElse); len(problems) > 0 {
-		r.Status, r.Why = gate.Damaged, problems[0].String()
-	}
-	return r, nil
-}
-
-// replay has package gate replay a packed run. It is called by its id, for what tapedeck.yaml says of recordings by their names.
-func (w *worker) replay(ctx context.Context, j *Job, id, file string) (*gate.Result, error) {
-	named := filepath.Join(filepath.Dir(file), id+".rec.tar.zst")
-	if err := os.Rename(file, named); err != nil {
 		return nil, err
 	}
-	o := &gate.Options{Jobs: 1, Timeout: j.Timeout, TreeNow: w.o.Tree != "", TreeAt: w.o.Tree, Watch: w.o.Watch, Rules: cmp.Or(w.o.Rules, filepath.Dir(file)), Plain: j.What == Replay}
+	defer temp.Remove()
+	file := filepath.Join(temp.Dir, "packed")
+	pulling, stop := context.WithCancel(ctx)
+	defer stop()
+	late := time.AfterFunc(stall, stop)
+	_, err = w.q.store.Pull(pulling, j.Project, j.Run, file, func(int64, int64) { late.Reset(stall) })
+	if late.Stop(); err != nil {
+		return nil, err
+	}
+	// it is called by its id, for what tapedeck.yaml says of recordings by their names
+	rec, err := library.Of(temp.Dir).Unpack(ctx, file, &library.UnpackOptions{Output: filepath.Join(temp.Dir, j.Run+".rec"), Limits: packed.Limits{Bytes: w.o.MaxBytes}})
+	switch {
+	case err != nil:
+		return &gate.Result{Status: gate.StatusOfError(err), Why: err.Error(), Err: err}, nil
+	case j.What == Verify:
+		return w.verify(ctx, rec), nil
+	}
+	o := &gate.Options{Jobs: 1, Timeout: j.Timeout, TreeNow: w.o.Tree != "", TreeAt: w.o.Tree, Watch: w.o.Watch, Rules: cmp.Or(w.o.Rules, temp.Dir), Plain: j.What == Replay}
 	if j.Mode != "" {
 		mode, err := fidelity.ParseMode(j.Mode)
 		if err != nil {
@@ -179,11 +173,32 @@ func (w *worker) replay(ctx context.Context, j *Job, id, file string) (*gate.Res
 		}
 		o.Mode = &mode
 	}
-	s, err := gate.Run(ctx, []gate.Case{{Path: named, Kind: gate.Packed}}, o)
+	s, err := gate.Run(ctx, []gate.Case{{Path: rec.Dir, Kind: gate.Recording}}, o)
 	if err != nil {
 		return nil, err
 	}
 	return s.Results[0], nil
+}
+
+func (w *worker) verify(ctx context.Context, rec *recording.Recording) *gate.Result {
+	r := &gate.Result{Status: gate.Faithful, Why: "every byte is what was recorded"}
+	v, err := verify.Verify(ctx, rec.Dir, nil)
+	if err != nil {
+		r.Status, r.Why, r.Err = gate.StatusOfError(err), err.Error(), err
+	} else if problems := slices.DeleteFunc(v.Problems, gate.BySomebodyElse); len(problems) > 0 {
+		r.Status, r.Why = gate.Damaged, problems[0].String()
+	}
+	return r
+}
+
+// isFull reports whether the disk of a directory has no place for a little more.
+func isFull(dir string) bool {
+	f, err := os.CreateTemp(dir, "tapedeck-full-")
+	if err == nil {
+		_, err = f.Write(make([]byte, 1<<20))
+		err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return errors.Is(err, syscall.ENOSPC)
 }
 
 // retain purges the runs of a project that are over their time.

@@ -31,22 +31,25 @@ type Options struct {
 	Rules   string   // the directory of the tapedeck.yaml that replays go by; "" is none
 	Watch   []string // paths that gate too
 	Jobs    int      // how many at once; 0 is 1
-	Log     *slog.Logger
-	Report  func(*gate.Result) // of each verdict, by several goroutines
 
-	Beat time.Duration // between two signs of life; 0 is DefaultBeat. A database or disk that fails is tried again after a third of it
+	MaxBytes int64              // what a run may unpack to; 0 is packed.DefaultMaxBytes
+	Report   func(*gate.Result) // of each verdict, by several goroutines
+	Log      *slog.Logger       // nil is silent
+
+	Beat time.Duration // between two signs of life; 0 is DefaultBeat. What failed is tried again after as long
 
 	version int              // of tests; 0 is Version
 	now     func() time.Time // of tests: this machine's clock
 }
 
 // DefaultBeat is how often a worker says that it lives. After four without a sign it is dead.
-const DefaultBeat = 15 * time.Second
+const DefaultBeat = 5 * time.Second
 
 const (
-	graceStop  = 10 * time.Second // for what is under way when a worker is told to end
-	beyond     = time.Hour        // how much longer than its replay a job may take: for a store that is slow
-	rescueLate = 48 * time.Hour   // River's own rescue goes by the clock of one machine: it comes after ours in any case
+	grace      = 2              // beats for what is under way when a worker is told to end
+	stall      = time.Minute    // without a byte of a run that is pulled
+	beyond     = time.Hour      // how much longer than its replay a job may take: for a store that is slow
+	rescueLate = 48 * time.Hour // River's own rescue goes by the clock of one machine: it comes after ours in any case
 )
 
 // A worker takes jobs.
@@ -101,7 +104,7 @@ func Run(ctx context.Context, s *team.Store, options *Options) error {
 func (w *worker) run(ctx context.Context, s *team.Store) (err error) {
 	config := &river.Config{
 		ID: w.name, Logger: w.log, Workers: river.NewWorkers(), Queues: make(map[string]river.QueueConfig), Test: river.TestConfig{Time: w.clock},
-		FetchCooldown: time.Millisecond, FetchPollInterval: time.Second, SoftStopTimeout: graceStop, JobTimeout: beyond, RescueStuckJobsAfter: rescueLate,
+		FetchCooldown: time.Millisecond, FetchPollInterval: time.Second, SoftStopTimeout: grace * w.o.Beat, JobTimeout: beyond, RescueStuckJobsAfter: rescueLate,
 	}
 	for v := cmp.Or(w.o.version, Version); v > 0; v-- {
 		config.Queues[nameOf(w.o.Project, w.o.Program, v)] = river.QueueConfig{MaxWorkers: w.o.Jobs}

@@ -160,6 +160,12 @@ func (c *counted) Read(b []byte) (int, error) {
 // Runs lists runs, what was pushed last first.
 func (s *Store) Runs(ctx context.Context, q *Query) ([]Run, error) { return s.db.runs(ctx, q) }
 
+// Count is how many runs of all projects there are.
+func (s *Store) Count(ctx context.Context) (n int, err error) {
+	_, err = s.db.one(ctx, s.db.db, "SELECT COUNT(*) FROM runs", nil, &n)
+	return n, err
+}
+
 // Find returns the run of a project that an id, or the beginning of one, names. The error for none wraps ErrNoRun or ErrRemoved.
 func (s *Store) Find(ctx context.Context, project, id string) (*Run, error) {
 	run, err := s.db.find(ctx, project, id)
