@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -496,4 +497,34 @@ func TestTimesOfFiles(t *testing.T) {
 	check("after an edit")
 	put(t, filepath.Join(b.dir, "src"), "src\n") // the same content, another time
 	check("after it was taken back")
+}
+
+// TestTimesThatAreSet: a time that a program gives a file stays on a replay, and what children tell of another one differs.
+func TestTimesThatAreSet(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip(err)
+	}
+	b := newBench(t)
+	const program = `import os, subprocess
+for name in "set", "written": open(name, "w").close()
+os.utime("set", (1e9, 1e9))
+for ask in "stat -c %Y set written", "stat set written", "ls -l --time-style=full-iso": subprocess.run(ask, shell=True)
+`
+	rec := b.script("python3", "-c", program)
+	for _, c := range []struct {
+		to    string
+		green bool
+	}{{"(1e9, 1e9)", true}, {"(1e9, 1000000001)", false}, {"None", false}} {
+		v, _ := b.replay(rec, &deck.ReplayOptions{Argv: []string{"python3", "-c", strings.Replace(program, "(1e9, 1e9)", c.to, 1)}})
+		changed := 0
+		for _, d := range v.Divergences {
+			changed += strings.Count(d.Message, "stdout")
+		}
+		if c.green {
+			b.green(v)
+		} else if changed == 0 {
+			t.Errorf("%s: %s", c.to, verdictText(t, v))
+		}
+	}
 }

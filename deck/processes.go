@@ -244,8 +244,12 @@ func (i *processInputs) Asked(what, path string, now []byte) []byte {
 	if pid, ok := ambient.ProcessOf(asked); ok && b == nil && pid != i.program.PID && i.unlisted(pid) {
 		return nil
 	}
-	if b == nil || strings.HasPrefix(what, "statx") && !jail.SameFile(b, now) {
+	switch {
+	case b == nil:
 		b = now
+	case strings.HasPrefix(what, "statx"):
+		root, _ := i.of.stamps.root(path)
+		b = jail.FileAgain(b, now, root != nil)
 	}
 	i.answers.Gave(asked, b)
 	return b

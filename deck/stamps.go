@@ -13,9 +13,10 @@ import (
 
 // stamps gives files that a run writes the times that the recorded run's had: tar, ls -l and make see them. They are looked at
 // when a program begins and when one ends, for who wrote a file and who then asks for its times are mostly two. What a program itself
-// writes and asks for has times of its own.
+// writes and asks for has times of its own, and a time that a program sets stays as it sets it.
 type stamps struct {
-	root func(path string) (*os.Root, string) // the directory of the run that holds path, and the rest; nil for none
+	root  func(path string) (*os.Root, string) // the directory of the run that holds path, and the rest; nil for none
+	began time.Time
 
 	mu    sync.Mutex
 	fresh []string         // paths of calls that change files, since the last look, and the directories that hold them
@@ -31,7 +32,7 @@ const (
 )
 
 func newStamps(root func(string) (*os.Root, string)) *stamps {
-	return &stamps{root: root, known: make(map[string]bool), noted: make(map[string]int64)}
+	return &stamps{root: root, began: time.Now(), known: make(map[string]bool), noted: make(map[string]int64)}
 }
 
 // touched is told of a path before it is changed. The directory that holds it may change with it.
@@ -79,7 +80,8 @@ func (s *stamps) stamp(in *processInputs, asked, path string, root *os.Root, res
 	at, read := st.ModTime().UnixNano(), recording.Accessed(st).UnixNano()
 	var wasAt, wasRead int64
 	n, _ := fmt.Sscan(string(in.answers.Held(asked)), &wasAt, &wasRead)
-	if n == 2 && wasAt != at && root.Chtimes(rest, time.Unix(0, wasRead), time.Unix(0, wasAt)) == nil {
+	kernels := isSince(at, s.began) && (st.IsDir() || isSince(wasAt, in.of.reads.since))
+	if n == 2 && wasAt != at && kernels && root.Chtimes(rest, time.Unix(0, wasRead), time.Unix(0, wasAt)) == nil {
 		at, read = wasAt, wasRead
 	}
 	if s.noted[path] != at {
@@ -87,4 +89,10 @@ func (s *stamps) stamp(in *processInputs, asked, path string, root *os.Root, res
 		in.answers.Gave(asked, fmt.Append(nil, at, " ", read))
 	}
 	return st.Mode().IsRegular()
+}
+
+// isSince reports whether a file may have been written at a time, in ns since 1970, by a run that began then: other times were set, or found.
+// The kernel's lie up to a tick back.
+func isSince(at int64, began time.Time) bool {
+	return at >= began.Add(-10*time.Millisecond).UnixNano() && at <= time.Now().UnixNano()
 }

@@ -48,7 +48,7 @@ func (s toldSource) Asked(what, path string, b []byte) []byte {
 	s.told.mu.Lock()
 	defer s.told.mu.Unlock()
 	s.told.asked = append(s.told.asked, strings.Fields(what)[0]+" "+path)
-	switch what {
+	switch strings.Fields(what)[0] {
 	case "read":
 		return []byte("told of " + path + "\n")
 	case "sysinfo":
@@ -59,6 +59,9 @@ func (s toldSource) Asked(what, path string, b []byte) []byte {
 		b[16] = 88 // blocks
 	case "leapseconds":
 		b[0] = 37
+	case "statx":
+		clear(b[96:104])
+		b[96] = 99 // seconds of its change
 	}
 	return b
 }
@@ -71,7 +74,8 @@ func TestAsked(t *testing.T) {
 			"told of /proc/uptime\ntold of /proc/self/stat\ntold of /proc/loadavg\nLinux\n"},
 		{"statfs", "stat -f -c %b /", "88\n"},
 		{"uuid", "cat /proc/sys/kernel/random/uuid", "-4"},
-		{"statx", "stat -c %n /etc/passwd", "/etc/passwd\n"},
+		{"statx", "stat -c '%i %n' /etc/passwd", " /etc/passwd\n"},
+		{"time of a change", "stat -c %Z /etc/passwd", "99\n"},
 		{"monotonic clock", `python3 -c 'import time; print(time.monotonic(), time.perf_counter())'`, "5.0 5.0\n"},
 		{"atomic time", `python3 -c 'import time; print(*(int(time.clock_gettime(c)) - int(time.time()) for c in (time.CLOCK_TAI, time.CLOCK_TAI, 0)))'`, "37 37 0\n"},
 		{"a fork's", `python3 -c 'import os, time; os.fork() or (print(time.monotonic(), flush=True), os._exit(0)); os.wait()'`, "5.0\n"},

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/changes"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
@@ -119,8 +120,18 @@ func PortOf(random Filler) uint16 {
 	return uint16(first + binary.LittleEndian.Uint32(b[:])%(last-first+1))
 }
 
-// SameFile reports whether two structs statx, which are answers of Asked, agree in owner, mode and size.
-func SameFile(a, b []byte) bool { return len(a) == len(b) && lasting(a) == lasting(b) }
+// FileAgain is the recorded struct statx of a file, which are answers of Asked, where that has its owner, mode and size now, and else that of
+// now. Where written says that its times are looked after, a file was written when it says now.
+func FileAgain(was, now []byte, written bool) []byte {
+	if len(was) != len(now) || lasting(was) != lasting(now) {
+		return now
+	}
+	const mode, mtime, end = 28, 112, 124
+	if written && binary.NativeEndian.Uint16(now[mode:])>>12 == 8 { // a regular file
+		was = slices.Concat(was[:mtime], now[mtime:end], was[end:])
+	}
+	return was
+}
 
 // lasting is what does not change by itself.
 func lasting(b []byte) [3]uint64 {

@@ -37,12 +37,12 @@ var questions = []question{
 	{unix.SYS_MQ_TIMEDRECEIVE, [][]filter.Condition{{filter.NotNull(4)}}, true, (*Answerer).waitFor},
 
 	// What only the kernel knows of this machine and this moment, and few programs ask: what a file system holds, how busy the machine is,
-	// and which inode and device a file is. Calls that every program makes for every file, fstat and its like, pass: of statx those that stat
-	// and ls -i make, which mount nothing and want the inode.
+	// which inode and device a file is, and when it was made and changed, which nobody can set. Calls that every program makes for every file,
+	// fstat and its like, pass: of statx those that stat, ls -i and ls -c make, which mount nothing and want one of these.
 	{unix.SYS_STATFS, nil, false, (*Answerer).statfs},
 	{unix.SYS_FSTATFS, nil, false, (*Answerer).fstatfs},
 	{unix.SYS_SYSINFO, nil, false, (*Answerer).sysinfo},
-	{unix.SYS_STATX, [][]filter.Condition{{filter.Bits(2, unix.AT_NO_AUTOMOUNT), filter.Bits(3, unix.STATX_INO)}}, false, (*Answerer).statx},
+	{unix.SYS_STATX, [][]filter.Condition{{filter.Bits(2, unix.AT_NO_AUTOMOUNT), filter.Bits(3, unix.STATX_INO|unix.STATX_CTIME|unix.STATX_BTIME)}}, false, (*Answerer).statx},
 }
 
 func is(arg int, values ...uint32) [][]filter.Condition {
