@@ -90,11 +90,13 @@ func (r *run) do(ctx context.Context) (*ended, error) {
 	defer end()
 	defer context.AfterFunc(r.s.failed, end)()
 	defer r.spawns.stop()
+	n := r.openNet(ca)
+	defer n.close()
 	w, err := r.world(ctx, st, ca)
 	if err != nil {
 		return nil, err
 	}
-	e, err := r.serveUntilEnd(w, ca, st)
+	e, err := r.serveUntilEnd(w, n, st)
 	if errClose := w.Close(); errClose != nil {
 		r.s.log.Warn("the program's world did not end cleanly", "err", errClose)
 	}
@@ -119,8 +121,8 @@ func (r *run) world(ctx context.Context, st *streams, ca *network.CA) (world, er
 }
 
 // serveUntilEnd runs the program in w.
-func (r *run) serveUntilEnd(w world, ca *network.CA, st *streams) (*ended, error) {
-	stopNet, err := r.serve(w, ca)
+func (r *run) serveUntilEnd(w world, n *servedNet, st *streams) (*ended, error) {
+	stopNet, err := r.serve(w, n)
 	if err != nil {
 		return nil, err
 	}
@@ -190,14 +192,35 @@ func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
 	}
 }
 
+// A servedNet is what a program's network is answered by. It is made while the world is.
+type servedNet struct {
+	names   network.Names
+	refused *refusalLog
+	server  func() (*network.Server, error) // waits until it is made
+}
+
+func (r *run) openNet(ca *network.CA) *servedNet {
+	n := &servedNet{refused: newRefusalLog(r.s)}
+	cfg := r.net
+	cfg.CA, cfg.Names, cfg.Tap, cfg.Log, cfg.Refused = ca, &n.names, r.s.tap, r.s.log, n.refused.record
+	cfg.Opener = r.processes.opener
+	n.server = sync.OnceValues(func() (*network.Server, error) { return network.New(&cfg) })
+	go n.server() // close waits for it
+	return n
+}
+
+// close ends the server, also where nothing was served.
+func (n *servedNet) close() {
+	if srv, err := n.server(); err == nil {
+		srv.Close()
+	}
+}
+
 // serve answers the program's network until stop is called, which returns when every exchange that was under way has been
 // recorded as ended, and everything that was refused.
-func (r *run) serve(w world, ca *network.CA) (stop func(), err error) {
-	names, refused := new(network.Names), newRefusalLog(r.s)
-	cfg := r.net
-	cfg.CA, cfg.Names, cfg.Tap, cfg.Log, cfg.Refused = ca, names, r.s.tap, r.s.log, refused.record
-	cfg.Opener = r.processes.opener
-	srv, err := network.New(&cfg)
+func (r *run) serve(w world, n *servedNet) (stop func(), err error) {
+	names, refused := &n.names, n.refused
+	srv, err := n.server()
 	if err != nil {
 		return nil, err
 	}
