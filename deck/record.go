@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/ambient"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -28,6 +30,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
+	"github.com/tapedeck-dev/tapedeck/seal"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -71,6 +74,7 @@ type recorder struct {
 	daemon    *daemon.Run // nil where the run is told to none
 	seen      *surveyed   // the tape, once it has its end
 	prepared  *jail.Prepared
+	prices    func() (*llm.Prices, error)
 }
 
 // Record runs a program in the jail with every axis on and leaves a recording. The program's exit status is in the
@@ -144,6 +148,7 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	if r.config, err = recording.ReadConfig(m.Roots.Tree); err != nil {
 		return nil, err
 	}
+	r.prices = sync.OnceValues(r.config.PriceTable)
 	r.o = withConfigured(o, r.config.Upstreams)
 	if err := network.CheckUpstreams(r.o.Upstreams); err != nil {
 		return nil, err
@@ -321,6 +326,9 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	defer func() { r.scratch.remove() }()
 	defer p.changing.close()
 	r.daemon.Begin(r.s.told())
+	var ready sync.WaitGroup
+	defer ready.Wait()
+	ready.Go(r.readyEnd)
 	e, err := p.do(ctx)
 	r.daemon.Stop()
 	if cause := r.s.failure(); cause != nil {
@@ -338,6 +346,14 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	res := r.result(ctx, e.exit)
 	res.OpenLine, res.Signals = e.streams.shown.OpenLine(), e.signals
 	return res, nil
+}
+
+// readyEnd computes what the end needs while the program runs, and the recorder mostly waits.
+func (r *recorder) readyEnd() {
+	_, _ = r.prices() // the error is told at the end
+	if !r.o.NoSeal {
+		seal.Prepare()
+	}
 }
 
 // result is what a finished recording has come to. It is sealed now.
@@ -420,7 +436,7 @@ func (r *recorder) finish(p *run, e *ended) error {
 // conclude writes what stands beside a tape that has its end: the session log, and the manifest of a finished recording. axes is asked
 // once the tape has been looked through.
 func (r *recorder) conclude(l *rescrub.Pass, exit recording.Exit, axes func() map[string]recording.Axis) (err error) {
-	prices, err := r.config.PriceTable()
+	prices, err := r.prices()
 	if err != nil {
 		return err
 	}
