@@ -3,12 +3,12 @@ package foreign
 import (
 	"bufio"
 	"cmp"
-	"encoding/gob"
-	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/bare"
+	"github.com/tapedeck-dev/tapedeck/internal/wire"
 )
 
 // An aside holds the messages of a file between the two passes, in a file that has no name: they hold secrets.
@@ -46,7 +46,7 @@ func (a *aside) put(m *message) error {
 	if !m.At.IsZero() {
 		s.when = m.At.UnixNano()
 	}
-	err := gob.NewEncoder(a).Encode(m) // one for each: they are read in another order
+	_, err := a.Write(wire.Append(nil, m))
 	s.n = a.end - s.at
 	a.slots = append(a.slots, s)
 	return err
@@ -68,9 +68,16 @@ func (a *aside) each(do func(*message) error) error {
 		return err
 	}
 	for _, s := range a.slots {
-		m := new(message)
-		if err := gob.NewDecoder(io.NewSectionReader(a.f, s.at, s.n)).Decode(m); err != nil {
+		b := make([]byte, s.n)
+		if _, err := a.f.ReadAt(b, s.at); err != nil {
 			return err
+		}
+		m := new(message)
+		if err := wire.Decode(b, m); err != nil {
+			return err
+		}
+		if s.when != 0 {
+			m.At = time.Unix(0, s.when)
 		}
 		if err := do(m); err != nil {
 			return err

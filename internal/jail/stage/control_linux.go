@@ -11,7 +11,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/process"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
-	"github.com/tapedeck-dev/tapedeck/internal/jail/wire"
+	"github.com/tapedeck-dev/tapedeck/internal/wire"
 	"golang.org/x/sys/unix"
 )
 

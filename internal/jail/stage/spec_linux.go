@@ -6,7 +6,7 @@ import (
 	"syscall"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
-	"github.com/tapedeck-dev/tapedeck/internal/jail/wire"
+	"github.com/tapedeck-dev/tapedeck/internal/wire"
 	"golang.org/x/sys/unix"
 )
 

@@ -1,4 +1,4 @@
-// Package wire writes Go values for another process of the same executable, and reads them there: exported fields in their order, numbers as
+// Package wire writes Go values for this process or another one of the same executable, and reads them there: exported fields in their order, numbers as
 // varints, texts and lists behind their lengths. Neither names nor types are written, so nothing has to be set up to read one, and both
 // sides must be of one build. Texts need not be UTF-8.
 package wire
@@ -10,7 +10,7 @@ import (
 	"reflect"
 )
 
-// Append appends what v, a pointer, leads to: structs, pointers to what may be nil, slices, strings, integers and booleans. It panics where a type holds anything else.
+// Append appends what v, a pointer, leads to: structs, pointers to what may be nil, slices, maps, strings, integers and booleans. It panics where a type holds anything else.
 func Append(b []byte, v any) []byte { return appendValue(b, reflect.ValueOf(v).Elem()) }
 
 func appendValue(b []byte, v reflect.Value) []byte {
@@ -33,6 +33,12 @@ func appendValue(b []byte, v reflect.Value) []byte {
 		}
 		for i := range v.Len() {
 			b = appendValue(b, v.Index(i))
+		}
+		return b
+	case reflect.Map:
+		b = binary.AppendUvarint(b, uint64(v.Len()))
+		for key, value := range v.Seq2() {
+			b = appendValue(appendValue(b, key), value)
 		}
 		return b
 	case reflect.Pointer:
@@ -119,6 +125,8 @@ func (r *reader) value(v reflect.Value) error {
 		return err
 	case reflect.Slice:
 		return r.slice(v)
+	case reflect.Map:
+		return r.entries(v)
 	case reflect.Pointer:
 		is, err := r.uint()
 		if err != nil || is == 0 {
@@ -160,5 +168,21 @@ func (r *reader) slice(v reflect.Value) error {
 		list = reflect.Append(list, e)
 	}
 	v.Set(list)
+	return nil
+}
+
+func (r *reader) entries(v reflect.Value) error {
+	n, err := r.length()
+	if err != nil || n == 0 {
+		return err
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for range n {
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		if err := errors.Join(r.value(key), r.value(value)); err != nil {
+			return err
+		}
+		v.SetMapIndex(key, value)
+	}
 	return nil
 }

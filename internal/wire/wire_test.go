@@ -18,6 +18,7 @@ type outer struct {
 	Umask  *int
 	Inner  *inner
 	List   []inner
+	Header map[string][]string
 	hidden int
 }
 
@@ -26,7 +27,8 @@ func TestRoundTrip(t *testing.T) {
 	mask := -7
 	for _, v := range []outer{
 		{},
-		{On: true, N: 1 << 40, Data: []byte{0, 255}, Umask: &mask, Inner: &inner{Path: "\xff/a"}, List: []inner{{}, {"b", 9, []string{"", "c"}}}},
+		{On: true, N: 1 << 40, Data: []byte{0, 255}, Umask: &mask, Inner: &inner{Path: "\xff/a"}, List: []inner{{}, {"b", 9, []string{"", "c"}}},
+			Header: map[string][]string{"A": {"\xff", ""}, "B": nil}},
 	} {
 		b := Append(nil, &v)
 		var got outer
