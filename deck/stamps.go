@@ -70,7 +70,7 @@ func (s *stamps) look(in *processInputs, what string) {
 	s.older = files[max(0, len(files)-maxOlder):]
 }
 
-// stamp looks at one path. Times are kept as "written accessed", in ns since 1970. A file that was only read since is left alone: a
+// stamp looks at one path. Times are kept as "written accessed", in ns since 1970, and a third word says that the program set them. A file that was only read since is left alone: a
 // program that reads it may watch whether it changes. It reports whether that is a file which may be written to still.
 func (s *stamps) stamp(in *processInputs, asked, path string, root *os.Root, rest string) bool {
 	st, err := root.Lstat(rest)
@@ -79,20 +79,25 @@ func (s *stamps) stamp(in *processInputs, asked, path string, root *os.Root, res
 	}
 	at, read := st.ModTime().UnixNano(), recording.Accessed(st).UnixNano()
 	var wasAt, wasRead int64
-	n, _ := fmt.Sscan(string(in.answers.Held(asked)), &wasAt, &wasRead)
-	kernels := isSince(at, s.began) && (st.IsDir() || isSince(wasAt, in.of.reads.since))
-	if n == 2 && wasAt != at && kernels && root.Chtimes(rest, time.Unix(0, wasRead), time.Unix(0, wasAt)) == nil {
+	var how string
+	n, _ := fmt.Sscan(string(in.answers.Held(asked)), &wasAt, &wasRead, &how)
+	set := !s.since(at)
+	if n == 2 && wasAt != at && !set && root.Chtimes(rest, time.Unix(0, wasRead), time.Unix(0, wasAt)) == nil {
 		at, read = wasAt, wasRead
 	}
 	if s.noted[path] != at {
 		s.noted[path] = at
-		in.answers.Gave(asked, fmt.Append(nil, at, " ", read))
+		note := fmt.Append(nil, at, " ", read)
+		if set && !st.IsDir() {
+			note = append(note, " set"...)
+		}
+		in.answers.Gave(asked, note)
 	}
 	return st.Mode().IsRegular()
 }
 
-// isSince reports whether a file may have been written at a time, in ns since 1970, by a run that began then: other times were set, or found.
-// The kernel's lie up to a tick back.
-func isSince(at int64, began time.Time) bool {
-	return at >= began.Add(-10*time.Millisecond).UnixNano() && at <= time.Now().UnixNano()
+// since reports whether a file may have been written at a time, in ns since 1970, by this run: other times were set, or found. The kernel's lie
+// up to a tick back.
+func (s *stamps) since(at int64) bool {
+	return at >= s.began.Add(-10*time.Millisecond).UnixNano() && at <= time.Now().UnixNano()
 }
