@@ -1,11 +1,8 @@
 package deck
 
 import (
-	"context"
 	"testing"
 
-	"github.com/tapedeck-dev/tapedeck/axis/ambient"
-	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -31,32 +28,6 @@ func TestTakeProcess(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%q is process %d, want %d", tt.args, got, tt.want)
-		}
-	}
-}
-
-// TestAnswersWaitForAllThreads: whoever opens a connection, what is asked there waits for all threads that share the answers.
-func TestAnswersWaitForAllThreads(t *testing.T) {
-	for _, c := range []struct {
-		pid, want int // of the thread: 0 for several that share
-	}{{0, 2}, {7, 1}} {
-		p := &processes{given: make(map[uint64][]*ambient.Given)}
-		clock := ambient.NewTicks()
-		for _, in := range []*processInputs{
-			{id: 1, program: &jail.Program{PID: 5}}, {id: 2, parent: 1, program: &jail.Program{Thread: true, PID: c.pid}},
-		} {
-			g, _, err := clock.Given(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.gives(in, g)
-		}
-		for _, id := range []uint64{1, 2} {
-			n := 0
-			p.await(t.Context(), id, func(context.Context, *ambient.Given) { n++ })
-			if n != c.want {
-				t.Errorf("a thread with PID %d: an answer to %d waits for %d, want %d", c.pid, id, n, c.want)
-			}
 		}
 	}
 }

@@ -15,7 +15,6 @@ const (
 	awaitMost  = 250 * time.Millisecond // in all
 	busyMost   = time.Second            // the same, of a process that is at work meanwhile: a machine that has much to do takes longer
 	freshFrom  = 32                     // reads of a process, after which a new place is one of chance
-	tookMost   = 2 * time.Second        // that something took while recording
 	lately     = 48                     // reads before something that are waited for: what did not come before so many others does not come
 	lookEach   = 4 * time.Millisecond   // one looks whether a process is at work
 	stepsMost  = 5 * time.Second        // for all steps of one process
@@ -31,7 +30,7 @@ func (g *Given) Await(ctx context.Context, arrival uint64) error {
 	if mark < 0 {
 		return nil
 	}
-	return g.await(ctx, position{g.begin[mark+1], mark, g.heads[mark]})
+	return g.await(ctx, position{g.begin[mark+1], mark})
 }
 
 // AwaitPiece is Await before the nth chunk of an answer is given.
@@ -44,37 +43,26 @@ func (g *Given) AwaitEnd(ctx context.Context, child uint64) error {
 	return g.awaitStep(ctx, endOf(child))
 }
 
-// awaitStep is await for a step, unless too much time was spent on others. It has come then.
-func (g *Given) awaitStep(ctx context.Context, step uint64) (err error) {
+// awaitStep is await for a step, if that is known and not too much time was spent on others.
+func (g *Given) awaitStep(ctx context.Context, step uint64) error {
 	at, known := g.steps[step]
+	g.mu.Lock()
+	known = known && g.spent < stepsMost
+	g.mu.Unlock()
 	if !known {
 		return nil
 	}
-	g.mu.Lock()
-	spent := g.spent
-	g.mu.Unlock()
 	begun := time.Now()
-	if spent < stepsMost {
-		err = g.await(ctx, at)
-	}
+	err := g.await(ctx, at)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.spent += time.Since(begun)
-	g.done[at.step] = true
-	g.clock.mu.Lock()
-	defer g.clock.mu.Unlock()
-	g.clock.changed.Happened()
 	return err
 }
 
 // await waits until the process has come to a position.
 func (g *Given) await(ctx context.Context, at position) error {
 	w := waiting{g: g, at: at, begun: time.Now()}
-	g.mu.Lock()
-	if at.reads > 0 && g.last != 0 { // what happens beside takes its time again
-		w.took = min(max(time.Duration(g.reads[at.reads-1].at-g.last), 0), tookMost)
-	}
-	g.mu.Unlock()
 	return lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -93,10 +81,8 @@ type waiting struct {
 	g     *Given
 	at    position
 	from  int // all readings before have come, or are not waited for
-	step  int // the same of steps
 	begun time.Time
-	took  time.Duration // from what was read last to the position, while recording
-	done  uint64        // when it was looked last
+	done  uint64 // when it was looked last
 	looks int
 }
 
@@ -107,7 +93,7 @@ func (w *waiting) giveUp() {
 		done, busy := g.Work()
 		rests = w.looks > 1 && !busy && done == w.done
 		w.done = done
-		if took := time.Since(w.begun); rests && w.step < w.at.step && took < w.took+awaitMost || !rests && took < w.took+busyMost {
+		if !rests && time.Since(w.begun) < busyMost {
 			return
 		}
 	}
@@ -118,8 +104,8 @@ func (w *waiting) giveUp() {
 			g.off[r.place]++
 		}
 	}
-	g.waited = position{max(g.waited.reads, w.at.reads), max(g.waited.window, w.at.window+1), max(g.waited.step, w.at.step)}
-	if !rests || w.step < w.at.step {
+	g.waited = position{max(g.waited.reads, w.at.reads), max(g.waited.window, w.at.window+1)}
+	if !rests {
 		g.vain++
 		g.clock.vain.Add(1)
 	}
@@ -133,11 +119,6 @@ func (w *waiting) missing() (quiet time.Duration, missing bool) {
 	}
 	g.resume()
 	left := time.Until(w.begun.Add(awaitMost))
-	for w.step = max(w.step, g.waited.step); w.step < w.at.step; w.step++ {
-		if !g.done[w.step] {
-			return min(left+w.took, quietMost), true
-		}
-	}
 	for w.from = max(w.from, g.begin[g.window], g.waited.reads, w.at.reads-lately); w.from < w.at.reads; w.from++ {
 		switch r := &g.reads[w.from]; {
 		case r.given || g.loose(r.place):

@@ -13,12 +13,6 @@
 //	token  = zigzag(ns since the time before, or since 1970)<<1
 //	       | arrival<<2|1   an answer had come since the time before: the last one, by the arrival of its exchange
 //	       | number<<2|3    what follows was read at this place, counted from 1; at none that is known, to begin with
-//	       | step<<2|3      a step: a chunk of an answer had come, or a child had ended. A place follows before the next time
-//
-//	step   = 65537 + ((arrival<<20 + chunk)<<1 | 0)   chunks count from 1, and what comes with a head is one of its own
-//	       | 65537 + (child<<1 | 1)                   child = its number
-//
-// Steps are numbers that no place has: who knows none passes over them.
 //
 // A replay has a Clock, which is told of the same answers, and a Given for each process. It gives each place its recorded times in
 // their order, those between two answers between the same two. How often a program looks at the clock while it waits for an answer
@@ -27,9 +21,7 @@
 // Where answers come in another order than recorded, the times are given as they stand until that is made up for.
 //
 // A tape answers at once, and a program would do after an answer what it did beside the request. So an answer waits (Given.Await) for the
-// times that its process had read before it, and the answers and steps that it had had, and steps wait likewise (AwaitPiece, AwaitEnd); what
-// comes a moment before its time (near) has it all the same. A process that is at rest is not waited for: nothing more comes of it. Nor is what
-// is read at a place more or less often than it was: timers say nothing of how far a program is.
+// times that its process had read before it, and the answers that it had had; what comes a moment before its time (near) has it all the same.
 //
 // Another build of the program has other places: where the first one is none of the recorded ones, they are taken to be these in their
 // order.

@@ -136,7 +136,6 @@ type Given struct {
 	marks []uint64  // the answers that begin windows 1, 2, …
 	reads []reading // in their order
 	begin []int     // of each window, the first of reads that is of it or a later one
-	heads []int     // of each mark, how many steps came before it
 	steps map[uint64]position
 
 	mu     sync.Mutex
@@ -146,7 +145,6 @@ type Given struct {
 	seen   uint64        // the count of the clock when window and open were found
 	window int           // all before it have been answered
 	open   int           // the last one that may be read in: of what begins it has been asked
-	done   []bool        // of the steps in their order, which have come again
 	waited position      // nothing waits any more for what came before
 	vain   int           // how much has waited in vain
 	spent  time.Duration // on steps
@@ -160,8 +158,8 @@ type Given struct {
 	Work func() (done uint64, busy bool)
 }
 
-// A position is one between two readings: how many came before it, how many answers, and how many steps.
-type position struct{ reads, window, step int }
+// A position is one between two readings: how many came before it, and of how many answers.
+type position struct{ reads, window int }
 
 // A reading is one recorded time.
 type reading struct {
@@ -196,10 +194,8 @@ func (c *Clock) Given(times []byte) (g *Given, places *Places, err error) {
 		case token&3 == tokenMark:
 			g.marks = append(g.marks, token>>2)
 			g.begin = append(g.begin, len(g.reads))
-			g.heads = append(g.heads, len(g.done))
 		case token>>2 > MaxPlaces:
-			g.steps[token>>2] = position{len(g.reads), len(g.marks), len(g.done)}
-			g.done = append(g.done, false)
+			g.steps[token>>2] = position{len(g.reads), len(g.marks)}
 		default:
 			if place = int(token >> 2); 0 < place && place <= len(places.list) && places.list[place-1] == unseen {
 				place = 0
