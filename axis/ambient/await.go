@@ -14,8 +14,7 @@ const (
 	quietMost  = 100 * time.Millisecond // the same: a spinner turns for as long as nobody answers
 	awaitMost  = 250 * time.Millisecond // in all
 	busyMost   = time.Second            // the same, of a process that is at work meanwhile: a machine that has much to do takes longer
-	freshFrom  = 32                     // reads of a process, after which a new place is one of chance
-	lately     = 48                     // reads before something that are waited for: what did not come before so many others does not come
+	freshFrom  = 32                     // reads of a process, after which
 	lookEach   = 4 * time.Millisecond   // one looks whether a process is at work
 	stepsMost  = 5 * time.Second        // for all steps of one process
 	vainMost   = 8                      // waits in vain of one process: more say that what it does is a matter of moments
@@ -119,7 +118,7 @@ func (w *waiting) missing() (quiet time.Duration, missing bool) {
 	}
 	g.resume()
 	left := time.Until(w.begun.Add(awaitMost))
-	for w.from = max(w.from, g.begin[g.window], g.waited.reads, w.at.reads-lately); w.from < w.at.reads; w.from++ {
+	for w.from = max(w.from, g.begin[g.window], g.waited.reads); w.from < w.at.reads; w.from++ {
 		switch r := &g.reads[w.from]; {
 		case r.given || g.loose(r.place):
 		case g.Work != nil:

@@ -15,30 +15,35 @@ type Heard struct {
 
 	mu     sync.Mutex // guards what follows
 	tokens []uint64   // of all that came, in the order in which it did
+	last   uint64     // whose piece came last: an arrival; 0 for none
 }
 
 // Thread is a thread of the process: it hears its own answers, and the process hears them too, for it waits for its threads.
 func (h *Heard) Thread() *Heard { return &Heard{process: h} }
 
 // Answered is told of the exchange of this arrival before its answer is given.
-func (h *Heard) Answered(arrival uint64) { h.hear(arrival<<2 | tokenMark) }
+func (h *Heard) Answered(arrival uint64) { h.hear(arrival<<2|tokenMark, arrival) }
 
-// Piece is told of the nth chunk of an answer before it is given.
+// Piece is told of the nth chunk of an answer before it is given. Only one that comes after something else counts.
 func (h *Heard) Piece(arrival uint64, n int) {
-	if step := pieceOf(arrival, n); step != 0 {
-		h.hear(step<<2 | tokenPlace)
+	h.mu.Lock()
+	again := h.last == arrival
+	h.mu.Unlock()
+	if step := pieceOf(arrival, n); step != 0 && !again {
+		h.hear(step<<2|tokenPlace, arrival)
 	}
 }
 
 // Ended is told of a child before the process can learn that it has ended.
-func (h *Heard) Ended(child uint64) { h.hear(endOf(child)<<2 | tokenPlace) }
+func (h *Heard) Ended(child uint64) { h.hear(endOf(child)<<2|tokenPlace, 0) }
 
-func (h *Heard) hear(token uint64) {
+func (h *Heard) hear(token, of uint64) {
 	h.mu.Lock()
 	h.tokens = append(h.tokens, token)
+	h.last = of
 	h.mu.Unlock()
 	if h.process != nil {
-		h.process.hear(token)
+		h.process.hear(token, of)
 	}
 }
 
