@@ -7,7 +7,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/axis/ambient"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
@@ -30,7 +29,7 @@ const (
 	lookLate = 2 * time.Second
 )
 
-// feedLate is how long a process that is about to end waits for those that feed it.
+// feedLate is how long the two ends of a pipe wait for each other.
 const feedLate = time.Second
 
 func newPIDMap(again *recordedProcesses) *pidMap {
@@ -118,57 +117,55 @@ func (i *processInputs) Beginning() func(ctx context.Context) {
 	return func(ctx context.Context) { _ = i.of.pids.begun.Await(ctx, begun) }
 }
 
-// Leaving implements jail.Source. A process leaves those that feed it once they have ended, if none of them found, in the recorded run, that
-// nobody read any more.
+// Leaving implements jail.Source. A process that stops reading from a pipe waits for those that feed it to end: it did so too late for them
+// to notice, while recording, unless SIGPIPE ended one.
 func (i *processInputs) Leaving(feeders func() []jail.Source) func(ctx context.Context) {
 	if i.of.pids == nil {
 		return nil
 	}
-	var fed []lane.Condition[uint64]
-	for _, f := range feeders() {
-		if f, ok := f.(*processInputs); ok && f.again && f.id != programID && f.died == "" {
-			fed = append(fed, lane.Condition[uint64]{What: f.id, Since: time.Now(), For: feedLate})
-		}
-	}
-	if !i.of.pids.over.Holds(fed) {
+	fed, noticed := i.ends(feeders())
+	if noticed || !i.of.pids.over.Holds(fed) {
 		return nil
 	}
 	return func(ctx context.Context) { _ = i.of.pids.over.Await(ctx, fed) }
 }
 
-// Ending implements jail.Source. The program itself ends when it likes. A process that had found that nobody reads what it writes ends by that
-// again, where it had time to go on.
-func (i *processInputs) Ending() func(ctx context.Context) syscall.Signal {
-	p := i.of
-	p.stamps.look(i, "ended")
-	if i.id == programID {
-		return nil
-	}
-	if !p.replays() {
-		p.tellEnd(p.s.failed, i) // nothing is waited for
-		return nil
-	}
-	var by syscall.Signal
-	if i.died == "SIGPIPE" {
-		by = syscall.SIGPIPE
-	}
-	wait := func(context.Context) {}
-	if p.ending != nil {
-		if in := p.ending(i.id); in != nil {
-			wait = in
+// ends are the ends of some processes, but for the program's. broken says that SIGPIPE had ended one.
+func (i *processInputs) ends(all []jail.Source) (ends []lane.Condition[uint64], broken bool) {
+	for _, s := range all {
+		if in, ok := s.(*processInputs); ok && in.id != programID {
+			ends = append(ends, lane.Condition[uint64]{What: in.id, Since: time.Now(), For: feedLate, Excused: true})
+			broken = broken || in.died == "SIGPIPE"
 		}
 	}
-	return func(ctx context.Context) syscall.Signal {
-		wait(ctx)
-		p.tellEnd(ctx, i)
-		return by
-	}
+	return ends, broken
 }
 
-// tellEnd tells the parent of a process that it ends: on a replay once that has done what it had done before.
-func (p *processes) tellEnd(ctx context.Context, in *processInputs) {
-	h := p.await(ctx, in.parent, func(ctx context.Context, g *ambient.Given) { _ = g.AwaitEnd(ctx, in.id) })
-	if h != nil {
-		h.Ended(in.id)
+// Ending implements jail.Source. The program itself ends when it likes. A process that SIGPIPE ended while recording may have had time to go on:
+// once nobody reads what it wrote, it ends by that again.
+func (i *processInputs) Ending(readers func() ([]jail.Source, bool)) func(ctx context.Context) syscall.Signal {
+	i.of.stamps.look(i, "ended")
+	if i.of.ending == nil || i.id == programID {
+		return nil
+	}
+	wait := i.of.ending(i.id)
+	if wait == nil && i.died != "SIGPIPE" {
+		return nil
+	}
+	return func(ctx context.Context) syscall.Signal {
+		if wait != nil {
+			wait(ctx)
+		}
+		if i.died != "SIGPIPE" {
+			return 0
+		}
+		all, piped := readers()
+		read, _ := i.ends(all)
+		began := time.Now()
+		_ = i.of.pids.over.Await(ctx, read)
+		if !piped || time.Since(began) >= feedLate {
+			return 0
+		}
+		return syscall.SIGPIPE
 	}
 }

@@ -1,7 +1,6 @@
 package deck
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -9,11 +8,8 @@ import (
 	"math"
 	"net"
 	"net/netip"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,10 +49,10 @@ type processes struct {
 	drained chan struct{}  // closed when all have ended, and every conversation with a server
 
 	mu      sync.Mutex
-	last    uint64                      // the highest number that was given
-	heard   map[uint64]*ambient.Heard   // by processes and threads that have not ended; empty where no times are kept
-	given   map[uint64][]*ambient.Given // likewise, on a replay: the wall times of all that hears the same
-	holders map[uint16]*processInputs   // of ports: whose sockets have them, or had them last
+	last    uint64                    // the highest number that was given
+	heard   map[uint64]*ambient.Heard // by processes and threads that have not ended; empty where no times are kept
+	given   map[uint64]*ambient.Given // likewise, on a replay: their wall times
+	holders map[uint16]*processInputs // of ports: whose sockets have them, or had them last
 	first   *processInputs
 	left    bool     // the run has left the recorded times
 	lost    int      // times that found no room
@@ -70,7 +66,7 @@ const programID = 1
 func newProcesses(s *session, c *changing, seed *ambient.Seed) *processes {
 	return &processes{
 		s: s, servers: &c.servers, stamps: c.stamps, seed: seed, keeps: true, drained: make(chan struct{}),
-		heard: make(map[uint64]*ambient.Heard), given: make(map[uint64][]*ambient.Given), holders: make(map[uint16]*processInputs),
+		heard: make(map[uint64]*ambient.Heard), given: make(map[uint64]*ambient.Given), holders: make(map[uint16]*processInputs),
 	}
 }
 
@@ -93,43 +89,28 @@ func (p *processes) inputs() jail.Inputs {
 // replays reports whether the times are others than the kernel's.
 func (p *processes) replays() bool { return p != nil && p.clock != nil }
 
-// answered is told of a piece of an answer that is about to be given: who opened its connection, the arrival of the exchange, and the
-// recorded one. On a replay it waits until the opener, and what shares its answers, has done what it had done before.
-func (p *processes) answered(opener, arrival, recorded uint64, piece int) {
-	head := piece == 0
-	if head && p.clock != nil {
+// answered is told of the exchange whose answer is about to be given: who opened its connection, its arrival, and the recorded one. On a
+// replay it waits until the opener has done what it had done before.
+func (p *processes) answered(opener, arrival, recorded uint64) {
+	p.mu.Lock()
+	g := p.given[opener]
+	p.mu.Unlock()
+	if p.clock != nil {
 		p.clock.Asked(recorded)
 		p.ticks.Asked(recorded)
 	}
-	h := p.await(p.s.failed, opener, func(ctx context.Context, g *ambient.Given) {
-		if head {
-			_ = g.Await(ctx, recorded) // a run that has failed answers nobody; so below
-		} else {
-			_ = g.AwaitPiece(ctx, recorded, piece)
-		}
-	})
-	switch {
-	case h == nil:
-	case head:
-		h.Answered(arrival)
-	default:
-		h.Piece(arrival, piece)
+	if g != nil {
+		_ = g.Await(p.s.failed, recorded) // a run that has failed answers nobody
 	}
-	if head && p.clock != nil {
+	p.mu.Lock()
+	if h := p.heard[opener]; h != nil {
+		h.Answered(arrival)
+	}
+	p.mu.Unlock()
+	if p.clock != nil {
 		p.clock.Answered(recorded)
 		p.ticks.Answered(recorded)
 	}
-}
-
-// await has something wait for all times of a process, and returns what that hears; nil where no times are kept.
-func (p *processes) await(ctx context.Context, id uint64, wait func(context.Context, *ambient.Given)) *ambient.Heard {
-	p.mu.Lock()
-	all, h := p.given[id], p.heard[id]
-	p.mu.Unlock()
-	for _, g := range all {
-		wait(ctx, g)
-	}
-	return h
 }
 
 // The axes of time and randomness.
@@ -214,7 +195,6 @@ type processInputs struct {
 	ports      jail.Filler
 	tookMS     int64  // of the recorded process
 	died       string // likewise: the signal that ended it
-	again      bool   // there is one
 }
 
 // Opened implements jail.Source.
@@ -332,7 +312,6 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	was := p.number(in)
 	p.hears(in)
 	p.mu.Unlock()
-	in.again = was != nil
 	if was == nil {
 		was = new(tape.ProcessSpawn)
 	}
@@ -364,7 +343,7 @@ func (p *processes) hears(in *processInputs) {
 	switch {
 	case in.heard == nil || !in.program.Thread:
 		in.heard = new(ambient.Heard)
-	case !in.shares():
+	case in.program.PID != 0:
 		in.heard = in.heard.Thread()
 	}
 	p.heard[in.id] = in.heard
@@ -430,37 +409,11 @@ func (p *processes) time(what string, in *processInputs, recorded *tape.Payload,
 	return g, places
 }
 
-// gives has answers to a process wait for what it reads, and for what its threads do that have times of their own and share its answers:
-// whoever opens the connection, another one may do what is made of them.
+// gives has answers to a process wait for what it reads.
 func (p *processes) gives(in *processInputs, g *ambient.Given) {
-	g.Several = in.shares()
-	g.Work = func() (uint64, bool) { return work(in.program.Host) }
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.given[in.id] = []*ambient.Given{g}
-	if in.shares() {
-		p.given[in.id] = append(p.given[in.id], p.given[in.parent]...)
-		p.given[in.parent] = p.given[in.id]
-	}
-}
-
-// shares reports whether that is threads which share the answers of their process.
-func (i *processInputs) shares() bool { return i.program.Thread && i.program.PID == 0 }
-
-// work is how often the threads of a process have had a processor, and whether one runs, or would if there were one for it, or waits for a disk.
-func work(pid int) (done uint64, busy bool) {
-	all, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
-	for _, task := range all {
-		text, _ := os.ReadFile(task + "/stat") // a thread that has ended does nothing
-		_, state, _ := bytes.Cut(text, []byte(") "))
-		busy = busy || len(state) > 0 && (state[0] == 'R' || state[0] == 'D')
-		text, _ = os.ReadFile(task + "/schedstat")
-		if f := bytes.Fields(text); len(f) == 3 {
-			n, _ := strconv.ParseUint(string(f[2]), 10, 64)
-			done += n
-		}
-	}
-	return done, busy
+	p.given[in.id] = g
 }
 
 func (p *processes) damaged(what string, in *processInputs, err error) {

@@ -136,7 +136,6 @@ type Given struct {
 	marks []uint64  // the answers that begin windows 1, 2, …
 	reads []reading // in their order
 	begin []int     // of each window, the first of reads that is of it or a later one
-	steps map[uint64]position
 
 	mu     sync.Mutex
 	queues map[int][]int // of reads, what is not given yet, by place
@@ -145,26 +144,13 @@ type Given struct {
 	seen   uint64        // the count of the clock when window and open were found
 	window int           // all before it have been answered
 	open   int           // the last one that may be read in: of what begins it has been asked
-	waited position      // nothing waits any more for what came before
-	vain   int           // how much has waited in vain
-	spent  time.Duration // on steps
-	taken  map[int]int   // by place: how many of its times were given
-	all    int           // given
-	off    map[int]int   // by place: how many were not, or were not recorded
-
-	// Several says that several threads read these times.
-	Several bool
-	// Work, when not nil, tells how much the process has done, in any unit, and whether it is at work now. One that is at rest is not waited for.
-	Work func() (done uint64, busy bool)
+	waited int           // no answer waits any more for what came before this mark
+	vain   int           // how many have waited in vain
 }
-
-// A position is one between two readings: how many came before it, and of how many answers.
-type position struct{ reads, window int }
 
 // A reading is one recorded time.
 type reading struct {
 	at     int64
-	place  int
 	window int // what came between two answers is of one
 	given  bool
 }
@@ -172,7 +158,7 @@ type reading struct {
 // Given gives a process the times that a Stream kept; nil for a process that is not on the recording, whose time goes on with that
 // of the others. places are those that it has there. The error is ErrTimes.
 func (c *Clock) Given(times []byte) (g *Given, places *Places, err error) {
-	g = &Given{clock: c, queues: make(map[int][]int), begin: []int{0}, steps: make(map[uint64]position), taken: make(map[int]int), off: make(map[int]int)}
+	g = &Given{clock: c, queues: make(map[int][]int), begin: []int{0}}
 	if times == nil {
 		return g, new(Places), nil
 	}
@@ -190,12 +176,10 @@ func (c *Clock) Given(times []byte) (g *Given, places *Places, err error) {
 		case token&1 == tokenTime:
 			last += unzigzag(token >> 1)
 			g.queues[place] = append(g.queues[place], len(g.reads))
-			g.reads = append(g.reads, reading{at: last, place: place, window: len(g.marks)})
+			g.reads = append(g.reads, reading{at: last, window: len(g.marks)})
 		case token&3 == tokenMark:
 			g.marks = append(g.marks, token>>2)
 			g.begin = append(g.begin, len(g.reads))
-		case token>>2 > MaxPlaces:
-			g.steps[token>>2] = position{len(g.reads), len(g.marks)}
 		default:
 			if place = int(token >> 2); 0 < place && place <= len(places.list) && places.list[place-1] == unseen {
 				place = 0
@@ -222,7 +206,6 @@ func (g *Given) Now(place int) int64 {
 	}
 	if !ok {
 		g.clock.beyond.Add(1)
-		g.off[place]++
 	}
 	return g.give(now)
 }
@@ -268,9 +251,7 @@ func (g *Given) resume() {
 // was read before the last answer that has come, with all those before it, is passed over.
 func (g *Given) next(place int) (int64, bool) {
 	q := g.queues[place]
-	passed := sort.SearchInts(q, g.begin[g.window])
-	g.off[place] += passed
-	q = q[passed:]
+	q = q[sort.SearchInts(q, g.begin[g.window]):]
 	g.queues[place] = q
 	if len(q) == 0 || g.reads[q[0]].window > g.open {
 		return 0, false
@@ -294,8 +275,6 @@ func (g *Given) early(place int) (int64, bool) {
 
 // take gives out the first time of a place.
 func (g *Given) take(place int) int64 {
-	g.taken[place]++
-	g.all++
 	r := &g.reads[g.queues[place][0]]
 	g.queues[place] = g.queues[place][1:]
 	r.given = true

@@ -13,60 +13,29 @@ const MaxTimes = 16 << 20
 type Heard struct {
 	process *Heard // whose thread this is; nil for a process
 
-	mu     sync.Mutex // guards what follows
-	tokens []uint64   // of all that came, in the order in which it did
-	last   uint64     // whose piece came last: an arrival; 0 for none
+	mu       sync.Mutex // guards what follows
+	arrivals []uint64   // of all answers, in the order in which they came
 }
 
 // Thread is a thread of the process: it hears its own answers, and the process hears them too, for it waits for its threads.
 func (h *Heard) Thread() *Heard { return &Heard{process: h} }
 
 // Answered is told of the exchange of this arrival before its answer is given.
-func (h *Heard) Answered(arrival uint64) { h.hear(arrival<<2|tokenMark, arrival) }
-
-// Piece is told of the nth chunk of an answer before it is given. Only one that comes after something else counts.
-func (h *Heard) Piece(arrival uint64, n int) {
+func (h *Heard) Answered(arrival uint64) {
 	h.mu.Lock()
-	again := h.last == arrival
-	h.mu.Unlock()
-	if step := pieceOf(arrival, n); step != 0 && !again {
-		h.hear(step<<2|tokenPlace, arrival)
-	}
-}
-
-// Ended is told of a child before the process can learn that it has ended.
-func (h *Heard) Ended(child uint64) { h.hear(endOf(child)<<2|tokenPlace, 0) }
-
-func (h *Heard) hear(token, of uint64) {
-	h.mu.Lock()
-	h.tokens = append(h.tokens, token)
-	h.last = of
+	h.arrivals = append(h.arrivals, arrival)
 	h.mu.Unlock()
 	if h.process != nil {
-		h.process.hear(token, of)
+		h.process.Answered(arrival)
 	}
 }
 
-// since is what came after the first n.
+// since is what came after the first n answers.
 func (h *Heard) since(n int) []uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.tokens[n:]
+	return h.arrivals[n:]
 }
-
-// A step is something that reaches a process and is no answer that begins, as a number that no place has.
-
-// pieceOf is the step of the nth chunk of an answer; 0 for one that has none.
-func pieceOf(arrival uint64, n int) uint64 {
-	const bits = 20
-	if n >= 1<<bits || arrival >= 1<<32 {
-		return 0
-	}
-	return MaxPlaces + 1 + (arrival<<bits|uint64(n))<<1
-}
-
-// endOf is the step of the end of a child.
-func endOf(child uint64) uint64 { return MaxPlaces + 1 + (child<<1 | 1) }
 
 // Stream begins the times of whoever hears that, which from tells; nil is the kernel's wall time. places has numbered where it reads them.
 func (h *Heard) Stream(from Timer, places *Places) *Stream {
@@ -111,7 +80,7 @@ type Stream struct {
 	times  []byte
 	last   int64
 	place  int // of last
-	marked int // how much of what was heard times tell of
+	marked int // how many answers times tell of
 	lost   int
 }
 
@@ -124,15 +93,12 @@ func (s *Stream) Now(place int) int64 {
 		s.lost++
 		return now
 	}
-	for _, token := range s.heard.since(s.marked) {
+	for _, arrival := range s.heard.since(s.marked) {
 		if len(s.times) > MaxTimes-5*binary.MaxVarintLen64 {
 			break // what is marked later is not waited for
 		}
 		s.marked++
-		s.times = binary.AppendUvarint(s.times, token)
-		if token&3 == tokenPlace {
-			s.place = -1 // who knows no steps takes it for a place
-		}
+		s.times = binary.AppendUvarint(s.times, arrival<<2|tokenMark)
 	}
 	if place != s.place {
 		s.place = place

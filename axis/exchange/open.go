@@ -27,7 +27,6 @@ type Open struct {
 	exchange tape.Exchange
 	came     uint64 // the recorder's ordinal at which it arrived
 	opener   uint64 // see Request
-	pieces   int    // of the answer, that have been told of
 	extra    []tape.Field
 	unkept   []byte        // the body of the request that is not in the store yet; nil for none
 	named    []scrub.Named // what names in the body gave away
@@ -176,16 +175,15 @@ func (o *Open) Response(status int, h http.Header) error {
 	return nil
 }
 
-// answers tells whoever wants to know that the next piece of the answer is about to be given.
+// answers tells whoever wants to know that the answer begins.
 func (o *Open) answers() {
 	switch told := o.tap.opts.Answered; {
 	case told == nil:
 	case o.taken != nil:
-		told(o.opener, o.exchange.Arrival, o.taken.Arrival, o.pieces)
+		told(o.opener, o.exchange.Arrival, o.taken.Arrival)
 	default:
-		told(o.opener, o.exchange.Arrival, 0, o.pieces)
+		told(o.opener, o.exchange.Arrival, 0)
 	}
-	o.pieces++
 }
 
 // Chunk takes what one read of the upstream's body gave, before it is passed on to the program. When it returns, all that
@@ -201,9 +199,6 @@ func (o *Open) Chunk(b []byte) error {
 // chunk is the way of one that is kept. Chunk itself is so small that it stands where it is called: where nobody records it costs two
 // comparisons.
 func (o *Open) chunk(b []byte) error {
-	if len(b) > 0 && o.connection == 0 { // else it stands for a head or an end that came by itself, or the program may speak meanwhile
-		o.answers()
-	}
 	var c tape.Chunk
 	if now := o.tap.opts.NowMS; now != nil {
 		c.TMS = now() - o.startMS

@@ -308,7 +308,7 @@ func (s *Socket) answers() {
 	if s.became != nil {
 		recorded = number(s.became.Arrival)
 	}
-	s.tell = func() { told(s.opener, arrival, recorded, 0) }
+	s.tell = func() { told(s.opener, arrival, recorded) }
 }
 
 // extras are the further keys of a message.

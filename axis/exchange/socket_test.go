@@ -225,12 +225,12 @@ func wantNext(t testing.TB, p *exchange.SocketPlay, want ...string) {
 // TestTurnsAreReplayed plays two turns at once, each message at its place, and the same tape comes of it.
 func TestTurnsAreReplayed(t *testing.T) {
 	var recorded, again []uint64 // what was answered
-	g := newRig(t, exchange.TapOptions{Answered: func(_, arrival, _ uint64, _ int) { recorded = append(recorded, arrival) }})
+	g := newRig(t, exchange.TapOptions{Answered: func(_, arrival, _ uint64) { recorded = append(recorded, arrival) }})
 	s := g.socket(talkURL)
 	converse(t, s, twoTurns...)
 	closeSocket(t, s, hungUp)
 	_, b := g.replay()
-	r := newRig(t, exchange.TapOptions{Replay: true, Closed: true, Answered: func(_, _, of uint64, _ int) { again = append(again, of) }})
+	r := newRig(t, exchange.TapOptions{Replay: true, Closed: true, Answered: func(_, _, of uint64) { again = append(again, of) }})
 	s, p := r.play(b, talkURL, nil)
 	for _, m := range twoTurns {
 		if m[0] == '<' {
@@ -260,7 +260,7 @@ func TestToldWhileTheProgramSpeaks(t *testing.T) {
 	_, b := g.replay()
 	var p *exchange.SocketPlay
 	told := 0
-	r := newRig(t, exchange.TapOptions{Replay: true, Closed: true, Answered: func(uint64, uint64, uint64, int) {
+	r := newRig(t, exchange.TapOptions{Replay: true, Closed: true, Answered: func(uint64, uint64, uint64) {
 		if told++; told != 2 { // the socket itself, then the welcome
 			return
 		}

@@ -30,10 +30,10 @@ type TapOptions struct {
 	// Asked, when not nil, is told of each request that has arrived whole, before it is sent on or answered. An error refuses
 	// the request.
 	Asked func(*Identity) error
-	// Answered, when not nil, is told of each piece of an answer before it is given, its head (0) and each chunk: the arrival of the
-	// exchange, and on a replay that of the recorded exchange which answers. It is told of messages of a server on a WebSocket too, as of
-	// heads by numbers that no arrival has. opener is that of the request.
-	Answered func(opener, arrival, recorded uint64, piece int)
+	// Answered, when not nil, is told of each exchange whose answer is about to begin: its arrival, and on a replay that of the
+	// recorded exchange which answers. It is told of messages of a server on a WebSocket too, by numbers that no arrival has. opener is
+	// that of the request.
+	Answered func(opener, arrival, recorded uint64)
 	// Conversations follows the conversations that exchanges carry; nil for none.
 	Conversations Conversations
 	// MaxBody bounds, in bytes, an encoded answer and a decoded request; 0 is DefaultMaxBody. A longer one cannot be

@@ -37,7 +37,7 @@ func (s toldSource) Beginning() func(context.Context) { return nil }
 
 func (s toldSource) Leaving(func() []Source) func(context.Context) { return nil }
 
-func (s toldSource) Ending() func(context.Context) syscall.Signal {
+func (s toldSource) Ending(func() ([]Source, bool)) func(context.Context) syscall.Signal {
 	s.told.mu.Lock()
 	defer s.told.mu.Unlock()
 	s.told.ends++

@@ -52,7 +52,7 @@ func (s *stillSource) Beginning() func(context.Context) { return nil }
 
 func (s *stillSource) Leaving(func() []Source) func(context.Context) { return nil }
 
-func (s *stillSource) Ending() func(context.Context) syscall.Signal {
+func (s *stillSource) Ending(func() ([]Source, bool)) func(context.Context) syscall.Signal {
 	if s.until == nil {
 		return nil
 	}

@@ -3,6 +3,7 @@ package inputs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -86,7 +87,7 @@ func (in *Answerer) leave(c *notify.Call) {
 	}
 	var wait func(context.Context) syscall.Signal
 	if c.Nr == unix.SYS_EXIT_GROUP {
-		wait = p.Source.Ending()
+		wait = p.Source.Ending(func() ([]process.Source, bool) { return in.readers(p.Process) })
 	}
 	leaves := p.Source.Leaving(func() []process.Source { return in.feeders(p.Process) })
 	if wait == nil && leaves == nil {
@@ -106,16 +107,29 @@ func (in *Answerer) leave(c *notify.Call) {
 	})
 }
 
-// feeders are the processes whose output is the pipe that p reads from.
-func (in *Answerer) feeders(p *process.Process) (all []process.Source) {
-	pipe := in.pipeOf(p, 0)
+// feeders are the processes whose output is the pipe that p reads from; none where another reads from it too.
+func (in *Answerer) feeders(p *process.Process) []process.Source {
+	if len(in.at(in.pipeOf(p, 0), p, 0)) > 0 {
+		return nil
+	}
+	return in.at(in.pipeOf(p, 0), p, 1, 2)
+}
+
+// readers are those that read from the pipe that p writes to, where it is one.
+func (in *Answerer) readers(p *process.Process) (all []process.Source, piped bool) {
+	pipe := in.pipeOf(p, 1)
+	return in.at(pipe, p, 0), pipe != ""
+}
+
+// at are the processes but p that have a pipe as one of their descriptors fds.
+func (in *Answerer) at(pipe string, p *process.Process, fds ...int) (all []process.Source) {
 	if pipe == "" {
 		return nil
 	}
 	in.table.Lock()
 	defer in.table.Unlock()
 	for q := range in.table.All() {
-		if q != p && q.Asker != nil && (in.pipeOf(q, 1) == pipe || in.pipeOf(q, 2) == pipe) {
+		if q != p && q.Asker != nil && slices.ContainsFunc(fds, func(fd int) bool { return in.pipeOf(q, fd) == pipe }) {
 			all = append(all, q.Asker.Source)
 		}
 	}

@@ -32,12 +32,12 @@ type Source interface {
 	Opened() Filler
 	// Beginning is told of a program before its first instruction. Ending's words hold for what it returns.
 	Beginning() (wait func(ctx context.Context))
-	// Ending is told of a process that is about to end by itself, before anybody learns of it. What it returns is called by a
-	// goroutine of its own, and the process ends when that returns, which it does once ctx is done: by the signal, where there is one.
-	// Nil lets it end at once.
-	Ending() (wait func(ctx context.Context) syscall.Signal)
+	// Ending is told of a process that is about to end by itself, before anybody learns of it, and may ask who reads what it writes: whether it
+	// writes to a pipe, and who has that as input. What it returns is called by a goroutine of its own, and the process ends when that returns,
+	// which it does once ctx is done: by the signal, where there is one. Nil lets it end at once.
+	Ending(readers func() (all []Source, piped bool)) (wait func(ctx context.Context) syscall.Signal)
 	// Leaving is told of a process that is about to leave its standard input, before it ends too, and may ask who feeds it: who has the
-	// pipe that it reads from as output. Ending's words hold for what it returns.
+	// pipe that it alone reads from as output. Ending's words hold for what it returns.
 	Leaving(feeders func() []Source) (wait func(ctx context.Context))
 	// Port is the port of a socket of the Internet that the process leaves to its kernel, as PortOf makes one. Where that is taken
 	// it is asked for another.
