@@ -194,7 +194,7 @@ func (t *relay) endedBy(side Side) {
 func (t *relay) watch(to, from *end, by Side) {
 	if to.gone() {
 		t.endedBy(by)
-		from.closeReadWhole(t.leaving)
+		from.closeReadWhole()
 	}
 }
 
@@ -213,7 +213,7 @@ func (t *relay) hangUp(from *end) {
 		case <-time.After(t.leaving):
 		}
 		if t.serverIn.hungUp() {
-			t.clientIn.closeReadWhole(t.leaving)
+			t.clientIn.closeReadWhole()
 		}
 	case t.clientIn:
 		if t.clientOut.hungUp() {

@@ -132,8 +132,11 @@ func (e *end) gone() (gone bool) {
 // hungUp reports whether the far end is gone. That of a nil end is not.
 func (e *end) hungUp() bool { return e != nil && e.ready(0) }
 
-// closeReadWhole is closeRead that waits until nobody else reads there either: a child that is being forked has every file until its exec.
-func (e *end) closeReadWhole(atMost time.Duration) {
+// forking is how long a child that is being forked has our files at most, until its exec.
+const forking = 100 * time.Millisecond
+
+// closeReadWhole is closeRead that waits until nobody else reads there either, who only has it as a child of ours that is being forked.
+func (e *end) closeReadWhole() {
 	defer e.closeRead()
 	if !e.file.watching || e.file.both {
 		return
@@ -152,7 +155,7 @@ func (e *end) closeReadWhole(atMost time.Duration) {
 	writer := &end{file: &endFile{f: os.NewFile(uintptr(other), e.file.f.Name()), watching: true}}
 	defer writer.close()
 	e.closeRead()
-	_ = writer.file.f.SetReadDeadline(time.Now().Add(atMost))
+	_ = writer.file.f.SetReadDeadline(time.Now().Add(forking))
 	writer.gone()
 }
 

@@ -4,7 +4,6 @@ package mcp
 
 import (
 	"os"
-	"time"
 )
 
 // copyStderr passes on what the server writes to its stderr.
@@ -20,7 +19,7 @@ func (e *end) hungUp() bool { return false }
 func (e *end) gone() bool { return false }
 
 // closeReadWhole is closeRead: who else reads cannot be seen here.
-func (e *end) closeReadWhole(time.Duration) { e.closeRead() }
+func (e *end) closeReadWhole() { e.closeRead() }
 
 // unread knows nothing here.
 func unread(*os.File) int { return 0 }

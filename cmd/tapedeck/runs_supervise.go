@@ -202,7 +202,11 @@ func (o *runsSuperviseOptions) run(ctx context.Context, d *daemonRuns, std strea
 		if err := p.listen(); err != nil {
 			return err
 		}
-		defer func() { p.stop() }()
+		defer func() {
+			if p.stop != nil {
+				p.stop()
+			}
+		}()
 	}
 	for in, err := range intents {
 		switch {
@@ -254,6 +258,7 @@ type prompter struct {
 func (p *prompter) listen() error {
 	if p.stop != nil {
 		p.stop()
+		p.stop = nil
 		p.caller.DropKeys()
 	}
 	lines := make(chan string, 64)
@@ -274,8 +279,11 @@ func (p *prompter) listen() error {
 			typed = rest
 		}
 	})
+	if err != nil {
+		return err
+	}
 	p.lines, p.stop = lines, stop
-	return err
+	return nil
 }
 
 // stillEvery is how often it is looked whether what a person is asked about waits yet.

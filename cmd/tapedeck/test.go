@@ -43,8 +43,10 @@ func newTestCommand(std streams) *cobra.Command {
 			if o.q.queue {
 				return o.checkQueue(cmd)
 			}
-			if o.q.runs != "" {
-				return errors.New("--store names a store whose workers are to try its runs: add --queue")
+			for _, name := range []string{"store", "blobs", "project", "agent", "as", "program-version", "priority", "attempts"} {
+				if cmd.Flags().Changed(name) {
+					return fmt.Errorf("--%s is about a store whose workers are to try its runs: add --queue", name)
+				}
 			}
 			return takes("PATH…")(cmd, args)
 		},

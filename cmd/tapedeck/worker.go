@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -169,7 +170,7 @@ func (o *queueFlags) define(cmd *cobra.Command) {
 	completeFlag(cmd, "as", queue.Test, queue.Replay, queue.Verify)
 }
 
-// check says which flags do not go together.
+// checkQueue says which flags do not go together.
 func (o *testOptions) checkQueue(cmd *cobra.Command) error {
 	for _, name := range []string{"jobs", "tree", "watch", "changed-since", "list"} {
 		if cmd.Flags().Changed(name) {
@@ -210,7 +211,7 @@ func runQueued(ctx context.Context, s *team.Store, o *testOptions, ids []string,
 	}
 	said := false
 	return o.report(ctx, len(jobs), std, func(ctx context.Context, report func(*gate.Result)) (*gate.Summary, error) {
-		return q.Wait(ctx, jobs, put, report, func(err error) {
+		return q.Wait(ctx, put, report, func(err error) {
 			if !said {
 				visible.Fprintf(std.err, "tapedeck: the store does not answer; asked again: %v\n", err)
 			}
@@ -320,13 +321,19 @@ func runJobs(ctx context.Context, s *team.Store, o *jobsOptions, std streams) er
 		return nil
 	}
 	for _, state := range o.states {
-		if !strings.Contains(" "+strings.Join(jobStates, " ")+" ", " "+state+" ") {
+		if !slices.Contains(jobStates, state) {
 			return fmt.Errorf("--state %q: want one of %s", state, strings.Join(jobStates, ", "))
 		}
 	}
+	if o.limit < 1 || o.limit > queue.MaxList {
+		return fmt.Errorf("--limit %d: want 1 to %d", o.limit, queue.MaxList)
+	}
 	jobs, err := q.List(ctx, o.project, o.limit, o.states...)
-	if err != nil || o.json {
-		return errors.Join(err, printJSON(std.out, map[string]any{"jobs": jobs}))
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return printJSON(std.out, map[string]any{"jobs": jobs})
 	}
 	for i := range jobs {
 		j := &jobs[i]

@@ -103,6 +103,7 @@ type Options struct {
 	Mode    *fidelity.Mode
 	Watch   []string // paths that gate too
 	Own     []string // as in deck.ReplayOptions
+	Env     []string // likewise
 	Changed *Changes // tries alone what depends on one of these; nil is all
 	Report  func(*Result)
 

@@ -106,7 +106,7 @@ func (o *Options) ReplayOptions(rec *recording.Recording, path string) (*deck.Re
 }
 
 func (o *Options) options(rec *recording.Recording, c *Case, dir string, rules *recording.TestRules) (out *deck.ReplayOptions, err error) {
-	out = &deck.ReplayOptions{TreeNow: o.TreeNow, TreeAt: o.treeOf(rec, c), Config: dir, ConfigDir: o.ConfigDir, Own: o.Own}
+	out = &deck.ReplayOptions{TreeNow: o.TreeNow, TreeAt: o.treeOf(rec, c), Config: dir, ConfigDir: o.ConfigDir, Own: o.Own, Env: o.Env}
 	out.Watch = slices.Clone(o.Watch)
 	if rules != nil {
 		out.Watch = append(out.Watch, rules.Watch...)

@@ -190,13 +190,14 @@ func (q *Queue) Workers(ctx context.Context, project, program string) (n int, er
 
 // How often it is looked whether jobs have ended, and how long cancelling them may take.
 const (
-	lookEvery = 50 * time.Millisecond
-	endWithin = 10 * time.Second
+	lookEvery   = 50 * time.Millisecond
+	lookAtLeast = 5 * time.Second
+	endWithin   = 10 * time.Second
 )
 
 // Wait waits for jobs that Put added, and gives the result of each to report as it ends. A database that does not answer is asked again: trouble
 // is told of it. The error is ctx's: then the Summary holds those that had ended by then, and the others are cancelled.
-func (q *Queue) Wait(ctx context.Context, jobs []Job, ids []int64, report func(*gate.Result), trouble func(error)) (*gate.Summary, error) {
+func (q *Queue) Wait(ctx context.Context, ids []int64, report func(*gate.Result), trouble func(error)) (*gate.Summary, error) {
 	began := time.Now()
 	results := make(map[int64]*gate.Result)
 	left := slices.Clone(ids)
@@ -210,7 +211,7 @@ func (q *Queue) Wait(ctx context.Context, jobs []Job, ids []int64, report func(*
 			trouble(err)
 		}
 		if len(left) > 0 {
-			sleep(ctx, max(lookEvery, 10*time.Since(asked)))
+			sleep(ctx, min(max(lookEvery, 10*time.Since(asked)), lookAtLeast))
 		}
 	}
 	if len(left) > 0 {
@@ -310,9 +311,12 @@ type Entry struct {
 	Error    string    `json:"error,omitempty"`  // of the last attempt that failed
 }
 
+// MaxList is how many jobs List lists at most.
+const MaxList = 10_000
+
 // List lists the jobs of a project in some states, all where none is named, those that were put last first.
 func (q *Queue) List(ctx context.Context, project string, limit int, states ...string) ([]Entry, error) {
-	p := river.NewJobListParams().First(min(limit, 10_000)).OrderBy(river.JobListOrderByID, river.SortOrderDesc).Kinds(Kinds...)
+	p := river.NewJobListParams().First(limit).OrderBy(river.JobListOrderByID, river.SortOrderDesc).Kinds(Kinds...).Where("args ->> 'project' = @project", river.NamedArgs{"project": project})
 	var asked []rivertype.JobState
 	for _, s := range states {
 		asked = append(asked, rivertype.JobState(s))
@@ -327,8 +331,8 @@ func (q *Queue) List(ctx context.Context, project string, limit int, states ...s
 	out := []Entry{}
 	for _, row := range found.Jobs {
 		var j Job
-		if err := json.Unmarshal(row.EncodedArgs, &j); err != nil || j.Project != project {
-			continue
+		if err := json.Unmarshal(row.EncodedArgs, &j); err != nil {
+			return nil, err
 		}
 		e := Entry{row.ID, j.What, j.Run, string(row.State), row.Priority, row.Attempt, row.MaxAttempts, row.CreatedAt, "", lastError(row, "")}
 		if n := len(row.AttemptedBy); n > 0 {

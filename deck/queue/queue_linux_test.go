@@ -207,7 +207,7 @@ func (r *rig) wait(t *testing.T, ids []int64) map[string]*gate.Result {
 	out := make(map[string]*gate.Result)
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
-	s, err := r.queue.Wait(ctx, r.jobs, ids, func(g *gate.Result) { out[g.Name] = g }, func(err error) { t.Logf("asked again: %v", err) })
+	s, err := r.queue.Wait(ctx, ids, func(g *gate.Result) { out[g.Name] = g }, func(err error) { t.Logf("asked again: %v", err) })
 	if err != nil || len(s.Results) != len(ids) {
 		jobs, _ := r.queue.List(t.Context(), "", 100)
 		t.Fatalf("%v, %d results of %d: %+v", err, len(s.Results), len(ids), jobs)
@@ -333,7 +333,7 @@ func TestCancelled(t *testing.T) {
 		r.jobState(t, ids[0], "running")
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
-		if s, err := r.queue.Wait(ctx, r.jobs, ids, nil, nil); !errors.Is(err, context.Canceled) || s.Left != 2 {
+		if s, err := r.queue.Wait(ctx, ids, nil, nil); !errors.Is(err, context.Canceled) || s.Left != 2 {
 			t.Errorf("%+v, %v", s, err)
 		}
 		r.jobState(t, ids[0], "cancelled")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
@@ -48,7 +50,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[Job]) error {
 	if err != nil || ctx.Err() != nil {
 		return w.orLater(ctx, job, cmp.Or(err, ctx.Err()))
 	}
-	dead := unable(r.Status)
+	dead := unable(r)
 	if dead && job.Attempt < job.MaxAttempts {
 		w.log.Warn("could not be tried: tried again", "job", job.ID, "run", r.Name, "status", r.Status, "why", r.Why)
 		return errors.New(string(r.Status))
@@ -68,8 +70,16 @@ func (w *worker) Work(ctx context.Context, job *river.Job[Job]) error {
 	return nil
 }
 
-// unable reports whether a status may be another one on another machine, or later.
-func unable(s gate.Status) bool { return s.Exit(false) == 1 && s != gate.Damaged }
+// unable reports whether a result may be another one on another machine, or later: blobs may be elsewhere.
+func unable(r *gate.Result) bool {
+	return r.Status.Exit(false) == 1 && (r.Status != gate.Damaged || isAbsent(r.Err))
+}
+
+func isAbsent(err error) bool {
+	var corrupt *cas.CorruptError
+	var missing *cas.MissingError
+	return errors.As(err, &corrupt) || errors.As(err, &missing)
+}
 
 // orLater says what becomes of a job that an error kept from its end, or nil: the error is about this machine, the store or the job's time, not about
 // the run.
@@ -83,6 +93,8 @@ func (w *worker) orLater(ctx context.Context, job *river.Job[Job], err error) er
 		return context.Cause(ctx)
 	case errors.Is(err, team.ErrRemoved), errors.Is(err, team.ErrNoRun):
 		return river.JobCancel(errors.New("the store has no such run"))
+	case team.IsRefused(err), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission): // which does not pass by itself
+		return err
 	}
 	w.log.Warn("given back: tried again later", "job", job.ID, "run", job.Args.Run, "error", err)
 	sleep(ctx, w.o.Beat) // for others to take jobs whose disk is not full
@@ -95,7 +107,9 @@ func (w *worker) put(ctx context.Context, job *river.Job[Job], v *team.Verdict, 
 	for {
 		var err error
 		if dead {
-			err = write(w.q.rows.Exec)
+			if err = w.has(ctx, job); err == nil {
+				err = write(w.q.rows.Exec)
+			}
 		} else {
 			err = w.q.complete(ctx, job, write)
 		}
@@ -109,11 +123,25 @@ func (w *worker) put(ctx context.Context, job *river.Job[Job], v *team.Verdict, 
 	}
 }
 
+// has is nil where a job is this worker's still, and rivertype.ErrNotFound where it was given to another one.
+func (w *worker) has(ctx context.Context, job *river.Job[Job]) error {
+	rows, err := w.q.rows.JobGetByIDMany(ctx, &riverdriver.JobGetByIDManyParams{ID: []int64{job.ID}})
+	if err != nil {
+		return err
+	}
+	if len(rows) != 1 || rows[0].State != rivertype.JobStateRunning || rows[0].Attempt != job.Attempt {
+		return rivertype.ErrNotFound
+	}
+	return nil
+}
+
 // try finds out what a run is worth. The error is about the store or the disk.
 func (w *worker) try(ctx context.Context, j *Job) (*gate.Result, *team.Verdict, error) {
-	program, err := w.tree.version(w.o.Program)
-	if err != nil {
-		return nil, nil, err
+	program, err := verifiedOnly, error(nil)
+	if j.What != Verify {
+		if program, err = w.tree.version(w.o.Program); err != nil {
+			return nil, nil, err
+		}
 	}
 	run, r, err := w.tryHere(ctx, j)
 	if err != nil {
@@ -122,11 +150,9 @@ func (w *worker) try(ctx context.Context, j *Job) (*gate.Result, *team.Verdict, 
 			return nil, nil, gone
 		}
 	}
-	var corrupt *cas.CorruptError
-	var missing *cas.MissingError
 	switch {
-	case errors.As(err, &corrupt), errors.As(err, &missing):
-		r = &gate.Result{Status: gate.Damaged, Why: err.Error()}
+	case isAbsent(err):
+		r = &gate.Result{Status: gate.Damaged, Why: err.Error(), Err: err}
 	case err != nil:
 		return nil, nil, err
 	case errors.Is(r.Err, syscall.ENOSPC) && isFull(os.TempDir()): // it is not this run that fills the disk
@@ -179,7 +205,8 @@ func (w *worker) unpacked(ctx context.Context, j *Job, file string) (*gate.Resul
 	case j.What == Verify:
 		return w.verify(ctx, rec), nil
 	}
-	o := &gate.Options{Jobs: 1, Timeout: j.Timeout, TreeNow: w.o.Tree != "", TreeAt: w.o.Tree, Watch: w.o.Watch, Rules: cmp.Or(w.o.Rules, dir), Plain: j.What == Replay}
+	o := &gate.Options{Jobs: 1, Env: []string{}, // whoever pushes a run names its secrets: none is a worker's
+		Timeout: j.Timeout, TreeNow: w.o.Tree != "", TreeAt: w.o.Tree, Watch: w.o.Watch, Rules: cmp.Or(w.o.Rules, dir), Plain: j.What == Replay}
 	if j.Mode != "" {
 		mode, err := fidelity.ParseMode(j.Mode)
 		if err != nil {
@@ -242,8 +269,11 @@ type treeVersion struct {
 	mu sync.Mutex // held while it is looked at
 }
 
-// recordedTree is the version of programs as they were recorded.
-const recordedTree = "recorded"
+// The version of programs as they were recorded, and of none: what verify finds does not take the place of what a program did.
+const (
+	recordedTree = "recorded"
+	verifiedOnly = "none: verified"
+)
 
 func (t *treeVersion) version(named string) (string, error) {
 	if named != "" || t.dir == "" {

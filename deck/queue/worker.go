@@ -48,7 +48,7 @@ const DefaultBeat = 5 * time.Second
 const (
 	grace      = 2              // beats for what is under way when a worker is told to end
 	stall      = time.Minute    // without a byte of a run that is pulled
-	beyond     = time.Hour      // how much longer than its replay a job may take: for a store that is slow
+	beyond     = 24 * time.Hour // how much longer than its replay a job may take: for a store that is slow
 	rescueLate = 48 * time.Hour // River's own rescue goes by the clock of one machine: it comes after ours in any case
 )
 
@@ -169,10 +169,6 @@ func (w *worker) beat(ctx context.Context) error {
 
 // rescue gives back what workers had taken that do not live.
 func (w *worker) rescue(ctx context.Context) error {
-	live, err := w.q.store.Workers(ctx)
-	if err != nil {
-		return err
-	}
 	const page = 1000
 	now := w.clock.Now().UTC()
 	far := now.AddDate(1, 0, 0) // all that run
@@ -182,6 +178,10 @@ func (w *worker) rescue(ctx context.Context) error {
 			return err
 		}
 		after = rows[len(rows)-1].ID
+		live, err := w.q.store.Workers(ctx) // after the jobs: who took one lived before
+		if err != nil {
+			return err
+		}
 		p := &riverdriver.JobRescueManyParams{StuckHorizon: far}
 		for _, row := range rows {
 			if n := len(row.AttemptedBy); n > 0 && live[row.AttemptedBy[n-1]] == "" {

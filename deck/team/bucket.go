@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -146,6 +147,21 @@ func (e *refusedError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s %s", e.status, http.StatusText(e.status), e.text))
 }
 
+// refusal is what people are told of an answer in XML: the rest of it may quote the request, with a token of a session.
+func refusal(answer []byte) string {
+	var e struct{ Code, Message string }
+	if xml.Unmarshal(answer, &e) != nil {
+		return ""
+	}
+	return strings.TrimSpace(e.Code + " " + e.Message)
+}
+
+// IsRefused reports whether a place for blobs has refused what was asked, which it will do again.
+func IsRefused(err error) bool {
+	_, ok := errors.AsType[*refusedError](err)
+	return ok && !mayPass(err)
+}
+
 func isMissing(err error) bool {
 	refused, ok := errors.AsType[*refusedError](err)
 	return ok && refused.status == http.StatusNotFound
@@ -205,7 +221,15 @@ func (s *bucket) digest(r *request) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
+// answerWithin is how long a server may take until it begins to answer.
+const answerWithin = time.Minute
+
 var bucketClient = &http.Client{
+	Transport: func() http.RoundTripper {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.ResponseHeaderTimeout, t.DisableCompression = answerWithin, true // a blob is its bytes
+		return t
+	}(),
 	// What is asked for elsewhere would need another signature.
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
@@ -243,5 +267,5 @@ func (s *bucket) try(ctx context.Context, r *request) (*http.Response, error) {
 	}
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // the status says enough
-	return nil, &refusedError{resp.StatusCode, string(text), resp.Header.Get("X-Amz-Bucket-Region")}
+	return nil, &refusedError{resp.StatusCode, refusal(text), resp.Header.Get("X-Amz-Bucket-Region")}
 }
