@@ -51,8 +51,12 @@ func TestMain(m *testing.M) {
 		fmt.Println(work(told))
 		os.Exit(1)
 	}
+	os.Setenv(secretVar, "its-own-Xw2Lk9Vb4Nm6Tr8")
 	os.Exit(m.Run())
 }
+
+// secretVar is a secret of who runs the tests' workers, and of who recorded: another one.
+const secretVar = "QUEUE_TEST_TOKEN"
 
 // work is a worker that is to be killed.
 func work(told string) error {
@@ -153,7 +157,7 @@ var recorded = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	rec := filepath.Join(dir, "one.rec")
-	_, err = deck.Record(context.Background(), &deck.RecordOptions{Argv: []string{"sh", "agent.sh"}, Dir: tree, Tree: tree, Env: os.Environ(), Output: rec, NoSeal: true})
+	_, err = deck.Record(context.Background(), &deck.RecordOptions{Argv: []string{"sh", "agent.sh"}, Dir: tree, Tree: tree, Env: append(os.Environ(), secretVar+"=lt4Xw2Lk9Vb4Nm6Tr8Yp"), Output: rec, NoSeal: true})
 	return rec, err
 })
 
@@ -264,6 +268,14 @@ func TestVersions(t *testing.T) {
 		r.jobs[0].What = Verify
 		if got := r.wait(t, r.put(t, nil))["run00"]; got.Status != gate.Faithful {
 			t.Errorf("verify: %+v", got)
+		}
+		if all := r.verdicts(t, "run00"); len(all) != 3 {
+			t.Errorf("what verify found stands in the place of what a program did: %+v", all)
+		}
+		r.jobs[0].What = Test
+		r.program(t, `echo "${`+secretVar+`%????}"`)
+		if got := r.wait(t, r.put(t, nil))["run00"]; got.Status != gate.Diverged || strings.Contains(fmt.Sprint(got.First, got.Report), "its-own") {
+			t.Errorf("a program was given a secret of the worker's: %+v", got)
 		}
 		stop()
 		skey, _, err := note.GenerateKey(nil, "test")
