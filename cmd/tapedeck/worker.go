@@ -46,15 +46,15 @@ func newWorkerCommand(std streams) *cobra.Command {
 		},
 	})
 	f := cmd.Flags()
-	o.storeFlags.define(f)
+	o.define(f)
 	f.StringVar(&o.tree, "tree", "recorded", "over what the programs run: recorded, or a `directory` in which they have changed")
-	f.StringVar(&o.Program, "program-version", "", programHelp+"takes only the jobs that ask for it ; default: that of what is in --tree, and jobs that ask for none")
+	f.StringVar(&o.Program, "program-version", "", programHelp+"takes only the jobs that ask for it; default: that of what is in --tree, and jobs that ask for none")
 	f.IntVarP(&o.Jobs, "jobs", "j", 1, "how many `at once`")
 	f.StringArrayVar(&o.Watch, "watch", nil, watchHelp)
 	f.StringVar(&o.maxSize, "max-size", "8G", "try no run that unpacks to more `bytes` than this: a number with K, M, G or T")
 	f.StringVar(&o.metrics, "metrics", "", "serve /metrics for Prometheus on this `address`, as in 127.0.0.1:9101")
 	f.BoolVar(&o.json, "json", false, "a line of JSON a verdict")
-	o.colorFlag.defineColor(cmd)
+	o.defineColor(cmd)
 	return cmd
 }
 
@@ -80,7 +80,7 @@ func runWorker(ctx context.Context, s *team.Store, o *workerOptions, std streams
 	case now && at == "":
 		return errors.New("--tree now: a worker has no work tree of a recording's own: want recorded, or a directory")
 	case at != "":
-		o.Options.Tree, o.Rules = at, at
+		o.Tree, o.Rules = at, at
 	}
 	count := func(*gate.Result) {}
 	if o.metrics != "" {
@@ -151,11 +151,10 @@ func serveMetrics(ctx context.Context, s *team.Store, address string, count *fun
 // queueFlags say which runs of a store a queue's workers are to try, and how.
 type queueFlags struct {
 	storeFlags
-	queue   bool
-	agent   string
-	as      string
-	program string
-	put     queue.PutOptions
+	queue bool
+	agent string
+	as    string
+	put   queue.PutOptions
 }
 
 func (o *queueFlags) define(cmd *cobra.Command) {
@@ -286,7 +285,7 @@ func newJobsCommand(std streams) *cobra.Command {
 		},
 	})
 	f := cmd.Flags()
-	o.storeFlags.define(f)
+	o.define(f)
 	f.StringSliceVar(&o.states, "state", nil, "only those in this `state`: "+strings.Join(jobStates, ", ")+" (repeatable, or with commas)")
 	f.StringSliceVar(&o.cancel, "cancel", nil, "end the job of this `number` (repeatable)")
 	f.StringSliceVar(&o.retry, "retry", nil, "try the job of this `number`, which has ended, once more (repeatable)")

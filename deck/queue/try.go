@@ -137,8 +137,9 @@ func (w *worker) has(ctx context.Context, job *river.Job[Job]) error {
 
 // try finds out what a run is worth. The error is about the store or the disk.
 func (w *worker) try(ctx context.Context, j *Job) (*gate.Result, *team.Verdict, error) {
-	program, err := verifiedOnly, error(nil)
+	program := verifiedOnly
 	if j.What != Verify {
+		var err error
 		if program, err = w.tree.version(w.o.Program); err != nil {
 			return nil, nil, err
 		}
