@@ -159,11 +159,10 @@ func (i *processInputs) Ending(readers func() ([]jail.Source, bool)) func(ctx co
 		if i.died != "SIGPIPE" {
 			return 0
 		}
-		all, piped := readers()
+		all, _ := readers()
 		read, _ := i.ends(all)
-		began := time.Now()
 		_ = i.of.pids.over.Await(ctx, read)
-		if !piped || time.Since(began) >= feedLate {
+		if all, piped := readers(); !piped || len(all) > 0 {
 			return 0
 		}
 		return syscall.SIGPIPE

@@ -30,7 +30,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
-	"github.com/tapedeck-dev/tapedeck/seal"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -328,7 +327,7 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	r.daemon.Begin(r.s.told())
 	var ready sync.WaitGroup
 	defer ready.Wait()
-	ready.Go(r.readyEnd)
+	ready.Go(func() { _, _ = r.prices() }) // while the program runs, and the recorder mostly waits; the error is told at the end
 	e, err := p.do(ctx)
 	r.daemon.Stop()
 	if cause := r.s.failure(); cause != nil {
@@ -346,14 +345,6 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	res := r.result(ctx, e.exit)
 	res.OpenLine, res.Signals = e.streams.shown.OpenLine(), e.signals
 	return res, nil
-}
-
-// readyEnd computes what the end needs while the program runs, and the recorder mostly waits.
-func (r *recorder) readyEnd() {
-	_, _ = r.prices() // the error is told at the end
-	if !r.o.NoSeal {
-		seal.Prepare()
-	}
 }
 
 // result is what a finished recording has come to. It is sealed now.

@@ -134,10 +134,6 @@ func NewKey(name string) (*Key, error) {
 	return newKey(name, private)
 }
 
-// Prepare computes what the first signature of a process needs, which takes longer than the signature: over a millisecond, that
-// may pass while something else is waited for.
-func Prepare() { ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)) }
-
 func newKey(name string, private ed25519.PrivateKey) (*Key, error) {
 	k := &Key{public: PublicKey{name: name, kind: typeEd25519}, private: private}
 	copy(k.public.key[:], private.Public().(ed25519.PublicKey))

@@ -352,8 +352,7 @@ func listStore(ctx context.Context, s *team.Store, o *listOptions, std streams) 
 			end += ", sealed"
 		}
 		if found := verdicts[r.ID]; len(found) > 0 {
-			v := &found[0]
-			r.Verdict = &library.Verdict{Status: v.Status, Summary: v.Summary, By: v.By, Tapedeck: v.Tapedeck, At: v.At}
+			r.Verdict = workersVerdict(&found[0])
 		}
 		rows[i] = listRow{name: r.ID, argv: strings.Join(r.Argv, " "), end: end, began: r.StartedAt, totals: r.Totals, verdict: r.Verdict}
 	}

@@ -84,8 +84,8 @@ func runWorker(ctx context.Context, s *team.Store, o *workerOptions, std streams
 	}
 	count := func(*gate.Result) {}
 	if o.metrics != "" {
-		stop, err := serveMetrics(ctx, s, o.metrics, &count, std)
-		if err != nil {
+		var stop func()
+		if count, stop, err = serveMetrics(ctx, s, o.metrics, std); err != nil {
 			return fmt.Errorf("--metrics: %w", err)
 		}
 		defer stop()
@@ -105,22 +105,22 @@ func runWorker(ctx context.Context, s *team.Store, o *workerOptions, std streams
 	return queue.Run(ctx, s, &o.Options)
 }
 
-// serveMetrics shows what a worker has found, and how its store and queue stand when they are asked for.
-func serveMetrics(ctx context.Context, s *team.Store, address string, count *func(*gate.Result), std streams) (stop func(), err error) {
+// serveMetrics shows what a worker has found, which count is told of, and how its store and queue stand when they are asked for.
+func serveMetrics(ctx context.Context, s *team.Store, address string, std streams) (count func(*gate.Result), stop func(), err error) {
 	q, err := queue.Open(ctx, s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		q.Close()
-		return nil, err
+		return nil, nil, err
 	}
 	set := new(metric.Set)
 	set.Process()
 	verdicts := set.Counters("tapedeck_verdicts_total", "Verdicts of this worker.", "status")
 	took := set.Histogram("tapedeck_replay_seconds", "How long its replays took.", metric.Doubling(0.05, 14))
-	*count = func(r *gate.Result) { verdicts.With(string(r.Status)).Inc(); took.Observe(r.Took.Seconds()) }
+	count = func(r *gate.Result) { verdicts.With(string(r.Status)).Inc(); took.Observe(r.Took.Seconds()) }
 	gauge := func(name, help string, n func(context.Context) (int, error)) {
 		set.GaugeFunc(name, help, func() float64 {
 			ctx, stop := context.WithTimeout(ctx, 5*time.Second)
@@ -145,7 +145,7 @@ func serveMetrics(ctx context.Context, s *team.Store, address string, count *fun
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go server.Serve(l) // until Close
 	visible.Fprintf(std.err, "tapedeck: metrics at http://%s/metrics\n", l.Addr())
-	return func() { server.Close(); q.Close() }, nil
+	return count, func() { server.Close(); q.Close() }, nil
 }
 
 // queueFlags say which runs of a store a queue's workers are to try, and how.
@@ -341,6 +341,11 @@ func runJobs(ctx context.Context, s *team.Store, o *jobsOptions, std streams) er
 	return nil
 }
 
+// workersVerdict is what a list shows of a worker's verdict.
+func workersVerdict(v *team.Verdict) *library.Verdict {
+	return &library.Verdict{Status: v.Status, Summary: v.Summary, By: v.By, Tapedeck: v.Tapedeck, At: v.At}
+}
+
 // keepVerdict has a recording that was pulled know what a worker found of it last.
 func keepVerdict(ctx context.Context, s *team.Store, project, id string, rec *recording.Recording) error {
 	v, err := s.Verdict(ctx, project, id, "", "")
@@ -349,7 +354,7 @@ func keepVerdict(ctx context.Context, s *team.Store, project, id string, rec *re
 	}
 	r, err := queue.ResultOf(v)
 	if err == nil {
-		library.Judged(rec, library.Verdict{Status: v.Status, Summary: v.Summary, By: v.By, Tapedeck: v.Tapedeck, At: v.At}, library.Judgement{Report: r.Report})
+		library.Judged(rec, *workersVerdict(v), library.Judgement{Report: r.Report})
 	}
 	return err
 }

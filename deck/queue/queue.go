@@ -22,6 +22,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/gate"
 	"github.com/tapedeck-dev/tapedeck/deck/team"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
 // Version is that of jobs: it grows where an older worker would do a job otherwise, or could not read the recordings that it is about.
@@ -131,7 +132,7 @@ func migrate[T any](ctx context.Context, d riverdriver.Driver[T]) error {
 		if _, err = m.Migrate(ctx, rivermigrate.DirectionUp, nil); err == nil || try == 50 || ctx.Err() != nil {
 			return err
 		}
-		time.Sleep(50 * time.Millisecond)
+		_ = lane.Pause(ctx, nil, lookEvery) // so here
 	}
 }
 
@@ -211,7 +212,7 @@ func (q *Queue) Wait(ctx context.Context, ids []int64, report func(*gate.Result)
 			trouble(err)
 		}
 		if len(left) > 0 {
-			sleep(ctx, min(max(lookEvery, 10*time.Since(asked)), lookAtLeast))
+			_ = lane.Pause(ctx, nil, min(max(lookEvery, 10*time.Since(asked)), lookAtLeast)) // what ctx says is asked next
 		}
 	}
 	if len(left) > 0 {
@@ -366,11 +367,4 @@ func each(ids []int64, f func(int64) error) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/team"
 	"github.com/tapedeck-dev/tapedeck/deck/verify"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/internal/version"
 	"github.com/tapedeck-dev/tapedeck/seal"
 )
@@ -97,7 +98,7 @@ func (w *worker) orLater(ctx context.Context, job *river.Job[Job], err error) er
 		return err
 	}
 	w.log.Warn("given back: tried again later", "job", job.ID, "run", job.Args.Run, "error", err)
-	sleep(ctx, w.o.Beat) // for others to take jobs whose disk is not full
+	_ = lane.Pause(ctx, nil, w.o.Beat) // for others to take jobs whose disk is not full
 	return river.JobSnooze(0)
 }
 
@@ -119,7 +120,7 @@ func (w *worker) put(ctx context.Context, job *river.Job[Job], v *team.Verdict, 
 		if w.log.Warn("a verdict cannot be written: tried again", "job", job.ID, "error", err); ctx.Err() != nil {
 			return err
 		}
-		sleep(ctx, w.o.Beat)
+		_ = lane.Pause(ctx, nil, w.o.Beat) // what ctx says is asked next
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
 // bucket are objects PREFIX/AA/DIGEST, each made by one request.
@@ -40,7 +41,7 @@ func openBucket(ctx context.Context, u *url.URL) (Blobs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--blobs: %w", err)
 	}
-	s := &bucket{region: cmp.Or(query.Get("region"), usualRegion), name: u.Host, prefix: strings.Trim(u.Path, "/"), pause: pause}
+	s := &bucket{region: cmp.Or(query.Get("region"), usualRegion), name: u.Host, prefix: strings.Trim(u.Path, "/"), pause: func(ctx context.Context, d time.Duration) error { return lane.Pause(ctx, nil, d) }}
 	if at := query.Get("endpoint"); at != "" {
 		if s.endpoint, err = url.Parse(at); err != nil || s.endpoint.Host == "" || s.endpoint.Scheme != "http" && s.endpoint.Scheme != "https" {
 			return nil, errors.New("--blobs: endpoint: want http://HOST:PORT or https://HOST")
@@ -179,15 +180,6 @@ const (
 	tries      = 6
 	firstPause = 200 * time.Millisecond
 )
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}
 
 // do makes a request until it is answered. The caller closes the body of what it returns, which is a success.
 func (s *bucket) do(ctx context.Context, r *request) (*http.Response, error) {

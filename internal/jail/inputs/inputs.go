@@ -13,7 +13,8 @@
 // the wall time alone. Where a clock that is given lies behind the kernel's (jail.Config.Shifted), waits for a moment of it (futex, mutexes with
 // priority inheritance, clock_nanosleep, timerfd_settime and timer_settime with an absolute time, mq_timedsend and mq_timedreceive) are made
 // again with another one, which is written below the stack of the thread, where nobody keeps anything. A program may be held up before its first
-// instruction (Source.Beginning), its parent is not; a process that ends by itself at its exit_group (Source.Ending), and its files are open until it goes on.
+// instruction (Source.Beginning), its parent is not; a process that ends by itself at its
+// exit_group (Source.Ending), and its files are open until it goes on; and one that closes its standard input, or ends with it (Source.Leaving).
 //
 // A process is known by its threads. A fork is a process of its own from the first time that it asks; its parent is who forked it. A
 // thread of Python or Ruby is like a fork, and so are together all threads but the first of others than Go. Of these others each
