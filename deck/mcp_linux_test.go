@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -440,4 +441,25 @@ func (o *once) Write(b []byte) (int, error) {
 		o.done, o.err = true, o.do()
 	}
 	return len(b), nil
+}
+
+// TestDeadServersAreAskedNothing: a client that has seen the end of its server cannot ask it on a replay either, also while programs are
+// started beside that, which have every file until their exec.
+func TestDeadServersAreAskedNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	echo := tool(0, "echo", map[string]any{"text": "hi"})
+	res, out := b.recordScene(one(b.server("thing-server"), echo, tool(0, "die", map[string]any{"Code": 7}), echo))
+	ctx, stop := context.WithCancel(t.Context())
+	var starts sync.WaitGroup
+	starts.Go(func() {
+		for ctx.Err() == nil {
+			_ = exec.CommandContext(ctx, "true").Run() // of which nothing is wanted but the fork
+		}
+	})
+	defer starts.Wait()
+	defer stop()
+	for range 5 { // it was a race
+		b.again(res, out)
+	}
 }

@@ -124,7 +124,7 @@ func raced(recorded, now mcp.Ended) bool {
 func (w *spawns) serveOn(
 	ctx context.Context, st *jail.Streams, served *mcp.Served, opened *mcp.Opened, by uint32,
 ) (c *mcp.Conversation, again *redoing, exit int, err error) {
-	defer closeAll(st.Far[:])
+	defer leaveClient(&st.Far)
 	defer context.AfterFunc(ctx, func() { hangUp(&st.Far) })()
 	c, again, o, err := w.settled(ctx, st, served, opened, by)
 	w.pids.addServer(opened.PID, opened.Recorded.Conversation)
@@ -151,10 +151,17 @@ func (w *spawns) settled(ctx context.Context, st *jail.Streams, served *mcp.Serv
 // hangUp ends what waits to be read or written where the process that stands for a server is gone. What that had written to its stderr may
 // still be read, as far as there is room for it.
 func hangUp(far *[3]*os.File) {
-	closeAll(far[:2])
+	mcp.Leave(far[0])
+	far[1].Close()
 	if far[2] != nil && far[2].SetWriteDeadline(time.Now().Add(lastWords)) != nil { // none that can be waited for
 		far[2].Close()
 	}
+}
+
+// leaveClient closes what a client talks with.
+func leaveClient(far *[3]*os.File) {
+	mcp.Leave(far[0])
+	closeAll(far[:])
 }
 
 // lastWords is how long a client that has killed its server has to make room for what that wrote to its stderr.

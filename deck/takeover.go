@@ -158,8 +158,12 @@ func (w *spawns) takeOver(sp *jail.Spawn, st *jail.Streams, served *mcp.Served, 
 
 // takeOverOn talks until either side has ended, and closes what it was held on.
 func (w *spawns) takeOverOn(ctx context.Context, st *jail.Streams, served *mcp.Served, opened *mcp.Opened, by uint32) (*mcp.Conversation, error) {
-	defer closeAll(slices.Concat(st.Far[:], st.Near[:]))
-	defer context.AfterFunc(ctx, func() { closeAll(slices.Concat(st.Far[:], st.Near[:])) })()
+	leave := func() {
+		leaveClient(&st.Far)
+		closeAll(st.Near[:])
+	}
+	defer leave()
+	defer context.AfterFunc(ctx, leave)()
 	c, _, own, err := w.settled(ctx, st, served, opened, by)
 	if err != nil {
 		return c, err

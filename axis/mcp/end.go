@@ -79,6 +79,19 @@ func (e *end) closeRead() {
 	e.closeOne(true)
 }
 
+// closeReadWhole is closeRead as Leave does it.
+func (e *end) closeReadWhole() {
+	if !e.file.watching || e.file.both {
+		e.closeRead()
+		return
+	}
+	leave(e.file.f, e.closeRead)
+}
+
+// Leave closes f, which a client writes to, and returns when nobody reads there any more who only had it as a child of ours that is being
+// forked: the client, which sees the end of what it reads behind that, is to find by then that it cannot write.
+func Leave(f *os.File) { leave(f, func() { f.Close() }) }
+
 // closeWrite says that nothing more comes: who reads there gets the end.
 func (e *end) closeWrite() { e.closeOne(false) }
 

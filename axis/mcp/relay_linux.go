@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -133,15 +134,12 @@ func (e *end) gone() (gone bool) {
 func (e *end) hungUp() bool { return e != nil && e.ready(0) }
 
 // forking is how long a child that is being forked has our files at most, until its exec.
-const forking = 100 * time.Millisecond
+const forking = 250 * time.Millisecond
 
-// closeReadWhole is closeRead that waits until nobody else reads there either, who only has it as a child of ours that is being forked.
-func (e *end) closeReadWhole() {
-	defer e.closeRead()
-	if !e.file.watching || e.file.both {
-		return
-	}
-	conn, err := e.file.f.SyscallConn()
+// leave is what Leave does: it calls closing, which closes f.
+func leave(f *os.File, closing func()) {
+	defer closing()
+	conn, err := f.SyscallConn()
 	if err != nil {
 		return
 	}
@@ -152,9 +150,11 @@ func (e *end) closeReadWhole() {
 	if err != nil || other < 0 {
 		return // a socket, or closed
 	}
-	writer := &end{file: &endFile{f: os.NewFile(uintptr(other), e.file.f.Name()), watching: true}}
+	writer := &end{file: &endFile{f: os.NewFile(uintptr(other), f.Name()), watching: true}}
 	defer writer.close()
-	e.closeRead()
+	syscall.ForkLock.RLock() // what is being forked now has it, and what will be has not
+	closing()
+	syscall.ForkLock.RUnlock()
 	_ = writer.file.f.SetReadDeadline(time.Now().Add(forking))
 	writer.gone()
 }

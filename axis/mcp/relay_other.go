@@ -18,8 +18,8 @@ func (e *end) hungUp() bool { return false }
 // gone reports false: here only a write tells that nobody reads any more.
 func (e *end) gone() bool { return false }
 
-// closeReadWhole is closeRead: who else reads cannot be seen here.
-func (e *end) closeReadWhole() { e.closeRead() }
+// leave calls closing: who else reads cannot be seen here.
+func leave(_ *os.File, closing func()) { closing() }
 
 // unread knows nothing here.
 func unread(*os.File) int { return 0 }
