@@ -317,14 +317,12 @@ func (d Divergence) complete(f *finding, names sideNames, about string) Divergen
 	} else {
 		about = ""
 	}
-	d.title = d.Message + about
 	if f.message != nil && len(d.Changes) > 0 {
 		d.tellMessage(f.part)
 		return d
 	}
 	if len(d.Changes) == 0 {
-		d.oldValue, d.newValue = f.values[Recorded], f.values[Replay]
-		d.Message += names.versus(d.oldValue, d.newValue)
+		d.Message += names.versus(f.values[Recorded], f.values[Replay])
 	}
 	d.Message += about
 	return d

@@ -15,7 +15,7 @@ import (
 // TextOptions say how WriteText writes. nil and the zero value work.
 type TextOptions struct {
 	Color      bool // ANSI colours: red for what was, green for what is now, the words that differ reversed or in bold
-	Width      int  // columns; longer lines are cut, but for the verdict, the first divergence, causes and notes. 0 cuts none
+	Width      int  // columns; longer lines are cut, but for the verdict, the first divergence, values, causes and notes. 0 cuts none
 	SideBySide bool // what was recorded on the left, the replay on the right; a Width of 0 is 100 then, a smaller one than 40 is 40
 	// All writes every divergence that the report lists, none folded and no line cut.
 	All bool
@@ -241,11 +241,10 @@ func (t *textWriter) other(d *Divergence) {
 	if d.Seq != nil {
 		seq = fmt.Sprintf("seq %d ", *d.Seq)
 	}
-	if t.apart(d, seq+d.Message, 4) {
-		t.line(4, plain, seq+d.title)
-		t.values(6, &Change{Op: Changed, Was: d.oldValue, Now: d.newValue}, true)
-	} else {
+	if len(d.Changes) > 0 || alone(d) {
 		t.line(4, plain, seq+d.Message)
+	} else { // the values of a field, which nothing else shows
+		t.write(4, plain, seq+visible.Line(d.Message))
 	}
 	if !d.whole || t.tooWide(4, seq+d.Message) {
 		t.changes(d)
@@ -263,9 +262,9 @@ func (t *textWriter) changes(d *Divergence) {
 		shown = min(shown, 1)
 	}
 	for i := range d.Changes[:shown] {
-		t.change(6, &d.Changes[i], true)
+		t.change(6, &d.Changes[i])
 	}
-	t.more(6, d, len(d.Changes)-shown+d.MoreChanges, true)
+	t.more(6, d, len(d.Changes)-shown+d.MoreChanges)
 }
 
 // folded writes what follows from a refused request: a line for each kind of it.

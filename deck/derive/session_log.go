@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
@@ -128,8 +127,6 @@ type place struct {
 
 func placeOf(rec *tape.Record) place { return place{rec.Seq, rec.G, rec.MonotonicMS} }
 
-func (p place) String() string { return fmt.Sprintf("record %d", p.seq) }
-
 // SessionRules is the version of the rules by which a session log is derived from a tape. It grows whenever the same tape gives
 // another log than before.
 const SessionRules = 1
@@ -230,36 +227,11 @@ func (n *notes) texts(lost bool) (out []string) {
 		if lost && !o.lost {
 			continue
 		}
-		text := fmt.Sprintf("%s: %s", o.first, o.reason)
+		text := fmt.Sprintf("record %d: %s", o.first.seq, o.reason)
 		if o.count > 1 {
 			text += fmt.Sprintf(" (and %d more)", o.count-1)
 		}
 		out = append(out, text)
 	}
 	return out
-}
-
-// A logLine is one event and its place.
-type logLine struct {
-	seq   int // of the session log
-	place place
-	event sessionlog.Event
-}
-
-// append adds the line of an event, in the order of keys that the session log has. The error is the event's: b is then as it
-// was.
-func (l *logLine) append(b []byte) ([]byte, error) {
-	n := len(b)
-	b = append(b, `{"seq":`...)
-	b = strconv.AppendInt(b, int64(l.seq), 10)
-	b = append(b, `,"event":`...)
-	b, err := sessionlog.AppendEvent(b, l.event)
-	if err != nil {
-		return b[:n], err
-	}
-	b = append(b, `,"g":`...)
-	b = strconv.AppendUint(b, l.place.g, 10)
-	b = append(b, `,"t_ms":`...)
-	b = strconv.AppendInt(b, l.place.ms, 10)
-	return append(b, "}\n"...), nil
 }
