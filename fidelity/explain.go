@@ -305,7 +305,7 @@ func sameKind(a, b tape.Kind) bool { return a.Name() == b.Name() }
 // divergenceOf is a divergence about one field of two records.
 func divergenceOf(f *finding, a, b *tape.Record) Divergence {
 	return Divergence{
-		Seq: new(a.Seq), Category: f.category, Message: f.title, // a copy: a pointer would hold the record
+		Seq: new(a.Seq), Category: f.category, Message: cmp.Or(f.title, titleOf(f.category)), // a copy: a pointer would hold the record
 		Recorded: describe(a.Kind), Replay: describe(b.Kind), ReplaySeq: new(b.Seq),
 	}
 }
@@ -322,7 +322,7 @@ func (d Divergence) complete(f *finding, names sideNames, about string) Divergen
 		return d
 	}
 	if len(d.Changes) == 0 {
-		d.Message += names.versus(f.values[Recorded], f.values[Replay])
+		d.Message += names.versus(f.shown())
 	}
 	d.Message += about
 	return d

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -58,14 +57,14 @@ func (c *maskings) headerFindings(lane string, of pair, at int) (out []finding) 
 			continue
 		}
 		f := finding{category: category, title: "the header " + name + " changed"}
-		f.values[Recorded], f.values[Replay] = bodies.ShortenPair(was[name], now[name])
+		f.values = [2]any{was[name], now[name]}
 		places, alike := c.align(was[name], now[name])
 		if !alike && isToken(was[name]) && isToken(now[name]) {
 			places, alike = []hidden{{mask: TokenMask, was: was[name], now: now[name]}}, true
 		}
 		switch {
 		case credential.MatchString(name) && slices.ContainsFunc(places, func(h hidden) bool { return h.mask == SecretMask }):
-			f.title, f.values = "the header "+name+" holds another secret", [2]string{"one", "another"}
+			f.title, f.values = "the header "+name+" holds another secret", [2]any{verbatim("one"), verbatim("another")}
 			out = append(out, f)
 		case !alike:
 			out = append(out, f)

@@ -127,13 +127,11 @@ type comparer struct {
 // pair lists a divergence for every field in which two records differ, or counts them where the list is full. The bytes behind
 // them are shown where they can be had.
 func (c *comparer) pair(r *Report, a, b *tape.Record) {
-	if c.silent = r.full(); c.silent {
-		c.count = 0
-		c.record(a, b)
-		r.Omitted += c.count
-		return
-	}
 	for _, f := range c.record(a, b) {
+		if r.full() {
+			r.Omitted++
+			continue
+		}
 		div := divergenceOf(&f, a, b)
 		if c.o.Payload != nil || inRecord(f.was) && inRecord(f.now) {
 			c.explain(&div, &f)
