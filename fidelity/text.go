@@ -27,7 +27,6 @@ type TextOptions struct {
 const (
 	shownPerLane  = 4
 	shownNotes    = 20
-	shownInRun    = 3 // records in a row that one side has alone, which read as one line from here on
 	foldedRefusal = 3 // divergences that follow from one refused request, which read as one block from here on
 	shownSubjects = 3 // of each kind in that block
 )
@@ -160,7 +159,7 @@ func (t *textWriter) others(r *Report, ds []Divergence) {
 	t.line(0, bold, then)
 	for _, lane := range lanes {
 		t.line(2, plain, fmt.Sprintf("%s (%d)", cmp.Or(lane, "records"), len(byLane[lane])))
-		t.ofLane(r.names, byLane[lane])
+		t.ofLane(byLane[lane])
 	}
 	if len(folded) > 0 && len(folded) < len(ds)+r.Omitted {
 		t.line(2, plain, fmt.Sprintf("%d that follow from the refused request:", len(folded)))
@@ -174,28 +173,18 @@ func (t *textWriter) others(r *Report, ds []Divergence) {
 	}
 }
 
-// ofLane writes the further divergences of one lane. Many records in a row that one side has alone are one line. Where some
-// are left out, the weightiest are shown.
-func (t *textWriter) ofLane(names sideNames, ds []*Divergence) {
+// ofLane writes the further divergences of one lane. Where some are left out, the weightiest are shown.
+func (t *textWriter) ofLane(ds []*Divergence) {
 	if len(ds) > shownPerLane && !t.o.All {
 		slices.SortStableFunc(ds, func(a, b *Divergence) int { return cmp.Compare(weight(a), weight(b)) })
 	}
-	for shown := 0; len(ds) > 0; shown++ {
-		if shown == shownPerLane && !t.o.All {
+	for i, d := range ds {
+		if i == shownPerLane && !t.o.All {
 			t.left = true
-			t.line(4, plain, fmt.Sprintf("and %d more", len(ds)))
+			t.line(4, plain, fmt.Sprintf("and %d more", len(ds)-i))
 			return
 		}
-		n := run(ds)
-		if n >= shownInRun && !t.o.All {
-			t.left = true
-			t.line(4, plain, fmt.Sprintf("seq %d to %d: %d in a row %s, the first %s", *ds[0].Seq, *ds[n-1].Seq, n,
-				names.alone(ds[0].side()), cmp.Or(ds[0].Recorded, ds[0].Replay)))
-			ds = ds[n:]
-			continue
-		}
-		t.other(ds[0])
-		ds = ds[1:]
+		t.other(d)
 	}
 }
 
@@ -212,15 +201,6 @@ func weight(d *Divergence) int {
 		return 1
 	}
 	return 2
-}
-
-// run is how many divergences at the start of ds are about records in a row that one side has alone.
-func run(ds []*Divergence) int {
-	n := 1
-	for n < len(ds) && ds[n].Category == ds[0].Category && alone(ds[0]) && *ds[n].Seq == *ds[n-1].Seq+1 {
-		n++
-	}
-	return n
 }
 
 func alone(d *Divergence) bool {
