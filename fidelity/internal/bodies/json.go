@@ -231,7 +231,7 @@ func (d *bodyDiff) memberText(of string, n *node) string {
 // left and stands elsewhere in the other list was moved.
 func (d *bodyDiff) list(at Spot, a, b *node) {
 	ofA, ofB := align.Unpaired(len(a.kids)), align.Unpaired(len(b.kids))
-	ms, coarse := align.Within(hashes(a.kids), hashes(b.kids), align.MaxSteps/4)
+	ms := align.Align(hashes(a.kids), hashes(b.kids))
 	for _, m := range ms {
 		ofA[m.I], ofB[m.J] = m.J, m.I
 	}
@@ -240,14 +240,10 @@ func (d *bodyDiff) list(at Spot, a, b *node) {
 	for _, i := range align.ByKey(ofA, ofB, hash(a.kids), hash(b.kids)) {
 		moved[ofA[i]] = i
 	}
-	before := len(d.changes)
 	i, j := 0, 0
 	for _, m := range append(ms, align.Match{I: len(a.kids), J: len(b.kids)}) {
 		d.between(at, &gap{a: a.kids, b: b.kids, from: align.Match{I: i, J: j}, to: m, ofA: ofA, ofB: ofB, moved: moved})
 		i, j = m.I+1, m.J+1
-	}
-	if coarse && len(d.changes) > before && d.changes[len(d.changes)-1].Coarse == "" {
-		d.changes[len(d.changes)-1].Coarse = "the lists differ in too much to be aligned well"
 	}
 }
 

@@ -92,7 +92,7 @@ func InsideWord(s string, i int) bool {
 
 // Hunks returns the runs of words that differ, on each side. Runs that only one blank parts are one.
 func Hunks(wa, wb []string) (hunksA, hunksB []align.Span) {
-	ms, _ := align.Within(wa, wb, align.MaxSteps/10)
+	ms := align.Align(wa, wb)
 	i, j := 0, 0
 	for _, m := range append(ms, align.Match{I: len(wa), J: len(wb)}) {
 		if m.I > i || m.J > j {
