@@ -282,7 +282,7 @@ func (x *explainer) nameChanges(a, b tape.Kind) []Change {
 	var out []Change
 	add := func(path, was, now string) {
 		if was != now && x.o.masked(was) != x.o.masked(now) {
-			p := bodies.PairTexts(was, now, bodies.MaxWords)
+			p := bodies.PairTexts(was, now)
 			out = append(out, Change{Path: path, Op: Changed, Was: bodies.Quote(p.Was), Now: bodies.Quote(p.Now), NewText: p.NewText})
 		}
 	}

@@ -140,8 +140,8 @@ func (d *bodyDiff) line(a, b *textLine) {
 		d.add(at, &Change{Op: Changed, Was: endOfLine(moreA), Now: endOfLine(moreB)})
 		return
 	}
-	p := d.pair(was, now)
-	d.add(at, &Change{Op: Changed, Was: Quote(p.Was), Now: Quote(p.Now), Coarse: p.coarse, NewText: p.NewText})
+	p := PairTexts(was, now)
+	d.add(at, &Change{Op: Changed, Was: Quote(p.Was), Now: Quote(p.Now), NewText: p.NewText})
 }
 
 func endOfLine(newline bool) string {

@@ -70,9 +70,9 @@ func tokens(s string) []string {
 	for s != "" {
 		at := strings.IndexByte(s, '\\')
 		if at < 0 {
-			return append(out, bodies.Words(s, bodies.MaxWords)...)
+			return append(out, bodies.Words(s)...)
 		}
-		out = append(out, bodies.Words(s[:at], bodies.MaxWords)...)
+		out = append(out, bodies.Words(s[:at])...)
 		n := escapeLen(s[at:])
 		out, s = append(out, s[at:at+n]), s[at+n:]
 	}
