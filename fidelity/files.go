@@ -230,14 +230,7 @@ func (c *fileLane) withoutPassing(pairs []pair, all *lanePair) []pair {
 // compareLong compares what the runs left in files that are too large for a tape.
 func (c *fileLane) compareLong() {
 	was, now := c.o.LongFiles[Recorded], c.o.LongFiles[Replay]
-	paths := slices.Collect(maps.Keys(was))
-	for path := range now {
-		if _, both := was[path]; !both {
-			paths = append(paths, path)
-		}
-	}
-	slices.Sort(paths)
-	for _, path := range paths {
+	for _, path := range sortedKeys(was, now) {
 		if was[path] == now[path] {
 			continue
 		}

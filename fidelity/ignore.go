@@ -101,11 +101,11 @@ func (c *ignoring) hold(f *made.File, s Side, content *tape.Payload) {
 	if content == nil {
 		return
 	}
-	if content.Len > made.Most || c.o.Payload == nil {
-		f.HoldsUnread(int(s), content.Hash.String())
-		return
+	var b []byte
+	err := errSpent
+	if content.Len <= made.Most {
+		b, err = c.readFor(&c.seen, content, s)
 	}
-	b, err := c.o.Payload(content, s)
 	if err != nil {
 		f.HoldsUnread(int(s), content.Hash.String())
 		return

@@ -85,10 +85,8 @@ func showExit(code *int) string {
 
 // differingPaths returns the paths whose final states differ, sorted, each with what became of it.
 func (o *outcome) differingPaths(replay *outcome, names sideNames) []string {
-	all := maps.Clone(o.files)
-	maps.Copy(all, replay.files)
 	var out []string
-	for _, path := range slices.Sorted(maps.Keys(all)) {
+	for _, path := range sortedKeys(o.files, replay.files) {
 		was, inA := o.files[path]
 		now, inB := replay.files[path]
 		if inA != inB || was != now {
@@ -96,6 +94,13 @@ func (o *outcome) differingPaths(replay *outcome, names sideNames) []string {
 		}
 	}
 	return out
+}
+
+// sortedKeys are the keys of either map.
+func sortedKeys[V any](a, b map[string]V) []string {
+	keys := slices.Concat(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b)))
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 func (s fileState) show(there bool) string {
