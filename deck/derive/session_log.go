@@ -37,21 +37,17 @@ type SessionReader struct {
 // tapedeck made it), what its tape gives. Close must follow. An error of the tape comes with Read.
 func SessionLog(rec *recording.Recording) (*SessionReader, error) {
 	path := filepath.Join(rec.Dir, SessionLogName)
-	if !rec.Finished() { // it may have been killed before the log was whole, or go on
-		return DerivedLog(rec), nil
+	if rec.Finished() { // else it may have been killed before the log was whole, or go on
+		f, err := recording.OpenRegular(path)
+		if err == nil {
+			return &SessionReader{Path: path, r: f}, nil
+		}
+		if recording.Gone(err) != nil {
+			return nil, err
+		}
 	}
-	f, err := recording.OpenRegular(path)
-	if err == nil {
-		return &SessionReader{Path: path, r: f}, nil
-	}
-	if recording.Gone(err) != nil {
-		return nil, err
-	}
-	return DerivedLog(rec), nil
+	return deriving(SourceOf(rec)), nil
 }
-
-// DerivedLog is SessionLog, of the tape whatever session.jsonl says.
-func DerivedLog(rec *recording.Recording) *SessionReader { return deriving(SourceOf(rec)) }
 
 // SourceOf is what the session log of rec is derived from.
 func SourceOf(rec *recording.Recording) *Source {
