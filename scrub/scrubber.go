@@ -218,5 +218,5 @@ func rulesOf(version int) []*rule {
 	if version == RulesForeign {
 		return shapeRules()
 	}
-	return slices.Concat(shapeRules(), asRules(vendorKeys), []*rule{telegramRule, webhookRule, netrcRule}, leakRules())
+	return slices.Concat(shapeRules(), asRules(vendorKeys), placedKeys, leakRules())
 }
