@@ -33,8 +33,7 @@ var idPrefixes = []string{
 	"prt_", "req_", "run_", "fco_",
 }
 
-// findID masks what comes after the prefix, which stays. That it was made up shows in its digits: a name that a person
-// gave has fewer than two, or is short.
+// findID masks what comes after the prefix, which stays. A name that a person gave is short.
 func findID(s *search, i int) int {
 	prefix := prefixAt(s.b, i, idPrefixes)
 	if prefix == "" || !s.begins(i) {
@@ -52,9 +51,6 @@ func findID(s *search, i int) int {
 	}
 	const minID = 8
 	if end-start < minID || !s.ends(end) {
-		return i
-	}
-	if digits, letters := chars.Mixture(s.b[start:end]); !s.m.place && (digits < 2 || letters == 0) {
 		return i
 	}
 	s.take(start, end, maskID)
@@ -241,7 +237,7 @@ func (s *search) below(i int) int {
 				return i
 			}
 			i = end
-		case chars.IsAlnum(c), c == '_' && depth == 1 && s.m.place:
+		case chars.IsAlnum(c), c == '_' && depth == 1:
 			i = s.madeUpName(i, depth == 1)
 		case pathChars[c]:
 			if i++; c == '/' {
@@ -282,7 +278,7 @@ func (s *search) madeUpName(i int, first bool) int {
 			return next
 		}
 	}
-	if first && s.m.place {
+	if first {
 		end := chars.Word.Run(s.b, i)
 		if end-i >= minWord {
 			s.take(i, end, maskTempName)

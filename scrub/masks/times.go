@@ -5,180 +5,86 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
-// A cursor reads the parts of a date or a time. After a part that is not there it has failed, and reads nothing more.
-type cursor struct {
-	b      []byte
-	i      int
-	failed bool
-}
-
-// number reads a number of min to max digits, between low and high.
-func (c *cursor) number(minDigits, maxDigits, low, high int) {
-	n, start := 0, c.i
-	for c.i < len(c.b) && chars.IsDigit(c.b[c.i]) && c.i-start < maxDigits {
-		n = n*10 + int(c.b[c.i]-'0')
-		c.i++
-	}
-	more := c.i < len(c.b) && chars.IsDigit(c.b[c.i])
-	c.failed = c.failed || c.i-start < minDigits || more || n < low || n > high
-}
-
-func (c *cursor) year()  { c.number(4, 4, 1970, 2099) }
-func (c *cursor) month() { c.number(1, 2, 1, 12) }
-func (c *cursor) day()   { c.number(1, 2, 1, 31) }
-
-// one reads one byte of set and returns it.
-func (c *cursor) one(set string) byte {
-	if c.failed || c.i >= len(c.b) || strings.IndexByte(set, c.b[c.i]) < 0 {
-		c.failed = true
-		return 0
-	}
-	c.i++
-	return c.b[c.i-1]
-}
-
-// try reads what f reads, or nothing.
-func (c *cursor) try(f func(c *cursor)) bool {
-	next := *c
-	if f(&next); next.failed {
-		return false
-	}
-	*c = next
-	return true
-}
-
-// word reads one of the words, or its first three letters.
-func (c *cursor) word(full []string) {
-	end := c.i
-	for end < len(c.b) && chars.IsAlnum(c.b[end]) && !chars.IsDigit(c.b[end]) {
-		end++
-	}
-	w := string(c.b[c.i:end])
-	c.failed = c.failed || !slices.ContainsFunc(full, func(f string) bool { return w == f || len(w) == 3 && f[:3] == w })
-	c.i = end
-}
-
-// blanks reads one blank or two, as dates with a day of one digit have.
-func (c *cursor) blanks() {
-	c.one(" ")
-	c.try(func(c *cursor) { c.one(" ") })
-}
-
-func (c *cursor) comma() { c.try(func(c *cursor) { c.one(",") }) }
-
-// clock reads H:MM:SS with an optional fraction.
-func (c *cursor) clock() {
-	c.minutes()
-	c.one(":")
-	c.number(2, 2, 0, 60)
-	c.try(func(c *cursor) {
-		if c.one(".,") == ',' {
-			c.number(3, 3, 0, 999) // as log4j and Python's logging write milliseconds
-		} else {
-			c.number(1, 9, 0, 999999999)
-		}
-		c.failed = c.failed || c.i < len(c.b) && chars.Word[c.b[c.i]] && c.b[c.i]|0x20 != 'z'
-	})
-}
-
-func (c *cursor) minutes() {
-	c.number(1, 2, 0, 23)
-	c.one(":")
-	c.number(2, 2, 0, 59)
-}
-
-// half reads AM or PM, with a blank before it or the narrow one that ICU puts there.
-func (c *cursor) half() {
-	if !c.try(func(c *cursor) { c.one(" ") }) && chars.HasPrefix(c.b, c.i, "\u202f") {
-		c.i += len("\u202f")
-	}
-	c.one("AaPp")
-	c.one("Mm")
-}
-
-func (c *cursor) offset() {
-	if c.try(func(c *cursor) { c.one("Zz") }) {
-		return
-	}
-	c.try(func(c *cursor) {
-		c.one("+-")
-		c.number(2, 4, 0, 2359)
-		c.try(func(c *cursor) { c.one(":"); c.number(2, 2, 0, 59) })
-	})
-}
-
-var (
-	weekdays = []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
-	months   = []string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-		"November", "December"}
-	dateWords = slices.Concat(weekdays, months)
+// What times are written of.
+const (
+	year     = `(?:19[7-9][0-9]|20[0-9]{2})`
+	month    = `(?:1[0-2]|0?[1-9])`
+	day      = `(?:3[01]|[12][0-9]|0?[1-9])`
+	minutes  = `(?:2[0-3]|[01]?[0-9]):[0-5][0-9]`
+	seconds  = minutes + `:(?:[0-5][0-9]|60)(?:,[0-9]{3}|\.[0-9]{1,9})?` // log4j and Python's logging write a comma
+	offset   = `(?:[Zz]|[+-][0-9]{2,4}(?::[0-9]{2})?)?`
+	half     = `(?: |\x{202f})?[AaPp][Mm]` // ICU puts a narrow blank there
+	isoDate  = year + `(?:-` + month + `-` + day + `|/` + month + `/` + day + `)`
+	compact  = year + `[0-9]{4}T(?:2[0-3]|[01][0-9])[0-5][0-9](?:[0-5][0-9]|60)Z`
+	weekName = `(?:Mon(?:day)?|Tue(?:sday)?|Wed(?:nesday)?|Thu(?:rsday)?|Fri(?:day)?|Sat(?:urday)?|Sun(?:day)?)`
+	monthOf  = `(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|Jun(?:e)?|Jul(?:y)?|Aug(?:ust)?|Sep(?:tember)?|Oct(?:ober)?|` +
+		`Nov(?:ember)?|Dec(?:ember)?)`
+	dayFirst = day + ` ` + monthOf + `,? ` + year
+	dayLast  = monthOf + ` {1,2}` + day
+	// behindDay is a year, or what ls and date print: 07:08 or 07:08:09 UTC 2026.
+	behindDay = `(?:,? {1,2}` + year + `| (?:` + seconds + `|` + minutes + `)(?: [A-Z]{3,5})?(?: ` + year + `)?)`
 )
 
-// read puts what f reads at i under a name, where a number or a word can begin and end there.
-func (s *search) read(i int, name string, f func(c *cursor)) int {
-	c := cursor{b: s.b, i: i}
-	if f(&c); c.failed || !s.ends(c.i) || !s.number(i) {
+// dateWords are what dates in words begin with.
+var dateWords = []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}
+
+var (
+	timestamps = written(isoDate + `[Tt ](?:` + seconds + `|` + minutes + `)` + offset + `|` + compact)
+	dates      = written(isoDate + `|` + day + `/` + day + `/` + year + `|(?:0[1-9]|[12][0-9]|3[01])\.(?:0[1-9]|1[0-2])\.` + year + `|` + dayFirst)
+	wordDates  = written(weekName + `,? {1,2}(?:` + dayFirst + `|` + dayLast + behindDay + `?)|` + dayLast + behindDay)
+	clocks     = written(seconds + `(?:` + half + `)?|` + minutes + half)
+)
+
+// written matches one form of a time, behind which no word goes on.
+func written(form string) *lazyregexp.Regexp { return lazyregexp.New(`^(` + form + `)(?:\W|$)`) }
+
+// longestTime bounds, in bytes, how a time is written.
+const longestTime = 64
+
+// read takes a time of a form at i, where a number or a word can begin and end there.
+func (s *search) read(i int, name string, form *lazyregexp.Regexp) int {
+	found := form.FindSubmatch(s.b[i:min(len(s.b), i+longestTime)])
+	if found == nil || !s.number(i) || s.goesOn(i+len(found[1]), "-:.") {
 		return i
 	}
-	if s.goesOn(c.i, "-:.") {
-		return i
-	}
-	s.take(i, c.i, name)
-	return c.i
+	s.take(i, i+len(found[1]), name)
+	return s.done
+}
+
+// behindDigits tells whether one of signs stands behind the digits at i.
+func (s *search) behindDigits(i int, signs string) bool {
+	end := chars.Digits.Run(s.b, i)
+	return end < len(s.b) && strings.IndexByte(signs, s.b[end]) >= 0
 }
 
 func findTimestamp(s *search, i int) int {
-	if j := chars.Digits.Run(s.b, i); j == len(s.b) || strings.IndexByte("-/T", s.b[j]) < 0 {
+	if !s.behindDigits(i, "-/T") {
 		return i
 	}
-	return s.read(i, maskTimestamp, func(c *cursor) {
-		if c.try(basicTimestamp) {
-			return
-		}
-		isoDate(c)
-		c.one("Tt ")
-		if !c.try((*cursor).clock) {
-			c.minutes()
-		}
-		c.offset()
-	})
-}
-
-func isoDate(c *cursor) {
-	c.year()
-	sep := c.one("-/")
-	c.month()
-	c.one(string(sep))
-	c.day()
-}
-
-// basicTimestamp reads 20261121T070809Z.
-func basicTimestamp(c *cursor) {
-	c.number(8, 8, 19700101, 20991231)
-	c.one("T")
-	c.number(6, 6, 0, 235960)
-	c.one("Z")
+	return s.read(i, maskTimestamp, timestamps)
 }
 
 func findDate(s *search, i int) int {
-	if s.ofVersion(i) {
+	switch {
+	case s.ofVersion(i):
+		return i
+	case !chars.IsDigit(s.b[i]):
+		return s.read(i, maskDate, wordDates)
+	case !s.behindDigits(i, "-/. "):
 		return i
 	}
-	if !chars.IsDigit(s.b[i]) {
-		return s.read(i, maskDate, wordDate)
-	}
-	if j := chars.Digits.Run(s.b, i); j+1 >= len(s.b) || strings.IndexByte("-/. ", s.b[j]) < 0 || !chars.IsAlnum(s.b[j+1]) {
+	return s.read(i, maskDate, dates)
+}
+
+func findClock(s *search, i int) int {
+	if !s.behindDigits(i, ":") {
 		return i
 	}
-	for _, form := range []func(c *cursor){isoDate, slashDate, dottedDate, dayMonthYear} {
-		if next := s.read(i, maskDate, form); next > i {
-			return next
-		}
-	}
-	return i
+	return s.read(i, maskTime, clocks)
 }
 
 // ofVersion tells whether what begins at i is the value of a version, as api-version=2024-10-21: that is a date that stands.
@@ -187,83 +93,6 @@ func (s *search) ofVersion(i int) bool {
 	before := s.before(i)
 	at := len(bytes.TrimRight(before, "=:\" \\"))
 	return bytes.ContainsAny(before[at:], "=:") && at >= len(name) && strings.EqualFold(string(before[at-len(name):at]), name)
-}
-
-func slashDate(c *cursor) {
-	c.day()
-	c.one("/")
-	c.day()
-	c.one("/")
-	c.year()
-}
-
-// dottedDate reads 21.11.2026.
-func dottedDate(c *cursor) {
-	c.number(2, 2, 1, 31)
-	c.one(".")
-	c.number(2, 2, 1, 12)
-	c.one(".")
-	c.year()
-}
-
-// dayMonthYear reads 21 Nov 2026.
-func dayMonthYear(c *cursor) {
-	c.day()
-	c.one(" ")
-	c.word(months)
-	c.comma()
-	c.one(" ")
-	c.year()
-}
-
-// wordDate reads a date that begins with the name of a weekday or a month.
-func wordDate(c *cursor) {
-	weekday := c.try(func(c *cursor) { c.word(weekdays); c.comma(); c.blanks() })
-	if weekday && c.try(dayMonthYear) {
-		return
-	}
-	c.word(months)
-	c.blanks()
-	c.day()
-	switch {
-	case c.try(func(c *cursor) { c.comma(); c.blanks(); c.year() }):
-	case c.try(clockYear):
-	case !weekday:
-		c.failed = true
-	}
-}
-
-// clockYear reads what follows the day in what ls and date print: 07:08 or 07:08:09 UTC 2026.
-func clockYear(c *cursor) {
-	c.one(" ")
-	if !c.try((*cursor).clock) {
-		c.minutes()
-	}
-	c.try(func(c *cursor) { c.one(" "); c.zone() })
-	c.try(func(c *cursor) { c.one(" "); c.year() })
-}
-
-// zone reads the short name of a time zone.
-func (c *cursor) zone() {
-	start := c.i
-	for c.i < len(c.b) && c.b[c.i] >= 'A' && c.b[c.i] <= 'Z' {
-		c.i++
-	}
-	c.failed = c.failed || c.i-start < 3 || c.i-start > 5
-}
-
-func findClock(s *search, i int) int {
-	if j := chars.Digits.Run(s.b, i); j == len(s.b) || s.b[j] != ':' {
-		return i
-	}
-	return s.read(i, maskTime, func(c *cursor) {
-		if c.try((*cursor).clock) {
-			c.try((*cursor).half)
-			return
-		}
-		c.minutes()
-		c.half()
-	})
 }
 
 var unixNames = []string{
