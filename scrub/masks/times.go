@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
@@ -32,27 +31,18 @@ const (
 // dateWords are what dates in words begin with.
 var dateWords = []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}
 
+// timeEnds is what may stand behind a time: no word, and nothing that goes on with it, as a mask may.
+const timeEnds = `(?:[^\w.:-]|[.:-](?:[^A-Za-z0-9<]|$)|$)`
+
 var (
-	timestamps = written(isoDate + `[Tt ](?:` + seconds + `|` + minutes + `)` + offset + `|` + compact)
-	dates      = written(isoDate + `|` + day + `/` + day + `/` + year + `|(?:0[1-9]|[12][0-9]|3[01])\.(?:0[1-9]|1[0-2])\.` + year + `|` + dayFirst)
-	wordDates  = written(weekName + `,? {1,2}(?:` + dayFirst + `|` + dayLast + behindDay + `?)|` + dayLast + behindDay)
-	clocks     = written(seconds + `(?:` + half + `)?|` + minutes + half)
+	timestamps = written(maskTimestamp, isoDate+`[Tt ](?:`+seconds+`|`+minutes+`)`+offset+`|`+compact)
+	dates      = written(maskDate, isoDate+`|`+day+`/`+day+`/`+year+`|(?:0[1-9]|[12][0-9]|3[01])\.(?:0[1-9]|1[0-2])\.`+year+`|`+dayFirst)
+	wordDates  = written(maskDate, weekName+`,? {1,2}(?:`+dayFirst+`|`+dayLast+behindDay+`?)|`+dayLast+behindDay)
+	clocks     = written(maskTime, seconds+`(?:`+half+`)?|`+minutes+half)
 )
 
-// written matches one form of a time, behind which no word goes on.
-func written(form string) *lazyregexp.Regexp { return lazyregexp.New(`^(` + form + `)(?:\W|$)`) }
-
-// longestTime bounds, in bytes, how a time is written.
-const longestTime = 64
-
-// read takes a time of a form at i, where a number or a word can begin and end there.
-func (s *search) read(i int, name string, form *lazyregexp.Regexp) int {
-	found := form.FindSubmatch(s.b[i:min(len(s.b), i+longestTime)])
-	if found == nil || !s.number(i) || s.goesOn(i+len(found[1]), "-:.") {
-		return i
-	}
-	s.take(i, i+len(found[1]), name)
-	return s.done
+func written(mask, form string) func(s *search, i int) int {
+	return shape(mask, (*search).number, nil, `(`+form+`)`+timeEnds)
 }
 
 // behindDigits tells whether one of signs stands behind the digits at i.
@@ -65,7 +55,7 @@ func findTimestamp(s *search, i int) int {
 	if !s.behindDigits(i, "-/T") {
 		return i
 	}
-	return s.read(i, maskTimestamp, timestamps)
+	return timestamps(s, i)
 }
 
 func findDate(s *search, i int) int {
@@ -73,18 +63,18 @@ func findDate(s *search, i int) int {
 	case s.ofVersion(i):
 		return i
 	case !chars.IsDigit(s.b[i]):
-		return s.read(i, maskDate, wordDates)
+		return wordDates(s, i)
 	case !s.behindDigits(i, "-/. "):
 		return i
 	}
-	return s.read(i, maskDate, dates)
+	return dates(s, i)
 }
 
 func findClock(s *search, i int) int {
 	if !s.behindDigits(i, ":") {
 		return i
 	}
-	return s.read(i, maskTime, clocks)
+	return clocks(s, i)
 }
 
 // ofVersion tells whether what begins at i is the value of a version, as api-version=2024-10-21: that is a date that stands.
@@ -101,22 +91,14 @@ var unixNames = []string{
 	"created_at_unix_ms",
 }
 
-func findUnixTime(s *search, i int) int {
-	const shortest = 10 // digits of a time in seconds
-	start, end := s.named(i, unixNames)
-	if end-start < shortest {
-		return i
-	}
-	s.take(start, end, maskUnixTime)
-	return end
-}
-
 var (
 	durationNames = []string{"duration_ms", "durationMs", "duration_seconds", "apiDurationMs", "elapsed_ms", "elapsed_seconds",
 		"latency_ms", "latencyMs", "totalLatencyMs", "ttft_ms",
 		"total_duration", "wall_time_seconds", "wall_time_ms"}
 	tookWords = []string{"in ", "took ", "elapsed ", "elapsed: "}
 )
+
+var namedDurations = shape(maskDuration, begins, durationNames, sign+`([0-9]+(?:\.[0-9]+)?)`+wordEnds)
 
 // units of durations, the longer names first.
 var units = []struct {
@@ -129,12 +111,7 @@ var units = []struct {
 
 func findDuration(s *search, i int) int {
 	if !chars.IsDigit(s.b[i]) {
-		start, end := s.named(i, durationNames)
-		if start == end {
-			return i
-		}
-		s.take(start, end, maskDuration)
-		return end
+		return namedDurations(s, i)
 	}
 	end, sure := durationAt(s.b, i)
 	if end == i || !sure && !took(s.before(i)) || !s.number(i) || !s.ends(end) {
