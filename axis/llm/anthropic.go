@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
-	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
 
 // Anthropic: the Messages API, of Anthropic and of Vertex AI, and the legacy text completions.
@@ -161,123 +159,66 @@ func anthropicError(status int, message string) []byte {
 // anthropicProtocol is the Messages API.
 var anthropicProtocol = &protocol{
 	name: "anthropic-messages", messages: "messages",
-	top: anthropicTop, message: anthropicMessage, event: anthropicEvent,
+	event: anthropicEvent,
 	whole: anthropicWhole, stream: anthropicStream, framing: &namedEvents,
 	putSystem: func(body *canonjson.Value, s string) { put(body, "system", text(s)) },
 }
 
-func anthropicTop(h *hearing, s *jsonscan.Scanner, key string) bool {
-	switch key {
-	case "system":
-		h.top.system = joinTexts(s)
-	case "tools":
-		readList(s, func() {
-			kind := ""
-			read(s, "type", &kind)
-			h.top.tools = h.top.tools || !ranByAnthropic(kind)
-		})
-	default:
-		return false
-	}
-	return true
-}
-
-// ranByAnthropic reports whether tools of a type run at the provider.
-func ranByAnthropic(kind string) bool {
-	return slices.ContainsFunc(
-		[]string{"web_search", "web_fetch", "code_execution", "tool_search", "mcp_toolset", "advisor"},
-		func(prefix string) bool { return strings.HasPrefix(kind, prefix) })
-}
-
-func anthropicMessage(h *hearing, s *jsonscan.Scanner) {
-	content := h.beginAs(s, "content")
-	h.text(textIn(content))
-	elementsOf(content, func(raw []byte) {
-		var b struct {
-			kind, text, id, use, name string
-			content, input            []byte
-			failed                    bool
-		}
-		readIn(raw, "type", &b.kind, "text", &b.text, "id", &b.id, "tool_use_id", &b.use, "name", &b.name,
-			"content", &b.content, "input", &b.input, "is_error", &b.failed)
-		switch b.kind {
-		case "text":
-			h.text(b.text)
-		case "tool_use":
-			h.call(sessionlog.ToolCall{ID: b.id, Name: b.name, Arguments: objectArguments(b.input)})
-		case "tool_result":
-			h.result(sessionlog.ToolResult{CallID: b.use, Output: outputOf(b.content), IsError: b.failed}, "")
-		default:
-			h.attach(raw)
-		}
-	})
-}
-
 // anthropicEvent reads a whole message, or one event of a stream.
-func anthropicEvent(a *answering, s *jsonscan.Scanner) {
+func anthropicEvent(a *answering, text []byte) {
 	var e struct {
-		kind, completion, stop string
-		key                    blockKey
-		message, start, delta  []byte
+		Kind       string   `json:"type"`
+		Key        blockKey `json:"index"`
+		ID         string   `json:"id"`
+		Model      string   `json:"model"`
+		Message    []byte   `json:"message"`
+		Start      []byte   `json:"content_block"`
+		Delta      []byte   `json:"delta"`
+		Content    []byte   `json:"content"`
+		Completion string   `json:"completion"` // of the legacy text completions
+		Stop       string   `json:"stop_reason"`
 	}
-	read(s, "type", &e.kind, "index", &e.key, "message", &e.message, "content_block", &e.start, "delta", &e.delta,
-		"content", func() { readList(s, func() { anthropicBlock(a, s.Raw(), "") }) },
-		"id", &a.out.ID, "model", &a.out.Model, "stop_reason", &e.stop,
-		"completion", &e.completion) // of the legacy text completions
-	a.say(textKind, e.completion)
-	a.stop(e.stop)
-	switch e.kind {
+	fill(text, &e)
+	a.named(e.ID, e.Model)
+	for _, part := range elements(e.Content) {
+		a.put(partOf(part))
+	}
+	a.say(textKind, e.Completion)
+	a.stop(e.Stop)
+	switch e.Kind {
 	case "message_start":
-		within(e.message, func(s *jsonscan.Scanner) { anthropicEvent(a, s) })
+		anthropicEvent(a, e.Message)
 	case "content_block_start":
-		anthropicBlock(a, e.start, e.key)
+		b := partOf(e.Start)
+		b.key = e.Key
+		a.put(b)
 	case "content_block_delta":
-		if b := a.block(e.key); b != nil {
-			anthropicDelta(b, e.delta)
+		if b := a.keyed[e.Key]; b != nil {
+			b.anthropicDelta(e.Delta)
 		}
 	case "message_delta":
-		readIn(e.delta, "stop_reason", &e.stop)
-		a.stop(e.stop)
+		fill(e.Delta, &e)
+		a.stop(e.Stop)
 	case "error":
 		a.failed = true
 	}
 }
 
-// anthropicBlock adds a block, which a stream calls by key and continues.
-func anthropicBlock(a *answering, raw []byte, key blockKey) {
-	if !isObject(raw) {
-		return
-	}
-	kind, input := "", []byte(nil)
-	b := a.add(otherKind, key)
-	b.raw = raw
-	var marks []byte
-	readIn(raw, "type", &kind, "text", &b.text, "thinking", &b.text, "citations", &marks, "id", &b.id, "name", &b.name, "input", &input)
-	elementsOf(marks, func(mark []byte) { b.marks = append(b.marks, mark) })
-	if input != nil {
-		b.args = objectArguments(input)
-	}
-	switch kind {
-	case "text":
-		b.kind = textKind
-	case "tool_use":
-		b.kind = callKind
-	case "thinking", "redacted_thinking":
-		b.kind = thoughtKind
-	default:
-		b.text = nil
-	}
-}
-
 // anthropicDelta adds to a block.
-func anthropicDelta(b *block, delta []byte) {
-	var sign, mark []byte
-	readIn(delta, "text", &b.text, "thinking", &b.text, "partial_json", &b.text, "signature", &sign, "citation", &mark)
-	if isText(sign) {
-		b.sign = sign
+func (b *block) anthropicDelta(raw []byte) {
+	var delta struct {
+		Text saying `json:"text|thinking|partial_json"`
+		Sign []byte `json:"signature"`
+		Mark []byte `json:"citation"`
 	}
-	if mark != nil {
-		b.marks = append(b.marks, mark)
+	delta.Text = b.text
+	fill(raw, &delta)
+	b.text = delta.Text
+	if isText(delta.Sign) {
+		b.sign = delta.Sign
+	}
+	if delta.Mark != nil {
+		b.marks = append(b.marks, delta.Mark)
 	}
 	if b.kind == thoughtKind {
 		b.raw = nil // what it began with is less than what came

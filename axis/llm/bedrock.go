@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
-	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -154,14 +152,6 @@ func messageUsage(answer []byte) []byte {
 	return latest(counts, metrics)
 }
 
-// latest returns now, or was where now is nil.
-func latest(was, now []byte) []byte {
-	if now == nil {
-		return was
-	}
-	return now
-}
-
 // invokeEvent returns what the bytes of an event of an invoke stream hold; of anything else the text itself.
 func invokeEvent(text []byte) []byte {
 	var event struct {
@@ -212,7 +202,7 @@ func bedrockError(status int, message string) []byte {
 // converseProtocol is Bedrock's Converse, whose blocks are told by their key.
 var converseProtocol = &protocol{
 	name: "bedrock-converse", messages: "messages",
-	top: converseTop, message: converseHeard, event: converseEvent, unpack: invokeEvent,
+	event: converseEvent, unpack: invokeEvent,
 	whole: converseWhole, stream: converseStream, framing: &eventStreams,
 	putSystem: func(body *canonjson.Value, s string) { put(body, "system", converseText(s)) },
 }
@@ -226,16 +216,14 @@ func converseText(s string) canonjson.Value {
 var (
 	invokeAnthropic = invoked(*anthropicProtocol, anthropicWhole, invokeStream)
 	invokeChat      = invoked(*chatProtocol, nil, nil)
-	invokePrompt    = invoked(protocol{messages: "prompt", top: noTop, message: skipMessage, event: invokedEvent}, nil, nil)
-	invokeTitan     = invoked(protocol{messages: "inputText", top: noTop, message: skipMessage, event: invokedEvent}, nil, nil)
+	invokePrompt    = invoked(protocol{messages: "prompt", event: invokedEvent}, nil, nil)
+	invokeTitan     = invoked(protocol{messages: "inputText", event: invokedEvent}, nil, nil)
 )
 
 func invoked(p protocol, whole func(*Reply) wireObject, stream func(*Reply, func(string, wireObject))) *protocol {
 	p.unpack, p.whole, p.stream, p.framing = invokeEvent, whole, stream, &eventStreams
 	return &p
 }
-
-func noTop(*hearing, *jsonscan.Scanner, string) bool { return false }
 
 // bedrockProtocol returns how a call of Bedrock is written.
 func bedrockProtocol(call *tape.LLMCall, request []byte) *protocol {
@@ -263,144 +251,49 @@ func bedrockProtocol(call *tape.LLMCall, request []byte) *protocol {
 	return nil
 }
 
-func converseTop(h *hearing, s *jsonscan.Scanner, key string) bool {
-	switch key {
-	case "system":
-		h.top.system = joinTexts(s)
-	case "toolConfig":
-		read(s, "tools", func() {
-			readList(s, func() {
-				var spec []byte
-				read(s, "toolSpec", &spec)
-				h.top.tools = h.top.tools || spec != nil
-			})
-		})
-	default:
-		return false
-	}
-	return true
-}
-
-func converseHeard(h *hearing, s *jsonscan.Scanner) {
-	elementsOf(h.beginAs(s, "content"), func(raw []byte) {
-		members(raw, func(key, value []byte) {
-			switch string(key) {
-			case "text":
-				h.text(textIn(value))
-			case "toolUse":
-				var b block
-				readToolUse(&b, value)
-				h.call(b.call())
-			case "toolResult":
-				h.result(converseResult(value), "")
-			case "reasoningContent", "cachePoint":
-			default:
-				h.attach(raw)
-			}
-		})
-	})
-}
-
-// readToolUse reads a toolUse, the start of one or a delta.
-func readToolUse(b *block, raw []byte) {
-	var input []byte
-	readIn(raw, "toolUseId", &b.id, "name", &b.name, "input", &input)
-	switch {
-	case isText(input): // of a delta
-		b.text = append(b.text, textIn(input)...)
-	case input != nil:
-		b.args = objectArguments(input)
-	}
-}
-
-// converseResult returns what a tool gave: one text as a string, one JSON as it is, else the list of blocks.
-func converseResult(raw []byte) sessionlog.ToolResult {
-	var id, status string
-	var content, only []byte
-	readIn(raw, "toolUseId", &id, "content", &content, "status", &status)
-	n := 0
-	elementsOf(content, func(block []byte) {
-		n++
-		readIn(block, "json", &only)
-	})
-	r := sessionlog.ToolResult{CallID: id, IsError: status == "error"}
-	if n == 1 && only != nil {
-		r.Output = oneLine(only)
-	} else {
-		r.Output = outputOf(content)
-	}
-	return r
-}
-
 // converseEvent reads a whole answer, or one event of a stream, which is told by its keys. Events may also stand under their names, as
 // the models behind InvokeModel send them.
-func converseEvent(a *answering, s *jsonscan.Scanner) {
+func converseEvent(a *answering, text []byte) {
 	var e struct {
-		key                    blockKey
-		stop                   string
-		message, content       []byte
-		start, use             []byte
-		text, thought, callArg []byte
+		Named  []byte   `json:"contentBlockStart|contentBlockDelta|messageStop"`
+		Output []byte   `json:"output"`
+		Key    blockKey `json:"contentBlockIndex"`
+		Start  []byte   `json:"start"`
+		Delta  []byte   `json:"delta"`
+		Stop   string   `json:"stopReason"`
 	}
-	within := func() { converseEvent(a, s) }
-	read(s, "output", func() { read(s, "message", &e.message) }, "contentBlockIndex", &e.key,
-		"start", func() { read(s, "toolUse", &e.use) },
-		"delta", func() { read(s, "text", &e.text, "toolUse", &e.callArg, "reasoningContent", &e.thought) },
-		"stopReason", &e.stop, "contentBlockStart", within, "contentBlockDelta", within, "messageStop", within)
-	readIn(e.message, "content", &e.content)
-	elementsOf(e.content, func(raw []byte) { converseBlock(a, raw) })
-	if e.use != nil {
-		readToolUse(a.add(callKind, e.key), e.use)
+	fill(text, &e)
+	if e.Named != nil {
+		converseEvent(a, e.Named)
 	}
-	if e.text != nil {
-		b := a.part(textKind, e.key)
-		b.text = append(b.text, textIn(e.text)...)
+	message := nodeOf(objectAt(e.Output, "message"))
+	for _, part := range elements(message.Content) {
+		a.put(partOf(part))
 	}
-	if e.callArg != nil {
-		readToolUse(a.part(callKind, e.key), e.callArg)
+	if b := partOf(e.Start); b.kind == callKind {
+		b.key = e.Key
+		a.put(b)
 	}
-	if e.thought != nil {
-		readThought(a.part(thoughtKind, e.key), e.thought)
+	if b := partOf(e.Delta); b.kind != otherKind {
+		b.raw = nil // of a thought, which comes in pieces
+		a.join(e.Key, b)
 	}
-	a.stop(e.stop)
-}
-
-// readThought reads a reasoningContent: a delta, or a whole one.
-func readThought(b *block, raw []byte) {
-	var sign, whole []byte
-	readIn(raw, "text", &b.text, "signature", &sign, "reasoningText", &whole)
-	if isText(sign) {
-		b.sign = sign
-	}
-	if whole != nil {
-		readThought(b, whole)
-	}
-}
-
-func converseBlock(a *answering, raw []byte) {
-	var text, use, thought []byte
-	readIn(raw, "text", &text, "toolUse", &use, "reasoningContent", &thought)
-	switch {
-	case thought != nil:
-		b := a.add(thoughtKind, "")
-		readThought(b, thought)
-		b.raw = raw
-	case use != nil:
-		readToolUse(a.add(callKind, ""), use)
-	case text != nil:
-		a.add(textKind, "").text = []byte(textIn(text))
-	default:
-		a.other(raw)
-	}
+	a.stop(e.Stop)
 }
 
 // invokedEvent reads an answer of a model that is given a prompt alone: Llama, Titan, Mistral.
-func invokedEvent(a *answering, s *jsonscan.Scanner) {
-	say := func() { a.say(textKind, readText(s)) }
-	each := func() { readList(s, func() { invokedEvent(a, s) }) }
-	stop := func() { a.stop(readText(s)) }
-	read(s, "generation", say, "outputText", say, "completion", say, "text", say,
-		"results", each, "outputs", each, "stop_reason", stop, "completionReason", stop)
+func invokedEvent(a *answering, text []byte) {
+	var e struct {
+		Text    string `json:"generation|outputText|completion|text"`
+		Results []byte `json:"results|outputs"`
+		Stop    string `json:"stop_reason|completionReason"`
+	}
+	fill(text, &e)
+	a.say(textKind, e.Text)
+	for _, result := range elements(e.Results) {
+		invokedEvent(a, result)
+	}
+	a.stop(e.Stop)
 }
 
 func bedrockHeader(h http.Header, ids *IDs) { h.Set("X-Amzn-Requestid", ids.Fresh("", Hexits, 32)) }

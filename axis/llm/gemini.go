@@ -1,15 +1,12 @@
 package llm
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
-	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
 
 // Gemini: the Gemini API of Google AI, Vertex AI and Code Assist, which Gemini CLI uses after a login.
@@ -194,7 +191,7 @@ func geminiError(status int, message string) []byte {
 // snake case.
 var geminiProtocol = &protocol{
 	name: "gemini", messages: "contents", wrapped: "request",
-	top: geminiTop, message: geminiHeard, event: geminiEvent,
+	event: geminiEvent,
 	whole: geminiWhole, stream: geminiStream, framing: &crlfEvents,
 	putSystem: putSystemInstruction,
 }
@@ -207,131 +204,56 @@ func putSystemInstruction(body *canonjson.Value, s string) {
 	put(body, key, object(canonjson.Member{Key: "parts", Value: converseText(s)}))
 }
 
-func geminiTop(h *hearing, s *jsonscan.Scanner, key string) bool {
-	switch key {
-	case "systemInstruction", "system_instruction":
-		var parts []byte
-		read(s, "parts", &parts)
-		h.top.system = textsIn(parts)
-	case "tools":
-		readList(s, func() {
-			var functions []byte
-			read(s, "functionDeclarations", &functions, "function_declarations", &functions)
-			h.top.tools = h.top.tools || !isEmpty(functions)
-		})
-	default:
-		return false
-	}
-	return true
-}
-
-// A geminiPart is one part of a content.
-type geminiPart struct {
-	text                 []byte
-	thought              bool
-	sign, call, response []byte
-}
-
-func readGeminiPart(raw []byte) (p geminiPart) {
-	readIn(raw, "text", &p.text, "thought", &p.thought, "thoughtSignature", &p.sign, "thought_signature", &p.sign,
-		"functionCall", &p.call, "function_call", &p.call, "functionResponse", &p.response, "function_response", &p.response)
-	return p
-}
-
-// A geminiFunction is a call or a response.
-type geminiFunction struct {
-	id, name       string
-	args, response []byte
-}
-
-func readGeminiFunction(raw []byte) (f geminiFunction) {
-	readIn(raw, "id", &f.id, "name", &f.name, "args", &f.args, "response", &f.response)
-	return f
-}
-
-func geminiHeard(h *hearing, s *jsonscan.Scanner) {
-	elementsOf(h.beginAs(s, "parts"), func(raw []byte) {
-		p := readGeminiPart(raw)
-		switch {
-		case p.call != nil:
-			f := readGeminiFunction(p.call)
-			h.call(sessionlog.ToolCall{ID: f.id, Name: f.name, Arguments: objectArguments(f.args)})
-		case p.response != nil:
-			f := readGeminiFunction(p.response)
-			output, failed := geminiOutput(f.response)
-			h.result(sessionlog.ToolResult{CallID: f.id, Output: output, IsError: failed}, f.name)
-		case p.thought:
-		case isText(p.text):
-			h.text(textIn(p.text))
-		default:
-			h.attach(raw)
-		}
-	})
-}
-
-// geminiOutput returns what a response holds: the value of its one key where that is output or error, which the reference
-// gives a meaning, else all of it.
-func geminiOutput(response []byte) (output json.RawMessage, failed bool) {
-	if isNull(response) {
-		return noText, false
-	}
-	n, name := 0, ""
-	var only []byte
-	members(response, func(key, value []byte) {
-		name, only = string(key), value
-		n++
-	})
-	if n == 1 && (name == "output" || name == "error") {
-		return outputOf(only), name == "error"
-	}
-	return oneLine(response), false
-}
-
 // geminiEvent reads an answer, or one chunk of a stream.
-func geminiEvent(a *answering, s *jsonscan.Scanner) {
-	var blocked string
-	var candidates, failure []byte
-	read(s, "response", func() { geminiEvent(a, s) }, "responseId", &a.out.ID, "modelVersion", &a.out.Model,
-		"candidates", &candidates, "promptFeedback", func() { read(s, "blockReason", &blocked) }, "error", &failure)
-	a.failed = a.failed || !isNull(failure)
-	elementsOf(candidates, func(raw []byte) {
-		var index blockKey
-		var reason string
-		var content, parts []byte
-		readIn(raw, "index", &index, "content", &content, "finishReason", &reason)
-		if index.further() {
-			return // another answer to the same
+func geminiEvent(a *answering, text []byte) {
+	var e struct {
+		Wrapped    []byte `json:"response"` // Code Assist's
+		ID         string `json:"responseId"`
+		Model      string `json:"modelVersion"`
+		Candidates []byte `json:"candidates"`
+		Feedback   struct {
+			Blocked string `json:"blockReason"`
+		} `json:"promptFeedback"`
+		Failure []byte `json:"error"`
+	}
+	fill(text, &e)
+	if e.Wrapped != nil {
+		geminiEvent(a, e.Wrapped)
+	}
+	a.named(e.ID, e.Model)
+	a.failed = a.failed || !isNull(e.Failure)
+	for _, raw := range elements(e.Candidates) {
+		var c struct {
+			Index   blockKey `json:"index"`
+			Content []byte   `json:"content"`
+			Stop    string   `json:"finishReason"`
 		}
-		readIn(content, "parts", &parts)
-		elementsOf(parts, func(part []byte) { addGeminiPart(a, part) })
-		a.stop(reason)
-	})
-	a.stop(blocked)
+		if fill(raw, &c); c.Index.further() {
+			continue // another answer to the same
+		}
+		content := nodeOf(c.Content)
+		for _, part := range elements(content.Content) {
+			a.geminiPart(part)
+		}
+		a.stop(c.Stop)
+	}
+	a.stop(e.Feedback.Blocked)
 }
 
-// addGeminiPart adds a part. Texts that follow one another are one: chunks cut them anywhere.
-func addGeminiPart(a *answering, raw []byte) {
-	p := readGeminiPart(raw)
-	if isText(p.sign) {
-		a.out.Native = append(a.out.Native, append(append([]byte(`{"thoughtSignature":`), p.sign...), '}'))
+// geminiPart adds a part. Texts that follow one another are one: chunks cut them anywhere.
+func (a *answering) geminiPart(raw []byte) {
+	n := nodeOf(raw)
+	if isText(n.Signature) {
+		a.out.Native = append(a.out.Native, append(append([]byte(`{"thoughtSignature":`), n.Signature...), '}'))
 	}
-	switch {
-	case p.call != nil:
-		addGeminiCall(a, p.call)
-	case isText(p.text) && p.thought:
-		a.say(thoughtKind, textIn(p.text))
-	case isText(p.text):
-		a.say(textKind, textIn(p.text))
+	switch b := n.block(raw); b.kind {
+	case thoughtKind, textKind:
+		a.say(b.kind, string(b.text))
+	case callKind:
+		a.put(b)
 	default:
-		a.other(raw)
+		a.put(&block{kind: otherKind, raw: raw})
 	}
-}
-
-// addGeminiCall adds a call of a tool.
-func addGeminiCall(a *answering, raw []byte) {
-	f := readGeminiFunction(raw)
-	b := a.add(callKind, "")
-	b.id, b.name, b.args = f.id, f.name, objectArguments(f.args)
 }
 
 var geminiAccess = Access{

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // Ollama: its native API. Its OpenAI and Anthropic front doors are those providers' endpoints.
@@ -103,26 +102,30 @@ func ollamaError(_ int, message string) []byte {
 // objects as arguments and, in older versions, no id.
 var ollamaProtocol = &protocol{
 	name: "ollama", messages: "messages",
-	top: chatTop, message: chatHeard, event: ollamaEvent,
+	event: ollamaEvent,
 	whole: ollamaWhole, stream: ollamaStream, framing: &jsonLines,
 	putSystem: putSystemMessage,
 }
 
 // ollamaEvent reads an answer, or one line of a stream.
-func ollamaEvent(a *answering, s *jsonscan.Scanner) {
+func ollamaEvent(a *answering, text []byte) {
 	var e struct {
-		done                   bool
-		text, thinking, reason string // text is of generate
-		message, failure       []byte
+		Model    string `json:"model"`
+		Message  []byte `json:"message"`
+		Text     string `json:"response"` // of generate
+		Thinking string `json:"thinking"`
+		Done     bool   `json:"done"`
+		Stop     string `json:"done_reason"`
+		Failure  []byte `json:"error"`
 	}
-	read(s, "model", &a.out.Model, "message", &e.message, "response", &e.text, "thinking", &e.thinking,
-		"done", &e.done, "done_reason", &e.reason, "error", &e.failure)
-	addChatMessage(a, e.message)
-	a.say(thoughtKind, e.thinking)
-	a.say(textKind, e.text)
-	a.failed = a.failed || !isNull(e.failure)
-	if e.done {
-		a.stop(cmp.Or(e.reason, "stop"))
+	fill(text, &e)
+	a.named("", e.Model)
+	a.chatMessage(e.Message)
+	a.say(thoughtKind, e.Thinking)
+	a.say(textKind, e.Text)
+	a.failed = a.failed || !isNull(e.Failure)
+	if e.Done {
+		a.stop(cmp.Or(e.Stop, "stop"))
 	}
 }
 
