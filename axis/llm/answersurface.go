@@ -3,7 +3,6 @@ package llm
 import (
 	"bytes"
 	"slices"
-	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
@@ -25,10 +24,10 @@ var (
 
 // answerSurface returns what Classifier.AnswerSurface masks.
 func answerSurface(body []byte) []byte {
-	numbers := make(answerNumbers)
+	numbers := make(pairs)
 	whole, err := canonjson.Parse(body)
 	if err == nil {
-		numbers.value(&whole)
+		numbers.answer(&whole)
 		return whole.Append(nil)
 	}
 	out := make([]byte, 0, len(body))
@@ -47,7 +46,7 @@ func answerSurface(body []byte) []byte {
 		if kind, _ := v.Get("type"); kind.Text() == "ping" {
 			continue
 		}
-		numbers.value(&v)
+		numbers.answer(&v)
 		if field {
 			out = append(out, "data: "...)
 		}
@@ -56,26 +55,18 @@ func answerSurface(body []byte) []byte {
 	return out
 }
 
-// answerNumbers holds the number of every id of an answer.
-type answerNumbers map[string]int
-
-// value edits a tree in place: its parser's caller alone holds it.
-func (n answerNumbers) value(v *canonjson.Value) {
-	for i := range v.Elems {
-		n.value(&v.Elems[i])
-	}
-	v.Members = slices.DeleteFunc(v.Members, func(m canonjson.Member) bool { return slices.Contains(meaningless, m.Key) })
+// answer takes out of a value of an answer what says nothing. It edits a tree in place: its parser's caller alone holds it.
+func (n pairs) answer(v *canonjson.Value) {
+	each(v, n.answer)
+	drop(v, meaningless...)
 	for i := range v.Members {
 		switch m := &v.Members[i]; {
-		case slices.Contains(madeUpIDs, m.Key) && m.Value.Kind == canonjson.String && m.Value.Str != "":
-			if n[m.Value.Str] == 0 {
-				n[m.Value.Str] = len(n) + 1
-			}
-			m.Value.Str = "#" + strconv.Itoa(n[m.Value.Str])
+		case slices.Contains(madeUpIDs, m.Key) && m.Value.Kind == canonjson.String:
+			n.number(v, m.Key)
 		case slices.Contains(madeUpTimes, m.Key) && (m.Value.Kind == canonjson.Number || m.Value.Kind == canonjson.String):
 			m.Value = canonjson.Value{Kind: canonjson.String, Str: "#time"}
 		case !slices.Contains(modelsOwnWords, m.Key) || m.Value.Kind != canonjson.Object:
-			n.value(&m.Value)
+			n.answer(&m.Value)
 		}
 	}
 }
