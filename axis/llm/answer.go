@@ -77,12 +77,46 @@ func (a *answering) hear(p *protocol, text []byte) {
 	if !utf8.Valid(text) {
 		text = []byte(strings.ToValidUTF8(string(text), "\uFFFD"))
 	}
-	p.event(a, text)
+	a.read(p.event, text)
 }
 
-// named notes what the answer and its model are called.
-func (a *answering) named(id, model string) {
-	a.out.ID, a.out.Model = cmp.Or(id, a.out.ID), cmp.Or(model, a.out.Model)
+// An event is an answer or an event of a streamed one, in any provider's form.
+type event struct {
+	Raw      []byte   `json:"*"`
+	Kind     string   `json:"type|event_type"`
+	Index    blockKey `json:"index|contentBlockIndex"`
+	ID       string   `json:"id|responseId|generation_id"`
+	Model    string   `json:"model|modelVersion"`
+	Status   string   `json:"status"`
+	Text     []byte   `json:"text|completion|generation|outputText"`
+	Thinking []byte   `json:"thinking"`
+	Content  []byte   `json:"content"`
+	Calls    []byte   `json:"tool_calls"`
+	Choices  []byte   `json:"choices|candidates|results"`
+	Message  []byte   `json:"message"`
+	Output   []byte   `json:"output|outputs"`
+	Response []byte   `json:"response"` // an answer in another object, and Ollama's text
+	Item     []byte   `json:"item"`
+	ItemID   string   `json:"item_id"`
+	Begun    []byte   `json:"content_block|start"`
+	Delta    []byte   `json:"delta"`
+	Done     bool     `json:"done"`
+	Stop     string   `json:"stop_reason|finish_reason|finishReason|stopReason|done_reason|completionReason|blockReason"`
+	Feedback []byte   `json:"promptFeedback"`
+	Failure  []byte   `json:"error"`
+}
+
+func eventOf(raw []byte) (e event) {
+	fill(raw, &e)
+	return e
+}
+
+// read reads an answer or an event, which may stand in another one.
+func (a *answering) read(as func(*answering, *event), raw []byte) {
+	e := eventOf(raw)
+	a.out.ID, a.out.Model = cmp.Or(e.ID, a.out.ID), cmp.Or(e.Model, a.out.Model)
+	a.failed = a.failed || !isNull(e.Failure) || e.Kind == "error"
+	as(a, &e)
 }
 
 // A Piece is what one event of a streamed answer adds for a reader: of what is said, thought, or wanted of a tool.

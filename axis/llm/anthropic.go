@@ -165,42 +165,26 @@ var anthropicProtocol = &protocol{
 }
 
 // anthropicEvent reads a whole message, or one event of a stream.
-func anthropicEvent(a *answering, text []byte) {
-	var e struct {
-		Kind       string   `json:"type"`
-		Key        blockKey `json:"index"`
-		ID         string   `json:"id"`
-		Model      string   `json:"model"`
-		Message    []byte   `json:"message"`
-		Start      []byte   `json:"content_block"`
-		Delta      []byte   `json:"delta"`
-		Content    []byte   `json:"content"`
-		Completion string   `json:"completion"` // of the legacy text completions
-		Stop       string   `json:"stop_reason"`
-	}
-	fill(text, &e)
-	a.named(e.ID, e.Model)
+func anthropicEvent(a *answering, e *event) {
 	for _, part := range elements(e.Content) {
 		a.put(partOf(part))
 	}
-	a.say(textKind, e.Completion)
+	a.say(textKind, textIn(e.Text)) // of the legacy text completions
 	a.stop(e.Stop)
 	switch e.Kind {
 	case "message_start":
-		anthropicEvent(a, e.Message)
+		a.read(anthropicEvent, e.Message)
 	case "content_block_start":
-		b := partOf(e.Start)
-		b.key = e.Key
+		b := partOf(e.Begun)
+		b.key = e.Index
 		a.put(b)
 	case "content_block_delta":
-		if b := a.keyed[e.Key]; b != nil {
+		if b := a.keyed[e.Index]; b != nil {
 			b.anthropicDelta(e.Delta)
 		}
 	case "message_delta":
-		fill(e.Delta, &e)
-		a.stop(e.Stop)
-	case "error":
-		a.failed = true
+		delta := eventOf(e.Delta)
+		a.stop(delta.Stop)
 	}
 }
 

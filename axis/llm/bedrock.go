@@ -202,7 +202,7 @@ func bedrockError(status int, message string) []byte {
 // converseProtocol is Bedrock's Converse, whose blocks are told by their key.
 var converseProtocol = &protocol{
 	name: "bedrock-converse", messages: "messages",
-	event: converseEvent, unpack: invokeEvent,
+	event: converseEvent, unpack: unnamed,
 	whole: converseWhole, stream: converseStream, framing: &eventStreams,
 	putSystem: func(body *canonjson.Value, s string) { put(body, "system", converseText(s)) },
 }
@@ -251,47 +251,38 @@ func bedrockProtocol(call *tape.LLMCall, request []byte) *protocol {
 	return nil
 }
 
-// converseEvent reads a whole answer, or one event of a stream, which is told by its keys. Events may also stand under their names, as
-// the models behind InvokeModel send them.
-func converseEvent(a *answering, text []byte) {
-	var e struct {
-		Named  []byte   `json:"contentBlockStart|contentBlockDelta|messageStop"`
-		Output []byte   `json:"output"`
-		Key    blockKey `json:"contentBlockIndex"`
-		Start  []byte   `json:"start"`
-		Delta  []byte   `json:"delta"`
-		Stop   string   `json:"stopReason"`
-	}
-	fill(text, &e)
-	if e.Named != nil {
-		converseEvent(a, e.Named)
-	}
+// converseEvent reads a whole answer, or one event of a stream, which is told by its keys.
+func converseEvent(a *answering, e *event) {
 	message := nodeOf(objectAt(e.Output, "message"))
 	for _, part := range elements(message.Content) {
 		a.put(partOf(part))
 	}
-	if b := partOf(e.Start); b.kind == callKind {
-		b.key = e.Key
+	if b := partOf(e.Begun); b.kind == callKind {
+		b.key = e.Index
 		a.put(b)
 	}
 	if b := partOf(e.Delta); b.kind != otherKind {
 		b.raw = nil // of a thought, which comes in pieces
-		a.join(e.Key, b)
+		a.join(e.Index, b)
 	}
 	a.stop(e.Stop)
 }
 
-// invokedEvent reads an answer of a model that is given a prompt alone: Llama, Titan, Mistral.
-func invokedEvent(a *answering, text []byte) {
+// unnamed returns an event of Converse that stands under its name, as the models behind InvokeModel send them.
+func unnamed(text []byte) []byte {
 	var e struct {
-		Text    string `json:"generation|outputText|completion|text"`
-		Results []byte `json:"results|outputs"`
-		Stop    string `json:"stop_reason|completionReason"`
+		Named []byte `json:"contentBlockStart|contentBlockDelta|messageStop"`
 	}
+	text = invokeEvent(text)
 	fill(text, &e)
-	a.say(textKind, e.Text)
-	for _, result := range elements(e.Results) {
-		invokedEvent(a, result)
+	return latest(text, e.Named)
+}
+
+// invokedEvent reads an answer of a model that is given a prompt alone: Llama, Titan, Mistral.
+func invokedEvent(a *answering, e *event) {
+	a.say(textKind, textIn(e.Text))
+	for _, result := range append(elements(e.Choices), elements(e.Output)...) {
+		a.read(invokedEvent, result)
 	}
 	a.stop(e.Stop)
 }

@@ -67,41 +67,26 @@ var cohereFirstProtocol = &protocol{
 }
 
 // cohereEvent reads a whole answer, or one event of a stream, of either version.
-func cohereEvent(a *answering, text []byte) {
-	var e struct {
-		Kind    string   `json:"type|event_type"`
-		Key     blockKey `json:"index"`
-		ID      string   `json:"id|generation_id"`
-		Text    string   `json:"text"`
-		Calls   []byte   `json:"tool_calls"`
-		Message []byte   `json:"message"`
-		Delta   []byte   `json:"delta|response"`
-		Stop    string   `json:"finish_reason"`
-	}
-	fill(text, &e)
-	a.named(e.ID, "")
+func cohereEvent(a *answering, e *event) {
+	delta := eventOf(latest(e.Delta, e.Response))
 	switch e.Kind {
 	case "": // the whole answer
 		a.stop(e.Stop)
 	case "text-generation", "tool-calls-generation": // of the first version
 	case "stream-end", "message-end":
-		var end struct {
-			Stop string `json:"finish_reason"`
-		}
-		fill(e.Delta, &end)
-		a.stop(cmp.Or(end.Stop, e.Stop))
+		a.stop(cmp.Or(delta.Stop, e.Stop))
 		return
 	default:
-		e.Message, e.Text, e.Calls = latest(e.Message, objectAt(e.Delta, "message")), "", nil
+		e = &event{Index: e.Index, Message: latest(e.Message, delta.Message)}
 	}
 	m := nodeOf(e.Message)
 	a.say(thoughtKind, textIn(m.Thinking))
 	a.sayParts(m.Content)
 	if isObject(m.Calls) { // of a stream, where deltas follow
 		call := nodeOf(m.Calls)
-		a.join(e.Key, call.call())
+		a.join(e.Index, call.call())
 	}
-	a.say(textKind, e.Text)
+	a.say(textKind, textIn(e.Text))
 	for _, raw := range append(elements(m.Calls), elements(e.Calls)...) {
 		call := nodeOf(raw)
 		a.put(call.call())

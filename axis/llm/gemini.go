@@ -205,30 +205,13 @@ func putSystemInstruction(body *canonjson.Value, s string) {
 }
 
 // geminiEvent reads an answer, or one chunk of a stream.
-func geminiEvent(a *answering, text []byte) {
-	var e struct {
-		Wrapped    []byte `json:"response"` // Code Assist's
-		ID         string `json:"responseId"`
-		Model      string `json:"modelVersion"`
-		Candidates []byte `json:"candidates"`
-		Feedback   struct {
-			Blocked string `json:"blockReason"`
-		} `json:"promptFeedback"`
-		Failure []byte `json:"error"`
+func geminiEvent(a *answering, e *event) {
+	if isObject(e.Response) { // Code Assist's
+		a.read(geminiEvent, e.Response)
 	}
-	fill(text, &e)
-	if e.Wrapped != nil {
-		geminiEvent(a, e.Wrapped)
-	}
-	a.named(e.ID, e.Model)
-	a.failed = a.failed || !isNull(e.Failure)
-	for _, raw := range elements(e.Candidates) {
-		var c struct {
-			Index   blockKey `json:"index"`
-			Content []byte   `json:"content"`
-			Stop    string   `json:"finishReason"`
-		}
-		if fill(raw, &c); c.Index.further() {
+	for _, raw := range elements(e.Choices) {
+		c := eventOf(raw)
+		if c.Index.further() {
 			continue // another answer to the same
 		}
 		content := nodeOf(c.Content)
@@ -237,7 +220,8 @@ func geminiEvent(a *answering, text []byte) {
 		}
 		a.stop(c.Stop)
 	}
-	a.stop(e.Feedback.Blocked)
+	feedback := eventOf(e.Feedback)
+	a.stop(feedback.Stop)
 }
 
 // geminiPart adds a part. Texts that follow one another are one: chunks cut them anywhere.
@@ -246,7 +230,7 @@ func (a *answering) geminiPart(raw []byte) {
 	if isText(n.Signature) {
 		a.out.Native = append(a.out.Native, append(append([]byte(`{"thoughtSignature":`), n.Signature...), '}'))
 	}
-	switch b := n.block(raw); b.kind {
+	switch b := n.block(); b.kind {
 	case thoughtKind, textKind:
 		a.say(b.kind, string(b.text))
 	case callKind:

@@ -307,19 +307,19 @@ var liveProtocol = &protocol{
 }
 
 // liveEvent reads one message of the server. What was spoken counts as it was written down, and not as sound.
-func liveEvent(a *answering, text []byte) {
-	m, _ := readLiveMessage(text)
+func liveEvent(a *answering, e *event) {
+	m, _ := readLiveMessage(e.Raw)
 	for _, part := range elements(m.parts) {
 		if objectAt(part, "inlineData") == nil && objectAt(part, "inline_data") == nil {
 			a.geminiPart(part)
 		}
 	}
 	a.say(textKind, m.words)
+	for _, raw := range elements(m.calls) {
+		call := nodeOf(raw)
+		a.put(call.call())
+	}
 	if m.calls != nil {
-		for _, raw := range elements(m.calls) {
-			call := nodeOf(raw)
-			a.put(call.call())
-		}
 		a.stop("toolCall")
 	}
 	if m.complete {

@@ -144,7 +144,7 @@ type protocol struct {
 	messages string // the key of the list of messages
 	wrapped  string // the key of the object in which all of it stands; "" for none
 	// event reads one JSON text of an answer: all of it, or one event of a stream.
-	event func(a *answering, text []byte)
+	event func(a *answering, e *event)
 	// unpack returns the text that a text of an answer wraps; nil for none.
 	unpack func(text []byte) []byte
 
@@ -374,7 +374,7 @@ func (h *hearing) message(raw []byte) {
 	}
 	n := nodeOf(raw)
 	if n.Role == "" && n.Kind != "" {
-		b := n.block(nil)
+		b := n.block()
 		if h.begin(RoleAssistant); b.kind == resultKind {
 			h.cur.Role = RoleTool
 		}

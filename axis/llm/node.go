@@ -11,15 +11,15 @@ import (
 )
 
 // A node is one object of a conversation in any provider's form: a message, an item, a part of a content, a call of a tool or what it gave.
-// The providers share most names, and no two of them mean different things by one.
+// The providers share most names, and one that two of them use means the same or nearly so.
 type node struct {
+	Raw       []byte   `json:"*"`
 	Kind      string   `json:"type"`
 	Role      string   `json:"role"`
 	Index     blockKey `json:"index"`
 	ID        string   `json:"id"`
 	Of        string   `json:"call_id|tool_use_id|tool_call_id|toolUseId"` // of a call and of its result
 	Name      string   `json:"name|tool_name"`
-	Status    string   `json:"status"`
 	Text      []byte   `json:"text|refusal|transcript"`
 	Thinking  []byte   `json:"thinking|reasoning_content|reasoning|tool_plan"`
 	Thought   bool     `json:"thought"` // the text is one
@@ -30,6 +30,7 @@ type node struct {
 	Input     []byte   `json:"input"`
 	Output    []byte   `json:"output|outputs"`
 	Response  []byte   `json:"response"` // Gemini's output
+	Status    string   `json:"status"`
 	Failed    bool     `json:"is_error"`
 	Marks     []byte   `json:"citations|annotations"`
 	Summary   []byte   `json:"summary"`
@@ -52,11 +53,11 @@ func nodeOf(raw []byte) (n node) {
 // partOf returns the block that a part of a content, or an item, is.
 func partOf(raw []byte) *block {
 	n := nodeOf(raw)
-	return n.block(raw)
+	return n.block()
 }
 
-// block returns what a node says, told by its type or by what stands in it. raw is the node itself.
-func (n *node) block(raw []byte) *block {
+// block returns what a node says, told by its type or by what stands in it.
+func (n *node) block() *block {
 	text := textIn(n.Text)
 	switch {
 	case isObject(n.Call), isObject(n.ToolUse), n.Kind == "tool_use", n.Of != "" && strings.HasSuffix(n.Kind, "_call"):
@@ -71,9 +72,9 @@ func (n *node) block(raw []byte) *block {
 		return &block{kind: markKind}
 	case n.Reasoning != nil:
 		b := partOf(n.Reasoning)
-		return &block{kind: thoughtKind, text: b.text, sign: b.sign, raw: raw}
+		return &block{kind: thoughtKind, text: b.text, sign: b.sign, raw: n.Raw}
 	}
-	b := &block{kind: otherKind, raw: raw}
+	b := &block{kind: otherKind, raw: n.Raw}
 	if isText(n.Signature) && len(n.Signature) > len(noText) {
 		b.sign = n.Signature
 	}

@@ -108,22 +108,10 @@ var ollamaProtocol = &protocol{
 }
 
 // ollamaEvent reads an answer, or one line of a stream.
-func ollamaEvent(a *answering, text []byte) {
-	var e struct {
-		Model    string `json:"model"`
-		Message  []byte `json:"message"`
-		Text     string `json:"response"` // of generate
-		Thinking string `json:"thinking"`
-		Done     bool   `json:"done"`
-		Stop     string `json:"done_reason"`
-		Failure  []byte `json:"error"`
-	}
-	fill(text, &e)
-	a.named("", e.Model)
+func ollamaEvent(a *answering, e *event) {
 	a.chatMessage(e.Message)
-	a.say(thoughtKind, e.Thinking)
-	a.say(textKind, e.Text)
-	a.failed = a.failed || !isNull(e.Failure)
+	a.say(thoughtKind, textIn(e.Thinking))
+	a.say(textKind, textIn(e.Response)) // of generate
 	if e.Done {
 		a.stop(cmp.Or(e.Stop, "stop"))
 	}

@@ -94,28 +94,14 @@ var chatProtocol = &protocol{
 }
 
 // chatEvent reads a whole completion, or one chunk of a stream.
-func chatEvent(a *answering, text []byte) {
-	var e struct {
-		ID      string `json:"id"`
-		Model   string `json:"model"`
-		Choices []byte `json:"choices"`
-		Failure []byte `json:"error"`
-	}
-	fill(text, &e)
-	a.named(e.ID, e.Model)
-	a.failed = a.failed || !isNull(e.Failure)
+func chatEvent(a *answering, e *event) {
 	for _, raw := range elements(e.Choices) {
-		var c struct {
-			Index   blockKey `json:"index"`
-			Message []byte   `json:"message|delta"`
-			Text    []byte   `json:"text"` // of the former completions
-			Stop    string   `json:"finish_reason"`
-		}
-		if fill(raw, &c); c.Index.further() {
+		c := eventOf(raw)
+		if c.Index.further() {
 			continue // another answer to the same
 		}
-		a.chatMessage(c.Message)
-		a.say(textKind, textIn(c.Text))
+		a.chatMessage(latest(c.Message, c.Delta))
+		a.say(textKind, textIn(c.Text)) // of the former completions
 		a.stop(c.Stop)
 	}
 }

@@ -142,27 +142,12 @@ func putInstructions(body *canonjson.Value, s string) {
 }
 
 // responsesEvent reads a whole response, or one event of a stream.
-func responsesEvent(a *answering, text []byte) {
-	var e struct {
-		Kind     string `json:"type"`
-		ID       string `json:"id"`
-		Model    string `json:"model"`
-		Status   string `json:"status"`
-		Key      string `json:"item_id"`
-		Item     []byte `json:"item"`
-		Response []byte `json:"response"`
-		Delta    []byte `json:"delta"`
-		Output   []byte `json:"output"`
-		Failure  []byte `json:"error"`
-	}
-	fill(text, &e)
-	a.named(e.ID, e.Model)
-	a.failed = a.failed || !isNull(e.Failure) || e.Kind == "error"
+func responsesEvent(a *answering, e *event) {
 	switch e.Kind {
 	case "": // the response itself
 		a.responsesOutput(elements(e.Output), e.Status)
 	case "response.created", "response.in_progress", "response.completed", "response.incomplete", "response.failed", "response.done":
-		responsesEvent(a, e.Response)
+		a.read(responsesEvent, e.Response)
 	case "response.output_item.added":
 		a.itemBegins(e.Item)
 	case "response.output_item.done":
@@ -170,7 +155,7 @@ func responsesEvent(a *answering, text []byte) {
 	case "response.output_text.delta", "response.function_call_arguments.delta", "response.custom_tool_call_input.delta",
 		"response.reasoning_summary_text.delta", "response.reasoning_text.delta", "response.refusal.delta",
 		"response.output_audio_transcript.delta", "response.audio_transcript.delta", "response.text.delta":
-		if b := a.keyed[blockKey(e.Key)]; b != nil {
+		if b := a.keyed[blockKey(e.ItemID)]; b != nil {
 			b.text = append(b.text, textIn(e.Delta)...)
 		}
 	}
@@ -195,7 +180,7 @@ func (a *answering) responsesOutput(items [][]byte, status string) {
 // itemBegins begins an item of a stream: its deltas go to one block, until the item is done.
 func (a *answering) itemBegins(raw []byte) {
 	n := nodeOf(raw)
-	switch b := n.block(raw); {
+	switch b := n.block(); {
 	case b.kind == callKind:
 		b.key, b.text = blockKey(n.ID), nil
 		a.put(b)
@@ -221,7 +206,7 @@ func (a *answering) itemDone(raw []byte) {
 func itemBlocks(raw []byte) (blocks []*block) {
 	n := nodeOf(raw)
 	if n.Kind != "message" {
-		return []*block{n.block(raw)}
+		return []*block{n.block()}
 	}
 	for _, part := range elements(n.Content) {
 		blocks = append(blocks, partOf(part))
