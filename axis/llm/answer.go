@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -17,6 +18,11 @@ type answering struct {
 	blocks []*block
 	keyed  map[blockKey]*block // the last one that a stream calls by a key
 	failed bool                // it ended with an error
+
+	// Memory for the event that is read: an answer may have very many.
+	scan  jsonscan.Scanner
+	event event
+	delta anthropicDelta
 }
 
 // The kinds of blocks.
@@ -77,7 +83,10 @@ func (a *answering) hear(p *protocol, text []byte) {
 	if !utf8.Valid(text) {
 		text = []byte(strings.ToValidUTF8(string(text), "\uFFFD"))
 	}
-	a.read(p.event, text)
+	a.event = event{}
+	a.scan.Reset(text)
+	jsonscan.Into(&a.scan, &a.event)
+	a.take(p.event, &a.event)
 }
 
 // An event is an answer or an event of a streamed one, in any provider's form.
@@ -111,12 +120,16 @@ func eventOf(raw []byte) (e event) {
 	return e
 }
 
-// read reads an answer or an event, which may stand in another one.
+// read reads an answer or an event that stands in another one.
 func (a *answering) read(as func(*answering, *event), raw []byte) {
 	e := eventOf(raw)
+	a.take(as, &e)
+}
+
+func (a *answering) take(as func(*answering, *event), e *event) {
 	a.out.ID, a.out.Model = cmp.Or(e.ID, a.out.ID), cmp.Or(e.Model, a.out.Model)
 	a.failed = a.failed || !isNull(e.Failure) || e.Kind == "error"
-	as(a, &e)
+	as(a, e)
 }
 
 // A Piece is what one event of a streamed answer adds for a reader: of what is said, thought, or wanted of a tool.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // Anthropic: the Messages API, of Anthropic and of Vertex AI, and the legacy text completions.
@@ -180,7 +181,7 @@ func anthropicEvent(a *answering, e *event) {
 		a.put(b)
 	case "content_block_delta":
 		if b := a.keyed[e.Index]; b != nil {
-			b.anthropicDelta(e.Delta)
+			a.anthropicDelta(b, e.Delta)
 		}
 	case "message_delta":
 		delta := eventOf(e.Delta)
@@ -188,21 +189,24 @@ func anthropicEvent(a *answering, e *event) {
 	}
 }
 
-// anthropicDelta adds to a block.
-func (b *block) anthropicDelta(raw []byte) {
-	var delta struct {
-		Text saying `json:"text|thinking|partial_json"`
-		Sign []byte `json:"signature"`
-		Mark []byte `json:"citation"`
+// An anthropicDelta adds to a block.
+type anthropicDelta struct {
+	Text saying `json:"text|thinking|partial_json"`
+	Sign []byte `json:"signature"`
+	Mark []byte `json:"citation"`
+}
+
+func (a *answering) anthropicDelta(b *block, raw []byte) {
+	d := &a.delta
+	*d = anthropicDelta{Text: b.text}
+	a.scan.Reset(raw)
+	jsonscan.Into(&a.scan, d)
+	b.text = d.Text
+	if isText(d.Sign) {
+		b.sign = d.Sign
 	}
-	delta.Text = b.text
-	fill(raw, &delta)
-	b.text = delta.Text
-	if isText(delta.Sign) {
-		b.sign = delta.Sign
-	}
-	if delta.Mark != nil {
-		b.marks = append(b.marks, delta.Mark)
+	if d.Mark != nil {
+		b.marks = append(b.marks, d.Mark)
 	}
 	if b.kind == thoughtKind {
 		b.raw = nil // what it began with is less than what came
