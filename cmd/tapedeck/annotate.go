@@ -22,22 +22,17 @@ type annotateOptions struct {
 	kind, evidence, status, friction string
 	fix, author, authorKind, id      string
 	links                            []string
-	json                             bool
 }
 
-func newAnnotateCommand(std streams) *cobra.Command {
+func newAnnotateCommand(std *console) *cobra.Command {
 	var o annotateOptions
-	cmd := withHelp("annotate", &cobra.Command{
-		Args:              takes("TAPE|REC"),
-		ValidArgsFunction: recordingNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, name := range []string{"event", "kind", "evidence"} {
-				if !cmd.Flags().Changed(name) {
-					return fmt.Errorf("--%s is missing (tapedeck annotate --help has examples)", name)
-				}
+	cmd := command("annotate", "TAPE|REC", func(cmd *cobra.Command, args []string) error {
+		for _, name := range []string{"event", "kind", "evidence"} {
+			if !cmd.Flags().Changed(name) {
+				return fmt.Errorf("--%s is missing (tapedeck annotate --help has examples)", name)
 			}
-			return runAnnotate(&o, args[0], cmd.Flags().Changed("until"), std)
-		},
+		}
+		return runAnnotate(&o, args[0], cmd.Flags().Changed("until"), std)
 	})
 	f := cmd.Flags()
 	f.Uint64Var(&o.event, "event", 0, "`number` of the event, as show has it")
@@ -51,7 +46,7 @@ func newAnnotateCommand(std streams) *cobra.Command {
 	f.StringVar(&o.author, "author", "", "who says it (default: your login name)")
 	f.StringVar(&o.authorKind, "author-kind", "human", "human, agent or another word")
 	f.StringVar(&o.id, "id", "", "of the note (default: the next ann_NNN)")
-	f.BoolVar(&o.json, "json", false, "the note as JSON")
+	std.jsonFlag(cmd, "the note as JSON")
 	var kinds []string
 	for _, k := range annotations.Kinds() {
 		kinds = append(kinds, string(k))
@@ -62,7 +57,7 @@ func newAnnotateCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func runAnnotate(o *annotateOptions, name string, span bool, std streams) error {
+func runAnnotate(o *annotateOptions, name string, span bool, std *console) error {
 	path, err := tapeOf(name)
 	if err != nil {
 		return err
@@ -75,9 +70,9 @@ func runAnnotate(o *annotateOptions, name string, span bool, std streams) error 
 		return err
 	}
 	if a.Known() == annotations.KindUnknown {
-		visible.Fprintf(std.err, "tapedeck: the kind %q is kept as it stands, and reads as unknown: the known ones are %s\n", a.Kind, knownKinds())
+		std.say("the kind %q is kept as it stands, and reads as unknown: the known ones are %s", a.Kind, knownKinds())
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, map[string]any{"annotation": a, "sidecar": path + annotations.Suffix})
 	}
 	_, err = visible.Fprintf(std.out, "event %d: %s\n", a.EventID, a.String())
@@ -155,21 +150,18 @@ func tapeOf(name string) (string, error) {
 	return rec.TapePath(), nil
 }
 
-func newAnnotateListCommand(std streams) *cobra.Command {
-	var asJSON bool
-	cmd := oneArgument("annotate list", "TAPE|REC", recordingNames, func(_ context.Context, name string) error {
-		return runAnnotateList(asJSON, name, std)
-	})
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+func newAnnotateListCommand(std *console) *cobra.Command {
+	cmd := command("annotate list", "TAPE|REC", func(_ *cobra.Command, args []string) error { return runAnnotateList(args[0], std) })
+	std.jsonFlag(cmd, "as JSON")
 	return cmd
 }
 
-func runAnnotateList(asJSON bool, name string, std streams) error {
+func runAnnotateList(name string, std *console) error {
 	path, s, err := sidecarOf(name)
 	if err != nil {
 		return err
 	}
-	if asJSON {
+	if std.json {
 		list := []*annotations.Annotation{}
 		if s != nil {
 			list = append(list, s.Annotations...)
@@ -200,22 +192,21 @@ func sidecarOf(name string) (path string, s *annotations.Sidecar, err error) {
 	return path, s, err
 }
 
-func newAnnotateCheckCommand(std streams) *cobra.Command {
-	var asJSON bool
-	cmd := oneArgument("annotate check", "TAPE|REC", recordingNames, func(ctx context.Context, name string) error {
-		return runAnnotateCheck(ctx, asJSON, name, std)
+func newAnnotateCheckCommand(std *console) *cobra.Command {
+	cmd := command("annotate check", "TAPE|REC", func(cmd *cobra.Command, args []string) error {
+		return runAnnotateCheck(cmd.Context(), args[0], std)
 	})
-	cmd.Flags().BoolVar(&asJSON, "json", false, "the problems as JSON")
+	std.jsonFlag(cmd, "the problems as JSON")
 	return cmd
 }
 
-func runAnnotateCheck(_ context.Context, asJSON bool, name string, std streams) error {
+func runAnnotateCheck(_ context.Context, name string, std *console) error {
 	path, s, err := sidecarOf(name)
 	if err != nil {
 		return err
 	}
 	if s == nil {
-		if asJSON {
+		if std.json {
 			return printJSON(std.out, map[string]any{"tape": path, "annotations": 0, "problems": []string{}})
 		}
 		_, err := visible.Fprintln(std.err, "tapedeck: nobody noted anything about", path)
@@ -226,10 +217,10 @@ func runAnnotateCheck(_ context.Context, asJSON bool, name string, std streams) 
 		return err
 	}
 	found := map[string]any{"tape": path, "annotations": len(s.Annotations), "problems": append([]annotations.Problem{}, problems...)}
-	return printVerdict(std, asJSON, len(problems) == 0, found, func() error { return printProblems(problems, s, path, std) })
+	return std.verdict(len(problems) == 0, found, func() error { return printProblems(problems, s, path, std) })
 }
 
-func printProblems(problems []annotations.Problem, s *annotations.Sidecar, path string, std streams) error {
+func printProblems(problems []annotations.Problem, s *annotations.Sidecar, path string, std *console) error {
 	for _, p := range problems {
 		at := path + annotations.Suffix
 		if p.Line > 0 {

@@ -14,7 +14,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cassette"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/secrets"
-	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 type cassetteRecordOptions struct {
@@ -26,10 +25,9 @@ type cassetteRecordOptions struct {
 	timeout    time.Duration
 	preserve   []string
 	resolution int64
-	json       bool
 }
 
-func newCassetteRecordCommand(std streams) *cobra.Command {
+func newCassetteRecordCommand(std *console) *cobra.Command {
 	var o cassetteRecordOptions
 	cmd := recorderCommand("cassette record", "CMD…", func(ctx context.Context, argv []string) (int, error) {
 		return runCassetteRecord(ctx, &o, argv, std)
@@ -44,14 +42,14 @@ func newCassetteRecordCommand(std streams) *cobra.Command {
 	f.DurationVar(&o.timeout, "timeout", 0, "end the program after this `time`, as in 30s")
 	f.StringArrayVar(&o.preserve, "preserve", nil, "`text` for the scrub report: what was kept on purpose (repeatable)")
 	f.Int64Var(&o.resolution, "resolution", 1, "of the times, in `ms`")
-	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout; the program's output then goes to stderr")
+	std.jsonFlag(cmd, "the result as JSON on stdout; the program's output then goes to stderr")
 	return cmd
 }
 
 // statusTimeout is that of a program which --timeout ended, as with timeout(1).
 const statusTimeout = 124
 
-func runCassetteRecord(ctx context.Context, o *cassetteRecordOptions, args []string, std streams) (exit int, err error) {
+func runCassetteRecord(ctx context.Context, o *cassetteRecordOptions, args []string, std *console) (exit int, err error) {
 	p := newProgress(std.err)
 	rec, dir, err := recordCassette(ctx, o, args, std, p)
 	if rec == nil {
@@ -68,7 +66,7 @@ func runCassetteRecord(ctx context.Context, o *cassetteRecordOptions, args []str
 	return rec.Exit.Code, err
 }
 
-func recordCassette(ctx context.Context, o *cassetteRecordOptions, args []string, std streams, p *progress) (*terminal.Recorded, string, error) {
+func recordCassette(ctx context.Context, o *cassetteRecordOptions, args []string, std *console, p *progress) (*terminal.Recorded, string, error) {
 	lib, err := openLibrary()
 	if err != nil {
 		return nil, "", err
@@ -91,7 +89,7 @@ func recordCassette(ctx context.Context, o *cassetteRecordOptions, args []string
 }
 
 // options are those that do not depend on where the cassette lies.
-func (o *cassetteRecordOptions) options(args []string, std streams) (*terminal.RecordOptions, error) {
+func (o *cassetteRecordOptions) options(args []string, std *console) (*terminal.RecordOptions, error) {
 	if o.timeout < 0 || o.resolution < 1 || o.resolution > 60000 {
 		return nil, errors.New("--timeout and --resolution: want a time above 0, and 1 to 60000 ms")
 	}
@@ -104,7 +102,7 @@ func (o *cassetteRecordOptions) options(args []string, std streams) (*terminal.R
 	if err != nil {
 		return nil, err
 	}
-	if o.json {
+	if std.json {
 		std3[1] = std.err
 	}
 	out := &terminal.RecordOptions{
@@ -156,14 +154,14 @@ type recordedCassette struct {
 	HitCounts  map[string]int `json:"hit_counts"`
 }
 
-func printRecorded(o *cassetteRecordOptions, rec *terminal.Recorded, dir string, std streams) error {
+func printRecorded(o *cassetteRecordOptions, rec *terminal.Recorded, dir string, std *console) error {
 	r, err := cassette.Open(dir, &cassette.OpenOptions{Lazy: true})
 	if err != nil {
 		return err
 	}
 	defer r.Close()
 	hits := r.ScrubReport().HitCounts
-	if o.json {
+	if std.json {
 		return printJSON(std.out, &recordedCassette{
 			Cassette: dir, ID: rec.Manifest.ID, ExitCode: rec.Exit.Code, Signal: rec.Exit.Signal, TimedOut: rec.TimedOut,
 			DurationMS: rec.Exit.Duration.Milliseconds(), Bytes: r.Size(), Masked: total(hits), HitCounts: hits,
@@ -176,9 +174,8 @@ func printRecorded(o *cassetteRecordOptions, rec *terminal.Recorded, dir string,
 	if rec.TimedOut {
 		end += " after --timeout"
 	}
-	_, err = visible.Fprintf(std.err, "tapedeck: recorded %s: %s, %s, %s, %s\n", shortPath(dir), clockTime(rec.Exit.Duration),
+	return std.say("recorded %s: %s, %s, %s, %s", shortPath(dir), clockTime(rec.Exit.Duration),
 		size(r.Size()), end, masked(total(hits)))
-	return err
 }
 
 func total(counts map[string]int) (n int) {
@@ -200,24 +197,21 @@ type cassetteScrubOptions struct {
 	accounts  []string
 	keepEmail bool
 	preserve  []string
-	json      bool
 }
 
-func newCassetteScrubCommand(std streams) *cobra.Command {
+func newCassetteScrubCommand(std *console) *cobra.Command {
 	var o cassetteScrubOptions
-	cmd := oneArgument("cassette scrub", "CASSETTE", cassetteNames, func(_ context.Context, name string) error {
-		return runCassetteScrub(&o, name, std)
-	})
+	cmd := command("cassette scrub", "CASSETTE", func(_ *cobra.Command, args []string) error { return runCassetteScrub(&o, args[0], std) })
 	f := cmd.Flags()
 	f.StringVar(&o.to, "to", "", "`directory` for the masked one, which is made (default: in place)")
 	f.StringArrayVar(&o.accounts, "account", nil, "`name` of an account that is masked wherever it stands as a word (repeatable)")
 	f.BoolVar(&o.keepEmail, "keep-email", false, "leave addresses of email")
 	f.StringArrayVar(&o.preserve, "preserve", nil, "`text` for the report: what is kept on purpose (repeatable)")
-	f.BoolVar(&o.json, "json", false, "the report as JSON")
+	std.jsonFlag(cmd, "the report as JSON")
 	return cmd
 }
 
-func runCassetteScrub(o *cassetteScrubOptions, name string, std streams) error {
+func runCassetteScrub(o *cassetteScrubOptions, name string, std *console) error {
 	dir, err := cassettePath(name)
 	if err != nil {
 		return err
@@ -231,7 +225,7 @@ func runCassetteScrub(o *cassetteScrubOptions, name string, std streams) error {
 	if err != nil {
 		return err
 	}
-	stop := progressFor(std, o.json).busy("masking")
+	stop := std.progress().busy("masking")
 	report, err := cassette.Scrub(dir, &cassette.ScrubOptions{
 		To: o.to, Scrub: known, Accounts: o.accounts, KeepEmail: o.keepEmail, Preserve: o.preserve,
 	})
@@ -242,11 +236,10 @@ func runCassetteScrub(o *cassetteScrubOptions, name string, std streams) error {
 	if o.to != "" {
 		dir = o.to
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, map[string]any{"cassette": dir, "scrub": report})
 	}
-	_, err = visible.Fprintf(std.err, "tapedeck: %s: %s\n", shortPath(dir), secretsOf(report))
-	return err
+	return std.say("%s: %s", shortPath(dir), secretsOf(report))
 }
 
 // unsealedOnly refuses to write into the terminal of a sealed recording: its seal would not hold any more.

@@ -9,7 +9,7 @@ import (
 func TestRecordKnowsWhatItGives(t *testing.T) {
 	t.Setenv("SERVICE_TOKEN", "of-the-environment-4711")
 	o := &cassetteRecordOptions{resolution: 1, env: []string{"PATH", "API_TOKEN=given-by-hand-4711"}}
-	opts, err := o.options([]string{"sh"}, streams{in: new(bytes.Buffer), out: new(bytes.Buffer), err: new(bytes.Buffer)})
+	opts, err := o.options([]string{"sh"}, &console{streams: streams{in: new(bytes.Buffer), out: new(bytes.Buffer), err: new(bytes.Buffer)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,13 +41,12 @@ type forkOptions struct {
 	verify    string
 	timeout   time.Duration
 	times     int
-	json      bool
 }
 
 // inEditor is --edit without a file.
 const inEditor = "$EDITOR"
 
-func newForkCommand(std streams) *cobra.Command {
+func newForkCommand(std *console) *cobra.Command {
 	var o forkOptions
 	cmd := withHelp("fork", &cobra.Command{
 		Args:              cobra.RangeArgs(1, 2),
@@ -78,7 +77,7 @@ func newForkCommand(std streams) *cobra.Command {
 	f.DurationVar(&o.timeout, "verify-timeout", endcheck.DefaultTimeout, "how long it may take, as in 30s or 2m")
 	f.IntVar(&o.times, "times", 1, "how `many` forks to make")
 	o.define(cmd)
-	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout; the program's output goes to stderr")
+	std.jsonFlag(cmd, "the result as JSON on stdout; the program's output goes to stderr")
 	completeFlag(cmd, "tree", "recorded", "now")
 	return cmd
 }
@@ -98,7 +97,7 @@ func (o *forkOptions) place() (p fork.Place, err error) {
 	return p, nil
 }
 
-func runFork(ctx context.Context, o *forkOptions, name string, std streams) error {
+func runFork(ctx context.Context, o *forkOptions, name string, std *console) error {
 	rec, opts, err := o.plan(name)
 	if err != nil {
 		return err
@@ -118,13 +117,13 @@ func runFork(ctx context.Context, o *forkOptions, name string, std streams) erro
 	}
 	signals, stop := catchSignals()
 	defer stop()
-	opts.Streams, opts.Signals, opts.Log = std.outputs(o.json), signals, logger(std.err)
+	opts.Streams, opts.Signals, opts.Log = std.outputs(), signals, logger(std.err)
 	res := &forkResult{
 		Parent: rec.Manifest.ID, From: *opts.Plan.Point, Live: append([]string{}, hosts...), MCP: append([]*deck.ToolServer{}, starts...),
 		Changes: opts.Changes, Forks: []*forkedResult{},
 	}
 	for _, opts.Output = range outputs {
-		restored := sync.OnceFunc(progressFor(std, o.json).busy("restoring what the run found"))
+		restored := sync.OnceFunc(std.progress().busy("restoring what the run found"))
 		opts.Starting = restored
 		var made *deck.Forked
 		made, err = deck.Fork(ctx, rec, opts)
@@ -135,7 +134,7 @@ func runFork(ctx context.Context, o *forkOptions, name string, std streams) erro
 		page.Prepare(made.Recording, nil)
 		one := newForkedResult(made)
 		res.Forks = append(res.Forks, one)
-		if !o.json {
+		if !std.json {
 			if err := one.tell(std, opts.Plan, made, text); err != nil {
 				return err
 			}
@@ -144,7 +143,7 @@ func runFork(ctx context.Context, o *forkOptions, name string, std streams) erro
 			break // another one would hardly do better
 		}
 	}
-	if o.json && len(res.Forks) > 0 { // they are there, whatever became of the next one
+	if std.json && len(res.Forks) > 0 { // they are there, whatever became of the next one
 		err = errors.Join(err, printJSON(std.out, res))
 	}
 	return cmp.Or(err, res.status())
@@ -255,15 +254,15 @@ func editDocument(path string, d *fork.Document) error {
 }
 
 // announce says what is about to happen, what is started, and to whom the program will talk.
-func (o *forkOptions) announce(std streams, rec *recording.Recording, opts *deck.ForkOptions, hosts []string, starts []*deck.ToolServer) {
+func (o *forkOptions) announce(std *console, rec *recording.Recording, opts *deck.ForkOptions, hosts []string, starts []*deck.ToolServer) {
 	p := opts.Plan
 	where := fmt.Sprintf("record %d", p.Seq)
 	if p.Turn > 0 {
 		where = fmt.Sprintf("turn %d of %s (record %d)", p.Turn, p.Lane, p.Seq)
 	}
-	visible.Fprintf(std.err, "tapedeck: forking %s at %s; before it %s from the tape\n", shortPath(rec.Dir), where, plural(p.Before, "model call is", "model calls are"))
+	std.say("forking %s at %s; before it %s from the tape", shortPath(rec.Dir), where, plural(p.Before, "model call is", "model calls are"))
 	if words := opts.Changes.Words(); len(words) > 0 {
-		visible.Fprintf(std.err, "tapedeck: changed there: %s\n", strings.Join(words, ", "))
+		std.say("changed there: %s", strings.Join(words, ", "))
 	}
 	for _, s := range starts {
 		if s.Command == nil {
@@ -271,22 +270,22 @@ func (o *forkOptions) announce(std streams, rec *recording.Recording, opts *deck
 			if s.At != "" {
 				at += " at " + s.At
 			}
-			visible.Fprintf(std.err, "tapedeck: the tool server %s answers itself from there on; it is told first what it was told, and does it again: %s\n", s.Name, at)
+			std.say("the tool server %s answers itself from there on; it is told first what it was told, and does it again: %s", s.Name, at)
 			continue
 		}
-		visible.Fprintf(std.err, "tapedeck: the tool server %s runs in the jail and answers from there on; it is told before what it was told: %s\n", s.Name, strings.Join(s.Command, " "))
+		std.say("the tool server %s runs in the jail and answers from there on; it is told before what it was told: %s", s.Name, strings.Join(s.Command, " "))
 	}
 	if !o.live {
-		visible.Fprintln(std.err, "tapedeck: nothing leaves this machine: what follows is answered from the rest of the tape as far as it fits, or refused (--live asks models)")
+		std.say("nothing leaves this machine: what follows is answered from the rest of the tape as far as it fits, or refused (--live asks models)")
 		return
 	}
 	live := "whatever the program asks for"
 	if len(hosts) > 0 {
 		live = strings.Join(hosts, ", ") + ", and whatever else the program asks for"
 	}
-	visible.Fprintf(std.err, "tapedeck: live from there on: %s\n", live)
+	std.say("live from there on: %s", live)
 	if missing := deck.MissingSecrets(rec); len(missing) > 0 {
-		visible.Fprintf(std.err, "tapedeck: not set here: %s; the program has a made-up value in its place, which nobody will take\n", strings.Join(missing, ", "))
+		std.say("not set here: %s; the program has a made-up value in its place, which nobody will take", strings.Join(missing, ", "))
 	}
 }
 
@@ -367,16 +366,16 @@ func checkWords(c *recording.Check) string {
 }
 
 // tell says what came of one fork.
-func (r *forkedResult) tell(std streams, p *fork.Plan, made *deck.Forked, text *fidelity.TextOptions) error {
+func (r *forkedResult) tell(std *console, p *fork.Plan, made *deck.Forked, text *fidelity.TextOptions) error {
 	if !r.Equal {
-		visible.Fprintf(std.err, "tapedeck: %s; it is kept as %s\n", unequal(made), shortPath(r.Recording))
+		std.say("%s; it is kept as %s", unequal(made), shortPath(r.Recording))
 		return made.Report.WriteText(std.err, text)
 	}
 	where := fmt.Sprintf("record %d", p.Seq)
 	if p.Turn > 0 {
 		where = fmt.Sprintf("turn %d", p.Turn)
 	}
-	visible.Fprintf(std.err, "tapedeck: forked %s: equal up to %s, which came after %.1f s (recorded: %.1f s); %s\n",
+	std.say("forked %s: equal up to %s, which came after %.1f s (recorded: %.1f s); %s",
 		shortPath(r.Recording), where, made.Prefix.Seconds(), made.Recorded.Seconds(), r.Exit)
 	if err := fork.WriteTurns(std.err, made.Turns, text.Width); err != nil {
 		return err
@@ -386,13 +385,13 @@ func (r *forkedResult) tell(std streams, p *fork.Plan, made *deck.Forked, text *
 		printMCPTest(std.err, t)
 	}
 	if len(r.Refused) > 0 {
-		visible.Fprintf(std.err, "tapedeck: on no tape, and refused: %s\n", strings.Join(shortList(r.Refused, 3, r.ID), ", "))
+		std.say("on no tape, and refused: %s", strings.Join(shortList(r.Refused, 3, r.ID), ", "))
 	}
 	if r.Verify != nil {
-		visible.Fprintf(std.err, "tapedeck: %s: %s\n", r.Verify.Command, checkWords(r.Verify))
+		std.say("%s: %s", r.Verify.Command, checkWords(r.Verify))
 	}
 	if r.Failed != "" {
-		visible.Fprintf(std.err, "tapedeck: failed: %s; what came by then is kept\n", r.Failed)
+		std.say("failed: %s; what came by then is kept", r.Failed)
 	}
 	return nil
 }

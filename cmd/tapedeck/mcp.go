@@ -25,7 +25,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
-func newMCPCommand(std streams) *cobra.Command {
+func newMCPCommand(std *console) *cobra.Command {
 	return commandGroup("mcp", newMCPServeCommand(std), newMCPTestCommand(std), newMCPWrapCommand(std))
 }
 
@@ -34,20 +34,16 @@ type mcpServeOptions struct {
 	http   string
 }
 
-func newMCPServeCommand(std streams) *cobra.Command {
+func newMCPServeCommand(std *console) *cobra.Command {
 	var o mcpServeOptions
-	cmd := withHelp("mcp serve", &cobra.Command{
-		Args:              takes("REC"),
-		ValidArgsFunction: recordingNames,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runMCPServe(cmd.Context(), &o, args[0], std) },
-	})
+	cmd := command("mcp serve", "REC", func(cmd *cobra.Command, args []string) error { return runMCPServe(cmd.Context(), &o, args[0], std) })
 	f := cmd.Flags()
 	f.StringVar(&o.server, "server", "", "`NAME` of the server, where REC holds several")
 	f.StringVar(&o.http, "http", "", "serve over HTTP at `ADDR`, as 127.0.0.1:8931, in the place of stdin and stdout")
 	return cmd
 }
 
-func runMCPServe(ctx context.Context, o *mcpServeOptions, name string, std streams) error {
+func runMCPServe(ctx context.Context, o *mcpServeOptions, name string, std *console) error {
 	path, clean, err := anyTape(ctx, name, newProgress(std.err))
 	if err != nil {
 		return err
@@ -64,7 +60,7 @@ func runMCPServe(ctx context.Context, o *mcpServeOptions, name string, std strea
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	say := func(text string) { visible.Fprintf(std.err, "tapedeck: %s\n", text) }
+	say := func(text string) { std.say("%s", text) }
 	so := &mcp.ServeOptions{In: std.in, Out: std.out, Err: std.err, Lenient: true, Reveal: book.Reveal, Say: say}
 	if o.http != "" {
 		return serveMCPOverHTTP(ctx, o.http, served, so)
@@ -102,7 +98,7 @@ type mcpWrapOptions struct {
 	noSeal bool
 }
 
-func newMCPWrapCommand(std streams) *cobra.Command {
+func newMCPWrapCommand(std *console) *cobra.Command {
 	var o mcpWrapOptions
 	cmd := recorderCommand("mcp wrap", "SERVER…", func(ctx context.Context, argv []string) (int, error) { return runMCPWrap(ctx, &o, argv, std) })
 	f := cmd.Flags()
@@ -112,7 +108,7 @@ func newMCPWrapCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func runMCPWrap(ctx context.Context, o *mcpWrapOptions, args []string, std streams) (exit int, err error) {
+func runMCPWrap(ctx context.Context, o *mcpWrapOptions, args []string, std *console) (exit int, err error) {
 	if o.output == "" && program.InJail() { // whose recorder sees the conversation, and in which .tapedeck cannot be written to
 		return 0, becomeServer(args)
 	}
@@ -159,10 +155,9 @@ type mcpTestOptions struct {
 	url     string
 	header  []string
 	timeout time.Duration
-	json    bool
 }
 
-func newMCPTestCommand(std streams) *cobra.Command {
+func newMCPTestCommand(std *console) *cobra.Command {
 	var o mcpTestOptions
 	cmd := withHelp("mcp test", &cobra.Command{
 		ValidArgsFunction: recordingNames,
@@ -178,11 +173,11 @@ func newMCPTestCommand(std streams) *cobra.Command {
 	f.StringVar(&o.url, "url", "", "`URL` of a server over HTTP, in the place of one behind --")
 	f.StringArrayVar(&o.header, "header", nil, "`NAME: VALUE` of a header of each request there, as a key (repeatable)")
 	f.DurationVar(&o.timeout, "timeout", mcptest.DefaultTimeout, "how long an answer may take")
-	f.BoolVar(&o.json, "json", false, "a line of JSON a request, and one for all")
+	std.jsonFlag(cmd, "a line of JSON a request, and one for all")
 	return cmd
 }
 
-func runMCPTest(ctx context.Context, o *mcpTestOptions, name string, argv []string, std streams) error {
+func runMCPTest(ctx context.Context, o *mcpTestOptions, name string, argv []string, std *console) error {
 	path, clean, err := anyTape(ctx, name, newProgress(std.err))
 	if err != nil {
 		return err
@@ -196,8 +191,8 @@ func runMCPTest(ctx context.Context, o *mcpTestOptions, name string, argv []stri
 	}
 	opts := &mcptest.Options{Argv: argv, URL: o.url, Header: header, Env: os.Environ(), Server: o.server, Timeout: o.timeout, Stderr: std.err}
 	opts.Report = func(r *mcptest.Result) {
-		if o.json {
-			printMCPTestJSON(std.out, r)
+		if std.json {
+			printLine(std.out, r)
 			return
 		}
 		printMCPTest(std.out, r)
@@ -214,9 +209,8 @@ func runMCPTest(ctx context.Context, o *mcpTestOptions, name string, argv []stri
 	if counts[mcptest.Differs]+counts[mcptest.NoAnswer] > 0 {
 		status = statusDiverged
 	}
-	if o.json {
-		b, _ := marshal(map[string]any{"version": jsonVersion, "summary": counts, "exit": status})
-		raw(std.out, "%s\n", b)
+	if std.json {
+		printLine(std.out, map[string]any{"summary": counts, "exit": status})
 	} else {
 		text := plural(len(results), "request", "requests")
 		for _, s := range []mcptest.Status{mcptest.Same, mcptest.Differs, mcptest.NoAnswer, mcptest.NotCompared} {
@@ -254,16 +248,6 @@ func (o *mcpTestOptions) headers(w io.Writer) (http.Header, error) {
 	}
 	visible.Fprintf(w, "tapedeck: asking %s://%s%s what recorded clients asked\n", u.Scheme, u.Host, u.Path) // its query may hold a key
 	return h, nil
-}
-
-func printMCPTestJSON(w io.Writer, r *mcptest.Result) {
-	b, err := marshal(struct {
-		Version int `json:"version"`
-		*mcptest.Result
-	}{jsonVersion, r})
-	if err == nil {
-		raw(w, "%s\n", b)
-	}
 }
 
 // maxMCPChanges is how many differences of one answer are printed.

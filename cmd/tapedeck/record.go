@@ -37,11 +37,10 @@ type recordOptions struct {
 	proxy       bool
 	noSeal      bool
 	time        string
-	json        bool
 	daemon      recordDaemon
 }
 
-func newRecordCommand(std streams) *cobra.Command {
+func newRecordCommand(std *console) *cobra.Command {
 	var o recordOptions
 	cmd := recorderCommand("record", "CMD…", func(ctx context.Context, argv []string) (int, error) { return runRecord(ctx, &o, argv, std) })
 	f := cmd.Flags()
@@ -57,7 +56,7 @@ func newRecordCommand(std streams) *cobra.Command {
 	f.StringVar(&o.time, "time", timeRecorded, "wall time and random numbers: recorded, so that a replay has the same, or real")
 	f.BoolVar(&o.noSeal, "no-seal", false, "do not seal the recording at its end")
 	o.daemon.add(f)
-	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout; the program's stdout then goes to stderr")
+	std.jsonFlag(cmd, "the result as JSON on stdout; the program's stdout then goes to stderr")
 	completeFlag(cmd, "tty", "auto", "on", "off")
 	completeFlag(cmd, "time", timeRecorded, timeReal)
 	return cmd
@@ -69,7 +68,7 @@ const (
 	timeReal     = "real"
 )
 
-func runRecord(ctx context.Context, o *recordOptions, args []string, std streams) (exit int, err error) {
+func runRecord(ctx context.Context, o *recordOptions, args []string, std *console) (exit int, err error) {
 	if o.time != timeRecorded && o.time != timeReal {
 		return 0, fmt.Errorf("--time %s: it is %s or %s", o.time, timeRecorded, timeReal)
 	}
@@ -91,7 +90,7 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 	progress := newProgress(std.err)
 	sealed, sealedAll := sealingProgress(std.err)
 	res, err := deck.Record(ctx, &deck.RecordOptions{
-		Argv: args, Streams: std.ofProgram(o.json),
+		Argv: args, Streams: std.ofProgram(),
 		Configured: sayConfigured(std.err), Terminal: mode, Signals: signals, Output: o.output, Tree: o.tree, Upstreams: upstreams,
 		Writable: o.writable, Passthrough: o.passthrough, Isolated: o.isolated, Sync: o.sync, Proxy: o.proxy, NoSeal: o.noSeal, RealTime: o.time == timeReal,
 		Daemon: daemon, Log: logger(std.err), Progress: progress.step, Hiding: hiding(std.err), Sealing: sealed,
@@ -102,9 +101,9 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 	}
 	endLine(std.err, res.OpenLine)
 	news := bothNews(sealNews(res), daemonNews(res))
-	if o.json {
+	if std.json {
 		if news != "" {
-			visible.Fprintf(std.err, "tapedeck: %s\n", news)
+			std.say("%s", news)
 		}
 		err = printJSON(std.out, newRecordResult(res))
 	} else {

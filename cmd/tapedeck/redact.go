@@ -24,18 +24,11 @@ type redactOptions struct {
 	output  string
 	noSeal  bool
 	dryRun  bool
-	json    bool
 }
 
-func newRedactCommand(std streams) *cobra.Command {
+func newRedactCommand(std *console) *cobra.Command {
 	var o redactOptions
-	cmd := withHelp("redact", &cobra.Command{
-		Args:              takes("REC"),
-		ValidArgsFunction: recordingNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runRedact(cmd.Context(), &o, args[0], std)
-		},
-	})
+	cmd := command("redact", "REC", interruptibly(func(cmd *cobra.Command, args []string) error { return runRedact(cmd.Context(), &o, args[0], std) }))
 	f := cmd.Flags()
 	f.StringArrayVar(&o.matches, "match", nil, "take out what this `expression` matches (repeatable; (?i) in front: whatever the case)")
 	f.BoolVar(&o.email, "email", false, "take out addresses of email")
@@ -43,7 +36,7 @@ func newRedactCommand(std streams) *cobra.Command {
 	f.StringVarP(&o.output, "output", "o", "", "the new recording's `directory`")
 	f.BoolVar(&o.noSeal, "no-seal", false, "leave the new recording unsealed")
 	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "say what would be replaced, and leave nothing")
-	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout")
+	std.jsonFlag(cmd, "the result as JSON on stdout")
 	return cmd
 }
 
@@ -72,7 +65,7 @@ func (o *redactOptions) rules() (rules []redact.Rule, err error) {
 	return rules, nil
 }
 
-func runRedact(ctx context.Context, o *redactOptions, name string, std streams) error {
+func runRedact(ctx context.Context, o *redactOptions, name string, std *console) error {
 	rules, err := o.rules()
 	if err != nil {
 		return err
@@ -92,15 +85,13 @@ func runRedact(ctx context.Context, o *redactOptions, name string, std streams) 
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	p := progressFor(std, o.json)
+	p := std.progress()
 	end := p.busy("taking it out")
 	res, err := redact.Run(ctx, rec, &redact.Options{Rules: rules, Output: output, DryRun: o.dryRun, NoSeal: o.noSeal})
 	end()
 	p.end()
 	if err != nil {
-		return orInterrupted(err)
+		return err
 	}
 	if !o.dryRun {
 		remember(res.ID, output, std.err)
@@ -108,7 +99,7 @@ func runRedact(ctx context.Context, o *redactOptions, name string, std streams) 
 			page.Prepare(made, nil)
 		}
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, res)
 	}
 	return tellRedacted(std.out, std.err, res)

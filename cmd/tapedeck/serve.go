@@ -37,7 +37,6 @@ type serveOptions struct {
 	drain    time.Duration
 	decide   time.Duration
 	log      logOptions
-	json     bool
 }
 
 // logOptions say how the daemon's log is written.
@@ -49,13 +48,9 @@ var (
 	builtins   = []string{"drive_cli", "check_outcome"}
 )
 
-func newServeCommand(std streams) *cobra.Command {
+func newServeCommand(std *console) *cobra.Command {
 	o := serveOptions{grace: daemon.DefaultGrace, drain: daemon.DefaultDrain, decide: daemon.DefaultDecideWithin, log: logOptions{"text", "info"}}
-	cmd := withHelp("serve", &cobra.Command{
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), &o, std) },
-	})
+	cmd := command("serve", "", func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), &o, std) })
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", "", "TCP `address`, port 0 for a free one (default "+daemon.DefaultListen+", none where --socket is given)")
 	f.StringVar(&o.socket, "socket", "", "`path` of a Unix socket, for processes of this user alone")
@@ -70,7 +65,7 @@ func newServeCommand(std streams) *cobra.Command {
 	f.DurationVar(&o.decide, "decide-within", o.decide, "how long something waits for a person before it is denied (tapedeck runs supervise)")
 	f.StringVar(&o.log.format, "log-format", o.log.format, "`form` of the log: "+strings.Join(logFormats, ", "))
 	f.StringVar(&o.log.level, "log-level", o.log.level, "the `least` that is logged: "+strings.Join(logLevels, ", "))
-	f.BoolVar(&o.json, "json", false, "what is ready as a JSON object on stdout")
+	std.jsonFlag(cmd, "what is ready as a JSON object on stdout")
 	completeFlag(cmd, "log-format", logFormats...)
 	completeFlag(cmd, "log-level", logLevels...)
 	completeFlag(cmd, "builtin", builtins...)
@@ -126,7 +121,7 @@ func (o *serveOptions) check() error {
 }
 
 // options are those of the daemon.
-func (o *serveOptions) options(std streams) (*daemon.Options, error) {
+func (o *serveOptions) options(std *console) (*daemon.Options, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -159,7 +154,7 @@ func (o *serveOptions) options(std streams) (*daemon.Options, error) {
 	return do, nil
 }
 
-func runServe(ctx context.Context, o *serveOptions, std streams) error {
+func runServe(ctx context.Context, o *serveOptions, std *console) error {
 	do, err := o.options(std)
 	if err != nil {
 		return err
@@ -179,7 +174,7 @@ func runServe(ctx context.Context, o *serveOptions, std streams) error {
 	if err := d.Serve(ctx); err != nil {
 		return err
 	}
-	visible.Fprintln(std.err, "tapedeck: stopped")
+	std.say("stopped")
 	return nil
 }
 
@@ -238,7 +233,7 @@ type served struct {
 }
 
 // ready says where the daemon is, and where its tokens are.
-func (o *serveOptions) ready(url string, do *daemon.Options, std streams) error {
+func (o *serveOptions) ready(url string, do *daemon.Options, std *console) error {
 	s := served{URL: url, Socket: do.Socket, Data: do.Data, Auth: !do.NoAuth, PID: os.Getpid()}
 	if s.Auth {
 		agent, errAgent := token.File(do.Tokens, url, false)
@@ -248,12 +243,8 @@ func (o *serveOptions) ready(url string, do *daemon.Options, std streams) error 
 		}
 		s.TokenFile, s.HostTokenFile = agent, host
 	}
-	if o.json { // on one line: who waits for it reads no further
-		b, err := marshal(s)
-		if err != nil {
-			return err
-		}
-		return raw(std.out, "{\"version\":%d,%s\n", jsonVersion, b[1:])
+	if std.json { // on one line: who waits for it reads no further
+		return printLine(std.out, s)
 	}
 	at := s.URL
 	if s.Socket != "" && !strings.HasPrefix(at, "unix:") {

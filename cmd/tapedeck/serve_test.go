@@ -189,7 +189,7 @@ func TestServeSaysItsPolicies(t *testing.T) {
 		o := &serveOptions{policies: "p.yaml"}
 		do := &daemon.Options{NoAuth: true, Policies: make([]policy.Rule, n)}
 		var errs strings.Builder
-		if err := o.ready("ws://127.0.0.1:9100", do, streams{err: &errs}); err != nil || !strings.HasSuffix(errs.String(), want) {
+		if err := o.ready("ws://127.0.0.1:9100", do, &console{streams: streams{err: &errs}}); err != nil || !strings.HasSuffix(errs.String(), want) {
 			t.Errorf("%v, it said:\n%s", err, &errs)
 		}
 	}

@@ -32,11 +32,10 @@ type testOptions struct {
 	strict  bool
 	verbose bool
 	list    bool
-	json    bool
 	q       queueFlags
 }
 
-func newTestCommand(std streams) *cobra.Command {
+func newTestCommand(std *console) *cobra.Command {
 	var o testOptions
 	cmd := withHelp("test", &cobra.Command{
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -71,7 +70,7 @@ func newTestCommand(std streams) *cobra.Command {
 	f.BoolVar(&o.strict, "strict", false, "what is unsure (masked values, side traffic, what could not be compared) ends with 2")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "what differs of those that hold, too")
 	f.BoolVar(&o.list, "list", false, "say what would be tried, and try nothing")
-	f.BoolVar(&o.json, "json", false, "a line of JSON a result, and one for all")
+	std.jsonFlag(cmd, "a line of JSON a result, and one for all")
 	o.q.define(cmd)
 	o.defineColor(cmd)
 	completeFlag(cmd, "mode", "semantic", "outcome", "byte-identical", "phase-aware")
@@ -79,13 +78,13 @@ func newTestCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func runTest(ctx context.Context, o *testOptions, paths []string, std streams) error {
+func runTest(ctx context.Context, o *testOptions, paths []string, std *console) error {
 	cases, err := findTests(paths)
 	if err != nil {
 		return err
 	}
 	if o.list {
-		return o.printCases(std.out, cases)
+		return o.printCases(std, cases)
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
@@ -100,18 +99,18 @@ func runTest(ctx context.Context, o *testOptions, paths []string, std streams) e
 }
 
 // report says what becomes of n cases while run tries them, and then of all.
-func (o *testOptions) report(ctx context.Context, n int, std streams, run func(ctx context.Context, report func(*gate.Result)) (*gate.Summary, error)) error {
+func (o *testOptions) report(ctx context.Context, n int, std *console, run func(ctx context.Context, report func(*gate.Result)) (*gate.Summary, error)) error {
 	colours, err := o.colours(std.out)
 	if err != nil {
 		return err
 	}
-	p := progressFor(std, o.json)
+	p := std.progress()
 	ended := 0
 	defer p.busy(fmt.Sprintf("replaying %s", plural(n, "recording", "recordings")))()
 	s, err := run(ctx, func(r *gate.Result) { // one at a time
 		p.end()
 		ended++
-		if o.json {
+		if std.json {
 			printTestJSON(std.out, r)
 			return
 		}
@@ -131,17 +130,13 @@ func (o *testOptions) report(ctx context.Context, n int, std streams, run func(c
 }
 
 // printCases says what would be tried.
-func (o *testOptions) printCases(w io.Writer, cases []gate.Case) error {
+func (o *testOptions) printCases(std *console, cases []gate.Case) error {
 	for _, c := range cases {
-		if !o.json {
-			visible.Fprintf(w, "%-10s %s\n", c.Kind, c.Path)
+		if !std.json {
+			visible.Fprintf(std.out, "%-10s %s\n", c.Kind, c.Path)
 			continue
 		}
-		b, err := marshal(testCase{jsonVersion, c.Path, c.Kind})
-		if err == nil {
-			err = raw(w, "%s\n", b)
-		}
-		if err != nil {
+		if err := printLine(std.out, testCase{c.Path, c.Kind}); err != nil {
 			return err
 		}
 	}
@@ -150,9 +145,8 @@ func (o *testOptions) printCases(w io.Writer, cases []gate.Case) error {
 
 // A testCase is what would be tried, with --list --json.
 type testCase struct {
-	Version int       `json:"version"`
-	Path    string    `json:"path"`
-	Kind    gate.Kind `json:"kind"`
+	Path string    `json:"path"`
+	Kind gate.Kind `json:"kind"`
 }
 
 // findTests finds what paths hold; one that is not there may be the name of a recording.
@@ -259,37 +253,31 @@ func below(w io.Writer, text string) {
 
 // A testLine is a result with --json.
 type testLine struct {
-	Version int                `json:"version"`
-	Path    string             `json:"path"`
-	Kind    gate.Kind          `json:"kind"`
-	Name    string             `json:"name"`
-	Status  gate.Status        `json:"status"`
-	MS      float64            `json:"ms"`
-	Why     string             `json:"why,omitempty"`
-	First   string             `json:"first,omitempty"`
-	Stderr  string             `json:"stderr,omitempty"`
-	Expect  []gate.Expectation `json:"expect,omitempty"`
-	Report  *fidelity.Report   `json:"report,omitempty"`
+	Path   string             `json:"path"`
+	Kind   gate.Kind          `json:"kind"`
+	Name   string             `json:"name"`
+	Status gate.Status        `json:"status"`
+	MS     float64            `json:"ms"`
+	Why    string             `json:"why,omitempty"`
+	First  string             `json:"first,omitempty"`
+	Stderr string             `json:"stderr,omitempty"`
+	Expect []gate.Expectation `json:"expect,omitempty"`
+	Report *fidelity.Report   `json:"report,omitempty"`
 }
 
 func printTestJSON(w io.Writer, r *gate.Result) error {
-	b, err := marshal(testLine{jsonVersion, r.Path, r.Kind, r.Name, r.Status, float64(r.Took) / float64(time.Millisecond), r.Why, r.First, r.Output, r.Expect, r.Report})
-	if err != nil {
-		return err
-	}
-	return raw(w, "%s\n", b)
+	return printLine(w, testLine{r.Path, r.Kind, r.Name, r.Status, float64(r.Took) / float64(time.Millisecond), r.Why, r.First, r.Output, r.Expect, r.Report})
 }
 
 // write writes what is about all results.
-func (o *testOptions) write(s *gate.Summary, std streams) error {
+func (o *testOptions) write(s *gate.Summary, std *console) error {
 	var err error
-	if o.json {
+	if std.json {
 		counts := make(map[gate.Status]int)
 		for _, r := range s.Results {
 			counts[r.Status]++
 		}
-		b, _ := marshal(map[string]any{"version": jsonVersion, "summary": counts, "ms": float64(s.Took) / float64(time.Millisecond), "exit": s.Exit(o.strict)})
-		err = raw(std.out, "%s\n", b)
+		err = printLine(std.out, map[string]any{"summary": counts, "ms": float64(s.Took) / float64(time.Millisecond), "exit": s.Exit(o.strict)})
 	} else if len(s.Results) > 0 {
 		_, err = visible.Fprintf(std.out, "%s in %.1f s\n", s, s.Took.Seconds())
 	}
