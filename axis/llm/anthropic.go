@@ -129,22 +129,6 @@ func readMessageBatch(body *canonjson.Value, k *keys) (call, bool) {
 	return k.take(body, nil, call{})
 }
 
-// anthropicCounting is that of Anthropic messages, of OpenAI's Responses, images and transcriptions, and of Harn. They share two names,
-// but Anthropic's input_tokens leaves out what a cache was read or written for, OpenAI's holds it.
-var anthropicCounting = counting{
-	marks: []string{"input_tokens", "output_tokens"},
-	input: []string{"input_tokens"}, output: []string{"output_tokens"},
-	cacheRead: []string{"cache_read_input_tokens", "input_tokens_details.cached_tokens", "input_token_details.cached_tokens",
-		"cache_read_tokens"},
-	cacheWrite:   []string{"cache_creation_input_tokens", "input_tokens_details.cache_write_tokens", "cache_write_tokens"},
-	cacheWrite1h: []string{"cache_creation.ephemeral_1h_input_tokens"},
-	reasoning:    []string{"output_tokens_details.reasoning_tokens", "output_tokens_details.thinking_tokens"},
-	apart: func(provider string, v *canonjson.Value) bool {
-		return provider == anthropic || provider == bedrock ||
-			get(v, "cache_read_input_tokens") != nil || get(v, "cache_creation_input_tokens") != nil
-	},
-}
-
 // anthropicErrors are the error types that the API documents for a status.
 var anthropicErrors = map[int]string{
 	401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large",

@@ -163,35 +163,6 @@ func invokeEvent(text []byte) []byte {
 	return text
 }
 
-// Bedrock counts caches beside the input: in converse's TokenUsage, and in the metrics at the end of an invoke stream. Llama and Titan's
-// embeddings know none.
-var (
-	converseCounting = counting{
-		marks: []string{"inputTokens", "outputTokens"}, input: []string{"inputTokens"}, output: []string{"outputTokens"},
-		cacheRead:  []string{"cacheReadInputTokens", "cacheReadInputTokenCount"},
-		cacheWrite: []string{"cacheWriteInputTokens", "cacheWriteInputTokenCount"},
-		apart:      always,
-		more: func(v *canonjson.Value, u *Usage) {
-			at(v, "cacheDetails", func(details *canonjson.Value) {
-				each(details, func(d *canonjson.Value) {
-					if n, _ := tokensAt(d, "inputTokens"); member(d, "ttl") == "1h" {
-						u.CacheWrite1hTokens += n
-					}
-				})
-			})
-		},
-	}
-	metricsCounting = counting{
-		marks: []string{"inputTokenCount", "outputTokenCount"}, input: []string{"inputTokenCount"}, output: []string{"outputTokenCount"},
-		cacheRead: []string{"cacheReadInputTokenCount"}, cacheWrite: []string{"cacheWriteInputTokenCount"},
-		apart: always,
-	}
-	invokeCounting = counting{
-		marks: []string{"prompt_token_count", "generation_token_count", "inputTextTokenCount"},
-		input: []string{"prompt_token_count", "inputTextTokenCount"}, output: []string{"generation_token_count"},
-	}
-)
-
 // bedrockError is the body of the service's errors.
 func bedrockError(status int, message string) []byte {
 	words := map[int]string{http.StatusUnauthorized: "AccessDeniedException", http.StatusTooManyRequests: "ThrottlingException"}

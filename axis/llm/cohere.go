@@ -40,13 +40,6 @@ func readCohereChat(body *canonjson.Value, k *keys) (call, bool) {
 // cohereUsage finds the usage of an answer: at its top, in the delta of the event that ends a stream, or in meta.
 var cohereUsage = usageAt("usage", "delta.usage", "response.meta", "meta")
 
-// cohereCounting is usage or meta: what the model saw, else what was billed.
-var cohereCounting = counting{
-	marks: []string{"tokens", "billed_units"},
-	input: []string{"tokens.input_tokens", "billed_units.input_tokens"}, output: []string{"tokens.output_tokens", "billed_units.output_tokens"},
-	cacheRead: []string{"cached_tokens"},
-}
-
 // cohereError is the API's error object.
 func cohereError(_ int, message string) []byte {
 	return marshal(wireObject{"message": message})

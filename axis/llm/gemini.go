@@ -163,19 +163,6 @@ func geminiContent(content *canonjson.Value) {
 // last one stands. Code Assist wraps each in a response.
 var geminiUsage = usageAt("usageMetadata", "response.usageMetadata")
 
-// geminiCounting is usageMetadata. promptTokenCount holds what came out of a cache; thoughts and what tools put into the prompt are
-// counted beside it and the candidates.
-var geminiCounting = counting{
-	marks: []string{"promptTokenCount", "candidatesTokenCount", "totalTokenCount"},
-	input: []string{"promptTokenCount"}, output: []string{"candidatesTokenCount", "responseTokenCount"},
-	cacheRead: []string{"cachedContentTokenCount"}, reasoning: []string{"thoughtsTokenCount"},
-	more: func(v *canonjson.Value, u *Usage) {
-		tools, _ := tokensAt(v, "toolUsePromptTokenCount")
-		u.InputTokens += tools
-		u.OutputTokens += u.ReasoningTokens
-	},
-}
-
 // geminiStatuses are the names of the RPC codes that the API gives with an HTTP status.
 var geminiStatuses = map[int]string{
 	400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED",

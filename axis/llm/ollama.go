@@ -87,12 +87,6 @@ func ollamaUsage(answer []byte) []byte {
 	return found
 }
 
-// ollamaCounting is that of a local server. Older ones leave prompt_eval_count out where the whole prompt was cached: the input then
-// reads 0.
-var ollamaCounting = counting{
-	marks: []string{"prompt_eval_count", "eval_count"}, input: []string{"prompt_eval_count"}, output: []string{"eval_count"},
-}
-
 // ollamaError is the server's error object.
 func ollamaError(_ int, message string) []byte {
 	return marshal(wireObject{"error": message})

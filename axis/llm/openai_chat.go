@@ -69,22 +69,6 @@ func dropThoughtSignatures(v *canonjson.Value) {
 	})
 }
 
-// chatCounting is that of Chat Completions, completions and embeddings, of OpenAI and of those that speak its protocols. prompt_tokens
-// holds what came out of a cache, completion_tokens the reasoning; but xAI and Gemini behind this protocol count reasoning beside it,
-// which their total shows.
-var chatCounting = counting{
-	marks: []string{"prompt_tokens", "completion_tokens"},
-	input: []string{"prompt_tokens"}, output: []string{"completion_tokens"},
-	cacheRead:  []string{"prompt_tokens_details.cached_tokens", "prompt_cache_hit_tokens", "cached_tokens"},
-	cacheWrite: []string{"prompt_tokens_details.cache_write_tokens", "prompt_tokens_details.cache_creation_tokens"},
-	reasoning:  []string{"completion_tokens_details.reasoning_tokens"},
-	more: func(v *canonjson.Value, u *Usage) {
-		if total, _ := tokensAt(v, "total_tokens"); total == u.InputTokens+u.OutputTokens+u.ReasoningTokens {
-			u.OutputTokens += u.ReasoningTokens
-		}
-	},
-}
-
 // chatProtocol is Chat Completions, of OpenAI and of all who speak it.
 var chatProtocol = &protocol{
 	name: "openai-chat", messages: "messages",
