@@ -36,19 +36,17 @@ var anthropicKeys = &keys{
 const claudeBilling = "x-anthropic-billing-header"
 
 var anthropicEndpoints = []endpoint{
-	{provider: anthropic, name: "messages", paths: paths("*/v1/messages"),
-		keys: anthropicKeys, read: readMessages, usage: messageUsage, talk: anthropicProtocol},
-	{provider: anthropic, name: "count_tokens", plain: countsTokens,
+	{name: "messages", paths: paths("*/v1/messages"), keys: anthropicKeys, read: readMessages, talk: anthropicProtocol},
+	{name: "count_tokens", plain: countsTokens,
 		paths: paths("*/v1/messages/count_tokens", "*/publishers/anthropic/models/count-tokens:rawPredict"),
 		keys:  anthropicKeys, read: readMessages},
-	{provider: anthropic, name: "rawPredict", paths: paths("*/publishers/anthropic/models/{model}:rawPredict"),
-		keys: anthropicKeys, read: readVertexMessages, usage: messageUsage, talk: anthropicProtocol},
-	{provider: anthropic, name: "streamRawPredict", paths: paths("*/publishers/anthropic/models/{model}:streamRawPredict"),
-		keys: anthropicKeys, read: readVertexMessages, usage: messageUsage, talk: anthropicProtocol},
-	{provider: anthropic, name: "batches", paths: paths("*/v1/messages/batches"),
-		plain: ordersWork, keys: anthropicBatchKeys, read: readMessageBatch},
-	{provider: anthropic, name: "complete", paths: paths("*/v1/complete"),
-		keys: anthropicCompleteKeys, read: single("model", "prompt"), usage: messageUsage, talk: prompted(anthropicProtocol)},
+	{name: "rawPredict", paths: paths("*/publishers/anthropic/models/{model}:rawPredict"),
+		keys: anthropicKeys, read: readVertexMessages, talk: anthropicProtocol},
+	{name: "streamRawPredict", paths: paths("*/publishers/anthropic/models/{model}:streamRawPredict"),
+		keys: anthropicKeys, read: readVertexMessages, talk: anthropicProtocol},
+	{name: "batches", paths: paths("*/v1/messages/batches"), plain: ordersWork, keys: anthropicBatchKeys, read: readMessageBatch},
+	{name: "complete", paths: paths("*/v1/complete"),
+		keys: anthropicCompleteKeys, read: single("model", "prompt"), talk: prompted(anthropicProtocol)},
 }
 
 var anthropicBatchKeys = &keys{

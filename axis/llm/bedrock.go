@@ -42,15 +42,11 @@ var invokeKeys = &keys{
 }
 
 var bedrockEndpoints = []endpoint{
-	{provider: bedrock, name: "invoke", paths: paths("*/model/{model+}/invoke"),
-		keys: invokeKeys, read: readInvoke, usage: messageUsage},
-	{provider: bedrock, name: "invoke-with-response-stream", paths: paths("*/model/{model+}/invoke-with-response-stream"),
-		keys: invokeKeys, read: readInvoke, usage: messageUsage},
-	{provider: bedrock, name: "converse", paths: paths("*/model/{model+}/converse"),
-		keys: converseKeys, read: readConverse, usage: messageUsage},
-	{provider: bedrock, name: "converse-stream", paths: paths("*/model/{model+}/converse-stream"),
-		keys: converseKeys, read: readConverse, usage: messageUsage},
-	{provider: bedrock, name: "count-tokens", paths: paths("*/model/{model+}/count-tokens"), plain: countsTokens,
+	{name: "invoke", paths: paths("*/model/{model+}/invoke"), keys: invokeKeys, read: readInvoke},
+	{name: "invoke-with-response-stream", paths: paths("*/model/{model+}/invoke-with-response-stream"), keys: invokeKeys, read: readInvoke},
+	{name: "converse", paths: paths("*/model/{model+}/converse"), keys: converseKeys, read: readConverse},
+	{name: "converse-stream", paths: paths("*/model/{model+}/converse-stream"), keys: converseKeys, read: readConverse},
+	{name: "count-tokens", paths: paths("*/model/{model+}/count-tokens"), plain: countsTokens,
 		keys: bedrockCountKeys, read: readBedrockCount},
 }
 
@@ -124,32 +120,6 @@ func readInvoke(body *canonjson.Value, k *keys) (call, bool) {
 		return readConverse(body, converseKeys)
 	}
 	return readChat(body, chatKeys)
-}
-
-// invocationMetrics is the key under which the last event of an invoke stream counts tokens.
-const invocationMetrics = "amazon-bedrock-invocationMetrics"
-
-// messageUsage finds the usage of an answer of Anthropic's or Bedrock's: that of converse or of the model itself, else what Bedrock counted,
-// else the counts of Llama and of Titan's embeddings. A stream of Anthropic's counts its input in message_start and its output in
-// message_delta: both are merged, the later value wins.
-func messageUsage(answer []byte) []byte {
-	var start, own, metrics, counts []byte
-	for text := range answers(answer) {
-		event := invokeEvent(text)
-		start = latest(start, objectAt(event, "message", "usage"))
-		own = latest(own, objectAt(event, "usage"))
-		metrics = latest(metrics, objectAt(event, invocationMetrics))
-		if !bytes.Contains(event, []byte(`"results"`)) { // Titan counts what it wrote in them, one by one
-			counts = latest(counts, pickNumbers(event, "prompt_token_count", "generation_token_count", "inputTextTokenCount"))
-		}
-	}
-	switch {
-	case start != nil && own != nil:
-		return mergeObjects(start, own)
-	case own != nil || start != nil:
-		return latest(start, own)
-	}
-	return latest(counts, metrics)
 }
 
 // invokeEvent returns what the bytes of an event of an invoke stream hold; of anything else the text itself.

@@ -21,12 +21,9 @@ var (
 )
 
 var cohereEndpoints = []endpoint{
-	{provider: cohere, name: "chat", paths: paths("*/v2/chat"),
-		keys: cohereChatKeys, read: readCohereChat, usage: cohereUsage, talk: cohereProtocol},
-	{provider: cohere, name: "chat", paths: paths("*/v1/chat"),
-		keys: cohereOldChatKeys, read: single("model", "message"), usage: cohereUsage},
-	{provider: cohere, name: "embed", paths: paths("*/v2/embed", "*/v1/embed"),
-		keys: cohereEmbedKeys, read: single("model", "texts|images|inputs"), usage: cohereUsage},
+	{name: "chat", paths: paths("*/v2/chat"), keys: cohereChatKeys, read: readCohereChat, talk: cohereProtocol},
+	{name: "chat", paths: paths("*/v1/chat"), keys: cohereOldChatKeys, read: single("model", "message")},
+	{name: "embed", paths: paths("*/v2/embed", "*/v1/embed"), keys: cohereEmbedKeys, read: single("model", "texts|images|inputs")},
 }
 
 // readCohereChat takes a body apart that has a model and messages, which look like OpenAI's.
@@ -36,9 +33,6 @@ func readCohereChat(body *canonjson.Value, k *keys) (call, bool) {
 	}
 	return readChat(body, k)
 }
-
-// cohereUsage finds the usage of an answer: at its top, in the delta of the event that ends a stream, or in meta.
-var cohereUsage = usageAt("usage", "delta.usage", "response.meta", "meta")
 
 // cohereError is the API's error object.
 func cohereError(_ int, message string) []byte {

@@ -25,8 +25,7 @@ type endpoint struct {
 	// turns follows the messages of a WebSocket, whose turns are what read is given: GET requests of ws:// and wss://, folded. nil for
 	// an endpoint that is spoken to by POST.
 	turns func(s *socket) exchange.Turns
-	usage func(answer []byte) []byte // of a whole answer, streamed or not; nil for none
-	talk  *protocol                  // how its conversation is written; nil where it has none. Bedrock's follows from the request
+	talk  *protocol // how its conversation is written; nil where it has none. Bedrock's follows from the request
 }
 
 // A call is what an endpoint reads out of the body of a request.
@@ -113,8 +112,17 @@ func (k *keys) take(body, messages *canonjson.Value, c call) (call, bool) {
 
 // endpoints are all that this package knows. The first one whose path and shape fit a request has it.
 var endpoints = slices.Concat(
-	anthropicEndpoints, bedrockEndpoints, geminiEndpoints, ollamaEndpoints, cohereEndpoints, openAIEndpoints,
+	of(anthropic, anthropicEndpoints), of(bedrock, bedrockEndpoints), of(gemini, geminiEndpoints),
+	of(ollama, ollamaEndpoints), of(cohere, cohereEndpoints), of(openAI, openAIEndpoints),
 )
+
+// of returns the endpoints of a provider with its name.
+func of(provider string, list []endpoint) []endpoint {
+	for i := range list {
+		list[i].provider = provider
+	}
+	return list
+}
 
 // A provider is what all of its endpoints have.
 type provider struct {

@@ -54,28 +54,21 @@ func geminiPaths(method string) []pattern {
 }
 
 var geminiEndpoints = []endpoint{
-	{provider: gemini, name: "generateContent", paths: geminiPaths("generateContent"),
-		keys: geminiKeys, read: readGemini, usage: geminiUsage, talk: geminiProtocol},
-	{provider: gemini, name: "streamGenerateContent", paths: geminiPaths("streamGenerateContent"),
-		keys: geminiKeys, read: readGemini, usage: geminiUsage, talk: geminiProtocol},
-	{provider: gemini, name: "generateContent", paths: paths("*/v1internal:generateContent"),
-		keys: codeAssistKeys, read: readCodeAssist, usage: geminiUsage, talk: geminiProtocol},
-	{provider: gemini, name: "streamGenerateContent", paths: paths("*/v1internal:streamGenerateContent"),
-		keys: codeAssistKeys, read: readCodeAssist, usage: geminiUsage, talk: geminiProtocol},
-	{provider: gemini, name: "BidiGenerateContent", turns: newLiveTurns,
+	{name: "generateContent", paths: geminiPaths("generateContent"), keys: geminiKeys, read: readGemini, talk: geminiProtocol},
+	{name: "streamGenerateContent", paths: geminiPaths("streamGenerateContent"), keys: geminiKeys, read: readGemini, talk: geminiProtocol},
+	{name: "generateContent", paths: paths("*/v1internal:generateContent"),
+		keys: codeAssistKeys, read: readCodeAssist, talk: geminiProtocol},
+	{name: "streamGenerateContent", paths: paths("*/v1internal:streamGenerateContent"),
+		keys: codeAssistKeys, read: readCodeAssist, talk: geminiProtocol},
+	{name: "BidiGenerateContent", turns: newLiveTurns,
 		paths: paths("*GenerativeService.BidiGenerateContent", "*GenerativeService.BidiGenerateContentConstrained",
 			"*LlmBidiService/BidiGenerateContent"),
-		keys: liveKeys, read: readLive, usage: geminiUsage, talk: liveProtocol},
-	{provider: gemini, name: "embedContent", paths: geminiPaths("embedContent"),
-		keys: geminiEmbedKeys, read: single("content"), usage: geminiUsage},
-	{provider: gemini, name: "batchEmbedContents", paths: geminiPaths("batchEmbedContents"),
-		keys: geminiEmbedKeys, read: single("requests"), usage: geminiUsage},
-	{provider: gemini, name: "predict", paths: paths("*/publishers/google/models/{model}:predict"),
-		keys: vertexKeys, read: single("instances"), usage: geminiUsage},
-	{provider: gemini, name: "countTokens", paths: geminiPaths("countTokens"), plain: countsTokens,
-		keys: countTokensKeys, read: readCountTokens},
-	{provider: gemini, name: "countTokens", paths: paths("*/v1internal:countTokens"), plain: countsTokens,
-		keys: codeAssistKeys, read: readCodeAssist},
+		keys: liveKeys, read: readLive, talk: liveProtocol},
+	{name: "embedContent", paths: geminiPaths("embedContent"), keys: geminiEmbedKeys, read: single("content")},
+	{name: "batchEmbedContents", paths: geminiPaths("batchEmbedContents"), keys: geminiEmbedKeys, read: single("requests")},
+	{name: "predict", paths: paths("*/publishers/google/models/{model}:predict"), keys: vertexKeys, read: single("instances")},
+	{name: "countTokens", paths: geminiPaths("countTokens"), plain: countsTokens, keys: countTokensKeys, read: readCountTokens},
+	{name: "countTokens", paths: paths("*/v1internal:countTokens"), plain: countsTokens, keys: codeAssistKeys, read: readCodeAssist},
 }
 
 var geminiCamel = map[string]string{
@@ -158,10 +151,6 @@ func geminiContent(content *canonjson.Value) {
 		})
 	})
 }
-
-// geminiUsage finds the usage of an answer. Each chunk of a stream, be it events or a JSON array, counts up to itself: the
-// last one stands. Code Assist wraps each in a response.
-var geminiUsage = usageAt("usageMetadata", "response.usageMetadata")
 
 // geminiStatuses are the names of the RPC codes that the API gives with an HTTP status.
 var geminiStatuses = map[int]string{

@@ -25,14 +25,10 @@ var (
 )
 
 var ollamaEndpoints = []endpoint{
-	{provider: ollama, name: "chat", paths: paths("*/api/chat"),
-		keys: ollamaChatKeys, read: readOllamaChat, usage: ollamaUsage, talk: ollamaProtocol},
-	{provider: ollama, name: "generate", paths: paths("*/api/generate"),
-		keys: ollamaGenerateKeys, read: readOllamaGenerate, usage: ollamaUsage, talk: prompted(ollamaProtocol)},
-	{provider: ollama, name: "embed", paths: paths("*/api/embed"),
-		keys: ollamaEmbedKeys, read: single("model", "input"), usage: ollamaUsage},
-	{provider: ollama, name: "embeddings", paths: paths("*/api/embeddings"),
-		keys: ollamaEmbedKeys, read: single("model", "prompt"), usage: ollamaUsage},
+	{name: "chat", paths: paths("*/api/chat"), keys: ollamaChatKeys, read: readOllamaChat, talk: ollamaProtocol},
+	{name: "generate", paths: paths("*/api/generate"), keys: ollamaGenerateKeys, read: readOllamaGenerate, talk: prompted(ollamaProtocol)},
+	{name: "embed", paths: paths("*/api/embed"), keys: ollamaEmbedKeys, read: single("model", "input")},
+	{name: "embeddings", paths: paths("*/api/embeddings"), keys: ollamaEmbedKeys, read: single("model", "prompt")},
 }
 
 // readOllamaChat takes a body apart that has a model and messages whose content is text: other servers have an /api/chat
@@ -75,16 +71,6 @@ func readOllamaGenerate(body *canonjson.Value, k *keys) (call, bool) {
 		return call{}, false
 	}
 	return single("prompt")(body, k)
-}
-
-// ollamaUsage makes a usage object of the counts that stand at the top of the last object of an answer. The times beside
-// them are none of the run's inputs.
-func ollamaUsage(answer []byte) []byte {
-	var found []byte
-	for text := range answers(answer) {
-		found = latest(found, pickNumbers(text, "prompt_eval_count", "eval_count"))
-	}
-	return found
 }
 
 // ollamaError is the server's error object.

@@ -121,9 +121,6 @@ func responsesItem(item *canonjson.Value, ids *pairs) {
 	})
 }
 
-// responsesUsage finds the usage of an answer. A stream, and a socket, end with an event that holds the whole response.
-var responsesUsage = usageAt("response.usage", "usage")
-
 // responsesProtocol is OpenAI's Responses API. An item that has a call_id is a call of a tool that the program runs, or its
 // result; other calls (web_search_call, code_interpreter_call, mcp_call, …) ran at the provider.
 var responsesProtocol = &protocol{

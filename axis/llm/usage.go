@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -169,28 +168,38 @@ func tokensAt(v *canonjson.Value, paths ...string) (int64, bool) {
 	return 0, false
 }
 
-// usageAt returns what finds the usage of an answer at one of some paths, with dots: see lastObject.
-func usageAt(paths ...string) func(answer []byte) []byte {
-	split := make([][]string, len(paths))
-	for i, path := range paths {
-		split[i] = strings.Split(path, ".")
-	}
-	return func(answer []byte) []byte { return lastObject(answer, split...) }
+// usagePaths are where the answers of all providers, and the events of streamed ones, have their usage; the first that is there counts.
+// A stream of Anthropic's counts its input in message_start (message.usage) and its output at the end. Groq puts it under x_groq too.
+// Bedrock's own count of an invoked model (the metrics) is for answers that have none of the model's.
+var usagePaths = [][]string{
+	{"usage"}, {"response", "usage"}, {"x_groq", "usage"}, {"delta", "usage"}, {"usageMetadata"}, {"response", "usageMetadata"},
+	{"response", "meta"}, {"meta"},
 }
 
-// lastObject returns the last JSON object that stands at one of the paths in one of the texts of an answer, as it stood;
-// nil for none. In one text an earlier path goes before a later one.
-func lastObject(body []byte, paths ...[]string) []byte {
-	var found []byte
-	for text := range answers(body) {
-		for _, path := range paths {
-			if at := objectAt(text, path...); at != nil {
-				found = at
+// plainCounts are counts that stand beside an answer, in no object: of Ollama, Llama, and Titan's embeddings.
+var plainCounts = []string{"prompt_eval_count", "eval_count", "prompt_token_count", "generation_token_count", "inputTextTokenCount"}
+
+// findUsage finds the usage object of a whole answer, streamed or not, as it stood; nil for none. What comes later in a stream stands.
+func findUsage(answer []byte) []byte {
+	var start, own, metrics, counts []byte
+	for text := range answers(answer) {
+		event := invokeEvent(text)
+		start = latest(start, objectAt(event, "message", "usage"))
+		for _, path := range usagePaths {
+			if at := objectAt(event, path...); at != nil {
+				own = at
 				break
 			}
 		}
+		metrics = latest(metrics, objectAt(event, "amazon-bedrock-invocationMetrics"))
+		if !bytes.Contains(event, []byte(`"results"`)) { // Titan counts what it wrote in them, one by one
+			counts = latest(counts, pickNumbers(event, plainCounts...))
+		}
 	}
-	return found
+	if start != nil && own != nil {
+		return mergeObjects(start, own)
+	}
+	return latest(latest(latest(counts, metrics), start), own)
 }
 
 // objectAt returns the JSON object at a path of keys, as it stood; nil where there is none.
