@@ -150,7 +150,7 @@ var converseProtocol = &protocol{
 
 // converseText is the list of blocks that a text is.
 func converseText(s string) canonjson.Value {
-	return array(object(canonjson.Member{Key: "text", Value: text(s)}))
+	return array(object(field("text", text(s))))
 }
 
 // The protocols of models behind Bedrock's InvokeModel, whose streams wrap their events.

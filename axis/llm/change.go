@@ -164,7 +164,7 @@ func put(v *canonjson.Value, key string, to canonjson.Value) {
 		*at = to
 		return
 	}
-	v.Members = append(v.Members, canonjson.Member{Key: key, Value: to})
+	v.Members = append(v.Members, field(key, to))
 }
 
 // appendInOrder appends v as JSON whose keys stand in their order: models read the properties of a tool in it.
@@ -202,7 +202,7 @@ func putSystemMessage(body *canonjson.Value, s string) {
 	if putLeading(messages, s) {
 		return
 	}
-	first := object(canonjson.Member{Key: "role", Value: text("system")}, canonjson.Member{Key: "content", Value: text(s)})
+	first := object(field("role", text("system")), field("content", text(s)))
 	messages.Elems = slices.Insert(messages.Elems, 0, first)
 }
 

@@ -170,7 +170,7 @@ func queryParams(u *url.URL) []canonjson.Member {
 	var members []canonjson.Member
 	for part := range strings.SplitSeq(u.RawQuery, "&") {
 		if name, value, ok := queryParam(part); ok {
-			members = append(members, canonjson.Member{Key: name, Value: text(value)})
+			members = append(members, field(name, text(value)))
 		}
 	}
 	slices.SortStableFunc(members, func(a, b canonjson.Member) int { return strings.Compare(a.Key, b.Key) })
@@ -199,7 +199,7 @@ func gather(members []canonjson.Member) []canonjson.Member {
 	lists := members[:0]
 	for _, m := range members {
 		if n := len(lists); n == 0 || lists[n-1].Key != m.Key {
-			lists = append(lists, canonjson.Member{Key: m.Key, Value: array(m.Value)})
+			lists = append(lists, field(m.Key, array(m.Value)))
 		} else {
 			lists[n-1].Value.Elems = append(lists[n-1].Value.Elems, m.Value)
 		}

@@ -79,7 +79,7 @@ func (c *call) whole() canonjson.Value {
 		members = append(members, c.messages)
 	}
 	if c.model != "" {
-		members = append(members, canonjson.Member{Key: modelKey, Value: text(c.model)})
+		members = append(members, field(modelKey, text(c.model)))
 	}
 	return object(members...)
 }
@@ -103,7 +103,7 @@ func (k *keys) take(body, messages *canonjson.Value, c call) (call, bool) {
 	c.model = member(body, modelKey)
 	taken := []string{modelKey}
 	if messages != nil {
-		c.messages = canonjson.Member{Key: k.messages, Value: *messages}
+		c.messages = field(k.messages, *messages)
 		taken = append(taken, k.messages)
 	}
 	c.surface, c.params = k.split(body, taken...)

@@ -135,7 +135,7 @@ func hoistThinking(body *canonjson.Value) {
 	if thinking == nil || get(body, "thinkingConfig") != nil {
 		return
 	}
-	hoisted := canonjson.Member{Key: "thinkingConfig", Value: *thinking}
+	hoisted := field("thinkingConfig", *thinking)
 	drop(config, "thinkingConfig")
 	body.Members = append(body.Members, hoisted)
 }
@@ -177,7 +177,7 @@ func putSystemInstruction(body *canonjson.Value, s string) {
 	if get(body, "system_instruction") != nil {
 		key = "system_instruction"
 	}
-	put(body, key, object(canonjson.Member{Key: "parts", Value: converseText(s)}))
+	put(body, key, object(field("parts", converseText(s))))
 }
 
 // geminiEvent reads an answer, or one chunk of a stream.

@@ -114,7 +114,7 @@ func (t *liveTurns) input(v *canonjson.Value) exchange.Turn {
 		switch m.Key {
 		case "text":
 			t.hush()
-			t.said = append(t.said, object(canonjson.Member{Key: "text", Value: m.Value}))
+			t.said = append(t.said, object(field("text", m.Value)))
 			asks = true
 		case "audio", "video":
 			t.sound.add(member(&m.Value, "data"))
@@ -132,9 +132,7 @@ func (t *liveTurns) input(v *canonjson.Value) exchange.Turn {
 // hush makes a part of the sound that came.
 func (t *liveTurns) hush() {
 	if name := t.sound.end(); name != "" {
-		t.said = append(t.said, object(canonjson.Member{
-			Key: "inlineData", Value: object(canonjson.Member{Key: "data", Value: text(name)}),
-		}))
+		t.said = append(t.said, object(field("inlineData", object(field("data", text(name))))))
 	}
 }
 
@@ -148,7 +146,7 @@ func (t *liveTurns) gather() {
 }
 
 func contentBy(role string, parts []canonjson.Value) canonjson.Value {
-	return object(canonjson.Member{Key: "role", Value: text(role)}, canonjson.Member{Key: "parts", Value: array(parts...)})
+	return object(field("role", text(role)), field("parts", array(parts...)))
 }
 
 // results takes what tools gave. The model goes on once it has all.
@@ -158,7 +156,7 @@ func (t *liveTurns) results(v *canonjson.Value) exchange.Turn {
 	at(v, "functionResponses", func(list *canonjson.Value) {
 		each(list, func(result *canonjson.Value) {
 			delete(t.calls, member(result, "id"))
-			parts = append(parts, object(canonjson.Member{Key: "functionResponse", Value: *result}))
+			parts = append(parts, object(field("functionResponse", *result)))
 		})
 	})
 	if len(parts) == 0 {
@@ -265,7 +263,7 @@ func (turn *liveTurn) take(m *liveMessage, calls map[string]bool) {
 	for _, raw := range elements(m.calls) {
 		if call, err := canonjson.Parse(raw); err == nil {
 			calls[member(&call, "id")] = true
-			turn.parts = append(turn.parts, object(canonjson.Member{Key: "functionCall", Value: call}))
+			turn.parts = append(turn.parts, object(field("functionCall", call)))
 		}
 	}
 }
@@ -290,7 +288,7 @@ func (turn *liveTurn) answer() []canonjson.Value {
 	if turn.words == "" {
 		return turn.parts
 	}
-	out := []canonjson.Value{object(canonjson.Member{Key: "text", Value: text(turn.words)})}
+	out := []canonjson.Value{object(field("text", text(turn.words)))}
 	for _, part := range turn.parts {
 		if get(&part, "inlineData") == nil && get(&part, "inline_data") == nil {
 			out = append(out, part)

@@ -60,7 +60,7 @@ func newRealtimeTurns(s *socket) exchange.Turns {
 	t := &realtimeTurns{socket: s, session: object()}
 	for _, name := range []string{"model", "deployment"} {
 		if model := s.query.Get(name); model != "" {
-			t.session = object(canonjson.Member{Key: modelKey, Value: text(model)})
+			t.session = object(field(modelKey, text(model)))
 			break
 		}
 	}
@@ -122,14 +122,10 @@ func (t *realtimeTurns) commit(id, after string) {
 	if name == "" || t.find(id) >= 0 {
 		return
 	}
-	item := object(
-		canonjson.Member{Key: "type", Value: text("message")}, canonjson.Member{Key: "role", Value: text("user")},
-		canonjson.Member{Key: "content", Value: array(object(
-			canonjson.Member{Key: "type", Value: text("input_audio")}, canonjson.Member{Key: "audio", Value: text(name)},
-		))},
-	)
+	sound := object(field("type", text("input_audio")), field("audio", text(name)))
+	item := object(field("type", text("message")), field("role", text("user")), field("content", array(sound)))
 	if id != "" {
-		item.Members = append(item.Members, canonjson.Member{Key: "id", Value: text(id)})
+		put(&item, "id", text(id))
 	}
 	t.insert(after, item)
 }
@@ -156,9 +152,9 @@ func (t *realtimeTurns) folded(settings *canonjson.Value) []byte {
 		for i := range t.items {
 			input.Elems = append(input.Elems, t.items[i].value)
 		}
-		whole.Members = append(whole.Members, canonjson.Member{Key: "input", Value: input})
+		put(&whole, "input", input)
 	}
-	whole.Members = append(whole.Members, canonjson.Member{Key: foldedKey, Value: object(canonjson.Member{Key: "sent", Value: *settings})})
+	put(&whole, foldedKey, object(field("sent", *settings)))
 	return whole.Append(nil)
 }
 

@@ -82,10 +82,7 @@ func readResponses(body *canonjson.Value, k *keys) (call, bool) {
 		input = &none
 	}
 	if input.Kind == canonjson.String {
-		*input = array(object(
-			canonjson.Member{Key: "role", Value: text("user")},
-			canonjson.Member{Key: "content", Value: *input},
-		))
+		*input = array(object(field("role", text("user")), field("content", *input)))
 	}
 	if input.Kind != canonjson.Array {
 		return call{}, false
@@ -109,7 +106,7 @@ func responsesItem(item *canonjson.Value, ids *pairs) {
 		return
 	}
 	if get(item, "type") == nil {
-		item.Members = append(item.Members, canonjson.Member{Key: "type", Value: text("message")})
+		put(item, "type", text("message"))
 	}
 	kind := "input_text"
 	if role == "assistant" {

@@ -70,6 +70,11 @@ func object(members ...canonjson.Member) canonjson.Value {
 	return canonjson.Value{Kind: canonjson.Object, Members: members}
 }
 
+// field is a member of an object.
+func field(key string, value canonjson.Value) canonjson.Member {
+	return canonjson.Member{Key: key, Value: value}
+}
+
 // array builds an array.
 func array(elems ...canonjson.Value) canonjson.Value {
 	return canonjson.Value{Kind: canonjson.Array, Elems: elems}
@@ -80,7 +85,7 @@ func text(s string) canonjson.Value { return canonjson.Value{Kind: canonjson.Str
 
 // textBlock builds {"type":kind,"text":s}.
 func textBlock(kind string, s canonjson.Value) canonjson.Value {
-	return object(canonjson.Member{Key: "type", Value: text(kind)}, canonjson.Member{Key: "text", Value: s})
+	return object(field("type", text(kind)), field("text", s))
 }
 
 // member returns the string under key, "" where there is none.
