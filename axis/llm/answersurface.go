@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
@@ -25,32 +24,19 @@ var (
 // answerSurface returns what Classifier.AnswerSurface masks.
 func answerSurface(body []byte) []byte {
 	numbers := make(pairs)
-	whole, err := canonjson.Parse(body)
-	if err == nil {
-		numbers.answer(&whole)
-		return whole.Append(nil)
-	}
-	out := make([]byte, 0, len(body))
-	for line := range bytes.Lines(body) {
-		text := bytes.TrimRight(line, "\r\n")
-		data, field := bytes.CutPrefix(text, []byte("data:"))
-		v, err := canonjson.Parse(data)
+	var out []byte
+	for text := range answers(body) {
+		v, err := canonjson.Parse(text)
 		switch {
-		case bytes.HasPrefix(text, []byte(":")), string(text) == "event: ping",
-			len(text) == 0 && (len(out) == 0 || bytes.HasSuffix(out, []byte("\n\n"))): // behind a ping
-			continue
 		case err != nil:
 			out = append(append(out, text...), '\n')
-			continue
+		case member(&v, "type") != "ping":
+			numbers.answer(&v)
+			out = append(v.Append(out), '\n')
 		}
-		if kind, _ := v.Get("type"); kind.Text() == "ping" {
-			continue
-		}
-		numbers.answer(&v)
-		if field {
-			out = append(out, "data: "...)
-		}
-		out = append(v.Append(out), '\n')
+	}
+	if out == nil {
+		return body
 	}
 	return out
 }

@@ -69,14 +69,12 @@ func (c *Change) endpoint(r *exchange.Request, id *exchange.Identity) (*endpoint
 	if err != nil {
 		return nil, nil, err
 	}
-	i := slices.IndexFunc(endpoints, func(e endpoint) bool {
-		_, ok := e.match(u.Path)
-		return ok && e.provider == id.Key.Provider && e.name == id.Key.Endpoint
-	})
-	if i < 0 || r.Method != http.MethodPost || endpoints[i].keys == nil || endpoints[i].keys.messages == "" {
-		return nil, nil, ErrNoCall
+	for e := range endpointsAt(u.Path, false) {
+		if e.provider == id.Key.Provider && e.name == id.Key.Endpoint && r.Method == http.MethodPost && e.keys.messages != "" {
+			return e, u, nil
+		}
 	}
-	return &endpoints[i], u, nil
+	return nil, nil, ErrNoCall
 }
 
 // model puts the model where it stands: in the path, in the body, or in both.

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -215,14 +216,25 @@ func (e *endpoint) match(path string) (model string, ok bool) {
 	return "", false
 }
 
-// Locate returns which operation a POST to a path asks for, and the model that the path names: "" for none.
-func Locate(path string) (provider, endpoint, model string) {
-	for i := range endpoints {
-		if e := &endpoints[i]; e.turns == nil {
-			if model, ok := e.match(path); ok {
-				return e.provider, e.name, model
+// endpointsAt yields the endpoints that a path may be of, over a socket or not, each with the model that the path names.
+func endpointsAt(path string, socket bool) iter.Seq2[*endpoint, string] {
+	return func(yield func(*endpoint, string) bool) {
+		for i := range endpoints {
+			e := &endpoints[i]
+			if (e.turns != nil) != socket {
+				continue
+			}
+			if model, ok := e.match(path); ok && !yield(e, model) {
+				return
 			}
 		}
+	}
+}
+
+// Locate returns which operation a POST to a path asks for, and the model that the path names: "" for none.
+func Locate(path string) (provider, endpoint, model string) {
+	for e, model := range endpointsAt(path, false) {
+		return e.provider, e.name, model
 	}
 	return "", "", ""
 }
