@@ -84,9 +84,13 @@ const noIndex blockKey = "-1"
 // ReadJSON implements jsonscan.Value.
 func (k *blockKey) ReadJSON(s *jsonscan.Scanner) {
 	raw := s.Raw()
-	if *k = blockKey(raw); len(raw) > 7 || strings.Trim(string(raw), "0123456789") != "" {
-		*k = noIndex
+	for _, c := range raw {
+		if c < '0' || c > '9' || len(raw) > 7 {
+			*k = noIndex
+			return
+		}
 	}
+	*k = blockKey(raw)
 }
 
 // textsIn returns the text that raw is; of a list of blocks their texts.
