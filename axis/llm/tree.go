@@ -106,12 +106,7 @@ func list(v *canonjson.Value, key string) *canonjson.Value {
 
 // firstRole returns the index of the first element whose role is one of roles, -1 for none.
 func firstRole(messages *canonjson.Value, roles ...string) int {
-	for i := range messages.Elems {
-		if slices.Contains(roles, member(&messages.Elems[i], "role")) {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(messages.Elems, func(m canonjson.Value) bool { return slices.Contains(roles, member(&m, "role")) })
 }
 
 // withRole returns the indices of the messages whose role is one of roles.
