@@ -145,11 +145,7 @@ func (s *side) keys() (*fidelity.Keys, error) {
 	}
 	defer t.Close()
 	s.lost = tape.LostIn(t.Store)
-	keys, err := fidelity.KeysOf(s.lost.Watch(t.Records()))
-	if err == nil {
-		keys.Copy = true
-	}
-	return keys, err
+	return fidelity.KeysOf(s.lost.Watch(t.Records()))
 }
 
 func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) {
