@@ -304,34 +304,17 @@ func (b *Book) Damaged() []string {
 	return texts
 }
 
-// giveBack undoes that a recorded exchange was handed out.
-func (b *Book) giveBack(rec *Recorded) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	rec.Served = false
-	for i := len(b.log) - 1; i >= 0; i-- {
-		if b.log[i].seq == rec.Seq {
-			b.log = append(b.log[:i], b.log[i+1:]...)
-			break
-		}
+// CallOf says how much of a recorded call had come when its answer ended.
+func (b *Book) CallOf(rec *Recorded) Call {
+	messages, rest := 0, b.body(rec)
+	for m := FirstMessage(rest); m != nil; m = FirstMessage(rest) {
+		messages, rest = messages+1, rest[len(m):]
 	}
-	if q := b.queues[rec.Key]; q != nil {
-		q.GiveBack(rec)
+	if rec.after == nil {
+		return Call{Steps: messages + 1, Ended: true}
 	}
-}
-
-// CallOf is the request of a recorded call.
-func (b *Book) CallOf(rec *Recorded) *Call {
-	all, whole := messagesOf(b.body(rec))
-	if rec.after != nil { // the beginning of a message may stand behind the last
-		steps := rec.after[len(rec.after)-1]
-		return &Call{Messages: all, Steps: steps, Ended: steps > len(all)}
-	}
-	c := &Call{Steps: len(all) + 1, Ended: true}
-	if whole {
-		c.Messages = all
-	}
-	return c
+	steps := rec.after[len(rec.after)-1]
+	return Call{Steps: max(steps, messages), Ended: steps > messages}
 }
 
 // noteCalls finds the calls that were answered while their request still came. Those of the same method are known by their first

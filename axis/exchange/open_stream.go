@@ -24,8 +24,8 @@ func (o *Open) Whole(body []byte, after []int) {
 		return
 	}
 	o.request, o.exchange.RequestDigest = c.request, id.Key.Request
-	if o.taken != nil && o.exchange.Lane != Unmatched {
-		o.exchange.RequestDigest = o.taken.Exchange.RequestDigest // of which each message was compared
+	if o.taken != nil && o.exchange.Lane != Unmatched && o.sameCall(o.book.body(o.taken), c.request.Body) {
+		o.exchange.RequestDigest = o.taken.Exchange.RequestDigest
 	}
 	if o.tap.rec == nil {
 		return
@@ -38,34 +38,27 @@ func (o *Open) Whole(body []byte, after []int) {
 	}
 }
 
-// Alike reports whether two messages of the request are equal after masks.
-func (o *Open) Alike(was, now []byte) bool {
-	if string(was) == string(now) {
-		return true
+// sameCall reports whether the whole messages of two requests are equal after masks. What else had come of a call when it was cut is a
+// matter of moments.
+func (o *Open) sameCall(was, now []byte) bool {
+	var digests [2]cas.Digest
+	for i, body := range [][]byte{was, now} {
+		rest := body
+		for m := FirstMessage(rest); m != nil; m = FirstMessage(rest) {
+			rest = rest[len(m):]
+		}
+		c := o.tap.clean(&Request{Method: o.request.Method, URL: o.request.URL, Header: o.request.Header, Body: body[:len(body)-len(rest)]})
+		id, err := o.tap.classifier.Classify(c.request)
+		if err != nil {
+			return false
+		}
+		digests[i] = id.Key.Request
 	}
-	a, b := o.digestOf(was), o.digestOf(now)
-	return a != nil && b != nil && *a == *b
-}
-
-func (o *Open) digestOf(message []byte) *cas.Digest {
-	c := o.tap.clean(&Request{Method: o.request.Method, URL: o.request.URL, Header: o.request.Header, Body: message})
-	id, err := o.tap.classifier.Classify(c.request)
-	if err != nil {
-		return nil
-	}
-	return &id.Key.Request
+	return digests[0] == digests[1]
 }
 
 // Recorded is what answers the request; nil for nothing, and before Take.
 func (o *Open) Recorded() *Recorded { return o.taken }
-
-// TurnDown says that the request went on otherwise than the recorded one that answered it so far: it is refused, for a reason, and
-// the recorded one was not asked for.
-func (o *Open) TurnDown(reason string) {
-	o.book.giveBack(o.taken)
-	o.exchange.Lane = Unmatched
-	o.exchange.Error = o.tap.scrubber.String(reason)
-}
 
 // Opened makes the request, which asked for a WebSocket (Key.Socket), one that got it: h is the header of the answer 101. The record
 // of that is with the kernel when it returns, and End has nothing left to do. Closed must follow. On a replay Take stands before it.
@@ -144,20 +137,10 @@ func FirstMessage(b []byte) []byte {
 	return nil
 }
 
-// messagesOf splits what was asked in gRPC's messages; ok is false where something else is left.
-func messagesOf(b []byte) (all [][]byte, ok bool) {
-	all = [][]byte{}
-	for m := FirstMessage(b); m != nil; m = FirstMessage(b) {
-		all, b = append(all, m), b[len(m):]
-	}
-	return all, len(b) == 0
-}
-
-// A Call is the request of a recorded gRPC call.
+// A Call is how much of a recorded gRPC call had come when its answer ended.
 type Call struct {
-	Messages [][]byte // with their heads, as they stand on the tape; nil where they cannot be told apart
-	Steps    int      // how many of them, and one more for their end, had come when the answer ended
-	Ended    bool     // their end had
+	Steps int  // how many messages, and one more for their end
+	Ended bool // their end had
 }
 
 // streamKey names what calls of one method have in common.

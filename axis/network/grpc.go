@@ -57,11 +57,12 @@ func (s *handler) replayCall(w http.ResponseWriter, r *http.Request, req *exchan
 		return err
 	}
 	if !streams {
-		req.Body = in.body()
+		req.Body, _ = in.sofar()
 		return s.exchange(w, r, req, to, nil)
 	}
 	if !eager {
-		req.Body = exchange.FirstMessage(in.body())
+		body, _ := in.sofar()
+		req.Body = exchange.FirstMessage(body)
 	}
 	o, err := s.cfg.Tap.BeginStream(req)
 	if err != nil {
@@ -69,7 +70,7 @@ func (s *handler) replayCall(w http.ResponseWriter, r *http.Request, req *exchan
 	}
 	a := s.replayedCall(r, req, to, o)
 	if body, ok := a.body.(playedBody); ok {
-		p := &callBody{body: body.AnswerBody, in: in, o: o, patience: patience, was: s.tape.book.CallOf(o.Recorded()), reveal: s.tape.reveal}
+		p := &callBody{Body: body.AnswerBody, in: in, patience: patience, was: s.tape.book.CallOf(o.Recorded())}
 		a.body, a.ends = p, p
 	}
 	return s.relayCall(w, r, o, a, in)
@@ -89,14 +90,8 @@ func (s *handler) replayedCall(r *http.Request, req *exchange.Request, to *url.U
 
 // grpcRefusal is an answer of our own to a call: no client tries FAILED_PRECONDITION again.
 func grpcRefusal(message string) *answer {
-	h := http.Header{"Content-Type": {"application/grpc"}}
-	refuseGRPC(h, message)
+	h := http.Header{"Content-Type": {"application/grpc"}, "Grpc-Status": {"9"}, "Grpc-Message": {grpcMessage(message)}}
 	return &answer{status: http.StatusOK, header: h, trails: true}
-}
-
-func refuseGRPC(h http.Header, message string) {
-	h["Grpc-Status"] = []string{"9"}
-	h["Grpc-Message"] = []string{grpcMessage(message)}
 }
 
 // grpcMessage encodes a text as grpc-message holds it: what is not printable ASCII, and "%", in percent signs.
@@ -112,79 +107,24 @@ func grpcMessage(text string) string {
 	return b.String()
 }
 
-// otherCall says that a call went on otherwise than the recorded one.
-type otherCall struct{ why string }
-
-func (e *otherCall) Error() string { return e.why }
-
 // A callBody gives a recorded answer to a call that goes on: at once, but for its end, which waits for as much of the call as had come by
-// then, and judges that.
+// then. What came compares as any request does.
 type callBody struct {
-	body     *exchange.AnswerBody
+	exchange.Body
 	in       *incoming
-	o        *exchange.Open
-	was      *exchange.Call
-	reveal   func([]byte) []byte // nil for none
+	was      exchange.Call
 	patience time.Duration
-	at       int // in the request: behind the messages that were compared
-	compared int
 }
 
 // Next implements body.
 func (p *callBody) Next(ctx context.Context) ([]byte, error) {
-	b, err := p.body.Next(ctx)
+	b, err := p.Body.Next(ctx)
 	if err != nil && ctx.Err() == nil {
-		if other := p.judge(ctx, errors.Is(err, io.EOF)); other != nil {
-			err = other
+		if _, gone := p.in.await(ctx, p.was.Steps, p.patience); gone != nil {
+			err = gone
 		}
 	}
 	return b, err
-}
-
-// Close implements body.
-func (p *callBody) Close() error { return p.body.Close() }
-
-// judge waits for what had come of the call by the end of its answer, and compares it: message by message, so that what differs is told
-// at once. How many messages came counts where the answer is whole. The error is an *otherCall, or ctx's.
-func (p *callBody) judge(ctx context.Context, whole bool) error {
-	came := true
-	for step := 1; came && step <= p.was.Steps; step++ {
-		var err error
-		if came, err = p.in.await(ctx, step, p.patience); err != nil {
-			return err
-		}
-		if err := p.compare(); err != nil {
-			return err
-		}
-	}
-	if err := p.compare(); err != nil {
-		return err
-	}
-	if came, want := p.in.steps(), p.was.Steps; whole && (came < want || p.was.Ended && p.was.Messages != nil && came > want) {
-		return &otherCall{fmt.Sprintf("of the call came %d messages and ends where %d were recorded", came, want)}
-	}
-	return nil
-}
-
-// compare compares the messages that came with the recorded ones.
-func (p *callBody) compare() error {
-	rest := p.in.body()[p.at:]
-	for m := exchange.FirstMessage(rest); m != nil && p.was.Messages != nil; m = exchange.FirstMessage(rest) {
-		rest, p.at = rest[len(m):], p.at+len(m)
-		p.compared++
-		switch i := p.compared - 1; {
-		case i >= len(p.was.Messages) && !p.was.Ended:
-		case i >= len(p.was.Messages):
-			return &otherCall{fmt.Sprintf("message %d of the call is one more than were recorded", p.compared)}
-		case !p.same(p.was.Messages[i], m):
-			return &otherCall{fmt.Sprintf("message %d of the call is another than was recorded", p.compared)}
-		}
-	}
-	return nil
-}
-
-func (p *callBody) same(was, now []byte) bool {
-	return p.o.Alike(was, now) || p.reveal != nil && p.o.Alike(p.reveal(was), now)
 }
 
 // recorded is the request as it stands on the replay's tape: of one that was recorded up to where its answer ended, as much.
@@ -193,7 +133,7 @@ func (p *callBody) recorded(body []byte) []byte {
 		return body
 	}
 	rest := body
-	for range p.was.Messages {
+	for range p.was.Steps {
 		rest = rest[len(exchange.FirstMessage(rest)):]
 	}
 	return body[:len(body)-len(rest)]
@@ -265,11 +205,11 @@ func (in *incoming) cameBefore(steps int) bool {
 	return in.ended && steps > in.messages
 }
 
-// body is what has come by now.
-func (in *incoming) body() []byte {
+// sofar is what has come by now, and how many steps it is.
+func (in *incoming) sofar() (body []byte, steps int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return bytes.Clone(in.kept)
+	return bytes.Clone(in.kept), in.stepsLocked()
 }
 
 // await waits for so many steps, for limit at most after the last time that something came; an incoming of which nothing more comes

@@ -134,8 +134,6 @@ func (x *relay) chunks() error {
 		case done || werr != nil:
 			return werr
 		case err == nil:
-		case x.turnedDown(err):
-			return x.end()
 		case errors.Is(err, io.EOF) && x.a.length > x.sent:
 			return x.cut(io.ErrUnexpectedEOF)
 		case errors.Is(err, io.EOF):
@@ -248,8 +246,8 @@ func (x *relay) step() {
 // over ends the exchange. Of a gRPC call it is now known what was asked.
 func (x *relay) over(errText string) error {
 	if x.a.asked != nil {
-		x.step()
-		body := x.a.asked.body()
+		body, steps := x.a.asked.sofar()
+		x.after = append(x.after, steps)
 		if x.a.ends != nil && errText == "" {
 			body = x.a.ends.recorded(body)
 		}
@@ -259,19 +257,6 @@ func (x *relay) over(errText string) error {
 		x.o.Whole(body, x.after)
 	}
 	return x.o.End(errText)
-}
-
-// turnedDown ends a recorded answer whose call went on otherwise: what is left of it are trailers that say so.
-func (x *relay) turnedDown(err error) bool {
-	var other *otherCall
-	if !errors.As(err, &other) {
-		return false
-	}
-	x.o.TurnDown(other.why)
-	h := make(http.Header)
-	refuseGRPC(h, exchange.Refusal(x.o.Request(), other.why))
-	x.a.trailer, x.a.ends = &h, nil
-	return true
 }
 
 // last records the exchange and passes its last chunk on, which leaves together with the end of the answer.
