@@ -483,11 +483,7 @@ func (q *queue) overlap() bool {
 	var lastG uint64
 	var lastEnd int64
 	for _, rec := range q.All { // by arrival
-		first := rec.g
-		if chunks := rec.Exchange.Stream; len(chunks) > 0 {
-			first = chunks[0].G
-		}
-		if first < lastG || rec.begun() < lastEnd {
+		if rec.answeredAt() < lastG || rec.begun() < lastEnd {
 			return true
 		}
 		lastG, lastEnd = max(lastG, rec.g), max(lastEnd, rec.endedMS)

@@ -84,11 +84,7 @@ func (r *Recorded) begun() int64 {
 
 // came is the recorder's ordinal at which a request came, or a later one.
 func (r *Recorded) came() uint64 {
-	first := r.g
-	if len(r.Exchange.Stream) > 0 {
-		first = r.Exchange.Stream[0].G
-	}
-	return cmp.Or(numberIn(r.extra, placeKey), first)
+	return cmp.Or(numberIn(r.extra, placeKey), r.answeredAt())
 }
 
 // answeredAt is the recorder's ordinal at which the answer began.
@@ -107,12 +103,13 @@ func (r *Recorded) passed() uint64 {
 	return r.g
 }
 
-// Response is the recorded answer to req as net/http gives one, without its body, which has size bytes. Its trailers are announced;
+// Response is the recorded answer to req as net/http gives one, reasons of a server's own apart, which are not kept, and without its body,
+// which has size bytes. Its trailers are announced;
 // GiveTrailers says them.
 func (r *Recorded) Response(req *http.Request, size int64) *http.Response {
 	ex := r.Exchange
 	res := &http.Response{
-		Status: statusLine(ex.Status), StatusCode: ex.Status, Proto: r.Proto(), Header: HeaderOf(ex.ResponseHeaders), Request: req,
+		Status: strconv.Itoa(ex.Status) + " " + cmp.Or(http.StatusText(ex.Status), "status code "+strconv.Itoa(ex.Status)), StatusCode: ex.Status, Proto: r.Proto(), Header: HeaderOf(ex.ResponseHeaders), Request: req,
 	}
 	var ok bool
 	if res.ProtoMajor, res.ProtoMinor, ok = http.ParseHTTPVersion(res.Proto); !ok {
@@ -179,9 +176,4 @@ func Outgoing(ctx context.Context, req *http.Request, body []byte) *http.Request
 	out.Body = io.NopCloser(bytes.NewReader(body))
 	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	return out
-}
-
-// statusLine is the end of a status line, as net/http writes it: reasons of a server's own are not kept.
-func statusLine(code int) string {
-	return strconv.Itoa(code) + " " + cmp.Or(http.StatusText(code), "status code "+strconv.Itoa(code))
 }

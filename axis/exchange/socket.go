@@ -196,7 +196,7 @@ func (s *Socket) write(h *heldRecord) error {
 			k.Lane = s.became.Lane
 		case *tape.WSMessage:
 			if h.entry != nil && h.entry.on != nil && h.entry.on != s.became.Socket {
-				k.Extra = append(k.Extra, number(tape.ElsewhereKey, h.entry.seq))
+				k.Extra = append(k.Extra, tape.NumberField(tape.ElsewhereKey, h.entry.seq)...)
 			}
 		}
 	}
@@ -243,11 +243,6 @@ func opcodeOf(name string) int {
 		return RawBytes
 	}
 	return TextMessage
-}
-
-// number returns a field that is a number.
-func number(name string, n uint64) tape.Field {
-	return tape.Field{Name: name, Value: strconv.AppendUint(nil, n, 10)}
 }
 
 // numberIn returns the number of a field; 0 for none.
@@ -304,10 +299,10 @@ func (s *Socket) answers() {
 		return
 	}
 	s.told++
-	number := func(arrival uint64) uint64 { return message + arrival<<most + s.told }
-	arrival, recorded := number(s.connection), uint64(0)
+	numberOf := func(arrival uint64) uint64 { return message + arrival<<most + s.told }
+	arrival, recorded := numberOf(s.connection), uint64(0)
 	if s.became != nil {
-		recorded = number(s.became.Arrival)
+		recorded = numberOf(s.became.Arrival)
 	}
 	s.tell = func() { told(s.opener, arrival, recorded) }
 }
@@ -349,7 +344,7 @@ func (s *Socket) clean(from Side, b []byte) []byte {
 func (s *Socket) closeRecord(e *SocketEnd) *tape.WSClose {
 	k := &tape.WSClose{Connection: s.connection, Code: e.Code, Reason: s.tap.scrubber.String(strings.ToValidUTF8(e.Reason, "\uFFFD"))}
 	if e.Code != Abnormal {
-		k.Extra = append(k.Extra, field(directionKey, directions[e.First]), number(placeKey, e.At))
+		k.Extra = append(append(k.Extra, field(directionKey, directions[e.First])), tape.NumberField(placeKey, e.At)...)
 	}
 	if e.Answer != nil {
 		answer := append(strconv.AppendInt([]byte{'['}, int64(e.Answer.Code), 10), ',')

@@ -278,7 +278,7 @@ func (ss *sessions) open() *webSession {
 		return nil
 	}
 	gone, leave := context.WithCancel(ss.ctx)
-	v := &webSession{session: newSession(gone, ss.s, ss.o), id: rand.Text(), streams: newStreams(), leave: leave}
+	v := &webSession{session: newSession(gone, ss.s, ss.o), id: rand.Text(), streams: &streams{own: &eventLog{name: "0", max: maxUnheard}}, leave: leave}
 	v.unasked = v.streams.own.put
 	ss.all[v.id] = v
 	context.AfterFunc(gone, func() {
@@ -477,10 +477,6 @@ type streams struct {
 	mu   sync.Mutex // guards what follows
 	last int
 	all  []*eventLog // with the answers to a POST, oldest first
-}
-
-func newStreams() *streams {
-	return &streams{own: &eventLog{name: "0", max: maxUnheard}}
 }
 
 // open begins the stream of a POST, which is its first reader, and forgets old ones.

@@ -33,13 +33,7 @@ func (s *handler) call(w http.ResponseWriter, r *http.Request, req *exchange.Req
 	if err != nil {
 		return err
 	}
-	return s.relayCall(w, r, o, s.up.fetch(r, req, in, to), in)
-}
-
-// relayCall passes the answer of a call on.
-func (s *handler) relayCall(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer, in *incoming) error {
-	a.asked = in
-	return s.relay(w, r, o, a)
+	return s.relay(w, r, o, s.up.fetch(r, req, in, to))
 }
 
 // replayCall answers a call from the tape. One whose like was never answered before it had been sent is waited for and is then a request
@@ -73,7 +67,8 @@ func (s *handler) replayCall(w http.ResponseWriter, r *http.Request, req *exchan
 		p := &callBody{Body: body.AnswerBody, in: in, patience: patience, was: s.tape.book.CallOf(o.Recorded())}
 		a.body, a.ends = p, p
 	}
-	return s.relayCall(w, r, o, a, in)
+	a.asked = in
+	return s.relay(w, r, o, a)
 }
 
 // replayedCall is what a call gets of the tape. One that comes to the point of a fork is refused: it has been read by now, and cannot be

@@ -104,18 +104,6 @@ func (s *handler) exchange(w http.ResponseWriter, r *http.Request, req *exchange
 	return s.relay(w, r, o, a)
 }
 
-// relay passes an answer on to the program.
-func (s *handler) relay(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer) error {
-	if a.body != nil {
-		defer a.body.Close()
-	}
-	err := relayAnswer(w, r, o, a, s.log)
-	if err != nil {
-		s.log.Debug("exchange was cut", "url", o.Request().URL, "error", err)
-	}
-	return err
-}
-
 // maxPresized is the longest request body, in bytes, for which memory is taken on the word of its Content-Length.
 const maxPresized = 1 << 20
 

@@ -123,9 +123,13 @@ func (u *upstream) fetch(r *http.Request, req *exchange.Request, in *incoming, t
 	trails := trailing(r)
 	res, err := u.send(r.Context(), req, to, sending{body: in, clear: isGRPC(r) || trails && r.ProtoMajor == 2 && r.TLS == nil})
 	if err != nil {
-		return dead(err)
+		a := dead(err)
+		a.asked = in
+		return a
 	}
-	return answerOf(res, trails)
+	a := answerOf(res, trails)
+	a.asked = in
+	return a
 }
 
 // answerOf is what an upstream answered.

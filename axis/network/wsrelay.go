@@ -197,18 +197,11 @@ func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.
 
 // refused takes the end of one way whose receiver has gone. The sender gets the same end.
 func (x *wsRelay) refused(w *wsWay, err error) {
-	x.finish(w, other(w.from), err)
+	x.finish(w, exchange.FromServer-w.from, err)
 	if !errors.Is(err, net.ErrClosed) {
 		reset(w.conns.src)
 	}
 	w.conns.end()
-}
-
-func other(side exchange.Side) exchange.Side {
-	if side == exchange.FromProgram {
-		return exchange.FromServer
-	}
-	return exchange.FromProgram
 }
 
 // finish notes how one way ended, for side has gone: with err, or having sent all.

@@ -2,6 +2,8 @@ package wsframe
 
 import (
 	"bytes"
+	"crypto/sha1" //nolint:gosec // see AcceptKey
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -290,4 +292,10 @@ func (f *inflater) keep(out []byte) {
 		f.window = f.window[:copy(f.window, f.window[over:])]
 	}
 	f.window = append(f.window, out...)
+}
+
+// AcceptKey is the Sec-WebSocket-Accept that answers a Sec-WebSocket-Key (RFC 6455, 4.2.2).
+func AcceptKey(key string) string {
+	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // the RFC wants it, and it proves nothing
+	return base64.StdEncoding.EncodeToString(sum[:])
 }
