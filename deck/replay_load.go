@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -257,4 +259,256 @@ func (r *replayer) reveal() func([]byte) []byte {
 		return nil
 	}
 	return r.s.scrub.Reveal
+}
+
+// overlaid lists the directories that the program may change: they get layers, so that nothing outlives the replay. Those of
+// which something is recorded are among them even where their paths are absent here.
+func (r *replayer) overlaid() []string {
+	m := r.rec.Manifest
+	dirs := m.Roots.Writable(m.Writable)
+	for _, f := range m.Roots.Followed(m.Writable) {
+		recorded := r.found[f.Dir] != nil || f.Dir == m.Roots.Tree
+		if recorded && !slices.Contains(dirs, f.Dir) {
+			dirs = append(dirs, f.Dir)
+		}
+	}
+	return dirs
+}
+
+// mountPlan lays a layer over every directory that the program may change, and what the run found there over the disk.
+func (r *replayer) mountPlan(p *run) error {
+	for i, d := range r.overlaid() {
+		dir := filepath.Join(r.scratch.Dir, strconv.Itoa(i))
+		lowers, err := r.lowers(d, dir)
+		if err != nil {
+			return err
+		}
+		o, err := overlayOver(d, dir, lowers...)
+		if err != nil {
+			return err
+		}
+		if t := r.trees.before; t != nil && t.MTime != 0 && d == r.rec.Manifest.Roots.Tree {
+			if err := os.Chtimes(o.Upper, time.Time{}, time.Unix(0, t.MTime)); err != nil {
+				return err
+			}
+		}
+		p.overlays = append(p.overlays, o)
+	}
+	return nil
+}
+
+// lowers lists the layers that a directory is shown with, topmost first: what the run found there, and the directory as it is
+// now. Where the run renamed directories what it found is in the upper layer: an overlay renames none of a lower one.
+func (r *replayer) lowers(d, dir string) (out []string, err error) {
+	t := r.found[d]
+	if d == r.rec.Manifest.Roots.Tree && r.trees.before != nil {
+		if t = r.trees.before; r.found[d] != nil {
+			t = t.With(r.found[d])
+		}
+	}
+	if t != nil {
+		o := files.LayerOptions{Upper: r.inUpper(t, d)}
+		layer := filepath.Join(dir, "recorded")
+		if o.Upper {
+			layer = upperOf(dir)
+		} else {
+			out = append(out, layer)
+		}
+		if err := r.layer(t, d, layer, &o); err != nil {
+			return nil, err
+		}
+	}
+	switch disk := r.onDisk(d); {
+	case recording.IsDir(disk):
+		out = append(out, disk)
+	case len(out) == 0: // an overlay has a lower layer
+		empty := filepath.Join(dir, "empty")
+		if err := os.MkdirAll(empty, 0o700); err != nil {
+			return nil, err
+		}
+		out = append(out, empty)
+	}
+	return out, nil
+}
+
+// inUpper reports whether the upper layer of d can hold what the run found, and need do so.
+func (r *replayer) inUpper(t *files.Tree, d string) bool {
+	if len(t.Moved) == 0 {
+		return false
+	}
+	split, err := jail.MountsBelow(d)
+	if split || err != nil {
+		r.notes = append(r.notes, fmt.Sprintf("something is mounted below %s: renaming a directory there (%s) fails on a replay", d,
+			strings.Join(t.Moved[:min(len(t.Moved), 3)], ", ")))
+		return false
+	}
+	return true
+}
+
+// layer makes what the run found in a directory, as far as it is not there now.
+func (r *replayer) layer(t *files.Tree, real, layer string, o *files.LayerOptions) error {
+	isTree := real == r.rec.Manifest.Roots.Tree
+	if isTree && !r.o.TreeNow {
+		r.trees.at = time.Now()
+	}
+	o.Scrubber, o.Exclude, o.Reveal = r.s.scrub, r.trees.exclude, r.reveal()
+	o.Gone = append(library.Of(r.rec.Manifest.Roots.LibraryRoot(r.rec.Manifest.Cwd)).Later(r.rec.Manifest.SeededBy()), r.dir)
+	o.Exclude = slices.DeleteFunc(slices.Clone(o.Exclude), func(path string) bool { return slices.Contains(o.Gone, path) })
+	o.Changed, o.Removed = pathsIn(r.followed(real), r.changed), pathsIn(r.followed(real), r.removed)
+	if isTree {
+		o.ScrubID, o.CachePath = r.s.id, r.trees.cache
+	}
+	stats, err := files.BuildLayer(t, r.trees.store, r.onDisk(real), layer, o)
+	switch {
+	case err != nil:
+		return fmt.Errorf("restoring what the run found in %s: %w", real, err)
+	case isTree:
+		return r.noteLayer(stats)
+	}
+	r.noteFound(real, stats)
+	return nil
+}
+
+// noteFound notes what of a directory outside the work tree differs on the disk.
+func (r *replayer) noteFound(dir string, stats *files.LayerStats) {
+	for _, n := range stats.Notes {
+		r.altered = true
+		r.unshown = true
+		r.notes = append(r.notes, fmt.Sprintf("%s was not shown as the run found it (%s)", r.followed(dir).Prefix+n.Path, n.Why))
+	}
+	if stats.Differing > 0 {
+		r.notes = append(r.notes, fmt.Sprintf("what the run changed in %s was shown as it found it; on the disk %s; what it only "+
+			"read there is as it is now", dir, differNow(stats, r.followed(dir).Prefix)))
+	}
+}
+
+func (r *replayer) followed(dir string) recording.Followed {
+	m := r.rec.Manifest
+	all := m.Roots.Followed(m.Writable)
+	return all[slices.IndexFunc(all, func(f recording.Followed) bool { return f.Dir == dir })]
+}
+
+// pathsIn are those of paths that lie in a directory, relative to it.
+func pathsIn(f recording.Followed, paths map[string]bool) map[string]bool {
+	out := make(map[string]bool)
+	for path := range paths {
+		if rel, ok := strings.CutPrefix(path, f.Prefix); ok {
+			out[rel] = true
+		}
+	}
+	return out
+}
+
+// noteLayer notes what of the work tree is not shown as recorded, and what of it differs on the disk.
+func (r *replayer) noteLayer(stats *files.LayerStats) error {
+	var scrubbed []string
+	r.altered = r.altered || len(stats.Notes) > 0
+	for _, n := range stats.Notes {
+		r.unshown = true
+		r.notes = append(r.notes, fmt.Sprintf("%s was not shown as recorded (%s)", n.Path, n.Why))
+		if _, covered := r.trees.before.Lookup(n.Path); n.Why == files.NoteScrubbed && covered {
+			scrubbed = append(scrubbed, n.Path)
+		}
+	}
+	if stats.Differing > 0 && recording.IsDir(r.onDisk(r.rec.Manifest.Roots.Tree)) {
+		r.notes = append(r.notes, fmt.Sprintf("the work tree was shown as recorded; on the disk %s, which --tree now would show",
+			differNow(stats, "")))
+	}
+	var err error
+	r.trees.before, err = r.trees.before.WithStandIns(scrubbed, r.trees.store, r.s.scrub, r.reveal())
+	return err
+}
+
+// differNow says how many files differ, and which are the first, each behind prefix.
+func differNow(stats *files.LayerStats, prefix string) string {
+	var names []string
+	for _, p := range stats.Differ {
+		names = append(names, prefix+p)
+	}
+	first := strings.Join(names, ", ")
+	switch more := stats.Differing - len(names); {
+	case stats.Differing == 1:
+		return fmt.Sprintf("one file differs now (%s)", first)
+	case more > 0:
+		return fmt.Sprintf("%d files differ now (%s and %d more)", stats.Differing, first, more)
+	}
+	return fmt.Sprintf("%d files differ now (%s)", stats.Differing, first)
+}
+
+// restoreMoved puts the recorded work tree where it is moved to. What the snapshot does not cover shows through as it is
+// now, as it does in the jail: as a link.
+func (r *replayer) restoreMoved() error {
+	if r.moved.to == "" || r.trees.before == nil {
+		return nil
+	}
+	secret, err := files.Restore(r.trees.before, r.trees.store, r.moved.to)
+	if err != nil {
+		return fmt.Errorf("restoring the work tree: %w", err)
+	}
+	root, err := os.OpenRoot(r.moved.to)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var scrubbed []string
+	for _, path := range secret {
+		own, err := r.restoreSecret(root, path)
+		if err != nil {
+			return fmt.Errorf("restoring %s: %w", path, err)
+		}
+		if !own {
+			scrubbed = append(scrubbed, path)
+		}
+	}
+	if r.trees.before, err = r.trees.before.WithStandIns(scrubbed, r.trees.store, r.s.scrub, r.reveal()); err != nil {
+		return err
+	}
+	left := copyBudget{files: maxCopiedFiles, bytes: maxCopiedBytes}
+	for _, n := range r.trees.before.NotCovered {
+		if n.Reason != files.Excluded {
+			r.showUncovered(root, filepath.FromSlash(n.Path), &left)
+		}
+	}
+	return nil
+}
+
+// showUncovered shows what the snapshot left out as it is now: a copy, so that the disk keeps its own, or a link where that
+// would be too much.
+func (r *replayer) showUncovered(root *os.Root, path string, left *copyBudget) {
+	r.trees.exclude = append(r.trees.exclude, filepath.Join(r.moved.to, path))
+	from := filepath.Join(r.moved.from, path)
+	if left.fits(from) {
+		if err := copyInto(root, path, from); err != nil {
+			r.notes = append(r.notes, fmt.Sprintf("%s is not there as it is on the disk (%v)", path, err))
+		}
+		return
+	}
+	if err := root.Symlink(from, path); err != nil {
+		r.notes = append(r.notes, fmt.Sprintf("%s is not there (%v)", path, err))
+		return
+	}
+	r.notes = append(r.notes, path+" is the disk's own, for it is too large to copy: what the replay wrote there stays")
+}
+
+// restoreSecret takes a file that holds a secret from the disk, while it is the recorded one; else its scrubbed form.
+func (r *replayer) restoreSecret(root *os.Root, path string) (own bool, err error) {
+	e, ok := r.trees.before.Lookup(path)
+	if !ok {
+		return true, nil
+	}
+	local := filepath.FromSlash(path)
+	b, err := os.ReadFile(filepath.Join(r.moved.from, local))
+	own = err == nil && r.s.scrub.KeyedDigest(b) == e.Secret
+	if !own {
+		r.altered = true
+		r.unshown = true
+		r.notes = append(r.notes, path+" was not shown as recorded (it holds a secret, and is not on the disk as it was)")
+		if b, err = r.store.Get(e.Digest); err != nil {
+			return false, err
+		}
+		if reveal := r.reveal(); reveal != nil {
+			b = reveal(b)
+		}
+	}
+	return own, root.WriteFile(local, b, e.Mode.FileMode().Perm())
 }

@@ -5,16 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/procgroup"
+	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 )
@@ -203,4 +210,245 @@ func masksFor(config string, env []string) []string {
 		out = append(out, run)
 	}
 	return out
+}
+
+// outsideNetGaps, outsideGaps and outsideFileGaps are what a run outside the jail does not cover: its ledger says so, and
+// with it every verdict over it.
+var (
+	outsideNetGaps = []string{
+		"what does not heed HTTP_PROXY (the loopback, raw sockets, UDP, DNS; Node before 24)",
+	}
+	outsideGaps = []string{
+		"confinement (run outside the jail; processes that left its group may outlive it)",
+	}
+	outsideMCPGaps = []string{
+		gapMCP + " (put `tapedeck mcp wrap --` before a server in the client's configuration, and it is recorded by itself)",
+	}
+	outsideFileGaps = []string{"what a replay writes outside the work tree (it stays on the disk)"}
+)
+
+// outsideNotes are what a verdict over a replay outside the jail says.
+var outsideNotes = []string{
+	"replayed outside the jail: what did not heed the proxy reached the real network, and writes outside the work tree the disk",
+}
+
+// An outside is the world without a jail: the program runs on the machine as it is, with a proxy and the recorder's
+// certificates in its environment. It sees what heeds these, and confines nothing.
+type outside struct {
+	cmd   *exec.Cmd
+	pid   atomic.Int64 // of the program, once it has started: its terminal may go while it starts
+	proxy net.Listener
+	temp  *recording.Temp // holds the certificates; nil before it is made
+	tree  string          // the work tree, the one directory that is looked at before and after
+	tty   bool
+}
+
+// newOutside makes the proxy's listener, on the loopback. The program starts with Release.
+func newOutside(ctx context.Context, r *run, st *streams, ca *network.CA) (_ world, err error) {
+	o := &outside{tty: st.ttyIndex() >= 0, tree: r.s.roots.Tree}
+	defer func() {
+		if err != nil {
+			o.remove()
+		}
+	}()
+	if o.temp, err = recording.NewTemp(os.TempDir(), library.ProxyPrefix); err != nil {
+		return nil, err
+	}
+	bundle := filepath.Join(o.temp.Dir, "ca.pem")
+	if err = os.WriteFile(bundle, ca.Bundle(), 0o600); err != nil {
+		return nil, err
+	}
+	if o.proxy, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return nil, err
+	}
+	o.cmd = exec.CommandContext(ctx, r.path)
+	o.cmd.Args, o.cmd.Dir = r.argv, r.dir
+	o.cmd.Env = append(program.Env(r.env, bundle), network.ProxyEnv(o.proxy.Addr().String(), r.loopback)...)
+	o.cmd.Stdin, o.cmd.Stdout, o.cmd.Stderr = st.program[0], st.program[1], st.program[2]
+	o.cmd.Cancel = o.killAll
+	procgroup.Own(o.cmd, st.ttyIndex())
+	return o, nil
+}
+
+func (o *outside) carry(c *carried) {
+	c.start("proxy", func() error { return c.srv.ServeProxy(o.proxy) })
+}
+
+func (o *outside) quiet() {} // the server closes the listener
+
+// Release starts the program.
+func (o *outside) Release() error {
+	err := o.cmd.Start()
+	if err == nil {
+		o.pid.Store(int64(o.cmd.Process.Pid))
+	}
+	return err
+}
+
+// Wait waits for the program and ends what it left in its process group, as the jail does.
+func (o *outside) Wait() (jail.Exit, error) {
+	err := o.cmd.Wait()
+	if errKill := o.killAll(); errKill != nil {
+		return jail.Exit{}, errKill
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return jail.Exit{}, err
+	}
+	return procgroup.ExitOf(o.cmd.ProcessState), nil
+}
+
+func (o *outside) Signal(sig syscall.Signal) error {
+	pid := int(o.pid.Load())
+	if pid == 0 { // not started: a group 0 would be our own
+		return os.ErrProcessDone
+	}
+	return procgroup.Signal(pid, sig)
+}
+
+func (o *outside) Stopped() <-chan syscall.Signal { return nil }
+
+func (o *outside) Foreground(bool) error { return nil } // it has it always
+
+func (o *outside) killAll() error { return procgroup.Kill(o.cmd.Process.Pid) }
+
+func (o *outside) look(path string, f func(root string) error) error { return f(path) }
+
+// holdMounts has nothing to hold: nothing is mounted.
+func (o *outside) holdMounts() (io.Closer, error) { return nil, nil }
+
+func (o *outside) openRoot(path string) (*os.Root, error) {
+	if path != o.tree {
+		return nil, errNotSeen
+	}
+	return os.OpenRoot(path)
+}
+
+func (o *outside) gaps() []string { return nil } // the ledger has them: outsideGaps
+
+// Close removes what the program ran with. A program that never started left nothing.
+func (o *outside) Close() error {
+	var err error
+	if o.cmd.Process != nil && o.cmd.ProcessState == nil {
+		err = o.killAll()
+		o.cmd.Wait() // it was killed
+	}
+	return errors.Join(err, o.remove())
+}
+
+func (o *outside) remove() error {
+	if o.proxy != nil {
+		o.proxy.Close()
+	}
+	if o.temp == nil {
+		return nil
+	}
+	return o.temp.Remove()
+}
+
+// NothingCame is what a recording outside the jail says of itself in which no exchange is, and why a replay of it outside the
+// jail is not compared: such a program asked nothing, or asked past the proxy, and then it would again.
+const NothingCame = "NOTHING CAME THROUGH THE PROXY: what the program asked the network for went there unrecorded (a server on " +
+	"this host is recorded where it is named, as in --upstream 127.0.0.1:1234=http://127.0.0.1:1234)"
+
+// outsideAvailable reports whether programs can be run outside the jail on this system.
+func outsideAvailable() error {
+	if procgroup.CanRunOutside {
+		return nil
+	}
+	return fmt.Errorf("--proxy needs a Unix system, this is %s", runtime.GOOS)
+}
+
+// checkOutside refuses the options that need the jail.
+func checkOutside(o *RecordOptions) error {
+	var needs []string
+	if o.Isolated {
+		needs = append(needs, "--isolated")
+	}
+	if len(o.Writable) > 0 {
+		needs = append(needs, "--writable")
+	}
+	if len(needs) > 0 {
+		return fmt.Errorf("%s needs the jail: leave it out, or --proxy", strings.Join(needs, " and "))
+	}
+	return nil
+}
+
+// gapsOutside are what a run outside the jail does not cover, by axis.
+func gapsOutside() map[string][]string {
+	net := outsideNetGaps
+	if runtime.GOOS == "darwin" {
+		net = append(net[:len(net):len(net)], "HTTPS of Go programs, which trust the keychain alone on macOS")
+	}
+	return map[string][]string{"network": net, "process": outsideGaps, "files": outsideFileGaps, recording.AxisMCP: outsideMCPGaps}
+}
+
+// ledgerFor returns axes as they are of a run outside the jail, or inside.
+func ledgerFor(axes map[string]recording.Axis, outside bool) map[string]recording.Axis {
+	axes = maps.Clone(axes)
+	for name, gaps := range gapsOutside() {
+		a := axes[name]
+		a.NotCovered = slices.DeleteFunc(slices.Clone(a.NotCovered), func(g string) bool { return g == NothingCame || slices.Contains(gaps, g) })
+		if outside {
+			a.NotCovered = slices.Concat(gaps, a.NotCovered)
+		}
+		axes[name] = a
+	}
+	return axes
+}
+
+// A moved is the recorded work tree in a directory of its own, where a replay outside the jail runs: without mounts no
+// path can show anything else than what the disk has there. The zero moved moves nothing.
+type moved struct {
+	from, to string // of the work tree
+}
+
+// path is where a recorded path is now.
+func (m moved) path(p string) string {
+	if m.to == "" || !recording.Within(p, m.from) {
+		return p
+	}
+	return m.to + strings.TrimPrefix(p, m.from)
+}
+
+// recorded is where a path of now was recorded.
+func (m moved) recorded(p string) string {
+	if m.to == "" || !recording.Within(p, m.to) {
+		return p
+	}
+	return m.from + strings.TrimPrefix(p, m.to)
+}
+
+// env is env with the working directory where it is now.
+func (m moved) env(env []string) []string {
+	out := make([]string, len(env))
+	for i, kv := range env {
+		out[i] = kv
+		if dir, ok := strings.CutPrefix(kv, "PWD="); ok {
+			out[i] = "PWD=" + m.path(dir)
+		}
+	}
+	return out
+}
+
+// notes lists the arguments and variables that still name the work tree where it was recorded.
+func (m moved) notes(argv, env []string) []string {
+	if m.to == "" {
+		return nil
+	}
+	var names []string
+	for i, a := range argv[1:] {
+		if strings.Contains(a, m.from) {
+			names = append(names, fmt.Sprintf("argument %d", i+1))
+		}
+	}
+	for _, kv := range env {
+		if name, value, _ := strings.Cut(kv, "="); name != "OLDPWD" && strings.Contains(value, m.from) && !strings.Contains(value, m.to) {
+			names = append(names, "variable "+name)
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s names %s: there the program met the disk as it is now, not the recorded tree", strings.Join(names, ", "), m.from)}
 }
