@@ -314,8 +314,7 @@ func liveEvent(a *answering, e *event) {
 	}
 	a.say(textKind, m.words)
 	for _, raw := range elements(m.calls) {
-		call := nodeOf(raw)
-		a.put(call.call())
+		a.put(callOf(raw))
 	}
 	if m.calls != nil {
 		a.stop("toolCall")
