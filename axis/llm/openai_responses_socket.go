@@ -97,7 +97,7 @@ func (t *responsesTurns) create(m *responsesMessage, payload []byte) exchange.Tu
 	if before != nil && before.size+len(payload) <= maxFolded {
 		body = folded(payload, turn.thread, m.Previous, len(own))
 	}
-	begun := t.begin(exchange.TurnBegins, body, refuseResponses(m.Lane))
+	begun := t.begin(body, refuseResponses(m.Lane))
 	turn.of = begun.Of
 	return begun
 }
@@ -183,7 +183,7 @@ func (t *responsesTurns) created(l *responsesLane, id string) exchange.Turn {
 	turn := &responsesTurn{id: id, thread: l.latest.then(own)}
 	l.open = append(l.open, turn)
 	body := folded(l.head, turn.thread, "", 0)
-	begun := t.begin(exchange.TurnBegins, body, nil)
+	begun := t.begin(body, nil)
 	turn.of = begun.Of
 	return begun
 }
