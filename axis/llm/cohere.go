@@ -70,12 +70,10 @@ func cohereEvent(a *answering, e *event) {
 	a.say(thoughtKind, textIn(m.Thinking))
 	a.sayParts(m.Content)
 	if isObject(m.Calls) { // of a stream, where deltas follow
-		call := nodeOf(m.Calls)
-		a.join(e.Index, call.call())
+		a.join(e.Index, callOf(m.Calls))
 	}
 	a.say(textKind, textIn(e.Text))
 	for _, raw := range append(elements(m.Calls), elements(e.Calls)...) {
-		call := nodeOf(raw)
-		a.put(call.call())
+		a.put(callOf(raw))
 	}
 }

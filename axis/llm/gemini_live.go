@@ -171,7 +171,7 @@ func (t *liveTurns) results(v *canonjson.Value) exchange.Turn {
 
 // ask begins a turn that the program asks for. What refuses it is the end of the socket: the protocol has no errors of turns.
 func (t *liveTurns) ask() exchange.Turn {
-	begun := t.begin(exchange.TurnBegins, t.folded(), nil)
+	begun := t.begin(t.folded(), nil)
 	t.open = append(t.open, &liveTurn{of: begun.Of})
 	return begun
 }
@@ -314,8 +314,7 @@ func liveEvent(a *answering, e *event) {
 	}
 	a.say(textKind, m.words)
 	for _, raw := range elements(m.calls) {
-		call := nodeOf(raw)
-		a.put(call.call())
+		a.put(callOf(raw))
 	}
 	if m.calls != nil {
 		a.stop("toolCall")

@@ -393,8 +393,7 @@ func (h *hearing) message(raw []byte) {
 		h.attach(image)
 	}
 	for _, raw := range elements(n.Calls) {
-		call := nodeOf(raw)
-		h.block(call.call())
+		h.block(callOf(raw))
 	}
 	if isObject(n.Call) {
 		h.block(n.call())

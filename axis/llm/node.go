@@ -56,6 +56,12 @@ func partOf(raw []byte) *block {
 	return n.block()
 }
 
+// callOf returns the call that raw is.
+func callOf(raw []byte) *block {
+	n := nodeOf(raw)
+	return n.call()
+}
+
 // block returns what a node says, told by its type or by what stands in it.
 func (n *node) block() *block {
 	text := textIn(n.Text)

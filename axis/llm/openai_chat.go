@@ -100,8 +100,8 @@ func (a *answering) chatMessage(raw []byte) {
 		a.out.Native = append(a.out.Native, oneLine(detail))
 	}
 	for _, raw := range elements(m.Calls) {
-		call := nodeOf(raw)
-		a.join(cmp.Or(call.Index, noIndex), call.call())
+		call := callOf(raw)
+		a.join(cmp.Or(call.key, noIndex), call)
 	}
 	if isObject(m.Call) { // OpenAI's former function_call
 		a.join("function_call", m.call())

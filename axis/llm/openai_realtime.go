@@ -137,7 +137,7 @@ func (t *realtimeTurns) create(m *canonjson.Value) exchange.Turn {
 		settings = &canonjson.Value{Kind: canonjson.Object}
 	}
 	turn := &realtimeTurn{event: member(m, "event_id"), aside: member(settings, "conversation") == "none"}
-	begun := t.begin(exchange.TurnBegins, t.folded(settings), refuseRealtime)
+	begun := t.begin(t.folded(settings), refuseRealtime)
 	turn.of = begun.Of
 	t.open = append(t.open, turn)
 	return begun
@@ -219,7 +219,7 @@ func (t *realtimeTurns) created(e *realtimeEvent) exchange.Turn {
 	if len(t.open) >= maxOpen { // each holds all that was said before
 		return outside
 	}
-	begun := t.begin(exchange.TurnBegins, t.folded(&canonjson.Value{Kind: canonjson.Object}), nil)
+	begun := t.begin(t.folded(&canonjson.Value{Kind: canonjson.Object}), nil)
 	t.open = append(t.open, &realtimeTurn{of: begun.Of, id: e.Response})
 	return begun
 }

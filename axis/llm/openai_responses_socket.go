@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -90,36 +91,23 @@ func (t *responsesTurns) create(m *responsesMessage, payload []byte) exchange.Tu
 	turn := &responsesTurn{thread: before.then(own)}
 	l := t.lane(m.Lane)
 	l.open = append(l.open, turn)
-	l.head = settings(payload)
+	head := without(payload, "input", "previous_response_id", "generate")
+	l.head = head.end()
 	body := bytes.Clone(payload)
 	if before != nil && before.size+len(payload) <= maxFolded {
 		body = folded(payload, turn.thread, m.Previous, len(own))
 	}
-	begun := t.begin(exchange.TurnBegins, body, refuseResponses(m.Lane))
+	begun := t.begin(body, refuseResponses(m.Lane))
 	turn.of = begun.Of
 	return begun
 }
 
 // folded returns a request with the whole of a conversation as its input.
 func folded(payload []byte, whole *thread, previous string, sent int) []byte {
-	var f folding
-	f.b = make([]byte, 0, len(payload)+whole.size+64)
-	input := false
-	members(payload, func(key, value []byte) {
-		switch string(key) {
-		case "previous_response_id":
-		case "input":
-			input = true
-			f.key("input")
-			f.b = whole.list(f.b)
-		default:
-			f.add(string(key), value)
-		}
-	})
-	if !input {
-		f.key("input")
-		f.b = whole.list(f.b)
-	}
+	f := without(payload, "input", "previous_response_id")
+	f.b = slices.Grow(f.b, whole.size+64)
+	f.key("input")
+	f.b = whole.list(f.b)
 	f.add(foldedKey, sentOf(previous, sent))
 	return f.end()
 }
@@ -136,17 +124,14 @@ func sentOf(previous string, items int) []byte {
 	return f.end()
 }
 
-// settings returns a request without what it says.
-func settings(payload []byte) []byte {
-	var f folding
+// without returns a request but for some keys, as an object that goes on.
+func without(payload []byte, keys ...string) (f folding) {
 	members(payload, func(key, value []byte) {
-		switch string(key) {
-		case "input", "previous_response_id", "generate":
-		default:
+		if !slices.Contains(keys, string(key)) {
 			f.add(string(key), value)
 		}
 	})
-	return f.end()
+	return f
 }
 
 // inputItems are copies of the items of an input, of which a bare text is one.
@@ -175,22 +160,14 @@ func (t *responsesTurns) Server(_ int, payload []byte) exchange.Turn {
 		}
 		return t.close(l, 0)
 	}
-	turn := l.running()
-	if turn == nil || !strings.HasPrefix(m.Kind, "response.") || strings.HasPrefix(m.Kind, "response.steer.") {
+	if len(l.open) == 0 || !strings.HasPrefix(m.Kind, "response.") || strings.HasPrefix(m.Kind, "response.steer.") {
 		return outside
 	}
+	turn := l.open[0]
 	if m.Kind == "response.output_item.done" && isObject(m.Item) {
 		turn.output = append(turn.output, bytes.Clone(m.Item))
 	}
 	return partOfTurn(turn.of, false)
-}
-
-// running returns the turn that a lane's events belong to; nil for none.
-func (l *responsesLane) running() *responsesTurn {
-	if len(l.open) == 0 {
-		return nil
-	}
-	return l.open[0]
 }
 
 // created takes the beginning of an answer. Where nobody waits for one, the server began it: a response was steered.
@@ -206,32 +183,25 @@ func (t *responsesTurns) created(l *responsesLane, id string) exchange.Turn {
 	turn := &responsesTurn{id: id, thread: l.latest.then(own)}
 	l.open = append(l.open, turn)
 	body := folded(l.head, turn.thread, "", 0)
-	begun := t.begin(exchange.TurnBegins, body, nil)
+	begun := t.begin(body, nil)
 	turn.of = begun.Of
 	return begun
 }
 
 // ended takes the end of an answer, which can be gone on from.
 func (t *responsesTurns) ended(l *responsesLane, response []byte) exchange.Turn {
-	whole := nodeOf(response)
-	id := whole.ID
-	at := 0
-	for i, turn := range l.open {
-		if turn.id == id {
-			at = i
-			break
-		}
-	}
 	if len(l.open) == 0 {
 		return outside
 	}
+	whole := nodeOf(response)
+	at := max(0, slices.IndexFunc(l.open, func(turn *responsesTurn) bool { return turn.id == whole.ID }))
 	turn := l.open[at]
 	output := turn.output
 	if len(output) == 0 {
 		output = ownItems(whole.Output)
 	}
 	l.latest = turn.thread.then(output)
-	t.remember(id, l.latest)
+	t.remember(whole.ID, l.latest)
 	return t.close(l, at)
 }
 
@@ -253,7 +223,7 @@ func (t *responsesTurns) remember(id string, after *thread) {
 // close ends the turn of a lane that stands at a place.
 func (t *responsesTurns) close(l *responsesLane, at int) exchange.Turn {
 	turn := l.open[at]
-	l.open = append(l.open[:at:at], l.open[at+1:]...)
+	l.open = slices.Delete(l.open, at, at+1)
 	return partOfTurn(turn.of, true)
 }
 

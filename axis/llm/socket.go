@@ -41,10 +41,10 @@ type socket struct {
 }
 
 // begin is what begins a turn with a folded request. refuse makes the message that refuses it; nil closes the socket.
-func (s *socket) begin(part exchange.TurnPart, body []byte, refuse func(string) []byte) exchange.Turn {
+func (s *socket) begin(body []byte, refuse func(string) []byte) exchange.Turn {
 	s.last++
 	return exchange.Turn{
-		Part: part, Of: s.last, Refuse: refuse,
+		Part: exchange.TurnBegins, Of: s.last, Refuse: refuse,
 		Request: &exchange.Request{Method: http.MethodGet, URL: s.opened.URL, Header: s.opened.Header, Body: body},
 	}
 }
