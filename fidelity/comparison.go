@@ -142,6 +142,13 @@ func (e *entry) spawn() (*tape.ProcessSpawn, bool) {
 	return p, ok
 }
 
+// become puts another kind in the place of that of the record.
+func (e *entry) become(k tape.Kind) {
+	rec := *e.rec
+	rec.Kind = k
+	e.rec = &rec
+}
+
 func (e *entry) runtime() bool { return e.rec.Phase == tape.PhaseRuntimeFinalize }
 
 // laneSide is one tape.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity/internal/made"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -191,13 +190,9 @@ func (c *ignoring) asFormat1() {
 	for _, e := range c.records() {
 		switch k := e.rec.Kind.(type) {
 		case *tape.FileWrite:
-			if k.IsPlace() {
+			if e.become(&tape.FileWrite{File: fileOfFormat1(k.File)}); k.IsPlace() {
 				e.rec = nil
-				continue
 			}
-			rec := *e.rec
-			rec.Kind = &tape.FileWrite{File: fileOfFormat1(k.File)}
-			e.rec = &rec
 		case *tape.FileDelete:
 			if k.IsPlace() {
 				e.rec = nil
@@ -205,13 +200,11 @@ func (c *ignoring) asFormat1() {
 		case *tape.MCPOpen:
 			open := *k
 			open.Env = nil
-			rec := *e.rec
-			rec.Kind = &open
-			e.rec = &rec
+			e.become(&open)
 		case *tape.NameLookup:
 			e.rec = nil
 		case *tape.NetRefused:
-			if strings.HasPrefix(k.Addr, "/") {
+			if isSocket(k) {
 				e.rec = nil
 			}
 		}

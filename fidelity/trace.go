@@ -121,7 +121,7 @@ func follows(p *placed, was string, sources []source) string {
 			}
 			for i := range sources {
 				s := &sources[i]
-				if s.rec == p.rec && p.rec != nil || !before(s.rec, p.rec) || late(s.rec, p.rec) || !s.brings(part) {
+				if s.rec == p.rec && p.rec != nil || !before(s.rec, p.rec) || !s.brings(part) {
 					continue
 				}
 				return fmt.Sprintf("follows from %s, where %s first appears", s.name, bodies.Shorten(part))
@@ -138,19 +138,20 @@ func (s *source) brings(text string) bool {
 	return holds(s.now) && !holds(s.was)
 }
 
-// before reports whether record a had ended when b began, as far as their ordinals tell.
+// before reports whether record a had ended when b began, as far as their ordinals tell. Files are looked at when the program has ended: none is
+// the cause of what it said or of how it ended.
 func before(a, b *tape.Record) bool {
-	if a == nil || b == nil || a.G == 0 {
+	if a == nil || b == nil {
 		return true
+	}
+	if p, ok := b.Kind.(*tape.ProcessSpawn); ok && p.ParentSpawnID == 0 { // the program, which ends last
+		return tape.ChangedFile(a.Kind) == nil
 	}
 	began := b.G
 	if ex := tape.ExchangeOf(b.Kind); ex != nil && len(ex.Stream) > 0 && ex.Stream[0].G != 0 {
 		began = ex.Stream[0].G
 	}
-	if p, ok := b.Kind.(*tape.ProcessSpawn); ok && p.ParentSpawnID == 0 {
-		return true // the program, which ends last
-	}
-	return a.G < began
+	return a.G < began || a.G == 0 || b.G == 0
 }
 
 // holdsWords reports whether text stands in b, and not as part of longer words.
@@ -210,18 +211,4 @@ var common = map[string]bool{
 	"such": true, "text": true, "than": true, "that": true, "their": true, "them": true, "then": true, "there": true,
 	"these": true, "they": true, "this": true, "true": true, "user": true, "very": true, "want": true, "were": true,
 	"what": true, "when": true, "where": true, "which": true, "will": true, "with": true, "would": true, "your": true,
-}
-
-// late reports whether what a record says of when it happened is no more than that it had by the program's end: files are
-// looked at then, so that none is the cause of what the program said or of how it ended.
-func late(source, of *tape.Record) bool {
-	if source == nil || of == nil {
-		return false
-	}
-	switch source.Kind.(type) {
-	case *tape.FileWrite, *tape.FileDelete:
-		p, ok := of.Kind.(*tape.ProcessSpawn)
-		return ok && p.ParentSpawnID == 0
-	}
-	return false
 }
