@@ -65,7 +65,7 @@ func dummy(seed, shape string) string {
 	if strings.Contains(classes, "=") {
 		end = "="
 	}
-	return mixIn(extrasOf(classes), max(0, n-len(end)), func(n int) string { return randomOf(rng, n, classes) }) + end
+	return mixIn(escaped(classes), max(0, n-len(end)), func(n int) string { return randomOf(rng, n, classes) }) + end
 }
 
 // mixIn returns a text of n bytes in which the extras stand apart from each other, as far as they fit.
@@ -163,20 +163,13 @@ func jwtPart(rng *rand.Rand, n int, begin string) string {
 // letters or digits nothing else is used: a dummy must not be split where its secret was not.
 func randomOf(rng *rand.Rand, n int, classes string) string {
 	var sets []string
-	for _, c := range classes {
-		switch c {
-		case 'a':
-			sets = append(sets, "abcdefghijklmnopqrstuvwxyz")
-		case 'A':
-			sets = append(sets, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-		case '0':
-			sets = append(sets, "0123456789")
-		case 'x':
-			sets = append(sets, "abcdef", "0123456789")
+	for _, class := range []byte(classes) {
+		if strings.IndexByte(drawn, class) >= 0 {
+			sets = append(sets, charsOf(class)...)
 		}
 	}
 	if len(sets) == 0 {
-		sets = []string{"abcdefghijklmnopqrstuvwxyz", "0123456789"}
+		sets = []string{smallLetters, numerals}
 	}
 	all := strings.Join(sets, "")
 	var b strings.Builder

@@ -330,7 +330,8 @@ func (m *memory) recognise(b []byte) {
 		m.AddAlias(g.Placeholder, g.Value)
 		m.mu.Lock()
 		if k := m.seeker.Load(); k != nil {
-			m.seeker.Store(k.without(Digits(g.Placeholder)).orNil())
+			found := func(w wanted) bool { return w.digits == Digits(g.Placeholder) }
+			m.seeker.Store(newSeeker(k.key, slices.DeleteFunc(slices.Clone(k.all), found)))
 		}
 		m.mu.Unlock()
 	}
@@ -358,15 +359,15 @@ func (m *memory) recogniseNext(tail, more []byte) []byte {
 func (m *memory) Seek(secrets []Secret) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k := &seeker{key: m.key}
+	var all []wanted
 	for _, secret := range secrets {
 		digits := Digits(secret.Placeholder)
 		known := m.byHex[digits] // which may be another's value in its place
-		if len(k.all) < maxWanted && (known == nil || m.key.digits([]byte(known.value)) != digits) {
-			k.add(secret)
+		if w, ok := wantedOf(secret); ok && len(all) < maxWanted && (known == nil || m.key.digits([]byte(known.value)) != digits) {
+			all = append(all, w)
 		}
 	}
-	m.seeker.Store(k.orNil())
+	m.seeker.Store(newSeeker(m.key, all))
 }
 
 // LearnAll makes known what names in a body told. fresh reports whether something was not known before; over is where those stand that
