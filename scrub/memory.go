@@ -209,17 +209,6 @@ func (m *memory) concealOnly(name, value string) string {
 	return m.conceal(name, value)
 }
 
-// mark returns the placeholder of a value that its shape told.
-func (m *memory) mark(rule, value string) string {
-	m.mu.Lock()
-	k := m.aliases[value]
-	m.mu.Unlock()
-	if k != nil {
-		return k.written()
-	}
-	return m.noteFound(m.key.placeholder(rule, []byte(value)), value)
-}
-
 // noteFound notes the shape of a value that a placeholder stands for, and returns the placeholder: that under which the value
 // was found first. A token that an answer brings has the name of its shape, and keeps that where a header says later what it is for: a
 // replay knows it from its beginning, and what it writes must read the same.
@@ -298,7 +287,7 @@ func (m *memory) replace(dst, b []byte, from int, spans []span, note func(start,
 			dst = append(dst, placeholders.With(f.known.written(), f.form)...)
 			m.noteLate(f.known)
 		default:
-			dst = append(dst, m.mark(f.rule, string(b[f.start:f.end]))...)
+			dst = append(dst, m.conceal(f.rule, string(b[f.start:f.end]))...)
 		}
 		if note != nil {
 			note(f.start, f.end, len(dst)-at)
