@@ -65,7 +65,7 @@ func dummy(seed, shape string) string {
 	if strings.Contains(classes, "=") {
 		end = "="
 	}
-	return mixIn(extrasOf(classes), max(0, n-len(end)), func(n int) string { return randomOf(rng, n, classes) }) + end
+	return mixIn(escaped(classes), max(0, n-len(end)), func(n int) string { return randomOf(rng, n, classes) }) + end
 }
 
 // mixIn returns a text of n bytes in which the extras stand apart from each other, as far as they fit.
@@ -93,15 +93,14 @@ func dummyUUID(rng *rand.Rand) string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// dummyPEM makes a block of "label:end of lines:bytes", with four lines where the shape has a label alone, as those of older
-// recordings have. A block that is too short for its lines has none of 64 digits.
+// dummyPEM makes a block of "label:end of lines:bytes". One that is too short for its lines has none of 64 digits.
 func dummyPEM(rng *rand.Rand, shape string) string {
-	label, rest, sized := strings.Cut(shape, ":")
+	label, rest, _ := strings.Cut(shape, ":")
 	name, length, _ := strings.Cut(rest, ":")
 	label = strings.ReplaceAll(label, "_", " ")
 	end := "\n"
 	for _, e := range pemLineEnds {
-		if sized && e.name == name {
+		if e.name == name {
 			end = e.text
 		}
 	}
@@ -163,20 +162,13 @@ func jwtPart(rng *rand.Rand, n int, begin string) string {
 // letters or digits nothing else is used: a dummy must not be split where its secret was not.
 func randomOf(rng *rand.Rand, n int, classes string) string {
 	var sets []string
-	for _, c := range classes {
-		switch c {
-		case 'a':
-			sets = append(sets, "abcdefghijklmnopqrstuvwxyz")
-		case 'A':
-			sets = append(sets, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-		case '0':
-			sets = append(sets, "0123456789")
-		case 'x':
-			sets = append(sets, "abcdef", "0123456789")
+	for _, class := range []byte(classes) {
+		if strings.IndexByte(drawn, class) >= 0 {
+			sets = append(sets, charsOf(class)...)
 		}
 	}
 	if len(sets) == 0 {
-		sets = []string{"abcdefghijklmnopqrstuvwxyz", "0123456789"}
+		sets = []string{smallLetters, numerals}
 	}
 	all := strings.Join(sets, "")
 	var b strings.Builder
@@ -226,43 +218,26 @@ func dummyClaims(rng *rand.Rand, told string) string {
 // DummiesOf returns for each of secrets a value of its shape and length: what a replay gives the program in its place. They
 // depend on secrets and on taken, which tells the values that stand for others: two secrets of one letter must stay two.
 // One for which no such value is found is left out, as is what would be more than 16 MiB in all.
-func DummiesOf(secrets []Secret, taken func(value string) bool) []Given {
-	m := maker{taken: taken, made: make(map[string]bool), left: maxMadeUp}
-	var out []Given
+func DummiesOf(secrets []Secret, taken func(value string) bool) (out []Given) {
+	made, left := make(map[string]bool), maxMadeUp
 	for _, s := range secrets {
-		if value, ok := m.dummyOf(s); ok {
-			out = append(out, Given{s.Placeholder, value})
+		size := ShapeLen(s.Shape)
+		if !placeholders.Is(s.Placeholder) || len(s.Shape) > longestShape || size > maxDummy {
+			continue
+		}
+		seed := Digits(s.Placeholder)
+		for n := 0; n < dummyTries && size <= left; n++ {
+			value := dummy(seed, s.Shape)
+			left -= max(len(value), leastMade)
+			if value != "" && !made[value] && !taken(value) {
+				made[value] = true
+				out = append(out, Given{s.Placeholder, value})
+				break
+			}
+			seed = Digits(s.Placeholder) + "#" + strconv.Itoa(n)
 		}
 	}
 	return out
-}
-
-// A maker makes dummies that are not taken.
-type maker struct {
-	taken func(value string) bool
-	made  map[string]bool
-	left  int // bytes that may be made
-}
-
-func (m *maker) dummyOf(s Secret) (value string, ok bool) {
-	if !placeholders.Is(s.Placeholder) || len(s.Shape) > longestShape {
-		return "", false
-	}
-	size := ShapeLen(s.Shape)
-	if size > maxDummy {
-		return "", false
-	}
-	seed := Digits(s.Placeholder)
-	for n := 0; n < dummyTries && size <= m.left; n++ {
-		value = dummy(seed, s.Shape)
-		m.left -= max(len(value), leastMade)
-		if value != "" && !m.made[value] && !m.taken(value) {
-			m.made[value] = true
-			return value, true
-		}
-		seed = Digits(s.Placeholder) + "#" + strconv.Itoa(n)
-	}
-	return "", false
 }
 
 // ShapeLen returns how many bytes the secrets of a shape have, of several shapes (see Var) and of a token's parts the sum; 0

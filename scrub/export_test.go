@@ -28,8 +28,8 @@ func Leaks() (out []Leak) {
 // SaysSecret reports whether a part of a name says that it is of a secret.
 func SaysSecret(part string) bool { return names.PartSays([]byte(part)) }
 
-// MachineMatch matches expr at the beginning of b; more says that b is too short to tell.
-func MachineMatch(expr string, b []byte, final bool) (end int, found, undecided bool) {
+// MatchExpression matches expr at the beginning of b; undecided says that b is too short to tell.
+func MatchExpression(expr string, b []byte, final bool) (end int, found, undecided bool) {
 	groups, o := (&expression{source: expr, limit: maxLeak}).match(text{b: b, final: final}, 0)
 	if o == hit {
 		end = groups[1]

@@ -21,8 +21,8 @@ type expression struct {
 	re   *regexp.Regexp
 }
 
-// match returns where the match at i and its groups begin and end in the text, as package regexp has them. It is undecided where more bytes
-// could change that, but one byte early.
+// match returns where the match at i and its groups begin and end in the text, as package regexp has them. The outcome is more where bytes
+// that have not come could change that, and sometimes where one of them is only looked at.
 func (e *expression) match(t text, i int) (groups []int, o outcome) {
 	if e.word && !chars.Boundary(t.b, i) {
 		return nil, miss

@@ -101,7 +101,7 @@ var leaks = []leak{
 	{id: "flutterwave-encryption-key", names: []string{`FLWSECK_TEST-`}, re: `FLWSECK_TEST-(?i)[a-h0-9]{12}`, entropy: 2},
 	{id: "flutterwave-public-key", names: []string{`FLWPUBK_TEST-`}, re: `FLWPUBK_TEST-(?i)[a-h0-9]{32}-X`, entropy: 2},
 	{id: "flutterwave-secret-key", names: []string{`FLWSECK_TEST-`}, re: `FLWSECK_TEST-(?i)[a-h0-9]{32}-X`, entropy: 2},
-	{id: "flyio-access-token", names: []string{`fm`, `fo1_`}, re: `fo1_[\w-]{43}|fm1[ar]_[a-zA-Z0-9+\/]{100,}={0,3}|fm2_[a-zA-Z0-9+\/]{100,}={0,3}`, word: true, closed: true, entropy: 4},
+	{id: "flyio-access-token", names: []string{`fm1a_`, `fm1r_`, `fm2_`, `fo1_`}, re: `fo1_[\w-]{43}|fm1[ar]_[a-zA-Z0-9+\/]{100,}={0,3}|fm2_[a-zA-Z0-9+\/]{100,}={0,3}`, word: true, closed: true, entropy: 4},
 	{id: "frameio-api-token", names: []string{`fio-u-`}, re: `fio-u-(?i)[a-z0-9\-_=]{64}`},
 	{id: "freemius-secret-key", names: []string{`secret_key`}, re: `sk_[^\s"'\\]{29}`, fold: true, assigned: true, closed: true},
 	{id: "freshbooks-access-token", names: []string{`freshbooks`}, re: `(?i)[a-z0-9]{64}`, fold: true, assigned: true, says: true, closed: true},

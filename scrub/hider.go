@@ -117,12 +117,13 @@ func (h hider) parameters(name, v string) (list string, ok bool) {
 	for i, part := range parts {
 		key, rest, _ := strings.Cut(part, "=")
 		value := trimQuotes(rest)
-		at, kind := strings.LastIndex(part, value), names.OfParameter(strings.ToLower(strings.TrimSpace(key)))
+		at := strings.LastIndex(part, value)
+		key = strings.ToLower(strings.TrimSpace(key))
 		switch {
-		case value == "" || kind == names.ParameterOpen:
+		case value == "" || names.IsOpenParameter(key):
 			parts[i] = h.text(part)
 			continue
-		case kind == names.ParameterOnce:
+		case names.IsOfRequest(key):
 			parts[i] = h.once(name, names.Unescaped(value))
 		default:
 			parts[i] = h.part(name, value)

@@ -134,9 +134,9 @@ func secretOf(rng *rand.Rand, l scrub.Leak) string {
 	}
 }
 
-// TestMachineAgreesWithRegexp: what it finds in a whole text is what package regexp finds there, and what it finds before
+// TestExpressionsOfStreams: what an expression finds in a whole text is what package regexp finds there, and what it finds before
 // the text is whole it finds then.
-func TestMachineAgreesWithRegexp(t *testing.T) {
+func TestExpressionsOfStreams(t *testing.T) {
 	var exprs []string
 	for _, l := range scrub.Leaks() {
 		exprs = append(exprs, l.Re)
@@ -147,12 +147,12 @@ func TestMachineAgreesWithRegexp(t *testing.T) {
 		text := example(rng, expr)
 		text = text[:rapid.IntRange(0, len(text)).Draw(t, "cut")] + rapid.StringMatching(`[a-zA-Z0-9=._"-]{0,12}`).Draw(t, "tail")
 		want := regexp.MustCompile(`\A(?:` + expr + `)`).FindStringIndex(text)
-		end, found, undecided := scrub.MachineMatch(expr, []byte(text), true)
+		end, found, undecided := scrub.MatchExpression(expr, []byte(text), true)
 		if undecided || found != (want != nil) || found && end != want[1] {
 			t.Fatalf("%s on %q: %v %d, regexp %v", expr, text, found, end, want)
 		}
 		n := rapid.IntRange(0, len(text)).Draw(t, "so far")
-		early, foundEarly, undecided := scrub.MachineMatch(expr, []byte(text[:n]), false)
+		early, foundEarly, undecided := scrub.MatchExpression(expr, []byte(text[:n]), false)
 		if !undecided && (foundEarly != found || early != end) {
 			t.Fatalf("%s on %q: after %d bytes %v %d, in the end %v %d", expr, text, n, foundEarly, early, found, end)
 		}

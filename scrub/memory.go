@@ -209,17 +209,6 @@ func (m *memory) concealOnly(name, value string) string {
 	return m.conceal(name, value)
 }
 
-// mark returns the placeholder of a value that its shape told.
-func (m *memory) mark(rule, value string) string {
-	m.mu.Lock()
-	k := m.aliases[value]
-	m.mu.Unlock()
-	if k != nil {
-		return k.written()
-	}
-	return m.noteFound(m.key.placeholder(rule, []byte(value)), value)
-}
-
 // noteFound notes the shape of a value that a placeholder stands for, and returns the placeholder: that under which the value
 // was found first. A token that an answer brings has the name of its shape, and keeps that where a header says later what it is for: a
 // replay knows it from its beginning, and what it writes must read the same.
@@ -298,7 +287,7 @@ func (m *memory) replace(dst, b []byte, from int, spans []span, note func(start,
 			dst = append(dst, placeholders.With(f.known.written(), f.form)...)
 			m.noteLate(f.known)
 		default:
-			dst = append(dst, m.mark(f.rule, string(b[f.start:f.end]))...)
+			dst = append(dst, m.conceal(f.rule, string(b[f.start:f.end]))...)
 		}
 		if note != nil {
 			note(f.start, f.end, len(dst)-at)
@@ -330,7 +319,8 @@ func (m *memory) recognise(b []byte) {
 		m.AddAlias(g.Placeholder, g.Value)
 		m.mu.Lock()
 		if k := m.seeker.Load(); k != nil {
-			m.seeker.Store(k.without(Digits(g.Placeholder)).orNil())
+			found := func(w wanted) bool { return w.digits == Digits(g.Placeholder) }
+			m.seeker.Store(newSeeker(k.key, slices.DeleteFunc(slices.Clone(k.all), found)))
 		}
 		m.mu.Unlock()
 	}
@@ -358,15 +348,15 @@ func (m *memory) recogniseNext(tail, more []byte) []byte {
 func (m *memory) Seek(secrets []Secret) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k := &seeker{key: m.key}
+	var all []wanted
 	for _, secret := range secrets {
 		digits := Digits(secret.Placeholder)
 		known := m.byHex[digits] // which may be another's value in its place
-		if len(k.all) < maxWanted && (known == nil || m.key.digits([]byte(known.value)) != digits) {
-			k.add(secret)
+		if w, ok := wantedOf(secret); ok && len(all) < maxWanted && (known == nil || m.key.digits([]byte(known.value)) != digits) {
+			all = append(all, w)
 		}
 	}
-	m.seeker.Store(k.orNil())
+	m.seeker.Store(newSeeker(m.key, all))
 }
 
 // LearnAll makes known what names in a body told. fresh reports whether something was not known before; over is where those stand that

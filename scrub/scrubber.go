@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"hash"
 	"io"
@@ -186,17 +185,8 @@ func (s *Scrubber) KeyedDigest(b []byte) string { return s.key.mac(b) }
 // KeyID names the project's key (Key.ID).
 func (s *Scrubber) KeyID() string { return s.key.ID() }
 
-// A KeyedHash is KeyedDigest of bytes that come piece by piece.
-type KeyedHash struct{ h hash.Hash }
-
-// KeyedHash returns one that has seen nothing.
-func (s *Scrubber) KeyedHash() *KeyedHash { return &KeyedHash{hmac.New(sha256.New, s.key[:])} }
-
-// Write adds b. It never fails.
-func (k *KeyedHash) Write(b []byte) (int, error) { return k.h.Write(b) }
-
-// Sum returns what KeyedDigest returns of everything written.
-func (k *KeyedHash) Sum() string { return hex.EncodeToString(k.h.Sum(nil)) }
+// KeyedHash returns what KeyedDigest is the hex sum of, for bytes that come piece by piece.
+func (s *Scrubber) KeyedHash() hash.Hash { return hmac.New(sha256.New, s.key[:]) }
 
 // NotCovered returns the sorted names of the variables and headers whose values are hidden in their own place only: too
 // short or too common to be searched for elsewhere, or learnt after too many others.

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"hash"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -23,78 +24,89 @@ const (
 	longestEscape = 8
 )
 
-// A seeker finds values by their keyed digests. It is never changed once a Scrubber has it.
+// A seeker finds values by their keyed digests. It is never changed.
 type seeker struct {
 	key               Key
 	all               []wanted
-	shortest, longest int    // bytes of one
-	allowed           uint64 // classes that the characters of one have
+	shortest, longest int  // bytes of one
+	blanks            bool // one may have a blank in it
+}
+
+// newSeeker returns one that finds all; nil where that is nothing.
+func newSeeker(key Key, all []wanted) *seeker {
+	if len(all) == 0 {
+		return nil
+	}
+	k := &seeker{key: key, all: all, shortest: all[0].n}
+	for i := range all {
+		k.shortest, k.longest, k.blanks = min(k.shortest, all[i].n), max(k.longest, all[i].n), k.blanks || all[i].allowed.Has(' ')
+	}
+	return k
 }
 
 // A wanted is a secret by its placeholder and what is known of its characters.
 type wanted struct {
 	placeholder, digits string
 
-	n       int    // bytes
-	prefix  string // with which it begins
-	allowed uint64 // classes that its characters have
-	needed  []uint64
+	n       int             // bytes
+	prefix  string          // with which it begins
+	needed  []chars.ByteSet // of each of which it has one
+	allowed chars.ByteSet   // its characters
 }
 
-// add adds a secret, unless its shape says too little, or a rule finds it wherever it stands.
-func (k *seeker) add(secret Secret) {
+// wantedOf reads the shape of a secret. ok is false where it says too little, or where a rule finds the secret wherever it stands.
+func wantedOf(secret Secret) (w wanted, ok bool) {
 	if !placeholders.Is(secret.Placeholder) || len(secret.Shape) > longestShape {
-		return
+		return w, false
 	}
 	prefix, rest, _ := strings.Cut(secret.Shape, ":")
 	length, classes, _ := strings.Cut(rest, ":")
-	w := wanted{placeholder: secret.Placeholder, digits: Digits(secret.Placeholder), prefix: prefix}
+	w = wanted{placeholder: secret.Placeholder, digits: Digits(secret.Placeholder), prefix: prefix}
 	switch w.n, _ = strconv.Atoi(length); prefix {
 	case "pem", "jwt":
-		return
+		return w, false
 	case "uuid":
 		w.prefix, w.n = "", chars.UUIDLen
-		w.allowed, w.needed = small|capitals|numerals|classOf['-'], []uint64{classOf['-']}
+		w.need("-")
+		w.allow(numerals + hexLetters + strings.ToUpper(hexLetters))
 	default:
-		w.needed = neededOf(classes)
-		for _, bits := range w.needed {
-			w.allowed |= bits
-		}
-		for i := range len(prefix) {
-			w.allowed |= classOf[prefix[i]]
+		w.allow(prefix)
+		for _, class := range []byte(classes) {
+			if class == nonASCII {
+				w.need(beyondASCII)
+				continue
+			}
+			for _, one := range charsOf(class) {
+				w.need(one)
+			}
 		}
 	}
-	if w.n >= names.MinKnown && w.n <= maxLeak {
-		k.take(w)
+	return w, w.n >= names.MinKnown && w.n <= maxLeak
+}
+
+// beyondASCII are the bytes of what is not ASCII.
+var beyondASCII = func() string {
+	var b []byte
+	for c := utf8.RuneSelf; c < 0x100; c++ {
+		b = append(b, byte(c))
+	}
+	return string(b)
+}()
+
+func (w *wanted) allow(bytes string) {
+	for i := range len(bytes) {
+		w.allowed.Add(bytes[i])
 	}
 }
 
-// take adds what is wanted.
-func (k *seeker) take(w wanted) {
-	if len(k.all) == 0 {
-		k.shortest = w.n
+// need says that one of some bytes stands in it.
+func (w *wanted) need(bytes string) {
+	w.allow(bytes)
+	var set chars.ByteSet
+	for i := range len(bytes) {
+		set.Add(bytes[i])
 	}
-	k.all = append(k.all, w)
-	k.shortest, k.longest, k.allowed = min(k.shortest, w.n), max(k.longest, w.n), k.allowed|w.allowed
-}
-
-// orNil is k, or nil where nothing is wanted.
-func (k *seeker) orNil() *seeker {
-	if len(k.all) == 0 {
-		return nil
-	}
-	return k
-}
-
-// without is k without a secret.
-func (k *seeker) without(digits string) *seeker {
-	left := &seeker{key: k.key}
-	for _, w := range k.all {
-		if w.digits != digits {
-			left.take(w)
-		}
-	}
-	return left
+	w.needed = append(w.needed, set)
 }
 
 // maxLayers is how often escapes are undone, one within another.
@@ -126,7 +138,7 @@ func (l *seeking) look(b []byte, layers int) {
 		return
 	}
 	for i := range escapes {
-		if e := &escapes[i]; !e.blank || l.allowed&classOf[' '] != 0 {
+		if e := &escapes[i]; !e.blank || l.blanks {
 			l.without(e, b, func(undone []byte) { l.look(undone, layers-1) })
 		}
 	}
@@ -137,7 +149,7 @@ func (l *seeking) plain(b []byte) {
 	for i := range l.all {
 		w, run := &l.all[i], 0
 		for at, c := range b {
-			if classOf[c]&w.allowed == 0 {
+			if !w.allowed.Has(c) {
 				run = 0
 				continue
 			}
@@ -163,12 +175,8 @@ func (l *seeking) try(w *wanted, value []byte) {
 
 // fits reports whether a value of the length and the allowed characters may be w.
 func (w *wanted) fits(value []byte) bool {
-	var has uint64
-	for _, c := range value {
-		has |= classOf[c]
-	}
-	for _, bits := range w.needed {
-		if has&bits == 0 {
+	for i := range w.needed {
+		if !slices.ContainsFunc(value, w.needed[i].Has) {
 			return false
 		}
 	}

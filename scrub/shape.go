@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -31,7 +32,6 @@ const (
 	longestShape = 1 << 10 // bytes
 	maxDummy     = 1 << 20 // bytes; a bound on what a damaged shape can ask for
 	pemLineLen   = 64
-	otherShapes  = "_-.+/="
 )
 
 // shapeOf describes a secret so that a dummy can be made; see Var.
@@ -80,78 +80,76 @@ func pemLabelOf(value string) (label string, ok bool) {
 	return label, ok && whole && strings.Contains(label, pemLabel) && len(label) <= 64
 }
 
+// A kind is a class of a shape and its characters: each secret has one of them at least.
+type kind struct {
+	class byte
+	chars string
+}
+
+const (
+	smallLetters = "abcdefghijklmnopqrstuvwxyz"
+	capitals     = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	numerals     = "0123456789"
+	hexLetters   = "abcdef"
+	hexOnly      = 'x' // both of hexLetters and numerals, and nothing else
+	nonASCII     = 'u'
+	drawn        = "aA0x" // classes of which a dummy is drawn
+	notEscaped   = "_-.=" // of the others, those that no encoding escapes but at an end
+)
+
+// kinds are in the order in which a shape has them. Of the characters that some encodings escape a dummy has those of its secret, so that
+// it is escaped where that was, and the placeholder of a replay has the form of the recorded one.
+var kinds = func() []kind {
+	out := []kind{{'a', smallLetters}, {'A', capitals}, {'0', numerals}}
+	for _, c := range []byte(notEscaped[:3] + "+/=") {
+		out = append(out, kind{c, string(c)})
+	}
+	for c := byte('!'); c <= '~'; c++ {
+		if !chars.IsAlnum(c) && !slices.ContainsFunc(out, func(k kind) bool { return k.class == c }) {
+			out = append(out, kind{c, string(c)})
+		}
+	}
+	return append(out, kind{'s', " "}, kind{'t', "\t"}, kind{'n', "\n"}, kind{'r', "\r"})
+}()
+
 // classes names the classes of characters in v.
 func classes(v string) string {
-	hexOnly := true
-	var lower, upper, digit bool
-	for i := range len(v) {
-		c := v[i]
-		hexOnly = hexOnly && chars.IsLowerHex(c)
-		lower = lower || c >= 'a' && c <= 'z'
-		upper = upper || c >= 'A' && c <= 'Z'
-		digit = digit || chars.IsDigit(c)
+	if strings.Trim(v, hexLetters+numerals) == "" && strings.ContainsAny(v, hexLetters) && strings.ContainsAny(v, numerals) {
+		return string(hexOnly)
 	}
-	if hexOnly && lower && digit {
-		return "x"
-	}
-	var out strings.Builder
-	for _, class := range []struct {
-		in   bool
-		name byte
-	}{{lower, 'a'}, {upper, 'A'}, {digit, '0'}} {
-		if class.in {
-			out.WriteByte(class.name)
-		}
-	}
-	for i := range len(otherShapes) {
-		if strings.IndexByte(v, otherShapes[i]) >= 0 {
-			out.WriteByte(otherShapes[i])
-		}
-	}
-	for _, e := range extras {
-		if strings.Contains(v, e.text) {
-			out.WriteByte(e.class)
+	var out []byte
+	for _, k := range kinds {
+		if strings.ContainsAny(v, k.chars) {
+			out = append(out, k.class)
 		}
 	}
 	if strings.ContainsFunc(v, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		out.WriteByte(nonASCII)
+		out = append(out, nonASCII)
 	}
-	return out.String()
+	return string(out)
 }
 
-// An extra is a character that some encodings escape. A dummy has those of its secret, so that it is escaped where that was,
-// and the placeholder of a replay has the form of the recorded one.
-type extra struct {
-	class byte
-	text  string
+// charsOf lists the characters of a class, of which a secret has one of each text at least; none for a class that is not known.
+func charsOf(class byte) []string {
+	switch class {
+	case hexOnly:
+		return []string{hexLetters, numerals}
+	case nonASCII:
+		return []string{"é"}
+	}
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.class == class })
+	if i < 0 {
+		return nil
+	}
+	return []string{kinds[i].chars}
 }
 
-const nonASCII = 'u'
-
-var extras = func() (out []extra) {
-	for c := byte('!'); c <= '~'; c++ {
-		if !chars.IsAlnum(c) && strings.IndexByte(otherShapes, c) < 0 {
-			out = append(out, extra{c, string(c)})
+// escaped returns the characters of a shape's classes that a URL or JSON escapes, each once; = stands where base64 has it, at the end.
+func escaped(classes string) (out []string) {
+	for _, class := range []byte(classes) {
+		if strings.IndexByte(drawn+notEscaped, class) < 0 {
+			out = append(out, charsOf(class)...)
 		}
-	}
-	return append(out, extra{'s', " "}, extra{'t', "\t"}, extra{'n', "\n"}, extra{'r', "\r"})
-}()
-
-// extrasOf returns the extras of a shape's classes, each once, and of the other characters those that a URL escapes; of
-// these = stands where base64 has it, at the end.
-func extrasOf(classes string) (out []string) {
-	for _, c := range []string{"+", "/"} {
-		if strings.Contains(classes, c) {
-			out = append(out, c)
-		}
-	}
-	for _, e := range extras {
-		if strings.IndexByte(classes, e.class) >= 0 {
-			out = append(out, e.text)
-		}
-	}
-	if strings.IndexByte(classes, nonASCII) >= 0 {
-		out = append(out, "é")
 	}
 	return out
 }
@@ -188,77 +186,6 @@ func claimsOf(part string) string {
 		}
 	}
 	return strings.Join(told, ",")
-}
-
-// A class of a shape as bits, one for each kind of character that it stands for.
-const (
-	aToF = 1 << iota // letters
-	gToZ
-	capitals
-	numerals
-	beyondASCII // what is not ASCII
-	firstOther
-
-	small = aToF | gToZ
-)
-
-// classOf has of each byte the bit of its class; 0 for none that a shape names.
-var classOf = func() (of [256]uint64) {
-	for c := range of {
-		switch c := byte(c); {
-		case chars.IsLowerHex(c) && !chars.IsDigit(c):
-			of[c] = aToF
-		case c >= 'a' && c <= 'z':
-			of[c] = gToZ
-		case c >= 'A' && c <= 'Z':
-			of[c] = capitals
-		case chars.IsDigit(c):
-			of[c] = numerals
-		case c >= utf8.RuneSelf:
-			of[c] = beyondASCII
-		}
-	}
-	bit := uint64(firstOther)
-	for i := range len(otherShapes) {
-		of[otherShapes[i]] = bit
-		bit <<= 1
-	}
-	for _, e := range extras {
-		of[e.text[0]] = bit
-		bit <<= 1
-	}
-	return of
-}()
-
-// neededOf returns for each class of a shape the bits of which a secret has one at least. It has no other bits.
-func neededOf(classes string) (needed []uint64) {
-	for i := range len(classes) {
-		switch c := classes[i]; c {
-		case 'a':
-			needed = append(needed, small)
-		case 'A':
-			needed = append(needed, capitals)
-		case '0':
-			needed = append(needed, numerals)
-		case 'x':
-			needed = append(needed, aToF, numerals)
-		case nonASCII:
-			needed = append(needed, beyondASCII)
-		default:
-			needed = append(needed, otherClass(c))
-		}
-	}
-	return needed
-}
-
-// otherClass is the bit of a class that is one character.
-func otherClass(class byte) uint64 {
-	for _, e := range extras {
-		if e.class == class {
-			return classOf[e.text[0]]
-		}
-	}
-	return classOf[class]
 }
 
 // pemLineEnds are the ends of the lines of a block, as the shapes name them: those of bytes, and those of JSON, once and

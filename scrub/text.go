@@ -1,6 +1,7 @@
 package scrub
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
@@ -55,17 +56,12 @@ func (t text) literal(i int, lit string) outcome {
 
 // literalFold is literal for a lowercase lit, whatever the case of the text.
 func (t text) literalFold(i int, lit string) outcome {
-	for k := range len(lit) {
-		if i+k >= len(t.b) {
-			return t.ended()
-		}
-		c := t.b[i+k]
-		if c >= 'A' && c <= 'Z' {
-			c |= 0x20
-		}
-		if c != lit[k] {
-			return miss
-		}
+	rest := t.b[min(i, len(t.b)):min(i+len(lit), len(t.b))]
+	switch {
+	case !bytes.EqualFold(rest, []byte(lit[:len(rest)])):
+		return miss
+	case len(rest) < len(lit):
+		return t.ended()
 	}
 	return hit
 }

@@ -54,12 +54,7 @@ func random(b []byte) bool {
 }
 
 func hexDigits(b []byte) bool {
-	for _, c := range b {
-		if !chars.IsLowerHex(c) {
-			return false
-		}
-	}
-	return names.HasDigit(b)
+	return len(bytes.Trim(b, hexLetters+numerals)) == 0 && names.HasDigit(b)
 }
 
 // jinaKey tells a key from the name of a model: jina_embeddings_v2_….
@@ -98,7 +93,8 @@ func isProse(words []byte, value string) bool {
 	if hasLineEnd(words) {
 		return false
 	}
-	host := strings.Fields(strings.ReplaceAll(string(words), "%20", " "))[1]
+	all := strings.Fields(strings.NewReplacer("%20", " ", `\t`, " ").Replace(string(words)))
+	host := all[min(1, len(all)-1)]
 	isHost := host == "localhost" || strings.Contains(strings.Trim(host, "."), ".")
 	return !isHost && names.AreWords(strings.TrimRight(value, "'`,;.:!?)"))
 }

@@ -56,6 +56,7 @@ func TestNetrc(t *testing.T) {
 		{`{\"a\":\"machine h\\nlogin u\\npassword pw7\"}`, `{\"a\":\"machine h\\nlogin u\\npassword td_#1\"}`},
 		{"machine h.x account a port 1 login u password p", "machine h.x account a port 1 login u password td_#1"},
 		{"machine localhost login u password swordfish x swordfish", "machine localhost login u password td_#1 x swordfish"},
+		{`"machine\th.x\tpassword\tpw7"`, `"machine\th.x\tpassword\ttd_#1"`}, {"machine%20h.x%20password%20pw7", "machine%20h.x%20password%20td_#1"},
 		{"machine h\nlogin u password swordfish", "machine h\nlogin u password td_#1"},
 		{"machine h login u password hunter2", "machine h login u password td_#1"},
 		{"machine learning account login password reset", "machine learning account login password reset"},

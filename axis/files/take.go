@@ -2,7 +2,9 @@ package files
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
+	"hash"
 	"io"
 	"slices"
 	"strings"
@@ -47,7 +49,7 @@ type taken struct {
 type streamer interface {
 	Streams(head []byte) bool
 	FileWriter(w io.Writer) *scrub.Writer
-	KeyedHash() *scrub.KeyedHash
+	KeyedHash() hash.Hash
 }
 
 // take takes what r gives, of the file at path, which should be size bytes. was is what a snapshot has there, nil for nothing:
@@ -137,7 +139,7 @@ func (t *taker) stream(r io.Reader, s streamer) (out taken, err error) {
 		return out, unreadable(p.err) // it is that of the file
 	}
 	if err == nil && p.scrub != nil && p.scrub.Found() {
-		out.secret = p.hash.Sum()
+		out.secret = hex.EncodeToString(p.hash.Sum(nil))
 	}
 	out.length = t.limit - p.left
 	return out, err
@@ -148,7 +150,7 @@ type pieces struct {
 	r     io.Reader
 	left  int64         // bytes that may come
 	scrub *scrub.Writer // nil for none
-	hash  *scrub.KeyedHash
+	hash  hash.Hash
 	out   bytes.Buffer // what was scrubbed and not read
 	buf   []byte
 	ended bool

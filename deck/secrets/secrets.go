@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
@@ -33,9 +34,19 @@ func OfProject(env []string) (*scrub.Scrubber, error) {
 	return scrub.New(key, &scrub.Options{Env: env, Harmless: PathsFrom(cwd)}), nil
 }
 
-// PathsFrom tells what is a path, seen from the directory cwd.
+// PathsFrom tells the paths of what there is, seen from the directory cwd.
 func PathsFrom(cwd string) func(value string) bool {
-	return names.PathsFrom(cwd, func(path string) bool { _, err := os.Lstat(path); return err == nil })
+	const longest = 4096 // bytes
+	return func(value string) bool {
+		if len(value) > longest || strings.ContainsAny(value, "\x00\n") {
+			return false
+		}
+		if !filepath.IsAbs(value) {
+			value = filepath.Join(cwd, value)
+		}
+		_, err := os.Lstat(value)
+		return err == nil
+	}
 }
 
 // OfTerminal returns what knows the secrets of a program that is recorded on a terminal alone: those in its arguments and

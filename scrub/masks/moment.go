@@ -117,6 +117,7 @@ const (
 // day's and, since nobody says which zone it is of, any quarter of an hour; all that stands around it must be equal.
 func Near(mask, was, now string, from, to time.Time) bool {
 	began, lasted := time.Duration(from.Add(-grain).UnixNano()), to.Sub(from)+2*grain
+	isBetween := func(d, most time.Duration) bool { return d >= 0 && d <= most }
 	switch mask {
 	case maskUnixTime:
 		a, okA := unixMoment(was)
@@ -130,8 +131,6 @@ func Near(mask, was, now string, from, to time.Time) bool {
 	}
 	return false
 }
-
-func isBetween(d, most time.Duration) bool { return d >= 0 && d <= most }
 
 // Milliseconds reads what the mask of durations took out of text, from start to end. A number without a unit is in ms, but behind a
 // name that says otherwise. round says that it is written as a person writes a setting: 300, 9000.

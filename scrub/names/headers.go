@@ -66,32 +66,18 @@ func OfQuery(name, value string) bool {
 	return Say(lower, value) || slices.Contains(secretQueries, lower)
 }
 
-// A Parameter is what one of a list of credentials is: Token token="K", email="a@b.c".
-type Parameter uint8
-
-// The kinds of parameters.
-const (
-	ParameterSecret Parameter = iota
-	ParameterOpen             // it opens nothing
-	ParameterOnce             // it is made for one request: learning it would only cost
-)
-
+// Among parameters of credentials (Token token="K", email="a@b.c") some open nothing.
 var (
 	perRequest     = []string{"oauth_signature", "oauth_nonce", "signature", "nonce", "cnonce"}
 	openParameters = []string{"oauth_timestamp", "oauth_version", "oauth_signature_method", "timestamp", "realm", "email", "username", "user",
 		"charset", "algorithm", "version", "method"}
 )
 
-// OfParameter is what a parameter is.
-func OfParameter(name string) Parameter {
-	switch {
-	case slices.Contains(openParameters, name):
-		return ParameterOpen
-	case slices.Contains(perRequest, name):
-		return ParameterOnce
-	}
-	return ParameterSecret
-}
+// IsOpenParameter tells whether a parameter of credentials opens nothing.
+func IsOpenParameter(name string) bool { return slices.Contains(openParameters, name) }
+
+// IsOfRequest tells whether a parameter of credentials is made for one request: learning it would only cost.
+func IsOfRequest(name string) bool { return slices.Contains(perRequest, name) }
 
 // SignsRequest tells whether the credentials of a scheme are made for one request: the next has others.
 func SignsRequest(scheme string) bool {

@@ -1,7 +1,6 @@
 package names
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -181,21 +180,6 @@ func lastWordIs(name, word string) bool {
 // IsPath tells whether a value in a text is the path of a file.
 func IsPath(name, value string) bool {
 	return namesPath(name, value) || strings.HasPrefix(value, "/") || strings.Contains(value, "/") && strings.Contains(value, ".")
-}
-
-// PathsFrom returns what tells the paths of what there is, from the directory dir where they are not absolute. exists is asked with an
-// absolute path.
-func PathsFrom(dir string, exists func(path string) bool) func(value string) bool {
-	const longest = 4096 // bytes
-	return func(value string) bool {
-		if len(value) > longest || strings.ContainsAny(value, "\x00\n") {
-			return false
-		}
-		if !filepath.IsAbs(value) {
-			value = filepath.Join(dir, value)
-		}
-		return exists(value)
-	}
 }
 
 // namesColumn tells whether a value is the name of a column or of its like: words, under a name that ends in KEY.

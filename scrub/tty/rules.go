@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
@@ -124,29 +125,16 @@ func EachEmail(b []byte, f func(start, end int)) {
 
 func isLocal(c byte) bool { return chars.IsAlnum(c) || strings.IndexByte("._%+-", c) >= 0 }
 
-// domainEnd returns the end of the name with a dot in it that begins at i; 0 where there is none.
+// domain is a name with a dot in it, whose last label is its first group.
+var domain = lazyregexp.New(`^(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+([A-Za-z]{2,})(?:[^A-Za-z0-9]|$)`)
+
+// domainEnd returns the end of the domain that begins at i; 0 where there is none.
 func domainEnd(b []byte, i int) (end int) {
-	label, dots := i, 0
-	for end = i; end < len(b) && end-i < maxDomain; end++ {
-		if c := b[end]; c == '.' && end > label && end+1 < len(b) && chars.IsAlnum(b[end+1]) {
-			label, dots = end+1, dots+1
-		} else if !chars.IsAlnum(c) && (c != '-' || end == label) {
-			break
-		}
-	}
-	for end > label && b[end-1] == '-' {
-		end--
-	}
-	top := b[min(label, end):end]
-	if dots == 0 || len(top) < 2 || slices.Contains(noDomains, string(top)) {
+	at := domain.FindSubmatchIndex(b[i:min(len(b), i+maxDomain)])
+	if at == nil || slices.Contains(noDomains, string(b[i+at[2]:i+at[3]])) {
 		return 0
 	}
-	for _, c := range top {
-		if c >= '0' && c <= '9' {
-			return 0
-		}
-	}
-	return end
+	return i + at[3]
 }
 
 // inURL tells whether what begins at i stands behind the scheme of a URL.

@@ -157,7 +157,7 @@ func beginsLikeNoID(expr string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	texts, _, _ := heads(re, fewHeads)
+	texts, _, _ := heads(re, fewHeads+1) // with those of one more class
 	return longEnough(texts), nil
 }
 
@@ -248,7 +248,7 @@ func concatHeads(re *syntax.Regexp, most int) (texts []string, whole, fold bool)
 			return texts, false, fold
 		}
 		t, w, f := heads(sub, most)
-		if len(texts)*len(t) > most {
+		if len(texts)*len(t) >= most {
 			return texts, false, fold
 		}
 		var next []string
