@@ -392,7 +392,7 @@ func (j *Journal) touchAgain(r *journalRoot, rel string, by uint32) error {
 // inTree returns the file that the snapshot from before the run has at path. It is sure that it stands there as it is in
 // the snapshot where it has not changed since that began: nobody sets the time of the last change.
 func (r *journalRoot) inTree(path string, s *sight) (e *Entry, sure bool) {
-	if e = r.inSnapshot(path); e == nil || !e.Mode.IsRegular() {
+	if e = r.Tree.at(path); e == nil || !e.Mode.IsRegular() {
 		return nil, false
 	}
 	sure = !r.TreeAt.IsZero() && s.ctime < r.TreeAt.Add(-racyWindow).UnixNano() && s.mode == e.Mode
@@ -401,14 +401,5 @@ func (r *journalRoot) inTree(path string, s *sight) (e *Entry, sure bool) {
 
 // saysAsFound reports whether the records so far leave of a path what the snapshot from before the run has there.
 func (r *journalRoot) saysAsFound(path string) bool {
-	return SameEntry(r.said.get(path), r.inSnapshot(path))
-}
-
-// inSnapshot returns what the snapshot from before the run has at path, nil for nothing.
-func (r *journalRoot) inSnapshot(path string) *Entry {
-	if r.Tree == nil {
-		return nil
-	}
-	e, _ := r.Tree.Lookup(path)
-	return e
+	return SameEntry(r.said.get(path), r.Tree.at(path))
 }

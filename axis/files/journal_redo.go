@@ -109,6 +109,6 @@ func (r *journalRoot) stands(e *Entry) bool {
 	if err != nil || !info.Mode().IsRegular() || info.Mode() != e.Mode.FileMode() {
 		return false
 	}
-	b, err := r.Root.ReadFile(localName(e.Path))
-	return err == nil && cas.Sum(b) == e.Digest
+	d, err := digestOf(r.Root, e.Path)
+	return err == nil && d == e.Digest
 }

@@ -374,8 +374,7 @@ func (b *treeBuilder) get(path string) *Entry {
 	if e, ok := b.differ[path]; ok {
 		return e
 	}
-	e, _ := b.before.Lookup(path)
-	return e
+	return b.before.at(path)
 }
 
 // remove forgets path and, where it is a directory that something else replaces, what lies in it.

@@ -122,77 +122,60 @@ func (t *taker) whole(r io.Reader, size int64, path string, was *Entry, hidden b
 
 // stream takes a content piece by piece; s is nil without a scrubber.
 func (t *taker) stream(r io.Reader, s streamer) (out taken, err error) {
-	p := &pieces{r: r, left: t.limit}
+	in := &bounded{r: r, left: t.limit}
+	r = in
+	var scrubbed *scrub.Writer
+	var hash *scrub.KeyedHash
+	wait := func() {}
 	if s != nil {
-		p.scrub, p.hash = s.FileWriter(&p.out), s.KeyedHash()
+		from, to := io.Pipe()
+		scrubbed, hash = s.FileWriter(to), s.KeyedHash()
+		var copying sync.WaitGroup
+		copying.Go(func() {
+			_, err := io.Copy(io.MultiWriter(scrubbed, hash), in)
+			to.CloseWithError(errors.Join(err, scrubbed.Close()))
+		})
+		wait = func() {
+			from.Close() // a store that fails does not read it all
+			copying.Wait()
+		}
+		r = from
 	}
 	if t.store == nil {
 		h := cas.NewHasher()
-		out.size, err = io.Copy(h, p)
+		out.size, err = io.Copy(h, r)
 		out.digest = h.Sum()
 	} else {
-		out.digest, out.size, err = t.store.PutReader(p)
+		out.digest, out.size, err = t.store.PutReader(r)
 	}
-	if p.err != nil {
-		return out, unreadable(p.err) // it is that of the file
+	wait()
+	if in.err != nil {
+		return out, unreadable(in.err) // it is that of the file
 	}
-	if err == nil && p.scrub != nil && p.scrub.Found() {
-		out.secret = p.hash.Sum()
+	if err == nil && s != nil && scrubbed.Found() {
+		out.secret = hash.Sum()
 	}
-	out.length = t.limit - p.left
+	out.length = t.limit - in.left
 	return out, err
 }
 
-// A pieces reads the scrubbed form of a content.
-type pieces struct {
-	r     io.Reader
-	left  int64         // bytes that may come
-	scrub *scrub.Writer // nil for none
-	hash  *scrub.KeyedHash
-	out   bytes.Buffer // what was scrubbed and not read
-	buf   []byte
-	ended bool
-	err   error // of r, or that it is too long
+// A bounded reads a file of which no more than left bytes may come.
+type bounded struct {
+	r    io.Reader
+	left int64
+	err  error // of r, or that it is too long
 }
 
 // Read implements io.Reader.
-func (p *pieces) Read(b []byte) (int, error) {
-	for p.out.Len() == 0 && p.err == nil && !p.ended {
-		p.more()
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		n, err = 0, errTooLarge
 	}
-	switch {
-	case p.err != nil:
-		return 0, p.err
-	case p.out.Len() == 0:
-		return 0, io.EOF
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.err = err
 	}
-	return p.out.Read(b)
-}
-
-// more reads on.
-func (p *pieces) more() {
-	if p.buf == nil {
-		p.buf = make([]byte, 64<<10)
-	}
-	n, err := p.r.Read(p.buf)
-	p.left -= int64(n)
-	switch {
-	case p.left < 0:
-		p.err = errTooLarge
-		return
-	case p.scrub == nil:
-		p.out.Write(p.buf[:n])
-	default:
-		_, _ = p.scrub.Write(p.buf[:n]) // out takes all
-		_, _ = p.hash.Write(p.buf[:n])
-	}
-	if errors.Is(err, io.EOF) {
-		p.ended, err = true, nil
-		if p.scrub != nil {
-			_ = p.scrub.Close()
-		}
-	}
-	p.err = err
+	return n, err
 }
 
 // borrowBlob returns a blob, of size bytes as far as is known, until done is called: a short one lies in a buffer that is used

@@ -83,6 +83,15 @@ func (t *Tree) Lookup(path string) (*Entry, bool) {
 	return &t.Entries[i], true
 }
 
+// at returns the entry of a path, nil where there is none, or no tree.
+func (t *Tree) at(path string) *Entry {
+	if t == nil {
+		return nil
+	}
+	e, _ := t.Lookup(path)
+	return e
+}
+
 // Covers reports whether neither path nor a directory above it is listed in NotCovered.
 func (t *Tree) Covers(path string) bool {
 	for p := path; p != ""; p = parentOf(p) {
