@@ -193,16 +193,15 @@ func (t *Tree) Validate() error {
 			return fmt.Errorf("files: absent %.80q: %w: %w", p, ErrTree, err)
 		}
 	}
-	for i, p := range t.Moved {
-		if err := follows(t.Moved, i); err != nil {
-			return fmt.Errorf("files: moved %.80q: %w: %w", p, ErrTree, err)
-		}
-	}
 	paths := make([]string, len(t.NotCovered))
 	for i, n := range t.NotCovered {
 		paths[i] = n.Path
-		if err := follows(paths, i); err != nil {
-			return fmt.Errorf("files: not covered %.80q: %w: %w", n.Path, ErrTree, err)
+	}
+	for what, list := range map[string][]string{"moved": t.Moved, "not covered": paths} {
+		for i, p := range list {
+			if err := follows(list, i); err != nil {
+				return fmt.Errorf("files: %s %.80q: %w: %w", what, p, ErrTree, err)
+			}
 		}
 	}
 	return nil
