@@ -206,7 +206,7 @@ func (s *Session) await() {
 	s.pty.Master.Close()
 	<-s.readDone
 	if s.feed != nil {
-		s.feed.end()
+		s.feed.backlog.end()
 	}
 	s.keep.Lock()
 	s.err = errors.Join(err, s.keepErr, s.outErr)
