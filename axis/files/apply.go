@@ -255,13 +255,7 @@ func (a *applier) hinders(c *Change, got *Entry) (ConflictReason, string) {
 	for i := range a.changes {
 		goes[a.changes[i].Path] = a.changes[i].After == nil
 	}
-	stays := ""
-	err := fs.WalkDir(a.root.FS(), c.Path, func(p string, _ fs.DirEntry, err error) error {
-		if err == nil && p != c.Path && !goes[p] {
-			stays, err = p, fs.SkipAll
-		}
-		return err
-	})
+	stays, err := a.firstNotIn(goes, c.Path)
 	switch {
 	case err != nil:
 		return ConflictRead, err.Error()
@@ -269,6 +263,23 @@ func (a *applier) hinders(c *Change, got *Entry) (ConflictReason, string) {
 		return ConflictHolds, stays
 	}
 	return "", ""
+}
+
+// firstNotIn returns the first path below dir that is not in set, "" for none.
+func (a *applier) firstNotIn(set map[string]bool, dir string) (string, error) {
+	entries, err := ListDir(a.root, dir)
+	for _, e := range entries {
+		p := join(dir, e.Name())
+		if !set[p] {
+			return p, nil
+		}
+		if e.IsDir() {
+			if stays, err := a.firstNotIn(set, p); stays != "" || err != nil {
+				return stays, err
+			}
+		}
+	}
+	return "", err
 }
 
 // current returns what stands at path, nil for nothing. Its content is read only where want is of the same size.

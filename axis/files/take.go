@@ -212,7 +212,12 @@ func hideContent(s Scrubber, path string, b []byte) (stored []byte, secret strin
 		return b, "", nil
 	}
 	if credential {
-		return concealed(s, b), s.KeyedDigest(b), nil
+		// What in it is secret follows no shape (a password of .netrc, a variable of .env), so nothing of it is written.
+		secret, stored = s.KeyedDigest(b), b
+		if len(b) > 0 {
+			stored = []byte("td_file_" + secret[:min(len(secret), 12)] + "\n")
+		}
+		return stored, secret, nil
 	}
 	out, found := s.Bytes(b)
 	if found {
@@ -227,16 +232,6 @@ func isCredential(s Scrubber, path string) bool {
 		return names.IsCredentialFile(path)
 	}
 	return s.CredentialFile(path)
-}
-
-// concealed returns the scrubbed form of a file that holds credentials: one placeholder. What in it is secret follows no
-// shape (a password of .netrc, a variable of .env), so nothing of it is written; no byte of an empty file is secret.
-func concealed(s Scrubber, b []byte) []byte {
-	if len(b) == 0 {
-		return b
-	}
-	digest := s.KeyedDigest(b)
-	return []byte("td_file_" + digest[:min(len(digest), 12)] + "\n")
 }
 
 // hideNames drops the entries and absent paths whose path, or the target of whose link, holds a secret, and lists them by their

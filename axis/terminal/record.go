@@ -106,9 +106,7 @@ func (r *recording) fill() {
 	if size, ok := r.caller.Size(); ok && !r.fixed {
 		s.Size = size
 	}
-	if s.Size.Rows == 0 || s.Size.Cols == 0 {
-		s.Size = defaultSize
-	}
+	s.Size = s.Size.OrDefault()
 	if r.caller != nil {
 		or(&s.Term, os.Getenv("TERM"))
 		if r.caller.Foreground() {
