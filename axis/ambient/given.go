@@ -78,7 +78,7 @@ func (c *Clock) Leave(at int64) {
 	}
 }
 
-// leftBehind is by how many ns time lies behind the kernel's since Leave; false before.
+// leftBehind is by how many ns time lies behind the kernel's, and whether that is since Leave.
 func (c *Clock) leftBehind() (int64, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,12 +90,6 @@ func (c *Clock) Reads() int64 { return c.reads.Load() }
 
 // Beyond is how many reads got a time that is not recorded.
 func (c *Clock) Beyond() int64 { return c.beyond.Load() }
-
-func (c *Clock) behindNow() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.behind
-}
 
 func (c *Clock) gave(t int64) {
 	c.reads.Add(1)
@@ -285,7 +279,8 @@ func (g *Given) take(place int) int64 {
 func (g *Given) goOn() int64 {
 	now := g.clock.kernel()
 	if g.last == 0 {
-		return now - g.clock.behindNow()
+		behind, _ := g.clock.leftBehind()
+		return now - behind
 	}
 	at := g.last + now - g.real
 	if g.open+1 < len(g.begin) && g.begin[g.open+1] < len(g.reads) {

@@ -39,7 +39,7 @@ type Options struct {
 type Clock struct {
 	start time.Time // whole ms, UTC
 	reads func(source string) (int64, error)
-	idle  func() // nil is nothing
+	idle  func()
 	real  bool
 	base  time.Time // of a real clock: the host's at New, with its monotonic part
 	rec   *tape.Recorder
@@ -59,6 +59,9 @@ func New(o *Options) *Clock {
 	}
 	if c.real {
 		c.base = time.Now()
+	}
+	if c.idle == nil {
+		c.idle = func() {}
 	}
 	switch {
 	case c.start.IsZero() && c.real:

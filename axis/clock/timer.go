@@ -162,7 +162,11 @@ func (t *Timer) fired(limit time.Duration) func() {
 		return t.f
 	}
 	if t.period > 0 {
-		t.due += t.period * t.skip(min(limit, c.timers.nextCall()))
+		periods := time.Duration(1)
+		if len(t.ch) > 0 { // which nobody who runs before limit could make room in: the ticks until then are dropped
+			periods = max(1, (min(limit, c.timers.nextCall())-t.due)/t.period)
+		}
+		t.due += t.period * periods
 		if t.due > 0 { // else past the clock's end
 			c.timers.set(t)
 		}
@@ -173,15 +177,6 @@ func (t *Timer) fired(limit time.Duration) func() {
 	default: // the last one was not received
 	}
 	return func() {}
-}
-
-// skip is how many periods on the next tick is: past every tick until limit where the channel is full, since nobody runs before that
-// could make room.
-func (t *Timer) skip(limit time.Duration) time.Duration {
-	if len(t.ch) == 0 {
-		return 1
-	}
-	return max(1, (limit-t.due)/t.period)
 }
 
 // timerHeap has the armed timers by due time, then by order. Its callers hold Clock.mu.
@@ -198,14 +193,6 @@ func (h *timerHeap) remove(t *Timer) bool {
 	}
 	heap.Remove(h, t.at-1)
 	return true
-}
-
-// upTo returns the first timer, where that is due by due.
-func (h timerHeap) upTo(due time.Duration) *Timer {
-	if len(h) > 0 && h[0].due <= due {
-		return h[0]
-	}
-	return nil
 }
 
 // nextCall is when the next function is due.

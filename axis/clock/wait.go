@@ -38,7 +38,7 @@ func (c *Clock) Wait(ctx context.Context, d time.Duration) error {
 	now := c.elapsed()
 	switch {
 	case c.real:
-		c.rest()
+		c.idle()
 		return hostWait(ctx, c.claim(ctx), d)
 	case d > math.MaxInt64-now:
 		return ErrOverflow
@@ -52,13 +52,6 @@ func (c *Clock) Wait(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 	return reason(ctx)
-}
-
-// rest is called before a wait for real.
-func (c *Clock) rest() {
-	if c.idle != nil {
-		c.idle()
-	}
 }
 
 // hostWait waits for real; other branches have their turn meanwhile.
@@ -81,7 +74,7 @@ func hostWait(ctx context.Context, b *branch, d time.Duration) error {
 // Outside runs f, which waits for the world: an answer of a live model, say. With a real clock other branches have their turn
 // meanwhile; f does nothing then that wants one. A paused clock stands, and nobody else runs.
 func (c *Clock) Outside(ctx context.Context, f func() error) error {
-	c.rest()
+	c.idle()
 	if !c.real {
 		return f()
 	}
@@ -106,12 +99,12 @@ func (c *Clock) moveAlone(ctx context.Context, due time.Duration) error {
 // then it says false. A clock that is past due stays where it is.
 func (c *Clock) step(due time.Duration) bool {
 	c.mu.Lock()
-	t := c.timers.upTo(due)
-	if t == nil {
+	if len(c.timers) == 0 || c.timers[0].due > due {
 		c.to(due)
 		c.mu.Unlock()
 		return false
 	}
+	t := c.timers[0]
 	c.to(t.due)
 	fire := t.fired(due)
 	c.mu.Unlock()

@@ -3,7 +3,6 @@ package files
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -252,44 +251,35 @@ func (a *applier) hinders(c *Change, got *Entry) (ConflictReason, string) {
 	if c.After == nil || c.After.Mode.IsDir() || got == nil || !got.Mode.IsDir() {
 		return "", ""
 	}
-	stays, err := a.stays(c.Path)
-	if err != nil {
-		return ConflictRead, err.Error()
+	goes := make(map[string]bool)
+	for i := range a.changes {
+		goes[a.changes[i].Path] = a.changes[i].After == nil
 	}
-	if stays != "" {
+	stays, err := a.firstNotIn(goes, c.Path)
+	switch {
+	case err != nil:
+		return ConflictRead, err.Error()
+	case stays != "":
 		return ConflictHolds, stays
 	}
 	return "", ""
 }
 
-// stays returns a path below dir that no change removes, "" for none.
-func (a *applier) stays(dir string) (string, error) {
-	goes := make(map[string]bool)
-	for i := range a.changes {
-		goes[a.changes[i].Path] = a.changes[i].After == nil
-	}
-	return a.firstNotIn(goes, dir)
-}
-
-// firstNotIn returns the first path below dir that is not in set.
+// firstNotIn returns the first path below dir that is not in set, "" for none.
 func (a *applier) firstNotIn(set map[string]bool, dir string) (string, error) {
 	entries, err := ListDir(a.root, dir)
-	if err != nil {
-		return "", err
-	}
 	for _, e := range entries {
 		p := join(dir, e.Name())
 		if !set[p] {
 			return p, nil
 		}
-		if !e.IsDir() {
-			continue
-		}
-		if stays, err := a.firstNotIn(set, p); stays != "" || err != nil {
-			return stays, err
+		if e.IsDir() {
+			if stays, err := a.firstNotIn(set, p); stays != "" || err != nil {
+				return stays, err
+			}
 		}
 	}
-	return "", nil
+	return "", err
 }
 
 // current returns what stands at path, nil for nothing. Its content is read only where want is of the same size.
@@ -346,14 +336,8 @@ func (a *applier) entry(path string, info fs.FileInfo, want *Entry) (*Entry, err
 		if want == nil || want.Size != e.Size {
 			return e, nil
 		}
-		f, _, err := OpenRegular(a.root, path)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		h := cas.NewHasher()
-		_, err = io.Copy(h, f)
-		e.Digest = h.Sum()
+		var err error
+		e.Digest, err = digestOf(a.root, path)
 		return e, err
 	}
 	return e, nil

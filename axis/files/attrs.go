@@ -57,12 +57,3 @@ func parseAttrs(text string) (attrSet, error) {
 func isKeptAttr(name string) bool {
 	return strings.HasPrefix(name, attrPrefix) && len(name) > len(attrPrefix) && !strings.HasPrefix(name, overlayPrefix)
 }
-
-// hideAttrs takes out of attributes what s finds.
-func hideAttrs(text string, s Scrubber) string {
-	a, err := parseAttrs(text)
-	if err != nil {
-		return ""
-	}
-	return a.encode(s)
-}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A rule is one line of a .gitignore file.
@@ -133,7 +134,7 @@ func (r rulesIn) below(root *os.Root, dir string) rulesIn {
 		names = []string{".git/info/exclude", ".gitignore"}
 	}
 	for _, name := range names {
-		if b, err := readStart(root, join(dir, name), maxRulesLen); err == nil {
+		if b, _, err := ReadRegular(root, join(dir, name), maxRulesLen); err == nil {
 			r.sets = append(r.sets[:len(r.sets):len(r.sets)], parseRules(dir, b))
 		}
 	}
@@ -177,16 +178,14 @@ func (r *rulesAbove) forget(path string) {
 
 // latin is s with each byte as a character, for Git matches bytes, and expressions match characters.
 func latin(s string) string {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			var b strings.Builder
-			for j := range len(s) {
-				b.WriteRune(rune(s[j]))
-			}
-			return b.String()
-		}
+	if strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return s
 	}
-	return s
+	out := make([]rune, len(s))
+	for i := range out {
+		out[i] = rune(s[i])
+	}
+	return string(out)
 }
 
 // compileGlob compiles a pattern as Git's wildmatch reads it with WM_PATHNAME: "*", "?" and classes never match "/",

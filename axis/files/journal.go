@@ -125,17 +125,13 @@ func NewJournal(roots []JournalRoot, o *JournalOptions) *Journal {
 }
 
 func (j *Journal) addRoot(r JournalRoot) {
-	root := &journalRoot{JournalRoot: r, opts: recordOptions{masker: j.o.Masker, prefix: r.Prefix}}
-	root.node = &node{state: isKnown, start: &Entry{Mode: Dir | 0o755}, last: &Entry{Mode: Dir | 0o755}}
-	root.node.root = root
+	root := &journalRoot{JournalRoot: r, opts: recordOptions{masker: j.o.Masker, prefix: r.Prefix}, rules: &rulesAbove{root: r.Root}}
+	root.node = &node{root: root, state: isKnown, start: &Entry{Mode: Dir | 0o755}, last: &Entry{Mode: Dir | 0o755}}
 	root.top, root.err = topFolder(r.Root)
 	if r.Tree != nil {
 		j.exclude = append(j.exclude, r.Dir+"/"+recordingsDir)
-	}
-	if r.Tree != nil {
 		root.said = newTreeBuilder(r.Tree, j.o.Staged)
 	}
-	root.rules = &rulesAbove{root: r.Root}
 	j.roots = append(j.roots, root)
 }
 
@@ -351,13 +347,19 @@ func (j *Journal) Redo(rec *tape.Record, o *RedoOptions) error {
 	if root == nil || checkPath(rel) != nil {
 		return fmt.Errorf("%w: %s lies in no directory that is followed", ErrNotRedone, f.Path)
 	}
-	if err := j.touchAgain(root, rel, o.By); err != nil {
-		return err
+	then := j.Touch(&Touch{By: o.By, Paths: []TouchedPath{{Path: root.Dir + "/" + rel, Dir: -1, Name: baseOf(rel)}}})
+	if then != nil {
+		if err := then(); err != nil {
+			return err
+		}
 	}
 	if rec.Kind.Name() == "file_delete" {
 		return notRedone(f, root.deleted(rel, f.IsPlace()))
 	}
-	e, err := redoEntry(rel, f, o.Store)
+	if f.Content == nil {
+		return notRedone(f, errNoContent)
+	}
+	e, err := newTreeBuilder(new(Tree), o.Store).entry(rel, f)
 	if err != nil {
 		return notRedone(f, err)
 	}
@@ -380,19 +382,10 @@ func (j *Journal) placed(path string) (best *journalRoot, rel string) {
 	return best, rel
 }
 
-// touchAgain is Touch for a change that is about to be made here.
-func (j *Journal) touchAgain(r *journalRoot, rel string, by uint32) error {
-	then := j.Touch(&Touch{By: by, Paths: []TouchedPath{{Path: r.Dir + "/" + rel, Dir: -1, Name: baseOf(rel)}}})
-	if then == nil {
-		return nil
-	}
-	return then()
-}
-
 // inTree returns the file that the snapshot from before the run has at path. It is sure that it stands there as it is in
 // the snapshot where it has not changed since that began: nobody sets the time of the last change.
 func (r *journalRoot) inTree(path string, s *sight) (e *Entry, sure bool) {
-	if e = r.inSnapshot(path); e == nil || !e.Mode.IsRegular() {
+	if e = r.Tree.at(path); e == nil || !e.Mode.IsRegular() {
 		return nil, false
 	}
 	sure = !r.TreeAt.IsZero() && s.ctime < r.TreeAt.Add(-racyWindow).UnixNano() && s.mode == e.Mode
@@ -401,14 +394,5 @@ func (r *journalRoot) inTree(path string, s *sight) (e *Entry, sure bool) {
 
 // saysAsFound reports whether the records so far leave of a path what the snapshot from before the run has there.
 func (r *journalRoot) saysAsFound(path string) bool {
-	return SameEntry(r.said.get(path), r.inSnapshot(path))
-}
-
-// inSnapshot returns what the snapshot from before the run has at path, nil for nothing.
-func (r *journalRoot) inSnapshot(path string) *Entry {
-	if r.Tree == nil {
-		return nil
-	}
-	e, _ := r.Tree.Lookup(path)
-	return e
+	return SameEntry(r.said.get(path), r.Tree.at(path))
 }

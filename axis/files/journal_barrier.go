@@ -39,21 +39,19 @@ type item struct {
 // A path leaves the set that is looked at once nobody has its file open for writing and it was not touched for a second. The
 // first error is the store's; it ends the sequence, as does a consumer that stops: what was not given is looked at again.
 func (j *Journal) Barrier() iter.Seq2[tape.Record, error] {
-	return func(yield func(tape.Record, error) bool) {
-		j.barrier(anybody, yield)
-	}
+	return j.barrier(anybody)
 }
 
 // BarrierOf is Barrier for the paths that were touched last by one alone (Touch.By).
 func (j *Journal) BarrierOf(by uint32) iter.Seq2[tape.Record, error] {
-	return func(yield func(tape.Record, error) bool) {
-		j.barrier(func(n *node) bool { return n.by == by }, yield)
-	}
+	return j.barrier(func(n *node) bool { return n.by == by })
 }
 
-func (j *Journal) barrier(wanted func(*node) bool, yield func(tape.Record, error) bool) {
-	if j.play(j.takeEnded(wanted), yield) {
-		j.play(j.collect(false, wanted), yield)
+func (j *Journal) barrier(wanted func(*node) bool) iter.Seq2[tape.Record, error] {
+	return func(yield func(tape.Record, error) bool) {
+		if j.play(j.takeEnded(wanted), yield) {
+			j.play(j.collect(false, wanted), yield)
+		}
 	}
 }
 

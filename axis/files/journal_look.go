@@ -117,7 +117,7 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 		return nil
 	}
 	it.held = f.held()
-	it.fileContent, err = l.j.o.content(l.j.o.Staged, f, &now, it.root.Prefix+it.rel, it.root.inSnapshot(it.rel), l.masker(it))
+	it.fileContent, err = l.j.o.content(l.j.o.Staged, f, &now, it.root.Prefix+it.rel, it.root.Tree.at(it.rel), l.masker(it))
 	if it.now = it.entry; it.now != nil {
 		it.now.Attrs = l.j.o.attrs(l.f, baseOf(it.rel))
 	}

@@ -42,14 +42,6 @@ func notRedone(f *tape.File, err error) error {
 
 var errNoContent = errors.New("its content is not kept")
 
-// redoEntry is what a file_write says stands at rel.
-func redoEntry(rel string, f *tape.File, store cas.Store) (*Entry, error) {
-	if f.Content == nil {
-		return nil, errNoContent
-	}
-	return newTreeBuilder(new(Tree), store).entry(rel, f)
-}
-
 // deleted removes what stands at rel; that nothing does is as well. A directory goes once what is in it has: its record stands
 // before theirs.
 func (r *journalRoot) deleted(rel string, isPlace bool) error {
@@ -109,6 +101,6 @@ func (r *journalRoot) stands(e *Entry) bool {
 	if err != nil || !info.Mode().IsRegular() || info.Mode() != e.Mode.FileMode() {
 		return false
 	}
-	b, err := r.Root.ReadFile(localName(e.Path))
-	return err == nil && cas.Sum(b) == e.Digest
+	d, err := digestOf(r.Root, e.Path)
+	return err == nil && d == e.Digest
 }

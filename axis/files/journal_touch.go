@@ -232,19 +232,16 @@ func (j *Journal) keepFile(n *node, f folder, name string, s *sight) (func() err
 	}
 	n.taken = &capture{done: make(chan struct{})}
 	n.state |= isKnown
-	return func() error { return j.keepLong(n, read) }, nil
-}
-
-// keepLong reads a long pre-image.
-func (j *Journal) keepLong(n *node, read func() (*Entry, error)) error {
-	k, err := read()
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	c := n.taken
-	n.taken = nil
-	c.err = j.found(n, k, err)
-	close(c.done)
-	return c.err
+	return func() error {
+		k, err := read()
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		c := n.taken
+		n.taken = nil
+		c.err = j.found(n, k, err)
+		close(c.done)
+		return c.err
+	}, nil
 }
 
 // What a Journal keeps of a directory that the run did not make, when it is renamed: more is listed as not covered.

@@ -496,14 +496,8 @@ func (l *layerer) sameBytes(e *Entry, info fs.FileInfo) (bool, error) {
 	if info.Size() != e.Size {
 		return false, nil
 	}
-	f, _, err := OpenRegular(l.real, e.Path)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	h := cas.NewHasher()
-	_, err = io.Copy(h, f)
-	return h.Sum() == e.Digest, err
+	d, err := digestOf(l.real, e.Path)
+	return d == e.Digest, err
 }
 
 func (l *layerer) sameSecret(e *Entry, info fs.FileInfo) (bool, error) {

@@ -109,35 +109,32 @@ type patchWriter struct {
 }
 
 // change writes the sections of one path: none, one, or a delete and an add.
-func (p *patchWriter) change(c *Change) error {
-	if err := p.sections(c); err != nil {
-		return fmt.Errorf("files: patch of %s: %w", c.Path, err)
-	}
-	return nil
-}
-
-func (p *patchWriter) sections(c *Change) error {
+func (p *patchWriter) change(c *Change) (err error) {
 	before, after, ok := c.sides()
 	if !ok || c.IsSecret() || c.InGit() {
 		return nil
 	}
 	if before != nil && after != nil && before.Mode.IsLink() != after.Mode.IsLink() {
-		if err := p.section(c.Path, before, nil); err != nil {
-			return err
-		}
+		err = p.section(c.Path, before, nil)
 		before = nil
 	}
-	return p.section(c.Path, before, after)
+	if err == nil {
+		err = p.section(c.Path, before, after)
+	}
+	if err != nil {
+		return fmt.Errorf("files: patch of %s: %w", c.Path, err)
+	}
+	return nil
 }
 
 // section writes what stands under one "diff --git".
 func (p *patchWriter) section(path string, before, after *Entry) error {
-	old, done, err := contentFor(before, p.store)
+	old, done, err := contentOf(before, p.store)
 	if err != nil {
 		return err
 	}
 	defer done()
-	now, done2, err := contentFor(after, p.store)
+	now, done2, err := contentOf(after, p.store)
 	if err != nil {
 		return err
 	}
@@ -151,28 +148,21 @@ func (p *patchWriter) section(path string, before, after *Entry) error {
 	case isBinary(old) || isBinary(now):
 		p.binary(old, now)
 	case len(old) > 0 || len(now) > 0:
-		p.names(path, before, after)
+		p.name("--- ", "a/"+path, before)
+		p.name("+++ ", "b/"+path, after)
 		writeHunks(p.w, old, now)
 	}
 	return nil
 }
 
-// contentOf returns what Git takes for the content of e: of a link its target, of nothing nothing.
-func contentOf(e *Entry, store cas.Store) ([]byte, error) {
+// contentOf returns what Git takes for the content of e, of a link its target, until done is called: a short content lies in a buffer
+// that is used again.
+func contentOf(e *Entry, store cas.Store) (b []byte, done func(), err error) {
 	switch {
 	case e == nil:
-		return nil, nil
+		return nil, func() {}, nil
 	case e.Mode.IsLink():
-		return []byte(e.Target), nil
-	}
-	return store.Get(e.Digest)
-}
-
-// contentFor is contentOf for as long as done has not been called: a short content lies in a buffer that is used again.
-func contentFor(e *Entry, store cas.Store) (b []byte, done func(), err error) {
-	if e == nil || !e.Mode.IsRegular() {
-		b, err = contentOf(e, store)
-		return b, func() {}, err
+		return []byte(e.Target), func() {}, nil
 	}
 	return borrowBlob(store, e.Digest, e.Size)
 }
@@ -214,12 +204,7 @@ func gitBlob(e *Entry, b []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// names writes the two lines before the hunks. A name with a space ends with a tab, so that its end is known.
-func (p *patchWriter) names(path string, before, after *Entry) {
-	p.name("--- ", "a/"+path, before)
-	p.name("+++ ", "b/"+path, after)
-}
-
+// name writes one of the two lines before the hunks. A name with a space ends with a tab, so that its end is known.
 func (p *patchWriter) name(mark, path string, e *Entry) {
 	p.w.WriteString(mark)
 	quoted := quoteGit(path)

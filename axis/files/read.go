@@ -7,9 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
 )
 
 var (
@@ -49,14 +50,16 @@ func OpenRegular(root *os.Root, path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// readStart returns the first bytes of a regular file, at most most of them.
-func readStart(root *os.Root, path string, most int64) ([]byte, error) {
+// digestOf returns the digest of the regular file at path.
+func digestOf(root *os.Root, path string) (cas.Digest, error) {
 	f, _, err := OpenRegular(root, path)
 	if err != nil {
-		return nil, err
+		return cas.Digest{}, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
+	h := cas.NewHasher()
+	_, err = io.Copy(h, f)
+	return h.Sum(), err
 }
 
 // ReadRegular returns the content of the regular file at path below root, which it opens as OpenRegular does. Errors: those of the
@@ -180,8 +183,5 @@ func localName(path string) string {
 	if path == "" {
 		return "."
 	}
-	if runtime.GOOS == "windows" {
-		return filepath.FromSlash(path)
-	}
-	return path
+	return filepath.FromSlash(path)
 }

@@ -110,14 +110,6 @@ func (r *recorder) content(f *tape.File, e *Entry) error {
 	return err
 }
 
-// bytesOf returns the content of a file or link.
-func (r *recorder) bytesOf(e *Entry) ([]byte, error) {
-	if e.Mode.IsRegular() && r.hand.text != nil && r.hand.digest == e.Digest {
-		return r.hand.text, nil
-	}
-	return contentOf(e, r.store)
-}
-
 // maskedDigest returns what m gives for a content.
 func maskedDigest(m Masker, store cas.Store, d cas.Digest, size int64) (cas.Digest, error) {
 	if long, ok := m.(interface {
@@ -146,16 +138,18 @@ func (r *recorder) payload(e *Entry) (*tape.Payload, error) {
 	case e.Mode.IsRegular() && e.Size > tape.InlineLimit:
 		return &tape.Payload{Hash: e.Digest, Len: e.Size}, nil
 	}
-	b, err := r.bytesOf(e)
+	hash, b, err := e.Digest, r.hand.text, error(nil)
+	switch {
+	case e.Mode.IsLink():
+		b = []byte(e.Target)
+		hash, err = r.store.Put(b)
+	case b == nil || r.hand.digest != e.Digest:
+		b, err = r.store.Get(e.Digest)
+	}
 	if err != nil {
 		return nil, err
 	}
-	p := &tape.Payload{Hash: e.Digest, Len: int64(len(b))}
-	if e.Mode.IsLink() {
-		if p.Hash, err = r.store.Put(b); err != nil {
-			return nil, err
-		}
-	}
+	p := &tape.Payload{Hash: hash, Len: int64(len(b))}
 	if len(b) <= tape.InlineLimit && utf8.Valid(b) {
 		p.Text, p.Inline = string(b), true
 	}
@@ -374,8 +368,7 @@ func (b *treeBuilder) get(path string) *Entry {
 	if e, ok := b.differ[path]; ok {
 		return e
 	}
-	e, _ := b.before.Lookup(path)
-	return e
+	return b.before.at(path)
 }
 
 // remove forgets path and, where it is a directory that something else replaces, what lies in it.

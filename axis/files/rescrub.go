@@ -93,7 +93,8 @@ func (o *LateOptions) hideEntries(all []*Entry) (changed int, err error) {
 			continue
 		}
 		done[e] = true
-		if attrs := hideAttrs(e.Attrs, o.Late); attrs != e.Attrs {
+		found, _ := parseAttrs(e.Attrs) // what cannot be read is left out
+		if attrs := found.encode(o.Late); attrs != e.Attrs {
 			e.Attrs = attrs
 			changed++
 		}

@@ -286,7 +286,7 @@ func (s *snapper) read(f *found, out *slot) error {
 		return &errSkipped{TooLarge}
 	}
 	t := taker{store: s.opts.Store, scrubber: s.opts.Scrubber, limit: s.opts.MaxFileSize}
-	was := s.opts.known(f.path)
+	was := s.opts.Known.at(f.path)
 	got, err := t.take(file, info.Size(), f.path, was)
 	if err != nil {
 		return err
@@ -304,19 +304,10 @@ func (s *snapper) read(f *found, out *slot) error {
 	return nil
 }
 
-// known returns what the tree Known has at path, nil for nothing.
-func (o *SnapOptions) known(path string) *Entry {
-	if o.Known == nil {
-		return nil
-	}
-	e, _ := o.Known.Lookup(path)
-	return e
-}
-
 // marked reports whether SnapOptions.Known has a secret file at path of which the cache does not know that it is one: it was
 // made before the secret was known.
 func (s *snapper) marked(path string, c cached) bool {
-	e := s.opts.known(path)
+	e := s.opts.Known.at(path)
 	return e != nil && e.Secret != "" && e.Secret != c.secret
 }
 

@@ -124,77 +124,60 @@ func (t *taker) whole(r io.Reader, size int64, path string, was *Entry, hidden b
 
 // stream takes a content piece by piece; s is nil without a scrubber.
 func (t *taker) stream(r io.Reader, s streamer) (out taken, err error) {
-	p := &pieces{r: r, left: t.limit}
+	in := &bounded{r: r, left: t.limit}
+	r = in
+	var scrubbed *scrub.Writer
+	var digest hash.Hash
+	wait := func() {}
 	if s != nil {
-		p.scrub, p.hash = s.FileWriter(&p.out), s.KeyedHash()
+		from, to := io.Pipe()
+		scrubbed, digest = s.FileWriter(to), s.KeyedHash()
+		var copying sync.WaitGroup
+		copying.Go(func() {
+			_, err := io.Copy(io.MultiWriter(scrubbed, digest), in)
+			to.CloseWithError(errors.Join(err, scrubbed.Close()))
+		})
+		wait = func() {
+			from.Close() // a store that fails does not read it all
+			copying.Wait()
+		}
+		r = from
 	}
 	if t.store == nil {
 		h := cas.NewHasher()
-		out.size, err = io.Copy(h, p)
+		out.size, err = io.Copy(h, r)
 		out.digest = h.Sum()
 	} else {
-		out.digest, out.size, err = t.store.PutReader(p)
+		out.digest, out.size, err = t.store.PutReader(r)
 	}
-	if p.err != nil {
-		return out, unreadable(p.err) // it is that of the file
+	wait()
+	if in.err != nil {
+		return out, unreadable(in.err) // it is that of the file
 	}
-	if err == nil && p.scrub != nil && p.scrub.Found() {
-		out.secret = hex.EncodeToString(p.hash.Sum(nil))
+	if err == nil && s != nil && scrubbed.Found() {
+		out.secret = hex.EncodeToString(digest.Sum(nil))
 	}
-	out.length = t.limit - p.left
+	out.length = t.limit - in.left
 	return out, err
 }
 
-// A pieces reads the scrubbed form of a content.
-type pieces struct {
-	r     io.Reader
-	left  int64         // bytes that may come
-	scrub *scrub.Writer // nil for none
-	hash  hash.Hash
-	out   bytes.Buffer // what was scrubbed and not read
-	buf   []byte
-	ended bool
-	err   error // of r, or that it is too long
+// A bounded reads a file of which no more than left bytes may come.
+type bounded struct {
+	r    io.Reader
+	left int64
+	err  error // of r, or that it is too long
 }
 
 // Read implements io.Reader.
-func (p *pieces) Read(b []byte) (int, error) {
-	for p.out.Len() == 0 && p.err == nil && !p.ended {
-		p.more()
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		n, err = 0, errTooLarge
 	}
-	switch {
-	case p.err != nil:
-		return 0, p.err
-	case p.out.Len() == 0:
-		return 0, io.EOF
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.err = err
 	}
-	return p.out.Read(b)
-}
-
-// more reads on.
-func (p *pieces) more() {
-	if p.buf == nil {
-		p.buf = make([]byte, 64<<10)
-	}
-	n, err := p.r.Read(p.buf)
-	p.left -= int64(n)
-	switch {
-	case p.left < 0:
-		p.err = errTooLarge
-		return
-	case p.scrub == nil:
-		p.out.Write(p.buf[:n])
-	default:
-		_, _ = p.scrub.Write(p.buf[:n]) // out takes all
-		_, _ = p.hash.Write(p.buf[:n])
-	}
-	if errors.Is(err, io.EOF) {
-		p.ended, err = true, nil
-		if p.scrub != nil {
-			_ = p.scrub.Close()
-		}
-	}
-	p.err = err
+	return n, err
 }
 
 // borrowBlob returns a blob, of size bytes as far as is known, until done is called: a short one lies in a buffer that is used
@@ -231,7 +214,12 @@ func hideContent(s Scrubber, path string, b []byte) (stored []byte, secret strin
 		return b, "", nil
 	}
 	if credential {
-		return concealed(s, b), s.KeyedDigest(b), nil
+		// What in it is secret follows no shape (a password of .netrc, a variable of .env), so nothing of it is written.
+		secret, stored = s.KeyedDigest(b), b
+		if len(b) > 0 {
+			stored = []byte("td_file_" + secret[:min(len(secret), 12)] + "\n")
+		}
+		return stored, secret, nil
 	}
 	out, found := s.Bytes(b)
 	if found {
@@ -246,16 +234,6 @@ func isCredential(s Scrubber, path string) bool {
 		return names.IsCredentialFile(path)
 	}
 	return s.CredentialFile(path)
-}
-
-// concealed returns the scrubbed form of a file that holds credentials: one placeholder. What in it is secret follows no
-// shape (a password of .netrc, a variable of .env), so nothing of it is written; no byte of an empty file is secret.
-func concealed(s Scrubber, b []byte) []byte {
-	if len(b) == 0 {
-		return b
-	}
-	digest := s.KeyedDigest(b)
-	return []byte("td_file_" + digest[:min(len(digest), 12)] + "\n")
 }
 
 // hideNames drops the entries and absent paths whose path, or the target of whose link, holds a secret, and lists them by their

@@ -83,6 +83,15 @@ func (t *Tree) Lookup(path string) (*Entry, bool) {
 	return &t.Entries[i], true
 }
 
+// at returns the entry of a path, nil where there is none, or no tree.
+func (t *Tree) at(path string) *Entry {
+	if t == nil {
+		return nil
+	}
+	e, _ := t.Lookup(path)
+	return e
+}
+
 // Covers reports whether neither path nor a directory above it is listed in NotCovered.
 func (t *Tree) Covers(path string) bool {
 	for p := path; p != ""; p = parentOf(p) {
@@ -184,16 +193,15 @@ func (t *Tree) Validate() error {
 			return fmt.Errorf("files: absent %.80q: %w: %w", p, ErrTree, err)
 		}
 	}
-	for i, p := range t.Moved {
-		if err := follows(t.Moved, i); err != nil {
-			return fmt.Errorf("files: moved %.80q: %w: %w", p, ErrTree, err)
-		}
-	}
 	paths := make([]string, len(t.NotCovered))
 	for i, n := range t.NotCovered {
 		paths[i] = n.Path
-		if err := follows(paths, i); err != nil {
-			return fmt.Errorf("files: not covered %.80q: %w: %w", n.Path, ErrTree, err)
+	}
+	for what, list := range map[string][]string{"moved": t.Moved, "not covered": paths} {
+		for i, p := range list {
+			if err := follows(list, i); err != nil {
+				return fmt.Errorf("files: %s %.80q: %w: %w", what, p, ErrTree, err)
+			}
 		}
 	}
 	return nil

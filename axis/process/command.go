@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,16 +54,10 @@ type Runner interface {
 
 // Clone returns a copy that shares nothing with c.
 func (c *Command) Clone() *Command {
-	out := &Command{Program: c.Program, Args: slices.Clone(c.Args), Stdin: slices.Clone(c.Stdin)}
+	out := &Command{Program: c.Program, Args: slices.Clone(c.Args), Env: maps.Clone(c.Env), Stdin: slices.Clone(c.Stdin)}
 	if c.Cwd != nil {
 		cwd := *c.Cwd
 		out.Cwd = &cwd
-	}
-	if c.Env != nil {
-		out.Env = make(map[string]string, len(c.Env))
-		for name, value := range c.Env {
-			out.Env[name] = value
-		}
 	}
 	return out
 }
@@ -114,20 +109,13 @@ func differing(asked, has *Command, stdin bool) []string {
 	if !slices.Equal(asked.Args, has.Args) {
 		fields = append(fields, "args")
 	}
-	if !sameCwd(asked.Cwd, has.Cwd) {
+	if a, b := asked.Cwd, has.Cwd; a != b && (a == nil || b == nil || *a != *b) {
 		fields = append(fields, "cwd")
 	}
 	if stdin && string(asked.Stdin) != string(has.Stdin) {
 		fields = append(fields, "stdin")
 	}
 	return fields
-}
-
-func sameCwd(a, b *string) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }
 
 // check refuses what no program can be started with.
@@ -142,18 +130,14 @@ func (c *Command) check() error {
 }
 
 func (c *Command) hasNUL() bool {
-	has := func(s string) bool { return strings.IndexByte(s, 0) >= 0 }
-	for _, a := range c.Args {
-		if has(a) {
-			return true
-		}
-	}
+	all := append([]string{c.Program}, c.Args...)
 	for name, value := range c.Env {
-		if has(name) || has(value) {
-			return true
-		}
+		all = append(all, name, value)
 	}
-	return has(c.Program) || c.Cwd != nil && has(*c.Cwd)
+	if c.Cwd != nil {
+		all = append(all, *c.Cwd)
+	}
+	return strings.ContainsRune(strings.Join(all, ""), 0)
 }
 
 // A Change is what became of one path: a file, a symbolic link or an empty directory that a command left otherwise than it found it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -304,7 +305,7 @@ func (t *Taped) missing(c *Command) error {
 		if e.Times > 0 {
 			continue
 		}
-		if likeness := t.likeness(s, c, stdin); likeness > best {
+		if likeness := t.likeness(s, c); likeness > best {
 			best, e.Nearest, e.Fields = likeness, &s.Recorded, s.differs(c, stdin)
 		}
 	}
@@ -320,29 +321,17 @@ func (s *spawn) differs(c *Command, stdin cas.Digest) []string {
 	return fields
 }
 
-// likeness is larger the more alike the two are: by the program's name, then by the arguments, by what nobody asked for yet, by the rest.
-func (t *Taped) likeness(s *spawn, c *Command, stdin cas.Digest) int {
-	const most = 1000 // arguments that count
-	n := 0
-	if baseName(s.Command.Program) == baseName(c.Program) {
-		n += 8 * (most + 2)
-	}
-	n += 8 * min(most, shared(s.Command.Args, c.Args))
-	if len(s.differs(c, stdin)) == 1 {
-		n += 4
-	}
+// likeness is larger the more alike the two are: by the program and the arguments, then by whether anybody asked for it yet.
+func (t *Taped) likeness(s *spawn, c *Command) int {
+	words := func(c *Command) []string { return append([]string{path.Base(c.Program)}, c.Args...) }
+	n := 2 * shared(words(&s.Command), words(c))
 	if !t.script.HasCome(s.line) {
-		n += 2
-	}
-	if s.Command.Program == c.Program {
 		n++
 	}
 	return n
 }
 
-func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
-
-// shared counts the arguments that a and b have in common at their beginning and at their end.
+// shared counts the words that a and b have in common at their beginning and at their end.
 func shared(a, b []string) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {

@@ -103,7 +103,11 @@ func (a *attached) keep(stop <-chan struct{}) {
 		case <-job.Continued:
 			a.settle()
 		case sig := <-a.o.Signals:
-			a.pass(sig)
+			if sig == hangUpSignal {
+				a.s.hang()
+			} else if number, ok := sig.(syscall.Signal); ok {
+				a.s.Signal(number)
+			}
 		}
 	}
 }
@@ -120,18 +124,6 @@ func (a *attached) foreground() <-chan time.Time {
 		return nil
 	}
 	return time.After(background)
-}
-
-// pass passes a signal on.
-func (a *attached) pass(sig os.Signal) {
-	number, ok := sig.(syscall.Signal)
-	switch {
-	case !ok:
-	case number == hangUpSignal:
-		a.s.hang()
-	default:
-		a.s.Signal(number)
-	}
 }
 
 // settle takes the caller's terminal where we may, and gives it back where not.

@@ -135,7 +135,10 @@ func (c *Caller) Close() {
 // are \r\n. While w, a terminal, is not ours, it would make \r\r\n of them, and is given \n.
 func (c *Caller) Writer(w io.Writer) io.Writer {
 	f, ok := w.(conn)
-	if c == nil || !ok || !isTerminal(f) {
+	if c == nil || !ok {
+		return w
+	}
+	if _, err := modesOf(f); err != nil {
 		return w
 	}
 	return &lines{c: c, w: w}

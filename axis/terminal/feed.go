@@ -67,9 +67,6 @@ func (f *feed) noteSent() {
 	f.mu.Unlock()
 }
 
-// end says that nothing is written any more.
-func (f *feed) end() { f.backlog.end() }
-
 // run feeds the screen until the end.
 func (f *feed) run() {
 	defer close(f.ended)

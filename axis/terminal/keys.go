@@ -2,6 +2,8 @@ package terminal
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -152,16 +154,7 @@ func ctrlByte(c byte) (byte, bool) {
 // keyNames are the names of what keys send, but for characters.
 var keyNames = sync.OnceValue(func() map[string]string {
 	plain := []string{"enter", "tab", "escape", "backspace", "shift-tab", "alt-enter", "alt-backspace", "ctrl-space"}
-	var cursor []string
-	for name := range cursorKeys {
-		cursor = append(cursor, name)
-	}
-	for name := range ss3Keys {
-		cursor = append(cursor, name)
-	}
-	for name := range tildeKeys {
-		cursor = append(cursor, name)
-	}
+	cursor := slices.AppendSeq(slices.AppendSeq(slices.Collect(maps.Keys(cursorKeys)), maps.Keys(ss3Keys)), maps.Keys(tildeKeys))
 	for c := 'a'; c <= 'z'; c++ {
 		plain = append(plain, "ctrl-"+string(c), "alt-"+string(c))
 	}

@@ -94,11 +94,6 @@ type conn interface {
 	SyscallConn() (syscall.RawConn, error)
 }
 
-func isTerminal(f conn) bool {
-	_, err := modesOf(f)
-	return err == nil
-}
-
 // control calls do with the descriptor of f, which File.Fd would make blocking.
 func control(f conn, do func(fd int)) error {
 	conn, err := f.SyscallConn()

@@ -60,12 +60,19 @@ func (s *Session) Mouse(m Mouse) error {
 		return fmt.Errorf("mouse at row %d, column %d of a terminal of %d by %d", m.Row, m.Col, size.Rows, size.Cols)
 	}
 	if on(mouseSGR) {
-		return s.input(m.sgr(), "mouse")
+		final := 'M'
+		if m.Action == Release {
+			final = 'm'
+		}
+		return s.input(fmt.Appendf(nil, "\x1b[<%d;%d;%d%c", m.code(), m.Col+1, m.Row+1, final), "mouse")
 	}
 	if m.Row > x10Most || m.Col > x10Most {
 		return fmt.Errorf("mouse at row %d, column %d: the program asked for reports in bytes, which end at %d", m.Row, m.Col, x10Most)
 	}
-	return s.input(m.x10(), "mouse")
+	if m.Action == Release {
+		m.Button = None // which one, the form does not tell
+	}
+	return s.input([]byte{0x1b, '[', 'M', byte(32 + m.code()), byte(33 + m.Col), byte(33 + m.Row)}, "mouse")
 }
 
 // code is the button with the modifiers.
@@ -77,21 +84,6 @@ func (m Mouse) code() int {
 		}
 	}
 	return code
-}
-
-func (m Mouse) sgr() []byte {
-	final := 'M'
-	if m.Action == Release {
-		final = 'm'
-	}
-	return fmt.Appendf(nil, "\x1b[<%d;%d;%d%c", m.code(), m.Col+1, m.Row+1, final)
-}
-
-func (m Mouse) x10() []byte {
-	if m.Action == Release {
-		m.Button = None // which one, the form does not tell
-	}
-	return []byte{0x1b, '[', 'M', byte(32 + m.code()), byte(33 + m.Col), byte(33 + m.Row)}
 }
 
 // Click presses the left button and releases it.

@@ -106,9 +106,7 @@ func (r *recording) fill() {
 	if size, ok := r.caller.Size(); ok && !r.fixed {
 		s.Size = size
 	}
-	if s.Size.Rows == 0 || s.Size.Cols == 0 {
-		s.Size = defaultSize
-	}
+	s.Size = s.Size.OrDefault()
 	if r.caller != nil {
 		or(&s.Term, os.Getenv("TERM"))
 		if r.caller.Foreground() {
@@ -190,19 +188,13 @@ func (r *recording) run(ctx context.Context, rec *cassette.Recorder) (*Recorded,
 	if out.TimedOut {
 		final.Metadata = json.RawMessage(`{"timed_out":true}`) // in Err the format has an object that says nothing of it
 	}
-	r.cleanUp(out)
+	if r.left != nil {
+		if undo := r.left.Undo(); out.Exit.Signal != "" && len(undo) > 0 { // what a program that a signal ended has left on
+			r.session.Output.Write(undo)
+		}
+		out.OpenLine = r.left.OpenLine()
+	}
 	manifest, errFinish := rec.Finish(final)
 	out.Manifest = manifest
 	return out, errors.Join(err, errFinish)
-}
-
-// cleanUp turns off what a program that a signal ended has left on.
-func (r *recording) cleanUp(out *Recorded) {
-	if r.left == nil {
-		return
-	}
-	if undo := r.left.Undo(); out.Exit.Signal != "" && len(undo) > 0 {
-		r.session.Output.Write(undo)
-	}
-	out.OpenLine = r.left.OpenLine()
 }

@@ -168,9 +168,7 @@ func newSession(o *SessionOptions) *Session {
 	if s.o.Starter == nil {
 		s.o.Starter = osStarter{}
 	}
-	if s.size = s.o.Size; s.size.Rows == 0 || s.size.Cols == 0 {
-		s.size = defaultSize
-	}
+	s.size = s.o.Size.OrDefault()
 	return s
 }
 
@@ -206,7 +204,7 @@ func (s *Session) await() {
 	s.pty.Master.Close()
 	<-s.readDone
 	if s.feed != nil {
-		s.feed.end()
+		s.feed.backlog.end()
 	}
 	s.keep.Lock()
 	s.err = errors.Join(err, s.keepErr, s.outErr)

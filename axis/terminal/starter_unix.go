@@ -71,19 +71,14 @@ func (p *osProcess) Signal(sig syscall.Signal) error {
 	if p.reaped {
 		return nil
 	}
-	return ignoreGone(unix.Kill(-p.cmd.Process.Pid, sig))
+	if err := unix.Kill(-p.cmd.Process.Pid, sig); err != nil && !errors.Is(err, unix.ESRCH) {
+		return os.NewSyscallError("kill", err)
+	}
+	return nil
 }
 
 // Group is its process group.
 func (p *osProcess) Group() int { return p.cmd.Process.Pid }
-
-// ignoreGone is err, but for that of a process that is not there any more.
-func ignoreGone(err error) error {
-	if errors.Is(err, unix.ESRCH) {
-		return nil
-	}
-	return os.NewSyscallError("kill", err)
-}
 
 // openSession opens a terminal whose master's Close ends a Read of it.
 func openSession(size Size) (*PTY, error) {

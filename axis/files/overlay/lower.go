@@ -86,7 +86,10 @@ func (d *dirLower) look(name string, a ask) (look, error) {
 	}
 	info, err := d.root.Lstat(filepath.FromSlash(name))
 	if err != nil {
-		return lookOfError(err), nil
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+			return look{}, nil
+		}
+		return look{barred: refused(err)}, nil
 	}
 	l := d.lookOf(name, info)
 	if l.mode != 0 && d.folds && !d.spelled(name) {
@@ -106,21 +109,13 @@ func (d *dirLower) isDir(name string) bool {
 	return d.dirs[name]
 }
 
-// lookOfError is what a path is at which the host would not look.
-func lookOfError(err error) look {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return look{}
-	}
-	return look{barred: &reason{errno: syscall.EACCES, text: "the host refuses: " + cause(err).Error()}}
-}
-
-// cause is err without the path of the host in it.
-func cause(err error) error {
+// refused is what a path is at which the host would not look, without the path of the host in it.
+func refused(err error) *reason {
 	var at *fs.PathError
 	if errors.As(err, &at) {
-		return at.Err
+		err = at.Err
 	}
-	return err
+	return &reason{errno: syscall.EACCES, text: "the host refuses: " + err.Error()}
 }
 
 func (d *dirLower) lookOf(name string, info fs.FileInfo) look {
@@ -169,7 +164,7 @@ func (d *dirLower) read(name string, l look) ([]byte, error) {
 	}
 	b, _, err := files.ReadRegular(d.root, name, d.limit)
 	if err != nil {
-		return nil, &reason{errno: syscall.EACCES, text: "the host refuses: " + cause(err).Error()}
+		return nil, refused(err)
 	}
 	return b, nil
 }
@@ -186,7 +181,7 @@ func tooMuch(limit int64) *reason {
 func (d *dirLower) list(name string, _ look) ([]entry, error) {
 	all, err := files.ListDir(d.root, name)
 	if err != nil {
-		return nil, &reason{errno: syscall.EACCES, text: "the host refuses: " + cause(err).Error()}
+		return nil, refused(err)
 	}
 	var out []entry
 	for _, e := range all {

@@ -2,7 +2,6 @@ package overlay
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"sync"
 
@@ -206,15 +205,4 @@ func (t *tree) noteOne(w *written) error {
 	}
 	file.Content, file.ContentHash, file.LenBytes, file.Mode = p, p.Hash, p.Len, w.mode.Git()
 	return t.rec.Record(&tape.FileWrite{File: file})
-}
-
-func (t *tree) noteFailure(p *place, err error) error {
-	var why *reason
-	switch {
-	case !errors.As(err, &why):
-		return nil
-	case why.own:
-		return t.noteLinks(p.links)
-	}
-	return t.noteStat(p)
 }

@@ -191,8 +191,15 @@ func leftInGit(all []files.Change) error {
 // failed is the error of an operation on name, which came to p and there to err. What of the tree made it fail is recorded.
 func (f *FS) failed(op, name string, p *place, err error) error {
 	if f.rec != nil {
-		if err := f.noteFailure(p, err); err != nil {
-			return err
+		var why *reason
+		var errNote error
+		if errors.As(err, &why) && why.own {
+			errNote = f.noteLinks(p.links)
+		} else if why != nil {
+			errNote = f.noteStat(p)
+		}
+		if errNote != nil {
+			return errNote
 		}
 	}
 	f.told(err)

@@ -19,7 +19,7 @@ type Taped struct {
 
 	mu    sync.Mutex // guards what follows
 	paths map[string]*heard
-	reads []*heardAs // InOrder: contents that were read, in recorded order
+	reads []*heardAs // InOrder: contents that were read of files that the run had not changed, in recorded order
 }
 
 // TapedOptions say how a Taped answers. Nil and zero work.
@@ -89,23 +89,18 @@ func NewTaped(records []*tape.Record, store cas.Store, o *TapedOptions) *Taped {
 		return t
 	}
 	t.files = o.Files
-	if o.InOrder {
-		t.reads = t.contents()
+	if !o.InOrder {
+		return t
 	}
-	return t
-}
-
-// contents lists the contents that were read of files that the run had not changed, in recorded order.
-func (t *Taped) contents() (all []*heardAs) {
 	for _, h := range t.paths {
 		for _, x := range h.answers[:h.first] {
 			if k, ok := x.rec.Kind.(*tape.FileRead); ok && k.Mode != linkMode {
-				all = append(all, x)
+				t.reads = append(t.reads, x)
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b *heardAs) int { return a.at - b.at })
-	return all
+	slices.SortFunc(t.reads, func(a, b *heardAs) int { return a.at - b.at })
+	return t
 }
 
 // another is the content that answers a read of a path of which the tape has nothing to say: the next that nobody has read. It is
@@ -255,19 +250,16 @@ func (h *heard) take(a ask) *tape.Record {
 	switch {
 	case h.change == nil:
 		return nil
-	case h.lookOf(h.change).mode != 0 || !byProcess(h.change):
+	case h.lookOf(h.change).mode != 0:
+		return h.change
+	}
+	if w, ok := h.change.Kind.(*tape.FileWrite); !ok || w.SpawnID == 0 { // the run's own
 		return h.change
 	}
 	if i := slices.IndexFunc(h.answers[h.first:], is); i >= 0 {
 		return h.answers[h.first+i].rec
 	}
 	return nil
-}
-
-// byProcess reports whether a process made a change, not the run itself.
-func byProcess(rec *tape.Record) bool {
-	k, ok := rec.Kind.(*tape.FileWrite)
-	return ok && k.SpawnID != 0
 }
 
 // there reports whether an answer is of something that can be opened: who does may ask again.

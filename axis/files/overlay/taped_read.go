@@ -66,21 +66,21 @@ func (t *Taped) fromFiles(k *tape.FileRead) ([]byte, error) {
 // read implements lower.
 func (t *Taped) read(name string, l look) ([]byte, error) {
 	if l.from == nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
 		return nil, t.unknown("read", name)
 	}
-	switch k := l.from.Kind.(type) {
-	case *tape.FileRead:
+	if k, ok := l.from.Kind.(*tape.FileRead); ok {
 		return t.contentOf(name, k)
-	case *tape.FileWrite:
-		return t.bytes(name, k.Before, cas.Digest{})
-	case *tape.FileDelete:
-		return t.bytes(name, k.Before, cas.Digest{})
+	}
+	if f := tape.ChangedFile(l.from.Kind); f != nil {
+		return t.bytes(name, f.Before, cas.Digest{})
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if h := t.paths[name]; h != nil { // looked at, and to be copied
 		if h.change != nil && h.lookOf(h.change).mode != 0 {
-			return t.before(name, h.change)
+			return t.bytes(name, tape.ChangedFile(h.change.Kind).Before, cas.Digest{})
 		}
 		for _, x := range h.answers[:h.first] { // any content of it will do
 			if k, ok := x.rec.Kind.(*tape.FileRead); ok && k.Mode != linkMode {
@@ -89,14 +89,6 @@ func (t *Taped) read(name string, l look) ([]byte, error) {
 		}
 	}
 	return nil, &UnknownError{Op: "read", Path: name, Why: fmt.Sprintf("the tape says that %s is there, not what is in it", name)}
-}
-
-// before returns what stood at a path before the run changed it.
-func (t *Taped) before(name string, rec *tape.Record) ([]byte, error) {
-	if f := tape.ChangedFile(rec.Kind); f != nil {
-		return t.bytes(name, f.Before, cas.Digest{})
-	}
-	return nil, t.unknown("read", name)
 }
 
 // bytes returns the bytes of a payload, or of the hash where there is none.
@@ -145,22 +137,14 @@ func (t *Taped) list(name string, l look) ([]entry, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.paths[name]
-	var rec *tape.Record
-	if l.from != nil {
-		rec = l.from
-		if _, ok := rec.Kind.(*tape.DirList); !ok {
-			rec = nil
-		}
-	}
-	if rec == nil && h != nil { // it was found to be a directory for another reason
+	rec := l.from
+	k, ok := kindOf(rec).(*tape.DirList)
+	if !ok && h != nil { // it was found to be a directory for another reason
 		rec = h.take(askList)
+		k, ok = kindOf(rec).(*tape.DirList)
 	}
-	if rec == nil {
-		return nil, t.unknownLocked("list", name)
-	}
-	k, ok := rec.Kind.(*tape.DirList)
 	if !ok {
-		return nil, t.unknownLocked("list", name)
+		return nil, t.unknown("list", name)
 	}
 	all, err := t.names(name, k)
 	if err != nil {
@@ -192,10 +176,7 @@ func (t *Taped) made(name string, by int) bool {
 // implied is what the tape says of a path about which it has no record that answers: it lies above others, or the list of its
 // directory has it, or has it not. It is called under mu.
 func (t *Taped) implied(h *heard, name string, a ask) (look, error) {
-	if h.dir {
-		return dirLook, nil
-	}
-	if name == "." {
+	if h.dir || name == "." {
 		return dirLook, nil
 	}
 	if in, known := t.listedIn(name); known {
@@ -210,7 +191,7 @@ func (t *Taped) implied(h *heard, name string, a ask) (look, error) {
 		}
 		return l, nil
 	}
-	return look{}, t.unknownLocked(words[a], name)
+	return look{}, t.unknown(words[a], name)
 }
 
 // words name questions in errors.
@@ -240,13 +221,8 @@ func (t *Taped) listedIn(name string) (mode files.Mode, known bool) {
 	return 0, known
 }
 
+// unknown is called under mu.
 func (t *Taped) unknown(op, name string) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.unknownLocked(op, name)
-}
-
-func (t *Taped) unknownLocked(op, name string) error {
 	return &UnknownError{Op: op, Path: name, Nearest: nearest(name, slices.Sorted(maps.Keys(t.paths)))}
 }
 

@@ -169,15 +169,11 @@ func (t *tree) fresh(name string, l *look) error {
 		return nil
 	}
 	now, err := d.root.Lstat(filepath.FromSlash(name))
-	if err == nil && os.SameFile(l.info, now) && sameStamp(l.info, now) {
+	was := l.info // size, time and mode tell most writes apart
+	if err == nil && os.SameFile(was, now) && was.Size() == now.Size() && was.ModTime().Equal(now.ModTime()) && was.Mode() == now.Mode() {
 		return nil
 	}
 	return fmt.Errorf("overlay: %s: %w", name, cmp.Or(err, ErrStale))
-}
-
-// sameStamp compares what tells most writes apart.
-func sameStamp(a, b fs.FileInfo) bool {
-	return a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode()
 }
 
 // grow counts n bytes more, of which some may be taken back by a negative n.
