@@ -98,8 +98,14 @@ func (s *handler) exchange(w http.ResponseWriter, r *http.Request, req *exchange
 	case s.tape != nil:
 		a = s.tape.replayed(r, req, to.Host, o)
 	}
-	if a == nil {
-		a = s.sentOn(r, req, to, o, denied)
+	switch {
+	case a != nil:
+	case denied != nil:
+		a = localAnswer(o.Identity(), denied.status, denied.kind, denied.message)
+	case s.tape == nil:
+		a = s.up.fetch(r, req, nil, to)
+	default:
+		a = s.sentOn(r, req, to, o)
 	}
 	return s.relay(w, r, o, a)
 }
