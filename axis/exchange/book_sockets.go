@@ -111,12 +111,10 @@ func (s *RecordedSocket) close(r *tape.Record, k *tape.WSClose) {
 	if textIn(k.Extra, goneKey) == sides[FromServer] {
 		s.end.Gone = FromServer
 	}
-	var answer []json.RawMessage
+	c := new(CloseCode)
+	answer := []any{&c.Code, &c.Reason}
 	if raw := tape.FieldValue(k.Extra, answerKey); raw != nil && json.Unmarshal(raw, &answer) == nil && len(answer) == 2 {
-		c := new(CloseCode)
-		if json.Unmarshal(answer[0], &c.Code) == nil && json.Unmarshal(answer[1], &c.Reason) == nil {
-			s.end.Answer = c
-		}
+		s.end.Answer = c
 	}
 }
 
@@ -244,12 +242,7 @@ func sayingOf(c Classifier, url, opcode string, b []byte) (s saying, surface []b
 }
 
 // idsOf are the ids that masks take out of a request, in order.
-func idsOf(c Classifier, r *Request) (ids []string) {
-	for _, id := range c.Traits(r).IDs {
-		ids = append(ids, id.Text)
-	}
-	return ids
-}
+func idsOf(c Classifier, r *Request) []string { return c.Traits(r).IDTexts() }
 
 // turnSaying is how the beginning of a turn compares.
 func turnSaying(k Key) *saying {

@@ -93,7 +93,7 @@ type Server struct {
 
 // New makes a Server. The error is that of an Upstreams entry that is none.
 func New(cfg *Config) (*Server, error) {
-	s := &Server{cfg: *cfg, log: cfg.Log, ready: newHandoff(), served: make(chan struct{}), pass: make(map[string]bool)}
+	s := &Server{cfg: *cfg, log: cfg.Log, ready: &handoff{conns: make(chan net.Conn), closed: make(chan struct{})}, served: make(chan struct{}), pass: make(map[string]bool)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
