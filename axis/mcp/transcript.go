@@ -160,6 +160,18 @@ func (t *transcript) carry() {
 	}
 }
 
+// callsOf are the requests of the client in one exchange, in order.
+func (t *transcript) callsOf(arrival uint64) (calls []*recordedCall) {
+	if c := t.carried[arrival]; c != nil {
+		for _, i := range c.client {
+			if call := t.script[i].Value.call; call != nil {
+				calls = append(calls, call)
+			}
+		}
+	}
+	return calls
+}
+
 // recordedBefore is how far the script goes of what was recorded before a record: the index behind the last such line.
 func (t *transcript) recordedBefore(seq uint64) (end int) {
 	for i := range t.script {
