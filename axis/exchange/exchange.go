@@ -171,12 +171,12 @@ func shared(p *tape.Payload, body []byte, to, from cas.Store) bool {
 	return p.Hash == cas.Sum(body) && cas.Copy(to, from, p.Hash) == nil
 }
 
-// quote returns a value, of strings alone, as JSON: <, > and & stay as they are, for people read it.
+// quote returns a value, of strings and numbers alone, as JSON: <, > and & stay as they are, for people read it.
 func quote(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // strings always have a JSON form
+	_ = enc.Encode(v) // those always have a JSON form
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 
@@ -175,15 +176,7 @@ func better(c, best *conversation) bool {
 }
 
 func hasPrefix(turns, prefix []cas.Digest) bool {
-	if len(prefix) > len(turns) {
-		return false
-	}
-	for i := range prefix {
-		if turns[i] != prefix[i] {
-			return false
-		}
-	}
-	return true
+	return len(prefix) <= len(turns) && slices.Equal(turns[:len(prefix)], prefix)
 }
 
 // freeName returns the next name for a conversation of an opening: adopted ones may have taken any. No name becomes free

@@ -347,9 +347,8 @@ func (s *Socket) closeRecord(e *SocketEnd) *tape.WSClose {
 		k.Extra = append(append(k.Extra, field(directionKey, directions[e.First])), tape.NumberField(placeKey, e.At)...)
 	}
 	if e.Answer != nil {
-		answer := append(strconv.AppendInt([]byte{'['}, int64(e.Answer.Code), 10), ',')
-		answer = append(answer, quote(s.tap.scrubber.String(strings.ToValidUTF8(e.Answer.Reason, "\uFFFD")))...)
-		k.Extra = append(k.Extra, tape.Field{Name: answerKey, Value: append(answer, ']')})
+		answer := []any{e.Answer.Code, s.tap.scrubber.String(strings.ToValidUTF8(e.Answer.Reason, "\uFFFD"))}
+		k.Extra = append(k.Extra, tape.Field{Name: answerKey, Value: quote(answer)})
 	}
 	if e.Answer == nil { // else both had said that they end, and who hangs up first says nothing
 		k.Extra = append(k.Extra, field(goneKey, sides[e.Gone]))

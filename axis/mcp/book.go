@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -397,15 +398,7 @@ func nameIn(params []byte) string {
 
 // methodsOf lists what a client asked of a server.
 func methodsOf(t *transcript) string {
-	var names []string
-	for m := range t.Methods {
-		names = append(names, m)
-	}
-	slices.Sort(names)
-	if len(names) == 0 {
-		return "no request at all"
-	}
-	return strings.Join(names, ", ")
+	return cmp.Or(strings.Join(slices.Sorted(maps.Keys(t.Methods)), ", "), "no request at all")
 }
 
 // nearestSpawn says which recorded server is most like a spawn that is none of them. The book is locked.

@@ -68,7 +68,9 @@ func (e *end) sameSocket(f *end) bool {
 	return e != nil && f != nil && e.file.socket && e.file.id == f.file.id
 }
 
-func (e *end) read(b []byte) (int, error)  { return e.file.f.Read(b) }
+// Read implements io.Reader.
+func (e *end) Read(b []byte) (int, error) { return e.file.f.Read(b) }
+
 func (e *end) write(b []byte) (int, error) { return e.file.f.Write(b) }
 
 // closeRead says that nothing more is read here: who writes there gets EPIPE.

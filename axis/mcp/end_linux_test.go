@@ -28,7 +28,7 @@ func TestLateWatchOfOneSocket(t *testing.T) {
 	if _, err := far.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := out.read(make([]byte, 1)); err != nil {
+	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -164,6 +164,14 @@ func (h *OverHTTP) opened(r *exchange.Request, was *transcript) *webConversation
 	return t
 }
 
+// recorded returns the conversation that was recorded of an exchange; nil for none.
+func (h *OverHTTP) recorded(a *exchange.Asked) *webConversation {
+	if a.Recorded == nil || h.taped[a.Recorded.Arrival] == nil {
+		return nil
+	}
+	return h.open(a.Request, h.taped[a.Recorded.Arrival])
+}
+
 // What a conversation is known by: its session at a place, its place alone where it has no session, and of HTTP+SSE the URL that messages
 // are sent to.
 func keyOfSession(place, session string) string { return place + "\nsession " + session }

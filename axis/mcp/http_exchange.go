@@ -276,11 +276,11 @@ func (p *webExchange) cut(why string) error {
 func why(status int, errText string) string {
 	switch {
 	case errText == tape.Cancelled:
-		return "cancelled"
+		return cancelled
 	case status >= 300:
 		return "HTTP " + strconv.Itoa(status)
 	}
-	return "server ended"
+	return serverEnded
 }
 
 // Between implements exchange.Passage.
@@ -343,8 +343,8 @@ func (p *webExchange) refused(fault func(*Message)) []byte {
 		var answer []byte
 		if m.Method == methodPing {
 			answer = emptyAnswer(m.ID)
-		} else if known[i] != nil {
-			answer = p.answerAgain(m, known[i])
+		} else if c := known[i]; c != nil { // nil where it cannot be read
+			answer, _ = p.over.book.message(c.answerPart(), &caller{id: m.ID}, p.over.reveal)
 		}
 		if answer == nil {
 			fault(m)
@@ -372,18 +372,9 @@ func (p *webExchange) answers() []*recordedCall {
 	}
 	keys := make([]requestKey, len(clean))
 	for i := range clean {
-		if m := &clean[i]; m.IsRequest() && m.Method != "ping" {
+		if m := &clean[i]; m.IsRequest() && m.Method != methodPing {
 			keys[i] = requestKey{m.Method, p.over.log.Digest(m.Method, m.Params)}
 		}
 	}
 	return p.conversation.player.batched(keys)
-}
-
-// answerAgain is the recorded answer to a call, under the id that it has now; nil where it cannot be read.
-func (p *webExchange) answerAgain(m *Message, c *recordedCall) []byte {
-	b, err := p.over.book.message(c.answerPart(), &caller{id: m.ID}, p.over.reveal)
-	if err != nil {
-		return nil
-	}
-	return b
 }

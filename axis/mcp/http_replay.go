@@ -275,14 +275,6 @@ func (p *webPlayer) batched(keys []requestKey) []*recordedCall {
 	return found
 }
 
-// recorded returns the conversation that was recorded of an exchange; nil for none.
-func (h *OverHTTP) recorded(a *exchange.Asked) *webConversation {
-	if a.Recorded == nil || h.taped[a.Recorded.Arrival] == nil {
-		return nil
-	}
-	return h.open(a.Request, h.taped[a.Recorded.Arrival])
-}
-
 // learn takes over what recorded requests are called now.
 func (t *webConversation) learn(was, now []Message) {
 	t.mu.Lock()

@@ -406,18 +406,6 @@ func (l *liveSession) endpoint(base, ref string) error {
 	return nil
 }
 
-// callsOf are the requests of the client in one exchange, in order.
-func (t *transcript) callsOf(arrival uint64) (calls []*recordedCall) {
-	if c := t.carried[arrival]; c != nil {
-		for _, i := range c.client {
-			if call := t.script[i].Value.call; call != nil {
-				calls = append(calls, call)
-			}
-		}
-	}
-	return calls
-}
-
 // eachUnit calls f for each part of the answer to a request of a method, until its error or the answer's end, which it returns.
 func eachUnit(method string, res *http.Response, f func(u *unit) error) error {
 	reader := readerOf(method, res.Header)

@@ -236,7 +236,7 @@ func (t *relay) copy(from, to *end, side Side, take func(b []byte) ([]byte, erro
 	}
 	buf := make([]byte, relayBuffer)
 	for {
-		n, err := from.read(buf)
+		n, err := from.Read(buf)
 		if side == Server {
 			t.moveStderr()
 		}

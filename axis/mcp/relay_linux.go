@@ -45,7 +45,7 @@ func (t *relay) moveStderr() bool {
 			if !t.serverErr.ready(unix.POLLIN) {
 				break
 			}
-			n, err := t.serverErr.read(buf[:])
+			n, err := t.serverErr.Read(buf[:])
 			if err != nil {
 				t.reachedEnd(t.serverErr, stderrSide, err)
 				return false

@@ -66,7 +66,7 @@ func (s *Served) TakeOver(ctx context.Context, o *TakeOverOptions) error {
 		t.in.closeWrite()
 	}()
 	go func() {
-		_ = readLines(readerFunc(t.out.read), t.said) // its error is kept
+		_ = readLines(t.out, t.said) // its error is kept
 		close(t.gone)
 		if t.o.Past() {
 			cancel()
@@ -301,9 +301,3 @@ func (t *takeOver) compare(ctx context.Context, l *recordedLine, part *recordedP
 		t.o.Told(a)
 	}
 }
-
-// A readerFunc is a reader.
-type readerFunc func(b []byte) (int, error)
-
-// Read implements io.Reader.
-func (f readerFunc) Read(b []byte) (int, error) { return f(b) }

@@ -1,7 +1,12 @@
 package mcp
 
 import (
+	"cmp"
+	"fmt"
+	"iter"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -155,6 +160,18 @@ func (t *transcript) carry() {
 	}
 }
 
+// callsOf are the requests of the client in one exchange, in order.
+func (t *transcript) callsOf(arrival uint64) (calls []*recordedCall) {
+	if c := t.carried[arrival]; c != nil {
+		for _, i := range c.client {
+			if call := t.script[i].Value.call; call != nil {
+				calls = append(calls, call)
+			}
+		}
+	}
+	return calls
+}
+
 // recordedBefore is how far the script goes of what was recorded before a record: the index behind the last such line.
 func (t *transcript) recordedBefore(seq uint64) (end int) {
 	for i := range t.script {
@@ -181,4 +198,409 @@ func (p *recordedPart) owner(l *recordedLine) int {
 		return p.call.cancelLine
 	}
 	return p.call.line
+}
+
+// A tapeReader sorts the records of a tape by their conversation.
+type tapeReader struct {
+	book        *Book
+	transcripts map[transcriptName]*transcriptReader
+	order       []*transcriptReader
+}
+
+// transcriptName is what the records of one conversation share. A tape of another producer has no numbers: there it is the server.
+type transcriptName struct {
+	number uint64
+	server string
+}
+
+func nameOf(server string, number uint64) transcriptName {
+	if number != 0 {
+		return transcriptName{number: number}
+	}
+	return transcriptName{server: server}
+}
+
+// read gathers every conversation of the tape.
+func (b *Book) read(records iter.Seq2[*tape.Record, error]) error {
+	r := &tapeReader{book: b, transcripts: make(map[transcriptName]*transcriptReader)}
+	var check Checker
+	for rec, err := range records {
+		if err == nil {
+			if err = check.Check(rec.Kind); err != nil {
+				err = fmt.Errorf("record %d: %w", rec.Seq, err)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		r.take(rec)
+	}
+	for _, t := range r.order {
+		t.sort()
+		b.bind(t)
+		t.arrange()
+		b.transcripts = append(b.transcripts, t.transcript)
+	}
+	return nil
+}
+
+// A transcriptReader gathers the records of one conversation.
+type transcriptReader struct {
+	*transcript
+	last    uint64              // the last place given to a record that has none
+	client  []lane.Line[*event] // what the client said
+	written []*recordedLine
+	note    int      // of client: the last that asks for nothing; -1 for none
+	cancels []cancel // in recorded order
+	asks    int      // requests of the server
+}
+
+// A cancel is a notification of the client that it wants no answer any more.
+type cancel struct {
+	payload *tape.Payload
+	line    int // of transcriptReader.client
+}
+
+func (r *tapeReader) take(rec *tape.Record) {
+	switch k := rec.Kind.(type) {
+	case *tape.MCPOpen:
+		r.transcript(k.Server, k.Conversation).open(k)
+	case *tape.MCPJSONRPC:
+		t := r.transcript(k.Server, k.Conversation)
+		if k.Transport != "" {
+			t.Transport = k.Transport
+		}
+		if k.Conversation == 0 {
+			k = r.book.enveloped(k, rec.Seq)
+		}
+		t.message(rec, k, r.book)
+	case *tape.MCPText:
+		r.transcript(k.Server, k.Conversation).text(rec, k)
+	case *tape.MCPClose:
+		r.transcript(k.Server, k.Conversation).close(rec, k)
+	}
+}
+
+func (r *tapeReader) transcript(server string, number uint64) *transcriptReader {
+	name := nameOf(server, number)
+	t := r.transcripts[name]
+	if t == nil {
+		t = &transcriptReader{note: -1, transcript: &transcript{Recorded: Recorded{Server: server, Conversation: number, Methods: make(map[string]int)}}}
+		r.transcripts[name] = t
+		r.order = append(r.order, t)
+	}
+	return t
+}
+
+func (t *transcriptReader) open(k *tape.MCPOpen) {
+	rec := &t.Recorded
+	rec.Server, rec.Transport, rec.Program, rec.Args = k.Server, k.Transport, k.Program, k.Args
+	rec.Within = tape.OriginOf(k)
+	rec.Cwd, rec.URL, rec.Protocol = k.Cwd, k.URL, k.Protocol
+}
+
+func (t *transcriptReader) close(rec *tape.Record, k *tape.MCPClose) {
+	t.end.known, t.end.signal, t.end.at = true, k.Signal, rec.MonotonicMS
+	if k.By == string(Server) {
+		t.end.byServer = true
+	}
+	if k.ExitCode != nil {
+		t.end.exit = int(*k.ExitCode)
+	}
+}
+
+// text takes lines that are no messages. What the client wrote so is asked of nobody.
+func (t *transcriptReader) text(rec *tape.Record, k *tape.MCPText) {
+	switch {
+	case k.Payload == nil:
+		return
+	case k.From == string(Client):
+		for range max(strings.Count(k.Payload.Text, "\n"), 1) {
+			t.noted(rec, noteText, k.Arrival, 0)
+		}
+		return
+	}
+	l := &recordedLine{
+		place: k.Arrival, after: before(k.Arrival), at: rec.MonotonicMS, seq: rec.Seq, text: true, stderr: k.From == "stderr",
+		parts: []recordedPart{{payload: k.Payload}},
+	}
+	if l.stderr {
+		l.after = k.Arrival
+	}
+	t.written = append(t.written, l)
+}
+
+// before is the place before p.
+func before(p uint64) uint64 { return max(p, 1) - 1 }
+
+func (t *transcriptReader) message(rec *tape.Record, k *tape.MCPJSONRPC, b *Book) {
+	if k.Request == nil {
+		return
+	}
+	asked, answered := t.places(k)
+	fromServer := k.From == string(Server)
+	switch {
+	case !isRequest(k, b.store) && fromServer:
+		t.line(rec, k.Request, asked, k.Exchange, nil)
+	case !isRequest(k, b.store):
+		t.noted(rec, k.Method, asked, k.Exchange)
+		if k.Method == notedCancelled {
+			t.cancels = append(t.cancels, cancel{k.Request, t.note})
+		}
+	case fromServer:
+		t.ask(rec, k, asked, answered)
+	default:
+		t.call(rec, k, b, asked, answered)
+	}
+}
+
+// say adds a line of the client. What the server said behind it waits for it where it counts.
+func (t *transcriptReader) say(place uint64, ms int64, counts bool, e *event) {
+	t.client = append(t.client, lane.Line[*event]{Place: place, MS: ms, Counts: counts, Value: e})
+}
+
+// noted takes what the client says that asks for nothing: a notification, by its method, or noteText.
+func (t *transcriptReader) noted(rec *tape.Record, what string, place, via uint64) {
+	t.note = len(t.client)
+	counts := slices.Contains(t.protocol().counts, what)
+	t.say(place, rec.MonotonicMS, counts, &event{key: noteKey(what), via: via, seq: rec.Seq})
+}
+
+// ask takes a request of the server, and the client's response.
+func (t *transcriptReader) ask(rec *tape.Record, k *tape.MCPJSONRPC, asked, answered uint64) {
+	a := &recordedAsk{line: -1}
+	t.asks++
+	if answered > 0 {
+		counts := k.Method != methodPing || t.Transport != HTTP
+		t.say(answered, rec.MonotonicMS, counts, &event{ask: a, via: k.AnswerExchange, seq: rec.Seq})
+	}
+	t.written = append(t.written, &recordedLine{
+		place: asked, after: before(asked), at: rec.MonotonicMS - max(k.LatencyMS, 0), via: k.Exchange,
+		turn: -1, parts: []recordedPart{{payload: k.Request, ask: a}},
+	})
+}
+
+func (t *transcriptReader) call(rec *tape.Record, k *tape.MCPJSONRPC, b *Book, asked, answered uint64) {
+	c := &recordedCall{
+		seq: rec.Seq, place: asked, at: rec.MonotonicMS - max(k.LatencyMS, 0), request: k.Request, err: k.Error, via: k.Exchange,
+		requestKey: requestKey{k.Method, b.digestOf(k)}, line: -1, cancelLine: -1,
+	}
+	t.calls = append(t.calls, c)
+	if c.method != methodPing || t.Transport == HTTP {
+		t.say(c.place, c.at, c.method != methodPing, &event{key: c.requestKey, call: c, via: c.via, seq: c.seq})
+	}
+	t.Methods[k.Method]++
+	if k.Error == serverEnded {
+		t.end.byServer, t.end.open = true, true
+	}
+	if answered == 0 {
+		return
+	}
+	c.answer, c.answered, c.replied = k.Response, rec.MonotonicMS, answered
+	if k.Method != methodPing || t.Transport == HTTP {
+		t.line(rec, k.Response, answered, k.AnswerExchange, c)
+	}
+}
+
+// line adds a message of the server, c the request that it answers.
+func (t *transcriptReader) line(rec *tape.Record, p *tape.Payload, place, via uint64, c *recordedCall) {
+	t.written = append(t.written, &recordedLine{
+		place: place, after: before(place), at: rec.MonotonicMS, seq: rec.Seq, via: via,
+		parts: []recordedPart{{payload: p, call: c, answer: c != nil}},
+	})
+}
+
+// sort puts everything in the order of its place.
+func (t *transcriptReader) sort() {
+	slices.SortStableFunc(t.calls, func(a, b *recordedCall) int {
+		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.seq, b.seq))
+	})
+	for i := 1; i < len(t.calls); i++ {
+		if a, b := t.calls[i-1], t.calls[i]; a.place == b.place {
+			a.batched, b.batched = true, true
+		}
+	}
+	slices.SortStableFunc(t.written, func(a, b *recordedLine) int {
+		return cmp.Or(cmp.Compare(a.after, b.after), cmp.Compare(a.place, b.place), cmp.Compare(a.seq, b.seq))
+	})
+	for _, l := range t.written {
+		if n := len(t.lines); n > 0 && l.joins(t.lines[n-1]) {
+			t.lines[n-1].parts, t.lines[n-1].seq = append(t.lines[n-1].parts, l.parts...), max(t.lines[n-1].seq, l.seq)
+			continue
+		}
+		t.lines = append(t.lines, l)
+	}
+}
+
+// joins reports whether two lines are messages of one batch.
+func (l *recordedLine) joins(last *recordedLine) bool {
+	return l.place == last.place && !l.stderr && !l.text && !last.stderr && !last.text
+}
+
+// arrange makes the script: what each side said, in the order of its place. A server that ended first may have done so for what its
+// client said last.
+func (t *transcriptReader) arrange() {
+	if t.end.byServer && t.note >= 0 {
+		t.client[t.note].Counts = true
+	}
+	t.script = t.client
+	for _, l := range t.lines {
+		e := &event{line: l, via: l.via, seq: l.seq}
+		t.script = append(t.script, lane.Line[*event]{Place: l.after, MS: l.at, From: lane.Far, Stream: l.via, Value: e})
+	}
+	slices.SortStableFunc(t.script, func(a, b lane.Line[*event]) int {
+		return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(a.From, b.From))
+	})
+	for i := range t.script {
+		switch e := t.script[i].Value; {
+		case e.call != nil:
+			e.call.line = i
+		case e.cancels != nil:
+			e.cancels.cancelLine = i
+		case e.ask != nil:
+			e.ask.line = i
+		}
+	}
+	for i := range t.script {
+		if l := t.script[i].Value.line; l != nil {
+			t.script[i].Owners = l.owners()
+		}
+	}
+	t.carry()
+}
+
+// places tells where a message and its answer stood; answered is 0 for no answer. A tape without places has its records in the order
+// in which answers came, one after the other.
+func (t *transcriptReader) places(k *tape.MCPJSONRPC) (asked, answered uint64) {
+	asked, answered = k.Arrival, k.Answered
+	has := k.Response != nil && k.Response.Len > 0
+	if asked == 0 {
+		asked, answered = t.last+1, 0
+		if has {
+			answered = asked + 1
+		}
+		t.last += 2
+	}
+	if !has {
+		answered = 0
+	}
+	return asked, answered
+}
+
+// isRequest reports whether k asks for an answer. A notification has no id.
+func isRequest(k *tape.MCPJSONRPC, store cas.Store) bool {
+	switch {
+	case k.Answered > 0 || k.Response != nil && k.Response.Len > 0 || k.Error != "":
+		return true
+	case strings.HasPrefix(k.Method, "notifications/"):
+		return false
+	}
+	m, ok := messageOf(k.Request, store)
+	return ok && len(m.ID) > 0
+}
+
+// messageOf reads the one message of a payload.
+func messageOf(p *tape.Payload, store cas.Store) (*Message, bool) {
+	if p == nil || !p.Inline && store == nil {
+		return nil, false
+	}
+	b, err := p.Bytes(store)
+	if err != nil {
+		return nil, false
+	}
+	msgs, _, err := Parse(b)
+	if err != nil || len(msgs) != 1 {
+		return nil, false
+	}
+	return &msgs[0], true
+}
+
+// baseName is the last element of a program's path, on whatever system it was recorded.
+func baseName(program string) string {
+	return path.Base(strings.ReplaceAll(program, `\`, "/"))
+}
+
+// bind finds out to which request of the client each notification of the server belongs that names one: by the token of its progress,
+// or by its id. Such a one goes out only where that request came.
+func (b *Book) bind(t *transcriptReader) {
+	var calls map[string][]*recordedCall // by token and by id, see named
+	if len(t.cancels) > 0 {
+		calls = b.names(t.transcript)
+	}
+	for _, c := range t.cancels {
+		m, ok := messageOf(c.payload, b.store)
+		if !ok {
+			continue
+		}
+		said := &t.client[c.line]
+		if call := ownerOf(calls[spotRequest+" "+idName(member(m.Params, spotRequest))], said.Place); call != nil && call.cancelled == 0 {
+			call.cancelled = said.Place
+			said.Value.cancels, said.Value.key = call, requestKey{} // it is found by its id
+		}
+	}
+	for _, l := range t.lines {
+		for i := range l.parts {
+			p := &l.parts[i]
+			if l.text || p.answer || p.ask != nil {
+				continue
+			}
+			m, ok := messageOf(p.payload, b.store)
+			if !ok {
+				continue
+			}
+			name, value := named(m)
+			if value == nil || name == spotRequest && t.asks > 0 { // a server that asks cancels its own requests
+				continue
+			}
+			if calls == nil {
+				calls = b.names(t.transcript)
+			}
+			p.call, p.name = ownerOf(calls[name+" "+string(value)], l.place), name
+		}
+	}
+}
+
+// named is what a notification says of the request that it belongs to; the value is nil where it says nothing.
+func named(m *Message) (name string, value []byte) {
+	for _, s := range spotsOf(m.Raw) {
+		if s.name != spotID {
+			return s.name, m.Raw[s.start:s.end]
+		}
+	}
+	return "", nil
+}
+
+// names lists the requests of the client by what notifications call them.
+func (b *Book) names(t *transcript) map[string][]*recordedCall {
+	out := make(map[string][]*recordedCall)
+	for _, c := range t.calls {
+		m, ok := messageOf(c.request, b.store)
+		if !ok {
+			continue
+		}
+		if token := tokenOf(m.Params); token != nil {
+			name := spotToken + " " + string(token)
+			out[name] = append(out[name], c)
+		}
+		for _, spot := range []string{spotSubscription, spotRequest} {
+			name := spot + " " + string(m.ID)
+			out[name] = append(out[name], c)
+		}
+	}
+	return out
+}
+
+// ownerOf is the last of calls that was asked before a place, rather one that was not answered before it.
+func ownerOf(calls []*recordedCall, place uint64) *recordedCall {
+	var last, open *recordedCall
+	for _, c := range calls {
+		if c.place >= place {
+			break
+		}
+		last = c
+		if c.replied == 0 || c.replied > place {
+			open = c
+		}
+	}
+	return cmp.Or(open, last)
 }

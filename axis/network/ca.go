@@ -210,14 +210,9 @@ func readRoots(path string) []byte {
 		return nil
 	}
 	defer f.Close()
-	var size int64
-	if info, err := f.Stat(); err == nil {
-		size = min(info.Size(), maxBundle)
-	}
-	const ours = 4 << 10 // room for what Bundle appends
-	b := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead+ours))
-	if _, err := b.ReadFrom(io.LimitReader(f, maxBundle+1)); err != nil || b.Len() > maxBundle {
+	b, err := io.ReadAll(io.LimitReader(f, maxBundle+1))
+	if err != nil || len(b) > maxBundle {
 		return nil
 	}
-	return b.Bytes()
+	return b
 }

@@ -97,10 +97,6 @@ type handoff struct {
 	closed chan struct{} // closed by Server.Close
 }
 
-func newHandoff() *handoff {
-	return &handoff{conns: make(chan net.Conn), closed: make(chan struct{})}
-}
-
 // put hands c over, or closes it where the server has ended.
 func (h *handoff) put(c net.Conn) {
 	select {

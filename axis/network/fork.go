@@ -38,14 +38,8 @@ type Made struct {
 // errNotForked is the type of the error that a request gets which the fork could not change.
 const errNotForked = "not_forked"
 
-// sentOn is what a request gets that the tape does not answer: from its upstream, recording, and past the point of a fork.
-func (s *handler) sentOn(r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open, denied *denial) *answer {
-	if denied != nil {
-		return localAnswer(o.Identity(), denied.status, denied.kind, denied.message)
-	}
-	if s.tape == nil {
-		return s.up.fetch(r, req, nil, to)
-	}
+// sentOn is what a request past the point gets that the tape does not answer: from its upstream.
+func (s *handler) sentOn(r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) *answer {
 	if c, ok := o.Passage().(exchange.Live); ok {
 		switch res, ok, err := c.Send(r.Context(), s.asks); {
 		case err != nil:

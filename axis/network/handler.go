@@ -76,7 +76,9 @@ func (s *handler) exchange(w http.ResponseWriter, r *http.Request, req *exchange
 	socket := denied == nil && r.ProtoMajor == 1 && r.ProtoMinor >= 1 && exchange.AsksSocket(r.Method, r.Header) // RFC 8441 is not offered
 	begun := req
 	if socket {
-		begun = socketRequest(req)
+		begun = new(exchange.Request)
+		*begun = *req
+		begun.Header = without(req.Header, wsKey)
 	}
 	o, err := s.cfg.Tap.Begin(begun)
 	if ended := s.cfg.Tap.Err(); ended != nil { // also one that ended while this request was begun: it has no answer, not an empty one
@@ -98,8 +100,14 @@ func (s *handler) exchange(w http.ResponseWriter, r *http.Request, req *exchange
 	case s.tape != nil:
 		a = s.tape.replayed(r, req, to.Host, o)
 	}
-	if a == nil {
-		a = s.sentOn(r, req, to, o, denied)
+	switch {
+	case a != nil:
+	case denied != nil:
+		a = localAnswer(o.Identity(), denied.status, denied.kind, denied.message)
+	case s.tape == nil:
+		a = s.up.fetch(r, req, nil, to)
+	default:
+		a = s.sentOn(r, req, to, o)
 	}
 	return s.relay(w, r, o, a)
 }

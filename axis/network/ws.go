@@ -30,12 +30,11 @@ const (
 	wsExtensions = wsPrefix + "Extensions"
 )
 
-// socketRequest is the request for a WebSocket as the tape has it: without what is drawn anew for each one and means nothing.
-func socketRequest(req *exchange.Request) *exchange.Request {
-	out := *req
-	out.Header = req.Header.Clone()
-	out.Header.Del(wsKey)
-	return &out
+// without is a header of an upgrade as the tape has it: but for what is drawn anew for each one and means nothing.
+func without(h http.Header, name string) http.Header {
+	out := h.Clone()
+	out.Del(name)
+	return out
 }
 
 // socketTransport is a transport for requests for a WebSocket: over HTTP/1.1, in connections of its own, which are read eagerly.
@@ -186,7 +185,7 @@ func (s *handler) recordSocket(w http.ResponseWriter, r *http.Request, req *exch
 		return s.relay(w, r, o, a)
 	}
 	defer up.Close()
-	sock, err := o.Opened(withoutAccept(a.header))
+	sock, err := o.Opened(without(a.header, wsAccept))
 	if err != nil {
 		return err
 	}
@@ -200,13 +199,6 @@ func (s *handler) recordSocket(w http.ResponseWriter, r *http.Request, req *exch
 	defer stop()
 	newWSRelay(s, sock, p, up, a.header).run()
 	return nil
-}
-
-// withoutAccept is the header of an answer as the tape has it.
-func withoutAccept(h http.Header) http.Header {
-	out := h.Clone()
-	out.Del(wsAccept)
-	return out
 }
 
 // A programConn is the program's connection, taken over from net/http.

@@ -22,7 +22,7 @@ const (
 // playSocket answers a request for a WebSocket by the recorded one that was taken for it.
 func (s *handler) playSocket(w http.ResponseWriter, r *http.Request, o *exchange.Open, rec *exchange.Recorded) error {
 	a := &answer{header: s.tape.handshake(r.Header, rec), text: "101 Switching Protocols"}
-	sock, err := o.Opened(withoutAccept(a.header))
+	sock, err := o.Opened(without(a.header, wsAccept))
 	if err != nil {
 		return err
 	}
@@ -179,17 +179,9 @@ func (x *wsPlayer) write(frames []byte, closes bool) error {
 
 // close sends a close frame.
 func (x *wsPlayer) close(c *exchange.CloseCode) error {
-	payload := wsframe.AppendClose(nil, c.Code, strings.ToValidUTF8(cutText(c.Reason, wsframe.MaxControl-2), ""))
+	payload := wsframe.AppendClose(nil, c.Code, strings.ToValidUTF8(c.Reason[:min(len(c.Reason), wsframe.MaxControl-2)], ""))
 	x.closing(exchange.FromServer, *c)
 	return x.write(wsframe.AppendFrame(nil, wsframe.Header{Fin: true, Opcode: wsframe.Close}, payload), true)
-}
-
-// cutText is as much of s as n bytes hold.
-func cutText(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return s[:n]
 }
 
 // speak says what the server said, and how it ended.

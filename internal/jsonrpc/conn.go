@@ -448,3 +448,10 @@ func (c *Conn) notify(ctx context.Context, method string, params any, wait bool)
 	}
 	return c.out.put(ctx, b, wait)
 }
+
+// refused tells the meter of a frame that was not handled.
+func (c *Conn) refused(why Refusal) {
+	if c.o.Meter.Refused != nil {
+		c.o.Meter.Refused(why)
+	}
+}

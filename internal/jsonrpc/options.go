@@ -104,12 +104,6 @@ const (
 	RefusedSlow      Refusal = "slow"     // the peer did not read within WriteTimeout
 )
 
-func (c *Conn) refused(why Refusal) {
-	if c.o.Meter.Refused != nil {
-		c.o.Meter.Refused(why)
-	}
-}
-
 // Codes of JSON-RPC 2.0, and those of the daemon's protocol (spec/agent-daemon.md).
 const (
 	CodeParse          = -32700 // not JSON
