@@ -29,8 +29,8 @@ const (
 	lookLate = 2 * time.Second
 )
 
-// feedLate is how long the two ends of a pipe wait for each other.
-const feedLate = time.Second
+// feedLate is how long the two ends of a pipe wait for each other: all of it only where the program is another than recorded.
+const feedLate = 10 * time.Second
 
 func newPIDMap(again *recordedProcesses) *pidMap {
 	return &pidMap{recorded: again, begun: lane.NewGate[int](lookLate, nil), over: lane.NewGate[uint64](0, nil), by: make(map[int]int)}

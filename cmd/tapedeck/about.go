@@ -18,25 +18,20 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-func newManCommand(std streams) *cobra.Command {
-	var json bool
-	cmd := withHelp("man", &cobra.Command{
-		Args: takes("DIR"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return err
-			}
-			if err := writePages(cmd.Root(), args[0]); err != nil {
-				return err
-			}
-			if json {
-				return printJSON(std.out, map[string]any{"directory": args[0]})
-			}
-			_, err := visible.Fprintf(std.err, "tapedeck: manual pages written into %s\n", args[0])
+func newManCommand(std *console) *cobra.Command {
+	cmd := command("man", "DIR", func(cmd *cobra.Command, args []string) error {
+		if err := os.MkdirAll(args[0], 0o755); err != nil {
 			return err
-		},
+		}
+		if err := writePages(cmd.Root(), args[0]); err != nil {
+			return err
+		}
+		if std.json {
+			return printJSON(std.out, map[string]any{"directory": args[0]})
+		}
+		return std.say("manual pages written into %s", args[0])
 	})
-	cmd.Flags().BoolVar(&json, "json", false, "where they lie as JSON")
+	std.jsonFlag(cmd, "where they lie as JSON")
 	return cmd
 }
 
@@ -127,22 +122,18 @@ func paragraphs(text string) string {
 	return strings.Join(out, "\n.PP\n")
 }
 
-func newDoctorCommand(std streams) *cobra.Command {
-	var json bool
-	cmd := withHelp("doctor", &cobra.Command{
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return runDoctor(json, std) },
-	})
-	cmd.Flags().BoolVar(&json, "json", false, "the findings as JSON")
+func newDoctorCommand(std *console) *cobra.Command {
+	cmd := command("doctor", "", func(*cobra.Command, []string) error { return runDoctor(std) })
+	std.jsonFlag(cmd, "the findings as JSON")
 	return cmd
 }
 
-func runDoctor(json bool, std streams) error {
+func runDoctor(std *console) error {
 	d := deck.Diagnose()
-	return printVerdict(std, json, d.Works, d, func() error { return printDiagnosis(d, std) })
+	return std.verdict(d.Works, d, func() error { return printDiagnosis(d, std) })
 }
 
-func printDiagnosis(d *deck.Diagnosis, std streams) error {
+func printDiagnosis(d *deck.Diagnosis, std *console) error {
 	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
 	for _, c := range d.Checks {
 		state := "ok"
@@ -174,22 +165,18 @@ func printDiagnosis(d *deck.Diagnosis, std streams) error {
 	return err
 }
 
-func newVersionCommand(std streams) *cobra.Command {
-	var json bool
-	cmd := withHelp("version", &cobra.Command{
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if json {
-				return printJSON(std.out, map[string]any{
-					"tapedeck": recording.Version, "tape_format": tape.Version, "recording_format": recording.ManifestFormat,
-					"go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
-				})
-			}
-			_, err := visible.Fprintf(std.out, "%s (tape format %d, recording format %d, %s %s/%s)\n",
-				recording.Producer, tape.Version, recording.ManifestFormat, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
+func newVersionCommand(std *console) *cobra.Command {
+	cmd := command("version", "", func(*cobra.Command, []string) error {
+		if std.json {
+			return printJSON(std.out, map[string]any{
+				"tapedeck": recording.Version, "tape_format": tape.Version, "recording_format": recording.ManifestFormat,
+				"go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+			})
+		}
+		_, err := visible.Fprintf(std.out, "%s (tape format %d, recording format %d, %s %s/%s)\n",
+			recording.Producer, tape.Version, recording.ManifestFormat, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		return err
 	})
-	cmd.Flags().BoolVar(&json, "json", false, "the versions as JSON")
+	std.jsonFlag(cmd, "the versions as JSON")
 	return cmd
 }

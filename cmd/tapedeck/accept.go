@@ -23,27 +23,21 @@ type acceptOptions struct {
 	tree   string
 	dryRun bool
 	force  bool
-	json   bool
 }
 
-func newAcceptCommand(std streams) *cobra.Command {
+func newAcceptCommand(std *console) *cobra.Command {
 	var o acceptOptions
-	cmd := withHelp("accept", &cobra.Command{
-		Args:              takes("REC…"),
-		ValidArgsFunction: recordingNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if dash := cmd.ArgsLenAtDash(); len(args) > 1 && dash != 1 {
-				return fmt.Errorf("accept takes one REC; another program goes behind --: tapedeck accept %s -- %s", args[0], args[1])
-			}
-			return runAccept(cmd.Context(), &o, args[0], args[1:], std)
-		},
+	cmd := command("accept", "REC…", func(cmd *cobra.Command, args []string) error {
+		if dash := cmd.ArgsLenAtDash(); len(args) > 1 && dash != 1 {
+			return fmt.Errorf("accept takes one REC; another program goes behind --: tapedeck accept %s -- %s", args[0], args[1])
+		}
+		return runAccept(cmd.Context(), &o, args[0], args[1:], std)
 	})
 	f := cmd.Flags()
-	f.StringVar(&o.tree, "tree", "now", treeHelp)
+	treeFlag(cmd, &o.tree, "now")
 	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "show what would change, and change nothing")
 	f.BoolVar(&o.force, "force", false, "take a run that ended otherwise")
-	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout, with the report; the program's output goes to stderr")
-	completeFlag(cmd, "tree", "now", "recorded")
+	std.jsonFlag(cmd, "the result as JSON on stdout, with the report; the program's output goes to stderr")
 	return cmd
 }
 
@@ -51,30 +45,25 @@ type rerecordOptions struct {
 	upstreams []string
 	dryRun    bool
 	force     bool
-	json      bool
 }
 
-func newRerecordCommand(std streams) *cobra.Command {
+func newRerecordCommand(std *console) *cobra.Command {
 	var o rerecordOptions
-	cmd := withHelp("rerecord", &cobra.Command{
-		Args:              takes("REC…"),
-		ValidArgsFunction: recordingNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if dash := cmd.ArgsLenAtDash(); len(args) > 1 && dash != 1 {
-				return fmt.Errorf("rerecord takes one REC; another command line goes behind --: tapedeck rerecord %s -- %s", args[0], args[1])
-			}
-			return runRerecord(cmd.Context(), &o, args[0], args[1:], std)
-		},
+	cmd := command("rerecord", "REC…", func(cmd *cobra.Command, args []string) error {
+		if dash := cmd.ArgsLenAtDash(); len(args) > 1 && dash != 1 {
+			return fmt.Errorf("rerecord takes one REC; another command line goes behind --: tapedeck rerecord %s -- %s", args[0], args[1])
+		}
+		return runRerecord(cmd.Context(), &o, args[0], args[1:], std)
 	})
 	f := cmd.Flags()
 	f.StringArrayVar(&o.upstreams, "upstream", nil, "`NAME[:PORT]=URL` in place of the recorded one (repeatable)")
 	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "run and show what would change, and keep the recording as it is")
 	f.BoolVar(&o.force, "force", false, "take a run that ended otherwise, or that an upstream did not answer")
-	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout, with the report; the program's output goes to stderr")
+	std.jsonFlag(cmd, "the result as JSON on stdout, with the report; the program's output goes to stderr")
 	return cmd
 }
 
-func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []string, std streams) error {
+func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []string, std *console) error {
 	rec, clean, err := openReference(ctx, name)
 	if err != nil {
 		return err
@@ -105,7 +94,7 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 	signals, stop := catchSignals()
 	defer stop()
 	opts := &deck.RecordOptions{
-		Argv: argv, Streams: std.ofProgram(o.json), Signals: signals,
+		Argv: argv, Streams: std.ofProgram(), Signals: signals,
 		Upstreams: upstreams, Configured: sayConfigured(std.err), Output: made, NoSeal: true, Log: logger(std.err),
 	}
 	if err := deck.Again(rec.Recording, opts); err != nil {
@@ -120,7 +109,7 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 		return err
 	}
 	out := &acceptance{Recording: rec.path, ID: rec.Manifest.ID, Report: report}
-	if !o.json {
+	if !std.json {
 		tellChanges(std.err, report)
 	}
 	if !o.dryRun {
@@ -128,7 +117,7 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 			return err
 		}
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, out)
 	}
 	return out.tell(std.err, report.Faithful())
@@ -180,7 +169,7 @@ type acceptance struct {
 	Report    *fidelity.Report `json:"report"` // of the recording so far and the run that takes its place
 }
 
-func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string, std streams) error {
+func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string, std *console) error {
 	now, at, err := parseTree(o.tree)
 	if err != nil {
 		return err
@@ -208,7 +197,7 @@ func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string
 	if err != nil {
 		return err
 	}
-	opts.Argv, opts.Streams, opts.Signals = argv, std.outputs(o.json), signals
+	opts.Argv, opts.Streams, opts.Signals = argv, std.outputs(), signals
 	opts.Out, opts.Log = made, logger(std.err)
 	v, err := deck.Replay(ctx, rec.Recording, opts)
 	if err != nil {
@@ -216,7 +205,7 @@ func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string
 	}
 	endLine(std.err, v.OpenLine)
 	out := &acceptance{Recording: rec.path, ID: rec.Manifest.ID, Report: v.Report}
-	if !o.json {
+	if !std.json {
 		tellChanges(std.err, v.Report)
 	}
 	switch {
@@ -231,7 +220,7 @@ func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string
 	if err != nil {
 		return err
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, out)
 	}
 	return out.tell(std.err, v.Faithful())

@@ -18,109 +18,89 @@ import (
 )
 
 type annotateOptions struct {
-	event, until                     uint64
-	kind, evidence, status, friction string
-	fix, author, authorKind, id      string
-	links                            []string
-	json                             bool
+	annotations.Annotation
+	until     uint64
+	kind, fix string
+	links     []string
 }
 
-func newAnnotateCommand(std streams) *cobra.Command {
+func newAnnotateCommand(std *console) *cobra.Command {
 	var o annotateOptions
-	cmd := withHelp("annotate", &cobra.Command{
-		Args:              takes("TAPE|REC"),
-		ValidArgsFunction: recordingNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, name := range []string{"event", "kind", "evidence"} {
-				if !cmd.Flags().Changed(name) {
-					return fmt.Errorf("--%s is missing (tapedeck annotate --help has examples)", name)
-				}
+	cmd := command("annotate", "TAPE|REC", func(cmd *cobra.Command, args []string) error {
+		for _, name := range []string{"event", "kind", "evidence"} {
+			if !cmd.Flags().Changed(name) {
+				return fmt.Errorf("--%s is missing (tapedeck annotate --help has examples)", name)
 			}
-			return runAnnotate(&o, args[0], cmd.Flags().Changed("until"), std)
-		},
+		}
+		return runAnnotate(&o, args[0], cmd.Flags().Changed("until"), std)
 	})
 	f := cmd.Flags()
-	f.Uint64Var(&o.event, "event", 0, "`number` of the event, as show has it")
+	f.Uint64Var(&o.EventID, "event", 0, "`number` of the event, as show has it")
 	f.Uint64Var(&o.until, "until", 0, "`number` of the last event that the note is about, where it is about several")
 	f.StringVar(&o.kind, "kind", "", "what the note says of the event")
-	f.StringVar(&o.evidence, "evidence", "", "`text`: why")
-	f.StringVar(&o.status, "status", "", "of a hypothesis")
-	f.StringVar(&o.friction, "friction", "", "`kind` of a friction, in a word of your own")
+	f.StringVar(&o.Evidence, "evidence", "", "`text`: why")
+	f.StringVar(&o.HypothesisStatus, "status", "", "of a hypothesis")
+	f.StringVar(&o.FrictionKind, "friction", "", "`kind` of a friction, in a word of your own")
 	f.StringVar(&o.fix, "fix", "", "`JSON` of what should have happened")
 	f.StringArrayVar(&o.links, "link", nil, "`LABEL=URL`, or a reference without a URL (again for more)")
-	f.StringVar(&o.author, "author", "", "who says it (default: your login name)")
-	f.StringVar(&o.authorKind, "author-kind", "human", "human, agent or another word")
-	f.StringVar(&o.id, "id", "", "of the note (default: the next ann_NNN)")
-	f.BoolVar(&o.json, "json", false, "the note as JSON")
-	var kinds []string
-	for _, k := range annotations.Kinds() {
-		kinds = append(kinds, string(k))
-	}
-	completeFlag(cmd, "kind", kinds...)
+	f.StringVar(&o.Author.ID, "author", "", "who says it (default: your login name)")
+	f.StringVar(&o.Author.Kind, "author-kind", "human", "human, agent or another word")
+	f.StringVar(&o.ID, "id", "", "of the note (default: the next ann_NNN)")
+	std.jsonFlag(cmd, "the note as JSON")
+	completeFlag(cmd, "kind", names(annotations.Kinds())...)
 	completeFlag(cmd, "status", annotations.Statuses()...)
 	cmd.AddCommand(newAnnotateListCommand(std), newAnnotateCheckCommand(std))
 	return cmd
 }
 
-func runAnnotate(o *annotateOptions, name string, span bool, std streams) error {
+func runAnnotate(o *annotateOptions, name string, span bool, std *console) error {
 	path, err := tapeOf(name)
 	if err != nil {
 		return err
 	}
-	a, err := o.annotation(span)
-	if err != nil {
+	if err := o.fill(span); err != nil {
 		return err
 	}
+	a := &o.Annotation
 	if err := annotations.Append(path, recording.Producer, a); err != nil {
 		return err
 	}
 	if a.Known() == annotations.KindUnknown {
-		visible.Fprintf(std.err, "tapedeck: the kind %q is kept as it stands, and reads as unknown: the known ones are %s\n", a.Kind, knownKinds())
+		std.say("the kind %q is kept as it stands, and reads as unknown: the known ones are %s", a.Kind, strings.Join(names(annotations.Kinds()), ", "))
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, map[string]any{"annotation": a, "sidecar": path + annotations.Suffix})
 	}
 	_, err = visible.Fprintf(std.out, "event %d: %s\n", a.EventID, a.String())
 	return err
 }
 
-func knownKinds() string {
-	var names []string
-	for _, k := range annotations.Kinds() {
-		names = append(names, string(k))
-	}
-	return strings.Join(names, ", ")
-}
-
-// annotation is what the flags say, with the secrets out of it.
-func (o *annotateOptions) annotation(span bool) (*annotations.Annotation, error) {
-	a := &annotations.Annotation{
-		ID: o.id, EventID: o.event, Kind: annotations.Kind(o.kind), HypothesisStatus: o.status, FrictionKind: o.friction,
-		Author: annotations.Author{ID: cmp.Or(o.author, login()), Kind: o.authorKind, Surface: "cli"},
-	}
-	if a.Kind == annotations.Hypothesis && a.HypothesisStatus == "" {
-		a.HypothesisStatus = annotations.Statuses()[0]
+// fill sets what flags say in words of their own, and takes the secrets out.
+func (o *annotateOptions) fill(span bool) error {
+	o.Kind, o.Author.ID, o.Author.Surface = annotations.Kind(o.kind), cmp.Or(o.Author.ID, login()), "cli"
+	if o.Kind == annotations.Hypothesis && o.HypothesisStatus == "" {
+		o.HypothesisStatus = annotations.Statuses()[0]
 	}
 	if span {
-		a.Span = &annotations.Span{StartEventID: o.event, EndEventID: o.until}
+		o.Span = &annotations.Span{StartEventID: o.EventID, EndEventID: o.until}
 	}
 	hide := secretsOut()
-	a.Evidence = hide(o.evidence)
+	o.Evidence = hide(o.Evidence)
 	if o.fix != "" {
-		a.SuggestedFix = json.RawMessage(hide(o.fix))
-		if !json.Valid(a.SuggestedFix) {
-			return nil, fmt.Errorf("--fix %s: it is no JSON; a text stands in quotes: '\"%s\"'", o.fix, o.fix)
+		o.SuggestedFix = json.RawMessage(hide(o.fix))
+		if !json.Valid(o.SuggestedFix) {
+			return fmt.Errorf("--fix %s: it is no JSON; a text stands in quotes: '\"%s\"'", o.fix, o.fix)
 		}
 	}
 	for _, text := range o.links {
 		label, url, ok := strings.Cut(hide(text), "=")
 		if !ok {
-			a.Links = append(a.Links, annotations.Link{Reference: label})
+			o.Links = append(o.Links, annotations.Link{Reference: label})
 			continue
 		}
-		a.Links = append(a.Links, annotations.Link{Label: label, URL: url})
+		o.Links = append(o.Links, annotations.Link{Label: label, URL: url})
 	}
-	return a, nil
+	return nil
 }
 
 // secretsOut returns what takes secrets out of a text.
@@ -155,21 +135,18 @@ func tapeOf(name string) (string, error) {
 	return rec.TapePath(), nil
 }
 
-func newAnnotateListCommand(std streams) *cobra.Command {
-	var asJSON bool
-	cmd := oneArgument("annotate list", "TAPE|REC", recordingNames, func(_ context.Context, name string) error {
-		return runAnnotateList(asJSON, name, std)
-	})
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+func newAnnotateListCommand(std *console) *cobra.Command {
+	cmd := command("annotate list", "TAPE|REC", func(_ *cobra.Command, args []string) error { return runAnnotateList(args[0], std) })
+	std.jsonFlag(cmd, "as JSON")
 	return cmd
 }
 
-func runAnnotateList(asJSON bool, name string, std streams) error {
+func runAnnotateList(name string, std *console) error {
 	path, s, err := sidecarOf(name)
 	if err != nil {
 		return err
 	}
-	if asJSON {
+	if std.json {
 		list := []*annotations.Annotation{}
 		if s != nil {
 			list = append(list, s.Annotations...)
@@ -200,22 +177,21 @@ func sidecarOf(name string) (path string, s *annotations.Sidecar, err error) {
 	return path, s, err
 }
 
-func newAnnotateCheckCommand(std streams) *cobra.Command {
-	var asJSON bool
-	cmd := oneArgument("annotate check", "TAPE|REC", recordingNames, func(ctx context.Context, name string) error {
-		return runAnnotateCheck(ctx, asJSON, name, std)
+func newAnnotateCheckCommand(std *console) *cobra.Command {
+	cmd := command("annotate check", "TAPE|REC", func(cmd *cobra.Command, args []string) error {
+		return runAnnotateCheck(cmd.Context(), args[0], std)
 	})
-	cmd.Flags().BoolVar(&asJSON, "json", false, "the problems as JSON")
+	std.jsonFlag(cmd, "the problems as JSON")
 	return cmd
 }
 
-func runAnnotateCheck(_ context.Context, asJSON bool, name string, std streams) error {
+func runAnnotateCheck(_ context.Context, name string, std *console) error {
 	path, s, err := sidecarOf(name)
 	if err != nil {
 		return err
 	}
 	if s == nil {
-		if asJSON {
+		if std.json {
 			return printJSON(std.out, map[string]any{"tape": path, "annotations": 0, "problems": []string{}})
 		}
 		_, err := visible.Fprintln(std.err, "tapedeck: nobody noted anything about", path)
@@ -226,10 +202,10 @@ func runAnnotateCheck(_ context.Context, asJSON bool, name string, std streams) 
 		return err
 	}
 	found := map[string]any{"tape": path, "annotations": len(s.Annotations), "problems": append([]annotations.Problem{}, problems...)}
-	return printVerdict(std, asJSON, len(problems) == 0, found, func() error { return printProblems(problems, s, path, std) })
+	return std.verdict(len(problems) == 0, found, func() error { return printProblems(problems, s, path, std) })
 }
 
-func printProblems(problems []annotations.Problem, s *annotations.Sidecar, path string, std streams) error {
+func printProblems(problems []annotations.Problem, s *annotations.Sidecar, path string, std *console) error {
 	for _, p := range problems {
 		at := path + annotations.Suffix
 		if p.Line > 0 {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,7 +20,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
-func newCassetteCommand(std streams) *cobra.Command {
+func newCassetteCommand(std *console) *cobra.Command {
 	return commandGroup("cassette",
 		newCassetteRecordCommand(std), newCassetteListCommand(std), newCassettePlayCommand(std), newCassetteInfoCommand(std), newCassetteFramesCommand(std),
 		newCassetteCheckCommand(std), newCassetteExportCommand(std), newCassetteImportCommand(std), newCassetteScrubCommand(std),
@@ -83,7 +82,7 @@ func isCassette(dir string) bool {
 
 // openCassette opens what a CASSETTE argument stands for. Its output is held against the digests before any of it is shown, the rest
 // is checked while it is read. Of a damaged one that partial opens it is said what ends it.
-func openCassette(name string, partial bool, std streams) (*cassette.Reader, error) {
+func openCassette(name string, partial bool, std *console) (*cassette.Reader, error) {
 	dir, err := cassettePath(name)
 	if err != nil {
 		return nil, err
@@ -93,16 +92,16 @@ func openCassette(name string, partial bool, std streams) (*cassette.Reader, err
 		return nil, err
 	}
 	if why := r.Unfinished(); why != nil && !errors.Is(why, cassette.ErrNoManifest) {
-		visible.Fprintf(std.err, "tapedeck: damaged: %s; what is whole before that is taken\n", firstLine(why))
+		std.say("damaged: %s; what is whole before that is taken", firstLine(why))
 	}
 	return r, nil
 }
 
 // openSound opens the cassette in dir, whose output is what its digests say, or with partial as far as it is.
-func openSound(dir string, partial bool, std streams) (*cassette.Reader, error) {
+func openSound(dir string, partial bool, std *console) (*cassette.Reader, error) {
 	r, err := cassette.Open(dir, &cassette.OpenOptions{Partial: partial, Lazy: !partial})
 	if err == nil {
-		stop := progressFor(std, false).busy("checking digests")
+		stop := newProgress(std.err).busy("checking digests")
 		err = r.CheckOutput()
 		stop()
 		if err != nil {
@@ -200,15 +199,10 @@ func exitText(e *cassette.Exit) string {
 // ms is that many milliseconds as people read them.
 func ms(n int64) string { return clockTime(cassette.Timed{TMS: n}.Time()) }
 
-func newCassetteListCommand(std streams) *cobra.Command {
-	var json bool
-	cmd := withHelp("cassette list", &cobra.Command{
-		SuggestFor:        []string{"ls"},
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(*cobra.Command, []string) error { return runCassetteList(json, std) },
-	})
-	cmd.Flags().BoolVar(&json, "json", false, "the list as JSON")
+func newCassetteListCommand(std *console) *cobra.Command {
+	cmd := command("cassette list", "", func(*cobra.Command, []string) error { return runCassetteList(std) })
+	cmd.SuggestFor = []string{"ls"}
+	std.jsonFlag(cmd, "the list as JSON")
 	return cmd
 }
 
@@ -224,7 +218,7 @@ type listedCassette struct {
 	Error      string         `json:"error"`
 }
 
-func runCassetteList(json bool, std streams) error {
+func runCassetteList(std *console) error {
 	lib, err := openLibrary()
 	if err != nil {
 		return err
@@ -237,12 +231,11 @@ func runCassetteList(json bool, std streams) error {
 	for i, name := range names {
 		all[i] = cassetteEntry(lib, name)
 	}
-	if json {
+	if std.json {
 		return printJSON(std.out, map[string]any{"library": lib.Dir, "cassettes": all})
 	}
 	if len(all) == 0 {
-		_, err := visible.Fprintf(std.err, "tapedeck: no cassettes in %s; make one with: tapedeck cassette record -- CMD\n", lib.Dir)
-		return err
+		return std.say("no cassettes in %s; make one with: tapedeck cassette record -- CMD", lib.Dir)
 	}
 	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
 	for i := range all {
@@ -287,13 +280,11 @@ func (l *listedCassette) row() []any {
 	return []any{l.ID, ms(l.DurationMS), exitText(l.Exit), visible.Command(l.Argv)}
 }
 
-func newCassetteInfoCommand(std streams) *cobra.Command {
-	var json, partial bool
-	cmd := oneArgument("cassette info", "CASSETTE", cassetteNames, func(_ context.Context, name string) error {
-		return runCassetteInfo(name, json, partial, std)
-	})
+func newCassetteInfoCommand(std *console) *cobra.Command {
+	var partial bool
+	cmd := command("cassette info", "CASSETTE", func(_ *cobra.Command, args []string) error { return runCassetteInfo(args[0], partial, std) })
 	cmd.Flags().BoolVar(&partial, "partial", false, "of a damaged one, what is whole before the damage")
-	cmd.Flags().BoolVar(&json, "json", false, "as JSON")
+	std.jsonFlag(cmd, "as JSON")
 	return cmd
 }
 
@@ -319,7 +310,7 @@ type cassetteInfo struct {
 	Discovery  *cassette.Capability  `json:"discovery,omitempty"`
 }
 
-func runCassetteInfo(name string, json, partial bool, std streams) error {
+func runCassetteInfo(name string, partial bool, std *console) error {
 	dir, err := cassettePath(name)
 	if err != nil {
 		return err
@@ -336,15 +327,15 @@ func runCassetteInfo(name string, json, partial bool, std streams) error {
 	if err != nil {
 		return err
 	}
-	if json {
+	if std.json {
 		return printJSON(std.out, info)
 	}
 	switch {
 	case info.State != cassette.StateUnfinished:
 	case !errors.Is(r.Unfinished(), cassette.ErrNoManifest):
-		visible.Fprintf(std.err, "tapedeck: damaged: %s; tapedeck verify %s says all that is wrong\n", firstLine(r.Unfinished()), name)
+		std.say("damaged: %s; tapedeck verify %s says all that is wrong", firstLine(r.Unfinished()), name)
 	default:
-		visible.Fprintf(std.err, "tapedeck: unfinished: %s; play, frames and export take it with --partial, up to its last whole chunk\n", info.Unfinished)
+		std.say("unfinished: %s; play, frames and export take it with --partial, up to its last whole chunk", info.Unfinished)
 	}
 	return info.write(std.out)
 }

@@ -22,10 +22,9 @@ type cassetteCheckOptions struct {
 	partial  bool
 	schema   bool
 	verbose  bool
-	json     bool
 }
 
-func newCassetteCheckCommand(std streams) *cobra.Command {
+func newCassetteCheckCommand(std *console) *cobra.Command {
 	var o cassetteCheckOptions
 	cmd := withHelp("cassette check", &cobra.Command{
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -44,13 +43,13 @@ func newCassetteCheckCommand(std streams) *cobra.Command {
 	f.BoolVar(&o.partial, "partial", false, partialHelp)
 	f.BoolVar(&o.schema, "schema", false, "write the JSON Schema of scenario files")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "what passed too")
-	f.BoolVar(&o.json, "json", false, "the results as JSON")
+	std.jsonFlag(cmd, "the results as JSON")
 	cmd.RegisterFlagCompletionFunc("cassette", cassetteNames)
 	cmd.RegisterFlagCompletionFunc("draft", cassetteNames)
 	return cmd
 }
 
-func runCassetteCheck(ctx context.Context, o *cassetteCheckOptions, files []string, std streams) error {
+func runCassetteCheck(ctx context.Context, o *cassetteCheckOptions, files []string, std *console) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	switch {
@@ -76,7 +75,7 @@ func runCassetteCheck(ctx context.Context, o *cassetteCheckOptions, files []stri
 }
 
 // checkAll checks every file, also after one that could not be: its error is told, and the status is 1.
-func (o *cassetteCheckOptions) checkAll(ctx context.Context, files []string, opts *check.Options, std streams) error {
+func (o *cassetteCheckOptions) checkAll(ctx context.Context, files []string, opts *check.Options, std *console) error {
 	var results []*check.Result
 	var failed error
 	status := statusDone
@@ -94,7 +93,7 @@ func (o *cassetteCheckOptions) checkAll(ctx context.Context, files []string, opt
 			status = statusDiverged
 		}
 	}
-	if o.json {
+	if std.json {
 		if err := printJSON(std.out, checkedFiles(results, failed)); err != nil {
 			return err
 		}
@@ -123,11 +122,11 @@ func checkedFiles(results []*check.Result, failed error) map[string]any {
 	return out
 }
 
-func (o *cassetteCheckOptions) checkOne(ctx context.Context, file string, opts *check.Options, std streams) (*check.Result, error) {
+func (o *cassetteCheckOptions) checkOne(ctx context.Context, file string, opts *check.Options, std *console) (*check.Result, error) {
 	if st, err := os.Stat(file); err == nil && st.IsDir() {
 		return nil, fmt.Errorf("%s is a directory, and check takes scenario files: tapedeck cassette check --draft CASSETTE writes a first one", file)
 	}
-	p := progressFor(std, o.json)
+	p := std.progress()
 	stop := p.busy("checking " + file)
 	res, err := check.File(ctx, file, opts)
 	stop()
@@ -139,13 +138,13 @@ func (o *cassetteCheckOptions) checkOne(ctx context.Context, file string, opts *
 			return nil, err
 		}
 	}
-	if o.json {
+	if std.json {
 		return res, nil
 	}
 	return res, res.WriteText(std.out, &check.TextOptions{Color: colour(std.out), Verbose: o.verbose})
 }
 
-func (o *cassetteCheckOptions) writeDraft(ctx context.Context, std streams) error {
+func (o *cassetteCheckOptions) writeDraft(ctx context.Context, std *console) error {
 	dir, err := cassettePath(o.draft)
 	if err != nil {
 		return err
@@ -168,8 +167,7 @@ func (o *cassetteCheckOptions) writeDraft(ctx context.Context, std streams) erro
 	if err := durable.WriteFile(o.output, b, &durable.Options{Mode: 0o644}); err != nil {
 		return err
 	}
-	_, err = visible.Fprintf(std.err, "tapedeck: wrote %s; tapedeck cassette check %s\n", o.output, o.output)
-	return err
+	return std.say("wrote %s; tapedeck cassette check %s", o.output, o.output)
 }
 
 // verifiedCassette is what verify --json prints of a cassette.
@@ -179,15 +177,15 @@ type verifiedCassette struct {
 	*cassette.Verification
 }
 
-func verifyCassette(o *verifyOptions, dir string, std streams) error {
-	stop := progressFor(std, o.json).busy("verifying")
+func verifyCassette(o *verifyOptions, dir string, std *console) error {
+	stop := std.progress().busy("verifying")
 	v, err := verifiedOf(dir)
 	stop()
 	if err != nil {
 		return err
 	}
 	holds := len(v.Findings) == 0 && (v.State != cassette.StateUnfinished || !o.strict)
-	return printVerdict(std, o.json, holds, v, func() error { return v.write(std) })
+	return std.verdict(holds, v, func() error { return v.write(std) })
 }
 
 // verifiedOf reads all of the cassette. Of one without a manifest, which its recorder writes last, what is whole is sound.
@@ -216,9 +214,9 @@ func verifiedOf(dir string) (*verifiedCassette, error) {
 	return &verifiedCassette{dir, cassette.StateUnfinished, v}, nil
 }
 
-func (v *verifiedCassette) write(std streams) error {
+func (v *verifiedCassette) write(std *console) error {
 	if v.State == cassette.StateUnfinished {
-		visible.Fprintln(std.err, "tapedeck: unfinished: its recorder is still at work or came to no end; this is of what is whole")
+		std.say("unfinished: its recorder is still at work or came to no end; this is of what is whole")
 	}
 	for _, f := range v.Findings {
 		visible.Fprintln(std.out, f.Text)

@@ -17,7 +17,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cassette/foreign"
 	"github.com/tapedeck-dev/tapedeck/cassette/picture"
 	"github.com/tapedeck-dev/tapedeck/deck/secrets"
-	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 type cassetteExportOptions struct {
@@ -36,7 +35,6 @@ type cassetteExportOptions struct {
 	input    bool
 	force    bool
 	partial  bool
-	json     bool
 }
 
 // exportFormats are the formats, by their names.
@@ -67,11 +65,11 @@ type exportRun struct {
 	cast *foreign.Exported
 }
 
-func newCassetteExportCommand(std streams) *cobra.Command {
+func newCassetteExportCommand(std *console) *cobra.Command {
 	var o cassetteExportOptions
-	cmd := oneArgument("cassette export", "CASSETTE", cassetteNames, func(ctx context.Context, name string) error {
-		return runCassetteExport(ctx, &o, name, std)
-	})
+	cmd := command("cassette export", "CASSETTE", interruptibly(func(cmd *cobra.Command, args []string) error {
+		return runCassetteExport(cmd.Context(), &o, args[0], std)
+	}))
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`file` to write, - for stdout")
 	f.StringVar(&o.format, "format", "", "asciicast, asciicast-v3, gif, svg, html or text (default: by the file's name)")
@@ -89,13 +87,13 @@ func newCassetteExportCommand(std streams) *cobra.Command {
 	f.BoolVar(&o.input, "input", false, "with what was typed, passwords too (asciicast, html)")
 	f.BoolVarP(&o.force, "force", "f", false, "replace FILE where it is there")
 	f.BoolVar(&o.partial, "partial", false, partialHelp)
-	f.BoolVar(&o.json, "json", false, "what was written as JSON")
+	std.jsonFlag(cmd, "what was written as JSON")
 	completeFlag(cmd, "format", slices.Sorted(maps.Keys(exportFormats))...)
 	completeFlag(cmd, "theme", slices.Sorted(maps.Keys(picture.Themes))...)
 	return cmd
 }
 
-func runCassetteExport(ctx context.Context, o *cassetteExportOptions, name string, std streams) error {
+func runCassetteExport(ctx context.Context, o *cassetteExportOptions, name string, std *console) error {
 	format, err := o.check()
 	if err != nil {
 		return err
@@ -105,13 +103,11 @@ func runCassetteExport(ctx context.Context, o *cassetteExportOptions, name strin
 		return err
 	}
 	defer r.Close()
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	run := &exportRun{p: progressFor(std, o.json)}
+	run := &exportRun{p: std.progress()}
 	n, err := putWhole(o.output, o.force, std.out, func(w io.Writer) error { return format.write(ctx, w, r, o, run) })
 	run.p.end()
 	if err != nil {
-		return orInterrupted(err)
+		return err
 	}
 	return o.tell(run, n, std)
 }
@@ -161,19 +157,18 @@ func (o *cassetteExportOptions) check() (*exportFormat, error) {
 	return &format, nil
 }
 
-func (o *cassetteExportOptions) tell(run *exportRun, n int64, std streams) error {
-	if o.json && o.output != "-" {
+func (o *cassetteExportOptions) tell(run *exportRun, n int64, std *console) error {
+	if std.json && o.output != "-" {
 		return printJSON(std.out, map[string]any{"file": o.output, "format": o.format, "bytes": n, "asciicast": run.cast})
 	}
 	if c := run.cast; c != nil && c.Replaced > 0 {
-		visible.Fprintf(std.err, "tapedeck: bytes that are no UTF-8 became U+FFFD, %s: an asciicast holds text alone\n",
+		std.say("bytes that are no UTF-8 became U+FFFD, %s: an asciicast holds text alone",
 			plural(c.Replaced, "time", "times"))
 	}
 	if o.output == "-" {
 		return nil
 	}
-	_, err := visible.Fprintf(std.err, "tapedeck: wrote %s: %s, %s\n", o.output, o.format, size(n))
-	return err
+	return std.say("wrote %s: %s, %s", o.output, o.format, size(n))
 }
 
 // speedFactor is --speed for an export, in which nothing can be collapsed; 0 is for none.
@@ -241,41 +236,37 @@ func (i *interrupted) Write(p []byte) (int, error) {
 }
 
 type cassetteImportOptions struct {
-	output     string
-	logs       foreign.Options
-	rows, cols int
-	term       string
-	exit       int
-	exitGiven  bool
-	account    string
-	json       bool
+	foreign.ImportOptions
+	output  string
+	logs    foreign.Options
+	exit    int
+	account string
 }
 
-func newCassetteImportCommand(std streams) *cobra.Command {
+func newCassetteImportCommand(std *console) *cobra.Command {
 	var o cassetteImportOptions
-	cmd := withHelp("cassette import", &cobra.Command{
-		Args: takes("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.exitGiven = cmd.Flags().Changed("exit")
-			return runCassetteImport(cmd.Context(), &o, args[0], std)
-		},
-	})
+	cmd := command("cassette import", "FILE", interruptibly(func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed("exit") {
+			o.Exit = &o.exit
+		}
+		return runCassetteImport(cmd.Context(), &o, args[0], std)
+	}))
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`directory` of the cassette (default: a new one in .tapedeck/)")
 	f.StringVar(&o.logs.Timing, "timing", "", "timing `file` of a typescript")
 	f.StringVar(&o.logs.LogOut, "log-out", "", "`file` of what was printed, of a typescript")
 	f.StringVar(&o.logs.LogIn, "log-in", "", "`file` of what was typed, of a typescript")
 	f.StringVar(&o.logs.LogIO, "log-io", "", "`file` of both, of a typescript")
-	f.IntVar(&o.rows, "rows", 0, "`rows` of the terminal")
-	f.IntVar(&o.cols, "cols", 0, "`columns` of the terminal")
-	f.StringVar(&o.term, "term", "", "`name` of the terminal's type, TERM")
+	f.IntVar(&o.Rows, "rows", 0, "`rows` of the terminal")
+	f.IntVar(&o.Cols, "cols", 0, "`columns` of the terminal")
+	f.StringVar(&o.Term, "term", "", "`name` of the terminal's type, TERM")
 	f.IntVar(&o.exit, "exit", 0, "exit `code` of the program, where FILE says none")
 	f.StringVar(&o.account, "account", "", "`name` of an account that is masked")
-	f.BoolVar(&o.json, "json", false, "the result as JSON")
+	std.jsonFlag(cmd, "the result as JSON")
 	return cmd
 }
 
-func runCassetteImport(ctx context.Context, o *cassetteImportOptions, file string, std streams) error {
+func runCassetteImport(ctx context.Context, o *cassetteImportOptions, file string, std *console) error {
 	src, err := foreign.Open(file, &o.logs)
 	if err != nil {
 		return err
@@ -289,37 +280,20 @@ func runCassetteImport(ctx context.Context, o *cassetteImportOptions, file strin
 	if err != nil {
 		return err
 	}
-	p := progressFor(std, o.json)
-	opts, err := o.options(id, p)
+	if o.ID = id; o.account != "" {
+		o.Accounts = []string{o.account}
+	}
+	if o.Scrub, err = secrets.OfTerminal(nil, os.Environ()); err != nil {
+		return err
+	}
+	p := std.progress()
+	o.Progress = func(done int64) { p.show(func() string { return "importing: " + size(done) + " of output" }) }
+	im, err := foreign.Import(ctx, src, dir, &o.ImportOptions)
+	p.end()
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	im, err := foreign.Import(ctx, src, dir, opts)
-	p.end()
-	if err != nil {
-		return orInterrupted(err)
-	}
 	return o.tell(im, dir, std)
-}
-
-func (o *cassetteImportOptions) options(id string, p *progress) (*foreign.ImportOptions, error) {
-	known, err := secrets.OfTerminal(nil, os.Environ())
-	if err != nil {
-		return nil, err
-	}
-	out := &foreign.ImportOptions{
-		ID: id, Rows: o.rows, Cols: o.cols, Term: o.term, Scrub: known,
-		Progress: func(done int64) { p.show(func() string { return "importing: " + size(done) + " of output" }) },
-	}
-	if o.exitGiven {
-		out.Exit = &o.exit
-	}
-	if o.account != "" {
-		out.Accounts = []string{o.account}
-	}
-	return out, nil
 }
 
 // importedCassette is what cassette import --json prints.
@@ -333,8 +307,8 @@ type importedCassette struct {
 	Notes      []string `json:"notes"`
 }
 
-func (o *cassetteImportOptions) tell(im *foreign.Imported, dir string, std streams) error {
-	if o.json {
+func (o *cassetteImportOptions) tell(im *foreign.Imported, dir string, std *console) error {
+	if std.json {
 		notes := im.Notes
 		if notes == nil {
 			notes = []string{}
@@ -342,12 +316,11 @@ func (o *cassetteImportOptions) tell(im *foreign.Imported, dir string, std strea
 		return printJSON(std.out, &importedCassette{dir, im.Manifest.ID, im.Origin, im.Events, im.Output, im.Duration.Milliseconds(), notes})
 	}
 	for _, n := range im.Notes {
-		visible.Fprintf(std.err, "tapedeck: %s\n", n)
+		std.say("%s", n)
 	}
 	if len(im.Origin.Unknown) > 0 {
-		visible.Fprintf(std.err, "tapedeck: %s says nothing of: %s\n", string(im.Origin.Format), strings.Join(im.Origin.Unknown, ", "))
+		std.say("%s says nothing of: %s", string(im.Origin.Format), strings.Join(im.Origin.Unknown, ", "))
 	}
-	_, err := visible.Fprintf(std.err, "tapedeck: imported %s: %s, %s, %s\n", shortPath(dir), string(im.Origin.Format),
+	return std.say("imported %s: %s, %s, %s", shortPath(dir), string(im.Origin.Format),
 		clockTime(im.Duration), fmt.Sprintf("%s in %s", size(im.Output), plural(im.Events, "event", "events")))
-	return err
 }

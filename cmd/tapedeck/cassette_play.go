@@ -27,10 +27,10 @@ type cassettePlayOptions struct {
 	partial bool
 }
 
-func newCassettePlayCommand(std streams) *cobra.Command {
+func newCassettePlayCommand(std *console) *cobra.Command {
 	var o cassettePlayOptions
-	cmd := oneArgument("cassette play", "CASSETTE", cassetteNames, func(ctx context.Context, name string) error {
-		return runCassettePlay(ctx, &o, name, std)
+	cmd := command("cassette play", "CASSETTE", func(cmd *cobra.Command, args []string) error {
+		return runCassettePlay(cmd.Context(), &o, args[0], std)
 	})
 	f := cmd.Flags()
 	f.StringVar(&o.speed, "speed", "", "`N` times as fast, realtime, or collapsed: all at once")
@@ -58,7 +58,7 @@ func playSpeed(s string) (float64, error) {
 	return n, nil
 }
 
-func runCassettePlay(ctx context.Context, o *cassettePlayOptions, name string, std streams) error {
+func runCassettePlay(ctx context.Context, o *cassettePlayOptions, name string, std *console) error {
 	speed, err := playSpeed(o.speed)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func runCassettePlay(ctx context.Context, o *cassettePlayOptions, name string, s
 }
 
 // playHere plays on the caller's terminal, which is as it was when it returns.
-func playHere(ctx context.Context, r *cassette.Reader, o *player.Options, std streams) error {
+func playHere(ctx context.Context, r *cassette.Reader, o *player.Options, std *console) error {
 	caller := terminal.NewCaller([3]any{std.in, std.out, std.err})
 	defer caller.Close()
 	if err := warnOfSize(r, caller, std.err); err != nil {
@@ -157,16 +157,15 @@ func warnOfSize(r *cassette.Reader, caller *terminal.Caller, w io.Writer) error 
 type cassetteFramesOptions struct {
 	derive  bool
 	partial bool
-	json    bool
 	last    bool
 	from    offsetFlag
 	to      offsetFlag
 }
 
-func newCassetteFramesCommand(std streams) *cobra.Command {
+func newCassetteFramesCommand(std *console) *cobra.Command {
 	var o cassetteFramesOptions
-	cmd := oneArgument("cassette frames", "CASSETTE", cassetteNames, func(ctx context.Context, name string) error {
-		return runCassetteFrames(ctx, &o, name, std)
+	cmd := command("cassette frames", "CASSETTE", func(cmd *cobra.Command, args []string) error {
+		return runCassetteFrames(cmd.Context(), &o, args[0], std)
 	})
 	f := cmd.Flags()
 	f.BoolVar(&o.derive, "derive", false, "make the frames from the output, one a chunk")
@@ -174,11 +173,11 @@ func newCassetteFramesCommand(std streams) *cobra.Command {
 	f.Var(&o.from, "from", "only frames from this `time` on: 1500 (ms), 1.5s or 2m")
 	f.Var(&o.to, "to", "only frames up to this `time`")
 	f.BoolVar(&o.partial, "partial", false, partialHelp)
-	f.BoolVar(&o.json, "json", false, "one JSON object a line")
+	std.jsonFlag(cmd, "one JSON object a line")
 	return cmd
 }
 
-func runCassetteFrames(ctx context.Context, o *cassetteFramesOptions, name string, std streams) error {
+func runCassetteFrames(ctx context.Context, o *cassetteFramesOptions, name string, std *console) error {
 	r, err := openCassette(name, o.partial, std)
 	if err != nil {
 		return err
@@ -186,7 +185,7 @@ func runCassetteFrames(ctx context.Context, o *cassetteFramesOptions, name strin
 	defer r.Close()
 	out := bufio.NewWriterSize(std.out, 64<<10)
 	show := writeFrame
-	if o.json {
+	if std.json {
 		show = writeFrameJSON
 	}
 	n := 0
@@ -204,7 +203,7 @@ func runCassetteFrames(ctx context.Context, o *cassetteFramesOptions, name strin
 		}
 	}
 	if n == 0 {
-		visible.Fprintln(std.err, "tapedeck: no frames: nothing was printed, or not in that time")
+		std.say("no frames: nothing was printed, or not in that time")
 	}
 	return out.Flush()
 }

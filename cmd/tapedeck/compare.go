@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
@@ -16,33 +15,26 @@ import (
 
 type compareOptions struct {
 	colorFlag
-	verify   string
-	timeout  time.Duration
-	jobs     int
+	compare.Options
 	markdown bool
-	json     bool
 }
 
-func newCompareCommand(std streams) *cobra.Command {
+func newCompareCommand(std *console) *cobra.Command {
 	var o compareOptions
-	cmd := withHelp("compare", &cobra.Command{
-		Args:              takes("REC", "REC…"),
-		ValidArgsFunction: recordingNames,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runCompare(cmd.Context(), &o, args, std) },
-	})
+	cmd := command("compare", "REC REC…", interruptibly(func(cmd *cobra.Command, args []string) error { return runCompare(cmd.Context(), &o, args, std) }))
 	f := cmd.Flags()
-	f.StringVar(&o.verify, "verify", "", "`command` of the shell that is run over the files as each run left them")
-	f.DurationVar(&o.timeout, "verify-timeout", compare.DefaultTimeout, "how long it may take, as in 30s or 2m")
-	f.IntVarP(&o.jobs, "jobs", "j", 0, "how many recordings at once; 0 is as many as there are processors")
+	f.StringVar(&o.Verify, "verify", "", "`command` of the shell that is run over the files as each run left them")
+	f.DurationVar(&o.Timeout, "verify-timeout", compare.DefaultTimeout, "how long it may take, as in 30s or 2m")
+	f.IntVarP(&o.Jobs, "jobs", "j", 0, "how many recordings at once; 0 is as many as there are processors")
 	f.BoolVar(&o.markdown, "markdown", false, "tables of Markdown")
 	o.defineColor(cmd)
 	o.defineNoColor(cmd)
-	f.BoolVar(&o.json, "json", false, "the comparison as JSON")
+	std.jsonFlag(cmd, "the comparison as JSON")
 	cmd.MarkFlagsMutuallyExclusive("markdown", "json")
 	return cmd
 }
 
-func runCompare(ctx context.Context, o *compareOptions, names []string, std streams) error {
+func runCompare(ctx context.Context, o *compareOptions, names []string, std *console) error {
 	if len(names) > compare.Most {
 		return fmt.Errorf("compare takes %d recordings at most, got %d", compare.Most, len(names))
 	}
@@ -50,14 +42,16 @@ func runCompare(ctx context.Context, o *compareOptions, names []string, std stre
 	if err != nil {
 		return err
 	}
-	return withRecordings(ctx, names, progressFor(std, o.json), func(ctx context.Context, recs []*recording.Recording, prices *llm.Prices) error {
-		step, done := progressFor(std, o.json).counted("comparing")
-		c, err := compare.Run(ctx, recs, &compare.Options{Prices: prices, Verify: o.verify, Timeout: o.timeout, Jobs: o.jobs, Step: step})
+	return withRecordings(ctx, names, std.progress(), func(ctx context.Context, recs []*recording.Recording, prices *llm.Prices) error {
+		var done func()
+		o.Prices = prices
+		o.Step, done = std.progress().counted("comparing")
+		c, err := compare.Run(ctx, recs, &o.Options)
 		done()
 		if err != nil {
 			return err
 		}
-		if o.json {
+		if std.json {
 			err = printJSON(std.out, c)
 		} else {
 			err = c.Write(std.out, compare.Form{Markdown: o.markdown, Colour: colours})
@@ -72,14 +66,12 @@ func withRecordings(ctx context.Context, names []string, p *progress, f func(con
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
 	recs, clean, err := openAll(ctx, names, p)
 	defer clean()
 	if err != nil {
 		return err
 	}
-	return orInterrupted(f(ctx, recs, prices))
+	return f(ctx, recs, prices)
 }
 
 // checked is the end of a command whose check did not pass everywhere: 1 where it did not run in some end state.

@@ -24,7 +24,7 @@ const partEvery = time.Second
 // A tail shows a recording that is being made. Everything happens on the goroutine of Follow.
 type tail struct {
 	o     *showOptions
-	std   streams
+	std   *console
 	shown shown                      // its tape has the store alone: Follow reads the records
 	last  *follow.Last[*tape.Record] // of --tail, until everything that was there has been read; nil then
 	line  *liveLine
@@ -40,7 +40,7 @@ type toldPart struct {
 	at  time.Time
 }
 
-func runFollow(ctx context.Context, o *showOptions, path string, std streams) error {
+func runFollow(ctx context.Context, o *showOptions, path string, std *console) error {
 	rec, err := recording.OpenIfRecording(path)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (t *tail) caughtUp() error {
 func (t *tail) show(rec *tape.Record) error {
 	t.o.bill.Add(rec.Kind)
 	t.found++
-	if t.o.json {
+	if t.std.json {
 		line, err := t.shown.recordJSON(rec, t.o)
 		if err != nil {
 			return err
@@ -127,13 +127,7 @@ func (t *tail) show(rec *tape.Record) error {
 	return err
 }
 
-func (t *tail) object(key string, v any) error {
-	b, err := marshal(v)
-	if err != nil {
-		return err
-	}
-	return raw(t.std.out, "{\"version\":%d,%q:%s}\n", jsonVersion, key, b)
-}
+func (t *tail) object(key string, v any) error { return printLine(t.std.out, map[string]any{key: v}) }
 
 // A part is an answer that still streams, in --json.
 type part struct {
@@ -165,7 +159,7 @@ func (t *tail) parts(all []follow.Streaming) error {
 }
 
 func (t *tail) part(s follow.Streaming) error {
-	if t.o.json {
+	if t.std.json {
 		return t.object("part", part{s.Arrival, s.Kind, s.Method, s.URL, s.Lane, s.Len})
 	}
 	_, err := visible.Fprintf(t.std.out, "part  %s %s: %s of the answer so far\n", s.Method, s.URL, size(s.Len))
@@ -178,7 +172,7 @@ func (t *tail) end(finished bool) error {
 	if rec, err := recording.Open(t.shown.rec.Dir); err == nil {
 		exit = rec.Manifest.Exit
 	}
-	if t.o.json {
+	if t.std.json {
 		state := recording.StateFinished
 		if !finished {
 			state = "killed"
@@ -192,7 +186,7 @@ func (t *tail) end(finished bool) error {
 	if !finished {
 		return fmt.Errorf("the recorder of %s was killed; what it had recorded is all there: tapedeck verify %[1]s", shortPath(t.shown.rec.Dir))
 	}
-	if exit != nil && !t.o.json {
+	if exit != nil && !t.std.json {
 		visible.Fprintf(t.std.err, "tapedeck: finished: exit %d\n", exit.Code)
 	}
 	return nil
@@ -205,7 +199,7 @@ type liveLine struct {
 	shown bool
 }
 
-func newLiveLine(std streams) *liveLine {
+func newLiveLine(std *console) *liveLine {
 	if !isTerminal(std.out) {
 		return new(liveLine)
 	}

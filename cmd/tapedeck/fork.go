@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
@@ -28,26 +27,19 @@ import (
 
 type forkOptions struct {
 	verdictFlags
-	from      string
-	lane      string
-	live      bool
-	upstreams []string
-	mcp       []string
-	model     string
-	set       []string
-	edit      string
-	tree      string
-	output    string
-	verify    string
-	timeout   time.Duration
-	times     int
-	json      bool
+	deck.ForkOptions
+	from, lane string
+	upstreams  []string
+	model      string
+	set        []string
+	edit, tree string
+	times      int
 }
 
 // inEditor is --edit without a file.
 const inEditor = "$EDITOR"
 
-func newForkCommand(std streams) *cobra.Command {
+func newForkCommand(std *console) *cobra.Command {
 	var o forkOptions
 	cmd := withHelp("fork", &cobra.Command{
 		Args:              cobra.RangeArgs(1, 2),
@@ -65,21 +57,20 @@ func newForkCommand(std streams) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.from, "from", "", "the first that is not from the tape: `turn:N` of the conversation, or the seq of a record")
 	f.StringVar(&o.lane, "lane", "", "the `conversation`, where several have so many turns; a part of its name will do")
-	f.BoolVar(&o.live, "live", false, "let the program reach the network from there on")
+	f.BoolVar(&o.Live, "live", false, "let the program reach the network from there on")
 	f.StringArrayVar(&o.upstreams, "upstream", nil, "`NAME[:PORT]=URL` in place of the recorded one (repeatable)")
-	f.StringArrayVar(&o.mcp, "mcp", nil, "let the tool `server` of that name answer from there on: one over stdio is started, one over HTTP needs --live (repeatable)")
+	f.StringArrayVar(&o.MCP, "mcp", nil, "let the tool `server` of that name answer from there on: one over stdio is started, one over HTTP needs --live (repeatable)")
 	f.StringVar(&o.model, "model", "", "`model` that each live request asks for")
 	f.StringArrayVar(&o.set, "set", nil, "`PATH=VALUE`: change the answer, the system prompt, what a tool gave (repeatable)")
 	f.StringVar(&o.edit, "edit", "", "change them in $EDITOR, or take them from a `file`")
 	f.Lookup("edit").NoOptDefVal = inEditor
-	f.StringVar(&o.tree, "tree", "recorded", treeHelp)
-	f.StringVarP(&o.output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")
-	f.StringVar(&o.verify, "verify", "", "`command` of the shell that is run over the files as the fork left them; how it ends is kept")
-	f.DurationVar(&o.timeout, "verify-timeout", endcheck.DefaultTimeout, "how long it may take, as in 30s or 2m")
+	treeFlag(cmd, &o.tree, "recorded")
+	f.StringVarP(&o.Output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")
+	f.StringVar(&o.Verify, "verify", "", "`command` of the shell that is run over the files as the fork left them; how it ends is kept")
+	f.DurationVar(&o.Timeout, "verify-timeout", endcheck.DefaultTimeout, "how long it may take, as in 30s or 2m")
 	f.IntVar(&o.times, "times", 1, "how `many` forks to make")
 	o.define(cmd)
-	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout; the program's output goes to stderr")
-	completeFlag(cmd, "tree", "recorded", "now")
+	std.jsonFlag(cmd, "the result as JSON on stdout; the program's output goes to stderr")
 	return cmd
 }
 
@@ -98,8 +89,8 @@ func (o *forkOptions) place() (p fork.Place, err error) {
 	return p, nil
 }
 
-func runFork(ctx context.Context, o *forkOptions, name string, std streams) error {
-	rec, opts, err := o.plan(name)
+func runFork(ctx context.Context, o *forkOptions, name string, std *console) error {
+	rec, err := o.plan(name)
 	if err != nil {
 		return err
 	}
@@ -107,27 +98,27 @@ func runFork(ctx context.Context, o *forkOptions, name string, std streams) erro
 	if err != nil {
 		return err
 	}
-	hosts, starts, err := deck.Reached(rec, opts)
+	hosts, starts, err := deck.Reached(rec, &o.ForkOptions)
 	if err != nil {
 		return err
 	}
-	o.announce(std, rec, opts, hosts, starts)
+	o.announce(std, rec, hosts, starts)
 	outputs, err := o.outputs()
 	if err != nil {
 		return err
 	}
 	signals, stop := catchSignals()
 	defer stop()
-	opts.Streams, opts.Signals, opts.Log = std.outputs(o.json), signals, logger(std.err)
+	o.Streams, o.Signals, o.Log = std.outputs(), signals, logger(std.err)
 	res := &forkResult{
-		Parent: rec.Manifest.ID, From: *opts.Plan.Point, Live: append([]string{}, hosts...), MCP: append([]*deck.ToolServer{}, starts...),
-		Changes: opts.Changes, Forks: []*forkedResult{},
+		Parent: rec.Manifest.ID, From: *o.Plan.Point, Live: append([]string{}, hosts...), MCP: append([]*deck.ToolServer{}, starts...),
+		Changes: o.Changes, Forks: []*forkedResult{},
 	}
-	for _, opts.Output = range outputs {
-		restored := sync.OnceFunc(progressFor(std, o.json).busy("restoring what the run found"))
-		opts.Starting = restored
+	for _, o.Output = range outputs {
+		restored := sync.OnceFunc(std.progress().busy("restoring what the run found"))
+		o.Starting = restored
 		var made *deck.Forked
-		made, err = deck.Fork(ctx, rec, opts)
+		made, err = deck.Fork(ctx, rec, &o.ForkOptions)
 		if restored(); made == nil {
 			break
 		}
@@ -135,8 +126,8 @@ func runFork(ctx context.Context, o *forkOptions, name string, std streams) erro
 		page.Prepare(made.Recording, nil)
 		one := newForkedResult(made)
 		res.Forks = append(res.Forks, one)
-		if !o.json {
-			if err := one.tell(std, opts.Plan, made, text); err != nil {
+		if !std.json {
+			if err := one.tell(std, o.Plan, made, text); err != nil {
 				return err
 			}
 		}
@@ -144,7 +135,7 @@ func runFork(ctx context.Context, o *forkOptions, name string, std streams) erro
 			break // another one would hardly do better
 		}
 	}
-	if o.json && len(res.Forks) > 0 { // they are there, whatever became of the next one
+	if std.json && len(res.Forks) > 0 { // they are there, whatever became of the next one
 		err = errors.Join(err, printJSON(std.out, res))
 	}
 	return cmp.Or(err, res.status())
@@ -154,9 +145,9 @@ func runFork(ctx context.Context, o *forkOptions, name string, std streams) erro
 func (o *forkOptions) outputs() ([]string, error) {
 	all := make([]string, o.times)
 	for i := range all {
-		if all[i] = o.output; o.output != "" && o.times > 1 {
-			ext := filepath.Ext(o.output)
-			all[i] = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(o.output, ext), i+1, ext)
+		if all[i] = o.Output; o.Output != "" && o.times > 1 {
+			ext := filepath.Ext(o.Output)
+			all[i] = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(o.Output, ext), i+1, ext)
 		}
 		if there, err := os.ReadDir(all[i]); all[i] != "" && (len(there) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)) {
 			return nil, fmt.Errorf("%s is not empty: name a new directory, or remove it first", all[i])
@@ -166,37 +157,36 @@ func (o *forkOptions) outputs() ([]string, error) {
 }
 
 // plan finds the point, and what is changed there.
-func (o *forkOptions) plan(name string) (*recording.Recording, *deck.ForkOptions, error) {
+func (o *forkOptions) plan(name string) (*recording.Recording, error) {
 	place, err := o.place()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if o.times < 1 {
-		return nil, nil, fmt.Errorf("--times %d: want 1 or more", o.times)
+		return nil, fmt.Errorf("--times %d: want 1 or more", o.times)
 	}
 	rec, err := openRecording(name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	opts := &deck.ForkOptions{Live: o.live, MCP: o.mcp, Verify: o.verify, Timeout: o.timeout}
-	if opts.Plan, err = fork.PlanOf(rec, place); err != nil {
-		return nil, nil, err
+	if o.Plan, err = fork.PlanOf(rec, place); err != nil {
+		return nil, err
 	}
-	if opts.Upstreams, err = parseUpstreams(o.upstreams); err != nil {
-		return nil, nil, err
+	if o.Upstreams, err = parseUpstreams(o.upstreams); err != nil {
+		return nil, err
 	}
-	if opts.TreeNow, opts.TreeAt, err = parseTree(o.tree); err != nil {
-		return nil, nil, err
+	if o.TreeNow, o.TreeAt, err = parseTree(o.tree); err != nil {
+		return nil, err
 	}
-	edited, err := o.edited(opts.Plan)
+	edited, err := o.edited(o.Plan)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if opts.Changes, err = opts.Plan.Changes(edited, o.set); err != nil {
-		return nil, nil, err
+	if o.Changes, err = o.Plan.Changes(edited, o.set); err != nil {
+		return nil, err
 	}
-	opts.Changes.Model = o.model
-	return rec, opts, nil
+	o.Changes.Model = o.model
+	return rec, nil
 }
 
 // edited is the document of a plan as it was edited; nil where it was not.
@@ -255,15 +245,15 @@ func editDocument(path string, d *fork.Document) error {
 }
 
 // announce says what is about to happen, what is started, and to whom the program will talk.
-func (o *forkOptions) announce(std streams, rec *recording.Recording, opts *deck.ForkOptions, hosts []string, starts []*deck.ToolServer) {
-	p := opts.Plan
+func (o *forkOptions) announce(std *console, rec *recording.Recording, hosts []string, starts []*deck.ToolServer) {
+	p := o.Plan
 	where := fmt.Sprintf("record %d", p.Seq)
 	if p.Turn > 0 {
 		where = fmt.Sprintf("turn %d of %s (record %d)", p.Turn, p.Lane, p.Seq)
 	}
-	visible.Fprintf(std.err, "tapedeck: forking %s at %s; before it %s from the tape\n", shortPath(rec.Dir), where, plural(p.Before, "model call is", "model calls are"))
-	if words := opts.Changes.Words(); len(words) > 0 {
-		visible.Fprintf(std.err, "tapedeck: changed there: %s\n", strings.Join(words, ", "))
+	std.say("forking %s at %s; before it %s from the tape", shortPath(rec.Dir), where, plural(p.Before, "model call is", "model calls are"))
+	if words := o.Changes.Words(); len(words) > 0 {
+		std.say("changed there: %s", strings.Join(words, ", "))
 	}
 	for _, s := range starts {
 		if s.Command == nil {
@@ -271,22 +261,22 @@ func (o *forkOptions) announce(std streams, rec *recording.Recording, opts *deck
 			if s.At != "" {
 				at += " at " + s.At
 			}
-			visible.Fprintf(std.err, "tapedeck: the tool server %s answers itself from there on; it is told first what it was told, and does it again: %s\n", s.Name, at)
+			std.say("the tool server %s answers itself from there on; it is told first what it was told, and does it again: %s", s.Name, at)
 			continue
 		}
-		visible.Fprintf(std.err, "tapedeck: the tool server %s runs in the jail and answers from there on; it is told before what it was told: %s\n", s.Name, strings.Join(s.Command, " "))
+		std.say("the tool server %s runs in the jail and answers from there on; it is told before what it was told: %s", s.Name, strings.Join(s.Command, " "))
 	}
-	if !o.live {
-		visible.Fprintln(std.err, "tapedeck: nothing leaves this machine: what follows is answered from the rest of the tape as far as it fits, or refused (--live asks models)")
+	if !o.Live {
+		std.say("nothing leaves this machine: what follows is answered from the rest of the tape as far as it fits, or refused (--live asks models)")
 		return
 	}
 	live := "whatever the program asks for"
 	if len(hosts) > 0 {
 		live = strings.Join(hosts, ", ") + ", and whatever else the program asks for"
 	}
-	visible.Fprintf(std.err, "tapedeck: live from there on: %s\n", live)
+	std.say("live from there on: %s", live)
 	if missing := deck.MissingSecrets(rec); len(missing) > 0 {
-		visible.Fprintf(std.err, "tapedeck: not set here: %s; the program has a made-up value in its place, which nobody will take\n", strings.Join(missing, ", "))
+		std.say("not set here: %s; the program has a made-up value in its place, which nobody will take", strings.Join(missing, ", "))
 	}
 }
 
@@ -367,16 +357,16 @@ func checkWords(c *recording.Check) string {
 }
 
 // tell says what came of one fork.
-func (r *forkedResult) tell(std streams, p *fork.Plan, made *deck.Forked, text *fidelity.TextOptions) error {
+func (r *forkedResult) tell(std *console, p *fork.Plan, made *deck.Forked, text *fidelity.TextOptions) error {
 	if !r.Equal {
-		visible.Fprintf(std.err, "tapedeck: %s; it is kept as %s\n", unequal(made), shortPath(r.Recording))
+		std.say("%s; it is kept as %s", unequal(made), shortPath(r.Recording))
 		return made.Report.WriteText(std.err, text)
 	}
 	where := fmt.Sprintf("record %d", p.Seq)
 	if p.Turn > 0 {
 		where = fmt.Sprintf("turn %d", p.Turn)
 	}
-	visible.Fprintf(std.err, "tapedeck: forked %s: equal up to %s, which came after %.1f s (recorded: %.1f s); %s\n",
+	std.say("forked %s: equal up to %s, which came after %.1f s (recorded: %.1f s); %s",
 		shortPath(r.Recording), where, made.Prefix.Seconds(), made.Recorded.Seconds(), r.Exit)
 	if err := fork.WriteTurns(std.err, made.Turns, text.Width); err != nil {
 		return err
@@ -386,13 +376,13 @@ func (r *forkedResult) tell(std streams, p *fork.Plan, made *deck.Forked, text *
 		printMCPTest(std.err, t)
 	}
 	if len(r.Refused) > 0 {
-		visible.Fprintf(std.err, "tapedeck: on no tape, and refused: %s\n", strings.Join(shortList(r.Refused, 3, r.ID), ", "))
+		std.say("on no tape, and refused: %s", strings.Join(shortList(r.Refused, 3, r.ID), ", "))
 	}
 	if r.Verify != nil {
-		visible.Fprintf(std.err, "tapedeck: %s: %s\n", r.Verify.Command, checkWords(r.Verify))
+		std.say("%s: %s", r.Verify.Command, checkWords(r.Verify))
 	}
 	if r.Failed != "" {
-		visible.Fprintf(std.err, "tapedeck: failed: %s; what came by then is kept\n", r.Failed)
+		std.say("failed: %s; what came by then is kept", r.Failed)
 	}
 	return nil
 }

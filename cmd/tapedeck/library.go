@@ -21,18 +21,13 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
-func newRmCommand(std streams) *cobra.Command {
-	var json bool
-	cmd := withHelp("rm", &cobra.Command{
-		Args:              takes("REC…"),
-		ValidArgsFunction: recordingNames,
-		RunE:              func(_ *cobra.Command, args []string) error { return runRm(args, json, std) },
-	})
-	cmd.Flags().BoolVar(&json, "json", false, "what was deleted as JSON")
+func newRmCommand(std *console) *cobra.Command {
+	cmd := command("rm", "REC…", func(_ *cobra.Command, args []string) error { return runRm(args, std) })
+	std.jsonFlag(cmd, "what was deleted as JSON")
 	return cmd
 }
 
-func runRm(names []string, json bool, std streams) error {
+func runRm(names []string, std *console) error {
 	lib, err := openLibrary()
 	if err != nil {
 		return err
@@ -44,7 +39,7 @@ func runRm(names []string, json bool, std streams) error {
 	var removed []string
 	left, logged := make(map[string]string), make(map[string]string) // by id
 	var errs []error
-	step, done := progressFor(std, json).counted("removing recordings")
+	step, done := std.progress().counted("removing recordings")
 	for i, e := range entries {
 		step(int64(i+1), int64(len(entries)))
 		r, err := lib.Remove(e)
@@ -61,7 +56,7 @@ func runRm(names []string, json bool, std streams) error {
 		}
 	}
 	done()
-	if json {
+	if std.json {
 		errs = append(errs, printJSON(std.out, map[string]any{"removed": nonNil(removed), "left": left, "logged": logged}))
 		return errors.Join(errs...)
 	}
@@ -83,7 +78,7 @@ func entriesOf(lib *library.Library, names []string) (entries []*library.Entry, 
 }
 
 // sayRemoved says what was removed, what of each was left, and which log lists it, by its id.
-func sayRemoved(std streams, removed []string, left, logged map[string]string) {
+func sayRemoved(std *console, removed []string, left, logged map[string]string) {
 	for _, id := range removed {
 		line := "tapedeck: removed " + id
 		if left[id] != "" {
@@ -100,38 +95,33 @@ type gcOptions struct {
 	dryRun    bool
 	olderThan string
 	keep      int
-	json      bool
 	store     storeFlags
 	queue     bool
 }
 
-func newGCCommand(std streams) *cobra.Command {
+func newGCCommand(std *console) *cobra.Command {
 	var o gcOptions
-	cmd := withHelp("gc", &cobra.Command{
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("keep") && o.keep < 1 {
-				return fmt.Errorf("--keep %d: want how many of the newest recordings stay, from 1", o.keep)
+	cmd := command("gc", "", func(cmd *cobra.Command, _ []string) error {
+		if cmd.Flags().Changed("keep") && o.keep < 1 {
+			return fmt.Errorf("--keep %d: want how many of the newest recordings stay, from 1", o.keep)
+		}
+		if cmd.Flags().Changed("store") {
+			clean := gcStore
+			if o.queue {
+				clean = gcQueued
 			}
-			if cmd.Flags().Changed("store") {
-				clean := gcStore
-				if o.queue {
-					clean = gcQueued
-				}
-				return o.store.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return clean(ctx, s, &o, std) })
-			}
-			if o.store.project != "" || o.store.blobs != "" || o.queue {
-				return errors.New("--project, --blobs and --queue are of a team's store: --store default, or --store URL, says that it is meant")
-			}
-			return runGC(cmd.Context(), &o, std)
-		},
+			return o.store.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return clean(ctx, s, &o, std) })
+		}
+		if o.store.project != "" || o.store.blobs != "" || o.queue {
+			return errors.New("--project, --blobs and --queue are of a team's store: --store default, or --store URL, says that it is meant")
+		}
+		return runGC(cmd.Context(), &o, std)
 	})
 	f := cmd.Flags()
 	f.BoolVar(&o.dryRun, "dry-run", false, "remove nothing, say what would go")
 	f.StringVar(&o.olderThan, "older-than", "", "also remove finished recordings of this `age`, as in 30d or 12h")
 	f.IntVar(&o.keep, "keep", 0, "also remove finished recordings that are not among the newest `N`")
-	f.BoolVar(&o.json, "json", false, "what was removed as JSON")
+	std.jsonFlag(cmd, "what was removed as JSON")
 	f.BoolVar(&o.queue, "queue", false, "with --store: have a worker do it")
 	o.store.define(f)
 	return cmd
@@ -146,7 +136,7 @@ func (o *gcOptions) age() (time.Duration, error) {
 	return age, prefixedError("--older-than", err)
 }
 
-func runGC(ctx context.Context, o *gcOptions, std streams) error {
+func runGC(ctx context.Context, o *gcOptions, std *console) error {
 	age, err := o.age()
 	if err != nil {
 		return err
@@ -157,19 +147,19 @@ func runGC(ctx context.Context, o *gcOptions, std streams) error {
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	step, done := progressFor(std, o.json).counted("looking at recordings")
+	step, done := std.progress().counted("looking at recordings")
 	r, err := lib.GC(ctx, &library.GCOptions{DryRun: o.dryRun, OlderThan: age, Keep: o.keep, Progress: step})
 	done()
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("interrupted: what was removed is listed: %w", err)
 	}
-	if o.json {
+	if std.json {
 		return errors.Join(err, printJSON(std.out, r))
 	}
 	return errors.Join(err, printGC(r, std))
 }
 
-func printGC(r *library.GCReport, std streams) error {
+func printGC(r *library.GCReport, std *console) error {
 	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
 	for _, g := range r.Removed {
 		visible.Fprintf(w, "%s\t%s\t%s\t%s\n", g.What, plural(g.Count, "file", "files"), size(g.Bytes), shortPath(g.Path))
@@ -178,61 +168,52 @@ func printGC(r *library.GCReport, std streams) error {
 		return err
 	}
 	for _, k := range r.Kept {
-		visible.Fprintf(std.err, "tapedeck: left alone: %s (%s)\n", shortPath(k.Path), k.Why)
+		std.say("left alone: %s (%s)", shortPath(k.Path), k.Why)
 	}
 	verb := "removed"
 	if r.DryRun {
 		verb = "would remove"
 	}
-	_, err := visible.Fprintf(std.err, "tapedeck: %s %s; %s: %s before, %s after\n", verb,
+	return std.say("%s %s; %s: %s before, %s after", verb,
 		plural(len(r.Removed), "thing", "things"), shortPath(r.Library), size(r.Before), size(r.After))
-	return err
 }
 
-func newPackCommand(std streams) *cobra.Command {
-	var json bool
+func newPackCommand(std *console) *cobra.Command {
 	var o library.PackOptions
-	cmd := withHelp("pack", &cobra.Command{
-		Args:              takes("REC", "FILE"),
-		ValidArgsFunction: recordingThenFile,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runPack(cmd.Context(), args[0], args[1], &o, json, std)
-		},
-	})
+	cmd := command("pack", "REC FILE", interruptibly(func(cmd *cobra.Command, args []string) error {
+		return runPack(cmd.Context(), args[0], args[1], &o, std)
+	}))
 	cmd.Flags().BoolVar(&o.Seed, "with-seed", false, "give the seed of this run's random numbers along")
-	cmd.Flags().BoolVar(&json, "json", false, "what was packed as JSON")
+	std.jsonFlag(cmd, "what was packed as JSON")
 	return cmd
 }
 
-func runPack(ctx context.Context, name, file string, o *library.PackOptions, json bool, std streams) error {
+func runPack(ctx context.Context, name, file string, o *library.PackOptions, std *console) error {
 	rec, err := openRecording(name)
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	p := progressFor(std, json)
+	p := std.progress()
 	o.Progress = p.bytes("packing")
 	packing, err := library.Pack(ctx, rec, file, o)
 	p.end()
 	if err != nil {
-		return orInterrupted(err)
+		return err
 	}
-	if json {
+	if std.json {
 		return printJSON(std.out, packing)
 	}
 	if !rec.Finished() {
-		visible.Fprintln(std.err, "tapedeck: unfinished: the recorder did not come to its end")
+		std.say("unfinished: the recorder did not come to its end")
 	}
 	for _, l := range packing.LeftOut {
-		visible.Fprintf(std.err, "tapedeck: left out: %s (%s)\n", l.Path, l.Why)
+		std.say("left out: %s (%s)", l.Path, l.Why)
 	}
 	if packing.Seed {
-		visible.Fprintln(std.err, "tapedeck: with its seed: who has the file knows every random number of this run, keys and tokens that it made too")
+		std.say("with its seed: who has the file knows every random number of this run, keys and tokens that it made too")
 	}
-	_, err = visible.Fprintf(std.err, "tapedeck: packed %s into %s: %s, %s in %s\n", packing.ID, shortPath(packing.File),
+	return std.say("packed %s into %s: %s, %s in %s", packing.ID, shortPath(packing.File),
 		size(packing.Size), size(packing.Bytes), plural(int(packing.Files), "file", "files"))
-	return err
 }
 
 // interruptible returns a context that ends with the first signal that is meant to end the command, so that it can clean
@@ -241,6 +222,16 @@ func interruptible(ctx context.Context) (context.Context, func()) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
+}
+
+// interruptibly has run end so, and says what that means.
+func interruptibly(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ctx, stop := interruptible(cmd.Context())
+		defer stop()
+		cmd.SetContext(ctx)
+		return orInterrupted(run(cmd, args))
+	}
 }
 
 // orInterrupted says of the end of an interruptible context what it means.
@@ -254,26 +245,22 @@ func orInterrupted(err error) error {
 type unpackOptions struct {
 	output  string
 	maxSize string
-	json    bool
 }
 
-func newUnpackCommand(std streams) *cobra.Command {
+func newUnpackCommand(std *console) *cobra.Command {
 	var o unpackOptions
-	cmd := withHelp("unpack", &cobra.Command{
-		Args: takes("FILE"),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveDefault // files
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return runUnpack(cmd.Context(), &o, args[0], std) },
-	})
+	cmd := command("unpack", "FILE", interruptibly(func(cmd *cobra.Command, args []string) error { return runUnpack(cmd.Context(), &o, args[0], std) }))
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveDefault // files
+	}
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`directory` of the recording (default: its id in .tapedeck/)")
 	f.StringVar(&o.maxSize, "max-size", "64G", "refuse a file that declares more `bytes` than this: a number with K, M, G or T")
-	f.BoolVar(&o.json, "json", false, "what was unpacked as JSON")
+	std.jsonFlag(cmd, "what was unpacked as JSON")
 	return cmd
 }
 
-func runUnpack(ctx context.Context, o *unpackOptions, file string, std streams) error {
+func runUnpack(ctx context.Context, o *unpackOptions, file string, std *console) error {
 	limit, err := parseSize(o.maxSize)
 	if err != nil {
 		return fmt.Errorf("--max-size: %w", err)
@@ -282,9 +269,7 @@ func runUnpack(ctx context.Context, o *unpackOptions, file string, std streams) 
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	p := progressFor(std, o.json)
+	p := std.progress()
 	rec, err := lib.Unpack(ctx, file, &library.UnpackOptions{
 		Output: o.output, Limits: packed.Limits{Bytes: limit}, Progress: p.bytes("unpacking"),
 	})
@@ -296,14 +281,13 @@ func runUnpack(ctx context.Context, o *unpackOptions, file string, std streams) 
 		page.Prepare(rec, nil)
 	}
 	m := rec.Manifest
-	if o.json {
+	if std.json {
 		return printJSON(std.out, map[string]any{"recording": rec.Dir, "id": m.ID, "state": m.State})
 	}
 	if !rec.Finished() {
-		visible.Fprintln(std.err, "tapedeck: unfinished: the recorder did not come to its end")
+		std.say("unfinished: the recorder did not come to its end")
 	}
-	_, err = visible.Fprintf(std.err, "tapedeck: unpacked %s\n", shortPath(rec.Dir))
-	return err
+	return std.say("unpacked %s", shortPath(rec.Dir))
 }
 
 // unpackHint adds the next step to a refusal of unpack that has one.

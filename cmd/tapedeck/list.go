@@ -24,29 +24,24 @@ type listOptions struct {
 	since, until string
 	grep         string
 	tree         bool
-	json         bool
 	store        storeFlags
 	limit        int
 
 	query library.Query
 }
 
-func newListCommand(std streams) *cobra.Command {
+func newListCommand(std *console) *cobra.Command {
 	var o listOptions
-	cmd := withHelp("list", &cobra.Command{
-		SuggestFor:        []string{"ls"},
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !cmd.Flags().Changed("store") {
-				return runList(&o, std)
-			}
-			if err := o.parse(time.Now()); err != nil {
-				return err
-			}
-			return o.store.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return listStore(ctx, s, &o, std) })
-		},
+	cmd := command("list", "", func(cmd *cobra.Command, _ []string) error {
+		if !cmd.Flags().Changed("store") {
+			return runList(&o, std)
+		}
+		if err := o.parse(time.Now()); err != nil {
+			return err
+		}
+		return o.store.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return listStore(ctx, s, &o, std) })
 	})
+	cmd.SuggestFor = []string{"ls"}
 	o.define(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.since, "since", "", "only what began at this `time` or later: 2026-11-27, 2d, 12h, yesterday, monday")
@@ -57,7 +52,7 @@ func newListCommand(std streams) *cobra.Command {
 	f.Float64Var(&o.query.MinCost, "min-cost", 0, "only those that cost so many `dollars` or more, as far as prices are known")
 	f.StringVar(&o.grep, "grep", "", "only those in whose prompts, answers, names of files or command line this regular `expression` (RE2) is found")
 	f.BoolVar(&o.tree, "tree", false, "forks below their parents")
-	f.BoolVar(&o.json, "json", false, "the list as JSON")
+	std.jsonFlag(cmd, "the list as JSON")
 	o.store.define(f)
 	f.IntVar(&o.limit, "limit", team.DefaultLimit, "of a store: `N` at most, those that were pushed last")
 	completeFlag(cmd, "verdict", verdictWords()...)
@@ -117,7 +112,7 @@ func parseGrep(s string) (*regexp.Regexp, error) {
 	return re, err
 }
 
-func runList(o *listOptions, std streams) error {
+func runList(o *listOptions, std *console) error {
 	if err := o.parse(time.Now()); err != nil {
 		return err
 	}
@@ -125,7 +120,7 @@ func runList(o *listOptions, std streams) error {
 	if err != nil {
 		return err
 	}
-	done := progressFor(std, o.json).busy("reading recordings")
+	done := std.progress().busy("reading recordings")
 	rows, err := lib.Rows(&o.query)
 	done()
 	if err != nil {
@@ -134,7 +129,7 @@ func runList(o *listOptions, std streams) error {
 	if o.tree {
 		rows = library.Tree(rows)
 	}
-	if o.json {
+	if std.json {
 		out := make([]listedRecording, len(rows))
 		for i := range rows {
 			out[i] = listed(&rows[i])
@@ -148,17 +143,16 @@ func runList(o *listOptions, std streams) error {
 	if err != nil {
 		return err
 	}
-	return o.paged(std, func(std streams) error { return writeRows(std.out, rowsOf(rows), colours) })
+	return o.paged(std, func(std *console) error { return writeRows(std.out, rowsOf(rows), colours) })
 }
 
 // none says why nothing is listed.
-func (o *listOptions) none(lib *library.Library, std streams) error {
+func (o *listOptions) none(lib *library.Library, std *console) error {
 	if all, err := lib.List(); err != nil || len(all) > 0 {
-		visible.Fprintf(std.err, "tapedeck: none of %s fits; `tapedeck list` without flags shows all\n", plural(len(all), "recording", "recordings"))
+		std.say("none of %s fits; `tapedeck list` without flags shows all", plural(len(all), "recording", "recordings"))
 		return err
 	}
-	_, err := visible.Fprintf(std.err, "tapedeck: no recordings in %s; make one with: tapedeck record -- CMD\n", lib.Dir)
-	return err
+	return std.say("no recordings in %s; make one with: tapedeck record -- CMD", lib.Dir)
 }
 
 // listedRecording is one entry of list --json.

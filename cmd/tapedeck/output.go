@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 	"github.com/tapedeck-dev/tapedeck/internal/pager"
 	"github.com/tapedeck-dev/tapedeck/internal/tapeview"
@@ -28,43 +29,115 @@ import (
 // jsonVersion is the version of what --json prints.
 const jsonVersion = 1
 
-// printJSON writes v, which must be an object, with "version" as its first key.
-func printJSON(w io.Writer, v any) error {
+// versioned is v, which must be an object, as JSON with "version" as its first key.
+func versioned(v any) ([]byte, error) {
 	b, err := marshal(v)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(b) < 2 || b[0] != '{' {
-		return fmt.Errorf("internal: --json of %T is no object", v)
+		return nil, fmt.Errorf("internal: --json of %T is no object", v)
 	}
 	var own struct{ Version json.RawMessage }
 	if json.Unmarshal(b, &own) == nil && own.Version != nil {
-		return fmt.Errorf("internal: --json of %T has a version of its own: readers would take one or the other", v)
+		return nil, fmt.Errorf("internal: --json of %T has a version of its own: readers would take one or the other", v)
 	}
-	head := fmt.Sprintf(`{"version":%d`, jsonVersion)
+	head := fmt.Appendf(nil, `{"version":%d`, jsonVersion)
 	if len(b) > 2 {
-		head += ","
+		head = append(head, ',')
 	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, append([]byte(head), b[1:]...), "", "  "); err != nil {
+	return append(head, b[1:]...), nil
+}
+
+// printJSON writes a command's result, indented.
+func printJSON(w io.Writer, v any) error {
+	b, err := versioned(v)
+	if err != nil {
 		return err
 	}
-	out.WriteByte('\n')
-	_, err = w.Write(out.Bytes())
+	var out bytes.Buffer
+	if err := json.Indent(&out, b, "", "  "); err != nil {
+		return err
+	}
+	return raw(w, "%s\n", &out)
+}
+
+// printLine writes one of a command's results, on a line of its own.
+func printLine(w io.Writer, v any) error {
+	b, err := versioned(v)
+	if err != nil {
+		return err
+	}
+	return raw(w, "%s\n", b)
+}
+
+// joined are objects that are one in JSON.
+type joined []any
+
+// MarshalJSON puts the keys of all into one object.
+func (j joined) MarshalJSON() ([]byte, error) {
+	var all []byte
+	for _, v := range j {
+		b, err := marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		all = append(append(all, ','), b[1:len(b)-1]...)
+	}
+	return append(append([]byte("{"), all[1:]...), '}'), nil
+}
+
+// A console is what one command talks with.
+type console struct {
+	streams
+	json bool // --json was given: its result is one JSON object on stdout, and its reader a program
+}
+
+// jsonFlag gives cmd the flag --json.
+func (c *console) jsonFlag(cmd *cobra.Command, usage string) {
+	cmd.Flags().BoolVar(&c.json, "json", false, usage)
+}
+
+// outputs is where a program that is run writes to: with --json stdout is ours.
+func (c *console) outputs() deck.Streams {
+	if c.json {
+		return deck.Streams{Stdout: c.err, Stderr: c.err}
+	}
+	return deck.Streams{Stdout: c.out, Stderr: c.err}
+}
+
+// ofProgram is outputs, of a program that reads ours.
+func (c *console) ofProgram() deck.Streams {
+	o := c.outputs()
+	o.Stdin = c.in
+	return o
+}
+
+// say says a line beside the result.
+func (c *console) say(format string, args ...any) error {
+	_, err := visible.Fprintf(c.err, "tapedeck: "+format+"\n", args...)
 	return err
 }
 
-// printVerdict prints what a command that checks something has found, v as JSON or else text, and returns what makes the exit
-// status: 2 where not all holds.
-func printVerdict(std streams, json, holds bool, v any, text func() error) error {
+// verdict prints what a command that checks something has found, v as JSON or else text, and returns what makes the exit status: 2 where
+// not all holds.
+func (c *console) verdict(holds bool, v any, text func() error) error {
 	print := text
-	if json {
-		print = func() error { return printJSON(std.out, v) }
+	if c.json {
+		print = func() error { return printJSON(c.out, v) }
 	}
 	if err := print(); err != nil || holds {
 		return err
 	}
 	return &statusError{status: statusDiverged}
+}
+
+// progress tells how far something has come; nil with --json.
+func (c *console) progress() *progress {
+	if c.json {
+		return nil
+	}
+	return newProgress(c.err)
 }
 
 // marshal is json.Marshal without the escaping that is for web pages.
@@ -154,7 +227,7 @@ func (o *lookFlags) define(cmd *cobra.Command) {
 
 // paged has show write text: through a pager where stdout is a terminal and the text is longer than that. What show says on stderr comes
 // when the pager has ended.
-func (o *lookFlags) paged(std streams, show func(streams) error) error {
+func (o *lookFlags) paged(std *console, show func(*console) error) error {
 	command := pager.Command(os.LookupEnv)
 	f, ok := std.out.(*os.File)
 	if !ok || !isTerminal(f) || o.noPager || command == "" || os.Getenv("TERM") == "dumb" {
@@ -166,7 +239,7 @@ func (o *lookFlags) paged(std streams, show func(streams) error) error {
 	}
 	var said bytes.Buffer
 	p := pager.New(f, command, rows, cols)
-	err = show(streams{std.in, p, &said})
+	err = show(&console{streams: streams{std.in, p, &said}, json: std.json})
 	if errors.Is(err, pager.ErrQuit) {
 		err = nil
 	}
@@ -349,14 +422,6 @@ func newProgress(w io.Writer) *progress {
 		p.w = w
 	}
 	return p
-}
-
-// progressFor is newProgress for a command with --json, whose reader is a program.
-func progressFor(std streams, json bool) *progress {
-	if json {
-		return nil
-	}
-	return newProgress(std.err)
 }
 
 // show puts text on the line, where it is time for that.

@@ -25,27 +25,22 @@ type exportOptions struct {
 	output   string
 	payloads string
 	otlp     string
-	json     bool
 }
 
-func newExportCommand(std streams) *cobra.Command {
+func newExportCommand(std *console) *cobra.Command {
 	var o exportOptions
-	cmd := withHelp("export", &cobra.Command{
-		Args:              takes("REC…"),
-		ValidArgsFunction: recordingNames,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), &o, args, std) },
-	})
+	cmd := command("export", "REC…", interruptibly(func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), &o, args, std) }))
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`file` that gets the page, NAME.html; NAME.md gets what was said, NAME.json all but payloads")
 	f.StringVar(&o.payloads, "payloads", "20M", "how many `bytes` of payloads it holds at most, before compression, 0 for none; the others are named")
 	f.StringVar(&o.otlp, "otlp", "", "spans for OpenTelemetry, to the `URL|FILE` of a receiver or a file")
-	f.BoolVar(&o.json, "json", false, "what was written as JSON")
+	std.jsonFlag(cmd, "what was written as JSON")
 	cmd.MarkFlagsMutuallyExclusive("output", "otlp")
 	cmd.MarkFlagsMutuallyExclusive("payloads", "otlp")
 	return cmd
 }
 
-func runExport(ctx context.Context, o *exportOptions, names []string, std streams) error {
+func runExport(ctx context.Context, o *exportOptions, names []string, std *console) error {
 	switch {
 	case o.otlp != "":
 		return exportSpans(ctx, o, names, std)
@@ -59,7 +54,7 @@ func runExport(ctx context.Context, o *exportOptions, names []string, std stream
 	case format == "markdown" && len(names) > 1:
 		return fmt.Errorf("-o %s: Markdown is of one recording; tapedeck compare holds several against each other", o.output)
 	case format == "markdown":
-		return runSessionExport(ctx, &sessionExportOptions{output: o.output, maxText: 4000, force: true, json: o.json}, names[0], std)
+		return runSessionExport(ctx, &sessionExportOptions{output: o.output, maxText: 4000, force: true}, names[0], std)
 	}
 	limit, err := parseBytes(o.payloads)
 	if err != nil {
@@ -68,12 +63,12 @@ func runExport(ctx context.Context, o *exportOptions, names []string, std stream
 	if limit == 0 {
 		limit = -1
 	}
-	return withRecordings(ctx, names, progressFor(std, o.json), func(ctx context.Context, recs []*recording.Recording, prices *llm.Prices) error {
+	return withRecordings(ctx, names, std.progress(), func(ctx context.Context, recs []*recording.Recording, prices *llm.Prices) error {
 		shelf, err := page.NewShelf(ctx, recs, prices)
 		if err != nil {
 			return err
 		}
-		step, done := progressFor(std, o.json).counted("writing documents")
+		step, done := std.progress().counted("writing documents")
 		var written *page.Written
 		err = recording.WritePrivate(o.output, func(w io.Writer) (err error) {
 			if format == "json" {
@@ -91,8 +86,8 @@ func runExport(ctx context.Context, o *exportOptions, names []string, std stream
 }
 
 // tell says what was written.
-func (o *exportOptions) tell(w *page.Written, std streams) error {
-	if o.json {
+func (o *exportOptions) tell(w *page.Written, std *console) error {
+	if std.json {
 		return printJSON(std.out, struct {
 			Path string `json:"path"`
 			*page.Written
@@ -100,20 +95,20 @@ func (o *exportOptions) tell(w *page.Written, std streams) error {
 	}
 	visible.Fprintf(std.out, "%s: %s, %s\n", o.output, size(w.Bytes), plural(w.Documents, "document", "documents"))
 	for _, p := range w.Problems {
-		visible.Fprintf(std.err, "tapedeck: %s: %s\n", p.Path, p.What)
+		std.say("%s: %s", p.Path, p.What)
 	}
 	if n := w.Missing; n > 0 {
-		visible.Fprintf(std.err, "tapedeck: %s missing from the recording: tapedeck verify says which\n", plural(n, "payload is", "payloads are"))
+		std.say("%s missing from the recording: tapedeck verify says which", plural(n, "payload is", "payloads are"))
 	}
 	if n := w.TooLarge; n > 0 {
-		visible.Fprintf(std.err, "tapedeck: it names %s that it does not hold: --payloads %s allows no more\n", plural(n, "document", "documents"), o.payloads)
+		std.say("it names %s that it does not hold: --payloads %s allows no more", plural(n, "document", "documents"), o.payloads)
 	}
 	return nil
 }
 
 // exportSpans gives recordings to a receiver of OpenTelemetry, or to a file.
-func exportSpans(ctx context.Context, o *exportOptions, names []string, std streams) error {
-	return withRecordings(ctx, names, progressFor(std, o.json), func(ctx context.Context, recs []*recording.Recording, prices *llm.Prices) error {
+func exportSpans(ctx context.Context, o *exportOptions, names []string, std *console) error {
+	return withRecordings(ctx, names, std.progress(), func(ctx context.Context, recs []*recording.Recording, prices *llm.Prices) error {
 		spans := 0
 		give := func(to otlp.Sink) error {
 			for _, rec := range recs {
@@ -128,7 +123,7 @@ func exportSpans(ctx context.Context, o *exportOptions, names []string, std stre
 		if err := o.receiver(ctx, give); err != nil {
 			return err
 		}
-		if o.json {
+		if std.json {
 			return printJSON(std.out, map[string]any{"to": visible.WithoutUser(o.otlp), "spans": spans, "traces": len(recs)})
 		}
 		_, err := visible.Fprintf(std.out, "%s: %s in %s\n", visible.WithoutUser(o.otlp), plural(spans, "span", "spans"), plural(len(recs), "trace", "traces"))
@@ -152,10 +147,9 @@ type uiOptions struct {
 	runs   runsOptions
 	listen string
 	open   bool
-	json   bool
 }
 
-func newUICommand(std streams) *cobra.Command {
+func newUICommand(std *console) *cobra.Command {
 	var o uiOptions
 	cmd := withHelp("ui", &cobra.Command{
 		ValidArgsFunction: recordingNames,
@@ -166,18 +160,18 @@ func newUICommand(std streams) *cobra.Command {
 	f.StringVar(&o.runs.daemon, "daemon", "", "`URL` of a daemon whose runs are shown too, and what waits there for a person")
 	f.StringVar(&o.runs.tokenFile, "token-file", "", "`file` with that daemon's host token (default: where it keeps it)")
 	f.BoolVar(&o.open, "open", false, "open it in the browser")
-	f.BoolVar(&o.json, "json", false, "where it is as JSON on stdout")
+	std.jsonFlag(cmd, "where it is as JSON on stdout")
 	return cmd
 }
 
-func runUI(ctx context.Context, o *uiOptions, names []string, std streams) error {
+func runUI(ctx context.Context, o *uiOptions, names []string, std *console) error {
 	prices, err := projectPrices()
 	if err != nil {
 		return err
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	shown, clean, err := stacks(ctx, names, prices, progressFor(std, o.json))
+	shown, clean, err := stacks(ctx, names, prices, std.progress())
 	defer clean()
 	if err != nil {
 		return err
@@ -208,27 +202,27 @@ func runUI(ctx context.Context, o *uiOptions, names []string, std streams) error
 }
 
 // ready says where the page is.
-func (o *uiOptions) ready(url string, std streams) error {
-	if o.json {
+func (o *uiOptions) ready(url string, std *console) error {
+	if std.json {
 		if err := printJSON(std.out, map[string]string{"url": url}); err != nil {
 			return err
 		}
 	} else if _, err := visible.Fprintf(std.out, "%s\n", url); err != nil {
 		return err
 	}
-	visible.Fprintln(std.err, "tapedeck: who has this address sees all that is in it; ^C ends it")
+	std.say("who has this address sees all that is in it; ^C ends it")
 	return nil
 }
 
 // browse opens the page in the browser. done is to be called at the end.
-func browse(server *page.Server, std streams) (done func()) {
+func browse(server *page.Server, std *console) (done func()) {
 	program := "xdg-open"
 	if runtime.GOOS == "darwin" {
 		program = "open"
 	}
 	done, err := server.Browse(program)
 	if err != nil {
-		visible.Fprintf(std.err, "tapedeck: no browser was opened: %v\n", err)
+		std.say("no browser was opened: %v", err)
 	}
 	return done
 }

@@ -36,7 +36,7 @@ func TestProgress(t *testing.T) {
 func TestProgressIsSilent(t *testing.T) {
 	var buf bytes.Buffer
 	for name, p := range map[string]*progress{
-		"nil": nil, "no terminal": newProgress(&buf), "json": progressFor(streams{err: &buf}, true),
+		"nil": nil, "no terminal": newProgress(&buf), "json": (&console{streams: streams{err: &buf}, json: true}).progress(),
 		"young": {w: &buf, begun: time.Now()},
 	} {
 		p.bytes("x")(1, 2)

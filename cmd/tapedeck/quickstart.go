@@ -23,42 +23,35 @@ import (
 )
 
 type quickstartOptions struct {
-	dir  string
-	json bool
+	dir string
 }
 
-func newQuickstartCommand(std streams) *cobra.Command {
+func newQuickstartCommand(std *console) *cobra.Command {
 	var o quickstartOptions
-	cmd := withHelp("quickstart", &cobra.Command{
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runQuickstart(cmd.Context(), &o, std) },
-	})
+	cmd := command("quickstart", "", func(cmd *cobra.Command, _ []string) error { return runQuickstart(cmd.Context(), &o, std) })
 	cmd.Flags().StringVar(&o.dir, "dir", "", "work in this `directory` and leave it (default: a temporary one)")
-	cmd.Flags().BoolVar(&o.json, "json", false, "what came of it as JSON on stdout, its recording null without --dir; the tour itself on stderr")
+	std.jsonFlag(cmd, "what came of it as JSON on stdout, its recording null without --dir; the tour itself on stderr")
 	cmd.AddCommand(newQuickstartAgentCommand(std), newQuickstartEndpointCommand(std))
 	return cmd
 }
 
 // newQuickstartAgentCommand is the agent that quickstart records: a program of its own as far as the recorder can tell.
-func newQuickstartAgentCommand(std streams) *cobra.Command {
-	return withHelp("quickstart agent", &cobra.Command{
-		Args: takes("PROMPT"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			status := demoagent.Run(cmd.Context(), &demoagent.Options{
-				Prompt: args[0], APIKey: os.Getenv("ANTHROPIC_API_KEY"), BaseURL: os.Getenv("ANTHROPIC_BASE_URL"),
-				Stdout: std.out, Stderr: std.err,
-			})
-			if status != 0 {
-				return &statusError{status: status}
-			}
-			return nil
-		},
+func newQuickstartAgentCommand(std *console) *cobra.Command {
+	return command("quickstart agent", "PROMPT", func(cmd *cobra.Command, args []string) error {
+		status := demoagent.Run(cmd.Context(), &demoagent.Options{
+			Prompt: args[0], APIKey: os.Getenv("ANTHROPIC_API_KEY"), BaseURL: os.Getenv("ANTHROPIC_BASE_URL"),
+			Stdout: std.out, Stderr: std.err,
+		})
+		if status != 0 {
+			return &statusError{status: status}
+		}
+		return nil
 	})
 }
 
-func runQuickstart(ctx context.Context, o *quickstartOptions, std streams) error {
-	shown := std
-	if o.json {
+func runQuickstart(ctx context.Context, o *quickstartOptions, std *console) error {
+	shown := std.streams
+	if std.json {
 		shown.out = std.err
 	}
 	tour, err := newTour(o.dir, shown)
@@ -69,24 +62,21 @@ func runQuickstart(ctx context.Context, o *quickstartOptions, std streams) error
 	if err := tour.run(ctx); err != nil {
 		return fmt.Errorf("quickstart: %w", err)
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, map[string]any{"recording": tour.left(), "unchanged": tour.green, "changed": tour.red})
 	}
 	return nil
 }
 
 // newQuickstartEndpointCommand is the endpoint that quickstart records its agent against, for whoever wants to go on from there.
-func newQuickstartEndpointCommand(std streams) *cobra.Command {
+func newQuickstartEndpointCommand(std *console) *cobra.Command {
 	var listen string
-	cmd := withHelp("quickstart endpoint", &cobra.Command{
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runQuickstartEndpoint(cmd.Context(), listen, std) },
-	})
+	cmd := command("quickstart endpoint", "", func(cmd *cobra.Command, _ []string) error { return runQuickstartEndpoint(cmd.Context(), listen, std) })
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "TCP `address`, port 0 for a free one")
 	return cmd
 }
 
-func runQuickstartEndpoint(ctx context.Context, listen string, std streams) error {
+func runQuickstartEndpoint(ctx context.Context, listen string, std *console) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	l, err := net.Listen("tcp", listen)
@@ -96,7 +86,7 @@ func runQuickstartEndpoint(ctx context.Context, listen string, std streams) erro
 	server := &http.Server{Handler: scriptedllm.New(nil), ReadHeaderTimeout: 10 * time.Second}
 	closed := context.AfterFunc(ctx, func() { server.Close() })
 	defer closed()
-	visible.Fprintf(std.err, "tapedeck: a scripted model at http://%s\n", l.Addr())
+	std.say("a scripted model at http://%s", l.Addr())
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

@@ -21,7 +21,7 @@ func TestQuickstartEndpoint(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { // ends with ctx; awaited below
 		defer w.Close()
-		ended <- runQuickstartEndpoint(ctx, "127.0.0.1:0", streams{out: w, err: w})
+		ended <- runQuickstartEndpoint(ctx, "127.0.0.1:0", &console{streams: streams{out: w, err: w}})
 	}()
 	line, _ := bufio.NewReader(r).ReadString('\n')
 	_, url, ok := strings.Cut(strings.TrimSpace(line), "a scripted model at ")

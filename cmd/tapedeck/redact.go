@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,32 +19,22 @@ import (
 )
 
 type redactOptions struct {
-	matches []string
-	email   bool
-	values  []string
-	output  string
-	noSeal  bool
-	dryRun  bool
-	json    bool
+	redact.Options
+	matches, values []string
+	email           bool
 }
 
-func newRedactCommand(std streams) *cobra.Command {
+func newRedactCommand(std *console) *cobra.Command {
 	var o redactOptions
-	cmd := withHelp("redact", &cobra.Command{
-		Args:              takes("REC"),
-		ValidArgsFunction: recordingNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runRedact(cmd.Context(), &o, args[0], std)
-		},
-	})
+	cmd := command("redact", "REC", interruptibly(func(cmd *cobra.Command, args []string) error { return runRedact(cmd.Context(), &o, args[0], std) }))
 	f := cmd.Flags()
 	f.StringArrayVar(&o.matches, "match", nil, "take out what this `expression` matches (repeatable; (?i) in front: whatever the case)")
 	f.BoolVar(&o.email, "email", false, "take out addresses of email")
 	f.StringArrayVar(&o.values, "value-from", nil, "take out each line of this `file` (repeatable)")
-	f.StringVarP(&o.output, "output", "o", "", "the new recording's `directory`")
-	f.BoolVar(&o.noSeal, "no-seal", false, "leave the new recording unsealed")
-	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "say what would be replaced, and leave nothing")
-	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout")
+	f.StringVarP(&o.Output, "output", "o", "", "the new recording's `directory`")
+	f.BoolVar(&o.NoSeal, "no-seal", false, "leave the new recording unsealed")
+	f.BoolVarP(&o.DryRun, "dry-run", "n", false, "say what would be replaced, and leave nothing")
+	std.jsonFlag(cmd, "the result as JSON on stdout")
 	return cmd
 }
 
@@ -72,9 +63,9 @@ func (o *redactOptions) rules() (rules []redact.Rule, err error) {
 	return rules, nil
 }
 
-func runRedact(ctx context.Context, o *redactOptions, name string, std streams) error {
-	rules, err := o.rules()
-	if err != nil {
+func runRedact(ctx context.Context, o *redactOptions, name string, std *console) error {
+	var err error
+	if o.Rules, err = o.rules(); err != nil {
 		return err
 	}
 	rec, clean, err := openRecordingOrPacked(ctx, name)
@@ -82,33 +73,25 @@ func runRedact(ctx context.Context, o *redactOptions, name string, std streams) 
 		return err
 	}
 	defer clean()
-	if o.output == "" && !o.dryRun {
+	if o.Output == "" && !o.DryRun {
 		return errors.New("-o says where the new recording goes: -o clean.rec")
 	}
-	output, err := filepath.Abs(o.output)
-	if o.output == "" {
-		output = rec.Dir
+	if o.Output, err = filepath.Abs(cmp.Or(o.Output, rec.Dir)); err != nil {
+		return err
 	}
+	end := std.progress().busy("taking it out")
+	res, err := redact.Run(ctx, rec, &o.Options)
+	end()
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	p := progressFor(std, o.json)
-	end := p.busy("taking it out")
-	res, err := redact.Run(ctx, rec, &redact.Options{Rules: rules, Output: output, DryRun: o.dryRun, NoSeal: o.noSeal})
-	end()
-	p.end()
-	if err != nil {
-		return orInterrupted(err)
-	}
-	if !o.dryRun {
-		remember(res.ID, output, std.err)
-		if made, err := recording.Open(output); err == nil {
+	if !o.DryRun {
+		remember(res.ID, o.Output, std.err)
+		if made, err := recording.Open(o.Output); err == nil {
 			page.Prepare(made, nil)
 		}
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, res)
 	}
 	return tellRedacted(std.out, std.err, res)

@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -24,58 +24,43 @@ import (
 
 type replayOptions struct {
 	verdictFlags
-	mode   string
-	speed  string
-	keep   string
-	output string
-	proxy  bool
-	tty    bool
-	tree   string
-	watch  []string
-	json   bool
+	deck.ReplayOptions
+	mode, speed, tree string
 }
 
-func newReplayCommand(std streams) *cobra.Command {
+func newReplayCommand(std *console) *cobra.Command {
 	var o replayOptions
-	cmd := withHelp("replay", &cobra.Command{
-		Args:              takes("REC…"),
-		ValidArgsFunction: recordingNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if dash := cmd.ArgsLenAtDash(); len(args) > 1 && dash != 1 {
-				return fmt.Errorf("replay takes one REC; another program goes behind --: tapedeck replay %s -- %s", args[0], args[1])
-			}
-			return runReplay(cmd.Context(), &o, args[0], args[1:], std)
-		},
+	cmd := command("replay", "REC…", func(cmd *cobra.Command, args []string) error {
+		if dash := cmd.ArgsLenAtDash(); len(args) > 1 && dash != 1 {
+			return fmt.Errorf("replay takes one REC; another program goes behind --: tapedeck replay %s -- %s", args[0], args[1])
+		}
+		return runReplay(cmd.Context(), &o, args[0], args[1:], std)
 	})
 	f := cmd.Flags()
-	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
+	modeFlag(cmd, &o.mode, "semantic", "what must match")
 	f.StringVar(&o.speed, "speed", "collapsed", "collapsed (no waiting), realtime (the head of an answer comes with its first bytes), or N times as fast")
-	f.StringVar(&o.keep, "keep", "", "`directory` that gets the work tree as the replay left it")
-	f.StringVarP(&o.output, "output", "o", "", "`directory` that gets the replay as a recording of its own, unsealed")
+	f.StringVar(&o.Keep, "keep", "", "`directory` that gets the work tree as the replay left it")
+	f.StringVarP(&o.Out, "output", "o", "", "`directory` that gets the replay as a recording of its own, unsealed")
 	o.define(cmd)
 	o.defineStrict(f)
-	f.StringVar(&o.tree, "tree", "recorded", treeHelp)
-	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)
-	f.BoolVar(&o.tty, "tty", false, "compare the terminal's screens in place of its bytes")
-	f.BoolVar(&o.proxy, "proxy", false, "run the program outside the jail and answer what heeds HTTP_PROXY")
-	f.BoolVar(&o.json, "json", false, "the report as JSON on stdout")
-	completeVerdict(cmd)
-	completeFlag(cmd, "tree", "recorded", "now")
+	treeFlag(cmd, &o.tree, "recorded")
+	f.StringArrayVar(&o.Watch, "watch", nil, watchHelp)
+	f.BoolVar(&o.Screens, "tty", false, "compare the terminal's screens in place of its bytes")
+	f.BoolVar(&o.Proxy, "proxy", false, "run the program outside the jail and answer what heeds HTTP_PROXY")
+	std.jsonFlag(cmd, "the report as JSON on stdout")
 	completeFlag(cmd, "speed", "collapsed", "realtime")
 	return cmd
 }
 
-func runReplay(ctx context.Context, o *replayOptions, name string, argv []string, std streams) error {
-	speed, err := parseSpeed(o.speed)
-	if err != nil {
+func runReplay(ctx context.Context, o *replayOptions, name string, argv []string, std *console) error {
+	var err error
+	if o.Speed, err = parseSpeed(o.speed); err != nil {
 		return err
 	}
-	mode, err := fidelity.ParseMode(o.mode)
-	if err != nil {
-		return fmt.Errorf("--mode: %w", err)
+	if o.Mode, err = parseMode(o.mode); err != nil {
+		return err
 	}
-	now, at, err := parseTree(o.tree)
-	if err != nil {
+	if o.TreeNow, o.TreeAt, err = parseTree(o.tree); err != nil {
 		return err
 	}
 	text, err := o.text(std.err)
@@ -88,21 +73,19 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	}
 	signals, stop := catchSignals()
 	defer stop()
-	restored := sync.OnceFunc(progressFor(std, o.json).busy("restoring what the run found"))
+	restored := sync.OnceFunc(std.progress().busy("restoring what the run found"))
 	defer restored()
-	v, err := replay(ctx, &deck.ReplayOptions{
-		Argv: argv, Streams: std.outputs(o.json), Signals: signals,
-		Mode: mode, Speed: speed, Keep: o.keep, Out: o.output, Proxy: o.proxy, Screens: o.tty, TreeNow: now, TreeAt: at, Watch: o.watch, Starting: restored, Log: logger(std.err),
-	})
+	o.Argv, o.Streams, o.Signals, o.Starting, o.Log = argv, std.outputs(), signals, restored, logger(std.err)
+	v, err := replay(ctx, &o.ReplayOptions)
 	if err != nil {
 		return err
 	}
 	endLine(std.err, v.OpenLine)
-	return o.hold(v.Report, o.json, std.out, std.err, text)
+	return o.hold(v.Report, std, std.err, text)
 }
 
 // replays returns what replays name: a recording, or a bare tape, whose program gets our stdin.
-func (o *replayOptions) replays(name string, std streams) (func(context.Context, *deck.ReplayOptions) (*deck.Verdict, error), error) {
+func (o *replayOptions) replays(name string, std *console) (func(context.Context, *deck.ReplayOptions) (*deck.Verdict, error), error) {
 	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && !library.LooksPacked(name) {
 		return func(ctx context.Context, opts *deck.ReplayOptions) (*deck.Verdict, error) {
 			if !isTerminal(std.in) {
@@ -134,9 +117,6 @@ func idIn(dir string) string {
 	return ""
 }
 
-// treeHelp is the help of --tree.
-const treeHelp = "the work tree that a program finds: recorded, now (as it is on the disk), or a `directory` that holds it now"
-
 // parseTree reads a --tree.
 func parseTree(s string) (now bool, at string, err error) {
 	switch s {
@@ -167,53 +147,44 @@ func parseSpeed(s string) (float64, error) {
 
 type diffOptions struct {
 	verdictFlags
-	mode    string
-	aligned bool
-	watch   []string
-	tty     bool
-	json    bool
+	deck.CompareOptions
+	mode string
 }
 
-func newDiffCommand(std streams) *cobra.Command {
+func newDiffCommand(std *console) *cobra.Command {
 	var o diffOptions
-	cmd := withHelp("diff", &cobra.Command{
-		Args:              takes("A", "B"),
-		ValidArgsFunction: recordingNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runDiff(cmd.Context(), &o, args[0], args[1], std)
-		},
+	cmd := command("diff", "A B", func(cmd *cobra.Command, args []string) error {
+		return runDiff(cmd.Context(), &o, args[0], args[1], std)
 	})
 	f := cmd.Flags()
-	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
-	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one (recordings always are)")
-	f.BoolVar(&o.tty, "tty", false, "compare the screens of two recordings' terminals in place of their bytes")
-	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)
+	modeFlag(cmd, &o.mode, "semantic", "what must match")
+	f.BoolVar(&o.Aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one (recordings always are)")
+	f.BoolVar(&o.Screens, "tty", false, "compare the screens of two recordings' terminals in place of their bytes")
+	f.StringArrayVar(&o.Watch, "watch", nil, watchHelp)
 	o.define(cmd)
 	o.defineStrict(f)
-	f.BoolVar(&o.json, "json", false, "the report as JSON")
-	completeVerdict(cmd)
+	std.jsonFlag(cmd, "the report as JSON")
 	return cmd
 }
 
-func runDiff(ctx context.Context, o *diffOptions, a, b string, std streams) error {
-	mode, err := fidelity.ParseMode(o.mode)
-	if err != nil {
-		return fmt.Errorf("--mode: %w", err)
-	}
+func runDiff(ctx context.Context, o *diffOptions, a, b string, std *console) error {
 	text, err := o.text(std.out)
 	if err != nil {
+		return err
+	}
+	if o.Mode, err = parseMode(o.mode); err != nil {
 		return err
 	}
 	var paths [2]string
 	for i, name := range []string{a, b} {
 		var clean func()
-		if paths[i], clean, err = anyTape(ctx, name, progressFor(std, o.json)); err != nil {
+		if paths[i], clean, err = anyTape(ctx, name, std.progress()); err != nil {
 			return err
 		}
 		defer clean()
 	}
-	stop := progressFor(std, o.json).busy("comparing")
-	r, err := deck.Compare(paths[0], paths[1], &deck.CompareOptions{Mode: mode, Aligned: o.aligned, Watch: o.watch, Screens: o.tty})
+	stop := std.progress().busy("comparing")
+	r, err := deck.Compare(paths[0], paths[1], &o.CompareOptions)
 	stop()
 	if err != nil {
 		return err
@@ -223,9 +194,9 @@ func runDiff(ctx context.Context, o *diffOptions, a, b string, std streams) erro
 	case err != nil:
 		return err
 	case totals == nil:
-		return o.hold(r, o.json, std.out, std.out, text)
-	case o.json:
-		err = printJSON(std.out, &reportWithTotals{r, totals})
+		return o.hold(r, std, std.out, text)
+	case std.json:
+		err = printJSON(std.out, joined{r, map[string]any{"totals": totals}})
 	default:
 		if err = r.WriteText(std.out, text); err == nil {
 			visible.Fprintln(std.out)
@@ -256,25 +227,6 @@ func totalsOf(paths []string) (totals []*recording.Totals, err error) {
 		totals = append(totals, &a.Total)
 	}
 	return totals, nil
-}
-
-// reportWithTotals is a report of two recordings and what they come to, A's first.
-type reportWithTotals struct {
-	report *fidelity.Report
-	totals []*recording.Totals
-}
-
-// MarshalJSON writes the report with one more key.
-func (r *reportWithTotals) MarshalJSON() ([]byte, error) {
-	report, err := marshal(r.report)
-	if err != nil {
-		return nil, err
-	}
-	totals, err := marshal(r.totals)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat(report[:len(report)-1], []byte(`,"totals":`), totals, []byte("}")), nil
 }
 
 // tapeOrRecording returns the path of a bare tape, or of the recording that name stands for.
@@ -325,8 +277,8 @@ func (o *verdictFlags) defineStrict(f *pflag.FlagSet) {
 }
 
 // hold prints a report of two recordings and returns what makes the exit status, as --strict wants it.
-func (o *verdictFlags) hold(r *fidelity.Report, json bool, out, w io.Writer, text *fidelity.TextOptions) error {
-	return o.held(r, printReport(r, json, out, w, text))
+func (o *verdictFlags) hold(r *fidelity.Report, std *console, w io.Writer, text *fidelity.TextOptions) error {
+	return o.held(r, printReport(r, std, w, text))
 }
 
 // held is err, or what --strict makes of a report that holds.
@@ -352,9 +304,22 @@ func completeFlag(cmd *cobra.Command, flag string, values ...string) {
 	cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// completeVerdict is completeFlag for --mode.
-func completeVerdict(cmd *cobra.Command) {
+// modeFlag defines --mode.
+func modeFlag(cmd *cobra.Command, to *string, usual, usage string) {
+	cmd.Flags().StringVar(to, "mode", usual, usage+": semantic, outcome, byte-identical or phase-aware")
 	completeFlag(cmd, "mode", "semantic", "outcome", "byte-identical", "phase-aware")
+}
+
+// parseMode reads a --mode.
+func parseMode(s string) (fidelity.Mode, error) {
+	mode, err := fidelity.ParseMode(s)
+	return mode, prefixedError("--mode", err)
+}
+
+// treeFlag defines --tree.
+func treeFlag(cmd *cobra.Command, to *string, usual string) {
+	cmd.Flags().StringVar(to, "tree", usual, "the work tree that a program finds: recorded, now (as it is on the disk), or a `directory` that holds it now")
+	completeFlag(cmd, "tree", "recorded", "now")
 }
 
 func (o *verdictFlags) text(w io.Writer) (t *fidelity.TextOptions, err error) {
@@ -379,18 +344,15 @@ func verdictText(w io.Writer) *fidelity.TextOptions {
 	return &fidelity.TextOptions{Color: colour(w), Width: width(w)}
 }
 
-// printReport writes a report, as JSON to out or as text to w, and returns what makes the exit status.
-func printReport(r *fidelity.Report, json bool, out, w io.Writer, o *fidelity.TextOptions) error {
+// printReport writes a report, as text to w, and returns what makes the exit status.
+func printReport(r *fidelity.Report, std *console, w io.Writer, o *fidelity.TextOptions) error {
 	var err error
-	if json {
-		err = printJSON(out, r)
+	if std.json {
+		err = printJSON(std.out, r)
 	} else {
 		err = r.WriteText(w, o)
 	}
-	if err != nil {
-		return err
-	}
-	return verdictOf(r)
+	return cmp.Or(err, verdictOf(r))
 }
 
 // verdictOf is what makes the exit status of a report; nil of a faithful one.

@@ -40,21 +40,6 @@ type streams struct {
 	out, err io.Writer
 }
 
-// outputs is where a program that is run writes to: with --json stdout is ours.
-func (s streams) outputs(json bool) deck.Streams {
-	if json {
-		return deck.Streams{Stdout: s.err, Stderr: s.err}
-	}
-	return deck.Streams{Stdout: s.out, Stderr: s.err}
-}
-
-// ofProgram is outputs, of a program that reads ours.
-func (s streams) ofProgram(json bool) deck.Streams {
-	o := s.outputs(json)
-	o.Stdin = s.in
-	return o
-}
-
 func stdStreams() streams { return streams{os.Stdin, os.Stdout, os.Stderr} }
 
 // A statusError ends a command with a status. Err is nil where everything has been said.
@@ -150,7 +135,8 @@ func hintFor(err error) string {
 }
 
 // newRootCommand is the root of all commands, or of that one alone which is called: most of them take longer to be made than one takes to begin.
-func newRootCommand(std streams, called string) *cobra.Command {
+func newRootCommand(on streams, called string) *cobra.Command {
+	std := &console{streams: on}
 	cmd := &cobra.Command{
 		Use:   "tapedeck",
 		Short: "The flight recorder for AI agents",
@@ -198,10 +184,10 @@ record ends as its program did, 125 when it failed itself.`,
 // A commandMaker makes a command of the first level.
 type commandMaker struct {
 	name string
-	make func(streams) *cobra.Command
+	make func(*console) *cobra.Command
 }
 
-func (m commandMaker) of(group string, std streams) *cobra.Command {
+func (m commandMaker) of(group string, std *console) *cobra.Command {
 	c := m.make(std)
 	c.GroupID = group
 	if sweeps[m.name] {
@@ -373,14 +359,6 @@ func recordingNames(*cobra.Command, []string, string) ([]string, cobra.ShellComp
 	return out, cobra.ShellCompDirectiveDefault
 }
 
-// recordingThenFile completes a REC argument, and then files.
-func recordingThenFile(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	return recordingNames(cmd, args, word)
-}
-
 // takes checks that there is one argument for each of names, as they stand in the command's usage. The last may stand for
 // several where its name ends so: REC….
 func takes(names ...string) cobra.PositionalArgs {
@@ -495,13 +473,27 @@ func withHelp(path string, cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// oneArgument is the command called by path that takes one argument, called name in its usage, which complete completes (nil: a file).
-func oneArgument(path, name string, complete cobra.CompletionFunc, run func(ctx context.Context, arg string) error) *cobra.Command {
-	return withHelp(path, &cobra.Command{
-		Args:              takes(name),
-		ValidArgsFunction: complete,
-		RunE:              func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args[0]) },
-	})
+// completions are what a shell offers for an argument, by its name in the usage. Of a name that is not here it offers files.
+var completions = map[string]cobra.CompletionFunc{
+	"": cobra.NoFileCompletions, "CASSETTE": cassetteNames, "REC": recordingNames, "TAPE|REC": recordingNames, "TAPE": recordingNames,
+	"PATH": recordingNames, "A": recordingNames, "B": recordingNames,
+}
+
+// command is the command called by path that takes the arguments of these names: none, "REC", "REC FILE", or several of the last, "REC…".
+func command(path, names string, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
+	all := strings.Fields(names)
+	cmd := withHelp(path, &cobra.Command{Args: cobra.NoArgs, ValidArgsFunction: completions[""], RunE: run})
+	if len(all) > 0 {
+		cmd.Args = takes(all...)
+		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			name := strings.TrimSuffix(all[min(len(args), len(all)-1)], "…")
+			if complete := completions[name]; complete != nil {
+				return complete(cmd, args, word)
+			}
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+	}
+	return cmd
 }
 
 // commandGroup is a command that does nothing but hold others.

@@ -26,7 +26,7 @@ type runsOptions struct {
 	tokenFile string
 }
 
-func newRunsCommand(std streams) *cobra.Command {
+func newRunsCommand(std *console) *cobra.Command {
 	var o runsOptions
 	cmd := commandGroup("runs",
 		newRunsListCommand(&o, std), newRunsShowCommand(&o, std), newRunsWatchCommand(&o, std), newRunsExportCommand(&o, std),
@@ -101,24 +101,19 @@ type runsListOptions struct {
 	agent  string
 	status string
 	limit  int
-	json   bool
 }
 
 var runStatuses = []string{string(runtrace.InProgress), string(runtrace.Completed), string(runtrace.Incomplete)}
 
-func newRunsListCommand(from *runsOptions, std streams) *cobra.Command {
+func newRunsListCommand(from *runsOptions, std *console) *cobra.Command {
 	var o runsListOptions
-	cmd := withHelp("runs list", &cobra.Command{
-		SuggestFor:        []string{"ls"},
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runRunsList(cmd.Context(), from, &o, std) },
-	})
+	cmd := command("runs list", "", interruptibly(func(cmd *cobra.Command, _ []string) error { return runRunsList(cmd.Context(), from, &o, std) }))
+	cmd.SuggestFor = []string{"ls"}
 	f := cmd.Flags()
 	f.StringVar(&o.agent, "agent", "", "only runs of this `agent`, by its id")
 	f.StringVar(&o.status, "status", "", "only runs with this `status`: "+strings.Join(runStatuses, ", "))
 	f.IntVarP(&o.limit, "limit", "n", 0, "at most so `many` of the newest (default: all)")
-	f.BoolVar(&o.json, "json", false, "the list as JSON")
+	std.jsonFlag(cmd, "the list as JSON")
 	_ = cmd.RegisterFlagCompletionFunc("agent", agentNames(from))
 	completeFlag(cmd, "status", runStatuses...)
 	return cmd
@@ -134,19 +129,19 @@ func (o *runsListOptions) check() error {
 	return nil
 }
 
-func runRunsList(ctx context.Context, from *runsOptions, o *runsListOptions, std streams) error {
+func runRunsList(ctx context.Context, from *runsOptions, o *runsListOptions, std *console) error {
 	if err := o.check(); err != nil {
 		return err
 	}
 	return from.with(ctx, std, func(ctx context.Context, src runSource) error { return o.list(ctx, src, std) })
 }
 
-func (o *runsListOptions) list(ctx context.Context, src runSource, std streams) error {
+func (o *runsListOptions) list(ctx context.Context, src runSource, std *console) error {
 	runs, err := o.runs(ctx, src)
 	if err != nil {
 		return err
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, map[string]any{"source": src.Name(), "runs": runs})
 	}
 	if len(runs) == 0 {
@@ -177,17 +172,16 @@ func (o *runsListOptions) runs(ctx context.Context, src runSource) ([]runInfo, e
 	return runs, nil
 }
 
-func (o *runsListOptions) none(src runSource, std streams) error {
+func (o *runsListOptions) none(src runSource, std *console) error {
 	what := "no runs yet"
 	if o.agent != "" || o.status != "" {
 		what = "no run fits; `tapedeck runs list` without flags shows all"
 	}
-	_, err := visible.Fprintf(std.err, "tapedeck: %s: %s\n", src.Name(), errors.New(what))
-	return err
+	return std.say("%s: %s", src.Name(), errors.New(what))
 }
 
 // columnsOf is the width of stdout where it is a terminal, -1 for any elsewhere.
-func columnsOf(std streams) int {
+func columnsOf(std *console) int {
 	if !isTerminal(std.out) {
 		return -1
 	}
@@ -211,28 +205,28 @@ type runsExportOptions struct {
 	format string
 	output string
 	force  bool
-	json   bool
 }
 
 var runFormats = []string{"jsonl", "session", "markdown"}
 
 var runEndings = map[string]string{".jsonl": "jsonl", ".md": "markdown", ".markdown": "markdown"}
 
-func newRunsExportCommand(from *runsOptions, std streams) *cobra.Command {
+func newRunsExportCommand(from *runsOptions, std *console) *cobra.Command {
 	var o runsExportOptions
-	cmd := oneArgument("runs export", "RUN", runNames(from), func(ctx context.Context, name string) error {
-		return runRunsExport(ctx, from, &o, name, std)
-	})
+	cmd := command("runs export", "RUN", interruptibly(func(cmd *cobra.Command, args []string) error {
+		return runRunsExport(cmd.Context(), from, &o, args[0], std)
+	}))
+	cmd.ValidArgsFunction = runNames(from)
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "", "`form`: "+strings.Join(runFormats, ", ")+" (default: by the file's name, else jsonl)")
 	f.StringVarP(&o.output, "output", "o", "-", "`file` to write, - for stdout")
 	f.BoolVarP(&o.force, "force", "f", false, "replace the file where it is there")
-	f.BoolVar(&o.json, "json", false, "what was written as JSON; takes -o")
+	std.jsonFlag(cmd, "what was written as JSON; takes -o")
 	completeFlag(cmd, "format", runFormats...)
 	return cmd
 }
 
-func (o *runsExportOptions) check() (err error) {
+func (o *runsExportOptions) check(json bool) (err error) {
 	if o.format == "" {
 		if o.format, err = formatOf(o.output, runFormats[0], runEndings); err != nil {
 			return fmt.Errorf("%w, or give --format", err)
@@ -241,20 +235,20 @@ func (o *runsExportOptions) check() (err error) {
 	switch {
 	case !slices.Contains(runFormats, o.format):
 		return fmt.Errorf("--format %q: want one of %s", o.format, strings.Join(runFormats, ", "))
-	case o.json && o.output == "-":
+	case json && o.output == "-":
 		return errors.New("--json says what was written, and takes -o FILE")
 	}
 	return nil
 }
 
-func runRunsExport(ctx context.Context, from *runsOptions, o *runsExportOptions, name string, std streams) error {
-	if err := o.check(); err != nil {
+func runRunsExport(ctx context.Context, from *runsOptions, o *runsExportOptions, name string, std *console) error {
+	if err := o.check(std.json); err != nil {
 		return err
 	}
 	return from.withRun(ctx, std, name, func(ctx context.Context, src runSource, id runtrace.ID) error { return o.export(ctx, src, id, std) })
 }
 
-func (o *runsExportOptions) export(ctx context.Context, src runSource, id runtrace.ID, std streams) error {
+func (o *runsExportOptions) export(ctx context.Context, src runSource, id runtrace.ID, std *console) error {
 	var e exported
 	n, err := putWhole(o.output, o.force, std.out, func(w io.Writer) error {
 		buf := bufio.NewWriterSize(w, 64<<10)
@@ -264,13 +258,13 @@ func (o *runsExportOptions) export(ctx context.Context, src runSource, id runtra
 		return err
 	}
 	if !e.ended {
-		visible.Fprintln(std.err, "tapedeck: the run goes on: what it has so far was written")
+		std.say("the run goes on: what it has so far was written")
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, map[string]any{"run_id": id.Run, "file": o.output, "format": o.format, "records": e.records, "bytes": n, "ended": e.ended})
 	}
 	if o.output != "-" {
-		visible.Fprintf(std.err, "tapedeck: wrote %s: %s, %s\n", o.output, plural(e.records, "record", "records"), size(n))
+		std.say("wrote %s: %s, %s", o.output, plural(e.records, "record", "records"), size(n))
 	}
 	return nil
 }
@@ -322,7 +316,6 @@ type runsShowOptions struct {
 	lines    bool
 	verdicts bool
 	full     bool
-	json     bool
 
 	wanted runview.Range
 }
@@ -330,17 +323,18 @@ type runsShowOptions struct {
 // shownLines are kept of one text without --full.
 const shownLines = 40
 
-func newRunsShowCommand(from *runsOptions, std streams) *cobra.Command {
+func newRunsShowCommand(from *runsOptions, std *console) *cobra.Command {
 	var o runsShowOptions
-	cmd := oneArgument("runs show", "RUN", runNames(from), func(ctx context.Context, name string) error {
-		return runRunsShow(ctx, from, &o, name, std)
-	})
+	cmd := command("runs show", "RUN", interruptibly(func(cmd *cobra.Command, args []string) error {
+		return runRunsShow(cmd.Context(), from, &o, args[0], std)
+	}))
+	cmd.ValidArgsFunction = runNames(from)
 	f := cmd.Flags()
 	f.StringVar(&o.turns, "turn", "", "only this `turn`, or those of a range: 3, 2..5, 2.. or ..5; they count from 0")
 	f.BoolVar(&o.lines, "lines", false, "a line a turn")
 	f.BoolVar(&o.verdicts, "verdicts", false, "what policies decided, too")
 	f.BoolVar(&o.full, "full", false, "all of every text")
-	f.BoolVar(&o.json, "json", false, "the records as JSON")
+	std.jsonFlag(cmd, "the records as JSON")
 	return cmd
 }
 
@@ -349,14 +343,14 @@ func (o *runsShowOptions) parse() (err error) {
 	return prefixedError("--turn", err)
 }
 
-func runRunsShow(ctx context.Context, from *runsOptions, o *runsShowOptions, name string, std streams) error {
+func runRunsShow(ctx context.Context, from *runsOptions, o *runsShowOptions, name string, std *console) error {
 	if err := o.parse(); err != nil {
 		return err
 	}
 	return from.withRun(ctx, std, name, func(ctx context.Context, src runSource, id runtrace.ID) error { return o.show(ctx, src, id, std) })
 }
 
-func (o *runsShowOptions) show(ctx context.Context, src runSource, id runtrace.ID, std streams) (err error) {
+func (o *runsShowOptions) show(ctx context.Context, src runSource, id runtrace.ID, std *console) (err error) {
 	var verdicts []rpcapi.PolicyCheckResult
 	if o.verdicts {
 		if verdicts, err = src.Verdicts(ctx, id); err != nil {
@@ -364,14 +358,14 @@ func (o *runsShowOptions) show(ctx context.Context, src runSource, id runtrace.I
 		}
 	}
 	show := o.text
-	if o.json {
+	if std.json {
 		show = o.asJSON
 	}
 	return show(ctx, src, id, verdicts, std)
 }
 
 // text writes a run for people. The head says how many turns there are, so the records are read twice and never held.
-func (o *runsShowOptions) text(ctx context.Context, src runSource, id runtrace.ID, verdicts []rpcapi.PolicyCheckResult, std streams) error {
+func (o *runsShowOptions) text(ctx context.Context, src runSource, id runtrace.ID, verdicts []rpcapi.PolicyCheckResult, std *console) error {
 	var run runview.Run
 	for line, err := range src.Records(ctx, id) {
 		if err != nil {
@@ -432,7 +426,7 @@ func (o *runsShowOptions) writeTurns(ctx context.Context, src runSource, id runt
 }
 
 // asJSON writes {"version":1,"run_id",…,"records":[…]}, a record at a time.
-func (o *runsShowOptions) asJSON(ctx context.Context, src runSource, id runtrace.ID, verdicts []rpcapi.PolicyCheckResult, std streams) error {
+func (o *runsShowOptions) asJSON(ctx context.Context, src runSource, id runtrace.ID, verdicts []rpcapi.PolicyCheckResult, std *console) error {
 	err := raw(std.out, `{"version":%d,"run_id":%q,"agent_id":%q,"records":[`, jsonVersion, id.Run, id.Agent)
 	sep := "\n"
 	for line, errRead := range src.Records(ctx, id) {

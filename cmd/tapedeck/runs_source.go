@@ -114,19 +114,17 @@ func (o *runsOptions) url() string {
 }
 
 // with does something with where the runs are, until it is interrupted.
-func (o *runsOptions) with(ctx context.Context, std streams, do func(context.Context, runSource) error) error {
-	ctx, stop := interruptible(ctx)
-	defer stop()
+func (o *runsOptions) with(ctx context.Context, std *console, do func(context.Context, runSource) error) error {
 	src, err := o.open(ctx, std.err)
 	if err != nil {
-		return orInterrupted(err)
+		return err
 	}
 	defer src.Close()
-	return orInterrupted(do(ctx, src))
+	return do(ctx, src)
 }
 
 // withRun does something with one run: its id, a unique prefix of one, or last.
-func (o *runsOptions) withRun(ctx context.Context, std streams, name string, do func(context.Context, runSource, runtrace.ID) error) error {
+func (o *runsOptions) withRun(ctx context.Context, std *console, name string, do func(context.Context, runSource, runtrace.ID) error) error {
 	return o.with(ctx, std, func(ctx context.Context, src runSource) error {
 		id, err := findRun(ctx, src, name)
 		if err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,31 +34,26 @@ func (o *runsOptions) withDaemon(ctx context.Context, do func(context.Context, *
 	return interruptedIs130(do(ctx, d))
 }
 
-func newRunsPendingCommand(from *runsOptions, std streams) *cobra.Command {
-	var asJSON bool
-	cmd := withHelp("runs pending", &cobra.Command{
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return from.withDaemon(cmd.Context(), func(ctx context.Context, d *daemonRuns) error {
-				list, err := d.c.Pending(ctx)
-				switch {
-				case err != nil:
-					return d.wrap(err)
-				case asJSON:
-					return printJSON(std.out, map[string]any{"intents": list})
-				}
-				return writeIntents(std, list)
-			})
-		},
+func newRunsPendingCommand(from *runsOptions, std *console) *cobra.Command {
+	cmd := command("runs pending", "", func(cmd *cobra.Command, _ []string) error {
+		return from.withDaemon(cmd.Context(), func(ctx context.Context, d *daemonRuns) error {
+			list, err := d.c.Pending(ctx)
+			switch {
+			case err != nil:
+				return d.wrap(err)
+			case std.json:
+				return printJSON(std.out, map[string]any{"intents": list})
+			}
+			return writeIntents(std, list)
+		})
 	})
-	cmd.Flags().BoolVar(&asJSON, "json", false, "the list as JSON")
+	std.jsonFlag(cmd, "the list as JSON")
 	return cmd
 }
 
-func writeIntents(std streams, list []rpcapi.Intent) error {
+func writeIntents(std *console, list []rpcapi.Intent) error {
 	if len(list) == 0 {
-		visible.Fprintln(std.err, "tapedeck: nothing waits for a decision")
+		std.say("nothing waits for a decision")
 	}
 	for i := range list {
 		if err := raw(std.out, "%s", intentText(&list[i])); err != nil {
@@ -78,18 +72,6 @@ func quoted(names []string) []string {
 		}
 	}
 	return out
-}
-
-// writeIntent writes an intent as an object on a line.
-func writeIntent(std streams, in *rpcapi.Intent) error {
-	b, err := marshal(struct {
-		Version int `json:"version"`
-		*rpcapi.Intent
-	}{jsonVersion, in})
-	if err != nil {
-		return err
-	}
-	return raw(std.out, "%s\n", json.RawMessage(bytes.TrimSpace(b)))
 }
 
 // intentText is an intent for people: its id and who it is of, and each action with the names of its parameters.
@@ -113,7 +95,7 @@ func intentText(in *rpcapi.Intent) string {
 	return b.String()
 }
 
-func newRunsDecideCommand(from *runsOptions, std streams) *cobra.Command {
+func newRunsDecideCommand(from *runsOptions, std *console) *cobra.Command {
 	var reason string
 	cmd := withHelp("runs decide", &cobra.Command{
 		Args: takes("INTENT", strings.Join(decisions, "|")),
@@ -167,28 +149,23 @@ func (d *daemonRuns) intent(ctx context.Context, name string) (string, error) {
 
 type runsSuperviseOptions struct {
 	filter rpcapi.SupervisionFilter
-	json   bool
 }
 
-func newRunsSuperviseCommand(from *runsOptions, std streams) *cobra.Command {
+func newRunsSuperviseCommand(from *runsOptions, std *console) *cobra.Command {
 	var o runsSuperviseOptions
-	cmd := withHelp("runs supervise", &cobra.Command{
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return from.withDaemon(cmd.Context(), func(ctx context.Context, d *daemonRuns) error { return o.run(ctx, d, std) })
-		},
+	cmd := command("runs supervise", "", func(cmd *cobra.Command, _ []string) error {
+		return from.withDaemon(cmd.Context(), func(ctx context.Context, d *daemonRuns) error { return o.run(ctx, d, std) })
 	})
 	f := cmd.Flags()
 	f.StringVar(&o.filter.AgentID, "agent", "", "only proposals of this `agent`")
 	f.StringSliceVar(&o.filter.Tools, "tool", nil, "only proposals that call this `tool` (repeatable, or with commas)")
-	f.BoolVar(&o.json, "json", false, "each intent as a JSON object on a line; it asks nothing")
+	std.jsonFlag(cmd, "each intent as a JSON object on a line; it asks nothing")
 	_ = cmd.RegisterFlagCompletionFunc("agent", agentNames(from))
 	return cmd
 }
 
 // run gives what waits, until it is interrupted; on a terminal it asks about each.
-func (o *runsSuperviseOptions) run(ctx context.Context, d *daemonRuns, std streams) error {
+func (o *runsSuperviseOptions) run(ctx context.Context, d *daemonRuns, std *console) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	intents, err := d.c.Supervise(ctx, &o.filter)
@@ -196,8 +173,8 @@ func (o *runsSuperviseOptions) run(ctx context.Context, d *daemonRuns, std strea
 		return d.wrap(err)
 	}
 	var p *prompter
-	if caller := terminal.NewCaller([3]any{std.in, nil, nil}); !o.json && isTerminal(std.in) && caller != nil {
-		visible.Fprintln(std.err, "tapedeck: waiting for proposals; ^C ends it")
+	if caller := terminal.NewCaller([3]any{std.in, nil, nil}); !std.json && isTerminal(std.in) && caller != nil {
+		std.say("waiting for proposals; ^C ends it")
 		p = &prompter{d: d, std: std, caller: caller, ended: func() { end(io.EOF) }}
 		if err := p.listen(); err != nil {
 			return err
@@ -212,8 +189,8 @@ func (o *runsSuperviseOptions) run(ctx context.Context, d *daemonRuns, std strea
 		switch {
 		case err != nil:
 			err = d.wrap(err)
-		case o.json:
-			err = writeIntent(std, &in)
+		case std.json:
+			err = printLine(std.out, &in)
 		case p == nil:
 			err = raw(std.out, "%s", intentText(&in))
 		default:
@@ -245,7 +222,7 @@ func decisionOf(key string) string {
 // A prompter asks a person about one intent after another.
 type prompter struct {
 	d      *daemonRuns
-	std    streams
+	std    *console
 	caller *terminal.Caller
 	ended  func() // called when the terminal is gone
 

@@ -22,7 +22,6 @@ import (
 
 type runsWatchOptions struct {
 	agent string
-	json  bool
 }
 
 const (
@@ -32,7 +31,7 @@ const (
 	watchPause = 300 * time.Millisecond
 )
 
-func newRunsWatchCommand(from *runsOptions, std streams) *cobra.Command {
+func newRunsWatchCommand(from *runsOptions, std *console) *cobra.Command {
 	var o runsWatchOptions
 	cmd := withHelp("runs watch", &cobra.Command{
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -52,7 +51,7 @@ func newRunsWatchCommand(from *runsOptions, std streams) *cobra.Command {
 	})
 	f := cmd.Flags()
 	f.StringVar(&o.agent, "agent", "", "the newest run of this `agent` that goes on")
-	f.BoolVar(&o.json, "json", false, "an object a line")
+	std.jsonFlag(cmd, "an object a line")
 	_ = cmd.RegisterFlagCompletionFunc("agent", agentNames(from))
 	return cmd
 }
@@ -67,7 +66,7 @@ type runView interface {
 	end() error
 }
 
-func runRunsWatch(ctx context.Context, from *runsOptions, o *runsWatchOptions, name string, std streams) error {
+func runRunsWatch(ctx context.Context, from *runsOptions, o *runsWatchOptions, name string, std *console) error {
 	if name != "" && o.agent != "" {
 		return errors.New("RUN and --agent each say which run to watch: leave one out")
 	}
@@ -85,18 +84,18 @@ func runRunsWatch(ctx context.Context, from *runsOptions, o *runsWatchOptions, n
 		}
 	}
 	w := &runWatch{src: src, id: id, agent: o.agent}
-	if !o.json && isTerminal(std.out) && os.Getenv("TERM") != "dumb" {
+	if !std.json && isTerminal(std.out) && os.Getenv("TERM") != "dumb" {
 		return interruptedIs130(watchOnScreen(ctx, w, std))
 	}
 	var view runView = &plainView{std: std}
-	if o.json {
+	if std.json {
 		view = &jsonView{plainView{std: std}}
 	}
 	return interruptedIs130(errors.Join(w.follow(ctx, view), view.end()))
 }
 
 // openToWatch is open with the patience of who watches.
-func (o *runsOptions) openToWatch(ctx context.Context, std streams) (runSource, error) {
+func (o *runsOptions) openToWatch(ctx context.Context, std *console) (runSource, error) {
 	if o.data != "" {
 		return o.open(ctx, std.err)
 	}
@@ -188,7 +187,7 @@ func (w *runWatch) awaited() string {
 
 // A plainView shows each turn as a line.
 type plainView struct {
-	std streams
+	std *console
 	run runview.Run
 }
 
@@ -236,11 +235,10 @@ func (v *jsonView) end() error {
 	if v.run.Outcome != nil {
 		end.Outcome = v.run.Outcome.Status
 	}
-	b, err := marshal(end)
-	if err != nil {
-		return err
-	}
-	return raw(v.std.out, "{\"version\":%d,\"run_id\":%q,\"end\":%s}\n", jsonVersion, v.run.ID, b)
+	return printLine(v.std.out, struct {
+		RunID string   `json:"run_id"`
+		End   watchEnd `json:"end"`
+	}{v.run.ID, end})
 }
 
 // watchEnd is the last line of --json.
@@ -294,7 +292,7 @@ func (v *screenView) record(rec runtrace.Record, _ []byte) error {
 func (v *screenView) end() error { return nil }
 
 // watchOnScreen draws the run until it ends, the keys say so, or ctx ends.
-func watchOnScreen(ctx context.Context, w *runWatch, std streams) error {
+func watchOnScreen(ctx context.Context, w *runWatch, std *console) error {
 	caller := terminal.NewCaller([3]any{std.in, std.out, std.err})
 	defer caller.Close()
 	keys, release, err := takeKeys(caller, std)
@@ -323,7 +321,7 @@ func watchOnScreen(ctx context.Context, w *runWatch, std streams) error {
 }
 
 // takeKeys makes the terminal ours and hears its keys; nil where there are none to hear.
-func takeKeys(caller *terminal.Caller, std streams) (keys <-chan string, release func(), err error) {
+func takeKeys(caller *terminal.Caller, std *console) (keys <-chan string, release func(), err error) {
 	if caller == nil || !isTerminal(std.in) || !caller.Foreground() {
 		return nil, func() {}, nil
 	}

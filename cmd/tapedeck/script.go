@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/llm/fixture"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
-	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 	"github.com/tapedeck-dev/tapedeck/testbench"
 	"github.com/tapedeck-dev/tapedeck/testbench/script"
@@ -19,7 +18,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/testbench/wasi"
 )
 
-func newScriptCommand(std streams) *cobra.Command {
+func newScriptCommand(std *console) *cobra.Command {
 	cmd := commandGroup("script",
 		newScriptRunCommand(std), newScriptReplayCommand(std), newScriptFidelityCommand(std), newScriptNewCommand(std), newScriptFixtureCommand(std),
 	)
@@ -27,56 +26,46 @@ func newScriptCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func newScriptNewCommand(std streams) *cobra.Command {
-	var json bool
-	cmd := withHelp("script new", &cobra.Command{
-		Args: takes("NAME"),
-		RunE: func(_ *cobra.Command, args []string) error { return runScriptNew(args[0], json, std) },
-	})
-	cmd.Flags().BoolVar(&json, "json", false, "what was written as JSON")
+func newScriptNewCommand(std *console) *cobra.Command {
+	cmd := command("script new", "NAME", func(_ *cobra.Command, args []string) error { return runScriptNew(args[0], std) })
+	std.jsonFlag(cmd, "what was written as JSON")
 	return cmd
 }
 
-func runScriptNew(name string, json bool, std streams) error {
+func runScriptNew(name string, std *console) error {
 	paths, err := suite.Create(filepath.Dir(name), filepath.Base(name))
 	if err != nil {
 		return err
 	}
-	if json {
+	if std.json {
 		return printJSON(std.out, map[string]any{"files": paths})
 	}
 	for _, path := range paths {
-		visible.Fprintf(std.err, "tapedeck: wrote %s\n", shortPath(path))
+		std.say("wrote %s", shortPath(path))
 	}
-	_, err = visible.Fprintf(std.err, "tapedeck: tapedeck script run %s runs the tests\n", shortPath(paths[1]))
-	return err
+	return std.say("tapedeck script run %s runs the tests", shortPath(paths[1]))
 }
 
 type scriptFixtureOptions struct {
 	force bool
-	json  bool
 }
 
-func newScriptFixtureCommand(std streams) *cobra.Command {
+func newScriptFixtureCommand(std *console) *cobra.Command {
 	var o scriptFixtureOptions
-	cmd := withHelp("script fixture", &cobra.Command{
-		Args:              takes("REC", "OUT.jsonl"),
-		ValidArgsFunction: recordingNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runScriptFixture(cmd.Context(), &o, args[0], args[1], std)
-		},
+	cmd := command("script fixture", "REC OUT.jsonl", func(cmd *cobra.Command, args []string) error {
+		return runScriptFixture(cmd.Context(), &o, args[0], args[1], std)
 	})
 	f := cmd.Flags()
 	f.BoolVarP(&o.force, "force", "f", false, "replace OUT.jsonl where it is there")
-	f.BoolVar(&o.json, "json", false, "what was written as JSON")
+	std.jsonFlag(cmd, "what was written as JSON")
 	return cmd
 }
 
-func runScriptFixture(ctx context.Context, o *scriptFixtureOptions, from, out string, std streams) error {
-	if o.json && out == "-" {
+func runScriptFixture(ctx context.Context, o *scriptFixtureOptions, from, out string, std *console) error {
+	if std.json && out == "-" {
 		return fmt.Errorf("script fixture: --json and the fixture both want stdout: name a file in place of -")
 	}
-	path, clean, err := anyTape(ctx, from, progressFor(std, o.json))
+	path, clean, err := anyTape(ctx, from, std.progress())
 	if err != nil {
 		return err
 	}
@@ -94,11 +83,10 @@ func runScriptFixture(ctx context.Context, o *scriptFixtureOptions, from, out st
 		return err
 	case out == "-":
 		return nil
-	case o.json:
+	case std.json:
 		return printJSON(std.out, map[string]any{"file": out, "rules": len(rules), "bytes": n})
 	}
-	_, err = visible.Fprintf(std.err, "tapedeck: wrote %s into %s\n", plural(len(rules), "rule", "rules"), shortPath(out))
-	return err
+	return std.say("wrote %s into %s", plural(len(rules), "rule", "rules"), shortPath(out))
 }
 
 // anyTape returns the path of the tape or recording that name stands for, unpacked until clean is called.
@@ -112,21 +100,16 @@ func anyTape(ctx context.Context, name string, p *progress) (path string, clean 
 	return unpacked(ctx, path, p)
 }
 
-func newScriptFidelityCommand(std streams) *cobra.Command {
+func newScriptFidelityCommand(std *console) *cobra.Command {
 	o := diffOptions{}
-	cmd := withHelp("script fidelity", &cobra.Command{
-		Args:              takes("A", "B"),
-		ValidArgsFunction: recordingNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return jsonWhatever(o.json, std, func(std streams) error { return runDiff(cmd.Context(), &o, args[0], args[1], std) })
-		},
+	cmd := command("script fidelity", "A B", func(cmd *cobra.Command, args []string) error {
+		return jsonWhatever(std, func() error { return runDiff(cmd.Context(), &o, args[0], args[1], std) })
 	})
 	f := cmd.Flags()
-	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
-	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one")
+	modeFlag(cmd, &o.mode, "semantic", "what must match")
+	f.BoolVar(&o.Aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one")
 	o.define(cmd)
-	f.BoolVar(&o.json, "json", false, "the report as JSON")
-	completeVerdict(cmd)
+	std.jsonFlag(cmd, "the report as JSON")
 	return cmd
 }
 
@@ -137,36 +120,30 @@ type scriptReplayOptions struct {
 	aligned bool
 	emit    string
 	files   string
-	json    bool
 }
 
-func newScriptReplayCommand(std streams) *cobra.Command {
+func newScriptReplayCommand(std *console) *cobra.Command {
 	var o scriptReplayOptions
-	cmd := withHelp("script replay", &cobra.Command{
-		Args:              takes("TAPE", "FILE"),
-		ValidArgsFunction: recordingThenFile,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return jsonWhatever(o.json, std, func(std streams) error {
-				return runScriptReplay(cmd.Context(), &o, args[0], args[1], std)
-			})
-		},
-	})
+	cmd := command("script replay", "TAPE FILE", interruptibly(func(cmd *cobra.Command, args []string) error {
+		return jsonWhatever(std, func() error {
+			return runScriptReplay(cmd.Context(), &o, args[0], args[1], std)
+		})
+	}))
 	f := cmd.Flags()
-	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
+	modeFlag(cmd, &o.mode, "semantic", "what must match")
 	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one")
 	f.StringVar(&o.emit, "emit-tape", "", "write the replay's own tape to `TAPE`, over what is there")
 	f.StringVar(&o.files, "files", "", "take what the recorded run read from `DIR`, where the tape has hashes alone")
 	o.limits.define(f)
 	o.define(cmd)
-	f.BoolVar(&o.json, "json", false, "the report as JSON")
-	completeVerdict(cmd)
+	std.jsonFlag(cmd, "the report as JSON")
 	return cmd
 }
 
-func runScriptReplay(ctx context.Context, o *scriptReplayOptions, from, file string, std streams) error {
-	mode, err := fidelity.ParseMode(o.mode)
+func runScriptReplay(ctx context.Context, o *scriptReplayOptions, from, file string, std *console) error {
+	mode, err := parseMode(o.mode)
 	if err != nil {
-		return fmt.Errorf("--mode: %w", err)
+		return err
 	}
 	text, err := o.text(std.err)
 	if err != nil {
@@ -176,19 +153,17 @@ func runScriptReplay(ctx context.Context, o *scriptReplayOptions, from, file str
 	if err != nil {
 		return err
 	}
-	path, clean, err := anyTape(ctx, from, progressFor(std, o.json))
+	path, clean, err := anyTape(ctx, from, std.progress())
 	if err != nil {
 		return err
 	}
 	defer clean()
-	ctx, stop := interruptible(ctx)
-	defer stop()
 	b, err := testbench.Replay(path, &testbench.Config{Name: file, Emit: o.emit, Files: testbench.Files{Read: o.files}, OwnReadings: mode == fidelity.Outcome})
 	if err != nil {
 		return suite.Flagged(err)
 	}
 	program := suite.Program{Path: file, Limits: limits, In: std.in, Out: std.out, Err: std.err}
-	if o.json {
+	if std.json {
 		program.Out = std.err
 	}
 	_, failed := program.Run(ctx, b)
@@ -203,9 +178,9 @@ func runScriptReplay(ctx context.Context, o *scriptReplayOptions, from, file str
 	if err != nil {
 		return errors.Join(err, failed)
 	}
-	err = replayed(ctx, report, failed, o.json, std, text)
+	err = replayed(ctx, report, failed, std, text)
 	if program.IsModule() && mode != fidelity.Outcome && slices.ContainsFunc(report.Refused, isReading) {
-		visible.Fprintln(std.err, "tapedeck: the runtime of a module reads clocks and random numbers by itself, which no other program's tape holds: --mode outcome answers them and compares what came of the run")
+		std.say("the runtime of a module reads clocks and random numbers by itself, which no other program's tape holds: --mode outcome answers them and compares what came of the run")
 	}
 	return err
 }
@@ -219,9 +194,9 @@ func isReading(r fidelity.RequestRef) bool {
 }
 
 // replayed prints the verdict. What ended the script tells more than the verdict where the tape answered all that it asked for.
-func replayed(ctx context.Context, r *fidelity.Report, failed error, json bool, std streams, text *fidelity.TextOptions) error {
+func replayed(ctx context.Context, r *fidelity.Report, failed error, std *console, text *fidelity.TextOptions) error {
 	if failed == nil {
-		return printReport(r, json, std.out, std.err, text)
+		return printReport(r, std, std.err, text)
 	}
 	err := scriptError(ctx, failed)
 	verdict := verdictOf(r)
@@ -229,8 +204,8 @@ func replayed(ctx context.Context, r *fidelity.Report, failed error, json bool, 
 		err = &statusError{status.status, err}
 	}
 	var unprinted error
-	if json {
-		unprinted = printJSON(std.out, failedReport{r, failureOf(err)})
+	if std.json {
+		unprinted = printJSON(std.out, joined{r, failureOf(err)})
 	} else {
 		unprinted = r.WriteText(std.err, text)
 	}
@@ -241,7 +216,7 @@ func replayed(ctx context.Context, r *fidelity.Report, failed error, json bool, 
 		return err
 	}
 	if place := suite.Place(failed); place != "" { // which the verdict has told, but for the place
-		visible.Fprintf(std.err, "tapedeck: the call that the tape does not answer is at %s\n", place)
+		std.say("the call that the tape does not answer is at %s", place)
 	}
 	return verdict
 }
@@ -320,30 +295,14 @@ func faultOf(err error) scriptFault {
 	return scriptFault{Message: err.Error()}
 }
 
-// A failedReport is the verdict on a program that failed by itself too.
-type failedReport struct {
-	*fidelity.Report
-	failure *scriptFailure
-}
-
-// MarshalJSON puts the keys of both into one object.
-func (r failedReport) MarshalJSON() ([]byte, error) {
-	report, err := marshal(r.Report)
-	if err != nil {
-		return nil, err
-	}
-	failure, err := marshal(r.failure)
-	return append(append(report[:len(report)-1], ','), failure[1:]...), err
-}
-
-// jsonWhatever has do, whose result is one object on stdout where json is set, print one of its error too, unless it has printed.
-func jsonWhatever(json bool, std streams, do func(std streams) error) error {
-	if !json {
-		return do(std)
+// jsonWhatever has do, whose result is one object on stdout with --json, print one of its error too, unless it has printed.
+func jsonWhatever(std *console, do func() error) error {
+	if !std.json {
+		return do()
 	}
 	out := &written{w: std.out}
 	std.out = out
-	err := do(std)
+	err := do()
 	if err == nil || out.any {
 		return err
 	}

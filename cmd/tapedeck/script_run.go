@@ -23,33 +23,29 @@ type scriptRunOptions struct {
 	limits limitFlags
 	match  string
 	update bool
-	json   bool
 }
 
-func newScriptRunCommand(std streams) *cobra.Command {
+func newScriptRunCommand(std *console) *cobra.Command {
 	var o scriptRunOptions
-	cmd := withHelp("script run", &cobra.Command{
-		SuggestFor: []string{"test"},
-		Args:       takes("FILE…"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dash := cmd.ArgsLenAtDash()
-			if dash < 0 {
-				dash = len(args)
-			}
-			if dash == 0 {
-				return errors.New("script run takes a FILE before --: none is there")
-			}
-			return jsonWhatever(o.json, std, func(std streams) error {
-				return runScriptRun(cmd.Context(), &o, args[:dash], args[dash:], std)
-			})
-		},
-	})
+	cmd := command("script run", "FILE…", interruptibly(func(cmd *cobra.Command, args []string) error {
+		dash := cmd.ArgsLenAtDash()
+		if dash < 0 {
+			dash = len(args)
+		}
+		if dash == 0 {
+			return errors.New("script run takes a FILE before --: none is there")
+		}
+		return jsonWhatever(std, func() error {
+			return runScriptRun(cmd.Context(), &o, args[:dash], args[dash:], std)
+		})
+	}))
+	cmd.SuggestFor = []string{"test"}
 	f := cmd.Flags()
 	o.define(f)
 	o.limits.define(f)
 	f.StringVar(&o.match, "run", "", "run the tests alone whose FILE:FUNCTION matches this `regexp`")
 	f.BoolVar(&o.update, "update", false, "write the golden tape of every test that passes")
-	f.BoolVar(&o.json, "json", false, "the result, or the summary of the tests, as JSON")
+	std.jsonFlag(cmd, "the result, or the summary of the tests, as JSON")
 	completeFlag(cmd, "clock", "paused", "paused=", "real")
 	_ = cmd.MarkFlagDirname("files") // the flag is there
 	return cmd
@@ -98,14 +94,14 @@ func (o *limitFlags) options() (script.Options, error) {
 	return script.Options{Steps: o.steps, Memory: memory, Timeout: o.timeout}, nil
 }
 
-func runScriptRun(ctx context.Context, o *scriptRunOptions, paths, args []string, std streams) error {
+func runScriptRun(ctx context.Context, o *scriptRunOptions, paths, args []string, std *console) error {
 	limits, err := o.limits.options()
 	if err != nil {
 		return err
 	}
 	in := o.in
 	for _, name := range []*string{&in.MCP, &in.Net} {
-		clean, err := resolveTape(ctx, name, progressFor(std, o.json))
+		clean, err := resolveTape(ctx, name, std.progress())
 		if err != nil {
 			return err
 		}
@@ -115,8 +111,6 @@ func runScriptRun(ctx context.Context, o *scriptRunOptions, paths, args []string
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
 	tests, err := suite.HoldTests(paths)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && len(paths) > 1:
@@ -144,13 +138,13 @@ func resolveTape(ctx context.Context, name *string, p *progress) (clean func(), 
 	return clean, err
 }
 
-func runScriptFile(ctx context.Context, o *scriptRunOptions, conf *testbench.Config, limits script.Options, std streams) error {
+func runScriptFile(ctx context.Context, o *scriptRunOptions, conf *testbench.Config, limits script.Options, std *console) error {
 	b, err := testbench.Open(conf)
 	if err != nil {
 		return suite.Flagged(err)
 	}
 	program := suite.Program{Path: conf.Name, Limits: limits, In: std.in, Out: std.out, Err: std.err}
-	if o.json {
+	if std.json {
 		program.Out = nil
 		if program.IsModule() {
 			program.Out = std.err
@@ -159,17 +153,17 @@ func runScriptFile(ctx context.Context, o *scriptRunOptions, conf *testbench.Con
 	out, err := program.Run(ctx, b)
 	if err != nil {
 		if conf.Files.WriteBack && b.Failed() {
-			visible.Fprintf(std.err, "tapedeck: nothing was written into %s: the run failed\n", shortPath(conf.Files.Dir))
+			std.say("nothing was written into %s: the run failed", shortPath(conf.Files.Dir))
 		}
 		return scriptError(ctx, err)
 	}
 	for _, what := range b.Unused() {
-		visible.Fprintf(std.err, "tapedeck: never asked for: %s\n", what)
+		std.say("never asked for: %s", what)
 	}
 	if conf.Emit != "" {
-		visible.Fprintf(std.err, "tapedeck: tape: %s (%s)\n", shortPath(conf.Emit), plural(b.Recorder().Count(), "record", "records"))
+		std.say("tape: %s (%s)", shortPath(conf.Emit), plural(b.Recorder().Count(), "record", "records"))
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, scriptResult{Status: suite.Passed, Result: out.Result, Steps: out.Steps, Assertions: out.Assertions, Tape: conf.Emit, Unused: nonNil(b.Unused())})
 	}
 	return nil
@@ -215,7 +209,7 @@ type (
 	}
 )
 
-func runScriptTests(ctx context.Context, o *scriptRunOptions, conf *testbench.Config, limits script.Options, paths, args []string, std streams) error {
+func runScriptTests(ctx context.Context, o *scriptRunOptions, conf *testbench.Config, limits script.Options, paths, args []string, std *console) error {
 	opts := &suite.Options{Config: conf, Script: limits, Update: o.update}
 	var err error
 	if opts.Match, err = regexp.Compile(o.match); err != nil {
@@ -228,7 +222,7 @@ func runScriptTests(ctx context.Context, o *scriptRunOptions, conf *testbench.Co
 	if err != nil {
 		return err
 	}
-	if !o.json {
+	if !std.json {
 		opts.Report = func(r *suite.Result) { printTest(std, r) }
 	}
 	begun := time.Now()
@@ -236,7 +230,7 @@ func runScriptTests(ctx context.Context, o *scriptRunOptions, conf *testbench.Co
 	if err != nil && ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
-	if left := printTests(o.json, s, time.Since(begun), std); err == nil {
+	if left := printTests(std.json, s, time.Since(begun), std); err == nil {
 		err = left
 	}
 	if err == nil && len(s.Results) == 0 {
@@ -255,7 +249,7 @@ func runScriptTests(ctx context.Context, o *scriptRunOptions, conf *testbench.Co
 }
 
 // printTest prints a test's line, and of one that did not pass what it logged and why.
-func printTest(std streams, r *suite.Result) {
+func printTest(std *console, r *suite.Result) {
 	word := map[suite.Status]string{suite.Passed: "ok    ", suite.Failed: "FAILED", suite.Broken: "BROKEN"}[r.Status]
 	written := ""
 	if r.Written {
@@ -274,12 +268,12 @@ func testTime(d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
 }
 
-func printTests(asJSON bool, s *suite.Summary, d time.Duration, std streams) error {
-	if asJSON {
+func printTests(asJSON bool, s *suite.Summary, d time.Duration, std *console) error {
+	if std.json {
 		return printJSON(std.out, summaryOf(s))
 	}
 	for _, n := range s.Notes {
-		visible.Fprintf(std.err, "tapedeck: %s\n", n)
+		std.say("%s", n)
 	}
 	if len(s.Results) == 0 {
 		return nil

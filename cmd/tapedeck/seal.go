@@ -20,59 +20,52 @@ import (
 
 type sealOptions struct {
 	anew bool
-	json bool
 }
 
-func newSealCommand(std streams) *cobra.Command {
+func newSealCommand(std *console) *cobra.Command {
 	var o sealOptions
-	cmd := oneArgument("seal", "REC", recordingNames, func(ctx context.Context, rec string) error { return runSeal(ctx, &o, rec, std) })
+	cmd := command("seal", "REC", interruptibly(func(cmd *cobra.Command, args []string) error { return runSeal(cmd.Context(), &o, args[0], std) }))
 	cmd.Flags().BoolVar(&o.anew, "anew", false, "seal it as it is now, whatever the seal says that it has or had")
-	cmd.Flags().BoolVar(&o.json, "json", false, "the seal as JSON")
+	std.jsonFlag(cmd, "the seal as JSON")
 	cmd.AddCommand(newSealVerifyCommand(std), newSealProveCommand(std), newSealVerifyProofCommand(std), newSealKeyCommand(std), newSealLogCommand(std))
 	return cmd
 }
 
-func runSeal(ctx context.Context, o *sealOptions, name string, std streams) error {
+func runSeal(ctx context.Context, o *sealOptions, name string, std *console) error {
 	rec, err := openRecording(name)
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	p := progressFor(std, o.json)
+	p := std.progress()
 	s, err := sealing.Seal(ctx, rec, &sealing.Options{Anew: o.anew, Progress: p.bytes("sealing")})
 	p.end()
 	if err != nil {
-		return orInterrupted(err)
+		return err
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, s)
 	}
 	if s.KeyMade {
-		visible.Fprintf(std.err, "tapedeck: %s\n", keyMade())
+		std.say("%s", keyMade())
 	}
 	how := "sealed"
 	if s.Already {
 		how = "was sealed already, and its seal holds: nothing was done"
 	}
-	_, err = visible.Fprintf(std.err, "tapedeck: %s %s (%s, by %s)\n", shortPath(rec.Dir), how, plural(int(s.Leaves), "leaf", "leaves"), s.Key)
-	return err
+	return std.say("%s %s (%s, by %s)", shortPath(rec.Dir), how, plural(int(s.Leaves), "leaf", "leaves"), s.Key)
 }
 
 type sealVerifyOptions struct {
 	sealKeys
 	strict bool
-	json   bool
 }
 
-func newSealVerifyCommand(std streams) *cobra.Command {
+func newSealVerifyCommand(std *console) *cobra.Command {
 	var o sealVerifyOptions
-	cmd := oneArgument("seal verify", "REC", recordingNames, func(ctx context.Context, rec string) error {
-		return runSealVerify(ctx, &o, rec, std)
-	})
+	cmd := command("seal verify", "REC", interruptibly(func(cmd *cobra.Command, args []string) error { return runSealVerify(cmd.Context(), &o, args[0], std) }))
 	o.define(cmd.Flags())
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "a seal by nobody knows whom ends with 2")
-	cmd.Flags().BoolVar(&o.json, "json", false, "the result as JSON")
+	std.jsonFlag(cmd, "the result as JSON")
 	return cmd
 }
 
@@ -90,7 +83,7 @@ type sealResult struct {
 	Problems    []seal.Problem     `json:"problems"`
 }
 
-func runSealVerify(ctx context.Context, o *sealVerifyOptions, name string, std streams) error {
+func runSealVerify(ctx context.Context, o *sealVerifyOptions, name string, std *console) error {
 	rec, err := openRecording(name)
 	if err != nil {
 		return err
@@ -99,16 +92,14 @@ func runSealVerify(ctx context.Context, o *sealVerifyOptions, name string, std s
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	p := progressFor(std, o.json)
+	p := std.progress()
 	res, err := seal.Verify(ctx, rec.Dir, &seal.VerifyOptions{Keys: keys, Witnesses: witnesses, ID: rec.Manifest.ID, Progress: p.bytes("verifying")})
 	p.end()
 	if errors.Is(err, seal.ErrNoSeal) {
 		return o.noSeal(rec, std)
 	}
 	if err != nil {
-		return orInterrupted(err)
+		return err
 	}
 	out := &sealResult{
 		Recording: rec.Dir, ID: rec.Manifest.ID, Holds: res.OK(), Signer: res.Signer.String(), SignerKnown: res.SignerKnown,
@@ -118,12 +109,12 @@ func runSealVerify(ctx context.Context, o *sealVerifyOptions, name string, std s
 		out.Cosigned = []seal.Cosignature{}
 	}
 	holds := res.OK() && (res.SignerKnown || !o.strict)
-	return printVerdict(std, o.json, holds, out, func() error { return printSealResult(out, std) })
+	return std.verdict(holds, out, func() error { return printSealResult(out, std) })
 }
 
-func (o *sealVerifyOptions) noSeal(rec *recording.Recording, std streams) error {
+func (o *sealVerifyOptions) noSeal(rec *recording.Recording, std *console) error {
 	missing := seal.Problem{Code: seal.CodeMissing, Path: seal.FileName, Leaf: -1, Message: "it has no seal"}
-	if o.json {
+	if std.json {
 		err := printJSON(std.out, &sealResult{
 			Recording: rec.Dir, ID: rec.Manifest.ID, Cosigned: []seal.Cosignature{}, Unknown: []string{}, Problems: []seal.Problem{missing},
 		})
@@ -134,10 +125,10 @@ func (o *sealVerifyOptions) noSeal(rec *recording.Recording, std streams) error 
 	return &statusError{statusDiverged, fmt.Errorf("%s: it has no seal (%s)", shortPath(rec.Dir), howToSeal(rec))}
 }
 
-func printSealResult(r *sealResult, std streams) error {
+func printSealResult(r *sealResult, std *console) error {
 	saySigner(r.Signer, r.SignerKnown, std)
 	for _, c := range r.Cosigned {
-		visible.Fprintf(std.err, "tapedeck: cosigned by %s at %s\n", c.Witness, c.Time.Format(timeLayout))
+		std.say("cosigned by %s at %s", c.Witness, c.Time.Format(timeLayout))
 	}
 	for i := range r.Problems {
 		visible.Fprintln(std.out, &r.Problems[i])
@@ -150,25 +141,20 @@ func printSealResult(r *sealResult, std streams) error {
 	return err
 }
 
-func saySigner(key string, known bool, std streams) {
+func saySigner(key string, known bool, std *console) {
 	switch {
 	case key == "":
 	case known:
-		visible.Fprintf(std.err, "tapedeck: sealed by %s\n", key)
+		std.say("sealed by %s", key)
 	default:
 		visible.Fprintf(std.err, "tapedeck: sealed by %s, whom nothing here knows: with --key and the public key that you got from the "+
 			"signer it is checked who that was\n", key)
 	}
 }
 
-func newSealKeyCommand(std streams) *cobra.Command {
-	var json bool
-	cmd := withHelp("seal key", &cobra.Command{
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(*cobra.Command, []string) error { return runSealKey(json, std) },
-	})
-	cmd.Flags().BoolVar(&json, "json", false, "the key as JSON")
+func newSealKeyCommand(std *console) *cobra.Command {
+	cmd := command("seal key", "", func(*cobra.Command, []string) error { return runSealKey(std) })
+	std.jsonFlag(cmd, "the key as JSON")
 	return cmd
 }
 
@@ -182,7 +168,7 @@ type sealKey struct {
 	Why     string `json:"why"`
 }
 
-func runSealKey(json bool, std streams) error {
+func runSealKey(std *console) error {
 	path := sealing.KeyPath("")
 	out := sealKey{Public: path, Private: filepath.Join(filepath.Dir(path), seal.PrivateKeyFile)}
 	_, errPub := os.Lstat(path)
@@ -199,13 +185,13 @@ func runSealKey(json bool, std streams) error {
 		}
 		out.Key, out.Name, out.Why = keys[0].String(), keys[0].Name(), err.Error()
 	}
-	if json {
+	if std.json {
 		return printJSON(std.out, out)
 	}
 	if out.Signs {
-		visible.Fprintf(std.err, "tapedeck: the public half lies in %s, the private one, which nobody else may have, in %s\n", out.Public, out.Private)
+		std.say("the public half lies in %s, the private one, which nobody else may have, in %s", out.Public, out.Private)
 	} else {
-		visible.Fprintf(std.err, "tapedeck: nothing can be sealed with it: %s\n", out.Why)
+		std.say("nothing can be sealed with it: %s", out.Why)
 	}
 	_, err := visible.Fprintln(std.out, out.Key)
 	return err
@@ -258,7 +244,7 @@ func readKeys(flag string, list []string) (out []seal.PublicKey, err error) {
 	return out, nil
 }
 
-func newSealLogCommand(std streams) *cobra.Command {
+func newSealLogCommand(std *console) *cobra.Command {
 	return commandGroup("seal log", newSealLogAddCommand(std), newSealLogVerifyCommand(std), newSealLogProveCommand(std))
 }
 
@@ -276,22 +262,17 @@ func logDir(flag string) (*library.Library, string, error) {
 
 const logFlag = "`DIRECTORY` of the log (default: .tapedeck/log of the work tree)"
 
-func newSealLogAddCommand(std streams) *cobra.Command {
+func newSealLogAddCommand(std *console) *cobra.Command {
 	var log string
-	var json bool
-	cmd := withHelp("seal log add", &cobra.Command{
-		Args:              takes("REC…"),
-		ValidArgsFunction: recordingNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runSealLogAdd(cmd.Context(), log, args, json, std)
-		},
-	})
+	cmd := command("seal log add", "REC…", interruptibly(func(cmd *cobra.Command, args []string) error {
+		return runSealLogAdd(cmd.Context(), log, args, std)
+	}))
 	cmd.Flags().StringVar(&log, "log", "", logFlag)
-	cmd.Flags().BoolVar(&json, "json", false, "what was added as JSON")
+	std.jsonFlag(cmd, "what was added as JSON")
 	return cmd
 }
 
-func runSealLogAdd(ctx context.Context, log string, names []string, json bool, std streams) error {
+func runSealLogAdd(ctx context.Context, log string, names []string, std *console) error {
 	lib, dir, err := logDir(log)
 	if err != nil {
 		return err
@@ -309,15 +290,13 @@ func runSealLogAdd(ctx context.Context, log string, names []string, json bool, s
 			return err
 		}
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	busy := progressFor(std, json).busy("verifying and adding")
+	busy := std.progress().busy("verifying and adding")
 	added, err := sealing.AddToLog(ctx, dir, recs, "")
 	busy()
 	if err != nil {
-		return orInterrupted(err)
+		return err
 	}
-	if json {
+	if std.json {
 		return printJSON(std.out, map[string]any{"log": dir, "added": added})
 	}
 	for _, a := range added {
@@ -325,7 +304,7 @@ func runSealLogAdd(ctx context.Context, log string, names []string, json bool, s
 		if a.Already {
 			how = "stands there already"
 		}
-		visible.Fprintf(std.err, "tapedeck: %s: entry %d of %s: %s\n", a.ID, a.Entry, shortPath(dir), how)
+		std.say("%s: entry %d of %s: %s", a.ID, a.Entry, shortPath(dir), how)
 	}
 	return nil
 }
@@ -335,26 +314,21 @@ type sealLogVerifyOptions struct {
 	log   string
 	since string
 	quick bool
-	json  bool
 }
 
-func newSealLogVerifyCommand(std streams) *cobra.Command {
+func newSealLogVerifyCommand(std *console) *cobra.Command {
 	var o sealLogVerifyOptions
-	cmd := withHelp("seal log verify", &cobra.Command{
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runSealLogVerify(cmd.Context(), &o, std) },
-	})
+	cmd := command("seal log verify", "", interruptibly(func(cmd *cobra.Command, _ []string) error { return runSealLogVerify(cmd.Context(), &o, std) }))
 	f := cmd.Flags()
 	o.define(f)
 	f.StringVar(&o.log, "log", "", logFlag)
 	f.StringVar(&o.since, "since", "", "an older checkpoint of the log, in a `FILE`")
 	f.BoolVar(&o.quick, "quick", false, "of the recordings look at their seals alone")
-	f.BoolVar(&o.json, "json", false, "the result as JSON")
+	std.jsonFlag(cmd, "the result as JSON")
 	return cmd
 }
 
-func runSealLogVerify(ctx context.Context, o *sealLogVerifyOptions, std streams) error {
+func runSealLogVerify(ctx context.Context, o *sealLogVerifyOptions, std *console) error {
 	lib, dir, err := logDir(o.log)
 	if err != nil {
 		return err
@@ -368,26 +342,24 @@ func runSealLogVerify(ctx context.Context, o *sealLogVerifyOptions, std streams)
 			return err
 		}
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	busy := progressFor(std, o.json).busy("verifying the log and its recordings")
+	busy := std.progress().busy("verifying the log and its recordings")
 	v, err := sealing.VerifyLog(ctx, dir, lib.Find, vo)
 	busy()
 	if errors.Is(err, recordlog.ErrNoLog) {
 		return fmt.Errorf("%w: tapedeck seal log add makes one", err)
 	}
 	if err != nil {
-		return orInterrupted(err)
+		return err
 	}
-	return printVerdict(std, o.json, len(v.Problems) == 0, v, func() error { return printLogVerification(v, std) })
+	return std.verdict(len(v.Problems) == 0, v, func() error { return printLogVerification(v, std) })
 }
 
-func printLogVerification(v *recordlog.Verification, std streams) error {
+func printLogVerification(v *recordlog.Verification, std *console) error {
 	for _, n := range v.Notes {
-		visible.Fprintf(std.err, "tapedeck: %s\n", n)
+		std.say("%s", n)
 	}
 	for _, w := range v.Witnesses {
-		visible.Fprintf(std.err, "tapedeck: cosigned by %s\n", w)
+		std.say("cosigned by %s", w)
 	}
 	for _, p := range v.Problems {
 		visible.Fprintln(std.out, p)
@@ -411,7 +383,7 @@ type sealLogProveOptions struct {
 	output string
 }
 
-func newSealLogProveCommand(std streams) *cobra.Command {
+func newSealLogProveCommand(std *console) *cobra.Command {
 	var o sealLogProveOptions
 	cmd := withHelp("seal log prove", &cobra.Command{
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -431,7 +403,7 @@ func newSealLogProveCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func runSealLogProve(o *sealLogProveOptions, args []string, std streams) error {
+func runSealLogProve(o *sealLogProveOptions, args []string, std *console) error {
 	_, dir, err := logDir(o.log)
 	if err != nil {
 		return err

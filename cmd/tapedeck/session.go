@@ -21,7 +21,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/sessionlog/foreign"
 )
 
-func newSessionCommand(std streams) *cobra.Command {
+func newSessionCommand(std *console) *cobra.Command {
 	return commandGroup("session",
 		newSessionSnapshotCommand(std), newSessionCheckCommand(std), newSessionShowCommand(std), newSessionExportCommand(std),
 		newSessionRepairCommand(std), newSessionImportCommand(std),
@@ -45,7 +45,7 @@ type sessionSource struct {
 }
 
 // findSession finds what name stands for.
-func findSession(ctx context.Context, name string, std streams, p *progress) (*sessionSource, error) {
+func findSession(ctx context.Context, name string, std *console, p *progress) (*sessionSource, error) {
 	if name == "-" {
 		return &sessionSource{name: "stdin", close: func() {}, open: func() (io.ReadCloser, error) { return io.NopCloser(std.in), nil }}, nil
 	}
@@ -130,7 +130,7 @@ func (l *sessionLog) Close() {
 }
 
 // openSession opens what a FILE argument stands for. A torn end, as a crash leaves it, is dropped; tell says so.
-func openSession(ctx context.Context, name string, std streams, p *progress) (*sessionLog, error) {
+func openSession(ctx context.Context, name string, std *console, p *progress) (*sessionLog, error) {
 	src, err := findSession(ctx, name, std, p)
 	if err != nil {
 		return nil, err
@@ -157,14 +157,14 @@ func (s *sessionSource) log(ctx context.Context, p *progress) (*sessionLog, erro
 }
 
 // tell says on stderr what of the log was dropped or could not be derived.
-func (l *sessionLog) tell(std streams) {
+func (l *sessionLog) tell(std *console) {
 	if torn := l.Torn(); torn != nil {
-		visible.Fprintf(std.err, "tapedeck: line %d is torn, as a crash leaves it; it was dropped\n", torn.Line)
+		std.say("line %d is torn, as a crash leaves it; it was dropped", torn.Line)
 	}
 	if derived, ok := l.from.(*derive.SessionReader); ok && derived.Derived {
 		derived.Close()
 		for _, n := range derived.Notes() {
-			visible.Fprintf(std.err, "tapedeck: %s\n", n)
+			std.say("%s", n)
 		}
 	}
 }
@@ -194,7 +194,7 @@ func (w *watchedReader) Read(b []byte) (int, error) {
 
 // keep makes a source that can be opened once alone, stdin, one that can be opened again: what comes is held in a file that
 // is nobody else's, until close.
-func (s *sessionSource) keep(std streams) error {
+func (s *sessionSource) keep(std *console) error {
 	if s.name != "stdin" {
 		return nil
 	}
@@ -205,19 +205,17 @@ func (s *sessionSource) keep(std streams) error {
 	return err
 }
 
-func newSessionCheckCommand(std streams) *cobra.Command {
-	var json bool
-	cmd := oneArgument("session check", "FILE", sessionNames, func(ctx context.Context, file string) error {
-		return runSessionCheck(ctx, file, json, std)
-	})
-	cmd.Flags().BoolVar(&json, "json", false, "as JSON")
+func newSessionCheckCommand(std *console) *cobra.Command {
+	cmd := command("session check", "FILE", interruptibly(func(cmd *cobra.Command, args []string) error {
+		return runSessionCheck(cmd.Context(), args[0], std)
+	}))
+	cmd.ValidArgsFunction = sessionNames
+	std.jsonFlag(cmd, "as JSON")
 	return cmd
 }
 
-func runSessionCheck(ctx context.Context, name string, json bool, std streams) error {
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	p := progressFor(std, json)
+func runSessionCheck(ctx context.Context, name string, std *console) error {
+	p := std.progress()
 	log, err := openSession(ctx, name, std, p)
 	if err != nil {
 		return err
@@ -226,17 +224,17 @@ func runSessionCheck(ctx context.Context, name string, json bool, std streams) e
 	c, err := sessionlog.CheckCategories(log.Reader)
 	p.end()
 	if err != nil {
-		return orInterrupted(err)
+		return err
 	}
-	err = printVerdict(std, json, c.Passed, c, func() error { return writeCheck(std, log.name, c) })
+	err = std.verdict(c.Passed, c, func() error { return writeCheck(std, log.name, c) })
 	log.tell(std)
 	if order := log.Order(); order.First != nil {
-		visible.Fprintf(std.err, "tapedeck: the numbers are not in order: %s\n", order.First.String())
+		std.say("the numbers are not in order: %s", order.First.String())
 	}
 	return err
 }
 
-func writeCheck(std streams, name string, c *sessionlog.CategoryCheck) error {
+func writeCheck(std *console, name string, c *sessionlog.CategoryCheck) error {
 	if c.Passed {
 		_, err := visible.Fprintf(std.out, "%s: %s, %s with a category: passed\n", name, plural(c.Events, "event", "events"),
 			plural(c.Kernel, "kernel event", "kernel events"))
@@ -250,28 +248,26 @@ func writeCheck(std streams, name string, c *sessionlog.CategoryCheck) error {
 type sessionRepairOptions struct {
 	output string
 	force  bool
-	json   bool
 }
 
-func newSessionRepairCommand(std streams) *cobra.Command {
+func newSessionRepairCommand(std *console) *cobra.Command {
 	var o sessionRepairOptions
-	cmd := oneArgument("session repair", "FILE", sessionNames, func(ctx context.Context, file string) error {
-		return runSessionRepair(ctx, &o, file, std)
-	})
+	cmd := command("session repair", "FILE", interruptibly(func(cmd *cobra.Command, args []string) error {
+		return runSessionRepair(cmd.Context(), &o, args[0], std)
+	}))
+	cmd.ValidArgsFunction = sessionNames
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`file` of the repaired copy, - for stdout")
 	f.BoolVarP(&o.force, "force", "f", false, "replace the file where it is there")
-	f.BoolVar(&o.json, "json", false, "what was found as JSON")
+	std.jsonFlag(cmd, "what was found as JSON")
 	return cmd
 }
 
-func runSessionRepair(ctx context.Context, o *sessionRepairOptions, name string, std streams) error {
-	if o.json && o.output == "-" {
+func runSessionRepair(ctx context.Context, o *sessionRepairOptions, name string, std *console) error {
+	if std.json && o.output == "-" {
 		return errors.New("--json and -o - both take stdout: name a file with -o")
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	p := progressFor(std, o.json)
+	p := std.progress()
 	src, err := findSession(ctx, name, std, p)
 	if err != nil {
 		return err
@@ -285,11 +281,11 @@ func runSessionRepair(ctx context.Context, o *sessionRepairOptions, name string,
 	found, err := o.examine(ctx, src, p)
 	p.end()
 	if err != nil {
-		return orInterrupted(err)
+		return err
 	}
 	if o.output != "" {
 		if err := o.copy(ctx, src, found, std, p); err != nil {
-			return orInterrupted(err)
+			return err
 		}
 	}
 	return o.tell(src.name, found, std)
@@ -305,7 +301,7 @@ func (o *sessionRepairOptions) examine(ctx context.Context, src *sessionSource, 
 }
 
 // copy writes the repaired copy, never over the log itself.
-func (o *sessionRepairOptions) copy(ctx context.Context, src *sessionSource, found *sessionlog.Findings, std streams, p *progress) error {
+func (o *sessionRepairOptions) copy(ctx context.Context, src *sessionSource, found *sessionlog.Findings, std *console, p *progress) error {
 	if a, err := os.Stat(src.path); err == nil {
 		if b, err := os.Stat(o.output); err == nil && os.SameFile(a, b) {
 			return fmt.Errorf("-o %s is the log itself, which is never changed: name another file", o.output)
@@ -318,11 +314,10 @@ func (o *sessionRepairOptions) copy(ctx context.Context, src *sessionSource, fou
 	defer log.Close()
 	n, err := putWhole(o.output, o.force, std.out, func(w io.Writer) error { return found.WriteCopy(w, log.Reader) })
 	p.end()
-	if err != nil || o.output == "-" || o.json {
+	if err != nil || o.output == "-" || std.json {
 		return err
 	}
-	_, err = visible.Fprintf(std.err, "tapedeck: wrote %s: %s\n", o.output, size(n))
-	return err
+	return std.say("wrote %s: %s", o.output, size(n))
 }
 
 // repairReport is what session repair --json prints.
@@ -332,7 +327,7 @@ type repairReport struct {
 	Copy     string               `json:"copy,omitempty"`
 }
 
-func (o *sessionRepairOptions) tell(name string, found *sessionlog.Findings, std streams) error {
+func (o *sessionRepairOptions) tell(name string, found *sessionlog.Findings, std *console) error {
 	list := found.List
 	if list == nil {
 		list = []sessionlog.Finding{}
@@ -344,8 +339,8 @@ func (o *sessionRepairOptions) tell(name string, found *sessionlog.Findings, std
 	return err
 }
 
-func (o *sessionRepairOptions) write(name string, list []sessionlog.Finding, std streams) error {
-	if o.json {
+func (o *sessionRepairOptions) write(name string, list []sessionlog.Finding, std *console) error {
+	if std.json {
 		return printJSON(std.out, &repairReport{name, list, o.output})
 	}
 	out := std.out
@@ -373,27 +368,27 @@ type sessionExportOptions struct {
 	maxText int
 	full    bool
 	force   bool
-	json    bool
 }
 
-func newSessionExportCommand(std streams) *cobra.Command {
+func newSessionExportCommand(std *console) *cobra.Command {
 	var o sessionExportOptions
-	cmd := oneArgument("session export", "FILE", sessionNames, func(ctx context.Context, file string) error {
-		return runSessionExport(ctx, &o, file, std)
-	})
+	cmd := command("session export", "FILE", interruptibly(func(cmd *cobra.Command, args []string) error {
+		return runSessionExport(cmd.Context(), &o, args[0], std)
+	}))
+	cmd.ValidArgsFunction = sessionNames
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "-", "`file` to write, - for stdout")
 	f.StringVar(&o.title, "title", "", "`text` of its heading (default: the log's name)")
 	f.IntVar(&o.maxText, "max-text", 4000, "`bytes` of one text that are kept")
 	f.BoolVar(&o.full, "full", false, "all of every text")
 	f.BoolVarP(&o.force, "force", "f", false, "replace the file where it is there")
-	f.BoolVar(&o.json, "json", false, "what was written as JSON; takes -o")
+	std.jsonFlag(cmd, "what was written as JSON; takes -o")
 	return cmd
 }
 
-func runSessionExport(ctx context.Context, o *sessionExportOptions, name string, std streams) error {
+func runSessionExport(ctx context.Context, o *sessionExportOptions, name string, std *console) error {
 	switch {
-	case o.json && o.output == "-":
+	case std.json && o.output == "-":
 		return errors.New("--json says what was written, and takes -o FILE")
 	case o.maxText < 16:
 		return errors.New("--max-text takes a number of bytes from 16; --full keeps all")
@@ -401,9 +396,7 @@ func runSessionExport(ctx context.Context, o *sessionExportOptions, name string,
 	if _, err := formatOf(o.output, "markdown", map[string]string{".md": "markdown", ".markdown": "markdown", ".txt": "markdown"}); err != nil {
 		return fmt.Errorf("%w: it is Markdown", err)
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	p := progressFor(std, o.json)
+	p := std.progress()
 	log, err := openSession(ctx, name, std, p)
 	if err != nil {
 		return err
@@ -420,19 +413,18 @@ func runSessionExport(ctx context.Context, o *sessionExportOptions, name string,
 	})
 	p.end()
 	if err != nil {
-		return orInterrupted(err)
+		return err
 	}
 	log.tell(std)
 	return o.wrote(n, std)
 }
 
-func (o *sessionExportOptions) wrote(n int64, std streams) error {
+func (o *sessionExportOptions) wrote(n int64, std *console) error {
 	if o.output == "-" {
 		return nil
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, map[string]any{"file": o.output, "format": "markdown", "bytes": n})
 	}
-	_, err := visible.Fprintf(std.err, "tapedeck: wrote %s: %s\n", o.output, size(n))
-	return err
+	return std.say("wrote %s: %s", o.output, size(n))
 }

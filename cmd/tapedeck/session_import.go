@@ -15,7 +15,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/secrets"
 	httpforeign "github.com/tapedeck-dev/tapedeck/httptape/foreign"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
-	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/sessionlog/foreign"
@@ -25,25 +24,21 @@ import (
 type sessionImportOptions struct {
 	output string
 	force  bool
-	json   bool
 }
 
 // kindAuto has the kind told by what is in FILE.
 const kindAuto = "auto"
 
-func newSessionImportCommand(std streams) *cobra.Command {
+func newSessionImportCommand(std *console) *cobra.Command {
 	var o sessionImportOptions
-	cmd := withHelp("session import", &cobra.Command{
-		Args:              takes("KIND", "FILE"),
-		ValidArgsFunction: importKinds,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runSessionImport(cmd.Context(), &o, args[0], args[1], std)
-		},
-	})
+	cmd := command("session import", "KIND FILE", interruptibly(func(cmd *cobra.Command, args []string) error {
+		return runSessionImport(cmd.Context(), &o, args[0], args[1], std)
+	}))
+	cmd.ValidArgsFunction = importKinds
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`file` to write: a session log, X.tape of an HTTP cassette (default: stdout)")
 	f.BoolVarP(&o.force, "force", "f", false, "replace the session log where it is there")
-	f.BoolVar(&o.json, "json", false, "what was read and skipped as JSON; takes -o")
+	std.jsonFlag(cmd, "what was read and skipped as JSON; takes -o")
 	return cmd
 }
 
@@ -59,7 +54,7 @@ func kindNames() []string {
 	return slices.Concat([]string{kindAuto}, foreign.Names(), httpforeign.Names())
 }
 
-func runSessionImport(ctx context.Context, o *sessionImportOptions, kind, name string, std streams) (err error) {
+func runSessionImport(ctx context.Context, o *sessionImportOptions, kind, name string, std *console) (err error) {
 	file, done, err := keptStdin(name, std)
 	if err != nil {
 		return err
@@ -74,8 +69,6 @@ func runSessionImport(ctx context.Context, o *sessionImportOptions, kind, name s
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
 	if http != nil {
 		return orOther(o.importTape(ctx, http, file, name, hide, std), http.Name(), file)
 	}
@@ -108,7 +101,7 @@ func orOther(err error, kind, file string) error {
 
 // keptStdin holds stdin, which name "-" stands for, in a file that is nobody else's until done: importers read a file more than
 // once. Another name is the file itself.
-func keptStdin(name string, std streams) (file string, done func(), err error) {
+func keptStdin(name string, std *console) (file string, done func(), err error) {
 	if name != "-" {
 		return name, func() {}, nil
 	}
@@ -182,20 +175,20 @@ func unknownKind(file string) error {
 	return fmt.Errorf("%s %s: name its KIND, one of %s", file, what, strings.Join(kindNames()[1:], ", "))
 }
 
-func (o *sessionImportOptions) importSession(ctx context.Context, im foreign.Importer, file, name string, hide *scrub.Scrubber, std streams) error {
+func (o *sessionImportOptions) importSession(ctx context.Context, im foreign.Importer, file, name string, hide *scrub.Scrubber, std *console) error {
 	output := o.output
 	switch {
-	case output == "" && o.json:
+	case output == "" && std.json:
 		return errors.New("--json says what was read, and takes -o FILE: stdout has the log")
 	case output == "":
 		output = "-"
-	case o.json && output == "-":
+	case std.json && output == "-":
 		return errors.New("--json and -o - both take stdout: name a file with -o")
 	case strings.HasSuffix(output, ".tape"):
 		return fmt.Errorf("-o %s: %s gives a session log, and no tape: name it session.jsonl, say", output, im.Name())
 	}
 	var report *foreign.Report
-	p := progressFor(std, o.json)
+	p := std.progress()
 	n, err := putWhole(output, o.force, std.out, func(w io.Writer) error {
 		out := &scrubbedLog{w: bufio.NewWriterSize(w, 1<<16), hide: hide, p: p}
 		var err error
@@ -209,7 +202,7 @@ func (o *sessionImportOptions) importSession(ctx context.Context, im foreign.Imp
 	})
 	p.end()
 	if err != nil {
-		return orInterrupted(err)
+		return err
 	}
 	report.File = fromOf(name, report.File)
 	return o.tellSession(report, n, hide, std)
@@ -278,8 +271,8 @@ type importedSession struct {
 	Notes         []string       `json:"notes"`
 }
 
-func (o *sessionImportOptions) tellSession(r *foreign.Report, n int64, hide *scrub.Scrubber, std streams) error {
-	if o.json {
+func (o *sessionImportOptions) tellSession(r *foreign.Report, n int64, hide *scrub.Scrubber, std *console) error {
+	if std.json {
 		return printJSON(std.out, &importedSession{
 			o.output, n, hide.Counts(), r.File, r.Format, r.Version, r.Session, r.Lines, r.Turns, r.Calls, r.Results, r.Skipped, r.Notes,
 		})
@@ -289,19 +282,18 @@ func (o *sessionImportOptions) tellSession(r *foreign.Report, n int64, hide *scr
 		if s.FirstLine > 0 {
 			first = fmt.Sprintf(", first in line %d", s.FirstLine)
 		}
-		visible.Fprintf(std.err, "tapedeck: skipped %s: %s (%s%s)\n", s.What, s.Why, plural(s.Count, "time", "times"), first)
+		std.say("skipped %s: %s (%s%s)", s.What, s.Why, plural(s.Count, "time", "times"), first)
 	}
 	for _, note := range r.Notes {
-		visible.Fprintf(std.err, "tapedeck: %s\n", note)
+		std.say("%s", note)
 	}
-	visible.Fprintf(std.err, "tapedeck: read %s: %s, %s: %s, %s, %s%s\n", shortPath(r.File), strings.TrimSpace(r.Format+" "+r.Version),
+	std.say("read %s: %s, %s: %s, %s, %s%s", shortPath(r.File), strings.TrimSpace(r.Format+" "+r.Version),
 		plural(r.Lines, "line", "lines"), plural(r.Turns, "turn", "turns"), plural(r.Calls, "call", "calls"),
 		plural(r.Results, "result", "results"), hidden(hide))
 	if o.output == "" || o.output == "-" {
 		return nil
 	}
-	_, err := visible.Fprintf(std.err, "tapedeck: wrote %s: %s\n", shortPath(o.output), size(n))
-	return err
+	return std.say("wrote %s: %s", shortPath(o.output), size(n))
 }
 
 func hidden(hide *scrub.Scrubber) string {
@@ -316,31 +308,30 @@ func hidden(hide *scrub.Scrubber) string {
 }
 
 // importTape makes a tape.
-func (o *sessionImportOptions) importTape(ctx context.Context, im *httpforeign.Importer, file, name string, hide *scrub.Scrubber, std streams) error {
+func (o *sessionImportOptions) importTape(ctx context.Context, im *httpforeign.Importer, file, name string, hide *scrub.Scrubber, std *console) error {
 	switch {
 	case o.output == "" || o.output == "-":
 		return fmt.Errorf("%s becomes a tape, with its payloads beside it: name it with -o X.tape", im.Name())
 	case !strings.HasSuffix(o.output, ".tape"):
 		return fmt.Errorf("-o %s: %s becomes a tape: let its name end in .tape", o.output, im.Name())
 	}
-	p := progressFor(std, o.json)
+	p := std.progress()
 	r, err := im.Import(ctx, file, o.output, &httpforeign.Options{Scrub: hide, Progress: p.bytes("importing")})
 	p.end()
 	if err != nil {
-		return orInterrupted(err)
+		return err
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, importedTapeOf(o.output, fromOf(name, file), hide, r))
 	}
 	for _, s := range r.Skipped {
-		visible.Fprintf(std.err, "tapedeck: skipped %s: %s (the first: %s)\n", plural(s.Count, "exchange", "exchanges"), s.Why, s.First)
+		std.say("skipped %s: %s (the first: %s)", plural(s.Count, "exchange", "exchanges"), s.Why, s.First)
 	}
 	for _, note := range r.Notes {
-		visible.Fprintf(std.err, "tapedeck: %s\n", note)
+		std.say("%s", note)
 	}
-	_, err = visible.Fprintf(std.err, "tapedeck: wrote %s: %s: %s, %d of them with a model%s\n", shortPath(o.output),
+	return std.say("wrote %s: %s: %s, %d of them with a model%s", shortPath(o.output),
 		cmp.Or(r.Version, r.Format), plural(r.Exchanges, "exchange", "exchanges"), r.LLMCalls, hidden(hide))
-	return err
 }
 
 // importedTape is what session import --json prints of an HTTP cassette.

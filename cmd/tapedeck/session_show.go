@@ -20,22 +20,20 @@ type sessionShowOptions struct {
 	turns               string
 	kinds               []string
 	category, primitive string
-	json                bool
 
 	filter sessionlog.Filter
 }
 
-func newSessionShowCommand(std streams) *cobra.Command {
+func newSessionShowCommand(std *console) *cobra.Command {
 	var o sessionShowOptions
-	cmd := oneArgument("session show", "FILE", sessionNames, func(ctx context.Context, file string) error {
-		return runSessionShow(ctx, &o, file, std)
-	})
+	cmd := command("session show", "FILE", interruptibly(func(cmd *cobra.Command, args []string) error { return runSessionShow(cmd.Context(), &o, args[0], std) }))
+	cmd.ValidArgsFunction = sessionNames
 	f := cmd.Flags()
 	f.StringVar(&o.turns, "turn", "", "only events of this `turn`, or of a range: 3, 2..5, 2.. or ..5")
 	f.StringSliceVar(&o.kinds, "kind", nil, "only events of this `kind`, as in tool_requested (repeatable, or with commas)")
 	f.StringVar(&o.category, "category", "", "only events of this `category`: "+strings.Join(names(sessionlog.Categories()), ", "))
 	f.StringVar(&o.primitive, "primitive", "", "only events of this `primitive`: "+strings.Join(names(sessionlog.Primitives()), ", "))
-	f.BoolVar(&o.json, "json", false, "as JSON")
+	std.jsonFlag(cmd, "as JSON")
 	completeFlag(cmd, "category", names(sessionlog.Categories())...)
 	completeFlag(cmd, "primitive", names(sessionlog.Primitives())...)
 	completeFlag(cmd, "kind", names(sessionlog.Kinds())...)
@@ -83,33 +81,34 @@ func (o *sessionShowOptions) narrowed() bool {
 	return o.turns != "" || len(o.kinds) > 0 || o.category != "" || o.primitive != ""
 }
 
-func runSessionShow(ctx context.Context, o *sessionShowOptions, name string, std streams) error {
+func runSessionShow(ctx context.Context, o *sessionShowOptions, name string, std *console) error {
 	if err := o.parse(); err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	p := progressFor(std, o.json || isTerminal(std.out))
+	p := newProgress(std.err)
+	if std.json || isTerminal(std.out) {
+		p = nil
+	}
 	log, err := openSession(ctx, name, std, p)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
 	show := writeEvents
-	if o.json {
+	if std.json {
 		show = writeEventsJSON
 	}
 	found, err := show(std.out, log.Reader, o)
 	p.end()
 	if err != nil {
-		return orInterrupted(err)
+		return err
 	}
 	log.tell(std)
 	if found == 0 && o.narrowed() {
 		return errors.New("no event fits; `tapedeck session show FILE` lists their turns and kinds")
 	}
 	if found == 0 {
-		visible.Fprintf(std.err, "tapedeck: %s: no event; a program that called no model has none\n", log.name)
+		std.say("%s: no event; a program that called no model has none", log.name)
 	}
 	return nil
 }
@@ -185,31 +184,25 @@ func writeEventsJSON(out io.Writer, log *sessionlog.Reader, o *sessionShowOption
 type sessionSnapshotOptions struct {
 	at    int
 	atSet bool
-	json  bool
 }
 
-func newSessionSnapshotCommand(std streams) *cobra.Command {
+func newSessionSnapshotCommand(std *console) *cobra.Command {
 	var o sessionSnapshotOptions
-	cmd := withHelp("session snapshot", &cobra.Command{
-		Args:              takes("FILE"),
-		ValidArgsFunction: sessionNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.atSet = cmd.Flags().Changed("at")
-			return runSessionSnapshot(cmd.Context(), &o, args[0], std)
-		},
-	})
+	cmd := command("session snapshot", "FILE", interruptibly(func(cmd *cobra.Command, args []string) error {
+		o.atSet = cmd.Flags().Changed("at")
+		return runSessionSnapshot(cmd.Context(), &o, args[0], std)
+	}))
+	cmd.ValidArgsFunction = sessionNames
 	cmd.Flags().IntVar(&o.at, "at", 0, "the state at the end of this `turn`")
-	cmd.Flags().BoolVar(&o.json, "json", false, "as JSON")
+	std.jsonFlag(cmd, "as JSON")
 	return cmd
 }
 
-func runSessionSnapshot(ctx context.Context, o *sessionSnapshotOptions, name string, std streams) error {
+func runSessionSnapshot(ctx context.Context, o *sessionSnapshotOptions, name string, std *console) error {
 	if o.atSet && o.at < 0 {
 		return errors.New("--at takes the number of a turn, from 0 for what stands before the first")
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	p := progressFor(std, o.json)
+	p := std.progress()
 	log, err := openSession(ctx, name, std, p)
 	if err != nil {
 		return err
@@ -224,9 +217,9 @@ func runSessionSnapshot(ctx context.Context, o *sessionSnapshotOptions, name str
 	snap, err := sessionlog.SnapshotOf(log.Reader, fold)
 	p.end()
 	if err != nil {
-		return orInterrupted(err)
+		return err
 	}
-	if o.json {
+	if std.json {
 		err = printJSON(std.out, snap)
 	} else {
 		err = writeSnapshot(std.out, log.name, snap, &seen)
@@ -234,7 +227,7 @@ func runSessionSnapshot(ctx context.Context, o *sessionSnapshotOptions, name str
 	log.tell(std)
 	odd.tell(std.err)
 	if o.atSet && !seen.More && seen.LastTurn < o.at {
-		visible.Fprintf(std.err, "tapedeck: the log ends with turn %d, before turn %d: this is the whole of it\n", seen.LastTurn, o.at)
+		std.say("the log ends with turn %d, before turn %d: this is the whole of it", seen.LastTurn, o.at)
 	}
 	return err
 }

@@ -30,7 +30,6 @@ type showOptions struct {
 	payloads bool
 	masks    bool
 	coverage bool
-	json     bool
 	prices   string
 
 	filter *follow.Filter
@@ -38,7 +37,7 @@ type showOptions struct {
 	bill   *llm.Bill // of the records that were shown
 }
 
-func newShowCommand(std streams) *cobra.Command {
+func newShowCommand(std *console) *cobra.Command {
 	var o showOptions
 	cmd := withHelp("show", &cobra.Command{
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -50,7 +49,7 @@ func newShowCommand(std streams) *cobra.Command {
 		ValidArgsFunction: recordingNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return showMasksHere(o.json, std.out)
+				return showMasksHere(std)
 			}
 			return runShow(cmd.Context(), &o, args[0], std)
 		},
@@ -62,20 +61,20 @@ func newShowCommand(std streams) *cobra.Command {
 	f.BoolVar(&o.payloads, "payloads", false, "with the bytes of requests, answers, files and streams")
 	f.BoolVar(&o.masks, "masks", false, "the masks, and how often each was used")
 	f.BoolVar(&o.coverage, "coverage", false, "what each axis covered and what not")
-	f.BoolVar(&o.json, "json", false, "as JSON")
+	std.jsonFlag(cmd, "as JSON")
 	f.StringVar(&o.prices, "prices", "", "`file` of prices, as JSON")
 	completeFlag(cmd, "kind", follow.KindNames...)
 	return cmd
 }
 
-func runShow(ctx context.Context, o *showOptions, name string, std streams) (err error) {
+func runShow(ctx context.Context, o *showOptions, name string, std *console) (err error) {
 	if o.filter, err = o.parse(); err != nil {
 		return err
 	}
 	if err = o.look(std.out); err != nil {
 		return err
 	}
-	path, clean, err := anyTape(ctx, name, progressFor(std, o.json))
+	path, clean, err := anyTape(ctx, name, std.progress())
 	if err != nil {
 		return err
 	}
@@ -90,16 +89,16 @@ func runShow(ctx context.Context, o *showOptions, name string, std streams) (err
 	defer s.close()
 	switch {
 	case o.masks:
-		return s.showMasks(o.json, std.out)
+		return s.showMasks(std)
 	case o.coverage:
-		return s.showCoverage(o.json, std.out)
+		return s.showCoverage(std)
 	case s.tape == nil:
 		return s.showUnbegun(o, std)
-	case o.json:
+	case std.json:
 		s.foreignNotes(std.err)
 		return s.showJSON(o, std.out)
 	}
-	return o.paged(std, func(std streams) error {
+	return o.paged(std, func(std *console) error {
 		s.foreignNotes(std.err)
 		if err := s.showText(o, std.out); err != nil {
 			return err
@@ -156,11 +155,11 @@ func (s *shown) close() {
 }
 
 // showUnbegun shows a recording that has no tape yet, or never got one.
-func (s *shown) showUnbegun(o *showOptions, std streams) error {
+func (s *shown) showUnbegun(o *showOptions, std *console) error {
 	if err := o.nothing(o.filter, 0); err != nil {
 		return err
 	}
-	if o.json {
+	if std.json {
 		if err := raw(std.out, `{"version":%d,"records":[]}`+"\n", jsonVersion); err != nil {
 			return err
 		}
@@ -169,7 +168,7 @@ func (s *shown) showUnbegun(o *showOptions, std streams) error {
 }
 
 // showState says on stderr that a recording has no end, and why.
-func (s *shown) showState(std streams) error {
+func (s *shown) showState(std *console) error {
 	if s.rec == nil || s.rec.Finished() {
 		return nil
 	}
@@ -177,8 +176,7 @@ func (s *shown) showState(std streams) error {
 	if s.rec.Live() == recording.LiveYes {
 		why = "it is being recorded"
 	}
-	_, err := visible.Fprintf(std.err, "tapedeck: unfinished: %s\n", why)
-	return err
+	return std.say("unfinished: %s", why)
 }
 
 // chosen yields the records, and what the terminal showed, that the flags choose.
@@ -225,7 +223,7 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 }
 
 // showEnd says what stands behind the last record of a timeline: what was still streaming, and what the tape lost.
-func (s *shown) showEnd(o *showOptions, std streams) error {
+func (s *shown) showEnd(o *showOptions, std *console) error {
 	if o.single {
 		return nil
 	}
@@ -239,10 +237,10 @@ func (s *shown) showEnd(o *showOptions, std streams) error {
 		s.showDaemon(std.out)
 	}
 	if s.unread != nil {
-		visible.Fprintf(std.err, "tapedeck: annotations are left out: %v\n", s.unread)
+		std.say("annotations are left out: %v", s.unread)
 	}
 	if s.tape.Torn() {
-		visible.Fprintln(std.err, "tapedeck: the last line is torn, as a crash leaves it; it was dropped")
+		std.say("the last line is torn, as a crash leaves it; it was dropped")
 	}
 	return s.showState(std)
 }

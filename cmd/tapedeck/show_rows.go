@@ -102,7 +102,7 @@ func screenJSON(c *screen.Change, o *showOptions) ([]byte, error) {
 }
 
 // showMasksHere lists the masks of the work tree that holds the working directory.
-func showMasksHere(json bool, out io.Writer) error {
+func showMasksHere(std *console) error {
 	lib, err := openLibrary()
 	if err != nil {
 		return err
@@ -111,18 +111,18 @@ func showMasksHere(json bool, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return printMasks(rows, headers, json, out)
+	return printMasks(rows, headers, std)
 }
 
-func (s *shown) showMasks(json bool, out io.Writer) error {
-	return printMasks(s.rec.MaskUses(), s.rec.HeadersIgnored(), json, out)
+func (s *shown) showMasks(std *console) error {
+	return printMasks(s.rec.MaskUses(), s.rec.HeadersIgnored(), std)
 }
 
-func printMasks(rows []recording.MaskUse, headers []string, json bool, out io.Writer) error {
-	if json {
-		return printJSON(out, map[string]any{"masks": rows, "headers_ignored": headers})
+func printMasks(rows []recording.MaskUse, headers []string, std *console) error {
+	if std.json {
+		return printJSON(std.out, map[string]any{"masks": rows, "headers_ignored": headers})
 	}
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
 	for _, r := range rows {
 		used := strconv.Itoa(r.Used)
 		if r.Off {
@@ -133,27 +133,27 @@ func printMasks(rows []recording.MaskUse, headers []string, json bool, out io.Wr
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	visible.Fprintf(out, "\nheaders of requests that do not compare: %s\n", strings.Join(headers, ", "))
+	visible.Fprintf(std.out, "\nheaders of requests that do not compare: %s\n", strings.Join(headers, ", "))
 	return nil
 }
 
-func (s *shown) showCoverage(json bool, out io.Writer) error {
+func (s *shown) showCoverage(std *console) error {
 	if s.rec == nil {
 		return fmt.Errorf("--coverage: a bare tape does not say what it covers")
 	}
 	m := s.rec.Manifest
 	by, whole := sealing.SealedBy(s.rec)
-	if json {
-		return printJSON(out, map[string]any{"axes": m.Axes, "not_covered": m.NotCovered(), "sealed": m.Sealed, "sealed_by": by, "daemon": m.Daemon})
+	if std.json {
+		return printJSON(std.out, map[string]any{"axes": m.Axes, "not_covered": m.NotCovered(), "sealed": m.Sealed, "sealed_by": by, "daemon": m.Daemon})
 	}
 	for _, name := range sortedKeys(m.Axes) {
 		state := "off"
 		if m.Axes[name].On {
 			state = "on"
 		}
-		visible.Fprintf(out, "%s: %s\n", name, state)
+		visible.Fprintf(std.out, "%s: %s\n", name, state)
 		for _, n := range m.Axes[name].NotCovered {
-			visible.Fprintf(out, "  not covered: %s\n", n)
+			visible.Fprintf(std.out, "  not covered: %s\n", n)
 		}
 	}
 	said := "none"
@@ -163,8 +163,8 @@ func (s *shown) showCoverage(json bool, out io.Writer) error {
 	case by != "":
 		said = "by " + by + " (tapedeck verify tells whether it holds)"
 	}
-	visible.Fprintf(out, "seal: %s\n", said)
-	s.showDaemon(out)
+	visible.Fprintf(std.out, "seal: %s\n", said)
+	s.showDaemon(std.out)
 	return nil
 }
 

@@ -92,23 +92,18 @@ func storeHint(err error) error {
 	return err
 }
 
-func newPushCommand(std streams) *cobra.Command {
+func newPushCommand(std *console) *cobra.Command {
 	var o storeFlags
-	var json bool
 	var push team.PushOptions
-	cmd := withHelp("push", &cobra.Command{
-		Args:              takes("REC…"),
-		ValidArgsFunction: recordingNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
-				push.Project = o.project
-				return runPush(ctx, s, args, &push, json, std)
-			})
-		},
+	cmd := command("push", "REC…", func(cmd *cobra.Command, args []string) error {
+		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
+			push.Project = o.project
+			return runPush(ctx, s, args, &push, std)
+		})
 	})
 	o.define(cmd.Flags())
 	cmd.Flags().BoolVar(&push.Again, "again", false, "also what was purged from the store once")
-	cmd.Flags().BoolVar(&json, "json", false, "what was pushed as JSON")
+	std.jsonFlag(cmd, "what was pushed as JSON")
 	return cmd
 }
 
@@ -118,11 +113,11 @@ type pushedRun struct {
 	There bool `json:"there"` // the very same was there already
 }
 
-func runPush(ctx context.Context, s *team.Store, names []string, o *team.PushOptions, json bool, std streams) error {
+func runPush(ctx context.Context, s *team.Store, names []string, o *team.PushOptions, std *console) error {
 	out := make([]pushedRun, 0, len(names))
 	var errs []error
 	for _, name := range names {
-		p := progressFor(std, json)
+		p := std.progress()
 		o.Progress = p.bytes("pushing " + visible.Line(name))
 		run, there, err := pushOne(ctx, s, name, o)
 		if p.end(); err != nil {
@@ -132,16 +127,16 @@ func runPush(ctx context.Context, s *team.Store, names []string, o *team.PushOpt
 			errs = append(errs, prefixedError(name, storeHint(err)))
 			continue
 		}
-		if out = append(out, pushedRun{run, there}); json {
+		if out = append(out, pushedRun{run, there}); std.json {
 			continue
 		}
 		said := "pushed"
 		if there {
 			said = "there already:"
 		}
-		visible.Fprintf(std.err, "tapedeck: %s %s, %s, in %s\n", said, run.ID, size(run.Size), s.Name())
+		std.say("%s %s, %s, in %s", said, run.ID, size(run.Size), s.Name())
 	}
-	if json {
+	if std.json {
 		errs = append(errs, printJSON(std.out, map[string]any{"pushed": out}))
 	}
 	return errors.Join(errs...)
@@ -156,25 +151,21 @@ func pushOne(ctx context.Context, s *team.Store, name string, o *team.PushOption
 	return s.Push(ctx, rec, o)
 }
 
-func newPullCommand(std streams) *cobra.Command {
+func newPullCommand(std *console) *cobra.Command {
 	var o storeFlags
 	var output string
-	var json bool
-	cmd := withHelp("pull", &cobra.Command{
-		Args: takes("ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
-				return storeHint(runPull(ctx, s, &o, args[0], output, json, std))
-			})
-		},
+	cmd := command("pull", "ID", func(cmd *cobra.Command, args []string) error {
+		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
+			return storeHint(runPull(ctx, s, &o, args[0], output, std))
+		})
 	})
 	o.define(cmd.Flags())
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`directory` of the recording (default: its id in .tapedeck/)")
-	cmd.Flags().BoolVar(&json, "json", false, "where it lies as JSON")
+	std.jsonFlag(cmd, "where it lies as JSON")
 	return cmd
 }
 
-func runPull(ctx context.Context, s *team.Store, o *storeFlags, id, output string, json bool, std streams) error {
+func runPull(ctx context.Context, s *team.Store, o *storeFlags, id, output string, std *console) error {
 	lib, err := openLibrary()
 	if err != nil {
 		return err
@@ -184,7 +175,7 @@ func runPull(ctx context.Context, s *team.Store, o *storeFlags, id, output strin
 		return err
 	}
 	defer os.RemoveAll(dir)
-	p := progressFor(std, json)
+	p := std.progress()
 	file := filepath.Join(dir, "packed")
 	run, err := s.Pull(ctx, o.project, id, file, p.bytes("pulling"))
 	var rec *recording.Recording
@@ -198,13 +189,12 @@ func runPull(ctx context.Context, s *team.Store, o *storeFlags, id, output strin
 		page.Prepare(rec, nil)
 	}
 	if err := keepVerdict(ctx, s, o.project, run.ID, rec); err != nil {
-		visible.Fprintf(std.err, "tapedeck: what a worker found of it is not known: %v\n", err)
+		std.say("what a worker found of it is not known: %v", err)
 	}
-	if json {
+	if std.json {
 		return printJSON(std.out, map[string]any{"recording": rec.Dir, "id": run.ID, "state": run.State})
 	}
-	_, err = visible.Fprintf(std.err, "tapedeck: pulled %s into %s\n", run.ID, shortPath(rec.Dir))
-	return err
+	return std.say("pulled %s into %s", run.ID, shortPath(rec.Dir))
 }
 
 // runQuery are the flags that choose runs of a store.
@@ -225,23 +215,19 @@ func (o *runQuery) define(f *pflag.FlagSet) {
 	f.IntVar(&o.query.Limit, "limit", team.DefaultLimit, "`N` at most, those that were pushed last")
 }
 
-func newSearchCommand(std streams) *cobra.Command {
+func newSearchCommand(std *console) *cobra.Command {
 	var o runQuery
-	var json bool
-	cmd := withHelp("search", &cobra.Command{
-		Args: takes("QUERY…"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
-				return runSearch(ctx, s, strings.Join(args, " "), &o, json, std)
-			})
-		},
+	cmd := command("search", "QUERY…", func(cmd *cobra.Command, args []string) error {
+		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
+			return runSearch(ctx, s, strings.Join(args, " "), &o, std)
+		})
 	})
 	o.define(cmd.Flags())
-	cmd.Flags().BoolVar(&json, "json", false, "what was found as JSON")
+	std.jsonFlag(cmd, "what was found as JSON")
 	return cmd
 }
 
-func runSearch(ctx context.Context, s *team.Store, text string, o *runQuery, json bool, std streams) error {
+func runSearch(ctx context.Context, s *team.Store, text string, o *runQuery, std *console) error {
 	err := parseTimes(time.Now(), spanFlag{"--since", o.since, &o.query.Since}, spanFlag{"--until", o.until, &o.query.Until})
 	if err != nil {
 		return err
@@ -251,7 +237,7 @@ func runSearch(ctx context.Context, s *team.Store, text string, o *runQuery, jso
 	if err != nil {
 		return storeHint(err)
 	}
-	if json {
+	if std.json {
 		return printJSON(std.out, map[string]any{"query": text, "hits": hits})
 	}
 	for i := range hits {
@@ -259,30 +245,26 @@ func runSearch(ctx context.Context, s *team.Store, text string, o *runQuery, jso
 		visible.Fprintf(std.out, "%s  %s  %s\n    %s: %s\n", h.Run.ID, h.Run.StartedAt.Local().Format("2006-01-02 15:04:05"), strings.Join(h.Run.Argv, " "), h.What, h.Excerpt)
 	}
 	if len(hits) == 0 {
-		visible.Fprintln(std.err, "tapedeck: no run of the store has all of these words in one text")
+		std.say("no run of the store has all of these words in one text")
 	}
 	return nil
 }
 
-func newPurgeCommand(std streams) *cobra.Command {
+func newPurgeCommand(std *console) *cobra.Command {
 	var o storeFlags
 	var reason string
-	var json bool
-	cmd := withHelp("purge", &cobra.Command{
-		Args: takes("ID…"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
-				return runPurge(ctx, s, args, o.project, reason, json, std)
-			})
-		},
+	cmd := command("purge", "ID…", func(cmd *cobra.Command, args []string) error {
+		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
+			return runPurge(ctx, s, args, o.project, reason, std)
+		})
 	})
 	o.define(cmd.Flags())
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` that the tombstone says")
-	cmd.Flags().BoolVar(&json, "json", false, "the tombstones as JSON")
+	std.jsonFlag(cmd, "the tombstones as JSON")
 	return cmd
 }
 
-func runPurge(ctx context.Context, s *team.Store, names []string, project, reason string, json bool, std streams) error {
+func runPurge(ctx context.Context, s *team.Store, names []string, project, reason string, std *console) error {
 	key, err := seal.LoadKey(recording.ConfigDir(""))
 	if err != nil {
 		return err
@@ -296,11 +278,11 @@ func runPurge(ctx context.Context, s *team.Store, names []string, project, reaso
 		}
 		if err != nil {
 			errs = append(errs, prefixedError(id, storeHint(err)))
-		} else if !json {
-			visible.Fprintf(std.err, "tapedeck: purged %s; a tombstone signed by %s stays\n", t.ID, key.Name())
+		} else if !std.json {
+			std.say("purged %s; a tombstone signed by %s stays", t.ID, key.Name())
 		}
 	}
-	if json {
+	if std.json {
 		errs = append(errs, printJSON(std.out, map[string]any{"tombstones": out}))
 	}
 	return errors.Join(errs...)
@@ -313,7 +295,7 @@ type storedRun struct {
 }
 
 // listStore lists the runs of a store as list does the recordings of a library.
-func listStore(ctx context.Context, s *team.Store, o *listOptions, std streams) error {
+func listStore(ctx context.Context, s *team.Store, o *listOptions, std *console) error {
 	q := &team.Query{Project: o.store.project, Since: o.query.Since, Until: o.query.Until, Model: o.query.Model, Failed: o.query.Failed, MinCost: o.query.MinCost, Limit: o.limit}
 	if o.tree || o.grep != "" || len(o.query.Verdicts) > 0 {
 		return errors.New("--tree, --grep and --verdict are for the recordings of this work tree: tapedeck search finds runs of a store by their texts")
@@ -330,7 +312,7 @@ func listStore(ctx context.Context, s *team.Store, o *listOptions, std streams) 
 	if err != nil {
 		return storeHint(err)
 	}
-	if o.json {
+	if std.json {
 		out := make([]storedRun, len(runs))
 		for i := range runs {
 			out[i] = storedRun{&runs[i], append([]team.Verdict{}, verdicts[runs[i].ID]...)}
@@ -338,8 +320,7 @@ func listStore(ctx context.Context, s *team.Store, o *listOptions, std streams) 
 		return printJSON(std.out, map[string]any{"store": s.Name(), "runs": out})
 	}
 	if len(runs) == 0 {
-		_, err := visible.Fprintln(std.err, "tapedeck: the store has no such run; push one with: tapedeck push REC")
-		return err
+		return std.say("the store has no such run; push one with: tapedeck push REC")
 	}
 	rows := make([]listRow, len(runs))
 	for i := range runs {
@@ -360,11 +341,11 @@ func listStore(ctx context.Context, s *team.Store, o *listOptions, std streams) 
 	if err != nil {
 		return err
 	}
-	return o.paged(std, func(std streams) error { return writeRows(std.out, rows, colours) })
+	return o.paged(std, func(std *console) error { return writeRows(std.out, rows, colours) })
 }
 
 // gcStore takes away what no run of a store needs, and with flags runs of its project.
-func gcStore(ctx context.Context, s *team.Store, o *gcOptions, std streams) error {
+func gcStore(ctx context.Context, s *team.Store, o *gcOptions, std *console) error {
 	age, err := o.age()
 	if err != nil {
 		return err
@@ -388,9 +369,9 @@ func gcStore(ctx context.Context, s *team.Store, o *gcOptions, std streams) erro
 		}
 	}
 	blobs, err := s.Sweep(ctx)
-	if o.json {
+	if std.json {
 		return errors.Join(err, printJSON(std.out, map[string]any{"tombstones": removed, "blobs": len(blobs)}))
 	}
-	visible.Fprintf(std.err, "tapedeck: purged %s, and took away %s that no run has\n", plural(len(removed), "run", "runs"), plural(len(blobs), "blob", "blobs"))
+	std.say("purged %s, and took away %s that no run has", plural(len(removed), "run", "runs"), plural(len(blobs), "blob", "blobs"))
 	return storeHint(err)
 }

@@ -20,23 +20,15 @@ import (
 
 type testOptions struct {
 	colorFlag
-	jobs    int
-	timeout time.Duration
-	mode    string
-	tree    string
-	watch   []string
-	since   string
-	junit   string
-	sarif   string
-	github  bool
-	strict  bool
-	verbose bool
-	list    bool
-	json    bool
-	q       queueFlags
+	gate.Options
+	mode, tree, since string
+	junit, sarif      string
+	github, strict    bool
+	verbose, list     bool
+	q                 queueFlags
 }
 
-func newTestCommand(std streams) *cobra.Command {
+func newTestCommand(std *console) *cobra.Command {
 	var o testOptions
 	cmd := withHelp("test", &cobra.Command{
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -59,11 +51,11 @@ func newTestCommand(std streams) *cobra.Command {
 		},
 	})
 	f := cmd.Flags()
-	f.IntVarP(&o.jobs, "jobs", "j", 0, "how many `at once`; as many as there are processors")
-	f.DurationVar(&o.timeout, "timeout", gate.DefaultTimeout, "how long one replay may take, where tapedeck.yaml does not say")
-	f.StringVar(&o.mode, "mode", "", "what must match, in place of what tapedeck.yaml says: semantic, outcome, byte-identical or phase-aware")
-	f.StringVar(&o.tree, "tree", "recorded", treeHelp)
-	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)
+	f.IntVarP(&o.Jobs, "jobs", "j", 0, "how many `at once`; as many as there are processors")
+	f.DurationVar(&o.Timeout, "timeout", gate.DefaultTimeout, "how long one replay may take, where tapedeck.yaml does not say")
+	modeFlag(cmd, &o.mode, "", "what must match, in place of what tapedeck.yaml says")
+	treeFlag(cmd, &o.tree, "recorded")
+	f.StringArrayVar(&o.Watch, "watch", nil, watchHelp)
 	f.StringVar(&o.since, "changed-since", "", "those alone that depend on a file that differs from this commit of Git (`REF`)")
 	f.StringVar(&o.junit, "junit", "", "write the results as JUnit XML into this `file`")
 	f.StringVar(&o.sarif, "sarif", "", "write what does not hold as SARIF 2.1.0 into this `file`")
@@ -71,47 +63,44 @@ func newTestCommand(std streams) *cobra.Command {
 	f.BoolVar(&o.strict, "strict", false, "what is unsure (masked values, side traffic, what could not be compared) ends with 2")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "what differs of those that hold, too")
 	f.BoolVar(&o.list, "list", false, "say what would be tried, and try nothing")
-	f.BoolVar(&o.json, "json", false, "a line of JSON a result, and one for all")
+	std.jsonFlag(cmd, "a line of JSON a result, and one for all")
 	o.q.define(cmd)
 	o.defineColor(cmd)
-	completeFlag(cmd, "mode", "semantic", "outcome", "byte-identical", "phase-aware")
-	completeFlag(cmd, "tree", "recorded", "now")
 	return cmd
 }
 
-func runTest(ctx context.Context, o *testOptions, paths []string, std streams) error {
+func runTest(ctx context.Context, o *testOptions, paths []string, std *console) error {
 	cases, err := findTests(paths)
 	if err != nil {
 		return err
 	}
 	if o.list {
-		return o.printCases(std.out, cases)
+		return o.printCases(std, cases)
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	opts, err := o.options(ctx)
-	if err != nil {
+	if err := o.fill(ctx); err != nil {
 		return err
 	}
 	return o.report(ctx, len(cases), std, func(ctx context.Context, report func(*gate.Result)) (*gate.Summary, error) {
-		opts.Report = report
-		return gate.Run(ctx, cases, opts)
+		o.Report = report
+		return gate.Run(ctx, cases, &o.Options)
 	})
 }
 
 // report says what becomes of n cases while run tries them, and then of all.
-func (o *testOptions) report(ctx context.Context, n int, std streams, run func(ctx context.Context, report func(*gate.Result)) (*gate.Summary, error)) error {
+func (o *testOptions) report(ctx context.Context, n int, std *console, run func(ctx context.Context, report func(*gate.Result)) (*gate.Summary, error)) error {
 	colours, err := o.colours(std.out)
 	if err != nil {
 		return err
 	}
-	p := progressFor(std, o.json)
+	p := std.progress()
 	ended := 0
 	defer p.busy(fmt.Sprintf("replaying %s", plural(n, "recording", "recordings")))()
 	s, err := run(ctx, func(r *gate.Result) { // one at a time
 		p.end()
 		ended++
-		if o.json {
+		if std.json {
 			printTestJSON(std.out, r)
 			return
 		}
@@ -131,17 +120,13 @@ func (o *testOptions) report(ctx context.Context, n int, std streams, run func(c
 }
 
 // printCases says what would be tried.
-func (o *testOptions) printCases(w io.Writer, cases []gate.Case) error {
+func (o *testOptions) printCases(std *console, cases []gate.Case) error {
 	for _, c := range cases {
-		if !o.json {
-			visible.Fprintf(w, "%-10s %s\n", c.Kind, c.Path)
+		if !std.json {
+			visible.Fprintf(std.out, "%-10s %s\n", c.Kind, c.Path)
 			continue
 		}
-		b, err := marshal(testCase{jsonVersion, c.Path, c.Kind})
-		if err == nil {
-			err = raw(w, "%s\n", b)
-		}
-		if err != nil {
+		if err := printLine(std.out, testCase{c.Path, c.Kind}); err != nil {
 			return err
 		}
 	}
@@ -150,9 +135,8 @@ func (o *testOptions) printCases(w io.Writer, cases []gate.Case) error {
 
 // A testCase is what would be tried, with --list --json.
 type testCase struct {
-	Version int       `json:"version"`
-	Path    string    `json:"path"`
-	Kind    gate.Kind `json:"kind"`
+	Path string    `json:"path"`
+	Kind gate.Kind `json:"kind"`
 }
 
 // findTests finds what paths hold; one that is not there may be the name of a recording.
@@ -170,34 +154,31 @@ func findTests(paths []string) ([]gate.Case, error) {
 	return gate.Find(paths...)
 }
 
-func (o *testOptions) options(ctx context.Context) (*gate.Options, error) {
-	opts := &gate.Options{Jobs: o.jobs, Timeout: o.timeout, Watch: o.watch, Own: o.own()}
+// fill checks the options of the gate, and sets those that flags name in words of their own.
+func (o *testOptions) fill(ctx context.Context) (err error) {
 	switch {
-	case o.jobs < 0:
-		return nil, fmt.Errorf("-j %d: want at least 1", o.jobs)
-	case o.timeout <= 0:
-		return nil, fmt.Errorf("--timeout %v: want more than nothing, as in 30s", o.timeout)
+	case o.Jobs < 0:
+		return fmt.Errorf("-j %d: want at least 1", o.Jobs)
+	case o.Timeout <= 0:
+		return fmt.Errorf("--timeout %v: want more than nothing, as in 30s", o.Timeout)
 	case o.junit != "" && sameFile(o.junit, o.sarif):
-		return nil, fmt.Errorf("--junit and --sarif both write %s: name two files", o.junit)
+		return fmt.Errorf("--junit and --sarif both write %s: name two files", o.junit)
 	}
-	var err error
-	if opts.TreeNow, opts.TreeAt, err = parseTree(o.tree); err != nil {
-		return nil, err
+	o.Own = o.own()
+	if o.TreeNow, o.TreeAt, err = parseTree(o.tree); err != nil {
+		return err
 	}
 	if o.mode != "" {
-		mode, err := fidelity.ParseMode(o.mode)
+		mode, err := parseMode(o.mode)
 		if err != nil {
-			return nil, fmt.Errorf("--mode: %w", err)
+			return err
 		}
-		opts.Mode = &mode
+		o.Mode = &mode
 	}
-	if o.since == "" {
-		return opts, nil
+	if o.since != "" {
+		o.Changed, err = gate.ChangedSince(ctx, ".", o.since)
 	}
-	if opts.Changed, err = gate.ChangedSince(ctx, ".", o.since); err != nil {
-		return nil, fmt.Errorf("--changed-since: %w", err)
-	}
-	return opts, nil
+	return prefixedError("--changed-since", err)
 }
 
 // own lists the files that the command writes to while it runs.
@@ -259,37 +240,31 @@ func below(w io.Writer, text string) {
 
 // A testLine is a result with --json.
 type testLine struct {
-	Version int                `json:"version"`
-	Path    string             `json:"path"`
-	Kind    gate.Kind          `json:"kind"`
-	Name    string             `json:"name"`
-	Status  gate.Status        `json:"status"`
-	MS      float64            `json:"ms"`
-	Why     string             `json:"why,omitempty"`
-	First   string             `json:"first,omitempty"`
-	Stderr  string             `json:"stderr,omitempty"`
-	Expect  []gate.Expectation `json:"expect,omitempty"`
-	Report  *fidelity.Report   `json:"report,omitempty"`
+	Path   string             `json:"path"`
+	Kind   gate.Kind          `json:"kind"`
+	Name   string             `json:"name"`
+	Status gate.Status        `json:"status"`
+	MS     float64            `json:"ms"`
+	Why    string             `json:"why,omitempty"`
+	First  string             `json:"first,omitempty"`
+	Stderr string             `json:"stderr,omitempty"`
+	Expect []gate.Expectation `json:"expect,omitempty"`
+	Report *fidelity.Report   `json:"report,omitempty"`
 }
 
 func printTestJSON(w io.Writer, r *gate.Result) error {
-	b, err := marshal(testLine{jsonVersion, r.Path, r.Kind, r.Name, r.Status, float64(r.Took) / float64(time.Millisecond), r.Why, r.First, r.Output, r.Expect, r.Report})
-	if err != nil {
-		return err
-	}
-	return raw(w, "%s\n", b)
+	return printLine(w, testLine{r.Path, r.Kind, r.Name, r.Status, float64(r.Took) / float64(time.Millisecond), r.Why, r.First, r.Output, r.Expect, r.Report})
 }
 
 // write writes what is about all results.
-func (o *testOptions) write(s *gate.Summary, std streams) error {
+func (o *testOptions) write(s *gate.Summary, std *console) error {
 	var err error
-	if o.json {
+	if std.json {
 		counts := make(map[gate.Status]int)
 		for _, r := range s.Results {
 			counts[r.Status]++
 		}
-		b, _ := marshal(map[string]any{"version": jsonVersion, "summary": counts, "ms": float64(s.Took) / float64(time.Millisecond), "exit": s.Exit(o.strict)})
-		err = raw(std.out, "%s\n", b)
+		err = printLine(std.out, map[string]any{"summary": counts, "ms": float64(s.Took) / float64(time.Millisecond), "exit": s.Exit(o.strict)})
 	} else if len(s.Results) > 0 {
 		_, err = visible.Fprintf(std.out, "%s in %.1f s\n", s, s.Took.Seconds())
 	}

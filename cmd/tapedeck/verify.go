@@ -30,21 +30,18 @@ import (
 type verifyOptions struct {
 	sealKeys
 	strict bool
-	json   bool
 }
 
-func newVerifyCommand(std streams) *cobra.Command {
+func newVerifyCommand(std *console) *cobra.Command {
 	var o verifyOptions
-	cmd := oneArgument("verify", "PATH", recordingNames, func(ctx context.Context, path string) error {
-		return runVerify(ctx, &o, path, std)
-	})
+	cmd := command("verify", "PATH", interruptibly(func(cmd *cobra.Command, args []string) error { return runVerify(cmd.Context(), &o, args[0], std) }))
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "an unfinished or unsealed recording, or one of an unknown signer, ends with 2")
 	o.define(cmd.Flags())
-	cmd.Flags().BoolVar(&o.json, "json", false, "the result as JSON")
+	std.jsonFlag(cmd, "the result as JSON")
 	return cmd
 }
 
-func runVerify(ctx context.Context, o *verifyOptions, name string, std streams) error {
+func runVerify(ctx context.Context, o *verifyOptions, name string, std *console) error {
 	path, err := tapeOrRecording(name)
 	if err != nil {
 		if dir, errCassette := cassettePath(name); errCassette == nil {
@@ -55,9 +52,7 @@ func runVerify(ctx context.Context, o *verifyOptions, name string, std streams) 
 	if isCassette(path) && !library.HoldsRecording(path) {
 		return verifyCassette(o, path, std)
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	p := progressFor(std, o.json)
+	p := std.progress()
 	keys, witnesses, err := o.read()
 	if err != nil {
 		return err
@@ -70,24 +65,24 @@ func runVerify(ctx context.Context, o *verifyOptions, name string, std streams) 
 		return lookHint(err, path)
 	}
 	holds := len(v.Problems) == 0 && (!o.strict || strictly(v) == "")
-	return printVerdict(std, o.json, holds, v, func() error { return printVerification(v, o.strict, std) })
+	return std.verdict(holds, v, func() error { return printVerification(v, o.strict, std) })
 }
 
-func printVerification(v *verify.Verification, strict bool, std streams) error {
+func printVerification(v *verify.Verification, strict bool, std *console) error {
 	for _, n := range v.Notes {
-		visible.Fprintf(std.err, "tapedeck: %s\n", n)
+		std.say("%s", n)
 	}
 	switch {
 	case v.State != verify.StateUnsealed:
 		saySigner(v.Signer, v.SignerKnown, std)
 	case len(v.Problems) == 0: // what does not hold is not to be sealed
-		visible.Fprintln(std.err, "tapedeck: unsealed: nothing proves that it was not edited as a whole (tapedeck seal REC seals it as it is now)")
+		std.say("unsealed: nothing proves that it was not edited as a whole (tapedeck seal REC seals it as it is now)")
 	}
 	for _, w := range v.Cosigned {
-		visible.Fprintf(std.err, "tapedeck: cosigned by %s at %s\n", w.Witness, w.Time.Format(timeLayout))
+		std.say("cosigned by %s at %s", w.Witness, w.Time.Format(timeLayout))
 	}
 	if next := strictly(v); strict && next != "" {
-		visible.Fprintf(std.err, "tapedeck: --strict: %s\n", next)
+		std.say("--strict: %s", next)
 	}
 	for _, p := range v.Problems {
 		visible.Fprintln(std.out, p)
@@ -131,7 +126,7 @@ type sealProveOptions struct {
 	output     string
 }
 
-func newSealProveCommand(std streams) *cobra.Command {
+func newSealProveCommand(std *console) *cobra.Command {
 	var o sealProveOptions
 	cmd := withHelp("seal prove", &cobra.Command{
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -141,12 +136,12 @@ func newSealProveCommand(std streams) *cobra.Command {
 			return takes("REC", "SEQ")(cmd, args)
 		},
 		ValidArgsFunction: recordingNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: interruptibly(func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("leaf") {
 				o.leaf = -1
 			}
 			return runSealProve(cmd.Context(), &o, args, std)
-		},
+		}),
 	})
 	f := cmd.Flags()
 	f.StringVar(&o.stream, "stream", "run.tape", "the `FILE` of the recording that the record stands in")
@@ -178,7 +173,7 @@ func hasSeqs(stream string) bool {
 	return strings.HasSuffix(stream, ".tape") || strings.HasSuffix(stream, ".jsonl")
 }
 
-func runSealProve(ctx context.Context, o *sealProveOptions, args []string, std streams) error {
+func runSealProve(ctx context.Context, o *sealProveOptions, args []string, std *console) error {
 	rec, err := openRecording(args[0])
 	if err != nil {
 		return err
@@ -192,8 +187,6 @@ func runSealProve(ctx context.Context, o *sealProveOptions, args []string, std s
 			return fmt.Errorf("SEQ %q: want the number of a record, as tapedeck show has it", args[1])
 		}
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
 	proof, err := seal.Prove(ctx, rec.Dir, po)
 	var p *seal.Problem
 	switch {
@@ -204,12 +197,12 @@ func runSealProve(ctx context.Context, o *sealProveOptions, args []string, std s
 	case errors.Is(err, seal.ErrNoLeaf) && len(args) > 1:
 		return fmt.Errorf("%w: %s lists what there is", err, listOf(o.stream, args[0]))
 	case err != nil:
-		return orInterrupted(err)
+		return err
 	}
 	return writeProof(proof.Encode(), o.output, std)
 }
 
-func writeProof(b []byte, file string, std streams) error {
+func writeProof(b []byte, file string, std *console) error {
 	if file == "" || file == "-" {
 		_, err := std.out.Write(b)
 		return err
@@ -220,12 +213,11 @@ func writeProof(b []byte, file string, std streams) error {
 	if err := durable.WriteFile(file, b, &durable.Options{Mode: 0o644}); err != nil {
 		return err
 	}
-	_, err := visible.Fprintf(std.err, "tapedeck: wrote %s, %s; tapedeck seal verify-proof checks it\n", file, size(int64(len(b))))
-	return err
+	return std.say("wrote %s, %s; tapedeck seal verify-proof checks it", file, size(int64(len(b))))
 }
 
 // readProof reads a proof from a file, or from stdin where that is "-".
-func readProof(file string, std streams) ([]byte, error) {
+func readProof(file string, std *console) ([]byte, error) {
 	in := std.in
 	if file != "-" {
 		f, err := os.Open(file)
@@ -242,23 +234,20 @@ type sealVerifyProofOptions struct {
 	sealKeys
 	since    string
 	payloads bool
-	json     bool
 }
 
-func newSealVerifyProofCommand(std streams) *cobra.Command {
+func newSealVerifyProofCommand(std *console) *cobra.Command {
 	var o sealVerifyProofOptions
-	cmd := oneArgument("seal verify-proof", "FILE", nil, func(_ context.Context, file string) error {
-		return runSealVerifyProof(&o, file, std)
-	})
+	cmd := command("seal verify-proof", "FILE", func(_ *cobra.Command, args []string) error { return runSealVerifyProof(&o, args[0], std) })
 	f := cmd.Flags()
 	o.define(f)
 	f.StringVar(&o.since, "since", "", "an older checkpoint of the log, in a `FILE`, for a proof that the log continues it")
 	f.BoolVar(&o.payloads, "payloads", false, "the bytes of the blobs that came with the proof, too")
-	f.BoolVar(&o.json, "json", false, "what was proved, or does not hold, as JSON")
+	std.jsonFlag(cmd, "what was proved, or does not hold, as JSON")
 	return cmd
 }
 
-func runSealVerifyProof(o *sealVerifyProofOptions, file string, std streams) error {
+func runSealVerifyProof(o *sealVerifyProofOptions, file string, std *console) error {
 	keys, witnesses, err := o.trusted()
 	if err != nil {
 		return err
@@ -277,7 +266,7 @@ func runSealVerifyProof(o *sealVerifyProofOptions, file string, std streams) err
 	if err != nil {
 		return o.failed(err, file, std)
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, provenJSON(p))
 	}
 	return printProven(p, o.payloads, std)
@@ -290,7 +279,7 @@ type failedProof struct {
 }
 
 // failed says why the proof in file does not hold.
-func (o *sealVerifyProofOptions) failed(err error, file string, std streams) error {
+func (o *sealVerifyProofOptions) failed(err error, file string, std *console) error {
 	p := &seal.Problem{Code: seal.CodeProof, Leaf: -1, Message: err.Error()}
 	if errors.As(err, &p) {
 		err = p
@@ -298,7 +287,7 @@ func (o *sealVerifyProofOptions) failed(err error, file string, std streams) err
 	if p.Path = file; file == "-" {
 		p.Path = "stdin"
 	}
-	if o.json {
+	if std.json {
 		if err := printJSON(std.out, &failedProof{false, []seal.Problem{*p}}); err != nil {
 			return err
 		}
@@ -358,7 +347,7 @@ func provenJSON(p *seal.Proven) *proven {
 }
 
 // printProven says for a person what a proof shows.
-func printProven(p *seal.Proven, payloads bool, std streams) error {
+func printProven(p *seal.Proven, payloads bool, std *console) error {
 	var b strings.Builder
 	stream := p.Stream.Path
 	if p.Stream.Kind == seal.Files {
@@ -497,7 +486,7 @@ type provenLog struct {
 	Since  *int64           `json:"since,omitempty"` // entries of the older log
 }
 
-func verifyLogProof(o *sealVerifyProofOptions, b []byte, file string, keys []seal.PublicKey, std streams) error {
+func verifyLogProof(o *sealVerifyProofOptions, b []byte, file string, keys []seal.PublicKey, std *console) error {
 	var since []byte
 	if o.since != "" {
 		var err error
@@ -518,7 +507,7 @@ func verifyLogProof(o *sealVerifyProofOptions, b []byte, file string, keys []sea
 	} else {
 		out.Since = &p.Old
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, out)
 	}
 	if p.Entry == nil {

@@ -33,17 +33,12 @@ type workerOptions struct {
 	tree    string
 	maxSize string
 	metrics string
-	json    bool
 }
 
-func newWorkerCommand(std streams) *cobra.Command {
+func newWorkerCommand(std *console) *cobra.Command {
 	var o workerOptions
-	cmd := withHelp("worker", &cobra.Command{
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return runWorker(ctx, s, &o, std) })
-		},
+	cmd := command("worker", "", func(cmd *cobra.Command, _ []string) error {
+		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return runWorker(ctx, s, &o, std) })
 	})
 	f := cmd.Flags()
 	o.define(f)
@@ -53,12 +48,12 @@ func newWorkerCommand(std streams) *cobra.Command {
 	f.StringArrayVar(&o.Watch, "watch", nil, watchHelp)
 	f.StringVar(&o.maxSize, "max-size", "8G", "try no run that unpacks to more `bytes` than this: a number with K, M, G or T")
 	f.StringVar(&o.metrics, "metrics", "", "serve /metrics for Prometheus on this `address`, as in 127.0.0.1:9101")
-	f.BoolVar(&o.json, "json", false, "a line of JSON a verdict")
+	std.jsonFlag(cmd, "a line of JSON a verdict")
 	o.defineColor(cmd)
 	return cmd
 }
 
-func runWorker(ctx context.Context, s *team.Store, o *workerOptions, std streams) error {
+func runWorker(ctx context.Context, s *team.Store, o *workerOptions, std *console) error {
 	colours, err := o.colours(std.out)
 	if err != nil {
 		return err
@@ -95,18 +90,18 @@ func runWorker(ctx context.Context, s *team.Store, o *workerOptions, std streams
 		count(r)
 		lines.Lock()
 		defer lines.Unlock()
-		if o.json {
+		if std.json {
 			printTestJSON(std.out, r)
 			return
 		}
 		new(testOptions).print(std.out, r, colours)
 	}
-	visible.Fprintf(std.err, "tapedeck: takes jobs from %s\n", s.Name())
+	std.say("takes jobs from %s", s.Name())
 	return queue.Run(ctx, s, &o.Options)
 }
 
 // serveMetrics shows what a worker has found, which count is told of, and how its store and queue stand when they are asked for.
-func serveMetrics(ctx context.Context, s *team.Store, address string, std streams) (count func(*gate.Result), stop func(), err error) {
+func serveMetrics(ctx context.Context, s *team.Store, address string, std *console) (count func(*gate.Result), stop func(), err error) {
 	q, err := queue.Open(ctx, s)
 	if err != nil {
 		return nil, nil, err
@@ -144,7 +139,7 @@ func serveMetrics(ctx context.Context, s *team.Store, address string, std stream
 	mux.Handle("GET /metrics", set)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go server.Serve(l) // until Close
-	visible.Fprintf(std.err, "tapedeck: metrics at http://%s/metrics\n", l.Addr())
+	std.say("metrics at http://%s/metrics", l.Addr())
 	return count, func() { server.Close(); q.Close() }, nil
 }
 
@@ -188,8 +183,8 @@ func (o *testOptions) checkQueue(cmd *cobra.Command) error {
 }
 
 // runQueued has workers try runs of a store, and says what they found as runTest does.
-func runQueued(ctx context.Context, s *team.Store, o *testOptions, ids []string, std streams) error {
-	if _, err := o.options(ctx); err != nil { // they are checked
+func runQueued(ctx context.Context, s *team.Store, o *testOptions, ids []string, std *console) error {
+	if err := o.fill(ctx); err != nil {
 		return err
 	}
 	jobs, err := o.jobsOf(ctx, s, ids)
@@ -206,13 +201,13 @@ func runQueued(ctx context.Context, s *team.Store, o *testOptions, ids []string,
 		return err
 	}
 	if n, err := q.Workers(ctx, o.q.project, o.q.put.Program); err == nil && n == 0 {
-		visible.Fprintf(std.err, "tapedeck: no worker takes these jobs yet: tapedeck worker --store … starts one\n")
+		std.say("no worker takes these jobs yet: tapedeck worker --store … starts one")
 	}
 	said := false
 	return o.report(ctx, len(jobs), std, func(ctx context.Context, report func(*gate.Result)) (*gate.Summary, error) {
 		return q.Wait(ctx, put, report, func(err error) {
 			if !said {
-				visible.Fprintf(std.err, "tapedeck: the store does not answer; asked again: %v\n", err)
+				std.say("the store does not answer; asked again: %v", err)
 			}
 			said = true
 		})
@@ -233,7 +228,7 @@ func (o *testOptions) jobsOf(ctx context.Context, s *team.Store, ids []string) (
 		runs, err = s.Runs(ctx, &team.Query{Project: o.q.project, Agent: o.q.agent, Limit: math.MaxInt32})
 	}
 	for i := range runs {
-		jobs = append(jobs, queue.Job{What: o.q.as, Project: o.q.project, Run: runs[i].ID, Mode: o.mode, Timeout: o.timeout})
+		jobs = append(jobs, queue.Job{What: o.q.as, Project: o.q.project, Run: runs[i].ID, Mode: o.mode, Timeout: o.Timeout})
 	}
 	if err == nil && len(jobs) == 0 {
 		err = fmt.Errorf("%s has no such run; push one with: tapedeck push REC", s.Name())
@@ -242,7 +237,7 @@ func (o *testOptions) jobsOf(ctx context.Context, s *team.Store, ids []string) (
 }
 
 // gcQueued has a worker clean a store.
-func gcQueued(ctx context.Context, s *team.Store, o *gcOptions, std streams) error {
+func gcQueued(ctx context.Context, s *team.Store, o *gcOptions, std *console) error {
 	age, err := o.age()
 	if err != nil {
 		return err
@@ -256,11 +251,10 @@ func gcQueued(ctx context.Context, s *team.Store, o *gcOptions, std streams) err
 	if err != nil {
 		return err
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, map[string]any{"jobs": put})
 	}
-	_, err = visible.Fprintf(std.err, "tapedeck: put job %d\n", put[0])
-	return err
+	return std.say("put job %d", put[0])
 }
 
 type jobsOptions struct {
@@ -269,20 +263,15 @@ type jobsOptions struct {
 	cancel []string
 	retry  []string
 	limit  int
-	json   bool
 }
 
 // jobStates are River's.
 var jobStates = []string{"available", "running", "retryable", "scheduled", "completed", "cancelled", "discarded"}
 
-func newJobsCommand(std streams) *cobra.Command {
+func newJobsCommand(std *console) *cobra.Command {
 	var o jobsOptions
-	cmd := withHelp("jobs", &cobra.Command{
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return storeHint(runJobs(ctx, s, &o, std)) })
-		},
+	cmd := command("jobs", "", func(cmd *cobra.Command, _ []string) error {
+		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return storeHint(runJobs(ctx, s, &o, std)) })
 	})
 	f := cmd.Flags()
 	o.define(f)
@@ -290,12 +279,12 @@ func newJobsCommand(std streams) *cobra.Command {
 	f.StringSliceVar(&o.cancel, "cancel", nil, "end the job of this `number` (repeatable)")
 	f.StringSliceVar(&o.retry, "retry", nil, "try the job of this `number`, which has ended, once more (repeatable)")
 	f.IntVar(&o.limit, "limit", team.DefaultLimit, "`N` at most, those that were put last")
-	f.BoolVar(&o.json, "json", false, "the jobs as JSON")
+	std.jsonFlag(cmd, "the jobs as JSON")
 	completeFlag(cmd, "state", jobStates...)
 	return cmd
 }
 
-func runJobs(ctx context.Context, s *team.Store, o *jobsOptions, std streams) error {
+func runJobs(ctx context.Context, s *team.Store, o *jobsOptions, std *console) error {
 	q, err := queue.Open(ctx, s)
 	if err != nil {
 		return err
@@ -331,7 +320,7 @@ func runJobs(ctx context.Context, s *team.Store, o *jobsOptions, std streams) er
 	if err != nil {
 		return err
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, map[string]any{"jobs": jobs})
 	}
 	for i := range jobs {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -15,18 +14,17 @@ import (
 
 type applyOptions struct {
 	reverse bool
-	json    bool
 }
 
-func newApplyCommand(std streams) *cobra.Command {
+func newApplyCommand(std *console) *cobra.Command {
 	var o applyOptions
-	cmd := oneArgument("apply", "REC", recordingNames, func(_ context.Context, rec string) error { return runApply(&o, rec, std) })
+	cmd := command("apply", "REC", func(_ *cobra.Command, args []string) error { return runApply(&o, args[0], std) })
 	cmd.Flags().BoolVar(&o.reverse, "reverse", false, "undo what the run did")
-	cmd.Flags().BoolVar(&o.json, "json", false, "the changed paths as JSON")
+	std.jsonFlag(cmd, "the changed paths as JSON")
 	return cmd
 }
 
-func runApply(o *applyOptions, name string, std streams) error {
+func runApply(o *applyOptions, name string, std *console) error {
 	rec, err := openRecording(name)
 	if err != nil {
 		return err
@@ -34,7 +32,7 @@ func runApply(o *applyOptions, name string, std streams) error {
 	if err := inTree(rec); err != nil {
 		return err
 	}
-	done := progressFor(std, o.json).busy("applying")
+	done := std.progress().busy("applying")
 	changed, inGit, err := derive.Apply(rec, o.reverse)
 	done()
 	if conflict := (*files.ConflictError)(nil); errors.As(err, &conflict) {
@@ -43,17 +41,16 @@ func runApply(o *applyOptions, name string, std streams) error {
 	if err != nil {
 		return err
 	}
-	if o.json {
+	if std.json {
 		return printJSON(std.out, map[string]any{"changed": nonNil(changed), "reverse": o.reverse, "left_in_git": inGit})
 	}
 	for _, path := range changed {
 		visible.Fprintln(std.out, path)
 	}
 	if inGit > 0 {
-		visible.Fprintf(std.err, "tapedeck: %s in .git left as they are: commits are not undone\n", plural(inGit, "file", "files"))
+		std.say("%s in .git left as they are: commits are not undone", plural(inGit, "file", "files"))
 	}
-	_, err = visible.Fprintf(std.err, "tapedeck: %s changed in %s\n", plural(len(changed), "path", "paths"), rec.Manifest.Roots.Tree)
-	return err
+	return std.say("%s changed in %s", plural(len(changed), "path", "paths"), rec.Manifest.Roots.Tree)
 }
 
 // inTree refuses a recording of another work tree than that of the working directory: a recording that came from elsewhere
@@ -81,47 +78,39 @@ func nonNil(list []string) []string {
 	return list
 }
 
-func newRestoreCommand(std streams) *cobra.Command {
-	var json bool
-	cmd := withHelp("restore", &cobra.Command{
-		Args:              takes("REC", "DIR"),
-		ValidArgsFunction: recordingNames,
-		RunE: func(_ *cobra.Command, args []string) error {
-			return runRestore(args[0], args[1], json, std)
-		},
-	})
-	cmd.Flags().BoolVar(&json, "json", false, "what was left out as JSON")
+func newRestoreCommand(std *console) *cobra.Command {
+	cmd := command("restore", "REC DIR", func(_ *cobra.Command, args []string) error { return runRestore(args[0], args[1], std) })
+	std.jsonFlag(cmd, "what was left out as JSON")
 	return cmd
 }
 
-func runRestore(name, dir string, json bool, std streams) error {
+func runRestore(name, dir string, std *console) error {
 	rec, err := openRecording(name)
 	if err != nil {
 		return err
 	}
-	done := progressFor(std, json).busy("restoring")
+	done := std.progress().busy("restoring")
 	left, err := derive.Restore(rec, dir)
 	done()
 	if err != nil {
 		return err
 	}
-	if json {
+	if std.json {
 		return printJSON(std.out, map[string]any{"directory": dir, "left_out": nonNil(left)})
 	}
 	for _, path := range left {
-		visible.Fprintf(std.err, "tapedeck: left out, it holds a secret: %s\n", path)
+		std.say("left out, it holds a secret: %s", path)
 	}
 	sayOtherKey(rec, len(left), std)
-	_, err = visible.Fprintf(std.err, "tapedeck: restored into %s\n", dir)
-	return err
+	return std.say("restored into %s", dir)
 }
 
 // sayOtherKey says of a recording some of whose files held secrets that this machine has not the key which tells them.
-func sayOtherKey(rec *recording.Recording, files int, std streams) {
+func sayOtherKey(rec *recording.Recording, files int, std *console) {
 	if files == 0 {
 		return
 	}
 	if said := rec.OtherKey(""); said != "" {
-		visible.Fprintf(std.err, "tapedeck: %s\n", said)
+		std.say("%s", said)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -136,13 +137,18 @@ func syncDir(dir string, sync bool) error {
 	return durable.SyncDir(dir)
 }
 
-// Point remembers a recording that lies elsewhere.
+// Point remembers a recording that lies elsewhere, and forgets those that lay there before it.
 func (l *Library) Point(id, path string, sync bool) error {
 	if filepath.Dir(path) == l.Dir && filepath.Ext(path) == recordingExt {
 		return nil
 	}
 	if err := l.ensure(sync); err != nil {
 		return err
+	}
+	for name, to := range l.pointers() {
+		if to == path && name != id+pointerExt {
+			_ = os.Remove(filepath.Join(l.Dir, name)) // gc has it else
+		}
 	}
 	return durable.WriteFile(filepath.Join(l.Dir, id+pointerExt), []byte(path+"\n"), &durable.Options{Mode: 0o644, Sync: sync})
 }
@@ -151,35 +157,36 @@ func (l *Library) Point(id, path string, sync bool) error {
 // dir.
 func (l *Library) Hidden(dir string) []string {
 	out := []string{l.Dir, dir}
-	names, err := os.ReadDir(l.Dir)
-	if err != nil {
-		return out
-	}
-	for _, n := range names {
-		if path, ok := l.pointed(n.Name()); ok {
-			out = append(out, path)
-		}
+	for _, path := range l.pointers() {
+		out = append(out, path)
 	}
 	return out
 }
 
 // Later lists the recordings elsewhere that were first made after that of an id.
 func (l *Library) Later(id string) (paths []string) {
-	names, err := os.ReadDir(l.Dir)
-	if err != nil {
-		return nil
-	}
 	second := id[:min(len(id), len("20060102-150405"))]
 	began := l.beganAt(id)
-	for _, n := range names {
-		path, ok := l.pointed(n.Name())
+	for name, path := range l.pointers() {
 		switch {
-		case !ok || n.Name() < second:
-		case !strings.HasPrefix(n.Name(), second), !began.IsZero() && beganAt(path).After(began):
+		case name < second:
+		case !strings.HasPrefix(name, second), !began.IsZero() && beganAt(path).After(began):
 			paths = append(paths, path)
 		}
 	}
 	return paths
+}
+
+// pointers are the names of files that say where a recording lies, in order, with the paths that they hold.
+func (l *Library) pointers() iter.Seq2[string, string] {
+	return func(yield func(name, path string) bool) {
+		names, _ := os.ReadDir(l.Dir) // one that cannot be read knows none
+		for _, n := range names {
+			if path, ok := l.pointed(n.Name()); ok && !yield(n.Name(), path) {
+				return
+			}
+		}
+	}
 }
 
 // beganAt is when the recording of an id began; zero where that is not known.

@@ -138,3 +138,16 @@ func TestLater(t *testing.T) {
 		t.Errorf("in the same second: got %q", got)
 	}
 }
+
+// TestRecordedAgainElsewhere: of recordings that were made at one place one after the other, the last alone is remembered.
+func TestRecordedAgainElsewhere(t *testing.T) {
+	l := Of(t.TempDir())
+	for _, id := range []string{"20260101-100000-aa", "20260101-100000-bb", "20260101-100000-cc"} {
+		if err := l.Point(id, "/elsewhere/r.rec", false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := l.Hidden("/x"); !slices.Equal(got, []string{l.Dir, "/x", "/elsewhere/r.rec"}) {
+		t.Errorf("hidden: %q", got)
+	}
+}
