@@ -16,19 +16,25 @@ type Value interface{ ReadJSON(s *Scanner) }
 // field has are stepped over, a null sets nothing, and of a key that stands twice the last one counts.
 //
 // What is of another kind than its field is stepped over too: for forms of others, which change.
-func Into(s *Scanner, to any) {
-	v := reflect.ValueOf(to).Elem()
-	planOf(v.Type()).read(s, v)
-}
+func Into(s *Scanner, to any) { into(s, to, false) }
+
+// Strictly is Into for forms that do not change: what is of another kind than its field is an error, and so is a key of a field
+// that stands twice.
+func Strictly(s *Scanner, to any) { into(s, to, true) }
 
 // First is Into for a form that begins with what is looked for: it stops when every field was read, and the rest of the value is
 // not looked at.
 func First(s *Scanner, to any) {
 	v := reflect.ValueOf(to).Elem()
-	if s.wants('{') {
+	if s.wants('{', "an object", false) {
 		p := planOf(v.Type())
-		p.members(s, v, uint64(1)<<len(p.names)-1)
+		p.members(s, v, false, uint64(1)<<len(p.names)-1)
 	}
+}
+
+func into(s *Scanner, to any, strict bool) {
+	v := reflect.ValueOf(to).Elem()
+	planOf(v.Type()).read(s, v, strict)
 }
 
 // A plan is how a struct is read.
@@ -40,7 +46,7 @@ type plan struct {
 
 type planField struct {
 	index []int
-	read  func(s *Scanner, v reflect.Value)
+	read  func(s *Scanner, v reflect.Value, strict bool)
 }
 
 var plans sync.Map // reflect.Type → *plan
@@ -67,11 +73,11 @@ func planOf(t reflect.Type) *plan {
 	return p
 }
 
-func (p *plan) read(s *Scanner, v reflect.Value) {
+func (p *plan) read(s *Scanner, v reflect.Value, strict bool) {
 	s.Peek()
 	from := s.i
-	if s.wants('{') {
-		p.members(s, v, 0)
+	if s.wants('{', "an object", strict) {
+		p.members(s, v, strict, 0)
 	}
 	if p.whole != nil && s.err == nil {
 		v.FieldByIndex(p.whole).SetBytes(s.Since(from))
@@ -79,7 +85,7 @@ func (p *plan) read(s *Scanner, v reflect.Value) {
 }
 
 // members reads the object that comes next, or of it no more than the names whose bits are all, where that is not 0.
-func (p *plan) members(s *Scanner, v reflect.Value, all uint64) {
+func (p *plan) members(s *Scanner, v reflect.Value, strict bool, all uint64) {
 	next, seen := 0, uint64(0)
 	for s.Begin('{'); s.More('}'); {
 		i := p.find(s.Key(), next)
@@ -87,8 +93,11 @@ func (p *plan) members(s *Scanner, v reflect.Value, all uint64) {
 			s.Skip()
 			continue
 		}
+		if strict && seen&(1<<i) != 0 {
+			s.Fail("the key %q stands twice", p.names[i])
+		}
 		next, seen = i+1, seen|1<<i
-		p.fields[i].read(s, v.FieldByIndex(p.fields[i].index))
+		p.fields[i].read(s, v.FieldByIndex(p.fields[i].index), strict)
 		if seen == all {
 			return
 		}
@@ -110,10 +119,15 @@ func (p *plan) find(key []byte, from int) int {
 	return -1
 }
 
-// wants reports whether the value that comes next begins with c; another one is stepped over.
-func (s *Scanner) wants(c byte) bool {
-	if s.Peek() == c {
+// wants reports whether the value that comes next begins with c; another one is stepped over, and is an error where strict is
+// true and it is no null.
+func (s *Scanner) wants(c byte, what string, strict bool) bool {
+	next := s.Peek()
+	if next == c {
 		return true
+	}
+	if strict && next != 'n' {
+		s.Fail("want %s", what)
 	}
 	s.Skip()
 	return false
@@ -124,12 +138,12 @@ var (
 	bytesType = reflect.TypeFor[[]byte]()
 )
 
-func readerOf(t reflect.Type) func(*Scanner, reflect.Value) {
+func readerOf(t reflect.Type) func(*Scanner, reflect.Value, bool) {
 	switch {
 	case reflect.PointerTo(t).Implements(valueType):
-		return func(s *Scanner, v reflect.Value) { v.Addr().Interface().(Value).ReadJSON(s) }
+		return func(s *Scanner, v reflect.Value, _ bool) { v.Addr().Interface().(Value).ReadJSON(s) }
 	case t.ConvertibleTo(bytesType) && t.Kind() == reflect.Slice:
-		return func(s *Scanner, v reflect.Value) { v.SetBytes(s.Raw()) }
+		return func(s *Scanner, v reflect.Value, _ bool) { v.SetBytes(s.Raw()) }
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -139,15 +153,15 @@ func readerOf(t reflect.Type) func(*Scanner, reflect.Value) {
 	case reflect.Int64:
 		return readInt
 	case reflect.Struct:
-		return func(s *Scanner, v reflect.Value) { planOf(t).read(s, v) }
+		return func(s *Scanner, v reflect.Value, strict bool) { planOf(t).read(s, v, strict) }
 	case reflect.Pointer:
 		elem := readerOf(t.Elem())
-		return func(s *Scanner, v reflect.Value) {
+		return func(s *Scanner, v reflect.Value, strict bool) {
 			if s.Null() {
 				return
 			}
 			v.Set(reflect.New(t.Elem()))
-			elem(s, v.Elem())
+			elem(s, v.Elem(), strict)
 		}
 	case reflect.Slice:
 		return sliceReader(t)
@@ -155,38 +169,38 @@ func readerOf(t reflect.Type) func(*Scanner, reflect.Value) {
 	panic(fmt.Sprintf("jsonscan: no field can be a %v", t))
 }
 
-func readString(s *Scanner, v reflect.Value) {
-	if s.wants('"') {
+func readString(s *Scanner, v reflect.Value, strict bool) {
+	if s.wants('"', "a string", strict) {
 		v.SetString(s.Text())
 	}
 }
 
-func readBool(s *Scanner, v reflect.Value) {
+func readBool(s *Scanner, v reflect.Value, strict bool) {
 	if c := s.Peek(); c == 't' || c == 'f' {
 		v.SetBool(s.Bool())
 	} else {
-		s.Skip()
+		s.wants('t', "true or false", strict)
 	}
 }
 
-func readInt(s *Scanner, v reflect.Value) {
+func readInt(s *Scanner, v reflect.Value, strict bool) {
 	if c := s.Peek(); c >= '0' && c <= '9' || c == '-' {
 		v.SetInt(s.Int())
 	} else {
-		s.Skip()
+		s.wants('0', "an integer", strict)
 	}
 }
 
-func sliceReader(t reflect.Type) func(*Scanner, reflect.Value) {
+func sliceReader(t reflect.Type) func(*Scanner, reflect.Value, bool) {
 	elem := readerOf(t.Elem())
-	return func(s *Scanner, v reflect.Value) {
-		if !s.wants('[') {
+	return func(s *Scanner, v reflect.Value, strict bool) {
+		if !s.wants('[', "a list", strict) {
 			return
 		}
 		list := reflect.MakeSlice(t, 0, 0)
 		for s.Begin('['); s.More(']'); {
 			list = reflect.Append(list, reflect.Zero(t.Elem()))
-			elem(s, list.Index(list.Len()-1))
+			elem(s, list.Index(list.Len()-1), strict)
 		}
 		v.Set(list)
 	}

@@ -41,33 +41,39 @@ func TestInto(t *testing.T) {
 	for _, c := range []struct {
 		name, in string
 		want     intoAll
+		strict   string // the error of Strictly
 	}{
 		{"all", `{"many":[{"name":"a"},{}],"x":[{"name":"no"}],"own":[1,2],"input":{"a": 1e3},"one":{"size":-3},"maybe":{"name":"m"},"set":true,"name":"\u00e9","size":9}`,
 			intoAll{intoPart: intoPart{"é", 9}, Args: []byte(`{"a": 1e3}`), Set: true, One: intoPart{Size: -3}, Maybe: &intoPart{Name: "m"},
-				Many: []intoPart{{Name: "a"}, {}}, Own: intoOwn{2}}},
-		{"whole", `{"raw":[ {"name": "a"} ,5,"b"]}`, intoAll{Raw: []intoWhole{{"a", []byte(`{"name": "a"}`)}, {"", []byte("5")}, {"", []byte(`"b"`)}}}},
-		{"nulls", `{"many":null,"one":null,"maybe":null,"set":null,"name":null,"size":null}`, intoAll{}},
-		{"other kinds", `{"many":{"a":1},"one":[],"set":"yes","name":5,"size":"9"}`, intoAll{}},
-		{"a string", `{"name":5}`, intoAll{}},
-		{"an integer", `{"size":"9"}`, intoAll{}},
-		{"a truth", `{"set":1}`, intoAll{}},
-		{"an object", `{"one":[]}`, intoAll{}},
-		{"no object", `[1]`, intoAll{}},
-		{"in another element", `{"many":[1,{"size":2}]}`, intoAll{Many: []intoPart{{}, {Size: 2}}}},
-		{"twice", `{"name":"a","other":1,"name":"b"}`, intoAll{intoPart: intoPart{Name: "b"}}},
+				Many: []intoPart{{Name: "a"}, {}}, Own: intoOwn{2}}, ""},
+		{"whole", `{"raw":[ {"name": "a"} ,5,"b"]}`, intoAll{Raw: []intoWhole{{"a", []byte(`{"name": "a"}`)}, {"", []byte("5")}, {"", []byte(`"b"`)}}}, "want an object"},
+		{"nulls", `{"many":null,"one":null,"maybe":null,"set":null,"name":null,"size":null}`, intoAll{}, ""},
+		{"other kinds", `{"many":{"a":1},"one":[],"set":"yes","name":5,"size":"9"}`, intoAll{}, "want a list"},
+		{"a string", `{"name":5}`, intoAll{}, "want a string"},
+		{"an integer", `{"size":"9"}`, intoAll{}, "want an integer"},
+		{"a truth", `{"set":1}`, intoAll{}, "want true or false"},
+		{"an object", `{"one":[]}`, intoAll{}, "want an object"},
+		{"no object", `[1]`, intoAll{}, "want an object"},
+		{"in another element", `{"many":[1,{"size":2}]}`, intoAll{Many: []intoPart{{}, {Size: 2}}}, "want an object"},
+		{"twice", `{"name":"a","other":1,"name":"b"}`, intoAll{intoPart: intoPart{Name: "b"}}, `"name" stands twice`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var got intoAll
+			var got, strict intoAll
 			var s Scanner
 			s.Reset([]byte(c.in))
 			if Into(&s, &got); s.End() != nil || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %+v, %v\nwant %+v", got, s.Err(), c.want)
 			}
+			s.Reset([]byte(c.in))
+			Strictly(&s, &strict)
+			if err := s.End(); (err != nil) != (c.strict != "") || err != nil && !strings.Contains(err.Error(), c.strict) {
+				t.Errorf("%v, want %q", err, c.strict)
+			}
 		})
 	}
 }
 
-// FuzzInto: of what is JSON of this form encoding/json reads the same.
+// FuzzInto: what Strictly takes is JSON, and encoding/json reads the same of it.
 func FuzzInto(f *testing.F) {
 	f.Add([]byte(`{"name":"a","size":1,"many":[{"name":"b"}],"one":{"size":2},"maybe":{},"set":true}`))
 	f.Add([]byte(`{"name":"\ud800","size":99999999999999999999,"set":[]}`))
@@ -80,18 +86,20 @@ func FuzzInto(f *testing.F) {
 			Maybe *intoPart  `json:"maybe"`
 			Many  []intoPart `json:"many"`
 		}
-		var got, want form
+		var got, want, loose form
 		var s Scanner
 		s.Reset(b)
-		if Into(&s, &got); s.End() != nil || Valid(b) != nil || strings.ContainsAny(string(b), `\ `) {
+		Into(&s, &loose)
+		s.Reset(b)
+		if Strictly(&s, &got); s.End() != nil || Valid(b) != nil || strings.ContainsAny(string(b), `\ `) {
 			return
 		}
 		// encoding/json takes keys in any letter case, and a null for a list as none
 		if err := json.Unmarshal(b, &want); err != nil || strings.ToLower(string(b)) != string(b) {
 			return
 		}
-		if _, _, twice := Duplicate(b); !twice && !reflect.DeepEqual(got, want) { // of a key that stands twice encoding/json merges the objects
-			t.Fatalf("%s\n%+v\n%+v", b, got, want)
+		if !reflect.DeepEqual(got, loose) || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s\n%+v\n%+v\n%+v", b, got, loose, want)
 		}
 	})
 }

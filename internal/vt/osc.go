@@ -87,7 +87,7 @@ func (s *Screen) hyperlink(rest string) {
 	if s.links.full() {
 		s.collect()
 	}
-	s.pen.setLink(s.links.put(id + ";" + uri))
+	s.pen.setLink(s.links.put([]byte(id + ";" + uri)))
 }
 
 // linkURI is the address of a link as it is interned: id, semicolon, address.

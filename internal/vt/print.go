@@ -236,7 +236,7 @@ func (s *Screen) join(r rune, w int, to int64) {
 	}
 	base, _ := utf8.DecodeRuneInString(text)
 	s.scratch = utf8.AppendRune(append(s.scratch[:0], text...), r)
-	c.ch = c.ch&isWide | isCluster | putText(&s.clusters, s.scratch)
+	c.ch = c.ch&isWide | isCluster | s.clusters.put(s.scratch)
 	if c.ch&isWide == 0 && (w == 2 || flag(r) || s.emojiWide && r == 0xfe0f && grapheme.VariationWide(base)) {
 		s.widen(l, x)
 	}

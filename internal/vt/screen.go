@@ -30,9 +30,9 @@ type Screen struct {
 	sets        charsets
 	tabs        tabStops
 
-	pens     interned[pen]
-	clusters interned[string]
-	links    interned[string]
+	pens     penTable
+	clusters stringTable
+	links    stringTable
 	penOf    pen // whose index penID is
 	penID    uint32
 	stale    bool // penID is of another table
@@ -68,7 +68,7 @@ func New(o *Options) *Screen {
 		s.cols = 80
 	}
 	s.rows, s.cols = capped(s.rows, s.cols)
-	s.pens, s.clusters, s.links = newInterned[pen](), newInterned[string](), newInterned[string]()
+	s.pens, s.clusters, s.links = newPenTable(), newStringTable(), newStringTable()
 	s.open(&s.primary)
 	s.reset()
 	return s
