@@ -5,10 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -112,53 +109,5 @@ func compare(b *testing.B, log []byte, ours func() error, std func([]byte) error
 	}
 	b.ReportMetric(float64(slow)/float64(fast), "x-json")
 	b.ReportMetric(float64(len(log)*b.N)/fast.Seconds()/1e6, "MB/s")
-	b.ReportMetric(0, "ns/op")
-}
-
-// BenchmarkAppend appends lines, and writes the same lines to a bare file, a call each. x-raw is the time of the one over that of
-// the other: a lock, a look at the file's length and the encoding.
-func BenchmarkAppend(b *testing.B) {
-	const n = 5000
-	call := ToolCall{ID: "call_0123456789", Name: "read_file", Arguments: json.RawMessage(`{"path":"src/main.go","limit":200}`)}
-	event := &ToolRequested{Common: Common{Turn: 1}, Calls: []ToolCall{call}}
-	line, err := AppendEnvelope(nil, 1000, event, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	line = append(line, '\n')
-	var raw, ours time.Duration
-	round := 0
-	for b.Loop() {
-		round++
-		path := filepath.Join(b.TempDir(), fmt.Sprint(round))
-		f, err := os.OpenFile(path+".raw", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-		if err != nil {
-			b.Fatal(err)
-		}
-		begun := cputime.Spent()
-		for range n {
-			if _, err := f.Write(line); err != nil {
-				b.Fatal(err)
-			}
-		}
-		raw += cputime.Spent() - begun
-		f.Close()
-		w, err := OpenWriter(path, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		begun = cputime.Spent()
-		for range n {
-			if _, err := w.Append(event, nil); err != nil {
-				b.Fatal(err)
-			}
-		}
-		ours += cputime.Spent() - begun
-		w.Close()
-		os.Remove(path)
-		os.Remove(path + ".raw")
-	}
-	b.ReportMetric(float64(ours)/float64(raw), "x-raw")
-	b.ReportMetric(float64(n*round)/ours.Seconds(), "lines/s")
 	b.ReportMetric(0, "ns/op")
 }

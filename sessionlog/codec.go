@@ -190,13 +190,6 @@ func appendRaw(dst, v []byte) ([]byte, error) {
 	return jsonscan.AppendLine(dst, v), err
 }
 
-func appendNumber[T int | int64 | uint64](dst []byte, n T) []byte {
-	if n < 0 {
-		return strconv.AppendInt(dst, int64(n), 10)
-	}
-	return strconv.AppendUint(dst, uint64(n), 10)
-}
-
 var (
 	objectType = reflect.TypeFor[object]()
 	numberType = reflect.TypeFor[json.Number]()

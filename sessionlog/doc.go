@@ -23,9 +23,8 @@
 // Every kind of the format has a type; the keys of each are its json tags, in the order in which they are written.
 // What a kind is (Category, Primitive, Kernel) is told by the kind alone, whether or not a line carries it.
 //
-// Ordering: seq runs from 0 without a gap over all entries, records too, and is given under the lock that appends, so order in
-// the file is order of seq. A log in which it does not (several producers, a bare log) loads; Order says what is odd. A Dialog
-// puts the events of a conversation in their order.
+// Ordering: seq runs from 0 without a gap over all entries, records too, so order in the file is order of seq. A log in which it does
+// not (several producers, a bare log) loads; Order says what is odd. A Dialog puts the events of a conversation in their order.
 //
 // Snapshot: a Fold is pure. Equal events give equal snapshots, and the snapshot of a prefix folded on with the rest is that of the
 // whole. Of a log of lines SnapshotOf parses blocks of lines on several processors; what comes of it is what one pass gives.
@@ -39,12 +38,8 @@
 // cancelled, or wait for a suspension, nor an id that is given again in a later turn; calls without an id are let be. Nothing
 // is found in a repaired copy.
 //
-// Durability: Append hands a line to the kernel with one write, and with WriterOptions.Sync to the disk before it returns; the
-// file's name comes to the disk when the writer is opened. A write that fails half way is taken back. A process killed at any
-// moment leaves a log that loads up to its last whole entry. The next writer moves what stands behind that into a file of its
-// own, LOG.torn-OFFSET, which is written whole before the log is cut, and says so (Writer.Repairs); readers drop it, and say so
-// (Reader.Torn). The lock is the kernel's, on the log itself, and goes with the process that held it; on Windows it is on
-// LOG.lock beside it.
+// Writing: AppendEnvelope makes a line; who writes the file gives the numbers, and sees to locks and the disk. A process killed at any
+// moment leaves a log that loads up to its last whole entry: a Reader drops what is torn, and says so (Reader.Torn).
 //
 // Compatibility: an Entry is saved as its bytes stood. An Event that was read is written with the keys that it had: absent, null
 // and zero are three things; keys that this package does not know are kept, with their values as they stood, behind those that
@@ -58,9 +53,8 @@
 // *EventError when it is asked for, and an entry all the same. Nothing is guessed: a fold leaves such a field out where somebody is told of
 // it (FoldOptions.Odd), and else ends.
 //
-// Memory: a Reader holds one entry (for one of n bytes at most 2n and 256 KiB), of a log of any length and of either form; a
-// Writer one line. A Fold holds what its snapshot lists, SnapshotOf a few blocks beside; Examine the id of
-// every call.
+// Memory: a Reader holds one entry (for one of n bytes at most 2n and 256 KiB), of a log of any length and of either form.
+// A Fold holds what its snapshot lists, SnapshotOf a few blocks beside; Examine the id of every call.
 //
 // Limits: MaxEntry bytes an entry; 10,000 levels of nesting, which are followed without recursion; seq and g within 64 bits.
 package sessionlog

@@ -1,9 +1,6 @@
 package sessionlog
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // Order is what is odd about the order of a log's entries. Zero is a log in order: seq runs 0, 1, 2 … over all entries of
 // which any has one. A log that is out of order still loads.
@@ -15,8 +12,7 @@ type Order struct {
 	Back     int       // entries whose seq is lower
 	First    *Disorder // the first of these
 
-	due  uint64
-	full bool // the highest seq was seen
+	due uint64
 }
 
 // A Disorder is an entry out of order.
@@ -28,12 +24,6 @@ type Disorder struct {
 func (d *Disorder) String() string {
 	return fmt.Sprintf("line %d: seq is %d, want %d", d.Line, d.Got, d.Want)
 }
-
-// Sound reports whether seq runs without gaps.
-func (o *Order) Sound() bool { return o.First == nil }
-
-// Next is the seq that is due.
-func (o *Order) Next() uint64 { return o.due }
 
 func (o *Order) see(e *Entry) {
 	o.Entries++
@@ -59,6 +49,5 @@ func (o *Order) see(e *Entry) {
 	case e.Seq < o.due:
 		o.Back++
 	}
-	o.full = o.full || e.Seq == math.MaxUint64
 	o.due = max(o.due, e.Seq+1)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
-// MaxEntry is the longest entry, in bytes with the white space around it, that a Reader takes and a Writer writes.
+// MaxEntry is the longest entry, in bytes with the white space around it, that a Reader takes.
 const MaxEntry = 128 << 20
 
 // ReaderOptions say how a log is read. Nil and zero work.

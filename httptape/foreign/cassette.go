@@ -25,7 +25,7 @@ func (m *maker) read(src *source) error {
 	if m.of.within != "" || isJSON(head[:k]) {
 		where, err = m.readJSON(src, r)
 	} else {
-		where, err = newYAMLFile(r).read(m)
+		where, err = m.readYAML(src, r)
 	}
 	if err == nil && !m.found {
 		err = fmt.Errorf("%w: it has no list %s", ErrFormat, strings.Join(m.of.lists, " or "))

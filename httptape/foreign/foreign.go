@@ -10,7 +10,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
-// MaxItem bounds, in bytes, one exchange as it stands in a foreign file. A longer one is an error.
+// MaxItem bounds, in bytes, one exchange as it stands in a foreign file, and a cassette in YAML. A longer one is an error.
 const MaxItem = 256 << 20
 
 // headSize is how many bytes of a file Detect looks at.

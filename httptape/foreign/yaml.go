@@ -7,105 +7,147 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"go.yaml.in/yaml/v3"
 )
 
-// maxAnchored bounds, in bytes, what of the items that were read is kept, for an alias in a later one may mean it.
-const maxAnchored = 64 << 20
+// maxAliased bounds, in bytes, what aliases stand for: a few lines of them can stand for any amount.
+const maxAliased = 64 << 20
 
-// A yamlParser reads one item of a cassette after the other: anchors last.
-type yamlParser struct {
-	anchors map[string]*node
-	kept    int // bytes of anchors and aliases
-}
-
-// A yamlError says what is wrong with a text.
+// A yamlError says what is wrong with a text, and in which line, from 1.
 type yamlError struct {
-	line int // of the text, from 0
+	line int
 	why  string
 }
 
 func (e *yamlError) Error() string { return e.why }
 
-// parse reads a text that is one block node: a list of one item, or a member of the mapping at the top.
-func (p *yamlParser) parse(text []byte) (n *node, err error) {
-	before := p.earlier(text)
+var errOldCassette = errors.New("a list at the top: a cassette of before VCR 2 or vcrpy 1; record it again, or migrate it with its own program")
+
+// readYAML reads a cassette in YAML, of which the whole is in memory: an anchor in one item may have its alias in any other. where is
+// the line of what is wrong.
+func (m *maker) readYAML(src *source, r io.Reader) (where string, err error) {
+	text, err := io.ReadAll(io.LimitReader(r, MaxItem+1))
+	if err != nil {
+		return "", err
+	}
+	if len(text) > MaxItem {
+		return "", fmt.Errorf("it has more than %d bytes, the limit for a cassette in YAML", MaxItem)
+	}
+	top, err := parseYAML(text)
+	if err == nil {
+		err = m.yamlTop(src, top)
+	}
+	if wrong, ok := errors.AsType[*yamlError](err); ok {
+		return fmt.Sprintf("line %d", wrong.line), wrong
+	}
+	return "", err
+}
+
+// parseYAML reads a text that is one document; nil for an empty one.
+func parseYAML(text []byte) (top *yaml.Node, err error) {
+	if err := jsonscan.ValidUTF8(text); err != nil {
+		var at *jsonscan.SyntaxError
+		errors.As(err, &at)
+		return nil, &yamlError{1 + bytes.Count(text[:at.Offset], []byte("\n")), err.Error()}
+	}
 	defer func() { // the library is not to take the process with it, whatever it is given
 		if r := recover(); r != nil {
-			n, err = nil, fmt.Errorf("it cannot be read as YAML: %v", r)
+			top, err = nil, fmt.Errorf("it cannot be read as YAML: %v", r)
 		}
 	}()
 	var doc, second yaml.Node
-	dec := yaml.NewDecoder(io.MultiReader(strings.NewReader(before.text), bytes.NewReader(text)))
+	dec := yaml.NewDecoder(bytes.NewReader(text))
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
-		return nothing, nil
+		return nil, nil
 	} else if err != nil {
-		return nil, placed(err, len(before.names))
+		return nil, placed(err)
 	}
 	if err := dec.Decode(&second); err == nil {
-		return nil, &yamlError{second.Line - 1, "want one document, got a second one"}
+		return nil, &yamlError{second.Line, "want one document, got a second one"}
 	} else if !errors.Is(err, io.EOF) {
-		return nil, placed(err, len(before.names))
+		return nil, placed(err)
 	}
-	c := conversion{p, make(map[*yaml.Node]*node)}
-	top := doc.Content[0]
-	for i, name := range before.names {
-		c.done[top.Content[i]] = p.anchors[name]
-	}
-	top.Content = top.Content[len(before.names):]
-	return c.node(top, 0)
+	return doc.Content[0], nil
 }
 
-// beforehand are items of a list that are put before an item, one a line, so that its aliases mean something.
-type beforehand struct {
-	names []string
-	text  string
+var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
+
+// placed takes the line out of an error of the library.
+func placed(err error) error {
+	why := err.Error()
+	at := yamlLine.FindStringSubmatch(why)
+	line, _ := strconv.Atoi(at[1])
+	return &yamlError{max(line, 1), why[len(at[0]):]}
 }
 
-var aliasLike = regexp.MustCompile(`\*([^\s,\[\]{}]+)`)
-
-// earlier are the anchors of earlier items that this one may mean.
-func (p *yamlParser) earlier(text []byte) (b beforehand) {
-	col := dashAt(text)
-	if len(p.anchors) == 0 || col < 0 {
-		return b
+// yamlTop reads the mapping at the top: the list, item by item, and what stands beside it.
+func (m *maker) yamlTop(src *source, top *yaml.Node) error {
+	switch {
+	case top == nil:
+		return nil
+	case top.Kind == yaml.SequenceNode:
+		return &yamlError{top.Line, errOldCassette.Error()}
+	case top.Kind != yaml.MappingNode:
+		return nil // nobody has found a list then
 	}
+	c := conversion{done: make(map[*yaml.Node]*node)}
 	seen := make(map[string]bool)
-	for _, m := range aliasLike.FindAllSubmatch(text, -1) {
-		name := string(m[1])
-		if p.anchors[name] == nil || seen[name] {
+	for i := 0; i+1 < len(top.Content); i += 2 {
+		key, value := top.Content[i], top.Content[i+1]
+		if seen[key.Value] {
+			return &yamlError{key.Line, fmt.Sprintf("the key %.40q stands twice", key.Value)}
+		}
+		seen[key.Value] = true
+		if slices.Contains(m.of.lists, key.Value) && value.ShortTag() != "!!null" {
+			if err := m.yamlList(src, &c, key, value); err != nil {
+				return err
+			}
 			continue
 		}
-		seen[name] = true
-		b.names = append(b.names, name)
-		b.text += strings.Repeat(" ", col) + "- &" + name + " x\n"
+		v, err := c.node(value, 0)
+		if err != nil {
+			return err
+		}
+		m.member(key.Value, v)
 	}
-	return b
+	return nil
 }
 
-var yamlLine = lazyregexp.New(`^(?:yaml: )?(?:line (\d+): )?`)
-
-// placed takes the line out of an error of the library; before are lines that are not of the text.
-func placed(err error, before int) error {
-	why := err.Error()
-	m := yamlLine.FindStringSubmatch(why)
-	line, _ := strconv.Atoi(m[1])
-	return &yamlError{max(line-1-before, 0), why[len(m[0]):]}
+func (m *maker) yamlList(src *source, c *conversion, key, list *yaml.Node) error {
+	if list.Kind != yaml.SequenceNode {
+		return &yamlError{key.Line, key.Value + " is no list of items"}
+	}
+	m.member(key.Value, nothing)
+	for _, item := range list.Content {
+		if err := m.ctx.Err(); err != nil {
+			return err
+		}
+		v, err := c.node(item, 0)
+		if err != nil {
+			return err
+		}
+		where := fmt.Sprintf("line %d", item.Line)
+		if err := m.item(v, where); err != nil {
+			return src.wrong(where, err)
+		}
+	}
+	return nil
 }
 
 // A conversion makes nodes of what the library read.
 type conversion struct {
-	*yamlParser
-	done map[*yaml.Node]*node // of those with an anchor
+	done    map[*yaml.Node]*node // of those with an anchor
+	aliased int                  // bytes that aliases stand for
 }
 
-func (c conversion) node(y *yaml.Node, depth int) (n *node, err error) {
+func (c *conversion) node(y *yaml.Node, depth int) (n *node, err error) {
 	if depth > maxNesting {
-		return nil, &yamlError{y.Line - 1, errNested.Error()}
+		return nil, &yamlError{y.Line, errNested.Error()}
 	}
 	switch y.Kind {
 	case yaml.AliasNode:
@@ -118,12 +160,12 @@ func (c conversion) node(y *yaml.Node, depth int) (n *node, err error) {
 		n, err = scalar(y)
 	}
 	if err == nil && y.Anchor != "" {
-		err = c.anchor(y, n)
+		c.done[y] = n
 	}
 	return n, err
 }
 
-func (c conversion) list(y *yaml.Node, depth int) (*node, error) {
+func (c *conversion) list(y *yaml.Node, depth int) (*node, error) {
 	n := &node{kind: listNode}
 	for _, item := range y.Content {
 		v, err := c.node(item, depth+1)
@@ -135,17 +177,16 @@ func (c conversion) list(y *yaml.Node, depth int) (*node, error) {
 	return n, nil
 }
 
-func (c conversion) mapping(y *yaml.Node, depth int) (*node, error) {
+func (c *conversion) mapping(y *yaml.Node, depth int) (*node, error) {
 	n := &node{kind: mapNode}
 	for i := 0; i+1 < len(y.Content); i += 2 {
-		key, err := c.node(y.Content[i], depth+1)
-		if err != nil {
-			return nil, err
-		}
 		wrong := func(format string, args ...any) error {
-			return &yamlError{y.Content[i].Line - 1, fmt.Sprintf(format, args...)}
+			return &yamlError{y.Content[i].Line, fmt.Sprintf(format, args...)}
 		}
+		key, err := c.node(y.Content[i], depth+1)
 		switch {
+		case err != nil:
+			return nil, err
 		case key.kind != scalarNode && key.kind != nullNode:
 			return nil, wrong("a collection as a key is not read here")
 		case y.Content[i].ShortTag() == "!!merge":
@@ -168,7 +209,7 @@ func scalar(y *yaml.Node) (*node, error) {
 	case y.Tag == "!!binary" || y.Tag == "!binary":
 		b, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(y.Value), ""))
 		if err != nil {
-			return nil, &yamlError{y.Line - 1, "!!binary is no base64"}
+			return nil, &yamlError{y.Line, "!!binary is no base64"}
 		}
 		return &node{kind: scalarNode, text: b}, nil
 	case !tagged && y.Tag == "!!null":
@@ -177,25 +218,13 @@ func scalar(y *yaml.Node) (*node, error) {
 	return &node{kind: scalarNode, text: []byte(y.Value)}, nil
 }
 
-// anchor keeps a value for its aliases.
-func (c conversion) anchor(y *yaml.Node, n *node) error {
-	if c.kept += n.size(); c.kept > maxAnchored {
-		return &yamlError{y.Line - 1, fmt.Sprintf("values with an anchor have more than %d bytes", maxAnchored)}
-	}
-	if c.anchors == nil {
-		c.anchors = make(map[string]*node)
-	}
-	c.anchors[y.Anchor], c.done[y] = n, n
-	return nil
-}
-
-func (c conversion) alias(y *yaml.Node) (*node, error) {
+func (c *conversion) alias(y *yaml.Node) (*node, error) {
 	n := c.done[y.Alias]
 	if n == nil {
-		return nil, &yamlError{y.Line - 1, fmt.Sprintf("*%.40s is within what it means", y.Value)}
+		return nil, &yamlError{y.Line, fmt.Sprintf("*%.40s is within what it means", y.Value)}
 	}
-	if c.kept += n.size(); c.kept > maxAnchored { // an alias in what has an anchor, and so on
-		return nil, &yamlError{y.Line - 1, fmt.Sprintf("aliases stand for more than %d bytes", maxAnchored)}
+	if c.aliased += n.size(); c.aliased > maxAliased { // an alias in what has an anchor, and so on
+		return nil, &yamlError{y.Line, fmt.Sprintf("aliases stand for more than %d bytes", maxAliased)}
 	}
 	return n, nil
 }
@@ -210,12 +239,4 @@ func (n *node) size() int {
 		}
 	}
 	return total
-}
-
-// blankLine reports whether a line is nothing but white space.
-func blankLine(b []byte) bool { return len(bytes.TrimLeft(b, " \t\r\n")) == 0 }
-
-// isDash reports whether an item of a list begins at b.
-func isDash(b []byte) bool {
-	return len(b) > 0 && b[0] == '-' && (len(b) == 1 || strings.IndexByte(" \t\r\n", b[1]) >= 0)
 }

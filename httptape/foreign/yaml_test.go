@@ -11,10 +11,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// parseYAML parses a text as one item.
-func parseYAML(text string) (*node, error) {
-	var p yamlParser
-	return p.parse([]byte(text))
+// yamlNode parses a text.
+func yamlNode(text string) (*node, error) {
+	top, err := parseYAML([]byte(text))
+	if err != nil || top == nil {
+		return nothing, err
+	}
+	c := conversion{done: map[*yaml.Node]*node{}}
+	return c.node(top, 0)
 }
 
 // plain turns a node into what a YAML library would give, all scalars as texts.
@@ -68,7 +72,7 @@ func TestYAML(t *testing.T) {
 		{"comments", "# one\na: b # two\n  # three\nc:   # four\n  d: e\n", map[string]any{"a": "b", "c": map[string]any{"d": "e"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n, err := parseYAML(c.text)
+			n, err := yamlNode(c.text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +104,7 @@ func TestYAMLErrors(t *testing.T) {
 		"- a\n b: c\n":      "",
 		"a: @b\n":           "cannot start any token",
 	} {
-		_, err := parseYAML(text)
+		_, err := yamlNode(text)
 		if err == nil && want != "" || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
 		}
@@ -109,22 +113,14 @@ func TestYAMLErrors(t *testing.T) {
 
 // TestAnchorsOfEarlierItems: an alias may mean what stands in an item before, as VCR's do.
 func TestAnchorsOfEarlierItems(t *testing.T) {
-	var p yamlParser
-	for _, c := range []struct{ text, want string }{
-		{"  - a: &1 one\n    b: *1\n", "[map[a:one b:one]]"},
-		{"  - a: *1\n    b: &2 [x, *1]\n    c: '*2'\n", "[map[a:one b:[x one] c:*2]]"},
-		{"  - a: &1 two\n    b: [*1, *2]\n", "[map[a:two b:[two [x one]]]]"},
-		{"  - a: *1\n", "[map[a:two]]"},
-	} {
-		n, err := p.parse([]byte(c.text))
-		if err != nil {
-			t.Fatalf("%q: %v", c.text, err)
-		}
-		if got := fmt.Sprint(plain(n)); got != c.want {
-			t.Errorf("%q: %s, want %s", c.text, got, c.want)
-		}
+	n, err := yamlNode("- a: &1 one\n  b: *1\n- a: *1\n  b: &2 [x, *1]\n  c: '*2'\n- a: &1 two\n  b: [*1, *2]\n- a: *1\n")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := p.parse([]byte("  - a: *1\n    b: *3\n")); err == nil || !strings.Contains(err.Error(), "unknown anchor '3'") {
+	if got, want := fmt.Sprint(plain(n)), "[map[a:one b:one] map[a:one b:[x one] c:*2] map[a:two b:[two [x one]]] map[a:two]]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if _, err := yamlNode("- a: &1 x\n- a: *1\n  b: *3\n"); err == nil || !strings.Contains(err.Error(), "unknown anchor '3'") {
 		t.Error(err)
 	}
 }
@@ -155,7 +151,7 @@ func TestYAMLAsGo(t *testing.T) {
 		if err := yaml.Unmarshal(b.Bytes(), &back); err != nil || !reflect.DeepEqual(back[0], in) {
 			t.Skip("go-yaml does not read what it wrote")
 		}
-		n, err := parseYAML(b.String())
+		n, err := yamlNode(b.String())
 		if err != nil {
 			t.Fatalf("%v\n%s", err, b.String())
 		}
