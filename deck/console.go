@@ -9,11 +9,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/axis/process"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/cassette"
 	"github.com/tapedeck-dev/tapedeck/deck/procgroup"
 	"github.com/tapedeck-dev/tapedeck/deck/screen"
+	"github.com/tapedeck-dev/tapedeck/internal/stopread"
 )
 
 // maxKeys bounds in bytes what is kept of keys typed beside a stdin that is no terminal.
@@ -36,10 +36,10 @@ type console struct {
 	undo    func() // of the following of the host's size
 
 	mu     sync.Mutex
-	wanted bool           // the program uses its terminal
-	ours   bool           // it has it
-	size   terminal.Size  // of the program's terminal
-	input  *process.Input // of the caller's keys, while the terminal is ours
+	wanted bool             // the program uses its terminal
+	ours   bool             // it has it
+	size   terminal.Size    // of the program's terminal
+	input  *stopread.Reader // of the caller's keys, while the terminal is ours
 
 	passing sync.Mutex // held by the one that passes keys
 	unshown int        // keys of the password that is typed; of the one that passes keys
@@ -235,7 +235,7 @@ func (c *console) take() {
 	if !c.typesOnHost() {
 		return
 	}
-	if c.input, err = process.NewInput(c.host.Keys); err != nil {
+	if c.input, err = stopread.New(c.host.Keys); err != nil {
 		c.st.s.log.Warn("no key reaches the program", "err", err)
 		return
 	}
@@ -251,7 +251,7 @@ func (c *console) release() {
 }
 
 // pass passes keys until in is stopped. It ends with the terminal, at the latest: a program that reads no keys holds it up.
-func (c *console) pass(in *process.Input) {
+func (c *console) pass(in *stopread.Reader) {
 	c.passing.Lock()
 	defer c.passing.Unlock()
 	err := c.typist.Pass(c.writer(), in, c.note)

@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/cassette"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/stopread"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -25,10 +26,10 @@ type streams struct {
 	s       *session
 	caller  Streams
 	tty     *recording.TTY
-	stdin   *process.Input // of the caller; nil for none
-	program [3]*os.File    // the program's stdin, stdout, stderr; of the terminal's, all the same file
-	ours    [3]*os.File    // our end of each pipe; nil where the stream is the terminal
-	keys    io.Reader      // replay: typed beside a stdin that was no terminal; nil for none
+	stdin   *stopread.Reader // of the caller; nil for none
+	program [3]*os.File      // the program's stdin, stdout, stderr; of the terminal's, all the same file
+	ours    [3]*os.File      // our end of each pipe; nil where the stream is the terminal
+	keys    io.Reader        // replay: typed beside a stdin that was no terminal; nil for none
 	replay  bool
 	con     *console // nil where no stream is a terminal
 	out     [3]*process.Stream
@@ -60,7 +61,7 @@ func openStreams(r *run) (_ *streams, err error) {
 		st.caller.Stdout, st.caller.Stderr = one, one
 	}
 	if st.caller.Stdin != nil {
-		if st.stdin, err = process.NewInput(st.caller.Stdin); err != nil {
+		if st.stdin, err = stopread.New(st.caller.Stdin); err != nil {
 			return nil, err
 		}
 	}

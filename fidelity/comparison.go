@@ -128,10 +128,9 @@ type refusal struct {
 
 // An entry is a record of one side and where it stands.
 type entry struct {
-	rec   *tape.Record
-	at    int    // place on its tape, from 0
-	calls int    // model calls before it
-	id    uint64 // what it is about
+	rec *tape.Record
+	at  int    // place on its tape, from 0
+	id  uint64 // what it is about
 }
 
 // spawn is the process that a record is of.
@@ -156,7 +155,7 @@ func (s *laneSide) add(rec *tape.Record) {
 	if len(s.entries) == 0 {
 		s.program = -1
 	}
-	e := entry{rec: rec, at: len(s.entries), calls: s.calls}
+	e := entry{rec: rec, at: len(s.entries)}
 	switch rec.Kind.(type) {
 	case *tape.LLMCall:
 		s.calls++

@@ -50,7 +50,7 @@ func (c *laneCompare) refusedPair(lane string, p *placed, of pair) {
 	default:
 		return
 	}
-	if !isRefusedMessage(of.b.rec.Kind) || isRefusedMessage(of.a.rec.Kind) {
+	if !isRefused(of.b.rec.Kind) || isRefused(of.a.rec.Kind) {
 		return
 	}
 	now, _ := c.requestIn(lane, of.b.rec.Kind)
@@ -60,17 +60,6 @@ func (c *laneCompare) refusedPair(lane string, p *placed, of pair) {
 	}
 	c.report.Unasked = append(c.report.Unasked, was.ref(p.Seq, lane))
 	c.refuse(p, of.b, now)
-}
-
-// isRefusedMessage reports whether a record is a call, or a message of a WebSocket, that nothing on the tape answered.
-func isRefusedMessage(k tape.Kind) bool {
-	switch k := k.(type) {
-	case *tape.MCPJSONRPC:
-		return refusedCall(k)
-	case *tape.WSMessage:
-		return refusedMessage(k) != ""
-	}
-	return false
 }
 
 // A program that opens several sockets alike hears what the servers say first before it says which socket is which. What a replay said on

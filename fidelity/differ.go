@@ -21,8 +21,6 @@ type differ struct {
 	mask     func(string) string // lane mode: makes one argument comparable; never nil there
 	names    sideNames           // what the tapes are called
 	prefix   Category            // of what is found: of a field, with the name of its kind; "" outside of a kind
-	silent   bool                // only count
-	count    int                 // what silent counted
 	found    []finding
 	facets   []facet     // lane mode: what differs, though it may compare as equal
 	models   *modelCalls // lane mode: says whether two calls of a model whose bytes differ are the same; else nil
@@ -33,13 +31,40 @@ type differ struct {
 // A finding is one field that differs.
 type finding struct {
 	category Category
-	title    string    // what differs
-	values   [2]string // how, where it is short
+	title    string // what differs; "" stands for that of the category
+	values   [2]any // how: two strings are shortened to what differs in them
 	// was and now are the bytes behind two hashes that differ, for the cause; nil where there are none.
 	was, now *tape.Payload
 	a, b     *tape.Exchange // of which they are part; else nil
 	message  tape.Kind      // the recorded message of a conversation of which they are part; else nil
 	part     part
+}
+
+// A verbatim value is shown as it stands.
+type verbatim string
+
+// shown are the values for people.
+func (f *finding) shown() (was, now string) {
+	a, okA := f.values[Recorded].(string)
+	b, okB := f.values[Replay].(string)
+	if okA && okB {
+		return bodies.ShortenPair(a, b)
+	}
+	return show(f.values[Recorded]), show(f.values[Replay])
+}
+
+// show formats a field for a message.
+func show(v any) string {
+	switch v := v.(type) {
+	case string:
+		return bodies.Shorten(v)
+	case cas.Digest:
+		if v.IsZero() {
+			return "none"
+		}
+		return v.Short()
+	}
+	return fmt.Sprint(v)
 }
 
 // A facet is a part of two records that differs, though it may compare as equal: masks and digests hide some of it.
@@ -59,11 +84,9 @@ func textFacet(place string, c Category, was, now string) facet {
 // differs is the finding that a facet differs.
 func (f *facet) differs() finding {
 	out := f.finding
-	out.title = titleOf(f.category)
+	out.values = [2]any{hashOf(f.was), hashOf(f.now)}
 	if f.isText {
-		out.values[Recorded], out.values[Replay] = bodies.ShortenPair(f.texts[Recorded], f.texts[Replay])
-	} else {
-		out.values = [2]string{show(hashOf(f.was)), show(hashOf(f.now))}
+		out.values = [2]any{f.texts[Recorded], f.texts[Replay]}
 	}
 	return out
 }
@@ -99,26 +122,13 @@ const (
 	ofAnswer
 )
 
-func (d *differ) add(c Category, was, now string) {
-	d.find(&finding{category: c, values: [2]string{was, now}})
+func (d *differ) add(c Category, was, now any) {
+	d.find(finding{category: c, values: [2]any{was, now}})
 }
 
-// onlyCounts counts a finding where no more are listed, and reports that.
-func (d *differ) onlyCounts() bool {
-	if d.silent {
-		d.count++
-	}
-	return d.silent
-}
-
-// find adds a finding. Its message is that of its category.
-func (d *differ) find(f *finding) {
-	if d.onlyCounts() {
-		return
-	}
+func (d *differ) find(f finding) {
 	f.category = d.whole(f.category)
-	f.title = titleOf(f.category)
-	d.found = append(d.found, *f)
+	d.found = append(d.found, f)
 }
 
 // whole is the category of a field of the kind that is compared.
@@ -131,17 +141,14 @@ func (d *differ) whole(field Category) Category {
 
 // hashed adds a finding about two hashes that differ.
 func (d *differ) hashed(f finding, was, now cas.Digest) {
-	if d.onlyCounts() {
-		return
-	}
-	f.values = [2]string{show(was), show(now)}
-	d.find(&f)
+	f.values = [2]any{was, now}
+	d.find(f)
 }
 
 // same compares one field that counts in every mode.
 func same[T comparable](d *differ, c Category, was, now T) {
-	if was != now && !d.onlyCounts() {
-		d.add(c, show(was), show(now))
+	if was != now {
+		d.add(c, was, now)
 	}
 }
 
@@ -159,34 +166,11 @@ func sameInPlace[T comparable](d *differ, c Category, was, now T) {
 	}
 }
 
-// show formats a field for a message.
-func show(v any) string {
-	switch v := v.(type) {
-	case string:
-		return bodies.Shorten(v)
-	case cas.Digest:
-		if v.IsZero() {
-			return "none"
-		}
-		return v.Short()
-	}
-	return fmt.Sprint(v)
-}
-
 // text compares two strings after masking. The message shows them as they stand.
 func (d *differ) text(c Category, was, now string) {
 	if !d.equalMasked(was, now) {
-		d.texts(c, was, now)
+		d.add(c, was, now)
 	}
-}
-
-// texts adds a finding about two texts that differ.
-func (d *differ) texts(c Category, was, now string) {
-	if d.onlyCounts() {
-		return
-	}
-	w, n := bodies.ShortenPair(was, now)
-	d.add(c, w, n)
 }
 
 // masked returns s without its volatile parts in lane mode, else s.
@@ -219,13 +203,6 @@ func hashOf(p *tape.Payload) cas.Digest {
 	return p.Hash
 }
 
-// json compares two values of JSON as they stand.
-func (d *differ) json(c Category, was, now []byte) {
-	if !bytes.Equal(was, now) {
-		d.texts(c, string(was), string(now))
-	}
-}
-
 func (d *differ) headers(c Category, was, now []tape.HeaderField) {
 	if slices.Equal(was, now) {
 		return
@@ -242,18 +219,18 @@ func headerLines(fields []tape.HeaderField) (out []string) {
 }
 
 // lists adds a finding about the first place in which two lists differ; none stands for what is behind the end of one.
-func (d *differ) lists(c Category, was, now []string, none string, equal func(a, b string) bool) {
+func (d *differ) lists(c Category, was, now []string, none verbatim, equal func(a, b string) bool) {
 	i := 0
 	for i < min(len(was), len(now)) && equal(was[i], now[i]) {
 		i++
 	}
 	switch {
 	case i < min(len(was), len(now)):
-		d.texts(c, was[i], now[i])
+		d.add(c, was[i], now[i])
 	case i < len(was):
-		d.add(c, bodies.Shorten(was[i]), none)
+		d.add(c, was[i], none)
 	case i < len(now):
-		d.add(c, none, bodies.Shorten(now[i]))
+		d.add(c, none, now[i])
 	}
 }
 
@@ -271,12 +248,11 @@ func (d *differ) chunks(c Category, was, now []tape.Chunk) {
 	if slices.EqualFunc(was, now, alike) {
 		return
 	}
-	cut := func(a, b tape.Chunk) bool { return a.Length == b.Length }
-	if slices.EqualFunc(was, now, cut) {
-		d.add(c, fmt.Sprintf("%d chunks", len(was)), "the same at other times")
-		return
+	found := verbatim(fmt.Sprintf("%d chunks", len(now)))
+	if slices.EqualFunc(was, now, func(a, b tape.Chunk) bool { return a.Length == b.Length }) {
+		found = "the same at other times"
 	}
-	d.add(c, fmt.Sprintf("%d chunks", len(was)), fmt.Sprintf("%d chunks", len(now)))
+	d.add(c, verbatim(fmt.Sprintf("%d chunks", len(was))), found)
 }
 
 // extraOf are the keys of a kind that no version of the format names.
@@ -303,7 +279,7 @@ func (d *differ) extra(was, now []tape.Field) {
 	was, now = without(was, leave...), without(now, leave...)
 	alike := func(a, b tape.Field) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) }
 	if !slices.EqualFunc(was, now, alike) {
-		d.add(ExtraKeys, showFields(was), showFields(now))
+		d.add(ExtraKeys, fmt.Sprintf("%s", was), fmt.Sprintf("%s", now))
 	}
 }
 
@@ -322,26 +298,8 @@ func (d *differ) chunkFields(was, now []tape.ChunkField) {
 		return a.Chunk == b.Chunk && a.Name == b.Name && bytes.Equal(a.Value, b.Value)
 	}
 	if !slices.EqualFunc(was, now, alike) {
-		d.add(ExtraKeys, showChunkFields(was), showChunkFields(now))
+		d.add(ExtraKeys, fmt.Sprintf("%v", was), fmt.Sprintf("%v", now))
 	}
-}
-
-func showChunkFields(fs []tape.ChunkField) string {
-	return showEach(fs, func(f tape.ChunkField) string {
-		return fmt.Sprintf("chunk %d %s:%s", f.Chunk, bodies.Quote(f.Name), f.Value)
-	})
-}
-
-func showFields(fs []tape.Field) string {
-	return showEach(fs, func(f tape.Field) string { return bodies.Quote(f.Name) + ":" + string(f.Value) })
-}
-
-func showEach[T any](fs []T, show func(T) string) string {
-	var all []string
-	for _, f := range fs[:min(len(fs), bodies.MaxShown/4)] {
-		all = append(all, show(f))
-	}
-	return bodies.Shorten(strings.Join(all, ","))
 }
 
 // raw compares the true bytes of strings that are not UTF-8. Headers count where they do as strings.
@@ -354,7 +312,7 @@ func (d *differ) raw(was, now []tape.RawBytes) {
 	}
 	alike := func(a, b tape.RawBytes) bool { return a.Key == b.Key && bytes.Equal(a.Bytes, b.Bytes) }
 	if !slices.EqualFunc(was, now, alike) {
-		d.add(RawBytes, fmt.Sprintf("%q", was), fmt.Sprintf("%q", now))
+		d.add(RawBytes, verbatim(fmt.Sprintf("%q", was)), verbatim(fmt.Sprintf("%q", now)))
 	}
 }
 

@@ -282,7 +282,7 @@ func (x *explainer) nameChanges(a, b tape.Kind) []Change {
 	var out []Change
 	add := func(path, was, now string) {
 		if was != now && x.o.masked(was) != x.o.masked(now) {
-			p := bodies.PairTexts(was, now, bodies.MaxWords)
+			p := bodies.PairTexts(was, now)
 			out = append(out, Change{Path: path, Op: Changed, Was: bodies.Quote(p.Was), Now: bodies.Quote(p.Now), NewText: p.NewText})
 		}
 	}
@@ -305,7 +305,7 @@ func sameKind(a, b tape.Kind) bool { return a.Name() == b.Name() }
 // divergenceOf is a divergence about one field of two records.
 func divergenceOf(f *finding, a, b *tape.Record) Divergence {
 	return Divergence{
-		Seq: new(a.Seq), Category: f.category, Message: f.title, // a copy: a pointer would hold the record
+		Seq: new(a.Seq), Category: f.category, Message: cmp.Or(f.title, titleOf(f.category)), // a copy: a pointer would hold the record
 		Recorded: describe(a.Kind), Replay: describe(b.Kind), ReplaySeq: new(b.Seq),
 	}
 }
@@ -317,14 +317,12 @@ func (d Divergence) complete(f *finding, names sideNames, about string) Divergen
 	} else {
 		about = ""
 	}
-	d.title = d.Message + about
 	if f.message != nil && len(d.Changes) > 0 {
 		d.tellMessage(f.part)
 		return d
 	}
 	if len(d.Changes) == 0 {
-		d.oldValue, d.newValue = f.values[Recorded], f.values[Replay]
-		d.Message += names.versus(d.oldValue, d.newValue)
+		d.Message += names.versus(f.shown())
 	}
 	d.Message += about
 	return d

@@ -196,7 +196,7 @@ func TestOneMovedRecordIsOneDivergenceAligned(t *testing.T) {
 	}
 }
 
-func TestManyInsertedRecordsReadAsOneLine(t *testing.T) {
+func TestManyInsertedRecordsAreCounted(t *testing.T) {
 	a := []tape.Kind{&tape.ClockSleep{DurationMS: 1}, &tape.ClockSleep{DurationMS: 2}}
 	b := []tape.Kind{a[0], &tape.EnvRead{VarName: "FIRST"}}
 	for range 300 {
@@ -210,7 +210,7 @@ func TestManyInsertedRecordsReadAsOneLine(t *testing.T) {
 	if err := got.WriteText(&text, nil); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(text.String(), "\n"); len(got.Divergences) != 301 || n > 8 {
+	if n := strings.Count(text.String(), "\n"); len(got.Divergences) != 301 || n > 10 {
 		t.Errorf("%d divergences in %d lines:\n%s", len(got.Divergences), n, &text)
 	}
 }

@@ -118,18 +118,11 @@ func (c *fileLane) compare(p lanePair) {
 	sortByPath(p.b)
 	pairs, _ := pairUp(p.a, p.b, &pairRules{likely: []func(tape.Kind) string{likelyFile}})
 	for _, pr := range c.withoutPassing(pairs, &p) {
-		c.filePair(pr)
-	}
-}
-
-func (c *fileLane) filePair(p pair) {
-	at := c.end()
-	if p.b != nil {
-		at = p.b.at
-	}
-	c.pair(laneFiles, p, at)
-	if p.a != nil && p.b != nil {
-		c.barrier(p)
+		at := c.end()
+		if pr.b != nil {
+			at = pr.b.at
+		}
+		c.pair(laneFiles, pr, at)
 	}
 }
 
@@ -138,14 +131,6 @@ func sortByPath(es []entry) {
 	slices.SortFunc(es, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(tape.FileOf(a.rec.Kind).Path, tape.FileOf(b.rec.Kind).Path), a.at-b.at)
 	})
-}
-
-// barrier notes a file that changed at another place between the model calls. Where a call is missing or new that says
-// nothing.
-func (c *fileLane) barrier(p pair) {
-	if p.a.calls != p.b.calls && c.sides[Recorded].calls == c.sides[Replay].calls {
-		c.note("%s: recorded after %d model calls, replay after %d", describe(p.a.rec.Kind), p.a.calls, p.b.calls)
-	}
 }
 
 // Files are looked at when a model is asked and at the end. A program that writes on its own while a model answers may have
@@ -243,14 +228,7 @@ func (c *fileLane) withoutPassing(pairs []pair, all *lanePair) []pair {
 // compareLong compares what the runs left in files that are too large for a tape.
 func (c *fileLane) compareLong() {
 	was, now := c.o.LongFiles[Recorded], c.o.LongFiles[Replay]
-	paths := slices.Collect(maps.Keys(was))
-	for path := range now {
-		if _, both := was[path]; !both {
-			paths = append(paths, path)
-		}
-	}
-	slices.Sort(paths)
-	for _, path := range paths {
+	for _, path := range sortedKeys(was, now) {
 		if was[path] == now[path] {
 			continue
 		}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -43,29 +42,25 @@ func HeaderIn(list []string, name string) bool {
 // headerFindings compares the headers of two requests. A value that differs is masked as any text is, or is one that a program makes
 // up; another secret is a divergence that says no byte of either.
 func (c *maskings) headerFindings(lane string, of pair, at int) (out []finding) {
-	category, was, now, ok := c.comparedHeaders(of.a.rec.Kind, of.b.rec.Kind)
-	if !ok {
+	fieldsA, okA := requestHeaders(of.a.rec.Kind)
+	fieldsB, okB := requestHeaders(of.b.rec.Kind)
+	if c.o.Headers == nil || !okA || !okB {
 		return nil
 	}
-	names := slices.Sorted(maps.Keys(was))
-	for name := range now {
-		if _, both := was[name]; !both {
-			names = append(names, name)
-		}
-	}
-	for _, name := range names {
+	category, was, now := prefixOf(of.a.rec.Kind)+"_request_headers", c.headersOf(fieldsA), c.headersOf(fieldsB)
+	for _, name := range sortedKeys(was, now) {
 		if was[name] == now[name] {
 			continue
 		}
 		f := finding{category: category, title: "the header " + name + " changed"}
-		f.values[Recorded], f.values[Replay] = bodies.ShortenPair(was[name], now[name])
+		f.values = [2]any{was[name], now[name]}
 		places, alike := c.align(was[name], now[name])
 		if !alike && isToken(was[name]) && isToken(now[name]) {
 			places, alike = []hidden{{mask: TokenMask, was: was[name], now: now[name]}}, true
 		}
 		switch {
 		case credential.MatchString(name) && slices.ContainsFunc(places, func(h hidden) bool { return h.mask == SecretMask }):
-			f.title, f.values = "the header "+name+" holds another secret", [2]string{"one", "another"}
+			f.title, f.values = "the header "+name+" holds another secret", [2]any{verbatim("one"), verbatim("another")}
 			out = append(out, f)
 		case !alike:
 			out = append(out, f)
@@ -77,16 +72,6 @@ func (c *maskings) headerFindings(lane string, of pair, at int) (out []finding) 
 		}
 	}
 	return out
-}
-
-// comparedHeaders returns what compares of the headers of two requests, by their names.
-func (c *maskings) comparedHeaders(a, b tape.Kind) (category Category, was, now map[string]string, ok bool) {
-	if c.o.Headers == nil {
-		return "", nil, nil, false
-	}
-	fieldsA, okA := requestHeaders(a)
-	fieldsB, okB := requestHeaders(b)
-	return prefixOf(a) + "_request_headers", c.headersOf(fieldsA), c.headersOf(fieldsB), okA && okB
 }
 
 func requestHeaders(k tape.Kind) ([]tape.HeaderField, bool) {

@@ -199,7 +199,7 @@ func (l *leaves) leaf(at bodies.Spot, was, now string) {
 	}
 	l.found = append(l.found, found...)
 	if !ok {
-		p := bodies.PairTexts(was, now, bodies.MaxWords)
+		p := bodies.PairTexts(was, now)
 		l.found = append(l.found, hidden{place: l.f.named(at), mask: cmp.Or(l.f.besides, NotMatched), was: p.Was, now: p.Now})
 		l.unmasked = true
 	}

@@ -32,8 +32,11 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 	c.ignoreUpgrades()
 	c.ignoreSideTraffic()
 	c.ignoreVerdicts()
-	asked := make(map[string]*[2]int)   // requests without an answer, by host and side
-	var ignored [outside + 1][2]outcome // files that do not gate, by place and side
+	asked := make(map[string]*[2]int)    // requests without an answer, by host and side
+	var ignored [outside + 1][2]*outcome // files that do not gate, by place and side
+	for p := range ignored {
+		ignored[p] = [2]*outcome{newOutcome(), newOutcome()}
+	}
 	may := c.made()
 	for s, e := range c.records() {
 		if host, ok := dead.unanswered(s, e, &c.differ); ok {
@@ -51,10 +54,10 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 		n := asked[host]
 		c.note("%s: requests that no upstream answered do not gate (%d recorded, %d on replay)", host, n[0], n[1])
 	}
-	c.noteFiles("Git's own files", &ignored[gitOwn])
-	c.noteFiles("what a Java VM counts of itself", &ignored[javaOwn])
-	c.noteFiles("files that Git ignores", &ignored[gitIgnored])
-	c.noteFiles("files outside the work tree", &ignored[outside])
+	c.noteFiles("Git's own files", ignored[gitOwn])
+	c.noteFiles("what a Java VM counts of itself", ignored[javaOwn])
+	c.noteFiles("files that Git ignores", ignored[gitIgnored])
+	c.noteFiles("files outside the work tree", ignored[outside])
 	return dead.alive
 }
 
@@ -99,11 +102,11 @@ func (c *ignoring) hold(f *made.File, s Side, content *tape.Payload) {
 	if content == nil {
 		return
 	}
-	if content.Len > made.Most || c.o.Payload == nil {
-		f.HoldsUnread(int(s), content.Hash.String())
-		return
+	var b []byte
+	err := errSpent
+	if content.Len <= made.Most {
+		b, err = c.readFor(&c.seen, content, s)
 	}
-	b, err := c.o.Payload(content, s)
 	if err != nil {
 		f.HoldsUnread(int(s), content.Hash.String())
 		return
@@ -232,38 +235,31 @@ func fileOfFormat1(f tape.File) tape.File {
 // one side has more of them: their answer says nothing, and a client that wants a WebSocket asks again as it likes. One that
 // nothing recorded is like gates.
 func (c *ignoring) ignoreUpgrades() {
-	refused := make(map[uint64]*upgrades)
+	refused := make(map[uint64]*[2]int) // how often by side, by identity
+	of := make(map[string]*[2]int)      // the same, by what was asked for
 	for s, e := range c.records() {
 		ex := tape.ExchangeOf(e.rec.Kind)
 		if ex == nil || !ex.UpgradeRefused() || ex.Lane == laneUnmatched {
 			continue
 		}
 		id := identity(&c.differ, e.rec.Kind)
-		u := refused[id]
-		if u == nil && s == Replay {
+		if refused[id] == nil && s == Replay {
 			continue
 		}
-		if u == nil {
-			u = &upgrades{what: describe(e.rec.Kind)}
-			refused[id] = u
+		if refused[id] == nil {
+			what := describe(e.rec.Kind)
+			of[what] = cmp.Or(of[what], new([2]int))
+			refused[id] = of[what]
 		}
-		u.times[s]++
+		refused[id][s]++
 		e.rec = nil
 	}
-	for _, u := range slices.SortedFunc(maps.Values(refused), (*upgrades).compare) {
-		if u.times[Recorded] != u.times[Replay] {
-			c.note("%s: refused upgrades do not gate (%d recorded, %d on replay)", u.what, u.times[Recorded], u.times[Replay])
+	for _, what := range slices.Sorted(maps.Keys(of)) {
+		if times := of[what]; times[Recorded] != times[Replay] {
+			c.note("%s: refused upgrades do not gate (%d recorded, %d on replay)", what, times[Recorded], times[Replay])
 		}
 	}
 }
-
-// upgrades are equal requests for another protocol.
-type upgrades struct {
-	what  string
-	times [2]int // that it was refused, by side
-}
-
-func (u *upgrades) compare(v *upgrades) int { return cmp.Compare(u.what, v.what) }
 
 // ignoreVerdicts takes out the verdicts of policies where one side has none: they are those of a daemon that the program knows
 // nothing of, and a replay asks none. Two runs that both asked are compared.
@@ -299,10 +295,8 @@ func (c *ignoring) noteUnwatched() {
 }
 
 // noteFiles notes what differs between the files of both sides that do not gate.
-func (c *ignoring) noteFiles(which string, sides *[2]outcome) {
-	sides[Recorded].settle()
-	sides[Replay].settle()
-	if paths := sides[Recorded].differingPaths(&sides[Replay], c.o.Sides); len(paths) > 0 {
+func (c *ignoring) noteFiles(which string, sides [2]*outcome) {
+	if paths := sides[Recorded].differingPaths(sides[Replay], c.o.Sides); len(paths) > 0 {
 		c.note("%s differ (%d), which does not gate: %s", which, len(paths), list(paths, notedPaths))
 	}
 }

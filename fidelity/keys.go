@@ -33,14 +33,18 @@ var everyones = map[string][]string{
 
 func isEveryones(kind, key string) bool { return slices.Contains(everyones[kind], key) }
 
-// An addedKey is a key of a kind; of the record itself where kind is "". One of an end is an error or a signal.
-type addedKey struct {
-	kind, name string
-	end        bool
+// An addedKey is a key of a kind; of the record itself where kind is "".
+type addedKey struct{ kind, name string }
+
+// isEnd reports whether a key is that of an error or a signal: without it there was none.
+func (a addedKey) isEnd() bool {
+	return addedKeys[a.kind][a.name] != "" && (a.name == "error" || a.name == "signal")
 }
 
-// lacksEnds reports whether an error or a signal that the tape does not have may have been dropped.
-func (k *Keys) lacksEnds(kind string) bool { return k.Copy && !k.says[kind] }
+// lacks reports whether a key may have been dropped from the tape. An error or a signal is where nothing else of its kind is said.
+func (k *Keys) lacks(key addedKey) bool {
+	return !k.all && !k.has[key] && (!key.isEnd() || k.Copy && !k.says[key.kind])
+}
 
 // maxKeys is how many keys are kept of one tape.
 const maxKeys = 1 << 14
@@ -53,12 +57,11 @@ func KeysOf(records Records) (*Keys, error) {
 			return nil, err
 		}
 		name := rec.Kind.Name()
-		note := func(key string, end bool) { k.has[addedKey{name, key, end}], k.says[name] = true, true }
-		each(rec.Kind, addedKeys, func(key string, _ func()) { note(key, false) })
-		each(rec.Kind, endKeys, func(key string, _ func()) { note(key, true) })
+		note := func(key string) { k.has[addedKey{name, key}], k.says[name] = true, true }
+		each(rec.Kind, func(key string, _ func()) { note(key) })
 		for _, f := range extraOf(rec.Kind) {
 			if !isEveryones(name, f.Name) {
-				note(f.Name, false)
+				note(f.Name)
 			}
 		}
 		for _, f := range rec.Extra {
@@ -82,7 +85,7 @@ func KeysOf(records Records) (*Keys, error) {
 // k.
 func (k *Keys) Beyond(other *Keys) (names []string) {
 	for key := range k.has {
-		if !other.all && !other.has[key] && (!key.end || other.lacksEnds(key.kind)) {
+		if other.lacks(key) {
 			names = append(names, strings.TrimPrefix(key.kind+"."+key.name, "."))
 		}
 	}
@@ -111,14 +114,11 @@ func (k *Keys) only(rec *tape.Record) *tape.Record {
 	bare := *rec
 	bare.Kind = copied(rec.Kind)
 	name := rec.Kind.Name()
-	each(bare.Kind, addedKeys, func(key string, drop func()) {
-		if !k.has[addedKey{kind: name, name: key}] {
+	each(bare.Kind, func(key string, drop func()) {
+		if k.lacks(addedKey{name, key}) {
 			drop()
 		}
 	})
-	if k.lacksEnds(name) {
-		each(bare.Kind, endKeys, func(_ string, drop func()) { drop() })
-	}
 	if extra := tape.Extras(bare.Kind); extra != nil {
 		*extra = k.fields(name, *extra)
 	}
@@ -133,33 +133,31 @@ func (k *Keys) only(rec *tape.Record) *tape.Record {
 }
 
 func (k *Keys) fields(kind string, fs []tape.Field) []tape.Field {
-	other := func(f tape.Field) bool {
-		return !isEveryones(kind, f.Name) && !k.has[addedKey{kind: kind, name: f.Name}]
-	}
-	if !slices.ContainsFunc(fs, other) {
-		return fs
-	}
-	return slices.DeleteFunc(slices.Clone(fs), other)
+	return slices.DeleteFunc(slices.Clone(fs), func(f tape.Field) bool {
+		return !isEveryones(kind, f.Name) && !k.has[addedKey{kind, f.Name}]
+	})
 }
 
-// addedKeys are, by kind, the keys that are ours and of which nothing follows where they are absent, with the fields that hold them.
+// addedKeys are, by kind, the keys that are ours and of which nothing follows where they are absent, and those of an error or a signal, with
+// the fields that hold them.
 var addedKeys = map[string]map[string]string{
 	"llm_call": {
 		"provider": "Provider", "endpoint": "Endpoint", "model": "Model", "params_digest": "ParamsDigest", "usage": "Usage",
 		"connection": "Connection", "opcode": "Opcode", "method": "Method", "url": "URL", "request_headers": "RequestHeaders",
 		"request_payload": "RequestPayload", "status": "Status", "response_headers": "ResponseHeaders", "stream": "Stream",
-		"lane": "Lane", "arrival": "Arrival",
+		"lane": "Lane", "arrival": "Arrival", "error": "Error",
 	},
 	"file_read":   addedToFiles,
 	"file_write":  addedToFiles,
 	"file_delete": addedToFiles,
 	"process_spawn": {
 		"spawn_id": "SpawnID", "parent_spawn_id": "ParentSpawnID", "stdin_payload": "Stdin", "stdout_digest": "StdoutDigest",
-		"stderr_digest": "StderrDigest",
+		"stderr_digest": "StderrDigest", "signal": "Signal",
 	},
 	"mcp_json_rpc": {
 		"from": "From", "conversation": "Conversation", "transport": "Transport", "arrival": "Arrival", "answered": "Answered",
 		"params_digest": "ParamsDigest", "result_digest": "ResultDigest", "exchange": "Exchange", "answer_exchange": "AnswerExchange",
+		"error": "Error",
 	},
 	"dir_list": {"names": "Names"},
 	"env_read": {"value": "Value"},
@@ -169,14 +167,9 @@ var addedToFiles = map[string]string{
 	"content": "Content", "before": "Before", "content_digest": "ContentDigest", "mode": "Mode", "spawn_id": "SpawnID",
 }
 
-// endKeys are those of an error or a signal: without them there was none.
-var endKeys = map[string]map[string]string{
-	"llm_call": {"error": "Error"}, "process_spawn": {"signal": "Signal"}, "mcp_json_rpc": {"error": "Error"},
-}
-
-// each calls f for those of keys that have a value in k; drop takes it away.
-func each(k tape.Kind, keys map[string]map[string]string, f func(key string, drop func())) {
-	of := keys[k.Name()]
+// each calls f for those of addedKeys that have a value in k; drop takes it away.
+func each(k tape.Kind, f func(key string, drop func())) {
+	of := addedKeys[k.Name()]
 	if _, unknown := k.(*tape.Unknown); unknown || len(of) == 0 {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 func (d *differ) record(a, b *tape.Record) []finding {
 	d.found, d.facets = d.found[:0], nil
 	if a.Kind.Name() != b.Kind.Name() && !bothUnknown(a.Kind, b.Kind) {
-		d.add(KindMismatch, describe(a.Kind), describe(b.Kind))
+		d.add(KindMismatch, verbatim(describe(a.Kind)), verbatim(describe(b.Kind)))
 		return d.found
 	}
 	if d.exact {
@@ -51,7 +51,7 @@ func (d *differ) kind(a, b tape.Kind) {
 	}
 	alike := compare != nil && compare(d, a, b)
 	if d.prefix = ""; !alike {
-		d.add(UnknownKind, describe(a), describe(b))
+		d.add(UnknownKind, verbatim(describe(a)), verbatim(describe(b)))
 	}
 }
 
@@ -141,9 +141,7 @@ var rules = map[string]rule{
 }
 
 var compareUnknown = of(func(d *differ, a, b *tape.Unknown) {
-	if !bytes.Equal(a.JSON, b.JSON) {
-		d.texts(UnknownKind, string(a.JSON), string(b.JSON))
-	}
+	same(d, UnknownKind, string(a.JSON), string(b.JSON))
 })
 
 func (d *differ) process(a, b *tape.ProcessSpawn) {
@@ -261,8 +259,8 @@ func (d *differ) policyVerdict(a, b *tape.PolicyVerdict) {
 	if !d.lanes {
 		d.payload("params_hash", a.ParamsPayload, b.ParamsPayload)
 	}
-	d.json("state", a.State, b.State)
-	d.json("verdict", d.said(a), d.said(b))
+	same(d, "state", string(a.State), string(b.State))
+	same(d, "verdict", string(d.said(a)), string(d.said(b)))
 }
 
 // said is what a policy decided, between lanes without the id of the action, which each violation repeats.

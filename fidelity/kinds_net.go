@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/internal/grpcstatus"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -24,7 +23,7 @@ func (d *differ) llmCall(a, b *tape.LLMCall) {
 	d.urlPart("url", &a.Exchange, &b.Exchange)
 	d.exchange(&a.Exchange, &b.Exchange)
 	if !d.lanes {
-		d.json("usage", a.Usage, b.Usage) // a part of the answer
+		same(d, "usage", string(a.Usage), string(b.Usage)) // a part of the answer
 		same(d, "connection", a.Connection, b.Connection)
 	}
 	same(d, "opcode", a.Opcode, b.Opcode)
@@ -50,7 +49,7 @@ func (d *differ) urlPart(c Category, a, b *tape.Exchange) {
 // callStatus compares how two gRPC calls ended. Their messages are for people, and explain.
 func (d *differ) callStatus(a, b *tape.HTTPExchange) {
 	if was, now := grpcstatus.Of(a), grpcstatus.Of(b); was.Code != now.Code {
-		d.add("status", bodies.Shorten(was.String()), bodies.Shorten(now.String()))
+		d.add("status", was.String(), now.String())
 	}
 }
 
@@ -243,18 +242,16 @@ func (d *differ) mcpClose(a, b *tape.MCPClose) {
 		sameExact(d, "arrival", a.Arrival, b.Arrival)
 		same(d, "by", a.By, b.By)
 	}
-	if was, now := numberOrUnknown(a.ExitCode), numberOrUnknown(b.ExitCode); was != now {
-		d.add("exit_code", was, now)
-	}
+	same(d, "exit_code", numberOrUnknown(a.ExitCode), numberOrUnknown(b.ExitCode))
 	same(d, "signal", a.Signal, b.Signal)
 	d.text("error", a.Error, b.Error)
 }
 
-func numberOrUnknown(n *int64) string {
+func numberOrUnknown(n *int64) verbatim {
 	if n == nil {
 		return "unknown"
 	}
-	return show(*n)
+	return verbatim(show(*n))
 }
 
 // content compares what two messages of a conversation hold. of is the recorded one.

@@ -227,10 +227,9 @@ func (c *laneCompare) finish() *Report {
 
 // outcome folds what gates on one side.
 func (c *laneCompare) outcome(s Side) *outcome {
-	o := new(outcome)
+	o := newOutcome()
 	for e := range c.sides[s].records() {
 		o.addMasked(e.rec.Kind)
 	}
-	o.settle()
 	return o
 }

@@ -232,9 +232,9 @@ func TestLanes(t *testing.T) {
 			b:    kinds{wrote("a", "1"), wrote("b", "1"), call("llm:a", 1, "1", "x")},
 		},
 		{
-			name: "a file at another barrier is a note",
+			name: "files compare by path, not by where they stand among calls",
 			a:    kinds{wrote("a", "1"), call("llm:a", 1, "1", "x")},
-			b:    kinds{call("llm:a", 1, "1", "x"), wrote("a", "1")}, notes: 1,
+			b:    kinds{call("llm:a", 1, "1", "x"), wrote("a", "1")},
 		},
 		{
 			name: "other content, another file, and one deleted instead",

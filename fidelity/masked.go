@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -215,7 +214,7 @@ func (c *maskings) unmask(lane string, of pair, at int, h *hidden) {
 	c.told[key] = true
 	f := finding{
 		category: MaskedValue, title: h.place + " changed, which the mask " + h.mask + " does not excuse",
-		values: [2]string{bodies.Shorten(h.was), bodies.Shorten(h.now)},
+		values: [2]any{h.was, h.now},
 	}
 	div := divergenceOf(&f, of.a.rec, of.b.rec)
 	div.Lane = lane

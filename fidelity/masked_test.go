@@ -14,7 +14,7 @@ import (
 
 // builtinMasks are those that tapedeck knows, on both sides, and the digest by which recordings compare.
 func builtinMasks(own ...masks.Extra) (both [2]*masks.Masker, digest func(string) tape.Payload) {
-	m := masks.New(&masks.Options{Rules: masks.Rules, Extra: own, WorkTree: "/w"})
+	m := masks.New(&masks.Options{Extra: own, WorkTree: "/w"})
 	return [2]*masks.Masker{m, m}, func(s string) tape.Payload {
 		p := *inline(s)
 		p.Hash = m.Digest([]byte(s))

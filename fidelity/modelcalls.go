@@ -9,10 +9,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// Bounds of the answers of models that are compared by what they say, where their hashes differ.
-const (
-	maxAnswers = 256 << 20 // bytes of all answers of one comparison
-)
+// maxAnswers bounds, in bytes, all answers of models of one comparison that are compared by what they say, where their hashes differ.
+const maxAnswers = 256 << 20
 
 // AnswerIDs is the mask under which answers that differ in nothing but what a provider makes up anew are counted.
 const AnswerIDs = "answer-id"
@@ -20,13 +18,12 @@ const AnswerIDs = "answer-id"
 // modelCalls compares calls of models whose bytes differ.
 type modelCalls struct {
 	*comparison
-	compared  int64                   // bytes that were read to compare
-	orders    map[string]*order       // results of calls that came in another order, by lane
-	reordered map[*tape.Exchange]bool // of the replay, whether they differ in that alone
+	compared int64             // bytes that were read to compare
+	orders   map[string]*order // results of calls that came in another order, by lane
 }
 
 func newModelCalls(base *comparison) *modelCalls {
-	return &modelCalls{comparison: base, reordered: make(map[*tape.Exchange]bool), orders: make(map[string]*order)}
+	return &modelCalls{comparison: base, orders: make(map[string]*order)}
 }
 
 // answersAlike reports whether two answers of a model say the same: what is left once the ids are numbered that a provider
@@ -67,15 +64,6 @@ const maxOrdered = 16 << 20
 // resultsReordered reports whether two calls of a model differ in nothing but the order of the results of calls of one turn, which a
 // program made side by side and told as they came. It is noted then.
 func (c *modelCalls) resultsReordered(a, b *tape.Exchange) bool {
-	is, known := c.reordered[b]
-	if !known {
-		is = c.orderResults(a, b)
-		c.reordered[b] = is
-	}
-	return is
-}
-
-func (c *modelCalls) orderResults(a, b *tape.Exchange) bool {
 	if c.o.InCallOrder == nil || c.o.Request == nil || c.mode == ByteIdentical || c.compared > maxAnswers {
 		return false
 	}

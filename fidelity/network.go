@@ -1,8 +1,10 @@
 package fidelity
 
 import (
+	"cmp"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -21,33 +23,22 @@ type networkLane struct {
 // more leaves requests that were never asked for.
 func (c *networkLane) compare(p lanePair) {
 	was, now := c.attempts(p.a), c.attempts(p.b)
-	for i := range p.b {
-		e := &p.b[i]
-		key := c.attempt(e.rec.Kind)
-		if was[key] != nil || now[key] != e {
-			continue
-		}
-		if host := tlsHost(e.rec.Kind); c.alive[host] {
+	for _, e := range onlyIn(now, was) {
+		switch host := tlsHost(e.rec.Kind); {
+		case c.alive[host]:
 			c.note("closed on replay before a request: a TLS connection to %s, which answered others", host)
-			continue
-		}
-		if !c.o.Exact && !isConnection(e.rec.Kind) {
+		case !c.o.Exact && !isConnection(e.rec.Kind):
 			c.note("tried on replay alone: %s", describe(e.rec.Kind))
-			continue
+		default:
+			c.alone(Replay, laneNetwork, e, e.at)
 		}
-		c.alone(Replay, laneNetwork, e, e.at)
 	}
-	for i := range p.a {
-		e := &p.a[i]
-		key := c.attempt(e.rec.Kind)
-		if now[key] != nil || was[key] != e {
-			continue
-		}
+	for _, e := range onlyIn(was, now) {
 		if _, spare := e.rec.Kind.(*tape.TLSRefused); c.o.Exact && !spare { // given the same, it looks up and asks for the same again
 			c.alone(Recorded, laneNetwork, e, c.end())
-			continue
+		} else {
+			c.note("tried while recording and not on replay: %s", describe(e.rec.Kind))
 		}
-		c.note("tried while recording and not on replay: %s", describe(e.rec.Kind))
 	}
 }
 
@@ -68,6 +59,17 @@ func tlsHost(k tape.Kind) string {
 		return t.Host
 	}
 	return net.JoinHostPort(t.Host, strconv.Itoa(t.Port))
+}
+
+// onlyIn are the attempts of one side that the other did not make, in order.
+func onlyIn(side, other map[string]*entry) (out []*entry) {
+	for key, e := range side {
+		if other[key] == nil {
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, func(a, b *entry) int { return cmp.Compare(a.at, b.at) })
+	return out
 }
 
 // attempts returns the first entry of every attempt.

@@ -16,7 +16,7 @@ const maxPaths = 50
 // outcome is what can be seen of a run from outside.
 type outcome struct {
 	files map[string]fileState // by path
-	fresh []string             // paths at which nothing was found
+	fresh map[string]bool      // paths at which nothing was found
 	exit  *int                 // of the last process; nil without one
 	calls int
 }
@@ -30,7 +30,7 @@ type fileState struct {
 func compareOutcome(recorded, replay Records, names sideNames) (*Report, error) {
 	r := newReport(Outcome)
 	r.names = names
-	var seen [2]outcome
+	seen := [2]*outcome{newOutcome(), newOutcome()}
 	err := readBoth(names, recorded, replay, func(s Side, rec *tape.Record) {
 		r.count(s)
 		seen[s].add(rec.Kind)
@@ -38,29 +38,26 @@ func compareOutcome(recorded, replay Records, names sideNames) (*Report, error) 
 	if err != nil {
 		return nil, err
 	}
-	r.add(seen[Recorded].diff(&seen[Replay], names)...)
+	r.add(seen[Recorded].diff(seen[Replay], names)...)
 	r.rateOutcome()
 	return r, nil
+}
+
+func newOutcome() *outcome {
+	return &outcome{files: make(map[string]fileState), fresh: make(map[string]bool)}
 }
 
 func (o *outcome) add(k tape.Kind) {
 	switch k := k.(type) {
 	case *tape.FileWrite:
-		o.file(k.Path, fileState{hash: k.ContentHash})
+		o.files[k.Path] = fileState{hash: k.ContentHash}
 	case *tape.FileDelete:
-		o.file(k.Path, fileState{deleted: true})
+		o.files[k.Path] = fileState{deleted: true}
 	case *tape.ProcessSpawn:
 		o.exit = &k.ExitCode
 	case *tape.LLMCall:
 		o.calls++
 	}
-}
-
-func (o *outcome) file(path string, s fileState) {
-	if o.files == nil {
-		o.files = make(map[string]fileState)
-	}
-	o.files[path] = s
 }
 
 // diff returns a divergence for each facet that differs.
@@ -88,13 +85,8 @@ func showExit(code *int) string {
 
 // differingPaths returns the paths whose final states differ, sorted, each with what became of it.
 func (o *outcome) differingPaths(replay *outcome, names sideNames) []string {
-	all := maps.Clone(o.files)
-	if all == nil {
-		all = make(map[string]fileState)
-	}
-	maps.Copy(all, replay.files)
 	var out []string
-	for _, path := range slices.Sorted(maps.Keys(all)) {
+	for _, path := range sortedKeys(o.files, replay.files) {
 		was, inA := o.files[path]
 		now, inB := replay.files[path]
 		if inA != inB || was != now {
@@ -102,6 +94,13 @@ func (o *outcome) differingPaths(replay *outcome, names sideNames) []string {
 		}
 	}
 	return out
+}
+
+// sortedKeys are the keys of either map.
+func sortedKeys[V any](a, b map[string]V) []string {
+	keys := slices.Concat(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b)))
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 func (s fileState) show(there bool) string {
@@ -126,22 +125,16 @@ func list(items []string, limit int) string {
 func (o *outcome) addMasked(k tape.Kind) {
 	switch k := k.(type) {
 	case *tape.FileWrite:
-		_, known := o.files[k.Path]
-		o.file(k.Path, fileState{hash: stateOf(&k.File)})
-		if !known && k.Before == nil {
-			o.fresh = append(o.fresh, k.Path)
+		if _, known := o.files[k.Path]; !known && k.Before == nil {
+			o.fresh[k.Path] = true
+		}
+		o.files[k.Path] = fileState{hash: stateOf(&k.File)}
+	case *tape.FileDelete:
+		if o.add(k); o.fresh[k.Path] {
+			delete(o.files, k.Path)
 		}
 	default:
 		o.add(k)
-	}
-}
-
-// settle forgets what was made and deleted again. It ends the adding.
-func (o *outcome) settle() {
-	for _, path := range o.fresh {
-		if o.files[path].deleted {
-			delete(o.files, path)
-		}
 	}
 }
 

@@ -90,37 +90,43 @@ const (
 	aheadBatches = 4
 )
 
-// readBoth reads two tapes side by side, each in a goroutine of its own, and calls fn for every record, in turns, in its
-// own goroutine. Both have ended when it returns. names are what an error calls them.
+// A batch is some records of a tape, and what ended it.
+type batch struct {
+	records []*tape.Record
+	err     error
+}
+
+// readBoth reads two tapes side by side, each in a goroutine of its own, and calls fn for every record in its own goroutine, a batch of
+// each side in turns. Both have ended when it returns. names are what an error calls them.
 func readBoth(names sideNames, recorded, replay Records, fn func(Side, *tape.Record)) error {
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
 	defer wg.Wait() // after stop was closed
 	defer close(stop)
-	var sides [2]cursor
+	var in [2]chan batch // nil at its end
 	for s, records := range [2]Records{recorded, replay} {
-		ch := make(chan batch, aheadBatches)
-		sides[s] = cursor{name: names.tape(Side(s)), in: ch}
-		wg.Go(func() { readAhead(records, ch, stop) })
+		ahead := make(chan batch, aheadBatches)
+		in[s] = ahead
+		wg.Go(func() { readAhead(records, ahead, stop) })
 	}
-	for !sides[Recorded].ended || !sides[Replay].ended {
-		for s := range sides {
-			rec, err := sides[s].next()
-			if err != nil {
-				return err
+	for in[Recorded] != nil || in[Replay] != nil {
+		for s := range in {
+			if in[s] == nil {
+				continue
 			}
-			if rec != nil {
+			b, more := <-in[s]
+			if !more {
+				in[s] = nil
+			}
+			for _, rec := range b.records {
 				fn(Side(s), rec)
+			}
+			if b.err != nil {
+				return fmt.Errorf("%s: %w", names.tape(Side(s)), b.err)
 			}
 		}
 	}
 	return nil
-}
-
-// A batch is some records of a tape, and what ended it.
-type batch struct {
-	records []*tape.Record
-	err     error
 }
 
 // readAhead reads a tape until its end, its error or stop, and closes out.
@@ -145,32 +151,6 @@ func readAhead(records Records, out chan<- batch, stop <-chan struct{}) {
 		}
 	}
 	send()
-}
-
-// A cursor is one side that is being read.
-type cursor struct {
-	name  string
-	in    <-chan batch
-	b     batch
-	at    int
-	ended bool
-}
-
-// next returns the next record; nil at the end, and after it.
-func (c *cursor) next() (*tape.Record, error) {
-	for !c.ended && c.at == len(c.b.records) {
-		if c.b.err != nil {
-			return nil, fmt.Errorf("%s: %w", c.name, c.b.err)
-		}
-		var more bool
-		c.b, more = <-c.in
-		c.at, c.ended = 0, !more
-	}
-	if c.ended {
-		return nil, nil
-	}
-	c.at++
-	return c.b.records[c.at-1], nil
 }
 
 // sideNames are what two tapes are called in what is told of them: by default what was recorded and its replay.

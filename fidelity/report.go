@@ -35,12 +35,8 @@ type Divergence struct {
 	// Nearest is the recorded request, never asked for, that Changes holds a refused one against.
 	Nearest *uint64  `json:"nearest,omitempty"`
 	rest    []Change // those that are not in Changes, for WriteText with All
-	// In words, as WriteText shows them where Message is too wide: what differs, and the two values of a field that no change
-	// tells of.
-	title              string
-	oldValue, newValue string
-	subject            string // of a message of a conversation: what it is, as tools/call read_file
-	whole              bool   // Message tells all of the one change
+	subject string   // of a message of a conversation: what it is, as tools/call read_file
+	whole   bool     // Message tells all of the one change
 	// afterRefusal marks what follows from a refused request: WriteText folds it.
 	afterRefusal bool
 

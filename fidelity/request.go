@@ -73,7 +73,7 @@ func isRefused(k tape.Kind) bool {
 	case *tape.WSOpen:
 		return k.Lane == laneUnmatched
 	case *tape.WSMessage:
-		return true // else it asks for nothing
+		return refusedMessage(k) != ""
 	}
 	ex := tape.ExchangeOf(k)
 	return ex != nil && ex.Lane == laneUnmatched

@@ -155,15 +155,18 @@ func (c *ignoring) ignoreAskedAgain(r *sideRoute, added, gone []*entry) {
 			byID[id].entries[s] = append(byID[id].entries[s], e)
 		}
 	}
-	told := make(map[uint64]bool)
+	again := make(map[*sideRoute][]*entry)
 	for _, e := range slices.Concat(added, gone) {
-		id := c.identityOf(e)
-		if q := byID[id]; !told[id] && q.askedAgain() {
-			c.oneSide(q, SideAsked, nil, nil)
-			told[id] = true
+		if q := byID[c.identityOf(e)]; q.askedAgain() {
+			if again[q] == nil {
+				c.oneSide(q, SideAsked, nil, nil)
+			}
+			again[q] = append(again[q], e)
 		}
-		if told[id] {
-			defer func() { e.rec = nil }()
+	}
+	for _, es := range again {
+		for _, e := range es {
+			e.rec = nil
 		}
 	}
 }

@@ -62,7 +62,8 @@ func CompareTapes(mode Mode, recorded, replay Records, o *TapeOptions) (*Report,
 
 // A sequence is the records of both sides that are paired among themselves: all of them, or in PhaseAware those of one phase.
 type sequence struct {
-	comparer
+	differ
+	explainer
 	aligned bool
 	waiting [2][]*tape.Record // by side; at least one is empty where records pair by position
 	found   Report            // its list alone
@@ -87,7 +88,7 @@ func (q *sequence) put(s Side, rec *tape.Record) {
 	if s == Replay {
 		a, b = b, a
 	}
-	q.pair(&q.found, a, b)
+	q.pair(a, b)
 }
 
 // finish reports what stayed alone, and of an aligned sequence all.
@@ -113,32 +114,25 @@ func (q *sequence) finish() {
 			if p.moved {
 				q.found.add(movedOf(p.a.rec, p.b.rec, q.names))
 			}
-			q.pair(&q.found, p.a.rec, p.b.rec)
+			q.pair(p.a.rec, p.b.rec)
 		}
 	}
-}
-
-// comparer compares and explains two records that stand beside each other.
-type comparer struct {
-	differ
-	explainer
 }
 
 // pair lists a divergence for every field in which two records differ, or counts them where the list is full. The bytes behind
 // them are shown where they can be had.
-func (c *comparer) pair(r *Report, a, b *tape.Record) {
-	if c.silent = r.full(); c.silent {
-		c.count = 0
-		c.record(a, b)
-		r.Omitted += c.count
-		return
-	}
-	for _, f := range c.record(a, b) {
-		div := divergenceOf(&f, a, b)
-		if c.o.Payload != nil || inRecord(f.was) && inRecord(f.now) {
-			c.explain(&div, &f)
+func (q *sequence) pair(a, b *tape.Record) {
+	r := &q.found
+	for _, f := range q.record(a, b) {
+		if r.full() {
+			r.Omitted++
+			continue
 		}
-		r.add(div.complete(&f, c.names, subjectOf(a.Kind)))
+		div := divergenceOf(&f, a, b)
+		if q.o.Payload != nil || inRecord(f.was) && inRecord(f.now) {
+			q.explain(&div, &f)
+		}
+		r.add(div.complete(&f, q.names, subjectOf(a.Kind)))
 	}
 }
 

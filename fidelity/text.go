@@ -15,7 +15,7 @@ import (
 // TextOptions say how WriteText writes. nil and the zero value work.
 type TextOptions struct {
 	Color      bool // ANSI colours: red for what was, green for what is now, the words that differ reversed or in bold
-	Width      int  // columns; longer lines are cut, but for the verdict, the first divergence, causes and notes. 0 cuts none
+	Width      int  // columns; longer lines are cut, but for the verdict, the first divergence, values, causes and notes. 0 cuts none
 	SideBySide bool // what was recorded on the left, the replay on the right; a Width of 0 is 100 then, a smaller one than 40 is 40
 	// All writes every divergence that the report lists, none folded and no line cut.
 	All bool
@@ -27,7 +27,6 @@ type TextOptions struct {
 const (
 	shownPerLane  = 4
 	shownNotes    = 20
-	shownInRun    = 3 // records in a row that one side has alone, which read as one line from here on
 	foldedRefusal = 3 // divergences that follow from one refused request, which read as one block from here on
 	shownSubjects = 3 // of each kind in that block
 )
@@ -160,7 +159,7 @@ func (t *textWriter) others(r *Report, ds []Divergence) {
 	t.line(0, bold, then)
 	for _, lane := range lanes {
 		t.line(2, plain, fmt.Sprintf("%s (%d)", cmp.Or(lane, "records"), len(byLane[lane])))
-		t.ofLane(r.names, byLane[lane])
+		t.ofLane(byLane[lane])
 	}
 	if len(folded) > 0 && len(folded) < len(ds)+r.Omitted {
 		t.line(2, plain, fmt.Sprintf("%d that follow from the refused request:", len(folded)))
@@ -174,28 +173,18 @@ func (t *textWriter) others(r *Report, ds []Divergence) {
 	}
 }
 
-// ofLane writes the further divergences of one lane. Many records in a row that one side has alone are one line. Where some
-// are left out, the weightiest are shown.
-func (t *textWriter) ofLane(names sideNames, ds []*Divergence) {
+// ofLane writes the further divergences of one lane. Where some are left out, the weightiest are shown.
+func (t *textWriter) ofLane(ds []*Divergence) {
 	if len(ds) > shownPerLane && !t.o.All {
 		slices.SortStableFunc(ds, func(a, b *Divergence) int { return cmp.Compare(weight(a), weight(b)) })
 	}
-	for shown := 0; len(ds) > 0; shown++ {
-		if shown == shownPerLane && !t.o.All {
+	for i, d := range ds {
+		if i == shownPerLane && !t.o.All {
 			t.left = true
-			t.line(4, plain, fmt.Sprintf("and %d more", len(ds)))
+			t.line(4, plain, fmt.Sprintf("and %d more", len(ds)-i))
 			return
 		}
-		n := run(ds)
-		if n >= shownInRun && !t.o.All {
-			t.left = true
-			t.line(4, plain, fmt.Sprintf("seq %d to %d: %d in a row %s, the first %s", *ds[0].Seq, *ds[n-1].Seq, n,
-				names.alone(ds[0].side()), cmp.Or(ds[0].Recorded, ds[0].Replay)))
-			ds = ds[n:]
-			continue
-		}
-		t.other(ds[0])
-		ds = ds[1:]
+		t.other(d)
 	}
 }
 
@@ -212,15 +201,6 @@ func weight(d *Divergence) int {
 		return 1
 	}
 	return 2
-}
-
-// run is how many divergences at the start of ds are about records in a row that one side has alone.
-func run(ds []*Divergence) int {
-	n := 1
-	for n < len(ds) && ds[n].Category == ds[0].Category && alone(ds[0]) && *ds[n].Seq == *ds[n-1].Seq+1 {
-		n++
-	}
-	return n
 }
 
 func alone(d *Divergence) bool {
@@ -241,11 +221,10 @@ func (t *textWriter) other(d *Divergence) {
 	if d.Seq != nil {
 		seq = fmt.Sprintf("seq %d ", *d.Seq)
 	}
-	if t.apart(d, seq+d.Message, 4) {
-		t.line(4, plain, seq+d.title)
-		t.values(6, &Change{Op: Changed, Was: d.oldValue, Now: d.newValue}, true)
-	} else {
+	if len(d.Changes) > 0 || alone(d) {
 		t.line(4, plain, seq+d.Message)
+	} else { // the values of a field, which nothing else shows
+		t.write(4, plain, seq+visible.Line(d.Message))
 	}
 	if !d.whole || t.tooWide(4, seq+d.Message) {
 		t.changes(d)
@@ -263,9 +242,9 @@ func (t *textWriter) changes(d *Divergence) {
 		shown = min(shown, 1)
 	}
 	for i := range d.Changes[:shown] {
-		t.change(6, &d.Changes[i], true)
+		t.change(6, &d.Changes[i])
 	}
-	t.more(6, d, len(d.Changes)-shown+d.MoreChanges, true)
+	t.more(6, d, len(d.Changes)-shown+d.MoreChanges)
 }
 
 // folded writes what follows from a refused request: a line for each kind of it.

@@ -23,17 +23,9 @@ func (r *Report) lead() int {
 // first writes the first divergence in full.
 func (t *textWriter) first(r *Report, lead int) {
 	d := &r.Divergences[lead]
-	head := "first divergence: "
-	if t.apart(d, head+d.Message, 0) {
-		t.write(0, bold, head+visible.Line(d.title))
-	} else {
-		t.write(0, bold, head+visible.Line(d.Message))
-	}
+	t.write(0, bold, "first divergence: "+visible.Line(d.Message))
 	t.line(2, plain, where(d)+string(d.Category))
 	t.columns(r.names, d)
-	if t.apart(d, head+d.Message, 0) {
-		t.values(4, &Change{Op: Changed, Was: d.oldValue, Now: d.newValue}, false)
-	}
 	t.cause(d)
 	t.claim(r, d, lead)
 	t.lines(d.Hint)
@@ -50,11 +42,6 @@ func (t *textWriter) claim(r *Report, d *Divergence, lead int) {
 	} else {
 		t.write(4, plain, "nothing but times differs before it, so it is taken for the cause of what follows")
 	}
-}
-
-// apart reports whether the values of a divergence stand below its line, which is too wide to hold them.
-func (t *textWriter) apart(d *Divergence, line string, indent int) bool {
-	return d.title != "" && d.oldValue+d.newValue != "" && t.tooWide(indent, visible.Line(line))
 }
 
 // columns writes the two records side by side, where that is asked for.
@@ -82,18 +69,18 @@ func (t *textWriter) cause(d *Divergence) {
 		t.lines(d.nearest())
 	}
 	for i := range d.Changes {
-		t.change(4, &d.Changes[i], false)
+		t.change(4, &d.Changes[i])
 	}
-	t.more(4, d, d.MoreChanges, false)
+	t.more(4, d, d.MoreChanges)
 	t.lines(d.Exchange)
 	t.lines(d.Follows)
 }
 
 // more writes the changes of d that are not among its first, or how many are left out.
-func (t *textWriter) more(indent int, d *Divergence, left int, short bool) {
+func (t *textWriter) more(indent int, d *Divergence, left int) {
 	if t.o.All {
 		for i := range d.rest {
-			t.change(indent, &d.rest[i], short)
+			t.change(indent, &d.rest[i])
 		}
 		left -= len(d.rest)
 	}
@@ -113,16 +100,16 @@ func (t *textWriter) lines(s string) {
 }
 
 // change writes one change: its path, and what was and what is now below or beside each other.
-func (t *textWriter) change(indent int, c *Change, short bool) {
+func (t *textWriter) change(indent int, c *Change) {
 	t.line(indent, plain, c.Heading())
-	t.values(indent+2, c, short)
+	t.values(indent+2, c)
 	if c.Coarse != "" {
 		t.line(indent+2, plain, "("+c.Coarse+")")
 	}
 }
 
-// values writes what was and what is now; short ones are cut to the width, around where they first differ.
-func (t *textWriter) values(indent int, c *Change, short bool) {
+// values writes what was and what is now.
+func (t *textWriter) values(indent int, c *Change) {
 	was, now := columns.Segments(visible.Line(c.Was), visible.Line(c.Now))
 	if c.Op == Moved {
 		return
@@ -130,9 +117,6 @@ func (t *textWriter) values(indent int, c *Change, short bool) {
 	if t.o.SideBySide {
 		t.sideBySide(indent, was, now, red, green)
 		return
-	}
-	if room := t.o.Width - indent - len("- "); short && t.o.Width > 0 && !t.o.All && room > 1 {
-		was, now = columns.Window(was, now, room)
 	}
 	if c.Was != "" {
 		t.marked(indent, "- ", was, red)

@@ -54,11 +54,15 @@ func (l *look) body(contentType string, b []byte) []Named {
 		l.flow = l.names.OfFlow(string(b))
 		l.form(b)
 	case BodyParts:
-		if between := between(contentType, b); len(between) > 0 {
-			l.multipart(between, b)
-			break
+		between := between(contentType, b)
+		if between == nil {
+			l.text(b)
 		}
-		l.text(b)
+		// Fields are looked at by their names, and into JSON. Other files are passed by.
+		eachPart(b, between, func(head []byte, start, end int) {
+			l.from = start
+			l.field(partName(head), b[start:end], func(b []byte) string { return string(b) })
+		})
 	default:
 		l.text(b)
 	}
@@ -263,35 +267,35 @@ func formValue[T string | []byte](b T) string {
 	return string(b)
 }
 
-// between is what stands between the parts of a body, by its Content-Type or by its first line.
+// between is what stands between the parts of a form, by its Content-Type or by its first line; nil where it is none.
 func between(contentType string, body []byte) []byte {
 	if _, params, err := mime.ParseMediaType(contentType); err == nil && params["boundary"] != "" {
 		return []byte("--" + params["boundary"])
 	}
 	line, _, ok := bytes.Cut(body[:min(len(body), 100)], []byte("\n"))
-	if line = bytes.TrimSpace(line); !ok || len(line) < 3 || !bytes.HasPrefix(line, []byte("--")) || bytes.ContainsAny(line, " \t") {
+	line = bytes.TrimSpace(line)
+	if !ok || !bytes.HasPrefix(line, []byte("--")) || bytes.ContainsAny(line, " \t") || len(bytes.Trim(line, "-")) == 0 {
 		return nil
 	}
 	return line
 }
 
-// multipart looks at each part of a body: at fields by their names, into JSON. Other files are passed by.
-func (l *look) multipart(between, body []byte) {
-	for at := 0; ; {
-		i := bytes.Index(body[at:], between)
+// eachPart calls do with the head of each part of a form, and with where its content begins and ends.
+func eachPart(b, between []byte, do func(head []byte, start, end int)) {
+	for at := 0; len(between) > 0; {
+		i := bytes.Index(b[at:], between)
 		if i < 0 {
 			return
 		}
 		at += i + len(between)
-		part, _, _ := bytes.Cut(body[at:], between)
-		head, value, ok := bytes.Cut(part, []byte("\r\n\r\n"))
+		part, _, _ := bytes.Cut(b[at:], between)
+		head, content, ok := bytes.Cut(part, []byte("\r\n\r\n"))
 		if !ok {
-			head, value, ok = bytes.Cut(part, []byte("\n\n"))
+			head, content, ok = bytes.Cut(part, []byte("\n\n"))
 		}
 		if ok {
-			l.from = at + len(part) - len(value)
-			value = bytes.TrimSuffix(bytes.TrimSuffix(value, []byte("\n")), []byte("\r"))
-			l.field(partName(head), value, func(b []byte) string { return string(b) })
+			start := at + len(part) - len(content)
+			do(head, start, start+len(bytes.TrimSuffix(bytes.TrimSuffix(content, []byte("\n")), []byte("\r"))))
 		}
 	}
 }

@@ -12,20 +12,8 @@ import (
 
 // genuine tells whether s, which a rule found in t, is a secret, and none of the examples of documents. A README that is full
 // of them holds none, and a replay needs no value for what was never hidden.
-func genuine(t text, s span) outcome {
-	if s.protected {
-		return hit
-	}
-	switch pemDots(t, s) {
-	case more:
-		return more
-	case hit:
-		return miss
-	}
-	if isExampleKey(t.b[s.start:s.end], s) || isShownPassword(t, s) {
-		return miss
-	}
-	return hit
+func genuine(t text, s span) bool {
+	return s.protected || !isExampleKey(t.b[s.start:s.end], s) && !isShownPassword(t, s)
 }
 
 // isShownPassword tells whether s, which a rule found by its place, is a password that documents show and that is set nowhere
@@ -115,16 +103,4 @@ func isPEMExample(b []byte) bool {
 	_, body, _ := bytes.Cut(b[len(pemBegin):], []byte("-----"))
 	body, _, _ = bytes.Cut(body, []byte(pemEnd))
 	return names.FilledUp(body) || saysExample(body)
-}
-
-// pemDots tells whether a block of a key ends in dots, as one does of which a document shows no more than the beginning:
-// it is about how the key was made.
-func pemDots(t text, s span) outcome {
-	const mostShown = 100 // bytes of it
-	begin, _ := pemLine(t, s.start, pemBegin)
-	if s.rule != "pem" || s.end-begin > mostShown {
-		return miss
-	}
-	_, o := t.oneOf(pemSpace(t, s.end), "...", "…")
-	return o
 }

@@ -30,7 +30,10 @@ func SaysSecret(part string) bool { return names.PartSays([]byte(part)) }
 
 // MachineMatch matches expr at the beginning of b; more says that b is too short to tell.
 func MachineMatch(expr string, b []byte, final bool) (end int, found, undecided bool) {
-	end, o := newMachine(expr).match(text{b: b, final: final}, 0, maxLeak)
+	groups, o := (&expression{source: expr, limit: maxLeak}).match(text{b: b, final: final}, 0)
+	if o == hit {
+		end = groups[1]
+	}
 	return end, o == hit, o == more
 }
 

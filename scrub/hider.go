@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 	"github.com/tapedeck-dev/tapedeck/scrub/names"
@@ -253,58 +254,37 @@ func proxySpans(name, value string) []span {
 	return []span{{start: start, end: end, rule: urlPassword}}
 }
 
-// settingSpans returns the secrets of a list of settings, which programs reach a database with: Server=db;User Id=sa;Password=V
-// (ADO, Azure) and host=db user=ann password=V (libpq). A text that is not two settings at least, and nothing else, has none.
-func settingSpans(v string) []span {
+// A settingList is how settings stand side by side: what a whole list is, and one setting of it, whose groups are the name and the value.
+type settingList struct {
+	sign       string
+	whole, one *lazyregexp.Regexp
+}
+
+func listOf(nameChars, sign string) settingList {
+	one := `(` + nameChars + `+)=((?:"[^"]*"|'[^']*')?[^` + sign + `]*)`
+	return settingList{sign, lazyregexp.New(`^(?:` + sign + `|` + one + `(?:` + sign + `|$))*$`), lazyregexp.New(one)}
+}
+
+// settingLists are what programs reach a database with: Server=db;User Id=sa;Password=V (ADO, Azure) and host=db user=ann password=V (libpq).
+var settingLists = []settingList{listOf(`[A-Za-z0-9 _.-]`, `;`), listOf(`[A-Za-z0-9_.-]`, ` `)}
+
+// settingSpans returns the secrets of a list of settings. A text that is not two settings at least, and nothing else, has none.
+func settingSpans(v string) (spans []span) {
 	if strings.Count(v, "=") < 2 || strings.Contains(v, "://") && !strings.Contains(v, ";") {
 		return nil
 	}
-	if spans, ok := settings(v, ';'); ok {
-		return spans
+	i := slices.IndexFunc(settingLists, func(l settingList) bool { return strings.Contains(v, l.sign) && l.whole.MatchString(v) })
+	if i < 0 {
+		return nil
 	}
-	spans, _ := settings(v, ' ')
+	for _, at := range settingLists[i].one.FindAllSubmatchIndex([]byte(v), -1) {
+		name, value := strings.TrimSpace(v[at[2]:at[3]]), v[at[4]:at[5]]
+		if trimmed := trimQuotes(value); trimmed != "" && names.SettingOpens(name) {
+			start := at[4] + strings.Index(value, trimmed)
+			spans = append(spans, span{start: start, end: start + len(trimmed), rule: placeholders.RuleName(name)})
+		}
+	}
 	return spans
-}
-
-// settings returns where the secrets stand among settings that sign separates; ok is false where v is no such list.
-func settings(v string, sign byte) (spans []span, ok bool) {
-	for at := 0; at < len(v); {
-		end := at + settingEnd(v[at:], sign)
-		setting := v[at:end]
-		name, value, hasValue := strings.Cut(setting, "=")
-		name = strings.TrimSpace(name)
-		switch {
-		case strings.TrimSpace(setting) == "":
-		case !hasValue || !isSettingName(name):
-			return nil, false
-		default:
-			ok = ok || end < len(v)
-			if trimmed := trimQuotes(value); trimmed != "" && names.SettingOpens(name) {
-				start := end - len(value) + strings.Index(value, trimmed)
-				spans = append(spans, span{start: start, end: start + len(trimmed), rule: placeholders.RuleName(name)})
-			}
-		}
-		at = end + 1
-	}
-	return spans, ok
-}
-
-// settingEnd returns where the first setting of v ends: before a sign that stands in no quotation marks.
-func settingEnd(v string, sign byte) int {
-	quote := byte(0)
-	for i := range len(v) {
-		switch c := v[i]; {
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
-		case (c == '"' || c == '\'') && i > 0 && v[i-1] == '=':
-			quote = c
-		case c == sign:
-			return i
-		}
-	}
-	return len(v)
 }
 
 func isSettingName(name string) bool {

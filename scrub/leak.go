@@ -34,7 +34,7 @@ type leak struct {
 	// What follows is there from the first time on that a name of it was met.
 	once    sync.Once
 	rule    string
-	prog    *machine
+	shape   *expression    // of an assigned one what stands behind the sign, its first group the secret
 	before  *regexp.Regexp // nil for nothing
 	allowed []*regexp.Regexp
 }
@@ -44,7 +44,11 @@ const maxLeak = 4 << 10
 
 func (l *leak) compile() {
 	l.once.Do(func() {
-		l.rule, l.prog = placeholders.RuleName(l.id), newMachine(l.re)
+		source := l.re
+		if l.assigned {
+			source = `(?:=|` + quotes + `){0,5}?(` + l.re + `)(?:[\s\v'"` + "`" + `;\\&,)\]}<>+/:=%|#?@]|\.(?:\W|\z)|\z)`
+		}
+		l.rule, l.shape = placeholders.RuleName(l.id), &expression{source: source, limit: maxLeak}
 		if l.behind != "" {
 			l.before = regexp.MustCompile(l.behind)
 		}
@@ -185,10 +189,11 @@ func (l *leak) at(t text, i int) (span, outcome) {
 		return span{}, miss
 	}
 	l.compile()
-	end, o := l.prog.match(t, i, maxLeak)
+	groups, o := l.shape.match(t, i)
 	if o != hit {
 		return span{}, o
 	}
+	end := groups[1]
 	if l.before != nil && !l.before.Match(t.b[max(0, i-chars.LookBehind):i]) {
 		return span{}, miss
 	}
@@ -249,49 +254,26 @@ func entropy(b []byte) float64 {
 
 // assignedAt looks for a secret that is assigned to a name that ends at i.
 func (r *leakRule) assignedAt(t text, i int) (span, outcome) {
-	at, o := assignment(t, i)
+	sign, o := assignment.match(t, i)
 	if o != hit {
 		return span{}, o
 	}
-	says := r.says || names.PartSays(filler(t, i))
-	for range maxOpening + 1 {
-		if at >= len(t.b) {
-			return span{}, t.ended()
-		}
-		if s, o := r.valueAt(t, at, says); o != miss {
-			return s, o
-		}
-		n, o := quote(t, at)
-		if o == miss && t.b[at] == '=' {
-			n, o = 1, hit
-		}
-		if o != hit {
-			return span{}, o
-		}
-		at += n
-	}
-	return span{}, miss
-}
-
-// valueAt looks for a secret at i that something was assigned to. says tells whether the name says that it is one.
-func (r *leakRule) valueAt(t text, i int, says bool) (span, outcome) {
-	if c := t.b[i]; !chars.Bearer[c] {
+	filler := t.b[sign[2]:sign[3]]
+	if saysDigest(filler) {
 		return span{}, miss
 	}
+	says := r.says || names.PartSays(filler)
 	for _, l := range r.assigned {
 		if l.says && !says {
 			continue
 		}
 		l.compile()
-		end, o := l.prog.match(t, i, maxLeak)
-		if o == hit {
-			o = valueEnds(t, end)
-		}
+		groups, o := l.shape.match(t, sign[1])
 		if o == more {
 			return span{}, more
 		}
-		if o == hit && l.secret(t.b[i:end]) {
-			return span{start: i, end: end, rank: shaped, rule: l.rule, context: true}, hit
+		if o == hit && l.secret(t.b[groups[2]:groups[3]]) {
+			return span{start: groups[2], end: groups[3], rank: shaped, rule: l.rule, context: true}, hit
 		}
 	}
 	return span{}, miss

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
@@ -67,70 +69,41 @@ func jsonPieces(v string) (found []piece, ok bool) {
 	if v[0] != '{' && v[0] != '[' || !json.Valid([]byte(v)) {
 		return nil, false
 	}
-	d := json.NewDecoder(strings.NewReader(v))
-	d.UseNumber()
-	var at jsonPath
-	for {
-		from := int(d.InputOffset())
-		t, err := d.Token()
-		if err != nil {
-			return found, len(found) > 0
-		}
-		end := int(d.InputOffset())
-		name, isValue := at.next(t)
-		text, isString := t.(string)
-		_, isBool := t.(bool)
-		switch {
-		case isValue && isString && names.MemberOpens(name, text):
-			start := from + strings.IndexByte(v[from:end], '"') + 1
-			found = append(found, piece{start: start, end: end - 1, value: text, at: at.String()})
-		case isValue && !isString && !isBool && t != nil && names.SaySecret(name):
-			return nil, false
-		}
-	}
+	m := memberPieces{}
+	m.Reset([]byte(v))
+	m.value("", "")
+	return m.found, len(m.found) > 0 && !m.whole
 }
 
-// A jsonPath says where in a text of JSON a token stands.
-type jsonPath []jsonLevel
-
-type jsonLevel struct {
-	object, named bool // named: the name of a member was read, its value comes
-	name          string
-	n             int
+// A memberPieces walks through JSON.
+type memberPieces struct {
+	jsonscan.Scanner
+	found []piece
+	whole bool // a number has a name that says so
 }
 
-// next takes a token and returns the name of the member whose value it is or stands in; isValue is false for a name.
-func (p *jsonPath) next(t json.Token) (name string, isValue bool) {
-	d, isDelim := t.(json.Delim)
-	if isDelim && (d == '}' || d == ']') {
-		*p = (*p)[:len(*p)-1]
-		return "", false
-	}
-	l := &jsonLevel{}
-	if len(*p) > 0 {
-		l = &(*p)[len(*p)-1]
-	}
-	if text, ok := t.(string); ok && l.object && !l.named {
-		l.named, l.name = true, text
-		return "", false
-	}
-	l.named = false
-	l.n++
-	name = l.name
-	if isDelim {
-		*p = append(*p, jsonLevel{object: d == '{', name: name})
-	}
-	return name, !isDelim
-}
-
-func (p jsonPath) String() string {
-	var b strings.Builder
-	for _, l := range p {
-		if b.WriteString("/" + l.name); !l.object {
-			b.WriteString("#" + strconv.Itoa(l.n))
+// value looks at the value that comes next, which stands at a path. A list's values have its name.
+func (m *memberPieces) value(name, path string) {
+	switch c := m.Peek(); c {
+	case '{':
+		for m.Begin(c); m.More('}'); {
+			key := string(m.Key())
+			m.value(key, path+"/"+key)
 		}
+	case '[':
+		m.Begin(c)
+		for n := 0; m.More(']'); n++ {
+			m.value(name, path+"#"+strconv.Itoa(n))
+		}
+	case '"':
+		start := m.Offset()
+		if text := m.Text(); names.MemberOpens(name, text) {
+			m.found = append(m.found, piece{start: start + 1, end: m.Offset() - 1, value: text, at: path})
+		}
+	default:
+		m.Skip()
+		m.whole = m.whole || (c == '-' || chars.IsDigit(c)) && names.SaySecret(name)
 	}
-	return b.String()
 }
 
 // keyLines are the lines of a private key: programs print and send them one by one.

@@ -86,14 +86,10 @@ func (x *index) knownFrom(t text, i int, f *finds) (wait bool) {
 // ruleAt adds what the rules find at i.
 func (x *index) ruleAt(rules []*rule, t text, i int, f *finds) (wait bool) {
 	for _, r := range rules {
-		s, o := r.match(t, i)
-		if o == hit {
-			o = genuine(t, s)
-		}
-		switch o {
-		case more:
+		switch s, o := r.match(t, i); {
+		case o == more:
 			return true
-		case hit:
+		case o == hit && genuine(t, s):
 			s.from = i
 			f.add(s)
 		}

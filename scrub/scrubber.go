@@ -162,7 +162,7 @@ func (s *Scrubber) FileWriter(w io.Writer) *Writer { return &Writer{m: &s.memory
 // Streams reports whether FileWriter makes of a file that begins with head what Bytes makes of it: it is neither compressed nor
 // a form. A head of 4 KiB tells.
 func (s *Scrubber) Streams(head []byte) bool {
-	return unpacker(head) == nil && delimiterOf(head) == nil
+	return unpacker(head) == nil && between("", head) == nil
 }
 
 // Rules returns the version of the shapes that s looks for.
@@ -218,5 +218,5 @@ func rulesOf(version int) []*rule {
 	if version == RulesForeign {
 		return shapeRules()
 	}
-	return slices.Concat(shapeRules(), asRules(vendorKeys), []*rule{telegramRule, webhookRule, netrcRule}, leakRules())
+	return slices.Concat(shapeRules(), asRules(vendorKeys), placedKeys, leakRules())
 }

@@ -152,28 +152,12 @@ func blanks(b []byte, i int) int {
 	return i
 }
 
-// oneOf returns the end of the first of some literals that stands at i, or may.
-func (t text) oneOf(i int, literals ...string) (end int, o outcome) {
-	for _, s := range literals {
-		if o := t.literal(i, s); o != miss {
-			return i + len(s), o
+// formBlank returns the end of the blank at i, which a form or a URL may have escaped.
+func formBlank(t text, i int) (end int, o outcome) {
+	for _, blank := range []string{" ", "+", "%20"} {
+		if o := t.literal(i, blank); o != miss {
+			return i + len(blank), o
 		}
 	}
 	return 0, miss
-}
-
-// formBlank returns the end of the blank at i, which a form or a URL may have escaped.
-func formBlank(t text, i int) (end int, o outcome) { return t.oneOf(i, " ", "+", "%20") }
-
-// stops tells whether no dot with more behind it stands at i.
-func stops(t text, i int) outcome {
-	switch {
-	case t.b[i] != '.':
-		return hit
-	case i+1 >= len(t.b):
-		return t.endedOr(hit)
-	case chars.Word[t.b[i+1]]:
-		return miss
-	}
-	return hit
 }

@@ -65,99 +65,40 @@ func hexDigits(b []byte) bool {
 // jinaKey tells a key from the name of a model: jina_embeddings_v2_….
 func jinaKey(b []byte) bool { return names.HasDigit(b) && !bytes.ContainsAny(b[:20], "_-") }
 
-// telegramRule finds the secret of a bot's token, which stands behind the bot's number. The number is no secret.
-var telegramRule = &rule{starts: []string{":AA", "%3A", "%3a"}, names: []string{"telegram"}, match: func(t text, i int) (span, outcome) {
-	const fewest, length = 8, 35
-	if i < fewest || bytes.ContainsFunc(t.b[i-fewest:i], func(r rune) bool { return r < '0' || r > '9' }) {
-		return span{}, miss
-	}
-	start := i + 1
-	if t.b[i] == '%' {
-		start = i + len("%3A")
-	}
-	if o := t.literal(start, "AA"); o != hit {
-		return span{}, o
-	}
-	end, o := t.run(start, chars.Token, length)
-	if o == hit && end-start != length {
-		o = miss
-	}
-	return span{start: start, end: end, rank: shaped, rule: "telegram"}, o
-}}
+// placedKeys are secrets that are found by what stands before them, which stays: the number of a bot of Telegram, the URL of a webhook of
+// Discord, whose slashes may be escaped, and the words of a .netrc, in whatever order and on however many lines, of JSON too.
+var placedKeys = []*rule{
+	{starts: []string{":AA", "%3A", "%3a"}, names: []string{"telegram"}, match: (&expression{source: `(?::|%3[Aa])(AA[\w-]*)`, limit: 64}).
+		finds(span{rule: "telegram", rank: shaped}, func(before, _, secret []byte) bool {
+			const digits, length = 8, 35
+			return len(secret) == length && len(before)-len(bytes.TrimRight(before, "0123456789")) >= digits
+		})},
+	{starts: []string{"hoo"}, names: []string{"discord"}, match: (&expression{
+		source: `hooks(?:/|\\/|%2[Ff])[0-9]{17,20}(?:/|\\/|%2[Ff])([\w-]{60,80})(?:[^\w-]|\z)`, least: "hooks", limit: 128,
+	}).finds(span{rule: "discord", rank: shaped}, func(before, _, secret []byte) bool {
+		return bytes.HasSuffix(before, []byte("web")) && names.HasDigit(secret)
+	})},
+	{starts: []string{"mac"}, names: []string{"netrc"}, match: (&expression{
+		source: `machine` + netrcBlanks + netrcWord + `(?:` + netrcBlanks + `(?:login|account|port)` + netrcBlanks + netrcWord + `)*` +
+			netrcBlanks + `password` + netrcBlanks + `(` + netrcWord + `)(?:` + netrcBlanks + `|"|\\{1,9}"|\z)`,
+		least: "machine", word: true, limit: maxNetrc,
+	}).finds(span{rule: "netrc", context: true}, func(_, words, secret []byte) bool {
+		return !isNetrcExample(string(secret)) && !isProse(words, string(secret))
+	})},
+}
 
-// webhookRule finds the secret at the end of the URL of a webhook of Discord, …/webhooks/NUMBER/SECRET, whose slashes may be escaped.
-var webhookRule = &rule{starts: []string{"hoo"}, names: []string{"discord"}, match: func(t text, i int) (span, outcome) {
-	const fewest, most, least, longest = 17, 20, 60, 80
-	if !bytes.HasSuffix(t.b[:i], []byte("web")) {
-		return span{}, miss
-	}
-	if o := t.literal(i, "hooks"); o != hit {
-		return span{}, o
-	}
-	start, o := slash(t, i+len("hooks"))
-	if o != hit {
-		return span{}, o
-	}
-	end := start
-	for end < len(t.b) && end-start <= most && chars.IsDigit(t.b[end]) {
-		end++
-	}
-	switch n := end - start; {
-	case end == len(t.b):
-		return span{}, t.ended()
-	case n < fewest || n > most:
-		return span{}, miss
-	}
-	if start, o = slash(t, end); o != hit {
-		return span{}, o
-	}
-	end, o = t.run(start, chars.Token, longest)
-	if o == hit && (end-start < least || !names.HasDigit(t.b[start:end])) {
-		o = miss
-	}
-	return span{start: start, end: end, rank: shaped, rule: "discord"}, o
-}}
+const (
+	maxNetrc    = 1 << 10 // bytes of one machine
+	netrcBlanks = `(?:[\s\v]|%20|\\{1,9}[nrt])+`
+	netrcWord   = `(?:[^\s\v"\\]|\\{1,9}[^\\nrt"])+?`
+)
 
-// slash returns the end of the slash at i, as it is or escaped.
-func slash(t text, i int) (end int, o outcome) { return t.oneOf(i, "/", `\/`, "%2F", "%2f") }
-
-// maxNetrc bounds, in bytes, one machine.
-const maxNetrc = 1 << 10
-
-// netrcRule finds the password of a machine in the words of a .netrc, in whatever order and on however many lines: machine HOST login
-// NAME password SECRET. Line ends may be those of a string of JSON. Words of prose on one line are none.
-var netrcRule = &rule{starts: []string{"mac"}, names: []string{"netrc"}, match: func(t text, i int) (span, outcome) {
-	if o := t.literal(i, "machine"); o != hit {
-		return span{}, o
+// isProse tells whether what stands on one line before a password is a sentence: neither names a machine, nor is the password no word.
+func isProse(words []byte, value string) bool {
+	if hasLineEnd(words) {
+		return false
 	}
-	if !chars.Boundary(t.b, i) {
-		return span{}, miss
-	}
-	from, end, o := netrcWord(t, i+len("machine"), i)
-	host := string(t.b[from:end])
-	for o == hit {
-		var start int
-		start, end, o = netrcWord(t, end, i)
-		if o != hit {
-			break
-		}
-		key := string(t.b[start:end])
-		if key != "login" && key != "account" && key != "port" && key != "password" {
-			return span{}, miss
-		}
-		if from, end, o = netrcWord(t, end, i); o == hit && key == "password" {
-			value := string(t.b[from:end])
-			if isNetrcExample(value) || isProse(host, value) && !hasLineEnd(t.b[i:from]) {
-				return span{}, miss
-			}
-			return span{start: from, end: end, rule: "netrc", context: true}, hit
-		}
-	}
-	return span{}, o
-}}
-
-// isProse tells whether what stands on one line behind a host is a sentence: neither names a machine, nor is the password no word.
-func isProse(host, value string) bool {
+	host := strings.Fields(strings.ReplaceAll(string(words), "%20", " "))[1]
 	isHost := host == "localhost" || strings.Contains(strings.Trim(host, "."), ".")
 	return !isHost && names.AreWords(strings.TrimRight(value, "'`,;.:!?)"))
 }
@@ -175,46 +116,4 @@ func isNetrcExample(v string) bool {
 		}
 	}
 	return names.IsExample(strings.TrimRight(v, "'`,;.)")) || strings.Contains(v, `\u00`) || strings.ContainsFunc(v, func(r rune) bool { return r < ' ' })
-}
-
-// netrcWord returns the word behind the blanks at i, of a machine that began at first.
-func netrcWord(t text, i, first int) (start, end int, o outcome) {
-	start = i
-	for n := 1; n > 0; start += n {
-		if start-first >= maxNetrc {
-			return 0, 0, miss
-		}
-		if n, o = blank(t, start); o == more {
-			return 0, 0, more
-		}
-	}
-	for end = start; start > i && end-first < maxNetrc; end++ {
-		if end == len(t.b) {
-			return start, end, t.endedOr(hit)
-		}
-		n, o := blank(t, end)
-		switch c := t.b[end]; {
-		case o == more:
-			return 0, 0, more
-		case end > start && (n > 0 || c == '"' || endsQuoted(t, end)):
-			return start, end, hit
-		case n > 0 || c == '"':
-			return 0, 0, miss
-		}
-	}
-	return 0, 0, miss
-}
-
-// blank returns the length of the white space at i, which may be escaped as in JSON; 0 for none.
-func blank(t text, i int) (n int, o outcome) {
-	if n, o = quote(t, i); o == hit && strings.IndexByte("'\"`", t.b[i+n-1]) >= 0 {
-		return 0, miss
-	}
-	return n, o
-}
-
-// endsQuoted tells whether a quotation mark that is escaped stands at i.
-func endsQuoted(t text, i int) bool {
-	n, _ := t.slashes(i, 0)
-	return n > 0 && i+n < len(t.b) && t.b[i+n] == '"'
 }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/process"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -67,7 +66,7 @@ func (b *Bench) player(calls []process.Call) process.Runner {
 
 // host runs commands on this machine, on the run's files.
 func (b *Bench) host() process.Runner {
-	o := &process.HostOptions{Env: b.conf.Env, Fill: b.files.Copy, Unchanged: files.Unchanged, Outside: b.clock.Outside}
+	o := &process.HostOptions{Env: b.conf.Env, Fill: b.files.Copy, Changes: b.changedFiles, Outside: b.clock.Outside}
 	if !b.clock.Paused() {
 		o.Now = b.elapsed
 	}

@@ -3,18 +3,17 @@ package clock
 import (
 	"container/heap"
 	"math"
-	"sync"
 	"time"
 )
 
 // A Timer is time.Timer on a Clock. Its methods are for any number of goroutines.
 type Timer struct {
-	// C takes the time at which the timer fired, which stands on no tape. Nil of AfterFunc. On a paused clock a receive moves
-	// nothing: see the package comment.
+	// C takes the time at which the timer fired, which stands on no tape; of a real clock the host's. Nil of AfterFunc. On a paused
+	// clock a receive moves nothing: see the package comment.
 	C <-chan time.Time
 
 	clock *Clock
-	ch    chan time.Time // C, with room for one
+	ch    chan time.Time // C of a paused clock, with room for one
 	f     func()         // called in place of a send
 
 	// Of a paused clock, under Clock.mu.
@@ -23,16 +22,15 @@ type Timer struct {
 	period time.Duration // of a ticker
 	at     int           // in the heap, and 1; 0 while it is not armed
 
-	// Of a real clock.
-	hostMu sync.Mutex
-	host   *time.Timer   // nil where it never was armed
-	armed  bool          // it was, and has neither fired nor been stopped since
-	times  uint64        // that it was armed or stopped: what was on its way to fire before does not
-	next   time.Duration // the due time of a ticker
+	host *time.Timer // of a real clock: all that there is beside C
 }
 
 // NewTimer is time.NewTimer.
 func (c *Clock) NewTimer(d time.Duration) *Timer {
+	if c.real {
+		host := time.NewTimer(d)
+		return &Timer{C: host.C, host: host}
+	}
 	t := newTimer(c, nil)
 	t.arm(d)
 	return t
@@ -45,10 +43,10 @@ func (c *Clock) After(d time.Duration) <-chan time.Time { return c.NewTimer(d).C
 // time at which it was due, and must not wait for that goroutine. Timers that are due at once fire in the order in which they were
 // set, and before any branch that is.
 func (c *Clock) AfterFunc(d time.Duration, f func()) *Timer {
-	if !c.real {
-		f = apart(f)
+	if c.real {
+		return &Timer{host: time.AfterFunc(d, f)}
 	}
-	t := newTimer(c, f)
+	t := newTimer(c, apart(f))
 	t.arm(d)
 	return t
 }
@@ -77,7 +75,12 @@ func newTimer(c *Clock, f func()) *Timer {
 
 // Stop is (*time.Timer).Stop: true where it kept the timer from firing, or a time from being received. None is received after it.
 func (t *Timer) Stop() bool {
-	active := t.disarm()
+	if t.host != nil {
+		return t.host.Stop()
+	}
+	t.clock.mu.Lock()
+	active := t.clock.timers.remove(t)
+	t.clock.mu.Unlock()
 	select {
 	case <-t.ch:
 		return true
@@ -88,6 +91,9 @@ func (t *Timer) Stop() bool {
 
 // Reset is (*time.Timer).Reset: it says what Stop would have.
 func (t *Timer) Reset(d time.Duration) bool {
+	if t.host != nil {
+		return t.host.Reset(d)
+	}
 	active := t.Stop()
 	t.arm(d)
 	return active
@@ -95,48 +101,48 @@ func (t *Timer) Reset(d time.Duration) bool {
 
 // A Ticker is time.Ticker on a Clock: ticks that nobody received in time are dropped.
 type Ticker struct {
-	C <-chan time.Time // as Timer.C
-	t *Timer
+	C    <-chan time.Time // as Timer.C
+	t    *Timer           // of a paused clock
+	host *time.Ticker     // of a real one
 }
 
 // NewTicker is time.NewTicker: it panics when d is not above zero.
 func (c *Clock) NewTicker(d time.Duration) *Ticker {
+	if c.real {
+		host := time.NewTicker(d)
+		return &Ticker{C: host.C, host: host}
+	}
 	t := newTimer(c, nil)
 	k := &Ticker{C: t.C, t: t}
-	k.start(d)
+	k.Reset(d)
 	return k
 }
 
 // Stop ends the ticks. It does not close C.
-func (k *Ticker) Stop() { k.t.Stop() }
+func (k *Ticker) Stop() {
+	if k.host != nil {
+		k.host.Stop()
+		return
+	}
+	k.t.Stop()
+}
 
 // Reset stops the ticker and starts it with another period.
 func (k *Ticker) Reset(d time.Duration) {
-	k.t.Stop()
-	k.start(d)
-}
-
-func (k *Ticker) start(d time.Duration) {
+	k.Stop()
+	if k.host != nil {
+		k.host.Reset(d)
+		return
+	}
 	if d <= 0 {
 		panic("clock: the period of a ticker is not above zero")
 	}
-	k.t.tick(d)
+	k.t.period = d // nobody fires it: it is stopped
+	k.t.arm(d)
 }
 
-// tick arms a ticker.
-func (t *Timer) tick(d time.Duration) {
-	t.hostMu.Lock()
-	t.period = d
-	t.next = t.clock.elapsed() + d
-	t.hostMu.Unlock()
-	t.arm(d)
-}
-
+// arm arms a timer of a paused clock.
 func (t *Timer) arm(d time.Duration) {
-	if t.clock.real {
-		t.armHost(d)
-		return
-	}
 	c := t.clock
 	c.mu.Lock()
 	now := c.elapsed()
@@ -145,69 +151,6 @@ func (t *Timer) arm(d time.Duration) {
 	t.order = c.order
 	c.timers.set(t)
 	c.mu.Unlock()
-}
-
-func (t *Timer) disarm() bool {
-	if t.clock.real {
-		return t.disarmHost()
-	}
-	t.clock.mu.Lock()
-	defer t.clock.mu.Unlock()
-	return t.clock.timers.remove(t)
-}
-
-func (t *Timer) armHost(d time.Duration) {
-	t.hostMu.Lock()
-	defer t.hostMu.Unlock()
-	t.times++
-	t.armed = true
-	times := t.times
-	t.host = time.AfterFunc(d, func() { t.fireHost(times) })
-}
-
-func (t *Timer) disarmHost() bool {
-	t.hostMu.Lock()
-	defer t.hostMu.Unlock()
-	active := t.armed
-	t.armed = false
-	t.times++
-	if t.host != nil {
-		t.host.Stop()
-	}
-	return active
-}
-
-// fireHost fires a timer that was armed so many times by then.
-func (t *Timer) fireHost(times uint64) {
-	if t.dueHost(times) && t.f != nil {
-		t.f()
-	}
-}
-
-// dueHost reports whether it fires, and sends the time where that is what it does.
-func (t *Timer) dueHost(times uint64) bool {
-	t.hostMu.Lock()
-	defer t.hostMu.Unlock()
-	if times != t.times {
-		return false
-	}
-	if t.f == nil {
-		t.send()
-	}
-	if t.armed = t.period > 0; t.armed {
-		t.next += t.period
-		t.host.Reset(t.next - t.clock.elapsed())
-	}
-	return true
-}
-
-// send drops the time where the last one was not received.
-func (t *Timer) send() {
-	wall, _ := t.clock.Stamp()
-	select {
-	case t.ch <- time.UnixMilli(wall).UTC():
-	default:
-	}
 }
 
 // fired is called under mu with the clock at the timer's due time, on its way to limit. It returns what is to be done once mu is
@@ -224,7 +167,11 @@ func (t *Timer) fired(limit time.Duration) func() {
 			c.timers.set(t)
 		}
 	}
-	t.send()
+	wall, _ := c.Stamp()
+	select {
+	case t.ch <- time.UnixMilli(wall).UTC():
+	default: // the last one was not received
+	}
 	return func() {}
 }
 

@@ -380,18 +380,18 @@ func TestARealClocksBranchIsCancelledWhileItWaits(t *testing.T) {
 
 func TestARealTickerAndTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := clock.New(&clock.Options{Real: true, Start: clock.Epoch})
+		c := clock.New(&clock.Options{Real: true})
 		ticker, timer := c.NewTicker(10*ms), c.NewTimer(25*ms)
 		stopped := c.NewTimer(15 * ms)
 		for i := range 3 {
-			if got := <-ticker.C; !got.Equal(clock.Epoch.Add(time.Duration(i+1) * 10 * ms)) {
+			if got := <-ticker.C; !got.Equal(c.Start().Add(time.Duration(i+1) * 10 * ms)) {
 				t.Errorf("tick %v", got)
 			}
 			if i == 0 && !stopped.Stop() {
 				t.Error("Stop says false")
 			}
 		}
-		if got := <-timer.C; !got.Equal(clock.Epoch.Add(25 * ms)) {
+		if got := <-timer.C; !got.Equal(c.Start().Add(25 * ms)) {
 			t.Errorf("the timer gave %v", got)
 		}
 		time.Sleep(15 * ms)

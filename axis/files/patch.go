@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -278,12 +279,11 @@ var longText = 1 << 20
 // writeHunks writes the hunks that turn old into now. The search for common lines is bounded: where two texts share
 // little, a run of lines is replaced as a whole.
 func writeHunks(w *bufio.Writer, old, now []byte) {
-	if len(old) == 0 || len(now) == 0 || max(len(old), len(now)) > longText { // most of what a run changes is new, or gone
-		writeWhole(w, old, now)
-		return
-	}
 	a, b := splitLines(string(old)), splitLines(string(now))
-	diffs := lcs.DiffLines(a, b)
+	diffs := []lcs.Diff{wholeDiff(a, b)}
+	if len(old) > 0 && len(now) > 0 && max(len(old), len(now)) <= longText { // most of what a run changes is new, or gone
+		diffs = lcs.DiffLines(a, b)
+	}
 	for len(diffs) > 0 {
 		n := 1
 		for n < len(diffs) && diffs[n].Start-diffs[n-1].End <= 2*contextLines {
@@ -294,75 +294,16 @@ func writeHunks(w *bufio.Writer, old, now []byte) {
 	}
 }
 
-// writeWhole writes one hunk, from the first line that differs to the last.
-func writeWhole(w *bufio.Writer, old, now []byte) {
-	start, end := commonLines(old, now)
-	lead, tail := lastLines(old[:start], contextLines), old[len(old)-end:]
-	tail = tail[:lengthOf(tail, contextLines)]
-	from := countLines(old[:start]) - countLines(lead)
-	old, now = old[start:len(old)-end], now[start:len(now)-end]
-	around := countLines(lead) + countLines(tail)
-	fmt.Fprintf(w, "@@ -%s +%s @@\n", hunkRange(from, from+around+countLines(old)), hunkRange(from, from+around+countLines(now)))
-	writeAll(w, ' ', lead)
-	writeAll(w, '-', old)
-	writeAll(w, '+', now)
-	writeAll(w, ' ', tail)
-}
-
-// commonLines returns the length in bytes of the whole lines that two texts share at their start, and at their end.
-func commonLines(a, b []byte) (start, end int) {
-	n := min(len(a), len(b))
-	for start < n && a[start] == b[start] {
+// wholeDiff is one difference, from the first line that differs to the last.
+func wholeDiff(a, b []string) lcs.Diff {
+	start, end := 0, 0
+	for n := min(len(a), len(b)); start < n && a[start] == b[start]; {
 		start++
 	}
-	start = bytes.LastIndexByte(a[:start], '\n') + 1
-	for end < n-start && a[len(a)-1-end] == b[len(b)-1-end] {
+	for n := min(len(a), len(b)) - start; end < n && a[len(a)-1-end] == b[len(b)-1-end]; {
 		end++
 	}
-	if begins := func(t []byte) bool { return end == len(t)-start || t[len(t)-1-end] == '\n' }; !begins(a) || !begins(b) {
-		end -= lengthOf(a[len(a)-end:], 1)
-	}
-	return start, end
-}
-
-// lastLines returns the last n lines of b, which are whole.
-func lastLines(b []byte, n int) []byte {
-	at := len(b)
-	for ; n > 0 && at > 0; n-- {
-		at = bytes.LastIndexByte(b[:at-1], '\n') + 1
-	}
-	return b[at:]
-}
-
-// lengthOf returns the length in bytes of the first n lines of b.
-func lengthOf(b []byte, n int) (size int) {
-	for line := range bytes.Lines(b) {
-		if n--; n < 0 {
-			break
-		}
-		size += len(line)
-	}
-	return size
-}
-
-// writeAll is writeLine of each line of b.
-func writeAll(w *bufio.Writer, mark byte, b []byte) {
-	for line := range bytes.Lines(b) {
-		w.WriteByte(mark)
-		w.Write(line)
-	}
-	if len(b) > 0 && b[len(b)-1] != '\n' {
-		w.WriteString(noNewline)
-	}
-}
-
-// countLines counts the lines of b, of which the last may lack its newline.
-func countLines(b []byte) int {
-	n := bytes.Count(b, []byte{'\n'})
-	if len(b) > 0 && b[len(b)-1] != '\n' {
-		n++
-	}
-	return n
+	return lcs.Diff{Start: start, End: len(a) - end, ReplStart: start, ReplEnd: len(b) - end}
 }
 
 // writeHunk writes one hunk: neighbouring differences and the lines around and between them.
@@ -397,28 +338,17 @@ func hunkRange(from, to int) string {
 
 func writeLines(w *bufio.Writer, mark byte, lines []string) {
 	for _, l := range lines {
-		writeLine(w, mark, l)
-	}
-}
-
-// noNewline ends a last line that has no newline.
-const noNewline = "\n\\ No newline at end of file\n"
-
-func writeLine(w *bufio.Writer, mark byte, line string) {
-	w.WriteByte(mark)
-	w.WriteString(line)
-	if !strings.HasSuffix(line, "\n") {
-		w.WriteString(noNewline)
+		w.WriteByte(mark)
+		w.WriteString(l)
+		if !strings.HasSuffix(l, "\n") {
+			w.WriteString("\n\\ No newline at end of file\n")
+		}
 	}
 }
 
 // splitLines returns the lines of s, each with its newline but perhaps the last.
 func splitLines(s string) []string {
-	out := make([]string, 0, strings.Count(s, "\n")+1)
-	for l := range strings.Lines(s) {
-		out = append(out, l)
-	}
-	return out
+	return slices.AppendSeq(make([]string, 0, strings.Count(s, "\n")+1), strings.Lines(s))
 }
 
 // binary writes both contents whole, the new one first, so that the patch can be taken back.

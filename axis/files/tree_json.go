@@ -9,14 +9,15 @@ import (
 	"io"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // TreeVersion is the version of tree.json that this package writes and reads.
 const TreeVersion = 1
 
-// maxEntries is how many items a list of a tree.json may have.
-const maxEntries = 1 << 22
+// maxTree is how many bytes a tree.json may have.
+const maxTree = 1 << 30
 
 // ErrTree is wrapped by every refusal of a text that is no valid tree.json.
 var ErrTree = errors.New("not a valid tree")
@@ -47,36 +48,40 @@ type linePath struct {
 	Raw  map[string][]byte `json:"raw,omitempty"`
 }
 
+// A treeForm is the JSON form of a Tree, keys in the order of the file.
+type treeForm struct {
+	treeHead
+	Entries    []lineEntry      `json:"entries"`
+	NotCovered []lineNotCovered `json:"not_covered"`
+	Absent     []linePath       `json:"absent"`
+	Moved      []linePath       `json:"moved"`
+}
+
+type treeHead struct {
+	Version int               `json:"version"`
+	Root    string            `json:"root"`
+	Raw     map[string][]byte `json:"raw,omitempty"`
+	MTime   int64             `json:"mtime_ns,omitempty"`
+	Partial bool              `json:"partial,omitempty"`
+}
+
 // Encode writes t as tree.json. The same tree gives the same bytes. Errors are those of w.
 func (t *Tree) Encode(w io.Writer) error {
 	e := &treeEncoder{w: bufio.NewWriterSize(w, 1<<16)}
 	e.json = json.NewEncoder(&e.buf)
 	e.json.SetEscapeHTML(false)
-	var raw map[string][]byte
-	root := safe(&raw, "root", t.Root)
-	e.pair(`{"version":1,"root":`, root)
-	if raw != nil {
-		e.pair(`,"raw":`, raw)
-	}
-	if t.MTime != 0 {
-		e.pair(`,"mtime_ns":`, t.MTime)
-	}
-	if t.Partial {
-		e.w.WriteString(`,"partial":true`)
-	}
-	e.w.WriteString(`,"entries":[`)
-	for i := range t.Entries {
-		e.item(i, t.Entries[i].line())
-	}
-	e.w.WriteString("\n" + `],"not_covered":[`)
-	for i, n := range t.NotCovered {
-		l := lineNotCovered{Reason: n.Reason}
-		l.Path = safe(&l.Raw, "path", n.Path)
-		e.item(i, l)
-	}
+	head := treeHead{Version: TreeVersion, MTime: t.MTime, Partial: t.Partial}
+	head.Root = safe(&head.Raw, "root", t.Root)
+	e.w.Write(bytes.TrimSuffix(e.value(head), []byte("}")))
+	e.list("entries", len(t.Entries), func(i int) any { return t.Entries[i].line() })
+	e.list("not_covered", len(t.NotCovered), func(i int) any {
+		l := lineNotCovered{Reason: t.NotCovered[i].Reason}
+		l.Path = safe(&l.Raw, "path", t.NotCovered[i].Path)
+		return l
+	})
 	e.paths("absent", t.Absent)
 	e.paths("moved", t.Moved)
-	e.w.WriteString("\n]}\n")
+	e.w.WriteString("}\n")
 	return errors.Join(e.err, e.w.Flush())
 }
 
@@ -112,194 +117,116 @@ type treeEncoder struct {
 	err  error         // of json
 }
 
-// pair writes a value behind a text.
-func (e *treeEncoder) pair(text string, v any) {
-	e.w.WriteString(text)
+// value is the JSON form of v, until the next call.
+func (e *treeEncoder) value(v any) []byte {
 	e.buf.Reset()
 	e.err = errors.Join(e.err, e.json.Encode(v))
-	e.w.Write(bytes.TrimSuffix(e.buf.Bytes(), []byte("\n")))
+	return bytes.TrimSuffix(e.buf.Bytes(), []byte("\n"))
 }
 
-// item writes the item i of a list.
-func (e *treeEncoder) item(i int, v any) {
-	if i > 0 {
-		e.pair(",\n", v)
-	} else {
-		e.pair("\n", v)
+// list writes a list of n items, which has another member before it.
+func (e *treeEncoder) list(key string, n int, item func(i int) any) {
+	e.w.WriteString(`,"` + key + `":[`)
+	for i := range n {
+		if i > 0 {
+			e.w.WriteByte(',')
+		}
+		e.w.WriteByte('\n')
+		e.w.Write(e.value(item(i)))
 	}
+	e.w.WriteString("\n]")
 }
 
-// paths begins another list behind the last one, unless it is empty.
-func (e *treeEncoder) paths(key string, list []string) {
-	if len(list) > 0 {
-		e.w.WriteString("\n" + `],"` + key + `":[`)
+// paths writes a list of paths, unless it is empty.
+func (e *treeEncoder) paths(key string, paths []string) {
+	if len(paths) == 0 {
+		return
 	}
-	for i, p := range list {
+	e.list(key, len(paths), func(i int) any {
 		var l linePath
-		l.Path = safe(&l.Raw, "path", p)
-		e.item(i, l)
-	}
+		l.Path = safe(&l.Raw, "path", paths[i])
+		return l
+	})
 }
 
-// DecodeTree reads a tree.json. It refuses, with an error that wraps ErrTree and names the entry: another version, keys
+// DecodeTree reads a tree.json, up to 1 GiB. It refuses, with an error that wraps ErrTree and names the entry: another version, keys
 // that it does not know or that stand there twice, paths that are not clean and relative (also ErrPath), entries out of order,
-// given twice, or without their parent directory before them. Memory is bounded by the number of entries.
+// given twice, or without their parent directory before them.
 func DecodeTree(r io.Reader) (*Tree, error) {
-	in := &source{Reader: r}
-	d := &treeDecoder{json: json.NewDecoder(in), tree: &Tree{}}
-	d.json.DisallowUnknownFields()
-	err := d.document()
-	switch {
-	case in.err != nil:
-		return nil, in.err
-	case err != nil:
-		return nil, fmt.Errorf("files: tree.json: %w: %w", ErrTree, err)
-	}
-	if err := d.tree.Validate(); err != nil {
+	text, err := io.ReadAll(io.LimitReader(r, maxTree+1))
+	if err != nil {
 		return nil, err
 	}
-	return d.tree, nil
+	t, err := parseTree(text)
+	if err != nil {
+		return nil, fmt.Errorf("files: tree.json: %w: %w", ErrTree, err)
+	}
+	return t, t.Validate()
 }
 
-// A source remembers its failure, which is no fault of the text.
-type source struct {
-	io.Reader
-	err error
+func parseTree(text []byte) (*Tree, error) {
+	if len(text) > maxTree {
+		return nil, fmt.Errorf("it has more than %d bytes", maxTree)
+	}
+	if key, at, found := jsonscan.Duplicate(text); found {
+		return nil, fmt.Errorf("the key %.80q at byte %d stands there twice", key, at)
+	}
+	var f treeForm
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return nil, err
+	}
+	_, err := d.Token()
+	switch {
+	case !errors.Is(err, io.EOF):
+		return nil, errors.New("there is more behind its end")
+	case f.Version != TreeVersion:
+		return nil, fmt.Errorf("version %d, this reads version %d", f.Version, TreeVersion)
+	case f.Entries == nil || f.NotCovered == nil:
+		return nil, errors.New("it has no entries, or no not_covered")
+	}
+	return f.tree()
 }
 
-func (s *source) Read(p []byte) (int, error) {
-	n, err := s.Reader.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		s.err = err
-	}
-	return n, err
-}
-
-type treeDecoder struct {
-	json *json.Decoder
-	tree *Tree
-}
-
-// document reads the whole of it.
-func (d *treeDecoder) document() error {
-	var version int
-	var raw map[string][]byte
-	values := map[string]any{
-		"version": &version, "root": &d.tree.Root, "raw": &raw, "mtime_ns": &d.tree.MTime, "partial": &d.tree.Partial,
-		"entries": d.entry, "not_covered": d.notCovered, "absent": pathsInto(&d.tree.Absent), "moved": pathsInto(&d.tree.Moved),
-	}
-	if err := d.delim('{'); err != nil {
-		return err
-	}
-	for d.json.More() {
-		key, err := d.json.Token()
-		if err != nil {
-			return err
-		}
-		name, _ := key.(string)
-		if values[name] == nil {
-			return fmt.Errorf("the key %.80q at byte %d is unknown, or stands there twice", name, d.json.InputOffset())
-		}
-		if err := d.value(values[name]); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		delete(values, name)
-	}
-	if err := d.delim('}'); err != nil {
-		return err
-	}
-	if _, err := d.json.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more behind its end")
-	}
-	for _, name := range []string{"version", "root", "entries", "not_covered"} {
-		if values[name] != nil {
-			return fmt.Errorf("it has no %s", name)
+func (f *treeForm) tree() (_ *Tree, err error) {
+	t := &Tree{Root: f.Root, MTime: f.MTime, Partial: f.Partial}
+	errs := []error{trueBytes(&t.Root, f.Raw, "root")}
+	t.Entries = make([]Entry, len(f.Entries))
+	for i := range f.Entries {
+		if t.Entries[i], err = f.Entries[i].entry(); err != nil {
+			return nil, fmt.Errorf("%.80q: %w", f.Entries[i].Path, err)
 		}
 	}
-	if version != TreeVersion {
-		return fmt.Errorf("version %d, this reads version %d", version, TreeVersion)
-	}
-	return trueBytes(&d.tree.Root, raw, "root")
-}
-
-// value reads what belongs to a key: a list, where to is what takes an item of it.
-func (d *treeDecoder) value(to any) error {
-	switch add := to.(type) {
-	case func(*lineEntry) error:
-		return list(d, add)
-	case func(*lineNotCovered) error:
-		return list(d, add)
-	case func(*linePath) error:
-		return list(d, add)
-	}
-	return d.json.Decode(to)
-}
-
-func list[L any](d *treeDecoder, add func(*L) error) error {
-	if err := d.delim('['); err != nil {
-		return err
-	}
-	for n := 0; d.json.More(); n++ {
-		if n == maxEntries {
-			return fmt.Errorf("more than %d entries", maxEntries)
+	for _, l := range f.NotCovered {
+		if !l.Reason.known() {
+			errs = append(errs, fmt.Errorf("%.80q: reason %.20q", l.Path, l.Reason))
 		}
-		var l L
-		if err := d.json.Decode(&l); err != nil {
-			return err
-		}
-		if err := add(&l); err != nil {
-			return err
-		}
+		errs = append(errs, trueBytes(&l.Path, l.Raw, "path"))
+		t.NotCovered = append(t.NotCovered, NotCovered{l.Path, l.Reason})
 	}
-	return d.delim(']')
+	for _, l := range f.Absent {
+		errs = append(errs, trueBytes(&l.Path, l.Raw, "path"))
+		t.Absent = append(t.Absent, l.Path)
+	}
+	for _, l := range f.Moved {
+		errs = append(errs, trueBytes(&l.Path, l.Raw, "path"))
+		t.Moved = append(t.Moved, l.Path)
+	}
+	return t, errors.Join(errs...)
 }
 
-func (d *treeDecoder) delim(want json.Delim) error {
-	tok, err := d.json.Token()
-	if err == nil && tok != want {
-		err = fmt.Errorf("wants %q at byte %d", want.String(), d.json.InputOffset())
-	}
-	return err
-}
-
-func (d *treeDecoder) entry(l *lineEntry) error {
+func (l *lineEntry) entry() (Entry, error) {
 	e := Entry{Path: l.Path, Target: l.Target, Secret: l.Secret, MTime: l.MTime, Attrs: string(l.Xattrs)}
-	mode, err := ParseMode(l.Mode)
-	if file := mode.IsRegular(); err == nil && (file != (l.Blake3 != nil) || file != (l.Size != nil)) {
+	var err error
+	e.Mode, err = ParseMode(l.Mode)
+	if file := e.Mode.IsRegular(); err == nil && (file != (l.Blake3 != nil) || file != (l.Size != nil)) {
 		err = errors.New("size and blake3 belong to each regular file and to nothing else")
 	}
-	err = errors.Join(err, trueBytes(&e.Path, l.Raw, "path"), trueBytes(&e.Target, l.Raw, "target"))
-	if err != nil {
-		return fmt.Errorf("%.80q: %w", l.Path, err)
-	}
-	if e.Mode = mode; mode.IsRegular() {
+	if err == nil && e.Mode.IsRegular() {
 		e.Size, e.Digest = *l.Size, *l.Blake3
 	}
-	d.tree.Entries = append(d.tree.Entries, e)
-	return nil
-}
-
-func (d *treeDecoder) notCovered(l *lineNotCovered) error {
-	n := NotCovered{Path: l.Path, Reason: l.Reason}
-	err := trueBytes(&n.Path, l.Raw, "path")
-	if err == nil && !l.Reason.known() {
-		err = fmt.Errorf("reason %.20q", l.Reason)
-	}
-	if err != nil {
-		return fmt.Errorf("%.80q: %w", l.Path, err)
-	}
-	d.tree.NotCovered = append(d.tree.NotCovered, n)
-	return nil
-}
-
-func pathsInto(to *[]string) func(*linePath) error {
-	return func(l *linePath) error {
-		if err := trueBytes(&l.Path, l.Raw, "path"); err != nil {
-			return fmt.Errorf("%.80q: %w", l.Path, err)
-		}
-		*to = append(*to, l.Path)
-		return nil
-	}
+	return e, errors.Join(err, trueBytes(&e.Path, l.Raw, "path"), trueBytes(&e.Target, l.Raw, "target"))
 }
 
 // trueBytes makes of s raw[key], where that stands there. The two must agree but for what is not UTF-8.
@@ -309,7 +236,7 @@ func trueBytes(s *string, raw map[string][]byte, key string) error {
 		return nil
 	}
 	if shown, truly := tape.SafeString(string(b)); truly == nil || shown != *s {
-		return fmt.Errorf("raw %s does not agree with %s", key, key)
+		return fmt.Errorf("%.80q: raw %s does not agree with it", *s, key)
 	}
 	*s = string(b)
 	return nil

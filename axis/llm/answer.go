@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
@@ -17,6 +18,11 @@ type answering struct {
 	blocks []*block
 	keyed  map[blockKey]*block // the last one that a stream calls by a key
 	failed bool                // it ended with an error
+
+	// Memory for the event that is read: an answer may have very many.
+	scan  jsonscan.Scanner
+	event event
+	delta anthropicDelta
 }
 
 // The kinds of blocks.
@@ -26,8 +32,10 @@ const (
 	textKind blockKind = iota
 	thoughtKind
 	callKind
+	resultKind // what a tool gave
 	refusalKind
-	otherKind // as the provider has it: what it did itself, a refusal, an image
+	markKind  // where a cached prefix ends
+	otherKind // as the provider has it: what it did itself, an image
 )
 
 // A block is one part of an answer. What a stream brings in pieces is put together in text: of a call its arguments.
@@ -38,19 +46,20 @@ type block struct {
 	marks [][]byte // citations of a text
 	raw   []byte   // of other kinds, and of a thought that came whole
 	sign  []byte   // JSON string: the signature of a thought
-	id    string   // of a call
 	done  bool     // parts stand for it
 	parts []*block
-	name  string          // of a call
-	free  bool            // the arguments of a call are no JSON, whatever they look like
-	args  json.RawMessage // of a call, where they came as JSON
+
+	id, name string          // of a call; of a result those of its call
+	free     bool            // the arguments of a call are no JSON, whatever they look like
+	args     json.RawMessage // of a call, where they came as JSON; of a result what the tool gave
+	failed   bool            // of a result
 }
 
 // answer reads an answer without its Content-Encoding; nil where nothing was said.
 func (l *Listener) answer(p *protocol, body []byte) *Answer {
-	a, s := new(answering), new(jsonscan.Scanner)
+	a := new(answering)
 	for text := range answers(body) {
-		a.hear(p, s, text)
+		a.hear(p, text)
 	}
 	if a.failed {
 		a.out.Whole = false
@@ -64,18 +73,63 @@ func (l *Listener) answer(p *protocol, body []byte) *Answer {
 }
 
 // hear reads one text of an answer.
-func (a *answering) hear(p *protocol, s *jsonscan.Scanner, text []byte) {
+func (a *answering) hear(p *protocol, text []byte) {
 	if p.unpack != nil {
 		text = p.unpack(text)
 	}
-	if len(text) == 0 || text[0] != '{' {
+	if !isObject(text) {
 		return // such as [DONE]
 	}
 	if !utf8.Valid(text) {
 		text = []byte(strings.ToValidUTF8(string(text), "\uFFFD"))
 	}
-	s.Reset(text)
-	p.event(a, s)
+	a.event = event{}
+	a.scan.Reset(text)
+	jsonscan.Into(&a.scan, &a.event)
+	a.take(p.event, &a.event)
+}
+
+// An event is an answer or an event of a streamed one, in any provider's form.
+type event struct {
+	Raw      []byte   `json:"*"`
+	Kind     string   `json:"type|event_type"`
+	Index    blockKey `json:"index|contentBlockIndex"`
+	ID       string   `json:"id|responseId|generation_id"`
+	Model    string   `json:"model|modelVersion"`
+	Status   string   `json:"status"`
+	Text     []byte   `json:"text|completion|generation|outputText"`
+	Thinking []byte   `json:"thinking"`
+	Content  []byte   `json:"content"`
+	Calls    []byte   `json:"tool_calls"`
+	Choices  []byte   `json:"choices|candidates|results"`
+	Message  []byte   `json:"message"`
+	Output   []byte   `json:"output|outputs"`
+	Response []byte   `json:"response"` // an answer in another object, and Ollama's text
+	Item     []byte   `json:"item"`
+	ItemID   string   `json:"item_id"`
+	Begun    []byte   `json:"content_block|start"`
+	Delta    []byte   `json:"delta"`
+	Done     bool     `json:"done"`
+	Stop     string   `json:"stop_reason|finish_reason|finishReason|stopReason|done_reason|completionReason|blockReason"`
+	Feedback []byte   `json:"promptFeedback"`
+	Failure  []byte   `json:"error"`
+}
+
+func eventOf(raw []byte) (e event) {
+	fill(raw, &e)
+	return e
+}
+
+// read reads an answer or an event that stands in another one.
+func (a *answering) read(as func(*answering, *event), raw []byte) {
+	e := eventOf(raw)
+	a.take(as, &e)
+}
+
+func (a *answering) take(as func(*answering, *event), e *event) {
+	a.out.ID, a.out.Model = cmp.Or(e.ID, a.out.ID), cmp.Or(e.Model, a.out.Model)
+	a.failed = a.failed || !isNull(e.Failure) || e.Kind == "error"
+	as(a, e)
 }
 
 // A Piece is what one event of a streamed answer adds for a reader: of what is said, thought, or wanted of a tool.
@@ -90,12 +144,12 @@ func Pieces(call *tape.LLMCall, request, response []byte) (pieces []Piece) {
 	if p == nil || headerOf(call.ResponseHeaders, "Content-Encoding") != "" {
 		return nil
 	}
-	a, s, known, at := new(answering), new(jsonscan.Scanner), make(map[*block]int), 0
+	a, known, at := new(answering), make(map[*block]int), 0
 	for text := range answers(response) {
 		if i := bytes.Index(response[at:], text); i >= 0 { // where its data stands on several lines the one before ends it too
 			at += i + len(text)
 		}
-		a.hear(p, s, text)
+		a.hear(p, text)
 		piece := Piece{End: at}
 		for _, b := range a.blocks {
 			piece.Text += string(b.text[min(known[b], len(b.text)):])
@@ -104,13 +158,6 @@ func Pieces(call *tape.LLMCall, request, response []byte) (pieces []Piece) {
 		pieces = append(pieces, piece)
 	}
 	return pieces
-}
-
-// add begins a block.
-func (a *answering) add(kind blockKind, key blockKey) *block {
-	b := &block{kind: kind, key: key}
-	a.put(b)
-	return b
 }
 
 // put adds a block.
@@ -125,35 +172,45 @@ func (a *answering) put(b *block) {
 	a.keyed[b.key] = b
 }
 
-// block returns the last block that a stream calls by key, nil for none.
-func (a *answering) block(key blockKey) *block { return a.keyed[key] }
-
-// last returns the last block where it is of a kind, else a new one.
-func (a *answering) last(kind blockKind) *block {
-	if n := len(a.blocks); n > 0 && a.blocks[n-1].kind == kind {
-		return a.blocks[n-1]
+// join adds what a stream brings of a part to the block that it calls by key, where that is of the same kind, else begins one. Calls
+// without an index are told apart by their ids.
+func (a *answering) join(key blockKey, c *block) {
+	was := a.keyed[key]
+	if was == nil || was.kind != c.kind || key == noIndex && c.id != "" && was.id != "" && c.id != was.id {
+		c.key = key
+		a.put(c)
+		return
 	}
-	return a.add(kind, "")
-}
-
-// part returns the block that a stream calls by key where it is of a kind, else a new one.
-func (a *answering) part(kind blockKind, key blockKey) *block {
-	if b := a.block(key); b != nil && b.kind == kind {
-		return b
-	}
-	return a.add(kind, key)
+	was.id, was.name = cmp.Or(c.id, was.id), was.name+c.name
+	was.text = append(was.text, c.text...)
+	was.args, was.sign = latest(was.args, c.args), latest(was.sign, c.sign)
 }
 
 // say adds a text to the last block of a kind; an empty one begins none.
 func (a *answering) say(kind blockKind, text string) {
-	if text != "" {
-		b := a.last(kind)
-		b.text = append(b.text, text...)
+	if text == "" {
+		return
 	}
+	if n := len(a.blocks); n == 0 || a.blocks[n-1].kind != kind {
+		a.put(&block{kind: kind})
+	}
+	b := a.blocks[len(a.blocks)-1]
+	b.text = append(b.text, text...)
 }
 
-// other adds a block as the provider has it.
-func (a *answering) other(raw []byte) { a.add(otherKind, "").raw = raw }
+// sayParts adds the texts and the thoughts of a content: a text, a part or a list of parts.
+func (a *answering) sayParts(content []byte) {
+	a.say(textKind, textIn(content))
+	parts := elements(content)
+	if isObject(content) {
+		parts = [][]byte{content}
+	}
+	for _, part := range parts {
+		if b := partOf(part); b.kind == textKind || b.kind == thoughtKind {
+			a.say(b.kind, string(b.text))
+		}
+	}
+}
 
 // stop notes why the answer ended, which says that it did.
 func (a *answering) stop(reason string) {

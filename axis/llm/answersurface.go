@@ -1,9 +1,7 @@
 package llm
 
 import (
-	"bytes"
 	"slices"
-	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
@@ -25,57 +23,36 @@ var (
 
 // answerSurface returns what Classifier.AnswerSurface masks.
 func answerSurface(body []byte) []byte {
-	numbers := make(answerNumbers)
-	whole, err := canonjson.Parse(body)
-	if err == nil {
-		numbers.value(&whole)
-		return whole.Append(nil)
-	}
-	out := make([]byte, 0, len(body))
-	for line := range bytes.Lines(body) {
-		text := bytes.TrimRight(line, "\r\n")
-		data, field := bytes.CutPrefix(text, []byte("data:"))
-		v, err := canonjson.Parse(data)
+	numbers := make(pairs)
+	var out []byte
+	for text := range answers(body) {
+		v, err := canonjson.Parse(text)
 		switch {
-		case bytes.HasPrefix(text, []byte(":")), string(text) == "event: ping",
-			len(text) == 0 && (len(out) == 0 || bytes.HasSuffix(out, []byte("\n\n"))): // behind a ping
-			continue
 		case err != nil:
 			out = append(append(out, text...), '\n')
-			continue
+		case member(&v, "type") != "ping":
+			numbers.answer(&v)
+			out = append(v.Append(out), '\n')
 		}
-		if kind, _ := v.Get("type"); kind.Text() == "ping" {
-			continue
-		}
-		numbers.value(&v)
-		if field {
-			out = append(out, "data: "...)
-		}
-		out = append(v.Append(out), '\n')
+	}
+	if out == nil {
+		return body
 	}
 	return out
 }
 
-// answerNumbers holds the number of every id of an answer.
-type answerNumbers map[string]int
-
-// value edits a tree in place: its parser's caller alone holds it.
-func (n answerNumbers) value(v *canonjson.Value) {
-	for i := range v.Elems {
-		n.value(&v.Elems[i])
-	}
-	v.Members = slices.DeleteFunc(v.Members, func(m canonjson.Member) bool { return slices.Contains(meaningless, m.Key) })
+// answer takes out of a value of an answer what says nothing. It edits a tree in place: its parser's caller alone holds it.
+func (n pairs) answer(v *canonjson.Value) {
+	each(v, n.answer)
+	drop(v, meaningless...)
 	for i := range v.Members {
 		switch m := &v.Members[i]; {
-		case slices.Contains(madeUpIDs, m.Key) && m.Value.Kind == canonjson.String && m.Value.Str != "":
-			if n[m.Value.Str] == 0 {
-				n[m.Value.Str] = len(n) + 1
-			}
-			m.Value.Str = "#" + strconv.Itoa(n[m.Value.Str])
+		case slices.Contains(madeUpIDs, m.Key) && m.Value.Kind == canonjson.String:
+			n.number(v, m.Key)
 		case slices.Contains(madeUpTimes, m.Key) && (m.Value.Kind == canonjson.Number || m.Value.Kind == canonjson.String):
 			m.Value = canonjson.Value{Kind: canonjson.String, Str: "#time"}
 		case !slices.Contains(modelsOwnWords, m.Key) || m.Value.Kind != canonjson.Object:
-			n.value(&m.Value)
+			n.answer(&m.Value)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
-	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
 
 // Anthropic: the Messages API, of Anthropic and of Vertex AI, and the legacy text completions.
@@ -37,19 +36,17 @@ var anthropicKeys = &keys{
 const claudeBilling = "x-anthropic-billing-header"
 
 var anthropicEndpoints = []endpoint{
-	{provider: anthropic, name: "messages", paths: paths("*/v1/messages"),
-		keys: anthropicKeys, read: readMessages, usage: messageUsage, talk: anthropicProtocol},
-	{provider: anthropic, name: "count_tokens", plain: countsTokens,
+	{name: "messages", paths: paths("*/v1/messages"), keys: anthropicKeys, read: readMessages, talk: anthropicProtocol},
+	{name: "count_tokens", plain: countsTokens,
 		paths: paths("*/v1/messages/count_tokens", "*/publishers/anthropic/models/count-tokens:rawPredict"),
 		keys:  anthropicKeys, read: readMessages},
-	{provider: anthropic, name: "rawPredict", paths: paths("*/publishers/anthropic/models/{model}:rawPredict"),
-		keys: anthropicKeys, read: readVertexMessages, usage: messageUsage, talk: anthropicProtocol},
-	{provider: anthropic, name: "streamRawPredict", paths: paths("*/publishers/anthropic/models/{model}:streamRawPredict"),
-		keys: anthropicKeys, read: readVertexMessages, usage: messageUsage, talk: anthropicProtocol},
-	{provider: anthropic, name: "batches", paths: paths("*/v1/messages/batches"),
-		plain: ordersWork, keys: anthropicBatchKeys, read: readMessageBatch},
-	{provider: anthropic, name: "complete", paths: paths("*/v1/complete"),
-		keys: anthropicCompleteKeys, read: single("model", "prompt"), usage: messageUsage, talk: prompted(anthropicProtocol)},
+	{name: "rawPredict", paths: paths("*/publishers/anthropic/models/{model}:rawPredict"),
+		keys: anthropicKeys, read: readVertexMessages, talk: anthropicProtocol},
+	{name: "streamRawPredict", paths: paths("*/publishers/anthropic/models/{model}:streamRawPredict"),
+		keys: anthropicKeys, read: readVertexMessages, talk: anthropicProtocol},
+	{name: "batches", paths: paths("*/v1/messages/batches"), plain: ordersWork, keys: anthropicBatchKeys, read: readMessageBatch},
+	{name: "complete", paths: paths("*/v1/complete"),
+		keys: anthropicCompleteKeys, read: single("model", "prompt"), talk: prompted(anthropicProtocol)},
 }
 
 var anthropicBatchKeys = &keys{
@@ -130,22 +127,6 @@ func readMessageBatch(body *canonjson.Value, k *keys) (call, bool) {
 	return k.take(body, nil, call{})
 }
 
-// anthropicCounting is that of Anthropic messages, of OpenAI's Responses, images and transcriptions, and of Harn. They share two names,
-// but Anthropic's input_tokens leaves out what a cache was read or written for, OpenAI's holds it.
-var anthropicCounting = counting{
-	marks: []string{"input_tokens", "output_tokens"},
-	input: []string{"input_tokens"}, output: []string{"output_tokens"},
-	cacheRead: []string{"cache_read_input_tokens", "input_tokens_details.cached_tokens", "input_token_details.cached_tokens",
-		"cache_read_tokens"},
-	cacheWrite:   []string{"cache_creation_input_tokens", "input_tokens_details.cache_write_tokens", "cache_write_tokens"},
-	cacheWrite1h: []string{"cache_creation.ephemeral_1h_input_tokens"},
-	reasoning:    []string{"output_tokens_details.reasoning_tokens", "output_tokens_details.thinking_tokens"},
-	apart: func(provider string, v *canonjson.Value) bool {
-		return provider == anthropic || provider == bedrock ||
-			get(v, "cache_read_input_tokens") != nil || get(v, "cache_creation_input_tokens") != nil
-	},
-}
-
 // anthropicErrors are the error types that the API documents for a status.
 var anthropicErrors = map[int]string{
 	401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large",
@@ -161,123 +142,53 @@ func anthropicError(status int, message string) []byte {
 // anthropicProtocol is the Messages API.
 var anthropicProtocol = &protocol{
 	name: "anthropic-messages", messages: "messages",
-	top: anthropicTop, message: anthropicMessage, event: anthropicEvent,
+	event: anthropicEvent,
 	whole: anthropicWhole, stream: anthropicStream, framing: &namedEvents,
 	putSystem: func(body *canonjson.Value, s string) { put(body, "system", text(s)) },
 }
 
-func anthropicTop(h *hearing, s *jsonscan.Scanner, key string) bool {
-	switch key {
-	case "system":
-		h.top.system = joinTexts(s)
-	case "tools":
-		readList(s, func() {
-			kind := ""
-			read(s, "type", &kind)
-			h.top.tools = h.top.tools || !ranByAnthropic(kind)
-		})
-	default:
-		return false
-	}
-	return true
-}
-
-// ranByAnthropic reports whether tools of a type run at the provider.
-func ranByAnthropic(kind string) bool {
-	return slices.ContainsFunc(
-		[]string{"web_search", "web_fetch", "code_execution", "tool_search", "mcp_toolset", "advisor"},
-		func(prefix string) bool { return strings.HasPrefix(kind, prefix) })
-}
-
-func anthropicMessage(h *hearing, s *jsonscan.Scanner) {
-	content := h.beginAs(s, "content")
-	h.text(textIn(content))
-	elementsOf(content, func(raw []byte) {
-		var b struct {
-			kind, text, id, use, name string
-			content, input            []byte
-			failed                    bool
-		}
-		readIn(raw, "type", &b.kind, "text", &b.text, "id", &b.id, "tool_use_id", &b.use, "name", &b.name,
-			"content", &b.content, "input", &b.input, "is_error", &b.failed)
-		switch b.kind {
-		case "text":
-			h.text(b.text)
-		case "tool_use":
-			h.call(sessionlog.ToolCall{ID: b.id, Name: b.name, Arguments: objectArguments(b.input)})
-		case "tool_result":
-			h.result(sessionlog.ToolResult{CallID: b.use, Output: outputOf(b.content), IsError: b.failed}, "")
-		default:
-			h.attach(raw)
-		}
-	})
-}
-
 // anthropicEvent reads a whole message, or one event of a stream.
-func anthropicEvent(a *answering, s *jsonscan.Scanner) {
-	var e struct {
-		kind, completion, stop string
-		key                    blockKey
-		message, start, delta  []byte
+func anthropicEvent(a *answering, e *event) {
+	for _, part := range elements(e.Content) {
+		a.put(partOf(part))
 	}
-	read(s, "type", &e.kind, "index", &e.key, "message", &e.message, "content_block", &e.start, "delta", &e.delta,
-		"content", func() { readList(s, func() { anthropicBlock(a, s.Raw(), "") }) },
-		"id", &a.out.ID, "model", &a.out.Model, "stop_reason", &e.stop,
-		"completion", &e.completion) // of the legacy text completions
-	a.say(textKind, e.completion)
-	a.stop(e.stop)
-	switch e.kind {
+	a.say(textKind, textIn(e.Text)) // of the legacy text completions
+	a.stop(e.Stop)
+	switch e.Kind {
 	case "message_start":
-		within(e.message, func(s *jsonscan.Scanner) { anthropicEvent(a, s) })
+		a.read(anthropicEvent, e.Message)
 	case "content_block_start":
-		anthropicBlock(a, e.start, e.key)
+		b := partOf(e.Begun)
+		b.key = e.Index
+		a.put(b)
 	case "content_block_delta":
-		if b := a.block(e.key); b != nil {
-			anthropicDelta(b, e.delta)
+		if b := a.keyed[e.Index]; b != nil {
+			a.anthropicDelta(b, e.Delta)
 		}
 	case "message_delta":
-		readIn(e.delta, "stop_reason", &e.stop)
-		a.stop(e.stop)
-	case "error":
-		a.failed = true
+		delta := eventOf(e.Delta)
+		a.stop(delta.Stop)
 	}
 }
 
-// anthropicBlock adds a block, which a stream calls by key and continues.
-func anthropicBlock(a *answering, raw []byte, key blockKey) {
-	if !isObject(raw) {
-		return
-	}
-	kind, input := "", []byte(nil)
-	b := a.add(otherKind, key)
-	b.raw = raw
-	var marks []byte
-	readIn(raw, "type", &kind, "text", &b.text, "thinking", &b.text, "citations", &marks, "id", &b.id, "name", &b.name, "input", &input)
-	elementsOf(marks, func(mark []byte) { b.marks = append(b.marks, mark) })
-	if input != nil {
-		b.args = objectArguments(input)
-	}
-	switch kind {
-	case "text":
-		b.kind = textKind
-	case "tool_use":
-		b.kind = callKind
-	case "thinking", "redacted_thinking":
-		b.kind = thoughtKind
-	default:
-		b.text = nil
-	}
+// An anthropicDelta adds to a block.
+type anthropicDelta struct {
+	Text saying `json:"text|thinking|partial_json"`
+	Sign []byte `json:"signature"`
+	Mark []byte `json:"citation"`
 }
 
-// anthropicDelta adds to a block.
-func anthropicDelta(b *block, delta []byte) {
-	var sign, mark []byte
-	readIn(delta, "text", &b.text, "thinking", &b.text, "partial_json", &b.text, "signature", &sign, "citation", &mark)
-	if isText(sign) {
-		b.sign = sign
+func (a *answering) anthropicDelta(b *block, raw []byte) {
+	d := &a.delta
+	*d = anthropicDelta{Text: b.text}
+	a.scan.Reset(raw)
+	jsonscan.Into(&a.scan, d)
+	b.text = d.Text
+	if isText(d.Sign) {
+		b.sign = d.Sign
 	}
-	if mark != nil {
-		b.marks = append(b.marks, mark)
+	if d.Mark != nil {
+		b.marks = append(b.marks, d.Mark)
 	}
 	if b.kind == thoughtKind {
 		b.raw = nil // what it began with is less than what came

@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
-	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -44,15 +42,11 @@ var invokeKeys = &keys{
 }
 
 var bedrockEndpoints = []endpoint{
-	{provider: bedrock, name: "invoke", paths: paths("*/model/{model+}/invoke"),
-		keys: invokeKeys, read: readInvoke, usage: messageUsage},
-	{provider: bedrock, name: "invoke-with-response-stream", paths: paths("*/model/{model+}/invoke-with-response-stream"),
-		keys: invokeKeys, read: readInvoke, usage: messageUsage},
-	{provider: bedrock, name: "converse", paths: paths("*/model/{model+}/converse"),
-		keys: converseKeys, read: readConverse, usage: messageUsage},
-	{provider: bedrock, name: "converse-stream", paths: paths("*/model/{model+}/converse-stream"),
-		keys: converseKeys, read: readConverse, usage: messageUsage},
-	{provider: bedrock, name: "count-tokens", paths: paths("*/model/{model+}/count-tokens"), plain: countsTokens,
+	{name: "invoke", paths: paths("*/model/{model+}/invoke"), keys: invokeKeys, read: readInvoke},
+	{name: "invoke-with-response-stream", paths: paths("*/model/{model+}/invoke-with-response-stream"), keys: invokeKeys, read: readInvoke},
+	{name: "converse", paths: paths("*/model/{model+}/converse"), keys: converseKeys, read: readConverse},
+	{name: "converse-stream", paths: paths("*/model/{model+}/converse-stream"), keys: converseKeys, read: readConverse},
+	{name: "count-tokens", paths: paths("*/model/{model+}/count-tokens"), plain: countsTokens,
 		keys: bedrockCountKeys, read: readBedrockCount},
 }
 
@@ -128,40 +122,6 @@ func readInvoke(body *canonjson.Value, k *keys) (call, bool) {
 	return readChat(body, chatKeys)
 }
 
-// invocationMetrics is the key under which the last event of an invoke stream counts tokens.
-const invocationMetrics = "amazon-bedrock-invocationMetrics"
-
-// messageUsage finds the usage of an answer of Anthropic's or Bedrock's: that of converse or of the model itself, else what Bedrock counted,
-// else the counts of Llama and of Titan's embeddings. A stream of Anthropic's counts its input in message_start and its output in
-// message_delta: both are merged, the later value wins.
-func messageUsage(answer []byte) []byte {
-	var start, own, metrics, counts []byte
-	for text := range answers(answer) {
-		event := invokeEvent(text)
-		start = latest(start, objectAt(event, "message", "usage"))
-		own = latest(own, objectAt(event, "usage"))
-		metrics = latest(metrics, objectAt(event, invocationMetrics))
-		if !bytes.Contains(event, []byte(`"results"`)) { // Titan counts what it wrote in them, one by one
-			counts = latest(counts, pickNumbers(event, "prompt_token_count", "generation_token_count", "inputTextTokenCount"))
-		}
-	}
-	switch {
-	case start != nil && own != nil:
-		return mergeObjects(start, own)
-	case own != nil || start != nil:
-		return latest(start, own)
-	}
-	return latest(counts, metrics)
-}
-
-// latest returns now, or was where now is nil.
-func latest(was, now []byte) []byte {
-	if now == nil {
-		return was
-	}
-	return now
-}
-
 // invokeEvent returns what the bytes of an event of an invoke stream hold; of anything else the text itself.
 func invokeEvent(text []byte) []byte {
 	var event struct {
@@ -173,35 +133,6 @@ func invokeEvent(text []byte) []byte {
 	return text
 }
 
-// Bedrock counts caches beside the input: in converse's TokenUsage, and in the metrics at the end of an invoke stream. Llama and Titan's
-// embeddings know none.
-var (
-	converseCounting = counting{
-		marks: []string{"inputTokens", "outputTokens"}, input: []string{"inputTokens"}, output: []string{"outputTokens"},
-		cacheRead:  []string{"cacheReadInputTokens", "cacheReadInputTokenCount"},
-		cacheWrite: []string{"cacheWriteInputTokens", "cacheWriteInputTokenCount"},
-		apart:      always,
-		more: func(v *canonjson.Value, u *Usage) {
-			at(v, "cacheDetails", func(details *canonjson.Value) {
-				each(details, func(d *canonjson.Value) {
-					if n, _ := tokensAt(d, "inputTokens"); member(d, "ttl") == "1h" {
-						u.CacheWrite1hTokens += n
-					}
-				})
-			})
-		},
-	}
-	metricsCounting = counting{
-		marks: []string{"inputTokenCount", "outputTokenCount"}, input: []string{"inputTokenCount"}, output: []string{"outputTokenCount"},
-		cacheRead: []string{"cacheReadInputTokenCount"}, cacheWrite: []string{"cacheWriteInputTokenCount"},
-		apart: always,
-	}
-	invokeCounting = counting{
-		marks: []string{"prompt_token_count", "generation_token_count", "inputTextTokenCount"},
-		input: []string{"prompt_token_count", "inputTextTokenCount"}, output: []string{"generation_token_count"},
-	}
-)
-
 // bedrockError is the body of the service's errors.
 func bedrockError(status int, message string) []byte {
 	words := map[int]string{http.StatusUnauthorized: "AccessDeniedException", http.StatusTooManyRequests: "ThrottlingException"}
@@ -212,30 +143,28 @@ func bedrockError(status int, message string) []byte {
 // converseProtocol is Bedrock's Converse, whose blocks are told by their key.
 var converseProtocol = &protocol{
 	name: "bedrock-converse", messages: "messages",
-	top: converseTop, message: converseHeard, event: converseEvent, unpack: invokeEvent,
+	event: converseEvent, unpack: unnamed,
 	whole: converseWhole, stream: converseStream, framing: &eventStreams,
 	putSystem: func(body *canonjson.Value, s string) { put(body, "system", converseText(s)) },
 }
 
 // converseText is the list of blocks that a text is.
 func converseText(s string) canonjson.Value {
-	return array(object(canonjson.Member{Key: "text", Value: text(s)}))
+	return array(object(field("text", text(s))))
 }
 
 // The protocols of models behind Bedrock's InvokeModel, whose streams wrap their events.
 var (
 	invokeAnthropic = invoked(*anthropicProtocol, anthropicWhole, invokeStream)
 	invokeChat      = invoked(*chatProtocol, nil, nil)
-	invokePrompt    = invoked(protocol{messages: "prompt", top: noTop, message: skipMessage, event: invokedEvent}, nil, nil)
-	invokeTitan     = invoked(protocol{messages: "inputText", top: noTop, message: skipMessage, event: invokedEvent}, nil, nil)
+	invokePrompt    = invoked(protocol{messages: "prompt", event: invokedEvent}, nil, nil)
+	invokeTitan     = invoked(protocol{messages: "inputText", event: invokedEvent}, nil, nil)
 )
 
 func invoked(p protocol, whole func(*Reply) wireObject, stream func(*Reply, func(string, wireObject))) *protocol {
 	p.unpack, p.whole, p.stream, p.framing = invokeEvent, whole, stream, &eventStreams
 	return &p
 }
-
-func noTop(*hearing, *jsonscan.Scanner, string) bool { return false }
 
 // bedrockProtocol returns how a call of Bedrock is written.
 func bedrockProtocol(call *tape.LLMCall, request []byte) *protocol {
@@ -263,144 +192,40 @@ func bedrockProtocol(call *tape.LLMCall, request []byte) *protocol {
 	return nil
 }
 
-func converseTop(h *hearing, s *jsonscan.Scanner, key string) bool {
-	switch key {
-	case "system":
-		h.top.system = joinTexts(s)
-	case "toolConfig":
-		read(s, "tools", func() {
-			readList(s, func() {
-				var spec []byte
-				read(s, "toolSpec", &spec)
-				h.top.tools = h.top.tools || spec != nil
-			})
-		})
-	default:
-		return false
+// converseEvent reads a whole answer, or one event of a stream, which is told by its keys.
+func converseEvent(a *answering, e *event) {
+	message := nodeOf(objectAt(e.Output, "message"))
+	for _, part := range elements(message.Content) {
+		a.put(partOf(part))
 	}
-	return true
-}
-
-func converseHeard(h *hearing, s *jsonscan.Scanner) {
-	elementsOf(h.beginAs(s, "content"), func(raw []byte) {
-		members(raw, func(key, value []byte) {
-			switch string(key) {
-			case "text":
-				h.text(textIn(value))
-			case "toolUse":
-				var b block
-				readToolUse(&b, value)
-				h.call(b.call())
-			case "toolResult":
-				h.result(converseResult(value), "")
-			case "reasoningContent", "cachePoint":
-			default:
-				h.attach(raw)
-			}
-		})
-	})
-}
-
-// readToolUse reads a toolUse, the start of one or a delta.
-func readToolUse(b *block, raw []byte) {
-	var input []byte
-	readIn(raw, "toolUseId", &b.id, "name", &b.name, "input", &input)
-	switch {
-	case isText(input): // of a delta
-		b.text = append(b.text, textIn(input)...)
-	case input != nil:
-		b.args = objectArguments(input)
+	if b := partOf(e.Begun); b.kind == callKind {
+		b.key = e.Index
+		a.put(b)
 	}
-}
-
-// converseResult returns what a tool gave: one text as a string, one JSON as it is, else the list of blocks.
-func converseResult(raw []byte) sessionlog.ToolResult {
-	var id, status string
-	var content, only []byte
-	readIn(raw, "toolUseId", &id, "content", &content, "status", &status)
-	n := 0
-	elementsOf(content, func(block []byte) {
-		n++
-		readIn(block, "json", &only)
-	})
-	r := sessionlog.ToolResult{CallID: id, IsError: status == "error"}
-	if n == 1 && only != nil {
-		r.Output = oneLine(only)
-	} else {
-		r.Output = outputOf(content)
+	if b := partOf(e.Delta); b.kind != otherKind {
+		b.raw = nil // of a thought, which comes in pieces
+		a.join(e.Index, b)
 	}
-	return r
+	a.stop(e.Stop)
 }
 
-// converseEvent reads a whole answer, or one event of a stream, which is told by its keys. Events may also stand under their names, as
-// the models behind InvokeModel send them.
-func converseEvent(a *answering, s *jsonscan.Scanner) {
+// unnamed returns an event of Converse that stands under its name, as the models behind InvokeModel send them.
+func unnamed(text []byte) []byte {
 	var e struct {
-		key                    blockKey
-		stop                   string
-		message, content       []byte
-		start, use             []byte
-		text, thought, callArg []byte
+		Named []byte `json:"contentBlockStart|contentBlockDelta|messageStop"`
 	}
-	within := func() { converseEvent(a, s) }
-	read(s, "output", func() { read(s, "message", &e.message) }, "contentBlockIndex", &e.key,
-		"start", func() { read(s, "toolUse", &e.use) },
-		"delta", func() { read(s, "text", &e.text, "toolUse", &e.callArg, "reasoningContent", &e.thought) },
-		"stopReason", &e.stop, "contentBlockStart", within, "contentBlockDelta", within, "messageStop", within)
-	readIn(e.message, "content", &e.content)
-	elementsOf(e.content, func(raw []byte) { converseBlock(a, raw) })
-	if e.use != nil {
-		readToolUse(a.add(callKind, e.key), e.use)
-	}
-	if e.text != nil {
-		b := a.part(textKind, e.key)
-		b.text = append(b.text, textIn(e.text)...)
-	}
-	if e.callArg != nil {
-		readToolUse(a.part(callKind, e.key), e.callArg)
-	}
-	if e.thought != nil {
-		readThought(a.part(thoughtKind, e.key), e.thought)
-	}
-	a.stop(e.stop)
-}
-
-// readThought reads a reasoningContent: a delta, or a whole one.
-func readThought(b *block, raw []byte) {
-	var sign, whole []byte
-	readIn(raw, "text", &b.text, "signature", &sign, "reasoningText", &whole)
-	if isText(sign) {
-		b.sign = sign
-	}
-	if whole != nil {
-		readThought(b, whole)
-	}
-}
-
-func converseBlock(a *answering, raw []byte) {
-	var text, use, thought []byte
-	readIn(raw, "text", &text, "toolUse", &use, "reasoningContent", &thought)
-	switch {
-	case thought != nil:
-		b := a.add(thoughtKind, "")
-		readThought(b, thought)
-		b.raw = raw
-	case use != nil:
-		readToolUse(a.add(callKind, ""), use)
-	case text != nil:
-		a.add(textKind, "").text = []byte(textIn(text))
-	default:
-		a.other(raw)
-	}
+	text = invokeEvent(text)
+	fill(text, &e)
+	return latest(text, e.Named)
 }
 
 // invokedEvent reads an answer of a model that is given a prompt alone: Llama, Titan, Mistral.
-func invokedEvent(a *answering, s *jsonscan.Scanner) {
-	say := func() { a.say(textKind, readText(s)) }
-	each := func() { readList(s, func() { invokedEvent(a, s) }) }
-	stop := func() { a.stop(readText(s)) }
-	read(s, "generation", say, "outputText", say, "completion", say, "text", say,
-		"results", each, "outputs", each, "stop_reason", stop, "completionReason", stop)
+func invokedEvent(a *answering, e *event) {
+	a.say(textKind, textIn(e.Text))
+	for _, result := range append(elements(e.Choices), elements(e.Output)...) {
+		a.read(invokedEvent, result)
+	}
+	a.stop(e.Stop)
 }
 
 func bedrockHeader(h http.Header, ids *IDs) { h.Set("X-Amzn-Requestid", ids.Fresh("", Hexits, 32)) }

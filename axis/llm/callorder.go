@@ -87,7 +87,7 @@ var (
 	messageResult  = resultShape{"tool_call_id", "content", text}
 	itemResult     = resultShape{"call_id", "output", text}
 	functionResult = resultShape{"id", "response", func(s string) canonjson.Value {
-		return object(canonjson.Member{Key: "output", Value: text(s)})
+		return object(field("output", text(s)))
 	}}
 	converseShape = resultShape{"toolUseId", "content", converseText}
 )

@@ -69,14 +69,12 @@ func (c *Change) endpoint(r *exchange.Request, id *exchange.Identity) (*endpoint
 	if err != nil {
 		return nil, nil, err
 	}
-	i := slices.IndexFunc(endpoints, func(e endpoint) bool {
-		_, ok := e.match(u.Path)
-		return ok && e.provider == id.Key.Provider && e.name == id.Key.Endpoint
-	})
-	if i < 0 || r.Method != http.MethodPost || endpoints[i].keys == nil || endpoints[i].keys.messages == "" {
-		return nil, nil, ErrNoCall
+	for e := range endpointsAt(u.Path, false) {
+		if e.provider == id.Key.Provider && e.name == id.Key.Endpoint && r.Method == http.MethodPost && e.keys.messages != "" {
+			return e, u, nil
+		}
 	}
-	return &endpoints[i], u, nil
+	return nil, nil, ErrNoCall
 }
 
 // model puts the model where it stands: in the path, in the body, or in both.
@@ -164,7 +162,7 @@ func put(v *canonjson.Value, key string, to canonjson.Value) {
 		*at = to
 		return
 	}
-	v.Members = append(v.Members, canonjson.Member{Key: key, Value: to})
+	v.Members = append(v.Members, field(key, to))
 }
 
 // appendInOrder appends v as JSON whose keys stand in their order: models read the properties of a tool in it.
@@ -202,7 +200,7 @@ func putSystemMessage(body *canonjson.Value, s string) {
 	if putLeading(messages, s) {
 		return
 	}
-	first := object(canonjson.Member{Key: "role", Value: text("system")}, canonjson.Member{Key: "content", Value: text(s)})
+	first := object(field("role", text("system")), field("content", text(s)))
 	messages.Elems = slices.Insert(messages.Elems, 0, first)
 }
 

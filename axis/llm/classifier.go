@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"mime"
@@ -89,10 +90,8 @@ func (c *Classifier) fields(query string) string {
 
 // object identifies a POST of a JSON object, or a turn over a socket.
 func (c *Classifier) object(r *exchange.Request, u *url.URL, body *canonjson.Value, socket bool) *exchange.Identity {
-	for i := range endpoints {
-		e := &endpoints[i]
-		model, ok := e.match(u.Path)
-		if !ok || e.read == nil || (e.turns != nil) != socket {
+	for e, model := range endpointsAt(u.Path, socket) {
+		if e.read == nil {
 			continue
 		}
 		if call, ok := e.read(body, e.keys); ok {
@@ -107,12 +106,12 @@ func (c *Classifier) multipart(r *exchange.Request, u *url.URL, parts []part) *e
 	for i := range parts {
 		parts[i].compare(c.comparable)
 	}
-	for i := range endpoints {
-		e := &endpoints[i]
-		if model, ok := e.match(u.Path); ok && e.form != nil && r.Method == http.MethodPost {
-			if call, ok := e.form(parts, e.keys); ok {
-				return c.identify(r, u, e, model, call)
-			}
+	for e, model := range endpointsAt(u.Path, false) {
+		if e.form == nil || r.Method != http.MethodPost {
+			continue
+		}
+		if call, ok := e.form(parts, e.keys); ok {
+			return c.identify(r, u, e, model, call)
 		}
 	}
 	whole := partsValue(parts)
@@ -127,9 +126,6 @@ func (c *Classifier) identify(r *exchange.Request, u *url.URL, e *endpoint, mode
 		id.ErrorBody = providers[e.provider].fail
 		return id
 	}
-	if model == "" {
-		model = call.model
-	}
 	m := c.maskCall(call, len(r.Body))
 	all := object(append(call.params, queryParams(u)...)...)
 	params := c.comparable(all.Append(nil))
@@ -138,14 +134,14 @@ func (c *Classifier) identify(r *exchange.Request, u *url.URL, e *endpoint, mode
 			Kind:     exchange.LLM,
 			Provider: e.provider,
 			Endpoint: e.name,
-			Model:    model,
+			Model:    cmp.Or(model, call.model),
 			Params:   cas.Sum(params),
 			Request:  cas.Sum(m.surface),
 		},
 		Talk:      m.talk,
 		Surface:   m.surface,
 		Params:    params,
-		Usage:     func(_ string, answer []byte) []byte { return e.usage(answer) },
+		Usage:     func(_ string, answer []byte) []byte { return findUsage(answer) },
 		ErrorBody: providers[e.provider].fail,
 	}
 }
@@ -170,7 +166,7 @@ func queryParams(u *url.URL) []canonjson.Member {
 	var members []canonjson.Member
 	for part := range strings.SplitSeq(u.RawQuery, "&") {
 		if name, value, ok := queryParam(part); ok {
-			members = append(members, canonjson.Member{Key: name, Value: text(value)})
+			members = append(members, field(name, text(value)))
 		}
 	}
 	slices.SortStableFunc(members, func(a, b canonjson.Member) int { return strings.Compare(a.Key, b.Key) })
@@ -199,7 +195,7 @@ func gather(members []canonjson.Member) []canonjson.Member {
 	lists := members[:0]
 	for _, m := range members {
 		if n := len(lists); n == 0 || lists[n-1].Key != m.Key {
-			lists = append(lists, canonjson.Member{Key: m.Key, Value: array(m.Value)})
+			lists = append(lists, field(m.Key, array(m.Value)))
 		} else {
 			lists[n-1].Value.Elems = append(lists[n-1].Value.Elems, m.Value)
 		}
@@ -269,14 +265,8 @@ func (c *Classifier) Sockets(r *exchange.Request) exchange.Turns {
 	if err != nil {
 		return nil
 	}
-	for i := range endpoints {
-		e := &endpoints[i]
-		if e.turns == nil {
-			continue
-		}
-		if _, ok := e.match(u.Path); ok {
-			return e.turns(&socket{opened: r, query: u.Query()})
-		}
+	for e := range endpointsAt(u.Path, true) {
+		return e.turns(&socket{opened: r, query: u.Query()})
 	}
 	return nil
 }
@@ -285,8 +275,6 @@ func (c *Classifier) Sockets(r *exchange.Request) exchange.Turns {
 func (c *Classifier) Rename(message []byte, to func(id string) string) []byte {
 	return c.masker.Rename(message, to)
 }
-
-var _ exchange.Classifier = (*Classifier)(nil)
 
 // AnswerSurface returns the answer of a model, without its Content-Encoding, as two live ones compare: masked, the ids that a
 // provider makes up numbered by their first appearance, as those of requests are, its times and seals taken out. Of an event

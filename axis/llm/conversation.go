@@ -367,15 +367,5 @@ func firstAt(body *canonjson.Value, paths ...string) canonjson.Value {
 
 // valueAt returns the value at a path of keys with dots between them.
 func valueAt(v *canonjson.Value, path string) (canonjson.Value, bool) {
-	for {
-		key, rest, more := strings.Cut(path, ".")
-		next := get(v, key)
-		switch {
-		case next == nil:
-			return canonjson.Value{}, false
-		case !more:
-			return *next, true
-		}
-		v, path = next, rest
-	}
+	return v.Path(strings.Split(path, ".")...)
 }

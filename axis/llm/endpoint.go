@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -25,8 +26,7 @@ type endpoint struct {
 	// turns follows the messages of a WebSocket, whose turns are what read is given: GET requests of ws:// and wss://, folded. nil for
 	// an endpoint that is spoken to by POST.
 	turns func(s *socket) exchange.Turns
-	usage func(answer []byte) []byte // of a whole answer, streamed or not; nil for none
-	talk  *protocol                  // how its conversation is written; nil where it has none. Bedrock's follows from the request
+	talk  *protocol // how its conversation is written; nil where it has none. Bedrock's follows from the request
 }
 
 // A call is what an endpoint reads out of the body of a request.
@@ -80,7 +80,7 @@ func (c *call) whole() canonjson.Value {
 		members = append(members, c.messages)
 	}
 	if c.model != "" {
-		members = append(members, canonjson.Member{Key: modelKey, Value: text(c.model)})
+		members = append(members, field(modelKey, text(c.model)))
 	}
 	return object(members...)
 }
@@ -104,7 +104,7 @@ func (k *keys) take(body, messages *canonjson.Value, c call) (call, bool) {
 	c.model = member(body, modelKey)
 	taken := []string{modelKey}
 	if messages != nil {
-		c.messages = canonjson.Member{Key: k.messages, Value: *messages}
+		c.messages = field(k.messages, *messages)
 		taken = append(taken, k.messages)
 	}
 	c.surface, c.params = k.split(body, taken...)
@@ -113,8 +113,17 @@ func (k *keys) take(body, messages *canonjson.Value, c call) (call, bool) {
 
 // endpoints are all that this package knows. The first one whose path and shape fit a request has it.
 var endpoints = slices.Concat(
-	anthropicEndpoints, bedrockEndpoints, geminiEndpoints, ollamaEndpoints, cohereEndpoints, openAIEndpoints,
+	of(anthropic, anthropicEndpoints), of(bedrock, bedrockEndpoints), of(gemini, geminiEndpoints),
+	of(ollama, ollamaEndpoints), of(cohere, cohereEndpoints), of(openAI, openAIEndpoints),
 )
+
+// of returns the endpoints of a provider with its name.
+func of(provider string, list []endpoint) []endpoint {
+	for i := range list {
+		list[i].provider = provider
+	}
+	return list
+}
 
 // A provider is what all of its endpoints have.
 type provider struct {
@@ -207,14 +216,25 @@ func (e *endpoint) match(path string) (model string, ok bool) {
 	return "", false
 }
 
-// Locate returns which operation a POST to a path asks for, and the model that the path names: "" for none.
-func Locate(path string) (provider, endpoint, model string) {
-	for i := range endpoints {
-		if e := &endpoints[i]; e.turns == nil {
-			if model, ok := e.match(path); ok {
-				return e.provider, e.name, model
+// endpointsAt yields the endpoints that a path may be of, over a socket or not, each with the model that the path names.
+func endpointsAt(path string, socket bool) iter.Seq2[*endpoint, string] {
+	return func(yield func(*endpoint, string) bool) {
+		for i := range endpoints {
+			e := &endpoints[i]
+			if (e.turns != nil) != socket {
+				continue
+			}
+			if model, ok := e.match(path); ok && !yield(e, model) {
+				return
 			}
 		}
+	}
+}
+
+// Locate returns which operation a POST to a path asks for, and the model that the path names: "" for none.
+func Locate(path string) (provider, endpoint, model string) {
+	for e, model := range endpointsAt(path, false) {
+		return e.provider, e.name, model
 	}
 	return "", "", ""
 }

@@ -75,37 +75,36 @@ func TestExtractElsewhere(t *testing.T) {
 		invokeChunk(`{"outputText":"","totalOutputTextTokenCount":5,"amazon-bedrock-invocationMetrics":{"inputTokenCount":3,"outputTokenCount":5}}`))
 	for _, tc := range []struct {
 		name   string
-		usage  func([]byte) []byte
 		answer string
 		want   string
 	}{
-		{"converse", messageUsage, `{"output":{"message":{}},"usage":{"inputTokens":5,"outputTokens":2,"totalTokens":7}}`,
+		{"converse", `{"output":{"message":{}},"usage":{"inputTokens":5,"outputTokens":2,"totalTokens":7}}`,
 			`{"inputTokens":5,"outputTokens":2,"totalTokens":7}`},
-		{"converse stream", messageUsage, string(eventMessage("metadata", `{"usage":{"inputTokens":5,"outputTokens":2},"metrics":{"latencyMs":9}}`)),
+		{"converse stream", string(eventMessage("metadata", `{"usage":{"inputTokens":5,"outputTokens":2},"metrics":{"latencyMs":9}}`)),
 			`{"inputTokens":5,"outputTokens":2}`},
-		{"invoke", messageUsage, `{"type":"message","usage":{"input_tokens":1,"output_tokens":2}}`, `{"input_tokens":1,"output_tokens":2}`},
-		{"invoke stream", messageUsage, string(claude), `{"cache_read_input_tokens":4,"input_tokens":10,"output_tokens":7}`},
-		{"invoke of Llama", messageUsage, `{"generation":"x","prompt_token_count":3,"generation_token_count":4,"stop_reason":"stop"}`,
+		{"invoke", `{"type":"message","usage":{"input_tokens":1,"output_tokens":2}}`, `{"input_tokens":1,"output_tokens":2}`},
+		{"invoke stream", string(claude), `{"cache_read_input_tokens":4,"input_tokens":10,"output_tokens":7}`},
+		{"invoke of Llama", `{"generation":"x","prompt_token_count":3,"generation_token_count":4,"stop_reason":"stop"}`,
 			`{"generation_token_count":4,"prompt_token_count":3}`},
-		{"invoke stream of Titan", messageUsage, string(titan), `{"inputTokenCount":3,"outputTokenCount":5}`},
-		{"invoke of Titan's embeddings", messageUsage, `{"embedding":[0.1],"inputTextTokenCount":4}`, `{"inputTextTokenCount":4}`},
-		{"invoke of Titan, which counts its text apart", messageUsage, `{"inputTextTokenCount":4,"results":[{"tokenCount":9}]}`, ""},
-		{"invoke refused", messageUsage, `{"message":"Too many tokens"}`, ""},
-		{"ollama stream", ollamaUsage, `{"message":{"content":"a"},"done":false}` + "\n" +
+		{"invoke stream of Titan", string(titan), `{"inputTokenCount":3,"outputTokenCount":5}`},
+		{"invoke of Titan's embeddings", `{"embedding":[0.1],"inputTextTokenCount":4}`, `{"inputTextTokenCount":4}`},
+		{"invoke of Titan, which counts its text apart", `{"inputTextTokenCount":4,"results":[{"tokenCount":9}]}`, ""},
+		{"invoke refused", `{"message":"Too many tokens"}`, ""},
+		{"ollama stream", `{"message":{"content":"a"},"done":false}` + "\n" +
 			`{"message":{"content":""},"done":true,"total_duration":4883583458,"prompt_eval_count":26,"eval_count":282,"eval_duration":1}` + "\n",
 			`{"eval_count":282,"prompt_eval_count":26}`},
-		{"ollama embed", ollamaUsage, `{"embeddings":[[0.1]],"total_duration":1,"prompt_eval_count":8}`, `{"prompt_eval_count":8}`},
-		{"ollama cut", ollamaUsage, `{"message":{"content":"a"},"done":false}` + "\n", ""},
-		{"ollama text that looks so", ollamaUsage, `{"response":"\"eval_count\":1","done":true}`, ""},
-		{"groq stream", chatUsage, "data: {\"x_groq\":{\"id\":\"r\"}}\n\ndata: {\"choices\":[],\"x_groq\":{\"usage\":{\"total_tokens\":3}}}\n\ndata: [DONE]\n\n",
+		{"ollama embed", `{"embeddings":[[0.1]],"total_duration":1,"prompt_eval_count":8}`, `{"prompt_eval_count":8}`},
+		{"ollama cut", `{"message":{"content":"a"},"done":false}` + "\n", ""},
+		{"ollama text that looks so", `{"response":"\"eval_count\":1","done":true}`, ""},
+		{"groq stream", "data: {\"x_groq\":{\"id\":\"r\"}}\n\ndata: {\"choices\":[],\"x_groq\":{\"usage\":{\"total_tokens\":3}}}\n\ndata: [DONE]\n\n",
 			`{"total_tokens":3}`},
-		{"code assist", geminiUsage, "data: {\"response\":{\"usageMetadata\":{\"totalTokenCount\":3}},\"traceId\":\"t\"}\n\n", `{"totalTokenCount":3}`},
-		{"cohere stream", cohereUsage, "event: message-end\ndata: {\"type\":\"message-end\",\"delta\":{\"usage\":{\"tokens\":{\"input_tokens\":1}}}}\n\n",
+		{"code assist", "data: {\"response\":{\"usageMetadata\":{\"totalTokenCount\":3}},\"traceId\":\"t\"}\n\n", `{"totalTokenCount":3}`},
+		{"cohere stream", "event: message-end\ndata: {\"type\":\"message-end\",\"delta\":{\"usage\":{\"tokens\":{\"input_tokens\":1}}}}\n\n",
 			`{"tokens":{"input_tokens":1}}`},
-		{"cohere embed", cohereUsage, `{"embeddings":{},"meta":{"billed_units":{"input_tokens":2}}}`, `{"billed_units":{"input_tokens":2}}`},
-		{"transcription stream", chatUsage, "data: {\"type\":\"transcript.text.done\",\"usage\":{\"input_tokens\":1}}\n\n", `{"input_tokens":1}`},
+		{"cohere embed", `{"embeddings":{},"meta":{"billed_units":{"input_tokens":2}}}`, `{"billed_units":{"input_tokens":2}}`},
+		{"transcription stream", "data: {\"type\":\"transcript.text.done\",\"usage\":{\"input_tokens\":1}}\n\n", `{"input_tokens":1}`},
 	} {
-		if got := string(tc.usage([]byte(tc.answer))); got != tc.want {
+		if got := string(findUsage([]byte(tc.answer))); got != tc.want {
 			t.Errorf("%s: %s", tc.name, got)
 		}
 	}

@@ -1,15 +1,12 @@
 package llm
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
-	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
 
 // Gemini: the Gemini API of Google AI, Vertex AI and Code Assist, which Gemini CLI uses after a login.
@@ -57,28 +54,21 @@ func geminiPaths(method string) []pattern {
 }
 
 var geminiEndpoints = []endpoint{
-	{provider: gemini, name: "generateContent", paths: geminiPaths("generateContent"),
-		keys: geminiKeys, read: readGemini, usage: geminiUsage, talk: geminiProtocol},
-	{provider: gemini, name: "streamGenerateContent", paths: geminiPaths("streamGenerateContent"),
-		keys: geminiKeys, read: readGemini, usage: geminiUsage, talk: geminiProtocol},
-	{provider: gemini, name: "generateContent", paths: paths("*/v1internal:generateContent"),
-		keys: codeAssistKeys, read: readCodeAssist, usage: geminiUsage, talk: geminiProtocol},
-	{provider: gemini, name: "streamGenerateContent", paths: paths("*/v1internal:streamGenerateContent"),
-		keys: codeAssistKeys, read: readCodeAssist, usage: geminiUsage, talk: geminiProtocol},
-	{provider: gemini, name: "BidiGenerateContent", turns: newLiveTurns,
+	{name: "generateContent", paths: geminiPaths("generateContent"), keys: geminiKeys, read: readGemini, talk: geminiProtocol},
+	{name: "streamGenerateContent", paths: geminiPaths("streamGenerateContent"), keys: geminiKeys, read: readGemini, talk: geminiProtocol},
+	{name: "generateContent", paths: paths("*/v1internal:generateContent"),
+		keys: codeAssistKeys, read: readCodeAssist, talk: geminiProtocol},
+	{name: "streamGenerateContent", paths: paths("*/v1internal:streamGenerateContent"),
+		keys: codeAssistKeys, read: readCodeAssist, talk: geminiProtocol},
+	{name: "BidiGenerateContent", turns: newLiveTurns,
 		paths: paths("*GenerativeService.BidiGenerateContent", "*GenerativeService.BidiGenerateContentConstrained",
 			"*LlmBidiService/BidiGenerateContent"),
-		keys: liveKeys, read: readLive, usage: geminiUsage, talk: liveProtocol},
-	{provider: gemini, name: "embedContent", paths: geminiPaths("embedContent"),
-		keys: geminiEmbedKeys, read: single("content"), usage: geminiUsage},
-	{provider: gemini, name: "batchEmbedContents", paths: geminiPaths("batchEmbedContents"),
-		keys: geminiEmbedKeys, read: single("requests"), usage: geminiUsage},
-	{provider: gemini, name: "predict", paths: paths("*/publishers/google/models/{model}:predict"),
-		keys: vertexKeys, read: single("instances"), usage: geminiUsage},
-	{provider: gemini, name: "countTokens", paths: geminiPaths("countTokens"), plain: countsTokens,
-		keys: countTokensKeys, read: readCountTokens},
-	{provider: gemini, name: "countTokens", paths: paths("*/v1internal:countTokens"), plain: countsTokens,
-		keys: codeAssistKeys, read: readCodeAssist},
+		keys: liveKeys, read: readLive, talk: liveProtocol},
+	{name: "embedContent", paths: geminiPaths("embedContent"), keys: geminiEmbedKeys, read: single("content")},
+	{name: "batchEmbedContents", paths: geminiPaths("batchEmbedContents"), keys: geminiEmbedKeys, read: single("requests")},
+	{name: "predict", paths: paths("*/publishers/google/models/{model}:predict"), keys: vertexKeys, read: single("instances")},
+	{name: "countTokens", paths: geminiPaths("countTokens"), plain: countsTokens, keys: countTokensKeys, read: readCountTokens},
+	{name: "countTokens", paths: paths("*/v1internal:countTokens"), plain: countsTokens, keys: codeAssistKeys, read: readCodeAssist},
 }
 
 var geminiCamel = map[string]string{
@@ -145,7 +135,7 @@ func hoistThinking(body *canonjson.Value) {
 	if thinking == nil || get(body, "thinkingConfig") != nil {
 		return
 	}
-	hoisted := canonjson.Member{Key: "thinkingConfig", Value: *thinking}
+	hoisted := field("thinkingConfig", *thinking)
 	drop(config, "thinkingConfig")
 	body.Members = append(body.Members, hoisted)
 }
@@ -160,23 +150,6 @@ func geminiContent(content *canonjson.Value) {
 			}
 		})
 	})
-}
-
-// geminiUsage finds the usage of an answer. Each chunk of a stream, be it events or a JSON array, counts up to itself: the
-// last one stands. Code Assist wraps each in a response.
-var geminiUsage = usageAt("usageMetadata", "response.usageMetadata")
-
-// geminiCounting is usageMetadata. promptTokenCount holds what came out of a cache; thoughts and what tools put into the prompt are
-// counted beside it and the candidates.
-var geminiCounting = counting{
-	marks: []string{"promptTokenCount", "candidatesTokenCount", "totalTokenCount"},
-	input: []string{"promptTokenCount"}, output: []string{"candidatesTokenCount", "responseTokenCount"},
-	cacheRead: []string{"cachedContentTokenCount"}, reasoning: []string{"thoughtsTokenCount"},
-	more: func(v *canonjson.Value, u *Usage) {
-		tools, _ := tokensAt(v, "toolUsePromptTokenCount")
-		u.InputTokens += tools
-		u.OutputTokens += u.ReasoningTokens
-	},
 }
 
 // geminiStatuses are the names of the RPC codes that the API gives with an HTTP status.
@@ -194,7 +167,7 @@ func geminiError(status int, message string) []byte {
 // snake case.
 var geminiProtocol = &protocol{
 	name: "gemini", messages: "contents", wrapped: "request",
-	top: geminiTop, message: geminiHeard, event: geminiEvent,
+	event: geminiEvent,
 	whole: geminiWhole, stream: geminiStream, framing: &crlfEvents,
 	putSystem: putSystemInstruction,
 }
@@ -204,134 +177,43 @@ func putSystemInstruction(body *canonjson.Value, s string) {
 	if get(body, "system_instruction") != nil {
 		key = "system_instruction"
 	}
-	put(body, key, object(canonjson.Member{Key: "parts", Value: converseText(s)}))
-}
-
-func geminiTop(h *hearing, s *jsonscan.Scanner, key string) bool {
-	switch key {
-	case "systemInstruction", "system_instruction":
-		var parts []byte
-		read(s, "parts", &parts)
-		h.top.system = textsIn(parts)
-	case "tools":
-		readList(s, func() {
-			var functions []byte
-			read(s, "functionDeclarations", &functions, "function_declarations", &functions)
-			h.top.tools = h.top.tools || !isEmpty(functions)
-		})
-	default:
-		return false
-	}
-	return true
-}
-
-// A geminiPart is one part of a content.
-type geminiPart struct {
-	text                 []byte
-	thought              bool
-	sign, call, response []byte
-}
-
-func readGeminiPart(raw []byte) (p geminiPart) {
-	readIn(raw, "text", &p.text, "thought", &p.thought, "thoughtSignature", &p.sign, "thought_signature", &p.sign,
-		"functionCall", &p.call, "function_call", &p.call, "functionResponse", &p.response, "function_response", &p.response)
-	return p
-}
-
-// A geminiFunction is a call or a response.
-type geminiFunction struct {
-	id, name       string
-	args, response []byte
-}
-
-func readGeminiFunction(raw []byte) (f geminiFunction) {
-	readIn(raw, "id", &f.id, "name", &f.name, "args", &f.args, "response", &f.response)
-	return f
-}
-
-func geminiHeard(h *hearing, s *jsonscan.Scanner) {
-	elementsOf(h.beginAs(s, "parts"), func(raw []byte) {
-		p := readGeminiPart(raw)
-		switch {
-		case p.call != nil:
-			f := readGeminiFunction(p.call)
-			h.call(sessionlog.ToolCall{ID: f.id, Name: f.name, Arguments: objectArguments(f.args)})
-		case p.response != nil:
-			f := readGeminiFunction(p.response)
-			output, failed := geminiOutput(f.response)
-			h.result(sessionlog.ToolResult{CallID: f.id, Output: output, IsError: failed}, f.name)
-		case p.thought:
-		case isText(p.text):
-			h.text(textIn(p.text))
-		default:
-			h.attach(raw)
-		}
-	})
-}
-
-// geminiOutput returns what a response holds: the value of its one key where that is output or error, which the reference
-// gives a meaning, else all of it.
-func geminiOutput(response []byte) (output json.RawMessage, failed bool) {
-	if isNull(response) {
-		return noText, false
-	}
-	n, name := 0, ""
-	var only []byte
-	members(response, func(key, value []byte) {
-		name, only = string(key), value
-		n++
-	})
-	if n == 1 && (name == "output" || name == "error") {
-		return outputOf(only), name == "error"
-	}
-	return oneLine(response), false
+	put(body, key, object(field("parts", converseText(s))))
 }
 
 // geminiEvent reads an answer, or one chunk of a stream.
-func geminiEvent(a *answering, s *jsonscan.Scanner) {
-	var blocked string
-	var candidates, failure []byte
-	read(s, "response", func() { geminiEvent(a, s) }, "responseId", &a.out.ID, "modelVersion", &a.out.Model,
-		"candidates", &candidates, "promptFeedback", func() { read(s, "blockReason", &blocked) }, "error", &failure)
-	a.failed = a.failed || !isNull(failure)
-	elementsOf(candidates, func(raw []byte) {
-		var index blockKey
-		var reason string
-		var content, parts []byte
-		readIn(raw, "index", &index, "content", &content, "finishReason", &reason)
-		if index.further() {
-			return // another answer to the same
+func geminiEvent(a *answering, e *event) {
+	if isObject(e.Response) { // Code Assist's
+		a.read(geminiEvent, e.Response)
+	}
+	for _, raw := range elements(e.Choices) {
+		c := eventOf(raw)
+		if c.Index.further() {
+			continue // another answer to the same
 		}
-		readIn(content, "parts", &parts)
-		elementsOf(parts, func(part []byte) { addGeminiPart(a, part) })
-		a.stop(reason)
-	})
-	a.stop(blocked)
+		content := nodeOf(c.Content)
+		for _, part := range elements(content.Content) {
+			a.geminiPart(part)
+		}
+		a.stop(c.Stop)
+	}
+	feedback := eventOf(e.Feedback)
+	a.stop(feedback.Stop)
 }
 
-// addGeminiPart adds a part. Texts that follow one another are one: chunks cut them anywhere.
-func addGeminiPart(a *answering, raw []byte) {
-	p := readGeminiPart(raw)
-	if isText(p.sign) {
-		a.out.Native = append(a.out.Native, append(append([]byte(`{"thoughtSignature":`), p.sign...), '}'))
+// geminiPart adds a part. Texts that follow one another are one: chunks cut them anywhere.
+func (a *answering) geminiPart(raw []byte) {
+	n := nodeOf(raw)
+	if isText(n.Signature) {
+		a.out.Native = append(a.out.Native, append(append([]byte(`{"thoughtSignature":`), n.Signature...), '}'))
 	}
-	switch {
-	case p.call != nil:
-		addGeminiCall(a, p.call)
-	case isText(p.text) && p.thought:
-		a.say(thoughtKind, textIn(p.text))
-	case isText(p.text):
-		a.say(textKind, textIn(p.text))
+	switch b := n.block(); b.kind {
+	case thoughtKind, textKind:
+		a.say(b.kind, string(b.text))
+	case callKind:
+		a.put(b)
 	default:
-		a.other(raw)
+		a.put(&block{kind: otherKind, raw: raw})
 	}
-}
-
-// addGeminiCall adds a call of a tool.
-func addGeminiCall(a *answering, raw []byte) {
-	f := readGeminiFunction(raw)
-	b := a.add(callKind, "")
-	b.id, b.name, b.args = f.id, f.name, objectArguments(f.args)
 }
 
 var geminiAccess = Access{

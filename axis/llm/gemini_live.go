@@ -6,7 +6,6 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // Gemini Live: one setup, then what the user's side says (clientContent, realtimeInput, toolResponse) and what the model answers. The
@@ -71,11 +70,8 @@ func newLiveTurns(s *socket) exchange.Turns {
 
 // Client implements exchange.Turns.
 func (t *liveTurns) Client(_ int, payload []byte) exchange.Turn {
-	if !mayBeObject(payload) {
-		return outside
-	}
 	m, err := canonjson.Parse(payload)
-	if err != nil {
+	if err != nil || m.Kind != canonjson.Object {
 		return outside
 	}
 	turn := outside
@@ -118,7 +114,7 @@ func (t *liveTurns) input(v *canonjson.Value) exchange.Turn {
 		switch m.Key {
 		case "text":
 			t.hush()
-			t.said = append(t.said, object(canonjson.Member{Key: "text", Value: m.Value}))
+			t.said = append(t.said, object(field("text", m.Value)))
 			asks = true
 		case "audio", "video":
 			t.sound.add(member(&m.Value, "data"))
@@ -136,9 +132,7 @@ func (t *liveTurns) input(v *canonjson.Value) exchange.Turn {
 // hush makes a part of the sound that came.
 func (t *liveTurns) hush() {
 	if name := t.sound.end(); name != "" {
-		t.said = append(t.said, object(canonjson.Member{
-			Key: "inlineData", Value: object(canonjson.Member{Key: "data", Value: text(name)}),
-		}))
+		t.said = append(t.said, object(field("inlineData", object(field("data", text(name))))))
 	}
 }
 
@@ -152,7 +146,7 @@ func (t *liveTurns) gather() {
 }
 
 func contentBy(role string, parts []canonjson.Value) canonjson.Value {
-	return object(canonjson.Member{Key: "role", Value: text(role)}, canonjson.Member{Key: "parts", Value: array(parts...)})
+	return object(field("role", text(role)), field("parts", array(parts...)))
 }
 
 // results takes what tools gave. The model goes on once it has all.
@@ -162,7 +156,7 @@ func (t *liveTurns) results(v *canonjson.Value) exchange.Turn {
 	at(v, "functionResponses", func(list *canonjson.Value) {
 		each(list, func(result *canonjson.Value) {
 			delete(t.calls, member(result, "id"))
-			parts = append(parts, object(canonjson.Member{Key: "functionResponse", Value: *result}))
+			parts = append(parts, object(field("functionResponse", *result)))
 		})
 	})
 	if len(parts) == 0 {
@@ -190,38 +184,39 @@ func (t *liveTurns) folded() []byte {
 
 // A liveMessage is what a message of the server says of its turn.
 type liveMessage struct {
-	parts, calls, words []byte
-	complete            bool
-	answers             bool // it is of an answer at all
+	Content *struct {
+		Turn struct {
+			Parts []byte `json:"parts"`
+		} `json:"modelTurn|model_turn"`
+		Spoken struct {
+			Text string `json:"text"`
+		} `json:"outputTranscription|output_transcription"`
+		Complete bool `json:"turnComplete|turn_complete"`
+	} `json:"serverContent|server_content"`
+	Tools struct {
+		Calls []byte `json:"functionCalls|function_calls"`
+	} `json:"toolCall|tool_call"`
+
+	parts, calls []byte
+	words        string
+	complete     bool
 }
 
-func (m *liveMessage) read(s *jsonscan.Scanner) {
-	turn := func() { read(s, "parts", &m.parts) }
-	spoken := func() { read(s, "text", &m.words) }
-	calls := func() { read(s, "functionCalls", &m.calls, "function_calls", &m.calls) }
-	content := func() {
-		m.answers = true
-		read(s, "modelTurn", turn, "model_turn", turn, "outputTranscription", spoken, "output_transcription", spoken,
-			"turnComplete", &m.complete, "turn_complete", &m.complete)
+// readLiveMessage reads a message; false where it is of no answer.
+func readLiveMessage(payload []byte) (m liveMessage, ok bool) {
+	ok = fillWhole(payload, &m)
+	m.calls = m.Tools.Calls
+	if c := m.Content; c != nil {
+		m.parts, m.words, m.complete = c.Turn.Parts, c.Spoken.Text, c.Complete
 	}
-	read(s, "serverContent", content, "server_content", content, "toolCall", calls, "tool_call", calls)
+	return m, ok && (m.Content != nil || m.calls != nil)
 }
 
 // speaks reports whether the model says something in it.
-func (m *liveMessage) speaks() bool { return m.parts != nil || m.calls != nil || m.words != nil }
+func (m *liveMessage) speaks() bool { return m.parts != nil || m.calls != nil || m.words != "" }
 
 // ends reports whether it ends its turn.
 func (m *liveMessage) ends() bool { return m.complete || m.calls != nil }
-
-func readLiveMessage(payload []byte) (m liveMessage, ok bool) {
-	if !mayBeObject(payload) {
-		return m, false
-	}
-	var s jsonscan.Scanner
-	s.Reset(payload)
-	m.read(&s)
-	return m, s.End() == nil && (m.answers || m.calls != nil)
-}
 
 // Server implements exchange.Turns.
 func (t *liveTurns) Server(_ int, payload []byte) exchange.Turn {
@@ -258,19 +253,19 @@ func (t *liveTurns) Server(_ int, payload []byte) exchange.Turn {
 
 // take adds what a message says to the answer.
 func (turn *liveTurn) take(m *liveMessage, calls map[string]bool) {
-	turn.words += textIn(m.words)
-	elementsOf(m.parts, func(raw []byte) {
+	turn.words += m.words
+	for _, raw := range elements(m.parts) {
 		if part, err := canonjson.Parse(raw); err == nil {
 			shrink(&part)
 			turn.add(part)
 		}
-	})
-	elementsOf(m.calls, func(raw []byte) {
+	}
+	for _, raw := range elements(m.calls) {
 		if call, err := canonjson.Parse(raw); err == nil {
 			calls[member(&call, "id")] = true
-			turn.parts = append(turn.parts, object(canonjson.Member{Key: "functionCall", Value: call}))
+			turn.parts = append(turn.parts, object(field("functionCall", call)))
 		}
-	})
+	}
 }
 
 // add adds a part of the model's: texts that follow one another are one, for where they are cut says nothing.
@@ -293,7 +288,7 @@ func (turn *liveTurn) answer() []canonjson.Value {
 	if turn.words == "" {
 		return turn.parts
 	}
-	out := []canonjson.Value{object(canonjson.Member{Key: "text", Value: text(turn.words)})}
+	out := []canonjson.Value{object(field("text", text(turn.words)))}
 	for _, part := range turn.parts {
 		if get(&part, "inlineData") == nil && get(&part, "inline_data") == nil {
 			out = append(out, part)
@@ -305,22 +300,24 @@ func (turn *liveTurn) answer() []canonjson.Value {
 // liveProtocol is Gemini Live. Its requests are folded to those of the Gemini API.
 var liveProtocol = &protocol{
 	name: "gemini-live", messages: "contents",
-	top: geminiTop, message: geminiHeard, event: liveEvent,
+	event:  liveEvent,
 	stream: liveStream,
 }
 
 // liveEvent reads one message of the server. What was spoken counts as it was written down, and not as sound.
-func liveEvent(a *answering, s *jsonscan.Scanner) {
-	var m liveMessage
-	m.read(s)
-	elementsOf(m.parts, func(part []byte) {
+func liveEvent(a *answering, e *event) {
+	m, _ := readLiveMessage(e.Raw)
+	for _, part := range elements(m.parts) {
 		if objectAt(part, "inlineData") == nil && objectAt(part, "inline_data") == nil {
-			addGeminiPart(a, part)
+			a.geminiPart(part)
 		}
-	})
-	a.say(textKind, textIn(m.words))
+	}
+	a.say(textKind, m.words)
+	for _, raw := range elements(m.calls) {
+		call := nodeOf(raw)
+		a.put(call.call())
+	}
 	if m.calls != nil {
-		elementsOf(m.calls, func(call []byte) { addGeminiCall(a, call) })
 		a.stop("toolCall")
 	}
 	if m.complete {

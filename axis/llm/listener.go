@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/bits"
 	"net/http"
+	"slices"
 	"sort"
 	"strings"
 
@@ -142,12 +143,8 @@ type protocol struct {
 	name     string // as a provider_replay has it
 	messages string // the key of the list of messages
 	wrapped  string // the key of the object in which all of it stands; "" for none
-	// top reads the value of another key of the request, and reports whether it did.
-	top func(h *hearing, s *jsonscan.Scanner, key string) bool
-	// message reads one message of the list.
-	message func(h *hearing, s *jsonscan.Scanner)
 	// event reads one JSON text of an answer: all of it, or one event of a stream.
-	event func(a *answering, s *jsonscan.Scanner)
+	event func(a *answering, e *event)
 	// unpack returns the text that a text of an answer wraps; nil for none.
 	unpack func(text []byte) []byte
 
@@ -179,7 +176,6 @@ func protocolOf(call *tape.LLMCall, request []byte) *protocol {
 func prompted(p *protocol) *protocol {
 	out := *p
 	out.messages, out.whole, out.stream = "prompt", nil, nil
-	out.message = skipMessage
 	return &out
 }
 
@@ -253,10 +249,12 @@ func (h *hearing) value(s *jsonscan.Scanner, name string) {
 	} else {
 		from := s.Offset()
 		h.top = topValue{}
-		if !h.p.top(h, s, name) {
+		read := topReaders[name]
+		if read == nil {
 			s.Skip()
 			return
 		}
+		read(h, s.Raw())
 		v = h.top
 		if s.Err() == nil {
 			v.raw = s.Since(from)
@@ -300,7 +298,7 @@ func (h *hearing) messages(s *jsonscan.Scanner) {
 		s.Begin('[')
 	}
 	for s.More(']') {
-		h.p.message(h, s)
+		h.message(s.Raw())
 		h.next.ends = append(h.next.ends, base+s.Offset())
 	}
 	if s.Err() != nil {
@@ -313,7 +311,7 @@ func (h *hearing) messages(s *jsonscan.Scanner) {
 // lone reads a history that is one bare text of the user's.
 func (h *hearing) lone(s *jsonscan.Scanner, list []byte) {
 	from := s.Offset()
-	text := readText(s)
+	text := textIn(s.Raw())
 	if s.Err() != nil {
 		return
 	}
@@ -328,12 +326,94 @@ func (h *hearing) lone(s *jsonscan.Scanner, list []byte) {
 	h.text(text)
 }
 
-// beginAs begins the message that comes next, and returns the value of another key beside its role.
-func (h *hearing) beginAs(s *jsonscan.Scanner, key string) (value []byte) {
-	role := ""
-	read(s, "role", &role, key, &value)
-	h.begin(role)
-	return value
+// topReaders read the keys of a request that say something beside its messages, in any provider's form.
+var topReaders = map[string]func(h *hearing, raw []byte){
+	"system": hearSystem, "instructions": hearSystem, "preamble": hearSystem,
+	"systemInstruction": hearContent, "system_instruction": hearContent,
+	"tools": hearTools, "functions": hearTools,
+	"toolConfig": func(h *hearing, raw []byte) {
+		var config struct {
+			Tools []byte `json:"tools"`
+		}
+		fill(raw, &config)
+		hearTools(h, config.Tools)
+	},
+	"previous_response_id": func(h *hearing, raw []byte) { h.top.follows = textIn(raw) },
+	foldedKey: func(h *hearing, raw []byte) {
+		var sent responsesMessage
+		fill(objectAt(raw, "sent"), &sent)
+		h.top.follows = sent.Previous
+	},
+	"tool_results": hearResults,
+}
+
+func hearSystem(h *hearing, raw []byte) { h.top.system = textsIn(raw) }
+
+func hearContent(h *hearing, raw []byte) {
+	n := nodeOf(raw)
+	h.top.system = textsIn(n.Content)
+}
+
+func hearTools(h *hearing, raw []byte) { h.top.tools = slices.ContainsFunc(elements(raw), declares) }
+
+// hearResults reads those of Cohere's first version, which stand beside the history: [{"call":{"name":…},"outputs":[…]}].
+func hearResults(h *hearing, raw []byte) {
+	h.begin(RoleTool)
+	for _, one := range elements(raw) {
+		result := nodeOf(one)
+		called := nodeOf(objectAt(one, "call"))
+		result.Name = called.Name
+		h.block(result.result())
+	}
+}
+
+// message reads one message of the history, in any provider's form. An item of Responses may be a call or a result itself.
+func (h *hearing) message(raw []byte) {
+	if !isObject(raw) {
+		return
+	}
+	n := nodeOf(raw)
+	if n.Role == "" && n.Kind != "" {
+		b := n.block()
+		if h.begin(RoleAssistant); b.kind == resultKind {
+			h.cur.Role = RoleTool
+		}
+		h.block(b)
+		return
+	}
+	if h.begin(n.Role); h.cur.Role == RoleTool {
+		h.block(n.result())
+		return
+	}
+	h.text(textIn(n.Content))
+	for _, part := range elements(n.Content) {
+		h.block(partOf(part))
+	}
+	for _, image := range elements(n.Images) {
+		h.attach(image)
+	}
+	for _, raw := range elements(n.Calls) {
+		call := nodeOf(raw)
+		h.block(call.call())
+	}
+	if isObject(n.Call) {
+		h.block(n.call())
+	}
+}
+
+// block adds a part of the message.
+func (h *hearing) block(b *block) {
+	switch b.kind {
+	case textKind:
+		h.text(string(b.text))
+	case callKind:
+		h.cur.Calls = append(h.cur.Calls, b.call())
+	case resultKind:
+		h.cur.Results = append(h.cur.Results, sessionlog.ToolResult{CallID: b.id, Output: b.args, IsError: b.failed})
+		h.cur.names = append(h.cur.names, b.name)
+	case refusalKind, otherKind:
+		h.attach(b.raw)
+	}
 }
 
 // begin begins a message of the history.
@@ -352,14 +432,6 @@ func (h *hearing) attach(raw []byte) {
 	if h.cur.Role == RoleUser && len(raw) > 0 {
 		h.cur.Attachments = append(h.cur.Attachments, oneLine(raw))
 	}
-}
-
-func (h *hearing) call(c sessionlog.ToolCall) { h.cur.Calls = append(h.cur.Calls, c) }
-
-// result notes what a tool gave; name is that of the tool, where the protocol has it.
-func (h *hearing) result(r sessionlog.ToolResult, name string) {
-	h.cur.Results = append(h.cur.Results, r)
-	h.cur.names = append(h.cur.names, name)
 }
 
 // systemMessages takes the system text from the messages that begin the history, where the protocol keeps it there.
@@ -402,6 +474,3 @@ func commonPrefix(a, b []byte) int {
 	}
 	return i
 }
-
-// skipMessage reads a message of which nothing counts.
-func skipMessage(_ *hearing, s *jsonscan.Scanner) { s.Skip() }

@@ -31,16 +31,17 @@ type piece struct {
 // maskCall takes a call apart. Placeholders are numbered through the members and then through the messages, so that the
 // numbers of a conversation's beginning stay as it grows. size is about that of the body, in bytes.
 func (c *Classifier) maskCall(call call, size int) masked {
-	b := getBuffer(size + size/8)
-	defer b.release() // join copies what is kept
-	whole := b.bytes  // a piece a line: canonical JSON holds no newline
+	b := buffers.Get().(*[]byte)
+	whole := slices.Grow((*b)[:0], size+size/8) // a piece a line: canonical JSON holds no newline
 	for i := range call.surface {
 		whole = append(call.surface[i].Value.Append(whole), '\n')
 	}
 	for i := range call.messages.Value.Elems {
 		whole = append(call.messages.Value.Elems[i].Append(whole), '\n')
 	}
-	b.bytes = whole
+	if *b = whole; cap(whole) <= 1<<20 { // one that a large request made is let go
+		defer buffers.Put(b) // join copies what is kept
+	}
 	m := masked{
 		call: call, members: make([]piece, 0, len(call.surface)+1), messages: make([][]byte, 0, len(call.messages.Value.Elems)),
 	}
@@ -111,21 +112,19 @@ func (m *masked) opening() cas.Digest {
 	if m.call.messages.Key == "" {
 		return cas.Sum(m.surface)
 	}
-	b := getBuffer(0)
-	defer b.release()
-	b.bytes = append(b.bytes, '[')
+	out := []byte{'['}
 	for _, p := range m.members {
 		if p.key == m.call.systemKey {
-			b.bytes = append(b.bytes, p.text...)
+			out = append(out, p.text...)
 		}
 	}
 	for _, i := range m.call.systemMessages {
-		b.bytes = append(append(b.bytes, ','), m.messages[i]...)
+		out = append(append(out, ','), m.messages[i]...)
 	}
 	if m.call.user >= 0 {
-		b.bytes = append(append(b.bytes, ','), m.messages[m.call.user]...)
+		out = append(append(out, ','), m.messages[m.call.user]...)
 	}
-	return cas.Sum(append(b.bytes, ']'))
+	return cas.Sum(append(out, ']'))
 }
 
 // turns returns one digest a message; without messages the surface is the one turn.
@@ -140,24 +139,5 @@ func (m *masked) turns() []cas.Digest {
 	return digests
 }
 
-// A buffer is memory that is used for a moment at every request.
-type buffer struct {
-	bytes []byte
-}
-
-var buffers = sync.Pool{New: func() any { return new(buffer) }}
-
-// getBuffer returns an empty buffer with room for so many bytes.
-func getBuffer(size int) *buffer {
-	b := buffers.Get().(*buffer)
-	b.bytes = slices.Grow(b.bytes[:0], size)
-	return b
-}
-
-// release gives the buffer back, whose bytes nobody may read any more; one that a large request made is let go.
-func (b *buffer) release() {
-	const most = 1 << 20 // bytes
-	if cap(b.bytes) <= most {
-		buffers.Put(b)
-	}
-}
+// buffers are memory that is used for a moment at every request.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}

@@ -81,10 +81,10 @@ func (p *part) value() canonjson.Value {
 	if p.digest {
 		key = "digest"
 	}
-	v := object(canonjson.Member{Key: key, Value: text(string(p.content))})
+	v := object(field(key, text(string(p.content))))
 	for _, m := range []struct{ key, value string }{{"name", p.name}, {"filename", p.file}, {"type", p.kind}} {
 		if m.value != "" {
-			v.Members = append(v.Members, canonjson.Member{Key: m.key, Value: text(m.value)})
+			put(&v, m.key, text(m.value))
 		}
 	}
 	return v
@@ -96,7 +96,7 @@ func partsValue(parts []part) canonjson.Value {
 	for i := range parts {
 		list.Elems = append(list.Elems, parts[i].value())
 	}
-	return object(canonjson.Member{Key: "multipart", Value: list})
+	return object(field("multipart", list))
 }
 
 // formCall reads a form of fields, each one a key of the body, into a call. One without a model is not of its shape, but
@@ -116,7 +116,7 @@ func formCall(parts []part, k *keys) (call, bool) {
 		if p.name == modelKey && !p.digest {
 			value = text(string(p.content))
 		}
-		body.Members = append(body.Members, canonjson.Member{Key: p.name, Value: value})
+		put(&body, p.name, value)
 	}
 	c := call{model: member(&body, modelKey)}
 	c.surface, c.params = k.split(&body, modelKey)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // Ollama: its native API. Its OpenAI and Anthropic front doors are those providers' endpoints.
@@ -26,14 +25,10 @@ var (
 )
 
 var ollamaEndpoints = []endpoint{
-	{provider: ollama, name: "chat", paths: paths("*/api/chat"),
-		keys: ollamaChatKeys, read: readOllamaChat, usage: ollamaUsage, talk: ollamaProtocol},
-	{provider: ollama, name: "generate", paths: paths("*/api/generate"),
-		keys: ollamaGenerateKeys, read: readOllamaGenerate, usage: ollamaUsage, talk: prompted(ollamaProtocol)},
-	{provider: ollama, name: "embed", paths: paths("*/api/embed"),
-		keys: ollamaEmbedKeys, read: single("model", "input"), usage: ollamaUsage},
-	{provider: ollama, name: "embeddings", paths: paths("*/api/embeddings"),
-		keys: ollamaEmbedKeys, read: single("model", "prompt"), usage: ollamaUsage},
+	{name: "chat", paths: paths("*/api/chat"), keys: ollamaChatKeys, read: readOllamaChat, talk: ollamaProtocol},
+	{name: "generate", paths: paths("*/api/generate"), keys: ollamaGenerateKeys, read: readOllamaGenerate, talk: prompted(ollamaProtocol)},
+	{name: "embed", paths: paths("*/api/embed"), keys: ollamaEmbedKeys, read: single("model", "input")},
+	{name: "embeddings", paths: paths("*/api/embeddings"), keys: ollamaEmbedKeys, read: single("model", "prompt")},
 }
 
 // readOllamaChat takes a body apart that has a model and messages whose content is text: other servers have an /api/chat
@@ -78,22 +73,6 @@ func readOllamaGenerate(body *canonjson.Value, k *keys) (call, bool) {
 	return single("prompt")(body, k)
 }
 
-// ollamaUsage makes a usage object of the counts that stand at the top of the last object of an answer. The times beside
-// them are none of the run's inputs.
-func ollamaUsage(answer []byte) []byte {
-	var found []byte
-	for text := range answers(answer) {
-		found = latest(found, pickNumbers(text, "prompt_eval_count", "eval_count"))
-	}
-	return found
-}
-
-// ollamaCounting is that of a local server. Older ones leave prompt_eval_count out where the whole prompt was cached: the input then
-// reads 0.
-var ollamaCounting = counting{
-	marks: []string{"prompt_eval_count", "eval_count"}, input: []string{"prompt_eval_count"}, output: []string{"eval_count"},
-}
-
 // ollamaError is the server's error object.
 func ollamaError(_ int, message string) []byte {
 	return marshal(wireObject{"error": message})
@@ -103,26 +82,18 @@ func ollamaError(_ int, message string) []byte {
 // objects as arguments and, in older versions, no id.
 var ollamaProtocol = &protocol{
 	name: "ollama", messages: "messages",
-	top: chatTop, message: chatHeard, event: ollamaEvent,
+	event: ollamaEvent,
 	whole: ollamaWhole, stream: ollamaStream, framing: &jsonLines,
 	putSystem: putSystemMessage,
 }
 
 // ollamaEvent reads an answer, or one line of a stream.
-func ollamaEvent(a *answering, s *jsonscan.Scanner) {
-	var e struct {
-		done                   bool
-		text, thinking, reason string // text is of generate
-		message, failure       []byte
-	}
-	read(s, "model", &a.out.Model, "message", &e.message, "response", &e.text, "thinking", &e.thinking,
-		"done", &e.done, "done_reason", &e.reason, "error", &e.failure)
-	addChatMessage(a, e.message)
-	a.say(thoughtKind, e.thinking)
-	a.say(textKind, e.text)
-	a.failed = a.failed || !isNull(e.failure)
-	if e.done {
-		a.stop(cmp.Or(e.reason, "stop"))
+func ollamaEvent(a *answering, e *event) {
+	a.chatMessage(e.Message)
+	a.say(thoughtKind, textIn(e.Thinking))
+	a.say(textKind, textIn(e.Response)) // of generate
+	if e.Done {
+		a.stop(cmp.Or(e.Stop, "stop"))
 	}
 }
 

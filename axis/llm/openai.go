@@ -32,42 +32,33 @@ var openAIIgnored = []exempt{
 const azureAny = "*/deployments/{model}"
 
 var openAIEndpoints = []endpoint{
-	{provider: openAI, name: "chat.completions", keys: chatKeys, read: readChat, usage: chatUsage, talk: chatProtocol,
+	{name: "chat.completions", keys: chatKeys, read: readChat, talk: chatProtocol,
 		paths: paths(azureAny+"/chat/completions", azureAny+"/extensions/chat/completions", "*/chat/completions",
 			"*/publishers/mistralai/models/{model}:rawPredict", "*/publishers/mistralai/models/{model}:streamRawPredict")},
-	{provider: openAI, name: "responses", paths: paths("*/responses"),
-		keys: responsesKeys, read: readResponses, usage: responsesUsage, talk: responsesProtocol},
-	{provider: openAI, name: responsesWarmUp, paths: paths("*/responses"), turns: newResponsesTurns,
-		keys: responsesWarmUpKeys, read: readWarmUp, usage: responsesUsage},
-	{provider: openAI, name: "responses.ws", paths: paths("*/responses"), turns: newResponsesTurns,
-		keys: responsesSocketKeys, read: readResponsesSocket, usage: responsesUsage, talk: responsesProtocol},
-	{provider: openAI, name: "realtime", paths: paths("*/realtime"), turns: newRealtimeTurns,
-		keys: realtimeKeys, read: readResponses, usage: responsesUsage, talk: realtimeProtocol},
-	{provider: openAI, name: "responses.compact", paths: paths("*/responses/compact"),
-		keys: responsesKeys, read: readResponses, usage: responsesUsage, talk: responsesProtocol},
-	{provider: openAI, name: "responses.input_tokens", paths: paths("*/responses/input_tokens"), plain: countsTokens,
+	{name: "responses", paths: paths("*/responses"), keys: responsesKeys, read: readResponses, talk: responsesProtocol},
+	{name: responsesWarmUp, paths: paths("*/responses"), turns: newResponsesTurns, keys: responsesWarmUpKeys, read: readWarmUp},
+	{name: "responses.ws", paths: paths("*/responses"), turns: newResponsesTurns,
+		keys: responsesSocketKeys, read: readResponsesSocket, talk: responsesProtocol},
+	{name: "realtime", paths: paths("*/realtime"), turns: newRealtimeTurns,
+		keys: realtimeKeys, read: readResponses, talk: realtimeProtocol},
+	{name: "responses.compact", paths: paths("*/responses/compact"), keys: responsesKeys, read: readResponses, talk: responsesProtocol},
+	{name: "responses.input_tokens", paths: paths("*/responses/input_tokens"), plain: countsTokens,
 		keys: responsesKeys, read: readResponses},
-	{provider: openAI, name: "completions",
+	{name: "completions",
 		paths: paths(azureAny+"/completions", "*/engines/{model}/completions", "*/completions"),
-		keys:  completionKeys, read: single("prompt"), usage: chatUsage, talk: prompted(chatProtocol)},
-	{provider: openAI, name: "embeddings",
-		paths: paths(azureAny+"/embeddings", "*/embeddings"),
-		keys:  embeddingKeys, read: single("input"), usage: chatUsage},
-	{provider: openAI, name: "images.generations",
+		keys:  completionKeys, read: single("prompt"), talk: prompted(chatProtocol)},
+	{name: "embeddings", paths: paths(azureAny+"/embeddings", "*/embeddings"), keys: embeddingKeys, read: single("input")},
+	{name: "images.generations",
 		paths: paths(azureAny+"/images/generations", "*/images/generations"),
-		keys:  imageKeys, read: single("prompt"), usage: chatUsage},
-	{provider: openAI, name: "images.edits",
+		keys:  imageKeys, read: single("prompt")},
+	{name: "images.edits",
 		paths: paths(azureAny+"/images/edits", "*/images/edits"),
-		keys:  imageKeys, read: single("prompt"), form: formCall, usage: chatUsage},
-	{provider: openAI, name: "audio.speech",
-		paths: paths(azureAny+"/audio/speech", "*/audio/speech"),
-		keys:  speechKeys, read: single("model", "input"), usage: chatUsage},
-	{provider: openAI, name: "audio.transcriptions",
+		keys:  imageKeys, read: single("prompt"), form: formCall},
+	{name: "audio.speech", paths: paths(azureAny+"/audio/speech", "*/audio/speech"), keys: speechKeys, read: single("model", "input")},
+	{name: "audio.transcriptions",
 		paths: paths(azureAny+"/audio/transcriptions", "*/audio/transcriptions"),
-		keys:  audioKeys, form: formCall, usage: chatUsage},
-	{provider: openAI, name: "audio.translations",
-		paths: paths(azureAny+"/audio/translations", "*/audio/translations"),
-		keys:  audioKeys, form: formCall, usage: chatUsage},
+		keys:  audioKeys, form: formCall},
+	{name: "audio.translations", paths: paths(azureAny+"/audio/translations", "*/audio/translations"), keys: audioKeys, form: formCall},
 }
 
 // The endpoints without messages.
@@ -84,10 +75,6 @@ var (
 var formOmitted = []exempt{
 	{"the boundary of a multipart body", "made up for each request; parts count by name, file name, type and content"},
 }
-
-// chatUsage finds the usage of an answer of Chat Completions and its kin. A stream holds it in its last chunk, where the
-// caller asked for it; Groq also puts it under x_groq.
-var chatUsage = usageAt("usage", "x_groq.usage")
 
 // openAIError is the error object of the APIs.
 func openAIError(status int, message string) []byte {

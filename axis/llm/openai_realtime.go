@@ -5,7 +5,6 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // OpenAI's Realtime API: the server keeps the conversation, and response.create asks for the next answer of it. So a turn asks for the
@@ -61,7 +60,7 @@ func newRealtimeTurns(s *socket) exchange.Turns {
 	t := &realtimeTurns{socket: s, session: object()}
 	for _, name := range []string{"model", "deployment"} {
 		if model := s.query.Get(name); model != "" {
-			t.session = object(canonjson.Member{Key: modelKey, Value: text(model)})
+			t.session = object(field(modelKey, text(model)))
 			break
 		}
 	}
@@ -70,11 +69,8 @@ func newRealtimeTurns(s *socket) exchange.Turns {
 
 // Client implements exchange.Turns.
 func (t *realtimeTurns) Client(_ int, payload []byte) exchange.Turn {
-	if !mayBeObject(payload) {
-		return outside
-	}
 	m, err := canonjson.Parse(payload)
-	if err != nil {
+	if err != nil || m.Kind != canonjson.Object {
 		return outside
 	}
 	switch member(&m, "type") {
@@ -126,14 +122,10 @@ func (t *realtimeTurns) commit(id, after string) {
 	if name == "" || t.find(id) >= 0 {
 		return
 	}
-	item := object(
-		canonjson.Member{Key: "type", Value: text("message")}, canonjson.Member{Key: "role", Value: text("user")},
-		canonjson.Member{Key: "content", Value: array(object(
-			canonjson.Member{Key: "type", Value: text("input_audio")}, canonjson.Member{Key: "audio", Value: text(name)},
-		))},
-	)
+	sound := object(field("type", text("input_audio")), field("audio", text(name)))
+	item := object(field("type", text("message")), field("role", text("user")), field("content", array(sound)))
 	if id != "" {
-		item.Members = append(item.Members, canonjson.Member{Key: "id", Value: text(id)})
+		put(&item, "id", text(id))
 	}
 	t.insert(after, item)
 }
@@ -160,51 +152,47 @@ func (t *realtimeTurns) folded(settings *canonjson.Value) []byte {
 		for i := range t.items {
 			input.Elems = append(input.Elems, t.items[i].value)
 		}
-		whole.Members = append(whole.Members, canonjson.Member{Key: "input", Value: input})
+		put(&whole, "input", input)
 	}
-	whole.Members = append(whole.Members, canonjson.Member{Key: foldedKey, Value: object(canonjson.Member{Key: "sent", Value: *settings})})
+	put(&whole, foldedKey, object(field("sent", *settings)))
 	return whole.Append(nil)
 }
 
 // A realtimeEvent is what a message of the server says of its turn.
 type realtimeEvent struct {
-	kind, response, item, previous, cause string
-	answer, added                         []byte
-}
-
-func readRealtimeEvent(payload []byte) (e realtimeEvent, ok bool) {
-	if !mayBeObject(payload) {
-		return e, false
-	}
-	var s jsonscan.Scanner
-	s.Reset(payload)
-	read(&s, "type", &e.kind, "response_id", &e.response, "item_id", &e.item, "previous_item_id", &e.previous, "item", &e.added,
-		"response", &e.answer, "error", func() { read(&s, "event_id", &e.cause) })
-	if e.answer != nil {
-		e.response = idIn(e.answer)
-	}
-	return e, s.End() == nil
+	Kind     string `json:"type"`
+	Response string `json:"response_id"`
+	Item     string `json:"item_id"`
+	Previous string `json:"previous_item_id"`
+	Added    []byte `json:"item"`
+	Answer   []byte `json:"response"`
+	Error    struct {
+		Cause string `json:"event_id"`
+	} `json:"error"`
 }
 
 // Server implements exchange.Turns.
 func (t *realtimeTurns) Server(_ int, payload []byte) exchange.Turn {
-	e, ok := readRealtimeEvent(payload)
-	if !ok {
+	var e realtimeEvent
+	if !fillWhole(payload, &e) {
 		return outside
 	}
-	switch e.kind {
+	if e.Answer != nil {
+		e.Response = idIn(e.Answer)
+	}
+	switch e.Kind {
 	case "response.created":
 		return t.created(&e)
 	case "response.done":
 		return t.done(&e)
 	case "conversation.item.added", "conversation.item.created":
-		t.name(e.added)
+		t.name(e.Added)
 	case "input_audio_buffer.committed":
-		t.commit(e.item, e.previous)
+		t.commit(e.Item, e.Previous)
 	case "error":
 		return t.failed(&e)
 	}
-	if turn := t.of(e.response); turn != nil {
+	if turn := t.of(e.Response); turn != nil {
 		return partOfTurn(turn.of, false)
 	}
 	return outside
@@ -224,7 +212,7 @@ func (t *realtimeTurns) of(id string) *realtimeTurn {
 func (t *realtimeTurns) created(e *realtimeEvent) exchange.Turn {
 	for _, turn := range t.open {
 		if turn.id == "" {
-			turn.id = e.response
+			turn.id = e.Response
 			return partOfTurn(turn.of, false)
 		}
 	}
@@ -232,17 +220,17 @@ func (t *realtimeTurns) created(e *realtimeEvent) exchange.Turn {
 		return outside
 	}
 	begun := t.begin(exchange.TurnBegins, t.folded(&canonjson.Value{Kind: canonjson.Object}), nil)
-	t.open = append(t.open, &realtimeTurn{of: begun.Of, id: e.response})
+	t.open = append(t.open, &realtimeTurn{of: begun.Of, id: e.Response})
 	return begun
 }
 
 // done takes the end of an answer, whose items join the conversation.
 func (t *realtimeTurns) done(e *realtimeEvent) exchange.Turn {
-	turn := t.of(e.response)
+	turn := t.of(e.Response)
 	if turn == nil {
 		return outside
 	}
-	if answer, err := canonjson.Parse(e.answer); err == nil && !turn.aside {
+	if answer, err := canonjson.Parse(e.Answer); err == nil && !turn.aside {
 		shrink(&answer)
 		at(&answer, "output", func(items *canonjson.Value) {
 			for _, item := range items.Elems {
@@ -256,7 +244,7 @@ func (t *realtimeTurns) done(e *realtimeEvent) exchange.Turn {
 // failed takes an error: of the turn whose message it names, or of the first that waits where it names none.
 func (t *realtimeTurns) failed(e *realtimeEvent) exchange.Turn {
 	for _, turn := range t.open {
-		if turn.id == "" && (e.cause == "" || e.cause == turn.event) {
+		if turn.id == "" && (e.Error.Cause == "" || e.Error.Cause == turn.event) {
 			return t.close(turn)
 		}
 	}
@@ -288,14 +276,14 @@ func refuseRealtime(message string) []byte {
 	var f folding
 	f.add("type", []byte(`"error"`))
 	f.add("event_id", []byte(`"event_tapedeck"`))
-	f.add("error", errorOf(openAIError(exchange.RefusedStatus, message)))
+	f.add("error", objectAt(openAIError(exchange.RefusedStatus, message), "error"))
 	return f.end()
 }
 
 // realtimeProtocol is the Realtime API, whose items and events are those of Responses, and more of them.
 var realtimeProtocol = &protocol{
 	name: "openai-realtime", messages: "input",
-	top: responsesTop, message: responsesHeard, event: responsesEvent,
+	event:  responsesEvent,
 	stream: realtimeStream,
 }
 

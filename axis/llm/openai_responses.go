@@ -1,14 +1,10 @@
 package llm
 
 import (
-	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
-	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
 
 // A conversation that the server keeps (previous_response_id) sends only what is new, so each of its requests opens a
@@ -86,10 +82,7 @@ func readResponses(body *canonjson.Value, k *keys) (call, bool) {
 		input = &none
 	}
 	if input.Kind == canonjson.String {
-		*input = array(object(
-			canonjson.Member{Key: "role", Value: text("user")},
-			canonjson.Member{Key: "content", Value: *input},
-		))
+		*input = array(object(field("role", text("user")), field("content", *input)))
 	}
 	if input.Kind != canonjson.Array {
 		return call{}, false
@@ -113,7 +106,7 @@ func responsesItem(item *canonjson.Value, ids *pairs) {
 		return
 	}
 	if get(item, "type") == nil {
-		item.Members = append(item.Members, canonjson.Member{Key: "type", Value: text("message")})
+		put(item, "type", text("message"))
 	}
 	kind := "input_text"
 	if role == "assistant" {
@@ -125,14 +118,11 @@ func responsesItem(item *canonjson.Value, ids *pairs) {
 	})
 }
 
-// responsesUsage finds the usage of an answer. A stream, and a socket, end with an event that holds the whole response.
-var responsesUsage = usageAt("response.usage", "usage")
-
 // responsesProtocol is OpenAI's Responses API. An item that has a call_id is a call of a tool that the program runs, or its
 // result; other calls (web_search_call, code_interpreter_call, mcp_call, …) ran at the provider.
 var responsesProtocol = &protocol{
 	name: "openai-responses", messages: "input",
-	top: responsesTop, message: responsesHeard, event: responsesEvent,
+	event: responsesEvent,
 	whole: responsesWhole, stream: responsesStream, framing: &namedEvents,
 	putSystem: putInstructions,
 }
@@ -145,120 +135,33 @@ func putInstructions(body *canonjson.Value, s string) {
 	put(body, "instructions", text(s))
 }
 
-func responsesTop(h *hearing, s *jsonscan.Scanner, key string) bool {
-	switch key {
-	case "instructions":
-		h.top.system = readText(s)
-	case "previous_response_id":
-		h.top.follows = readText(s)
-	case foldedKey:
-		readIn(objectAt(s.Raw(), "sent"), "previous_response_id", &h.top.follows)
-	case "tools":
-		readList(s, func() {
-			kind := ""
-			read(s, "type", &kind)
-			h.top.tools = h.top.tools || !ranByOpenAI(kind)
-		})
-	default:
-		return false
-	}
-	return true
-}
-
-// ranByOpenAI reports whether tools of a type run at the provider.
-func ranByOpenAI(kind string) bool {
-	switch kind {
-	case "file_search", "code_interpreter", "mcp", "image_generation":
-		return true
-	}
-	return strings.HasPrefix(kind, "web_search")
-}
-
-// An outputItem is one item of an input or an output.
-type outputItem struct {
-	kind, role, key, id, name, status string
-	content, output, args             []byte // args are arguments or the action
-	input                             []byte // of a custom tool
-	summary                           []byte
-}
-
-func (it *outputItem) read(s *jsonscan.Scanner) {
-	read(s, "type", &it.kind, "role", &it.role, "id", &it.key, "call_id", &it.id, "name", &it.name, "status", &it.status,
-		"content", &it.content, "output", &it.output, "arguments", &it.args, "action", &it.args, "operation", &it.args,
-		"input", &it.input, "summary", &it.summary)
-}
-
-// isCall reports whether the program has to run what the item asks for.
-func (it *outputItem) isCall() bool { return it.id != "" && strings.HasSuffix(it.kind, "_call") }
-
-// block returns the call that an item is. A call without a name is called by its type: local_shell, apply_patch.
-func (it *outputItem) block() *block {
-	b := &block{kind: callKind, id: it.id, name: it.name}
-	if b.name == "" {
-		b.name = strings.TrimSuffix(it.kind, "_call")
-	}
-	switch {
-	case isText(it.args):
-		b.text = []byte(textIn(it.args))
-	case it.args != nil:
-		b.args = objectArguments(it.args)
-	case isText(it.input):
-		b.free, b.text = true, []byte(textIn(it.input))
-	}
-	return b
-}
-
-func responsesHeard(h *hearing, s *jsonscan.Scanner) {
-	var it outputItem
-	it.read(s)
-	switch {
-	case it.id != "" && strings.HasSuffix(it.kind, "_output"):
-		h.begin(RoleTool)
-		h.result(sessionlog.ToolResult{CallID: it.id, Output: outputOf(it.output), IsError: it.status == "failed"}, "")
-	case it.isCall():
-		h.begin(RoleAssistant)
-		h.call(it.block().call())
-	case it.role != "":
-		h.begin(it.role)
-		h.parts(it.content)
-	default: // reasoning, references, what the provider did itself
-		h.begin(RoleAssistant)
-	}
-}
-
 // responsesEvent reads a whole response, or one event of a stream.
-func responsesEvent(a *answering, s *jsonscan.Scanner) {
-	var e struct {
-		kind, status                           string
-		key                                    string
-		item, response, delta, output, failure []byte
-	}
-	read(s, "type", &e.kind, "item_id", &e.key, "item", &e.item, "response", &e.response, "delta", &e.delta,
-		"output", &e.output, "status", &e.status, "id", &a.out.ID, "model", &a.out.Model, "error", &e.failure)
-	a.failed = a.failed || !isNull(e.failure) || e.kind == "error"
-	switch e.kind {
+func responsesEvent(a *answering, e *event) {
+	switch e.Kind {
 	case "": // the response itself
-		responsesOutput(a, e.output, e.status)
+		a.responsesOutput(elements(e.Output), e.Status)
 	case "response.created", "response.in_progress", "response.completed", "response.incomplete", "response.failed", "response.done":
-		within(e.response, func(s *jsonscan.Scanner) { responsesEvent(a, s) })
+		a.read(responsesEvent, e.Response)
 	case "response.output_item.added":
-		responsesAdd(a, e.item)
+		a.itemBegins(e.Item)
 	case "response.output_item.done":
-		responsesDone(a, e.item)
+		a.itemDone(e.Item)
 	case "response.output_text.delta", "response.function_call_arguments.delta", "response.custom_tool_call_input.delta",
 		"response.reasoning_summary_text.delta", "response.reasoning_text.delta", "response.refusal.delta",
 		"response.output_audio_transcript.delta", "response.audio_transcript.delta", "response.text.delta":
-		if b := a.block(blockKey(e.key)); b != nil && e.key != "" {
-			b.text = append(b.text, textIn(e.delta)...)
+		if b := a.keyed[blockKey(e.ItemID)]; b != nil {
+			b.text = append(b.text, textIn(e.Delta)...)
 		}
 	}
 }
 
 // responsesOutput takes the items of a whole response, which stand for those that a stream brought before.
-func responsesOutput(a *answering, output []byte, status string) {
-	if !isEmpty(output) {
+func (a *answering) responsesOutput(items [][]byte, status string) {
+	if len(items) > 0 {
 		a.blocks = nil
-		elementsOf(output, func(item []byte) { addOutputItem(a, item) })
+	}
+	for _, item := range items {
+		a.blocks = append(a.blocks, itemBlocks(item)...)
 	}
 	switch status {
 	case "completed", "incomplete":
@@ -268,76 +171,47 @@ func responsesOutput(a *answering, output []byte, status string) {
 	}
 }
 
-// responsesAdd begins an item of a stream: its deltas go to one block, until the item is done.
-func responsesAdd(a *answering, raw []byte) {
-	var it outputItem
-	within(raw, it.read)
-	switch {
-	case it.isCall():
-		b := it.block()
-		b.key, b.text = blockKey(it.key), nil
+// itemBegins begins an item of a stream: its deltas go to one block, until the item is done.
+func (a *answering) itemBegins(raw []byte) {
+	n := nodeOf(raw)
+	switch b := n.block(); {
+	case b.kind == callKind:
+		b.key, b.text = blockKey(n.ID), nil
 		a.put(b)
-	case it.kind == "reasoning":
-		a.add(thoughtKind, blockKey(it.key))
-	case it.kind == "message":
-		a.add(textKind, blockKey(it.key))
+	case b.kind == thoughtKind:
+		a.put(&block{kind: thoughtKind, key: blockKey(n.ID)})
+	case n.Kind == "message":
+		a.put(&block{kind: textKind, key: blockKey(n.ID)})
 	}
 }
 
-// responsesDone puts an item in the place of what its deltas said.
-func responsesDone(a *answering, raw []byte) {
-	id := idIn(raw)
-	b := a.block(blockKey(id))
-	if b == nil || id == "" {
-		addOutputItem(a, raw)
-		return
+// itemDone puts an item in the place of what its deltas said.
+func (a *answering) itemDone(raw []byte) {
+	n := nodeOf(raw)
+	b := a.keyed[blockKey(n.ID)]
+	if b == nil {
+		b = new(block)
+		a.put(b)
 	}
-	before := a.blocks
-	a.blocks = nil
-	addOutputItem(a, raw)
-	b.done, b.parts = true, a.blocks
-	a.blocks = before
+	b.done, b.parts = true, itemBlocks(raw)
+}
+
+// itemBlocks returns the blocks of an item of an output.
+func itemBlocks(raw []byte) (blocks []*block) {
+	n := nodeOf(raw)
+	if n.Kind != "message" {
+		return []*block{n.block()}
+	}
+	for _, part := range elements(n.Content) {
+		blocks = append(blocks, partOf(part))
+	}
+	return blocks
 }
 
 // idIn returns the id of an object.
-func idIn(raw []byte) (id string) {
-	readIn(raw, "id", &id)
-	return id
-}
-
-// addOutputItem adds an item of an output.
-func addOutputItem(a *answering, raw []byte) {
-	var it outputItem
-	within(raw, it.read)
-	switch {
-	case it.isCall():
-		a.put(it.block())
-	case it.kind == "reasoning":
-		b := a.add(thoughtKind, "")
-		b.raw = raw
-		b.text = saying(cmp.Or(textsIn(it.summary), textsIn(it.content)))
-	case it.kind == "message":
-		elementsOf(it.content, func(part []byte) { addOutputPart(a, part) })
-	default:
-		a.other(raw)
-	}
-}
-
-// addOutputPart adds a part of a message.
-func addOutputPart(a *answering, raw []byte) {
-	kind, text := partOf(raw)
-	switch kind {
-	case "output_text", "text", "output_audio", "audio":
-		b := a.add(textKind, "")
-		b.text = []byte(text)
-		var marks []byte
-		readIn(raw, "annotations", &marks)
-		elementsOf(marks, func(mark []byte) { b.marks = append(b.marks, mark) })
-	case "refusal":
-		a.add(refusalKind, "").text = []byte(text)
-	default:
-		a.other(raw)
-	}
+func idIn(raw []byte) string {
+	n := nodeOf(raw)
+	return n.ID
 }
 
 // responsesWhole is https://platform.openai.com/docs/api-reference/responses.

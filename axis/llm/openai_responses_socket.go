@@ -54,55 +54,48 @@ func (t *responsesTurns) lane(name string) *responsesLane {
 	return l
 }
 
-// A responsesMessage is what a message of either side says of its turn. The values are parts of the message.
+// A responsesMessage is what a message of either side says of its turn.
 type responsesMessage struct {
-	kind, lane, previous  string
-	input, item, response []byte
-}
-
-func readResponsesMessage(payload []byte) (m responsesMessage, ok bool) {
-	if !mayBeObject(payload) {
-		return m, false
-	}
-	var s jsonscan.Scanner
-	s.Reset(payload)
-	read(&s, "type", &m.kind, "stream_id", &m.lane, "previous_response_id", &m.previous, "item", &m.item, "input", &m.input,
-		"response", &m.response)
-	return m, s.End() == nil
+	Kind     string `json:"type"`
+	Lane     string `json:"stream_id"`
+	Previous string `json:"previous_response_id"`
+	Input    []byte `json:"input"`
+	Item     []byte `json:"item"`
+	Response []byte `json:"response"`
 }
 
 // Client implements exchange.Turns.
 func (t *responsesTurns) Client(_ int, payload []byte) exchange.Turn {
-	m, ok := readResponsesMessage(payload)
-	if !ok {
+	var m responsesMessage
+	if !fillWhole(payload, &m) {
 		return outside
 	}
-	switch m.kind {
+	switch m.Kind {
 	case "response.create":
 		return t.create(&m, payload)
 	case "response.steer":
-		l := t.lane(m.lane)
-		l.steered = append(l.steered, inputItems(m.input)...)
+		l := t.lane(m.Lane)
+		l.steered = append(l.steered, inputItems(m.Input)...)
 	}
 	return outside
 }
 
 // create begins a turn that the program asks for.
 func (t *responsesTurns) create(m *responsesMessage, payload []byte) exchange.Turn {
-	before := t.threads[m.previous]
+	before := t.threads[m.Previous]
 	if _, _, twice := jsonscan.Duplicate(payload); twice {
 		before = nil
 	}
-	own := inputItems(m.input)
+	own := inputItems(m.Input)
 	turn := &responsesTurn{thread: before.then(own)}
-	l := t.lane(m.lane)
+	l := t.lane(m.Lane)
 	l.open = append(l.open, turn)
 	l.head = settings(payload)
 	body := bytes.Clone(payload)
 	if before != nil && before.size+len(payload) <= maxFolded {
-		body = folded(payload, turn.thread, m.previous, len(own))
+		body = folded(payload, turn.thread, m.Previous, len(own))
 	}
-	begun := t.begin(exchange.TurnBegins, body, refuseResponses(m.lane))
+	begun := t.begin(exchange.TurnBegins, body, refuseResponses(m.Lane))
 	turn.of = begun.Of
 	return begun
 }
@@ -166,16 +159,16 @@ func inputItems(input []byte) [][]byte {
 
 // Server implements exchange.Turns.
 func (t *responsesTurns) Server(_ int, payload []byte) exchange.Turn {
-	m, ok := readResponsesMessage(payload)
-	l := t.lanes[m.lane]
-	if !ok || l == nil {
+	var m responsesMessage
+	if !fillWhole(payload, &m) || t.lanes[m.Lane] == nil {
 		return outside
 	}
-	switch m.kind {
+	l := t.lanes[m.Lane]
+	switch m.Kind {
 	case "response.created":
-		return t.created(l, idIn(m.response))
+		return t.created(l, idIn(m.Response))
 	case "response.completed", "response.incomplete", "response.failed":
-		return t.ended(l, m.response)
+		return t.ended(l, m.Response)
 	case "error":
 		if len(l.open) == 0 {
 			return outside
@@ -183,11 +176,11 @@ func (t *responsesTurns) Server(_ int, payload []byte) exchange.Turn {
 		return t.close(l, 0)
 	}
 	turn := l.running()
-	if turn == nil || !strings.HasPrefix(m.kind, "response.") || strings.HasPrefix(m.kind, "response.steer.") {
+	if turn == nil || !strings.HasPrefix(m.Kind, "response.") || strings.HasPrefix(m.Kind, "response.steer.") {
 		return outside
 	}
-	if m.kind == "response.output_item.done" && isObject(m.item) {
-		turn.output = append(turn.output, bytes.Clone(m.item))
+	if m.Kind == "response.output_item.done" && isObject(m.Item) {
+		turn.output = append(turn.output, bytes.Clone(m.Item))
 	}
 	return partOfTurn(turn.of, false)
 }
@@ -220,9 +213,8 @@ func (t *responsesTurns) created(l *responsesLane, id string) exchange.Turn {
 
 // ended takes the end of an answer, which can be gone on from.
 func (t *responsesTurns) ended(l *responsesLane, response []byte) exchange.Turn {
-	var id string
-	var whole []byte
-	readIn(response, "id", &id, "output", &whole)
+	whole := nodeOf(response)
+	id := whole.ID
 	at := 0
 	for i, turn := range l.open {
 		if turn.id == id {
@@ -236,7 +228,7 @@ func (t *responsesTurns) ended(l *responsesLane, response []byte) exchange.Turn 
 	turn := l.open[at]
 	output := turn.output
 	if len(output) == 0 {
-		output = ownItems(whole)
+		output = ownItems(whole.Output)
 	}
 	l.latest = turn.thread.then(output)
 	t.remember(id, l.latest)
@@ -275,10 +267,7 @@ func refuseResponses(lane string) func(string) []byte {
 		if lane != "" {
 			f.add("stream_id", jsonText(lane))
 		}
-		f.add("error", errorOf(openAIError(exchange.RefusedStatus, message)))
+		f.add("error", objectAt(openAIError(exchange.RefusedStatus, message), "error"))
 		return f.end()
 	}
 }
-
-// errorOf returns the error of an error object.
-func errorOf(whole []byte) []byte { return objectAt(whole, "error") }

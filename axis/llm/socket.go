@@ -130,23 +130,7 @@ func (t *thread) list(b []byte) []byte {
 }
 
 // ownItems are copies of the elements of a JSON list, in memory of their own.
-func ownItems(list []byte) [][]byte {
-	n := 0
-	elementsOf(list, func([]byte) { n++ })
-	if n == 0 {
-		return nil
-	}
-	own := bytes.Clone(list)
-	items := make([][]byte, 0, n)
-	elementsOf(own, func(item []byte) { items = append(items, item) })
-	return items
-}
-
-// trimmed reports whether a message may be JSON at all, whatever its opcode: Gemini's servers send theirs as binary.
-func mayBeObject(payload []byte) bool {
-	head := bytes.TrimLeft(payload, " \t\r\n")
-	return len(head) > 0 && head[0] == '{'
-}
+func ownItems(list []byte) [][]byte { return elements(bytes.Clone(list)) }
 
 // Sound and pictures pass in every message of a live conversation, and a folded request says all of it again. So there they stand as
 // the digest of what was sent: it counts as the sound itself would, and takes no room.

@@ -18,10 +18,10 @@ func (c *Conversation) Surface() canonjson.Value {
 		for i := range c.Turns {
 			messages.Elems = append(messages.Elems, c.Turns[i].value(ids))
 		}
-		out.Members = append(out.Members, canonjson.Member{Key: "messages", Value: messages})
+		put(&out, "messages", messages)
 	}
 	for _, m := range []canonjson.Member{
-		{Key: "system", Value: c.System}, {Key: "tools", Value: c.Tools}, {Key: "tool_choice", Value: c.Choice}, {Key: "thinking", Value: c.Thinking},
+		field("system", c.System), field("tools", c.Tools), field("tool_choice", c.Choice), field("thinking", c.Thinking),
 	} {
 		if m.Value.Kind != canonjson.Null {
 			out.Members = append(out.Members, m)
@@ -32,22 +32,20 @@ func (c *Conversation) Surface() canonjson.Value {
 
 // value returns a message.
 func (m *Turn) value(ids *callNumbers) canonjson.Value {
-	out := object(canonjson.Member{Key: "role", Value: text(m.Role)}, canonjson.Member{Key: "content", Value: contentValue(m.Parts)})
+	out := object(field("role", text(m.Role)), field("content", contentValue(m.Parts)))
 	if len(m.Calls) > 0 {
 		calls := array()
 		for _, c := range m.Calls {
-			calls.Elems = append(calls.Elems, object(
-				canonjson.Member{Key: "id", Value: validText(ids.call(c.ID))}, canonjson.Member{Key: "name", Value: validText(c.Name)},
-				canonjson.Member{Key: "arguments", Value: c.Arguments},
-			))
+			call := object(field("id", validText(ids.call(c.ID))), field("name", validText(c.Name)), field("arguments", c.Arguments))
+			calls.Elems = append(calls.Elems, call)
 		}
-		out.Members = append(out.Members, canonjson.Member{Key: "tool_calls", Value: calls})
+		put(&out, "tool_calls", calls)
 	}
 	if m.Role == RoleTool {
-		out.Members = append(out.Members, canonjson.Member{Key: "tool_call_id", Value: validText(ids.result(m.Of))})
+		put(&out, "tool_call_id", validText(ids.result(m.Of)))
 	}
 	if m.Failed {
-		out.Members = append(out.Members, canonjson.Member{Key: "is_error", Value: canonjson.Value{Kind: canonjson.Bool, Bool: true}})
+		put(&out, "is_error", canonjson.Value{Kind: canonjson.Bool, Bool: true})
 	}
 	out.Members = append(out.Members, m.Extra...)
 	return out

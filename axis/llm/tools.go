@@ -87,7 +87,7 @@ func toolOf(v *canonjson.Value) (out []canonjson.Value) {
 			if inner := get(&m.Value, "json"); inner != nil && len(m.Value.Members) == 1 && m.Key == "inputSchema" { // Bedrock's
 				m.Value = *inner
 			}
-			tool.Members = append(tool.Members, canonjson.Member{Key: "input_schema", Value: m.Value})
+			put(&tool, "input_schema", m.Value)
 		default:
 			tool.Members = append(tool.Members, m)
 		}
@@ -129,7 +129,7 @@ func choiceOf(v *canonjson.Value) canonjson.Value {
 }
 
 func toolNamed(name canonjson.Value) canonjson.Value {
-	return object(canonjson.Member{Key: "type", Value: text("tool")}, canonjson.Member{Key: "name", Value: name})
+	return object(field("type", text("tool")), field("name", name))
 }
 
 // wireChoice returns a request's choice of tools; null for none. Gemini's is a mode, and the names that it is among; Bedrock's has the
@@ -187,5 +187,5 @@ func thinkingOf(v *canonjson.Value) canonjson.Value {
 	case budget.Num == 0 && budget.Str == "":
 		return canonjson.Value{}
 	}
-	return object(canonjson.Member{Key: "type", Value: text("enabled")}, canonjson.Member{Key: "budget_tokens", Value: budget})
+	return object(field("type", text("enabled")), field("budget_tokens", budget))
 }

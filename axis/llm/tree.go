@@ -70,6 +70,11 @@ func object(members ...canonjson.Member) canonjson.Value {
 	return canonjson.Value{Kind: canonjson.Object, Members: members}
 }
 
+// field is a member of an object.
+func field(key string, value canonjson.Value) canonjson.Member {
+	return canonjson.Member{Key: key, Value: value}
+}
+
 // array builds an array.
 func array(elems ...canonjson.Value) canonjson.Value {
 	return canonjson.Value{Kind: canonjson.Array, Elems: elems}
@@ -80,7 +85,7 @@ func text(s string) canonjson.Value { return canonjson.Value{Kind: canonjson.Str
 
 // textBlock builds {"type":kind,"text":s}.
 func textBlock(kind string, s canonjson.Value) canonjson.Value {
-	return object(canonjson.Member{Key: "type", Value: text(kind)}, canonjson.Member{Key: "text", Value: s})
+	return object(field("type", text(kind)), field("text", s))
 }
 
 // member returns the string under key, "" where there is none.
@@ -101,12 +106,7 @@ func list(v *canonjson.Value, key string) *canonjson.Value {
 
 // firstRole returns the index of the first element whose role is one of roles, -1 for none.
 func firstRole(messages *canonjson.Value, roles ...string) int {
-	for i := range messages.Elems {
-		if slices.Contains(roles, member(&messages.Elems[i], "role")) {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(messages.Elems, func(m canonjson.Value) bool { return slices.Contains(roles, member(&m, "role")) })
 }
 
 // withRole returns the indices of the messages whose role is one of roles.
@@ -122,10 +122,8 @@ func withRole(messages *canonjson.Value, roles ...string) []int {
 
 // pairs numbers the ids that pair calls of tools with their results by their first appearance in a conversation: which
 // call a result belongs to counts, what a server or an SDK made up to say so does not. The numbers of a conversation's
-// beginning stay as it grows. The zero pairs is ready.
-type pairs struct {
-	seen map[string]int
-}
+// beginning stay as it grows.
+type pairs map[string]int
 
 // number replaces the id under key by its number.
 func (p *pairs) number(v *canonjson.Value, key string) {
@@ -133,13 +131,11 @@ func (p *pairs) number(v *canonjson.Value, key string) {
 	if id == nil || id.Kind != canonjson.String || id.Str == "" {
 		return
 	}
-	n, ok := p.seen[id.Str]
-	if !ok {
-		if p.seen == nil {
-			p.seen = make(map[string]int)
-		}
-		n = len(p.seen) + 1
-		p.seen[id.Str] = n
+	if *p == nil {
+		*p = make(pairs)
 	}
-	id.Str = "#" + strconv.Itoa(n)
+	if (*p)[id.Str] == 0 {
+		(*p)[id.Str] = len(*p) + 1
+	}
+	id.Str = "#" + strconv.Itoa((*p)[id.Str])
 }

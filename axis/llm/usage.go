@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -43,7 +42,11 @@ func (u Usage) Add(v Usage) Usage {
 // testbench writes zeros where its fixture says nothing.
 func UsageOf(call *tape.LLMCall) (Usage, bool) {
 	if len(call.Usage) > 0 {
-		return readUsage(call.Provider, call.Usage)
+		v, err := canonjson.Parse(call.Usage)
+		if err != nil {
+			return Usage{}, false
+		}
+		return usageIn(call.Provider, &v)
 	}
 	response := foreignResponse(call)
 	if response.Kind == canonjson.Null {
@@ -55,7 +58,7 @@ func UsageOf(call *tape.LLMCall) (Usage, bool) {
 		where = inner
 	}
 	provider := member(&response, "provider")
-	u, ok := anthropicCounting.read(provider, where)
+	u, ok := usageIn(provider, where)
 	return u, ok && (inner == nil || u != Usage{})
 }
 
@@ -85,60 +88,71 @@ func foreignResponse(call *tape.LLMCall) canonjson.Value {
 	return v
 }
 
-// A counting is one way of counting: where in a usage object, by a path of keys with dots, the numbers stand. Of several paths the first
-// that has a number counts.
-type counting struct {
-	marks                   []string // any of these keys tells it
-	input, output           []string
-	cacheRead, cacheWrite   []string
-	cacheWrite1h, reasoning []string
-	// apart says that input leaves out what a cache was read or written for; nil never says so.
-	apart func(provider string, v *canonjson.Value) bool
-	// more adds what the paths cannot say; nil adds nothing.
-	more func(v *canonjson.Value, u *Usage)
-}
-
-// countings are told apart by their keys, so that one object reads the same whoever passed it on. The first that fits has it.
-var countings = []*counting{
-	&geminiCounting, &ollamaCounting, &converseCounting, &metricsCounting, &invokeCounting, &cohereCounting, &chatCounting, &anthropicCounting,
-}
-
-// readUsage reads a provider's usage object.
-func readUsage(provider string, object []byte) (Usage, bool) {
-	v, err := canonjson.Parse(object)
-	if err != nil {
-		return Usage{}, false
+// Where the usage objects of all providers have their numbers, by paths of keys with dots: the first that has a number counts. They are told
+// apart by their keys, so that one object reads the same whoever passed it on. Older servers of Ollama leave prompt_eval_count out where the
+// whole prompt was cached: the input then reads 0. Cohere says what the model saw, else what was billed.
+var (
+	inputCounts = []string{
+		"promptTokenCount", "prompt_eval_count", "inputTokens", "inputTokenCount", "prompt_token_count", "inputTextTokenCount",
+		"tokens.input_tokens", "billed_units.input_tokens", "prompt_tokens", "input_tokens",
 	}
-	for _, c := range countings {
-		if slices.ContainsFunc(c.marks, func(key string) bool { return get(&v, key) != nil }) {
-			return c.read(provider, &v)
-		}
+	outputCounts = []string{
+		"candidatesTokenCount", "responseTokenCount", "eval_count", "outputTokens", "outputTokenCount", "generation_token_count",
+		"tokens.output_tokens", "billed_units.output_tokens", "completion_tokens", "output_tokens",
 	}
-	return Usage{}, false
-}
+	cacheReadCounts = []string{
+		"cachedContentTokenCount", "cacheReadInputTokens", "cacheReadInputTokenCount", "prompt_tokens_details.cached_tokens",
+		"prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens", "input_tokens_details.cached_tokens",
+		"input_token_details.cached_tokens", "cache_read_tokens",
+	}
+	cacheWriteCounts = []string{
+		"cacheWriteInputTokens", "cacheWriteInputTokenCount", "prompt_tokens_details.cache_write_tokens",
+		"prompt_tokens_details.cache_creation_tokens", "cache_creation_input_tokens", "input_tokens_details.cache_write_tokens",
+		"cache_write_tokens",
+	}
+	reasoningCounts = []string{
+		"thoughtsTokenCount", "completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens",
+		"output_tokens_details.thinking_tokens",
+	}
+	// apartCounts are of providers whose input leaves out what a cache was read or written for: Anthropic and Bedrock.
+	apartCounts = []string{
+		"cache_read_input_tokens", "cache_creation_input_tokens", "cacheReadInputTokens", "cacheWriteInputTokens",
+		"cacheReadInputTokenCount", "cacheWriteInputTokenCount",
+	}
+)
 
-// read reads a usage object; false where it has no number.
-func (c *counting) read(provider string, v *canonjson.Value) (u Usage, found bool) {
-	for _, count := range []struct {
-		to    *int64
-		paths []string
-	}{
-		{&u.InputTokens, c.input}, {&u.OutputTokens, c.output}, {&u.CacheReadTokens, c.cacheRead},
-		{&u.CacheWriteTokens, c.cacheWrite}, {&u.CacheWrite1hTokens, c.cacheWrite1h}, {&u.ReasoningTokens, c.reasoning},
-	} {
-		n, ok := tokensAt(v, count.paths...)
-		*count.to, found = n, found || ok
+// usageIn reads a usage object; false where it has no number of input or output.
+func usageIn(provider string, v *canonjson.Value) (u Usage, found bool) {
+	count := func(paths ...string) int64 {
+		n, _ := tokensAt(v, paths...)
+		return n
 	}
-	if c.apart != nil && c.apart(provider, v) {
+	input, hasInput := tokensAt(v, inputCounts...)
+	output, hasOutput := tokensAt(v, outputCounts...)
+	u = Usage{
+		InputTokens: input, OutputTokens: output, ReasoningTokens: count(reasoningCounts...),
+		CacheReadTokens: count(cacheReadCounts...), CacheWriteTokens: count(cacheWriteCounts...),
+		CacheWrite1hTokens: count("cache_creation.ephemeral_1h_input_tokens"),
+	}
+	apart := provider == anthropic || provider == bedrock || slices.ContainsFunc(apartCounts, func(key string) bool { return get(v, key) != nil })
+	if apart && get(v, "prompt_tokens") == nil { // which holds them
 		u.InputTokens += u.CacheReadTokens + u.CacheWriteTokens
 	}
-	if c.more != nil {
-		c.more(v, &u)
+	at(v, "cacheDetails", func(details *canonjson.Value) { // of Converse
+		each(details, func(d *canonjson.Value) {
+			if n, _ := tokensAt(d, "inputTokens"); member(d, "ttl") == "1h" {
+				u.CacheWrite1hTokens += n
+			}
+		})
+	})
+	// Gemini counts beside its prompt and its candidates what tools put into the prompt, and thoughts. xAI, and Gemini behind OpenAI's
+	// protocol, count reasoning beside the rest too, which their total shows.
+	u.InputTokens += count("toolUsePromptTokenCount")
+	if count("thoughtsTokenCount") > 0 || count("total_tokens") == u.InputTokens+u.OutputTokens+u.ReasoningTokens {
+		u.OutputTokens += u.ReasoningTokens
 	}
-	return u, found
+	return u, hasInput || hasOutput
 }
-
-func always(string, *canonjson.Value) bool { return true }
 
 // maxTokens bounds what is taken for a number of tokens: integers up to here are exact.
 const maxTokens = 1 << 53
@@ -154,28 +168,38 @@ func tokensAt(v *canonjson.Value, paths ...string) (int64, bool) {
 	return 0, false
 }
 
-// usageAt returns what finds the usage of an answer at one of some paths, with dots: see lastObject.
-func usageAt(paths ...string) func(answer []byte) []byte {
-	split := make([][]string, len(paths))
-	for i, path := range paths {
-		split[i] = strings.Split(path, ".")
-	}
-	return func(answer []byte) []byte { return lastObject(answer, split...) }
+// usagePaths are where the answers of all providers, and the events of streamed ones, have their usage; the first that is there counts.
+// A stream of Anthropic's counts its input in message_start (message.usage) and its output at the end. Groq puts it under x_groq too.
+// Bedrock's own count of an invoked model (the metrics) is for answers that have none of the model's.
+var usagePaths = [][]string{
+	{"usage"}, {"response", "usage"}, {"x_groq", "usage"}, {"delta", "usage"}, {"usageMetadata"}, {"response", "usageMetadata"},
+	{"response", "meta"}, {"meta"},
 }
 
-// lastObject returns the last JSON object that stands at one of the paths in one of the texts of an answer, as it stood;
-// nil for none. In one text an earlier path goes before a later one.
-func lastObject(body []byte, paths ...[]string) []byte {
-	var found []byte
-	for text := range answers(body) {
-		for _, path := range paths {
-			if at := objectAt(text, path...); at != nil {
-				found = at
+// plainCounts are counts that stand beside an answer, in no object: of Ollama, Llama, and Titan's embeddings.
+var plainCounts = []string{"prompt_eval_count", "eval_count", "prompt_token_count", "generation_token_count", "inputTextTokenCount"}
+
+// findUsage finds the usage object of a whole answer, streamed or not, as it stood; nil for none. What comes later in a stream stands.
+func findUsage(answer []byte) []byte {
+	var start, own, metrics, counts []byte
+	for text := range answers(answer) {
+		event := invokeEvent(text)
+		start = latest(start, objectAt(event, "message", "usage"))
+		for _, path := range usagePaths {
+			if at := objectAt(event, path...); at != nil {
+				own = at
 				break
 			}
 		}
+		metrics = latest(metrics, objectAt(event, "amazon-bedrock-invocationMetrics"))
+		if !bytes.Contains(event, []byte(`"results"`)) { // Titan counts what it wrote in them, one by one
+			counts = latest(counts, pickNumbers(event, plainCounts...))
+		}
 	}
-	return found
+	if start != nil && own != nil {
+		return mergeObjects(start, own)
+	}
+	return latest(latest(latest(counts, metrics), start), own)
 }
 
 // objectAt returns the JSON object at a path of keys, as it stood; nil where there is none.

@@ -2,7 +2,7 @@
 //
 // # Streams
 //
-// Recording: RelayInput passes the caller's stdin, an Input, on to the program; RelayOutput passes what the program wrote
+// Recording: RelayInput passes the caller's stdin on to the program; RelayOutput passes what the program wrote
 // on to the caller. Both keep what passes in a Stream, which holds a bounded part in memory: what is longer goes to the
 // blobs as it comes, scrubbed, so that a run's gigabytes of output cost no memory and a secret in them never reaches the
 // disk. A store that fails stops the keeping, never the passing.

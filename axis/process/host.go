@@ -3,7 +3,6 @@ package process
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -22,9 +21,8 @@ type HostOptions struct {
 	// Fill makes dir what a command sees: an empty directory, or one that it filled before and in which a command has worked since. Where it
 	// fails it is called again with an empty one. Nil leaves what stands there.
 	Fill func(dir string) error
-	// Unchanged reports whether a file is as it was when a was taken of it, b being of now, as its size, times and inode say: it is not read
-	// again then. Nil reads every file before and after each command.
-	Unchanged func(a, b fs.FileInfo) bool
+	// Changes lists what became of a directory that Fill filled, once a command has worked in it. Nil lists nothing.
+	Changes func(dir string) ([]Change, error)
 	// MaxOutput bounds, in bytes, each of stdout and stderr: DefaultMaxOutput where it is 0.
 	MaxOutput int64
 	// Linger is how long what a command has left running may go on writing to its output: a second where it is 0.
@@ -48,7 +46,7 @@ type Host struct {
 	mu     sync.Mutex // guards what follows
 	base   string     // the directory of everything; "" before the first command
 	places int        // that were made
-	free   []*place   // that no command has
+	free   []string   // those that no command has
 	closed bool
 }
 
@@ -63,6 +61,9 @@ func NewHost(o *HostOptions) *Host {
 	}
 	if h.o.Linger == 0 {
 		h.o.Linger = time.Second
+	}
+	if h.o.Changes == nil {
+		h.o.Changes = func(string) ([]Change, error) { return nil, nil }
 	}
 	if h.o.Outside == nil {
 		h.o.Outside = func(_ context.Context, f func() error) error { return f() }
@@ -89,24 +90,30 @@ func (h *Host) Run(ctx context.Context, c *Command) (*Result, error) {
 	if c.Cwd != nil && !filepath.IsLocal(filepath.FromSlash(*c.Cwd)) {
 		return nil, fmt.Errorf("process: %s: cwd %q is not within the files; give a path relative to their top", c, *c.Cwd)
 	}
-	p, before, err := h.begin()
+	dir, err := h.begin()
 	if err != nil {
 		return nil, fmt.Errorf("process: %s: the files that it sees: %w", c, err)
 	}
 	var res *Result
 	err = h.o.Outside(ctx, func() (err error) {
-		res, err = h.run(ctx, c, filepath.Dir(p.dir), p.dir)
+		res, err = h.run(ctx, c, filepath.Dir(dir), dir)
 		return err
 	})
 	if err != nil {
-		h.drop(p)
+		drop(dir)
 		return res, err
 	}
-	if res.Changes, err = p.changes(before); err != nil {
-		h.drop(p)
+	if res.Changes, err = h.o.Changes(dir); err != nil {
+		drop(dir)
 		return nil, fmt.Errorf("process: %s: what it left: %w", c, err)
 	}
-	h.giveBack(p)
+	if h.o.Fill == nil { // nobody would take away what the command left
+		drop(dir)
+		return res, nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.free = append(h.free, dir)
 	return res, nil
 }
 
@@ -140,76 +147,53 @@ func removeAll(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// begin gives a command its place, with the files that it sees, and says what stands there.
-func (h *Host) begin() (*place, map[string]entry, error) {
-	p, err := h.take()
-	if err != nil {
-		return nil, nil, err
+// begin gives a command a directory, with the files that it sees.
+func (h *Host) begin() (dir string, err error) {
+	if dir, err = h.take(); err != nil || h.o.Fill == nil {
+		return dir, err
 	}
-	before, err := h.fill(p)
-	if err != nil { // what the last command left may be why
-		h.drop(p)
-		if p, err = h.newPlace(); err != nil {
-			return nil, nil, err
-		}
-		before, err = h.fill(p)
+	if h.o.Fill(dir) == nil {
+		return dir, nil
 	}
-	if err != nil {
-		h.drop(p)
-		return nil, nil, err
+	drop(dir) // what the last command left may be why
+	if dir, err = h.newDir(); err != nil {
+		return "", err
 	}
-	return p, before, nil
+	if err = h.o.Fill(dir); err != nil {
+		drop(dir)
+	}
+	return dir, err
 }
 
-func (h *Host) fill(p *place) (map[string]entry, error) {
-	if h.o.Fill == nil {
-		return nil, nil
-	}
-	if err := h.o.Fill(p.dir); err != nil {
-		return nil, err
-	}
-	return p.entries()
-}
-
-// take returns a place that is free, or a new one. Without Fill nobody would take away what a command left.
-func (h *Host) take() (*place, error) {
+// take returns a directory that is free, or a new one.
+func (h *Host) take() (string, error) {
 	h.mu.Lock()
 	if n := len(h.free); n > 0 && !h.closed {
-		p := h.free[n-1]
+		dir := h.free[n-1]
 		h.free = h.free[:n-1]
 		h.mu.Unlock()
-		return p, nil
+		return dir, nil
 	}
 	h.mu.Unlock()
-	return h.newPlace()
+	return h.newDir()
 }
 
-// newPlace makes a directory, below that of the host.
-func (h *Host) newPlace() (_ *place, err error) {
+// newDir makes a directory, below that of the host.
+func (h *Host) newDir() (_ string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return nil, os.ErrClosed
+		return "", os.ErrClosed
 	}
 	if h.base == "" {
 		if h.base, err = h.newBase(); err != nil {
-			return nil, err
+			return "", err
 		}
 	}
 	h.places++
-	p := &place{dir: filepath.Join(h.base, strconv.Itoa(h.places)), unchanged: h.o.Unchanged}
-	return p, os.Mkdir(p.dir, 0o700)
+	dir := filepath.Join(h.base, strconv.Itoa(h.places))
+	return dir, os.Mkdir(dir, 0o700)
 }
 
-func (h *Host) giveBack(p *place) {
-	if h.o.Fill == nil {
-		h.drop(p)
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.free = append(h.free, p)
-}
-
-// drop removes a place that is not to be used again.
-func (h *Host) drop(p *place) { _ = removeAll(p.dir) } // Close tries again, and says so
+// drop removes a directory that is not to be used again. Host.Close tries again, and says so.
+func drop(dir string) { _ = removeAll(dir) }

@@ -3,6 +3,7 @@ package process
 import (
 	"bufio"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -77,195 +79,124 @@ func parseCalls(b []byte) ([]Call, error) {
 	return calls, s.End()
 }
 
+// A callForm is a call as it stands on a process tape.
+type callForm struct {
+	Program    string       `json:"program"`
+	Args       []string     `json:"args"`
+	Cwd        *string      `json:"cwd"`
+	Env        pairs        `json:"env"`
+	Stdout     string       `json:"stdout"`
+	Stderr     string       `json:"stderr"`
+	ExitCode   int64        `json:"exit_code"`
+	DurationMS int64        `json:"duration_ms"`
+	Signal     string       `json:"signal"`
+	Failure    string       `json:"failure"`
+	Changes    []changeForm `json:"changes"`
+	Raw        pairs        `json:"raw"` // in base64
+	Whole      []byte       `json:"*"`
+}
+
+var callKeys = strings.Fields("program args cwd env stdout stderr exit_code duration_ms signal failure changes raw")
+
+// A changeForm is a changed file as it stands on a process tape.
+type changeForm struct {
+	Path    string  `json:"path"`
+	Mode    string  `json:"mode"`
+	Deleted bool    `json:"deleted"`
+	Dir     bool    `json:"dir"`
+	Target  string  `json:"target"`
+	Content string  `json:"content"`
+	Base64  *string `json:"base64"` // in the place of Content where that is no text
+}
+
+// pairs are an object of strings; null is an empty one.
+type pairs map[string]string
+
+// ReadJSON implements jsonscan.Value.
+func (p *pairs) ReadJSON(s *jsonscan.Scanner) {
+	if *p = make(pairs); s.Null() {
+		return
+	}
+	for s.Begin('{'); s.More('}'); {
+		name := string(s.Key())
+		if _, twice := (*p)[name]; twice {
+			s.Fail("%q stands twice", name)
+		}
+		(*p)[name] = s.Text()
+	}
+}
+
 // parse reads the call that comes next. What is absent is empty, but the program, which every call has.
 func (c *Call) parse(s *jsonscan.Scanner) error {
-	p := callParser{Scanner: s, c: c, seen: make(map[string]bool)}
-	for s.Begin('{'); s.More('}'); {
-		p.member(string(s.Key()))
-	}
-	if s.Err() == nil && c.Program == "" {
+	var f callForm
+	jsonscan.Strictly(s, &f)
+	switch {
+	case s.Err() != nil:
+	case f.Program == "":
 		s.Fail("a call needs a program")
+	case f.ExitCode < math.MinInt32 || f.ExitCode > math.MaxUint32:
+		s.Fail("no program exits with %d", f.ExitCode)
+	case f.DurationMS < 0 || f.DurationMS > maxDurationMS:
+		s.Fail("a command cannot last %d ms", f.DurationMS)
+	}
+	*c = Call{
+		Program: f.Program, Args: f.Args, Cwd: f.Cwd, Env: f.Env, Stdout: f.Stdout, Stderr: f.Stderr, ExitCode: int(f.ExitCode),
+		DurationMS: f.DurationMS, Signal: f.Signal, Failure: f.Failure, Extra: f.extra(),
+	}
+	for i := range f.Changes {
+		change, err := f.Changes[i].change()
+		if err != nil {
+			s.Fail("changes: %w", err)
+		}
+		c.Changes = append(c.Changes, change)
+	}
+	for name, value := range f.Raw {
+		b, err := base64.StdEncoding.DecodeString(value)
+		if err != nil {
+			s.Fail("raw: %q is not base64", name)
+		}
+		f.Raw[name] = string(b)
 	}
 	if s.Err() == nil {
-		c.restore(p.raw)
+		c.restore(f.Raw)
 	}
 	return s.Err()
 }
 
-// A callParser reads the members of one call.
-type callParser struct {
-	*jsonscan.Scanner
-	c    *Call
-	seen map[string]bool
-	raw  map[string]string // by key; the bytes
-}
-
-func (p *callParser) member(key string) {
-	if p.seen[key] {
-		p.Fail("%q stands twice", key)
-	}
-	p.seen[key] = true
-	c := p.c
-	switch key {
-	case "program":
-		c.Program = p.Text()
-	case "args":
-		c.Args = p.texts()
-	case "cwd":
-		c.Cwd = p.textOrNull()
-	case "env":
-		c.Env = p.pairs()
-	case "stdout":
-		c.Stdout = p.Text()
-	case "stderr":
-		c.Stderr = p.Text()
-	case "exit_code":
-		c.ExitCode = p.exitCode()
-	case "duration_ms":
-		c.DurationMS = p.duration()
-	default:
-		p.ours(key)
-	}
-}
-
-// ours reads the keys that are not in the format, and those that nobody knows.
-func (p *callParser) ours(key string) {
-	switch key {
-	case "signal":
-		p.c.Signal = p.Text()
-	case failureKey:
-		p.c.Failure = p.Text()
-	case "changes":
-		p.c.Changes = p.changes()
-	case "raw":
-		p.raw = p.bytes()
-	default:
-		value := p.Raw()
-		p.c.Extra = append(p.c.Extra, tape.Field{Name: key, Value: append([]byte(nil), value...)})
-	}
-}
-
-func (p *callParser) texts() []string {
-	out := []string{}
-	if p.Null() {
-		return out
-	}
-	for p.Begin('['); p.More(']'); {
-		out = append(out, p.Text())
-	}
-	return out
-}
-
-func (p *callParser) textOrNull() *string {
-	if p.Null() {
-		return nil
-	}
-	s := p.Text()
-	return &s
-}
-
-// pairs reads an object of strings; null is an empty one.
-func (p *callParser) pairs() map[string]string {
-	out := map[string]string{}
-	if p.Null() {
-		return out
-	}
-	for p.Begin('{'); p.More('}'); {
-		name := string(p.Key())
-		if _, twice := out[name]; twice {
-			p.Fail("%q stands twice", name)
-		}
-		out[name] = p.Text()
-	}
-	return out
-}
-
-// changes reads a list of files.
-func (p *callParser) changes() []Change {
-	var out []Change
-	for p.Begin('['); p.More(']'); {
-		out = append(out, p.change())
-	}
-	return out
-}
-
-func (p *callParser) change() (c Change) {
-	mode := ""
-	for p.Begin('{'); p.More('}'); {
-		switch key := string(p.Key()); key {
-		case "path":
-			c.Path = p.Text()
-		case "mode":
-			mode = p.Text()
-		case "deleted":
-			c.Deleted = p.Bool()
-		case "dir":
-			c.Dir = p.Bool()
-		case "target":
-			c.Target = p.Text()
-		case "content":
-			c.Content = []byte(p.Text())
-		case "base64":
-			c.Content = p.base64()
-		default:
-			p.Fail("changes: %q is no key of a changed file", key)
+// extra are the keys that nobody knows.
+func (f *callForm) extra() (out []tape.Field) {
+	var s jsonscan.Scanner
+	s.Reset(f.Whole)
+	for s.Begin('{'); s.More('}'); {
+		key := string(s.Key())
+		if value := s.Raw(); !slices.Contains(callKeys, key) {
+			out = append(out, tape.Field{Name: key, Value: slices.Clone(value)})
 		}
 	}
-	if c.Path == "" {
-		p.Fail("changes: a changed file needs a path")
-	}
-	return c.as(mode)
+	return out
 }
 
-// as is c with what its sort has alone: of what is gone nothing, of a directory and of a link no content.
-func (c Change) as(mode string) Change {
+// change has of a file what its sort has alone: of what is gone nothing, of a directory and of a link no content.
+func (f *changeForm) change() (Change, error) {
 	switch {
-	case c.Deleted:
-		return Change{Path: c.Path, Deleted: true}
-	case c.Dir:
-		return Change{Path: c.Path, Dir: true}
-	case c.Target != "":
-		return Change{Path: c.Path, Target: c.Target}
+	case f.Path == "":
+		return Change{}, errors.New("a changed file needs a path")
+	case f.Deleted:
+		return Change{Path: f.Path, Deleted: true}, nil
+	case f.Dir:
+		return Change{Path: f.Path, Dir: true}, nil
+	case f.Target != "":
+		return Change{Path: f.Path, Target: f.Target}, nil
 	}
-	c.Perm = permOfMode(mode)
-	return c
-}
-
-func (p *callParser) base64() []byte {
-	b, err := base64.StdEncoding.DecodeString(p.Text())
-	if err != nil {
-		p.Fail("want base64")
+	c := Change{Path: f.Path, Content: []byte(f.Content), Perm: permOfMode(f.Mode)}
+	if f.Base64 == nil {
+		return c, nil
 	}
-	return b
-}
-
-// bytes reads an object of strings in base64.
-func (p *callParser) bytes() map[string]string {
-	out := p.pairs()
-	for name, value := range out {
-		b, err := base64.StdEncoding.DecodeString(value)
-		if err != nil {
-			p.Fail("raw: %q is not base64", name)
-		}
-		out[name] = string(b)
+	var err error
+	if c.Content, err = base64.StdEncoding.DecodeString(*f.Base64); err != nil {
+		return c, errors.New("want base64")
 	}
-	return out
-}
-
-func (p *callParser) exitCode() int {
-	code := p.Int()
-	if code < math.MinInt32 || code > math.MaxUint32 {
-		p.Fail("no program exits with %d", code)
-	}
-	return int(code)
-}
-
-func (p *callParser) duration() int64 {
-	ms := p.Int()
-	if ms < 0 || ms > maxDurationMS {
-		p.Fail("a command cannot last %d ms", ms)
-	}
-	return ms
+	return c, nil
 }
 
 // restore puts the true bytes where they belong. A key of raw that names no string of the call is ignored, as is one whose bytes do not

@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/process"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/spool"
+	"github.com/tapedeck-dev/tapedeck/internal/stopread"
 )
 
 // pipe returns a pipe that is closed with the test.
@@ -25,9 +26,9 @@ func pipe(t *testing.T) (r, w *os.File) {
 }
 
 // newInput returns an Input that is stopped with the test.
-func newInput(t *testing.T, from io.Reader) *process.Input {
+func newInput(t *testing.T, from io.Reader) *stopread.Reader {
 	t.Helper()
-	in, err := process.NewInput(from)
+	in, err := stopread.New(from)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/process"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/stopread"
 )
 
 // closedReader is a caller that stops reading after some bytes.
@@ -55,10 +56,10 @@ func TestProgramDiesOfSIGPIPE(t *testing.T) {
 func TestWaitingInput(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		end  func(in *process.Input, program *os.File)
+		end  func(in *stopread.Reader, program *os.File)
 	}{
-		{"stopped", func(in *process.Input, _ *os.File) { in.Stop() }},
-		{"program closed its stdin", func(_ *process.Input, program *os.File) { program.Close() }},
+		{"stopped", func(in *stopread.Reader, _ *os.File) { in.Stop() }},
+		{"program closed its stdin", func(_ *stopread.Reader, program *os.File) { program.Close() }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			store := cas.NewMemory()

@@ -17,9 +17,3 @@ func endGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 
 // resultOf is how a process ended.
 func resultOf(st *os.ProcessState) *Result { return &Result{ExitCode: st.ExitCode()} }
-
-// pollable says that wait can be used.
-const pollable = false
-
-// wait is never called here.
-func (in *Input) wait() error { return nil }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/stopread"
 )
 
 // AttachOptions say who uses a session, and what there is to know.
@@ -64,7 +66,7 @@ type attached struct {
 
 	mu   sync.Mutex
 	ours bool
-	keys *keyReader // nil while nobody reads keys
+	keys *stopread.Reader // nil while nobody reads keys
 
 	passing sync.Mutex // held by the one that passes keys
 }
@@ -156,7 +158,7 @@ func (a *attached) take() {
 	if a.c.Take(a.types()) != nil || !a.types() {
 		return // it stays in line mode
 	}
-	keys, err := newKeyReader(a.c.Keys)
+	keys, err := stopread.New(a.c.Keys)
 	if err != nil {
 		return
 	}
@@ -168,18 +170,18 @@ func (a *attached) take() {
 func (a *attached) release() {
 	a.ours = false
 	if a.keys != nil {
-		a.keys.stop()
+		a.keys.Stop()
 		a.keys = nil
 	}
 	a.c.Release(false)
 }
 
 // passKeys passes keys until they are stopped. The end of the caller's terminal is that of the program's.
-func (a *attached) passKeys(keys *keyReader) {
+func (a *attached) passKeys(keys *stopread.Reader) {
 	a.passing.Lock()
 	defer a.passing.Unlock()
 	err := a.typist.Pass(typing{a.s}, keys, func(Input) {})
-	if !errors.Is(err, errStopped) {
+	if !errors.Is(err, os.ErrClosed) {
 		a.s.hang()
 	}
 }
@@ -188,8 +190,8 @@ func (a *attached) passKeys(keys *keyReader) {
 func (a *attached) pipe(in io.Reader) {
 	go func() {
 		if f, ok := in.(*os.File); ok {
-			if keys, err := newKeyReader(f); err == nil {
-				go func() { <-a.s.done; keys.stop() }()
+			if keys, err := stopread.New(f); err == nil {
+				go func() { <-a.s.done; keys.Stop() }()
 				in = keys
 			}
 		}

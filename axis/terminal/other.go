@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"sync/atomic"
 	"syscall"
 )
 
@@ -58,24 +57,6 @@ func (p *PTY) SetModes(string) error { return nil }
 
 // Follow does nothing where there is no SIGWINCH.
 func Follow(*os.File, func(Size)) (stop func()) { return func() {} }
-
-// A keyReader reads a file of the caller until it is stopped.
-type keyReader struct {
-	from    *os.File
-	stopped atomic.Bool
-}
-
-func newKeyReader(from *os.File) (*keyReader, error) { return &keyReader{from: from}, nil }
-
-// Read reads what is typed.
-func (k *keyReader) Read(p []byte) (int, error) {
-	if k.stopped.Load() {
-		return 0, errStopped
-	}
-	return k.from.Read(p)
-}
-
-func (k *keyReader) stop() { k.stopped.Store(true) }
 
 // SignalsOf names no signal: terminals here make none.
 func (p *PTY) SignalsOf([]byte) []string { return nil }

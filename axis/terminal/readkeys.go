@@ -2,11 +2,11 @@ package terminal
 
 import (
 	"errors"
+	"os"
 	"sync"
-)
 
-// errStopped is what a keyReader answers once it was stopped.
-var errStopped = errors.New("nobody reads keys any more")
+	"github.com/tapedeck-dev/tapedeck/internal/stopread"
+)
 
 // ReadKeys gives each what is typed on the caller's terminal, as it comes, from a goroutine of its own, until stop is called,
 // which waits for it, or the terminal has ended, which gives nothing once. What is given is valid during the call. A nil Caller, and one
@@ -15,7 +15,7 @@ func (c *Caller) ReadKeys(each func([]byte)) (stop func(), err error) {
 	if c == nil || c.Keys == nil {
 		return func() {}, nil
 	}
-	r, err := newKeyReader(c.Keys)
+	r, err := stopread.New(c.Keys)
 	if err != nil {
 		return nil, err
 	}
@@ -28,12 +28,12 @@ func (c *Caller) ReadKeys(each func([]byte)) (stop func(), err error) {
 				each(buf[:n])
 			}
 			if err != nil {
-				if !errors.Is(err, errStopped) {
+				if !errors.Is(err, os.ErrClosed) {
 					each(nil)
 				}
 				return
 			}
 		}
 	})
-	return func() { r.stop(); reading.Wait() }, nil
+	return func() { r.Stop(); reading.Wait() }, nil
 }

@@ -34,11 +34,10 @@ func newAcceptCommand(std *console) *cobra.Command {
 		return runAccept(cmd.Context(), &o, args[0], args[1:], std)
 	})
 	f := cmd.Flags()
-	f.StringVar(&o.tree, "tree", "now", treeHelp)
+	treeFlag(cmd, &o.tree, "now")
 	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "show what would change, and change nothing")
 	f.BoolVar(&o.force, "force", false, "take a run that ended otherwise")
 	std.jsonFlag(cmd, "the result as JSON on stdout, with the report; the program's output goes to stderr")
-	completeFlag(cmd, "tree", "now", "recorded")
 	return cmd
 }
 

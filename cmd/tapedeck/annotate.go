@@ -18,10 +18,10 @@ import (
 )
 
 type annotateOptions struct {
-	event, until                     uint64
-	kind, evidence, status, friction string
-	fix, author, authorKind, id      string
-	links                            []string
+	annotations.Annotation
+	until     uint64
+	kind, fix string
+	links     []string
 }
 
 func newAnnotateCommand(std *console) *cobra.Command {
@@ -35,23 +35,19 @@ func newAnnotateCommand(std *console) *cobra.Command {
 		return runAnnotate(&o, args[0], cmd.Flags().Changed("until"), std)
 	})
 	f := cmd.Flags()
-	f.Uint64Var(&o.event, "event", 0, "`number` of the event, as show has it")
+	f.Uint64Var(&o.EventID, "event", 0, "`number` of the event, as show has it")
 	f.Uint64Var(&o.until, "until", 0, "`number` of the last event that the note is about, where it is about several")
 	f.StringVar(&o.kind, "kind", "", "what the note says of the event")
-	f.StringVar(&o.evidence, "evidence", "", "`text`: why")
-	f.StringVar(&o.status, "status", "", "of a hypothesis")
-	f.StringVar(&o.friction, "friction", "", "`kind` of a friction, in a word of your own")
+	f.StringVar(&o.Evidence, "evidence", "", "`text`: why")
+	f.StringVar(&o.HypothesisStatus, "status", "", "of a hypothesis")
+	f.StringVar(&o.FrictionKind, "friction", "", "`kind` of a friction, in a word of your own")
 	f.StringVar(&o.fix, "fix", "", "`JSON` of what should have happened")
 	f.StringArrayVar(&o.links, "link", nil, "`LABEL=URL`, or a reference without a URL (again for more)")
-	f.StringVar(&o.author, "author", "", "who says it (default: your login name)")
-	f.StringVar(&o.authorKind, "author-kind", "human", "human, agent or another word")
-	f.StringVar(&o.id, "id", "", "of the note (default: the next ann_NNN)")
+	f.StringVar(&o.Author.ID, "author", "", "who says it (default: your login name)")
+	f.StringVar(&o.Author.Kind, "author-kind", "human", "human, agent or another word")
+	f.StringVar(&o.ID, "id", "", "of the note (default: the next ann_NNN)")
 	std.jsonFlag(cmd, "the note as JSON")
-	var kinds []string
-	for _, k := range annotations.Kinds() {
-		kinds = append(kinds, string(k))
-	}
-	completeFlag(cmd, "kind", kinds...)
+	completeFlag(cmd, "kind", names(annotations.Kinds())...)
 	completeFlag(cmd, "status", annotations.Statuses()...)
 	cmd.AddCommand(newAnnotateListCommand(std), newAnnotateCheckCommand(std))
 	return cmd
@@ -62,15 +58,15 @@ func runAnnotate(o *annotateOptions, name string, span bool, std *console) error
 	if err != nil {
 		return err
 	}
-	a, err := o.annotation(span)
-	if err != nil {
+	if err := o.fill(span); err != nil {
 		return err
 	}
+	a := &o.Annotation
 	if err := annotations.Append(path, recording.Producer, a); err != nil {
 		return err
 	}
 	if a.Known() == annotations.KindUnknown {
-		std.say("the kind %q is kept as it stands, and reads as unknown: the known ones are %s", a.Kind, knownKinds())
+		std.say("the kind %q is kept as it stands, and reads as unknown: the known ones are %s", a.Kind, strings.Join(names(annotations.Kinds()), ", "))
 	}
 	if std.json {
 		return printJSON(std.out, map[string]any{"annotation": a, "sidecar": path + annotations.Suffix})
@@ -79,43 +75,32 @@ func runAnnotate(o *annotateOptions, name string, span bool, std *console) error
 	return err
 }
 
-func knownKinds() string {
-	var names []string
-	for _, k := range annotations.Kinds() {
-		names = append(names, string(k))
-	}
-	return strings.Join(names, ", ")
-}
-
-// annotation is what the flags say, with the secrets out of it.
-func (o *annotateOptions) annotation(span bool) (*annotations.Annotation, error) {
-	a := &annotations.Annotation{
-		ID: o.id, EventID: o.event, Kind: annotations.Kind(o.kind), HypothesisStatus: o.status, FrictionKind: o.friction,
-		Author: annotations.Author{ID: cmp.Or(o.author, login()), Kind: o.authorKind, Surface: "cli"},
-	}
-	if a.Kind == annotations.Hypothesis && a.HypothesisStatus == "" {
-		a.HypothesisStatus = annotations.Statuses()[0]
+// fill sets what flags say in words of their own, and takes the secrets out.
+func (o *annotateOptions) fill(span bool) error {
+	o.Kind, o.Author.ID, o.Author.Surface = annotations.Kind(o.kind), cmp.Or(o.Author.ID, login()), "cli"
+	if o.Kind == annotations.Hypothesis && o.HypothesisStatus == "" {
+		o.HypothesisStatus = annotations.Statuses()[0]
 	}
 	if span {
-		a.Span = &annotations.Span{StartEventID: o.event, EndEventID: o.until}
+		o.Span = &annotations.Span{StartEventID: o.EventID, EndEventID: o.until}
 	}
 	hide := secretsOut()
-	a.Evidence = hide(o.evidence)
+	o.Evidence = hide(o.Evidence)
 	if o.fix != "" {
-		a.SuggestedFix = json.RawMessage(hide(o.fix))
-		if !json.Valid(a.SuggestedFix) {
-			return nil, fmt.Errorf("--fix %s: it is no JSON; a text stands in quotes: '\"%s\"'", o.fix, o.fix)
+		o.SuggestedFix = json.RawMessage(hide(o.fix))
+		if !json.Valid(o.SuggestedFix) {
+			return fmt.Errorf("--fix %s: it is no JSON; a text stands in quotes: '\"%s\"'", o.fix, o.fix)
 		}
 	}
 	for _, text := range o.links {
 		label, url, ok := strings.Cut(hide(text), "=")
 		if !ok {
-			a.Links = append(a.Links, annotations.Link{Reference: label})
+			o.Links = append(o.Links, annotations.Link{Reference: label})
 			continue
 		}
-		a.Links = append(a.Links, annotations.Link{Label: label, URL: url})
+		o.Links = append(o.Links, annotations.Link{Label: label, URL: url})
 	}
-	return a, nil
+	return nil
 }
 
 // secretsOut returns what takes secrets out of a text.

@@ -236,19 +236,19 @@ func (i *interrupted) Write(p []byte) (int, error) {
 }
 
 type cassetteImportOptions struct {
-	output     string
-	logs       foreign.Options
-	rows, cols int
-	term       string
-	exit       int
-	exitGiven  bool
-	account    string
+	foreign.ImportOptions
+	output  string
+	logs    foreign.Options
+	exit    int
+	account string
 }
 
 func newCassetteImportCommand(std *console) *cobra.Command {
 	var o cassetteImportOptions
 	cmd := command("cassette import", "FILE", interruptibly(func(cmd *cobra.Command, args []string) error {
-		o.exitGiven = cmd.Flags().Changed("exit")
+		if cmd.Flags().Changed("exit") {
+			o.Exit = &o.exit
+		}
 		return runCassetteImport(cmd.Context(), &o, args[0], std)
 	}))
 	f := cmd.Flags()
@@ -257,9 +257,9 @@ func newCassetteImportCommand(std *console) *cobra.Command {
 	f.StringVar(&o.logs.LogOut, "log-out", "", "`file` of what was printed, of a typescript")
 	f.StringVar(&o.logs.LogIn, "log-in", "", "`file` of what was typed, of a typescript")
 	f.StringVar(&o.logs.LogIO, "log-io", "", "`file` of both, of a typescript")
-	f.IntVar(&o.rows, "rows", 0, "`rows` of the terminal")
-	f.IntVar(&o.cols, "cols", 0, "`columns` of the terminal")
-	f.StringVar(&o.term, "term", "", "`name` of the terminal's type, TERM")
+	f.IntVar(&o.Rows, "rows", 0, "`rows` of the terminal")
+	f.IntVar(&o.Cols, "cols", 0, "`columns` of the terminal")
+	f.StringVar(&o.Term, "term", "", "`name` of the terminal's type, TERM")
 	f.IntVar(&o.exit, "exit", 0, "exit `code` of the program, where FILE says none")
 	f.StringVar(&o.account, "account", "", "`name` of an account that is masked")
 	std.jsonFlag(cmd, "the result as JSON")
@@ -280,35 +280,20 @@ func runCassetteImport(ctx context.Context, o *cassetteImportOptions, file strin
 	if err != nil {
 		return err
 	}
-	p := std.progress()
-	opts, err := o.options(id, p)
-	if err != nil {
+	if o.ID = id; o.account != "" {
+		o.Accounts = []string{o.account}
+	}
+	if o.Scrub, err = secrets.OfTerminal(nil, os.Environ()); err != nil {
 		return err
 	}
-	im, err := foreign.Import(ctx, src, dir, opts)
+	p := std.progress()
+	o.Progress = func(done int64) { p.show(func() string { return "importing: " + size(done) + " of output" }) }
+	im, err := foreign.Import(ctx, src, dir, &o.ImportOptions)
 	p.end()
 	if err != nil {
 		return err
 	}
 	return o.tell(im, dir, std)
-}
-
-func (o *cassetteImportOptions) options(id string, p *progress) (*foreign.ImportOptions, error) {
-	known, err := secrets.OfTerminal(nil, os.Environ())
-	if err != nil {
-		return nil, err
-	}
-	out := &foreign.ImportOptions{
-		ID: id, Rows: o.rows, Cols: o.cols, Term: o.term, Scrub: known,
-		Progress: func(done int64) { p.show(func() string { return "importing: " + size(done) + " of output" }) },
-	}
-	if o.exitGiven {
-		out.Exit = &o.exit
-	}
-	if o.account != "" {
-		out.Accounts = []string{o.account}
-	}
-	return out, nil
 }
 
 // importedCassette is what cassette import --json prints.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
@@ -17,14 +16,9 @@ import (
 )
 
 type cassetteRecordOptions struct {
+	terminal.RecordOptions
 	output     string
 	rows, cols int
-	term       string
-	env        []string
-	account    string
-	timeout    time.Duration
-	preserve   []string
-	resolution int64
 }
 
 func newCassetteRecordCommand(std *console) *cobra.Command {
@@ -36,12 +30,12 @@ func newCassetteRecordCommand(std *console) *cobra.Command {
 	f.StringVarP(&o.output, "output", "o", "", "`directory` of the cassette (default: a new one in .tapedeck/)")
 	f.IntVar(&o.rows, "rows", 0, "`rows` of the terminal (default: yours, else 24)")
 	f.IntVar(&o.cols, "cols", 0, "`columns` of the terminal (default: yours, else 80)")
-	f.StringVar(&o.term, "term", "", "`name` of the terminal's type, TERM (default: yours, else xterm-256color)")
-	f.StringArrayVar(&o.env, "env", nil, "`NAME` or NAME=VALUE that the program finds in its environment, and nothing else (repeatable; default: all that you have)")
-	f.StringVar(&o.account, "account", "", "`name` of the account that the program uses: masked, and recorded by one at a time")
-	f.DurationVar(&o.timeout, "timeout", 0, "end the program after this `time`, as in 30s")
-	f.StringArrayVar(&o.preserve, "preserve", nil, "`text` for the scrub report: what was kept on purpose (repeatable)")
-	f.Int64Var(&o.resolution, "resolution", 1, "of the times, in `ms`")
+	f.StringVar(&o.Session.Term, "term", "", "`name` of the terminal's type, TERM (default: yours, else xterm-256color)")
+	f.StringArrayVar(&o.Session.Env, "env", nil, "`NAME` or NAME=VALUE that the program finds in its environment, and nothing else (repeatable; default: all that you have)")
+	f.StringVar(&o.Account, "account", "", "`name` of the account that the program uses: masked, and recorded by one at a time")
+	f.DurationVar(&o.Timeout, "timeout", 0, "end the program after this `time`, as in 30s")
+	f.StringArrayVar(&o.Cassette.Preserve, "preserve", nil, "`text` for the scrub report: what was kept on purpose (repeatable)")
+	f.Int64Var(&o.Cassette.ResolutionMS, "resolution", 1, "of the times, in `ms`")
 	std.jsonFlag(cmd, "the result as JSON on stdout; the program's output then goes to stderr")
 	return cmd
 }
@@ -75,46 +69,39 @@ func recordCassette(ctx context.Context, o *cassetteRecordOptions, args []string
 	if err != nil {
 		return nil, "", err
 	}
-	opts, err := o.options(args, std)
-	if err != nil {
+	if err := o.fill(args, std); err != nil {
 		return nil, "", err
 	}
-	opts.Dir, opts.Cassette.ID, opts.LockRoot = dir, id, lib.Dir
-	opts.Cassette.Progress = p.bytes("looking through what was printed")
+	o.Dir, o.Cassette.ID, o.LockRoot = dir, id, lib.Dir
+	o.Cassette.Progress = p.bytes("looking through what was printed")
 	signals, stop := catchSignals()
 	defer stop()
-	opts.Signals = signals
-	rec, err := terminal.RecordSession(ctx, opts)
+	o.Signals = signals
+	rec, err := terminal.RecordSession(ctx, &o.RecordOptions)
 	return rec, dir, err
 }
 
-// options are those that do not depend on where the cassette lies.
-func (o *cassetteRecordOptions) options(args []string, std *console) (*terminal.RecordOptions, error) {
-	if o.timeout < 0 || o.resolution < 1 || o.resolution > 60000 {
-		return nil, errors.New("--timeout and --resolution: want a time above 0, and 1 to 60000 ms")
+// fill sets what does not depend on where the cassette lies.
+func (o *cassetteRecordOptions) fill(args []string, std *console) (err error) {
+	c := &o.Cassette
+	if o.Timeout < 0 || c.ResolutionMS < 1 || c.ResolutionMS > 60000 {
+		return errors.New("--timeout and --resolution: want a time above 0, and 1 to 60000 ms")
 	}
-	known, err := secrets.OfTerminal(args, slices.Concat(os.Environ(), o.env))
-	if err != nil {
-		return nil, err
+	if c.Scrub, err = secrets.OfTerminal(args, slices.Concat(os.Environ(), o.Session.Env)); err != nil {
+		return err
 	}
-	std3 := [3]any{std.in, std.out, std.err}
-	size, err := o.size(std3)
-	if err != nil {
-		return nil, err
+	o.Std = [3]any{std.in, std.out, std.err}
+	if o.Session.Size, err = o.size(o.Std); err != nil {
+		return err
 	}
 	if std.json {
-		std3[1] = std.err
+		o.Std[1] = std.err
 	}
-	out := &terminal.RecordOptions{
-		Session: terminal.SessionOptions{Argv: args, Env: o.env, Size: size, Term: o.term},
-		Cassette: cassette.CreateOptions{ResolutionMS: o.resolution, Scrub: known, Preserve: o.preserve,
-			Command: cassette.Command{TimeoutMS: o.timeout.Milliseconds()}},
-		Account: o.account, Timeout: o.timeout, Std: std3,
+	o.Session.Argv, c.Command.TimeoutMS = args, o.Timeout.Milliseconds()
+	if o.Account != "" {
+		c.Accounts = []string{o.Account}
 	}
-	if o.account != "" {
-		out.Cassette.Accounts = []string{o.account}
-	}
-	return out, nil
+	return nil
 }
 
 // size is the one that was asked for: what was not named is that of the caller's terminal.
@@ -192,49 +179,39 @@ func masked(n int) string {
 	return plural(n, "secret masked", "secrets masked")
 }
 
-type cassetteScrubOptions struct {
-	to        string
-	accounts  []string
-	keepEmail bool
-	preserve  []string
-}
-
 func newCassetteScrubCommand(std *console) *cobra.Command {
-	var o cassetteScrubOptions
+	var o cassette.ScrubOptions
 	cmd := command("cassette scrub", "CASSETTE", func(_ *cobra.Command, args []string) error { return runCassetteScrub(&o, args[0], std) })
 	f := cmd.Flags()
-	f.StringVar(&o.to, "to", "", "`directory` for the masked one, which is made (default: in place)")
-	f.StringArrayVar(&o.accounts, "account", nil, "`name` of an account that is masked wherever it stands as a word (repeatable)")
-	f.BoolVar(&o.keepEmail, "keep-email", false, "leave addresses of email")
-	f.StringArrayVar(&o.preserve, "preserve", nil, "`text` for the report: what is kept on purpose (repeatable)")
+	f.StringVar(&o.To, "to", "", "`directory` for the masked one, which is made (default: in place)")
+	f.StringArrayVar(&o.Accounts, "account", nil, "`name` of an account that is masked wherever it stands as a word (repeatable)")
+	f.BoolVar(&o.KeepEmail, "keep-email", false, "leave addresses of email")
+	f.StringArrayVar(&o.Preserve, "preserve", nil, "`text` for the report: what is kept on purpose (repeatable)")
 	std.jsonFlag(cmd, "the report as JSON")
 	return cmd
 }
 
-func runCassetteScrub(o *cassetteScrubOptions, name string, std *console) error {
+func runCassetteScrub(o *cassette.ScrubOptions, name string, std *console) error {
 	dir, err := cassettePath(name)
 	if err != nil {
 		return err
 	}
-	if o.to == "" {
+	if o.To == "" {
 		if err := unsealedOnly(dir); err != nil {
 			return err
 		}
 	}
-	known, err := secrets.OfTerminal(nil, os.Environ())
-	if err != nil {
+	if o.Scrub, err = secrets.OfTerminal(nil, os.Environ()); err != nil {
 		return err
 	}
 	stop := std.progress().busy("masking")
-	report, err := cassette.Scrub(dir, &cassette.ScrubOptions{
-		To: o.to, Scrub: known, Accounts: o.accounts, KeepEmail: o.keepEmail, Preserve: o.preserve,
-	})
+	report, err := cassette.Scrub(dir, o)
 	stop()
 	if err != nil {
 		return finishedOnly(dir, err, "only a finished cassette is masked")
 	}
-	if o.to != "" {
-		dir = o.to
+	if o.To != "" {
+		dir = o.To
 	}
 	if std.json {
 		return printJSON(std.out, map[string]any{"cassette": dir, "scrub": report})

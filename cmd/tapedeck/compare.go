@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
@@ -16,9 +15,7 @@ import (
 
 type compareOptions struct {
 	colorFlag
-	verify   string
-	timeout  time.Duration
-	jobs     int
+	compare.Options
 	markdown bool
 }
 
@@ -26,9 +23,9 @@ func newCompareCommand(std *console) *cobra.Command {
 	var o compareOptions
 	cmd := command("compare", "REC REC…", interruptibly(func(cmd *cobra.Command, args []string) error { return runCompare(cmd.Context(), &o, args, std) }))
 	f := cmd.Flags()
-	f.StringVar(&o.verify, "verify", "", "`command` of the shell that is run over the files as each run left them")
-	f.DurationVar(&o.timeout, "verify-timeout", compare.DefaultTimeout, "how long it may take, as in 30s or 2m")
-	f.IntVarP(&o.jobs, "jobs", "j", 0, "how many recordings at once; 0 is as many as there are processors")
+	f.StringVar(&o.Verify, "verify", "", "`command` of the shell that is run over the files as each run left them")
+	f.DurationVar(&o.Timeout, "verify-timeout", compare.DefaultTimeout, "how long it may take, as in 30s or 2m")
+	f.IntVarP(&o.Jobs, "jobs", "j", 0, "how many recordings at once; 0 is as many as there are processors")
 	f.BoolVar(&o.markdown, "markdown", false, "tables of Markdown")
 	o.defineColor(cmd)
 	o.defineNoColor(cmd)
@@ -46,8 +43,10 @@ func runCompare(ctx context.Context, o *compareOptions, names []string, std *con
 		return err
 	}
 	return withRecordings(ctx, names, std.progress(), func(ctx context.Context, recs []*recording.Recording, prices *llm.Prices) error {
-		step, done := std.progress().counted("comparing")
-		c, err := compare.Run(ctx, recs, &compare.Options{Prices: prices, Verify: o.verify, Timeout: o.timeout, Jobs: o.jobs, Step: step})
+		var done func()
+		o.Prices = prices
+		o.Step, done = std.progress().counted("comparing")
+		c, err := compare.Run(ctx, recs, &o.Options)
 		done()
 		if err != nil {
 			return err

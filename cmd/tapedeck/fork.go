@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
@@ -28,19 +27,13 @@ import (
 
 type forkOptions struct {
 	verdictFlags
-	from      string
-	lane      string
-	live      bool
-	upstreams []string
-	mcp       []string
-	model     string
-	set       []string
-	edit      string
-	tree      string
-	output    string
-	verify    string
-	timeout   time.Duration
-	times     int
+	deck.ForkOptions
+	from, lane string
+	upstreams  []string
+	model      string
+	set        []string
+	edit, tree string
+	times      int
 }
 
 // inEditor is --edit without a file.
@@ -64,21 +57,20 @@ func newForkCommand(std *console) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.from, "from", "", "the first that is not from the tape: `turn:N` of the conversation, or the seq of a record")
 	f.StringVar(&o.lane, "lane", "", "the `conversation`, where several have so many turns; a part of its name will do")
-	f.BoolVar(&o.live, "live", false, "let the program reach the network from there on")
+	f.BoolVar(&o.Live, "live", false, "let the program reach the network from there on")
 	f.StringArrayVar(&o.upstreams, "upstream", nil, "`NAME[:PORT]=URL` in place of the recorded one (repeatable)")
-	f.StringArrayVar(&o.mcp, "mcp", nil, "let the tool `server` of that name answer from there on: one over stdio is started, one over HTTP needs --live (repeatable)")
+	f.StringArrayVar(&o.MCP, "mcp", nil, "let the tool `server` of that name answer from there on: one over stdio is started, one over HTTP needs --live (repeatable)")
 	f.StringVar(&o.model, "model", "", "`model` that each live request asks for")
 	f.StringArrayVar(&o.set, "set", nil, "`PATH=VALUE`: change the answer, the system prompt, what a tool gave (repeatable)")
 	f.StringVar(&o.edit, "edit", "", "change them in $EDITOR, or take them from a `file`")
 	f.Lookup("edit").NoOptDefVal = inEditor
-	f.StringVar(&o.tree, "tree", "recorded", treeHelp)
-	f.StringVarP(&o.output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")
-	f.StringVar(&o.verify, "verify", "", "`command` of the shell that is run over the files as the fork left them; how it ends is kept")
-	f.DurationVar(&o.timeout, "verify-timeout", endcheck.DefaultTimeout, "how long it may take, as in 30s or 2m")
+	treeFlag(cmd, &o.tree, "recorded")
+	f.StringVarP(&o.Output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")
+	f.StringVar(&o.Verify, "verify", "", "`command` of the shell that is run over the files as the fork left them; how it ends is kept")
+	f.DurationVar(&o.Timeout, "verify-timeout", endcheck.DefaultTimeout, "how long it may take, as in 30s or 2m")
 	f.IntVar(&o.times, "times", 1, "how `many` forks to make")
 	o.define(cmd)
 	std.jsonFlag(cmd, "the result as JSON on stdout; the program's output goes to stderr")
-	completeFlag(cmd, "tree", "recorded", "now")
 	return cmd
 }
 
@@ -98,7 +90,7 @@ func (o *forkOptions) place() (p fork.Place, err error) {
 }
 
 func runFork(ctx context.Context, o *forkOptions, name string, std *console) error {
-	rec, opts, err := o.plan(name)
+	rec, err := o.plan(name)
 	if err != nil {
 		return err
 	}
@@ -106,27 +98,27 @@ func runFork(ctx context.Context, o *forkOptions, name string, std *console) err
 	if err != nil {
 		return err
 	}
-	hosts, starts, err := deck.Reached(rec, opts)
+	hosts, starts, err := deck.Reached(rec, &o.ForkOptions)
 	if err != nil {
 		return err
 	}
-	o.announce(std, rec, opts, hosts, starts)
+	o.announce(std, rec, hosts, starts)
 	outputs, err := o.outputs()
 	if err != nil {
 		return err
 	}
 	signals, stop := catchSignals()
 	defer stop()
-	opts.Streams, opts.Signals, opts.Log = std.outputs(), signals, logger(std.err)
+	o.Streams, o.Signals, o.Log = std.outputs(), signals, logger(std.err)
 	res := &forkResult{
-		Parent: rec.Manifest.ID, From: *opts.Plan.Point, Live: append([]string{}, hosts...), MCP: append([]*deck.ToolServer{}, starts...),
-		Changes: opts.Changes, Forks: []*forkedResult{},
+		Parent: rec.Manifest.ID, From: *o.Plan.Point, Live: append([]string{}, hosts...), MCP: append([]*deck.ToolServer{}, starts...),
+		Changes: o.Changes, Forks: []*forkedResult{},
 	}
-	for _, opts.Output = range outputs {
+	for _, o.Output = range outputs {
 		restored := sync.OnceFunc(std.progress().busy("restoring what the run found"))
-		opts.Starting = restored
+		o.Starting = restored
 		var made *deck.Forked
-		made, err = deck.Fork(ctx, rec, opts)
+		made, err = deck.Fork(ctx, rec, &o.ForkOptions)
 		if restored(); made == nil {
 			break
 		}
@@ -135,7 +127,7 @@ func runFork(ctx context.Context, o *forkOptions, name string, std *console) err
 		one := newForkedResult(made)
 		res.Forks = append(res.Forks, one)
 		if !std.json {
-			if err := one.tell(std, opts.Plan, made, text); err != nil {
+			if err := one.tell(std, o.Plan, made, text); err != nil {
 				return err
 			}
 		}
@@ -153,9 +145,9 @@ func runFork(ctx context.Context, o *forkOptions, name string, std *console) err
 func (o *forkOptions) outputs() ([]string, error) {
 	all := make([]string, o.times)
 	for i := range all {
-		if all[i] = o.output; o.output != "" && o.times > 1 {
-			ext := filepath.Ext(o.output)
-			all[i] = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(o.output, ext), i+1, ext)
+		if all[i] = o.Output; o.Output != "" && o.times > 1 {
+			ext := filepath.Ext(o.Output)
+			all[i] = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(o.Output, ext), i+1, ext)
 		}
 		if there, err := os.ReadDir(all[i]); all[i] != "" && (len(there) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)) {
 			return nil, fmt.Errorf("%s is not empty: name a new directory, or remove it first", all[i])
@@ -165,37 +157,36 @@ func (o *forkOptions) outputs() ([]string, error) {
 }
 
 // plan finds the point, and what is changed there.
-func (o *forkOptions) plan(name string) (*recording.Recording, *deck.ForkOptions, error) {
+func (o *forkOptions) plan(name string) (*recording.Recording, error) {
 	place, err := o.place()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if o.times < 1 {
-		return nil, nil, fmt.Errorf("--times %d: want 1 or more", o.times)
+		return nil, fmt.Errorf("--times %d: want 1 or more", o.times)
 	}
 	rec, err := openRecording(name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	opts := &deck.ForkOptions{Live: o.live, MCP: o.mcp, Verify: o.verify, Timeout: o.timeout}
-	if opts.Plan, err = fork.PlanOf(rec, place); err != nil {
-		return nil, nil, err
+	if o.Plan, err = fork.PlanOf(rec, place); err != nil {
+		return nil, err
 	}
-	if opts.Upstreams, err = parseUpstreams(o.upstreams); err != nil {
-		return nil, nil, err
+	if o.Upstreams, err = parseUpstreams(o.upstreams); err != nil {
+		return nil, err
 	}
-	if opts.TreeNow, opts.TreeAt, err = parseTree(o.tree); err != nil {
-		return nil, nil, err
+	if o.TreeNow, o.TreeAt, err = parseTree(o.tree); err != nil {
+		return nil, err
 	}
-	edited, err := o.edited(opts.Plan)
+	edited, err := o.edited(o.Plan)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if opts.Changes, err = opts.Plan.Changes(edited, o.set); err != nil {
-		return nil, nil, err
+	if o.Changes, err = o.Plan.Changes(edited, o.set); err != nil {
+		return nil, err
 	}
-	opts.Changes.Model = o.model
-	return rec, opts, nil
+	o.Changes.Model = o.model
+	return rec, nil
 }
 
 // edited is the document of a plan as it was edited; nil where it was not.
@@ -254,14 +245,14 @@ func editDocument(path string, d *fork.Document) error {
 }
 
 // announce says what is about to happen, what is started, and to whom the program will talk.
-func (o *forkOptions) announce(std *console, rec *recording.Recording, opts *deck.ForkOptions, hosts []string, starts []*deck.ToolServer) {
-	p := opts.Plan
+func (o *forkOptions) announce(std *console, rec *recording.Recording, hosts []string, starts []*deck.ToolServer) {
+	p := o.Plan
 	where := fmt.Sprintf("record %d", p.Seq)
 	if p.Turn > 0 {
 		where = fmt.Sprintf("turn %d of %s (record %d)", p.Turn, p.Lane, p.Seq)
 	}
 	std.say("forking %s at %s; before it %s from the tape", shortPath(rec.Dir), where, plural(p.Before, "model call is", "model calls are"))
-	if words := opts.Changes.Words(); len(words) > 0 {
+	if words := o.Changes.Words(); len(words) > 0 {
 		std.say("changed there: %s", strings.Join(words, ", "))
 	}
 	for _, s := range starts {
@@ -275,7 +266,7 @@ func (o *forkOptions) announce(std *console, rec *recording.Recording, opts *dec
 		}
 		std.say("the tool server %s runs in the jail and answers from there on; it is told before what it was told: %s", s.Name, strings.Join(s.Command, " "))
 	}
-	if !o.live {
+	if !o.Live {
 		std.say("nothing leaves this machine: what follows is answered from the rest of the tape as far as it fits, or refused (--live asks models)")
 		return
 	}

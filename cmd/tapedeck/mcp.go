@@ -92,33 +92,25 @@ func serveMCPOverHTTP(ctx context.Context, addr string, served *mcp.Served, o *m
 	return nil
 }
 
-type mcpWrapOptions struct {
-	output string
-	sync   bool
-	noSeal bool
-}
-
 func newMCPWrapCommand(std *console) *cobra.Command {
-	var o mcpWrapOptions
+	var o deck.RecordOptions
 	cmd := recorderCommand("mcp wrap", "SERVER…", func(ctx context.Context, argv []string) (int, error) { return runMCPWrap(ctx, &o, argv, std) })
 	f := cmd.Flags()
-	f.StringVarP(&o.output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")
-	f.BoolVar(&o.sync, "sync", false, "fsync at every barrier, so that a power cut loses nothing that the client saw")
-	f.BoolVar(&o.noSeal, "no-seal", false, "do not seal the recording at its end")
+	f.StringVarP(&o.Output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")
+	f.BoolVar(&o.Sync, "sync", false, "fsync at every barrier, so that a power cut loses nothing that the client saw")
+	f.BoolVar(&o.NoSeal, "no-seal", false, "do not seal the recording at its end")
 	return cmd
 }
 
-func runMCPWrap(ctx context.Context, o *mcpWrapOptions, args []string, std *console) (exit int, err error) {
-	if o.output == "" && program.InJail() { // whose recorder sees the conversation, and in which .tapedeck cannot be written to
+func runMCPWrap(ctx context.Context, o *deck.RecordOptions, args []string, std *console) (exit int, err error) {
+	if o.Output == "" && program.InJail() { // whose recorder sees the conversation, and in which .tapedeck cannot be written to
 		return 0, becomeServer(args)
 	}
 	boundMemory()
 	signals, stop := catchSignals()
 	defer stop()
-	res, err := deck.WrapMCP(ctx, &deck.RecordOptions{
-		Argv: args, Streams: deck.Streams{Stdin: std.in, Stdout: std.out, Stderr: std.err}, Signals: signals, Output: o.output,
-		Sync: o.sync, NoSeal: o.noSeal, Log: logger(std.err), Hiding: hiding(std.err),
-	})
+	o.Argv, o.Streams, o.Signals, o.Log, o.Hiding = args, std.ofProgram(), signals, logger(std.err), hiding(std.err)
+	res, err := deck.WrapMCP(ctx, o)
 	if err != nil {
 		return 0, err
 	}
@@ -151,10 +143,8 @@ func wrappedSeen(res *deck.Result) string {
 }
 
 type mcpTestOptions struct {
-	server  string
-	url     string
-	header  []string
-	timeout time.Duration
+	mcptest.Options
+	header []string
 }
 
 func newMCPTestCommand(std *console) *cobra.Command {
@@ -162,17 +152,17 @@ func newMCPTestCommand(std *console) *cobra.Command {
 	cmd := withHelp("mcp test", &cobra.Command{
 		ValidArgsFunction: recordingNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if dash := cmd.ArgsLenAtDash(); o.url == "" && (dash != 1 || len(args) < 2) || o.url != "" && len(args) != 1 {
+			if dash := cmd.ArgsLenAtDash(); o.URL == "" && (dash != 1 || len(args) < 2) || o.URL != "" && len(args) != 1 {
 				return fmt.Errorf("mcp test takes one REC, and the server behind -- or --url: tapedeck mcp test last -- python3 server.py")
 			}
 			return runMCPTest(cmd.Context(), &o, args[0], args[1:], std)
 		},
 	})
 	f := cmd.Flags()
-	f.StringVar(&o.server, "server", "", "`NAME` of the server, where REC holds several")
-	f.StringVar(&o.url, "url", "", "`URL` of a server over HTTP, in the place of one behind --")
+	f.StringVar(&o.Server, "server", "", "`NAME` of the server, where REC holds several")
+	f.StringVar(&o.URL, "url", "", "`URL` of a server over HTTP, in the place of one behind --")
 	f.StringArrayVar(&o.header, "header", nil, "`NAME: VALUE` of a header of each request there, as a key (repeatable)")
-	f.DurationVar(&o.timeout, "timeout", mcptest.DefaultTimeout, "how long an answer may take")
+	f.DurationVar(&o.Timeout, "timeout", mcptest.DefaultTimeout, "how long an answer may take")
 	std.jsonFlag(cmd, "a line of JSON a request, and one for all")
 	return cmd
 }
@@ -185,19 +175,18 @@ func runMCPTest(ctx context.Context, o *mcpTestOptions, name string, argv []stri
 	defer clean()
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	header, err := o.headers(std.err)
-	if err != nil {
+	if o.Header, err = o.headers(std.err); err != nil {
 		return err
 	}
-	opts := &mcptest.Options{Argv: argv, URL: o.url, Header: header, Env: os.Environ(), Server: o.server, Timeout: o.timeout, Stderr: std.err}
-	opts.Report = func(r *mcptest.Result) {
+	o.Argv, o.Env, o.Stderr = argv, os.Environ(), std.err
+	o.Report = func(r *mcptest.Result) {
 		if std.json {
 			printLine(std.out, r)
 			return
 		}
 		printMCPTest(std.out, r)
 	}
-	results, err := mcptest.Run(ctx, path, opts)
+	results, err := mcptest.Run(ctx, path, &o.Options)
 	if err != nil {
 		return orInterrupted(err)
 	}
@@ -228,7 +217,7 @@ func runMCPTest(ctx context.Context, o *mcpTestOptions, name string, argv []stri
 
 // headers reads --url and --header, and says whom that means.
 func (o *mcpTestOptions) headers(w io.Writer) (http.Header, error) {
-	if o.url == "" && len(o.header) > 0 {
+	if o.URL == "" && len(o.header) > 0 {
 		return nil, errors.New("--header is for a server over HTTP: add --url")
 	}
 	h := make(http.Header)
@@ -239,10 +228,10 @@ func (o *mcpTestOptions) headers(w io.Writer) (http.Header, error) {
 		}
 		h.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
-	if o.url == "" {
+	if o.URL == "" {
 		return h, nil
 	}
-	u, err := url.Parse(o.url)
+	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("--url: want http://HOST/PATH or https://HOST/PATH")
 	}

@@ -26,35 +26,27 @@ import (
 )
 
 type recordOptions struct {
-	output      string
-	upstreams   []string
-	tree        string
-	isolated    bool
-	writable    []string
-	passthrough []string
-	tty         string
-	sync        bool
-	proxy       bool
-	noSeal      bool
-	time        string
-	daemon      recordDaemon
+	deck.RecordOptions
+	upstreams []string
+	tty, time string
+	daemon    recordDaemon
 }
 
 func newRecordCommand(std *console) *cobra.Command {
 	var o recordOptions
 	cmd := recorderCommand("record", "CMD…", func(ctx context.Context, argv []string) (int, error) { return runRecord(ctx, &o, argv, std) })
 	f := cmd.Flags()
-	f.StringVarP(&o.output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")
+	f.StringVarP(&o.Output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")
 	f.StringArrayVar(&o.upstreams, "upstream", nil, "`NAME[:PORT]=URL`: requests for that host go to URL; the way to a server on this host (repeatable)")
-	f.StringVar(&o.tree, "tree", "", "the work tree `directory` (default: the Git checkout, else the working directory)")
-	f.BoolVar(&o.isolated, "isolated", false, "keep the program's writes off the disk")
-	f.StringArrayVar(&o.writable, "writable", nil, "`directory` that the program may write to, beside work tree, HOME and TMP (repeatable)")
-	f.StringArrayVar(&o.passthrough, "passthrough", nil, "`HOST` whose TLS is let through unread; not replayable there (repeatable)")
+	f.StringVar(&o.Tree, "tree", "", "the work tree `directory` (default: the Git checkout, else the working directory)")
+	f.BoolVar(&o.Isolated, "isolated", false, "keep the program's writes off the disk")
+	f.StringArrayVar(&o.Writable, "writable", nil, "`directory` that the program may write to, beside work tree, HOME and TMP (repeatable)")
+	f.StringArrayVar(&o.Passthrough, "passthrough", nil, "`HOST` whose TLS is let through unread; not replayable there (repeatable)")
 	f.StringVar(&o.tty, "tty", "auto", "give the program a terminal: auto, on or off")
-	f.BoolVar(&o.sync, "sync", false, "fsync at every barrier, so that a power cut loses nothing that the program saw")
-	f.BoolVar(&o.proxy, "proxy", false, "run the program outside the jail and record what heeds HTTP_PROXY")
+	f.BoolVar(&o.Sync, "sync", false, "fsync at every barrier, so that a power cut loses nothing that the program saw")
+	f.BoolVar(&o.Proxy, "proxy", false, "run the program outside the jail and record what heeds HTTP_PROXY")
 	f.StringVar(&o.time, "time", timeRecorded, "wall time and random numbers: recorded, so that a replay has the same, or real")
-	f.BoolVar(&o.noSeal, "no-seal", false, "do not seal the recording at its end")
+	f.BoolVar(&o.NoSeal, "no-seal", false, "do not seal the recording at its end")
 	o.daemon.add(f)
 	std.jsonFlag(cmd, "the result as JSON on stdout; the program's stdout then goes to stderr")
 	completeFlag(cmd, "tty", "auto", "on", "off")
@@ -76,25 +68,20 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std *consol
 	if err != nil {
 		return 0, err
 	}
-	upstreams, err := parseUpstreams(o.upstreams)
-	if err != nil {
+	o.Argv, o.Streams, o.Terminal, o.RealTime = args, std.ofProgram(), mode, o.time == timeReal
+	if o.Upstreams, err = parseUpstreams(o.upstreams); err != nil {
 		return 0, err
 	}
-	daemon, err := o.daemon.options()
-	if err != nil {
+	if o.Daemon, err = o.daemon.options(); err != nil {
 		return 0, err
 	}
 	boundMemory()
 	signals, stop := catchSignals()
 	defer stop()
-	progress := newProgress(std.err)
 	sealed, sealedAll := sealingProgress(std.err)
-	res, err := deck.Record(ctx, &deck.RecordOptions{
-		Argv: args, Streams: std.ofProgram(),
-		Configured: sayConfigured(std.err), Terminal: mode, Signals: signals, Output: o.output, Tree: o.tree, Upstreams: upstreams,
-		Writable: o.writable, Passthrough: o.passthrough, Isolated: o.isolated, Sync: o.sync, Proxy: o.proxy, NoSeal: o.noSeal, RealTime: o.time == timeReal,
-		Daemon: daemon, Log: logger(std.err), Progress: progress.step, Hiding: hiding(std.err), Sealing: sealed,
-	})
+	o.Signals, o.Configured, o.Log = signals, sayConfigured(std.err), logger(std.err)
+	o.Progress, o.Hiding, o.Sealing = newProgress(std.err).step, hiding(std.err), sealed
+	res, err := deck.Record(ctx, &o.RecordOptions)
 	sealedAll()
 	if err != nil {
 		return 0, err
@@ -107,7 +94,7 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std *consol
 		}
 		err = printJSON(std.out, newRecordResult(res))
 	} else {
-		line := lastLine(res, o.isolated)
+		line := lastLine(res, o.Isolated)
 		if news != "" {
 			line += "; " + news
 		}

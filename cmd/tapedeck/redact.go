@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,12 +19,9 @@ import (
 )
 
 type redactOptions struct {
-	matches []string
-	email   bool
-	values  []string
-	output  string
-	noSeal  bool
-	dryRun  bool
+	redact.Options
+	matches, values []string
+	email           bool
 }
 
 func newRedactCommand(std *console) *cobra.Command {
@@ -33,9 +31,9 @@ func newRedactCommand(std *console) *cobra.Command {
 	f.StringArrayVar(&o.matches, "match", nil, "take out what this `expression` matches (repeatable; (?i) in front: whatever the case)")
 	f.BoolVar(&o.email, "email", false, "take out addresses of email")
 	f.StringArrayVar(&o.values, "value-from", nil, "take out each line of this `file` (repeatable)")
-	f.StringVarP(&o.output, "output", "o", "", "the new recording's `directory`")
-	f.BoolVar(&o.noSeal, "no-seal", false, "leave the new recording unsealed")
-	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "say what would be replaced, and leave nothing")
+	f.StringVarP(&o.Output, "output", "o", "", "the new recording's `directory`")
+	f.BoolVar(&o.NoSeal, "no-seal", false, "leave the new recording unsealed")
+	f.BoolVarP(&o.DryRun, "dry-run", "n", false, "say what would be replaced, and leave nothing")
 	std.jsonFlag(cmd, "the result as JSON on stdout")
 	return cmd
 }
@@ -66,8 +64,8 @@ func (o *redactOptions) rules() (rules []redact.Rule, err error) {
 }
 
 func runRedact(ctx context.Context, o *redactOptions, name string, std *console) error {
-	rules, err := o.rules()
-	if err != nil {
+	var err error
+	if o.Rules, err = o.rules(); err != nil {
 		return err
 	}
 	rec, clean, err := openRecordingOrPacked(ctx, name)
@@ -75,27 +73,21 @@ func runRedact(ctx context.Context, o *redactOptions, name string, std *console)
 		return err
 	}
 	defer clean()
-	if o.output == "" && !o.dryRun {
+	if o.Output == "" && !o.DryRun {
 		return errors.New("-o says where the new recording goes: -o clean.rec")
 	}
-	output, err := filepath.Abs(o.output)
-	if o.output == "" {
-		output = rec.Dir
-	}
-	if err != nil {
+	if o.Output, err = filepath.Abs(cmp.Or(o.Output, rec.Dir)); err != nil {
 		return err
 	}
-	p := std.progress()
-	end := p.busy("taking it out")
-	res, err := redact.Run(ctx, rec, &redact.Options{Rules: rules, Output: output, DryRun: o.dryRun, NoSeal: o.noSeal})
+	end := std.progress().busy("taking it out")
+	res, err := redact.Run(ctx, rec, &o.Options)
 	end()
-	p.end()
 	if err != nil {
 		return err
 	}
-	if !o.dryRun {
-		remember(res.ID, output, std.err)
-		if made, err := recording.Open(output); err == nil {
+	if !o.DryRun {
+		remember(res.ID, o.Output, std.err)
+		if made, err := recording.Open(o.Output); err == nil {
 			page.Prepare(made, nil)
 		}
 	}

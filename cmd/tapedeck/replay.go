@@ -24,14 +24,8 @@ import (
 
 type replayOptions struct {
 	verdictFlags
-	mode   string
-	speed  string
-	keep   string
-	output string
-	proxy  bool
-	tty    bool
-	tree   string
-	watch  []string
+	deck.ReplayOptions
+	mode, speed, tree string
 }
 
 func newReplayCommand(std *console) *cobra.Command {
@@ -43,34 +37,30 @@ func newReplayCommand(std *console) *cobra.Command {
 		return runReplay(cmd.Context(), &o, args[0], args[1:], std)
 	})
 	f := cmd.Flags()
-	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
+	modeFlag(cmd, &o.mode, "semantic", "what must match")
 	f.StringVar(&o.speed, "speed", "collapsed", "collapsed (no waiting), realtime (the head of an answer comes with its first bytes), or N times as fast")
-	f.StringVar(&o.keep, "keep", "", "`directory` that gets the work tree as the replay left it")
-	f.StringVarP(&o.output, "output", "o", "", "`directory` that gets the replay as a recording of its own, unsealed")
+	f.StringVar(&o.Keep, "keep", "", "`directory` that gets the work tree as the replay left it")
+	f.StringVarP(&o.Out, "output", "o", "", "`directory` that gets the replay as a recording of its own, unsealed")
 	o.define(cmd)
 	o.defineStrict(f)
-	f.StringVar(&o.tree, "tree", "recorded", treeHelp)
-	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)
-	f.BoolVar(&o.tty, "tty", false, "compare the terminal's screens in place of its bytes")
-	f.BoolVar(&o.proxy, "proxy", false, "run the program outside the jail and answer what heeds HTTP_PROXY")
+	treeFlag(cmd, &o.tree, "recorded")
+	f.StringArrayVar(&o.Watch, "watch", nil, watchHelp)
+	f.BoolVar(&o.Screens, "tty", false, "compare the terminal's screens in place of its bytes")
+	f.BoolVar(&o.Proxy, "proxy", false, "run the program outside the jail and answer what heeds HTTP_PROXY")
 	std.jsonFlag(cmd, "the report as JSON on stdout")
-	completeVerdict(cmd)
-	completeFlag(cmd, "tree", "recorded", "now")
 	completeFlag(cmd, "speed", "collapsed", "realtime")
 	return cmd
 }
 
 func runReplay(ctx context.Context, o *replayOptions, name string, argv []string, std *console) error {
-	speed, err := parseSpeed(o.speed)
-	if err != nil {
+	var err error
+	if o.Speed, err = parseSpeed(o.speed); err != nil {
 		return err
 	}
-	mode, err := fidelity.ParseMode(o.mode)
-	if err != nil {
-		return fmt.Errorf("--mode: %w", err)
+	if o.Mode, err = parseMode(o.mode); err != nil {
+		return err
 	}
-	now, at, err := parseTree(o.tree)
-	if err != nil {
+	if o.TreeNow, o.TreeAt, err = parseTree(o.tree); err != nil {
 		return err
 	}
 	text, err := o.text(std.err)
@@ -85,10 +75,8 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	defer stop()
 	restored := sync.OnceFunc(std.progress().busy("restoring what the run found"))
 	defer restored()
-	v, err := replay(ctx, &deck.ReplayOptions{
-		Argv: argv, Streams: std.outputs(), Signals: signals,
-		Mode: mode, Speed: speed, Keep: o.keep, Out: o.output, Proxy: o.proxy, Screens: o.tty, TreeNow: now, TreeAt: at, Watch: o.watch, Starting: restored, Log: logger(std.err),
-	})
+	o.Argv, o.Streams, o.Signals, o.Starting, o.Log = argv, std.outputs(), signals, restored, logger(std.err)
+	v, err := replay(ctx, &o.ReplayOptions)
 	if err != nil {
 		return err
 	}
@@ -129,9 +117,6 @@ func idIn(dir string) string {
 	return ""
 }
 
-// treeHelp is the help of --tree.
-const treeHelp = "the work tree that a program finds: recorded, now (as it is on the disk), or a `directory` that holds it now"
-
 // parseTree reads a --tree.
 func parseTree(s string) (now bool, at string, err error) {
 	switch s {
@@ -162,10 +147,8 @@ func parseSpeed(s string) (float64, error) {
 
 type diffOptions struct {
 	verdictFlags
-	mode    string
-	aligned bool
-	watch   []string
-	tty     bool
+	deck.CompareOptions
+	mode string
 }
 
 func newDiffCommand(std *console) *cobra.Command {
@@ -174,24 +157,22 @@ func newDiffCommand(std *console) *cobra.Command {
 		return runDiff(cmd.Context(), &o, args[0], args[1], std)
 	})
 	f := cmd.Flags()
-	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
-	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one (recordings always are)")
-	f.BoolVar(&o.tty, "tty", false, "compare the screens of two recordings' terminals in place of their bytes")
-	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)
+	modeFlag(cmd, &o.mode, "semantic", "what must match")
+	f.BoolVar(&o.Aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one (recordings always are)")
+	f.BoolVar(&o.Screens, "tty", false, "compare the screens of two recordings' terminals in place of their bytes")
+	f.StringArrayVar(&o.Watch, "watch", nil, watchHelp)
 	o.define(cmd)
 	o.defineStrict(f)
 	std.jsonFlag(cmd, "the report as JSON")
-	completeVerdict(cmd)
 	return cmd
 }
 
 func runDiff(ctx context.Context, o *diffOptions, a, b string, std *console) error {
-	mode, err := fidelity.ParseMode(o.mode)
-	if err != nil {
-		return fmt.Errorf("--mode: %w", err)
-	}
 	text, err := o.text(std.out)
 	if err != nil {
+		return err
+	}
+	if o.Mode, err = parseMode(o.mode); err != nil {
 		return err
 	}
 	var paths [2]string
@@ -203,7 +184,7 @@ func runDiff(ctx context.Context, o *diffOptions, a, b string, std *console) err
 		defer clean()
 	}
 	stop := std.progress().busy("comparing")
-	r, err := deck.Compare(paths[0], paths[1], &deck.CompareOptions{Mode: mode, Aligned: o.aligned, Watch: o.watch, Screens: o.tty})
+	r, err := deck.Compare(paths[0], paths[1], &o.CompareOptions)
 	stop()
 	if err != nil {
 		return err
@@ -323,9 +304,22 @@ func completeFlag(cmd *cobra.Command, flag string, values ...string) {
 	cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// completeVerdict is completeFlag for --mode.
-func completeVerdict(cmd *cobra.Command) {
+// modeFlag defines --mode.
+func modeFlag(cmd *cobra.Command, to *string, usual, usage string) {
+	cmd.Flags().StringVar(to, "mode", usual, usage+": semantic, outcome, byte-identical or phase-aware")
 	completeFlag(cmd, "mode", "semantic", "outcome", "byte-identical", "phase-aware")
+}
+
+// parseMode reads a --mode.
+func parseMode(s string) (fidelity.Mode, error) {
+	mode, err := fidelity.ParseMode(s)
+	return mode, prefixedError("--mode", err)
+}
+
+// treeFlag defines --tree.
+func treeFlag(cmd *cobra.Command, to *string, usual string) {
+	cmd.Flags().StringVar(to, "tree", usual, "the work tree that a program finds: recorded, now (as it is on the disk), or a `directory` that holds it now")
+	completeFlag(cmd, "tree", "recorded", "now")
 }
 
 func (o *verdictFlags) text(w io.Writer) (t *fidelity.TextOptions, err error) {

@@ -147,7 +147,7 @@ func (o *runsListOptions) list(ctx context.Context, src runSource, std *console)
 	if len(runs) == 0 {
 		return o.none(src, std)
 	}
-	return raw(std.out, "%s", runTable(runs, time.Now(), colour(std.out), columnsOf(std)))
+	return raw(std.out, "%s", runTable(runs, time.Now(), columnsOf(std)))
 }
 
 // runs are those that the flags choose.
@@ -188,7 +188,7 @@ func columnsOf(std *console) int {
 	return width(std.out)
 }
 
-func runTable(runs []runInfo, now time.Time, colour bool, cols int) string {
+func runTable(runs []runInfo, now time.Time, cols int) string {
 	rows := make([]runview.ListRow, len(runs))
 	for i, r := range runs {
 		rows[i] = runview.ListRow{
@@ -198,7 +198,7 @@ func runTable(runs []runInfo, now time.Time, colour bool, cols int) string {
 			rows[i].Ended = r.EndedAt.In(now.Location())
 		}
 	}
-	return runview.List(rows, now, colour, cols)
+	return runview.List(rows, now, cols)
 }
 
 type runsExportOptions struct {

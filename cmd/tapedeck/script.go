@@ -106,11 +106,10 @@ func newScriptFidelityCommand(std *console) *cobra.Command {
 		return jsonWhatever(std, func() error { return runDiff(cmd.Context(), &o, args[0], args[1], std) })
 	})
 	f := cmd.Flags()
-	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
-	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one")
+	modeFlag(cmd, &o.mode, "semantic", "what must match")
+	f.BoolVar(&o.Aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one")
 	o.define(cmd)
 	std.jsonFlag(cmd, "the report as JSON")
-	completeVerdict(cmd)
 	return cmd
 }
 
@@ -131,21 +130,20 @@ func newScriptReplayCommand(std *console) *cobra.Command {
 		})
 	}))
 	f := cmd.Flags()
-	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
+	modeFlag(cmd, &o.mode, "semantic", "what must match")
 	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one")
 	f.StringVar(&o.emit, "emit-tape", "", "write the replay's own tape to `TAPE`, over what is there")
 	f.StringVar(&o.files, "files", "", "take what the recorded run read from `DIR`, where the tape has hashes alone")
 	o.limits.define(f)
 	o.define(cmd)
 	std.jsonFlag(cmd, "the report as JSON")
-	completeVerdict(cmd)
 	return cmd
 }
 
 func runScriptReplay(ctx context.Context, o *scriptReplayOptions, from, file string, std *console) error {
-	mode, err := fidelity.ParseMode(o.mode)
+	mode, err := parseMode(o.mode)
 	if err != nil {
-		return fmt.Errorf("--mode: %w", err)
+		return err
 	}
 	text, err := o.text(std.err)
 	if err != nil {

@@ -25,18 +25,10 @@ import (
 )
 
 type serveOptions struct {
-	listen   string
-	socket   string
-	data     string
-	tokens   string
-	noAuth   bool
-	policies string
-	builtins []string
-	allow    []string
-	grace    time.Duration
-	drain    time.Duration
-	decide   time.Duration
-	log      logOptions
+	daemon.Options
+	policies        string
+	builtins, allow []string
+	log             logOptions
 }
 
 // logOptions say how the daemon's log is written.
@@ -49,20 +41,20 @@ var (
 )
 
 func newServeCommand(std *console) *cobra.Command {
-	o := serveOptions{grace: daemon.DefaultGrace, drain: daemon.DefaultDrain, decide: daemon.DefaultDecideWithin, log: logOptions{"text", "info"}}
+	o := serveOptions{log: logOptions{"text", "info"}}
 	cmd := command("serve", "", func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), &o, std) })
 	f := cmd.Flags()
-	f.StringVar(&o.listen, "listen", "", "TCP `address`, port 0 for a free one (default "+daemon.DefaultListen+", none where --socket is given)")
-	f.StringVar(&o.socket, "socket", "", "`path` of a Unix socket, for processes of this user alone")
-	f.StringVar(&o.data, "data", "", "`directory` that keeps the runs, made where it is not there (default: tapedeck/daemon in the XDG state directory)")
-	f.StringVar(&o.tokens, "tokens", "", "`directory` for the files of tokens (default: tapedeck/ in the XDG runtime, else config directory)")
-	f.BoolVar(&o.noAuth, "no-auth", false, "let in who reaches the address, without a token; on loopback alone")
+	f.StringVar(&o.Listen, "listen", "", "TCP `address`, port 0 for a free one (default "+daemon.DefaultListen+", none where --socket is given)")
+	f.StringVar(&o.Socket, "socket", "", "`path` of a Unix socket, for processes of this user alone")
+	f.StringVar(&o.Data, "data", "", "`directory` that keeps the runs, made where it is not there (default: tapedeck/daemon in the XDG state directory)")
+	f.StringVar(&o.Tokens, "tokens", "", "`directory` for the files of tokens (default: tapedeck/ in the XDG runtime, else config directory)")
+	f.BoolVar(&o.NoAuth, "no-auth", false, "let in who reaches the address, without a token; on loopback alone")
 	f.StringVar(&o.policies, "policies", "", "`file` with policies, YAML or JSON, for every proposal (docs/reference/policy.md)")
 	f.StringSliceVar(&o.builtins, "builtin", nil, "turn on a built-in `tool`: "+strings.Join(builtins, ", ")+" (repeatable, or with commas)")
 	f.StringSliceVar(&o.allow, "allow", nil, "a `command` that built-in tools may start (repeatable, or with commas)")
-	f.DurationVar(&o.grace, "grace", o.grace, "how long a run stays open whose connection went away; 0 for not at all")
-	f.DurationVar(&o.drain, "drain", o.drain, "how long requests in service may take once the daemon is to stop")
-	f.DurationVar(&o.decide, "decide-within", o.decide, "how long something waits for a person before it is denied (tapedeck runs supervise)")
+	f.DurationVar(&o.Grace, "grace", daemon.DefaultGrace, "how long a run stays open whose connection went away; 0 for not at all")
+	f.DurationVar(&o.Drain, "drain", daemon.DefaultDrain, "how long requests in service may take once the daemon is to stop")
+	f.DurationVar(&o.DecideWithin, "decide-within", daemon.DefaultDecideWithin, "how long something waits for a person before it is denied (tapedeck runs supervise)")
 	f.StringVar(&o.log.format, "log-format", o.log.format, "`form` of the log: "+strings.Join(logFormats, ", "))
 	f.StringVar(&o.log.level, "log-level", o.log.level, "the `least` that is logged: "+strings.Join(logLevels, ", "))
 	std.jsonFlag(cmd, "what is ready as a JSON object on stdout")
@@ -93,24 +85,24 @@ const maxSocket = 103
 // check refuses what cannot go together, before anything is opened.
 func (o *serveOptions) check() error {
 	switch {
-	case o.noAuth && len(o.builtins) > 0:
+	case o.NoAuth && len(o.builtins) > 0:
 		return errors.New("--builtin and --no-auth: whoever reaches the address could start programs: leave one out")
 	case len(o.builtins) > 0 && len(o.allow) == 0:
 		return errors.New("--builtin: no command may be started: name those that may with --allow")
 	case len(o.builtins) == 0 && len(o.allow) > 0:
 		return errors.New("--allow says what built-in tools may start, and none is on: --builtin " + strings.Join(builtins, " or "))
-	case o.grace < 0:
-		return fmt.Errorf("--grace %v: want a time of 0 or more", o.grace)
-	case o.decide <= 0:
-		return fmt.Errorf("--decide-within %v: want a time of more than 0", o.decide)
-	case o.drain <= 0:
-		return fmt.Errorf("--drain %v: want a time of more than 0", o.drain)
+	case o.Grace < 0:
+		return fmt.Errorf("--grace %v: want a time of 0 or more", o.Grace)
+	case o.DecideWithin <= 0:
+		return fmt.Errorf("--decide-within %v: want a time of more than 0", o.DecideWithin)
+	case o.Drain <= 0:
+		return fmt.Errorf("--drain %v: want a time of more than 0", o.Drain)
 	}
-	if _, _, err := net.SplitHostPort(o.listen); o.listen != "" && err != nil {
-		return fmt.Errorf("--listen %q: want HOST:PORT, as in %s", o.listen, daemon.DefaultListen)
+	if _, _, err := net.SplitHostPort(o.Listen); o.Listen != "" && err != nil {
+		return fmt.Errorf("--listen %q: want HOST:PORT, as in %s", o.Listen, daemon.DefaultListen)
 	}
-	if len(o.socket) > maxSocket {
-		return fmt.Errorf("--socket: %d bytes: want a path of at most %d, or the system cannot bind it", len(o.socket), maxSocket)
+	if len(o.Socket) > maxSocket {
+		return fmt.Errorf("--socket: %d bytes: want a path of at most %d, or the system cannot bind it", len(o.Socket), maxSocket)
 	}
 	for _, name := range o.builtins {
 		if !slices.Contains(builtins, name) {
@@ -120,55 +112,47 @@ func (o *serveOptions) check() error {
 	return nil
 }
 
-// options are those of the daemon.
-func (o *serveOptions) options(std *console) (*daemon.Options, error) {
+// fill checks the options of the daemon, and sets those that flags name in words of their own.
+func (o *serveOptions) fill(std *console) (err error) {
 	if err := o.check(); err != nil {
-		return nil, err
+		return err
 	}
-	log, err := o.log.logger(std.err)
-	if err != nil {
-		return nil, err
+	if o.Logger, err = o.log.logger(std.err); err != nil {
+		return err
 	}
-	data, err := filepath.Abs(cmp.Or(o.data, defaultData()))
-	if err != nil {
-		return nil, err
+	if o.Data, err = filepath.Abs(cmp.Or(o.Data, defaultData())); err != nil {
+		return err
 	}
-	do := &daemon.Options{
-		Listen: o.listen, Socket: o.socket, Data: data, Tokens: o.tokens, NoAuth: o.noAuth, Grace: o.grace, Drain: o.drain, DecideWithin: o.decide, Logger: log,
-	}
-	if o.grace == 0 {
-		do.Grace = -1
+	if o.Grace == 0 {
+		o.Grace = -1
 	}
 	for _, name := range o.builtins {
-		do.Builtins = append(do.Builtins, daemon.Builtin{Name: name, Commands: o.allow})
+		o.Builtins = append(o.Builtins, daemon.Builtin{Name: name, Commands: o.allow})
 	}
-	if o.policies != "" {
-		do.Policies, err = policy.ReadFile(o.policies)
-		if path := (*fs.PathError)(nil); errors.As(err, &path) {
-			return nil, fmt.Errorf("--policies: %w; docs/reference/policy.md says what stands in such a file", err)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if o.policies == "" {
+		return nil
 	}
-	return do, nil
+	o.Policies, err = policy.ReadFile(o.policies)
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		return fmt.Errorf("--policies: %w; docs/reference/policy.md says what stands in such a file", err)
+	}
+	return err
 }
 
 func runServe(ctx context.Context, o *serveOptions, std *console) error {
-	do, err := o.options(std)
-	if err != nil {
+	if err := o.fill(std); err != nil {
 		return err
 	}
 	ctx, stop := stoppable(ctx, std.err)
 	defer stop()
 	var opened func()
-	do.Progress, opened = opening(std.err, do.Logger)
-	d, err := daemon.Open(ctx, do)
+	o.Progress, opened = opening(std.err, o.Logger)
+	d, err := daemon.Open(ctx, &o.Options)
 	opened()
 	if err != nil {
 		return err
 	}
-	if err := o.ready(d.URL(), do, std); err != nil { // nobody can be told where it is
+	if err := o.ready(d.URL(), std); err != nil { // nobody can be told where it is
 		return errors.Join(err, d.Shutdown(context.WithoutCancel(ctx)))
 	}
 	if err := d.Serve(ctx); err != nil {
@@ -233,11 +217,11 @@ type served struct {
 }
 
 // ready says where the daemon is, and where its tokens are.
-func (o *serveOptions) ready(url string, do *daemon.Options, std *console) error {
-	s := served{URL: url, Socket: do.Socket, Data: do.Data, Auth: !do.NoAuth, PID: os.Getpid()}
+func (o *serveOptions) ready(url string, std *console) error {
+	s := served{URL: url, Socket: o.Socket, Data: o.Data, Auth: !o.NoAuth, PID: os.Getpid()}
 	if s.Auth {
-		agent, errAgent := token.File(do.Tokens, url, false)
-		host, errHost := token.File(do.Tokens, url, true)
+		agent, errAgent := token.File(o.Tokens, url, false)
+		host, errHost := token.File(o.Tokens, url, true)
 		if err := errors.Join(errAgent, errHost); err != nil {
 			return err
 		}
@@ -256,7 +240,7 @@ func (o *serveOptions) ready(url string, do *daemon.Options, std *console) error
 	} else {
 		text += "tapedeck: without a token: every process on this machine may use it\n"
 	}
-	_, err := io.WriteString(std.err, visible.Text(text+o.inForce(len(do.Policies))))
+	_, err := io.WriteString(std.err, visible.Text(text+o.inForce(len(o.Policies))))
 	return err
 }
 

@@ -186,10 +186,9 @@ func TestServeRefuses(t *testing.T) {
 // TestServeSaysItsPolicies: whoever starts it sees how many rules of which file are in force.
 func TestServeSaysItsPolicies(t *testing.T) {
 	for n, want := range []string{"tapedeck: 0 policies in force for every proposal, of p.yaml\n", "tapedeck: 1 policy in force for every proposal, of p.yaml\n"} {
-		o := &serveOptions{policies: "p.yaml"}
-		do := &daemon.Options{NoAuth: true, Policies: make([]policy.Rule, n)}
+		o := &serveOptions{Options: daemon.Options{NoAuth: true, Policies: make([]policy.Rule, n)}, policies: "p.yaml"}
 		var errs strings.Builder
-		if err := o.ready("ws://127.0.0.1:9100", do, &console{streams: streams{err: &errs}}); err != nil || !strings.HasSuffix(errs.String(), want) {
+		if err := o.ready("ws://127.0.0.1:9100", &console{streams: streams{err: &errs}}); err != nil || !strings.HasSuffix(errs.String(), want) {
 			t.Errorf("%v, it said:\n%s", err, &errs)
 		}
 	}

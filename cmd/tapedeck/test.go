@@ -20,19 +20,12 @@ import (
 
 type testOptions struct {
 	colorFlag
-	jobs    int
-	timeout time.Duration
-	mode    string
-	tree    string
-	watch   []string
-	since   string
-	junit   string
-	sarif   string
-	github  bool
-	strict  bool
-	verbose bool
-	list    bool
-	q       queueFlags
+	gate.Options
+	mode, tree, since string
+	junit, sarif      string
+	github, strict    bool
+	verbose, list     bool
+	q                 queueFlags
 }
 
 func newTestCommand(std *console) *cobra.Command {
@@ -58,11 +51,11 @@ func newTestCommand(std *console) *cobra.Command {
 		},
 	})
 	f := cmd.Flags()
-	f.IntVarP(&o.jobs, "jobs", "j", 0, "how many `at once`; as many as there are processors")
-	f.DurationVar(&o.timeout, "timeout", gate.DefaultTimeout, "how long one replay may take, where tapedeck.yaml does not say")
-	f.StringVar(&o.mode, "mode", "", "what must match, in place of what tapedeck.yaml says: semantic, outcome, byte-identical or phase-aware")
-	f.StringVar(&o.tree, "tree", "recorded", treeHelp)
-	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)
+	f.IntVarP(&o.Jobs, "jobs", "j", 0, "how many `at once`; as many as there are processors")
+	f.DurationVar(&o.Timeout, "timeout", gate.DefaultTimeout, "how long one replay may take, where tapedeck.yaml does not say")
+	modeFlag(cmd, &o.mode, "", "what must match, in place of what tapedeck.yaml says")
+	treeFlag(cmd, &o.tree, "recorded")
+	f.StringArrayVar(&o.Watch, "watch", nil, watchHelp)
 	f.StringVar(&o.since, "changed-since", "", "those alone that depend on a file that differs from this commit of Git (`REF`)")
 	f.StringVar(&o.junit, "junit", "", "write the results as JUnit XML into this `file`")
 	f.StringVar(&o.sarif, "sarif", "", "write what does not hold as SARIF 2.1.0 into this `file`")
@@ -73,8 +66,6 @@ func newTestCommand(std *console) *cobra.Command {
 	std.jsonFlag(cmd, "a line of JSON a result, and one for all")
 	o.q.define(cmd)
 	o.defineColor(cmd)
-	completeFlag(cmd, "mode", "semantic", "outcome", "byte-identical", "phase-aware")
-	completeFlag(cmd, "tree", "recorded", "now")
 	return cmd
 }
 
@@ -88,13 +79,12 @@ func runTest(ctx context.Context, o *testOptions, paths []string, std *console) 
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	opts, err := o.options(ctx)
-	if err != nil {
+	if err := o.fill(ctx); err != nil {
 		return err
 	}
 	return o.report(ctx, len(cases), std, func(ctx context.Context, report func(*gate.Result)) (*gate.Summary, error) {
-		opts.Report = report
-		return gate.Run(ctx, cases, opts)
+		o.Report = report
+		return gate.Run(ctx, cases, &o.Options)
 	})
 }
 
@@ -164,34 +154,31 @@ func findTests(paths []string) ([]gate.Case, error) {
 	return gate.Find(paths...)
 }
 
-func (o *testOptions) options(ctx context.Context) (*gate.Options, error) {
-	opts := &gate.Options{Jobs: o.jobs, Timeout: o.timeout, Watch: o.watch, Own: o.own()}
+// fill checks the options of the gate, and sets those that flags name in words of their own.
+func (o *testOptions) fill(ctx context.Context) (err error) {
 	switch {
-	case o.jobs < 0:
-		return nil, fmt.Errorf("-j %d: want at least 1", o.jobs)
-	case o.timeout <= 0:
-		return nil, fmt.Errorf("--timeout %v: want more than nothing, as in 30s", o.timeout)
+	case o.Jobs < 0:
+		return fmt.Errorf("-j %d: want at least 1", o.Jobs)
+	case o.Timeout <= 0:
+		return fmt.Errorf("--timeout %v: want more than nothing, as in 30s", o.Timeout)
 	case o.junit != "" && sameFile(o.junit, o.sarif):
-		return nil, fmt.Errorf("--junit and --sarif both write %s: name two files", o.junit)
+		return fmt.Errorf("--junit and --sarif both write %s: name two files", o.junit)
 	}
-	var err error
-	if opts.TreeNow, opts.TreeAt, err = parseTree(o.tree); err != nil {
-		return nil, err
+	o.Own = o.own()
+	if o.TreeNow, o.TreeAt, err = parseTree(o.tree); err != nil {
+		return err
 	}
 	if o.mode != "" {
-		mode, err := fidelity.ParseMode(o.mode)
+		mode, err := parseMode(o.mode)
 		if err != nil {
-			return nil, fmt.Errorf("--mode: %w", err)
+			return err
 		}
-		opts.Mode = &mode
+		o.Mode = &mode
 	}
-	if o.since == "" {
-		return opts, nil
+	if o.since != "" {
+		o.Changed, err = gate.ChangedSince(ctx, ".", o.since)
 	}
-	if opts.Changed, err = gate.ChangedSince(ctx, ".", o.since); err != nil {
-		return nil, fmt.Errorf("--changed-since: %w", err)
-	}
-	return opts, nil
+	return prefixedError("--changed-since", err)
 }
 
 // own lists the files that the command writes to while it runs.

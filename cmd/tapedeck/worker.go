@@ -184,7 +184,7 @@ func (o *testOptions) checkQueue(cmd *cobra.Command) error {
 
 // runQueued has workers try runs of a store, and says what they found as runTest does.
 func runQueued(ctx context.Context, s *team.Store, o *testOptions, ids []string, std *console) error {
-	if _, err := o.options(ctx); err != nil { // they are checked
+	if err := o.fill(ctx); err != nil {
 		return err
 	}
 	jobs, err := o.jobsOf(ctx, s, ids)
@@ -228,7 +228,7 @@ func (o *testOptions) jobsOf(ctx context.Context, s *team.Store, ids []string) (
 		runs, err = s.Runs(ctx, &team.Query{Project: o.q.project, Agent: o.q.agent, Limit: math.MaxInt32})
 	}
 	for i := range runs {
-		jobs = append(jobs, queue.Job{What: o.q.as, Project: o.q.project, Run: runs[i].ID, Mode: o.mode, Timeout: o.timeout})
+		jobs = append(jobs, queue.Job{What: o.q.as, Project: o.q.project, Run: runs[i].ID, Mode: o.mode, Timeout: o.Timeout})
 	}
 	if err == nil && len(jobs) == 0 {
 		err = fmt.Errorf("%s has no such run; push one with: tapedeck push REC", s.Name())

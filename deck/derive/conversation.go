@@ -75,7 +75,7 @@ func (src *Source) Derive(emit func(line []byte) error) (*notes, error) {
 }
 
 func newConversation(src *Source, lanes *Survey) *conversation {
-	d := &conversation{src: src, lanes: lanes, store: lanes.Store, known: make(map[string]bool), listener: new(llm.Listener), exit: src.exit}
+	d := &conversation{src: src, lanes: lanes, store: lanes.Store, known: make(map[string]bool), gated: make(map[string]bool), listener: new(llm.Listener), exit: src.exit}
 	d.dialog = sessionlog.NewDialog(src.ID, d.put)
 	return d
 }
@@ -117,15 +117,14 @@ func (d *conversation) putAt(e sessionlog.Event, at place) error {
 		d.lines++
 		return nil
 	}
-	l := logLine{seq: d.lines, place: at, event: e}
-	line, err := l.append(d.buf[:0])
+	line, err := sessionlog.AppendEnvelope(d.buf[:0], uint64(d.lines), e, &sessionlog.Stamp{G: at.g, TMS: &at.ms})
 	if err != nil {
 		d.notes.add(at, err)
 		return nil
 	}
-	d.buf = line
+	d.buf = append(line, '\n')
 	d.lines++
-	return d.emit(line)
+	return d.emit(d.buf)
 }
 
 func (d *conversation) record(rec *tape.Record) error {
@@ -196,7 +195,8 @@ func (d *conversation) hear(said *llm.Said) error {
 	d.system = said.System
 	if summary := d.tools && !said.Tools; summary && said.Answer != nil {
 		d.pending = &unsure{said: said, at: d.at}
-		return d.results(said)
+		_, err := d.given(said.New)
+		return err
 	}
 	d.tools = d.tools || said.Tools
 	if err := d.compacted(said); err != nil {
@@ -280,13 +280,7 @@ func replayOf(said *llm.Said) json.RawMessage {
 	return b
 }
 
-// results passes on what tools gave, and reports how many results of calls of this recording there were.
-func (d *conversation) results(said *llm.Said) error {
-	_, err := d.given(said.New)
-	return err
-}
-
-// given passes on the results in messages, those of calls that this recording saw made.
+// given passes on the results in messages, those of calls that this recording saw made, and counts them.
 func (d *conversation) given(heard []llm.Heard) (n int, err error) {
 	var all []sessionlog.ToolResult
 	for i := range heard {

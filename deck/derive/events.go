@@ -6,7 +6,6 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/deck/account"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -60,39 +59,42 @@ func (d *conversation) quotes(said *llm.Said) bool {
 // policyGate is who answers where no person does.
 const policyGate = "policy_gate"
 
-// verdict turns a decision of the policy into events. The verdict of a record is a word, or an object that has it as kind,
-// decision or status, and a reason:
-//
-//	deny, denied, reject, rejected            tool_denied; of a call that waited permission_resolved before it
-//	escalate, escalated, ask, park, parked    tool_gated, permission_requested
-//	allow, allowed, approve, approved         permission_resolved, of a call that waited
-//
-// Anything else is left out and said: nothing is guessed about a permission.
+// A decision is what a policy says of an action.
+type decision uint8
+
+const (
+	unclear decision = iota
+	denied
+	asks // a person, and the action waits
+	allowed
+)
+
+var decisions = map[string]decision{
+	"deny": denied, "denied": denied, "reject": denied, "rejected": denied,
+	"escalate": asks, "escalated": asks, "ask": asks, "park": asks, "parked": asks,
+	"allow": allowed, "allowed": allowed, "approve": allowed, "approved": allowed,
+}
+
+// verdict turns a decision of the policy into events: of a denial tool_denied, of a question tool_gated and permission_requested. The answer to
+// what waited is permission_resolved. Anything else is left out and said: nothing is guessed about a permission.
 func (d *conversation) verdict(k *tape.PolicyVerdict) error {
 	word, reason := verdictOf(k.Verdict)
-	waited := d.gated[k.ActionID]
+	said := decisions[strings.ToLower(word)]
 	base := sessionlog.Common{Turn: d.dialog.Turn()}
 	var events []sessionlog.Event
-	switch word {
-	case "deny", "denied", "reject", "rejected":
-		if waited {
-			events = append(events, &sessionlog.PermissionResolved{Common: base, Responder: policyGate})
-		}
+	if d.gated[k.ActionID] && (said == denied || said == allowed) {
+		events = append(events, &sessionlog.PermissionResolved{Common: base, Approved: said == allowed, Responder: policyGate})
+	}
+	switch said {
+	case denied:
 		events = append(events, &sessionlog.ToolDenied{Common: base, CallID: k.ActionID, ToolName: k.Tool, Reason: reason})
-	case "escalate", "escalated", "ask", "park", "parked":
+	case asks:
 		events = append(events, &sessionlog.ToolGated{Common: base, CallID: k.ActionID, Tool: k.Tool, Reason: reason},
 			&sessionlog.PermissionRequested{Common: base, Tool: k.Tool, Arguments: d.parameters(k), Reason: reason})
-	case "allow", "allowed", "approve", "approved":
-		if waited {
-			events = append(events, &sessionlog.PermissionResolved{Common: base, Approved: true, Responder: policyGate})
-		}
-	default:
+	case unclear:
 		d.notes.say(d.at, "a verdict that is none of allow, deny and escalate is left out")
 	}
-	if d.gated == nil {
-		d.gated = make(map[string]bool)
-	}
-	d.gated[k.ActionID] = word == "escalate" || word == "escalated" || word == "ask" || word == "park" || word == "parked"
+	d.gated[k.ActionID] = said == asks
 	for _, e := range events {
 		if err := d.put(e); err != nil {
 			return err
@@ -114,29 +116,18 @@ func (d *conversation) parameters(k *tape.PolicyVerdict) string {
 	return strings.ToValidUTF8(string(b), "\uFFFD")
 }
 
-// verdictOf reads a verdict: its word in lower case, and its reason.
+// verdictOf reads a verdict, which is a word, or an object that has it as kind, decision or status, and a reason.
 func verdictOf(verdict []byte) (word, reason string) {
-	var s jsonscan.Scanner
-	s.Reset(verdict)
-	text := func() string {
-		if s.Peek() != '"' {
-			s.Skip()
-			return ""
-		}
-		return s.Text()
+	if json.Unmarshal(verdict, &word) == nil {
+		return word, ""
 	}
-	if s.Peek() != '{' {
-		return strings.ToLower(text()), ""
-	}
-	for s.Begin('{'); s.More('}'); {
-		switch string(s.Key()) {
-		case "kind", "decision", "status":
-			word = strings.ToLower(text())
-		case "reason":
-			reason = text()
-		default:
-			s.Skip()
+	var v map[string]json.RawMessage
+	_ = json.Unmarshal(verdict, &v) // what is neither says nothing
+	for _, key := range []string{"kind", "decision", "status"} {
+		if v[key] != nil && json.Unmarshal(v[key], &word) == nil {
+			break
 		}
 	}
+	_ = json.Unmarshal(v["reason"], &reason)
 	return word, reason
 }

@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
@@ -38,21 +37,17 @@ type SessionReader struct {
 // tapedeck made it), what its tape gives. Close must follow. An error of the tape comes with Read.
 func SessionLog(rec *recording.Recording) (*SessionReader, error) {
 	path := filepath.Join(rec.Dir, SessionLogName)
-	if !rec.Finished() { // it may have been killed before the log was whole, or go on
-		return DerivedLog(rec), nil
+	if rec.Finished() { // else it may have been killed before the log was whole, or go on
+		f, err := recording.OpenRegular(path)
+		if err == nil {
+			return &SessionReader{Path: path, r: f}, nil
+		}
+		if recording.Gone(err) != nil {
+			return nil, err
+		}
 	}
-	f, err := recording.OpenRegular(path)
-	if err == nil {
-		return &SessionReader{Path: path, r: f}, nil
-	}
-	if recording.Gone(err) != nil {
-		return nil, err
-	}
-	return DerivedLog(rec), nil
+	return deriving(SourceOf(rec)), nil
 }
-
-// DerivedLog is SessionLog, of the tape whatever session.jsonl says.
-func DerivedLog(rec *recording.Recording) *SessionReader { return deriving(SourceOf(rec)) }
 
 // SourceOf is what the session log of rec is derived from.
 func SourceOf(rec *recording.Recording) *Source {
@@ -127,8 +122,6 @@ type place struct {
 }
 
 func placeOf(rec *tape.Record) place { return place{rec.Seq, rec.G, rec.MonotonicMS} }
-
-func (p place) String() string { return fmt.Sprintf("record %d", p.seq) }
 
 // SessionRules is the version of the rules by which a session log is derived from a tape. It grows whenever the same tape gives
 // another log than before.
@@ -230,36 +223,11 @@ func (n *notes) texts(lost bool) (out []string) {
 		if lost && !o.lost {
 			continue
 		}
-		text := fmt.Sprintf("%s: %s", o.first, o.reason)
+		text := fmt.Sprintf("record %d: %s", o.first.seq, o.reason)
 		if o.count > 1 {
 			text += fmt.Sprintf(" (and %d more)", o.count-1)
 		}
 		out = append(out, text)
 	}
 	return out
-}
-
-// A logLine is one event and its place.
-type logLine struct {
-	seq   int // of the session log
-	place place
-	event sessionlog.Event
-}
-
-// append adds the line of an event, in the order of keys that the session log has. The error is the event's: b is then as it
-// was.
-func (l *logLine) append(b []byte) ([]byte, error) {
-	n := len(b)
-	b = append(b, `{"seq":`...)
-	b = strconv.AppendInt(b, int64(l.seq), 10)
-	b = append(b, `,"event":`...)
-	b, err := sessionlog.AppendEvent(b, l.event)
-	if err != nil {
-		return b[:n], err
-	}
-	b = append(b, `,"g":`...)
-	b = strconv.AppendUint(b, l.place.g, 10)
-	b = append(b, `,"t_ms":`...)
-	b = strconv.AppendInt(b, l.place.ms, 10)
-	return append(b, "}\n"...), nil
 }

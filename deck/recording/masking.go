@@ -105,7 +105,6 @@ func (m *Masking) Masker(r *Roots) (*masks.Masker, error) {
 func (m *Masking) options(r *Roots) (*masks.Options, error) {
 	o := &masks.Options{Home: r.Home, WorkTree: r.Tree, Temp: r.Temp}
 	if m != nil {
-		o.Rules = m.Rules
 		o.Disabled = slices.DeleteFunc(slices.Clone(m.Off), func(name string) bool { return ofScreens(name) || name == maskTelemetry })
 		for _, own := range m.Add {
 			re, err := regexp.Compile(own.Pattern)

@@ -28,7 +28,11 @@ func Append(tapePath, producer string, a *Annotation) error {
 		return err
 	}
 	if s == nil {
-		return begin(tapePath, producer, a)
+		digest, err := digestOf(tapePath)
+		if err != nil {
+			return err
+		}
+		s = &Sidecar{Header: Header{SchemaVersion, filepath.ToSlash(filepath.Base(tapePath)), digest, producer}}
 	}
 	if err := s.accept(tapePath, a); err != nil {
 		return err
@@ -59,19 +63,6 @@ func (s *Sidecar) accept(tapePath string, a *Annotation) error {
 		return refuse(problems)
 	}
 	return nil
-}
-
-// begin writes a sidecar that holds a alone.
-func begin(tapePath, producer string, a *Annotation) error {
-	digest, err := digestOf(tapePath)
-	if err != nil {
-		return err
-	}
-	s := &Sidecar{Header: Header{SchemaVersion, filepath.ToSlash(filepath.Base(tapePath)), digest, producer}}
-	if err := s.accept(tapePath, a); err != nil {
-		return err
-	}
-	return s.write(tapePath, a)
 }
 
 // write puts a behind the whole lines of the sidecar, and the header before it where there are none.

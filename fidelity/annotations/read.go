@@ -195,24 +195,18 @@ func (s *Sidecar) takeAnnotation(line []byte, number int) error {
 
 // missingKeys lists the required keys that an annotation lacks, or that are empty.
 func missingKeys(a *Annotation, keys map[string]json.RawMessage) (missing []string) {
-	for _, name := range []string{"event_id", "evidence"} { // 0 and "" are values of theirs
-		if v, ok := keys[name]; !ok || string(v) == "null" {
-			missing = append(missing, name)
+	absent := func(keys map[string]json.RawMessage, prefix string, names ...string) { // 0 and "" are values of theirs
+		for _, name := range names {
+			if v, ok := keys[name]; !ok || string(v) == "null" {
+				missing = append(missing, prefix+name)
+			}
 		}
 	}
-	return append(append(missing, a.lacks()...), missingOfSpan(keys["span"])...)
-}
-
-// missingOfSpan lists the keys that a span lacks: event 0 is a value of theirs.
-func missingOfSpan(span json.RawMessage) (missing []string) {
-	var keys map[string]json.RawMessage
-	if json.Unmarshal(span, &keys) != nil || keys == nil {
-		return nil
-	}
-	for _, name := range []string{"start_event_id", "end_event_id"} {
-		if v, ok := keys[name]; !ok || string(v) == "null" {
-			missing = append(missing, "span."+name)
-		}
+	absent(keys, "", "event_id", "evidence")
+	missing = append(missing, a.lacks()...)
+	var span map[string]json.RawMessage
+	if json.Unmarshal(keys["span"], &span) == nil && span != nil {
+		absent(span, "span.", "start_event_id", "end_event_id")
 	}
 	return missing
 }

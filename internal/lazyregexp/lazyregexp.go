@@ -25,6 +25,9 @@ func (re *Regexp) FindString(s string) string { return re.compiled().FindString(
 // FindIndex is that of regexp.Regexp.
 func (re *Regexp) FindIndex(b []byte) []int { return re.compiled().FindIndex(b) }
 
+// FindSubmatchIndex is that of regexp.Regexp.
+func (re *Regexp) FindSubmatchIndex(b []byte) []int { return re.compiled().FindSubmatchIndex(b) }
+
 // FindSubmatch is that of regexp.Regexp.
 func (re *Regexp) FindSubmatch(b []byte) [][]byte { return re.compiled().FindSubmatch(b) }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
 )
 
-// TestTable: what is listed of runs at several widths: ids stay such that they name their run, intents are cut, columns give way.
+// TestTable: what is listed of runs at several widths: ids stay such that they name their run, lines are cut.
 func TestTable(t *testing.T) {
 	rows := []ListRow{
 		{Run: "01a2042e-55a5-71e9-9c0e-6eac6e3b91bc", Agent: "name:a-long-name-of-an-agent", Intent: "slowly do 日本語 things\x1b[31m\nand more", Status: InProgress, Turns: 12, Started: start},
@@ -18,7 +18,7 @@ func TestTable(t *testing.T) {
 	}
 	var out strings.Builder
 	for _, cols := range []int{-1, 120, 80, 60, 40, 20} {
-		table := List(rows, start.Add(75*time.Second), false, cols)
+		table := List(rows, start.Add(75*time.Second), cols)
 		fmt.Fprintf(&out, "== %d\n%s", cols, table)
 		for line := range strings.Lines(table) {
 			if w := vt.StringWidth(strings.TrimSuffix(line, "\n")); cols >= 0 && w > cols {

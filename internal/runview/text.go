@@ -104,18 +104,13 @@ func fit(text string, cols int) string {
 	if len(text) <= cols { // no text takes more columns than bytes
 		return text
 	}
-	kept, used := 0, 0 // of what leaves room for the ellipsis
-	for at := 0; at < len(text); {
-		cluster, w := vt.FirstCluster(text[at:])
-		if used+w > cols {
-			return text[:kept] + ellipsis[:len(ellipsis)*min(1, max(0, cols))]
-		}
-		at, used = at+len(cluster), used+w
-		if used < cols {
-			kept = at
-		}
+	switch {
+	case columns(text, cols) == len(text):
+		return text
+	case cols < 1:
+		return ""
 	}
-	return text
+	return text[:columns(text, cols-1)] + ellipsis
 }
 
 // pad is text in exactly cols columns.

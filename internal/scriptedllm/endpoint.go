@@ -223,20 +223,21 @@ func (e *Endpoint) question(r *exchange.Request) (*llm.Question, *exchange.Ident
 // reply is the script's answer to a request, which it logs and for which it waits. body is what is logged.
 func (e *Endpoint) reply(s *sink, body []byte, q *llm.Question) *llm.Reply {
 	t := turnOf(q)
-	var a answer
+	c := &llm.Completion{OutputTokens: tokens(0)}
 	if !q.Silent {
-		a = e.plan(t)
+		c = e.plan(t)
 	}
+	c.InputTokens = tokens(len(body))
 	logged := e.request(s.r, body, q.Provider, http.StatusOK)
 	logged.Stream = q.Stream
-	if len(a.calls) > 0 {
-		logged.Tool = a.calls[0].name
+	if len(c.Calls) > 0 {
+		logged.Tool = c.Calls[0].Name
 	}
 	e.log(logged)
 	if e.opts.Before != nil && !q.Silent {
 		s.wait(e.opts.Before(len(t.tools) > 0))
 	}
-	return &llm.Reply{Completion: a.completion(len(body)), Question: q, IDs: e.ids}
+	return &llm.Reply{Completion: c, Question: q, IDs: e.ids}
 }
 
 // admit reads a request's body and refuses what the provider would refuse before it looks into it.

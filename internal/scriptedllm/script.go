@@ -8,35 +8,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 )
 
-// An answer is what the script says: a thought, a text and tool calls, each where there is one.
-type answer struct {
-	thought string
-	text    string
-	calls   []call
-}
-
-// A call is one tool call.
-type call struct {
-	name  string
-	args  any    // an object
-	space string // the tool's namespace
-}
-
 // chunk is the number of runes in one streamed delta.
 const chunk = 8
-
-// completion is the answer to a request of so many bytes, with its tokens by length, as far as anyone looks.
-func (a *answer) completion(request int) *llm.Completion {
-	c := &llm.Completion{Thought: a.thought, Text: a.text, Chunk: chunk, InputTokens: tokens(request)}
-	n := len(a.text) + len(a.thought)
-	for _, x := range a.calls {
-		args := encode(x.args)
-		n += len(args)
-		c.Calls = append(c.Calls, llm.CompletionCall{Name: x.name, Space: x.space, Arguments: args})
-	}
-	c.OutputTokens = tokens(n)
-	return c
-}
 
 // tokens is the length of a text of so many bytes.
 func tokens(bytes int) int64 { return int64(bytes/4 + 1) }
@@ -52,16 +25,21 @@ var (
 	}
 )
 
-// plan decides what a turn is answered with.
-func (e *Endpoint) plan(t *turn) answer {
-	a := e.said(t)
-	if t.think {
-		a.thought = "The last message is: " + short(promptOf(t.userTexts()))
+// plan decides what a turn is answered with, with its tokens by length, as far as anyone looks.
+func (e *Endpoint) plan(t *turn) *llm.Completion {
+	c := e.said(t)
+	if c.Chunk = chunk; t.think {
+		c.Thought = "The last message is: " + short(promptOf(t.userTexts()))
 	}
-	return a
+	n := len(c.Text) + len(c.Thought)
+	for _, call := range c.Calls {
+		n += len(call.Arguments)
+	}
+	c.OutputTokens = tokens(n)
+	return c
 }
 
-func (e *Endpoint) said(t *turn) answer {
+func (e *Endpoint) said(t *turn) *llm.Completion {
 	texts := t.userTexts()
 	results := t.results()
 	switch {
@@ -74,43 +52,45 @@ func (e *Endpoint) said(t *turn) answer {
 		return work(t, slices.Concat(named(t.tools, texts), writers, shells), jobsOf(texts))
 	case t.format != nil:
 		f := filler{job: jobOf(texts)}
-		return answer{text: string(encode(f.object(t.format.resolved())))}
+		return saying(string(encode(f.object(t.format.resolved()))))
 	case e.opts.Text != "":
-		return answer{text: e.opts.Text}
+		return saying(e.opts.Text)
 	case len(results) > 0:
-		return answer{text: outcome(jobOf(texts).file, results)}
+		return saying(outcome(jobOf(texts).file, results))
 	}
-	return answer{text: "Scripted answer to: " + short(promptOf(texts))}
+	return saying("Scripted answer to: " + short(promptOf(texts)))
 }
 
+func saying(text string) *llm.Completion { return &llm.Completion{Text: text} }
+
 // calling is the call c of a tool that the turn declares, or a text that says that none is so called.
-func calling(t *turn, c Call) answer {
+func calling(t *turn, c Call) *llm.Completion {
 	i := slices.IndexFunc(t.tools, func(x tool) bool { return x.space+x.name == c.Tool })
 	if i < 0 {
 		i = slices.IndexFunc(t.tools, func(x tool) bool { return strings.HasSuffix(plainName(x.space+x.name), plainName(c.Tool)) })
 	}
 	if i < 0 {
-		return answer{text: "No tool is called " + c.Tool + "."}
+		return saying("No tool is called " + c.Tool + ".")
 	}
 	args := c.Args
 	if args == nil {
 		args = object{}
 	}
-	return answer{text: "I'll call " + c.Tool + ".", calls: []call{{name: t.tools[i].name, args: args, space: t.tools[i].space}}}
+	return &llm.Completion{Text: "I'll call " + c.Tool + ".", Calls: []llm.CompletionCall{t.tools[i].call(args)}}
 }
 
 // work calls one of the tools, the best of liked, once for each job, side by side.
-func work(t *turn, liked []string, jobs []job) answer {
+func work(t *turn, liked []string, jobs []job) *llm.Completion {
 	chosen := choose(t.tools, liked)
-	a := answer{text: "I'll write " + jobs[0].file + "."}
+	c := saying("I'll write " + jobs[0].file + ".")
 	if jobs[0].command != "" {
-		a.text = "I'll run " + jobs[0].command + "."
+		c.Text = "I'll run " + jobs[0].command + "."
 	}
 	for _, j := range jobs {
 		f := filler{job: j, cwd: cwdOf(t)}
-		a.calls = append(a.calls, call{name: chosen.name, args: f.object(chosen.schema), space: chosen.space})
+		c.Calls = append(c.Calls, chosen.call(f.object(chosen.schema)))
 	}
-	return a
+	return c
 }
 
 // named are the tools that the prompt calls by their whole names, as "write a.txt by mcp_files_write_file" does. A name of one word may

@@ -139,8 +139,8 @@ func TestAToolThatThePromptNames(t *testing.T) {
 		"write a bash script a.sh":            "write_file",
 	} {
 		got := New(nil).plan(turnWith(tools, user("context: mcp_files_write_file"), user(prompt)))
-		if len(got.calls) != 1 || got.calls[0].name != want {
-			t.Errorf("%q: %+v, want a call of %s", prompt, got.calls, want)
+		if len(got.Calls) != 1 || got.Calls[0].Name != want {
+			t.Errorf("%q: %+v, want a call of %s", prompt, got.Calls, want)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func TestPlanWithoutATool(t *testing.T) {
 			"The tool failed, a.txt may be missing: no space"},
 	}
 	for _, tt := range tests {
-		if got := New(nil).plan(tt.turn); got.text != tt.want || got.calls != nil {
+		if got := New(nil).plan(tt.turn); got.Text != tt.want || got.Calls != nil {
 			t.Errorf("%s: %+v, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -166,7 +166,7 @@ func TestPlanWithoutATool(t *testing.T) {
 
 func TestASecondPromptIsAnotherJob(t *testing.T) {
 	got := New(nil).plan(turnWith([]tool{{name: "write", schema: &schema{}}}, user("write a.txt"), model, gave("ok"), model, user("write b.txt")))
-	if got.calls == nil || got.text != "I'll write b.txt." {
+	if got.Calls == nil || got.Text != "I'll write b.txt." {
 		t.Errorf("%+v", got)
 	}
 }
@@ -193,23 +193,21 @@ func TestCallsOfTheScript(t *testing.T) {
 		{{name: "read"}, {name: "read", space: "mcp__memory"}, {name: "read", space: "mcp__files"}},
 	} {
 		turn := turnWith(tools, user("write hello.txt"))
-		var got []call
+		var got []llm.CompletionCall
 		for range 2 {
-			got = append(got, e.plan(turn).calls...)
+			got = append(got, e.plan(turn).Calls...)
 			turn.Turns = append(turn.Turns, model, gave("read"), user("on"))
 		}
 		files, memory := tools[2], tools[1]
-		want := []call{
-			{name: files.name, args: object{"path": "a.txt"}, space: files.space}, {name: memory.name, args: object{}, space: memory.space},
-		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(call{})); diff != "" {
+		want := []llm.CompletionCall{files.call(object{"path": "a.txt"}), memory.call(object{})}
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if a := e.plan(turn); a.text != "No tool is called missing." || a.calls != nil {
+		if a := e.plan(turn); a.Text != "No tool is called missing." || a.Calls != nil {
 			t.Errorf("a tool that is not declared: %+v", a)
 		}
 		turn.Turns = append(turn.Turns, gave("it rained"))
-		if a := e.plan(turn); !strings.Contains(a.text, "it rained") || a.calls != nil {
+		if a := e.plan(turn); !strings.Contains(a.Text, "it rained") || a.Calls != nil {
 			t.Errorf("after all calls: %+v", a)
 		}
 	}

@@ -17,6 +17,10 @@ import (
 // maxLanes is how many lanes one socket may name (stream_id).
 const maxLanes = 32
 
+// opened and passes are what most protocols do: nothing.
+func (s *socket) opened()               {}
+func (s *socket) passes(string, object) {}
+
 // A talker is what one protocol says over a WebSocket beside its answers.
 type talker interface {
 	opened() // is called once, before anything is read

@@ -15,10 +15,6 @@ type liveSocket struct {
 
 func newLiveSocket(s *socket) talker { return &liveSocket{socket: s} }
 
-func (t *liveSocket) opened() {}
-
-func (t *liveSocket) passes(string, object) {}
-
 func (t *liveSocket) fails(string, int, string, string) {
 	_ = t.conn.Close(websocket.StatusInvalidFramePayloadData, "Request contains an invalid argument.")
 }

@@ -33,8 +33,6 @@ func (t *realtimeSocket) event(kind string, o object) {
 
 func (t *realtimeSocket) opened() { t.event("session.created", object{"session": t.session}) }
 
-func (t *realtimeSocket) passes(string, object) {}
-
 func (t *realtimeSocket) fails(_ string, status int, code, message string) {
 	t.event("error", failure("openai", status, code, message))
 }

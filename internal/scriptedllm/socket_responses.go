@@ -12,8 +12,6 @@ type responsesSocket struct{ *socket }
 
 func newResponsesSocket(s *socket) talker { return responsesSocket{s} }
 
-func (t responsesSocket) opened() {}
-
 func (t responsesSocket) heard(payload []byte) {
 	var m struct {
 		Type   string `json:"type"`

@@ -25,6 +25,10 @@ type tool struct {
 	space  string // the namespace that it is declared in, as of one server; "" for none
 }
 
+func (t *tool) call(args object) llm.CompletionCall {
+	return llm.CompletionCall{Name: t.name, Space: t.space, Arguments: encode(args)}
+}
+
 func turnOf(q *llm.Question) *turn {
 	t := &turn{Conversation: q.Conversation, system: q.System.Text(), think: thinks(&q.Body), format: formatOf(&q.Body)}
 	for i := range q.Turns {

@@ -1,8 +1,6 @@
 package masks
 
 import (
-	"strings"
-
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
@@ -179,27 +177,6 @@ func (s *search) number(i int) bool {
 		return n == 1 || before[n-2] != ':' && !chars.IsDigit(before[n-2])
 	}
 	return s.begins(i)
-}
-
-// goesOn tells whether one of the separators stands at i and more of the same word after it. A mask is more of it, as
-// what it stands for may be.
-func (s *search) goesOn(i int, separators string) bool {
-	return i+1 < len(s.b) && strings.IndexByte(separators, s.b[i]) >= 0 && (chars.IsAlnum(s.b[i+1]) || s.b[i+1] == '<')
-}
-
-// skip returns the first place from i on, within a few bytes, where none of set stands.
-func (s *search) skip(i int, set string) int {
-	const limit = 8
-	for end := min(len(s.b), i+limit); i < end && strings.IndexByte(set, s.b[i]) >= 0; {
-		i++
-	}
-	return i
-}
-
-// digits takes the number at i, of so many digits at most, behind which no word and no further number goes on.
-func (s *search) digits(i, most int) (end int, ok bool) {
-	end = chars.Digits.Run(s.b, i)
-	return end, end > i && end-i <= most && s.ends(end) && !s.goesOn(end, ".")
 }
 
 // The names of masks that more than one shape leads to, or that code refers to.

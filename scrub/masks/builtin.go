@@ -1,5 +1,7 @@
 package masks
 
+import "slices"
+
 // Info describes a mask for people.
 type Info struct {
 	Name    string // as in <name>, in Used and in Options.Disabled
@@ -37,7 +39,8 @@ var builtin = []mask{
 	{says: ofNames, Info: Info{maskUUID, "a UUID: 8-4-4-4-12 hex digits", "0b5e0c52-7d3c-4f7e-9d55-0c2a5f2f3c11"},
 		firsts: digits + hexLetter, seconds: digits + hexLetter, find: findUUID},
 	{says: ofNames, Info: Info{maskID, "what a provider made up to name a call, a message or an item, after its prefix",
-		"toolu_01A09q90qw90lq917835lq9"}, starts: idPrefixes, find: findID},
+		"toolu_01A09q90qw90lq917835lq9"}, starts: slices.Concat(idPrefixes, dashedPrefixes), find: findFirst(shape(maskUUID, begins, idPrefixes, `(`+uuidText+`)`+wordEnds),
+		shape(maskID, begins, idPrefixes, `([A-Za-z0-9]{8,})`+wordEnds), shape(maskID, begins, dashedPrefixes, `([\w-]{8,})`+wordEnds))},
 	{Info: Info{maskCodexModels, "a line of codex's log: its list of models could not be asked for; goes without a trace",
 		"2026-11-21T07:08:09.123456Z ERROR codex_models_manager::manager: failed to refresh available models: stream disconnected before completion: error sending request"},
 		firsts: "12", seconds: digits, find: findLine(maskCodexModels, codexModels)},
@@ -53,19 +56,19 @@ var builtin = []mask{
 	{Info: Info{maskDuration, "a time that something took: in ms or less, or seconds with a fraction or after \"in\"",
 		"3 passed in 0.02 seconds"}, firsts: digits, starts: durationNames, find: findDuration},
 	{Info: Info{maskUnixTime, "a Unix time of 10 digits or more behind a name such as created or timestamp",
-		`"create_time":1795244930123`}, starts: unixNames, find: findUnixTime},
+		`"create_time":1795244930123`}, starts: unixNames, find: shape(maskUnixTime, begins, unixNames, sign+`([0-9]{10,}(?:\.[0-9]+)?)`+wordEnds)},
 	{says: ofNames, Info: Info{maskCacheKey, "the value of prompt_cache_key", `"prompt_cache_key":"019abc"`},
-		starts: []string{cacheKey}, find: findText(cacheKey, maskCacheKey)},
+		starts: []string{cacheKey}, find: shape(maskCacheKey, begins, []string{cacheKey}, quoted)},
 	{says: ofNames, Info: Info{maskEventID, "the value of event_id, by which a program names what it sends", `"event_id":"evt_9xKf2"`},
-		starts: []string{eventID}, find: findText(eventID, maskEventID)},
+		starts: []string{eventID}, find: shape(maskEventID, begins, []string{eventID}, quoted)},
 	{says: ofNames, Info: Info{maskChunkID, "the hex digits after \"Chunk ID:\"", "Chunk ID: 1f3a9c"},
-		starts: []string{chunkID}, find: findChunkID},
+		starts: []string{chunkID}, find: shape(maskChunkID, begins, []string{chunkID}, `([0-9A-Fa-f]{4,})`+wordEnds)},
 	{says: ofNames, Info: Info{maskPID, "the number after the word pid, ppid or pgid", "pid 12345"},
-		starts: pidWords, find: findPID},
+		starts: pidWords, find: shape(maskPID, begins, pidWords, `[\\"':=# ]{1,8}([0-9]{1,7})`+numberEnds)},
 	{Info: Info{maskLinks, "how many hard links ls -l says that a file has: a directory of a replay often has one",
 		"drwxr-xr-x 5 anna users 4096 src"}, firsts: "-dlpscb", seconds: "r-", find: findLinks},
 	{says: ofNames, Info: Info{maskPort, "the port of a loopback address", "http://127.0.0.1:43117/"},
-		starts: loopbacks, find: findPort},
+		starts: loopbacks, find: shape(maskPort, (*search).number, loopbacks, `([0-9]{1,5})`+numberEnds)},
 	{says: ofNames, Info: Info{maskTempName, "a made-up part of a name below a temporary directory: of the name right below it every longer word, elsewhere what looks random", "/tmp/build-x7Gh29Kd/out"},
 		find: findPath},
 	{says: ofPlace, Info: Info{maskHome, "the path of HOME", "/home/user/.config"}},

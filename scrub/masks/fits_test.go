@@ -52,9 +52,7 @@ func TestMilliseconds(t *testing.T) {
 
 // TestByPlace: what names an id or a temporary directory is masked whatever its letters are.
 func TestByPlace(t *testing.T) {
-	opts := maskOptions
-	opts.Rules = masks.Rules
-	m := masks.New(&opts)
+	m := masks.New(&maskOptions)
 	for in, want := range map[string]string{
 		"/tmp/agent-x7gh29kd/out":    "/tmp/agent-<temp-name>/out",
 		"/tmp/agent-abcdefgh/out":    "/tmp/agent-<temp-name>/out",

@@ -25,9 +25,6 @@ type Options struct {
 	Home, WorkTree, Temp string
 	// Disabled names the masks that are not used.
 	Disabled []string
-	// Rules is the version of the shapes by which ids and temporary names are told; 0 and 1: by their letters. From Rules on
-	// it is by their place alone, and what they are shows where two are held against each other (Fits).
-	Rules int
 	// Extra are a project's own masks, used after the built-in ones, in this order.
 	Extra []Extra
 }
@@ -80,7 +77,6 @@ type Masker struct {
 	filter chars.Filter
 	masks  [256][]*mask // by the first byte
 	off    map[string]bool
-	place  bool        // ids and temporary names are told by their place
 	paths  []knownPath // longest first
 	extra  []Extra
 
@@ -100,7 +96,7 @@ func New(o *Options) *Masker {
 	if o == nil {
 		o = new(Options)
 	}
-	m := &Masker{filter: chars.NewFilter(), off: make(map[string]bool), used: make(map[string]int), place: o.Rules >= Rules}
+	m := &Masker{filter: chars.NewFilter(), off: make(map[string]bool), used: make(map[string]int)}
 	for _, name := range o.Disabled {
 		m.off[name] = true
 	}

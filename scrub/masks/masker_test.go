@@ -60,7 +60,7 @@ func TestMask(t *testing.T) {
 		{"/tmp/tmpab_dkx12/a", "/tmp/<temp-name>/a"},
 		{"/tmp/tmpabcdefgh/a.txt", "/tmp/<temp-name>/a.txt"},
 		{"/tmp/tmp.AbCdEfGhIj", "/tmp/tmp.<temp-name>"},
-		{"/var/tmp/TestFoo123456789/001/x", "/var/tmp/TestFoo<temp-name>/001/x"},
+		{"/var/tmp/TestFoo123456789/001/x", "/var/tmp/<temp-name>/001/x"}, {"/tmp/x/TestFoo123456789", "/tmp/x/TestFoo<temp-name>"},
 		{"/run/t/gem-x7Gh29Kd/out.json", "<temp>/gem-<temp-name>/out.json"},
 		{"$TMP/ccXyZaBc.o", "$TMP/<temp-name>.o"},
 		{"cd /home/ann/proj && ls /home/ann/proj/a.go /home/ann/.x", "cd <worktree> && ls <worktree>/a.go <home>/.x"},
@@ -89,7 +89,7 @@ func TestNearMisses(t *testing.T) {
 		`"created":12345`, `"max_created":1795244930123`, `"timestamp":"soon"`, "created 1795244930123", "1795244930123",
 		"call_function_name", "msg_queue", "call_1", "toolu_abc", "run_tests12", "recall_9xkT3bbbLmN0pQrS4",
 		"pid", "pid_max 123", "rapid 123", "pid 12345678", "pid 1.5", "Chunk ID: xyz", "prompt_cache_key",
-		"/tmp/hello.txt", "/tmp/report1.txt", "/tmp/node-compile-cache", "/tmp/TestFooBar", "/home/x7Gh29Kd", "/mnt/tmp/x7Gh29Kd",
+		"/tmp/hello.txt", "/tmp/x/report1.txt", "/tmp/x/node-compile-cache", "/tmp/x/TestFooBar", "/home/x7Gh29Kd", "/mnt/tmp/x7Gh29Kd",
 		"/home/anna", "/mnt/home/ann", "/home/ann.bak", "home/ann", "/home/ann-2", "x/home/ann",
 	} {
 		if got := string(m.Mask([]byte(in))); got != in {

@@ -2,22 +2,13 @@ package masks
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
-
-// prefixAt returns that of the prefixes which stands at i, and "" where none does.
-func prefixAt(b []byte, i int, prefixes []string) string {
-	for _, s := range prefixes {
-		if chars.HasPrefix(b, i, s) {
-			return s
-		}
-	}
-	return ""
-}
 
 func findUUID(s *search, i int) int {
 	end, ok := chars.UUIDAt(s.b, i)
@@ -28,167 +19,83 @@ func findUUID(s *search, i int) int {
 	return end
 }
 
-var idPrefixes = []string{
-	"toolu_", "srvtoolu_", "call_", "msg_", "resp_", "chatcmpl-", "cmpl-", "gen-", "fc_", "rs_", "ctc_", "item_", "ws_", "ses_",
-	"prt_", "req_", "run_", "fco_",
-}
-
-// findID masks what comes after the prefix, which stays. That it was made up shows in its digits: a name that a person
-// gave has fewer than two, or is short.
-func findID(s *search, i int) int {
-	prefix := prefixAt(s.b, i, idPrefixes)
-	if prefix == "" || !s.begins(i) {
-		return i
-	}
-	set := chars.Alnum
-	if strings.HasSuffix(prefix, "-") {
-		set = chars.Token
-	}
-	start := i + len(prefix)
-	end := set.Run(s.b, start)
-	if uuid, ok := chars.UUIDAt(s.b, start); ok && uuid > end && s.ends(uuid) {
-		s.take(start, uuid, maskUUID)
-		return uuid
-	}
-	const minID = 8
-	if end-start < minID || !s.ends(end) {
-		return i
-	}
-	if digits, letters := chars.Mixture(s.b[start:end]); !s.m.place && (digits < 2 || letters == 0) {
-		return i
-	}
-	s.take(start, end, maskID)
-	return end
-}
-
-// named returns where the number stands that belongs to one of the names at i, and twice the same where there is none:
-// "name": 123, name=123, and the like within quoted JSON.
-func (s *search) named(i int, names []string) (start, end int) {
-	start, ok := s.valueOf(i, names)
-	if !ok {
-		return i, i
-	}
-	end = chars.Digits.Run(s.b, start)
-	if end > start && end+1 < len(s.b) && s.b[end] == '.' && chars.IsDigit(s.b[end+1]) {
-		end = chars.Digits.Run(s.b, end+1)
-	}
-	if !s.ends(end) {
-		return i, i
-	}
-	return start, end
-}
-
-// valueOf returns where the value begins that belongs to one of the names at i.
-func (s *search) valueOf(i int, names []string) (start int, ok bool) {
-	end := chars.Word.Run(s.b, i)
-	if !s.begins(i) || !slices.Contains(names, string(s.b[i:end])) {
-		return i, false
-	}
-	at := s.skip(end, `\"' `)
-	if at == len(s.b) || s.b[at] != ':' && s.b[at] != '=' {
-		return i, false
-	}
-	return s.skip(at+1, `\"' `), true
-}
-
+// A shape in a place is told by an expression, whose first group the mask takes. What may stand behind it is a part of it.
 const (
+	wordEnds   = `(?:\W|$)`
+	numberEnds = `(?:[^\w.]|\.(?:[^A-Za-z0-9<]|$)|$)` // and not a further number: a mask may be one
+	uuidText   = `[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}`
+	sign       = `[\\"' ]{0,8}[:=][\\"' ]{0,8}` // between a name and its value: "name": 1, name=1, and the like within quoted JSON
+	quoted     = `[\\"' ]{0,8}[:=][\\"' ]{0,7}["']([\w.:/+=-]+)(?:[\\"']|$)`
+
 	cacheKey = "prompt_cache_key"
 	eventID  = "event_id"
 	chunkID  = "Chunk ID: "
 )
 
-var valueChars = chars.NewSet("_-.:/+=")
+// What comes after the prefix of an id is masked; the prefix stays. A name that a person gave is short.
+var (
+	idPrefixes = []string{"toolu_", "srvtoolu_", "call_", "msg_", "resp_", "fc_", "rs_", "ctc_", "item_", "ws_", "ses_", "prt_", "req_", "run_", "fco_"}
+	// dashedPrefixes are those behind which an id may have hyphens.
+	dashedPrefixes = []string{"chatcmpl-", "cmpl-", "gen-"}
 
-// findText takes the string that is the value of a name, whatever it looks like.
-func findText(name, mask string) func(s *search, i int) int {
+	pidWords  = []string{"pid", "PID", "Pid", "ppid", "pgid", "PGID"}
+	loopbacks = []string{"127.0.0.1:", "localhost:", "[::1]:", "0.0.0.0:"}
+)
+
+// oneOf is the expression of some texts.
+func oneOf(texts []string) string {
+	var all []string
+	for _, t := range texts {
+		all = append(all, regexp.QuoteMeta(t))
+	}
+	return `(?:` + strings.Join(all, "|") + `)`
+}
+
+// shape finds what an expression matches behind one of starts, where a word or a number may begin; nil starts are none.
+func shape(mask string, begins func(s *search, i int) bool, starts []string, expr string) func(s *search, i int) int {
+	re := lazyregexp.New(`^(?:` + oneOf(starts) + expr + `)`)
 	return func(s *search, i int) int {
-		start, ok := s.valueOf(i, []string{name})
-		if !ok || !bytes.ContainsAny(s.b[start-1:start], `"'`) {
+		if starts != nil && !slices.ContainsFunc(starts, func(start string) bool { return chars.HasPrefix(s.b, i, start) }) || !begins(s, i) {
 			return i
 		}
-		end := valueChars.Run(s.b, start)
-		if end == start || end < len(s.b) && strings.IndexByte(`\"'`, s.b[end]) < 0 {
-			return i
+		for _, longest := range []int{64, 1024} { // bytes; few shapes are long, and what could be looked at costs too
+			end := min(len(s.b), i+longest)
+			at := re.FindSubmatchIndex(s.b[i:end])
+			if at == nil {
+				break
+			}
+			if i+at[3] < end || end == len(s.b) {
+				s.take(i+at[2], i+at[3], mask)
+				return s.done
+			}
 		}
-		s.take(start, end, mask)
-		return end
+		return i
 	}
 }
 
-func findChunkID(s *search, i int) int {
-	if !chars.HasPrefix(s.b, i, chunkID) || !s.begins(i) {
+func begins(s *search, i int) bool { return s.begins(i) }
+
+// findFirst finds what the first of some shapes finds.
+func findFirst(shapes ...func(s *search, i int) int) func(s *search, i int) int {
+	return func(s *search, i int) int {
+		for _, find := range shapes {
+			if next := find(s, i); next > i {
+				return next
+			}
+		}
 		return i
 	}
-	const fewest = 4
-	start := i + len(chunkID)
-	end := start
-	for end < len(s.b) && chars.IsHex(s.b[end]) {
-		end++
-	}
-	if end-start < fewest || !s.ends(end) {
-		return i
-	}
-	s.take(start, end, maskChunkID)
-	return end
 }
 
-var pidWords = []string{"pid", "PID", "Pid", "ppid", "pgid", "PGID"}
-
-// findPID masks the number after the word: "pid 12", "pid: 12", "pid=12", "\"pid\":12", "[pid 12]".
-func findPID(s *search, i int) int {
-	const most = 7 // digits of the largest pid_max
-	word := chars.Word.Run(s.b, i)
-	if !s.begins(i) || !slices.Contains(pidWords, string(s.b[i:word])) {
-		return i
-	}
-	start := s.skip(word, `\"':=# `)
-	end, ok := s.digits(start, most)
-	if start == word || !ok {
-		return i
-	}
-	s.take(start, end, maskPID)
-	return end
-}
+var linksOf = shape(maskLinks, begins, nil, `[-dlpscb][r-][w-][xsS-][r-][w-][xsS-][r-][w-][xsStT-][.+@]{0,8} ( {0,7}[0-9]+) [A-Za-z0-9<]`)
 
 // findLinks masks the number behind the permissions of a line of ls -l, with the blanks that align it: "drwxr-xr-x  5 ". An
 // overlay, in which a replay shows directories, says 1 of each that it merges.
 func findLinks(s *search, i int) int {
-	const perms = "rwxrwxrwx"
-	at := i + 1 + len(perms)
-	if at > len(s.b) || !s.begins(i) || i > 0 && s.b[i-1] == '-' {
+	if i+2 >= len(s.b) || s.b[i+2] != 'w' && s.b[i+2] != '-' || i > 0 && s.b[i-1] == '-' {
 		return i
 	}
-	for k, c := range s.b[i+1 : at] {
-		special := k%3 == 2 && (c == 's' || c == 'S' || k == 8 && (c == 't' || c == 'T'))
-		if c != perms[k] && c != '-' && !special {
-			return i
-		}
-	}
-	at = s.skip(at, ".+@")
-	start := s.skip(at, " ")
-	end := chars.Digits.Run(s.b, start)
-	if start == at || end == start || !s.goesOn(end, " ") {
-		return i
-	}
-	s.take(at+1, end, maskLinks)
-	return end
-}
-
-var loopbacks = []string{"127.0.0.1:", "localhost:", "[::1]:", "0.0.0.0:"}
-
-func findPort(s *search, i int) int {
-	const most = 5 // digits
-	host := prefixAt(s.b, i, loopbacks)
-	if host == "" || !s.number(i) {
-		return i
-	}
-	start := i + len(host)
-	end, ok := s.digits(start, most)
-	if !ok {
-		return i
-	}
-	s.take(start, end, maskPort)
-	return end
+	return linksOf(s, i)
 }
 
 // findPath masks the known paths, and below a temporary one the parts of names that look made up.
@@ -241,7 +148,7 @@ func (s *search) below(i int) int {
 				return i
 			}
 			i = end
-		case chars.IsAlnum(c), c == '_' && depth == 1 && s.m.place:
+		case chars.IsAlnum(c), c == '_' && depth == 1:
 			i = s.madeUpName(i, depth == 1)
 		case pathChars[c]:
 			if i++; c == '/' {
@@ -282,7 +189,7 @@ func (s *search) madeUpName(i int, first bool) int {
 			return next
 		}
 	}
-	if first && s.m.place {
+	if first {
 		end := chars.Word.Run(s.b, i)
 		if end-i >= minWord {
 			s.take(i, end, maskTempName)

@@ -8,177 +8,73 @@ import (
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
-// A cursor reads the parts of a date or a time. After a part that is not there it has failed, and reads nothing more.
-type cursor struct {
-	b      []byte
-	i      int
-	failed bool
-}
-
-// number reads a number of min to max digits, between low and high.
-func (c *cursor) number(minDigits, maxDigits, low, high int) {
-	n, start := 0, c.i
-	for c.i < len(c.b) && chars.IsDigit(c.b[c.i]) && c.i-start < maxDigits {
-		n = n*10 + int(c.b[c.i]-'0')
-		c.i++
-	}
-	more := c.i < len(c.b) && chars.IsDigit(c.b[c.i])
-	c.failed = c.failed || c.i-start < minDigits || more || n < low || n > high
-}
-
-func (c *cursor) year()  { c.number(4, 4, 1970, 2099) }
-func (c *cursor) month() { c.number(1, 2, 1, 12) }
-func (c *cursor) day()   { c.number(1, 2, 1, 31) }
-
-// one reads one byte of set and returns it.
-func (c *cursor) one(set string) byte {
-	if c.failed || c.i >= len(c.b) || strings.IndexByte(set, c.b[c.i]) < 0 {
-		c.failed = true
-		return 0
-	}
-	c.i++
-	return c.b[c.i-1]
-}
-
-// try reads what f reads, or nothing.
-func (c *cursor) try(f func(c *cursor)) bool {
-	next := *c
-	if f(&next); next.failed {
-		return false
-	}
-	*c = next
-	return true
-}
-
-// word reads one of the words, or its first three letters.
-func (c *cursor) word(full []string) {
-	end := c.i
-	for end < len(c.b) && chars.IsAlnum(c.b[end]) && !chars.IsDigit(c.b[end]) {
-		end++
-	}
-	w := string(c.b[c.i:end])
-	c.failed = c.failed || !slices.ContainsFunc(full, func(f string) bool { return w == f || len(w) == 3 && f[:3] == w })
-	c.i = end
-}
-
-// blanks reads one blank or two, as dates with a day of one digit have.
-func (c *cursor) blanks() {
-	c.one(" ")
-	c.try(func(c *cursor) { c.one(" ") })
-}
-
-func (c *cursor) comma() { c.try(func(c *cursor) { c.one(",") }) }
-
-// clock reads H:MM:SS with an optional fraction.
-func (c *cursor) clock() {
-	c.minutes()
-	c.one(":")
-	c.number(2, 2, 0, 60)
-	c.try(func(c *cursor) {
-		if c.one(".,") == ',' {
-			c.number(3, 3, 0, 999) // as log4j and Python's logging write milliseconds
-		} else {
-			c.number(1, 9, 0, 999999999)
-		}
-		c.failed = c.failed || c.i < len(c.b) && chars.Word[c.b[c.i]] && c.b[c.i]|0x20 != 'z'
-	})
-}
-
-func (c *cursor) minutes() {
-	c.number(1, 2, 0, 23)
-	c.one(":")
-	c.number(2, 2, 0, 59)
-}
-
-// half reads AM or PM, with a blank before it or the narrow one that ICU puts there.
-func (c *cursor) half() {
-	if !c.try(func(c *cursor) { c.one(" ") }) && chars.HasPrefix(c.b, c.i, "\u202f") {
-		c.i += len("\u202f")
-	}
-	c.one("AaPp")
-	c.one("Mm")
-}
-
-func (c *cursor) offset() {
-	if c.try(func(c *cursor) { c.one("Zz") }) {
-		return
-	}
-	c.try(func(c *cursor) {
-		c.one("+-")
-		c.number(2, 4, 0, 2359)
-		c.try(func(c *cursor) { c.one(":"); c.number(2, 2, 0, 59) })
-	})
-}
-
-var (
-	weekdays = []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
-	months   = []string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-		"November", "December"}
-	dateWords = slices.Concat(weekdays, months)
+// What times are written of.
+const (
+	year     = `(?:19[7-9][0-9]|20[0-9]{2})`
+	month    = `(?:1[0-2]|0?[1-9])`
+	day      = `(?:3[01]|[12][0-9]|0?[1-9])`
+	minutes  = `(?:2[0-3]|[01]?[0-9]):[0-5][0-9]`
+	seconds  = minutes + `:(?:[0-5][0-9]|60)(?:,[0-9]{3}|\.[0-9]{1,9})?` // log4j and Python's logging write a comma
+	offset   = `(?:[Zz]|[+-][0-9]{2,4}(?::[0-9]{2})?)?`
+	half     = `(?: |\x{202f})?[AaPp][Mm]` // ICU puts a narrow blank there
+	isoDate  = year + `(?:-` + month + `-` + day + `|/` + month + `/` + day + `)`
+	compact  = year + `[0-9]{4}T(?:2[0-3]|[01][0-9])[0-5][0-9](?:[0-5][0-9]|60)Z`
+	weekName = `(?:Mon(?:day)?|Tue(?:sday)?|Wed(?:nesday)?|Thu(?:rsday)?|Fri(?:day)?|Sat(?:urday)?|Sun(?:day)?)`
+	monthOf  = `(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|Jun(?:e)?|Jul(?:y)?|Aug(?:ust)?|Sep(?:tember)?|Oct(?:ober)?|` +
+		`Nov(?:ember)?|Dec(?:ember)?)`
+	dayFirst = day + ` ` + monthOf + `,? ` + year
+	dayLast  = monthOf + ` {1,2}` + day
+	// behindDay is a year, or what ls and date print: 07:08 or 07:08:09 UTC 2026.
+	behindDay = `(?:,? {1,2}` + year + `| (?:` + seconds + `|` + minutes + `)(?: [A-Z]{3,5})?(?: ` + year + `)?)`
 )
 
-// read puts what f reads at i under a name, where a number or a word can begin and end there.
-func (s *search) read(i int, name string, f func(c *cursor)) int {
-	c := cursor{b: s.b, i: i}
-	if f(&c); c.failed || !s.ends(c.i) || !s.number(i) {
-		return i
-	}
-	if s.goesOn(c.i, "-:.") {
-		return i
-	}
-	s.take(i, c.i, name)
-	return c.i
+// dateWords are what dates in words begin with.
+var dateWords = []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}
+
+// timeEnds is what may stand behind a time: no word, and nothing that goes on with it, as a mask may.
+const timeEnds = `(?:[^\w.:-]|[.:-](?:[^A-Za-z0-9<]|$)|$)`
+
+var (
+	timestamps = written(maskTimestamp, isoDate+`[Tt ](?:`+seconds+`|`+minutes+`)`+offset+`|`+compact)
+	dates      = written(maskDate, isoDate+`|`+day+`/`+day+`/`+year+`|(?:0[1-9]|[12][0-9]|3[01])\.(?:0[1-9]|1[0-2])\.`+year+`|`+dayFirst)
+	wordDates  = written(maskDate, weekName+`,? {1,2}(?:`+dayFirst+`|`+dayLast+behindDay+`?)|`+dayLast+behindDay)
+	clocks     = written(maskTime, seconds+`(?:`+half+`)?|`+minutes+half)
+)
+
+func written(mask, form string) func(s *search, i int) int {
+	return shape(mask, (*search).number, nil, `(`+form+`)`+timeEnds)
+}
+
+// behindDigits tells whether one of signs stands behind the digits at i.
+func (s *search) behindDigits(i int, signs string) bool {
+	end := chars.Digits.Run(s.b, i)
+	return end < len(s.b) && strings.IndexByte(signs, s.b[end]) >= 0
 }
 
 func findTimestamp(s *search, i int) int {
-	if j := chars.Digits.Run(s.b, i); j == len(s.b) || strings.IndexByte("-/T", s.b[j]) < 0 {
+	if !s.behindDigits(i, "-/T") {
 		return i
 	}
-	return s.read(i, maskTimestamp, func(c *cursor) {
-		if c.try(basicTimestamp) {
-			return
-		}
-		isoDate(c)
-		c.one("Tt ")
-		if !c.try((*cursor).clock) {
-			c.minutes()
-		}
-		c.offset()
-	})
-}
-
-func isoDate(c *cursor) {
-	c.year()
-	sep := c.one("-/")
-	c.month()
-	c.one(string(sep))
-	c.day()
-}
-
-// basicTimestamp reads 20261121T070809Z.
-func basicTimestamp(c *cursor) {
-	c.number(8, 8, 19700101, 20991231)
-	c.one("T")
-	c.number(6, 6, 0, 235960)
-	c.one("Z")
+	return timestamps(s, i)
 }
 
 func findDate(s *search, i int) int {
-	if s.ofVersion(i) {
+	switch {
+	case s.ofVersion(i):
+		return i
+	case !chars.IsDigit(s.b[i]):
+		return wordDates(s, i)
+	case !s.behindDigits(i, "-/. "):
 		return i
 	}
-	if !chars.IsDigit(s.b[i]) {
-		return s.read(i, maskDate, wordDate)
-	}
-	if j := chars.Digits.Run(s.b, i); j+1 >= len(s.b) || strings.IndexByte("-/. ", s.b[j]) < 0 || !chars.IsAlnum(s.b[j+1]) {
+	return dates(s, i)
+}
+
+func findClock(s *search, i int) int {
+	if !s.behindDigits(i, ":") {
 		return i
 	}
-	for _, form := range []func(c *cursor){isoDate, slashDate, dottedDate, dayMonthYear} {
-		if next := s.read(i, maskDate, form); next > i {
-			return next
-		}
-	}
-	return i
+	return clocks(s, i)
 }
 
 // ofVersion tells whether what begins at i is the value of a version, as api-version=2024-10-21: that is a date that stands.
@@ -189,97 +85,10 @@ func (s *search) ofVersion(i int) bool {
 	return bytes.ContainsAny(before[at:], "=:") && at >= len(name) && strings.EqualFold(string(before[at-len(name):at]), name)
 }
 
-func slashDate(c *cursor) {
-	c.day()
-	c.one("/")
-	c.day()
-	c.one("/")
-	c.year()
-}
-
-// dottedDate reads 21.11.2026.
-func dottedDate(c *cursor) {
-	c.number(2, 2, 1, 31)
-	c.one(".")
-	c.number(2, 2, 1, 12)
-	c.one(".")
-	c.year()
-}
-
-// dayMonthYear reads 21 Nov 2026.
-func dayMonthYear(c *cursor) {
-	c.day()
-	c.one(" ")
-	c.word(months)
-	c.comma()
-	c.one(" ")
-	c.year()
-}
-
-// wordDate reads a date that begins with the name of a weekday or a month.
-func wordDate(c *cursor) {
-	weekday := c.try(func(c *cursor) { c.word(weekdays); c.comma(); c.blanks() })
-	if weekday && c.try(dayMonthYear) {
-		return
-	}
-	c.word(months)
-	c.blanks()
-	c.day()
-	switch {
-	case c.try(func(c *cursor) { c.comma(); c.blanks(); c.year() }):
-	case c.try(clockYear):
-	case !weekday:
-		c.failed = true
-	}
-}
-
-// clockYear reads what follows the day in what ls and date print: 07:08 or 07:08:09 UTC 2026.
-func clockYear(c *cursor) {
-	c.one(" ")
-	if !c.try((*cursor).clock) {
-		c.minutes()
-	}
-	c.try(func(c *cursor) { c.one(" "); c.zone() })
-	c.try(func(c *cursor) { c.one(" "); c.year() })
-}
-
-// zone reads the short name of a time zone.
-func (c *cursor) zone() {
-	start := c.i
-	for c.i < len(c.b) && c.b[c.i] >= 'A' && c.b[c.i] <= 'Z' {
-		c.i++
-	}
-	c.failed = c.failed || c.i-start < 3 || c.i-start > 5
-}
-
-func findClock(s *search, i int) int {
-	if j := chars.Digits.Run(s.b, i); j == len(s.b) || s.b[j] != ':' {
-		return i
-	}
-	return s.read(i, maskTime, func(c *cursor) {
-		if c.try((*cursor).clock) {
-			c.try((*cursor).half)
-			return
-		}
-		c.minutes()
-		c.half()
-	})
-}
-
 var unixNames = []string{
 	"create_time", "createTime", "created", "created_at", "createdAt", "updated_at", "updatedAt", "started_at", "startedAt",
 	"start_time", "end_time", "expires_at", "expiresAt", "timestamp", "ts", "turn_started_at_unix_ms", "started_at_unix_ms",
 	"created_at_unix_ms",
-}
-
-func findUnixTime(s *search, i int) int {
-	const shortest = 10 // digits of a time in seconds
-	start, end := s.named(i, unixNames)
-	if end-start < shortest {
-		return i
-	}
-	s.take(start, end, maskUnixTime)
-	return end
 }
 
 var (
@@ -288,6 +97,8 @@ var (
 		"total_duration", "wall_time_seconds", "wall_time_ms"}
 	tookWords = []string{"in ", "took ", "elapsed ", "elapsed: "}
 )
+
+var namedDurations = shape(maskDuration, begins, durationNames, sign+`([0-9]+(?:\.[0-9]+)?)`+wordEnds)
 
 // units of durations, the longer names first.
 var units = []struct {
@@ -300,12 +111,7 @@ var units = []struct {
 
 func findDuration(s *search, i int) int {
 	if !chars.IsDigit(s.b[i]) {
-		start, end := s.named(i, durationNames)
-		if start == end {
-			return i
-		}
-		s.take(start, end, maskDuration)
-		return end
+		return namedDurations(s, i)
 	}
 	end, sure := durationAt(s.b, i)
 	if end == i || !sure && !took(s.before(i)) || !s.number(i) || !s.ends(end) {

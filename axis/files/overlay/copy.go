@@ -6,8 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -17,8 +21,8 @@ import (
 type copier struct {
 	f    *FS
 	root *os.Root
-	was  map[string]copied // what an earlier one left; nil in an empty directory
-	left map[string]copied // what this one does, by path
+	was  map[string]*copied // what an earlier one left; nil in an empty directory
+	left map[string]*copied // what this one does, by path
 }
 
 // dir copies what stands in the directory p.
@@ -67,6 +71,7 @@ func (c *copier) one(p place, stands bool) error {
 		}
 		return c.dir(p)
 	case p.mode.IsLink():
+		c.left[p.path] = &copied{mode: p.mode, target: p.target}
 		return c.root.Symlink(filepath.FromSlash(p.target), name)
 	}
 	return c.file(&p, name)
@@ -77,7 +82,7 @@ func (c *copier) makeDir(p *place, name string) error {
 		return err
 	}
 	info, err := c.root.Lstat(name)
-	c.left[p.path] = copied{info: info, mode: p.mode}
+	c.left[p.path] = &copied{info: info, mode: p.mode}
 	return err
 }
 
@@ -87,7 +92,8 @@ func (c *copier) file(p *place, name string) error {
 		return err
 	}
 	defer in.Close()
-	if _, err := files.Fill(c.root, p.path, in, p.mode.FileMode()); err != nil {
+	sum := cas.NewHasher()
+	if _, err := files.Fill(c.root, p.path, io.TeeReader(in, sum), p.mode.FileMode()); err != nil {
 		return err
 	}
 	when := c.f.infoOf(p.path, p).mtime
@@ -95,7 +101,12 @@ func (c *copier) file(p *place, name string) error {
 		return err
 	}
 	info, err := c.root.Lstat(name)
-	c.left[p.path] = copiedOf(p, when, info)
+	now := time.Now()
+	left := &copied{info: info, mode: p.mode, mtime: when, sum: sum.Sum(), first: now, read: now}
+	if p.up == nil && p.info != nil && now.Sub(p.info.ModTime()) > settled {
+		left.lower = p.info
+	}
+	c.left[p.path] = left
 	return err
 }
 
@@ -109,29 +120,24 @@ func (c *copier) content(p *place) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(b)), err
 }
 
-// A copied is a file or a directory as it was left in a directory, and what it is a copy of.
+// A copied is what was left at a path of a directory, and what it is a copy of.
 type copied struct {
-	info  fs.FileInfo // in that directory
-	mode  files.Mode
-	mtime time.Time   // of a file, in the tree
-	sum   cas.Digest  // of a file that the run wrote
-	lower fs.FileInfo // of another; nil where that may have changed without another time
+	info   fs.FileInfo // in that directory; nil of a link
+	mode   files.Mode
+	target string      // of a link
+	mtime  time.Time   // of a file, in the tree
+	sum    cas.Digest  // of its content
+	lower  fs.FileInfo // of one that the run did not write; nil where that may have changed without another time
+	first  time.Time   // when info was taken
+	read   time.Time   // when the content was known to be that of sum, the last time
 }
 
 // settled is how long a file of the host must have been left alone for its times to tell of the next change: file systems stamp with a
 // clock that ticks, some once in two seconds.
 const settled = 2 * time.Second
 
-func copiedOf(p *place, mtime time.Time, info fs.FileInfo) copied {
-	c := copied{info: info, mode: p.mode, mtime: mtime}
-	switch {
-	case p.up != nil:
-		c.sum = cas.Sum(p.up.data)
-	case p.info != nil && time.Since(p.info.ModTime()) > settled:
-		c.lower = p.info
-	}
-	return c
-}
+// ticked is the same of a file in a directory that Copy filled, which is ours.
+const ticked = 100 * time.Millisecond
 
 // sweep takes away what stands in a directory and is not in the tree, or is something else there. It returns what is left.
 func (c *copier) sweep(dir string, all []entry) (stands map[string]bool, err error) {
@@ -163,18 +169,21 @@ func (c *copier) sweep(dir string, all []entry) (stands map[string]bool, err err
 
 // still reports whether what stands at p in the directory is as an earlier copier left it, and p is what that copied; then it stays.
 func (c *copier) still(p *place, name string) bool {
-	if p.mode.IsLink() {
-		target, err := c.root.Readlink(name)
-		return err == nil && filepath.ToSlash(target) == p.target
-	}
-	was, known := c.was[p.path]
-	info, err := c.root.Lstat(name)
-	if !known || err != nil || was.mode != p.mode {
+	was := c.was[p.path]
+	if was == nil || was.mode != p.mode {
 		return false
 	}
-	same := was.info.Mode() == info.Mode()
-	if !p.mode.IsDir() {
-		same = files.Unchanged(was.info, info) && was.of(p, c.f.infoOf(p.path, p).mtime)
+	same := false
+	if info, err := c.root.Lstat(name); err == nil {
+		switch {
+		case p.mode.IsLink():
+			target, err := c.root.Readlink(name)
+			same = err == nil && filepath.ToSlash(target) == p.target && p.target == was.target
+		case p.mode.IsDir():
+			same = was.info.Mode() == info.Mode()
+		default:
+			same = files.Unchanged(was.info, info) && was.of(p, c.f.infoOf(p.path, p).mtime)
+		}
 	}
 	if same {
 		c.left[p.path] = was
@@ -191,4 +200,106 @@ func (c *copied) of(p *place, mtime time.Time) bool {
 		return c.sum == cas.Sum(p.up.data)
 	}
 	return c.lower != nil && p.info != nil && files.Unchanged(c.lower, p.info)
+}
+
+// maxChanged bounds, in bytes, what Changed returns: all of it stands in memory, and on a tape.
+const maxChanged = 256 << 20
+
+// Changed lists what became of a directory since Copy filled it, by path: what Apply takes. Of directories it names those alone that
+// are gone, and new ones that are empty. What no tree holds, and more than 256 MiB of contents, is an error.
+func (f *FS) Changed(dir string) ([]Change, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f.mu.RLock()
+	c := changer{root: root, left: f.copies[dir], seen: make(map[string]bool), holds: make(map[string]bool)}
+	f.mu.RUnlock()
+	if err := fs.WalkDir(root.FS(), ".", c.visit); err != nil {
+		return nil, err
+	}
+	out := slices.DeleteFunc(c.all, func(x Change) bool { return x.Dir && c.holds[x.Path] })
+	for name := range c.left {
+		if !c.seen[name] {
+			out = append(out, Change{Path: name, Deleted: true})
+		}
+	}
+	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	return out, nil
+}
+
+// A changer finds what is otherwise in a directory than it was left.
+type changer struct {
+	root  *os.Root
+	left  map[string]*copied
+	seen  map[string]bool
+	holds map[string]bool // directories in which something stands
+	all   []Change
+	size  int64
+}
+
+func (c *changer) visit(name string, d fs.DirEntry, err error) error {
+	if err != nil || name == "." {
+		return err
+	}
+	if !utf8.ValidString(name) {
+		return fmt.Errorf("the name %q is not UTF-8, which the files of a testbench cannot hold", name)
+	}
+	c.seen[name], c.holds[path.Dir(name)] = true, true
+	was := c.left[name]
+	if was == nil {
+		was = &copied{}
+	}
+	switch sort := d.Type(); {
+	case sort.IsDir():
+		if !was.mode.IsDir() {
+			c.all = append(c.all, Change{Path: name, Dir: true})
+		}
+	case sort&fs.ModeSymlink != 0:
+		target, err := c.root.Readlink(name)
+		if target = filepath.ToSlash(target); err != nil || was.mode.IsLink() && was.target == target {
+			return err
+		}
+		c.all = append(c.all, Change{Path: name, Target: target})
+	case sort.IsRegular():
+		return c.file(name, was)
+	default:
+		return fmt.Errorf("%s is neither a file nor a directory or link (%s), which the files of a testbench cannot hold", name, sort)
+	}
+	return nil
+}
+
+func (c *changer) file(name string, was *copied) error {
+	in, info, err := files.OpenRegular(c.root, name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	mode := modeOf(info.Mode())
+	untouched := was.mode == mode && files.Unchanged(was.info, info)
+	if untouched && was.read.Sub(was.first) >= ticked {
+		return nil
+	}
+	if was.mode == mode && info.Size() == was.info.Size() {
+		now, sum := time.Now(), cas.NewHasher()
+		if _, err := io.Copy(sum, in); err != nil {
+			return err
+		}
+		if sum.Sum() == was.sum {
+			if untouched {
+				was.read = now
+			}
+			return nil
+		}
+	}
+	if c.size += info.Size(); c.size > maxChanged {
+		return fmt.Errorf("more than %d bytes of changed files", maxChanged)
+	}
+	content, err := c.root.ReadFile(filepath.FromSlash(name))
+	if err != nil {
+		return err
+	}
+	c.all = append(c.all, Change{Path: name, Content: content, Perm: mode.FileMode()})
+	return nil
 }

@@ -46,7 +46,7 @@ type FS struct {
 	now     func() time.Time
 	unknown func(err *UnknownError) // nil for nobody
 	// copies are what Copy left, by directory and path; guarded by mu.
-	copies map[string]map[string]copied
+	copies map[string]map[string]*copied
 }
 
 var (
@@ -237,7 +237,7 @@ var ErrStale = errors.New("it changed in the directory after the program changed
 func (f *FS) Copy(dir string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	maps.DeleteFunc(f.copies, func(dir string, _ map[string]copied) bool {
+	maps.DeleteFunc(f.copies, func(dir string, _ map[string]*copied) bool {
 		_, err := os.Lstat(dir)
 		return err != nil
 	})
@@ -252,13 +252,13 @@ func (f *FS) Copy(dir string) error {
 		return fmt.Errorf("overlay: copy: %w", err)
 	}
 	defer root.Close()
-	c := copier{f: f, root: root, was: was, left: make(map[string]copied)}
+	c := copier{f: f, root: root, was: was, left: make(map[string]*copied)}
 	top := step{".", f.top, f.low != nil}
 	if err := c.dir(top.place()); err != nil {
 		return fmt.Errorf("overlay: copy: %w", err)
 	}
 	if f.copies == nil {
-		f.copies = make(map[string]map[string]copied)
+		f.copies = make(map[string]map[string]*copied)
 	}
 	f.copies[dir] = c.left
 	return nil

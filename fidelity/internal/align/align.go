@@ -1,39 +1,44 @@
-// Package align pairs the elements of two sequences that are equal: in order, by a shortest edit script where one can be had, and
-// what is left by its keys.
+// Package align pairs the elements of two sequences that are equal: in order, by a short edit script, and what is left by its keys.
 package align
 
 import (
 	"cmp"
 	"slices"
+
+	"github.com/aymanbagabas/go-udiff/lcs"
 )
 
-const (
-	// maxEdits bounds one search for a shortest edit script. Two sequences that differ by fewer edits are aligned exactly.
-	maxEdits = 1024
-	// MaxSteps bounds all searches of one alignment, about a second. What is left then is not aligned.
-	MaxSteps = 50_000_000
-)
+// exact is how many elements two runs may have together to be aligned by a shortest edit script, whatever stands in them.
+const exact = 100
 
 // A Match pairs element i of one sequence with the equal element j of another.
 type Match struct{ I, J int }
 
-// Align returns pairs of equal elements, in order: those that a shortest edit script from a to b keeps (Myers 1986, "An
-// O(ND) difference algorithm and its variations") where that has at most maxEdits edits. Longer ones are first cut at the
-// elements that occur once on each side (Cohen's patience diff), in time that is linear but for MaxSteps.
-func Align[T comparable](a, b []T) []Match {
-	ms, _ := Within(a, b, MaxSteps)
-	return ms
-}
-
-// Within is Align within a number of steps. It is coarse where these did not suffice.
-func Within[T comparable](a, b []T, steps int) (ms []Match, coarse bool) {
-	al := &aligner[T]{a: a, b: b, steps: steps}
-	al.gap(Span{0, len(a)}, Span{0, len(b)})
-	return al.out, al.coarse
-}
-
 // A Span is a run of elements of one sequence; an empty one is where the other has more.
 type Span struct{ From, To int }
+
+// Align returns pairs of equal elements, in order: those that a shortest edit script from a to b keeps. Long runs are first cut at the
+// elements that occur once on each side (Cohen's patience diff). Between these, of what differs by more than about a hundred edits, only
+// the begin and the end are aligned.
+func Align[T comparable](a, b []T) []Match {
+	al := &aligner[T]{a: a, b: b}
+	al.gap(Span{0, len(a)}, Span{0, len(b)})
+	return al.out
+}
+
+// numbered are elements by their numbers, equal ones by one.
+func numbered[T comparable](of []T, ids map[T]rune) []rune {
+	out := make([]rune, len(of))
+	for i, x := range of {
+		id, ok := ids[x]
+		if !ok {
+			id = rune(len(ids))
+			ids[x] = id
+		}
+		out[i] = id
+	}
+	return out
+}
 
 // Unpaired returns n times -1: no counterpart.
 func Unpaired(n int) []int {
@@ -71,10 +76,8 @@ func ByKey[K comparable](ofA, ofB []int, keyA, keyB func(int) K) []int {
 
 // aligner is one alignment under way.
 type aligner[T comparable] struct {
-	a, b   []T
-	steps  int // left
-	out    []Match
-	coarse bool
+	a, b []T
+	out  []Match
 }
 
 // gap aligns a run of each side, which no pair crosses.
@@ -95,12 +98,15 @@ func (al *aligner[T]) gap(sa, sb Span) {
 
 // middle aligns two runs that neither begin nor end alike.
 func (al *aligner[T]) middle(sa, sb Span) {
-	if sa.From == sa.To || sb.From == sb.To || al.search(sa, sb) {
+	if sa.From == sa.To || sb.From == sb.To {
 		return
 	}
-	anchors := al.anchors(sa, sb)
-	if al.steps <= 0 || len(anchors) == 0 {
-		al.coarse = true
+	var anchors []Match
+	if sa.To-sa.From+sb.To-sb.From > exact {
+		anchors = al.anchors(sa, sb)
+	}
+	if len(anchors) == 0 {
+		al.script(sa, sb)
 		return
 	}
 	for _, m := range anchors {
@@ -109,6 +115,19 @@ func (al *aligner[T]) middle(sa, sb Span) {
 		sa.From, sb.From = m.I+1, m.J+1
 	}
 	al.gap(sa, sb)
+}
+
+// script aligns two runs by an edit script.
+func (al *aligner[T]) script(sa, sb Span) {
+	ids := make(map[T]rune)
+	a, b := numbered(al.a[sa.From:sa.To], ids), numbered(al.b[sb.From:sb.To], ids)
+	i, j := 0, 0
+	for _, d := range append(lcs.DiffRunes(b, a), lcs.Diff{Start: len(b), ReplStart: len(a)}) { // from b: of two that changed places the first one moved
+		for ; j < d.Start; i, j = i+1, j+1 {
+			al.out = append(al.out, Match{sa.From + i, sb.From + j})
+		}
+		i, j = d.ReplEnd, d.End
+	}
 }
 
 // anchors pairs the elements that occur once in each run, those of the longest sequence that stands in one order in both.
@@ -160,65 +179,4 @@ func rising(ms []Match) []Match {
 		}
 	}
 	return out
-}
-
-// search aligns two runs by a shortest edit script, where one of at most maxEdits edits is found within the steps that are left.
-func (al *aligner[T]) search(sa, sb Span) bool {
-	a, b := al.a[sa.From:sa.To], al.b[sb.From:sb.To]
-	deepest := min(maxEdits, len(a)+len(b))
-	if d := len(a) - len(b); max(d, -d) > deepest {
-		return false
-	}
-	off := deepest + 1
-	v := make([]int32, 2*deepest+3) // v[off+k] is the furthest x on diagonal k = x-y
-	var trace [][]int32
-	for d := 0; d <= deepest && al.steps > 0; d++ {
-		trace = append(trace, slices.Clone(v[off-d:off+d+1]))
-		for k := -d; k <= d; k += 2 {
-			start, _ := step(v[off-d:], d, k)
-			x := start
-			for x < len(a) && x-k < len(b) && a[x] == b[x-k] {
-				x++
-			}
-			al.steps -= x - start + 1
-			v[off+k] = int32(x)
-			if x == len(a) && x-k == len(b) {
-				for _, m := range backtrack(trace, d, k, x) {
-					al.out = append(al.out, Match{m.I + sa.From, m.J + sb.From})
-				}
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// step returns where edit d lands on diagonal k and from which diagonal it comes: an insertion from k+1 or a deletion
-// from k-1. reach[d+k] is the furthest x on diagonal k after d-1 edits.
-func step(reach []int32, d, k int) (x, from int) {
-	if d == 0 {
-		return 0, 0
-	}
-	if k == -d || k != d && reach[d+k-1] < reach[d+k+1] {
-		return int(reach[d+k+1]), k + 1
-	}
-	return int(reach[d+k-1]) + 1, k - 1
-}
-
-// backtrack walks from (x, x-k), reached by d edits, to the start and returns the pairs on the way, in order. trace[d]
-// is what step saw before edit d.
-func backtrack(trace [][]int32, d, k, x int) []Match {
-	var ms []Match
-	for ; d >= 0; d-- {
-		start, from := step(trace[d], d, k)
-		for ; x > start; x-- {
-			ms = append(ms, Match{x - 1, x - 1 - k})
-		}
-		if from < k {
-			x-- // the deletion itself
-		}
-		k = from
-	}
-	slices.Reverse(ms)
-	return ms
 }

@@ -41,7 +41,7 @@ func longestCommon(a, b []int) int {
 }
 
 func TestAlignBeyondTheBound(t *testing.T) {
-	a, b := make([]int, 3*maxEdits), make([]int, 3*maxEdits)
+	a, b := make([]int, 3000), make([]int, 3000)
 	for i := range a {
 		a[i], b[i] = i, -i-1
 		if i%1000 == 999 {

@@ -10,41 +10,24 @@ const maxLikeness = 4096
 
 // pairAlike pairs the elements as of a gap with the elements bs that they most likely became, in order. The pairs are
 // indices into as and bs. Elements that are no version of each other stay alone.
-func (d *bodyDiff) pairAlike(g *gap, as, bs []int) []align.Match {
-	if len(as) == 0 || len(bs) == 0 {
-		return nil
-	}
+func (d *bodyDiff) pairAlike(g *gap, as, bs []int) (out []align.Match) {
 	if len(as)*len(bs) > maxAlike || d.each != nil && len(as) == len(bs) {
-		return pairInOrder(min(len(as), len(bs)))
+		for i := range min(len(as), len(bs)) {
+			out = append(out, align.Match{I: i, J: i})
+		}
+		return out
 	}
 	// score[i][j] is the best sum of likenesses that as[i:] and bs[j:] give.
-	score := make([][]float64, len(as)+1)
-	like := make([][]float64, len(as))
-	for i := range score {
-		score[i] = make([]float64, len(bs)+1)
-	}
+	score, like := make([][]float64, len(as)+1), make([][]float64, len(as))
+	score[len(as)] = make([]float64, len(bs)+1)
 	for i := len(as) - 1; i >= 0; i-- {
-		like[i] = make([]float64, len(bs))
+		score[i], like[i] = make([]float64, len(bs)+1), make([]float64, len(bs))
 		for j := len(bs) - 1; j >= 0; j-- {
 			like[i][j] = d.likeness(&g.a[as[i]], &g.b[bs[j]])
 			score[i][j] = max(score[i+1][j], score[i][j+1], like[i][j]+score[i+1][j+1])
 		}
 	}
-	return pathOf(score, like)
-}
-
-func pairInOrder(n int) []align.Match {
-	out := make([]align.Match, n)
-	for i := range out {
-		out[i] = align.Match{I: i, J: i}
-	}
-	return out
-}
-
-// pathOf walks the table of scores and returns the pairs that it is made of.
-func pathOf(score, like [][]float64) []align.Match {
-	var out []align.Match
-	for i, j := 0, 0; i < len(like) && j < len(like[0]); {
+	for i, j := 0, 0; i < len(as) && j < len(bs); {
 		switch {
 		case like[i][j] > 0 && score[i][j] == like[i][j]+score[i+1][j+1]:
 			out = append(out, align.Match{I: i, J: j})
@@ -65,16 +48,8 @@ func (d *bodyDiff) likeness(a, b *node) float64 {
 		return 0
 	}
 	ea, eb := d.a[a.from:a.to], d.b[b.from:b.to]
-	n := min(len(ea), len(eb), maxLikeness)
-	head := 0
-	for head < n && ea[head] == eb[head] {
-		head++
-	}
-	n = min(len(ea)-head, len(eb)-head, maxLikeness)
-	tail := 0
-	for tail < n && ea[len(ea)-1-tail] == eb[len(eb)-1-tail] {
-		tail++
-	}
+	head := commonPrefix(ea[:min(len(ea), maxLikeness)], eb[:min(len(eb), maxLikeness)])
+	tail := commonSuffix(ea[head:], eb[head:], maxLikeness)
 	return 0.05 + 0.95*float64(head+tail)/float64(max(min(len(ea), 2*maxLikeness), min(len(eb), 2*maxLikeness), 1))
 }
 

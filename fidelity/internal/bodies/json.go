@@ -10,9 +10,8 @@ import (
 
 // Bounds of a comparison by structure.
 const (
-	maxDepth   = 64        // how deep values are compared by structure; deeper ones are compared as text
-	MaxChanges = 1000      // of one body
-	maxWork    = 4_000_000 // words of all texts of one body that are compared word by word
+	maxDepth   = 64   // how deep values are compared by structure; deeper ones are compared as text
+	MaxChanges = 1000 // of one body
 )
 
 // Diff returns where two bodies differ, without the changes that mask takes away; a nil mask takes none. Where nothing is left it
@@ -30,7 +29,7 @@ func maskedChanges(a, b []byte, mask func(string) string) []Change {
 	if bytes.Equal(a, b) {
 		return nil
 	}
-	d := &bodyDiff{mask: mask, words: maxWork}
+	d := &bodyDiff{mask: mask}
 	d.bodies(string(a), string(b))
 	return d.changes
 }
@@ -46,7 +45,6 @@ func Places(a, b string, each func(at Spot, was, now string)) {
 type bodyDiff struct {
 	a, b    string
 	mask    func(string) string // nil masks nothing
-	words   int                 // left of maxWork
 	changes []Change
 	// each is called with every place that differs, as it is written, and nothing else is listed; nil lists changes.
 	each  func(at Spot, was, now string)
@@ -163,21 +161,12 @@ func (d *bodyDiff) scalar(at Spot, a, b string) {
 	if d.alike(a, b) {
 		return
 	}
-	p := d.pair(a, b)
-	d.add(at, &Change{
-		Op: Changed, Was: Quote(p.Was), Now: Quote(p.Now), Line: p.line, Coarse: p.coarse, NewText: p.NewText,
-	})
+	p := PairTexts(a, b)
+	d.add(at, &Change{Op: Changed, Was: Quote(p.Was), Now: Quote(p.Now), Line: p.line, NewText: p.NewText})
 }
 
 // alike reports whether masking takes away what differs.
 func (d *bodyDiff) alike(a, b string) bool { return a == b || d.mask != nil && d.mask(a) == d.mask(b) }
-
-// pair compares two texts word by word while there is work left.
-func (d *bodyDiff) pair(a, b string) *TextPair {
-	p := PairTexts(a, b, min(d.words, MaxWords))
-	d.words -= p.work
-	return p
-}
 
 // object compares plain values first: a changed model must not hide behind a hundred messages.
 func (d *bodyDiff) object(at Spot, a, b *node) {
@@ -231,7 +220,7 @@ func (d *bodyDiff) memberText(of string, n *node) string {
 // left and stands elsewhere in the other list was moved.
 func (d *bodyDiff) list(at Spot, a, b *node) {
 	ofA, ofB := align.Unpaired(len(a.kids)), align.Unpaired(len(b.kids))
-	ms, coarse := align.Within(hashes(a.kids), hashes(b.kids), align.MaxSteps/4)
+	ms := align.Align(hashes(a.kids), hashes(b.kids))
 	for _, m := range ms {
 		ofA[m.I], ofB[m.J] = m.J, m.I
 	}
@@ -240,14 +229,10 @@ func (d *bodyDiff) list(at Spot, a, b *node) {
 	for _, i := range align.ByKey(ofA, ofB, hash(a.kids), hash(b.kids)) {
 		moved[ofA[i]] = i
 	}
-	before := len(d.changes)
 	i, j := 0, 0
 	for _, m := range append(ms, align.Match{I: len(a.kids), J: len(b.kids)}) {
 		d.between(at, &gap{a: a.kids, b: b.kids, from: align.Match{I: i, J: j}, to: m, ofA: ofA, ofB: ofB, moved: moved})
 		i, j = m.I+1, m.J+1
-	}
-	if coarse && len(d.changes) > before && d.changes[len(d.changes)-1].Coarse == "" {
-		d.changes[len(d.changes)-1].Coarse = "the lists differ in too much to be aligned well"
 	}
 }
 

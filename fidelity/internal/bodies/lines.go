@@ -12,9 +12,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
-// maxLines is how many differing lines of a text are aligned.
-const maxLines = 50_000
-
 // text compares two bodies that are not both JSON: line by line where they are text.
 func (d *bodyDiff) text(a, b string) {
 	switch {
@@ -82,31 +79,13 @@ func (d *bodyDiff) lines(a, b string) {
 	}
 	first := strings.Count(a[:head], "\n") + 1
 	a, b = a[head:len(a)-tail], b[head:len(b)-tail]
-	if strings.Count(a, "\n") > maxLines || strings.Count(b, "\n") > maxLines {
-		d.firstLine(a, b, first)
-		return
-	}
 	la, lb := d.split(a, first), d.split(b, first)
-	ms, coarse := align.Within(masked(la), masked(lb), align.MaxSteps/4)
+	ms := align.Align(masked(la), masked(lb))
 	i, j := 0, 0
 	for _, m := range append(ms, align.Match{I: len(la), J: len(lb)}) {
 		d.hunk(la[i:m.I], lb[j:m.J])
 		i, j = m.I+1, m.J+1
 	}
-	if coarse && len(d.changes) > 0 {
-		d.changes[len(d.changes)-1].Coarse = "the texts differ in too much to be aligned well"
-	}
-}
-
-// firstLine lists the first difference of two texts that differ in too many lines. first is the number of their first line.
-func (d *bodyDiff) firstLine(a, b string, first int) {
-	la, _, _ := strings.Cut(a, "\n")
-	lb, _, _ := strings.Cut(b, "\n")
-	p := d.pair(la, lb)
-	d.add(Spot{Path: "line " + strconv.Itoa(first)}, &Change{
-		Op: Changed, Was: Quote(p.Was), Now: Quote(p.Now), NewText: p.NewText,
-		Coarse: fmt.Sprintf("more than %d lines differ: this is the first", maxLines),
-	})
 }
 
 // split cuts a text into lines. Those that masking drops are left out.
@@ -161,8 +140,8 @@ func (d *bodyDiff) line(a, b *textLine) {
 		d.add(at, &Change{Op: Changed, Was: endOfLine(moreA), Now: endOfLine(moreB)})
 		return
 	}
-	p := d.pair(was, now)
-	d.add(at, &Change{Op: Changed, Was: Quote(p.Was), Now: Quote(p.Now), Coarse: p.coarse, NewText: p.NewText})
+	p := PairTexts(was, now)
+	d.add(at, &Change{Op: Changed, Was: Quote(p.Was), Now: Quote(p.Now), NewText: p.NewText})
 }
 
 func endOfLine(newline bool) string {

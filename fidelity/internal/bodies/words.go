@@ -1,7 +1,6 @@
 package bodies
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,7 +12,7 @@ import (
 const (
 	MaxShown    = 160     // bytes of a value in a Change, about
 	contextKept = 24      // bytes beside the words that differ, about
-	MaxWords    = 200_000 // of two texts that are compared word by word
+	maxPaired   = 1 << 20 // bytes of two texts that are compared word by word
 	maxNewText  = 400     // bytes of new text that a cause is traced by
 )
 
@@ -22,24 +21,19 @@ type TextPair struct {
 	Was, Now string // shortened to the words that differ and a few beside them
 	line     int    // of the first difference, in texts of several lines; else 0
 	NewText  string // the longest run of words that only the new text has
-	coarse   string // why more than what differs may be shown
-	work     int    // words that were compared
 }
 
-// PairTexts compares two texts word by word, at most limit words of what lies between their common start and end.
-func PairTexts(a, b string, limit int) *TextPair {
+// PairTexts compares two texts word by word. Of long ones all that lies between their common start and end differs.
+func PairTexts(a, b string) *TextPair {
 	p := &TextPair{}
 	head, tail := commonEnds(a, b)
 	if strings.Contains(strings.TrimSuffix(a, "\n"), "\n") || strings.Contains(strings.TrimSuffix(b, "\n"), "\n") {
 		p.line = strings.Count(b[:head], "\n") + 1
 	}
 	midA, midB := a[head:len(a)-tail], b[head:len(b)-tail]
-	wa, wb := Words(midA, limit), Words(midB, limit)
-	p.work = len(wa) + len(wb)
-	if p.work > limit {
-		wa, wb = []string{midA}, []string{midB}
-		p.coarse = fmt.Sprintf("the texts differ in too much to be compared word by word: from byte %d on, %d bytes and %d",
-			head, len(midA), len(midB))
+	wa, wb := []string{midA}, []string{midB}
+	if len(midA)+len(midB) <= maxPaired {
+		wa, wb = Words(midA), Words(midB)
 	}
 	hunksA, hunksB := Hunks(wa, wb)
 	before, after := elide(a[:head], false, true), elide(a[len(a)-tail:], true, false)
@@ -50,7 +44,7 @@ func PairTexts(a, b string, limit int) *TextPair {
 
 // ShortenPair returns two texts that differ as quoted JSON, shortened to the words that differ and a few beside them.
 func ShortenPair(a, b string) (was, now string) {
-	p := PairTexts(a, b, MaxWords)
+	p := PairTexts(a, b)
 	return Quote(p.Was), Quote(p.Now)
 }
 
@@ -92,7 +86,7 @@ func InsideWord(s string, i int) bool {
 
 // Hunks returns the runs of words that differ, on each side. Runs that only one blank parts are one.
 func Hunks(wa, wb []string) (hunksA, hunksB []align.Span) {
-	ms, _ := align.Within(wa, wb, align.MaxSteps/10)
+	ms := align.Align(wa, wb)
 	i, j := 0, 0
 	for _, m := range append(ms, align.Match{I: len(wa), J: len(wb)}) {
 		if m.I > i || m.J > j {
@@ -132,18 +126,14 @@ func classOf(r rune) int {
 	return aSign
 }
 
-// Words cuts a text into words, runs of blanks and single other characters. Nothing is lost, unless there are more than
-// limit: then they are no longer cut.
-func Words(s string, limit int) []string {
+// Words cuts a text into words, runs of blanks and single other characters. Nothing is lost.
+func Words(s string) []string {
 	var out []string
 	from, class := 0, -1
 	for i, r := range s {
 		if c := classOf(r); c != class || c == aSign {
 			if i > from {
 				out = append(out, s[from:i])
-			}
-			if len(out) > limit {
-				return append(out, s[i:])
 			}
 			from, class = i, c
 		}

@@ -2,9 +2,7 @@
 package columns
 
 import (
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity/internal/align"
 	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
@@ -72,9 +70,9 @@ func tokens(s string) []string {
 	for s != "" {
 		at := strings.IndexByte(s, '\\')
 		if at < 0 {
-			return append(out, bodies.Words(s, bodies.MaxWords)...)
+			return append(out, bodies.Words(s)...)
 		}
-		out = append(out, bodies.Words(s[:at], bodies.MaxWords)...)
+		out = append(out, bodies.Words(s[:at])...)
 		n := escapeLen(s[at:])
 		out, s = append(out, s[at:at+n]), s[at+n:]
 	}
@@ -95,52 +93,7 @@ func escapeLen(s string) int {
 	return bodies.CutAt(s, min(n, len(s)))
 }
 
-// Window cuts two lines that differ to room columns each, around their first difference: both lose as much at their start.
-func Window(was, now []Segment, room int) (a, b []Segment) {
-	if WidthOf(was) <= room && WidthOf(now) <= room {
-		return was, now
-	}
-	skip := 0
-	if len(was) > 0 && len(now) > 0 && !was[0].Changed && !now[0].Changed {
-		lead, changed := Width(was[0].Text), 0
-		for _, l := range [][]Segment{was, now} {
-			if len(l) > 1 {
-				changed = max(changed, Width(l[1].Text))
-			}
-		}
-		if lead+changed > room-1 {
-			skip = max(0, lead-room/3)
-		}
-	}
-	return cutLine(was, skip, room), cutLine(now, skip, room)
-}
-
-// cutLine leaves out the first skip columns of a line, or a few less, and what is beyond room.
-func cutLine(l []Segment, skip, room int) []Segment {
-	out := l
-	if skip > 0 {
-		head := tokens(l[0].Text)
-		for len(head) > 0 && skip > 0 {
-			if w := Width(head[0]); w <= skip {
-				head, skip = head[1:], skip-w
-				continue
-			}
-			if head[0][0] != '\\' {
-				head[0] = head[0][fitting(head[0], skip):]
-			}
-			break
-		}
-		out = append([]Segment{{Text: "…" + strings.Join(head, "")}}, l[1:]...)
-	}
-	if WidthOf(out) > room {
-		out = Wrap(out, room-1)[0]
-		out = append(out, Segment{Text: "…"})
-	}
-	return out
-}
-
-// Wrap cuts text into lines of at most width columns, at blanks where there are some. It returns one line at least. A closing
-// quote never stands on a line of its own.
+// Wrap cuts text into lines of at most width columns, at blanks where there are some. It returns one line at least.
 func Wrap(segs []Segment, width int) []Line {
 	out := []Line{nil}
 	used := 0
@@ -164,28 +117,7 @@ func Wrap(segs []Segment, width int) []Line {
 			}
 		}
 	}
-	return withQuote(out)
-}
-
-// withQuote puts the end of the line before it in front of a closing quote that stands alone on the last line.
-func withQuote(lines []Line) []Line {
-	n := len(lines) - 1
-	if n == 0 || lines[n].Text() != `"` || len(lines[n-1]) == 0 {
-		return lines
-	}
-	before := lines[n-1]
-	last := before[len(before)-1]
-	before = slices.Clone(before[:len(before)-1])
-	if len(before) == 0 { // one long word
-		_, size := utf8.DecodeLastRuneInString(last.Text)
-		if size == len(last.Text) {
-			return lines
-		}
-		before = Line{{last.Text[:len(last.Text)-size], last.Changed}}
-		last.Text = last.Text[len(last.Text)-size:]
-	}
-	lines[n-1], lines[n] = before, slices.Insert(lines[n], 0, last)
-	return lines
+	return out
 }
 
 // fitting is how many bytes of s fit into width columns, at least one character.
