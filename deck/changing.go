@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
@@ -48,7 +49,7 @@ type openedRoot struct {
 func newChanging(s *session, t *trees, roots []recording.Followed) *changing {
 	c := &changing{s: s, trees: t, roots: roots}
 	c.opened.Store(new([]openedRoot))
-	c.stamps = newStamps(c.rootOf)
+	c.stamps = &stamps{root: c.rootOf, began: time.Now(), known: make(map[string]bool), noted: make(map[string]int64)}
 	s.asked = c.asked
 	return c
 }

@@ -52,7 +52,7 @@ func Compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 	defer sb.tape.Close()
 	r, err := compare(sa, sb, o)
 	if err == nil {
-		annotate(r, sa.path, sb.path)
+		r.Annotate(noted(r, sa.path), noted(r, sb.path))
 	}
 	return r, err
 }
@@ -145,11 +145,7 @@ func (s *side) keys() (*fidelity.Keys, error) {
 	}
 	defer t.Close()
 	s.lost = tape.LostIn(t.Store)
-	keys, err := fidelity.KeysOf(s.lost.Watch(t.Records()))
-	if err == nil {
-		keys.Copy = true
-	}
-	return keys, err
+	return fidelity.KeysOf(s.lost.Watch(t.Records()))
 }
 
 func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) {
@@ -396,12 +392,7 @@ func offOnOneSide(a, b *recording.Manifest) []string {
 	return out
 }
 
-// annotate puts beside the divergences of r what people noted about the records of either tape. A sidecar that cannot be read
-// changes no verdict: a note says so.
-func annotate(r *fidelity.Report, recorded, replay string) {
-	r.Annotate(noted(r, recorded), noted(r, replay))
-}
-
+// noted tells what people noted about the records of a tape. A sidecar that cannot be read changes no verdict: a note says so.
 func noted(r *fidelity.Report, tapePath string) func(seq uint64) []string {
 	s, err := annotations.Open(tapePath)
 	if err != nil {

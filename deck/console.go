@@ -117,13 +117,12 @@ func (c *console) replay() {
 // writer is where keys go: to what is kept of them, then to the program. What comes when that has ended is kept nowhere, so that a
 // replay types what the terminal's cassette holds and no more.
 func (c *console) writer() io.Writer {
+	keep := c.keepKeys
 	if c.st.tty.Has(0) {
-		return io.MultiWriter(writerFunc(c.tapeKeys), writerFunc(c.keepStdin), c.pty.Master)
+		keep = func(p []byte) (int, error) { return c.st.out[0].Write(c.unseen(p)) }
 	}
-	return io.MultiWriter(writerFunc(c.tapeKeys), writerFunc(c.keepKeys), c.pty.Master)
+	return io.MultiWriter(writerFunc(c.tapeKeys), writerFunc(keep), c.pty.Master)
 }
-
-func (c *console) keepStdin(p []byte) (int, error) { return c.st.out[0].Write(c.unseen(p)) }
 
 // unseenKeys stand in turn for the keys of a password, and are what a replay types in their place: no pattern, as '*' is to a shell,
 // and no word, so that a replay hides them where the program prints them, as the password was.
@@ -156,14 +155,7 @@ func (c *console) tapeKeys(p []byte) (int, error) {
 // signalled records a signal that the program got.
 func (c *console) signalled(sig syscall.Signal) {
 	if c != nil {
-		c.tape.signal(procgroup.Name(sig))
-	}
-}
-
-// finish ends the recording of the terminal of a program that has ended.
-func (c *console) finish(e *ended) {
-	if c != nil {
-		c.tape.finish(e)
+		c.tape.kept(c.tape.rec.Signal(procgroup.Name(sig)))
 	}
 }
 
@@ -290,7 +282,7 @@ func (c *console) resize(size terminal.Size) {
 	same := c.size == size
 	c.size = size
 	c.mu.Unlock()
-	c.tape.resize(size)
+	c.tape.kept(c.tape.rec.Resize(cassette.Size{Rows: size.Rows, Cols: size.Cols}))
 	c.st.out[c.st.tty.ShownAs()].Resize(size.Rows, size.Cols)
 	c.watcher.Resize(size)
 	if same {
@@ -302,7 +294,12 @@ func (c *console) resize(size terminal.Size) {
 	}
 }
 
-func (c *console) check(err error) { c.st.check(ignoreClosed(err)) }
+// check says why keys do not pass, unless a stream has ended. What of them could not be kept is said at the end.
+func (c *console) check(err error) {
+	if err != nil && !errors.Is(err, os.ErrClosed) && !errors.Is(err, cassette.ErrFinished) && !procgroup.IsEIO(err) {
+		c.st.s.log.Error("keys do not pass", "err", err)
+	}
+}
 
 // pause gives the caller's terminal back while the program is stopped; resume takes it again, where we may.
 func (c *console) pause() {
@@ -347,14 +344,6 @@ func (c *console) close() {
 	c.host.Close()
 	c.pty.Slave.Close()
 	c.pty.Master.Close()
-}
-
-// ignoreClosed is err, but for that of a stream that has ended.
-func ignoreClosed(err error) error {
-	if errors.Is(err, os.ErrClosed) || errors.Is(err, cassette.ErrFinished) || procgroup.IsEIO(err) {
-		return nil
-	}
-	return err
 }
 
 type writerFunc func([]byte) (int, error)

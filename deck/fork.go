@@ -262,14 +262,6 @@ func (f *forking) asks(k tape.Kind) {
 	}
 }
 
-// start has the tool servers of r run that are to.
-func (f *forking) start(r *replayer, p *run) {
-	if f == nil || f.servers == nil || r.spawns == nil {
-		return
-	}
-	r.spawns.running, p.net.Asker = f.servers, p.changing.servers.asks
-}
-
 // time is the wall time of the program at the point; zero where the tape does not tell: that of a replay has other times than its program.
 func (f *forking) time(r *replayer) (at time.Time) {
 	if ms := f.at.CameMS(); ms != 0 && r.rec.Manifest.Parent == nil {

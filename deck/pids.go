@@ -87,12 +87,6 @@ func (m *pidMap) missed() []string {
 	return m.begun.Missed()
 }
 
-// unlisted reports whether a process was not there when the recorded one looked through all: pgrep finds on a replay what it found then.
-func (i *processInputs) unlisted(pid int) bool {
-	was, program := i.of.pids.was(pid)
-	return was != 0 && i.answers.Unlisted(was, program)
-}
-
 // Beginning implements jail.Source: a process that looked through all begins once those have begun that it saw. It may have looked while
 // another thread of its parent started them.
 func (i *processInputs) Beginning() func(ctx context.Context) {

@@ -1,7 +1,6 @@
 package deck
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,10 +40,13 @@ func playOf(m *recording.Manifest, env []string) *played {
 	}
 	for _, v := range m.Env {
 		value := m.Bytes("env."+v.Name, v.Value)
-		if v.Secret {
-			value = p.secret(v, value, env)
-		} else {
+		switch now := recording.Getenv(env, v.Name); {
+		case !v.Secret:
 			p.plainVars[v.Name] = true
+		case now != "":
+			value = now
+		default:
+			value = p.fill(v, value)
 		}
 		p.env = append(p.env, v.Name+"="+value)
 	}
@@ -112,15 +114,6 @@ func (p *played) late(secrets []scrub.Secret) []scrub.Secret {
 // reveals reports whether a placeholder of the recording has a value now.
 func (p *played) reveals() bool { return len(p.aliases)+len(p.dummies) > 0 }
 
-// secret returns the value of a secret variable.
-func (p *played) secret(v recording.EnvVar, recorded string, env []string) string {
-	value := recording.Getenv(env, v.Name)
-	if value == "" {
-		return p.fill(v, recorded)
-	}
-	return value
-}
-
 // given says what the secrets of a recorded variable are now that it has a value. Where that is not the recorded text but
 // for its secrets, nor put together from as many, all of it is taken for one.
 func (p *played) given(name, value, recorded string) {
@@ -159,14 +152,6 @@ func (p *played) genuine(s *scrub.Scrubber) bool {
 		digits := scrub.Digits(a.placeholder)
 		return digits != "" && !strings.HasPrefix(s.KeyedDigest([]byte(strings.TrimSpace(a.value))), digits)
 	})
-}
-
-// checkRules returns the error of a recording whose secrets were found by shapes that are not known here.
-func (p *played) checkRules() error {
-	if err := scrub.CheckRules(p.rules); err != nil {
-		return fmt.Errorf("the recording cannot be replayed: %w", err)
-	}
-	return nil
 }
 
 // alias gives a placeholder its value, unless it has one.

@@ -221,8 +221,10 @@ func (i *processInputs) TickBehind() int64 { return i.ticks.Behind() }
 func (i *processInputs) Asked(what, path string, now []byte) []byte {
 	asked := strings.TrimSpace(what + " " + i.of.s.roots.TapePath(path))
 	b := i.answers.Next(asked)
-	if pid, ok := ambient.ProcessOf(asked); ok && b == nil && pid != i.program.PID && i.unlisted(pid) {
-		return nil
+	if pid, ok := ambient.ProcessOf(asked); ok && b == nil && pid != i.program.PID {
+		if was, program := i.of.pids.was(pid); was != 0 && i.answers.Unlisted(was, program) {
+			return nil // it was not there when the recorded one looked through all: pgrep finds on a replay what it found then
+		}
 	}
 	switch {
 	case b == nil:
@@ -401,19 +403,14 @@ func (p *processes) time(what string, in *processInputs, recorded *tape.Payload,
 		g, places, _ = clock.Given(nil) // none: no error
 	}
 	if clock == p.clock {
-		p.gives(in, g)
+		p.mu.Lock()
+		p.given[in.id] = g // answers to the process wait for what it reads
+		p.mu.Unlock()
 	}
 	if p.keeps {
 		return in.heard.Stream(g, places), places
 	}
 	return g, places
-}
-
-// gives has answers to a process wait for what it reads.
-func (p *processes) gives(in *processInputs, g *ambient.Given) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.given[in.id] = g
 }
 
 func (p *processes) damaged(what string, in *processInputs, err error) {

@@ -283,7 +283,8 @@ func (r *recorder) takeBefore() error {
 	if err := r.trees.takeBefore(r.o.Progress, r.o.Sync); err != nil {
 		return err
 	}
-	r.redactor.noteFiles(r.trees.before, store, r.manifest.Roots.Tree)
+	// What the secrets look like of files whose stored form came from an earlier recording is noted for a replay that lacks them.
+	r.redactor.eachSecretFile(r.trees.before, store, r.manifest.Roots.Tree, r.redactor.scrub.Unshaped, func(_, real []byte) { r.redactor.scrub.Bytes(real) })
 	return nil
 }
 
@@ -324,7 +325,7 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	}
 	defer func() { r.scratch.remove() }()
 	defer p.changing.close()
-	r.daemon.Begin(r.s.told())
+	r.daemon.Begin(&daemon.Tape{Path: filepath.Join(r.s.dir, recording.TapeName), Store: r.s.store, Rec: r.s.rec, Log: r.s.log})
 	var ready sync.WaitGroup
 	defer ready.Wait()
 	ready.Go(func() { _, _ = r.prices() }) // while the program runs, and the recorder mostly waits; the error is told at the end
@@ -334,7 +335,8 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 		return nil, r.unwritten(programOf(e), cause)
 	}
 	if errors.Is(err, errWorldEnded) {
-		return nil, fmt.Errorf("%w; %s", err, r.leaves())
+		dir, records := r.left()
+		return nil, fmt.Errorf("%w; %s", err, stays(dir, records))
 	}
 	if err != nil {
 		return nil, err
@@ -404,7 +406,7 @@ func (r *recorder) mountPlan(p *run) (err error) {
 
 // finish puts the end on the tape and closes the recording.
 func (r *recorder) finish(p *run, e *ended) error {
-	r.redactor.learnWritten(r.manifest.Roots.Tree)
+	r.redactor.settings(r.manifest.Roots.Tree, nil) // what files that the run wrote give away became known late
 	l, err := p.recordEnd(e, rescrubOptions{sync: r.o.Sync, progress: r.o.Hiding})
 	if err == nil {
 		err = r.rescrubManifest(l)

@@ -47,8 +47,8 @@ func newRedactor(config, cwd string, args, env, names []string, roots *recording
 
 // newReplayRedactor returns the redactor of a replay: its secrets read as those of the recording, whatever their values.
 func newReplayRedactor(config, cwd string, p *played, roots *recording.Roots, masking *recording.Masking) (*redactor, error) {
-	if err := p.checkRules(); err != nil {
-		return nil, err
+	if err := scrub.CheckRules(p.rules); err != nil {
+		return nil, fmt.Errorf("the recording cannot be replayed: %w", err)
 	}
 	key, err := recording.LoadKey(config)
 	if err != nil {
@@ -111,12 +111,6 @@ func (r *redactor) learnFiles(t *files.Tree, store cas.Store, root string) {
 	r.eachSecretFile(t, store, root, func([]byte) bool { return true }, r.scrub.LearnFrom)
 }
 
-// noteFiles looks into the secret files of the tree t whose stored form came from an earlier recording: what their secrets
-// look like is noted for a replay that lacks them.
-func (r *redactor) noteFiles(t *files.Tree, store cas.Store, root string) {
-	r.eachSecretFile(t, store, root, r.scrub.Unshaped, func(_, real []byte) { r.scrub.Bytes(real) })
-}
-
 // eachSecretFile calls do for the files of t that hold a secret and stand at root as they were: with their stored form,
 // which wanted must want, and their bytes.
 func (r *redactor) eachSecretFile(t *files.Tree, store cas.Store, root string, wanted func(stored []byte) bool, do func(stored, real []byte)) {
@@ -169,9 +163,6 @@ func (r *redactor) learnSettings(root string, recorded *files.Tree) {
 	}
 	r.begun = r.scrub.Mark()
 }
-
-// learnWritten does the same at the end of a recording, for the files that the run wrote: what they give away became known late.
-func (r *redactor) learnWritten(root string) { r.settings(root, nil) }
 
 // settings returns the keyed digests of the files that told something.
 func (r *redactor) settings(root string, recorded *files.Tree) (digests []string) {

@@ -148,7 +148,12 @@ func (r *replayer) prepare() (err error) {
 	if err := errors.Join(r.loadTree(), r.loadBook(), r.checkBlobs(), r.loadScreens()); err != nil {
 		return err
 	}
-	return errors.Join(r.begin(), r.restoreMoved())
+	if r.fork != nil { // it says that it is one while it is made, and over which files it runs: what is live cannot be made again
+		if err := errors.Join(r.trees.adopt(r.trees.store), r.child().Write(r.dir, false)); err != nil {
+			return err
+		}
+	}
+	return r.restoreMoved()
 }
 
 // run runs the program, compares and reports.
@@ -166,7 +171,9 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	}
 	if stdin != nil {
 		defer stdin.Close()
-		p.std.Stdin = r.revealed(stdin)
+		if p.std.Stdin = stdin; r.played.reveals() { // keys that were typed into a terminal are counted as they came
+			p.std.Stdin = r.s.scrub.Revealing(stdin)
+		}
 	}
 	if r.o.Starting != nil {
 		r.o.Starting()
@@ -250,7 +257,9 @@ func (r *replayer) program() (*run, error) {
 			r.spawns.pids = p.processes.pids
 		}
 		p.spawns = r.spawns
-		r.fork.start(r, p)
+		if f := r.fork; f != nil && f.servers != nil { // those that go on by themselves run
+			r.spawns.running, p.net.Asker = f.servers, p.changing.servers.asks
+		}
 	}
 	if r.o.Proxy {
 		r.notes = append(r.notes, slices.Concat(outsideNotes, r.moved.notes(p.argv, p.env))...)
@@ -434,14 +443,6 @@ func (r *replayer) child() *recording.Manifest {
 	delete(m.Axes, recording.AxisDaemon)
 	r.fork.describe(&m)
 	return &m
-}
-
-// begin says of a fork that it is one while it is made, and over which files it runs: what is live cannot be made again.
-func (r *replayer) begin() error {
-	if r.fork == nil {
-		return nil
-	}
-	return errors.Join(r.trees.adopt(r.trees.store), r.child().Write(r.dir, false))
 }
 
 // inputsNow lists what the program of a replay over the work tree of now found in another form than was recorded: first the

@@ -3,7 +3,6 @@ package deck
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -258,13 +257,4 @@ func (r *replayer) reveal() func([]byte) []byte {
 		return nil
 	}
 	return r.s.scrub.Reveal
-}
-
-// revealed returns the recorded stdin as the program got it. Keys that were typed into a terminal are counted as they came: a
-// secret of another length moves those that come behind it.
-func (r *replayer) revealed(stdin io.Reader) io.Reader {
-	if !r.played.reveals() {
-		return stdin
-	}
-	return r.s.scrub.Revealing(stdin)
 }

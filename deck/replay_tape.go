@@ -223,8 +223,13 @@ func (r *tapeReplayer) described() (*run, error) {
 		ports: program.MergePorts(program.Ports(nil), r.tape.ports),
 		masks: append(masksFor(r.o.ConfigDir, r.env), filepath.Dir(r.scratch.Dir)),
 	}
-	if err := r.snapshot(); err != nil {
-		return nil, err
+	if r.o.Keep != "" { // the work tree is looked at where it is to be kept as the program leaves it
+		if r.roots.Tree == "" {
+			return nil, fmt.Errorf("--keep %s: %s is in no work tree: run git init there, or leave out --keep", r.o.Keep, r.cwd)
+		}
+		if err := r.trees.takeBefore(nil, false); err != nil {
+			return nil, err
+		}
 	}
 	if r.trees.before != nil {
 		p.after = r.trees.takeAfter
@@ -233,17 +238,6 @@ func (r *tapeReplayer) described() (*run, error) {
 	p.changing.passing = true
 	p.overlays, err = r.scratch.over(r.overlaid())
 	return p, err
-}
-
-// snapshot looks at the work tree where it is to be kept as the program leaves it.
-func (r *tapeReplayer) snapshot() error {
-	if r.o.Keep == "" {
-		return nil
-	}
-	if r.roots.Tree == "" {
-		return fmt.Errorf("--keep %s: %s is in no work tree: run git init there, or leave out --keep", r.o.Keep, r.cwd)
-	}
-	return r.trees.takeBefore(nil, false)
 }
 
 // compare compares the exchanges of both tapes, lane by lane: nothing else stands on the first.
@@ -261,7 +255,10 @@ func (r *tapeReplayer) compare(e *ended) (*fidelity.Report, error) {
 	o := laneOptionsOf(recorded.Store, replay.Store, [2]*masks.Masker{r.s.mask, r.s.mask}, nil, false)
 	o.Headers = nil // other programs keep few of them
 	o.Crossed, o.Masked = r.book.Audit(), r.s.mask.Used()
-	o.Notes = append(slices.Concat(r.notes, e.gaps), r.compared(e)...)
+	o.Notes = append(slices.Concat(r.notes, e.gaps), "compared were the axes network and llm: what the program asked for, and what it got")
+	if e.exit.Code != 0 {
+		o.Notes = append(o.Notes, fmt.Sprintf("the program ended with %d; the tape does not say how it should", e.exit.Code))
+	}
 	o.NotCompared, o.NotCovered = r.book.Damaged(), r.notCovered()
 	if r.tape.counts["llm_call"]+r.tape.counts["http_exchange"] == 0 {
 		o.NotCompared = append(o.NotCompared, "anything: the tape holds no exchange")
@@ -270,15 +267,6 @@ func (r *tapeReplayer) compare(e *ended) (*fidelity.Report, error) {
 		o.NotCompared = append(o.NotCompared, "the replay was interrupted by a signal")
 	}
 	return fidelity.CompareLanes(r.o.Mode, ofNetwork(recorded.Records()), ofNetwork(replay.Records()), o)
-}
-
-// compared says which axes the verdict is about, and how the program ended, which nothing is compared with.
-func (r *tapeReplayer) compared(e *ended) []string {
-	notes := []string{"compared were the axes network and llm: what the program asked for, and what it got"}
-	if e.exit.Code != 0 {
-		notes = append(notes, fmt.Sprintf("the program ended with %d; the tape does not say how it should", e.exit.Code))
-	}
-	return notes
 }
 
 // notCovered is the ledger of a bare tape.

@@ -107,8 +107,8 @@ func (r *run) do(ctx context.Context) (*ended, error) {
 	if e == nil || e.exit.Signal != "" {
 		st.undo()
 	}
-	if err == nil {
-		st.con.finish(e)
+	if err == nil && st.con != nil {
+		st.con.tape.finish(e)
 	}
 	return e, err
 }
@@ -138,8 +138,10 @@ func (r *run) serveUntilEnd(w world, n *servedNet, st *streams) (*ended, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := r.lookAfter(w); err != nil {
-		return nil, fmt.Errorf("%w: work tree after the run: %w", errWorldEnded, err)
+	if r.after != nil && r.s.roots.Tree != "" {
+		if err := w.look(r.s.roots.Tree, r.after); err != nil {
+			return nil, fmt.Errorf("%w: work tree after the run: %w", errWorldEnded, err)
+		}
 	}
 	e.gaps = w.gaps()
 	return e, nil
@@ -200,7 +202,7 @@ type servedNet struct {
 }
 
 func (r *run) openNet(ca *network.CA) *servedNet {
-	n := &servedNet{refused: newRefusalLog(r.s)}
+	n := &servedNet{refused: &refusalLog{s: r.s, seen: make(map[attempt]bool)}}
 	cfg := r.net
 	cfg.CA, cfg.Names, cfg.Tap, cfg.Log, cfg.Refused = ca, &n.names, r.s.tap, r.s.log, n.refused.record
 	cfg.Opener = r.processes.opener
@@ -262,14 +264,6 @@ func refusal(ref *jail.Refusal, names *network.Names) *tape.NetRefused {
 		}
 	}
 	return &tape.NetRefused{Addr: addr, Port: int(ref.Port), Reason: ref.Reason}
-}
-
-// lookAfter hands the work tree as the program left it to after.
-func (r *run) lookAfter(w world) error {
-	if r.after == nil || r.s.roots.Tree == "" {
-		return nil
-	}
-	return w.look(r.s.roots.Tree, r.after)
 }
 
 // spawnRecord is the process_spawn of the program itself, the last of its tape.
@@ -395,8 +389,6 @@ type attempt struct {
 	server     uint64 // the MCP server's conversation that made it
 }
 
-func newRefusalLog(s *session) *refusalLog { return &refusalLog{s: s, seen: make(map[attempt]bool)} }
-
 func (l *refusalLog) record(k tape.Kind) {
 	a := attempt{kind: k.Name(), server: tape.OriginOf(k)}
 	switch k := k.(type) {
@@ -415,6 +407,6 @@ func (l *refusalLog) record(k tape.Kind) {
 	l.seen[a] = true
 	l.mu.Unlock()
 	if !seen {
-		l.s.record(k)
+		_ = l.s.rec.Record(k) // the recorder tells fail
 	}
 }

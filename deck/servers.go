@@ -191,13 +191,7 @@ func (s *servers) takeChanged(by uint32) bool {
 	return was
 }
 
-// served puts on the tape what the server by has changed in files by now, before the next line of its conversation.
-func (c *changing) served(by uint32, conversation uint64) error {
-	c.servers.talks(by, conversation)
-	return c.look(by)
-}
-
-// look puts on the tape what by has changed by now.
+// look puts on the tape what the server by has changed in files by now: before the next line of its conversation.
 func (c *changing) look(by uint32) error {
 	j := c.journal.Load()
 	if j == nil || !c.servers.takeChanged(by) {

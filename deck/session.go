@@ -143,11 +143,6 @@ func (s *session) close() error {
 	return s.closeErr
 }
 
-// record appends k. A tape that cannot be written ends the run.
-func (s *session) record(k tape.Kind) {
-	_ = s.rec.Record(k) // the recorder tells fail
-}
-
 // fail ends the run, for err kept something from being written that a replay would need: a run that cannot be recorded does not
 // go on as if it were. Whoever writes to the recording calls it, and the first error counts: nothing more gets on the tape,
 // every exchange is cut, and the program is killed with its world. It may be called at any time, by several goroutines.

@@ -168,7 +168,10 @@ func (w *spawns) listen(sp *jail.Spawn) *jail.SpawnAnswer {
 // opened says who is talked with, whose changes of files are known as by.
 func (w *spawns) opened(sp *jail.Spawn, by uint32) *mcp.Opened {
 	o := &mcp.Opened{Transport: mcp.Stdio, Program: w.s.roots.TapePath(sp.Path), Cwd: w.s.roots.TapePath(sp.Dir), PID: sp.Own}
-	o.Before = func(conversation uint64) error { return w.changing.served(by, conversation) }
+	o.Before = func(conversation uint64) error {
+		w.changing.servers.talks(by, conversation)
+		return w.changing.look(by)
+	}
 	o.Begun = func(conversation uint64) { w.changing.servers.talks(by, conversation) }
 	o.Latest = func() string {
 		w.mu.Lock()
@@ -386,15 +389,11 @@ func (h *heardStream) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (h *heardStream) finish() (*tape.Payload, error) {
-	return h.spool.Finish(h.clean.Close())
-}
-
 // add puts the streams on the record of their process. Those that were not taken are absent there.
 func (h *heardStreams) add(k *tape.ProcessSpawn) (err error) {
 	cut := make(map[string]bool)
 	for i, to := range []**tape.Payload{&k.Stdin, &k.Stdout, &k.Stderr} {
-		if *to, err = h.to[i].finish(); err != nil {
+		if *to, err = h.to[i].spool.Finish(h.to[i].clean.Close()); err != nil {
 			return err
 		}
 		cut[tape.CutKeys[i]] = h.to[i].cut || !h.left.Whole[i]

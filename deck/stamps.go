@@ -32,10 +32,6 @@ const (
 	maxOlder = 64
 )
 
-func newStamps(root func(string) (*os.Root, string)) *stamps {
-	return &stamps{root: root, began: time.Now(), known: make(map[string]bool), noted: make(map[string]int64)}
-}
-
 // touched is told of a path before it is changed. The directory that holds it may change with it.
 func (s *stamps) touched(path string) {
 	if !strings.HasPrefix(path, "/") { // the source of a link that has no name: a descriptor

@@ -171,13 +171,6 @@ func (st *streams) kept(err error) {
 	}
 }
 
-// check says why keys do not pass. What of them could not be kept is said at the end.
-func (st *streams) check(err error) {
-	if err != nil {
-		st.s.log.Error("keys do not pass", "err", err)
-	}
-}
-
 // closeProgram closes our copies of the program's ends of pipes. That of the terminal stays open while the program lives:
 // a program that closes its streams before it ends would otherwise hang up its own terminal, and be killed by that.
 func (st *streams) closeProgram() {
@@ -252,7 +245,7 @@ func sameWriter(a, b io.Writer) bool {
 }
 
 // A terminalTape is the cassette of what the program's terminal showed and was given. It counts with the tape, in ordinals and in
-// time. What it cannot write ends the run, as it does on the tape. A nil one, of a program without a terminal, does nothing.
+// time. What it cannot write ends the run, as it does on the tape.
 type terminalTape struct {
 	s   *session
 	rec *cassette.Recorder
@@ -260,11 +253,8 @@ type terminalTape struct {
 	hidden bool // as rec knows it; of the one that types
 }
 
-// newTerminalTape begins the cassette of r beside its tape; nil where the program has no terminal.
+// newTerminalTape begins the cassette of r, whose program has a terminal, beside its tape.
 func newTerminalTape(r *run) (_ *terminalTape, err error) {
-	if r.tty == nil {
-		return nil, nil
-	}
 	t := &terminalTape{s: r.s}
 	size := terminal.Size{Rows: r.tty.Rows, Cols: r.tty.Cols}.OrDefault()
 	o := &cassette.CreateOptions{
@@ -299,9 +289,6 @@ func (t *terminalTape) Write(p []byte) (int, error) {
 // typed records that the program is given p. The program's terminal makes signals of some keys, and shows nothing of others. The error is
 // cassette.ErrFinished once the program has ended: p reaches nobody.
 func (t *terminalTape) typed(p []byte, hidden bool, signals []string) error {
-	if t == nil {
-		return nil
-	}
 	if hidden != t.hidden {
 		t.hidden = hidden
 		t.kept(t.rec.NoEcho(hidden))
@@ -312,19 +299,6 @@ func (t *terminalTape) typed(p []byte, hidden bool, signals []string) error {
 		t.kept(t.rec.Signal(name))
 	}
 	return err
-}
-
-// signal records a signal that is passed on to the program.
-func (t *terminalTape) signal(name string) {
-	if t != nil {
-		t.kept(t.rec.Signal(name))
-	}
-}
-
-func (t *terminalTape) resize(size terminal.Size) {
-	if t != nil {
-		t.kept(t.rec.Resize(cassette.Size{Rows: size.Rows, Cols: size.Cols}))
-	}
 }
 
 // kept ends the run where something could not be written. What comes behind the end does not count.

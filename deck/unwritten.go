@@ -105,12 +105,6 @@ func (r *recorder) left() (dir string, records int) {
 	return r.where(), wholeRecords(filepath.Join(r.safe(), recording.TapeName))
 }
 
-// leaves is left for people.
-func (r *recorder) leaves() string {
-	dir, records := r.left()
-	return stays(dir, records)
-}
-
 // stays says what an unfinished recording keeps.
 func stays(dir string, records int) string {
 	if records == 1 {
@@ -180,11 +174,6 @@ func (r *recorder) connect(ctx context.Context) error {
 	}
 	m.Daemon = &r.daemon.Named
 	return nil
-}
-
-// told is the tape of s as a daemon is told it.
-func (s *session) told() *daemon.Tape {
-	return &daemon.Tape{Path: filepath.Join(s.dir, recording.TapeName), Store: s.store, Rec: s.rec, Log: s.log}
 }
 
 // ended is how the run ended, for the daemon: res is nil where there is no recording, for err.

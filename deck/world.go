@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -132,7 +133,7 @@ func scratchBase(dirs []string) (string, error) {
 	name := fmt.Sprintf("tapedeck-%d", os.Getuid())
 	for _, root := range library.ScratchRoots {
 		base := filepath.Join(root, name)
-		if containing(dirs, base) != "" {
+		if slices.ContainsFunc(dirs, func(d string) bool { return recording.Within(base, d) }) {
 			continue
 		}
 		if err := os.MkdirAll(base, 0o700); err != nil {
@@ -143,15 +144,6 @@ func scratchBase(dirs []string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("no place for layers outside %s: tried %s", strings.Join(dirs, ", "), strings.Join(library.ScratchRoots, ", "))
-}
-
-func containing(dirs []string, path string) string {
-	for _, d := range dirs {
-		if recording.Within(path, d) {
-			return d
-		}
-	}
-	return ""
 }
 
 // A scratch is a directory for the layers of one run. Its lock is the kernel's: it goes with the process, so that what a

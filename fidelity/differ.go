@@ -16,7 +16,7 @@ type differ struct {
 	exact    bool                // times, lengths and places in an order count too
 	lanes    bool                // what two runs of one program cannot share does not count: recording.md, Lanes
 	onScreen int                 // the stream of the program that compares by what it drew: 1 for stdout, 2 for stderr; 0 for none
-	child    bool                // lane mode: no program's record; what passed on the streams of a process compares by itself (childStreams)
+	child    bool                // lane mode: no program's record; what passed on the streams of a process compares by itself (streamCompare)
 	replaced bool                // another program ran: its path and arguments do not count
 	mask     func(string) string // lane mode: makes one argument comparable; never nil there
 	names    sideNames           // what the tapes are called

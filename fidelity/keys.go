@@ -9,12 +9,9 @@ import (
 )
 
 // Keys are the keys, beyond those that every producer writes, that the records of one tape have. What a tape never says of a kind
-// cannot differ: that tape, and another without these keys (Only), compare by what both say.
+// cannot differ: that tape, and another without these keys (Only), compare by what both say. A tape may be a copy of another, which a producer
+// saved that knows none of these keys: of a kind of which it says nothing beyond what every producer writes, it lacks an error and a signal too.
 type Keys struct {
-	// Copy says that the tape may be a copy of another, which a producer saved that knows none of these keys: of a kind of which it
-	// says nothing beyond what every producer writes, it lacks an error and a signal too.
-	Copy bool
-
 	has  map[addedKey]bool
 	all  bool            // has is full: the tape counts as one that has every key
 	says map[string]bool // kinds of which the tape has such keys
@@ -43,7 +40,7 @@ func (a addedKey) isEnd() bool {
 
 // lacks reports whether a key may have been dropped from the tape. An error or a signal is where nothing else of its kind is said.
 func (k *Keys) lacks(key addedKey) bool {
-	return !k.all && !k.has[key] && (!key.isEnd() || k.Copy && !k.says[key.kind])
+	return !k.all && !k.has[key] && (!key.isEnd() || !k.says[key.kind])
 }
 
 // maxKeys is how many keys are kept of one tape.

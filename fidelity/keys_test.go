@@ -82,7 +82,6 @@ func TestCopy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		keys.Copy = true
 		return categories(mustCompare(t, ByteIdentical, keys.Only(tapeOf(ours...)), tapeOf(saved...)))
 	}
 	if got := compared(saved); len(got) > 0 {

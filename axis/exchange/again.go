@@ -201,8 +201,3 @@ func chunksAgain(chunks []tape.Chunk, timed bool) []tape.Chunk {
 	}
 	return chunks
 }
-
-// sameNames reports whether two bodies name the same, in the same order: only then is it told what stands for what.
-func sameNames(a, b []scrub.Named) bool {
-	return slices.EqualFunc(a, b, func(a, b scrub.Named) bool { return a.Name == b.Name })
-}

@@ -304,34 +304,17 @@ func (b *Book) Damaged() []string {
 	return texts
 }
 
-// giveBack undoes that a recorded exchange was handed out.
-func (b *Book) giveBack(rec *Recorded) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	rec.Served = false
-	for i := len(b.log) - 1; i >= 0; i-- {
-		if b.log[i].seq == rec.Seq {
-			b.log = append(b.log[:i], b.log[i+1:]...)
-			break
-		}
+// CallOf says how much of a recorded call had come when its answer ended.
+func (b *Book) CallOf(rec *Recorded) Call {
+	messages, rest := 0, b.body(rec)
+	for m := FirstMessage(rest); m != nil; m = FirstMessage(rest) {
+		messages, rest = messages+1, rest[len(m):]
 	}
-	if q := b.queues[rec.Key]; q != nil {
-		q.GiveBack(rec)
+	if rec.after == nil {
+		return Call{Steps: messages + 1, Ended: true}
 	}
-}
-
-// CallOf is the request of a recorded call.
-func (b *Book) CallOf(rec *Recorded) *Call {
-	all, whole := messagesOf(b.body(rec))
-	if rec.after != nil { // the beginning of a message may stand behind the last
-		steps := rec.after[len(rec.after)-1]
-		return &Call{Messages: all, Steps: steps, Ended: steps > len(all)}
-	}
-	c := &Call{Steps: len(all) + 1, Ended: true}
-	if whole {
-		c.Messages = all
-	}
-	return c
+	steps := rec.after[len(rec.after)-1]
+	return Call{Steps: max(steps, messages), Ended: steps > messages}
 }
 
 // noteCalls finds the calls that were answered while their request still came. Those of the same method are known by their first
@@ -456,4 +439,57 @@ func (b *Book) OrderLost() []string {
 		return nil
 	}
 	return b.order.gate.Missed()
+}
+
+type (
+	// Traits tell requests of one Key apart.
+	Traits = lane.Traits
+	// An ID is one of them.
+	ID = lane.ID
+)
+
+// queue is the recorded exchanges of one key, by arrival.
+type queue struct {
+	lane.Queue[*Recorded]
+	asked int
+}
+
+func newQueue() *queue { return &queue{Queue: lane.Queue[*Recorded]{Order: byArrival}} }
+
+// byArrival orders records as their requests came.
+func byArrival(x, y *Recorded) int {
+	return cmp.Or(cmp.Compare(x.Arrival, y.Arrival), cmp.Compare(x.Seq, y.Seq))
+}
+
+// before reports whether x arrived before y.
+func before(x, y *Recorded) bool { return byArrival(x, y) < 0 }
+
+// mixed reports whether the requests of the queue may have unlike traits. It reads no payload.
+func (q *queue) mixed() bool {
+	first := q.All[0].Exchange
+	for _, rec := range q.All[1:] {
+		x := rec.Exchange
+		if x.URL != first.URL || !x.RequestPayload.Same(first.RequestPayload) ||
+			!slices.Equal(x.RequestHeaders, first.RequestHeaders) {
+			return true
+		}
+	}
+	return false
+}
+
+// overlap reports whether some of the requests were under way together: one arrived later than another and ended before it, or
+// before it ended, as far as the tape tells.
+func (q *queue) overlap() bool {
+	var lastG uint64
+	var lastEnd int64
+	for _, rec := range q.All { // by arrival
+		if rec.answeredAt() < lastG || rec.begun() < lastEnd {
+			return true
+		}
+		lastG, lastEnd = max(lastG, rec.g), max(lastEnd, rec.endedMS)
+		if s := rec.Socket; s != nil && s.ended {
+			lastG, lastEnd = max(lastG, s.end.At), max(lastEnd, s.endMS)
+		}
+	}
+	return false
 }

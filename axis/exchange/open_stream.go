@@ -1,10 +1,13 @@
 package exchange
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
@@ -21,8 +24,8 @@ func (o *Open) Whole(body []byte, after []int) {
 		return
 	}
 	o.request, o.exchange.RequestDigest = c.request, id.Key.Request
-	if o.taken != nil && o.exchange.Lane != Unmatched {
-		o.exchange.RequestDigest = o.taken.Exchange.RequestDigest // of which each message was compared
+	if o.taken != nil && o.exchange.Lane != Unmatched && o.sameCall(o.book.body(o.taken), c.request.Body) {
+		o.exchange.RequestDigest = o.taken.Exchange.RequestDigest
 	}
 	if o.tap.rec == nil {
 		return
@@ -35,34 +38,27 @@ func (o *Open) Whole(body []byte, after []int) {
 	}
 }
 
-// Alike reports whether two messages of the request are equal after masks.
-func (o *Open) Alike(was, now []byte) bool {
-	if string(was) == string(now) {
-		return true
+// sameCall reports whether the whole messages of two requests are equal after masks. What else had come of a call when it was cut is a
+// matter of moments.
+func (o *Open) sameCall(was, now []byte) bool {
+	var digests [2]cas.Digest
+	for i, body := range [][]byte{was, now} {
+		rest := body
+		for m := FirstMessage(rest); m != nil; m = FirstMessage(rest) {
+			rest = rest[len(m):]
+		}
+		c := o.tap.clean(&Request{Method: o.request.Method, URL: o.request.URL, Header: o.request.Header, Body: body[:len(body)-len(rest)]})
+		id, err := o.tap.classifier.Classify(c.request)
+		if err != nil {
+			return false
+		}
+		digests[i] = id.Key.Request
 	}
-	a, b := o.digestOf(was), o.digestOf(now)
-	return a != nil && b != nil && *a == *b
-}
-
-func (o *Open) digestOf(message []byte) *cas.Digest {
-	c := o.tap.clean(&Request{Method: o.request.Method, URL: o.request.URL, Header: o.request.Header, Body: message})
-	id, err := o.tap.classifier.Classify(c.request)
-	if err != nil {
-		return nil
-	}
-	return &id.Key.Request
+	return digests[0] == digests[1]
 }
 
 // Recorded is what answers the request; nil for nothing, and before Take.
 func (o *Open) Recorded() *Recorded { return o.taken }
-
-// TurnDown says that the request went on otherwise than the recorded one that answered it so far: it is refused, for a reason, and
-// the recorded one was not asked for.
-func (o *Open) TurnDown(reason string) {
-	o.book.giveBack(o.taken)
-	o.exchange.Lane = Unmatched
-	o.exchange.Error = o.tap.scrubber.String(reason)
-}
 
 // Opened makes the request, which asked for a WebSocket (Key.Socket), one that got it: h is the header of the answer 101. The record
 // of that is with the kernel when it returns, and End has nothing left to do. Closed must follow. On a replay Take stands before it.
@@ -121,4 +117,79 @@ func (o *Open) Play(s *Socket, opts *AnswerOptions, b *Book) *SocketPlay {
 	defer s.mu.Unlock()
 	s.play = p
 	return p
+}
+
+// keyAfter is the key of a record whose request was still coming when its answer began: a list of integers, how many of its messages
+// had come, and one more once it had ended, before the head of the answer, before each chunk of "stream", and before its end.
+const keyAfter = "answered_after"
+
+// messageHead is the length in bytes of what stands before each message of gRPC: a flag, and the message's length in four bytes.
+const messageHead = 5
+
+// FirstMessage returns the first message of b, which are gRPC's, with its head; nil where b does not hold all of it.
+func FirstMessage(b []byte) []byte {
+	if len(b) < messageHead {
+		return nil
+	}
+	if size := int64(binary.BigEndian.Uint32(b[1:])) + messageHead; size <= int64(len(b)) {
+		return b[:size]
+	}
+	return nil
+}
+
+// A Call is how much of a recorded gRPC call had come when its answer ended.
+type Call struct {
+	Steps int  // how many messages, and one more for their end
+	Ended bool // their end had
+}
+
+// streamKey names what calls of one method have in common.
+type streamKey struct{ method, url string }
+
+// A method is what the tape holds of the calls of one method.
+type method struct {
+	streams  bool // some were answered while they still came
+	eager    bool // one before its first message
+	patience time.Duration
+}
+
+// afterOf reads the further key of a record that tells how its request came; nil for none, and for one that tells nothing.
+func afterOf(extra []tape.Field) []int {
+	var after []int
+	raw := tape.FieldValue(extra, keyAfter)
+	if raw == nil || json.Unmarshal(raw, &after) != nil || len(after) < 2 {
+		return nil
+	}
+	for i := range after {
+		if after[i] < 0 || i > 0 && after[i] < after[i-1] {
+			return nil
+		}
+	}
+	return after
+}
+
+// streamReset is the error of a stream of HTTP/2 that was reset, which net/http gives to whoever asks for one of its shape
+// (errors.As).
+type streamReset struct {
+	StreamID uint32
+	Code     resetCode
+	Cause    error
+}
+
+type resetCode uint32
+
+// resetCodes are the error codes of HTTP/2 (RFC 9113, 7), by their number.
+var resetCodes = [...]string{
+	"NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED", "FRAME_SIZE_ERROR",
+	"REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM", "INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED",
+}
+
+// Error implements error.
+func (e streamReset) Error() string { return StreamReset + e.code() }
+
+func (e streamReset) code() string {
+	if int(e.Code) < len(resetCodes) {
+		return resetCodes[e.Code]
+	}
+	return strconv.FormatUint(uint64(e.Code), 10)
 }

@@ -1,10 +1,15 @@
 package exchange
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"maps"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/bare"
@@ -79,11 +84,7 @@ func (r *Recorded) begun() int64 {
 
 // came is the recorder's ordinal at which a request came, or a later one.
 func (r *Recorded) came() uint64 {
-	first := r.g
-	if len(r.Exchange.Stream) > 0 {
-		first = r.Exchange.Stream[0].G
-	}
-	return cmp.Or(numberIn(r.extra, placeKey), first)
+	return cmp.Or(numberIn(r.extra, placeKey), r.answeredAt())
 }
 
 // answeredAt is the recorder's ordinal at which the answer began.
@@ -102,12 +103,13 @@ func (r *Recorded) passed() uint64 {
 	return r.g
 }
 
-// Response is the recorded answer to req as net/http gives one, without its body, which has size bytes. Its trailers are announced;
+// Response is the recorded answer to req as net/http gives one, reasons of a server's own apart, which are not kept, and without its body,
+// which has size bytes. Its trailers are announced;
 // GiveTrailers says them.
 func (r *Recorded) Response(req *http.Request, size int64) *http.Response {
 	ex := r.Exchange
 	res := &http.Response{
-		Status: statusLine(ex.Status), StatusCode: ex.Status, Proto: r.Proto(), Header: HeaderOf(ex.ResponseHeaders), Request: req,
+		Status: strconv.Itoa(ex.Status) + " " + cmp.Or(http.StatusText(ex.Status), "status code "+strconv.Itoa(ex.Status)), StatusCode: ex.Status, Proto: r.Proto(), Header: HeaderOf(ex.ResponseHeaders), Request: req,
 	}
 	var ok bool
 	if res.ProtoMajor, res.ProtoMinor, ok = http.ParseHTTPVersion(res.Proto); !ok {
@@ -137,3 +139,41 @@ func (r *Recorded) Proto() string {
 
 // decided reports whether it is known which socket of the replay r is. The caller holds the Book's mu.
 func (r *Recorded) decided() bool { return r.Served && r.Socket.choice == nil }
+
+// RequestOf is a request of net/http as a Tap takes it, with what ReadBody read of it. What it asks for is the host that it names.
+func RequestOf(req *http.Request, body []byte) *Request {
+	u := *req.URL
+	u.Host = cmp.Or(req.Host, u.Host)
+	r := &Request{Method: cmp.Or(req.Method, http.MethodGet), URL: bare.URL(&u), Header: req.Header, Body: body}
+	if r.Header == nil {
+		r.Header = make(http.Header)
+	}
+	return r
+}
+
+// ReadBody reads and closes the body of a request of net/http. One of more than limit bytes is an error that wraps ErrTooLarge.
+func ReadBody(req *http.Request, limit int64) ([]byte, error) {
+	if req.Body == nil {
+		return nil, nil
+	}
+	defer req.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(req.Body, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		err = fmt.Errorf("%w: the request to %s has more than %d bytes", ErrTooLarge, req.URL.Host, limit)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Outgoing is the request that leaves: what it was, with the body that ReadBody read of it.
+func Outgoing(ctx context.Context, req *http.Request, body []byte) *http.Request {
+	out := req.WithContext(ctx)
+	if req.Body == nil || req.Body == http.NoBody {
+		return out
+	}
+	out.Body = io.NopCloser(bytes.NewReader(body))
+	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	return out
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/internal/wsframe"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -195,7 +196,7 @@ func (s *Socket) write(h *heldRecord) error {
 			k.Lane = s.became.Lane
 		case *tape.WSMessage:
 			if h.entry != nil && h.entry.on != nil && h.entry.on != s.became.Socket {
-				k.Extra = append(k.Extra, number(tape.ElsewhereKey, h.entry.seq))
+				k.Extra = append(k.Extra, tape.NumberField(tape.ElsewhereKey, h.entry.seq)...)
 			}
 		}
 	}
@@ -242,11 +243,6 @@ func opcodeOf(name string) int {
 		return RawBytes
 	}
 	return TextMessage
-}
-
-// number returns a field that is a number.
-func number(name string, n uint64) tape.Field {
-	return tape.Field{Name: name, Value: strconv.AppendUint(nil, n, 10)}
 }
 
 // numberIn returns the number of a field; 0 for none.
@@ -303,10 +299,10 @@ func (s *Socket) answers() {
 		return
 	}
 	s.told++
-	number := func(arrival uint64) uint64 { return message + arrival<<most + s.told }
-	arrival, recorded := number(s.connection), uint64(0)
+	numberOf := func(arrival uint64) uint64 { return message + arrival<<most + s.told }
+	arrival, recorded := numberOf(s.connection), uint64(0)
 	if s.became != nil {
-		recorded = number(s.became.Arrival)
+		recorded = numberOf(s.became.Arrival)
 	}
 	s.tell = func() { told(s.opener, arrival, recorded) }
 }
@@ -348,7 +344,7 @@ func (s *Socket) clean(from Side, b []byte) []byte {
 func (s *Socket) closeRecord(e *SocketEnd) *tape.WSClose {
 	k := &tape.WSClose{Connection: s.connection, Code: e.Code, Reason: s.tap.scrubber.String(strings.ToValidUTF8(e.Reason, "\uFFFD"))}
 	if e.Code != Abnormal {
-		k.Extra = append(k.Extra, field(directionKey, directions[e.First]), number(placeKey, e.At))
+		k.Extra = append(append(k.Extra, field(directionKey, directions[e.First])), tape.NumberField(placeKey, e.At)...)
 	}
 	if e.Answer != nil {
 		answer := append(strconv.AppendInt([]byte{'['}, int64(e.Answer.Code), 10), ',')
@@ -362,4 +358,83 @@ func (s *Socket) closeRecord(e *SocketEnd) *tape.WSClose {
 		k.Extra = append(k.Extra, field(errorKey, s.tap.scrubber.String(e.Error)))
 	}
 	return k
+}
+
+// protocolField is where a request for a WebSocket names subprotocols. Browsers let a page set no other field, so keys travel in it:
+// "openai-insecure-api-key.KEY", "base64url.bearer.authorization.k8s.io.TOKEN", "access_token, TOKEN".
+const protocolField = "Sec-Websocket-Protocol"
+
+// withoutKeys is a request for a WebSocket whose subprotocols hold no secrets any more. Those that did are known from then on.
+func withoutKeys(s *scrub.Scrubber, r *Request) *Request {
+	given, ok := r.Header[protocolField]
+	if !ok {
+		return r
+	}
+	out := *r
+	out.Header = r.Header.Clone()
+	hidden := make([]string, 0, len(given))
+	for _, list := range given {
+		hidden = append(hidden, protocolsWithoutKeys(s, list))
+	}
+	out.Header[protocolField] = hidden
+	return &out
+}
+
+// protocolsWithoutKeys hides the secrets in one list of subprotocols.
+func protocolsWithoutKeys(s *scrub.Scrubber, list string) string {
+	var out strings.Builder
+	before := "" // what the item before said of this one
+	for i, item := range strings.Split(list, ",") {
+		name := strings.TrimSpace(item)
+		blanks := item[:len(item)-len(strings.TrimLeft(item, " \t"))]
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.WriteString(blanks)
+		switch prefix, value := keyIn(name); {
+		case value != "":
+			out.WriteString(prefix + "." + hideValue(s, prefix, value))
+		case before != "":
+			out.WriteString(hideValue(s, before, name))
+		default:
+			out.WriteString(name)
+		}
+		if before = ""; saysKey(name) {
+			before = name
+		}
+	}
+	return out.String()
+}
+
+// keyIn parts a subprotocol into what says that a secret follows, and that; both are "" where none says so.
+func keyIn(protocol string) (prefix, value string) {
+	for i := range len(protocol) {
+		if protocol[i] == '.' && i+1 < len(protocol) && saysKey(protocol[:i]) {
+			return protocol[:i], protocol[i+1:]
+		}
+	}
+	return "", ""
+}
+
+// saysKey reports whether a name says that a secret follows it.
+func saysKey(name string) bool {
+	if names.SaySecret(name) {
+		return true
+	}
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '.' || r == '-' || r == '_' })
+	if len(words) == 0 {
+		return false
+	}
+	switch words[len(words)-1] {
+	case "bearer", "authorization", "auth", "jwt":
+		return true
+	}
+	return false
+}
+
+// hideValue is the placeholder of a secret, which is known from then on.
+func hideValue(s *scrub.Scrubber, name, value string) string {
+	field := http.CanonicalHeaderKey(strings.ReplaceAll(name, ".", "-") + "-key")
+	s.LearnHeader(http.Header{field: {value}})
+	return s.Header(field, value)
 }

@@ -62,7 +62,7 @@ func (s *Socket) begin(from Side, turn *Turn) (*socketTurn, error) {
 	if err := s.settle(); err != nil {
 		return t, err
 	}
-	o.extra = append(o.extra, number(placeKey, s.tap.rec.Ordinal()))
+	o.extra = append(o.extra, tape.NumberField(placeKey, s.tap.rec.Ordinal())...)
 	if from == FromServer {
 		o.extra = append(o.extra, field(begunKey, sides[from]))
 	}

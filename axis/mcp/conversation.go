@@ -279,9 +279,6 @@ func (c *Conversation) serverWent() {
 	})
 }
 
-// byItself reports whether a process ended so without having been told to, as clients and the end of a program's world do.
-func (e *Ended) byItself() bool { return e.Exited && !sentSignal(e.Signal) && e.Signal != "SIGPIPE" }
-
 // sentSignal reports whether a signal is one that other processes send, to end this one.
 func sentSignal(name string) bool {
 	switch name {
@@ -308,7 +305,8 @@ func (c *Conversation) End(e Ended) error {
 // end is End for who holds mu.
 func (c *Conversation) end(e *Ended) error {
 	c.ended = true
-	if c.by = cmp.Or(c.by, e.By); c.by == Client && c.went && e.byItself() {
+	untold := e.Exited && !sentSignal(e.Signal) && e.Signal != "SIGPIPE" // as clients tell it, and the end of a program's world
+	if c.by = cmp.Or(c.by, e.By); c.by == Client && c.went && untold {
 		c.by = Server
 	}
 	if err := c.stderr(len(c.part)); err != nil {
@@ -317,8 +315,9 @@ func (c *Conversation) end(e *Ended) error {
 	if err := c.writeTexts((*text).rest); err != nil {
 		return err
 	}
+	why := cmp.Or(string(c.by), "recorder") + " ended"
 	for _, k := range c.calls {
-		if err := c.unanswered(k, endReason(c.by)); err != nil {
+		if err := c.unanswered(k, why); err != nil {
 			return err
 		}
 	}
@@ -326,14 +325,6 @@ func (c *Conversation) end(e *Ended) error {
 		return err
 	}
 	return c.write(c.closing(e), nil)
-}
-
-// endReason is why a request that was open when a side ended the conversation has no answer.
-func endReason(by Side) string {
-	if by == "" {
-		return "recorder ended"
-	}
-	return string(by) + " ended"
 }
 
 // flush is the barrier before an answer is passed on.

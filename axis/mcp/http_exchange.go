@@ -52,7 +52,7 @@ func (p *webExchange) begin() error {
 	case p.conversation != nil:
 		return p.tell()
 	case p.asked.Refused != "":
-		p.conversation = p.over.meant(p.asked.Request, p.place, p.initializes())
+		p.conversation = p.over.meant(p.asked.Request, p.place, p.begins(methodInitialize))
 		return p.tell()
 	}
 	p.opens = true
@@ -64,21 +64,17 @@ func (p *webExchange) find() {
 	r := p.asked.Request
 	known, endpoint := p.over.find(r, p.place)
 	p.sse, p.conversation = endpoint, p.over.recorded(p.asked)
-	if p.initializes() && !p.sse {
+	if p.begins(methodInitialize) && !p.sse {
 		return
 	}
 	p.conversation = cmp.Or(p.conversation, known)
-	if p.conversation != nil && !p.discovers() {
+	if p.conversation != nil && !p.begins(methodDiscover) {
 		p.over.goesOn(p.conversation, p.place)
 	}
 }
 
-// discovers reports whether the request is server/discover, after which a client may still begin with initialize.
-func (p *webExchange) discovers() bool { return p.begins(methodDiscover) }
-
-// initializes reports whether the request opens a conversation, whatever there is already.
-func (p *webExchange) initializes() bool { return p.begins(methodInitialize) }
-
+// begins reports whether the request is of a method that opens a conversation: initialize does whatever there is already, and behind
+// server/discover a client may still begin with it.
 func (p *webExchange) begins(method string) bool {
 	return len(p.messages) > 0 && p.messages[0].Method == method
 }
@@ -109,7 +105,7 @@ func (p *webExchange) sent() error {
 // start begins the conversation that the request opens.
 func (p *webExchange) start() error {
 	p.opens = false
-	p.conversation = p.over.begun(p.asked.Request, p.place, p.initializes())
+	p.conversation = p.over.begun(p.asked.Request, p.place, p.begins(methodInitialize))
 	return p.tell()
 }
 
@@ -226,10 +222,10 @@ func (p *webExchange) settle(m *Message) {
 		return
 	}
 	p.opens = false
-	if p.discovers() {
+	if p.begins(methodDiscover) {
 		p.over.wait(p.conversation, p.place)
 	}
-	if p.session == "" && (m.Error == nil || !p.discovers()) {
+	if p.session == "" && (m.Error == nil || !p.begins(methodDiscover)) {
 		p.over.keep(p.conversation, p.place)
 	}
 }

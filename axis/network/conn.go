@@ -4,14 +4,21 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // A target is what the program dialled.
@@ -139,5 +146,173 @@ type connKey struct{}
 
 func connOf(ctx context.Context) *conn {
 	c, _ := ctx.Value(connKey{}).(*conn)
+	return c
+}
+
+// A protocol is what the first bytes of a connection say.
+type protocol uint8
+
+const (
+	protoNone  protocol = iota // closed before a byte came
+	protoTLS                   // a TLS handshake record
+	protoHTTP                  // a method and a space, or HTTP/2's preface, which begins like one
+	protoOther                 // anything else
+)
+
+const (
+	recordHandshake = 0x16 // first byte of a TLS handshake record (RFC 8446, 5.1)
+	maxMethod       = 24   // bytes: the longest registered HTTP method has 17
+	sniffTimeout    = time.Minute
+)
+
+// sniff looks at the first bytes of c without taking them. A connection that stays silent for sniffTimeout is
+// protoOther: the program waits for the server to speak first, which neither HTTP nor TLS does.
+func sniff(c *conn) protocol {
+	c.SetReadDeadline(time.Now().Add(sniffTimeout))
+	defer c.SetReadDeadline(time.Time{})
+	br := bufio.NewReaderSize(c.in, 4096)
+	c.in, c.ahead = br, br
+	for i := range maxMethod {
+		b, err := br.Peek(i + 1)
+		switch {
+		case err != nil:
+			return unfinished(err, i)
+		case i == 0 && b[0] == recordHandshake:
+			return protoTLS
+		case i > 0 && b[i] == ' ':
+			return protoHTTP
+		case !isMethodByte(b[i]):
+			return protoOther
+		}
+	}
+	return protoOther
+}
+
+// unfinished judges a connection that ended, or stayed silent, after n bytes.
+func unfinished(err error, n int) protocol {
+	if n == 0 && !isTimeout(err) {
+		return protoNone
+	}
+	return protoOther
+}
+
+// isMethodByte holds for what the registered methods consist of. RFC 9110 allows more, but then the banner of an SSH
+// client is one.
+func isMethodByte(b byte) bool { return b >= 'A' && b <= 'Z' || b == '-' }
+
+func isTimeout(err error) bool {
+	var ne net.Error
+	return errors.As(err, &ne) && ne.Timeout()
+}
+
+// errSeen ends the handshake that peekServerName begins.
+var errSeen = errors.New("client hello seen")
+
+// peekServerName reads the name that a TLS client asks for, in lower case, and puts all that it read back. It is "" for a
+// client that names none, or whose first record is not a client hello.
+func peekServerName(c *conn) string {
+	c.SetReadDeadline(time.Now().Add(handshakeTimeout))
+	defer c.SetReadDeadline(time.Time{})
+	var read bytes.Buffer
+	var name string
+	hello := tls.Server(readOnly{Conn: c, r: io.TeeReader(c, &read)}, &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+			name = h.ServerName
+			return nil, errSeen
+		},
+	})
+	_ = hello.Handshake() // always fails, with errSeen at the latest
+	c.unread(read.Bytes())
+	return strings.ToLower(name)
+}
+
+// readOnly is a connection that swallows what is written to it.
+type readOnly struct {
+	net.Conn
+	r io.Reader
+}
+
+func (c readOnly) Read(b []byte) (int, error)  { return c.r.Read(b) }
+func (c readOnly) Write(b []byte) (int, error) { return len(b), nil }
+
+// certificate implements tls.Config's GetCertificate: for the name that the client asks for, else for what it dialled.
+func (s *Server) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	host := strings.ToLower(hello.ServerName)
+	if c, ok := hello.Conn.(*conn); ok && host == "" {
+		host = c.target.host()
+	}
+	return s.cfg.CA.Certificate(host)
+}
+
+// serveTLS passes the connection through unread where its name says so, else terminates TLS.
+func (s *Server) serveTLS(c *conn) {
+	if len(s.pass) > 0 {
+		if name := peekServerName(c); s.pass[name] {
+			s.passThrough(c, name)
+			return
+		}
+	}
+	tc := tls.Server(c, s.tls)
+	ctx, cancel := context.WithTimeout(s.ctx, handshakeTimeout)
+	defer cancel()
+	if err := tc.HandshakeContext(ctx); err != nil {
+		s.tlsRefused(tc, c, handshakeReason(err))
+		c.Close()
+		return
+	}
+	c.secured = time.Now()
+	s.ready.put(tc)
+}
+
+func (s *Server) tlsRefused(tc *tls.Conn, c *conn, reason string) {
+	if s.ctx.Err() != nil {
+		return // we ended it, not the program
+	}
+	host := tc.ConnectionState().ServerName
+	if host == "" {
+		host = c.target.host()
+	}
+	s.log.Info("TLS refused by the program", "host", host, "port", c.target.port(), "reason", reason)
+	s.refused(&tape.TLSRefused{Host: host, Port: c.target.port(), Reason: reason})
+}
+
+// handshakeReason says who ended a handshake: the alert of a client is what it thinks of the recorder's certificate.
+func handshakeReason(err error) string {
+	var op *net.OpError
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), exchange.IsReset(err):
+		return "the client closed the connection in the handshake"
+	case isTimeout(err):
+		return "the handshake was not finished in time"
+	case errors.As(err, &op) && op.Op == "remote error":
+		return fmt.Sprintf("the client refused the certificate: %v", op.Err)
+	}
+	return fmt.Sprintf("the handshake failed: %v", err)
+}
+
+// connState implements http.Server's ConnState. Some clients (Node) judge the certificate after the handshake and then
+// close: a TLS connection that ends before the first byte of a request, and before our own timeout, is such a refusal.
+func (s *Server) connState(nc net.Conn, state http.ConnState) {
+	c := unwrap(nc)
+	if c == nil {
+		return
+	}
+	switch state {
+	case http.StateActive:
+		c.active.Store(true)
+	case http.StateClosed:
+		if tc, ok := nc.(*tls.Conn); ok && !c.active.Load() && time.Since(c.secured) < headerTimeout {
+			s.tlsRefused(tc, c, "the client closed the connection after the handshake, before a request")
+		}
+	}
+}
+
+// unwrap finds the program's connection below TLS; nil for a connection that is not ours.
+func unwrap(nc net.Conn) *conn {
+	if tc, ok := nc.(*tls.Conn); ok {
+		nc = tc.NetConn()
+	}
+	c, _ := nc.(*conn)
 	return c
 }

@@ -3,11 +3,17 @@ package network
 import (
 	"encoding/binary"
 	"errors"
+	"hash/fnv"
+	"io"
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+	"golang.org/x/net/ipv4"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -139,4 +145,210 @@ func reverseAddr(name string) (netip.Addr, bool) {
 		b[3-i] = byte(n)
 	}
 	return netip.AddrFrom4(b), true
+}
+
+const (
+	maxDNSMessage  = 1 << 16          // bytes: what the length before a message over TCP can say
+	dnsIdleTimeout = 30 * time.Second // of a TCP connection between two queries
+	maxUDPErrors   = 64               // in a row, after which a UDP socket counts as broken
+)
+
+// A DNS answers the DNS queries of a program from Names. It resolves nothing: no query ever leaves.
+type DNS struct {
+	names *Names
+	asked func(l *tape.NameLookup, from net.Addr)
+	life  lifetime // of the Serve calls and the connections
+}
+
+// NewDNS returns an answerer that gives out the addresses of names. asked, which may be nil, is told of each name that is looked up,
+// before the answer.
+func NewDNS(names *Names, asked func(l *tape.NameLookup, from net.Addr)) *DNS {
+	return &DNS{names: names, asked: asked}
+}
+
+// answer is the reply to one message.
+func (d *DNS) answer(query []byte, from net.Addr) []byte {
+	reply, looked := answerDNS(d.names, query)
+	if looked != nil && d.asked != nil {
+		d.asked(looked, from)
+	}
+	return reply
+}
+
+// ServeUDP answers queries on pc until Close, and returns nil then. Where the socket can tell which address a query was
+// sent to, the reply leaves from that address: clients drop replies from any other.
+func (d *DNS) ServeUDP(pc net.PacketConn) error {
+	if !d.life.enter(pc) {
+		return pc.Close()
+	}
+	defer d.life.leave(pc)
+	p := ipv4.NewPacketConn(pc)
+	_, isUDP := pc.(*net.UDPConn)
+	withDst := isUDP && p.SetControlMessage(ipv4.FlagDst, true) == nil
+	buf := make([]byte, maxDNSMessage)
+	for failed := 0; ; {
+		err := d.answerPacket(pc, p, withDst, buf)
+		switch {
+		case d.life.over():
+			return nil
+		case err == nil:
+			failed = 0
+		case errors.Is(err, net.ErrClosed) || failed == maxUDPErrors:
+			return err
+		default:
+			failed++
+		}
+	}
+}
+
+// answerPacket answers one datagram. Errors of single datagrams (an unreachable sender) end nothing.
+func (d *DNS) answerPacket(pc net.PacketConn, p *ipv4.PacketConn, withDst bool, buf []byte) error {
+	if !withDst {
+		n, from, err := pc.ReadFrom(buf)
+		if err != nil {
+			return err
+		}
+		if reply := d.answer(buf[:n], from); reply != nil {
+			_, err = pc.WriteTo(reply, from)
+		}
+		return err
+	}
+	n, cm, from, err := p.ReadFrom(buf)
+	if err != nil {
+		return err
+	}
+	reply := d.answer(buf[:n], from)
+	if reply == nil {
+		return nil
+	}
+	var source *ipv4.ControlMessage
+	if cm != nil && cm.Dst != nil {
+		source = &ipv4.ControlMessage{Src: cm.Dst}
+	}
+	_, err = p.WriteTo(reply, source, from)
+	return err
+}
+
+// ServeTCP answers queries on the connections of l until Close, and returns nil then.
+func (d *DNS) ServeTCP(l net.Listener) error { return d.life.accept(l, d.serveConn) }
+
+// serveConn answers the queries of one connection, each with its length in two bytes before it (RFC 1035, 4.2.2).
+func (d *DNS) serveConn(c net.Conn) {
+	defer d.life.leave(c)
+	defer c.Close()
+	var size [2]byte
+	for {
+		c.SetDeadline(time.Now().Add(dnsIdleTimeout))
+		if _, err := io.ReadFull(c, size[:]); err != nil {
+			return
+		}
+		query := make([]byte, binary.BigEndian.Uint16(size[:]))
+		if _, err := io.ReadFull(c, query); err != nil {
+			return
+		}
+		reply := d.answer(query, c.RemoteAddr())
+		if reply == nil {
+			return
+		}
+		if _, err := c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(reply))), reply...)); err != nil {
+			return
+		}
+	}
+}
+
+// Close closes the sockets that are served and waits until no query is being answered.
+func (d *DNS) Close() error {
+	d.life.end()
+	return nil
+}
+
+// synthetic is the range that Names gives addresses from: RFC 2544's, which no host on the Internet has. The first 256
+// addresses are never given out; a jail may use them for itself.
+var synthetic = netip.MustParsePrefix("198.18.0.0/15")
+
+const (
+	syntheticFirst = 256
+	syntheticCount = 1<<17 - syntheticFirst - 1 // without the broadcast address
+	maxNames       = syntheticCount / 2         // a table that is half full still probes quickly
+)
+
+// errNamesFull is returned by Names.Addr once maxNames names have an address.
+var errNamesFull = errors.New("too many names")
+
+// Names gives each name a synthetic address, and finds the name of an address again. An address follows from the hash of
+// its name, so that a name has the same one while recording and on replay; only names whose hashes collide depend on the
+// order of asking. The zero Names is ready to use.
+type Names struct {
+	mu     sync.Mutex
+	byName map[string]netip.Addr
+	byAddr map[netip.Addr]string
+}
+
+// Addr returns the address of name, which is taken in lower case and without a final dot. "localhost" and names below
+// it have 127.0.0.1. The error is that of a table that is full.
+func (n *Names) Addr(name string) (netip.Addr, error) {
+	name = cleanName(name)
+	if isLocalhost(name) {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if a, ok := n.byName[name]; ok {
+		return a, nil
+	}
+	if len(n.byName) >= maxNames {
+		return netip.Addr{}, errNamesFull
+	}
+	if n.byName == nil {
+		n.byName, n.byAddr = make(map[string]netip.Addr), make(map[netip.Addr]string)
+	}
+	a := n.free(name)
+	n.byName[name], n.byAddr[a] = a, name
+	return a, nil
+}
+
+// free finds the first free address from the one that name hashes to. The caller holds mu; the table is not full.
+func (n *Names) free(name string) netip.Addr {
+	h := fnv.New32a()
+	h.Write([]byte(name))
+	for slot := h.Sum32() % syntheticCount; ; slot = (slot + 1) % syntheticCount {
+		a := syntheticAddr(slot)
+		if _, taken := n.byAddr[a]; !taken {
+			return a
+		}
+	}
+}
+
+func syntheticAddr(slot uint32) netip.Addr {
+	base := synthetic.Addr().As4()
+	var b [4]byte
+	binary.BigEndian.PutUint32(b[:], binary.BigEndian.Uint32(base[:])+syntheticFirst+slot)
+	return netip.AddrFrom4(b)
+}
+
+// Name returns the name that an address was given out for.
+func (n *Names) Name(addr netip.Addr) (string, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	name, ok := n.byAddr[addr.Unmap()]
+	return name, ok
+}
+
+func cleanName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
+
+func isLocalhost(name string) bool {
+	return name == "localhost" || strings.HasSuffix(name, ".localhost")
+}
+
+// validName reports whether name, cleaned, could be a host's: letters, digits, "-" and "_" in dotted labels.
+func validName(name string) bool {
+	if name == "" || len(name) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return false
+		}
+	}
+	return true
 }

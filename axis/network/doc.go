@@ -26,9 +26,9 @@
 // gRPC calls. Their body is passed on as it comes and kept on the way (incoming); the exchange is recorded once its answer has
 // ended, as one like any other where the whole request had come before the answer began. Else its record says how many messages
 // had come by each step of the answer ("answered_after"). Calls of a method that was ever answered so are known by URL and first
-// message on a replay, and the answer comes at once, but for its end, which waits for as many messages as had come by then (callBody); a
-// message that is another than was recorded ends the call with FAILED_PRECONDITION, and is a divergence. What does not come is waited
-// for once: for as long as the recorded run had gone on by then and two seconds after the last message that came.
+// message on a replay, and the answer comes at once, but for its end, which waits for as many messages as had come by then (callBody);
+// messages that are others than were recorded are a divergence. What does not come is waited for once: for as long as the recorded run had
+// gone on by then and two seconds after the last message that came.
 //
 // Answering. A Server with a Book never resolves and never dials. A request whose key is on the tape gets the recorded
 // status, headers and chunks, and is cut where the recorded answer was cut. Where the program had ended it, the answer

@@ -170,5 +170,5 @@ func (s *handler) forkedCall(w http.ResponseWriter, r *http.Request, req *exchan
 	if err != nil {
 		return err
 	}
-	return s.relayCall(w, r, o, s.up.fetch(r, req, in, to), in)
+	return s.relay(w, r, o, s.up.fetch(r, req, in, to))
 }

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,9 +9,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
 // callSlack is how much longer than while recording a call waits for its program.
@@ -30,13 +33,7 @@ func (s *handler) call(w http.ResponseWriter, r *http.Request, req *exchange.Req
 	if err != nil {
 		return err
 	}
-	return s.relayCall(w, r, o, s.up.fetch(r, req, in, to), in)
-}
-
-// relayCall passes the answer of a call on.
-func (s *handler) relayCall(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer, in *incoming) error {
-	a.asked = in
-	return s.relay(w, r, o, a)
+	return s.relay(w, r, o, s.up.fetch(r, req, in, to))
 }
 
 // replayCall answers a call from the tape. One whose like was never answered before it had been sent is waited for and is then a request
@@ -54,11 +51,12 @@ func (s *handler) replayCall(w http.ResponseWriter, r *http.Request, req *exchan
 		return err
 	}
 	if !streams {
-		req.Body = in.body()
+		req.Body, _ = in.sofar()
 		return s.exchange(w, r, req, to, nil)
 	}
 	if !eager {
-		req.Body = exchange.FirstMessage(in.body())
+		body, _ := in.sofar()
+		req.Body = exchange.FirstMessage(body)
 	}
 	o, err := s.cfg.Tap.BeginStream(req)
 	if err != nil {
@@ -66,10 +64,11 @@ func (s *handler) replayCall(w http.ResponseWriter, r *http.Request, req *exchan
 	}
 	a := s.replayedCall(r, req, to, o)
 	if body, ok := a.body.(playedBody); ok {
-		p := &callBody{body: body.AnswerBody, in: in, o: o, patience: patience, was: s.tape.book.CallOf(o.Recorded()), reveal: s.tape.reveal}
+		p := &callBody{Body: body.AnswerBody, in: in, patience: patience, was: s.tape.book.CallOf(o.Recorded())}
 		a.body, a.ends = p, p
 	}
-	return s.relayCall(w, r, o, a, in)
+	a.asked = in
+	return s.relay(w, r, o, a)
 }
 
 // replayedCall is what a call gets of the tape. One that comes to the point of a fork is refused: it has been read by now, and cannot be
@@ -86,14 +85,8 @@ func (s *handler) replayedCall(r *http.Request, req *exchange.Request, to *url.U
 
 // grpcRefusal is an answer of our own to a call: no client tries FAILED_PRECONDITION again.
 func grpcRefusal(message string) *answer {
-	h := http.Header{"Content-Type": {"application/grpc"}}
-	refuseGRPC(h, message)
+	h := http.Header{"Content-Type": {"application/grpc"}, "Grpc-Status": {"9"}, "Grpc-Message": {grpcMessage(message)}}
 	return &answer{status: http.StatusOK, header: h, trails: true}
-}
-
-func refuseGRPC(h http.Header, message string) {
-	h["Grpc-Status"] = []string{"9"}
-	h["Grpc-Message"] = []string{grpcMessage(message)}
 }
 
 // grpcMessage encodes a text as grpc-message holds it: what is not printable ASCII, and "%", in percent signs.
@@ -109,79 +102,24 @@ func grpcMessage(text string) string {
 	return b.String()
 }
 
-// otherCall says that a call went on otherwise than the recorded one.
-type otherCall struct{ why string }
-
-func (e *otherCall) Error() string { return e.why }
-
 // A callBody gives a recorded answer to a call that goes on: at once, but for its end, which waits for as much of the call as had come by
-// then, and judges that.
+// then. What came compares as any request does.
 type callBody struct {
-	body     *exchange.AnswerBody
+	exchange.Body
 	in       *incoming
-	o        *exchange.Open
-	was      *exchange.Call
-	reveal   func([]byte) []byte // nil for none
+	was      exchange.Call
 	patience time.Duration
-	at       int // in the request: behind the messages that were compared
-	compared int
 }
 
 // Next implements body.
 func (p *callBody) Next(ctx context.Context) ([]byte, error) {
-	b, err := p.body.Next(ctx)
+	b, err := p.Body.Next(ctx)
 	if err != nil && ctx.Err() == nil {
-		if other := p.judge(ctx, errors.Is(err, io.EOF)); other != nil {
-			err = other
+		if _, gone := p.in.await(ctx, p.was.Steps, p.patience); gone != nil {
+			err = gone
 		}
 	}
 	return b, err
-}
-
-// Close implements body.
-func (p *callBody) Close() error { return p.body.Close() }
-
-// judge waits for what had come of the call by the end of its answer, and compares it: message by message, so that what differs is told
-// at once. How many messages came counts where the answer is whole. The error is an *otherCall, or ctx's.
-func (p *callBody) judge(ctx context.Context, whole bool) error {
-	came := true
-	for step := 1; came && step <= p.was.Steps; step++ {
-		var err error
-		if came, err = p.in.await(ctx, step, p.patience); err != nil {
-			return err
-		}
-		if err := p.compare(); err != nil {
-			return err
-		}
-	}
-	if err := p.compare(); err != nil {
-		return err
-	}
-	if came, want := p.in.steps(), p.was.Steps; whole && (came < want || p.was.Ended && p.was.Messages != nil && came > want) {
-		return &otherCall{fmt.Sprintf("of the call came %d messages and ends where %d were recorded", came, want)}
-	}
-	return nil
-}
-
-// compare compares the messages that came with the recorded ones.
-func (p *callBody) compare() error {
-	rest := p.in.body()[p.at:]
-	for m := exchange.FirstMessage(rest); m != nil && p.was.Messages != nil; m = exchange.FirstMessage(rest) {
-		rest, p.at = rest[len(m):], p.at+len(m)
-		p.compared++
-		switch i := p.compared - 1; {
-		case i >= len(p.was.Messages) && !p.was.Ended:
-		case i >= len(p.was.Messages):
-			return &otherCall{fmt.Sprintf("message %d of the call is one more than were recorded", p.compared)}
-		case !p.same(p.was.Messages[i], m):
-			return &otherCall{fmt.Sprintf("message %d of the call is another than was recorded", p.compared)}
-		}
-	}
-	return nil
-}
-
-func (p *callBody) same(was, now []byte) bool {
-	return p.o.Alike(was, now) || p.reveal != nil && p.o.Alike(p.reveal(was), now)
 }
 
 // recorded is the request as it stands on the replay's tape: of one that was recorded up to where its answer ended, as much.
@@ -190,8 +128,96 @@ func (p *callBody) recorded(body []byte) []byte {
 		return body
 	}
 	rest := body
-	for range p.was.Messages {
+	for range p.was.Steps {
 		rest = rest[len(exchange.FirstMessage(rest)):]
 	}
 	return body[:len(body)-len(rest)]
+}
+
+// An incoming is the body of a gRPC call that is kept while it comes. It may be used by several goroutines at once, read by one.
+type incoming struct {
+	r     io.ReadCloser
+	limit int64 // bytes
+
+	mu       sync.Mutex
+	kept     []byte
+	at       int // in kept: behind the last whole message
+	messages int
+	ended    bool // by its end, not by an error
+	over     bool // nothing more comes
+	changed  lane.Change
+}
+
+// Read implements io.Reader. What it gives has been kept.
+func (in *incoming) Read(p []byte) (int, error) {
+	n, err := in.r.Read(p)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if int64(len(in.kept)+n) > in.limit {
+		n, err = 0, fmt.Errorf("the request's body is longer than %d bytes, which is the most that is recorded", in.limit)
+	}
+	in.kept = append(in.kept, p[:n]...)
+	for m := exchange.FirstMessage(in.kept[in.at:]); m != nil; m = exchange.FirstMessage(in.kept[in.at:]) {
+		in.at += len(m)
+		in.messages++
+	}
+	in.ended = in.ended || errors.Is(err, io.EOF)
+	in.over = in.over || err != nil
+	in.changed.Happened()
+	return n, err
+}
+
+// Close implements io.Closer: a Read under way ends. Whoever sends the body on waits for that once its answer is over.
+func (in *incoming) Close() error { return in.r.Close() }
+
+// readAll reads until nothing more comes.
+func (in *incoming) readAll() {
+	for buf := make([]byte, readSize); ; {
+		if _, err := in.Read(buf); err != nil {
+			return
+		}
+	}
+}
+
+// steps is how many messages have come, and one more once the end has.
+func (in *incoming) steps() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.stepsLocked()
+}
+
+func (in *incoming) stepsLocked() int {
+	if in.ended {
+		return in.messages + 1
+	}
+	return in.messages
+}
+
+// cameBefore reports whether all of the request had come after so many steps.
+func (in *incoming) cameBefore(steps int) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.ended && steps > in.messages
+}
+
+// sofar is what has come by now, and how many steps it is.
+func (in *incoming) sofar() (body []byte, steps int) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return bytes.Clone(in.kept), in.stepsLocked()
+}
+
+// await waits for so many steps, for limit at most after the last time that something came; an incoming of which nothing more comes
+// is waited for no longer. The error is ctx's where that is done before.
+func (in *incoming) await(ctx context.Context, steps int, limit time.Duration) (came bool, err error) {
+	late := false
+	err = lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		if came = in.stepsLocked() >= steps; came || in.over || late {
+			return nil, 0
+		}
+		return in.changed.Next(), limit
+	}, func() { late = true })
+	return came && err == nil, err
 }

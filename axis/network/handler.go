@@ -5,13 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"mime"
 	"net"
 	"net/http"
+	"net/textproto"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // A denial is what a Server answers by itself while recording, before any upstream is asked.
@@ -99,18 +104,6 @@ func (s *handler) exchange(w http.ResponseWriter, r *http.Request, req *exchange
 	return s.relay(w, r, o, a)
 }
 
-// relay passes an answer on to the program.
-func (s *handler) relay(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer) error {
-	if a.body != nil {
-		defer a.body.Close()
-	}
-	err := relayAnswer(w, r, o, a, s.log)
-	if err != nil {
-		s.log.Debug("exchange was cut", "url", o.Request().URL, "error", err)
-	}
-	return err
-}
-
 // maxPresized is the longest request body, in bytes, for which memory is taken on the word of its Content-Length.
 const maxPresized = 1 << 20
 
@@ -166,4 +159,147 @@ func requestURL(r *http.Request) *url.URL {
 	}
 	u.Host = hostPort(u.Scheme, host, port)
 	return &u
+}
+
+// An answer is what a request gets, from an upstream, from the tape or from ourselves.
+type answer struct {
+	status int // 0 where none came: the program's connection is reset
+	header http.Header
+	length int64         // of the body in bytes, -1 where only its end tells
+	body   exchange.Body // nil for none
+	err    error         // why status is 0
+
+	prompt bool // the header goes with the first chunk, not before it
+
+	// pieces says that it counts in which pieces header, body and end come, as it does to who asked for a WebSocket and reads what it
+	// got instead. A header and an end that come by themselves are empty chunks of the tape.
+	pieces bool
+	again  func(tell func()) // has tell called before the upstream is waited for again, once, unless the body has ended; nil for never
+
+	text string // of 101, its status line's
+
+	passes bool // the body is that of the recorded answer, byte by byte
+
+	asked *incoming // the request, of a gRPC call that is passed on as it comes; nil for what came whole
+	ends  *callBody // what gives the body of a recorded one; nil for none
+
+	trailer *http.Header // whose values are there once the body has come to its end, before it perhaps their names; nil for none
+	trails  bool         // the trailers count: the end is waited for, also where the length says that it has come
+}
+
+// pieces is a body of given chunks.
+type pieces struct{ left [][]byte }
+
+// whole is a body of one chunk.
+func whole(b []byte) *pieces { return &pieces{[][]byte{b}} }
+
+// Next implements body.
+func (p *pieces) Next(ctx context.Context) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(p.left) == 0 {
+		return nil, io.EOF
+	}
+	next := p.left[0]
+	if p.left = p.left[1:]; len(p.left) == 0 {
+		return next, io.EOF
+	}
+	return next, nil
+}
+
+// Close implements body.
+func (p *pieces) Close() error { return nil }
+
+// dead is an answer that never came.
+func dead(err error) *answer { return &answer{err: err} }
+
+// localAnswer is an answer of our own: the provider's error object, or a plain one, around a message. No SDK retries it.
+func localAnswer(id *exchange.Identity, status int, kind, message string) *answer {
+	b := exchange.ErrorBody(id, status, kind, message)
+	return &answer{
+		status: status,
+		header: http.Header{
+			"Content-Type":   {"application/json"},
+			"Content-Length": {strconv.Itoa(len(b))},
+			"X-Should-Retry": {"false"},
+		},
+		length: int64(len(b)),
+		body:   whole(b),
+	}
+}
+
+// errCancelled is tape.Cancelled where it comes up in passing an answer on.
+var errCancelled = errors.New(tape.Cancelled)
+
+// unexpectedStatus is an informational answer where a final one belongs.
+type unexpectedStatus struct{ code int }
+
+func (e *unexpectedStatus) Error() string {
+	return fmt.Sprintf("the upstream answered %d to a request that asked for no upgrade", e.code)
+}
+
+// errorText says why an upstream gave no answer, or why it ended: in the words of package exchange, but for what is ours.
+func errorText(err error) string {
+	var forbidden *ForbiddenError
+	switch {
+	case errors.Is(err, errCancelled):
+		return tape.Cancelled
+	case errors.As(err, &forbidden):
+		return forbidden.Error()
+	}
+	return exchange.ErrorText(err)
+}
+
+// reduceEncodings takes the codings that cannot be decoded here, which a secret inside a body makes necessary, out of
+// Accept-Encoding, "*" too.
+func reduceEncodings(h http.Header) {
+	given, ok := h["Accept-Encoding"]
+	if !ok {
+		return
+	}
+	var kept []string
+	for _, list := range given {
+		for coding := range strings.SplitSeq(list, ",") {
+			coding = textproto.TrimString(coding)
+			name, _, _ := strings.Cut(coding, ";")
+			if name = textproto.TrimString(name); name != "" && exchange.CanDecode(name) {
+				kept = append(kept, coding)
+			}
+		}
+	}
+	if len(kept) == 0 {
+		kept = []string{"identity"}
+	}
+	h["Accept-Encoding"] = []string{strings.Join(kept, ", ")}
+}
+
+// trail records the trailers and gives them to the program: they leave with the end.
+func (x *relay) trail() {
+	if x.a.trailer == nil {
+		return
+	}
+	x.o.Trailers(*x.a.trailer)
+	for name, values := range *x.a.trailer {
+		if len(values) > 0 {
+			x.w.Header()[http.TrailerPrefix+name] = values
+		}
+	}
+}
+
+// isGRPC reports whether a request is a gRPC call: its answer may come while it is still being sent, and ends with trailers.
+func isGRPC(r *http.Request) bool {
+	return r.ProtoMajor == 2 && r.Method == http.MethodPost && isGRPCType(r.Header)
+}
+
+// isGRPCType reports whether the Content-Type of a header is application/grpc, with or without what its messages are made of.
+// gRPC-Web, which is made to do without HTTP/2 and trailers, is another.
+func isGRPCType(h http.Header) bool {
+	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	return kind == "application/grpc" || strings.HasPrefix(kind, "application/grpc+")
+}
+
+// trailing reports whether trailers count for a request.
+func trailing(r *http.Request) bool {
+	return isGRPC(r) || exchange.HasToken(r.Header, "Te", "trailers")
 }

@@ -30,12 +30,20 @@ type relay struct {
 	after []int // of a gRPC call: how far its request had come at each step of the answer
 }
 
-// relayAnswer passes a to the program. Each chunk is recorded, then written and flushed; the end of the answer reaches the
-// program after it has been recorded. The error, if any, has been recorded; the caller cuts the program's connection.
+// relay passes a to the program. Each chunk is recorded, then written and flushed; the end of the answer reaches the program after it has
+// been recorded. The error, if any, has been recorded; the caller cuts the program's connection.
 //
 // An answer that cannot be written does not come to its end for the program: what the tape does not hold it does not get.
-func relayAnswer(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer, log *slog.Logger) error {
-	x := &relay{w: w, rc: http.NewResponseController(w), r: r, o: o, a: a, log: log, passage: o.Passage()}
+func (s *handler) relay(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer) (err error) {
+	if a.body != nil {
+		defer a.body.Close()
+	}
+	defer func() {
+		if err != nil {
+			s.log.Debug("exchange was cut", "url", o.Request().URL, "error", err)
+		}
+	}()
+	x := &relay{w: w, rc: http.NewResponseController(w), r: r, o: o, a: a, log: s.log, passage: o.Passage()}
 	if x.passage != nil {
 		defer x.passage.Close()
 	}
@@ -134,8 +142,6 @@ func (x *relay) chunks() error {
 		case done || werr != nil:
 			return werr
 		case err == nil:
-		case x.turnedDown(err):
-			return x.end()
 		case errors.Is(err, io.EOF) && x.a.length > x.sent:
 			return x.cut(io.ErrUnexpectedEOF)
 		case errors.Is(err, io.EOF):
@@ -248,8 +254,8 @@ func (x *relay) step() {
 // over ends the exchange. Of a gRPC call it is now known what was asked.
 func (x *relay) over(errText string) error {
 	if x.a.asked != nil {
-		x.step()
-		body := x.a.asked.body()
+		body, steps := x.a.asked.sofar()
+		x.after = append(x.after, steps)
 		if x.a.ends != nil && errText == "" {
 			body = x.a.ends.recorded(body)
 		}
@@ -259,19 +265,6 @@ func (x *relay) over(errText string) error {
 		x.o.Whole(body, x.after)
 	}
 	return x.o.End(errText)
-}
-
-// turnedDown ends a recorded answer whose call went on otherwise: what is left of it are trailers that say so.
-func (x *relay) turnedDown(err error) bool {
-	var other *otherCall
-	if !errors.As(err, &other) {
-		return false
-	}
-	x.o.TurnDown(other.why)
-	h := make(http.Header)
-	refuseGRPC(h, exchange.Refusal(x.o.Request(), other.why))
-	x.a.trailer, x.a.ends = &h, nil
-	return true
 }
 
 // last records the exchange and passes its last chunk on, which leaves together with the end of the answer.

@@ -208,7 +208,7 @@ func (t *taped) handshake(asked http.Header, rec *exchange.Recorded) http.Header
 	h := exchange.HeaderOf(rec.Exchange.ResponseHeaders)
 	t.revealHeader(h)
 	h["Connection"], h["Upgrade"] = []string{"Upgrade"}, []string{"websocket"}
-	h[wsAccept] = []string{acceptKey(asked.Get(wsKey))}
+	h[wsAccept] = []string{wsframe.AcceptKey(asked.Get(wsKey))}
 	if p := h.Get(wsProtocol); p != "" && !offersProtocol(asked, p) {
 		h.Del(wsProtocol)
 	}

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -264,4 +265,109 @@ func upgradeHead(a *answer) []byte {
 	}
 	b.WriteString("\r\n")
 	return []byte(b.String())
+}
+
+// A wsEnd gathers how a socket ends. Its methods may be called by several goroutines at once.
+type wsEnd struct {
+	s    *handler
+	sock *exchange.Socket
+
+	mu    sync.Mutex // guards what follows
+	end   exchange.SocketEnd
+	first bool // end.First is known
+	over  bool // end.Gone is known
+}
+
+func newWSEnd(s *handler, sock *exchange.Socket) *wsEnd {
+	return &wsEnd{s: s, sock: sock, end: exchange.SocketEnd{Code: exchange.Abnormal}}
+}
+
+// closing notes a close frame.
+func (x *wsEnd) closing(from exchange.Side, c exchange.CloseCode) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.first && x.end.First != from:
+		x.end.Answer = &c
+	case !x.first:
+		x.first = true
+		x.end.First, x.end.Code, x.end.Reason, x.end.At = from, c.Code, c.Reason, x.sock.Ordinal()
+	}
+}
+
+// broke notes what a side did that the protocol does not allow.
+func (x *wsEnd) broke(from exchange.Side, why string) {
+	who := "the program"
+	if from == exchange.FromServer {
+		who = "the upstream"
+	}
+	x.say(who + " broke the protocol: " + why)
+}
+
+// say adds to what is said of the end.
+func (x *wsEnd) say(text string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.note(text)
+}
+
+// note is say. The caller holds mu.
+func (x *wsEnd) note(text string) {
+	if x.end.Error != "" {
+		text = x.end.Error + "; " + text
+	}
+	x.end.Error = text
+}
+
+// gone notes that a side has ended the connection: with err, or having said all.
+func (x *wsEnd) gone(side exchange.Side, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		return
+	}
+	x.over = true
+	x.end.Gone = side
+	if !x.first {
+		x.end.At = x.sock.Ordinal()
+	}
+	switch {
+	case x.s.ctx.Err() != nil:
+		x.end.Gone = exchange.FromProgram // it ends with the run
+	case err != nil:
+		x.note(errorText(err))
+	}
+}
+
+// record ends the socket on the tape.
+func (x *wsEnd) record() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err := x.sock.Closed(&x.end); err != nil {
+		x.s.log.Debug("end of a WebSocket is not kept", "error", err)
+	}
+}
+
+// upgradeRequired is the type of the error that a request for a WebSocket gets where the tape holds none.
+const upgradeRequired = "upgrade_required"
+
+// replaySocket answers a request for a WebSocket from the tape.
+//
+// One that was answered 426, as older recorders did, which carried none, is so again: a client that is told anything else about it may not
+// go on by HTTP. That is also what a request gets that is not on a tape without any WebSocket.
+func (s *handler) replaySocket(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) error {
+	rec, ok := s.takeSocket(o)
+	switch {
+	case ok && rec.Socket != nil:
+		return s.playSocket(w, r, o, rec)
+	case ok:
+		return s.relay(w, r, o, s.tape.recorded(r, o, rec))
+	case s.tape.book.DeadHost(to.Host):
+		return s.relay(w, r, o, dead(errDeadHost))
+	case s.tape.book.Sockets():
+		return s.relay(w, r, o, s.tape.refusal(r, req, o))
+	}
+	s.tape.unmatched(o)
+	a := localAnswer(o.Identity(), http.StatusUpgradeRequired, upgradeRequired, "tapedeck: no WebSocket is on the tape; use HTTP")
+	return s.relay(w, r, o, a)
 }

@@ -2,8 +2,6 @@ package network
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // RFC 6455 says so, and it proves nothing
-	"encoding/base64"
 	"errors"
 	"net/http"
 	"strings"
@@ -41,12 +39,6 @@ func (s *handler) playSocket(w http.ResponseWriter, r *http.Request, o *exchange
 	defer c.Close()
 	newWSPlayer(end, play, c, a.header).run()
 	return nil
-}
-
-// acceptKey proves that the request was read as one for a WebSocket (RFC 6455, 4.2.2).
-func acceptKey(key string) string {
-	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // as above
-	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
 // offersProtocol reports whether a request names a subprotocol, whose letter case counts.

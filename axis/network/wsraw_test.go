@@ -110,7 +110,7 @@ func wsUpstream(t testing.TB, fields, behind string) (func(*Config), <-chan *end
 		}
 		c.SetDeadline(time.Now().Add(20 * time.Second))
 		fmt.Fprintf(c, "HTTP/1.1 101 Web Socket Protocol Handshake\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
-			"Sec-WebSocket-Accept: %s\r\n%s\r\n%s", acceptKey(r.Header.Get(wsKey)), fields, behind)
+			"Sec-WebSocket-Accept: %s\r\n%s\r\n%s", wsframe.AcceptKey(r.Header.Get(wsKey)), fields, behind)
 		ends <- &end{Conn: c, t: t, r: rw.Reader}
 	}), ends
 }

@@ -35,8 +35,6 @@ type callBook struct {
 	again func(*toldCall) error
 }
 
-func newCallBook() *callBook { return &callBook{byID: make(map[string]*toldCall)} }
-
 func (b *callBook) hear(e sessionlog.Event) error {
 	switch e := e.(type) {
 	case *sessionlog.ToolRequested:

@@ -44,7 +44,7 @@ type Run struct {
 }
 
 func newRun(sink Sink, s *scrub.Scrubber, patience time.Duration) *Run {
-	return &Run{sink: sink, scrub: s, book: newCallBook(), Left: patience}
+	return &Run{sink: sink, scrub: s, book: &callBook{byID: make(map[string]*toldCall)}, Left: patience}
 }
 
 // text is s as it may be told.

@@ -186,15 +186,6 @@ func (l *Library) read(e *Entry, ext string, value any) bool {
 	return b != nil && json.Unmarshal(b, value) == nil
 }
 
-// verdict is how the last replay of e ended; nil where nobody has replayed it since it stands there.
-func (l *Library) verdict(e *Entry) *Verdict {
-	v := new(Verdict)
-	if !l.read(e, verdictExt, v) {
-		return nil
-	}
-	return v
-}
-
 // totals are what e comes to; nil where its tape cannot be read, or known says that it is not to be. Those that recording.json lacks are kept
 // once they were added up.
 func (l *Library) totals(e *Entry, known bool) *recording.Totals {

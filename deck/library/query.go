@@ -46,7 +46,10 @@ func (l *Library) Rows(q *Query) ([]Row, error) {
 	recording.Each(context.Background(), len(rows), 0, func(i int) {
 		r := &rows[i]
 		if r.Entry = entries[i]; r.Recording != nil && q.early(r.Recording.Manifest) {
-			r.Totals, r.Verdict = l.totals(&r.Entry, q.Known), l.verdict(&r.Entry)
+			r.Totals, r.Verdict = l.totals(&r.Entry, q.Known), new(Verdict)
+			if !l.read(&r.Entry, verdictExt, r.Verdict) { // nobody has replayed it since it stands there
+				r.Verdict = nil
+			}
 			fits[i] = q.fits(r)
 		} else {
 			fits[i] = r.Recording == nil && q.all()

@@ -92,15 +92,12 @@ func foreign(dir string) ([]string, error) {
 	}
 	var out []string
 	for _, n := range names {
-		if !slices.Contains(ownNames, n.Name()) && !strings.HasPrefix(n.Name(), durable.TempPrefix) && !isFoundName(n.Name()) {
+		if !slices.Contains(ownNames, n.Name()) && !strings.HasPrefix(n.Name(), durable.TempPrefix) &&
+			!(strings.HasPrefix(n.Name(), recording.FoundPrefix) && strings.HasSuffix(n.Name(), ".json")) {
 			out = append(out, n.Name())
 		}
 	}
 	return out, nil
-}
-
-func isFoundName(name string) bool {
-	return strings.HasPrefix(name, recording.FoundPrefix) && strings.HasSuffix(name, ".json")
 }
 
 // trash is the name that a recording has while it is deleted.

@@ -239,9 +239,6 @@ var notInHead = map[string]bool{
 	"masks": true, "masking": true,
 }
 
-// readHead is ReadManifest without what notInHead names, which is stepped over.
-func readHead(dir string) (*Manifest, error) { return readManifest(dir, headOf) }
-
 func headOf(b []byte) ([]byte, error) {
 	var s jsonscan.Scanner
 	s.Reset(b)

@@ -105,7 +105,9 @@ func (m *Masking) Masker(r *Roots) (*masks.Masker, error) {
 func (m *Masking) options(r *Roots) (*masks.Options, error) {
 	o := &masks.Options{Home: r.Home, WorkTree: r.Tree, Temp: r.Temp}
 	if m != nil {
-		o.Disabled = slices.DeleteFunc(slices.Clone(m.Off), func(name string) bool { return ofScreens(name) || name == maskTelemetry })
+		o.Disabled = slices.DeleteFunc(slices.Clone(m.Off), func(name string) bool {
+			return name == maskTelemetry || slices.ContainsFunc(screenMasks(), func(s screenMask) bool { return s.Name == name })
+		})
 		for _, own := range m.Add {
 			re, err := regexp.Compile(own.Pattern)
 			if err != nil {
@@ -194,16 +196,6 @@ func (m *Masking) ScreenMasker(r *Roots) (*masks.Masker, error) {
 		}
 	}
 	return masks.New(o), nil
-}
-
-// ofScreens reports whether name is that of a mask of screens alone.
-func ofScreens(name string) bool {
-	for _, s := range screenMasks() {
-		if s.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // screenMaskUses lists what is masked on screens alone.

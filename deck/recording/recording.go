@@ -55,9 +55,9 @@ func Open(dir string) (*Recording, error) {
 	return &Recording{Dir: abs, Manifest: m}, nil
 }
 
-// OpenHead is Open for who looks at many, by paths that are absolute and no links: its Manifest is that of readHead.
+// OpenHead is Open for who looks at many, by paths that are absolute and no links: its Manifest has what headOf reads.
 func OpenHead(dir string) (*Recording, error) {
-	m, err := readHead(dir)
+	m, err := readManifest(dir, headOf)
 	if err != nil {
 		return nil, err
 	}

@@ -45,9 +45,6 @@ func runOf(rec *recording.Recording, project string) *Run {
 	}
 }
 
-// failed reports whether its program did not end with 0, or the recorder did not come to its end.
-func (r *Run) failed() bool { return r.Exit == nil || r.Exit.Code != 0 || r.Exit.Signal != "" }
-
 // put adds the row of a run, or replaces that of the same id, and returns its number.
 func (d *database) put(ctx context.Context, tx querier, r *Run) (seq int64, err error) {
 	var models []string
@@ -60,7 +57,7 @@ func (d *database) put(ctx context.Context, tx querier, r *Run) (seq int64, err 
 		return 0, err
 	}
 	failed := 0
-	if r.failed() {
+	if r.Exit == nil || r.Exit.Code != 0 || r.Exit.Signal != "" {
 		failed = 1
 	}
 	_, err = d.one(ctx, tx, `INSERT INTO runs (project, id, digest, started, agent, models, failed, cost, facts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)

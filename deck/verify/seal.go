@@ -31,7 +31,7 @@ func (c *verifier) seal(rec *recording.Recording) error {
 		}
 	}
 	res, err := seal.Verify(c.ctx, rec.Dir, &seal.VerifyOptions{
-		Keys: keys, Witnesses: c.o.Witnesses, ID: rec.Manifest.ID, Blob: c.whole, Progress: func(done, _ int64) { c.sealed(done) },
+		Keys: keys, Witnesses: c.o.Witnesses, ID: rec.Manifest.ID, Blob: c.whole, Progress: func(done, _ int64) { c.step(int(done - c.bytes)) },
 	})
 	switch {
 	case errors.Is(err, seal.ErrNoSeal) && !rec.Manifest.Sealed:
@@ -81,9 +81,6 @@ func (c *verifier) whole(store string, d cas.Digest) {
 		c.v.Blobs++
 	}
 }
-
-// sealed tells how far the seal's verifying has come.
-func (c *verifier) sealed(done int64) { c.step(int(done - c.bytes)) }
 
 func (c *verifier) problemOf(code seal.Code, path string, line int, format string, args ...any) {
 	c.v.Problems = append(c.v.Problems, Problem{Path: path, Line: line, Message: fmt.Sprintf(format, args...), Code: string(code)})

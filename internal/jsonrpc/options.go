@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 )
@@ -106,4 +108,112 @@ func (c *Conn) refused(why Refusal) {
 	if c.o.Meter.Refused != nil {
 		c.o.Meter.Refused(why)
 	}
+}
+
+// Codes of JSON-RPC 2.0, and those of the daemon's protocol (spec/agent-daemon.md).
+const (
+	CodeParse          = -32700 // not JSON
+	CodeInvalidRequest = -32600 // JSON, but no request
+	CodeMethodNotFound = -32601
+	CodeInvalidParams  = -32602
+	CodeInternal       = -32603
+	CodeBusy           = -32000 // too much in flight, or shutting down: try again later
+	CodeAuth           = -32001 // session.auth must come first, or was wrong
+	CodeDeadline       = -32004 // the handler did not end within its deadline
+)
+
+// An Error is the error of a reply: what a handler returns to choose its code, and what Call returns when the peer
+// answered with one.
+type Error struct {
+	Code    int
+	Message string
+	Data    json.RawMessage // nil for none
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
+
+// Errorf makes an Error.
+func Errorf(code int, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// A Fatal is returned by a handler whose answer is the last one: the reply is sent, then the stream is closed with Code
+// and Reason.
+type Fatal struct {
+	Err    *Error
+	Code   int
+	Reason string
+}
+
+func (f *Fatal) Error() string { return f.Err.Error() }
+
+var (
+	// ErrClosed is returned by everything that needs a conversation which has ended.
+	ErrClosed = errors.New("the connection is closed")
+	// ErrQueueFull is returned by Notify when the peer does not read as fast as it is told things.
+	ErrQueueFull = errors.New("the queue of frames to the peer is full")
+	// ErrTooLong is wrapped where a frame is longer than the limit.
+	ErrTooLong = errors.New("frame longer than the limit")
+)
+
+// errorOf says how an error of a handler stands in its reply.
+func errorOf(err error) *Error {
+	var e *Error
+	var fatal *Fatal
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.As(err, &fatal):
+		return fatal.Err
+	case errors.Is(err, context.DeadlineExceeded):
+		return Errorf(CodeDeadline, "deadline exceeded: %v", err)
+	}
+	return Errorf(CodeInternal, "%v", err)
+}
+
+// A Stream carries frames. One goroutine reads, another writes, any may close.
+type Stream interface {
+	// Read returns the next frame, whose memory is the caller's, and how many bytes of the Budget it holds, which the caller
+	// gives back. It returns io.EOF when the peer writes no more but may still read; a *CloseError when the peer closed the
+	// stream, or broke a rule (Ours): then the caller closes it with that code; ErrTooLong (wrapped) and another error otherwise.
+	// After an error it is not called again. Close makes it return.
+	Read() (frame []byte, held int64, err error)
+	// Write sends one frame. Where more is true another Write follows at once, and the stream may hold the frame until then.
+	Write(frame []byte, more bool) error
+	// Short(true) has Read take no frame above DefaultAllowance, and so nothing of a Budget, from the next one on: a longer one
+	// ends the stream with ClosePolicy. Short(false) lifts that. It is called before Read, or by the goroutine that reads.
+	Short(only bool)
+	// Close ends the stream: in good order with a code of RFC 6455 and a reason of at most 123 bytes, where it has such a
+	// thing; at once with code 0, which also ends a Close that takes its time. It is harmless when repeated.
+	Close(code int, reason string) error
+}
+
+// Close codes of RFC 6455 that are used here.
+const (
+	CloseNormal      = 1000
+	CloseGoingAway   = 1001 // shutting down
+	CloseProtocol    = 1002
+	CloseUnsupported = 1003 // a binary frame
+	CloseNoCode      = 1005 // the peer gave no code; never sent
+	CloseNotUTF8     = 1007
+	ClosePolicy      = 1008 // not authenticated, or too slow
+	CloseTooLong     = 1009
+	CloseTryAgain    = 1013 // no memory left for a frame of that length
+)
+
+// ErrShort is what Read returns for a long frame after Short(true).
+var ErrShort = &CloseError{Code: ClosePolicy, Reason: "not authenticated: no frame above 64 KiB", Ours: true}
+
+// A CloseError says how a stream was closed by the other side, or why this one has to close it.
+type CloseError struct {
+	Code   int
+	Reason string
+	Ours   bool
+}
+
+func (e *CloseError) Error() string { return fmt.Sprintf("closed with %d: %s", e.Code, e.Reason) }
+
+// clean reports whether the stream was closed in good order.
+func (e *CloseError) clean() bool {
+	return e.Code == CloseNormal || e.Code == CloseGoingAway || e.Code == CloseNoCode
 }

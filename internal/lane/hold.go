@@ -2,6 +2,7 @@ package lane
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -99,3 +100,177 @@ func Pause(ctx context.Context, clock Clock, d time.Duration) error {
 
 // Between is the time from one moment of a recording to another, both in ms; 0 where the other came first.
 func Between(from, to int64) time.Duration { return time.Duration(max(to-from, 0)) * time.Millisecond }
+
+// A Gate holds up what is to come until what came before it while recording has come again. E names what may happen. A wait that is in
+// vain opens the gate for good. It may be used by several goroutines at once.
+type Gate[E comparable] struct {
+	clock Clock
+	slack time.Duration
+
+	mu     sync.Mutex // guards what follows
+	at     map[E]time.Time
+	waited map[E]chan struct{} // what somebody waits for: it wakes those alone
+	last   time.Time           // when something happened last
+	open   bool
+	missed []string
+}
+
+// A Condition is what has to happen first, and how long it is waited for: For, from when From has happened, and before that from Since. One
+// whose wait has not begun so counts for nothing.
+type Condition[E comparable] struct {
+	What, From E
+	Since      time.Time
+	For        time.Duration
+	// Stretch has the wait go on while something happens, for the slack of the gate after it, but not beyond this; zero is not at all.
+	Stretch time.Time
+	// Excused has what does not come in time count as if it had come. Else that opens the gate, and Why is kept.
+	Excused bool
+	Why     string
+	// React is how long after it what waits still waits: who waits for it is to have the time to act on it.
+	React time.Duration
+}
+
+// NewGate returns a Gate. A nil clock is the real one.
+func NewGate[E comparable](slack time.Duration, clock Clock) *Gate[E] {
+	return &Gate[E]{clock: clockOr(clock), slack: slack, at: make(map[E]time.Time), waited: make(map[E]chan struct{})}
+}
+
+// Happened says that something has happened. Only the first time counts.
+func (g *Gate[E]) Happened(what E) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.at[what].IsZero() {
+		return
+	}
+	g.last = g.clock.Now()
+	g.at[what] = g.last
+	g.wake(what)
+}
+
+// wake wakes who waits for something. mu is held.
+func (g *Gate[E]) wake(what E) {
+	if waited := g.waited[what]; waited != nil {
+		close(waited)
+		delete(g.waited, what)
+	}
+}
+
+// Open ends all waiting.
+func (g *Gate[E]) Open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.release()
+}
+
+// release is Open. mu is held.
+func (g *Gate[E]) release() {
+	g.open = true
+	for what := range g.waited {
+		g.wake(what)
+	}
+}
+
+// Missed says why waits were in vain.
+func (g *Gate[E]) Missed() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]string(nil), g.missed...)
+}
+
+// Since is how long ago something happened; Forever where it has not, and where the gate is open.
+func (g *Gate[E]) Since(what E) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open || g.at[what].IsZero() {
+		return Forever
+	}
+	return g.clock.Now().Sub(g.at[what])
+}
+
+// Await waits until all has happened, in this order, and for what is left of the time to act on it. The error is ctx's.
+func (g *Gate[E]) Await(ctx context.Context, all []Condition[E]) error {
+	err := Hold(ctx, g.clock, func() (<-chan struct{}, time.Duration) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		c := g.missing(all)
+		if c == nil {
+			return nil, 0
+		}
+		if g.waited[c.What] == nil {
+			g.waited[c.What] = make(chan struct{})
+		}
+		return g.waited[c.What], max(g.limit(c).Sub(g.clock.Now()), 0)
+	}, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if c := g.missing(all); c != nil { // what has happened meanwhile may give it more time
+			g.late(c)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return Pause(ctx, g.clock, g.reaction(all))
+}
+
+// Holds reports whether something is missing.
+func (g *Gate[E]) Holds(all []Condition[E]) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.missing(all) != nil
+}
+
+// missing is the first that is missing; nil for none. mu is held.
+func (g *Gate[E]) missing(all []Condition[E]) *Condition[E] {
+	for i := range all {
+		if c := &all[i]; !g.open && g.at[c.What].IsZero() && !g.since(c).IsZero() {
+			return c
+		}
+	}
+	return nil
+}
+
+// since is from when on something is waited for. mu is held.
+func (g *Gate[E]) since(c *Condition[E]) time.Time {
+	if from := g.at[c.From]; !from.IsZero() {
+		return from
+	}
+	return c.Since
+}
+
+// reaction is what is left of the time to act on what has happened.
+func (g *Gate[E]) reaction(all []Condition[E]) (left time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, c := range all {
+		if at := g.at[c.What]; c.React > 0 && !g.open && !at.IsZero() {
+			left = max(left, c.React-g.clock.Now().Sub(at))
+		}
+	}
+	return left
+}
+
+// limit is until when something is waited for, as things are. mu is held.
+func (g *Gate[E]) limit(c *Condition[E]) time.Time {
+	still := g.last.Add(g.slack)
+	if c.Stretch.Before(still) {
+		still = c.Stretch
+	}
+	return later(g.since(c).Add(c.For), still)
+}
+
+// late gives up what is missing, where it is late. mu is held.
+func (g *Gate[E]) late(c *Condition[E]) {
+	switch {
+	case g.limit(c).After(g.clock.Now()):
+	case c.Excused:
+		g.last = g.clock.Now()
+		g.at[c.What] = g.last
+		g.wake(c.What)
+	default:
+		if c.Why != "" {
+			g.missed = append(g.missed, c.Why)
+		}
+		g.release()
+	}
+}

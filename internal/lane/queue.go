@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -171,3 +172,208 @@ func pass[T Queued](list []T, more func(T) bool) []T {
 	copy(list[passed-kept:passed], list[:kept])
 	return list[passed-kept:]
 }
+
+// Traits are what tells messages of one key apart, in which nothing of it shows: a mask took it out, or it stands in a
+// header. They decide which of several recorded answers to a key a message gets, never whether it gets one.
+type Traits struct {
+	// IDs are, in order, the ids that stand in the URL, the body and the headers, each a value that names something: a
+	// UUID, what a provider made up, the placeholder of a secret. Never a time. A program that makes ids up makes others on
+	// a replay.
+	IDs []ID
+	// Texts are what else may tell callers apart that ask side by side: each header as it compares, masked and renumbered, and
+	// the times that masks took out, with their place. Of callers that ask one after another they tell nothing: a header may
+	// hold what is drawn at random from a few, a date that of another day.
+	Texts []string
+	// Attempt is how often the sender has tried before, in any form that is equal for equal attempts; "" where it says nothing.
+	Attempt string
+}
+
+// An ID is one of Traits.
+type ID struct {
+	Place string // where it stands, in any form that is equal for equal places
+	Text  string
+}
+
+// What one trait counts: an id, in its place or in any, more than all texts together, of which there are fewer than it counts.
+// Who asks goes before how.
+const (
+	countID   = 1 << 10
+	countText = 1
+)
+
+// Bounds of what is looked at, for whoever makes a tape or a request decides how much there is.
+const (
+	maxIDs    = 1024 // of a request: half of them its first, half its last
+	maxWanted = 128  // traits of a request that set records apart
+)
+
+// trait is one entry of Traits as the index of a queue has it.
+type trait struct {
+	kind        traitKind
+	place, text string
+}
+
+type traitKind uint8
+
+const (
+	anywhere traitKind = iota // an id
+	inPlace                   // an id, and where it stands
+	saidText
+	saidAttempt
+)
+
+// set is what t holds, each once.
+func (t *Traits) set() map[trait]bool {
+	set := make(map[trait]bool)
+	for _, id := range t.IDs {
+		set[trait{kind: anywhere, text: id.Text}] = true
+		set[trait{inPlace, id.Place, id.Text}] = true
+	}
+	for _, text := range t.Texts {
+		set[trait{kind: saidText, text: text}] = true
+	}
+	set[trait{kind: saidAttempt, text: t.Attempt}] = true
+	return set
+}
+
+// Bounded cuts the middle out of more ids than are looked at. Requests of one key have as many in the same places.
+func (t *Traits) Bounded() *Traits {
+	if len(t.IDs) > maxIDs {
+		t.IDs = slices.Concat(t.IDs[:maxIDs/2], t.IDs[len(t.IDs)-maxIDs/2:])
+	}
+	return t
+}
+
+// IDTexts are the ids without their places.
+func (t *Traits) IDTexts() []string {
+	texts := make([]string, len(t.IDs))
+	for i, id := range t.IDs {
+		texts[i] = id.Text
+	}
+	return texts
+}
+
+// expected is what a request asks of a queue.
+type expected[T Queued] struct {
+	wanted []trait         // what sets some of the queue's records apart, what the fewest have first
+	full   int             // what all of these count
+	own    map[string]bool // the ids of the request, as it has them
+	ids    *Names
+}
+
+// expect prepares a request for the queue.
+func (q *Queue[T]) expect(asked *Traits, ids *Names) *expected[T] {
+	s := &expected[T]{own: make(map[string]bool, len(asked.IDs)), ids: ids}
+	for _, id := range asked.IDs {
+		s.own[id.Text] = true
+		was := ids.Recorded(id.Text)
+		s.want(q, trait{inPlace, id.Place, was}, countID)
+		s.want(q, trait{kind: anywhere, text: was}, countID)
+	}
+	s.want(q, trait{kind: saidAttempt, text: asked.Attempt}, countText)
+	for _, text := range asked.Texts {
+		s.want(q, trait{kind: saidText, text: text}, countText)
+	}
+	slices.SortStableFunc(s.wanted, func(x, y trait) int { return cmp.Compare(len(q.apart[x]), len(q.apart[y])) })
+	return s
+}
+
+// want adds what waiting records have, unless it is there already: an id may stand twice, and two may stand for one.
+func (s *expected[T]) want(q *Queue[T], t trait, count int) {
+	list := q.apart[t]
+	if len(list) == 0 || len(s.wanted) == maxWanted || slices.Contains(s.wanted, t) {
+		return
+	}
+	if list = unserved(list); len(list) > 0 {
+		s.wanted = append(s.wanted, t)
+		s.full += count
+	}
+	q.apart[t] = list
+}
+
+// likeness says how like a record is to what is expected; above 0 it has more of it than it has of another's.
+func (s *expected[T]) likeness(i *Item) int {
+	n := 0
+	for _, t := range s.wanted {
+		switch {
+		case !i.own[t]:
+		case t.kind <= inPlace:
+			n += countID
+		default:
+			n += countText
+		}
+	}
+	return n - countID*s.foreign(i)
+}
+
+// foreign counts the ids of a record, of those that set it apart, that are known to name what the request does not speak of,
+// by that name or by the recorded one, which a secret takes on.
+func (s *expected[T]) foreign(i *Item) int {
+	n := 0
+	for t := range i.own {
+		if now, known := s.ids.Replayed(t.text); t.kind == anywhere && known && !s.own[now] && !s.own[t.text] {
+			n++
+		}
+	}
+	return n
+}
+
+// Names say which id of this run stands for which of the recording: a program that makes ids up makes others in each run, and a match of
+// two messages shows which are the same. Its zero value works.
+type Names struct {
+	recorded map[string]string // by this run's
+	replayed map[string]string // by the recording's
+}
+
+// Recorded is the recorded id that one of this run stands for: itself, while no match has shown another.
+func (n *Names) Recorded(now string) string {
+	if was, ok := n.recorded[now]; ok {
+		return was
+	}
+	return now
+}
+
+// Replayed is this run's id for a recorded one; known is false while no match has shown it.
+func (n *Names) Replayed(was string) (now string, known bool) {
+	now, known = n.replayed[was]
+	return now, known
+}
+
+// Learn notes what a match shows: ids that stand in the same place name the same. Messages with unlike numbers of ids show nothing. What
+// was learnt stays, or with anew what is learnt last holds.
+func (n *Names) Learn(was, now []string, anew bool) {
+	if len(was) != len(now) {
+		return
+	}
+	if n.recorded == nil && len(was) > 0 {
+		n.recorded, n.replayed = make(map[string]string), make(map[string]string)
+	}
+	for i := range was {
+		_, known := n.recorded[now[i]]
+		_, taken := n.replayed[was[i]]
+		if anew || !known && !taken {
+			n.recorded[now[i]], n.replayed[was[i]] = was[i], now[i]
+		}
+	}
+}
+
+// Likeness says how many ids of a message are those of a recorded one, less those that are known to be others.
+func (n *Names) Likeness(was, now []string) (like int) {
+	if len(was) != len(now) {
+		return 0
+	}
+	for i := range was {
+		meant, known := n.recorded[now[i]]
+		_, taken := n.replayed[was[i]]
+		switch {
+		case meant == was[i] || !known && now[i] == was[i]:
+			like++
+		case known || taken:
+			like--
+		}
+	}
+	return like
+}
+
+// Empty reports whether nothing has been learnt.
+func (n *Names) Empty() bool { return len(n.replayed) == 0 }

@@ -139,6 +139,17 @@ func (r *Run) End() (sign string, s style, words string) {
 	return "!", yellow, words
 }
 
+// state is how the run stands, in words, and how they are drawn.
+func (r *Run) state() (s style, words string) {
+	if r.Status == InProgress {
+		return cyan, "in progress"
+	}
+	if _, s, words = r.End(); r.Status == Completed && words != Completed {
+		words = Completed + ": " + words
+	}
+	return s, words
+}
+
 // CountsText is how many turns there are and how they came out: "12: 9 passed, 1 failed".
 func (r *Run) CountsText() string {
 	text, sep := fmt.Sprint(len(r.Turns)), ": "
@@ -153,14 +164,7 @@ func (r *Run) CountsText() string {
 
 // Summary is one line about how a run ended: "completed: success, 12 turns (1 rejected), took 42s".
 func (r *Run) Summary(now time.Time) string {
-	text := "in progress"
-	if r.Status != InProgress {
-		_, _, words := r.End()
-		text = words
-		if r.Status == Completed && words != Completed {
-			text = Completed + ": " + words
-		}
-	}
+	_, text := r.state()
 	text += ", " + turns(len(r.Turns))
 	if _, counts, ok := strings.Cut(r.CountsText(), ": "); ok {
 		text += " (" + counts + ")"

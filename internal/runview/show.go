@@ -34,8 +34,8 @@ func WriteHead(out io.Writer, r *Run, now time.Time, o *ShowOptions) error {
 		agent += " (" + r.AgentName + ")"
 	}
 	w.key("agent", agent)
-	w.fields("", keyWidth, plain, whole("intent", r.Intent)...)
-	w.fields("", keyWidth, plain, whole("wanted", r.Wanted)...)
+	w.text("intent", r.Intent)
+	w.text("wanted", r.Wanted)
 	w.status(r)
 	w.key("started", startedText(r, now, o.Zone))
 	w.key("turns", r.CountsText())
@@ -70,12 +70,16 @@ func WriteTurn(out io.Writer, t *Turn, o *ShowOptions) error {
 	w.line(r)
 	asked, came := t.asked(), t.came()
 	width := nameColumns(slices.Concat(asked, came))
-	w.fields("  ", width, plain, asked...)
+	for _, f := range asked {
+		w.field("  ", width, plain, f)
+	}
 	style := plain
 	if t.Mark == Rejected {
 		style = refused
 	}
-	w.fields("  ", width, style, came...)
+	for _, f := range came {
+		w.field("  ", width, style, f)
+	}
 	w.w.WriteByte('\n')
 	return w.w.Flush()
 }
@@ -96,20 +100,12 @@ func (w *writer) key(name, text string) {
 }
 
 func (w *writer) status(r *Run) {
-	s, words := cyan, "in progress"
-	if r.Status != InProgress {
-		var end string
-		if _, s, end = r.End(); r.Status == Completed && end != Completed {
-			words = "completed: " + end
-		} else {
-			words = end
-		}
-	}
+	s, words := r.state()
 	w.line(newRow(unlimited, w.o.Colour).column(dim, "status", keyWidth).put(s, words))
 }
 
 func (w *writer) outcome(o *Outcome) {
-	w.fields("", keyWidth, plain, whole("outcome", o.Summary)...)
+	w.text("outcome", o.Summary)
 	if len(o.Metrics) > 0 {
 		w.key("metrics", inline(o.Metrics, shownText))
 	}
@@ -118,12 +114,11 @@ func (w *writer) outcome(o *Outcome) {
 	}
 }
 
-// whole is a text as a field, none where it is empty.
-func whole(name, text string) []Field {
-	if text == "" {
-		return nil
+// text writes a text of the head, none where it is empty.
+func (w *writer) text(name, text string) {
+	if text != "" {
+		w.field("", keyWidth, plain, Field{Name: name, Text: text, Len: len(text)})
 	}
-	return []Field{{Name: name, Text: text, Len: len(text)}}
 }
 
 // nameColumns is how wide the names of fields stand, with the gap behind them.
@@ -135,13 +130,7 @@ func nameColumns(fields []Field) int {
 	return width
 }
 
-// fields writes names and texts: beside its name where a text is one line, indented below it where it is more.
-func (w *writer) fields(indent string, width int, s style, fields ...Field) {
-	for _, f := range fields {
-		w.field(indent, width, s, f)
-	}
-}
-
+// field writes a name and a text: beside it where it is one line, indented below it where it is more.
 func (w *writer) field(indent string, width int, s style, f Field) {
 	lines := strings.Split(strings.TrimRight(f.Text, "\n"), "\n")
 	name := newRow(unlimited, w.o.Colour).put(plain, indent)

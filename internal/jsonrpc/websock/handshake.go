@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // RFC 6455 wants it
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/tapedeck-dev/tapedeck/internal/wsframe"
 )
 
 // Accept upgrades a request to a WebSocket, or answers it with the HTTP error that says why not. Origin and Host are the
@@ -29,7 +30,7 @@ func Accept(w http.ResponseWriter, r *http.Request, o *Options) (*Stream, error)
 		http.Error(w, why, status)
 		return nil, fmt.Errorf("upgrade to a WebSocket: %s", why)
 	}
-	w.Header().Set("Sec-WebSocket-Accept", acceptOf(key))
+	w.Header().Set("Sec-WebSocket-Accept", wsframe.AcceptKey(key))
 	w.WriteHeader(http.StatusSwitchingProtocols)
 	conn, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -59,12 +60,6 @@ func unfit(r *http.Request, key string) (status int, why string) {
 	return 0, ""
 }
 
-// acceptOf is what a server answers to a Sec-WebSocket-Key.
-func acceptOf(key string) string {
-	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // as above
-	return base64.StdEncoding.EncodeToString(sum[:])
-}
-
 // Dial connects to a ws:// or wss:// URL. ctx bounds the handshake alone. No proxy of the environment is asked.
 func Dial(ctx context.Context, url string, o *Options) (*Stream, error) {
 	f, beneath := o.filled(), &wire{}
@@ -91,7 +86,7 @@ func Dial(ctx context.Context, url string, o *Options) (*Stream, error) {
 	switch {
 	case resp.StatusCode != http.StatusSwitchingProtocols || !ok:
 		err = refusal(resp)
-	case resp.Header.Get("Sec-WebSocket-Accept") != acceptOf(key):
+	case resp.Header.Get("Sec-WebSocket-Accept") != wsframe.AcceptKey(key):
 		err = errors.New("connect: the server answered for another request: its Sec-WebSocket-Accept is wrong")
 	default:
 		return newStream(&Stream{wire: beneath, in: bufio.NewReader(carrier), out: carrier, client: true}, f), nil
