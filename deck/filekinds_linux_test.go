@@ -130,6 +130,15 @@ echo tmp > t.tmp; mv t.tmp kept2.txt`)
 	}
 }
 
+// TestTimesOfLinksAreGivenAgain: those of links that the run makes are given again as those of files are.
+func TestTimesOfLinksAreGivenAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	rec := b.script("sh", "-c", `mkdir d; echo x >d/f; ln -s f d/l; ln -s nowhere d/n; tar cf - d | md5sum; find d -printf "%p %T@\n" | sort`)
+	v, _ := b.replay(rec, nil)
+	b.green(v)
+}
+
 // TestTimesAreGivenAgain: tar of an unchanged tree, ls and find say on a replay what they said, however old the disk is by then.
 func TestTimesAreGivenAgain(t *testing.T) {
 	t.Parallel()

@@ -12,8 +12,9 @@ import (
 func TestPipelinesBreakAsTheyDid(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ writer, reader, want string }{
-		"the writer had time":   {"echo a; sleep 0.1; echo b", "read x; $GET >/dev/null", "writer 0"},
-		"the reader was faster": {"echo a; $GET >/dev/null; echo b", "read x; sleep 0.1", "writer 141"},
+		"the writer had time":                     {"echo a; sleep 0.1; echo b", "read x; $GET >/dev/null", "writer 0"},
+		"the reader was faster":                   {"echo a; $GET >/dev/null; echo b", "read x; sleep 0.1", "writer 141"},
+		"the writer closes its output, then ends": {"echo a >a; $GET | cat a -", "read x; sleep 0.1", "writer 141"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

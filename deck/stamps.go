@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
@@ -70,7 +71,7 @@ func (s *stamps) look(in *processInputs, what string) {
 // program that reads it may watch whether it changes. It reports whether that is a file which may be written to still.
 func (s *stamps) stamp(in *processInputs, asked, path string, root *os.Root, rest string) bool {
 	st, err := root.Lstat(rest)
-	if err != nil || st.Mode()&os.ModeSymlink != 0 {
+	if err != nil {
 		return false
 	}
 	at, read := st.ModTime().UnixNano(), recording.Accessed(st).UnixNano()
@@ -78,7 +79,7 @@ func (s *stamps) stamp(in *processInputs, asked, path string, root *os.Root, res
 	var how string
 	n, _ := fmt.Sscan(string(in.answers.Held(asked)), &wasAt, &wasRead, &how)
 	set := !s.since(at)
-	if n == 2 && wasAt != at && !set && root.Chtimes(rest, time.Unix(0, wasRead), time.Unix(0, wasAt)) == nil {
+	if n == 2 && wasAt != at && !set && files.SetTimes(root, rest, wasRead, wasAt) == nil {
 		at, read = wasAt, wasRead
 	}
 	if s.noted[path] != at {

@@ -17,7 +17,8 @@ type place uint8
 
 const (
 	workTree   place = iota // gates
-	gitOwn                  // Git's bookkeeping inside the work tree
+	gitOwn                  // Git's bookkeeping
+	javaOwn                 // what a Java VM counts of itself, in moments of a clock that no replay gives it again
 	gitIgnored              // by Git, inside the work tree
 	outside                 // of the work tree
 )
@@ -27,10 +28,12 @@ func placeOf(p string, watch []string) place {
 	switch {
 	case watched(p, watch):
 		return workTree
-	case p == "~", p == "$TMP", strings.HasPrefix(p, "~/"), strings.HasPrefix(p, "$TMP/"), strings.HasPrefix(p, "/"):
-		return outside
 	case bookkeeping(p):
 		return gitOwn
+	case javaCounters(p):
+		return javaOwn
+	case p == "~", p == "$TMP", strings.HasPrefix(p, "~/"), strings.HasPrefix(p, "$TMP/"), strings.HasPrefix(p, "/"):
+		return outside
 	}
 	return workTree
 }
@@ -55,6 +58,16 @@ func bookkeeping(p string) bool {
 		}
 	}
 	return true
+}
+
+// javaCounters reports whether a path is that of the memory which a Java VM shares with jstat, below /tmp whatever TMPDIR says.
+func javaCounters(p string) bool {
+	for _, pattern := range []string{"$TMP/hsperfdata_*/*", "/tmp/hsperfdata_*/*"} {
+		if matched, _ := path.Match(pattern, p); matched {
+			return true
+		}
+	}
+	return false
 }
 
 // watched reports whether the path is one of those watched, or below one.

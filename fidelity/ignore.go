@@ -54,6 +54,7 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 		c.note("%s: requests that no upstream answered do not gate (%d recorded, %d on replay)", host, n[0], n[1])
 	}
 	c.noteFiles("Git's own files", ignored[gitOwn])
+	c.noteFiles("what a Java VM counts of itself", ignored[javaOwn])
 	c.noteFiles("files that Git ignores", ignored[gitIgnored])
 	c.noteFiles("files outside the work tree", ignored[outside])
 	return dead.alive

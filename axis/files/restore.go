@@ -127,7 +127,7 @@ func (e *Entry) setTime(root *os.Root) error {
 	if e.MTime == 0 {
 		return nil
 	}
-	return setTimes(root, e.Path, e.MTime)
+	return SetTimes(root, e.Path, 0, e.MTime)
 }
 
 // replace makes the file or link that e says at e.Path, whole or not at all: under a temporary name, which is then given

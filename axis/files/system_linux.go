@@ -287,11 +287,15 @@ func makeFIFO(root *os.Root, path string, perm os.FileMode) error {
 	})
 }
 
-// setTimes gives what stands at path, itself where it is a link, the time in ns since the epoch at which it was last written.
-func setTimes(root *os.Root, path string, mtime int64) error {
+// SetTimes gives what stands at path, itself where it is a link, the times in ns since the epoch at which it was last read, 0 for as it
+// is, and written.
+func SetTimes(root *os.Root, path string, read, written int64) error {
 	return inDir(root, parentOf(path), func(fd int) error {
-		t := unix.NsecToTimespec(mtime)
-		return unix.UtimesNanoAt(fd, baseOf(path), []unix.Timespec{{Nsec: unix.UTIME_OMIT}, t}, unix.AT_SYMLINK_NOFOLLOW)
+		t := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(written)}
+		if read != 0 {
+			t[0] = unix.NsecToTimespec(read)
+		}
+		return unix.UtimesNanoAt(fd, baseOf(path), t, unix.AT_SYMLINK_NOFOLLOW)
 	})
 }
 

@@ -35,10 +35,15 @@ func makeFIFO(*os.Root, string, fs.FileMode) error { return errors.ErrUnsupporte
 func whiteout(*os.Root, string, string) error      { return errors.ErrUnsupported }
 func makeOpaque(*os.Root, string) error            { return errors.ErrUnsupported }
 
-func setTimes(root *os.Root, path string, mtime int64) error {
+// SetTimes gives the file at path the times in ns since the epoch at which it was last read, 0 for as it is, and written.
+func SetTimes(root *os.Root, path string, read, written int64) error {
 	info, err := root.Lstat(localName(path))
 	if err != nil || info.Mode()&os.ModeSymlink != 0 {
 		return err
 	}
-	return root.Chtimes(localName(path), time.Time{}, time.Unix(0, mtime))
+	var at time.Time
+	if read != 0 {
+		at = time.Unix(0, read)
+	}
+	return root.Chtimes(localName(path), at, time.Unix(0, written))
 }

@@ -1,6 +1,7 @@
 package inputs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -87,7 +88,7 @@ func (in *Answerer) leave(c *notify.Call) {
 	}
 	var wait func(context.Context) syscall.Signal
 	if c.Nr == unix.SYS_EXIT_GROUP {
-		wait = p.Source.Ending(func() ([]process.Source, bool) { return in.readers(p.Process) })
+		wait = p.Source.Ending(func() ([]process.Source, bool) { return in.readers(p) })
 	}
 	leaves := p.Source.Leaving(func() []process.Source { return in.feeders(p.Process) })
 	if wait == nil && leaves == nil {
@@ -116,12 +117,12 @@ func (in *Answerer) feeders(p *process.Process) []process.Source {
 }
 
 // readers are those that read from the pipe that p writes to, where it is one.
-func (in *Answerer) readers(p *process.Process) (all []process.Source, piped bool) {
-	pipe := in.pipeOf(p, 1)
-	return in.at(pipe, p, 0), pipe != ""
+func (in *Answerer) readers(p *process.Asker) (all []process.Source, piped bool) {
+	pipe := cmp.Or(in.pipeOf(p.Process, 1), p.Output)
+	return in.at(pipe, p.Process, 0), pipe != ""
 }
 
-// at are the processes but p that have a pipe as one of their descriptors fds.
+// at are the processes but p that have a pipe as one of their descriptors fds, or had it as their output and closed it.
 func (in *Answerer) at(pipe string, p *process.Process, fds ...int) (all []process.Source) {
 	if pipe == "" {
 		return nil
@@ -129,7 +130,7 @@ func (in *Answerer) at(pipe string, p *process.Process, fds ...int) (all []proce
 	in.table.Lock()
 	defer in.table.Unlock()
 	for q := range in.table.All() {
-		if q != p && q.Asker != nil && slices.ContainsFunc(fds, func(fd int) bool { return in.pipeOf(q, fd) == pipe }) {
+		if q != p && q.Asker != nil && slices.ContainsFunc(fds, func(fd int) bool { return in.pipeOf(q, fd) == pipe || fd == 1 && q.Asker.Output == pipe }) {
 			all = append(all, q.Asker.Source)
 		}
 	}

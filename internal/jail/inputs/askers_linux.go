@@ -63,7 +63,7 @@ func (in *Answerer) hold(pid int) *process.Process {
 // begin has a Source answer a process from now on, as which is describes it.
 func (in *Answerer) begin(p *process.Process, which *process.Program, life process.Life) *process.Asker {
 	first := p.Asker == nil
-	life.Asker = &process.Asker{Process: p, Ticks: !which.OwnTicks, Source: in.to.Started(which)}
+	life.Asker = &process.Asker{Process: p, Output: in.pipeOf(p, 1), Ticks: !which.OwnTicks, Source: in.to.Started(which)}
 	in.table.Begin(p, life)
 	in.table.Add(life.Asker, p.PID)
 	switch {

@@ -37,8 +37,9 @@ type Life struct {
 type Asker struct {
 	Process *Process
 	Source  Source
-	Ticks   bool // its monotonic clock is answered
-	Over    bool // it was told of that it has ended
+	Output  string // the pipe that it began to write to, "" for none: what closes its output before it ends wrote to it
+	Ticks   bool   // its monotonic clock is answered
+	Over    bool   // it was told of that it has ended
 
 	LeapSeconds *int64 // by how many CLOCK_TAI is ahead for it; nil before it asks for the first time
 }
