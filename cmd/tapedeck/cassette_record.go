@@ -52,7 +52,7 @@ func runCassetteRecord(ctx context.Context, o *cassetteRecordOptions, args []str
 	p.end()
 	endLine(std.err, rec.OpenLine)
 	if err == nil {
-		err = printRecorded(o, rec, dir, std)
+		err = printRecorded(rec, dir, std)
 	}
 	if rec.TimedOut {
 		return statusTimeout, err
@@ -141,7 +141,7 @@ type recordedCassette struct {
 	HitCounts  map[string]int `json:"hit_counts"`
 }
 
-func printRecorded(o *cassetteRecordOptions, rec *terminal.Recorded, dir string, std *console) error {
+func printRecorded(rec *terminal.Recorded, dir string, std *console) error {
 	r, err := cassette.Open(dir, &cassette.OpenOptions{Lazy: true})
 	if err != nil {
 		return err

@@ -123,7 +123,7 @@ func runScriptRun(ctx context.Context, o *scriptRunOptions, paths, args []string
 		return fmt.Errorf("--update and --run are for tests: %s holds none", paths[0])
 	}
 	conf.Name, conf.Args = paths[0], args
-	return runScriptFile(ctx, o, conf, limits, std)
+	return runScriptFile(ctx, conf, limits, std)
 }
 
 // resolveTape has a flag that may name a recording by its id name its path.
@@ -138,7 +138,7 @@ func resolveTape(ctx context.Context, name *string, p *progress) (clean func(), 
 	return clean, err
 }
 
-func runScriptFile(ctx context.Context, o *scriptRunOptions, conf *testbench.Config, limits script.Options, std *console) error {
+func runScriptFile(ctx context.Context, conf *testbench.Config, limits script.Options, std *console) error {
 	b, err := testbench.Open(conf)
 	if err != nil {
 		return suite.Flagged(err)
@@ -230,7 +230,7 @@ func runScriptTests(ctx context.Context, o *scriptRunOptions, conf *testbench.Co
 	if err != nil && ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
-	if left := printTests(std.json, s, time.Since(begun), std); err == nil {
+	if left := printTests(s, time.Since(begun), std); err == nil {
 		err = left
 	}
 	if err == nil && len(s.Results) == 0 {
@@ -268,7 +268,7 @@ func testTime(d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
 }
 
-func printTests(asJSON bool, s *suite.Summary, d time.Duration, std *console) error {
+func printTests(s *suite.Summary, d time.Duration, std *console) error {
 	if std.json {
 		return printJSON(std.out, summaryOf(s))
 	}

@@ -117,12 +117,13 @@ func (d *conversation) putAt(e sessionlog.Event, at place) error {
 		d.lines++
 		return nil
 	}
-	line, err := sessionlog.AppendEnvelope(d.buf[:0], uint64(d.lines), e, &sessionlog.Stamp{G: at.g, TMS: &at.ms})
+	var err error
+	d.buf, err = sessionlog.AppendEnvelope(d.buf[:0], uint64(d.lines), e, &sessionlog.Stamp{G: at.g, TMS: &at.ms})
 	if err != nil {
 		d.notes.add(at, err)
 		return nil
 	}
-	d.buf = append(line, '\n')
+	d.buf = append(d.buf, '\n')
 	d.lines++
 	return d.emit(d.buf)
 }

@@ -92,8 +92,8 @@ func foreign(dir string) ([]string, error) {
 	}
 	var out []string
 	for _, n := range names {
-		if !slices.Contains(ownNames, n.Name()) && !strings.HasPrefix(n.Name(), durable.TempPrefix) &&
-			!(strings.HasPrefix(n.Name(), recording.FoundPrefix) && strings.HasSuffix(n.Name(), ".json")) {
+		found := strings.HasPrefix(n.Name(), recording.FoundPrefix) && strings.HasSuffix(n.Name(), ".json")
+		if !found && !slices.Contains(ownNames, n.Name()) && !strings.HasPrefix(n.Name(), durable.TempPrefix) {
 			out = append(out, n.Name())
 		}
 	}
