@@ -69,6 +69,9 @@ func planOf(t reflect.Type) *plan {
 			p.names, p.fields = append(p.names, name), append(p.fields, planField{f.Index, readerOf(f.Type)})
 		}
 	}
+	if len(p.names) > maxNames {
+		panic(fmt.Sprintf("jsonscan: %s has %d names, more than %d", t, len(p.names), maxNames))
+	}
 	plans.Store(t, p)
 	return p
 }
@@ -83,6 +86,9 @@ func (p *plan) read(s *Scanner, v reflect.Value, strict bool) {
 		v.FieldByIndex(p.whole).SetBytes(s.Since(from))
 	}
 }
+
+// maxNames is how many names of a struct members can tell apart.
+const maxNames = 63
 
 // members reads the object that comes next, or of it no more than the names whose bits are all, where that is not 0.
 func (p *plan) members(s *Scanner, v reflect.Value, strict bool, all uint64) {
