@@ -241,12 +241,12 @@ func (s *Server) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, erro
 	return s.cfg.CA.Certificate(host)
 }
 
-// serveTLS passes the connection through unread where its name says so, else terminates TLS.
-func (s *Server) serveTLS(c *conn) {
+// serveTLS passes the connection through unread where its name says so, else terminates TLS and returns what is spoken in it; nil for none.
+func (s *Server) serveTLS(c *conn) net.Conn {
 	if len(s.pass) > 0 {
 		if name := peekServerName(c); s.pass[name] {
 			s.passThrough(c, name)
-			return
+			return nil
 		}
 	}
 	tc := tls.Server(c, s.tls)
@@ -255,10 +255,10 @@ func (s *Server) serveTLS(c *conn) {
 	if err := tc.HandshakeContext(ctx); err != nil {
 		s.tlsRefused(tc, c, handshakeReason(err))
 		c.Close()
-		return
+		return nil
 	}
 	c.secured = time.Now()
-	s.ready.put(tc)
+	return tc
 }
 
 func (s *Server) tlsRefused(tc *tls.Conn, c *conn, reason string) {

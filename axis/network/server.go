@@ -153,24 +153,34 @@ func (s *Server) Serve(l net.Listener) error { return s.life.accept(l, s.accepte
 
 // accepted is the goroutine of a connection, which ends by itself within the timeouts, or with Close.
 func (s *Server) accepted(raw net.Conn) {
-	defer s.life.leave(raw)
 	c := newConn(raw, s.cfg.Names)
 	c.came.Store(s.cfg.Tap.Ordinal())
-	s.take(c)
+	s.take(c, raw)
 }
 
-// take finds out what c speaks, and hands it on or closes it.
-func (s *Server) take(c *conn) {
+// take finds out what c speaks, and hands it on or closes it. raw leaves the lifetime before it is handed on: who has it then may have to
+// read what a program said last, and end would close it.
+func (s *Server) take(c *conn, raw net.Conn) {
+	spoken := s.spoken(c)
+	s.life.leave(raw)
+	if spoken != nil {
+		s.ready.put(spoken)
+	}
+}
+
+// spoken is the connection on which c speaks HTTP; nil for none, which is done with.
+func (s *Server) spoken(c *conn) net.Conn {
 	switch sniff(c) {
 	case protoTLS:
-		s.serveTLS(c)
+		return s.serveTLS(c)
 	case protoHTTP:
-		s.ready.put(c)
+		return c
 	case protoOther:
 		s.refuse(c, "not HTTP or TLS")
 	default:
 		s.silent(c)
 	}
+	return nil
 }
 
 // silent closes a connection that ended before a byte came. Clients open such ones to names, ahead of a request; one to a
@@ -335,13 +345,13 @@ func (s *Server) tunnel(w http.ResponseWriter, r *http.Request) {
 		raw.Close()
 		return
 	}
-	defer s.life.leave(raw)
 	raw.SetDeadline(time.Time{}) // net/http's own for the header
 	if _, err := raw.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n")); err != nil {
 		raw.Close()
+		s.life.leave(raw)
 		return
 	}
-	s.take(&conn{Conn: raw, in: buffered.Reader, target: to})
+	s.take(&conn{Conn: raw, in: buffered.Reader, target: to}, raw)
 }
 
 // tunnelTarget reads the authority of a CONNECT.
