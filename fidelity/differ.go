@@ -298,7 +298,7 @@ func (d *differ) chunkFields(was, now []tape.ChunkField) {
 		return a.Chunk == b.Chunk && a.Name == b.Name && bytes.Equal(a.Value, b.Value)
 	}
 	if !slices.EqualFunc(was, now, alike) {
-		d.add(ExtraKeys, fmt.Sprintf("%v", was), fmt.Sprintf("%v", now))
+		d.add(ExtraKeys, fmt.Sprintf("%s", was), fmt.Sprintf("%s", now))
 	}
 }
 

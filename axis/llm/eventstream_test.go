@@ -94,6 +94,7 @@ func TestExtractElsewhere(t *testing.T) {
 			`{"message":{"content":""},"done":true,"total_duration":4883583458,"prompt_eval_count":26,"eval_count":282,"eval_duration":1}` + "\n",
 			`{"eval_count":282,"prompt_eval_count":26}`},
 		{"ollama embed", `{"embeddings":[[0.1]],"total_duration":1,"prompt_eval_count":8}`, `{"prompt_eval_count":8}`},
+		{"ollama with a tool's results", `{"message":{"tool_calls":[{"function":{"arguments":{"results":5}}}]},"done":true,"eval_count":9}`, `{"eval_count":9}`},
 		{"ollama cut", `{"message":{"content":"a"},"done":false}` + "\n", ""},
 		{"ollama text that looks so", `{"response":"\"eval_count\":1","done":true}`, ""},
 		{"groq stream", "data: {\"x_groq\":{\"id\":\"r\"}}\n\ndata: {\"choices\":[],\"x_groq\":{\"usage\":{\"total_tokens\":3}}}\n\ndata: [DONE]\n\n",

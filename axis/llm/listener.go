@@ -381,7 +381,7 @@ func (h *hearing) message(raw []byte) {
 		h.block(b)
 		return
 	}
-	if h.begin(n.Role); h.cur.Role == RoleTool {
+	if h.begin(n.Role); h.cur.Role == RoleTool && !slices.ContainsFunc(elements(n.Content), isResult) {
 		h.block(n.result())
 		return
 	}

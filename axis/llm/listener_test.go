@@ -93,7 +93,7 @@ const (
 	geminiAsked = `{"systemInstruction":{"parts":[{"text":"Be brief."}]},"tools":[{"functionDeclarations":[{"name":"read"}]}],"contents":[
   {"role":"user","parts":[{"text":"do it"},{"inlineData":{"mimeType":"image/png","data":"aGk="}}]},
   {"role":"model","parts":[{"text":"hm","thought":true},{"functionCall":{"name":"read","args":{"p":1}}},{"functionCall":{"name":"write","args":{}}}]},
-  {"role":"user","parts":[{"functionResponse":{"name":"write","response":{"error":"no"}}},{"functionResponse":{"name":"read","response":{"output":"one"}}}]}]}`
+  {"role":"function","parts":[{"functionResponse":{"name":"write","response":{"error":"no"}}},{"functionResponse":{"name":"read","response":{"output":"one"}}}]}]}`
 	ollamaAsked = `{"model":"m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"do it","images":["aGk="]},
   {"role":"assistant","content":"","tool_calls":[{"function":{"name":"read","arguments":{"p":1}}},{"function":{"name":"read","arguments":{"p":2}}}]},
   {"role":"tool","tool_name":"read","content":"one"},{"role":"tool","content":"two"}],"tools":[{"type":"function"}]}`

@@ -51,6 +51,8 @@ func nodeOf(raw []byte) (n node) {
 }
 
 // partOf returns the block that a part of a content, or an item, is.
+func isResult(raw []byte) bool { return partOf(raw).kind == resultKind }
+
 func partOf(raw []byte) *block {
 	n := nodeOf(raw)
 	return n.block()

@@ -192,7 +192,7 @@ func findUsage(answer []byte) []byte {
 			}
 		}
 		metrics = latest(metrics, objectAt(event, "amazon-bedrock-invocationMetrics"))
-		if !bytes.Contains(event, []byte(`"results"`)) { // Titan counts what it wrote in them, one by one
+		if !hasKey(event, "results") { // Titan counts what it wrote in them, one by one
 			counts = latest(counts, pickNumbers(event, plainCounts...))
 		}
 	}
@@ -200,6 +200,11 @@ func findUsage(answer []byte) []byte {
 		return mergeObjects(start, own)
 	}
 	return latest(latest(latest(counts, metrics), start), own)
+}
+
+// hasKey reports whether a text is an object that has a key.
+func hasKey(text []byte, key string) (has bool) {
+	return containsAny(text, []string{key}) && members(text, func(name, _ []byte) { has = has || string(name) == key }) && has
 }
 
 // objectAt returns the JSON object at a path of keys, as it stood; nil where there is none.

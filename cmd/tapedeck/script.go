@@ -124,11 +124,13 @@ type scriptReplayOptions struct {
 
 func newScriptReplayCommand(std *console) *cobra.Command {
 	var o scriptReplayOptions
-	cmd := command("script replay", "TAPE FILE", interruptibly(func(cmd *cobra.Command, args []string) error {
+	cmd := command("script replay", "TAPE FILE", func(cmd *cobra.Command, args []string) error {
+		ctx, stop := interruptible(cmd.Context())
+		defer stop()
 		return jsonWhatever(std, func() error {
-			return runScriptReplay(cmd.Context(), &o, args[0], args[1], std)
+			return runScriptReplay(ctx, &o, args[0], args[1], std)
 		})
-	}))
+	})
 	f := cmd.Flags()
 	modeFlag(cmd, &o.mode, "semantic", "what must match")
 	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one")

@@ -27,7 +27,9 @@ type scriptRunOptions struct {
 
 func newScriptRunCommand(std *console) *cobra.Command {
 	var o scriptRunOptions
-	cmd := command("script run", "FILE…", interruptibly(func(cmd *cobra.Command, args []string) error {
+	cmd := command("script run", "FILE…", func(cmd *cobra.Command, args []string) error {
+		ctx, stop := interruptible(cmd.Context())
+		defer stop()
 		dash := cmd.ArgsLenAtDash()
 		if dash < 0 {
 			dash = len(args)
@@ -36,9 +38,9 @@ func newScriptRunCommand(std *console) *cobra.Command {
 			return errors.New("script run takes a FILE before --: none is there")
 		}
 		return jsonWhatever(std, func() error {
-			return runScriptRun(cmd.Context(), &o, args[:dash], args[dash:], std)
+			return runScriptRun(ctx, &o, args[:dash], args[dash:], std)
 		})
-	}))
+	})
 	cmd.SuggestFor = []string{"test"}
 	f := cmd.Flags()
 	o.define(f)

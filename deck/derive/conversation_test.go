@@ -207,7 +207,7 @@ func TestTalk(t *testing.T) {
 		}, 1},
 		{"verdicts", Source{}, func(tt *derivetest.Tape) {
 			tt.Call("llm:a", derivetest.Asks("s", derivetest.ReadTool, derivetest.User("one")), derivetest.Calls("t1"))
-			tt.Record(&tape.PolicyVerdict{ActionID: "a1", Tool: "rm", Verdict: json.RawMessage(`{"kind":"deny","reason":"never"}`)})
+			tt.Record(&tape.PolicyVerdict{ActionID: "a1", Tool: "rm", Verdict: json.RawMessage(`{"kind":"policy","decision":"deny","reason":"never"}`)})
 			tt.Record(&tape.PolicyVerdict{ActionID: "a2", Tool: "mv", ParamsPayload: tt.Payload(`{"to":"x"}`), Verdict: json.RawMessage(`"escalate"`)})
 			tt.Record(&tape.PolicyVerdict{ActionID: "a2", Tool: "mv", Verdict: json.RawMessage(`"allow"`)})
 			tt.Record(&tape.PolicyVerdict{ActionID: "a3", Tool: "ls", Verdict: json.RawMessage(`"allow"`)})

@@ -124,8 +124,9 @@ func verdictOf(verdict []byte) (word, reason string) {
 	var v map[string]json.RawMessage
 	_ = json.Unmarshal(verdict, &v) // what is neither says nothing
 	for _, key := range []string{"kind", "decision", "status"} {
-		if v[key] != nil && json.Unmarshal(v[key], &word) == nil {
-			break
+		var said string
+		if json.Unmarshal(v[key], &said) == nil && decisions[strings.ToLower(said)] != unclear {
+			word = said
 		}
 	}
 	_ = json.Unmarshal(v["reason"], &reason)
