@@ -18,9 +18,9 @@ import (
 const TokenMask = "header-token"
 
 // transportHeaders are those of requests that say nothing of what a program asks for: what HTTP itself needs, what names a trace,
-// an attempt, and what counts those. A * stands for the rest of a name.
+// an attempt, what counts those and what is left of their time. A * stands for the rest of a name.
 var transportHeaders = []string{
-	"amz-sdk-invocation-id", "amz-sdk-request", "b3", "baggage", "connection", "content-length", "date", "host", "http2-settings",
+	"amz-sdk-invocation-id", "amz-sdk-request", "b3", "baggage", "connection", "content-length", "date", "grpc-timeout", "host", "http2-settings",
 	"keep-alive", "proxy-connection", "sec-websocket-key", "sentry-trace", "te", "traceparent", "tracestate", "trailer",
 	"transfer-encoding", "uber-trace-id", "upgrade", "x-amzn-trace-id", "x-b3-*", "x-cloud-trace-context", "x-datadog-*",
 	"x-client-request-id", "x-request-id", "x-retry-count", "x-stainless-retry-count",

@@ -264,6 +264,7 @@ func TestHeaders(t *testing.T) {
 		"one that is gone":          {header: "X-Tenant", was: "a", want: []string{"the header x-tenant changed"}},
 		"a trace":                   {header: "Traceparent", was: "a", now: "b"},
 		"one of a family":           {header: "X-B3-Spanid", was: "a", now: "b"},
+		"a deadline":                {header: "Grpc-Timeout", was: "59996826u", now: "59995888u"},
 		"an id":                     {header: "X-Session", was: oneID, now: otherID, masked: 1},
 		"a token":                   {header: "X-Nonce", was: "8f3a9c0d1e2b4f5a", now: "0a1b2c3d4e5f6071", masked: 1},
 		"another secret":            {header: "Authorization", was: secret, now: another, secrets: true, want: []string{"the header authorization holds another secret"}},
