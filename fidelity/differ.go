@@ -298,8 +298,16 @@ func (d *differ) chunkFields(was, now []tape.ChunkField) {
 		return a.Chunk == b.Chunk && a.Name == b.Name && bytes.Equal(a.Value, b.Value)
 	}
 	if !slices.EqualFunc(was, now, alike) {
-		d.add(ExtraKeys, fmt.Sprintf("%s", was), fmt.Sprintf("%s", now))
+		d.add(ExtraKeys, chunkText(was), chunkText(now))
 	}
+}
+
+func chunkText(fs []tape.ChunkField) string {
+	var all []string
+	for _, f := range fs {
+		all = append(all, fmt.Sprintf("{%d %s %s}", f.Chunk, f.Name, f.Value))
+	}
+	return fmt.Sprint(all)
 }
 
 // raw compares the true bytes of strings that are not UTF-8. Headers count where they do as strings.
