@@ -29,8 +29,12 @@ const (
 	lookLate = 2 * time.Second
 )
 
-// feedLate is how long the two ends of a pipe wait for each other: all of it only where the program is another than recorded.
-const feedLate = 10 * time.Second
+// How long the two ends of a pipe wait for each other: who stops reading for those that feed it, of which one may have left the pipe and
+// live on, and who SIGPIPE ended for those that read, which had ended by then.
+const (
+	feedLate = time.Second
+	readLate = 10 * time.Second
+)
 
 func newPIDMap(again *recordedProcesses) *pidMap {
 	return &pidMap{recorded: again, begun: lane.NewGate[int](lookLate, nil), over: lane.NewGate[uint64](0, nil), by: make(map[int]int)}
@@ -117,18 +121,18 @@ func (i *processInputs) Leaving(feeders func() []jail.Source) func(ctx context.C
 	if i.of.pids == nil {
 		return nil
 	}
-	fed, noticed := i.ends(feeders())
+	fed, noticed := i.ends(feeders(), feedLate)
 	if noticed || !i.of.pids.over.Holds(fed) {
 		return nil
 	}
 	return func(ctx context.Context) { _ = i.of.pids.over.Await(ctx, fed) }
 }
 
-// ends are the ends of some processes, but for the program's. broken says that SIGPIPE had ended one.
-func (i *processInputs) ends(all []jail.Source) (ends []lane.Condition[uint64], broken bool) {
+// ends are the ends of some processes, but for the program's, each awaited until late. broken says that SIGPIPE had ended one.
+func (i *processInputs) ends(all []jail.Source, late time.Duration) (ends []lane.Condition[uint64], broken bool) {
 	for _, s := range all {
 		if in, ok := s.(*processInputs); ok && in.id != programID {
-			ends = append(ends, lane.Condition[uint64]{What: in.id, Since: time.Now(), For: feedLate, Excused: true})
+			ends = append(ends, lane.Condition[uint64]{What: in.id, Since: time.Now(), For: late, Excused: true})
 			broken = broken || in.died == "SIGPIPE"
 		}
 	}
@@ -154,7 +158,7 @@ func (i *processInputs) Ending(readers func() ([]jail.Source, bool)) func(ctx co
 			return 0
 		}
 		all, _ := readers()
-		read, _ := i.ends(all)
+		read, _ := i.ends(all, readLate)
 		_ = i.of.pids.over.Await(ctx, read)
 		if all, piped := readers(); !piped || len(all) > 0 {
 			return 0

@@ -272,8 +272,7 @@ func between(contentType string, body []byte) []byte {
 	if _, params, err := mime.ParseMediaType(contentType); err == nil && params["boundary"] != "" {
 		return []byte("--" + params["boundary"])
 	}
-	line, _, ok := bytes.Cut(body[:min(len(body), 100)], []byte("\n"))
-	line = bytes.TrimSpace(line)
+	line, _, ok := bytes.Cut(body[:min(len(body), 100)], []byte("\r\n"))
 	if !ok || !bytes.HasPrefix(line, []byte("--")) || bytes.ContainsAny(line, " \t") || len(bytes.Trim(line, "-")) == 0 {
 		return nil
 	}

@@ -262,8 +262,8 @@ type settingList struct {
 }
 
 func listOf(nameChars, sign string) settingList {
-	one := `(` + nameChars + `+)=((?:"[^"]*"|'[^']*')?[^` + sign + `]*)`
-	return settingList{sign, lazyregexp.New(`^(?:` + sign + `|` + one + `(?:` + sign + `|$))*$`), lazyregexp.New(one)}
+	one := `(` + nameChars + `+)=((?:"[^"]*(?:"|$)|'[^']*(?:'|$))?[^` + sign + `]*)`
+	return settingList{sign, lazyregexp.New(`^\s*(?:` + sign + `\s*|` + one + `(?:` + sign + `\s*|$))*$`), lazyregexp.New(one)}
 }
 
 // settingLists are what programs reach a database with: Server=db;User Id=sa;Password=V (ADO, Azure) and host=db user=ann password=V (libpq).

@@ -78,7 +78,7 @@ var placedKeys = []*rule{
 			netrcBlanks + `password` + netrcBlanks + `(` + netrcWord + `)(?:` + netrcBlanks + `|"|\\{1,9}"|\z)`,
 		least: "machine", word: true, limit: maxNetrc,
 	}).finds(span{rule: "netrc", context: true}, func(_, words, secret []byte) bool {
-		return !isNetrcExample(string(secret)) && !isProse(words, string(secret))
+		return !isNetrcExample(string(secret)) && !isProse(words[:bytes.LastIndex(words, secret)], string(secret))
 	})},
 }
 

@@ -61,6 +61,7 @@ func TestNetrc(t *testing.T) {
 		{"machine h login u password hunter2", "machine h login u password td_#1"},
 		{"machine learning account login password reset", "machine learning account login password reset"},
 		{"the machine api login bob password is required", "the machine api login bob password is required"},
+		{"machine learning password protected\n", "machine learning password protected\n"},
 		{"that machine works. login bob password reset, then", "that machine works. login bob password reset, then"},
 		{"machine h login u password k9Zp2QvT x k9Zp2QvT", "machine h login u password td_#1 x td_#1"},
 	} {

@@ -66,13 +66,16 @@ func TestHeadersOfCredentials(t *testing.T) {
 func TestSettings(t *testing.T) {
 	const secret = "hunter2:Zx9Q"
 	for value, want := range map[string]string{
-		"Server=db;User Id=sa;Password=" + secret + ";":  "Server=db;User Id=sa;Password=td_password_#1;",
-		"Server=db;Pwd='" + secret + "';Encrypt=yes":     "Server=db;Pwd='td_pwd_#1';Encrypt=yes",
-		"AccountName=a;AccountKey=" + secret:             "AccountName=a;AccountKey=td_accountkey_#1",
-		"host=db user=ann password=" + secret:            "host=db user=ann password=td_password_#1",
-		`host=db password="a b ` + secret + `" port=543`: `host=db password="td_password_#1" port=543`,
-		"Password=" + secret:                             "Password=" + secret,
-		"say a=b and password=" + secret:                 "say a=b and password=" + secret,
+		"Server=db;User Id=sa;Password=" + secret + ";":       "Server=db;User Id=sa;Password=td_password_#1;",
+		"Server=db;Pwd='" + secret + "';Encrypt=yes":          "Server=db;Pwd='td_pwd_#1';Encrypt=yes",
+		"AccountName=a;AccountKey=" + secret:                  "AccountName=a;AccountKey=td_accountkey_#1",
+		"host=db user=ann password=" + secret:                 "host=db user=ann password=td_password_#1",
+		`host=db password="a b ` + secret + `" port=543`:      `host=db password="td_password_#1" port=543`,
+		"Server=db;Password=" + secret + "; ":                 "Server=db;Password=td_password_#1; ",
+		"Server=db;\nUser Id=sa;\nPassword=" + secret + ";\n": "Server=db;\nUser Id=sa;\nPassword=td_password_#1;\n",
+		"Server=db;Password=" + secret + ";\n":                "Server=db;Password=td_password_#1;\n",
+		"Password=" + secret:                                  "Password=" + secret,
+		"say a=b and password=" + secret:                      "say a=b and password=" + secret,
 	} {
 		env := []string{"DATABASE_DSN=" + value}
 		s := scrub.New(testKey, &scrub.Options{Env: env})

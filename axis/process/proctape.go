@@ -107,7 +107,10 @@ type changeForm struct {
 	Target  string  `json:"target"`
 	Content string  `json:"content"`
 	Base64  *string `json:"base64"` // in the place of Content where that is no text
+	Whole   []byte  `json:"*"`
 }
+
+var changeKeys = strings.Fields("path mode deleted dir target content base64")
 
 // pairs are an object of strings; null is an empty one.
 type pairs map[string]string
@@ -163,13 +166,15 @@ func (c *Call) parse(s *jsonscan.Scanner) error {
 	return s.Err()
 }
 
-// extra are the keys that nobody knows.
-func (f *callForm) extra() (out []tape.Field) {
+// extra are the keys of a call that nobody knows.
+func (f *callForm) extra() []tape.Field { return unknown(f.Whole, callKeys) }
+
+func unknown(object []byte, keys []string) (out []tape.Field) {
 	var s jsonscan.Scanner
-	s.Reset(f.Whole)
+	s.Reset(object)
 	for s.Begin('{'); s.More('}'); {
 		key := string(s.Key())
-		if value := s.Raw(); !slices.Contains(callKeys, key) {
+		if value := s.Raw(); !slices.Contains(keys, key) {
 			out = append(out, tape.Field{Name: key, Value: slices.Clone(value)})
 		}
 	}
@@ -178,6 +183,9 @@ func (f *callForm) extra() (out []tape.Field) {
 
 // change has of a file what its sort has alone: of what is gone nothing, of a directory and of a link no content.
 func (f *changeForm) change() (Change, error) {
+	if extra := unknown(f.Whole, changeKeys); len(extra) > 0 { // a misspelt one would be another change
+		return Change{}, fmt.Errorf("%q is no key of a changed file", extra[0].Name)
+	}
 	switch {
 	case f.Path == "":
 		return Change{}, errors.New("a changed file needs a path")
