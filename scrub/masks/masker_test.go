@@ -53,7 +53,7 @@ func TestMask(t *testing.T) {
 		{`"{\"turn_started_at_unix_ms\":1795244930123}"`, `"{\"turn_started_at_unix_ms\":<unix-time>}"`},
 		{`"prompt_cache_key":"019a-bc"`, `"prompt_cache_key":"<cache-key>"`},
 		{`{"event_id":"evt_k2xQvTmwLp","event_id2":"x","id":"event_id"}`, `{"event_id":"<event-id>","event_id2":"x","id":"event_id"}`},
-		{"Chunk ID: 1f3a9c\nWall time: 0.0500 seconds", "Chunk ID: <chunk-id>\nWall time: <duration>"},
+		{"Chunk ID: 1f3a9c\nWall time: 0.0500 seconds", "Chunk ID: 1f3a9c\nWall time: <duration>"},
 		{"pid 12, PID: 345, pid=6 [pid 7] \"pid\":8", "pid <pid>, PID: <pid>, pid=<pid> [pid <pid>] \"pid\":<pid>"},
 		{"Process Group PGID: 128, pgid=9, PGIDs 3", "Process Group PGID: <pid>, pgid=<pid>, PGIDs 3"},
 		{"http://127.0.0.1:43117/x localhost:8080 [::1]:99", "http://127.0.0.1:<port>/x localhost:<port> [::1]:<port>"},
