@@ -48,7 +48,7 @@ var builtin = []mask{
 	{Info: Info{maskTime, "a time of day with seconds, or with AM or PM", "07:08:09"},
 		firsts: digits, seconds: digits + ":", find: findClock},
 	{Info: Info{maskDuration, "a time that something took: in ms or less, or seconds with a fraction or after \"in\"",
-		"3 passed in 0.02 seconds"}, firsts: digits, starts: durationNames, find: findDuration},
+		"3 passed in 0.02 seconds"}, firsts: digits, find: findDuration},
 	{Info: Info{maskUnixTime, "a Unix time of 10 digits or more behind a name such as created or timestamp",
 		`"create_time":1795244930123`}, starts: unixNames, find: shape(maskUnixTime, begins, unixNames, sign+`([0-9]{10,}(?:\.[0-9]+)?)`+wordEnds)},
 	{says: ofNames, Info: Info{maskCacheKey, "the value of prompt_cache_key", `"prompt_cache_key":"019abc"`},

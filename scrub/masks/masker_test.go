@@ -49,6 +49,8 @@ func TestMask(t *testing.T) {
 		{"took 5s", "took <duration>"},
 		{"real\t0m0.003s", "real\t<duration>"},
 		{`"duration_ms": 1234,`, `"duration_ms": <duration>,`},
+		{`"totalDurationMs":417,"write_file":{"total_duration":5,"totalLatencyMs":3.5}`, `"totalDurationMs":<duration>,"write_file":{"total_duration":<duration>,"totalLatencyMs":<duration>}`},
+		{`elapsed_seconds=12; \"wall_time_ms\": 9`, `elapsed_seconds=<duration>; \"wall_time_ms\": <duration>`},
 		{`{"create_time":1795244930123,"created": 1795244930}`, `{"create_time":<unix-time>,"created": <unix-time>}`},
 		{`"{\"turn_started_at_unix_ms\":1795244930123}"`, `"{\"turn_started_at_unix_ms\":<unix-time>}"`},
 		{`"prompt_cache_key":"019a-bc"`, `"prompt_cache_key":"<cache-key>"`},
