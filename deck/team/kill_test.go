@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -125,6 +126,8 @@ func TestKilled(t *testing.T) {
 	})
 }
 
+const stuckFor = 3 * time.Second
+
 // killedPusher kills a pusher at some moment, and returns what it was told is there.
 func killedPusher(t *testing.T, at place, dir string) (told []string) {
 	t.Helper()
@@ -133,13 +136,17 @@ func killedPusher(t *testing.T, at place, dir string) (told []string) {
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
+	var killed atomic.Bool
+	end := func() { killed.Store(true); _ = cmd.Process.Kill() }
 	kill := time.Duration(rand.IntN(15)) * time.Millisecond
+	stuck := time.AfterFunc(stuckFor, end) // it may be waiting for a sweeper that was killed with its blob's claim, for ClaimAge
 	for lines := bufio.NewScanner(out); lines.Scan(); {
+		stuck.Reset(stuckFor)
 		if told = append(told, lines.Text()); len(told) == 3 { // it is at work: from here on the moment is chance
-			time.AfterFunc(kill, func() { _ = cmd.Process.Kill() })
+			time.AfterFunc(kill, end)
 		}
 	}
-	if err := cmd.Wait(); err == nil || len(told) < 3 {
+	if err := cmd.Wait(); err == nil || !killed.Load() {
 		t.Fatalf("the pusher ended by itself: %v %q", err, told)
 	}
 	return told
