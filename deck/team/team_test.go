@@ -73,6 +73,19 @@ func schema(t *testing.T) string {
 	return u.String()
 }
 
+// database is that of a place, without its store.
+func (p place) database(t *testing.T) *sql.DB {
+	t.Helper()
+	driver, source := "pgx", p.runs
+	if file, ok := strings.CutPrefix(p.runs, "sqlite://"); ok {
+		driver, source = "sqlite", "file:"+file+"?_pragma=busy_timeout(30000)&_pragma=foreign_keys(ON)" // as every tapedeck opens it
+	}
+	db, err := sql.Open(driver, source)
+	must(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
 func (p place) open(t *testing.T) *team.Store {
 	t.Helper()
 	s, err := team.Open(t.Context(), p.runs, p.blobs)
