@@ -85,13 +85,18 @@ func (s *Store) Push(ctx context.Context, rec *recording.Recording, o *PushOptio
 	if run.Digest, err = cas.Parse(p.Digest); err != nil {
 		return nil, false, err
 	}
+	there, err = s.enter(ctx, rec, run, file, o)
+	return run, there, err
+}
+
+// enter adds a run that a file holds the packed recording of.
+func (s *Store) enter(ctx context.Context, rec *recording.Recording, run *Run, file string, o *PushOptions) (there bool, err error) {
 	texts, more, err := textsOf(rec)
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
 	run.Unlisted = more
-	there, err = s.add(ctx, run, texts, file, o)
-	return run, there, err
+	return s.add(ctx, run, texts, file, o)
 }
 
 // add brings the blob of a run, then its row and texts.
@@ -137,6 +142,9 @@ func (s *Store) add(ctx context.Context, run *Run, texts []text, file string, o 
 		}
 		if err == nil {
 			err = c.end(ctx, tx)
+		}
+		if err == nil {
+			err = s.db.audit(ctx, tx, run.Project, "push", run.ID)
 		}
 		return err
 	})
@@ -201,18 +209,8 @@ func (s *Store) Pull(ctx context.Context, project, id, file string, progress fun
 		return nil, fmt.Errorf("the blob of %s: %w", run.ID, err)
 	}
 	defer body.Close()
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	if err := run.Receive(body, file, progress); err != nil {
 		return nil, err
-	}
-	hash := cas.NewHasher()
-	_, err = io.Copy(io.MultiWriter(f, hash), &counted{io.LimitReader(body, run.Size+1), 0, run.Size, progress})
-	if err = errors.Join(err, f.Close()); err == nil && hash.Sum() != run.Digest {
-		err = &cas.CorruptError{Digest: run.Digest, Got: hash.Sum()}
-	}
-	if err != nil {
-		os.Remove(file)
-		return nil, fmt.Errorf("the blob of %s: %w", run.ID, err)
 	}
 	return run, nil
 }
@@ -244,7 +242,12 @@ func (s *Store) bury(ctx context.Context, project, id, why string, signer note.S
 	if err := t.sign(signer); err != nil {
 		return nil, err
 	}
-	return t, s.db.within(ctx, func(tx *sql.Tx) error { return s.db.bury(ctx, tx, t) })
+	return t, s.db.within(ctx, func(tx *sql.Tx) error {
+		if err := s.db.bury(ctx, tx, t); err != nil {
+			return err
+		}
+		return s.db.audit(ctx, tx, project, "purge", t.ID)
+	})
 }
 
 // Prune removes the runs of a project that began before a moment and are not among so many that were pushed last; zero is no condition. Sweep takes
