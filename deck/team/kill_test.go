@@ -21,7 +21,7 @@ const runsVar, blobsVar, recordingVar = "TEAM_TEST_RUNS", "TEAM_TEST_BLOBS", "TE
 
 func TestMain(m *testing.M) {
 	if runs := os.Getenv(runsVar); runs != "" {
-		fmt.Println(pushOn(place{runs, os.Getenv(blobsVar)}, os.Getenv(recordingVar)))
+		fmt.Println(pushOn(place{runs: runs, blobs: os.Getenv(blobsVar)}, os.Getenv(recordingVar)))
 		os.Exit(1)
 	}
 	os.Exit(m.Run())

@@ -150,6 +150,11 @@ func (s *Store) add(ctx context.Context, run *Run, texts []text, file string, o 
 	})
 }
 
+// Counted is a reader that tells how much was read of it; progress may be nil.
+func Counted(r io.Reader, total int64, progress func(done, total int64)) io.Reader {
+	return &counted{r, 0, total, progress}
+}
+
 // counted says how much was read of a file.
 type counted struct {
 	r           io.Reader
