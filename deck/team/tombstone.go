@@ -36,6 +36,13 @@ func (t *Tombstone) sign(signer note.Signer) error {
 	return err
 }
 
+// SignedBy is the name of the key that signed the note.
+func (t *Tombstone) SignedBy() string {
+	_, last, _ := strings.Cut(t.Note, "\n\n— ")
+	name, _, _ := strings.Cut(last, " ")
+	return name
+}
+
 // bury puts a tombstone in the place of its run.
 func (d *database) bury(ctx context.Context, tx *sql.Tx, t *Tombstone) error {
 	var seq int64

@@ -11,8 +11,8 @@ import (
 
 // What a server refuses beyond package team.
 var (
-	// ErrRole is wrapped where the token has not the role that the request wants.
-	ErrRole = errors.New("the token has not the role")
+	// ErrRole is wrapped where the token does not have the role that the request wants.
+	ErrRole = errors.New("the token does not have the role")
 	// ErrProject is returned where another project is meant than the token's.
 	ErrProject = errors.New("the token is for another project than --project or tapedeck.yaml says")
 	// ErrBusy is returned where so much is under way for the project, or the store, that this has to be done again later.
