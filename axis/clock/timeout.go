@@ -20,7 +20,7 @@ func (c *Clock) WithTimeout(parent context.Context, d time.Duration) (context.Co
 		return ctx, func() {}
 	}
 	t := newTimer(c, func() { cancel(context.DeadlineExceeded) })
-	t.arm(d)
+	t.arm(d, 0)
 	return ctx, func() {
 		t.Stop()
 		cancel(context.Canceled)

@@ -32,7 +32,7 @@ func (c *Clock) NewTimer(d time.Duration) *Timer {
 		return &Timer{C: host.C, host: host}
 	}
 	t := newTimer(c, nil)
-	t.arm(d)
+	t.arm(d, 0)
 	return t
 }
 
@@ -47,7 +47,7 @@ func (c *Clock) AfterFunc(d time.Duration, f func()) *Timer {
 		return &Timer{host: time.AfterFunc(d, f)}
 	}
 	t := newTimer(c, apart(f))
-	t.arm(d)
+	t.arm(d, 0)
 	return t
 }
 
@@ -95,7 +95,7 @@ func (t *Timer) Reset(d time.Duration) bool {
 		return t.host.Reset(d)
 	}
 	active := t.Stop()
-	t.arm(d)
+	t.arm(d, 0)
 	return active
 }
 
@@ -137,14 +137,14 @@ func (k *Ticker) Reset(d time.Duration) {
 	if d <= 0 {
 		panic("clock: the period of a ticker is not above zero")
 	}
-	k.t.period = d // nobody fires it: it is stopped
-	k.t.arm(d)
+	k.t.arm(d, d)
 }
 
-// arm arms a timer of a paused clock.
-func (t *Timer) arm(d time.Duration) {
+// arm arms a timer of a paused clock, to fire again each period where that is not 0.
+func (t *Timer) arm(d, period time.Duration) {
 	c := t.clock
 	c.mu.Lock()
+	t.period = period
 	now := c.elapsed()
 	t.due = now + min(max(d, 0), math.MaxInt64-now) // one past the clock's end never fires
 	c.order++

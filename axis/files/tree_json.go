@@ -161,7 +161,10 @@ func DecodeTree(r io.Reader) (*Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("files: tree.json: %w: %w", ErrTree, err)
 	}
-	return t, t.Validate()
+	if err := t.Validate(); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 func parseTree(text []byte) (*Tree, error) {
@@ -183,8 +186,8 @@ func parseTree(text []byte) (*Tree, error) {
 		return nil, errors.New("there is more behind its end")
 	case f.Version != TreeVersion:
 		return nil, fmt.Errorf("version %d, this reads version %d", f.Version, TreeVersion)
-	case f.Entries == nil || f.NotCovered == nil:
-		return nil, errors.New("it has no entries, or no not_covered")
+	case f.Root == "" || f.Entries == nil || f.NotCovered == nil:
+		return nil, errors.New("it has no root, no entries, or no not_covered")
 	}
 	return f.tree()
 }
