@@ -119,7 +119,7 @@ func runStoreGrant(ctx context.Context, s *team.Store, t *team.Token, expires st
 		return printJSON(std.out, map[string]any{"name": t.Name, "project": t.Project, "roles": t.Roles, "token": secret})
 	}
 	std.say("the token of %s, which is shown this once; whoever has it sets TAPEDECK_STORE_TOKEN to it", t.Name)
-	_, err = fmt.Fprintln(std.out, secret)
+	_, err = visible.Fprintln(std.out, secret)
 	return err
 }
 
