@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"time"
@@ -27,7 +28,10 @@ import (
 )
 
 // storeFlags name a team's store.
-type storeFlags struct{ runs, blobs, project string }
+type storeFlags struct {
+	runs, blobs, project string
+	retention            []recording.Retention // of the project, as tapedeck.yaml has it for this store
+}
 
 func (o *storeFlags) define(f *pflag.FlagSet) {
 	o.definePlaces(f)
@@ -60,6 +64,9 @@ func (o *storeFlags) resolve() error {
 		o.project = cmp.Or(o.project, s.Project)
 		if o.runs == "" {
 			o.runs, o.blobs = s.Runs, cmp.Or(o.blobs, s.Blobs)
+		}
+		if o.project == s.Project && (s.Runs == "" || o.runs == s.Runs) {
+			o.retention = s.Retention
 		}
 	}
 	if o.runs == "" {
@@ -128,6 +135,8 @@ func storeHint(err error) error {
 		return fmt.Errorf("%w: tapedeck list --store default has those that are there", err)
 	case errors.Is(err, team.ErrNoToken):
 		return fmt.Errorf("%w; TAPEDECK_STORE_TOKEN, or store-tokens in %s, holds it", err, recording.ConfigDir(""))
+	case errors.Is(err, team.ErrHeld):
+		return fmt.Errorf("%w: tapedeck hold --release ID, if its holder agrees", err)
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted: what was acknowledged stays, and the command can be run again")
 	}
@@ -145,6 +154,7 @@ func newPushCommand(std *console) *cobra.Command {
 	})
 	o.define(cmd.Flags())
 	cmd.Flags().BoolVar(&push.Again, "again", false, "also what was purged from the store once")
+	cmd.Flags().StringSliceVar(&push.Tags, "tag", nil, "give the runs this `tag` (repeatable, or with commas)")
 	std.jsonFlag(cmd, "what was pushed as JSON")
 	return cmd
 }
@@ -252,9 +262,16 @@ func (o *runQuery) define(f *pflag.FlagSet) {
 	f.StringVar(&o.query.Model, "model", "", "only those that asked a model with this in its `name`")
 	f.BoolVar(&o.query.Failed, "failed", false, "only those whose program did not exit with 0, or whose recorder did not come to its end")
 	f.Float64Var(&o.query.MinCost, "min-cost", 0, "only those that cost so many `dollars` or more, as far as prices are known")
+	defineTagged(f, &o.query)
 	f.StringVar(&o.since, "since", "", "only what began at this `time` or later: 2026-11-27, 2d, 12h, yesterday, monday")
 	f.StringVar(&o.until, "until", "", "only what began before the end of this `time`")
 	f.IntVar(&o.query.Limit, "limit", team.DefaultLimit, "`N` at most, those that were pushed last")
+}
+
+// defineTagged are the flags that choose by what was said of runs since they were pushed.
+func defineTagged(f *pflag.FlagSet, q *team.Query) {
+	f.StringSliceVar(&q.Tags, "tag", nil, "of a store: only those that have this `tag` (repeatable: all of them)")
+	f.BoolVar(&q.Held, "held", false, "of a store: only those that are on hold")
 }
 
 func newSearchCommand(std *console) *cobra.Command {
@@ -338,7 +355,7 @@ type storedRun struct {
 
 // listStore lists the runs of a store as list does the recordings of a library.
 func listStore(ctx context.Context, s team.Access, o *listOptions, std *console) error {
-	q := &team.Query{Project: o.store.project, Since: o.query.Since, Until: o.query.Until, Model: o.query.Model, Failed: o.query.Failed, MinCost: o.query.MinCost, Limit: o.limit}
+	q := &team.Query{Project: o.store.project, Since: o.query.Since, Until: o.query.Until, Model: o.query.Model, Failed: o.query.Failed, MinCost: o.query.MinCost, Limit: o.limit, Tags: o.tagged.Tags, Held: o.tagged.Held}
 	if o.tree || o.grep != "" || len(o.query.Verdicts) > 0 {
 		return errors.New("--tree, --grep and --verdict are for the recordings of this work tree: tapedeck search finds runs of a store by their texts")
 	}
@@ -374,6 +391,12 @@ func listStore(ctx context.Context, s team.Access, o *listOptions, std *console)
 		if r.Sealed {
 			end += ", sealed"
 		}
+		if r.Hold != nil {
+			end += ", on hold"
+		}
+		for _, tag := range r.Tags {
+			end += " #" + tag
+		}
 		if found := verdicts[r.ID]; len(found) > 0 {
 			r.Verdict = workersVerdict(&found[0])
 		}
@@ -386,28 +409,151 @@ func listStore(ctx context.Context, s team.Access, o *listOptions, std *console)
 	return o.paged(std, func(std *console) error { return writeRows(std.out, rows, colours) })
 }
 
-// gcStore takes away what no run of a store needs, and with flags runs of its project.
+func newTagCommand(std *console) *cobra.Command {
+	var o storeFlags
+	var add, remove []string
+	cmd := command("tag", "ID…", func(cmd *cobra.Command, args []string) error {
+		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
+			return changeRuns(ctx, s, o.project, args, std, func(id string) (*team.Run, error) { return s.Tag(ctx, o.project, id, add, remove) })
+		})
+	})
+	o.define(cmd.Flags())
+	cmd.Flags().StringSliceVar(&add, "add", nil, "give it this `tag` (repeatable, or with commas)")
+	cmd.Flags().StringSliceVar(&remove, "remove", nil, "take this `tag` from it (repeatable, or with commas)")
+	std.jsonFlag(cmd, "the runs as JSON")
+	return cmd
+}
+
+func newHoldCommand(std *console) *cobra.Command {
+	var o storeFlags
+	var reason string
+	var release bool
+	cmd := command("hold", "ID…", func(cmd *cobra.Command, args []string) error {
+		if reason == "" && !release {
+			return errors.New("--reason TEXT is missing: who meets the hold reads it")
+		}
+		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
+			return changeRuns(ctx, s, o.project, args, std, func(id string) (*team.Run, error) {
+				if release {
+					return s.Release(ctx, o.project, id)
+				}
+				return s.Hold(ctx, o.project, id, whoAmI(), reason)
+			})
+		})
+	})
+	o.define(cmd.Flags())
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` that says why")
+	cmd.Flags().BoolVar(&release, "release", false, "end the hold")
+	std.jsonFlag(cmd, "the runs as JSON")
+	return cmd
+}
+
+// whoAmI is the user and the host of this process.
+func whoAmI() string {
+	host, _ := os.Hostname()
+	if u, err := user.Current(); err == nil {
+		return u.Username + "@" + host
+	}
+	return host
+}
+
+// changeRuns changes what a store knows of runs, and says what it knows then.
+func changeRuns(ctx context.Context, s team.Access, project string, names []string, std *console, change func(id string) (*team.Run, error)) error {
+	out := []*team.Run{}
+	var errs []error
+	for _, name := range names {
+		run, err := s.Find(ctx, project, name)
+		if err == nil {
+			run, err = change(run.ID)
+		}
+		if err != nil {
+			errs = append(errs, prefixedError(name, storeHint(err)))
+			continue
+		}
+		if out = append(out, run); std.json {
+			continue
+		}
+		said := "on no hold"
+		if h := run.Hold; h != nil {
+			said = fmt.Sprintf("on hold by %s since %s: %s", h.By, h.At.Local().Format("2006-01-02 15:04:05"), h.Why)
+		}
+		std.say("%s: tags: %s; %s", run.ID, cmp.Or(strings.Join(run.Tags, " "), "none"), said)
+	}
+	if std.json {
+		errs = append(errs, printJSON(std.out, map[string]any{"runs": out}))
+	}
+	return errors.Join(errs...)
+}
+
+// ruleOf reads a rule of retention.
+func ruleOf(r *recording.Retention) (rule team.Rule, err error) {
+	rule.Keep, rule.Tag = r.Keep, r.Tag
+	if r.OlderThan != "" {
+		if rule.Older, err = library.ParseAge(r.OlderThan); err != nil {
+			return rule, prefixedError("older-than", err)
+		}
+	}
+	if r.MaxSize != "" {
+		if rule.MaxSize, err = parseSize(r.MaxSize); err != nil {
+			return rule, prefixedError("max-size", err)
+		}
+	}
+	switch {
+	case r.Keep < 0:
+		return rule, fmt.Errorf("keep: %d: want how many of the newest stay", r.Keep)
+	case r.Tag != "" && !rule.Asks():
+		return rule, errors.New("tag: says which runs it is about: older-than, keep or max-size says which of them go")
+	}
+	return rule, nil
+}
+
+// rules are those of the project's retention in tapedeck.yaml.
+func (o *storeFlags) rules() (rules []team.Rule, err error) {
+	for i := range o.retention {
+		rule, err := ruleOf(&o.retention[i])
+		if err == nil && !rule.Asks() {
+			err = errors.New("want older-than, keep or max-size")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: store: retention: %w", recording.ConfigName, err)
+		}
+		rules = append(rules, rule)
+	}
+	return rules, nil
+}
+
+// rules are those that the flags ask for, else those of tapedeck.yaml.
+func (o *gcOptions) rules() ([]team.Rule, error) {
+	rule, err := ruleOf(&recording.Retention{OlderThan: o.olderThan, Keep: o.keep, MaxSize: o.maxSize, Tag: o.tag})
+	if err != nil {
+		return nil, fmt.Errorf("--%w", err)
+	}
+	if rule.Asks() {
+		return []team.Rule{rule}, nil
+	}
+	return o.store.rules()
+}
+
+// gcStore takes away what no run of a store needs, and runs of its project by rules.
 func gcStore(ctx context.Context, s team.Access, o *gcOptions, std *console) error {
-	age, err := o.age()
+	rules, err := o.rules()
 	if err != nil {
 		return err
 	}
 	if o.dryRun {
-		return errors.New("--dry-run is for the recordings of this work tree: tapedeck list --store has what --older-than and --keep are about")
+		return gcStoreDry(ctx, s, o.store.project, rules, std)
 	}
 	removed := []*team.Tombstone{}
-	if age > 0 || o.keep > 0 {
+	if len(rules) > 0 {
 		key, err := signer(s)
 		if err != nil {
 			return err
 		}
-		var began time.Time
-		if age > 0 {
-			began = time.Now().Add(-age)
-		}
-		gone, err := s.Prune(ctx, o.store.project, began, o.keep, key)
-		if removed = append(removed, gone...); err != nil {
-			return storeHint(err)
+		for i := range rules {
+			gone, err := s.Prune(ctx, o.store.project, &rules[i], key)
+			if removed = append(removed, gone...); err != nil {
+				return storeHint(err)
+			}
 		}
 	}
 	blobs, err := s.Sweep(ctx)
@@ -420,4 +566,27 @@ func gcStore(ctx context.Context, s team.Access, o *gcOptions, std *console) err
 	}
 	std.say("purged %s%s", plural(len(removed), "run", "runs"), took)
 	return storeHint(err)
+}
+
+// gcStoreDry says which runs would go.
+func gcStoreDry(ctx context.Context, s team.Access, project string, rules []team.Rule, std *console) error {
+	out, seen, bytes := []team.Expired{}, make(map[string]bool), int64(0)
+	for i := range rules {
+		expired, err := s.Expired(ctx, project, &rules[i])
+		if err != nil {
+			return storeHint(err)
+		}
+		for _, e := range expired {
+			if !seen[e.ID] {
+				seen[e.ID], out, bytes = true, append(out, e), bytes+e.Size
+			}
+		}
+	}
+	if std.json {
+		return printJSON(std.out, map[string]any{"would_purge": out, "bytes": bytes})
+	}
+	for _, e := range out {
+		visible.Fprintf(std.out, "%s  %s  %s\n", e.ID, e.StartedAt.Local().Format("2006-01-02 15:04:05"), size(e.Size))
+	}
+	return std.say("would purge %s, %s", plural(len(out), "run", "runs"), size(bytes))
 }

@@ -37,16 +37,20 @@ type Access interface {
 	Verdicts(ctx context.Context, project string, ids []string) (map[string][]Verdict, error)
 	Verdict(ctx context.Context, project, id, tapedeck, program string) (*Verdict, error)
 	Remove(ctx context.Context, project, id, why string, signer note.Signer) (*Tombstone, error)
-	Prune(ctx context.Context, project string, began time.Time, keep int, signer note.Signer) ([]*Tombstone, error)
+	Expired(ctx context.Context, project string, r *Rule) ([]Expired, error)
+	Prune(ctx context.Context, project string, r *Rule, signer note.Signer) ([]*Tombstone, error)
+	Tag(ctx context.Context, project, id string, add, remove []string) (*Run, error)
+	Hold(ctx context.Context, project, id, by, why string) (*Run, error)
+	Release(ctx context.Context, project, id string) (*Run, error)
 	Sweep(ctx context.Context) ([]cas.Digest, error)
 }
 
 // Roles of a token. None has another one within it.
 const (
-	RolePush   = "push"
+	RolePush   = "push"   // push, tag
 	RoleRead   = "read"   // list, search, show, pull
 	RoleReplay = "replay" // put, list, cancel and retry jobs
-	RoleAdmin  = "admin"  // purge, gc, push anew what was purged
+	RoleAdmin  = "admin"  // purge, gc, hold, and push anew what was purged
 )
 
 // Roles are all that there are.
@@ -210,7 +214,7 @@ type Act struct {
 	At      time.Time `json:"at"` // by the database's clock
 	Project string    `json:"project"`
 	Token   string    `json:"token"` // the name of who did it; "" for who has the keys of the database
-	What    string    `json:"what"`  // push, pull, show, list, search, verdicts, purge, put-jobs, cancel, retry, jobs, result, grant, revoke
+	What    string    `json:"what"`  // push, pull, show, list, search, verdicts, tag, hold, release, purge, put-jobs, cancel, retry, jobs, result, grant, revoke
 	About   string    `json:"about"` // the id of a run, the name of a token, the number of a job, or ""
 }
 
@@ -228,7 +232,7 @@ func (d *database) audit(ctx context.Context, on querier, project, what, about s
 	return err
 }
 
-// Audit adds a line to the audit: of what the store does not write down by itself, which is all but push, purge, grant and revoke.
+// Audit adds a line to the audit: of what the store does not write down by itself, which is all but push, tag, hold, release, purge, grant and revoke.
 func (s *Store) Audit(ctx context.Context, project, what, about string) error {
 	return s.db.audit(ctx, s.db.db, project, what, about)
 }

@@ -1,7 +1,6 @@
 package team_test
 
 import (
-	"database/sql"
 	"errors"
 	"strings"
 	"testing"
@@ -15,9 +14,7 @@ func TestTokens(t *testing.T) {
 		if at.http {
 			t.Skip("tokens are made by who has the keys")
 		}
-		s, err := team.Open(t.Context(), at.runs, at.blobs)
-		must(t, err)
-		t.Cleanup(func() { s.Close() })
+		s := at.direct(t)
 		secret, err := s.Grant(t.Context(), &team.Token{Name: "ci", Project: "p", Roles: []string{team.RolePush, team.RoleRead}}, 0)
 		must(t, err)
 		who, err := s.Identify(t.Context(), secret)
@@ -62,9 +59,7 @@ func TestExpired(t *testing.T) {
 		if at.http {
 			t.Skip("of the database")
 		}
-		s, err := team.Open(t.Context(), at.runs, at.blobs)
-		must(t, err)
-		t.Cleanup(func() { s.Close() })
+		s := at.direct(t)
 		secret, err := s.Grant(t.Context(), &team.Token{Name: "ci", Roles: team.Roles}, time.Hour)
 		must(t, err)
 		_, err = s.Identify(t.Context(), secret)
@@ -77,16 +72,9 @@ func TestExpired(t *testing.T) {
 }
 
 // raw runs a statement on the database of a place.
-func raw(t *testing.T, at place, statement string) (err error) {
+func raw(t *testing.T, at place, statement string) error {
 	t.Helper()
-	driver, source := "pgx", at.runs
-	if file, ok := strings.CutPrefix(at.runs, "sqlite://"); ok {
-		driver, source = "sqlite", file+"?_pragma=busy_timeout(10000)"
-	}
-	db, err := sql.Open(driver, source)
-	must(t, err)
-	defer db.Close()
-	_, err = db.ExecContext(t.Context(), statement)
+	_, err := at.database(t).ExecContext(t.Context(), statement)
 	return err
 }
 
@@ -96,10 +84,8 @@ func TestAudit(t *testing.T) {
 		if at.http {
 			t.Skip("package remote has that of a server")
 		}
-		s, err := team.Open(t.Context(), at.runs, at.blobs)
-		must(t, err)
-		t.Cleanup(func() { s.Close() })
-		_, _, err = s.Push(team.As(t.Context(), "ci"), made(t, "one", "marigold", "beta", nil), &team.PushOptions{Project: "p"})
+		s := at.direct(t)
+		_, _, err := s.Push(team.As(t.Context(), "ci"), made(t, "one", "marigold", "beta", nil), &team.PushOptions{Project: "p"})
 		must(t, err)
 		sign, _ := signer(t)
 		_, err = s.Remove(t.Context(), "p", "one", "why", sign)

@@ -83,15 +83,34 @@ func schema(t *testing.T) string {
 	return u.String()
 }
 
-func (p place) open(t *testing.T) team.Access {
+// database is that of a place, without its store.
+func (p place) database(t *testing.T) *sql.DB {
+	t.Helper()
+	driver, source := "pgx", p.runs
+	if file, ok := strings.CutPrefix(p.runs, "sqlite://"); ok {
+		driver, source = "sqlite", "file:"+file+"?_pragma=busy_timeout(30000)&_pragma=foreign_keys(ON)" // as every tapedeck opens it
+	}
+	db, err := sql.Open(driver, source)
+	must(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// direct opens the store with its keys.
+func (p place) direct(t *testing.T) *team.Store {
 	t.Helper()
 	s, err := team.Open(t.Context(), p.runs, p.blobs)
 	must(t, err)
 	t.Cleanup(func() { s.Close() })
-	if p.http {
-		return served(t, s)
-	}
 	return s
+}
+
+func (p place) open(t *testing.T) team.Access {
+	t.Helper()
+	if p.http {
+		return served(t, p.direct(t))
+	}
+	return p.direct(t)
 }
 
 // served is a store through a server of its own, which signs as signer does: with a token for each project, as who asks for it would have.
@@ -108,7 +127,12 @@ func served(t *testing.T, s *team.Store) team.Access {
 	})
 	out := &byProject{of: make(map[string]*remote.Client)}
 	for _, project := range []string{"", "p", "other"} {
-		secret, err := s.Grant(t.Context(), &team.Token{Name: "t" + rand.Text(), Project: project, Roles: team.Roles}, time.Hour)
+		token := &team.Token{Name: strings.TrimRight("somebody-"+project, "-"), Project: project, Roles: team.Roles}
+		secret, err := s.Grant(t.Context(), token, time.Hour)
+		if err != nil { // another server of the test has it
+			token.Name = rand.Text()
+			secret, err = s.Grant(t.Context(), token, time.Hour)
+		}
 		must(t, err)
 		out.of[project], err = remote.Open("http://"+l.Addr().String(), secret)
 		must(t, err)

@@ -191,6 +191,7 @@ func (c *Client) Push(ctx context.Context, rec *recording.Recording, o *team.Pus
 	}
 	defer f.Close()
 	query := of(o.Project)
+	query["tag"] = o.Tags
 	if o.Again {
 		query.Set("again", "1")
 	}
@@ -278,9 +279,33 @@ func (c *Client) Remove(ctx context.Context, project, id, why string, _ note.Sig
 }
 
 // Prune implements team.Access.
-func (c *Client) Prune(ctx context.Context, project string, began time.Time, keep int, _ note.Signer) (removed []*team.Tombstone, err error) {
-	err = c.ask(ctx, project, "prune", pruneAsked{began, keep}, &removed)
+func (c *Client) Prune(ctx context.Context, project string, r *team.Rule, _ note.Signer) (removed []*team.Tombstone, err error) {
+	err = c.ask(ctx, project, "prune", r, &removed)
 	return removed, err
+}
+
+// Expired implements team.Access.
+func (c *Client) Expired(ctx context.Context, project string, r *team.Rule) (out []team.Expired, err error) {
+	err = c.ask(ctx, project, "expired", r, &out)
+	return out, err
+}
+
+// Tag implements team.Access.
+func (c *Client) Tag(ctx context.Context, project, id string, add, remove []string) (run *team.Run, err error) {
+	err = c.ask(ctx, project, "tag", tagAsked{id, add, remove}, &run)
+	return run, err
+}
+
+// Hold implements team.Access. It is the token's.
+func (c *Client) Hold(ctx context.Context, project, id, _, why string) (run *team.Run, err error) {
+	err = c.ask(ctx, project, "hold", removeAsked{id, why}, &run)
+	return run, err
+}
+
+// Release implements team.Access.
+func (c *Client) Release(ctx context.Context, project, id string) (run *team.Run, err error) {
+	err = c.ask(ctx, project, "release", runAsked{id}, &run)
+	return run, err
 }
 
 // Sweep implements team.Access. Nobody is told what went: it may have been another project's.

@@ -135,7 +135,7 @@ func TestIsolation(t *testing.T) {
 	none := strings.Repeat("0", len(secret.Digest.String()))
 	for _, c := range []struct{ method, path, body string }{
 		{"POST", "/v1/find", `{"ID":"$id"}`}, {"POST", "/v1/verdict", `{"ID":"$id"}`}, {"POST", "/v1/verdicts", `{"IDs":["$id"]}`},
-		{"POST", "/v1/remove", `{"ID":"$id","Why":"x"}`}, {"GET", "/v1/blob?run=$id&digest=$digest", ""}, {"GET", "/v1/blob?run=own&digest=$digest", ""},
+		{"POST", "/v1/remove", `{"ID":"$id","Why":"x"}`}, {"POST", "/v1/hold", `{"ID":"$id","Why":"x"}`}, {"POST", "/v1/release", `{"ID":"$id"}`}, {"POST", "/v1/tag", `{"ID":"$id","Add":["x"]}`}, {"GET", "/v1/blob?run=$id&digest=$digest", ""}, {"GET", "/v1/blob?run=own&digest=$digest", ""},
 		{"POST", "/v1/search", `{"Text":"$word"}`}, {"POST", "/v1/search", `{"Text":"$word","Query":{"Project":"$project"}}`}, {"POST", "/v1/runs", `{"Project":"$project"}`},
 		{"POST", "/v1/runs?project=$project", `{}`}, {"POST", "/v1/search?project=$project", `{"Text":"$word"}`}, {"POST", "/v1/prune?project=$project", `{}`},
 	} {
@@ -159,7 +159,7 @@ func TestIsolation(t *testing.T) {
 	if _, err := a.Remove(t.Context(), "", "secret", "x", nil); err != nil {
 		t.Errorf("remove what is one's own: %v", err)
 	}
-	if _, err := a.Prune(t.Context(), "", time.Now(), 0, nil); err != nil {
+	if _, err := a.Prune(t.Context(), "", &team.Rule{MaxSize: 1}, nil); err != nil {
 		t.Error(err)
 	}
 	if gone, err := a.Sweep(t.Context()); err != nil || gone != nil {

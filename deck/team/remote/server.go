@@ -224,8 +224,11 @@ func (c *call) push(w http.ResponseWriter, r *http.Request, pace *pace) error {
 	if err := c.may(team.RolePush); err != nil {
 		return err
 	}
-	o := &team.PushOptions{Project: c.who.Project, Again: r.URL.Query().Get("again") != ""}
+	o := &team.PushOptions{Project: c.who.Project, Again: r.URL.Query().Get("again") != "", Tags: r.URL.Query()["tag"]}
 	if err := c.may(team.RoleAdmin); o.Again && err != nil {
+		return err
+	}
+	if err := team.CheckTags(o.Tags...); err != nil {
 		return err
 	}
 	var verdict *library.Verdict
@@ -372,8 +375,27 @@ var methods = map[string]method{
 		}
 		return t, err
 	}),
-	"prune": on(team.RoleAdmin, func(ctx context.Context, c *call, in *pruneAsked) (any, error) {
-		return c.o.Store.Prune(ctx, c.who.Project, in.Began, in.Keep, c.o.Signer)
+	"tag": on(team.RolePush, func(ctx context.Context, c *call, in *tagAsked) (any, error) {
+		run, err := c.o.Store.Tag(ctx, c.who.Project, in.ID, in.Add, in.Remove)
+		return orNothing(run, err)
+	}),
+	"hold": on(team.RoleAdmin, func(ctx context.Context, c *call, in *removeAsked) (any, error) {
+		run, err := c.o.Store.Hold(ctx, c.who.Project, in.ID, c.who.Name, in.Why)
+		return orNothing(run, err)
+	}),
+	"release": on(team.RoleAdmin, func(ctx context.Context, c *call, in *runAsked) (any, error) {
+		run, err := c.o.Store.Release(ctx, c.who.Project, in.ID)
+		return orNothing(run, err)
+	}),
+	"expired": on(team.RoleAdmin, func(ctx context.Context, c *call, in *team.Rule) (any, error) {
+		out, err := c.o.Store.Expired(ctx, c.who.Project, in)
+		if err == nil {
+			err = c.audit(ctx, "list", "")
+		}
+		return orNothing(&out, err)
+	}),
+	"prune": on(team.RoleAdmin, func(ctx context.Context, c *call, in *team.Rule) (any, error) {
+		return c.o.Store.Prune(ctx, c.who.Project, in, c.o.Signer)
 	}),
 	"sweep": on(team.RoleAdmin, func(ctx context.Context, c *call, _ *nothing) (any, error) {
 		_, err := c.o.Store.Sweep(ctx) // of all projects: which blobs went is told nobody

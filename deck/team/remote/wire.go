@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck/team"
 )
@@ -37,7 +36,7 @@ var kinds = []struct {
 	{team.ErrNoRun, http.StatusNotFound, "no_run"}, {team.ErrRemoved, http.StatusGone, "removed"}, {team.ErrAmbiguous, http.StatusBadRequest, "ambiguous"},
 	{team.ErrNoWords, http.StatusBadRequest, "no_words"}, {team.ErrUnfit, http.StatusUnprocessableEntity, "unfit"}, {ErrTooMuch, http.StatusRequestEntityTooLarge, "too_much"},
 	{ErrRequest, http.StatusBadRequest, "bad_request"}, {ErrBusy, http.StatusTooManyRequests, "busy"}, {team.ErrRead, http.StatusServiceUnavailable, "being_read"},
-	{ErrDamaged, http.StatusInternalServerError, "damaged"},
+	{team.ErrHeld, http.StatusConflict, "on_hold"}, {team.ErrChanged, http.StatusConflict, "changed"}, {team.ErrTags, http.StatusBadRequest, "bad_tags"}, {ErrDamaged, http.StatusInternalServerError, "damaged"},
 }
 
 // A refusal is an error as a client was told of it.
@@ -89,9 +88,9 @@ type (
 		Detail  json.RawMessage // which a Verdict's JSON leaves out
 	}
 	removeAsked struct{ ID, Why string }
-	pruneAsked  struct {
-		Began time.Time
-		Keep  int
+	tagAsked    struct {
+		ID          string
+		Add, Remove []string
 	}
 	pushed struct {
 		Run   *team.Run
