@@ -163,9 +163,10 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 	lanes.SameSecrets = sameSecrets(a.rec.Manifest, b.rec.Manifest)
 	lanes.Sides = sidesOfCompare
 	config, err := recording.ReadConfig(a.rec.Manifest.Roots.Tree)
-	if lanes.Side = config.Side; err != nil {
+	if err != nil {
 		return nil, err
 	}
+	lanes.Side = now.SideTraffic(config.Side)
 	lanes.Masked = make(map[string]int)
 	lanes.Format1 = min(a.rec.Manifest.Format, b.rec.Manifest.Format) < recording.ManifestFormat
 	if lanes.Inputs, err = inputs(a, b); err != nil {

@@ -157,6 +157,9 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 		m.Masking = new(recording.Masking)
 	}
 	m.Masking.Rules = masks.Rules
+	if m.Masking.Agents == nil {
+		m.Masking.Agents = recording.AgentsIn(r.o.Argv)
+	}
 	return r, r.describe()
 }
 

@@ -157,7 +157,14 @@ func (r *replayer) loadBook() error {
 		return err
 	}
 	config, err := recording.ReadConfig(r.config()) // as it is now
-	r.side = config.Side
+	if err != nil {
+		return err
+	}
+	now, _, err := r.rec.Manifest.MaskingNow(r.config())
+	if err != nil {
+		return err
+	}
+	r.side = now.SideTraffic(config.Side)
 	r.book.TellSideTraffic(r.side)
 	if errFork := r.fork.divide(r); errFork != nil {
 		return errFork

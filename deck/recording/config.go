@@ -14,12 +14,14 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/plainyaml"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // ConfigName is the file at the top of a work tree that says how its runs are recorded:
 //
 //	masks:
+//	  agents: [claude-code]         # whose masks are used; absent: of those on the command line
 //	  off: [time]                   # masks that are not used here
 //	  add:
 //	    - name: build-id            # stands as <build-id> in what is compared
@@ -58,6 +60,16 @@ type Store struct {
 	Runs    string `yaml:"runs"`
 	Blobs   string `yaml:"blobs"`
 	Project string `yaml:"project"`
+
+	Retention []Retention `yaml:"retention"` // a run goes when one of them lets it go
+}
+
+// A Retention says which runs of a store's project go, as the flags of gc that are called so do.
+type Retention struct {
+	OlderThan string `yaml:"older-than"`
+	Keep      int    `yaml:"keep"`
+	MaxSize   string `yaml:"max-size"`
+	Tag       string `yaml:"tag"`
 }
 
 // A Price is what a model costs, in USD per million tokens.
@@ -84,11 +96,11 @@ func ReadConfig(root string) (c Config, err error) {
 	if err == nil {
 		err = plainyaml.Decode(b, maxConfig, &c)
 	}
-	if c.Headers != nil {
-		if c.Masks == nil {
-			c.Masks = new(Masking)
-		}
-		c.Masks.Headers = c.Headers
+	if c.Headers != nil && c.Masks == nil {
+		c.Masks = new(Masking)
+	}
+	if c.Masks != nil {
+		c.Masks.Headers, c.Masks.Rules = c.Headers, masks.Rules
 	}
 	if err == nil {
 		c.Upstreams = lowered(c.Upstreams)
@@ -111,9 +123,9 @@ func lowered(upstreams map[string]string) map[string]string {
 
 // check refuses what cannot be used.
 func (c *Config) check() error {
-	_, masks := c.Masks.Masker(&Roots{})
+	_, masking := c.Masks.Masker(&Roots{})
 	_, prices := c.PriceTable()
-	return cmp.Or(masks, c.Side.Check(), c.Test.check(), within("upstreams", network.CheckUpstreams(c.Upstreams)), within("secrets", checkNames(c.Secrets)), prices)
+	return cmp.Or(masking, c.Side.Check(), c.Test.check(), within("upstreams", network.CheckUpstreams(c.Upstreams)), within("secrets", checkNames(c.Secrets)), prices)
 }
 
 // maxSecretNames bounds secrets.

@@ -15,10 +15,12 @@ import (
 // Masking says which volatile facts are masked beside or without those that tapedeck knows. It stands in recording.json,
 // for a replay must mask as its recording did.
 type Masking struct {
-	Off     []string  `json:"off" yaml:"off"`
-	Add     []OwnMask `json:"add" yaml:"add"`
-	Headers *Headers  `json:"headers,omitempty" yaml:"-"` // beside masks in the file
-	Rules   int       `json:"rules,omitempty" yaml:"-"`   // version of the masks that tapedeck knows (masks.Rules); none is 1
+	Off []string  `json:"off" yaml:"off"`
+	Add []OwnMask `json:"add" yaml:"add"`
+	// Agents name those whose masks are used beside the ones of every program; nil for those of the command line.
+	Agents  []string `json:"agents,omitempty" yaml:"agents"`
+	Headers *Headers `json:"headers,omitempty" yaml:"-"` // beside masks in the file
+	Rules   int      `json:"rules,omitempty" yaml:"-"`   // version of the masks that tapedeck knows (masks.Rules); none is 1
 }
 
 // Headers says which headers of requests compare beside or without those that tapedeck compares by itself.
@@ -73,6 +75,11 @@ func (m *Manifest) MaskingNow(config string) (now *Masking, changed bool, err er
 			*now = *m.Masking
 		}
 	}
+	if now.Agents == nil && m.Masking != nil {
+		if now.Agents = m.Masking.Agents; m.Masking.Rules < masks.Rules {
+			now.Agents = agentsBefore
+		}
+	}
 	now.Rules = masks.Rules
 	return now, !now.SameAs(m.Masking), nil
 }
@@ -82,7 +89,7 @@ func (m *Masking) SameAs(o *Masking) bool {
 	if m == nil || o == nil {
 		m, o = cmp.Or(m, new(Masking)), cmp.Or(o, new(Masking))
 	}
-	return slices.Equal(m.Off, o.Off) && slices.Equal(m.Add, o.Add) && max(m.Rules, 1) == max(o.Rules, 1)
+	return slices.Equal(m.Off, o.Off) && slices.Equal(m.Add, o.Add) && slices.Equal(m.Agents, o.Agents) && max(m.Rules, 1) == max(o.Rules, 1)
 }
 
 // OwnHeaders are those of requests that compare or not; nil for what tapedeck knows.
@@ -104,17 +111,22 @@ func (m *Masking) Masker(r *Roots) (*masks.Masker, error) {
 
 func (m *Masking) options(r *Roots) (*masks.Options, error) {
 	o := &masks.Options{Home: r.Home, WorkTree: r.Tree, Temp: r.Temp}
+	all, err := m.agentMasks()
+	if err != nil {
+		return nil, err
+	}
 	if m != nil {
 		o.Disabled = slices.DeleteFunc(slices.Clone(m.Off), func(name string) bool {
-			return name == maskTelemetry || slices.ContainsFunc(screenMasks(), func(s screenMask) bool { return s.Name == name })
+			return name == maskTelemetry || isAgentMask(name) || slices.ContainsFunc(screenMasks(), func(s screenMask) bool { return s.Name == name })
 		})
-		for _, own := range m.Add {
-			re, err := regexp.Compile(own.Pattern)
-			if err != nil {
-				return nil, fmt.Errorf("mask %q: %w", own.Name, err)
-			}
-			o.Extra = append(o.Extra, masks.Extra{Name: own.Name, Pattern: re, Drop: own.Drop})
+		all = append(all, m.Add...)
+	}
+	for _, own := range all {
+		re, err := regexp.Compile(own.Pattern)
+		if err != nil {
+			return nil, fmt.Errorf("mask %q: %w", own.Name, err)
 		}
+		o.Extra = append(o.Extra, masks.Extra{Name: own.Name, Pattern: re, Drop: own.Drop})
 	}
 	return o, o.Check()
 }
@@ -157,6 +169,13 @@ func (m *Manifest) maskUses() []MaskUse {
 	out = append(out, MaskUse{Name: fidelity.AnswerIDs, What: "ids and times that a provider makes up for each answer, where two answers " +
 		"differ in nothing else: a verdict counts them; always on", Example: `"id":"chatcmpl-9xKf2"`})
 	out = append(out, m.screenMaskUses()...)
+	for _, a := range agents {
+		for _, k := range a.masks {
+			if !slices.ContainsFunc(out, func(u MaskUse) bool { return u.Name == k.Name }) {
+				out = append(out, MaskUse{k.Name, "of " + a.name + ", where it runs", k.Pattern, off[k.Name], m.Masks[k.Name]})
+			}
+		}
+	}
 	for _, k := range own {
 		out = append(out, MaskUse{k.Name, "of " + ConfigName, k.Pattern, off[k.Name], m.Masks[k.Name]})
 	}

@@ -28,7 +28,7 @@ func TestMaskingDocMasks(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("\n| mask | what | example |\n|---|---|---|\n")
 	for _, m := range (*Recording)(nil).MaskUses() {
-		fmt.Fprintf(&table, "| `%s` | %s | `%s` |\n", m.Name, m.What, m.Example)
+		fmt.Fprintf(&table, "| `%s` | %s | `%s` |\n", m.Name, m.What, strings.ReplaceAll(m.Example, "|", `\|`))
 	}
 	table.WriteString("\n")
 	page := readMaskingPage(t)

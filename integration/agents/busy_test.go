@@ -121,7 +121,7 @@ func toolsOf(agent string) agentTools {
 }
 
 // TestBusy records each of BusyRows and replays it $TAPEDECK_AGENTS_REPLAYS times, once by default: all of them green. It is recorded as
-// often as $TAPEDECK_AGENTS_ROUNDS says, once by default; $TAPEDECK_AGENTS_PLAIN says that no tapedeck.yaml lies beside the work.
+// often as $TAPEDECK_AGENTS_ROUNDS says, once by default.
 func TestBusy(t *testing.T) {
 	modules := os.Getenv("TAPEDECK_AGENTS")
 	if modules == "" {
@@ -147,9 +147,6 @@ func (row BusyRow) test(t *testing.T, b *run.Box, modules string) {
 	r := Busy[row.Agent]
 	program := r.program(t, modules)
 	r.prepare(b)
-	if os.Getenv("TAPEDECK_AGENTS_PLAIN") == "" {
-		b.WriteFile(filepath.Join(b.Work, "tapedeck.yaml"), busyMasks)
-	}
 	if row.Agent == "openai-agents" {
 		program[1] = filepath.Join(b.Work, "agent.cjs")
 		b.WriteFile(program[1], sdkAgent)

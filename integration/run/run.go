@@ -109,7 +109,8 @@ func (b *Box) mkdir(path string) {
 	if _, err := os.Stat(path); err == nil {
 		return
 	}
-	if err := os.MkdirAll(path, 0o755); err != nil {
+	b.mkdir(filepath.Dir(path)) // each is the user's own
+	if err := os.Mkdir(path, 0o755); err != nil {
 		b.t.Fatal(err)
 	}
 	if err := b.as.own(path); err != nil {

@@ -193,7 +193,6 @@ const (
 	maskUnixTime  = "unix-time"
 	maskCacheKey  = "cache-key"
 	maskEventID   = "event-id"
-	maskChunkID   = "chunk-id"
 	maskLinks     = "links"
 	maskID        = "id"
 	maskPID       = "pid"

@@ -84,8 +84,7 @@ func IsPath(mask string) bool { return sayings[mask] == ofPlace }
 func IsDuration(mask string) bool { return mask == maskDuration }
 
 // Unrepeatable tells whether the mask takes out what no replay gives again, though it gives time and randomness: how many links a
-// directory has, which is now the 1 of an overlay, which lines a program logs by chance, and what is drawn from a generator that each
-// thread of a pool has of its own, whichever of them comes to draw.
+// directory has, which is now the 1 of an overlay.
 func Unrepeatable(mask, now string) bool {
-	return mask == maskLinks && strings.TrimSpace(now) == "1" || mask == maskChunkID || mask == maskCodexModels || mask == maskGeminiStartup
+	return mask == maskLinks && strings.TrimSpace(now) == "1"
 }

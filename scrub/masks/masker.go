@@ -41,7 +41,7 @@ type Extra struct {
 }
 
 // Rules is the version of the masks that a recording is made with now.
-const Rules = 2
+const Rules = 3
 
 var maskName = lazyregexp.New(`^[a-z0-9][a-z0-9-]{0,31}$`)
 

@@ -163,7 +163,7 @@ func unitOf(rest string, before []byte) (ms float64, width int) {
 	}
 	named := before[max(0, len(before)-len("total_duration\\\": ")):]
 	switch {
-	case bytes.Contains(named, []byte("seconds")):
+	case bytes.Contains(named, []byte("sec")):
 		return 1000, len(rest)
 	case bytes.Contains(named, []byte("total_duration")):
 		return 1e-6, len(rest)

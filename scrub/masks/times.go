@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
@@ -91,14 +93,45 @@ var unixNames = []string{
 	"created_at_unix_ms",
 }
 
+var tookWords = []string{"in ", "took ", "elapsed ", "elapsed: "}
+
+// A number is a duration behind a name that says what was measured and in which unit: "totalDurationMs": 417. total_duration is Ollama's.
 var (
-	durationNames = []string{"duration_ms", "durationMs", "duration_seconds", "apiDurationMs", "elapsed_ms", "elapsed_seconds",
-		"latency_ms", "latencyMs", "totalLatencyMs", "ttft_ms",
-		"total_duration", "wall_time_seconds", "wall_time_ms"}
-	tookWords = []string{"in ", "took ", "elapsed ", "elapsed: "}
+	measures     = []string{"duration", "elapsed", "latency", "ttft", "walltime", "wall_time"}
+	measureUnits = []string{"ms", "millis", "milliseconds", "secs", "seconds"}
+	number       = lazyregexp.New(`^([0-9]+(?:\.[0-9]+)?)` + wordEnds)
 )
 
-var namedDurations = shape(maskDuration, begins, durationNames, sign+`([0-9]+(?:\.[0-9]+)?)`+wordEnds)
+const ollamaDuration = "total_duration"
+
+// namedDuration returns the end of the number at i where its name says that it is a duration; i where there is none.
+func (s *search) namedDuration(i int) int {
+	const quotes = `\"' `
+	b := s.before(i)
+	b = bytes.TrimRight(b[max(0, len(b)-64):], quotes)
+	if len(b) == 0 || b[len(b)-1] != ':' && b[len(b)-1] != '=' {
+		return i
+	}
+	b = bytes.TrimRight(b[:len(b)-1], quotes)
+	if len(b) == 0 || b[len(b)-1]|0x20 != 's' && b[len(b)-1] != 'n' || !isMeasure(b[bytes.LastIndexFunc(b, notOfWord)+1:]) {
+		return i
+	}
+	if m := number.FindSubmatchIndex(s.b[i:]); m != nil {
+		return i + m[3]
+	}
+	return i
+}
+
+func notOfWord(r rune) bool { return r >= utf8.RuneSelf || !chars.Word[byte(r)] }
+
+func isMeasure(name []byte) bool {
+	name = bytes.ToLower(name)
+	return string(name) == ollamaDuration || slices.ContainsFunc(measureUnits, func(unit string) bool {
+		what, ok := bytes.CutSuffix(name, []byte(unit))
+		what = bytes.TrimSuffix(what, []byte("_"))
+		return ok && slices.ContainsFunc(measures, func(m string) bool { return bytes.HasSuffix(what, []byte(m)) })
+	})
+}
 
 // units of durations, the longer names first.
 var units = []struct {
@@ -110,12 +143,11 @@ var units = []struct {
 }
 
 func findDuration(s *search, i int) int {
-	if !chars.IsDigit(s.b[i]) {
-		return namedDurations(s, i)
-	}
 	end, sure := durationAt(s.b, i)
 	if end == i || !sure && !took(s.before(i)) || !s.number(i) || !s.ends(end) {
-		return i
+		if end = s.namedDuration(i); end == i {
+			return i
+		}
 	}
 	s.take(i, end, maskDuration)
 	return end
