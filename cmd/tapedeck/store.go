@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/queue"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/team"
 	"github.com/tapedeck-dev/tapedeck/deck/team/remote"
@@ -65,6 +66,10 @@ func runStoreServe(ctx context.Context, s *team.Store, o *storeServeOptions, std
 	if server.Signer, err = seal.LoadKey(recording.ConfigDir("")); err != nil {
 		return err
 	}
+	if server.Queue, err = queue.Open(ctx, s); err != nil {
+		return err
+	}
+	defer server.Queue.Close()
 	scheme := "http"
 	if o.cert != "" || o.key != "" {
 		pair, err := tls.LoadX509KeyPair(o.cert, o.key)

@@ -20,8 +20,10 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/tapedeck-dev/tapedeck/deck/derive/derivetest"
+	"github.com/tapedeck-dev/tapedeck/deck/gate"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
+	"github.com/tapedeck-dev/tapedeck/deck/queue"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/team"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -38,6 +40,7 @@ func must(t testing.TB, err error) {
 type rig struct {
 	t     *testing.T
 	store *team.Store
+	queue *queue.Queue
 	url   string
 }
 
@@ -47,18 +50,26 @@ func newRig(t *testing.T, o *Options) *rig {
 	s, err := team.Open(t.Context(), "sqlite://"+filepath.Join(dir, "runs.sqlite"), "file://"+filepath.Join(dir, "blobs"))
 	must(t, err)
 	t.Cleanup(func() { s.Close() })
-	skey, _, err := note.GenerateKey(nil, "server")
+	o.Store, o.Signer = s, testSigner(t)
+	o.Queue, err = queue.Open(t.Context(), s)
 	must(t, err)
-	o.Store = s
-	o.Signer, err = note.NewSigner(skey)
-	must(t, err)
+	t.Cleanup(o.Queue.Close)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- New(o).Serve(ctx, l) }()
 	t.Cleanup(func() { stop(); must(t, <-ended) })
-	return &rig{t, s, "http://" + l.Addr().String()}
+	return &rig{t, s, o.Queue, "http://" + l.Addr().String()}
+}
+
+func testSigner(t *testing.T) note.Signer {
+	t.Helper()
+	skey, _, err := note.GenerateKey(nil, "server")
+	must(t, err)
+	s, err := note.NewSigner(skey)
+	must(t, err)
+	return s
 }
 
 // token makes a token of a project.
@@ -207,8 +218,10 @@ func TestUnknown(t *testing.T) {
 func TestRoles(t *testing.T) {
 	r := newRig(t, &Options{SearchStep: time.Millisecond})
 	wants := map[string]string{"POST /v1/push": team.RolePush, "GET /v1/blob": team.RoleRead}
-	for name, m := range methods {
-		wants["POST /v1/"+name] = m.role
+	for _, some := range []map[string]method{methods, jobMethods} {
+		for name, m := range some {
+			wants["POST /v1/"+name] = m.role
+		}
 	}
 	for _, role := range team.Roles {
 		token := r.token(role, "p", role)
@@ -261,6 +274,88 @@ func TestAudited(t *testing.T) {
 	}
 	if b, _ := json.Marshal(acts); bytes.Contains(b, []byte("marigold")) {
 		t.Errorf("%s", b)
+	}
+}
+
+// TestJobs: who puts jobs sees those of the project alone, by numbers that count nothing.
+func TestJobs(t *testing.T) {
+	r := newRig(t, &Options{})
+	mine, theirs := r.token("a", "mine", team.RoleReplay), r.token("b", "theirs", team.Roles...)
+	a, b := r.client(mine).Queue(), r.client(theirs).Queue()
+	first, err := a.Put(t.Context(), []queue.Job{{What: queue.Test, Run: "one"}, {What: queue.Verify, Run: "two", Timeout: time.Minute}}, &queue.PutOptions{Priority: 1})
+	must(t, err)
+	others, err := b.Put(t.Context(), []queue.Job{{What: queue.Test, Run: "secret"}, {What: queue.Retention, Rule: team.Rule{Keep: 1}}}, nil)
+	must(t, err)
+	second, err := a.Put(t.Context(), []queue.Job{{What: queue.Replay, Run: "three"}}, nil)
+	must(t, err)
+	if len(first) != 2 || len(second) != 1 || second[0] == first[1]+3 {
+		t.Errorf("put %v and %v", first, second)
+	}
+	list, err := a.List(t.Context(), "", 10)
+	if must(t, err); len(list) != 3 || list[0].ID != second[0] || list[0].Run != "three" || list[2].Priority != 1 {
+		t.Errorf("listed %+v", list)
+	}
+	if n, err := a.Workers(t.Context(), "", ""); err != nil || n != 0 {
+		t.Errorf("%d workers, %v", n, err)
+	}
+	direct, err := r.queue.List(t.Context(), "theirs", 10)
+	must(t, err)
+	for _, id := range []int64{others[0], direct[0].ID, direct[1].ID, -1, 0, 1 << 41, 1 << 62} { // as they are told of, as they are, and none
+		if id == first[0] || id == first[1] || id == second[0] {
+			continue
+		}
+		for name, f := range map[string]func(context.Context, string, ...int64) error{"cancel": a.Cancel, "retry": a.Retry} {
+			if err := f(t.Context(), "", id); !errors.Is(err, queue.ErrNoJob) || err.Error() != fmt.Sprintf("job %d: %v", id, queue.ErrNoJob) {
+				t.Errorf("%s %d: %v", name, id, err)
+			}
+		}
+		status, got := r.raw(mine, "POST", "/v1/ended", fmt.Sprintf(`{"IDs":[%d]}`, id))
+		if _, want := r.raw(mine, "POST", "/v1/ended", `{"IDs":[987654321]}`); status != 200 || got != strings.Replace(want, "987654321", fmt.Sprint(id), 1) {
+			t.Errorf("ended %d: %s", id, got)
+		}
+	}
+	must(t, a.Cancel(t.Context(), "", first[0]))
+	var ended []string
+	ctx, stop := context.WithCancel(t.Context())
+	summary, err := a.Wait(ctx, append(first, second...), func(g *gate.Result) { ended = append(ended, g.Name+" "+g.Why); stop() }, func(err error) { t.Error(err) })
+	if !errors.Is(err, context.Canceled) || strings.Join(ended, ",") != "one cancelled" || summary.Left != 2 {
+		t.Errorf("ended %q, %+v, %v", ended, summary, err)
+	}
+	list, err = a.List(t.Context(), "", 10, "cancelled")
+	if must(t, err); len(list) != 3 { // who waits no more has cancelled the others
+		t.Errorf("cancelled: %+v", list)
+	}
+	must(t, a.Retry(t.Context(), "", first[0]))
+	for _, bad := range []queue.Job{{What: "rm"}, {What: queue.Test, Timeout: -1}, {What: queue.Test, Timeout: longestJob + 1}} {
+		if _, err := b.Put(t.Context(), []queue.Job{bad}, nil); !errors.Is(err, ErrRequest) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	if _, err := a.Put(t.Context(), []queue.Job{{What: queue.Retention, Rule: team.Rule{Keep: 1}}}, nil); !errors.Is(err, ErrRole) {
+		t.Errorf("who may not purge puts a retention: %v", err)
+	}
+	if _, err := a.Put(t.Context(), []queue.Job{{What: queue.Test, Project: "theirs"}}, nil); !errors.Is(err, ErrProject) {
+		t.Errorf("a job of another project: %v", err)
+	}
+	if left, err := r.queue.List(t.Context(), "theirs", 10); err != nil || len(left) != 2 || left[0].State != direct[0].State {
+		t.Errorf("theirs: %+v, %v", left, err)
+	}
+}
+
+// TestNumbers: what hides a number finds it, and another project's does not.
+func TestNumbers(t *testing.T) {
+	s := New(&Options{Signer: testSigner(t)})
+	n, err := s.numbersOf("p")
+	must(t, err)
+	other, err := s.numbersOf("q")
+	must(t, err)
+	seen := make(map[int64]bool)
+	for _, id := range []int64{0, 1, 2, 3, 1000, 1<<40 - 1, 1 << 40, 1<<63 - 1} {
+		shown := n.hide(id)
+		if n.find(shown) != id && id < 1<<40 || seen[shown] || id < 1<<40 && shown == other.hide(id) || shown < 0 {
+			t.Errorf("%d is shown as %d, found as %d", id, shown, n.find(shown))
+		}
+		seen[shown] = true
 	}
 }
 

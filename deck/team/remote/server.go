@@ -25,6 +25,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
+	"github.com/tapedeck-dev/tapedeck/deck/queue"
 	"github.com/tapedeck-dev/tapedeck/deck/team"
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
@@ -32,6 +33,7 @@ import (
 // Options say what a server gives, and how much of it. Zero fields have the defaults named beside them.
 type Options struct {
 	Store       *team.Store
+	Queue       *queue.Queue  // of the store; nil answers nothing about jobs
 	Signer      note.Signer   // of tombstones
 	MaxPush     int64         // bytes of a packed recording; DefaultMaxPush
 	MaxUnpacked int64         // bytes of what is in one; packed.DefaultMaxBytes
@@ -167,6 +169,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, pace *pace) error
 	default:
 		name, post := strings.CutPrefix(at, "POST ")
 		m, known := methods[name]
+		if !known {
+			m, known = jobMethods[name]
+		}
 		if !post || !known {
 			return ErrRequest
 		}
