@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -195,7 +196,7 @@ func orNever(ms int64) *time.Time {
 func (s *Store) Identify(ctx context.Context, secret string) (*Token, error) {
 	rest, _ := strings.CutPrefix(secret, tokenPrefix)
 	id, _, _ := strings.Cut(rest, "_")
-	t, want, now := new(Token), "", int64(0)
+	t, want, now := new(Token), strings.Repeat("-", 64), int64(0) // which is no digest
 	err := s.db.each(ctx, s.db.db, "SELECT name, project, roles, made, expires, revoked, digest, "+s.db.nowMS+" FROM tokens WHERE id = ?", []any{id}, func(scan func(...any) error) (err error) {
 		t, err = scanToken(scan, &want, &now)
 		return err
@@ -275,7 +276,7 @@ func (s *Store) PushPacked(ctx context.Context, file string, limits packed.Limit
 		return nil, false, err
 	}
 	defer temp.Remove()
-	rec, err := library.Of(temp.Dir).Unpack(ctx, file, &library.UnpackOptions{Output: temp.Dir + "/" + library.UnpackedName, Limits: limits})
+	rec, err := library.Of(temp.Dir).Unpack(ctx, file, &library.UnpackOptions{Output: filepath.Join(temp.Dir, library.UnpackedName), Limits: limits})
 	if err != nil {
 		return nil, false, unfit(err)
 	}

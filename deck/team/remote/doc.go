@@ -8,7 +8,7 @@
 //	GET  /v1/blob   ?run=ID&digest=D: the bytes of the packed recording, if they are still those
 //
 // Each has Authorization: Bearer TOKEN. The project is the token's; ?project=P, from who means a certain one, is refused where it is another. methods
-// says which role a NAME wants. A token that is unknown, was revoked or is over its time is 401, in the same words; a role that is missing 403.
+// and jobMethods say which role a NAME wants. A token that is unknown, was revoked or is over its time is 401, in the same words; a role that is missing 403.
 //
 // Isolation: every statement on runs has the token's project. What another project has is answered as what nobody has. Numbers of jobs, which
 // count those of all projects, are given out encrypted. A sweep does not say what it took away. A search, which takes longer the more texts of the

@@ -130,6 +130,9 @@ func (s *Server) say(w http.ResponseWriter, r *http.Request, pace *pace, result 
 			s.log.Error("a request failed", "request", r.URL.Path, "error", err)
 		}
 	}
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		s.log.Warn("a request was refused", "request", r.URL.Path, "why", a.Error.Code, "peer", r.RemoteAddr)
+	}
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
