@@ -32,6 +32,8 @@ type Access interface {
 	Close() error
 	Push(ctx context.Context, rec *recording.Recording, o *PushOptions) (run *Run, there bool, err error)
 	Pull(ctx context.Context, project, id, file string, progress func(done, total int64)) (*Run, error)
+	// Blob gives n bytes of the packed recording of a run from an offset on, all that follow where n is less than 0. Nobody has hashed them.
+	Blob(ctx context.Context, run *Run, from, n int64) (io.ReadCloser, error)
 	Find(ctx context.Context, project, id string) (*Run, error)
 	Runs(ctx context.Context, q *Query) ([]Run, error)
 	Search(ctx context.Context, text string, q *Query) ([]Hit, error)
@@ -215,7 +217,7 @@ type Act struct {
 	At      time.Time `json:"at"` // by the database's clock
 	Project string    `json:"project"`
 	Token   string    `json:"token"` // the name of who did it; "" for who has the keys of the database
-	What    string    `json:"what"`  // push, pull, show, list, search, verdicts, tag, hold, release, purge, put-jobs, cancel, retry, jobs, result, grant, revoke
+	What    string    `json:"what"`  // push, pull, show, read, list, search, verdicts, tag, hold, release, purge, put-jobs, cancel, retry, jobs, result, grant, revoke
 	About   string    `json:"about"` // the id of a run, the name of a token, the number of a job, or ""
 }
 
@@ -316,7 +318,7 @@ func (r *Run) Receive(body io.Reader, file string, progress func(done, total int
 	return nil
 }
 
-// Blob gives n bytes of the packed recording of a run from an offset on, all that follow where n is less than 0.
+// Blob implements Access.
 func (s *Store) Blob(ctx context.Context, run *Run, from, n int64) (io.ReadCloser, error) {
 	return s.blobs.Get(ctx, run.Digest, from, n)
 }

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -20,7 +21,7 @@ import (
 type (
 	putAsked struct {
 		Jobs    []queue.Job
-		Options queue.PutOptions
+		Options *queue.PutOptions // nil for the usual
 	}
 	workersAsked struct{ Program string }
 	listAsked    struct {
@@ -36,7 +37,7 @@ const longestJob = 24 * time.Hour
 // jobMethods are the methods about jobs.
 var jobMethods = map[string]method{
 	"put": onJobs(func(ctx context.Context, c *jobCall, in *putAsked) (any, error) {
-		o := &in.Options
+		o := cmp.Or(in.Options, new(queue.PutOptions))
 		if len(in.Jobs) > maxRuns || o.Priority < 0 || o.Priority > 4 || o.Attempts < 0 || o.Attempts > math.MaxInt16 {
 			return nil, ErrRequest
 		}
@@ -51,13 +52,10 @@ var jobMethods = map[string]method{
 			j.Project = c.who.Project
 		}
 		ids, err := c.q.Put(ctx, in.Jobs, o)
-		if err == nil {
-			err = c.audit(ctx, "put-jobs", fmt.Sprint(len(ids)))
-		}
 		for i := range ids {
 			ids[i] = c.numbers.hide(ids[i])
 		}
-		return orNothing(&ids, err)
+		return c.audited(ctx, "put-jobs", fmt.Sprint(len(ids)), ids, err)
 	}),
 	"workers": onJobs(func(ctx context.Context, c *jobCall, in *workersAsked) (any, error) {
 		return c.q.Workers(ctx, c.who.Project, in.Program)
@@ -67,13 +65,10 @@ var jobMethods = map[string]method{
 			return nil, ErrRequest
 		}
 		jobs, err := c.q.List(ctx, c.who.Project, in.Limit, in.States...)
-		if err == nil {
-			err = c.audit(ctx, "jobs", "")
-		}
 		for i := range jobs {
 			jobs[i].ID = c.numbers.hide(jobs[i].ID)
 		}
-		return orNothing(&jobs, err)
+		return c.audited(ctx, "jobs", "", jobs, err)
 	}),
 	"cancel": onJobs(func(ctx context.Context, c *jobCall, in *jobsAsked) (any, error) {
 		return nothing{}, c.each(ctx, "cancel", in, c.q.Cancel)
@@ -92,12 +87,14 @@ var jobMethods = map[string]method{
 		found, err := c.q.Ended(ctx, c.who.Project, ids)
 		out := make(map[int64]*gate.Result, len(found))
 		for id, r := range found {
-			if r.Name != "" {
-				err = errors.Join(err, c.audit(ctx, "result", r.Name))
+			if out[c.numbers.hide(id)] = r; r.Name != "" && err == nil {
+				err = c.audit(ctx, "result", r.Name)
 			}
-			out[c.numbers.hide(id)] = r
 		}
-		return orNothing(&out, err)
+		if err != nil {
+			return nil, err
+		}
+		return out, nil
 	}),
 }
 
@@ -191,47 +188,42 @@ func (c *Client) Queue() queue.Jobs { return jobs{c} }
 type jobs struct{ c *Client }
 
 // Put implements queue.Jobs. All jobs are of one project.
-func (j jobs) Put(ctx context.Context, all []queue.Job, o *queue.PutOptions) (ids []int64, err error) {
-	asked := putAsked{Jobs: all}
-	if o != nil {
-		asked.Options = *o
+func (j jobs) Put(ctx context.Context, all []queue.Job, o *queue.PutOptions) ([]int64, error) {
+	if len(all) == 0 {
+		return nil, nil
 	}
-	if len(all) > 0 {
-		err = j.c.ask(ctx, all[0].Project, "put", asked, &ids)
-	}
-	return ids, err
+	return ask[[]int64](ctx, j.c, all[0].Project, "put", putAsked{all, o})
 }
 
 // Workers implements queue.Jobs.
-func (j jobs) Workers(ctx context.Context, project, program string) (n int, err error) {
-	err = j.c.ask(ctx, project, "workers", workersAsked{program}, &n)
-	return n, err
+func (j jobs) Workers(ctx context.Context, project, program string) (int, error) {
+	return ask[int](ctx, j.c, project, "workers", workersAsked{program})
 }
 
 // Wait implements queue.Jobs.
 func (j jobs) Wait(ctx context.Context, ids []int64, report func(*gate.Result), trouble func(error)) (*gate.Summary, error) {
-	ended := func(ctx context.Context, left []int64) (found map[int64]*gate.Result, err error) {
-		err = j.c.ask(ctx, "", "ended", jobsAsked{left}, &found)
-		return found, err
+	ended := func(ctx context.Context, left []int64) (map[int64]*gate.Result, error) {
+		return ask[map[int64]*gate.Result](ctx, j.c, "", "ended", jobsAsked{left})
 	}
 	cancel := func(ctx context.Context, ids []int64) error { return j.Cancel(ctx, "", ids...) }
 	return queue.WaitFor(ctx, ids, ended, cancel, report, trouble)
 }
 
 // List implements queue.Jobs.
-func (j jobs) List(ctx context.Context, project string, limit int, states ...string) (out []queue.Entry, err error) {
-	err = j.c.ask(ctx, project, "jobs", listAsked{limit, states}, &out)
-	return out, err
+func (j jobs) List(ctx context.Context, project string, limit int, states ...string) ([]queue.Entry, error) {
+	return ask[[]queue.Entry](ctx, j.c, project, "jobs", listAsked{limit, states})
 }
 
 // Cancel implements queue.Jobs.
 func (j jobs) Cancel(ctx context.Context, project string, ids ...int64) error {
-	return j.c.ask(ctx, project, "cancel", jobsAsked{ids}, nil)
+	_, err := ask[nothing](ctx, j.c, project, "cancel", jobsAsked{ids})
+	return err
 }
 
 // Retry implements queue.Jobs.
 func (j jobs) Retry(ctx context.Context, project string, ids ...int64) error {
-	return j.c.ask(ctx, project, "retry", jobsAsked{ids}, nil)
+	_, err := ask[nothing](ctx, j.c, project, "retry", jobsAsked{ids})
+	return err
 }
 
 // Close implements queue.Jobs. The client is its owner's.

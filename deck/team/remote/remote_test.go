@@ -146,7 +146,7 @@ func TestIsolation(t *testing.T) {
 	none := strings.Repeat("0", len(secret.Digest.String()))
 	for _, c := range []struct{ method, path, body string }{
 		{"POST", "/v1/find", `{"ID":"$id"}`}, {"POST", "/v1/verdict", `{"ID":"$id"}`}, {"POST", "/v1/verdicts", `{"IDs":["$id"]}`},
-		{"POST", "/v1/remove", `{"ID":"$id","Why":"x"}`}, {"POST", "/v1/hold", `{"ID":"$id","Why":"x"}`}, {"POST", "/v1/release", `{"ID":"$id"}`}, {"POST", "/v1/tag", `{"ID":"$id","Add":["x"]}`}, {"GET", "/v1/blob?run=$id&digest=$digest", ""}, {"GET", "/v1/blob?run=own&digest=$digest", ""},
+		{"POST", "/v1/remove", `{"ID":"$id","Why":"x"}`}, {"POST", "/v1/hold", `{"ID":"$id","Why":"x"}`}, {"POST", "/v1/release", `{"ID":"$id"}`}, {"POST", "/v1/tag", `{"ID":"$id","Add":["x"]}`}, {"GET", "/v1/blob?run=$id&digest=$digest&from=0&n=-1", ""}, {"GET", "/v1/blob?run=own&digest=$digest&from=0&n=-1", ""},
 		{"POST", "/v1/search", `{"Text":"$word"}`}, {"POST", "/v1/search", `{"Text":"$word","Query":{"Project":"$project"}}`}, {"POST", "/v1/runs", `{"Project":"$project"}`},
 		{"POST", "/v1/runs?project=$project", `{}`}, {"POST", "/v1/search?project=$project", `{"Text":"$word"}`}, {"POST", "/v1/prune?project=$project", `{}`},
 	} {
@@ -259,6 +259,23 @@ func TestAudited(t *testing.T) {
 	if !errors.Is(err, team.ErrNoRun) {
 		t.Error(err)
 	}
+	run, err := c.Find(t.Context(), "", "one")
+	must(t, err)
+	for from, n := range map[int64]int64{0: 10, 5: 10, run.Size - 3: -1} {
+		body, err := c.Blob(t.Context(), run, from, n)
+		must(t, err)
+		got, err := io.ReadAll(body)
+		must(t, errors.Join(err, body.Close()))
+		direct, err := r.store.Blob(t.Context(), run, from, n)
+		must(t, err)
+		want, err := io.ReadAll(direct)
+		if must(t, errors.Join(err, direct.Close())); !bytes.Equal(got, want) || len(got) == 0 {
+			t.Errorf("%d bytes from %d on: %x, want %x", n, from, got, want)
+		}
+	}
+	if _, err := c.Blob(t.Context(), run, run.Size+1, 1); !errors.Is(err, ErrRequest) {
+		t.Errorf("behind the end: %v", err)
+	}
 	stone, err := c.Remove(t.Context(), "", "one", "asked for", nil)
 	if must(t, err); stone.SignedBy() != "server" {
 		t.Errorf("signed by %q", stone.SignedBy())
@@ -269,7 +286,7 @@ func TestAudited(t *testing.T) {
 	for _, a := range acts {
 		got = append(got, strings.TrimSpace(a.Token+" "+a.What+" "+a.About))
 	}
-	if want := "grant eva,eva push one,eva push one,eva list,eva search,eva show one,eva pull one,eva purge one"; strings.Join(got, ",") != want {
+	if want := "grant eva,eva push one,eva push one,eva list,eva search,eva show one,eva pull one,eva show one,eva read one,eva purge one"; strings.Join(got, ",") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, ","), want)
 	}
 	if b, _ := json.Marshal(acts); bytes.Contains(b, []byte("marigold")) {
