@@ -3,6 +3,8 @@ package remote
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,7 +62,11 @@ func newRig(t *testing.T, o *Options) *rig {
 	ended := make(chan error, 1)
 	go func() { ended <- New(o).Serve(ctx, l) }()
 	t.Cleanup(func() { stop(); must(t, <-ended) })
-	return &rig{t, s, o.Queue, "http://" + l.Addr().String()}
+	scheme := "http"
+	if o.TLS != nil {
+		scheme = "https"
+	}
+	return &rig{t, s, o.Queue, scheme + "://" + l.Addr().String()}
 }
 
 func testSigner(t *testing.T) note.Signer {
@@ -389,6 +395,36 @@ func TestVerdictOfPusher(t *testing.T) {
 	again, err := r.store.Run(t.Context(), "q", "one")
 	if must(t, err); there || again.Digest != run.Digest || again.Verdict.Status != "faithful" {
 		t.Errorf("there %v, %+v", there, again)
+	}
+}
+
+// TestTLS: the same through TLS, where requests share a connection; who does not know the certificate sends nothing.
+func TestTLS(t *testing.T) {
+	pair := httptest.NewTLSServer(nil)
+	defer pair.Close()
+	r := newRig(t, &Options{MaxPush: 64 << 10, TLS: &tls.Config{Certificates: pair.TLS.Certificates}})
+	c := r.client(r.token("eva", "p", team.RolePush, team.RoleRead))
+	if _, err := r.client("x").Runs(t.Context(), &team.Query{}); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a stranger: %v", err)
+	}
+	known := x509.NewCertPool()
+	known.AddCert(pair.Certificate())
+	transport := c.http.Transport.(*http.Transport)
+	transport.TLSClientConfig = &tls.Config{RootCAs: known}
+	run := push(t, c, made(t, "one", "x"), false)
+	_, err := c.Pull(t.Context(), "", "one", filepath.Join(t.TempDir(), "x"), nil)
+	must(t, err)
+	if _, _, err := c.Push(t.Context(), made(t, "two", "x"), &team.PushOptions{Again: true}); !errors.Is(err, ErrRole) {
+		t.Errorf("push without the role: %v", err)
+	}
+	long := bytes.NewReader(make([]byte, 1<<20))
+	resp, err := c.do(t.Context(), "POST", "push", nil, http.Header{"Expect": {"100-continue"}}, func() (io.Reader, int64) { return long, long.Size() })
+	must(t, err)
+	if err := c.read(resp, nil); !errors.Is(err, ErrTooMuch) || resp.ProtoMajor != 2 {
+		t.Errorf("a long push: %v, HTTP/%d", err, resp.ProtoMajor)
+	}
+	if got, err := c.Find(t.Context(), "", run.ID); err != nil || got.Digest != run.Digest {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
