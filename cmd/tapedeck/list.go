@@ -43,7 +43,7 @@ func newListCommand(std *console) *cobra.Command {
 		if err := o.parse(time.Now()); err != nil {
 			return err
 		}
-		return o.store.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return listStore(ctx, s, &o, std) })
+		return o.store.access(cmd.Context(), func(ctx context.Context, s team.Access) error { return listStore(ctx, s, &o, std) })
 	})
 	cmd.SuggestFor = []string{"ls"}
 	o.define(cmd)

@@ -216,7 +216,7 @@ var helpGroups = []helpGroup{
 	}},
 	{"team", "Keep runs where a team finds them:", []commandMaker{
 		{"push", newPushCommand}, {"pull", newPullCommand}, {"search", newSearchCommand}, {"tag", newTagCommand}, {"hold", newHoldCommand}, {"purge", newPurgeCommand},
-		{"worker", newWorkerCommand}, {"jobs", newJobsCommand},
+		{"worker", newWorkerCommand}, {"jobs", newJobsCommand}, {"store", newStoreCommand},
 	}},
 	{"test", "Gate on recordings, test agent logic and terminals:", []commandMaker{
 		{"test", newTestCommand}, {"script", newScriptCommand}, {"cassette", newCassetteCommand},

@@ -15,10 +15,13 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/mod/sumdb/note"
+
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/team"
+	"github.com/tapedeck-dev/tapedeck/deck/team/remote"
 	"github.com/tapedeck-dev/tapedeck/internal/page"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/seal"
@@ -31,23 +34,28 @@ type storeFlags struct {
 }
 
 func (o *storeFlags) define(f *pflag.FlagSet) {
-	f.StringVar(&o.runs, "store", "", "`URL` of the database: sqlite:///PATH or postgres://USER@HOST/DATABASE; default: tapedeck.yaml's, else a file of this user")
-	f.StringVar(&o.blobs, "blobs", "", "`URL` of the bytes: file:///PATH or s3://BUCKET/PREFIX?endpoint=URL ; default: tapedeck.yaml's, else beside the file of --store")
+	o.definePlaces(f)
 	f.StringVar(&o.project, "project", "", "`name` of the project, whose runs no other one sees ; default: tapedeck.yaml's")
+}
+
+// definePlaces is define for what is about all projects.
+func (o *storeFlags) definePlaces(f *pflag.FlagSet) {
+	f.StringVar(&o.runs, "store", "", "`URL` of the database: sqlite:///PATH or postgres://USER@HOST/DATABASE, or https://HOST:PORT of a server; default: tapedeck.yaml's, else a file of this user")
+	f.StringVar(&o.blobs, "blobs", "", "`URL` of the bytes: file:///PATH or s3://BUCKET/PREFIX?endpoint=URL ; default: tapedeck.yaml's, else beside the file of --store")
 }
 
 // defaultStore names, as --store, the store that there is without the flag: list takes it from the library to that.
 const defaultStore = "default"
 
-// open opens the store that the flags name, or tapedeck.yaml, or that of this user.
-func (o *storeFlags) open(ctx context.Context) (*team.Store, error) {
+// resolve sets what the flags leave open by tapedeck.yaml, else by what is usual.
+func (o *storeFlags) resolve() error {
 	lib, err := openLibrary()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	config, err := recording.ReadConfig(filepath.Dir(lib.Dir))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if o.runs == defaultStore {
 		o.runs = ""
@@ -64,7 +72,7 @@ func (o *storeFlags) open(ctx context.Context) (*team.Store, error) {
 	if o.runs == "" {
 		dir := filepath.Join(xdg.DataHome, "tapedeck", "store")
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, err
+			return err
 		}
 		o.runs = (&url.URL{Scheme: "sqlite", Path: filepath.ToSlash(filepath.Join(dir, "runs.sqlite"))}).String()
 	}
@@ -73,14 +81,38 @@ func (o *storeFlags) open(ctx context.Context) (*team.Store, error) {
 			o.blobs = "file:" + path + ".blobs"
 		}
 	}
-	return team.Open(ctx, o.runs, o.blobs)
+	return nil
 }
 
-// with opens the store for as long as f runs, which a signal ends.
+// with opens the store that the flags name, or tapedeck.yaml, or that of this user, for as long as f runs, which a signal ends.
 func (o *storeFlags) with(ctx context.Context, f func(ctx context.Context, s *team.Store) error) error {
+	return o.access(ctx, func(ctx context.Context, s team.Access) error {
+		if direct, ok := s.(*team.Store); ok {
+			return f(ctx, direct)
+		}
+		return fmt.Errorf("%s: this takes the keys of the store's database, which its server keeps", s.Name())
+	})
+}
+
+// access is with for what a server of the store can do too.
+func (o *storeFlags) access(ctx context.Context, f func(ctx context.Context, s team.Access) error) (err error) {
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	s, err := o.open(ctx)
+	if err := o.resolve(); err != nil {
+		return err
+	}
+	var s team.Access
+	if remote.Is(o.runs) {
+		if o.blobs != "" {
+			return fmt.Errorf("--blobs: %s knows where they lie", o.runs)
+		}
+		var token string
+		if token, err = remote.Token(o.runs); err == nil {
+			s, err = remote.Open(o.runs, token)
+		}
+	} else {
+		s, err = team.Open(ctx, o.runs, o.blobs)
+	}
 	if err != nil {
 		return err
 	}
@@ -88,11 +120,21 @@ func (o *storeFlags) with(ctx context.Context, f func(ctx context.Context, s *te
 	return f(ctx, s)
 }
 
+// signer is the key that signs tombstones; a server has its own.
+func signer(s team.Access) (note.Signer, error) {
+	if _, direct := s.(*team.Store); !direct {
+		return nil, nil
+	}
+	return seal.LoadKey(recording.ConfigDir(""))
+}
+
 // storeHint adds the next step to what a store refuses.
 func storeHint(err error) error {
 	switch {
 	case errors.Is(err, team.ErrNoRun):
 		return fmt.Errorf("%w: tapedeck list --store default has those that are there", err)
+	case errors.Is(err, team.ErrNoToken):
+		return fmt.Errorf("%w; TAPEDECK_STORE_TOKEN, or store-tokens in %s, holds it", err, recording.ConfigDir(""))
 	case errors.Is(err, team.ErrHeld):
 		return fmt.Errorf("%w: tapedeck hold --release ID, if its holder agrees", err)
 	case errors.Is(err, context.Canceled):
@@ -105,7 +147,7 @@ func newPushCommand(std *console) *cobra.Command {
 	var o storeFlags
 	var push team.PushOptions
 	cmd := command("push", "REC…", func(cmd *cobra.Command, args []string) error {
-		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
+		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
 			push.Project = o.project
 			return runPush(ctx, s, args, &push, std)
 		})
@@ -123,7 +165,7 @@ type pushedRun struct {
 	There bool `json:"there"` // the very same was there already
 }
 
-func runPush(ctx context.Context, s *team.Store, names []string, o *team.PushOptions, std *console) error {
+func runPush(ctx context.Context, s team.Access, names []string, o *team.PushOptions, std *console) error {
 	out := make([]pushedRun, 0, len(names))
 	var errs []error
 	for _, name := range names {
@@ -152,7 +194,7 @@ func runPush(ctx context.Context, s *team.Store, names []string, o *team.PushOpt
 	return errors.Join(errs...)
 }
 
-func pushOne(ctx context.Context, s *team.Store, name string, o *team.PushOptions) (*team.Run, bool, error) {
+func pushOne(ctx context.Context, s team.Access, name string, o *team.PushOptions) (*team.Run, bool, error) {
 	rec, clean, err := openRecordingOrPacked(ctx, name)
 	if err != nil {
 		return nil, false, err
@@ -165,7 +207,7 @@ func newPullCommand(std *console) *cobra.Command {
 	var o storeFlags
 	var output string
 	cmd := command("pull", "ID", func(cmd *cobra.Command, args []string) error {
-		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
+		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
 			return storeHint(runPull(ctx, s, &o, args[0], output, std))
 		})
 	})
@@ -175,7 +217,7 @@ func newPullCommand(std *console) *cobra.Command {
 	return cmd
 }
 
-func runPull(ctx context.Context, s *team.Store, o *storeFlags, id, output string, std *console) error {
+func runPull(ctx context.Context, s team.Access, o *storeFlags, id, output string, std *console) error {
 	lib, err := openLibrary()
 	if err != nil {
 		return err
@@ -235,7 +277,7 @@ func defineTagged(f *pflag.FlagSet, q *team.Query) {
 func newSearchCommand(std *console) *cobra.Command {
 	var o runQuery
 	cmd := command("search", "QUERY…", func(cmd *cobra.Command, args []string) error {
-		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
+		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
 			return runSearch(ctx, s, strings.Join(args, " "), &o, std)
 		})
 	})
@@ -244,7 +286,7 @@ func newSearchCommand(std *console) *cobra.Command {
 	return cmd
 }
 
-func runSearch(ctx context.Context, s *team.Store, text string, o *runQuery, std *console) error {
+func runSearch(ctx context.Context, s team.Access, text string, o *runQuery, std *console) error {
 	err := parseTimes(time.Now(), spanFlag{"--since", o.since, &o.query.Since}, spanFlag{"--until", o.until, &o.query.Until})
 	if err != nil {
 		return err
@@ -271,7 +313,7 @@ func newPurgeCommand(std *console) *cobra.Command {
 	var o storeFlags
 	var reason string
 	cmd := command("purge", "ID…", func(cmd *cobra.Command, args []string) error {
-		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
+		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
 			return runPurge(ctx, s, args, o.project, reason, std)
 		})
 	})
@@ -281,8 +323,8 @@ func newPurgeCommand(std *console) *cobra.Command {
 	return cmd
 }
 
-func runPurge(ctx context.Context, s *team.Store, names []string, project, reason string, std *console) error {
-	key, err := seal.LoadKey(recording.ConfigDir(""))
+func runPurge(ctx context.Context, s team.Access, names []string, project, reason string, std *console) error {
+	key, err := signer(s)
 	if err != nil {
 		return err
 	}
@@ -296,7 +338,7 @@ func runPurge(ctx context.Context, s *team.Store, names []string, project, reaso
 		if err != nil {
 			errs = append(errs, prefixedError(id, storeHint(err)))
 		} else if !std.json {
-			std.say("purged %s; a tombstone signed by %s stays", t.ID, key.Name())
+			std.say("purged %s; a tombstone signed by %s stays", t.ID, t.SignedBy())
 		}
 	}
 	if std.json {
@@ -312,7 +354,7 @@ type storedRun struct {
 }
 
 // listStore lists the runs of a store as list does the recordings of a library.
-func listStore(ctx context.Context, s *team.Store, o *listOptions, std *console) error {
+func listStore(ctx context.Context, s team.Access, o *listOptions, std *console) error {
 	q := &team.Query{Project: o.store.project, Since: o.query.Since, Until: o.query.Until, Model: o.query.Model, Failed: o.query.Failed, MinCost: o.query.MinCost, Limit: o.limit, Tags: o.tagged.Tags, Held: o.tagged.Held}
 	if o.tree || o.grep != "" || len(o.query.Verdicts) > 0 {
 		return errors.New("--tree, --grep and --verdict are for the recordings of this work tree: tapedeck search finds runs of a store by their texts")
@@ -371,7 +413,7 @@ func newTagCommand(std *console) *cobra.Command {
 	var o storeFlags
 	var add, remove []string
 	cmd := command("tag", "ID…", func(cmd *cobra.Command, args []string) error {
-		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
+		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
 			return changeRuns(ctx, s, o.project, args, std, func(id string) (*team.Run, error) { return s.Tag(ctx, o.project, id, add, remove) })
 		})
 	})
@@ -390,7 +432,7 @@ func newHoldCommand(std *console) *cobra.Command {
 		if reason == "" && !release {
 			return errors.New("--reason TEXT is missing: who meets the hold reads it")
 		}
-		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
+		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
 			return changeRuns(ctx, s, o.project, args, std, func(id string) (*team.Run, error) {
 				if release {
 					return s.Release(ctx, o.project, id)
@@ -416,7 +458,7 @@ func whoAmI() string {
 }
 
 // changeRuns changes what a store knows of runs, and says what it knows then.
-func changeRuns(ctx context.Context, s *team.Store, project string, names []string, std *console, change func(id string) (*team.Run, error)) error {
+func changeRuns(ctx context.Context, s team.Access, project string, names []string, std *console, change func(id string) (*team.Run, error)) error {
 	out := []*team.Run{}
 	var errs []error
 	for _, name := range names {
@@ -493,7 +535,7 @@ func (o *gcOptions) rules() ([]team.Rule, error) {
 }
 
 // gcStore takes away what no run of a store needs, and runs of its project by rules.
-func gcStore(ctx context.Context, s *team.Store, o *gcOptions, std *console) error {
+func gcStore(ctx context.Context, s team.Access, o *gcOptions, std *console) error {
 	rules, err := o.rules()
 	if err != nil {
 		return err
@@ -503,7 +545,7 @@ func gcStore(ctx context.Context, s *team.Store, o *gcOptions, std *console) err
 	}
 	removed := []*team.Tombstone{}
 	if len(rules) > 0 {
-		key, err := seal.LoadKey(recording.ConfigDir(""))
+		key, err := signer(s)
 		if err != nil {
 			return err
 		}
@@ -518,12 +560,16 @@ func gcStore(ctx context.Context, s *team.Store, o *gcOptions, std *console) err
 	if std.json {
 		return errors.Join(err, printJSON(std.out, map[string]any{"tombstones": removed, "blobs": len(blobs)}))
 	}
-	std.say("purged %s, and took away %s that no run has", plural(len(removed), "run", "runs"), plural(len(blobs), "blob", "blobs"))
+	took := ", and took away " + plural(len(blobs), "blob", "blobs") + " that no run has"
+	if _, direct := s.(*team.Store); !direct { // which does not tell
+		took = ""
+	}
+	std.say("purged %s%s", plural(len(removed), "run", "runs"), took)
 	return storeHint(err)
 }
 
 // gcStoreDry says which runs would go.
-func gcStoreDry(ctx context.Context, s *team.Store, project string, rules []team.Rule, std *console) error {
+func gcStoreDry(ctx context.Context, s team.Access, project string, rules []team.Rule, std *console) error {
 	out, seen, bytes := []team.Expired{}, make(map[string]bool), int64(0)
 	for i := range rules {
 		expired, err := s.Expired(ctx, project, &rules[i])

@@ -350,7 +350,7 @@ func workersVerdict(v *team.Verdict) *library.Verdict {
 }
 
 // keepVerdict has a recording that was pulled know what a worker found of it last.
-func keepVerdict(ctx context.Context, s *team.Store, project, id string, rec *recording.Recording) error {
+func keepVerdict(ctx context.Context, s team.Access, project, id string, rec *recording.Recording) error {
 	v, err := s.Verdict(ctx, project, id, "", "")
 	if err != nil || v == nil {
 		return err

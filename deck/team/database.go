@@ -38,7 +38,7 @@ var sqlite = &dialect{
 	schema: []string{tables("INTEGER PRIMARY KEY", "TEXT") + `
 CREATE VIRTUAL TABLE texts USING fts5(body, what UNINDEXED, tokenize = "unicode61 remove_diacritics 0");
 INSERT INTO texts(texts, rank) VALUES ('secure-delete', 1);
-`, verdictTables, retentionTables("json_extract(facts, '$.size')")},
+`, verdictTables, retentionTables("json_extract(facts, '$.size')"), accessTables("INTEGER PRIMARY KEY", sqliteGrows)},
 }
 
 var postgres = &dialect{
@@ -51,7 +51,7 @@ var postgres = &dialect{
 	schema: []string{tables("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", `TEXT COLLATE "C"`) + `
 CREATE TABLE texts (place BIGINT PRIMARY KEY, what TEXT NOT NULL, body TEXT NOT NULL, words TSVECTOR NOT NULL);
 CREATE INDEX texts_words ON texts USING gin (words);
-`, verdictTables, retentionTables("(CAST(facts AS JSON) ->> 'size')")},
+`, verdictTables, retentionTables("(CAST(facts AS JSON) ->> 'size')"), accessTables("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", postgresGrows)},
 }
 
 // tables are those that both have, given what makes a number for each new row, and a text that is ordered by its bytes.

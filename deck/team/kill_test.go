@@ -25,7 +25,7 @@ const runsVar, blobsVar, recordingVar = "TEAM_TEST_RUNS", "TEAM_TEST_BLOBS", "TE
 
 func TestMain(m *testing.M) {
 	if runs := os.Getenv(runsVar); runs != "" {
-		at, dir := place{runs, os.Getenv(blobsVar)}, os.Getenv(recordingVar)
+		at, dir := place{runs: runs, blobs: os.Getenv(blobsVar)}, os.Getenv(recordingVar)
 		if dir == "" {
 			fmt.Println(sweepOn(at))
 		} else {

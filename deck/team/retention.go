@@ -27,7 +27,7 @@ var ErrHeld = errors.New("is on hold")
 
 // Hold puts the run of a project with an id on hold, which refuses one that is on hold already.
 func (s *Store) Hold(ctx context.Context, project, id, by, why string) (*Run, error) {
-	return s.change(ctx, project, id, func(tx *sql.Tx, seq int64) error {
+	return s.change(ctx, project, id, "hold", func(tx *sql.Tx, seq int64) error {
 		if err := s.db.refuseHeld(ctx, tx, id, seq); err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (s *Store) Hold(ctx context.Context, project, id, by, why string) (*Run, er
 
 // Release ends the hold of a run; one that is on none is no error.
 func (s *Store) Release(ctx context.Context, project, id string) (*Run, error) {
-	return s.change(ctx, project, id, func(tx *sql.Tx, seq int64) error {
+	return s.change(ctx, project, id, "release", func(tx *sql.Tx, seq int64) error {
 		_, err := s.db.exec(ctx, tx, "DELETE FROM holds WHERE seq = ?", seq)
 		return err
 	})
@@ -53,7 +53,7 @@ func (s *Store) Release(ctx context.Context, project, id string) (*Run, error) {
 
 // Tag gives tags to the run of a project with an id, and takes others from it.
 func (s *Store) Tag(ctx context.Context, project, id string, add, remove []string) (*Run, error) {
-	return s.change(ctx, project, id, func(tx *sql.Tx, seq int64) error {
+	return s.change(ctx, project, id, "tag", func(tx *sql.Tx, seq int64) error {
 		for _, tag := range remove {
 			if _, err := s.db.exec(ctx, tx, "DELETE FROM tags WHERE project = ? AND tag = ? AND seq = ?", project, tag, seq); err != nil {
 				return err
@@ -63,8 +63,8 @@ func (s *Store) Tag(ctx context.Context, project, id string, add, remove []strin
 	})
 }
 
-// change changes what is known of a run, alone with it, and returns it as it is then.
-func (s *Store) change(ctx context.Context, project, id string, f func(tx *sql.Tx, seq int64) error) (*Run, error) {
+// change changes what is known of a run, alone with it, and returns it as it is then; the audit says what was done.
+func (s *Store) change(ctx context.Context, project, id, what string, f func(tx *sql.Tx, seq int64) error) (*Run, error) {
 	err := s.db.within(ctx, func(tx *sql.Tx) error {
 		seq, _, err := s.db.lockRun(ctx, tx, project, id)
 		if err == nil && seq == 0 {
@@ -72,6 +72,9 @@ func (s *Store) change(ctx context.Context, project, id string, f func(tx *sql.T
 		}
 		if err == nil {
 			err = f(tx, seq)
+		}
+		if err == nil {
+			err = s.db.audit(ctx, tx, project, what, id)
 		}
 		return err
 	})
@@ -111,11 +114,14 @@ const (
 	maxTags = 100
 )
 
+// ErrTags is wrapped by the refusal of tags.
+var ErrTags = errors.New("no tags of a run")
+
 // CheckTags refuses what cannot be tags.
 func CheckTags(tags ...string) error {
 	for _, tag := range tags {
 		if tag == "" || len(tag) > maxTag || strings.ContainsFunc(tag, func(r rune) bool { return !isWord(r) && !strings.ContainsRune("-_.:/=@+", r) }) {
-			return fmt.Errorf("tag %q: want 1 to %d bytes of letters, digits and -_.:/=@+", tag, maxTag)
+			return fmt.Errorf("%w: %q: want 1 to %d bytes of letters, digits and -_.:/=@+", ErrTags, tag, maxTag)
 		}
 	}
 	return nil
@@ -134,7 +140,7 @@ func (d *database) tag(ctx context.Context, tx *sql.Tx, project string, seq int6
 	var n int
 	_, err := d.one(ctx, tx, "SELECT COUNT(*) FROM tags WHERE seq = ?", []any{seq}, &n)
 	if err == nil && n > maxTags {
-		err = fmt.Errorf("a run has %d tags at most", maxTags)
+		err = fmt.Errorf("%w: there are %d at most", ErrTags, maxTags)
 	}
 	return err
 }
@@ -224,7 +230,7 @@ func (s *Store) Prune(ctx context.Context, project string, r *Rule, signer note.
 		t := &Tombstone{ID: expired[i].ID, Project: project, Digest: expired[i].Digest, Why: r.why()}
 		if err = s.bury(ctx, t, signer); err == nil {
 			removed = append(removed, t)
-		} else if errors.Is(err, ErrHeld) || errors.Is(err, errChanged) { // meanwhile
+		} else if errors.Is(err, ErrHeld) || errors.Is(err, ErrChanged) { // meanwhile
 			err = nil
 		}
 	}

@@ -165,6 +165,9 @@ func scanRun(scan func(...any) error, more ...any) (*Run, error) {
 	return r, nil
 }
 
+// ErrAmbiguous is wrapped by the refusal of a beginning of several ids.
+var ErrAmbiguous = errors.New("write more of it")
+
 // find returns the run of a project that an id, or the beginning of one, names; nil for none.
 func (d *database) find(ctx context.Context, project, id string) (found *Run, err error) {
 	if id == "" {
@@ -182,7 +185,7 @@ func (d *database) find(ctx context.Context, project, id string) (found *Run, er
 			return err
 		})
 	if err == nil && len(ids) > 1 && found.ID != id {
-		return nil, fmt.Errorf("%q begins %s: write more of it", id, strings.Join(ids, ", "))
+		return nil, fmt.Errorf("%q begins %s: %w", id, strings.Join(ids, ", "), ErrAmbiguous)
 	}
 	return found, err
 }

@@ -88,13 +88,18 @@ func (s *Store) Push(ctx context.Context, rec *recording.Recording, o *PushOptio
 	if run.Digest, err = cas.Parse(p.Digest); err != nil {
 		return nil, false, err
 	}
+	there, err = s.enter(ctx, rec, run, file, o)
+	return run, there, err
+}
+
+// enter adds a run that a file holds the packed recording of.
+func (s *Store) enter(ctx context.Context, rec *recording.Recording, run *Run, file string, o *PushOptions) (there bool, err error) {
 	texts, more, err := textsOf(rec)
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
 	run.Unlisted = more
-	there, err = s.add(ctx, run, texts, file, o)
-	return run, there, err
+	return s.add(ctx, run, texts, file, o)
 }
 
 // add brings the blob of a run, then its row and texts.
@@ -161,6 +166,9 @@ func (s *Store) add(ctx context.Context, run *Run, texts []text, file string, o 
 		if err == nil {
 			err = c.end(ctx, tx)
 		}
+		if err == nil {
+			err = s.db.audit(ctx, tx, run.Project, "push", run.ID)
+		}
 		return err
 	})
 	if err == nil {
@@ -169,6 +177,11 @@ func (s *Store) add(ctx context.Context, run *Run, texts []text, file string, o 
 		}
 	}
 	return false, err
+}
+
+// Counted is a reader that tells how much was read of it; progress may be nil.
+func Counted(r io.Reader, total int64, progress func(done, total int64)) io.Reader {
+	return &counted{r, 0, total, progress}
 }
 
 // counted says how much was read of a file.
@@ -236,18 +249,8 @@ func (s *Store) Pull(ctx context.Context, project, id, file string, progress fun
 		return nil, fmt.Errorf("the blob of %s: %w", run.ID, err)
 	}
 	defer body.Close()
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	if err := run.Receive(body, file, progress); err != nil {
 		return nil, err
-	}
-	hash := cas.NewHasher()
-	_, err = io.Copy(io.MultiWriter(f, hash), &counted{io.LimitReader(body, run.Size+1), 0, run.Size, progress})
-	if err = errors.Join(err, f.Close()); err == nil && hash.Sum() != run.Digest {
-		err = &cas.CorruptError{Digest: run.Digest, Got: hash.Sum()}
-	}
-	if err != nil {
-		os.Remove(file)
-		return nil, fmt.Errorf("the blob of %s: %w", run.ID, err)
 	}
 	return run, nil
 }
@@ -282,7 +285,12 @@ func (s *Store) bury(ctx context.Context, t *Tombstone, signer note.Signer) erro
 	if err := t.sign(signer); err != nil {
 		return err
 	}
-	return s.db.within(ctx, func(tx *sql.Tx) error { return s.db.bury(ctx, tx, t) })
+	return s.db.within(ctx, func(tx *sql.Tx) error {
+		if err := s.db.bury(ctx, tx, t); err != nil {
+			return err
+		}
+		return s.db.audit(ctx, tx, t.Project, "purge", t.ID)
+	})
 }
 
 // Sweep deletes blobs that this database brought and no run has any more, returns which, and empties SQLite's journal. What somebody is

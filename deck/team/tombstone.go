@@ -37,13 +37,21 @@ func (t *Tombstone) sign(signer note.Signer) error {
 	return err
 }
 
-var errChanged = errors.New("somebody has pushed it anew, or removed it: run the command again")
+// SignedBy is the name of the key that signed the note.
+func (t *Tombstone) SignedBy() string {
+	_, last, _ := strings.Cut(t.Note, "\n\n— ")
+	name, _, _ := strings.Cut(last, " ")
+	return name
+}
+
+// ErrChanged is wrapped by the refusal to remove what is not there any more as it was.
+var ErrChanged = errors.New("somebody has pushed it anew, or removed it: run the command again")
 
 // bury puts a tombstone in the place of its run.
 func (d *database) bury(ctx context.Context, tx *sql.Tx, t *Tombstone) error {
 	seq, digest, err := d.lockRun(ctx, tx, t.Project, t.ID)
 	if err == nil && digest != t.Digest.String() {
-		err = fmt.Errorf("%s: %w", t.ID, errChanged)
+		err = fmt.Errorf("%s: %w", t.ID, ErrChanged)
 	}
 	if err == nil {
 		err = d.refuseHeld(ctx, tx, t.ID, seq)
