@@ -70,7 +70,7 @@ func fill(t testing.TB, s *Store, runs, texts int) {
 		text, columns = ", to_tsvector('simple', body)", "place, what, body, words"
 	}
 	statements := []string{
-		"INSERT INTO runs (project, id, digest, started, agent, models, failed, cost, size, facts) " + numbers + "SELECT '', " + id + ", " + digest + ", 1800000000000 + i * 1000, 'agent' || i % 7, '\nmodel-' || i % 3 || '\n', i % 10 / 9, (i % 100) / 100.0, 150000, replace(replace('" +
+		"INSERT INTO runs (project, id, digest, started, agent, models, failed, cost, size, facts) " + numbers + "SELECT '', " + id + ", " + digest + ", 1800000000000 + i * 1000, 'agent' || (i % 7), '\nmodel-' || (i % 3) || '\n', i % 10 / 9, (i % 100) / 100.0, 150000, replace(replace('" +
 			string(facts) + "', 'RUN', " + id + "), '" + (&cas.Digest{}).String() + "', " + digest + ") FROM n ORDER BY i",
 		"INSERT INTO blobs (digest, owner, at) " + numbers + "SELECT " + digest + ", '', 0 FROM n",
 		"INSERT INTO tags (project, tag, seq) " + numbers + "SELECT '', 'nightly', i FROM n UNION ALL SELECT '', 'release', i FROM n WHERE i % 50000 = 1",
@@ -127,7 +127,7 @@ func questions(runs int) []question {
 		{"search, a rare word", search("number77777", Query{})},
 		{"search, words of all", search("parser wrong", Query{})},
 		{"search --failed", search("tests passed", Query{Failed: true})},
-		{"search --until, of the oldest", search("parser", Query{Until: at(20)})},
+		{"search --until, of the oldest", search("parser", Query{Until: at(40)})},
 		{"search --tag, of one in 50,000", search("parser wrong", Query{Tags: []string{"release"}})},
 		{"search, a word of none", search("parser zyzzyva", Query{})},
 	}
@@ -157,7 +157,7 @@ func TestScale(t *testing.T) {
 		t.Skip("TAPEDECK_LONG is not set")
 	}
 	const within = 50 * time.Millisecond
-	for _, size := range []struct{ runs, texts, times int }{{100_000, 3, 10}, {1_000_000, 1, 50}} {
+	for _, size := range []struct{ runs, texts, times int }{{100_000, 3, 100}, {1_000_000, 1, 20}} {
 		if only := os.Getenv("TEAM_TEST_RUNS_ONLY"); only != "" && only != fmt.Sprint(size.runs) {
 			continue
 		}
