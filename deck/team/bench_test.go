@@ -235,7 +235,7 @@ func BenchmarkMany(b *testing.B) {
 			})
 		}
 		for _, pushers := range []int{1, 4} {
-			b.Run(fmt.Sprintf("push 150 KB, %d at a time", pushers), func(b *testing.B) { pushes(b, s, pushers) })
+			b.Run(fmt.Sprintf("push 150 KB, %d a processor", pushers), func(b *testing.B) { pushes(b, s, pushers) })
 		}
 	})
 }

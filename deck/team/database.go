@@ -142,6 +142,9 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
+// idleConns stay open for those that come next: to open one takes PostgreSQL longer than a push.
+const idleConns = 8
+
 // openDatabase opens what sqlite:///PATH or postgres://… names, and brings its tables up to date.
 func openDatabase(ctx context.Context, address string) (*database, error) {
 	u, err := url.Parse(address)
@@ -160,6 +163,7 @@ func openDatabase(ctx context.Context, address string) (*database, error) {
 		return nil, fmt.Errorf("--store %s: want sqlite:///PATH or postgres://USER@HOST/DATABASE", shown(u))
 	}
 	if err == nil {
+		d.db.SetMaxIdleConns(idleConns)
 		if err = d.migrate(ctx); err != nil {
 			d.db.Close()
 		}
