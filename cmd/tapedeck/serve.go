@@ -294,7 +294,7 @@ func (o *serveOptions) inForce(policies int) string {
 }
 
 func newStoreCommand(std *console) *cobra.Command {
-	return commandGroup("store", newStoreServeCommand(std), newStoreGrantCommand(std), newStoreRevokeCommand(std), newStoreTokensCommand(std), newStoreAuditCommand(std))
+	return commandGroup("store", newStoreServeCommand(std), newStoreGrantCommand(std), newStoreRevokeCommand(), newStoreTokensCommand(std), newStoreAuditCommand(std))
 }
 
 type storeServeOptions struct {
@@ -399,7 +399,7 @@ func runStoreGrant(ctx context.Context, s *team.Store, t *team.Token, expires st
 	return err
 }
 
-func newStoreRevokeCommand(std *console) *cobra.Command {
+func newStoreRevokeCommand() *cobra.Command {
 	var o storeFlags
 	cmd := command("store revoke", "NAME…", func(cmd *cobra.Command, args []string) error {
 		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {

@@ -317,6 +317,9 @@ func newPurgeCommand(std *console) *cobra.Command {
 	var o storeFlags
 	var reason string
 	cmd := command("purge", "ID…", func(cmd *cobra.Command, args []string) error {
+		if err := team.CheckReason(reason); err != nil {
+			return err
+		}
 		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
 			return runPurge(ctx, s, args, o.project, reason, std)
 		})
@@ -435,6 +438,9 @@ func newHoldCommand(std *console) *cobra.Command {
 	cmd := command("hold", "ID…", func(cmd *cobra.Command, args []string) error {
 		if reason == "" && !release {
 			return errors.New("--reason TEXT is missing: who meets the hold reads it")
+		}
+		if err := team.CheckReason(reason); err != nil {
+			return err
 		}
 		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
 			return changeRuns(ctx, s, o.project, args, std, func(id string) (*team.Run, error) {

@@ -78,7 +78,7 @@ func runWorker(ctx context.Context, s *team.Store, o *workerOptions, std *consol
 	case at != "":
 		o.Tree, o.Rules = at, at
 	}
-	if o.Retain, err = o.storeFlags.rules(); err != nil {
+	if o.Retain, err = o.rules(); err != nil {
 		return err
 	}
 	count := func(*gate.Result) {}

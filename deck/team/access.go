@@ -259,6 +259,23 @@ func (s *Store) Acts(ctx context.Context, project *string, limit int) ([]Act, er
 	return out, err
 }
 
+// MaxTags is how many tags a run has at most.
+const MaxTags = maxTags
+
+// maxReason is how long the reason of a hold or a tombstone is at most, in bytes.
+const maxReason = 1 << 10
+
+// ErrReason is wrapped by the refusal of a reason.
+var ErrReason = errors.New("no reason that the store takes")
+
+// CheckReason refuses what cannot be the reason of a hold or a tombstone.
+func CheckReason(why string) error {
+	if len(why) > maxReason {
+		return fmt.Errorf("%w: want %d bytes at most", ErrReason, maxReason)
+	}
+	return nil
+}
+
 // ErrUnfit is wrapped by the refusal of a file that holds no recording, or one that PushPacked does not take.
 var ErrUnfit = errors.New("this is no packed recording that the store takes")
 
@@ -294,7 +311,7 @@ func unfit(err error) error {
 		return err
 	}
 	if over, ok := errors.AsType[*packed.LimitError](err); ok {
-		return fmt.Errorf("%w: %w", ErrUnfit, over)
+		return fmt.Errorf("%w: %v", ErrUnfit, over) //nolint:errorlint // one kind is enough for who is told of it
 	}
 	return ErrUnfit // the text of the rest names files of this machine
 }

@@ -37,6 +37,8 @@ type Run struct {
 	Unlisted  bool              `json:"unlisted_text"` // it has more texts than are searched
 	Tags      []string          `json:"tags"`
 	Hold      *Hold             `json:"hold"` // nil where it is on none
+
+	row int // bytes of it in the database
 }
 
 // runOf is what a recording says of itself.
@@ -81,6 +83,17 @@ type Query struct {
 	Tags         []string  // it has all of them
 	Held         bool      // it is on hold
 	Limit        int       // how many; 0 for DefaultLimit
+	MaxBytes     int       `json:"-"` // that those which it chooses have in the database together, or ErrBytes is returned; 0 for any
+}
+
+// ErrBytes is returned where the runs that a Query chooses have more than its MaxBytes.
+var ErrBytes = errors.New("these are too many runs at once")
+
+func (q *Query) holds(bytes int) error {
+	if q.MaxBytes > 0 && bytes > q.MaxBytes {
+		return ErrBytes
+	}
+	return nil
 }
 
 // DefaultLimit is how many runs or hits are given where nobody says.
@@ -136,11 +149,12 @@ func (q *Query) chosen() (sql string, args []any) {
 // runs are those that a query chooses, what was pushed last first; what began last, where it asks for times.
 func (d *database) runs(ctx context.Context, q *Query) (out []Run, err error) {
 	from, args := q.chosen()
-	out = []Run{}
+	out, bytes := []Run{}, 0
 	err = d.each(ctx, d.db, "SELECT "+columns+from, append(args, q.limit()), func(scan func(...any) error) error {
 		r, err := scanRun(scan)
 		if err == nil {
-			out = append(out, *r)
+			out, bytes = append(out, *r), bytes+r.row
+			err = q.holds(bytes)
 		}
 		return err
 	})
@@ -154,6 +168,7 @@ func scanRun(scan func(...any) error, more ...any) (*Run, error) {
 		return nil, err
 	}
 	err := json.Unmarshal([]byte(facts), r)
+	r.row = len(facts) + len(tags) + len(hold)
 	r.Tags, r.Hold = strings.FieldsFunc(tags, func(r rune) bool { return r == ',' }), nil
 	slices.Sort(r.Tags)
 	if err == nil && hold != "" {

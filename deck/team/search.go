@@ -65,8 +65,7 @@ func (f *finder) few(ctx context.Context) error {
 		var h Hit
 		r, err := scanRun(scan, &h.What, &h.Excerpt)
 		if err == nil && len(f.hits) < f.q.limit() {
-			h.Run, h.Excerpt = *r, excerpt(h.Excerpt, f.want)
-			f.hits = append(f.hits, h)
+			err = f.add(r, h)
 		}
 		return err
 	})
@@ -83,6 +82,14 @@ type finder struct {
 	q     *Query
 	hits  []Hit
 	below int64 // texts from here on have been looked at
+	bytes int   // of the runs
+}
+
+// add adds a hit, of which Excerpt is the whole text yet.
+func (f *finder) add(r *Run, h Hit) error {
+	h.Run, h.Excerpt = *r, excerpt(h.Excerpt, f.want)
+	f.hits, f.bytes = append(f.hits, h), f.bytes+r.row
+	return f.q.holds(f.bytes)
 }
 
 // pages looks at the texts from a place on, in an order that is that of their places. A run may have many that fit: behind a page of them goes
@@ -102,8 +109,8 @@ func (f *finder) pages(ctx context.Context, from int64, order string) error {
 			}
 			rows++
 			if run := place >> placeBits << placeBits; run != last && len(f.hits) < f.q.limit() {
-				h.Run, h.Excerpt, last = *r, excerpt(h.Excerpt, f.want), run
-				f.hits = append(f.hits, h)
+				last = run
+				return f.add(r, h)
 			}
 			return nil
 		})

@@ -55,7 +55,10 @@ var jobMethods = map[string]method{
 		for i := range ids {
 			ids[i] = c.numbers.hide(ids[i])
 		}
-		return c.audited(ctx, "put-jobs", fmt.Sprint(len(ids)), ids, err)
+		if err == nil {
+			err = c.audit(ctx, "put-jobs", fmt.Sprint(len(ids)))
+		}
+		return ids, err
 	}),
 	"workers": onJobs(func(ctx context.Context, c *jobCall, in *workersAsked) (any, error) {
 		return c.q.Workers(ctx, c.who.Project, in.Program)
@@ -68,7 +71,7 @@ var jobMethods = map[string]method{
 		for i := range jobs {
 			jobs[i].ID = c.numbers.hide(jobs[i].ID)
 		}
-		return c.audited(ctx, "jobs", "", jobs, err)
+		return c.shown(ctx, "jobs", "", jobs, err)
 	}),
 	"cancel": onJobs(func(ctx context.Context, c *jobCall, in *jobsAsked) (any, error) {
 		return nothing{}, c.each(ctx, "cancel", in, c.q.Cancel)
@@ -88,7 +91,7 @@ var jobMethods = map[string]method{
 		out := make(map[int64]*gate.Result, len(found))
 		for id, r := range found {
 			if out[c.numbers.hide(id)] = r; r.Name != "" && err == nil {
-				err = c.audit(ctx, "result", r.Name)
+				err = c.saw(ctx, "result", r.Name)
 			}
 		}
 		if err != nil {
@@ -120,6 +123,9 @@ func onJobs[In any](f func(ctx context.Context, c *jobCall, in *In) (any, error)
 
 // each does something to each job, and says which of them the project does not have.
 func (c *jobCall) each(ctx context.Context, what string, in *jobsAsked, do func(ctx context.Context, project string, ids ...int64) error) error {
+	if len(in.IDs) > maxRuns {
+		return ErrRequest
+	}
 	for _, shown := range in.IDs {
 		err := do(ctx, c.who.Project, c.numbers.find(shown))
 		if errors.Is(err, queue.ErrNoJob) {

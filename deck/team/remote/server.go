@@ -10,11 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,14 +44,20 @@ type Options struct {
 	Logger      *slog.Logger  // nil is silent
 }
 
+// What an Options has that says nothing.
 const (
 	DefaultMaxPush    = 2 << 30
 	DefaultSearchStep = 250 * time.Millisecond
+)
 
+const (
 	maxBody    = 4 << 20
 	maxRuns    = 10_000
+	maxRows    = 32 << 20 // bytes that the runs of an answer have in the database
 	perProject = 16
 	pushing    = 4                // runs that are unpacked and written at once; the others wait
+	uploads    = 16               // times MaxPush: bytes that are uploaded at once
+	perUpload  = 4                // times MaxPush: those of one project
 	patience   = time.Minute      // before what a client sends or takes must have the speed of slowest
 	slowest    = 32 << 10         // bytes a second
 	jsonWithin = 30 * time.Minute // a purge of PostgreSQL rewrites tables
@@ -63,21 +69,23 @@ type Server struct {
 	log     *slog.Logger
 	writers chan struct{} // one entry a push under way
 
-	mu     sync.Mutex
-	active map[string]int // requests under way by project
-	read   map[reading]time.Time
+	mu       sync.Mutex
+	active   map[string]int   // requests under way by project
+	uploads  map[string]int64 // bytes of pushes under way by project
+	uploaded int64            // those of all
+	read     map[reading]time.Time
 }
 
 // New makes a server; o must have a Store and a Signer.
 func New(o *Options) *Server {
-	s := &Server{o: *o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), writers: make(chan struct{}, pushing), active: make(map[string]int), read: make(map[reading]time.Time)}
+	s := &Server{o: *o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), writers: make(chan struct{}, pushing), active: make(map[string]int), uploads: make(map[string]int64), read: make(map[reading]time.Time)}
 	s.o.MaxPush, s.o.Connections, s.o.SearchStep = cmp.Or(o.MaxPush, DefaultMaxPush), cmp.Or(o.Connections, 1024), cmp.Or(o.SearchStep, DefaultSearchStep)
 	return s
 }
 
 // Serve answers who connects to l until ctx ends; what is under way then has ten seconds to end.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: s, TLSConfig: s.o.TLS, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: log.New(io.Discard, "", 0)}
+	server := &http.Server{Handler: s, TLSConfig: s.o.TLS, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelError)}
 	ended := make(chan error, 1)
 	defer context.AfterFunc(ctx, func() {
 		last, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
@@ -150,7 +158,10 @@ func (s *Server) say(w http.ResponseWriter, r *http.Request, pace *pace, result 
 
 // serve answers a request, but for the error, of which nothing has been said yet unless the pace has begun.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, pace *pace) error {
-	secret, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return team.ErrNoToken
+	}
 	who, err := s.o.Store.Identify(r.Context(), secret)
 	if err != nil {
 		return err
@@ -215,6 +226,26 @@ func (s *Server) leave(project string) {
 	}
 }
 
+// take reports whether so many bytes more of a project may be uploaded now; give ends that.
+func (s *Server) take(project string, n int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.uploads[project]+n > perUpload*s.o.MaxPush || s.uploaded+n > uploads*s.o.MaxPush {
+		return false
+	}
+	s.uploads[project], s.uploaded = s.uploads[project]+n, s.uploaded+n
+	return true
+}
+
+func (s *Server) give(project string, n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.uploaded -= n
+	if s.uploads[project] -= n; s.uploads[project] == 0 {
+		delete(s.uploads, project)
+	}
+}
+
 func (c *call) may(role string) error {
 	if !c.who.May(role) {
 		return fmt.Errorf("%w %s", ErrRole, role)
@@ -238,7 +269,7 @@ func (c *call) push(w http.ResponseWriter, r *http.Request, pace *pace) error {
 	if err := c.may(team.RoleAdmin); o.Again && err != nil {
 		return err
 	}
-	if err := team.CheckTags(o.Tags...); err != nil {
+	if err := checkTags(o.Tags); err != nil {
 		return err
 	}
 	var verdict *library.Verdict
@@ -248,6 +279,14 @@ func (c *call) push(w http.ResponseWriter, r *http.Request, pace *pace) error {
 	if r.ContentLength > c.o.MaxPush {
 		return tooMuch(&http.MaxBytesError{Limit: c.o.MaxPush})
 	}
+	size := r.ContentLength
+	if size < 0 { // it is not said
+		size = c.o.MaxPush
+	}
+	if !c.take(c.who.Project, size) {
+		return ErrBusy
+	}
+	defer c.give(c.who.Project, size)
 	f, err := os.CreateTemp("", "tapedeck-push-")
 	if err != nil {
 		return err
@@ -261,13 +300,7 @@ func (c *call) push(w http.ResponseWriter, r *http.Request, pace *pace) error {
 		return tooMuch(err)
 	}
 	pace.read()
-	select {
-	case c.writers <- struct{}{}:
-	case <-r.Context().Done():
-		return r.Context().Err()
-	}
-	run, there, err := c.o.Store.PushPacked(r.Context(), f.Name(), packed.Limits{Bytes: c.o.MaxUnpacked}, verdict, o)
-	<-c.writers
+	run, there, err := c.write(r.Context(), f.Name(), verdict, o)
 	if err == nil && there {
 		err = c.audit(r.Context(), "push", run.ID)
 	}
@@ -276,6 +309,25 @@ func (c *call) push(w http.ResponseWriter, r *http.Request, pace *pace) error {
 	}
 	c.say(w, r, pace, pushed{run, there}, nil)
 	return nil
+}
+
+// write has a packed recording enter the store, when it is its turn.
+func (c *call) write(ctx context.Context, file string, verdict *library.Verdict, o *team.PushOptions) (run *team.Run, there bool, err error) {
+	select {
+	case c.writers <- struct{}{}:
+		defer func() { <-c.writers }() // also where it panics
+	case <-ctx.Done():
+		return nil, false, ctx.Err()
+	}
+	return c.o.Store.PushPacked(ctx, file, packed.Limits{Bytes: c.o.MaxUnpacked}, verdict, o)
+}
+
+// checkTags refuses what cannot be the tags of one run.
+func checkTags(tags []string) error {
+	if len(tags) > team.MaxTags {
+		return fmt.Errorf("%w: there are %d at most", team.ErrTags, team.MaxTags)
+	}
+	return team.CheckTags(tags...)
 }
 
 // blob gives the packed recording of a run, named by all of its id, if its bytes are still those that the client knows of.
@@ -308,12 +360,11 @@ func (c *call) blob(w http.ResponseWriter, r *http.Request, pace *pace) error {
 		return err
 	}
 	defer body.Close()
+	what := "read"
 	if n == run.Size {
-		err = c.audit(r.Context(), "pull", id)
-	} else {
-		err = c.auditPart(r.Context(), id)
+		what = "pull"
 	}
-	if err != nil {
+	if err := c.saw(r.Context(), what, id); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/zstd")
@@ -322,25 +373,25 @@ func (c *call) blob(w http.ResponseWriter, r *http.Request, pace *pace) error {
 	return err
 }
 
-// A reading is a run of which a token reads parts.
-type reading struct{ token, project, run string }
+// A reading is a line of the audit about what changes nothing.
+type reading struct{ token, project, what, about string }
 
-// Who reads parts of a run reads many: one line of the audit a minute says so.
+// Who reads the same again and again has one line of the audit a minute.
 const (
 	readAgain = time.Minute
-	maxRead   = 10_000 // runs that are remembered
+	maxRead   = 10_000 // lines that are remembered
 )
 
-// auditPart has the audit say that the token reads parts of a run now.
-func (c *call) auditPart(ctx context.Context, id string) error {
-	key := reading{c.who.Name, c.who.Project, id}
+// saw has the audit say what the token is shown now.
+func (c *call) saw(ctx context.Context, what, about string) error {
+	key := reading{c.who.Name, c.who.Project, what, about}
 	c.mu.Lock()
-	known := time.Since(c.read[key]) < readAgain
+	at, known := c.read[key]
 	c.mu.Unlock()
-	if known {
+	if known && time.Since(at) < readAgain {
 		return nil
 	}
-	if err := c.audit(ctx, "read", id); err != nil {
+	if err := c.audit(ctx, what, about); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -383,14 +434,14 @@ var methods = map[string]method{
 		if err != nil {
 			return nil, err
 		}
-		return c.audited(ctx, "show", run.ID, run, nil)
+		return c.shown(ctx, "show", run.ID, run, nil)
 	}),
 	"runs": on(team.RoleRead, func(ctx context.Context, c *call, in *team.Query) (any, error) {
 		if err := c.bound(in); err != nil {
 			return nil, err
 		}
 		runs, err := c.o.Store.Runs(ctx, in)
-		return c.audited(ctx, "list", "", runs, fits(len(runs), err))
+		return c.shown(ctx, "list", "", runs, fits(len(runs), err))
 	}),
 	"search": on(team.RoleRead, func(ctx context.Context, c *call, in *searchAsked) (any, error) {
 		if err := c.bound(&in.Query); err != nil {
@@ -398,28 +449,49 @@ var methods = map[string]method{
 		}
 		began := time.Now()
 		hits, err := c.o.Store.Search(ctx, in.Text, &in.Query)
-		found, err := c.audited(ctx, "search", "", hits, fits(len(hits), err)) // its words are what somebody thinks of a run
+		found, err := c.shown(ctx, "search", "", hits, fits(len(hits), err)) // its words are what somebody thinks of a run
 		_ = lane.Pause(ctx, nil, rest(c.o.SearchStep, time.Since(began)))      // who has gone is answered nothing
 		return found, err
 	}),
 	"verdicts": on(team.RoleRead, func(ctx context.Context, c *call, in *verdictsAsked) (any, error) {
+		slices.Sort(in.IDs)
+		in.IDs = slices.Compact(in.IDs)
+		if len(in.IDs) > maxRuns {
+			return nil, fits(len(in.IDs), nil)
+		}
 		found, err := c.o.Store.Verdicts(ctx, c.who.Project, in.IDs)
-		return c.audited(ctx, "verdicts", "", found, err)
+		return c.shown(ctx, "verdicts", "", found, err)
 	}),
 	"verdict": on(team.RoleRead, func(ctx context.Context, c *call, in *verdictAsked) (any, error) {
 		v, err := c.o.Store.Verdict(ctx, c.who.Project, in.ID, in.Tapedeck, in.Program)
 		if err != nil || v == nil {
 			return verdictFound{}, err
 		}
-		return c.audited(ctx, "verdicts", v.Run, verdictFound{v, v.Detail}, nil)
+		return c.shown(ctx, "verdicts", v.Run, verdictFound{v, v.Detail}, nil)
 	}),
 	"remove": on(team.RoleAdmin, func(ctx context.Context, c *call, in *removeAsked) (any, error) {
-		return c.o.Store.Remove(ctx, c.who.Project, in.ID, in.Why, c.o.Signer) // a tombstone beside an error too
+		if err := team.CheckReason(in.Why); err != nil {
+			return nil, err
+		}
+		t, err := c.o.Store.Remove(ctx, c.who.Project, in.ID, in.Why, c.o.Signer)
+		if t != nil { // beside an error too: the run is gone
+			err = swept(err)
+		}
+		return t, err
 	}),
 	"tag": on(team.RolePush, func(ctx context.Context, c *call, in *tagAsked) (any, error) {
+		if err := errors.Join(checkTags(in.Add), checkTags(in.Remove)); err != nil {
+			return nil, err
+		}
 		return c.o.Store.Tag(ctx, c.who.Project, in.ID, in.Add, in.Remove)
 	}),
 	"hold": on(team.RoleAdmin, func(ctx context.Context, c *call, in *removeAsked) (any, error) {
+		if err := team.CheckReason(in.Why); err != nil {
+			return nil, err
+		}
+		if in.Why == "" {
+			return nil, fmt.Errorf("%w: a hold wants one", team.ErrReason)
+		}
 		return c.o.Store.Hold(ctx, c.who.Project, in.ID, c.who.Name, in.Why)
 	}),
 	"release": on(team.RoleAdmin, func(ctx context.Context, c *call, in *runAsked) (any, error) {
@@ -427,14 +499,14 @@ var methods = map[string]method{
 	}),
 	"expired": on(team.RoleAdmin, func(ctx context.Context, c *call, in *team.Rule) (any, error) {
 		out, err := c.o.Store.Expired(ctx, c.who.Project, in)
-		return c.audited(ctx, "list", "", out, err)
+		return c.shown(ctx, "list", "", out, err)
 	}),
 	"prune": on(team.RoleAdmin, func(ctx context.Context, c *call, in *team.Rule) (any, error) {
 		return c.o.Store.Prune(ctx, c.who.Project, in, c.o.Signer)
 	}),
 	"sweep": on(team.RoleAdmin, func(ctx context.Context, c *call, _ *nothing) (any, error) {
-		_, err := c.o.Store.Sweep(ctx) // of all projects: which blobs went is told nobody
-		return nothing{}, err
+		_, err := c.o.Store.Sweep(ctx) // which blobs went is told nobody
+		return nothing{}, swept(err)
 	}),
 }
 
@@ -443,21 +515,32 @@ func (c *call) bound(q *team.Query) error {
 	if q.Limit < 0 {
 		return ErrRequest
 	}
-	q.Project, q.Limit = c.who.Project, min(q.Limit, maxRuns+1)
-	return nil
+	q.Project, q.Limit, q.MaxBytes = c.who.Project, min(q.Limit, maxRuns+1), maxRows
+	return checkTags(q.Tags)
 }
 
 func fits(n int, err error) error {
-	if err == nil && n > maxRuns {
-		err = fmt.Errorf("%w: %d runs; --limit, --since and the like choose fewer", ErrTooMuch, maxRuns)
+	switch {
+	case errors.Is(err, team.ErrBytes):
+		return fmt.Errorf("%w: runs of %d MiB; --limit, --since and the like choose fewer", ErrTooMuch, maxRows>>20)
+	case err == nil && n > maxRuns:
+		return fmt.Errorf("%w: %d runs; --limit, --since and the like choose fewer", ErrTooMuch, maxRuns)
 	}
 	return err
 }
 
-// audited has the audit say what was found, if it was; else nobody is told of it.
-func (c *call) audited(ctx context.Context, what, about string, found any, err error) (any, error) {
+// swept is a sweep's error as a client may be told of it: a sweep is about the blobs of all projects.
+func swept(err error) error {
+	if err == nil || err.Error() == team.ErrRead.Error() { // alone
+		return err
+	}
+	return fmt.Errorf("a sweep: %v", err) //nolint:errorlint // it is of no kind that a client is told of
+}
+
+// shown has the audit say what was found, if it was; else nobody is told of it.
+func (c *call) shown(ctx context.Context, what, about string, found any, err error) (any, error) {
 	if err == nil {
-		err = c.audit(ctx, what, about)
+		err = c.saw(ctx, what, about)
 	}
 	if err != nil {
 		return nil, err
@@ -483,13 +566,18 @@ type pace struct {
 
 func newPace(w http.ResponseWriter) *pace {
 	p := &pace{conn: http.NewResponseController(w), start: time.Now()}
-	_ = p.conn.SetReadDeadline(p.due()) // a connection without deadlines has none
+	_ = p.conn.SetReadDeadline(p.until()) // a connection without deadlines has none
 	_ = p.conn.SetWriteDeadline(time.Time{})
 	return p
 }
 
-func (p *pace) due() time.Time {
-	return p.start.Add(patience + time.Duration(float64(p.n)/slowest*float64(time.Second)))
+// until is when the next byte must go through: who was fast may not be silent the longer for it.
+func (p *pace) until() time.Time {
+	due, next := p.start.Add(patience+time.Duration(float64(p.n)/slowest*float64(time.Second))), time.Now().Add(patience)
+	if next.Before(due) {
+		return next
+	}
+	return due
 }
 
 // read says that the request is there whole: a long answer is no fault of the client's.
@@ -511,7 +599,7 @@ type pacedReader struct {
 func (r pacedReader) Read(b []byte) (int, error) {
 	n, err := r.r.Read(b)
 	r.p.n += int64(n)
-	_ = r.p.conn.SetReadDeadline(r.p.due())
+	_ = r.p.conn.SetReadDeadline(r.p.until())
 	return n, err
 }
 
@@ -520,10 +608,15 @@ type pacedWriter struct {
 	w io.Writer
 }
 
-func (w pacedWriter) Write(b []byte) (int, error) {
+func (w pacedWriter) Write(b []byte) (written int, err error) {
 	w.p.began = true
-	_ = w.p.conn.SetWriteDeadline(w.p.due())
-	n, err := w.w.Write(b)
-	w.p.n += int64(n)
-	return n, err
+	for some := range slices.Chunk(b, slowest) { // each has its time
+		_ = w.p.conn.SetWriteDeadline(w.p.until())
+		n, err := w.w.Write(some)
+		w.p.n, written = w.p.n+int64(n), written+n
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
 }

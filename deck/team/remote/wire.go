@@ -37,7 +37,7 @@ var kinds = []struct {
 	{team.ErrNoRun, http.StatusNotFound, "no_run"}, {team.ErrRemoved, http.StatusGone, "removed"}, {team.ErrAmbiguous, http.StatusBadRequest, "ambiguous"},
 	{queue.ErrNoJob, http.StatusNotFound, "no_job"}, {team.ErrNoWords, http.StatusBadRequest, "no_words"}, {team.ErrUnfit, http.StatusUnprocessableEntity, "unfit"}, {ErrTooMuch, http.StatusRequestEntityTooLarge, "too_much"},
 	{ErrRequest, http.StatusBadRequest, "bad_request"}, {ErrBusy, http.StatusTooManyRequests, "busy"}, {team.ErrRead, http.StatusServiceUnavailable, "being_read"},
-	{team.ErrHeld, http.StatusConflict, "on_hold"}, {team.ErrChanged, http.StatusConflict, "changed"}, {team.ErrTags, http.StatusBadRequest, "bad_tags"}, {ErrDamaged, http.StatusInternalServerError, "damaged"},
+	{team.ErrHeld, http.StatusConflict, "on_hold"}, {team.ErrChanged, http.StatusConflict, "changed"}, {team.ErrTags, http.StatusBadRequest, "bad_tags"}, {team.ErrReason, http.StatusBadRequest, "bad_reason"}, {ErrDamaged, http.StatusInternalServerError, "damaged"},
 }
 
 // A refusal is an error as a client was told of it.
@@ -63,10 +63,27 @@ func (r *refusal) Unwrap() error {
 func refuse(err error) (r *refusal, status int, ours bool) {
 	for _, k := range kinds {
 		if errors.Is(err, k.err) {
-			return &refusal{k.code, err.Error()}, k.status, k.status >= http.StatusInternalServerError
+			return &refusal{k.code, told(err, k.err).Error()}, k.status, k.status >= http.StatusInternalServerError
 		}
 	}
 	return &refusal{"internal", ErrInternal.Error()}, http.StatusInternalServerError, true
+}
+
+// told is the part of an error that is of a kind: what it is joined with may be about this machine, or another project.
+func told(err, kind error) error {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		joined, ok := e.(interface{ Unwrap() []error })
+		if !ok {
+			continue
+		}
+		for _, part := range joined.Unwrap() {
+			if errors.Is(part, kind) {
+				return told(part, kind)
+			}
+		}
+		return kind
+	}
+	return err
 }
 
 // An answer is that of a request but for a blob's.
