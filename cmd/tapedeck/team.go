@@ -325,7 +325,7 @@ func newPurgeCommand(std *console) *cobra.Command {
 		})
 	})
 	o.define(cmd.Flags())
-	cmd.Flags().StringVar(&reason, "reason", "", "`text` that the tombstone says")
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` that the tombstone says, 1 KiB at most")
 	std.jsonFlag(cmd, "the tombstones as JSON")
 	return cmd
 }
@@ -452,7 +452,7 @@ func newHoldCommand(std *console) *cobra.Command {
 		})
 	})
 	o.define(cmd.Flags())
-	cmd.Flags().StringVar(&reason, "reason", "", "`text` that says why")
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` that says why, 1 KiB at most")
 	cmd.Flags().BoolVar(&release, "release", false, "end the hold")
 	std.jsonFlag(cmd, "the runs as JSON")
 	return cmd

@@ -450,7 +450,7 @@ var methods = map[string]method{
 		began := time.Now()
 		hits, err := c.o.Store.Search(ctx, in.Text, &in.Query)
 		found, err := c.shown(ctx, "search", "", hits, fits(len(hits), err)) // its words are what somebody thinks of a run
-		_ = lane.Pause(ctx, nil, rest(c.o.SearchStep, time.Since(began)))      // who has gone is answered nothing
+		_ = lane.Pause(ctx, nil, rest(c.o.SearchStep, time.Since(began)))    // who has gone is answered nothing
 		return found, err
 	}),
 	"verdicts": on(team.RoleRead, func(ctx context.Context, c *call, in *verdictsAsked) (any, error) {
