@@ -21,6 +21,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/otlp"
 	"github.com/tapedeck-dev/tapedeck/deck/queue"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/team"
@@ -37,6 +38,7 @@ type serveOptions struct {
 	policies        string
 	builtins, allow []string
 	log             logOptions
+	otlp            otlpOptions
 }
 
 // logOptions say how the daemon's log is written.
@@ -65,6 +67,7 @@ func newServeCommand(std *console) *cobra.Command {
 	f.DurationVar(&o.DecideWithin, "decide-within", daemon.DefaultDecideWithin, "how long something waits for a person before it is denied (tapedeck runs supervise)")
 	f.StringVar(&o.log.format, "log-format", o.log.format, "`form` of the log: "+strings.Join(logFormats, ", "))
 	f.StringVar(&o.log.level, "log-level", o.log.level, "the `least` that is logged: "+strings.Join(logLevels, ", "))
+	o.otlp.add(f, "spans of runs, turns and verdicts for OpenTelemetry, to the `URL` of a receiver while they go on; env: as the environment has it")
 	std.jsonFlag(cmd, "what is ready as a JSON object on stdout")
 	completeFlag(cmd, "log-format", logFormats...)
 	completeFlag(cmd, "log-level", logLevels...)
@@ -151,6 +154,11 @@ func runServe(ctx context.Context, o *serveOptions, std *console) error {
 	if err := o.fill(std); err != nil {
 		return err
 	}
+	end, err := o.spans(std)
+	if err != nil {
+		return err
+	}
+	defer end()
 	ctx, stop := stoppable(ctx, std.err)
 	defer stop()
 	var opened func()
@@ -168,6 +176,28 @@ func runServe(ctx context.Context, o *serveOptions, std *console) error {
 	}
 	std.say("stopped")
 	return nil
+}
+
+// spans has the daemon tell its runs to the receiver that --otlp names. end sends what is left, and says what was not sent.
+func (o *serveOptions) spans(std *console) (end func(), err error) {
+	to, err := o.otlp.receiver()
+	if err != nil || to == nil {
+		return func() {}, err
+	}
+	var content func([]byte) []byte
+	if o.otlp.wantsContent() {
+		hide := secretsOut()
+		content = func(b []byte) []byte { return []byte(hide(string(b))) }
+	}
+	std.say("spans of runs go to %s%s", to, o.otlp.with())
+	host, _ := os.Hostname() // one without a name is none
+	runs := otlp.NewRuns(to, host, content)
+	o.Spans = runs
+	return func() {
+		if t := runs.Close(otlpPatience); t.Dropped > 0 {
+			std.say("%s", t.Lost())
+		}
+	}, nil
 }
 
 // stoppable is a context that the first signal ends. The second ends the process.
