@@ -179,8 +179,6 @@ type Expired struct {
 	Digest    cas.Digest `json:"digest"`
 }
 
-var errEnough = errors.New("enough")
-
 // Expired are the runs of a project that a rule lets go, what was pushed first before the others.
 func (s *Store) Expired(ctx context.Context, project string, r *Rule) (out []Expired, err error) {
 	if !r.Asks() {
@@ -192,7 +190,7 @@ func (s *Store) Expired(ctx context.Context, project string, r *Rule) (out []Exp
 	}
 	where, args := q.where()
 	chosen := slices.Clone(args)
-	query := "SELECT r.id, r.started, r.size, r.digest FROM runs r WHERE " + where + " AND NOT EXISTS (SELECT 1 FROM holds h WHERE h.seq = r.seq)"
+	query := "SELECT r.seq, r.id, r.started, r.size, r.digest FROM runs r WHERE " + where + " AND NOT EXISTS (SELECT 1 FROM holds h WHERE h.seq = r.seq)"
 	var total int64
 	if r.MaxSize > 0 {
 		if _, err := s.db.one(ctx, s.db.db, "SELECT CAST(COALESCE(SUM(r.size), 0) AS BIGINT) FROM runs r WHERE "+where, args, &total); err != nil {
@@ -206,23 +204,21 @@ func (s *Store) Expired(ctx context.Context, project string, r *Rule) (out []Exp
 		query += " AND r.seq <= (SELECT r.seq FROM runs r WHERE " + where + " ORDER BY r.seq DESC LIMIT 1 OFFSET ?)"
 		chosen = append(append(chosen, args...), r.Keep)
 	}
-	err = s.db.each(ctx, s.db.db, query+" ORDER BY r.seq", chosen, func(scan func(...any) error) error {
-		if r.MaxSize > 0 && total <= r.MaxSize {
-			return errEnough
-		}
-		var e Expired
-		var started int64
-		var digest string
-		if err := scan(&e.ID, &started, &e.Size, &digest); err != nil {
+	const page = 1000
+	for last, rows := int64(0), page; rows == page && err == nil; {
+		rows = 0
+		err = s.db.each(ctx, s.db.db, query+" AND r.seq > ? ORDER BY r.seq LIMIT ?", append(slices.Clone(chosen), last, page), func(scan func(...any) error) error {
+			var e Expired
+			var started int64
+			var digest string
+			if err := scan(&last, &e.ID, &started, &e.Size, &digest); err != nil || r.MaxSize > 0 && total <= r.MaxSize {
+				return err
+			}
+			rows, total, e.StartedAt = rows+1, total-e.Size, time.UnixMilli(started).UTC()
+			e.Digest, err = cas.Parse(digest)
+			out = append(out, e)
 			return err
-		}
-		total -= e.Size
-		e.StartedAt, out = time.UnixMilli(started).UTC(), append(out, e)
-		out[len(out)-1].Digest, err = cas.Parse(digest)
-		return err
-	})
-	if errors.Is(err, errEnough) {
-		err = nil
+		})
 	}
 	return out, err
 }

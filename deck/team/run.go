@@ -119,16 +119,25 @@ func (q *Query) where() (string, []any) {
 // columns are what scanRun reads of a run r.
 const columns = `r.facts, COALESCE((SELECT string_agg(g.tag, ',') FROM tags g WHERE g.seq = r.seq), ''), COALESCE((SELECT h.facts FROM holds h WHERE h.seq = r.seq), '')`
 
-// runs are those that a query chooses, what was pushed last first.
-func (d *database) runs(ctx context.Context, q *Query) (out []Run, err error) {
-	where, args := q.where()
-	out = []Run{}
-	from, order := "runs r", "r.seq"
-	if len(q.Tags) > 0 { // in the order of its index, be the tag rare or not
-		from, order = "tags l CROSS JOIN runs r", "l.seq"
-		where, args = "l.project = ? AND l.tag = ? AND r.seq = l.seq AND "+where, append([]any{q.Project, q.Tags[0]}, args...)
+// chosen is from where a query takes runs r, in the order of an index, be what it asks for rare or not.
+func (q *Query) chosen() (sql string, args []any) {
+	rest, from, order := *q, "runs r WHERE ", "r.seq DESC"
+	switch {
+	case len(q.Tags) > 0:
+		rest.Tags, order = q.Tags[1:], "l.seq DESC"
+		from, args = "tags l CROSS JOIN runs r WHERE l.project = ? AND l.tag = ? AND r.seq = l.seq AND ", []any{q.Project, q.Tags[0]}
+	case !q.Since.IsZero() || !q.Until.IsZero():
+		order = "r.started DESC, r.seq DESC"
 	}
-	err = d.each(ctx, d.db, "SELECT "+columns+" FROM "+from+" WHERE "+where+" ORDER BY "+order+" DESC LIMIT ?", append(args, q.limit()), func(scan func(...any) error) error {
+	where, more := rest.where()
+	return " FROM " + from + where + " ORDER BY " + order + " LIMIT ?", append(args, more...)
+}
+
+// runs are those that a query chooses, what was pushed last first; what began last, where it asks for times.
+func (d *database) runs(ctx context.Context, q *Query) (out []Run, err error) {
+	from, args := q.chosen()
+	out = []Run{}
+	err = d.each(ctx, d.db, "SELECT "+columns+from, append(args, q.limit()), func(scan func(...any) error) error {
 		r, err := scanRun(scan)
 		if err == nil {
 			out = append(out, *r)

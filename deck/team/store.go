@@ -199,7 +199,7 @@ func (c *counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Runs lists runs, what was pushed last first.
+// Runs lists runs, what was pushed last first; what began last, where the query asks for times.
 func (s *Store) Runs(ctx context.Context, q *Query) ([]Run, error) { return s.db.runs(ctx, q) }
 
 // Count is how many runs of all projects there are.
