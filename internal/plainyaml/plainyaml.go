@@ -6,8 +6,8 @@
 package plainyaml
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
