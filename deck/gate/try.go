@@ -252,7 +252,8 @@ func (o *Options) script(ctx context.Context, c *Case) (out []*Result) {
 		r := &Result{Case: *c, Name: t.Name(), Took: t.Took, Output: t.Output}
 		r.Status = map[suite.Status]Status{suite.Passed: Faithful, suite.Failed: Diverged, suite.Broken: Broken}[t.Status]
 		if t.Err != nil {
-			r.Why, r.First = t.Err.Error(), suite.Detail(t.Err)
+			r.Why = t.Err.Error()
+			r.First = strings.TrimPrefix(suite.Detail(t.Err), r.Why+"\n") // said already
 		}
 		out = append(out, r)
 	}

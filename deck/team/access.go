@@ -259,9 +259,6 @@ func (s *Store) Acts(ctx context.Context, project *string, limit int) ([]Act, er
 	return out, err
 }
 
-// MaxTags is how many tags a run has at most.
-const MaxTags = maxTags
-
 // maxReason is how long the reason of a hold or a tombstone is at most, in bytes.
 const maxReason = 1 << 10
 
@@ -334,6 +331,9 @@ func (r *Run) Receive(body io.Reader, file string, progress func(done, total int
 	}
 	return nil
 }
+
+// Bound has the store hold no more connections to its database than n: who waits for one waits for a statement, or a transaction.
+func (s *Store) Bound(n int) { s.db.db.SetMaxOpenConns(n) }
 
 // Blob implements Access.
 func (s *Store) Blob(ctx context.Context, run *Run, from, n int64) (io.ReadCloser, error) {

@@ -26,6 +26,7 @@ type still struct {
 	programs []string
 	ownTicks []string           // of programs
 	names    map[Source]string  // of programs
+	parents  map[string]string  // of programs; "" for a fork
 	ended    map[string][]Ended // by name
 	forked   int
 	hold     map[string]string        // which program's end waits for the start of which
@@ -123,6 +124,10 @@ func (s *still) Started(p *Program) Source {
 	source := newStill(name.Sum64() >> 24)
 	source.until = s.started[s.hold[argv]]
 	s.names[source] = argv
+	if s.parents == nil {
+		s.parents = make(map[string]string)
+	}
+	s.parents[argv] = s.names[p.Parent]
 	return source
 }
 
@@ -184,6 +189,28 @@ func TestInputsEnding(t *testing.T) {
 	s = &still{hold: map[string]string{"sleep 0": "never"}, started: map[string]chan struct{}{"never": make(chan struct{})}}
 	r = s.run(t, shellConfig(t, "sleep 0 & echo over"))
 	r.want(t, "over\n")
+}
+
+// TestInputsParent: what a process forked before it became another program is no child of that, though it asks for nothing before.
+func TestInputsParent(t *testing.T) {
+	t.Parallel()
+	s, r := inputsOf(t, pythonConfig(t, `
+import os
+if os.fork(): os.wait(); os._exit(0)
+began, begins = os.pipe(); ended, ends = os.pipe()
+if os.fork() == 0:
+    os.set_inheritable(ends, True); os.close(begins); os.read(began, 1)
+    os.execv("/bin/echo", ["echo", "forked"])
+os.close(ends); os.set_inheritable(begins, True); os.dup2(ended, 0)
+os.execv("/bin/sh", ["sh", "-c", "echo >&%d; cat; echo parent" % begins])
+`))
+	r.want(t, "forked\nparent\n")
+	if got, ok := s.parents["echo forked"]; got != "" || !ok {
+		t.Errorf("a child of %q", got)
+	}
+	if got := s.parents["cat"]; !strings.HasPrefix(got, "sh -c") {
+		t.Errorf("cat is a child of %q", got)
+	}
 }
 
 // TestInputs has programs of several kinds tell the time and draw: twice the same, and the time that is given.

@@ -7,6 +7,7 @@ package plainyaml
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -77,9 +78,35 @@ func Decode(b []byte, most int, v any) error {
 	err := dec.Decode(v)
 	var wrong *yaml.TypeError
 	if errors.As(err, &wrong) {
-		return errors.New(unknownField.ReplaceAllString(wrong.Errors[0], "unknown key $1") + near(wrong.Errors[0], v))
+		return errors.New(wrongKind(unknownField.ReplaceAllString(wrong.Errors[0], "unknown key $1")) + near(wrong.Errors[0], v))
 	}
 	return err
+}
+
+// cannotUnmarshal is how the library says that a value is of another kind than a type of ours.
+var cannotUnmarshal = lazyregexp.New("cannot unmarshal !!(\\w+)(?: `.*`)? into (.+)$")
+
+// kinds are what a tag of YAML, and a type of Go, is called.
+var kinds = map[string]string{
+	"seq": "a list", "map": "an object", "str": "a text", "int": "a number", "float": "a number", "bool": "true or false",
+	"string": "a text", "float64": "a number", "*float64": "a number", "*bool": "true or false",
+}
+
+// wrongKind says in plain words which kind of value was wanted, where an error of the library is about that.
+func wrongKind(message string) string {
+	m := cannotUnmarshal.FindStringSubmatch(message)
+	if m == nil {
+		return message
+	}
+	want := kinds[m[2]]
+	switch {
+	case want != "":
+	case strings.HasPrefix(m[2], "[]"):
+		want = "a list"
+	default:
+		want = "an object"
+	}
+	return strings.TrimSuffix(message, m[0]) + "want " + want + ", not " + cmp.Or(kinds[m[1]], m[1])
 }
 
 // near says which of all keys that v has was meant by the one that an error of the library names; "" for none.

@@ -55,6 +55,7 @@ const (
 	maxRuns    = 10_000
 	maxRows    = 32 << 20 // bytes that the runs of an answer have in the database
 	perProject = 16
+	databases  = 32               // connections to the database
 	pushing    = 4                // runs that are unpacked and written at once; the others wait
 	uploads    = 16               // times MaxPush: bytes that are uploaded at once
 	perUpload  = 4                // times MaxPush: those of one project
@@ -79,6 +80,9 @@ type Server struct {
 // New makes a server; o must have a Store and a Signer.
 func New(o *Options) *Server {
 	s := &Server{o: *o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), writers: make(chan struct{}, pushing), active: make(map[string]int), uploads: make(map[string]int64), read: make(map[reading]time.Time)}
+	if o.Store != nil {
+		o.Store.Bound(databases)
+	}
 	s.o.MaxPush, s.o.Connections, s.o.SearchStep = cmp.Or(o.MaxPush, DefaultMaxPush), cmp.Or(o.Connections, 1024), cmp.Or(o.SearchStep, DefaultSearchStep)
 	return s
 }
@@ -269,7 +273,7 @@ func (c *call) push(w http.ResponseWriter, r *http.Request, pace *pace) error {
 	if err := c.may(team.RoleAdmin); o.Again && err != nil {
 		return err
 	}
-	if err := checkTags(o.Tags); err != nil {
+	if err := team.CheckTags(o.Tags...); err != nil {
 		return err
 	}
 	var verdict *library.Verdict
@@ -320,14 +324,6 @@ func (c *call) write(ctx context.Context, file string, verdict *library.Verdict,
 		return nil, false, ctx.Err()
 	}
 	return c.o.Store.PushPacked(ctx, file, packed.Limits{Bytes: c.o.MaxUnpacked}, verdict, o)
-}
-
-// checkTags refuses what cannot be the tags of one run.
-func checkTags(tags []string) error {
-	if len(tags) > team.MaxTags {
-		return fmt.Errorf("%w: there are %d at most", team.ErrTags, team.MaxTags)
-	}
-	return team.CheckTags(tags...)
 }
 
 // blob gives the packed recording of a run, named by all of its id, if its bytes are still those that the client knows of.
@@ -480,9 +476,6 @@ var methods = map[string]method{
 		return t, err
 	}),
 	"tag": on(team.RolePush, func(ctx context.Context, c *call, in *tagAsked) (any, error) {
-		if err := errors.Join(checkTags(in.Add), checkTags(in.Remove)); err != nil {
-			return nil, err
-		}
 		return c.o.Store.Tag(ctx, c.who.Project, in.ID, in.Add, in.Remove)
 	}),
 	"hold": on(team.RoleAdmin, func(ctx context.Context, c *call, in *removeAsked) (any, error) {
@@ -516,7 +509,7 @@ func (c *call) bound(q *team.Query) error {
 		return ErrRequest
 	}
 	q.Project, q.Limit, q.MaxBytes = c.who.Project, min(q.Limit, maxRuns+1), maxRows
-	return checkTags(q.Tags)
+	return team.CheckTags(q.Tags...)
 }
 
 func fits(n int, err error) error {

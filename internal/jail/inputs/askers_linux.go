@@ -121,6 +121,11 @@ func (in *Answerer) started(p *process.Process, is process.Status, which *proces
 	in.table.Settle() // whoever started it may have waited for another one before
 	in.table.Lock()
 	defer in.unlock()
+	if in.program != nil {
+		for _, child := range in.table.Children(is.Process) { // is of who p was: whether it asked for something by now must change nothing
+			in.find(child, 0)
+		}
+	}
 	switch {
 	case p.Asker != nil && p.Forker != nil: // whether a fork asks for something before it executes must change nothing
 		which.Parent = p.Forker

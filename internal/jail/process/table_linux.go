@@ -1,10 +1,13 @@
 package process
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"iter"
 	"maps"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -95,6 +98,18 @@ func (t *Table) closeFiles() {
 
 // Status is StatusOf of a thread, without the lock.
 func (t *Table) Status(task int) (Status, error) { return StatusOf(t.View.Proc, task) }
+
+// Children lists what a process of one thread has forked and what lives, in the order in which it began; none where the kernel keeps no list.
+func (t *Table) Children(pid int) (children []int) {
+	var text [4096]byte
+	n, _ := readFile(t.View.Proc, fmt.Sprintf("%d/task/%d/children", pid, pid), text[:])
+	whole := bytes.LastIndexByte(text[:n], ' ') + 1 // a number that is cut is another one
+	for _, word := range bytes.Fields(text[:whole]) {
+		child, _ := strconv.Atoi(string(word))
+		children = append(children, child)
+	}
+	return children
+}
 
 // Known returns the process of a number; nil for one that is not in the table.
 func (t *Table) Known(pid int) *Process { return t.alive[pid] }

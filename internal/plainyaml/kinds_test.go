@@ -1,0 +1,26 @@
+package plainyaml
+
+import "testing"
+
+// TestWrongKind: a value of another kind is said in plain words, with its line.
+func TestWrongKind(t *testing.T) {
+	var v struct {
+		Text  string              `yaml:"text"`
+		List  []string            `yaml:"list"`
+		Of    *struct{ A string } `yaml:"of"`
+		Many  map[string]string   `yaml:"many"`
+		Count int                 `yaml:"count"`
+	}
+	for text, want := range map[string]string{
+		"text: [a]":   "line 1: want a text, not a list",
+		"list: a":     "line 1: want a list, not a text",
+		"\nof: [a]":   "line 2: want an object, not a list",
+		"many: x y":   "line 1: want an object, not a text",
+		"count: many": "line 1: want a number, not a text",
+		"lists: [a]":  "line 1: unknown key lists: did you mean list?",
+	} {
+		if err := Decode([]byte(text), 1000, &v); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
