@@ -41,7 +41,8 @@ func (w *written) String() string {
 // TestPanic: a panic is logged, and whoever panics while a run is written leaves the turn to the next.
 func TestPanic(t *testing.T) {
 	var log written
-	s := New(&Options{Store: new(team.Store), Logger: slog.New(slog.NewTextHandler(&log, nil))}) // each use of which panics
+	s := New(&Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s.o.Store = new(team.Store) // each use of which panics
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
