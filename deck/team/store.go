@@ -98,7 +98,7 @@ var goodID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 // enter adds a run that a file holds the packed recording of.
 func (s *Store) enter(ctx context.Context, rec *recording.Recording, run *Run, file string, o *PushOptions) (there bool, err error) {
 	if !goodID.MatchString(run.ID) {
-		return false, fmt.Errorf("%w: its id %.80q is not made of up to 128 letters, digits and -_.", ErrUnfit, run.ID)
+		return false, fmt.Errorf("%w: its id %.80q is not one of letters, digits, dots and -_, 128 at most", ErrUnfit, run.ID)
 	}
 	texts, more, err := textsOf(rec)
 	if err != nil {

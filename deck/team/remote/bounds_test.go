@@ -103,7 +103,7 @@ func TestBadRequests(t *testing.T) {
 	for request, want := range map[string]string{
 		`tag {"ID":"one","Add":[` + tags + `]}`: "bad_tags", `tag {"ID":"one","Remove":[` + tags + `]}`: "bad_tags", `runs {"Tags":[` + tags + `]}`: "bad_tags", `search {"Text":"tulip","Query":{"Tags":[` + tags + `]}}`: "bad_tags",
 		`hold {"ID":"one"}`: "bad_reason", `hold {"ID":"one","Why":"` + why + `"}`: "bad_reason", `remove {"ID":"one","Why":"` + why + `"}`: "bad_reason",
-		`verdicts {"IDs":["` + manyIDs(maxRuns+1) + `"]}`: "too_much", `cancel {"IDs":[` + strings.Repeat("1,", maxRuns) + `1]}`: "bad_request",
+		`runs {"Model":"` + strings.Repeat("x", maxText+1) + `"}`: "bad_request", `search {"Text":"` + strings.Repeat("x ", maxText) + `"}`: "bad_request", `verdicts {"IDs":["` + manyIDs(maxRuns+1) + `"]}`: "too_much", `cancel {"IDs":[` + strings.Repeat("1,", maxRuns) + `1]}`: "bad_request",
 	} {
 		name, body, _ := strings.Cut(request, " ")
 		if status, got := r.raw(token, "POST", "/v1/"+name, body); !strings.Contains(got, `"code":"`+want+`"`) {

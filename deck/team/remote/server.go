@@ -54,6 +54,7 @@ const (
 	maxBody    = 4 << 20
 	maxRuns    = 10_000
 	maxRows    = 32 << 20 // bytes that the runs of an answer have in the database
+	maxText    = 4 << 10  // bytes of what is looked for
 	perProject = 16
 	databases  = 32               // connections to the database
 	pushing    = 4                // runs that are unpacked and written at once; the others wait
@@ -433,14 +434,14 @@ var methods = map[string]method{
 		return c.shown(ctx, "show", run.ID, run, nil)
 	}),
 	"runs": on(team.RoleRead, func(ctx context.Context, c *call, in *team.Query) (any, error) {
-		if err := c.bound(in); err != nil {
+		if err := c.bound(in, ""); err != nil {
 			return nil, err
 		}
 		runs, err := c.o.Store.Runs(ctx, in)
 		return c.shown(ctx, "list", "", runs, fits(len(runs), err))
 	}),
 	"search": on(team.RoleRead, func(ctx context.Context, c *call, in *searchAsked) (any, error) {
-		if err := c.bound(&in.Query); err != nil {
+		if err := c.bound(&in.Query, in.Text); err != nil {
 			return nil, err
 		}
 		began := time.Now()
@@ -504,8 +505,8 @@ var methods = map[string]method{
 }
 
 // bound has a query be about the token's project, and ask for no more than an answer holds: one more, so that it can be told.
-func (c *call) bound(q *team.Query) error {
-	if q.Limit < 0 {
+func (c *call) bound(q *team.Query, text string) error {
+	if q.Limit < 0 || len(text)+len(q.Agent)+len(q.Model) > maxText {
 		return ErrRequest
 	}
 	q.Project, q.Limit, q.MaxBytes = c.who.Project, min(q.Limit, maxRuns+1), maxRows
