@@ -470,11 +470,7 @@ var methods = map[string]method{
 		if err := team.CheckReason(in.Why); err != nil {
 			return nil, err
 		}
-		t, err := c.o.Store.Remove(ctx, c.who.Project, in.ID, in.Why, c.o.Signer)
-		if t != nil { // beside an error too: the run is gone
-			err = swept(err)
-		}
-		return t, err
+		return c.o.Store.Remove(ctx, c.who.Project, in.ID, in.Why, c.o.Signer) // a tombstone beside an error too
 	}),
 	"tag": on(team.RolePush, func(ctx context.Context, c *call, in *tagAsked) (any, error) {
 		return c.o.Store.Tag(ctx, c.who.Project, in.ID, in.Add, in.Remove)
@@ -499,8 +495,8 @@ var methods = map[string]method{
 		return c.o.Store.Prune(ctx, c.who.Project, in, c.o.Signer)
 	}),
 	"sweep": on(team.RoleAdmin, func(ctx context.Context, c *call, _ *nothing) (any, error) {
-		_, err := c.o.Store.Sweep(ctx) // which blobs went is told nobody
-		return nothing{}, swept(err)
+		_, err := c.o.Store.Sweep(ctx) // of all projects: which blobs went is told nobody
+		return nothing{}, err
 	}),
 }
 
@@ -521,14 +517,6 @@ func fits(n int, err error) error {
 		return fmt.Errorf("%w: %d runs; --limit, --since and the like choose fewer", ErrTooMuch, maxRuns)
 	}
 	return err
-}
-
-// swept is a sweep's error as a client may be told of it: a sweep is about the blobs of all projects.
-func swept(err error) error {
-	if err == nil || err.Error() == team.ErrRead.Error() { // alone
-		return err
-	}
-	return fmt.Errorf("a sweep: %v", err) //nolint:errorlint // it is of no kind that a client is told of
 }
 
 // shown has the audit say what was found, if it was; else nobody is told of it.
