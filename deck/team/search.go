@@ -60,7 +60,7 @@ const fewRuns = 50
 func (f *finder) few(ctx context.Context) error {
 	from, args := f.q.chosen()
 	query := "SELECT " + columns + ", t.what, t.body FROM (SELECT n.seq, (SELECT " + f.at + " FROM texts t WHERE " + f.matchesAt + " AND " + f.at + " >= n.seq * 1048576 AND " +
-		f.at + " < (n.seq + 1) * 1048576 ORDER BY " + f.at + " DESC LIMIT 1) AS place FROM (SELECT r.seq" + from + ") n) c JOIN runs r ON r.seq = c.seq JOIN texts t ON " + f.at + " = c.place ORDER BY r.seq DESC"
+		f.at + " < (n.seq + 1) * 1048576 ORDER BY " + f.at + " LIMIT 1) AS place FROM (SELECT r.seq" + from + ") n) c JOIN runs r ON r.seq = c.seq JOIN texts t ON " + f.at + " = c.place ORDER BY r.seq DESC"
 	return f.planned(ctx, query, append(append([]any{f.match()}, args...), fewRuns), func(scan func(...any) error) error {
 		var h Hit
 		r, err := scanRun(scan, &h.What, &h.Excerpt)
