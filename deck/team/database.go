@@ -47,7 +47,7 @@ var postgres = &dialect{
 	matchesAt: "(t.words || '') @@ plainto_tsquery('simple', ?)",
 	order:     "(t.place + 0)",                                                                                                                // no index has it: PostgreSQL takes that of words then, not that of places with each word to be looked for
 	plan:      "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL max_parallel_workers_per_gather = 0", // how many texts have a word depends on the word; to start a process takes longer than a search
-	rewrite:   []string{"VACUUM FULL texts", "VACUUM FULL runs", "VACUUM FULL verdicts", "VACUUM FULL tags"},
+	rewrite:   []string{"VACUUM FULL texts", "VACUUM FULL runs", "VACUUM FULL verdicts", "VACUUM FULL tags", "VACUUM FULL holds"},
 	schema: []string{tables("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", `TEXT COLLATE "C"`) + `
 CREATE TABLE texts (place BIGINT PRIMARY KEY, what TEXT NOT NULL, body TEXT NOT NULL, words TSVECTOR NOT NULL);
 CREATE INDEX texts_words ON texts USING gin (words);

@@ -53,6 +53,9 @@ func (s *Store) Release(ctx context.Context, project, id string) (*Run, error) {
 
 // Tag gives tags to the run of a project with an id, and takes others from it.
 func (s *Store) Tag(ctx context.Context, project, id string, add, remove []string) (*Run, error) {
+	if err := CheckTags(slices.Concat(add, remove)...); err != nil {
+		return nil, err
+	}
 	return s.change(ctx, project, id, "tag", func(tx *sql.Tx, seq int64) error {
 		for _, tag := range remove {
 			if _, err := s.db.exec(ctx, tx, "DELETE FROM tags WHERE project = ? AND tag = ? AND seq = ?", project, tag, seq); err != nil {
@@ -117,8 +120,11 @@ const (
 // ErrTags is wrapped by the refusal of tags.
 var ErrTags = errors.New("no tags of a run")
 
-// CheckTags refuses what cannot be tags.
+// CheckTags refuses what cannot be tags of one run.
 func CheckTags(tags ...string) error {
+	if len(tags) > maxTags {
+		return fmt.Errorf("%w: there are %d at most", ErrTags, maxTags)
+	}
 	for _, tag := range tags {
 		if tag == "" || len(tag) > maxTag || strings.ContainsFunc(tag, func(r rune) bool { return !isWord(r) && !strings.ContainsRune("-_.:/=@+", r) }) {
 			return fmt.Errorf("%w: %q: want 1 to %d bytes of letters, digits and -_.:/=@+", ErrTags, tag, maxTag)
@@ -228,7 +234,7 @@ func (s *Store) Prune(ctx context.Context, project string, r *Rule, signer note.
 	expired, err := s.Expired(ctx, project, r)
 	for i := 0; i < len(expired) && err == nil; i++ {
 		t := &Tombstone{ID: expired[i].ID, Project: project, Digest: expired[i].Digest, Why: r.why()}
-		if err = s.bury(ctx, t, signer); err == nil {
+		if err = s.bury(ctx, t, r.Tag, signer); err == nil {
 			removed = append(removed, t)
 		} else if errors.Is(err, ErrHeld) || errors.Is(err, ErrChanged) { // meanwhile
 			err = nil

@@ -43,9 +43,27 @@ type Run struct {
 func runOf(rec *recording.Recording, project string) *Run {
 	m := rec.Manifest
 	return &Run{
-		ID: m.ID, Project: project, State: m.State, StartedAt: m.StartedAt, Agent: filepath.Base(m.Argv[0]), Argv: m.Argv, Exit: m.Exit, Totals: m.Totals,
+		ID: m.ID, Project: project, State: m.State, StartedAt: m.StartedAt, Agent: filepath.Base(m.Argv[0]), Argv: shortened(m.Argv), Exit: m.Exit, Totals: m.Totals,
 		Verdict: library.VerdictOf(rec), Parent: m.Parent, ForkSeq: m.ForkSeq, Host: m.Host.Name, Tapedeck: m.Versions.Tapedeck, Sealed: m.Sealed,
 	}
+}
+
+// The bounds of a row, in bytes: of the command line, whose rest is in the recording, and of all of it.
+const (
+	maxArgv  = 16 << 10
+	maxFacts = 64 << 10
+)
+
+// shortened are the first arguments, as many as a list can do with.
+func shortened(argv []string) []string {
+	left := maxArgv
+	for i, arg := range argv {
+		if left -= len(arg) + 1; left < 0 {
+			cut := strings.ToValidUTF8(arg[:len(arg)+max(left, -len(arg))], "")
+			return append(slices.Clone(argv[:i]), cut+"…")
+		}
+	}
+	return argv
 }
 
 // put adds the row of a run, or replaces that of the same id, and returns its number.
@@ -58,6 +76,9 @@ func (d *database) put(ctx context.Context, tx querier, r *Run) (seq int64, err 
 	facts, err := json.Marshal(r)
 	if err != nil {
 		return 0, err
+	}
+	if len(facts) > maxFacts {
+		return 0, fmt.Errorf("%w: what it says of itself is longer than %d bytes", ErrUnfit, maxFacts)
 	}
 	failed := 0
 	if r.Exit == nil || r.Exit.Code != 0 || r.Exit.Signal != "" {
