@@ -37,9 +37,9 @@ type Dir struct {
 
 // A Lender has blobs that are not in a directory yet. It may be used by several goroutines.
 type Lender interface {
-	// Open gives a blob, which nobody has checked; a *MissingError is for none.
-	Open(d Digest) (io.ReadCloser, error)
-	// All has each blob put where Open's would be.
+	// Bring has a blob put into the directory, with others that cost no more; a *MissingError is for none.
+	Bring(d Digest, put func(r io.Reader) error) error
+	// All has each blob put.
 	All(put func(r io.Reader) error) error
 }
 
@@ -52,17 +52,9 @@ func Lend(path string, l Lender) (end func()) {
 	return func() { lenders.Delete(path) }
 }
 
-// borrow puts d into the directory.
-func (s *Dir) borrow(d Digest) error {
-	r, err := s.lent.Open(d)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	got, _, err := s.PutReader(r)
-	if err == nil && got != d {
-		err = &CorruptError{Digest: d, Got: got}
-	}
+// put keeps what r gives.
+func (s *Dir) put(r io.Reader) error {
+	_, _, err := s.PutReader(r)
 	return err
 }
 
@@ -135,7 +127,7 @@ func (s *Dir) File(d Digest) (*os.File, int64, error) { return s.open(d) }
 func (s *Dir) open(d Digest) (*os.File, int64, error) {
 	f, err := openNoFollow(s.Path(d))
 	if s.lent != nil && errors.Is(err, fs.ErrNotExist) {
-		if err := s.borrow(d); err != nil {
+		if err := s.lent.Bring(d, s.put); err != nil {
 			return nil, 0, err
 		}
 		f, err = openNoFollow(s.Path(d))
@@ -179,7 +171,7 @@ func (s *Dir) regular(d Digest, info fs.FileInfo) error {
 func (s *Dir) Size(d Digest) (int64, error) {
 	info, err := os.Lstat(s.Path(d))
 	if s.lent != nil && errors.Is(err, fs.ErrNotExist) {
-		if err := s.borrow(d); err != nil {
+		if err := s.lent.Bring(d, s.put); err != nil {
 			return 0, err
 		}
 		info, err = os.Lstat(s.Path(d))
@@ -197,7 +189,7 @@ func (s *Dir) Size(d Digest) (int64, error) {
 func (s *Dir) All() iter.Seq2[Digest, error] {
 	return func(yield func(Digest, error) bool) {
 		if s.lent != nil {
-			if err := s.lent.All(func(r io.Reader) error { _, _, err := s.PutReader(r); return err }); err != nil {
+			if err := s.lent.All(s.put); err != nil {
 				yield(Digest{}, err)
 				return
 			}

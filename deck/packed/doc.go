@@ -22,7 +22,8 @@
 //
 // A file of one frame has no table, and neither have those of older versions. A node is one frame: where it lies, its BLAKE3, and which entry
 // it begins with; the nodes of a root that has pages are parts of 256 frames each. A frame begins with a header, or within the content of an
-// entry: in run.tape with a record, whose number the node has. Who has the BLAKE3 of what root holds can check all that a View fetches.
+// entry: in run.tape with a record, whose number the node has; such a frame holds nothing
+// else. Who has the BLAKE3 of what root holds can check all that a View fetches.
 //
 // files is the number of entries behind the index, bytes the sum of their sizes. A size of 8 GiB or more stands in the
 // binary form that GNU tar, libarchive and Go read. The index is no part of the recording: taking the file apart with tar

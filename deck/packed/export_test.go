@@ -18,4 +18,3 @@ func WithRoot(frames, text []byte) []byte {
 
 // RootOf is the digest of such a root.
 func RootOf(text []byte) cas.Digest { return cas.Sum(rootText(text)) }
-

@@ -66,7 +66,7 @@ func (f *frames) next() error {
 	switch {
 	case errors.Is(err, errSkippable):
 		return io.EOF
-	case err == nil && (!may || len(f.nodes) > 0 && f.nodes[len(f.nodes)-1].Size < minFrame):
+	case err == nil && (!may || int64(len(f.nodes)) > fewFrames+f.at/minFrame):
 		err = fmt.Errorf("%w: no frame may begin at byte %d", ErrDamaged, f.at)
 	}
 	if err != nil {
@@ -92,11 +92,16 @@ func (f *frames) next() error {
 	return err
 }
 
-// named says of a frame that began with a header which that was.
-func (f *frames) named(name string, size int64) {
-	if n := &f.nodes[len(f.nodes)-1]; n.Name == "" && len(f.nodes) > 1 {
+// named says which entry has begun.
+func (f *frames) named(name string, size int64) error {
+	n := &f.nodes[len(f.nodes)-1]
+	if n.Name == "" && len(f.nodes) > 1 {
 		n.Name, n.Of = name, size
 	}
+	if n.inTape() {
+		return fmt.Errorf("%w: %q stands in a frame of the tape", ErrDamaged, name)
+	}
+	return nil
 }
 
 func (f *frames) close() error {

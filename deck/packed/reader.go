@@ -159,7 +159,9 @@ func (p *Reader) advance() error {
 		return fmt.Errorf("%w: %q is more than its index declares", ErrDamaged, name)
 	}
 	p.left.Bytes -= size
-	p.z.named(name, size)
+	if err := p.z.named(name, size); err != nil {
+		return err
+	}
 	p.last, p.rest = name, size
 	p.cur = &File{Name: name, Size: size}
 	p.cur.Blob, _ = BlobOf(name) // CheckName has looked

@@ -22,9 +22,10 @@ const (
 	redundantBy = 12
 	frameRaw    = 256 << 20 // of what a frame holds, from which on it ends too
 	chunk       = 128 << 10 // within a long entry a frame may end after each of these
-	minFrame    = 512       // of a frame, compressed, that is not the last: a bound on how many a Reader counts
-	maxTable    = 4 << 20   // of one part of the table
-	maxFrame    = 32 << 20  // of frames that a View fetches at once, compressed
+	minFrame    = 512       // of the frames of a file on the average, compressed, but for fewFrames: a bound on how many a Reader counts
+	fewFrames   = 16
+	maxTable    = 4 << 20  // of one part of the table
+	maxFrame    = 32 << 20 // of frames that a View fetches at once, compressed
 )
 
 // pageLen is how many nodes a part of the table has, but for its root.
@@ -44,6 +45,9 @@ type node struct {
 
 // before reports whether the node begins at or before the header of an entry.
 func (n *node) before(name string) bool { return n.Name < name || n.Name == name && n.From == 0 }
+
+// inTape reports whether the frame begins within the tape: then it holds nothing else.
+func (n *node) inTape() bool { return n.Name == tapeEntry && n.From > 0 }
 
 // A part is what a skippable frame of the table holds.
 type part struct {

@@ -189,8 +189,8 @@ var ErrNoRanges = errors.New("it cannot be read in ranges")
 type stream struct {
 	v     *View
 	z     *zstd.Decoder
-	next  int
-	ahead int
+	next  int   // frame
+	ahead int   // how many are fetched at once
 	left  int64 // of what the frame holds
 	*bufio.Reader
 }
@@ -241,19 +241,17 @@ func (s *stream) read(b []byte) (int, error) {
 	return n, err
 }
 
-// skip reads over n bytes.
-func (s *stream) skip(n int64) error {
-	_, err := io.CopyN(io.Discard, s.Reader, n)
-	return err
-}
-
 // An Entry is one file of a View. It must be closed.
 type Entry struct {
-	Name string
-	Size int64 // of its content, in bytes
-	s    *stream
-	left int64
+	Name  string
+	Size  int64 // of its content, in bytes
+	s     *stream
+	left  int64
+	alone bool // its frame holds nothing else
 }
+
+// Whole reports whether nothing of it was read, or left out by OpenTape.
+func (e *Entry) Whole() bool { return e.left == e.Size }
 
 // Read implements io.Reader. The bytes of a blob are those of its frame, and are not held against its name.
 func (e *Entry) Read(b []byte) (int, error) {
@@ -261,10 +259,8 @@ func (e *Entry) Read(b []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n, err := e.s.Read(b[:min(int64(len(b)), e.left)])
-	if e.left -= int64(n); errors.Is(err, io.EOF) {
-		err = fmt.Errorf("%w: %s is cut short", ErrDamaged, e.Name)
-	}
-	return n, err
+	e.left -= int64(n)
+	return n, cutShort(err)
 }
 
 // Close frees what the entry holds.
@@ -279,7 +275,7 @@ func (e *Entry) Close() error {
 // Open opens an entry; the error for none wraps fs.ErrNotExist.
 func (v *View) Open(name string) (*Entry, error) {
 	e, err := v.from(name)
-	for err == nil && e.Name < name {
+	for err == nil && e.Name < name && !e.alone {
 		err = e.advance()
 	}
 	if errors.Is(err, io.EOF) || err == nil && e.Name != name {
@@ -290,6 +286,44 @@ func (v *View) Open(name string) (*Entry, error) {
 		e = nil
 	}
 	return e, err
+}
+
+// Around gives f each entry that begins in the frame in which the one of a name would: they cost no more than that one.
+func (v *View) Around(name string, f func(*Entry) error) error {
+	i, err := v.find(func(n *node) bool { return n.before(name) })
+	if err != nil {
+		return err
+	}
+	next, err := v.node(i + 1)
+	last := errors.Is(err, io.EOF)
+	if err != nil && !last {
+		return err
+	}
+	e, err := v.from(name)
+	if err == nil && !e.Whole() {
+		err = e.advance()
+	}
+	for err == nil && (last || e.Name < next.Name || e.Name == next.Name && next.From > 0) {
+		if err = f(e); err == nil && !last && e.Name == next.Name {
+			break
+		}
+		if err == nil {
+			err = e.rest()
+		}
+		if e.s.left == 0 && e.s.Buffered() == 0 {
+			break // what follows is in the next frame
+		}
+		if err == nil {
+			err = e.advance()
+		}
+	}
+	if e != nil {
+		e.Close()
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // from returns an entry at or before the one of a name.
@@ -308,20 +342,36 @@ func (v *View) from(name string) (*Entry, error) {
 	}
 	e := &Entry{s: s}
 	if n.From > 0 {
-		e.Name, e.Size, e.left = n.Name, n.Of, n.Of-n.From
+		e.Name, e.Size, e.left, e.alone = n.Name, n.Of, n.Of-n.From, n.inTape()
 		return e, nil
 	}
 	return e, e.advance()
 }
 
+// rest reads over what is left of the entry.
+func (e *Entry) rest() error {
+	n := e.left + padding(e.Size)
+	e.left, e.Size = 0, 0
+	_, err := io.CopyN(io.Discard, e.s, n)
+	return cutShort(err)
+}
+
+// cutShort is err, which where it says that bytes are missing is damage.
+func cutShort(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: it is cut short", ErrDamaged)
+	}
+	return err
+}
+
 // advance goes on to the next entry, io.EOF where there is none.
 func (e *Entry) advance() error {
-	if err := e.s.skip(e.left + padding(e.Size)); err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	if err := e.rest(); err != nil {
+		return err
 	}
 	var h [block]byte
 	if _, err := io.ReadFull(e.s, h[:]); err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+		return cutShort(err)
 	}
 	if h == [block]byte{} {
 		return io.EOF
@@ -337,22 +387,23 @@ func (e *Entry) advance() error {
 	if err := CheckName(name); err != nil || name <= e.Name {
 		return fmt.Errorf("%w: %.120q stands behind %.120q", ErrDamaged, name, e.Name)
 	}
-	e.Name, e.Size, e.left = name, size, size
+	e.Name, e.Size, e.left, e.alone = name, size, size, false
 	return nil
 }
 
 // Each gives the entries to f, in order, but for those whose names begin with skip, where that is not "": of them no more is fetched than has to be.
 func (v *View) Each(skip string, f func(*Entry) error) error {
 	e, err := v.from("")
+	far := skip == ""
 	for err == nil {
-		if skip == "" || !strings.HasPrefix(e.Name, skip) {
+		switch skipped := skip != "" && strings.HasPrefix(e.Name, skip); {
+		case !skipped:
 			err = f(e)
-		} else if far, errFar := v.from(skip + "\xff"); errFar != nil || far.Name > e.Name {
+		case !far:
+			far = true
 			e.Close()
-			e, err = far, errFar
+			e, err = v.from(skip + "\xff")
 			continue
-		} else {
-			far.Close()
 		}
 		if err == nil {
 			err = e.advance()

@@ -77,7 +77,7 @@ func (p *Writer) Add(name string, size int64, r io.Reader) error {
 }
 
 func (p *Writer) write(name string, size int64, r io.Reader) error {
-	if p.err == nil && p.full() {
+	if last := &p.nodes[len(p.nodes)-1]; p.err == nil && (p.full() || last.inTape()) {
 		p.err = p.cut(node{Name: name, Of: size})
 	}
 	if p.err == nil {
@@ -153,10 +153,10 @@ func (p *Writer) full() bool {
 	switch {
 	case raw >= frameRaw:
 		return out >= minFrame
-	case len(p.nodes) == 1:
-		return out >= p.limit.first
-	case p.last <= tapeEntry:
+	case p.last == tapeEntry && len(p.nodes) > 1:
 		return out >= p.limit.tape
+	case len(p.nodes) == 1 || p.nodes[len(p.nodes)-2].inTape():
+		return out >= p.limit.first
 	}
 	return out >= p.limit.blobs && (raw < redundantBy*out || out >= p.limit.redundant)
 }
