@@ -101,6 +101,8 @@ type gcOptions struct {
 	dryRun    bool
 	olderThan string
 	keep      int
+	maxSize   string
+	tag       string
 	store     storeFlags
 	queue     bool
 }
@@ -112,14 +114,13 @@ func newGCCommand(std *console) *cobra.Command {
 			return fmt.Errorf("--keep %d: want how many of the newest recordings stay, from 1", o.keep)
 		}
 		if cmd.Flags().Changed("store") {
-			clean := gcStore
 			if o.queue {
-				clean = gcQueued
+				return o.store.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return gcQueued(ctx, s, &o, std) })
 			}
-			return o.store.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return clean(ctx, s, &o, std) })
+			return o.store.access(cmd.Context(), func(ctx context.Context, s team.Access) error { return gcStore(ctx, s, &o, std) })
 		}
-		if o.store.project != "" || o.store.blobs != "" || o.queue {
-			return errors.New("--project, --blobs and --queue are of a team's store: --store default, or --store URL, says that it is meant")
+		if o.store.project != "" || o.store.blobs != "" || o.queue || o.maxSize != "" || o.tag != "" {
+			return errors.New("--project, --blobs, --queue, --max-size and --tag are of a team's store: --store default, or --store URL, says that it is meant")
 		}
 		return runGC(cmd.Context(), &o, std)
 	})
@@ -128,6 +129,8 @@ func newGCCommand(std *console) *cobra.Command {
 	f.StringVar(&o.olderThan, "older-than", "", "also remove finished recordings of this `age`, as in 30d or 12h")
 	f.IntVar(&o.keep, "keep", 0, "also remove finished recordings that are not among the newest `N`")
 	std.jsonFlag(cmd, "what was removed as JSON")
+	f.StringVar(&o.maxSize, "max-size", "", "with --store: what was pushed first goes until the rest has so many `bytes`: a number with K, M, G or T")
+	f.StringVar(&o.tag, "tag", "", "with --store: the other flags are about the runs that have this `tag`")
 	f.BoolVar(&o.queue, "queue", false, "with --store: have a worker do it")
 	o.store.define(f)
 	return cmd

@@ -26,6 +26,7 @@ type listOptions struct {
 	tree         bool
 	store        storeFlags
 	limit        int
+	tagged       team.Query // of a store
 
 	query library.Query
 }
@@ -34,12 +35,15 @@ func newListCommand(std *console) *cobra.Command {
 	var o listOptions
 	cmd := command("list", "", func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("store") {
+			if o.tagged.Held || len(o.tagged.Tags) > 0 {
+				return errors.New("--tag and --held are of a team's store: --store default, or --store URL, says that it is meant")
+			}
 			return runList(&o, std)
 		}
 		if err := o.parse(time.Now()); err != nil {
 			return err
 		}
-		return o.store.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return listStore(ctx, s, &o, std) })
+		return o.store.access(cmd.Context(), func(ctx context.Context, s team.Access) error { return listStore(ctx, s, &o, std) })
 	})
 	cmd.SuggestFor = []string{"ls"}
 	o.define(cmd)
@@ -54,6 +58,7 @@ func newListCommand(std *console) *cobra.Command {
 	f.BoolVar(&o.tree, "tree", false, "forks below their parents")
 	std.jsonFlag(cmd, "the list as JSON")
 	o.store.define(f)
+	defineTagged(f, &o.tagged)
 	f.IntVar(&o.limit, "limit", team.DefaultLimit, "of a store: `N` at most, those that were pushed last")
 	completeFlag(cmd, "verdict", verdictWords()...)
 	return cmd

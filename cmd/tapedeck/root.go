@@ -215,8 +215,8 @@ var helpGroups = []helpGroup{
 		{"seal", newSealCommand}, {"pack", newPackCommand}, {"unpack", newUnpackCommand}, {"redact", newRedactCommand}, {"rm", newRmCommand}, {"gc", newGCCommand},
 	}},
 	{"team", "Keep runs where a team finds them:", []commandMaker{
-		{"push", newPushCommand}, {"pull", newPullCommand}, {"search", newSearchCommand}, {"purge", newPurgeCommand},
-		{"worker", newWorkerCommand}, {"jobs", newJobsCommand},
+		{"push", newPushCommand}, {"pull", newPullCommand}, {"search", newSearchCommand}, {"tag", newTagCommand}, {"hold", newHoldCommand}, {"purge", newPurgeCommand},
+		{"worker", newWorkerCommand}, {"jobs", newJobsCommand}, {"store", newStoreCommand},
 	}},
 	{"test", "Gate on recordings, test agent logic and terminals:", []commandMaker{
 		{"test", newTestCommand}, {"script", newScriptCommand}, {"cassette", newCassetteCommand},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"time"
@@ -14,36 +15,47 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/mod/sumdb/note"
+
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/team"
+	"github.com/tapedeck-dev/tapedeck/deck/team/remote"
 	"github.com/tapedeck-dev/tapedeck/internal/page"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/seal"
 )
 
 // storeFlags name a team's store.
-type storeFlags struct{ runs, blobs, project string }
+type storeFlags struct {
+	runs, blobs, project string
+	retention            []recording.Retention // of the project, as tapedeck.yaml has it for this store
+}
 
 func (o *storeFlags) define(f *pflag.FlagSet) {
-	f.StringVar(&o.runs, "store", "", "`URL` of the database: sqlite:///PATH or postgres://USER@HOST/DATABASE; default: tapedeck.yaml's, else a file of this user")
-	f.StringVar(&o.blobs, "blobs", "", "`URL` of the bytes: file:///PATH or s3://BUCKET/PREFIX?endpoint=URL ; default: tapedeck.yaml's, else beside the file of --store")
+	o.definePlaces(f)
 	f.StringVar(&o.project, "project", "", "`name` of the project, whose runs no other one sees ; default: tapedeck.yaml's")
+}
+
+// definePlaces is define for what is about all projects.
+func (o *storeFlags) definePlaces(f *pflag.FlagSet) {
+	f.StringVar(&o.runs, "store", "", "`URL` of the database: sqlite:///PATH or postgres://USER@HOST/DATABASE, or https://HOST:PORT of a server; default: tapedeck.yaml's, else a file of this user")
+	f.StringVar(&o.blobs, "blobs", "", "`URL` of the bytes: file:///PATH or s3://BUCKET/PREFIX?endpoint=URL ; default: tapedeck.yaml's, else beside the file of --store")
 }
 
 // defaultStore names, as --store, the store that there is without the flag: list takes it from the library to that.
 const defaultStore = "default"
 
-// open opens the store that the flags name, or tapedeck.yaml, or that of this user.
-func (o *storeFlags) open(ctx context.Context) (*team.Store, error) {
+// resolve sets what the flags leave open by tapedeck.yaml, else by what is usual.
+func (o *storeFlags) resolve() error {
 	lib, err := openLibrary()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	config, err := recording.ReadConfig(filepath.Dir(lib.Dir))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if o.runs == defaultStore {
 		o.runs = ""
@@ -53,11 +65,14 @@ func (o *storeFlags) open(ctx context.Context) (*team.Store, error) {
 		if o.runs == "" {
 			o.runs, o.blobs = s.Runs, cmp.Or(o.blobs, s.Blobs)
 		}
+		if o.project == s.Project && (s.Runs == "" || o.runs == s.Runs) {
+			o.retention = s.Retention
+		}
 	}
 	if o.runs == "" {
 		dir := filepath.Join(xdg.DataHome, "tapedeck", "store")
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, err
+			return err
 		}
 		o.runs = (&url.URL{Scheme: "sqlite", Path: filepath.ToSlash(filepath.Join(dir, "runs.sqlite"))}).String()
 	}
@@ -66,14 +81,38 @@ func (o *storeFlags) open(ctx context.Context) (*team.Store, error) {
 			o.blobs = "file:" + path + ".blobs"
 		}
 	}
-	return team.Open(ctx, o.runs, o.blobs)
+	return nil
 }
 
-// with opens the store for as long as f runs, which a signal ends.
+// with opens the store that the flags name, or tapedeck.yaml, or that of this user, for as long as f runs, which a signal ends.
 func (o *storeFlags) with(ctx context.Context, f func(ctx context.Context, s *team.Store) error) error {
+	return o.access(ctx, func(ctx context.Context, s team.Access) error {
+		if direct, ok := s.(*team.Store); ok {
+			return f(ctx, direct)
+		}
+		return fmt.Errorf("%s: this takes the keys of the store's database, which its server keeps", s.Name())
+	})
+}
+
+// access is with for what a server of the store can do too.
+func (o *storeFlags) access(ctx context.Context, f func(ctx context.Context, s team.Access) error) (err error) {
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	s, err := o.open(ctx)
+	if err := o.resolve(); err != nil {
+		return err
+	}
+	var s team.Access
+	if remote.Is(o.runs) {
+		if o.blobs != "" {
+			return fmt.Errorf("--blobs: %s knows where they lie", o.runs)
+		}
+		var token string
+		if token, err = remote.Token(o.runs); err == nil {
+			s, err = remote.Open(o.runs, token)
+		}
+	} else {
+		s, err = team.Open(ctx, o.runs, o.blobs)
+	}
 	if err != nil {
 		return err
 	}
@@ -81,11 +120,23 @@ func (o *storeFlags) with(ctx context.Context, f func(ctx context.Context, s *te
 	return f(ctx, s)
 }
 
+// signer is the key that signs tombstones; a server has its own.
+func signer(s team.Access) (note.Signer, error) {
+	if _, direct := s.(*team.Store); !direct {
+		return nil, nil
+	}
+	return seal.LoadKey(recording.ConfigDir(""))
+}
+
 // storeHint adds the next step to what a store refuses.
 func storeHint(err error) error {
 	switch {
 	case errors.Is(err, team.ErrNoRun):
 		return fmt.Errorf("%w: tapedeck list --store default has those that are there", err)
+	case errors.Is(err, team.ErrNoToken):
+		return fmt.Errorf("%w; TAPEDECK_STORE_TOKEN, or store-tokens in %s, holds it", err, recording.ConfigDir(""))
+	case errors.Is(err, team.ErrHeld):
+		return fmt.Errorf("%w: tapedeck hold --release ID, if its holder agrees", err)
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted: what was acknowledged stays, and the command can be run again")
 	}
@@ -96,13 +147,14 @@ func newPushCommand(std *console) *cobra.Command {
 	var o storeFlags
 	var push team.PushOptions
 	cmd := command("push", "REC…", func(cmd *cobra.Command, args []string) error {
-		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
+		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
 			push.Project = o.project
 			return runPush(ctx, s, args, &push, std)
 		})
 	})
 	o.define(cmd.Flags())
 	cmd.Flags().BoolVar(&push.Again, "again", false, "also what was purged from the store once")
+	cmd.Flags().StringSliceVar(&push.Tags, "tag", nil, "give the runs this `tag` (repeatable, or with commas)")
 	std.jsonFlag(cmd, "what was pushed as JSON")
 	return cmd
 }
@@ -113,7 +165,7 @@ type pushedRun struct {
 	There bool `json:"there"` // the very same was there already
 }
 
-func runPush(ctx context.Context, s *team.Store, names []string, o *team.PushOptions, std *console) error {
+func runPush(ctx context.Context, s team.Access, names []string, o *team.PushOptions, std *console) error {
 	out := make([]pushedRun, 0, len(names))
 	var errs []error
 	for _, name := range names {
@@ -142,7 +194,7 @@ func runPush(ctx context.Context, s *team.Store, names []string, o *team.PushOpt
 	return errors.Join(errs...)
 }
 
-func pushOne(ctx context.Context, s *team.Store, name string, o *team.PushOptions) (*team.Run, bool, error) {
+func pushOne(ctx context.Context, s team.Access, name string, o *team.PushOptions) (*team.Run, bool, error) {
 	rec, clean, err := openRecordingOrPacked(ctx, name)
 	if err != nil {
 		return nil, false, err
@@ -155,7 +207,7 @@ func newPullCommand(std *console) *cobra.Command {
 	var o storeFlags
 	var output string
 	cmd := command("pull", "ID", func(cmd *cobra.Command, args []string) error {
-		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
+		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
 			return storeHint(runPull(ctx, s, &o, args[0], output, std))
 		})
 	})
@@ -165,7 +217,7 @@ func newPullCommand(std *console) *cobra.Command {
 	return cmd
 }
 
-func runPull(ctx context.Context, s *team.Store, o *storeFlags, id, output string, std *console) error {
+func runPull(ctx context.Context, s team.Access, o *storeFlags, id, output string, std *console) error {
 	lib, err := openLibrary()
 	if err != nil {
 		return err
@@ -210,15 +262,22 @@ func (o *runQuery) define(f *pflag.FlagSet) {
 	f.StringVar(&o.query.Model, "model", "", "only those that asked a model with this in its `name`")
 	f.BoolVar(&o.query.Failed, "failed", false, "only those whose program did not exit with 0, or whose recorder did not come to its end")
 	f.Float64Var(&o.query.MinCost, "min-cost", 0, "only those that cost so many `dollars` or more, as far as prices are known")
+	defineTagged(f, &o.query)
 	f.StringVar(&o.since, "since", "", "only what began at this `time` or later: 2026-11-27, 2d, 12h, yesterday, monday")
 	f.StringVar(&o.until, "until", "", "only what began before the end of this `time`")
 	f.IntVar(&o.query.Limit, "limit", team.DefaultLimit, "`N` at most, those that were pushed last")
 }
 
+// defineTagged are the flags that choose by what was said of runs since they were pushed.
+func defineTagged(f *pflag.FlagSet, q *team.Query) {
+	f.StringSliceVar(&q.Tags, "tag", nil, "of a store: only those that have this `tag` (repeatable: all of them)")
+	f.BoolVar(&q.Held, "held", false, "of a store: only those that are on hold")
+}
+
 func newSearchCommand(std *console) *cobra.Command {
 	var o runQuery
 	cmd := command("search", "QUERY…", func(cmd *cobra.Command, args []string) error {
-		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
+		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
 			return runSearch(ctx, s, strings.Join(args, " "), &o, std)
 		})
 	})
@@ -227,7 +286,7 @@ func newSearchCommand(std *console) *cobra.Command {
 	return cmd
 }
 
-func runSearch(ctx context.Context, s *team.Store, text string, o *runQuery, std *console) error {
+func runSearch(ctx context.Context, s team.Access, text string, o *runQuery, std *console) error {
 	err := parseTimes(time.Now(), spanFlag{"--since", o.since, &o.query.Since}, spanFlag{"--until", o.until, &o.query.Until})
 	if err != nil {
 		return err
@@ -254,7 +313,7 @@ func newPurgeCommand(std *console) *cobra.Command {
 	var o storeFlags
 	var reason string
 	cmd := command("purge", "ID…", func(cmd *cobra.Command, args []string) error {
-		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
+		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
 			return runPurge(ctx, s, args, o.project, reason, std)
 		})
 	})
@@ -264,8 +323,8 @@ func newPurgeCommand(std *console) *cobra.Command {
 	return cmd
 }
 
-func runPurge(ctx context.Context, s *team.Store, names []string, project, reason string, std *console) error {
-	key, err := seal.LoadKey(recording.ConfigDir(""))
+func runPurge(ctx context.Context, s team.Access, names []string, project, reason string, std *console) error {
+	key, err := signer(s)
 	if err != nil {
 		return err
 	}
@@ -279,7 +338,7 @@ func runPurge(ctx context.Context, s *team.Store, names []string, project, reaso
 		if err != nil {
 			errs = append(errs, prefixedError(id, storeHint(err)))
 		} else if !std.json {
-			std.say("purged %s; a tombstone signed by %s stays", t.ID, key.Name())
+			std.say("purged %s; a tombstone signed by %s stays", t.ID, t.SignedBy())
 		}
 	}
 	if std.json {
@@ -295,8 +354,8 @@ type storedRun struct {
 }
 
 // listStore lists the runs of a store as list does the recordings of a library.
-func listStore(ctx context.Context, s *team.Store, o *listOptions, std *console) error {
-	q := &team.Query{Project: o.store.project, Since: o.query.Since, Until: o.query.Until, Model: o.query.Model, Failed: o.query.Failed, MinCost: o.query.MinCost, Limit: o.limit}
+func listStore(ctx context.Context, s team.Access, o *listOptions, std *console) error {
+	q := &team.Query{Project: o.store.project, Since: o.query.Since, Until: o.query.Until, Model: o.query.Model, Failed: o.query.Failed, MinCost: o.query.MinCost, Limit: o.limit, Tags: o.tagged.Tags, Held: o.tagged.Held}
 	if o.tree || o.grep != "" || len(o.query.Verdicts) > 0 {
 		return errors.New("--tree, --grep and --verdict are for the recordings of this work tree: tapedeck search finds runs of a store by their texts")
 	}
@@ -332,6 +391,12 @@ func listStore(ctx context.Context, s *team.Store, o *listOptions, std *console)
 		if r.Sealed {
 			end += ", sealed"
 		}
+		if r.Hold != nil {
+			end += ", on hold"
+		}
+		for _, tag := range r.Tags {
+			end += " #" + tag
+		}
 		if found := verdicts[r.ID]; len(found) > 0 {
 			r.Verdict = workersVerdict(&found[0])
 		}
@@ -344,34 +409,184 @@ func listStore(ctx context.Context, s *team.Store, o *listOptions, std *console)
 	return o.paged(std, func(std *console) error { return writeRows(std.out, rows, colours) })
 }
 
-// gcStore takes away what no run of a store needs, and with flags runs of its project.
-func gcStore(ctx context.Context, s *team.Store, o *gcOptions, std *console) error {
-	age, err := o.age()
+func newTagCommand(std *console) *cobra.Command {
+	var o storeFlags
+	var add, remove []string
+	cmd := command("tag", "ID…", func(cmd *cobra.Command, args []string) error {
+		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
+			return changeRuns(ctx, s, o.project, args, std, func(id string) (*team.Run, error) { return s.Tag(ctx, o.project, id, add, remove) })
+		})
+	})
+	o.define(cmd.Flags())
+	cmd.Flags().StringSliceVar(&add, "add", nil, "give it this `tag` (repeatable, or with commas)")
+	cmd.Flags().StringSliceVar(&remove, "remove", nil, "take this `tag` from it (repeatable, or with commas)")
+	std.jsonFlag(cmd, "the runs as JSON")
+	return cmd
+}
+
+func newHoldCommand(std *console) *cobra.Command {
+	var o storeFlags
+	var reason string
+	var release bool
+	cmd := command("hold", "ID…", func(cmd *cobra.Command, args []string) error {
+		if reason == "" && !release {
+			return errors.New("--reason TEXT is missing: who meets the hold reads it")
+		}
+		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
+			return changeRuns(ctx, s, o.project, args, std, func(id string) (*team.Run, error) {
+				if release {
+					return s.Release(ctx, o.project, id)
+				}
+				return s.Hold(ctx, o.project, id, whoAmI(), reason)
+			})
+		})
+	})
+	o.define(cmd.Flags())
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` that says why")
+	cmd.Flags().BoolVar(&release, "release", false, "end the hold")
+	std.jsonFlag(cmd, "the runs as JSON")
+	return cmd
+}
+
+// whoAmI is the user and the host of this process.
+func whoAmI() string {
+	host, _ := os.Hostname()
+	if u, err := user.Current(); err == nil {
+		return u.Username + "@" + host
+	}
+	return host
+}
+
+// changeRuns changes what a store knows of runs, and says what it knows then.
+func changeRuns(ctx context.Context, s team.Access, project string, names []string, std *console, change func(id string) (*team.Run, error)) error {
+	out := []*team.Run{}
+	var errs []error
+	for _, name := range names {
+		run, err := s.Find(ctx, project, name)
+		if err == nil {
+			run, err = change(run.ID)
+		}
+		if err != nil {
+			errs = append(errs, prefixedError(name, storeHint(err)))
+			continue
+		}
+		if out = append(out, run); std.json {
+			continue
+		}
+		said := "on no hold"
+		if h := run.Hold; h != nil {
+			said = fmt.Sprintf("on hold by %s since %s: %s", h.By, h.At.Local().Format("2006-01-02 15:04:05"), h.Why)
+		}
+		std.say("%s: tags: %s; %s", run.ID, cmp.Or(strings.Join(run.Tags, " "), "none"), said)
+	}
+	if std.json {
+		errs = append(errs, printJSON(std.out, map[string]any{"runs": out}))
+	}
+	return errors.Join(errs...)
+}
+
+// ruleOf reads a rule of retention.
+func ruleOf(r *recording.Retention) (rule team.Rule, err error) {
+	rule.Keep, rule.Tag = r.Keep, r.Tag
+	if r.OlderThan != "" {
+		if rule.Older, err = library.ParseAge(r.OlderThan); err != nil {
+			return rule, prefixedError("older-than", err)
+		}
+	}
+	if r.MaxSize != "" {
+		if rule.MaxSize, err = parseSize(r.MaxSize); err != nil {
+			return rule, prefixedError("max-size", err)
+		}
+	}
+	switch {
+	case r.Keep < 0:
+		return rule, fmt.Errorf("keep: %d: want how many of the newest stay", r.Keep)
+	case r.Tag != "" && !rule.Asks():
+		return rule, errors.New("tag: says which runs it is about: older-than, keep or max-size says which of them go")
+	}
+	return rule, nil
+}
+
+// rules are those of the project's retention in tapedeck.yaml.
+func (o *storeFlags) rules() (rules []team.Rule, err error) {
+	for i := range o.retention {
+		rule, err := ruleOf(&o.retention[i])
+		if err == nil && !rule.Asks() {
+			err = errors.New("want older-than, keep or max-size")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: store: retention: %w", recording.ConfigName, err)
+		}
+		rules = append(rules, rule)
+	}
+	return rules, nil
+}
+
+// rules are those that the flags ask for, else those of tapedeck.yaml.
+func (o *gcOptions) rules() ([]team.Rule, error) {
+	rule, err := ruleOf(&recording.Retention{OlderThan: o.olderThan, Keep: o.keep, MaxSize: o.maxSize, Tag: o.tag})
+	if err != nil {
+		return nil, fmt.Errorf("--%w", err)
+	}
+	if rule.Asks() {
+		return []team.Rule{rule}, nil
+	}
+	return o.store.rules()
+}
+
+// gcStore takes away what no run of a store needs, and runs of its project by rules.
+func gcStore(ctx context.Context, s team.Access, o *gcOptions, std *console) error {
+	rules, err := o.rules()
 	if err != nil {
 		return err
 	}
 	if o.dryRun {
-		return errors.New("--dry-run is for the recordings of this work tree: tapedeck list --store has what --older-than and --keep are about")
+		return gcStoreDry(ctx, s, o.store.project, rules, std)
 	}
 	removed := []*team.Tombstone{}
-	if age > 0 || o.keep > 0 {
-		key, err := seal.LoadKey(recording.ConfigDir(""))
+	if len(rules) > 0 {
+		key, err := signer(s)
 		if err != nil {
 			return err
 		}
-		var began time.Time
-		if age > 0 {
-			began = time.Now().Add(-age)
-		}
-		gone, err := s.Prune(ctx, o.store.project, began, o.keep, key)
-		if removed = append(removed, gone...); err != nil {
-			return storeHint(err)
+		for i := range rules {
+			gone, err := s.Prune(ctx, o.store.project, &rules[i], key)
+			if removed = append(removed, gone...); err != nil {
+				return storeHint(err)
+			}
 		}
 	}
 	blobs, err := s.Sweep(ctx)
 	if std.json {
 		return errors.Join(err, printJSON(std.out, map[string]any{"tombstones": removed, "blobs": len(blobs)}))
 	}
-	std.say("purged %s, and took away %s that no run has", plural(len(removed), "run", "runs"), plural(len(blobs), "blob", "blobs"))
+	took := ", and took away " + plural(len(blobs), "blob", "blobs") + " that no run has"
+	if _, direct := s.(*team.Store); !direct { // which does not tell
+		took = ""
+	}
+	std.say("purged %s%s", plural(len(removed), "run", "runs"), took)
 	return storeHint(err)
+}
+
+// gcStoreDry says which runs would go.
+func gcStoreDry(ctx context.Context, s team.Access, project string, rules []team.Rule, std *console) error {
+	out, seen, bytes := []team.Expired{}, make(map[string]bool), int64(0)
+	for i := range rules {
+		expired, err := s.Expired(ctx, project, &rules[i])
+		if err != nil {
+			return storeHint(err)
+		}
+		for _, e := range expired {
+			if !seen[e.ID] {
+				seen[e.ID], out, bytes = true, append(out, e), bytes+e.Size
+			}
+		}
+	}
+	if std.json {
+		return printJSON(std.out, map[string]any{"would_purge": out, "bytes": bytes})
+	}
+	for _, e := range out {
+		visible.Fprintf(std.out, "%s  %s  %s\n", e.ID, e.StartedAt.Local().Format("2006-01-02 15:04:05"), size(e.Size))
+	}
+	return std.say("would purge %s, %s", plural(len(out), "run", "runs"), size(bytes))
 }

@@ -77,6 +77,9 @@ func runWorker(ctx context.Context, s *team.Store, o *workerOptions, std *consol
 	case at != "":
 		o.Tree, o.Rules = at, at
 	}
+	if o.Retain, err = o.storeFlags.rules(); err != nil {
+		return err
+	}
 	count := func(*gate.Result) {}
 	if o.metrics != "" {
 		var stop func()
@@ -131,6 +134,7 @@ func serveMetrics(ctx context.Context, s *team.Store, address string, std *conso
 		gauge("tapedeck_jobs_"+state, "Jobs of all projects that are "+state+".", func(ctx context.Context) (int, error) { return q.Count(ctx, state) })
 	}
 	gauge("tapedeck_store_runs", "Runs of all projects in the store.", s.Count)
+	gauge("tapedeck_store_bytes", "Bytes of the packed recordings of all runs in the store.", s.Bytes)
 	gauge("tapedeck_workers", "Workers of all projects that live.", func(ctx context.Context) (int, error) {
 		live, err := s.Workers(ctx)
 		return len(live), err
@@ -238,23 +242,33 @@ func (o *testOptions) jobsOf(ctx context.Context, s *team.Store, ids []string) (
 
 // gcQueued has a worker clean a store.
 func gcQueued(ctx context.Context, s *team.Store, o *gcOptions, std *console) error {
-	age, err := o.age()
+	rules, err := o.rules()
 	if err != nil {
 		return err
+	}
+	if o.dryRun {
+		return gcStoreDry(ctx, s, o.store.project, rules, std)
+	}
+	if len(rules) == 0 {
+		rules = make([]team.Rule, 1) // which sweeps
 	}
 	q, err := queue.Open(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer q.Close()
-	put, err := q.Put(ctx, []queue.Job{{What: queue.Retention, Project: o.store.project, Older: age, Keep: o.keep}}, nil)
+	jobs := make([]queue.Job, len(rules))
+	for i := range rules {
+		jobs[i] = queue.Job{What: queue.Retention, Project: o.store.project, Rule: rules[i]}
+	}
+	put, err := q.Put(ctx, jobs, nil)
 	if err != nil {
 		return err
 	}
 	if std.json {
 		return printJSON(std.out, map[string]any{"jobs": put})
 	}
-	return std.say("put job %d", put[0])
+	return std.say("put job %s", strings.Trim(fmt.Sprint(put), "[]"))
 }
 
 type jobsOptions struct {
@@ -293,14 +307,14 @@ func runJobs(ctx context.Context, s *team.Store, o *jobsOptions, std *console) e
 	for _, c := range []struct {
 		flag    string
 		numbers []string
-		f       func(context.Context, ...int64) error
+		f       func(context.Context, string, ...int64) error
 	}{{"--cancel", o.cancel, q.Cancel}, {"--retry", o.retry, q.Retry}} {
 		for _, number := range c.numbers {
 			id, err := strconv.ParseInt(number, 10, 64)
 			if err != nil {
 				return fmt.Errorf("%s %q: want the number of a job, as tapedeck jobs lists them", c.flag, number)
 			}
-			if err := c.f(ctx, id); err != nil {
+			if err := c.f(ctx, o.project, id); err != nil {
 				return err
 			}
 		}
@@ -336,7 +350,7 @@ func workersVerdict(v *team.Verdict) *library.Verdict {
 }
 
 // keepVerdict has a recording that was pulled know what a worker found of it last.
-func keepVerdict(ctx context.Context, s *team.Store, project, id string, rec *recording.Recording) error {
+func keepVerdict(ctx context.Context, s team.Access, project, id string, rec *recording.Recording) error {
 	v, err := s.Verdict(ctx, project, id, "", "")
 	if err != nil || v == nil {
 		return err

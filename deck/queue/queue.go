@@ -26,7 +26,7 @@ import (
 )
 
 // Version is that of jobs: it grows where an older worker would do a job otherwise, or could not read the recordings that it is about.
-const Version = 1
+const Version = 2
 
 // What is done.
 const (
@@ -41,13 +41,12 @@ var Kinds = []string{Replay, Test, Verify, Retention}
 
 // A Job is one thing to do.
 type Job struct {
-	What    string        `json:"what"`
-	Project string        `json:"project"`
-	Run     string        `json:"run,omitempty"`
-	Mode    string        `json:"mode,omitempty"`    // as fidelity.ParseMode has it; "" is what tapedeck.yaml says
-	Timeout time.Duration `json:"timeout,omitempty"` // of the replay; 0 is gate.DefaultTimeout
-	Older   time.Duration `json:"older,omitempty"`   // retention: runs that began so long ago go,
-	Keep    int           `json:"keep,omitempty"`    // but for so many that were pushed last
+	What      string        `json:"what"`
+	Project   string        `json:"project"`
+	Run       string        `json:"run,omitempty"`
+	Mode      string        `json:"mode,omitempty"`    // as fidelity.ParseMode has it; "" is what tapedeck.yaml says
+	Timeout   time.Duration `json:"timeout,omitempty"` // of the replay; 0 is gate.DefaultTimeout
+	team.Rule               // retention: what goes
 }
 
 // Kind implements river.JobArgs.
@@ -178,6 +177,20 @@ func (q *Queue) Put(ctx context.Context, jobs []Job, o *PutOptions) ([]int64, er
 	return ids, err
 }
 
+// carryOut puts a job for each rule of a project's retention into a queue, but for those that somebody put in the same hour.
+func (q *Queue) carryOut(ctx context.Context, queue, project string, rules []team.Rule) error {
+	once := river.UniqueOpts{ByArgs: true, ByQueue: true, ByPeriod: retentionEvery}
+	var params []river.InsertManyParams
+	for _, r := range rules {
+		params = append(params, river.InsertManyParams{Args: Job{What: Retention, Project: project, Rule: r}, InsertOpts: &river.InsertOpts{Queue: queue, Priority: 4, MaxAttempts: DefaultAttempts, UniqueOpts: once}})
+	}
+	if len(params) == 0 {
+		return nil
+	}
+	_, err := q.client.InsertMany(ctx, params)
+	return err
+}
+
 // Workers is how many workers live that take the jobs of a project and a version of the program.
 func (q *Queue) Workers(ctx context.Context, project, program string) (n int, err error) {
 	live, err := q.store.Workers(ctx)
@@ -218,7 +231,7 @@ func (q *Queue) Wait(ctx context.Context, ids []int64, report func(*gate.Result)
 	if len(left) > 0 {
 		end, stop := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 		defer stop()
-		_ = q.Cancel(end, left...) // a job that cannot be cancelled is done for nobody
+		_ = q.cancel(end, left) // a job that cannot be cancelled is done for nobody
 	}
 	s := &gate.Summary{Left: len(left), Took: time.Since(began)}
 	for _, id := range ids {
@@ -349,14 +362,41 @@ func (q *Queue) Count(ctx context.Context, state string) (int, error) {
 	return q.rows.JobCountByState(ctx, &riverdriver.JobCountByStateParams{State: rivertype.JobState(state)})
 }
 
-// Cancel ends jobs: those that wait at once, those under way within seconds.
-func (q *Queue) Cancel(ctx context.Context, ids ...int64) error {
+// Cancel ends jobs of a project: those that wait at once, those under way within seconds.
+func (q *Queue) Cancel(ctx context.Context, project string, ids ...int64) error {
+	if err := q.own(ctx, project, ids); err != nil {
+		return err
+	}
+	return q.cancel(ctx, ids)
+}
+
+func (q *Queue) cancel(ctx context.Context, ids []int64) error {
 	return each(ids, func(id int64) error { _, err := q.client.JobCancel(ctx, id); return err })
 }
 
-// Retry has jobs that have ended tried once more.
-func (q *Queue) Retry(ctx context.Context, ids ...int64) error {
+// Retry has jobs of a project that have ended tried once more.
+func (q *Queue) Retry(ctx context.Context, project string, ids ...int64) error {
+	if err := q.own(ctx, project, ids); err != nil {
+		return err
+	}
 	return each(ids, func(id int64) error { _, err := q.client.JobRetry(ctx, id); return err })
+}
+
+// own refuses jobs that are not of a project, as it does those that there are not.
+func (q *Queue) own(ctx context.Context, project string, ids []int64) error {
+	rows, err := q.rows.JobGetByIDMany(ctx, &riverdriver.JobGetByIDManyParams{ID: ids})
+	if err != nil {
+		return err
+	}
+	return each(ids, func(id int64) error {
+		var j Job
+		for _, row := range rows {
+			if row.ID == id && json.Unmarshal(row.EncodedArgs, &j) == nil && slices.Contains(Kinds, row.Kind) && j.Project == project {
+				return nil
+			}
+		}
+		return errors.New("the project has no such job")
+	})
 }
 
 func each(ids []int64, f func(int64) error) error {

@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adrg/xdg"
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/sys/unix"
 
@@ -52,7 +53,13 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	os.Setenv(secretVar, "its-own-Xw2Lk9Vb4Nm6Tr8")
-	os.Exit(m.Run())
+	var err error
+	if xdg.ConfigHome, err = os.MkdirTemp("", "queue-test-"); err != nil { // where workers keep the key that signs tombstones
+		panic(err)
+	}
+	status := m.Run()
+	os.RemoveAll(xdg.ConfigHome)
+	os.Exit(status)
 }
 
 // secretVar is a secret of who runs the tests' workers, and of who recorded: another one.
@@ -335,7 +342,10 @@ func TestCancelled(t *testing.T) {
 		r.worker(t, Options{Tree: r.Tree})
 		ids := r.put(t, nil)
 		r.jobState(t, ids[0], "running")
-		must(t, r.queue.Cancel(t.Context(), ids...))
+		if a, b := r.queue.Cancel(t.Context(), "other", ids...), r.queue.Retry(t.Context(), "other", ids...); a == nil || b == nil {
+			t.Error("another project has cancelled or retried jobs")
+		}
+		must(t, r.queue.Cancel(t.Context(), "", ids...))
 		for run, got := range r.wait(t, ids) {
 			if got.Status != gate.Broken || !strings.HasPrefix(got.Why, "cancelled") {
 				t.Errorf("%s: %+v", run, got)
@@ -392,10 +402,35 @@ func TestDeadLetter(t *testing.T) {
 			t.Errorf("dead letters: %+v", jobs)
 		}
 		r.program(t, agent)
-		must(t, r.queue.Retry(t.Context(), ids...))
+		must(t, r.queue.Retry(t.Context(), "", ids...))
 		r.jobState(t, ids[0], "completed")
 		if all := r.verdicts(t, "run00"); len(all) != 1 || all[0].Status == "hangs" || all[0].Program != "v2" {
 			t.Errorf("verdicts: %+v", all)
+		}
+	})
+}
+
+// TestRetention: workers carry out what their options say of the project, once for all of them, and leave what is on hold.
+func TestRetention(t *testing.T) {
+	eachDatabase(t, 6, func(t *testing.T, r *rig) {
+		_, err := r.store.Hold(t.Context(), "", "run00", "somebody", "evidence")
+		must(t, err)
+		for range 2 {
+			r.worker(t, Options{Retain: []team.Rule{{Keep: 3}, {MaxSize: 1 << 40}}})
+		}
+		for range 1500 {
+			if n, err := r.store.Count(t.Context()); err != nil || n == 4 {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		runs, err := r.store.Runs(t.Context(), &team.Query{})
+		if must(t, err); len(runs) != 4 || runs[3].ID != "run00" || runs[2].ID != "run03" {
+			t.Errorf("left: %+v", runs)
+		}
+		time.Sleep(3 * beat)
+		if jobs, err := r.queue.List(t.Context(), "", 100); err != nil || len(jobs) > 4 { // 2, and 2 where an hour began meanwhile
+			t.Errorf("jobs: %+v %v", jobs, err)
 		}
 	})
 }

@@ -250,14 +250,8 @@ func (w *worker) retain(ctx context.Context, j *Job) error {
 	if err != nil {
 		return err
 	}
-	var began time.Time
-	if j.Older > 0 {
-		began = w.clock.Now().Add(-j.Older)
-	}
-	if j.Older > 0 || j.Keep > 0 {
-		if _, err := w.q.store.Prune(ctx, j.Project, began, j.Keep, key); err != nil {
-			return err
-		}
+	if _, err := w.q.store.Prune(ctx, j.Project, &j.Rule, key); err != nil {
+		return err
 	}
 	_, err = w.q.store.Sweep(ctx)
 	return err

@@ -34,6 +34,7 @@ type Options struct {
 
 	MaxBytes int64              // what a run may unpack to; 0 is packed.DefaultMaxBytes
 	Report   func(*gate.Result) // of each verdict, by several goroutines
+	Retain   []team.Rule        // of Project: each is carried out once an hour, by one of its workers
 	Log      *slog.Logger       // nil is silent
 
 	Beat time.Duration // between two signs of life; 0 is DefaultBeat. What failed is tried again after as long
@@ -44,6 +45,8 @@ type Options struct {
 
 // DefaultBeat is how often a worker says that it lives. After four without a sign it is dead.
 const DefaultBeat = 5 * time.Second
+
+const retentionEvery = time.Hour
 
 const (
 	grace      = 2              // beats for what is under way when a worker is told to end
@@ -139,6 +142,7 @@ func (w *worker) run(ctx context.Context, s *team.Store) (err error) {
 func (w *worker) beats(ended <-chan struct{}) {
 	tick := time.NewTicker(w.o.Beat)
 	defer tick.Stop()
+	var retained time.Time // the hour whose retention was seen to
 	for last := time.Now(); ; {
 		select {
 		case <-ended:
@@ -149,6 +153,11 @@ func (w *worker) beats(ended <-chan struct{}) {
 		err := w.beat(ctx)
 		if err == nil && time.Since(last) < 2*w.o.Beat {
 			err = w.rescue(ctx)
+		}
+		if hour := w.clock.Now().Truncate(retentionEvery); err == nil && hour != retained {
+			if err = w.q.carryOut(ctx, w.queue, w.o.Project, w.o.Retain); err == nil {
+				retained = hour
+			}
 		}
 		if stop(); err == nil {
 			last = time.Now()

@@ -60,6 +60,16 @@ type Store struct {
 	Runs    string `yaml:"runs"`
 	Blobs   string `yaml:"blobs"`
 	Project string `yaml:"project"`
+
+	Retention []Retention `yaml:"retention"` // a run goes when one of them lets it go
+}
+
+// A Retention says which runs of a store's project go, as the flags of gc that are called so do.
+type Retention struct {
+	OlderThan string `yaml:"older-than"`
+	Keep      int    `yaml:"keep"`
+	MaxSize   string `yaml:"max-size"`
+	Tag       string `yaml:"tag"`
 }
 
 // A Price is what a model costs, in USD per million tokens.

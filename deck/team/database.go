@@ -26,7 +26,7 @@ type dialect struct {
 	recent   int64    // so many runs that were pushed last are looked through for words that most texts have, 0 for none
 	order    string   // that of places, behind those
 	plan     string   // before a search, in its transaction; "" for nothing
-	cleanse  []string // what takes away what removed rows leave behind, outside of a transaction
+	rewrite  []string // what takes away what removed rows leave behind, outside of a transaction
 	busy     string   // empties the journal too, and says by a number that is not 0 that somebody reads it; "" for none
 	schema   []string // migrations from version 0 on
 }
@@ -37,7 +37,7 @@ var sqlite = &dialect{
 	schema: []string{tables("INTEGER PRIMARY KEY", "TEXT") + `
 CREATE VIRTUAL TABLE texts USING fts5(body, what UNINDEXED, tokenize = "unicode61 remove_diacritics 0");
 INSERT INTO texts(texts, rank) VALUES ('secure-delete', 1);
-`, verdictTables},
+`, verdictTables, retentionTables("json_extract(facts, '$.size')"), accessTables("INTEGER PRIMARY KEY", sqliteGrows)},
 }
 
 var postgres = &dialect{
@@ -45,11 +45,11 @@ var postgres = &dialect{
 	nowMS: "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)", at: "t.place", matches: "t.words @@ plainto_tsquery('simple', ?)", recent: 2000,
 	order:   "(t.place + 0)",                                                                 // no index has it: PostgreSQL takes that of words then, not that of places with each word to be looked for
 	plan:    "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_custom_plan", // how many texts have a word depends on the word
-	cleanse: []string{"VACUUM FULL texts", "VACUUM FULL runs", "VACUUM FULL verdicts"},
+	rewrite: []string{"VACUUM FULL texts", "VACUUM FULL runs", "VACUUM FULL verdicts", "VACUUM FULL tags"},
 	schema: []string{tables("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", `TEXT COLLATE "C"`) + `
 CREATE TABLE texts (place BIGINT PRIMARY KEY, what TEXT NOT NULL, body TEXT NOT NULL, words TSVECTOR NOT NULL);
 CREATE INDEX texts_words ON texts USING gin (words);
-`, verdictTables},
+`, verdictTables, retentionTables("(CAST(facts AS JSON) ->> 'size')"), accessTables("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", postgresGrows)},
 }
 
 // tables are those that both have, given what makes a number for each new row, and a text that is ordered by its bytes.
@@ -105,6 +105,26 @@ CREATE TABLE workers (
 	queue TEXT NOT NULL
 );
 `
+
+// retentionTables are those that say which runs stay and which go, given where a row has its size. A hold has no ON DELETE: whoever removes a run
+// that is on hold is refused by the database, be it a tapedeck that does not know of holds.
+func retentionTables(size string) string {
+	return `
+ALTER TABLE runs ADD COLUMN size BIGINT NOT NULL DEFAULT 0; -- of the packed recording, in bytes
+UPDATE runs SET size = CAST(COALESCE(` + size + `, '0') AS BIGINT);
+CREATE TABLE tags (
+	project TEXT NOT NULL,
+	tag     TEXT NOT NULL,
+	seq     BIGINT NOT NULL REFERENCES runs (seq) ON DELETE CASCADE,
+	PRIMARY KEY (project, tag, seq)
+);
+CREATE INDEX tags_run ON tags (seq);
+CREATE TABLE holds (
+	seq   BIGINT PRIMARY KEY REFERENCES runs (seq),
+	facts TEXT NOT NULL -- a Hold as JSON
+);
+`
+}
 
 // A database is one of the two. It may be used by several goroutines.
 type database struct {
@@ -251,13 +271,18 @@ func (d *dialect) each(ctx context.Context, on querier, query string, args []any
 // ErrRead is returned where SQLite's journal could not be emptied of what was removed.
 var ErrRead = errors.New("somebody else is reading the database, so its journal still holds what was removed: run the command again")
 
-// purify takes away what removed rows have left in the database's files.
-func (d *database) purify(ctx context.Context) error {
-	for _, statement := range d.cleanse {
+// cleanse takes away what removed rows have left in the database's files.
+func (d *database) cleanse(ctx context.Context) error {
+	for _, statement := range d.rewrite {
 		if _, err := d.db.ExecContext(ctx, statement); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// emptyJournal takes away what removed rows have left in SQLite's, which overwrites them elsewhere as it removes them.
+func (d *database) emptyJournal(ctx context.Context) error {
 	if d.busy == "" {
 		return nil
 	}

@@ -2,7 +2,7 @@
 //
 // A database is SQLite (sqlite:///PATH) or PostgreSQL (postgres://…), blobs lie in a directory (file:///PATH) or in a bucket
 // (s3://BUCKET/PREFIX?endpoint=URL&region=NAME, with the keys of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or of ~/.aws/credentials). Each goes
-// with each. There is no server of our own.
+// with each. Who has their keys uses a Store; package remote gives it to others, by tokens.
 //
 // A run is pushed as package library packs it: one file, named by the BLAKE3-256 of its bytes. Its row says what a list shows; beside it stand its
 // texts, as they were scrubbed: prompts, answers, arguments and results of tools, names of files, output, the command line.
@@ -24,8 +24,12 @@
 // Verdicts are what workers found (package queue, which has tables of its own beside these): one for each run, version of tapedeck and version of
 // the program. One of other bytes than the run has now is not given.
 //
+// A token is for one project, and says which of the roles its holder has. The database has its digest alone. The audit has who pushed, purged, made and
+// revoked, in the transaction that did; whoever gives a Store to others adds who read (Audit). Its lines are neither changed nor removed, and hold
+// nothing of a run but its id.
+//
 // Tables are made and changed by migrations, in order; a database of a newer version is refused.
 //
-// Goals: no acknowledged run is lost, nothing is half there, what failed is done by doing it again. Not goals: replaying, who may do what, secrets: what
+// Goals: no acknowledged run is lost, nothing is half there, what failed is done by doing it again. Not goals: replaying, keeping out who has the keys, secrets: what
 // is pushed was scrubbed when it was recorded.
 package team

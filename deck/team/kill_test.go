@@ -3,14 +3,18 @@ package team_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/mod/sumdb/note"
 
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/team"
@@ -21,19 +25,43 @@ const runsVar, blobsVar, recordingVar = "TEAM_TEST_RUNS", "TEAM_TEST_BLOBS", "TE
 
 func TestMain(m *testing.M) {
 	if runs := os.Getenv(runsVar); runs != "" {
-		fmt.Println(pushOn(place{runs, os.Getenv(blobsVar)}, os.Getenv(recordingVar)))
+		at, dir := place{runs: runs, blobs: os.Getenv(blobsVar)}, os.Getenv(recordingVar)
+		if dir == "" {
+			fmt.Println(sweepOn(at))
+		} else {
+			fmt.Println(pushOn(at, dir))
+		}
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
 
-// pushOn pushes a recording under one id after the other, and says which it was told are there.
+// sweepOn sweeps without end.
+func sweepOn(at place) error {
+	s, err := team.Open(context.Background(), at.runs, at.blobs)
+	for err == nil || errors.Is(err, team.ErrRead) {
+		_, err = s.Sweep(context.Background())
+	}
+	return err
+}
+
+// pushOn pushes a recording under one id after the other, and says which it was told are there. Before, each was in another project and was let go
+// there: no run has its blob when it comes.
 func pushOn(at place, dir string) error {
 	ctx := context.Background()
 	s, err := team.Open(ctx, at.runs, at.blobs)
 	if err != nil {
 		return err
 	}
+	skey, _, err := note.GenerateKey(nil, "test")
+	if err != nil {
+		return err
+	}
+	signer, err := note.NewSigner(skey)
+	if err != nil {
+		return err
+	}
+	gone := fmt.Sprintf("gone%d", os.Getpid())
 	for n := 0; ; n++ {
 		rec, err := recording.Open(dir)
 		if err != nil {
@@ -43,6 +71,12 @@ func pushOn(at place, dir string) error {
 		if err := rec.Manifest.Write(dir, false); err != nil {
 			return err
 		}
+		if _, _, err := s.Push(ctx, rec, &team.PushOptions{Project: gone}); err != nil {
+			return err
+		}
+		if _, err := s.Prune(ctx, gone, &team.Rule{MaxSize: 1}, signer); err != nil {
+			return err
+		}
 		if _, _, err := s.Push(ctx, rec, nil); err != nil {
 			return err
 		}
@@ -50,14 +84,19 @@ func pushOn(at place, dir string) error {
 	}
 }
 
-// TestKilled: whenever a pusher is killed, each run that it was told is there can be pulled, each that is listed too, and a sweep takes away
-// what it left.
+// TestKilled: whenever a pusher is killed, and a sweeper beside it, each run that was acknowledged can be pulled, each that is listed too, and a
+// sweep takes away what they left.
 func TestKilled(t *testing.T) {
 	eachPair(t, func(t *testing.T, at place) {
 		s := at.open(t)
 		rec := made(t, "one", "alpha", "beta", nil)
 		var told []string
 		for range 8 {
+			sweeper := exec.CommandContext(t.Context(), os.Args[0])
+			sweeper.Env = append(os.Environ(), runsVar+"="+at.runs, blobsVar+"="+at.blobs)
+			must(t, sweeper.Start())
+			t.Cleanup(func() { _ = sweeper.Process.Kill(); _ = sweeper.Wait() })
+			time.AfterFunc(time.Duration(rand.IntN(300))*time.Millisecond, func() { _ = sweeper.Process.Kill() })
 			told = append(told, killedPusher(t, at, rec.Dir)...)
 		}
 		listed, err := s.Runs(t.Context(), &team.Query{Limit: 1 << 20})
@@ -87,6 +126,8 @@ func TestKilled(t *testing.T) {
 	})
 }
 
+const stuckFor = 3 * time.Second
+
 // killedPusher kills a pusher at some moment, and returns what it was told is there.
 func killedPusher(t *testing.T, at place, dir string) (told []string) {
 	t.Helper()
@@ -95,13 +136,17 @@ func killedPusher(t *testing.T, at place, dir string) (told []string) {
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
+	var killed atomic.Bool
+	end := func() { killed.Store(true); _ = cmd.Process.Kill() }
 	kill := time.Duration(rand.IntN(15)) * time.Millisecond
+	stuck := time.AfterFunc(stuckFor, end) // it may be waiting for a sweeper that was killed with its blob's claim, for ClaimAge
 	for lines := bufio.NewScanner(out); lines.Scan(); {
+		stuck.Reset(stuckFor)
 		if told = append(told, lines.Text()); len(told) == 3 { // it is at work: from here on the moment is chance
-			time.AfterFunc(kill, func() { _ = cmd.Process.Kill() })
+			time.AfterFunc(kill, end)
 		}
 	}
-	if err := cmd.Wait(); err == nil || len(told) < 3 {
+	if err := cmd.Wait(); err == nil || !killed.Load() {
 		t.Fatalf("the pusher ended by itself: %v %q", err, told)
 	}
 	return told

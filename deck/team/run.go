@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +36,8 @@ type Run struct {
 	Table     cas.Digest        `json:"table"`  // of its table, by which what is read of its middle is checked; zeros for none
 	PushedAt  time.Time         `json:"pushed_at"`
 	Unlisted  bool              `json:"unlisted_text"` // it has more texts than are searched
+	Tags      []string          `json:"tags"`
+	Hold      *Hold             `json:"hold"` // nil where it is on none
 }
 
 // runOf is what a recording says of itself.
@@ -61,10 +64,10 @@ func (d *database) put(ctx context.Context, tx querier, r *Run) (seq int64, err 
 	if r.Exit == nil || r.Exit.Code != 0 || r.Exit.Signal != "" {
 		failed = 1
 	}
-	_, err = d.one(ctx, tx, `INSERT INTO runs (project, id, digest, started, agent, models, failed, cost, facts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+	_, err = d.one(ctx, tx, `INSERT INTO runs (project, id, digest, started, agent, models, failed, cost, size, facts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (project, id) DO UPDATE SET digest = excluded.digest, started = excluded.started, agent = excluded.agent, models = excluded.models,
-failed = excluded.failed, cost = excluded.cost, facts = excluded.facts RETURNING seq`,
-		[]any{r.Project, r.ID, r.Digest.String(), r.StartedAt.UnixMilli(), clean(r.Agent), clean("\n" + strings.Join(models, "\n") + "\n"), failed, cost, string(facts)}, &seq)
+failed = excluded.failed, cost = excluded.cost, size = excluded.size, facts = excluded.facts RETURNING seq`,
+		[]any{r.Project, r.ID, r.Digest.String(), r.StartedAt.UnixMilli(), clean(r.Agent), clean("\n" + strings.Join(models, "\n") + "\n"), failed, cost, r.Size, string(facts)}, &seq)
 	return seq, err
 }
 
@@ -76,6 +79,8 @@ type Query struct {
 	Model        string    // is a part of the name of a model that was asked
 	Failed       bool      // the program did not exit with 0, or the recorder did not come to its end
 	MinCost      float64   // USD, as far as prices are known
+	Tags         []string  // it has all of them
+	Held         bool      // it is on hold
 	Limit        int       // how many; 0 for DefaultLimit
 }
 
@@ -103,14 +108,28 @@ func (q *Query) where() (string, []any) {
 	add(q.Model != "", `LOWER(r.models) LIKE LOWER(?) ESCAPE '\'`, "%"+strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(q.Model)+"%")
 	add(q.Failed, "r.failed = ?", 1)
 	add(q.MinCost > 0, "r.cost >= ?", q.MinCost)
+	for _, tag := range q.Tags {
+		add(true, "EXISTS (SELECT 1 FROM tags g WHERE g.project = r.project AND g.tag = ? AND g.seq = r.seq)", tag)
+	}
+	if q.Held {
+		sql += " AND r.seq IN (SELECT h.seq FROM holds h)"
+	}
 	return sql, args
 }
+
+// columns are what scanRun reads of a run r.
+const columns = `r.facts, COALESCE((SELECT string_agg(g.tag, ',') FROM tags g WHERE g.seq = r.seq), ''), COALESCE((SELECT h.facts FROM holds h WHERE h.seq = r.seq), '')`
 
 // runs are those that a query chooses, what was pushed last first.
 func (d *database) runs(ctx context.Context, q *Query) (out []Run, err error) {
 	where, args := q.where()
 	out = []Run{}
-	err = d.each(ctx, d.db, "SELECT r.facts FROM runs r WHERE "+where+" ORDER BY r.seq DESC LIMIT ?", append(args, q.limit()), func(scan func(...any) error) error {
+	from, order := "runs r", "r.seq"
+	if len(q.Tags) > 0 { // in the order of its index, be the tag rare or not
+		from, order = "tags l CROSS JOIN runs r", "l.seq"
+		where, args = "l.project = ? AND l.tag = ? AND r.seq = l.seq AND "+where, append([]any{q.Project, q.Tags[0]}, args...)
+	}
+	err = d.each(ctx, d.db, "SELECT "+columns+" FROM "+from+" WHERE "+where+" ORDER BY "+order+" DESC LIMIT ?", append(args, q.limit()), func(scan func(...any) error) error {
 		r, err := scanRun(scan)
 		if err == nil {
 			out = append(out, *r)
@@ -121,16 +140,25 @@ func (d *database) runs(ctx context.Context, q *Query) (out []Run, err error) {
 }
 
 func scanRun(scan func(...any) error, more ...any) (*Run, error) {
-	var facts string
+	var facts, tags, hold string
 	r := new(Run)
-	if err := scan(append([]any{&facts}, more...)...); err != nil {
+	if err := scan(append([]any{&facts, &tags, &hold}, more...)...); err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal([]byte(facts), r); err != nil {
+	err := json.Unmarshal([]byte(facts), r)
+	r.Tags, r.Hold = strings.FieldsFunc(tags, func(r rune) bool { return r == ',' }), nil
+	slices.Sort(r.Tags)
+	if err == nil && hold != "" {
+		err = json.Unmarshal([]byte(hold), &r.Hold)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("a row of the store cannot be read: %w", err)
 	}
 	return r, nil
 }
+
+// ErrAmbiguous is wrapped by the refusal of a beginning of several ids.
+var ErrAmbiguous = errors.New("write more of it")
 
 // find returns the run of a project that an id, or the beginning of one, names; nil for none.
 func (d *database) find(ctx context.Context, project, id string) (found *Run, err error) {
@@ -138,7 +166,7 @@ func (d *database) find(ctx context.Context, project, id string) (found *Run, er
 		return nil, errors.New("expected the id of a run, got nothing")
 	}
 	var ids []string
-	err = d.each(ctx, d.db, "SELECT facts FROM runs WHERE project = ? AND id >= ? AND id < ? ORDER BY id LIMIT 3", []any{project, id, id + "\U0010FFFF"},
+	err = d.each(ctx, d.db, "SELECT "+columns+" FROM runs r WHERE project = ? AND id >= ? AND id < ? ORDER BY id LIMIT 3", []any{project, id, id + "\U0010FFFF"},
 		func(scan func(...any) error) error {
 			r, err := scanRun(scan)
 			if err == nil {
@@ -149,7 +177,7 @@ func (d *database) find(ctx context.Context, project, id string) (found *Run, er
 			return err
 		})
 	if err == nil && len(ids) > 1 && found.ID != id {
-		return nil, fmt.Errorf("%q begins %s: write more of it", id, strings.Join(ids, ", "))
+		return nil, fmt.Errorf("%q begins %s: %w", id, strings.Join(ids, ", "), ErrAmbiguous)
 	}
 	return found, err
 }
@@ -157,7 +185,7 @@ func (d *database) find(ctx context.Context, project, id string) (found *Run, er
 // exactly returns the run of a project with an id; nil for none.
 func (d *database) exactly(ctx context.Context, project, id string) (*Run, error) {
 	var found *Run
-	err := d.each(ctx, d.db, "SELECT facts FROM runs WHERE project = ? AND id = ?", []any{project, id}, func(scan func(...any) error) (err error) {
+	err := d.each(ctx, d.db, "SELECT "+columns+" FROM runs r WHERE project = ? AND id = ?", []any{project, id}, func(scan func(...any) error) (err error) {
 		found, err = scanRun(scan)
 		return err
 	})

@@ -58,7 +58,7 @@ type finder struct {
 // the next run.
 func (f *finder) pages(ctx context.Context, from int64, order string) error {
 	where, args := f.q.where()
-	query := "SELECT r.facts, t.what, t.body, " + f.at + " FROM texts t JOIN runs r ON r.seq = (" + f.at + " >> 20) WHERE " + f.matches + " AND " + f.at + " < ? AND " + f.at + " >= ? AND " +
+	query := "SELECT " + columns + ", t.what, t.body, " + f.at + " FROM texts t JOIN runs r ON r.seq = (" + f.at + " >> 20) WHERE " + f.matches + " AND " + f.at + " < ? AND " + f.at + " >= ? AND " +
 		where + " ORDER BY " + order + " DESC LIMIT ?"
 	match := f.quote + strings.Join(f.want, f.quote+" "+f.quote) + f.quote
 	for len(f.hits) < f.q.limit() {

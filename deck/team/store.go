@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -61,6 +60,7 @@ var ErrNoRun = errors.New("no such run in the store")
 type PushOptions struct {
 	Project  string
 	Again    bool                    // also what was removed once
+	Tags     []string                // that the run is given, beside those that it has
 	Pack     *library.PackOptions    // nil for the usual
 	Progress func(done, total int64) // bytes of the packed recording that went into the store
 }
@@ -69,6 +69,9 @@ type PushOptions struct {
 func (s *Store) Push(ctx context.Context, rec *recording.Recording, o *PushOptions) (run *Run, there bool, err error) {
 	if o == nil {
 		o = new(PushOptions)
+	}
+	if err := CheckTags(o.Tags...); err != nil {
+		return nil, false, err
 	}
 	dir, err := os.MkdirTemp("", "tapedeck-push-")
 	if err != nil {
@@ -85,13 +88,18 @@ func (s *Store) Push(ctx context.Context, rec *recording.Recording, o *PushOptio
 	if run.Digest, err = cas.Parse(p.Digest); err != nil {
 		return nil, false, err
 	}
+	there, err = s.enter(ctx, rec, run, file, o)
+	return run, there, err
+}
+
+// enter adds a run that a file holds the packed recording of.
+func (s *Store) enter(ctx context.Context, rec *recording.Recording, run *Run, file string, o *PushOptions) (there bool, err error) {
 	texts, more, err := textsOf(rec)
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
 	run.Unlisted = more
-	there, err = s.add(ctx, run, texts, file, o)
-	return run, there, err
+	return s.add(ctx, run, texts, file, o)
 }
 
 // add brings the blob of a run, then its row and texts.
@@ -106,11 +114,21 @@ func (s *Store) add(ctx context.Context, run *Run, texts []text, file string, o 
 		return false, err
 	}
 	defer c.release()
-	if old, err := s.db.exactly(ctx, run.Project, run.ID); err != nil {
+	old, err := s.db.exactly(ctx, run.Project, run.ID)
+	if err != nil {
 		return false, err
-	} else if size, err := s.blobs.Stat(ctx, run.Digest); old != nil && old.Digest == run.Digest && err == nil && size == run.Size && !o.Again {
+	}
+	if old != nil && old.Hold != nil && old.Digest != run.Digest {
+		return false, old.Hold.refuse(run.ID)
+	}
+	if size, err := s.blobs.Stat(ctx, run.Digest); old != nil && old.Digest == run.Digest && err == nil && size == run.Size && !o.Again {
 		*run = *old
-		return true, nil
+		if len(o.Tags) > 0 {
+			if old, err = s.Tag(ctx, run.Project, run.ID, o.Tags, nil); err == nil {
+				*run = *old
+			}
+		}
+		return true, err
 	}
 	f, err := os.Open(file)
 	if err != nil {
@@ -127,8 +145,15 @@ func (s *Store) add(ctx context.Context, run *Run, texts []text, file string, o 
 		return false, fmt.Errorf("the blob of %s: %w", run.ID, c.cause(err))
 	}
 	run.PushedAt = time.Now().UTC().Truncate(time.Millisecond)
-	return false, s.db.within(ctx, func(tx *sql.Tx) error {
-		seq, err := s.db.put(ctx, tx, run) // which waits for who removes the run
+	err = s.db.within(ctx, func(tx *sql.Tx) error {
+		had, digest, err := s.db.lockRun(ctx, tx, run.Project, run.ID)
+		if err == nil && had != 0 && digest != run.Digest.String() {
+			err = s.db.refuseHeld(ctx, tx, run.ID, had)
+		}
+		var seq int64
+		if err == nil {
+			seq, err = s.db.put(ctx, tx, run) // which waits for who removes the run
+		}
 		if err == nil && !o.Again {
 			err = s.db.refuseRemoved(ctx, tx, run.Project, run.ID)
 		}
@@ -136,10 +161,27 @@ func (s *Store) add(ctx context.Context, run *Run, texts []text, file string, o 
 			err = s.db.index(ctx, tx, seq, texts)
 		}
 		if err == nil {
+			err = s.db.tag(ctx, tx, run.Project, seq, o.Tags)
+		}
+		if err == nil {
 			err = c.end(ctx, tx)
+		}
+		if err == nil {
+			err = s.db.audit(ctx, tx, run.Project, "push", run.ID)
 		}
 		return err
 	})
+	if err == nil {
+		if old, err := s.db.exactly(ctx, run.Project, run.ID); err == nil && old != nil { // with the tags that it had
+			*run = *old
+		}
+	}
+	return false, err
+}
+
+// Counted is a reader that tells how much was read of it; progress may be nil.
+func Counted(r io.Reader, total int64, progress func(done, total int64)) io.Reader {
+	return &counted{r, 0, total, progress}
 }
 
 // counted says how much was read of a file.
@@ -163,6 +205,12 @@ func (s *Store) Runs(ctx context.Context, q *Query) ([]Run, error) { return s.db
 // Count is how many runs of all projects there are.
 func (s *Store) Count(ctx context.Context) (n int, err error) {
 	_, err = s.db.one(ctx, s.db.db, "SELECT COUNT(*) FROM runs", nil, &n)
+	return n, err
+}
+
+// Bytes is how many the packed recordings of all runs have together.
+func (s *Store) Bytes(ctx context.Context) (n int, err error) {
+	_, err = s.db.one(ctx, s.db.db, "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM runs", nil, &n)
 	return n, err
 }
 
@@ -201,69 +249,52 @@ func (s *Store) Pull(ctx context.Context, project, id, file string, progress fun
 		return nil, fmt.Errorf("the blob of %s: %w", run.ID, err)
 	}
 	defer body.Close()
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	if err := run.Receive(body, file, progress); err != nil {
 		return nil, err
-	}
-	hash := cas.NewHasher()
-	_, err = io.Copy(io.MultiWriter(f, hash), &counted{io.LimitReader(body, run.Size+1), 0, run.Size, progress})
-	if err = errors.Join(err, f.Close()); err == nil && hash.Sum() != run.Digest {
-		err = &cas.CorruptError{Digest: run.Digest, Got: hash.Sum()}
-	}
-	if err != nil {
-		os.Remove(file)
-		return nil, fmt.Errorf("the blob of %s: %w", run.ID, err)
 	}
 	return run, nil
 }
 
 // Remove takes every byte of a run from the store and leaves a tombstone, which the signer signs. It can be done again: what an end in the middle
-// left behind goes then. A tombstone beside an error says that the run is gone, and what is left of it is not.
+// left behind goes then. A tombstone beside an error says that the run is gone, and what is left of it is not. The error for one on hold wraps
+// ErrHeld.
 func (s *Store) Remove(ctx context.Context, project, id, why string, signer note.Signer) (*Tombstone, error) {
-	t, err := s.bury(ctx, project, id, why, signer)
-	if err != nil {
-		return nil, err
-	}
-	_, err = s.Sweep(ctx)
-	return t, err
-}
-
-// bury puts a tombstone in the place of a run. What is not in the database still lies there.
-func (s *Store) bury(ctx context.Context, project, id, why string, signer note.Signer) (t *Tombstone, err error) {
 	run, err := s.db.exactly(ctx, project, id)
 	if err != nil {
 		return nil, err
 	}
-	if run == nil {
-		if t, err = s.db.tombstone(ctx, s.db.db, project, id); err == nil && t == nil {
-			err = s.db.noRun(ctx, project, id)
-		}
-		return t, err
+	var t *Tombstone
+	if run != nil {
+		t = &Tombstone{ID: run.ID, Project: project, Digest: run.Digest, Why: why}
+		err = s.bury(ctx, t, signer)
+	} else if t, err = s.db.tombstone(ctx, s.db.db, project, id); err == nil && t == nil {
+		err = s.db.noRun(ctx, project, id)
 	}
-	t = &Tombstone{ID: run.ID, Project: project, Digest: run.Digest, At: time.Now().UTC().Truncate(time.Second), Why: why}
-	if err := t.sign(signer); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	return t, s.db.within(ctx, func(tx *sql.Tx) error { return s.db.bury(ctx, tx, t) })
-}
-
-// Prune removes the runs of a project that began before a moment and are not among so many that were pushed last; zero is no condition. Sweep takes
-// away what is left of them.
-func (s *Store) Prune(ctx context.Context, project string, began time.Time, keep int, signer note.Signer) (removed []*Tombstone, err error) {
-	runs, err := s.db.runs(ctx, &Query{Project: project, Limit: math.MaxInt32})
-	for i := range runs {
-		if r := &runs[i]; err == nil && i >= keep && (began.IsZero() || r.StartedAt.Before(began)) {
-			var t *Tombstone
-			if t, err = s.bury(ctx, project, r.ID, "its time was over", signer); err == nil {
-				removed = append(removed, t)
-			}
-		}
+	if _, err = s.Sweep(ctx); err == nil {
+		err = s.db.cleanse(ctx)
 	}
-	return removed, err
+	return t, err
 }
 
-// Sweep deletes blobs that this database brought and no run has any more, returns which, and takes away what removed rows have left in the
-// database's files. What somebody is about to push stays.
+// bury puts a tombstone in the place of a run, if that has its digest still. What is not in the database still lies there.
+func (s *Store) bury(ctx context.Context, t *Tombstone, signer note.Signer) error {
+	t.At = time.Now().UTC().Truncate(time.Second)
+	if err := t.sign(signer); err != nil {
+		return err
+	}
+	return s.db.within(ctx, func(tx *sql.Tx) error {
+		if err := s.db.bury(ctx, tx, t); err != nil {
+			return err
+		}
+		return s.db.audit(ctx, tx, t.Project, "purge", t.ID)
+	})
+}
+
+// Sweep deletes blobs that this database brought and no run has any more, returns which, and empties SQLite's journal. What somebody is
+// about to push stays.
 func (s *Store) Sweep(ctx context.Context) (gone []cas.Digest, err error) {
 	unused, err := s.db.unused(ctx)
 	for i := 0; i < len(unused) && err == nil; i++ {
@@ -277,7 +308,7 @@ func (s *Store) Sweep(ctx context.Context) (gone []cas.Digest, err error) {
 		}
 		c.release()
 	}
-	return gone, errors.Join(err, s.db.purify(ctx))
+	return gone, errors.Join(err, s.db.emptyJournal(ctx))
 }
 
 // drop deletes a blob that is claimed, if no run has it.

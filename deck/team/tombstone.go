@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -36,12 +37,27 @@ func (t *Tombstone) sign(signer note.Signer) error {
 	return err
 }
 
+// SignedBy is the name of the key that signed the note.
+func (t *Tombstone) SignedBy() string {
+	_, last, _ := strings.Cut(t.Note, "\n\n— ")
+	name, _, _ := strings.Cut(last, " ")
+	return name
+}
+
+// ErrChanged is wrapped by the refusal to remove what is not there any more as it was.
+var ErrChanged = errors.New("somebody has pushed it anew, or removed it: run the command again")
+
 // bury puts a tombstone in the place of its run.
 func (d *database) bury(ctx context.Context, tx *sql.Tx, t *Tombstone) error {
-	var seq int64
-	there, err := d.one(ctx, tx, "DELETE FROM runs WHERE project = ? AND id = ? AND digest = ? RETURNING seq", []any{t.Project, t.ID, t.Digest.String()}, &seq)
-	if err == nil && !there {
-		err = fmt.Errorf("%s: somebody has pushed it anew: run the command again", t.ID)
+	seq, digest, err := d.lockRun(ctx, tx, t.Project, t.ID)
+	if err == nil && digest != t.Digest.String() {
+		err = fmt.Errorf("%s: %w", t.ID, ErrChanged)
+	}
+	if err == nil {
+		err = d.refuseHeld(ctx, tx, t.ID, seq)
+	}
+	if err == nil {
+		_, err = d.exec(ctx, tx, "DELETE FROM runs WHERE seq = ?", seq)
 	}
 	if err == nil {
 		err = d.forget(ctx, tx, seq)

@@ -1,0 +1,100 @@
+package remote
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/tapedeck-dev/tapedeck/deck/team"
+)
+
+// What a server refuses beyond package team.
+var (
+	// ErrRole is wrapped where the token does not have the role that the request wants.
+	ErrRole = errors.New("the token does not have the role")
+	// ErrProject is returned where another project is meant than the token's.
+	ErrProject = errors.New("the token is for another project than --project or tapedeck.yaml says")
+	// ErrBusy is returned where so much is under way for the project, or the store, that this has to be done again later.
+	ErrBusy = errors.New("the store's server is busy: run the command again")
+	// ErrTooMuch is wrapped where more is asked for or pushed than the server takes at once.
+	ErrTooMuch = errors.New("more than the store's server takes at once")
+	// ErrRequest is wrapped by what else is wrong with a request.
+	ErrRequest = errors.New("the store's server does not understand this: is it of another version?")
+	// ErrDamaged is wrapped where the bytes of a run are missing in the store.
+	ErrDamaged = errors.New("its bytes are missing in the store, or damaged: push --again brings them anew")
+	// ErrInternal is returned for what a server says no more about.
+	ErrInternal = errors.New("the store cannot do this now: the log of its server says why")
+)
+
+// kinds are the errors that have a code, by which a client knows them again.
+var kinds = []struct {
+	err    error
+	status int
+	code   string
+}{
+	{team.ErrNoToken, http.StatusUnauthorized, "no_token"}, {ErrRole, http.StatusForbidden, "no_role"}, {ErrProject, http.StatusForbidden, "other_project"},
+	{team.ErrNoRun, http.StatusNotFound, "no_run"}, {team.ErrRemoved, http.StatusGone, "removed"}, {team.ErrAmbiguous, http.StatusBadRequest, "ambiguous"},
+	{team.ErrNoWords, http.StatusBadRequest, "no_words"}, {team.ErrUnfit, http.StatusUnprocessableEntity, "unfit"}, {ErrTooMuch, http.StatusRequestEntityTooLarge, "too_much"},
+	{ErrRequest, http.StatusBadRequest, "bad_request"}, {ErrBusy, http.StatusTooManyRequests, "busy"}, {team.ErrRead, http.StatusServiceUnavailable, "being_read"},
+	{team.ErrHeld, http.StatusConflict, "on_hold"}, {team.ErrChanged, http.StatusConflict, "changed"}, {team.ErrTags, http.StatusBadRequest, "bad_tags"}, {ErrDamaged, http.StatusInternalServerError, "damaged"},
+}
+
+// A refusal is an error as a client was told of it.
+type refusal struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
+}
+
+// Error implements error.
+func (r *refusal) Error() string { return r.Text }
+
+// Unwrap is the error that the code stands for.
+func (r *refusal) Unwrap() error {
+	for _, k := range kinds {
+		if k.code == r.Code {
+			return k.err
+		}
+	}
+	return ErrInternal
+}
+
+// refuse is what a client is told of an error, and with which status; ours says that it is no fault of the request.
+func refuse(err error) (r *refusal, status int, ours bool) {
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			return &refusal{k.code, err.Error()}, k.status, k.status >= http.StatusInternalServerError
+		}
+	}
+	return &refusal{"internal", ErrInternal.Error()}, http.StatusInternalServerError, true
+}
+
+// An answer is that of a request but for a blob's.
+type answer struct {
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  *refusal        `json:"error,omitempty"`
+}
+
+// What is asked for, and answered, by the name of the request; team.Query and others speak for themselves.
+type (
+	runAsked    struct{ ID string }
+	searchAsked struct {
+		Text  string
+		Query team.Query
+	}
+	verdictsAsked struct{ IDs []string }
+	verdictAsked  struct{ ID, Tapedeck, Program string }
+	verdictFound  struct {
+		Verdict *team.Verdict
+		Detail  json.RawMessage // which a Verdict's JSON leaves out
+	}
+	removeAsked struct{ ID, Why string }
+	tagAsked    struct {
+		ID          string
+		Add, Remove []string
+	}
+	pushed struct {
+		Run   *team.Run
+		There bool
+	}
+	nothing struct{}
+)
