@@ -30,7 +30,7 @@ func (o *storeFlags) asked(f *pflag.FlagSet) (bool, error) {
 type looking struct {
 	ctx     context.Context
 	stop    func()
-	store   *team.Store
+	store   team.Access
 	project string
 	temp    *recording.Temp
 	dir     string // temp's, and no link
@@ -76,7 +76,7 @@ func (l *looking) close() {
 // at makes the directory of a run; with a seq it has that record alone.
 func (l *looking) at(id, dir string, seq *uint64) error {
 	p := l.std.progress()
-	_, end, err := l.store.Look(l.ctx, l.project, id, dir, &team.LookOptions{Seq: seq, Progress: p.bytes("fetching a run that cannot be read in parts")})
+	_, end, err := team.Look(l.ctx, l.store, l.project, id, dir, &team.LookOptions{Seq: seq, Progress: p.bytes("fetching a run that cannot be read in parts")})
 	if p.end(); err != nil {
 		return storeHint(err)
 	}

@@ -95,29 +95,33 @@ func (o *storeFlags) with(ctx context.Context, f func(ctx context.Context, s *te
 }
 
 // access is with for what a server of the store can do too.
-func (o *storeFlags) access(ctx context.Context, f func(ctx context.Context, s team.Access) error) (err error) {
+func (o *storeFlags) access(ctx context.Context, f func(ctx context.Context, s team.Access) error) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	if err := o.resolve(); err != nil {
-		return err
-	}
-	var s team.Access
-	if remote.Is(o.runs) {
-		if o.blobs != "" {
-			return fmt.Errorf("--blobs: %s knows where they lie", o.runs)
-		}
-		var token string
-		if token, err = remote.Token(o.runs); err == nil {
-			s, err = remote.Open(o.runs, token)
-		}
-	} else {
-		s, err = team.Open(ctx, o.runs, o.blobs)
-	}
+	s, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	return f(ctx, s)
+}
+
+// open opens the store that the flags name, or tapedeck.yaml, or that of this user.
+func (o *storeFlags) open(ctx context.Context) (team.Access, error) {
+	if err := o.resolve(); err != nil {
+		return nil, err
+	}
+	if !remote.Is(o.runs) {
+		return team.Open(ctx, o.runs, o.blobs)
+	}
+	if o.blobs != "" {
+		return nil, fmt.Errorf("--blobs: %s knows where they lie", o.runs)
+	}
+	token, err := remote.Token(o.runs)
+	if err != nil {
+		return nil, err
+	}
+	return remote.Open(o.runs, token)
 }
 
 // signer is the key that signs tombstones; a server has its own.

@@ -46,24 +46,51 @@ const (
 // NewView opens the file of size bytes whose table has a digest. An error that wraps ErrDamaged is for another table.
 func NewView(fetch Fetch, size int64, digest cas.Digest) (*View, error) {
 	v := &View{fetch: fetch, size: size, pages: make(map[int][]node)}
-	tail, err := v.read(size-min(size, tailRead), min(size, tailRead))
+	root, err := v.root()
+	if errors.Is(err, ErrNoRanges) {
+		return nil, fmt.Errorf("%w: it has no table", ErrDamaged)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if cas.Sum(root) != digest {
+		return nil, fmt.Errorf("%w: its table is not the one that was pushed", ErrDamaged)
+	}
+	v.top, err = decodePart(root[:len(root)-tailSize], size)
+	return v, err
+}
+
+// TableOf returns the digest of the table of a packed recording that a Reader has taken: zero for none.
+func TableOf(r io.ReaderAt, size int64) (cas.Digest, error) {
+	v := &View{size: size, fetch: func(from, n int64) ([]byte, error) {
+		b := make([]byte, n)
+		got, err := r.ReadAt(b, from)
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return b[:got], err
+	}}
+	root, err := v.root()
+	if errors.Is(err, ErrNoRanges) {
+		return cas.Digest{}, nil
+	}
+	return cas.Sum(root), err
+}
+
+// root fetches what the root of the table is hashed by; ErrNoRanges is for none.
+func (v *View) root() ([]byte, error) {
+	tail, err := v.read(v.size-min(v.size, tailRead), min(v.size, tailRead))
 	if err != nil {
 		return nil, err
 	}
 	n, err := rootLen(tail)
-	if err != nil || n > min(size, maxTable) {
-		return nil, fmt.Errorf("%w: it has no table", ErrDamaged)
+	if err != nil || n > min(v.size, maxTable) {
+		return nil, ErrNoRanges
 	}
 	if n > int64(len(tail)) {
-		if tail, err = v.read(size-n, n); err != nil {
-			return nil, err
-		}
+		return v.read(v.size-n, n)
 	}
-	if tail = tail[int64(len(tail))-n:]; cas.Sum(tail) != digest {
-		return nil, fmt.Errorf("%w: its table is not the one that was pushed", ErrDamaged)
-	}
-	v.top, err = decodePart(tail[:n-int64(tailSize)], size)
-	return v, err
+	return tail[int64(len(tail))-n:], nil
 }
 
 // read fetches bytes, and holds what fetches to its word.

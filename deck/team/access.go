@@ -31,6 +31,7 @@ type Access interface {
 	Close() error
 	Push(ctx context.Context, rec *recording.Recording, o *PushOptions) (run *Run, there bool, err error)
 	Pull(ctx context.Context, project, id, file string, progress func(done, total int64)) (*Run, error)
+	Blob(ctx context.Context, run *Run, from, n int64) (io.ReadCloser, error)
 	Find(ctx context.Context, project, id string) (*Run, error)
 	Runs(ctx context.Context, q *Query) ([]Run, error)
 	Search(ctx context.Context, text string, q *Query) ([]Hit, error)
@@ -265,9 +266,10 @@ func (s *Store) PushPacked(ctx context.Context, file string, limits packed.Limit
 	if err != nil {
 		return nil, false, err
 	}
+	defer f.Close()
 	hash := cas.NewHasher()
 	size, err := io.Copy(hash, f)
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err != nil {
 		return nil, false, err
 	}
 	temp, err := recording.NewTemp(os.TempDir(), library.OpenPrefix)
@@ -281,6 +283,9 @@ func (s *Store) PushPacked(ctx context.Context, file string, limits packed.Limit
 	}
 	run = runOf(rec, o.Project)
 	run.Digest, run.Size, run.Verdict = hash.Sum(), size, verdict
+	if run.Table, err = packed.TableOf(f, size); err != nil { // which Unpack has checked
+		return nil, false, err
+	}
 	there, err = s.enter(ctx, rec, run, file, o)
 	return run, there, err
 }
@@ -315,7 +320,7 @@ func (r *Run) Receive(body io.Reader, file string, progress func(done, total int
 	return nil
 }
 
-// Blob gives n bytes of the packed recording of a run from an offset on, all that follow where n is less than 0.
+// Blob gives n bytes of the packed recording of a run from an offset on; nobody has checked them.
 func (s *Store) Blob(ctx context.Context, run *Run, from, n int64) (io.ReadCloser, error) {
 	return s.blobs.Get(ctx, run.Digest, from, n)
 }

@@ -31,7 +31,7 @@ type LookOptions struct {
 // fetched when it is first read (cas.Lend). Nothing is in it that was not checked: what the database says of the run has the digest of the table
 // of its packed recording, and that those of its frames. A run that was pushed before there were tables is fetched whole. clean, which is not nil
 // where err is nil, ends the fetching; the directory is the caller's.
-func (s *Store) Look(ctx context.Context, project, id, dir string, o *LookOptions) (run *Run, clean func(), err error) {
+func Look(ctx context.Context, s Access, project, id, dir string, o *LookOptions) (run *Run, clean func(), err error) {
 	if o == nil {
 		o = new(LookOptions)
 	}
@@ -40,13 +40,13 @@ func (s *Store) Look(ctx context.Context, project, id, dir string, o *LookOption
 	}
 	clean = func() {}
 	if run.Table.IsZero() {
-		return run, clean, s.lookWhole(ctx, run, dir, o)
+		return run, clean, lookWhole(ctx, s, run, dir, o)
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, nil, err
 	}
 	l := &looked{ctx: ctx, dir: dir}
-	l.view, err = packed.NewView(func(from, n int64) ([]byte, error) { return s.fetch(ctx, run, from, n) }, run.Size, run.Table)
+	l.view, err = packed.NewView(func(from, n int64) ([]byte, error) { return fetch(ctx, s, run, from, n) }, run.Size, run.Table)
 	if err == nil {
 		err = l.fill(run, o.Seq)
 	}
@@ -54,7 +54,7 @@ func (s *Store) Look(ctx context.Context, project, id, dir string, o *LookOption
 		err = errors.Join(fmt.Errorf("the blob of %s: %w", run.ID, err), os.RemoveAll(dir))
 	}
 	if errors.Is(err, packed.ErrNoRanges) {
-		return run, clean, s.lookWhole(ctx, run, dir, o)
+		return run, clean, lookWhole(ctx, s, run, dir, o)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -63,8 +63,8 @@ func (s *Store) Look(ctx context.Context, project, id, dir string, o *LookOption
 }
 
 // fetch reads a range of a run's packed recording.
-func (s *Store) fetch(ctx context.Context, run *Run, from, n int64) ([]byte, error) {
-	r, err := s.blobs.Get(ctx, run.Digest, from, n)
+func fetch(ctx context.Context, s Access, run *Run, from, n int64) ([]byte, error) {
+	r, err := s.Blob(ctx, run, from, n)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (s *Store) fetch(ctx context.Context, run *Run, from, n int64) ([]byte, err
 }
 
 // lookWhole unpacks a run, all of which is fetched.
-func (s *Store) lookWhole(ctx context.Context, run *Run, dir string, o *LookOptions) error {
+func lookWhole(ctx context.Context, s Access, run *Run, dir string, o *LookOptions) error {
 	temp, err := os.MkdirTemp("", "tapedeck-pull-")
 	if err != nil {
 		return err

@@ -70,7 +70,7 @@ func TestLook(t *testing.T) {
 		read := s.CountReads()
 		seq := uint64(1234)
 		dir := filepath.Join(t.TempDir(), "a")
-		_, clean, err := s.Look(t.Context(), "p", "lon", dir, &team.LookOptions{Seq: &seq})
+		_, clean, err := team.Look(t.Context(), s, "p", "lon", dir, &team.LookOptions{Seq: &seq})
 		must(t, err)
 		defer clean()
 		one, err := recording.Open(dir)
@@ -96,7 +96,7 @@ func TestLook(t *testing.T) {
 		}
 		read.Store(0)
 		all := filepath.Join(t.TempDir(), "b")
-		_, clean, err = s.Look(t.Context(), "p", "long", all, nil)
+		_, clean, err = team.Look(t.Context(), s, "p", "long", all, nil)
 		must(t, err)
 		defer clean()
 		if read.Load() > run.Size/3 {
@@ -136,23 +136,23 @@ func TestLookAtOthers(t *testing.T) {
 		must(t, err)
 		told := int64(0)
 		dir := filepath.Join(t.TempDir(), "a")
-		_, clean, err := s.Look(t.Context(), "", "short", dir, &team.LookOptions{Progress: func(done, _ int64) { told = done }})
+		_, clean, err := team.Look(t.Context(), s, "", "short", dir, &team.LookOptions{Progress: func(done, _ int64) { told = done }})
 		must(t, err)
 		clean()
 		if rec, err := recording.Open(dir); err != nil || rec.Manifest.ID != "short" || told == 0 {
 			t.Errorf("%v; %d bytes were told", err, told)
 		}
-		if _, _, err := s.Look(t.Context(), "", "none", dir+"2", nil); !errors.Is(err, team.ErrNoRun) {
+		if _, _, err := team.Look(t.Context(), s, "", "none", dir+"2", nil); !errors.Is(err, team.ErrNoRun) {
 			t.Error(err)
 		}
 		run, _, err := s.Push(t.Context(), long(t, "damaged", 1000, 3000), nil)
 		must(t, err)
 		s.Damage(t.Context(), run, func(b []byte) { b[len(b)/20]++; b[len(b)-40]++ })
-		if _, _, err := s.Look(t.Context(), "", "damaged", dir+"3", nil); !errors.Is(err, packed.ErrDamaged) || recording.Exists(dir+"3") {
+		if _, _, err := team.Look(t.Context(), s, "", "damaged", dir+"3", nil); !errors.Is(err, packed.ErrDamaged) || recording.Exists(dir+"3") {
 			t.Error(err)
 		}
 		s.Damage(t.Context(), run, func(b []byte) { b[len(b)-40]-- })
-		if _, _, err := s.Look(t.Context(), "", "damaged", dir+"3", nil); !errors.Is(err, packed.ErrDamaged) || recording.Exists(dir+"3") {
+		if _, _, err := team.Look(t.Context(), s, "", "damaged", dir+"3", nil); !errors.Is(err, packed.ErrDamaged) || recording.Exists(dir+"3") {
 			t.Error(err)
 		}
 	})
@@ -192,7 +192,7 @@ func TestLookAtALongOne(t *testing.T) {
 	for _, seq := range []uint64{1, records / 2, records - 1} {
 		read.Store(0)
 		began := time.Now()
-		_, clean, err := s.Look(t.Context(), "", "long", filepath.Join(t.TempDir(), "a"), &team.LookOptions{Seq: &seq})
+		_, clean, err := team.Look(t.Context(), s, "", "long", filepath.Join(t.TempDir(), "a"), &team.LookOptions{Seq: &seq})
 		must(t, err)
 		t.Logf("record %d: %d bytes in %s", seq, read.Load(), time.Since(began))
 		clean()

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -218,7 +219,23 @@ func (c *Client) Pull(ctx context.Context, project, id, file string, progress fu
 	if err != nil {
 		return nil, err
 	}
-	query := of(project)
+	body, err := c.blob(ctx, run, of(project))
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return run, run.Receive(body, file, progress)
+}
+
+// Blob implements team.Access.
+func (c *Client) Blob(ctx context.Context, run *team.Run, from, n int64) (io.ReadCloser, error) {
+	query := of(run.Project)
+	query.Set("from", strconv.FormatInt(from, 10))
+	query.Set("n", strconv.FormatInt(n, 10))
+	return c.blob(ctx, run, query)
+}
+
+func (c *Client) blob(ctx context.Context, run *team.Run, query url.Values) (io.ReadCloser, error) {
 	query.Set("run", run.ID)
 	query.Set("digest", run.Digest.String())
 	resp, err := c.do(ctx, http.MethodGet, "blob", query, nil, func() (io.Reader, int64) { return nil, 0 })
@@ -228,8 +245,7 @@ func (c *Client) Pull(ctx context.Context, project, id, file string, progress fu
 	if resp.StatusCode != http.StatusOK {
 		return nil, c.read(resp, nil)
 	}
-	defer resp.Body.Close()
-	return run, run.Receive(resp.Body, file, progress)
+	return resp.Body, nil
 }
 
 // Find implements team.Access.

@@ -5,7 +5,7 @@
 //
 //	POST /v1/NAME   a JSON object, answered by {"result":…} or {"error":{"code":S,"text":S}}, or both: what was done until then
 //	POST /v1/push   the bytes of a packed recording; ?again=1, and in Tapedeck-Verdict the verdict of its last replay (base64 of JSON)
-//	GET  /v1/blob   ?run=ID&digest=D: the bytes of the packed recording, if they are still those
+//	GET  /v1/blob   ?run=ID&digest=D[&from=N&n=N]: the bytes of the packed recording, or n of them, if they are still those
 //
 // Each has Authorization: Bearer TOKEN. The project is the token's; ?project=P, from who means a certain one, is refused where it is another. methods
 // says which role a NAME wants. A token that is unknown, was revoked or is over its time is 401, in the same words; a role that is missing 403.

@@ -14,7 +14,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -282,7 +284,11 @@ func (c *call) blob(w http.ResponseWriter, r *http.Request, pace *pace) error {
 	if run.Digest.String() != r.URL.Query().Get("digest") {
 		return fmt.Errorf("%w: %s, as it was", team.ErrNoRun, id)
 	}
-	body, err := c.o.Store.Blob(r.Context(), run, 0, -1)
+	from, n, err := span(r.URL.Query(), run.Size)
+	if err != nil {
+		return err
+	}
+	body, err := c.o.Store.Blob(r.Context(), run, from, n)
 	if _, missing := errors.AsType[*cas.MissingError](err); missing {
 		return fmt.Errorf("%s: %w", id, ErrDamaged)
 	}
@@ -290,13 +296,30 @@ func (c *call) blob(w http.ResponseWriter, r *http.Request, pace *pace) error {
 		return err
 	}
 	defer body.Close()
-	if err := c.audit(r.Context(), "pull", id); err != nil {
+	what := "pull"
+	if n < run.Size {
+		what = "show"
+	}
+	if err := c.audit(r.Context(), what, id); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/zstd")
-	w.Header().Set("Content-Length", fmt.Sprint(run.Size))
-	_, err = io.CopyN(pace.writer(w), body, run.Size)
+	w.Header().Set("Content-Length", fmt.Sprint(n))
+	_, err = io.CopyN(pace.writer(w), body, n)
 	return err
+}
+
+// span is which of the size bytes are asked for; all where nobody says.
+func span(q url.Values, size int64) (from, n int64, err error) {
+	if !q.Has("from") {
+		return 0, size, nil
+	}
+	from, err1 := strconv.ParseInt(q.Get("from"), 10, 64)
+	n, err2 := strconv.ParseInt(q.Get("n"), 10, 64)
+	if err1 != nil || err2 != nil || from < 0 || n < 0 || n > size || from > size-n {
+		return 0, 0, fmt.Errorf("%w: from, n: want bytes that the blob has", ErrRequest)
+	}
+	return from, n, nil
 }
 
 func (c *call) audit(ctx context.Context, what, about string) error {
