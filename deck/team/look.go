@@ -172,7 +172,7 @@ func (l *looked) record(seq uint64) error {
 			return err
 		}
 		if rec.Seq == seq {
-			header = tape.AppendRecord(header, rec)
+			header = append(tape.AppendRecord(header, rec), '\n')
 		}
 		if rec.Seq >= seq {
 			break

@@ -1,13 +1,16 @@
 package team_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,6 +45,17 @@ func long(t testing.TB, id string, records, blob int) *recording.Recording {
 	return rec
 }
 
+// counting counts the bytes that are read of packed recordings.
+type counting struct {
+	team.Access
+	n atomic.Int64
+}
+
+func (c *counting) Blob(ctx context.Context, run *team.Run, from, n int64) (io.ReadCloser, error) {
+	c.n.Add(n)
+	return c.Access.Blob(ctx, run, from, n)
+}
+
 // contentsOf are the files of a directory.
 func contentsOf(t testing.TB, dir string) map[string]string {
 	t.Helper()
@@ -61,13 +75,13 @@ func contentsOf(t testing.TB, dir string) map[string]string {
 func TestLook(t *testing.T) {
 	rec := long(t, "long", 1500, 12_000)
 	eachPair(t, func(t *testing.T, at place) {
-		s := at.open(t)
+		s := &counting{Access: at.open(t)}
 		run, _, err := s.Push(t.Context(), rec, &team.PushOptions{Project: "p"})
 		must(t, err)
 		if run.Table.IsZero() {
 			t.Fatalf("a run of %d bytes has no table", run.Size)
 		}
-		read := s.CountReads()
+		read := &s.n
 		seq := uint64(1234)
 		dir := filepath.Join(t.TempDir(), "a")
 		_, clean, err := team.Look(t.Context(), s, "p", "lon", dir, &team.LookOptions{Seq: &seq})
@@ -147,11 +161,11 @@ func TestLookAtOthers(t *testing.T) {
 		}
 		run, _, err := s.Push(t.Context(), long(t, "damaged", 1000, 3000), nil)
 		must(t, err)
-		s.Damage(t.Context(), run, func(b []byte) { b[len(b)/20]++; b[len(b)-40]++ })
+		at.direct(t).Damage(t.Context(), run, func(b []byte) { b[len(b)/20]++; b[len(b)-40]++ })
 		if _, _, err := team.Look(t.Context(), s, "", "damaged", dir+"3", nil); !errors.Is(err, packed.ErrDamaged) || recording.Exists(dir+"3") {
 			t.Error(err)
 		}
-		s.Damage(t.Context(), run, func(b []byte) { b[len(b)-40]-- })
+		at.direct(t).Damage(t.Context(), run, func(b []byte) { b[len(b)-40]-- })
 		if _, _, err := team.Look(t.Context(), s, "", "damaged", dir+"3", nil); !errors.Is(err, packed.ErrDamaged) || recording.Exists(dir+"3") {
 			t.Error(err)
 		}
@@ -180,15 +194,15 @@ func TestLookAtALongOne(t *testing.T) {
 	must(t, os.RemoveAll(rec.TapePath()+tape.StoreSuffix))
 	must(t, os.Rename(tt.Path, rec.TapePath()))
 	must(t, os.Rename(tt.Path+tape.StoreSuffix, rec.TapePath()+tape.StoreSuffix))
-	at := place{"sqlite://" + filepath.Join(t.TempDir(), "runs.sqlite"), os.Getenv(bucketVar)}
+	at := place{runs: "sqlite://" + filepath.Join(t.TempDir(), "runs.sqlite"), blobs: os.Getenv(bucketVar)}
 	if at.blobs == "" {
 		at.blobs = "file://" + filepath.Join(t.TempDir(), "blobs")
 	}
-	s := at.open(t)
+	s := &counting{Access: at.direct(t)}
 	began := time.Now()
 	run := push(t, s, rec)
 	t.Logf("%d bytes were pushed in %s", run.Size, time.Since(began))
-	read := s.CountReads()
+	read := &s.n
 	for _, seq := range []uint64{1, records / 2, records - 1} {
 		read.Store(0)
 		began := time.Now()

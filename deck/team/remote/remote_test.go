@@ -19,6 +19,7 @@ import (
 	"github.com/adrg/xdg"
 	"golang.org/x/mod/sumdb/note"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/derive/derivetest"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
