@@ -47,6 +47,10 @@ type RecordOptions struct {
 	// NoSeal leaves the recording unsealed. Else it is sealed at the end, with the key in ConfigDir, which is made on first use.
 	NoSeal bool
 
+	// Begun is told the directory of the recording before the program starts, for who follows it; nil is not told.
+	Begun func(dir string)
+	// Withheld names variables of Env that the program does not get. What keys stand in them are secrets all the same.
+	Withheld []string
 	// Daemon is told the run while it goes on; nil is none.
 	Daemon *daemon.Options
 

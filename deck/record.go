@@ -55,7 +55,8 @@ type Result struct {
 type recorder struct {
 	o        *RecordOptions
 	env      []string
-	why      string // why there is no snapshot of the work tree
+	withheld []string // env with what the program does not get of it
+	why      string   // why there is no snapshot of the work tree
 	lib      *library.Library
 	manifest *recording.Manifest
 	config   recording.Config
@@ -124,7 +125,11 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	if r.env == nil {
 		r.env = os.Environ()
 	}
-	r.env = program.ToRecord(r.env)
+	r.withheld = r.env
+	r.env = program.ToRecord(slices.DeleteFunc(slices.Clone(r.env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(o.Withheld, name)
+	}))
 	m := r.manifest
 	var err error
 	if m.Cwd, err = recording.WorkingDir(o.Dir); err != nil {
@@ -166,7 +171,7 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 // describe fills in the manifest through the guard.
 func (r *recorder) describe() (err error) {
 	m := r.manifest
-	if r.redactor, err = newRedactor(r.o.ConfigDir, m.Cwd, r.o.Argv[1:], r.env, r.config.Secrets, &m.Roots, m.Masking); err != nil {
+	if r.redactor, err = newRedactor(r.o.ConfigDir, m.Cwd, r.o.Argv[1:], r.withheld, r.config.Secrets, &m.Roots, m.Masking); err != nil {
 		return err
 	}
 	if r.redactor.holdsSecret(m.Program.Path, m.Cwd, m.Roots.Tree, m.Roots.Home, m.Roots.Temp) {
@@ -328,6 +333,9 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	}
 	defer func() { r.scratch.remove() }()
 	defer p.changing.close()
+	if r.o.Begun != nil {
+		r.o.Begun(r.dir)
+	}
 	r.daemon.Begin(&daemon.Tape{Path: filepath.Join(r.s.dir, recording.TapeName), Store: r.s.store, Rec: r.s.rec, Log: r.s.log})
 	var ready sync.WaitGroup
 	defer ready.Wait()

@@ -74,6 +74,7 @@ type facet struct {
 	isText   bool   // texts stand for the payloads
 	texts    [2]string
 	argument bool
+	isBytes  bool   // of JSON white space and the order of keys count too
 	besides  string // the mask of what differs and no mask takes out, where digests agree all the same
 }
 
@@ -193,7 +194,7 @@ func (d *differ) digested(place string, c Category, wasDigest, nowDigest cas.Dig
 	if !d.lanes || wasDigest.IsZero() || nowDigest.IsZero() {
 		wasDigest, nowDigest = hashOf(was), hashOf(now)
 	}
-	d.hashedAt(facet{place: place, finding: finding{category: c, was: was, now: now}}, wasDigest, nowDigest)
+	d.hashedAt(facet{place: place, finding: finding{category: c, was: was, now: now}, isBytes: true}, wasDigest, nowDigest)
 }
 
 func hashOf(p *tape.Payload) cas.Digest {

@@ -50,7 +50,10 @@ func (x *explainer) changes(f *finding) ([]Change, error) {
 		return x.callChanges(was, now), nil
 	}
 	if f.a == nil {
-		return bodies.Diff(was, now, x.o.masked), nil
+		if changes := bodies.Diff(was, now, x.o.masked); len(changes) > 0 {
+			return changes, nil
+		}
+		return bodies.DiffLines(was, now), nil
 	}
 	return x.ofExchange(f, was, now), nil
 }

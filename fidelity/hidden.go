@@ -98,6 +98,10 @@ func (c *maskings) placesIn(f *facet, was, now []byte) ([]hidden, bool) {
 		l.leaf(bodies.Spot{}, string(was), string(now))
 	} else {
 		bodies.Places(string(was), string(now), l.leaf)
+		if f.isBytes && !l.unmasked {
+			_, same := c.align(string(was), string(now))
+			l.unmasked = !same
+		}
 	}
 	return l.found, !l.unmasked
 }

@@ -235,7 +235,7 @@ func (d *differ) file(a, b *tape.File) {
 	if !a.ContentDigest.IsZero() && !b.ContentDigest.IsZero() {
 		was, now = a.ContentDigest, b.ContentDigest
 	}
-	d.hashedAt(facet{place: a.Path, finding: finding{category: "hash", was: a.Content, now: b.Content}}, was, now)
+	d.hashedAt(facet{place: a.Path, finding: finding{category: "hash", was: a.Content, now: b.Content}, isBytes: true}, was, now)
 }
 
 // dirList compares what stood in a directory as one field: the digest, and by position the names themselves, whose digest it is.

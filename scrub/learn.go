@@ -2,6 +2,7 @@ package scrub
 
 import (
 	"maps"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -113,11 +114,14 @@ func (s *Scrubber) LearnEnv(env []string) {
 }
 
 // LearnVar makes known what a variable holds in a URL or, where its name says that it is that of a proxy, without a
-// scheme, the password in a list of settings (Server=db;Password=V), and the lines of a private key: it may stand in no header that
+// scheme, the password in a list of settings (Server=db;Password=V), keys in headers for OpenTelemetry, and the lines of a private key: it may stand in no header that
 // would teach it. New does this for Options.Env.
 func (s *Scrubber) LearnVar(name, value string) {
 	for _, line := range keyLines(value) {
 		s.addNamed(name, line)
+	}
+	for _, key := range headerKeys(name, value) {
+		s.addNamed(name, key)
 	}
 	for _, f := range slices.Concat(settingSpans(value), s.index.Load().urls(value), proxySpans(name, value)) {
 		secret := value[f.start:f.end]
@@ -128,6 +132,30 @@ func (s *Scrubber) LearnVar(name, value string) {
 			s.addNamed(f.rule, secret)
 		}
 	}
+}
+
+// headerKeys are the keys in the headers that OpenTelemetry's exporters send (OTEL_EXPORTER_OTLP_HEADERS), as they are sent and as they are
+// written: NAME=VALUE, percent-encoded, with commas between.
+func headerKeys(variable, list string) (keys []string) {
+	if !strings.HasPrefix(variable, "OTEL_EXPORTER_OTLP_") || !strings.HasSuffix(variable, "HEADERS") {
+		return nil
+	}
+	for pair := range strings.SplitSeq(list, ",") {
+		name, written, _ := strings.Cut(pair, "=")
+		sent, err := url.PathUnescape(strings.TrimSpace(written))
+		if err != nil || !names.Say(strings.TrimSpace(name), sent) && !names.LooksMade(sent) {
+			continue
+		}
+		key := sent[names.SchemeLen(sent):]
+		keys = append(keys, key)
+		if password, ok := names.BasicPassword(key); ok {
+			keys = append(keys, password)
+		}
+		if _, after, ok := strings.Cut(written, "%20"); ok && after != key {
+			keys = append(keys, after)
+		}
+	}
+	return slices.DeleteFunc(keys, func(key string) bool { return len(key) < names.MinKnown })
 }
 
 // LearnURLs makes the passwords and tokens known that stand in the URLs of a text, which may be one.

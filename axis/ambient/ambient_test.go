@@ -287,3 +287,34 @@ func TestTimesOfNoPlace(t *testing.T) {
 		t.Errorf("the random numbers' place is %d, it was %d", n, random)
 	}
 }
+
+// TestTimeStandsStillForAMoment: a program that waits for the clock before it asks, as one does whose answers came in another order, goes on.
+func TestTimeStandsStillForAMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		log := new(Heard)
+		s := log.Stream(nil, new(Places))
+		first := s.Now(0)
+		for arrival := range uint64(3) {
+			time.Sleep(10 * time.Millisecond)
+			log.Answered(arrival + 1)
+			s.Now(0)
+		}
+		times, _ := s.Times()
+
+		g, _, err := NewClock(start).Given(times)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for last, until := int64(0), first+int64(time.Minute); last < until; time.Sleep(time.Millisecond) {
+			now := g.Now(0)
+			if now < last {
+				t.Fatalf("%d comes after %d", now, last)
+			}
+			if last = now; time.Since(began) > 2*time.Minute {
+				t.Fatalf("time stands still %v behind", time.Duration(until-now))
+			}
+		}
+	})
+}

@@ -18,7 +18,8 @@
 // their order, those between two answers between the same two. How often a program looks at the clock while it waits for an answer
 // is a matter of moments: what is left of the times before an answer when that has come is passed over, and a read beyond them gets
 // a time that goes on from the last one at the pace of the real clock, and comes before the next recorded one. Beyond counts these.
-// Where answers come in another order than recorded, the times are given as they stand until that is made up for.
+// Where answers come in another order than recorded, the times are given as they stand until that is made up for. Time stands still for a
+// second at most, and then for 50 ms at a time: a program that waits for the clock before it asks would never ask.
 //
 // A tape answers at once, and a program would do after an answer what it did beside the request. So an answer waits (Given.Await) for the
 // times that its process had read before it, and the answers that it had had; what comes a moment before its time (near) has it all the same.

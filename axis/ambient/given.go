@@ -135,6 +135,8 @@ type Given struct {
 	queues map[int][]int // of reads, what is not given yet, by place
 	last   int64         // given last; 0 for nothing
 	real   int64         // when that was
+	stands int64         // since when it stands still below the next recorded one, by the kernel; 0 for not at all
+	stood  bool          // for as long as anybody waits for it, once
 	seen   uint64        // the count of the clock when window and open were found
 	window int           // all before it have been answered
 	open   int           // the last one that may be read in: of what begins it has been asked
@@ -254,7 +256,10 @@ func (g *Given) next(place int) (int64, bool) {
 }
 
 // near is how much earlier than recorded something may happen that runs beside an answer.
-const near = int64(50 * time.Millisecond)
+const (
+	near   = int64(50 * time.Millisecond)
+	second = int64(time.Second)
+)
 
 // early is the recorded time that comes next at a place, where the real clock has all but come to it; else, and false, a time that is not
 // recorded. What a program does beside a request comes before its answer once, and once after it.
@@ -283,8 +288,29 @@ func (g *Given) goOn() int64 {
 		return now - behind
 	}
 	at := g.last + now - g.real
-	if g.open+1 < len(g.begin) && g.begin[g.open+1] < len(g.reads) {
-		at = max(g.last, min(at, g.reads[g.begin[g.open+1]].at-1))
+	if g.open+1 >= len(g.begin) || g.begin[g.open+1] >= len(g.reads) {
+		return at
 	}
-	return at
+	bound := max(g.last, g.reads[g.begin[g.open+1]].at-1)
+	switch {
+	case at <= bound:
+		g.stands = 0
+		return at
+	case g.stands == 0:
+		g.stands = now
+	case now-g.stands >= g.patience():
+		g.stands = 0
+		g.stood = true
+		g.open++
+	}
+	return bound
+}
+
+// patience is how long time stands still: a program that waits for the clock alone would wait for ever, and what it waits for is what
+// would ask for the next answer.
+func (g *Given) patience() int64 {
+	if g.stood {
+		return near
+	}
+	return second
 }

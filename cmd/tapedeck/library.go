@@ -114,10 +114,11 @@ func newGCCommand(std *console) *cobra.Command {
 			return fmt.Errorf("--keep %d: want how many of the newest recordings stay, from 1", o.keep)
 		}
 		if cmd.Flags().Changed("store") {
+			clean := gcStore
 			if o.queue {
-				return o.store.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return gcQueued(ctx, s, &o, std) })
+				clean = gcQueued
 			}
-			return o.store.access(cmd.Context(), func(ctx context.Context, s team.Access) error { return gcStore(ctx, s, &o, std) })
+			return o.store.access(cmd.Context(), func(ctx context.Context, s team.Access) error { return clean(ctx, s, &o, std) })
 		}
 		if o.store.project != "" || o.store.blobs != "" || o.queue || o.maxSize != "" || o.tag != "" {
 			return errors.New("--project, --blobs, --queue, --max-size and --tag are of a team's store: --store default, or --store URL, says that it is meant")

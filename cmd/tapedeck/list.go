@@ -54,6 +54,7 @@ func newListCommand(std *console) *cobra.Command {
 	f.BoolVar(&o.query.Failed, "failed", false, "only those whose program did not exit with 0, or whose recorder did not come to its end")
 	f.StringSliceVar(&o.query.Verdicts, "verdict", nil, "only those whose last replay ended so: "+strings.Join(verdictWords(), ", ")+" (repeatable, or with commas)")
 	f.Float64Var(&o.query.MinCost, "min-cost", 0, "only those that cost so many `dollars` or more, as far as prices are known")
+	f.DurationVar(&o.query.MinDuration, "min-duration", 0, "only those whose program ran so `long` or longer, as in 30s or 2m")
 	f.StringVar(&o.grep, "grep", "", "only those in whose prompts, answers, names of files or command line this regular `expression` (RE2) is found")
 	f.BoolVar(&o.tree, "tree", false, "forks below their parents")
 	std.jsonFlag(cmd, "the list as JSON")

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
-	"github.com/tapedeck-dev/tapedeck/deck/otlp"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/page"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
@@ -24,7 +21,7 @@ var bundle = page.Bundle{Script: ui.Script, Style: ui.Style}
 type exportOptions struct {
 	output   string
 	payloads string
-	otlp     string
+	otlp     otlpOptions
 }
 
 func newExportCommand(std *console) *cobra.Command {
@@ -33,7 +30,7 @@ func newExportCommand(std *console) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`file` that gets the page, NAME.html; NAME.md gets what was said, NAME.json all but payloads")
 	f.StringVar(&o.payloads, "payloads", "20M", "how many `bytes` of payloads it holds at most, before compression, 0 for none; the others are named")
-	f.StringVar(&o.otlp, "otlp", "", "spans for OpenTelemetry, to the `URL|FILE` of a receiver or a file")
+	o.otlp.add(f, "spans for OpenTelemetry, to the `URL|FILE` of a receiver or a file; env: as the environment has it")
 	std.jsonFlag(cmd, "what was written as JSON")
 	cmd.MarkFlagsMutuallyExclusive("output", "otlp")
 	cmd.MarkFlagsMutuallyExclusive("payloads", "otlp")
@@ -42,8 +39,8 @@ func newExportCommand(std *console) *cobra.Command {
 
 func runExport(ctx context.Context, o *exportOptions, names []string, std *console) error {
 	switch {
-	case o.otlp != "":
-		return exportSpans(ctx, o, names, std)
+	case o.otlp.to != "":
+		return o.otlp.export(ctx, names, std)
 	case o.output == "":
 		return errors.New("a required flag is missing: --output FILE.html for a page, or --otlp URL|FILE for spans")
 	}
@@ -104,43 +101,6 @@ func (o *exportOptions) tell(w *page.Written, std *console) error {
 		std.say("it names %s that it does not hold: --payloads %s allows no more", plural(n, "document", "documents"), o.payloads)
 	}
 	return nil
-}
-
-// exportSpans gives recordings to a receiver of OpenTelemetry, or to a file.
-func exportSpans(ctx context.Context, o *exportOptions, names []string, std *console) error {
-	return withRecordings(ctx, names, std.progress(), func(ctx context.Context, recs []*recording.Recording, prices *llm.Prices) error {
-		spans := 0
-		give := func(to otlp.Sink) error {
-			for _, rec := range recs {
-				n, err := otlp.Export(rec, prices, to)
-				if err != nil {
-					return err
-				}
-				spans += n
-			}
-			return nil
-		}
-		if err := o.receiver(ctx, give); err != nil {
-			return err
-		}
-		if std.json {
-			return printJSON(std.out, map[string]any{"to": visible.WithoutUser(o.otlp), "spans": spans, "traces": len(recs)})
-		}
-		_, err := visible.Fprintf(std.out, "%s: %s in %s\n", visible.WithoutUser(o.otlp), plural(spans, "span", "spans"), plural(len(recs), "trace", "traces"))
-		return err
-	})
-}
-
-// receiver has what is exported given to what --otlp names.
-func (o *exportOptions) receiver(ctx context.Context, give func(otlp.Sink) error) error {
-	if !strings.Contains(o.otlp, "://") {
-		return recording.WritePrivate(o.otlp, func(w io.Writer) error { return give(otlp.ToFile(w)) })
-	}
-	to, err := otlp.To(ctx, o.otlp, os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"))
-	if err != nil {
-		return err
-	}
-	return give(to)
 }
 
 type uiOptions struct {

@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/deck/daemon"
 	"github.com/tapedeck-dev/tapedeck/deck/follow"
+	"github.com/tapedeck-dev/tapedeck/deck/otlp"
 	"github.com/tapedeck-dev/tapedeck/deck/procgroup"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
@@ -30,6 +31,7 @@ type recordOptions struct {
 	upstreams []string
 	tty, time string
 	daemon    recordDaemon
+	otlp      otlpOptions
 }
 
 func newRecordCommand(std *console) *cobra.Command {
@@ -48,6 +50,7 @@ func newRecordCommand(std *console) *cobra.Command {
 	f.StringVar(&o.time, "time", timeRecorded, "wall time and random numbers: recorded, so that a replay has the same, or real")
 	f.BoolVar(&o.NoSeal, "no-seal", false, "do not seal the recording at its end")
 	o.daemon.add(f)
+	o.otlp.add(f, "spans for OpenTelemetry, to the `URL` of a receiver while it runs; env: as the environment has it")
 	std.jsonFlag(cmd, "the result as JSON on stdout; the program's stdout then goes to stderr")
 	completeFlag(cmd, "tty", "auto", "on", "off")
 	completeFlag(cmd, "time", timeRecorded, timeReal)
@@ -75,6 +78,14 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std *consol
 	if o.Daemon, err = o.daemon.options(); err != nil {
 		return 0, err
 	}
+	spans, err := o.otlp.live(std)
+	if err != nil {
+		return 0, err
+	}
+	o.Begun = spans.begin
+	if spans.to != nil {
+		o.Withheld = otlp.HeaderVars
+	}
 	boundMemory()
 	signals, stop := catchSignals()
 	defer stop()
@@ -84,9 +95,11 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std *consol
 	res, err := deck.Record(ctx, &o.RecordOptions)
 	sealedAll()
 	if err != nil {
+		spans.end(nil, std)
 		return 0, err
 	}
 	endLine(std.err, res.OpenLine)
+	spans.end(res.Recording, std)
 	news := bothNews(sealNews(res), daemonNews(res))
 	if std.json {
 		if news != "" {

@@ -84,7 +84,7 @@ func (o *storeFlags) resolve() error {
 	return nil
 }
 
-// with opens the store that the flags name, or tapedeck.yaml, or that of this user, for as long as f runs, which a signal ends.
+// with opens the store by its keys for as long as f runs, which a signal ends.
 func (o *storeFlags) with(ctx context.Context, f func(ctx context.Context, s *team.Store) error) error {
 	return o.access(ctx, func(ctx context.Context, s team.Access) error {
 		if direct, ok := s.(*team.Store); ok {
@@ -360,8 +360,8 @@ type storedRun struct {
 // listStore lists the runs of a store as list does the recordings of a library.
 func listStore(ctx context.Context, s team.Access, o *listOptions, std *console) error {
 	q := &team.Query{Project: o.store.project, Since: o.query.Since, Until: o.query.Until, Model: o.query.Model, Failed: o.query.Failed, MinCost: o.query.MinCost, Limit: o.limit, Tags: o.tagged.Tags, Held: o.tagged.Held}
-	if o.tree || o.grep != "" || len(o.query.Verdicts) > 0 {
-		return errors.New("--tree, --grep and --verdict are for the recordings of this work tree: tapedeck search finds runs of a store by their texts")
+	if o.tree || o.grep != "" || len(o.query.Verdicts) > 0 || o.query.MinDuration > 0 {
+		return errors.New("--tree, --grep, --min-duration and --verdict are for the recordings of this work tree: tapedeck search finds runs of a store by their texts")
 	}
 	runs, err := s.Runs(ctx, q)
 	if err != nil {

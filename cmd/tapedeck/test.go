@@ -45,7 +45,7 @@ func newTestCommand(std *console) *cobra.Command {
 		ValidArgsFunction: recordingNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.q.queue {
-				return o.q.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return runQueued(ctx, s, &o, args, std) })
+				return o.q.access(cmd.Context(), func(ctx context.Context, s team.Access) error { return runQueued(ctx, s, &o, args, std) })
 			}
 			return runTest(cmd.Context(), &o, args, std)
 		},

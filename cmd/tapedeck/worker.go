@@ -20,6 +20,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/queue"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/team"
+	"github.com/tapedeck-dev/tapedeck/deck/team/remote"
 	"github.com/tapedeck-dev/tapedeck/internal/daemon/metric"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
@@ -147,6 +148,14 @@ func serveMetrics(ctx context.Context, s *team.Store, address string, std *conso
 	return count, func() { server.Close(); q.Close() }, nil
 }
 
+// openQueue opens the queue of a store, or of its server.
+func openQueue(ctx context.Context, s team.Access) (queue.Jobs, error) {
+	if c, ok := s.(*remote.Client); ok {
+		return c.Queue(), nil
+	}
+	return queue.Open(ctx, s.(*team.Store))
+}
+
 // queueFlags say which runs of a store a queue's workers are to try, and how.
 type queueFlags struct {
 	storeFlags
@@ -187,7 +196,7 @@ func (o *testOptions) checkQueue(cmd *cobra.Command) error {
 }
 
 // runQueued has workers try runs of a store, and says what they found as runTest does.
-func runQueued(ctx context.Context, s *team.Store, o *testOptions, ids []string, std *console) error {
+func runQueued(ctx context.Context, s team.Access, o *testOptions, ids []string, std *console) error {
 	if err := o.fill(ctx); err != nil {
 		return err
 	}
@@ -195,7 +204,7 @@ func runQueued(ctx context.Context, s *team.Store, o *testOptions, ids []string,
 	if err != nil {
 		return storeHint(err)
 	}
-	q, err := queue.Open(ctx, s)
+	q, err := openQueue(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -219,7 +228,7 @@ func runQueued(ctx context.Context, s *team.Store, o *testOptions, ids []string,
 }
 
 // jobsOf are those of the runs that are named, or that the flags choose.
-func (o *testOptions) jobsOf(ctx context.Context, s *team.Store, ids []string) (jobs []queue.Job, err error) {
+func (o *testOptions) jobsOf(ctx context.Context, s team.Access, ids []string) (jobs []queue.Job, err error) {
 	var runs []team.Run
 	for _, id := range ids {
 		run, err := s.Find(ctx, o.q.project, id)
@@ -241,7 +250,7 @@ func (o *testOptions) jobsOf(ctx context.Context, s *team.Store, ids []string) (
 }
 
 // gcQueued has a worker clean a store.
-func gcQueued(ctx context.Context, s *team.Store, o *gcOptions, std *console) error {
+func gcQueued(ctx context.Context, s team.Access, o *gcOptions, std *console) error {
 	rules, err := o.rules()
 	if err != nil {
 		return err
@@ -252,7 +261,7 @@ func gcQueued(ctx context.Context, s *team.Store, o *gcOptions, std *console) er
 	if len(rules) == 0 {
 		rules = make([]team.Rule, 1) // which sweeps
 	}
-	q, err := queue.Open(ctx, s)
+	q, err := openQueue(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -285,7 +294,7 @@ var jobStates = []string{"available", "running", "retryable", "scheduled", "comp
 func newJobsCommand(std *console) *cobra.Command {
 	var o jobsOptions
 	cmd := command("jobs", "", func(cmd *cobra.Command, _ []string) error {
-		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return storeHint(runJobs(ctx, s, &o, std)) })
+		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error { return storeHint(runJobs(ctx, s, &o, std)) })
 	})
 	f := cmd.Flags()
 	o.define(f)
@@ -298,8 +307,8 @@ func newJobsCommand(std *console) *cobra.Command {
 	return cmd
 }
 
-func runJobs(ctx context.Context, s *team.Store, o *jobsOptions, std *console) error {
-	q, err := queue.Open(ctx, s)
+func runJobs(ctx context.Context, s team.Access, o *jobsOptions, std *console) error {
+	q, err := openQueue(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -96,6 +96,8 @@ func TotalOf(rec *recording.Recording, prices *llm.Prices) (*recording.Totals, e
 type Book struct {
 	// Said, unless nil, is told each text that is new in a conversation, whole: prompts, answers, arguments and results of tools.
 	Said func(text string)
+	// Read, unless nil, is told what each call says that could be read, before Add returns.
+	Read func(*llm.Said)
 	// Names has Turn.Named filled.
 	Names bool
 

@@ -115,6 +115,9 @@ func (b *Book) call(seq uint64, k *tape.LLMCall) *Turn {
 	if b.Said != nil && said != nil {
 		eachText(said, b.Said)
 	}
+	if b.Read != nil && said != nil {
+		b.Read(said)
+	}
 	if t.Answered() {
 		b.account.Total.Turns++
 		b.account.Total.Tools += len(t.Tools)

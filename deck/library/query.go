@@ -21,6 +21,7 @@ type Query struct {
 	Failed       bool           // the program did not exit with 0, or the recorder did not come to its end
 	Verdicts     []string       // of the last replay, any of these; NoVerdict for none
 	MinCost      float64        // dollars, as far as prices are known
+	MinDuration  time.Duration  // how long the program ran at least
 	Known        bool           // only those totals are wanted that no tape must be read for
 	Grep         *regexp.Regexp // in what was said, by whomever, in the names of files that were read or changed, in the command line
 }
@@ -60,7 +61,7 @@ func (l *Library) Rows(q *Query) ([]Row, error) {
 }
 
 func (q *Query) all() bool {
-	return q.Since.IsZero() && q.Until.IsZero() && q.Model == "" && !q.Failed && len(q.Verdicts) == 0 && q.MinCost == 0 && q.Grep == nil
+	return q.Since.IsZero() && q.Until.IsZero() && q.Model == "" && !q.Failed && len(q.Verdicts) == 0 && q.MinCost == 0 && q.MinDuration == 0 && q.Grep == nil
 }
 
 // early is what of q can be said by recording.json.
@@ -80,6 +81,7 @@ func (q *Query) fits(r *Row) bool {
 	switch t := r.Totals; {
 	case q.Model != "" && (t == nil || !slices.ContainsFunc(t.Models, func(m string) bool { return strings.Contains(m, q.Model) })),
 		q.MinCost > 0 && (t == nil || t.PricedUSD < q.MinCost),
+		q.MinDuration > 0 && (t == nil || t.DurationMS < q.MinDuration.Milliseconds()),
 		len(q.Verdicts) > 0 && !slices.Contains(q.Verdicts, verdict):
 		return false
 	}

@@ -163,6 +163,11 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// vars stand in for the environment.
+type vars map[string]string
+
+func (v vars) get(name string) string { return v[name] }
+
 func TestTo(t *testing.T) {
 	rec := made(t, agent)
 	answer := ""
@@ -176,9 +181,9 @@ func TestTo(t *testing.T) {
 	}))
 	defer server.Close()
 	export := func(headers string) error {
-		to, err := otlp.To(t.Context(), server.URL, headers)
+		to, err := otlp.To(server.URL, vars{"OTEL_EXPORTER_OTLP_HEADERS": headers}.get)
 		if err == nil {
-			_, err = otlp.Export(rec, nil, to)
+			_, err = otlp.Export(rec, nil, func(b []byte) error { return to.Send(t.Context(), b) })
 		}
 		return err
 	}
@@ -197,11 +202,11 @@ func TestTo(t *testing.T) {
 	}
 	other := httptest.NewServer(http.RedirectHandler(server.URL, http.StatusFound))
 	defer other.Close()
-	if to, err := otlp.To(t.Context(), other.URL, "x-team=a%20b"); err != nil || to([]byte("{}")) == nil {
+	if to, err := otlp.To(other.URL, vars{"OTEL_EXPORTER_OTLP_HEADERS": "x-team=a%20b"}.get); err != nil || to.Send(t.Context(), []byte("{}")) == nil {
 		t.Errorf("%v: a receiver that is elsewhere is followed", err)
 	}
 	for _, bad := range []string{"localhost:4318", "ftp://a", "http://"} {
-		if _, err := otlp.To(t.Context(), bad, ""); err == nil {
+		if _, err := otlp.To(bad, vars{}.get); err == nil {
 			t.Errorf("%s is taken", bad)
 		}
 	}

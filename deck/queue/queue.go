@@ -65,6 +65,17 @@ type client interface {
 // An execer runs a statement.
 type execer func(ctx context.Context, query string, args ...any) error
 
+// Jobs are what who puts jobs does with a queue: a Queue gives them to who has the keys of the store's database, package remote to who has a token.
+type Jobs interface {
+	Put(ctx context.Context, jobs []Job, o *PutOptions) ([]int64, error)
+	Workers(ctx context.Context, project, program string) (int, error)
+	Wait(ctx context.Context, ids []int64, report func(*gate.Result), trouble func(error)) (*gate.Summary, error)
+	List(ctx context.Context, project string, limit int, states ...string) ([]Entry, error)
+	Cancel(ctx context.Context, project string, ids ...int64) error
+	Retry(ctx context.Context, project string, ids ...int64) error
+	Close()
+}
+
 // A Queue is the jobs of a store. It may be used by several goroutines, and must be closed before the store.
 type Queue struct {
 	store  *team.Store
@@ -212,15 +223,28 @@ const (
 // Wait waits for jobs that Put added, and gives the result of each to report as it ends. A database that does not answer is asked again: trouble
 // is told of it. The error is ctx's: then the Summary holds those that had ended by then, and the others are cancelled.
 func (q *Queue) Wait(ctx context.Context, ids []int64, report func(*gate.Result), trouble func(error)) (*gate.Summary, error) {
+	ended := func(ctx context.Context, left []int64) (map[int64]*gate.Result, error) {
+		return q.ended(ctx, left, func(*Job) bool { return true })
+	}
+	return WaitFor(ctx, ids, ended, q.cancel, report, trouble)
+}
+
+// WaitFor is Wait, given what says which jobs have ended, and what cancels some.
+func WaitFor(ctx context.Context, ids []int64, ended func(ctx context.Context, ids []int64) (map[int64]*gate.Result, error), cancel func(ctx context.Context, ids []int64) error,
+	report func(*gate.Result), trouble func(error)) (*gate.Summary, error) {
 	began := time.Now()
 	results := make(map[int64]*gate.Result)
 	left := slices.Clone(ids)
 	for len(left) > 0 && ctx.Err() == nil {
 		asked := time.Now()
-		rows, err := q.rows.JobGetByIDMany(ctx, &riverdriver.JobGetByIDManyParams{ID: left})
-		if err == nil {
-			err = q.ended(ctx, rows, &left, func(id int64, r *gate.Result) { results[id] = r; report(r) })
+		found, err := ended(ctx, left)
+		for _, id := range left {
+			if r := found[id]; r != nil {
+				results[id] = r
+				report(r)
+			}
 		}
+		left = slices.DeleteFunc(left, func(id int64) bool { return results[id] != nil })
 		if err != nil && ctx.Err() == nil {
 			trouble(err)
 		}
@@ -231,7 +255,7 @@ func (q *Queue) Wait(ctx context.Context, ids []int64, report func(*gate.Result)
 	if len(left) > 0 {
 		end, stop := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 		defer stop()
-		_ = q.cancel(end, left) // a job that cannot be cancelled is done for nobody
+		_ = cancel(end, left) // a job that cannot be cancelled is done for nobody
 	}
 	s := &gate.Summary{Left: len(left), Took: time.Since(began)}
 	for _, id := range ids {
@@ -242,27 +266,37 @@ func (q *Queue) Wait(ctx context.Context, ids []int64, report func(*gate.Result)
 	return s, ctx.Err()
 }
 
-// ended gives the results of those rows that have ended to f, and takes them from left; a job that has no row is one that somebody deleted.
-func (q *Queue) ended(ctx context.Context, rows []*rivertype.JobRow, left *[]int64, f func(id int64, r *gate.Result)) error {
-	there := make(map[int64]*rivertype.JobRow)
+// Ended are the results of those of some jobs that have ended. One that is not of the project is one that somebody has deleted.
+func (q *Queue) Ended(ctx context.Context, project string, ids []int64) (map[int64]*gate.Result, error) {
+	return q.ended(ctx, ids, func(j *Job) bool { return j.Project == project })
+}
+
+func (q *Queue) ended(ctx context.Context, ids []int64, own func(*Job) bool) (map[int64]*gate.Result, error) {
+	rows, err := q.rows.JobGetByIDMany(ctx, &riverdriver.JobGetByIDManyParams{ID: ids})
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[int64]*gate.Result)
+	for _, id := range ids {
+		out[id] = &gate.Result{Status: gate.Broken, Why: "somebody has deleted its job"}
+	}
 	for _, row := range rows {
-		there[row.ID] = row
-	}
-	for _, id := range slices.Clone(*left) {
-		r := &gate.Result{Status: gate.Broken, Why: "somebody has deleted its job"}
-		if row := there[id]; row != nil {
-			if row.FinalizedAt == nil {
-				continue
-			}
-			var err error
-			if r, err = q.result(ctx, row); err != nil {
-				return err
-			}
+		var j Job
+		if err := json.Unmarshal(row.EncodedArgs, &j); err != nil {
+			return nil, err
 		}
-		*left = slices.DeleteFunc(*left, func(l int64) bool { return l == id })
-		f(id, r)
+		if !slices.Contains(Kinds, row.Kind) || !own(&j) {
+			continue
+		}
+		if delete(out, row.ID); row.FinalizedAt == nil {
+			continue
+		}
+		if out[row.ID], err = q.result(ctx, row, &j); err != nil {
+			delete(out, row.ID)
+			return out, err
+		}
 	}
-	return nil
+	return out, nil
 }
 
 // A key is what a job says of its verdict.
@@ -272,12 +306,8 @@ type key struct {
 }
 
 // result is what became of a job that has ended.
-func (q *Queue) result(ctx context.Context, row *rivertype.JobRow) (*gate.Result, error) {
-	var j Job
+func (q *Queue) result(ctx context.Context, row *rivertype.JobRow, j *Job) (*gate.Result, error) {
 	var k key
-	if err := json.Unmarshal(row.EncodedArgs, &j); err != nil {
-		return nil, err
-	}
 	r := &gate.Result{Case: gate.Case{Path: j.Run, Kind: gate.Packed}, Name: j.Run, Status: gate.Broken, Why: "its run was purged, or pushed anew, meanwhile"}
 	out := row.Output()
 	switch {
@@ -382,6 +412,9 @@ func (q *Queue) Retry(ctx context.Context, project string, ids ...int64) error {
 	return each(ids, func(id int64) error { _, err := q.client.JobRetry(ctx, id); return err })
 }
 
+// ErrNoJob is wrapped by what is said of a job that the project does not have.
+var ErrNoJob = errors.New("the project has no such job")
+
 // own refuses jobs that are not of a project, as it does those that there are not.
 func (q *Queue) own(ctx context.Context, project string, ids []int64) error {
 	rows, err := q.rows.JobGetByIDMany(ctx, &riverdriver.JobGetByIDManyParams{ID: ids})
@@ -395,7 +428,7 @@ func (q *Queue) own(ctx context.Context, project string, ids []int64) error {
 				return nil
 			}
 		}
-		return errors.New("the project has no such job")
+		return ErrNoJob
 	})
 }
 

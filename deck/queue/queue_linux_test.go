@@ -559,6 +559,24 @@ func TestBucket(t *testing.T) {
 	})
 }
 
+// pushOn pushes one run after the other, whatever the store says, and returns which were acknowledged.
+func (r *rig) pushOn(ctx context.Context, t *testing.T) (acknowledged []string) {
+	from, err := recorded()
+	must(t, err)
+	dir := filepath.Join(t.TempDir(), "more.rec")
+	must(t, os.CopyFS(dir, os.DirFS(from)))
+	for i := 0; ctx.Err() == nil; i++ {
+		rec, err := recording.Open(dir)
+		must(t, err)
+		rec.Manifest.ID = fmt.Sprintf("more%03d", i)
+		must(t, rec.Manifest.Write(dir, false))
+		if _, _, err := r.store.Push(ctx, rec, nil); err == nil {
+			acknowledged = append(acknowledged, rec.Manifest.ID)
+		}
+	}
+	return acknowledged
+}
+
 // TestRestart: PostgreSQL is started anew amid work, and everything goes on.
 func TestRestart(t *testing.T) {
 	restart := os.Getenv(restartVar)
@@ -572,7 +590,12 @@ func TestRestart(t *testing.T) {
 		r.worker(t, Options{Tree: r.Tree})
 		r.worker(t, Options{Tree: r.Tree})
 		ids := r.put(t, nil)
-		time.AfterFunc(300*time.Millisecond, func() {
+		pushed := make(chan []string) // what was acknowledged
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() { pushed <- r.pushOn(ctx, t) }()
+		r.jobState(t, ids[0], "completed") // the workers are at work: one that starts now could not
+		time.AfterFunc(time.Duration(rand.IntN(300))*time.Millisecond, func() {
 			if out, err := exec.Command("bash", "-c", restart).CombinedOutput(); err != nil {
 				t.Errorf("%v: %s", err, out)
 			}
@@ -582,5 +605,13 @@ func TestRestart(t *testing.T) {
 				t.Errorf("%s: %+v", run, got)
 			}
 		}
+		stop()
+		acknowledged := <-pushed
+		for _, id := range acknowledged {
+			if _, err := r.store.Pull(t.Context(), "", id, filepath.Join(t.TempDir(), id), nil); err != nil {
+				t.Errorf("%s was acknowledged: %v", id, err)
+			}
+		}
+		t.Logf("%d acknowledged meanwhile", len(acknowledged))
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ type Access interface {
 	Close() error
 	Push(ctx context.Context, rec *recording.Recording, o *PushOptions) (run *Run, there bool, err error)
 	Pull(ctx context.Context, project, id, file string, progress func(done, total int64)) (*Run, error)
+	// Blob gives n bytes of the packed recording of a run from an offset on, all that follow where n is less than 0. Nobody has hashed them.
 	Blob(ctx context.Context, run *Run, from, n int64) (io.ReadCloser, error)
 	Find(ctx context.Context, project, id string) (*Run, error)
 	Runs(ctx context.Context, q *Query) ([]Run, error)
@@ -196,7 +198,7 @@ func orNever(ms int64) *time.Time {
 func (s *Store) Identify(ctx context.Context, secret string) (*Token, error) {
 	rest, _ := strings.CutPrefix(secret, tokenPrefix)
 	id, _, _ := strings.Cut(rest, "_")
-	t, want, now := new(Token), "", int64(0)
+	t, want, now := new(Token), strings.Repeat("-", 64), int64(0) // which is no digest
 	err := s.db.each(ctx, s.db.db, "SELECT name, project, roles, made, expires, revoked, digest, "+s.db.nowMS+" FROM tokens WHERE id = ?", []any{id}, func(scan func(...any) error) (err error) {
 		t, err = scanToken(scan, &want, &now)
 		return err
@@ -215,7 +217,7 @@ type Act struct {
 	At      time.Time `json:"at"` // by the database's clock
 	Project string    `json:"project"`
 	Token   string    `json:"token"` // the name of who did it; "" for who has the keys of the database
-	What    string    `json:"what"`  // push, pull, show, list, search, verdicts, tag, hold, release, purge, put-jobs, cancel, retry, jobs, result, grant, revoke
+	What    string    `json:"what"`  // push, pull, show, read, list, search, verdicts, tag, hold, release, purge, put-jobs, cancel, retry, jobs, result, grant, revoke
 	About   string    `json:"about"` // the id of a run, the name of a token, the number of a job, or ""
 }
 
@@ -277,7 +279,7 @@ func (s *Store) PushPacked(ctx context.Context, file string, limits packed.Limit
 		return nil, false, err
 	}
 	defer temp.Remove()
-	rec, err := library.Of(temp.Dir).Unpack(ctx, file, &library.UnpackOptions{Output: temp.Dir + "/" + library.UnpackedName, Limits: limits})
+	rec, err := library.Of(temp.Dir).Unpack(ctx, file, &library.UnpackOptions{Output: filepath.Join(temp.Dir, library.UnpackedName), Limits: limits})
 	if err != nil {
 		return nil, false, unfit(err)
 	}
@@ -320,7 +322,7 @@ func (r *Run) Receive(body io.Reader, file string, progress func(done, total int
 	return nil
 }
 
-// Blob gives n bytes of the packed recording of a run from an offset on; nobody has checked them.
+// Blob implements Access.
 func (s *Store) Blob(ctx context.Context, run *Run, from, n int64) (io.ReadCloser, error) {
 	return s.blobs.Get(ctx, run.Digest, from, n)
 }

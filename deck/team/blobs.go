@@ -31,6 +31,8 @@ type Blobs interface {
 	// Put stores the size bytes that open gives from their beginning, which hash to d, so that a power cut does not take them. A blob that is there with this size is not
 	// written again.
 	Put(ctx context.Context, d cas.Digest, size int64, open func() io.Reader) error
+	// Replace stores them whatever is there, which stays as it is until they are whole: it may be damaged.
+	Replace(ctx context.Context, d cas.Digest, size int64, open func() io.Reader) error
 	// Get gives n bytes from an offset on, all that follow where n is less than 0. Nobody has hashed them. A *cas.MissingError is for no such blob.
 	Get(ctx context.Context, d cas.Digest, from, n int64) (io.ReadCloser, error)
 	// Stat says how many bytes there are; a *cas.MissingError that there is no such blob.
@@ -88,30 +90,36 @@ func (s *dirBlobs) path(d cas.Digest) string {
 	return filepath.Join(s.root, name[:2], name)
 }
 
-func (s *dirBlobs) Put(_ context.Context, d cas.Digest, size int64, open func() io.Reader) error {
+func (s *dirBlobs) Put(ctx context.Context, d cas.Digest, size int64, open func() io.Reader) error {
+	path := s.path(d)
+	if st, err := os.Lstat(path); err != nil || !st.Mode().IsRegular() || st.Size() != size {
+		return s.Replace(ctx, d, size, open)
+	}
+	return s.sync(filepath.Dir(path)) // another has written it, and may have been killed before this
+}
+
+func (s *dirBlobs) Replace(_ context.Context, d cas.Digest, _ int64, open func() io.Reader) error {
 	path := s.path(d)
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if st, err := os.Lstat(path); err != nil || !st.Mode().IsRegular() || st.Size() != size {
-		if err := write(dir, path, open()); err != nil {
-			return err
-		}
-	}
-	return errors.Join(durable.SyncDir(dir), durable.SyncDir(s.root)) // also where another had written it, and was killed before this
-}
-
-func write(dir, path string, r io.Reader) error {
 	f, err := durable.Create(dir, &durable.Options{Sync: true})
 	if err != nil {
 		return err
 	}
 	defer f.Discard()
-	if _, err := io.Copy(f, r); err != nil {
+	if _, err := io.Copy(f, open()); err != nil {
 		return err
 	}
-	return f.Commit(path)
+	if err := f.Commit(path); err != nil {
+		return err
+	}
+	return s.sync(dir)
+}
+
+func (s *dirBlobs) sync(dir string) error {
+	return errors.Join(durable.SyncDir(dir), durable.SyncDir(s.root))
 }
 
 func (s *dirBlobs) Get(_ context.Context, d cas.Digest, from, n int64) (io.ReadCloser, error) {
@@ -211,6 +219,10 @@ func (s *bucket) Put(ctx context.Context, d cas.Digest, size int64, open func() 
 	if have, err := s.Stat(ctx, d); err == nil && have == size {
 		return nil
 	}
+	return s.Replace(ctx, d, size, open)
+}
+
+func (s *bucket) Replace(ctx context.Context, d cas.Digest, size int64, open func() io.Reader) error {
 	if size > maxObject {
 		return fmt.Errorf("--blobs: a bucket takes %d GiB at once, and this run is longer: keep it in a directory (file:///PATH)", maxObject>>30)
 	}

@@ -16,23 +16,24 @@ import (
 
 // A dialect is what SQLite and PostgreSQL say differently. Queries have ? for their arguments.
 type dialect struct {
-	numbered bool     // arguments are $1, $2, …
-	lock     string   // has migrations run one after the other
-	now      string   // seconds since 1970, by the database's clock
-	nowMS    string   // ms, likewise
-	at       string   // the place of a text t: its run's number, then its own
-	matches  string   // whether a text t has all words of an argument
-	quote    string   // around each word of that argument
-	recent   int64    // so many runs that were pushed last are looked through for words that most texts have, 0 for none
-	order    string   // that of places, behind those
-	plan     string   // before a search, in its transaction; "" for nothing
-	rewrite  []string // what takes away what removed rows leave behind, outside of a transaction
-	busy     string   // empties the journal too, and says by a number that is not 0 that somebody reads it; "" for none
-	schema   []string // migrations from version 0 on
+	numbered  bool     // arguments are $1, $2, …
+	lock      string   // has migrations run one after the other
+	now       string   // seconds since 1970, by the database's clock
+	nowMS     string   // ms, likewise
+	at        string   // the place of a text t: its run's number, then its own
+	matches   string   // whether a text t has all words of an argument
+	quote     string   // around each word of that argument
+	matchesAt string   // the same of texts that are found by their places
+	recent    int64    // so many runs that were pushed last are looked through for words that most texts have, 0 for none
+	order     string   // that of places, behind those
+	plan      string   // before a search, in its transaction; "" for nothing
+	rewrite   []string // what takes away what removed rows leave behind, outside of a transaction
+	busy      string   // empties the journal too, and says by a number that is not 0 that somebody reads it; "" for none
+	schema    []string // migrations from version 0 on
 }
 
 var sqlite = &dialect{
-	now: "CAST(strftime('%s', 'now') AS INTEGER)", nowMS: "CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER)", at: "t.rowid", matches: "t.texts MATCH ?", quote: `"`, order: "t.rowid",
+	now: "CAST(strftime('%s', 'now') AS INTEGER)", nowMS: "CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER)", at: "t.rowid", matches: "t.texts MATCH ?", matchesAt: "t.texts MATCH ?", quote: `"`, order: "t.rowid",
 	busy: "PRAGMA wal_checkpoint(TRUNCATE)",
 	schema: []string{tables("INTEGER PRIMARY KEY", "TEXT") + `
 CREATE VIRTUAL TABLE texts USING fts5(body, what UNINDEXED, tokenize = "unicode61 remove_diacritics 0");
@@ -43,9 +44,10 @@ INSERT INTO texts(texts, rank) VALUES ('secure-delete', 1);
 var postgres = &dialect{
 	numbered: true, lock: "SELECT pg_advisory_xact_lock(7493218807)", now: "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT)",
 	nowMS: "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)", at: "t.place", matches: "t.words @@ plainto_tsquery('simple', ?)", recent: 2000,
-	order:   "(t.place + 0)",                                                                 // no index has it: PostgreSQL takes that of words then, not that of places with each word to be looked for
-	plan:    "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_custom_plan", // how many texts have a word depends on the word
-	rewrite: []string{"VACUUM FULL texts", "VACUUM FULL runs", "VACUUM FULL verdicts", "VACUUM FULL tags"},
+	matchesAt: "(t.words || '') @@ plainto_tsquery('simple', ?)",
+	order:     "(t.place + 0)",                                                                                                                // no index has it: PostgreSQL takes that of words then, not that of places with each word to be looked for
+	plan:      "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL max_parallel_workers_per_gather = 0", // how many texts have a word depends on the word; to start a process takes longer than a search
+	rewrite:   []string{"VACUUM FULL texts", "VACUUM FULL runs", "VACUUM FULL verdicts", "VACUUM FULL tags", "VACUUM FULL holds"},
 	schema: []string{tables("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", `TEXT COLLATE "C"`) + `
 CREATE TABLE texts (place BIGINT PRIMARY KEY, what TEXT NOT NULL, body TEXT NOT NULL, words TSVECTOR NOT NULL);
 CREATE INDEX texts_words ON texts USING gin (words);
@@ -112,6 +114,7 @@ func retentionTables(size string) string {
 	return `
 ALTER TABLE runs ADD COLUMN size BIGINT NOT NULL DEFAULT 0; -- of the packed recording, in bytes
 UPDATE runs SET size = CAST(COALESCE(` + size + `, '0') AS BIGINT);
+CREATE INDEX runs_started ON runs (project, started, seq);
 CREATE TABLE tags (
 	project TEXT NOT NULL,
 	tag     TEXT NOT NULL,
@@ -139,6 +142,9 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
+// idleConns stay open for those that come next: to open one takes PostgreSQL longer than a push.
+const idleConns = 8
+
 // openDatabase opens what sqlite:///PATH or postgres://… names, and brings its tables up to date.
 func openDatabase(ctx context.Context, address string) (*database, error) {
 	u, err := url.Parse(address)
@@ -157,6 +163,7 @@ func openDatabase(ctx context.Context, address string) (*database, error) {
 		return nil, fmt.Errorf("--store %s: want sqlite:///PATH or postgres://USER@HOST/DATABASE", shown(u))
 	}
 	if err == nil {
+		d.db.SetMaxIdleConns(idleConns)
 		if err = d.migrate(ctx); err != nil {
 			d.db.Close()
 		}
@@ -253,8 +260,14 @@ func (d *dialect) one(ctx context.Context, on querier, query string, args []any,
 	return err == nil, err
 }
 
+// asking is nil but in tests, which have queries explained.
+var asking func(query string, args []any)
+
 // each gives rows to f, which scans them.
 func (d *dialect) each(ctx context.Context, on querier, query string, args []any, f func(scan func(...any) error) error) error {
+	if asking != nil {
+		asking(query, args)
+	}
 	rows, err := on.QueryContext(ctx, d.sql(query), args...)
 	if err != nil {
 		return err

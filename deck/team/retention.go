@@ -53,6 +53,9 @@ func (s *Store) Release(ctx context.Context, project, id string) (*Run, error) {
 
 // Tag gives tags to the run of a project with an id, and takes others from it.
 func (s *Store) Tag(ctx context.Context, project, id string, add, remove []string) (*Run, error) {
+	if err := CheckTags(slices.Concat(add, remove)...); err != nil {
+		return nil, err
+	}
 	return s.change(ctx, project, id, "tag", func(tx *sql.Tx, seq int64) error {
 		for _, tag := range remove {
 			if _, err := s.db.exec(ctx, tx, "DELETE FROM tags WHERE project = ? AND tag = ? AND seq = ?", project, tag, seq); err != nil {
@@ -117,8 +120,11 @@ const (
 // ErrTags is wrapped by the refusal of tags.
 var ErrTags = errors.New("no tags of a run")
 
-// CheckTags refuses what cannot be tags.
+// CheckTags refuses what cannot be tags of one run.
 func CheckTags(tags ...string) error {
+	if len(tags) > maxTags {
+		return fmt.Errorf("%w: there are %d at most", ErrTags, maxTags)
+	}
 	for _, tag := range tags {
 		if tag == "" || len(tag) > maxTag || strings.ContainsFunc(tag, func(r rune) bool { return !isWord(r) && !strings.ContainsRune("-_.:/=@+", r) }) {
 			return fmt.Errorf("%w: %q: want 1 to %d bytes of letters, digits and -_.:/=@+", ErrTags, tag, maxTag)
@@ -179,8 +185,6 @@ type Expired struct {
 	Digest    cas.Digest `json:"digest"`
 }
 
-var errEnough = errors.New("enough")
-
 // Expired are the runs of a project that a rule lets go, what was pushed first before the others.
 func (s *Store) Expired(ctx context.Context, project string, r *Rule) (out []Expired, err error) {
 	if !r.Asks() {
@@ -192,7 +196,7 @@ func (s *Store) Expired(ctx context.Context, project string, r *Rule) (out []Exp
 	}
 	where, args := q.where()
 	chosen := slices.Clone(args)
-	query := "SELECT r.id, r.started, r.size, r.digest FROM runs r WHERE " + where + " AND NOT EXISTS (SELECT 1 FROM holds h WHERE h.seq = r.seq)"
+	query := "SELECT r.seq, r.id, r.started, r.size, r.digest FROM runs r WHERE " + where + " AND NOT EXISTS (SELECT 1 FROM holds h WHERE h.seq = r.seq)"
 	var total int64
 	if r.MaxSize > 0 {
 		if _, err := s.db.one(ctx, s.db.db, "SELECT CAST(COALESCE(SUM(r.size), 0) AS BIGINT) FROM runs r WHERE "+where, args, &total); err != nil {
@@ -206,23 +210,21 @@ func (s *Store) Expired(ctx context.Context, project string, r *Rule) (out []Exp
 		query += " AND r.seq <= (SELECT r.seq FROM runs r WHERE " + where + " ORDER BY r.seq DESC LIMIT 1 OFFSET ?)"
 		chosen = append(append(chosen, args...), r.Keep)
 	}
-	err = s.db.each(ctx, s.db.db, query+" ORDER BY r.seq", chosen, func(scan func(...any) error) error {
-		if r.MaxSize > 0 && total <= r.MaxSize {
-			return errEnough
-		}
-		var e Expired
-		var started int64
-		var digest string
-		if err := scan(&e.ID, &started, &e.Size, &digest); err != nil {
+	const page = 1000
+	for last, rows := int64(0), page; rows == page && err == nil; {
+		rows = 0
+		err = s.db.each(ctx, s.db.db, query+" AND r.seq > ? ORDER BY r.seq LIMIT ?", append(slices.Clone(chosen), last, page), func(scan func(...any) error) error {
+			var e Expired
+			var started int64
+			var digest string
+			if err := scan(&last, &e.ID, &started, &e.Size, &digest); err != nil || r.MaxSize > 0 && total <= r.MaxSize {
+				return err
+			}
+			rows, total, e.StartedAt = rows+1, total-e.Size, time.UnixMilli(started).UTC()
+			e.Digest, err = cas.Parse(digest)
+			out = append(out, e)
 			return err
-		}
-		total -= e.Size
-		e.StartedAt, out = time.UnixMilli(started).UTC(), append(out, e)
-		out[len(out)-1].Digest, err = cas.Parse(digest)
-		return err
-	})
-	if errors.Is(err, errEnough) {
-		err = nil
+		})
 	}
 	return out, err
 }
@@ -232,7 +234,7 @@ func (s *Store) Prune(ctx context.Context, project string, r *Rule, signer note.
 	expired, err := s.Expired(ctx, project, r)
 	for i := 0; i < len(expired) && err == nil; i++ {
 		t := &Tombstone{ID: expired[i].ID, Project: project, Digest: expired[i].Digest, Why: r.why()}
-		if err = s.bury(ctx, t, signer); err == nil {
+		if err = s.bury(ctx, t, r.Tag, signer); err == nil {
 			removed = append(removed, t)
 		} else if errors.Is(err, ErrHeld) || errors.Is(err, ErrChanged) { // meanwhile
 			err = nil

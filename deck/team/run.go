@@ -44,9 +44,27 @@ type Run struct {
 func runOf(rec *recording.Recording, project string) *Run {
 	m := rec.Manifest
 	return &Run{
-		ID: m.ID, Project: project, State: m.State, StartedAt: m.StartedAt, Agent: filepath.Base(m.Argv[0]), Argv: m.Argv, Exit: m.Exit, Totals: m.Totals,
+		ID: m.ID, Project: project, State: m.State, StartedAt: m.StartedAt, Agent: filepath.Base(m.Argv[0]), Argv: shortened(m.Argv), Exit: m.Exit, Totals: m.Totals,
 		Verdict: library.VerdictOf(rec), Parent: m.Parent, ForkSeq: m.ForkSeq, Host: m.Host.Name, Tapedeck: m.Versions.Tapedeck, Sealed: m.Sealed,
 	}
+}
+
+// The bounds of a row, in bytes: of the command line, whose rest is in the recording, and of all of it.
+const (
+	maxArgv  = 16 << 10
+	maxFacts = 64 << 10
+)
+
+// shortened are the first arguments, as many as a list can do with.
+func shortened(argv []string) []string {
+	left := maxArgv
+	for i, arg := range argv {
+		if left -= len(arg) + 1; left < 0 {
+			cut := strings.ToValidUTF8(arg[:len(arg)+max(left, -len(arg))], "")
+			return append(slices.Clone(argv[:i]), cut+"…")
+		}
+	}
+	return argv
 }
 
 // put adds the row of a run, or replaces that of the same id, and returns its number.
@@ -59,6 +77,9 @@ func (d *database) put(ctx context.Context, tx querier, r *Run) (seq int64, err 
 	facts, err := json.Marshal(r)
 	if err != nil {
 		return 0, err
+	}
+	if len(facts) > maxFacts {
+		return 0, fmt.Errorf("%w: what it says of itself is longer than %d bytes", ErrUnfit, maxFacts)
 	}
 	failed := 0
 	if r.Exit == nil || r.Exit.Code != 0 || r.Exit.Signal != "" {
@@ -120,16 +141,25 @@ func (q *Query) where() (string, []any) {
 // columns are what scanRun reads of a run r.
 const columns = `r.facts, COALESCE((SELECT string_agg(g.tag, ',') FROM tags g WHERE g.seq = r.seq), ''), COALESCE((SELECT h.facts FROM holds h WHERE h.seq = r.seq), '')`
 
-// runs are those that a query chooses, what was pushed last first.
-func (d *database) runs(ctx context.Context, q *Query) (out []Run, err error) {
-	where, args := q.where()
-	out = []Run{}
-	from, order := "runs r", "r.seq"
-	if len(q.Tags) > 0 { // in the order of its index, be the tag rare or not
-		from, order = "tags l CROSS JOIN runs r", "l.seq"
-		where, args = "l.project = ? AND l.tag = ? AND r.seq = l.seq AND "+where, append([]any{q.Project, q.Tags[0]}, args...)
+// chosen is from where a query takes runs r, in the order of an index, be what it asks for rare or not.
+func (q *Query) chosen() (sql string, args []any) {
+	rest, from, order := *q, "runs r WHERE ", "r.seq DESC"
+	switch {
+	case len(q.Tags) > 0:
+		rest.Tags, order = q.Tags[1:], "l.seq DESC"
+		from, args = "tags l CROSS JOIN runs r WHERE l.project = ? AND l.tag = ? AND r.seq = l.seq AND ", []any{q.Project, q.Tags[0]}
+	case !q.Since.IsZero() || !q.Until.IsZero():
+		order = "r.started DESC, r.seq DESC"
 	}
-	err = d.each(ctx, d.db, "SELECT "+columns+" FROM "+from+" WHERE "+where+" ORDER BY "+order+" DESC LIMIT ?", append(args, q.limit()), func(scan func(...any) error) error {
+	where, more := rest.where()
+	return " FROM " + from + where + " ORDER BY " + order + " LIMIT ?", append(args, more...)
+}
+
+// runs are those that a query chooses, what was pushed last first; what began last, where it asks for times.
+func (d *database) runs(ctx context.Context, q *Query) (out []Run, err error) {
+	from, args := q.chosen()
+	out = []Run{}
+	err = d.each(ctx, d.db, "SELECT "+columns+from, append(args, q.limit()), func(scan func(...any) error) error {
 		r, err := scanRun(scan)
 		if err == nil {
 			out = append(out, *r)

@@ -33,6 +33,14 @@ func (d *database) search(ctx context.Context, ask string, q *Query) ([]Hit, err
 	if len(f.want) == 0 {
 		return nil, ErrNoWords
 	}
+	var chosen int
+	from, args := q.chosen()
+	if _, err := d.one(ctx, d.db, "SELECT COUNT(*) FROM (SELECT r.seq"+from+") n", append(args, fewRuns+1), &chosen); err != nil {
+		return nil, err
+	}
+	if chosen <= fewRuns {
+		return f.hits, f.few(ctx)
+	}
 	if d.recent > 0 {
 		var newest int64
 		if _, err := d.one(ctx, d.db, "SELECT COALESCE(MAX(seq), 0) FROM runs", nil, &newest); err != nil {
@@ -43,6 +51,29 @@ func (d *database) search(ctx context.Context, ask string, q *Query) ([]Hit, err
 		}
 	}
 	return f.hits, f.pages(ctx, 0, d.order)
+}
+
+// fewRuns are looked through one by one: words may be those of all texts.
+const fewRuns = 50
+
+// few looks through the few runs that a query chooses.
+func (f *finder) few(ctx context.Context) error {
+	from, args := f.q.chosen()
+	query := "SELECT " + columns + ", t.what, t.body FROM (SELECT n.seq, (SELECT " + f.at + " FROM texts t WHERE " + f.matchesAt + " AND " + f.at + " >= n.seq * 1048576 AND " +
+		f.at + " < (n.seq + 1) * 1048576 ORDER BY " + f.at + " DESC LIMIT 1) AS place FROM (SELECT r.seq" + from + ") n) c JOIN runs r ON r.seq = c.seq JOIN texts t ON " + f.at + " = c.place ORDER BY r.seq DESC"
+	return f.planned(ctx, query, append(append([]any{f.match()}, args...), fewRuns), func(scan func(...any) error) error {
+		var h Hit
+		r, err := scanRun(scan, &h.What, &h.Excerpt)
+		if err == nil && len(f.hits) < f.q.limit() {
+			h.Run, h.Excerpt = *r, excerpt(h.Excerpt, f.want)
+			f.hits = append(f.hits, h)
+		}
+		return err
+	})
+}
+
+func (f *finder) match() string {
+	return f.quote + strings.Join(f.want, f.quote+" "+f.quote) + f.quote
 }
 
 // A finder is one search under way.
@@ -60,10 +91,9 @@ func (f *finder) pages(ctx context.Context, from int64, order string) error {
 	where, args := f.q.where()
 	query := "SELECT " + columns + ", t.what, t.body, " + f.at + " FROM texts t JOIN runs r ON r.seq = (" + f.at + " >> 20) WHERE " + f.matches + " AND " + f.at + " < ? AND " + f.at + " >= ? AND " +
 		where + " ORDER BY " + order + " DESC LIMIT ?"
-	match := f.quote + strings.Join(f.want, f.quote+" "+f.quote) + f.quote
 	for len(f.hits) < f.q.limit() {
 		rows, last := 0, f.below
-		err := f.planned(ctx, query, append(append([]any{match, f.below, from}, args...), f.q.limit()), func(scan func(...any) error) error {
+		err := f.planned(ctx, query, append(append([]any{f.match(), f.below, from}, args...), f.q.limit()), func(scan func(...any) error) error {
 			var h Hit
 			var place int64
 			r, err := scanRun(scan, &h.What, &h.Excerpt, &place)

@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // A Store keeps runs. It may be used by several goroutines, and by several processes on several machines at once.
@@ -92,8 +93,13 @@ func (s *Store) Push(ctx context.Context, rec *recording.Recording, o *PushOptio
 	return run, there, err
 }
 
+var goodID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
 // enter adds a run that a file holds the packed recording of.
 func (s *Store) enter(ctx context.Context, rec *recording.Recording, run *Run, file string, o *PushOptions) (there bool, err error) {
+	if !goodID.MatchString(run.ID) {
+		return false, fmt.Errorf("%w: its id %.80q is not made of up to 128 letters, digits and -_.", ErrUnfit, run.ID)
+	}
 	texts, more, err := textsOf(rec)
 	if err != nil {
 		return false, err
@@ -135,13 +141,11 @@ func (s *Store) add(ctx context.Context, run *Run, texts []text, file string, o 
 		return false, err
 	}
 	defer f.Close()
-	if o.Again { // perhaps it was damaged
-		err = s.blobs.Delete(c.ctx, run.Digest)
+	put := s.blobs.Put
+	if o.Again {
+		put = s.blobs.Replace
 	}
-	if err == nil {
-		err = s.blobs.Put(c.ctx, run.Digest, run.Size, func() io.Reader { return &counted{io.NewSectionReader(f, 0, run.Size), 0, run.Size, o.Progress} })
-	}
-	if err != nil {
+	if err := put(c.ctx, run.Digest, run.Size, func() io.Reader { return &counted{io.NewSectionReader(f, 0, run.Size), 0, run.Size, o.Progress} }); err != nil {
 		return false, fmt.Errorf("the blob of %s: %w", run.ID, c.cause(err))
 	}
 	run.PushedAt = time.Now().UTC().Truncate(time.Millisecond)
@@ -199,7 +203,7 @@ func (c *counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Runs lists runs, what was pushed last first.
+// Runs lists runs, what was pushed last first; what began last, where the query asks for times.
 func (s *Store) Runs(ctx context.Context, q *Query) ([]Run, error) { return s.db.runs(ctx, q) }
 
 // Count is how many runs of all projects there are.
@@ -266,7 +270,7 @@ func (s *Store) Remove(ctx context.Context, project, id, why string, signer note
 	var t *Tombstone
 	if run != nil {
 		t = &Tombstone{ID: run.ID, Project: project, Digest: run.Digest, Why: why}
-		err = s.bury(ctx, t, signer)
+		err = s.bury(ctx, t, "", signer)
 	} else if t, err = s.db.tombstone(ctx, s.db.db, project, id); err == nil && t == nil {
 		err = s.db.noRun(ctx, project, id)
 	}
@@ -279,14 +283,14 @@ func (s *Store) Remove(ctx context.Context, project, id, why string, signer note
 	return t, err
 }
 
-// bury puts a tombstone in the place of a run, if that has its digest still. What is not in the database still lies there.
-func (s *Store) bury(ctx context.Context, t *Tombstone, signer note.Signer) error {
+// bury puts a tombstone in the place of a run, if that has its digest still, and the tag; "" for any. What is not in the database still lies there.
+func (s *Store) bury(ctx context.Context, t *Tombstone, tag string, signer note.Signer) error {
 	t.At = time.Now().UTC().Truncate(time.Second)
 	if err := t.sign(signer); err != nil {
 		return err
 	}
 	return s.db.within(ctx, func(tx *sql.Tx) error {
-		if err := s.db.bury(ctx, tx, t); err != nil {
+		if err := s.db.bury(ctx, tx, t, tag); err != nil {
 			return err
 		}
 		return s.db.audit(ctx, tx, t.Project, "purge", t.ID)

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
@@ -553,6 +554,12 @@ func TestBlobs(t *testing.T) {
 		for range 2 {
 			must(t, b.Put(t.Context(), d, int64(len(content)), func() io.Reader { return bytes.NewReader(content) }))
 		}
+		// What cannot be written again stays as it is: other runs may have it.
+		cut := func() io.Reader { return io.MultiReader(strings.NewReader("01"), iotest.ErrReader(errors.New("cut"))) }
+		if err := b.Replace(t.Context(), d, int64(len(content)), cut); err == nil {
+			t.Error("half a blob takes the place of a whole one")
+		}
+		must(t, b.Replace(t.Context(), d, int64(len(content)), func() io.Reader { return bytes.NewReader(content) }))
 		for _, c := range []struct {
 			from, n int64
 			want    string

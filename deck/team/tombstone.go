@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -48,10 +49,16 @@ func (t *Tombstone) SignedBy() string {
 var ErrChanged = errors.New("somebody has pushed it anew, or removed it: run the command again")
 
 // bury puts a tombstone in the place of its run.
-func (d *database) bury(ctx context.Context, tx *sql.Tx, t *Tombstone) error {
+func (d *database) bury(ctx context.Context, tx *sql.Tx, t *Tombstone, tag string) error {
 	seq, digest, err := d.lockRun(ctx, tx, t.Project, t.ID)
 	if err == nil && digest != t.Digest.String() {
 		err = fmt.Errorf("%s: %w", t.ID, ErrChanged)
+	}
+	if err == nil && tag != "" {
+		var one int
+		if tagged, errTag := d.one(ctx, tx, "SELECT 1 FROM tags WHERE project = ? AND tag = ? AND seq = ?", []any{t.Project, tag, seq}, &one); errTag != nil || !tagged {
+			err = cmp.Or(errTag, fmt.Errorf("%s: %w", t.ID, ErrChanged))
+		}
 	}
 	if err == nil {
 		err = d.refuseHeld(ctx, tx, t.ID, seq)

@@ -123,6 +123,9 @@ func (d *Daemon) openStore(ctx context.Context) error {
 		return err
 	}
 	d.store = kept
+	if d.o.Spans != nil {
+		d.store = &telling{kept, d.o.Spans}
+	}
 	close(d.opened)
 	return nil
 }

@@ -69,6 +69,10 @@ func newMetrics(d *Daemon) *metrics {
 	} {
 		m.set.CounterFunc(store+name, c.help, c.of)
 	}
+	if spans := d.o.Spans; spans != nil {
+		m.set.CounterFunc(daemon+"otlp_spans_total", "Spans that the receiver of --otlp has taken.", func() float64 { sent, _ := spans.Counts(); return float64(sent) })
+		m.set.CounterFunc(daemon+"otlp_spans_dropped_total", "Spans that it did not get.", func() float64 { _, dropped := spans.Counts(); return float64(dropped) })
+	}
 	m.set.Process()
 	m.wells()
 	return m

@@ -38,7 +38,9 @@ type Options struct {
 	// Progress is told, where it is not nil, how far Open has come with a store that takes a while: what it does, in words,
 	// and how much of it is done.
 	Progress func(phase string, done, total uint64)
-	Logger   *slog.Logger // nil is silent
+	// Spans is told the runs while they go on, for who looks at traces elsewhere; nil is none.
+	Spans  Spans
+	Logger *slog.Logger // nil is silent
 }
 
 // Defaults of Options.

@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -137,17 +136,17 @@ func of(project string) url.Values {
 	return url.Values{"project": {project}}
 }
 
-// ask has a method answer: result is filled as far as there is one, also beside an error.
-func (c *Client) ask(ctx context.Context, project, name string, in, result any) error {
+// ask has a method answer; there may be a result beside an error.
+func ask[T any](ctx context.Context, c *Client, project, name string, in any) (result T, err error) {
 	b, err := json.Marshal(in)
 	if err != nil {
-		return err
+		return result, err
 	}
 	resp, err := c.do(ctx, http.MethodPost, name, of(project), http.Header{"Content-Type": {"application/json"}}, func() (io.Reader, int64) { return bytes.NewReader(b), int64(len(b)) })
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.read(resp, &result)
 	}
-	return c.read(resp, result)
+	return result, err
 }
 
 // read reads an answer.
@@ -219,7 +218,7 @@ func (c *Client) Pull(ctx context.Context, project, id, file string, progress fu
 	if err != nil {
 		return nil, err
 	}
-	body, err := c.blob(ctx, run, of(project))
+	body, err := c.Blob(ctx, run, 0, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -227,17 +226,9 @@ func (c *Client) Pull(ctx context.Context, project, id, file string, progress fu
 	return run, run.Receive(body, file, progress)
 }
 
-// Blob implements team.Access.
+// Blob implements team.Access. The bytes are those of the run as it is known here, or there is no such run.
 func (c *Client) Blob(ctx context.Context, run *team.Run, from, n int64) (io.ReadCloser, error) {
-	query := of(run.Project)
-	query.Set("from", strconv.FormatInt(from, 10))
-	query.Set("n", strconv.FormatInt(n, 10))
-	return c.blob(ctx, run, query)
-}
-
-func (c *Client) blob(ctx context.Context, run *team.Run, query url.Values) (io.ReadCloser, error) {
-	query.Set("run", run.ID)
-	query.Set("digest", run.Digest.String())
+	query := url.Values{"run": {run.ID}, "digest": {run.Digest.String()}, "from": {fmt.Sprint(from)}, "n": {fmt.Sprint(n)}}
 	resp, err := c.do(ctx, http.MethodGet, "blob", query, nil, func() (io.Reader, int64) { return nil, 0 })
 	if err != nil {
 		return nil, err
@@ -253,35 +244,27 @@ func (c *Client) Find(ctx context.Context, project, id string) (*team.Run, error
 	if id == "" {
 		return nil, errors.New("expected the id of a run, got nothing")
 	}
-	run := new(team.Run)
-	if err := c.ask(ctx, project, "find", runAsked{id}, run); err != nil {
-		return nil, err
-	}
-	return run, nil
+	return ask[*team.Run](ctx, c, project, "find", runAsked{id})
 }
 
 // Runs implements team.Access.
-func (c *Client) Runs(ctx context.Context, q *team.Query) (runs []team.Run, err error) {
-	err = c.ask(ctx, q.Project, "runs", q, &runs)
-	return runs, err
+func (c *Client) Runs(ctx context.Context, q *team.Query) ([]team.Run, error) {
+	return ask[[]team.Run](ctx, c, q.Project, "runs", q)
 }
 
 // Search implements team.Access.
-func (c *Client) Search(ctx context.Context, text string, q *team.Query) (hits []team.Hit, err error) {
-	err = c.ask(ctx, q.Project, "search", searchAsked{text, *q}, &hits)
-	return hits, err
+func (c *Client) Search(ctx context.Context, text string, q *team.Query) ([]team.Hit, error) {
+	return ask[[]team.Hit](ctx, c, q.Project, "search", searchAsked{text, *q})
 }
 
 // Verdicts implements team.Access.
-func (c *Client) Verdicts(ctx context.Context, project string, ids []string) (found map[string][]team.Verdict, err error) {
-	err = c.ask(ctx, project, "verdicts", verdictsAsked{ids}, &found)
-	return found, err
+func (c *Client) Verdicts(ctx context.Context, project string, ids []string) (map[string][]team.Verdict, error) {
+	return ask[map[string][]team.Verdict](ctx, c, project, "verdicts", verdictsAsked{ids})
 }
 
 // Verdict implements team.Access.
 func (c *Client) Verdict(ctx context.Context, project, id, tapedeck, program string) (*team.Verdict, error) {
-	var found verdictFound
-	err := c.ask(ctx, project, "verdict", verdictAsked{id, tapedeck, program}, &found)
+	found, err := ask[verdictFound](ctx, c, project, "verdict", verdictAsked{id, tapedeck, program})
 	if found.Verdict != nil {
 		found.Verdict.Detail = found.Detail
 	}
@@ -289,42 +272,37 @@ func (c *Client) Verdict(ctx context.Context, project, id, tapedeck, program str
 }
 
 // Remove implements team.Access.
-func (c *Client) Remove(ctx context.Context, project, id, why string, _ note.Signer) (t *team.Tombstone, err error) {
-	err = c.ask(ctx, project, "remove", removeAsked{id, why}, &t)
-	return t, err
+func (c *Client) Remove(ctx context.Context, project, id, why string, _ note.Signer) (*team.Tombstone, error) {
+	return ask[*team.Tombstone](ctx, c, project, "remove", removeAsked{id, why})
 }
 
 // Prune implements team.Access.
-func (c *Client) Prune(ctx context.Context, project string, r *team.Rule, _ note.Signer) (removed []*team.Tombstone, err error) {
-	err = c.ask(ctx, project, "prune", r, &removed)
-	return removed, err
+func (c *Client) Prune(ctx context.Context, project string, r *team.Rule, _ note.Signer) ([]*team.Tombstone, error) {
+	return ask[[]*team.Tombstone](ctx, c, project, "prune", r)
 }
 
 // Expired implements team.Access.
-func (c *Client) Expired(ctx context.Context, project string, r *team.Rule) (out []team.Expired, err error) {
-	err = c.ask(ctx, project, "expired", r, &out)
-	return out, err
+func (c *Client) Expired(ctx context.Context, project string, r *team.Rule) ([]team.Expired, error) {
+	return ask[[]team.Expired](ctx, c, project, "expired", r)
 }
 
 // Tag implements team.Access.
-func (c *Client) Tag(ctx context.Context, project, id string, add, remove []string) (run *team.Run, err error) {
-	err = c.ask(ctx, project, "tag", tagAsked{id, add, remove}, &run)
-	return run, err
+func (c *Client) Tag(ctx context.Context, project, id string, add, remove []string) (*team.Run, error) {
+	return ask[*team.Run](ctx, c, project, "tag", tagAsked{id, add, remove})
 }
 
 // Hold implements team.Access. It is the token's.
-func (c *Client) Hold(ctx context.Context, project, id, _, why string) (run *team.Run, err error) {
-	err = c.ask(ctx, project, "hold", removeAsked{id, why}, &run)
-	return run, err
+func (c *Client) Hold(ctx context.Context, project, id, _, why string) (*team.Run, error) {
+	return ask[*team.Run](ctx, c, project, "hold", removeAsked{id, why})
 }
 
 // Release implements team.Access.
-func (c *Client) Release(ctx context.Context, project, id string) (run *team.Run, err error) {
-	err = c.ask(ctx, project, "release", runAsked{id}, &run)
-	return run, err
+func (c *Client) Release(ctx context.Context, project, id string) (*team.Run, error) {
+	return ask[*team.Run](ctx, c, project, "release", runAsked{id})
 }
 
 // Sweep implements team.Access. Nobody is told what went: it may have been another project's.
 func (c *Client) Sweep(ctx context.Context) ([]cas.Digest, error) {
-	return nil, c.ask(ctx, "", "sweep", nothing{}, nil)
+	_, err := ask[nothing](ctx, c, "", "sweep", nothing{})
+	return nil, err
 }

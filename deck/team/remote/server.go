@@ -14,7 +14,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -27,6 +26,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
+	"github.com/tapedeck-dev/tapedeck/deck/queue"
 	"github.com/tapedeck-dev/tapedeck/deck/team"
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
@@ -34,6 +34,7 @@ import (
 // Options say what a server gives, and how much of it. Zero fields have the defaults named beside them.
 type Options struct {
 	Store       *team.Store
+	Queue       *queue.Queue  // of the store; nil answers nothing about jobs
 	Signer      note.Signer   // of tombstones
 	MaxPush     int64         // bytes of a packed recording; DefaultMaxPush
 	MaxUnpacked int64         // bytes of what is in one; packed.DefaultMaxBytes
@@ -64,11 +65,12 @@ type Server struct {
 
 	mu     sync.Mutex
 	active map[string]int // requests under way by project
+	read   map[reading]time.Time
 }
 
 // New makes a server; o must have a Store and a Signer.
 func New(o *Options) *Server {
-	s := &Server{o: *o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), writers: make(chan struct{}, pushing), active: make(map[string]int)}
+	s := &Server{o: *o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), writers: make(chan struct{}, pushing), active: make(map[string]int), read: make(map[reading]time.Time)}
 	s.o.MaxPush, s.o.Connections, s.o.SearchStep = cmp.Or(o.MaxPush, DefaultMaxPush), cmp.Or(o.Connections, 1024), cmp.Or(o.SearchStep, DefaultSearchStep)
 	return s
 }
@@ -130,6 +132,9 @@ func (s *Server) say(w http.ResponseWriter, r *http.Request, pace *pace, result 
 			s.log.Error("a request failed", "request", r.URL.Path, "error", err)
 		}
 	}
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		s.log.Warn("a request was refused", "request", r.URL.Path, "why", a.Error.Code, "peer", r.RemoteAddr)
+	}
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
@@ -169,6 +174,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, pace *pace) error
 	default:
 		name, post := strings.CutPrefix(at, "POST ")
 		m, known := methods[name]
+		if !known {
+			m, known = jobMethods[name]
+		}
 		if !post || !known {
 			return ErrRequest
 		}
@@ -284,9 +292,13 @@ func (c *call) blob(w http.ResponseWriter, r *http.Request, pace *pace) error {
 	if run.Digest.String() != r.URL.Query().Get("digest") {
 		return fmt.Errorf("%w: %s, as it was", team.ErrNoRun, id)
 	}
-	from, n, err := span(r.URL.Query(), run.Size)
-	if err != nil {
-		return err
+	from, err1 := strconv.ParseInt(r.URL.Query().Get("from"), 10, 64)
+	n, err2 := strconv.ParseInt(r.URL.Query().Get("n"), 10, 64)
+	if err1 != nil || err2 != nil || from < 0 || from > run.Size {
+		return ErrRequest
+	}
+	if n < 0 || n > run.Size-from {
+		n = run.Size - from
 	}
 	body, err := c.o.Store.Blob(r.Context(), run, from, n)
 	if _, missing := errors.AsType[*cas.MissingError](err); missing {
@@ -296,11 +308,12 @@ func (c *call) blob(w http.ResponseWriter, r *http.Request, pace *pace) error {
 		return err
 	}
 	defer body.Close()
-	what := "pull"
-	if n < run.Size {
-		what = "show"
+	if n == run.Size {
+		err = c.audit(r.Context(), "pull", id)
+	} else {
+		err = c.auditPart(r.Context(), id)
 	}
-	if err := c.audit(r.Context(), what, id); err != nil {
+	if err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/zstd")
@@ -309,17 +322,34 @@ func (c *call) blob(w http.ResponseWriter, r *http.Request, pace *pace) error {
 	return err
 }
 
-// span is which of the size bytes are asked for; all where nobody says.
-func span(q url.Values, size int64) (from, n int64, err error) {
-	if !q.Has("from") {
-		return 0, size, nil
+// A reading is a run of which a token reads parts.
+type reading struct{ token, project, run string }
+
+// Who reads parts of a run reads many: one line of the audit a minute says so.
+const (
+	readAgain = time.Minute
+	maxRead   = 10_000 // runs that are remembered
+)
+
+// auditPart has the audit say that the token reads parts of a run now.
+func (c *call) auditPart(ctx context.Context, id string) error {
+	key := reading{c.who.Name, c.who.Project, id}
+	c.mu.Lock()
+	known := time.Since(c.read[key]) < readAgain
+	c.mu.Unlock()
+	if known {
+		return nil
 	}
-	from, err1 := strconv.ParseInt(q.Get("from"), 10, 64)
-	n, err2 := strconv.ParseInt(q.Get("n"), 10, 64)
-	if err1 != nil || err2 != nil || from < 0 || n < 0 || n > size || from > size-n {
-		return 0, 0, fmt.Errorf("%w: from, n: want bytes that the blob has", ErrRequest)
+	if err := c.audit(ctx, "read", id); err != nil {
+		return err
 	}
-	return from, n, nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.read) >= maxRead {
+		clear(c.read)
+	}
+	c.read[key] = time.Now()
+	return nil
 }
 
 func (c *call) audit(ctx context.Context, what, about string) error {
@@ -350,20 +380,17 @@ var methods = map[string]method{
 			return nil, ErrRequest
 		}
 		run, err := c.o.Store.Find(ctx, c.who.Project, in.ID)
-		if err == nil {
-			err = c.audit(ctx, "show", run.ID)
+		if err != nil {
+			return nil, err
 		}
-		return orNothing(run, err)
+		return c.audited(ctx, "show", run.ID, run, nil)
 	}),
 	"runs": on(team.RoleRead, func(ctx context.Context, c *call, in *team.Query) (any, error) {
 		if err := c.bound(in); err != nil {
 			return nil, err
 		}
 		runs, err := c.o.Store.Runs(ctx, in)
-		if err == nil {
-			err = c.audit(ctx, "list", "")
-		}
-		return fits(runs, err)
+		return c.audited(ctx, "list", "", runs, fits(len(runs), err))
 	}),
 	"search": on(team.RoleRead, func(ctx context.Context, c *call, in *searchAsked) (any, error) {
 		if err := c.bound(&in.Query); err != nil {
@@ -371,51 +398,36 @@ var methods = map[string]method{
 		}
 		began := time.Now()
 		hits, err := c.o.Store.Search(ctx, in.Text, &in.Query)
-		if err == nil {
-			err = c.audit(ctx, "search", "") // its words are what somebody thinks of a run
-		}
-		_ = lane.Pause(ctx, nil, rest(c.o.SearchStep, time.Since(began))) // who has gone is answered nothing
-		return fits(hits, err)
+		found, err := c.audited(ctx, "search", "", hits, fits(len(hits), err)) // its words are what somebody thinks of a run
+		_ = lane.Pause(ctx, nil, rest(c.o.SearchStep, time.Since(began)))      // who has gone is answered nothing
+		return found, err
 	}),
 	"verdicts": on(team.RoleRead, func(ctx context.Context, c *call, in *verdictsAsked) (any, error) {
 		found, err := c.o.Store.Verdicts(ctx, c.who.Project, in.IDs)
-		if err == nil {
-			err = c.audit(ctx, "verdicts", "")
-		}
-		return orNothing(&found, err)
+		return c.audited(ctx, "verdicts", "", found, err)
 	}),
 	"verdict": on(team.RoleRead, func(ctx context.Context, c *call, in *verdictAsked) (any, error) {
 		v, err := c.o.Store.Verdict(ctx, c.who.Project, in.ID, in.Tapedeck, in.Program)
 		if err != nil || v == nil {
 			return verdictFound{}, err
 		}
-		return orNothing(&verdictFound{v, v.Detail}, c.audit(ctx, "verdicts", v.Run))
+		return c.audited(ctx, "verdicts", v.Run, verdictFound{v, v.Detail}, nil)
 	}),
 	"remove": on(team.RoleAdmin, func(ctx context.Context, c *call, in *removeAsked) (any, error) {
-		t, err := c.o.Store.Remove(ctx, c.who.Project, in.ID, in.Why, c.o.Signer)
-		if t == nil {
-			return nil, err
-		}
-		return t, err
+		return c.o.Store.Remove(ctx, c.who.Project, in.ID, in.Why, c.o.Signer) // a tombstone beside an error too
 	}),
 	"tag": on(team.RolePush, func(ctx context.Context, c *call, in *tagAsked) (any, error) {
-		run, err := c.o.Store.Tag(ctx, c.who.Project, in.ID, in.Add, in.Remove)
-		return orNothing(run, err)
+		return c.o.Store.Tag(ctx, c.who.Project, in.ID, in.Add, in.Remove)
 	}),
 	"hold": on(team.RoleAdmin, func(ctx context.Context, c *call, in *removeAsked) (any, error) {
-		run, err := c.o.Store.Hold(ctx, c.who.Project, in.ID, c.who.Name, in.Why)
-		return orNothing(run, err)
+		return c.o.Store.Hold(ctx, c.who.Project, in.ID, c.who.Name, in.Why)
 	}),
 	"release": on(team.RoleAdmin, func(ctx context.Context, c *call, in *runAsked) (any, error) {
-		run, err := c.o.Store.Release(ctx, c.who.Project, in.ID)
-		return orNothing(run, err)
+		return c.o.Store.Release(ctx, c.who.Project, in.ID)
 	}),
 	"expired": on(team.RoleAdmin, func(ctx context.Context, c *call, in *team.Rule) (any, error) {
 		out, err := c.o.Store.Expired(ctx, c.who.Project, in)
-		if err == nil {
-			err = c.audit(ctx, "list", "")
-		}
-		return orNothing(&out, err)
+		return c.audited(ctx, "list", "", out, err)
 	}),
 	"prune": on(team.RoleAdmin, func(ctx context.Context, c *call, in *team.Rule) (any, error) {
 		return c.o.Store.Prune(ctx, c.who.Project, in, c.o.Signer)
@@ -435,15 +447,18 @@ func (c *call) bound(q *team.Query) error {
 	return nil
 }
 
-func fits[T any](found []T, err error) (any, error) {
-	if err == nil && len(found) > maxRuns {
+func fits(n int, err error) error {
+	if err == nil && n > maxRuns {
 		err = fmt.Errorf("%w: %d runs; --limit, --since and the like choose fewer", ErrTooMuch, maxRuns)
 	}
-	return orNothing(&found, err)
+	return err
 }
 
-// orNothing keeps what was found back where it is not in the audit.
-func orNothing[T any](found *T, err error) (any, error) {
+// audited has the audit say what was found, if it was; else nobody is told of it.
+func (c *call) audited(ctx context.Context, what, about string, found any, err error) (any, error) {
+	if err == nil {
+		err = c.audit(ctx, what, about)
+	}
 	if err != nil {
 		return nil, err
 	}

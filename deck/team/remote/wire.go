@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/tapedeck-dev/tapedeck/deck/queue"
 	"github.com/tapedeck-dev/tapedeck/deck/team"
 )
 
@@ -34,7 +35,7 @@ var kinds = []struct {
 }{
 	{team.ErrNoToken, http.StatusUnauthorized, "no_token"}, {ErrRole, http.StatusForbidden, "no_role"}, {ErrProject, http.StatusForbidden, "other_project"},
 	{team.ErrNoRun, http.StatusNotFound, "no_run"}, {team.ErrRemoved, http.StatusGone, "removed"}, {team.ErrAmbiguous, http.StatusBadRequest, "ambiguous"},
-	{team.ErrNoWords, http.StatusBadRequest, "no_words"}, {team.ErrUnfit, http.StatusUnprocessableEntity, "unfit"}, {ErrTooMuch, http.StatusRequestEntityTooLarge, "too_much"},
+	{queue.ErrNoJob, http.StatusNotFound, "no_job"}, {team.ErrNoWords, http.StatusBadRequest, "no_words"}, {team.ErrUnfit, http.StatusUnprocessableEntity, "unfit"}, {ErrTooMuch, http.StatusRequestEntityTooLarge, "too_much"},
 	{ErrRequest, http.StatusBadRequest, "bad_request"}, {ErrBusy, http.StatusTooManyRequests, "busy"}, {team.ErrRead, http.StatusServiceUnavailable, "being_read"},
 	{team.ErrHeld, http.StatusConflict, "on_hold"}, {team.ErrChanged, http.StatusConflict, "changed"}, {team.ErrTags, http.StatusBadRequest, "bad_tags"}, {ErrDamaged, http.StatusInternalServerError, "damaged"},
 }

@@ -24,6 +24,13 @@ func Diff(a, b []byte, mask func(string) string) []Change {
 	return changes
 }
 
+// DiffLines returns the lines in which two bodies differ, JSON too: the same value may be written in another way.
+func DiffLines(a, b []byte) []Change {
+	d := &bodyDiff{}
+	d.text(string(a), string(b))
+	return d.changes
+}
+
 // maskedChanges is Diff where nothing may be left.
 func maskedChanges(a, b []byte, mask func(string) string) []Change {
 	if bytes.Equal(a, b) {
