@@ -322,6 +322,9 @@ func (r *Run) Receive(body io.Reader, file string, progress func(done, total int
 	return nil
 }
 
+// Bound has the store hold no more connections to its database than n: who waits for one waits for a statement, or a transaction.
+func (s *Store) Bound(n int) { s.db.db.SetMaxOpenConns(n) }
+
 // Blob implements Access.
 func (s *Store) Blob(ctx context.Context, run *Run, from, n int64) (io.ReadCloser, error) {
 	return s.blobs.Get(ctx, run.Digest, from, n)

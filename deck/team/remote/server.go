@@ -51,6 +51,7 @@ const (
 	maxBody    = 4 << 20
 	maxRuns    = 10_000
 	perProject = 16
+	databases  = 32               // connections to the database
 	pushing    = 4                // runs that are unpacked and written at once; the others wait
 	patience   = time.Minute      // before what a client sends or takes must have the speed of slowest
 	slowest    = 32 << 10         // bytes a second
@@ -71,6 +72,9 @@ type Server struct {
 // New makes a server; o must have a Store and a Signer.
 func New(o *Options) *Server {
 	s := &Server{o: *o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), writers: make(chan struct{}, pushing), active: make(map[string]int), read: make(map[reading]time.Time)}
+	if o.Store != nil {
+		o.Store.Bound(databases)
+	}
 	s.o.MaxPush, s.o.Connections, s.o.SearchStep = cmp.Or(o.MaxPush, DefaultMaxPush), cmp.Or(o.Connections, 1024), cmp.Or(o.SearchStep, DefaultSearchStep)
 	return s
 }
