@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 )
@@ -31,6 +32,30 @@ type DirOptions struct {
 type Dir struct {
 	path string
 	opts DirOptions
+	lent Lender // nil for none
+}
+
+// A Lender has blobs that are not in a directory yet. It may be used by several goroutines.
+type Lender interface {
+	// Bring has a blob put into the directory, with others that cost no more; a *MissingError is for none.
+	Bring(d Digest, put func(r io.Reader) error) error
+	// All has each blob put.
+	All(put func(r io.Reader) error) error
+}
+
+var lenders sync.Map // Lender by path
+
+// Lend has every Dir of this process that is opened at a path, from now on until the end is called, take from l what it does not hold when that is
+// asked for. So a directory that fills as it is read can be given to whoever takes a path.
+func Lend(path string, l Lender) (end func()) {
+	lenders.Store(path, l)
+	return func() { lenders.Delete(path) }
+}
+
+// put keeps what r gives.
+func (s *Dir) put(r io.Reader) error {
+	_, _, err := s.PutReader(r)
+	return err
 }
 
 // OpenDir returns the store at path. It fails where something other than a directory stands there.
@@ -46,6 +71,9 @@ func OpenDir(path string, opts *DirOptions) (*Dir, error) {
 	dir := &Dir{path: path}
 	if opts != nil {
 		dir.opts = *opts
+	}
+	if l, ok := lenders.Load(path); ok {
+		dir.lent = l.(Lender)
 	}
 	return dir, nil
 }
@@ -98,6 +126,12 @@ func (s *Dir) File(d Digest) (*os.File, int64, error) { return s.open(d) }
 // open opens the regular file of d and returns its size in bytes.
 func (s *Dir) open(d Digest) (*os.File, int64, error) {
 	f, err := openNoFollow(s.Path(d))
+	if s.lent != nil && errors.Is(err, fs.ErrNotExist) {
+		if err := s.lent.Bring(d, s.put); err != nil {
+			return nil, 0, err
+		}
+		f, err = openNoFollow(s.Path(d))
+	}
 	if err != nil {
 		return nil, 0, s.explain(d, err)
 	}
@@ -136,6 +170,12 @@ func (s *Dir) regular(d Digest, info fs.FileInfo) error {
 // Size implements Store.
 func (s *Dir) Size(d Digest) (int64, error) {
 	info, err := os.Lstat(s.Path(d))
+	if s.lent != nil && errors.Is(err, fs.ErrNotExist) {
+		if err := s.lent.Bring(d, s.put); err != nil {
+			return 0, err
+		}
+		info, err = os.Lstat(s.Path(d))
+	}
 	if err != nil {
 		return 0, s.explain(d, err)
 	}
@@ -148,6 +188,12 @@ func (s *Dir) Size(d Digest) (int64, error) {
 // All implements Store. A name that is a digest is listed whatever stands there; reading it tells.
 func (s *Dir) All() iter.Seq2[Digest, error] {
 	return func(yield func(Digest, error) bool) {
+		if s.lent != nil {
+			if err := s.lent.All(s.put); err != nil {
+				yield(Digest{}, err)
+				return
+			}
+		}
 		all, err := s.names()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			yield(Digest{}, err)

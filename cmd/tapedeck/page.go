@@ -104,6 +104,8 @@ func (o *exportOptions) tell(w *page.Written, std *console) error {
 }
 
 type uiOptions struct {
+	store  storeFlags
+	stored bool // --store
 	runs   runsOptions
 	listen string
 	open   bool
@@ -113,9 +115,15 @@ func newUICommand(std *console) *cobra.Command {
 	var o uiOptions
 	cmd := withHelp("ui", &cobra.Command{
 		ValidArgsFunction: recordingNames,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runUI(cmd.Context(), &o, args, std) },
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if o.stored, err = o.store.asked(cmd.Flags()); err != nil {
+				return err
+			}
+			return runUI(cmd.Context(), &o, args, std)
+		},
 	})
 	f := cmd.Flags()
+	o.store.define(f)
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` of the loopback; port 0 takes a free one")
 	f.StringVar(&o.runs.daemon, "daemon", "", "`URL` of a daemon whose runs are shown too, and what waits there for a person")
 	f.StringVar(&o.runs.tokenFile, "token-file", "", "`file` with that daemon's host token (default: where it keeps it)")
@@ -131,11 +139,11 @@ func runUI(ctx context.Context, o *uiOptions, names []string, std *console) erro
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	shown, clean, err := stacks(ctx, names, prices, std.progress())
-	defer clean()
+	shown, clean, err := o.stacks(ctx, names, prices, std)
 	if err != nil {
 		return err
 	}
+	defer clean()
 	if o.runs.daemon != "" {
 		d, err := o.runs.dial(ctx, 0)
 		if err != nil {
@@ -185,6 +193,25 @@ func browse(server *page.Server, std *console) (done func()) {
 		std.say("no browser was opened: %v", err)
 	}
 	return done
+}
+
+// stacks are what is shown: the runs of a store, or what names stand for.
+func (o *uiOptions) stacks(ctx context.Context, names []string, prices *llm.Prices, std *console) (*page.Stacks, func(), error) {
+	if !o.stored {
+		shown, clean, err := stacks(ctx, names, prices, std.progress())
+		if err != nil {
+			clean()
+		}
+		return shown, clean, err
+	}
+	if len(names) > 0 {
+		return nil, nil, errors.New("--store shows all runs of the store's project: leave the names out")
+	}
+	l, err := o.store.look(ctx, std)
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.shown(prices), l.close, nil
 }
 
 // stacks are what names stand for: the library of the working directory, that of another directory, recordings, or all below a directory.

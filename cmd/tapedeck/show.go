@@ -31,6 +31,8 @@ type showOptions struct {
 	masks    bool
 	coverage bool
 	prices   string
+	store    storeFlags
+	stored   bool // --store
 
 	filter *follow.Filter
 	view   tapeview.Options
@@ -51,6 +53,10 @@ func newShowCommand(std *console) *cobra.Command {
 			if len(args) == 0 {
 				return showMasksHere(std)
 			}
+			var err error
+			if o.stored, err = o.store.asked(cmd.Flags()); err != nil {
+				return err
+			}
 			return runShow(cmd.Context(), &o, args[0], std)
 		},
 	})
@@ -61,6 +67,7 @@ func newShowCommand(std *console) *cobra.Command {
 	f.BoolVar(&o.payloads, "payloads", false, "with the bytes of requests, answers, files and streams")
 	f.BoolVar(&o.masks, "masks", false, "the masks, and how often each was used")
 	f.BoolVar(&o.coverage, "coverage", false, "what each axis covered and what not")
+	o.store.define(f)
 	std.jsonFlag(cmd, "as JSON")
 	f.StringVar(&o.prices, "prices", "", "`file` of prices, as JSON")
 	completeFlag(cmd, "kind", follow.KindNames...)
@@ -74,7 +81,7 @@ func runShow(ctx context.Context, o *showOptions, name string, std *console) (er
 	if err = o.look(std.out); err != nil {
 		return err
 	}
-	path, clean, err := anyTape(ctx, name, std.progress())
+	path, clean, err := o.open(ctx, name, std)
 	if err != nil {
 		return err
 	}
@@ -105,6 +112,18 @@ func runShow(ctx context.Context, o *showOptions, name string, std *console) (er
 		}
 		return s.showEnd(o, std)
 	})
+}
+
+// open returns where a recording or a bare tape lies; one in a store comes as far as it is shown.
+func (o *showOptions) open(ctx context.Context, name string, std *console) (path string, clean func(), err error) {
+	if !o.stored {
+		return anyTape(ctx, name, std.progress())
+	}
+	var seq *uint64
+	if o.single && !o.masks && !o.coverage && !o.follow && o.grep == "" && o.lane == "" && len(o.kinds) == 0 {
+		seq = &o.filter.First
+	}
+	return o.store.lookAt(ctx, name, seq, std)
 }
 
 // look prepares what rows and the bill below them are made with.

@@ -30,16 +30,17 @@ type PackOptions struct {
 
 // A Packing is what Pack made.
 type Packing struct {
-	Recording string    `json:"recording"` // its directory
-	ID        string    `json:"id"`
-	State     string    `json:"state"`
-	File      string    `json:"file"`
-	Digest    string    `json:"digest"` // BLAKE3 of the file
-	Size      int64     `json:"size"`   // of the file, in bytes
-	Files     int64     `json:"files"`
-	Bytes     int64     `json:"bytes"` // of all files together
-	Seed      bool      `json:"seed"`  // whoever has the file can make the run's random numbers
-	LeftOut   []LeftOut `json:"left_out"`
+	Recording string     `json:"recording"` // its directory
+	ID        string     `json:"id"`
+	State     string     `json:"state"`
+	File      string     `json:"file"`
+	Digest    string     `json:"digest"` // BLAKE3 of the file
+	Table     cas.Digest `json:"-"`      // of its table, by which a packed.View is checked; zero for none
+	Size      int64      `json:"size"`   // of the file, in bytes
+	Files     int64      `json:"files"`
+	Bytes     int64      `json:"bytes"` // of all files together
+	Seed      bool       `json:"seed"`  // whoever has the file can make the run's random numbers
+	LeftOut   []LeftOut  `json:"left_out"`
 }
 
 // A LeftOut is something in a recording's directory that is not packed.
@@ -284,7 +285,9 @@ func (p *packer) pack(w io.Writer) error {
 			return err
 		}
 	}
-	return pw.Close()
+	err = pw.Close()
+	p.out.Table = pw.Table()
+	return err
 }
 
 func (p *packer) add(w *packed.Writer, root *os.Root, f packFile) error {

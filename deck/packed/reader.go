@@ -31,7 +31,7 @@ type File struct {
 
 // A Reader takes a packed recording apart. It must be closed. It is for one goroutine, and starts none.
 type Reader struct {
-	z     *zstd.Decoder
+	z     *frames
 	index *Index
 	left  Index // what is still to come
 
@@ -42,17 +42,17 @@ type Reader struct {
 	err  error
 }
 
-// NewReader reads the index of the packed recording that is the size bytes of r, and checks that r is one zstd frame and
-// nothing else.
+// NewReader reads the index of the packed recording that is the size bytes of r, and checks that r is frames, a table and nothing else.
 func NewReader(r io.ReaderAt, size int64, limits *Limits) (*Reader, error) {
-	if err := checkFrame(r, size); err != nil {
+	if err := checkFrames(r, size); err != nil {
 		return nil, err
 	}
-	z, err := zstd.NewReader(io.NewSectionReader(r, 0, size), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window))
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window))
 	if err != nil {
 		return nil, err
 	}
-	p := &Reader{z: z}
+	p := &Reader{}
+	p.z = &frames{z: z, r: r, size: size, begin: p.begin}
 	if err := p.readIndex(limits); err != nil {
 		p.Close()
 		return nil, err
@@ -60,14 +60,24 @@ func NewReader(r io.ReaderAt, size int64, limits *Limits) (*Reader, error) {
 	return p, nil
 }
 
+// begin is what a frame begins with, where it may begin: before a header, or in a content.
+func (p *Reader) begin() (n node, ok bool) {
+	if p.cur == nil {
+		return n, p.z.fresh
+	}
+	n = node{Name: p.cur.Name, From: p.cur.Size - p.rest, Of: p.cur.Size}
+	return n, n.From > 0 && p.rest > 0
+}
+
 // Close frees what the reader holds.
-func (p *Reader) Close() { p.z.Close() }
+func (p *Reader) Close() { p.z.z.Close() }
 
 // Index returns what the file declares.
 func (p *Reader) Index() Index { return *p.index }
 
 func (p *Reader) readIndex(limits *Limits) error {
 	var h [block]byte
+	p.z.fresh = true
 	if _, err := io.ReadFull(p.z, h[:]); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return ErrNotPacked
 	} else if err != nil {
@@ -128,6 +138,7 @@ func (p *Reader) Next() (*File, error) {
 
 func (p *Reader) advance() error {
 	var h [block]byte
+	p.z.fresh = true
 	if err := p.full(h[:]); err != nil {
 		return err
 	}
@@ -148,6 +159,9 @@ func (p *Reader) advance() error {
 		return fmt.Errorf("%w: %q is more than its index declares", ErrDamaged, name)
 	}
 	p.left.Bytes -= size
+	if err := p.z.named(name, size); err != nil {
+		return err
+	}
 	p.last, p.rest = name, size
 	p.cur = &File{Name: name, Size: size}
 	p.cur.Blob, _ = BlobOf(name) // CheckName has looked
@@ -216,7 +230,7 @@ func (p *Reader) end() error {
 	if n, err := p.z.Read(b[:]); n > 0 || !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: something follows its end", ErrDamaged)
 	}
-	return io.EOF
+	return p.z.end()
 }
 
 func (p *Reader) full(b []byte) error {
@@ -277,35 +291,55 @@ const Magic = "\x28\xb5\x2f\xfd"
 // unusedBit is the bit of a frame's header that a decoder ignores (RFC 8878, 3.1.1.1.1.3).
 const unusedBit = 1 << 4
 
-// checkFrame walks the blocks of the size bytes of r, without decoding them, and refuses what is not exactly one frame: a
-// decoder skips over frames that hold nothing and reads on behind the end of one, so that more could hide there.
-func checkFrame(r io.ReaderAt, size int64) error {
-	head := make([]byte, zstd.HeaderMaxSize)
-	n, err := r.ReadAt(head, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
+// checkFrames walks the blocks of the size bytes of r, without decoding them, and refuses what is not frames and a table. What the table says
+// is checked at the end.
+func checkFrames(r io.ReaderAt, size int64) error {
+	at, err := endOfFrame(r, 0, size)
+	for err == nil && at < size {
+		var end int64
+		if end, err = endOfFrame(r, at, size); errors.Is(err, errSkippable) {
+			return nil
+		}
+		at = end
 	}
-	if head = head[:n]; n < len(Magic) || string(head[:len(Magic)]) != Magic {
-		return ErrNotPacked
+	return err
+}
+
+// errSkippable is returned where a part of the table stands in place of a frame.
+var errSkippable = errors.New("a skippable frame")
+
+// endOfFrame returns where the frame that begins at at ends.
+func endOfFrame(r io.ReaderAt, at, size int64) (int64, error) {
+	head := make([]byte, zstd.HeaderMaxSize)
+	n, err := r.ReadAt(head, at)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	switch head = head[:n]; {
+	case at > 0 && n >= skipHead && string(head[:len(skippable)]) == skippable:
+		return 0, errSkippable
+	case n < len(Magic) || string(head[:len(Magic)]) != Magic:
+		if at > 0 {
+			return 0, fmt.Errorf("%w: no frame is at byte %d, where one is due", ErrDamaged, at)
+		}
+		return 0, ErrNotPacked
 	}
 	var h zstd.Header
 	if err := h.Decode(head); err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+		return 0, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if head[len(Magic)]&unusedBit != 0 || h.DictionaryID != 0 || h.WindowSize > window || !h.HasCheckSum {
-		return fmt.Errorf("%w: it is compressed otherwise than pack does", ErrNotPacked)
+		return 0, fmt.Errorf("%w: it is compressed otherwise than pack does", ErrNotPacked)
 	}
-	at, err := endOfBlocks(r, int64(h.HeaderSize))
+	end, err := endOfBlocks(r, at+int64(h.HeaderSize))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	const checksum = 4
-	if end := at + checksum; end > size {
-		return fmt.Errorf("%w: it is cut short at byte %d of %d", ErrDamaged, size, end)
-	} else if end < size {
-		return fmt.Errorf("%w: %d bytes follow its end", ErrDamaged, size-end)
+	if end += checksum; end > size {
+		return 0, fmt.Errorf("%w: it is cut short at byte %d of %d", ErrDamaged, size, end)
 	}
-	return nil
+	return end, nil
 }
 
 // endOfBlocks returns where the blocks that begin at at end.

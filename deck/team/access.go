@@ -282,9 +282,10 @@ func (s *Store) PushPacked(ctx context.Context, file string, limits packed.Limit
 	if err != nil {
 		return nil, false, err
 	}
+	defer f.Close()
 	hash := cas.NewHasher()
 	size, err := io.Copy(hash, f)
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err != nil {
 		return nil, false, err
 	}
 	temp, err := recording.NewTemp(os.TempDir(), library.OpenPrefix)
@@ -298,6 +299,9 @@ func (s *Store) PushPacked(ctx context.Context, file string, limits packed.Limit
 	}
 	run = runOf(rec, o.Project)
 	run.Digest, run.Size, run.Verdict = hash.Sum(), size, verdict
+	if run.Table, err = packed.TableOf(f, size); err != nil { // which Unpack has checked
+		return nil, false, err
+	}
 	there, err = s.enter(ctx, rec, run, file, o)
 	return run, there, err
 }

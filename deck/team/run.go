@@ -33,6 +33,7 @@ type Run struct {
 	Sealed    bool              `json:"sealed"`
 	Digest    cas.Digest        `json:"digest"` // of the packed recording
 	Size      int64             `json:"size"`   // of that, in bytes
+	Table     cas.Digest        `json:"table"`  // of its table, by which what is read of its middle is checked; zeros for none
 	PushedAt  time.Time         `json:"pushed_at"`
 	Unlisted  bool              `json:"unlisted_text"` // it has more texts than are searched
 	Tags      []string          `json:"tags"`

@@ -56,11 +56,11 @@ func (d *database) search(ctx context.Context, ask string, q *Query) ([]Hit, err
 // fewRuns are looked through one by one: words may be those of all texts.
 const fewRuns = 50
 
-// few looks through the few runs that a query chooses.
+// few looks through the few runs that a query chooses. + 0 has SQLite begin with the first text of each: it finds the last by walking over all runs.
 func (f *finder) few(ctx context.Context) error {
 	from, args := f.q.chosen()
-	query := "SELECT " + columns + ", t.what, t.body FROM (SELECT n.seq, (SELECT " + f.at + " FROM texts t WHERE " + f.matchesAt + " AND " + f.at + " >= n.seq * 1048576 AND " +
-		f.at + " < (n.seq + 1) * 1048576 ORDER BY " + f.at + " DESC LIMIT 1) AS place FROM (SELECT r.seq" + from + ") n) c JOIN runs r ON r.seq = c.seq JOIN texts t ON " + f.at + " = c.place ORDER BY r.seq DESC"
+	query := "SELECT " + columns + ", t.what, t.body FROM (SELECT n.seq, (SELECT MAX(" + f.at + " + 0) FROM texts t WHERE " + f.matchesAt + " AND " + f.at + " >= n.seq * 1048576 AND " +
+		f.at + " < (n.seq + 1) * 1048576) AS place FROM (SELECT r.seq" + from + ") n) c JOIN runs r ON r.seq = c.seq JOIN texts t ON " + f.at + " = c.place ORDER BY r.seq DESC"
 	return f.planned(ctx, query, append(append([]any{f.match()}, args...), fewRuns), func(scan func(...any) error) error {
 		var h Hit
 		r, err := scanRun(scan, &h.What, &h.Excerpt)

@@ -85,7 +85,7 @@ func (s *Store) Push(ctx context.Context, rec *recording.Recording, o *PushOptio
 		return nil, false, err
 	}
 	run = runOf(rec, o.Project)
-	run.Size = p.Size
+	run.Size, run.Table = p.Size, p.Table
 	if run.Digest, err = cas.Parse(p.Digest); err != nil {
 		return nil, false, err
 	}

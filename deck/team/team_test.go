@@ -159,6 +159,14 @@ func (b *byProject) Pull(ctx context.Context, project, id, file string, progress
 	return b.of[project].Pull(ctx, project, id, file, progress)
 }
 
+func (b *byProject) Blob(ctx context.Context, run *team.Run, from, n int64) (io.ReadCloser, error) {
+	return b.of[run.Project].Blob(ctx, run, from, n)
+}
+
+func (b *byProject) Find(ctx context.Context, project, id string) (*team.Run, error) {
+	return b.of[project].Find(ctx, project, id)
+}
+
 func (b *byProject) Runs(ctx context.Context, q *team.Query) ([]team.Run, error) {
 	return b.of[q.Project].Runs(ctx, q)
 }

@@ -36,7 +36,7 @@ func (s *Stacks) list() *listed {
 	out := &listed{rows: rows, dirs: make(map[string]string, len(rows))}
 	out.library = s.libraryOf(out, problems)
 	out.json = mustJSON(out.library)
-	if state, newest := s.state(rows); newest.Before(began.Add(-coarse)) {
+	if state, newest := s.state(rows); newest.Before(began.Add(-coarse)) && s.elsewhere == nil {
 		out.state = state
 	}
 	s.last = out

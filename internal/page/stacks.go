@@ -37,6 +37,8 @@ type Stacks struct {
 	open map[string]*opened // by id; guarded by mu
 	used []string           // ids of open, the one that was used last at the end; guarded by mu
 
+	elsewhere *Elsewhere // nil where recordings lie here
+
 	held      []string   // recordings, where several were named
 	comparing sync.Mutex // held while they are compared
 	both      *Shelf     // their comparison; guarded by comparing
@@ -125,6 +127,28 @@ func ShowLibrary(lib *library.Library, prices *llm.Prices) *Stacks {
 	return s
 }
 
+// Elsewhere says how recordings are had that do not lie here. Its functions may be called by several goroutines at once.
+type Elsewhere struct {
+	Rows   func() ([]library.Row, error)                          // oldest first, with the directory that each would have
+	Fill   func(dir string) error                                 // makes that directory, which is not there
+	Search func(ctx context.Context, text string) (*Found, error) // in all of them
+}
+
+// ShowElsewhere shows recordings, each of which comes to its directory when it is looked at first.
+func ShowElsewhere(title string, e *Elsewhere, prices *llm.Prices) *Stacks {
+	s := newStacks(title, prices)
+	s.elsewhere = e
+	s.places = func() []string { return nil }
+	s.find = func() ([]library.Row, []Problem) {
+		rows, err := e.Rows()
+		if err != nil {
+			return nil, []Problem{{title, err.Error()}}
+		}
+		return rows, nil
+	}
+	return s
+}
+
 // ShowRecordings shows recordings by their directories; several can be compared.
 func ShowRecordings(title string, dirs []string, prices *llm.Prices) *Stacks {
 	s := newStacks(title, prices)
@@ -150,11 +174,16 @@ func (s *Stacks) source(id string) (*Source, error) {
 	switch {
 	case run == nil:
 		return nil, ErrNoDocument
-	case !recording.IsDir(dir):
+	case s.elsewhere == nil && !recording.IsDir(dir):
 		return nil, errRemoved
 	}
 	run.mu.Lock()
 	defer run.mu.Unlock()
+	if s.elsewhere != nil {
+		if err := s.elsewhere.Fill(dir); err != nil {
+			return nil, err
+		}
+	}
 	if src := run.src; src != nil && src.rec.Dir == dir && (src.rec.Finished() || src.current()) {
 		return src, nil
 	}
@@ -280,6 +309,9 @@ func (s *Stacks) search(ctx context.Context, run, text string) (*Found, error) {
 			return nil, err
 		}
 		return src.Search(ctx, text)
+	}
+	if s.elsewhere != nil {
+		return s.elsewhere.Search(ctx, text)
 	}
 	limited, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()

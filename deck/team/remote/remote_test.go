@@ -21,6 +21,7 @@ import (
 	"github.com/adrg/xdg"
 	"golang.org/x/mod/sumdb/note"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/derive/derivetest"
 	"github.com/tapedeck-dev/tapedeck/deck/gate"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
@@ -573,5 +574,47 @@ func TestToken(t *testing.T) {
 	t.Setenv("TAPEDECK_STORE_TOKEN", "mine\n")
 	if got, err := Token("https://c:1"); err != nil || got != "mine" {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestLook: a record of a long run is read in ranges, which stands in the audit.
+func TestLook(t *testing.T) {
+	r := newRig(t, &Options{})
+	c := r.client(r.token("ci", "roses", team.RolePush, team.RoleRead))
+	rec := made(t, "long", "a text")
+	tt := derivetest.NewTape(t)
+	for i := range 4000 {
+		sum := cas.Sum(fmt.Append(nil, i))
+		tt.Record(&tape.FileWrite{File: tape.File{Path: strings.Repeat(sum.String(), 8)}})
+	}
+	for i := range 4000 { // what does not compress
+		a, b := cas.Sum(fmt.Append(nil, i, "a")), cas.Sum(fmt.Append(nil, i, "b"))
+		tt.Record(&tape.FileWrite{File: tape.File{Path: a.String() + b.String()}})
+	}
+	tt.Close()
+	must(t, os.Rename(tt.Path, rec.TapePath()))
+	run := push(t, c, rec, false)
+	if run.Table.IsZero() {
+		t.Fatalf("%d bytes without a table", run.Size)
+	}
+	seq := uint64(7777)
+	dir := filepath.Join(t.TempDir(), "a")
+	_, clean, err := team.Look(t.Context(), c, "", "lo", dir, &team.LookOptions{Seq: &seq})
+	must(t, err)
+	clean()
+	b, err := os.ReadFile(filepath.Join(dir, recording.TapeName))
+	if err != nil || !strings.Contains(string(b), `"seq":7777,`) || strings.Count(string(b), "\n") != 2 {
+		t.Errorf("%q, %v", b, err)
+	}
+	acts, err := r.store.Acts(t.Context(), nil, 100)
+	must(t, err)
+	shown := 0
+	for _, a := range acts {
+		if a.What == "show" && a.Token == "ci" && a.About == "long" {
+			shown++
+		}
+	}
+	if shown != 1 {
+		t.Errorf("%d acts of %v", shown, acts)
 	}
 }
