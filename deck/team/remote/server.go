@@ -60,7 +60,7 @@ const (
 	pushing    = 4                // runs that are unpacked and written at once; the others wait
 	uploads    = 16               // times MaxPush: bytes that are uploaded at once
 	perUpload  = 4                // times MaxPush: those of one project
-	patience   = time.Minute      // before what a client sends or takes must have the speed of slowest
+	patience   = time.Minute      // before what a client sends or takes must have the speed of slowest, and for each silence
 	slowest    = 32 << 10         // bytes a second
 	jsonWithin = 30 * time.Minute // a purge of PostgreSQL rewrites tables
 )
