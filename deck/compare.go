@@ -187,6 +187,7 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 	if seen {
 		lanes.NotCompared = append(lanes.NotCompared, "axis mcp was on in one recording only")
 	}
+	lanes.AgentFiles = now.AgentFiles()
 	lanes.Watch = a.rec.Manifest.Roots.Watched(a.rec.Manifest.Cwd, o.Watch)
 	if !a.rec.Manifest.SeesOutside() || !b.rec.Manifest.SeesOutside() {
 		tree, err := a.rec.Tree()

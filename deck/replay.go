@@ -319,6 +319,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
 	o.Notes, o.NotCompared = slices.Concat(r.notes, r.book.OrderLost()), slices.Concat(r.gaps, r.book.Damaged(), r.rec.Unfinished())
 	o.Format1 = r.rec.Manifest.Format < recording.ManifestFormat
+	o.AgentFiles = now.AgentFiles()
 	o.Watch = r.rec.Manifest.Roots.Watched(r.rec.Manifest.Cwd, r.o.Watch)
 	if r.o.Proxy || !r.rec.Manifest.SeesOutside() {
 		o.NotCompared = append(o.NotCompared, recording.Unwatchable(o.Watch, r.trees.before)...)

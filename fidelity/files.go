@@ -19,6 +19,7 @@ const (
 	workTree   place = iota // gates
 	gitOwn                  // Git's bookkeeping
 	javaOwn                 // what a Java VM counts of itself, in moments of a clock that no replay gives it again
+	agentOwn                // what an agent logs of itself (LaneOptions.AgentFiles)
 	gitIgnored              // by Git, inside the work tree
 	outside                 // of the work tree
 )
@@ -89,6 +90,9 @@ func (o *LaneOptions) placeOf(k tape.Kind) place {
 		return workTree
 	}
 	p := placeOf(f.Path, o.Watch)
+	if p == outside && watched(f.Path, o.AgentFiles) {
+		return agentOwn
+	}
 	if o.Exact && o.OwnTimes.IsZero() && p == outside {
 		return workTree
 	}

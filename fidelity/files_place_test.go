@@ -71,6 +71,22 @@ func TestNotesNameWhereFilesDiffer(t *testing.T) {
 	}
 }
 
+// TestLogsOfAgents: what an agent logs of itself is noted where all else outside the work tree gates, unless it is watched.
+func TestLogsOfAgents(t *testing.T) {
+	a := []tape.Kind{wrote("~/.agent/logs/1.log", "1"), wrote("~/.agent/settings.json", "1")}
+	b := []tape.Kind{wrote("~/.agent/logs/1.log", "2"), wrote("~/.agent/settings.json", "1")}
+	logs := []string{"~/.agent/logs"}
+	got := compareLanes(t, Semantic, a, b, &LaneOptions{Exact: true, AgentFiles: logs})
+	if !got.Faithful() || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "files that an agent logs to differ (1)") {
+		t.Errorf("%v %q", got, got.Notes)
+	}
+	for name, o := range map[string]*LaneOptions{"watched": {Exact: true, AgentFiles: logs, Watch: []string{"~/.agent/logs/*"}}, "no agent's": {Exact: true}} {
+		if got := compareLanes(t, Semantic, a, b, o); got.Total() != 1 {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 func TestHooksOfGitGate(t *testing.T) {
 	a := []tape.Kind{wrote(".git/hooks/pre-commit", "1")}
 	b := []tape.Kind{wrote(".git/hooks/pre-commit", "2")}

@@ -55,6 +55,7 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 	}
 	c.noteFiles("Git's own files", ignored[gitOwn])
 	c.noteFiles("what a Java VM counts of itself", ignored[javaOwn])
+	c.noteFiles("files that an agent logs to", ignored[agentOwn])
 	c.noteFiles("files that Git ignores", ignored[gitIgnored])
 	c.noteFiles("files outside the work tree", ignored[outside])
 	return dead.alive
@@ -69,7 +70,7 @@ func (c *ignoring) made() map[string]bool {
 	files, traces := make(made.Files), make(map[string]*[2]fileTrace)
 	for s, e := range c.records() {
 		k := tape.FileOf(e.rec.Kind)
-		if k == nil || placeOf(k.Path, c.o.Watch) != outside {
+		if k == nil || placeOf(k.Path, c.o.Watch) != outside || watched(k.Path, c.o.AgentFiles) {
 			continue
 		}
 		if traces[k.Path] == nil {

@@ -12,6 +12,7 @@ import (
 // LaneOptions are what CompareLanes needs beside two tapes. The zero value works.
 type LaneOptions struct {
 	Watch           []string          // paths outside the work tree that gate too, as the tape writes them: ~/x, $TMP/x, /x
+	AgentFiles      []string          // of the same form: what an agent logs of itself, which does not gate
 	Crossed         int               // answers that replay served to a request of another key, or twice
 	Masked          map[string]int    // masks that were used, by name
 	Notes           []string          // notes of the caller, put before those found here

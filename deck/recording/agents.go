@@ -17,6 +17,7 @@ type agent struct {
 	programs []string // the last elements of their paths, without .js
 	masks    []OwnMask
 	ignore   []string // side traffic, as in SideRules
+	logs     []string // where it logs what it says and does, which is compared for itself, in the order in which its threads come to it
 }
 
 // agents are told by the command line of a run (AgentsIn), or by masks.agents of tapedeck.yaml. A mask of one stands where that agent
@@ -30,9 +31,10 @@ var agents = []agent{
 			{Name: "billing-hash", Pattern: `cch=([0-9a-f]{5});`},
 		}, shellMasks...),
 		ignore: []string{"POST api.anthropic.com/api/eval/*"}, // feature flags, asked for with an id of the device
+		logs:   []string{"~/.claude/projects", "~/.claude/.last-cleanup"},
 	},
 	{
-		name: "copilot", programs: []string{"copilot"},
+		name: "copilot", programs: []string{"copilot"}, logs: []string{"~/.copilot/logs", "~/.copilot/session-state", "~/.cache/Microsoft/DeveloperTools/deviceid"},
 		masks: append([]OwnMask{{Name: "login-shell", Pattern: `copilot_login_env_snapshot_([0-9a-f]+_[0-9a-f]+)`}}, shellMasks...),
 	},
 	{
@@ -135,4 +137,13 @@ func (m *Masking) SideTraffic(own *fidelity.SideRules) *fidelity.SideRules {
 		all.Ignore = slices.Concat(all.Ignore, a.ignore)
 	}
 	return all
+}
+
+// AgentFiles are the paths, as on the tape, at or below which the agents of m log what they do.
+func (m *Masking) AgentFiles() (paths []string) {
+	used, _ := knownAgents(m.Agents)
+	for _, a := range used {
+		paths = append(paths, a.logs...)
+	}
+	return paths
 }
