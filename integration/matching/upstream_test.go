@@ -39,6 +39,9 @@ const (
 // lateness is how long after the other one a late answer begins: enough to tell the two apart on a busy machine too.
 const lateness = 100 * time.Millisecond
 
+// aside is how long two equal requests are at least under way together.
+const aside = 5 * time.Millisecond
+
 // An upstream answers model calls with event streams, and all else with one line. Each answer names the request that it is
 // for and has a number of its own.
 type upstream struct {
@@ -93,6 +96,7 @@ func (u *upstream) double(r *http.Request, body string) {
 	u.mu.Unlock()
 	select {
 	case <-pair:
+		time.Sleep(aside) // the tape tells only to the millisecond whether a request came before an answer had ended
 	case <-r.Context().Done():
 	}
 }
