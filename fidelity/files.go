@@ -82,6 +82,14 @@ func watched(p string, watch []string) bool {
 	return false
 }
 
+func (o *LaneOptions) placeOfPath(path string) place {
+	p := placeOf(path, o.Watch)
+	if p == outside && watched(path, o.AgentFiles) {
+		return agentOwn
+	}
+	return p
+}
+
 // placeOf returns the place of the file that a record is about. What is about none stands in the work tree, and so does what is
 // no bookkeeping of Git's where both runs were given the same time and randomness.
 func (o *LaneOptions) placeOf(k tape.Kind) place {
@@ -89,10 +97,7 @@ func (o *LaneOptions) placeOf(k tape.Kind) place {
 	if f == nil {
 		return workTree
 	}
-	p := placeOf(f.Path, o.Watch)
-	if p == outside && watched(f.Path, o.AgentFiles) {
-		return agentOwn
-	}
+	p := o.placeOfPath(f.Path)
 	if o.Exact && o.OwnTimes.IsZero() && p == outside {
 		return workTree
 	}
@@ -236,7 +241,7 @@ func (c *fileLane) compareLong() {
 		if was[path] == now[path] {
 			continue
 		}
-		if placeOf(path, c.o.Watch) != workTree && !c.o.Exact {
+		if p := c.o.placeOfPath(path); p != workTree && (!c.o.Exact || p == agentOwn) {
 			c.note("files outside the work tree that are too large to keep differ, which does not gate: %s", path)
 			continue
 		}

@@ -70,7 +70,7 @@ func (c *ignoring) made() map[string]bool {
 	files, traces := make(made.Files), make(map[string]*[2]fileTrace)
 	for s, e := range c.records() {
 		k := tape.FileOf(e.rec.Kind)
-		if k == nil || placeOf(k.Path, c.o.Watch) != outside || watched(k.Path, c.o.AgentFiles) {
+		if k == nil || c.o.placeOfPath(k.Path) != outside {
 			continue
 		}
 		if traces[k.Path] == nil {

@@ -200,7 +200,9 @@ func (g *Given) Now(place int) int64 {
 	if !ok {
 		now, ok = g.early(place)
 	}
-	if !ok {
+	if ok {
+		g.stands = 0
+	} else {
 		g.clock.beyond.Add(1)
 	}
 	return g.give(now)
@@ -229,7 +231,7 @@ func (g *Given) resume() {
 	if n == g.seen {
 		return
 	}
-	g.seen = n
+	g.seen, g.stands = n, 0
 	g.clock.mu.Lock()
 	defer g.clock.mu.Unlock()
 	for g.window < len(g.marks) && g.clock.answered[g.marks[g.window]] {

@@ -3,8 +3,10 @@ package recording
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
@@ -31,7 +33,7 @@ var agents = []agent{
 			{Name: "billing-hash", Pattern: `cch=([0-9a-f]{5});`},
 		}, shellMasks...),
 		ignore: []string{"POST api.anthropic.com/api/eval/*"}, // feature flags, asked for with an id of the device
-		logs:   []string{"~/.claude/projects", "~/.claude/.last-cleanup"},
+		logs:   []string{"~/.claude/projects/*/*.jsonl", "~/.claude/projects/*/*/*/*.jsonl", "~/.claude/.last-cleanup"},
 	},
 	{
 		name: "copilot", programs: []string{"copilot"}, logs: []string{"~/.copilot/logs", "~/.copilot/session-state", "~/.cache/Microsoft/DeveloperTools/deviceid"},
@@ -47,7 +49,7 @@ var agents = []agent{
 		},
 	},
 	{
-		name: "gemini-cli", programs: []string{"gemini"},
+		name: "gemini-cli", programs: []string{"gemini", "gemini-cli"},
 		masks: []OwnMask{
 			// A phase of its start is over sooner or later than its measures are looked at.
 			{Name: "gemini-startup", Drop: true, Pattern: `(?m)^\[STARTUP\] (?:Phase '\w*' was started but never ended\. Skipping metrics\.` +
@@ -67,21 +69,61 @@ var shellMasks = []OwnMask{
 // agentsBefore had their masks among those of every program, in recordings whose masks are older than Rules 3.
 var agentsBefore = []string{"codex", "gemini-cli"}
 
-// AgentsIn names the agents that a command line starts, by itself, through a runner of packages, or in the script of a shell.
+// AgentsIn names the agents that a command line starts, by itself, through a runner of programs, or in the script of a shell.
 func AgentsIn(argv []string) []string {
-	words := argv
-	if len(argv) > 0 && strings.HasSuffix(path.Base(argv[0]), "sh") {
-		words = strings.FieldsFunc(strings.Join(argv, " "), func(c rune) bool { return strings.ContainsRune(" \t\n\"';&|()", c) })
-	}
 	names := []string{} // not nil: none is known, which a later version of this table does not change
-	for _, word := range words {
-		program := strings.TrimSuffix(path.Base(word), ".js")
+	for _, words := range commandsIn(argv) {
+		program := programIn(words)
 		if i := slices.IndexFunc(agents, func(a agent) bool { return slices.Contains(a.programs, program) }); i >= 0 {
 			names = append(names, agents[i].name)
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+var (
+	shells  = []string{"sh", "bash", "dash", "zsh", "ksh", "fish"}
+	runners = []string{"npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "bun", "deno", "node", "env", "nohup", "exec", "nice", "time"}
+	// runnerWords are what a runner is told before the program.
+	runnerWords = []string{"exec", "x", "dlx", "run"}
+	// innards are names within a package that say nothing of it.
+	innards = []string{"cli", "index", "main", "dist", "bundle", "build", "lib", "bin", "src"}
+)
+
+// commandsIn are the commands of a command line: those of its script where a shell has one, as far as separators tell them.
+func commandsIn(argv []string) (commands [][]string) {
+	script := slices.IndexFunc(argv, func(arg string) bool {
+		return len(arg) > 1 && arg[0] == '-' && arg[1] != '-' && strings.HasSuffix(arg, "c")
+	}) + 1
+	if len(argv) == 0 || !slices.Contains(shells, path.Base(argv[0])) || script == 0 || script == len(argv) {
+		return [][]string{argv}
+	}
+	text := quotedText().ReplaceAllString(argv[script], "_") // what it says is no command
+	for command := range strings.FieldsFuncSeq(text, func(c rune) bool { return strings.ContainsRune(";&|()\n", c) }) {
+		commands = append(commands, strings.Fields(command))
+	}
+	return commands
+}
+
+var quotedText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"[^"]*"|'[^']*'`) })
+
+// programIn is what the program of a command is called, without the way to it, its version and .js; "" for none.
+func programIn(words []string) string {
+	for len(words) > 0 && (strings.Contains(words[0], "=") || strings.HasPrefix(words[0], "-") || slices.Contains(runners, path.Base(words[0])) || slices.Contains(runnerWords, words[0])) {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	file := words[0]
+	if at := strings.LastIndexByte(file, '@'); at > strings.LastIndexByte(file, '/')+1 {
+		file = file[:at]
+	}
+	for file = strings.TrimSuffix(file, ".js"); slices.Contains(innards, path.Base(file)); {
+		file = path.Dir(file)
+	}
+	return path.Base(file)
 }
 
 // knownAgents are those of these names.

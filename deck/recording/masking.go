@@ -75,10 +75,12 @@ func (m *Manifest) MaskingNow(config string) (now *Masking, changed bool, err er
 			*now = *m.Masking
 		}
 	}
-	if now.Agents == nil && m.Masking != nil {
-		if now.Agents = m.Masking.Agents; m.Masking.Rules < masks.Rules {
-			now.Agents = agentsBefore
-		}
+	switch {
+	case now.Agents != nil:
+	case m.Masking == nil || m.Masking.Rules < masks.Rules:
+		now.Agents = agentsBefore
+	default:
+		now.Agents = m.Masking.Agents
 	}
 	now.Rules = masks.Rules
 	return now, !now.SameAs(m.Masking), nil

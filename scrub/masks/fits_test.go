@@ -40,6 +40,8 @@ func TestMilliseconds(t *testing.T) {
 		{"", "500us", 0.5, true},
 		{`"duration_ms": `, "1234", 1234, false},
 		{`"elapsed_seconds": `, "300", 300_000, true},
+		{`"duration_milliseconds": `, "417", 417, false},
+		{`"sec_elapsed_ms":`, "417", 417, false},
 		{`\"total_duration\": `, "5000000", 5, true},
 	} {
 		b := []byte(tt.before + tt.text + " more")

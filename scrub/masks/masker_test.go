@@ -88,6 +88,7 @@ func TestNearMisses(t *testing.T) {
 		"November 21", "Sat", "May 5 people", "21 November", "1/2/3", "11/21",
 		"timeout 30s", "sleep 5", "5 minutes", "5m", "1.5x", "12msg", "a12ms", "1.2.3s", "give 5 us", "retry 3 seconds",
 		"25:61:61", "12:34:56:78", "fe80::12:34:56", "fe80:12:34:56:1",
+		`"max_duration_ms":1250`, `"cache_duration_seconds": 45`, `target_latency_ms=31`, `"duration":5`,
 		`"created":12345`, `"max_created":1795244930123`, `"timestamp":"soon"`, "created 1795244930123", "1795244930123",
 		"call_function_name", "msg_queue", "call_1", "toolu_abc", "run_tests12", "recall_9xkT3bbbLmN0pQrS4",
 		"pid", "pid_max 123", "rapid 123", "pid 12345678", "pid 1.5", "Chunk ID: xyz", "prompt_cache_key",

@@ -1,7 +1,6 @@
 package masks
 
 import (
-	"bytes"
 	"math"
 	"strconv"
 	"strings"
@@ -161,12 +160,12 @@ func unitOf(rest string, before []byte) (ms float64, width int) {
 			return u.ms, len(u.name)
 		}
 	}
-	named := before[max(0, len(before)-len("total_duration\\\": ")):]
-	switch {
-	case bytes.Contains(named, []byte("sec")):
-		return 1000, len(rest)
-	case bytes.Contains(named, []byte("total_duration")):
+	switch name := strings.ToLower(nameBefore(before)); {
+	case name == ollamaDuration:
 		return 1e-6, len(rest)
+	case strings.HasSuffix(name, "milliseconds"):
+	case strings.HasSuffix(name, "seconds"), strings.HasSuffix(name, "secs"):
+		return 1000, len(rest)
 	}
 	return 1, len(rest)
 }

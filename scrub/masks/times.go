@@ -104,16 +104,12 @@ var (
 
 const ollamaDuration = "total_duration"
 
+// settings are words of names that say what is wanted, and not what was measured.
+var settings = []string{"max", "min", "limit", "timeout", "target", "cache", "ttl"}
+
 // namedDuration returns the end of the number at i where its name says that it is a duration; i where there is none.
 func (s *search) namedDuration(i int) int {
-	const quotes = `\"' `
-	b := s.before(i)
-	b = bytes.TrimRight(b[max(0, len(b)-64):], quotes)
-	if len(b) == 0 || b[len(b)-1] != ':' && b[len(b)-1] != '=' {
-		return i
-	}
-	b = bytes.TrimRight(b[:len(b)-1], quotes)
-	if len(b) == 0 || b[len(b)-1]|0x20 != 's' && b[len(b)-1] != 'n' || !isMeasure(b[bytes.LastIndexFunc(b, notOfWord)+1:]) {
+	if !isMeasure(nameBefore(s.before(i))) {
 		return i
 	}
 	if m := number.FindSubmatchIndex(s.b[i:]); m != nil {
@@ -122,14 +118,27 @@ func (s *search) namedDuration(i int) int {
 	return i
 }
 
-func notOfWord(r rune) bool { return r >= utf8.RuneSelf || !chars.Word[byte(r)] }
+// nameBefore is the name whose value stands behind b, as "name": in JSON or name=; "" for none.
+func nameBefore(b []byte) string {
+	const quotes = `\"' `
+	b = bytes.TrimRight(b[max(0, len(b)-64):], quotes)
+	if len(b) == 0 || b[len(b)-1] != ':' && b[len(b)-1] != '=' {
+		return ""
+	}
+	b = bytes.TrimRight(b[:len(b)-1], quotes)
+	return string(b[bytes.LastIndexFunc(b, func(r rune) bool { return r >= utf8.RuneSelf || !chars.Word[byte(r)] })+1:])
+}
 
-func isMeasure(name []byte) bool {
-	name = bytes.ToLower(name)
-	return string(name) == ollamaDuration || slices.ContainsFunc(measureUnits, func(unit string) bool {
-		what, ok := bytes.CutSuffix(name, []byte(unit))
-		what = bytes.TrimSuffix(what, []byte("_"))
-		return ok && slices.ContainsFunc(measures, func(m string) bool { return bytes.HasSuffix(what, []byte(m)) })
+func isMeasure(name string) bool {
+	if name == "" || name[len(name)-1]|0x20 != 's' && name[len(name)-1] != 'n' { // most names
+		return false
+	}
+	name = strings.ToLower(name)
+	return name == ollamaDuration || slices.ContainsFunc(measureUnits, func(unit string) bool {
+		what, ok := strings.CutSuffix(name, unit)
+		what = strings.TrimSuffix(what, "_")
+		return ok && slices.ContainsFunc(measures, func(m string) bool { return strings.HasSuffix(what, m) }) &&
+			!slices.ContainsFunc(settings, func(word string) bool { return strings.Contains(what, word) })
 	})
 }
 
