@@ -168,7 +168,7 @@ func plainURL(raw string) string {
 	if err != nil {
 		return ""
 	}
-	u.User, u.RawQuery, u.Fragment, u.RawFragment = nil, "", "", ""
+	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
 	return u.String()
 }
 

@@ -211,3 +211,24 @@ func TestTo(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysHidden: neither a receiver's name nor its errors have the keys of its address.
+func TestKeysHidden(t *testing.T) {
+	down := httptest.NewServer(nil)
+	down.Close()
+	host := strings.TrimPrefix(down.URL, "http://")
+	to, err := otlp.To("http://ann:hunter2secret@"+host+"?api_key=Zx8Kq2Lm", vars{}.get)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "http://***@" + host + "/v1/traces?***"; to.String() != want {
+		t.Errorf("%s, want %s", to, want)
+	}
+	refused := to.Send(t.Context(), []byte("{}"))
+	_, bad := otlp.To(host+"?api_key=Zx8Kq2Lm", vars{}.get)
+	for _, err := range []error{refused, bad} {
+		if err == nil || !strings.Contains(err.Error(), host) || strings.Contains(err.Error(), "hunter2secret") || strings.Contains(err.Error(), "Zx8Kq2Lm") {
+			t.Error(err)
+		}
+	}
+}
