@@ -404,7 +404,9 @@ func runSpan(id runtrace.ID, run *openRun, e *runtrace.Ended, now time.Time, con
 	status := cmp.Or(string(e.Status), string(runtrace.Completed))
 	s.Attributes.text("tapedeck.run.status", status)
 	s.Attributes.text("tapedeck.run.outcome", o.Status)
-	s.Attributes.number("tapedeck.run.turns", int64(run.turns))
+	if run.started != nil { // else nobody counted
+		s.Attributes.number("tapedeck.run.turns", int64(run.turns))
+	}
 	s.hidden("tapedeck.run.summary", o.Summary, content)
 	switch {
 	case status == string(runtrace.Incomplete):

@@ -83,7 +83,7 @@ type Runs struct {
 
 // An openRun is what is known of a run that has not ended.
 type openRun struct {
-	started         *runtrace.Started // nil for one of before the daemon's start
+	started         *runtrace.Started
 	begun, last     time.Time         // last is when something was told of it
 	turns, verdicts int
 }
@@ -95,12 +95,12 @@ func NewRuns(to *Receiver, host string, content func([]byte) []byte) *Runs {
 }
 
 // of returns what is known of a run, and when what is told of it now began: with what was told before it. One that is not known is kept
-// where keep says that it is open. r.mu is held.
-func (r *Runs) of(id runtrace.ID, keep bool) (run *openRun, from, now time.Time) {
+// where it is starting: another one is of before the daemon's start, or has ended, and nobody would remove it. r.mu is held.
+func (r *Runs) of(id runtrace.ID, starting bool) (run *openRun, from, now time.Time) {
 	now = time.Now()
 	if run = r.open[id]; run == nil {
 		run = &openRun{begun: now, last: now}
-		if keep {
+		if starting {
 			r.open[id] = run
 		}
 	}
@@ -116,10 +116,10 @@ func (r *Runs) Started(s *runtrace.Started) {
 	run.started = s
 }
 
-// Turns is told of turns, of which the first has the index base.
+// Turns is told of turns, of which the first has the index base. They may be told after the end of their run.
 func (r *Runs) Turns(id runtrace.ID, base int, turns []runtrace.Turn) {
 	r.mu.Lock()
-	run, from, now := r.of(id, true)
+	run, from, now := r.of(id, false)
 	run.turns = base + len(turns)
 	r.mu.Unlock()
 	for i := range turns {
