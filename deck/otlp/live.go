@@ -84,7 +84,7 @@ type Runs struct {
 // An openRun is what is known of a run that has not ended.
 type openRun struct {
 	started         *runtrace.Started
-	begun, last     time.Time         // last is when something was told of it
+	begun, last     time.Time // last is when something was told of it
 	turns, verdicts int
 }
 

@@ -136,6 +136,22 @@ func TestExport(t *testing.T) {
 	}
 }
 
+// TestLongNames: a name of a recording is cut.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("ü", 10_000)
+	rec := made(t, func(tt *Tape) {
+		call := &tape.MCPJSONRPC{Server: long, Method: "tools/call", Transport: "stdio", Conversation: 1, Request: tt.Payload(`{"id":1,"method":"tools/call","params":{"name":"` + long + `"}}`)}
+		tt.Record(call)
+	})
+	var out bytes.Buffer
+	if _, err := otlp.Export(rec, nil, otlp.ToFile(&out)); err != nil || out.Len() > 5000 {
+		t.Errorf("%d bytes, %v", out.Len(), err)
+	}
+	if s := spansIn(t, out.Bytes())[0]; s.Name != "tools/call "+strings.Repeat("ü", 128)+"…" {
+		t.Error(s.Name)
+	}
+}
+
 // TestUnfinished: of a run that was cut the program has no record, nor has the parent of what it started.
 func TestUnfinished(t *testing.T) {
 	rec := made(t, func(tt *Tape) { tt.Record(&tape.ProcessSpawn{Program: "/bin/ls", SpawnID: 3, ParentSpawnID: 1}) })
@@ -196,6 +212,10 @@ func TestTo(t *testing.T) {
 	answer = `{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too old"}}`
 	if err := export("x-team=a%20b"); err == nil || !strings.Contains(err.Error(), "rejected 2 spans: too old") {
 		t.Errorf("rejected in part: %v", err)
+	}
+	answer = `{"partialSuccess":{"rejectedSpans":"2","errorMessage":"` + strings.Repeat("ü", 10_000) + `"}}`
+	if err := export("x-team=a%20b"); err == nil || len(err.Error()) > 600 || !strings.HasSuffix(err.Error(), "ü…") {
+		t.Errorf("a long reason: %v", err)
 	}
 	if err := export("secret"); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("a header: %v", err)

@@ -110,8 +110,11 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.text }
 
-// maxAnswer is how much of a receiver's answer is read, in bytes.
-const maxAnswer = 64 << 10
+// maxAnswer is how much of a receiver's answer is read, and maxReason how much of what it says is told, in bytes.
+const (
+	maxAnswer = 64 << 10
+	maxReason = 500
+)
 
 func refusalOf(address string, answer *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
@@ -119,7 +122,7 @@ func refusalOf(address string, answer *http.Response) error {
 		return fmt.Errorf("%s: %w", address, err)
 	}
 	if status := answer.StatusCode; status/100 != 2 {
-		text := fmt.Sprintf("%s does not take the spans: %s: %s", address, answer.Status, bytes.TrimSpace(body[:min(len(body), 500)]))
+		text := fmt.Sprintf("%s does not take the spans: %s: %s", address, answer.Status, cutTo(maxReason, string(bytes.TrimSpace(body))))
 		return &Refusal{0, strings.TrimSuffix(text, ": "), status == http.StatusTooManyRequests || status >= 500}
 	}
 	var part struct {
@@ -130,7 +133,7 @@ func refusalOf(address string, answer *http.Response) error {
 	}
 	if json.Unmarshal(body, &part) == nil {
 		if n, err := part.PartialSuccess.RejectedSpans.Int64(); err == nil && n > 0 {
-			return &Refusal{int(n), fmt.Sprintf("%s rejected %d spans: %s", address, n, part.PartialSuccess.ErrorMessage), false}
+			return &Refusal{int(n), strings.TrimSuffix(fmt.Sprintf("%s rejected %d spans: %s", address, n, cutTo(maxReason, part.PartialSuccess.ErrorMessage)), ": "), false}
 		}
 	}
 	return nil

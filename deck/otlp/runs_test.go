@@ -97,3 +97,32 @@ func TestRunsFull(t *testing.T) {
 		})
 	}
 }
+
+// TestRunsNames: names that clients chose are cut, and without secrets where there is somebody to take them out.
+func TestRunsNames(t *testing.T) {
+	long := "hunter2" + strings.Repeat("x", 10_000)
+	for _, content := range []func([]byte) []byte{nil, func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("hunter2"), []byte("***")) }} {
+		r := &receiver{got: make(chan struct{}, 1)}
+		server := httptest.NewServer(r)
+		runs := runsTo(t, server.URL, content)
+		id := runtrace.ID{Agent: "a", Run: "1"}
+		runs.Turns(id, 0, []runtrace.Turn{{Tool: &long, VerifierVerdict: long, PolicyRejected: &runtrace.PolicyRejected{Rule: long}}})
+		runs.Verdict(id, []byte(`{"tool":"`+long+`","verdict":{"kind":"deny","violations":[{"policy_name":"`+long+`"}]}}`))
+		runs.Ended(id, &runtrace.Ended{Outcome: []byte(`{"status":"` + long + `"}`)})
+		if tally := runs.Close(time.Minute); tally.Sent != 3 {
+			t.Errorf("%+v", tally)
+		}
+		server.Close()
+		for _, s := range spansIn(t, r.requests.Bytes()) {
+			texts := []string{s.Name}
+			for _, text := range s.of {
+				texts = append(texts, text)
+			}
+			for _, text := range texts {
+				if len(text) > 300 || content != nil && strings.Contains(text, "hunter2") {
+					t.Errorf("%s: %s", s.Name, text)
+				}
+			}
+		}
+	}
+}
