@@ -135,9 +135,13 @@ func (s *liveSpans) end(rec *recording.Recording, std *console) {
 	if why == "" {
 		return
 	}
-	name := "last"
-	if rec != nil {
-		name = shortPath(rec.Dir)
+	if rec == nil { // none that an export could name: the last may be another one
+		std.say("%s", why)
+		return
 	}
-	std.say("%s; tapedeck export %s --otlp %s sends them all, and doubles none", why, name, s.o.to)
+	to := s.to.String() // what was given may have keys
+	if s.o.to == otlp.FromEnv {
+		to = otlp.FromEnv
+	}
+	std.say("%s; tapedeck export %s --otlp %s sends them all, and doubles none", why, shortPath(rec.Dir), to)
 }

@@ -148,9 +148,13 @@ func TestRecordSpans(t *testing.T) {
 func TestRecordSpansLost(t *testing.T) {
 	down := httptest.NewServer(nil)
 	down.Close()
-	_, errs := recordedWith(t, `echo done`, "--otlp", down.URL)
-	if !strings.Contains(errs, "1 of 1 spans were not sent: ") || !strings.Contains(errs, "tapedeck export a.rec --otlp "+down.URL+" sends them all") {
+	host := strings.TrimPrefix(down.URL, "http://")
+	_, errs := recordedWith(t, `echo done`, "--otlp", "http://ann:hunter2secret@"+host+"?api_key=Zx8Kq2Lm")
+	if !strings.Contains(errs, "1 of 1 spans were not sent: ") || !strings.Contains(errs, "tapedeck export a.rec --otlp http://***@"+host+"/v1/traces?*** sends them all") {
 		t.Errorf("it said:\n%s", errs)
+	}
+	if strings.Contains(errs, "hunter2secret") || strings.Contains(errs, "Zx8Kq2Lm") {
+		t.Errorf("a key of the receiver is shown:\n%s", errs)
 	}
 	table, url := newSpanTable(t, nil)
 	if status, _, errs := said("export", "a.rec", "--otlp", url); status != 0 || !strings.Contains(table.all(t), "invoke_agent sh") {

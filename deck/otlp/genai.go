@@ -113,7 +113,7 @@ func (m *mapper) span(r *tape.Record) (s *Span, ok bool) {
 		s.exchange(&k.Exchange)
 		s.Attributes.text("url.full", plainURL(k.URL))
 	case *tape.MCPJSONRPC:
-		s = m.new(r.Seq, k.Method, kindClient, start, end)
+		s = m.new(r.Seq, cutName(k.Method), kindClient, start, end)
 		s.message(k, m.bytes(k.Request), m.bytes(k.Response), m.content)
 	case *tape.ProcessSpawn:
 		if k.SpawnID == program && k.ParentSpawnID == 0 {
@@ -141,10 +141,10 @@ func (s *Span) call(k *tape.LLMCall, turn *account.Turn) {
 	if strings.Contains(k.Endpoint, "embed") {
 		operation = "embeddings"
 	}
-	s.Name = strings.TrimSpace(operation + " " + k.Model)
+	s.Name = strings.TrimSpace(operation + " " + cutName(k.Model))
 	s.Attributes.text("gen_ai.operation.name", operation)
 	s.Attributes.text("gen_ai.provider.name", cmp.Or(providers[k.Provider], k.Provider))
-	s.Attributes.text("gen_ai.request.model", k.Model)
+	s.Attributes.text("gen_ai.request.model", cutName(k.Model))
 	if u, ok := llm.UsageOf(k); ok {
 		s.Attributes.number("gen_ai.usage.input_tokens", u.InputTokens)
 		s.Attributes.number("gen_ai.usage.output_tokens", u.OutputTokens)
@@ -155,7 +155,7 @@ func (s *Span) call(k *tape.LLMCall, turn *account.Turn) {
 	if turn == nil {
 		return
 	}
-	s.Attributes.text("gen_ai.response.model", turn.Model)
+	s.Attributes.text("gen_ai.response.model", cutName(turn.Model))
 	s.Attributes.cost(turn.CostUSD)
 	if turn.Error != "" {
 		s.fail("model_error")
@@ -168,7 +168,7 @@ func plainURL(raw string) string {
 	if err != nil {
 		return ""
 	}
-	u.User, u.RawQuery, u.Fragment, u.RawFragment = nil, "", "", ""
+	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
 	return u.String()
 }
 
@@ -195,7 +195,7 @@ func (s *Span) exchange(x *tape.Exchange) {
 // message is about what was asked of a tool server, or by it.
 func (s *Span) message(k *tape.MCPJSONRPC, request, response []byte, content bool) {
 	if k.Method == "tools/call" {
-		tool := mcptext.Subject(k.Method, request)
+		tool := cutName(mcptext.Subject(k.Method, request))
 		s.Name = strings.TrimSpace(k.Method + " " + tool)
 		s.Attributes.text("gen_ai.operation.name", "execute_tool")
 		s.Attributes.text("gen_ai.tool.name", tool)
@@ -204,9 +204,9 @@ func (s *Span) message(k *tape.MCPJSONRPC, request, response []byte, content boo
 			s.Attributes.json("gen_ai.tool.call.result", jsonAt(response, "result"))
 		}
 	}
-	s.Attributes.text("mcp.method.name", k.Method)
+	s.Attributes.text("mcp.method.name", cutName(k.Method))
 	s.Attributes.text("network.transport", transports[k.Transport])
-	s.Attributes.text("tapedeck.mcp.server", k.Server)
+	s.Attributes.text("tapedeck.mcp.server", cutName(k.Server))
 	switch {
 	case k.Error != "":
 		s.fail("no_answer")
@@ -246,18 +246,32 @@ func (s *Span) fail(kind string) {
 	}
 }
 
-// Bounds of content: of one text or value, and of the messages that one call has, in bytes.
+// Bounds: of a name, and of content, which is one text or value, and the messages that one call has, in bytes.
 const (
+	maxName     = 256
 	maxText     = 16 << 10
 	maxMessages = 128 << 10
 )
 
 // cut is a text as a span has it.
-func cut(text string) string {
-	if len(text) <= maxText {
+func cut(text string) string { return cutTo(maxText, text) }
+
+func cutTo(size int, text string) string {
+	if len(text) <= size {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxText], "") + "…"
+	return strings.ToValidUTF8(text[:size], "") + "…"
+}
+
+// cutName is a name that somebody else chose, a tool's or a model's, as a span has it.
+func cutName(name string) string { return cutTo(maxName, name) }
+
+// hiddenName is cutName of one that nobody has taken secrets out of; content does, where it is wanted.
+func hiddenName(name string, content func([]byte) []byte) string {
+	if content != nil && name != "" {
+		name = string(content([]byte(name)))
+	}
+	return cutName(name)
 }
 
 // json adds a value of JSON as it stands, "" or null is none.
@@ -336,7 +350,7 @@ func (s *Span) conversation(said *llm.Said) {
 		answer.Parts = append(answer.Parts, part{Type: "text", Content: cut(text)})
 	}
 	for _, c := range said.Answer.Message.ToolCalls {
-		answer.Parts = append(answer.Parts, part{Type: "tool_call", ID: c.ID, Name: c.Name, Arguments: valueOf(c.Arguments)})
+		answer.Parts = append(answer.Parts, part{Type: "tool_call", ID: c.ID, Name: cutName(c.Name), Arguments: valueOf(c.Arguments)})
 	}
 	s.parts("gen_ai.output.messages", []message{answer})
 }
@@ -354,7 +368,7 @@ func heardMessage(h *llm.Heard) message {
 		m.Parts = append(m.Parts, part{Type: "text", Content: cut(text)})
 	}
 	for _, c := range h.Calls {
-		m.Parts = append(m.Parts, part{Type: "tool_call", ID: c.ID, Name: c.Name, Arguments: valueOf(c.Arguments)})
+		m.Parts = append(m.Parts, part{Type: "tool_call", ID: c.ID, Name: cutName(c.Name), Arguments: valueOf(c.Arguments)})
 	}
 	for _, r := range h.Results {
 		m.Parts = append(m.Parts, part{Type: "tool_call_response", ID: r.CallID, Response: valueOf(r.Output)})
@@ -403,8 +417,10 @@ func runSpan(id runtrace.ID, run *openRun, e *runtrace.Ended, now time.Time, con
 	_ = json.Unmarshal(e.Outcome, &o) // of an incomplete one there is none
 	status := cmp.Or(string(e.Status), string(runtrace.Completed))
 	s.Attributes.text("tapedeck.run.status", status)
-	s.Attributes.text("tapedeck.run.outcome", o.Status)
-	s.Attributes.number("tapedeck.run.turns", int64(run.turns))
+	s.Attributes.text("tapedeck.run.outcome", hiddenName(o.Status, content))
+	if run.started != nil { // else nobody counted
+		s.Attributes.number("tapedeck.run.turns", int64(run.turns))
+	}
 	s.hidden("tapedeck.run.summary", o.Summary, content)
 	switch {
 	case status == string(runtrace.Incomplete):
@@ -427,9 +443,10 @@ func turnSpan(id runtrace.ID, index int, t *runtrace.Turn, from, to time.Time, c
 	s := told(id, fmt.Sprint("turn ", index), "turn", from, to)
 	s.Attributes.number("tapedeck.turn.index", int64(index))
 	if t.Tool != nil {
-		s.Name = strings.TrimSpace("execute_tool " + *t.Tool)
+		tool := hiddenName(*t.Tool, content)
+		s.Name = strings.TrimSpace("execute_tool " + tool)
 		s.Attributes.text("gen_ai.operation.name", "execute_tool")
-		s.Attributes.text("gen_ai.tool.name", *t.Tool)
+		s.Attributes.text("gen_ai.tool.name", tool)
 	}
 	if t.Prompt != nil {
 		s.hidden("tapedeck.turn.prompt", *t.Prompt, content)
@@ -439,10 +456,10 @@ func turnSpan(id runtrace.ID, index int, t *runtrace.Turn, from, to time.Time, c
 	if t.CLIOutcome != nil && t.CLIOutcome.Code != nil {
 		s.Attributes.number("process.exit.code", int64(*t.CLIOutcome.Code))
 	}
-	s.Attributes.text("tapedeck.turn.verdict", t.VerifierVerdict)
+	s.Attributes.text("tapedeck.turn.verdict", hiddenName(t.VerifierVerdict, content))
 	switch {
 	case t.PolicyRejected != nil:
-		s.Attributes.text("tapedeck.policy.rule", t.PolicyRejected.Rule)
+		s.Attributes.text("tapedeck.policy.rule", hiddenName(t.PolicyRejected.Rule, content))
 		s.hidden("tapedeck.policy.reason", t.PolicyRejected.Reason, content)
 		s.fail("policy_rejected")
 	case t.Error != nil:
@@ -466,12 +483,13 @@ func verdictSpan(id runtrace.ID, number string, verdict []byte, now time.Time, c
 		}
 	}
 	_ = json.Unmarshal(verdict, &v) // which the daemon made
-	s := told(id, "verdict "+number, "policy "+v.Verdict.Kind+" "+v.Tool, now, now)
+	tool := hiddenName(v.Tool, content)
+	s := told(id, "verdict "+number, "policy "+v.Verdict.Kind+" "+tool, now, now)
 	s.Attributes.text("tapedeck.policy.decision", v.Verdict.Kind)
-	s.Attributes.text("gen_ai.tool.name", v.Tool)
+	s.Attributes.text("gen_ai.tool.name", tool)
 	var names []string
 	for _, x := range v.Verdict.Violations {
-		if names = append(names, x.PolicyName); len(names) == 10 {
+		if names = append(names, hiddenName(x.PolicyName, content)); len(names) == 10 {
 			break
 		}
 	}

@@ -71,10 +71,11 @@ func (l *Live) End(rec *recording.Recording, within time.Duration) Tally {
 	return t
 }
 
-// Runs sends the spans of a daemon's runs while they go on. Its methods never wait for the receiver.
+// Runs sends the spans of a daemon's runs while they go on. Its methods wait neither for the receiver nor for each other: a span is made,
+// and secrets taken out of it, outside the lock.
 type Runs struct {
 	q       *Queue
-	content func([]byte) []byte // takes secrets out; nil where content stays
+	content func([]byte) []byte // takes secrets out, for several callers at once; nil where content stays
 
 	mu   sync.Mutex
 	open map[runtrace.ID]*openRun
@@ -82,24 +83,24 @@ type Runs struct {
 
 // An openRun is what is known of a run that has not ended.
 type openRun struct {
-	started         *runtrace.Started // nil for one of before the daemon's start
-	begun, last     time.Time         // last is when something was told of it
+	started         *runtrace.Started
+	begun, last     time.Time // last is when something was told of it
 	turns, verdicts int
 }
 
-// NewRuns begins to send to a receiver. content takes secrets out of what the spans then have of content; nil leaves all of it out. Close
-// must be called.
+// NewRuns begins to send to a receiver. content takes secrets out of what the spans then have of content, for several callers at once; nil
+// leaves all of it out. Close must be called.
 func NewRuns(to *Receiver, host string, content func([]byte) []byte) *Runs {
 	return &Runs{q: NewQueue(to, daemonResource(host)), content: content, open: make(map[runtrace.ID]*openRun)}
 }
 
 // of returns what is known of a run, and when what is told of it now began: with what was told before it. One that is not known is kept
-// where keep says that it is open. r.mu is held.
-func (r *Runs) of(id runtrace.ID, keep bool) (run *openRun, from, now time.Time) {
+// where it is starting: another one is of before the daemon's start, or has ended, and nobody would remove it. r.mu is held.
+func (r *Runs) of(id runtrace.ID, starting bool) (run *openRun, from, now time.Time) {
 	now = time.Now()
 	if run = r.open[id]; run == nil {
 		run = &openRun{begun: now, last: now}
-		if keep {
+		if starting {
 			r.open[id] = run
 		}
 	}
@@ -115,37 +116,43 @@ func (r *Runs) Started(s *runtrace.Started) {
 	run.started = s
 }
 
-// Turns is told of turns, of which the first has the index base.
+// Turns is told of turns, of which the first has the index base. They may be told after the end of their run.
 func (r *Runs) Turns(id runtrace.ID, base int, turns []runtrace.Turn) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	run, from, now := r.of(id, true)
+	run, from, now := r.of(id, false)
 	run.turns = base + len(turns)
+	r.mu.Unlock()
 	for i := range turns {
-		r.q.Add(turnSpan(id, base+i, &turns[i], from, now, r.content))
+		if r.q.room() {
+			r.q.Add(turnSpan(id, base+i, &turns[i], from, now, r.content))
+		}
 	}
 }
 
 // Verdict is told of a policy's decision, as it is kept, on an action of a run or, with the zero id, of none.
 func (r *Runs) Verdict(id runtrace.ID, verdict json.RawMessage) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	run, _, now := r.of(id, false)
 	run.verdicts++
 	number := fmt.Sprint(run.verdicts)
 	if r.open[id] == nil {
 		number = fmt.Sprint("at ", now.UnixNano())
 	}
-	r.q.Add(verdictSpan(id, number, verdict, now, r.content))
+	r.mu.Unlock()
+	if r.q.room() {
+		r.q.Add(verdictSpan(id, number, verdict, now, r.content))
+	}
 }
 
 // Ended is told of the end of a run.
 func (r *Runs) Ended(id runtrace.ID, e *runtrace.Ended) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	run, _, now := r.of(id, false)
-	delete(r.open, id)
-	r.q.Add(runSpan(id, run, e, now, r.content))
+	delete(r.open, id) // nobody else has run from here on
+	r.mu.Unlock()
+	if r.q.room() {
+		r.q.Add(runSpan(id, run, e, now, r.content))
+	}
 }
 
 // Counts are how many spans the receiver has taken so far, and how many were dropped.

@@ -136,6 +136,22 @@ func TestExport(t *testing.T) {
 	}
 }
 
+// TestLongNames: a name of a recording is cut.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("ü", 10_000)
+	rec := made(t, func(tt *Tape) {
+		call := &tape.MCPJSONRPC{Server: long, Method: "tools/call", Transport: "stdio", Conversation: 1, Request: tt.Payload(`{"id":1,"method":"tools/call","params":{"name":"` + long + `"}}`)}
+		tt.Record(call)
+	})
+	var out bytes.Buffer
+	if _, err := otlp.Export(rec, nil, otlp.ToFile(&out)); err != nil || out.Len() > 5000 {
+		t.Errorf("%d bytes, %v", out.Len(), err)
+	}
+	if s := spansIn(t, out.Bytes())[0]; s.Name != "tools/call "+strings.Repeat("ü", 128)+"…" {
+		t.Error(s.Name)
+	}
+}
+
 // TestUnfinished: of a run that was cut the program has no record, nor has the parent of what it started.
 func TestUnfinished(t *testing.T) {
 	rec := made(t, func(tt *Tape) { tt.Record(&tape.ProcessSpawn{Program: "/bin/ls", SpawnID: 3, ParentSpawnID: 1}) })
@@ -197,6 +213,10 @@ func TestTo(t *testing.T) {
 	if err := export("x-team=a%20b"); err == nil || !strings.Contains(err.Error(), "rejected 2 spans: too old") {
 		t.Errorf("rejected in part: %v", err)
 	}
+	answer = `{"partialSuccess":{"rejectedSpans":"2","errorMessage":"` + strings.Repeat("ü", 10_000) + `"}}`
+	if err := export("x-team=a%20b"); err == nil || len(err.Error()) > 600 || !strings.HasSuffix(err.Error(), "ü…") {
+		t.Errorf("a long reason: %v", err)
+	}
 	if err := export("secret"); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("a header: %v", err)
 	}
@@ -208,6 +228,27 @@ func TestTo(t *testing.T) {
 	for _, bad := range []string{"localhost:4318", "ftp://a", "http://"} {
 		if _, err := otlp.To(bad, vars{}.get); err == nil {
 			t.Errorf("%s is taken", bad)
+		}
+	}
+}
+
+// TestKeysHidden: neither a receiver's name nor its errors have the keys of its address.
+func TestKeysHidden(t *testing.T) {
+	down := httptest.NewServer(nil)
+	down.Close()
+	host := strings.TrimPrefix(down.URL, "http://")
+	to, err := otlp.To("http://ann:hunter2secret@"+host+"?api_key=Zx8Kq2Lm", vars{}.get)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "http://***@" + host + "/v1/traces?***"; to.String() != want {
+		t.Errorf("%s, want %s", to, want)
+	}
+	refused := to.Send(t.Context(), []byte("{}"))
+	_, bad := otlp.To(host+"?api_key=Zx8Kq2Lm", vars{}.get)
+	for _, err := range []error{refused, bad} {
+		if err == nil || !strings.Contains(err.Error(), host) || strings.Contains(err.Error(), "hunter2secret") || strings.Contains(err.Error(), "Zx8Kq2Lm") {
+			t.Error(err)
 		}
 	}
 }

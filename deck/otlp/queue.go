@@ -31,6 +31,7 @@ type Queue struct {
 	mu      sync.Mutex
 	waiting []json.RawMessage
 	bytes   int
+	full    bool // something was dropped for want of room since the last was taken
 	closed  bool
 	tally   Tally
 }
@@ -57,15 +58,32 @@ func (q *Queue) Add(s *Span) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || len(q.waiting) == maxWaiting || q.bytes+len(b) > maxWaitingBytes {
-		if q.tally.Dropped++; q.tally.Err == nil {
-			q.tally.Err = errFull
-		}
+		q.full = true
+		q.drop()
 		return
 	}
 	q.waiting, q.bytes = append(q.waiting, b), q.bytes+len(b)
 	select {
 	case q.wake <- struct{}{}:
 	default:
+	}
+}
+
+// room says whether a span is worth making; where there is no room for it, it is counted as dropped.
+func (q *Queue) room() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || q.full || len(q.waiting) == maxWaiting {
+		q.drop()
+		return false
+	}
+	return true
+}
+
+// drop counts a span that there is no room for. q.mu is held.
+func (q *Queue) drop() {
+	if q.tally.Dropped++; q.tally.Err == nil {
+		q.tally.Err = errFull
 	}
 }
 
@@ -109,7 +127,7 @@ func (q *Queue) take() (batch []json.RawMessage) {
 	for ; n < min(len(q.waiting), most) && (n == 0 || size+len(q.waiting[n]) <= maxRequest); n++ {
 		size += len(q.waiting[n])
 	}
-	batch, q.waiting, q.bytes = q.waiting[:n:n], q.waiting[n:], q.bytes-size
+	batch, q.waiting, q.bytes, q.full = q.waiting[:n:n], q.waiting[n:], q.bytes-size, false
 	return batch
 }
 

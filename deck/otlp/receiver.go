@@ -51,7 +51,7 @@ func To(address string, getenv func(string) string) (*Receiver, error) {
 	}
 	u, err := url.Parse(named)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%s: want the address of a receiver, as in http://localhost:4318", visible.WithoutUser(named))
+		return nil, fmt.Errorf("%s: want the address of a receiver, as in http://localhost:4318", visible.WithoutKeys(named))
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = tracesPath
@@ -66,19 +66,36 @@ func To(address string, getenv func(string) string) (*Receiver, error) {
 	}}, nil
 }
 
-// String is its address, without what stands in it of a user.
-func (r *Receiver) String() string { return visible.WithoutUser(r.url.String()) }
+// String is its address, without its user and its query, which may be keys: *** stands for each.
+func (r *Receiver) String() string {
+	text := plainURL(r.url.String())
+	if r.url.User != nil {
+		text = strings.Replace(text, "://", "://***@", 1)
+	}
+	if r.url.RawQuery != "" {
+		text += "?***"
+	}
+	return text
+}
+
+// failed is err of a request, without the address that net/http puts before it, whose query may be a key.
+func (r *Receiver) failed(err error) error {
+	if whole := (*url.Error)(nil); errors.As(err, &whole) {
+		err = whole.Err
+	}
+	return fmt.Errorf("%s: %w", r, err)
+}
 
 // Send gives it a request. The error is a *Refusal where it answered, and did not take all.
 func (r *Receiver) Send(ctx context.Context, request []byte) error {
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url.String(), bytes.NewReader(request))
 	if err != nil {
-		return err
+		return r.failed(err)
 	}
 	q.Header = r.headers.Clone()
 	answer, err := r.client.Do(q)
 	if err != nil {
-		return err
+		return r.failed(err)
 	}
 	defer answer.Body.Close()
 	return refusalOf(r.String(), answer)
@@ -93,8 +110,11 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.text }
 
-// maxAnswer is how much of a receiver's answer is read, in bytes.
-const maxAnswer = 64 << 10
+// maxAnswer is how much of a receiver's answer is read, and maxReason how much of what it says is told, in bytes.
+const (
+	maxAnswer = 64 << 10
+	maxReason = 500
+)
 
 func refusalOf(address string, answer *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
@@ -102,7 +122,7 @@ func refusalOf(address string, answer *http.Response) error {
 		return fmt.Errorf("%s: %w", address, err)
 	}
 	if status := answer.StatusCode; status/100 != 2 {
-		text := fmt.Sprintf("%s does not take the spans: %s: %s", address, answer.Status, bytes.TrimSpace(body[:min(len(body), 500)]))
+		text := fmt.Sprintf("%s does not take the spans: %s: %s", address, answer.Status, cutTo(maxReason, string(bytes.TrimSpace(body))))
 		return &Refusal{0, strings.TrimSuffix(text, ": "), status == http.StatusTooManyRequests || status >= 500}
 	}
 	var part struct {
@@ -113,7 +133,7 @@ func refusalOf(address string, answer *http.Response) error {
 	}
 	if json.Unmarshal(body, &part) == nil {
 		if n, err := part.PartialSuccess.RejectedSpans.Int64(); err == nil && n > 0 {
-			return &Refusal{int(n), fmt.Sprintf("%s rejected %d spans: %s", address, n, part.PartialSuccess.ErrorMessage), false}
+			return &Refusal{int(n), strings.TrimSuffix(fmt.Sprintf("%s rejected %d spans: %s", address, n, cutTo(maxReason, part.PartialSuccess.ErrorMessage)), ": "), false}
 		}
 	}
 	return nil

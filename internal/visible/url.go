@@ -15,3 +15,20 @@ func WithoutUser(url string) string {
 	}
 	return url[:from] + "***" + url[at:]
 }
+
+// WithoutKeys is WithoutUser, without a query and a fragment too, where keys stand as well: ?*** stands for them. Where an @ after the
+// first ? leaves open which of the two hides what, only the scheme stays.
+func WithoutKeys(url string) string {
+	query := strings.IndexAny(url, "?#")
+	if query < 0 {
+		return WithoutUser(url)
+	}
+	if strings.Contains(url[query:], "@") {
+		scheme, _, ok := strings.Cut(url[:query], "://")
+		if !ok {
+			return "***"
+		}
+		return scheme + "://***"
+	}
+	return WithoutUser(url[:query]) + "?***"
+}

@@ -17,3 +17,21 @@ func TestWithoutUser(t *testing.T) {
 		}
 	}
 }
+
+func TestWithoutKeys(t *testing.T) {
+	for given, want := range map[string]string{
+		"http://127.0.0.1:8080/v1":     "http://127.0.0.1:8080/v1",
+		"http://ann:hunter2@host/v1":   "http://***@host/v1",
+		"http://host/v1?key=a":         "http://host/v1?***",
+		"http://host#key":              "http://host?***",
+		"ann:hunter2@host?key=a":       "***@host?***",
+		"http://ann:hun?ter2@host":     "http://***",
+		"http://ann:hunter2@h?key=a@b": "http://***",
+		"ann:hun?ter2@host":            "***",
+		"":                             "",
+	} {
+		if got := WithoutKeys(given); got != want {
+			t.Errorf("%s: %s, want %s", given, got, want)
+		}
+	}
+}
