@@ -430,6 +430,9 @@ func (v *View) Each(skip string, f func(*Entry) error) error {
 			far = true
 			e.Close()
 			e, err = v.from(skip + "\xff")
+			for err == nil && e.Name < skip { // no frame begins among those to skip: f has had these
+				err = e.advance()
+			}
 			continue
 		}
 		if err == nil {

@@ -104,6 +104,24 @@ func TestView(t *testing.T) {
 	}
 }
 
+// Each gives no entry twice where no frame begins among those that it skips.
+func TestEachPastBlobsOfTheFirstFrame(t *testing.T) {
+	entries := long(10, 20)
+	b, digest := packFrames(t, entries, 60_000)
+	var read int64
+	v, err := packed.NewView(fetched(b, &read), int64(len(b)), digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	if err := v.Each("run.tape.cas/", func(e *packed.Entry) error { names = append(names, e.Name); return nil }); err != nil {
+		t.Error(err)
+	}
+	if fmt.Sprint(names) != "[recording.json run.tape run.tape.annotations.jsonl terminal/terminal.jsonl tree.json]" {
+		t.Error(names)
+	}
+}
+
 // A record of a long tape is found with a little of the file.
 func TestViewOfARecord(t *testing.T) {
 	entries := long(20_000, 10)
