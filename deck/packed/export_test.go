@@ -16,5 +16,18 @@ func WithRoot(frames, text []byte) []byte {
 	return appendSkippable(append([]byte(nil), frames...), rootText(text))
 }
 
+// WithTable puts a table behind frames, each of which holds raw bytes and begins with the entry of a name; at changes where the table says they
+// lie. The digest is that of its root.
+func WithTable(frames [][]byte, raw int64, name func(i int) string, at func(i int, at int64) int64) ([]byte, cas.Digest, error) {
+	var b []byte
+	var nodes []node
+	for i, f := range frames {
+		nodes = append(nodes, node{At: at(i, int64(len(b))), Size: int64(len(f)), Raw: raw, Digest: cas.Sum(f), Name: name(i)})
+		b = append(b, f...)
+	}
+	text, root, err := table(nodes, int64(len(b)))
+	return append(b, text...), root, err
+}
+
 // RootOf is the digest of such a root.
 func RootOf(text []byte) cas.Digest { return cas.Sum(rootText(text)) }

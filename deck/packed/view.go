@@ -45,6 +45,9 @@ const (
 
 // NewView opens the file of size bytes whose table has a digest. An error that wraps ErrDamaged is for another table.
 func NewView(fetch Fetch, size int64, digest cas.Digest) (*View, error) {
+	if size < 0 {
+		return nil, fmt.Errorf("%w: it is said to have %d bytes", ErrDamaged, size)
+	}
 	v := &View{fetch: fetch, size: size, pages: make(map[int][]node)}
 	root, err := v.root()
 	if errors.Is(err, ErrNoRanges) {
@@ -184,6 +187,9 @@ func (v *View) frame(n, ahead int) ([]byte, error) {
 	length := first.Size
 	for len(run) < ahead {
 		next, err := v.node(n + len(run))
+		if err == nil && next.At != first.At+length { // of another page than the one before it
+			return nil, fmt.Errorf("%w: no frame follows at byte %d", ErrDamaged, first.At+length)
+		}
 		if err != nil || length+next.Size > maxFrame {
 			break // which the next call tells
 		}
@@ -275,6 +281,7 @@ type Entry struct {
 	s     *stream
 	left  int64
 	alone bool // its frame holds nothing else
+	index bool // that of the file was read over
 }
 
 // Whole reports whether nothing of it was read, or left out by OpenTape.
@@ -407,9 +414,9 @@ func (e *Entry) advance() error {
 	switch {
 	case err != nil:
 		return err
-	case name == indexName && e.Name == "":
-		e.Size, e.left = size, size
-		return e.advance()
+	case name == indexName && e.Name == "" && !e.index:
+		e.index, e.Size, e.left = true, size, size
+		return e.advance() // once: a file of such headers would be as many calls
 	}
 	if err := CheckName(name); err != nil || name <= e.Name {
 		return fmt.Errorf("%w: %.120q stands behind %.120q", ErrDamaged, name, e.Name)
