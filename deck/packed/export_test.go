@@ -11,6 +11,11 @@ func NewWriterOf(w io.Writer, ix *Index, frame int64) (*Writer, error) {
 	return newWriter(w, ix, &frameLimits{frame, frame, frame, frame})
 }
 
+// NewReaderOf is NewReader for frames that a Writer of NewWriterOf makes.
+func NewReaderOf(r io.ReaderAt, size int64, limits *Limits) (*Reader, error) {
+	return newReader(r, size, limits, 512)
+}
+
 // WithRoot puts a root of a table behind frames.
 func WithRoot(frames, text []byte) []byte {
 	return appendSkippable(append([]byte(nil), frames...), rootText(text))
@@ -25,8 +30,8 @@ func WithTable(frames [][]byte, raw int64, name func(i int) string, at func(i in
 		nodes = append(nodes, node{At: at(i, int64(len(b))), Size: int64(len(f)), Raw: raw, Digest: cas.Sum(f), Name: name(i)})
 		b = append(b, f...)
 	}
-	text, root, err := table(nodes, int64(len(b)))
-	return append(b, text...), root, err
+	root, err := table(nodes, int64(len(b)), func(part []byte) error { b = append(b, part...); return nil })
+	return b, root, err
 }
 
 // RootOf is the digest of such a root.

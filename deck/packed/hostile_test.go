@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -153,6 +154,45 @@ func TestBomb(t *testing.T) {
 	small := compress(t, append(decompress(t, pack(t, nil, nil))[:1024], stream[:cap(stream)]...))
 	if _, err := unpack(small, nil); !errors.Is(err, packed.ErrDamaged) {
 		t.Errorf("64 MiB behind the end: %v", err)
+	}
+}
+
+// Frames are counted in memory: of tiny ones no more are taken than of the Writer's.
+func TestManyFrames(t *testing.T) {
+	b, _ := packFrames(t, long(3000, 50), 2000)
+	if _, err := unpack(b, nil); err != nil {
+		t.Error(err)
+	}
+	frames := tiny(t, 100)
+	if _, err := unpack(frames, nil); !errors.Is(err, packed.ErrDamaged) || !strings.Contains(err.Error(), "no frame may begin") {
+		t.Error(err)
+	}
+}
+
+// tiny is the beginning of a file of frames that hold a header each.
+func tiny(t testing.TB, n int) []byte {
+	t.Helper()
+	b := compress(t, decompress(t, forge(t, index(fmt.Sprint(n), "0")))[:1024])
+	for i := range n {
+		h := &tar.Header{Name: fmt.Sprintf("f%04d", i)}
+		b = append(b, compress(t, decompress(t, forge(t, "", h))[512:1024])...)
+	}
+	return b
+}
+
+// A table is whole, and nothing is behind it.
+func TestTableCut(t *testing.T) {
+	b, digest := packFrames(t, long(3000, 50), 2000)
+	if digest.IsZero() {
+		t.Fatal("it has no table")
+	}
+	for n := 0; n < 200; n += 7 {
+		if _, err := unpack(b[:len(b)-1-n], nil); !errors.Is(err, packed.ErrDamaged) {
+			t.Fatalf("%d bytes fewer: %v", n+1, err)
+		}
+	}
+	if _, err := unpack(append(b[:len(b):len(b)], 0), nil); !errors.Is(err, packed.ErrDamaged) {
+		t.Errorf("a byte more: %v", err)
 	}
 }
 
