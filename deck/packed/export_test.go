@@ -36,3 +36,11 @@ func WithTable(frames [][]byte, raw int64, name func(i int) string, at func(i in
 
 // RootOf is the digest of such a root.
 func RootOf(text []byte) cas.Digest { return cas.Sum(rootText(text)) }
+
+// Held is how many bytes of frames and how many pages a View holds.
+func (v *View) Held() (frames int64, pages int) {
+	for _, h := range v.held {
+		frames += int64(cap(h.b))
+	}
+	return frames, len(v.pages)
+}

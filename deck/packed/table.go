@@ -25,6 +25,7 @@ const (
 	minFrame    = 8 << 10   // of the frames of a file on the average, compressed, but for fewFrames: a bound on how many a Reader counts
 	fewFrames   = 16
 	maxTable    = 4 << 20  // of one part of the table
+	minNode     = 100      // of a node in JSON; its digest has 64
 	maxFrame    = 32 << 20 // of frames that a View fetches at once, compressed
 )
 
@@ -119,12 +120,15 @@ func rootLen(tail []byte) (int64, error) {
 // decodePart reads a part of the table whose digest was checked. Its nodes lie in a file of size bytes, one behind the other, in order.
 func decodePart(b []byte, size int64) (*part, error) {
 	p := new(part)
+	if bytes.Count(b, []byte("{")) > 1+len(b)/minNode { // which would be a multiple of b in memory
+		return nil, fmt.Errorf("%w: its table has nodes that cannot be", ErrDamaged)
+	}
 	if err := json.Unmarshal(b, p); err != nil {
 		return nil, fmt.Errorf("%w: its table: %w", ErrDamaged, err)
 	}
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
-		ok := n.At >= 0 && n.Size > skipHead && n.At <= size-n.Size && n.Raw > 0 && n.Raw <= DefaultMaxBytes && n.From >= 0 && n.From <= n.Of && n.Of <= DefaultMaxBytes
+		ok := len(n.Name) <= maxName && n.At >= 0 && n.Size > skipHead && n.At <= size-n.Size && n.Raw > 0 && n.Raw <= DefaultMaxBytes && n.From >= 0 && n.From <= n.Of && n.Of <= DefaultMaxBytes
 		if i > 0 {
 			last := &p.Nodes[i-1]
 			ok = ok && n.At == last.At+last.Size && (n.Name > last.Name || n.Name == last.Name && n.From > last.From)

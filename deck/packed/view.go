@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -26,9 +27,14 @@ type View struct {
 	top   *part
 
 	mu    sync.Mutex
-	pages map[int][]node // guarded by mu
-	held  []heldFrame    // those that were fetched last, the last at the end; guarded by mu
-	idle  *zstd.Decoder  // nil while it is used: a new one costs its window; guarded by mu
+	pages []heldPage    // those that were fetched last, the last at the end; guarded by mu
+	held  []heldFrame   // those that were fetched last, the last at the end; guarded by mu
+	idle  *zstd.Decoder // nil while it is used: a new one costs its window; guarded by mu
+}
+
+type heldPage struct {
+	n     int
+	nodes []node
 }
 
 type heldFrame struct {
@@ -36,9 +42,10 @@ type heldFrame struct {
 	b []byte // compressed
 }
 
-// Bounds of what a View holds and fetches at once.
+// Bounds of what a View holds and fetches at once. The frames that it holds have maxFrame bytes at most, too.
 const (
-	maxHeld  = 16
+	maxHeld  = 16      // frames
+	maxPages = 64      // of the table
 	maxAhead = 16      // frames
 	tailRead = 8 << 10 // bytes: the root of the table is seldom longer
 )
@@ -48,7 +55,7 @@ func NewView(fetch Fetch, size int64, digest cas.Digest) (*View, error) {
 	if size < 0 {
 		return nil, fmt.Errorf("%w: it is said to have %d bytes", ErrDamaged, size)
 	}
-	v := &View{fetch: fetch, size: size, pages: make(map[int][]node)}
+	v := &View{fetch: fetch, size: size}
 	root, err := v.root()
 	if errors.Is(err, ErrNoRanges) {
 		return nil, fmt.Errorf("%w: it has no table", ErrDamaged)
@@ -112,8 +119,10 @@ func (v *View) page(i int) ([]node, error) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if p := v.pages[i]; p != nil {
-		return p, nil
+	for _, h := range v.pages {
+		if h.n == i {
+			return h.nodes, nil
+		}
 	}
 	at := v.top.Nodes[i]
 	if at.Size > maxTable {
@@ -133,7 +142,7 @@ func (v *View) page(i int) ([]node, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.pages[i] = p.Nodes
+	v.pages = append(v.pages[max(0, len(v.pages)-maxPages+1):], heldPage{i, p.Nodes})
 	return p.Nodes, nil
 }
 
@@ -209,9 +218,15 @@ func (v *View) frame(n, ahead int) ([]byte, error) {
 		if cas.Sum(one) != f.Digest {
 			return nil, fmt.Errorf("%w: the frame at byte %d is another one", ErrDamaged, f.At)
 		}
-		v.held = append(v.held, heldFrame{n + i, one})
+		v.held = append(v.held, heldFrame{n + i, slices.Clone(one)}) // alone: else one that is held holds all that were fetched with it
 	}
-	v.held = v.held[max(0, len(v.held)-maxHeld):]
+	held := int64(0)
+	for i := len(v.held) - 1; i >= 0; i-- {
+		if held += int64(len(v.held[i].b)); held > maxFrame || len(v.held)-i > maxHeld {
+			v.held = slices.Clone(v.held[i+1:])
+			break
+		}
+	}
 	return b[:first.Size:first.Size], nil
 }
 

@@ -225,6 +225,35 @@ func TestViewOfAHostileStore(t *testing.T) {
 	}
 }
 
+// A View of a long table holds a few pages and frames of it.
+func TestViewHoldsLittle(t *testing.T) {
+	frame := compress(t, make([]byte, 512))
+	frames := slices.Repeat([][]byte{frame}, 70*256)
+	name := func(i int) string { return fmt.Sprintf("f%08d", i)[:min(9*i, 9)] }
+	b, digest, err := packed.WithTable(frames, 512, name, func(_ int, at int64) int64 { return at })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read int64
+	v, err := packed.NewView(fetched(b, &read), int64(len(b)), digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < len(frames); i += 256 {
+		if _, err := v.Open(name(i)); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	if held, pages := v.Held(); held > 16*512 || pages > 64 {
+		t.Errorf("%d bytes of frames, %d pages", held, pages)
+	}
+	bad := fmt.Appendf(nil, `{"nodes":[%s{}]}`, strings.Repeat("{},", 1000))
+	file := packed.WithRoot(frame, bad)
+	if _, err := packed.NewView(fetched(file, &read), int64(len(file)), packed.RootOf(bad)); !errors.Is(err, packed.ErrDamaged) {
+		t.Error(err)
+	}
+}
+
 // FuzzView reads any file whose table somebody vouches for: no panic, and errors of the documented kinds alone.
 func FuzzView(f *testing.F) {
 	b, _ := packFrames(f, long(2000, 5), 2000)
