@@ -1,7 +1,9 @@
 package packed
 
 import (
+	"bytes"
 	"io"
+	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 )
@@ -19,6 +21,21 @@ func NewReaderOf(r io.ReaderAt, size int64, limits *Limits) (*Reader, error) {
 // WithRoot puts a root of a table behind frames.
 func WithRoot(frames, text []byte) []byte {
 	return appendSkippable(append([]byte(nil), frames...), rootText(text))
+}
+
+// WithTableOf puts the table of a Reader behind frames that it reads.
+func WithTableOf(frames []byte) ([]byte, error) {
+	p, err := newReader(bytes.NewReader(frames), int64(len(frames)), nil, 512)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	for err == nil {
+		_, err = p.Next()
+	}
+	b := slices.Clone(frames)
+	_, errTable := table(p.z.nodes, int64(len(b)), func(part []byte) error { b = append(b, part...); return nil })
+	return b, errTable
 }
 
 // WithTable puts a table behind frames, each of which holds raw bytes and begins with the entry of a name; at changes where the table says they

@@ -90,6 +90,9 @@ func (f *frames) next() error {
 	if err == nil && (!may || f.last != '\n') {
 		err = fmt.Errorf("%w: the frame at byte %d begins with no record", ErrDamaged, n.At)
 	}
+	if before := f.nodes[len(f.nodes)-2]; err == nil && last.Seq <= before.Seq { // the first frame has the index: there is one before
+		err = fmt.Errorf("%w: record %d begins a frame behind that of record %d", ErrDamaged, last.Seq, before.Seq)
+	}
 	return err
 }
 
@@ -109,11 +112,17 @@ func (f *frames) close() error {
 	_, err := io.Copy(io.Discard, f.body) // which the decoder has read, but perhaps to its end
 	n := &f.nodes[len(f.nodes)-1]
 	n.Digest, f.body = f.hash.Sum(), nil
+	if err == nil && n.Raw == 0 {
+		err = fmt.Errorf("%w: the frame at byte %d is empty", ErrDamaged, n.At)
+	}
 	return err
 }
 
 // end returns io.EOF where the table is the one that a Writer makes for these frames.
 func (f *frames) end() error {
+	if n := &f.nodes[len(f.nodes)-1]; n.Name == "" && len(f.nodes) > 1 {
+		return fmt.Errorf("%w: the frame at byte %d has nothing but the end", ErrDamaged, n.At)
+	}
 	at := f.at
 	_, err := table(f.nodes, f.at, func(want []byte) error {
 		if int64(len(want)) > f.size-at {

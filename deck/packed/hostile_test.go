@@ -180,6 +180,51 @@ func tiny(t testing.TB, n int) []byte {
 	return b
 }
 
+// Frames that no Writer makes are refused, with the table that fits them, too.
+func TestFramesOfNoWriter(t *testing.T) {
+	line := func(seq int) string { return fmt.Sprintf(`{"type":"record","seq":%d,"text":"0123456789"}`, seq) + "\n" }
+	file := func(seqs []int, empty, end bool) []byte {
+		var tape string
+		for _, seq := range seqs {
+			tape += line(seq)
+		}
+		h := &tar.Header{Name: "run.tape", Size: int64(len(tape))}
+		stream := decompress(t, forge(t, index("1", fmt.Sprint(len(tape))), h))
+		b := compress(t, stream[:1024])
+		if empty {
+			b = append(b, compress(t, nil)...)
+		}
+		b = append(b, compress(t, append(stream[1024:1536:1536], line(seqs[0])...))...)
+		for _, seq := range seqs[1 : len(seqs)-1] {
+			b = append(b, compress(t, []byte(line(seq)))...)
+		}
+		last := append([]byte(line(seqs[len(seqs)-1])), make([]byte, -len(tape)&511)...)
+		if end {
+			b = append(append(b, compress(t, last)...), compress(t, make([]byte, 1024))...)
+		} else {
+			b = append(b, compress(t, append(last, make([]byte, 1024)...))...)
+		}
+		b, err := packed.WithTableOf(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	if _, err := unpack(file([]int{1, 2, 3, 4}, false, false), nil); err != nil {
+		t.Error(err)
+	}
+	for why, b := range map[string][]byte{
+		"is empty":                 file([]int{1, 2, 3, 4}, true, false),
+		"has nothing but the end":  file([]int{1, 2, 3, 4}, false, true),
+		"behind that of record 12": file([]int{1, 12, 3, 4}, false, false),
+		"behind that of record 3":  file([]int{1, 2, 3, 3}, false, false),
+	} {
+		if _, err := unpack(b, nil); !errors.Is(err, packed.ErrDamaged) || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+}
+
 // A table is whole, and nothing is behind it.
 func TestTableCut(t *testing.T) {
 	b, digest := packFrames(t, long(3000, 50), 2000)
