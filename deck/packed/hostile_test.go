@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -163,19 +164,26 @@ func TestManyFrames(t *testing.T) {
 	if _, err := unpack(b, nil); err != nil {
 		t.Error(err)
 	}
-	frames := tiny(t, 100)
-	if _, err := unpack(frames, nil); !errors.Is(err, packed.ErrDamaged) || !strings.Contains(err.Error(), "no frame may begin") {
+	short := short(t, 100)
+	if r, err := packed.NewReader(bytes.NewReader(short), int64(len(short)), nil); err != nil {
+		t.Error(err)
+	} else if _, err := all(r); !errors.Is(err, packed.ErrDamaged) || !strings.Contains(err.Error(), "no frame may begin") {
+		t.Error(err)
+	}
+	if _, err := unpack(short, nil); !errors.Is(err, packed.ErrDamaged) || strings.Contains(err.Error(), "no frame may begin") { // its end is not there
 		t.Error(err)
 	}
 }
 
-// tiny is the beginning of a file of frames that hold a header each.
-func tiny(t testing.TB, n int) []byte {
+// short is the beginning of a file of frames of an entry of 2 kB each.
+func short(t testing.TB, n int) []byte {
 	t.Helper()
-	b := compress(t, decompress(t, forge(t, index(fmt.Sprint(n), "0")))[:1024])
+	b := compress(t, decompress(t, forge(t, index(fmt.Sprint(n), fmt.Sprint(n*2048))))[:1024])
+	rnd := rand.NewChaCha8([32]byte{})
 	for i := range n {
-		h := &tar.Header{Name: fmt.Sprintf("f%04d", i)}
-		b = append(b, compress(t, decompress(t, forge(t, "", h))[512:1024])...)
+		stream := decompress(t, forge(t, "", &tar.Header{Name: fmt.Sprintf("f%04d", i), Size: 2048}))[512 : 1024+2048]
+		_, _ = rnd.Read(stream[512:])
+		b = append(b, compress(t, stream)...)
 	}
 	return b
 }
