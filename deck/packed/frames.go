@@ -15,6 +15,7 @@ type frames struct {
 	z     *zstd.Decoder
 	r     io.ReaderAt
 	size  int64
+	min   int64               // minFrame, but for tests
 	begin func() (node, bool) // what the next frame begins with, where one may begin
 
 	at    int64 // behind the frame that is being read
@@ -66,7 +67,7 @@ func (f *frames) next() error {
 	switch {
 	case errors.Is(err, errSkippable):
 		return io.EOF
-	case err == nil && (!may || int64(len(f.nodes)) > fewFrames+f.at/minFrame):
+	case err == nil && (!may || int64(len(f.nodes)) > fewFrames+f.at/f.min):
 		err = fmt.Errorf("%w: no frame may begin at byte %d", ErrDamaged, f.at)
 	}
 	if err != nil {
@@ -89,6 +90,9 @@ func (f *frames) next() error {
 	if err == nil && (!may || f.last != '\n') {
 		err = fmt.Errorf("%w: the frame at byte %d begins with no record", ErrDamaged, n.At)
 	}
+	if before := f.nodes[len(f.nodes)-2]; err == nil && last.Seq <= before.Seq { // the first frame has the index: there is one before
+		err = fmt.Errorf("%w: record %d begins a frame behind that of record %d", ErrDamaged, last.Seq, before.Seq)
+	}
 	return err
 }
 
@@ -108,24 +112,37 @@ func (f *frames) close() error {
 	_, err := io.Copy(io.Discard, f.body) // which the decoder has read, but perhaps to its end
 	n := &f.nodes[len(f.nodes)-1]
 	n.Digest, f.body = f.hash.Sum(), nil
+	if err == nil && n.Raw == 0 {
+		err = fmt.Errorf("%w: the frame at byte %d is empty", ErrDamaged, n.At)
+	}
 	return err
 }
 
 // end returns io.EOF where the table is the one that a Writer makes for these frames.
 func (f *frames) end() error {
-	want, _, err := table(f.nodes, f.at)
+	if n := &f.nodes[len(f.nodes)-1]; n.Name == "" && len(f.nodes) > 1 {
+		return fmt.Errorf("%w: the frame at byte %d has nothing but the end", ErrDamaged, n.At)
+	}
+	at := f.at
+	_, err := table(f.nodes, f.at, func(want []byte) error {
+		if int64(len(want)) > f.size-at {
+			return fmt.Errorf("%w: its table is cut short", ErrDamaged)
+		}
+		have := make([]byte, len(want))
+		if _, err := f.r.ReadAt(have, at); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if !bytes.Equal(have, want) {
+			return fmt.Errorf("%w: its table is another one", ErrDamaged)
+		}
+		at += int64(len(want))
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	if int64(len(want)) != f.size-f.at {
-		return fmt.Errorf("%w: %d bytes follow its end", ErrDamaged, f.size-f.at)
-	}
-	have := make([]byte, len(want))
-	if _, err := f.r.ReadAt(have, f.at); err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	if !bytes.Equal(have, want) {
-		return fmt.Errorf("%w: its table is another one", ErrDamaged)
+	if at != f.size {
+		return fmt.Errorf("%w: %d bytes follow its end", ErrDamaged, f.size-at)
 	}
 	return io.EOF
 }

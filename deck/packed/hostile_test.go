@@ -4,7 +4,9 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -153,6 +155,97 @@ func TestBomb(t *testing.T) {
 	small := compress(t, append(decompress(t, pack(t, nil, nil))[:1024], stream[:cap(stream)]...))
 	if _, err := unpack(small, nil); !errors.Is(err, packed.ErrDamaged) {
 		t.Errorf("64 MiB behind the end: %v", err)
+	}
+}
+
+// Frames are counted in memory: of tiny ones no more are taken than of the Writer's.
+func TestManyFrames(t *testing.T) {
+	b, _ := packFrames(t, long(3000, 50), 2000)
+	if _, err := unpack(b, nil); err != nil {
+		t.Error(err)
+	}
+	short := short(t, 100)
+	if r, err := packed.NewReader(bytes.NewReader(short), int64(len(short)), nil); err != nil {
+		t.Error(err)
+	} else if _, err := all(r); !errors.Is(err, packed.ErrDamaged) || !strings.Contains(err.Error(), "no frame may begin") {
+		t.Error(err)
+	}
+	if _, err := unpack(short, nil); !errors.Is(err, packed.ErrDamaged) || strings.Contains(err.Error(), "no frame may begin") { // its end is not there
+		t.Error(err)
+	}
+}
+
+// short is the beginning of a file of frames of an entry of 2 kB each.
+func short(t testing.TB, n int) []byte {
+	t.Helper()
+	b := compress(t, decompress(t, forge(t, index(fmt.Sprint(n), fmt.Sprint(n*2048))))[:1024])
+	rnd := rand.NewChaCha8([32]byte{})
+	for i := range n {
+		stream := decompress(t, forge(t, "", &tar.Header{Name: fmt.Sprintf("f%04d", i), Size: 2048}))[512 : 1024+2048]
+		_, _ = rnd.Read(stream[512:])
+		b = append(b, compress(t, stream)...)
+	}
+	return b
+}
+
+// Frames that no Writer makes are refused, with the table that fits them, too.
+func TestFramesOfNoWriter(t *testing.T) {
+	line := func(seq int) string { return fmt.Sprintf(`{"type":"record","seq":%d,"text":"0123456789"}`, seq) + "\n" }
+	file := func(seqs []int, empty, end bool) []byte {
+		var tape string
+		for _, seq := range seqs {
+			tape += line(seq)
+		}
+		h := &tar.Header{Name: "run.tape", Size: int64(len(tape))}
+		stream := decompress(t, forge(t, index("1", fmt.Sprint(len(tape))), h))
+		b := compress(t, stream[:1024])
+		if empty {
+			b = append(b, compress(t, nil)...)
+		}
+		b = append(b, compress(t, append(stream[1024:1536:1536], line(seqs[0])...))...)
+		for _, seq := range seqs[1 : len(seqs)-1] {
+			b = append(b, compress(t, []byte(line(seq)))...)
+		}
+		last := append([]byte(line(seqs[len(seqs)-1])), make([]byte, -len(tape)&511)...)
+		if end {
+			b = append(append(b, compress(t, last)...), compress(t, make([]byte, 1024))...)
+		} else {
+			b = append(b, compress(t, append(last, make([]byte, 1024)...))...)
+		}
+		b, err := packed.WithTableOf(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	if _, err := unpack(file([]int{1, 2, 3, 4}, false, false), nil); err != nil {
+		t.Error(err)
+	}
+	for why, b := range map[string][]byte{
+		"is empty":                 file([]int{1, 2, 3, 4}, true, false),
+		"has nothing but the end":  file([]int{1, 2, 3, 4}, false, true),
+		"behind that of record 12": file([]int{1, 12, 3, 4}, false, false),
+		"behind that of record 3":  file([]int{1, 2, 3, 3}, false, false),
+	} {
+		if _, err := unpack(b, nil); !errors.Is(err, packed.ErrDamaged) || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+}
+
+// A table is whole, and nothing is behind it.
+func TestTableCut(t *testing.T) {
+	b, digest := packFrames(t, long(3000, 50), 2000)
+	if digest.IsZero() {
+		t.Fatal("it has no table")
+	}
+	for n := 0; n < 200; n += 7 {
+		if _, err := unpack(b[:len(b)-1-n], nil); !errors.Is(err, packed.ErrDamaged) {
+			t.Fatalf("%d bytes fewer: %v", n+1, err)
+		}
+	}
+	if _, err := unpack(append(b[:len(b):len(b)], 0), nil); !errors.Is(err, packed.ErrDamaged) {
+		t.Errorf("a byte more: %v", err)
 	}
 }
 

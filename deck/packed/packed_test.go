@@ -63,11 +63,15 @@ func pack(t testing.TB, entries []entry, wrap func(io.Reader) io.Reader) []byte 
 
 // unpack reads everything of a packed recording.
 func unpack(b []byte, limits *packed.Limits) ([]entry, error) {
-	r, err := packed.NewReader(bytes.NewReader(b), int64(len(b)), limits)
+	r, err := packed.NewReaderOf(bytes.NewReader(b), int64(len(b)), limits)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
+	return all(r)
+}
+
+func all(r *packed.Reader) ([]entry, error) {
 	var out []entry
 	for {
 		f, err := r.Next()

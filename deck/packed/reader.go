@@ -44,6 +44,10 @@ type Reader struct {
 
 // NewReader reads the index of the packed recording that is the size bytes of r, and checks that r is frames, a table and nothing else.
 func NewReader(r io.ReaderAt, size int64, limits *Limits) (*Reader, error) {
+	return newReader(r, size, limits, minFrame)
+}
+
+func newReader(r io.ReaderAt, size int64, limits *Limits, frame int64) (*Reader, error) {
 	if err := checkFrames(r, size); err != nil {
 		return nil, err
 	}
@@ -52,7 +56,7 @@ func NewReader(r io.ReaderAt, size int64, limits *Limits) (*Reader, error) {
 		return nil, err
 	}
 	p := &Reader{}
-	p.z = &frames{z: z, r: r, size: size, begin: p.begin}
+	p.z = &frames{z: z, r: r, size: size, min: frame, begin: p.begin}
 	if err := p.readIndex(limits); err != nil {
 		p.Close()
 		return nil, err

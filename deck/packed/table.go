@@ -22,9 +22,10 @@ const (
 	redundantBy = 12
 	frameRaw    = 256 << 20 // of what a frame holds, from which on it ends too
 	chunk       = 128 << 10 // within a long entry a frame may end after each of these
-	minFrame    = 512       // of the frames of a file on the average, compressed, but for fewFrames: a bound on how many a Reader counts
+	minFrame    = 8 << 10   // of the frames of a file on the average, compressed, but for fewFrames: a bound on how many a Reader counts
 	fewFrames   = 16
 	maxTable    = 4 << 20  // of one part of the table
+	minNode     = 100      // of a node in JSON; its digest has 64
 	maxFrame    = 32 << 20 // of frames that a View fetches at once, compressed
 )
 
@@ -62,10 +63,11 @@ const (
 	skipHead  = 8                  // bytes before what a skippable frame holds
 )
 
-// table makes the bytes that follow the frames, which end at at, and the digest of its root: none where there is only one frame.
-func table(nodes []node, at int64) (b []byte, root cas.Digest, err error) {
+// table gives put the bytes that follow the frames, which end at at, part by part: all of them at once would be a multiple of what the nodes are. It
+// returns the digest of its root. There are none where there is only one frame.
+func table(nodes []node, at int64, put func(b []byte) error) (root cas.Digest, err error) {
 	if len(nodes) < 2 {
-		return nil, root, nil
+		return root, nil
 	}
 	top := part{Nodes: nodes}
 	if len(nodes) > pageLen {
@@ -73,23 +75,26 @@ func table(nodes []node, at int64) (b []byte, root cas.Digest, err error) {
 		for page := range slices.Chunk(nodes, pageLen) {
 			text, err := json.Marshal(&part{Nodes: page})
 			if err != nil {
-				return nil, root, err
+				return root, err
 			}
 			n := page[0]
-			n.At, n.Size, n.Digest, n.Raw = at+int64(len(b)), int64(skipHead+len(text)), cas.Sum(text), 0
+			n.At, n.Size, n.Digest, n.Raw = at, int64(skipHead+len(text)), cas.Sum(text), 0
 			for _, f := range page {
 				n.Raw += f.Raw
 			}
 			top.Nodes = append(top.Nodes, n)
-			b = appendSkippable(b, text)
+			if err := put(appendSkippable(nil, text)); err != nil {
+				return root, err
+			}
+			at += n.Size
 		}
 	}
 	text, err := json.Marshal(&top)
 	if err != nil {
-		return nil, root, err
+		return root, err
 	}
 	text = rootText(text)
-	return appendSkippable(b, text), cas.Sum(text), nil
+	return cas.Sum(text), put(appendSkippable(nil, text))
 }
 
 // rootText is what the skippable frame of a root holds, whose length can be told from its end.
@@ -115,12 +120,15 @@ func rootLen(tail []byte) (int64, error) {
 // decodePart reads a part of the table whose digest was checked. Its nodes lie in a file of size bytes, one behind the other, in order.
 func decodePart(b []byte, size int64) (*part, error) {
 	p := new(part)
+	if bytes.Count(b, []byte("{")) > 1+len(b)/minNode { // which would be a multiple of b in memory
+		return nil, fmt.Errorf("%w: its table has nodes that cannot be", ErrDamaged)
+	}
 	if err := json.Unmarshal(b, p); err != nil {
 		return nil, fmt.Errorf("%w: its table: %w", ErrDamaged, err)
 	}
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
-		ok := n.At >= 0 && n.Size > skipHead && n.At <= size-n.Size && n.Raw > 0 && n.Raw <= DefaultMaxBytes && n.From >= 0 && n.From <= n.Of && n.Of <= DefaultMaxBytes
+		ok := len(n.Name) <= maxName && n.At >= 0 && n.Size > skipHead && n.At <= size-n.Size && n.Raw > 0 && n.Raw <= DefaultMaxBytes && n.From >= 0 && n.From <= n.Of && n.Of <= DefaultMaxBytes
 		if i > 0 {
 			last := &p.Nodes[i-1]
 			ok = ok && n.At == last.At+last.Size && (n.Name > last.Name || n.Name == last.Name && n.From > last.From)

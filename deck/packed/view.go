@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -26,9 +27,14 @@ type View struct {
 	top   *part
 
 	mu    sync.Mutex
-	pages map[int][]node // guarded by mu
-	held  []heldFrame    // those that were fetched last, the last at the end; guarded by mu
-	idle  *zstd.Decoder  // nil while it is used: a new one costs its window; guarded by mu
+	pages []heldPage    // those that were fetched last, the last at the end; guarded by mu
+	held  []heldFrame   // those that were fetched last, the last at the end; guarded by mu
+	idle  *zstd.Decoder // nil while it is used: a new one costs its window; guarded by mu
+}
+
+type heldPage struct {
+	n     int
+	nodes []node
 }
 
 type heldFrame struct {
@@ -36,16 +42,20 @@ type heldFrame struct {
 	b []byte // compressed
 }
 
-// Bounds of what a View holds and fetches at once.
+// Bounds of what a View holds and fetches at once. The frames that it holds have maxFrame bytes at most, too.
 const (
-	maxHeld  = 16
+	maxHeld  = 16      // frames
+	maxPages = 64      // of the table
 	maxAhead = 16      // frames
 	tailRead = 8 << 10 // bytes: the root of the table is seldom longer
 )
 
 // NewView opens the file of size bytes whose table has a digest. An error that wraps ErrDamaged is for another table.
 func NewView(fetch Fetch, size int64, digest cas.Digest) (*View, error) {
-	v := &View{fetch: fetch, size: size, pages: make(map[int][]node)}
+	if size < 0 {
+		return nil, fmt.Errorf("%w: it is said to have %d bytes", ErrDamaged, size)
+	}
+	v := &View{fetch: fetch, size: size}
 	root, err := v.root()
 	if errors.Is(err, ErrNoRanges) {
 		return nil, fmt.Errorf("%w: it has no table", ErrDamaged)
@@ -109,8 +119,10 @@ func (v *View) page(i int) ([]node, error) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if p := v.pages[i]; p != nil {
-		return p, nil
+	for _, h := range v.pages {
+		if h.n == i {
+			return h.nodes, nil
+		}
 	}
 	at := v.top.Nodes[i]
 	if at.Size > maxTable {
@@ -130,7 +142,7 @@ func (v *View) page(i int) ([]node, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.pages[i] = p.Nodes
+	v.pages = append(v.pages[max(0, len(v.pages)-maxPages+1):], heldPage{i, p.Nodes})
 	return p.Nodes, nil
 }
 
@@ -184,6 +196,9 @@ func (v *View) frame(n, ahead int) ([]byte, error) {
 	length := first.Size
 	for len(run) < ahead {
 		next, err := v.node(n + len(run))
+		if err == nil && next.At != first.At+length { // of another page than the one before it
+			return nil, fmt.Errorf("%w: no frame follows at byte %d", ErrDamaged, first.At+length)
+		}
 		if err != nil || length+next.Size > maxFrame {
 			break // which the next call tells
 		}
@@ -203,9 +218,15 @@ func (v *View) frame(n, ahead int) ([]byte, error) {
 		if cas.Sum(one) != f.Digest {
 			return nil, fmt.Errorf("%w: the frame at byte %d is another one", ErrDamaged, f.At)
 		}
-		v.held = append(v.held, heldFrame{n + i, one})
+		v.held = append(v.held, heldFrame{n + i, slices.Clone(one)}) // alone: else one that is held holds all that were fetched with it
 	}
-	v.held = v.held[max(0, len(v.held)-maxHeld):]
+	held := int64(0)
+	for i := len(v.held) - 1; i >= 0; i-- {
+		if held += int64(len(v.held[i].b)); held > maxFrame || len(v.held)-i > maxHeld {
+			v.held = slices.Clone(v.held[i+1:])
+			break
+		}
+	}
 	return b[:first.Size:first.Size], nil
 }
 
@@ -275,6 +296,7 @@ type Entry struct {
 	s     *stream
 	left  int64
 	alone bool // its frame holds nothing else
+	index bool // that of the file was read over
 }
 
 // Whole reports whether nothing of it was read, or left out by OpenTape.
@@ -407,9 +429,9 @@ func (e *Entry) advance() error {
 	switch {
 	case err != nil:
 		return err
-	case name == indexName && e.Name == "":
-		e.Size, e.left = size, size
-		return e.advance()
+	case name == indexName && e.Name == "" && !e.index:
+		e.index, e.Size, e.left = true, size, size
+		return e.advance() // once: a file of such headers would be as many calls
 	}
 	if err := CheckName(name); err != nil || name <= e.Name {
 		return fmt.Errorf("%w: %.120q stands behind %.120q", ErrDamaged, name, e.Name)
@@ -430,6 +452,9 @@ func (v *View) Each(skip string, f func(*Entry) error) error {
 			far = true
 			e.Close()
 			e, err = v.from(skip + "\xff")
+			for err == nil && e.Name < skip { // no frame begins among those to skip: f has had these
+				err = e.advance()
+			}
 			continue
 		}
 		if err == nil {

@@ -1,6 +1,7 @@
 package packed_test
 
 import (
+	"archive/tar"
 	"bytes"
 	"errors"
 	"fmt"
@@ -104,6 +105,24 @@ func TestView(t *testing.T) {
 	}
 }
 
+// Each gives no entry twice where no frame begins among those that it skips.
+func TestEachPastBlobsOfTheFirstFrame(t *testing.T) {
+	entries := long(10, 20)
+	b, digest := packFrames(t, entries, 60_000)
+	var read int64
+	v, err := packed.NewView(fetched(b, &read), int64(len(b)), digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	if err := v.Each("run.tape.cas/", func(e *packed.Entry) error { names = append(names, e.Name); return nil }); err != nil {
+		t.Error(err)
+	}
+	if fmt.Sprint(names) != "[recording.json run.tape run.tape.annotations.jsonl terminal/terminal.jsonl tree.json]" {
+		t.Error(names)
+	}
+}
+
 // A record of a long tape is found with a little of the file.
 func TestViewOfARecord(t *testing.T) {
 	entries := long(20_000, 10)
@@ -160,6 +179,78 @@ func TestViewOfDamage(t *testing.T) {
 		if err != nil && !errors.Is(err, packed.ErrDamaged) {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+// Who holds the table can have digests that fit and frames that do not follow each other, headers of indexes only, and a size that cannot be.
+func TestViewOfAHostileStore(t *testing.T) {
+	one := decompress(t, forge(t, "", &tar.Header{Name: "f0000"}))
+	frames := [][]byte{compress(t, one[:512])}
+	name := func(i int) string { return fmt.Sprintf("f%04d", i)[:min(5*i, 5)] }
+	for i := range 300 {
+		frames = append(frames, compress(t, decompress(t, forge(t, "", &tar.Header{Name: name(i + 1)}))[512:1024]))
+	}
+	paged := func(at func(i int, at int64) int64) ([]byte, cas.Digest) {
+		b, digest, err := packed.WithTable(frames, 512, name, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b, digest
+	}
+	good, goodDigest := paged(func(_ int, at int64) int64 { return at })
+	back, backDigest := paged(func(i int, at int64) int64 { return at - 10_000*int64(i/256) })
+	apart, apartDigest := paged(func(i int, at int64) int64 { return at + 100*int64(i/256) })
+	stream := bytes.Repeat(decompress(t, forge(t, ""))[:512], 100_000)
+	frame := compress(t, stream)
+	text := fmt.Appendf(nil, `{"pages":false,"nodes":[{"at":0,"size":%d,"raw":%d,"digest":%q,"of":0}]}`, len(frame), len(stream), cas.Sum(frame))
+	for what, c := range map[string]struct {
+		b      []byte
+		digest cas.Digest
+		size   int64
+	}{
+		"good":        {good, goodDigest, int64(len(good))},
+		"pages apart": {apart, apartDigest, int64(len(apart))},
+		"a page back": {back, backDigest, int64(len(back))},
+		"indexes":     {packed.WithRoot(frame, text), packed.RootOf(text), int64(len(packed.WithRoot(frame, text)))},
+		"a size":      {good, goodDigest, -5},
+	} {
+		var read int64
+		v, err := packed.NewView(fetched(c.b, &read), c.size, c.digest)
+		if err == nil {
+			err = v.Each("", func(e *packed.Entry) error { _, err := io.Copy(io.Discard, e); return err })
+		}
+		if !errors.Is(err, packed.ErrDamaged) || strings.Contains(err.Error(), "cut short") != (what == "good") { // its end is not there
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// A View of a long table holds a few pages and frames of it.
+func TestViewHoldsLittle(t *testing.T) {
+	frame := compress(t, make([]byte, 512))
+	frames := slices.Repeat([][]byte{frame}, 70*256)
+	name := func(i int) string { return fmt.Sprintf("f%08d", i)[:min(9*i, 9)] }
+	b, digest, err := packed.WithTable(frames, 512, name, func(_ int, at int64) int64 { return at })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read int64
+	v, err := packed.NewView(fetched(b, &read), int64(len(b)), digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < len(frames); i += 256 {
+		if _, err := v.Open(name(i)); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	if held, pages := v.Held(); held > 16*512 || pages > 64 {
+		t.Errorf("%d bytes of frames, %d pages", held, pages)
+	}
+	bad := fmt.Appendf(nil, `{"nodes":[%s{}]}`, strings.Repeat("{},", 1000))
+	file := packed.WithRoot(frame, bad)
+	if _, err := packed.NewView(fetched(file, &read), int64(len(file)), packed.RootOf(bad)); !errors.Is(err, packed.ErrDamaged) {
+		t.Error(err)
 	}
 }
 

@@ -199,10 +199,12 @@ func (p *Writer) Close() error {
 		return errors.Join(p.err, err)
 	}
 	last := p.nodes[len(p.nodes)-1]
-	b, root, err := table(p.nodes, last.At+last.Size)
+	root, err := table(p.nodes, last.At+last.Size, func(b []byte) error {
+		_, err := p.out.w.Write(b)
+		return err
+	})
 	if err == nil {
 		p.root = root
-		_, err = p.out.w.Write(b)
 	}
 	return err
 }

@@ -24,3 +24,10 @@ func (s *Store) Damage(ctx context.Context, run *Run, change func([]byte)) {
 		panic(err)
 	}
 }
+
+// LimitLook has Look write less, until the end is called.
+func LimitLook(bytes, files int64) (end func()) {
+	b, f := maxBytes, maxFiles
+	maxBytes, maxFiles = bytes, files
+	return func() { maxBytes, maxFiles = b, f }
+}

@@ -99,19 +99,37 @@ type looked struct {
 	dir  string
 
 	bringing sync.Mutex // held while blobs come
+	bytes    int64      // of the entries that were written, as packed declares them; guarded by bringing once it is lent
+	files    int64      // of them; so guarded, too
 }
+
+// take counts an entry before it is written: no more than a Reader takes of a whole file.
+func (l *looked) take(e *packed.Entry) error {
+	l.files++
+	if l.files > maxFiles {
+		return &packed.LimitError{What: "files", Have: l.files, Limit: maxFiles}
+	}
+	if e.Size > maxBytes-l.bytes {
+		return &packed.LimitError{What: "bytes", Have: e.Size, Limit: maxBytes - l.bytes}
+	}
+	l.bytes += e.Size
+	return nil
+}
+
+// The limits of take; tests have lower ones.
+var maxBytes, maxFiles int64 = packed.DefaultMaxBytes, packed.DefaultMaxFiles
 
 const blobs = recording.TapeName + tape.StoreSuffix + "/" // what the names of blobs begin with
 
 // fill writes what is no blob, with a seq what belongs to that record.
 func (l *looked) fill(run *Run, seq *uint64) (err error) {
 	if seq == nil {
-		err = l.view.Each(blobs, func(e *packed.Entry) error { return l.write(e.Name, e) })
+		err = l.view.Each(blobs, func(e *packed.Entry) error { return l.write(e) })
 	} else {
 		for _, name := range []string{recording.ManifestName, recording.TapeName + annotations.Suffix} {
 			var e *packed.Entry
 			if e, err = l.view.Open(name); err == nil {
-				err = errors.Join(l.write(name, e), e.Close())
+				err = errors.Join(l.write(e), e.Close())
 			}
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
@@ -131,10 +149,13 @@ func (l *looked) fill(run *Run, seq *uint64) (err error) {
 	return err
 }
 
-func (l *looked) write(name string, r io.Reader) error {
-	path := filepath.FromSlash(name)
+func (l *looked) write(e *packed.Entry) error {
+	if err := l.take(e); err != nil {
+		return err
+	}
+	path := filepath.FromSlash(e.Name)
 	if !filepath.IsLocal(path) { // a device's name, on Windows
-		return fmt.Errorf("%w: %q", packed.ErrName, name)
+		return fmt.Errorf("%w: %q", packed.ErrName, e.Name)
 	}
 	path = filepath.Join(l.dir, path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -144,7 +165,7 @@ func (l *looked) write(name string, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, &library.Meter{Context: l.ctx, From: r, Count: func(int) {}})
+	_, err = io.Copy(f, &library.Meter{Context: l.ctx, From: e, Count: func(int) {}})
 	return errors.Join(err, f.Close())
 }
 
@@ -220,9 +241,15 @@ func (l *looked) All(put func(r io.Reader) error) error {
 	return l.view.Each("", func(e *packed.Entry) error { return l.put(e, put) })
 }
 
-// put keeps an entry, where it is a blob.
+// put keeps an entry, where it is a blob that is not there.
 func (l *looked) put(e *packed.Entry, put func(r io.Reader) error) error {
 	if err := l.ctx.Err(); err != nil || !strings.HasPrefix(e.Name, blobs) {
+		return err
+	}
+	if recording.Exists(filepath.Join(l.dir, filepath.FromSlash(e.Name))) {
+		return nil // and was counted
+	}
+	if err := l.take(e); err != nil {
 		return err
 	}
 	return put(e)

@@ -172,6 +172,39 @@ func TestLookAtOthers(t *testing.T) {
 	})
 }
 
+// What is looked at has no more files and bytes than what is pulled.
+func TestLookIsBounded(t *testing.T) {
+	at := place{runs: "sqlite://" + filepath.Join(t.TempDir(), "runs.sqlite"), blobs: "file://" + filepath.Join(t.TempDir(), "blobs")}
+	s := at.direct(t)
+	push(t, s, long(t, "long", 300, 12_000))
+	for name, limit := range map[string][2]int64{"files": {1 << 30, 2}, "bytes": {1000, 1000}} {
+		func() {
+			defer team.LimitLook(limit[0], limit[1])()
+			dir := filepath.Join(t.TempDir(), "a")
+			var le *packed.LimitError
+			if _, _, err := team.Look(t.Context(), s, "", "long", dir, nil); !errors.As(err, &le) || le.What != name || recording.Exists(dir) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}()
+	}
+	defer team.LimitLook(1<<30, 100)()
+	dir := filepath.Join(t.TempDir(), "b")
+	_, clean, err := team.Look(t.Context(), s, "", "long", dir, nil)
+	must(t, err)
+	defer clean()
+	rec, err := recording.Open(dir)
+	must(t, err)
+	store, err := rec.Store()
+	must(t, err)
+	var le *packed.LimitError
+	for _, err := range store.All() {
+		errors.As(err, &le)
+	}
+	if le == nil || len(contentsOf(t, dir)) > 100 {
+		t.Errorf("%v; %d files", le, len(contentsOf(t, dir)))
+	}
+}
+
 // TAPEDECK_LONG=1 looks at one record of a run of so many bytes: it takes minutes, and three times as much disk.
 func TestLookAtALongOne(t *testing.T) {
 	if os.Getenv("TAPEDECK_LONG") == "" {
