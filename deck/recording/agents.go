@@ -22,8 +22,8 @@ type agent struct {
 	logs     []string // where it logs what it says and does, which is compared for itself, in the order in which its threads come to it
 }
 
-// agents are told by the command line of a run (AgentsIn), or by masks.agents of tapedeck.yaml. A mask of one stands where that agent
-// writes its name, never for a shape alone.
+// agents are told by the command line of a run (AgentsIn), or by masks.agents of tapedeck.yaml. A mask of one is used in its
+// runs alone, and stands for a shape in a place as that agent writes it.
 var agents = []agent{
 	{
 		name: "claude-code", programs: []string{"claude", "claude-code"},

@@ -83,7 +83,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	out, err := cmd.CombinedOutput()
 	if errors.Is(err, syscall.EPERM) {
-		t.Skip(err)
+		t.Skip("no small file system can be mounted here: ", err)
 	}
 	if err != nil {
 		t.Errorf("%v: %s", err, out)

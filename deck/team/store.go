@@ -66,6 +66,21 @@ type PushOptions struct {
 	Progress func(done, total int64) // bytes of the packed recording that went into the store
 }
 
+// Packed packs a recording into a temporary file, which clean removes; it is not nil where err is nil.
+func (o *PushOptions) Packed(ctx context.Context, rec *recording.Recording) (file string, p *library.Packing, clean func(), err error) {
+	dir, err := os.MkdirTemp("", "tapedeck-push-")
+	if err != nil {
+		return "", p, nil, err
+	}
+	clean = func() { os.RemoveAll(dir) }
+	file = filepath.Join(dir, "packed")
+	if p, err = library.Pack(ctx, rec, file, o.Pack); err != nil {
+		clean()
+		return "", p, nil, err
+	}
+	return file, p, clean, nil
+}
+
 // Push adds a recording to the store, or puts it in the place of what has its id. It says whether the very same was there already.
 func (s *Store) Push(ctx context.Context, rec *recording.Recording, o *PushOptions) (run *Run, there bool, err error) {
 	if o == nil {
@@ -74,16 +89,11 @@ func (s *Store) Push(ctx context.Context, rec *recording.Recording, o *PushOptio
 	if err := CheckTags(o.Tags...); err != nil {
 		return nil, false, err
 	}
-	dir, err := os.MkdirTemp("", "tapedeck-push-")
+	file, p, clean, err := o.Packed(ctx, rec)
 	if err != nil {
 		return nil, false, err
 	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "packed")
-	p, err := library.Pack(ctx, rec, file, o.Pack)
-	if err != nil {
-		return nil, false, err
-	}
+	defer clean()
 	run = runOf(rec, o.Project)
 	run.Size, run.Table = p.Size, p.Table
 	if run.Digest, err = cas.Parse(p.Digest); err != nil {

@@ -175,16 +175,11 @@ func (c *Client) Push(ctx context.Context, rec *recording.Recording, o *team.Pus
 	if o == nil {
 		o = new(team.PushOptions)
 	}
-	dir, err := os.MkdirTemp("", "tapedeck-push-")
+	file, p, clean, err := o.Packed(ctx, rec)
 	if err != nil {
 		return nil, false, err
 	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "packed")
-	p, err := library.Pack(ctx, rec, file, o.Pack)
-	if err != nil {
-		return nil, false, err
-	}
+	defer clean()
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, false, err
