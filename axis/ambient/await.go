@@ -12,20 +12,22 @@ import (
 const (
 	quietLeast = 20 * time.Millisecond  // after each step, and four times what that took
 	quietMost  = 100 * time.Millisecond // the same: a spinner turns for as long as nobody answers
-	awaitMost  = 250 * time.Millisecond // in all
+	awaitMost  = 250 * time.Millisecond // in all, of a process that has nothing to do
+	busyMost   = 2 * time.Second        // the same of one that is at work: beside others it may take long
 	vainMost   = 8                      // waits in vain of one process: more say that what it does is a matter of moments
 	vainInAll  = 64                     // the same of a run: of another program, of which each process has others
 )
 
 // Await waits, before the answer of a recorded exchange is given to a process, until that has read the times that it had read before,
 // and has had the answers that it had had. A replay answers at once: what a program does beside a request, it would do after its answer,
-// and in another order. What does not come is waited for once. The error is ctx's.
+// and in another order. What does not come from a process that is not at work is waited for once. The error is ctx's.
 func (g *Given) Await(ctx context.Context, arrival uint64) error {
 	mark := slices.Index(g.marks, arrival)
 	if mark < 0 {
 		return nil
 	}
-	until := time.Now().Add(awaitMost)
+	begun := time.Now()
+	until := begun.Add(awaitMost)
 	return lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -37,6 +39,10 @@ func (g *Given) Await(ctx context.Context, arrival uint64) error {
 		defer g.clock.mu.Unlock()
 		return g.clock.changed.Next(), min(quiet, time.Until(until))
 	}, func() {
+		if g.AtWork != nil && time.Since(begun) < busyMost && g.AtWork() {
+			until = time.Now().Add(quietMost)
+			return
+		}
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.waited = max(g.waited, mark+1)

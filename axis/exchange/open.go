@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -30,6 +31,7 @@ type Open struct {
 	request  *Request
 	exchange tape.Exchange
 	came     uint64 // the recorder's ordinal at which it arrived
+	begins   func() // see Begins; nil for nothing to say
 	opener   uint64 // see Request
 	extra    []tape.Field
 	unkept   []byte        // the body of the request that is not in the store yet; nil for none
@@ -188,7 +190,14 @@ func (o *Open) answers() {
 	if o.taken != nil {
 		recorded = o.taken.Arrival
 	}
-	o.tap.opts.Answered(o.opener, o.exchange.Arrival, recorded)
+	o.begins = sync.OnceFunc(o.tap.opts.Answered(o.opener, o.exchange.Arrival, recorded))
+}
+
+// Begins says that the first bytes of the answer are about to reach the program. End and Opened say it of one that nobody has said it of.
+func (o *Open) Begins() {
+	if o.begins != nil {
+		o.begins()
+	}
 }
 
 // Chunk takes what one read of the upstream's body gave, before it is passed on to the program. When it returns, all that
@@ -229,6 +238,7 @@ func (o *Open) End(errText string) error {
 	}
 	o.ended = true
 	o.live()
+	o.Begins()
 	o.err = cmp.Or(o.err, o.leave(errText))
 	if errText != "" {
 		o.exchange.Error = joined(o.exchange.Error, o.tap.scrubber.String(errText))

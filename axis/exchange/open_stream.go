@@ -76,6 +76,7 @@ func (o *Open) Opened(h http.Header) (*Socket, error) {
 		o.exchange.Lane = o.tap.opts.Lanes.Socket(o.exchange.URL)
 	}
 	o.answers()
+	o.Begins()
 	s := &Socket{
 		tap: o.tap, connection: o.exchange.Arrival, opener: o.opener, lane: o.exchange.Lane, url: socketURL(o.exchange.URL),
 		headers: o.exchange.RequestHeaders, start: o.start, open: make(map[uint64]*socketTurn), choice: o.choice,

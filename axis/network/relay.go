@@ -122,6 +122,7 @@ func (x *relay) head() error {
 	} else {
 		x.o.Response(x.a.status, x.a.header)
 	}
+	connOf(x.r.Context()).begins(x.o.Begins)
 	if x.passage == nil {
 		return nil
 	}
@@ -272,6 +273,9 @@ func (x *relay) last(b []byte) error {
 	x.trail()
 	if err := x.over(""); err != nil {
 		return err
+	}
+	if x.r.Close || x.w.Header().Get("Connection") == "close" {
+		connOf(x.r.Context()).end()
 	}
 	x.writing.Lock()
 	defer x.writing.Unlock()

@@ -69,6 +69,9 @@ type Config struct {
 	// Opener returns of the same address the number of the process or thread that opened the connection, 0 where that is not known. It
 	// is asked likewise.
 	Opener func(remote net.Addr) uint64
+	// Giving waits until bytes may be given to the program on the connection of this remote address; what it returns is called when they
+	// have been. Nil is at once.
+	Giving func(remote net.Addr) (given func())
 
 	MaxBody int64                // bytes of a request body; longer ones get 413. 0 for DefaultMaxBody
 	Refused func(kind tape.Kind) // told of every *tape.TLSRefused and *tape.NetRefused; nil for nobody
@@ -154,6 +157,7 @@ func (s *Server) Serve(l net.Listener) error { return s.life.accept(l, s.accepte
 // accepted is the goroutine of a connection, which ends by itself within the timeouts, or with Close.
 func (s *Server) accepted(raw net.Conn) {
 	c := newConn(raw, s.cfg.Names)
+	c.giving = s.cfg.Giving
 	c.came.Store(s.cfg.Tap.Ordinal())
 	s.take(c, raw)
 }
