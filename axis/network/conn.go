@@ -53,6 +53,7 @@ type conn struct {
 	beginning []func() // see begins
 	ends      bool     // see end
 	taken     func()   // while it gives something: says that it has
+	since     time.Time
 
 	asker, opener peer // see Config.Asker and Config.Opener
 
@@ -74,10 +75,8 @@ func (c *conn) Read(b []byte) (int, error) { return c.in.Read(b) }
 // Write implements net.Conn. What the program gets comes one after another (Config.Giving); the end of a connection comes with what was
 // given last on it.
 func (c *conn) Write(b []byte) (int, error) {
-	if c.giving != nil {
-		c.take()
-		defer c.given()
-	}
+	c.take()
+	defer c.given()
 	c.mu.Lock()
 	begin := c.beginning
 	c.beginning = nil
@@ -90,10 +89,14 @@ func (c *conn) Write(b []byte) (int, error) {
 
 // take has the connection give something next, unless it does.
 func (c *conn) take() {
+	if c == nil || c.giving == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.taken == nil {
+	if c.taken == nil || time.Since(c.since) > GiveMost {
 		c.taken = c.giving(c.RemoteAddr())
+		c.since = time.Now()
 	}
 }
 

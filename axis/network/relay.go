@@ -163,6 +163,7 @@ func (x *relay) chunk(b []byte, ended bool) (done bool, err error) {
 		return false, nil
 	}
 	x.step()
+	x.take()
 	if err := x.o.Chunk(b); err != nil {
 		x.log.Debug("answer is not kept", "url", x.r.URL.String(), "error", err)
 		return false, x.cut(err)
@@ -181,6 +182,13 @@ func (x *relay) chunk(b []byte, ended bool) (done bool, err error) {
 		return false, x.cut(err)
 	}
 	return false, nil
+}
+
+// take has what is recorded next be what the program gets next. What a conversation makes of it may wait for others.
+func (x *relay) take() {
+	if x.passage == nil {
+		connOf(x.r.Context()).take()
+	}
 }
 
 // write passes bytes on at once.
@@ -242,6 +250,7 @@ func (x *relay) end() error {
 		return x.cut(err)
 	}
 	x.trail()
+	x.take()
 	return x.over("")
 }
 

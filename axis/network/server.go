@@ -29,6 +29,9 @@ const (
 	maxStreams       = 1000            // concurrent requests of one HTTP/2 connection
 )
 
+// GiveMost is for how long others wait for what is given on one connection: a program that does not read blocks what it is given.
+const GiveMost = 20 * time.Millisecond
+
 // DefaultMaxBody is the longest request body that a Server takes, in bytes, unless Config.MaxBody says otherwise.
 const DefaultMaxBody = 64 << 20
 
@@ -69,8 +72,8 @@ type Config struct {
 	// Opener returns of the same address the number of the process or thread that opened the connection, 0 where that is not known. It
 	// is asked likewise.
 	Opener func(remote net.Addr) uint64
-	// Giving waits until bytes may be given to the program on the connection of this remote address; what it returns is called when they
-	// have been. Nil is at once.
+	// Giving waits until something may be given to the program on the connection of this remote address; what it returns is called when that
+	// has been, or never: after GiveMost others go before it. Nil is at once.
 	Giving func(remote net.Addr) (given func())
 
 	MaxBody int64                // bytes of a request body; longer ones get 413. 0 for DefaultMaxBody
