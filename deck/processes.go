@@ -99,8 +99,11 @@ func (p *processes) answered(opener, arrival, recorded uint64) (begins func()) {
 		p.clock.Asked(recorded)
 		p.ticks.Asked(recorded)
 	}
+	reached := func() {}
 	if g != nil {
-		_ = g.Await(p.s.failed, recorded) // a run that has failed answers nobody
+		if r, err := g.Await(p.s.failed, recorded); err == nil { // else the run has failed, and answers nobody
+			reached = r
+		}
 	}
 	return func() {
 		p.mu.Lock()
@@ -112,6 +115,7 @@ func (p *processes) answered(opener, arrival, recorded uint64) (begins func()) {
 			p.clock.Answered(recorded)
 			p.ticks.Answered(recorded)
 		}
+		reached()
 	}
 }
 

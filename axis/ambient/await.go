@@ -20,8 +20,20 @@ const (
 
 // Await waits, before the answer of a recorded exchange is given to a process, until that has read the times that it had read before,
 // and has had the answers that it had had. A replay answers at once: what a program does beside a request, it would do after its answer,
-// and in another order. What does not come from a process that is not at work is waited for once. The error is ctx's.
-func (g *Given) Await(ctx context.Context, arrival uint64) error {
+// and in another order. What does not come from a process that is not at work is waited for once. What it returns is told when
+// the answer reaches the process. The error is ctx's.
+func (g *Given) Await(ctx context.Context, arrival uint64) (begins func(), err error) {
+	if err := g.await(ctx, arrival); err != nil {
+		return nil, err
+	}
+	g.coming.Add(1)
+	return func() { g.coming.Add(-1) }, nil
+}
+
+// busy reports whether the process has something to do, or is about to.
+func (g *Given) busy() bool { return g.coming.Load() > 0 || g.AtWork != nil && g.AtWork() }
+
+func (g *Given) await(ctx context.Context, arrival uint64) error {
 	mark := slices.Index(g.marks, arrival)
 	if mark < 0 {
 		return nil
@@ -39,7 +51,7 @@ func (g *Given) Await(ctx context.Context, arrival uint64) error {
 		defer g.clock.mu.Unlock()
 		return g.clock.changed.Next(), min(quiet, time.Until(until))
 	}, func() {
-		if g.AtWork != nil && time.Since(begun) < busyMost && g.AtWork() {
+		if g.busy() && time.Since(begun) < busyMost {
 			until = time.Now().Add(quietMost)
 			return
 		}
