@@ -10,12 +10,13 @@ import (
 
 // Bounds of how long an answer waits for what its process did before it came.
 const (
-	quietLeast = 20 * time.Millisecond  // after each step, and four times what that took
-	quietMost  = 100 * time.Millisecond // the same: a spinner turns for as long as nobody answers
-	awaitMost  = 250 * time.Millisecond // in all, of a process that has nothing to do
-	busyMost   = 2 * time.Second        // the same of one that is at work: beside others it may take long
-	vainMost   = 8                      // waits in vain of one process: more say that what it does is a matter of moments
-	vainInAll  = 64                     // the same of a run: of another program, of which each process has others
+	quietLeast  = 20 * time.Millisecond  // after each step, and four times what that took
+	quietAnswer = 500 * time.Millisecond // for an answer that came before: it has to be asked for, and to reach us
+	quietMost   = 100 * time.Millisecond // the same: a spinner turns for as long as nobody answers
+	awaitMost   = 250 * time.Millisecond // in all, of a process that has nothing to do
+	busyMost    = 2 * time.Second        // the same of one that is at work: beside others it may take long
+	vainMost    = 8                      // waits in vain of one process: more say that what it does is a matter of moments
+	vainInAll   = 64                     // the same of a run: of another program, of which each process has others
 )
 
 // Await waits, before the answer of a recorded exchange is given to a process, until that has read the times that it had read before,
@@ -49,7 +50,10 @@ func (g *Given) await(ctx context.Context, arrival uint64) error {
 		}
 		g.clock.mu.Lock()
 		defer g.clock.mu.Unlock()
-		return g.clock.changed.Next(), min(quiet, time.Until(until))
+		if quiet != quietAnswer {
+			quiet = min(quiet, time.Until(until))
+		}
+		return g.clock.changed.Next(), min(quiet, time.Until(begun.Add(busyMost)))
 	}, func() {
 		if g.busy() && time.Since(begun) < busyMost {
 			until = time.Now().Add(quietMost)
@@ -75,7 +79,7 @@ func (g *Given) missing(mark int) (quiet time.Duration, missing bool) {
 			return quietFor(r.at - g.before(i)), true
 		}
 	}
-	return quietLeast, g.window < mark && g.waited < mark
+	return quietAnswer, g.window < mark && g.waited < mark
 }
 
 // before is the time that was read before the one at i; that itself where there is none.
