@@ -59,6 +59,23 @@ type recordedProcess struct {
 
 func (p *recordedProcess) begunMS() int64 { return p.endedMS - p.tookMS }
 
+// noteAsked finds the requests that came while an answer of another conversation did.
+func (o *endOrder) noteAsked(all []*Recorded) {
+	byCome := slices.Clone(all)
+	slices.SortStableFunc(byCome, func(x, y *Recorded) int { return cmp.Compare(x.came(), y.came()) })
+	for _, rec := range all {
+		n, _ := slices.BinarySearchFunc(byCome, rec.came()+1, func(x *Recorded, g uint64) int { return cmp.Compare(x.came(), g) })
+		for _, other := range byCome[n:] {
+			if other.came() >= rec.passed() {
+				break
+			}
+			if other.Lane != rec.Lane {
+				o.answers[rec].asked = append(o.answers[rec].asked, other)
+			}
+		}
+	}
+}
+
 // placeProcess finds the answers that wait for a process, and what it waits for. The processes come in the order of their ends. Of those that
 // went on beside an answer nobody waits for one that started another: they are above it, and end after it.
 func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[uint64]bool) {
@@ -88,27 +105,20 @@ func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[ui
 	}
 }
 
-// laneSpan is when a conversation, by arrival, began and ended.
-func laneSpan(lane []*Recorded) (begun, ended int64) {
-	for _, rec := range lane {
-		ended = max(ended, rec.endedMS)
-	}
-	return lane[0].begun(), ended
+// A laneSpan is when a conversation began and ended.
+type laneSpan struct {
+	begun, ended int64
+	last         *Recorded // by arrival
 }
 
-func beside(x, y []*Recorded) bool {
-	beganX, endedX := laneSpan(x)
-	beganY, endedY := laneSpan(y)
-	return beganX <= endedY && beganY <= endedX
-}
+func (l *laneSpan) beside(o *laneSpan) bool { return l.begun <= o.ended && o.begun <= l.ended }
 
 // mostBeside is how many conversations went on at one time at most.
-func mostBeside(lanes map[string][]*Recorded) int {
+func mostBeside(lanes map[string]*laneSpan) int {
 	type edge struct{ at, by int64 }
 	var edges []edge
-	for _, calls := range lanes {
-		begun, ended := laneSpan(calls)
-		edges = append(edges, edge{begun, 1}, edge{ended + 1, -1})
+	for _, l := range lanes {
+		edges = append(edges, edge{l.begun, 1}, edge{l.ended + 1, -1})
 	}
 	slices.SortFunc(edges, func(x, y edge) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.by, y.by)) })
 	now, most := int64(0), int64(0)
