@@ -428,20 +428,30 @@ func (b *Book) KeepOrder() {
 		all = append(all, rec)
 		l := lanes[rec.Lane]
 		if l == nil {
-			l = &laneSpan{begun: rec.begun()}
+			l = &laneSpan{span: span{begun: rec.begun()}}
 			lanes[rec.Lane] = l
 		} else {
 			o.prior[rec] = l.last
 		}
 		l.last, l.ended = rec, max(l.ended, rec.endedMS)
+		l.calls = append(l.calls, span{int64(rec.came()), int64(rec.g)})
 	}
-	if len(lanes)+len(b.processes) < 2 || len(all) == 0 || mostBeside(lanes) > maxBeside {
+	var beside []span
+	for name, l := range lanes {
+		if mostAtOnce(l.calls) > fewEqual {
+			delete(lanes, name)
+		} else {
+			beside = append(beside, l.span)
+		}
+	}
+	all = slices.DeleteFunc(all, func(rec *Recorded) bool { return lanes[rec.Lane] == nil })
+	if len(lanes)+len(b.processes) < 2 || len(all) == 0 || mostAtOnce(beside) > maxBeside {
 		return // what is alone waits for nothing
 	}
 	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
 	for i, rec := range all {
 		rec.order, o.answers[rec] = o, new(order)
-		if i > 0 && rec.Lane != all[i-1].Lane && lanes[rec.Lane].beside(lanes[all[i-1].Lane]) {
+		if i > 0 && rec.Lane != all[i-1].Lane && lanes[rec.Lane].beside(lanes[all[i-1].Lane].span) {
 			o.answers[rec].answer = all[i-1]
 		}
 	}

@@ -29,6 +29,9 @@ const maxHold = 30 * time.Second
 // while the answer came: until requests beside this one have come, and processes have begun. What had ended has then a moment in which the
 // program may act on it. A process that went on, and ended before the next call, is about to end by then, or has had its time.
 //
+// A lane that has more calls at once than a program sends to take the first answer is no conversation: which of its callers acted on which
+// answer nothing tells. It has no part in all this.
+//
 // A process ends once the answers that had ended before it are given, and the requests have come that had.
 //
 // It waits for as long as that took then, and two seconds, and for two seconds from what of the recording happened last, for the first time: a
@@ -105,20 +108,24 @@ func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[ui
 	}
 }
 
-// A laneSpan is when a conversation began and ended.
+// A span is when something began and ended.
+type span struct{ begun, ended int64 }
+
+func (s span) beside(o span) bool { return s.begun <= o.ended && o.begun <= s.ended }
+
+// A laneSpan is that of a conversation, in ms.
 type laneSpan struct {
-	begun, ended int64
-	last         *Recorded // by arrival
+	span
+	last  *Recorded // by arrival
+	calls []span    // in ordinals
 }
 
-func (l *laneSpan) beside(o *laneSpan) bool { return l.begun <= o.ended && o.begun <= l.ended }
-
-// mostBeside is how many conversations went on at one time at most.
-func mostBeside(lanes map[string]*laneSpan) int {
+// mostAtOnce is how many of spans went on at one time at most.
+func mostAtOnce(spans []span) int {
 	type edge struct{ at, by int64 }
 	var edges []edge
-	for _, l := range lanes {
-		edges = append(edges, edge{l.begun, 1}, edge{l.ended + 1, -1})
+	for _, s := range spans {
+		edges = append(edges, edge{s.begun, 1}, edge{s.ended + 1, -1})
 	}
 	slices.SortFunc(edges, func(x, y edge) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.by, y.by)) })
 	now, most := int64(0), int64(0)
