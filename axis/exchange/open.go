@@ -30,7 +30,8 @@ type Open struct {
 	identity *Identity // nil until it is asked for, of what stands on the tape (Book.standing)
 	request  *Request
 	exchange tape.Exchange
-	came     uint64 // the recorder's ordinal at which it arrived
+	came     uint64 // the recorder's ordinal at which the program meant to ask
+	arrived  uint64 // that at which it arrived; 0 where it is the same
 	opener   uint64 // see Request
 	extra    []tape.Field
 	unkept   []byte        // the body of the request that is not in the store yet; nil for none
@@ -149,7 +150,9 @@ func (o *Open) arriveAt(b *Book) (*Recorded, bool) {
 func (o *Open) arrive() {
 	if o.exchange.Arrival == 0 {
 		o.exchange.Arrival = o.tap.arrivals.Add(1)
-		o.came = cmp.Or(o.came, o.tap.rec.Ordinal())
+		if o.arrived = o.tap.rec.Ordinal(); o.came == 0 {
+			o.came, o.arrived = o.arrived, 0
+		}
 	}
 }
 
@@ -488,7 +491,7 @@ func (o *Open) kind() (tape.Kind, []tape.RawBytes) {
 	x.ResponseHeaders, raw = safeFields(rawResponse, x.ResponseHeaders, raw)
 	extra := o.extra
 	if tape.FieldValue(extra, placeKey) == nil {
-		extra = append(tape.NumberField(placeKey, o.came), extra...)
+		extra = slices.Concat(tape.NumberField(placeKey, o.came), tape.NumberField(tape.ArrivedKey, o.arrived), extra)
 	}
 	if key.Kind != LLM {
 		return &tape.HTTPExchange{Exchange: x, Extra: extra}, raw
