@@ -80,7 +80,7 @@ func (m *memory) look(index *index, seeker *seeker, name, value string, f field)
 	l := &m.looked
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.index != index || l.seeker != seeker || len(l.fields) >= maxLookedFields {
+	if l.fields == nil || l.index != index || l.seeker != seeker || len(l.fields) >= maxLookedFields {
 		l.index, l.seeker, l.fields = index, seeker, make(map[[2]string]field)
 	}
 	if len(name)+len(value) <= maxLookedField {
