@@ -436,9 +436,14 @@ func (b *Book) KeepOrder() {
 		l.last, l.ended = rec, max(l.ended, rec.endedMS)
 		l.calls = append(l.calls, span{int64(rec.came()), int64(rec.g)})
 	}
+	crowded := make(map[string]bool) // by opening
+	for name, l := range lanes {
+		opening, _, _ := strings.Cut(name, "#")
+		crowded[opening] = crowded[opening] || mostAtOnce(l.calls) > fewEqual
+	}
 	var beside []span
 	for name, l := range lanes {
-		if mostAtOnce(l.calls) > fewEqual {
+		if opening, _, _ := strings.Cut(name, "#"); crowded[opening] {
 			delete(lanes, name)
 		} else {
 			beside = append(beside, l.span)

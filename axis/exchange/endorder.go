@@ -31,7 +31,7 @@ const maxHold = 30 * time.Second
 // program may act on it. A process that went on, and ended before the next call, is about to end by then, or has had its time.
 //
 // A lane that has more calls at once than a program sends to take the first answer is no conversation: which of its callers acted on which
-// answer nothing tells. It has no part in all this.
+// answer nothing tells. It has no part in all this, nor have others of its opening.
 //
 // A process ends once the answers that had ended before it are given, and the requests have come that had.
 //
@@ -243,6 +243,9 @@ const (
 	slack = 2 * time.Second
 	// fewEqual is how many requests one sends to take the first answer. More are work that is done side by side.
 	fewEqual = 3
+	// manyEqual is from how many requests of one key on those of them that went on together, where they are less than a quarter, were sent by
+	// callers that do not know of each other.
+	manyEqual = 32
 	// reaction is the most time that a program has to act on the first of such answers before it gets the end of the next, see
 	// reactionTo.
 	reaction = 100 * time.Millisecond
@@ -256,6 +259,7 @@ const (
 // ends all others, and what was not asked for is a divergence as ever.
 type equals struct {
 	members []*Recorded   // by when they began; not changed once it is made
+	ends    []*Recorded   // members whose ends keep their order; nil for none
 	span    time.Duration // from the first begin to the last end; the same
 	given   atomic.Uint64 // members that were handed out
 	gate    *lane.Gate[moment]
@@ -296,10 +300,18 @@ func findEquals(all []*Recorded) {
 			timed = append(timed, rec)
 		}
 	}
+	var company [][]*Recorded
+	n := 0
 	for _, run := range append(chains(timed, (*Recorded).wallSpan), placed) {
 		for _, members := range chains(run, (*Recorded).span) {
-			newEquals(members)
+			if len(members) > 1 {
+				company, n = append(company, members), n+len(members)
+			}
 		}
+	}
+	byChance := len(all) >= manyEqual && n < len(all)/4
+	for _, members := range company {
+		newEquals(members, byChance)
 	}
 }
 
@@ -317,11 +329,8 @@ func chains(all []*Recorded, of func(*Recorded) span) (parts [][]*Recorded) {
 	return parts
 }
 
-// newEquals makes members, which stand as they began, equals. One alone has none.
-func newEquals(members []*Recorded) {
-	if len(members) < 2 {
-		return
-	}
+// newEquals makes members, which stand as they began, equals: of few, unless they are by chance, the ends keep their order.
+func newEquals(members []*Recorded, byChance bool) {
 	begun, end := members[0].begun(), int64(0)
 	for _, rec := range members {
 		begun, end = min(begun, rec.begun()), max(end, rec.endedMS)
@@ -329,6 +338,9 @@ func newEquals(members []*Recorded) {
 	c := &equals{
 		members: members, gate: lane.NewGate[moment](slack, nil),
 		span: time.Duration(end-begun) * time.Millisecond,
+	}
+	if len(members) <= fewEqual && !byChance {
+		c.ends = members
 	}
 	for _, rec := range members {
 		rec.equals = c
@@ -365,11 +377,7 @@ func (c *equals) await(ctx context.Context, rec *Recorded, chunk tape.Chunk, end
 	if there > 0 {
 		all = append(all, lane.Condition[moment]{What: moment{kind: momentGiven, n: uint64(there)}, Since: since, For: took})
 	}
-	few := c.members
-	if len(few) > fewEqual {
-		few = nil
-	}
-	for _, m := range few {
+	for _, m := range c.ends {
 		if end && m.endedBefore(rec) || m.span().ended < at {
 			all = append(all, lane.Condition[moment]{
 				What: moment{kind: momentOver, rec: m}, Since: since, For: took + c.span + slack, React: reactionTo(rec.endedMS-m.endedMS, paced),

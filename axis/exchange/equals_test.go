@@ -290,3 +290,31 @@ func TestCompanyOfThree(t *testing.T) {
 		}
 	})
 }
+
+// TestCompanyByChance: where most of many equal requests went by themselves, two that did not were not sent for one answer, and neither waits
+// for the program to act on the other.
+func TestCompanyByChance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var spans []span
+		for i := range int64(40) {
+			spans = append(spans, span{100 * (i + 1), []int64{50}, ""})
+		}
+		spans = append(spans, span{5000, []int64{50}, ""}, span{5005, []int64{50}, ""})
+		b, key := together(t, spans...)
+		for range 40 {
+			if _, end, err := give(t.Context(), t, b, key); end != 0 || err != nil {
+				t.Fatalf("one ended after %v, %v", end, err)
+			}
+		}
+		ends := make(chan time.Duration, 2)
+		for range 2 {
+			go func() {
+				_, end, _ := give(t.Context(), t, b, key)
+				ends <- end
+			}()
+		}
+		if first, second := <-ends, <-ends; first != 0 || second != 0 {
+			t.Errorf("ended after %v, %v", first, second)
+		}
+	})
+}
