@@ -316,7 +316,7 @@ func (o *Open) newSpool() (answerSpool, error) {
 	soFar := *o
 	soFar.exchange.Error = joined(o.exchange.Error, RecorderEnded)
 	k, raw := soFar.kind()
-	return createPart(o.tap.opts.PartDir, o.Arrival(), &tape.Record{Kind: k, Raw: raw})
+	return createPart(o.tap.opts.PartDir, o.exchange.Arrival, &tape.Record{Kind: k, Raw: raw})
 }
 
 // failed reports whether an exchange was no success, so that the same request again is a retry.

@@ -110,7 +110,11 @@ func (t *Tap) begin(b *Book, r *Request, stream bool) (*Open, error) {
 	if socket {
 		r = withoutKeys(t.scrubber, r)
 	}
-	c, known := t.standing(b, r)
+	var c cleaned
+	var known *Key
+	if b != nil {
+		c, known = t.standing(b, r)
+	}
 	if known != nil {
 		o.key = *known
 	} else {
