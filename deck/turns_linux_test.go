@@ -34,8 +34,8 @@ with ThreadPoolExecutor(5) as pool:
 async def agent(i):
     said = ""
     for turn in range(3):
+        body = prompt(i, turn, said) # before the connection: names are looked up by threads of a pool
         r, w = await asyncio.open_connection("api.openai.com", 80)
-        body = prompt(i, turn, said)
         w.write(b"POST /v1/chat/completions HTTP/1.1\r\nHost: api.openai.com\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         answer = await r.read()
         w.close()
