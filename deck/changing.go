@@ -126,9 +126,9 @@ func (c *changing) Changing(call *jail.FileCall) (then func() error, err error) 
 var ending = []changes.Op{changes.OpUnlink, changes.OpRmdir, changes.OpRename}
 
 // asked is told of each request before it is sent on or answered: of a model's, what has changed by then goes on the tape.
-func (c *changing) asked(id *exchange.Identity) error {
+func (c *changing) asked(k exchange.Key) error {
 	j := c.journal.Load()
-	if j == nil || id.Key.Kind != exchange.LLM {
+	if j == nil || k.Kind != exchange.LLM {
 		return nil
 	}
 	err := c.record(j.Barrier())

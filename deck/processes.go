@@ -90,8 +90,8 @@ func (p *processes) inputs() jail.Inputs {
 func (p *processes) replays() bool { return p != nil && p.clock != nil }
 
 // answered is told of the exchange whose answer is about to be given: who opened its connection, its arrival, and the recorded one. On a
-// replay it waits until the opener has done what it had done before.
-func (p *processes) answered(opener, arrival, recorded uint64) {
+// replay it waits until the opener has done what it had done before. What it returns is told when the answer begins.
+func (p *processes) answered(opener, arrival, recorded uint64) (begins func()) {
 	p.mu.Lock()
 	g := p.given[opener]
 	p.mu.Unlock()
@@ -99,17 +99,23 @@ func (p *processes) answered(opener, arrival, recorded uint64) {
 		p.clock.Asked(recorded)
 		p.ticks.Asked(recorded)
 	}
+	reached := func() {}
 	if g != nil {
-		_ = g.Await(p.s.failed, recorded) // a run that has failed answers nobody
+		if r, err := g.Await(p.s.failed, recorded); err == nil { // else the run has failed, and answers nobody
+			reached = r
+		}
 	}
-	p.mu.Lock()
-	if h := p.heard[opener]; h != nil {
-		h.Answered(arrival)
-	}
-	p.mu.Unlock()
-	if p.clock != nil {
-		p.clock.Answered(recorded)
-		p.ticks.Answered(recorded)
+	return func() {
+		p.mu.Lock()
+		if h := p.heard[opener]; h != nil {
+			h.Answered(arrival)
+		}
+		p.mu.Unlock()
+		if p.clock != nil {
+			p.clock.Answered(recorded)
+			p.ticks.Answered(recorded)
+		}
+		reached()
 	}
 }
 
@@ -192,6 +198,7 @@ type processInputs struct {
 	by         uint32 // the server that it is of; 0 for none
 	over       uint64 // the recorder's ordinal when it had ended
 	opened     atomic.Uint64
+	turn       *turn
 	ports      jail.Filler
 	tookMS     int64  // of the recorded process
 	died       string // likewise: the signal that ended it
@@ -305,9 +312,12 @@ func (kernelRandom) Fill(b []byte) { _, _ = rand.Read(b) } // never fails
 
 // Started implements jail.Inputs.
 func (p *processes) Started(pr *jail.Program) jail.Source {
-	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), of: p, ports: kernelRandom{}}
+	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), of: p, ports: kernelRandom{}, turn: newTurn()}
 	if parent, ok := pr.Parent.(*processInputs); ok {
 		in.parent = parent.id
+		if pr.Thread {
+			in.turn = parent.turn
+		}
 	}
 	in.by = p.servers.of(pr.Host)
 	p.mu.Lock()
@@ -403,6 +413,7 @@ func (p *processes) time(what string, in *processInputs, recorded *tape.Payload,
 		g, places, _ = clock.Given(nil) // none: no error
 	}
 	if clock == p.clock {
+		g.AtWork = func() bool { return atWork(in.program.Host) }
 		p.mu.Lock()
 		p.given[in.id] = g // answers to the process wait for what it reads
 		p.mu.Unlock()

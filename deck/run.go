@@ -205,7 +205,7 @@ func (r *run) openNet(ca *network.CA) *servedNet {
 	n := &servedNet{refused: &refusalLog{s: r.s, seen: make(map[attempt]bool)}}
 	cfg := r.net
 	cfg.CA, cfg.Names, cfg.Tap, cfg.Log, cfg.Refused = ca, &n.names, r.s.tap, r.s.log, n.refused.record
-	cfg.Opener = r.processes.opener
+	cfg.Opener, cfg.Giving = r.processes.opener, r.processes.giving
 	n.server = sync.OnceValues(func() (*network.Server, error) { return network.New(&cfg) })
 	go n.server() // close waits for it
 	return n

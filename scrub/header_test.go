@@ -171,3 +171,26 @@ func TestOrdinaryCookies(t *testing.T) {
 		t.Errorf("not covered: %v", got)
 	}
 }
+
+// TestHeaderAgain: a field that was scrubbed reads otherwise once more is known, and a placeholder that it gets again counts again.
+func TestHeaderAgain(t *testing.T) {
+	s := scrub.New(scrub.Key{1}, nil)
+	const value, key = "made-up-value-83jd92", "k3y-8fj20dk2lw93js"
+	for range 2 {
+		if got := s.Header("X-Note", value); got != value {
+			t.Error(got)
+		}
+	}
+	s.AddSecret("note", value)
+	if got := s.Header("X-Note", value); !strings.HasPrefix(got, "td_note_") {
+		t.Error(got)
+	}
+	first := s.Header("X-Api-Key", key)
+	if again := s.Header("X-Api-Key", key); again != first || !strings.HasPrefix(first, "td_x_api_key_") || s.Counts()["x_api_key"] != 2 {
+		t.Error(first, again, s.Counts())
+	}
+	const other = "td_x_api_key_0123456789ab"
+	if s.Adopt(other, key); s.Header("X-Api-Key", key) != other {
+		t.Error(s.Header("X-Api-Key", key))
+	}
+}

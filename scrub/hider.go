@@ -20,16 +20,37 @@ type hider struct {
 }
 
 func (h hider) header(name, value string) string {
-	lower := strings.ToLower(name)
 	if strings.TrimSpace(value) == "" {
 		return value
 	}
-	if h.s.names.Ordered(name) {
-		return h.whole(lower, value)
+	if f, ok := h.s.lookedAt(name, value); ok {
+		if f.rule != "" && !h.learns {
+			h.s.count([]span{{rule: f.rule}})
+		}
+		return f.value
 	}
-	switch names.OfHeader(name, value) {
-	case names.HeaderSecret:
-		return h.whole(lower, value)
+	index, seeker := h.s.index.Load(), h.s.seeker.Load()
+	f, again := h.field(name, value)
+	if again && !h.learns {
+		h.s.look(index, seeker, name, value, f)
+	}
+	return f.value
+}
+
+// field is header for one that was not scrubbed before. again says that it reads so the next time too, unless more is known by then.
+func (h hider) field(name, value string) (f field, again bool) {
+	lower, kind := strings.ToLower(name), names.OfHeader(name, value)
+	if kind == names.HeaderSecret || h.s.names.Ordered(name) {
+		f = field{h.whole(lower, value), placeholders.RuleName(lower)}
+		return f, h.s.isKnown(strings.TrimSpace(value))
+	}
+	f.value = h.inside(kind, lower, value)
+	return f, kind == names.HeaderText && f.value == value
+}
+
+// inside hides the secrets in the value of a field that is not one as a whole.
+func (h hider) inside(kind names.Header, lower, value string) string {
+	switch kind {
 	case names.HeaderCredentials:
 		return h.authorization(lower, value)
 	case names.HeaderCookie:

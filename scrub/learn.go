@@ -52,6 +52,7 @@ func (s *Scrubber) Adopt(placeholder, value string) {
 	}
 	k.adopted.Store(&placeholder)
 	s.byHex[digits] = k
+	s.forget()
 }
 
 // AddDummies makes values stand for secrets that were found while recording and that the replay lacks: Reveal gives them, and

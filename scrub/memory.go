@@ -38,6 +38,7 @@ type memory struct {
 	fixed bool // nothing more is learnt: see Scrubber.Since
 
 	seeker atomic.Pointer[seeker] // nil for nothing: see Seek
+	looked looked
 
 	mu         sync.Mutex        // guards what follows, and is held to replace index
 	known      map[string]*known // by value
@@ -49,6 +50,49 @@ type memory struct {
 	learnt     [sources]int
 	notCovered map[string]bool
 	counts     map[string]int
+}
+
+// looked are header fields that were scrubbed before: most come again with each request of a program.
+type looked struct {
+	mu     sync.Mutex // guards what follows
+	index  *index     // what was known then: they may read otherwise once more is
+	seeker *seeker
+	fields map[[2]string]field // by name and value
+}
+
+// A field is the value of one as it may be written, and the rule of the secret that it is; "" where it is none.
+type field struct{ value, rule string }
+
+// maxLookedFields bounds how many of them are held, and maxLookedField how long one is, in bytes.
+const maxLookedFields, maxLookedField = 1024, 512
+
+// lookedAt returns a field that was scrubbed before; false where it was not, or something has become known since.
+func (m *memory) lookedAt(name, value string) (field, bool) {
+	l := &m.looked
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f, ok := l.fields[[2]string{name, value}]
+	return f, ok && l.index == m.index.Load() && l.seeker == m.seeker.Load()
+}
+
+// look notes how a field reads by what was known before it was scrubbed, which is index and seeker.
+func (m *memory) look(index *index, seeker *seeker, name, value string, f field) {
+	l := &m.looked
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fields == nil || l.index != index || l.seeker != seeker || len(l.fields) >= maxLookedFields {
+		l.index, l.seeker, l.fields = index, seeker, make(map[[2]string]field)
+	}
+	if len(name)+len(value) <= maxLookedField {
+		l.fields[[2]string{name, value}] = f
+	}
+}
+
+// forget has all fields scrubbed again.
+func (m *memory) forget() {
+	m.looked.mu.Lock()
+	defer m.looked.mu.Unlock()
+	m.looked.fields = nil
 }
 
 func (m *memory) init(key Key, x *index) {

@@ -149,6 +149,10 @@ var CutKeys = [3]string{"stdin_cut", "stdout_cut", "stderr_cut"}
 // of a process_spawn, the process.
 const PlaceKey = "at"
 
+// ArrivedKey is the further key of an http_exchange and an llm_call that has the recorder's ordinal of when the request arrived, where PlaceKey is
+// of when the program connected for it.
+const ArrivedKey = "arrived"
+
 // FlagFields are those of names for which it is true.
 func FlagFields(names map[string]bool) (out []Field) {
 	for _, name := range append([]string{ForkedKey, LeftKey, AgainKey, OwnTicksKey}, CutKeys[:]...) {

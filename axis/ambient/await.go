@@ -10,22 +10,37 @@ import (
 
 // Bounds of how long an answer waits for what its process did before it came.
 const (
-	quietLeast = 20 * time.Millisecond  // after each step, and four times what that took
-	quietMost  = 100 * time.Millisecond // the same: a spinner turns for as long as nobody answers
-	awaitMost  = 250 * time.Millisecond // in all
-	vainMost   = 8                      // waits in vain of one process: more say that what it does is a matter of moments
-	vainInAll  = 64                     // the same of a run: of another program, of which each process has others
+	quietLeast  = 20 * time.Millisecond  // after each step, and four times what that took
+	quietAnswer = 500 * time.Millisecond // for an answer that came before: it has to be asked for, and to reach us
+	quietMost   = 100 * time.Millisecond // the same: a spinner turns for as long as nobody answers
+	awaitMost   = 250 * time.Millisecond // in all, of a process that has nothing to do
+	busyMost    = 2 * time.Second        // the same of one that is at work: beside others it may take long
+	vainMost    = 8                      // waits in vain of one process: more say that what it does is a matter of moments
+	vainInAll   = 64                     // the same of a run: of another program, of which each process has others
 )
 
 // Await waits, before the answer of a recorded exchange is given to a process, until that has read the times that it had read before,
 // and has had the answers that it had had. A replay answers at once: what a program does beside a request, it would do after its answer,
-// and in another order. What does not come is waited for once. The error is ctx's.
-func (g *Given) Await(ctx context.Context, arrival uint64) error {
+// and in another order. What does not come from a process that is not at work is waited for once. What it returns is told when
+// the answer reaches the process. The error is ctx's.
+func (g *Given) Await(ctx context.Context, arrival uint64) (begins func(), err error) {
+	if err := g.await(ctx, arrival); err != nil {
+		return nil, err
+	}
+	g.coming.Add(1)
+	return func() { g.coming.Add(-1) }, nil
+}
+
+// busy reports whether the process has something to do, or is about to.
+func (g *Given) busy() bool { return g.coming.Load() > 0 || g.AtWork != nil && g.AtWork() }
+
+func (g *Given) await(ctx context.Context, arrival uint64) error {
 	mark := slices.Index(g.marks, arrival)
 	if mark < 0 {
 		return nil
 	}
-	until := time.Now().Add(awaitMost)
+	begun := time.Now()
+	until := begun.Add(awaitMost)
 	return lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -35,8 +50,15 @@ func (g *Given) Await(ctx context.Context, arrival uint64) error {
 		}
 		g.clock.mu.Lock()
 		defer g.clock.mu.Unlock()
-		return g.clock.changed.Next(), min(quiet, time.Until(until))
+		if quiet != quietAnswer {
+			quiet = min(quiet, time.Until(until))
+		}
+		return g.clock.changed.Next(), min(quiet, time.Until(begun.Add(busyMost)))
 	}, func() {
+		if g.busy() && time.Since(begun) < busyMost {
+			until = time.Now().Add(quietMost)
+			return
+		}
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.waited = max(g.waited, mark+1)
@@ -57,7 +79,7 @@ func (g *Given) missing(mark int) (quiet time.Duration, missing bool) {
 			return quietFor(r.at - g.before(i)), true
 		}
 	}
-	return quietLeast, g.window < mark && g.waited < mark
+	return quietAnswer, g.window < mark && g.waited < mark
 }
 
 // before is the time that was read before the one at i; that itself where there is none.

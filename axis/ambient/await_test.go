@@ -41,8 +41,13 @@ func TestAwait(t *testing.T) {
 		answered := make(chan uint64, 3)
 		answer := func(arrival uint64) {
 			clock.Asked(arrival)
-			_ = g.Await(t.Context(), arrival) // the test is not over
+			reached, err := g.Await(t.Context(), arrival)
+			if err != nil {
+				t.Error(err)
+				return
+			}
 			clock.Answered(arrival)
+			reached()
 			answered <- arrival
 		}
 		none := func(why string) {
@@ -81,9 +86,11 @@ func TestAwaitInVain(t *testing.T) {
 		_, g := again()
 		waits := func(arrival uint64) time.Duration {
 			began := time.Now()
-			if err := g.Await(t.Context(), arrival); err != nil {
+			reached, err := g.Await(t.Context(), arrival)
+			if err != nil {
 				t.Fatal(err)
 			}
+			reached()
 			return time.Since(began)
 		}
 		took := time.Duration(0)

@@ -126,6 +126,10 @@ func (c *Clock) keep(reads []reading) {
 
 // A Given is the times of one process on a replay.
 type Given struct {
+	AtWork func() bool // whether the process has something to do; nil is never. Set before the first use
+
+	coming atomic.Int64 // answers that wait for nothing, and have not reached the process
+
 	clock *Clock
 	marks []uint64  // the answers that begin windows 1, 2, …
 	reads []reading // in their order

@@ -167,10 +167,10 @@ func (r *repeat) stream() []tape.Chunk {
 // lane is the recorded lane, with the opening that its conversation has now.
 func (r *repeat) lane() string {
 	opening, number, ok := strings.Cut(r.was.Lane, "#")
-	if r.identity.Key.Kind != LLM || !strings.HasPrefix(opening, "llm:") {
+	if r.key.Kind != LLM || !strings.HasPrefix(opening, "llm:") {
 		return r.was.Lane
 	}
-	if opening = lanePrefix(r.identity.Talk().Opening); ok {
+	if opening = lanePrefix(r.Identity().Talk().Opening); ok {
 		opening += "#" + number
 	}
 	return opening

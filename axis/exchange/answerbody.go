@@ -172,9 +172,9 @@ func (b *AnswerBody) Pieces() bool {
 // Begin waits until the head is due: with the first chunk. The error is ctx's where that ends before.
 func (b *AnswerBody) Begin(ctx context.Context) error {
 	if len(b.chunks) == 0 {
-		return b.together(ctx, 0, true)
+		return b.together(ctx, tape.Chunk{}, true)
 	}
-	return b.wait(ctx, b.chunks[0].TMS, len(b.chunks) == 1)
+	return b.wait(ctx, b.chunks[0], len(b.chunks) == 1)
 }
 
 // Ended reports whether Next gave the last bytes of an answer that came to its end.
@@ -183,7 +183,7 @@ func (b *AnswerBody) Ended() bool {
 }
 
 // together waits for equal requests, and for the conversations beside this one.
-func (b *AnswerBody) together(ctx context.Context, tms int64, end bool) error {
+func (b *AnswerBody) together(ctx context.Context, c tape.Chunk, end bool) error {
 	if end && b.opts.Of != nil {
 		if err := b.opts.Of.order.await(ctx, b.opts.Of, b.opts.Speed > 0); err != nil {
 			return err
@@ -192,7 +192,7 @@ func (b *AnswerBody) together(ctx context.Context, tms int64, end bool) error {
 	if b.beside == nil {
 		return nil
 	}
-	return b.beside.await(ctx, b.opts.Of, tms, end, b.opts.Speed > 0)
+	return b.beside.await(ctx, b.opts.Of, c, end, b.opts.Speed > 0)
 }
 
 // Next returns the bytes of one chunk, or of a part of one that is longer than 1 MiB, valid until the next call. Errors:
@@ -211,7 +211,7 @@ func (b *AnswerBody) Next(ctx context.Context) ([]byte, error) {
 			return nil, err
 		}
 		b.chunks, b.left = b.chunks[1:], c.Length
-		if err := b.wait(ctx, c.TMS, len(b.chunks) == 0); err != nil {
+		if err := b.wait(ctx, c, len(b.chunks) == 0); err != nil {
 			return nil, err
 		}
 	}
@@ -255,15 +255,15 @@ func (b *AnswerBody) read(p []byte) error {
 	}
 }
 
-// wait waits until a chunk that came tms ms after its request is due, and equal requests let it go; end says that it is the last.
-func (b *AnswerBody) wait(ctx context.Context, tms int64, end bool) error {
+// wait waits until a chunk is due, and equal requests let it go; end says that it is the last.
+func (b *AnswerBody) wait(ctx context.Context, c tape.Chunk, end bool) error {
 	if b.opts.Speed > 0 {
-		due := time.Duration(float64(tms) / b.opts.Speed * float64(time.Millisecond))
+		due := time.Duration(float64(c.TMS) / b.opts.Speed * float64(time.Millisecond))
 		if err := b.opts.pause(ctx, due-b.opts.now().Sub(b.start)); err != nil {
 			return err
 		}
 	}
-	return b.together(ctx, tms, end)
+	return b.together(ctx, c, end)
 }
 
 // afterHead holds the first chunk for a moment behind a head that came by itself, where all comes at once: who reads the head is not to

@@ -25,6 +25,7 @@ type Book struct {
 	sockets    map[uint64]*RecordedSocket // by connection; not changed after NewBook
 	ignored    map[uint64]bool            // connections of sockets that MCP servers opened; not changed after NewBook
 	methods    map[streamKey]*method      // not changed after NewBook
+	wholes     map[whole][]*Recorded      // requests that differ in their headers; not changed after NewBook
 	mixed      bool                       // a queue holds requests that may have unlike traits; not changed after NewBook
 	run        sidetraffic.Span           // when it was; not changed after NewBook
 	order      *endOrder                  // nil where none is kept; not changed once requests come
@@ -52,7 +53,7 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 	b := &Book{
 		classifier: c, store: store,
 		keys: make(map[uint64]Key), ignored: make(map[uint64]bool), dead: make(map[string]bool),
-		queues: make(map[Key]*queue), methods: make(map[streamKey]*method), sockets: make(map[uint64]*RecordedSocket), damaged: make(map[*Recorded]error),
+		queues: make(map[Key]*queue), methods: make(map[streamKey]*method), sockets: make(map[uint64]*RecordedSocket), wholes: make(map[whole][]*Recorded), damaged: make(map[*Recorded]error),
 	}
 	for r, err := range records {
 		if err != nil {
@@ -134,10 +135,58 @@ func (b *Book) add(rec *Recorded) {
 	}
 	q.Add(rec)
 	b.keys[rec.Seq] = rec.Key
+	b.addWhole(rec)
 	host := tape.HostOf(rec.Exchange.URL)
 	if dead, known := b.dead[host]; dead || !known {
 		b.dead[host] = silent(rec)
 	}
+}
+
+// A whole is a request as it stands on a tape, but for its header.
+type whole struct {
+	method, url string
+	size        int64
+	body        string // of up to tape.InlineLimit bytes; of a longer one its digest
+}
+
+// wholeOf is what a request without Content-Encoding is by.
+func wholeOf(r *Request) whole {
+	w := whole{method: r.Method, url: r.URL, size: int64(len(r.Body))}
+	if w.size > tape.InlineLimit {
+		w.body = cas.Sum(r.Body).String()
+	} else {
+		w.body = string(r.Body)
+	}
+	return w
+}
+
+// maxAlike bounds how many requests are held that differ in nothing but their headers.
+const maxAlike = 8
+
+// addWhole notes a request that is on the tape as it was asked.
+func (b *Book) addWhole(rec *Recorded) {
+	x := rec.Exchange
+	if rec.Key.Socket || rec.Key.Stream || fieldValue(x.RequestHeaders, "Content-Encoding") != "" || tape.FieldValue(rec.extra, "request_lost") != nil {
+		return
+	}
+	w := whole{method: x.Method, url: x.URL}
+	if p := x.RequestPayload; p != nil {
+		if w.size, w.body = p.Len, p.Text; !p.Inline {
+			w.body = p.Hash.String()
+		}
+	}
+	all := b.wholes[w]
+	if len(all) < maxAlike && !slices.ContainsFunc(all, func(r *Recorded) bool { return slices.Equal(r.Exchange.RequestHeaders, x.RequestHeaders) }) {
+		b.wholes[w] = append(all, rec)
+	}
+}
+
+// like lists recorded requests that differ from r in nothing but the header.
+func (b *Book) like(r *Request) []*Recorded {
+	if len(r.Header["Content-Encoding"]) > 0 {
+		return nil
+	}
+	return b.wholes[wholeOf(r)]
 }
 
 // silent reports whether an exchange is one of plain HTTP that no upstream answered.
@@ -366,36 +415,52 @@ func (b *Book) keepProcess(r *tape.Record) {
 
 // KeepOrder has the answers of models, and with ProcessEnding processes, end in the recorded order, as far as the program comes to them.
 func (b *Book) KeepOrder() {
-	lanes := make(map[string][]*Recorded)
+	lanes := make(map[string]*laneSpan)
 	var all []*Recorded
-	for _, rec := range b.recorded {
-		if x := rec.Exchange; rec.Key.Kind == LLM && !rec.Key.Socket && !rec.held && x.Status != 0 && x.Error == "" && rec.g > 0 && rec.endedMS > 0 {
-			all = append(all, rec)
-			lanes[rec.Lane] = append(lanes[rec.Lane], rec)
-		}
-	}
-	if len(all) == 0 || mostBeside(lanes) > maxBeside {
-		return
-	}
 	o := &endOrder{
 		answers: make(map[*Recorded]*order), processes: make(map[uint64]*order),
 		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess), gate: lane.NewGate[moment](slack, nil),
 	}
+	for _, rec := range b.recorded {
+		if x := rec.Exchange; rec.Key.Kind != LLM || rec.Key.Socket || rec.held || x.Status == 0 || x.Error != "" || rec.g == 0 || rec.endedMS <= 0 {
+			continue
+		}
+		all = append(all, rec)
+		l := lanes[rec.Lane]
+		if l == nil {
+			l = &laneSpan{span: span{begun: rec.begun()}}
+			lanes[rec.Lane] = l
+		} else {
+			o.prior[rec] = l.last
+		}
+		l.last, l.ended = rec, max(l.ended, rec.endedMS)
+		l.calls = append(l.calls, span{int64(rec.came()), int64(rec.g)})
+	}
+	crowded := make(map[string]bool) // by opening
+	for name, l := range lanes {
+		opening, _, _ := strings.Cut(name, "#")
+		crowded[opening] = crowded[opening] || mostAtOnce(l.calls) > fewEqual
+	}
+	var beside []span
+	for name, l := range lanes {
+		if opening, _, _ := strings.Cut(name, "#"); crowded[opening] {
+			delete(lanes, name)
+		} else {
+			beside = append(beside, l.span)
+		}
+	}
+	all = slices.DeleteFunc(all, func(rec *Recorded) bool { return lanes[rec.Lane] == nil })
+	if len(lanes)+len(b.processes) < 2 || len(all) == 0 || mostAtOnce(beside) > maxBeside {
+		return // what is alone waits for nothing
+	}
 	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
 	for i, rec := range all {
 		rec.order, o.answers[rec] = o, new(order)
-		if own := lanes[rec.Lane]; rec != own[0] {
-			o.prior[rec] = own[slices.Index(own, rec)-1]
-		}
-		if i > 0 && rec.Lane != all[i-1].Lane && beside(lanes[rec.Lane], lanes[all[i-1].Lane]) {
+		if i > 0 && rec.Lane != all[i-1].Lane && lanes[rec.Lane].beside(lanes[all[i-1].Lane].span) {
 			o.answers[rec].answer = all[i-1]
 		}
-		for _, other := range all {
-			if other.Lane != rec.Lane && rec.came() < other.came() && other.came() < rec.passed() {
-				o.answers[rec].asked = append(o.answers[rec].asked, other)
-			}
-		}
 	}
+	o.noteAsked(all)
 	above := make(map[uint64]bool)
 	for _, p := range b.processes {
 		o.placeProcess(all, p, above)

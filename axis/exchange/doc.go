@@ -27,7 +27,8 @@
 // Two equal requests whose answers both came whole are two requests, whichever the program used. Where they were under way
 // together, a replay keeps them so: what comes of an answer waits until the equal requests that were there by then are there
 // again, else a program would take the first answer before it sent the second request; and of two or three the one that had
-// ended first ends first, with a moment for the program to act on it before the next one ends. A request that does not come
+// ended first ends first, with a moment for the program to act on it before the next one ends, unless most of many such requests went by
+// themselves: these few met by chance. A request that does not come
 // holds the others up once, for as long as it took then and two seconds, and is a divergence. Which of two answers that ended
 // within a moment a program had seen first no tape tells. A tape without ordinals may hold several runs: there they must have
 // been under way together by virtual_time_ms and by monotonic_ms.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // maxBeside is how many conversations at once keep the order of their ends. More are work that is done side by side.
@@ -28,6 +29,9 @@ const maxHold = 30 * time.Second
 // a conversation beside this one, and those of the processes that had ended since. And it waits until the program has done what it had done
 // while the answer came: until requests beside this one have come, and processes have begun. What had ended has then a moment in which the
 // program may act on it. A process that went on, and ended before the next call, is about to end by then, or has had its time.
+//
+// A lane that has more calls at once than a program sends to take the first answer is no conversation: which of its callers acted on which
+// answer nothing tells. It has no part in all this, nor have others of its opening.
 //
 // A process ends once the answers that had ended before it are given, and the requests have come that had.
 //
@@ -59,6 +63,23 @@ type recordedProcess struct {
 
 func (p *recordedProcess) begunMS() int64 { return p.endedMS - p.tookMS }
 
+// noteAsked finds the requests that came while an answer of another conversation did.
+func (o *endOrder) noteAsked(all []*Recorded) {
+	byCome := slices.Clone(all)
+	slices.SortStableFunc(byCome, func(x, y *Recorded) int { return cmp.Compare(x.came(), y.came()) })
+	for _, rec := range all {
+		n, _ := slices.BinarySearchFunc(byCome, rec.came()+1, func(x *Recorded, g uint64) int { return cmp.Compare(x.came(), g) })
+		for _, other := range byCome[n:] {
+			if other.came() >= rec.passed() {
+				break
+			}
+			if other.Lane != rec.Lane {
+				o.answers[rec].asked = append(o.answers[rec].asked, other)
+			}
+		}
+	}
+}
+
 // placeProcess finds the answers that wait for a process, and what it waits for. The processes come in the order of their ends. Of those that
 // went on beside an answer nobody waits for one that started another: they are above it, and end after it.
 func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[uint64]bool) {
@@ -88,27 +109,24 @@ func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[ui
 	}
 }
 
-// laneSpan is when a conversation, by arrival, began and ended.
-func laneSpan(lane []*Recorded) (begun, ended int64) {
-	for _, rec := range lane {
-		ended = max(ended, rec.endedMS)
-	}
-	return lane[0].begun(), ended
+// A span is when something began and ended.
+type span struct{ begun, ended int64 }
+
+func (s span) beside(o span) bool { return s.begun <= o.ended && o.begun <= s.ended }
+
+// A laneSpan is that of a conversation, in ms.
+type laneSpan struct {
+	span
+	last  *Recorded // by arrival
+	calls []span    // in ordinals
 }
 
-func beside(x, y []*Recorded) bool {
-	beganX, endedX := laneSpan(x)
-	beganY, endedY := laneSpan(y)
-	return beganX <= endedY && beganY <= endedX
-}
-
-// mostBeside is how many conversations went on at one time at most.
-func mostBeside(lanes map[string][]*Recorded) int {
+// mostAtOnce is how many of spans went on at one time at most.
+func mostAtOnce(spans []span) int {
 	type edge struct{ at, by int64 }
 	var edges []edge
-	for _, calls := range lanes {
-		begun, ended := laneSpan(calls)
-		edges = append(edges, edge{begun, 1}, edge{ended + 1, -1})
+	for _, s := range spans {
+		edges = append(edges, edge{s.begun, 1}, edge{s.ended + 1, -1})
 	}
 	slices.SortFunc(edges, func(x, y edge) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.by, y.by)) })
 	now, most := int64(0), int64(0)
@@ -218,13 +236,16 @@ func (o *endOrder) giveUp() {
 
 // How a replay keeps equal requests side by side.
 const (
-	// grain is by how much, in ms, a chunk must have come later than something else to have come after it: when it came
-	// is known from when its answer ended, which may have been later than its last chunk. An end is exact, see findBegun.
+	// grain is by how much, in ms, a chunk must have come later than something else to have come after it, on a tape without ordinals: when it
+	// came is known from when its answer ended, which may have been later than its last chunk.
 	grain = 3
 	// slack is how much longer than while recording a replay waits for an equal request.
 	slack = 2 * time.Second
 	// fewEqual is how many requests one sends to take the first answer. More are work that is done side by side.
 	fewEqual = 3
+	// manyEqual is from how many requests of one key on those of them that went on together, where they are less than a quarter, were sent by
+	// callers that do not know of each other.
+	manyEqual = 32
 	// reaction is the most time that a program has to act on the first of such answers before it gets the end of the next, see
 	// reactionTo.
 	reaction = 100 * time.Millisecond
@@ -238,6 +259,7 @@ const (
 // ends all others, and what was not asked for is a divergence as ever.
 type equals struct {
 	members []*Recorded   // by when they began; not changed once it is made
+	ends    []*Recorded   // members whose ends keep their order; nil for none
 	span    time.Duration // from the first begin to the last end; the same
 	given   atomic.Uint64 // members that were handed out
 	gate    *lane.Gate[moment]
@@ -261,63 +283,45 @@ const (
 	momentGone                    // it ended
 )
 
-// findBegun finds out when the requests of exchanges came, in ms since the recording began, or later: as long before its end
-// as its last chunk came after it, and before whatever the tape says to have ended after its first chunk. So one that is
-// less than the endedMS of another came before that one's end, for all are cut to whole milliseconds.
-func findBegun(whole []*Recorded) {
-	slices.SortStableFunc(whole, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
-	for _, rec := range whole {
-		rec.begunMS = rec.endedMS
-		stream := rec.Exchange.Stream
-		if len(stream) == 0 {
-			continue
-		}
-		rec.begunMS -= stream[len(stream)-1].TMS
-		first := stream[0]
-		i, _ := slices.BinarySearchFunc(whole, first.G, func(x *Recorded, g uint64) int { return cmp.Compare(x.g, g) })
-		if first.G > 0 && i < len(whole) && whole[i] != rec {
-			rec.begunMS = min(rec.begunMS, whole[i].endedMS-max(first.TMS, 1))
-		}
-	}
-}
-
-// findEquals finds equals among the exchanges of one key.
+// findEquals finds equals among the exchanges of one key. Those with ordinals are of one run, for only a recorder of a run gives them. A
+// tape without may hold what several runs recorded, each of which counted its times from its own begin: of those only such are taken
+// together as were under way at the same time of day.
 func findEquals(all []*Recorded) {
 	if len(all) < 2 {
 		return
 	}
-	var whole []*Recorded
+	var placed, timed []*Recorded
 	for _, rec := range all {
-		if rec.Exchange.Error == "" && rec.Exchange.Status > 0 {
-			whole = append(whole, rec)
+		switch {
+		case rec.Exchange.Error != "" || rec.Exchange.Status == 0:
+		case rec.g > 0:
+			placed = append(placed, rec)
+		case rec.begun() > 0: // else the tape has no times either
+			timed = append(timed, rec)
 		}
 	}
-	findBegun(whole)
-	whole = slices.DeleteFunc(whole, func(rec *Recorded) bool { return rec.begunMS <= 0 }) // the tape has no times
-	for _, run := range runs(whole) {
+	var company [][]*Recorded
+	n := 0
+	for _, run := range append(chains(timed, (*Recorded).wallSpan), placed) {
 		for _, members := range chains(run, (*Recorded).span) {
-			newEquals(members)
+			if len(members) > 1 {
+				company, n = append(company, members), n+len(members)
+			}
 		}
 	}
-}
-
-// runs parts exchanges that stand by their ordinals into those that may be of one run. Those with ordinals are, for only a
-// recorder of a run gives them. A tape without may hold what several runs recorded, each of which counted its times from its
-// own begin: of those only such are taken together as were under way at the same time of day.
-func runs(whole []*Recorded) [][]*Recorded {
-	n, _ := slices.BinarySearchFunc(whole, 1, func(rec *Recorded, g uint64) int { return cmp.Compare(rec.g, g) })
-	return append(chains(whole[:n], (*Recorded).wallSpan), whole[n:])
+	byChance := len(all) >= manyEqual && n < len(all)/4
+	for _, members := range company {
+		newEquals(members, byChance)
+	}
 }
 
 // chains sorts exchanges by when they began, and parts them where all had ended before the next one began.
-func chains(all []*Recorded, span func(*Recorded) (begun, ended int64)) (parts [][]*Recorded) {
-	begun := func(rec *Recorded) int64 { b, _ := span(rec); return b }
-	slices.SortStableFunc(all, func(x, y *Recorded) int { return cmp.Compare(begun(x), begun(y)) })
+func chains(all []*Recorded, of func(*Recorded) span) (parts [][]*Recorded) {
+	slices.SortStableFunc(all, func(x, y *Recorded) int { return cmp.Compare(of(x).begun, of(y).begun) })
 	for len(all) > 0 {
 		n := 1
-		for _, end := span(all[0]); n < len(all) && begun(all[n]) < end; n++ {
-			_, ended := span(all[n])
-			end = max(end, ended)
+		for end := of(all[0]).ended; n < len(all) && of(all[n]).begun < end; n++ {
+			end = max(end, of(all[n]).ended)
 		}
 		parts = append(parts, all[:n:n])
 		all = all[n:]
@@ -325,18 +329,18 @@ func chains(all []*Recorded, span func(*Recorded) (begun, ended int64)) (parts [
 	return parts
 }
 
-// newEquals makes members, which stand as they began, equals. One alone has none.
-func newEquals(members []*Recorded) {
-	if len(members) < 2 {
-		return
-	}
-	var end int64
+// newEquals makes members, which stand as they began, equals: of few, unless they are by chance, the ends keep their order.
+func newEquals(members []*Recorded, byChance bool) {
+	begun, end := members[0].begun(), int64(0)
 	for _, rec := range members {
-		end = max(end, rec.endedMS)
+		begun, end = min(begun, rec.begun()), max(end, rec.endedMS)
 	}
 	c := &equals{
 		members: members, gate: lane.NewGate[moment](slack, nil),
-		span: time.Duration(end-members[0].begunMS) * time.Millisecond,
+		span: time.Duration(end-begun) * time.Millisecond,
+	}
+	if len(members) <= fewEqual && !byChance {
+		c.ends = members
 	}
 	for _, rec := range members {
 		rec.equals = c
@@ -357,25 +361,24 @@ func (c *equals) leave(rec *Recorded) {
 	}
 }
 
-// await waits for what had happened when the chunk of rec came that came tms ms after its request, and then for a moment in which the
-// program may act on the answers that had ended. end says that it is the last, paced that answers take their time. The error is ctx's
-// where that is done before.
-func (c *equals) await(ctx context.Context, rec *Recorded, tms int64, end, paced bool) error {
-	at, since, took := rec.begunMS+tms, time.Now(), time.Duration(max(tms, 0))*time.Millisecond+slack
-	if !end {
-		at -= grain
+// await waits for what had happened when a chunk of rec came, and then for a moment in which the program may act on the answers that had
+// ended. end says that it is the last, paced that answers take their time. The error is ctx's where that is done before.
+func (c *equals) await(ctx context.Context, rec *Recorded, chunk tape.Chunk, end, paced bool) error {
+	at, since, took := rec.span().ended, time.Now(), time.Duration(max(chunk.TMS, 0))*time.Millisecond+slack
+	switch {
+	case end:
+	case rec.g > 0:
+		at = int64(chunk.G)
+	default:
+		at = rec.begun() + chunk.TMS - grain
 	}
 	var all []lane.Condition[moment]
-	there, _ := slices.BinarySearchFunc(c.members, at, func(m *Recorded, at int64) int { return cmp.Compare(m.begunMS, at) })
+	there, _ := slices.BinarySearchFunc(c.members, at, func(m *Recorded, at int64) int { return cmp.Compare(m.span().begun, at) })
 	if there > 0 {
 		all = append(all, lane.Condition[moment]{What: moment{kind: momentGiven, n: uint64(there)}, Since: since, For: took})
 	}
-	few := c.members
-	if len(few) > fewEqual {
-		few = nil
-	}
-	for _, m := range few {
-		if end && m.endedBefore(rec) || m.endedMS < at {
+	for _, m := range c.ends {
+		if end && m.endedBefore(rec) || m.span().ended < at {
 			all = append(all, lane.Condition[moment]{
 				What: moment{kind: momentOver, rec: m}, Since: since, For: took + c.span + slack, React: reactionTo(rec.endedMS-m.endedMS, paced),
 			})

@@ -1,9 +1,11 @@
 package exchange_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,6 +30,7 @@ func together(t testing.TB, spans ...span) (*exchange.Book, exchange.Key) {
 // bookOf is together with each record changed.
 func bookOf(t testing.TB, change func(*tape.Record), spans ...span) (*exchange.Book, exchange.Key) {
 	t.Helper()
+	g := ordinals(spans)
 	b, err := exchange.NewBook(func(yield func(*tape.Record, error) bool) {
 		for i, s := range spans {
 			k := post(uint64(i+1), "https://h/a", "x")
@@ -41,10 +44,11 @@ func bookOf(t testing.TB, change func(*tape.Record), spans ...span) (*exchange.B
 					seq++
 				}
 			}
+			k.Extra = tape.NumberField(tape.PlaceKey, g[moment{i, 0}])
 			for j := range k.Stream {
-				k.Stream[j].G = 2*seq + 1 // just before its end
+				k.Stream[j].G = g[moment{i, j + 1}]
 			}
-			r := &tape.Record{Seq: seq, G: 2*seq + 2, MonotonicMS: s.ended, VirtualTimeMS: morning + s.ended, Kind: k}
+			r := &tape.Record{Seq: seq, G: g[moment{i, len(s.tms) + 1}], MonotonicMS: s.ended, VirtualTimeMS: morning + s.ended, Kind: k}
 			change(r)
 			yield(r, nil)
 		}
@@ -54,6 +58,36 @@ func bookOf(t testing.TB, change func(*tape.Record), spans ...span) (*exchange.B
 	}
 	id, _ := identify(t, "https://h/a", "x")
 	return b, id.Key
+}
+
+// A moment of an exchange is its begin, each of its chunks and its end, in order.
+type moment struct{ exchange, n int }
+
+// ordinals are those that a recorder gives to the moments of exchanges; of those in one ms in the order of the exchanges.
+func ordinals(spans []span) map[moment]uint64 {
+	var all []moment
+	at := make(map[moment]int64)
+	for i, s := range spans {
+		begun := s.ended - s.tms[len(s.tms)-1]
+		for j, ms := range slices.Concat([]int64{0}, s.tms, s.tms[len(s.tms)-1:]) {
+			m := moment{i, j}
+			all, at[m] = append(all, m), begun+ms
+		}
+	}
+	slices.SortStableFunc(all, func(x, y moment) int { return cmp.Compare(at[x], at[y]) })
+	g := make(map[moment]uint64)
+	for i, m := range all {
+		g[m] = uint64(i + 1)
+	}
+	return g
+}
+
+// bare takes the ordinals out of a record.
+func bare(r *tape.Record) {
+	r.G = 0
+	for i := range tape.ExchangeOf(r.Kind).Stream {
+		tape.ExchangeOf(r.Kind).Stream[i].G = 0
+	}
 }
 
 // give asks for the next answer, gives it to its end, and returns when its head and its end were given, from now on.
@@ -90,31 +124,35 @@ const morning = 1_800_000_000_000
 // TestCompany replays two equal requests, the second of which comes 700 ms after the first.
 func TestCompany(t *testing.T) {
 	type times struct{ head, end time.Duration } // since the first request
+	placed := func(*tape.Record) {}
 	for _, tt := range []struct {
 		name          string
 		first, second span
 		want          [2]times
+		change        func(*tape.Record)
 	}{
 		{"the first waits for the second, which was there when it came", span{900, []int64{800}, ""}, span{950, []int64{300}, ""},
-			[2]times{{700 * ms, 700 * ms}, {800 * ms, 800 * ms}}},
+			[2]times{{700 * ms, 700 * ms}, {800 * ms, 800 * ms}}, placed},
 		{"of a stream that had begun the end waits", span{900, []int64{100, 800}, ""}, span{950, []int64{100, 300}, ""},
-			[2]times{{0, 700 * ms}, {700 * ms, 800 * ms}}},
+			[2]times{{0, 700 * ms}, {700 * ms, 800 * ms}}, placed},
 		{"the second came first", span{950, []int64{900}, ""}, span{900, []int64{100}, ""},
-			[2]times{{800 * ms, 800 * ms}, {700 * ms, 700 * ms}}},
+			[2]times{{800 * ms, 800 * ms}, {700 * ms, 700 * ms}}, placed},
 		{"the second was sent when the first had ended", span{900, []int64{800}, ""}, span{1000, []int64{100}, ""},
-			[2]times{{0, 0}, {700 * ms, 700 * ms}}},
-		{"3 ms before a chunk is not known to be before it", span{900, []int64{100, 800}, ""}, span{950, []int64{753}, ""},
-			[2]times{{0, 700 * ms}, {800 * ms, 800 * ms}}},
-		{"4 ms before a chunk is", span{900, []int64{100, 800}, ""}, span{950, []int64{754}, ""},
-			[2]times{{700 * ms, 700 * ms}, {800 * ms, 800 * ms}}},
+			[2]times{{0, 0}, {700 * ms, 700 * ms}}, placed},
+		{"without ordinals 3 ms before a chunk is not known to be before it", span{900, []int64{100, 800}, ""}, span{950, []int64{753}, ""},
+			[2]times{{0, 700 * ms}, {800 * ms, 800 * ms}}, bare},
+		{"without ordinals 4 ms before a chunk is", span{900, []int64{100, 800}, ""}, span{950, []int64{754}, ""},
+			[2]times{{700 * ms, 700 * ms}, {800 * ms, 800 * ms}}, bare},
 		{"one was cut", span{900, []int64{800}, ""}, span{950, []int64{300}, exchange.Reset},
-			[2]times{{0, 0}, {700 * ms, 700 * ms}}},
-		{"a tape without times", span{0, []int64{800}, ""}, span{0, []int64{300}, ""},
-			[2]times{{0, 0}, {700 * ms, 700 * ms}}},
+			[2]times{{0, 0}, {700 * ms, 700 * ms}}, placed},
+		{"a tape without ordinals and times", span{0, []int64{800}, ""}, span{0, []int64{300}, ""},
+			[2]times{{0, 0}, {700 * ms, 700 * ms}}, bare},
+		{"1 ms before a chunk is before it", span{900, []int64{100, 800}, ""}, span{950, []int64{751}, ""},
+			[2]times{{700 * ms, 700 * ms}, {800 * ms, 800 * ms}}, placed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b, key := together(t, tt.first, tt.second)
+				b, key := bookOf(t, tt.change, tt.first, tt.second)
 				var got [2]times
 				done := make(chan struct{})
 				go func() {
@@ -140,12 +178,6 @@ func TestCompanyOfOneRun(t *testing.T) {
 			f()
 		}
 	}
-	without := func(r *tape.Record) { // ordinals
-		r.G = 0
-		for i := range tape.ExchangeOf(r.Kind).Stream {
-			tape.ExchangeOf(r.Kind).Stream[i].G = 0
-		}
-	}
 	for _, tt := range []struct {
 		name   string
 		change func(*tape.Record)
@@ -153,9 +185,9 @@ func TestCompanyOfOneRun(t *testing.T) {
 	}{
 		{"ordinals", func(*tape.Record) {}, 2800 * ms},
 		{"ordinals, and the clock was set", func(r *tape.Record) { second(r, func() { r.VirtualTimeMS += 3_600_000 }) }, 2800 * ms},
-		{"no ordinals", without, 2800 * ms},
-		{"no ordinals, and another run", func(r *tape.Record) { without(r); second(r, func() { r.VirtualTimeMS += 900 }) }, 0},
-		{"no ordinals behind a run", func(r *tape.Record) { second(r, func() { without(r); r.VirtualTimeMS += 900 }) }, 0},
+		{"no ordinals", bare, 2800 * ms},
+		{"no ordinals, and another run", func(r *tape.Record) { bare(r); second(r, func() { r.VirtualTimeMS += 900 }) }, 0},
+		{"no ordinals behind a run", func(r *tape.Record) { second(r, func() { bare(r); r.VirtualTimeMS += 900 }) }, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -255,6 +287,34 @@ func TestCompanyOfThree(t *testing.T) {
 		_, third, err := give(t.Context(), t, b, key)
 		if first, second := <-ends, <-ends; first != 5000*ms || second != 5100*ms || third != 200*ms || err != nil {
 			t.Errorf("ended after %v, %v, %v, %v", first, second, third, err)
+		}
+	})
+}
+
+// TestCompanyByChance: where most of many equal requests went by themselves, two that did not were not sent for one answer, and neither waits
+// for the program to act on the other.
+func TestCompanyByChance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var spans []span
+		for i := range int64(40) {
+			spans = append(spans, span{100 * (i + 1), []int64{50}, ""})
+		}
+		spans = append(spans, span{5000, []int64{50}, ""}, span{5005, []int64{50}, ""})
+		b, key := together(t, spans...)
+		for range 40 {
+			if _, end, err := give(t.Context(), t, b, key); end != 0 || err != nil {
+				t.Fatalf("one ended after %v, %v", end, err)
+			}
+		}
+		ends := make(chan time.Duration, 2)
+		for range 2 {
+			go func() {
+				_, end, _ := give(t.Context(), t, b, key)
+				ends <- end
+			}()
+		}
+		if first, second := <-ends, <-ends; first != 0 || second != 0 {
+			t.Errorf("ended after %v, %v", first, second)
 		}
 	})
 }

@@ -130,8 +130,8 @@ func (o *Open) TakeFork(f *Fork) (*Recorded, Place) {
 	}
 	rec, ok := o.arriveAt(f.book)
 	if !ok {
-		if rec = f.ahead(o.identity.Key); rec == nil {
-			rec = f.book.likeAsked(o.identity, o.request)
+		if rec = f.ahead(o.key); rec == nil {
+			rec = f.book.likeAsked(o.Identity(), o.request)
 		}
 	}
 	place := OnTape
@@ -194,7 +194,7 @@ func (f *Fork) placeOf(o *Open) Place {
 	case !f.past && (aside || o.request.Asker != 0):
 		return Before
 	case !f.past && (!own || !f.reached()):
-		_, f.lost = f.book.Nearest(o.identity, o.request)
+		_, f.lost = f.book.Nearest(o.Identity(), o.request)
 		f.leftAt, f.answered[o.exchange.Arrival] = o.tap.rec.Ordinal(), true
 		return Before
 	case !f.past:
@@ -208,12 +208,12 @@ func (f *Fork) placeOf(o *Open) Place {
 
 // goesOn reports whether a request asks what the exchange at the point did, or goes on what had asked for that.
 func (f *Fork) goesOn(o *Open) bool {
-	if o.identity.Key.Kind != LLM {
+	if o.key.Kind != LLM {
 		return f.Own("http:" + tape.HostOf(o.request.URL))
 	}
 	opening, _, _ := strings.Cut(f.at.Lane, "#")
-	return o.identity.Key == f.at.Key ||
-		opening == lanePrefix(o.identity.Talk().Opening) && o.tap.opts.Lanes.goesOn(f.at.Lane, o.identity)
+	return o.key == f.at.Key ||
+		opening == lanePrefix(o.Identity().Talk().Opening) && o.tap.opts.Lanes.goesOn(f.at.Lane, o.Identity())
 }
 
 // reached reports whether the conversation that is forked has asked for all that comes before the point.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -26,10 +27,13 @@ type Open struct {
 	tap      *Tap
 	start    time.Time
 	startMS  int64 // by TapOptions.NowMS
-	identity *Identity
+	key      Key
+	identity *Identity // nil until it is asked for, of what stands on the tape (Book.standing)
 	request  *Request
 	exchange tape.Exchange
-	came     uint64 // the recorder's ordinal at which it arrived
+	came     uint64 // the recorder's ordinal at which the program meant to ask
+	arrived  uint64 // that at which it arrived; 0 where it is the same
+	begins   func() // see Begins; nil for nothing to say
 	opener   uint64 // see Request
 	extra    []tape.Field
 	unkept   []byte        // the body of the request that is not in the store yet; nil for none
@@ -56,7 +60,20 @@ type Open struct {
 }
 
 // Identity says what the request is.
-func (o *Open) Identity() *Identity { return o.identity }
+func (o *Open) Identity() *Identity {
+	if o.identity == nil {
+		id, err := o.tap.classifier.Classify(o.request)
+		if err != nil { // an equal one was classified when it was recorded
+			id = new(Identity)
+		}
+		id.Key = o.key
+		o.identity = id
+	}
+	return o.identity
+}
+
+// Key is what must be equal for a recorded answer to serve the request.
+func (o *Open) Key() Key { return o.key }
 
 // Request returns the request, scrubbed and without its Content-Encoding.
 func (o *Open) Request() *Request { return o.request }
@@ -73,7 +90,7 @@ func (o *Open) Lane() string { return o.exchange.Lane }
 func (o *Open) Take(b *Book) (*Recorded, bool) {
 	rec, ok := o.arriveAt(b)
 	if !ok {
-		rec = b.likeAsked(o.identity, o.request)
+		rec = b.likeAsked(o.Identity(), o.request)
 	}
 	if rec != nil {
 		o.takes(b, rec)
@@ -114,7 +131,7 @@ func (o *Open) takes(b *Book, rec *Recorded) {
 	o.keepRequest()
 	o.exchange.Lane = rec.Lane
 	if !o.tap.opts.Closed || b.fork != nil {
-		o.tap.opts.Lanes.Adopt(rec.Lane, o.identity, failed(rec.Exchange.Status, rec.Exchange.Error))
+		o.tap.opts.Lanes.Adopt(rec.Lane, o.Identity(), failed(rec.Exchange.Status, rec.Exchange.Error))
 	}
 	o.err = cmp.Or(o.err, o.follow(rec, ""))
 }
@@ -122,11 +139,11 @@ func (o *Open) takes(b *Book, rec *Recorded) {
 // arriveAt is the one step in which a request arrives and is answered. All requests of a replay wait for it, so it is all that
 // is done under the lock.
 func (o *Open) arriveAt(b *Book) (*Recorded, bool) {
-	traits := b.traits(o.identity.Key, o.request)
+	traits := b.traits(o.key, o.request)
 	o.tap.taking.Lock()
 	defer o.tap.taking.Unlock()
 	o.arrive()
-	rec, choice := b.take(o.identity.Key, traits)
+	rec, choice := b.take(o.key, traits)
 	o.choice = choice
 	return rec, rec != nil
 }
@@ -135,7 +152,9 @@ func (o *Open) arriveAt(b *Book) (*Recorded, bool) {
 func (o *Open) arrive() {
 	if o.exchange.Arrival == 0 {
 		o.exchange.Arrival = o.tap.arrivals.Add(1)
-		o.came = cmp.Or(o.came, o.tap.rec.Ordinal())
+		if o.arrived = o.tap.rec.Ordinal(); o.came == 0 {
+			o.came, o.arrived = o.arrived, 0
+		}
 	}
 }
 
@@ -188,7 +207,14 @@ func (o *Open) answers() {
 	if o.taken != nil {
 		recorded = o.taken.Arrival
 	}
-	o.tap.opts.Answered(o.opener, o.exchange.Arrival, recorded)
+	o.begins = sync.OnceFunc(o.tap.opts.Answered(o.opener, o.exchange.Arrival, recorded))
+}
+
+// Begins says that the first bytes of the answer are about to reach the program. End and Opened say it of one that nobody has said it of.
+func (o *Open) Begins() {
+	if o.begins != nil {
+		o.begins()
+	}
 }
 
 // Chunk takes what one read of the upstream's body gave, before it is passed on to the program. When it returns, all that
@@ -229,6 +255,7 @@ func (o *Open) End(errText string) error {
 	}
 	o.ended = true
 	o.live()
+	o.Begins()
 	o.err = cmp.Or(o.err, o.leave(errText))
 	if errText != "" {
 		o.exchange.Error = joined(o.exchange.Error, o.tap.scrubber.String(errText))
@@ -258,14 +285,14 @@ func (o *Open) live() {
 	o.arrive()
 	o.keepRequest()
 	if o.exchange.Lane == "" {
-		o.given = o.tap.opts.Lanes.Begin(o.identity, o.request.URL)
+		o.given = o.tap.opts.Lanes.Begin(o.Identity(), o.request.URL)
 		o.exchange.Lane = o.given
 	}
 }
 
 // liveIn is live in a lane that is known.
 func (o *Open) liveIn(lane string) {
-	o.tap.opts.Lanes.beginAs(lane, o.identity)
+	o.tap.opts.Lanes.beginAs(lane, o.Identity())
 	o.given, o.exchange.Lane = lane, lane
 }
 
@@ -299,7 +326,7 @@ func (o *Open) newSpool() (answerSpool, error) {
 	soFar := *o
 	soFar.exchange.Error = joined(o.exchange.Error, RecorderEnded)
 	k, raw := soFar.kind()
-	return createPart(o.tap.opts.PartDir, o.Arrival(), &tape.Record{Kind: k, Raw: raw})
+	return createPart(o.tap.opts.PartDir, o.exchange.Arrival, &tape.Record{Kind: k, Raw: raw})
 }
 
 // failed reports whether an exchange was no success, so that the same request again is a retry.
@@ -318,7 +345,7 @@ func (o *Open) follow(rec *Recorded, refused string) error {
 	asked := o.asked
 	o.asked = nil
 	p, err := o.tap.opts.Conversations.Begin(&Asked{
-		Request: asked, Identity: o.identity, Arrival: o.exchange.Arrival, Recorded: rec, Refused: refused,
+		Request: asked, Identity: o.Identity(), Arrival: o.exchange.Arrival, Recorded: rec, Refused: refused,
 	})
 	if err == nil && p != nil {
 		o.passage = p
@@ -439,7 +466,7 @@ func (o *Open) store(a answer, cut bool) error {
 	switch {
 	case a.known:
 		o.usage = a.usage
-	case o.identity.Usage != nil && payload.Len <= maxUsageBody:
+	case o.Identity().Usage != nil && payload.Len <= maxUsageBody:
 		o.usage = o.readUsage(payload, encoding, cut)
 	}
 	return nil
@@ -456,7 +483,7 @@ func (o *Open) readUsage(p *tape.Payload, encoding string, cut bool) []byte {
 	if err != nil {
 		return nil
 	}
-	return o.identity.Usage(fieldValue(o.exchange.ResponseHeaders, "Content-Type"), decoded)
+	return o.Identity().Usage(fieldValue(o.exchange.ResponseHeaders, "Content-Type"), decoded)
 }
 
 // dropHeader takes a field out of the answer's header that no longer holds for the stored bytes.
@@ -468,13 +495,13 @@ func (o *Open) dropHeader(name string) {
 
 // kind is the record of the exchange, with the true bytes of header values that are not UTF-8.
 func (o *Open) kind() (tape.Kind, []tape.RawBytes) {
-	x, key := o.exchange, o.identity.Key
+	x, key := o.exchange, o.key
 	var raw []tape.RawBytes
 	x.RequestHeaders, raw = safeFields(rawRequest, x.RequestHeaders, raw)
 	x.ResponseHeaders, raw = safeFields(rawResponse, x.ResponseHeaders, raw)
 	extra := o.extra
 	if tape.FieldValue(extra, placeKey) == nil {
-		extra = append(tape.NumberField(placeKey, o.came), extra...)
+		extra = slices.Concat(tape.NumberField(placeKey, o.came), tape.NumberField(tape.ArrivedKey, o.arrived), extra)
 	}
 	if key.Kind != LLM {
 		return &tape.HTTPExchange{Exchange: x, Extra: extra}, raw

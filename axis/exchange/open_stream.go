@@ -64,7 +64,7 @@ func (o *Open) Recorded() *Recorded { return o.taken }
 // of that is with the kernel when it returns, and End has nothing left to do. Closed must follow. On a replay Take stands before it.
 // The error is the recorder's, which has then ended.
 func (o *Open) Opened(h http.Header) (*Socket, error) {
-	if !o.identity.Key.Socket || o.ended {
+	if !o.key.Socket || o.ended {
 		return nil, errors.New("opened: not a request for a socket, or one that has ended")
 	}
 	o.ended = true
@@ -76,6 +76,7 @@ func (o *Open) Opened(h http.Header) (*Socket, error) {
 		o.exchange.Lane = o.tap.opts.Lanes.Socket(o.exchange.URL)
 	}
 	o.answers()
+	o.Begins()
 	s := &Socket{
 		tap: o.tap, connection: o.exchange.Arrival, opener: o.opener, lane: o.exchange.Lane, url: socketURL(o.exchange.URL),
 		headers: o.exchange.RequestHeaders, start: o.start, open: make(map[uint64]*socketTurn), choice: o.choice,

@@ -33,7 +33,6 @@ type Recorded struct {
 
 	endedMS int64     // when it ended, in ms since the run began that recorded it
 	wallMS  int64     // the same, in Unix epoch ms
-	begunMS int64     // when its request came, or later; see findEquals
 	g       uint64    // of its record
 	equals  *equals   // nil for none
 	order   *endOrder // of conversations that went on beside its own; nil for none
@@ -63,16 +62,20 @@ func (r *Recorded) Patience(least time.Duration) time.Duration {
 
 // endedBefore reports whether r had ended when x did.
 func (r *Recorded) endedBefore(x *Recorded) bool {
-	return cmp.Or(cmp.Compare(r.endedMS, x.endedMS), cmp.Compare(r.Seq, x.Seq)) < 0
+	return cmp.Or(cmp.Compare(r.g, x.g), cmp.Compare(r.endedMS, x.endedMS), cmp.Compare(r.Seq, x.Seq)) < 0
 }
 
-// span is when the request came and when the exchange ended, in ms since the recording began.
-func (r *Recorded) span() (begun, ended int64) { return r.begunMS, r.endedMS }
-
-// wallSpan is span in Unix epoch ms.
-func (r *Recorded) wallSpan() (begun, ended int64) {
-	return r.wallMS - (r.endedMS - r.begunMS), r.wallMS
+// span is when the request came and when the exchange ended: by the recorder's ordinals, which are exact, or where the tape has none in ms
+// since the recording began.
+func (r *Recorded) span() span {
+	if r.g == 0 {
+		return span{r.begun(), r.endedMS}
+	}
+	return span{int64(cmp.Or(numberIn(r.extra, tape.ArrivedKey), r.came())), int64(r.g)}
 }
+
+// wallSpan is when that was in Unix epoch ms.
+func (r *Recorded) wallSpan() span { return span{r.wallMS - (r.endedMS - r.begun()), r.wallMS} }
 
 // begun is when a request came, or later, in ms since the run began.
 func (r *Recorded) begun() int64 {

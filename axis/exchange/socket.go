@@ -304,7 +304,7 @@ func (s *Socket) answers() {
 	if s.became != nil {
 		recorded = numberOf(s.became.Arrival)
 	}
-	s.tell = func() { told(s.opener, arrival, recorded) }
+	s.tell = func() { told(s.opener, arrival, recorded)() }
 }
 
 // extras are the further keys of a message.

@@ -225,12 +225,12 @@ func wantNext(t testing.TB, p *exchange.SocketPlay, want ...string) {
 // TestTurnsAreReplayed plays two turns at once, each message at its place, and the same tape comes of it.
 func TestTurnsAreReplayed(t *testing.T) {
 	var recorded, again []uint64 // what was answered
-	g := newRig(t, exchange.TapOptions{Answered: func(_, arrival, _ uint64) { recorded = append(recorded, arrival) }})
+	g := newRig(t, exchange.TapOptions{Answered: func(_, arrival, _ uint64) func() { recorded = append(recorded, arrival); return func() {} }})
 	s := g.socket(talkURL)
 	converse(t, s, twoTurns...)
 	closeSocket(t, s, hungUp)
 	_, b := g.replay()
-	r := newRig(t, exchange.TapOptions{Replay: true, Closed: true, Answered: func(_, _, of uint64) { again = append(again, of) }})
+	r := newRig(t, exchange.TapOptions{Replay: true, Closed: true, Answered: func(_, _, of uint64) func() { again = append(again, of); return func() {} }})
 	s, p := r.play(b, talkURL, nil)
 	for _, m := range twoTurns {
 		if m[0] == '<' {
@@ -260,9 +260,10 @@ func TestToldWhileTheProgramSpeaks(t *testing.T) {
 	_, b := g.replay()
 	var p *exchange.SocketPlay
 	told := 0
-	r := newRig(t, exchange.TapOptions{Replay: true, Closed: true, Answered: func(uint64, uint64, uint64) {
+	r := newRig(t, exchange.TapOptions{Replay: true, Closed: true, Answered: func(uint64, uint64, uint64) (begins func()) {
+		begins = func() {}
 		if told++; told != 2 { // the socket itself, then the welcome
-			return
+			return begins
 		}
 		said := make(chan *exchange.SocketRefusal)
 		go func() { said <- send(t, p, "noted") }()
@@ -274,6 +275,7 @@ func TestToldWhileTheProgramSpeaks(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatal("the program waits")
 		}
+		return begins
 	}})
 	s, p = r.play(b, talkURL, nil)
 	wantNext(t, p, "welcome", "bye")

@@ -89,7 +89,7 @@ func (s *Socket) take(o *Open, from Side) bool {
 
 // refuse says that a turn is on no tape.
 func (s *Socket) refuse(t *socketTurn, turn *Turn) error {
-	_, why := s.play.book.Nearest(t.open.identity, t.open.request)
+	_, why := s.play.book.Nearest(t.open.Identity(), t.open.request)
 	t.open.Refuse(why)
 	s.refusal = &SocketRefusal{Why: why}
 	if turn.Refuse != nil {
@@ -119,7 +119,7 @@ func (s *Socket) beginOpen(r *Request) (*Open, error) {
 		return nil, nil //nolint:nilerr // a message like any other
 	}
 	if tap.opts.Asked != nil {
-		if err := tap.opts.Asked(id); err != nil {
+		if err := tap.opts.Asked(id.Key); err != nil {
 			return nil, err
 		}
 	}
@@ -128,7 +128,7 @@ func (s *Socket) beginOpen(r *Request) (*Open, error) {
 	}
 	id.Key.Socket = true
 	o.connection = s.connection
-	o.identity, o.request, o.named = id, c.request, c.named
+	o.key, o.identity, o.request, o.named = id.Key, id, c.request, c.named
 	x := &o.exchange
 	x.Method, x.URL, x.RequestHeaders, x.RequestDigest = http.MethodGet, s.url, s.headers, id.Key.Request
 	if tap.rec != nil {

@@ -29,11 +29,12 @@ type TapOptions struct {
 	Lanes *Lanes
 	// Asked, when not nil, is told of each request that has arrived whole, before it is sent on or answered. An error refuses
 	// the request.
-	Asked func(*Identity) error
+	Asked func(Key) error
 	// Answered, when not nil, is told of each exchange whose answer is about to begin: its arrival, and on a replay that of the
 	// recorded exchange which answers. It is told of messages of a server on a WebSocket too, by numbers that no arrival has. opener is
-	// that of the request.
-	Answered func(opener, arrival, recorded uint64)
+	// that of the request. What it returns is called when the first bytes of the answer are about to reach the program: others may have come
+	// to that before.
+	Answered func(opener, arrival, recorded uint64) (begins func())
 	// Conversations follows the conversations that exchanges carry; nil for none.
 	Conversations Conversations
 	// MaxBody bounds, in bytes, an encoded answer and a decoded request; 0 is DefaultMaxBody. A longer one cannot be
@@ -89,10 +90,13 @@ func (t *Tap) Err() error { return t.rec.Err() }
 // Begin takes a request that has arrived whole. End must follow. Errors: the Classifier's, by which the request should be
 // refused; or that of a recorder that has ended, by now or for it could not keep the request's body (Err), and then it should
 // get no answer. On a replay the body is kept once it is known what answers it: End then gives the recorder's error.
-func (t *Tap) Begin(r *Request) (*Open, error) { return t.begin(r, false) }
+func (t *Tap) Begin(r *Request) (*Open, error) { return t.begin(nil, r, false) }
 
-// begin is Begin, or where stream is set BeginStream: the body is then not kept yet.
-func (t *Tap) begin(r *Request, stream bool) (*Open, error) {
+// BeginFrom is Begin for a request that b is to answer: what stands on its tape to the byte is what it was then, and is not identified again.
+func (t *Tap) BeginFrom(b *Book, r *Request) (*Open, error) { return t.begin(b, r, false) }
+
+// begin is Begin, BeginFrom where there is a Book, or where stream is set BeginStream: the body is then not kept yet.
+func (t *Tap) begin(b *Book, r *Request, stream bool) (*Open, error) {
 	if err := t.rec.Err(); err != nil {
 		return nil, err
 	}
@@ -107,27 +111,39 @@ func (t *Tap) begin(r *Request, stream bool) (*Open, error) {
 	if socket {
 		r = withoutKeys(t.scrubber, r)
 	}
-	c := t.clean(r)
-	id, err := t.classifier.Classify(c.request)
-	if err == nil && t.opts.Asked != nil {
-		err = t.opts.Asked(id)
+	var c cleaned
+	var known *Key
+	if b != nil {
+		c, known = t.standing(b, r)
 	}
-	if err != nil {
-		return nil, err
+	if known != nil {
+		o.key = *known
+	} else {
+		c = t.clean(r)
+		id, err := t.classifier.Classify(c.request)
+		if err != nil {
+			return nil, err
+		}
+		id.Key.Socket = socket
+		o.key, o.identity = id.Key, id
 	}
-	id.Key.Socket = socket
-	o.identity, o.request, o.extra, o.named, o.flow = id, c.request, c.extra, c.named, c.flow
+	if t.opts.Asked != nil {
+		if err := t.opts.Asked(o.key); err != nil {
+			return nil, err
+		}
+	}
+	o.request, o.extra, o.named, o.flow = c.request, c.extra, c.named, c.flow
 	if !t.opts.Replay {
 		o.extra = append(o.extra, tape.NumberField(tape.ConversationKey, r.Asker)...)
 	}
 	o.extra = append(o.extra, tape.NumberField(tape.OpenerKey, r.Opener)...)
 	o.exchange.Method, o.exchange.URL = c.request.Method, c.request.URL
 	o.exchange.RequestHeaders = c.headers
-	o.exchange.RequestDigest = id.Key.Request
+	o.exchange.RequestDigest = o.key.Request
 	if t.rec != nil && !stream {
 		o.unkept = c.stored
 	}
-	if t.opts.Conversations != nil {
+	if t.opts.Conversations != nil && o.key.Kind != LLM { // a call of a model carries none
 		o.asked = &Request{Method: r.Method, URL: r.URL, Header: r.Header, Body: c.plain, Asker: r.Asker}
 	}
 	if !t.opts.Replay {
@@ -141,6 +157,29 @@ func (t *Tap) begin(r *Request, stream bool) (*Open, error) {
 		}
 	}
 	return o, nil
+}
+
+// standing is clean, and what identifies r, for a request that stands on the tape of b to the byte, method, URL, header and body: nil for
+// others. What is known to be a secret may stand in it no more than in any other.
+func (t *Tap) standing(b *Book, r *Request) (c cleaned, known *Key) {
+	like := b.like(r)
+	if like == nil {
+		return c, nil
+	}
+	t.naming.RLock()
+	defer t.naming.RUnlock()
+	s := t.scrubber
+	s.LearnHeader(r.Header)
+	if _, found := s.LearnBytes(r.Body); found || s.String(r.URL) != r.URL {
+		return c, nil
+	}
+	fields := learnedFields(s, r.Header)
+	i := slices.IndexFunc(like, func(rec *Recorded) bool { return slices.Equal(rec.Exchange.RequestHeaders, fields) })
+	if i < 0 {
+		return c, nil
+	}
+	request := &Request{Method: r.Method, URL: r.URL, Header: HeaderOf(fields), Body: r.Body}
+	return cleaned{request: request, headers: fields, stored: r.Body, plain: r.Body}, &like[i].Key
 }
 
 // clean scrubs a request. What its header, its query and its body say of secrets is learnt first, for any of them may hold what
@@ -190,9 +229,9 @@ func (t *Tap) learner(contentType string) *learner {
 // BeginStream is Begin for a request that is passed on as it comes: the body of r is its first message, nil where none came before
 // the exchange begins. Whole must follow before End.
 func (t *Tap) BeginStream(r *Request) (*Open, error) {
-	o, err := t.begin(r, true)
+	o, err := t.begin(nil, r, true)
 	if err == nil {
-		o.identity.Key.Stream = true
+		o.key.Stream, o.identity.Key.Stream = true, true
 	}
 	return o, err
 }

@@ -36,6 +36,9 @@ func (c *Classifier) Classify(r *exchange.Request) (*exchange.Identity, error) {
 	if err != nil {
 		return nil, fmt.Errorf("llm: url of the request: %w", err)
 	}
+	if len(r.Body) == 0 {
+		return c.plain(r, nil), nil
+	}
 	if parts, ok := readParts(r.Header.Get("Content-Type"), r.Body); ok {
 		return c.multipart(r, u, parts), nil
 	}

@@ -66,13 +66,12 @@ func NewOverHTTP(o *OverHTTPOptions) *OverHTTP {
 
 // Begin implements exchange.Conversations.
 func (h *OverHTTP) Begin(a *exchange.Asked) (exchange.Passage, error) {
-	p := &webExchange{over: h, asked: a, place: placeOf(a.Request.URL)}
+	var messages []Message
 	switch a.Request.Method {
 	case http.MethodPost:
-		if p.messages = messagesOf(a.Request); p.messages == nil {
+		if messages = messagesOf(a.Request); messages == nil {
 			return nil, nil
 		}
-		p.batch = bytes.TrimLeft(a.Request.Body, blanks)[0] == '['
 	case http.MethodGet:
 		if !marked(a.Request.Header) && !accepts(a.Request.Header, typeEvents) {
 			return nil, nil
@@ -84,6 +83,8 @@ func (h *OverHTTP) Begin(a *exchange.Asked) (exchange.Passage, error) {
 	default:
 		return nil, nil
 	}
+	p := &webExchange{over: h, asked: a, place: placeOf(a.Request.URL), messages: messages}
+	p.batch = messages != nil && bytes.TrimLeft(a.Request.Body, blanks)[0] == '['
 	if err := p.begin(); err != nil {
 		return nil, err
 	}

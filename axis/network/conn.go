@@ -47,6 +47,14 @@ type conn struct {
 	secured time.Time   // when the TLS handshake was done
 	active  atomic.Bool // a request has begun
 
+	giving func(net.Addr) func() // see Config.Giving
+
+	mu        sync.Mutex
+	beginning []func() // see begins
+	ends      bool     // see end
+	taken     func()   // while it gives something: says that it has
+	since     time.Time
+
 	asker, opener peer // see Config.Asker and Config.Opener
 
 	came atomic.Uint64 // Tap.Ordinal when the program connected, until its first request, which it meant then, takes it
@@ -63,6 +71,76 @@ func newConn(c net.Conn, names *Names) *conn {
 
 // Read implements net.Conn.
 func (c *conn) Read(b []byte) (int, error) { return c.in.Read(b) }
+
+// Write implements net.Conn. What the program gets comes one after another (Config.Giving); the end of a connection comes with what was
+// given last on it.
+func (c *conn) Write(b []byte) (int, error) {
+	c.take()
+	defer c.given()
+	c.mu.Lock()
+	begin := c.beginning
+	c.beginning = nil
+	c.mu.Unlock()
+	for _, begins := range begin {
+		begins()
+	}
+	return c.Conn.Write(b)
+}
+
+// take has the connection give something next, unless it does.
+func (c *conn) take() {
+	if c == nil || c.giving == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.taken == nil || time.Since(c.since) > GiveMost {
+		c.taken = c.giving(c.RemoteAddr())
+		c.since = time.Now()
+	}
+}
+
+// given has others give something, unless more is to come.
+func (c *conn) given() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.taken != nil && !c.ends {
+		c.taken()
+		c.taken = nil
+	}
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	err := c.Conn.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.taken != nil {
+		c.taken()
+		c.taken = nil
+	}
+	return err
+}
+
+// end says that the connection ends with what is written next.
+func (c *conn) end() {
+	if c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.ends = true
+	}
+}
+
+// begins has f called before the next bytes that the program gets: of an answer whose head has not left yet.
+func (c *conn) begins(f func()) {
+	if c == nil { // a connection that is none of ours
+		f()
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.beginning = append(c.beginning, f)
+}
 
 // A peer is the number of who is on the other side of a connection, which is asked for once: when its first request has come.
 type peer struct {

@@ -80,7 +80,7 @@ func (s *handler) exchange(w http.ResponseWriter, r *http.Request, req *exchange
 		*begun = *req
 		begun.Header = without(req.Header, wsKey)
 	}
-	o, err := s.cfg.Tap.Begin(begun)
+	o, err := s.begin(begun)
 	if ended := s.cfg.Tap.Err(); ended != nil { // also one that ended while this request was begun: it has no answer, not an empty one
 		return ended
 	}
@@ -110,6 +110,14 @@ func (s *handler) exchange(w http.ResponseWriter, r *http.Request, req *exchange
 		a = s.sentOn(r, req, to, o)
 	}
 	return s.relay(w, r, o, a)
+}
+
+// begin begins the exchange of a request.
+func (s *handler) begin(r *exchange.Request) (*exchange.Open, error) {
+	if s.tape != nil {
+		return s.cfg.Tap.BeginFrom(s.tape.book, r)
+	}
+	return s.cfg.Tap.Begin(r)
 }
 
 // maxPresized is the longest request body, in bytes, for which memory is taken on the word of its Content-Length.

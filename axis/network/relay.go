@@ -122,6 +122,7 @@ func (x *relay) head() error {
 	} else {
 		x.o.Response(x.a.status, x.a.header)
 	}
+	connOf(x.r.Context()).begins(x.o.Begins)
 	if x.passage == nil {
 		return nil
 	}
@@ -162,6 +163,7 @@ func (x *relay) chunk(b []byte, ended bool) (done bool, err error) {
 		return false, nil
 	}
 	x.step()
+	x.take()
 	if err := x.o.Chunk(b); err != nil {
 		x.log.Debug("answer is not kept", "url", x.r.URL.String(), "error", err)
 		return false, x.cut(err)
@@ -180,6 +182,13 @@ func (x *relay) chunk(b []byte, ended bool) (done bool, err error) {
 		return false, x.cut(err)
 	}
 	return false, nil
+}
+
+// take has what is recorded next be what the program gets next. What a conversation makes of it may wait for others.
+func (x *relay) take() {
+	if x.passage == nil {
+		connOf(x.r.Context()).take()
+	}
 }
 
 // write passes bytes on at once.
@@ -241,6 +250,7 @@ func (x *relay) end() error {
 		return x.cut(err)
 	}
 	x.trail()
+	x.take()
 	return x.over("")
 }
 
@@ -272,6 +282,9 @@ func (x *relay) last(b []byte) error {
 	x.trail()
 	if err := x.over(""); err != nil {
 		return err
+	}
+	if x.r.Close || x.w.Header().Get("Connection") == "close" {
+		connOf(x.r.Context()).end()
 	}
 	x.writing.Lock()
 	defer x.writing.Unlock()

@@ -81,7 +81,7 @@ func (t *taped) unmatched(o *exchange.Open) (why string, own *exchange.OwnAnswer
 
 // recorded is the answer that an exchange of the tape holds. The Book is told of one that is damaged.
 func (t *taped) recorded(r *http.Request, x *exchange.Open, rec *exchange.Recorded) *answer {
-	ctx, ex, id := r.Context(), rec.Exchange, x.Identity()
+	ctx, ex := r.Context(), rec.Exchange
 	damage := func(err error) {
 		t.log.Error("recorded answer cannot be given", "seq", rec.Seq, "url", ex.URL, "error", err)
 		t.book.Damage(rec, err)
@@ -103,7 +103,7 @@ func (t *taped) recorded(r *http.Request, x *exchange.Open, rec *exchange.Record
 	if err != nil {
 		damage(err)
 		message := fmt.Sprintf("tapedeck: the recorded answer of %s %s: %v", ex.Method, ex.URL, err)
-		return localAnswer(id, http.StatusBadRequest, "damaged_tape", message)
+		return localAnswer(x.Identity(), http.StatusBadRequest, "damaged_tape", message)
 	}
 	prompt := b.Prompt() && !stream
 	if !prompt && !stream { // else the head waits with the first chunk

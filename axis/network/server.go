@@ -29,6 +29,9 @@ const (
 	maxStreams       = 1000            // concurrent requests of one HTTP/2 connection
 )
 
+// GiveMost is for how long others wait for what is given on one connection: a program that does not read blocks what it is given.
+const GiveMost = 20 * time.Millisecond
+
 // DefaultMaxBody is the longest request body that a Server takes, in bytes, unless Config.MaxBody says otherwise.
 const DefaultMaxBody = 64 << 20
 
@@ -69,6 +72,9 @@ type Config struct {
 	// Opener returns of the same address the number of the process or thread that opened the connection, 0 where that is not known. It
 	// is asked likewise.
 	Opener func(remote net.Addr) uint64
+	// Giving waits until something may be given to the program on the connection of this remote address; what it returns is called when that
+	// has been, or never: after GiveMost others go before it. Nil is at once.
+	Giving func(remote net.Addr) (given func())
 
 	MaxBody int64                // bytes of a request body; longer ones get 413. 0 for DefaultMaxBody
 	Refused func(kind tape.Kind) // told of every *tape.TLSRefused and *tape.NetRefused; nil for nobody
@@ -154,6 +160,7 @@ func (s *Server) Serve(l net.Listener) error { return s.life.accept(l, s.accepte
 // accepted is the goroutine of a connection, which ends by itself within the timeouts, or with Close.
 func (s *Server) accepted(raw net.Conn) {
 	c := newConn(raw, s.cfg.Names)
+	c.giving = s.cfg.Giving
 	c.came.Store(s.cfg.Tap.Ordinal())
 	s.take(c, raw)
 }

@@ -33,7 +33,7 @@ const (
 
 var answerRows = []row{
 	{
-		name: "replay/json-2KB", unit: "x", target: atLeast(0.7), from: versusJSON(small, manySmall, fewSmall),
+		name: "replay/json-2KB", unit: "x", target: atLeast(0.8), from: versusJSON(small, manySmall, fewSmall),
 		what: "rate of model calls of 2 KB answered from a tape (parsed, matched, scrubbed, recorded anew), by that of a net/http server that decodes and encodes the JSON",
 	},
 	{
@@ -51,7 +51,7 @@ var answerRows = []row{
 		what: "the same of 100 KB",
 	},
 	{
-		name: "replay/aimock-2KB", unit: "x", target: atLeast(2), needs: []need{needNode, needAimock},
+		name: "replay/aimock-2KB", unit: "x", target: atLeast(2.5), needs: []need{needNode, needAimock},
 		from: versusPeer(startAimock, calledAimock, sameText, small, manySmall, fewSmall),
 		what: "rate of model calls of 2 KB answered from a tape, by that of aimock",
 	},

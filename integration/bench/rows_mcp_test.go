@@ -28,7 +28,7 @@ var talkRows = []row{
 		from: goBench{"./axis/network", "^BenchmarkSocketEcho$/^64-in-flight$", "20000x", "500x", metric("BenchmarkSocketEcho/64-in-flight", "ratio", "recorded-µs/op", "direct-µs/op")},
 	},
 	{
-		name: "ws/echo-jail", unit: "x", target: atLeast(0.7), needs: []need{needJail},
+		name: "ws/echo-jail", unit: "x", target: atLeast(0.75), needs: []need{needJail},
 		what: "the same of a whole program in the jail, over ws://: program, recorder and server are processes of their own",
 		from: talkRun{flight: 64, messages: 2000, few: 100, turns: 25},
 	},

@@ -134,7 +134,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // exchange answers a request, or sends it on.
 func (t *Transport) exchange(req *http.Request, body []byte, asked *exchange.Request, call int) (*http.Response, error) {
-	o, err := t.tap.Begin(asked)
+	o, err := t.tap.BeginFrom(t.book, asked)
 	if err != nil {
 		err = fmt.Errorf("request cannot be recorded: %w", err)
 		_ = t.kept(err)
@@ -161,7 +161,7 @@ func (t *Transport) take(o *exchange.Open) *exchange.Recorded {
 	rec, ok := take(t.book)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if key := o.Identity().Key; t.opts.Repeat && ok {
+	if key := o.Key(); t.opts.Repeat && ok {
 		t.last[key] = rec
 	} else if t.opts.Repeat {
 		rec = t.last[key]

@@ -1,0 +1,100 @@
+package deck
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/network"
+)
+
+// A turn has a process get one thing after another: what comes on a connection waits until the process has done all that it does about
+// what came on another one. Else what it does about two answers that come side by side (which number it draws for which, which time it
+// reads) is a matter of microseconds, while recording and on the replay; so it is one of their order alone, which the tape has.
+//
+// A process that does one thing at a time, as an event loop does, loses nothing by it: it could not have taken up the second one before.
+// One that is always at work is waited for a few times.
+type turn struct {
+	giving chan struct{} // holds one while something is given
+	last   net.Addr      // where something was given last
+	vain   int           // how often in a row the process did not come to rest
+}
+
+func newTurn() *turn { return &turn{giving: make(chan struct{}, 1)} }
+
+const (
+	restEvery = 200 * time.Microsecond // how often it is looked whether a process rests
+	restWork  = 250 * time.Millisecond // what it may work meanwhile, on all processors together
+	restMost  = 5 * time.Second        // how long that may take, on a machine that has much to do
+	restVain  = 8                      // so often in a row it did not: it is not waited for any more
+)
+
+// begin waits until something may be given to the process on the connection of this remote address. What it returns says that it has been.
+func (t *turn) begin(pid int, remote net.Addr) (given func()) {
+	t.giving <- struct{}{}
+	if t.last != nil && t.last != remote && t.vain < restVain {
+		t.rest(pid)
+	}
+	t.last = remote
+	end := sync.OnceFunc(func() { <-t.giving })
+	late := time.AfterFunc(network.GiveMost, end)
+	return func() { late.Stop(); end() }
+}
+
+// rest waits until the process has nothing to do.
+func (t *turn) rest(pid int) {
+	begun, before := time.Now(), worked(pid)
+	for atWork(pid) {
+		time.Sleep(restEvery)
+		if time.Since(begun) > restMost || worked(pid)-before > restWork {
+			t.vain++
+			return
+		}
+	}
+	t.vain = 0
+}
+
+// atWork reports whether a thread of a process runs, or waits for a processor, a disk or what the jail tells it.
+func atWork(pid int) bool {
+	for _, task := range namesIn(fmt.Sprintf("/proc/%d/task", pid), maxThreads) {
+		of := fmt.Sprintf("/proc/%d/task/%s/", pid, task)
+		if state := statOf(of); len(state) > 0 && (state[0][0] == 'R' || state[0][0] == 'D') {
+			return true
+		}
+		if where, _ := os.ReadFile(of + "wchan"); bytes.Contains(where, []byte("seccomp")) {
+			return true
+		}
+	}
+	return false
+}
+
+// worked is how much processor time a process has used.
+func worked(pid int) (sum time.Duration) {
+	const user, system, tick = 11, 12, 10 * time.Millisecond // fields behind the name, proc_pid_stat(5)
+	if stat := statOf(fmt.Sprintf("/proc/%d/", pid)); len(stat) > system {
+		for _, field := range stat[user : system+1] {
+			n, _ := strconv.Atoi(string(field))
+			sum += time.Duration(n) * tick
+		}
+	}
+	return sum
+}
+
+// statOf are the fields of a process or thread behind its name; none where it has ended.
+func statOf(dir string) [][]byte {
+	b, _ := os.ReadFile(dir + "stat")
+	return bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+}
+
+// giving has bytes wait for their turn on the connection of this remote address.
+func (p *processes) giving(remote net.Addr) (given func()) {
+	in := p.holder(remote)
+	if in == nil {
+		return func() {}
+	}
+	return in.turn.begin(in.program.Host, remote)
+}

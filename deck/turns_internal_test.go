@@ -1,0 +1,71 @@
+package deck
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// What comes on another connection waits until the process rests; what comes on the same one waits for nothing.
+func TestTurn(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc")
+	}
+	cmd := exec.Command("sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo; read x")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rests, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = in.Close(), cmd.Wait() }()
+	one, other := &net.TCPAddr{Port: 1}, &net.TCPAddr{Port: 2}
+	turns := newTurn()
+	turns.begin(cmd.Process.Pid, one)()
+	turns.begin(cmd.Process.Pid, one)()
+	turns.begin(cmd.Process.Pid, other)()
+	if atWork(cmd.Process.Pid) {
+		t.Error("the process is at work still")
+	}
+	if _, err := rests.Read(make([]byte, 1)); err != nil {
+		t.Error(err)
+	}
+	if turns.vain > 0 {
+		t.Error("waited in vain")
+	}
+}
+
+// A process that never rests is waited for a few times, and one that does not read what it is given keeps nobody.
+func TestTurnOfWhoAlwaysWorks(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc")
+	}
+	cmd := exec.Command("sh", "-c", "while :; do :; done")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()
+	for !atWork(cmd.Process.Pid) {
+		time.Sleep(time.Millisecond)
+	}
+	turns := newTurn()
+	turns.vain = restVain - 1
+	turns.begin(cmd.Process.Pid, &net.TCPAddr{Port: 1}) // is not told that it was given
+	turns.begin(cmd.Process.Pid, &net.TCPAddr{Port: 2})()
+	if turns.vain != restVain {
+		t.Error("waited in vain", turns.vain)
+	}
+	begun := worked(os.Getpid())
+	turns.begin(cmd.Process.Pid, &net.TCPAddr{Port: 3})()
+	if worked(os.Getpid())-begun > restWork {
+		t.Error("it was waited for once more")
+	}
+}
