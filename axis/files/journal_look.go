@@ -140,6 +140,12 @@ func (l *looker) told(it *item) (err error) {
 	if l.j.o.Masker == nil {
 		return nil
 	}
+	l.j.mu.Lock()
+	it.masked = l.j.masked[it.now.Digest]
+	l.j.mu.Unlock()
+	if !it.masked.IsZero() {
+		return nil
+	}
 	return l.mask(it)
 }
 
@@ -213,7 +219,7 @@ func (o *JournalOptions) content(store cas.Store, file reading, before *sight, p
 		return out, &errSkipped{TooLarge}
 	}
 	quiet := before.ctime < time.Now().Add(-settleTime).UnixNano() && !file.held()
-	t := taker{store: store, scrubber: o.Scrubber, limit: o.MaxFileSize, seen: seen}
+	t := taker{store: store, scrubber: o.Scrubber, limit: o.MaxFileSize, seen: seen, texts: true}
 	got, err := t.take(file, before.size, path, was)
 	if err != nil {
 		return out, err

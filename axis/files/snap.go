@@ -285,7 +285,7 @@ func (s *snapper) read(f *found, out *slot) error {
 	if info.Size() > s.opts.MaxFileSize {
 		return &errSkipped{TooLarge}
 	}
-	t := taker{store: s.opts.Store, scrubber: s.opts.Scrubber, limit: s.opts.MaxFileSize}
+	t := taker{store: s.opts.Store, scrubber: s.opts.Scrubber, limit: s.opts.MaxFileSize, seen: s.opts.Journal.seen(s.opts.RootName, f.path)}
 	was := s.opts.Known.at(f.path)
 	got, err := t.take(file, info.Size(), f.path, was)
 	if err != nil {

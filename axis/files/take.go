@@ -28,6 +28,7 @@ type taker struct {
 	store    cas.Store // nil for none
 	scrubber Scrubber
 	limit    int64 // bytes
+	texts    bool  // short texts are wanted
 	// seen, when not nil, is given what is stored of a content that is in memory as a whole, for as long as the call lasts.
 	seen func(d cas.Digest, stored []byte)
 }
@@ -41,7 +42,7 @@ type taken struct {
 	digest cas.Digest // of the stored bytes
 	size   int64      // of them
 	secret string
-	text   []byte // the stored bytes where they may stand in a record; nil else
+	text   []byte // the stored bytes where they may stand in a record; nil else, and where texts are not wanted
 	length int64  // of what was read
 }
 
@@ -105,7 +106,7 @@ func (t *taker) whole(r io.Reader, size int64, path string, was *Entry, hidden b
 		return out, err
 	}
 	out.size, out.secret = int64(len(stored)), secret
-	if len(stored) <= tape.InlineLimit && utf8.Valid(stored) {
+	if t.texts && len(stored) <= tape.InlineLimit && utf8.Valid(stored) {
 		out.text = bytes.Clone(stored)
 		if out.text == nil {
 			out.text = []byte{}
