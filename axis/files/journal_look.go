@@ -28,28 +28,19 @@ type look struct {
 // A looker looks at items one after the other.
 type looker struct {
 	j    *Journal
-	root *journalRoot
-	dir  string
-	f    folder
-	err  error
+	root *journalRoot // of at
+	at   visit
 	most int64 // bytes of the longest file that is read; 0 is JournalOptions.MaxFileSize
-}
-
-func (l *looker) close() {
-	if l.root != nil && l.err == nil {
-		l.f.close()
-	}
 }
 
 // enter opens the directory of an item, unless it is open.
 func (l *looker) enter(r *journalRoot, dir string) error {
-	if l.root == r && l.dir == dir {
-		return l.err
+	if l.root != r {
+		l.at.leave()
+		l.root = r
 	}
-	l.close()
-	l.root, l.dir = r, dir
-	l.f, l.err = r.top.open(dir)
-	return l.err
+	_, err := l.at.enter(r.top, dir)
+	return err
 }
 
 // one looks at an item.
@@ -86,20 +77,20 @@ func (l *looker) look(it *item, was *stamp, sure bool) error {
 		return unreadable(err)
 	}
 	name := baseOf(it.rel)
-	s, err := l.f.stat(name)
+	s, err := l.at.f.stat(name)
 	if err != nil {
 		return unreadable(err)
 	}
 	if s.mode.IsRegular() {
 		return l.file(it, was, sure)
 	}
-	it.now, err = l.j.o.see(l.f, name, &s)
+	it.now, err = l.j.o.see(l.at.f, name, &s)
 	return err
 }
 
 // file looks at a regular file.
 func (l *looker) file(it *item, was *stamp, sure bool) error {
-	f, now, err := l.f.read(baseOf(it.rel))
+	f, now, err := l.at.f.read(baseOf(it.rel))
 	if err != nil {
 		return unreadable(err)
 	}
@@ -119,7 +110,7 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 	it.held = f.held()
 	it.fileContent, err = l.j.o.content(l.j.o.Staged, f, &now, it.root.Prefix+it.rel, it.root.Tree.at(it.rel), l.masker(it))
 	if it.now = it.entry; it.now != nil {
-		it.now.Attrs = l.j.o.attrs(l.f, baseOf(it.rel))
+		it.now.Attrs = f.attrs().encode(l.j.o.Scrubber)
 	}
 	if err == nil && l.j.o.Masker != nil && it.masked.IsZero() && !SameEntry(it.before, it.now) {
 		err = l.mask(it)
@@ -250,6 +241,8 @@ type reading interface {
 	// held reports whether somebody may still write to it, with the descriptors and mappings that there are. Where that
 	// cannot be told it is true.
 	held() bool
+	// attrs returns the extended attributes of the file.
+	attrs() attrSet
 }
 
 // isAbsent reports whether err says that nothing stands at a path: its directory is none, or a link now, too.
