@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -119,14 +120,20 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 }
 
 // told reads the content of a file of which the snapshot at the end says what stands there.
-func (l *looker) told(it *item) (err error) {
+func (l *looker) told(it *item) error {
 	if it.now == nil || !it.now.Mode.IsRegular() || l.j.o.Staged == nil || SameEntry(it.before, it.now) {
 		return nil
 	}
 	if it.now.Size <= tape.InlineLimit {
-		if it.text, err = l.j.o.Staged.Get(it.now.Digest); err != nil {
+		b, done, err := borrowBlob(l.j.o.Staged, it.now.Digest, it.now.Size)
+		if err != nil {
 			return err
 		}
+		if utf8.Valid(b) {
+			text := string(b)
+			it.text = &text
+		}
+		done()
 	}
 	if l.j.o.Masker == nil {
 		return nil
@@ -155,7 +162,7 @@ func (l *looker) masker(it *item) func(cas.Digest, []byte) {
 // mask takes the digest by which the content of a file is compared.
 func (l *looker) mask(it *item) error {
 	if it.text != nil {
-		it.masked = l.j.o.Masker.Digest(it.text)
+		it.masked = l.j.o.Masker.Digest([]byte(*it.text))
 		return nil
 	}
 	if l.j.o.Staged == nil {
@@ -196,8 +203,8 @@ func (o *JournalOptions) attrs(f folder, name string) string { return f.attrs(na
 // A fileContent is what was read of a file.
 type fileContent struct {
 	entry *Entry
-	text  []byte // the stored bytes where they may stand in a record; nil else
-	sure  bool   // the file did not change meanwhile, and what changes it now changes its stamp
+	text  *string // the stored bytes where they may stand in a record; nil else
+	sure  bool    // the file did not change meanwhile, and what changes it now changes its stamp
 }
 
 // settleTime is how long a file must have been left alone for a later change to give it another stamp: file systems stamp
