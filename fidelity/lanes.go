@@ -31,6 +31,11 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	base.differ.models = c.models
 	alive := (&ignoring{comparison: base}).ignore()
 	files := &fileLane{c}
+	atOnce(func(s Side) {
+		for e := range base.sides[s].records() {
+			e.id = base.identityOf(e)
+		}
+	})
 	for _, p := range pairLanes(lanesOf(base, Recorded), lanesOf(base, Replay)) {
 		switch p.name {
 		case laneFiles:

@@ -26,7 +26,7 @@ func keyOf(name string, k tape.Kind) string {
 	return name
 }
 
-// lanesOf sorts what gates on one side into lanes, in order of their first records.
+// lanesOf sorts what gates on one side into lanes, in order of their first records. Every entry has its identity.
 func lanesOf(c *comparison, s Side) []*lane {
 	side := &c.sides[s]
 	spawns := spawnLanes(side, c.o.masked)
@@ -40,7 +40,6 @@ func lanesOf(c *comparison, s Side) []*lane {
 			continue // told for its times alone: whether a fork reads a clock is no doing of its own
 		}
 		e := *kept
-		e.id = c.identityOf(&e)
 		name := sockets.Of(e.rec.Kind)
 		if open, ok := e.rec.Kind.(*tape.WSOpen); ok {
 			c.urls[name] = open.URL
