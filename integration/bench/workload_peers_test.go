@@ -39,7 +39,9 @@ const filePeersNote = "the columns: the same work by its plain runs in between, 
 	"has nothing left to write"
 
 // runJail runs the workload in the recorder's jail, with nothing that records.
-func runJail(ctx context.Context, t *trial) (time.Duration, error) { return t.jailed(ctx, jailedProgram{}) }
+func runJail(ctx context.Context, t *trial) (time.Duration, error) {
+	return t.jailed(ctx, jailedProgram{})
+}
 
 // runStrace lists what the workload does to files.
 func runStrace(ctx context.Context, t *trial) (time.Duration, error) {
