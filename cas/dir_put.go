@@ -157,7 +157,11 @@ func (s *Dir) create() (*durable.File, error) {
 func copyHashed(w io.Writer, r io.Reader) (Digest, int64, error) {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
-	h := NewHasher()
+	h := hashers.Get().(*Hasher)
+	defer func() {
+		h.Reset()
+		hashers.Put(h)
+	}()
 	// The wrappers keep io.CopyBuffer from finding a way around the buffer, which would hide the bytes from the hasher.
 	n, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{io.TeeReader(r, h)}, *buf)
 	return h.Sum(), n, err

@@ -2,6 +2,7 @@ package cas
 
 import (
 	"io"
+	"sync"
 
 	"github.com/zeebo/blake3"
 )
@@ -35,11 +36,14 @@ type verifier struct {
 }
 
 func newVerifier(rc io.ReadCloser, d Digest) *verifier {
-	return &verifier{ReadCloser: rc, want: d, hash: NewHasher()}
+	return &verifier{ReadCloser: rc, want: d, hash: hashers.Get().(*Hasher)}
 }
 
 func (v *verifier) Read(p []byte) (int, error) {
 	n, err := v.ReadCloser.Read(p)
+	if v.hash == nil {
+		return n, err
+	}
 	v.hash.Write(p[:n])
 	if err != io.EOF {
 		return n, err
@@ -49,3 +53,16 @@ func (v *verifier) Read(p []byte) (int, error) {
 	}
 	return n, io.EOF
 }
+
+// Close lets others have the hasher. What is read afterwards is the file's error.
+func (v *verifier) Close() error {
+	if v.hash != nil {
+		v.hash.Reset()
+		hashers.Put(v.hash)
+		v.hash = nil
+	}
+	return v.ReadCloser.Close()
+}
+
+// hashers are used again: one has 10 KB.
+var hashers = sync.Pool{New: func() any { return NewHasher() }}

@@ -115,16 +115,16 @@ type fileLane struct{ *laneCompare }
 
 // compare compares both sides, path by path.
 func (c *fileLane) compare(p lanePair) {
-	for _, es := range [][]entry{p.a, p.b} {
+	atOnce(func(s Side) {
+		es := [2][]entry{p.a, p.b}[s]
 		for i := range es {
 			es[i].id = maphash.Comparable(seed, struct { // one that holds for one content only
 				id    uint64
 				state cas.Digest
 			}{es[i].id, stateOf(tape.FileOf(es[i].rec.Kind))})
 		}
-	}
-	sortByPath(p.a)
-	sortByPath(p.b)
+		sortByPath(es)
+	})
 	pairs, _ := pairUp(p.a, p.b, &pairRules{likely: []func(tape.Kind) string{likelyFile}})
 	for _, pr := range c.withoutPassing(pairs, &p) {
 		at := c.end()

@@ -3,6 +3,7 @@ package fidelity
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -31,7 +32,14 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	base.differ.models = c.models
 	alive := (&ignoring{comparison: base}).ignore()
 	files := &fileLane{c}
-	for _, p := range pairLanes(lanesOf(base, Recorded), lanesOf(base, Replay)) {
+	var lanes [2][]*lane
+	var urls [2]map[string]string
+	atOnce(func(s Side) {
+		lanes[s], urls[s] = lanesOf(base, s)
+	})
+	maps.Copy(base.urls, urls[Recorded])
+	maps.Copy(base.urls, urls[Replay])
+	for _, p := range pairLanes(lanes[Recorded], lanes[Replay]) {
 		switch p.name {
 		case laneFiles:
 			files.compare(p)

@@ -129,6 +129,14 @@ func readBoth(names sideNames, recorded, replay Records, fn func(Side, *tape.Rec
 	return nil
 }
 
+// atOnce does do for both sides, one of them in a goroutine of its own, and returns when both have ended.
+func atOnce(do func(Side)) {
+	var other sync.WaitGroup
+	other.Go(func() { do(Replay) })
+	do(Recorded)
+	other.Wait()
+}
+
 // readAhead reads a tape until its end, its error or stop, and closes out.
 func readAhead(records Records, out chan<- batch, stop <-chan struct{}) {
 	defer close(out)

@@ -26,24 +26,25 @@ func keyOf(name string, k tape.Kind) string {
 	return name
 }
 
-// lanesOf sorts what gates on one side into lanes, in order of their first records.
-func lanesOf(c *comparison, s Side) []*lane {
+// lanesOf sorts what gates on one side into lanes, in order of their first records; urls are those of its WebSockets, by
+// lane. Both sides may be sorted at once.
+func lanesOf(c *comparison, s Side) (out []*lane, urls map[string]string) {
 	side := &c.sides[s]
 	spawns := spawnLanes(side, c.o.masked)
 	spawns[side.program] = spawnLane{laneProgram, cas.Sum([]byte(laneProgram))}
 	c.pids.find(s, side, spawns)
 	var sockets SocketLanes
 	byKey := make(map[string]*lane)
-	var out []*lane
+	urls = make(map[string]string)
 	for kept := range side.records() {
 		if tape.HasFlag(kept.rec.Kind, tape.ForkedKey) {
 			continue // told for its times alone: whether a fork reads a clock is no doing of its own
 		}
+		kept.id = c.identityOf(kept)
 		e := *kept
-		e.id = c.identityOf(&e)
 		name := sockets.Of(e.rec.Kind)
 		if open, ok := e.rec.Kind.(*tape.WSOpen); ok {
-			c.urls[name] = open.URL
+			urls[name] = open.URL
 		}
 		key := keyOf(name, e.rec.Kind)
 		if spawn, ok := spawns[e.at]; ok {
@@ -62,7 +63,7 @@ func lanesOf(c *comparison, s Side) []*lane {
 		byPlace(l.entries)
 	}
 	keyServers(out, c.o.masked)
-	return out
+	return out, urls
 }
 
 // byArrival orders exchanges as their requests arrived; their records stand in the order in which the answers ended. A lane

@@ -78,11 +78,12 @@ type Journal struct {
 	final   bool // End is called: of the one goroutine that is in Barrier or End, and of those that it starts
 
 	mu     sync.Mutex
-	lost   map[*node]Reason // whose pre-image is not kept; guarded by mu
-	left   map[*node]Reason // of which what stands there is not kept; guarded by mu
-	linked map[*node]bool   // that were changed while they had names that are not known; guarded by mu
-	long   map[*node]string // what stands at the end where that is too large to keep; guarded by mu
-	ended  []*item          // states that a call ended since the last barrier; guarded by mu
+	lost   map[*node]Reason          // whose pre-image is not kept; guarded by mu
+	left   map[*node]Reason          // of which what stands there is not kept; guarded by mu
+	linked map[*node]bool            // that were changed while they had names that are not known; guarded by mu
+	long   map[*node]string          // what stands at the end where that is too large to keep; guarded by mu
+	masked map[cas.Digest]cas.Digest // what the Masker gives for contents that the snapshot at the end read; guarded by mu
+	ended  []*item                   // states that a call ended since the last barrier; guarded by mu
 }
 
 // A journalRoot is a root and what is known of the paths below.
@@ -101,7 +102,7 @@ type journalRoot struct {
 // NewJournal begins a journal of roots, before the program runs. A path belongs to the most specific root that holds it;
 // paths outside of all are passed over.
 func NewJournal(roots []JournalRoot, o *JournalOptions) *Journal {
-	j := &Journal{lost: make(map[*node]Reason), left: make(map[*node]Reason), linked: make(map[*node]bool), long: make(map[*node]string), began: time.Now()}
+	j := &Journal{lost: make(map[*node]Reason), left: make(map[*node]Reason), linked: make(map[*node]bool), long: make(map[*node]string), masked: make(map[cas.Digest]cas.Digest), began: time.Now()}
 	if o != nil {
 		j.o = *o
 	}
@@ -283,6 +284,24 @@ func (j *Journal) read(dir, path string, s stamp) (c cached, ok bool) {
 		return cached{stamp: s, digest: n.last.Digest, size: n.last.Size, secret: n.last.Secret}, true
 	}
 	return c, false
+}
+
+// seen returns what masks a content that the snapshot at the end reads while it is in memory, where a record will tell of it; nil without a
+// Masker.
+func (j *Journal) seen(dir, path string) func(cas.Digest, []byte) {
+	if j == nil || j.o.Masker == nil {
+		return nil
+	}
+	return func(d cas.Digest, stored []byte) {
+		for _, r := range j.roots {
+			if was := r.Tree.at(path); r.Dir == dir && len(stored) <= longFile && (was == nil || was.Digest != d) {
+				masked := j.o.Masker.Digest(stored)
+				j.mu.Lock()
+				j.masked[d] = masked
+				j.mu.Unlock()
+			}
+		}
+	}
 }
 
 // maxLong is how many bytes of a file that is too large to keep are read for its digest. A sparse one may have any length.

@@ -220,7 +220,7 @@ func (j *Journal) lookAll(some []*item) {
 	for mine := range slices.Chunk(some, max(part, 1)) {
 		wg.Go(func() {
 			l := looker{j: j}
-			defer l.close()
+			defer l.at.leave()
 			for _, it := range mine {
 				if it.look == nil { // else it ended, and was looked at then
 					it.look = &look{}
@@ -306,7 +306,7 @@ func (j *Journal) ends(n *node) (then func() error) {
 	it.path = n.root.opts.place(it.rel)
 	return func() error {
 		l := looker{j: j, most: maxEnded}
-		defer l.close()
+		defer l.at.leave()
 		l.one(it)
 		if _, skipped := reasonOf(it.err); skipped || errors.Is(it.err, errGone) {
 			return nil

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -28,28 +29,19 @@ type look struct {
 // A looker looks at items one after the other.
 type looker struct {
 	j    *Journal
-	root *journalRoot
-	dir  string
-	f    folder
-	err  error
+	root *journalRoot // of at
+	at   visit
 	most int64 // bytes of the longest file that is read; 0 is JournalOptions.MaxFileSize
-}
-
-func (l *looker) close() {
-	if l.root != nil && l.err == nil {
-		l.f.close()
-	}
 }
 
 // enter opens the directory of an item, unless it is open.
 func (l *looker) enter(r *journalRoot, dir string) error {
-	if l.root == r && l.dir == dir {
-		return l.err
+	if l.root != r {
+		l.at.leave()
+		l.root = r
 	}
-	l.close()
-	l.root, l.dir = r, dir
-	l.f, l.err = r.top.open(dir)
-	return l.err
+	_, err := l.at.enter(r.top, dir)
+	return err
 }
 
 // one looks at an item.
@@ -86,20 +78,20 @@ func (l *looker) look(it *item, was *stamp, sure bool) error {
 		return unreadable(err)
 	}
 	name := baseOf(it.rel)
-	s, err := l.f.stat(name)
+	s, err := l.at.f.stat(name)
 	if err != nil {
 		return unreadable(err)
 	}
 	if s.mode.IsRegular() {
 		return l.file(it, was, sure)
 	}
-	it.now, err = l.j.o.see(l.f, name, &s)
+	it.now, err = l.j.o.see(l.at.f, name, &s)
 	return err
 }
 
 // file looks at a regular file.
 func (l *looker) file(it *item, was *stamp, sure bool) error {
-	f, now, err := l.f.read(baseOf(it.rel))
+	f, now, err := l.at.f.read(baseOf(it.rel))
 	if err != nil {
 		return unreadable(err)
 	}
@@ -119,7 +111,7 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 	it.held = f.held()
 	it.fileContent, err = l.j.o.content(l.j.o.Staged, f, &now, it.root.Prefix+it.rel, it.root.Tree.at(it.rel), l.masker(it))
 	if it.now = it.entry; it.now != nil {
-		it.now.Attrs = l.j.o.attrs(l.f, baseOf(it.rel))
+		it.now.Attrs = f.attrs().encode(l.j.o.Scrubber)
 	}
 	if err == nil && l.j.o.Masker != nil && it.masked.IsZero() && !SameEntry(it.before, it.now) {
 		err = l.mask(it)
@@ -128,16 +120,28 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 }
 
 // told reads the content of a file of which the snapshot at the end says what stands there.
-func (l *looker) told(it *item) (err error) {
+func (l *looker) told(it *item) error {
 	if it.now == nil || !it.now.Mode.IsRegular() || l.j.o.Staged == nil || SameEntry(it.before, it.now) {
 		return nil
 	}
 	if it.now.Size <= tape.InlineLimit {
-		if it.text, err = l.j.o.Staged.Get(it.now.Digest); err != nil {
+		b, done, err := borrowBlob(l.j.o.Staged, it.now.Digest, it.now.Size)
+		if err != nil {
 			return err
 		}
+		if utf8.Valid(b) {
+			text := string(b)
+			it.text = &text
+		}
+		done()
 	}
 	if l.j.o.Masker == nil {
+		return nil
+	}
+	l.j.mu.Lock()
+	it.masked = l.j.masked[it.now.Digest]
+	l.j.mu.Unlock()
+	if !it.masked.IsZero() {
 		return nil
 	}
 	return l.mask(it)
@@ -158,7 +162,7 @@ func (l *looker) masker(it *item) func(cas.Digest, []byte) {
 // mask takes the digest by which the content of a file is compared.
 func (l *looker) mask(it *item) error {
 	if it.text != nil {
-		it.masked = l.j.o.Masker.Digest(it.text)
+		it.masked = l.j.o.Masker.Digest([]byte(*it.text))
 		return nil
 	}
 	if l.j.o.Staged == nil {
@@ -199,8 +203,8 @@ func (o *JournalOptions) attrs(f folder, name string) string { return f.attrs(na
 // A fileContent is what was read of a file.
 type fileContent struct {
 	entry *Entry
-	text  []byte // the stored bytes where they may stand in a record; nil else
-	sure  bool   // the file did not change meanwhile, and what changes it now changes its stamp
+	text  *string // the stored bytes where they may stand in a record; nil else
+	sure  bool    // the file did not change meanwhile, and what changes it now changes its stamp
 }
 
 // settleTime is how long a file must have been left alone for a later change to give it another stamp: file systems stamp
@@ -213,7 +217,7 @@ func (o *JournalOptions) content(store cas.Store, file reading, before *sight, p
 		return out, &errSkipped{TooLarge}
 	}
 	quiet := before.ctime < time.Now().Add(-settleTime).UnixNano() && !file.held()
-	t := taker{store: store, scrubber: o.Scrubber, limit: o.MaxFileSize, seen: seen}
+	t := taker{store: store, scrubber: o.Scrubber, limit: o.MaxFileSize, seen: seen, texts: true}
 	got, err := t.take(file, before.size, path, was)
 	if err != nil {
 		return out, err
@@ -244,6 +248,8 @@ type reading interface {
 	// held reports whether somebody may still write to it, with the descriptors and mappings that there are. Where that
 	// cannot be told it is true.
 	held() bool
+	// attrs returns the extended attributes of the file.
+	attrs() attrSet
 }
 
 // isAbsent reports whether err says that nothing stands at a path: its directory is none, or a link now, too.

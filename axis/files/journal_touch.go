@@ -217,7 +217,7 @@ func (j *Journal) keepFile(n *node, f folder, name string, s *sight) (func() err
 	if err != nil {
 		return nil, j.found(n, nil, unreadable(err))
 	}
-	attrs := j.o.attrs(f, name)
+	attrs := file.attrs().encode(j.o.Scrubber)
 	read := func() (*Entry, error) {
 		defer file.Close()
 		got, err := j.o.content(j.o.Store, file, &now, n.root.Prefix+path, was, nil)

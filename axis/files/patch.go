@@ -264,9 +264,15 @@ var longText = 1 << 20
 // writeHunks writes the hunks that turn old into now. The search for common lines is bounded: where two texts share
 // little, a run of lines is replaced as a whole.
 func writeHunks(w *bufio.Writer, old, now []byte) {
+	if len(old) == 0 || len(now) == 0 { // most of what a run changes is new, or gone
+		fmt.Fprintf(w, "@@ -%s +%s @@\n", hunkRange(0, countLines(old)), hunkRange(0, countLines(now)))
+		writeWhole(w, '-', old)
+		writeWhole(w, '+', now)
+		return
+	}
 	a, b := splitLines(string(old)), splitLines(string(now))
 	diffs := []lcs.Diff{wholeDiff(a, b)}
-	if len(old) > 0 && len(now) > 0 && max(len(old), len(now)) <= longText { // most of what a run changes is new, or gone
+	if max(len(old), len(now)) <= longText {
 		diffs = lcs.DiffLines(a, b)
 	}
 	for len(diffs) > 0 {
@@ -326,9 +332,32 @@ func writeLines(w *bufio.Writer, mark byte, lines []string) {
 		w.WriteByte(mark)
 		w.WriteString(l)
 		if !strings.HasSuffix(l, "\n") {
-			w.WriteString("\n\\ No newline at end of file\n")
+			w.WriteString(noNewline)
 		}
 	}
+}
+
+// noNewline follows a last line that has no newline.
+const noNewline = "\n\\ No newline at end of file\n"
+
+// writeWhole is writeLines of all that b has.
+func writeWhole(w *bufio.Writer, mark byte, b []byte) {
+	for line := range bytes.Lines(b) {
+		w.WriteByte(mark)
+		w.Write(line)
+	}
+	if len(b) > 0 && b[len(b)-1] != '\n' {
+		w.WriteString(noNewline)
+	}
+}
+
+// countLines returns how many lines b has; the last may have no newline.
+func countLines(b []byte) int {
+	n := bytes.Count(b, []byte{'\n'})
+	if len(b) > 0 && b[len(b)-1] != '\n' {
+		n++
+	}
+	return n
 }
 
 // splitLines returns the lines of s, each with its newline but perhaps the last.

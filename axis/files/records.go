@@ -51,7 +51,7 @@ type recorder struct {
 // inHand is what is known of one content without asking the store.
 type inHand struct {
 	digest cas.Digest
-	text   []byte     // nil where it is not at hand
+	text   *string    // nil where it is not at hand
 	masked cas.Digest // what the Masker gives; zero where it was not asked
 }
 
@@ -138,19 +138,22 @@ func (r *recorder) payload(e *Entry) (*tape.Payload, error) {
 	case e.Mode.IsRegular() && e.Size > tape.InlineLimit:
 		return &tape.Payload{Hash: e.Digest, Len: e.Size}, nil
 	}
-	hash, b, err := e.Digest, r.hand.text, error(nil)
-	switch {
-	case e.Mode.IsLink():
-		b = []byte(e.Target)
-		hash, err = r.store.Put(b)
-	case b == nil || r.hand.digest != e.Digest:
-		b, err = r.store.Get(e.Digest)
+	if e.Mode.IsLink() {
+		if _, err := r.store.Put([]byte(e.Target)); err != nil {
+			return nil, err
+		}
+		return tape.MakePayload(r.store, []byte(e.Target))
 	}
+	if r.hand.text != nil && r.hand.digest == e.Digest {
+		return &tape.Payload{Hash: e.Digest, Len: e.Size, Text: *r.hand.text, Inline: true}, nil
+	}
+	b, done, err := borrowBlob(r.store, e.Digest, e.Size)
 	if err != nil {
 		return nil, err
 	}
-	p := &tape.Payload{Hash: hash, Len: int64(len(b))}
-	if len(b) <= tape.InlineLimit && utf8.Valid(b) {
+	defer done()
+	p := &tape.Payload{Hash: e.Digest, Len: int64(len(b))}
+	if utf8.Valid(b) {
 		p.Text, p.Inline = string(b), true
 	}
 	return p, nil

@@ -152,6 +152,31 @@ type bag struct {
 	entries []Entry
 	left    []NotCovered
 	stamps  []stampOfEntry // for the next cache, where there will be one
+	at      visit
+}
+
+// A visit holds open the directory that was looked into last, for what lies in one comes together.
+type visit struct {
+	dir  string
+	f    folder
+	err  error
+	open bool
+}
+
+func (v *visit) enter(top folder, dir string) (folder, error) {
+	if !v.open || v.dir != dir {
+		v.leave()
+		v.dir, v.open = dir, true
+		v.f, v.err = top.open(dir)
+	}
+	return v.f, v.err
+}
+
+func (v *visit) leave() {
+	if v.open && v.err == nil {
+		v.f.close()
+	}
+	v.open = false
 }
 
 // A stampOfEntry is the stamp of a file among the entries.
@@ -183,13 +208,18 @@ func newSnapper(root *os.Root, opts *SnapOptions, cache *statCache) (*snapper, e
 // readAll takes each path that walk hands to its argument.
 func (s *snapper) readAll(walk func(take func(found)) error) error {
 	s.bags = make([]bag, s.pool.workers)
+	defer func() {
+		for i := range s.bags {
+			s.bags[i].at.leave()
+		}
+	}()
 	return each(&s.pool, walk, func(worker int, f found) error { return s.one(&f, &s.bags[worker]) })
 }
 
 // one takes f into a bag. An error ends the snapshot.
 func (s *snapper) one(f *found, into *bag) error {
 	var out slot
-	err := s.take(f, &out)
+	err := s.take(f, &out, &into.at)
 	why, skipped := reasonOf(err)
 	switch {
 	case err == nil:
@@ -206,7 +236,7 @@ func (s *snapper) one(f *found, into *bag) error {
 	return nil
 }
 
-func (s *snapper) take(f *found, out *slot) error {
+func (s *snapper) take(f *found, out *slot, at *visit) error {
 	mode, _ := ModeOf(f.info.Mode())
 	out.entry = Entry{Path: f.path, Mode: mode}
 	if s.opts.Times && !mode.IsFIFO() {
@@ -224,7 +254,7 @@ func (s *snapper) take(f *found, out *slot) error {
 		s.attrs(f, out)
 		return nil
 	}
-	return s.file(f, out)
+	return s.file(f, out, at)
 }
 
 // attrs takes the extended attributes, in four system calls: a file that the cache knows to have none does not come here.
@@ -233,7 +263,7 @@ func (s *snapper) attrs(f *found, out *slot) {
 }
 
 // file takes a regular file, from the cache where its stamp is known there.
-func (s *snapper) file(f *found, out *slot) error {
+func (s *snapper) file(f *found, out *slot, at *visit) error {
 	if f.info.Size() > s.opts.MaxFileSize {
 		return &errSkipped{TooLarge}
 	}
@@ -248,14 +278,16 @@ func (s *snapper) file(f *found, out *slot) error {
 			return nil
 		}
 	}
-	s.attrs(f, out)
 	if ok {
 		if c, hit := s.opts.Journal.read(s.opts.RootName, f.path, st); hit {
 			out.fill(c)
+			s.attrs(f, out)
 			return nil
 		}
 	}
-	return s.read(f, out)
+	err := s.read(f, out, at)
+	out.keep = out.keep && ok
+	return err
 }
 
 // link brings the content of an unchanged file into the store without reading it, and reports whether it is there.
@@ -276,31 +308,35 @@ func (s *snapper) link(c cached) bool {
 }
 
 // read reads, scrubs and stores a regular file.
-func (s *snapper) read(f *found, out *slot) error {
-	file, info, err := OpenRegular(s.root, f.path)
+func (s *snapper) read(f *found, out *slot, at *visit) error {
+	dir, err := at.enter(s.top, parentOf(f.path))
+	if err != nil {
+		return unreadable(err)
+	}
+	file, now, err := dir.found(s.root, f.path)
 	if err != nil {
 		return unreadable(err)
 	}
 	defer file.Close()
-	if info.Size() > s.opts.MaxFileSize {
+	if now.size > s.opts.MaxFileSize {
 		return &errSkipped{TooLarge}
 	}
-	t := taker{store: s.opts.Store, scrubber: s.opts.Scrubber, limit: s.opts.MaxFileSize}
+	out.entry.Attrs = file.attrs().encode(s.opts.Scrubber)
+	t := taker{store: s.opts.Store, scrubber: s.opts.Scrubber, limit: s.opts.MaxFileSize, seen: s.opts.Journal.seen(s.opts.RootName, f.path)}
 	was := s.opts.Known.at(f.path)
-	got, err := t.take(file, info.Size(), f.path, was)
+	got, err := t.take(file, now.size, f.path, was)
 	if err != nil {
 		return err
 	}
 	s.pool.bytes.Add(got.length)
-	after, err := file.Stat()
+	after, err := file.now()
 	if err != nil {
 		return unreadable(err)
 	}
-	st, ok := stampOf(info)
-	out.fill(cached{stamp: st, digest: got.digest, size: got.size, secret: got.secret})
-	out.entry.Mode = st.mode
-	settled := got.length == info.Size() && after.Size() == info.Size() && after.ModTime().Equal(info.ModTime())
-	out.keep = ok && settled && (was == nil || was.Secret == "")
+	out.fill(cached{stamp: now.stamp, digest: got.digest, size: got.size, secret: got.secret})
+	out.entry.Mode = now.mode
+	settled := got.length == now.size && after.size == now.size && after.mtime == now.mtime
+	out.keep = settled && (was == nil || was.Secret == "")
 	return nil
 }
 

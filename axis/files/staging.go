@@ -94,12 +94,17 @@ func (s *Staging) Get(d cas.Digest) ([]byte, error) {
 	if !ok {
 		return s.below.Get(d)
 	}
-	b := make([]byte, at.size)
+	return s.read(nil, d, at)
+}
+
+// read reads what stands at a place into an empty b where that has room.
+func (s *Staging) read(b []byte, d cas.Digest, at span) ([]byte, error) {
+	b = slices.Grow(b, int(at.size))[:at.size]
 	if _, err := s.file.ReadAt(b, at.from); err != nil {
-		return nil, err
+		return b, err
 	}
 	if got := cas.Sum(b); got != d {
-		return nil, &cas.CorruptError{Digest: d, Got: got}
+		return b, &cas.CorruptError{Digest: d, Got: got}
 	}
 	return b, nil
 }

@@ -143,6 +143,23 @@ func (f folder) read(name string) (reading, sight, error) {
 	return rawFile(fd), seen, nil
 }
 
+// found opens the regular file at path, which lies in f below root and stood there a moment ago.
+func (f folder) found(_ *os.Root, path string) (reading, sight, error) {
+	fd, err := unix.Openat(f.fd, baseOf(path), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, sight{}, err
+	}
+	s, err := rawFile(fd).now()
+	if err == nil && !s.mode.IsRegular() {
+		err = errNotRegular
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, s, err
+	}
+	return rawFile(fd), s, nil
+}
+
 // names lists the directory, in no order.
 func (f folder) names() ([]string, error) {
 	fd, err := unix.Openat(f.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -180,6 +197,13 @@ func (r rawFile) now() (sight, error) {
 	var st unix.Stat_t
 	err := unix.Fstat(int(r), &st)
 	return sightOf(&st), err
+}
+
+func (r rawFile) attrs() attrSet {
+	if n, err := unix.Flistxattr(int(r), nil); err != nil || n == 0 {
+		return nil
+	}
+	return attrsAt("/proc/self/fd/" + strconv.Itoa(int(r)))
 }
 
 // held asks for a lease, which the kernel gives while nobody has the file open for writing, mappings included, and gives it

@@ -28,6 +28,7 @@ type taker struct {
 	store    cas.Store // nil for none
 	scrubber Scrubber
 	limit    int64 // bytes
+	texts    bool  // short texts are wanted
 	// seen, when not nil, is given what is stored of a content that is in memory as a whole, for as long as the call lasts.
 	seen func(d cas.Digest, stored []byte)
 }
@@ -41,8 +42,8 @@ type taken struct {
 	digest cas.Digest // of the stored bytes
 	size   int64      // of them
 	secret string
-	text   []byte // the stored bytes where they may stand in a record; nil else
-	length int64  // of what was read
+	text   *string // the stored bytes where they may stand in a record; nil else, and where texts are not wanted
+	length int64   // of what was read
 }
 
 // streamer is a Scrubber that scrubs long files piece by piece.
@@ -105,11 +106,9 @@ func (t *taker) whole(r io.Reader, size int64, path string, was *Entry, hidden b
 		return out, err
 	}
 	out.size, out.secret = int64(len(stored)), secret
-	if len(stored) <= tape.InlineLimit && utf8.Valid(stored) {
-		out.text = bytes.Clone(stored)
-		if out.text == nil {
-			out.text = []byte{}
-		}
+	if t.texts && len(stored) <= tape.InlineLimit && utf8.Valid(stored) {
+		text := string(stored)
+		out.text = &text
 	}
 	if t.store == nil {
 		out.digest = cas.Sum(stored)
@@ -183,23 +182,33 @@ func (b *bounded) Read(p []byte) (int, error) {
 // borrowBlob returns a blob, of size bytes as far as is known, until done is called: a short one lies in a buffer that is used
 // again.
 func borrowBlob(store cas.Store, d cas.Digest, size int64) (b []byte, done func(), err error) {
-	r, err := store.Open(d)
-	if err != nil {
-		return nil, func() {}, err
-	}
-	defer r.Close()
 	buf := buffers.Get().(*[]byte)
 	done = func() {
 		if cap(*buf) <= 2*longFile {
 			buffers.Put(buf)
 		}
 	}
-	*buf, err = readInto((*buf)[:0], r, size, max(size, 2*longFile))
+	*buf, err = blobInto((*buf)[:0], store, d, size)
 	if err != nil {
 		done()
 		return nil, func() {}, err
 	}
 	return *buf, done, nil
+}
+
+// blobInto reads a blob into an empty b where that has room.
+func blobInto(b []byte, store cas.Store, d cas.Digest, size int64) ([]byte, error) {
+	if s, ok := store.(*Staging); ok {
+		if at, ok := s.find(d); ok {
+			return s.read(b, d, at)
+		}
+	}
+	r, err := store.Open(d)
+	if err != nil {
+		return b, err
+	}
+	defer r.Close()
+	return readInto(b, r, size, max(size, 2*longFile))
 }
 
 // hideContent returns what may be stored of a file and, where that is not its true bytes or the file holds credentials

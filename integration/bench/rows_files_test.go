@@ -18,7 +18,7 @@ var fileRows = []row{
 		from: workRun{load: &untar{files: 20_000, few: 200, suffix: ".tar.gz"}, runs: 7, peers: 2},
 	},
 	{
-		name: "files/clone", unit: "x", target: atMost(1.3), timeout: 30 * time.Minute, needs: []need{needGit},
+		name: "files/clone", unit: "x", target: atMost(1.2), timeout: 30 * time.Minute, needs: []need{needGit},
 		what: "cloning a local repository of 4,000 files",
 		from: workRun{load: &clone{files: 4_000, few: 100}, runs: 7, peers: 2},
 	},

@@ -19,6 +19,7 @@ type filePeer struct {
 
 // filePeers are the columns beside workloads.
 var filePeers = []filePeer{
+	{"jail", needJail, runJail},
 	{"strace", installed("strace", "apt-get install strace"), runStrace},
 	{"FUSE", needFUSE, runFUSE},
 	{"overlay", needOverlay, runOverlay},
@@ -32,10 +33,15 @@ func filePeerNames() []string {
 	return out
 }
 
-const filePeersNote = "the columns: the same work by its plain runs in between, `strace -f -e trace=file` with its output in a file, " +
+const filePeersNote = "the columns: the same work by its plain runs in between, in the recorder's jail without a recorder, `strace -f -e trace=file` with its output in a file, " +
 	"on fuse-overlayfs over the place, and on the kernel's overlayfs over it (`unshare -Urm`); mounting FUSE is not counted. " +
-	"None of the three tells what stood there before, takes secrets out or makes a tape. Both sides begin with a disk that " +
+	"None of the four tells what stood there before, takes secrets out or makes a tape. Both sides begin with a disk that " +
 	"has nothing left to write"
+
+// runJail runs the workload in the recorder's jail, with nothing that records.
+func runJail(ctx context.Context, t *trial) (time.Duration, error) {
+	return t.jailed(ctx, jailedProgram{})
+}
 
 // runStrace lists what the workload does to files.
 func runStrace(ctx context.Context, t *trial) (time.Duration, error) {
