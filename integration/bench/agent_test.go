@@ -89,13 +89,14 @@ func (e *env) shell(ctx context.Context) ([]timings, string, error) {
 	return e.shellTimes, world, err
 }
 
-// shellRow tells the time of one of what shell ran: 1 is recorded, 2 is replayed.
+// shellRow tells how much longer one of what shell ran took than plain: 1 is recorded, 2 is replayed.
 func shellRow(which int) func(context.Context, *env) (reading, error) {
 	return func(ctx context.Context, e *env) (reading, error) {
 		times, world, err := e.shell(ctx)
 		if err != nil {
 			return reading{}, err
 		}
-		return reading{value: times[which].median() / 1e6, beside: fmt.Sprintf("%s plain; %s", duration(times[0].median()), world)}, nil
+		plain, took := times[0].median(), times[which].median()
+		return reading{value: (took - plain) / 1e6, beside: fmt.Sprintf("%s, %s plain; %s", duration(took), duration(plain), world)}, nil
 	}
 }
