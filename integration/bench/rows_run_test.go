@@ -23,4 +23,14 @@ var runRows = []row{
 		name: "run/replay-nothing", unit: "ms", target: atMost(20), from: whole{shellHow, shellRow(2)},
 		what: "replaying it",
 	},
+	{
+		name: "test/rate", unit: "/s", target: atLeast(15), from: whole{gateHow, gateRow(func(one, two float64) float64 { return 1 / one })},
+		what: "recordings of a small agent that `tapedeck test` replays and compares in a second, one at a time",
+	},
+	{
+		name: "test/two-jobs", unit: "x", target: atLeast(1.7), from: whole{gateHow, gateRow(func(one, two float64) float64 { return one / two })},
+		what: "how much faster two at a time are, on two processors",
+	},
 }
+
+var gateHow = "wall time of `tapedeck test DIR -j 1` and `-j 2` over 100 copies of a recording of the quickstart's agent (20 in a short run), alternating; medians of 5, of 3 in a short run"
