@@ -17,21 +17,10 @@ const ControlFD = 3
 const namespaces = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS |
 	syscall.CLONE_NEWIPC
 
-// caps are what the init needs over the new namespaces (linux/capability.h). For a caller that is not root they must be ambient to
-// outlive the init's execve.
-var caps = []uintptr{
-	1,  // CAP_DAC_OVERRIDE
-	2,  // CAP_DAC_READ_SEARCH
-	3,  // CAP_FOWNER
-	5,  // CAP_KILL
-	8,  // CAP_SETPCAP
-	10, // CAP_NET_BIND_SERVICE
-	12, // CAP_NET_ADMIN
-	13, // CAP_NET_RAW
-	18, // CAP_SYS_CHROOT
-	21, // CAP_SYS_ADMIN
-	24, // CAP_SYS_RESOURCE
-}
+// caps are what the init needs over the new namespaces: CAP_DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, KILL, SETPCAP, NET_BIND_SERVICE, NET_ADMIN,
+// NET_RAW, SYS_CHROOT, SYS_ADMIN and SYS_RESOURCE (linux/capability.h). For a caller that is not root they must be ambient to outlive the
+// init's execve.
+var caps = []uintptr{1, 2, 3, 5, 8, 10, 12, 13, 18, 21, 24}
 
 // An Init is one that was started. Its files are the caller's to close, and it to Wait for.
 type Init struct {
