@@ -150,7 +150,7 @@ func (f *forking) made(ctx context.Context, rec *recording.Recording, dir string
 		return nil, err
 	}
 	if rec.Manifest.Sealed {
-		if _, err = sealing.SealDir(ctx, made.Dir, f.o.ConfigDir, &seal.Options{ID: made.Manifest.ID, Sync: true}); err != nil {
+		if _, err = sealing.SealDir(ctx, made.Dir, sealing.Key(f.o.ConfigDir), &seal.Options{ID: made.Manifest.ID, Sync: true}); err != nil {
 			err = fmt.Errorf("%s is whole, and not sealed: %w", dir, err)
 		} else if made, err = recording.Open(dir); err != nil {
 			return nil, err

@@ -30,6 +30,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
+	"github.com/tapedeck-dev/tapedeck/seal"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -75,6 +76,7 @@ type recorder struct {
 	seen      *surveyed   // the tape, once it has its end
 	prepared  *jail.Prepared
 	prices    func() (*llm.Prices, error)
+	key       func() (*seal.Key, error)
 }
 
 // Record runs a program in the jail with every axis on and leaves a recording. The program's exit status is in the
@@ -152,7 +154,7 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	if r.config, err = recording.ReadConfig(m.Roots.Tree); err != nil {
 		return nil, err
 	}
-	r.prices = sync.OnceValues(r.config.PriceTable)
+	r.prices, r.key = sync.OnceValues(r.config.PriceTable), sealing.Key(o.ConfigDir)
 	r.o = withConfigured(o, r.config.Upstreams)
 	if err := network.CheckUpstreams(r.o.Upstreams); err != nil {
 		return nil, err
@@ -339,7 +341,7 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	r.daemon.Begin(&daemon.Tape{Path: filepath.Join(r.s.dir, recording.TapeName), Store: r.s.store, Rec: r.s.rec, Log: r.s.log})
 	var ready sync.WaitGroup
 	defer ready.Wait()
-	ready.Go(func() { _, _ = r.prices() }) // while the program runs, and the recorder mostly waits; the error is told at the end
+	ready.Go(r.readyEnd)
 	e, err := p.do(ctx)
 	r.daemon.Stop()
 	if cause := r.s.failure(); cause != nil {
@@ -358,6 +360,15 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	res := r.result(ctx, e.exit)
 	res.OpenLine, res.Signals = e.streams.shown.OpenLine(), e.signals
 	return res, nil
+}
+
+// readyEnd does what can be done while the program runs, and the recorder mostly waits. Its errors are told at the end.
+func (r *recorder) readyEnd() {
+	_, _ = r.prices()
+	if !r.o.NoSeal {
+		_, _ = r.key()
+	}
+	sweep()
 }
 
 // result is what a finished recording has come to. It is sealed now.

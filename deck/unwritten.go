@@ -146,7 +146,7 @@ func (r *recorder) seal(ctx context.Context) (*sealing.Sealing, error) {
 	if r.o.NoSeal {
 		return nil, nil
 	}
-	s, err := sealing.SealDir(ctx, r.safe(), r.o.ConfigDir, &seal.Options{ID: r.manifest.ID, TrustBlobs: true, Sync: r.o.Sync, Progress: r.o.Sealing})
+	s, err := sealing.SealDir(ctx, r.safe(), r.key, &seal.Options{ID: r.manifest.ID, TrustBlobs: true, Sync: r.o.Sync, Progress: r.o.Sealing})
 	if err == nil {
 		r.manifest.Sealed = true
 	}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -64,6 +65,7 @@ type carried struct {
 // sure one is waited for: whoever writes what stays knows before whether there can be a jail. It must be closed.
 func prepareWorld(proxy, sure bool) (*jail.Prepared, error) {
 	if proxy {
+		jail.NotNeeded()
 		return nil, outsideAvailable()
 	}
 	p, err := jail.Prepare()
@@ -155,7 +157,13 @@ func scratchBase(dirs []string) (string, error) {
 
 // A scratch is a directory for the layers of one run. Its lock is the kernel's: it goes with the process, so that what a
 // killed run left is known by it.
-type scratch struct{ *recording.Temp }
+type scratch struct {
+	*recording.Temp
+	sweeping sync.WaitGroup // over what killed runs left, until remove
+}
+
+// sweep removes, once a process, what killed runs left.
+var sweep = sync.OnceFunc(library.Sweep)
 
 // newScratch makes a scratch outside dirs, and removes those that killed runs left. It must be removed.
 func newScratch(id string, dirs []string) (*scratch, error) {
@@ -163,14 +171,19 @@ func newScratch(id string, dirs []string) (*scratch, error) {
 	if err != nil {
 		return nil, err
 	}
-	library.Sweep()
-	temp, err := recording.NewTemp(base, id+"-")
-	return &scratch{temp}, err
+	s := new(scratch)
+	s.sweeping.Go(sweep)
+	s.Temp, err = recording.NewTemp(base, id+"-")
+	return s, err
 }
 
 // remove deletes the scratch; a nil one is none.
 func (s *scratch) remove() {
-	if s != nil && s.Temp != nil {
+	if s == nil {
+		return
+	}
+	s.sweeping.Wait()
+	if s.Temp != nil {
 		library.OpenLayers(s.Dir)
 		_ = s.Remove() // what stays the next command removes
 	}

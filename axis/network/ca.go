@@ -210,9 +210,14 @@ func readRoots(path string) []byte {
 		return nil
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxBundle+1))
-	if err != nil || len(b) > maxBundle {
+	st, err := f.Stat()
+	if err != nil || st.Size() > maxBundle {
 		return nil
 	}
-	return b
+	var b bytes.Buffer
+	b.Grow(int(st.Size()) + 4<<10) // room for the authority's own
+	if _, err := b.ReadFrom(io.LimitReader(f, maxBundle+1)); err != nil || b.Len() > maxBundle {
+		return nil
+	}
+	return b.Bytes()
 }

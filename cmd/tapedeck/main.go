@@ -15,6 +15,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/deck"
 	_ "github.com/tapedeck-dev/tapedeck/internal/addressspace" // first of all
+	_ "github.com/tapedeck-dev/tapedeck/internal/jail/early"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 

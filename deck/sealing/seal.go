@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
@@ -88,7 +89,7 @@ func Seal(ctx context.Context, r *recording.Recording, o *Options) (*Sealing, er
 			return found, nil
 		}
 	}
-	return SealDir(ctx, r.Dir, o.ConfigDir, &seal.Options{Replace: true, Progress: o.Progress, Sync: true})
+	return SealDir(ctx, r.Dir, Key(o.ConfigDir), &seal.Options{Replace: true, Progress: o.Progress, Sync: true})
 }
 
 // lockToSeal keeps others from sealing r, and refuses what is still being made; nil where there are no locks.
@@ -159,11 +160,22 @@ func ButManifest(list []seal.Problem) []seal.Problem {
 	})
 }
 
+// Key returns what loads this user's key when it is first asked for, which takes longer than to seal a short recording.
+func Key(config string) func() (*seal.Key, error) {
+	return sync.OnceValues(func() (*seal.Key, error) {
+		key, err := seal.LoadKey(recording.ConfigDir(config))
+		if err != nil {
+			return nil, fmt.Errorf("sealing key: %w", err)
+		}
+		return key, nil
+	})
+}
+
 // SealDir seals what lies in dir, with the recording.json that says so.
-func SealDir(ctx context.Context, dir, config string, o *seal.Options) (*Sealing, error) {
-	key, err := seal.LoadKey(recording.ConfigDir(config))
+func SealDir(ctx context.Context, dir string, load func() (*seal.Key, error), o *seal.Options) (*Sealing, error) {
+	key, err := load()
 	if err != nil {
-		return nil, fmt.Errorf("sealing key: %w", err)
+		return nil, err
 	}
 	b, err := recording.ReadBounded(filepath.Join(dir, recording.ManifestName), recording.MaxManifest)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +22,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // Access is what people and CI do with the runs of a store: a Store gives it to who has the keys of its database, package remote to who has a token
@@ -110,7 +110,7 @@ func (t *Token) May(role string) bool { return slices.Contains(t.Roles, role) }
 // ErrNoToken is returned for what is no token, or one that was revoked or is over its time: nobody is told which.
 var ErrNoToken = errors.New("the store's server does not know this token")
 
-var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
+var tokenName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
 // tokenPrefix begins each token, so that scanners of secrets find it.
 const tokenPrefix = "tapedeck_"

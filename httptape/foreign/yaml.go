@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -75,7 +75,7 @@ func parseYAML(text []byte) (top *yaml.Node, err error) {
 	return doc.Content[0], nil
 }
 
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
+var yamlLine = lazyregexp.New(`^(?:yaml: )?(?:line (\d+): )?`)
 
 // placed takes the line out of an error of the library.
 func placed(err error) error {

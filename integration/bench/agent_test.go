@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -89,13 +90,66 @@ func (e *env) shell(ctx context.Context) ([]timings, string, error) {
 	return e.shellTimes, world, err
 }
 
-// shellRow tells the time of one of what shell ran: 1 is recorded, 2 is replayed.
+// shellRow tells how much longer one of what shell ran took than plain: 1 is recorded, 2 is replayed.
 func shellRow(which int) func(context.Context, *env) (reading, error) {
 	return func(ctx context.Context, e *env) (reading, error) {
 		times, world, err := e.shell(ctx)
 		if err != nil {
 			return reading{}, err
 		}
-		return reading{value: times[which].median() / 1e6, beside: fmt.Sprintf("%s plain; %s", duration(times[0].median()), world)}, nil
+		plain, took := times[0].median(), times[which].median()
+		return reading{value: (took - plain) / 1e6, beside: fmt.Sprintf("%s, %s plain; %s", duration(took), duration(plain), world)}, nil
+	}
+}
+
+// gate tests many recordings one at a time and two at a time, once for both rows of it, and returns how long each took.
+func (e *env) gate(ctx context.Context, n int) ([]timings, error) {
+	if e.gateTimes != nil {
+		return e.gateTimes, nil
+	}
+	flags, _, err := e.world(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tapedeck, err := e.tapedeck(ctx)
+	if err != nil {
+		return nil, err
+	}
+	model := httptest.NewServer(scriptedllm.New(&scriptedllm.Options{Text: words(1200)}))
+	defer model.Close()
+	r, err := e.newRecorder("ANTHROPIC_API_KEY=sk-ant-benchmark-not-a-key")
+	if err != nil {
+		return nil, err
+	}
+	rec, _, err := r.record(ctx, model.URL, flags, tapedeck, "quickstart", "agent", "write hello.txt")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := e.dir("gate")
+	if err != nil {
+		return nil, err
+	}
+	for i := range n {
+		if err := os.CopyFS(filepath.Join(dir, fmt.Sprintf("%d.rec", i)), os.DirFS(rec)); err != nil {
+			return nil, err
+		}
+	}
+	test := func(jobs string) func() (time.Duration, error) {
+		return func() (time.Duration, error) { return r.plain(ctx, nil, tapedeck, "test", dir, "-j", jobs) }
+	}
+	e.gateTimes, err = alternate(pick(e, 5, 3), test("1"), test("2"))
+	return e.gateTimes, err
+}
+
+// gateRow tells what is made of how many seconds a recording takes, one at a time and two at a time.
+func gateRow(of func(one, two float64) float64) func(context.Context, *env) (reading, error) {
+	return func(ctx context.Context, e *env) (reading, error) {
+		n := pick(e, 100, 20)
+		times, err := e.gate(ctx, n)
+		if err != nil {
+			return reading{}, err
+		}
+		one, two := times[0].median()/1e9/float64(n), times[1].median()/1e9/float64(n)
+		return reading{value: of(one, two), beside: fmt.Sprintf("%.1f a second, two at a time %.1f", 1/one, 1/two)}, nil
 	}
 }

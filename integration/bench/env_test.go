@@ -34,6 +34,7 @@ type env struct {
 	recordCurves []*curve // see recordScale; nil until they are asked for
 
 	shellTimes []timings // see shell; nil until they are asked for
+	gateTimes  []timings // see gate; nil until they are asked for
 }
 
 // An output is what a command gave, kept.

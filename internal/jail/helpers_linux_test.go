@@ -201,7 +201,7 @@ func helperRecorder([]string) int {
 			return 1
 		}
 	}
-	fmt.Println(j.cmd.Process.Pid)
+	fmt.Println(j.init.PID)
 	time.Sleep(time.Hour)
 	return 0
 }

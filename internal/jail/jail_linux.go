@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/exec"
 	"sync"
 	"syscall"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/inputs"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/launch"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/network"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/process"
@@ -28,10 +28,9 @@ import (
 // called from several goroutines.
 type Jail struct {
 	log         *slog.Logger
-	cmd         *exec.Cmd // the init
-	begun       bool      // it has said so
-	ended       error     // how it did, once tasks have
-	stderr      tail      // the init's: why it ended, when it should not have
+	init        *launch.Init
+	begun       bool // it has said so
+	stderr      tail // the init's: why it ended, when it should not have
 	ctl         *stage.Control
 	exec        *stage.Exec
 	stopContext func() bool
@@ -89,7 +88,7 @@ func (j *Jail) kill() {
 	if j.table != nil {
 		j.table.Killing(false)
 	}
-	j.cmd.Process.Kill()
+	j.init.Kill()
 }
 
 // await takes over what the stages make and returns once the exec stage is ready to become the program.
@@ -138,7 +137,7 @@ func (j *Jail) prepare() (err error) {
 	if s.connects, err = connect.New(j.network.Diag, j.diagIn, s.report); err != nil {
 		return err
 	}
-	if j.table, err = process.NewTable(j.cmd.Process.Pid); err != nil {
+	if j.table, err = process.NewTable(j.init.PID); err != nil {
 		return &step.Error{Op: spawns.Step, Err: err}
 	}
 	w := &j.wanted
@@ -396,7 +395,7 @@ func (j *Jail) Close() error {
 	}
 	j.kill()
 	j.tasks.Wait()
-	j.log.Debug("jail's init ended", "err", j.ended, "stderr", j.stderr.String())
+	j.log.Debug("jail's init ended", "stderr", j.stderr.String())
 	j.StopNetwork()
 	j.closeOnce.Do(j.stopAnswering)
 	j.closeSockets()
@@ -412,7 +411,9 @@ func (j *Jail) stopAnswering() {
 }
 
 func (j *Jail) closeSockets() {
-	j.ctl.Close()
+	if j.ctl != nil {
+		j.ctl.Close()
+	}
 	if j.exec != nil {
 		j.exec.Close()
 	}

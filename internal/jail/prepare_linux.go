@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/launch"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/stage"
 )
@@ -14,7 +15,7 @@ type Prepared struct {
 	j  *Jail // nil once it was taken
 }
 
-// Prepare starts one, and does not wait for it. The error is an *UnavailableError or ErrNotEntered.
+// Prepare starts one, unless one was started ahead, and does not wait for it. The error is an *UnavailableError or ErrNotEntered.
 func Prepare() (*Prepared, error) {
 	if !stage.Entered.Load() {
 		return nil, ErrNotEntered
@@ -22,12 +23,15 @@ func Prepare() (*Prepared, error) {
 	if !filter.Known() {
 		return nil, errProcessor
 	}
-	j, err := startInit(nil)
+	j, err := startInit(launch.Take())
 	if err != nil {
 		return nil, err
 	}
 	return &Prepared{j: j}, nil
 }
+
+// NotNeeded ends the init that was started ahead, if nobody prepared anything with it.
+func NotNeeded() { launch.Drop() }
 
 // Check waits until it is known whether namespaces and a fresh /proc can be had: what most often cannot. The error is an
 // *UnavailableError then. Start may still find that something else is missing.

@@ -8,32 +8,18 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/launch"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/stage"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
-	"golang.org/x/sys/unix"
 )
 
 // Enter must be the first call of main, and of TestMain where a test starts a jail.
 func Enter() { stage.Enter() }
-
-// initCaps are what the init needs over the new namespaces. For a caller that is not root they must be ambient to
-// outlive the init's execve.
-var initCaps = []uintptr{
-	unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH, unix.CAP_FOWNER, unix.CAP_KILL, unix.CAP_SETPCAP,
-	unix.CAP_NET_BIND_SERVICE, unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_SYS_CHROOT, unix.CAP_SYS_ADMIN,
-	unix.CAP_SYS_RESOURCE,
-}
-
-const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWUTS |
-	unix.CLONE_NEWIPC
 
 const maxPorts = 200 // their sockets travel in one packet
 
@@ -111,11 +97,11 @@ func startOnce(ctx context.Context, c *Config, plan *mount.Plan) (*Jail, error) 
 	if err := plan.MakeLayers(); err != nil {
 		return nil, err
 	}
-	j, err := launch(c, plan)
+	j, err := begin(c, plan)
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { j.cmd.Process.Kill() }) // of what await makes it must read nothing
+	stop := context.AfterFunc(ctx, func() { j.init.Kill() }) // of what await makes it must read nothing
 	err = j.await()
 	if stop() && err == nil {
 		j.stopContext = context.AfterFunc(ctx, j.kill)
@@ -146,18 +132,18 @@ func (c *Config) check() error {
 	return nil
 }
 
-// launch starts the init and hands everything to a Jail.
-func launch(c *Config, plan *mount.Plan) (*Jail, error) {
+// begin starts the init and hands everything to a Jail.
+func begin(c *Config, plan *mount.Plan) (*Jail, error) {
 	plan.Uncovered = os.Geteuid() == 0 && plan.IsCovered()
-	j, err := launchPlan(c, plan)
+	j, err := beginPlan(c, plan)
 	if plan.Uncovered && errors.Is(err, step.ErrOverlay) { // root of a user namespace whose mounts are locked too
 		plan.Uncovered = false
-		return launchPlan(c, plan)
+		return beginPlan(c, plan)
 	}
 	return j, err
 }
 
-func launchPlan(c *Config, plan *mount.Plan) (*Jail, error) {
+func beginPlan(c *Config, plan *mount.Plan) (*Jail, error) {
 	j := c.Prepared.take(plan)
 	if j == nil {
 		var err error
@@ -178,30 +164,31 @@ func launchPlan(c *Config, plan *mount.Plan) (*Jail, error) {
 // startFor starts an init of which what covers the plan's overlays is gone, if it is to be.
 func startFor(plan *mount.Plan) (j *Jail, err error) {
 	if !plan.Uncovered {
-		return startInit(nil)
+		return startInit(launch.Take())
 	}
 	err = plan.StartUncovered(func(kept []*os.File) (err error) {
-		j, err = startInit(kept)
+		j, err = startInit(launch.Start(kept))
 		return err
 	})
 	return j, err
 }
 
-// startInit starts the init, and the goroutine that waits for it: kill ends it, Close waits for it. What it inherits for the plan is kept.
-func startInit(kept []*os.File) (*Jail, error) {
-	ours, theirs, err := stage.Pair()
+// startInit makes a Jail of an init that was started, with the goroutines that wait for it: kill ends it, Close waits for it.
+func startInit(i *launch.Init, err error) (*Jail, error) {
 	if err != nil {
-		return nil, err
-	}
-	defer theirs.Close()
-	j := newJail()
-	j.ctl = ours
-	j.cmd = initCommand(slices.Concat([]*os.File{theirs}, kept), &j.stderr)
-	if err := j.cmd.Start(); err != nil {
-		ours.Close()
 		return nil, diagnoseStart(err)
 	}
-	j.tasks.Go(func() { j.ended = j.cmd.Wait() })
+	j := newJail()
+	j.init = i
+	j.tasks.Go(i.Wait)
+	j.tasks.Go(func() {
+		defer i.Stderr.Close()
+		io.Copy(&j.stderr, i.Stderr)
+	})
+	if j.ctl, err = stage.ControlOf(i.Control); err != nil {
+		j.Close()
+		return nil, err
+	}
 	return j, nil
 }
 
@@ -272,56 +259,6 @@ func (h *handedOver) close() {
 	for _, f := range h.own {
 		f.Close()
 	}
-}
-
-// initCommand is our own executable as the init. It has a session of its own, so that a terminal's signals to the
-// recorder's process group do not reach it.
-func initCommand(files []*os.File, stderr io.Writer) *exec.Cmd {
-	uids, gids := idMappings()
-	return &exec.Cmd{
-		Path:       stage.Self,
-		Args:       []string{stage.InitName},
-		Env:        []string{"GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1"},
-		Dir:        "/",
-		Stderr:     stderr,
-		ExtraFiles: files,
-		SysProcAttr: &syscall.SysProcAttr{
-			Cloneflags:  namespaces,
-			UidMappings: uids,
-			GidMappings: gids,
-			AmbientCaps: initCaps,
-			Setsid:      true,
-		},
-	}
-}
-
-// idMappings keeps the caller's ids. Root may map all that it has, so that other users' files keep their owners.
-func idMappings() (uids, gids []syscall.SysProcIDMap) {
-	if os.Geteuid() == 0 {
-		uids, gids = wholeMap("/proc/self/uid_map"), wholeMap("/proc/self/gid_map")
-	}
-	if uids == nil || gids == nil {
-		uids = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
-		gids = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-	}
-	return uids, gids
-}
-
-// wholeMap maps each id of our own user namespace to itself; nil where that cannot be read.
-func wholeMap(path string) []syscall.SysProcIDMap {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
-	var maps []syscall.SysProcIDMap
-	for line := range strings.Lines(string(data)) {
-		var first, outside, size int
-		if n, _ := fmt.Sscan(line, &first, &outside, &size); n != 3 {
-			return nil
-		}
-		maps = append(maps, syscall.SysProcIDMap{ContainerID: first, HostID: first, Size: size})
-	}
-	return maps
 }
 
 func logger(l *slog.Logger) *slog.Logger {

@@ -24,6 +24,9 @@ func Enter() {}
 // A Prepared is never made here.
 type Prepared struct{}
 
+// NotNeeded does nothing.
+func NotNeeded() {}
+
 // Prepare fails with an *UnavailableError.
 func Prepare() (*Prepared, error) { return nil, unavailable() }
 

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -227,7 +226,7 @@ func (n *Node) scalar(y *yaml.Node) error {
 }
 
 // jsonInt is a whole number as JSON writes it.
-var jsonInt = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+var jsonInt = lazyregexp.New(`^-?(0|[1-9][0-9]*)$`)
 
 func (n *Node) numeral(y *yaml.Node) error {
 	n.Kind = Float

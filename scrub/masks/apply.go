@@ -119,9 +119,10 @@ func (t *tracing) origin(at int, end bool) int {
 
 // builtin returns, in order, what the built-in masks take out of b. A nil Masker has none.
 func (m *Masker) builtin(b []byte) []Taken {
-	if m == nil {
+	if m == nil || len(b) == 0 {
 		return nil
 	}
+	m.begun.Do(m.begin)
 	s := search{m: m, b: b}
 	for i := m.filter.Seek(b, 0); i < len(b); {
 		i = m.filter.Seek(b, s.at(i))

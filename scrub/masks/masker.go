@@ -74,11 +74,13 @@ func (o *Options) Check() error {
 // A Masker replaces volatile facts by the names of their masks, and counts them. Its methods may be called by several
 // goroutines at once.
 type Masker struct {
+	off   map[string]bool
+	paths []knownPath // longest first
+	extra []Extra
+
+	begun  sync.Once // guards filter and masks, which are large: many a run has nothing to mask
 	filter chars.Filter
 	masks  [256][]*mask // by the first byte
-	off    map[string]bool
-	paths  []knownPath // longest first
-	extra  []Extra
 
 	mu   sync.Mutex // guards used
 	used map[string]int
@@ -96,7 +98,7 @@ func New(o *Options) *Masker {
 	if o == nil {
 		o = new(Options)
 	}
-	m := &Masker{filter: chars.NewFilter(), off: make(map[string]bool), used: make(map[string]int)}
+	m := &Masker{off: make(map[string]bool), used: make(map[string]int)}
 	for _, name := range o.Disabled {
 		m.off[name] = true
 	}
@@ -112,10 +114,15 @@ func New(o *Options) *Masker {
 		m.paths = append(m.paths, knownPath{path: p, temp: true})
 	}
 	slices.SortStableFunc(m.paths, func(a, b knownPath) int { return len(b.path) - len(a.path) })
+	return m
+}
+
+// begin makes the built-in masks known by what they begin with.
+func (m *Masker) begin() {
+	m.filter = chars.NewFilter()
 	for i := range builtin {
 		m.install(&builtin[i])
 	}
-	return m
 }
 
 func (m *Masker) addPath(dir, name string, temp bool) {

@@ -98,15 +98,16 @@ type Control struct {
 	buf, oob []byte // of Recv, from its first call on
 }
 
-// Pair makes a connected pair: our end, and the file that a child inherits.
-func Pair() (*Control, *os.File, error) {
-	ours, theirs, err := pair()
+// ControlOf takes over the recorder's end of an init's socket.
+func ControlOf(f *os.File) (*Control, error) {
+	c, err := connOfFile(f)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return &Control{UnixConn: ours}, theirs, nil
+	return &Control{UnixConn: c}, nil
 }
 
+// pair makes a connected pair: our end, and the file that a child inherits.
 func pair() (*net.UnixConn, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -122,8 +123,9 @@ func pair() (*net.UnixConn, *os.File, error) {
 }
 
 // connOf takes over fd.
-func connOf(fd int) (*net.UnixConn, error) {
-	f := os.NewFile(uintptr(fd), "control")
+func connOf(fd int) (*net.UnixConn, error) { return connOfFile(os.NewFile(uintptr(fd), "control")) }
+
+func connOfFile(f *os.File) (*net.UnixConn, error) {
 	defer f.Close()
 	c, err := net.FileConn(f)
 	if err != nil {
@@ -132,7 +134,7 @@ func connOf(fd int) (*net.UnixConn, error) {
 	u, ok := c.(*net.UnixConn)
 	if !ok {
 		c.Close()
-		return nil, fmt.Errorf("descriptor %d is no Unix socket", fd)
+		return nil, fmt.Errorf("%s is no Unix socket", f.Name())
 	}
 	return u, nil
 }

@@ -6,17 +6,12 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/launch"
 	"golang.org/x/sys/unix"
 )
 
-// InitName is the name that our own executable is started by when it is the init of a jail.
-const InitName = "tapedeck-init"
-
-// Descriptors that the init inherits.
-const (
-	controlFD  = 3
-	submountFD = 4 // what was mounted below overlays, and behind
-)
+// submountFD is where what was mounted below overlays begins of what the init inherits.
+const submountFD = launch.ControlFD + 1
 
 var (
 	// Entered says that Enter was called.
@@ -47,9 +42,9 @@ func Enter() {
 
 // isInit tells the init from a program that somebody merely called by its name: it has its control socket.
 func isInit(args []string) bool {
-	if len(args) != 1 || args[0] != InitName {
+	if len(args) != 1 || args[0] != launch.InitName {
 		return false
 	}
-	kind, err := unix.GetsockoptInt(controlFD, unix.SOL_SOCKET, unix.SO_TYPE)
+	kind, err := unix.GetsockoptInt(launch.ControlFD, unix.SOL_SOCKET, unix.SO_TYPE)
 	return err == nil && kind == unix.SOCK_SEQPACKET && os.Getpid() == 1
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/launch"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/network"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/process"
@@ -23,7 +24,7 @@ import (
 func runInit() {
 	defaultSignals()
 	warmThreads(6, 0)
-	conn, err := connOf(controlFD)
+	conn, err := connOf(launch.ControlFD)
 	if err != nil {
 		return
 	}

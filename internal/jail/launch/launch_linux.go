@@ -1,0 +1,181 @@
+package launch
+
+import (
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+)
+
+// InitName is the name that our own executable is started by when it is the init of a jail.
+const InitName = "tapedeck-init"
+
+// ControlFD is the descriptor of the init's end of its control socket. What else it inherits stands behind it.
+const ControlFD = 3
+
+const namespaces = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS |
+	syscall.CLONE_NEWIPC
+
+// caps are what the init needs over the new namespaces: CAP_DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, KILL, SETPCAP, NET_BIND_SERVICE, NET_ADMIN,
+// NET_RAW, SYS_CHROOT, SYS_ADMIN and SYS_RESOURCE (linux/capability.h). For a caller that is not root they must be ambient to outlive the
+// init's execve.
+var caps = []uintptr{1, 2, 3, 5, 8, 10, 12, 13, 18, 21, 24}
+
+// An Init is one that was started. Its files are the caller's to close, and it to Wait for.
+type Init struct {
+	PID             int
+	Control, Stderr *os.File // our ends
+
+	mu    sync.Mutex
+	pidFD int // -1 once it is gone
+}
+
+var (
+	ahead = make(chan launched, 1)
+	begun atomic.Bool // an init comes out of ahead
+)
+
+type launched struct {
+	init *Init
+	err  error
+}
+
+// Ahead starts an init, without waiting for it, that the next Take returns.
+func Ahead() {
+	begun.Store(true)
+	go func() {
+		i, err := Start(nil)
+		ahead <- launched{i, err}
+	}()
+}
+
+// Take returns the init of Ahead, or starts one.
+func Take() (*Init, error) {
+	if !begun.Swap(false) {
+		return Start(nil)
+	}
+	l := <-ahead
+	return l.init, l.err
+}
+
+// Drop ends the init of Ahead, if there is one that nobody took.
+func Drop() {
+	if !begun.Load() {
+		return
+	}
+	if i, err := Take(); err == nil {
+		i.Kill()
+		i.Wait()
+		i.Control.Close()
+		i.Stderr.Close()
+	}
+}
+
+// Start starts an init that inherits kept. It has a session of its own, so that a terminal's signals to the recorder's process group do not
+// reach it.
+func Start(kept []*os.File) (*Init, error) {
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socketpair", err)
+	}
+	i := &Init{Control: os.NewFile(uintptr(fds[0]), "control")}
+	theirs := os.NewFile(uintptr(fds[1]), "control")
+	defer theirs.Close()
+	err = i.start(theirs, kept)
+	if err != nil {
+		i.Control.Close()
+		return nil, err
+	}
+	return i, nil
+}
+
+func (i *Init) start(control *os.File, kept []*os.File) error {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	ours, stderr, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer stderr.Close()
+	fds := []uintptr{null.Fd(), null.Fd(), stderr.Fd(), control.Fd()}
+	for _, f := range kept {
+		fds = append(fds, f.Fd())
+	}
+	uids, gids := idMappings()
+	i.PID, err = syscall.ForkExec(self, []string{InitName}, &syscall.ProcAttr{
+		Dir:   "/",
+		Env:   []string{"GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1"},
+		Files: fds,
+		Sys: &syscall.SysProcAttr{
+			Cloneflags: namespaces, UidMappings: uids, GidMappings: gids, AmbientCaps: caps, Setsid: true, PidFD: &i.pidFD,
+		},
+	})
+	if err != nil {
+		ours.Close()
+		return os.NewSyscallError("fork/exec "+self, err)
+	}
+	i.Stderr = ours
+	return nil
+}
+
+// Kill ends it, if it has not ended.
+func (i *Init) Kill() {
+	const sendSignal = 424 // pidfd_send_signal, everywhere
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	syscall.Syscall6(sendSignal, uintptr(i.pidFD), uintptr(syscall.SIGKILL), 0, 0, 0, 0)
+}
+
+// Wait waits, once, until the init is gone.
+func (i *Init) Wait() {
+	const byPIDFD, exited = 3, 4 // P_PIDFD, WEXITED
+	var info [128]byte
+	for {
+		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, byPIDFD, uintptr(i.pidFD), uintptr(unsafe.Pointer(&info)), exited, 0, 0)
+		if errno != syscall.EINTR {
+			break
+		}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	syscall.Close(i.pidFD)
+	i.pidFD = -1
+}
+
+// idMappings keeps the caller's ids. Root may map all that it has, so that other users' files keep their owners.
+func idMappings() (uids, gids []syscall.SysProcIDMap) {
+	if os.Geteuid() == 0 {
+		uids, gids = wholeMap("/proc/self/uid_map"), wholeMap("/proc/self/gid_map")
+	}
+	if uids == nil || gids == nil {
+		uids = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+		gids = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+	}
+	return uids, gids
+}
+
+// wholeMap maps each id of our own user namespace to itself; nil where that cannot be read. A line of the file is three numbers: the first id
+// inside, the first outside, how many.
+func wholeMap(path string) (maps []syscall.SysProcIDMap) {
+	text, _ := os.ReadFile(path)
+	var numbers [3]int
+	at, within := 0, false
+	for _, c := range text {
+		if c >= '0' && c <= '9' {
+			numbers[at], within = 10*numbers[at]+int(c-'0'), true
+			continue
+		}
+		if within {
+			at, within = at+1, false
+		}
+		if at == len(numbers) {
+			maps = append(maps, syscall.SysProcIDMap{ContainerID: numbers[0], HostID: numbers[0], Size: numbers[2]})
+			numbers, at = [3]int{}, 0
+		}
+	}
+	return maps
+}
