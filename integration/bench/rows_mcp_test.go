@@ -29,7 +29,7 @@ var talkRows = []row{
 	},
 	{
 		name: "ws/echo-jail", unit: "x", target: atLeast(0.75), needs: []need{needJail},
-		what: "the same of a whole program in the jail, over ws://: program, recorder and server are processes of their own",
+		what: "the same of a whole program in the jail, over ws://: program, recorder and server are processes of their own; the program draws the mask of each message with getrandom, which the recorder answers: that call is most of the difference",
 		from: talkRun{flight: 64, messages: 2000, few: 100, turns: 25},
 	},
 	{
