@@ -13,7 +13,7 @@ import (
 )
 
 // maxBeside is how many conversations at once keep the order of their ends. More are work that is done side by side.
-const maxBeside = 8
+const maxBeside = 64
 
 // maxHeadStart is for how long at most an answer has a process run that goes on beside it.
 const maxHeadStart = 20 * time.Second

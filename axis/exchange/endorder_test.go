@@ -1,6 +1,7 @@
 package exchange_test
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -52,9 +53,9 @@ func TestKeepOrder(t *testing.T) {
 	two := []turn{{"llm:a", 100, 500, 0}, {"llm:b", 100, 600, 0}}
 	tool := []turn{{"llm:a", 100, 200, 0}, {"llm:a", 5200, 5300, 0}, {"llm:b", 100, 5400, 0}} // 5 s pass between a's turns
 	after := []turn{{"llm:a", 100, 200, 0}, {"llm:b", 300, 400, 0}}
-	nine := []turn{{"llm:a", 100, 500, 0}, {"llm:b", 100, 600, 0}}
-	for i := range 7 {
-		nine = append(nine, turn{"llm:" + string(rune('c'+i)), 100, 600, 0})
+	many := []turn{{"llm:a", 100, 500, 0}, {"llm:b", 100, 600, 0}}
+	for i := range 63 { // more than keep the order
+		many = append(many, turn{fmt.Sprintf("llm:c%d", i), 100, 600, 0})
 	}
 	for _, tt := range []struct {
 		name  string
@@ -69,7 +70,7 @@ func TestKeepOrder(t *testing.T) {
 		{"the first has a tool run", tool, []time.Duration{0, 5000 * ms, 0}, []time.Duration{0, 5000 * ms, 5100 * ms}, 0},
 		{"the first has a tool run for ever", tool, []time.Duration{0, -1, 0}, []time.Duration{0, -1, 7000 * ms}, 1},
 		{"one after the other", after, []time.Duration{700 * ms, 0}, []time.Duration{700 * ms, 0}, 0},
-		{"many at once", nine, []time.Duration{700 * ms, 0}, []time.Duration{700 * ms, 0}, 0},
+		{"many at once", many, []time.Duration{700 * ms, 0}, []time.Duration{700 * ms, 0}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
