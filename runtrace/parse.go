@@ -62,13 +62,14 @@ func parseTurn(b []byte, t *Turn) error {
 // Valid.
 func ReadTurns(s *jsonscan.Scanner) []Turn {
 	var turns []Turn
+	from := s.Offset()
 	for s.Begin('['); s.More(']'); {
 		if len(turns) == MaxBatch {
 			s.Fail("there are more than %d", MaxBatch)
 			break
 		}
 		if len(turns) == 1 { // the others are about as long as the first
-			turns = slices.Grow(turns, min(MaxBatch, 1+len(s.Rest())/(s.Offset()+1)))
+			turns = slices.Grow(turns, min(MaxBatch, 1+len(s.Rest())/(s.Offset()-from)))
 		}
 		turns = append(turns, Turn{Valid: true})
 		turns[len(turns)-1].read(s)

@@ -11,12 +11,16 @@ import (
 	"github.com/tapedeck-dev/tapedeck/runtrace"
 )
 
+// turnCost is what a turn costs its connection, in bytes, however short it is.
+const turnCost = 1 << 10
+
 // runsRecordTurns is the daemon's hot path: its params and its result know no reflection.
 func runsRecordTurns(ctx context.Context, s *session, r *jsonrpc.Request) (any, error) {
 	run, turns, err := readTurns(r.Params)
 	if err != nil {
 		return nil, err
 	}
+	r.Cost = int64(len(turns)) * turnCost
 	id, ok, err := s.writes(ctx, run)
 	if err != nil {
 		return nil, err
