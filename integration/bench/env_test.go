@@ -31,6 +31,8 @@ type env struct {
 	decks   map[string]deck   // recordings of a load, by what makes them
 	jail    *bool             // whether it works here; nil until asked for
 
+	recordCurves []*curve // see recordScale; nil until they are asked for
+
 	shellTimes []timings // see shell; nil until they are asked for
 }
 

@@ -21,6 +21,9 @@ var jobs = map[string]func(arg []byte) error{
 	"opens":  doOpens,
 	"write":  doWrite,
 	"jailed": doJailed,
+
+	"tape-write": func(arg []byte) error { return withTape(arg, writeTape) },
+	"tape-load":  func(arg []byte) error { return withTape(arg, loadTape) },
 }
 
 // doJob does the job that args name, and returns the exit status.

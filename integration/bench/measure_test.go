@@ -77,12 +77,11 @@ func measureAll(ctx context.Context, o *options, groups []group, stdout, stderr 
 	if ctx.Err() != nil {
 		return errors.New("interrupted: nothing was written")
 	}
-	page := rep.markdown()
-	if _, err := io.WriteString(stdout, page); err != nil {
+	if _, err := io.WriteString(stdout, rep.markdown()); err != nil {
 		return err
 	}
 	if o.page != "" {
-		if err := os.WriteFile(filepath.Join(e.root, o.page), []byte(page), 0o644); err != nil {
+		if err := rep.write(filepath.Join(e.root, o.page)); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,8 @@ package bench
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -31,8 +33,33 @@ func (rep *report) markdown() string {
 		for _, h := range g.hows() {
 			b.WriteString(h)
 		}
+		for _, r := range g.Rows {
+			if r.Curve != nil {
+				fmt.Fprintf(&b, "\n![%s](%s)\n\n%s, in %s:\n\n%s", r.Name, r.picture(), r.Name, r.Curve.Y, r.Curve.table())
+			}
+		}
 	}
 	return b.String()
+}
+
+// picture is the name of the file beside the page that shows the row's curve.
+func (r *result) picture() string {
+	return "performance-" + strings.ReplaceAll(r.Name, "/", "-") + ".svg"
+}
+
+// write writes the page, and beside it the pictures of its curves.
+func (rep *report) write(path string) error {
+	for _, g := range rep.Groups {
+		for _, r := range g.Rows {
+			if r.Curve == nil {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(filepath.Dir(path), r.picture()), []byte(r.Curve.svg()), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return os.WriteFile(path, []byte(rep.markdown()), 0o644)
 }
 
 // head is the head of a group's table.

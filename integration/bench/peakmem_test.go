@@ -118,8 +118,18 @@ func (r peakRun) measure(ctx context.Context, e *env) (reading, error) {
 // watchEvery is how often a process is looked at. The kernel keeps the peak: only what comes after the last look is missed.
 const watchEvery = 20 * time.Millisecond
 
-// doWatched runs a command and returns the most memory that its own process held, in bytes.
+// doWatched runs a command and returns the most memory that its own process held, in bytes. One that ends before it is looked
+// at is an error.
 func doWatched(cmd *exec.Cmd) (peak int64, took time.Duration, err error) {
+	peak, took, err = doPeak(cmd)
+	if err == nil && peak == 0 {
+		err = errors.New("the process ended before it was looked at")
+	}
+	return peak, took, err
+}
+
+// doPeak is doWatched for a command that may end before it is looked at: it held 0 bytes then.
+func doPeak(cmd *exec.Cmd) (peak int64, took time.Duration, err error) {
 	said := new(tail)
 	cmd.Stdout, cmd.Stderr = said, said
 	begun := time.Now()
@@ -134,9 +144,6 @@ func doWatched(cmd *exec.Cmd) (peak int64, took time.Duration, err error) {
 		select {
 		case err := <-ended:
 			took = time.Since(begun)
-			if err == nil && peak == 0 {
-				err = errors.New("the process ended before it was looked at")
-			}
 			if err != nil {
 				err = fmt.Errorf("%s: %w: %s", strings.Join(short(cmd.Args), " "), err, said)
 			}

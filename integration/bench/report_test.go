@@ -81,7 +81,7 @@ func (r *row) measure(ctx context.Context, e *env, res *result) {
 		res.State, res.Why = stateFailed, err.Error()
 		return
 	}
-	res.Value, res.Beside, res.Peers, res.State = &got.value, got.beside, got.peers, r.state(got.value)
+	res.Value, res.Beside, res.Peers, res.Curve, res.State = &got.value, got.beside, got.peers, got.curve, r.state(got.value)
 }
 
 // state is that of a row with this figure.

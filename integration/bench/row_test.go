@@ -73,6 +73,7 @@ type reading struct {
 	value  float64
 	beside string // further figures, for people
 	peers  []peerReading
+	curve  *curve // how it grows; nil for a figure that stands alone
 }
 
 // A peerReading is what a peer makes of the same work, in a column of its own; Why says why it was not measured.
@@ -129,6 +130,7 @@ type result struct {
 	Unit    string
 	Beside  string
 	Peers   []peerReading
+	Curve   *curve // nil for none
 	Why     string // it failed or was not measured
 	How     string
 	Seconds float64 // that measuring took

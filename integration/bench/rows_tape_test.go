@@ -20,6 +20,7 @@ var groups = []group{
 	{title: "MCP and WebSockets", rows: talkRows},
 	{title: "The testbench", rows: testbenchRows},
 	{title: "The daemon", rows: daemonRows},
+	{title: "How it grows", rows: scaleRows},
 }
 
 func appendBench(sub string) goBench {
