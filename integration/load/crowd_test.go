@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 )
 
@@ -27,25 +26,20 @@ func crowd(ctx context.Context, st *stage) error {
 	if err != nil {
 		return err
 	}
-	bad, err := st.strangers(ctx, d, few)
-	if err != nil {
-		return err
-	}
-	defer bad.Process.Kill()
 	ps := newPipes(ctx, all)
 	defer ps.end()
 	var quiet, loud hist
 	for range rounds {
-		if err := bad.Process.Signal(syscall.SIGSTOP); err != nil {
-			return err
-		}
 		if err := ps.spread(ctx, rate, long, &quiet); err != nil {
 			return err
 		}
-		if err := bad.Process.Signal(syscall.SIGCONT); err != nil {
+		bad, err := st.strangers(ctx, d, few)
+		if err != nil {
 			return err
 		}
-		if err := ps.spread(ctx, rate, long, &loud); err != nil {
+		err = ps.spread(ctx, rate, long, &loud)
+		bad.Process.Kill() // what it sent is reset with it
+		if err != nil {
 			return err
 		}
 	}
