@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -170,6 +171,7 @@ func (c *Conn) read() error {
 			return err
 		}
 		c.take(&s, &tokens, frame, held)
+		runtime.Gosched() // one frame a turn: who sends many at once would keep the processor until it is taken away, 10 ms
 	}
 }
 
