@@ -23,16 +23,13 @@ func Truncate(s string) string {
 	return s[:n] + Marker
 }
 
-// appendRaw appends raw, which may be any JSON, on one line and with the strings in it cut. (Keys stay: two that are cut could
+// appendRaw appends JSON on one line and with the strings in it cut. (Keys stay: two that are cut could
 // become one.)
-func appendRaw(dst []byte, raw json.RawMessage) ([]byte, error) {
-	if err := jsonscan.Valid(raw); err != nil {
-		return dst, err
-	}
+func appendRaw(dst []byte, raw json.RawMessage) []byte {
 	if len(raw) <= MaxString {
-		return jsonscan.AppendLine(dst, bytes.TrimSpace(raw)), nil
+		return jsonscan.AppendLine(dst, bytes.TrimSpace(raw))
 	}
-	return appendCut(dst, bytes.TrimSpace(raw)), nil
+	return appendCut(dst, bytes.TrimSpace(raw))
 }
 
 // appendCut is appendRaw for JSON that is long enough to hold a string that is too long.

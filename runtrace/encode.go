@@ -1,6 +1,7 @@
 package runtrace
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 
@@ -79,6 +80,7 @@ func (t *Turn) fields(w *writer) {
 	w.buf = strconv.AppendInt(w.buf, int64(t.Index), 10)
 	w.optional("prompt", t.Prompt)
 	w.optional("tool", t.Tool)
+	w.valid = t.Valid
 	w.raw("parameters", orNull(t.Parameters))
 	w.raw("output", t.Output)
 	w.optional("error", t.Error)
@@ -157,8 +159,9 @@ func (e *Ended) fields(w *writer) {
 
 // A writer appends the members of an object, with what the limits cut.
 type writer struct {
-	buf []byte
-	err error // the first
+	buf   []byte
+	err   error // the first
+	valid bool  // what is raw is JSON
 }
 
 // key begins a member.
@@ -188,8 +191,11 @@ func (w *writer) raw(name string, raw json.RawMessage) {
 		return
 	}
 	w.key(name)
-	var err error
-	if w.buf, err = appendRaw(w.buf, raw); err != nil && w.err == nil {
-		w.err = &InvalidError{name, err}
+	if !w.valid {
+		if err := jsonscan.Valid(raw); err != nil {
+			w.err = cmp.Or[error](w.err, &InvalidError{name, err})
+			return
+		}
 	}
+	w.buf = appendRaw(w.buf, raw)
 }

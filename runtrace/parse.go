@@ -1,7 +1,7 @@
 package runtrace
 
 import (
-	"encoding/json"
+	"bytes"
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -20,7 +20,7 @@ func Parse(line []byte) (Record, error) {
 		return Record{Started: s}, parse(line, s.field)
 	case tag == tagTurn:
 		t := new(Turn)
-		return Record{Turn: t}, parseTurn(line, t)
+		return Record{Turn: t}, parseTurn(bytes.Clone(line), t)
 	default:
 		e := new(Ended)
 		return Record{Ended: e}, parse(line, e.field)
@@ -48,35 +48,58 @@ func Tag(line []byte) (string, error) {
 // UnmarshalJSON reads a turn as a client sends it: an index that is no integer counts as 0.
 func (t *Turn) UnmarshalJSON(b []byte) error {
 	*t = Turn{}
-	return parseTurn(b, t)
+	return parseTurn(bytes.Clone(b), t)
 }
 
 func parseTurn(b []byte, t *Turn) error {
-	if err := parse(b, t.field); err != nil {
-		return err
+	var s jsonscan.Scanner
+	s.Reset(b)
+	t.read(&s)
+	return s.End()
+}
+
+// ReadTurns reads a list of turns as clients send them, at most MaxBatch, out of what is UTF-8. They share its memory, and are
+// Valid.
+func ReadTurns(s *jsonscan.Scanner) []Turn {
+	var turns []Turn
+	from := s.Offset()
+	for s.Begin('['); s.More(']'); {
+		if len(turns) == MaxBatch {
+			s.Fail("there are more than %d", MaxBatch)
+			break
+		}
+		if len(turns) == 1 { // the others are about as long as the first
+			turns = slices.Grow(turns, min(MaxBatch, 1+len(s.Rest())/(s.Offset()-from)))
+		}
+		turns = append(turns, Turn{Valid: true})
+		turns[len(turns)-1].read(s)
 	}
+	return turns
+}
+
+func (t *Turn) read(s *jsonscan.Scanner) {
+	object(s, t.field)
 	if t.VerifierVerdict == "" {
 		t.VerifierVerdict = VerdictNotRun
 	}
-	return nil
 }
 
-// parse calls field for each key whose value is not null; it reads the value or steps over it.
-func parse(b []byte, field func(s *jsonscan.Scanner, key string)) error {
+// parse calls field for each key; it reads the value or steps over it.
+func parse(b []byte, field func(s *jsonscan.Scanner, key []byte)) error {
 	var s jsonscan.Scanner
 	s.Reset(b)
 	object(&s, field)
 	return s.End()
 }
 
-func object(s *jsonscan.Scanner, field func(s *jsonscan.Scanner, key string)) {
+func object(s *jsonscan.Scanner, field func(s *jsonscan.Scanner, key []byte)) {
 	for s.Begin('{'); s.More('}'); {
-		field(s, string(s.Key()))
+		field(s, s.Key())
 	}
 }
 
-func (t *Turn) field(s *jsonscan.Scanner, key string) {
-	switch key {
+func (t *Turn) field(s *jsonscan.Scanner, key []byte) {
+	switch string(key) {
 	case "index":
 		t.Index = index(s)
 	case "prompt":
@@ -84,9 +107,9 @@ func (t *Turn) field(s *jsonscan.Scanner, key string) {
 	case "tool":
 		t.Tool = text(s)
 	case "parameters":
-		t.Parameters = raw(s)
+		t.Parameters = s.Raw()
 	case "output":
-		t.Output = raw(s)
+		t.Output = s.Raw()
 	case "error":
 		t.Error = textIfAny(s)
 	case "cli_outcome":
@@ -96,7 +119,7 @@ func (t *Turn) field(s *jsonscan.Scanner, key string) {
 			object(s, t.CLIOutcome.field)
 		}
 	case "verifier_verdict":
-		t.VerifierVerdict = plain(s)
+		t.VerifierVerdict = verdict(s)
 	case "policy_rejected":
 		t.PolicyRejected = nil
 		if !s.Null() {
@@ -108,8 +131,8 @@ func (t *Turn) field(s *jsonscan.Scanner, key string) {
 	}
 }
 
-func (o *CLIOutcome) field(s *jsonscan.Scanner, key string) {
-	switch key {
+func (o *CLIOutcome) field(s *jsonscan.Scanner, key []byte) {
+	switch string(key) {
 	case "outcome":
 		o.Outcome = plain(s)
 	case "code":
@@ -123,8 +146,8 @@ func (o *CLIOutcome) field(s *jsonscan.Scanner, key string) {
 	}
 }
 
-func (p *PolicyRejected) field(s *jsonscan.Scanner, key string) {
-	switch key {
+func (p *PolicyRejected) field(s *jsonscan.Scanner, key []byte) {
+	switch string(key) {
 	case "rule":
 		p.Rule = plain(s)
 	case "param":
@@ -136,8 +159,8 @@ func (p *PolicyRejected) field(s *jsonscan.Scanner, key string) {
 	}
 }
 
-func (st *Started) field(s *jsonscan.Scanner, key string) {
-	switch key {
+func (st *Started) field(s *jsonscan.Scanner, key []byte) {
+	switch string(key) {
 	case "run_id":
 		st.RunID = plain(s)
 	case "agent_id":
@@ -163,8 +186,8 @@ func (st *Started) field(s *jsonscan.Scanner, key string) {
 	}
 }
 
-func (r *Recording) field(s *jsonscan.Scanner, key string) {
-	switch key {
+func (r *Recording) field(s *jsonscan.Scanner, key []byte) {
+	switch string(key) {
 	case "id":
 		r.ID = plain(s)
 	case "path":
@@ -174,8 +197,8 @@ func (r *Recording) field(s *jsonscan.Scanner, key string) {
 	}
 }
 
-func (e *Ended) field(s *jsonscan.Scanner, key string) {
-	switch key {
+func (e *Ended) field(s *jsonscan.Scanner, key []byte) {
+	switch string(key) {
 	case "run_id":
 		e.RunID = plain(s)
 	case "agent_id":
@@ -183,7 +206,7 @@ func (e *Ended) field(s *jsonscan.Scanner, key string) {
 	case "status":
 		e.Status = Status(plain(s))
 	case "outcome":
-		e.Outcome = raw(s)
+		e.Outcome = bytes.Clone(s.Raw())
 		if string(e.Outcome) == "null" {
 			e.Outcome = nil
 		}
@@ -233,7 +256,19 @@ func plain(s *jsonscan.Scanner) string {
 	return s.Text()
 }
 
-// raw reads any value. Its memory is its own.
-func raw(s *jsonscan.Scanner) json.RawMessage {
-	return json.RawMessage(slices.Clone(s.Raw()))
+// verdict reads that of a turn, nearly always one of the few that there are.
+func verdict(s *jsonscan.Scanner) string {
+	if s.Null() {
+		return ""
+	}
+	switch v := s.TextBytes(); string(v) {
+	case VerdictNotRun:
+		return VerdictNotRun
+	case VerdictPass:
+		return VerdictPass
+	case VerdictFail:
+		return VerdictFail
+	default:
+		return string(v)
+	}
 }

@@ -15,6 +15,8 @@ type Turn struct {
 	// VerifierVerdict is VerdictPass, VerdictFail or VerdictNotRun; "" is the last. Others are kept as they came.
 	VerifierVerdict string
 	PolicyRejected  *PolicyRejected
+
+	Valid bool // Parameters and Output were read as JSON, so that AppendLine does not look again; not itself on the wire
 }
 
 // The verdicts of a turn.

@@ -13,7 +13,7 @@ import (
 // What a testbench costs: its tape, its scripts beside the same in Python, its hooks where nobody records.
 var testbenchRows = []row{
 	{
-		name: "testbench/tape", unit: "x", target: atMost(1.3),
+		name: "testbench/tape", unit: "x", target: atMost(1.2),
 		what: "starting a script and running 1,000 host calls (ten kinds, by turns) with the tape on disk, by the same without a tape (processor time)",
 		from: goBench{"./testbench/script", "^BenchmarkThousandCalls$", "200x", "10x", metric("BenchmarkThousandCalls", "ratio", "on-us", "off-us")},
 	},

@@ -30,7 +30,11 @@ type daemon struct {
 
 // serve starts a daemon over a directory and waits until it is ready.
 func (st *stage) serve(ctx context.Context, data string) (*daemon, error) {
-	cmd := exec.Command(st.program, "serve", "--listen", "127.0.0.1:0", "--data", data, "--json", "--log-level", "error")
+	return st.start(ctx, data, exec.Command(st.program, "serve", "--listen", "127.0.0.1:0", "--data", data, "--json", "--log-level", "error"))
+}
+
+// start starts a process that says where it listens and where its token is, if it asks for one.
+func (st *stage) start(ctx context.Context, data string, cmd *exec.Cmd) (*daemon, error) {
 	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+filepath.Join(st.dir, "runtime"))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -56,6 +60,9 @@ func (st *stage) serve(ctx context.Context, data string) (*daemon, error) {
 		return nil, fmt.Errorf("the daemon said %q: %w", line, errors.Join(err, errRead))
 	}
 	d.url = ready.URL
+	if ready.TokenFile == "" {
+		return d, ctx.Err()
+	}
 	token, err := os.ReadFile(ready.TokenFile)
 	if err != nil {
 		d.kill()

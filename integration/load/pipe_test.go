@@ -10,30 +10,48 @@ import (
 	"time"
 )
 
-// spread sends single turns at given arrivals, each on a session drawn by lot, and returns how long after its arrival each
-// was acknowledged.
-func spread(ctx context.Context, all []*session, rate float64, long time.Duration) (*hist, error) {
-	h := new(hist)
-	pipes := make([]*pipe, len(all))
+// pipes are sessions that record turns at given arrivals.
+type pipes []*pipe
+
+func newPipes(ctx context.Context, all []*session) pipes {
+	ps := make(pipes, len(all))
 	for i, s := range all {
-		pipes[i] = newPipe(ctx, s, h)
+		ps[i] = newPipe(ctx, s)
+	}
+	return ps
+}
+
+// spread sends single turns at given arrivals, each on a session drawn by lot, and adds to h how long after its arrival each was
+// acknowledged.
+func (ps pipes) spread(ctx context.Context, rate float64, long time.Duration, h *hist) error {
+	for _, p := range ps {
+		p.h = h
 	}
 	r := rand.New(rand.NewPCG(3, 4))
-	due(ctx, rate, long, func(_ int, at time.Time) { pipes[r.IntN(len(pipes))].send(at) })
+	due(ctx, rate, long, func(_ int, at time.Time) { ps[r.IntN(len(ps))].send(at) })
 	var first error
-	for _, p := range pipes {
-		if err := p.finish(); err != nil && first == nil {
+	for _, p := range ps {
+		if err := p.settle(); err != nil && first == nil {
 			first = err
 		}
 	}
-	return h, first
+	return first
 }
 
-// A pipe records turns on a session without waiting for one reply before the next request. It owns two goroutines, which
-// finish ends; the session is of no use afterwards.
+// end ends them. The sessions are of no use afterwards.
+func (ps pipes) end() {
+	for _, p := range ps {
+		close(p.queue)
+		p.stop()
+		p.wg.Wait()
+	}
+}
+
+// A pipe records turns on a session without waiting for one reply before the next request. It owns two goroutines, which end
+// ends.
 type pipe struct {
 	s      *session
-	h      *hist
+	h      *hist // set while nothing is under way
 	params string
 	queue  chan time.Time // arrivals
 	wg     sync.WaitGroup
@@ -41,12 +59,13 @@ type pipe struct {
 
 	mu      sync.Mutex
 	changed *sync.Cond
+	due     int               // replies
 	pending map[int]time.Time // by id
 	err     error
 }
 
-func newPipe(ctx context.Context, s *session, h *hist) *pipe {
-	p := &pipe{s: s, h: h, params: s.batch(batchOf(1)), queue: make(chan time.Time, 4096), pending: map[int]time.Time{}}
+func newPipe(ctx context.Context, s *session) *pipe {
+	p := &pipe{s: s, params: s.batch(batchOf(1)), queue: make(chan time.Time, 4096), pending: map[int]time.Time{}}
 	p.changed = sync.NewCond(&p.mu)
 	reading, stop := context.WithCancel(ctx)
 	p.stop = stop
@@ -57,6 +76,9 @@ func newPipe(ctx context.Context, s *session, h *hist) *pipe {
 
 // send has a turn sent as soon as can be, and does not wait.
 func (p *pipe) send(at time.Time) {
+	p.mu.Lock()
+	p.due++
+	p.mu.Unlock()
 	select {
 	case p.queue <- at:
 	default:
@@ -93,6 +115,7 @@ func (p *pipe) read(ctx context.Context) {
 		if at, ok := p.pending[*r.ID]; ok {
 			p.h.add(time.Since(at))
 			delete(p.pending, *r.ID)
+			p.due--
 			p.changed.Broadcast()
 		}
 		p.mu.Unlock()
@@ -108,16 +131,12 @@ func (p *pipe) fail(err error) {
 	p.changed.Broadcast()
 }
 
-// finish waits for the replies that are still due.
-func (p *pipe) finish() error {
-	close(p.queue)
+// settle waits for the replies that are still due.
+func (p *pipe) settle() error {
 	p.mu.Lock()
-	for p.err == nil && (len(p.queue) > 0 || len(p.pending) > 0) {
+	defer p.mu.Unlock()
+	for p.err == nil && p.due > 0 {
 		p.changed.Wait()
 	}
-	err := p.err
-	p.mu.Unlock()
-	p.stop()
-	p.wg.Wait()
-	return err
+	return p.err
 }

@@ -56,9 +56,13 @@ func closeAll(all []*session) {
 // turns has every session record turns as fast as it is acknowledged, then the log alone take blocks of the size that the
 // daemon's had, then a file a session.
 func turns(ctx context.Context, st *stage) error {
-	n, long := of(st, 200, 2000), of(st, 2*time.Second, 10*time.Second)
+	n, long := of(st, 200, 2000), of(st, 2*time.Second, 5*time.Second)
 	for _, size := range []int{1, 8, 64} {
-		rate, block, err := turnsOf(ctx, st, n, size, long)
+		rate, block, err := turnsOf(ctx, st, st.serve, n, size, long)
+		if err != nil {
+			return err
+		}
+		bare, _, err := turnsOf(ctx, st, st.bare, n, size, long)
 		if err != nil {
 			return err
 		}
@@ -71,15 +75,18 @@ func turns(ctx context.Context, st *stage) error {
 			return err
 		}
 		st.note(fmt.Sprintf("%d sessions, %d turns a call", n, size),
-			"%.0f turns/s; %.2fx of the log alone with blocks of %.0f calls (%.0f/s); %.1fx of a file a session (%.0f/s)",
-			rate, rate/alone, block, alone, rate/files, files)
+			"%.0f turns/s; %.2fx of a bare server (%.0f/s); %.2fx of the log alone with blocks of %.0f calls (%.0f/s); %.1fx of a file a session (%.0f/s)",
+			rate, rate/bare, bare, rate/alone, block, alone, rate/files, files)
 	}
 	return nil
 }
 
-// turnsOf returns how many turns a second a daemon acknowledged, and how many calls shared one block of the log.
-func turnsOf(ctx context.Context, st *stage, n, size int, long time.Duration) (rate, block float64, err error) {
-	d, err := st.serve(ctx, filepath.Join(st.dir, fmt.Sprintf("turns-%d", size)))
+// A server is what starts a daemon over a directory, or what stands in its place.
+type server func(ctx context.Context, data string) (*daemon, error)
+
+// turnsOf returns how many turns a second a daemon acknowledged, and how many calls shared one block of the log, where it says so.
+func turnsOf(ctx context.Context, st *stage, serve server, n, size int, long time.Duration) (rate, block float64, err error) {
+	d, err := serve(ctx, filepath.Join(st.dir, fmt.Sprintf("turns-%d", size)))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -103,11 +110,7 @@ func turnsOf(ctx context.Context, st *stage, n, size int, long time.Duration) (r
 		return 0, 0, err
 	}
 	calls := float64(acked) / float64(size)
-	blocks := after[metricBlocks] - before[metricBlocks]
-	if blocks <= 0 {
-		return 0, 0, fmt.Errorf("the daemon counts no blocks (%s)", metricBlocks)
-	}
-	return float64(acked) / took.Seconds(), calls / blocks, nil
+	return float64(acked) / took.Seconds(), calls / max(1, after[metricBlocks]-before[metricBlocks]), nil
 }
 
 // metricBlocks counts the blocks that the daemon's log has synced.

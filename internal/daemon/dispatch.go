@@ -73,6 +73,9 @@ func on[P any](f func(ctx context.Context, s *session, p *P) (any, error)) func(
 	}
 }
 
+// readCost is what a read of runs costs its connection, in bytes, however short its reply: it looks into the index and files.
+const readCost = 4 * jsonrpc.TokenBytes
+
 // alone makes a method of one whose replies are long: of a connection one at a time is made, and the next when that one is
 // queued. A client that does not read holds two of them, not as many as it may ask for.
 func alone(do func(context.Context, *session, *jsonrpc.Request) (any, error)) func(context.Context, *session, *jsonrpc.Request) (any, error) {
@@ -82,6 +85,7 @@ func alone(do func(context.Context, *session, *jsonrpc.Request) (any, error)) fu
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
+		r.Cost = readCost
 		result, err := do(ctx, s, r)
 		after := r.After
 		r.After = func() {

@@ -11,12 +11,16 @@ import (
 	"github.com/tapedeck-dev/tapedeck/runtrace"
 )
 
+// turnCost is what a turn costs its connection, in bytes, however short it is.
+const turnCost = 1 << 10
+
 // runsRecordTurns is the daemon's hot path: its params and its result know no reflection.
 func runsRecordTurns(ctx context.Context, s *session, r *jsonrpc.Request) (any, error) {
 	run, turns, err := readTurns(r.Params)
 	if err != nil {
 		return nil, err
 	}
+	r.Cost = int64(len(turns)) * turnCost
 	id, ok, err := s.writes(ctx, run)
 	if err != nil {
 		return nil, err
@@ -48,7 +52,7 @@ func (s *session) droppedTurns(run string, reason store.Reason) any {
 
 const wantTurns = "runs.record_turns requires { run_id, turns: [RunTurn] }, 1 to 256 of them"
 
-// readTurns reads the params of runs.record_turns. The turns share no memory with them.
+// readTurns reads the params of runs.record_turns, whose memory the turns share.
 func readTurns(params []byte) (run string, turns []runtrace.Turn, err error) {
 	var s jsonscan.Scanner
 	s.Reset(params)
@@ -60,35 +64,18 @@ func readTurns(params []byte) (run string, turns []runtrace.Turn, err error) {
 		case "run_id":
 			run = s.Text()
 		case "turns":
-			turns, err = readTurnList(&s)
+			turns = runtrace.ReadTurns(&s)
 		default:
 			s.Skip()
 		}
 	}
-	if err == nil {
-		err = s.End()
-	}
-	if err != nil {
+	if err := s.End(); err != nil {
 		return "", nil, badParams("%s: %v", wantTurns, err)
 	}
 	if run == "" || len(turns) == 0 {
 		return "", nil, badParams(wantTurns)
 	}
 	return run, turns, nil
-}
-
-func readTurnList(s *jsonscan.Scanner) ([]runtrace.Turn, error) {
-	turns := make([]runtrace.Turn, 0, 1)
-	for s.Begin('['); s.More(']'); {
-		if len(turns) == runtrace.MaxBatch {
-			return nil, errors.New("there are more than 256")
-		}
-		turns = append(turns, runtrace.Turn{})
-		if err := turns[len(turns)-1].UnmarshalJSON(s.Raw()); err != nil {
-			return nil, err
-		}
-	}
-	return turns, nil
 }
 
 // recorded is rpcapi.RunsRecordTurnsResult without reflection.

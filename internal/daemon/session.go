@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -82,8 +83,11 @@ func (s *session) scopeOf(id string) string {
 	return id
 }
 
-// storeFailed says in the log what failed and why, and to the client what.
+// storeFailed says in the log what failed and why, and to the client what. That the client went away meanwhile is no failure.
 func (s *session) storeFailed(what, run string, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
 	s.log.Error(what, "run", run, "error", err)
 	return failed("%s: the daemon's store failed, and its log says why", what)
 }

@@ -156,7 +156,7 @@ func TestTheBucket(t *testing.T) {
 		for range 25 {
 			f.recv()
 		}
-		if took := time.Since(began); took != 2*time.Second {
+		if took := time.Since(began); took < 2*time.Second || took > 2*time.Second+2*slice {
 			t.Errorf("25 requests took %v", took)
 		}
 		// Replies cost nothing; nonsense does.
@@ -175,10 +175,56 @@ func TestTheBucket(t *testing.T) {
 		for range 10 {
 			f.recv()
 		}
-		if took := time.Since(began); took != time.Second {
+		if took := time.Since(began); took < time.Second-slice || took > time.Second+slice {
 			t.Errorf("10 frames of nonsense took %v", took)
 		}
 	})
+}
+
+// TestTheBucketIsPaidByTheBytes of requests, of replies and by what handlers add.
+func TestTheBucketIsPaidByTheBytes(t *testing.T) {
+	for name, c := range map[string]struct {
+		params  string
+		handler Handler
+	}{
+		"request": {`{"x":"` + strings.Repeat("x", 5*TokenBytes) + `"}`, func(context.Context, *Request) (any, error) { return nil, nil }},
+		"reply": {"null", func(context.Context, *Request) (any, error) {
+			return json.RawMessage(`"` + strings.Repeat("x", 5*TokenBytes) + `"`), nil
+		}},
+		"handler": {"null", func(_ context.Context, r *Request) (any, error) { r.Cost = 5 * TokenBytes; return nil, nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, f := peer(t, &Options{Limits: Limits{Rate: 10, Burst: 5}, Handler: c.handler})
+				began := time.Now()
+				for i := range 6 { // each costs six tokens
+					f.send(request(i, "x", c.params))
+					f.recv()
+				}
+				if took := time.Since(began); took < 2500*time.Millisecond || took > 3500*time.Millisecond {
+					t.Errorf("6 requests of 6 tokens took %v", took)
+				}
+			})
+		})
+	}
+}
+
+// TestAPeerThatIsTooFastIsReadInSlices: what it sent while it was not read is served at once.
+func TestAPeerThatIsTooFastIsReadInSlices(t *testing.T) {
+	b := newBucket(500, 1)
+	waits := 0
+	synctest.Test(t, func(t *testing.T) {
+		b.at = time.Now()
+		for range 1000 {
+			if wait := b.take(1); wait > 0 {
+				waits++
+				time.Sleep(wait)
+			}
+		}
+	})
+	if waits > 25 {
+		t.Errorf("1000 requests at 500 a second are waited for %d times", waits)
+	}
 }
 
 // TestAPeerThatDoesNotRead is dropped after WriteTimeout; notifications find no room before that, at once.

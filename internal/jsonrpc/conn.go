@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,7 @@ type Conn struct {
 	cancel context.CancelFunc
 	out    queue
 	lastID atomic.Uint64
+	spent  atomic.Int64 // bytes that the next request pays for, besides its own
 
 	// wg waits for the workers, the writer and whoever closes the stream. All are begun by Serve's goroutine or by one that
 	// wg waits for, or under mu while ended is nil.
@@ -169,6 +171,7 @@ func (c *Conn) read() error {
 			return err
 		}
 		c.take(&s, &tokens, frame, held)
+		runtime.Gosched() // one frame a turn: who sends many at once would keep the processor until it is taken away, 10 ms
 	}
 }
 
@@ -181,7 +184,7 @@ func (c *Conn) take(s *jsonscan.Scanner, tokens *bucket, frame []byte, held int6
 		c.answered(&m)
 		return
 	}
-	if wait := tokens.take(); wait > 0 {
+	if wait := tokens.take(1 + float64(c.spent.Swap(0)+int64(len(frame)))/TokenBytes); wait > 0 {
 		c.sleep(wait)
 	}
 	if wrong == nil && m.badParams {

@@ -197,5 +197,6 @@ func (c *Conn) reply(w *work, result any, err error) {
 	if err != nil {
 		b.b = appendError(b.b[:0], w.ID, errorOf(err))
 	}
+	c.spent.Add(int64(len(b.b)) + w.Cost)
 	_ = c.out.put(c.ctx, b, true) // fails when the conversation has ended: nobody waits
 }

@@ -21,6 +21,8 @@ type Request struct {
 	// After, where a handler sets it, is called once the reply is queued, for what must not be sent before it. It is called
 	// when there is nothing to reply or the reply found the conversation ended, too, and does not block.
 	After func()
+	// Cost is set by a handler whose work is that of so many bytes, beyond the bytes of request and reply.
+	Cost int64
 }
 
 // A Handler answers a request. The result is encoded as it is when it is a json.RawMessage or an Appender, otherwise by
@@ -41,7 +43,7 @@ type Limits struct {
 	Waiting      int           // requests that wait for a handler: 1,024
 	Allowance    int           // bytes of frames in flight that need no Budget, in and out each: 64 KiB
 	Queue        int           // bytes of frames to be sent: 1 MiB; one frame always has room in an empty queue
-	Rate         float64       // requests and notifications a second: 0 means no bound
+	Rate         float64       // tokens a second: one for a request or notification, one for each TokenBytes; 0 means no bound
 	Burst        int           // tokens that the bucket holds: Rate, at least 1
 	WriteTimeout time.Duration // how long a frame may take to be written: 10 s
 }
@@ -61,6 +63,8 @@ const (
 	DefaultFrame = 16 << 20
 	// DefaultAllowance is how many bytes of frames a connection may hold without asking the Budget.
 	DefaultAllowance = 64 << 10
+	// TokenBytes are the bytes of requests and replies that cost as much as a request.
+	TokenBytes = 16 << 10
 	// MaxID is the longest id, in bytes with its quotes.
 	MaxID = 1 << 10
 )
