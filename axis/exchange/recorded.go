@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/bare"
@@ -42,6 +43,8 @@ type Recorded struct {
 	extra []tape.Field // the further keys of its record
 
 	after []int // how far the request had come (keyAfter); nil where all of it came before the answer
+
+	identified atomic.Bool // a request that stands here to the byte was found to have this Key
 
 	usage     []byte // of a model, as JSON; nil for none
 	lane.Item        // guarded by the Book

@@ -92,7 +92,7 @@ func (t *Tap) Err() error { return t.rec.Err() }
 // get no answer. On a replay the body is kept once it is known what answers it: End then gives the recorder's error.
 func (t *Tap) Begin(r *Request) (*Open, error) { return t.begin(nil, r, false) }
 
-// BeginFrom is Begin for a request that b is to answer: what stands on its tape to the byte is what it was then, and is not identified again.
+// BeginFrom is Begin for a request that b is to answer: what stands on its tape to the byte is identified once, however often it comes.
 func (t *Tap) BeginFrom(b *Book, r *Request) (*Open, error) { return t.begin(b, r, false) }
 
 // begin is Begin, BeginFrom where there is a Book, or where stream is set BeginStream: the body is then not kept yet.
@@ -112,12 +112,12 @@ func (t *Tap) begin(b *Book, r *Request, stream bool) (*Open, error) {
 		r = withoutKeys(t.scrubber, r)
 	}
 	var c cleaned
-	var known *Key
+	var like *Recorded
 	if b != nil {
-		c, known = t.standing(b, r)
+		c, like = t.standing(b, r)
 	}
-	if known != nil {
-		o.key = *known
+	if like != nil && like.identified.Load() {
+		o.key = like.Key
 	} else {
 		c = t.clean(r)
 		id, err := t.classifier.Classify(c.request)
@@ -126,6 +126,9 @@ func (t *Tap) begin(b *Book, r *Request, stream bool) (*Open, error) {
 		}
 		id.Key.Socket = socket
 		o.key, o.identity = id.Key, id
+		if like != nil && like.Key == o.key {
+			like.identified.Store(true)
+		}
 	}
 	if t.opts.Asked != nil {
 		if err := t.opts.Asked(o.key); err != nil {
@@ -159,11 +162,11 @@ func (t *Tap) begin(b *Book, r *Request, stream bool) (*Open, error) {
 	return o, nil
 }
 
-// standing is clean, and what identifies r, for a request that stands on the tape of b to the byte, method, URL, header and body: nil for
+// standing is clean for a request that stands on the tape of b to the byte, method, URL, header and body, and where it stands: nil for
 // others. What is known to be a secret may stand in it no more than in any other.
-func (t *Tap) standing(b *Book, r *Request) (c cleaned, known *Key) {
-	like := b.like(r)
-	if like == nil {
+func (t *Tap) standing(b *Book, r *Request) (c cleaned, like *Recorded) {
+	all := b.like(r)
+	if all == nil {
 		return c, nil
 	}
 	t.naming.RLock()
@@ -174,12 +177,12 @@ func (t *Tap) standing(b *Book, r *Request) (c cleaned, known *Key) {
 		return c, nil
 	}
 	fields := learnedFields(s, r.Header)
-	i := slices.IndexFunc(like, func(rec *Recorded) bool { return slices.Equal(rec.Exchange.RequestHeaders, fields) })
+	i := slices.IndexFunc(all, func(rec *Recorded) bool { return slices.Equal(rec.Exchange.RequestHeaders, fields) })
 	if i < 0 {
 		return c, nil
 	}
 	request := &Request{Method: r.Method, URL: r.URL, Header: HeaderOf(fields), Body: r.Body}
-	return cleaned{request: request, headers: fields, stored: r.Body, plain: r.Body}, &like[i].Key
+	return cleaned{request: request, headers: fields, stored: r.Body, plain: r.Body}, all[i]
 }
 
 // clean scrubs a request. What its header, its query and its body say of secrets is learnt first, for any of them may hold what
