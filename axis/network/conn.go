@@ -52,6 +52,7 @@ type conn struct {
 	mu        sync.Mutex
 	beginning []func() // see begins
 	ends      bool     // see end
+	free      bool     // see freed
 	taken     func()   // while it gives something: says that it has
 	since     time.Time
 
@@ -94,9 +95,21 @@ func (c *conn) take() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.free {
+		return
+	}
 	if c.taken == nil || time.Since(c.since) > GiveMost {
 		c.taken = c.giving(c.RemoteAddr())
 		c.since = time.Now()
+	}
+}
+
+// freed says whether what is written next waits for nothing.
+func (c *conn) freed(free bool) {
+	if c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.free = free
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,7 +23,8 @@ type relay struct {
 	o       *exchange.Open
 	a       *answer
 	log     *slog.Logger
-	sent    int64            // bytes of the body
+	sent    int64 // bytes of the body
+	turns   turns
 	passage exchange.Passage // nil where the answer carries no conversation
 
 	writing sync.Mutex // held by who uses w once the head has passed: a conversation may say something of its own in between
@@ -122,6 +124,8 @@ func (x *relay) head() error {
 	} else {
 		x.o.Response(x.a.status, x.a.header)
 	}
+	x.turns = turnsOf(x.a.header.Get("Content-Type"))
+	connOf(x.r.Context()).freed(x.turns == turnNone)
 	connOf(x.r.Context()).begins(x.o.Begins)
 	if x.passage == nil {
 		return nil
@@ -163,13 +167,15 @@ func (x *relay) chunk(b []byte, ended bool) (done bool, err error) {
 		return false, nil
 	}
 	x.step()
+	sent := x.sent + int64(len(b))
+	last := sent >= x.a.length && (ended || x.a.length >= 0 && !x.a.trails)
+	connOf(x.r.Context()).freed(x.turns == turnNone || x.turns == turnEnds && !last)
 	x.take()
 	if err := x.o.Chunk(b); err != nil {
 		x.log.Debug("answer is not kept", "url", x.r.URL.String(), "error", err)
 		return false, x.cut(err)
 	}
-	x.sent += int64(len(b))
-	last := x.sent >= x.a.length && (ended || x.a.length >= 0 && !x.a.trails)
+	x.sent = sent
 	if x.passage != nil {
 		if b, err = x.said(b, last); err != nil {
 			return false, x.cut(err)
@@ -182,6 +188,28 @@ func (x *relay) chunk(b []byte, ended bool) (done bool, err error) {
 		return false, x.cut(err)
 	}
 	return false, nil
+}
+
+// turns are which pieces of an answer reach the program one after another with those of others (Config.Giving).
+type turns uint8
+
+const (
+	turnNone turns = iota // none: an archive, a picture, whose pieces come as fast as they can
+	turnEnds              // its head and its end: a program makes nothing of half a document
+	turnAll               // all: a stream of which it takes up each event
+)
+
+// turnsOf are those of an answer of this media type.
+func turnsOf(contentType string) turns {
+	kind, _, _ := mime.ParseMediaType(contentType)
+	switch {
+	case kind == "text/event-stream", strings.HasSuffix(kind, "ndjson"), strings.HasSuffix(kind, "jsonl"), strings.HasPrefix(kind, "application/grpc"),
+		kind == "application/vnd.amazon.eventstream":
+		return turnAll
+	case kind == "", strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "json"), strings.HasSuffix(kind, "xml"):
+		return turnEnds
+	}
+	return turnNone
 }
 
 // take has what is recorded next be what the program gets next. What a conversation makes of it may wait for others.
@@ -250,6 +278,7 @@ func (x *relay) end() error {
 		return x.cut(err)
 	}
 	x.trail()
+	connOf(x.r.Context()).freed(x.turns == turnNone)
 	x.take()
 	return x.over("")
 }

@@ -73,7 +73,8 @@ type Config struct {
 	// is asked likewise.
 	Opener func(remote net.Addr) uint64
 	// Giving waits until something may be given to the program on the connection of this remote address; what it returns is called when that
-	// has been, or never: after GiveMost others go before it. Nil is at once.
+	// has been, or never: after GiveMost others go before it. It is asked for what a program acts on: text and its like, and what is not of
+	// HTTP. Nil is at once.
 	Giving func(remote net.Addr) (given func())
 
 	MaxBody int64                // bytes of a request body; longer ones get 413. 0 for DefaultMaxBody
