@@ -29,6 +29,9 @@ func take(t *testing.T) *Init {
 }
 
 func TestTake(t *testing.T) {
+	if os.Getenv("TAPEDECK_STAGES") != "" {
+		t.Skip("another program is the init here: with the race detector, TAPEDECK_STAGES names one")
+	}
 	Ahead()
 	first, second := take(t), take(t)
 	if first.PID == second.PID {
