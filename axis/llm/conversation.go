@@ -102,6 +102,9 @@ func (c *Conversation) hear(h *Heard) error {
 		c.add(result)
 	}
 	now := Turn{Role: h.Role}
+	if !slices.Contains(roles, h.Role) {
+		return fmt.Errorf("a message: expected user, assistant, tool or system, got %q", h.Role)
+	}
 	if h.Role == RoleTool {
 		if len(h.Texts)+len(h.Attachments)+len(h.Calls) == 0 {
 			return nil
@@ -328,13 +331,15 @@ func unmarked(v *canonjson.Value) canonjson.Value {
 	return out
 }
 
+var roles = []string{RoleSystem, RoleUser, RoleAssistant, RoleTool}
+
 // roleOf reads a role.
 func roleOf(v *canonjson.Value) (string, error) {
 	role := roleNamed(v.Text())
 	switch {
 	case v.Kind != canonjson.Null && v.Kind != canonjson.String:
 		return "", fmt.Errorf("expected a string, got a %s", v.Kind)
-	case !slices.Contains([]string{RoleSystem, RoleUser, RoleAssistant, RoleTool}, role) || v.Kind == canonjson.String && v.Str == "":
+	case !slices.Contains(roles, role) || v.Kind == canonjson.String && v.Str == "":
 		return "", fmt.Errorf("expected user, assistant, tool or system, got %q", role)
 	}
 	return role, nil
