@@ -21,7 +21,7 @@ import (
 type turn struct {
 	giving chan struct{} // holds one while something is given
 	last   net.Addr      // where something was given last
-	vain   int           // how often in a row the process did not come to rest
+	vain   int           // how often the process did not come to rest, less how often it did
 }
 
 func newTurn() *turn { return &turn{giving: make(chan struct{}, 1)} }
@@ -30,7 +30,7 @@ const (
 	restEvery = 200 * time.Microsecond // how often it is looked whether a process rests
 	restWork  = 250 * time.Millisecond // what it may work meanwhile, on all processors together
 	restMost  = 5 * time.Second        // how long that may take, on a machine that has much to do
-	restVain  = 8                      // so often in a row it did not: it is not waited for any more
+	restVain  = 8                      // so much oftener it did not than it did: it is not waited for any more
 )
 
 // begin waits until something may be given to the process on the connection of this remote address. What it returns says that it has been.
@@ -55,7 +55,7 @@ func (t *turn) rest(pid int) {
 			return
 		}
 	}
-	t.vain = 0
+	t.vain = max(t.vain-1, 0)
 }
 
 // atWork reports whether a thread of a process runs, or waits for a processor, a disk or what the jail tells it.

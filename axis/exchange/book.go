@@ -181,6 +181,15 @@ func (b *Book) addWhole(rec *Recorded) {
 	}
 }
 
+// identify notes where r, whose header is recorded so, stands on the tape with this Key.
+func (b *Book) identify(r *Request, headers []tape.HeaderField, k Key) {
+	for _, rec := range b.like(r) {
+		if rec.Key == k && slices.Equal(rec.Exchange.RequestHeaders, headers) {
+			rec.identified.Store(true)
+		}
+	}
+}
+
 // like lists recorded requests that differ from r in nothing but the header.
 func (b *Book) like(r *Request) []*Recorded {
 	if len(r.Header["Content-Encoding"]) > 0 {
@@ -434,7 +443,7 @@ func (b *Book) KeepOrder() {
 			o.prior[rec] = l.last
 		}
 		l.last, l.ended = rec, max(l.ended, rec.endedMS)
-		l.calls = append(l.calls, span{int64(rec.came()), int64(rec.g)})
+		l.calls = append(l.calls, rec.span())
 	}
 	crowded := make(map[string]bool) // by opening
 	for name, l := range lanes {

@@ -116,7 +116,7 @@ func (t *Tap) begin(b *Book, r *Request, stream bool) (*Open, error) {
 	if b != nil {
 		c, like = t.standing(b, r)
 	}
-	if like != nil && like.identified.Load() {
+	if like != nil {
 		o.key = like.Key
 	} else {
 		c = t.clean(r)
@@ -126,8 +126,8 @@ func (t *Tap) begin(b *Book, r *Request, stream bool) (*Open, error) {
 		}
 		id.Key.Socket = socket
 		o.key, o.identity = id.Key, id
-		if like != nil && like.Key == o.key {
-			like.identified.Store(true)
+		if b != nil {
+			b.identify(r, c.headers, o.key)
 		}
 	}
 	if t.opts.Asked != nil {
@@ -165,8 +165,8 @@ func (t *Tap) begin(b *Book, r *Request, stream bool) (*Open, error) {
 // standing is clean for a request that stands on the tape of b to the byte, method, URL, header and body, and where it stands: nil for
 // others. What is known to be a secret may stand in it no more than in any other.
 func (t *Tap) standing(b *Book, r *Request) (c cleaned, like *Recorded) {
-	all := b.like(r)
-	if all == nil {
+	all := slices.DeleteFunc(slices.Clone(b.like(r)), func(rec *Recorded) bool { return !rec.identified.Load() })
+	if len(all) == 0 {
 		return c, nil
 	}
 	t.naming.RLock()

@@ -59,6 +59,7 @@ func (s *handler) relay(w http.ResponseWriter, r *http.Request, o *exchange.Open
 	exchange.SetHeader(w.Header(), a.header)
 	x.framing()
 	if a.length == 0 || a.body == nil || !exchange.HasBody(r.Method, a.status) {
+		x.take()
 		if err := x.over(""); err != nil {
 			return err
 		}
@@ -169,7 +170,7 @@ func (x *relay) chunk(b []byte, ended bool) (done bool, err error) {
 	x.step()
 	sent := x.sent + int64(len(b))
 	last := sent >= x.a.length && (ended || x.a.length >= 0 && !x.a.trails)
-	connOf(x.r.Context()).freed(x.turns == turnNone || x.turns == turnEnds && !last)
+	connOf(x.r.Context()).freed(x.turns == turnNone || x.turns == turnEnds && !last && x.sent > 0)
 	x.take()
 	if err := x.o.Chunk(b); err != nil {
 		x.log.Debug("answer is not kept", "url", x.r.URL.String(), "error", err)
