@@ -324,7 +324,7 @@ func (b *bucket) take(cost float64) time.Duration {
 		b.tokens = min(b.burst, b.tokens+now.Sub(b.at).Seconds()*b.rate)
 		b.at = now
 	}
-	if b.tokens -= cost; b.tokens >= 0 {
+	if b.tokens = max(b.tokens-cost, -b.rate); b.tokens >= 0 { // who owes more than a second waits a second
 		return 0
 	}
 	return max(slice, time.Duration(-b.tokens/b.rate*float64(time.Second)))
