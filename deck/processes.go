@@ -198,7 +198,7 @@ type processInputs struct {
 	by         uint32 // the server that it is of; 0 for none
 	over       uint64 // the recorder's ordinal when it had ended
 	opened     atomic.Uint64
-	turn       *turn
+	inbox      *inbox
 	ports      jail.Filler
 	tookMS     int64  // of the recorded process
 	died       string // likewise: the signal that ended it
@@ -312,11 +312,11 @@ func (kernelRandom) Fill(b []byte) { _, _ = rand.Read(b) } // never fails
 
 // Started implements jail.Inputs.
 func (p *processes) Started(pr *jail.Program) jail.Source {
-	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), of: p, ports: kernelRandom{}, turn: newTurn()}
+	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), of: p, ports: kernelRandom{}, inbox: newInbox()}
 	if parent, ok := pr.Parent.(*processInputs); ok {
 		in.parent = parent.id
 		if pr.Thread {
-			in.turn = parent.turn
+			in.inbox = parent.inbox
 		}
 	}
 	in.by = p.servers.of(pr.Host)

@@ -362,13 +362,13 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	return res, nil
 }
 
-// readyEnd does what can be done while the program runs, and the recorder mostly waits. Its errors are told at the end.
+// readyEnd does what can be done while the program runs, and the recorder mostly waits. Its errors are told at the end. A key that is still to
+// be made is not made here: where its directory lies in the work tree, that would be a change of the program's.
 func (r *recorder) readyEnd() {
 	_, _ = r.prices()
-	if !r.o.NoSeal {
+	if _, err := os.Lstat(filepath.Join(recording.ConfigDir(r.o.ConfigDir), seal.PrivateKeyFile)); err == nil && !r.o.NoSeal {
 		_, _ = r.key()
 	}
-	sweep()
 }
 
 // result is what a finished recording has come to. It is sealed now.

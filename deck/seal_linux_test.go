@@ -4,15 +4,18 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/deck/verify"
 	"github.com/tapedeck-dev/tapedeck/seal"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // interruptedSeal brings a sealed recording to what a recorder that is killed leaves when it has done so many of the steps of
@@ -153,5 +156,23 @@ func TestSealsThatCannotBe(t *testing.T) {
 	writeManifest(t, res.Recording)
 	if _, err := sealing.Seal(context.Background(), res.Recording, &sealing.Options{ConfigDir: b.config}); !errors.Is(err, seal.ErrCannotSeal) {
 		t.Errorf("unfinished: %v", err)
+	}
+}
+
+// TestTheKeyThatIsMadeIsNoChange: where a configuration lies in the work tree, the sealing key is made behind the last look at that.
+func TestTheKeyThatIsMadeIsNoChange(t *testing.T) {
+	b := newBenchAnywhere(t)
+	b.config = filepath.Join(b.dir, "config")
+	res, err := deck.Record(t.Context(), &deck.RecordOptions{
+		Argv: []string{"/bin/sh", "-c", "sleep 0.05"}, Env: b.env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config, Proxy: true,
+		Streams: deck.Streams{Stdout: io.Discard, Stderr: io.Discard},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range kinds(t, res.Recording) {
+		if w, ok := k.(*tape.FileWrite); ok {
+			t.Errorf("the program wrote %s", w.Path)
+		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -157,13 +156,7 @@ func scratchBase(dirs []string) (string, error) {
 
 // A scratch is a directory for the layers of one run. Its lock is the kernel's: it goes with the process, so that what a
 // killed run left is known by it.
-type scratch struct {
-	*recording.Temp
-	sweeping sync.WaitGroup // over what killed runs left, until remove
-}
-
-// sweep removes, once a process, what killed runs left.
-var sweep = sync.OnceFunc(library.Sweep)
+type scratch struct{ *recording.Temp }
 
 // newScratch makes a scratch outside dirs, and removes those that killed runs left. It must be removed.
 func newScratch(id string, dirs []string) (*scratch, error) {
@@ -171,19 +164,14 @@ func newScratch(id string, dirs []string) (*scratch, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := new(scratch)
-	s.sweeping.Go(sweep)
-	s.Temp, err = recording.NewTemp(base, id+"-")
-	return s, err
+	library.Sweep()
+	temp, err := recording.NewTemp(base, id+"-")
+	return &scratch{temp}, err
 }
 
 // remove deletes the scratch; a nil one is none.
 func (s *scratch) remove() {
-	if s == nil {
-		return
-	}
-	s.sweeping.Wait()
-	if s.Temp != nil {
+	if s != nil && s.Temp != nil {
 		library.OpenLayers(s.Dir)
 		_ = s.Remove() // what stays the next command removes
 	}

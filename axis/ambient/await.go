@@ -11,10 +11,10 @@ import (
 // Bounds of how long an answer waits for what its process did before it came.
 const (
 	quietLeast  = 20 * time.Millisecond  // after each step, and four times what that took
-	quietAnswer = 500 * time.Millisecond // for an answer that came before: it has to be asked for, and to reach us
 	quietMost   = 100 * time.Millisecond // the same: a spinner turns for as long as nobody answers
-	awaitMost   = 250 * time.Millisecond // in all, of a process that has nothing to do
-	busyMost    = 2 * time.Second        // the same of one that is at work: beside others it may take long
+	quietAnswer = 500 * time.Millisecond // since anything came, for an answer that came before: it has to be asked for, and to reach us
+	awaitMost   = 250 * time.Millisecond // in all, for steps of a process that has nothing to do
+	busyMost    = 2 * time.Second        // in all, for answers, and for steps of a process that is at work: beside others it may take long
 	vainMost    = 8                      // waits in vain of one process: more say that what it does is a matter of moments
 	vainInAll   = 64                     // the same of a run: of another program, of which each process has others
 )

@@ -445,22 +445,10 @@ func (b *Book) KeepOrder() {
 		l.last, l.ended = rec, max(l.ended, rec.endedMS)
 		l.calls = append(l.calls, rec.span())
 	}
-	crowded := make(map[string]bool) // by opening
-	for name, l := range lanes {
-		opening, _, _ := strings.Cut(name, "#")
-		crowded[opening] = crowded[opening] || mostAtOnce(l.calls) > fewEqual
-	}
-	var beside []span
-	for name, l := range lanes {
-		if opening, _, _ := strings.Cut(name, "#"); crowded[opening] {
-			delete(lanes, name)
-		} else {
-			beside = append(beside, l.span)
-		}
-	}
+	leaveCrowded(lanes)
 	all = slices.DeleteFunc(all, func(rec *Recorded) bool { return lanes[rec.Lane] == nil })
-	if len(lanes)+len(b.processes) < 2 || len(all) == 0 || mostAtOnce(beside) > maxBeside {
-		return // what is alone waits for nothing
+	if len(lanes)+len(b.processes) < 2 || len(all) == 0 || mostAtOnce(spansOf(lanes)) > maxBeside {
+		return // there is nothing to order, or too much
 	}
 	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
 	for i, rec := range all {

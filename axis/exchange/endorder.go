@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -119,6 +121,26 @@ type laneSpan struct {
 	span
 	last  *Recorded // by arrival
 	calls []span    // in ordinals
+}
+
+// leaveCrowded takes out the lanes that have more calls at once than a conversation has, and all of their openings.
+func leaveCrowded(lanes map[string]*laneSpan) {
+	openingOf := func(lane string) string { opening, _, _ := strings.Cut(lane, "#"); return opening }
+	crowded := make(map[string]bool)
+	for name, l := range lanes {
+		if mostAtOnce(l.calls) > fewEqual {
+			crowded[openingOf(name)] = true
+		}
+	}
+	maps.DeleteFunc(lanes, func(name string, _ *laneSpan) bool { return crowded[openingOf(name)] })
+}
+
+// spansOf lists those of lanes, in any order.
+func spansOf(lanes map[string]*laneSpan) (out []span) {
+	for _, l := range lanes {
+		out = append(out, l.span)
+	}
+	return out
 }
 
 // mostAtOnce is how many of spans went on at one time at most.

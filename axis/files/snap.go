@@ -159,21 +159,21 @@ type bag struct {
 type visit struct {
 	dir  string
 	f    folder
-	err  error
 	open bool
 }
 
 func (v *visit) enter(top folder, dir string) (folder, error) {
-	if !v.open || v.dir != dir {
-		v.leave()
-		v.dir, v.open = dir, true
-		v.f, v.err = top.open(dir)
+	if v.open && v.dir == dir {
+		return v.f, nil
 	}
-	return v.f, v.err
+	v.leave()
+	f, err := top.open(dir)
+	v.dir, v.f, v.open = dir, f, err == nil
+	return f, err
 }
 
 func (v *visit) leave() {
-	if v.open && v.err == nil {
+	if v.open {
 		v.f.close()
 	}
 	v.open = false

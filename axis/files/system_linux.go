@@ -53,12 +53,21 @@ func (f folder) open(path string) (folder, error) {
 		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
 	}
-	fd, err := unix.Openat2(f.fd, path, how)
+	fd, err := again(func() (int, error) { return unix.Openat2(f.fd, path, how) })
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EXDEV) {
 		fd, err = f.walk(path)
 	}
 	runtime.KeepAlive(f.keep)
 	return folder{fd: fd}, err
+}
+
+// again calls open until no signal of our own runtime has interrupted it, as file systems in user space and NFS let happen.
+func again(open func() (int, error)) (int, error) {
+	for {
+		if fd, err := open(); !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
+	}
 }
 
 // walk is open name by name, for where openat2 is not to be had or gives up because something is renamed.
@@ -143,9 +152,12 @@ func (f folder) read(name string) (reading, sight, error) {
 	return rawFile(fd), seen, nil
 }
 
-// found opens the regular file at path, which lies in f below root and stood there a moment ago.
+// found opens the regular file at path, which lies in f below root and was one a moment ago: what has taken its place since may be opened, and
+// is not read.
 func (f folder) found(_ *os.Root, path string) (reading, sight, error) {
-	fd, err := unix.Openat(f.fd, baseOf(path), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := again(func() (int, error) {
+		return unix.Openat(f.fd, baseOf(path), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	})
 	if err != nil {
 		return nil, sight{}, err
 	}

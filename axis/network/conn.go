@@ -52,7 +52,7 @@ type conn struct {
 	mu        sync.Mutex
 	beginning []func() // see begins
 	ends      bool     // see end
-	free      bool     // see freed
+	loose     bool     // see inOrder
 	taken     func()   // while it gives something: says that it has
 	since     time.Time
 
@@ -95,7 +95,7 @@ func (c *conn) take() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.free {
+	if c.loose {
 		return
 	}
 	if c.taken == nil || time.Since(c.since) > GiveMost {
@@ -104,12 +104,12 @@ func (c *conn) take() {
 	}
 }
 
-// freed says whether what is written next waits for nothing.
-func (c *conn) freed(free bool) {
+// inOrder says whether what is written next waits for what others give.
+func (c *conn) inOrder(yes bool) {
 	if c != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.free = free
+		c.loose = !yes
 	}
 }
 

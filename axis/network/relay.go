@@ -17,6 +17,7 @@ import (
 
 // A relay passes one answer on to the program and records it on the way: what the program got is what the tape holds.
 type relay struct {
+	c       *conn // nil where the program's is none of ours
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	r       *http.Request
@@ -24,7 +25,7 @@ type relay struct {
 	a       *answer
 	log     *slog.Logger
 	sent    int64 // bytes of the body
-	turns   turns
+	order   order
 	passage exchange.Passage // nil where the answer carries no conversation
 
 	writing sync.Mutex // held by who uses w once the head has passed: a conversation may say something of its own in between
@@ -45,7 +46,7 @@ func (s *handler) relay(w http.ResponseWriter, r *http.Request, o *exchange.Open
 			s.log.Debug("exchange was cut", "url", o.Request().URL, "error", err)
 		}
 	}()
-	x := &relay{w: w, rc: http.NewResponseController(w), r: r, o: o, a: a, log: s.log, passage: o.Passage()}
+	x := &relay{c: connOf(r.Context()), w: w, rc: http.NewResponseController(w), r: r, o: o, a: a, log: s.log, passage: o.Passage()}
 	if x.passage != nil {
 		defer x.passage.Close()
 	}
@@ -125,9 +126,9 @@ func (x *relay) head() error {
 	} else {
 		x.o.Response(x.a.status, x.a.header)
 	}
-	x.turns = turnsOf(x.a.header.Get("Content-Type"))
-	connOf(x.r.Context()).freed(x.turns == turnNone)
-	connOf(x.r.Context()).begins(x.o.Begins)
+	x.order = orderOf(x.o.Key().Kind, x.a.header.Get("Content-Type"))
+	x.c.inOrder(x.order != orderNone)
+	x.c.begins(x.o.Begins)
 	if x.passage == nil {
 		return nil
 	}
@@ -170,7 +171,7 @@ func (x *relay) chunk(b []byte, ended bool) (done bool, err error) {
 	x.step()
 	sent := x.sent + int64(len(b))
 	last := sent >= x.a.length && (ended || x.a.length >= 0 && !x.a.trails)
-	connOf(x.r.Context()).freed(x.turns == turnNone || x.turns == turnEnds && !last && x.sent > 0)
+	x.c.inOrder(x.order == orderAll || x.order == orderEnds && (last || x.sent == 0))
 	x.take()
 	if err := x.o.Chunk(b); err != nil {
 		x.log.Debug("answer is not kept", "url", x.r.URL.String(), "error", err)
@@ -191,32 +192,34 @@ func (x *relay) chunk(b []byte, ended bool) (done bool, err error) {
 	return false, nil
 }
 
-// turns are which pieces of an answer reach the program one after another with those of others (Config.Giving).
-type turns uint8
+// An order says which pieces of an answer reach the program one after another with those of others (Config.Giving).
+type order uint8
 
 const (
-	turnNone turns = iota // none: an archive, a picture, whose pieces come as fast as they can
-	turnEnds              // its head and its end: a program makes nothing of half a document
-	turnAll               // all: a stream of which it takes up each event
+	orderNone order = iota // none: an archive, a picture, whose pieces come as fast as they can
+	orderEnds              // its head and its end: a program makes nothing of half a document
+	orderAll               // all: a stream of which it takes up each event
 )
 
-// turnsOf are those of an answer of this media type.
-func turnsOf(contentType string) turns {
-	kind, _, _ := mime.ParseMediaType(contentType)
+// orderOf is that of an answer of this media type.
+func orderOf(kind exchange.Kind, contentType string) order {
+	media, _, _ := mime.ParseMediaType(contentType)
+	group, _, _ := strings.Cut(media, "/")
 	switch {
-	case kind == "text/event-stream", strings.HasSuffix(kind, "ndjson"), strings.HasSuffix(kind, "jsonl"), strings.HasPrefix(kind, "application/grpc"),
-		kind == "application/vnd.amazon.eventstream":
-		return turnAll
-	case kind == "", strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "json"), strings.HasSuffix(kind, "xml"):
-		return turnEnds
+	case kind == exchange.LLM, media == "text/event-stream", strings.HasPrefix(media, "application/grpc"),
+		slices.ContainsFunc([]string{"ndjson", "jsonl", "json-seq", "stream+json", "eventstream"}, func(end string) bool { return strings.HasSuffix(media, end) }):
+		return orderAll
+	case slices.Contains([]string{"image", "audio", "video", "font"}, group),
+		slices.ContainsFunc([]string{"octet-stream", "zip", "tar", "pdf", "zstd", "wasm", "xz", "bzip2"}, func(end string) bool { return strings.HasSuffix(media, end) }):
+		return orderNone
 	}
-	return turnNone
+	return orderEnds
 }
 
 // take has what is recorded next be what the program gets next. What a conversation makes of it may wait for others.
 func (x *relay) take() {
 	if x.passage == nil {
-		connOf(x.r.Context()).take()
+		x.c.take()
 	}
 }
 
@@ -279,7 +282,7 @@ func (x *relay) end() error {
 		return x.cut(err)
 	}
 	x.trail()
-	connOf(x.r.Context()).freed(x.turns == turnNone)
+	x.c.inOrder(x.order != orderNone)
 	x.take()
 	return x.over("")
 }
@@ -314,7 +317,7 @@ func (x *relay) last(b []byte) error {
 		return err
 	}
 	if x.r.Close || x.w.Header().Get("Connection") == "close" {
-		connOf(x.r.Context()).end()
+		x.c.end()
 	}
 	x.writing.Lock()
 	defer x.writing.Unlock()

@@ -14,15 +14,18 @@ import (
 	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
-	_ "github.com/tapedeck-dev/tapedeck/internal/addressspace" // first of all
-	_ "github.com/tapedeck-dev/tapedeck/internal/jail/early"
+	_ "github.com/tapedeck-dev/tapedeck/internal/addressspace"
+	"github.com/tapedeck-dev/tapedeck/internal/jail"
+	_ "github.com/tapedeck-dev/tapedeck/internal/jail/early" // first of all
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 func main() {
 	deck.Enter()
 	startLoose()
-	os.Exit(guarded())
+	status := guarded()
+	jail.NotNeeded()
+	os.Exit(status)
 }
 
 // guarded runs the command line. One that panics ends with the status of a command that could not run: Go's own, 2, would

@@ -246,9 +246,10 @@ func calledBy(args []string) string {
 // formatsGroup is the group of the commands that are about formats, or about this command.
 const formatsGroup = "formats"
 
-// sweeps are the commands that begin by removing what killed ones left in temporary directories. record and replay do so while they run, gc with a report.
+// sweeps are the commands that begin by removing what killed ones left in temporary directories. replay does so where it makes its own,
+// gc with a report.
 var sweeps = map[string]bool{
-	"fork": true, "diff": true, "show": true, "verify": true, "apply": true, "restore": true, "list": true,
+	"record": true, "fork": true, "diff": true, "show": true, "verify": true, "apply": true, "restore": true, "list": true,
 	"rm": true, "pack": true, "unpack": true, "seal": true, "test": true, "accept": true, "rerecord": true, "compare": true, "export": true, "ui": true,
 }
 

@@ -160,7 +160,7 @@ func ButManifest(list []seal.Problem) []seal.Problem {
 	})
 }
 
-// Key returns what loads this user's key when it is first asked for, which takes longer than to seal a short recording.
+// Key returns what loads this user's key, or makes it, when it is first called. Loading takes longer than sealing a short recording does.
 func Key(config string) func() (*seal.Key, error) {
 	return sync.OnceValues(func() (*seal.Key, error) {
 		key, err := seal.LoadKey(recording.ConfigDir(config))

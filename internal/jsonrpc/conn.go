@@ -166,6 +166,9 @@ func (c *Conn) read() error {
 	var s jsonscan.Scanner
 	tokens := newBucket(c.o.Limits.Rate, c.o.Limits.Burst)
 	for {
+		if wait := tokens.owed(); wait > 0 {
+			c.sleep(wait) // before the next frame is in memory, which is everybody's
+		}
 		frame, held, err := c.stream.Read()
 		if err != nil {
 			return err
@@ -184,9 +187,7 @@ func (c *Conn) take(s *jsonscan.Scanner, tokens *bucket, frame []byte, held int6
 		c.answered(&m)
 		return
 	}
-	if wait := tokens.take(1 + float64(c.spent.Swap(0)+int64(len(frame)))/TokenBytes); wait > 0 {
-		c.sleep(wait)
-	}
+	tokens.take(1 + float64(c.spent.Swap(0)+int64(len(frame)))/TokenBytes)
 	if wrong == nil && m.badParams {
 		wrong = Errorf(CodeInvalidParams, "invalid params: want an object or an array")
 		if m.id == nil {

@@ -147,6 +147,7 @@ func (c *Conn) refuse(id []byte, e *Error, why Refusal) {
 func (c *Conn) handle(w *work) {
 	began := time.Now()
 	result, err := c.run(w)
+	c.spent.Add(w.Cost)
 	code := 0
 	if err != nil {
 		code = errorOf(err).Code
@@ -197,6 +198,6 @@ func (c *Conn) reply(w *work, result any, err error) {
 	if err != nil {
 		b.b = appendError(b.b[:0], w.ID, errorOf(err))
 	}
-	c.spent.Add(int64(len(b.b)) + w.Cost)
+	c.spent.Add(int64(len(b.b)))
 	_ = c.out.put(c.ctx, b, true) // fails when the conversation has ended: nobody waits
 }

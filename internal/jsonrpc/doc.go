@@ -44,7 +44,7 @@
 // connections has left), the peer is not read any further: TCP tells it so. The exception keeps two peers from waiting for
 // each other: while a call of ours is unanswered, reading goes on for the sake of its reply, and what comes beyond the bound
 // is answered -32000 (busy). A token bucket of Rate a second stops reading in the same way when it is empty, for a tenth of a
-// second at least. A request costs a token, its bytes, those of its reply and what its handler adds (Request.Cost) cost one each
+// second at least and a second at most. A request costs a token, its bytes, those of its reply and what its handler adds (Request.Cost) cost one each
 // TokenBytes; replies of the peer cost none.
 //
 // Frames to be sent wait in a queue of Queue bytes. A reply waits for room, which holds its handler's place; a notification

@@ -314,18 +314,28 @@ func newBucket(rate float64, burst int) bucket {
 // answered at once, in a tenth of the system calls and without waking anybody for each.
 const slice = 100 * time.Millisecond
 
-// take takes tokens and returns how long to wait where there are not as many.
-func (b *bucket) take(cost float64) time.Duration {
-	if b.rate <= 0 {
+// take takes tokens: more than there are, up to those of a second.
+func (b *bucket) take(cost float64) {
+	if b.tokens < cost {
+		b.fill()
+	}
+	b.tokens = max(b.tokens-cost, -b.rate)
+}
+
+// owed is how long the peer is not read, for it has spent more than it had.
+func (b *bucket) owed() time.Duration {
+	if b.rate <= 0 || b.tokens >= 0 {
 		return 0
 	}
-	if b.tokens < cost {
-		now := time.Now()
-		b.tokens = min(b.burst, b.tokens+now.Sub(b.at).Seconds()*b.rate)
-		b.at = now
-	}
-	if b.tokens = max(b.tokens-cost, -b.rate); b.tokens >= 0 { // who owes more than a second waits a second
+	if b.fill(); b.tokens >= 0 {
 		return 0
 	}
 	return max(slice, time.Duration(-b.tokens/b.rate*float64(time.Second)))
+}
+
+// fill puts in what has come since it did so last.
+func (b *bucket) fill() {
+	now := time.Now()
+	b.tokens = min(b.burst, b.tokens+now.Sub(b.at).Seconds()*b.rate)
+	b.at = now
 }

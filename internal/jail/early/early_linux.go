@@ -6,7 +6,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/jail/launch"
 )
 
-// One that turns out not to be needed, for the command line is wrong or it runs outside the jail, ends with this process or before.
+// A command that turns out to need no init, for its arguments are wrong or it runs outside the jail, ends it (jail.NotNeeded).
 func init() {
 	if len(os.Args) > 2 && (os.Args[1] == "record" || os.Args[1] == "replay") {
 		launch.Ahead()

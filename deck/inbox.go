@@ -12,19 +12,19 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 )
 
-// A turn has a process get one thing after another: what comes on a connection waits until the process has done all that it does about
+// An inbox has a process get one thing after another: what comes on a connection waits until the process has done all that it does about
 // what came on another one. Else what it does about two answers that come side by side (which number it draws for which, which time it
 // reads) is a matter of microseconds, while recording and on the replay; so it is one of their order alone, which the tape has.
 //
 // A process that does one thing at a time, as an event loop does, loses nothing by it: it could not have taken up the second one before.
 // One that is always at work is waited for a few times.
-type turn struct {
+type inbox struct {
 	giving chan struct{} // holds one while something is given
 	last   net.Addr      // where something was given last
 	vain   int           // how often the process did not come to rest, less how often it did
 }
 
-func newTurn() *turn { return &turn{giving: make(chan struct{}, 1)} }
+func newInbox() *inbox { return &inbox{giving: make(chan struct{}, 1)} }
 
 const (
 	restEvery = 200 * time.Microsecond // how often it is looked whether a process rests
@@ -34,28 +34,28 @@ const (
 )
 
 // begin waits until something may be given to the process on the connection of this remote address. What it returns says that it has been.
-func (t *turn) begin(pid int, remote net.Addr) (given func()) {
-	t.giving <- struct{}{}
-	if t.last != nil && t.last != remote && t.vain < restVain {
-		t.rest(pid)
+func (i *inbox) begin(pid int, remote net.Addr) (given func()) {
+	i.giving <- struct{}{}
+	if i.last != nil && i.last != remote && i.vain < restVain {
+		i.rest(pid)
 	}
-	t.last = remote
-	end := sync.OnceFunc(func() { <-t.giving })
+	i.last = remote
+	end := sync.OnceFunc(func() { <-i.giving })
 	late := time.AfterFunc(network.GiveMost, end)
 	return func() { late.Stop(); end() }
 }
 
 // rest waits until the process has nothing to do.
-func (t *turn) rest(pid int) {
+func (i *inbox) rest(pid int) {
 	begun, before := time.Now(), worked(pid)
 	for atWork(pid) {
 		time.Sleep(restEvery)
 		if time.Since(begun) > restMost || worked(pid)-before > restWork {
-			t.vain++
+			i.vain++
 			return
 		}
 	}
-	t.vain = max(t.vain-1, 0)
+	i.vain = max(i.vain-1, 0)
 }
 
 // atWork reports whether a thread of a process runs, or waits for a processor, a disk or what the jail tells it.
@@ -90,11 +90,11 @@ func statOf(dir string) [][]byte {
 	return bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
 }
 
-// giving has bytes wait for their turn on the connection of this remote address.
+// giving has what is given wait for its place in the inbox, on the connection of this remote address.
 func (p *processes) giving(remote net.Addr) (given func()) {
 	in := p.holder(remote)
 	if in == nil {
 		return func() {}
 	}
-	return in.turn.begin(in.program.Host, remote)
+	return in.inbox.begin(in.program.Host, remote)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // What comes on another connection waits until the process rests; what comes on the same one waits for nothing.
-func TestTurn(t *testing.T) {
+func TestInbox(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
 	}
@@ -28,23 +28,23 @@ func TestTurn(t *testing.T) {
 	}
 	defer func() { _, _ = in.Close(), cmd.Wait() }()
 	one, other := &net.TCPAddr{Port: 1}, &net.TCPAddr{Port: 2}
-	turns := newTurn()
-	turns.begin(cmd.Process.Pid, one)()
-	turns.begin(cmd.Process.Pid, one)()
-	turns.begin(cmd.Process.Pid, other)()
+	box := newInbox()
+	box.begin(cmd.Process.Pid, one)()
+	box.begin(cmd.Process.Pid, one)()
+	box.begin(cmd.Process.Pid, other)()
 	if atWork(cmd.Process.Pid) {
 		t.Error("the process is at work still")
 	}
 	if _, err := rests.Read(make([]byte, 1)); err != nil {
 		t.Error(err)
 	}
-	if turns.vain > 0 {
+	if box.vain > 0 {
 		t.Error("waited in vain")
 	}
 }
 
 // A process that never rests is waited for a few times, and one that does not read what it is given keeps nobody.
-func TestTurnOfWhoAlwaysWorks(t *testing.T) {
+func TestInboxOfWhoAlwaysWorks(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
 	}
@@ -56,15 +56,15 @@ func TestTurnOfWhoAlwaysWorks(t *testing.T) {
 	for !atWork(cmd.Process.Pid) {
 		time.Sleep(time.Millisecond)
 	}
-	turns := newTurn()
-	turns.vain = restVain - 1
-	turns.begin(cmd.Process.Pid, &net.TCPAddr{Port: 1}) // is not told that it was given
-	turns.begin(cmd.Process.Pid, &net.TCPAddr{Port: 2})()
-	if turns.vain != restVain {
-		t.Error("waited in vain", turns.vain)
+	box := newInbox()
+	box.vain = restVain - 1
+	box.begin(cmd.Process.Pid, &net.TCPAddr{Port: 1}) // is not told that it was given
+	box.begin(cmd.Process.Pid, &net.TCPAddr{Port: 2})()
+	if box.vain != restVain {
+		t.Error("waited in vain", box.vain)
 	}
 	begun := worked(os.Getpid())
-	turns.begin(cmd.Process.Pid, &net.TCPAddr{Port: 3})()
+	box.begin(cmd.Process.Pid, &net.TCPAddr{Port: 3})()
 	if worked(os.Getpid())-begun > restWork {
 		t.Error("it was waited for once more")
 	}
