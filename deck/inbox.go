@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 )
 
-// An inbox has a process get one thing after another: what comes on a connection waits until the process has done all that it does about
-// what came on another one. Else what it does about two answers that come side by side (which number it draws for which, which time it
+// An inbox has a process get one thing after another: an answer, and what comes on another connection than what came last, waits until the
+// process has done all that it does about that, and beside. Else what it does about two answers that come side by side (which number it draws for which, which time it
 // reads) is a matter of microseconds, while recording and on the replay; so it is one of their order alone, which the tape has.
 //
 // A process that does one thing at a time, as an event loop does, loses nothing by it: it could not have taken up the second one before.
@@ -33,10 +33,11 @@ const (
 	restVain  = 8                      // so much oftener it did not than it did: it is not waited for any more
 )
 
-// begin waits until something may be given to the process on the connection of this remote address. What it returns says that it has been.
-func (i *inbox) begin(pid int, remote net.Addr) (given func()) {
+// begin waits until something may be given to the process on the connection of this remote address: an answer's begin, or something else. What
+// it returns says that it has been.
+func (i *inbox) begin(pid int, remote net.Addr, answer bool) (given func()) {
 	i.giving <- struct{}{}
-	if i.last != nil && i.last != remote && i.vain < restVain {
+	if (answer || i.last != nil && i.last != remote) && i.vain < restVain {
 		i.rest(pid)
 	}
 	i.last = remote
@@ -91,10 +92,10 @@ func statOf(dir string) [][]byte {
 }
 
 // giving has what is given wait for its place in the inbox, on the connection of this remote address.
-func (p *processes) giving(remote net.Addr) (given func()) {
+func (p *processes) giving(remote net.Addr, answer bool) (given func()) {
 	in := p.holder(remote)
 	if in == nil {
 		return func() {}
 	}
-	return in.inbox.begin(in.program.Host, remote)
+	return in.inbox.begin(in.program.Host, remote, answer)
 }

@@ -29,9 +29,9 @@ func TestInbox(t *testing.T) {
 	defer func() { _, _ = in.Close(), cmd.Wait() }()
 	one, other := &net.TCPAddr{Port: 1}, &net.TCPAddr{Port: 2}
 	box := newInbox()
-	box.begin(cmd.Process.Pid, one)()
-	box.begin(cmd.Process.Pid, one)()
-	box.begin(cmd.Process.Pid, other)()
+	box.begin(cmd.Process.Pid, one, false)()
+	box.begin(cmd.Process.Pid, one, false)()
+	box.begin(cmd.Process.Pid, other, false)()
 	if atWork(cmd.Process.Pid) {
 		t.Error("the process is at work still")
 	}
@@ -58,13 +58,13 @@ func TestInboxOfWhoAlwaysWorks(t *testing.T) {
 	}
 	box := newInbox()
 	box.vain = restVain - 1
-	box.begin(cmd.Process.Pid, &net.TCPAddr{Port: 1}) // is not told that it was given
-	box.begin(cmd.Process.Pid, &net.TCPAddr{Port: 2})()
+	box.begin(cmd.Process.Pid, &net.TCPAddr{Port: 1}, false) // is not told that it was given
+	box.begin(cmd.Process.Pid, &net.TCPAddr{Port: 2}, false)()
 	if box.vain != restVain {
 		t.Error("waited in vain", box.vain)
 	}
 	begun := worked(os.Getpid())
-	box.begin(cmd.Process.Pid, &net.TCPAddr{Port: 3})()
+	box.begin(cmd.Process.Pid, &net.TCPAddr{Port: 3}, false)()
 	if worked(os.Getpid())-begun > restWork {
 		t.Error("it was waited for once more")
 	}

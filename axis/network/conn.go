@@ -47,7 +47,7 @@ type conn struct {
 	secured time.Time   // when the TLS handshake was done
 	active  atomic.Bool // a request has begun
 
-	giving func(net.Addr) func() // see Config.Giving
+	giving func(net.Addr, bool) func() // see Config.Giving
 
 	mu        sync.Mutex
 	beginning []func() // see begins
@@ -99,7 +99,7 @@ func (c *conn) take() {
 		return
 	}
 	if c.taken == nil || time.Since(c.since) > GiveMost {
-		c.taken = c.giving(c.RemoteAddr())
+		c.taken = c.giving(c.RemoteAddr(), len(c.beginning) > 0)
 		c.since = time.Now()
 	}
 }
