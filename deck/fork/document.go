@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/account"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -80,6 +81,9 @@ const MaxDocument = 64 << 20
 func (d *Document) Edited(b []byte) (*Document, error) {
 	if len(b) > MaxDocument {
 		return nil, fmt.Errorf("%d bytes, want %d at most", len(b), MaxDocument)
+	}
+	if err := jsonscan.ValidUTF8(b); err != nil {
+		return nil, err // a model says no other text
 	}
 	e := d.clone()
 	if trimmed := bytes.TrimSpace(b); len(trimmed) == 0 || trimmed[0] != '{' {

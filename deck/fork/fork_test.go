@@ -143,6 +143,7 @@ func TestEdited(t *testing.T) {
 func FuzzEdited(f *testing.F) {
 	f.Add([]byte(`{"answer":{"text":"x","tool_calls":[{"id":"a","name":"b","arguments":{}}]},"system":"s","tool":{"c.1":"y"}}`))
 	f.Add([]byte(`plain`))
+	f.Add([]byte("\xffplain"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, err := document().Edited(b)
 		if err != nil {
