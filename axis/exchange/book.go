@@ -458,6 +458,7 @@ func (b *Book) KeepOrder() {
 		}
 	}
 	o.noteAsked(all)
+	o.notePace(all)
 	above := make(map[uint64]bool)
 	for _, p := range b.processes {
 		o.placeProcess(all, p, above)

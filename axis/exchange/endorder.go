@@ -54,6 +54,7 @@ type order struct {
 	ended  []recordedProcess // processes that had ended since answer
 	begun  []recordedProcess // processes that had begun, and went on
 	beside []recordedProcess // those that had begun, and ended before the next call
+	pace   *Recorded         // an answer that had ended before; this one ends as long after it as then, or later. Nil for none
 }
 
 // A recordedProcess is one that ended, by its spawn_id.
@@ -108,6 +109,48 @@ func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[ui
 			o.answers[last].beside = append(o.answers[last].beside, p)
 		}
 		above[p.parent] = true
+	}
+}
+
+// notePace finds the answers that keep their distance. Where a program takes its own time over each of two answers (a pause, a tool's work), its next
+// call upon the first one may come before that upon the second because of how much later that had ended. Then all from the first to the second end at
+// the pace of then. all stand as they ended.
+func (o *endOrder) notePace(all []*Recorded) {
+	next := make(map[*Recorded]*Recorded)
+	for rec, prior := range o.prior {
+		next[prior] = rec
+	}
+	from := make([]int, len(all)) // for each the first that it keeps a distance from
+	var open []int                // those upon which the program had not called yet
+	for i, rec := range all {
+		from[i] = i
+		open = slices.DeleteFunc(open, func(y int) bool { return next[all[y]].came() <= rec.passed() })
+		then := next[rec]
+		if then == nil {
+			continue
+		}
+		for _, y := range open {
+			first := next[all[y]]
+			took, tookThen := first.begun()-all[y].endedMS, then.begun()-rec.endedMS
+			if all[y].Lane != rec.Lane && first.came() < then.came() && took+took/4+grace > tookThen {
+				from[i] = y
+				break
+			}
+		}
+		open = append(open, i)
+	}
+	for i := len(all) - 1; i > 0; i-- { // what is between keeps it too
+		if from[i] < i {
+			from[i-1] = min(from[i-1], from[i])
+		}
+	}
+	for i, rec := range all {
+		if from[i] < i {
+			for from[from[i]] < from[i] {
+				from[i] = from[from[i]]
+			}
+			o.answers[rec].pace = all[from[i]]
+		}
 	}
 }
 
@@ -204,7 +247,7 @@ func (o *endOrder) conditions(e *ending) (all []lane.Condition[moment]) {
 		all = append(all, c)
 	}
 	if first := e.answer; first != nil {
-		c, took := lane.Condition[moment]{What: moment{kind: momentOver, rec: first}, React: reactionTo(e.endedMS-first.endedMS, e.paced)}, int64(0)
+		c, took := lane.Condition[moment]{What: moment{kind: momentOver, rec: first}, React: reactionTo(e.endedMS-first.endedMS, true)}, int64(0)
 		if prior := o.prior[first]; prior != nil {
 			c.From, took = moment{kind: momentOver, rec: prior}, first.begun()-prior.endedMS
 			if e.paced {
@@ -212,6 +255,9 @@ func (o *endOrder) conditions(e *ending) (all []lane.Condition[moment]) {
 			}
 		}
 		add(c, took, "after "+nameOf(first)+", which did not come to its end")
+	}
+	if y := e.pace; y != nil {
+		all = append(all, lane.Condition[moment]{What: moment{kind: momentOver, rec: y}, React: lane.Between(y.endedMS, e.endedMS)})
 	}
 	for _, rec := range e.asked {
 		add(lane.Condition[moment]{What: moment{kind: momentAsked, rec: rec}}, rec.begun()-e.begunMS, "when "+nameOf(rec)+" had come, which did not come")
@@ -258,6 +304,8 @@ func (o *endOrder) giveUp() {
 
 // How a replay keeps equal requests side by side.
 const (
+	// grace is how much longer, in ms, a program may take over an answer than while recording.
+	grace = 20
 	// grain is by how much, in ms, a chunk must have come later than something else to have come after it, on a tape without ordinals: when it
 	// came is known from when its answer ended, which may have been later than its last chunk.
 	grain = 3

@@ -53,6 +53,9 @@ func TestKeepOrder(t *testing.T) {
 	two := []turn{{"llm:a", 100, 500, 0}, {"llm:b", 100, 600, 0}}
 	tool := []turn{{"llm:a", 100, 200, 0}, {"llm:a", 5200, 5300, 0}, {"llm:b", 100, 5400, 0}} // 5 s pass between a's turns
 	after := []turn{{"llm:a", 100, 200, 0}, {"llm:b", 300, 400, 0}}
+	// a goes on 700 ms after its first answer, b after 550 or 900: before a does, if its answer came at once.
+	soon := []turn{{"llm:a", 100, 200, 0}, {"llm:b", 100, 400, 0}, {"llm:a", 900, 1000, 0}, {"llm:b", 950, 1050, 0}}
+	late := []turn{{"llm:a", 100, 200, 0}, {"llm:b", 100, 400, 0}, {"llm:a", 900, 1000, 0}, {"llm:b", 1300, 1400, 0}}
 	many := []turn{{"llm:a", 100, 500, 0}, {"llm:b", 100, 600, 0}}
 	for i := range 63 { // more than keep the order
 		many = append(many, turn{fmt.Sprintf("llm:c%d", i), 100, 600, 0})
@@ -70,6 +73,8 @@ func TestKeepOrder(t *testing.T) {
 		{"the first has a tool run", tool, []time.Duration{0, 5000 * ms, 0}, []time.Duration{0, 5000 * ms, 5100 * ms}, 0},
 		{"the first has a tool run for ever", tool, []time.Duration{0, -1, 0}, []time.Duration{0, -1, 7000 * ms}, 1},
 		{"one after the other", after, []time.Duration{700 * ms, 0}, []time.Duration{700 * ms, 0}, 0},
+		{"both take their time, the second less", soon, []time.Duration{0, 0, 700 * ms, 750 * ms}, []time.Duration{0, 200 * ms, 750 * ms, 800 * ms}, 0},
+		{"both take their time, the second more", late, []time.Duration{0, 0, 700 * ms, 1000 * ms}, []time.Duration{0, 100 * ms, 700 * ms, 1000 * ms}, 0},
 		{"many at once", many, []time.Duration{700 * ms, 0}, []time.Duration{700 * ms, 0}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
