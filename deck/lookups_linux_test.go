@@ -16,8 +16,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// TestNamesAndSocketsAreRecorded: each name that a program looks up, each datagram and each Unix socket of the host's that it asks for
-// is on the tape once, and a replay has the same.
+// TestNamesAndSocketsAreRecorded: each name that a program looks up, each socket that sends datagrams and each Unix socket of the host's that it asks
+// for is on the tape once, and a replay has the same.
 func TestNamesAndSocketsAreRecorded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -32,7 +32,7 @@ for name in ("one.example", "two.example", "one.example", "bad name.example"):
     try: print(socket.gethostbyname(name) != "")
     except OSError as e: print(type(e).__name__)
 u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-u.sendto(b"x", ("stats.example", 8125))
+for s in (u, u, socket.socket(socket.AF_INET, socket.SOCK_DGRAM)): s.sendto(b"x", ("stats.example", 8125))
 for path in ("/run/docker.sock", os.environ["HOME"] + "/agent.sock"):
     s = socket.socket(socket.AF_UNIX)
     try: s.connect(path)
@@ -56,7 +56,7 @@ s = socket.socket(socket.AF_UNIX); s.connect("own.sock")
 		slices.Sort(out)
 		return out
 	}
-	want := []string{"/agent.sock 0", "/run/docker.sock 0", "one.example A answered", "stats.example 8125", "stats.example A answered",
+	want := []string{"/agent.sock 0", "/run/docker.sock 0", "one.example A answered", "stats.example 8125", "stats.example 8125", "stats.example A answered",
 		"two.example A answered"}
 	if got := attempts(rec); !slices.Equal(got, want) {
 		t.Errorf("on the tape: %q, want %q", got, want)

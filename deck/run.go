@@ -202,7 +202,7 @@ type servedNet struct {
 }
 
 func (r *run) openNet(ca *network.CA) *servedNet {
-	n := &servedNet{refused: &refusalLog{s: r.s, seen: make(map[attempt]bool)}}
+	n := &servedNet{refused: &refusalLog{s: r.s, seen: make(map[attempt]bool), from: make(map[attempt]int)}}
 	cfg := r.net
 	cfg.CA, cfg.Names, cfg.Tap, cfg.Log, cfg.Refused = ca, &n.names, r.s.tap, r.s.log, n.refused.record
 	cfg.Opener, cfg.Giving = r.processes.opener, r.processes.giving
@@ -236,7 +236,7 @@ func (r *run) serve(w world, n *servedNet) (stop func(), err error) {
 		refused: func(ref *jail.Refusal) {
 			k := refusal(ref, names)
 			k.Extra = r.processes.askedBy(ref.By)
-			refused.record(k)
+			refused.recordFrom(k, ref.From)
 		},
 		start: func(what string, serve func() error) {
 			serving.Go(func() {
@@ -373,13 +373,17 @@ func exitOf(e jail.Exit) recording.Exit {
 }
 
 // A refusalLog records each refusal of the network, and each name that was looked up, a single time: a program that tries again and
-// again says nothing new.
+// again says nothing new. Of datagrams that is each socket, which sends them again when time has passed.
 type refusalLog struct {
 	s *session
 
 	mu   sync.Mutex
 	seen map[attempt]bool
+	from map[attempt]int // of how many sockets
 }
+
+// maxSenders is of how many sockets at most datagrams to one address are recorded.
+const maxSenders = 64
 
 // An attempt is what makes two refusals or look-ups one.
 type attempt struct {
@@ -387,9 +391,12 @@ type attempt struct {
 	port       int
 	reason     string
 	server     uint64 // the MCP server's conversation that made it
+	from       uint16 // the port of the socket, of a datagram
 }
 
-func (l *refusalLog) record(k tape.Kind) {
+func (l *refusalLog) record(k tape.Kind) { l.recordFrom(k, 0) }
+
+func (l *refusalLog) recordFrom(k tape.Kind, from uint16) {
 	a := attempt{kind: k.Name(), server: tape.OriginOf(k)}
 	switch k := k.(type) {
 	case *tape.NetRefused:
@@ -403,8 +410,14 @@ func (l *refusalLog) record(k tape.Kind) {
 		a.addr, a.reason = k.Host, k.Type+" "+k.Result
 	}
 	l.mu.Lock()
-	seen := l.seen[a]
-	l.seen[a] = true
+	n := l.from[a]
+	a.from = from
+	seen := l.seen[a] || n >= maxSenders
+	if !seen {
+		l.seen[a] = true
+		a.from = 0
+		l.from[a]++
+	}
 	l.mu.Unlock()
 	if !seen {
 		_ = l.s.rec.Record(k) // the recorder tells fail

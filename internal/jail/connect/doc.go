@@ -26,6 +26,7 @@ type Refusal struct {
 	Path   string // of a Unix socket, absolute
 	Addr   netip.Addr
 	Port   uint16
+	From   uint16 // of a datagram, the port of the socket that sent it; 0 else
 	Reason string
 	By     process.Source // who asked for a Unix socket; nil where that is not known
 }

@@ -143,8 +143,7 @@ func refusalOf(p []byte) (r connect.Refusal, ok bool) {
 		port := binary.BigEndian.Uint16(h.rest)
 		return connect.Refusal{Proto: "tcp", Addr: h.src, Port: port, Reason: NoListener}, true
 	case h.proto == unix.IPPROTO_UDP && len(h.rest) >= 4:
-		port := binary.BigEndian.Uint16(h.rest[2:])
-		return connect.Refusal{Proto: "udp", Addr: h.dst, Port: port, Reason: "udp: there is nobody else to hear it"}, true
+		return datagram(h, "udp: there is nobody else to hear it"), true
 	case (h.proto == unix.IPPROTO_ICMP || h.proto == unix.IPPROTO_ICMPV6) && len(h.rest) >= 8:
 		in, ok := parseIP(h.rest[8:]) // the packet that nobody wanted
 		if !ok || in.proto != unix.IPPROTO_UDP || len(in.rest) < 4 {
@@ -153,10 +152,15 @@ func refusalOf(p []byte) (r connect.Refusal, ok bool) {
 		if binary.BigEndian.Uint16(in.rest) == dnsPort { // our answer to a query whose sender has gone: a request that was cancelled
 			return r, false
 		}
-		port := binary.BigEndian.Uint16(in.rest[2:])
-		return connect.Refusal{Proto: "udp", Addr: in.dst, Port: port, Reason: "udp: nothing listens on this port inside"}, true
+		return datagram(in, "udp: nothing listens on this port inside"), true
 	}
 	return r, false
+}
+
+// datagram is the refusal of one.
+func datagram(h ipHeader, reason string) connect.Refusal {
+	from, to := binary.BigEndian.Uint16(h.rest), binary.BigEndian.Uint16(h.rest[2:])
+	return connect.Refusal{Proto: "udp", Addr: h.dst, Port: to, From: from, Reason: reason}
 }
 
 type ipHeader struct {
