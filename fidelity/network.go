@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -16,7 +17,7 @@ type networkLane struct {
 	alive map[string]bool // hosts that answered while recording
 }
 
-// compare compares both sides. Order and repeats do not count. What one
+// compare compares both sides. Order and repeats do not count, but for sockets that send datagrams. What one
 // side alone tried gates where both were given the same time and randomness; else a name that was looked up is a note, and so are
 // a Unix socket and a connection that the replay no longer tries. So is, always, a TLS connection that was closed before a request, to a host that
 // answered others: a pool opens them to spare, and has no use for them when answers come at once. A client that trusts nobody any
@@ -72,11 +73,15 @@ func onlyIn(side, other map[string]*entry) (out []*entry) {
 	return out
 }
 
-// attempts returns the first entry of every attempt.
+// attempts returns the first entry of every attempt, and of datagrams that of every socket.
 func (c *networkLane) attempts(es []entry) map[string]*entry {
-	out := make(map[string]*entry)
+	out, sockets := make(map[string]*entry), make(map[string]int)
 	for i := range es {
 		key := c.attempt(es[i].rec.Kind)
+		if r, ok := es[i].rec.Kind.(*tape.NetRefused); ok && c.o.Exact && strings.HasPrefix(r.Reason, "udp") {
+			sockets[key]++
+			key = fmt.Sprint(key, " socket ", sockets[key])
+		}
 		if out[key] == nil {
 			out[key] = &es[i]
 		}
