@@ -12,7 +12,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 )
 
-// An inbox has a process get one thing after another: an answer, and what comes on another connection than what came last, waits until the
+// An inbox has a process get one thing after another: an answer, the end of a child, and what comes on another connection than what came last, wait until the
 // process has done all that it does about that, and beside. Else what it does about two answers that come side by side (which number it draws for which, which time it
 // reads) is a matter of microseconds, while recording and on the replay; so it is one of their order alone, which the tape has.
 //
@@ -22,6 +22,7 @@ type inbox struct {
 	giving chan struct{} // holds one while something is given
 	last   net.Addr      // where something was given last
 	vain   int           // how often the process did not come to rest, less how often it did
+	ends   int           // the same, for ends of children
 }
 
 func newInbox() *inbox { return &inbox{giving: make(chan struct{}, 1)} }
@@ -29,6 +30,7 @@ func newInbox() *inbox { return &inbox{giving: make(chan struct{}, 1)} }
 const (
 	restEvery = 200 * time.Microsecond // how often it is looked whether a process rests
 	restWork  = 250 * time.Millisecond // what it may work meanwhile, on all processors together
+	restEnd   = 30 * time.Millisecond  // the same, while a child waits to end: who builds a program works all the time
 	restMost  = 5 * time.Second        // how long that may take, on a machine that has much to do
 	restVain  = 8                      // so much oftener it did not than it did: it is not waited for any more
 )
@@ -37,26 +39,41 @@ const (
 // it returns says that it has been.
 func (i *inbox) begin(pid int, remote net.Addr, answer bool) (given func()) {
 	i.giving <- struct{}{}
-	if (answer || i.last != nil && i.last != remote) && i.vain < restVain {
-		i.rest(pid)
+	if answer || i.last != nil && i.last != remote {
+		rest(pid, restWork, &i.vain)
 	}
 	i.last = remote
+	return i.given()
+}
+
+// childEnds waits until a child of the process may end. What it returns says that it has.
+func (i *inbox) childEnds(pid int) (ended func()) {
+	i.giving <- struct{}{}
+	rest(pid, restEnd, &i.ends)
+	return i.given()
+}
+
+// given returns what lets the next one come.
+func (i *inbox) given() func() {
 	end := sync.OnceFunc(func() { <-i.giving })
 	late := time.AfterFunc(network.GiveMost, end)
 	return func() { late.Stop(); end() }
 }
 
-// rest waits until the process has nothing to do.
-func (i *inbox) rest(pid int) {
+// rest waits until a process has nothing to do, or has worked for so much, which is counted.
+func rest(pid int, work time.Duration, vain *int) {
+	if *vain >= restVain {
+		return
+	}
 	begun, before := time.Now(), worked(pid)
 	for atWork(pid) {
 		time.Sleep(restEvery)
-		if time.Since(begun) > restMost || worked(pid)-before > restWork {
-			i.vain++
+		if time.Since(begun) > restMost || worked(pid)-before > work {
+			*vain++
 			return
 		}
 	}
-	i.vain = max(i.vain-1, 0)
+	*vain = max(*vain-1, 0)
 }
 
 // atWork reports whether a thread of a process runs, or waits for a processor, a disk or what the jail tells it.

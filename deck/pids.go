@@ -139,21 +139,35 @@ func (i *processInputs) ends(all []jail.Source, late time.Duration) (ends []lane
 	return ends, broken
 }
 
+// starter is the process that started this one, of which it may be a thread; nil for none.
+func (i *processInputs) starter() *processInputs {
+	parent, _ := i.program.Parent.(*processInputs)
+	if parent != nil && i.program.Thread {
+		return parent.starter()
+	}
+	return parent
+}
+
 // Ending implements jail.Source. The program itself ends when it likes. A process that SIGPIPE ended while recording may have had time to go on:
 // once nobody reads what it wrote, it ends by that again.
 func (i *processInputs) Ending(readers func() ([]jail.Source, bool)) func(ctx context.Context) syscall.Signal {
 	i.of.stamps.look(i, "ended")
-	if i.of.ending == nil || i.id == programID {
+	parent := i.starter()
+	if parent == nil || i.id == programID {
 		return nil
 	}
-	wait := i.of.ending(i.id)
-	if wait == nil && i.died != "SIGPIPE" {
-		return nil
+	var wait func(ctx context.Context)
+	if i.of.ending != nil {
+		wait = i.of.ending(i.id)
 	}
 	return func(ctx context.Context) syscall.Signal {
 		if wait != nil {
 			wait(ctx)
 		}
+		defer func() {
+			ended := parent.inbox.childEnds(parent.program.Host)
+			i.ended.Store(&ended)
+		}()
 		if i.died != "SIGPIPE" {
 			return 0
 		}

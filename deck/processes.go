@@ -199,6 +199,7 @@ type processInputs struct {
 	over       uint64 // the recorder's ordinal when it had ended
 	opened     atomic.Uint64
 	inbox      *inbox
+	ended      atomic.Pointer[func()] // tells the parent's inbox; nil where that did not hold it up
 	ports      jail.Filler
 	tookMS     int64  // of the recorded process
 	died       string // likewise: the signal that ended it
@@ -458,6 +459,9 @@ func (p *processes) asRecorded(in *processInputs) *tape.ProcessSpawn {
 // Ended implements jail.Inputs: it puts the end of a process on the tape. The program's is the run's.
 func (p *processes) Ended(s jail.Source, e jail.Ended) {
 	in := s.(*processInputs)
+	if ended := in.ended.Load(); ended != nil {
+		(*ended)()
+	}
 	if p.over != nil {
 		p.over(in.id)
 	}

@@ -428,7 +428,7 @@ func (b *Book) KeepOrder() {
 	var all []*Recorded
 	o := &endOrder{
 		answers: make(map[*Recorded]*order), processes: make(map[uint64]*order),
-		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess), gate: lane.NewGate[moment](slack, nil),
+		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess), latest: make(map[uint64]recordedProcess), gate: lane.NewGate[moment](slack, nil),
 	}
 	for _, rec := range b.recorded {
 		if x := rec.Exchange; rec.Key.Kind != LLM || rec.Key.Socket || rec.held || x.Status == 0 || x.Error != "" || rec.g == 0 || rec.endedMS <= 0 {

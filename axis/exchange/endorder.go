@@ -35,7 +35,8 @@ const maxHold = 30 * time.Second
 // A lane that has more calls at once than a program sends to take the first answer is no conversation: which of its callers acted on which
 // answer nothing tells. It has no part in all this, nor have others of its opening.
 //
-// A process ends once the answers that had ended before it are given, and the requests have come that had.
+// A process ends once the answers that had ended before it are given, the requests have come that had, and another of its parent has ended that
+// had while it ran.
 //
 // It waits for as long as that took then, and two seconds, and for two seconds from what of the recording happened last, for the first time: a
 // machine that has much to do takes longer for each. That ends maxHold after the end would have been then. A wait in vain ends all others, and so does a call that nothing answers: the program is another one from there on.
@@ -44,6 +45,7 @@ type endOrder struct {
 	processes map[uint64]*order          // by spawn_id
 	prior     map[*Recorded]*Recorded    // of each answer the one before it in its conversation
 	ends      map[uint64]recordedProcess // by spawn_id
+	latest    map[uint64]recordedProcess // by their parent, while processes are placed: the last one
 	gate      *lane.Gate[moment]
 }
 
@@ -54,6 +56,7 @@ type order struct {
 	ended  []recordedProcess // processes that had ended since answer
 	begun  []recordedProcess // processes that had begun, and went on
 	beside []recordedProcess // those that had begun, and ended before the next call
+	prior  *recordedProcess  // of a process: one of the same parent, which had ended while this one ran. Nil for none
 	pace   *Recorded         // an answer that had ended before; this one ends as long after it as then, or later. Nil for none
 }
 
@@ -103,6 +106,10 @@ func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[ui
 			}
 		}
 	}
+	if last, ok := o.latest[p.parent]; ok && p.at < last.g {
+		own.prior = &last
+	}
+	o.latest[p.parent] = p
 	o.ends[p.id], o.processes[p.id] = p, own
 	if last := own.answer; later && len(own.asked) == 0 && last != nil && p.at < last.passed() {
 		if !above[p.id] {
@@ -261,6 +268,10 @@ func (o *endOrder) conditions(e *ending) (all []lane.Condition[moment]) {
 	}
 	for _, rec := range e.asked {
 		add(lane.Condition[moment]{What: moment{kind: momentAsked, rec: rec}}, rec.begun()-e.begunMS, "when "+nameOf(rec)+" had come, which did not come")
+	}
+	if p := e.prior; p != nil {
+		add(lane.Condition[moment]{What: moment{kind: momentGone, n: p.id}, From: moment{kind: momentBegan, n: p.id}}, p.tookMS,
+			fmt.Sprintf("after process %d, which did not come to its end", p.id))
 	}
 	for _, p := range e.beside {
 		near, began := moment{kind: momentNear, n: p.id}, moment{kind: momentBegan, n: p.id}
