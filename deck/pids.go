@@ -139,11 +139,12 @@ func (i *processInputs) ends(all []jail.Source, late time.Duration) (ends []lane
 	return ends, broken
 }
 
-// starter is the process that started this one, of which it may be a thread; nil for none.
+// starter is the process that started the one which this is, or of which it is a thread; nil for none.
 func (i *processInputs) starter() *processInputs {
 	parent, _ := i.program.Parent.(*processInputs)
-	if parent != nil && i.program.Thread {
-		return parent.starter()
+	for parent != nil && (i.program.Thread || parent.program.Host == i.program.Host) { // it executed another program, or is a thread
+		i = parent
+		parent, _ = i.program.Parent.(*processInputs)
 	}
 	return parent
 }

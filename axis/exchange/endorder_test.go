@@ -199,6 +199,31 @@ func TestProcessEnding(t *testing.T) {
 	}
 }
 
+// TestProcessesEndInOrder: a process ends after another of its parent that had ended while it ran.
+func TestProcessesEndInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, keys := conversations(t, turn{"llm:a", 100, 3000, 7}, turn{"llm:a", 3010, 3200, 8}) // 7 ran from 450 to 2950, 8 from 650 to 3150
+		b.ProcessBegan(7)
+		b.ProcessBegan(8)
+		go func() {
+			time.Sleep(time.Second)
+			b.ProcessEnded(7)
+		}()
+		go func() { _, _, _ = give(t.Context(), t, b, keys[0]) }()
+		go func() { time.Sleep(time.Second); _, _, _ = give(t.Context(), t, b, keys[1]) }()
+		start := time.Now()
+		wait := b.ProcessEnding(8)
+		if wait == nil {
+			t.Fatal("it does not wait")
+		}
+		wait(t.Context())
+		if got := time.Since(start); got < time.Second || len(b.OrderLost()) > 0 {
+			t.Errorf("it ended after %v, lost %q", got, b.OrderLost())
+		}
+		b.ProcessEnded(8)
+	})
+}
+
 // TestProcessEndingOfPollers: a program that polls until a process ends, which waits in vain, does not hold that up for ever.
 func TestProcessEndingOfPollers(t *testing.T) {
 	const polls = 100
