@@ -57,8 +57,7 @@ type Disk struct {
 	table *table
 	files *fileCache
 	fs    faultfs.FS
-	// syncsAll says that the file system syncs a whole tree at once; folds that it takes A and a for the same name.
-	syncsAll, folds bool
+	folds bool // the file system takes A and a for the same name
 
 	lastDone atomic.Uint64 // the log's position of the last entry that is durable, and known to its run
 	rotated  chan struct{} // every syncEvery segments
@@ -72,7 +71,6 @@ type Disk struct {
 
 	failure  atomic.Pointer[error]
 	verdicts pendingVerdicts
-	gone     goneFiles
 
 	checkpoints     sync.Mutex // one at a time
 	applied, synced seglog.Pos
@@ -148,7 +146,6 @@ func (s *Disk) open1(ctx context.Context) error {
 		return err
 	}
 	s.folds = foldsNames(s.dir)
-	s.syncsAll = s.fs.SyncAll(runs) == nil
 	log, err := seglog.Open(filepath.Join(s.dir, logDir), &seglog.Options{
 		SegmentSize: s.o.Segment, FS: s.fs, Logger: s.o.Logger, Committed: s.o.Committed, Prepare: true, Rotated: s.onRotated})
 	if err != nil {

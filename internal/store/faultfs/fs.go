@@ -6,16 +6,12 @@
 package faultfs
 
 import (
-	"errors"
 	"io"
 	"io/fs"
 	"os"
 
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 )
-
-// ErrUnsupported is the error of a call that a system or a file system does not have; the caller does without it.
-var ErrUnsupported = errors.ErrUnsupported
 
 // An FS holds directories and files. All its methods may be called at the same time.
 type FS interface {
@@ -30,8 +26,7 @@ type FS interface {
 	Stat(name string) (fs.FileInfo, error)
 	// SyncDir brings the names in a directory to the disk. Where the system has no such call it does nothing.
 	SyncDir(name string) error
-	// SyncAll brings everything written so far to the file system that holds name to the disk: syncfs. Elsewhere than on
-	// Linux it is ErrUnsupported, and the caller syncs its files one by one.
+	// SyncAll brings every file below the directory name to the disk: by syncfs on Linux, elsewhere one after the other.
 	SyncAll(name string) error
 }
 
@@ -49,9 +44,6 @@ type File interface {
 	// macOS (its fsync leaves the bytes in the drive's cache), FlushFileBuffers on Windows. After an error nobody knows which
 	// bytes are on the disk, and a second call that succeeds says nothing about them.
 	Sync() error
-	// Allocate takes the space of the first size bytes from the file system and makes the file at least that long; what was
-	// not written reads as zero. ErrUnsupported where the file system cannot.
-	Allocate(size int64) error
 }
 
 // OS is the file system of this machine.
@@ -77,5 +69,4 @@ func (system) SyncAll(name string) error                    { return syncAll(nam
 
 type file struct{ *os.File }
 
-func (f file) Sync() error               { return datasync(f.File) }
-func (f file) Allocate(size int64) error { return allocate(f.File, size) }
+func (f file) Sync() error { return datasync(f.File) }

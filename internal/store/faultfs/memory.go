@@ -18,7 +18,7 @@ import (
 // cache; PowerCut returns the disk as it may stand afterwards: what was synced is there, of the rest any part may be.
 //
 // The part is chosen as a journaling file system on a disk with sectors of 512 bytes may leave it: of what was written to a
-// file since its last Sync each sector alone, new or as it was; changes of a file's size by Truncate and Allocate in their
+// file since its last Sync each sector alone, new or as it was; changes of a file's size by Truncate in their
 // order, up to any one; names in their order, up to any one since the last SyncDir. Directories themselves are never lost.
 type Memory struct {
 	mu    sync.Mutex // guards everything, the files' bytes too
@@ -410,14 +410,6 @@ func (h *handle) Stat() (info fs.FileInfo, err error) {
 
 func (h *handle) Truncate(size int64) error {
 	_, err := h.with("truncate", true, func() (int, error) { h.inode.resize(size); return 0, nil })
-	return err
-}
-
-func (h *handle) Allocate(size int64) error {
-	_, err := h.with("allocate", true, func() (int, error) {
-		h.inode.resize(max(size, int64(len(h.inode.live))))
-		return 0, nil
-	})
 	return err
 }
 

@@ -164,40 +164,6 @@ func (l *Log) giveBack(b *block) {
 	l.mu.Unlock()
 }
 
-type result struct {
-	pos Pos
-	err error
-}
-
-// A caller is one AppendWait.
-type caller struct {
-	answer chan result
-	done   func(Pos, error)
-}
-
-func newCaller() any {
-	c := &caller{answer: make(chan result, 1)}
-	c.done = func(pos Pos, err error) { c.answer <- result{pos, err} }
-	return c
-}
-
-// AppendWait appends a record in any epoch and returns when it is on the disk. When ctx ends first, the record may still get
-// there.
-func (l *Log) AppendWait(ctx context.Context, record []byte) (Pos, error) {
-	c := l.callers.Get().(*caller)
-	if err := l.Append(ctx, 0, record, c.done); err != nil {
-		l.callers.Put(c)
-		return 0, err
-	}
-	select {
-	case r := <-c.answer:
-		l.callers.Put(c)
-		return r.pos, r.err
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
-	}
-}
-
 // commit is the committer: it brings one block after another to the disk until the log is closed.
 func (l *Log) commit() {
 	defer close(l.ended)

@@ -40,8 +40,7 @@
 //	32     body: each record as its length (unsigned varint) and its bytes
 //	       one byte F6
 //
-// Behind the last block all is zero up to the end of the file: space is taken from the file system ahead of its use, so that
-// a sync has no new size to write down. Where the file system cannot do that, or is nearly full, the log goes without.
+// Behind the last block all is zero up to the end of the file.
 //
 // # Writing
 //
@@ -77,8 +76,8 @@
 //
 // # Systems
 //
-// Linux has fdatasync and fallocate. macOS syncs by F_FULLFSYNC, for its fsync stops at the drive's cache, and has no space
-// taken ahead. Windows syncs by FlushFileBuffers, which needs no sync of a directory, and has no space taken ahead.
+// Linux has fdatasync. macOS syncs by F_FULLFSYNC, for its fsync stops at the drive's cache. Windows syncs by FlushFileBuffers, which needs no
+// sync of a directory.
 package seglog
 
 import (
@@ -190,12 +189,11 @@ func (e *DamageError) Error() string {
 // A Log is open for appends and reading. Its methods may be called at the same time. One goroutine, the committer, writes;
 // Close ends it and waits for it.
 type Log struct {
-	dir     string
-	o       Options
-	fs      faultfs.FS
-	writer  writer        // the committer's alone
-	callers sync.Pool     // of AppendWait; not shared with other logs, whose tests may run in a bubble of synctest
-	ended   chan struct{} // closed when the committer has ended
+	dir    string
+	o      Options
+	fs     faultfs.FS
+	writer writer        // the committer's alone
+	ended  chan struct{} // closed when the committer has ended
 
 	mu       sync.Mutex // guards what follows
 	arrived  sync.Cond  // filling is no longer empty, or the log is closing

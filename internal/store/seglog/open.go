@@ -17,7 +17,6 @@ import (
 func Open(dir string, o *Options) (*Log, error) {
 	l := &Log{dir: dir, o: o.withDefaults(), epoch: 1, ended: make(chan struct{})}
 	l.fs = l.o.FS
-	l.callers.New = newCaller
 	l.arrived.L = &l.mu
 	l.filling, l.spare = newBlock(), newBlock()
 	l.writer = writer{dir: dir, fs: l.fs, log: l.o.Logger, limit: l.o.SegmentSize, prepares: l.o.Prepare}

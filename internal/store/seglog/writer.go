@@ -13,10 +13,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/store/faultfs"
 )
 
-const (
-	nextName  = "next.tmp"
-	aheadStep = 4 << 20 // bytes of space taken ahead at a time
-)
+const nextName = "next.tmp"
 
 // A writer writes the last segment. Open makes it, then the committer alone uses it.
 type writer struct {
@@ -29,8 +26,7 @@ type writer struct {
 	end      int64  // behind the last block that is on the disk
 	next     Pos    // behind its last record
 	prev     uint32 // crc of its header, or of the segment's
-	ahead    int64  // the file has its space up to there, all zero behind end
-	noAhead  bool   // the file system gives this segment no space ahead
+	ahead    int64  // the file is as long as that, all zero behind end
 	marks    markFile
 	prepares bool      // whether segments are prepared
 	coming   *preparer // of the next segment; nil where none is under way
@@ -60,7 +56,6 @@ func (w *writer) fail(err error) error {
 func (w *writer) write(b *block) (writing, syncing time.Duration, err error) {
 	began := time.Now()
 	self := putBlockHeader(b.buf, &w.segment.salt, b.first, len(b.done), w.prev)
-	w.takeAhead(w.end + int64(len(b.buf)))
 	if _, err := w.f.WriteAt(b.buf, w.end); err != nil { // a short write is an error too
 		return 0, 0, w.cutBack(err)
 	}
@@ -75,29 +70,6 @@ func (w *writer) write(b *block) (writing, syncing time.Duration, err error) {
 	w.mark()
 	w.prepare()
 	return written.Sub(began), synced.Sub(written), nil
-}
-
-// takeAhead sees to it that the file has space up to end. It is an improvement: without it the write itself takes the space,
-// or fails.
-func (w *writer) takeAhead(end int64) {
-	if w.noAhead || end <= w.ahead {
-		return
-	}
-	want := (end + aheadStep - 1) / aheadStep * aheadStep
-	want = max(end, min(want, w.limit))
-	err := w.f.Allocate(want)
-	if err == nil {
-		w.ahead = want
-		return
-	}
-	w.noAhead = true
-	if errors.Is(err, faultfs.ErrUnsupported) {
-		return
-	}
-	w.log.Warn("no space taken ahead for the log", "error", err, "file", w.f.Name())
-	if err := w.f.Truncate(w.ahead); err != nil { // a part of the space may have been taken
-		w.log.Warn("space taken ahead for the log is not given back", "error", err, "file", w.f.Name())
-	}
 }
 
 // cutBack undoes a write that failed because of err, which it returns, or ErrFailed when that does not work.
@@ -140,19 +112,19 @@ func (w *writer) rotate(first Pos) (segmentInfo, error) {
 			w.log.Warn("a full segment of the log does not close", "error", err, "file", w.f.Name())
 		}
 	}
-	w.segment, w.f, w.noAhead, w.prepared = s, f, false, prepared != ""
+	w.segment, w.f, w.prepared = s, f, prepared != ""
 	w.end, w.ahead, w.next, w.prev = segmentHeader, max(segmentHeader, ahead), first, s.crc
 	w.began = w.end
 	return s, nil
 }
 
-// trim gives space back that was taken ahead. What stays is zero, and nobody reads it.
+// trim gives the space back that was prepared and is not needed. What stays is zero, and nobody reads it.
 func (w *writer) trim() {
 	if w.ahead == w.end {
 		return
 	}
 	if err := w.f.Truncate(w.end); err != nil {
-		w.log.Warn("space taken ahead for the log is not given back", "error", err, "file", w.f.Name())
+		w.log.Warn("prepared space of the log is not given back", "error", err, "file", w.f.Name())
 		return
 	}
 	w.ahead = w.end
