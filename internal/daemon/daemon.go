@@ -167,7 +167,7 @@ func (d *Daemon) openStore(ctx context.Context) error {
 		d.scratch, files, segment = dir, faultfs.NewMemory(), 4<<20
 	}
 	kept, err := store.Open(ctx, dir, &store.Options{
-		Logger: d.log, Committed: d.metrics.committed, FS: files, Segment: segment,
+		Logger: d.log, Committed: d.metrics.committed, FS: files, Segment: segment, Descriptors: min(4096, max(door.Descriptors()/4, 16)),
 		Progress: func(p store.Progress) {
 			d.recovery.Store(&p)
 			if d.o.Progress != nil {

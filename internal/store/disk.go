@@ -32,7 +32,7 @@ const (
 type Options struct {
 	Logger      *slog.Logger  // nil: silent
 	IndexEvery  time.Duration // how far the index may be behind; 0 means 5 s
-	Descriptors int           // of run files that stay open; 0 means 4096, or a quarter of what the process may have
+	Descriptors int           // of run files that stay open; 0 means 64
 	// Progress is called while the store is opened and there is much to read, a few times a second and once at its end.
 	Progress func(Progress)
 	// Committed is called after each block of the log, by its committer: it must be quick.
@@ -123,7 +123,7 @@ func (o *Options) defaults() {
 		o.IndexEvery = 5 * time.Second
 	}
 	if o.Descriptors <= 0 {
-		o.Descriptors = descriptors(4096)
+		o.Descriptors = 64
 	}
 	if o.FS == nil {
 		o.FS = faultfs.OS

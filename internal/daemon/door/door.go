@@ -147,7 +147,7 @@ func Open(ctx context.Context, o *Options) (*Door, error) {
 
 // bound sets how many connections are let in of as many as are wanted.
 func (d *Door) bound(wanted int) {
-	may := descriptors()
+	may := Descriptors()
 	d.o.Connections, d.most = room(wanted, may)
 	if d.o.Connections < wanted {
 		d.log.Warn("fewer connections than wanted are let in, for this process may have few files open (ulimit -n)",
