@@ -1,12 +1,14 @@
 package policy
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/boundedregexp"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
 
@@ -98,4 +100,90 @@ func article(k canonjson.Kind) string {
 		return "an"
 	}
 	return "a"
+}
+
+// A Value is one JSON value of the state. The zero Value is null. It is immutable.
+type Value struct{ raw, canonical []byte }
+
+// NewValue takes the one JSON value in raw, which it copies. No bytes are null. The error says at which byte raw has no single
+// meaning: it is not JSON, a key stands twice, it is nested too deeply.
+func NewValue(raw []byte) (Value, error) {
+	if len(raw) == 0 {
+		return Value{}, nil
+	}
+	canonical, err := canonjson.Canonical(raw)
+	if err != nil {
+		return Value{}, err
+	}
+	if bytes.Equal(raw, canonical) {
+		return Value{canonical, canonical}, nil
+	}
+	return Value{bytes.Clone(raw), canonical}, nil
+}
+
+// Raw returns the JSON as it came, which the caller must not change.
+func (v Value) Raw() json.RawMessage {
+	if v.raw == nil {
+		return json.RawMessage("null")
+	}
+	return v.raw
+}
+
+// Canonical returns the canonical JSON of v, which the caller must not change.
+func (v Value) Canonical() []byte {
+	if v.canonical == nil {
+		return []byte("null")
+	}
+	return v.canonical
+}
+
+// Equal reports whether v and w are the same value: 1 and 1.0 are, and objects whose keys stand in another order.
+func (v Value) Equal(w Value) bool { return bytes.Equal(v.Canonical(), w.Canonical()) }
+
+// Size returns how many bytes v holds.
+func (v Value) Size() int { return len(v.raw) + len(v.canonical) }
+
+// A denyRegex denies what a pattern matches.
+type denyRegex struct {
+	target, key string
+	pattern     *boundedregexp.Regexp
+	reason      string
+}
+
+func compileRegex(r *Rule) (judge, *RuleError) {
+	if err := need(r, "pattern"); err != nil {
+		return nil, err
+	}
+	m, err := boundedregexp.Compile(r.Pattern)
+	if err != nil {
+		return nil, wrong(r, "pattern", "%v", err)
+	}
+	what := "a param"
+	if r.Key != "" {
+		what = fmt.Sprintf("param '%s'", shorten(r.Key))
+	}
+	return &denyRegex{r.Target, r.Key, m, fmt.Sprintf("%s matches '%s'", what, shorten(r.Pattern))}, nil
+}
+
+func (d *denyRegex) against(s *subject) string {
+	if s.action.Tool == "" || d.target != "" && s.action.Tool != d.target || s.action.Parameters == nil {
+		return ""
+	}
+	v := &s.action.Parameters.tree
+	if d.key != "" {
+		var ok bool
+		if v, ok = s.action.Parameters.get(d.key); !ok {
+			return ""
+		}
+	}
+	for text := range s.texts(v) {
+		yes, err := s.scratch().match(d.pattern, text)
+		if err != nil {
+			return "it cannot be judged, which denies: " + err.Error()
+		}
+		if yes {
+			return d.reason
+		}
+	}
+	return ""
 }

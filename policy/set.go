@@ -1,11 +1,45 @@
+// Package policy decides whether a proposed action may run: rules, compiled into sets, and verdicts.
+//
+// Goals: every rule of a set judges every action, and everything that stands against it is collected, so that an agent learns
+// all of it at once; a verdict, allowed or not, names what was judged and by what, by digests that anybody can compute again;
+// a check costs less than a microsecond where only the three rules of the wire are in the set.
+//
+// A Rule is one of
+//
+//	deny_tool        the tool named target may not be called
+//	deny_tool_param  the parameter key of the tool target may not hold the text pattern
+//	require_state    the state's value of key must equal value
+//	regex            the parameter key of the tool target may not match pattern (RE2)
+//	expr             the expression in pattern (or, a text, in value) must not be true
+//
+// and docs/reference/policy.md has each with an example, the limits, and how a digest is made. Rules are data: they come from clients
+// over the wire and from a file of policies (ReadFile), and a rule that is not understood as a whole is refused when it is
+// compiled, by name and with what was expected. A rule never weakens: what cannot be judged (an expression that fails, a text
+// too long for a pattern, parameters in which a key stands twice) is denied, and the reason says so.
+//
+// Digests. Of parameters: BLAKE3-256 of their canonical JSON (RFC 8785 with the departure that package canonjson states), of
+// "{}" where there are none. Of a set: BLAKE3-256 of the canonical JSON of the array of its rules, in their order, each with
+// the keys that are not empty. Neither is computed before somebody asks.
+//
+// Ordering: rules judge in the order in which they stand in the set, and violations stand in that order. A Set is immutable
+// and may be used by several goroutines at once; With, Without and Join make new ones, which share what was compiled.
+//
+// What a reason says: rules' own texts and names of keys, never a value of a parameter or of the state; but the error of an
+// expression that failed may name the value that it failed on.
+//
+// Not goals: keeping verdicts, asking people, knowing a wire. Nothing here reads a clock, a file (but ReadFile) or the network,
+// so that equal sets judge equal actions in equal states equally at any time.
 package policy
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/boundedregexp"
 )
 
 // A Set is a list of compiled rules. It is immutable; a nil *Set has no rules and allows everything.
@@ -182,4 +216,87 @@ func plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// Limits of all rules of one check together.
+const (
+	maxSpent = 1 << 20 // what expressions look at in loops and in functions: elements, and 16 bytes of text each
+	maxWork  = 1 << 26 // of patterns: their steps times the bytes of the texts; half a second at the very worst
+)
+
+var (
+	errSpent = errors.New("it looks at more than it may: shorten its loops, or what it looks at")
+	errWork  = errors.New("the patterns of all policies have more to look at than they may: name a target and a key in them")
+)
+
+// A budget is what one check has used. The methods that expressions call panic, which the machine makes the error of the
+// evaluation.
+type budget struct{ spent, work int }
+
+// match matches a text for all rules' account.
+func (b *budget) match(re *boundedregexp.Regexp, text string) (bool, error) {
+	const least = 16 // bytes that a match costs where there are fewer
+	if b.work += (len(text) + least) * re.Steps(); b.work > maxWork {
+		b.work = maxWork
+		return false, errWork
+	}
+	return re.Match(text)
+}
+
+// charge charges for a value, and returns it.
+func (b *budget) charge(args ...any) any {
+	b.spend(args[0])
+	return args[0]
+}
+
+// chars charges for each byte of a text that is about to become a list.
+func (b *budget) chars(args ...any) any {
+	if text, ok := args[0].(string); ok {
+		b.take(len(text))
+	}
+	return args[0]
+}
+
+func (b *budget) spend(v any) {
+	switch v := v.(type) {
+	case string:
+		b.take(1 + len(v)/16)
+	case []any:
+		b.take(1)
+		for _, e := range v {
+			b.spend(e)
+		}
+	case map[string]any:
+		b.take(1)
+		for _, e := range v {
+			b.spend(e)
+		}
+	case []string:
+		b.take(1 + len(v))
+	default:
+		b.take(1)
+	}
+}
+
+func (b *budget) take(n int) {
+	if b.spent += n; b.spent > maxSpent {
+		b.spent = maxSpent
+		panic(errSpent)
+	}
+}
+
+// matches is the operator of that name. What is not there matches nothing, as it contains nothing.
+func (b *budget) matches(v any, re *boundedregexp.Regexp) bool {
+	if v == nil {
+		return false
+	}
+	text, ok := v.(string)
+	if !ok {
+		panic(fmt.Errorf("matches: expected a text, got %T", v))
+	}
+	yes, err := b.match(re, text)
+	if err != nil {
+		panic(err)
+	}
+	return yes
 }

@@ -1,12 +1,17 @@
 package proposal
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/policy"
 )
 
@@ -178,4 +183,280 @@ func size(key string, versions []version) int {
 		n += len(key) + v.value.Size() + 64
 	}
 	return n
+}
+
+var errNoKey = errors.New("key is required: expected parameters {\"key\": the state's key, …}")
+
+// keyAndValue reads the parameters of a state_write or a state_read. No value is null.
+func keyAndValue(parameters json.RawMessage) (key string, value json.RawMessage, err error) {
+	var s jsonscan.Scanner
+	s.Reset(parameters)
+	found := false
+	if s.Peek() != '{' {
+		return "", nil, errNoKey
+	}
+	for s.Begin('{'); s.More('}'); {
+		switch string(s.Key()) {
+		case "key":
+			if s.Peek() == '"' {
+				key, found = s.Text(), true
+			} else {
+				s.Skip()
+			}
+		case "value":
+			value = s.Raw()
+		default:
+			s.Skip()
+		}
+	}
+	if !found {
+		return "", nil, errNoKey
+	}
+	return key, value, s.End()
+}
+
+// stateWrite writes parameters.value to parameters.key; its output is the value.
+func (r *run) stateWrite(o *Outcome) (json.RawMessage, error) {
+	key, raw, err := keyAndValue(o.Action.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	v, err := newValue(key, raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.state.write(key, v); err != nil {
+		return nil, err
+	}
+	o.changed(key, v)
+	return v.Raw(), nil
+}
+
+// stateRead gives the value of parameters.key; null where there is none.
+func (r *run) stateRead(a *Action) (json.RawMessage, error) {
+	key, _, err := keyAndValue(a.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	return r.state.Get(key), nil
+}
+
+// assertion checks what parameters say, which have the form of a precondition (with expected in the place of value, if one
+// likes), and the preconditions. An assertion that asserts nothing fails.
+func (r *run) assertion(a *Action) (json.RawMessage, error) {
+	checks, err := assertions(a)
+	if err != nil {
+		return nil, err
+	}
+	for i := range checks {
+		if problem := checks[i].holds(r.state); problem != "" {
+			return nil, fmt.Errorf("assertion failed: %s", problem)
+		}
+	}
+	return json.RawMessage("true"), nil
+}
+
+func assertions(a *Action) ([]Precondition, error) {
+	checks := a.Preconditions
+	if key, value, err := keyAndValue(a.Parameters); err == nil {
+		p := Precondition{Key: key, Operator: "eq", Value: value}
+		p.Operator, p.Value = operatorAndExpected(a.Parameters, p)
+		checks = append(checks[:len(checks):len(checks)], p)
+	}
+	if len(checks) == 0 {
+		return nil, errors.New("assertion failed: it asserts nothing: expected parameters key and value, or preconditions")
+	}
+	return checks, nil
+}
+
+// operatorAndExpected reads what else the parameters of an assertion have. An operator that is no text is unknown.
+func operatorAndExpected(parameters json.RawMessage, p Precondition) (operator string, expected json.RawMessage) {
+	operator, expected = p.Operator, p.Value
+	var s jsonscan.Scanner
+	s.Reset(parameters)
+	for s.Begin('{'); s.More('}'); {
+		switch string(s.Key()) {
+		case "operator":
+			if raw := s.Raw(); string(raw) != "null" && json.Unmarshal(raw, &operator) != nil {
+				operator = string(raw)
+			}
+		case "expected":
+			expected = s.Raw()
+		default:
+			s.Skip()
+		}
+	}
+	return operator, expected
+}
+
+// changed notes a write of the action.
+func (o *Outcome) changed(key string, v policy.Value) {
+	change := append([]byte(`{"op":"set","value":`), v.Raw()...)
+	o.Result.StateChanges[key] = append(change, '}')
+}
+
+// A transaction is what one proposal writes to the state, attempt by attempt.
+type transaction struct {
+	*Scope
+	attempt int
+	wrote   map[string]bool // keys
+	now     map[string]bool // those of the attempt that runs
+}
+
+func (c *Scope) begin() *transaction { return &transaction{Scope: c, wrote: make(map[string]bool)} }
+
+// mark begins what one attempt writes, which ends with keep, or with back: there is one at a time.
+func (t *transaction) mark() {
+	t.attempt++
+	t.now = make(map[string]bool)
+}
+
+func (t *transaction) write(key string, v policy.Value) error {
+	if err := t.set(key, v, t); err != nil {
+		return err
+	}
+	t.wrote[key], t.now[key] = true, true
+	return nil
+}
+
+// keep keeps what the attempt wrote. What the proposal had there before is of no use any more where nothing lies between.
+func (t *transaction) keep() {
+	t.change(t.now, func(versions []version) []version {
+		i := t.last(versions)
+		if i > 0 && versions[i-1].by == t {
+			return slices.Delete(versions, i-1, i)
+		}
+		return versions
+	})
+}
+
+// back takes away what the attempt wrote.
+func (t *transaction) back() {
+	t.change(t.now, func(versions []version) []version {
+		return slices.DeleteFunc(versions, func(v version) bool { return v.by == t && v.attempt == t.attempt })
+	})
+}
+
+// commit makes what the proposal wrote stay, all in one moment. What lies on it, of proposals that still run, stays there.
+func (t *transaction) commit() {
+	t.change(t.wrote, func(versions []version) []version {
+		i := t.last(versions)
+		if i < 0 {
+			return versions // somebody has written it for good since
+		}
+		versions = versions[i:]
+		versions[0].by = nil
+		return versions
+	})
+}
+
+// rollback takes away what the proposal wrote, all in one moment.
+func (t *transaction) rollback() {
+	t.change(t.wrote, func(versions []version) []version {
+		return slices.DeleteFunc(versions, func(v version) bool { return v.by == t })
+	})
+}
+
+// last is the last version that t wrote; -1 is none.
+func (t *transaction) last(versions []version) int {
+	for i, v := range slices.Backward(versions) {
+		if v.by == t {
+			return i
+		}
+	}
+	return -1
+}
+
+// change gives each of keys what to makes of its versions, of which it gets a copy.
+func (t *transaction) change(keys map[string]bool, to func([]version) []version) {
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	for key := range keys {
+		if versions := t.state.tenants[t.tenant][key]; versions != nil {
+			_ = t.put(key, to(slices.Clone(versions))) // fewer versions are within every limit
+		}
+	}
+}
+
+// holds says what keeps p from being true in a state; "" is nothing. A value that is not there is null to eq, neq and contains.
+//
+//	eq neq            the same JSON value, or not: 1 is 1.0, and the order of keys does not count
+//	gt lt gte lte     both are numbers
+//	exists not_exists the key has a value, which may be null
+//	contains          a string in a string, an element in an array, a key in an object
+func (p *Precondition) holds(state policy.State) string {
+	have, exists := state.Lookup(p.Key)
+	want, err := policy.NewValue(p.Value)
+	if err != nil {
+		return fmt.Sprintf("state['%.100s']: the value to compare with: %v", p.Key, err)
+	}
+	var yes bool
+	switch p.Operator {
+	case "eq":
+		yes = have.Equal(want)
+	case "neq":
+		yes = !have.Equal(want)
+	case "exists":
+		yes = exists
+	case "not_exists":
+		yes = !exists
+	case "gt", "lt", "gte", "lte":
+		var problem string
+		if yes, problem = p.compare(have, want); problem != "" {
+			return problem
+		}
+	case "contains":
+		yes = contains(have, want)
+	default:
+		return fmt.Sprintf("unknown operator '%.100s': expected eq, neq, gt, lt, gte, lte, exists, not_exists or contains", p.Operator)
+	}
+	if yes {
+		return ""
+	}
+	if p.Operator == "exists" || p.Operator == "not_exists" {
+		return fmt.Sprintf("state['%.100s'] %s does not hold", p.Key, p.Operator)
+	}
+	return fmt.Sprintf("state['%.100s'] %s %.200s does not hold", p.Key, p.Operator, want.Canonical())
+}
+
+// compare orders two numbers, as doubles.
+func (p *Precondition) compare(have, want policy.Value) (yes bool, problem string) {
+	a, aErr := canonjson.Parse(have.Canonical())
+	b, bErr := canonjson.Parse(want.Canonical())
+	if aErr != nil || bErr != nil || a.Kind != canonjson.Number || b.Kind != canonjson.Number {
+		return false, fmt.Sprintf("state['%.100s']: cannot compare %s with %s: %s needs two numbers", p.Key, a.Kind, b.Kind, p.Operator)
+	}
+	switch p.Operator {
+	case "gt":
+		return a.Num > b.Num, ""
+	case "lt":
+		return a.Num < b.Num, ""
+	case "gte":
+		return a.Num >= b.Num, ""
+	}
+	return a.Num <= b.Num, ""
+}
+
+func contains(have, want policy.Value) bool {
+	tree, err := canonjson.Parse(have.Canonical())
+	if err != nil {
+		return false
+	}
+	text, err := canonjson.Parse(want.Canonical())
+	isText := err == nil && text.Kind == canonjson.String
+	switch tree.Kind {
+	case canonjson.String:
+		return isText && strings.Contains(tree.Str, text.Str)
+	case canonjson.Object:
+		_, ok := tree.Get(text.Text())
+		return isText && ok
+	case canonjson.Array:
+		var room []byte
+		for i := range tree.Elems {
+			if room = tree.Elems[i].Append(room[:0]); bytes.Equal(room, want.Canonical()) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -1,6 +1,8 @@
 package library
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/deck/derive"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
@@ -129,4 +132,175 @@ func removeRecording(dir string, others []string) error {
 		return err
 	}
 	return recording.Gone(os.Remove(dir))
+}
+
+// newPrefix begins the name of the directory in which a recording is made that is to supersede one beside it. Who makes it holds its lock.
+const newPrefix = durable.TempPrefix + "new-"
+
+// Beside returns a name for what is to supersede the recording at path, on its file system. done removes what stands there then.
+func Beside(path string) (made string, done func(), err error) {
+	temp, err := recording.NewTemp(filepath.Dir(path), newPrefix)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := os.WriteFile(filepath.Join(temp.Dir, ".gitignore"), []byte("*\n"), 0o644); err != nil { // of one that is killed nothing is committed
+		return "", nil, errors.Join(err, temp.Remove())
+	}
+	return filepath.Join(temp.Dir, "made"), func() { _ = temp.Remove() }, nil
+}
+
+// MaySucceed says what forbids that another recording takes the place of old; nil for nothing. The error wraps ErrLive for one that is
+// being recorded; notes of people about its records forbid it too, and a log of sealed recordings that lists it.
+func (l *Library) MaySucceed(old *recording.Recording) error {
+	notes := filepath.Base(old.TapePath()) + ".annotations.jsonl"
+	switch {
+	case old.Live() == recording.LiveYes:
+		return fmt.Errorf("%s %w", old.Dir, recording.ErrLive)
+	case recording.Exists(filepath.Join(old.Dir, notes)):
+		return fmt.Errorf("%s has notes (tapedeck annotate), which are of its records: put %s away first", old.Dir, notes)
+	}
+	m := old.Manifest
+	for _, of := range []*Library{l, Of(m.Roots.LibraryRoot(m.Cwd))} {
+		listed, err := sealing.LoggedIn(of.SealLog(), m.ID)
+		if err != nil {
+			return fmt.Errorf("whether the log of sealed recordings lists %s cannot be told: %w", m.ID, err)
+		}
+		if listed {
+			return fmt.Errorf("%s stands in the log of sealed recordings, which would say that it was changed: record another", m.ID)
+		}
+	}
+	return nil
+}
+
+// Succeed makes the unsealed recording at made the next of the name of old: it gets its id, and no parent. The error is that of MaySucceed,
+// or the file system's.
+func (l *Library) Succeed(old *recording.Recording, made string) (*recording.Recording, error) {
+	if err := l.MaySucceed(old); err != nil {
+		return nil, err
+	}
+	rec, err := recording.Open(made)
+	if err != nil {
+		return nil, err
+	}
+	m := rec.Manifest
+	if err := renameRun(filepath.Join(made, derive.SessionLogName), m.ID, old.Manifest.ID); err != nil {
+		return nil, err
+	}
+	m.Seed, m.ID, m.Parent = m.SeededBy(), old.Manifest.ID, nil
+	return rec, m.Write(made, false)
+}
+
+// renameRun has a session log, where there is one, name another run.
+func renameRun(path, from, to string) error {
+	log, err := os.ReadFile(path)
+	if err != nil {
+		return recording.Gone(err)
+	}
+	name := func(id string) []byte { return fmt.Appendf(nil, `"run_id":%q`, id) }
+	return durable.WriteFile(path, bytes.ReplaceAll(log, name(from), name(to)), &durable.Options{Mode: 0o644})
+}
+
+// Supersede puts the recording that Succeed made ready in the place of old, which is deleted but for what is no recording's: that stays
+// where it is, once the new one is on the disk. made must lie on the file system of old, as Beside has it. After an error old stands where it stood or, where the error says
+// so, beside it under a name that ends in keptSuffix, and is never at made.
+func Supersede(old, made *recording.Recording) error {
+	others, err := foreign(old.Dir)
+	if err != nil {
+		return err
+	}
+	if err := toDisk(made.Dir); err != nil {
+		return err
+	}
+	if err := exchange(made.Dir, old.Dir); err != nil {
+		return err
+	}
+	if err := moveAll(others, made.Dir, old.Dir); err != nil {
+		if back := exchange(made.Dir, old.Dir); back != nil {
+			return errors.Join(err, back, keep(made.Dir, old.Dir))
+		}
+		return err
+	}
+	if err := durable.SyncDir(filepath.Dir(old.Dir)); err != nil {
+		return errors.Join(err, keep(made.Dir, old.Dir))
+	}
+	_ = removeRecording(made.Dir, nil) // what stays is below a temporary name
+	return nil
+}
+
+// SupersedePacked puts the recording that Succeed made ready, packed, in the place of the packed file: all of it, or after an error nothing.
+func SupersedePacked(ctx context.Context, file string, made *recording.Recording) error {
+	file, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return err
+	}
+	was, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	temp, done, err := Beside(file)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if _, err := Pack(ctx, made, temp, nil); err != nil {
+		return err
+	}
+	if err := errors.Join(os.Chmod(temp, was.Mode().Perm()), durable.SyncFile(temp)); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, file); err != nil {
+		return err
+	}
+	return durable.SyncDir(filepath.Dir(file))
+}
+
+// toDisk brings every file and name below dir to the disk.
+func toDisk(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir():
+			return durable.SyncDir(path)
+		case d.Type().IsRegular():
+			return durable.SyncFile(path)
+		}
+		return nil
+	})
+}
+
+// keptSuffix ends the name of a recording that could not be put back to its own.
+const keptSuffix = ".kept"
+
+// keep gives the old recording, which stands at from, a name beside its own that nobody cleans up. The error, never nil, says where it is.
+func keep(from, to string) error {
+	if err := renameNew(from, to+keptSuffix); err != nil {
+		return err
+	}
+	return fmt.Errorf("the recording that stood at %s is at %[1]s%s now", to, keptSuffix)
+}
+
+// moveAll moves names from one directory to another: all, or after an error none.
+func moveAll(names []string, from, to string) error {
+	for i, name := range names {
+		if err := renameNew(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
+			return errors.Join(err, moveAll(names[:i], to, from))
+		}
+	}
+	return nil
+}
+
+// exchangeByTurns is exchange by three renames. Who is killed between them leaves what stood at to under a name that nobody cleans up.
+func exchangeByTurns(from, to string) error {
+	aside := to + keptSuffix
+	if err := os.Rename(to, aside); err != nil {
+		return err
+	}
+	if err := os.Rename(from, to); err != nil {
+		return errors.Join(err, os.Rename(aside, to))
+	}
+	if err := os.Rename(aside, from); err != nil {
+		return fmt.Errorf("what stood at %s is at %s now: %w", to, aside, err)
+	}
+	return nil
 }

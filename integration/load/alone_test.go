@@ -11,6 +11,15 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/store/seglog"
 )
 
+// appendWait appends a record and returns when it is on the disk.
+func appendWait(l *seglog.Log, b []byte) error {
+	acknowledged := make(chan error, 1)
+	if err := l.Append(context.Background(), 0, b, func(_ seglog.Pos, err error) { acknowledged <- err }); err != nil {
+		return err
+	}
+	return <-acknowledged
+}
+
 // record is what the log keeps of one call of size turns.
 func record(size int) []byte {
 	line := []byte(`{"record":"turn","index":0,` + turn("load")[1:] + "\n")
@@ -37,7 +46,7 @@ func logAlone(dir string, n, size int, block float64, long time.Duration) (float
 	end := begun.Add(long)
 	err = side(callers, callers, func(int) error {
 		for time.Now().Before(end) {
-			if _, err := l.AppendWait(context.Background(), b); err != nil {
+			if err := appendWait(l, b); err != nil {
 				return err
 			}
 			count.Add(int64(size))

@@ -64,7 +64,7 @@ func bareSession(l *seglog.Log, data string, s *websock.Stream) error {
 		_, rest, _ := bytes.Cut(frame, []byte(`"id":`))
 		id, rest, _ := bytes.Cut(rest, []byte(","))
 		if bytes.HasPrefix(rest, []byte(`"method":"runs.record_turns"`)) {
-			if _, err := l.AppendWait(context.Background(), frame); err != nil {
+			if err := appendWait(l, frame); err != nil {
 				return err
 			}
 			if _, err := f.Write(frame); err != nil {

@@ -1,3 +1,56 @@
+// Package daemon answers the methods of spec/agent-daemon.md: it lets agents in, brackets their runs, decides what their
+// proposed tool calls may do, calls their tools back, and keeps every turn of a run so that it outlives crashes.
+//
+// Goals: a turn is on the disk before the reply that answers its call; what one agent does, another neither sees nor slows; a
+// client of the public CAR protocol works here for the methods that are here; everything that a client can make the daemon hold
+// has a bound that is written down (Limits).
+//
+// Non-goals: proposals that run side by side, keeping tools, policies or state beyond a connection.
+//
+// # Vocabulary
+//
+// A session is one connection: who it is (identity), its tools, its policies in scopes, its state, the runs that it holds, its
+// subscriptions. An intent is what waits for a person's decision, a supervisor the host's connection that is told of it. A run is
+// held by the sessions that started it, or started it again by its key; when the last of them goes away its grace begins, and at the
+// end of that the run is given up: it ends as incomplete. A submission is one proposal while it runs; it keeps the run, the policies
+// and the tenant that were in force when it came.
+//
+// # Who may do what
+//
+// The comment of identity has the table. A run that is not there and one that is somebody else's are answered alike, to the byte,
+// and about in the same time. No id is looked up, and nothing is built from it, before runtrace.CheckName has passed it.
+//
+// # Ordering
+//
+// session.auth, tools.*, policy.*, session.* and state.* are answered before the next frame is read; all others run side by side, and
+// their replies come in any order. runs.start has set the session's current run before its reply. The verdict on an action is kept
+// before anything of the action runs, and its turn before the next action begins. An event of runs.subscribe comes after the reply,
+// and events of one run in the order of its file.
+//
+// # Durability
+//
+// A reply that acknowledges a turn, a start or an end is sent after store.Store has it on the disk. When the store fails, the
+// request is answered with an error, /readyz with 503, and the service manager's watchdog is not fed any longer. A clean stop
+// answers what it was asked, ends the runs that are open as incomplete, closes the store and removes the tokens; whatever a kill
+// leaves undone of that, the next Open does.
+//
+// # Goroutines
+//
+// Each connection has those of its jsonrpc.Conn, and one for each subscription, which session.serve waits for. Timers of graces end
+// with holds.flush. The door's goroutine is waited for by Shutdown, the watchdog's by Serve.
+//
+// # Where the public protocol leaves a choice
+//
+//   - server.handshake takes versions 1 to 3, which say the same about the methods here. Of capabilities it grants the two that
+//     clients of version 3 insist on, for they are about methods that are not here; any other that is required is -32008.
+//   - The cursor of runs.get_trace counts records and comes back as it was sent; "next" beside it is where to go on. That of
+//     runs.subscribe and its events counts turns.
+//   - A subscriber that reads too slowly gets runs.trace.lost, which names what it missed as runs.get_trace takes it; so does one of
+//     a run whose turns so far are more than 32 MiB, of what the reply does not have.
+//   - A policy session that is not open rejects every action, as there; policies and a tenant given together both hold.
+//   - A tool call that failed is a turn without output; one that ran into its time is a drive_cli's cli_outcome "timeout".
+//   - A proposal that carries "idempotent" runs once in its connection. A result for which there was no room is not kept, and then
+//     the repetition is an error: it never runs twice.
 package daemon
 
 import (
@@ -5,10 +58,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/daemon/door"
 	"github.com/tapedeck-dev/tapedeck/internal/daemon/token"
@@ -111,7 +167,7 @@ func (d *Daemon) openStore(ctx context.Context) error {
 		d.scratch, files, segment = dir, faultfs.NewMemory(), 4<<20
 	}
 	kept, err := store.Open(ctx, dir, &store.Options{
-		Logger: d.log, Committed: d.metrics.committed, FS: files, Segment: segment,
+		Logger: d.log, Committed: d.metrics.committed, FS: files, Segment: segment, Descriptors: min(4096, max(door.Descriptors()/4, 16)),
 		Progress: func(p store.Progress) {
 			d.recovery.Store(&p)
 			if d.o.Progress != nil {
@@ -301,5 +357,123 @@ func (d *Daemon) stats() store.Stats {
 		return d.store.Stats()
 	default:
 		return store.Stats{}
+	}
+}
+
+// Shutdown stops cleanly: no new requests, those in service finish within Options.Drain (and ctx), their replies are
+// flushed, open runs end as incomplete, the store is closed, the tokens are removed. Whoever calls it again waits for the
+// first to be done.
+func (d *Daemon) Shutdown(ctx context.Context) error {
+	d.once.Do(func() {
+		d.stopErr = d.shutdown(ctx)
+		close(d.stopped)
+	})
+	<-d.stopped
+	return d.stopErr
+}
+
+func (d *Daemon) shutdown(ctx context.Context) error {
+	d.notify.tell("STOPPING=1")
+	d.log.Info("shutting down")
+	d.mu.Lock()
+	d.draining = true // who comes from now on is turned away
+	d.mu.Unlock()
+	d.door.Stop()
+	d.supervision.close()
+	d.finish(ctx)
+	err := d.close(ctx)
+	if err != nil {
+		d.log.Error("stopped", "error", err)
+	} else {
+		d.log.Info("stopped")
+	}
+	return err
+}
+
+// close ends every conversation at once, ends their runs and closes the store.
+func (d *Daemon) close(ctx context.Context) (err error) {
+	d.cut()
+	<-d.shut
+	if d.store != nil {
+		d.runs.flush()
+		if err = d.store.Close(ctx); err != nil {
+			err = fmt.Errorf("close the store: %w", err)
+		}
+	}
+	if d.kept != nil {
+		d.kept.Remove()
+	}
+	if d.scratch != "" {
+		err = errors.Join(err, os.RemoveAll(d.scratch))
+	}
+	return err
+}
+
+// finish lets every connection answer what it was asked and closes it.
+func (d *Daemon) finish(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, d.o.Drain)
+	defer cancel()
+	d.mu.Lock()
+	var all sync.WaitGroup
+	for s := range d.sessions {
+		all.Go(func() {
+			if err := s.conn.Shutdown(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				s.log.Warn("requests were cut off", "error", err)
+			}
+		})
+	}
+	d.mu.Unlock()
+	all.Wait()
+}
+
+// notifier tells the service manager how the daemon is (sd_notify(3)): READY=1, STOPPING=1, and WATCHDOG=1 as often as asked.
+// Without NOTIFY_SOCKET it does nothing.
+type notifier struct {
+	socket   string
+	watchdog time.Duration // the manager's patience; 0 is endless
+}
+
+func newNotifier(getenv func(string) string) notifier {
+	n := notifier{socket: getenv("NOTIFY_SOCKET")}
+	pid := getenv("WATCHDOG_PID")
+	if pid != "" && pid != strconv.Itoa(os.Getpid()) {
+		return n
+	}
+	if usec, err := strconv.ParseInt(getenv("WATCHDOG_USEC"), 10, 64); err == nil && usec > 0 {
+		n.watchdog = time.Duration(usec) * time.Microsecond
+	}
+	return n
+}
+
+// tell sends one state; a manager that cannot be reached is nobody's trouble here.
+func (n notifier) tell(state string) {
+	if n.socket == "" {
+		return
+	}
+	conn, err := net.Dial("unixgram", n.socket)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	_, _ = conn.Write([]byte(state))
+}
+
+// watch sends WATCHDOG=1 at half the manager's patience until ctx ends, as long as the daemon is healthy: one that is not is
+// restarted by its manager.
+func (n notifier) watch(ctx context.Context, healthy func() bool) {
+	if n.socket == "" || n.watchdog <= 0 {
+		return
+	}
+	tick := time.NewTicker(n.watchdog / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if healthy() {
+				n.tell("WATCHDOG=1")
+			}
+		}
 	}
 }

@@ -1,9 +1,14 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
@@ -202,4 +207,190 @@ func (s *session) judged(ctx context.Context, run runtrace.ID, v *policy.Verdict
 		return s.storeFailed("the verdict on action "+printable(v.ActionID)+" could not be recorded, so it does not run", run.Run, err)
 	}
 	return nil
+}
+
+// repeats remembers submissions that may come again: which ones, the last maxRepeats of them, and their results as long as
+// there is room.
+type repeats struct {
+	room *quota
+
+	mu    sync.Mutex
+	byID  map[string]*repeat
+	order []*repeat
+}
+
+const maxRepeats = 4096
+
+type repeat struct {
+	id     string
+	done   chan struct{} // closed when result and err are there
+	result *proposal.Result
+	err    error
+	size   int // of result, taken from room
+}
+
+// once runs f the first time that id comes, and gives what came of it to everybody. A submission that came to an error is not
+// remembered.
+func (r *repeats) once(ctx context.Context, id string, f func() (*proposal.Result, error)) (*proposal.Result, error) {
+	r.mu.Lock()
+	if earlier := r.byID[id]; earlier != nil {
+		r.mu.Unlock()
+		return earlier.wait(ctx)
+	}
+	mine := &repeat{id: id, done: make(chan struct{})}
+	r.put(mine)
+	r.mu.Unlock()
+	defer close(mine.done)
+	result, err := (*proposal.Result)(nil), failed("the first submission of this proposal did not end")
+	defer func() { r.settle(mine, result, err) }()
+	result, err = f()
+	return result, err
+}
+
+func (one *repeat) wait(ctx context.Context) (*proposal.Result, error) {
+	select {
+	case <-one.done:
+		return one.result, one.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// put remembers one more and forgets the oldest beyond the limit. r.mu is held.
+func (r *repeats) put(one *repeat) {
+	if r.byID == nil {
+		r.byID = make(map[string]*repeat)
+	}
+	r.byID[one.id] = one
+	if r.order = append(r.order, one); len(r.order) > maxRepeats {
+		r.forget(r.order[0])
+		r.order = r.order[1:]
+	}
+}
+
+// forget takes one out, if it is still the one of its id. r.mu is held.
+func (r *repeats) forget(one *repeat) {
+	if r.byID[one.id] == one {
+		delete(r.byID, one.id)
+	}
+	r.room.take(-one.size)
+	one.size = 0
+}
+
+// settle keeps what came of one. A result for which there is no room is not kept; that it ran is.
+func (r *repeats) settle(one *repeat, result *proposal.Result, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		one.err = err
+		r.forget(one)
+		return
+	}
+	if r.byID[one.id] != one { // so many came since that it is forgotten: those who wait for it have the result, nobody keeps it
+		one.result = result
+		return
+	}
+	if size := sizeOf(result); r.room.take(size) {
+		one.size, one.result = size, result
+		return
+	}
+	one.err = failed("this proposal ran already, and there was no room to keep its result: its turns are in the trace")
+}
+
+// sizeOf is about how many bytes a result holds.
+func sizeOf(r *proposal.Result) int {
+	n := len(r.ProposalID)
+	for i := range r.Results {
+		a := &r.Results[i]
+		n += 256 + len(a.ActionID) + len(a.Output)
+		if a.Error != nil {
+			n += len(*a.Error)
+		}
+		for k, v := range a.StateChanges {
+			n += 64 + len(k) + len(v)
+		}
+	}
+	return n
+}
+
+// callBack calls a tool of the session's client: tools.execute, and tools.cancel when nobody waits for it any longer.
+func (s *session) callBack(ctx context.Context, c *proposal.Call) (json.RawMessage, error) {
+	limit := s.d.o.Limits.ToolTimeout
+	if c.Timeout == 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	} else {
+		limit = c.Timeout
+	}
+	sub := ctx.Value(submissionKey{}).(*submission) // submit put it there
+	p := executeParams{call: c, id: s.conn.NewID(), session: cmp.Or(sub.scope, s.id)}
+	var output json.RawMessage
+	err := sub.r.Call(ctx, p.id, rpcapi.ToolsExecute, &p, &output)
+	s.d.metrics.callbacks.With(outcomeOf(err)).Inc()
+	if err == nil {
+		if len(output) == 0 {
+			output = json.RawMessage("null")
+		}
+		return output, nil
+	}
+	return nil, s.notCalled(ctx, c, p.id, limit, err)
+}
+
+// notCalled says in the words of a result why a call has no output, and tells the client where it is the daemon that gave up.
+func (s *session) notCalled(ctx context.Context, c *proposal.Call, id string, limit time.Duration, err error) error {
+	var said *jsonrpc.Error
+	switch {
+	case errors.As(err, &said):
+		return errors.New(cmp.Or(said.Message, fmt.Sprintf("tool '%s' failed with code %d, and did not say why", c.Tool, said.Code)))
+	case errors.Is(err, jsonrpc.ErrClosed):
+		return errors.New("the connection went away before the tool answered")
+	case ctx.Err() == nil:
+		return err
+	}
+	reason := fmt.Sprintf("tool '%s' callback cancelled", c.Tool)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		reason = fmt.Sprintf("tool '%s' callback timed out (%gs)", c.Tool, limit.Seconds())
+	}
+	_ = s.conn.Notify(rpcapi.ToolsCancel, rpcapi.ToolsCancelParams{RequestID: id, ActionID: c.ActionID, Reason: reason})
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w", reason, context.DeadlineExceeded)
+	}
+	return ctx.Err()
+}
+
+func outcomeOf(err error) string {
+	var said *jsonrpc.Error
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.As(err, &said):
+		return "error"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timeout"
+	case errors.Is(err, jsonrpc.ErrClosed):
+		return "closed"
+	}
+	return "cancelled"
+}
+
+// executeParams are rpcapi.ToolsExecuteParams without reflection.
+type executeParams struct {
+	call    *proposal.Call
+	id      string
+	session string
+}
+
+func (p *executeParams) AppendJSON(dst []byte) ([]byte, error) {
+	dst = jsonscan.AppendText(append(dst, `{"action_id":`...), p.call.ActionID)
+	dst = jsonscan.AppendText(append(dst, `,"tool":`...), p.call.Tool)
+	dst = append(append(dst, `,"parameters":`...), p.call.Parameters...)
+	dst = append(append(dst, `,"params":`...), p.call.Parameters...)
+	if p.call.Timeout > 0 {
+		dst = strconv.AppendInt(append(dst, `,"timeout_ms":`...), p.call.Timeout.Milliseconds(), 10)
+	}
+	dst = strconv.AppendInt(append(dst, `,"attempt":`...), int64(p.call.Attempt), 10)
+	dst = jsonscan.AppendText(append(dst, `,"request_id":`...), p.id)
+	dst = jsonscan.AppendText(append(dst, `,"session_id":`...), p.session)
+	return append(dst, '}'), nil
 }

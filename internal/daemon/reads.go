@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/store"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
@@ -159,4 +160,158 @@ func runsVerdicts(ctx context.Context, s *session, p *rpcapi.RunParams) (any, er
 		list = []json.RawMessage{}
 	}
 	return verdicts{id.Run, id.Agent, list}, nil
+}
+
+// subscription hands the records of one run to one connection. One goroutine does it, from the reply to runs.subscribe to the
+// run's end, runs.unsubscribe, another runs.subscribe of the same run, or the end of the connection; session.serve stops and
+// waits for those that are left.
+type subscription struct {
+	events *store.Subscription
+	cancel context.CancelFunc
+	begun  chan struct{} // closed when the reply is queued
+	done   chan struct{} // closed when its goroutine has ended
+}
+
+// stop ends a subscription and waits for its goroutine.
+func (u *subscription) stop() {
+	u.cancel()
+	u.events.Close()
+	<-u.done
+}
+
+func runsSubscribe(ctx context.Context, s *session, r *jsonrpc.Request) (any, error) {
+	var p rpcapi.RunParams
+	if err := read(r.Params, &p); err != nil {
+		return nil, err
+	}
+	id, ok, err := s.readable(ctx, p.RunID)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, noRun()
+	}
+	if !s.d.follows.take(1) {
+		return nil, failed("the daemon has no room for another subscription: try again later")
+	}
+	events, err := s.d.store.Subscribe(ctx, id, &store.SubscribeOptions{
+		MaxEvents: 1024, MaxBytes: 128 << 10, MaxSnapshot: maxTraceBytes})
+	if err != nil {
+		s.d.follows.take(-1)
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, noRun()
+	}
+	if err != nil {
+		return nil, s.storeFailed("the run cannot be followed", id.Run, err)
+	}
+	u := &subscription{events: events, begun: make(chan struct{}), done: make(chan struct{})}
+	if err := s.subscribe(id.Run, u); err != nil {
+		events.Close()
+		s.d.follows.take(-1)
+		return nil, err
+	}
+	r.After = func() {
+		events.Turns = nil // the reply has them: they are not kept as long as the subscription
+		close(u.begun)
+	}
+	return &subscribed{events}, nil
+}
+
+// subscribe puts u in the place of an earlier subscription to the same run and starts it.
+func (s *session) subscribe(run string, u *subscription) error {
+	s.mu.Lock()
+	earlier := s.subs[run]
+	if earlier == nil && len(s.subs) >= s.d.o.Limits.Subscriptions {
+		s.mu.Unlock()
+		return failed("a connection follows at most %d runs: unsubscribe from some", s.d.o.Limits.Subscriptions)
+	}
+	var ctx context.Context
+	ctx, u.cancel = context.WithCancel(s.conn.Context())
+	s.subs[run] = u
+	s.mu.Unlock()
+	go s.follow(ctx, run, u)
+	if earlier != nil {
+		earlier.stop()
+	}
+	return nil
+}
+
+// follow hands events on, in order. A client that does not read holds this goroutine, until jsonrpc drops it, and nobody else:
+// what its store.Subscription cannot hold meanwhile is lost to it, and it is told from where to catch up.
+func (s *session) follow(ctx context.Context, run string, u *subscription) {
+	defer close(u.done)
+	defer s.d.follows.take(-1)
+	defer u.events.Close()
+	defer u.cancel()
+	select {
+	case <-u.begun:
+	case <-ctx.Done():
+		return
+	}
+	for {
+		e, err := u.events.Next(ctx)
+		if err != nil {
+			break
+		}
+		if err := s.send(ctx, u.events, &e); err != nil {
+			break
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.subs[run] == u {
+		delete(s.subs, run)
+	}
+}
+
+func (s *session) send(ctx context.Context, u *store.Subscription, e *store.Event) error {
+	if e.Lost > 0 {
+		s.d.metrics.lost.Add(e.Lost)
+		return s.conn.NotifyWait(ctx, rpcapi.RunsTraceLost,
+			rpcapi.RunsTraceLostParams{RunID: u.ID.Run, AgentID: u.ID.Agent, Cursor: e.From, Lost: e.Lost})
+	}
+	s.d.metrics.events.Inc()
+	return s.conn.NotifyWait(ctx, rpcapi.RunsTraceEvent, &traceEvent{u, e})
+}
+
+func runsUnsubscribe(_ context.Context, s *session, p *rpcapi.RunParams) (any, error) {
+	if p.RunID == "" {
+		return nil, badParams("run_id is required")
+	}
+	s.mu.Lock()
+	u := s.subs[p.RunID]
+	delete(s.subs, p.RunID)
+	s.mu.Unlock()
+	if u != nil {
+		u.stop()
+	}
+	return rpcapi.RunsUnsubscribeResult{RunID: p.RunID, Removed: u != nil}, nil
+}
+
+// subscribed is rpcapi.RunsSubscribeResult without reflection.
+type subscribed struct{ u *store.Subscription }
+
+func (r *subscribed) AppendJSON(dst []byte) ([]byte, error) {
+	dst = jsonscan.AppendText(append(dst, `{"run_id":`...), r.u.ID.Run)
+	dst = jsonscan.AppendText(append(dst, `,"agent_id":`...), r.u.ID.Agent)
+	dst = appendLines(append(dst, `,"turns_so_far":`...), r.u.Turns)
+	dst = strconv.AppendInt(append(dst, `,"cursor":`...), int64(r.u.Cursor), 10)
+	dst = jsonscan.AppendText(append(dst, `,"status":`...), string(r.u.Status))
+	return append(dst, '}'), nil
+}
+
+// traceEvent is rpcapi.RunsTraceEventParams without reflection.
+type traceEvent struct {
+	u *store.Subscription
+	e *store.Event
+}
+
+func (t *traceEvent) AppendJSON(dst []byte) ([]byte, error) {
+	dst = jsonscan.AppendText(append(dst, `{"run_id":`...), t.u.ID.Run)
+	dst = jsonscan.AppendText(append(dst, `,"agent_id":`...), t.u.ID.Agent)
+	dst = append(append(dst, `,"record":`...), t.e.Record...)
+	dst = strconv.AppendInt(append(dst, `,"cursor":`...), int64(t.e.Cursor), 10)
+	dst = jsonscan.AppendText(append(dst, `,"status":`...), string(t.e.Status))
+	return append(dst, '}'), nil
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/proposal"
 	"github.com/tapedeck-dev/tapedeck/proposal/toolschema"
@@ -191,3 +192,61 @@ func sessionInit(_ context.Context, s *session, p *rpcapi.SessionInitParams) (an
 	s.client = runtrace.Truncate(p.ClientID)
 	return rpcapi.SessionInitResult{SessionID: s.id, ToolsRegistered: len(p.Tools), PoliciesRegistered: len(p.Policies)}, nil
 }
+
+func stateGet(_ context.Context, s *session, p *rpcapi.StateParams) (any, error) {
+	if p.Key == "" {
+		return nil, badParams("key is required")
+	}
+	return s.state.Scope(p.TenantID).Get(p.Key), nil
+}
+
+func stateSet(_ context.Context, s *session, p *rpcapi.StateParams) (any, error) {
+	if p.Key == "" {
+		return nil, badParams("key is required")
+	}
+	if err := s.state.Scope(p.TenantID).Set(p.Key, p.Value); err != nil {
+		return nil, badParams("%v", err)
+	}
+	return rpcapi.StateOK, nil
+}
+
+func stateExists(_ context.Context, s *session, p *rpcapi.StateParams) (any, error) {
+	if p.Key == "" {
+		return nil, badParams("key is required")
+	}
+	return s.state.Scope(p.TenantID).Exists(p.Key), nil
+}
+
+func stateKeys(_ context.Context, s *session, p *rpcapi.StateParams) (any, error) {
+	return s.state.Scope(p.TenantID).Keys(), nil
+}
+
+func stateSnapshot(_ context.Context, s *session, p *rpcapi.StateParams) (any, error) {
+	return s.state.Scope(p.TenantID).Snapshot(), nil
+}
+
+// quota counts bytes that are held, up to a bound, and within those of another.
+type quota struct {
+	most int64
+	used atomic.Int64
+	up   *quota // nil for the outermost
+}
+
+// take counts n bytes more, or none and reports false where there is no room. Less than 0 gives back, and always succeeds.
+func (q *quota) take(n int) bool {
+	if q == nil {
+		return true
+	}
+	if used := q.used.Add(int64(n)); n > 0 && used > q.most {
+		q.used.Add(int64(-n))
+		return false
+	}
+	if !q.up.take(n) {
+		q.used.Add(int64(-n))
+		return false
+	}
+	return true
+}
+
+// drop gives back all that is counted; nothing is taken after it.
+func (q *quota) drop() { q.take(-int(q.used.Load())) }

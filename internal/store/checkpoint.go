@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/internal/store/faultfs"
 	"github.com/tapedeck-dev/tapedeck/internal/store/seglog"
 )
 
@@ -145,14 +144,9 @@ func (s *Disk) syncFiles(upto seglog.Pos) error {
 	s.table.each(func(r *run) {
 		if err := s.write(r); err != nil {
 			failed = err
-			return
-		}
-		if !s.syncsAll {
-			failed = errors.Join(failed, s.syncRun(r))
 		}
 	})
-	failed = errors.Join(failed, s.gone.sync(s.fs))
-	if failed == nil && s.syncsAll {
+	if failed == nil {
 		failed = s.fs.SyncAll(filepath.Join(s.dir, runsDir))
 	}
 	if failed == nil {
@@ -162,53 +156,6 @@ func (s *Disk) syncFiles(upto seglog.Pos) error {
 		return failed
 	}
 	s.synced = upto
-	return nil
-}
-
-// syncRun brings one run's file to the disk, where a whole tree cannot be synced.
-func (s *Disk) syncRun(r *run) error {
-	r.files.Lock()
-	defer r.files.Unlock()
-	if !r.file.exists() {
-		return nil
-	}
-	return syncFile(s.fs, s.path(r.file.head.id))
-}
-
-func syncFile(fs faultfs.FS, path string) error {
-	f, err := fs.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
-// goneFiles are files of runs that ended since the last sync, where a whole tree cannot be synced.
-type goneFiles struct {
-	mu    sync.Mutex
-	paths []string
-}
-
-func (g *goneFiles) add(path string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.paths = append(g.paths, path)
-}
-
-// sync brings them to the disk. Those that failed stay.
-func (g *goneFiles) sync(fs faultfs.FS) error {
-	g.mu.Lock()
-	paths := g.paths
-	g.paths = nil
-	g.mu.Unlock()
-	for i, path := range paths {
-		if err := syncFile(fs, path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			g.mu.Lock()
-			g.paths = append(g.paths, paths[i:]...)
-			g.mu.Unlock()
-			return err
-		}
-	}
 	return nil
 }
 

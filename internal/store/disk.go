@@ -32,7 +32,7 @@ const (
 type Options struct {
 	Logger      *slog.Logger  // nil: silent
 	IndexEvery  time.Duration // how far the index may be behind; 0 means 5 s
-	Descriptors int           // of run files that stay open; 0 means 4096, or a quarter of what the process may have
+	Descriptors int           // of run files that stay open; 0 means 64
 	// Progress is called while the store is opened and there is much to read, a few times a second and once at its end.
 	Progress func(Progress)
 	// Committed is called after each block of the log, by its committer: it must be quick.
@@ -57,8 +57,7 @@ type Disk struct {
 	table *table
 	files *fileCache
 	fs    faultfs.FS
-	// syncsAll says that the file system syncs a whole tree at once; folds that it takes A and a for the same name.
-	syncsAll, folds bool
+	folds bool // the file system takes A and a for the same name
 
 	lastDone atomic.Uint64 // the log's position of the last entry that is durable, and known to its run
 	rotated  chan struct{} // every syncEvery segments
@@ -72,7 +71,6 @@ type Disk struct {
 
 	failure  atomic.Pointer[error]
 	verdicts pendingVerdicts
-	gone     goneFiles
 
 	checkpoints     sync.Mutex // one at a time
 	applied, synced seglog.Pos
@@ -125,7 +123,7 @@ func (o *Options) defaults() {
 		o.IndexEvery = 5 * time.Second
 	}
 	if o.Descriptors <= 0 {
-		o.Descriptors = descriptors(4096)
+		o.Descriptors = 64
 	}
 	if o.FS == nil {
 		o.FS = faultfs.OS
@@ -148,7 +146,6 @@ func (s *Disk) open1(ctx context.Context) error {
 		return err
 	}
 	s.folds = foldsNames(s.dir)
-	s.syncsAll = s.fs.SyncAll(runs) == nil
 	log, err := seglog.Open(filepath.Join(s.dir, logDir), &seglog.Options{
 		SegmentSize: s.o.Segment, FS: s.fs, Logger: s.o.Logger, Committed: s.o.Committed, Prepare: true, Rotated: s.onRotated})
 	if err != nil {

@@ -164,9 +164,6 @@ func (s *Disk) writeLocked(r *run) error {
 	r.todo = r.todo[:0]
 	if !r.file.open() {
 		s.files.drop(r)
-		if !s.syncsAll {
-			s.gone.add(s.path(r.file.head.id))
-		}
 	}
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptors is how many the process may have.
-func descriptors() int {
+// Descriptors is how many the process may have.
+func Descriptors() int {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return math.MaxInt32

@@ -15,20 +15,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc/websock"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc/websock/wstest"
 )
-
-// TestAutobahn holds the door to the cases of the Autobahn suite, with a JSON-RPC peer behind it: what is no JSON, which is
-// every message of the suite, is answered so.
-func TestAutobahn(t *testing.T) {
-	d := open(t, &Options{Listen: "127.0.0.1:0"})
-	wstest.Run(t, wstest.Server{
-		Addr: d.URL(), NoBinary: true, Async: true,
-		Answer: func(_, got string) bool {
-			return strings.HasPrefix(got, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,`)
-		},
-	}, os.Getenv("TAPEDECK_LONG") != "")
-}
 
 // ask sends a request with that Host and those headers, and returns the status of the answer.
 func ask(t *testing.T, network, addr, path, host string, headers ...string) (int, string) {

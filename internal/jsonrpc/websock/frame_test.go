@@ -18,7 +18,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc/websock/wstest"
 )
 
 // pieces gives bytes in pieces of a size, and takes what is sent back.
@@ -49,7 +48,7 @@ func streamOf(b []byte, size int, o *Options) *Stream {
 // FuzzFrames reads the same whatever pieces the bytes come in, and takes no text that is not UTF-8.
 func FuzzFrames(f *testing.F) {
 	frame := func(fin bool, op byte, p string) []byte {
-		return wstest.Frame{Fin: fin, Op: op, Payload: []byte(p)}.Append(nil)
+		return Frame{Fin: fin, Op: op, Payload: []byte(p)}.Append(nil)
 	}
 	f.Add(frame(true, 1, "hello"), uint8(3))
 	f.Add(append(frame(false, 1, "\xce"), frame(true, 0, "\xba")...), uint8(1))
@@ -77,7 +76,7 @@ func FuzzFrames(f *testing.F) {
 func BenchmarkRead(b *testing.B) {
 	for name, s := range map[string]string{"ascii": strings.Repeat("a", 4096), "accents": strings.Repeat("äöü and so on ", 273)} {
 		b.Run(name, func(b *testing.B) {
-			frame := wstest.Frame{Fin: true, Op: wstest.Text, Payload: []byte(s)}.Append(nil)
+			frame := Frame{Fin: true, Op: Text, Payload: []byte(s)}.Append(nil)
 			b.SetBytes(int64(len(frame)))
 			from := &pieces{nil, len(frame)}
 			stream := newStream(&Stream{wire: &wire{}, in: bufio.NewReader(from), out: from}, (&Options{PingEvery: -1}).filled())
@@ -92,9 +91,9 @@ func BenchmarkRead(b *testing.B) {
 }
 
 // client connects by hand.
-func client(t testing.TB, url string, header http.Header) *wstest.Client {
+func client(t testing.TB, url string, header http.Header) *Client {
 	t.Helper()
-	c, err := wstest.Dial(t.Context(), url, header)
+	c, err := dialRaw(t.Context(), url, header)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,12 +145,12 @@ func TestALongFrameThatIsSentWhole(t *testing.T) {
 		t.Run(fmt.Sprint(fragment), func(t *testing.T) {
 			url, _ := echoes(t, nil)
 			c := client(t, url, nil)
-			frame := wstest.Frame{Op: wstest.Text, Fin: fragment == total}.Append(nil)
+			frame := Frame{Op: Text, Fin: fragment == total}.Append(nil)
 			head := append([]byte{frame[0], 0xff}, binary.BigEndian.AppendUint64(nil, uint64(fragment))...)
 			payload := bytes.Repeat([]byte("x"), fragment) // masked with zeros, which a mask may be
 			for i := range total / fragment {
 				if i > 0 {
-					head[0] = wstest.Continuation
+					head[0] = Continuation
 				}
 				for _, b := range [][]byte{append(head, 0, 0, 0, 0), payload} {
 					if _, err := c.Write(b); err != nil {
@@ -186,7 +185,7 @@ func TestBrokenHeaders(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := client(t, url, nil)
 			// What was right before the wrong byte, in the same packet, is answered.
-			if _, err := c.Write(append(wstest.Frame{Fin: true, Op: wstest.Text, Payload: []byte("right")}.Append(nil), tt.bytes...)); err != nil {
+			if _, err := c.Write(append(Frame{Fin: true, Op: Text, Payload: []byte("right")}.Append(nil), tt.bytes...)); err != nil {
 				t.Fatal(err)
 			}
 			if e, err := c.Next(); err != nil || e.Payload != "right" {
@@ -209,7 +208,7 @@ func TestDeflateIsNotTaken(t *testing.T) {
 	if got := c.Response.Header.Get("Sec-WebSocket-Extensions"); got != "" {
 		t.Errorf("the server takes %q", got)
 	}
-	if err := c.Send(wstest.Frame{Fin: true, Op: wstest.Text, Payload: []byte("plain")}); err != nil {
+	if err := c.Send(Frame{Fin: true, Op: Text, Payload: []byte("plain")}); err != nil {
 		t.Fatal(err)
 	}
 	if e, err := c.Next(); err != nil || e.Payload != "plain" {
@@ -225,7 +224,7 @@ func TestWordsBehindTheRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	frame := wstest.Frame{Fin: true, Op: wstest.Text, Payload: []byte("early")}.Append(nil)
+	frame := Frame{Fin: true, Op: Text, Payload: []byte("early")}.Append(nil)
 	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"+
 		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"+string(frame))
 	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
@@ -268,7 +267,7 @@ func TestAHalfOpenPeer(t *testing.T) {
 		defer srv.Close()
 		near, far := net.Pipe()
 		in <- far
-		c, err := wstest.Upgrade(near, "host", nil)
+		c, err := upgradeRaw(near, "host", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,10 +275,10 @@ func TestAHalfOpenPeer(t *testing.T) {
 		began := time.Now()
 		for range 3 { // it pings, and is answered
 			f, err := c.ReadFrame()
-			if err != nil || f.Op != wstest.Ping {
+			if err != nil || f.Op != Ping {
 				t.Fatalf("got %+v, %v, want a ping", f, err)
 			}
-			if err := c.Send(wstest.Frame{Fin: true, Op: wstest.Pong, Payload: f.Payload}); err != nil {
+			if err := c.Send(Frame{Fin: true, Op: Pong, Payload: f.Payload}); err != nil {
 				t.Fatal(err)
 			}
 			_ = c.SetDeadline(time.Now().Add(time.Minute))
@@ -287,7 +286,7 @@ func TestAHalfOpenPeer(t *testing.T) {
 		if took := time.Since(began); took != 90*time.Second {
 			t.Errorf("three pings took %v", took)
 		}
-		if f, err := c.ReadFrame(); err != nil || f.Op != wstest.Ping {
+		if f, err := c.ReadFrame(); err != nil || f.Op != Ping {
 			t.Fatalf("got %+v, %v, want a ping", f, err)
 		}
 		if err := <-ends; err == nil { // which is not answered
@@ -314,7 +313,7 @@ func TestAPeerThatIsNotReadIsNotAsked(t *testing.T) {
 		}
 	})
 	c := client(t, url, nil)
-	if err := c.Send(wstest.Frame{Fin: true, Op: wstest.Text, Payload: []byte("patient")}); err != nil {
+	if err := c.Send(Frame{Fin: true, Op: Text, Payload: []byte("patient")}); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(200 * time.Millisecond) // ten times what would be too long
@@ -385,7 +384,7 @@ func TestFramesOfAllLengths(t *testing.T) {
 
 // TestAMessageThatIsCutOff by the end of the connection is no message, wherever it was cut.
 func TestAMessageThatIsCutOff(t *testing.T) {
-	whole := wstest.Frame{Fin: true, Op: wstest.Text, Payload: []byte(`{}   `)}.Append(nil)
+	whole := Frame{Fin: true, Op: Text, Payload: []byte(`{}   `)}.Append(nil)
 	for n := 1; n < len(whole); n++ {
 		read := make(chan error, 1)
 		url := serve(t, nil, func(s *Stream) {
@@ -407,7 +406,7 @@ func TestAMessageThatIsCutOff(t *testing.T) {
 func TestNoMemory(t *testing.T) {
 	budget := jsonrpc.NewBudget(1 << 20)
 	budget.Take(1<<20, 0, nil)
-	whole := wstest.Frame{Fin: true, Op: wstest.Text, Payload: bytes.Repeat([]byte("x"), 100_000)}.Append(nil)
+	whole := Frame{Fin: true, Op: Text, Payload: bytes.Repeat([]byte("x"), 100_000)}.Append(nil)
 	s := streamOf(whole, len(whole), &Options{Limit: 1 << 20, Budget: budget})
 	s.end() // as after LongFrame
 	var closed *jsonrpc.CloseError
@@ -419,11 +418,11 @@ func TestNoMemory(t *testing.T) {
 
 // TestALongMessageThatBreaksOff gives its memory back, whatever ends it.
 func TestALongMessageThatBreaksOff(t *testing.T) {
-	begun := wstest.Frame{Op: wstest.Text, Payload: bytes.Repeat([]byte("x"), 100_000)}.Append(nil)
+	begun := Frame{Op: Text, Payload: bytes.Repeat([]byte("x"), 100_000)}.Append(nil)
 	for name, then := range map[string][]byte{
 		"the connection ends": nil,
 		"a broken rule":       {0xff},
-		"a close":             wstest.Frame{Fin: true, Op: wstest.Close}.Append(nil),
+		"a close":             Frame{Fin: true, Op: Close}.Append(nil),
 	} {
 		budget := jsonrpc.NewBudget(1 << 20)
 		b := append(bytes.Clone(begun), then...)
@@ -445,7 +444,7 @@ func TestALongFrameThatStalls(t *testing.T) {
 	budget := jsonrpc.NewBudget(1 << 20)
 	url, ends := echoes(t, &Options{Limit: 1 << 20, Budget: budget})
 	c := client(t, url, nil)
-	whole := wstest.Frame{Fin: true, Op: wstest.Text, Payload: bytes.Repeat([]byte("x"), 500_000)}.Append(nil)
+	whole := Frame{Fin: true, Op: Text, Payload: bytes.Repeat([]byte("x"), 500_000)}.Append(nil)
 	began := time.Now()
 	if _, err := c.Write(whole[:200_000]); err != nil {
 		t.Fatal(err)

@@ -6,13 +6,12 @@
 package faultfs
 
 import (
-	"errors"
 	"io"
 	"io/fs"
-)
+	"os"
 
-// ErrUnsupported is the error of a call that a system or a file system does not have; the caller does without it.
-var ErrUnsupported = errors.ErrUnsupported
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
+)
 
 // An FS holds directories and files. All its methods may be called at the same time.
 type FS interface {
@@ -27,8 +26,7 @@ type FS interface {
 	Stat(name string) (fs.FileInfo, error)
 	// SyncDir brings the names in a directory to the disk. Where the system has no such call it does nothing.
 	SyncDir(name string) error
-	// SyncAll brings everything written so far to the file system that holds name to the disk: syncfs. Elsewhere than on
-	// Linux it is ErrUnsupported, and the caller syncs its files one by one.
+	// SyncAll brings every file below the directory name to the disk: by syncfs on Linux, elsewhere one after the other.
 	SyncAll(name string) error
 }
 
@@ -46,7 +44,29 @@ type File interface {
 	// macOS (its fsync leaves the bytes in the drive's cache), FlushFileBuffers on Windows. After an error nobody knows which
 	// bytes are on the disk, and a second call that succeeds says nothing about them.
 	Sync() error
-	// Allocate takes the space of the first size bytes from the file system and makes the file at least that long; what was
-	// not written reads as zero. ErrUnsupported where the file system cannot.
-	Allocate(size int64) error
 }
+
+// OS is the file system of this machine.
+var OS FS = system{}
+
+type system struct{}
+
+func (system) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
+	f, err := os.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err // no File, rather than one that holds nil
+	}
+	return file{f}, nil
+}
+
+func (system) Rename(from, to string) error                 { return os.Rename(from, to) }
+func (system) Remove(name string) error                     { return os.Remove(name) }
+func (system) MkdirAll(name string, perm fs.FileMode) error { return os.MkdirAll(name, perm) }
+func (system) ReadDir(name string) ([]fs.DirEntry, error)   { return os.ReadDir(name) }
+func (system) Stat(name string) (fs.FileInfo, error)        { return os.Stat(name) }
+func (system) SyncDir(name string) error                    { return durable.SyncDir(name) }
+func (system) SyncAll(name string) error                    { return syncAll(name) }
+
+type file struct{ *os.File }
+
+func (f file) Sync() error { return datasync(f.File) }

@@ -22,7 +22,6 @@ const (
 	OpWrite    Op = "write"
 	OpTruncate Op = "truncate"
 	OpSync     Op = "sync"
-	OpAllocate Op = "allocate"
 	OpClose    Op = "close"
 )
 
@@ -144,10 +143,6 @@ func (f *hookedFile) Truncate(size int64) error {
 
 func (f *hookedFile) Sync() error {
 	return f.hook.path(OpSync, f.Name(), f.File.Sync)
-}
-
-func (f *hookedFile) Allocate(size int64) error {
-	return f.hook.path(OpAllocate, f.Name(), func() error { return f.File.Allocate(size) })
 }
 
 func (f *hookedFile) Close() error {

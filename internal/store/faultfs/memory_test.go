@@ -62,13 +62,6 @@ func TestBothDisksAreAlike(t *testing.T) {
 			if got := read(t, disk, path); got != "\x00\x00\x00hel" {
 				t.Errorf("%q", got)
 			}
-			if err := f.Allocate(1000); err == nil {
-				if info, err := f.Stat(); err != nil || info.Size() != 1000 {
-					t.Error(info, err)
-				}
-			} else if !errors.Is(err, faultfs.ErrUnsupported) {
-				t.Error(err)
-			}
 			if err := errors.Join(f.Truncate(2), f.Truncate(4), f.Close()); err != nil {
 				t.Error(err)
 			}
@@ -150,7 +143,7 @@ func TestPowerCutTearsAtSectors(t *testing.T) {
 	disk := faultfs.NewMemory()
 	disk.MkdirAll("/d", 0o700)
 	f := write(t, disk, "/d/f", "", 0)
-	f.Allocate(2000)
+	f.Truncate(2000)
 	f.Sync()
 	disk.SyncDir("/d")
 	f.WriteAt(bytes.Repeat([]byte("x"), 1000), 500)

@@ -11,14 +11,6 @@ func datasync(f *os.File) error {
 	return interruptible("fdatasync", f, unix.Fdatasync)
 }
 
-func allocate(f *os.File, size int64) error {
-	err := interruptible("fallocate", f, func(fd int) error { return unix.Fallocate(fd, 0, 0, size) })
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
-		return ErrUnsupported
-	}
-	return err
-}
-
 func syncAll(name string) error {
 	f, err := os.Open(name)
 	if err != nil {

@@ -68,7 +68,7 @@ func bareLoop(dir string, blocks []int) (time.Duration, error) {
 	for _, n := range blocks {
 		all += int64(n)
 	}
-	if err := f.Allocate(all); err != nil && !errors.Is(err, faultfs.ErrUnsupported) {
+	if err := f.Truncate(all); err != nil {
 		return 0, err
 	}
 	if err := f.Sync(); err != nil {

@@ -86,7 +86,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		f.WriteAt(end, info.Size())
 		if zeros {
-			f.Allocate(info.Size() + int64(len(end)) + 600)
+			f.Truncate(info.Size() + int64(len(end)) + 600)
 		}
 		if len(mark) > 0 {
 			mf, _ := disk.OpenFile("/log/mark", os.O_RDWR|os.O_TRUNC, 0)

@@ -165,7 +165,7 @@ func TestModel(t *testing.T) {
 			"bad write": func(t *rapid.T) { m.broken(t, faultfs.OpWrite) },
 			"bad sync":  func(t *rapid.T) { m.broken(t, faultfs.OpSync, faultfs.OpSyncDir) },
 			"bad name":  func(t *rapid.T) { m.broken(t, faultfs.OpOpen, faultfs.OpRename) },
-			"bad space": func(t *rapid.T) { m.broken(t, faultfs.OpAllocate, faultfs.OpTruncate) },
+			"bad space": func(t *rapid.T) { m.broken(t, faultfs.OpTruncate) },
 			"close": func(t *rapid.T) {
 				if err := m.log.Close(context.Background()); (err != nil) != m.failed {
 					t.Fatal(err)

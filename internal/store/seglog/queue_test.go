@@ -401,7 +401,6 @@ type forgetful struct{ faultfs.File }
 
 func (forgetful) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
 func (forgetful) Sync() error                            { return nil }
-func (forgetful) Allocate(int64) error                   { return faultfs.ErrUnsupported }
 
 // TestWaitersWhenAnEpochEnds: those of the past epoch are refused, those of any are queued in the next, even when the log is
 // closing; after a failed sync all are refused.

@@ -4,6 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/tapedeck-dev/tapedeck/internal/store/faultfs"
 )
 
 // A tail finds and judges the end of the last segment.
@@ -152,3 +157,165 @@ func (t *tail) hole() (missing, err error) {
 	}
 	return nil, nil
 }
+
+// A mark says how far records were acknowledged, at least. It is written without a sync: the death of the process leaves it
+// exact, the loss of power leaves an older one. On disk:
+//
+//	 0  8  magic F5 't' 'd' 'm' 'a' 'r', version 1 (2 bytes)
+//	 8  8  position of the first record of the last segment
+//	16  8  where its last acknowledged block ends
+//	24  8  position behind the last acknowledged record
+//	32  4  crc of bytes 0 to 32
+type mark struct {
+	segment Pos
+	at      int64
+	next    Pos
+}
+
+const (
+	markName = "mark"
+	markSize = 36
+)
+
+var markMagic = [8]byte{0xf5, 't', 'd', 'm', 'a', 'r', 1, 0}
+
+func (m mark) encode(b *[markSize]byte) {
+	copy(b[:], markMagic[:])
+	le.PutUint64(b[8:], uint64(m.segment))
+	le.PutUint64(b[16:], uint64(m.at))
+	le.PutUint64(b[24:], uint64(m.next))
+	le.PutUint32(b[32:], checksum(b[:32]))
+}
+
+func decodeMark(b []byte) (mark, error) {
+	if len(b) != markSize || !bytes.Equal(b[:8], markMagic[:]) {
+		return mark{}, fmt.Errorf("no mark: %d bytes, %d expected, or another begin", len(b), markSize)
+	}
+	if le.Uint32(b[32:]) != checksum(b[:32]) {
+		return mark{}, errors.New("no mark: its crc is wrong")
+	}
+	return mark{Pos(le.Uint64(b[8:])), int64(le.Uint64(b[16:])), Pos(le.Uint64(b[24:]))}, nil
+}
+
+// A markFile keeps the mark of a log.
+type markFile struct {
+	f    faultfs.File
+	buf  [markSize]byte
+	lost bool // a write failed: an older mark stays, which is true too
+}
+
+func openMark(fs faultfs.FS, dir string) (markFile, error) {
+	f, err := fs.OpenFile(filepath.Join(dir, markName), os.O_RDWR|os.O_CREATE, 0o600)
+	return markFile{f: f}, err
+}
+
+// read returns the mark. An error of decoding is one that the log can do without a mark with: (mark{}, nil, why).
+func (m *markFile) read() (got mark, unreadable, err error) {
+	b, err := io.ReadAll(io.NewSectionReader(m.f, 0, markSize+1))
+	if err != nil || len(b) == 0 {
+		return mark{}, nil, err
+	}
+	got, unreadable = decodeMark(b)
+	return got, unreadable, nil
+}
+
+// write keeps a mark. It returns an error once, then it has given up.
+func (m *markFile) write(to mark) error {
+	if m.lost {
+		return nil
+	}
+	to.encode(&m.buf)
+	_, err := m.f.WriteAt(m.buf[:], 0)
+	m.lost = err != nil
+	return err
+}
+
+// A window reads a file in large pieces, mostly from front to back.
+type window struct {
+	f     io.ReaderAt
+	limit int64 // nothing is read from there on
+	at    int64 // where in the file buf begins
+	buf   []byte
+	have  int // bytes of buf that are read
+}
+
+const windowSize = 256 << 10
+
+// view returns the n bytes at a place, which end at the limit or before; they are valid until the next call. Where the file
+// is shorter it fails with errNoBlock.
+func (w *window) view(at int64, n int) ([]byte, error) {
+	if at >= w.at && at+int64(n) <= w.at+int64(w.have) {
+		return w.buf[at-w.at:][:n], nil
+	}
+	if at+int64(n) > w.limit {
+		return nil, io.ErrUnexpectedEOF
+	}
+	if want := max(n, windowSize); len(w.buf) < want {
+		w.buf = make([]byte, want)
+	} else if len(w.buf) > 2*want && len(w.buf) > 4<<20 {
+		w.buf = make([]byte, want) // one long record does not stay in memory for ever
+	}
+	w.at, w.have = at, 0
+	got, err := w.f.ReadAt(w.buf[:min(int64(len(w.buf)), w.limit-at)], at)
+	w.have = got
+	if got >= n {
+		return w.buf[:n], nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return nil, &errNoBlock{fmt.Errorf("the file ends at byte %d", at+int64(got))}
+	}
+	return nil, fmt.Errorf("at byte %d: %w", at, err)
+}
+
+// block returns the block at a place whole and checked, and what its header says. The salt and prev are those that it must
+// have. It fails with errNoBlock where none stands there and with errors of reading.
+func (w *window) block(at int64, salt *[8]byte, want blockWanted) ([]byte, blockInfo, error) {
+	h, err := w.header(at, salt, want)
+	if err != nil {
+		return nil, h, err
+	}
+	b, err := w.view(at, int(h.size()))
+	if err != nil {
+		return nil, h, err
+	}
+	if err := checkBlock(b, &h); err != nil {
+		return nil, h, &errNoBlock{err}
+	}
+	return b, h, nil
+}
+
+// blockWanted is what a block must say of itself to stand behind the one before.
+type blockWanted struct {
+	first Pos
+	prev  uint32
+}
+
+// header returns the header of the block at a place. The body may be anything, but it is within the limit.
+func (w *window) header(at int64, salt *[8]byte, want blockWanted) (blockInfo, error) {
+	if w.limit-at < blockHeader {
+		return blockInfo{}, &errNoBlock{errors.New("too short for a block")}
+	}
+	b, err := w.view(at, blockHeader)
+	if err != nil {
+		return blockInfo{}, err
+	}
+	h, err := decodeBlock(b, salt)
+	switch {
+	case err != nil:
+	case h.first != want.first:
+		err = fmt.Errorf("a block that begins with record %d expected, here begins %d", want.first, h.first)
+	case h.prev != want.prev:
+		err = errors.New("the block follows another one than stands before it")
+	case h.size() > w.limit-at:
+		err = fmt.Errorf("a block of %d bytes begins here, %d are left", h.size(), w.limit-at)
+	}
+	if err != nil {
+		return h, &errNoBlock{err}
+	}
+	return h, nil
+}
+
+// errNoBlock says why what stands at a place is no block.
+type errNoBlock struct{ reason error }
+
+func (e *errNoBlock) Error() string { return e.reason.Error() }

@@ -7,15 +7,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/store/faultfs"
 )
 
-const (
-	nextName  = "next.tmp"
-	aheadStep = 4 << 20 // bytes of space taken ahead at a time
-)
+const nextName = "next.tmp"
 
 // A writer writes the last segment. Open makes it, then the committer alone uses it.
 type writer struct {
@@ -28,8 +26,7 @@ type writer struct {
 	end      int64  // behind the last block that is on the disk
 	next     Pos    // behind its last record
 	prev     uint32 // crc of its header, or of the segment's
-	ahead    int64  // the file has its space up to there, all zero behind end
-	noAhead  bool   // the file system gives this segment no space ahead
+	ahead    int64  // the file is as long as that, all zero behind end
 	marks    markFile
 	prepares bool      // whether segments are prepared
 	coming   *preparer // of the next segment; nil where none is under way
@@ -59,7 +56,6 @@ func (w *writer) fail(err error) error {
 func (w *writer) write(b *block) (writing, syncing time.Duration, err error) {
 	began := time.Now()
 	self := putBlockHeader(b.buf, &w.segment.salt, b.first, len(b.done), w.prev)
-	w.takeAhead(w.end + int64(len(b.buf)))
 	if _, err := w.f.WriteAt(b.buf, w.end); err != nil { // a short write is an error too
 		return 0, 0, w.cutBack(err)
 	}
@@ -74,29 +70,6 @@ func (w *writer) write(b *block) (writing, syncing time.Duration, err error) {
 	w.mark()
 	w.prepare()
 	return written.Sub(began), synced.Sub(written), nil
-}
-
-// takeAhead sees to it that the file has space up to end. It is an improvement: without it the write itself takes the space,
-// or fails.
-func (w *writer) takeAhead(end int64) {
-	if w.noAhead || end <= w.ahead {
-		return
-	}
-	want := (end + aheadStep - 1) / aheadStep * aheadStep
-	want = max(end, min(want, w.limit))
-	err := w.f.Allocate(want)
-	if err == nil {
-		w.ahead = want
-		return
-	}
-	w.noAhead = true
-	if errors.Is(err, faultfs.ErrUnsupported) {
-		return
-	}
-	w.log.Warn("no space taken ahead for the log", "error", err, "file", w.f.Name())
-	if err := w.f.Truncate(w.ahead); err != nil { // a part of the space may have been taken
-		w.log.Warn("space taken ahead for the log is not given back", "error", err, "file", w.f.Name())
-	}
 }
 
 // cutBack undoes a write that failed because of err, which it returns, or ErrFailed when that does not work.
@@ -139,19 +112,19 @@ func (w *writer) rotate(first Pos) (segmentInfo, error) {
 			w.log.Warn("a full segment of the log does not close", "error", err, "file", w.f.Name())
 		}
 	}
-	w.segment, w.f, w.noAhead, w.prepared = s, f, false, prepared != ""
+	w.segment, w.f, w.prepared = s, f, prepared != ""
 	w.end, w.ahead, w.next, w.prev = segmentHeader, max(segmentHeader, ahead), first, s.crc
 	w.began = w.end
 	return s, nil
 }
 
-// trim gives space back that was taken ahead. What stays is zero, and nobody reads it.
+// trim gives the space back that was prepared and is not needed. What stays is zero, and nobody reads it.
 func (w *writer) trim() {
 	if w.ahead == w.end {
 		return
 	}
 	if err := w.f.Truncate(w.end); err != nil {
-		w.log.Warn("space taken ahead for the log is not given back", "error", err, "file", w.f.Name())
+		w.log.Warn("prepared space of the log is not given back", "error", err, "file", w.f.Name())
 		return
 	}
 	w.ahead = w.end
@@ -236,4 +209,162 @@ func (w *writer) close() error {
 		errs = append(errs, w.marks.f.Close())
 	}
 	return errors.Join(errs...)
+}
+
+const (
+	aheadName   = "ahead.tmp" // the segment that is being prepared
+	prepareStep = 4 << 20     // bytes that are made and synced at a time
+	// unpreparedShare is which part of its limit a segment takes that was not prepared itself, once the next one is.
+	unpreparedShare = 8
+)
+
+// A preparer makes the file of the next segment while the committer fills the last one: all zero, and written as such. A sync
+// of what is written over it has nothing to tell the file system, and waits for no other file's journal; space that is only
+// allocated takes a commit of the journal for every block.
+//
+// Its goroutine writes as far as the committer asks, which asks in proportion to what it writes itself, so that the disk is not
+// taken by zeros. It ends when the file is whole, fails, or is no longer wanted; stop waits for it.
+type preparer struct {
+	fs    faultfs.FS
+	log   *slog.Logger
+	name  string
+	size  int64
+	asked int64      // by the committer
+	want  chan int64 // bytes; the last one counts
+	ended chan struct{}
+	ready atomic.Bool // the file is whole and on the disk
+}
+
+func newPreparer(w *writer) *preparer {
+	p := &preparer{fs: w.fs, log: w.log, name: filepath.Join(w.dir, aheadName), size: w.limit,
+		want: make(chan int64, 1), ended: make(chan struct{})}
+	go p.run()
+	return p
+}
+
+func (p *preparer) run() {
+	defer close(p.ended)
+	err := p.make()
+	if err == nil {
+		return
+	}
+	p.log.Debug("no segment of the log is prepared", "error", err, "file", p.name)
+	p.fs.Remove(p.name) // Open removes it too
+}
+
+var errUnwanted = fmt.Errorf("the log is being closed")
+
+func (p *preparer) make() error {
+	f, err := p.fs.OpenFile(p.name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := p.fill(f); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	p.ready.Store(true)
+	return nil
+}
+
+func (p *preparer) fill(f faultfs.File) error {
+	zeros := make([]byte, min(1<<20, p.size))
+	for at := int64(0); at < p.size; {
+		want, ok := <-p.want
+		if !ok {
+			return errUnwanted
+		}
+		for at < want {
+			n, err := f.WriteAt(zeros[:min(int64(len(zeros)), want-at)], at)
+			if err != nil {
+				return err
+			}
+			at += int64(n)
+		}
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask says how far the file should be. It waits for nobody.
+func (p *preparer) ask(bytes int64) {
+	bytes = min(bytes/prepareStep*prepareStep, p.size)
+	if p.size-bytes < prepareStep {
+		bytes = p.size
+	}
+	if bytes <= p.asked {
+		return
+	}
+	p.asked = bytes
+	select {
+	case <-p.want: // it did not come to that one
+	default:
+	}
+	p.want <- bytes
+}
+
+// stop ends the preparer and waits for it. A file that is whole is removed too.
+func (p *preparer) stop() {
+	close(p.want)
+	<-p.ended
+	if p.ready.Load() {
+		p.fs.Remove(p.name) // Open removes it too
+	}
+}
+
+// prepare has the next segment prepared in proportion to what was written to this one. What is not prepared itself is left
+// soon, so that its successor must be ready soon.
+func (w *writer) prepare() {
+	if !w.prepares || w.starved {
+		return
+	}
+	if w.coming == nil {
+		w.coming = newPreparer(w)
+	}
+	pace := int64(2)
+	if !w.prepared {
+		pace = 2 * unpreparedShare
+	}
+	w.coming.ask((w.end - w.began) * pace)
+}
+
+// takePrepared returns the name of a file that is ready to become the next segment, and its length. It is then the caller's.
+// Where preparing failed it is tried again for the segment after.
+func (w *writer) takePrepared() (name string, size int64) {
+	p := w.coming
+	if p == nil {
+		return "", 0
+	}
+	select {
+	case <-p.ended:
+	default:
+		if !p.ready.Load() {
+			return "", 0
+		}
+		<-p.ended
+	}
+	w.coming = nil
+	if !p.ready.Load() {
+		return "", 0
+	}
+	return p.name, p.size
+}
+
+// starve gives back what is being prepared, for where a write fails its space may be what is missing.
+func (w *writer) starve() {
+	w.starved = true
+	w.stopPreparing()
+}
+
+// stopPreparing gives back what is being prepared.
+func (w *writer) stopPreparing() {
+	if w.coming != nil {
+		w.coming.stop()
+		w.coming = nil
+	}
 }

@@ -47,8 +47,11 @@ func Run(ctx context.Context, dir string, load Load) (*Result, error) {
 		return nil, err
 	}
 	r, err := load.run(func(_ int, record []byte) error {
-		_, err := log.AppendWait(ctx, record)
-		return err
+		done := make(chan error, 1)
+		if err := log.Append(ctx, 0, record, func(_ seglog.Pos, err error) { done <- err }); err != nil {
+			return err
+		}
+		return <-done
 	})
 	err = errors.Join(err, log.Close(ctx))
 	r.Blocks = blocks

@@ -1,4 +1,4 @@
-package wstest
+package websock
 
 import (
 	"bufio"
@@ -54,7 +54,8 @@ func (f Frame) Append(dst []byte) []byte {
 	return dst
 }
 
-// A Client is a WebSocket client that does as it is told.
+// A Client is a WebSocket client that does as it is told: it writes frames as broken as a case wants them, in as many pieces, and reads what comes back
+// no less strictly.
 type Client struct {
 	net.Conn
 	r *bufio.Reader
@@ -62,8 +63,8 @@ type Client struct {
 	Response *http.Response
 }
 
-// Dial makes a connection with dial and upgrades it. header is added to the request's, and may replace Host.
-func Dial(ctx context.Context, addr string, header http.Header) (*Client, error) {
+// dialRaw makes a connection with dial and upgrades it. header is added to the request's, and may replace Host.
+func dialRaw(ctx context.Context, addr string, header http.Header) (*Client, error) {
 	network := "tcp"
 	if u, err := url.Parse(addr); err == nil && u.Host != "" {
 		addr = u.Host
@@ -74,11 +75,11 @@ func Dial(ctx context.Context, addr string, header http.Header) (*Client, error)
 	if err != nil {
 		return nil, err
 	}
-	return Upgrade(conn, addr, header)
+	return upgradeRaw(conn, addr, header)
 }
 
-// Upgrade asks for a WebSocket on a connection to host. A connection that stays none is closed.
-func Upgrade(conn net.Conn, host string, header http.Header) (*Client, error) {
+// upgradeRaw asks for a WebSocket on a connection to host. A connection that stays none is closed.
+func upgradeRaw(conn net.Conn, host string, header http.Header) (*Client, error) {
 	c := &Client{Conn: conn, r: bufio.NewReader(conn)}
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	if err := c.upgrade(host, header); err != nil {

@@ -4,10 +4,152 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
+	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/runtrace"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
+
+// A Markdown writes the records of a run for people, every text of it whole.
+//
+// Nothing of the run is read as Markdown or obeyed by a terminal: each text stands in a fence longer than any in it, each name in
+// a span of code, and control characters as escapes.
+type Markdown struct {
+	w    io.Writer
+	zone *time.Location
+	err  error
+	run  Run
+}
+
+// NewMarkdown returns a Markdown that writes to w, with times of zone.
+func NewMarkdown(w io.Writer, zone *time.Location) *Markdown { return &Markdown{w: w, zone: zone} }
+
+// Add writes the next record.
+func (m *Markdown) Add(rec runtrace.Record) error {
+	switch {
+	case rec.Started != nil:
+		m.run.start(rec.Started)
+		m.started(rec.Started)
+	case rec.Turn != nil:
+		t := MakeTurn(rec.Turn, 0)
+		m.run.Marks[t.Mark]++
+		m.run.Turns = append(m.run.Turns, Turn{Index: t.Index}) // they are counted, not held
+		m.turn(&t)
+	case rec.Ended != nil:
+		m.run.Status, m.run.Ended = string(rec.Ended.Status), moment(rec.Ended.EndedAt)
+		m.run.Outcome = outcomeOf(rec.Ended.Outcome)
+		m.ended(rec.Ended.Outcome)
+	}
+	return m.err
+}
+
+// Close ends the text. It does not close the writer.
+func (m *Markdown) Close() error {
+	if m.run.Status == InProgress {
+		m.printf("## The run goes on\n\n%s so far.\n", turns(len(m.run.Turns)))
+	}
+	return m.err
+}
+
+func (m *Markdown) printf(format string, args ...any) {
+	if m.err == nil {
+		_, m.err = fmt.Fprintf(m.w, format, args...)
+	}
+}
+
+func (m *Markdown) started(s *runtrace.Started) {
+	m.printf("# Run %s\n\n", span(s.RunID))
+	m.printf("- agent: %s\n", span(s.AgentID))
+	m.printf("- started: %s\n", m.run.Started.In(m.zone).Format("2006-01-02 15:04:05 MST"))
+	if s.Recording != nil {
+		m.printf("- recording: %s\n", span(s.Recording.ID))
+	}
+	m.printf("\n**Intent**\n\n")
+	m.fence("text", s.Intent)
+	if s.OutcomeDescription != nil {
+		m.printf("**Wanted outcome**\n\n")
+		m.fence("text", *s.OutcomeDescription)
+	}
+}
+
+func (m *Markdown) turn(t *Turn) {
+	m.printf("## %s Turn %d: %s", signs[t.Mark].sign, t.Index, span(t.verb()))
+	if t.Label != "" {
+		m.printf(", %s", t.Label)
+	}
+	m.printf("\n\n")
+	for _, f := range t.asked() {
+		m.field(f, "parameter")
+	}
+	if t.Mark == Rejected {
+		m.printf("**Rejected by %s**: the tool never ran\n\n", span(t.Rule))
+		m.fence("text", t.Reason)
+		return
+	}
+	for _, f := range t.Output {
+		m.field(f, "output")
+	}
+	if t.Error != nil {
+		m.field(Field{Text: t.Error.Text}, "error")
+	}
+}
+
+// shortText is how many bytes of a text stand beside its name.
+const shortText = 80
+
+// field is one text under its name, or beside it.
+func (m *Markdown) field(f Field, what string) {
+	name := "**" + what + "**"
+	if f.Name != "" {
+		name += " " + span(f.Name)
+	}
+	if len(f.Text) <= shortText && !strings.ContainsAny(f.Text, "\r\n") && f.Text != "" {
+		m.printf("%s: %s\n\n", name, span(f.Text))
+		return
+	}
+	m.printf("%s\n\n", name)
+	m.fence("text", f.Text)
+}
+
+func (m *Markdown) ended(outcome json.RawMessage) {
+	m.printf("## Ended: %s\n\n%s\n\n", span(m.run.Status), m.run.Summary(m.run.Ended))
+	if len(outcome) > 0 {
+		m.printf("**Outcome**, as the agent said it\n\n")
+		m.fence("json", textOf(outcome))
+	}
+}
+
+// fence writes a text in a fence that is longer than any row of its marks in it.
+func (m *Markdown) fence(lang, text string) {
+	marks := strings.Repeat("`", max(3, longest(text)+1))
+	m.printf("%s%s\n%s\n%s\n\n", marks, lang, visible.Text(strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n")), marks)
+}
+
+// span is a text as one line of code.
+func span(text string) string {
+	text = visible.Line(text)
+	marks := strings.Repeat("`", longest(text)+1)
+	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") || text == "" {
+		text = " " + text + " "
+	}
+	return marks + text + marks
+}
+
+// longest is the length of the longest row of backquotes.
+func longest(text string) int {
+	most, n := 0, 0
+	for i := range len(text) {
+		if text[i] != '`' {
+			n = 0
+			continue
+		}
+		n++
+		most = max(most, n)
+	}
+	return most
+}
 
 // A Session writes the records of a run as a session log: what was asked of the agent, each tool call with its result or its
 // denial, how it ended. Turn n of the run is turn n+1 of the log. How a command line ended and what a check said stand as further

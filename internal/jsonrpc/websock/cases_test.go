@@ -1,4 +1,4 @@
-package wstest
+package websock
 
 import (
 	"fmt"
@@ -231,8 +231,8 @@ func utf8Cases() []test {
 		{name: "6.3.2", steps: at(0, octets(badText)...), closes: notText},
 		{name: "6.4.1", steps: each(first(kosme), more(tooHigh), last("edited")), closes: notText, fast: true},
 		{name: "6.4.2", steps: each(first(kosme), more(tooHigh[:2]), last(tooHigh[2:]+"edited")), closes: notText, fast: true},
-		{name: "6.4.3", steps: pieces(text(kosme+tooHigh+"edited"), len(kosme), len(tooHigh)), closes: notText, fast: true},
-		{name: "6.4.4", steps: pieces(text(kosme+tooHigh+"edited"), len(kosme), 2), closes: notText, fast: true},
+		{name: "6.4.3", steps: inThree(text(kosme+tooHigh+"edited"), len(kosme), len(tooHigh)), closes: notText, fast: true},
+		{name: "6.4.4", steps: inThree(text(kosme+tooHigh+"edited"), len(kosme), 2), closes: notText, fast: true},
 	}
 	for _, group := range sequences {
 		for i, s := range group.good {
@@ -254,8 +254,8 @@ func whole(name, s string, closes []int) test {
 	return tt
 }
 
-// pieces sends a frame in three: the header and n bytes, m more, the rest.
-func pieces(f Frame, n, m int) []step {
+// inThree sends a frame in three: the header and n bytes, m more, the rest.
+func inThree(f Frame, n, m int) []step {
 	head := len(f.Append(nil)) - len(f.Payload)
 	return []step{{frames: []Frame{f}, cut: [2]int{0, head + n}}, {frames: []Frame{f}, cut: [2]int{head + n, head + n + m}}, {}}
 }
