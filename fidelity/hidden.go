@@ -23,10 +23,9 @@ type hidden struct {
 	place    string
 	mask     string // "" where none takes out what differs
 	was, now string
-	own      bool   // a person wrote the mask
-	argument bool   // it stands in the arguments themselves
-	kept     string // of two names the one that stands on the other side too, elsewhere
-	at       int    // in the recorded text
+	own      bool // a person wrote the mask
+	argument bool // it stands in the arguments themselves
+	at       int  // in the recorded text
 	ms       [2]float64
 	round    [2]bool // as a setting is written
 }
@@ -34,15 +33,14 @@ type hidden struct {
 // maskings looks behind masks: at what differs though digests agree, or digests that differ under masks of before.
 type maskings struct {
 	*comparison
-	index   map[pairKey]int  // in the report, of each pair that it lists
-	told    map[pairKey]bool // those that were said as divergences
-	brought map[string]bool  // whether a name stood in an answer before the program had it
-	given   []source         // what both programs were given, as far as that differs, and their arguments; nil before it is needed
-	seen    int64            // bytes that were read
+	index map[pairKey]int  // in the report, of each pair that it lists
+	told  map[pairKey]bool // those that were said as divergences
+	given []source         // what both programs were given, as far as that differs, and their arguments; nil before it is needed
+	seen  int64            // bytes that were read
 }
 
 func newMaskings(base *comparison) *maskings {
-	return &maskings{comparison: base, index: make(map[pairKey]int), told: make(map[pairKey]bool), brought: make(map[string]bool)}
+	return &maskings{comparison: base, index: make(map[pairKey]int), told: make(map[pairKey]bool)}
 }
 
 // look holds the bytes of two records that differ against each other, place by place, and returns what of the findings is left: one
@@ -93,7 +91,7 @@ func (c *maskings) places(f *facet, told bool) ([]hidden, bool) {
 
 // placesIn lists where two sides of a facet differ, and reports whether masks take out all of it.
 func (c *maskings) placesIn(f *facet, was, now []byte) ([]hidden, bool) {
-	l := leaves{c: c, f: f, both: [2][]byte{was, now}}
+	l := leaves{c: c, f: f}
 	if f.isText {
 		l.leaf(bodies.Spot{}, string(was), string(now))
 	} else {
@@ -173,7 +171,6 @@ func (f *facet) named(at bodies.Spot) string {
 type leaves struct {
 	c        *maskings
 	f        *facet
-	both     [2][]byte
 	found    []hidden
 	unmasked bool // one of them is no mask's
 }
@@ -197,9 +194,6 @@ func (l *leaves) leaf(at bodies.Spot, was, now string) {
 		if l.f.besides == AnswerIDs {
 			h.mask = AnswerIDs
 		}
-		if masks.Names(h.mask) {
-			h.kept = l.kept(h)
-		}
 	}
 	l.found = append(l.found, found...)
 	if !ok {
@@ -207,17 +201,6 @@ func (l *leaves) leaf(at bodies.Spot, was, now string) {
 		l.found = append(l.found, hidden{place: l.f.named(at), mask: cmp.Or(l.f.besides, NotMatched), was: p.Was, now: p.Now})
 		l.unmasked = true
 	}
-}
-
-// kept returns the one of two names that stands on the other side too, at another place; "" for none.
-func (l *leaves) kept(h *hidden) string {
-	switch {
-	case h.was != "" && bytes.Contains(l.both[Replay], []byte(h.was)):
-		return h.was
-	case h.now != "" && bytes.Contains(l.both[Recorded], []byte(h.now)):
-		return h.now
-	}
-	return ""
 }
 
 // lineOf counts the line of a text, or of a text as JSON writes it, in which the byte at stands; 0 where it has one line.

@@ -4,10 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // pairKey is what two pairs share that are one to a person.
@@ -22,44 +20,30 @@ const (
 	differs                  // a divergence
 )
 
-// judge says what a place is at which a mask hides a difference.
+// judge says what a place is at which a mask hides a difference. What the programs were given is no chance. Else a mask that guesses leaves a
+// doubt, but where both runs were given time and randomness: what differs there all the same was measured, or read of the clock by another.
 func (c *maskings) judge(h *hidden, of pair) judgement {
 	switch {
-	case h.own, h.mask == AnswerIDs, masks.IsPath(h.mask), masks.Unrepeatable(h.mask, h.now):
+	case h.own, h.mask == AnswerIDs, masks.IsPath(h.mask), masks.Unrepeatable(h.mask, h.now), c.crossed(h):
 		return settled
-	case h.mask == SecretMask:
-		if c.exactly() && !c.o.ProgramReplaced { // else a person may have given it another
-			return differs
-		}
+	case h.mask == SecretMask && (!c.exactly() || c.o.ProgramReplaced): // a person may have given it another
 		return inDoubt
-	case !masks.Fits(h.mask, h.was, h.now):
+	case h.mask != SecretMask && c.isGiven(h):
 		return differs
-	case masks.IsDuration(h.mask):
-		return c.judgeDuration(h, of)
-	case c.crossed(h):
+	case !c.exactly(), c.ownTime(h):
+		return inDoubt
+	case masks.IsDuration(h.mask) && c.measured(h, of):
 		return settled
-	case c.exactly() && !c.ownTime(h), c.isConstant(h, of):
-		return differs
 	}
-	return inDoubt
+	return differs
 }
 
 // exactly reports whether no mask that guesses holds: both runs were given time and randomness, or bytes count.
 func (c *maskings) exactly() bool { return c.o.Exact || c.mode == ByteIdentical }
 
-// ownTime reports whether two values may be times of one moment of the runs, of which a replay read its own.
+// ownTime reports whether two values may be times of which a replay read its own.
 func (c *maskings) ownTime(h *hidden) bool {
-	from := c.o.OwnTimes
-	return !from.IsZero() && !c.isNew(h) && c.mode != ByteIdentical && masks.Near(h.mask, h.was, h.now, from, from.Add(c.lasted()))
-}
-
-// lasted is how long the longer of the runs took, as far as its records tell.
-func (c *maskings) lasted() time.Duration {
-	ms := int64(0)
-	for _, e := range c.records() {
-		ms = max(ms, e.rec.MonotonicMS)
-	}
-	return time.Duration(ms) * time.Millisecond
+	return c.o.OwnTimes && masks.IsTime(h.mask) && !c.isNew(h) && c.mode != ByteIdentical
 }
 
 // crossed reports whether both values are times that their runs read: who read which is a matter of moments.
@@ -76,21 +60,14 @@ func (c *maskings) crossed(h *hidden) bool {
 // isNew reports whether the value of the replay stands in what is new in its program.
 func (c *maskings) isNew(h *hidden) bool { return c.o.New != nil && c.o.New(h.now) }
 
-// judgeDuration tells two measurements from two settings, one of which the program of the replay holds: a measured time is no longer
+// measured tells two measurements from two settings, one of which the program of the replay may hold: a measured time is no longer
 // than the run was by then, or two readings of the time since the machine began lie as far apart as the runs; and a measurement is
 // seldom round.
-func (c *maskings) judgeDuration(h *hidden, of pair) judgement {
+func (c *maskings) measured(h *hidden, of pair) bool {
 	between := float64(of.b.rec.VirtualTimeMS - of.a.rec.VirtualTimeMS)
 	apart := math.Abs(h.ms[Replay] - h.ms[Recorded] - between)
 	possible := h.ms[Recorded] <= elapsed(of.a) && h.ms[Replay] <= elapsed(of.b) || between > 0 && apart <= max(elapsed(of.a), elapsed(of.b))
-	written := h.round[Recorded] && h.round[Replay]
-	switch {
-	case written && !possible, c.exactly() && (written || !possible), c.isGiven(h), c.isNew(h):
-		return differs
-	case c.exactly():
-		return settled
-	}
-	return inDoubt
+	return possible && !(h.round[Recorded] && h.round[Replay]) && !c.isNew(h)
 }
 
 // elapsed is how long a run had gone on when a record was written, in ms; a tape that does not say allows anything.
@@ -99,18 +76,6 @@ func elapsed(e *entry) float64 {
 		return 1e18
 	}
 	return float64(e.rec.MonotonicMS)
-}
-
-// isConstant reports whether it is known that a value is no chance: the programs were given it, or it is a name that stands
-// unchanged at another place, where no answer brought it.
-func (c *maskings) isConstant(h *hidden, of pair) bool {
-	if c.isGiven(h) {
-		return true
-	}
-	if !masks.Names(h.mask) {
-		return false
-	}
-	return h.kept != "" && !c.broughtIn(h.kept, of)
 }
 
 // minGiven is how many bytes of a value are no chance in what a program was given.
@@ -131,46 +96,6 @@ func (c *maskings) isGiven(h *hidden) bool {
 	return was != now || was && c.exactly() || slices.ContainsFunc(c.given[1:], func(s source) bool {
 		return holds(s.was, h.was) && !holds(s.now, h.was) || holds(s.now, h.now) && !holds(s.was, h.now)
 	})
-}
-
-// maxGiven bounds the names that are looked for in answers.
-const maxGiven = 200
-
-// broughtIn reports whether a name stood in an answer that came before a pair: what the program says again of it is no constant
-// of its own. Where that is not known it says so too.
-func (c *maskings) broughtIn(name string, of pair) bool {
-	if yes, known := c.brought[name]; known {
-		return yes
-	}
-	if len(c.brought) >= maxGiven {
-		return true
-	}
-	found := false
-	for e := range c.sides[Recorded].records() {
-		if e.at >= of.a.at || found {
-			break
-		}
-		for _, p := range answersOf(e.rec.Kind) {
-			b, err := c.hiddenBytes(p, Recorded)
-			found = found || err != nil || strings.Contains(string(b), name)
-		}
-	}
-	c.brought[name] = found
-	return found
-}
-
-// answersOf are the payloads of a record that came from outside.
-func answersOf(k tape.Kind) []*tape.Payload {
-	if ex := tape.ExchangeOf(k); ex != nil {
-		return []*tape.Payload{ex.Response}
-	}
-	switch k := k.(type) {
-	case *tape.MCPJSONRPC:
-		return []*tape.Payload{k.Response, k.Request}
-	case *tape.WSMessage:
-		return []*tape.Payload{k.Payload}
-	}
-	return nil
 }
 
 // hide lists what masks hid in a pair of records, and reports as divergences what is none of their business.
