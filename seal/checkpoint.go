@@ -213,28 +213,6 @@ func names(keys []PublicKey) string {
 	return strings.Join(all, " or ")
 }
 
-// AddCosignature returns the checkpoint with one more signature line, such as a witness gives back ("— NAME BASE64", C2SP
-// tlog-witness), which must be a cosignature by w. The seal's own signature goes on holding.
-func AddCosignature(note, line string, w PublicKey) (string, error) {
-	out := note + strings.TrimSuffix(line, "\n") + "\n"
-	c, err := parseCheckpoint(out)
-	if err != nil {
-		return "", fmt.Errorf("add a cosignature: %w", err)
-	}
-	before, err := parseCheckpoint(note)
-	if err != nil {
-		return "", fmt.Errorf("add a cosignature: %w", err)
-	}
-	if n := len(before.sigs); len(c.sigs) != n+1 || !c.sigs[n].of(w) {
-		return "", fmt.Errorf("add a cosignature: expected one line by %s+%08x, it is %.120q", w.Name(), w.KeyHash(), line)
-	}
-	v := &verdict{}
-	if v.witness(c, FileName, w); len(v.problems) > 0 {
-		return "", fmt.Errorf("add a cosignature: %w", &v.problems[0])
-	}
-	return out, nil
-}
-
 // A Code says what does not hold, for programs. Codes stay what they are once released.
 type Code string
 

@@ -2,6 +2,7 @@ package seal
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -11,12 +12,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/seal/internal/merkle"
 	"golang.org/x/mod/sumdb/tlog"
 )
 
@@ -204,7 +206,7 @@ func (p *prover) blob(ctx context.Context, name string) error {
 	n := int64(0)
 	err = eachLine(ctx, f, func(line []byte) (bool, error) {
 		if strings.HasPrefix(string(line), string(want)) {
-			p.at, p.data = n, append([]byte(nil), line...)
+			p.at, p.data = n, bytes.Clone(line)
 			return false, nil
 		}
 		n++
@@ -250,40 +252,9 @@ func (p *prover) proof() (*Proof, error) {
 	if err != nil {
 		return nil, problem(CodeTiles, tilesPath(p.stream.Path, "0"), "the stored tiles do not lead to the sealed root: %v", err)
 	}
-	var root tree0
-	for i := range p.doc.Streams {
-		if p.doc.Streams[i].Path == p.stream.Path {
-			out.StreamAt = int64(i)
-		}
-		if err := root.add(recordHash(p.doc.Streams[i].leaf())); err != nil {
-			return nil, err
-		}
-	}
-	out.StreamPath, err = tlog.ProveRecord(int64(len(p.doc.Streams)), out.StreamAt, root.reader())
-	return out, err
-}
-
-// tree0 is a small tree, held whole.
-type tree0 struct{ hashes []tlog.Hash }
-
-func (t *tree0) reader() tlog.HashReader {
-	return tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
-		out := make([]tlog.Hash, len(indexes))
-		for i, x := range indexes {
-			out[i] = t.hashes[x]
-		}
-		return out, nil
-	})
-}
-
-func (t *tree0) add(h tlog.Hash) error {
-	n := int64(0)
-	for tlog.StoredHashIndex(0, n) < int64(len(t.hashes)) {
-		n++
-	}
-	hs, err := tlog.StoredHashesForRecordHash(n, h, t.reader())
-	t.hashes = append(t.hashes, hs...)
-	return err
+	out.StreamAt = int64(slices.IndexFunc(p.doc.Streams, func(s Stream) bool { return s.Path == p.stream.Path }))
+	out.StreamPath = merkle.Path(p.doc.streamHashes(), int(out.StreamAt))
+	return out, nil
 }
 
 // A tileReader reads stored tiles.
@@ -293,7 +264,7 @@ type tileReader struct {
 }
 
 // Height implements tlog.TileReader.
-func (*tileReader) Height() int { return tileHeight }
+func (*tileReader) Height() int { return merkle.Height }
 
 // SaveTiles implements tlog.TileReader.
 func (*tileReader) SaveTiles([]tlog.Tile, [][]byte) {}
@@ -311,10 +282,10 @@ func (t *tileReader) ReadTiles(tiles []tlog.Tile) ([][]byte, error) {
 			return nil, err
 		}
 		out[i] = make([]byte, tile.W*tlog.HashSize)
-		_, err = f.ReadAt(out[i], tile.N*tileBytes)
+		_, err = f.ReadAt(out[i], tile.N*merkle.TileBytes)
 		f.Close()
 		if err != nil {
-			return nil, problem(CodeTiles, rel, "tile %d, from byte %d, cannot be read: %v", tile.N, tile.N*tileBytes, err)
+			return nil, problem(CodeTiles, rel, "tile %d, from byte %d, cannot be read: %v", tile.N, tile.N*merkle.TileBytes, err)
 		}
 	}
 	return out, nil
@@ -423,16 +394,16 @@ func (l *finder) begin(n int64) int64 {
 
 // leaf returns the line at a place.
 func (l *finder) leaf(ctx context.Context, at int64) ([]byte, error) {
-	from := at / tileWidth
+	from := at / merkle.Width
 	begin := l.begin(from)
 	if begin < 0 {
 		from, begin = 0, 0
 	}
-	n := from * tileWidth
+	n := from * merkle.Width
 	var out []byte
 	err := eachLine(ctx, io.NewSectionReader(l.f, begin, 1<<62), func(line []byte) (bool, error) {
 		if n == at {
-			out = append([]byte{}, line...)
+			out = bytes.Clone(line)
 			return false, nil
 		}
 		n++
@@ -444,55 +415,32 @@ func (l *finder) leaf(ctx context.Context, at int64) ([]byte, error) {
 	return out, err
 }
 
-// seq returns the first line with a seq. Where seq ascends it is found by halving; else all lines are read.
+// seq returns the first line with a seq. It is looked for where it stands in a tape, whose header is leaf 0, and in a log of events
+// that begins with 0; else all lines are read.
 func (l *finder) seq(ctx context.Context, seq uint64) (at int64, line []byte, err error) {
-	blocks := (l.stream.Leaves + tileWidth - 1) / tileWidth
-	n := int64(sort.Search(int(blocks), func(i int) bool {
-		first, ok := l.firstSeq(ctx, int64(i))
-		return ok && first > seq
-	}))
-	if n > 0 {
-		n--
+	for at := int64(min(seq, 1<<62)) + 1; at >= int64(min(seq, 1<<62)); at-- {
+		if at >= l.stream.Leaves {
+			continue
+		}
+		line, err := l.leaf(ctx, at)
+		if err != nil {
+			return 0, nil, err
+		}
+		if got, ok := seqOf(&l.json, line); ok && got == seq {
+			return at, line, nil
+		}
 	}
-	if at, line, err = l.scan(ctx, n, tileWidth, seq); err != nil || line != nil {
-		return at, line, err
-	}
-	if at, line, err = l.scan(ctx, 0, l.stream.Leaves, seq); err == nil && line == nil {
-		err = fmt.Errorf("seq %d of %s: %w", seq, l.stream.Path, ErrNoLeaf)
-	}
-	return at, line, err
-}
-
-// firstSeq is the first seq in the 256 lines from 256·n.
-func (l *finder) firstSeq(ctx context.Context, n int64) (seq uint64, ok bool) {
-	begin := l.begin(n)
-	if begin < 0 {
-		return 0, false
-	}
-	count := 0
-	_ = eachLine(ctx, io.NewSectionReader(l.f, begin, 1<<62), func(line []byte) (bool, error) {
-		count++
-		seq, ok = seqOf(&l.json, line)
-		return !ok && count < tileWidth, nil
-	}) // an error is met again where the lines are read
-	return seq, ok
-}
-
-// scan looks through count lines from 256·block.
-func (l *finder) scan(ctx context.Context, block, count int64, seq uint64) (at int64, line []byte, err error) {
-	begin := l.begin(block)
-	if begin < 0 {
-		return 0, nil, nil
-	}
-	n, end := block*tileWidth, block*tileWidth+count
-	err = eachLine(ctx, io.NewSectionReader(l.f, begin, 1<<62), func(b []byte) (bool, error) {
+	err = eachLine(ctx, io.NewSectionReader(l.f, 0, 1<<62), func(b []byte) (bool, error) {
 		if got, ok := seqOf(&l.json, b); ok && got == seq {
-			at, line = n, append([]byte{}, b...)
+			line = bytes.Clone(b)
 			return false, nil
 		}
-		n++
-		return n < end, nil
+		at++
+		return true, nil
 	})
+	if err == nil && line == nil {
+		err = fmt.Errorf("seq %d of %s: %w", seq, l.stream.Path, ErrNoLeaf)
+	}
 	return at, line, err
 }
 

@@ -5,30 +5,15 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 
+	"github.com/tapedeck-dev/tapedeck/seal/internal/merkle"
 	"golang.org/x/mod/sumdb/tlog"
 )
-
-// The shape of tiles, C2SP tlog-tiles: 256 hashes wide.
-const (
-	tileHeight = 8
-	tileWidth  = 1 << tileHeight
-	tileBytes  = tileWidth * tlog.HashSize
-)
-
-// A tree takes leaves one by one and keeps of its hashes the right edge alone: of each level of tiles the last one, while it
-// is partial. Its zero value is empty and works.
-type tree struct {
-	n     int64
-	edge  [][]byte                           // by level
-	store func(level int, tile []byte) error // is given each tile when it is full, and the partial ones at the end; may be nil
-}
 
 // recordHash is the hash of a leaf.
 func recordHash(b []byte) tlog.Hash {
@@ -39,86 +24,18 @@ func recordHash(b []byte) tlog.Hash {
 	return tlog.RecordHash(b)
 }
 
-// add appends a leaf.
-func (t *tree) add(h tlog.Hash) error {
-	t.n++
-	for level := 0; ; level++ {
-		if level == len(t.edge) {
-			t.edge = append(t.edge, make([]byte, 0, tileBytes))
-		}
-		t.edge[level] = append(t.edge[level], h[:]...)
-		tile := t.edge[level]
-		if len(tile) < tileBytes {
-			return nil
-		}
-		if t.store != nil {
-			if err := t.store(level, tile); err != nil {
-				return err
-			}
-		}
-		h = tileRoot(tile)
-		t.edge[level] = tile[:0]
-	}
-}
-
-// tileRoot is the hash over a full tile, which is overwritten.
-func tileRoot(tile []byte) tlog.Hash {
-	var node [1 + 2*tlog.HashSize]byte
-	node[0] = 1
-	for n := len(tile); n > tlog.HashSize; n /= 2 {
-		for i := 0; i < n; i += 2 * tlog.HashSize {
-			copy(node[1:], tile[i:i+2*tlog.HashSize])
-			h := sha256.Sum256(node[:])
-			copy(tile[i/2:], h[:])
-		}
-	}
-	return tlog.Hash(tile[:tlog.HashSize])
-}
-
-// root returns the root over all leaves so far.
-func (t *tree) root() (tlog.Hash, error) { return tlog.TreeHash(t.n, tlog.HashReaderFunc(t.read)) }
-
-// read gives the hashes of the right edge.
-func (t *tree) read(indexes []int64) ([]tlog.Hash, error) {
-	out := make([]tlog.Hash, len(indexes))
-	for i, x := range indexes {
-		tile := tlog.TileForIndex(tileHeight, x)
-		if tile.L >= len(t.edge) || tile.N != t.n>>(tileHeight*(tile.L+1)) {
-			return nil, fmt.Errorf("hash %d is not at the edge of a tree of %d leaves", x, t.n)
-		}
-		tile.W = len(t.edge[tile.L]) / tlog.HashSize
-		h, err := tlog.HashFromTile(tile, t.edge[tile.L], x)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = h
-	}
-	return out, nil
-}
-
-// finish stores the partial tiles and returns the root.
-func (t *tree) finish() (tlog.Hash, error) {
-	for level, tile := range t.edge {
-		if len(tile) == 0 || t.store == nil {
-			continue
-		}
-		if err := t.store(level, tile); err != nil {
-			return tlog.Hash{}, err
-		}
-	}
-	return t.root()
-}
-
 // rootTree is the tree over the streams.
-func (d *Document) rootTree() (tlog.Tree, error) {
-	var t tree
+func (d *Document) rootTree() tlog.Tree {
+	return tlog.Tree{N: int64(len(d.Streams)), Hash: merkle.Root(d.streamHashes())}
+}
+
+// streamHashes are its leaves.
+func (d *Document) streamHashes() []tlog.Hash {
+	out := make([]tlog.Hash, len(d.Streams))
 	for i := range d.Streams {
-		if err := t.add(recordHash(d.Streams[i].leaf())); err != nil {
-			return tlog.Tree{}, err
-		}
+		out[i] = recordHash(d.Streams[i].leaf())
 	}
-	root, err := t.root()
-	return tlog.Tree{N: t.n, Hash: root}, err
+	return out
 }
 
 // The sections of seal.tiles that are no level.
@@ -139,7 +56,7 @@ func tilesPath(stream, section string) string {
 // sections are those that a stream must have.
 func (s *Stream) sections() []string {
 	var all []string
-	for level, n := 0, s.Leaves; n > 0; level, n = level+1, n>>tileHeight {
+	for level, n := 0, s.Leaves; n > 0; level, n = level+1, n>>merkle.Height {
 		all = append(all, strconv.Itoa(level))
 	}
 	switch {
@@ -158,21 +75,21 @@ type section func(name string, b []byte) error
 // gather takes the leaves of a stream, and gives what belongs into seal.tiles to out.
 type gather struct {
 	stream Stream
-	tree   tree
+	tree   merkle.Tree
 	out    section
 	offset [8]byte
 }
 
 func newGather(s *source, out section) *gather {
 	g := &gather{stream: Stream{Path: s.path, Kind: s.kind}, out: out}
-	g.tree.store = func(level int, tile []byte) error { return out(strconv.Itoa(level), tile) }
+	g.tree.Full = func(level int, _ int64, tile []tlog.Hash) error { return out(strconv.Itoa(level), merkle.Join(tile)) }
 	return g
 }
 
 func (g *gather) leaf(l leaf) error {
 	switch g.stream.Kind {
 	case Lines, Chunks:
-		if g.tree.n%tileWidth == 0 {
+		if g.tree.N%merkle.Width == 0 {
 			binary.BigEndian.PutUint64(g.offset[:], uint64(g.stream.Bytes))
 			if err := g.out(offsetsSection, g.offset[:]); err != nil {
 				return err
@@ -184,14 +101,21 @@ func (g *gather) leaf(l leaf) error {
 		}
 	}
 	g.stream.Bytes += l.size
-	return g.tree.add(l.hash)
+	return g.tree.Add(l.hash)
 }
 
-// finish returns the stream.
+// finish gives out the partial tiles, and returns the stream.
 func (g *gather) finish() (Stream, error) {
-	root, err := g.tree.finish()
-	g.stream.Leaves, g.stream.Root = g.tree.n, root
-	return g.stream, err
+	g.stream.Leaves, g.stream.Root = g.tree.N, g.tree.Root()
+	for level, tile := range g.tree.Levels {
+		if len(tile) == 0 {
+			continue
+		}
+		if err := g.tree.Full(level, 0, tile); err != nil {
+			return g.stream, err
+		}
+	}
+	return g.stream, nil
 }
 
 // A tileWriter writes the sections of one stream into dir.
@@ -218,7 +142,7 @@ func (t *tileWriter) write(name string, b []byte) error {
 		if err != nil {
 			return err
 		}
-		f = &tileFile{file, bufio.NewWriterSize(file, 2*tileBytes)}
+		f = &tileFile{file, bufio.NewWriterSize(file, 2*merkle.TileBytes)}
 		t.open[name] = f
 	}
 	_, err := f.w.Write(b)
@@ -288,7 +212,7 @@ func (c *tileChecker) section(name string) *checked {
 	var p *Problem
 	switch {
 	case err == nil:
-		s.f, s.r, s.ok = f, bufio.NewReaderSize(f, tileBytes), true
+		s.f, s.r, s.ok = f, bufio.NewReaderSize(f, merkle.TileBytes), true
 	case errors.Is(err, fs.ErrNotExist), errors.As(err, &p): // tileNames and the inventory tell
 	default:
 		c.problems = append(c.problems, *problem(CodeTiles, rel, "it cannot be read: %v", err))

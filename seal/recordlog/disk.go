@@ -16,6 +16,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/seal/internal/merkle"
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -24,7 +25,7 @@ const (
 	checkpointName = "checkpoint"
 	lockName       = ".lock"
 	maxCheckpoint  = 1 << 20 // bytes: a head and as many signatures as anybody may want
-	maxBundle      = width * (2 + maxEntry)
+	maxBundle      = merkle.Width * (2 + maxEntry)
 )
 
 // ErrNoLog is returned for a directory that holds no log.
@@ -79,8 +80,8 @@ func (l *Log) path(name string) string { return filepath.Join(l.Dir, filepath.Fr
 // have taken its place.
 func (l *Log) read(level string, n int64, w int, limit int64) ([]byte, error) {
 	b, err := readBounded(l.path(tilePath(level, n, w)), limit)
-	if errors.Is(err, fs.ErrNotExist) && w < width {
-		if whole, errWhole := readBounded(l.path(tilePath(level, n, width)), limit); errWhole == nil {
+	if errors.Is(err, fs.ErrNotExist) && w < merkle.Width {
+		if whole, errWhole := readBounded(l.path(tilePath(level, n, merkle.Width)), limit); errWhole == nil {
 			return whole, nil
 		}
 	}
@@ -89,7 +90,7 @@ func (l *Log) read(level string, n int64, w int, limit int64) ([]byte, error) {
 
 // hashes reads the first w hashes of a tile.
 func (l *Log) hashes(level int, n int64, w int) ([]tlog.Hash, error) {
-	b, err := l.read(strconv.Itoa(level), n, w, width*tlog.HashSize)
+	b, err := l.read(strconv.Itoa(level), n, w, merkle.Width*tlog.HashSize)
 	if err != nil {
 		return nil, err
 	}
@@ -127,22 +128,14 @@ func splitBundle(b []byte) (out [][]byte, err error) {
 		n := 2 + int(binary.BigEndian.Uint16(b))
 		out, b = append(out, b[2:n]), b[n:]
 	}
-	if len(out) > width {
-		return out, fmt.Errorf("%d entries, want %d at most", len(out), width)
+	if len(out) > merkle.Width {
+		return out, fmt.Errorf("%d entries, want %d at most", len(out), merkle.Width)
 	}
 	return out, nil
 }
 
 func appendEntry(bundle, e []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(bundle, uint16(len(e))), e...)
-}
-
-func joinHashes(list []tlog.Hash) []byte {
-	out := make([]byte, 0, len(list)*tlog.HashSize)
-	for _, h := range list {
-		out = append(out, h[:]...)
-	}
-	return out
 }
 
 // put writes a file of the log whole, and the directories above it.
@@ -178,7 +171,7 @@ func makeDirs(dir, path string, sync bool) error {
 // tiles reads tiles for package tlog, which holds what it gets against the checkpoint.
 type tiles struct{ l *Log }
 
-func (t tiles) Height() int                     { return height }
+func (t tiles) Height() int                     { return merkle.Height }
 func (t tiles) SaveTiles([]tlog.Tile, [][]byte) {}
 func (t tiles) ReadTiles(list []tlog.Tile) ([][]byte, error) {
 	out := make([][]byte, len(list))
@@ -187,7 +180,7 @@ func (t tiles) ReadTiles(list []tlog.Tile) ([][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[i] = joinHashes(h)
+		out[i] = merkle.Join(h)
 	}
 	return out, nil
 }
@@ -208,20 +201,20 @@ func (l *Log) raw(n int64) ([]byte, error) {
 	if n < 0 || n >= l.Head.Tree.N {
 		return nil, fmt.Errorf("entry %d: the log has %d", n, l.Head.Tree.N)
 	}
-	list, err := l.bundle(n/width, l.bundleWidth(n/width))
+	list, err := l.bundle(n/merkle.Width, l.bundleWidth(n/merkle.Width))
 	if err != nil {
 		return nil, err
 	}
-	return list[n%width], nil
+	return list[n%merkle.Width], nil
 }
 
 // bundleWidth is how many entries bundle n has.
-func (l *Log) bundleWidth(n int64) int { return int(min(width, l.Head.Tree.N-n*width)) }
+func (l *Log) bundleWidth(n int64) int { return int(min(merkle.Width, l.Head.Tree.N-n*merkle.Width)) }
 
 // all reads the bytes of every entry, in order. The error ends it.
 func (l *Log) all() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		for n := int64(0); n*width < l.Head.Tree.N; n++ {
+		for n := int64(0); n*merkle.Width < l.Head.Tree.N; n++ {
 			list, err := l.bundle(n, l.bundleWidth(n))
 			if err != nil {
 				yield(nil, err)
