@@ -19,12 +19,11 @@
 // fewer than 8 bytes, a common word, a value that is cut in two by something else, and a key of an unknown shape that nobody
 // named. docs/reference/secrets.md says all of it for people.
 //
-// The rooms, each of which leans on those before it. Scanning: text.go says what a text and a find are, scan.go asks rules (expression.go,
-// rules.go, vendors.go, leak.go, example.go) and patterns of known values (known.go, walk.go, bridge.go) what begins at a place.
-// Knowing: memory.go holds what is known and puts placeholders in its place, in a stream by writer.go, in what is compressed by
-// packed.go; seek.go recognises what a replay lacks. Names: body.go and bodytext.go walk through a body, pieces.go through a variable,
-// hider.go through headers and URLs; package names tells what each name says. The Scrubber: scrubber.go scrubs, learn.go makes known,
-// message.go has the parts of a message. Replays: shape.go and dummy.go make up what is missing, reveal.go puts values back. Package
+// The rooms, each of which leans on those before it. Scanning: scan.go says what a text and a find are, and asks rules (rules.go, leak.go)
+// and patterns of known values (known.go, walk.go, bridge.go) what begins at a place. Knowing: memory.go holds what is known and puts
+// placeholders in its place, in a stream and in what is compressed by writer.go; seek.go recognises what a replay lacks. Names: body.go and
+// bodytext.go walk through a body, pieces.go through a variable, hider.go through headers and URLs; package names tells what each name
+// says. The Scrubber: scrubber.go scrubs, learn.go makes known. Replays: dummy.go makes up what is missing, pieces.go puts values back. Package
 // masks takes volatile facts out of what is compared, and package tty finds secrets on a terminal.
 //
 // Names. What the names in the body of a message give away (members of JSON, fields of forms) Named tells, without parsing it,

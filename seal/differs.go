@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/seal/internal/merkle"
 	"golang.org/x/mod/sumdb/tlog"
 )
 
@@ -82,16 +83,16 @@ func (d *difference) authenticate() *Problem {
 		return problem(CodeTiles, rel, "%v", err)
 	}
 	d.stored = f
-	var t tree
+	var t merkle.Tree
 	for h, err := range hashesFrom(f, 0, d.sealed.Leaves) {
 		if err != nil {
 			return problem(CodeTiles, rel, "%v", err)
 		}
-		if err := t.add(h); err != nil {
+		if err := t.Add(h); err != nil {
 			return problem(CodeTiles, rel, "%v", err)
 		}
 	}
-	if root, err := t.root(); err != nil || root != d.sealed.Root {
+	if t.Root() != d.sealed.Root {
 		return problem(CodeTiles, rel, "its hashes do not lead to the sealed root")
 	}
 	return nil

@@ -60,7 +60,7 @@ func TestDocsCodes(t *testing.T) {
 
 func codes(t *testing.T) string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "problem.go", nil, parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), "checkpoint.go", nil, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
 	}

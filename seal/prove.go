@@ -1,7 +1,10 @@
 package seal
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -9,11 +12,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/seal/internal/merkle"
 	"golang.org/x/mod/sumdb/tlog"
 )
 
@@ -201,7 +206,7 @@ func (p *prover) blob(ctx context.Context, name string) error {
 	n := int64(0)
 	err = eachLine(ctx, f, func(line []byte) (bool, error) {
 		if strings.HasPrefix(string(line), string(want)) {
-			p.at, p.data = n, append([]byte(nil), line...)
+			p.at, p.data = n, bytes.Clone(line)
 			return false, nil
 		}
 		n++
@@ -247,40 +252,9 @@ func (p *prover) proof() (*Proof, error) {
 	if err != nil {
 		return nil, problem(CodeTiles, tilesPath(p.stream.Path, "0"), "the stored tiles do not lead to the sealed root: %v", err)
 	}
-	var root tree0
-	for i := range p.doc.Streams {
-		if p.doc.Streams[i].Path == p.stream.Path {
-			out.StreamAt = int64(i)
-		}
-		if err := root.add(recordHash(p.doc.Streams[i].leaf())); err != nil {
-			return nil, err
-		}
-	}
-	out.StreamPath, err = tlog.ProveRecord(int64(len(p.doc.Streams)), out.StreamAt, root.reader())
-	return out, err
-}
-
-// tree0 is a small tree, held whole.
-type tree0 struct{ hashes []tlog.Hash }
-
-func (t *tree0) reader() tlog.HashReader {
-	return tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
-		out := make([]tlog.Hash, len(indexes))
-		for i, x := range indexes {
-			out[i] = t.hashes[x]
-		}
-		return out, nil
-	})
-}
-
-func (t *tree0) add(h tlog.Hash) error {
-	n := int64(0)
-	for tlog.StoredHashIndex(0, n) < int64(len(t.hashes)) {
-		n++
-	}
-	hs, err := tlog.StoredHashesForRecordHash(n, h, t.reader())
-	t.hashes = append(t.hashes, hs...)
-	return err
+	out.StreamAt = int64(slices.IndexFunc(p.doc.Streams, func(s Stream) bool { return s.Path == p.stream.Path }))
+	out.StreamPath = merkle.Path(p.doc.streamHashes(), int(out.StreamAt))
+	return out, nil
 }
 
 // A tileReader reads stored tiles.
@@ -290,7 +264,7 @@ type tileReader struct {
 }
 
 // Height implements tlog.TileReader.
-func (*tileReader) Height() int { return tileHeight }
+func (*tileReader) Height() int { return merkle.Height }
 
 // SaveTiles implements tlog.TileReader.
 func (*tileReader) SaveTiles([]tlog.Tile, [][]byte) {}
@@ -308,10 +282,10 @@ func (t *tileReader) ReadTiles(tiles []tlog.Tile) ([][]byte, error) {
 			return nil, err
 		}
 		out[i] = make([]byte, tile.W*tlog.HashSize)
-		_, err = f.ReadAt(out[i], tile.N*tileBytes)
+		_, err = f.ReadAt(out[i], tile.N*merkle.TileBytes)
 		f.Close()
 		if err != nil {
-			return nil, problem(CodeTiles, rel, "tile %d, from byte %d, cannot be read: %v", tile.N, tile.N*tileBytes, err)
+			return nil, problem(CodeTiles, rel, "tile %d, from byte %d, cannot be read: %v", tile.N, tile.N*merkle.TileBytes, err)
 		}
 	}
 	return out, nil
@@ -388,4 +362,118 @@ func seqOf(s *jsonscan.Scanner, line []byte) (uint64, bool) {
 		}
 	}
 	return 0, false
+}
+
+// A finder finds a line of a file, by the places of every 256th that seal.tiles holds where there are such, else from the
+// beginning. What it finds is believed by nobody: the paths of the proof show whether it is the leaf.
+type finder struct {
+	f       *os.File
+	stream  *Stream
+	offsets *os.File // nil where there is none
+	json    jsonscan.Scanner
+}
+
+// begin returns where the leaf at 256·n begins, -1 where that is not known.
+func (l *finder) begin(n int64) int64 {
+	var b [8]byte
+	if n == 0 {
+		return 0
+	}
+	if l.offsets == nil {
+		return -1
+	}
+	if _, err := l.offsets.ReadAt(b[:], 8*n); err != nil {
+		return -1
+	}
+	at := int64(binary.BigEndian.Uint64(b[:]))
+	if at < 0 || at > l.stream.Bytes {
+		return -1
+	}
+	return at
+}
+
+// leaf returns the line at a place.
+func (l *finder) leaf(ctx context.Context, at int64) ([]byte, error) {
+	from := at / merkle.Width
+	begin := l.begin(from)
+	if begin < 0 {
+		from, begin = 0, 0
+	}
+	n := from * merkle.Width
+	var out []byte
+	err := eachLine(ctx, io.NewSectionReader(l.f, begin, 1<<62), func(line []byte) (bool, error) {
+		if n == at {
+			out = bytes.Clone(line)
+			return false, nil
+		}
+		n++
+		return true, nil
+	})
+	if err == nil && out == nil {
+		err = problem(CodeCut, l.stream.Path, "it has %d lines, expected %d", n, l.stream.Leaves)
+	}
+	return out, err
+}
+
+// seq returns the first line with a seq. It is looked for where it stands in a tape, whose header is leaf 0, and in a log of events
+// that begins with 0; else all lines are read.
+func (l *finder) seq(ctx context.Context, seq uint64) (at int64, line []byte, err error) {
+	for at := int64(min(seq, 1<<62)) + 1; at >= int64(min(seq, 1<<62)); at-- {
+		if at >= l.stream.Leaves {
+			continue
+		}
+		line, err := l.leaf(ctx, at)
+		if err != nil {
+			return 0, nil, err
+		}
+		if got, ok := seqOf(&l.json, line); ok && got == seq {
+			return at, line, nil
+		}
+	}
+	err = eachLine(ctx, io.NewSectionReader(l.f, 0, 1<<62), func(b []byte) (bool, error) {
+		if got, ok := seqOf(&l.json, b); ok && got == seq {
+			line = bytes.Clone(b)
+			return false, nil
+		}
+		at++
+		return true, nil
+	})
+	if err == nil && line == nil {
+		err = fmt.Errorf("seq %d of %s: %w", seq, l.stream.Path, ErrNoLeaf)
+	}
+	return at, line, err
+}
+
+// eachLine gives the lines of r, each with its end, until more is false. A line over MaxLeaf is an error.
+func eachLine(ctx context.Context, r io.Reader, line func(b []byte) (more bool, err error)) error {
+	br := bufio.NewReaderSize(r, 16<<10)
+	var buf []byte
+	for n := 0; ; n++ {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		b, err := br.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			buf = append(buf[:0], b...)
+			for errors.Is(err, bufio.ErrBufferFull) && len(buf) <= MaxLeaf {
+				b, err = br.ReadSlice('\n')
+				buf = append(buf, b...)
+			}
+			b = buf
+		}
+		if len(b) > MaxLeaf {
+			return fmt.Errorf("a line is longer than %d bytes, which is the most that is proved", MaxLeaf)
+		}
+		if len(b) > 0 {
+			if more, err := line(b); err != nil || !more {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }

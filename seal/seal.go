@@ -133,11 +133,9 @@ func (inv *inventory) seal(ctx context.Context, temp, id string, o *Options) (*D
 		d.Files = append(d.Files, s.files...)
 	}
 	r.finish()
-	tree, err := d.rootTree()
-	if err != nil {
-		return nil, err
-	}
+	tree := d.rootTree()
 	d.Root = tree.Hash
+	var err error
 	d.Checkpoint, err = sign(o.Key, id, tree)
 	return d, err
 }

@@ -221,24 +221,32 @@ func (v *verifier) source(ctx context.Context, s *source) error {
 		v.add(problem(CodeChanged, s.path, "it was sealed as %s, and is %s", sealed.Kind, s.kind))
 		return nil
 	}
+	got, err := v.compute(ctx, s, sealed)
+	if err != nil || got == nil || *got == *sealed {
+		return err
+	}
+	return v.differs(ctx, s, sealed, got)
+}
+
+// compute returns what a stream is now, and tells what its tiles have else where that is what was sealed; nil where it cannot be read.
+func (v *verifier) compute(ctx context.Context, s *source, sealed *Stream) (*Stream, error) {
 	c := &tileChecker{inv: v.inv, stream: s.path}
 	defer c.close()
 	g := newGather(s, c.check)
 	if err := v.read.stream(ctx, s, g.leaf); err != nil {
-		return v.unread(s, err)
+		return nil, v.unread(s, err)
 	}
 	got, err := g.finish()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	v.r.Leaves += got.Leaves
 	v.r.Bytes += got.Bytes
-	if got == *sealed {
+	if sealed != nil && got == *sealed {
 		c.finish(sealed)
 		v.addAll(c.problems)
-		return nil
 	}
-	return v.differs(ctx, s, sealed, &got)
+	return &got, nil
 }
 
 // unread tells of a stream that could not be read to its end.
@@ -277,24 +285,11 @@ func (d *Document) file(p string) *File {
 
 // files checks the files that are no stream of their own.
 func (v *verifier) files(ctx context.Context, s *source) error {
-	c := &tileChecker{inv: v.inv, stream: s.path}
-	defer c.close()
-	g := newGather(s, c.check)
-	if err := v.read.stream(ctx, s, g.leaf); err != nil {
-		return v.unread(s, err)
-	}
-	got, err := g.finish()
-	if err != nil {
+	if got, err := v.compute(ctx, s, v.doc.stream(filesPath)); err != nil || got == nil {
 		return err
 	}
-	v.r.Leaves += got.Leaves
-	v.r.Bytes += got.Bytes
 	for i := range s.files {
 		v.file(&s.files[i])
-	}
-	if sealed := v.doc.stream(filesPath); sealed != nil && got == *sealed {
-		c.finish(sealed)
-		v.addAll(c.problems)
 	}
 	return nil
 }

@@ -138,28 +138,3 @@ func TestBadCosignatures(t *testing.T) {
 		(&tampering{code: seal.CodeWitness, path: "seal.json", leaf: -1}).check(t, r.Problems)
 	}
 }
-
-func TestAddCosignature(t *testing.T) {
-	dir := small(t)
-	k := sealed(t, dir)
-	d, err := seal.ReadDocument(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWitness(t, "witness.example/w1")
-	line := w.cosign(d.Checkpoint, 5)
-	if d.Checkpoint, err = seal.AddCosignature(d.Checkpoint, line, w.public(t)); err != nil {
-		t.Fatal(err)
-	}
-	if again, err := seal.AddCosignature(d.Checkpoint, line, w.public(t)); err == nil {
-		t.Errorf("twice: %q", again)
-	}
-	if bad, err := seal.AddCosignature(d.Checkpoint, newWitness(t, "x").cosign(d.Checkpoint, 5), w.public(t)); err == nil {
-		t.Errorf("another's: %q", bad)
-	}
-	write(t, filepath.Join(dir, "seal.json"), d.Encode())
-	r := verify(t, dir, &seal.VerifyOptions{Keys: []seal.PublicKey{k.Public()}, Witnesses: []seal.PublicKey{w.public(t)}})
-	if !r.OK() || r.Cosignatures[0].Time.Unix() != 5 {
-		t.Errorf("%+v", r)
-	}
-}

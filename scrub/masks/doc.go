@@ -2,8 +2,8 @@
 // names of their masks, each a shape in a place, and counts them, so that a match never hides one. What it returns it does not change
 // again. docs/masking.md says all of it for people.
 //
-// Two texts that are equal but for masks may speak of different things: Facts and Trace say what was taken out, and facts.go and
-// moment.go what two values of one mask have to do with each other.
+// Two texts that are equal but for masks may speak of different things: Facts and Trace say what was taken out, and MomentOf
+// and Milliseconds what it says.
 //
 // Cost. A text is looked at once, and a filter of three bytes lets most places pass by.
 package masks

@@ -2,6 +2,7 @@ package tty
 
 import (
 	"io"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -155,4 +156,242 @@ func (l *Live) CatchUp(r io.ReaderAt, budget int64) ([]Hit, error) {
 	}
 	l.model.rows.again = false
 	return l.Late(), nil
+}
+
+// An Input masks what is typed. Its stream is the bytes of all events of input, one after another: a mask keeps the length of
+// each. It looks at the keys as they came, without arrows and other sequences, and at the line that they make: a deleted character
+// (BS, DEL), word (^W) or line (^U) is taken back, a bracketed paste is text. It is for one goroutine.
+type Input struct {
+	o    Options
+	keys *stripped
+	lex  lexer
+	skip int // bytes of a key that follow its sequence
+
+	line    []typed // what stands before the cursor
+	scanned bool    // line was looked at
+	pasting bool
+	hidden  bool // nothing is echoed
+
+	holder
+	at    int64
+	first time.Duration // when the first byte came that is held
+	last  time.Duration // when the last one came
+}
+
+// typed is a character of a line.
+type typed struct {
+	c      byte
+	at     int64
+	hidden bool
+}
+
+const (
+	maxTyped    = 16 << 10 // bytes of a line that are looked at together
+	agesOfInput = 15       // of Options.Age, for which what is being typed is held
+)
+
+// NewInput returns one that has seen nothing.
+func NewInput(o *Options) *Input {
+	in := &Input{o: o.withDefaults()}
+	in.keys = newStripped(newRules(&in.o), &in.ledger)
+	return in
+}
+
+// Write takes the bytes of the next event, which came at a time. It copies p.
+func (in *Input) Write(p []byte, at time.Duration) {
+	if in.last = at; in.from == len(in.held) {
+		in.first = at
+	}
+	in.hold(p)
+	for i := 0; i < len(p); {
+		if in.skip > 0 {
+			in.skip--
+			i++
+			continue
+		}
+		was := in.lex.state
+		k, n := in.lex.next(p[i:])
+		in.token(k, was, p[i:i+n], in.at+int64(i))
+		i += n
+	}
+	in.at += int64(len(p))
+	in.keys.at = in.at
+}
+
+// token takes a part of the keys at an offset; the lexer was in a state before it.
+func (in *Input) token(k kind, was state, p []byte, at int64) {
+	switch {
+	case k == payload:
+		in.keys.str.take(in.lex.osc, p, at)
+		return
+	case in.keys.str.isOpen:
+		in.keys.str.end()
+	}
+	switch {
+	case k == text || k == newline || k == carriage || k == tab:
+		in.typed(p, at)
+	case was == ground && k != quiet || len(p) == 1 && was == ground && p[0] != 0x1b:
+		in.control(p[0])
+	case was == escaped && p[0] == 'O': // a function key
+		in.skip = 1
+	case was == inCSI && in.lex.state == ground:
+		in.sequence(p[len(p)-1])
+	}
+}
+
+func (in *Input) sequence(final byte) {
+	params := string(in.lex.params[:in.lex.n])
+	switch {
+	case final == 'M' && params == "" && in.lex.inter == 0: // the mouse, in three bytes
+		in.skip = 3
+	case final == '~' && params == "200":
+		in.pasting = true
+	case final == '~' && params == "201":
+		in.pasting = false
+		in.look()
+	}
+}
+
+func (in *Input) typed(p []byte, at int64) {
+	b := make([]byte, len(p))
+	for i, c := range p {
+		if c == '\r' {
+			c = '\n'
+		}
+		b[i] = c
+		if c == '\n' && !in.pasting {
+			in.enter()
+			continue
+		}
+		in.line = append(in.line, typed{c, at + int64(i), in.hidden})
+		in.scanned = false
+		if in.hidden && c >= ' ' && utf8.RuneStart(c) {
+			_, size := utf8.DecodeRune(p[i:])
+			in.hide(at+int64(i), size)
+		}
+		if len(in.line) > maxTyped {
+			in.look()
+			in.line = slices.Delete(in.line, 0, maxTyped/2)
+		}
+	}
+	if !in.hidden {
+		in.keys.typed(b, at)
+	}
+}
+
+// hide masks a character that was not echoed. Those of one line count once.
+func (in *Input) hide(at int64, size int) {
+	n := len(in.line)
+	in.add("typed", []span{{at, at + int64(size)}}, n > 1 && in.line[n-2].hidden)
+}
+
+func (in *Input) enter() {
+	in.look()
+	in.learn()
+	in.line = in.line[:0]
+}
+
+// learn makes what was typed without echo known: a program may print it.
+func (in *Input) learn() {
+	var value []byte
+	for _, c := range in.line {
+		if c.hidden {
+			value = append(value, c.c)
+		}
+	}
+	if !masked(value) && in.o.Scrub != shapesAlone() { // which others use too
+		in.o.Scrub.AddSecret("typed", string(value))
+	}
+}
+
+func (in *Input) control(c byte) {
+	const interrupt, backspace, killLine, killWord, suspend, del = 0x03, 0x08, 0x15, 0x17, 0x1a, 0x7f
+	switch c {
+	case backspace, del, killLine, killWord, interrupt, suspend:
+		in.look()
+	}
+	n := len(in.line)
+	switch c {
+	case backspace, del:
+		for n > 0 && in.line[n-1].c&0xc0 == 0x80 {
+			n--
+		}
+		n = max(n-1, 0)
+	case killWord:
+		for n > 0 && in.line[n-1].c == ' ' {
+			n--
+		}
+		for n > 0 && in.line[n-1].c != ' ' {
+			n--
+		}
+	case killLine, interrupt, suspend:
+		n = 0
+	}
+	in.line = in.line[:n]
+}
+
+func (in *Input) look() {
+	if in.scanned {
+		return
+	}
+	in.scanned = true
+	b := make([]byte, len(in.line))
+	for i, c := range in.line {
+		b[i] = c.c
+	}
+	for _, f := range in.keys.rules.in(b) {
+		var ranges []span
+		for _, c := range in.line[f.Start:f.End] {
+			ranges = append(ranges, span{c.at, c.at + 1})
+		}
+		in.add(f.Rule, united(ranges), f.Part)
+	}
+}
+
+// NoEcho says whether what is typed from here on is not echoed: a password, which is hidden whatever it looks like, all but
+// control characters, and becomes known to Options.Scrub. It is for a terminal in canonical mode (ICANON) without ECHO; a program
+// that reads keys one by one turns echo off too, and shows them.
+func (in *Input) NoEcho(on bool) { in.hidden = on }
+
+// Take returns the bytes that need not be held any longer, masked. They follow those of the Take before and are valid until the
+// next call. What is typed is held until its line ends, or nothing comes for Options.Age, or, while more comes, for 15 times that,
+// or Options.Hold bytes.
+func (in *Input) Take(now time.Duration) []byte {
+	n := len(in.held) - in.from
+	if n == 0 {
+		return nil
+	}
+	if now-in.last >= in.o.Age || now-in.first >= agesOfInput*in.o.Age || n > in.o.Hold {
+		in.look()
+		return in.release(in.at)
+	}
+	to := min(in.at, in.keys.decided())
+	if len(in.line) > 0 {
+		to = min(to, in.line[0].at)
+	}
+	return in.release(to)
+}
+
+func (in *Input) release(to int64) []byte {
+	if to <= in.taken {
+		return nil
+	}
+	in.first = in.last
+	return in.holder.release(in.beyond(to))
+}
+
+// Flush returns all that is held, masked. It is for the end of the stream.
+func (in *Input) Flush() []byte {
+	in.look()
+	in.keys.close()
+	return in.release(in.at)
+}
+
+// ScanInput is Scan for what was typed: the bytes of all events of input, one after another.
+func ScanInput(b []byte, o *Options) []Hit {
+	in := NewInput(o)
+	in.keep = true
+	in.Write(b, 0)
+	in.Flush()
+	return sorted(in.all)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"github.com/tapedeck-dev/tapedeck/seal/internal/merkle"
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -68,7 +69,7 @@ type adder struct {
 	dir    string
 	sync   bool
 	log    *Log
-	edge   edge
+	edge   merkle.Tree
 	bundle []byte // of the last, partial bundle
 	filled []string
 }
@@ -82,8 +83,8 @@ func (a *adder) begin(s note.Signer, v note.Verifier) (err error) {
 	if err != nil {
 		return err
 	}
-	a.edge.full = func(level int, n int64, hashes []tlog.Hash) error {
-		return a.fill(strconv.Itoa(level), n, joinHashes(hashes))
+	a.edge.Full = func(level int, n int64, hashes []tlog.Hash) error {
+		return a.fill(strconv.Itoa(level), n, merkle.Join(hashes))
 	}
 	if err := a.load(); err != nil {
 		return fmt.Errorf("%s: %w: %w (seal log verify tells more)", a.dir, ErrChanged, err)
@@ -121,9 +122,9 @@ func (a *adder) commit(t tlog.Tree, s note.Signer) error {
 // load reads the right edge and holds it against the checkpoint.
 func (a *adder) load() error {
 	size := a.log.Head.Tree.N
-	a.edge.size = size
-	for l := 0; size>>(height*l) > 0; l++ {
-		n, w := widthAt(size, l)
+	a.edge.N = size
+	for l := 0; size>>(merkle.Height*l) > 0; l++ {
+		n, w := merkle.Partial(size, l)
 		var h []tlog.Hash
 		if w > 0 {
 			var err error
@@ -131,12 +132,12 @@ func (a *adder) load() error {
 				return err
 			}
 		}
-		a.edge.levels = append(a.edge.levels, h)
+		a.edge.Levels = append(a.edge.Levels, h)
 	}
-	if got := a.edge.root(); got != a.log.Head.Tree.Hash {
+	if got := a.edge.Root(); got != a.log.Head.Tree.Hash {
 		return fmt.Errorf("its tiles give the root %s, its checkpoint has %s", got, a.log.Head.Tree.Hash)
 	}
-	n, w := widthAt(size, 0)
+	n, w := merkle.Partial(size, 0)
 	if w == 0 {
 		return nil
 	}
@@ -145,8 +146,8 @@ func (a *adder) load() error {
 		return err
 	}
 	for i, e := range list {
-		if tlog.RecordHash(e) != a.edge.levels[0][i] {
-			return fmt.Errorf("entry %d was changed", n*width+int64(i))
+		if tlog.RecordHash(e) != a.edge.Levels[0][i] {
+			return fmt.Errorf("entry %d was changed", n*merkle.Width+int64(i))
 		}
 		a.bundle = appendEntry(a.bundle, e)
 	}
@@ -163,12 +164,12 @@ func (a *adder) clear() error {
 		if _, err := os.Lstat(a.log.path("tile/" + name)); err != nil {
 			return gone(err)
 		}
-		n, w := widthAt(a.edge.size, level)
+		n, w := merkle.Partial(a.edge.N, level)
 		if err := a.clearTile(name, n, w); err != nil {
 			return err
 		}
 		for n++; ; n++ {
-			if !exists(a.log.path(tilePath(name, n, width))) && !exists(a.log.path(tilePath(name, n, width))+".p") {
+			if !exists(a.log.path(tilePath(name, n, merkle.Width))) && !exists(a.log.path(tilePath(name, n, merkle.Width))+".p") {
 				break
 			}
 			if err := a.clearTile(name, n, 0); err != nil {
@@ -180,7 +181,7 @@ func (a *adder) clear() error {
 
 // clearTile leaves of tile n what is at most w wide.
 func (a *adder) clearTile(level string, n int64, w int) error {
-	path := a.log.path(tilePath(level, n, width))
+	path := a.log.path(tilePath(level, n, merkle.Width))
 	if err := gone(os.Remove(path)); err != nil {
 		return err
 	}
@@ -201,7 +202,7 @@ func (a *adder) clearTile(level string, n int64, w int) error {
 
 // fill writes a full tile or bundle. The partial ones before it go when the checkpoint is signed.
 func (a *adder) fill(level string, n int64, b []byte) error {
-	name := tilePath(level, n, width)
+	name := tilePath(level, n, merkle.Width)
 	a.filled = append(a.filled, name)
 	return put(a.dir, name, b, a.sync)
 }
@@ -209,7 +210,7 @@ func (a *adder) fill(level string, n int64, b []byte) error {
 // add writes what is new of entries, and the checkpoint.
 func (a *adder) add(s note.Signer, entries []*Entry, raw [][]byte) ([]Added, error) {
 	out := make([]Added, len(entries))
-	old := a.edge.size
+	old := a.edge.N
 	fresh := make(map[string]int) // by id: the entry of this call
 	for i, e := range entries {
 		if j, ok := fresh[e.ID]; ok && entries[j].same(e) {
@@ -224,13 +225,13 @@ func (a *adder) add(s note.Signer, entries []*Entry, raw [][]byte) ([]Added, err
 			out[i] = Added{n, true}
 			continue
 		}
-		out[i] = Added{Number: a.edge.size}
+		out[i] = Added{Number: a.edge.N}
 		fresh[e.ID] = i
 		if err := a.append(raw[i]); err != nil {
 			return nil, err
 		}
 	}
-	if a.edge.size == old {
+	if a.edge.N == old {
 		return out, nil
 	}
 	if err := a.partials(old); err != nil {
@@ -243,7 +244,7 @@ func (a *adder) add(s note.Signer, entries []*Entry, raw [][]byte) ([]Added, err
 			}
 		}
 	}
-	if err := a.commit(tlog.Tree{N: a.edge.size, Hash: a.edge.root()}, s); err != nil {
+	if err := a.commit(tlog.Tree{N: a.edge.N, Hash: a.edge.Root()}, s); err != nil {
 		return nil, err
 	}
 	for _, name := range a.filled {
@@ -255,29 +256,29 @@ func (a *adder) add(s note.Signer, entries []*Entry, raw [][]byte) ([]Added, err
 // append adds one entry to the bundle and to the tree.
 func (a *adder) append(e []byte) error {
 	a.bundle = appendEntry(a.bundle, e)
-	if (a.edge.size+1)%width == 0 {
-		if err := a.fill(entriesLevel, a.edge.size/width, a.bundle); err != nil {
+	if (a.edge.N+1)%merkle.Width == 0 {
+		if err := a.fill(entriesLevel, a.edge.N/merkle.Width, a.bundle); err != nil {
 			return err
 		}
 		a.bundle = a.bundle[:0]
 	}
-	return a.edge.add(tlog.RecordHash(e))
+	return a.edge.Add(tlog.RecordHash(e))
 }
 
 // partials writes the partial tiles of the tree that grew from old entries.
 func (a *adder) partials(old int64) error {
-	size := a.edge.size
-	if n, w := widthAt(size, 0); w > 0 {
+	size := a.edge.N
+	if n, w := merkle.Partial(size, 0); w > 0 {
 		if err := put(a.dir, tilePath(entriesLevel, n, w), a.bundle, a.sync); err != nil {
 			return err
 		}
 	}
-	for l, hashes := range a.edge.levels {
-		n, w := widthAt(size, l)
-		if w == 0 || old>>(height*l) == size>>(height*l) {
+	for l, hashes := range a.edge.Levels {
+		n, w := merkle.Partial(size, l)
+		if w == 0 || old>>(merkle.Height*l) == size>>(merkle.Height*l) {
 			continue
 		}
-		if err := put(a.dir, levelPath(l, n, w), joinHashes(hashes), a.sync); err != nil {
+		if err := put(a.dir, levelPath(l, n, w), merkle.Join(hashes), a.sync); err != nil {
 			return err
 		}
 	}

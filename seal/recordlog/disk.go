@@ -1,16 +1,22 @@
 package recordlog
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/seal/internal/merkle"
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -19,7 +25,7 @@ const (
 	checkpointName = "checkpoint"
 	lockName       = ".lock"
 	maxCheckpoint  = 1 << 20 // bytes: a head and as many signatures as anybody may want
-	maxBundle      = width * (2 + maxEntry)
+	maxBundle      = merkle.Width * (2 + maxEntry)
 )
 
 // ErrNoLog is returned for a directory that holds no log.
@@ -74,8 +80,8 @@ func (l *Log) path(name string) string { return filepath.Join(l.Dir, filepath.Fr
 // have taken its place.
 func (l *Log) read(level string, n int64, w int, limit int64) ([]byte, error) {
 	b, err := readBounded(l.path(tilePath(level, n, w)), limit)
-	if errors.Is(err, fs.ErrNotExist) && w < width {
-		if whole, errWhole := readBounded(l.path(tilePath(level, n, width)), limit); errWhole == nil {
+	if errors.Is(err, fs.ErrNotExist) && w < merkle.Width {
+		if whole, errWhole := readBounded(l.path(tilePath(level, n, merkle.Width)), limit); errWhole == nil {
 			return whole, nil
 		}
 	}
@@ -84,7 +90,7 @@ func (l *Log) read(level string, n int64, w int, limit int64) ([]byte, error) {
 
 // hashes reads the first w hashes of a tile.
 func (l *Log) hashes(level int, n int64, w int) ([]tlog.Hash, error) {
-	b, err := l.read(strconv.Itoa(level), n, w, width*tlog.HashSize)
+	b, err := l.read(strconv.Itoa(level), n, w, merkle.Width*tlog.HashSize)
 	if err != nil {
 		return nil, err
 	}
@@ -122,22 +128,14 @@ func splitBundle(b []byte) (out [][]byte, err error) {
 		n := 2 + int(binary.BigEndian.Uint16(b))
 		out, b = append(out, b[2:n]), b[n:]
 	}
-	if len(out) > width {
-		return out, fmt.Errorf("%d entries, want %d at most", len(out), width)
+	if len(out) > merkle.Width {
+		return out, fmt.Errorf("%d entries, want %d at most", len(out), merkle.Width)
 	}
 	return out, nil
 }
 
 func appendEntry(bundle, e []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(bundle, uint16(len(e))), e...)
-}
-
-func joinHashes(list []tlog.Hash) []byte {
-	out := make([]byte, 0, len(list)*tlog.HashSize)
-	for _, h := range list {
-		out = append(out, h[:]...)
-	}
-	return out
 }
 
 // put writes a file of the log whole, and the directories above it.
@@ -173,7 +171,7 @@ func makeDirs(dir, path string, sync bool) error {
 // tiles reads tiles for package tlog, which holds what it gets against the checkpoint.
 type tiles struct{ l *Log }
 
-func (t tiles) Height() int                     { return height }
+func (t tiles) Height() int                     { return merkle.Height }
 func (t tiles) SaveTiles([]tlog.Tile, [][]byte) {}
 func (t tiles) ReadTiles(list []tlog.Tile) ([][]byte, error) {
 	out := make([][]byte, len(list))
@@ -182,10 +180,163 @@ func (t tiles) ReadTiles(list []tlog.Tile) ([][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[i] = joinHashes(h)
+		out[i] = merkle.Join(h)
 	}
 	return out, nil
 }
 
 // reader reads hashes of the tree, each held against the checkpoint.
 func (l *Log) reader() tlog.HashReader { return tlog.TileHashReader(l.Head.Tree, tiles{l}) }
+
+// Entry reads entry n. Whether it is what the checkpoint stands for, Prove and Verify tell.
+func (l *Log) Entry(n int64) (*Entry, error) {
+	b, err := l.raw(n)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEntry(b)
+}
+
+func (l *Log) raw(n int64) ([]byte, error) {
+	if n < 0 || n >= l.Head.Tree.N {
+		return nil, fmt.Errorf("entry %d: the log has %d", n, l.Head.Tree.N)
+	}
+	list, err := l.bundle(n/merkle.Width, l.bundleWidth(n/merkle.Width))
+	if err != nil {
+		return nil, err
+	}
+	return list[n%merkle.Width], nil
+}
+
+// bundleWidth is how many entries bundle n has.
+func (l *Log) bundleWidth(n int64) int { return int(min(merkle.Width, l.Head.Tree.N-n*merkle.Width)) }
+
+// all reads the bytes of every entry, in order. The error ends it.
+func (l *Log) all() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for n := int64(0); n*merkle.Width < l.Head.Tree.N; n++ {
+			list, err := l.bundle(n, l.bundleWidth(n))
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, e := range list {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Find returns the newest entry of the recording id, and its number; e is nil where the log has none.
+func (l *Log) Find(id string) (n int64, e *Entry, err error) {
+	if n, e, err = l.newest(id); e != nil || err != nil {
+		return n, e, err
+	}
+	return l.search(id)
+}
+
+// newest is Find by the index alone.
+func (l *Log) newest(id string) (n int64, e *Entry, err error) {
+	known, err := l.indexed(id)
+	for _, n := range slices.Backward(known) {
+		if e, err := l.Entry(n); err == nil && e.ID == id {
+			return n, e, nil
+		}
+	}
+	return -1, nil, err
+}
+
+// search is Find without the index.
+func (l *Log) search(id string) (at int64, e *Entry, err error) {
+	quoted := canonjson.AppendString(nil, id)
+	n, at := int64(-1), int64(-1)
+	for b, err := range l.all() {
+		if err != nil {
+			return -1, nil, err
+		}
+		n++
+		if !bytes.Contains(b, quoted) {
+			continue
+		}
+		if f, err := ParseEntry(b); err == nil && f.ID == id {
+			at, e = n, f
+		}
+	}
+	return at, e, nil
+}
+
+// The index tells where the entries of an id stand: records of 16 bytes, 8 of the id's SHA-256 and the entry's number, big-endian,
+// in the file that the first 12 bits of the SHA-256 name. It is written before the checkpoint and is believed nothing: an entry that
+// it leads to is read, and one that it does not know is looked for in all of the log.
+
+const (
+	indexName   = "index"
+	indexRecord = 16
+	maxIndex    = 1 << 28 // bytes of one file of it
+)
+
+func indexSlot(id string) (file string, key [8]byte) {
+	sum := sha256.Sum256([]byte(id))
+	return fmt.Sprintf("%s/%03x", indexName, uint16(sum[0])<<4|uint16(sum[1])>>4), [8]byte(sum[2:10])
+}
+
+// noteIndex adds that entry n is of id.
+func noteIndex(dir, id string, n int64) error {
+	name, key := indexSlot(id)
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if err := makeDirs(dir, filepath.Dir(path), false); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	at := st.Size() / indexRecord * indexRecord // over a torn record, which a kill leaves
+	_, err = f.WriteAt(binary.BigEndian.AppendUint64(key[:], uint64(n)), at)
+	return err
+}
+
+// indexed lists the numbers that the index has for id, oldest first, in a tree of size entries.
+func (l *Log) indexed(id string) ([]int64, error) {
+	name, key := indexSlot(id)
+	b, err := readBounded(l.path(name), maxIndex)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var out []int64
+	for ; len(b) >= indexRecord; b = b[indexRecord:] {
+		if n := int64(binary.BigEndian.Uint64(b[8:])); [8]byte(b) == key && n >= 0 && n < l.Head.Tree.N {
+			out = append(out, n)
+		}
+	}
+	return out, err
+}
+
+// reindex makes the index of a log that has none.
+func (l *Log) reindex() error {
+	if _, err := os.Stat(l.path(indexName)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	n := int64(0)
+	for b, err := range l.all() {
+		if err != nil {
+			return err
+		}
+		e, err := ParseEntry(b)
+		if err == nil {
+			err = noteIndex(l.Dir, e.ID, n)
+		}
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", n, err)
+		}
+		n++
+	}
+	return nil
+}

@@ -6,7 +6,7 @@
 //	checkpoint                  the signed head (C2SP tlog-checkpoint): "<key name>/log", size, root; one note
 //	tile/<L>/<N>[.p/<W>]        hashes of the RFC 6962 tree, 256 a tile
 //	tile/entries/<N>[.p/<W>]    the entries: each two bytes of length, big-endian, and so many bytes
-//	index/<3 hex digits>        no part of the log: where the entries of an id stand (see index.go); it can be deleted
+//	index/<3 hex digits>        no part of the log: where the entries of an id stand (see disk.go); it can be deleted
 //	.lock                       held by who adds
 //
 // An entry is the canonical JSON (RFC 8785) of an Entry: the recording's id, its seal's root, the digest of the text that its

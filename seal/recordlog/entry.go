@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/seal/internal/merkle"
 )
 
 // An Entry is one recording as the log lists it.
@@ -84,3 +85,20 @@ func (e *Entry) check() error {
 func (e *Entry) same(o *Entry) bool {
 	return e.ID == o.ID && e.Checkpoint == o.Checkpoint && e.Root == o.Root && e.Key == o.Key
 }
+
+// tilePath is the path of tile n of a level, w hashes wide, below the log's directory, with slashes. Level "entries" has the
+// entries.
+func tilePath(level string, n int64, w int) string {
+	s := fmt.Sprintf("%03d", n%1000)
+	for n /= 1000; n > 0; n /= 1000 {
+		s = fmt.Sprintf("x%03d/%s", n%1000, s)
+	}
+	if w != merkle.Width {
+		s += fmt.Sprintf(".p/%d", w)
+	}
+	return "tile/" + level + "/" + s
+}
+
+func levelPath(level int, n int64, w int) string { return tilePath(fmt.Sprint(level), n, w) }
+
+const entriesLevel = "entries"

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/seal/internal/merkle"
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -96,7 +97,7 @@ type verifier struct {
 	o      *VerifyOptions
 	log    *Log
 	out    *Verification
-	edge   edge
+	edge   merkle.Tree
 	broken bool             // the entries cannot be read
 	newest map[string]int64 // by id: the entry's number
 	order  []string         // ids by first appearance
@@ -108,7 +109,7 @@ func (v *verifier) problem(code, path string, entry int64, format string, args .
 
 func (v *verifier) run() error {
 	v.newest = make(map[string]int64)
-	v.edge.full = v.tile
+	v.edge.Full = v.tile
 	v.entries()
 	if err := v.ctx.Err(); err != nil {
 		return err
@@ -124,10 +125,10 @@ func (v *verifier) run() error {
 
 // entries reads every bundle and builds the tree again.
 func (v *verifier) entries() {
-	for n := int64(0); n*width < v.log.Head.Tree.N && v.ctx.Err() == nil; n++ {
+	for n := int64(0); n*merkle.Width < v.log.Head.Tree.N && v.ctx.Err() == nil; n++ {
 		list, err := v.log.bundle(n, v.log.bundleWidth(n))
 		if err != nil {
-			v.problem(CodeEntry, v.log.path(tilePath(entriesLevel, n, v.log.bundleWidth(n))), n*width, "%v", err)
+			v.problem(CodeEntry, v.log.path(tilePath(entriesLevel, n, v.log.bundleWidth(n))), n*merkle.Width, "%v", err)
 			v.broken = true
 			return
 		}
@@ -136,16 +137,16 @@ func (v *verifier) entries() {
 			v.problem(CodeTile, v.log.path(levelPath(0, n, len(list))), -1, "%v", err)
 		}
 		for i, e := range list {
-			v.entry(n*width+int64(i), e, stored, i)
+			v.entry(n*merkle.Width+int64(i), e, stored, i)
 		}
 		if v.o.Progress != nil {
-			v.o.Progress(v.edge.size, v.log.Head.Tree.N)
+			v.o.Progress(v.edge.N, v.log.Head.Tree.N)
 		}
 	}
 }
 
 func (v *verifier) entry(n int64, raw []byte, stored []tlog.Hash, i int) {
-	path := v.log.path(tilePath(entriesLevel, n/width, v.log.bundleWidth(n/width)))
+	path := v.log.path(tilePath(entriesLevel, n/merkle.Width, v.log.bundleWidth(n/merkle.Width)))
 	h := tlog.RecordHash(raw)
 	if stored != nil && stored[i] != h {
 		v.problem(CodeEntry, path, n, "entry %d was changed: its hash is not the one that the tree has", n)
@@ -159,12 +160,12 @@ func (v *verifier) entry(n int64, raw []byte, stored []tlog.Hash, i int) {
 		}
 		v.newest[e.ID] = n
 	}
-	v.edge.add(h) // the error is that of tile, which gives none
+	v.edge.Add(h) // the error is that of tile, which gives none
 }
 
 // tile holds a full tile against what the entries give.
 func (v *verifier) tile(level int, n int64, hashes []tlog.Hash) error {
-	v.same(level, n, width, hashes)
+	v.same(level, n, merkle.Width, hashes)
 	return nil
 }
 
@@ -188,12 +189,12 @@ func (v *verifier) root() {
 	if v.broken {
 		return
 	}
-	for l, hashes := range v.edge.levels {
-		if n, w := widthAt(v.edge.size, l); w > 0 {
+	for l, hashes := range v.edge.Levels {
+		if n, w := merkle.Partial(v.edge.N, l); w > 0 {
 			v.same(l, n, w, hashes)
 		}
 	}
-	if got := v.edge.root(); got != v.log.Head.Tree.Hash {
+	if got := v.edge.Root(); got != v.log.Head.Tree.Hash {
 		v.problem(CodeRoot, v.log.path(checkpointName), -1, "the entries give the root %s, it has %s", got, v.log.Head.Tree.Hash)
 	}
 }
@@ -291,7 +292,7 @@ func (v *verifier) files() error {
 			v.problem(CodeUnlisted, path, -1, "no log has such a file")
 		case t.beyond(v.log.Head.Tree.N):
 			beyond++
-		case t.w < width:
+		case t.w < merkle.Width:
 			v.older(path, t)
 		}
 		return nil
@@ -305,8 +306,8 @@ func (v *verifier) files() error {
 
 // older holds the partial tile of an older checkpoint against what has become of it.
 func (v *verifier) older(path string, t tileName) {
-	size := v.log.Head.Tree.N >> (height * t.level)
-	w := int(min(width, size-t.n*width)) // of what it is now
+	size := v.log.Head.Tree.N >> (merkle.Height * t.level)
+	w := int(min(merkle.Width, size-t.n*merkle.Width)) // of what it is now
 	if w == t.w || v.broken {
 		return // looked at
 	}
@@ -333,10 +334,10 @@ func parseTile(path string) (t tileName, ok bool) {
 	if len(f) < 3 || f[0] != "tile" {
 		return t, false
 	}
-	t.name, t.w = f[1], width
+	t.name, t.w = f[1], merkle.Width
 	if t.name != entriesLevel {
 		l, err := strconv.Atoi(t.name)
-		if err != nil || l < 0 || l > 63/height {
+		if err != nil || l < 0 || l > 63/merkle.Height {
 			return t, false
 		}
 		t.level = l
@@ -344,7 +345,7 @@ func parseTile(path string) (t tileName, ok bool) {
 	f = f[2:]
 	if last := len(f) - 1; last > 0 && strings.HasSuffix(f[last-1], ".p") {
 		w, err := strconv.Atoi(f[last])
-		if err != nil || w < 1 || w >= width {
+		if err != nil || w < 1 || w >= merkle.Width {
 			return t, false
 		}
 		t.w, f = w, append(f[:last-1:last-1], strings.TrimSuffix(f[last-1], ".p"))
@@ -361,7 +362,7 @@ func parseTile(path string) (t tileName, ok bool) {
 
 // beyond reports whether a log of size entries has no such tile yet.
 func (t tileName) beyond(size int64) bool {
-	return t.n*width+int64(t.w) > size>>(height*t.level)
+	return t.n*merkle.Width+int64(t.w) > size>>(merkle.Height*t.level)
 }
 
 // prefixOf reports whether have is what t has of now.
