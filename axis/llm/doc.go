@@ -51,13 +51,13 @@
 //
 // # A provider is a file
 //
-// All that is one provider's stands in its file: anthropic.go, bedrock.go, cohere.go, gemini.go, gemini_live.go, ollama.go, openai.go with
-// openai_chat.go, openai_responses.go, openai_responses_socket.go and openai_realtime.go. From top to bottom: its endpoints and what of
+// All that is one provider's stands in its file: anthropic.go, bedrock.go, cohere.go, gemini.go, gemini_live.go, ollama.go, openai.go,
+// openai_responses.go, openai_responses_socket.go and openai_realtime.go. From top to bottom: its endpoints and what of
 // their requests counts (endpoint, keys), its errors, how the events of an answer follow one another (protocol), how a request is written
 // (Access) and how an answer is, whole and streamed.
 //
 // What all share stands once: a message, a part, a call, a result (node) and an event (event) are read in any provider's form, and so are
-// the other keys of a request (topReaders), usage objects (usage.go) and the framing of streams, both ways (framing.go, eventstream.go);
+// the other keys of a request (topReaders), usage objects (usage.go) and the framing of streams, both ways (framing.go);
 // a conversation in no provider's form (Conversation), an answer on its way to the wire (Completion, Reply).
 //
 // A new provider is such a file, its endpoints in the list of endpoint.go, its errors in the one of providers, and the names that it has for

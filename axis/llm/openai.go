@@ -1,8 +1,12 @@
 package llm
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
+
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
 
 // OpenAI: Chat Completions, Responses and their siblings, which most other servers speak too, and Azure.
@@ -94,4 +98,255 @@ func openAIHeader(h http.Header, ids *IDs) {
 	h.Set("X-Request-Id", ids.Fresh("req_", Hexits, 32))
 	h.Set("Openai-Version", "2020-10-01")
 	h.Set("Openai-Processing-Ms", "42")
+}
+
+var chatKeys = &keys{
+	messages: "messages",
+	surface: []string{
+		"tools", "tool_choice", "functions", "function_call", "reasoning", "reasoning_effort", "thinking",
+	},
+	ignored: openAIIgnored,
+	omitted: []exempt{
+		{"cache_control, copilot_cache_control of messages, parts and tools", "agents move the marks at every turn"},
+		{"id, signature, data of reasoning_details; reasoning_opaque", "opaque echoes of OpenRouter and GitHub Copilot"},
+		{"extra_content.google.thought_signature, provider_specific_fields.thought_signature(s) of messages and tool calls",
+			"opaque echoes of Gemini behind this protocol"},
+		{"id of a tool call and tool_call_id of its result", "numbered by first appearance: the pairing counts, the name does not"},
+		{"a bare string as content", "read as the list of one text part that it is short for"},
+	},
+}
+
+// readChat takes a body apart that has a list of messages; the model may stand in the path, as Azure has it.
+func readChat(body *canonjson.Value, k *keys) (call, bool) {
+	messages := list(body, "messages")
+	if messages == nil {
+		return call{}, false
+	}
+	var ids pairs
+	each(messages, func(m *canonjson.Value) { chatMessage(m, &ids) })
+	at(body, "tools", func(tools *canonjson.Value) { each(tools, dropCacheMarks) })
+	return k.take(body, messages, call{systemMessages: withRole(messages, "system", "developer"), user: firstRole(messages, "user")})
+}
+
+// chatMessage takes off a message what does not count.
+func chatMessage(m *canonjson.Value, ids *pairs) {
+	dropCacheMarks(m)
+	drop(m, "reasoning_opaque")
+	dropThoughtSignatures(m)
+	ids.number(m, "tool_call_id")
+	at(m, "content", func(content *canonjson.Value) {
+		listed(content, "text")
+		each(content, dropCacheMarks)
+	})
+	at(m, "reasoning_details", func(details *canonjson.Value) {
+		each(details, func(d *canonjson.Value) { drop(d, "id", "signature", "data") })
+	})
+	at(m, "tool_calls", func(calls *canonjson.Value) {
+		each(calls, func(call *canonjson.Value) {
+			ids.number(call, "id")
+			dropThoughtSignatures(call)
+		})
+	})
+}
+
+func dropCacheMarks(v *canonjson.Value) { drop(v, "cache_control", "copilot_cache_control") }
+
+// dropThoughtSignatures takes off what Gemini adds behind this protocol, as Google and LiteLLM spell it.
+func dropThoughtSignatures(v *canonjson.Value) {
+	at(v, "extra_content", func(extra *canonjson.Value) {
+		at(extra, "google", func(google *canonjson.Value) { drop(google, "thought_signature") })
+	})
+	at(v, "provider_specific_fields", func(fields *canonjson.Value) {
+		drop(fields, "thought_signature", "thought_signatures")
+	})
+}
+
+// chatProtocol is Chat Completions, of OpenAI and of all who speak it.
+var chatProtocol = &protocol{
+	name: "openai-chat", messages: "messages",
+	event: chatEvent,
+	whole: chatWhole, stream: chatStream, framing: &bareEvents,
+	putSystem: putSystemMessage,
+}
+
+// chatEvent reads a whole completion, or one chunk of a stream.
+func chatEvent(a *answering, e *event) {
+	for _, raw := range elements(e.Choices) {
+		c := eventOf(raw)
+		if c.Index.further() {
+			continue // another answer to the same
+		}
+		a.chatMessage(latest(c.Message, c.Delta))
+		a.say(textKind, textIn(c.Text)) // of the former completions
+		a.stop(c.Stop)
+	}
+}
+
+// chatMessage adds the message of an answer, or one delta of it.
+func (a *answering) chatMessage(raw []byte) {
+	m := nodeOf(raw)
+	a.say(thoughtKind, textIn(m.Thinking))
+	a.sayParts(m.Content)
+	a.say(refusalKind, textIn(m.Text))
+	for _, detail := range elements(m.Details) {
+		a.out.Native = append(a.out.Native, oneLine(detail))
+	}
+	for _, raw := range elements(m.Calls) {
+		call := callOf(raw)
+		a.join(cmp.Or(call.key, noIndex), call)
+	}
+	if isObject(m.Call) { // OpenAI's former function_call
+		a.join("function_call", m.call())
+	}
+}
+
+// OpenAIAccess is OpenAI's, and that of servers that speak its chat.
+var OpenAIAccess = Access{
+	Provider: openAI, Endpoint: "chat.completions",
+	KeyName: "OPENAI_API_KEY", BaseName: "OPENAI_BASE_URL", Base: "https://api.openai.com/v1",
+	path:      func(string) string { return "/chat/completions" },
+	authorize: func(h http.Header, key string) { setKey(h, "Authorization", "Bearer ", key) },
+	write:     writeChat,
+}
+
+// writeChat writes a request.
+func writeChat(q *Asking) (wireObject, error) {
+	effort, err := q.effort()
+	if err != nil {
+		return nil, err
+	}
+	body := wireObject{"model": q.Model, "messages": chatMessages(q.Conversation)}
+	if q.Tools.Kind == canonjson.Array {
+		tools := []any{}
+		each(&q.Tools, func(tool *canonjson.Value) { tools = append(tools, chatTool(tool)) })
+		body["tools"] = tools
+	} else if q.Tools.Kind != canonjson.Null {
+		body["tools"] = raw(q.Tools)
+	}
+	name, named := q.Choice.Get("name")
+	switch {
+	case q.Choice.Text() == "any":
+		body["tool_choice"] = "required"
+	case named:
+		body["tool_choice"] = wireObject{"type": "function", "function": wireObject{"name": name.Str}}
+	case q.Choice.Kind != canonjson.Null:
+		body["tool_choice"] = raw(q.Choice)
+	}
+	if effort != "" {
+		body["reasoning_effort"] = effort
+	}
+	return body, nil
+}
+
+func chatMessages(c *Conversation) (list []wireObject) {
+	ids := newCallNumbers()
+	if c.System.Kind != canonjson.Null {
+		list = append(list, wireObject{"role": RoleSystem, "content": c.systemBlocks()})
+	}
+	for i := range c.Turns {
+		m := &c.Turns[i]
+		out := withExtra(wireObject{"role": m.Role, "content": raw(contentValue(m.Parts))}, m.Extra)
+		var calls []wireObject
+		for _, c := range m.Calls {
+			args := c.Arguments.Str
+			if c.Arguments.Kind != canonjson.String {
+				args = string(c.Arguments.Append(nil))
+			}
+			calls = append(calls, wireObject{"id": ids.call(c.ID), "type": "function", "function": wireObject{"name": c.Name, "arguments": args}})
+		}
+		if calls != nil {
+			out["tool_calls"] = calls
+		}
+		if m.Role == RoleTool {
+			out["tool_call_id"] = ids.result(m.Of)
+		}
+		list = append(list, out)
+	}
+	return list
+}
+
+// chatTool returns a tool as Chat Completions declares it.
+func chatTool(v *canonjson.Value) any {
+	if name := get(v, "name"); name == nil || name.Kind != canonjson.String {
+		return raw(*v)
+	}
+	function := wireObject{}
+	for _, m := range v.Members {
+		if m.Key == "input_schema" {
+			m.Key = "parameters"
+		}
+		function[m.Key] = raw(m.Value)
+	}
+	return wireObject{"type": "function", "function": function}
+}
+
+// chatWhole is https://platform.openai.com/docs/api-reference/chat.
+func chatWhole(r *Reply) wireObject {
+	m := wireObject{"role": "assistant", "content": nil, "refusal": nil, "annotations": []wireObject{}}
+	if r.Text != "" {
+		m["content"] = r.Text
+	}
+	if calls := r.uses(func(_ int, c *CompletionCall) wireObject { return chatUse(r, c, c.text()) }); calls != nil {
+		m["tool_calls"] = calls
+	}
+	out := chatFrame(r, "chat.completion")
+	out["choices"] = []wireObject{{"index": 0, "message": m, "logprobs": nil, "finish_reason": r.stopIn("stop", "tool_calls", "length")}}
+	out["usage"] = chatTokens(r)
+	return out
+}
+
+func chatFrame(r *Reply, kind string) wireObject {
+	return wireObject{
+		"id": r.IDs.Fresh("chatcmpl-", Base62, 29), "object": kind, "created": r.IDs.Now().Unix(),
+		"model": r.Model, "service_tier": "default", "system_fingerprint": "fp_scripted",
+	}
+}
+
+func chatUse(r *Reply, c *CompletionCall, arguments string) wireObject {
+	return wireObject{
+		"id": r.callID(c, "call_", Base62, 24), "type": "function", "function": wireObject{"name": c.Name, "arguments": arguments},
+	}
+}
+
+func chatTokens(r *Reply) wireObject {
+	return wireObject{
+		"prompt_tokens": r.InputTokens, "completion_tokens": r.OutputTokens, "total_tokens": r.InputTokens + r.OutputTokens,
+		"prompt_tokens_details":     wireObject{"cached_tokens": 0, "audio_tokens": 0},
+		"completion_tokens_details": wireObject{"reasoning_tokens": 0, "audio_tokens": 0},
+	}
+}
+
+func chatStream(r *Reply, emit func(string, wireObject)) {
+	frame := chatFrame(r, "chat.completion.chunk")
+	if r.usage {
+		frame["usage"] = nil // every chunk has the key once usage is asked for; the last one alone a value
+	}
+	send := func(choices []wireObject) {
+		chunk := maps.Clone(frame)
+		chunk["choices"] = choices
+		emit("", chunk)
+	}
+	delta := func(delta wireObject, finish any) {
+		send([]wireObject{{"index": 0, "delta": delta, "logprobs": nil, "finish_reason": finish}})
+	}
+	delta(wireObject{"role": "assistant", "content": "", "refusal": nil}, nil)
+	if r.Text != "" {
+		for piece := range r.textPieces() {
+			delta(wireObject{"content": piece}, nil)
+		}
+	}
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		first := chatUse(r, c, "")
+		first["index"] = i
+		delta(wireObject{"tool_calls": []wireObject{first}}, nil)
+		for _, piece := range r.pieces(c.text()) {
+			delta(wireObject{"tool_calls": []wireObject{{"index": i, "function": wireObject{"arguments": piece}}}}, nil)
+		}
+	}
+	delta(wireObject{}, r.stopIn("stop", "tool_calls", "length"))
+	if r.usage {
+		frame["usage"] = chatTokens(r)
+		send([]wireObject{})
+	}
 }

@@ -2,11 +2,15 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"math"
+	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
@@ -158,4 +162,264 @@ func (s *Served) nearestTo(method string) *transcript {
 		}
 	}
 	return s.transcript
+}
+
+// Settle finds out which of several equal spawns s is: their programs may be started in another order than was recorded, and each is to
+// be answered from its own conversation. Until the client asks what not all of them were asked, it is answered what all of them
+// answered alike. Of a Served that Spawn had no choice about, Settle does nothing. Serve goes on where it ended; the record of what was
+// said until then is its own. Of o count In, Out and Reveal. changed reports whether the recorded server of a conversation had changed
+// anything, beside what it said, before the record of that seq; nil is never. An error is none of the client's.
+func (s *Served) Settle(ctx context.Context, o *ServeOptions, changed func(conversation, seq uint64) bool) error {
+	if len(s.equals) < 2 {
+		return nil
+	}
+	st := &settling{s: s, o: o, changed: changed, ctx: ctx, fits: s.equals, asked: make(map[requestKey]int)}
+	var heard bytes.Buffer
+	err := readLines(io.TeeReader(o.In, &heard), st.hear)
+	s.heard = heard.Bytes()
+	s.settleOn(st.fits)
+	if errors.Is(err, errSettled) || errors.Is(err, errClientGone) || errors.Is(err, errTooLong) || ctx.Err() != nil {
+		return nil // the last three Serve finds so, too
+	}
+	return err
+}
+
+// settleOn makes s the first of the conversations that is nobody's.
+func (s *Served) settleOn(fits []*transcript) {
+	s.book.mu.Lock()
+	defer s.book.mu.Unlock()
+	for _, t := range slices.Concat(fits, s.equals) {
+		if !t.settled {
+			s.transcript, t.settled = t, true
+			return
+		}
+	}
+}
+
+// A settling is a Served while it is not known which conversation it is.
+type settling struct {
+	s       *Served
+	o       *ServeOptions
+	changed func(conversation, seq uint64) bool
+	ctx     context.Context
+	fits    []*transcript // that were asked what the client has asked
+	asked   map[requestKey]int
+}
+
+// errSettled ends the listening.
+var errSettled = errors.New("settled")
+
+// hear takes one line of the client.
+func (st *settling) hear(line []byte) error {
+	msgs, batch, err := Parse(line)
+	clean := st.s.book.log.Redact(Client, line)
+	switch {
+	case err != nil || len(msgs) == 1 && !batch && !msgs[0].IsRequest():
+		return nil
+	case batch || len(clean.Messages) != 1 || msgs[0].Method == methodPing:
+		return errSettled
+	}
+	m := &msgs[0]
+	k := requestKey{m.Method, st.s.book.log.Digest(m.Method, clean.Messages[0].Params)}
+	var fits []*transcript
+	var calls []*recordedCall
+	st.s.book.mu.Lock()
+	for _, t := range st.fits {
+		if c := t.nth(k, st.asked[k]); c != nil && !t.settled {
+			fits, calls = append(fits, t), append(calls, c)
+		}
+	}
+	st.s.book.mu.Unlock()
+	if len(fits) > 0 {
+		st.fits = fits
+	}
+	if len(fits) < 2 || !st.alike(calls) {
+		return errSettled
+	}
+	st.asked[k]++
+	return st.answer(m, st.s.transcript.nth(k, st.asked[k]-1), calls[0])
+}
+
+// nth is the request of a key behind n others of it; nil for none.
+func (t *transcript) nth(k requestKey, n int) *recordedCall {
+	for _, c := range t.calls {
+		if c.requestKey != k {
+			continue
+		}
+		if n == 0 {
+			return c
+		}
+		n--
+	}
+	return nil
+}
+
+// alike reports whether the conversations gave the same answers to calls, one of each, and until the next request did nothing but that.
+func (st *settling) alike(calls []*recordedCall) bool {
+	var first []byte
+	for i, c := range calls {
+		t := st.fits[i]
+		if c.answer == nil || c.cancelled > 0 || !t.plain(c) || st.changed != nil && st.changed(t.Conversation, c.seq) {
+			return false
+		}
+		b, err := st.s.book.message(c.answerPart(), &caller{id: []byte("0")}, nil)
+		if err != nil || i > 0 && !bytes.Equal(b, first) {
+			return false
+		}
+		first = b
+	}
+	return true
+}
+
+// plain reports whether the server did nothing but answer, c and what was asked before it, until the request behind c came: there is
+// nothing that a client could wait for instead of asking. Its stderr may come later.
+func (t *transcript) plain(c *recordedCall) bool {
+	next := uint64(math.MaxUint64)
+	if i := slices.Index(t.calls, c) + 1; i < len(t.calls) {
+		next = t.calls[i].place
+	}
+	if t.end.byServer || c.replied > next {
+		return false
+	}
+	return !slices.ContainsFunc(t.lines, func(l *recordedLine) bool {
+		return l.place < next && !l.stderr && (l.text || len(l.parts) != 1 || !l.parts[0].answer)
+	})
+}
+
+// answer gives the answer to c. Among those of other servers it has the place that it has in the conversation which s is for now: so
+// every place is taken once, whoever turns out to be who.
+func (st *settling) answer(m *Message, place, c *recordedCall) error {
+	s := st.s
+	b, err := s.book.message(c.answerPart(), &caller{id: m.ID}, st.o.Reveal)
+	if err != nil {
+		return errSettled
+	}
+	if place != nil {
+		for _, l := range s.transcript.linesOf(place) {
+			s.book.order.wait(st.ctx, l)
+			defer s.book.order.wrote(l)
+		}
+	}
+	if s.given == nil {
+		s.given = make(map[string]bool)
+	}
+	s.given[idName(m.ID)] = true
+	if _, err := st.o.Out.Write(append(bytes.Clone(b), '\n')); err != nil {
+		return errClientGone
+	}
+	return nil
+}
+
+// linesOf are the lines of the server that belong to a request.
+func (t *transcript) linesOf(c *recordedCall) (lines []*recordedLine) {
+	for _, l := range t.lines {
+		if slices.ContainsFunc(l.parts, func(p recordedPart) bool { return p.call == c }) {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// wasGiven reports whether Settle has written a line already, and says so once.
+func (s *Served) wasGiven(p *player, l *recordedLine) bool {
+	if len(s.given) == 0 || len(l.parts) != 1 || !l.parts[0].answer {
+		return false
+	}
+	p.mu.Lock()
+	id := idName(p.served[l.parts[0].call].id)
+	p.mu.Unlock()
+	was := s.given[id]
+	delete(s.given, id)
+	return was
+}
+
+// A serversOrder keeps what several servers answer at once in the order in which it passed while recording: a program may act on whichever
+// answer it sees first. An answer waits until every earlier one of another conversation has gone out and its client has read it. Those
+// that are late hold it up together, and once: a program may use fewer servers now.
+type serversOrder struct{ *lane.Order[*recordedLine] }
+
+// newServersOrder returns the order of the lines of transcripts that hold an answer; what may come as often as it likes has no place in it, and of
+// what a server asked the tape tells when it was answered, not when it was asked.
+func newServersOrder(all []*transcript, hold time.Duration) *serversOrder {
+	var lines []lane.Line[*recordedLine]
+	var open []uint64
+	for i, t := range all {
+		t.stream = uint64(i + 1)
+		for _, l := range t.lines {
+			l.turn = -1
+			if t.Transport == Stdio && t.Within == 0 && l.ordered() { // else what carried it keeps it in order; or nobody comes with it
+				lines = append(lines, lane.Line[*recordedLine]{Place: l.seq, MS: l.at, From: lane.Far, Stream: t.stream, Value: l})
+			}
+		}
+		open = append(open, t.stream)
+	}
+	slices.SortStableFunc(lines, func(a, b lane.Line[*recordedLine]) int { return cmp.Compare(a.Place, b.Place) })
+	for i := range lines {
+		lines[i].Value.turn = i
+	}
+	o := &serversOrder{lane.NewOrder(lines, hold, nil)}
+	o.Open(open...)
+	return o
+}
+
+// ordered reports whether a line has a place among those of other conversations.
+func (l *recordedLine) ordered() bool {
+	return slices.ContainsFunc(l.parts, func(p recordedPart) bool { return p.answer && p.call.method != methodPing })
+}
+
+// asked is when the last request that l answers came, in ms of the recording.
+func (l *recordedLine) asked() (at int64) {
+	for i := range l.parts {
+		if p := &l.parts[i]; p.answer {
+			at = max(at, p.call.at)
+		}
+	}
+	return at
+}
+
+// wait returns when it is l's turn, or ctx is done, which who writes finds so too.
+func (o *serversOrder) wait(ctx context.Context, l *recordedLine) {
+	if l.turn >= 0 {
+		_ = o.Await(ctx, l.turn, o.Lines()[l.turn].Stream, l.asked())
+	}
+}
+
+// wrote says that l went out, or never will, and with it every line before.
+func (o *serversOrder) wrote(l *recordedLine) {
+	if l.turn >= 0 {
+		o.Passed(l.turn)
+	}
+}
+
+// settleFor is how long an answer waits for the client to read what went out before it and answers nothing, and settleStep how often
+// it is looked whether it has.
+const (
+	settleFor  = 50 * time.Millisecond
+	settleStep = 100 * time.Microsecond
+)
+
+// settle waits until a client has read what was written to out, for at most that long. Clients forget a request with its answer: progress of it that one
+// read brings together with the answer is lost to some, and whether one read does is a matter of moments. So an answer comes in a read
+// of its own behind a notification, while recording and on a replay.
+func settle(out *os.File, most time.Duration) {
+	for end := time.Now().Add(most); unread(out) > 0 && time.Now().Before(end); {
+		time.Sleep(settleStep) // nothing tells when a pipe was read
+	}
+}
+
+// A lastOut is where something went out last, of all conversations of a run: what goes out elsewhere waits until that was read.
+type lastOut struct {
+	mu sync.Mutex
+	f  *os.File
+}
+
+// turn waits until what went out last elsewhere was read. The next turn is out's.
+func (l *lastOut) turn(out *os.File) {
+	l.mu.Lock()
+	last := l.f
+	l.f = out
+	l.mu.Unlock()
+	if last != nil && last != out {
+		settle(last, settleFor)
+	}
 }

@@ -1,3 +1,22 @@
+// Package canonjson brings JSON into the one form of RFC 8785 (JSON Canonicalization Scheme), so that equal values have
+// equal bytes and a digest can stand for a value. It departs from the RFC in numbers that no double holds, see below.
+//
+// The canonical form has no white space; the members of an object are sorted by the UTF-16 code units of their keys;
+// numbers are IEEE 754 doubles written as ECMAScript writes them; strings are UTF-8 and escape only the quotation mark,
+// the backslash and the control characters below U+0020 (with the short forms \b \t \n \f \r, else \u00xx lowercase).
+//
+// Parse gives the value as a tree that keeps the source's order, for callers that canonicalise only parts of a text.
+//
+// Strictness: what has no single meaning is refused, never repaired: a key that occurs twice in one object, half of a
+// surrogate pair, bytes that are not UTF-8, a number beyond the range of a double, anything after the value. Every
+// refusal is an *Error with its offset.
+//
+// Digits: the RFC rounds every number to a double, so that two ids of 19 digits can have one form. Here a number that RFC
+// 8785 would write as another one keeps its own text (Holds): integers have one form only where they are equal. A number
+// with a point or an exponent is the nearest double up to 17 significant digits, and beyond them its text as it is written:
+// two spellings of such a number are two numbers. All that doubles hold has the form that the RFC gives it.
+//
+// Bounds: nesting ends at MaxDepth; memory is a small multiple of the source's length.
 package canonjson
 
 import (
@@ -184,4 +203,52 @@ func compareUTF16(a, b string) int {
 		return int(ra) - int(rb)
 	}
 	return strings.Compare(a[i:], b[i:])
+}
+
+// What a double holds of a number in decimal: any number of maxExact significant digits reads back as it was written, and
+// every double is told from all others by maxShortest of them.
+const (
+	maxExact    = 15
+	maxShortest = 17
+)
+
+// Holds reports whether f, the double nearest to a JSON number, stands for that number as it is written. Where it does not,
+// RFC 8785 would write another one, so the canonical form is the number's own text:
+//
+//   - an integer (no point, no exponent) whose digits are not those that RFC 8785 writes for f, but for zeros at the end:
+//     9007199254740993, of which a double makes 9007199254740992;
+//   - any other number of more than 17 significant digits, which nothing writes that holds a double.
+//
+// A number too small for a double is 0, as the RFC has it.
+func Holds(f float64, number string) bool {
+	if len(number) <= maxExact || f == 0 {
+		return true
+	}
+	digits, integer := significant(number)
+	if digits <= maxExact || !integer {
+		return digits <= maxShortest
+	}
+	var buf [32]byte
+	return string(strconv.AppendFloat(buf[:0], f, 'f', -1, 64)) == number
+}
+
+// significant counts the digits of a JSON number without the zeros before and behind, and says whether it is written as an
+// integer.
+func significant(number string) (digits int, integer bool) {
+	integer = true
+	zeros := 0
+	for i := range len(number) {
+		switch c := number[i]; {
+		case c == 'e' || c == 'E':
+			return digits, false
+		case c == '.':
+			integer = false
+		case c == '0' && digits > 0:
+			zeros++
+		case c >= '1' && c <= '9':
+			digits += zeros + 1
+			zeros = 0
+		}
+	}
+	return digits, integer
 }

@@ -1,3 +1,12 @@
+// Package mcptext says in a few words what a message between an agent and its tool server holds, for people: the tool and its
+// arguments, the first words of an answer, the code of an error.
+//
+// It reads JSON-RPC messages as they stand on a tape, and never fails: of a message that ends too early (the first bytes of a
+// long one), or that is none, it says what there is. Time and memory are of the order of the bytes that it is given; the caller
+// bounds those. The text is one line as long as Max allows, with the control characters of others still in it: whoever writes it
+// to a terminal escapes them (package visible).
+//
+// Not goals: what a message means to a server, checking it, finding messages that are equal.
 package mcptext
 
 import (
@@ -294,3 +303,91 @@ func Message(message []byte, max int) (text string, ok bool) {
 
 // Words are the first words of a text in quotes, as JSON writes it, in at most max characters.
 func Words(s string, max int) string { return quoted(s, max) }
+
+// compact is a value for people in at most about max characters: keys that are plain words stand without quotes, white space
+// between tokens is gone.
+func compact(v value, max int) string {
+	w := writer{room: max}
+	w.value(v, 0)
+	return clip(w.b.String(), max)
+}
+
+// A writer writes a value until its room is used up.
+type writer struct {
+	b    strings.Builder
+	room int // bytes, about
+}
+
+// maxNested is how deep values are shown; what is deeper stands as {…}.
+const maxNested = 6
+
+func (w *writer) full() bool { return w.b.Len() > w.room }
+
+func (w *writer) value(v value, depth int) {
+	switch {
+	case w.full():
+	case v.is('{'):
+		w.object(v, depth)
+	case v.is('['):
+		w.list(v, depth)
+	case v.is('"'):
+		w.b.WriteString(quoted(v.text(), max(w.room-w.b.Len(), 20)))
+	default: // a number or a word, or what is no JSON
+		w.b.WriteString(clip(string(v), max(w.room-w.b.Len(), 20)))
+	}
+}
+
+func (w *writer) object(v value, depth int) {
+	if depth == maxNested {
+		w.b.WriteString("{…}")
+		return
+	}
+	w.b.WriteByte('{')
+	first := true
+	v.members(func(name string, m value) bool {
+		if !first {
+			w.b.WriteString(", ")
+		}
+		first = false
+		if !plainWord(name) {
+			name = string(encoded(name))
+		}
+		w.b.WriteString(name + ": ")
+		w.value(m, depth+1)
+		return !w.full()
+	})
+	w.b.WriteByte('}')
+}
+
+func (w *writer) list(v value, depth int) {
+	if depth == maxNested {
+		w.b.WriteString("[…]")
+		return
+	}
+	w.b.WriteByte('[')
+	first, n := v.elements(w.room)
+	for i, e := range first {
+		if i > 0 {
+			w.b.WriteString(", ")
+		}
+		if w.full() {
+			break
+		}
+		w.value(e, depth+1)
+	}
+	if n > len(first) {
+		w.b.WriteString(", …")
+	}
+	w.b.WriteByte(']')
+}
+
+// plainWord reports whether a key reads well without quotes.
+func plainWord(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '_' && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 60
+}

@@ -176,3 +176,197 @@ func (s *socket) answer(asked *exchange.Request, payload []byte, lane string) {
 		}
 	})
 }
+
+// responsesSocket is the responses API over a WebSocket: https://developers.openai.com/api/docs/guides/websocket-mode.
+type responsesSocket struct{ *socket }
+
+func newResponsesSocket(s *socket) talker { return responsesSocket{s} }
+
+func (t responsesSocket) heard(payload []byte) {
+	var m struct {
+		Type   string `json:"type"`
+		Stream string `json:"stream_id"`
+	}
+	switch err := json.Unmarshal(payload, &m); {
+	case err != nil:
+		t.fails("", http.StatusBadRequest, "", "message: "+err.Error())
+	case m.Type != "response.create":
+		t.fails(m.Stream, http.StatusBadRequest, "", "the script has no "+m.Type)
+	default:
+		t.take(payload, payload, m.Stream)
+	}
+}
+
+// passes names the lane in an event.
+func (t responsesSocket) passes(lane string, event object) {
+	if lane != "" {
+		event["stream_id"] = lane
+	}
+}
+
+// fails sends the error event. In a WebSocket its error is an object of its own.
+func (t responsesSocket) fails(lane string, status int, code, message string) {
+	event := failure("openai", status, code, message)
+	event["type"], event["status"] = "error", status
+	t.passes(lane, event)
+	_ = t.send(event) // a client that is gone needs none
+}
+
+// failure is a provider's error, with a code of its own where there is one.
+func failure(provider string, status int, code, message string) (event object) {
+	_ = json.Unmarshal(llm.Failure(provider, status, message), &event) // which is an object
+	if code != "" {
+		event["error"].(object)["code"] = code
+	}
+	return event
+}
+
+// silence is how few bytes of base64 are taken for silence: a server that listens then takes the user to have ended.
+const silence = 64
+
+// realtimeSocket is the Realtime API: https://platform.openai.com/docs/api-reference/realtime. It keeps the session that it tells of.
+// Where turn_detection is on, a very short piece of sound is silence, after which it answers by itself.
+type realtimeSocket struct {
+	*socket
+	session object
+	heardIt bool // sound came that was not committed
+}
+
+func newRealtimeSocket(s *socket) talker {
+	return &realtimeSocket{socket: s, session: object{
+		"id": s.e.ids.Fresh("sess_", llm.Hexits, 24), "object": "realtime.session", "type": "realtime",
+		"model": s.r.URL.Query().Get("model"), "output_modalities": []any{"audio"},
+	}}
+}
+
+// event sends one event.
+func (t *realtimeSocket) event(kind string, o object) {
+	o["type"], o["event_id"] = kind, t.e.ids.Fresh("event_", llm.Hexits, 24)
+	_ = t.send(o) // a client that is gone needs none
+}
+
+func (t *realtimeSocket) opened() { t.event("session.created", object{"session": t.session}) }
+
+func (t *realtimeSocket) fails(_ string, status int, code, message string) {
+	t.event("error", failure("openai", status, code, message))
+}
+
+func (t *realtimeSocket) heard(payload []byte) {
+	var m struct {
+		Type    string `json:"type"`
+		EventID string `json:"event_id"`
+		Session object `json:"session"`
+		Item    object `json:"item"`
+		Audio   string `json:"audio"`
+	}
+	if err := json.Unmarshal(payload, &m); err != nil {
+		m.Type = "message that is no event: " + err.Error()
+	}
+	t.take(payload, payload, "")
+	switch m.Type {
+	case "session.update":
+		merge(t.session, m.Session)
+		t.event("session.updated", object{"session": t.session})
+	case "conversation.item.create":
+		t.add(m.Item)
+	case "input_audio_buffer.append":
+		t.hear(payload, m.Audio)
+	case "input_audio_buffer.commit":
+		t.commit()
+	case "input_audio_buffer.clear":
+		t.heardIt = false
+		t.event("input_audio_buffer.cleared", object{})
+	case "response.create":
+	default:
+		e := failure("openai", http.StatusBadRequest, "", "the script has no "+m.Type)
+		e["error"].(object)["event_id"] = m.EventID
+		t.event("error", e)
+	}
+}
+
+// merge puts more into an object, deep.
+func merge(into, more object) {
+	for key, value := range more {
+		was, ok := into[key].(object)
+		if now, isObject := value.(object); ok && isObject {
+			merge(was, now)
+			continue
+		}
+		into[key] = value
+	}
+}
+
+// add tells of an item.
+func (t *realtimeSocket) add(item object) {
+	if item == nil {
+		item = object{}
+	}
+	if item["id"] == nil {
+		item["id"] = t.e.ids.Fresh("item_", llm.Base62, 21)
+	}
+	t.event("conversation.item.added", object{"item": item})
+	t.event("conversation.item.done", object{"item": item})
+}
+
+// hear takes sound.
+func (t *realtimeSocket) hear(payload []byte, audio string) {
+	input, _ := t.session["audio"].(object)
+	input, _ = input["input"].(object)
+	if len(audio) > silence || input["turn_detection"] == nil {
+		t.heardIt = true
+		return
+	}
+	if t.heardIt {
+		t.event("input_audio_buffer.speech_stopped", object{})
+		t.commit()
+		t.take([]byte(`{"type":"response.create"}`), payload, "") // the server asks in its place
+	}
+}
+
+// commit makes an item of the sound.
+func (t *realtimeSocket) commit() {
+	t.heardIt = false
+	id := t.e.ids.Fresh("item_", llm.Base62, 21)
+	t.event("input_audio_buffer.committed", object{"item_id": id})
+	t.add(object{"id": id, "type": "message", "role": "user", "content": []object{{"type": "input_audio", "transcript": nil}}})
+}
+
+// liveSocket is Gemini Live: https://ai.google.dev/api/live. A very short piece of sound is silence, after which it answers by itself.
+// Its messages are binary, as the API's are.
+type liveSocket struct {
+	*socket
+	heardIt bool // sound came that nobody answered
+}
+
+func newLiveSocket(s *socket) talker { return &liveSocket{socket: s} }
+
+func (t *liveSocket) fails(string, int, string, string) {
+	_ = t.conn.Close(websocket.StatusInvalidFramePayloadData, "Request contains an invalid argument.")
+}
+
+func (t *liveSocket) heard(payload []byte) {
+	var m struct {
+		Setup         json.RawMessage `json:"setup"`
+		RealtimeInput *struct {
+			Audio *struct {
+				Data string `json:"data"`
+			} `json:"audio"`
+		} `json:"realtimeInput"`
+	}
+	if err := json.Unmarshal(payload, &m); err != nil {
+		t.fails("", 0, "", "")
+		return
+	}
+	t.take(payload, payload, "")
+	switch in := m.RealtimeInput; {
+	case m.Setup != nil:
+		_ = t.send(object{"setupComplete": object{}}) // a client that is gone needs none
+	case in != nil && in.Audio != nil && len(in.Audio.Data) > silence:
+		t.heardIt = true
+	case in != nil && in.Audio != nil && t.heardIt:
+		t.take([]byte(`{"realtimeInput":{"activityEnd":{}}}`), payload, "") // the server asks in its place
+		t.heardIt = false
+	case in != nil:
+		t.heardIt = false
+	}
+}
