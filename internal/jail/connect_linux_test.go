@@ -203,7 +203,7 @@ func listenAt(t *testing.T, dir, path string) {
 
 // onThreadIn runs f on a thread of its own with another working directory.
 func onThreadIn(dir string, f func() error) (err error) {
-	mount.OnOwnThread(func() {
+	onOwnThread(func() {
 		if err = unix.Unshare(unix.CLONE_FS); err == nil {
 			err = unix.Chdir(dir)
 		}
@@ -212,6 +212,22 @@ func onThreadIn(dir string, f func() error) (err error) {
 		}
 	})
 	return err
+}
+
+// onOwnThread runs f on a thread that nothing else uses, before or after, and never on the main one, which /proc/self shows.
+func onOwnThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if unix.Gettid() != unix.Getpid() {
+			f()
+			return // still locked: the thread ends
+		}
+		onOwnThread(f)
+		runtime.UnlockOSThread()
+	}()
+	<-done
 }
 
 // TestHostSockets: no Unix socket of the host is reached, however it was bound and whatever it is called; the jail's own are.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/spawns"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/stage"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
@@ -92,6 +93,8 @@ func diagnoseSetup(err error) error {
 	case connect.Step:
 		return &UnavailableError{Reason: e.Error(), Remedy: "connections are made in the program's place: that takes CONFIG_UNIX_DIAG, process_vm_readv and" +
 			" pidfd_getfd (Linux 5.10 and newer; not where kernel.yama.ptrace_scope is 3, or a container's seccomp profile forbids them)"}
+	case spawns.Step:
+		return &UnavailableError{Reason: e.Error(), Remedy: "programs are stopped at their start: let a container's seccomp profile allow ptrace"}
 	case stage.OpFilter:
 		return &UnavailableError{Reason: e.Error(), Remedy: "a kernel with seccomp notifications (Linux 5.9 and newer), not nested in another jail"}
 	}

@@ -44,8 +44,6 @@ type Jail struct {
 	wanted     wanted
 	table      *process.Table
 	supervisor supervisor
-	blind      error // why nothing is watched although a Watcher is there
-	deaf       error // why nobody is told of spawns although a SpawnWatcher is there
 
 	// Set before exited is closed, by the goroutine that reads the control socket.
 	exit    Exit
@@ -125,7 +123,7 @@ func (j *Jail) await() error {
 	if _, err = j.exec.Expect(stage.StepReady); err != nil {
 		return err
 	}
-	j.arm()
+	j.refusals.arm()
 	return nil
 }
 
@@ -143,15 +141,18 @@ func (j *Jail) prepare() (err error) {
 	w := &j.wanted
 	layered := func(string) bool { return false }
 	if w.files != nil {
-		if s.files, j.blind = changes.New(w.files, j.table, w.plan); s.files != nil {
-			layered = s.files.Layered
+		if s.files, err = changes.New(w.files, j.table, w.plan); err != nil {
+			return err
 		}
+		layered = s.files.Layered
 	}
 	if w.spawns != nil || w.inputs != nil {
-		s.spawns, j.deaf = spawns.New(w.spawns, j.table, w.streams, s.start)
+		if s.spawns, err = spawns.New(w.spawns, j.table, w.streams, s.start); err != nil {
+			return err
+		}
 		w.streams = nil
 	}
-	if w.inputs != nil && s.spawns != nil {
+	if w.inputs != nil {
 		s.inputs = inputs.New(w.inputs, j.table, j.countPIDs, layered)
 	}
 	return nil
@@ -165,28 +166,6 @@ func (j *Jail) awaitBegun() error {
 	_, _, err := j.ctl.Expect(stage.MsgBegun)
 	j.begun = err == nil
 	return err
-}
-
-// arm makes what is called from now on the program's.
-func (j *Jail) arm() {
-	j.refusals.arm()
-	if j.supervisor.files != nil {
-		j.blind = j.supervisor.files.Arm()
-	}
-	if j.blind != nil {
-		j.notCovered = append(j.notCovered, changes.NotWatched(j.blind))
-	}
-	if j.supervisor.spawns != nil {
-		j.deaf = j.supervisor.spawns.Arm()
-	}
-	if j.deaf != nil {
-		j.notCovered = append(j.notCovered, noSpawns(j.deaf)...)
-	}
-}
-
-// noSpawns is err as lines of Jail.NotCovered.
-func noSpawns(err error) []string {
-	return []string{"MCP over stdio: " + err.Error(), InputGap + ": " + err.Error()}
 }
 
 // countPIDs makes the next process inside the first one, whatever numbers our own stages took. Where that cannot be they stay as they

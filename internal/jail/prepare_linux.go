@@ -5,7 +5,6 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/launch"
-	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/stage"
 )
 
@@ -50,9 +49,9 @@ func (p *Prepared) Check() error {
 	return nil
 }
 
-// take hands the init out, once, to a start that needs none of its own.
-func (p *Prepared) take(plan *mount.Plan) *Jail {
-	if p == nil || plan.Uncovered {
+// take hands the init out, once.
+func (p *Prepared) take() *Jail {
+	if p == nil {
 		return nil
 	}
 	p.mu.Lock()

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/creack/pty"
-	"github.com/tapedeck-dev/tapedeck/internal/jail/changes"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 )
 
@@ -21,53 +19,27 @@ func Probe() []Check {
 	}
 	checks := []Check{{Name: "namespaces", OK: true, Detail: "user, network, mount, PID, UTS and IPC, with a fresh /proc"}}
 	j, err := tryJail(nil)
-	checks = append(checks, Check{Name: "confinement", OK: err == nil,
-		Detail: detailOf(err, "mounts, network, capabilities and system call filter stand, notifications are answered"),
-		Cost:   costOf(err, "nothing can be recorded or replayed in a jail")})
+	checks = append(checks, checked("confinement", false, err, "mounts, network, capabilities and system call filter stand, notifications are answered",
+		"nothing can be recorded or replayed in a jail"))
 	if err != nil {
 		return checks
 	}
-	checks = append(checks, probeWatch(j), probeSpawns(j))
-	notCovered := slices.DeleteFunc(slices.Clone(j.NotCovered()), func(s string) bool {
-		return j.blind != nil && s == changes.NotWatched(j.blind) || j.deaf != nil && slices.Contains(noSpawns(j.deaf), s)
-	})
-	checks = append(checks, Check{Name: "evidence", OK: len(notCovered) == 0, Evidence: true,
-		Detail: detailOf(notCoveredError(notCovered), "refused ports are seen, the number of processes is limited"),
-		Cost:   costOf(notCoveredError(notCovered), "recordings list it as not covered")})
-	return append(checks, probeOverlay(), probePTY())
-}
-
-func probeWatch(j *Jail) Check {
-	return Check{Name: "files", OK: j.blind == nil, Evidence: true,
-		Detail: detailOf(j.blind, "calls that change files are seen before they do"),
-		Cost:   costOf(j.blind, "recordings have the work tree before and after, but neither the order of changes nor what stood in other files")}
-}
-
-func probeSpawns(j *Jail) Check {
-	return Check{Name: "spawns", OK: j.deaf == nil, Evidence: true,
-		Detail: detailOf(j.deaf, "programs that a program talks with are seen, and can be answered for"),
-		Cost:   costOf(j.deaf, "MCP servers over stdio are not recorded, and run on a replay")}
-}
-
-func notCoveredError(list []string) error {
-	if len(list) == 0 {
-		return nil
+	if list := j.NotCovered(); len(list) > 0 {
+		err = errors.New(strings.Join(list, "; "))
 	}
-	return errors.New(strings.Join(list, "; "))
+	return append(checks,
+		checked("evidence", true, err, "refused ports are seen, the number of processes is limited", "recordings list it as not covered"),
+		checked("overlay", false, tryOverlay("/var/tmp"), "overlayfs with userxattr, layers in /var/tmp",
+			"replay and --isolated need a full copy of the work tree, HOME and TMP"),
+		checked("terminal", true, tryPTY(), "a PTY can be opened", "programs run without a terminal"))
 }
 
-func detailOf(err error, fine string) string {
+// checked is the check that err came of; fine and cost say what there is, and what is lost without it.
+func checked(name string, evidence bool, err error, fine, cost string) Check {
 	if err != nil {
-		return err.Error()
+		return Check{Name: name, Evidence: evidence, Detail: err.Error(), Cost: cost}
 	}
-	return fine
-}
-
-func costOf(err error, cost string) string {
-	if err != nil {
-		return cost
-	}
-	return ""
+	return Check{Name: name, Evidence: evidence, OK: true, Detail: fine}
 }
 
 // tryJail makes a whole jail but for its program, over o where it is given. It is closed already.
@@ -90,13 +62,6 @@ func (unwatched) Spawning(*Spawn) *SpawnAnswer { return nil }
 
 func (unwatched) Changing(*FileCall) (func() error, error) { return nil, nil }
 
-func probeOverlay() Check {
-	err := tryOverlay("/var/tmp")
-	return Check{Name: "overlay", OK: err == nil,
-		Detail: detailOf(err, "overlayfs with userxattr, layers in /var/tmp"),
-		Cost:   costOf(err, "replay and --isolated need a full copy of the work tree, HOME and TMP")}
-}
-
 func tryOverlay(base string) error {
 	dir, err := os.MkdirTemp(base, fmt.Sprintf("tapedeck-probe-%d-", os.Getuid()))
 	if err != nil {
@@ -116,12 +81,10 @@ func tryOverlay(base string) error {
 	return errors.Join(err, mount.MakeWhiteout(filepath.Join(dir, "whiteout")))
 }
 
-func probePTY() Check {
+func tryPTY() error {
 	master, slave, err := pty.Open()
-	if err == nil {
-		master.Close()
-		slave.Close()
+	if err != nil {
+		return err
 	}
-	return Check{Name: "terminal", OK: err == nil, Evidence: true, Detail: detailOf(err, "a PTY can be opened"),
-		Cost: costOf(err, "programs run without a terminal")}
+	return errors.Join(master.Close(), slave.Close())
 }

@@ -163,13 +163,7 @@ func (e *ear) want(t testing.TB, told ...string) {
 func runSpawns(t testing.TB, c *Config, e *ear) result {
 	t.Helper()
 	c.Spawns = e
-	return run(t, c, func(j *Jail) {
-		for _, s := range j.NotCovered() {
-			if strings.HasPrefix(s, "MCP over stdio") {
-				t.Skip(s)
-			}
-		}
-	})
+	return run(t, c, nil)
 }
 
 // helperTalk starts a program with pipes as Go does, by vfork: it writes its first argument to it, waits for a line if that was

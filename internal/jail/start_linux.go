@@ -64,28 +64,20 @@ func (c *Config) wish() *mount.Wish {
 	return &mount.Wish{Writable: c.Writable, Overlays: c.Overlays, Masks: c.Masks, Files: c.Files, Console: terminalOf(c)}
 }
 
-// maxPlans is how often a start begins anew because something was mounted, or unmounted, below an overlay meanwhile.
-const maxPlans = 5
+// maxStarts is how often a start is tried: something may be mounted, or unmounted, below an overlay meanwhile.
+const maxStarts = 3
 
-// startPlanned starts a jail by a plan, and by newer ones as long as it fails and the host's mounts are others than those
-// of the plan. Once they may be the same: what was in the way, or was looked for, may have come and gone in between.
+// startPlanned starts a jail by a plan, and by newer ones where that fails.
 func startPlanned(ctx context.Context, c *Config, plan *mount.Plan) (*Jail, error) {
-	same := 0
 	filled := mount.HasFilledLayer(c.Overlays) // nobody could tell what a start that failed left there
-	for range maxPlans - 1 {
+	for range maxStarts - 1 {
 		j, err := startOnce(ctx, c, plan)
 		var setup *step.Error
-		if filled || !errors.As(err, &setup) {
+		if filled || !errors.As(err, &setup) || ctx.Err() != nil {
 			return j, err
 		}
 		newer, errPlan := mount.NewPlan(c.wish())
 		if errPlan != nil || mount.EmptyLayers(c.Overlays) != nil {
-			return nil, err
-		}
-		if newer.SameMounts(plan) {
-			same++
-		}
-		if same > 1 || ctx.Err() != nil {
 			return nil, err
 		}
 		plan = newer
@@ -134,20 +126,10 @@ func (c *Config) check() error {
 
 // begin starts the init and hands everything to a Jail.
 func begin(c *Config, plan *mount.Plan) (*Jail, error) {
-	plan.Uncovered = os.Geteuid() == 0 && plan.IsCovered()
-	j, err := beginPlan(c, plan)
-	if plan.Uncovered && errors.Is(err, step.ErrOverlay) { // root of a user namespace whose mounts are locked too
-		plan.Uncovered = false
-		return beginPlan(c, plan)
-	}
-	return j, err
-}
-
-func beginPlan(c *Config, plan *mount.Plan) (*Jail, error) {
-	j := c.Prepared.take(plan)
+	j := c.Prepared.take()
 	if j == nil {
 		var err error
-		if j, err = startFor(plan); err != nil {
+		if j, err = startInit(launch.Take()); err != nil {
 			return nil, err
 		}
 	}
@@ -159,18 +141,6 @@ func beginPlan(c *Config, plan *mount.Plan) (*Jail, error) {
 		return nil, j.explain(err)
 	}
 	return j, nil
-}
-
-// startFor starts an init of which what covers the plan's overlays is gone, if it is to be.
-func startFor(plan *mount.Plan) (j *Jail, err error) {
-	if !plan.Uncovered {
-		return startInit(launch.Take())
-	}
-	err = plan.StartUncovered(func(kept []*os.File) (err error) {
-		j, err = startInit(launch.Start(kept))
-		return err
-	})
-	return j, err
 }
 
 // startInit makes a Jail of an init that was started, with the goroutines that wait for it: kill ends it, Close waits for it.
@@ -196,6 +166,7 @@ func startInit(i *launch.Init, err error) (*Jail, error) {
 func (j *Jail) send(c *Config, plan *mount.Plan) error {
 	var files handedOver
 	defer files.close()
+	alone := plan.OpenAlone() // before the plan is written, which says which there are
 	size := 16 << 10
 	for _, f := range plan.Files {
 		size += len(f.Data)
@@ -208,6 +179,9 @@ func (j *Jail) send(c *Config, plan *mount.Plan) error {
 		files.stream(f)
 	}
 	files.add(stage.OpenLastPID())
+	for _, f := range alone {
+		files.add(f, nil)
+	}
 	if files.err != nil {
 		return files.err
 	}

@@ -33,7 +33,7 @@ var errStarved = errors.New("no resources to find out what a call changes")
 // or errOlder means that the call must fail.
 func (w *Watch) look(n *notify.Call) (*Call, error) {
 	r := &request{Call: n, w: w, kind: kinds[uint32(n.Nr)]}
-	if r.kind == nil || w.Off() != nil {
+	if r.kind == nil {
 		return nil, nil
 	}
 	c, err := r.find()

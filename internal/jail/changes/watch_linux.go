@@ -31,7 +31,6 @@ type Watch struct {
 	rootID  inspect.FileID // of the view's root
 	buf     [inspect.MaxPath]byte
 
-	notify.Trial
 	copies  sync.WaitGroup
 	copying chan struct{} // a token each
 
@@ -112,8 +111,7 @@ func (w *Watch) olderFIFO(dir int, name string, flags int) bool {
 // Step is the step that fails where files cannot be watched.
 const Step = "watch files"
 
-// New prepares what tells w of the calls of t's processes, whose mounts were made by plan. An error means that nothing can be watched on
-// this machine.
+// New prepares what tells w of the calls of t's processes, whose mounts were made by plan.
 func New(w Watcher, t *process.Table, plan *mount.Plan) (*Watch, error) {
 	id, err := inspect.Identify(t.View.Root, "", unix.AT_EMPTY_PATH)
 	if err != nil {
@@ -127,37 +125,8 @@ func New(w Watcher, t *process.Table, plan *mount.Plan) (*Watch, error) {
 		copying: make(chan struct{}, MaxCopies)}, nil
 }
 
-// try answers the exec stage's trial: a mkdir, which shows whether the memory and the directories of what has the program's credentials can
-// be read.
-func (w *Watch) try(c *notify.Call) {
-	r := &request{Call: c, w: w}
-	err := r.openView()
-	defer r.closeView()
-	var text string
-	if err == nil {
-		_, err = r.Base(unix.AT_FDCWD)
-	}
-	if err == nil {
-		text, err = inspect.ReadString(c.Task, c.Args[1], &w.buf)
-	}
-	if err == nil && text == notify.TrialPath && !r.nested {
-		w.Came(nil)
-		c.Fail(0)
-		return
-	}
-	w.Came(notify.Unreadable(err))
-	c.Fail(unix.ENOTSUP)
-}
-
-// Arm makes everything from now on the program's. An error says why nothing is watched.
-func (w *Watch) Arm() error { return w.Trial.Arm("a changed file") }
-
 // Answer tells the watcher what a call is about to change. That holds only if the caller still waits.
 func (w *Watch) Answer(c *notify.Call) {
-	if !w.Armed() {
-		w.try(c)
-		return
-	}
 	change, err := w.look(c)
 	switch {
 	case errors.Is(err, inspect.ErrOlder):
@@ -200,9 +169,4 @@ func (w *Watch) Wait() { w.copies.Wait() }
 // Layered reports whether a path is that of a directory whose changes are laid over the host's.
 func (w *Watch) Layered(path string) bool {
 	return slices.ContainsFunc(w.places, func(p place) bool { return p.layered && p.path == path })
-}
-
-// NotWatched is an error of New or Arm as a line of what is not covered.
-func NotWatched(err error) string {
-	return "order and former contents of changed files: " + err.Error()
 }

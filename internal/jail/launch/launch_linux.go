@@ -11,7 +11,7 @@ import (
 // InitName is the name that our own executable is started by when it is the init of a jail.
 const InitName = "tapedeck-init"
 
-// ControlFD is the descriptor of the init's end of its control socket. What else it inherits stands behind it.
+// ControlFD is the descriptor of the init's end of its control socket.
 const ControlFD = 3
 
 const namespaces = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS |
@@ -45,7 +45,7 @@ type launched struct {
 func Ahead() {
 	begun.Store(true)
 	go func() {
-		i, err := Start(nil)
+		i, err := start()
 		ahead <- launched{i, err}
 	}()
 }
@@ -53,7 +53,7 @@ func Ahead() {
 // Take returns the init of Ahead, or starts one.
 func Take() (*Init, error) {
 	if !begun.Swap(false) {
-		return Start(nil)
+		return start()
 	}
 	l := <-ahead
 	return l.init, l.err
@@ -72,9 +72,8 @@ func Drop() {
 	}
 }
 
-// Start starts an init that inherits kept. It has a session of its own, so that a terminal's signals to the recorder's process group do not
-// reach it.
-func Start(kept []*os.File) (*Init, error) {
+// start starts an init. It has a session of its own, so that a terminal's signals to the recorder's process group do not reach it.
+func start() (*Init, error) {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("socketpair", err)
@@ -82,15 +81,14 @@ func Start(kept []*os.File) (*Init, error) {
 	i := &Init{Control: os.NewFile(uintptr(fds[0]), "control")}
 	theirs := os.NewFile(uintptr(fds[1]), "control")
 	defer theirs.Close()
-	err = i.start(theirs, kept)
-	if err != nil {
+	if err = i.start(theirs); err != nil {
 		i.Control.Close()
 		return nil, err
 	}
 	return i, nil
 }
 
-func (i *Init) start(control *os.File, kept []*os.File) error {
+func (i *Init) start(control *os.File) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -101,15 +99,11 @@ func (i *Init) start(control *os.File, kept []*os.File) error {
 		return err
 	}
 	defer stderr.Close()
-	fds := []uintptr{null.Fd(), null.Fd(), stderr.Fd(), control.Fd()}
-	for _, f := range kept {
-		fds = append(fds, f.Fd())
-	}
 	uids, gids := idMappings()
 	i.PID, err = syscall.ForkExec(self, []string{InitName}, &syscall.ProcAttr{
 		Dir:   "/",
 		Env:   []string{"GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1"},
-		Files: fds,
+		Files: []uintptr{null.Fd(), null.Fd(), stderr.Fd(), control.Fd()},
 		Sys: &syscall.SysProcAttr{
 			Cloneflags: namespaces, UidMappings: uids, GidMappings: gids, AmbientCaps: caps, Setsid: true, PidFD: &i.pidFD,
 		},

@@ -28,15 +28,7 @@ func (p *Plan) findSubmounts() error {
 	p.sortTargets()
 	points := mountinfo.PointsOf(mounts)
 	for i := range p.Targets {
-		p.Targets[i].eachCovered(points, func(t *Target, lower, m string) {
-			t.Covered = addOutermost(t.Covered, lower, m)
-		})
-	}
-	p.covering = p.coveringOf(points)
-	for i := range p.Targets {
-		t := &p.Targets[i]
-		t.Beneath = t.Overlay != nil && slices.Contains(t.Overlay.Lowers, t.Path) &&
-			slices.ContainsFunc(p.covering, func(m string) bool { return mountinfo.Within(t.Path, m) })
+		p.Targets[i].findCovered(points)
 	}
 	return nil
 }
@@ -69,41 +61,61 @@ func (p *Plan) addSubmount(t *Target, m *mountinfo.Line) {
 	p.Targets = append(p.Targets, Target{Path: m.Point, Overlay: o, Mount: true, Flags: m.Flags})
 }
 
-// eachCovered calls f for each of the points that is below a lower of t.
-func (t *Target) eachCovered(points []string, f func(t *Target, lower, point string)) {
+// findCovered finds which of the points are below lowers of t.
+func (t *Target) findCovered(points []string) {
 	if t.Overlay == nil {
 		return
 	}
 	for _, l := range t.Overlay.Lowers {
 		for _, m := range points {
 			if m != l && mountinfo.Within(m, l) {
-				f(t, l, m)
+				t.Covered = addOutermost(t.Covered, l, m)
 			}
 		}
 	}
 }
 
-// coveringOf returns the outermost of the points that are below lowers of any overlay.
-func (p *Plan) coveringOf(points []string) []string {
-	var out []string
+// maxAlone bounds the lowers that are handed over alone: they travel in one packet.
+const maxAlone = 200
+
+// OpenAlone opens the lowers that mounts of the host cover without those, and returns them for the init, which gets them in this order.
+//
+// In a user namespace the host's mounts are locked, and overlayfs refuses a lower directory with a locked mount below it. Who may mount on
+// the host can copy the mount that a lower lies in alone. For everybody else the init splits the overlay.
+func (p *Plan) OpenAlone() (files []*os.File) {
 	for i := range p.Targets {
-		p.Targets[i].eachCovered(points, func(_ *Target, _, m string) { out = append(out, m) })
-	}
-	slices.Sort(out)
-	outermost := out[:0]
-	for _, m := range out {
-		if !slices.ContainsFunc(outermost, func(s string) bool { return mountinfo.Within(m, s) }) {
-			outermost = append(outermost, m)
+		t := &p.Targets[i]
+		alone, ok := t.openAlone()
+		if !ok || len(files)+len(alone) > maxAlone {
+			for _, f := range alone {
+				f.Close()
+			}
+			t.Alone = nil
+			continue
 		}
+		files, t.Covered = append(files, alone...), nil
 	}
-	return outermost
+	return files
 }
 
-// SameMounts reports whether the host's mounts below the targets are those of q. Both are plans of one Config.
-func (p *Plan) SameMounts(q *Plan) bool {
-	return slices.Equal(p.covering, q.covering) && slices.EqualFunc(p.Targets, q.Targets, func(a, b Target) bool {
-		return a.Path == b.Path && slices.Equal(a.Covered, b.Covered) && slices.Equal(a.Submounts, b.Submounts)
-	})
+func (t *Target) openAlone() (alone []*os.File, ok bool) {
+	if len(t.Covered) == 0 {
+		return nil, true
+	}
+	for _, l := range t.Overlay.Lowers {
+		if !slices.ContainsFunc(t.Covered, func(m string) bool { return m != l && mountinfo.Within(m, l) }) {
+			continue
+		}
+		tree, err := openTree(l, 0)
+		if err != nil {
+			return alone, false
+		}
+		alone, t.Alone = append(alone, os.NewFile(uintptr(tree.fd), l)), append(t.Alone, l)
+		if tree.set(&unix.MountAttr{Propagation: unix.MS_PRIVATE}) != nil {
+			return alone, false
+		}
+	}
+	return alone, true
 }
 
 // addOutermost adds a mount point below top, unless it lies below top in one of list. What the caller cannot look into

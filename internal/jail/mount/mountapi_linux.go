@@ -84,12 +84,10 @@ func (t Tree) move(dir int, path string) error {
 }
 
 // restrict adds mount attributes to every mount of the tree.
-func (t Tree) restrict(attrs uint64) error {
-	err := unix.MountSetattr(t.fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: attrs})
-	if err != nil {
-		return &step.Error{Op: "restrict mounts", Err: err}
-	}
-	return nil
+func (t Tree) restrict(attrs uint64) error { return t.set(&unix.MountAttr{Attr_set: attrs}) }
+
+func (t Tree) set(attr *unix.MountAttr) error {
+	return step.Wrap("restrict mounts", "", unix.MountSetattr(t.fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, attr))
 }
 
 // detach takes away what stands; whoever has it open keeps it.

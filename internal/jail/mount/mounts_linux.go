@@ -28,8 +28,8 @@ type World struct {
 	Opened     map[string]int // targets, by path, once they stand
 	NotCovered []string
 
-	submountFD int  // where those begin that were inherited: see Plan.Uncovered
-	proc       Tree // fresh, until it stands
+	alone []int // lowers of targets, from Plan.OpenAlone
+	proc  Tree  // fresh, until it stands
 
 	sources map[string]*source // by target
 	devices map[string]Tree
@@ -38,20 +38,21 @@ type World struct {
 	oldRoot *Tree    // where the root was replaced
 }
 
-// NewWorld begins a world with what every one has, and what most often cannot be had. What the init has inherited for a plan
-// (Plan.StartUncovered) stands at submountFD and behind.
-func NewWorld(submountFD int) (*World, error) {
-	w := &World{submountFD: submountFD, Opened: make(map[string]int), sources: make(map[string]*source)}
-	err := MakePrivate()
-	if err == nil {
+// NewWorld begins a world with what every one has, and what most often cannot be had.
+func NewWorld() (*World, error) {
+	w := &World{Opened: make(map[string]int), sources: make(map[string]*source)}
+	err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") // what is mounted here stays from the host, and what is mounted there from us
+	if err != nil {
+		err = &step.Error{Op: OpPrivate, Err: err}
+	} else {
 		w.proc, err = freshProc()
 	}
 	return w, err
 }
 
-// Build makes it by a plan.
-func (w *World) Build(plan *Plan) error {
-	w.plan = plan
+// Build makes it by a plan, with what came of Plan.OpenAlone.
+func (w *World) Build(plan *Plan, alone []int) error {
+	w.plan, w.alone = plan, alone
 	for _, step := range []func() error{
 		w.openSources, w.openDevices, w.restrictAll,
 		w.mountProc, w.mountRun, w.mountDev,
@@ -60,14 +61,6 @@ func (w *World) Build(plan *Plan) error {
 		if err := step(); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// MakePrivate keeps what is mounted here from the host, and what is mounted there from us.
-func MakePrivate() error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return &step.Error{Op: OpPrivate, Err: err}
 	}
 	return nil
 }

@@ -22,10 +22,6 @@ type Plan struct {
 	Files   []File   // Over: existing files
 	Resolv  string   // what /etc/resolv.conf is on the host; empty where there is none
 	Console string   // the slave of the program's terminal; empty for none
-
-	// Uncovered says that the init inherits what is mounted below overlays, from submountFD on: see Plan.submounts.
-	Uncovered bool
-	covering  []string // the recorder's alone: outermost mount points below lowers of overlays
 }
 
 // A Target is a directory that the program may change. Its overlay is nil where it changes the host's.
@@ -36,9 +32,10 @@ type Target struct {
 	Covered   []string // of an overlay: mount points of the host below its lowers
 	Submounts []string // of an overlay: mount points of the host below Path that stay read-only, outermost ones only
 
-	Mount   bool   // it is a mount of the host's below another overlay
-	Flags   uint64 // of such a mount: MOUNT_ATTR_NOEXEC, _NOSUID
-	Beneath bool   // it is one of its overlay's lowers, and in what covers another's: it stands there first, read-only
+	Alone []string // of an overlay: lowers that the init is handed without what is mounted below them
+
+	Mount bool   // it is a mount of the host's below another overlay
+	Flags uint64 // of such a mount: MOUNT_ATTR_NOEXEC, _NOSUID
 }
 
 // A Wish is what a program is to see and to change, as Config has it. Console is the slave of its terminal; empty for none.

@@ -76,41 +76,27 @@ func likeMount(upper, path string) error {
 	return os.Chmod(upper, mode)
 }
 
-// mountSubmount shows a mount of the host's read-only, and upon it what can be changed.
+// mountSubmount shows a mount of the host's as what can be changed, or read-only.
 func (w *World) mountSubmount(t *Target, s *source) error {
-	err := s.standBeneath(t)
-	switch {
-	case errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR): // gone since
-		return nil
-	case err != nil:
-		w.staysReadOnly(t, fmt.Errorf("cannot be opened (%w)", step.Errno(err)))
-		return nil
-	case slices.Contains(w.plan.Masks, t.Path): // what is hidden must not be copied
-		return nil
+	if s.err != nil {
+		return w.staysReadOnly(t, s, fmt.Errorf("cannot be opened (%w)", step.Errno(s.err)))
+	}
+	if slices.Contains(w.plan.Masks, t.Path) { // what is hidden must not be copied
+		return s.submounts[t.Path].attach(t.Path)
 	}
 	return w.mountOverlay(t, s)
 }
 
-// mountUpon mounts an overlay that lies in a mount below another, or is one.
-func (w *World) mountUpon(t *Target, s *source) error {
-	if err := s.standBeneath(t); err != nil {
-		return err
+// staysReadOnly shows a mount as it is, for err. Where its place is gone since, nothing is shown.
+func (w *World) staysReadOnly(t *Target, s *source, err error) error {
+	switch errShow := s.submounts[t.Path].attach(t.Path); {
+	case errors.Is(errShow, unix.ENOENT) || errors.Is(errShow, unix.ENOTDIR):
+		return nil
+	case errShow != nil:
+		return errShow
 	}
-	return w.mountOverlay(t, s)
-}
-
-// standBeneath mounts and opens the lower that is the target's own directory.
-func (s *source) standBeneath(t *Target) error {
-	if err := s.beneath.attach(t.Path); err != nil {
-		return err
-	}
-	var err error
-	s.lowers[slices.Index(t.Overlay.Lowers, t.Path)], err = OpenPath(t.Path)
-	return err
-}
-
-func (w *World) staysReadOnly(t *Target, err error) {
 	w.NotCovered = append(w.NotCovered, "changes of "+t.Path+": read-only inside, as it "+err.Error())
+	return nil
 }
 
 func isFile(t Tree) (bool, error) {

@@ -21,75 +21,65 @@ type source struct {
 	layersAt  string // and its path
 	upper     string // below it
 	work      string
-	submounts map[string]Tree
-	beneath   Tree // what stands beneath the overlay
+	standing  []Tree          // of these those that must stand somewhere while the overlay is made
+	submounts map[string]Tree // read-only: those of the target, and of a mount the target itself
+	err       error           // why a mount could not be opened
 }
 
-func (w *World) openSources() error {
-	inherited := w.submountFD
-	submount := func(path string) (Tree, error) {
-		clone, err := Tree{inherited}, error(nil)
-		if inherited++; !w.plan.Uncovered {
-			clone, err = cloneTree(path)
+func (w *World) openSources() (err error) {
+	for i := range w.plan.Targets {
+		t, s := &w.plan.Targets[i], &source{submounts: make(map[string]Tree)}
+		w.sources[t.Path] = s
+		switch {
+		case t.Within:
+		case t.Overlay == nil:
+			s.writable, err = openRestricted(t.Path, unix.MOUNT_ATTR_NODEV)
+		default:
+			err = w.openOverlay(t, s)
 		}
 		if err != nil {
-			return Tree{}, err
-		}
-		return clone, at(path, clone.restrict(unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NODEV))
-	}
-	for _, t := range w.plan.Targets {
-		s := &source{submounts: make(map[string]Tree)}
-		w.sources[t.Path] = s
-		if t.Within {
-			continue
-		}
-		if t.Overlay == nil {
-			clone, err := cloneTree(t.Path)
-			if err != nil {
-				return err
-			}
-			s.writable = clone
-			if err := clone.restrict(unix.MOUNT_ATTR_NODEV); err != nil {
-				return at(t.Path, err)
-			}
-			continue
-		}
-		if err := s.openOverlay(&t); err != nil {
 			return err
-		}
-		var err error
-		if t.Beneath {
-			if s.beneath, err = submount(t.Path); err != nil {
-				return err
-			}
-		}
-		for _, m := range t.Submounts {
-			if s.submounts[m], err = submount(m); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-// openOverlay leaves out the lower that stands beneath: it is opened once it does.
-func (s *source) openOverlay(target *Target) error {
-	o := target.Overlay
-	for _, l := range o.Lowers {
-		if target.Beneath && l == target.Path {
-			s.lowers = append(s.lowers, Tree{-1})
-			continue
+// openRestricted copies the mounts at path and below it, with further attributes.
+func openRestricted(path string, attrs uint64) (Tree, error) {
+	t, err := cloneTree(path)
+	if err != nil {
+		return t, err
+	}
+	return t, at(path, t.restrict(attrs))
+}
+
+func (w *World) openOverlay(t *Target, s *source) (err error) {
+	for _, l := range t.Overlay.Lowers {
+		var lower Tree
+		if slices.Contains(t.Alone, l) {
+			lower.fd, w.alone = w.alone[0], w.alone[1:]
+			s.standing = append(s.standing, lower)
+		} else if lower, err = OpenPath(l); err != nil {
+			if !t.Mount {
+				return err
+			}
+			s.err = err
 		}
-		t, err := OpenPath(l)
-		if err != nil {
+		s.lowers = append(s.lowers, lower)
+	}
+	paths := t.Submounts
+	if t.Mount {
+		paths = append([]string{t.Path}, paths...)
+	}
+	for _, m := range paths {
+		if s.submounts[m], err = openRestricted(m, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NODEV); err != nil {
 			return err
 		}
-		s.lowers = append(s.lowers, t)
 	}
-	s.layersAt = filepath.Dir(o.Upper)
-	s.upper, s.work = filepath.Base(o.Upper), filepath.Base(o.Work)
-	var err error
+	s.layersAt = filepath.Dir(t.Overlay.Upper)
+	s.upper, s.work = filepath.Base(t.Overlay.Upper), filepath.Base(t.Overlay.Work)
 	s.layers, err = cloneTree(s.layersAt)
+	s.standing = append(s.standing, s.layers)
 	return err
 }
 
@@ -107,8 +97,6 @@ func (w *World) mountTargets() error {
 		switch {
 		case t.Mount:
 			mount = w.mountSubmount
-		case t.Beneath:
-			mount = w.mountUpon
 		case t.Overlay != nil:
 			mount = w.mountOverlay
 		}
@@ -137,22 +125,26 @@ func (w *World) mountWritable(t *Target, s *source) error {
 // mountOverlay names the layers by descriptor: their paths may be covered by now, and may hold what an option list
 // takes for its own. The upper layer's mount stands where it can be written to until the overlay has it.
 func (w *World) mountOverlay(t *Target, s *source) error {
-	if err := s.layers.move(unix.AT_FDCWD, emptyDir); err != nil {
+	var err, errDetach error
+	for _, l := range s.standing {
+		err = errors.Join(err, l.move(unix.AT_FDCWD, emptyDir))
+	}
+	if err != nil {
 		return at(s.layersAt, err)
 	}
-	err := w.mountLayers(t, s)
-	errDetach := s.layers.detach()
+	err = w.mountLayers(t, s)
+	for _, l := range slices.Backward(s.standing) {
+		errDetach = errors.Join(errDetach, l.detach())
+	}
 	for _, l := range append(s.lowers, s.layers) {
 		l.Close()
 	}
-	if errDetach != nil {
+	switch {
+	case errDetach != nil:
 		return at(s.layersAt, errDetach)
-	}
-	if err != nil && t.Mount {
-		w.staysReadOnly(t, err)
-		return nil
-	}
-	if err != nil {
+	case err != nil && t.Mount:
+		return w.staysReadOnly(t, s, err)
+	case err != nil:
 		return err
 	}
 	for _, m := range t.Submounts {
@@ -176,7 +168,7 @@ func (w *World) mountLayers(t *Target, s *source) error {
 		}
 	}
 	mount := mountWhole
-	if !w.plan.Uncovered && len(t.Covered) > 0 {
+	if len(t.Covered) > 0 {
 		mount = w.mountSplit
 	}
 	err := mount(t, s)

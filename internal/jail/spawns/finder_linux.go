@@ -27,8 +27,8 @@ type Finder struct {
 	lastKey   uint64
 	text      inspect.TextReader
 
-	notify.Trial
-	Lost atomic.Int64 // execves that went on although they may have been spawns to tell of
+	tried bool         // the exec stage's trial came
+	Lost  atomic.Int64 // execves that went on although they may have been spawns to tell of
 
 	mu   sync.Mutex
 	ours map[string]*talk // by what was put at their 0 and 1, as links
@@ -42,7 +42,7 @@ const maxGone = 1024
 const Step = "find spawns"
 
 // New opens what it needs to tell w, which may be nil, of spawns among the processes of t. streams are those of the jail's program; start
-// lets an execve go on that nothing else happens to. An error means that nobody can be told of anything on this machine.
+// lets an execve go on that nothing else happens to.
 func New(w Watcher, t *process.Table, streams []*os.File, start func(*notify.Call)) (*Finder, error) {
 	stub, err := trace.OpenStub()
 	if err != nil {
@@ -75,15 +75,15 @@ func linkOfFile(f *os.File) (link string, err error) {
 	return link, err
 }
 
-// Arm makes everything from now on the program's. An error says why nobody is told of anything.
-func (s *Finder) Arm() error { return s.Trial.Arm("an execve") }
-
-// Answer answers an execve or execveat.
+// Answer answers an execve or execveat. The first is the exec stage's trial, which succeeds where a call can be made another.
 func (s *Finder) Answer(c *notify.Call) {
 	switch {
-	case !s.Armed():
-		s.try(c)
-	case s.Off() != nil || s.isStub(c):
+	case !s.tried:
+		s.tried = true
+		if trace.Divert(c, func(r *trace.Registers) { r.Return(c, 0) }) != nil {
+			c.Fail(unix.ENOTSUP)
+		}
+	case s.isStub(c):
 		c.GoOn()
 	case s.watcher == nil:
 		s.start(c)

@@ -10,9 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// submountFD is where what was mounted below overlays begins of what the init inherits.
-const submountFD = launch.ControlFD + 1
-
 var (
 	// Entered says that Enter was called.
 	Entered atomic.Bool

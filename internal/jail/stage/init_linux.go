@@ -89,7 +89,7 @@ func (in *initProcess) setUp() error {
 	if err := unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return &step.Error{Op: "close descriptors", Err: err}
 	}
-	w, err := mount.NewWorld(submountFD)
+	w, err := mount.NewWorld()
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,8 @@ func (in *initProcess) setUp() error {
 	}
 	var spec InitSpec
 	var program ExecSpec
-	if err := in.take(<-in.plan, &spec, &program); err != nil {
+	handed := <-in.plan
+	if err := in.take(handed, &spec, &program); err != nil {
 		return err
 	}
 	if spec.Umask != nil {
@@ -114,7 +115,7 @@ func (in *initProcess) setUp() error {
 			return &step.Error{Op: "set the host name", Path: spec.Hostname, Err: err}
 		}
 	}
-	if err := w.Build(&spec.Mounts); err != nil {
+	if err := w.Build(&spec.Mounts, handed[7:]); err != nil {
 		return err
 	}
 	in.targets = w.Opened

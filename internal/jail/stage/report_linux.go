@@ -6,11 +6,12 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
-	"github.com/tapedeck-dev/tapedeck/internal/jail/notify"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/spawns"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
@@ -31,6 +32,7 @@ const (
 	stepPrivileges
 	stepFilter
 	StepListener // the notification listener is here
+	stepTrace
 	stepConnect
 	stepRefused
 	StepReady // all stands, and it waits for Go
@@ -41,49 +43,46 @@ const (
 // OpFilter is the step that installs the filter.
 const OpFilter = "install the system call filter"
 
+// steps are those that fail as a *step.Error.
+var steps = map[Step]string{
+	stepFork: "start the exec stage", stepSession: "begin the program's session", stepStreams: "hand over the program's streams",
+	stepDrop: "drop capabilities", stepLock: "lock capabilities", stepAmbient: "drop ambient capabilities", stepPrivileges: "set no_new_privs",
+	stepFilter: OpFilter, stepTrace: spawns.Step, stepConnect: connect.Step, stepRefused: OpFilter, stepClose: "close descriptors",
+}
+
 // failure is a step that failed with errno, 0 where a call succeeded that must not, as the error that it is.
 func (s *ExecSpec) failure(failed Step, errno syscall.Errno) error {
-	var op, detail string
+	var detail string
 	switch failed {
 	case stepDir:
 		return &step.ExecError{Op: "chdir", Path: s.Dir, Err: errno}
 	case stepExec:
 		return &step.ExecError{Op: "execve", Path: s.Path, Err: errno}
-	case stepFork:
-		op = "start the exec stage"
-	case stepSession:
-		op = "begin the program's session"
-	case stepStreams:
-		op = "hand over the program's streams"
-	case stepDrop:
-		op = "drop capabilities"
-	case stepLock:
-		op = "lock capabilities"
-	case stepAmbient:
-		op = "drop ambient capabilities"
-	case stepPrivileges:
-		op = "set no_new_privs"
-	case stepFilter:
-		op = OpFilter
 	case stepConnect:
-		op, detail = connect.Step, "the trial was not refused as it must be"
-		if errno == unix.EPERM {
-			detail = notify.ToRead()
+		if detail = "the trial was not refused as it must be"; errno == unix.EPERM {
+			detail = toRead()
 		}
 	case stepRefused:
-		op, detail = OpFilter, "the trial notification was not answered"
-		if errno == 0 {
+		if detail = "the trial notification was not answered"; errno == 0 {
 			detail = "a refused call was let through"
 		}
-	case stepClose:
-		op = "close descriptors"
-	default:
+	}
+	op, ok := steps[failed]
+	if !ok {
 		return fmt.Errorf("the exec stage says %d: %w", failed, errno)
 	}
 	if errno == 0 {
 		errno = unix.ENOTSUP
 	}
 	return &step.Error{Op: op, Detail: detail, Err: errno}
+}
+
+// toRead says what must change where a program's memory cannot be read.
+func toRead() string {
+	if scope, _ := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); strings.TrimSpace(string(scope)) == "3" {
+		return "kernel.yama.ptrace_scope is 3: boot with a lower one"
+	}
+	return "a security module or a container's seccomp profile forbids process_vm_readv or pidfd_getfd: allow it"
 }
 
 // An Exec is the recorder's end of the exec stage's control socket.
