@@ -59,9 +59,18 @@ func (i *inbox) rest(pid int) {
 	i.vain = max(i.vain-1, 0)
 }
 
+// maxThreads is how many threads of a process are looked at.
+const maxThreads = 256
+
 // atWork reports whether a thread of a process runs, or waits for a processor, a disk or what the jail tells it.
 func atWork(pid int) bool {
-	for _, task := range namesIn(fmt.Sprintf("/proc/%d/task", pid), maxThreads) {
+	tasks, err := os.Open(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return false
+	}
+	defer tasks.Close()
+	names, _ := tasks.Readdirnames(maxThreads)
+	for _, task := range names {
 		of := fmt.Sprintf("/proc/%d/task/%s/", pid, task)
 		if state := statOf(of); len(state) > 0 && (state[0][0] == 'R' || state[0][0] == 'D') {
 			return true

@@ -250,10 +250,15 @@ const portsDevice = math.MaxUint64
 // Port implements jail.Source.
 func (i *processInputs) Port() uint16 {
 	port := jail.PortOf(i.ports)
+	i.Has(port)
+	return port
+}
+
+// Has implements jail.Source.
+func (i *processInputs) Has(port uint16) {
 	i.of.mu.Lock()
 	defer i.of.mu.Unlock()
 	i.of.holders[port] = i
-	return port
 }
 
 // holder is whose the port of an address is inside; nil where that is not known.
@@ -271,6 +276,14 @@ func (p *processes) holder(remote net.Addr) *processInputs {
 func (p *processes) opener(remote net.Addr) uint64 {
 	if in := p.holder(remote); in != nil {
 		return in.id
+	}
+	return 0
+}
+
+// asker is the conversation of the MCP server whose process opened a connection; 0 for the program's.
+func (p *processes) asker(remote net.Addr) uint64 {
+	if in := p.holder(remote); in != nil {
+		return p.servers.conversation(in.by)
 	}
 	return 0
 }
