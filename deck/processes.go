@@ -1,7 +1,6 @@
 package deck
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -14,10 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode"
 
 	"github.com/tapedeck-dev/tapedeck/axis/ambient"
-	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
@@ -251,10 +248,15 @@ const portsDevice = math.MaxUint64
 // Port implements jail.Source.
 func (i *processInputs) Port() uint16 {
 	port := jail.PortOf(i.ports)
+	i.Has(port)
+	return port
+}
+
+// Has implements jail.Source.
+func (i *processInputs) Has(port uint16) {
 	i.of.mu.Lock()
 	defer i.of.mu.Unlock()
 	i.of.holders[port] = i
-	return port
 }
 
 // holder is whose the port of an address is inside; nil where that is not known.
@@ -272,6 +274,14 @@ func (p *processes) holder(remote net.Addr) *processInputs {
 func (p *processes) opener(remote net.Addr) uint64 {
 	if in := p.holder(remote); in != nil {
 		return in.id
+	}
+	return 0
+}
+
+// asker is the conversation of the MCP server whose process opened a connection; 0 for the program's.
+func (p *processes) asker(remote net.Addr) uint64 {
+	if in := p.holder(remote); in != nil {
+		return p.servers.conversation(in.by)
 	}
 	return 0
 }
@@ -618,103 +628,3 @@ func (t *texts) safe(key, v string) string {
 	}
 	return text
 }
-
-// recordedProcesses are those of a recording, by who started them.
-type recordedProcesses struct {
-	store    cas.Store
-	children map[uint64][]*tape.ProcessSpawn // that are no process's again yet, by spawn_id
-	program  *tape.ProcessSpawn              // nil for none
-	pids     map[int]bool                    // that some had
-	servers  map[uint64]int                  // those of MCP servers, by conversation
-	last     uint64                          // the highest number
-}
-
-func newRecordedProcesses(store cas.Store) *recordedProcesses {
-	return &recordedProcesses{store: store, children: make(map[uint64][]*tape.ProcessSpawn), pids: make(map[int]bool), servers: make(map[uint64]int), last: programID}
-}
-
-// add takes the records of a tape, in any order.
-func (r *recordedProcesses) add(k tape.Kind) {
-	if o, ok := k.(*tape.MCPOpen); ok {
-		r.servers[o.Conversation] = tape.PIDOf(o)
-	}
-	p, ok := k.(*tape.ProcessSpawn)
-	if !ok || p.SpawnID == 0 {
-		return
-	}
-	if p.SpawnID == programID {
-		r.program = p
-	}
-	r.pids[p.PID] = r.pids[p.PID] || !tape.HasFlag(p, tape.ForkedKey)
-	r.last = max(r.last, p.SpawnID)
-	r.children[p.ParentSpawnID] = append(r.children[p.ParentSpawnID], p)
-}
-
-// sort puts children into the order in which they began.
-func (r *recordedProcesses) sort() {
-	for _, list := range r.children {
-		slices.SortFunc(list, func(a, b *tape.ProcessSpawn) int { return cmp.Compare(a.SpawnID, b.SpawnID) })
-	}
-}
-
-// take finds which recorded process one is again that parent has started, and hands it out once: the first that ran the same; else
-// of those that ran this program in another way the most alike, so that a changed argument changes nothing beside. nil for none.
-func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn) *tape.ProcessSpawn {
-	list := r.children[parent]
-	forked := tape.HasFlag(is, tape.ForkedKey)
-	for _, alike := range []func(*tape.ProcessSpawn) bool{
-		func(was *tape.ProcessSpawn) bool { return forked && was.PID == is.PID },
-		func(was *tape.ProcessSpawn) bool {
-			return !forked && was.Program == is.Program && slices.Equal(was.Args, is.Args)
-		},
-		func(was *tape.ProcessSpawn) bool {
-			return !forked && path.Base(was.Program) == path.Base(is.Program) && len(was.Args) == len(is.Args)
-		},
-		func(was *tape.ProcessSpawn) bool { return path.Base(was.Program) == path.Base(is.Program) },
-		func(*tape.ProcessSpawn) bool { return parent == 0 },
-	} {
-		i := mostAlike(list, is, func(was *tape.ProcessSpawn) bool {
-			return tape.HasFlag(was, tape.ForkedKey) == forked && alike(was)
-		})
-		if i >= 0 {
-			was := list[i]
-			r.children[parent] = slices.Delete(list, i, i+1)
-			return was
-		}
-	}
-	return nil
-}
-
-// mostAlike returns the place of the process in a list whose arguments share most words with those of another, the first one of equals,
-// among those that may be it; -1 for none.
-func mostAlike(list []*tape.ProcessSpawn, is *tape.ProcessSpawn, may func(*tape.ProcessSpawn) bool) int {
-	best, fewest := -1, 0
-	for i, was := range list {
-		if !may(was) {
-			continue
-		}
-		if n := wordsApart(was.Args, is.Args); best < 0 || n < fewest {
-			best, fewest = i, n
-		}
-	}
-	return best
-}
-
-// wordsApart counts the words that stand in one of two argument lists and not in the other.
-func wordsApart(a, b []string) (n int) {
-	if slices.Equal(a, b) {
-		return 0
-	}
-	left := make(map[string]int)
-	for i, args := range [][]string{a, b} {
-		for word := range strings.FieldsFuncSeq(strings.Join(args, " "), notInWord) {
-			left[word] += 1 - 2*i
-		}
-	}
-	for _, k := range left {
-		n += max(k, -k)
-	}
-	return n
-}
-
-func notInWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }

@@ -396,14 +396,13 @@ func (r *recorder) program() *run {
 	if !r.o.Proxy && !r.o.RealTime {
 		seed := ambient.NewSeed(r.redactor.key[:], m.ID)
 		p.processes = newProcesses(r.s, r.changing, &seed)
-		r.s.answered = p.processes.answered
+		r.s.answered, p.net.Asker = p.processes.answered, p.processes.asker
 	}
 	r.processes = p.processes
 	if !r.o.Proxy {
 		r.spawns = newSpawns(r.s, r.changing, nil)
 		r.spawns.hears = p.processes != nil
 		p.spawns = r.spawns
-		p.net.Asker = r.changing.servers.asks
 	}
 	if r.manifest.Roots.Tree != "" {
 		p.after = r.trees.takeAfter

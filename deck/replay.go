@@ -258,7 +258,7 @@ func (r *replayer) program() (*run, error) {
 		}
 		p.spawns = r.spawns
 		if f := r.fork; f != nil && f.servers != nil { // those that go on by themselves run
-			r.spawns.running, p.net.Asker = f.servers, p.changing.servers.asks
+			r.spawns.running, p.net.Asker = f.servers, p.processes.asker
 		}
 	}
 	if r.o.Proxy {

@@ -28,10 +28,10 @@ import (
 
 // A world is where one program runs: the jail or, where that was asked for by name, outside of it.
 type world interface {
-	// carry brings the program's network to us. Each part is handed to start, which runs it, and ends after quiet.
+	// carry brings the program's network to us. Each part is handed to start, which runs it, and ends after StopNetwork.
 	carry(c *carried)
-	// quiet says that the program has ended: nothing more comes.
-	quiet()
+	// StopNetwork says that the program has ended: nothing more comes.
+	StopNetwork()
 	// Release starts the program, Wait waits for its end, Signal passes a signal on to it.
 	Release() error
 	Wait() (jail.Exit, error)
@@ -40,12 +40,10 @@ type world interface {
 	// terminal, or takes it.
 	Stopped() <-chan syscall.Signal
 	Foreground(on bool) error
-	// look calls f with a path under which the directory at path is as the program sees it.
-	look(path string, f func(root string) error) error
-	// openRoot opens the directory at path as the program sees it. errNotSeen says that what changes there cannot be told.
-	openRoot(path string) (*os.Root, error)
-	// holdMounts keeps what covers files in those directories until the closer is closed, after Close too. It may be nil.
-	holdMounts() (io.Closer, error)
+	// OpenRoot opens the directory at path as the program sees it. errNotSeen says that what changes there cannot be told.
+	OpenRoot(path string) (*os.File, error)
+	// HoldMounts keeps what covers files in those directories until the closer is closed, after Close too. It may be nil.
+	HoldMounts() (io.Closer, error)
 	// gaps lists what this world could not cover here, or lost.
 	gaps() []string
 	// Close ends everything that the program left behind and removes what it ran in.
@@ -83,14 +81,6 @@ func prepareWorld(proxy, sure bool) (*jail.Prepared, error) {
 // jailed is the world inside a jail.
 type jailed struct{ *jail.Jail }
 
-func newJailed(ctx context.Context, c *jail.Config) (world, error) {
-	j, err := jail.Start(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return jailed{j}, nil
-}
-
 func (j jailed) carry(c *carried) {
 	for _, l := range j.Listeners() {
 		c.start(l.Addr().String(), func() error { return c.srv.Serve(l) })
@@ -106,31 +96,20 @@ func (j jailed) carry(c *carried) {
 	})
 }
 
-func (j jailed) quiet() { j.StopNetwork() }
-
-// look opens the directory inside the jail, where the program's world still stands.
-func (j jailed) look(path string, f func(root string) error) error {
-	root, err := j.OpenRoot(path)
-	if err != nil {
-		return fmt.Errorf("work tree inside the jail: %w", err)
-	}
-	defer root.Close()
-	return f(fmt.Sprintf("/proc/self/fd/%d", root.Fd()))
-}
-
 func (j jailed) gaps() []string {
-	gaps := j.NotCovered()
-	if n := j.RefusalsLost(); n > 0 {
-		gaps = append(gaps[:len(gaps):len(gaps)], fmt.Sprintf("%d refused connections: they came faster than they could be recorded", n))
-	}
-	if n := j.SpawnsLost(); n > 0 {
-		gaps = append(gaps[:len(gaps):len(gaps)], fmt.Sprintf("%s: %d programs that may have been talked with could not be looked at", gapMCP, n))
-	}
-	if n := j.Untraced(); n > 0 {
-		gaps = append(gaps[:len(gaps):len(gaps)], fmt.Sprintf("%s: %d programs were debugged, and asked the kernel", jail.InputGap, n))
-	}
-	if n := j.Unnamed(); n > 0 {
-		gaps = append(gaps[:len(gaps):len(gaps)], fmt.Sprintf("%d calls that may have changed files: which ones could not be told", n))
+	gaps := slices.Clone(j.NotCovered())
+	for _, g := range []struct {
+		text string
+		n    int
+	}{
+		{"%d refused connections: they came faster than they could be recorded", int(j.RefusalsLost())},
+		{gapMCP + ": %d programs that may have been talked with could not be looked at", int(j.SpawnsLost())},
+		{jail.InputGap + ": %d programs were debugged, and asked the kernel", int(j.Untraced())},
+		{"%d calls that may have changed files: which ones could not be told", int(j.Unnamed())},
+	} {
+		if g.n > 0 {
+			gaps = append(gaps, fmt.Sprintf(g.text, g.n))
+		}
 	}
 	return gaps
 }
@@ -275,7 +254,8 @@ func (o *outside) carry(c *carried) {
 	c.start("proxy", func() error { return c.srv.ServeProxy(o.proxy) })
 }
 
-func (o *outside) quiet() {} // the server closes the listener
+// StopNetwork has nothing to stop: the server closes the listener.
+func (o *outside) StopNetwork() {}
 
 // Release starts the program.
 func (o *outside) Release() error {
@@ -313,16 +293,14 @@ func (o *outside) Foreground(bool) error { return nil } // it has it always
 
 func (o *outside) killAll() error { return procgroup.Kill(o.cmd.Process.Pid) }
 
-func (o *outside) look(path string, f func(root string) error) error { return f(path) }
+// HoldMounts has nothing to hold: nothing is mounted.
+func (o *outside) HoldMounts() (io.Closer, error) { return nil, nil }
 
-// holdMounts has nothing to hold: nothing is mounted.
-func (o *outside) holdMounts() (io.Closer, error) { return nil, nil }
-
-func (o *outside) openRoot(path string) (*os.Root, error) {
+func (o *outside) OpenRoot(path string) (*os.File, error) {
 	if path != o.tree {
 		return nil, errNotSeen
 	}
-	return os.OpenRoot(path)
+	return os.Open(path)
 }
 
 func (o *outside) gaps() []string { return nil } // the ledger has them: outsideGaps

@@ -163,6 +163,8 @@ func (s *still) Reads(string) {}
 
 func (s *stillSource) Port() uint16 { return PortOf(stillDevice{s}) }
 
+func (s *stillSource) Has(uint16) {}
+
 func inputsOf(t *testing.T, c *Config) (*still, result) {
 	t.Helper()
 	s := new(still)

@@ -84,7 +84,7 @@ func bindSome(fd int, addr []byte, by process.Source) (err error) {
 // connectFrom connects a socket from one of the ports that are chosen, where it has none yet. Before Linux 6.3 the kernel cannot be
 // told which.
 func connectFrom(fd int, addr []byte, by process.Source) error {
-	if _, ok := portIn(addr); !ok || by == nil || isBound(fd) {
+	if _, ok := portIn(addr); !ok || by == nil || portOf(fd) != 0 {
 		return callWithAddr(unix.SYS_CONNECT, fd, addr)
 	}
 	for range portTries {
@@ -98,18 +98,24 @@ func connectFrom(fd int, addr []byte, by process.Source) error {
 			return err
 		}
 	}
-	return callWithAddr(unix.SYS_CONNECT, fd, addr)
+	err := callWithAddr(unix.SYS_CONNECT, fd, addr)
+	by.Has(portOf(fd))
+	return err
 }
 
 const ipLocalPortRange = 51 // IP_LOCAL_PORT_RANGE of linux/in.h
 
-// isBound reports whether a socket has a port, or what it has cannot be told.
-func isBound(fd int) bool {
-	switch at, err := unix.Getsockname(fd); at := at.(type) {
-	case *unix.SockaddrInet4:
-		return err != nil || at.Port != 0
-	case *unix.SockaddrInet6:
-		return err != nil || at.Port != 0
+// portOf is the port that a socket has; 0 for none, or where that cannot be told.
+func portOf(fd int) uint16 {
+	at, err := unix.Getsockname(fd)
+	if err != nil {
+		return 0
 	}
-	return true
+	switch at := at.(type) {
+	case *unix.SockaddrInet4:
+		return uint16(at.Port)
+	case *unix.SockaddrInet6:
+		return uint16(at.Port)
+	}
+	return 0
 }

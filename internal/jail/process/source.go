@@ -42,6 +42,8 @@ type Source interface {
 	// Port is the port of a socket of the Internet that the process leaves to its kernel, as PortOf makes one. Where that is taken
 	// it is asked for another.
 	Port() uint16
+	// Has is told of the port that a socket of the process has, where the kernel chose it all the same; 0 for none.
+	Has(port uint16)
 }
 
 // A Program is what a process became by an execve, or by a fork.
