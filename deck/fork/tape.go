@@ -223,7 +223,7 @@ func (t *Tape) lane(p Place) (string, error) {
 			why = fmt.Sprintf("there is no conversation %q", p.Lane)
 		}
 	}
-	return "", fmt.Errorf("--from turn:%d: %s; there %s", p.Turn, why, listed(names, turns))
+	return "", fmt.Errorf("--from turn:%d: %s; there %s: `tapedeck show REC` has what is said in each", p.Turn, why, listed(names, turns))
 }
 
 // maxListed is how many conversations an error lists.
