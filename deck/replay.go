@@ -299,15 +299,11 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	}
 	defer replay.Close()
 	m := r.rec.Manifest
-	now, changed, err := m.MaskingNow(r.config())
+	o, now, err := laneOptions(m, r.store, replay.Store, &r.roots, r.config(), r.o.Watch)
 	if err != nil {
 		return nil, err
 	}
-	o, err := laneOptions(r.store, replay.Store, now, [2]*recording.Roots{&m.Roots, &r.roots}, m.FollowsMCP())
-	if err != nil {
-		return nil, err
-	}
-	o.Remasked, o.SameSecrets = changed, m.ScrubKey == r.s.scrub.KeyID() && !r.unshown && r.played.genuine(r.s.scrub)
+	o.Remasked, o.SameSecrets = now.Changed, m.ScrubKey == r.s.scrub.KeyID() && !r.unshown && r.played.genuine(r.s.scrub)
 	o.Exact = given(m.Axes) && r.processes.replays() && len(r.notGiven) == 0
 	if o.Exact {
 		o.New = r.processes.reads.hold
@@ -318,13 +314,9 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	}
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
 	o.Notes, o.NotCompared = slices.Concat(r.notes, r.book.OrderLost()), slices.Concat(r.gaps, r.book.Damaged(), r.rec.Unfinished())
-	o.Format1 = r.rec.Manifest.Format < recording.ManifestFormat
-	o.AgentFiles = now.AgentFiles()
-	o.Watch = r.rec.Manifest.Roots.Watched(r.rec.Manifest.Cwd, r.o.Watch)
 	if r.o.Proxy || !r.rec.Manifest.SeesOutside() {
 		o.NotCompared = append(o.NotCompared, recording.Unwatchable(o.Watch, r.trees.before)...)
 	}
-	o.NotCovered = r.rec.Manifest.NotCovered()
 	o.SameStart, o.Unseen = !r.altered && !r.o.TreeNow && r.o.Proxy == r.rec.Manifest.Proxy, r.unseen()
 	if r.o.TreeNow {
 		o.Inputs = r.inputsNow()

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -38,7 +39,7 @@ type SessionReader struct {
 func SessionLog(rec *recording.Recording) (*SessionReader, error) {
 	path := filepath.Join(rec.Dir, SessionLogName)
 	if rec.Finished() { // else it may have been killed before the log was whole, or go on
-		f, err := recording.OpenRegular(path)
+		f, err := regular.Open(path)
 		if err == nil {
 			return &SessionReader{Path: path, r: f}, nil
 		}
@@ -56,7 +57,7 @@ func SourceOf(rec *recording.Recording) *Source {
 
 // SessionLogOfTape is SessionLog for the bare tape at path.
 func SessionLogOfTape(path string) (*SessionReader, error) {
-	if f, err := recording.OpenRegular(path); err != nil {
+	if f, err := regular.Open(path); err != nil {
 		return nil, err
 	} else if err := f.Close(); err != nil {
 		return nil, err

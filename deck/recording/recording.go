@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -130,7 +131,7 @@ func (r *Recording) Tree() (*files.Tree, error) { return ReadTree(filepath.Join(
 
 // ReadTree reads a tree of a recording, nil where there is none.
 func ReadTree(path string) (*files.Tree, error) {
-	f, err := OpenRegular(path)
+	f, err := regular.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -287,23 +288,6 @@ func (r *Recording) MissingBlobs(store cas.Store) ([]string, error) {
 		missing = append(missing, "the tape of a finished recording ends in a torn line")
 	}
 	return missing, nil
-}
-
-// MaskUses lists the masks that tapedeck knows, then the recording's own, with how often each was used. A nil recording
-// used none.
-func (r *Recording) MaskUses() []MaskUse {
-	if r == nil {
-		return new(Manifest).maskUses()
-	}
-	return r.Manifest.maskUses()
-}
-
-// HeadersIgnored lists the headers of requests that do not compare; a * stands for the rest of a name. r may be nil.
-func (r *Recording) HeadersIgnored() []string {
-	if r == nil {
-		return (*Headers)(nil).ignored()
-	}
-	return r.Manifest.Masking.OwnHeaders().ignored()
 }
 
 // Totals are what a recording comes to, in a few numbers. Package account adds them up; recording.json keeps them, so that a list of
