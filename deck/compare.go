@@ -155,7 +155,7 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 		return nil, err
 	}
 	lanes.Remasked = now.Changed || !m.Masking.SameAs(n.Masking)
-	lanes.Exact = given(m.Axes) && given(n.Axes) && oneRun(m, n)
+	lanes.Exact = givenTime(m.Axes) && givenTime(n.Axes) && oneRun(m, n)
 	lanes.SameSecrets, lanes.Sides, lanes.Side = sameSecrets(m, n), sidesOfCompare, now.Side
 	lanes.Masked = make(map[string]int)
 	lanes.Format1 = lanes.Format1 || n.Format < recording.ManifestFormat
@@ -232,8 +232,8 @@ func laneOptions(
 	return o, now, nil
 }
 
-// given reports whether a run was given its time and its randomness, all of it.
-func given(axes map[string]recording.Axis) bool {
+// givenTime reports whether a run was given its time and its randomness, all of it.
+func givenTime(axes map[string]recording.Axis) bool {
 	for _, name := range []string{axisClock, axisRandom} {
 		if a := axes[name]; !a.On || len(a.NotCovered) > 0 {
 			return false

@@ -131,14 +131,7 @@ type ReplayOptions struct {
 }
 
 // A Check is one thing that the jail needs, tried for real. Cost says what is lost without it.
-type Check struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail"`
-	Cost   string `json:"cost,omitempty"`
-	// Evidence says that programs can be recorded and replayed without it: less is seen then.
-	Evidence bool `json:"evidence,omitempty"`
-}
+type Check = jail.Check
 
 // A Diagnosis is what Diagnose found. Works says that programs can be recorded and replayed here.
 type Diagnosis struct {
@@ -153,9 +146,8 @@ type Diagnosis struct {
 func Diagnose() *Diagnosis { return diagnosis(jail.Probe()) }
 
 func diagnosis(checks []jail.Check) *Diagnosis {
-	d := &Diagnosis{Works: true}
+	d := &Diagnosis{Works: true, Checks: checks}
 	for _, c := range checks {
-		d.Checks = append(d.Checks, Check(c))
 		d.Works = d.Works && (c.OK || c.Evidence)
 	}
 	if !d.Works {

@@ -304,7 +304,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 		return nil, err
 	}
 	o.Remasked, o.SameSecrets = now.Changed, m.ScrubKey == r.s.scrub.KeyID() && !r.unshown && r.played.genuine(r.s.scrub)
-	o.Exact = given(m.Axes) && r.processes.replays() && len(r.notGiven) == 0
+	o.Exact = givenTime(m.Axes) && r.processes.replays() && len(r.notGiven) == 0
 	if o.Exact {
 		o.New = r.processes.reads.hold
 		o.Times[fidelity.Recorded], o.Times[fidelity.Replay] = r.processes.clock.Times()
@@ -404,23 +404,17 @@ func (r *replayer) describe(e *ended, l *rescrub.Pass) error {
 	if err := l.Sweep(); err != nil {
 		return err
 	}
-	if err := r.total(m); err != nil {
+	prices, err := recording.PricesOf(r.config())
+	if err != nil {
+		return err
+	}
+	if m.Totals, err = account.TotalOf(&recording.Recording{Dir: r.dir, Manifest: m}, prices); err != nil {
 		return err
 	}
 	if err := errors.Join(derive.WriteLog(r.dir, m, r.s.logOptions(false, nil)), r.rec.PassSeed(r.dir)); err != nil {
 		return err
 	}
 	return m.Write(r.dir, false)
-}
-
-// total notes what the replay came to, at the prices of now.
-func (r *replayer) total(m *recording.Manifest) error {
-	prices, err := recording.PricesOf(r.config())
-	if err != nil {
-		return err
-	}
-	m.Totals, err = account.TotalOf(&recording.Recording{Dir: r.dir, Manifest: m}, prices)
-	return err
 }
 
 // child is the manifest of the replay while it goes on: that of what it replays, but for what is its own.
@@ -445,7 +439,8 @@ func (r *replayer) inputsNow() []fidelity.Input {
 		return nil
 	}
 	paths := differing(r.recorded, r.trees.before)
-	slices.SortStableFunc(paths, func(a, b string) int { return written(r.changed[a]) - written(r.changed[b]) })
+	others := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return r.changed[path] })
+	paths = append(others, slices.DeleteFunc(paths, func(path string) bool { return !r.changed[path] })...)
 	return treeInputs(paths, r.recorded, r.trees.before, r.store, r.trees.store)
 }
 

@@ -330,7 +330,17 @@ func (r *run) recordEnd(e *ended, o rescrubOptions) (*rescrub.Pass, error) {
 	if err := e.streams.finish(); err != nil { // the last that teaches secrets
 		return nil, err
 	}
-	l, err := endTape(r.s, r.changing, r.tty, o, func() error { return r.recordRest(e) })
+	l, err := endTape(r.s, r.changing, r.tty, o, func() error {
+		if err := r.changing.end(); err != nil {
+			return err
+		}
+		sp, raw, err := r.spawnRecord(e)
+		if err != nil {
+			return err
+		}
+		e.stdin = sp.Stdin
+		return r.s.rec.RecordRaw(sp, raw)
+	})
 	if err != nil {
 		return l, err
 	}
@@ -358,18 +368,6 @@ func endTape(s *session, c *changing, tty *recording.TTY, o rescrubOptions, reco
 		l.TTY, l.Program = tty, uint64(s.rec.Count()-1)
 	}
 	return l, l.AfterEnd()
-}
-
-func (r *run) recordRest(e *ended) error {
-	if err := r.changing.end(); err != nil {
-		return err
-	}
-	sp, raw, err := r.spawnRecord(e)
-	if err != nil {
-		return err
-	}
-	e.stdin = sp.Stdin
-	return r.s.rec.RecordRaw(sp, raw)
 }
 
 func exitOf(e jail.Exit) recording.Exit {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"sync"
 	"time"
 
@@ -330,10 +329,5 @@ func (t *terminalTape) text(s string) string {
 
 // variable is what the program finds in its environment under name.
 func (t *terminalTape) variable(env []string, name string) string {
-	for _, kv := range env {
-		if value, ok := strings.CutPrefix(kv, name+"="); ok {
-			return t.text(value)
-		}
-	}
-	return ""
+	return t.text(recording.Getenv(env, name))
 }

@@ -3,6 +3,7 @@ package screen
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -183,10 +184,8 @@ func (w *changeWriter) settle() bool {
 
 // telling is how much the text of a row tells: its letters and digits, nothing where it stood on the screen before.
 func (w *changeWriter) telling(text string) (n int) {
-	for _, was := range w.shown {
-		if was == text {
-			return 0
-		}
+	if slices.Contains(w.shown, text) {
+		return 0
 	}
 	for _, r := range text {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
