@@ -337,7 +337,9 @@ func (c *console) close() {
 		return
 	}
 	c.end()
-	c.tape.abort()
+	if c.tape != nil {
+		_ = c.tape.rec.Abort() // of a run that failed, which has its error: unfinished. After finish it does nothing
+	}
 	c.host.Release(c.st.replay)
 	c.host.Close()
 	c.pty.Slave.Close()

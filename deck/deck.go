@@ -151,7 +151,10 @@ func diagnosis(checks []jail.Check) *Diagnosis {
 		d.Works = d.Works && (c.OK || c.Evidence)
 	}
 	if !d.Works {
-		d.Notes = []string{insteadOfJail()}
+		d.Notes = []string{"`record --proxy` and `replay --proxy` do without the jail, and cover what heeds HTTP_PROXY"}
+		if outsideAvailable() != nil {
+			d.Notes = []string{"programs can be recorded and replayed inside WSL 2; recordings can be read, checked and compared here"}
+		}
 		return d
 	}
 	d.NotHeld = notHeld
@@ -165,14 +168,6 @@ var notHeld = []string{
 	"the program reads what you may read, and while recording may send it to any host by HTTP: what it sent is on the tape",
 	"it may lock files that it may read, and shares CPU, memory, disk and your user's limits with you",
 	"bugs of the kernel: see docs/security.md for what is tried, and what the jail is not for",
-}
-
-// insteadOfJail says what is left where no jail can be made.
-func insteadOfJail() string {
-	if outsideAvailable() != nil {
-		return "programs can be recorded and replayed inside WSL 2; recordings can be read, checked and compared here"
-	}
-	return "`record --proxy` and `replay --proxy` do without the jail, and cover what heeds HTTP_PROXY"
 }
 
 // ErrUnavailable is wrapped by every error that says that the jail cannot be made here, with the reason.

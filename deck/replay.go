@@ -149,7 +149,7 @@ func (r *replayer) prepare() (err error) {
 		return err
 	}
 	if r.fork != nil { // it says that it is one while it is made, and over which files it runs: what is live cannot be made again
-		if err := errors.Join(r.trees.adopt(r.trees.store), r.child().Write(r.dir, false)); err != nil {
+		if err := errors.Join(r.trees.adopt(), r.child().Write(r.dir, false)); err != nil {
 			return err
 		}
 	}
@@ -367,7 +367,7 @@ func (r *replayer) adoptChanges() error {
 			if p.Inline {
 				continue
 			}
-			if err := adoptBlob(r.s.store, r.trees.store, p.Hash); err != nil {
+			if err := r.trees.adoptBlob(p.Hash); err != nil {
 				return fmt.Errorf("record %d: %w", rec.Seq, err)
 			}
 		}
@@ -397,7 +397,7 @@ func (r *replayer) describe(e *ended, l *rescrub.Pass) error {
 		m.NoteArgs(r.s.scrub, r.o.Argv)
 		m.Program = recording.Program{Path: r.moved.recorded(r.ran), Digest: program.DigestOf(r.ran).String()}
 	}
-	if err := errors.Join(r.trees.adopt(r.trees.store), r.adoptChanges()); err != nil {
+	if err := errors.Join(r.trees.adopt(), r.adoptChanges()); err != nil {
 		return err
 	}
 	l.Manifest(m)

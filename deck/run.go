@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
@@ -209,7 +208,7 @@ type servedNet struct {
 }
 
 func (r *run) openNet(ca *network.CA) *servedNet {
-	n := &servedNet{refused: &refusalLog{s: r.s, seen: make(map[attempt]bool)}}
+	n := &servedNet{refused: &refusalLog{s: r.s, seen: make(map[string]bool)}}
 	cfg := r.net
 	cfg.CA, cfg.Names, cfg.Tap, cfg.Log, cfg.Refused = ca, &n.names, r.s.tap, r.s.log, n.refused.record
 	cfg.Opener, cfg.Giving = r.processes.opener, r.processes.giving
@@ -234,7 +233,7 @@ func (r *run) serve(w world, n *servedNet) (stop func(), err error) {
 		return nil, err
 	}
 	dns := network.NewDNS(names, func(l *tape.NameLookup, from net.Addr) {
-		l.Extra = r.processes.askedFrom(from)
+		l.Extra = r.processes.askedBy(r.processes.holder(from))
 		refused.record(l)
 	})
 	var serving sync.WaitGroup
@@ -383,109 +382,28 @@ type refusalLog struct {
 	s *session
 
 	mu   sync.Mutex
-	seen map[attempt]bool
-}
-
-// An attempt is what makes two refusals or look-ups one.
-type attempt struct {
-	kind, addr string
-	port       int
-	reason     string
-	server     uint64 // the MCP server's conversation that made it
+	seen map[string]bool // by what makes two refusals or look-ups one
 }
 
 func (l *refusalLog) record(k tape.Kind) {
-	a := attempt{kind: k.Name(), server: tape.OriginOf(k)}
+	var what string
 	switch k := k.(type) {
 	case *tape.NetRefused:
 		k.Addr = l.s.scrub.String(k.Addr)
-		a.addr, a.port, a.reason = k.Addr, k.Port, k.Reason
+		what = fmt.Sprintln(k.Addr, k.Port, k.Reason)
 	case *tape.TLSRefused:
 		k.Host = l.s.scrub.String(k.Host)
-		a.addr, a.port, a.reason = k.Host, k.Port, k.Reason
+		what = fmt.Sprintln(k.Host, k.Port, k.Reason)
 	case *tape.NameLookup:
 		k.Host = l.s.scrub.String(k.Host)
-		a.addr, a.reason = k.Host, k.Type+" "+k.Result
+		what = fmt.Sprintln(k.Host, k.Type, k.Result)
 	}
+	what = fmt.Sprintln(k.Name(), tape.OriginOf(k), what)
 	l.mu.Lock()
-	seen := l.seen[a]
-	l.seen[a] = true
+	seen := l.seen[what]
+	l.seen[what] = true
 	l.mu.Unlock()
 	if !seen {
 		_ = l.s.rec.Record(k) // the recorder tells fail
-	}
-}
-
-// ErrInterrupted is returned where a signal came before the program was started: there is nothing to pass it on to.
-var ErrInterrupted = errors.New("interrupted before the program started")
-
-// interrupted reports a signal that waits and would have ended the program.
-func interrupted(signals <-chan os.Signal) error {
-	select {
-	case sig, ok := <-signals:
-		if ok && ends(sig) {
-			return ErrInterrupted
-		}
-	default:
-	}
-	return nil
-}
-
-// untilInterrupted returns a context that ends with ErrInterrupted as its cause at a signal that would have ended the program.
-// What else comes until stop, before there is a program, is dropped.
-func untilInterrupted(ctx context.Context, signals <-chan os.Signal) (_ context.Context, stop func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	end := onSignals(signals, func(sig os.Signal) {
-		if ends(sig) {
-			cancel(ErrInterrupted)
-		}
-	})
-	return ctx, func() {
-		end()
-		cancel(nil)
-	}
-}
-
-// ends reports whether a signal would have ended the program.
-func ends(sig os.Signal) bool {
-	return sig == os.Interrupt || sig == syscall.SIGTERM || sig == syscall.SIGHUP || sig == syscall.SIGQUIT
-}
-
-// passSignals passes signals on to the program until end, which returns how many it got. told is told of each.
-func passSignals(w world, signals <-chan os.Signal, told func(syscall.Signal)) (end func() (passed int)) {
-	passed := 0
-	stop := onSignals(signals, func(sig os.Signal) {
-		if s, ok := sig.(syscall.Signal); ok && w.Signal(s) == nil {
-			told(s)
-			passed++
-		}
-	})
-	return func() int {
-		stop()
-		return passed
-	}
-}
-
-// onSignals calls do with each signal that comes until stop, which waits for what is done with the last one.
-func onSignals(signals <-chan os.Signal, do func(os.Signal)) (stop func()) {
-	end, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-end:
-				return
-			case sig, ok := <-signals:
-				if !ok {
-					signals = nil // a closed channel would be ready for ever
-				} else {
-					do(sig)
-				}
-			}
-		}
-	}()
-	return func() {
-		close(end)
-		<-done
 	}
 }

@@ -314,13 +314,6 @@ func (t *terminalTape) finish(e *ended) {
 	t.kept(err)
 }
 
-// abort leaves the cassette of a run that failed as it is: unfinished. After finish it does nothing.
-func (t *terminalTape) abort() {
-	if t != nil {
-		_ = t.rec.Abort() // the run has its error
-	}
-}
-
 // text is s as the cassette says it: UTF-8, and without secrets.
 func (t *terminalTape) text(s string) string {
 	text, _ := tape.SafeString(t.s.scrub.String(s))

@@ -87,7 +87,7 @@ func (r wrapper) startWrapped() (w *wrapped, err error) {
 		Transport: mcp.Stdio, Program: r.s.roots.TapePath(m.Program.Path), Args: r.o.Argv[1:], Cwd: r.s.roots.TapePath(m.Cwd),
 	}}
 	var pipes pipes
-	defer pipes.closeTheirs()
+	defer func() { closeAll(pipes.theirs) }()
 	stdin, toServer := pipes.make()
 	fromServer, stdout := pipes.make()
 	errors1, stderr := pipes.make()
@@ -115,12 +115,6 @@ func (p *pipes) make() (r, w *os.File) {
 		r, w, p.err = os.Pipe()
 	}
 	return r, w
-}
-
-func (p *pipes) closeTheirs() {
-	for _, f := range p.theirs {
-		f.Close()
-	}
 }
 
 // given is a pipe of what a stream gives.

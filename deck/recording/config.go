@@ -82,22 +82,17 @@ func ReadConfig(root string) (c Config, err error) {
 		c.Masks.Headers, c.Masks.Rules = c.Headers, masks.Rules
 	}
 	if err == nil {
-		c.Upstreams = lowered(c.Upstreams)
+		upstreams := make(map[string]string, len(c.Upstreams)) // names of hosts are in lower case
+		for name, url := range c.Upstreams {
+			upstreams[strings.ToLower(name)] = url
+		}
+		c.Upstreams = upstreams
 		err = c.check()
 	}
 	if err != nil {
 		return Config{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
-}
-
-// lowered has the names of hosts in lower case.
-func lowered(upstreams map[string]string) map[string]string {
-	out := make(map[string]string, len(upstreams))
-	for name, url := range upstreams {
-		out[strings.ToLower(name)] = url
-	}
-	return out
 }
 
 // check refuses what cannot be used.

@@ -88,11 +88,10 @@ func Changes(r *recording.Recording, whole bool) iter.Seq2[*Change, error] {
 			return
 		}
 		defer c.Close()
-		m := c.Manifest().Terminal
-		w := &changeWriter{track: NewTracker(m.InitialRows, m.InitialCols), whole: whole, yield: yield}
+		track, events := trackerOf(c)
+		w := &changeWriter{track: track, whole: whole, yield: yield}
 		w.remember()
-		streams := []cassette.Stream{cassette.StreamInput, cassette.StreamOutput, cassette.StreamFinal}
-		for e, err := range c.Events(&cassette.EventsOptions{Streams: streams}) {
+		for e, err := range events {
 			if err != nil {
 				yield(nil, fmt.Errorf("%s: %w", c.Dir(), err))
 				return

@@ -167,13 +167,12 @@ func Logger(to *slog.Logger, s *scrub.Scrubber) *slog.Logger {
 	return slog.New(&scrubHandler{to.Handler(), s})
 }
 
-// A scrubHandler hides secrets in messages and in every attribute but numbers, times and the like.
+// A scrubHandler is a slog.Handler that hides secrets in messages and in every attribute but numbers, times and the like.
 type scrubHandler struct {
 	slog.Handler
 	s *scrub.Scrubber
 }
 
-// Handle implements slog.Handler.
 func (h *scrubHandler) Handle(ctx context.Context, r slog.Record) error {
 	out := slog.NewRecord(r.Time, r.Level, h.text(r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
@@ -183,12 +182,10 @@ func (h *scrubHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, out)
 }
 
-// WithAttrs implements slog.Handler.
 func (h *scrubHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &scrubHandler{h.Handler.WithAttrs(h.attrs(attrs)), h.s}
 }
 
-// WithGroup implements slog.Handler.
 func (h *scrubHandler) WithGroup(name string) slog.Handler {
 	return &scrubHandler{h.Handler.WithGroup(name), h.s}
 }
