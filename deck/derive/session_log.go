@@ -21,8 +21,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// The session log tells the conversation of a program with a model, as it is derived from the tape.
-
 // SessionLogName is the session log of a recording.
 const SessionLogName = "session.jsonl"
 

@@ -28,15 +28,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// The order in which a recording is sealed, so that whoever is killed meanwhile leaves no lie:
-//
-//	recording.json {"state":"finished","sealed":false}   the recording is whole, and unsealed
-//	seal.tiles/                                          says nothing without seal.json
-//	seal.json                                            over the recording.json to come, which says "sealed":true
-//	recording.json {"state":"finished","sealed":true}    replaced atomically, last
-//
-// Until the last step the recording says that it is not sealed, and is; Seal then seals it. What lies between the last two steps
-// is told from a sealed recording that somebody changed by the digest of recording.json that seal.json has.
+// Of a recording that is sealed recording.json is replaced last (package recording has the order): until then it says that it is not sealed,
+// and is, and Seal seals it anew. That is told from a sealed recording that somebody changed by the digest of recording.json that seal.json has.
 
 // A Sealing is what sealed a recording.
 type Sealing struct {
