@@ -67,38 +67,26 @@ func Again(rec *recording.Recording, o *RecordOptions) error {
 		o.Terminal = terminal.Auto
 		return nil
 	}
-	stdin, err := recordedStdin(rec)
-	if err == nil && rec.Manifest.Stdin != nil {
+	store, err := rec.Store()
+	if err != nil {
+		return err
+	}
+	in, err := rec.OpenStdin(store)
+	if err != nil {
+		return err
+	}
+	var stdin []byte
+	if in != nil {
+		defer in.Close()
+		stdin, err = io.ReadAll(io.LimitReader(in, maxStdin+1))
+	}
+	if len(stdin) > maxStdin {
+		return fmt.Errorf("the recorded stdin has more than %d bytes", maxStdin)
+	}
+	if err == nil && m.Stdin != nil {
 		o.Stdin = bytes.NewReader(stdin)
 	}
 	return err
-}
-
-// recordedStdin is what the recorded program was given on stdin.
-func recordedStdin(rec *recording.Recording) ([]byte, error) {
-	store, err := rec.Store()
-	if err != nil {
-		return nil, err
-	}
-	in, err := rec.OpenStdin(store)
-	if in == nil || err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	b, err := io.ReadAll(io.LimitReader(in, maxStdin+1))
-	if len(b) > maxStdin {
-		err = fmt.Errorf("the recorded stdin has more than %d bytes", maxStdin)
-	}
-	return b, err
-}
-
-// withConfigured are the upstreams of o, and where it has none those of tapedeck.yaml.
-func withConfigured(o *RecordOptions, config map[string]string) *RecordOptions {
-	with := *o
-	with.Upstreams = make(map[string]string)
-	maps.Copy(with.Upstreams, config)
-	maps.Copy(with.Upstreams, o.Upstreams)
-	return &with
 }
 
 // configured are the upstreams of o that tapedeck.yaml names as well.

@@ -211,7 +211,7 @@ func (c *changing) write(sync bool) error {
 		if t == nil {
 			continue
 		}
-		if err := adoptBlobs(c.s.store, c.trees.store, t); err != nil {
+		if err := c.trees.adoptBlobs(t); err != nil {
 			return err
 		}
 		if err := recording.WriteWith(filepath.Join(c.s.dir, f.Name), t.Encode, sync); err != nil {

@@ -149,68 +149,49 @@ func (s *side) keys() (*fidelity.Keys, error) {
 }
 
 func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) {
-	now, changed, err := a.rec.Manifest.MaskingNow(a.rec.Manifest.Roots.Tree)
+	m, n := a.rec.Manifest, b.rec.Manifest
+	lanes, now, err := laneOptions(m, a.tape.Store, b.tape.Store, &n.Roots, m.Roots.Tree, o.Watch)
 	if err != nil {
 		return nil, err
 	}
-	roots := [2]*recording.Roots{&a.rec.Manifest.Roots, &b.rec.Manifest.Roots}
-	lanes, err := laneOptions(a.tape.Store, b.tape.Store, now, roots, a.rec.Manifest.FollowsMCP())
-	if err != nil {
-		return nil, err
-	}
-	lanes.Remasked = changed || !a.rec.Manifest.Masking.SameAs(b.rec.Manifest.Masking)
-	lanes.Exact = given(a.rec.Manifest.Axes) && given(b.rec.Manifest.Axes) && oneRun(a.rec.Manifest, b.rec.Manifest)
-	lanes.SameSecrets = sameSecrets(a.rec.Manifest, b.rec.Manifest)
-	lanes.Sides = sidesOfCompare
-	config, err := recording.ReadConfig(a.rec.Manifest.Roots.Tree)
-	if err != nil {
-		return nil, err
-	}
-	lanes.Side = now.SideTraffic(config.Side)
+	lanes.Remasked = now.Changed || !m.Masking.SameAs(n.Masking)
+	lanes.Exact = givenTime(m.Axes) && givenTime(n.Axes) && oneRun(m, n)
+	lanes.SameSecrets, lanes.Sides, lanes.Side = sameSecrets(m, n), sidesOfCompare, now.Side
 	lanes.Masked = make(map[string]int)
-	lanes.Format1 = min(a.rec.Manifest.Format, b.rec.Manifest.Format) < recording.ManifestFormat
+	lanes.Format1 = lanes.Format1 || n.Format < recording.ManifestFormat
 	if lanes.Inputs, err = inputs(a, b); err != nil {
 		return nil, err
 	}
-	rows, err := now.ScreenMasker(&a.rec.Manifest.Roots)
+	rows, err := now.ScreenMasker(&m.Roots)
 	if err != nil {
 		return nil, err
 	}
-	if lanes.Screens, err = screen.Screens(a.rec.Manifest.TTY, rows, o.Screens, [2]*screen.Side{screen.SideOf(a.rec), screen.SideOf(b.rec)}); err != nil {
+	if lanes.Screens, err = screen.Screens(m.TTY, rows, o.Screens, [2]*screen.Side{screen.SideOf(a.rec), screen.SideOf(b.rec)}); err != nil {
 		return nil, err
 	}
-	lanes.NotCompared = offOnOneSide(a.rec.Manifest, b.rec.Manifest)
-	seen, err := mcpOnOneSide(a, b)
-	if err != nil {
+	if lanes.NotCompared, err = offOnOneSide(a, b); err != nil {
 		return nil, err
 	}
-	if seen {
-		lanes.NotCompared = append(lanes.NotCompared, "axis mcp was on in one recording only")
-	}
-	lanes.AgentFiles = now.AgentFiles()
-	lanes.Watch = a.rec.Manifest.Roots.Watched(a.rec.Manifest.Cwd, o.Watch)
-	if !a.rec.Manifest.SeesOutside() || !b.rec.Manifest.SeesOutside() {
+	if !m.SeesOutside() || !n.SeesOutside() {
 		tree, err := a.rec.Tree()
 		if err != nil {
 			return nil, err
 		}
 		lanes.NotCompared = append(lanes.NotCompared, recording.Unwatchable(lanes.Watch, tree)...)
 	}
+	lanes.NotCovered = nil
 	for _, s := range []*side{a, b} {
 		missing, err := s.rec.MissingBlobs(s.tape.Store)
 		if err != nil {
 			return nil, err
 		}
 		lanes.NotCompared = slices.Concat(lanes.NotCompared, missing, s.rec.Unfinished())
-		for _, gap := range s.rec.Manifest.NotCovered() {
-			if !slices.Contains(lanes.NotCovered, gap) {
-				lanes.NotCovered = append(lanes.NotCovered, gap)
-			}
-		}
+		lanes.NotCovered = append(lanes.NotCovered, s.rec.Manifest.NotCovered()...)
 		for name, n := range s.rec.Manifest.Masks {
 			lanes.Masked[name] += n
 		}
 	}
+	lanes.NotCovered = recording.NoneTwice(lanes.NotCovered)
 	return fidelity.CompareLanes(o.Mode, a.tape.Records(), b.tape.Records(), lanes)
 }
 
@@ -230,20 +211,29 @@ func openSide(path string) (*side, error) {
 	return &side{rec: rec, tape: f, path: path}, err
 }
 
-// laneOptions are what comparing two recordings needs to explain what it finds: by masks and headers as they are set now, with the paths of both.
-func laneOptions(recorded, replay cas.Store, now *recording.Masking, roots [2]*recording.Roots, followsMCP bool) (*fidelity.LaneOptions, error) {
+// laneOptions are what comparing a run with the recording of m needs: by the masks and headers of the tapedeck.yaml in config, with the paths
+// of both.
+func laneOptions(
+	m *recording.Manifest, recorded, replay cas.Store, roots *recording.Roots, config string, watch []string,
+) (*fidelity.LaneOptions, *recording.Comparing, error) {
+	now, err := m.ComparingNow(config)
+	if err != nil {
+		return nil, nil, err
+	}
 	var masks [2]*masks.Masker
-	for s := range roots {
-		var err error
-		if masks[s], err = now.Masker(roots[s]); err != nil {
-			return nil, err
+	for s, r := range []*recording.Roots{&m.Roots, roots} {
+		if masks[s], err = now.Masker(r); err != nil {
+			return nil, nil, err
 		}
 	}
-	return laneOptionsOf(recorded, replay, masks, now.OwnHeaders(), followsMCP), nil
+	o := laneOptionsOf(recorded, replay, masks, m.FollowsMCP())
+	o.Headers, o.AgentFiles, o.Watch = now.Headers.Compares, now.Files, m.Roots.Watched(m.Cwd, watch)
+	o.Format1, o.NotCovered = m.Format < recording.ManifestFormat, m.NotCovered()
+	return o, now, nil
 }
 
-// given reports whether a run was given its time and its randomness, all of it.
-func given(axes map[string]recording.Axis) bool {
+// givenTime reports whether a run was given its time and its randomness, all of it.
+func givenTime(axes map[string]recording.Axis) bool {
 	for _, name := range []string{axisClock, axisRandom} {
 		if a := axes[name]; !a.On || len(a.NotCovered) > 0 {
 			return false
@@ -279,36 +269,31 @@ func sameSecrets(a, b *recording.Manifest) bool {
 	})
 }
 
-// laneOptionsOf is laneOptions by masks that are made already.
-func laneOptionsOf(recorded, replay cas.Store, masks [2]*masks.Masker, headers *recording.Headers, followsMCP bool) *fidelity.LaneOptions {
+// laneOptionsOf are those of any two tapes, by masks.
+func laneOptionsOf(recorded, replay cas.Store, masks [2]*masks.Masker, followsMCP bool) *fidelity.LaneOptions {
 	class, calls := rescrub.Classifier(masks[fidelity.Recorded], followsMCP), llm.NewClassifier(masks[fidelity.Recorded])
+	request := func(ex *tape.Exchange, body []byte) []byte {
+		return decoded(exchange.HeaderOf(ex.RequestHeaders), body)
+	}
+	answer := func(ex *tape.Exchange, body []byte) []byte {
+		return decoded(exchange.HeaderOf(ex.ResponseHeaders), body)
+	}
 	return &fidelity.LaneOptions{
 		Usual:   UsualGaps(),
 		Masks:   masks,
-		Headers: headers.Compares,
 		Payload: payloads(recorded, replay),
 		Request: func(ex *tape.Exchange, body []byte) (surface, params []byte) {
 			header := exchange.HeaderOf(ex.RequestHeaders)
-			id, err := class.Classify(&exchange.Request{
-				Method: ex.Method, URL: ex.URL, Header: header, Body: decoded(header, body),
-			})
+			id, err := class.Classify(&exchange.Request{Method: ex.Method, URL: ex.URL, Header: header, Body: request(ex, body)})
 			if err != nil {
 				return nil, nil
 			}
 			return id.Surface, id.Params
 		},
-		RequestBody: func(ex *tape.Exchange, body []byte) []byte {
-			return decoded(exchange.HeaderOf(ex.RequestHeaders), body)
-		},
-		InCallOrder: func(ex *tape.Exchange, body []byte) []byte {
-			return llm.InCallOrder(decoded(exchange.HeaderOf(ex.RequestHeaders), body))
-		},
-		Answer: func(ex *tape.Exchange, body []byte) []byte {
-			return decoded(exchange.HeaderOf(ex.ResponseHeaders), body)
-		},
-		AnswerSurface: func(ex *tape.Exchange, body []byte) []byte {
-			return calls.AnswerSurface(decoded(exchange.HeaderOf(ex.ResponseHeaders), body))
-		},
+		RequestBody:   request,
+		InCallOrder:   func(ex *tape.Exchange, body []byte) []byte { return llm.InCallOrder(request(ex, body)) },
+		Answer:        answer,
+		AnswerSurface: func(ex *tape.Exchange, body []byte) []byte { return calls.AnswerSurface(answer(ex, body)) },
 	}
 }
 
@@ -377,21 +362,33 @@ func argvText(argv []string) string {
 	return string(b)
 }
 
-// offOnOneSide lists the axes that two recordings do not both have: what one of them did not look at cannot be compared.
-func offOnOneSide(a, b *recording.Manifest) []string {
-	var out []string
-	all := make(map[string]recording.Axis)
-	maps.Copy(all, a.Axes)
-	maps.Copy(all, b.Axes)
+// offOnOneSide lists the axes that two recordings do not both have: what one of them did not look at cannot be compared. Not among them
+// are streams that were no terminal, which were recorded as streams, and what was told to a daemon, which is no input; and MCP only where
+// there was a conversation, for older recordings follow none.
+func offOnOneSide(a, b *side) (out []string, err error) {
+	all := maps.Clone(a.rec.Manifest.Axes)
+	maps.Copy(all, b.rec.Manifest.Axes)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if name == "terminal" || name == recording.AxisDaemon || name == recording.AxisMCP {
-			continue // a stream that was no terminal was recorded as a stream, what was told to a daemon is no input, and of MCP see mcpOnOneSide
-		}
-		if a.Axes[name].On != b.Axes[name].On {
+		if name != "terminal" && name != recording.AxisDaemon && name != recording.AxisMCP && a.rec.Manifest.Axes[name].On != b.rec.Manifest.Axes[name].On {
 			out = append(out, fmt.Sprintf("axis %s was on in one recording only", name))
 		}
 	}
-	return out
+	if a.rec.Manifest.FollowsMCP() == b.rec.Manifest.FollowsMCP() {
+		return out, nil
+	}
+	on := a
+	if b.rec.Manifest.FollowsMCP() {
+		on = b
+	}
+	for rec, err := range on.rec.Records() {
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := rec.Kind.(*tape.MCPOpen); ok {
+			return append(out, "axis mcp was on in one recording only"), nil
+		}
+	}
+	return out, nil
 }
 
 // noted tells what people noted about the records of a tape. A sidecar that cannot be read changes no verdict: a note says so.
@@ -412,25 +409,4 @@ func noted(r *fidelity.Report, tapePath string) func(seq uint64) []string {
 		}
 		return said
 	}
-}
-
-// mcpOnOneSide reports whether one recording holds conversations with MCP servers and the other one does not follow them, as older
-// ones do not. Where there is none nothing was left out.
-func mcpOnOneSide(a, b *side) (bool, error) {
-	on := a
-	switch first, second := a.rec.Manifest.FollowsMCP(), b.rec.Manifest.FollowsMCP(); {
-	case first == second:
-		return false, nil
-	case second:
-		on = b
-	}
-	for rec, err := range on.rec.Records() {
-		if err != nil {
-			return false, err
-		}
-		if _, ok := rec.Kind.(*tape.MCPOpen); ok {
-			return true, nil
-		}
-	}
-	return false, nil
 }

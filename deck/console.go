@@ -117,11 +117,23 @@ func (c *console) replay() {
 // writer is where keys go: to what is kept of them, then to the program. What comes when that has ended is kept nowhere, so that a
 // replay types what the terminal's cassette holds and no more.
 func (c *console) writer() io.Writer {
-	keep := c.keepKeys
-	if c.st.tty.Has(0) {
-		keep = func(p []byte) (int, error) { return c.st.out[0].Write(c.unseen(p)) }
-	}
-	return io.MultiWriter(writerFunc(c.tapeKeys), writerFunc(keep), c.pty.Master)
+	return writerFunc(func(p []byte) (int, error) {
+		err := c.tape.typed(p, c.pty.NoEcho(), c.pty.SignalsOf(p))
+		c.watcher.Cause()
+		if err != nil {
+			return 0, err
+		}
+		if c.st.tty.Has(0) {
+			if _, err := c.st.out[0].Write(c.unseen(p)); err != nil {
+				return 0, err
+			}
+		} else {
+			c.noting.Lock()
+			c.keys = append(c.keys, c.unseen(p)[:min(len(p), maxKeys-len(c.keys))]...)
+			c.noting.Unlock()
+		}
+		return c.pty.Master.Write(p)
+	})
 }
 
 // unseenKeys stand in turn for the keys of a password, and are what a replay types in their place: no pattern, as '*' is to a shell,
@@ -145,25 +157,11 @@ func (c *console) unseen(p []byte) []byte {
 	return kept
 }
 
-// tapeKeys records keys that the program is about to get.
-func (c *console) tapeKeys(p []byte) (int, error) {
-	err := c.tape.typed(p, c.pty.NoEcho(), c.pty.SignalsOf(p))
-	c.watcher.Cause()
-	return len(p), err
-}
-
 // signalled records a signal that the program got.
 func (c *console) signalled(sig syscall.Signal) {
 	if c != nil {
 		c.tape.kept(c.tape.rec.Signal(procgroup.Name(sig)))
 	}
-}
-
-func (c *console) keepKeys(p []byte) (int, error) {
-	c.noting.Lock()
-	defer c.noting.Unlock()
-	c.keys = append(c.keys, c.unseen(p)[:min(len(p), maxKeys-len(c.keys))]...)
-	return len(p), nil
 }
 
 // note remembers when keys were typed.
@@ -339,7 +337,9 @@ func (c *console) close() {
 		return
 	}
 	c.end()
-	c.tape.abort()
+	if c.tape != nil {
+		_ = c.tape.rec.Abort() // of a run that failed, which has its error: unfinished. After finish it does nothing
+	}
 	c.host.Release(c.st.replay)
 	c.host.Close()
 	c.pty.Slave.Close()

@@ -35,21 +35,14 @@ const (
 // UsualGaps are the gaps that all recordings have in common, or all that were made outside the jail, each with the short
 // form in which a line of text names it.
 func UsualGaps() map[string]string {
-	short := make(map[string]string)
-	for _, g := range []string{gapClock, gapRandom, recording.GapFiles, gapReads, gapMCP, recording.GapScreen, gapSockets, gapSpawns, gapBefore2} {
-		short[g] = withoutRemark(g)
-	}
+	all := []string{gapClock, gapRandom, recording.GapFiles, gapReads, gapMCP, recording.GapScreen, gapSockets, gapSpawns, gapBefore2}
 	for _, gaps := range gapsOutside() {
-		for _, g := range gaps {
-			short[g] = withoutRemark(g)
-		}
+		all = append(all, gaps...)
 	}
-	return short
-}
-
-// withoutRemark is a gap without what stands in brackets behind it.
-func withoutRemark(gap string) string {
-	short, _, _ := strings.Cut(gap, " (")
+	short := make(map[string]string)
+	for _, g := range all {
+		short[g], _, _ = strings.Cut(g, " (") // without the remark
+	}
 	return short
 }
 
@@ -197,22 +190,16 @@ func survey(path string, upstreams map[string]string, prices *llm.Prices) (*surv
 				s.unanswered[rec.Kind.Name()]++
 			}
 		}
-		for _, key := range lostKeys(rec.Kind) {
-			s.lost = append(s.lost, fmt.Sprintf("record %d: its %s was not kept", rec.Seq, strings.TrimSuffix(key, "_lost")))
+		if extra := tape.Extras(rec.Kind); extra != nil {
+			for _, f := range *extra {
+				if what, lost := strings.CutSuffix(f.Name, "_lost"); lost { // request_lost, response_lost, payload_lost
+					s.lost = append(s.lost, fmt.Sprintf("record %d: its %s was not kept", rec.Seq, what))
+				}
+			}
 		}
 	}
 	s.totals = book.Close().Total
 	return s, nil
-}
-
-// inTree counts the changed files in the work tree, and the others.
-func (s *surveyed) inTree() (inside, beside int) {
-	for _, tree := range s.changed {
-		if tree {
-			inside++
-		}
-	}
-	return inside, len(s.changed) - inside
 }
 
 // addExchange notes the port of x, and that no upstream answered it. One that is unreached is listed as that.
@@ -237,19 +224,4 @@ func (s *surveyed) addExchange(x *tape.Exchange, unreached bool) {
 	if !slices.Contains(s.silent, text) {
 		s.silent = append(s.silent, text)
 	}
-}
-
-// lostKeys returns the keys by which a record says that bytes were not kept: request_lost, response_lost, payload_lost.
-func lostKeys(k tape.Kind) []string {
-	extra := tape.Extras(k)
-	if extra == nil {
-		return nil
-	}
-	var out []string
-	for _, f := range *extra {
-		if strings.HasSuffix(f.Name, "_lost") {
-			out = append(out, f.Name)
-		}
-	}
-	return out
 }

@@ -49,13 +49,6 @@ func treeInputs(paths []string, before, after *files.Tree, was, now cas.Store) [
 	return out
 }
 
-func written(changed bool) int {
-	if changed {
-		return 1
-	}
-	return 0
-}
-
 // differing lists the regular files of either tree that the other has in another form, or not at all.
 func differing(a, b *files.Tree) []string {
 	var out []string

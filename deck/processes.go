@@ -178,7 +178,7 @@ func (p *processes) axes(gaps []string) (clock, random recording.Axis) {
 	return clock, random
 }
 
-// A processInputs is what one process gets.
+// A processInputs is what one process gets: a jail.Source.
 type processInputs struct {
 	heard            *ambient.Heard // nil where no times are kept
 	timer, ticks     ambient.Timer
@@ -202,7 +202,6 @@ type processInputs struct {
 	died       string // likewise: the signal that ended it
 }
 
-// Opened implements jail.Source.
 func (i *processInputs) Opened() jail.Filler {
 	if i.of.seed == nil {
 		return kernelRandom{}
@@ -210,19 +209,12 @@ func (i *processInputs) Opened() jail.Filler {
 	return i.of.seed.Device(i.id, i.opened.Add(1))
 }
 
-// Now implements jail.Source.
-func (i *processInputs) Now(place uint64) int64 { return i.timer.Now(i.places.TimeNumber(place)) }
-
-// Behind implements jail.Source.
-func (i *processInputs) Behind() int64 { return i.timer.Behind() }
-
-// Tick implements jail.Source.
+func (i *processInputs) Now(place uint64) int64  { return i.timer.Now(i.places.TimeNumber(place)) }
+func (i *processInputs) Behind() int64           { return i.timer.Behind() }
 func (i *processInputs) Tick(place uint64) int64 { return i.ticks.Now(i.tickings.TimeNumber(place)) }
+func (i *processInputs) TickBehind() int64       { return i.ticks.Behind() }
 
-// TickBehind implements jail.Source.
-func (i *processInputs) TickBehind() int64 { return i.ticks.Behind() }
-
-// Asked implements jail.Source. Of a file that is another than it was what was recorded does not hold.
+// Asked: of a file that is another than it was what was recorded does not hold.
 func (i *processInputs) Asked(what, path string, now []byte) []byte {
 	asked := strings.TrimSpace(what + " " + i.of.s.roots.TapePath(path))
 	b := i.answers.Next(asked)
@@ -245,14 +237,12 @@ func (i *processInputs) Asked(what, path string, now []byte) []byte {
 // portsDevice is the number of no device: what ports are chosen from.
 const portsDevice = math.MaxUint64
 
-// Port implements jail.Source.
 func (i *processInputs) Port() uint16 {
 	port := jail.PortOf(i.ports)
 	i.Has(port)
 	return port
 }
 
-// Has implements jail.Source.
 func (i *processInputs) Has(port uint16) {
 	i.of.mu.Lock()
 	defer i.of.mu.Unlock()
@@ -286,19 +276,11 @@ func (p *processes) asker(remote net.Addr) uint64 {
 	return 0
 }
 
-// askedFrom is askedBy for the process whose address that is.
-func (p *processes) askedFrom(remote net.Addr) []tape.Field {
-	if in := p.holder(remote); in != nil {
-		return p.askedBy(in)
-	}
-	return nil
-}
-
 // askedBy are the keys that say whose an attempt is: those of an MCP server's, and those of the program and what it runs. Of what may be
 // a server and has not spoken yet nobody knows.
 func (p *processes) askedBy(s jail.Source) []tape.Field {
-	in, ok := s.(*processInputs)
-	if !ok {
+	in, _ := s.(*processInputs)
+	if in == nil {
 		return nil
 	}
 	if in.by != 0 {
@@ -307,7 +289,6 @@ func (p *processes) askedBy(s jail.Source) []tape.Field {
 	return tape.NumberField(tape.OpenerKey, in.id)
 }
 
-// Fill implements jail.Source.
 func (i *processInputs) Fill(place uint64, b []byte) {
 	if n := i.places.Number(place); i.draws != nil {
 		i.draws.Fill(n, b)

@@ -155,7 +155,11 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 		return nil, err
 	}
 	r.prices, r.key = sync.OnceValues(r.config.PriceTable), sealing.Key(o.ConfigDir)
-	r.o = withConfigured(o, r.config.Upstreams)
+	own := *o
+	own.Upstreams = make(map[string]string)
+	maps.Copy(own.Upstreams, r.config.Upstreams)
+	maps.Copy(own.Upstreams, o.Upstreams)
+	r.o = &own
 	if err := network.CheckUpstreams(r.o.Upstreams); err != nil {
 		return nil, err
 	}
@@ -176,7 +180,8 @@ func (r *recorder) describe() (err error) {
 	if r.redactor, err = newRedactor(r.o.ConfigDir, m.Cwd, r.o.Argv[1:], r.withheld, r.config.Secrets, &m.Roots, m.Masking); err != nil {
 		return err
 	}
-	if r.redactor.holdsSecret(m.Program.Path, m.Cwd, m.Roots.Tree, m.Roots.Home, m.Roots.Temp) {
+	paths := []string{m.Program.Path, m.Cwd, m.Roots.Tree, m.Roots.Home, m.Roots.Temp}
+	if slices.ContainsFunc(paths, func(p string) bool { return r.redactor.scrub.String(p) != p }) {
 		return errors.New("the path of the program, its directory or its HOME holds a secret, and a recording needs them as " +
 			"they are: move it to a path without one")
 	}
@@ -184,10 +189,8 @@ func (r *recorder) describe() (err error) {
 	r.redactor.followMCP()
 	r.redactor.learnSettings(m.Roots.Tree, nil)
 	m.Program.Digest = program.DigestOf(m.Program.Path).String()
-	m.NoteArgs(r.redactor.scrub, r.o.Argv)
-	m.NoteEnv(r.redactor.scrub, r.env)
+	r.noteAgain()
 	m.Ports, m.Loopback = program.Ports(r.o.Upstreams), program.NamesLoopback(r.o.Upstreams)
-	m.Again = r.again()
 	m.Proxy, m.Umask = r.o.Proxy, umask()
 	if !m.Proxy {
 		m.Host.Proc = procNow()
@@ -377,7 +380,13 @@ func (r *recorder) result(ctx context.Context, exit recording.Exit) *Result {
 		Exit: exit, Counts: r.seen.counts, MCP: r.seen.mcp, Unanswered: r.seen.unanswered, Silent: r.seen.silent, Unreached: r.seen.unreached,
 	}
 	res.Sealed, res.NotSealed = r.seal(ctx)
-	res.Changed, res.Beside = r.seen.inTree()
+	for _, inTree := range r.seen.changed {
+		if inTree {
+			res.Changed++
+		} else {
+			res.Beside++
+		}
+	}
 	res.Recording = &recording.Recording{Dir: r.where(), Manifest: r.manifest}
 	return res
 }
@@ -482,20 +491,14 @@ func (r *recorder) rescrubManifest(l *rescrub.Pass) error {
 	return l.Sweep()
 }
 
-// again is what recording the run once more needs.
-func (r *recorder) again() *recording.Again {
-	a := againOf(r.o, r.redactor.scrub.String)
-	a.Configured = configured(r.o, r.config.Upstreams)
-	return a
-}
-
 // noteAgain notes the arguments, variables and upstreams with what is known by now.
 func (r *recorder) noteAgain() {
 	m := r.manifest
 	m.ArgSecrets, m.Raw = nil, nil
 	m.NoteArgs(r.redactor.scrub, r.o.Argv)
 	m.NoteEnv(r.redactor.scrub, r.env)
-	m.Again = r.again()
+	m.Again = againOf(r.o, r.redactor.scrub.String)
+	m.Again.Configured = configured(r.o, r.config.Upstreams)
 }
 
 // exposed has the recording say that it may hold secrets, where err is that. It stays unfinished.

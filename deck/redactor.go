@@ -137,12 +137,6 @@ func (r *redactor) eachSecretFile(t *files.Tree, store cas.Store, root string, w
 	}
 }
 
-// holdsSecret reports whether any of paths holds a secret. A recording needs its paths as they are, and a secret must not
-// reach the disk: such a run is not recorded.
-func (r *redactor) holdsSecret(paths ...string) bool {
-	return slices.ContainsFunc(paths, func(p string) bool { return r.scrub.String(p) != p })
-}
-
 // The bounds of learnSettings: files, bytes of one, directories below the work tree, and entries that are looked at.
 const (
 	maxSettings     = 64

@@ -149,7 +149,7 @@ func (r *replayer) prepare() (err error) {
 		return err
 	}
 	if r.fork != nil { // it says that it is one while it is made, and over which files it runs: what is live cannot be made again
-		if err := errors.Join(r.trees.adopt(r.trees.store), r.child().Write(r.dir, false)); err != nil {
+		if err := errors.Join(r.trees.adopt(), r.child().Write(r.dir, false)); err != nil {
 			return err
 		}
 	}
@@ -299,16 +299,12 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	}
 	defer replay.Close()
 	m := r.rec.Manifest
-	now, changed, err := m.MaskingNow(r.config())
+	o, now, err := laneOptions(m, r.store, replay.Store, &r.roots, r.config(), r.o.Watch)
 	if err != nil {
 		return nil, err
 	}
-	o, err := laneOptions(r.store, replay.Store, now, [2]*recording.Roots{&m.Roots, &r.roots}, m.FollowsMCP())
-	if err != nil {
-		return nil, err
-	}
-	o.Remasked, o.SameSecrets = changed, m.ScrubKey == r.s.scrub.KeyID() && !r.unshown && r.played.genuine(r.s.scrub)
-	o.Exact = given(m.Axes) && r.processes.replays() && len(r.notGiven) == 0
+	o.Remasked, o.SameSecrets = now.Changed, m.ScrubKey == r.s.scrub.KeyID() && !r.unshown && r.played.genuine(r.s.scrub)
+	o.Exact = givenTime(m.Axes) && r.processes.replays() && len(r.notGiven) == 0
 	if o.Exact {
 		o.New = r.processes.reads.hold
 		o.Times[fidelity.Recorded], o.Times[fidelity.Replay] = r.processes.clock.Times()
@@ -316,13 +312,9 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	}
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
 	o.Notes, o.NotCompared = slices.Concat(r.notes, r.book.OrderLost()), slices.Concat(r.gaps, r.book.Damaged(), r.rec.Unfinished())
-	o.Format1 = r.rec.Manifest.Format < recording.ManifestFormat
-	o.AgentFiles = now.AgentFiles()
-	o.Watch = r.rec.Manifest.Roots.Watched(r.rec.Manifest.Cwd, r.o.Watch)
 	if r.o.Proxy || !r.rec.Manifest.SeesOutside() {
 		o.NotCompared = append(o.NotCompared, recording.Unwatchable(o.Watch, r.trees.before)...)
 	}
-	o.NotCovered = r.rec.Manifest.NotCovered()
 	o.SameStart, o.Unseen = !r.altered && !r.o.TreeNow && r.o.Proxy == r.rec.Manifest.Proxy, r.unseen()
 	if r.o.TreeNow {
 		o.Inputs = r.inputsNow()
@@ -373,7 +365,7 @@ func (r *replayer) adoptChanges() error {
 			if p.Inline {
 				continue
 			}
-			if err := adoptBlob(r.s.store, r.trees.store, p.Hash); err != nil {
+			if err := r.trees.adoptBlob(p.Hash); err != nil {
 				return fmt.Errorf("record %d: %w", rec.Seq, err)
 			}
 		}
@@ -403,30 +395,24 @@ func (r *replayer) describe(e *ended, l *rescrub.Pass) error {
 		m.NoteArgs(r.s.scrub, r.o.Argv)
 		m.Program = recording.Program{Path: r.moved.recorded(r.ran), Digest: program.DigestOf(r.ran).String()}
 	}
-	if err := errors.Join(r.trees.adopt(r.trees.store), r.adoptChanges()); err != nil {
+	if err := errors.Join(r.trees.adopt(), r.adoptChanges()); err != nil {
 		return err
 	}
 	l.Manifest(m)
 	if err := l.Sweep(); err != nil {
 		return err
 	}
-	if err := r.total(m); err != nil {
+	prices, err := recording.PricesOf(r.config())
+	if err != nil {
+		return err
+	}
+	if m.Totals, err = account.TotalOf(&recording.Recording{Dir: r.dir, Manifest: m}, prices); err != nil {
 		return err
 	}
 	if err := errors.Join(derive.WriteLog(r.dir, m, r.s.logOptions(false, nil)), r.rec.PassSeed(r.dir)); err != nil {
 		return err
 	}
 	return m.Write(r.dir, false)
-}
-
-// total notes what the replay came to, at the prices of now.
-func (r *replayer) total(m *recording.Manifest) error {
-	prices, err := recording.PricesOf(r.config())
-	if err != nil {
-		return err
-	}
-	m.Totals, err = account.TotalOf(&recording.Recording{Dir: r.dir, Manifest: m}, prices)
-	return err
 }
 
 // child is the manifest of the replay while it goes on: that of what it replays, but for what is its own.
@@ -451,7 +437,8 @@ func (r *replayer) inputsNow() []fidelity.Input {
 		return nil
 	}
 	paths := differing(r.recorded, r.trees.before)
-	slices.SortStableFunc(paths, func(a, b string) int { return written(r.changed[a]) - written(r.changed[b]) })
+	others := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return r.changed[path] })
+	paths = append(others, slices.DeleteFunc(paths, func(path string) bool { return !r.changed[path] })...)
 	return treeInputs(paths, r.recorded, r.trees.before, r.store, r.trees.store)
 }
 

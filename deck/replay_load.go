@@ -156,15 +156,11 @@ func (r *replayer) loadBook() error {
 	if r.book, err = exchange.NewBook(records, r.s.class, r.store); err != nil {
 		return err
 	}
-	config, err := recording.ReadConfig(r.config()) // as it is now
+	now, err := r.rec.Manifest.ComparingNow(r.config())
 	if err != nil {
 		return err
 	}
-	now, _, err := r.rec.Manifest.MaskingNow(r.config())
-	if err != nil {
-		return err
-	}
-	r.side = now.SideTraffic(config.Side)
+	r.side = now.Side
 	r.book.TellSideTraffic(r.side)
 	if errFork := r.fork.divide(r); errFork != nil {
 		return errFork

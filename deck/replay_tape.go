@@ -252,8 +252,7 @@ func (r *tapeReplayer) compare(e *ended) (*fidelity.Report, error) {
 		return nil, err
 	}
 	defer replay.Close()
-	o := laneOptionsOf(recorded.Store, replay.Store, [2]*masks.Masker{r.s.mask, r.s.mask}, nil, false)
-	o.Headers = nil // other programs keep few of them
+	o := laneOptionsOf(recorded.Store, replay.Store, [2]*masks.Masker{r.s.mask, r.s.mask}, false)
 	o.Crossed, o.Masked = r.book.Audit(), r.s.mask.Used()
 	o.Notes = append(slices.Concat(r.notes, e.gaps), "compared were the axes network and llm: what the program asked for, and what it got")
 	if e.exit.Code != 0 {

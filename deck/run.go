@@ -209,7 +209,7 @@ type servedNet struct {
 }
 
 func (r *run) openNet(ca *network.CA) *servedNet {
-	n := &servedNet{refused: &refusalLog{s: r.s, seen: make(map[attempt]bool), from: make(map[attempt]int)}}
+	n := &servedNet{refused: &refusalLog{s: r.s, seen: make(map[string]map[uint16]bool)}}
 	cfg := r.net
 	cfg.CA, cfg.Names, cfg.Tap, cfg.Log, cfg.Refused = ca, &n.names, r.s.tap, r.s.log, n.refused.record
 	cfg.Opener, cfg.Giving = r.processes.opener, r.processes.giving
@@ -234,7 +234,7 @@ func (r *run) serve(w world, n *servedNet) (stop func(), err error) {
 		return nil, err
 	}
 	dns := network.NewDNS(names, func(l *tape.NameLookup, from net.Addr) {
-		l.Extra = r.processes.askedFrom(from)
+		l.Extra = r.processes.askedBy(r.processes.holder(from))
 		refused.record(l)
 	})
 	var serving sync.WaitGroup
@@ -330,7 +330,17 @@ func (r *run) recordEnd(e *ended, o rescrubOptions) (*rescrub.Pass, error) {
 	if err := e.streams.finish(); err != nil { // the last that teaches secrets
 		return nil, err
 	}
-	l, err := endTape(r.s, r.changing, r.tty, o, func() error { return r.recordRest(e) })
+	l, err := endTape(r.s, r.changing, r.tty, o, func() error {
+		if err := r.changing.end(); err != nil {
+			return err
+		}
+		sp, raw, err := r.spawnRecord(e)
+		if err != nil {
+			return err
+		}
+		e.stdin = sp.Stdin
+		return r.s.rec.RecordRaw(sp, raw)
+	})
 	if err != nil {
 		return l, err
 	}
@@ -360,18 +370,6 @@ func endTape(s *session, c *changing, tty *recording.TTY, o rescrubOptions, reco
 	return l, l.AfterEnd()
 }
 
-func (r *run) recordRest(e *ended) error {
-	if err := r.changing.end(); err != nil {
-		return err
-	}
-	sp, raw, err := r.spawnRecord(e)
-	if err != nil {
-		return err
-	}
-	e.stdin = sp.Stdin
-	return r.s.rec.RecordRaw(sp, raw)
-}
-
 func exitOf(e jail.Exit) recording.Exit {
 	if e.Signal != 0 {
 		return recording.Exit{Code: 128 + int(e.Signal), Signal: procgroup.Name(e.Signal)}
@@ -385,45 +383,36 @@ type refusalLog struct {
 	s *session
 
 	mu   sync.Mutex
-	seen map[attempt]bool
-	from map[attempt]int // of how many sockets
+	seen map[string]map[uint16]bool // by what makes two refusals or look-ups one, and for datagrams by the socket's port
 }
 
 // maxSenders is of how many sockets at most datagrams to one address are recorded.
 const maxSenders = 64
 
-// An attempt is what makes two refusals or look-ups one.
-type attempt struct {
-	kind, addr string
-	port       int
-	reason     string
-	server     uint64 // the MCP server's conversation that made it
-	from       uint16 // the port of the socket, of a datagram
-}
-
 func (l *refusalLog) record(k tape.Kind) { l.recordFrom(k, 0) }
 
+// recordFrom is record for a datagram, sent from a port.
 func (l *refusalLog) recordFrom(k tape.Kind, from uint16) {
-	a := attempt{kind: k.Name(), server: tape.OriginOf(k)}
+	var what string
 	switch k := k.(type) {
 	case *tape.NetRefused:
 		k.Addr = l.s.scrub.String(k.Addr)
-		a.addr, a.port, a.reason = k.Addr, k.Port, k.Reason
+		what = fmt.Sprintln(k.Addr, k.Port, k.Reason)
 	case *tape.TLSRefused:
 		k.Host = l.s.scrub.String(k.Host)
-		a.addr, a.port, a.reason = k.Host, k.Port, k.Reason
+		what = fmt.Sprintln(k.Host, k.Port, k.Reason)
 	case *tape.NameLookup:
 		k.Host = l.s.scrub.String(k.Host)
-		a.addr, a.reason = k.Host, k.Type+" "+k.Result
+		what = fmt.Sprintln(k.Host, k.Type, k.Result)
 	}
+	what = fmt.Sprintln(k.Name(), tape.OriginOf(k), what)
 	l.mu.Lock()
-	n := l.from[a]
-	a.from = from
-	seen := l.seen[a] || n >= maxSenders
+	if l.seen[what] == nil {
+		l.seen[what] = make(map[uint16]bool)
+	}
+	seen := l.seen[what][from] || len(l.seen[what]) == maxSenders
 	if !seen {
-		l.seen[a] = true
-		a.from = 0
-		l.from[a]++
+		l.seen[what][from] = true
 	}
 	l.mu.Unlock()
 	if !seen {

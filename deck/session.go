@@ -115,26 +115,21 @@ func (s *session) openTape(o *sessionOptions) (err error) {
 	s.rec = tape.NewRecorder(w, ro)
 	ctx, stop := context.WithCancel(context.Background())
 	s.stopFlushing = stop
-	s.flushing.Go(func() { s.flush(ctx) })
+	s.flushing.Go(func() {
+		for tick := time.Tick(flushEvery); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick:
+				_ = s.rec.Flush() // the recorder tells fail
+			}
+		}
+	})
 	return nil
 }
 
 // flushEvery is how long a record is in the recorder's own memory at most: then who looks at the run sees it, and a kill does not take it.
 const flushEvery = time.Second
-
-// flush hands on what nothing else had to wait for.
-func (s *session) flush(ctx context.Context) {
-	tick := time.NewTicker(flushEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			_ = s.rec.Flush() // the recorder tells fail
-		}
-	}
-}
 
 // close ends the tape, once. The error is the first that the recorder met.
 func (s *session) close() error {
@@ -296,35 +291,34 @@ func (t *trees) keep(dir string) (notes []string, err error) {
 
 // adopt puts the tree that the run found, with its contents, beside the session's tape: a replay that is to stand by itself
 // must not lean on the recording that it replayed.
-func (t *trees) adopt(from cas.Store) error {
+func (t *trees) adopt() error {
 	if t.before == nil {
 		return nil
 	}
-	if err := adoptBlobs(t.s.store, from, t.before); err != nil {
+	if err := t.adoptBlobs(t.before); err != nil {
 		return err
 	}
 	return recording.WriteWith(filepath.Join(t.s.dir, recording.TreeName), t.before.Encode, false)
 }
 
-// adoptBlobs puts the contents of t from one store into another.
-func adoptBlobs(to, from cas.Store, t *files.Tree) error {
-	for _, e := range t.Entries {
+// adoptBlobs puts the contents of a tree into the session's store.
+func (t *trees) adoptBlobs(of *files.Tree) error {
+	for _, e := range of.Entries {
 		if e.Digest.IsZero() {
 			continue
 		}
-		if err := adoptBlob(to, from, e.Digest); err != nil {
+		if err := t.adoptBlob(e.Digest); err != nil {
 			return fmt.Errorf("%s: %w", e.Path, err)
 		}
 	}
 	return nil
 }
 
-// adoptBlob puts one content into a store, unless it is there.
-func adoptBlob(to, from cas.Store, d cas.Digest) error {
-	if _, err := to.Size(d); err == nil {
+func (t *trees) adoptBlob(d cas.Digest) error {
+	if _, err := t.s.store.Size(d); err == nil {
 		return nil
 	}
-	return cas.Copy(to, from, d)
+	return cas.Copy(t.s.store, t.store, d)
 }
 
 // write writes what the run changed in the work tree as workspace.diff.

@@ -300,7 +300,12 @@ func (w *spawns) endOf(sp *jail.Spawn) jail.Ended {
 	case <-w.over:
 	case <-w.cut.Done():
 	}
-	return endWithin(ended, endOfServer)
+	select {
+	case e := <-ended:
+		return e
+	case <-time.After(endOfServer):
+		return jail.Ended{}
+	}
 }
 
 // serverEnd is how a server ended. What was killed because the program had ended would have ended in a way that nobody knows.
@@ -310,18 +315,6 @@ func serverEnd(e jail.Ended) mcp.Ended {
 	}
 	exit := exitOf(e.Exit)
 	return mcp.Ended{Exited: true, ExitCode: exit.Code, Signal: exit.Signal}
-}
-
-// endWithin is what c gives within d.
-func endWithin(c <-chan jail.Ended, d time.Duration) jail.Ended {
-	late := time.NewTimer(d)
-	defer late.Stop()
-	select {
-	case e := <-c:
-		return e
-	case <-late.C:
-		return jail.Ended{}
-	}
 }
 
 // endOfTalks is how long talks are waited for when both of their sides are gone: what is left of them is in pipes then, and passes as

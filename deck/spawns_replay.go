@@ -105,7 +105,10 @@ func (w *spawns) serve(sp *jail.Spawn, st *jail.Streams, served *mcp.Served, by 
 		w.fail(err)
 	}
 	byTape, recorded := ctx.Err() == nil, w.recorded.ends[opened.Recorded.Conversation]
-	endStub(sp, st, recorded.Signal, exit)
+	// The process that stands for the server ends as that did. It may be gone already.
+	if sig := procgroup.Named(recorded.Signal); sig == 0 || sp.Signal(sig) != nil {
+		_, _ = st.Near[0].Write([]byte{byte(exit)})
+	}
 	now := serverEnd(<-end)
 	if byTape || raced(recorded, now) {
 		now = recorded
@@ -190,15 +193,6 @@ func (w *spawns) redoing(conversation uint64, by uint32) *redoing {
 			w.left = append(w.left, w.s.scrub.String(fmt.Sprintf("what an MCP server changed: %v", err)))
 		},
 	}
-}
-
-// endStub ends the process that stands for a server, in the way in which that ended: by signal, where it is not "", else with exit. It
-// may be gone already.
-func endStub(sp *jail.Spawn, st *jail.Streams, signal string, exit int) {
-	if sig := procgroup.Named(signal); sig != 0 && sp.Signal(sig) == nil {
-		return
-	}
-	_, _ = st.Near[0].Write([]byte{byte(exit)})
 }
 
 // closeAll closes files, of which some may be nil, one file twice, or closed.
@@ -286,7 +280,14 @@ func (t *recordedConversations) survey(rec *tape.Record) {
 
 // openConversations makes what takes the conversations with MCP servers.
 func (s *session) openConversations(o *sessionOptions) {
-	lo := mcp.LogOptions{Learn: s.learnServer}
+	// The secrets that a server is given become known: in its arguments, and in variables that its client has from a configuration and not
+	// from its own environment.
+	lo := mcp.LogOptions{Learn: func(o *mcp.Opened) {
+		secrets.LearnArgs(s.scrub, o.Args)
+		if o.Environ != nil {
+			s.scrub.LearnEnv(o.Environ())
+		}
+	}}
 	over := &mcp.OverHTTPOptions{}
 	if t := o.recorded; t != nil {
 		lo.Taken = t.taken
@@ -296,15 +297,6 @@ func (s *session) openConversations(o *sessionOptions) {
 	if s.redactor.mcp != nil {
 		over.Log = s.mcp
 		s.http = mcp.NewOverHTTP(over)
-	}
-}
-
-// learnServer makes the secrets known that a server is given: in its arguments, and in variables that its client has from a
-// configuration and not from its own environment.
-func (s *session) learnServer(o *mcp.Opened) {
-	secrets.LearnArgs(s.scrub, o.Args)
-	if o.Environ != nil {
-		s.scrub.LearnEnv(o.Environ())
 	}
 }
 
@@ -367,7 +359,10 @@ func runningOf(rec *recording.Recording, names []string) (*running, error) {
 	}
 	for _, name := range names {
 		if !r.has(name) {
-			return nil, noToolServer(name, there)
+			if len(there) == 0 {
+				return nil, fmt.Errorf("--mcp %s: the recording holds no conversation with a tool server", name)
+			}
+			return nil, fmt.Errorf("--mcp %s: there is no such tool server; there are %s", name, strings.Join(there, ", "))
 		}
 	}
 	return r, nil
@@ -393,14 +388,6 @@ func (r *running) add(open *tape.MCPOpen, names, there []string) []string {
 		r.servers = append(r.servers, s)
 	}
 	return there
-}
-
-// noToolServer says of a name that it is none.
-func noToolServer(name string, there []string) error {
-	if len(there) == 0 {
-		return fmt.Errorf("--mcp %s: the recording holds no conversation with a tool server", name)
-	}
-	return fmt.Errorf("--mcp %s: there is no such tool server; there are %s", name, strings.Join(there, ", "))
 }
 
 // far is a server over HTTP; nil for none.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"sync"
 	"time"
 
@@ -315,13 +314,6 @@ func (t *terminalTape) finish(e *ended) {
 	t.kept(err)
 }
 
-// abort leaves the cassette of a run that failed as it is: unfinished. After finish it does nothing.
-func (t *terminalTape) abort() {
-	if t != nil {
-		_ = t.rec.Abort() // the run has its error
-	}
-}
-
 // text is s as the cassette says it: UTF-8, and without secrets.
 func (t *terminalTape) text(s string) string {
 	text, _ := tape.SafeString(t.s.scrub.String(s))
@@ -330,10 +322,5 @@ func (t *terminalTape) text(s string) string {
 
 // variable is what the program finds in its environment under name.
 func (t *terminalTape) variable(env []string, name string) string {
-	for _, kv := range env {
-		if value, ok := strings.CutPrefix(kv, name+"="); ok {
-			return t.text(value)
-		}
-	}
-	return ""
+	return t.text(recording.Getenv(env, name))
 }

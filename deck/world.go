@@ -392,17 +392,16 @@ func (m moved) path(p string) string {
 
 // recorded is where a path of now was recorded.
 func (m moved) recorded(p string) string {
-	if m.to == "" || !recording.Within(p, m.to) {
+	if m.to == "" {
 		return p
 	}
-	return m.from + strings.TrimPrefix(p, m.to)
+	return moved{m.to, m.from}.path(p)
 }
 
 // env is env with the working directory where it is now.
 func (m moved) env(env []string) []string {
-	out := make([]string, len(env))
+	out := slices.Clone(env)
 	for i, kv := range env {
-		out[i] = kv
 		if dir, ok := strings.CutPrefix(kv, "PWD="); ok {
 			out[i] = "PWD=" + m.path(dir)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/procgroup"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
-	"github.com/tapedeck-dev/tapedeck/deck/rescrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -89,14 +87,12 @@ func (r wrapper) startWrapped() (w *wrapped, err error) {
 		Transport: mcp.Stdio, Program: r.s.roots.TapePath(m.Program.Path), Args: r.o.Argv[1:], Cwd: r.s.roots.TapePath(m.Cwd),
 	}}
 	var pipes pipes
-	defer pipes.closeTheirs()
+	defer func() { closeAll(pipes.theirs) }()
 	stdin, toServer := pipes.make()
 	fromServer, stdout := pipes.make()
 	errors1, stderr := pipes.make()
 	w.o.ServerIn, w.o.ServerOut, w.o.ServerErr = toServer, fromServer, errors1
-	w.o.ClientIn = w.input(&pipes, r.o.Stdin)
-	w.o.ClientOut = w.output(&pipes, r.o.Stdout)
-	w.o.ClientErr = w.copied(&pipes, r.o.Stderr)
+	w.o.ClientIn, w.o.ClientOut, w.o.ClientErr = given(&pipes, r.o.Stdin), w.copied(&pipes, r.o.Stdout), w.copied(&pipes, r.o.Stderr)
 	if pipes.err != nil {
 		return nil, pipes.err
 	}
@@ -121,27 +117,8 @@ func (p *pipes) make() (r, w *os.File) {
 	return r, w
 }
 
-func (p *pipes) closeTheirs() {
-	for _, f := range p.theirs {
-		f.Close()
-	}
-}
-
-// talksItself reports whether a stream can be a Relay's own end: one that ends a read when it is closed.
-func talksItself(stream any) (*os.File, bool) {
-	f, ok := stream.(*os.File)
-	if !ok {
-		return nil, false
-	}
-	st, err := f.Stat()
-	return f, err == nil && st.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0
-}
-
-// input is the client's end for what it says.
-func (w *wrapped) input(p *pipes, stdin io.Reader) *os.File {
-	if f, ok := talksItself(stdin); ok {
-		return f
-	}
+// given is a pipe of what a stream gives.
+func given(p *pipes, stdin io.Reader) *os.File {
 	from, to := p.make()
 	go func() { // not waited for: a terminal cannot be stopped
 		defer to.Close()
@@ -150,14 +127,6 @@ func (w *wrapped) input(p *pipes, stdin io.Reader) *os.File {
 		}
 	}()
 	return from
-}
-
-// output is the client's end for what it hears.
-func (w *wrapped) output(p *pipes, stdout io.Writer) *os.File {
-	if f, ok := talksItself(stdout); ok {
-		return f
-	}
-	return w.copied(p, stdout)
 }
 
 // copied is a pipe whose bytes go to a stream.
@@ -201,14 +170,17 @@ func (w *wrapped) run(ctx context.Context, signals <-chan os.Signal) (recording.
 	return exit, errors.Join(err, w.r.s.failure())
 }
 
-// finishWrapped puts the end on the tape and closes the recording.
+// finishWrapped puts the end on the tape and closes the recording. The server's own record has no streams: they are its talk.
 func (r wrapper) finishWrapped(exit recording.Exit, took time.Duration) error {
 	l, err := endTape(r.s, r.changing, nil, rescrubOptions{sync: r.o.Sync, progress: r.o.Hiding}, func() error {
-		k, raw, err := r.wrappedSpawn(exit, took)
+		none, err := r.s.rec.Payload(nil)
 		if err != nil {
 			return err
 		}
-		return r.s.rec.RecordRaw(k, raw)
+		k := &tape.ProcessSpawn{ExitCode: exit.Code, Signal: exit.Signal, DurationMS: took.Milliseconds(), Stdout: none, Stderr: none}
+		t := texts{s: r.s}
+		t.say(k, r.manifest.Program.Path, r.o.Argv[1:], r.manifest.Cwd)
+		return r.s.rec.RecordRaw(k, t.raw)
 	})
 	if err == nil {
 		err = r.rescrubManifest(l)
@@ -216,30 +188,13 @@ func (r wrapper) finishWrapped(exit recording.Exit, took time.Duration) error {
 	if err != nil {
 		return err
 	}
-	return r.conclude(l, exit, func() map[string]recording.Axis { return r.wrappedAxes(l) })
-}
-
-// wrappedSpawn is the process_spawn of the server itself, whose streams are its talk.
-func (r wrapper) wrappedSpawn(exit recording.Exit, took time.Duration) (*tape.ProcessSpawn, []tape.RawBytes, error) {
-	none, err := r.s.rec.Payload(nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	k := &tape.ProcessSpawn{
-		ExitCode: exit.Code, Signal: exit.Signal, DurationMS: took.Milliseconds(), Stdout: none, Stderr: none,
-	}
-	t := texts{s: r.s}
-	t.say(k, r.manifest.Program.Path, r.o.Argv[1:], r.manifest.Cwd)
-	return k, t.raw, nil
-}
-
-// wrappedAxes is the ledger of a wrapped server.
-func (r wrapper) wrappedAxes(l *rescrub.Pass) map[string]recording.Axis {
-	axes := make(map[string]recording.Axis)
-	for _, name := range []string{"clock", "files", "llm", "network", "process", "terminal"} {
-		axes[name] = recording.Axis{NotCovered: []string{wrapGap}}
-	}
-	axes["secrets"] = recording.Axis{On: true, NotCovered: r.secretGaps(l)}
-	axes[recording.AxisMCP] = recording.Axis{On: true, NotCovered: append([]string{}, r.s.mcp.Lost()...)}
-	return axes
+	return r.conclude(l, exit, func() map[string]recording.Axis {
+		axes := make(map[string]recording.Axis)
+		for _, name := range []string{"clock", "files", "llm", "network", "process", "terminal"} {
+			axes[name] = recording.Axis{NotCovered: []string{wrapGap}}
+		}
+		axes["secrets"] = recording.Axis{On: true, NotCovered: r.secretGaps(l)}
+		axes[recording.AxisMCP] = recording.Axis{On: true, NotCovered: append([]string{}, r.s.mcp.Lost()...)}
+		return axes
+	})
 }

@@ -115,7 +115,8 @@ func showMasksHere(std *console) error {
 }
 
 func (s *shown) showMasks(std *console) error {
-	return printMasks(s.rec.MaskUses(), s.rec.HeadersIgnored(), std)
+	rows, headers := s.rec.Manifest.MaskUses()
+	return printMasks(rows, headers, std)
 }
 
 func printMasks(rows []recording.MaskUse, headers []string, std *console) error {

@@ -3,6 +3,7 @@ package derive
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
@@ -421,7 +422,11 @@ func (d *conversation) summed(said *llm.Said) {
 // what a call beside the turns had said. A history that became shorter otherwise tells nothing.
 func (d *conversation) compacted(said *llm.Said) error {
 	d.quoted = ""
-	if d.summary == "" || d.lines == d.archived || said.Messages >= d.before && d.before > 0 || !d.quotes(said) {
+	if d.summary == "" || d.lines == d.archived || said.Messages >= d.before && d.before > 0 {
+		return nil
+	}
+	quotes := func(text string) bool { return strings.Contains(text, d.summary) }
+	if !slices.ContainsFunc(said.New, func(m llm.Heard) bool { return m.Role == llm.RoleUser && slices.ContainsFunc(m.Texts, quotes) }) {
 		return nil
 	}
 	e := &sessionlog.Compressed{
@@ -432,18 +437,6 @@ func (d *conversation) compacted(said *llm.Said) error {
 	err := d.put(e)
 	d.archived = d.lines
 	return err
-}
-
-// quotes reports whether a new message of the user's holds the summary.
-func (d *conversation) quotes(said *llm.Said) bool {
-	for i := range said.New {
-		for _, text := range said.New[i].Texts {
-			if said.New[i].Role == llm.RoleUser && strings.Contains(text, d.summary) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // policyGate is who answers where no person does.

@@ -6,19 +6,20 @@
 package derive
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
-
-// The session log tells the conversation of a program with a model, as it is derived from the tape.
 
 // SessionLogName is the session log of a recording.
 const SessionLogName = "session.jsonl"
@@ -38,7 +39,7 @@ type SessionReader struct {
 func SessionLog(rec *recording.Recording) (*SessionReader, error) {
 	path := filepath.Join(rec.Dir, SessionLogName)
 	if rec.Finished() { // else it may have been killed before the log was whole, or go on
-		f, err := recording.OpenRegular(path)
+		f, err := regular.Open(path)
 		if err == nil {
 			return &SessionReader{Path: path, r: f}, nil
 		}
@@ -54,23 +55,15 @@ func SourceOf(rec *recording.Recording) *Source {
 	return &Source{Path: rec.TapePath(), ID: rec.Manifest.ID, exit: rec.Manifest.Exit, Open: !rec.Finished()}
 }
 
-// SessionLogOfTape is SessionLog for the bare tape at path.
+// SessionLogOfTape is SessionLog for the bare tape at path. Its runs are called by its name without the ending.
 func SessionLogOfTape(path string) (*SessionReader, error) {
-	if f, err := recording.OpenRegular(path); err != nil {
+	if f, err := regular.Open(path); err != nil {
 		return nil, err
 	} else if err := f.Close(); err != nil {
 		return nil, err
 	}
-	return deriving(&Source{Path: path, ID: tapeID(path)}), nil
-}
-
-// tapeID is what the runs of a bare tape are called by: its name without the ending.
-func tapeID(path string) string {
 	name := filepath.Base(path)
-	if id := name[:len(name)-len(filepath.Ext(name))]; id != "" {
-		return id
-	}
-	return name
+	return deriving(&Source{Path: path, ID: cmp.Or(strings.TrimSuffix(name, filepath.Ext(name)), name)}), nil
 }
 
 // errStopped ends a deriving that nobody reads any more.

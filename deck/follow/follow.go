@@ -16,6 +16,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -124,7 +125,7 @@ func (f *follower) Read(b []byte) (int, error) {
 // read reads what is there now: 0 and no error where that is nothing.
 func (f *follower) read(b []byte) (int, error) {
 	if f.file == nil {
-		file, err := recording.OpenRegular(f.rec.TapePath())
+		file, err := regular.Open(f.rec.TapePath())
 		if err != nil {
 			return 0, recording.Gone(err)
 		}

@@ -41,6 +41,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 	"github.com/tapedeck-dev/tapedeck/tape"
 	"github.com/tapedeck-dev/tapedeck/testbench/suite"
 )
@@ -234,7 +235,7 @@ func isPlaceholder(path string) bool {
 	if !strings.HasSuffix(path, packedSuffix) {
 		return false
 	}
-	f, err := recording.OpenRegular(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return false
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -360,7 +361,7 @@ func (l *Library) Unpack(ctx context.Context, file string, o *UnpackOptions) (*r
 	if o == nil {
 		o = new(UnpackOptions)
 	}
-	f, err := recording.OpenRegular(file)
+	f, err := regular.Open(file)
 	if err != nil {
 		return nil, err
 	}
@@ -510,7 +511,7 @@ func renameChecked(from, to string) error {
 
 // LooksPacked reports whether path is a file that begins as a packed recording does; a tape begins with a brace.
 func LooksPacked(path string) bool {
-	f, err := recording.OpenRegular(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return false
 	}

@@ -154,18 +154,13 @@ const ollamaPort = 11434
 func Ports(upstreams map[string]string) []uint16 {
 	out := []uint16{ollamaPort}
 	for name := range upstreams {
-		_, port, err := net.SplitHostPort(name)
-		if err != nil {
-			continue // no port in it: 80 and 443
+		_, port, _ := net.SplitHostPort(name) // none in it: 80 and 443
+		if p := portIn(port); p != 0 {
+			out = append(out, p)
 		}
-		n, err := strconv.ParseUint(port, 10, 16)
-		if err != nil || n == 0 || n == 80 || n == 443 || slices.Contains(out, uint16(n)) {
-			continue
-		}
-		out = append(out, uint16(n))
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }
 
 // NamesLoopback reports whether an upstream, keyed by NAME[:PORT], answers for an address of the loopback: then requests to
@@ -195,8 +190,10 @@ func MergePorts(a, b []uint16) []uint16 {
 }
 
 // PortIn is the port that a URL names, beside 80 and 443; 0 for none.
-func PortIn(u *url.URL) uint16 {
-	n, err := strconv.ParseUint(u.Port(), 10, 16)
+func PortIn(u *url.URL) uint16 { return portIn(u.Port()) }
+
+func portIn(port string) uint16 {
+	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 80 || n == 443 {
 		return 0
 	}

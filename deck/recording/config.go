@@ -18,28 +18,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
-// ConfigName is the file at the top of a work tree that says how its runs are recorded:
-//
-//	masks:
-//	  agents: [claude-code]         # whose masks are used; absent: of those on the command line
-//	  off: [time]                   # masks that are not used here
-//	  add:
-//	    - name: build-id            # stands as <build-id> in what is compared
-//	      pattern: 'build ([0-9]+)' # the first group, or the whole match
-//	      drop: false               # true: it goes without a trace, as a line that only some runs print
-//	headers:
-//	  ignore: [x-nonce]             # headers of requests that do not compare, beside those that transport owns
-//	  compare: [date]               # of those, which compare here
-//	side:                           # side traffic; holds for recordings made before too
-//	  gate: [POST api.example.com/v1/rows]     # never side traffic
-//	  ignore: ["POST flags.example.com/eval/*"] # side traffic, whatever it says
-//	test:                           # what package gate holds recordings to (TestRules)
-//	upstreams:
-//	  api.openai.com: http://127.0.0.1:8080 # NAME[:PORT]: URL, as record --upstream has it
-//	secrets: [INTERNAL_PIN, x-acme-auth]    # variables, headers and fields whose values are secrets whatever they are called
-//	prices:                         # USD per million tokens, before those that are built in
-//	  my-model: {input: 0.5, output: 1.5, cached: 0.05}
-//	store: {runs: "postgres://tapedeck@db/tapedeck", blobs: "s3://runs?endpoint=http://s3:9000", project: parser} # of the team, as push --store has it
+// ConfigName is the file at the top of a work tree that says how its runs are recorded (docs/reference/project.md).
 const ConfigName = "tapedeck.yaml"
 
 // A Config is what tapedeck.yaml holds.
@@ -103,22 +82,17 @@ func ReadConfig(root string) (c Config, err error) {
 		c.Masks.Headers, c.Masks.Rules = c.Headers, masks.Rules
 	}
 	if err == nil {
-		c.Upstreams = lowered(c.Upstreams)
+		upstreams := make(map[string]string, len(c.Upstreams)) // names of hosts are in lower case
+		for name, url := range c.Upstreams {
+			upstreams[strings.ToLower(name)] = url
+		}
+		c.Upstreams = upstreams
 		err = c.check()
 	}
 	if err != nil {
 		return Config{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
-}
-
-// lowered has the names of hosts in lower case.
-func lowered(upstreams map[string]string) map[string]string {
-	out := make(map[string]string, len(upstreams))
-	for name, url := range upstreams {
-		out[strings.ToLower(name)] = url
-	}
-	return out
 }
 
 // check refuses what cannot be used.

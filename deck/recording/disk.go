@@ -19,6 +19,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 )
 
 // Who makes a recording is known by a lock: its recorder holds an exclusive flock on the recording's directory from
@@ -227,21 +228,9 @@ func IsDir(path string) bool {
 	return err == nil && st.IsDir()
 }
 
-// OpenRegular opens a file to read, and nothing else than a file: a FIFO would keep its reader waiting for ever.
-func OpenRegular(path string) (*os.File, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
-	}
-	return os.Open(path)
-}
-
 // ReadBounded reads a whole file of at most limit bytes.
 func ReadBounded(path string, limit int64) ([]byte, error) {
-	f, err := OpenRegular(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

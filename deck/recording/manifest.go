@@ -66,33 +66,41 @@ type Manifest struct {
 	Parent    *string         `json:"parent"`
 	ForkSeq   *uint64         `json:"fork_seq"`
 
-	ArgSecrets  []EnvVar          `json:"arg_secrets,omitempty"`  // shapes of the secrets in argv, named argv.N
-	ScrubKey    string            `json:"scrub_key,omitempty"`    // names the project's key (scrub.Key.ID); "" where that is not known
-	ScrubRules  int               `json:"scrub_rules,omitempty"`  // version of the shapes of secrets (scrub.Rules); none is 1
-	SecretNames []string          `json:"secret_names,omitempty"` // of variables, headers and fields: those of tapedeck.yaml
-	Secrets     []scrub.Secret    `json:"secrets,omitempty"`      // shapes of what the traffic and the files brought
-	ScrubLate   bool              `json:"scrub_late,omitempty"`   // what became known late was taken out of what stood there before
-	Raw         map[string][]byte `json:"raw,omitempty"`          // true bytes of what is not UTF-8: argv.N, env.NAME
-	MCP         *MCPSeen          `json:"mcp,omitempty"`          // tool servers that the program talked with, once finished
-	Records     int               `json:"records"`                // on the tape, once finished
-	Seed        string            `json:"seed,omitempty"`         // id of the recording that the run's random bytes are of; "" for its own
-	Roots       Roots             `json:"roots"`
-	LongFiles   map[string]string `json:"long_files,omitempty"` // that the run left and that are too large to keep: how many bytes, the mode, and their keyed digest
-	Writable    []string          `json:"writable,omitempty"`   // directories that the run could change beside the roots
-	Ports       []uint16          `json:"ports,omitempty"`      // TCP ports served beside 80 and 443
-	Loopback    bool              `json:"loopback,omitempty"`   // an upstream answered for an address of the loopback
-	Proxy       bool              `json:"proxy,omitempty"`      // recorded outside the jail, through a proxy
-	Wrapped     bool              `json:"wrapped,omitempty"`    // the conversation with one MCP server alone, recorded by WrapMCP
-	TTY         *TTY              `json:"tty"`                  // null where no stream was a terminal
-	Masks       map[string]int    `json:"masks,omitempty"`      // how often each mask was used
-	Masking     *Masking          `json:"masking,omitempty"`    // of tapedeck.yaml
+	// Secrets in argv by their names argv.N, as Env has its own.
+	ArgSecrets []EnvVar `json:"arg_secrets,omitempty"`
+	// ScrubKey names the key of the project, under which placeholders and digests of files with secrets are made (scrub.Key.ID); "" of an
+	// older recorder.
+	ScrubKey string `json:"scrub_key,omitempty"`
+	// ScrubRules is the version of the shapes that secrets were found by (scrub.Rules), which a replay uses; none is 1.
+	ScrubRules  int      `json:"scrub_rules,omitempty"`
+	SecretNames []string `json:"secret_names,omitempty"` // of variables, headers and fields: those of tapedeck.yaml
+	// Secrets are placeholder and shape of each secret that the traffic or a file brought, 4,096 at most. A replay that lacks one makes up
+	// another, and seeks those that are late, which stood somewhere before they were known. Of a killed recorder there are none.
+	Secrets []scrub.Secret `json:"secrets,omitempty"`
+	// ScrubLate says that what became known late was taken out of what stood there before, which a replay does likewise.
+	ScrubLate bool              `json:"scrub_late,omitempty"`
+	Raw       map[string][]byte `json:"raw,omitempty"`  // true bytes, scrubbed, of what is not UTF-8: argv.N, env.NAME
+	MCP       *MCPSeen          `json:"mcp,omitempty"`  // tool servers that the program talked with, once finished
+	Records   int               `json:"records"`        // on the tape, once finished
+	Seed      string            `json:"seed,omitempty"` // id of the recording that the run's random bytes are of; "" for its own
+	Roots     Roots             `json:"roots"`
+	LongFiles map[string]string `json:"long_files,omitempty"` // that the run left and that are too large to keep: how many bytes, the mode, and their keyed digest
+	Writable  []string          `json:"writable,omitempty"`   // directories that the run could change beside the roots
+	Ports     []uint16          `json:"ports,omitempty"`      // TCP ports that a replay serves beside 80 and 443
+	Loopback  bool              `json:"loopback,omitempty"`   // an upstream answered for an address of the loopback
+	Proxy     bool              `json:"proxy,omitempty"`      // recorded outside the jail, through a proxy
+	Wrapped   bool              `json:"wrapped,omitempty"`    // the conversation with one MCP server alone, recorded by WrapMCP
+	TTY       *TTY              `json:"tty"`                  // null where no stream was a terminal
+	Masks     map[string]int    `json:"masks,omitempty"`      // how often each mask was used; nil where none was, or the recorder was killed
+	Masking   *Masking          `json:"masking,omitempty"`    // of tapedeck.yaml, which a replay uses
 
-	SessionRules  int   `json:"session_rules,omitempty"`  // version of the rules that session.jsonl was derived by
-	SessionHidden []int `json:"session_hidden,omitempty"` // its lines in which a secret was hidden that the tape has in pieces
+	// SessionRules is the version of the rules that session.jsonl was derived by, with which alone verify derives it again; 0 where there is none.
+	SessionRules  int   `json:"session_rules,omitempty"`
+	SessionHidden []int `json:"session_hidden,omitempty"` // its lines, from 1, in which a secret was hidden that the tape has in pieces
 
 	Daemon *DaemonRun `json:"daemon,omitempty"` // to which the run was told
-	Again  *Again     `json:"again,omitempty"`  // what recording it once more needs beside the fields above
-	Totals *Totals    `json:"totals,omitempty"` // what it comes to, once finished
+	Again  *Again     `json:"again,omitempty"`  // what recording it once more needs beside the fields above; nil where nobody kept it
+	Totals *Totals    `json:"totals,omitempty"` // what it comes to; nil where package account is to add it up
 
 	Redacted *Redacted `json:"redacted,omitempty"` // of a recording that was made of another without what a person named
 	Fork     *Fork     `json:"fork,omitempty"`     // of a fork: what it did otherwise than its parent

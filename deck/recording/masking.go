@@ -63,19 +63,21 @@ type OwnMask struct {
 	Drop    bool   `json:"drop,omitempty" yaml:"drop,omitempty"` // the match goes without a trace
 }
 
-// MaskingNow returns the masks and headers by which a recording compares now: those of the tapedeck.yaml in config, or its
-// own where there is no such file. changed says that its digests were taken under others.
-func (m *Manifest) MaskingNow(config string) (now *Masking, changed bool, err error) {
+// Comparing is how a recording compares now.
+type Comparing struct {
+	*Masking
+	Side    *fidelity.SideRules
+	Files   []string // paths, as on the tape, at or below which its agents log what they do
+	Changed bool     // its digests were taken under other masks
+}
+
+// ComparingNow is how a recording compares by the tapedeck.yaml in config, or by its own masks and headers where there is no such file.
+func (m *Manifest) ComparingNow(config string) (*Comparing, error) {
 	own, err := ReadConfig(config)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	if now = own.Masks; now == nil {
-		now = new(Masking)
-		if m.Masking != nil {
-			*now = *m.Masking
-		}
-	}
+	now := *cmp.Or(own.Masks, m.Masking, new(Masking))
 	switch {
 	case now.Agents != nil:
 	case m.Masking == nil || m.Masking.Rules < masks.Rules:
@@ -84,23 +86,21 @@ func (m *Manifest) MaskingNow(config string) (now *Masking, changed bool, err er
 		now.Agents = m.Masking.Agents
 	}
 	now.Rules = masks.Rules
-	return now, !now.SameAs(m.Masking), nil
+	c := &Comparing{Masking: &now, Side: new(fidelity.SideRules), Changed: !now.SameAs(m.Masking)}
+	if own.Side != nil {
+		*c.Side = *own.Side
+	}
+	used, _ := knownAgents(now.Agents)
+	for _, a := range used {
+		c.Side.Ignore, c.Files = slices.Concat(c.Side.Ignore, a.ignore), append(c.Files, a.logs...)
+	}
+	return c, nil
 }
 
 // SameAs reports whether digests are the same under m and o.
 func (m *Masking) SameAs(o *Masking) bool {
-	if m == nil || o == nil {
-		m, o = cmp.Or(m, new(Masking)), cmp.Or(o, new(Masking))
-	}
+	m, o = cmp.Or(m, new(Masking)), cmp.Or(o, new(Masking))
 	return slices.Equal(m.Off, o.Off) && slices.Equal(m.Add, o.Add) && slices.Equal(m.Agents, o.Agents) && max(m.Rules, 1) == max(o.Rules, 1)
-}
-
-// OwnHeaders are those of requests that compare or not; nil for what tapedeck knows.
-func (m *Masking) OwnHeaders() *Headers {
-	if m == nil {
-		return nil
-	}
-	return m.Headers
 }
 
 // Masker returns what masks for runs with these roots. A nil Masking is what tapedeck knows, all of it.
@@ -150,39 +150,38 @@ type MaskUse struct {
 // that do not compare there. tree may be "", which has no tapedeck.yaml.
 func MasksOf(tree string) (masks []MaskUse, headers []string, err error) {
 	own, err := ReadConfig(tree)
-	if err != nil {
-		return nil, nil, err
-	}
-	return (&Manifest{Masking: own.Masks}).maskUses(), own.Masks.OwnHeaders().ignored(), nil
+	masks, headers = (&Manifest{Masking: own.Masks}).MaskUses()
+	return masks, headers, err
 }
 
-func (m *Manifest) maskUses() []MaskUse {
-	off := make(map[string]bool)
-	var own []OwnMask
-	if m.Masking != nil {
-		own = m.Masking.Add
-		for _, name := range m.Masking.Off {
-			off[name] = true
-		}
+// MaskUses lists the masks that tapedeck knows, then the recording's own, with how often each was used, and the headers of requests that do
+// not compare; a * stands for the rest of a name.
+func (m *Manifest) MaskUses() (out []MaskUse, headers []string) {
+	own := cmp.Or(m.Masking, new(Masking))
+	use := func(name, what, example string) {
+		out = append(out, MaskUse{name, what, example, slices.Contains(own.Off, name), m.Masks[name]})
 	}
-	var out []MaskUse
 	for _, k := range masks.All() {
-		out = append(out, MaskUse{k.Name, k.What, k.Example, off[k.Name], m.Masks[k.Name]})
+		use(k.Name, k.What, k.Example)
 	}
-	out = append(out, MaskUse{Name: fidelity.AnswerIDs, What: "ids and times that a provider makes up for each answer, where two answers " +
-		"differ in nothing else: a verdict counts them; always on", Example: `"id":"chatcmpl-9xKf2"`})
-	out = append(out, m.screenMaskUses()...)
+	use(fidelity.AnswerIDs, "ids and times that a provider makes up for each answer, where two answers differ in nothing else: a verdict "+
+		"counts them; always on", `"id":"chatcmpl-9xKf2"`)
+	for _, s := range screenMasks() {
+		use(s.Name, s.what, s.example)
+	}
+	use(fidelity.AnimationMask, "of screens: what moves while nothing is typed or answered, in its row; a verdict with --tty counts the "+
+		"rows; always on", "⠋ Working")
 	for _, a := range agents {
 		for _, k := range a.masks {
 			if !slices.ContainsFunc(out, func(u MaskUse) bool { return u.Name == k.Name }) {
-				out = append(out, MaskUse{k.Name, "of " + a.name + ", where it runs", k.Pattern, off[k.Name], m.Masks[k.Name]})
+				use(k.Name, "of "+a.name+", where it runs", k.Pattern)
 			}
 		}
 	}
-	for _, k := range own {
-		out = append(out, MaskUse{k.Name, "of " + ConfigName, k.Pattern, off[k.Name], m.Masks[k.Name]})
+	for _, k := range own.Add {
+		use(k.Name, "of "+ConfigName, k.Pattern)
 	}
-	return out
+	return out, own.Headers.ignored()
 }
 
 // screenMasks are masks of what stands on screens alone, where programs write for people: elsewhere such a shape may be anything.
@@ -204,11 +203,8 @@ type screenMask struct {
 
 // ScreenMasker returns what masks the rows of screens. It counts for itself.
 func (m *Masking) ScreenMasker(r *Roots) (*masks.Masker, error) {
-	own := new(Masking)
-	if m != nil {
-		*own = *m
-	}
-	o, err := own.options(r)
+	own := cmp.Or(m, new(Masking))
+	o, err := m.options(r)
 	if err != nil {
 		return nil, err
 	}
@@ -218,16 +214,6 @@ func (m *Masking) ScreenMasker(r *Roots) (*masks.Masker, error) {
 		}
 	}
 	return masks.New(o), nil
-}
-
-// screenMaskUses lists what is masked on screens alone.
-func (m *Manifest) screenMaskUses() (out []MaskUse) {
-	for _, s := range screenMasks() {
-		off := m.Masking != nil && slices.Contains(m.Masking.Off, s.Name)
-		out = append(out, MaskUse{Name: s.Name, What: s.what, Example: s.example, Off: off})
-	}
-	return append(out, MaskUse{Name: fidelity.AnimationMask, What: "of screens: what moves while nothing is typed or answered, in its " +
-		"row; a verdict with --tty counts the rows; always on", Example: "⠋ Working"})
 }
 
 // An agent is a program that makes up, in every run, what no replay can give again: names that its tasks draw from one stream of
@@ -384,26 +370,4 @@ func (m *Masking) agentMasks() (out []OwnMask, err error) {
 		}
 	}
 	return out, err
-}
-
-// SideTraffic is what own says of side traffic, and what the agents of m ask on the side.
-func (m *Masking) SideTraffic(own *fidelity.SideRules) *fidelity.SideRules {
-	all := new(fidelity.SideRules)
-	if own != nil {
-		*all = *own
-	}
-	used, _ := knownAgents(m.Agents)
-	for _, a := range used {
-		all.Ignore = slices.Concat(all.Ignore, a.ignore)
-	}
-	return all
-}
-
-// AgentFiles are the paths, as on the tape, at or below which the agents of m log what they do.
-func (m *Masking) AgentFiles() (paths []string) {
-	used, _ := knownAgents(m.Agents)
-	for _, a := range used {
-		paths = append(paths, a.logs...)
-	}
-	return paths
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/rescrub"
 	"github.com/tapedeck-dev/tapedeck/fidelity/annotations"
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/scrub/names"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -96,7 +97,7 @@ func (c *copying) copyFiles() error {
 }
 
 func copyFile(to, from string) error {
-	in, err := recording.OpenRegular(from)
+	in, err := regular.Open(from)
 	if err != nil {
 		return err
 	}

@@ -142,7 +142,10 @@ func (l *Pass) holdsOne(rec *tape.Record) (found bool, err error) {
 			break
 		}
 		if tape.ChangedFile(rec.Kind) != nil { // which may be compressed
-			found, err = l.inFile(p)
+			var b []byte
+			if b, err = p.Bytes(l.Store); err == nil {
+				_, found = l.Find.Bytes(b)
+			}
 		} else {
 			found, err = l.search.Payload(p)
 		}
@@ -174,15 +177,6 @@ func (l *Pass) onScreen(p *tape.Payload) (bool, error) {
 	masked := bytes.Clone(b)
 	tty.MaskShown(masked, nil, &tty.Options{Scrub: l.Find, KeepEmail: true, Rows: l.TTY.Rows, Cols: l.TTY.Cols})
 	return !bytes.Equal(b, masked), nil
-}
-
-// inFile reports whether a file's content holds one.
-func (l *Pass) inFile(p *tape.Payload) (found bool, err error) {
-	b, err := p.Bytes(l.Store)
-	if err == nil {
-		_, found = l.Find.Bytes(b)
-	}
-	return found, err
 }
 
 // eachText has change give each string of a record anew, and what else it holds beside its payloads: JSON, of further keys too,
@@ -342,20 +336,15 @@ func (l *Pass) part(path string) error {
 		return err
 	}
 	return l.replace(path, 0, func(out io.Writer) (bool, error) {
-		return true, errors.Join(l.passPart(out, bufio.NewReader(f)), f.Close())
+		part := bufio.NewReader(f)
+		line, err := part.ReadBytes('\n')
+		if recording.NotEOF(err) != nil { // the line of a part may be torn
+			return false, errors.Join(err, f.Close())
+		}
+		line, _ = l.Find.Bytes(line)
+		_, err = out.Write(line)
+		w := l.Find.Writer(out)
+		_, errCopy := io.Copy(w, part)
+		return true, errors.Join(err, errCopy, w.Close(), f.Close())
 	})
-}
-
-func (l *Pass) passPart(out io.Writer, part *bufio.Reader) error {
-	line, err := part.ReadBytes('\n')
-	if recording.NotEOF(err) != nil { // the line of a part may be torn
-		return err
-	}
-	line, _ = l.Find.Bytes(line)
-	if _, err := out.Write(line); err != nil {
-		return err
-	}
-	w := l.Find.Writer(out)
-	_, err = io.Copy(w, part)
-	return errors.Join(err, w.Close())
 }

@@ -3,6 +3,7 @@ package screen
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -87,11 +88,10 @@ func Changes(r *recording.Recording, whole bool) iter.Seq2[*Change, error] {
 			return
 		}
 		defer c.Close()
-		m := c.Manifest().Terminal
-		w := &changeWriter{track: NewTracker(m.InitialRows, m.InitialCols), whole: whole, yield: yield}
+		track, events := trackerOf(c)
+		w := &changeWriter{track: track, whole: whole, yield: yield}
 		w.remember()
-		streams := []cassette.Stream{cassette.StreamInput, cassette.StreamOutput, cassette.StreamFinal}
-		for e, err := range c.Events(&cassette.EventsOptions{Streams: streams}) {
+		for e, err := range events {
 			if err != nil {
 				yield(nil, fmt.Errorf("%s: %w", c.Dir(), err))
 				return
@@ -183,10 +183,8 @@ func (w *changeWriter) settle() bool {
 
 // telling is how much the text of a row tells: its letters and digits, nothing where it stood on the screen before.
 func (w *changeWriter) telling(text string) (n int) {
-	for _, was := range w.shown {
-		if was == text {
-			return 0
-		}
+	if slices.Contains(w.shown, text) {
+		return 0
 	}
 	for _, r := range text {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {

@@ -100,16 +100,22 @@ func showing(c *cassette.Reader, records iter.Seq2[*tape.Record, error]) (*fidel
 	if err != nil {
 		return nil, err
 	}
-	m := c.Manifest().Terminal
-	s := &shower{track: NewTracker(m.InitialRows, m.InitialCols), causes: causes, out: new(fidelity.Showing)}
-	streams := []cassette.Stream{cassette.StreamInput, cassette.StreamOutput, cassette.StreamFinal}
-	for e, err := range c.Events(&cassette.EventsOptions{Streams: streams}) {
+	track, events := trackerOf(c)
+	s := &shower{track: track, causes: causes, out: new(fidelity.Showing)}
+	for e, err := range events {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Dir(), err)
 		}
 		s.event(e)
 	}
 	return s.out, nil
+}
+
+// trackerOf is a tracker for the screen of a cassette, and what happened there.
+func trackerOf(c *cassette.Reader) (*Tracker, iter.Seq2[*cassette.Event, error]) {
+	m := c.Manifest().Terminal
+	streams := []cassette.Stream{cassette.StreamInput, cassette.StreamOutput, cassette.StreamFinal}
+	return NewTracker(m.InitialRows, m.InitialCols), c.Events(&cassette.EventsOptions{Streams: streams})
 }
 
 // A shower makes a Showing of the events of a cassette.

@@ -10,7 +10,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,20 +22,14 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/seal"
 	"github.com/tapedeck-dev/tapedeck/seal/recordlog"
 	"golang.org/x/mod/sumdb/note"
 )
 
-// The order in which a recording is sealed, so that whoever is killed meanwhile leaves no lie:
-//
-//	recording.json {"state":"finished","sealed":false}   the recording is whole, and unsealed
-//	seal.tiles/                                          says nothing without seal.json
-//	seal.json                                            over the recording.json to come, which says "sealed":true
-//	recording.json {"state":"finished","sealed":true}    replaced atomically, last
-//
-// Until the last step the recording says that it is not sealed, and is; Seal then seals it. What lies between the last two steps
-// is told from a sealed recording that somebody changed by the digest of recording.json that seal.json has.
+// Of a recording that is sealed recording.json is replaced last (package recording has the order): until then it says that it is not sealed,
+// and is, and Seal seals it anew. That is told from a sealed recording that somebody changed by the digest of recording.json that seal.json has.
 
 // A Sealing is what sealed a recording.
 type Sealing struct {
@@ -201,32 +194,23 @@ func SealDir(ctx context.Context, dir string, load func() (*seal.Key, error), o 
 
 // withSealed is the text of a recording.json whose "sealed" is true.
 func withSealed(b []byte) ([]byte, error) {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, fmt.Errorf("%s: %w: it is no object", recording.ManifestName, recording.ErrManifest)
+	var s jsonscan.Scanner
+	s.Reset(b)
+	out, found := b, 0
+	for s.Begin('{'); s.More('}'); {
+		sealed := string(s.Key()) == "sealed"
+		value := s.Raw()
+		if end := s.Offset(); sealed {
+			out = bytes.Join([][]byte{b[:end-len(value)], b[end:]}, []byte("true"))
+			found++
+		}
 	}
-	out, found := b, false
-	for dec.More() {
-		key, err := dec.Token()
-		var value json.RawMessage
-		if err == nil {
-			err = dec.Decode(&value)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w: %w", recording.ManifestName, recording.ErrManifest, err)
-		}
-		if key != "sealed" {
-			continue
-		}
-		if found {
-			return nil, fmt.Errorf("%s: %w: the key \"sealed\" stands twice", recording.ManifestName, recording.ErrManifest)
-		}
-		found = true
-		end := dec.InputOffset()
-		out = bytes.Join([][]byte{b[:end-int64(len(value))], b[end:]}, []byte("true"))
+	err := s.End()
+	if err == nil && found != 1 {
+		err = fmt.Errorf("it has the key \"sealed\" %d times, want once", found)
 	}
-	if !found {
-		return nil, fmt.Errorf("%s: %w: it has no key \"sealed\"", recording.ManifestName, recording.ErrManifest)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", recording.ManifestName, recording.ErrManifest, err)
 	}
 	return out, nil
 }

@@ -23,11 +23,16 @@ import (
 // in what it writes: with the project's key, so that a secret has one placeholder wherever it was found; values of the
 // environment env (NAME=VALUE) by their names, and the shapes of secrets. The key is made on first use.
 func OfProject(env []string) (*scrub.Scrubber, error) {
-	cwd, err := os.Getwd()
+	key, err := recording.LoadKey("")
 	if err != nil {
 		return nil, err
 	}
-	key, err := recording.LoadKey("")
+	return here(key, env)
+}
+
+// here is a scrubber of the working directory.
+func here(key scrub.Key, env []string) (*scrub.Scrubber, error) {
+	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
@@ -52,15 +57,11 @@ func PathsFrom(cwd string) func(value string) bool {
 // OfTerminal returns what knows the secrets of a program that is recorded on a terminal alone: those in its arguments and
 // its environment by their names, as for Record, and the shapes of secrets.
 func OfTerminal(argv, env []string) (*scrub.Scrubber, error) {
-	cwd, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
-	s := scrub.New(scrub.Key{1}, &scrub.Options{Env: env, Harmless: PathsFrom(cwd)}) // masks have no key
-	if len(argv) > 1 {
+	s, err := here(scrub.Key{1}, env) // masks have no key
+	if err == nil && len(argv) > 1 {
 		LearnArgs(s, argv[1:])
 	}
-	return s, nil
+	return s, err
 }
 
 // What an argument is that may hold a secret by its name.
@@ -166,13 +167,12 @@ func Logger(to *slog.Logger, s *scrub.Scrubber) *slog.Logger {
 	return slog.New(&scrubHandler{to.Handler(), s})
 }
 
-// A scrubHandler hides secrets in messages and in every attribute but numbers, times and the like.
+// A scrubHandler is a slog.Handler that hides secrets in messages and in every attribute but numbers, times and the like.
 type scrubHandler struct {
 	slog.Handler
 	s *scrub.Scrubber
 }
 
-// Handle implements slog.Handler.
 func (h *scrubHandler) Handle(ctx context.Context, r slog.Record) error {
 	out := slog.NewRecord(r.Time, r.Level, h.text(r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
@@ -182,12 +182,10 @@ func (h *scrubHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, out)
 }
 
-// WithAttrs implements slog.Handler.
 func (h *scrubHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &scrubHandler{h.Handler.WithAttrs(h.attrs(attrs)), h.s}
 }
 
-// WithGroup implements slog.Handler.
 func (h *scrubHandler) WithGroup(name string) slog.Handler {
 	return &scrubHandler{h.Handler.WithGroup(name), h.s}
 }

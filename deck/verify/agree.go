@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -30,7 +31,7 @@ func (c *verifier) patch(rec *recording.Recording, before *files.Tree) {
 	if !rec.Finished() || !rec.Manifest.HoldsTree() {
 		return
 	}
-	have, err := recording.OpenRegular(rec.DiffPath())
+	have, err := regular.Open(rec.DiffPath())
 	if err != nil {
 		c.problem(rec.DiffPath(), err)
 		return
@@ -129,7 +130,7 @@ func holdsPlaceholder(s string) bool { return string(scrub.Renumber([]byte(s))) 
 // that the tape gives.
 func (c *verifier) sessionLog(rec *recording.Recording) {
 	path := filepath.Join(rec.Dir, derive.SessionLogName)
-	f, err := recording.OpenRegular(path)
+	f, err := regular.Open(path)
 	switch {
 	case err != nil && recording.Gone(err) != nil:
 		c.problem(path, err)

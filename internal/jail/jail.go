@@ -104,12 +104,12 @@ const InputGap = inputs.Gap
 
 // A Check is one thing that the jail needs, tried for real by Probe. Cost says what is lost without it.
 type Check struct {
-	Name   string
-	OK     bool
-	Detail string
-	Cost   string
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+	Cost   string `json:"cost,omitempty"`
 	// Evidence says that programs can be recorded and replayed without it: less is seen then.
-	Evidence bool
+	Evidence bool `json:"evidence,omitempty"`
 }
 
 // PortOf makes of random bytes one of the ports that Linux chooses from by itself.

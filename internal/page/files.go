@@ -11,6 +11,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -164,7 +165,7 @@ func (r *Source) histories() (all []File, err error) {
 
 // historiesOf reads the records of the changes of a block of files.
 func (r *Source) historiesOf(l *listing, block []listedFile) ([]File, error) {
-	from, err := recording.OpenRegular(r.rec.TapePath())
+	from, err := regular.Open(r.rec.TapePath())
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -24,7 +25,7 @@ func (r *Source) grow() (*summary, error) {
 		r.growing = &growing{survey: newSurvey(r.store, r.prices)}
 	}
 	g := r.growing
-	file, err := recording.OpenRegular(r.rec.TapePath())
+	file, err := regular.Open(r.rec.TapePath())
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +131,7 @@ type rowCount struct {
 
 // count counts what has come, and reports whether there was any.
 func (c *rowCount) count() bool {
-	f, err := recording.OpenRegular(c.path)
+	f, err := regular.Open(c.path)
 	if err != nil {
 		return false
 	}

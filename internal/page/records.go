@@ -9,12 +9,13 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // lines gives the lines of a tape from an offset on, each without its newline and valid until the next, until f says false.
 func (r *Source) lines(from int64, f func(line []byte) bool) error {
-	file, err := recording.OpenRegular(r.rec.TapePath())
+	file, err := regular.Open(r.rec.TapePath())
 	if err != nil {
 		return err
 	}

@@ -1,3 +1,25 @@
+// Package deck records, replays and compares the runs of one unmodified program.
+//
+// Record runs a program in the jail with every axis on and leaves a recording (package recording): a directory that holds the
+// event tape, its blobs, the work tree as the run found it and what the run changed there. Replay runs the program again as a
+// closed world, over an overlay of that tree, with every answer taken from the tape, and compares the two tapes lane by lane.
+// Fork is a Replay that leaves its tape at some point, and becomes a recording of its own (packages deck/fork, axis/exchange's Fork).
+// Where there can be no jail both may run the program outside of it, with a proxy: the Proxy of their options says what
+// that costs, and so does every such recording and verdict. ReplayTape runs any program against a bare tape, which has
+// exchanges alone, and compares those.
+// Deck is where the axes meet: it wires them to the jail; matching, comparing, masking and the formats belong to the packages
+// that it uses. What is done with a recording lies below it, and knows nothing of runs.
+//
+// A run that cannot be recorded does not go on as if it were: the first write to the recording that fails ends it (session.fail).
+// Nothing more gets on the tape, every exchange is cut, the program is killed with its world, and Record returns a *WriteError;
+// the recording stays unfinished. So does that of a jail that is ended from outside. docs/reference/limits.md lists what may fail and what
+// may be killed, package integration/kill tries it.
+//
+// Goals: nothing of the program is changed, nothing gets out of the jail on replay, what was not covered is said. Not goals: several
+// programs in one recording, remote hosts.
+//
+// A program that uses this package calls Enter first thing in main (a test in TestMain): the jail starts its own
+// executable again as its init.
 package deck
 
 import (
@@ -109,14 +131,7 @@ type ReplayOptions struct {
 }
 
 // A Check is one thing that the jail needs, tried for real. Cost says what is lost without it.
-type Check struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail"`
-	Cost   string `json:"cost,omitempty"`
-	// Evidence says that programs can be recorded and replayed without it: less is seen then.
-	Evidence bool `json:"evidence,omitempty"`
-}
+type Check = jail.Check
 
 // A Diagnosis is what Diagnose found. Works says that programs can be recorded and replayed here.
 type Diagnosis struct {
@@ -131,13 +146,15 @@ type Diagnosis struct {
 func Diagnose() *Diagnosis { return diagnosis(jail.Probe()) }
 
 func diagnosis(checks []jail.Check) *Diagnosis {
-	d := &Diagnosis{Works: true}
+	d := &Diagnosis{Works: true, Checks: checks}
 	for _, c := range checks {
-		d.Checks = append(d.Checks, Check(c))
 		d.Works = d.Works && (c.OK || c.Evidence)
 	}
 	if !d.Works {
-		d.Notes = []string{insteadOfJail()}
+		d.Notes = []string{"`record --proxy` and `replay --proxy` do without the jail, and cover what heeds HTTP_PROXY"}
+		if outsideAvailable() != nil {
+			d.Notes = []string{"programs can be recorded and replayed inside WSL 2; recordings can be read, checked and compared here"}
+		}
 		return d
 	}
 	d.NotHeld = notHeld
@@ -151,14 +168,6 @@ var notHeld = []string{
 	"the program reads what you may read, and while recording may send it to any host by HTTP: what it sent is on the tape",
 	"it may lock files that it may read, and shares CPU, memory, disk and your user's limits with you",
 	"bugs of the kernel: see docs/security.md for what is tried, and what the jail is not for",
-}
-
-// insteadOfJail says what is left where no jail can be made.
-func insteadOfJail() string {
-	if outsideAvailable() != nil {
-		return "programs can be recorded and replayed inside WSL 2; recordings can be read, checked and compared here"
-	}
-	return "`record --proxy` and `replay --proxy` do without the jail, and cover what heeds HTTP_PROXY"
 }
 
 // ErrUnavailable is wrapped by every error that says that the jail cannot be made here, with the reason.
