@@ -119,8 +119,7 @@ func (s *Socket) Message(from Side, m *SocketMessage) error {
 	if err := s.tap.rec.Err(); err != nil {
 		return err
 	}
-	_, err := s.message(from, m)
-	return err
+	return s.message(from, m)
 }
 
 // unlock lets go of mu, and tells of what was answered by a message before that passes: who is told may wait, and the program goes on.

@@ -86,7 +86,7 @@ func (p *SocketPlay) Client(m *SocketMessage) (*SocketRefusal, error) {
 	p.sock.mu.Lock()
 	defer p.sock.mu.Unlock()
 	p.sock.refusal = nil
-	_, err := p.sock.message(FromProgram, m)
+	err := p.sock.message(FromProgram, m)
 	return p.sock.refusal, err
 }
 
@@ -309,7 +309,7 @@ func (p *SocketPlay) given(e *socketEntry) (*SocketMessage, error) {
 		p.sock.own = e.turn
 	}
 	p.sock.giving = e
-	_, err = p.sock.message(FromServer, m)
+	err = p.sock.message(FromServer, m)
 	p.sock.giving = nil
 	return m, err
 }

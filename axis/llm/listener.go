@@ -98,7 +98,7 @@ type Listener struct {
 // next Read. The error wraps ErrNoTalk, or says what does not hold; the next call can be read all the same. An answer that
 // does not decode is none, and no error where it was cut.
 func (l *Listener) Read(call *tape.LLMCall, request, response []byte) (*Said, error) {
-	request, err := exchange.Decode(headerOf(call.RequestHeaders, "Content-Encoding"), request, MaxSaid)
+	request, err := exchange.Decode(encodingOf(call.RequestHeaders), request, MaxSaid)
 	if err != nil {
 		return nil, fmt.Errorf("its request: %w", err)
 	}
@@ -114,7 +114,7 @@ func (l *Listener) Read(call *tape.LLMCall, request, response []byte) (*Said, er
 		return said, nil
 	}
 	cut := call.Error != ""
-	if response, err = exchange.DecodeCut(headerOf(call.ResponseHeaders, "Content-Encoding"), response, MaxSaid, cut); err != nil {
+	if response, err = exchange.DecodeCut(encodingOf(call.ResponseHeaders), response, MaxSaid, cut); err != nil {
 		return nil, fmt.Errorf("its answer: %w", err)
 	}
 	said.Answer = l.answer(p, response)
@@ -129,14 +129,9 @@ func (l *Listener) Read(call *tape.LLMCall, request, response []byte) (*Said, er
 	return said, nil
 }
 
-// headerOf returns the value of a header of a record.
-func headerOf(fields []tape.HeaderField, name string) string {
-	for i := range fields {
-		if http.CanonicalHeaderKey(fields[i].Name) == name {
-			return fields[i].Value
-		}
-	}
-	return ""
+// encodingOf is the Content-Encoding that the fields of a record name.
+func encodingOf(fields []tape.HeaderField) string {
+	return exchange.HeaderOf(fields).Get("Content-Encoding")
 }
 
 // A protocol is how a provider writes a conversation.

@@ -259,7 +259,7 @@ func responsesItems(r *Reply) []wireObject {
 		c := &r.Calls[i]
 		item := wireObject{
 			"id": r.IDs.Fresh("fc_", Hexits, 48), "type": "function_call", "status": "completed",
-			"call_id": r.callID(c, "call_", Base62, 24), "name": c.Name, "arguments": c.text(),
+			"call_id": r.callID(c, "call_", 24), "name": c.Name, "arguments": c.text(),
 		}
 		if c.Space != "" {
 			item["namespace"] = c.Space
