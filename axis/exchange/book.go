@@ -362,54 +362,6 @@ func (b *Book) Damaged() []string {
 	return texts
 }
 
-// CallOf says how much of a recorded call had come when its answer ended.
-func (b *Book) CallOf(rec *Recorded) Call {
-	messages, rest := 0, b.body(rec)
-	for m := FirstMessage(rest); m != nil; m = FirstMessage(rest) {
-		messages, rest = messages+1, rest[len(m):]
-	}
-	if rec.after == nil {
-		return Call{Steps: messages + 1, Ended: true}
-	}
-	steps := rec.after[len(rec.after)-1]
-	return Call{Steps: max(steps, messages), Ended: steps > messages}
-}
-
-// noteCalls finds the calls that were answered while their request still came. Those of the same method are known by their first
-// message.
-func (b *Book) noteCalls() {
-	for _, rec := range b.recorded {
-		key := streamKey{rec.Key.Method, rec.Key.URL}
-		m := b.methods[key]
-		if m == nil {
-			m = new(method)
-			b.methods[key] = m
-		}
-		m.streams = m.streams || rec.after != nil
-		m.eager = m.eager || rec.after != nil && rec.after[0] == 0
-		m.patience = max(m.patience, rec.Patience(0))
-	}
-	for _, rec := range b.recorded {
-		if rec.Key.Kind == HTTP && b.methods[streamKey{rec.Key.Method, rec.Key.URL}].streams {
-			b.keyByFirst(rec)
-		}
-	}
-}
-
-// keyByFirst makes the key of rec that of a request of which its first message alone is known; none of one that was answered before.
-func (b *Book) keyByFirst(rec *Recorded) {
-	r := b.request(rec)
-	if r.Body = FirstMessage(r.Body); rec.after != nil && rec.after[0] == 0 {
-		r.Body = nil
-	}
-	id, err := b.classifier.Classify(r)
-	if err != nil {
-		return // it is asked for by nobody
-	}
-	rec.Key = id.Key
-	rec.Key.Stream = true
-}
-
 // keepProcess notes a process whose end may have decided what the program, which none has started, saw. One that has executed nothing is
 // its parent, and MCP servers do not run on a replay.
 func (b *Book) keepProcess(r *tape.Record) {

@@ -183,3 +183,6 @@ func Outgoing(ctx context.Context, req *http.Request, body []byte) *http.Request
 	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	return out
 }
+
+// Recorded is what answers the request; nil for nothing, and before Take.
+func (o *Open) Recorded() *Recorded { return o.taken }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,6 +72,39 @@ type Socket struct {
 	own     *Recorded      // the turn that the server begins with its next message there
 }
 
+// Opened makes the request, which asked for a WebSocket (Key.Socket), one that got it: h is the header of the answer 101. The record
+// of that is with the kernel when it returns, and End has nothing left to do. Closed must follow. On a replay Take stands before it.
+// The error is the recorder's, which has then ended.
+func (o *Open) Opened(h http.Header) (*Socket, error) {
+	if !o.key.Socket || o.ended {
+		return nil, errors.New("opened: not a request for a socket, or one that has ended")
+	}
+	o.ended = true
+	o.keepRequest()
+	if o.given != "" {
+		o.tap.opts.Lanes.Done(o.given, false)
+	}
+	if o.taken == nil {
+		o.exchange.Lane = o.tap.opts.Lanes.Socket(o.exchange.URL)
+	}
+	o.answers()
+	o.Begins()
+	s := &Socket{
+		tap: o.tap, connection: o.exchange.Arrival, opener: o.opener, lane: o.exchange.Lane, url: socketURL(o.exchange.URL),
+		headers: o.exchange.RequestHeaders, start: o.start, open: make(map[uint64]*socketTurn), choice: o.choice,
+	}
+	if o.choice == nil {
+		s.became = o.taken
+	}
+	s.turns = o.tap.classifier.Sockets(&Request{Method: o.exchange.Method, URL: s.url, Header: o.request.Header})
+	return s, errors.Join(o.err, s.recordOpen(headerFields(o.tap.scrubber, h), o.asker()))
+}
+
+// asker is the key that says which MCP server asked; none where the program did.
+func (o *Open) asker() []tape.Field {
+	return slices.DeleteFunc(slices.Clone(o.extra), func(f tape.Field) bool { return f.Name != tape.ConversationKey })
+}
+
 // socketURL is the URL of a socket whose request was for an http or https URL; httpURL undoes it.
 func socketURL(u string) string {
 	if rest, ok := strings.CutPrefix(u, "http"); ok {
@@ -119,8 +153,7 @@ func (s *Socket) Message(from Side, m *SocketMessage) error {
 	if err := s.tap.rec.Err(); err != nil {
 		return err
 	}
-	_, err := s.message(from, m)
-	return err
+	return s.message(from, m)
 }
 
 // unlock lets go of mu, and tells of what was answered by a message before that passes: who is told may wait, and the program goes on.

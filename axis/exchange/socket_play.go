@@ -54,6 +54,33 @@ type SocketRefusal struct {
 	Message []byte // a text message that says so to the program; nil where the socket is to be closed
 }
 
+// Play plays the socket that Take found to the program, on the tape of s, which Opened gave. Of opts count Speed, Reveal (of each message
+// of the server) and Patience (of the end of a socket that the program had ended).
+func (o *Open) Play(s *Socket, opts *AnswerOptions, b *Book) *SocketPlay {
+	p := &SocketPlay{sock: s, book: b, choice: o.choice}
+	if opts != nil {
+		p.opts = *opts
+	}
+	p.ids = idsOf(b.classifier, o.request)
+	p.mu.Lock() // from when the choice has it others may change what it is
+	b.mu.Lock()
+	if p.rec = o.taken; o.choice != nil {
+		o.choice.play, p.rec, p.changes = p, o.choice.rec, o.choice.times
+	}
+	p.entries = p.rec.Socket.entries
+	b.mu.Unlock()
+	p.player = lane.NewPlayer(p.lines(), &lane.PlayerOptions[messageKey, *socketEntry]{
+		Slack: slack, Speed: p.opts.Speed, SinceMS: p.rec.endedMS, Ends: true,
+		Key: func(e *socketEntry) messageKey { return b.said(p.rec.Socket, e).key }, // who finds holds mu
+	})
+	p.learnOpening()
+	p.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.play = p
+	return p
+}
+
 // lines are the entries as they are played. The program's end, where nothing follows it, is waited for as long as the caller has patience.
 func (p *SocketPlay) lines() []lane.Line[*socketEntry] {
 	lines := make([]lane.Line[*socketEntry], len(p.entries))
@@ -86,7 +113,7 @@ func (p *SocketPlay) Client(m *SocketMessage) (*SocketRefusal, error) {
 	p.sock.mu.Lock()
 	defer p.sock.mu.Unlock()
 	p.sock.refusal = nil
-	_, err := p.sock.message(FromProgram, m)
+	err := p.sock.message(FromProgram, m)
 	return p.sock.refusal, err
 }
 
@@ -309,7 +336,7 @@ func (p *SocketPlay) given(e *socketEntry) (*SocketMessage, error) {
 		p.sock.own = e.turn
 	}
 	p.sock.giving = e
-	_, err = p.sock.message(FromServer, m)
+	err = p.sock.message(FromServer, m)
 	p.sock.giving = nil
 	return m, err
 }

@@ -16,19 +16,18 @@ type socketTurn struct {
 	count  int // of these
 }
 
-// message records a message where it belongs. It returns the turn that it began or belongs to; nil for none. The caller holds mu.
-func (s *Socket) message(from Side, m *SocketMessage) (*socketTurn, error) {
+// message records a message where it belongs. The caller holds mu.
+func (s *Socket) message(from Side, m *SocketMessage) error {
 	turn := s.turnOf(from, m)
 	switch {
 	case turn.Part == TurnBegins && from == FromProgram:
-		t, err := s.begin(from, &turn)
-		if t != nil || err != nil {
-			return t, err
+		if t, err := s.begin(from, &turn); t != nil || err != nil {
+			return err
 		}
 	case from == FromServer && turn.Part != TurnOutside:
 		return s.answer(m, &turn)
 	}
-	return nil, s.record(from, m)
+	return s.record(from, m)
 }
 
 // turnOf asks what a message is to a turn. One that was not kept whole is none.
@@ -146,20 +145,20 @@ func (s *Socket) beginOpen(r *Request) (*Open, error) {
 }
 
 // answer records a server's message of a turn.
-func (s *Socket) answer(m *SocketMessage, turn *Turn) (*socketTurn, error) {
+func (s *Socket) answer(m *SocketMessage, turn *Turn) error {
 	t := s.open[turn.Of]
 	if turn.Part == TurnBegins || turn.Part == TurnWhole {
 		var err error
 		if t, err = s.begin(FromServer, turn); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if t == nil || t.opcode != 0 && t.opcode != m.Opcode || t.count >= maxChunks {
-		return nil, s.record(FromServer, m)
+		return s.record(FromServer, m)
 	}
 	if t.opcode == 0 {
 		if err := t.first(m.Opcode); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	t.count++
@@ -172,7 +171,7 @@ func (s *Socket) answer(m *SocketMessage, turn *Turn) (*socketTurn, error) {
 		delete(s.open, turn.Of)
 		err = t.open.End("")
 	}
-	return t, err
+	return err
 }
 
 // maxLine is the longest memory, in bytes, that is held for the next message of a turn.

@@ -228,23 +228,3 @@ func (t *Tap) learner(contentType string) *learner {
 	}
 	return &learner{tap: t, contentType: contentType, kind: kind}
 }
-
-// BeginStream is Begin for a request that is passed on as it comes: the body of r is its first message, nil where none came before
-// the exchange begins. Whole must follow before End.
-func (t *Tap) BeginStream(r *Request) (*Open, error) {
-	o, err := t.begin(nil, r, true)
-	if err == nil {
-		o.key.Stream, o.identity.Key.Stream = true, true
-	}
-	return o, err
-}
-
-// Calls says of the calls on b that have the method and the URL of r whether some were answered while their request still came, and whether that was before
-// its first message; and how long the longest of them, and least more, is waited for.
-func (t *Tap) Calls(b *Book, r *Request, least time.Duration) (streams, eager bool, patience time.Duration) {
-	m := b.methods[streamKey{r.Method, b.classifier.MaskURL(t.scrubber.URL(r.URL))}]
-	if m == nil {
-		return false, false, least
-	}
-	return m.streams, m.eager, m.patience + least
-}

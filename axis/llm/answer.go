@@ -143,7 +143,7 @@ type Piece struct {
 // Pieces takes the answer of a call apart, whose payloads are as the tape keeps them. None of one that is compressed, or no conversation's.
 func Pieces(call *tape.LLMCall, request, response []byte) (pieces []Piece) {
 	p := protocolOf(call, request)
-	if p == nil || headerOf(call.ResponseHeaders, "Content-Encoding") != "" {
+	if p == nil || encodingOf(call.ResponseHeaders) != "" {
 		return nil
 	}
 	a, known, at := new(answering), make(map[*block]int), 0

@@ -290,7 +290,7 @@ func anthropicBegun(r *Reply, content []wireObject, outputTokens int64) wireObje
 func anthropicSeal(r *Reply) string { return r.IDs.Fresh("Ep", Base62, 60) + "==" }
 
 func anthropicUse(r *Reply, c *CompletionCall, input any) wireObject {
-	return wireObject{"type": "tool_use", "id": r.callID(c, "toolu_01", Base62, 22), "name": c.Name, "input": input}
+	return wireObject{"type": "tool_use", "id": r.callID(c, "toolu_01", 22), "name": c.Name, "input": input}
 }
 
 // anthropicStream is https://docs.anthropic.com/en/api/messages-streaming: the thought, the text and the tool calls, each one content

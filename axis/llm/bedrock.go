@@ -249,7 +249,7 @@ func converseWhole(r *Reply) wireObject {
 }
 
 func converseUse(r *Reply, c *CompletionCall) wireObject {
-	return wireObject{"toolUseId": r.callID(c, "tooluse_", Base62, 22), "name": c.Name}
+	return wireObject{"toolUseId": r.callID(c, "tooluse_", 22), "name": c.Name}
 }
 
 func converseMetadata(r *Reply) wireObject {

@@ -62,7 +62,7 @@ func ReadConversation(call *tape.LLMCall, request, response []byte) (*Conversati
 	if err != nil {
 		return nil, nil, err
 	}
-	request, err = exchange.Decode(headerOf(call.RequestHeaders, "Content-Encoding"), request, MaxSaid)
+	request, err = exchange.Decode(encodingOf(call.RequestHeaders), request, MaxSaid)
 	if err != nil {
 		return nil, nil, fmt.Errorf("its request: %w", err)
 	}

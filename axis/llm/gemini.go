@@ -358,7 +358,7 @@ func geminiOuts(r *Reply, thoughts, texts []string) (out []geminiOut) {
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		out = append(out, geminiOut{wireObject{"functionCall": wireObject{
-			"id": r.callID(c, "", Base62, 16), "name": c.Name, "args": c.Arguments,
+			"id": r.callID(c, "", 16), "name": c.Name, "args": c.Arguments,
 		}}, pieces})
 		pieces = nil
 	}

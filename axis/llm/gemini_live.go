@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -300,8 +299,7 @@ func (turn *liveTurn) answer() []canonjson.Value {
 // liveProtocol is Gemini Live. Its requests are folded to those of the Gemini API.
 var liveProtocol = &protocol{
 	name: "gemini-live", messages: "contents",
-	event:  liveEvent,
-	stream: liveStream,
+	event: liveEvent,
 }
 
 // liveEvent reads one message of the server. What was spoken counts as it was written down, and not as sound.
@@ -322,36 +320,4 @@ func liveEvent(a *answering, e *event) {
 	if m.complete {
 		a.stop("turnComplete")
 	}
-}
-
-// liveStream is https://ai.google.dev/api/live: the messages of one answer, which is spoken where that is asked for. A call of tools
-// comes last, and nothing ends it but what the tools gave.
-func liveStream(r *Reply, emit func(string, wireObject)) {
-	modes := firstAt(&r.Body, "generationConfig.responseModalities")
-	spoken := slices.ContainsFunc(modes.Elems, func(v canonjson.Value) bool { return v.Text() == "AUDIO" })
-	content := func(o wireObject) { emit("", wireObject{"serverContent": o}) }
-	modelTurn := func(part wireObject) wireObject {
-		return wireObject{"modelTurn": wireObject{"parts": []wireObject{part}}}
-	}
-	for _, piece := range r.pieces(r.Text) {
-		switch {
-		case piece == "":
-		case spoken:
-			content(modelTurn(wireObject{"inlineData": wireObject{"mimeType": "audio/pcm;rate=24000", "data": []byte(piece)}}))
-			content(wireObject{"outputTranscription": wireObject{"text": piece}})
-		default:
-			content(modelTurn(wireObject{"text": piece}))
-		}
-	}
-	calls := r.uses(func(_ int, c *CompletionCall) wireObject {
-		return wireObject{"id": r.callID(c, "function-call-", Hexits, 16), "name": c.Name, "args": c.Arguments}
-	})
-	if calls != nil {
-		emit("", wireObject{"toolCall": wireObject{"functionCalls": calls}})
-		return
-	}
-	content(wireObject{"generationComplete": true})
-	emit("", wireObject{"serverContent": wireObject{"turnComplete": true}, "usageMetadata": wireObject{
-		"promptTokenCount": r.InputTokens, "responseTokenCount": r.OutputTokens, "totalTokenCount": r.InputTokens + r.OutputTokens,
-	}})
 }

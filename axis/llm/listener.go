@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -97,7 +98,7 @@ type Listener struct {
 // next Read. The error wraps ErrNoTalk, or says what does not hold; the next call can be read all the same. An answer that
 // does not decode is none, and no error where it was cut.
 func (l *Listener) Read(call *tape.LLMCall, request, response []byte) (*Said, error) {
-	request, err := exchange.Decode(headerOf(call.RequestHeaders, "Content-Encoding"), request, MaxSaid)
+	request, err := exchange.Decode(encodingOf(call.RequestHeaders), request, MaxSaid)
 	if err != nil {
 		return nil, fmt.Errorf("its request: %w", err)
 	}
@@ -113,7 +114,7 @@ func (l *Listener) Read(call *tape.LLMCall, request, response []byte) (*Said, er
 		return said, nil
 	}
 	cut := call.Error != ""
-	if response, err = exchange.DecodeCut(headerOf(call.ResponseHeaders, "Content-Encoding"), response, MaxSaid, cut); err != nil {
+	if response, err = exchange.DecodeCut(encodingOf(call.ResponseHeaders), response, MaxSaid, cut); err != nil {
 		return nil, fmt.Errorf("its answer: %w", err)
 	}
 	said.Answer = l.answer(p, response)
@@ -128,14 +129,9 @@ func (l *Listener) Read(call *tape.LLMCall, request, response []byte) (*Said, er
 	return said, nil
 }
 
-// headerOf returns the value of a header of a record.
-func headerOf(fields []tape.HeaderField, name string) string {
-	for i := range fields {
-		if http.CanonicalHeaderKey(fields[i].Name) == name {
-			return fields[i].Value
-		}
-	}
-	return ""
+// encodingOf is the Content-Encoding that the fields of a record name.
+func encodingOf(fields []tape.HeaderField) string {
+	return exchange.HeaderOf(fields).Get("Content-Encoding")
 }
 
 // A protocol is how a provider writes a conversation.
@@ -184,17 +180,9 @@ func Talks(call *tape.LLMCall, body []byte) bool { return protocolOf(call, body)
 
 // A lastRequest is what of a request the next one is held against.
 type lastRequest struct {
-	list []byte              // its messages, from the bracket on
-	ends []int               // where in list each message ends
-	tops map[string]topValue // what its other keys said
-}
-
-// A topValue is what the value of a key beside the messages says.
-type topValue struct {
-	raw     []byte
-	system  string
-	tools   bool
-	follows string
+	list    []byte // its messages, from the bracket on
+	ends    []int  // where in list each message ends
+	results []byte // those of Cohere's first version, which stand beside its messages
 }
 
 // hearing is the reading of one request.
@@ -202,14 +190,13 @@ type hearing struct {
 	l    *Listener
 	p    *protocol
 	said *Said
-	top  topValue // of the key that is read
 	next lastRequest
 	cur  *Heard
 }
 
 // request reads the body of a request. After a failure nothing is known of it.
 func (l *Listener) request(p *protocol, body []byte, said *Said) error {
-	h := &hearing{l: l, p: p, said: said, next: lastRequest{tops: make(map[string]topValue)}}
+	h := &hearing{l: l, p: p, said: said}
 	l.scan.Reset(body)
 	h.members(&l.scan)
 	l.was = h.next
@@ -235,39 +222,12 @@ func (h *hearing) members(s *jsonscan.Scanner) {
 			s.Fail("%s stands twice", h.p.messages)
 		case h.p.wrapped != "" && string(key) == h.p.wrapped && s.Peek() == '{':
 			h.members(s)
+		case topReaders[string(key)] != nil:
+			topReaders[string(key)](h, s.Raw())
 		default:
-			h.value(s, string(key))
-		}
-	}
-}
-
-// value reads the value of another key, unless it is what it was.
-func (h *hearing) value(s *jsonscan.Scanner, name string) {
-	v, known := h.l.was.tops[name]
-	if rest := s.Rest(); known && closed(v.raw) && bytes.HasPrefix(rest, v.raw) {
-		s.Reset(rest[len(v.raw):])
-	} else {
-		from := s.Offset()
-		h.top = topValue{}
-		read := topReaders[name]
-		if read == nil {
 			s.Skip()
-			return
-		}
-		read(h, s.Raw())
-		v = h.top
-		if s.Err() == nil {
-			v.raw = s.Since(from)
 		}
 	}
-	h.next.tops[name] = v
-	if v.system != "" {
-		h.said.System = v.system
-	}
-	if v.follows != "" {
-		h.said.Follows = v.follows
-	}
-	h.said.Tools = h.said.Tools || v.tools
 }
 
 // closed reports whether a value shows by itself where it ends: a number does not.
@@ -338,26 +298,33 @@ var topReaders = map[string]func(h *hearing, raw []byte){
 		fill(raw, &config)
 		hearTools(h, config.Tools)
 	},
-	"previous_response_id": func(h *hearing, raw []byte) { h.top.follows = textIn(raw) },
+	"previous_response_id": func(h *hearing, raw []byte) { h.follow(textIn(raw)) },
 	foldedKey: func(h *hearing, raw []byte) {
 		var sent responsesMessage
 		fill(objectAt(raw, "sent"), &sent)
-		h.top.follows = sent.Previous
+		h.follow(sent.Previous)
 	},
 	"tool_results": hearResults,
 }
 
-func hearSystem(h *hearing, raw []byte) { h.top.system = textsIn(raw) }
+func hearSystem(h *hearing, raw []byte) { h.said.System = cmp.Or(textsIn(raw), h.said.System) }
+
+func (h *hearing) follow(id string) { h.said.Follows = cmp.Or(id, h.said.Follows) }
 
 func hearContent(h *hearing, raw []byte) {
 	n := nodeOf(raw)
-	h.top.system = textsIn(n.Content)
+	hearSystem(h, n.Content)
 }
 
-func hearTools(h *hearing, raw []byte) { h.top.tools = slices.ContainsFunc(elements(raw), declares) }
+func hearTools(h *hearing, raw []byte) {
+	h.said.Tools = h.said.Tools || slices.ContainsFunc(elements(raw), declares)
+}
 
 // hearResults reads those of Cohere's first version, which stand beside the history: [{"call":{"name":…},"outputs":[…]}].
 func hearResults(h *hearing, raw []byte) {
+	if h.next.results = raw; bytes.Equal(raw, h.l.was.results) {
+		return
+	}
 	h.begin(RoleTool)
 	for _, one := range elements(raw) {
 		result := nodeOf(one)

@@ -304,7 +304,7 @@ func chatFrame(r *Reply, kind string) wireObject {
 
 func chatUse(r *Reply, c *CompletionCall, arguments string) wireObject {
 	return wireObject{
-		"id": r.callID(c, "call_", Base62, 24), "type": "function", "function": wireObject{"name": c.Name, "arguments": arguments},
+		"id": r.callID(c, "call_", 24), "type": "function", "function": wireObject{"name": c.Name, "arguments": arguments},
 	}
 }
 

@@ -283,40 +283,5 @@ func refuseRealtime(message string) []byte {
 // realtimeProtocol is the Realtime API, whose items and events are those of Responses, and more of them.
 var realtimeProtocol = &protocol{
 	name: "openai-realtime", messages: "input",
-	event:  responsesEvent,
-	stream: realtimeStream,
-}
-
-// realtimeStream is https://platform.openai.com/docs/api-reference/realtime-server-events: the events of one answer, which is spoken
-// unless text is asked for.
-func realtimeStream(r *Reply, emit func(string, wireObject)) {
-	modes := firstAt(&r.Body, "output_modalities")
-	written := slices.ContainsFunc(modes.Elems, func(v canonjson.Value) bool { return v.Text() == "text" })
-	response := wireObject{
-		"id": r.IDs.Fresh("resp_", Base62, 21), "object": "realtime.response", "status": "in_progress", "output": []wireObject{},
-		"output_modalities": raw(modes), "conversation_id": "conv_script", "usage": nil,
-	}
-	send := func(kind string, o wireObject) {
-		o["type"], o["event_id"] = kind, r.IDs.Fresh("event_", Hexits, 24)
-		if kind != "response.created" && kind != "response.done" {
-			o["response_id"] = response["id"]
-		}
-		emit(kind, o)
-	}
-	send("response.created", wireObject{"response": response})
-	items := responsesItems(r)
-	for i, item := range items {
-		item["object"] = "realtime.item"
-		if item["type"] == "message" && !written {
-			item["content"] = []wireObject{{"type": "output_audio", "transcript": r.Text}}
-		}
-		itemEvents{r: r, item: item, index: i, emit: send}.all()
-	}
-	responsesComplete(r, response, items)
-	response["usage"] = wireObject{
-		"input_tokens": r.InputTokens, "input_token_details": wireObject{"cached_tokens": 0},
-		"output_tokens": r.OutputTokens, "output_token_details": wireObject{"text_tokens": r.OutputTokens},
-		"total_tokens": r.InputTokens + r.OutputTokens,
-	}
-	send("response.done", wireObject{"response": response})
+	event: responsesEvent,
 }

@@ -259,7 +259,7 @@ func responsesItems(r *Reply) []wireObject {
 		c := &r.Calls[i]
 		item := wireObject{
 			"id": r.IDs.Fresh("fc_", Hexits, 48), "type": "function_call", "status": "completed",
-			"call_id": r.callID(c, "call_", Base62, 24), "name": c.Name, "arguments": c.text(),
+			"call_id": r.callID(c, "call_", 24), "name": c.Name, "arguments": c.text(),
 		}
 		if c.Space != "" {
 			item["namespace"] = c.Space
@@ -294,7 +294,7 @@ func responsesStream(r *Reply, emit func(string, wireObject)) {
 	send("response."+response["status"].(string), wireObject{"response": response})
 }
 
-// itemEvents sends the events of one output item, of Responses or of Realtime.
+// itemEvents sends the events of one output item.
 type itemEvents struct {
 	r     *Reply
 	item  wireObject // as it is when done
@@ -326,13 +326,8 @@ func (ev itemEvents) frame(field string, empty any, within func()) {
 	ev.emit("response.output_item.done", wireObject{"output_index": ev.index, "item": ev.item})
 }
 
-// message emits a message that is written, or spoken as Realtime has it.
 func (ev itemEvents) message() {
 	ev.frame("content", []wireObject{}, func() {
-		if part := ev.item["content"].([]wireObject)[0]; part["type"] == "output_audio" {
-			ev.speech()
-			return
-		}
 		ev.send("response.content_part.added", wireObject{"content_index": 0, "part": outputText("")})
 		for piece := range ev.r.textPieces() {
 			ev.send("response.output_text.delta", wireObject{"content_index": 0, "delta": piece, "logprobs": []wireObject{}})
@@ -340,15 +335,6 @@ func (ev itemEvents) message() {
 		ev.send("response.output_text.done", wireObject{"content_index": 0, "text": ev.r.Text, "logprobs": []wireObject{}})
 		ev.send("response.content_part.done", wireObject{"content_index": 0, "part": outputText(ev.r.Text)})
 	})
-}
-
-func (ev itemEvents) speech() {
-	const spoken = "response.output_audio_transcript"
-	for piece := range ev.r.textPieces() {
-		ev.send(spoken+".delta", wireObject{"content_index": 0, "delta": piece})
-		ev.send("response.output_audio.delta", wireObject{"content_index": 0, "delta": []byte(piece)})
-	}
-	ev.send(spoken+".done", wireObject{"content_index": 0, "transcript": ev.r.Text})
 }
 
 func (ev itemEvents) call() {

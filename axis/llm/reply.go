@@ -237,11 +237,11 @@ func (r *Reply) uses(write func(i int, c *CompletionCall) wireObject) (list []wi
 }
 
 // callID is the id of a tool call: its own, or one that is made up.
-func (r *Reply) callID(c *CompletionCall, prefix, alphabet string, n int) string {
+func (r *Reply) callID(c *CompletionCall, prefix string, n int) string {
 	if c.ID != "" {
 		return c.ID
 	}
-	return r.IDs.Fresh(prefix, alphabet, n)
+	return r.IDs.Fresh(prefix, Base62, n)
 }
 
 // textPieces cuts the text into deltas, and says before each which it is.

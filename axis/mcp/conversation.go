@@ -165,7 +165,8 @@ func (c *Conversation) line(from Side, line []byte, via uint64) (answered bool, 
 func (c *Conversation) message(from Side, red *Line, m *kept, via uint64) (answered bool, err error) {
 	switch {
 	case m.IsRequest():
-		return false, c.ask(from, m, via)
+		c.ask(from, m, via)
+		return false, nil
 	case m.IsNotification():
 		return false, c.tell(from, m, via)
 	}
@@ -403,10 +404,9 @@ func (c openCalls) has(methods ...string) bool {
 }
 
 // ask takes a request.
-func (c *Conversation) ask(from Side, m *kept, via uint64) error {
+func (c *Conversation) ask(from Side, m *kept, via uint64) {
 	c.naming.asked(m.Message)
 	c.calls = append(c.calls, &openCall{from: from, id: canonicalID(m.ID), record: c.record(from, m, via), began: time.Now()})
-	return nil
 }
 
 // tell takes a notification. That a request is cancelled shows only where no answer comes: one may be on its way.

@@ -1,29 +1,19 @@
 // Package mcp is the MCP boundary of a run, both halves: it records what an agent and its tool servers say to each other, and it
 // answers the agent from a tape with the servers gone.
 //
-// # Goals
-//
-// What passes is recorded as the program saw it, whatever it is: requests, answers and notifications both ways, what a server asks of the
-// client (sampling, roots, elicitation), batches, pings, unknown versions, logs on stdout, half a line of a server that died. No byte
-// of it changes, and nothing waits but the end of a line that holds an answer, for its record. A server is known by what is said to it, not
-// by its name. A replay needs no server, matches by what is asked, and never by ids.
-//
-// # Not goals
-//
-// Knowing what a method means: a message is JSON-RPC 2.0 with a method, params, a result. Checking that either side keeps to the
-// protocol. Starting servers, HTTP (package network speaks it), the jail: deck brings what they have.
+// What passes is recorded as the program saw it, whatever it is. No byte of it changes, and nothing waits but the end of a line that
+// holds an answer, for its record. A server is known by what is said to it, not by its name. A replay matches by what is asked, and
+// never by ids. What a method means is nobody's business here: a message is JSON-RPC 2.0 with a method, params, a result. Who starts
+// servers, HTTP and the jail are brought by deck and network.
 //
 // # Grammar
 //
-// A line of stdio ends in \n; \r before it, and other white space around the message, do not count. A line is one message or a list of
-// them (a batch), or it is text: what is no JSON, no JSON-RPC 2.0, or an answer to nothing that was asked. A server's last line without an
-// end is text, for who reads lines never sees it; the client's is a message where it is one, for some servers answer it. Over HTTP
-// a message comes with its exchange and has no line end.
+// A line of stdio ends in \n. It is one message or a list of them (a batch), or it is text: what is no JSON, no JSON-RPC 2.0, or an
+// answer to nothing that was asked. A server's last line without an end is text, for who reads lines never sees it; the client's is a
+// message where it is one, for some servers answer it.
 //
-// What passes over stdio is a conversation when the client's first line that is not blank opens one (opening): `initialize` of any version,
-// server/discover, or a request whose _meta names its version; or the initialize of an agent (ACP), which names its version by a number. A
-// protocol says what differs between the two. Until then it is undecided; anything else is none of MCP's, and is copied
-// as it comes and not looked at.
+// What passes over stdio is a conversation when the client's first line that is not blank opens one (opening): of MCP, or of an agent
+// (ACP); a protocol says what differs between the two. Until then it is undecided; anything else is copied as it comes.
 //
 // Over HTTP (OverHTTP) a POST is one line of the client, and an answer is one line of the server if it is JSON, or one for each event that
 // is a message. A line belongs to the conversation of its session: that of Mcp-Session-Id; without one that of the URL; of HTTP+SSE that
@@ -34,75 +24,59 @@
 // # Records
 //
 // A request and its answer are one mcp_json_rpc, written when the answer came; a notification is one, at once. What gets no answer has its
-// record at the end of the conversation, with the reason: "cancelled", "server ended", "client ended", "recorder ended". An answer that comes
-// in spite of a cancellation is one. Payloads are the lines as they stood on the wire, redacted, without the \n, or the messages of a batch. Text is mcp_text:
-// lines that follow each other are one record, and so is what came on stderr since the line before.
-//
-// The mcp_open stands before all of them. It has the server's name, so records wait in memory until the server has told it: by the
-// answer to initialize, or in versions without one by that to the first request. At most 256 wait; then, and where it tells none, the
-// server is called by its program and first argument that is no flag, or by its URL without the query.
-//
-// Other producers write calls alone: no mcp_open, no places, or only the params and the result in the place of messages. A Book reads
-// those too, and a lenient Served introduces their server by what they ask of it.
+// record at the end of the conversation, with the reason. Payloads are the lines as they stood on the wire, redacted, without the \n, or
+// the messages of a batch. Text is mcp_text: lines that follow each other are one record, and so is what came on stderr since the line
+// before. The mcp_open stands before all of them and has the server's name, so records wait in memory until the server has told it, 256
+// at most. Other producers write calls alone; a Book reads those too.
 //
 // # One mechanism
 //
-// A Book reads each conversation of a tape into a transcript: its requests, its notifications and the server's lines, whatever carried
-// them, and from these its script, the lines of internal/lane. That package decides which recorded line a message of the program is, what
-// is due, how long it is held, and what was never asked for. This one is its codec for JSON-RPC: a request is known by its method and
-// params (requestKey), a recorded message gets the ids and tokens of this run (Book.message, editsOf), and a refusal names what is nearest
-// (notOnTape). Who carries lines adds no rule of its own:
+// A Book reads each conversation of a tape into a transcript, and from that its script, the lines of internal/lane. That package decides
+// which recorded line a message of the program is, what is due, how long it is held, and what was never asked for. This one is its codec
+// for JSON-RPC: a request is known by its method and params (requestKey), a recorded message gets the ids and tokens of this run
+// (Book.message, editsOf), and a refusal names what is nearest (notOnTape).
 //
 //   - Over stdio (player) one goroutine hears the client, and another writes what lane.Player says is due.
 //   - Over HTTP (webPlayer) package exchange knows which recorded exchange answers; the lines of that exchange have come, and those of its
 //     answer pass when they are due.
-//   - Past a fork's point a server over HTTP goes on by itself (liveSession): its own session is told what the tape has answered, and takes the
-//     place of the recorded one.
-//   - A lenient client (session, over stdio and HTTP) keeps to no order, and has no script: each of its requests gets what the server said
-//     within it, and the answer. Equal requests go on to the next scene, and the last one stays.
+//   - Past a fork's point a server over HTTP goes on by itself (liveSession): its own session is told what the tape has answered, and takes
+//     the place of the recorded one.
+//   - A lenient client (session) keeps to no order, and has no script: each of its requests gets what the server said within it, and the
+//     answer. Equal requests go on to the next scene, and the last one stays.
 //
 // # Order
 //
-// Every line of a conversation has a place (arrival), both directions counted in the order in which they passed through the recorder. A
-// record names the place of the asking line and of the answering one, so a replay can tell what had been said before what. Which of two
-// lines that pass at once in the two directions comes first is what the recorder saw. Stderr is another stream, whose place beside the
-// lines is about right.
+// Every line of a conversation has a place (arrival), both directions counted in the order in which they passed through the recorder. Stderr
+// is another stream, whose place beside the lines is about right.
 //
-// A server that ended first ends again when all of that has come, and the last notification or text of its client too, for it may have ended
-// for that; not before it did if a request was open or a signal ended it, for then its client may have lost patience.
+// A server that ended first ends again when all of that has come, and the last notification or text of its client too, for it may have
+// ended for that; not before it did if a request was open or a signal ended it, for then its client may have lost patience.
 //
-// A replay over HTTP keeps that order across streams: a line of the server passes when each request and response of the client that stands
-// before it has come (a notification but initialized, and a ping, need not), and when what the server said before on other streams that
-// are open has passed. What does not come holds it up once, for as long as it took then and two seconds. An answer that came apart from a
-// notification before it comes up to 50 ms after that, for the client to read it first. A GET stream ends when all that
-// was recorded before its end has come, and never by itself where the program had ended it.
+// Over HTTP the order holds across streams: a line of the server also waits for what the server said before on other streams that are
+// open. Notifications but initialized, and pings, hold nothing up. An answer that came apart from a notification before it comes up to 50
+// ms after that, for the client to read it first. A GET stream ends when all that was recorded before its end has come, and never by
+// itself where the program had ended it.
 //
 // # What is compared
 //
 // params_digest and result_digest are BLAKE3 of the canonical JSON (RFC 8785) of the params, the result or the error, of the redacted message,
-// placeholders renumbered and volatile facts masked (package scrub). Left out is what each run makes up: the ids of requests (they are not in
-// params, but for requestId of notifications/cancelled), progress tokens (in _meta, and in notifications/progress), and traceparent,
-// tracestate, baggage and subscriptionId in _meta; an empty _meta is none, and no params are {}. request_digest and response_digest
-// are of the redacted bytes themselves.
+// placeholders renumbered and volatile facts masked (package scrub). Left out is what each run makes up: ids of requests, progress tokens,
+// and traceparent, tracestate, baggage and subscriptionId in _meta; an empty _meta is none, and no params are {}. request_digest and
+// response_digest are of the redacted bytes themselves.
 //
 // # Secrets
 //
-// Each message is scrubbed as a whole, within its strings: it stays JSON, with its keys, its order, its white space and its numbers. What
-// the name of a member tells of a secret is learnt first. A number that is a secret becomes a string; so does, whole, what a secret
-// reaches over the end of. Text is scrubbed as one stream for each source, for a key may be spread over its lines. Ids, methods, the
-// server's name, its program, arguments, directory and URL are scrubbed too. A replay puts a program's own values back where they are known.
+// Each message is scrubbed as a whole, within its strings: it stays JSON. What the name of a member tells of a secret is learnt first. A
+// number that is a secret becomes a string; so does, whole, what a secret reaches over the end of. Text is scrubbed as one stream for each
+// source, for a key may be spread over its lines. A replay puts a program's own values back where they are known.
 //
-// # Durability
+// # Durability and limits
 //
 // When Conversation.Line returns for an answer, its record and all before it are with the kernel (tape.Recorder.Flush), and only then
-// does a Relay pass the end of that line on: whatever a program was answered is on the tape, however the recorder ends. But for answers that
-// come before the server told its name: of an error to server/discover, and of what is answered before initialize is. Text waits for the
-// next message, up to 64 KiB of it.
+// does a Relay pass the end of that line on, but for answers that come before the server told its name. Text waits for the next message,
+// up to 64 KiB of it.
 //
-// # Limits
-//
-// A line of more than MaxLine passes and is not kept; the end of its conversation says so, and Log.Lost. Requests that were open when such a
-// line came from the other side, and stay so, have "the answer was too long to be kept" as their reason: a replay answers them with an error. Before that is decided 256 KiB of
-// what the server writes are kept, and a first line of more than 1 MiB opens nothing. JSON is read 10,000 levels deep, compared in
-// canonical form 1,000 deep, and as it stands beyond.
+// A line of more than MaxLine passes and is not kept; the end of its conversation says so, and Log.Lost. Requests that were open then, and
+// stay so, say it too: a replay answers them with an error. Before a relay is decided 256 KiB of what the server writes are kept, and a
+// first line of more than 1 MiB opens nothing.
 package mcp

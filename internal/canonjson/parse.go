@@ -1,13 +1,10 @@
 package canonjson
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
@@ -134,44 +131,11 @@ func (p *parser) text() string {
 	if len(raw) == len(b)+2 {
 		return p.src[from+1 : from+1+len(b)]
 	}
-	if bytes.Contains(b, []byte(string(utf8.RuneError))) && halfPair(raw) {
+	if p.s.Half() {
 		p.s.Back(at)
 		p.s.Fail("half of a surrogate pair")
 	}
 	return string(b)
-}
-
-// halfPair reports whether half of a surrogate pair stands in a string as an escape.
-func halfPair(raw []byte) bool {
-	for i := 0; i+6 <= len(raw); i++ {
-		if raw[i] != '\\' {
-			continue
-		}
-		r := unit(raw[i:])
-		switch {
-		case r < 0:
-			i++
-		case !utf16.IsSurrogate(r):
-			i += 5
-		case i+12 > len(raw) || utf16.DecodeRune(r, unit(raw[i+6:])) == utf8.RuneError:
-			return true
-		default:
-			i += 11
-		}
-	}
-	return false
-}
-
-// unit is the code unit of the escape \uXXXX at the beginning of b; -1 for another.
-func unit(b []byte) rune {
-	if b[0] != '\\' || b[1] != 'u' {
-		return -1
-	}
-	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
-	if err != nil {
-		return -1
-	}
-	return rune(n)
 }
 
 func (p *parser) number() Value {

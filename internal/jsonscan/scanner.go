@@ -28,6 +28,7 @@ type Scanner struct {
 	first bool // nothing stands yet in the object or list that was begun last
 	err   error
 	plain []byte // where strings with escapes are decoded
+	half  bool   // the last such string has half of a surrogate pair
 }
 
 // Reset makes s stand before the value in b, which it does not change and which must not change while s reads.
@@ -262,12 +263,16 @@ func (s *Scanner) TextBytes() []byte {
 	return s.unescape()
 }
 
+// Half reports whether the last string that was read with an escape in it had half of a surrogate pair, which is U+FFFD now.
+func (s *Scanner) Half() bool { return s.half }
+
 // firstRoom is how much room a string with escapes gets at first, in bytes: what a line has left may be far more.
 const firstRoom = 4 << 10
 
 // unescape reads a string, behind its first quote, that has escapes. It works as escape does, the other way.
 func (s *Scanner) unescape() []byte {
 	b, r, w := s.b, s.i, 0
+	s.half = false
 	s.plain = slices.Grow(s.plain[:0], min(len(b)-r, firstRoom)+2*8)
 	out := s.plain[:cap(s.plain)]
 	why := "string does not end"
@@ -295,6 +300,8 @@ scan:
 			n, m := 2, 1
 			if out[w] = short(b[r:]); out[w] == 0 {
 				n, m = unescape(out[w:], b[r:])
+				unit, _ := hexRune(b[r:])
+				s.half = s.half || n == 6 && utf16.IsSurrogate(unit)
 			}
 			if n == 0 {
 				why = "bad escape"

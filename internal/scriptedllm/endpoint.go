@@ -2,9 +2,8 @@
 // streaming included, and needs neither a key nor a network.
 //
 // It speaks Anthropic messages, OpenAI chat completions and responses, Gemini generateContent and streamGenerateContent,
-// Ollama's chat, OpenAI's formats under Azure's paths, Bedrock's Converse and InvokeModel, and responses, Realtime and Gemini Live over WebSockets, as
-// their public references describe them; and beside them lists of models, token counts, embeddings and uploads of files where the provider has
-// them. Tests put real agents and SDKs in front of it, and the quickstart records its own small agent against it.
+// Ollama's chat, OpenAI's formats under Azure's paths, Bedrock's Converse and InvokeModel, and responses over WebSockets, as their public
+// references describe them; and beside them lists of models, token counts, embeddings and uploads of files where the provider has them. Tests put real agents and SDKs in front of it, and the quickstart records its own small agent against it.
 //
 // The script: a turn that declares tools and carries no tool result yet is answered with one tool call, its arguments
 // built from the declared schema, so that the agent writes the file which the prompt names ("write hello.txt"), by the tool that it
@@ -30,8 +29,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/coder/websocket"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
@@ -113,14 +110,8 @@ func New(opts *Options) *Endpoint {
 	return e
 }
 
-// ServeHTTP answers one request. Google's SDK begins the path of a socket with two slashes, which its servers take.
-func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if path, ok := strings.CutPrefix(r.URL.Path, "//"); ok {
-		r = r.Clone(r.Context())
-		r.URL.Path = "/" + path
-	}
-	e.mux.ServeHTTP(w, r)
-}
+// ServeHTTP answers one request.
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.mux.ServeHTTP(w, r) }
 
 // Requests returns the requests so far, in order of arrival. Each stands there before its answer begins.
 func (e *Endpoint) Requests() []Request {
@@ -140,14 +131,11 @@ func (e *Endpoint) Unknown() int {
 	return n
 }
 
-// routes registers what is not told by the path of a call: sockets, lists of models and files. Anthropic and OpenAI keep the last two
+// routes registers what is not told by the path of a call: a socket, lists of models and files. Anthropic and OpenAI keep the last two
 // under the same names.
 func (e *Endpoint) routes() {
 	handle := e.mux.HandleFunc
-	handle("GET /v1/responses", e.talk("openai", websocket.MessageText, newResponsesSocket))
-	handle("GET /v1/realtime", e.talk("openai", websocket.MessageText, newRealtimeSocket))
-	handle("GET /ws/{service}", e.talk("gemini", websocket.MessageBinary, newLiveSocket))
-
+	handle("GET /v1/responses", e.talk)
 	handle("GET /v1/models", e.either(anthropicModels, openaiModels))
 	handle("POST /v1/files", e.either(e.anthropicFile, e.openaiFile))
 	handle("GET /v1beta/models", func(w http.ResponseWriter, r *http.Request) { e.plain(w, r, "gemini", "", geminiModels) })

@@ -4,15 +4,21 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"net/http"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
+
+// BeginStream is Begin for a request that is passed on as it comes: the body of r is its first message, nil where none came before
+// the exchange begins. Whole must follow before End.
+func (t *Tap) BeginStream(r *Request) (*Open, error) {
+	o, err := t.begin(nil, r, true)
+	if err == nil {
+		o.key.Stream, o.identity.Key.Stream = true, true
+	}
+	return o, err
+}
 
 // Whole gives the body of a request that was passed on as it came, and how far it had come at each step of the answer: before its
 // head, before each chunk, and before its end; nil where the whole request had come before the head, which is then one as any other.
@@ -57,67 +63,62 @@ func (o *Open) sameCall(was, now []byte) bool {
 	return digests[0] == digests[1]
 }
 
-// Recorded is what answers the request; nil for nothing, and before Take.
-func (o *Open) Recorded() *Recorded { return o.taken }
-
-// Opened makes the request, which asked for a WebSocket (Key.Socket), one that got it: h is the header of the answer 101. The record
-// of that is with the kernel when it returns, and End has nothing left to do. Closed must follow. On a replay Take stands before it.
-// The error is the recorder's, which has then ended.
-func (o *Open) Opened(h http.Header) (*Socket, error) {
-	if !o.key.Socket || o.ended {
-		return nil, errors.New("opened: not a request for a socket, or one that has ended")
+// Calls says of the calls on b that have the method and the URL of r whether some were answered while their request still came, and whether that was before
+// its first message; and how long the longest of them, and least more, is waited for.
+func (t *Tap) Calls(b *Book, r *Request, least time.Duration) (streams, eager bool, patience time.Duration) {
+	m := b.methods[streamKey{r.Method, b.classifier.MaskURL(t.scrubber.URL(r.URL))}]
+	if m == nil {
+		return false, false, least
 	}
-	o.ended = true
-	o.keepRequest()
-	if o.given != "" {
-		o.tap.opts.Lanes.Done(o.given, false)
-	}
-	if o.taken == nil {
-		o.exchange.Lane = o.tap.opts.Lanes.Socket(o.exchange.URL)
-	}
-	o.answers()
-	o.Begins()
-	s := &Socket{
-		tap: o.tap, connection: o.exchange.Arrival, opener: o.opener, lane: o.exchange.Lane, url: socketURL(o.exchange.URL),
-		headers: o.exchange.RequestHeaders, start: o.start, open: make(map[uint64]*socketTurn), choice: o.choice,
-	}
-	if o.choice == nil {
-		s.became = o.taken
-	}
-	s.turns = o.tap.classifier.Sockets(&Request{Method: o.exchange.Method, URL: s.url, Header: o.request.Header})
-	return s, errors.Join(o.err, s.recordOpen(headerFields(o.tap.scrubber, h), o.asker()))
+	return m.streams, m.eager, m.patience + least
 }
 
-// asker is the key that says which MCP server asked; none where the program did.
-func (o *Open) asker() []tape.Field {
-	return slices.DeleteFunc(slices.Clone(o.extra), func(f tape.Field) bool { return f.Name != tape.ConversationKey })
+// CallOf says how much of a recorded call had come when its answer ended.
+func (b *Book) CallOf(rec *Recorded) Call {
+	messages, rest := 0, b.body(rec)
+	for m := FirstMessage(rest); m != nil; m = FirstMessage(rest) {
+		messages, rest = messages+1, rest[len(m):]
+	}
+	if rec.after == nil {
+		return Call{Steps: messages + 1, Ended: true}
+	}
+	steps := rec.after[len(rec.after)-1]
+	return Call{Steps: max(steps, messages), Ended: steps > messages}
 }
 
-// Play plays the socket that Take found to the program, on the tape of s, which Opened gave. Of opts count Speed, Reveal (of each message
-// of the server) and Patience (of the end of a socket that the program had ended).
-func (o *Open) Play(s *Socket, opts *AnswerOptions, b *Book) *SocketPlay {
-	p := &SocketPlay{sock: s, book: b, choice: o.choice}
-	if opts != nil {
-		p.opts = *opts
+// noteCalls finds the calls that were answered while their request still came. Those of the same method are known by their first
+// message.
+func (b *Book) noteCalls() {
+	for _, rec := range b.recorded {
+		key := streamKey{rec.Key.Method, rec.Key.URL}
+		m := b.methods[key]
+		if m == nil {
+			m = new(method)
+			b.methods[key] = m
+		}
+		m.streams = m.streams || rec.after != nil
+		m.eager = m.eager || rec.after != nil && rec.after[0] == 0
+		m.patience = max(m.patience, rec.Patience(0))
 	}
-	p.ids = idsOf(b.classifier, o.request)
-	p.mu.Lock() // from when the choice has it others may change what it is
-	b.mu.Lock()
-	if p.rec = o.taken; o.choice != nil {
-		o.choice.play, p.rec, p.changes = p, o.choice.rec, o.choice.times
+	for _, rec := range b.recorded {
+		if rec.Key.Kind == HTTP && b.methods[streamKey{rec.Key.Method, rec.Key.URL}].streams {
+			b.keyByFirst(rec)
+		}
 	}
-	p.entries = p.rec.Socket.entries
-	b.mu.Unlock()
-	p.player = lane.NewPlayer(p.lines(), &lane.PlayerOptions[messageKey, *socketEntry]{
-		Slack: slack, Speed: p.opts.Speed, SinceMS: p.rec.endedMS, Ends: true,
-		Key: func(e *socketEntry) messageKey { return b.said(p.rec.Socket, e).key }, // who finds holds mu
-	})
-	p.learnOpening()
-	p.mu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.play = p
-	return p
+}
+
+// keyByFirst makes the key of rec that of a request of which its first message alone is known; none of one that was answered before.
+func (b *Book) keyByFirst(rec *Recorded) {
+	r := b.request(rec)
+	if r.Body = FirstMessage(r.Body); rec.after != nil && rec.after[0] == 0 {
+		r.Body = nil
+	}
+	id, err := b.classifier.Classify(r)
+	if err != nil {
+		return // it is asked for by nobody
+	}
+	rec.Key = id.Key
+	rec.Key.Stream = true
 }
 
 // keyAfter is the key of a record whose request was still coming when its answer began: a list of integers, how many of its messages
@@ -167,30 +168,4 @@ func afterOf(extra []tape.Field) []int {
 		}
 	}
 	return after
-}
-
-// streamReset is the error of a stream of HTTP/2 that was reset, which net/http gives to whoever asks for one of its shape
-// (errors.As).
-type streamReset struct {
-	StreamID uint32
-	Code     resetCode
-	Cause    error
-}
-
-type resetCode uint32
-
-// resetCodes are the error codes of HTTP/2 (RFC 9113, 7), by their number.
-var resetCodes = [...]string{
-	"NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED", "FRAME_SIZE_ERROR",
-	"REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM", "INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED",
-}
-
-// Error implements error.
-func (e streamReset) Error() string { return StreamReset + e.code() }
-
-func (e streamReset) code() string {
-	if int(e.Code) < len(resetCodes) {
-		return resetCodes[e.Code]
-	}
-	return strconv.FormatUint(uint64(e.Code), 10)
 }
