@@ -75,7 +75,8 @@ func (c *maskings) measured(h *hidden, of pair) bool {
 	between := float64(of.b.rec.VirtualTimeMS - of.a.rec.VirtualTimeMS)
 	apart := math.Abs(h.ms[Replay] - h.ms[Recorded] - between)
 	possible := h.ms[Recorded] <= elapsed(of.a) && h.ms[Replay] <= elapsed(of.b) || between > 0 && apart <= max(elapsed(of.a), elapsed(of.b))
-	return possible && !(h.round[Recorded] && h.round[Replay]) && !c.isNew(h)
+	written := h.round[Recorded] && h.round[Replay]
+	return possible && !written && !c.isNew(h)
 }
 
 // elapsed is how long a run had gone on when a record was written, in ms; a tape that does not say allows anything.
@@ -179,10 +180,6 @@ type maskings struct {
 	told  map[pairKey]bool // those that were said as divergences
 	given []source         // what both programs were given, as far as that differs, and their arguments; nil before it is needed
 	seen  int64            // bytes that were read
-}
-
-func newMaskings(base *comparison) *maskings {
-	return &maskings{comparison: base, index: make(map[pairKey]int), told: make(map[pairKey]bool)}
 }
 
 // look holds the bytes of two records that differ against each other, place by place, and returns what of the findings is left: one

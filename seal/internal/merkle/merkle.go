@@ -34,8 +34,8 @@ func (t *Tree) Add(h tlog.Hash) error {
 		if l == len(t.Levels) {
 			t.Levels = append(t.Levels, make([]tlog.Hash, 0, Width))
 		}
-		tile := append(t.Levels[l], h)
-		t.Levels[l] = tile
+		t.Levels[l] = append(t.Levels[l], h)
+		tile := t.Levels[l]
 		if len(tile) < Width {
 			return nil
 		}
