@@ -123,8 +123,10 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 		return nil, err
 	}
 	c := &laneCompare{
-		comparison: base, models: newModelCalls(base), masked: newMaskings(base), order: newOrdering(base), ends: newEndings(base),
-		renamed: make(map[string]bool),
+		comparison: base, ends: newEndings(base), renamed: make(map[string]bool),
+		models: &modelCalls{comparison: base, orders: make(map[string]*order)},
+		masked: &maskings{comparison: base, index: make(map[pairKey]int), told: make(map[pairKey]bool)},
+		order:  &ordering{base, make(map[origin][]pair), make(map[origin]int)},
 	}
 	base.differ.models = c.models
 	alive := (&ignoring{comparison: base}).ignore()

@@ -22,10 +22,6 @@ type modelCalls struct {
 	orders   map[string]*order // results of calls that came in another order, by lane
 }
 
-func newModelCalls(base *comparison) *modelCalls {
-	return &modelCalls{comparison: base, orders: make(map[string]*order)}
-}
-
 // answersAlike reports whether two answers of a model say the same: what is left once the ids are numbered that a provider
 // makes up for every answer. Two live runs of a program that did the same differ in those alone.
 func (c *modelCalls) answersAlike(a, b *tape.Exchange) bool {

@@ -48,10 +48,6 @@ type ordering struct {
 	said  map[origin]int    // notes
 }
 
-func newOrdering(base *comparison) *ordering {
-	return &ordering{base, make(map[origin][]pair), make(map[origin]int)}
-}
-
 // keep keeps a pair of requests by who made them, and of processes by who started them.
 func (c *ordering) keep(p pair) {
 	if c.mode == Outcome || p.a.rec.Kind.Name() != p.b.rec.Kind.Name() {

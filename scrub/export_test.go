@@ -43,7 +43,6 @@ func Forget(s *Scrubber) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	clear(x.now)
-	clear(x.before)
 }
 
 // InParts is what Bytes does to the compressed parts of a form, which may have left bytes decompressed.

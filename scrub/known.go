@@ -253,18 +253,18 @@ func unescape(c byte) byte {
 // Every request of a conversation holds the whole conversation so far. So Bytes remembers pieces of text in which nothing
 // was found, by a hash of them, and passes them by when they come again.
 const (
-	pieceLen   = 4 << 10 // bytes
-	maxPieces  = 8 << 10 // in each of two generations: less than 1 MiB of memory, for 32 MiB of text each
+	pieceLen   = 4 << 10  // bytes
+	maxPieces  = 16 << 10 // less than 1 MiB of memory, for 64 MiB of text
 	leastSaved = pieceLen / 2
 )
 
-// A seen remembers the pieces of text in which one index found nothing. What was not met in the last maxPieces pieces or so
-// is forgotten. The hash has a seed that is made for the process: nobody can make a text that is taken for another.
+// A seen remembers the pieces of text in which one index found nothing. All is forgotten where there
+// are more than maxPieces. The hash has a seed that is made for the process: nobody can make a text that is taken for another.
 type seen struct {
 	seed maphash.Seed
 
-	mu          sync.Mutex // guards what follows
-	now, before map[uint64]uint16
+	mu  sync.Mutex // guards now
+	now map[uint64]uint16
 }
 
 func newSeen() *seen {
@@ -291,25 +291,14 @@ func (s *seen) key(behind, piece []byte, streams bool) uint64 {
 func (s *seen) get(key uint64) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, ok := s.now[key]
-	if !ok {
-		if n, ok = s.before[key]; ok {
-			s.put(key, n)
-		}
-	}
-	return int(n)
+	return int(s.now[key])
 }
 
 func (s *seen) add(key uint64, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.put(key, uint16(n))
-}
-
-// put is called with mu held.
-func (s *seen) put(key uint64, n uint16) {
 	if len(s.now) >= maxPieces {
-		s.now, s.before = make(map[uint64]uint16), s.now
+		clear(s.now)
 	}
-	s.now[key] = n
+	s.now[key] = uint16(n)
 }

@@ -91,30 +91,25 @@ var (
 // returns b itself. It never writes to b. Where b is compressed, with gzip, as zlib or as a pack of Git, and a secret lies
 // inside, it returns what b decompresses to, scrubbed, behind a line with a placeholder of b; so it does with a compressed part
 // of a form (multipart).
-func (s *Scrubber) Bytes(b []byte) (out []byte, found bool) {
-	s.recognise(b)
-	left := int64(maxUnpacked)
-	if out, found := unpacked(&s.memory, b, &left); found {
-		return out, true
-	}
-	b, packed := inParts(&s.memory, b, &left)
-	out, found = s.without(b, s.index.Load().scanAll(b))
-	return out, found || packed
-}
+func (s *Scrubber) Bytes(b []byte) (out []byte, found bool) { return s.bytes(b, false) }
 
 // LearnBytes is Bytes for what a program sends or gets. What a name before it told to be a secret (twitter_api_key = "…") is
 // known from there on, in b and in all that is scrubbed later: without its name it would stand there in clear, and a replay
 // whose answers have the placeholder would ask for something else than was recorded. A compressed b teaches nothing, nor do
 // the files of a work tree, which are scrubbed in no order.
 func (s *Scrubber) LearnBytes(b []byte) (out []byte, found bool) {
-	if unpacker(b) != nil {
-		return s.Bytes(b)
-	}
+	return s.bytes(b, unpacker(b) == nil)
+}
+
+func (s *Scrubber) bytes(b []byte, learns bool) (out []byte, found bool) {
 	s.recognise(b)
 	left := int64(maxUnpacked)
+	if out, found := unpacked(&s.memory, b, &left); found {
+		return out, true
+	}
 	b, packed := inParts(&s.memory, b, &left)
 	spans := s.index.Load().scanAll(b)
-	if !s.teach(b, spans) {
+	if !learns || !s.teach(b, spans) {
 		out, found = s.without(b, spans)
 		return out, found || packed
 	}

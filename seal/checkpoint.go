@@ -2,19 +2,16 @@ package seal
 
 import (
 	"encoding/base64"
-	"encoding/binary"
+	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/tapedeck-dev/tapedeck/seal/internal/merkle"
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 )
-
-// maxSignatures is how many lines of signatures a checkpoint may have; package note takes as many.
-const maxSignatures = 100
 
 // origin is the first line of a checkpoint.
 func origin(key, id string) string { return key + "/recording/" + id }
@@ -24,7 +21,7 @@ func validID(id string) bool { return validName(id) }
 
 // checkpointText is what is signed.
 func checkpointText(key PublicKey, id string, tree tlog.Tree) string {
-	return fmt.Sprintf("%s\n%d\n%s\n", origin(key.Name(), id), tree.N, tree.Hash)
+	return merkle.Head(origin(key.Name(), id), tree)
 }
 
 // sign makes the checkpoint of a tree.
@@ -56,77 +53,30 @@ type checkpoint struct {
 // parseCheckpoint reads a checkpoint in the one form that C2SP gives it: no extension lines, base64 with padding and without
 // spare bits, no key twice.
 func parseCheckpoint(s string) (*checkpoint, error) {
-	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 && r != '\n' }) {
-		return nil, fmt.Errorf("a checkpoint is UTF-8 without control characters")
+	_, err := note.Open([]byte(s), note.VerifierList()) // nobody's: whose signatures hold, judge tells
+	var open *note.UnverifiedNoteError
+	if !errors.As(err, &open) {
+		return nil, fmt.Errorf("a checkpoint is a signed note: %w", err)
 	}
-	text, block, ok := cutLast(s, "\n\n")
-	if !ok {
-		return nil, fmt.Errorf("a checkpoint is a text, an empty line and signatures; there is no empty line")
-	}
-	c := &checkpoint{text: text + "\n"}
-	if err := c.parseText(); err != nil {
+	c := &checkpoint{text: open.Note.Text}
+	if c.origin, c.tree, err = merkle.ParseHead(c.text); err != nil {
 		return nil, err
 	}
-	return c, c.parseSignatures(block)
-}
-
-func cutLast(s, sep string) (before, after string, ok bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
-}
-
-func (c *checkpoint) parseText() error {
-	lines := strings.Split(c.text, "\n")
-	if len(lines) != 4 || lines[0] == "" {
-		return fmt.Errorf("a checkpoint's text is origin, size and root, a line each; it has %d lines", len(lines)-1)
-	}
-	n, err := strconv.ParseInt(lines[1], 10, 64)
-	if err != nil || n < 0 || strconv.FormatInt(n, 10) != lines[1] {
-		return fmt.Errorf("a checkpoint's size is a decimal number; it is %.40q", lines[1])
-	}
-	root, err := base64.StdEncoding.Strict().DecodeString(lines[2])
-	if err != nil || len(root) != tlog.HashSize || base64.StdEncoding.EncodeToString(root) != lines[2] {
-		return fmt.Errorf("a checkpoint's root is 32 bytes in base64; it is %.80q", lines[2])
-	}
-	c.origin, c.tree = lines[0], tlog.Tree{N: n, Hash: tlog.Hash(root)}
-	return nil
-}
-
-func (c *checkpoint) parseSignatures(block string) error {
-	body, ok := strings.CutSuffix(block, "\n")
-	if !ok {
-		return fmt.Errorf("a checkpoint ends with signatures, a line each, and its last line has no end")
-	}
-	lines := strings.Split(body, "\n")
-	if len(lines) > maxSignatures {
-		return fmt.Errorf("a checkpoint has at most %d signatures; it has %d", maxSignatures, len(lines))
-	}
-	for _, line := range lines {
-		s, err := parseSignature(line)
-		if err != nil {
-			return err
+	for _, n := range open.Note.UnverifiedSigs {
+		b, err := base64.StdEncoding.Strict().DecodeString(n.Base64)
+		if err != nil || !validName(n.Name) || base64.StdEncoding.EncodeToString(b) != n.Base64 {
+			return nil, fmt.Errorf("a signature is \"— NAME BASE64\"; it is %.120q", n.Name+" "+n.Base64)
 		}
-		for _, before := range c.sigs {
-			if before.name == s.name && before.id == s.id {
-				return fmt.Errorf("two signatures by %s", s)
-			}
+		s := signature{name: n.Name, id: n.Hash, sig: b[4:]}
+		if slices.ContainsFunc(c.sigs, func(o signature) bool { return o.name == s.name && o.id == s.id }) {
+			return nil, fmt.Errorf("two signatures by %s", &s)
 		}
-		c.sigs = append(c.sigs, *s)
+		c.sigs = append(c.sigs, s)
 	}
-	return nil
-}
-
-func parseSignature(line string) (*signature, error) {
-	rest, ok := strings.CutPrefix(line, "— ")
-	name, b64, _ := strings.Cut(rest, " ")
-	b, err := base64.StdEncoding.Strict().DecodeString(b64)
-	if !ok || err != nil || !validName(name) || len(b) < 5 || base64.StdEncoding.EncodeToString(b) != b64 {
-		return nil, fmt.Errorf("a signature is \"— NAME BASE64\"; it is %.120q", line)
+	if lines := strings.Count(s[len(c.text)+1:], "\n"); lines != len(c.sigs) {
+		return nil, fmt.Errorf("one signature stands twice")
 	}
-	return &signature{name: name, id: binary.BigEndian.Uint32(b), sig: b[4:]}, nil
+	return c, nil
 }
 
 // signedBy returns a problem unless key has signed.
@@ -171,7 +121,7 @@ func (c *checkpoint) judge(path string, key PublicKey, keys, witnesses []PublicK
 		v.witness(c, path, w)
 	}
 	for i := range c.sigs {
-		if s := &c.sigs[i]; !s.of(key) && !anyOf(witnesses, s) {
+		if s := &c.sigs[i]; !s.of(key) && !slices.ContainsFunc(witnesses, s.of) {
 			v.unknown = append(v.unknown, s.String())
 		}
 	}
@@ -194,15 +144,6 @@ func (v *verdict) witness(c *checkpoint, path string, w PublicKey) {
 		return
 	}
 	v.problems = append(v.problems, *problem(CodeWitness, path, "%s+%08x has not cosigned it", w.Name(), w.KeyHash()))
-}
-
-func anyOf(keys []PublicKey, s *signature) bool {
-	for _, k := range keys {
-		if s.of(k) {
-			return true
-		}
-	}
-	return false
 }
 
 func names(keys []PublicKey) string {

@@ -40,27 +40,21 @@ var dateWords = []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "Jan",
 const timeEnds = `(?:[^\w.:-]|[.:-](?:[^A-Za-z0-9<]|$)|$)`
 
 var (
-	timestamps = written(maskTimestamp, isoDate+`[Tt ](?:`+seconds+`|`+minutes+`)`+offset+`|`+compact)
-	dates      = written(maskDate, isoDate+`|`+day+`/`+day+`/`+year+`|(?:0[1-9]|[12][0-9]|3[01])\.(?:0[1-9]|1[0-2])\.`+year+`|`+dayFirst)
-	wordDates  = written(maskDate, weekName+`,? {1,2}(?:`+dayFirst+`|`+dayLast+behindDay+`?)|`+dayLast+behindDay)
-	clocks     = written(maskTime, seconds+`(?:`+half+`)?|`+minutes+half)
+	findTimestamp = written(maskTimestamp, "-/T", isoDate+`[Tt ](?:`+seconds+`|`+minutes+`)`+offset+`|`+compact)
+	dates         = written(maskDate, "-/. ", isoDate+`|`+day+`/`+day+`/`+year+`|(?:0[1-9]|[12][0-9]|3[01])\.(?:0[1-9]|1[0-2])\.`+year+`|`+dayFirst)
+	wordDates     = written(maskDate, "", weekName+`,? {1,2}(?:`+dayFirst+`|`+dayLast+behindDay+`?)|`+dayLast+behindDay)
+	findClock     = written(maskTime, ":", seconds+`(?:`+half+`)?|`+minutes+half)
 )
 
-func written(mask, form string) func(s *search, i int) int {
-	return shape(mask, (*search).number, nil, `(`+form+`)`+timeEnds)
-}
-
-// behindDigits tells whether one of signs stands behind the digits at i.
-func (s *search) behindDigits(i int, signs string) bool {
-	end := chars.Digits.Run(s.b, i)
-	return end < len(s.b) && strings.IndexByte(signs, s.b[end]) >= 0
-}
-
-func findTimestamp(s *search, i int) int {
-	if !s.behindDigits(i, "-/T") {
-		return i
+// written finds a form behind whose first digits one of signs stands; "" is for a form that begins with a word.
+func written(mask, signs, form string) func(s *search, i int) int {
+	find := shape(mask, (*search).number, nil, `(`+form+`)`+timeEnds)
+	return func(s *search, i int) int {
+		if end := chars.Digits.Run(s.b, i); signs != "" && (end == len(s.b) || strings.IndexByte(signs, s.b[end]) < 0) {
+			return i
+		}
+		return find(s, i)
 	}
-	return timestamps(s, i)
 }
 
 func findDate(s *search, i int) int {
@@ -69,17 +63,8 @@ func findDate(s *search, i int) int {
 		return i
 	case !chars.IsDigit(s.b[i]):
 		return wordDates(s, i)
-	case !s.behindDigits(i, "-/. "):
-		return i
 	}
 	return dates(s, i)
-}
-
-func findClock(s *search, i int) int {
-	if !s.behindDigits(i, ":") {
-		return i
-	}
-	return clocks(s, i)
 }
 
 // ofVersion tells whether what begins at i is the value of a version, as api-version=2024-10-21: that is a date that stands.

@@ -1,7 +1,6 @@
 package tty
 
 import (
-	"slices"
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
@@ -23,18 +22,18 @@ type model struct {
 	cols   int
 
 	plain   bool
-	begun   int64  // where the last line begins, while plain
-	width   int    // columns of text in it, had none two
-	above   int    // those of the line above it
-	word    int    // bytes of the word that it ends in
-	last    byte   // of it
-	framed  bool   // it may have a border
-	border  bool   // its last byte may begin one
-	cr      bool   // it ends in CR
-	lines   ring   // where the last lines begin
-	fed     int64  // up to where the screen is drawn
-	fedLex  lexer  // as of fed, while plain
-	pending []byte // from fed to at, while plain
+	begun   int64   // where the last line begins, while plain
+	width   int     // columns of text in it, had none two
+	above   int     // those of the line above it
+	word    int     // bytes of the word that it ends in
+	last    byte    // of it
+	framed  bool    // it may have a border
+	border  bool    // its last byte may begin one
+	cr      bool    // it ends in CR
+	lines   []int64 // where the last lines begin, one more than the screen has rows at most
+	fed     int64   // up to where the screen is drawn
+	fedLex  lexer   // as of fed, while plain
+	pending []byte  // from fed to at, while plain
 
 	drawn   bool // there was text since the last moment
 	odd     bool // there was more than plain text since the last line end
@@ -47,8 +46,7 @@ const maxPending = 64 << 10
 func newModel(r *rules, l *ledger, rows, cols int) *model {
 	screen := vt.New(&vt.Options{Rows: rows, Cols: cols, Scrollback: -1, Origins: true})
 	m := &model{screen: screen, rows: newScreenRows(screen, r, l), plain: true}
-	rows, m.cols = screen.Size()
-	m.lines.reset(rows)
+	_, m.cols = screen.Size()
 	return m
 }
 
@@ -115,7 +113,7 @@ func (m *model) plainToken(k kind, i, n int) {
 		return
 	case k == newline && m.cr && !m.goesOn():
 		m.begun = m.at + int64(i+n)
-		m.lines.add(m.begun)
+		m.addLine()
 		m.cr, m.above, m.width, m.word, m.framed = false, m.width, 0, 0, false
 		return
 	case k == tab || k == quiet || k == payload:
@@ -220,9 +218,16 @@ func (m *model) newline(end int64) {
 		return
 	}
 	m.plain, m.fedLex, m.begun, m.width, m.word, m.framed = true, m.lex, end, 0, 0, false
-	rows, _ := m.screen.Size()
-	m.lines.reset(rows)
-	m.lines.add(end)
+	m.lines = m.lines[:0]
+	m.addLine()
+}
+
+// addLine notes that a line begins.
+func (m *model) addLine() {
+	if rows, _ := m.screen.Size(); len(m.lines) > rows {
+		m.lines = append(m.lines[:0], m.lines[1:]...)
+	}
+	m.lines = append(m.lines, m.begun)
 }
 
 // freshRows reports whether text goes onto blank rows from here on, as far as the modes of the screen say.
@@ -310,10 +315,11 @@ func (m *model) keep() {
 
 // skip passes over plain text that has left the screen. Of the sequences in it those count that say how what follows is drawn.
 func (m *model) skip() {
-	to, ok := m.lines.oldest()
-	if !ok || to <= m.fed {
+	rows, _ := m.screen.Size()
+	if len(m.lines) <= rows || m.lines[0] <= m.fed { // what stood on the screen before that line is gone
 		return
 	}
+	to := m.lines[0]
 	var seen sequences
 	n := min(int64(len(m.pending)), to-m.fed)
 	seen.in(&m.fedLex, m.pending[:n])
@@ -358,25 +364,3 @@ func (s *sequences) ended(x *lexer, last byte) {
 	}
 	s.from = len(s.others)
 }
-
-// ring has the offsets at which the last lines begin.
-type ring struct {
-	at   []int64
-	next int
-	full bool
-}
-
-func (r *ring) reset(rows int) {
-	r.at = slices.Grow(r.at[:0], rows+1)[:rows+1]
-	r.next, r.full = 0, false
-}
-
-func (r *ring) add(at int64) {
-	r.at[r.next] = at
-	if r.next++; r.next == len(r.at) {
-		r.next, r.full = 0, true
-	}
-}
-
-// oldest returns the first of the last lines, so many that what stood on the screen before them is gone.
-func (r *ring) oldest() (at int64, ok bool) { return r.at[r.next], r.full }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/seal/internal/merkle"
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -39,7 +40,7 @@ func ParseCheckpoint(b []byte, keys ...note.Verifier) (*Checkpoint, error) {
 		}
 	}
 	c := &Checkpoint{Text: n.Text, Note: b, Others: n.UnverifiedSigs}
-	if c.Origin, c.Tree, err = parseHead(n.Text); err != nil {
+	if c.Origin, c.Tree, err = merkle.ParseHead(n.Text); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
 	if want := OriginOf(n.Sigs[0].Name); c.Origin != want {
@@ -48,26 +49,9 @@ func ParseCheckpoint(b []byte, keys ...note.Verifier) (*Checkpoint, error) {
 	return c, nil
 }
 
-// parseHead reads the three lines of a checkpoint; there are no others.
-func parseHead(text string) (origin string, t tlog.Tree, err error) {
-	lines := strings.Split(text, "\n")
-	if len(lines) != 4 || lines[3] != "" {
-		return "", t, errors.New("want three lines: origin, size, root")
-	}
-	t.N, err = strconv.ParseInt(lines[1], 10, 64)
-	if err != nil || t.N < 0 || strconv.FormatInt(t.N, 10) != lines[1] {
-		return "", t, fmt.Errorf("size %q is no count", lines[1])
-	}
-	t.Hash, err = tlog.ParseHash(lines[2])
-	if err != nil || t.Hash.String() != lines[2] {
-		return "", t, fmt.Errorf("root %q is no hash in base64", lines[2])
-	}
-	return lines[0], t, nil
-}
-
 // signHead signs a head.
 func signHead(t tlog.Tree, s note.Signer) ([]byte, error) {
-	return note.Sign(&note.Note{Text: fmt.Sprintf("%s\n%d\n%s\n", OriginOf(s.Name()), t.N, t.Hash)}, s)
+	return note.Sign(&note.Note{Text: merkle.Head(OriginOf(s.Name()), t)}, s)
 }
 
 // proofHead begins a proof of an entry, oldHead one of consistency.

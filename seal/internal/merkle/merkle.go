@@ -1,8 +1,15 @@
 // Package merkle computes trees of RFC 6962, and of one that grows keeps the right edge alone, in tiles of 256 hashes (C2SP
-// tlog-tiles).
+// tlog-tiles). The text that is signed of a tree is here too (C2SP tlog-checkpoint).
 package merkle
 
-import "golang.org/x/mod/sumdb/tlog"
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
 
 // The shape of tiles.
 const (
@@ -27,8 +34,8 @@ func (t *Tree) Add(h tlog.Hash) error {
 		if l == len(t.Levels) {
 			t.Levels = append(t.Levels, make([]tlog.Hash, 0, Width))
 		}
-		tile := append(t.Levels[l], h)
-		t.Levels[l] = tile
+		t.Levels[l] = append(t.Levels[l], h)
+		tile := t.Levels[l]
 		if len(tile) < Width {
 			return nil
 		}
@@ -71,11 +78,11 @@ func Path(list []tlog.Hash, at int) tlog.RecordProof {
 	if len(list) == 1 {
 		return tlog.RecordProof{}
 	}
-	if k := split(len(list)); at < k {
+	k := split(len(list))
+	if at < k {
 		return append(Path(list[:k], at), Root(list[k:]))
-	} else {
-		return append(Path(list[k:], at-k), Root(list[:k]))
 	}
+	return append(Path(list[k:], at-k), Root(list[:k]))
 }
 
 // split is how many of n leaves, of which there are two or more, stand on the left.
@@ -98,4 +105,24 @@ func Join(list []tlog.Hash) []byte {
 		out = append(out, h[:]...)
 	}
 	return out
+}
+
+// Head is the text of a checkpoint of a tree (C2SP tlog-checkpoint), without extension lines.
+func Head(origin string, t tlog.Tree) string { return fmt.Sprintf("%s\n%d\n%s\n", origin, t.N, t.Hash) }
+
+// ParseHead reads what Head wrote, and nothing else.
+func ParseHead(text string) (origin string, t tlog.Tree, err error) {
+	lines := strings.Split(text, "\n")
+	if len(lines) != 4 || lines[0] == "" {
+		return "", t, errors.New("want three lines: origin, size, root")
+	}
+	t.N, err = strconv.ParseInt(lines[1], 10, 64)
+	if err != nil || t.N < 0 {
+		return "", t, fmt.Errorf("size %.40q is no count", lines[1])
+	}
+	t.Hash, err = tlog.ParseHash(lines[2])
+	if err != nil || Head(lines[0], t) != text {
+		return "", t, fmt.Errorf("size %.40q and root %.80q are no count and hash in base64 as they are written", lines[1], lines[2])
+	}
+	return lines[0], t, nil
 }
