@@ -20,7 +20,7 @@ import (
 )
 
 type acceptOptions struct {
-	tree   string
+	tree   treeFlag
 	dryRun bool
 	force  bool
 }
@@ -34,7 +34,7 @@ func newAcceptCommand(std *console) *cobra.Command {
 		return runAccept(cmd.Context(), &o, args[0], args[1:], std)
 	})
 	f := cmd.Flags()
-	treeFlag(cmd, &o.tree, "now")
+	o.tree.define(cmd, "now")
 	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "show what would change, and change nothing")
 	f.BoolVar(&o.force, "force", false, "take a run that ended otherwise")
 	std.jsonFlag(cmd, "the result as JSON on stdout, with the report; the program's output goes to stderr")
@@ -42,7 +42,7 @@ func newAcceptCommand(std *console) *cobra.Command {
 }
 
 type rerecordOptions struct {
-	upstreams []string
+	upstreams map[string]string
 	dryRun    bool
 	force     bool
 }
@@ -56,7 +56,7 @@ func newRerecordCommand(std *console) *cobra.Command {
 		return runRerecord(cmd.Context(), &o, args[0], args[1:], std)
 	})
 	f := cmd.Flags()
-	f.StringArrayVar(&o.upstreams, "upstream", nil, "`NAME[:PORT]=URL` in place of the recorded one (repeatable)")
+	upstreamFlag(f, &o.upstreams, "`NAME[:PORT]=URL` in place of the recorded one (repeatable)")
 	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "run and show what would change, and keep the recording as it is")
 	f.BoolVar(&o.force, "force", false, "take a run that ended otherwise, or that an upstream did not answer")
 	std.jsonFlag(cmd, "the result as JSON on stdout, with the report; the program's output goes to stderr")
@@ -69,10 +69,6 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 		return err
 	}
 	defer clean()
-	upstreams, err := parseUpstreams(o.upstreams)
-	if err != nil {
-		return err
-	}
 	lib, err := openLibrary()
 	if err != nil {
 		return err
@@ -95,7 +91,7 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 	defer stop()
 	opts := &deck.RecordOptions{
 		Argv: argv, Streams: std.ofProgram(), Signals: signals,
-		Upstreams: upstreams, Configured: sayConfigured(std.err), Output: made, NoSeal: true, Log: logger(std.err),
+		Upstreams: o.upstreams, Configured: sayConfigured(std.err), Output: made, NoSeal: true, Log: logger(std.err),
 	}
 	if err := deck.Again(rec.Recording, opts); err != nil {
 		return err
@@ -170,10 +166,6 @@ type acceptance struct {
 }
 
 func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string, std *console) error {
-	now, at, err := parseTree(o.tree)
-	if err != nil {
-		return err
-	}
 	rec, clean, err := openReference(ctx, name)
 	if err != nil {
 		return err
@@ -193,7 +185,7 @@ func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string
 	defer done()
 	signals, stop := catchSignals()
 	defer stop()
-	opts, err := (&gate.Options{TreeNow: now && rec.Manifest.Roots.Tree != "", TreeAt: at}).ReplayOptions(rec.Recording, rec.path) // as test has it
+	opts, err := (&gate.Options{TreeNow: o.tree.now && rec.Manifest.Roots.Tree != "", TreeAt: o.tree.at}).ReplayOptions(rec.Recording, rec.path) // as test has it
 	if err != nil {
 		return err
 	}

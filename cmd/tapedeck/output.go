@@ -187,33 +187,6 @@ func width(w io.Writer) int {
 	return 100
 }
 
-// A colorFlag says whether text has colours.
-type colorFlag struct{ color string }
-
-func (o *colorFlag) defineColor(cmd *cobra.Command) {
-	o.color = "auto"
-	cmd.Flags().Var((*whenValue)(&o.color), "color", "colours: auto, always or never")
-	completeFlag(cmd, "color", "auto", "always", "never")
-}
-
-// defineNoColor has --no-color, which came before, mean --color never.
-func (o *colorFlag) defineNoColor(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.BoolFunc("no-color", "as --color never", func(string) error { o.color = "never"; return nil })
-	_ = f.MarkHidden("no-color") // it is there
-}
-
-// colours reports whether w gets colours.
-func (o *colorFlag) colours(w io.Writer) (bool, error) {
-	switch o.color {
-	case "auto":
-		return colour(w), nil
-	case "always", "never":
-		return o.color == "always", nil
-	}
-	return false, fmt.Errorf("--color %q: want auto, always or never", o.color)
-}
-
 // A lookFlags says how text looks on a terminal.
 type lookFlags struct {
 	colorFlag

@@ -405,7 +405,11 @@ func recorderCommand(path, name string, run func(ctx context.Context, argv []str
 // flagError says what a flag wants, in the words of its help in place of those of the package that parses it.
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
+	var own *valueError
+	switch errors.As(err, &invalid); {
+	case errors.As(err, &own):
+		return fmt.Errorf("--%s: %w", invalid.GetFlag().Name, own.error)
+	case invalid != nil:
 		f := invalid.GetFlag()
 		_, usage := pflag.UnquoteUsage(f)
 		err = fmt.Errorf("--%s %q: want %s: %s", f.Name, invalid.GetValue(), wanted(f.Value.Type()), usage)

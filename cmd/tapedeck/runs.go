@@ -312,12 +312,10 @@ func (e *exported) form(format string, w *bufio.Writer) (put func(runtrace.Recor
 }
 
 type runsShowOptions struct {
-	turns    string
+	turns    runview.Range
 	lines    bool
 	verdicts bool
 	full     bool
-
-	wanted runview.Range
 }
 
 // shownLines are kept of one text without --full.
@@ -330,7 +328,8 @@ func newRunsShowCommand(from *runsOptions, std *console) *cobra.Command {
 	}))
 	cmd.ValidArgsFunction = runNames(from)
 	f := cmd.Flags()
-	f.StringVar(&o.turns, "turn", "", "only this `turn`, or those of a range: 3, 2..5, 2.. or ..5; they count from 0")
+	o.turns = runview.AllTurns
+	parsedFlag(f, &o.turns, "turn", "", "only this `turn`, or those of a range: 3, 2..5, 2.. or ..5; they count from 0", runview.ParseRange)
 	f.BoolVar(&o.lines, "lines", false, "a line a turn")
 	f.BoolVar(&o.verdicts, "verdicts", false, "what policies decided, too")
 	f.BoolVar(&o.full, "full", false, "all of every text")
@@ -338,15 +337,7 @@ func newRunsShowCommand(from *runsOptions, std *console) *cobra.Command {
 	return cmd
 }
 
-func (o *runsShowOptions) parse() (err error) {
-	o.wanted, err = runview.ParseRange(o.turns)
-	return prefixedError("--turn", err)
-}
-
 func runRunsShow(ctx context.Context, from *runsOptions, o *runsShowOptions, name string, std *console) error {
-	if err := o.parse(); err != nil {
-		return err
-	}
 	return from.withRun(ctx, std, name, func(ctx context.Context, src runSource, id runtrace.ID) error { return o.show(ctx, src, id, std) })
 }
 
@@ -380,7 +371,7 @@ func (o *runsShowOptions) text(ctx context.Context, src runSource, id runtrace.I
 	if o.full {
 		so.MaxLines = 0
 	}
-	if o.turns == "" {
+	if o.turns == runview.AllTurns {
 		if err := runview.WriteHead(std.out, &run, now, so); err != nil {
 			return err
 		}
@@ -405,7 +396,7 @@ func (o *runsShowOptions) writeTurns(ctx context.Context, src runSource, id runt
 		if err != nil {
 			return err
 		}
-		if rec.Turn == nil || !o.wanted.Has(rec.Turn.Index) {
+		if rec.Turn == nil || !o.turns.Has(rec.Turn.Index) {
 			continue
 		}
 		found++
@@ -419,8 +410,8 @@ func (o *runsShowOptions) writeTurns(ctx context.Context, src runSource, id runt
 			return err
 		}
 	}
-	if found == 0 && o.turns != "" {
-		return fmt.Errorf("--turn %s: the run has no such turn; they count from 0, and runs show without --turn has all", o.turns)
+	if found == 0 && o.turns != runview.AllTurns {
+		return errors.New("--turn: the run has no such turn; they count from 0, and runs show without --turn has all")
 	}
 	return nil
 }
@@ -433,12 +424,12 @@ func (o *runsShowOptions) asJSON(ctx context.Context, src runSource, id runtrace
 		if err = errors.Join(err, errRead); err != nil {
 			return err
 		}
-		if o.turns != "" {
+		if o.turns != runview.AllTurns {
 			rec, err := runtrace.Parse(line)
 			if err != nil {
 				return err
 			}
-			if rec.Turn == nil || !o.wanted.Has(rec.Turn.Index) {
+			if rec.Turn == nil || !o.turns.Has(rec.Turn.Index) {
 				continue
 			}
 		}

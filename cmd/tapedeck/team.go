@@ -10,7 +10,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
@@ -256,8 +255,7 @@ func runPull(ctx context.Context, s team.Access, o *storeFlags, id, output strin
 // runQuery are the flags that choose runs of a store.
 type runQuery struct {
 	storeFlags
-	since, until string
-	query        team.Query
+	query team.Query
 }
 
 func (o *runQuery) define(f *pflag.FlagSet) {
@@ -267,8 +265,7 @@ func (o *runQuery) define(f *pflag.FlagSet) {
 	f.BoolVar(&o.query.Failed, "failed", false, "only those whose program did not exit with 0, or whose recorder did not come to its end")
 	f.Float64Var(&o.query.MinCost, "min-cost", 0, "only those that cost so many `dollars` or more, as far as prices are known")
 	defineTagged(f, &o.query)
-	f.StringVar(&o.since, "since", "", "only what began at this `time` or later: 2026-11-27, 2d, 12h, yesterday, monday")
-	f.StringVar(&o.until, "until", "", "only what began before the end of this `time`")
+	spanFlags(f, &o.query.Since, &o.query.Until)
 	f.IntVar(&o.query.Limit, "limit", team.DefaultLimit, "`N` at most, those that were pushed last")
 }
 
@@ -291,10 +288,6 @@ func newSearchCommand(std *console) *cobra.Command {
 }
 
 func runSearch(ctx context.Context, s team.Access, text string, o *runQuery, std *console) error {
-	err := parseTimes(time.Now(), spanFlag{"--since", o.since, &o.query.Since}, spanFlag{"--until", o.until, &o.query.Until})
-	if err != nil {
-		return err
-	}
 	o.query.Project = o.project
 	hits, err := s.Search(ctx, text, &o.query)
 	if err != nil {
@@ -363,7 +356,7 @@ type storedRun struct {
 // listStore lists the runs of a store as list does the recordings of a library.
 func listStore(ctx context.Context, s team.Access, o *listOptions, std *console) error {
 	q := &team.Query{Project: o.store.project, Since: o.query.Since, Until: o.query.Until, Model: o.query.Model, Failed: o.query.Failed, MinCost: o.query.MinCost, Limit: o.limit, Tags: o.tagged.Tags, Held: o.tagged.Held}
-	if o.tree || o.grep != "" || len(o.query.Verdicts) > 0 || o.query.MinDuration > 0 {
+	if o.tree || o.query.Grep != nil || len(o.query.Verdicts) > 0 || o.query.MinDuration > 0 {
 		return errors.New("--tree, --grep, --min-duration and --verdict are for the recordings of this work tree: tapedeck search finds runs of a store by their texts")
 	}
 	runs, err := s.Runs(ctx, q)
@@ -409,11 +402,7 @@ func listStore(ctx context.Context, s team.Access, o *listOptions, std *console)
 		}
 		rows[i] = listRow{name: r.ID, argv: strings.Join(r.Argv, " "), end: end, began: r.StartedAt, totals: r.Totals, verdict: r.Verdict}
 	}
-	colours, err := o.colours(std.out)
-	if err != nil {
-		return err
-	}
-	return o.paged(std, func(std *console) error { return writeRows(std.out, rows, colours) })
+	return o.paged(std, func(std *console) error { return writeRows(std.out, rows, o.colours(std.out)) })
 }
 
 func newTagCommand(std *console) *cobra.Command {
