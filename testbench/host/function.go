@@ -104,3 +104,6 @@ func (f *Function) String() string {
 	}
 	return f.Name + "(" + strings.Join(names, ", ") + ")"
 }
+
+// table is what a program may call, in the order of the documentation.
+var table = slices.Concat(clockFunctions, modelFunctions, fileFunctions, processFunctions, mcpFunctions, httpFunctions, randomFunctions, envFunctions)
