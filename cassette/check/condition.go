@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"math/bits"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
@@ -37,7 +36,6 @@ type textCondition struct {
 	text  string   // of contains, masked where the screen is
 	rows  []string // of equals, the same
 	runes []rune   // what near looks for
-	has   letters
 }
 
 func newTextCondition(w *frameWant, masks masker) *textCondition {
@@ -67,7 +65,7 @@ func newTextCondition(w *frameWant, masks masker) *textCondition {
 			longest = line
 		}
 	}
-	c.runes, c.has = []rune(longest), lettersOf(longest)
+	c.runes = []rune(longest)
 	return c
 }
 
@@ -126,10 +124,6 @@ func (c *textCondition) near(v *view) (far, cost int) {
 	}
 	far = -1
 	for _, l := range t.lines {
-		cost += len(l.text)
-		if !c.has.shares(l.text) {
-			continue
-		}
 		cost += len(c.runes) * len(l.text)
 		if a := align(c.runes, []rune(l.text)); a.alike(c.runes) && (far < 0 || a.distance < far) {
 			far = a.distance
@@ -216,9 +210,6 @@ func (c *textCondition) cameNear(v *view, t *areaText) (string, *Excerpt) {
 	var best *areaLine
 	var at alignment
 	for i, l := range t.lines {
-		if !c.has.shares(l.text) {
-			continue
-		}
 		a := align(c.runes, []rune(l.text))
 		if a.alike(c.runes) && (best == nil || a.distance < at.distance) {
 			best, at = &t.lines[i], a
@@ -396,26 +387,3 @@ func walkBack(wanted, line []rune, d []uint16, end int) alignment {
 
 // alike tells whether a is near enough to be shown as what wanted may have become.
 func (a *alignment) alike(wanted []rune) bool { return 2*a.distance <= min(len(wanted), maxWanted) }
-
-// letters are the characters of a text but for blanks: a bit each, those beyond ASCII by their lowest bits.
-type letters [4]uint64
-
-func lettersOf(s string) (l letters) {
-	for _, r := range s {
-		if r != ' ' && r != '\n' {
-			l[r>>6&3] |= 1 << (r & 63)
-		}
-	}
-	return l
-}
-
-// shares tells, fast, whether a line can be near to a text: it has half of the text's different characters.
-func (l *letters) shares(line string) bool {
-	have := lettersOf(line)
-	all, both := 0, 0
-	for i := range l {
-		all += bits.OnesCount64(l[i])
-		both += bits.OnesCount64(l[i] & have[i])
-	}
-	return 2*both >= all
-}
