@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -243,6 +244,14 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
+// holds says whether something holds that has so many problems.
+func holds(problems int) string {
+	if problems == 0 {
+		return "holds"
+	}
+	return "does not hold: " + plural(problems, "problem", "problems")
+}
+
 func size(n int64) string { return tapeview.Size(n) }
 
 func seconds(ms int64) string { return tapeview.Seconds(ms) }
@@ -297,6 +306,15 @@ func formatOf(output, otherwise string, endings map[string]string) (string, erro
 	}
 	return "", fmt.Errorf("-o %s: its name says no format that this writes: end it in %s", output,
 		strings.Join(slices.Sorted(maps.Keys(endings)), ", "))
+}
+
+// putNew writes a file that is not there yet, or stdout for "-" and "".
+func putNew(file string, b []byte, std *console) error {
+	if _, err := os.Lstat(file); err == nil && file != "" && file != "-" {
+		return fmt.Errorf("%s is there already: choose another name", file)
+	}
+	_, err := putWhole(cmp.Or(file, "-"), false, std.out, func(w io.Writer) error { _, err := w.Write(b); return err })
+	return err
 }
 
 // putWhole writes the file output, "-" for stdout, whole or not at all, and returns how many bytes it has. With force it

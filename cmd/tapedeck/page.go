@@ -326,11 +326,7 @@ func (l *looking) rows() ([]library.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]string, len(runs))
-	for i := range runs {
-		ids[i] = runs[i].ID
-	}
-	verdicts, err := l.store.Verdicts(l.ctx, l.project, ids)
+	verdicts, err := verdictsOf(l.ctx, l.store, l.project, runs)
 	if err != nil {
 		return nil, err
 	}

@@ -111,27 +111,16 @@ func newRunsListCommand(from *runsOptions, std *console) *cobra.Command {
 	cmd.SuggestFor = []string{"ls"}
 	f := cmd.Flags()
 	f.StringVar(&o.agent, "agent", "", "only runs of this `agent`, by its id")
-	f.StringVar(&o.status, "status", "", "only runs with this `status`: "+strings.Join(runStatuses, ", "))
+	wordFlag(cmd, &o.status, "status", "", "only runs with this `status`: "+strings.Join(runStatuses, ", "), runStatuses...)
 	f.IntVarP(&o.limit, "limit", "n", 0, "at most so `many` of the newest (default: all)")
 	std.jsonFlag(cmd, "the list as JSON")
 	_ = cmd.RegisterFlagCompletionFunc("agent", agentNames(from))
-	completeFlag(cmd, "status", runStatuses...)
 	return cmd
 }
 
-func (o *runsListOptions) check() error {
-	switch {
-	case o.limit < 0:
-		return fmt.Errorf("--limit %d: want how many runs to list", o.limit)
-	case o.status != "" && !slices.Contains(runStatuses, o.status):
-		return fmt.Errorf("--status %q: want one of %s", o.status, strings.Join(runStatuses, ", "))
-	}
-	return nil
-}
-
 func runRunsList(ctx context.Context, from *runsOptions, o *runsListOptions, std *console) error {
-	if err := o.check(); err != nil {
-		return err
+	if o.limit < 0 {
+		return fmt.Errorf("--limit %d: want how many runs to list", o.limit)
 	}
 	return from.with(ctx, std, func(ctx context.Context, src runSource) error { return o.list(ctx, src, std) })
 }
@@ -218,32 +207,23 @@ func newRunsExportCommand(from *runsOptions, std *console) *cobra.Command {
 	}))
 	cmd.ValidArgsFunction = runNames(from)
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "", "`form`: "+strings.Join(runFormats, ", ")+" (default: by the file's name, else jsonl)")
+	wordFlag(cmd, &o.format, "format", "", "`form`: "+strings.Join(runFormats, ", ")+" (default: by the file's name, else jsonl)", runFormats...)
 	f.StringVarP(&o.output, "output", "o", "-", "`file` to write, - for stdout")
 	f.BoolVarP(&o.force, "force", "f", false, "replace the file where it is there")
 	std.jsonFlag(cmd, "what was written as JSON; takes -o")
-	completeFlag(cmd, "format", runFormats...)
 	return cmd
 }
 
-func (o *runsExportOptions) check(json bool) (err error) {
-	if o.format == "" {
-		if o.format, err = formatOf(o.output, runFormats[0], runEndings); err != nil {
-			return fmt.Errorf("%w, or give --format", err)
-		}
-	}
-	switch {
-	case !slices.Contains(runFormats, o.format):
-		return fmt.Errorf("--format %q: want one of %s", o.format, strings.Join(runFormats, ", "))
-	case json && o.output == "-":
+func runRunsExport(ctx context.Context, from *runsOptions, o *runsExportOptions, name string, std *console) error {
+	if std.json && o.output == "-" {
 		return errors.New("--json says what was written, and takes -o FILE")
 	}
-	return nil
-}
-
-func runRunsExport(ctx context.Context, from *runsOptions, o *runsExportOptions, name string, std *console) error {
-	if err := o.check(std.json); err != nil {
-		return err
+	if o.format == "" {
+		format, err := formatOf(o.output, runFormats[0], runEndings)
+		if err != nil {
+			return fmt.Errorf("%w, or give --format", err)
+		}
+		o.format = format
 	}
 	return from.withRun(ctx, std, name, func(ctx context.Context, src runSource, id runtrace.ID) error { return o.export(ctx, src, id, std) })
 }

@@ -171,8 +171,8 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"--policies", filepath.Join(home, "none")}, "--policies: open "},
 		{[]string{"--listen", "9100"}, "want HOST:PORT"},
 		{[]string{"--socket", strings.Repeat("x", 200)}, "want a path of at most"},
-		{[]string{"--log-level", "loud"}, "want one of debug"},
-		{[]string{"--log-format", "xml"}, "want one of text"},
+		{[]string{"--log-level", "loud"}, "want debug, info"},
+		{[]string{"--log-format", "xml"}, "want text or json"},
 		{[]string{"--grace", "-1s"}, "--grace"},
 		{[]string{"--drain", "0s"}, "--drain"},
 	} {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"os/user"
 	"path/filepath"
 	"strings"
 
@@ -363,11 +362,7 @@ func listStore(ctx context.Context, s team.Access, o *listOptions, std *console)
 	if err != nil {
 		return storeHint(err)
 	}
-	ids := make([]string, len(runs))
-	for i := range runs {
-		ids[i] = runs[i].ID
-	}
-	verdicts, err := s.Verdicts(ctx, q.Project, ids)
+	verdicts, err := verdictsOf(ctx, s, q.Project, runs)
 	if err != nil {
 		return storeHint(err)
 	}
@@ -431,12 +426,13 @@ func newHoldCommand(std *console) *cobra.Command {
 		if err := team.CheckReason(reason); err != nil {
 			return err
 		}
+		host, _ := os.Hostname()
 		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
 			return changeRuns(ctx, s, o.project, args, std, func(id string) (*team.Run, error) {
 				if release {
 					return s.Release(ctx, o.project, id)
 				}
-				return s.Hold(ctx, o.project, id, whoAmI(), reason)
+				return s.Hold(ctx, o.project, id, login()+"@"+host, reason)
 			})
 		})
 	})
@@ -445,15 +441,6 @@ func newHoldCommand(std *console) *cobra.Command {
 	cmd.Flags().BoolVar(&release, "release", false, "end the hold")
 	std.jsonFlag(cmd, "the runs as JSON")
 	return cmd
-}
-
-// whoAmI is the user and the host of this process.
-func whoAmI() string {
-	host, _ := os.Hostname()
-	if u, err := user.Current(); err == nil {
-		return u.Username + "@" + host
-	}
-	return host
 }
 
 // changeRuns changes what a store knows of runs, and says what it knows then.

@@ -161,11 +161,10 @@ func (o *queueFlags) define(cmd *cobra.Command) {
 	o.storeFlags.define(f)
 	f.BoolVar(&o.queue, "queue", false, "have workers try runs of --store, named by ID; all where none is named")
 	f.StringVar(&o.agent, "agent", "", "with --queue: only those whose program is called `name`")
-	f.StringVar(&o.as, "as", queue.Test, "with --queue: test; replay, to which tapedeck.yaml's test does not apply; or verify")
+	wordFlag(cmd, &o.as, "as", queue.Test, "with --queue: test; replay, to which tapedeck.yaml's test does not apply; or verify", queue.Test, queue.Replay, queue.Verify)
 	f.StringVar(&o.put.Program, "program-version", "", programHelp+"with --queue: only workers that were given it")
 	f.IntVar(&o.put.Priority, "priority", 2, "with --queue: `1 to 4`, 1 goes first")
 	f.IntVar(&o.put.Attempts, "attempts", queue.DefaultAttempts, "with --queue: how `often` what could not be tried is tried")
-	completeFlag(cmd, "as", queue.Test, queue.Replay, queue.Verify)
 }
 
 // checkQueue says which flags do not go together.
@@ -176,8 +175,6 @@ func (o *testOptions) checkQueue(cmd *cobra.Command) error {
 		}
 	}
 	switch {
-	case o.q.as != queue.Test && o.q.as != queue.Replay && o.q.as != queue.Verify:
-		return fmt.Errorf("--as %q: want test, replay or verify", o.q.as)
 	case o.q.put.Priority < 1 || o.q.put.Priority > 4:
 		return fmt.Errorf("--priority %d: want 1 to 4", o.q.put.Priority)
 	case o.q.put.Attempts < 1 || o.q.put.Attempts > math.MaxInt16:
@@ -346,6 +343,15 @@ func runJobs(ctx context.Context, s team.Access, o *jobsOptions, std *console) e
 		visible.Fprintf(std.out, "%d  %-9s  %s  %s %s  attempt %d of %d  %s\n", j.ID, j.State, j.PutAt.Local().Format("2006-01-02 15:04:05"), j.What, j.Run, j.Attempt, j.Attempts, j.Error)
 	}
 	return nil
+}
+
+// verdictsOf are what workers found of runs, by their ids.
+func verdictsOf(ctx context.Context, s team.Access, project string, runs []team.Run) (map[string][]team.Verdict, error) {
+	ids := make([]string, len(runs))
+	for i := range runs {
+		ids[i] = runs[i].ID
+	}
+	return s.Verdicts(ctx, project, ids)
 }
 
 // workersVerdict is what a list shows of a worker's verdict.
