@@ -30,12 +30,9 @@ type acceptOptions struct {
 
 func newAcceptCommand(std *console) *cobra.Command {
 	var o acceptOptions
-	cmd := command("accept", "REC…", func(cmd *cobra.Command, args []string) error {
-		if dash := cmd.ArgsLenAtDash(); len(args) > 1 && dash != 1 {
-			return fmt.Errorf("accept takes one REC; another program goes behind --: tapedeck accept %s -- %s", args[0], args[1])
-		}
-		return runAccept(cmd.Context(), &o, args[0], args[1:], std)
-	})
+	cmd := command("accept", "REC…", orAnother(func(ctx context.Context, name string, argv []string) error {
+		return runAccept(ctx, &o, name, argv, std)
+	}))
 	f := cmd.Flags()
 	o.tree.define(cmd, "now")
 	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "show what would change, and change nothing")
@@ -52,12 +49,9 @@ type rerecordOptions struct {
 
 func newRerecordCommand(std *console) *cobra.Command {
 	var o rerecordOptions
-	cmd := command("rerecord", "REC…", func(cmd *cobra.Command, args []string) error {
-		if dash := cmd.ArgsLenAtDash(); len(args) > 1 && dash != 1 {
-			return fmt.Errorf("rerecord takes one REC; another command line goes behind --: tapedeck rerecord %s -- %s", args[0], args[1])
-		}
-		return runRerecord(cmd.Context(), &o, args[0], args[1:], std)
-	})
+	cmd := command("rerecord", "REC…", orAnother(func(ctx context.Context, name string, argv []string) error {
+		return runRerecord(ctx, &o, name, argv, std)
+	}))
 	f := cmd.Flags()
 	upstreamFlag(f, &o.upstreams, "`NAME[:PORT]=URL` in place of the recorded one (repeatable)")
 	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "run and show what would change, and keep the recording as it is")

@@ -33,12 +33,9 @@ type replayOptions struct {
 
 func newReplayCommand(std *console) *cobra.Command {
 	var o replayOptions
-	cmd := command("replay", "REC…", func(cmd *cobra.Command, args []string) error {
-		if dash := cmd.ArgsLenAtDash(); len(args) > 1 && dash != 1 {
-			return fmt.Errorf("replay takes one REC; another program goes behind --: tapedeck replay %s -- %s", args[0], args[1])
-		}
-		return runReplay(cmd.Context(), &o, args[0], args[1:], std)
-	})
+	cmd := command("replay", "REC…", orAnother(func(ctx context.Context, name string, argv []string) error {
+		return runReplay(ctx, &o, name, argv, std)
+	}))
 	f := cmd.Flags()
 	modeFlag(cmd, &o.Mode)
 	parsedFlag(f, &o.Speed, "speed", "collapsed", "collapsed (no waiting), realtime (the head of an answer comes with its first bytes), or N times as fast", parseSpeed)

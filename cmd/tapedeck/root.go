@@ -501,6 +501,16 @@ func command(path, names string, run func(cmd *cobra.Command, args []string) err
 	return cmd
 }
 
+// orAnother runs something with a recording, and another program where one stands behind --.
+func orAnother(run func(ctx context.Context, name string, argv []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if dash := cmd.ArgsLenAtDash(); len(args) > 1 && dash != 1 {
+			return fmt.Errorf("%s takes one REC; another program goes behind --: tapedeck %[1]s %s -- %s", cmd.Name(), args[0], args[1])
+		}
+		return run(cmd.Context(), args[0], args[1:])
+	}
+}
+
 // commandGroup is a command that does nothing but hold others.
 func commandGroup(path string, commands ...*cobra.Command) *cobra.Command {
 	cmd := withHelp(path, &cobra.Command{Args: knownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }})
