@@ -96,13 +96,12 @@ func (o *colorFlag) colours(w io.Writer) bool {
 // modeFlag defines --mode.
 func modeFlag(cmd *cobra.Command, to *fidelity.Mode) {
 	parsedFlag(cmd.Flags(), to, "mode", "semantic", "what must match: "+modeNames, fidelity.ParseMode)
-	completeFlag(cmd, "mode", strings.Split(modeWords, " ")...)
+	completeFlag(cmd, "mode", modes...)
 }
 
-const (
-	modeNames = "semantic, outcome, byte-identical or phase-aware"
-	modeWords = "semantic outcome byte-identical phase-aware"
-)
+const modeNames = "semantic, outcome, byte-identical or phase-aware"
+
+var modes = []string{"semantic", "outcome", "byte-identical", "phase-aware"}
 
 // A treeFlag is the work tree that a program finds: the recorded one, or what lies on the disk now, at a directory or where it was.
 type treeFlag struct {

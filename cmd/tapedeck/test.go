@@ -58,7 +58,7 @@ func newTestCommand(std *console) *cobra.Command {
 		mode, err := fidelity.ParseMode(s)
 		return &mode, err
 	})
-	completeFlag(cmd, "mode", strings.Split(modeWords, " ")...)
+	completeFlag(cmd, "mode", modes...)
 	o.tree.define(cmd, "recorded")
 	f.StringArrayVar(&o.Watch, "watch", nil, watchHelp)
 	f.StringVar(&o.since, "changed-since", "", "those alone that depend on a file that differs from this commit of Git (`REF`)")
