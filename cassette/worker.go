@@ -1,7 +1,13 @@
 package cassette
 
 import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/scrub/tty"
@@ -252,4 +258,169 @@ func (w *worker) catchUp() error {
 	}
 	w.late = append(w.late, hits...)
 	return w.screen.catchUp(w.files.raw.f, catchUpStep)
+}
+
+// A sink writes the output and its index. Chunks are announced by expect when they come, and written when their bytes are
+// released.
+type sink struct {
+	files    *files
+	whole    hash.Hash
+	part     hash.Hash // of the first of the pending, where that came in pieces
+	pending  []Chunk
+	first    int   // the index of the first pending one
+	done     int64 // bytes of the first pending one that were written
+	written  int64
+	expected int64
+	line     []byte
+}
+
+func newSink(f *files) *sink { return &sink{files: f, whole: sha256.New(), part: sha256.New()} }
+
+// expect announces a chunk.
+func (s *sink) expect(it *item) {
+	if s.first > 0 && s.first*2 >= len(s.pending) {
+		s.pending = s.pending[:copy(s.pending, s.pending[s.first:])]
+		s.first = 0
+	}
+	s.pending = append(s.pending, Chunk{Timed: it.Timed, Offset: s.expected, Length: int64(it.n), G: it.g})
+	s.expected += int64(it.n)
+}
+
+// held is how many bytes were announced and not written.
+func (s *sink) held() int64 { return s.expected - s.written }
+
+// write writes the next bytes of output, and the lines of the chunks that are whole by them.
+func (s *sink) write(p []byte) error {
+	if err := s.files.raw.write(p); err != nil {
+		return err
+	}
+	s.whole.Write(p)
+	s.written += int64(len(p))
+	for len(p) > 0 {
+		c := &s.pending[s.first]
+		n := min(int64(len(p)), c.Length-s.done)
+		digest, whole := s.digest(c, p[:n])
+		p = p[n:]
+		if !whole {
+			continue
+		}
+		s.first++
+		if err := s.chunk(c, digest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// digest takes the next bytes of the chunk c, and returns its digest where these are the last.
+func (s *sink) digest(c *Chunk, p []byte) (sum [sha256.Size]byte, whole bool) {
+	if s.done == 0 && int64(len(p)) == c.Length {
+		return sha256.Sum256(p), true
+	}
+	s.part.Write(p)
+	s.done += int64(len(p))
+	if s.done < c.Length {
+		return sum, false
+	}
+	s.part.Sum(sum[:0])
+	s.part.Reset()
+	s.done = 0
+	return sum, true
+}
+
+func (s *sink) chunk(c *Chunk, digest [sha256.Size]byte) error {
+	var text [2 * sha256.Size]byte
+	hex.Encode(text[:], digest[:])
+	s.line = appendChunk(s.line[:0], c, text[:])
+	return s.files.chunks.write(s.line)
+}
+
+// appendChunk appends the line of c with the digest, "" for none.
+func appendChunk(b []byte, c *Chunk, digest []byte) []byte {
+	b = append(b, `{"seq":`...)
+	b = strconv.AppendUint(b, c.Seq, 10)
+	b = append(b, `,"t_ms":`...)
+	b = strconv.AppendInt(b, c.TMS, 10)
+	b = append(b, `,"offset":`...)
+	b = strconv.AppendInt(b, c.Offset, 10)
+	b = append(b, `,"length":`...)
+	b = strconv.AppendInt(b, c.Length, 10)
+	if len(digest) > 0 {
+		b = append(b, `,"sha256":"`...)
+		b = append(b, digest...)
+		b = append(b, '"')
+	}
+	if c.G != 0 {
+		b = append(b, `,"g":`...)
+		b = strconv.AppendUint(b, c.G, 10)
+	}
+	return append(b, '}', '\n')
+}
+
+// keys writes the input on. What is typed is held until it is known to be no secret, and what comes behind it with it: lines stay
+// in the order of seq.
+type keys struct {
+	out     *stream
+	mask    *tty.Input
+	pending []*Input
+	done    int // bytes of the first pending one that are masked already
+}
+
+func newKeys(out *stream, o *tty.Options) *keys {
+	return &keys{out: out, mask: tty.NewInput(o)}
+}
+
+// held is how many inputs wait.
+func (k *keys) held() int { return len(k.pending) }
+
+// add takes one more.
+func (k *keys) add(in *Input, at time.Duration) error {
+	k.pending = append(k.pending, in)
+	if len(in.Bytes) > 0 {
+		k.mask.Write(in.Bytes, at)
+	}
+	return nil
+}
+
+// write writes the inputs whose bytes p completes.
+func (k *keys) write(p []byte) error {
+	for len(k.pending) > 0 {
+		in := k.pending[0]
+		n := min(len(in.Bytes)-k.done, len(p))
+		if !bytes.Equal(in.Bytes[k.done:k.done+n], p[:n]) {
+			in.Key = "" // it may name what was typed
+			copy(in.Bytes[k.done:], p[:n])
+		}
+		k.done += n
+		p = p[n:]
+		if k.done < len(in.Bytes) {
+			return nil
+		}
+		k.pending, k.done = k.pending[1:], 0
+		if err := k.out.line(in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// texts masks what is neither output nor input: arguments, events, the final record.
+type texts struct {
+	o      *tty.Options
+	report tty.Report
+}
+
+func newTexts(o *tty.Options) *texts { return &texts{o: o} }
+
+func (t *texts) mask(s string) string {
+	if s == "" {
+		return s
+	}
+	masked, hits := tty.Text(s, t.o)
+	t.report.Count(hits)
+	return masked
+}
+
+func sortHits(hits []tty.Hit) {
+	slices.SortFunc(hits, func(a, b tty.Hit) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
 }

@@ -228,3 +228,152 @@ func (p *peeked) peek() (byte, error) {
 
 // space is the white space of JSON.
 const space = " \t\r\n"
+
+// A lineSource is a log of an entry a line.
+type lineSource struct {
+	lines *jsonscan.Lines
+	blank []byte // the blank lines before the next entry
+}
+
+func newLineSource(r io.Reader) *lineSource {
+	return &lineSource{lines: jsonscan.NewLines(r, MaxEntry)}
+}
+
+func (l *lineSource) next(e *Entry) error {
+	l.blank = l.blank[:0]
+	for {
+		b, err := l.lines.Next()
+		e.Line, e.Offset = l.lines.Line(), l.lines.Offset()
+		if err != nil {
+			return err
+		}
+		value := bytes.Trim(b, space)
+		if len(value) == 0 {
+			if len(l.blank)+len(b) > MaxEntry {
+				return &jsonscan.LongLineError{Line: e.Line, Offset: e.Offset, Limit: MaxEntry}
+			}
+			l.blank = append(l.blank, b...)
+			continue
+		}
+		if l.lines.Torn() && jsonscan.Valid(value) != nil {
+			return io.ErrUnexpectedEOF // whole JSON without a newline is taken: not every producer writes the last one
+		}
+		at := bytes.IndexByte(b, value[0])
+		e.raw, e.after = value, b[at+len(value):]
+		if e.before = b[:at]; len(l.blank) > 0 {
+			l.blank = append(l.blank, e.before...)
+			e.before = l.blank
+		}
+		return nil
+	}
+}
+
+func (l *lineSource) tail(bool) []byte { return l.blank }
+
+// A listSource is a log that is one list.
+type listSource struct {
+	s     *jsonscan.Stream
+	began bool
+	some  bool // an element came
+	end   []byte
+}
+
+func newListSource(r io.Reader) *listSource { return &listSource{s: jsonscan.NewStream(r, MaxEntry)} }
+
+func (l *listSource) next(e *Entry) error {
+	s := l.s
+	e.Line, e.Offset = s.Line(), s.Offset()
+	s.Hold()
+	if !l.began {
+		l.began = true
+		s.Begin('[')
+	}
+	if !s.More(']') {
+		return l.finish(e)
+	}
+	s.Peek()
+	line, offset := s.Line(), s.Offset()
+	raw := s.Raw()
+	held := s.Held()
+	if err := s.Err(); err != nil {
+		if !errors.Is(err, io.ErrUnexpectedEOF) {
+			e.Line, e.Offset = line, offset
+		}
+		return err
+	}
+	e.Line, e.Offset, l.some = line, offset, true
+	e.before, e.raw = held[:len(held)-len(raw)], raw
+	return nil
+}
+
+// finish reads what stands behind the list.
+func (l *listSource) finish(e *Entry) error {
+	if err := l.s.End(); err != nil {
+		if !errors.Is(err, io.ErrUnexpectedEOF) {
+			e.Line, e.Offset = l.s.Line(), l.s.Offset()
+		}
+		return err
+	}
+	l.end = append(l.end, l.s.Held()...)
+	return io.EOF
+}
+
+func (l *listSource) tail(torn bool) []byte {
+	switch {
+	case !torn:
+		return l.end
+	case l.some:
+		return []byte("]\n")
+	}
+	return []byte("[]\n")
+}
+
+// Order is what is odd about the order of a log's entries. Zero is a log in order: seq runs 0, 1, 2 … over all entries of
+// which any has one. A log that is out of order still loads.
+type Order struct {
+	Entries  int       // entries seen
+	Events   int       // of them, events
+	Numbered int       // of them, with a seq
+	Gaps     int       // entries whose seq is higher than the one that was due
+	Back     int       // entries whose seq is lower
+	First    *Disorder // the first of these
+
+	due uint64
+}
+
+// A Disorder is an entry out of order.
+type Disorder struct {
+	Line      int
+	Want, Got uint64
+}
+
+func (d *Disorder) String() string {
+	return fmt.Sprintf("line %d: seq is %d, want %d", d.Line, d.Got, d.Want)
+}
+
+func (o *Order) see(e *Entry) {
+	o.Entries++
+	if e.Form != FormRecord {
+		o.Events++
+	}
+	if !e.HasSeq {
+		if o.Numbered == 0 {
+			o.due++
+		}
+		return
+	}
+	if o.Numbered == 0 {
+		o.due = 0
+	}
+	o.Numbered++
+	if e.Seq != o.due && o.First == nil {
+		o.First = &Disorder{Line: e.Line, Want: o.due, Got: e.Seq}
+	}
+	switch {
+	case e.Seq > o.due:
+		o.Gaps++
+	case e.Seq < o.due:
+		o.Back++
+	}
+	o.due = max(o.due, e.Seq+1)
+}

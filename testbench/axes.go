@@ -3,10 +3,18 @@ package testbench
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/axis/files/overlay"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/axis/network/roundtrip"
 	"github.com/tapedeck-dev/tapedeck/axis/process"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -142,3 +150,208 @@ func (b *Bench) payload(p []byte) *tape.Payload {
 }
 
 func (b *Bench) cleanText(s string) string { return string(b.secrets.clean([]byte(s))) }
+
+// openFiles says what the tree of files begins as.
+func (b *Bench) openFiles() error {
+	o := &overlay.Options{Dir: b.conf.Files.Dir, Now: b.fileTime}
+	if b.from != nil {
+		if dir := b.conf.Files.Read; dir != "" {
+			if _, err := os.ReadDir(dir); err != nil {
+				return &ConfigError{"Files.Read", err}
+			}
+		}
+		o.Tape = overlay.NewTaped(b.from.records, b.from.store, &overlay.TapedOptions{InOrder: b.from.foreign, Files: b.conf.Files.Read})
+		o.Unknown = b.unknownPath
+	}
+	files, err := overlay.New(o)
+	if err != nil {
+		return &ConfigError{"Files.Dir", err}
+	}
+	files.Record(b.Recorder())
+	b.files = files
+	b.closers = append(b.closers, files.Close)
+	if path := b.conf.Files.Diff; path != "" {
+		b.writes = append(b.writes, func() error { return writeDiff(path, files) })
+	}
+	if b.conf.Files.WriteBack {
+		b.writes = append(b.writes, func() error {
+			if b.Failed() {
+				return nil // half of a run is nobody's wish
+			}
+			if err := files.WriteBack(); err != nil {
+				return &ConfigError{"Files.WriteBack", err}
+			}
+			return nil
+		})
+	}
+	return nil
+}
+
+// unknownPath takes note of a path of which the tape of a replay does not tell what was asked.
+func (b *Bench) unknownPath(err *overlay.UnknownError) {
+	if lostBlob(err) {
+		b.watch.lose(err)
+		return
+	}
+	b.watch.refuse(err, func() tape.Kind {
+		path := b.cleanText(err.Path)
+		switch err.Op {
+		case "read":
+			return &tape.FileRead{File: tape.File{Path: path}}
+		case "list":
+			return &tape.DirList{Path: path}
+		case "removal":
+			return &tape.FileDelete{File: tape.File{Path: path}}
+		}
+		return &tape.FileStat{Path: path}
+	})
+}
+
+// fileTime is the time of a file that is written: the run's, unrecorded.
+func (b *Bench) fileTime() time.Time {
+	ms, _ := b.clock.Stamp()
+	return time.UnixMilli(ms).UTC()
+}
+
+func writeDiff(path string, files *overlay.FS) error {
+	diff, err := files.Diff()
+	if err == nil {
+		err = replace(path, diff)
+	}
+	if err != nil {
+		return &ConfigError{"Files.Diff", err}
+	}
+	return nil
+}
+
+// changedFiles lists what a command changed in a copy of the run's files.
+func (b *Bench) changedFiles(dir string) ([]process.Change, error) {
+	changes, err := b.files.Changed(dir)
+	all := make([]process.Change, len(changes))
+	for i := range changes {
+		all[i] = process.Change(changes[i])
+	}
+	return all, err
+}
+
+// applyChanges makes what a command changed true of the run's files.
+func (b *Bench) applyChanges(spawn uint64, changes []process.Change) error {
+	all := make([]overlay.Change, len(changes))
+	for i := range changes {
+		all[i] = overlay.Change(changes[i])
+	}
+	return b.files.Apply(spawn, all)
+}
+
+// openNet says what HTTP requests reach.
+func (b *Bench) openNet() error {
+	if !b.hasNet() {
+		b.http = &lateTransport{b: b}
+		return nil
+	}
+	next, tr, err := b.newNet()
+	if err != nil {
+		return err
+	}
+	b.http = next
+	b.late = append(b.late, tr.Close) // which records the answers that are still open
+	if b.from == nil {
+		b.unused = append(b.unused, func() (out []string) {
+			for _, rec := range tr.Unasked() {
+				out = append(out, fmt.Sprintf("%s: record %d: %s %s", b.conf.Net.Tape, rec.Seq, rec.Exchange.Method, rec.Exchange.URL))
+			}
+			return out
+		})
+	}
+	return nil
+}
+
+// hasNet reports whether something may answer requests as they are: what a masker of their volatile parts costs is half of a run that
+// makes none.
+func (b *Bench) hasNet() bool {
+	if b.from == nil {
+		c := &b.conf.Net
+		return c.Tape != "" || c.Allow != nil || c.Transport != nil
+	}
+	return slices.ContainsFunc(b.from.records, func(rec *tape.Record) bool {
+		x := tape.ExchangeOf(rec.Kind)
+		return x != nil && x.URL != ""
+	})
+}
+
+// newNet makes what answers requests.
+func (b *Bench) newNet() (http.RoundTripper, *roundtrip.Transport, error) {
+	masker, err := bareMasker()
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &b.conf.Net
+	classifier := llm.NewClassifier(masker)
+	o := &roundtrip.Options{
+		Classifier: classifier, Scrubber: b.secrets.scrubber, Allow: c.Allow, Next: c.Transport,
+		InOrder: b.from != nil && b.from.foreign, Timed: b.from != nil, Wait: b.wait, Outside: b.clock.Outside,
+		NowMS: func() int64 { _, ms := b.clock.Stamp(); return ms },
+	}
+	switch {
+	case b.from != nil:
+		o.Tape = &roundtrip.Tape{Name: b.from.path, Records: b.from.records, Store: b.from.store}
+	case c.Tape != "":
+		if o.Tape, err = roundtrip.OpenTape(c.Tape); err != nil {
+			return nil, nil, &ConfigError{"Net.Tape", err}
+		}
+	}
+	tr, err := roundtrip.New(o)
+	if err != nil {
+		return nil, nil, &ConfigError{"Net", err}
+	}
+	tr.Record(b.Recorder())
+	return b.speaking(&watchedTransport{b: b, next: tr}, classifier), tr, nil
+}
+
+// lateTransport is the network of a run that has none, made by the first request: which is refused, or is a call of a model that the
+// run's model answers.
+type lateTransport struct {
+	b    *Bench
+	once sync.Once
+	next http.RoundTripper
+	err  error
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *lateTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	t.once.Do(func() { t.next, _, t.err = t.b.newNet() })
+	if t.err != nil {
+		return refused(req, t.err)
+	}
+	return t.next.RoundTrip(req)
+}
+
+// refused closes the body of a request that is not sent, as every RoundTripper does.
+func refused(req *http.Request, err error) (*http.Response, error) {
+	if req.Body != nil {
+		_ = req.Body.Close() // nobody reads it
+	}
+	return nil, err
+}
+
+// watchedTransport tells the watch of requests that nothing answers.
+type watchedTransport struct {
+	b    *Bench
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := w.b.watch.gate(); err != nil {
+		return refused(req, err)
+	}
+	res, err := w.next.RoundTrip(req)
+	var missed *roundtrip.UnmatchedError
+	asked := func() tape.Kind {
+		if errors.As(err, &missed) {
+			return missed.Asked
+		}
+		return nil
+	}
+	return res, w.b.watch.see(err, asked)
+}

@@ -3,7 +3,9 @@ package testbench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -169,3 +171,94 @@ func (b *Bench) Unused() []string {
 // Refused returns what the first call failed with that nothing could answer: an axis that is denied, a call that no rule and no
 // recorded one fits. Nil where all were answered.
 func (b *Bench) Refused() error { return b.watch.first() }
+
+// isBare reports whether records have the keys alone that every producer of the format writes, where ours would have more: what these
+// say cannot be compared then, nor be needed for an answer.
+func isBare(records []*tape.Record) bool {
+	said := false // anything that ours says more of
+	for _, rec := range records {
+		switch k := rec.Kind.(type) {
+		case *tape.LLMCall:
+			if k.RequestPayload != nil {
+				return false
+			}
+		case *tape.FileRead:
+			if k.Content != nil {
+				return false
+			}
+		case *tape.FileWrite:
+			if k.Content != nil {
+				return false
+			}
+		case *tape.FileDelete:
+			if k.Before != nil {
+				return false
+			}
+		default:
+			continue
+		}
+		said = true
+	}
+	return said
+}
+
+// leaveOutLooks takes out of the replay that a path was looked at, where the tape never says so. at is a place among the records; it
+// returns where that is then.
+func (v *verdict) leaveOutLooks(at int) int {
+	look := func(rec *tape.Record) bool {
+		_, ok := rec.Kind.(*tape.FileStat)
+		return ok
+	}
+	if slices.ContainsFunc(v.recorded, look) {
+		return at
+	}
+	at = min(at, len(v.replayed))
+	before := slices.DeleteFunc(slices.Clone(v.replayed[:at]), look)
+	after := slices.DeleteFunc(slices.Clone(v.replayed[at:]), look)
+	v.replayed = slices.Concat(before, after)
+	return len(before)
+}
+
+// Input is a further input of the program that comes whole, its standard input above all: what read gives, on the tape as a file_read of
+// that path. On a replay it is what the tape has there, each reading of a path the next one, and read is not called.
+func (b *Bench) Input(path string, read func() ([]byte, error)) ([]byte, error) {
+	if err := b.watch.gate(); err != nil {
+		return nil, err
+	}
+	if b.from != nil {
+		read = func() ([]byte, error) { return b.inputTaped(path) }
+	}
+	content, err := read()
+	if err != nil || b.out == nil {
+		return content, err
+	}
+	p, err := b.out.rec.Payload(content)
+	if err != nil {
+		return nil, err
+	}
+	return content, b.out.rec.Record(&tape.FileRead{File: tape.File{Path: path, ContentHash: p.Hash, LenBytes: p.Len, Content: p}})
+}
+
+// inputTaped is the next reading of path that the tape has.
+func (b *Bench) inputTaped(path string) ([]byte, error) {
+	b.from.mu.Lock()
+	queue, known := b.from.inputs[path]
+	if len(queue) > 0 {
+		b.from.inputs[path] = queue[1:]
+	}
+	b.from.mu.Unlock()
+	if len(queue) == 0 {
+		asked := path + " was not read when this tape was made"
+		if known {
+			asked = path + " was not read once more when this tape was made"
+		}
+		err := &RefusedError{Axis: "files", Asked: asked, Next: "record the run again, or undo what reads it"}
+		b.watch.refuse(err, func() tape.Kind { return &tape.FileRead{File: tape.File{Path: path}} })
+		return nil, err
+	}
+	if queue[0].Content == nil {
+		return nil, fmt.Errorf("testbench: the tape %s does not hold what was read of %s", b.from.path, path)
+	}
+	content, err := queue[0].Content.Bytes(b.from.store)
+	return content, b.watch.see(err, nil)
+}

@@ -1,6 +1,7 @@
 package testbench
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/arrival"
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -260,4 +262,121 @@ func (t *tools) record(x *toolExchange) error {
 		return err
 	}
 	return t.rec.Record(k)
+}
+
+// AskMCP asks an MCP server of the run for anything, as CallTool does for a call of a tool: answered by a recorded request of that method
+// with equal params, and recorded. What comes is a message with a Result or an Error, and without an id.
+//
+// With what a client begins (initialize, server/discover, logging/setLevel) is answered to any client, and so is a ping: from the tape
+// where it has an answer, else by one that is made up and stands on no tape. The error is a *RefusedError where nothing answers.
+func (b *Bench) AskMCP(ctx context.Context, server, method string, params json.RawMessage) (*mcp.Message, error) {
+	if m := b.tools.madeUp(server, method, params); m != nil {
+		return m, nil
+	}
+	return b.tools.ask(ctx, server, method, params)
+}
+
+// codeNoMethod is the code of JSON-RPC for a method that a server does not have.
+const codeNoMethod = -32601
+
+// madeUp is the answer to what every server answers alike, or to a client's first request where no tape says how the server answered it;
+// nil for none. It stands on no tape.
+func (t *tools) madeUp(server, method string, params json.RawMessage) *mcp.Message {
+	switch method {
+	case "ping":
+		return &mcp.Message{Result: []byte("{}")}
+	case methodInitialize, methodDiscover, "logging/setLevel":
+	default:
+		return nil
+	}
+	if t.book == nil || t.book.begin(server, method) != nil || t.b.from == nil && !t.book.knows(server) {
+		return nil
+	}
+	switch method {
+	case methodDiscover:
+		return &mcp.Message{Error: fmt.Appendf(nil, `{"code":%d,"message":"server/discover is not on the tape: begin with initialize"}`, codeNoMethod)}
+	case methodInitialize:
+		return t.welcome(server, params)
+	}
+	return &mcp.Message{Result: []byte("{}")}
+}
+
+// welcome is the answer of a server of which a tape holds calls alone, to initialize.
+func (t *tools) welcome(server string, params json.RawMessage) *mcp.Message {
+	var asked struct {
+		ProtocolVersion string `json:"protocolVersion"`
+	}
+	_ = json.Unmarshal(params, &asked) // what names no version gets none
+	version, errVersion := jsonscan.Marshal(asked.ProtocolVersion)
+	name, errName := jsonscan.Marshal(server)
+	if errors.Join(errVersion, errName) != nil {
+		return nil
+	}
+	return &mcp.Message{Result: fmt.Appendf(nil,
+		`{"protocolVersion":%s,"capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":%s,"version":""}}`, version, name)}
+}
+
+// messages puts what was asked and what came onto the tape, under the id of its place among the requests to its server.
+func (t *tools) messages(k *tape.MCPJSONRPC, x *toolExchange) (err error) {
+	id := strconv.AppendUint(nil, x.id, 10)
+	asked := request(id, x.method, x.params)
+	var answer []byte
+	switch {
+	case t.b.from != nil:
+		if asked, answer, err = t.likeTaped(x, asked); err != nil {
+			return err
+		}
+	case x.answer != nil:
+		answer = response(id, x.answer)
+	}
+	if k.Request, err = t.rec.Payload(asked); err != nil {
+		return err
+	}
+	if k.Response, err = t.rec.Payload(answer); err != nil {
+		return err
+	}
+	k.RequestDigest, k.ResponseDigest = k.Request.Hash, k.Response.Hash
+	if t.b.from != nil && t.b.from.foreign { // whose digests may be of something else
+		was := x.call.kind
+		if k.Request.Same(was.Request) {
+			k.RequestDigest = was.RequestDigest
+		}
+		if k.Response.Same(was.Response) {
+			k.ResponseDigest = was.ResponseDigest
+		}
+	}
+	return nil
+}
+
+// likeTaped returns the messages of a replay. The answer stands as the tape has it, byte by byte. So does, of another producer's tape, a
+// request that asks the same: its blanks and its id are not what the run did.
+func (t *tools) likeTaped(x *toolExchange, asked []byte) (_, answer []byte, err error) {
+	was := x.call.kind
+	if was.Response != nil {
+		if answer, err = was.Response.Bytes(t.book.store); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !t.b.from.foreign || was.Request == nil {
+		return asked, answer, nil
+	}
+	m, err := messageOf(was.Request, t.book.store)
+	switch {
+	case err != nil: // nobody knows what it asked
+		return asked, answer, nil
+	case m.Method == x.method && bytes.Equal(sortedParams(m.Method, m.Params), sortedParams(x.method, t.book.clean(x.params))):
+		asked, err = was.Request.Bytes(t.book.store)
+		return asked, answer, err
+	}
+	return request(m.ID, x.method, x.params), answer, nil
+}
+
+// sortedParams is the canonical form of the params of a request, with no arguments where they are empty.
+func sortedParams(method string, params []byte) []byte {
+	v, err := canonjson.Parse(params)
+	if err != nil || v.Kind != canonjson.Object {
+		return []byte("{}")
+	}
+	v.Members = withoutEmpty(method, v.Members)
+	return v.Append(nil)
 }

@@ -1,12 +1,23 @@
 package testbench
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
+	"github.com/tapedeck-dev/tapedeck/axis/llm/fixture"
+	"github.com/tapedeck-dev/tapedeck/internal/bare"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -100,4 +111,239 @@ func (r *Random) give(p []byte, draw func()) error {
 		return err
 	}
 	return r.rec.Record(&tape.RandomRead{Length: int64(len(p)), Payload: payload})
+}
+
+// latencyField is how long the answer of a model took, in ms.
+func latencyField(extra []tape.Field) int64 {
+	ms, err := strconv.ParseInt(string(tape.FieldValue(extra, fixture.LatencyKey)), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return ms
+}
+
+// bareMasker masks what differs from run to run and says nothing, as every bare tape has it. Making one takes longer than a small
+// run, and it keeps nothing of a run: benches share it, as long as the directories are the same that it masks.
+func bareMasker() (*masks.Masker, error) {
+	home, _ := os.UserHomeDir()
+	dir, _ := os.Getwd()
+	key := [...]string{home, os.TempDir(), dir}
+	if m, ok := maskers.Load(key); ok {
+		return m.(*masks.Masker), nil
+	}
+	m, err := bare.NewMasker(nil)
+	if err == nil {
+		maskers.Store(key, m)
+	}
+	return m, err
+}
+
+var maskers sync.Map // of [home, temporary, working directory] to *masks.Masker
+
+// Getenv returns a variable of Config.Env, and whether it is set; on a replay, what the tape says that it was. Each reading is on
+// the tape as an env_read.
+func (b *Bench) Getenv(name string) (string, bool) {
+	value, ok, err := b.getenv(name)
+	if err != nil {
+		return "", false
+	}
+	return value, ok
+}
+
+// LookupEnv is Getenv with the reason why there is no answer: a replay whose tape does not hold a reading of the variable.
+func (b *Bench) LookupEnv(name string) (value string, ok bool, err error) { return b.getenv(name) }
+
+// Environ returns all of Config.Env as NAME=VALUE, sorted by name; on a replay, the variables that the tape says were set. Each
+// of them is on the tape as an env_read.
+func (b *Bench) Environ() []string {
+	var all []string
+	for _, name := range b.envNames() {
+		if value, ok := b.Getenv(name); ok {
+			all = append(all, name+"="+value)
+		}
+	}
+	return all
+}
+
+// envNames are the variables that are set, sorted.
+func (b *Bench) envNames() []string {
+	if b.from == nil {
+		return sortedKeys(b.env)
+	}
+	b.from.mu.Lock()
+	defer b.from.mu.Unlock()
+	var names []string
+	for name, queue := range b.from.env.reads {
+		if name != anyName && len(queue) > 0 && queue[0] != nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (b *Bench) getenv(name string) (string, bool, error) {
+	if err := b.watch.gate(); err != nil {
+		return "", false, err
+	}
+	value, ok := b.env[name]
+	if b.from != nil {
+		var err error
+		if value, ok, err = b.envTaped(name); err != nil {
+			return "", false, err
+		}
+	}
+	if b.out != nil {
+		return value, ok, b.recordEnv(name, value, ok)
+	}
+	return value, ok, nil
+}
+
+func (b *Bench) recordEnv(name, value string, ok bool) error {
+	k := &tape.EnvRead{VarName: name}
+	if ok {
+		p, err := b.out.rec.Payload(b.secrets.variable(name, value))
+		if err != nil {
+			return err
+		}
+		k.Value = p
+	}
+	return b.out.rec.Record(k)
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+// envTape answers readings of the environment from a tape: by name, and of one name in recorded order; what was read last stands
+// for whatever comes after it, for a variable does not change by being read. A tape of another producer answers by order alone.
+type envTape struct {
+	reads   map[string][]*tape.Payload // by name; nil for a variable that was not set
+	foreign bool
+}
+
+// anyName is what all readings of a foreign tape are kept under: no variable has this name.
+const anyName = ""
+
+func (e *envTape) add(k *tape.EnvRead) {
+	name := k.VarName
+	if e.foreign {
+		name = anyName
+	}
+	e.reads[name] = append(e.reads[name], k.Value)
+}
+
+// next takes the next reading of a variable; false where there is none.
+func (e *envTape) next(name string) (*tape.Payload, bool) {
+	if e.foreign {
+		name = anyName
+	}
+	queue := e.reads[name]
+	if len(queue) == 0 {
+		return nil, false
+	}
+	if len(queue) > 1 || e.foreign {
+		e.reads[name] = queue[1:]
+	}
+	return queue[0], true
+}
+
+// envTaped is getenv of a replay.
+func (b *Bench) envTaped(name string) (string, bool, error) {
+	b.from.mu.Lock()
+	p, ok := b.from.env.next(name)
+	b.from.mu.Unlock()
+	if !ok {
+		err := &RefusedError{Axis: "environment", Asked: "the variable " + strconv.Quote(name) + " was not read when the tape was made",
+			Next: "record the run again, or undo what reads it"}
+		b.watch.refuse(err, func() tape.Kind { return &tape.EnvRead{VarName: name} })
+		return "", false, err
+	}
+	if p == nil {
+		return "", false, nil
+	}
+	value, err := p.Bytes(b.from.store)
+	return string(value), err == nil, b.watch.see(err, nil)
+}
+
+// secrets take out of the tape what it may not hold. Placeholders are numbered by first appearance, so that runs with different
+// secrets write the same bytes, and nobody needs a key.
+type secrets struct {
+	scrubber *scrub.Scrubber
+	again    bool            // of a replay
+	says     map[string]bool // of each variable of Config.Env: whether its name says that it holds a secret
+
+	mu      sync.Mutex
+	numbers *bare.Numbers
+}
+
+// newSecrets knows the secrets of a run: those that c names, and the keys of the host where a live call may send them.
+func newSecrets(c *Config, live bool, from *recorded) *secrets {
+	var env []string
+	says := make(map[string]bool)
+	for name, value := range c.Env {
+		env = append(env, name+"="+value)
+		says[name] = names.SaySecret(name)
+	}
+	if live {
+		env = append(env, hostKeys()...)
+	}
+	if from != nil { // what it says is scrubbed already
+		env = nil
+	}
+	s := &secrets{again: from != nil, says: says, scrubber: bare.NewScrubber(&scrub.Options{Env: env}), numbers: bare.NewNumbers(nil)}
+	s.numbers.Twice(s.again)
+	for _, name := range sortedKeys(c.Secrets) {
+		s.scrubber.AddSecret(name, c.Secrets[name])
+	}
+	return s
+}
+
+// hostKeys are the variables of the host whose names say that they hold secrets.
+func hostKeys() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return !names.SaySecret(name)
+	})
+}
+
+// placeholderBegin begins every placeholder of package scrub.
+const placeholderBegin = "td_"
+
+// clean is tape.RecorderOptions.Clean.
+func (s *secrets) clean(b []byte) []byte {
+	out, _ := s.scrubber.Bytes(b)
+	if !bytes.Contains(out, []byte(placeholderBegin)) {
+		return out
+	}
+	return s.number(out)
+}
+
+// form is what two texts have in common that differ in their secrets alone: placeholders are numbered anew in each, and no other
+// text has other numbers for it.
+func (s *secrets) form(b []byte) []byte {
+	out, _ := s.scrubber.Bytes(b)
+	return scrub.Renumber(out)
+}
+
+// number numbers the placeholders of b, which is not written to.
+func (s *secrets) number(b []byte) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.numbers.Knows(s.scrubber.Counts())
+	return s.numbers.Bytes(b)
+}
+
+// variable returns the value of a variable of the environment as the tape may hold it: a short secret is none elsewhere.
+func (s *secrets) variable(name, value string) []byte {
+	says, ok := s.says[name]
+	if !ok {
+		says = names.SaySecret(name)
+	}
+	if s.again || !says {
+		return []byte(value)
+	}
+	v := s.scrubber.Env([]string{name + "=" + value})
+	if len(v) == 0 || !v[0].Secret {
+		return []byte(value)
+	}
+	return s.number([]byte(v[0].Value))
 }

@@ -7,12 +7,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/internal/meant"
 	"github.com/tapedeck-dev/tapedeck/internal/plainyaml"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 // A Scenario is a scenario file that was read and found in order.
@@ -181,4 +186,163 @@ func sortByPlace(errs []*SyntaxError) {
 	slices.SortStableFunc(errs, func(a, b *SyntaxError) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
+}
+
+// Bounds of a scenario file.
+const (
+	maxScenario = 4 << 20 // bytes
+	maxKeys     = 16      // of a list of names in a message
+)
+
+// A reading is one scenario file while it is read.
+type reading struct {
+	file string
+	errs []*SyntaxError
+}
+
+func (r *reading) errorf(at plainyaml.Place, format string, args ...any) {
+	r.errs = append(r.errs, &SyntaxError{File: r.file, Line: at.Line, Column: at.Column, Problem: fmt.Sprintf(format, args...)})
+}
+
+// tree reads YAML, of which JSON is a part. It returns nil where it has added an error.
+func (r *reading) tree(b []byte) *plainyaml.Node {
+	n, err := plainyaml.Parse(b, maxScenario)
+	var wrong *plainyaml.Error
+	switch {
+	case errors.As(err, &wrong):
+		r.errorf(wrong.Place, "%s", wrong.Problem)
+	case n == nil:
+		r.errorf(plainyaml.Place{Line: 1, Column: 1}, "expected a scenario, got an empty file; begin with: version: 1")
+	}
+	return n
+}
+
+var patterns sync.Map // text → *regexp.Regexp
+
+// pattern compiles one of this package's own expressions, once.
+func pattern(s string) *regexp.Regexp {
+	if re, ok := patterns.Load(s); ok {
+		return re.(*regexp.Regexp)
+	}
+	re, _ := patterns.LoadOrStore(s, regexp.MustCompile(s))
+	return re.(*regexp.Regexp)
+}
+
+// maxQuoted is how much of a text a message shows, in bytes.
+const maxQuoted = 200
+
+// quote returns s in quotation marks, its control characters as escapes, shortened.
+func quote(s string) string {
+	if len(s) > maxQuoted {
+		s = strings.ToValidUTF8(s[:maxQuoted], "") + "…"
+	}
+	return `"` + strings.ReplaceAll(visible.Line(s), `"`, `\"`) + `"`
+}
+
+func quotedList(all []string) string {
+	out := make([]string, len(all))
+	for i, s := range all {
+		out[i] = quote(s)
+	}
+	return strings.Join(out, ", ")
+}
+
+func index(i int) string { return "[" + strconv.Itoa(i) + "]" }
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func orTop(path string) string {
+	if path == "" {
+		return "scenario"
+	}
+	return path
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, " and ")
+}
+
+// unknownHint names what an unknown key may have been meant for.
+func unknownHint(key string, names []string) string {
+	if hint := didYouMean(key, names); hint != "" {
+		return hint
+	}
+	if len(names) > maxKeys {
+		return "; there are " + strings.Join(names[:maxKeys], ", ") + " and more"
+	}
+	return "; there are " + strings.Join(names, ", ")
+}
+
+// didYouMean returns "; did you mean …?" with the name that is nearest to word, or "" where none is near.
+func didYouMean(word string, names []string) string {
+	if best := meant.By(word, names); best != "" {
+		return "; did you mean " + quote(best) + "?"
+	}
+	return ""
+}
+
+// sensible refuses what its shape allows and what can never be so.
+func (r *reading) sensible(a *assertion) {
+	family := a.family()
+	n, path := a.node.Field(family), a.path+"."+family
+	for _, key := range []string{"eventually", "never", "always", "between"} {
+		var s span
+		if w := n.Field(key); w != nil {
+			r.decode(w, &s)
+			r.ordered(w, path+"."+key, s.From, s.To)
+		}
+	}
+	r.between(n.Field("delay"), path+".delay")
+	r.between(n.Field("total"), path+".total")
+	if c := n.Field("count"); c != nil && c.Kind == plainyaml.Object && a.Service.Count.Max >= 0 && a.Service.Count.Max < a.Service.Count.Min {
+		r.errorf(c.Place, "%s.count: expected max to be at least min (%d), got %d", path, a.Service.Count.Min, a.Service.Count.Max)
+	}
+	r.possible(a, n, path)
+}
+
+// possible refuses an assertion that no cassette meets.
+func (r *reading) possible(a *assertion, n *plainyaml.Node, path string) {
+	switch {
+	case a.Frame != nil && a.Frame.Contains != "" && isBlankText(a.Frame.Contains):
+		r.errorf(n.Field("contains").Place, "%s.contains: expected a text that shows, got blanks alone, which every screen has", path)
+	case a.Frame != nil && a.Frame.Region != nil && a.Frame.Equals != nil && len(*a.Frame.Equals) > a.Frame.Region.Rows:
+		r.errorf(n.Field("equals").Place, "%s.equals: expected at most the %d rows of the region, got %d", path, a.Frame.Region.Rows, len(*a.Frame.Equals))
+	case a.Frame != nil && a.Frame.Row != nil && a.Frame.Equals != nil && len(*a.Frame.Equals) > 1:
+		r.errorf(n.Field("equals").Place, "%s.equals: expected one row, got %d", path, len(*a.Frame.Equals))
+	case a.Timing != nil && hasTwice(a.Timing.Order):
+		r.errorf(n.Field("order").Place, "%s.order: expected different texts, got one twice", path)
+	case a.Process != nil && a.Process.ExitCode != nil && a.Process.Signal != nil && *a.Process.Signal != "none" && *a.Process.ExitCode >= 0:
+		r.errorf(n.Place, "%s: a program that a signal ends has no exit code; leave one out", path)
+	}
+}
+
+func hasTwice(all []string) bool {
+	sorted := slices.Sorted(slices.Values(all))
+	return len(slices.Compact(sorted)) < len(all)
+}
+
+func (r *reading) ordered(n *plainyaml.Node, path string, from, to time.Duration) {
+	if to >= 0 && to < from {
+		r.errorf(n.Place, "%s: expected an end after the beginning (%s), got %s", path, from, to)
+	}
+}
+
+// between refuses a greatest time below the least one.
+func (r *reading) between(n *plainyaml.Node, path string) {
+	if n == nil || n.Field("min") == nil || n.Field("max") == nil {
+		return
+	}
+	var b bounds
+	r.decode(n, &b)
+	if *b.Max < *b.Min {
+		r.errorf(n.Place, "%s: expected max to be at least min (%s), got %s", path, time.Duration(*b.Min), time.Duration(*b.Max))
+	}
 }

@@ -1,6 +1,11 @@
 package picture
 
-import "time"
+import (
+	"math"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/cellfont"
+)
 
 // Defaults of Options.
 const (
@@ -61,4 +66,80 @@ func (o *Options) settings() settings {
 	}
 	s.step = time.Duration(float64(time.Second) * s.Speed / s.FPS)
 	return s
+}
+
+// The three lights of a window, and where the first stands and how far the next: in units.
+var lights = [3]RGB{0xF2655D, 0xF5BD4F, 0x61C454}
+
+const (
+	lightX, lightY = 15, 12
+	lightStep      = 15
+	lightRadius    = 4.5
+)
+
+func (g *gifMaker) surroundColors(pairs map[pair]int, solid map[RGB]int) {
+	solid[g.paint.bg]++
+	if !g.Window {
+		return
+	}
+	solid[g.Theme.Bar]++
+	pairs[pair{g.Theme.BarText, g.Theme.Bar}]++
+	for _, c := range lights {
+		pairs[pair{c, g.Theme.Bar}]++
+	}
+}
+
+// surround draws what stands around the screen.
+func (g *gifMaker) surround(t *target, s *session, title string) {
+	t.fill(0, 0, g.w.width, g.w.height, t.pal.of(g.paint.bg))
+	if !g.Window {
+		return
+	}
+	t.fill(0, 0, g.w.width, 20*g.Scale, t.pal.of(g.Theme.Bar))
+	r := lightRadius * float64(g.Scale)
+	for i, c := range lights {
+		m := disc(r)
+		x, y := (lightX+i*lightStep)*g.Scale-m.W/2, lightY*g.Scale-m.H/2-2*g.Scale
+		if x+m.W <= g.w.width {
+			t.mask(x, y, m, t.pal.ramp(pair{c, g.Theme.Bar}))
+		}
+	}
+	g.title(t, g.settings.title(s, title))
+}
+
+// title stands in the middle of the bar, or is cut.
+func (g *gifMaker) title(t *target, title string) {
+	chars := []rune(title)
+	from := (lightX + 3*lightStep) * g.Scale
+	step := cellfont.Width * g.Scale
+	if room := (g.w.width - 2*from) / step; len(chars) > room {
+		chars = chars[:max(room, 0)]
+	}
+	x := (g.w.width - len(chars)*step) / 2
+	for _, c := range chars {
+		l := look{text: string(c), width: 1, fg: g.Theme.BarText, bg: g.Theme.Bar}
+		t.mask(x, 2*g.Scale, g.glyphs.mask(&l), t.pal.ramp(pair{l.fg, l.bg}))
+		x += step
+	}
+}
+
+// disc is a filled circle.
+func disc(r float64) *cellfont.Mask {
+	n := int(math.Ceil(2 * r))
+	m := &cellfont.Mask{W: n, H: n, Pix: make([]uint8, n*n)}
+	for i := range m.Pix {
+		d := math.Hypot(float64(i%n)+0.5-float64(n)/2, float64(i/n)+0.5-float64(n)/2)
+		m.Pix[i] = uint8(math.Round(min(max(r-d+0.5, 0), 1) * (cellfont.Levels - 1)))
+	}
+	return m
+}
+
+// title is what the caller says, or the program, or its command.
+func (s settings) title(of *session, program string) string {
+	for _, t := range []string{s.Title, program, of.command} {
+		if t = clean(t); t != "" {
+			return t
+		}
+	}
+	return "terminal"
 }

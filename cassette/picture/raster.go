@@ -1,6 +1,8 @@
 package picture
 
 import (
+	"slices"
+
 	"github.com/tapedeck-dev/tapedeck/internal/cellfont"
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
 )
@@ -152,4 +154,339 @@ func (l *look) cursorStroke(w float64) (stroke, bool) {
 		return stroke{0, 0, 1, 16}, true
 	}
 	return stroke{}, false
+}
+
+// A pair is what a letter is drawn with. Between the two lie the shades of its edges.
+type pair struct{ fg, bg RGB }
+
+// A ramp is the index of a picture's palette for each level of a mask.
+type ramp [cellfont.Levels]uint8
+
+// A palette is the colours of one picture of a GIF: at most 255, and index 0, which is transparent.
+type palette struct {
+	colors []RGB // from index 1
+	index  map[RGB]uint8
+	ramps  map[pair]*ramp
+	steps  int // shades of an edge, the two colours among them
+	coarse bool
+}
+
+const maxColors = 255
+
+// newPalette makes a palette. pairs and solid count the cells that want a colour. All colours are exact where they fit; the
+// shades between them become fewer first, then the colours themselves.
+func newPalette(pairs map[pair]int, solid map[RGB]int) *palette {
+	for _, steps := range []int{8, 4, 2} {
+		set := map[RGB]bool{}
+		for c := range solid {
+			set[c] = true
+		}
+		for p := range pairs {
+			for i := range steps {
+				set[mix(p.bg, p.fg, i, steps-1)] = true
+			}
+			if len(set) > maxColors {
+				break
+			}
+		}
+		if len(set) <= maxColors {
+			return paletteOf(sorted(set), steps)
+		}
+	}
+	weights := map[RGB]int{}
+	for c, n := range solid {
+		weights[c] += n
+	}
+	for p, n := range pairs {
+		weights[p.fg] += n
+		weights[p.bg] += n
+	}
+	p := paletteOf(reduce(weights, maxColors), 2)
+	p.coarse = true
+	return p
+}
+
+func sorted(set map[RGB]bool) []RGB {
+	colors := make([]RGB, 0, len(set))
+	for c := range set {
+		colors = append(colors, c)
+	}
+	slices.Sort(colors)
+	return colors
+}
+
+func paletteOf(colors []RGB, steps int) *palette {
+	p := &palette{colors: colors, steps: steps, index: make(map[RGB]uint8, len(colors)), ramps: map[pair]*ramp{}}
+	for i, c := range colors {
+		p.index[c] = uint8(i + 1)
+	}
+	return p
+}
+
+// of returns a colour's index; where colours were reduced, the nearest one's.
+func (p *palette) of(c RGB) uint8 {
+	if i, ok := p.index[c]; ok {
+		return i
+	}
+	best, least := 0, 1<<30
+	for i, o := range p.colors {
+		if d := distance(c, o); d < least {
+			best, least = i, d
+		}
+	}
+	p.index[c] = uint8(best + 1)
+	return uint8(best + 1)
+}
+
+func distance(a, b RGB) int {
+	r, g, bl := int(a>>16&255)-int(b>>16&255), int(a>>8&255)-int(b>>8&255), int(a&255)-int(b&255)
+	return 2*r*r + 4*g*g + 3*bl*bl
+}
+
+func (p *palette) ramp(of pair) *ramp {
+	if r, ok := p.ramps[of]; ok {
+		return r
+	}
+	r := new(ramp)
+	for level := range r {
+		step := (level*(p.steps-1) + (cellfont.Levels-1)/2) / (cellfont.Levels - 1)
+		r[level] = p.of(mix(of.bg, of.fg, step, p.steps-1))
+	}
+	p.ramps[of] = r
+	return r
+}
+
+// reduce cuts the colours into boxes at their medians and takes each box's mean.
+func reduce(weights map[RGB]int, limit int) []RGB {
+	all := make([]RGB, 0, len(weights))
+	for c := range weights {
+		all = append(all, c)
+	}
+	slices.Sort(all)
+	boxes := [][]RGB{all}
+	for len(boxes) < limit {
+		widest, shift, span := -1, 0, 0
+		for i, b := range boxes {
+			if s, w := widestChannel(b); len(b) > 1 && w > span {
+				widest, shift, span = i, s, w
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		low, high := split(boxes[widest], shift, weights)
+		boxes[widest] = low
+		boxes = append(boxes, high)
+	}
+	set := map[RGB]bool{}
+	for _, b := range boxes {
+		set[mean(b, weights)] = true
+	}
+	return sorted(set)
+}
+
+func widestChannel(b []RGB) (shift, span int) {
+	for _, s := range []int{8, 16, 0} {
+		low, high := 255, 0
+		for _, c := range b {
+			v := int(c >> s & 255)
+			low, high = min(low, v), max(high, v)
+		}
+		if high-low > span {
+			shift, span = s, high-low
+		}
+	}
+	return shift, span
+}
+
+func split(b []RGB, shift int, weights map[RGB]int) (low, high []RGB) {
+	slices.SortFunc(b, func(x, y RGB) int {
+		if d := int(x>>shift&255) - int(y>>shift&255); d != 0 {
+			return d
+		}
+		return int(x) - int(y)
+	})
+	total := 0
+	for _, c := range b {
+		total += weights[c]
+	}
+	half, at := 0, 1
+	for ; at < len(b)-1; at++ {
+		if half += weights[b[at-1]]; half >= total/2 {
+			break
+		}
+	}
+	return b[:at:at], b[at:]
+}
+
+func mean(b []RGB, weights map[RGB]int) RGB {
+	var r, g, bl, n int
+	for _, c := range b {
+		w := weights[c]
+		r, g, bl, n = r+w*int(c>>16&255), g+w*int(c>>8&255), bl+w*int(c&255), n+w
+	}
+	return pack(uint8(r/n), uint8(g/n), uint8(bl/n))
+}
+
+// An RGB is a colour: red, green and blue from the upper byte of the lower three.
+type RGB uint32
+
+// A Theme is the colours that a program does not name itself.
+type Theme struct {
+	Name         string
+	FG, BG       RGB
+	Bar, BarText RGB // of the window's title
+	Palette      [16]RGB
+}
+
+// Dark and Light are the themes that come along.
+var (
+	Dark = &Theme{
+		Name: "dark", FG: 0xD8DEE9, BG: 0x16181D, Bar: 0x262A33, BarText: 0x9AA4B5,
+		Palette: [16]RGB{
+			0x2A2E37, 0xE5656F, 0x8CC265, 0xD9A84E, 0x3A72BE, 0xC678DD, 0x42B3C2, 0xC8CEDA,
+			0x5F6878, 0xFF7B86, 0xA5E075, 0xF0C35F, 0x6CBBFF, 0xDE92F5, 0x56D1E0, 0xF5F7FA,
+		},
+	}
+	Light = &Theme{
+		Name: "light", FG: 0x2B303B, BG: 0xFCFCFA, Bar: 0xE6E7EA, BarText: 0x5C6370,
+		Palette: [16]RGB{
+			0x1B1E25, 0xCF3B47, 0x4C9636, 0xA87A10, 0x2A7CC7, 0xA94BC2, 0x148E9D, 0xC3C7D0,
+			0x6F7786, 0xE04F5B, 0x5CA845, 0xBD8C1E, 0x3D92DC, 0xBE5FD6, 0x22A3B3, 0xE9EBEF,
+		},
+	}
+)
+
+// Themes by their names.
+var Themes = map[string]*Theme{"dark": Dark, "light": Light}
+
+// Colors are those that a program gave its terminal (OSC 4, 10, 11) in place of the theme's.
+type Colors struct {
+	FG, BG  *RGB
+	Palette map[uint8]RGB
+}
+
+// plain is a screen whose colours nobody changed.
+var plain = struct {
+	palette [256]RGB
+	fg, bg  RGB
+}{}
+
+func init() {
+	s := vt.New(&vt.Options{Rows: 1, Cols: 1, Scrollback: -1})
+	for i := range plain.palette {
+		plain.palette[i] = pack(s.Palette(i))
+	}
+	plain.fg, plain.bg = defaults(s)
+}
+
+func pack(r, g, b uint8) RGB { return RGB(r)<<16 | RGB(g)<<8 | RGB(b) }
+
+func defaults(s *vt.Screen) (fg, bg RGB) {
+	f, b := s.DefaultColors()
+	return pack(f[0], f[1], f[2]), pack(b[0], b[1], b[2])
+}
+
+// colorsOf returns what a program changed; nil is nothing. The one before is returned again where it is the same.
+func colorsOf(s *vt.Screen, before *Colors) *Colors {
+	var c Colors
+	if fg, bg := defaults(s); fg != plain.fg || bg != plain.bg {
+		c.FG, c.BG = &fg, &bg
+	}
+	for i := range plain.palette {
+		if v := pack(s.Palette(i)); v != plain.palette[i] {
+			if c.Palette == nil {
+				c.Palette = map[uint8]RGB{}
+			}
+			c.Palette[uint8(i)] = v
+		}
+	}
+	switch {
+	case c.FG == nil && c.Palette == nil:
+		return nil
+	case c.equal(before):
+		return before
+	}
+	return &c
+}
+
+func (c *Colors) equal(o *Colors) bool {
+	if c == nil || o == nil {
+		return c == o
+	}
+	if (c.FG == nil) != (o.FG == nil) || c.FG != nil && (*c.FG != *o.FG || *c.BG != *o.BG) || len(c.Palette) != len(o.Palette) {
+		return false
+	}
+	for i, v := range c.Palette {
+		if w, ok := o.Palette[i]; !ok || v != w {
+			return false
+		}
+	}
+	return true
+}
+
+// A paint is every colour as it is drawn: the theme's, and what the program changed.
+type paint struct {
+	fg, bg  RGB
+	palette [256]RGB
+}
+
+func (t *Theme) paint(c *Colors) *paint {
+	p := &paint{fg: t.FG, bg: t.BG, palette: plain.palette}
+	copy(p.palette[:], t.Palette[:])
+	if c == nil {
+		return p
+	}
+	if c.FG != nil {
+		p.fg, p.bg = *c.FG, *c.BG
+	}
+	for i, v := range c.Palette {
+		p.palette[i] = v
+	}
+	return p
+}
+
+func (p *paint) color(c vt.Color, otherwise RGB) RGB {
+	switch c &^ 0xFFFFFF {
+	case vt.ColorIndexed:
+		return p.palette[uint8(c)]
+	case vt.ColorRGB:
+		return RGB(c & 0xFFFFFF)
+	}
+	return otherwise
+}
+
+// of returns the colours of a style: of the letter, of what is behind it, of its underline.
+func (p *paint) of(s vt.Style) (fg, bg, under RGB) {
+	fg, bg = p.color(s.FG, p.fg), p.color(s.BG, p.bg)
+	if s.Attr&vt.Reverse != 0 {
+		fg, bg = bg, fg
+	}
+	if s.Attr&vt.Faint != 0 {
+		fg = mix(bg, fg, 9, 15)
+	}
+	if s.Attr&vt.Hidden != 0 {
+		fg = bg
+	}
+	under = fg
+	if s.Attr&vt.Hidden == 0 {
+		under = p.color(s.UnderlineColor, fg)
+	}
+	return fg, bg, under
+}
+
+// mix is n parts of b in place of as many of a.
+func mix(a, b RGB, n, of int) RGB {
+	part := func(shift int) RGB {
+		x, y := int(a>>shift&255), int(b>>shift&255)
+		return RGB(x+((y-x)*n+of/2*sign(y-x))/of) << shift
+	}
+	return part(16) | part(8) | part(0)
+}
+
+func sign(n int) int {
+	if n < 0 {
+		return -1
+	}
+	return 1
 }

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/derive"
 	"github.com/tapedeck-dev/tapedeck/deck/gate"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
@@ -20,21 +23,18 @@ import (
 )
 
 type acceptOptions struct {
-	tree   string
+	tree   treeFlag
 	dryRun bool
 	force  bool
 }
 
 func newAcceptCommand(std *console) *cobra.Command {
 	var o acceptOptions
-	cmd := command("accept", "REC…", func(cmd *cobra.Command, args []string) error {
-		if dash := cmd.ArgsLenAtDash(); len(args) > 1 && dash != 1 {
-			return fmt.Errorf("accept takes one REC; another program goes behind --: tapedeck accept %s -- %s", args[0], args[1])
-		}
-		return runAccept(cmd.Context(), &o, args[0], args[1:], std)
-	})
+	cmd := command("accept", "REC…", orAnother(func(ctx context.Context, name string, argv []string) error {
+		return runAccept(ctx, &o, name, argv, std)
+	}))
 	f := cmd.Flags()
-	treeFlag(cmd, &o.tree, "now")
+	o.tree.define(cmd, "now")
 	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "show what would change, and change nothing")
 	f.BoolVar(&o.force, "force", false, "take a run that ended otherwise")
 	std.jsonFlag(cmd, "the result as JSON on stdout, with the report; the program's output goes to stderr")
@@ -42,21 +42,18 @@ func newAcceptCommand(std *console) *cobra.Command {
 }
 
 type rerecordOptions struct {
-	upstreams []string
+	upstreams map[string]string
 	dryRun    bool
 	force     bool
 }
 
 func newRerecordCommand(std *console) *cobra.Command {
 	var o rerecordOptions
-	cmd := command("rerecord", "REC…", func(cmd *cobra.Command, args []string) error {
-		if dash := cmd.ArgsLenAtDash(); len(args) > 1 && dash != 1 {
-			return fmt.Errorf("rerecord takes one REC; another command line goes behind --: tapedeck rerecord %s -- %s", args[0], args[1])
-		}
-		return runRerecord(cmd.Context(), &o, args[0], args[1:], std)
-	})
+	cmd := command("rerecord", "REC…", orAnother(func(ctx context.Context, name string, argv []string) error {
+		return runRerecord(ctx, &o, name, argv, std)
+	}))
 	f := cmd.Flags()
-	f.StringArrayVar(&o.upstreams, "upstream", nil, "`NAME[:PORT]=URL` in place of the recorded one (repeatable)")
+	upstreamFlag(f, &o.upstreams, "`NAME[:PORT]=URL` in place of the recorded one (repeatable)")
 	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "run and show what would change, and keep the recording as it is")
 	f.BoolVar(&o.force, "force", false, "take a run that ended otherwise, or that an upstream did not answer")
 	std.jsonFlag(cmd, "the result as JSON on stdout, with the report; the program's output goes to stderr")
@@ -69,10 +66,6 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 		return err
 	}
 	defer clean()
-	upstreams, err := parseUpstreams(o.upstreams)
-	if err != nil {
-		return err
-	}
 	lib, err := openLibrary()
 	if err != nil {
 		return err
@@ -95,7 +88,7 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 	defer stop()
 	opts := &deck.RecordOptions{
 		Argv: argv, Streams: std.ofProgram(), Signals: signals,
-		Upstreams: upstreams, Configured: sayConfigured(std.err), Output: made, NoSeal: true, Log: logger(std.err),
+		Upstreams: o.upstreams, Configured: sayConfigured(std.err), Output: made, NoSeal: true, Log: logger(std.err),
 	}
 	if err := deck.Again(rec.Recording, opts); err != nil {
 		return err
@@ -170,10 +163,6 @@ type acceptance struct {
 }
 
 func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string, std *console) error {
-	now, at, err := parseTree(o.tree)
-	if err != nil {
-		return err
-	}
 	rec, clean, err := openReference(ctx, name)
 	if err != nil {
 		return err
@@ -193,7 +182,7 @@ func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string
 	defer done()
 	signals, stop := catchSignals()
 	defer stop()
-	opts, err := (&gate.Options{TreeNow: now && rec.Manifest.Roots.Tree != "", TreeAt: at}).ReplayOptions(rec.Recording, rec.path) // as test has it
+	opts, err := (&gate.Options{TreeNow: o.tree.now && rec.Manifest.Roots.Tree != "", TreeAt: o.tree.at}).ReplayOptions(rec.Recording, rec.path) // as test has it
 	if err != nil {
 		return err
 	}
@@ -295,5 +284,108 @@ func tellChanges(w io.Writer, r *fidelity.Report) {
 	}
 	if r.Omitted > 0 {
 		visible.Fprintf(w, "and %s\n", plural(r.Omitted, "more divergence", "more divergences"))
+	}
+}
+
+type applyOptions struct {
+	reverse bool
+}
+
+func newApplyCommand(std *console) *cobra.Command {
+	var o applyOptions
+	cmd := command("apply", "REC", func(_ *cobra.Command, args []string) error { return runApply(&o, args[0], std) })
+	cmd.Flags().BoolVar(&o.reverse, "reverse", false, "undo what the run did")
+	std.jsonFlag(cmd, "the changed paths as JSON")
+	return cmd
+}
+
+func runApply(o *applyOptions, name string, std *console) error {
+	rec, err := openRecording(name)
+	if err != nil {
+		return err
+	}
+	if err := inTree(rec); err != nil {
+		return err
+	}
+	done := std.progress().busy("applying")
+	changed, inGit, err := derive.Apply(rec, o.reverse)
+	done()
+	if conflict := (*files.ConflictError)(nil); errors.As(err, &conflict) {
+		sayOtherKey(rec, len(conflict.Conflicts), std)
+	}
+	if err != nil {
+		return err
+	}
+	if std.json {
+		return printJSON(std.out, map[string]any{"changed": nonNil(changed), "reverse": o.reverse, "left_in_git": inGit})
+	}
+	for _, path := range changed {
+		visible.Fprintln(std.out, path)
+	}
+	if inGit > 0 {
+		std.say("%s in .git left as they are: commits are not undone", plural(inGit, "file", "files"))
+	}
+	return std.say("%s changed in %s", plural(len(changed), "path", "paths"), rec.Manifest.Roots.Tree)
+}
+
+// inTree refuses a recording of another work tree than that of the working directory: a recording that came from elsewhere
+// must not say where files are written.
+func inTree(rec *recording.Recording) error {
+	lib, err := openLibrary()
+	if err != nil {
+		return err
+	}
+	want := rec.Manifest.Roots.Tree
+	if want == "" {
+		return fmt.Errorf("%s: %w", rec.Dir, derive.ErrNoTree)
+	}
+	if filepath.Dir(lib.Dir) != want {
+		return fmt.Errorf("the recording is of the work tree %s, and this is %s: run apply in that tree", want, filepath.Dir(lib.Dir))
+	}
+	return nil
+}
+
+// nonNil makes an absent list an empty one in JSON.
+func nonNil(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+func newRestoreCommand(std *console) *cobra.Command {
+	cmd := command("restore", "REC DIR", func(_ *cobra.Command, args []string) error { return runRestore(args[0], args[1], std) })
+	std.jsonFlag(cmd, "what was left out as JSON")
+	return cmd
+}
+
+func runRestore(name, dir string, std *console) error {
+	rec, err := openRecording(name)
+	if err != nil {
+		return err
+	}
+	done := std.progress().busy("restoring")
+	left, err := derive.Restore(rec, dir)
+	done()
+	if err != nil {
+		return err
+	}
+	if std.json {
+		return printJSON(std.out, map[string]any{"directory": dir, "left_out": nonNil(left)})
+	}
+	for _, path := range left {
+		std.say("left out, it holds a secret: %s", path)
+	}
+	sayOtherKey(rec, len(left), std)
+	return std.say("restored into %s", dir)
+}
+
+// sayOtherKey says of a recording some of whose files held secrets that this machine has not the key which tells them.
+func sayOtherKey(rec *recording.Recording, files int, std *console) {
+	if files == 0 {
+		return
+	}
+	if said := rec.OtherKey(""); said != "" {
+		std.say("%s", said)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -145,30 +144,6 @@ func hintForCassette(err error) string {
 		return "wait for it, or record for another --account"
 	}
 	return ""
-}
-
-// offsetFlag is a time of a session on the command line: ms, or a duration.
-type offsetFlag struct{ time.Duration }
-
-func (o *offsetFlag) String() string {
-	if o.Duration == 0 {
-		return ""
-	}
-	return o.Duration.String()
-}
-
-func (o *offsetFlag) Type() string { return "time" }
-
-func (o *offsetFlag) Set(s string) error {
-	d, err := time.ParseDuration(s)
-	if ms, errMS := strconv.ParseInt(s, 10, 64); errMS == nil {
-		d, err = time.Duration(ms)*time.Millisecond, nil
-	}
-	if err != nil || d < 0 {
-		return errors.New("want 1500 (ms), 1.5s or 2m")
-	}
-	o.Duration = d
-	return nil
 }
 
 // clockTime is d as people read it: 0:01.250, 1:02:03.004.

@@ -22,9 +22,9 @@ import (
 type cassetteExportOptions struct {
 	output   string
 	format   string
-	from, to offsetFlag
-	at       string
-	speed    string
+	from, to time.Duration
+	at       time.Duration
+	speed    float64
 	maxIdle  time.Duration
 	theme    string
 	title    string
@@ -72,14 +72,15 @@ func newCassetteExportCommand(std *console) *cobra.Command {
 	}))
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`file` to write, - for stdout")
-	f.StringVar(&o.format, "format", "", "asciicast, asciicast-v3, gif, svg, html or text (default: by the file's name)")
-	f.Var(&o.from, "from", "from this `time` on: 1500 (ms), 1.5s or 2m")
-	f.Var(&o.to, "to", "up to this `time`")
-	f.StringVar(&o.at, "at", "", "one screen, that of this `time` (svg, text)")
+	wordFlag(cmd, &o.format, "format", "", "asciicast, asciicast-v3, gif, svg, html or text (default: by the file's name)", slices.Sorted(maps.Keys(exportFormats))...)
+	offsetFlag(f, &o.from, "from", "from this `time` on: 1500 (ms), 1.5s or 2m")
+	offsetFlag(f, &o.to, "to", "up to this `time`")
+	o.at = -1
+	offsetFlag(f, &o.at, "at", "one screen, that of this `time` (svg, text)")
 	f.BoolVar(&o.still, "still", false, "one screen, the last (svg, text)")
-	f.StringVar(&o.speed, "speed", "", "`N` times as fast")
+	parsedFlag(f, &o.speed, "speed", "", "`N` times as fast", parseSpeed)
 	f.DurationVar(&o.maxIdle, "max-idle", 0, "the longest `pause`, as in 2s (default: 5s for pictures, as it was for asciicasts)")
-	f.StringVar(&o.theme, "theme", "", "colours: dark or light")
+	wordFlag(cmd, &o.theme, "theme", "", "colours: dark or light", slices.Sorted(maps.Keys(picture.Themes))...)
 	f.StringVar(&o.title, "title", "", "`text` above it")
 	f.Float64Var(&o.fps, "fps", 0, "the most pictures a second (default 20)")
 	f.IntVar(&o.scale, "scale", 0, "pixels a unit, 1 to 4 (gif, svg)")
@@ -88,8 +89,6 @@ func newCassetteExportCommand(std *console) *cobra.Command {
 	f.BoolVarP(&o.force, "force", "f", false, "replace FILE where it is there")
 	f.BoolVar(&o.partial, "partial", false, partialHelp)
 	std.jsonFlag(cmd, "what was written as JSON")
-	completeFlag(cmd, "format", slices.Sorted(maps.Keys(exportFormats))...)
-	completeFlag(cmd, "theme", slices.Sorted(maps.Keys(picture.Themes))...)
 	return cmd
 }
 
@@ -123,12 +122,13 @@ func (o *cassetteExportOptions) check() (*exportFormat, error) {
 			return nil, fmt.Errorf("%w, or give --format", err)
 		}
 	}
-	format, ok := exportFormats[o.format]
+	format := exportFormats[o.format]
 	switch {
-	case !ok:
-		return nil, fmt.Errorf("--format %q: want one of %s", o.format, strings.Join(slices.Sorted(maps.Keys(exportFormats)), ", "))
-	case o.at != "":
+	case math.IsInf(o.speed, 1):
+		return nil, errors.New("--speed collapsed: an export needs times; --max-idle makes pauses short")
+	case o.at >= 0:
 		o.still = true
+		o.at = max(o.at, 1) // 0 is the end there; nothing is shown before the first millisecond
 	}
 	if o.still && !format.still {
 		return nil, fmt.Errorf("--still and --at are for svg and text, not for %s", o.format)
@@ -145,11 +145,8 @@ func (o *cassetteExportOptions) check() (*exportFormat, error) {
 	if o.fps < 0 {
 		return nil, fmt.Errorf("--fps %v: want a number above 0", o.fps)
 	}
-	if o.theme != "" && picture.Themes[o.theme] == nil {
-		return nil, fmt.Errorf("--theme %q: want %s", o.theme, strings.Join(slices.Sorted(maps.Keys(picture.Themes)), " or "))
-	}
-	if o.to.Duration > 0 && o.to.Duration < o.from.Duration {
-		return nil, fmt.Errorf("--from %v is after --to %v", o.from.Duration, o.to.Duration)
+	if o.to > 0 && o.to < o.from {
+		return nil, fmt.Errorf("--from %v is after --to %v", o.from, o.to)
 	}
 	if o.maxIdle < 0 {
 		return nil, fmt.Errorf("--max-idle %v: want a time above 0", o.maxIdle)
@@ -171,23 +168,10 @@ func (o *cassetteExportOptions) tell(run *exportRun, n int64, std *console) erro
 	return std.say("wrote %s: %s, %s", o.output, o.format, size(n))
 }
 
-// speedFactor is --speed for an export, in which nothing can be collapsed; 0 is for none.
-func (o *cassetteExportOptions) speedFactor() (float64, error) {
-	n, err := playSpeed(o.speed)
-	if err == nil && math.IsInf(n, 1) {
-		err = errors.New("--speed collapsed: an export needs times; --max-idle makes pauses short")
-	}
-	return n, err
-}
-
 func writeCast(version int) func(context.Context, io.Writer, *cassette.Reader, *cassetteExportOptions, *exportRun) error {
-	return func(ctx context.Context, w io.Writer, r *cassette.Reader, o *cassetteExportOptions, run *exportRun) error {
-		speed, err := o.speedFactor()
-		if err != nil {
-			return err
-		}
+	return func(ctx context.Context, w io.Writer, r *cassette.Reader, o *cassetteExportOptions, run *exportRun) (err error) {
 		run.cast, err = foreign.Export(ctx, r, w, &foreign.ExportOptions{
-			Version: version, Input: o.input, From: o.from.Duration, To: o.to.Duration, Speed: speed, MaxIdle: o.maxIdle,
+			Version: version, Input: o.input, From: o.from, To: o.to, Speed: o.speed, MaxIdle: o.maxIdle,
 			Title: o.title, Progress: run.p.bytes("writing"),
 		})
 		return err
@@ -196,21 +180,8 @@ func writeCast(version int) func(context.Context, io.Writer, *cassette.Reader, *
 
 func pictured(draw func(io.Writer, *cassette.Reader, *picture.Options) error) func(context.Context, io.Writer, *cassette.Reader, *cassetteExportOptions, *exportRun) error {
 	return func(ctx context.Context, w io.Writer, r *cassette.Reader, o *cassetteExportOptions, run *exportRun) error {
-		speed, err := o.speedFactor()
-		if err != nil {
-			return err
-		}
-		var at offsetFlag
-		if o.at != "" {
-			if err := at.Set(o.at); err != nil {
-				return fmt.Errorf("--at %q: %w", o.at, err)
-			}
-			if at.Duration == 0 {
-				at.Duration = 1 // 0 is the end there; nothing is shown before the first millisecond
-			}
-		}
 		return draw(&interrupted{ctx, w}, r, &picture.Options{
-			From: o.from.Duration, To: o.to.Duration, Still: o.still, At: at.Duration, Speed: speed, MaxIdle: o.maxIdle,
+			From: o.from, To: o.to, Still: o.still, At: max(o.at, 0), Speed: o.speed, MaxIdle: o.maxIdle,
 			FPS: o.fps, Theme: picture.Themes[o.theme], Scale: o.scale, Title: o.title, Window: o.window,
 			Keys: o.input,
 			Progress: func(done, total time.Duration) {

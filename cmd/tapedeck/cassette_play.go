@@ -8,8 +8,6 @@ import (
 	"iter"
 	"math"
 	"os/signal"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -21,8 +19,8 @@ import (
 )
 
 type cassettePlayOptions struct {
-	speed   string
-	from    offsetFlag
+	speed   float64
+	from    time.Duration
 	maxIdle time.Duration
 	partial bool
 }
@@ -33,36 +31,15 @@ func newCassettePlayCommand(std *console) *cobra.Command {
 		return runCassettePlay(cmd.Context(), &o, args[0], std)
 	})
 	f := cmd.Flags()
-	f.StringVar(&o.speed, "speed", "", "`N` times as fast, realtime, or collapsed: all at once")
-	f.Var(&o.from, "from", "from this `time` on: 1500 (ms), 1.5s or 2m; what was printed before is there at once")
+	parsedFlag(f, &o.speed, "speed", "", "`N` times as fast, realtime, or collapsed: all at once", parseSpeed)
+	offsetFlag(f, &o.from, "from", "from this `time` on: 1500 (ms), 1.5s or 2m; what was printed before is there at once")
 	f.DurationVar(&o.maxIdle, "max-idle", 0, "the longest `pause`, as in 2s")
 	f.BoolVar(&o.partial, "partial", false, partialHelp)
 	completeFlag(cmd, "speed", "realtime", "collapsed", "2", "4", "0.5")
 	return cmd
 }
 
-// playSpeed reads --speed; 0 is for none.
-func playSpeed(s string) (float64, error) {
-	switch s {
-	case "":
-		return 0, nil
-	case "realtime":
-		return 1, nil
-	case "collapsed":
-		return math.Inf(1), nil
-	}
-	n, err := strconv.ParseFloat(strings.TrimSuffix(s, "x"), 64)
-	if err != nil || !(n > 0) || n > 1e6 {
-		return 0, fmt.Errorf("--speed %q: want how many times as fast, as in 4 or 0.5, realtime, or collapsed", s)
-	}
-	return n, nil
-}
-
 func runCassettePlay(ctx context.Context, o *cassettePlayOptions, name string, std *console) error {
-	speed, err := playSpeed(o.speed)
-	if err != nil {
-		return err
-	}
 	if o.maxIdle < 0 {
 		return fmt.Errorf("--max-idle %v: want a time of 0 or more", o.maxIdle)
 	}
@@ -73,12 +50,12 @@ func runCassettePlay(ctx context.Context, o *cassettePlayOptions, name string, s
 	defer r.Close()
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	opts := &player.Options{Speed: speed, From: o.from.Duration, MaxIdle: o.maxIdle}
+	opts := &player.Options{Speed: o.speed, From: o.from, MaxIdle: o.maxIdle}
 	if isTerminal(std.out) {
 		err = playHere(ctx, r, opts, std)
 	} else {
 		opts.Raw = true
-		if speed == 0 {
+		if o.speed == 0 {
 			opts.Speed = math.Inf(1)
 		}
 		err = player.Play(ctx, r, std.out, opts)
@@ -158,8 +135,8 @@ type cassetteFramesOptions struct {
 	derive  bool
 	partial bool
 	last    bool
-	from    offsetFlag
-	to      offsetFlag
+	from    time.Duration
+	to      time.Duration
 }
 
 func newCassetteFramesCommand(std *console) *cobra.Command {
@@ -170,8 +147,8 @@ func newCassetteFramesCommand(std *console) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&o.derive, "derive", false, "make the frames from the output, one a chunk")
 	f.BoolVar(&o.last, "last", false, "only the last one")
-	f.Var(&o.from, "from", "only frames from this `time` on: 1500 (ms), 1.5s or 2m")
-	f.Var(&o.to, "to", "only frames up to this `time`")
+	offsetFlag(f, &o.from, "from", "only frames from this `time` on: 1500 (ms), 1.5s or 2m")
+	offsetFlag(f, &o.to, "to", "only frames up to this `time`")
 	f.BoolVar(&o.partial, "partial", false, partialHelp)
 	std.jsonFlag(cmd, "one JSON object a line")
 	return cmd
@@ -215,7 +192,7 @@ func (o *cassetteFramesOptions) frames(r *cassette.Reader) iter.Seq2[*cassette.F
 	}
 	all := r.Frames()
 	if o.derive {
-		all = r.Derive(&cassette.DeriveOptions{From: o.from.Duration})
+		all = r.Derive(&cassette.DeriveOptions{From: o.from})
 	}
 	return func(yield func(*cassette.Frame, error) bool) {
 		var last *cassette.Frame
@@ -224,9 +201,9 @@ func (o *cassetteFramesOptions) frames(r *cassette.Reader) iter.Seq2[*cassette.F
 			case err != nil:
 				yield(nil, err)
 				return
-			case f.Time() < o.from.Duration:
+			case f.Time() < o.from:
 				continue
-			case o.to.Duration > 0 && f.Time() > o.to.Duration:
+			case o.to > 0 && f.Time() > o.to:
 				if last != nil {
 					yield(last, nil)
 				}
@@ -244,11 +221,11 @@ func (o *cassetteFramesOptions) frames(r *cassette.Reader) iter.Seq2[*cassette.F
 }
 
 // lastRecorded is the last frame up to a time, which needs no reading of those before.
-func lastRecorded(r *cassette.Reader, to offsetFlag) iter.Seq2[*cassette.Frame, error] {
+func lastRecorded(r *cassette.Reader, to time.Duration) iter.Seq2[*cassette.Frame, error] {
 	return func(yield func(*cassette.Frame, error) bool) {
 		f, err := r.LastFrame()
-		if to.Duration > 0 {
-			f, err = r.FrameAt(to.Duration)
+		if to > 0 {
+			f, err = r.FrameAt(to)
 		}
 		if f != nil || err != nil {
 			yield(f, err)

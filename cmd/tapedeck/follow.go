@@ -51,7 +51,7 @@ func runFollow(ctx context.Context, o *showOptions, path string, std *console) e
 	if o.masks || o.coverage {
 		return errors.New("--follow goes with records alone: leave out --masks and --coverage")
 	}
-	if slices.Contains(o.kinds, screen.KindScreen) {
+	if slices.Contains(o.filter.Kinds, screen.KindScreen) {
 		return errors.New("--follow shows records alone: leave out --kind screen, or --follow once the program has ended")
 	}
 	store, err := cas.OpenDir(rec.TapePath()+tape.StoreSuffix, nil)
@@ -92,7 +92,7 @@ func (t *tail) record(rec *tape.Record) error {
 
 // caughtUp shows the last of what was there before. Who mistyped a kind need not wait for the recorder's end.
 func (t *tail) caughtUp() error {
-	if err := t.o.unknown(t.o.filter); err != nil {
+	if err := t.o.unknown(); err != nil {
 		return err
 	}
 	if t.last == nil {

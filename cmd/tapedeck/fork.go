@@ -28,12 +28,12 @@ import (
 type forkOptions struct {
 	verdictFlags
 	deck.ForkOptions
-	from, lane string
-	upstreams  []string
-	model      string
-	set        []string
-	edit, tree string
-	times      int
+	from  fork.Place
+	model string
+	set   []string
+	edit  string
+	tree  treeFlag
+	times int
 }
 
 // inEditor is --edit without a file.
@@ -55,16 +55,17 @@ func newForkCommand(std *console) *cobra.Command {
 		},
 	})
 	f := cmd.Flags()
-	f.StringVar(&o.from, "from", "", "the first that is not from the tape: `turn:N` of the conversation, or the seq of a record")
-	f.StringVar(&o.lane, "lane", "", "the `conversation`, where several have so many turns; a part of its name will do")
+	place := func(s string) (fork.Place, error) { return parsePlace(s, o.from.Lane) }
+	parsedFlag(f, &o.from, "from", "", "the first that is not from the tape: `turn:N` of the conversation, or the seq of a record", place)
+	f.StringVar(&o.from.Lane, "lane", "", "the `conversation`, where several have so many turns; a part of its name will do")
 	f.BoolVar(&o.Live, "live", false, "let the program reach the network from there on")
-	f.StringArrayVar(&o.upstreams, "upstream", nil, "`NAME[:PORT]=URL` in place of the recorded one (repeatable)")
+	upstreamFlag(f, &o.Upstreams, "`NAME[:PORT]=URL` in place of the recorded one (repeatable)")
 	f.StringArrayVar(&o.MCP, "mcp", nil, "let the tool `server` of that name answer from there on: one over stdio is started, one over HTTP needs --live (repeatable)")
 	f.StringVar(&o.model, "model", "", "`model` that each live request asks for")
 	f.StringArrayVar(&o.set, "set", nil, "`PATH=VALUE`: change the answer, the system prompt, what a tool gave (repeatable)")
 	f.StringVar(&o.edit, "edit", "", "change them in $EDITOR, or take them from a `file`")
 	f.Lookup("edit").NoOptDefVal = inEditor
-	treeFlag(cmd, &o.tree, "recorded")
+	o.tree.define(cmd, "recorded")
 	f.StringVarP(&o.Output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")
 	f.StringVar(&o.Verify, "verify", "", "`command` of the shell that is run over the files as the fork left them; how it ends is kept")
 	f.DurationVar(&o.Timeout, "verify-timeout", endcheck.DefaultTimeout, "how long it may take, as in 30s or 2m")
@@ -74,17 +75,17 @@ func newForkCommand(std *console) *cobra.Command {
 	return cmd
 }
 
-// place reads --from.
-func (o *forkOptions) place() (p fork.Place, err error) {
-	p.Lane = o.lane
-	turn, isTurn := strings.CutPrefix(o.from, "turn:")
+// parsePlace reads --from, in a conversation that may be named already.
+func parsePlace(s, lane string) (p fork.Place, err error) {
+	p.Lane = lane
+	turn, isTurn := strings.CutPrefix(s, "turn:")
 	if isTurn {
 		p.Turn, err = strconv.Atoi(turn)
 	} else {
-		p.Seq, err = strconv.ParseUint(o.from, 10, 64)
+		p.Seq, err = strconv.ParseUint(s, 10, 64)
 	}
 	if err != nil || isTurn && p.Turn < 1 {
-		return p, fmt.Errorf("--from %q: want turn:N, from 1 on, or the seq of a record (tapedeck show lists them)", o.from)
+		return p, fmt.Errorf("%q: want turn:N, from 1 on, or the seq of a record (tapedeck show lists them)", s)
 	}
 	return p, nil
 }
@@ -94,10 +95,7 @@ func runFork(ctx context.Context, o *forkOptions, name string, std *console) err
 	if err != nil {
 		return err
 	}
-	text, err := o.text(std.err)
-	if err != nil {
-		return err
-	}
+	text := o.text(std.err)
 	hosts, starts, err := deck.Reached(rec, &o.ForkOptions)
 	if err != nil {
 		return err
@@ -158,10 +156,6 @@ func (o *forkOptions) outputs() ([]string, error) {
 
 // plan finds the point, and what is changed there.
 func (o *forkOptions) plan(name string) (*recording.Recording, error) {
-	place, err := o.place()
-	if err != nil {
-		return nil, err
-	}
 	if o.times < 1 {
 		return nil, fmt.Errorf("--times %d: want 1 or more", o.times)
 	}
@@ -169,15 +163,10 @@ func (o *forkOptions) plan(name string) (*recording.Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Plan, err = fork.PlanOf(rec, place); err != nil {
+	if o.Plan, err = fork.PlanOf(rec, o.from); err != nil {
 		return nil, err
 	}
-	if o.Upstreams, err = parseUpstreams(o.upstreams); err != nil {
-		return nil, err
-	}
-	if o.TreeNow, o.TreeAt, err = parseTree(o.tree); err != nil {
-		return nil, err
-	}
+	o.TreeNow, o.TreeAt = o.tree.now, o.tree.at
 	edited, err := o.edited(o.Plan)
 	if err != nil {
 		return nil, err

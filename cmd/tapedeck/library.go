@@ -11,8 +11,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -254,7 +252,7 @@ func orInterrupted(err error) error {
 
 type unpackOptions struct {
 	output  string
-	maxSize string
+	maxSize int64
 }
 
 func newUnpackCommand(std *console) *cobra.Command {
@@ -265,23 +263,19 @@ func newUnpackCommand(std *console) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`directory` of the recording (default: its id in .tapedeck/)")
-	f.StringVar(&o.maxSize, "max-size", "64G", "refuse a file that declares more `bytes` than this: a number with K, M, G or T")
+	parsedFlag(f, &o.maxSize, "max-size", "64G", "refuse a file that declares more `bytes` than this: a number with K, M, G or T", parseSize)
 	std.jsonFlag(cmd, "what was unpacked as JSON")
 	return cmd
 }
 
 func runUnpack(ctx context.Context, o *unpackOptions, file string, std *console) error {
-	limit, err := parseSize(o.maxSize)
-	if err != nil {
-		return fmt.Errorf("--max-size: %w", err)
-	}
 	lib, err := openLibrary()
 	if err != nil {
 		return err
 	}
 	p := std.progress()
 	rec, err := lib.Unpack(ctx, file, &library.UnpackOptions{
-		Output: o.output, Limits: packed.Limits{Bytes: limit}, Progress: p.bytes("unpacking"),
+		Output: o.output, Limits: packed.Limits{Bytes: o.maxSize}, Progress: p.bytes("unpacking"),
 	})
 	p.end()
 	if err != nil {
@@ -328,30 +322,6 @@ func damagedHint(err error) error {
 	}
 	return orInterrupted(err)
 }
-
-// parseSize reads a number of bytes above 0, as parseBytes does.
-func parseSize(s string) (int64, error) {
-	n, err := parseBytes(s)
-	if err == nil && n == 0 {
-		err = badSize(s)
-	}
-	return n, err
-}
-
-// parseBytes reads a number of bytes, with K, M, G or T behind it for powers of 1024.
-func parseBytes(s string) (int64, error) {
-	digits, unit := strings.ToUpper(s), int64(1)
-	if i := strings.IndexByte("KMGT", (digits + " ")[max(0, len(digits)-1)]); i >= 0 {
-		digits, unit = digits[:len(digits)-1], 1<<(10*(i+1))
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 0 || n > (1<<62)/unit {
-		return 0, badSize(s)
-	}
-	return n * unit, nil
-}
-
-func badSize(s string) error { return fmt.Errorf("%q: want a number of bytes, as in 500M or 64G", s) }
 
 // unpacked returns the recording that is packed in the file at path, unpacked for as long as clean is not called; path
 // itself where it is anything else.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -21,12 +21,10 @@ import (
 
 type listOptions struct {
 	lookFlags
-	since, until string
-	grep         string
-	tree         bool
-	store        storeFlags
-	limit        int
-	tagged       team.Query // of a store
+	tree   bool
+	store  storeFlags
+	limit  int
+	tagged team.Query // of a store
 
 	query library.Query
 }
@@ -40,22 +38,18 @@ func newListCommand(std *console) *cobra.Command {
 			}
 			return runList(&o, std)
 		}
-		if err := o.parse(time.Now()); err != nil {
-			return err
-		}
 		return o.store.access(cmd.Context(), func(ctx context.Context, s team.Access) error { return listStore(ctx, s, &o, std) })
 	})
 	cmd.SuggestFor = []string{"ls"}
 	o.define(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.since, "since", "", "only what began at this `time` or later: 2026-11-27, 2d, 12h, yesterday, monday")
-	f.StringVar(&o.until, "until", "", "only what began before the end of this `time`")
+	spanFlags(f, &o.query.Since, &o.query.Until)
 	f.StringVar(&o.query.Model, "model", "", "only those that asked a model with this in its `name`")
 	f.BoolVar(&o.query.Failed, "failed", false, "only those whose program did not exit with 0, or whose recorder did not come to its end")
 	f.StringSliceVar(&o.query.Verdicts, "verdict", nil, "only those whose last replay ended so: "+strings.Join(verdictWords(), ", ")+" (repeatable, or with commas)")
 	f.Float64Var(&o.query.MinCost, "min-cost", 0, "only those that cost so many `dollars` or more, as far as prices are known")
 	f.DurationVar(&o.query.MinDuration, "min-duration", 0, "only those whose program ran so `long` or longer, as in 30s or 2m")
-	f.StringVar(&o.grep, "grep", "", "only those in whose prompts, answers, names of files or command line this regular `expression` (RE2) is found")
+	parsedFlag(f, &o.query.Grep, "grep", "", "only those in whose prompts, answers, names of files or command line this regular `expression` (RE2) is found", parseGrep)
 	f.BoolVar(&o.tree, "tree", false, "forks below their parents")
 	std.jsonFlag(cmd, "the list as JSON")
 	o.store.define(f)
@@ -74,53 +68,11 @@ func verdictWords() []string {
 	return words
 }
 
-// parse makes a query of what was typed.
-func (o *listOptions) parse(now time.Time) error {
-	errs := []error{parseTimes(now, spanFlag{"--since", o.since, &o.query.Since}, spanFlag{"--until", o.until, &o.query.Until})}
-	for _, v := range o.query.Verdicts {
-		if !strings.Contains(" "+strings.Join(verdictWords(), " ")+" ", " "+v+" ") {
-			errs = append(errs, fmt.Errorf("--verdict %q: want one of %s", v, strings.Join(verdictWords(), ", ")))
-		}
-	}
-	if o.grep != "" {
-		re, err := parseGrep(o.grep)
-		o.query.Grep = re
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// A spanFlag is a flag that names a moment, as it was typed, and where that goes.
-type spanFlag struct {
-	flag, text string
-	to         *time.Time
-}
-
-// parseTimes reads those that were typed; --until is the end of a day.
-func parseTimes(now time.Time, flags ...spanFlag) error {
-	var errs []error
-	for _, t := range flags {
-		if t.text != "" {
-			at, err := library.ParseTime(t.text, now, t.flag == "--until")
-			*t.to = at
-			errs = append(errs, prefixedError(t.flag, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// parseGrep reads a --grep.
-func parseGrep(s string) (*regexp.Regexp, error) {
-	re, err := regexp.Compile(s)
-	if err != nil {
-		err = fmt.Errorf(`--grep: %w: put plain text between \Q and \E`, err)
-	}
-	return re, err
-}
-
 func runList(o *listOptions, std *console) error {
-	if err := o.parse(time.Now()); err != nil {
-		return err
+	for _, v := range o.query.Verdicts {
+		if !slices.Contains(verdictWords(), v) {
+			return fmt.Errorf("--verdict %q: want one of %s", v, strings.Join(verdictWords(), ", "))
+		}
 	}
 	lib, err := openLibrary()
 	if err != nil {
@@ -145,11 +97,7 @@ func runList(o *listOptions, std *console) error {
 	if len(rows) == 0 {
 		return o.none(lib, std)
 	}
-	colours, err := o.colours(std.out)
-	if err != nil {
-		return err
-	}
-	return o.paged(std, func(std *console) error { return writeRows(std.out, rowsOf(rows), colours) })
+	return o.paged(std, func(std *console) error { return writeRows(std.out, rowsOf(rows), o.colours(std.out)) })
 }
 
 // none says why nothing is listed.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -187,33 +188,6 @@ func width(w io.Writer) int {
 	return 100
 }
 
-// A colorFlag says whether text has colours.
-type colorFlag struct{ color string }
-
-func (o *colorFlag) defineColor(cmd *cobra.Command) {
-	o.color = "auto"
-	cmd.Flags().Var((*whenValue)(&o.color), "color", "colours: auto, always or never")
-	completeFlag(cmd, "color", "auto", "always", "never")
-}
-
-// defineNoColor has --no-color, which came before, mean --color never.
-func (o *colorFlag) defineNoColor(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.BoolFunc("no-color", "as --color never", func(string) error { o.color = "never"; return nil })
-	_ = f.MarkHidden("no-color") // it is there
-}
-
-// colours reports whether w gets colours.
-func (o *colorFlag) colours(w io.Writer) (bool, error) {
-	switch o.color {
-	case "auto":
-		return colour(w), nil
-	case "always", "never":
-		return o.color == "always", nil
-	}
-	return false, fmt.Errorf("--color %q: want auto, always or never", o.color)
-}
-
 // A lookFlags says how text looks on a terminal.
 type lookFlags struct {
 	colorFlag
@@ -270,6 +244,14 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
+// holds says whether something holds that has so many problems.
+func holds(problems int) string {
+	if problems == 0 {
+		return "holds"
+	}
+	return "does not hold: " + plural(problems, "problem", "problems")
+}
+
 func size(n int64) string { return tapeview.Size(n) }
 
 func seconds(ms int64) string { return tapeview.Seconds(ms) }
@@ -324,6 +306,15 @@ func formatOf(output, otherwise string, endings map[string]string) (string, erro
 	}
 	return "", fmt.Errorf("-o %s: its name says no format that this writes: end it in %s", output,
 		strings.Join(slices.Sorted(maps.Keys(endings)), ", "))
+}
+
+// putNew writes a file that is not there yet, or stdout for "-" and "".
+func putNew(file string, b []byte, std *console) error {
+	if _, err := os.Lstat(file); err == nil && file != "" && file != "-" {
+		return fmt.Errorf("%s is there already: choose another name", file)
+	}
+	_, err := putWhole(cmp.Or(file, "-"), false, std.out, func(w io.Writer) error { _, err := w.Write(b); return err })
+	return err
 }
 
 // putWhole writes the file output, "-" for stdout, whole or not at all, and returns how many bytes it has. With force it

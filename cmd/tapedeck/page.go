@@ -28,7 +28,7 @@ var bundle = page.Bundle{Script: ui.Script, Style: ui.Style}
 
 type exportOptions struct {
 	output   string
-	payloads string
+	payloads int64
 	otlp     otlpOptions
 }
 
@@ -37,7 +37,7 @@ func newExportCommand(std *console) *cobra.Command {
 	cmd := command("export", "REC…", interruptibly(func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), &o, args, std) }))
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`file` that gets the page, NAME.html; NAME.md gets what was said, NAME.json all but payloads")
-	f.StringVar(&o.payloads, "payloads", "20M", "how many `bytes` of payloads it holds at most, before compression, 0 for none; the others are named")
+	parsedFlag(f, &o.payloads, "payloads", "20M", "how many `bytes` of payloads it holds at most, before compression, 0 for none; the others are named", parseBytes)
 	o.otlp.add(f, "spans for OpenTelemetry, to the `URL|FILE` of a receiver or a file; env: as the environment has it")
 	std.jsonFlag(cmd, "what was written as JSON")
 	cmd.MarkFlagsMutuallyExclusive("output", "otlp")
@@ -61,10 +61,7 @@ func runExport(ctx context.Context, o *exportOptions, names []string, std *conso
 	case format == "markdown":
 		return runSessionExport(ctx, &sessionExportOptions{output: o.output, maxText: 4000, force: true}, names[0], std)
 	}
-	limit, err := parseBytes(o.payloads)
-	if err != nil {
-		return fmt.Errorf("--payloads: %w", err)
-	}
+	limit := o.payloads
 	if limit == 0 {
 		limit = -1
 	}
@@ -106,7 +103,7 @@ func (o *exportOptions) tell(w *page.Written, std *console) error {
 		std.say("%s missing from the recording: tapedeck verify says which", plural(n, "payload is", "payloads are"))
 	}
 	if n := w.TooLarge; n > 0 {
-		std.say("it names %s that it does not hold: --payloads %s allows no more", plural(n, "document", "documents"), o.payloads)
+		std.say("it names %s that it does not hold: --payloads allows no more", plural(n, "document", "documents"))
 	}
 	return nil
 }
@@ -329,11 +326,7 @@ func (l *looking) rows() ([]library.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]string, len(runs))
-	for i := range runs {
-		ids[i] = runs[i].ID
-	}
-	verdicts, err := l.store.Verdicts(l.ctx, l.project, ids)
+	verdicts, err := verdictsOf(l.ctx, l.store, l.project, runs)
 	if err != nil {
 		return nil, err
 	}

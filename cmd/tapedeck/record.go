@@ -28,10 +28,9 @@ import (
 
 type recordOptions struct {
 	deck.RecordOptions
-	upstreams []string
-	tty, time string
-	daemon    recordDaemon
-	otlp      otlpOptions
+	time   string
+	daemon recordDaemon
+	otlp   otlpOptions
 }
 
 func newRecordCommand(std *console) *cobra.Command {
@@ -39,42 +38,25 @@ func newRecordCommand(std *console) *cobra.Command {
 	cmd := recorderCommand("record", "CMD…", func(ctx context.Context, argv []string) (int, error) { return runRecord(ctx, &o, argv, std) })
 	f := cmd.Flags()
 	f.StringVarP(&o.Output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")
-	f.StringArrayVar(&o.upstreams, "upstream", nil, "`NAME[:PORT]=URL`: requests for that host go to URL; the way to a server on this host (repeatable)")
+	upstreamFlag(f, &o.Upstreams, "`NAME[:PORT]=URL`: requests for that host go to URL; the way to a server on this host (repeatable)")
 	f.StringVar(&o.Tree, "tree", "", "the work tree `directory` (default: the Git checkout, else the working directory)")
 	f.BoolVar(&o.Isolated, "isolated", false, "keep the program's writes off the disk")
 	f.StringArrayVar(&o.Writable, "writable", nil, "`directory` that the program may write to, beside work tree, HOME and TMP (repeatable)")
 	f.StringArrayVar(&o.Passthrough, "passthrough", nil, "`HOST` whose TLS is let through unread; not replayable there (repeatable)")
-	f.StringVar(&o.tty, "tty", "auto", "give the program a terminal: auto, on or off")
+	parsedFlag(f, &o.Terminal, "tty", "auto", "give the program a terminal: auto, on or off", terminal.ParseMode)
 	f.BoolVar(&o.Sync, "sync", false, "fsync at every barrier, so that a power cut loses nothing that the program saw")
 	f.BoolVar(&o.Proxy, "proxy", false, "run the program outside the jail and record what heeds HTTP_PROXY")
-	f.StringVar(&o.time, "time", timeRecorded, "wall time and random numbers: recorded, so that a replay has the same, or real")
+	wordFlag(cmd, &o.time, "time", "recorded", "wall time and random numbers: recorded, so that a replay has the same, or real", "recorded", "real")
 	f.BoolVar(&o.NoSeal, "no-seal", false, "do not seal the recording at its end")
 	o.daemon.add(f)
 	o.otlp.add(f, "spans for OpenTelemetry, to the `URL` of a receiver while it runs; env: as the environment has it")
 	std.jsonFlag(cmd, "the result as JSON on stdout; the program's stdout then goes to stderr")
 	completeFlag(cmd, "tty", "auto", "on", "off")
-	completeFlag(cmd, "time", timeRecorded, timeReal)
 	return cmd
 }
 
-// The values of --time.
-const (
-	timeRecorded = "recorded"
-	timeReal     = "real"
-)
-
 func runRecord(ctx context.Context, o *recordOptions, args []string, std *console) (exit int, err error) {
-	if o.time != timeRecorded && o.time != timeReal {
-		return 0, fmt.Errorf("--time %s: it is %s or %s", o.time, timeRecorded, timeReal)
-	}
-	mode, err := terminal.ParseMode(o.tty)
-	if err != nil {
-		return 0, err
-	}
-	o.Argv, o.Streams, o.Terminal, o.RealTime = args, std.ofProgram(), mode, o.time == timeReal
-	if o.Upstreams, err = parseUpstreams(o.upstreams); err != nil {
-		return 0, err
-	}
+	o.Argv, o.Streams, o.RealTime = args, std.ofProgram(), o.time == "real"
 	if o.Daemon, err = o.daemon.options(); err != nil {
 		return 0, err
 	}
@@ -115,18 +97,6 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std *consol
 	}
 	page.Prepare(res.Recording, nil)
 	return res.Exit.Code, err
-}
-
-func parseUpstreams(list []string) (map[string]string, error) {
-	out := make(map[string]string, len(list))
-	for _, s := range list {
-		name, url, ok := strings.Cut(s, "=")
-		if !ok || name == "" || url == "" {
-			return nil, fmt.Errorf("--upstream %q: want NAME[:PORT]=URL, as in api.anthropic.com=http://127.0.0.1:8080", visible.WithoutUser(s))
-		}
-		out[strings.ToLower(name)] = url
-	}
-	return out, nil
 }
 
 // sayConfigured says where requests go because of tapedeck.yaml, which may be somebody else's: keys go there too.

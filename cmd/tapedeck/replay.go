@@ -3,15 +3,18 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
-	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/deck/compare"
@@ -25,25 +28,22 @@ import (
 type replayOptions struct {
 	verdictFlags
 	deck.ReplayOptions
-	mode, speed, tree string
+	tree treeFlag
 }
 
 func newReplayCommand(std *console) *cobra.Command {
 	var o replayOptions
-	cmd := command("replay", "REC…", func(cmd *cobra.Command, args []string) error {
-		if dash := cmd.ArgsLenAtDash(); len(args) > 1 && dash != 1 {
-			return fmt.Errorf("replay takes one REC; another program goes behind --: tapedeck replay %s -- %s", args[0], args[1])
-		}
-		return runReplay(cmd.Context(), &o, args[0], args[1:], std)
-	})
+	cmd := command("replay", "REC…", orAnother(func(ctx context.Context, name string, argv []string) error {
+		return runReplay(ctx, &o, name, argv, std)
+	}))
 	f := cmd.Flags()
-	modeFlag(cmd, &o.mode, "semantic", "what must match")
-	f.StringVar(&o.speed, "speed", "collapsed", "collapsed (no waiting), realtime (the head of an answer comes with its first bytes), or N times as fast")
+	modeFlag(cmd, &o.Mode)
+	parsedFlag(f, &o.Speed, "speed", "collapsed", "collapsed (no waiting), realtime (the head of an answer comes with its first bytes), or N times as fast", parseSpeed)
 	f.StringVar(&o.Keep, "keep", "", "`directory` that gets the work tree as the replay left it")
 	f.StringVarP(&o.Out, "output", "o", "", "`directory` that gets the replay as a recording of its own, unsealed")
 	o.define(cmd)
 	o.defineStrict(f)
-	treeFlag(cmd, &o.tree, "recorded")
+	o.tree.define(cmd, "recorded")
 	f.StringArrayVar(&o.Watch, "watch", nil, watchHelp)
 	f.BoolVar(&o.Screens, "tty", false, "compare the terminal's screens in place of its bytes")
 	f.BoolVar(&o.Proxy, "proxy", false, "run the program outside the jail and answer what heeds HTTP_PROXY")
@@ -53,20 +53,11 @@ func newReplayCommand(std *console) *cobra.Command {
 }
 
 func runReplay(ctx context.Context, o *replayOptions, name string, argv []string, std *console) error {
-	var err error
-	if o.Speed, err = parseSpeed(o.speed); err != nil {
-		return err
+	o.TreeNow, o.TreeAt = o.tree.now, o.tree.at
+	if math.IsInf(o.Speed, 1) {
+		o.Speed = 0 // which does not wait
 	}
-	if o.Mode, err = parseMode(o.mode); err != nil {
-		return err
-	}
-	if o.TreeNow, o.TreeAt, err = parseTree(o.tree); err != nil {
-		return err
-	}
-	text, err := o.text(std.err)
-	if err != nil {
-		return err
-	}
+	text := o.text(std.err)
 	replay, err := o.replays(name, std)
 	if err != nil {
 		return err
@@ -117,38 +108,9 @@ func idIn(dir string) string {
 	return ""
 }
 
-// parseTree reads a --tree.
-func parseTree(s string) (now bool, at string, err error) {
-	switch s {
-	case "recorded":
-		return false, "", nil
-	case "now":
-		return true, "", nil
-	}
-	if at, err = filepath.Abs(s); err == nil && !recording.IsDir(at) {
-		err = fmt.Errorf("--tree %q: want recorded, now, or a directory", s)
-	}
-	return true, recording.Resolved(at), err
-}
-
-func parseSpeed(s string) (float64, error) {
-	switch s {
-	case "collapsed", "":
-		return 0, nil
-	case "realtime":
-		return 1, nil
-	}
-	n, err := strconv.ParseFloat(s, 64)
-	if err != nil || n <= 0 || n > 1e6 {
-		return 0, fmt.Errorf("--speed %q: want collapsed, realtime, or how many times as fast, as in 10", s)
-	}
-	return n, nil
-}
-
 type diffOptions struct {
 	verdictFlags
 	deck.CompareOptions
-	mode string
 }
 
 func newDiffCommand(std *console) *cobra.Command {
@@ -157,7 +119,7 @@ func newDiffCommand(std *console) *cobra.Command {
 		return runDiff(cmd.Context(), &o, args[0], args[1], std)
 	})
 	f := cmd.Flags()
-	modeFlag(cmd, &o.mode, "semantic", "what must match")
+	modeFlag(cmd, &o.Mode)
 	f.BoolVar(&o.Aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one (recordings always are)")
 	f.BoolVar(&o.Screens, "tty", false, "compare the screens of two recordings' terminals in place of their bytes")
 	f.StringArrayVar(&o.Watch, "watch", nil, watchHelp)
@@ -168,19 +130,14 @@ func newDiffCommand(std *console) *cobra.Command {
 }
 
 func runDiff(ctx context.Context, o *diffOptions, a, b string, std *console) error {
-	text, err := o.text(std.out)
-	if err != nil {
-		return err
-	}
-	if o.Mode, err = parseMode(o.mode); err != nil {
-		return err
-	}
+	text := o.text(std.out)
 	var paths [2]string
 	for i, name := range []string{a, b} {
-		var clean func()
-		if paths[i], clean, err = anyTape(ctx, name, std.progress()); err != nil {
+		path, clean, err := anyTape(ctx, name, std.progress())
+		if err != nil {
 			return err
 		}
+		paths[i] = path
 		defer clean()
 	}
 	stop := std.progress().busy("comparing")
@@ -262,14 +219,11 @@ type verdictFlags struct {
 }
 
 func (o *verdictFlags) define(cmd *cobra.Command) {
-	f := cmd.Flags()
 	o.defineColor(cmd)
 	o.defineNoColor(cmd)
-	o.sideBySide = "auto"
-	f.Var((*whenValue)(&o.sideBySide), "side-by-side", "recorded beside replay: auto, always or never")
-	f.Lookup("side-by-side").NoOptDefVal = "always"
-	f.BoolVar(&o.all, "all", false, "every divergence, whole")
-	completeFlag(cmd, "side-by-side", "auto", "always", "never")
+	wordFlag(cmd, &o.sideBySide, "side-by-side", "auto", "recorded beside replay: `WHEN` is auto, always or never", whens...)
+	cmd.Flags().Lookup("side-by-side").NoOptDefVal = "always"
+	cmd.Flags().BoolVar(&o.all, "all", false, "every divergence, whole")
 }
 
 func (o *verdictFlags) defineStrict(f *pflag.FlagSet) {
@@ -292,52 +246,12 @@ func (o *verdictFlags) held(r *fidelity.Report, err error) error {
 // watchHelp is the help of --watch.
 const watchHelp = "`path` or pattern that must match too though it lies outside the work tree or Git ignores it, as in '~/.agent/*' or '$TMP/log' (again for more)"
 
-// whenValue is auto, always or never; text refuses anything else.
-type whenValue string
-
-func (v *whenValue) String() string     { return string(*v) }
-func (v *whenValue) Set(s string) error { *v = whenValue(s); return nil }
-func (v *whenValue) Type() string       { return "WHEN" }
-
-// completeFlag makes a shell offer the values that a flag takes. The flag is there.
-func completeFlag(cmd *cobra.Command, flag string, values ...string) {
-	cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// modeFlag defines --mode.
-func modeFlag(cmd *cobra.Command, to *string, usual, usage string) {
-	cmd.Flags().StringVar(to, "mode", usual, usage+": semantic, outcome, byte-identical or phase-aware")
-	completeFlag(cmd, "mode", "semantic", "outcome", "byte-identical", "phase-aware")
-}
-
-// parseMode reads a --mode.
-func parseMode(s string) (fidelity.Mode, error) {
-	mode, err := fidelity.ParseMode(s)
-	return mode, prefixedError("--mode", err)
-}
-
-// treeFlag defines --tree.
-func treeFlag(cmd *cobra.Command, to *string, usual string) {
-	cmd.Flags().StringVar(to, "tree", usual, "the work tree that a program finds: recorded, now (as it is on the disk), or a `directory` that holds it now")
-	completeFlag(cmd, "tree", "recorded", "now")
-}
-
-func (o *verdictFlags) text(w io.Writer) (t *fidelity.TextOptions, err error) {
-	t = verdictText(w)
-	if t.Color, err = o.colours(w); err != nil {
-		return nil, err
-	}
-	t.All, t.More = o.all, "--all"
-	switch o.sideBySide {
-	case "auto":
-		t.SideBySide = isTerminal(w) && t.Width >= besideWidth && os.Getenv("TERM") != "dumb"
-	case "always":
-		t.SideBySide = true
-	case "never":
-	default:
-		return nil, fmt.Errorf("--side-by-side %q: want auto, always or never", o.sideBySide)
-	}
-	return t, nil
+func (o *verdictFlags) text(w io.Writer) *fidelity.TextOptions {
+	t := verdictText(w)
+	t.Color, t.All, t.More = o.colours(w), o.all, "--all"
+	wide := isTerminal(w) && t.Width >= besideWidth && os.Getenv("TERM") != "dumb"
+	t.SideBySide = o.sideBySide == "always" || o.sideBySide == "auto" && wide
+	return t
 }
 
 func verdictText(w io.Writer) *fidelity.TextOptions {
@@ -364,4 +278,111 @@ func verdictOf(r *fidelity.Report) error {
 		return &statusError{status: statusDiverged}
 	}
 	return nil
+}
+
+type compareOptions struct {
+	colorFlag
+	compare.Options
+	markdown bool
+}
+
+func newCompareCommand(std *console) *cobra.Command {
+	var o compareOptions
+	cmd := command("compare", "REC REC…", interruptibly(func(cmd *cobra.Command, args []string) error { return runCompare(cmd.Context(), &o, args, std) }))
+	f := cmd.Flags()
+	f.StringVar(&o.Verify, "verify", "", "`command` of the shell that is run over the files as each run left them")
+	f.DurationVar(&o.Timeout, "verify-timeout", compare.DefaultTimeout, "how long it may take, as in 30s or 2m")
+	f.IntVarP(&o.Jobs, "jobs", "j", 0, "how many recordings at once; 0 is as many as there are processors")
+	f.BoolVar(&o.markdown, "markdown", false, "tables of Markdown")
+	o.defineColor(cmd)
+	o.defineNoColor(cmd)
+	std.jsonFlag(cmd, "the comparison as JSON")
+	cmd.MarkFlagsMutuallyExclusive("markdown", "json")
+	return cmd
+}
+
+func runCompare(ctx context.Context, o *compareOptions, names []string, std *console) error {
+	if len(names) > compare.Most {
+		return fmt.Errorf("compare takes %d recordings at most, got %d", compare.Most, len(names))
+	}
+	return withRecordings(ctx, names, std.progress(), func(ctx context.Context, recs []*recording.Recording, prices *llm.Prices) error {
+		var done func()
+		o.Prices = prices
+		o.Step, done = std.progress().counted("comparing")
+		c, err := compare.Run(ctx, recs, &o.Options)
+		done()
+		if err != nil {
+			return err
+		}
+		if std.json {
+			err = printJSON(std.out, c)
+		} else {
+			err = c.Write(std.out, compare.Form{Markdown: o.markdown, Colour: o.colours(std.out)})
+		}
+		return errors.Join(err, checked(c))
+	})
+}
+
+// withRecordings calls f with recordings by their names, packed ones too, and the project's prices, until ^C.
+func withRecordings(ctx context.Context, names []string, p *progress, f func(context.Context, []*recording.Recording, *llm.Prices) error) error {
+	prices, err := projectPrices()
+	if err != nil {
+		return err
+	}
+	recs, clean, err := openAll(ctx, names, p)
+	defer clean()
+	if err != nil {
+		return err
+	}
+	return f(ctx, recs, prices)
+}
+
+// checked is the end of a command whose check did not pass everywhere: 1 where it did not run in some end state.
+func checked(c *compare.Comparison) error {
+	status, names := statusDiverged, []string{}
+	for _, r := range c.Failed() {
+		names = append(names, r.Name())
+		if r.Check.Why != "" {
+			status = statusFailed
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return &statusError{status, fmt.Errorf("--verify did not pass for %s", strings.Join(names, ", "))}
+}
+
+// openAll opens recordings, packed ones too, which stay as they are. clean is to be called in any case.
+func openAll(ctx context.Context, names []string, p *progress) (recs []*recording.Recording, clean func(), err error) {
+	var cleans []func()
+	clean = func() {
+		for _, c := range cleans {
+			c()
+		}
+	}
+	for _, name := range names {
+		path, done, err := anyTape(ctx, name, p)
+		if err != nil {
+			return nil, clean, err
+		}
+		cleans = append(cleans, done)
+		rec, err := recording.OpenIfRecording(path)
+		if err == nil && rec == nil {
+			err = fmt.Errorf("%s is a bare tape, and this takes recordings: tapedeck show reads a bare tape, tapedeck diff compares two", name)
+		}
+		if err != nil {
+			return nil, clean, err
+		}
+		recs = append(recs, rec)
+	}
+	return recs, clean, nil
+}
+
+// projectPrices are those of the tapedeck.yaml of the work tree that holds the working directory, and those that are built in.
+func projectPrices() (*llm.Prices, error) {
+	lib, err := openLibrary()
+	if err != nil {
+		return nil, err
+	}
+	return recording.PricesOf(filepath.Dir(lib.Dir))
 }

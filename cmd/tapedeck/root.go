@@ -405,7 +405,11 @@ func recorderCommand(path, name string, run func(ctx context.Context, argv []str
 // flagError says what a flag wants, in the words of its help in place of those of the package that parses it.
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
+	var own *valueError
+	switch errors.As(err, &invalid); {
+	case errors.As(err, &own):
+		return fmt.Errorf("--%s: %w", invalid.GetFlag().Name, own.error)
+	case invalid != nil:
 		f := invalid.GetFlag()
 		_, usage := pflag.UnquoteUsage(f)
 		err = fmt.Errorf("--%s %q: want %s: %s", f.Name, invalid.GetValue(), wanted(f.Value.Type()), usage)
@@ -495,6 +499,16 @@ func command(path, names string, run func(cmd *cobra.Command, args []string) err
 		}
 	}
 	return cmd
+}
+
+// orAnother runs something with a recording, and another program where one stands behind --.
+func orAnother(run func(ctx context.Context, name string, argv []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if dash := cmd.ArgsLenAtDash(); len(args) > 1 && dash != 1 {
+			return fmt.Errorf("%s takes one REC; another program goes behind --: tapedeck %[1]s %s -- %s", cmd.Name(), args[0], args[1])
+		}
+		return run(cmd.Context(), args[0], args[1:])
+	}
 }
 
 // commandGroup is a command that does nothing but hold others.

@@ -111,27 +111,16 @@ func newRunsListCommand(from *runsOptions, std *console) *cobra.Command {
 	cmd.SuggestFor = []string{"ls"}
 	f := cmd.Flags()
 	f.StringVar(&o.agent, "agent", "", "only runs of this `agent`, by its id")
-	f.StringVar(&o.status, "status", "", "only runs with this `status`: "+strings.Join(runStatuses, ", "))
+	wordFlag(cmd, &o.status, "status", "", "only runs with this `status`: "+strings.Join(runStatuses, ", "), runStatuses...)
 	f.IntVarP(&o.limit, "limit", "n", 0, "at most so `many` of the newest (default: all)")
 	std.jsonFlag(cmd, "the list as JSON")
 	_ = cmd.RegisterFlagCompletionFunc("agent", agentNames(from))
-	completeFlag(cmd, "status", runStatuses...)
 	return cmd
 }
 
-func (o *runsListOptions) check() error {
-	switch {
-	case o.limit < 0:
-		return fmt.Errorf("--limit %d: want how many runs to list", o.limit)
-	case o.status != "" && !slices.Contains(runStatuses, o.status):
-		return fmt.Errorf("--status %q: want one of %s", o.status, strings.Join(runStatuses, ", "))
-	}
-	return nil
-}
-
 func runRunsList(ctx context.Context, from *runsOptions, o *runsListOptions, std *console) error {
-	if err := o.check(); err != nil {
-		return err
+	if o.limit < 0 {
+		return fmt.Errorf("--limit %d: want how many runs to list", o.limit)
 	}
 	return from.with(ctx, std, func(ctx context.Context, src runSource) error { return o.list(ctx, src, std) })
 }
@@ -218,32 +207,23 @@ func newRunsExportCommand(from *runsOptions, std *console) *cobra.Command {
 	}))
 	cmd.ValidArgsFunction = runNames(from)
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "", "`form`: "+strings.Join(runFormats, ", ")+" (default: by the file's name, else jsonl)")
+	wordFlag(cmd, &o.format, "format", "", "`form`: "+strings.Join(runFormats, ", ")+" (default: by the file's name, else jsonl)", runFormats...)
 	f.StringVarP(&o.output, "output", "o", "-", "`file` to write, - for stdout")
 	f.BoolVarP(&o.force, "force", "f", false, "replace the file where it is there")
 	std.jsonFlag(cmd, "what was written as JSON; takes -o")
-	completeFlag(cmd, "format", runFormats...)
 	return cmd
 }
 
-func (o *runsExportOptions) check(json bool) (err error) {
-	if o.format == "" {
-		if o.format, err = formatOf(o.output, runFormats[0], runEndings); err != nil {
-			return fmt.Errorf("%w, or give --format", err)
-		}
-	}
-	switch {
-	case !slices.Contains(runFormats, o.format):
-		return fmt.Errorf("--format %q: want one of %s", o.format, strings.Join(runFormats, ", "))
-	case json && o.output == "-":
+func runRunsExport(ctx context.Context, from *runsOptions, o *runsExportOptions, name string, std *console) error {
+	if std.json && o.output == "-" {
 		return errors.New("--json says what was written, and takes -o FILE")
 	}
-	return nil
-}
-
-func runRunsExport(ctx context.Context, from *runsOptions, o *runsExportOptions, name string, std *console) error {
-	if err := o.check(std.json); err != nil {
-		return err
+	if o.format == "" {
+		format, err := formatOf(o.output, runFormats[0], runEndings)
+		if err != nil {
+			return fmt.Errorf("%w, or give --format", err)
+		}
+		o.format = format
 	}
 	return from.withRun(ctx, std, name, func(ctx context.Context, src runSource, id runtrace.ID) error { return o.export(ctx, src, id, std) })
 }
@@ -312,12 +292,10 @@ func (e *exported) form(format string, w *bufio.Writer) (put func(runtrace.Recor
 }
 
 type runsShowOptions struct {
-	turns    string
+	turns    runview.Range
 	lines    bool
 	verdicts bool
 	full     bool
-
-	wanted runview.Range
 }
 
 // shownLines are kept of one text without --full.
@@ -330,7 +308,8 @@ func newRunsShowCommand(from *runsOptions, std *console) *cobra.Command {
 	}))
 	cmd.ValidArgsFunction = runNames(from)
 	f := cmd.Flags()
-	f.StringVar(&o.turns, "turn", "", "only this `turn`, or those of a range: 3, 2..5, 2.. or ..5; they count from 0")
+	o.turns = runview.AllTurns
+	parsedFlag(f, &o.turns, "turn", "", "only this `turn`, or those of a range: 3, 2..5, 2.. or ..5; they count from 0", runview.ParseRange)
 	f.BoolVar(&o.lines, "lines", false, "a line a turn")
 	f.BoolVar(&o.verdicts, "verdicts", false, "what policies decided, too")
 	f.BoolVar(&o.full, "full", false, "all of every text")
@@ -338,15 +317,7 @@ func newRunsShowCommand(from *runsOptions, std *console) *cobra.Command {
 	return cmd
 }
 
-func (o *runsShowOptions) parse() (err error) {
-	o.wanted, err = runview.ParseRange(o.turns)
-	return prefixedError("--turn", err)
-}
-
 func runRunsShow(ctx context.Context, from *runsOptions, o *runsShowOptions, name string, std *console) error {
-	if err := o.parse(); err != nil {
-		return err
-	}
 	return from.withRun(ctx, std, name, func(ctx context.Context, src runSource, id runtrace.ID) error { return o.show(ctx, src, id, std) })
 }
 
@@ -380,7 +351,7 @@ func (o *runsShowOptions) text(ctx context.Context, src runSource, id runtrace.I
 	if o.full {
 		so.MaxLines = 0
 	}
-	if o.turns == "" {
+	if o.turns == runview.AllTurns {
 		if err := runview.WriteHead(std.out, &run, now, so); err != nil {
 			return err
 		}
@@ -405,7 +376,7 @@ func (o *runsShowOptions) writeTurns(ctx context.Context, src runSource, id runt
 		if err != nil {
 			return err
 		}
-		if rec.Turn == nil || !o.wanted.Has(rec.Turn.Index) {
+		if rec.Turn == nil || !o.turns.Has(rec.Turn.Index) {
 			continue
 		}
 		found++
@@ -419,8 +390,8 @@ func (o *runsShowOptions) writeTurns(ctx context.Context, src runSource, id runt
 			return err
 		}
 	}
-	if found == 0 && o.turns != "" {
-		return fmt.Errorf("--turn %s: the run has no such turn; they count from 0, and runs show without --turn has all", o.turns)
+	if found == 0 && o.turns != runview.AllTurns {
+		return errors.New("--turn: the run has no such turn; they count from 0, and runs show without --turn has all")
 	}
 	return nil
 }
@@ -433,12 +404,12 @@ func (o *runsShowOptions) asJSON(ctx context.Context, src runSource, id runtrace
 		if err = errors.Join(err, errRead); err != nil {
 			return err
 		}
-		if o.turns != "" {
+		if o.turns != runview.AllTurns {
 			rec, err := runtrace.Parse(line)
 			if err != nil {
 				return err
 			}
-			if rec.Turn == nil || !o.wanted.Has(rec.Turn.Index) {
+			if rec.Turn == nil || !o.turns.Has(rec.Turn.Index) {
 				continue
 			}
 		}

@@ -106,7 +106,7 @@ func newScriptFidelityCommand(std *console) *cobra.Command {
 		return jsonWhatever(std, func() error { return runDiff(cmd.Context(), &o, args[0], args[1], std) })
 	})
 	f := cmd.Flags()
-	modeFlag(cmd, &o.mode, "semantic", "what must match")
+	modeFlag(cmd, &o.Mode)
 	f.BoolVar(&o.Aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one")
 	o.define(cmd)
 	std.jsonFlag(cmd, "the report as JSON")
@@ -116,7 +116,7 @@ func newScriptFidelityCommand(std *console) *cobra.Command {
 type scriptReplayOptions struct {
 	verdictFlags
 	limits  limitFlags
-	mode    string
+	mode    fidelity.Mode
 	aligned bool
 	emit    string
 	files   string
@@ -132,7 +132,7 @@ func newScriptReplayCommand(std *console) *cobra.Command {
 		})
 	})
 	f := cmd.Flags()
-	modeFlag(cmd, &o.mode, "semantic", "what must match")
+	modeFlag(cmd, &o.mode)
 	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one")
 	f.StringVar(&o.emit, "emit-tape", "", "write the replay's own tape to `TAPE`, over what is there")
 	f.StringVar(&o.files, "files", "", "take what the recorded run read from `DIR`, where the tape has hashes alone")
@@ -143,14 +143,7 @@ func newScriptReplayCommand(std *console) *cobra.Command {
 }
 
 func runScriptReplay(ctx context.Context, o *scriptReplayOptions, from, file string, std *console) error {
-	mode, err := parseMode(o.mode)
-	if err != nil {
-		return err
-	}
-	text, err := o.text(std.err)
-	if err != nil {
-		return err
-	}
+	mode, text := o.mode, o.text(std.err)
 	limits, err := o.limits.options()
 	if err != nil {
 		return err

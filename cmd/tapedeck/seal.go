@@ -133,11 +133,7 @@ func printSealResult(r *sealResult, std *console) error {
 	for i := range r.Problems {
 		visible.Fprintln(std.out, &r.Problems[i])
 	}
-	verdict := "holds"
-	if n := len(r.Problems); n > 0 {
-		verdict = "does not hold: " + plural(n, "problem", "problems")
-	}
-	_, err := visible.Fprintf(std.out, "the seal of %s %s: %s, %s\n", shortPath(r.Recording), verdict, plural(int(r.Leaves), "leaf", "leaves"), size(r.Bytes))
+	_, err := visible.Fprintf(std.out, "the seal of %s %s: %s, %s\n", shortPath(r.Recording), holds(len(r.Problems)), plural(int(r.Leaves), "leaf", "leaves"), size(r.Bytes))
 	return err
 }
 
@@ -364,15 +360,7 @@ func printLogVerification(v *recordlog.Verification, std *console) error {
 	for _, p := range v.Problems {
 		visible.Fprintln(std.out, p)
 	}
-	verdict := "holds"
-	if n := len(v.Problems); n > 0 {
-		verdict = "does not hold: " + plural(n, "problem", "problems")
-	}
-	entries := fmt.Sprintf("%d entries", v.Size)
-	if v.Size == 1 {
-		entries = "1 entry"
-	}
-	_, err := visible.Fprintf(std.out, "the log %s %s: %s, %s\n", shortPath(v.Log), verdict, entries, plural(v.Recordings, "recording", "recordings"))
+	_, err := visible.Fprintf(std.out, "the log %s %s: %s, %s\n", shortPath(v.Log), holds(len(v.Problems)), plural(int(v.Size), "entry", "entries"), plural(v.Recordings, "recording", "recordings"))
 	return err
 }
 

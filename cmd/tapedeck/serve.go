@@ -44,14 +44,10 @@ type serveOptions struct {
 // logOptions say how the daemon's log is written.
 type logOptions struct{ format, level string }
 
-var (
-	logFormats = []string{"text", "json"}
-	logLevels  = []string{"debug", "info", "warn", "error"}
-	builtins   = []string{"drive_cli", "check_outcome"}
-)
+var builtins = []string{"drive_cli", "check_outcome"}
 
 func newServeCommand(std *console) *cobra.Command {
-	o := serveOptions{log: logOptions{"text", "info"}}
+	var o serveOptions
 	cmd := command("serve", "", func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), &o, std) })
 	f := cmd.Flags()
 	f.StringVar(&o.Listen, "listen", "", "TCP `address`, port 0 for a free one (default "+daemon.DefaultListen+", none where --socket is given)")
@@ -65,29 +61,26 @@ func newServeCommand(std *console) *cobra.Command {
 	f.DurationVar(&o.Grace, "grace", daemon.DefaultGrace, "how long a run stays open whose connection went away; 0 for not at all")
 	f.DurationVar(&o.Drain, "drain", daemon.DefaultDrain, "how long requests in service may take once the daemon is to stop")
 	f.DurationVar(&o.DecideWithin, "decide-within", daemon.DefaultDecideWithin, "how long something waits for a person before it is denied (tapedeck runs supervise)")
-	f.StringVar(&o.log.format, "log-format", o.log.format, "`form` of the log: "+strings.Join(logFormats, ", "))
-	f.StringVar(&o.log.level, "log-level", o.log.level, "the `least` that is logged: "+strings.Join(logLevels, ", "))
+	o.log.define(cmd)
 	o.otlp.add(f, "spans of runs, turns and verdicts for OpenTelemetry, to the `URL` of a receiver while they go on; env: as the environment has it")
 	std.jsonFlag(cmd, "what is ready as a JSON object on stdout")
-	completeFlag(cmd, "log-format", logFormats...)
-	completeFlag(cmd, "log-level", logLevels...)
 	completeFlag(cmd, "builtin", builtins...)
 	return cmd
 }
 
-func (o *logOptions) logger(w io.Writer) (*slog.Logger, error) {
+func (o *logOptions) define(cmd *cobra.Command) {
+	wordFlag(cmd, &o.format, "log-format", "text", "`form` of the log: text, json", "text", "json")
+	wordFlag(cmd, &o.level, "log-level", "info", "the `least` that is logged: debug, info, warn, error", "debug", "info", "warn", "error")
+}
+
+func (o *logOptions) logger(w io.Writer) *slog.Logger {
 	var level slog.Level
-	if !slices.Contains(logLevels, o.level) || level.UnmarshalText([]byte(o.level)) != nil {
-		return nil, fmt.Errorf("--log-level %q: want one of %s", o.level, strings.Join(logLevels, ", "))
-	}
+	_ = level.UnmarshalText([]byte(o.level)) // one of those that the flag takes
 	ho := &slog.HandlerOptions{Level: level}
-	switch o.format {
-	case "text":
-		return slog.New(slog.NewTextHandler(w, ho)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(w, ho)), nil
+	if o.format == "json" {
+		return slog.New(slog.NewJSONHandler(w, ho))
 	}
-	return nil, fmt.Errorf("--log-format %q: want one of %s", o.format, strings.Join(logFormats, ", "))
+	return slog.New(slog.NewTextHandler(w, ho))
 }
 
 // maxSocket is how long the path of a Unix socket can be on every system.
@@ -128,9 +121,7 @@ func (o *serveOptions) fill(std *console) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if o.Logger, err = o.log.logger(std.err); err != nil {
-		return err
-	}
+	o.Logger = o.log.logger(std.err)
 	if o.Data, err = filepath.Abs(cmp.Or(o.Data, defaultData())); err != nil {
 		return err
 	}
@@ -300,12 +291,12 @@ func newStoreCommand(std *console) *cobra.Command {
 type storeServeOptions struct {
 	storeFlags
 	listen, cert, key    string
-	maxPush, maxUnpacked string
+	maxPush, maxUnpacked int64
 	log                  logOptions
 }
 
 func newStoreServeCommand(std *console) *cobra.Command {
-	o := storeServeOptions{log: logOptions{"text", "info"}}
+	var o storeServeOptions
 	cmd := command("store serve", "", func(cmd *cobra.Command, _ []string) error {
 		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error { return runStoreServe(ctx, s, &o, std) })
 	})
@@ -314,26 +305,15 @@ func newStoreServeCommand(std *console) *cobra.Command {
 	f.StringVar(&o.listen, "listen", "127.0.0.1:9200", "TCP `address`, port 0 for a free one; one that other machines reach wants --tls-cert")
 	f.StringVar(&o.cert, "tls-cert", "", "`file` with the certificate of the server and those above it, PEM")
 	f.StringVar(&o.key, "tls-key", "", "`file` with its key, PEM")
-	f.StringVar(&o.maxPush, "max-push", "2G", "take no packed recording of more `bytes` than this: a number with K, M, G or T")
-	f.StringVar(&o.maxUnpacked, "max-size", "8G", "take none that unpacks to more `bytes` than this")
-	f.StringVar(&o.log.format, "log-format", o.log.format, "`form` of the log: "+strings.Join(logFormats, ", "))
-	f.StringVar(&o.log.level, "log-level", o.log.level, "the `least` that is logged: "+strings.Join(logLevels, ", "))
-	completeFlag(cmd, "log-format", logFormats...)
-	completeFlag(cmd, "log-level", logLevels...)
+	parsedFlag(f, &o.maxPush, "max-push", "2G", "take no packed recording of more `bytes` than this: a number with K, M, G or T", parseSize)
+	parsedFlag(f, &o.maxUnpacked, "max-size", "8G", "take none that unpacks to more `bytes` than this", parseSize)
+	o.log.define(cmd)
 	return cmd
 }
 
 func runStoreServe(ctx context.Context, s *team.Store, o *storeServeOptions, std *console) (err error) {
-	server := remote.Options{Store: s}
-	if server.MaxPush, err = parseSize(o.maxPush); err != nil {
-		return prefixedError("--max-push", err)
-	}
-	if server.MaxUnpacked, err = parseSize(o.maxUnpacked); err != nil {
-		return prefixedError("--max-size", err)
-	}
-	if server.Logger, err = o.log.logger(std.err); err != nil {
-		return err
-	}
+	server := remote.Options{Store: s, MaxPush: o.maxPush, MaxUnpacked: o.maxUnpacked}
+	server.Logger = o.log.logger(std.err)
 	if server.Signer, err = seal.LoadKey(recording.ConfigDir("")); err != nil {
 		return err
 	}
@@ -364,7 +344,7 @@ func runStoreServe(ctx context.Context, s *team.Store, o *storeServeOptions, std
 func newStoreGrantCommand(std *console) *cobra.Command {
 	var o storeFlags
 	var roles []string
-	var expires string
+	var expires time.Duration
 	cmd := command("store grant", "NAME", func(cmd *cobra.Command, args []string) error {
 		return o.with(cmd.Context(), func(ctx context.Context, s *team.Store) error {
 			return runStoreGrant(ctx, s, &team.Token{Name: args[0], Project: o.project, Roles: roles}, expires, std)
@@ -373,19 +353,15 @@ func newStoreGrantCommand(std *console) *cobra.Command {
 	f := cmd.Flags()
 	o.define(f)
 	f.StringSliceVar(&roles, "role", nil, "what it lets do: "+strings.Join(team.Roles, ", ")+" (repeatable, or with commas)")
-	f.StringVar(&expires, "expires", "", "the `age` at which it ends, as in 90d or 12h (default: never)")
+	parsedFlag(f, &expires, "expires", "", "the `age` at which it ends, as in 90d or 12h (default: never)", library.ParseAge)
 	std.jsonFlag(cmd, "the token as JSON")
 	completeFlag(cmd, "role", team.Roles...)
 	return cmd
 }
 
-func runStoreGrant(ctx context.Context, s *team.Store, t *team.Token, expires string, std *console) error {
+func runStoreGrant(ctx context.Context, s *team.Store, t *team.Token, life time.Duration, std *console) error {
 	if len(t.Roles) == 0 {
 		return errors.New("--role is missing: want some of " + strings.Join(team.Roles, ", "))
-	}
-	life, err := library.ParseAge(expires)
-	if expires != "" && err != nil {
-		return prefixedError("--expires", err)
 	}
 	secret, err := s.Grant(ctx, t, life)
 	if err != nil {

@@ -17,10 +17,7 @@ import (
 )
 
 type sessionShowOptions struct {
-	turns               string
-	kinds               []string
-	category, primitive string
-
+	kinds  []string
 	filter sessionlog.Filter
 }
 
@@ -29,10 +26,10 @@ func newSessionShowCommand(std *console) *cobra.Command {
 	cmd := command("session show", "FILE", interruptibly(func(cmd *cobra.Command, args []string) error { return runSessionShow(cmd.Context(), &o, args[0], std) }))
 	cmd.ValidArgsFunction = sessionNames
 	f := cmd.Flags()
-	f.StringVar(&o.turns, "turn", "", "only events of this `turn`, or of a range: 3, 2..5, 2.. or ..5")
+	parsedFlag(f, &o.filter.Turns, "turn", "", "only events of this `turn`, or of a range: 3, 2..5, 2.. or ..5", sessionlog.ParseTurns)
 	f.StringSliceVar(&o.kinds, "kind", nil, "only events of this `kind`, as in tool_requested (repeatable, or with commas)")
-	f.StringVar(&o.category, "category", "", "only events of this `category`: "+strings.Join(names(sessionlog.Categories()), ", "))
-	f.StringVar(&o.primitive, "primitive", "", "only events of this `primitive`: "+strings.Join(names(sessionlog.Primitives()), ", "))
+	parsedFlag(f, &o.filter.Category, "category", "", "only events of this `category`: "+strings.Join(names(sessionlog.Categories()), ", "), sessionlog.ParseCategory)
+	parsedFlag(f, &o.filter.Primitive, "primitive", "", "only events of this `primitive`: "+strings.Join(names(sessionlog.Primitives()), ", "), sessionlog.ParsePrimitive)
 	std.jsonFlag(cmd, "as JSON")
 	completeFlag(cmd, "category", names(sessionlog.Categories())...)
 	completeFlag(cmd, "primitive", names(sessionlog.Primitives())...)
@@ -48,23 +45,6 @@ func names[T ~string](all []T) []string {
 	return out
 }
 
-func (o *sessionShowOptions) parse() (err error) {
-	var errs []error
-	if o.turns != "" {
-		o.filter.Turns, err = sessionlog.ParseTurns(o.turns)
-		errs = append(errs, prefixedError("--turn", err))
-	}
-	if o.category != "" {
-		o.filter.Category, err = sessionlog.ParseCategory(o.category)
-		errs = append(errs, prefixedError("--category", err))
-	}
-	if o.primitive != "" {
-		o.filter.Primitive, err = sessionlog.ParsePrimitive(o.primitive)
-		errs = append(errs, prefixedError("--primitive", err))
-	}
-	return errors.Join(errs...)
-}
-
 func prefixedError(flag string, err error) error {
 	if err == nil {
 		return nil
@@ -78,13 +58,10 @@ func (o *sessionShowOptions) wants(e *sessionlog.Entry) bool {
 
 // narrowed reports whether anything was asked for, so that finding nothing is an error.
 func (o *sessionShowOptions) narrowed() bool {
-	return o.turns != "" || len(o.kinds) > 0 || o.category != "" || o.primitive != ""
+	return len(o.kinds) > 0 || o.filter != sessionlog.Filter{}
 }
 
 func runSessionShow(ctx context.Context, o *sessionShowOptions, name string, std *console) error {
-	if err := o.parse(); err != nil {
-		return err
-	}
 	p := newProgress(std.err)
 	if std.json || isTerminal(std.out) {
 		p = nil

@@ -7,10 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"math"
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -34,9 +34,8 @@ type showOptions struct {
 	store    storeFlags
 	stored   bool // --store
 
-	filter *follow.Filter
-	view   tapeview.Options
-	bill   *llm.Bill // of the records that were shown
+	view tapeview.Options
+	bill *llm.Bill // of the records that were shown
 }
 
 func newShowCommand(std *console) *cobra.Command {
@@ -75,8 +74,8 @@ func newShowCommand(std *console) *cobra.Command {
 }
 
 func runShow(ctx context.Context, o *showOptions, name string, std *console) (err error) {
-	if o.filter, err = o.parse(); err != nil {
-		return err
+	if o.filter.Tail < 0 {
+		return fmt.Errorf("--tail %d: want how many of the last records to show", o.filter.Tail)
 	}
 	if err = o.look(std.out); err != nil {
 		return err
@@ -120,7 +119,7 @@ func (o *showOptions) open(ctx context.Context, name string, std *console) (path
 		return anyTape(ctx, name, std.progress())
 	}
 	var seq *uint64
-	if o.single && !o.masks && !o.coverage && !o.follow && o.grep == "" && o.lane == "" && len(o.kinds) == 0 {
+	if o.single && !o.masks && !o.coverage && !o.follow && o.filter.Grep == nil && o.filter.Lane == nil && len(o.filter.Kinds) == 0 {
 		seq = &o.filter.First
 	}
 	return o.store.lookAt(ctx, name, seq, std)
@@ -135,8 +134,8 @@ func (o *showOptions) look(out io.Writer) (err error) {
 	if isTerminal(out) {
 		o.view.Cols = width(out)
 	}
-	o.view.Colour, err = o.colours(out)
-	return err
+	o.view.Colour = o.colours(out)
+	return nil
 }
 
 // shown is what is being shown: a recording's tape, or a bare one.
@@ -175,7 +174,7 @@ func (s *shown) close() {
 
 // showUnbegun shows a recording that has no tape yet, or never got one.
 func (s *shown) showUnbegun(o *showOptions, std *console) error {
-	if err := o.nothing(o.filter, 0); err != nil {
+	if err := o.nothing(0); err != nil {
 		return err
 	}
 	if std.json {
@@ -235,7 +234,7 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 			return err
 		}
 	}
-	if err := errors.Join(w.Flush(), o.nothing(o.filter, found)); err != nil {
+	if err := errors.Join(w.Flush(), o.nothing(found)); err != nil {
 		return err
 	}
 	return o.nothingFailed(found, out)
@@ -316,56 +315,32 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 		return err
 	}
 	err = raw(out, "\n],\"usage\":%s,\"annotations\":%s}\n", usage, said)
-	return errors.Join(err, o.nothing(o.filter, found))
+	return errors.Join(err, o.nothing(found))
 }
 
-// filterFlags choose records as they were typed; a deck.Filter is what they mean.
+// filterFlags choose records.
 type filterFlags struct {
-	seq          string
-	kinds        []string
-	lane, grep   string
-	since, until string
-	errors       bool
-	tail         int
-
-	single bool // --seq N, once parsed
+	filter *follow.Filter
+	single bool // --seq N
 }
 
 func (f *filterFlags) define(fs *pflag.FlagSet) {
-	fs.StringVar(&f.seq, "seq", "", "only the record with this number, or those of a range: `N`, N-M or N-")
-	fs.StringSliceVar(&f.kinds, "kind", nil, "only records of this `kind`, as in llm_call (repeatable, or with commas)")
-	fs.StringVar(&f.lane, "lane", "", "only records whose `lane` begins so, or fits a pattern with * and ?")
-	fs.StringVar(&f.grep, "grep", "", "only records in whose fields or payloads this regular `expression` (RE2) is found")
-	fs.StringVar(&f.since, "since", "", "only records from this `time` after the start on: 1500 (ms), 1.5s or 2m")
-	fs.StringVar(&f.until, "until", "", "only records up to this `time` after the start")
-	fs.BoolVar(&f.errors, "errors", false, "only what was refused, exchanges that failed and programs that did not exit with 0")
-	fs.IntVar(&f.tail, "tail", 0, "only the last `N` of what the other flags choose")
+	f.filter = follow.NewFilter()
+	fs.Func("seq", "only the record with this number, or those of a range: `N`, N-M or N-", f.parseSeq)
+	fs.StringSliceVar(&f.filter.Kinds, "kind", nil, "only records of this `kind`, as in llm_call (repeatable, or with commas)")
+	parsedFlag(fs, &f.filter.Lane, "lane", "", "only records whose `lane` begins so, or fits a pattern with * and ?",
+		func(s string) (func(string) bool, error) { return follow.MatchLane(s), nil })
+	parsedFlag(fs, &f.filter.Grep, "grep", "", "only records in whose fields or payloads this regular `expression` (RE2) is found", parseGrep)
+	millis := func(s string) (int64, error) { d, err := parseOffset(s); return d.Milliseconds(), err }
+	parsedFlag(fs, &f.filter.Since, "since", "", "only records from this `time` after the start on: 1500 (ms), 1.5s or 2m", millis)
+	parsedFlag(fs, &f.filter.Until, "until", "", "only records up to this `time` after the start", millis)
+	fs.BoolVar(&f.filter.Failed, "errors", false, "only what was refused, exchanges that failed and programs that did not exit with 0")
+	fs.IntVar(&f.filter.Tail, "tail", 0, "only the last `N` of what the other flags choose")
 }
 
-// parse returns what the flags ask for.
-func (f *filterFlags) parse() (*follow.Filter, error) {
-	out := follow.NewFilter()
-	out.Kinds, out.Failed, out.Tail = f.kinds, f.errors, f.tail
-	err := errors.Join(f.parseSeq(out), parseOffset("since", f.since, &out.Since), parseOffset("until", f.until, &out.Until))
-	if f.tail < 0 {
-		err = errors.Join(err, fmt.Errorf("--tail %d: want how many of the last records to show", f.tail))
-	}
-	if f.lane != "" {
-		out.Lane = follow.MatchLane(f.lane)
-	}
-	if f.grep != "" {
-		re, errGrep := parseGrep(f.grep)
-		out.Grep, err = re, errors.Join(err, errGrep)
-	}
-	return out, err
-}
-
-func (f *filterFlags) parseSeq(out *follow.Filter) error {
-	s := f.seq
-	if s == "" {
-		return nil
-	}
+func (f *filterFlags) parseSeq(s string) error {
 	from, to, ranged := strings.Cut(s, "-")
+	out := f.filter
 	var err1, err2 error
 	out.First, err1 = strconv.ParseUint(from, 10, 64)
 	switch {
@@ -375,31 +350,14 @@ func (f *filterFlags) parseSeq(out *follow.Filter) error {
 		out.Last, err2 = strconv.ParseUint(to, 10, 64)
 	}
 	if err1 != nil || err2 != nil || out.First > out.Last {
-		return fmt.Errorf("--seq %q: want the number of a record, or a range as in 10-20 or 10-", s)
+		return &valueError{fmt.Errorf("%q: want the number of a record, or a range as in 10-20 or 10-", s)}
 	}
-	return nil
-}
-
-func parseOffset(flag, s string, at *int64) error {
-	if s == "" {
-		return nil
-	}
-	ms, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		var d time.Duration
-		d, err = time.ParseDuration(s)
-		ms = d.Milliseconds()
-	}
-	if err != nil || ms < 0 {
-		return fmt.Errorf("--%s %q: want a time after the start of the recording: 1500 (ms), 1.5s or 2m", flag, s)
-	}
-	*at = ms
 	return nil
 }
 
 // unknown is the error of a kind that was asked for, and that neither tapedeck nor the tape knows.
-func (f *filterFlags) unknown(of *follow.Filter) error {
-	kind, known := of.Unknown()
+func (f *filterFlags) unknown() error {
+	kind, known := f.filter.Unknown()
 	if kind == "" {
 		return nil
 	}
@@ -407,9 +365,10 @@ func (f *filterFlags) unknown(of *follow.Filter) error {
 }
 
 // nothing is the error of a choice that no record fits: a typing error must not read as an empty tape.
-func (f *filterFlags) nothing(of *follow.Filter, found int) error {
-	strict := (f.seq != "" || len(f.kinds) > 0 || f.lane != "" || f.grep != "") && !f.errors
-	if err := f.unknown(of); err != nil || found > 0 || !strict {
+func (f *filterFlags) nothing(found int) error {
+	o := f.filter
+	strict := (f.single || o.First > 0 || o.Last < math.MaxUint64 || len(o.Kinds) > 0 || o.Lane != nil || o.Grep != nil) && !o.Failed
+	if err := f.unknown(); err != nil || found > 0 || !strict {
 		return err
 	}
 	return errors.New("no record fits; `tapedeck show REC` lists their numbers, kinds and lanes")
@@ -417,7 +376,7 @@ func (f *filterFlags) nothing(of *follow.Filter, found int) error {
 
 // nothingFailed says that --errors has found nothing, so that no output is not taken for none made.
 func (f *filterFlags) nothingFailed(found int, out io.Writer) error {
-	if found > 0 || !f.errors {
+	if found > 0 || !f.filter.Failed {
 		return nil
 	}
 	_, err := visible.Fprintln(out, "nothing was refused and nothing failed")

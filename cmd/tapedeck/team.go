@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"os/user"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
@@ -256,8 +254,7 @@ func runPull(ctx context.Context, s team.Access, o *storeFlags, id, output strin
 // runQuery are the flags that choose runs of a store.
 type runQuery struct {
 	storeFlags
-	since, until string
-	query        team.Query
+	query team.Query
 }
 
 func (o *runQuery) define(f *pflag.FlagSet) {
@@ -267,8 +264,7 @@ func (o *runQuery) define(f *pflag.FlagSet) {
 	f.BoolVar(&o.query.Failed, "failed", false, "only those whose program did not exit with 0, or whose recorder did not come to its end")
 	f.Float64Var(&o.query.MinCost, "min-cost", 0, "only those that cost so many `dollars` or more, as far as prices are known")
 	defineTagged(f, &o.query)
-	f.StringVar(&o.since, "since", "", "only what began at this `time` or later: 2026-11-27, 2d, 12h, yesterday, monday")
-	f.StringVar(&o.until, "until", "", "only what began before the end of this `time`")
+	spanFlags(f, &o.query.Since, &o.query.Until)
 	f.IntVar(&o.query.Limit, "limit", team.DefaultLimit, "`N` at most, those that were pushed last")
 }
 
@@ -291,10 +287,6 @@ func newSearchCommand(std *console) *cobra.Command {
 }
 
 func runSearch(ctx context.Context, s team.Access, text string, o *runQuery, std *console) error {
-	err := parseTimes(time.Now(), spanFlag{"--since", o.since, &o.query.Since}, spanFlag{"--until", o.until, &o.query.Until})
-	if err != nil {
-		return err
-	}
 	o.query.Project = o.project
 	hits, err := s.Search(ctx, text, &o.query)
 	if err != nil {
@@ -363,18 +355,14 @@ type storedRun struct {
 // listStore lists the runs of a store as list does the recordings of a library.
 func listStore(ctx context.Context, s team.Access, o *listOptions, std *console) error {
 	q := &team.Query{Project: o.store.project, Since: o.query.Since, Until: o.query.Until, Model: o.query.Model, Failed: o.query.Failed, MinCost: o.query.MinCost, Limit: o.limit, Tags: o.tagged.Tags, Held: o.tagged.Held}
-	if o.tree || o.grep != "" || len(o.query.Verdicts) > 0 || o.query.MinDuration > 0 {
+	if o.tree || o.query.Grep != nil || len(o.query.Verdicts) > 0 || o.query.MinDuration > 0 {
 		return errors.New("--tree, --grep, --min-duration and --verdict are for the recordings of this work tree: tapedeck search finds runs of a store by their texts")
 	}
 	runs, err := s.Runs(ctx, q)
 	if err != nil {
 		return storeHint(err)
 	}
-	ids := make([]string, len(runs))
-	for i := range runs {
-		ids[i] = runs[i].ID
-	}
-	verdicts, err := s.Verdicts(ctx, q.Project, ids)
+	verdicts, err := verdictsOf(ctx, s, q.Project, runs)
 	if err != nil {
 		return storeHint(err)
 	}
@@ -409,11 +397,7 @@ func listStore(ctx context.Context, s team.Access, o *listOptions, std *console)
 		}
 		rows[i] = listRow{name: r.ID, argv: strings.Join(r.Argv, " "), end: end, began: r.StartedAt, totals: r.Totals, verdict: r.Verdict}
 	}
-	colours, err := o.colours(std.out)
-	if err != nil {
-		return err
-	}
-	return o.paged(std, func(std *console) error { return writeRows(std.out, rows, colours) })
+	return o.paged(std, func(std *console) error { return writeRows(std.out, rows, o.colours(std.out)) })
 }
 
 func newTagCommand(std *console) *cobra.Command {
@@ -442,12 +426,13 @@ func newHoldCommand(std *console) *cobra.Command {
 		if err := team.CheckReason(reason); err != nil {
 			return err
 		}
+		host, _ := os.Hostname()
 		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
 			return changeRuns(ctx, s, o.project, args, std, func(id string) (*team.Run, error) {
 				if release {
 					return s.Release(ctx, o.project, id)
 				}
-				return s.Hold(ctx, o.project, id, whoAmI(), reason)
+				return s.Hold(ctx, o.project, id, login()+"@"+host, reason)
 			})
 		})
 	})
@@ -456,15 +441,6 @@ func newHoldCommand(std *console) *cobra.Command {
 	cmd.Flags().BoolVar(&release, "release", false, "end the hold")
 	std.jsonFlag(cmd, "the runs as JSON")
 	return cmd
-}
-
-// whoAmI is the user and the host of this process.
-func whoAmI() string {
-	host, _ := os.Hostname()
-	if u, err := user.Current(); err == nil {
-		return u.Username + "@" + host
-	}
-	return host
 }
 
 // changeRuns changes what a store knows of runs, and says what it knows then.

@@ -21,11 +21,12 @@ import (
 type testOptions struct {
 	colorFlag
 	gate.Options
-	mode, tree, since string
-	junit, sarif      string
-	github, strict    bool
-	verbose, list     bool
-	q                 queueFlags
+	tree           treeFlag
+	since          string
+	junit, sarif   string
+	github, strict bool
+	verbose, list  bool
+	q              queueFlags
 }
 
 func newTestCommand(std *console) *cobra.Command {
@@ -53,8 +54,12 @@ func newTestCommand(std *console) *cobra.Command {
 	f := cmd.Flags()
 	f.IntVarP(&o.Jobs, "jobs", "j", 0, "how many `at once`; as many as there are processors")
 	f.DurationVar(&o.Timeout, "timeout", gate.DefaultTimeout, "how long one replay may take, where tapedeck.yaml does not say")
-	modeFlag(cmd, &o.mode, "", "what must match, in place of what tapedeck.yaml says")
-	treeFlag(cmd, &o.tree, "recorded")
+	parsedFlag(f, &o.Mode, "mode", "", "what must match, in place of what tapedeck.yaml says: "+modeNames, func(s string) (*fidelity.Mode, error) {
+		mode, err := fidelity.ParseMode(s)
+		return &mode, err
+	})
+	completeFlag(cmd, "mode", modes...)
+	o.tree.define(cmd, "recorded")
 	f.StringArrayVar(&o.Watch, "watch", nil, watchHelp)
 	f.StringVar(&o.since, "changed-since", "", "those alone that depend on a file that differs from this commit of Git (`REF`)")
 	f.StringVar(&o.junit, "junit", "", "write the results as JUnit XML into this `file`")
@@ -90,10 +95,7 @@ func runTest(ctx context.Context, o *testOptions, paths []string, std *console) 
 
 // report says what becomes of n cases while run tries them, and then of all.
 func (o *testOptions) report(ctx context.Context, n int, std *console, run func(ctx context.Context, report func(*gate.Result)) (*gate.Summary, error)) error {
-	colours, err := o.colours(std.out)
-	if err != nil {
-		return err
-	}
+	colours := o.colours(std.out)
 	p := std.progress()
 	ended := 0
 	defer p.busy(fmt.Sprintf("replaying %s", plural(n, "recording", "recordings")))()
@@ -164,17 +166,7 @@ func (o *testOptions) fill(ctx context.Context) (err error) {
 	case o.junit != "" && sameFile(o.junit, o.sarif):
 		return fmt.Errorf("--junit and --sarif both write %s: name two files", o.junit)
 	}
-	o.Own = o.own()
-	if o.TreeNow, o.TreeAt, err = parseTree(o.tree); err != nil {
-		return err
-	}
-	if o.mode != "" {
-		mode, err := parseMode(o.mode)
-		if err != nil {
-			return err
-		}
-		o.Mode = &mode
-	}
+	o.Own, o.TreeNow, o.TreeAt = o.own(), o.tree.now, o.tree.at
 	if o.since != "" {
 		o.Changed, err = gate.ChangedSince(ctx, ".", o.since)
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/deck/verify"
-	"github.com/tapedeck-dev/tapedeck/internal/durable"
 	"github.com/tapedeck-dev/tapedeck/internal/tapeview"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/seal"
@@ -87,11 +86,7 @@ func printVerification(v *verify.Verification, strict bool, std *console) error 
 	for _, p := range v.Problems {
 		visible.Fprintln(std.out, p)
 	}
-	verdict := "holds"
-	if n := len(v.Problems); n > 0 {
-		verdict = "does not hold: " + plural(n, "problem", "problems")
-	}
-	_, err := visible.Fprintf(std.out, "%s (%s) %s: %s, %s\n", shortPath(v.Path), stateOf(v), verdict,
+	_, err := visible.Fprintf(std.out, "%s (%s) %s: %s, %s\n", shortPath(v.Path), stateOf(v), holds(len(v.Problems)),
 		plural(v.Records, "record", "records"), plural(v.Blobs, "blob", "blobs"))
 	return err
 }
@@ -203,14 +198,7 @@ func runSealProve(ctx context.Context, o *sealProveOptions, args []string, std *
 }
 
 func writeProof(b []byte, file string, std *console) error {
-	if file == "" || file == "-" {
-		_, err := std.out.Write(b)
-		return err
-	}
-	if _, err := os.Lstat(file); err == nil {
-		return fmt.Errorf("%s is there already: name another file, or remove it first", file)
-	}
-	if err := durable.WriteFile(file, b, &durable.Options{Mode: 0o644}); err != nil {
+	if err := putNew(file, b, std); err != nil || file == "" || file == "-" {
 		return err
 	}
 	return std.say("wrote %s, %s; tapedeck seal verify-proof checks it", file, size(int64(len(b))))

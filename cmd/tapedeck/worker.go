@@ -31,8 +31,7 @@ type workerOptions struct {
 	colorFlag
 	storeFlags
 	queue.Options
-	tree    string
-	maxSize string
+	tree    treeFlag
 	metrics string
 }
 
@@ -43,11 +42,11 @@ func newWorkerCommand(std *console) *cobra.Command {
 	})
 	f := cmd.Flags()
 	o.define(f)
-	f.StringVar(&o.tree, "tree", "recorded", "over what the programs run: recorded, or a `directory` in which they have changed")
+	parsedFlag(f, &o.tree, "tree", "recorded", "over what the programs run: recorded, or a `directory` in which they have changed", parseTree)
 	f.StringVar(&o.Program, "program-version", "", programHelp+"takes only the jobs that ask for it; default: that of what is in --tree, and jobs that ask for none")
 	f.IntVarP(&o.Jobs, "jobs", "j", 1, "how many `at once`")
 	f.StringArrayVar(&o.Watch, "watch", nil, watchHelp)
-	f.StringVar(&o.maxSize, "max-size", "8G", "try no run that unpacks to more `bytes` than this: a number with K, M, G or T")
+	parsedFlag(f, &o.MaxBytes, "max-size", "8G", "try no run that unpacks to more `bytes` than this: a number with K, M, G or T", parseSize)
 	f.StringVar(&o.metrics, "metrics", "", "serve /metrics for Prometheus on this `address`, as in 127.0.0.1:9101")
 	std.jsonFlag(cmd, "a line of JSON a verdict")
 	o.defineColor(cmd)
@@ -55,28 +54,20 @@ func newWorkerCommand(std *console) *cobra.Command {
 }
 
 func runWorker(ctx context.Context, s *team.Store, o *workerOptions, std *console) error {
-	colours, err := o.colours(std.out)
-	if err != nil {
-		return err
-	}
+	colours := o.colours(std.out)
 	lib, err := openLibrary()
 	if err != nil {
 		return err
-	}
-	if o.MaxBytes, err = parseSize(o.maxSize); err != nil {
-		return fmt.Errorf("--max-size: %w", err)
 	}
 	if o.Jobs < 1 {
 		return fmt.Errorf("-j %d: want at least 1", o.Jobs)
 	}
 	o.Project, o.Log, o.Rules = o.project, logger(std.err), filepath.Dir(lib.Dir)
-	switch now, at, err := parseTree(o.tree); {
-	case err != nil:
-		return err
-	case now && at == "":
+	switch {
+	case o.tree.at != "":
+		o.Tree, o.Rules = o.tree.at, o.tree.at
+	case o.tree.now:
 		return errors.New("--tree now: a worker has no work tree of a recording's own: want recorded, or a directory")
-	case at != "":
-		o.Tree, o.Rules = at, at
 	}
 	if o.Retain, err = o.rules(); err != nil {
 		return err
@@ -170,11 +161,10 @@ func (o *queueFlags) define(cmd *cobra.Command) {
 	o.storeFlags.define(f)
 	f.BoolVar(&o.queue, "queue", false, "have workers try runs of --store, named by ID; all where none is named")
 	f.StringVar(&o.agent, "agent", "", "with --queue: only those whose program is called `name`")
-	f.StringVar(&o.as, "as", queue.Test, "with --queue: test; replay, to which tapedeck.yaml's test does not apply; or verify")
+	wordFlag(cmd, &o.as, "as", queue.Test, "with --queue: test; replay, to which tapedeck.yaml's test does not apply; or verify", queue.Test, queue.Replay, queue.Verify)
 	f.StringVar(&o.put.Program, "program-version", "", programHelp+"with --queue: only workers that were given it")
 	f.IntVar(&o.put.Priority, "priority", 2, "with --queue: `1 to 4`, 1 goes first")
 	f.IntVar(&o.put.Attempts, "attempts", queue.DefaultAttempts, "with --queue: how `often` what could not be tried is tried")
-	completeFlag(cmd, "as", queue.Test, queue.Replay, queue.Verify)
 }
 
 // checkQueue says which flags do not go together.
@@ -185,8 +175,6 @@ func (o *testOptions) checkQueue(cmd *cobra.Command) error {
 		}
 	}
 	switch {
-	case o.q.as != queue.Test && o.q.as != queue.Replay && o.q.as != queue.Verify:
-		return fmt.Errorf("--as %q: want test, replay or verify", o.q.as)
 	case o.q.put.Priority < 1 || o.q.put.Priority > 4:
 		return fmt.Errorf("--priority %d: want 1 to 4", o.q.put.Priority)
 	case o.q.put.Attempts < 1 || o.q.put.Attempts > math.MaxInt16:
@@ -240,8 +228,12 @@ func (o *testOptions) jobsOf(ctx context.Context, s team.Access, ids []string) (
 	if len(ids) == 0 {
 		runs, err = s.Runs(ctx, &team.Query{Project: o.q.project, Agent: o.q.agent, Limit: math.MaxInt32})
 	}
+	mode := ""
+	if o.Mode != nil {
+		mode = o.Mode.String()
+	}
 	for i := range runs {
-		jobs = append(jobs, queue.Job{What: o.q.as, Project: o.q.project, Run: runs[i].ID, Mode: o.mode, Timeout: o.Timeout})
+		jobs = append(jobs, queue.Job{What: o.q.as, Project: o.q.project, Run: runs[i].ID, Mode: mode, Timeout: o.Timeout})
 	}
 	if err == nil && len(jobs) == 0 {
 		err = fmt.Errorf("%s has no such run; push one with: tapedeck push REC", s.Name())
@@ -351,6 +343,15 @@ func runJobs(ctx context.Context, s team.Access, o *jobsOptions, std *console) e
 		visible.Fprintf(std.out, "%d  %-9s  %s  %s %s  attempt %d of %d  %s\n", j.ID, j.State, j.PutAt.Local().Format("2006-01-02 15:04:05"), j.What, j.Run, j.Attempt, j.Attempts, j.Error)
 	}
 	return nil
+}
+
+// verdictsOf are what workers found of runs, by their ids.
+func verdictsOf(ctx context.Context, s team.Access, project string, runs []team.Run) (map[string][]team.Verdict, error) {
+	ids := make([]string, len(runs))
+	for i := range runs {
+		ids[i] = runs[i].ID
+	}
+	return s.Verdicts(ctx, project, ids)
 }
 
 // workersVerdict is what a list shows of a worker's verdict.

@@ -3,12 +3,18 @@ package page
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"html"
+	"io"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -155,4 +161,124 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, path string) {
 		w.Header().Set("Content-Type", "application/octet-stream")
 	}
 	w.Write(b)
+}
+
+// A Bundle is the built page (package ui): one script, which is no module, and one style sheet.
+type Bundle struct{ Script, Style string }
+
+// check refuses a bundle that would end its own element.
+func (b *Bundle) check() error {
+	for what, text := range map[string]string{"script": b.Script, "style": b.Style} {
+		low := strings.ToLower(text)
+		if strings.Contains(low, "</"+what) || strings.Contains(low, "<!--") {
+			return fmt.Errorf("the page's %s holds what would end it: build it again", what)
+		}
+	}
+	return nil
+}
+
+// policy is the Content-Security-Policy of the page: it may load what it holds, known by its digest, images that stand in its data, and what
+// connect allows beside; nothing else, and no request can leave it.
+func (b *Bundle) policy(connect string) string {
+	digest := func(s string) string {
+		sum := sha256.Sum256([]byte(s))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return "default-src 'none'; script-src " + digest(b.Script) + "; style-src " + digest(b.Style) + "; img-src data:; " + connect +
+		"base-uri 'none'; form-action 'none'"
+}
+
+// head is the page up to its data. Nothing of a recording stands in it, its title neither: the script gives it one.
+func (b *Bundle) head(connect string) string {
+	return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="` + b.policy(connect) + `">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>Tapedeck</title>
+<style>` + b.Style + `</style>
+</head>
+<body>
+<noscript>This page shows recordings by a script that it holds itself. It asks nobody for anything.</noscript>
+`
+}
+
+func (b *Bundle) foot() string { return "<script>" + b.Script + "</script>\n</body>\n</html>\n" }
+
+// A Document is a run as one piece of JSON: what its page shows, but for payloads and single records.
+type Document struct {
+	*Detail
+	Turns   []*Turn `json:"turns"`        // of all conversations, one behind the other
+	History []File  `json:"file_history"` // of each file, as files/B.json has it
+	Last    *Report `json:"last_replay"`  // null for none
+}
+
+// WriteJSON writes the runs of a shelf as one object: Document each, and how they compare.
+func (s *Shelf) WriteJSON(ctx context.Context, w io.Writer) (*Written, error) {
+	out := struct {
+		Version    int         `json:"version"`
+		Runs       []*Document `json:"runs"`
+		Comparison *Comparison `json:"comparison,omitempty"`
+	}{1, []*Document{}, s.comparison}
+	for _, src := range s.Sources {
+		d, err := src.all(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out.Runs = append(out.Runs, d)
+	}
+	count := &counting{w: w}
+	_, err := count.Write(append(mustJSON(&out), '\n'))
+	return &Written{Documents: len(out.Runs), Bytes: count.n, Absent: []Absent{}, Problems: append(s.problems(ctx), s.Library.Problem...)}, err
+}
+
+// all makes the document of a run.
+func (r *Source) all(ctx context.Context) (*Document, error) {
+	d := &Document{Detail: r.detail(ctx), Turns: []*Turn{}, History: []File{}}
+	d.Last, _ = r.report() // there may be none
+	s, err := r.sum()
+	if err != nil {
+		return d, nil //nolint:nilerr // a problem of the run, which stands in its detail
+	}
+	for i := range s.Conversations {
+		for j := range s.Conversations[i].Turns {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			t, err := r.turn(s.Conversations[i].Turns[j].Seq)
+			if err != nil {
+				return nil, err
+			}
+			d.Turns = append(d.Turns, t)
+		}
+	}
+	history, err := r.histories()
+	d.History = append(d.History, history...)
+	return d, err
+}
+
+// Browse has a program open the page in a browser. The program is given the name of a file that only this user reads and that leads to the
+// page: anybody on the machine sees what programs are started with, and the address has the token. done takes the file away; it is to be
+// called in any case. The program may be the browser itself: it goes on as long as it likes.
+func (s *Server) Browse(program string) (done func(), err error) {
+	dir, err := os.MkdirTemp("", "tapedeck-ui-") // 0700
+	if err != nil {
+		return func() {}, err
+	}
+	remove := func() { os.RemoveAll(dir) }
+	path := filepath.Join(dir, "open.html")
+	text := `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0; url=` +
+		html.EscapeString(s.URL()) + `"><title>Tapedeck</title>` + "\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return remove, err
+	}
+	child := exec.Command(program, path)
+	if err := child.Start(); err != nil {
+		return remove, err
+	}
+	go child.Wait() // how it ends says nothing: many hand over to a browser that runs
+	return remove, nil
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
@@ -17,6 +18,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/cassette/picture"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
@@ -388,4 +390,25 @@ func firstOf(r *fidelity.Report) *uint64 {
 		}
 	}
 	return nil
+}
+
+// terminalOf makes terminal.json. The times of a recording's terminal are those of its tape.
+func terminalOf(rec *recording.Recording) (*Terminal, error) {
+	t, err := rec.OpenTerminal()
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, ErrNoDocument
+	}
+	defer t.Close()
+	var b bytes.Buffer
+	if err := picture.Records(&b, t, &picture.Options{MaxIdle: -1}); err != nil {
+		return nil, err
+	}
+	events := bytes.ReplaceAll(bytes.TrimSpace(b.Bytes()), []byte("\n"), []byte(",\n")) // no record has a line break in it
+	out := &Terminal{Events: append(append([]byte("["), events...), ']')}
+	m := t.Manifest().Terminal
+	out.Cols, out.Rows = m.InitialCols, m.InitialRows
+	return out, nil
 }

@@ -2,16 +2,22 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
-
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // MaxLine is the longest line that is read, in bytes with its newline: 128 MiB.
@@ -218,4 +224,166 @@ func valid(b []byte) error {
 		return broken{err}
 	}
 	return nil
+}
+
+// HeadSize is how much of a file Detect gives to Looks, in bytes.
+const HeadSize = 64 << 10
+
+// headOf returns how a file begins, nil for a folder.
+func headOf(path string) ([]byte, error) {
+	if info, err := os.Stat(path); err != nil || info.IsDir() {
+		return nil, err
+	}
+	f, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	in, done, err := plain(f, path)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	head, err := io.ReadAll(io.LimitReader(in, HeadSize))
+	if err != nil && len(head) == 0 {
+		return nil, &Error{Path: path, Err: err}
+	}
+	if len(strings.TrimSpace(string(head))) == 0 {
+		return nil, &Error{Path: path, Err: ErrEmpty}
+	}
+	return head, nil // a packed file that is cut begins well
+}
+
+// openFile opens a transcript, or one of the files of one, which must be a regular file: a FIFO would keep its reader waiting for
+// ever, and a device may have no end.
+func openFile(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &Error{Path: path, Err: errors.New("expected a regular file")}
+	}
+	return os.Open(path)
+}
+
+// isIn reports whether a path is that of a folder called name in one called parent.
+func isIn(path, parent, name string) bool {
+	return filepath.Base(path) == name && filepath.Base(filepath.Dir(path)) == parent
+}
+
+var uuid = lazyregexp.New(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
+
+// newest sets the file that a report is about: path, or where that is a folder the file below it, of those whose name is wanted,
+// that was written last; it is said in a note. suits is asked by how a file begins, the last written first, for folders in which
+// sessions lie that nobody means; nil takes all. Where none suits it is the newest.
+func newest(r *Report, path string, wanted func(name string) bool, suits func(head []byte) bool) error {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return err
+	}
+	found, err := filesBelow(path, wanted)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return &Error{Path: path, Err: fmt.Errorf("%w: no session of %s in this folder", ErrEmpty, r.Format)}
+	}
+	i := slices.IndexFunc(found, func(path string) bool {
+		head, err := headOf(path)
+		return err == nil && (suits == nil || suits(head))
+	})
+	r.File = found[max(i, 0)]
+	switch {
+	case len(found) == 1:
+		r.note("%s is the session in the folder", r.File)
+	case i <= 0:
+		r.note("%s is the newest of %d sessions in the folder", r.File, len(found))
+	default:
+		r.note("%s is the newest of %d sessions in the folder but for %d of sub-agents or in which nothing was said", r.File, len(found), i)
+	}
+	return nil
+}
+
+// filesBelow lists the files below a folder whose name is wanted, those written last first.
+func filesBelow(folder string, wanted func(name string) bool) (found []string, err error) {
+	at := map[string]time.Time{}
+	err = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() || !wanted(e.Name()) {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			found = append(found, path)
+			at[path] = info.ModTime()
+		}
+		return err
+	})
+	slices.SortFunc(found, func(a, b string) int { return cmp.Or(at[b].Compare(at[a]), strings.Compare(b, a)) })
+	return found, err
+}
+
+// A tree says which lines of a file stand on the branch of its last one, for formats whose lines name the one before them: an agent
+// that goes back in a conversation leaves a branch behind. Lines are entries, by number from 0.
+type tree struct {
+	on     []uint64 // a bit an entry
+	orphan bool     // an entry of the branch names a parent that is not there; the branch begins at it
+}
+
+// links is what a line says of its place.
+type links struct {
+	id     string
+	parent string // "" for none
+	rooted bool   // it says what its parent is; without, it is the entry before
+	none   bool   // the line is no entry
+	tip    bool   // the branch may end with it
+}
+
+func (t *tree) has(entry int) bool {
+	return entry/64 < len(t.on) && t.on[entry/64]&(1<<(entry%64)) != 0
+}
+
+// The parents of entries that have none.
+const (
+	noParent   = -1
+	lostParent = -2
+)
+
+// branchOf reads a file's tree: four bytes and a place in a map for each entry. What is wrong with a line is not said here where
+// read does not come to it: the file is read once more for what it says.
+func branchOf(ctx context.Context, path string, read func(line []byte) (links, error)) (*tree, error) {
+	var parents []int32
+	var tip int32 = noParent
+	byID := make(map[uint64]int32)
+	seed := maphash.MakeSeed()
+	err := walk(ctx, path, newReport("", path), func(line []byte, _ int) error {
+		l, err := read(line)
+		if err != nil || l.none {
+			return err
+		}
+		at := int32(len(parents))
+		parent := at - 1
+		if l.rooted && l.parent == "" {
+			parent = noParent
+		} else if l.rooted {
+			var ok bool
+			if parent, ok = byID[maphash.String(seed, l.parent)]; !ok {
+				parent = lostParent
+			}
+		}
+		if l.id != "" {
+			byID[maphash.String(seed, l.id)] = at
+		}
+		if l.tip {
+			tip = at
+		}
+		parents = append(parents, parent)
+		return nil
+	})
+	t := &tree{on: make([]uint64, (len(parents)+63)/64)}
+	for at := tip; at >= 0; at = parents[at] {
+		t.on[at/64] |= 1 << (at % 64)
+		t.orphan = parents[at] == lostParent
+	}
+	return t, err
 }

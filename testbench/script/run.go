@@ -1,19 +1,25 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
-	"go.starlark.net/starlark"
-
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
 	"github.com/tapedeck-dev/tapedeck/testbench"
 	"github.com/tapedeck-dev/tapedeck/testbench/host"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 )
 
 // run is one script on one bench. But for what budget says itself, it belongs to the branch that runs.
@@ -188,4 +194,218 @@ func stringList(texts []string) *starlark.List {
 		out[i] = starlark.String(s)
 	}
 	return starlark.NewList(out)
+}
+
+// Limits of a run where Options says nothing.
+const (
+	DefaultSteps   = 200_000_000     // of the interpreter: some seconds
+	DefaultMemory  = 512 << 20       // bytes
+	DefaultTimeout = 5 * time.Minute // of this machine's time, whatever the script's clock says
+)
+
+// Options are how a script runs. Nil and the zero value work.
+type Options struct {
+	Steps   uint64        // of the interpreter, 0 is DefaultSteps
+	Memory  int64         // bytes by which the heap of this process may grow meanwhile, 0 is DefaultMemory
+	Timeout time.Duration // of real time, 0 is DefaultTimeout
+	Grace   time.Duration // how long a step may go on when that is over, before it is left behind; 0 is 2 s
+	Print   io.Writer     // gets what log and print say, a line each; nil drops it
+	Args    []string      // what the entry is called with; nil is the bench's
+	Entry   string        // the function to call, "" is main
+}
+
+// of returns the options with what they leave out, for a run on b.
+func (o *Options) of(b *testbench.Bench) *Options {
+	var all Options
+	if o != nil {
+		all = *o
+	}
+	all.Steps = cmp.Or(all.Steps, DefaultSteps)
+	all.Memory = cmp.Or(max(all.Memory, 0), DefaultMemory)
+	all.Timeout = cmp.Or(max(all.Timeout, 0), DefaultTimeout)
+	all.Grace = cmp.Or(max(all.Grace, 0), 2*time.Second)
+	all.Entry = cmp.Or(all.Entry, "main")
+	if all.Args == nil {
+		all.Args = b.Args()
+	}
+	return &all
+}
+
+// Result is what a script gave back.
+type Result struct {
+	JSON       []byte // what the entry returned; null where it returned None
+	Text       string // the same for people: a string as it is, anything else as JSON; "" for None
+	Steps      uint64 // of the interpreter
+	Assertions int    // that held
+}
+
+// Fprint writes what the command prints: Text and a line's end, nothing where the script returned None.
+func (r *Result) Fprint(w io.Writer) error {
+	if string(r.JSON) == "null" {
+		return nil
+	}
+	_, err := fmt.Fprintln(w, r.Text)
+	return err
+}
+
+// Run runs the script at path on b: its own statements, then its entry, then what it gave to on_finish. The bench stays open.
+//
+// An error is an *Error with the place; behind it an *AssertionError, a *LimitError, or what a piece of the bench refused with. The
+// script has ended when Run returns, but for one that is in a step without an end when its time is over.
+func Run(ctx context.Context, b *testbench.Bench, path string, o *Options) (*Result, error) {
+	return newRun(b, o.of(b)).start(ctx, path)
+}
+
+// Tests lists the functions of a script that are tests, in the order of the file: those at the top whose names begin with "test_"
+// and that take nothing. The script is read, not run. A test that would never run is an error: one with parameters, or of a name
+// that stands twice.
+func Tests(path string) ([]string, error) {
+	src, err := readSource(path)
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.ToSlash(path)
+	f, err := parseForNames(name, src)
+	var names []string
+	if err == nil {
+		names, err = testNames(f)
+	}
+	if err != nil {
+		return nil, compileError(err, map[string][]byte{name: src})
+	}
+	return names, nil
+}
+
+func readSource(path string) ([]byte, error) {
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readBounded(f)
+}
+
+// readBounded reads one byte more than a script may have; checkSource refuses it then.
+func readBounded(r io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(r, maxSource+1)) }
+
+// module is a file that has run, or does.
+type module struct {
+	globals starlark.StringDict
+	err     error
+}
+
+// load is the statement of that name: a path below the script's directory, relative to the file that loads.
+func (r *run) load(t *starlark.Thread, name string) (starlark.StringDict, error) {
+	from := r.within(t.CallFrame(0).Pos.Filename())
+	to := path.Join(path.Dir(from), name)
+	if name == "" || strings.ContainsAny(name, "\\\x00") || path.IsAbs(name) || !filepath.IsLocal(filepath.FromSlash(to)) {
+		return nil, fmt.Errorf("a file below the script's directory is wanted, with slashes, got %q", name)
+	}
+	return r.module(contextOf(t), append(loading(t), from), to)
+}
+
+// within is the path of a file below the script's directory, of the name that its positions have.
+func (r *run) within(filename string) string {
+	rel, err := filepath.Rel(filepath.FromSlash(r.dir), filepath.FromSlash(filename))
+	if err != nil {
+		return filename
+	}
+	return filepath.ToSlash(rel)
+}
+
+const localLoading = "loading"
+
+// loading are the files above the one that t runs, the script first.
+func loading(t *starlark.Thread) []string {
+	chain, _ := t.Local(localLoading).([]string)
+	return slices.Clip(chain)
+}
+
+// module runs a file once. chain are the files that are loading it.
+func (r *run) module(ctx context.Context, chain []string, name string) (starlark.StringDict, error) {
+	if i := slices.Index(chain, name); i >= 0 {
+		return nil, fmt.Errorf("a circle of files that load each other: %s", strings.Join(append(chain[i:], name), " → "))
+	}
+	m := r.modules[name]
+	if m == nil {
+		m = &module{}
+		r.modules[name] = m
+		m.globals, m.err = r.exec(ctx, chain, name)
+	}
+	return m.globals, m.err
+}
+
+func (r *run) exec(ctx context.Context, chain []string, name string) (starlark.StringDict, error) {
+	shown := path.Join(r.dir, name)
+	src, err := r.read(name)
+	if err != nil {
+		return nil, &Error{Message: err.Error(), cause: err}
+	}
+	r.sources[shown] = src
+	program, err := r.compile(shown, src)
+	if err != nil {
+		return nil, r.compileError(err)
+	}
+	depth := len(chain)
+	t := r.thread(ctx, name, depth)
+	t.SetLocal(localLoading, chain)
+	defer r.budget.enter(t, depth)()
+	globals, err := program.Init(t, r.predeclared)
+	if err != nil {
+		return nil, r.fault(err)
+	}
+	return globals, nil
+}
+
+func (r *run) compile(name string, src []byte) (*starlark.Program, error) {
+	f, err := parse(name, src)
+	if err != nil {
+		return nil, err
+	}
+	return starlark.FileProgram(f, r.predeclared.Has)
+}
+
+// read opens a regular file below the script's directory; links that lead out are refused by the root.
+func (r *run) read(name string) ([]byte, error) {
+	info, err := r.root.Stat(filepath.FromSlash(name))
+	if err != nil {
+		return nil, opening(name, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file: a script is one", name)
+	}
+	f, err := r.root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil, opening(name, err)
+	}
+	defer f.Close()
+	return readBounded(f)
+}
+
+// opening is an error of the root without the name of its system call.
+func opening(name string, err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return &fs.PathError{Op: "open", Path: name, Err: at.Err}
+	}
+	return err
+}
+
+// testNames are the tests of a file. The error is a syntax.Error.
+func testNames(f *syntax.File) (names []string, err error) {
+	for _, s := range f.Stmts {
+		def, ok := s.(*syntax.DefStmt)
+		if !ok || !strings.HasPrefix(def.Name.Name, "test_") {
+			continue
+		}
+		name := def.Name.Name
+		switch {
+		case len(def.Params) > 0:
+			return nil, syntax.Error{Pos: def.Name.NamePos, Msg: name + " takes parameters, and a test takes none: give what it needs beside the file, or name it otherwise"}
+		case slices.Contains(names, name):
+			return nil, syntax.Error{Pos: def.Name.NamePos, Msg: name + " stands twice, and the first one would never run: name one otherwise"}
+		}
+		names = append(names, name)
+	}
+	return names, nil
 }

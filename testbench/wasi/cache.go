@@ -1,13 +1,16 @@
 package wasi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"strings"
 	"sync"
-
-	"github.com/tetratelabs/wazero"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tetratelabs/wazero"
 )
 
 // A Cache holds compiled modules, for compiling takes far longer than a test: a second for a Go program. It may be used by any
@@ -176,3 +179,108 @@ func (e *engine) release(m *module) {
 	defer e.mu.Unlock()
 	m.users--
 }
+
+// Options of one run. Nil and zero work.
+type Options struct {
+	// Args are the program's arguments, without its name; those of the bench where nil.
+	Args []string
+	// Stdin is standard input, read whole when the program reads it first; nil is empty. A replay takes it from the tape.
+	Stdin io.Reader
+	// Stdout and Stderr get what the program prints, at most Output bytes together. Nil discards.
+	Stdout, Stderr io.Writer
+	// Memory is the most bytes of the module's memory, in pages of 64 KiB: up to 4 GiB, default 256 MiB.
+	Memory int64
+	// Output is the most bytes that it prints; default 64 MiB.
+	Output int64
+	// Timeout ends it after so long by the real clock, whatever its own says; default one minute.
+	Timeout time.Duration
+	// Reads is how often it may read a clock that stands still with nothing happening in between: a program that waits for the
+	// time in a loop would wait for ever. Default a million.
+	Reads int
+	// Cache holds compiled modules; nil is one in memory that all runs of this process share.
+	Cache *Cache
+}
+
+const pageSize = 64 << 10
+
+func (o *Options) withDefaults() Options {
+	var all Options
+	if o != nil {
+		all = *o
+	}
+	all.Memory = cmp.Or(max(all.Memory, 0), 256<<20)
+	all.Output = cmp.Or(max(all.Output, 0), 64<<20)
+	all.Timeout = cmp.Or(max(all.Timeout, 0), time.Minute)
+	all.Reads = cmp.Or(max(all.Reads, 0), 1_000_000)
+	if all.Cache == nil {
+		all.Cache = shared()
+	}
+	return all
+}
+
+// pages is Memory in pages, at least one and at most what WebAssembly can address.
+func (o *Options) pages() uint32 { return uint32(max(1, min(o.Memory/pageSize, 1<<16))) }
+
+// An ExitError says that the program ended with a status other than 0.
+type ExitError struct {
+	Code   uint32
+	Memory string // for people: that its memory was used up, "" where it was not
+}
+
+func (e *ExitError) Error() string {
+	text := fmt.Sprintf("the module ended with status %d", e.Code)
+	if e.Memory != "" {
+		text += "; " + e.Memory
+	}
+	return text
+}
+
+// A TrapError says that the program did what WebAssembly forbids: it ran into unreachable code, divided by zero, looked outside of its
+// memory, called itself too deep.
+type TrapError struct {
+	Reason string   // "unreachable", "out of bounds memory access", "stack overflow", …
+	Stack  []string // its calls, the innermost first, with their names where the module has them
+}
+
+func (e *TrapError) Error() string {
+	text := "trap: " + e.Reason
+	if len(e.Stack) > 0 {
+		text += ", in " + e.Stack[0]
+	}
+	return text
+}
+
+// A ModuleError says that something is no program for WASI preview 1.
+type ModuleError struct {
+	Reason string // what was expected and what came
+}
+
+func (e *ModuleError) Error() string { return e.Reason }
+
+// An ImportError names what a module imports and nothing here gives.
+type ImportError struct{ Missing []Import }
+
+// An Import is one thing that a module wants of its host.
+type Import struct {
+	Module, Name string
+	Kind         string // "function", "table", "memory", "global"
+}
+
+func (i Import) String() string { return fmt.Sprintf("%s %q of %q", i.Kind, i.Name, i.Module) }
+
+func (e *ImportError) Error() string {
+	var all []string
+	for _, i := range e.Missing {
+		all = append(all, i.String())
+	}
+	return fmt.Sprintf("the module imports what is not here: %s; there are the functions of %q and of %q (docs/reference/wasi.md)",
+		strings.Join(all, ", "), wasiModule, hostModule)
+}
+
+// A LimitError says which of its limits a program ran into.
+type LimitError struct {
+	Limit string // "timeout", "memory", "output", "reads"
+	What  string // what it did, with the limit, and the next step
+}
+
+func (e *LimitError) Error() string { return e.What }
