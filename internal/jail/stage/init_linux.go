@@ -142,10 +142,7 @@ func (in *initProcess) take(fds []int, spec *InitSpec, program *ExecSpec) error 
 	if err := readSpec(fds[0], spec); err != nil {
 		return &step.Error{Op: "read the plan", Err: err}
 	}
-	if err := readSpec(fds[2], program); err != nil {
-		return &step.Error{Op: "read the program's spec", Err: err}
-	}
-	return nil
+	return step.Wrap("read the program's spec", "", readSpec(fds[2], program))
 }
 
 // startExec starts the exec stage with the program's streams, then closes them here: only the program's own copies
