@@ -34,7 +34,7 @@ var allKinds = []tape.Kind{
 
 // TestDocsHaveEveryKind holds allKinds to the kinds that the package reads.
 func TestDocsHaveEveryKind(t *testing.T) {
-	b, err := os.ReadFile("kinds.go")
+	b, err := os.ReadFile("record.go")
 	if err != nil {
 		t.Fatal(err)
 	}

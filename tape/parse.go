@@ -10,7 +10,7 @@ import (
 
 // AppendRecord appends the line of r, without a newline. What cannot be written (JSON in a field that is none) stands as
 // null; Writer.Append refuses such a record. Behind the line, as far as dst's memory reaches, bytes are overwritten: strings
-// and numbers are written in steps of eight bytes or more.
+// are written in steps of eight bytes or more.
 func AppendRecord(dst []byte, r *Record) []byte {
 	c := codec{buf: dst}
 	c.writeLine(&line{typ: "record", record: r}, r.Extra)

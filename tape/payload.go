@@ -3,6 +3,7 @@ package tape
 import (
 	"bytes"
 	"cmp"
+	"encoding/hex"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -164,3 +165,16 @@ func Payloads(k Kind) []*Payload {
 }
 
 func (f *File) payloads() []*Payload { return []*Payload{f.Content, f.Before} }
+
+// SafeString returns b as a string that a tape can hold: as it is where it is UTF-8, with raw nil; else with U+FFFD in
+// place of every byte that is not, and the true bytes as raw, for a record's Raw.
+func SafeString(b string) (text string, raw []byte) {
+	if utf8.ValidString(b) {
+		return b, nil
+	}
+	return string([]rune(b)), []byte(b)
+}
+
+func appendDigest(dst []byte, d cas.Digest) []byte {
+	return append(hex.AppendEncode(append(dst, '"'), d[:]), '"')
+}

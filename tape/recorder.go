@@ -1,8 +1,10 @@
 package tape
 
 import (
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 )
@@ -268,4 +270,56 @@ func (r *Recorder) state() (records int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return int(r.seq), r.err
+}
+
+// A clock is that of this machine, in ms. Records often come by the thousand in a millisecond, so the system is asked for
+// the wall clock again only when one of the two times is another by now: else for the time since begun alone.
+type clock struct {
+	begun      time.Time
+	wall, mono int64         // of the last look at both
+	until      time.Duration // since begun: from then on one of them is another
+}
+
+// newClock returns a clock whose monotonic part begins now.
+func newClock() *clock { return &clock{begun: time.Now()} }
+
+// now is RecorderOptions.Now. It is for one goroutine at a time.
+func (c *clock) now() (wallMS, monotonicMS int64) {
+	if time.Since(c.begun) >= c.until {
+		c.look()
+	}
+	return c.wall, c.mono
+}
+
+func (c *clock) look() {
+	const ms = time.Millisecond
+	t := time.Now()
+	since := t.Sub(c.begun)
+	c.wall, c.mono = t.UnixMilli(), since.Milliseconds()
+	c.until = since + min(ms-time.Duration(t.Nanosecond())%ms, ms-since%ms)
+}
+
+// A recent holds inline payloads that were made lately: what runs in a loop reads the same variable, lists the same directory and gets
+// the same answer again. It may be used by several goroutines at once, and holds 256 KiB at most.
+type recent struct {
+	seed  maphash.Seed
+	slots [64]atomic.Pointer[Payload] // each payload in the one that the hash of its bytes says
+}
+
+func newRecent() *recent { return &recent{seed: maphash.MakeSeed()} }
+
+// payload is MakePayload, or what that returned for the same bytes before.
+func (m *recent) payload(s cas.Store, b []byte) (*Payload, error) {
+	if len(b) > InlineLimit {
+		return MakePayload(s, b)
+	}
+	slot := &m.slots[maphash.Bytes(m.seed, b)%uint64(len(m.slots))]
+	if p := slot.Load(); p != nil && p.Text == string(b) {
+		return p, nil
+	}
+	p, err := MakePayload(s, b)
+	if err == nil && p.Inline {
+		slot.Store(p)
+	}
+	return p, err
 }

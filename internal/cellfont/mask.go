@@ -132,3 +132,199 @@ func (m *Mask) shear(scale int) {
 		copy(old, row)
 	}
 }
+
+// fill draws shapes; stretch is how many cells wide they become.
+func fill(shapes []Shape, w, h, scale int, stretch float64) *Mask {
+	m := newMask(w, h)
+	for _, s := range shapes {
+		if s.Rect {
+			m.rect(s, float64(scale), stretch)
+		} else {
+			m.polygon(s, float64(scale), stretch)
+		}
+	}
+	return m
+}
+
+// rect draws on whole pixels, one at least each way.
+func (m *Mask) rect(s Shape, scale, stretch float64) {
+	x0, x1 := span(s.Points[0].X*scale*stretch, s.Points[2].X*scale*stretch, m.W)
+	y0, y1 := span(s.Points[0].Y*scale, s.Points[2].Y*scale, m.H)
+	level := uint8(math.Round(s.Cover * (Levels - 1)))
+	for y := y0; y < y1; y++ {
+		for x := x0; x < x1; x++ {
+			m.Pix[y*m.W+x] = max(m.Pix[y*m.W+x], level)
+		}
+	}
+}
+
+func span(from, to float64, limit int) (int, int) {
+	a, b := int(math.Floor(from+0.5)), int(math.Floor(to+0.5))
+	if b <= a {
+		b = a + 1
+	}
+	return max(a, 0), min(b, limit)
+}
+
+// polygon counts which of sixteen places in each pixel are inside. At an odd scale lines of one unit stand on whole pixels
+// half a unit off the middle (see span), so polygons move with them.
+func (m *Mask) polygon(s Shape, scale, stretch float64) {
+	shift := 0.0
+	if int(scale)%2 == 1 {
+		shift = 0.5
+	}
+	const grid = 4
+	for y := range m.H {
+		for x := range m.W {
+			n := 0
+			for i := range grid * grid {
+				px := (float64(x) + (float64(i%grid)+0.5)/grid - shift) / scale / stretch
+				py := (float64(y) + (float64(i/grid)+0.5)/grid - shift) / scale
+				if inside(s.Points, px, py) {
+					n++
+				}
+			}
+			level := uint8(math.Round(float64(n) * (Levels - 1) / (grid * grid)))
+			m.Pix[y*m.W+x] = max(m.Pix[y*m.W+x], level)
+		}
+	}
+}
+
+func inside(points []Point, x, y float64) bool {
+	in := false
+	last := points[len(points)-1]
+	for _, p := range points {
+		if (p.Y > y) != (last.Y > y) && x < (last.X-p.X)*(y-p.Y)/(last.Y-p.Y)+p.X {
+			in = !in
+		}
+		last = p
+	}
+	return in
+}
+
+// smoothLetter draws from the smooth font; nil where it lacks the character.
+func (f Face) smoothLetter(c rune) *Mask {
+	var kind uint32
+	if f.Bold {
+		kind = 1
+	}
+	data := smooth().find(c, kind)
+	if data == nil {
+		return nil
+	}
+	const w, h = 2 * Width, 2 * Height
+	full := newMask(w, h)
+	for i, b := range data[:smoothSize] {
+		full.Pix[2*i], full.Pix[2*i+1] = b>>4, b&15
+	}
+	return full.resized(Width*f.Scale, Height*f.Scale)
+}
+
+// resized has each pixel be the mean of those that it covers.
+func (m *Mask) resized(w, h int) *Mask {
+	if w == m.W && h == m.H {
+		return m
+	}
+	out := newMask(w, h)
+	for y := range h {
+		for x := range w {
+			x0, x1 := x*m.W/w, max((x+1)*m.W/w, x*m.W/w+1)
+			y0, y1 := y*m.H/h, max((y+1)*m.H/h, y*m.H/h+1)
+			sum := 0
+			for sy := y0; sy < y1; sy++ {
+				for sx := x0; sx < x1; sx++ {
+					sum += int(m.Pix[sy*m.W+sx])
+				}
+			}
+			n := (x1 - x0) * (y1 - y0)
+			out.Pix[y*w+x] = uint8((sum + n/2) / n)
+		}
+	}
+	return out
+}
+
+// bitmap draws from Unifont into columns cells: a narrow glyph stands in the middle of a wide place, a wide one is made
+// narrow.
+func bitmap(c rune, columns, scale int) *Mask {
+	glyph := rows(c)
+	if glyph == nil {
+		glyph = box(columns)
+	}
+	if scale > 1 {
+		glyph = glyph.doubled()
+	}
+	unit := 1
+	if scale > 1 {
+		unit = 2
+	}
+	place := newMask(columns*Width*unit, Height*unit)
+	if glyph.W > place.W {
+		glyph = glyph.resized(place.W, place.H)
+	}
+	place.over(glyph, (place.W-glyph.W)/2)
+	return place.resized(columns*Width*scale, Height*scale)
+}
+
+func rows(c rune) *Mask {
+	kind := 0
+	data := unifont().find(c, 0)
+	if data == nil {
+		kind, data = 1, unifont().find(c, 1)
+	}
+	if data == nil {
+		return nil
+	}
+	m := newMask(Width*(kind+1), Height)
+	for side := range kind + 1 {
+		for y, bits := range data[16*side : 16*side+16] {
+			for x := range 8 {
+				if bits&(0x80>>x) != 0 {
+					m.Pix[y*m.W+8*side+x] = Levels - 1
+				}
+			}
+		}
+	}
+	return m
+}
+
+// box stands for a character that no font has.
+func box(columns int) *Mask {
+	m := newMask(Width*columns, Height)
+	for y := 3; y < 14; y++ {
+		for x := 1; x < m.W-1; x++ {
+			if y == 3 || y == 13 || x == 1 || x == m.W-2 {
+				m.Pix[y*m.W+x] = Levels - 1
+			}
+		}
+	}
+	return m
+}
+
+// doubled makes a bitmap twice as large and rounds its stairs: a corner of a pixel takes after its two neighbours where these
+// are alike and the opposite ones are not.
+func (m *Mask) doubled() *Mask {
+	out := newMask(2*m.W, 2*m.H)
+	at := func(x, y int) uint8 {
+		if x < 0 || y < 0 || x >= m.W || y >= m.H {
+			return 0
+		}
+		return m.Pix[y*m.W+x]
+	}
+	for y := range m.H {
+		for x := range m.W {
+			up, left, right, down := at(x, y-1), at(x-1, y), at(x+1, y), at(x, y+1)
+			corner := func(dx, dy int, a, b, otherA, otherB uint8) {
+				v := at(x, y)
+				if a == b && a != otherB && b != otherA {
+					v = a
+				}
+				out.Pix[(2*y+dy)*out.W+2*x+dx] = v
+			}
+			corner(0, 0, up, left, right, down)
+			corner(1, 0, up, right, left, down)
+			corner(0, 1, down, left, right, up)
+			corner(1, 1, down, right, left, up)
+		}
+	}
+	return out
+}

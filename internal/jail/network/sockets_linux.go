@@ -120,10 +120,7 @@ func (s *Sockets) bound(kind int, port uint16) error {
 	if err == nil && kind == unix.SOCK_STREAM {
 		err = unix.Listen(fd, backlog)
 	}
-	if err != nil {
-		return &step.Error{Op: op, Err: err}
-	}
-	return nil
+	return step.Wrap(op, "", err)
 }
 
 // tellDestination makes a UDP socket say which address a query was sent to, and lets an answer come from there though no

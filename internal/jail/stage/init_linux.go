@@ -3,9 +3,13 @@ package stage
 import (
 	"errors"
 	"math"
+	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -74,7 +78,7 @@ type initProcess struct {
 	ctl     *Control
 	plan    chan []int // what came with MsgPlan, once
 	program int        // its PID, and that of its process group
-	tty     int        // the terminal of this session, -1 for none: see job_linux.go
+	tty     int        // the terminal of this session, -1 for none: see takeTerminal
 	targets map[string]int
 
 	notified chan Notified // what came with MsgPrepare, once
@@ -138,10 +142,7 @@ func (in *initProcess) take(fds []int, spec *InitSpec, program *ExecSpec) error 
 	if err := readSpec(fds[0], spec); err != nil {
 		return &step.Error{Op: "read the plan", Err: err}
 	}
-	if err := readSpec(fds[2], program); err != nil {
-		return &step.Error{Op: "read the program's spec", Err: err}
-	}
-	return nil
+	return step.Wrap("read the program's spec", "", readSpec(fds[2], program))
 }
 
 // startExec starts the exec stage with the program's streams, then closes them here: only the program's own copies
@@ -299,3 +300,96 @@ func (in *initProcess) reap() {
 		}
 	}
 }
+
+var (
+	// Entered says that Enter was called.
+	Entered atomic.Bool
+	// IgnoredAtStart is written by Enter alone, before anything else runs.
+	IgnoredAtStart []syscall.Signal
+)
+
+// In a process that Start started, init runs the stage and never returns. A stage is nothing else: what the other packages of the
+// program set up for themselves, which takes longer than a stage does, is not waited for.
+func init() {
+	if isInit(os.Args) {
+		runInit()
+		os.Exit(1)
+	}
+}
+
+// Enter must be the first call of main, and of TestMain where a test starts a jail.
+func Enter() {
+	// The only two that a Go program leaves ignored where its caller ignored them.
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(s) {
+			IgnoredAtStart = append(IgnoredAtStart, s)
+		}
+	}
+	Entered.Store(true)
+}
+
+// isInit tells the init from a program that somebody merely called by its name: it has its control socket.
+func isInit(args []string) bool {
+	if len(args) != 1 || args[0] != launch.InitName {
+		return false
+	}
+	kind, err := unix.GetsockoptInt(launch.ControlFD, unix.SOL_SOCKET, unix.SO_TYPE)
+	return err == nil && kind == unix.SOCK_SEQPACKET && os.Getpid() == 1
+}
+
+// A program on a terminal is a job of the init's session, as it would be of a shell's: a process group of its own, with a
+// parent beside it in the session. In a session of its own it would be an orphan, which Ctrl-Z does not stop.
+
+// takeTerminal makes fd the terminal of the init's session.
+func (in *initProcess) takeTerminal(fd int) error {
+	tty, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	in.tty = tty
+	return unix.IoctlSetInt(tty, unix.TIOCSCTTY, 0)
+}
+
+// foreground gives the terminal to the program, or takes it from whichever group has it: who reads it then, or changes its
+// modes, is stopped.
+func (in *initProcess) foreground(on bool) {
+	if in.tty < 0 {
+		return
+	}
+	group := in.program
+	if !on {
+		group = unix.Getpgrp()
+	}
+	// Who is in the background itself would be stopped for this, unless it blocks the signal.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var old unix.Sigset_t
+	block := unix.Sigset_t{Val: [len(old.Val)]uint64{1 << (unix.SIGTTOU - 1)}}
+	if unix.PthreadSigmask(unix.SIG_BLOCK, &block, &old) != nil {
+		return
+	}
+	unix.IoctlSetPointerInt(in.tty, unix.TIOCSPGRP, group)
+	unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
+}
+
+// OpenLastPID opens the file that says which PID was given last. It works on the PID namespace of who writes it, through
+// any /proc; the recorder opens it on the host, for a mount of the jail's own that is written to cannot become read-only.
+// Where it cannot be had PIDs stay as they come.
+func OpenLastPID() (*os.File, error) {
+	f, err := os.OpenFile("/proc/sys/kernel/ns_last_pid", os.O_WRONLY, 0)
+	if err != nil {
+		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	}
+	return f, nil
+}
+
+// setLastPID writes from the beginning of the file, which two of our stages share: the kernel passes over what is written elsewhere.
+func setLastPID(fd, pid int) {
+	unix.Pwrite(fd, strconv.AppendInt(nil, int64(pid), 10), 0)
+}
+
+// misnumbered reports whether the exec stage, which has pid, was to have filter.ProgramPID and came too late for it: it ends at once.
+//
+//go:norace
+//go:nosplit
+func misnumbered(pid int) bool { return pid > filter.ProgramPID && pid < filter.ChildPID }

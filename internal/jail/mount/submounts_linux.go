@@ -2,15 +2,172 @@ package mount
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+	"syscall"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mountinfo"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
 	"golang.org/x/sys/unix"
 )
+
+// What is mounted below an overlay is an overlay of its own: its lowers are what the outer one's have at its place, and the mount.
+// Who records writes into such mounts, so who replays must be able to, and must not change the host's.
+
+// submountsDir holds, beside the upper layer of an overlay, those of the mounts below it.
+const submountsDir = "mounts"
+
+// copiedEntry is what each file and each directory of a mount that is copied counts for, in bytes, beside what it holds.
+const copiedEntry = 4096
+
+var errTooLarge = errors.New("it is too large")
+
+// lowersAt returns what an overlay of lowers has at rel: as many directories as show through it, or one file.
+func lowersAt(lowers []string, rel string) []string {
+	for name := range strings.SplitSeq(rel, "/") {
+		e := &mergedEntry{name: name}
+		for i, l := range lowers {
+			at := filepath.Join(l, name)
+			if info, err := os.Lstat(at); err == nil {
+				e.add(fs.FileInfoToDirEntry(info), layerDir{at, at}, i == len(lowers)-1)
+			}
+		}
+		lowers = nil
+		for _, l := range e.layers {
+			lowers = append(lowers, l.path)
+		}
+	}
+	return lowers
+}
+
+// MakeLayers makes the directories for the layers of mounts below overlays.
+func (p *Plan) MakeLayers() error {
+	for _, t := range p.Targets {
+		if !t.Mount {
+			continue
+		}
+		upper, work := t.Overlay.Upper, t.Overlay.Work
+		if err := errors.Join(os.MkdirAll(upper, 0o700), os.MkdirAll(work, 0o700), likeMount(upper, t.Path)); err != nil {
+			return step.Wrap("make a layer of", t.Path, err)
+		}
+	}
+	return nil
+}
+
+// likeMount gives an upper layer the owner and the mode of what is mounted at path, for its own are those that are seen. Where the
+// owner is another's to give, it gets the mode that lets the caller do what it may do there.
+func likeMount(upper, path string) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil // it does not answer: neither will it be a layer
+	}
+	mode := st.Mode() & (os.ModePerm | os.ModeSticky | os.ModeSetgid)
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok && os.Chown(upper, int(sys.Uid), int(sys.Gid)) != nil {
+		mode &^= 0o700
+		for _, can := range []uint32{unix.R_OK, unix.W_OK, unix.X_OK} {
+			if unix.Access(path, can) == nil {
+				mode |= os.FileMode(can) << 6
+			}
+		}
+	}
+	return os.Chmod(upper, mode)
+}
+
+// mountSubmount shows a mount of the host's as what can be changed, or read-only.
+func (w *World) mountSubmount(t *Target, s *source) error {
+	if s.err != nil {
+		return w.staysReadOnly(t, s, fmt.Errorf("cannot be opened (%w)", step.Errno(s.err)))
+	}
+	if slices.Contains(w.plan.Masks, t.Path) { // what is hidden must not be copied
+		return s.submounts[t.Path].attach(t.Path)
+	}
+	return w.mountOverlay(t, s)
+}
+
+// staysReadOnly shows a mount as it is, for err. Where its place is gone since, nothing is shown.
+func (w *World) staysReadOnly(t *Target, s *source, err error) error {
+	switch errShow := s.submounts[t.Path].attach(t.Path); {
+	case errors.Is(errShow, unix.ENOENT) || errors.Is(errShow, unix.ENOTDIR):
+		return nil
+	case errShow != nil:
+		return errShow
+	}
+	w.NotCovered = append(w.NotCovered, "changes of "+t.Path+": read-only inside, as it "+err.Error())
+	return nil
+}
+
+func isFile(t Tree) (bool, error) {
+	var st unix.Stat_t
+	err := unix.Fstat(t.fd, &st)
+	return st.Mode&unix.S_IFMT != unix.S_IFDIR, err
+}
+
+// mountFile mounts a copy of the file that is mounted at t.
+func mountFile(t *Target, s *source) error {
+	dir := filepath.Join(s.layers.path(), s.upper)
+	to := filepath.Join(dir, filepath.Base(t.Path))
+	if err := copyMounted(s.lowers[0].path(), to, dir); err != nil {
+		return fmt.Errorf("cannot be copied (%w)", step.Errno(err))
+	}
+	own, err := cloneTree(to)
+	if err != nil {
+		return err
+	}
+	if err := own.restrict(t.Flags | unix.MOUNT_ATTR_NODEV); err != nil {
+		own.Close()
+		return at(t.Path, err)
+	}
+	return own.attach(t.Path)
+}
+
+// copyMounted copies a regular file to a new one that has the owner and the permissions of like.
+func copyMounted(from, to, like string) error {
+	in, err := os.OpenFile(from, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	st, err := in.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !st.Mode().IsRegular():
+		return unix.EOPNOTSUPP
+	case st.Size() > MaxCopied:
+		return errTooLarge
+	}
+	if err := copyOpened(in, st, to); err != nil {
+		return err
+	}
+	as, err := os.Stat(like)
+	if err != nil {
+		return err
+	}
+	if sys, ok := as.Sys().(*syscall.Stat_t); ok {
+		os.Chown(to, int(sys.Uid), int(sys.Gid)) // likeMount found whether that may be
+	}
+	return os.Chmod(to, as.Mode().Perm())
+}
+
+// mountCopy mounts a copy of a mount whose file system cannot be a layer, in place of an overlay that failed.
+func (w *World) mountCopy(t *Target, s *source) error {
+	upper := filepath.Join(s.layers.path(), s.upper)
+	entries, err := os.ReadDir(upper)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := removeLayer(filepath.Join(upper, e.Name())); err != nil {
+			return err
+		}
+	}
+	return (&split{w: w, target: t, source: s, room: MaxCopied, copies: true}).mount()
+}
 
 // findSubmounts makes the host's mounts below overlays targets, and gives each overlay the host's mount points below it that
 // are none, and those below its lowers.
