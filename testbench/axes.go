@@ -22,7 +22,7 @@ func (b *Bench) openProcesses() error {
 		next = keeper
 		b.writes = append(b.writes, func() error { return b.writeCalls(path, keeper.Calls()) })
 	}
-	b.spawner = process.NewSpawner(&process.SpawnerOptions{Runner: &watchedRunner{b: b, next: next}, Wait: b.wait, Apply: b.files.Apply})
+	b.spawner = process.NewSpawner(&process.SpawnerOptions{Runner: &watchedRunner{b: b, next: next}, Wait: b.wait, Apply: b.applyChanges})
 	b.spawner.Record(b.Recorder())
 	return nil
 }
@@ -66,7 +66,7 @@ func (b *Bench) player(calls []process.Call) process.Runner {
 
 // host runs commands on this machine, on the run's files.
 func (b *Bench) host() process.Runner {
-	o := &process.HostOptions{Env: b.conf.Env, Fill: b.files.Copy, Changes: b.files.Changed, Outside: b.clock.Outside}
+	o := &process.HostOptions{Env: b.conf.Env, Fill: b.files.Copy, Changes: b.changedFiles, Outside: b.clock.Outside}
 	if !b.clock.Paused() {
 		o.Now = b.elapsed
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files/overlay"
+	"github.com/tapedeck-dev/tapedeck/axis/process"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -79,4 +80,23 @@ func writeDiff(path string, files *overlay.FS) error {
 		return &ConfigError{"Files.Diff", err}
 	}
 	return nil
+}
+
+// changedFiles lists what a command changed in a copy of the run's files.
+func (b *Bench) changedFiles(dir string) ([]process.Change, error) {
+	changes, err := b.files.Changed(dir)
+	all := make([]process.Change, len(changes))
+	for i := range changes {
+		all[i] = process.Change(changes[i])
+	}
+	return all, err
+}
+
+// applyChanges makes what a command changed true of the run's files.
+func (b *Bench) applyChanges(spawn uint64, changes []process.Change) error {
+	all := make([]overlay.Change, len(changes))
+	for i := range changes {
+		all[i] = overlay.Change(changes[i])
+	}
+	return b.files.Apply(spawn, all)
 }

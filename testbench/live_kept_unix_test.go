@@ -20,7 +20,13 @@ import (
 type freshly struct{ b *testbench.Bench }
 
 func (f *freshly) Run(ctx context.Context, c *process.Command) (*process.Result, error) {
-	h := process.NewHost(&process.HostOptions{Fill: f.b.Files().Copy, Changes: f.b.Files().Changed})
+	h := process.NewHost(&process.HostOptions{Fill: f.b.Files().Copy, Changes: func(dir string) (all []process.Change, err error) {
+		changes, err := f.b.Files().Changed(dir)
+		for _, c := range changes {
+			all = append(all, process.Change(c))
+		}
+		return all, err
+	}})
 	res, err := h.Run(ctx, c)
 	return res, errors.Join(err, h.Close())
 }

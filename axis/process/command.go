@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,8 +12,6 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/tapedeck-dev/tapedeck/axis/files/overlay"
 )
 
 // A Command is one program that is to run.
@@ -142,7 +141,14 @@ func (c *Command) hasNUL() bool {
 }
 
 // A Change is what became of one path: a file, a symbolic link or an empty directory that a command left otherwise than it found it.
-type Change = overlay.Change
+type Change struct {
+	Path    string      // relative to the top of the files, with /
+	Deleted bool        // the file, the link or the whole directory
+	Dir     bool        // it is a directory now, an empty one
+	Target  string      // of a symbolic link where it leads; "" of a file
+	Content []byte      // of a file
+	Perm    fs.FileMode // of a file: 0o644 or 0o755
+}
 
 // asEnded is the error of a recorded command that its caller did not wait for.
 func (r *Result) asEnded(c *Command) error {
