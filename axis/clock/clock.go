@@ -47,8 +47,8 @@ type Clock struct {
 	since atomic.Int64 // ns since start of a paused clock; written under mu
 
 	mu     sync.Mutex
-	timers timerHeap // of a paused clock
-	order  uint64    // of the timer armed last
+	timers queue  // of a paused clock
+	order  uint64 // of the timer armed last
 }
 
 // New returns a clock. It starts no goroutine and needs no end.

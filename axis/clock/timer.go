@@ -1,8 +1,9 @@
 package clock
 
 import (
-	"container/heap"
+	"cmp"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -20,7 +21,6 @@ type Timer struct {
 	due    time.Duration
 	order  uint64
 	period time.Duration // of a ticker
-	at     int           // in the heap, and 1; 0 while it is not armed
 
 	host *time.Timer // of a real clock: all that there is beside C
 }
@@ -144,12 +144,13 @@ func (k *Ticker) Reset(d time.Duration) {
 func (t *Timer) arm(d, period time.Duration) {
 	c := t.clock
 	c.mu.Lock()
+	c.timers.remove(t)
 	t.period = period
 	now := c.elapsed()
 	t.due = now + min(max(d, 0), math.MaxInt64-now) // one past the clock's end never fires
 	c.order++
 	t.order = c.order
-	c.timers.set(t)
+	c.timers.add(t)
 	c.mu.Unlock()
 }
 
@@ -168,7 +169,7 @@ func (t *Timer) fired(limit time.Duration) func() {
 		}
 		t.due += t.period * periods
 		if t.due > 0 { // else past the clock's end
-			c.timers.set(t)
+			c.timers.add(t)
 		}
 	}
 	wall, _ := c.Stamp()
@@ -179,58 +180,36 @@ func (t *Timer) fired(limit time.Duration) func() {
 	return func() {}
 }
 
-// timerHeap has the armed timers by due time, then by order. Its callers hold Clock.mu.
-type timerHeap []*Timer
+// A queue has the armed timers by due time, then by order. Its callers hold Clock.mu.
+type queue []*Timer
 
-func (h *timerHeap) set(t *Timer) {
-	h.remove(t)
-	heap.Push(h, t)
+// find is the place of an armed timer, or the one that it would have.
+func (q queue) find(t *Timer) (at int, armed bool) {
+	return slices.BinarySearchFunc(q, t, func(a, b *Timer) int {
+		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.order, b.order))
+	})
 }
 
-func (h *timerHeap) remove(t *Timer) bool {
-	if t.at == 0 {
-		return false
+func (q *queue) add(t *Timer) {
+	at, _ := q.find(t)
+	*q = slices.Insert(*q, at, t)
+}
+
+// remove reports whether the timer was armed.
+func (q *queue) remove(t *Timer) bool {
+	at, armed := q.find(t)
+	if armed {
+		*q = slices.Delete(*q, at, at+1)
 	}
-	heap.Remove(h, t.at-1)
-	return true
+	return armed
 }
 
 // nextCall is when the next function is due.
-func (h timerHeap) nextCall() time.Duration {
-	next := time.Duration(math.MaxInt64)
-	for _, t := range h {
+func (q queue) nextCall() time.Duration {
+	for _, t := range q {
 		if t.f != nil {
-			next = min(next, t.due)
+			return t.due
 		}
 	}
-	return next
-}
-
-// Len, Less, Swap, Push and Pop are heap.Interface.
-func (h timerHeap) Len() int { return len(h) }
-
-func (h timerHeap) Less(i, j int) bool {
-	if h[i].due != h[j].due {
-		return h[i].due < h[j].due
-	}
-	return h[i].order < h[j].order
-}
-
-func (h timerHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].at, h[j].at = i+1, j+1
-}
-
-func (h *timerHeap) Push(x any) {
-	t := x.(*Timer)
-	*h = append(*h, t)
-	t.at = len(*h)
-}
-
-func (h *timerHeap) Pop() any {
-	last := len(*h) - 1
-	t := (*h)[last]
-	t.at = 0
-	(*h)[last], *h = nil, (*h)[:last]
-	return t
+	return math.MaxInt64
 }

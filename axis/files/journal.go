@@ -93,7 +93,7 @@ type journalRoot struct {
 	err   error // the root cannot be looked into: nothing below is covered
 	node  *node // guarded by Journal.mu, with all below
 	rules *rulesAbove
-	opts  recordOptions
+	rec   recorder
 	said  *treeBuilder // what the records so far make of Tree; nil without one. Of the one goroutine that is in Barrier or End
 	after *Tree        // of End
 	going []string     // directories that Redo deletes once they are empty
@@ -126,7 +126,7 @@ func NewJournal(roots []JournalRoot, o *JournalOptions) *Journal {
 }
 
 func (j *Journal) addRoot(r JournalRoot) {
-	root := &journalRoot{JournalRoot: r, opts: recordOptions{masker: j.o.Masker, prefix: r.Prefix}, rules: &rulesAbove{root: r.Root}}
+	root := &journalRoot{JournalRoot: r, rec: recorder{store: j.o.Staged, masker: j.o.Masker, prefix: r.Prefix}, rules: &rulesAbove{root: r.Root}}
 	root.node = &node{root: root, state: isKnown, start: &Entry{Mode: Dir | 0o755}, last: &Entry{Mode: Dir | 0o755}}
 	root.top, root.err = topFolder(r.Root)
 	if r.Tree != nil {
@@ -161,7 +161,7 @@ func (j *Journal) NotCovered() []NotCovered {
 	defer j.mu.Unlock()
 	var out []NotCovered
 	add := func(n *node, why Reason) {
-		path := n.root.opts.place(n.path())
+		path := n.root.rec.place(n.path())
 		if j.o.Scrubber != nil {
 			b, _ := j.o.Scrubber.Bytes([]byte(path))
 			path = string(b)
@@ -181,7 +181,7 @@ func (j *Journal) NotCovered() []NotCovered {
 	}
 	for _, r := range j.roots {
 		if r.err != nil {
-			out = append(out, NotCovered{Path: strings.TrimSuffix(r.opts.place(""), "/"), Reason: Unreadable})
+			out = append(out, NotCovered{Path: strings.TrimSuffix(r.rec.place(""), "/"), Reason: Unreadable})
 		}
 	}
 	slices.SortFunc(out, func(a, b NotCovered) int {
@@ -326,7 +326,7 @@ func (j *Journal) Long() map[string]string {
 	defer j.mu.Unlock()
 	out := make(map[string]string, len(j.long))
 	for n, said := range j.long {
-		out[n.root.opts.place(n.path())] = said
+		out[n.root.rec.place(n.path())] = said
 	}
 	return out
 }

@@ -78,7 +78,7 @@ func (j *Journal) collect(final bool, wanted func(*node) bool) []*item {
 				return
 			}
 			rel := n.path()
-			it := &item{root: r, n: n, rel: rel, path: r.opts.place(rel)}
+			it := &item{root: r, n: n, rel: rel, path: r.rec.place(rel)}
 			n.state &^= isDirty
 			if young := now-n.at < uint32(youngTime.Milliseconds()); young && !final {
 				n.mark()
@@ -272,12 +272,12 @@ func (j *Journal) decide(r *journalRoot, items []*item) []*item {
 			nodes[path] = n
 		} else if !looked[n] && r.Tree.Covers(path) {
 			// What the records so far say of it counts no more.
-			items = append(items, &item{root: r, n: n, rel: path, path: r.opts.place(path)})
+			items = append(items, &item{root: r, n: n, rel: path, path: r.rec.place(path)})
 		}
 	})
 	j.mu.Unlock()
 	for _, c := range Changes(r.said.tree(), r.after) {
-		it := &item{root: r, n: nodes[c.Path], rel: c.Path, path: r.opts.place(c.Path), told: &c}
+		it := &item{root: r, n: nodes[c.Path], rel: c.Path, path: r.rec.place(c.Path), told: &c}
 		items = append(items, it)
 	}
 	return items
@@ -303,7 +303,7 @@ func (j *Journal) ends(n *node) (then func() error) {
 		return nil
 	}
 	it := &item{root: n.root, n: n, rel: n.path(), look: &look{whole: true}}
-	it.path = n.root.opts.place(it.rel)
+	it.path = n.root.rec.place(it.rel)
 	return func() error {
 		l := looker{j: j, most: maxEnded}
 		defer l.at.leave()
@@ -467,7 +467,7 @@ func (it *item) isNews(ignored bool) bool {
 
 // record returns the record of an item.
 func (j *Journal) record(it *item, ignored, whole bool) (tape.Record, error) {
-	r := recorder{store: j.o.Staged, opts: it.root.opts}
+	r := it.root.rec
 	if it.now != nil {
 		r.hand = inHand{digest: it.now.Digest, text: it.text, masked: it.masked}
 	}

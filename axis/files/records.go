@@ -19,33 +19,28 @@ type Masker interface {
 	Digest(b []byte) cas.Digest
 }
 
-// recordOptions says how a change becomes a record. Zero work.
-type recordOptions struct {
-	masker Masker // gives content_digest; nil leaves it out
-	prefix string // stands before each path, as JournalRoot.Prefix
-}
-
-// place returns the path of a record. One of the work tree that would read as another root's gets "./" before it.
-func (o *recordOptions) place(path string) string {
-	if o.prefix == "" && elsewhere(path) {
-		return "./" + path
-	}
-	return o.prefix + path
-}
-
-// elsewhere reports whether the path of a record lies outside the work tree.
-func elsewhere(path string) bool {
-	return strings.HasPrefix(path, "~/") || strings.HasPrefix(path, "$TMP/") || strings.HasPrefix(path, "/")
-}
-
 // A recorder turns changes into records of the kinds file_write and file_delete, one a path; only Kind and Raw are set. A change of
 // mode or attributes alone is a file_write with the same content. The content of a symbolic link is its target, that of a directory
 // or FIFO is empty, and a file_delete of one has its mode. A record of a secret file has the further key "secret", the keyed digest
 // of the true bytes, one of a path with extended attributes has "xattrs". The contents are in store, whose errors are its own.
 type recorder struct {
-	store cas.Store
-	opts  recordOptions
-	hand  inHand
+	store  cas.Store
+	masker Masker // gives content_digest; nil leaves it out
+	prefix string // stands before each path, as JournalRoot.Prefix
+	hand   inHand
+}
+
+// place returns the path of a record. One of the work tree that would read as another root's gets "./" before it.
+func (r *recorder) place(path string) string {
+	if r.prefix == "" && elsewhere(path) {
+		return "./" + path
+	}
+	return r.prefix + path
+}
+
+// elsewhere reports whether the path of a record lies outside the work tree.
+func elsewhere(path string) bool {
+	return strings.HasPrefix(path, "~/") || strings.HasPrefix(path, "$TMP/") || strings.HasPrefix(path, "/")
 }
 
 // inHand is what is known of one content without asking the store.
@@ -59,7 +54,7 @@ type inHand struct {
 func (r *recorder) between(path string, before, after *Entry) (rec tape.Record, err error) {
 	var f tape.File
 	var raw []byte
-	f.Path, raw = tape.SafeString(r.opts.place(path))
+	f.Path, raw = tape.SafeString(r.place(path))
 	if raw != nil {
 		rec.Raw = []tape.RawBytes{{Key: "path", Bytes: raw}}
 	}
@@ -95,7 +90,7 @@ func (r *recorder) content(f *tape.File, e *Entry) error {
 	if e.Attrs != "" {
 		f.Extra = append(f.Extra, tape.Field{Name: attrsKey, Value: []byte(e.Attrs)})
 	}
-	if r.opts.masker == nil || f.IsPlace() {
+	if r.masker == nil || f.IsPlace() {
 		return nil
 	}
 	if e.Mode.IsRegular() && r.hand.digest == e.Digest && !r.hand.masked.IsZero() {
@@ -103,10 +98,10 @@ func (r *recorder) content(f *tape.File, e *Entry) error {
 		return nil
 	}
 	if e.Mode.IsLink() {
-		f.ContentDigest = r.opts.masker.Digest([]byte(e.Target))
+		f.ContentDigest = r.masker.Digest([]byte(e.Target))
 		return nil
 	}
-	f.ContentDigest, err = maskedDigest(r.opts.masker, r.store, e.Digest, e.Size)
+	f.ContentDigest, err = maskedDigest(r.masker, r.store, e.Digest, e.Size)
 	return err
 }
 

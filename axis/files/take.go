@@ -57,13 +57,15 @@ type streamer interface {
 // a secret file of it that is still the same is taken as it stands there, for this run may not know what makes it one. The error
 // says why nothing is taken (see reasonOf), or is the store's.
 func (t *taker) take(r io.Reader, size int64, path string, was *Entry) (taken, error) {
-	hidden := was != nil && was.Secret != "" && t.scrubber != nil
+	if was != nil && (was.Secret == "" || t.scrubber == nil) {
+		was = nil
+	}
 	if size <= longFile {
-		return t.whole(r, size, path, was, hidden)
+		return t.whole(r, size, path, was)
 	}
 	s, ok := t.scrubber.(streamer)
-	if !ok && t.scrubber != nil || hidden {
-		return t.alone(r, size, path, was, hidden)
+	if !ok && t.scrubber != nil || was != nil {
+		return t.alone(r, size, path, was)
 	}
 	head := make([]byte, 4096)
 	n, err := io.ReadFull(r, head)
@@ -72,22 +74,21 @@ func (t *taker) take(r io.Reader, size int64, path string, was *Entry) (taken, e
 		return taken{}, unreadable(err)
 	}
 	r = io.MultiReader(bytes.NewReader(head), r)
-	credential := isCredential(t.scrubber, path)
-	if credential || ok && !s.Streams(head) {
-		return t.alone(r, size, path, was, hidden)
+	if isCredential(t.scrubber, path) || ok && !s.Streams(head) {
+		return t.alone(r, size, path, nil)
 	}
 	return t.stream(r, s)
 }
 
 // alone is whole for a long content: one at a time.
-func (t *taker) alone(r io.Reader, size int64, path string, was *Entry, hidden bool) (taken, error) {
+func (t *taker) alone(r io.Reader, size int64, path string, was *Entry) (taken, error) {
 	wholes.Lock()
 	defer wholes.Unlock()
-	return t.whole(r, size, path, was, hidden)
+	return t.whole(r, size, path, was)
 }
 
-// whole takes a content that is held in memory.
-func (t *taker) whole(r io.Reader, size int64, path string, was *Entry, hidden bool) (taken, error) {
+// whole takes a content that is held in memory. was, where it is not nil, is a secret file.
+func (t *taker) whole(r io.Reader, size int64, path string, was *Entry) (taken, error) {
 	buf := buffers.Get().(*[]byte)
 	b, err := readInto((*buf)[:0], r, size, t.limit)
 	if *buf = b; cap(b) <= 2*longFile {
@@ -97,7 +98,7 @@ func (t *taker) whole(r io.Reader, size int64, path string, was *Entry, hidden b
 		return taken{}, unreadable(err)
 	}
 	out := taken{length: int64(len(b))}
-	if hidden && t.scrubber.KeyedDigest(b) == was.Secret {
+	if was != nil && t.scrubber.KeyedDigest(b) == was.Secret {
 		out.digest, out.size, out.secret = was.Digest, was.Size, was.Secret
 		return out, nil
 	}

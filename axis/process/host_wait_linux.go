@@ -7,15 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitExit waits for the end of cmd and leaves it unreaped: the number of its group is nobody else's until reap.
+// awaitExit waits for the end of cmd and leaves it unreaped: the number of its group is nobody else's until cmd.Wait.
 func awaitExit(cmd *exec.Cmd) {
 	for {
 		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
-			return // reap says what is wrong
+			return // Wait says what is wrong
 		}
 	}
 }
-
-// reap ends what awaitExit began. How a command ended is in cmd.ProcessState.
-func reap(cmd *exec.Cmd) { _ = cmd.Wait() }

@@ -4,8 +4,5 @@ package process
 
 import "os/exec"
 
-// awaitExit waits for the end of cmd.
+// awaitExit waits for the end of cmd and reaps it: there is no other way to wait.
 func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }
-
-// reap has nothing to do where awaitExit did it.
-func reap(*exec.Cmd) {}

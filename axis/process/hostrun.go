@@ -245,7 +245,7 @@ func (r *running) wait(ctx context.Context, linger time.Duration) (*Result, erro
 		cut = r.drain(ctx, linger)
 	}
 	endGroup(r.cmd)
-	reap(r.cmd)
+	_ = r.cmd.Wait() // how it ended is in ProcessState
 	r.closeAll()
 	r.done.Wait()
 	res := resultOf(r.cmd.ProcessState)

@@ -15,7 +15,7 @@ const onWindows = false
 // ownGroup has cmd started as a process group of its own.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// endGroup ends all that is left of the group of cmd. It comes before reap, so that the number is still this group's.
+// endGroup ends all that is left of the group of cmd. It comes before cmd.Wait, so that the number is still this group's.
 func endGroup(cmd *exec.Cmd) { _ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
 
 // resultOf is how a process ended.

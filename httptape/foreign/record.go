@@ -3,8 +3,10 @@ package foreign
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -270,3 +272,45 @@ func (m *maker) learnBody(h http.Header, body []byte, named func(contentType str
 	m.scrub.LearnAll(named(h.Get("Content-Type"), plain))
 	m.scrub.LearnBytes(plain)
 }
+
+// A message is one exchange as a foreign file tells it. Package gob puts it aside.
+type message struct {
+	Where  string // in the file, for people
+	Method string
+	URL    string // absolute
+	Header http.Header
+	Body   []byte
+	Unsent string // why there is no body; "" where there is, or none was sent
+
+	Status  int // 0 where nothing answered
+	Answer  http.Header
+	Content []byte // the body of the answer
+	Lost    string // why there is no content; "" where there is
+	Proto   string // of the answer, as the file says it; "" for HTTP/1.1
+	Trailer http.Header
+	Cut     string // what cut the exchange, in the words of a tape; "" for nothing
+
+	At   time.Time     // when the request was sent; zero where the file does not say
+	Took time.Duration // until the answer had come
+}
+
+// tapeURL returns a URL as a tape has it. The error is why no request to it can stand on one.
+func tapeURL(raw string) (string, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "", errors.New("its URL cannot be read")
+	}
+	switch scheme := strings.ToLower(u.Scheme); {
+	case scheme == "":
+		return "", errors.New("its URL is not absolute")
+	case scheme == "ws" || scheme == "wss":
+		return "", errWebSocket
+	case scheme != "http" && scheme != "https":
+		return "", errors.New("its URL begins with " + scheme + ": and nothing was asked over HTTP")
+	case u.Host == "":
+		return "", errors.New("its URL has no host")
+	}
+	return bare.URL(u), nil
+}
+
+var errWebSocket = errors.New("a WebSocket is no exchange of HTTP")

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // TestNoProxy has the proxy of the environment left alone. net/http reads that once a process, so no request can show it.
 func TestNoProxy(t *testing.T) {
-	tr, err := New(&Options{Allow: []string{"h.example"}})
+	tr, err := New(&Options{Classifier: llm.NewClassifier(nil), Allow: []string{"h.example"}})
 	if err != nil || tr.own == nil || tr.own.Proxy != nil {
 		t.Errorf("%+v, %v", tr, err)
 	}
@@ -20,7 +21,7 @@ func TestNoProxy(t *testing.T) {
 
 // TestOpenForgotten has what was read to its end be forgotten.
 func TestOpenForgotten(t *testing.T) {
-	tr, err := New(&Options{Next: nextFunc(func(*http.Request) (*http.Response, error) {
+	tr, err := New(&Options{Classifier: llm.NewClassifier(nil), Next: nextFunc(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("ok")), ContentLength: 2}, nil
 	})})
 	if err != nil {
@@ -38,7 +39,7 @@ func TestOpenForgotten(t *testing.T) {
 
 // BenchmarkHookOff is what the hook of a chunk costs where nothing is recorded.
 func BenchmarkHookOff(b *testing.B) {
-	t, err := New(nil)
+	t, err := New(&Options{Classifier: llm.NewClassifier(nil)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func BenchmarkHookOff(b *testing.B) {
 func BenchmarkNew(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := New(nil); err != nil {
+		if _, err := New(&Options{Classifier: llm.NewClassifier(nil)}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -69,7 +70,7 @@ func benchmarkRoundTrip(b *testing.B, rec *tape.Recorder) {
 	next := nextFunc(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/plain"}}, Body: io.NopCloser(strings.NewReader("ok")), ContentLength: 2}, nil
 	})
-	t, err := New(&Options{Next: next})
+	t, err := New(&Options{Classifier: llm.NewClassifier(nil), Next: next})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // Package roundtrip is an http.RoundTripper that lets nothing out that was not asked for by name, and answers from a tape.
 //
-//	t, err := roundtrip.New(&roundtrip.Options{Tape: recorded})
+//	t, err := roundtrip.New(&roundtrip.Options{Classifier: llm.NewClassifier(nil), Tape: recorded})
 //	client := &http.Client{Transport: t}
 //
 // A request is answered by Options.Tape where that holds it; else it is sent on where Options.Allow names its host; else it is

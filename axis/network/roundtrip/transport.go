@@ -17,7 +17,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/bare"
-	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -47,9 +46,7 @@ type Transport struct {
 func New(o *Options) (*Transport, error) {
 	t := &Transport{open: make(map[*body]struct{}), last: make(map[exchange.Key]*exchange.Recorded)}
 	t.aborted, t.abort = context.WithCancel(context.Background())
-	if o != nil {
-		t.opts = *o
-	}
+	t.opts = *o
 	t.fill()
 	var err error
 	if t.allow, err = parseAllow(t.opts.Allow); err != nil {
@@ -71,9 +68,6 @@ func New(o *Options) (*Transport, error) {
 // fill puts what is meant in the place of what is left out.
 func (t *Transport) fill() {
 	o := &t.opts
-	if o.Classifier == nil {
-		o.Classifier = plain{}
-	}
 	if o.Scrubber == nil {
 		var rules scrub.Options
 		if o.Tape != nil {
@@ -319,9 +313,9 @@ func (t *Tape) book(c exchange.Classifier) (*exchange.Book, error) {
 // DefaultMaxBody is the length in bytes of the longest body, of a request or of an answer: 64 MiB.
 const DefaultMaxBody = exchange.DefaultMaxBody
 
-// Options say where answers come from. Nil and zero deny everything.
+// Options say where answers come from. But for Classifier zero works, and denies everything.
 type Options struct {
-	// Classifier says what a request is. Nil knows no provider: a request is its method, URL and body, JSON in canonical form.
+	// Classifier says what a request is. It is needed.
 	Classifier exchange.Classifier
 	// Scrubber finds the secrets of requests and answers before they are matched and recorded. Nil is one of this Transport
 	// alone. Who cleans what a recorder gets (tape.RecorderOptions.Clean) gives the same one here.
@@ -372,21 +366,3 @@ type Options struct {
 	// MaxBody bounds bodies in bytes; 0 is DefaultMaxBody. A longer one ends with an error that wraps exchange.ErrTooLarge.
 	MaxBody int64
 }
-
-// plain is a classifier that knows no provider and masks nothing.
-type plain struct{ exchange.NoModels }
-
-// Classify implements exchange.Classifier.
-func (p plain) Classify(r *exchange.Request) (*exchange.Identity, error) {
-	body := r.Body
-	if v, err := canonjson.Parse(r.Body); err == nil {
-		body = v.Append(nil)
-	}
-	return exchange.HTTPIdentity(r.Method, p.MaskURL(r.URL), scrub.Renumber(body)), nil
-}
-
-// MaskURL implements exchange.Classifier.
-func (plain) MaskURL(scrubbed string) string { return string(scrub.Renumber([]byte(scrubbed))) }
-
-// Traits implements exchange.Classifier.
-func (plain) Traits(*exchange.Request) *exchange.Traits { return new(exchange.Traits) }
