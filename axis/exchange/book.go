@@ -370,7 +370,7 @@ func (b *Book) keepProcess(r *tape.Record) {
 		return
 	}
 	b.processes = append(b.processes, recordedProcess{
-		id: p.SpawnID, parent: p.ParentSpawnID, at: numberIn(p.Extra, placeKey), g: r.G, endedMS: r.MonotonicMS, tookMS: p.DurationMS,
+		id: p.SpawnID, parent: p.ParentSpawnID, at: numberIn(p.Extra, placeKey), g: cmp.Or(numberIn(p.Extra, tape.OverKey), r.G), endedMS: r.MonotonicMS, tookMS: p.DurationMS,
 	})
 }
 
@@ -412,6 +412,7 @@ func (b *Book) KeepOrder() {
 	o.noteAsked(all)
 	o.notePace(all)
 	above := make(map[uint64]bool)
+	slices.SortFunc(b.processes, func(x, y recordedProcess) int { return cmp.Compare(x.g, y.g) })
 	for _, p := range b.processes {
 		o.placeProcess(all, p, above)
 	}
