@@ -213,6 +213,7 @@ const (
 	restEvery = 200 * time.Microsecond // how often it is looked whether a process rests
 	restWork  = 250 * time.Millisecond // what it may work meanwhile, on all processors together
 	restEnd   = 30 * time.Millisecond  // the same, while a child waits to end: who builds a program works all the time
+	endMost   = time.Second            // how long a process takes to end that may
 	restMost  = 5 * time.Second        // how long that may take, on a machine that has much to do
 	restVain  = 8                      // so much oftener it did not than it did: it is not waited for any more
 )
@@ -225,20 +226,20 @@ func (i *inbox) begin(pid int, remote net.Addr, answer bool) (given func()) {
 		rest(pid, restWork, &i.vain)
 	}
 	i.last = remote
-	return i.given()
+	return i.given(network.GiveMost)
 }
 
 // childEnds waits until a child of the process may end. What it returns says that it has.
 func (i *inbox) childEnds(pid int) (ended func()) {
 	i.giving <- struct{}{}
 	rest(pid, restEnd, &i.ends)
-	return i.given()
+	return i.given(endMost)
 }
 
-// given returns what lets the next one come.
-func (i *inbox) given() func() {
+// given returns what lets the next one come, which it does after so long in any case.
+func (i *inbox) given(most time.Duration) func() {
 	end := sync.OnceFunc(func() { <-i.giving })
-	late := time.AfterFunc(network.GiveMost, end)
+	late := time.AfterFunc(most, end)
 	return func() { late.Stop(); end() }
 }
 
