@@ -2,12 +2,10 @@ package seal
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/seal/internal/merkle"
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -32,58 +30,64 @@ func parseDocument(b []byte, path string) (*Document, *Problem) {
 	if len(b) > MaxSeal {
 		return nil, problem(CodeTooLarge, path, "it is larger than %d bytes", MaxSeal)
 	}
-	var t documentText
-	if p := exactly(b, &t, &t.Format, path); p != nil {
+	e, d := &exact{b: b}, &Document{}
+	d.walk(e)
+	if p := e.end(path); p != nil {
 		return nil, p
-	}
-	d := &Document{ID: t.ID, Key: t.Key, Streams: t.Streams, Files: t.Files, Checkpoint: t.Checkpoint}
-	if d.Key.Witness() {
-		return nil, problem(CodeMalformed, path, "its key is that of a witness")
 	}
 	return d, d.check(path)
 }
 
-// A documentText is a Document as seal.json has it.
-type documentText struct {
-	Checkpoint string    `json:"checkpoint"`
-	Files      []File    `json:"files"`
-	Format     int64     `json:"format"`
-	ID         string    `json:"id"`
-	Key        PublicKey `json:"key"`
-	Streams    []Stream  `json:"streams"`
-}
-
 // Encode returns the bytes of seal.json.
-func (d *Document) Encode() []byte {
-	return written(&documentText{d.Checkpoint, append([]File{}, d.Files...), Version, d.ID, d.Key, append([]Stream{}, d.Streams...)})
+func (d *Document) Encode() []byte { return written(d.walk) }
+
+func (d *Document) walk(e *exact) {
+	e.lit(`{"checkpoint":`)
+	e.str(&d.Checkpoint)
+	e.lit(`,"files":`)
+	list(e, &d.Files, func(f *File) { f.walk(e) })
+	e.lit(`,"format":`)
+	e.format()
+	e.lit(`,"id":`)
+	e.str(&d.ID)
+	e.lit(`,"key":`)
+	e.key(&d.Key)
+	e.lit(`,"streams":`)
+	list(e, &d.Streams, func(s *Stream) { s.walk(e) })
+	e.lit("}")
 }
 
 // leaf is what the stream of files has of a file.
-func (f *File) leaf() []byte { return written(f) }
+func (f *File) leaf() []byte { return written(f.walk) }
+
+func (f *File) walk(e *exact) {
+	e.lit(`{"blake3":`)
+	e.digest(&f.BLAKE3)
+	e.lit(`,"path":`)
+	e.str(&f.Path)
+	e.lit(`,"size":`)
+	e.num(&f.Size)
+	e.lit("}")
+}
 
 // leaf is what the root tree has of a stream.
-func (s *Stream) leaf() []byte { return written(s) }
-
-// A streamText is a Stream as seal.json has it.
-type streamText struct {
-	Bytes  int64      `json:"bytes"`
-	Kind   Kind       `json:"kind"`
-	Leaves int64      `json:"leaves"`
-	Path   string     `json:"path"`
-	Root   cas.Digest `json:"root"` // of its digits alone
-}
+func (s *Stream) leaf() []byte { return written(s.walk) }
 
 // MarshalJSON writes a stream as it stands in seal.json.
-func (s Stream) MarshalJSON() ([]byte, error) {
-	return jsonscan.Marshal(&streamText{s.Bytes, s.Kind, s.Leaves, s.Path, cas.Digest(s.Root)})
-}
+func (s *Stream) MarshalJSON() ([]byte, error) { return s.leaf(), nil }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (s *Stream) UnmarshalJSON(b []byte) error {
-	var t streamText
-	err := json.Unmarshal(b, &t)
-	*s = Stream{Path: t.Path, Kind: t.Kind, Leaves: t.Leaves, Bytes: t.Bytes, Root: tlog.Hash(t.Root)}
-	return err
+func (s *Stream) walk(e *exact) {
+	e.lit(`{"bytes":`)
+	e.num(&s.Bytes)
+	e.lit(`,"kind":`)
+	e.str((*string)(&s.Kind))
+	e.lit(`,"leaves":`)
+	e.num(&s.Leaves)
+	e.lit(`,"path":`)
+	e.str(&s.Path)
+	e.lit(`,"root":`)
+	e.hash(&s.Root)
+	e.lit("}")
 }
 
 // check holds the parts of a seal against one another, as far as they need no recording.
@@ -92,8 +96,8 @@ func (d *Document) check(path string) *Problem {
 		return problem(CodeMalformed, path, "its id %.80q cannot stand in a checkpoint", d.ID)
 	}
 	for i := range d.Files {
-		if f := &d.Files[i]; !validPath(f.Path) || !isCount(f.Size) || i > 0 && d.Files[i-1].Path >= f.Path {
-			return problem(CodeMalformed, path, "file %d, %.80q: expected a path below the recording and a size, in order of path, each once", i, f.Path)
+		if f := &d.Files[i]; !validPath(f.Path) || i > 0 && d.Files[i-1].Path >= f.Path {
+			return problem(CodeMalformed, path, "file %d, %.80q: expected a path below the recording, in order of path, each once", i, f.Path)
 		}
 	}
 	for i := range d.Streams {
@@ -139,9 +143,6 @@ func (d *Document) checkFiles(path string) *Problem {
 }
 
 func (s *Stream) check(path string) *Problem {
-	if !isCount(s.Bytes, s.Leaves) {
-		return problem(CodeMalformed, path, "stream %.80q: expected numbers from 0 to 9007199254740991", s.Path)
-	}
 	switch s.Kind {
 	case Files:
 		if s.Path == filesPath {
@@ -196,71 +197,49 @@ func parseProof(b []byte) (*Proof, *Problem) {
 	if len(b) > MaxProof {
 		return nil, problem(CodeTooLarge, ProofName, "it is larger than %d bytes", MaxProof)
 	}
-	var t proofText
-	if bad := exactly(b, &t, &t.Format, ProofName); bad != nil {
+	e, p := &exact{b: b}, &Proof{}
+	p.walk(e)
+	if bad := e.end(ProofName); bad != nil {
 		return nil, bad
 	}
-	return t.proof()
-}
-
-// A proofText is a Proof as proof.json has it.
-type proofText struct {
-	Checkpoint string        `json:"checkpoint"`
-	Format     int64         `json:"format"`
-	ID         string        `json:"id"`
-	Key        PublicKey     `json:"key"`
-	Leaf       leafText      `json:"leaf"`
-	Payloads   []payloadText `json:"payloads"`
-	Stream     Stream        `json:"stream"`
-	StreamAt   int64         `json:"streamAt"`
-	StreamPath []cas.Digest  `json:"streamPath"`
-}
-
-type leafText struct {
-	At int64 `json:"at"`
-	bytesText
-	Path []cas.Digest `json:"path"`
-}
-
-type payloadText struct {
-	BLAKE3 cas.Digest `json:"blake3"`
-	bytesText
+	return p, nil
 }
 
 // Encode returns the bytes of proof.json.
-func (p *Proof) Encode() []byte {
-	t := &proofText{
-		p.Checkpoint, Version, p.ID, p.Key, leafText{p.Leaf, textOf(p.Data), hexes(p.LeafPath)}, []payloadText{}, p.Stream, p.StreamAt,
-		hexes(p.StreamPath),
-	}
-	for i := range p.Payloads {
-		t.Payloads = append(t.Payloads, payloadText{p.Payloads[i].Digest, textOf(p.Payloads[i].Bytes)})
-	}
-	return written(t)
-}
+func (p *Proof) Encode() []byte { return written(p.walk) }
 
-// proof is what a text says.
-func (t *proofText) proof() (*Proof, *Problem) {
-	if t.Key.Witness() || !isCount(t.Leaf.At, t.StreamAt) || max(len(t.Leaf.Path), len(t.StreamPath)) > maxPath {
-		return nil, problem(CodeMalformed, ProofName, "expected a sealing key, numbers from 0 to 9007199254740991, and %d hashes at most",
-			maxPath)
-	}
-	p := &Proof{
-		ID: t.ID, Key: t.Key, Checkpoint: t.Checkpoint, Stream: t.Stream, StreamAt: t.StreamAt, StreamPath: hashes(t.StreamPath),
-		Leaf: t.Leaf.At, LeafPath: hashes(t.Leaf.Path),
-	}
-	var bad *Problem
-	if p.Data, bad = t.Leaf.bytes(ProofName); bad != nil {
-		return nil, bad
-	}
-	for i := range t.Payloads {
-		b, bad := t.Payloads[i].bytes(ProofName)
-		if bad != nil {
-			return nil, bad
-		}
-		p.Payloads = append(p.Payloads, Payload{t.Payloads[i].BLAKE3, b})
-	}
-	return p, nil
+func (p *Proof) walk(e *exact) {
+	e.lit(`{"checkpoint":`)
+	e.str(&p.Checkpoint)
+	e.lit(`,"format":`)
+	e.format()
+	e.lit(`,"id":`)
+	e.str(&p.ID)
+	e.lit(`,"key":`)
+	e.key(&p.Key)
+	e.lit(`,"leaf":{"at":`)
+	e.num(&p.Leaf)
+	e.lit(",")
+	e.data(&p.Data, func() {
+		e.lit(`"path":`)
+		e.hashes(&p.LeafPath)
+	})
+	e.lit(`},"payloads":`)
+	list(e, &p.Payloads, func(one *Payload) {
+		e.lit("{")
+		e.data(&one.Bytes, func() {
+			e.lit(`"blake3":`)
+			e.digest(&one.Digest)
+		})
+		e.lit("}")
+	})
+	e.lit(`,"stream":`)
+	p.Stream.walk(e)
+	e.lit(`,"streamAt":`)
+	e.num(&p.StreamAt)
+	e.lit(`,"streamPath":`)
+	e.hashes(&p.StreamPath)
+	e.lit("}")
 }
 
 // VerifyProof checks a proof with nothing but public keys. The error is a *Problem. Without keys it shows only that the proof is
