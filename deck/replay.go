@@ -308,7 +308,9 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	if o.Exact {
 		o.New = r.processes.reads.hold
 		o.Times[fidelity.Recorded], o.Times[fidelity.Replay] = r.processes.clock.Times()
-		o.OwnTimes = r.processes.clock.Beyond() > 0
+		if r.processes.clock.Beyond() > 0 {
+			o.OwnTimes = m.StartedAt
+		}
 	}
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
 	o.Notes, o.NotCompared = slices.Concat(r.notes, r.book.OrderLost()), slices.Concat(r.gaps, r.book.Damaged(), r.rec.Unfinished())

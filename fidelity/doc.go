@@ -13,7 +13,7 @@
 // Between lanes a digest taken after masking pairs records, and says whether two may be equal. Where the bytes differ all the same they
 // are held against each other place by place, under the masks of now. What a mask takes out is a MaskedPair, which leaves a doubt
 // unless a person wrote the mask or no run can give the value again; a MaskedValue where both runs were given the same time and
-// randomness (LaneOptions.Exact), and where the programs were given the value. What no mask takes out is what its field is.
+// randomness (LaneOptions.Exact), and where the value is known to be no chance. What no mask takes out is what its field is.
 //
 // What two terminals showed compares in a lane of its own (Screens), in the place of the bytes that drew it where that is asked
 // for: the screen whenever something was typed, and at the end. What moves by itself while nothing is typed or answered is

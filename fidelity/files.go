@@ -99,7 +99,7 @@ func (o *LaneOptions) placeOf(k tape.Kind) place {
 		return workTree
 	}
 	p := o.placeOfPath(f.Path)
-	if o.Exact && !o.OwnTimes && p == outside {
+	if o.Exact && o.OwnTimes.IsZero() && p == outside {
 		return workTree
 	}
 	if !o.Exact && p == workTree && tape.FieldValue(f.Extra, "ignored") != nil && !watched(f.Path, o.Watch) {

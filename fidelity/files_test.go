@@ -3,6 +3,7 @@ package fidelity
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -52,16 +53,45 @@ func TestFilesOfExactRuns(t *testing.T) {
 	}
 }
 
-// TestFilesWhereTimesAreOwn: of a replay that read times of its own a file outside the work tree is a note.
+// TestFilesWhereTimesAreOwn: of a replay that read times of its own a file outside the work tree gates where no time made it differ.
 func TestFilesWhereTimesAreOwn(t *testing.T) {
-	a, b := []tape.Kind{wrote("~/a", "a word"), wrote("b", "1")}, []tape.Kind{wrote("~/a", "another"), wrote("b", "2")}
-	for _, own := range []bool{false, true} {
-		r := compareLanes(t, Semantic, a, b, &LaneOptions{Exact: true, OwnTimes: own})
-		if want := map[bool]int{false: 2, true: 1}[own]; len(r.Divergences) != want {
-			t.Errorf("times of its own %v: %v, want %d; %v", own, r.Divergences, want, r.Notes)
-		}
+	for name, test := range map[string]struct {
+		a, b []tape.Kind
+		want int
+	}{
+		"text":                 {[]tape.Kind{wrote("~/a", "a word")}, []tape.Kind{wrote("~/a", "another")}, 1},
+		"mode":                 {[]tape.Kind{at(wrote("$TMP/a", "1"), "100644")}, []tape.Kind{at(wrote("$TMP/a", "1"), "100755")}, 1},
+		"one more":             {nil, []tape.Kind{wrote("~/extra.txt", "x")}, 1},
+		"a directory less":     {[]tape.Kind{dirMade("$TMP/thing2/")}, nil, 1},
+		"a name of base 36":    {[]tape.Kind{wrote("~/run-mb1x2y3z", "x")}, []tape.Kind{wrote("~/run-mb1x2y40", "x")}, 0},
+		"a name drawn":         {[]tape.Kind{wrote("~/git-qNVhRc", "x")}, []tape.Kind{wrote("~/git-yDp08a", "x")}, 0},
+		"another name drawn":   {nil, []tape.Kind{wrote("~/clone-FUCSRk", "x")}, 0},
+		"come and gone":        {[]tape.Kind{wrote("~/lock", "x"), removed("~/lock", "x")}, nil, 0},
+		"gone in one of them":  {[]tape.Kind{wrote("~/a", "x"), removed("~/a", "x")}, []tape.Kind{wrote("~/a", "x")}, 1},
+		"gone that was there":  {[]tape.Kind{removed("~/notes", "x")}, nil, 1},
+		"a name of a person's": {[]tape.Kind{wrote("~/myProject/a", "x")}, nil, 1},
+		"a count by a name":    {[]tape.Kind{wrote("~/a.json", `{"numTurns": 3}`)}, []tape.Kind{wrote("~/a.json", `{"numTurns": 4}`)}, 1},
+		"drawn names changed": {
+			[]tape.Kind{wrote("~/biyx7vgew.out", "1"), wrote("~/c9nq0fkte.out", "3")},
+			[]tape.Kind{wrote("~/biyx7vgew.out", "3"), wrote("~/c9nq0fkte.out", "1")}, 0,
+		},
+		"below a drawn name":      {[]tape.Kind{wrote("~/biyx7vgew.out", "1")}, []tape.Kind{wrote("~/biyx7vgew.out", "3")}, 1},
+		"come and gone otherwise": {[]tape.Kind{wrote("~/lock", "x"), removed("~/lock", "x")}, []tape.Kind{wrote("~/lock", "y"), removed("~/lock", "y")}, 1},
+		"a digest in it":          {[]tape.Kind{wrote("~/a", "00292abebcf7")}, []tape.Kind{wrote("~/a", "00292abebcf8")}, 0},
+		"no text":                 {[]tape.Kind{wrote("~/a", "a\x00b")}, []tape.Kind{wrote("~/a", "a\x00c")}, 0},
+		"in one of its sides":     {[]tape.Kind{wrote("~/a", "a word")}, []tape.Kind{wrote("~/a", "mb1x2y3z")}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := compareLanes(t, Semantic, test.a, test.b, &LaneOptions{Exact: true, OwnTimes: time.Now(), Payload: payloadBytes})
+			if len(r.Divergences) != test.want {
+				t.Errorf("%v, want %d; %v", r.Divergences, test.want, r.Notes)
+			}
+		})
 	}
 }
+
+// payloadBytes are those of a payload that stands in its record.
+func payloadBytes(p *tape.Payload, _ Side) ([]byte, error) { return p.Bytes(nil) }
 
 // TestFilesOfFormat1: a recording that tells less of files than its replay is compared by what it tells.
 func TestFilesOfFormat1(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -120,7 +121,7 @@ var credential = lazyregexp.New(`(^|-)(authorization|api[_-]?key|apikey|auth|(au
 var token = lazyregexp.New(`^[A-Za-z0-9+/=_.:-]{16,}$`)
 
 func isToken(s string) bool {
-	return token.MatchString(s) && strings.ContainsAny(s, "0123456789")
+	return token.MatchString(s) && masks.Fits("id", s, "") && strings.IndexFunc(s, func(r rune) bool { return r >= '0' && r <= '9' }) >= 0
 }
 
 // headerHash tells the requests of two callers apart, as far as their headers compare.

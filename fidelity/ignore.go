@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/made"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -38,6 +39,7 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 	for p := range ignored {
 		ignored[p] = [2]*outcome{newOutcome(), newOutcome()}
 	}
+	may := c.made()
 	for s, e := range c.records() {
 		if host, ok := dead.unanswered(s, e, &c.differ); ok {
 			if asked[host] == nil {
@@ -45,7 +47,7 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 			}
 			asked[host][s]++
 			e.rec = nil
-		} else if p := c.o.placeOf(e.rec.Kind); p != workTree {
+		} else if p := c.o.placeOf(e.rec.Kind); p != workTree && (p != outside || may == nil || may[tape.FileOf(e.rec.Kind).Path]) {
 			ignored[p][s].addMasked(e.rec.Kind)
 			e.rec = nil
 		}
@@ -60,6 +62,62 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 	c.noteFiles("files that Git ignores", ignored[gitIgnored])
 	c.noteFiles("files outside the work tree", ignored[outside])
 	return dead.alive
+}
+
+// made are the paths of the files outside the work tree that may differ for nothing, as the replay read times of its own; nil where nobody
+// asks. One that came and went may have come by a moment, unless each side had something else there.
+func (c *ignoring) made() map[string]bool {
+	if !c.o.Exact || c.o.OwnTimes.IsZero() {
+		return nil
+	}
+	files, traces := make(made.Files), make(map[string]*[2]fileTrace)
+	for s, e := range c.records() {
+		k := tape.FileOf(e.rec.Kind)
+		if k == nil || c.o.placeOfPath(k.Path) != outside {
+			continue
+		}
+		if traces[k.Path] == nil {
+			traces[k.Path] = new([2]fileTrace)
+		}
+		traces[k.Path][s].add(e.rec.Kind)
+		c.hold(files.At(k.Path), s, cmp.Or(k.Content, k.Before))
+	}
+	may := files.May()
+	var unlike []string
+	for path, f := range files {
+		if traces[path][Recorded].nothing() && traces[path][Replay].nothing() {
+			switch differs := f.Differs(); {
+			case !differs:
+				may[path] = true
+			case may[path]:
+				unlike = append(unlike, path)
+			}
+		}
+	}
+	if slices.Sort(unlike); len(unlike) > 0 {
+		c.note("files outside the work tree that came and went differ (%d), which does not gate: %s", len(unlike), list(unlike, notedPaths))
+	}
+	return may
+}
+
+// hold has a file hold what stood there on a side; nil for nothing.
+func (c *ignoring) hold(f *made.File, s Side, content *tape.Payload) {
+	if content == nil {
+		return
+	}
+	var b []byte
+	err := errSpent
+	if content.Len <= made.Most {
+		b, err = c.readFor(&c.seen, content, s)
+	}
+	if err != nil {
+		f.HoldsUnread(int(s), content.Hash.String())
+		return
+	}
+	if m := c.o.Masks[s]; m != nil {
+		b, _ = m.Trace(b)
+	}
+	f.Holds(int(s), b)
 }
 
 // ignoreHeld takes out the recorded writes that could change nothing on the replay, and notes them.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/sidetraffic"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -29,7 +30,8 @@ type LaneOptions struct {
 	// Masks mask the texts of each side as masks are set now: one argument, path or line of output, so that two of them compare,
 	// and each place at which two records differ though their digests agree. nil masks nothing.
 	Masks [2]*masks.Masker
-	// Payload returns the bytes of a payload of one side, to explain a divergence with. nil explains with what stands in the records.
+	// Payload returns the bytes of a payload of one side, to explain a divergence with, and to see what a file outside the work tree
+	// holds (OwnTimes). nil explains with what stands in the records.
 	Payload func(p *tape.Payload, s Side) ([]byte, error)
 	// Request returns of the body of a model call, as it was recorded, what its digests are of: the matchable surface and the
 	// parameters, both JSON; of any other request the body as it compares, and nil. nil explains with the body as it stands.
@@ -54,8 +56,10 @@ type LaneOptions struct {
 	// Times are the wall times that each run read, in ns since 1970. What runs side by side reads the clock in another order each
 	// time: a time of the one that stands where the other has one of its own is a note.
 	Times [2][]int64
-	// OwnTimes says that the replay read times beyond the recorded ones: two times are in doubt then, and files outside the work tree do not gate.
-	OwnTimes bool
+	// OwnTimes is when the recorded run began, where the replay read times beyond the recorded ones: two times of the run that are near
+	// to each other are then in doubt, and files outside the work tree that hold a word which may be made of a time do not gate. The zero
+	// value stands for a replay that read none.
+	OwnTimes time.Time
 	// New reports whether a value stands in what is new in the program of the replay, and so is no measurement. nil stands for no.
 	New func(value string) bool
 	// SameSecrets says that placeholders of both tapes were made with one key, and stand for one secret where they are equal.
@@ -125,7 +129,7 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	c := &laneCompare{
 		comparison: base, ends: newEndings(base), renamed: make(map[string]bool),
 		models: &modelCalls{comparison: base, orders: make(map[string]*order)},
-		masked: &maskings{comparison: base, index: make(map[pairKey]int), told: make(map[pairKey]bool)},
+		masked: &maskings{comparison: base, index: make(map[pairKey]int), told: make(map[pairKey]bool), brought: make(map[string]bool)},
 		order:  &ordering{base, make(map[origin][]pair), make(map[origin]int)},
 	}
 	base.differ.models = c.models

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -24,9 +25,10 @@ type hidden struct {
 	place    string
 	mask     string // "" where none takes out what differs
 	was, now string
-	own      bool // a person wrote the mask
-	argument bool // it stands in the arguments themselves
-	at       int  // in the recorded text
+	own      bool   // a person wrote the mask
+	argument bool   // it stands in the arguments themselves
+	kept     string // of two names the one that stands on the other side too, elsewhere
+	at       int    // in the recorded text
 	ms       [2]float64
 	round    [2]bool // as a setting is written
 }
@@ -34,10 +36,11 @@ type hidden struct {
 // maskings looks behind masks: at what differs though digests agree, or digests that differ under masks of before.
 type maskings struct {
 	*comparison
-	index map[pairKey]int  // in the report, of each pair that it lists
-	told  map[pairKey]bool // those that were said as divergences
-	given []source         // what both programs were given, as far as that differs, and their arguments; nil before it is needed
-	seen  int64            // bytes that were read
+	index   map[pairKey]int  // in the report, of each pair that it lists
+	told    map[pairKey]bool // those that were said as divergences
+	brought map[string]bool  // whether a name stood in an answer before the program had it
+	given   []source         // what both programs were given, as far as that differs, and their arguments; nil before it is needed
+	seen    int64            // bytes that were read
 }
 
 // look holds the bytes of two records that differ against each other, place by place, and returns what of the findings is left: one
@@ -88,7 +91,7 @@ func (c *maskings) places(f *facet, told bool) ([]hidden, bool) {
 
 // placesIn lists where two sides of a facet differ, and reports whether masks take out all of it.
 func (c *maskings) placesIn(f *facet, was, now []byte) ([]hidden, bool) {
-	l := leaves{c: c, f: f}
+	l := leaves{c: c, f: f, both: [2][]byte{was, now}}
 	if f.isText {
 		l.leaf(bodies.Spot{}, string(was), string(now))
 	} else {
@@ -168,6 +171,7 @@ func (f *facet) named(at bodies.Spot) string {
 type leaves struct {
 	c        *maskings
 	f        *facet
+	both     [2][]byte
 	found    []hidden
 	unmasked bool // one of them is no mask's
 }
@@ -191,6 +195,9 @@ func (l *leaves) leaf(at bodies.Spot, was, now string) {
 		if l.f.besides == AnswerIDs {
 			h.mask = AnswerIDs
 		}
+		if masks.Names(h.mask) {
+			h.kept = l.kept(h)
+		}
 	}
 	l.found = append(l.found, found...)
 	if !ok {
@@ -198,6 +205,17 @@ func (l *leaves) leaf(at bodies.Spot, was, now string) {
 		l.found = append(l.found, hidden{place: l.f.named(at), mask: cmp.Or(l.f.besides, NotMatched), was: p.Was, now: p.Now})
 		l.unmasked = true
 	}
+}
+
+// kept returns the one of two names that stands on the other side too, at another place; "" for none.
+func (l *leaves) kept(h *hidden) string {
+	switch {
+	case h.was != "" && bytes.Contains(l.both[Replay], []byte(h.was)):
+		return h.was
+	case h.now != "" && bytes.Contains(l.both[Recorded], []byte(h.now)):
+		return h.now
+	}
+	return ""
 }
 
 // lineOf counts the line of a text, or of a text as JSON writes it, in which the byte at stands; 0 where it has one line.
@@ -282,30 +300,44 @@ const (
 	differs                  // a divergence
 )
 
-// judge says what a place is at which a mask hides a difference. What the programs were given is no chance. Else a mask that guesses leaves a
-// doubt, but where both runs were given time and randomness: what differs there all the same was measured, or read of the clock by another.
+// judge says what a place is at which a mask hides a difference.
 func (c *maskings) judge(h *hidden, of pair) judgement {
 	switch {
-	case h.own, h.mask == AnswerIDs, masks.IsPath(h.mask), masks.Unrepeatable(h.mask, h.now), c.crossed(h):
+	case h.own, h.mask == AnswerIDs, masks.IsPath(h.mask), masks.Unrepeatable(h.mask, h.now):
 		return settled
-	case h.mask == SecretMask && (!c.exactly() || c.o.ProgramReplaced): // a person may have given it another
+	case h.mask == SecretMask:
+		if c.exactly() && !c.o.ProgramReplaced { // else a person may have given it another
+			return differs
+		}
 		return inDoubt
-	case h.mask != SecretMask && c.isGiven(h):
+	case !masks.Fits(h.mask, h.was, h.now):
 		return differs
-	case !c.exactly(), c.ownTime(h):
-		return inDoubt
-	case masks.IsDuration(h.mask) && c.measured(h, of):
+	case masks.IsDuration(h.mask):
+		return c.judgeDuration(h, of)
+	case c.crossed(h):
 		return settled
+	case c.exactly() && !c.ownTime(h), c.isConstant(h, of):
+		return differs
 	}
-	return differs
+	return inDoubt
 }
 
 // exactly reports whether no mask that guesses holds: both runs were given time and randomness, or bytes count.
 func (c *maskings) exactly() bool { return c.o.Exact || c.mode == ByteIdentical }
 
-// ownTime reports whether two values may be times of which a replay read its own.
+// ownTime reports whether two values may be times of one moment of the runs, of which a replay read its own.
 func (c *maskings) ownTime(h *hidden) bool {
-	return c.o.OwnTimes && masks.IsTime(h.mask) && !c.isNew(h) && c.mode != ByteIdentical
+	from := c.o.OwnTimes
+	return !from.IsZero() && !c.isNew(h) && c.mode != ByteIdentical && masks.Near(h.mask, h.was, h.now, from, from.Add(c.lasted()))
+}
+
+// lasted is how long the longer of the runs took, as far as its records tell.
+func (c *maskings) lasted() time.Duration {
+	ms := int64(0)
+	for _, e := range c.records() {
+		ms = max(ms, e.rec.MonotonicMS)
+	}
+	return time.Duration(ms) * time.Millisecond
 }
 
 // crossed reports whether both values are times that their runs read: who read which is a matter of moments.
@@ -322,15 +354,21 @@ func (c *maskings) crossed(h *hidden) bool {
 // isNew reports whether the value of the replay stands in what is new in its program.
 func (c *maskings) isNew(h *hidden) bool { return c.o.New != nil && c.o.New(h.now) }
 
-// measured tells two measurements from two settings, one of which the program of the replay may hold: a measured time is no longer
+// judgeDuration tells two measurements from two settings, one of which the program of the replay holds: a measured time is no longer
 // than the run was by then, or two readings of the time since the machine began lie as far apart as the runs; and a measurement is
 // seldom round.
-func (c *maskings) measured(h *hidden, of pair) bool {
+func (c *maskings) judgeDuration(h *hidden, of pair) judgement {
 	between := float64(of.b.rec.VirtualTimeMS - of.a.rec.VirtualTimeMS)
 	apart := math.Abs(h.ms[Replay] - h.ms[Recorded] - between)
 	possible := h.ms[Recorded] <= elapsed(of.a) && h.ms[Replay] <= elapsed(of.b) || between > 0 && apart <= max(elapsed(of.a), elapsed(of.b))
 	written := h.round[Recorded] && h.round[Replay]
-	return possible && !written && !c.isNew(h)
+	switch {
+	case written && !possible, c.exactly() && (written || !possible), c.isGiven(h), c.isNew(h):
+		return differs
+	case c.exactly():
+		return settled
+	}
+	return inDoubt
 }
 
 // elapsed is how long a run had gone on when a record was written, in ms; a tape that does not say allows anything.
@@ -339,6 +377,18 @@ func elapsed(e *entry) float64 {
 		return 1e18
 	}
 	return float64(e.rec.MonotonicMS)
+}
+
+// isConstant reports whether it is known that a value is no chance: the programs were given it, or it is a name that stands
+// unchanged at another place, where no answer brought it.
+func (c *maskings) isConstant(h *hidden, of pair) bool {
+	if c.isGiven(h) {
+		return true
+	}
+	if !masks.Names(h.mask) {
+		return false
+	}
+	return h.kept != "" && !c.broughtIn(h.kept, of)
 }
 
 // minGiven is how many bytes of a value are no chance in what a program was given.
@@ -359,6 +409,46 @@ func (c *maskings) isGiven(h *hidden) bool {
 	return was != now || was && c.exactly() || slices.ContainsFunc(c.given[1:], func(s source) bool {
 		return holds(s.was, h.was) && !holds(s.now, h.was) || holds(s.now, h.now) && !holds(s.was, h.now)
 	})
+}
+
+// maxGiven bounds the names that are looked for in answers.
+const maxGiven = 200
+
+// broughtIn reports whether a name stood in an answer that came before a pair: what the program says again of it is no constant
+// of its own. Where that is not known it says so too.
+func (c *maskings) broughtIn(name string, of pair) bool {
+	if yes, known := c.brought[name]; known {
+		return yes
+	}
+	if len(c.brought) >= maxGiven {
+		return true
+	}
+	found := false
+	for e := range c.sides[Recorded].records() {
+		if e.at >= of.a.at || found {
+			break
+		}
+		for _, p := range answersOf(e.rec.Kind) {
+			b, err := c.hiddenBytes(p, Recorded)
+			found = found || err != nil || strings.Contains(string(b), name)
+		}
+	}
+	c.brought[name] = found
+	return found
+}
+
+// answersOf are the payloads of a record that came from outside.
+func answersOf(k tape.Kind) []*tape.Payload {
+	if ex := tape.ExchangeOf(k); ex != nil {
+		return []*tape.Payload{ex.Response}
+	}
+	switch k := k.(type) {
+	case *tape.MCPJSONRPC:
+		return []*tape.Payload{k.Response, k.Request}
+	case *tape.WSMessage:
+		return []*tape.Payload{k.Payload}
+	}
+	return nil
 }
 
 // hide lists what masks hid in a pair of records, and reports as divergences what is none of their business.

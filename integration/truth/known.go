@@ -18,7 +18,8 @@ type gap struct {
 // missing are the changes that are not caught, and those that change nothing and are red: places first, whatever changes there, then
 // kinds, wherever they are. Expected later, all of them.
 var missing = slices.Concat([]gap{
-	// Where a replay read times of its own, as Node's and threads of Python do now and then, they do not gate.
+	// Where a replay read times of its own, as Node's and threads of Python do now and then, those do not gate that hold a word which may be
+	// made of a time.
 	{jailed, "*", "*in HOME", true},
 	{jailed, "*", "*in TMP", true},
 	{jailed, "order of *", "HTTP", true}, // of Node, where requests that were under way at once came before in one conversation

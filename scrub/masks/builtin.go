@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
@@ -135,13 +136,25 @@ func (m *Masker) Rename(b []byte, to func(name string) string) []byte {
 	return append(out, b[done:]...)
 }
 
+// Fits tells whether two values that the mask takes out at one place of two texts may be what it is for. An id or a temporary name
+// is told by its letters, and not each by itself, where a made-up one may hold no digit: one of both must look made up.
+func Fits(mask, was, now string) bool {
+	return mask != maskID && mask != maskTempName || looksMadeUp(was) || looksMadeUp(now)
+}
+
+// looksMadeUp tells a random word from one that a person wrote: digits among letters, a long row of digits, capitals among small
+// letters without the humps of a name, an underscore among eight characters as Python's tempfile makes them.
+func looksMadeUp(word string) bool {
+	digits, letters := chars.Mixture(word)
+	return digits > 0 && letters > 0 || digits >= minDigits || mixedCase(word) || len(word) == pythonName-len("tmp") && strings.Contains(word, "_")
+}
+
+// Names tells whether what the mask takes out names something made up anew in each run (a UUID, an id, a temporary name): two
+// that are equal name the same. A time does not, and numbers of processes and ports are equal by chance.
+func Names(mask string) bool { return sayings[mask] == ofNames && mask != maskPID && mask != maskPort }
+
 // IsPath tells whether the mask takes out a path that is the same in all of a run.
 func IsPath(mask string) bool { return sayings[mask] == ofPlace }
-
-// IsTime tells whether the mask takes out a point in time.
-func IsTime(mask string) bool {
-	return mask == maskTimestamp || mask == maskDate || mask == maskTime || mask == maskUnixTime
-}
 
 // IsDuration tells whether the mask takes out how long something took.
 func IsDuration(mask string) bool { return mask == maskDuration }

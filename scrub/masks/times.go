@@ -246,6 +246,7 @@ func pow10(n int) (p time.Duration) {
 // A clock is a time of day in a text.
 type clock struct {
 	day, unit time.Duration // since midnight, as finely as it is written
+	rest      string        // what stands around it
 }
 
 var clockText = lazyregexp.New(`(?:^|[^0-9])(([0-9]{1,2})(?::([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,9}))?)?|[_-]([0-9]{2})[_-]([0-9]{2})))(?:[^0-9]|$)`)
@@ -268,6 +269,7 @@ func clockOf(text string) (c clock, ok bool) {
 		c.unit = time.Minute
 	}
 	c.day = number(group(2))*time.Hour + number(minutes)*time.Minute + number(seconds)*time.Second + number(fraction)*c.unit
+	c.rest = text[:at[2]] + "\x00" + text[at[3]:]
 	return c, true
 }
 
@@ -278,6 +280,32 @@ func (m Moment) Has(ns int64) bool {
 		since = (since%m.Every + m.Every) % m.Every
 	}
 	return since >= 0 && since < m.Unit
+}
+
+const (
+	// apart is how far two times of one moment may lie apart at most.
+	apart = time.Minute
+	// grain is by how much what is written in whole seconds may lie outside.
+	grain = time.Second
+)
+
+// Near tells whether two values that the mask took out may be times of one moment between from and to. Of a time of day that is any
+// day's and, since nobody says which zone it is of, any quarter of an hour; all that stands around it must be equal.
+func Near(mask, was, now string, from, to time.Time) bool {
+	began, lasted := time.Duration(from.Add(-grain).UnixNano()), to.Sub(from)+2*grain
+	isBetween := func(d, most time.Duration) bool { return d >= 0 && d <= most }
+	switch mask {
+	case maskUnixTime:
+		a, okA := unixMoment(was)
+		b, okB := unixMoment(now)
+		return okA && okB && (a.From-b.From).Abs() <= apart && isBetween(a.From-began, lasted) && isBetween(b.From-began, lasted)
+	case maskTimestamp, maskTime, maskDate:
+		a, okA := clockOf(was)
+		b, okB := clockOf(now)
+		ofQuarter := func(day time.Duration) time.Duration { return (day%quarter - began%quarter + quarter) % quarter }
+		return okA && okB && a.rest == b.rest && (a.day-b.day).Abs() <= apart && isBetween(ofQuarter(a.day), lasted) && isBetween(ofQuarter(b.day), lasted)
+	}
+	return false
 }
 
 // Milliseconds reads what the mask of durations took out of text, from start to end. A number without a unit is in ms, but behind a
