@@ -37,8 +37,8 @@ type processes struct {
 	ticks *ambient.Clock     // the same, monotonic
 	again *recordedProcesses // the same
 
-	began, over func(id uint64)                                  // on a replay, told of each process; nil for nobody
-	ending      func(id uint64) (wait func(ctx context.Context)) // the same, of one that is about to end: see jail.Source
+	began, over, leaves func(id uint64)                                  // on a replay, told of each process; nil for nobody
+	ending              func(id uint64) (wait func(ctx context.Context)) // the same, of one that is about to end: see jail.Source
 
 	pids    *pidMap // of a replay; nil else
 	reads   reads
@@ -196,7 +196,7 @@ type processInputs struct {
 	over       uint64 // the recorder's ordinal when it had ended
 	opened     atomic.Uint64
 	inbox      *inbox
-	ended      atomic.Pointer[func()] // tells the parent's inbox; nil where that did not hold it up
+	gone       chan struct{} // closed once it has ended
 	ports      jail.Filler
 	tookMS     int64  // of the recorded process
 	died       string // likewise: the signal that ended it
@@ -304,7 +304,7 @@ func (kernelRandom) Fill(b []byte) { _, _ = rand.Read(b) } // never fails
 
 // Started implements jail.Inputs.
 func (p *processes) Started(pr *jail.Program) jail.Source {
-	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), of: p, ports: kernelRandom{}, inbox: newInbox()}
+	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), of: p, ports: kernelRandom{}, inbox: newInbox(), gone: make(chan struct{})}
 	if parent, ok := pr.Parent.(*processInputs); ok {
 		in.parent = parent.id
 		if pr.Thread {
@@ -450,9 +450,7 @@ func (p *processes) asRecorded(in *processInputs) *tape.ProcessSpawn {
 // Ended implements jail.Inputs: it puts the end of a process on the tape. The program's is the run's.
 func (p *processes) Ended(s jail.Source, e jail.Ended) {
 	in := s.(*processInputs)
-	if ended := in.ended.Load(); ended != nil {
-		(*ended)()
-	}
+	close(in.gone)
 	if p.over != nil {
 		p.over(in.id)
 	}

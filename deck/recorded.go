@@ -137,7 +137,12 @@ func (i *processInputs) Leaving(feeders func() []jail.Source) func(ctx context.C
 	if noticed || !i.of.pids.over.Holds(fed) {
 		return nil
 	}
-	return func(ctx context.Context) { _ = i.of.pids.over.Await(ctx, fed) }
+	return func(ctx context.Context) {
+		if i.of.leaves != nil {
+			i.of.leaves(i.id)
+		}
+		_ = i.of.pids.over.Await(ctx, fed)
+	}
 }
 
 // ends are the ends of some processes, but for the program's, each awaited until late. broken says that SIGPIPE had ended one.
@@ -177,10 +182,7 @@ func (i *processInputs) Ending(readers func() ([]jail.Source, bool)) func(ctx co
 		if wait != nil {
 			wait(ctx)
 		}
-		defer func() {
-			ended := parent.inbox.childEnds(parent.program.Host)
-			i.ended.Store(&ended)
-		}()
+		defer parent.inbox.childEnds(ctx, parent.program.Host, i.gone)
 		if i.died != "SIGPIPE" {
 			return 0
 		}
@@ -213,6 +215,7 @@ const (
 	restEvery = 200 * time.Microsecond // how often it is looked whether a process rests
 	restWork  = 250 * time.Millisecond // what it may work meanwhile, on all processors together
 	restEnd   = 30 * time.Millisecond  // the same, while a child waits to end: who builds a program works all the time
+	endLate   = 100 * time.Millisecond // how long a child waits to end: its parent may itself be held up
 	endMost   = time.Second            // how long a process takes to end that may
 	restMost  = 5 * time.Second        // how long that may take, on a machine that has much to do
 	restVain  = 8                      // so much oftener it did not than it did: it is not waited for any more
@@ -223,35 +226,47 @@ const (
 func (i *inbox) begin(pid int, remote net.Addr, answer bool) (given func()) {
 	i.giving <- struct{}{}
 	if answer || i.last != nil && i.last != remote {
-		rest(pid, restWork, &i.vain)
+		rest(pid, restMost, restWork, &i.vain, nil)
 	}
 	i.last = remote
-	return i.given(network.GiveMost)
-}
-
-// childEnds waits until a child of the process may end. What it returns says that it has.
-func (i *inbox) childEnds(pid int) (ended func()) {
-	i.giving <- struct{}{}
-	rest(pid, restEnd, &i.ends)
-	return i.given(endMost)
-}
-
-// given returns what lets the next one come, which it does after so long in any case.
-func (i *inbox) given(most time.Duration) func() {
 	end := sync.OnceFunc(func() { <-i.giving })
-	late := time.AfterFunc(most, end)
+	late := time.AfterFunc(network.GiveMost, end)
 	return func() { late.Stop(); end() }
 }
 
-// rest waits until a process has nothing to do, or has worked for so much, which is counted.
-func rest(pid int, work time.Duration, vain *int) {
+// childEnds waits until a child of the process may end. Others wait until it is gone. Who is killed meanwhile, or a run that is over, waits for nothing.
+func (i *inbox) childEnds(ctx context.Context, pid int, gone <-chan struct{}) {
+	select {
+	case i.giving <- struct{}{}:
+	case <-gone:
+		return
+	case <-ctx.Done():
+		return
+	}
+	rest(pid, endLate, restEnd, &i.ends, gone)
+	go func() {
+		select {
+		case <-gone:
+		case <-time.After(endMost):
+		case <-ctx.Done():
+		}
+		<-i.giving
+	}()
+}
+
+// rest waits until a process has nothing to do, for so long at most, and until it has worked for so much, which is counted.
+func rest(pid int, most, work time.Duration, vain *int, gone <-chan struct{}) {
 	if *vain >= restVain {
 		return
 	}
 	begun, before := time.Now(), worked(pid)
 	for atWork(pid) {
-		time.Sleep(restEvery)
-		if time.Since(begun) > restMost || worked(pid)-before > work {
+		select {
+		case <-gone:
+			return
+		case <-time.After(restEvery):
+		}
+		if time.Since(begun) > most || worked(pid)-before > work {
 			*vain++
 			return
 		}

@@ -251,7 +251,8 @@ func (r *replayer) giveAgain(c *changing) (*processes, error) {
 	r.again.sort()
 	r.processes = replayProcesses(r.s, c, seed, r.again, m.StartedAt, r.o.Out != "")
 	r.s.answered = r.processes.answered
-	r.processes.began, r.processes.over, r.processes.ending = r.book.ProcessBegan, r.book.ProcessEnded, r.book.ProcessEnding
+	r.processes.began, r.processes.over = r.book.ProcessBegan, r.book.ProcessEnded
+	r.processes.leaves, r.processes.ending = r.book.ProcessLeaves, r.book.ProcessEnding
 	return r.processes, nil
 }
 

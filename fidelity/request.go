@@ -259,6 +259,8 @@ func (c *networkLane) compare(p lanePair) {
 			c.note("closed on replay before a request: a TLS connection to %s, which answered others", host)
 		case !c.o.Exact && !isConnection(e.rec.Kind):
 			c.note("tried on replay alone: %s", describe(e.rec.Kind))
+		case was[c.attempt(e.rec.Kind)+firstSocket] != nil: // recordings were made that have each address once
+			c.note("tried on replay from one socket more: %s", describe(e.rec.Kind))
 		default:
 			c.alone(Replay, laneNetwork, e, e.at)
 		}
@@ -301,6 +303,9 @@ func onlyIn(side, other map[string]*entry) (out []*entry) {
 	slices.SortFunc(out, func(a, b *entry) int { return cmp.Compare(a.at, b.at) })
 	return out
 }
+
+// firstSocket ends the key of the first socket that sent datagrams to an address.
+const firstSocket = " socket 1"
 
 // attempts returns the first entry of every attempt, and of datagrams that of every socket.
 func (c *networkLane) attempts(es []entry) map[string]*entry {

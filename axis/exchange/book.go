@@ -429,10 +429,14 @@ func (b *Book) processHas(kind momentKind, id uint64) {
 	if o := b.order; o != nil && o.processes[id] != nil {
 		if kind == momentGone {
 			o.happened(moment{kind: momentNear, n: id})
+			o.happened(moment{kind: momentDone, n: id})
 		}
 		o.happened(moment{kind: kind, n: id})
 	}
 }
+
+// ProcessLeaves says that a process waits for others to end whose output it read.
+func (b *Book) ProcessLeaves(id uint64) { b.order.happened(moment{kind: momentDone, n: id}) }
 
 // ProcessEnding is told of a process that is about to end. It returns what waits until it is to; nil where it may at once. That ends with
 // ctx too.

@@ -270,7 +270,7 @@ func (o *endOrder) conditions(e *ending) (all []lane.Condition[moment]) {
 		add(lane.Condition[moment]{What: moment{kind: momentAsked, rec: rec}}, rec.begun()-e.begunMS, "when "+nameOf(rec)+" had come, which did not come")
 	}
 	if p := e.prior; p != nil {
-		add(lane.Condition[moment]{What: moment{kind: momentGone, n: p.id}, From: moment{kind: momentBegan, n: p.id}}, p.tookMS,
+		add(lane.Condition[moment]{What: moment{kind: momentDone, n: p.id}, From: moment{kind: momentBegan, n: p.id}}, p.tookMS,
 			fmt.Sprintf("after process %d, which did not come to its end", p.id))
 	}
 	for _, p := range e.beside {
@@ -362,6 +362,7 @@ const (
 	momentBegan                   // a process began
 	momentNear                    // it was about to end, or nobody waits for it to be
 	momentGone                    // it ended
+	momentDone                    // it ended, or is about to and waits for those whose output it read
 )
 
 // findEquals finds equals among the exchanges of one key. Those with ordinals are of one run, for only a recorder of a run gives them. A

@@ -22,13 +22,14 @@ import (
 // A parsed is a flag that is read when it is given: what stands in the options is what it means.
 type parsed[T any] struct {
 	to    *T
+	usual string
 	text  string
 	parse func(string) (T, error)
 }
 
 // parsedFlag defines a flag that parse reads. usual is what it says where it is not given, "" for nothing.
 func parsedFlag[T any](f *pflag.FlagSet, to *T, name, usual, usage string, parse func(string) (T, error)) {
-	v := &parsed[T]{to, usual, parse}
+	v := &parsed[T]{to, usual, usual, parse}
 	if usual != "" {
 		*to, _ = parse(usual) // a text of ours
 	}
@@ -38,7 +39,15 @@ func parsedFlag[T any](f *pflag.FlagSet, to *T, name, usual, usage string, parse
 func (p *parsed[T]) String() string { return p.text }
 func (p *parsed[T]) Type() string   { return "value" }
 
+// Set reads s; nothing is what it usually is.
 func (p *parsed[T]) Set(s string) error {
+	if s == "" {
+		s = p.usual
+	}
+	if s == "" {
+		*p.to, p.text = *new(T), ""
+		return nil
+	}
 	v, err := p.parse(s)
 	if err != nil {
 		return &valueError{err}
