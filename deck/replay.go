@@ -440,8 +440,8 @@ func (r *replayer) inputsNow() []fidelity.Input {
 	}
 	paths := differing(r.recorded, r.trees.before)
 	others := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return r.changed[path] })
-	paths = append(others, slices.DeleteFunc(paths, func(path string) bool { return !r.changed[path] })...)
-	return treeInputs(paths, r.recorded, r.trees.before, r.store, r.trees.store)
+	own := slices.DeleteFunc(paths, func(path string) bool { return !r.changed[path] })
+	return treeInputs(slices.Concat(others, own), r.recorded, r.trees.before, r.store, r.trees.store)
 }
 
 // unseen are the files that the recorded command line names and that are read as they are now, as a script elsewhere.

@@ -73,6 +73,9 @@ func TestAttach(t *testing.T) {
 		ended <- exit
 	}()
 	o.sees("20 70\r\n")
+	for modes(t, o.p) == before { // what is typed before the caller's terminal is raw passes as lines
+		time.Sleep(time.Millisecond)
+	}
 	o.types("one\r")
 	o.sees("one\r\ngot one\r\n")
 	change(t, o.p, terminal.Size{Rows: 21, Cols: 71})

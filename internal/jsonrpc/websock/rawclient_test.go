@@ -111,7 +111,7 @@ func (c *Client) upgrade(host string, header http.Header) error {
 		return err
 	}
 	var err error
-	if c.Response, err = http.ReadResponse(c.r, &http.Request{Method: "GET"}); err != nil { //nolint:bodyclose // the connection is
+	if c.Response, err = http.ReadResponse(c.r, &http.Request{Method: "GET"}); err != nil {
 		return err
 	}
 	if c.Response.StatusCode != http.StatusSwitchingProtocols {
