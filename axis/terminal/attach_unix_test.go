@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 )
