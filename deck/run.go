@@ -119,7 +119,10 @@ func (r *run) world(ctx context.Context, st *streams, ca *network.CA) (world, er
 		return newOutside(ctx, r, st, ca)
 	}
 	j, err := jail.Start(ctx, r.jailConfig(st, ca))
-	return jailed{j}, err
+	if err != nil {
+		return nil, err
+	}
+	return jailed{j}, nil
 }
 
 // serveUntilEnd runs the program in w.

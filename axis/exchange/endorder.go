@@ -469,8 +469,8 @@ func (c *equals) await(ctx context.Context, rec *Recorded, chunk tape.Chunk, end
 	return c.gate.Await(ctx, all)
 }
 
-// reactionTo is how long the program has to act on an answer that ended so many ms before the next: as long as it had where
-// answers take their time, else some times that, for the rest of the machine does not go faster.
+// reactionTo is how long the program has to act on an answer, or a process, that ended so many ms before the next: as long as it had where
+// answers take their time, and where it is known when it rests (paced); else some times that, for the rest of the machine does not go faster.
 func reactionTo(gapMS int64, paced bool) time.Duration {
 	gap := time.Duration(gapMS) * time.Millisecond
 	if !paced {

@@ -6,7 +6,7 @@
 // the run left otherwise, its end, how a command ends over its end state, tokens, cost, time (package account).
 //
 // Recordings that are forks of one parent at one record with the same change are a group of samples: mean, spread and interval of each
-// number, and whether it differs from that of the first group by more than chance (groups.go, stats.go).
+// number, and whether it differs from that of the first group by more than chance (groups.go).
 //
 // Not goals: whether one recording is a faithful replay of another (package fidelity), running an agent.
 package compare

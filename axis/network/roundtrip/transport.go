@@ -42,8 +42,11 @@ type Transport struct {
 	last map[exchange.Key]*exchange.Recorded // given last, for Repeat
 }
 
-// New returns a Transport. Errors: *AllowError; what reading the tape gives.
+// New returns a Transport. Options must have a Classifier. Errors: *AllowError; what reading the tape gives.
 func New(o *Options) (*Transport, error) {
+	if o == nil || o.Classifier == nil {
+		return nil, errors.New("roundtrip: Options.Classifier is nil: what tells requests apart")
+	}
 	t := &Transport{open: make(map[*body]struct{}), last: make(map[exchange.Key]*exchange.Recorded)}
 	t.aborted, t.abort = context.WithCancel(context.Background())
 	t.opts = *o
