@@ -44,8 +44,8 @@ type Transport struct {
 
 // New returns a Transport. Options must have a Classifier. Errors: *AllowError; what reading the tape gives.
 func New(o *Options) (*Transport, error) {
-	if o == nil || o.Classifier == nil {
-		return nil, errors.New("roundtrip: Options.Classifier is nil: what tells requests apart")
+	if o == nil {
+		o = new(Options)
 	}
 	t := &Transport{open: make(map[*body]struct{}), last: make(map[exchange.Key]*exchange.Recorded)}
 	t.aborted, t.abort = context.WithCancel(context.Background())
@@ -54,6 +54,9 @@ func New(o *Options) (*Transport, error) {
 	var err error
 	if t.allow, err = parseAllow(t.opts.Allow); err != nil {
 		return nil, err
+	}
+	if t.opts.Classifier == nil {
+		return nil, errors.New("roundtrip: Options.Classifier is nil: what tells requests apart")
 	}
 	if t.next = t.opts.Next; t.next == nil && len(t.allow) > 0 {
 		t.own = ownTransport()
