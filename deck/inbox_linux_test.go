@@ -13,7 +13,7 @@ import (
 
 // besideThreads and besideLoop hold five conversations of three turns side by side in one process: with threads, and on an event loop. Each
 // prompt has a time and a draw of the process's own generator in it, so that it is another one where two answers are taken up in another
-// order. besideChildren has five children beside each other too, and draws when one has ended.
+// order.
 const (
 	besideAsk = `import sys, os, time, random, uuid, json
 def prompt(i, turn, said):
@@ -45,20 +45,13 @@ async def main():
     for said in await asyncio.gather(*[agent(i) for i in range(5)]): print(said)
 asyncio.run(main())
 `
-	besideChildren = besideLoop + `
-async def tool(i):
-    p = await asyncio.create_subprocess_exec("sh", "-c", "exit 3", stdout=asyncio.subprocess.PIPE)
-    await p.communicate()
-    return f"{i} {random.random()} {p.returncode}"
-async def tools():
-    for said in await asyncio.gather(*[tool(i) for i in range(5)]): print(said)
-asyncio.run(tools())
+)
 `
 )
 
 // TestConversationsSideBySideInOneProcess: what a process does about one answer it does before it gets the next one, as while recording.
 func TestConversationsSideBySideInOneProcess(t *testing.T) {
-	for name, program := range map[string]string{"threads": besideThreads, "event_loop": besideLoop, "children": besideChildren} {
+	for name, program := range map[string]string{"threads": besideThreads, "event_loop": besideLoop} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			b.upstream("api.openai.com", func(w http.ResponseWriter, r *http.Request) {

@@ -215,7 +215,7 @@ const (
 	restEvery = 200 * time.Microsecond // how often it is looked whether a process rests
 	restWork  = 250 * time.Millisecond // what it may work meanwhile, on all processors together
 	restEnd   = 30 * time.Millisecond  // the same, while a child waits to end: who builds a program works all the time
-	endLate   = 100 * time.Millisecond // how long a child waits to end: its parent may itself be held up
+	endHeld   = 100 * time.Millisecond // how long a child waits to end while its parent is itself held up, and does not run
 	endMost   = time.Second            // how long a process takes to end that may
 	restMost  = 5 * time.Second        // how long that may take, on a machine that has much to do
 	restVain  = 8                      // so much oftener it did not than it did: it is not waited for any more
@@ -243,7 +243,7 @@ func (i *inbox) childEnds(ctx context.Context, pid int, gone <-chan struct{}) {
 	case <-ctx.Done():
 		return
 	}
-	rest(pid, endLate, restEnd, &i.ends, gone)
+	rest(pid, endHeld, restEnd, &i.ends, gone)
 	go func() {
 		select {
 		case <-gone:
@@ -254,47 +254,64 @@ func (i *inbox) childEnds(ctx context.Context, pid int, gone <-chan struct{}) {
 	}()
 }
 
-// rest waits until a process has nothing to do, for so long at most, and until it has worked for so much, which is counted.
-func rest(pid int, most, work time.Duration, vain *int, gone <-chan struct{}) {
+// rest waits until a process has nothing to do: until it has worked for so much, or been held up for so long, which is counted.
+func rest(pid int, held, work time.Duration, vain *int, gone <-chan struct{}) {
 	if *vain >= restVain {
 		return
 	}
 	begun, before := time.Now(), worked(pid)
-	for atWork(pid) {
+	ran := begun
+	for {
+		runs, waits := busy(pid)
+		switch now := time.Now(); {
+		case !runs && !waits:
+			*vain = max(*vain-1, 0)
+			return
+		case now.Sub(begun) > restMost, now.Sub(ran) > held, worked(pid)-before > work:
+			*vain++
+			return
+		case runs:
+			ran = now
+		}
 		select {
 		case <-gone:
 			return
 		case <-time.After(restEvery):
 		}
-		if time.Since(begun) > most || worked(pid)-before > work {
-			*vain++
-			return
-		}
 	}
-	*vain = max(*vain-1, 0)
 }
 
 // maxThreads is how many threads of a process are looked at.
 const maxThreads = 256
 
-// atWork reports whether a thread of a process runs, or waits for a processor, a disk or what the jail tells it.
+// atWork reports whether a process has something to do.
 func atWork(pid int) bool {
+	runs, waits := busy(pid)
+	return runs || waits
+}
+
+// busy reports whether a thread of a process runs, or waits for a processor; else whether one waits for a disk or what the jail tells it.
+func busy(pid int) (runs, waits bool) {
 	tasks, err := os.Open(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
-		return false
+		return false, false
 	}
 	defer tasks.Close()
 	names, _ := tasks.Readdirnames(maxThreads)
 	for _, task := range names {
 		of := fmt.Sprintf("/proc/%d/task/%s/", pid, task)
-		if state := statOf(of); len(state) > 0 && (state[0][0] == 'R' || state[0][0] == 'D') {
-			return true
-		}
-		if where, _ := os.ReadFile(of + "wchan"); bytes.Contains(where, []byte("seccomp")) {
-			return true
+		switch state := statOf(of); {
+		case len(state) == 0:
+		case state[0][0] == 'R':
+			return true, waits
+		case state[0][0] == 'D':
+			waits = true
+		default:
+			where, _ := os.ReadFile(of + "wchan")
+			waits = waits || bytes.Contains(where, []byte("seccomp"))
 		}
 	}
-	return false
+	return false, waits
 }
 
 // worked is how much processor time a process has used.
