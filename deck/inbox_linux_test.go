@@ -46,8 +46,6 @@ async def main():
 asyncio.run(main())
 `
 )
-`
-)
 
 // TestConversationsSideBySideInOneProcess: what a process does about one answer it does before it gets the next one, as while recording.
 func TestConversationsSideBySideInOneProcess(t *testing.T) {
