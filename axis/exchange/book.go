@@ -380,7 +380,7 @@ func (b *Book) KeepOrder() {
 	var all []*Recorded
 	o := &endOrder{
 		answers: make(map[*Recorded]*order), processes: make(map[uint64]*order),
-		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess), latest: make(map[uint64]recordedProcess), gate: lane.NewGate[moment](slack, nil),
+		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess), gate: lane.NewGate[moment](slack, nil),
 	}
 	for _, rec := range b.recorded {
 		if x := rec.Exchange; rec.Key.Kind != LLM || rec.Key.Socket || rec.held || x.Status == 0 || x.Error != "" || rec.g == 0 || rec.endedMS <= 0 {
@@ -411,10 +411,10 @@ func (b *Book) KeepOrder() {
 	}
 	o.noteAsked(all)
 	o.notePace(all)
-	above := make(map[uint64]bool)
+	above, latest := make(map[uint64]bool), make(map[uint64]recordedProcess)
 	slices.SortFunc(b.processes, func(x, y recordedProcess) int { return cmp.Compare(x.g, y.g) })
 	for _, p := range b.processes {
-		o.placeProcess(all, p, above)
+		o.placeProcess(all, p, above, latest)
 	}
 	b.order = o
 }

@@ -45,7 +45,6 @@ type endOrder struct {
 	processes map[uint64]*order          // by spawn_id
 	prior     map[*Recorded]*Recorded    // of each answer the one before it in its conversation
 	ends      map[uint64]recordedProcess // by spawn_id
-	latest    map[uint64]recordedProcess // by their parent, while processes are placed: the last one
 	gate      *lane.Gate[moment]
 }
 
@@ -87,8 +86,8 @@ func (o *endOrder) noteAsked(all []*Recorded) {
 }
 
 // placeProcess finds the answers that wait for a process, and what it waits for. The processes come in the order of their ends. Of those that
-// went on beside an answer nobody waits for one that started another: they are above it, and end after it.
-func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[uint64]bool) {
+// went on beside an answer nobody waits for one that started another: they are above it, and end after it. latest has the last one of each parent.
+func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[uint64]bool, latest map[uint64]recordedProcess) {
 	own, later := new(order), false
 	for _, rec := range all {
 		x, came, passed := o.answers[rec], rec.came(), rec.passed()
@@ -106,10 +105,10 @@ func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[ui
 			}
 		}
 	}
-	if last, ok := o.latest[p.parent]; ok && p.at < last.g {
+	if last, ok := latest[p.parent]; ok && p.at < last.g {
 		own.prior = &last
 	}
-	o.latest[p.parent] = p
+	latest[p.parent] = p
 	o.ends[p.id], o.processes[p.id] = p, own
 	if last := own.answer; later && len(own.asked) == 0 && last != nil && p.at < last.passed() {
 		if !above[p.id] {
