@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -262,8 +263,8 @@ func (c *changing) close() {
 var errNotSeen = errors.New("changes there are not seen")
 
 // stamps gives files that a run writes the times that the recorded run's had: tar, ls -l and make see them. They are looked at
-// when a program begins and when one ends, for who wrote a file and who then asks for its times are mostly two. What a program itself
-// writes and asks for has times of its own, and a time that a program sets stays as it sets it.
+// when a program begins and when one ends, for who wrote a file and who then asks for its times are mostly two, and one of them when a program
+// asks for it by its path. A time that a program sets stays as it sets it.
 type stamps struct {
 	root  func(path string) (*os.Root, string) // the directory of the run that holds path, and the rest; nil for none
 	began time.Time
@@ -314,6 +315,45 @@ func (s *stamps) look(in *processInputs, what string) {
 		}
 	}
 	s.older = files[max(0, len(files)-maxOlder):]
+}
+
+// changed reports whether a path is one of those that are looked at.
+func (s *stamps) changed(path func() string) bool {
+	s.mu.Lock()
+	any := len(s.fresh)+len(s.older) > 0
+	s.mu.Unlock()
+	if !any {
+		return false
+	}
+	at := filepath.Clean(path())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known[at] || slices.Contains(s.older, at)
+}
+
+// asked is told that a process is about to ask for what stands at a path. When that was written is kept, each time, and given again where the
+// process was recorded: nothing where it was not the run that wrote it then.
+func (s *stamps) asked(in *processInputs, path string) {
+	path = filepath.Clean(path)
+	root, rest := s.root(path)
+	if root == nil {
+		return
+	}
+	st, err := root.Lstat(rest)
+	if err != nil {
+		return
+	}
+	asked := "wrote " + in.of.s.roots.TapePath(path)
+	at := st.ModTime().UnixNano()
+	wrote := s.since(at)
+	was, err := strconv.ParseInt(string(in.answers.Held(asked)), 10, 64)
+	if err == nil && was != 0 && was != at && wrote && files.SetTimes(root, rest, 0, was) == nil {
+		at = was
+	}
+	if !wrote && was != at {
+		at = 0
+	}
+	in.answers.Gave(asked, strconv.AppendInt(nil, at, 10))
 }
 
 // stamp looks at one path. Times are kept as "written accessed", in ns since 1970, and a third word says that the program set them. A file that was only read since is left alone: a

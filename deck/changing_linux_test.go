@@ -499,14 +499,22 @@ func TestTimesOfFiles(t *testing.T) {
 	check("after it was taken back")
 }
 
-// TestTimesThatAreSet: a time that a program gives a file stays on a replay, and what children tell of another one differs.
+// TestTimesThatAreSet: a time that a program gives a file stays on a replay, and what children tell of another one differs. A program finds its
+// own files as old as the recorded one did, however often it writes them.
 func TestTimesThatAreSet(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip(err)
 	}
 	b := newBench(t)
-	const program = `import os, subprocess
+	const program = `import os, pathlib, subprocess, time
+os.mkdir("own")
+for wait in 0, 0, 0.01, 0.01:
+	with open("own/file", "a") as f: f.write("x")
+	time.sleep(wait)
+	print([os.stat(p).st_mtime_ns for p in ("own/file", "own")], pathlib.Path("own/../own/file").lstat().st_mtime_ns)
+os.rename("own/file", "own/other")
+print([e.stat().st_mtime for e in os.scandir("own")])
 for name in "set", "written": open(name, "w").close()
 os.utime("set", (1e9, 1e9))
 for ask in "stat -c %Y set written", "stat set written", "ls -l --time-style=full-iso": subprocess.run(ask, shell=True)

@@ -146,6 +146,9 @@ func (p *processes) Reads(path string) {
 	}
 }
 
+// Changed implements jail.Inputs.
+func (p *processes) Changed(path func() string) bool { return p.stamps.changed(path) }
+
 // hold reports whether a file that is newer than the recording holds a value.
 func (r *reads) hold(value string) bool {
 	r.mu.Lock()

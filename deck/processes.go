@@ -234,6 +234,9 @@ func (i *processInputs) Asked(what, path string, now []byte) []byte {
 	return b
 }
 
+// Asks implements jail.Source.
+func (i *processInputs) Asks(path string) { i.of.stamps.asked(i, path) }
+
 // portsDevice is the number of no device: what ports are chosen from.
 const portsDevice = math.MaxUint64
 

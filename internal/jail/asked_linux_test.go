@@ -33,6 +33,8 @@ func (o *told) Ended(Source, Ended) {}
 
 func (o *told) Reads(string) {}
 
+func (o *told) Changed(func() string) bool { return false }
+
 func (s toldSource) Beginning() func(context.Context) { return nil }
 
 func (s toldSource) Leaving(func() []Source) func(context.Context) { return nil }

@@ -53,6 +53,8 @@ func (s *stillSource) Beginning() func(context.Context) { return nil }
 
 func (s *stillSource) Leaving(func() []Source) func(context.Context) { return nil }
 
+func (s *stillSource) Asks(string) {}
+
 func (s *stillSource) Ending(func() ([]Source, bool)) func(context.Context) syscall.Signal {
 	if s.until == nil {
 		return nil
@@ -160,6 +162,8 @@ type stillDevice struct{ *stillSource }
 func (d stillDevice) Fill(b []byte) { d.stillSource.Fill(0, b) }
 
 func (s *still) Reads(string) {}
+
+func (s *still) Changed(func() string) bool { return false }
 
 func (s *stillSource) Port() uint16 { return PortOf(stillDevice{s}) }
 

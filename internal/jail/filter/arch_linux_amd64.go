@@ -12,3 +12,6 @@ const (
 	// SysOpen is open(2); -1 where it is not there.
 	SysOpen = unix.SYS_OPEN
 )
+
+// SysStats are stat(2) and lstat(2), where they are there.
+var SysStats = []uint32{unix.SYS_STAT, unix.SYS_LSTAT}

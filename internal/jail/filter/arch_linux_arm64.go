@@ -9,3 +9,5 @@ const (
 	SysTime   = -1
 	SysOpen   = -1
 )
+
+var SysStats []uint32

@@ -58,6 +58,10 @@ func (in *Answerer) Answer(c *notify.Call) bool {
 		in.open(c, path, flags)
 		return true
 	}
+	if dirfd, path, ok := looked(c); ok {
+		in.looks(c, dirfd, path)
+		return true
+	}
 	switch c.Nr {
 	case unix.SYS_BIND:
 		return connect.Bind(c, func() process.Source { return in.SourceOf(c.Task) })

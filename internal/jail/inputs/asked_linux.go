@@ -126,6 +126,28 @@ func (in *Answerer) filesystemAt(c *notify.Call, path string) []byte {
 	return bytesOf(&s)
 }
 
+// looks answers a call that asks for a file. Of one that the run changed its Source is told before.
+func (in *Answerer) looks(c *notify.Call, dirfd int32, addr uint64) {
+	var path string
+	changed := in.to.Changed(func() string {
+		path, _ = in.pathOf(c, dirfd, addr)
+		return path
+	})
+	ofMachine := c.Nr == unix.SYS_STATX && c.Args[2]&unix.AT_NO_AUTOMOUNT != 0 && c.Args[3]&(unix.STATX_INO|unix.STATX_CTIME|unix.STATX_BTIME) != 0
+	var p *process.Asker
+	if changed || ofMachine { // not for others: a fork that looks whether a program is there has asked for nothing
+		p = in.of(c.Task)
+	}
+	if p != nil && changed {
+		p.Source.Asks(path)
+	}
+	if p != nil && ofMachine {
+		in.statx(c, p)
+		return
+	}
+	c.GoOn()
+}
+
 // statx gives what was recorded of a file where that is as it was by all that does not change by itself.
 func (in *Answerer) statx(c *notify.Call, p *process.Asker) {
 	path, err := in.pathOf(c, int32(c.Args[0]), c.Args[1])

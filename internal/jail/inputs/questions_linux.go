@@ -37,12 +37,10 @@ var questions = []question{
 	{unix.SYS_MQ_TIMEDRECEIVE, [][]filter.Condition{{filter.NotNull(4)}}, true, (*Answerer).waitFor},
 
 	// What only the kernel knows of this machine and this moment, and few programs ask: what a file system holds, how busy the machine is,
-	// which inode and device a file is, and when it was made and changed, which nobody can set. Calls that every program makes for every file,
-	// fstat and its like, pass: of statx those that stat, ls -i and ls -c make, which mount nothing and want one of these.
+	// and (looks) which inode and device a file is, and when it was made and changed, which nobody can set.
 	{unix.SYS_STATFS, nil, false, (*Answerer).statfs},
 	{unix.SYS_FSTATFS, nil, false, (*Answerer).fstatfs},
 	{unix.SYS_SYSINFO, nil, false, (*Answerer).sysinfo},
-	{unix.SYS_STATX, [][]filter.Condition{{filter.Bits(2, unix.AT_NO_AUTOMOUNT), filter.Bits(3, unix.STATX_INO|unix.STATX_CTIME|unix.STATX_BTIME)}}, false, (*Answerer).statx},
 }
 
 func is(arg int, values ...uint32) [][]filter.Condition {
@@ -73,6 +71,7 @@ func Rules(ticks, shifted bool) []filter.Rule {
 	}
 	rules := []filter.Rule{{Nr: unix.SYS_CLOCK_GETTIME, When: clocks, Then: filter.Notify, Else: filter.Allow}}
 	rules = append(rules, opens()...)
+	rules = append(rules, looks()...)
 	for _, q := range questions[1:] {
 		if q.nr >= 0 && (shifted || !q.shifts) {
 			rules = append(rules, filter.Rule{Nr: uint32(q.nr), When: q.when, Then: filter.Notify, Else: filter.Allow})
@@ -91,6 +90,31 @@ func opens() []filter.Rule {
 		rules = append(rules, filter.Rule{Nr: uint32(nr), When: [][]filter.Condition{{filter.NoBits(1, notReading)}}, Then: filter.Notify})
 	}
 	return rules
+}
+
+// looks notify a call that asks for a file by its path. Of one that is open already nobody asks when it was written, and every program asks
+// the rest.
+func looks() []filter.Rule {
+	rules := []filter.Rule{
+		{Nr: unix.SYS_NEWFSTATAT, When: byPath(3), Then: filter.Notify, Else: filter.Allow},
+		{Nr: unix.SYS_STATX, When: byPath(2), Then: filter.Notify, Else: filter.Allow},
+	}
+	return append(rules, filter.Each(filter.Notify, filter.SysStats...)...)
+}
+
+func byPath(flags int) [][]filter.Condition {
+	return [][]filter.Condition{{filter.NoBits(flags, unix.AT_EMPTY_PATH)}}
+}
+
+// looked returns the directory and the path of a call that looks notify.
+func looked(c *notify.Call) (dirfd int32, path uint64, ok bool) {
+	switch {
+	case c.Nr == unix.SYS_NEWFSTATAT, c.Nr == unix.SYS_STATX:
+		return int32(c.Args[0]), c.Args[1], true
+	case slices.Contains(filter.SysStats, uint32(c.Nr)):
+		return unix.AT_FDCWD, c.Args[0], true
+	}
+	return 0, 0, false
 }
 
 const (
