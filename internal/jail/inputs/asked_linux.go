@@ -250,13 +250,13 @@ func (in *Answerer) procOpened(c *notify.Call, text string, flags uint32) (ok bo
 	if now == nil { // the process is gone, say
 		return false
 	}
+	if strings.HasSuffix(name, "mountinfo") {
+		now = in.withoutLayers(now)
+	}
 	b := p.Source.Asked("read", text, now)
 	if b == nil {
 		c.Fail(unix.ENOENT)
 		return true
-	}
-	if strings.HasSuffix(name, "mountinfo") {
-		b = in.withoutLayers(b)
 	}
 	return in.handOver(c, b, flags)
 }
