@@ -27,8 +27,8 @@ type maker struct {
 	opts   Options
 	scrub  *scrub.Scrubber
 	report Report
-	aside  *aside
-	found  bool // the list is there
+	all    []*message // of the file, in order
+	total  int64      // bytes of their bodies
 
 	// Of the second pass.
 	tap   *exchange.Tap
@@ -48,19 +48,12 @@ func (m *maker) make(path, out string) (_ *Report, err error) {
 	if err := checkOut(out); err != nil {
 		return nil, err
 	}
-	src, err := openSource(m.ctx, path, m.opts.Progress)
-	if err != nil {
+	if err := m.read(path); err != nil {
 		return nil, err
 	}
-	defer src.close()
-	if m.aside, err = newAside(); err != nil {
-		return nil, err
-	}
-	defer m.aside.close()
-	if err := m.read(src); err != nil {
-		return nil, err
-	}
-	if m.of.byTime && m.aside.sorted() {
+	early := func(a, b *message) int { return a.At.Compare(b.At) }
+	if m.of.byTime && !slices.IsSortedFunc(m.all, early) {
+		slices.SortStableFunc(m.all, early)
 		m.note("the entries stood in another order than their times: the tape has the order of their times")
 	}
 	if err := m.write(out); err != nil {
@@ -87,25 +80,25 @@ func (m *maker) skip(where, why string) {
 }
 
 // put takes a message: its secrets are learnt, and it waits for the second pass.
-func (m *maker) put(x *message) error {
+func (m *maker) put(x *message) {
 	if x.Method == "" {
 		x.Method = http.MethodGet
 	}
 	var err error
 	if x.URL, err = tapeURL(x.URL); err != nil {
 		m.skip(x.Where, err.Error())
-		return nil
+		return
 	}
 	switch {
 	case strings.EqualFold(x.Method, http.MethodConnect):
 		m.skip(x.Where, "CONNECT opens a tunnel; what went through it stands by itself")
-		return nil
+		return
 	case x.Status == http.StatusSwitchingProtocols:
 		m.skip(x.Where, errWebSocket.Error())
-		return nil
+		return
 	case x.Status > 0 && x.Status < http.StatusOK || x.Status > 999:
 		m.skip(x.Where, "its status is that of no whole answer")
-		return nil
+		return
 	}
 	x.Header, x.Answer = exchange.EndToEnd(x.Header), exchange.EndToEnd(x.Answer)
 	x.Header.Del("Host") // stands in the URL
@@ -115,7 +108,7 @@ func (m *maker) put(x *message) error {
 		m.note("answers that have no body for their status or method (304, HEAD) had one there: it is left out")
 	}
 	m.learn(x)
-	return m.aside.put(x)
+	m.all, m.total = append(m.all, x), m.total+x.size()
 }
 
 // write is the second pass.
@@ -134,10 +127,16 @@ func (m *maker) write(path string) (err error) {
 	}
 	now := func() (int64, int64) { return m.ms[0], m.ms[1] }
 	rec := tape.NewRecorder(w, &tape.RecorderOptions{Store: &m.store, Now: now})
-	m.tap = exchange.NewTap(rec, llm.NewClassifier(masker), m.scrub, &exchange.TapOptions{MaxBody: MaxItem})
+	m.tap = exchange.NewTap(rec, llm.NewClassifier(masker), m.scrub, &exchange.TapOptions{MaxBody: MaxFile})
 	m.nums = bare.NewNumbers(nil)
-	if err := m.aside.each(m.writeOne); err != nil {
-		return err
+	done := int64(0)
+	for _, x := range m.all {
+		if err := m.writeOne(x); err != nil {
+			return err
+		}
+		if done += x.size(); m.opts.Progress != nil {
+			m.opts.Progress(done, m.total)
+		}
 	}
 	return m.out.commit()
 }
@@ -265,7 +264,7 @@ func (m *maker) learnBody(h http.Header, body []byte, named func(contentType str
 	if len(body) == 0 {
 		return
 	}
-	plain, err := exchange.Decode(h.Get("Content-Encoding"), body, MaxItem)
+	plain, err := exchange.Decode(h.Get("Content-Encoding"), body, MaxFile)
 	if err != nil {
 		return
 	}
@@ -273,7 +272,7 @@ func (m *maker) learnBody(h http.Header, body []byte, named func(contentType str
 	m.scrub.LearnBytes(plain)
 }
 
-// A message is one exchange as a foreign file tells it. Package gob puts it aside.
+// A message is one exchange as a foreign file tells it.
 type message struct {
 	Where  string // in the file, for people
 	Method string
@@ -293,6 +292,8 @@ type message struct {
 	At   time.Time     // when the request was sent; zero where the file does not say
 	Took time.Duration // until the answer had come
 }
+
+func (x *message) size() int64 { return int64(len(x.Body) + len(x.Content)) }
 
 // tapeURL returns a URL as a tape has it. The error is why no request to it can stand on one.
 func tapeURL(raw string) (string, error) {
