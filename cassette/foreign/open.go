@@ -43,7 +43,7 @@ func Open(path string, o *Options) (Source, error) {
 	}
 	switch tell(b) {
 	case AsciicastV1:
-		return newCastV1(path, open)
+		return opened(path, open, newCastV1)
 	case AsciicastV2:
 		return opened(path, open, newCast)
 	case Ttyrec:
