@@ -226,7 +226,7 @@ func valid(b []byte) error {
 	return nil
 }
 
-// HeadSize is how much of a file Detect gives to Looks, in bytes.
+// HeadSize is how much of a file Detect looks at, in bytes.
 const HeadSize = 64 << 10
 
 // headOf returns how a file begins, nil for a folder.
@@ -265,11 +265,6 @@ func openFile(path string) (*os.File, error) {
 		return nil, &Error{Path: path, Err: errors.New("expected a regular file")}
 	}
 	return os.Open(path)
-}
-
-// isIn reports whether a path is that of a folder called name in one called parent.
-func isIn(path, parent, name string) bool {
-	return filepath.Base(path) == name && filepath.Base(filepath.Dir(path)) == parent
 }
 
 var uuid = lazyregexp.New(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
