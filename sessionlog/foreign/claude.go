@@ -24,7 +24,7 @@ import (
 // Sub-agents stand in files of their own, SESSION/subagents/agent-*.jsonl (in older versions in the same file, with
 // isSidechain), and are no turns of the conversation. Such a file can be read by itself.
 //
-// The file is read twice, once for the tree (claude_tree.go). Memory is one line, one answer with its results, and about 100
+// The file is read twice, once for the tree (tree.go). Memory is one line, one answer with its results, and about 100
 // bytes a line.
 var claude = Importer{name: "claude-code", looks: looksClaude, read: readClaude, wanted: func(name string) bool {
 	return strings.HasSuffix(name, ".jsonl") && !strings.HasPrefix(name, "agent-")
