@@ -31,13 +31,13 @@ type maker struct {
 	total  int64      // bytes of their bodies
 
 	// Of the second pass.
-	tap   *exchange.Tap
-	store single // of the message that is written
-	line  bytes.Buffer
-	nums  *bare.Numbers
-	out   *output
-	zero  time.Time // when the first request was sent
-	ms    [2]int64  // when the message that is written ended: Unix epoch, and since zero
+	tap     *exchange.Tap
+	line    bytes.Buffer // the record of the message under way
+	store   *cas.Memory  // its blobs, and those before
+	nums    *bare.Numbers
+	records []*tape.Record
+	zero    time.Time // when the first request was sent
+	ms      [2]int64  // when the message that is written ended: Unix epoch, and since zero
 }
 
 // make reads the file at path, and makes the tape out.
@@ -56,7 +56,10 @@ func (m *maker) make(path, out string) (_ *Report, err error) {
 		slices.SortStableFunc(m.all, early)
 		m.note("the entries stood in another order than their times: the tape has the order of their times")
 	}
-	if err := m.write(out); err != nil {
+	if err := m.write(); err != nil {
+		return nil, err
+	}
+	if err := m.keep(out); err != nil {
 		return nil, err
 	}
 	return &m.report, nil
@@ -111,22 +114,19 @@ func (m *maker) put(x *message) {
 	m.all, m.total = append(m.all, x), m.total+x.size()
 }
 
-// write is the second pass.
-func (m *maker) write(path string) (err error) {
+// write makes the records.
+func (m *maker) write() error {
 	masker, err := bare.NewMasker(nil)
 	if err != nil {
 		return err
 	}
-	if m.out, err = newOutput(path, m.scrub.Rules(), &m.report, m.opts.Sync); err != nil {
-		return err
-	}
-	defer m.out.discard()
 	w, err := tape.NewWriter(&m.line, &tape.Header{Argv: []string{}})
 	if err != nil {
 		return err
 	}
+	m.store = cas.NewMemory()
 	now := func() (int64, int64) { return m.ms[0], m.ms[1] }
-	rec := tape.NewRecorder(w, &tape.RecorderOptions{Store: &m.store, Now: now})
+	rec := tape.NewRecorder(w, &tape.RecorderOptions{Store: m.store, Now: now})
 	m.tap = exchange.NewTap(rec, llm.NewClassifier(masker), m.scrub, &exchange.TapOptions{MaxBody: MaxFile})
 	m.nums = bare.NewNumbers(nil)
 	done := int64(0)
@@ -138,7 +138,7 @@ func (m *maker) write(path string) (err error) {
 			m.opts.Progress(done, m.total)
 		}
 	}
-	return m.out.commit()
+	return nil
 }
 
 // writeOne writes the record of one message.
@@ -153,14 +153,15 @@ func (m *maker) writeOne(x *message) error {
 	}
 	m.settle(r, x)
 	m.nums.Knows(m.scrub.Counts())
-	if err := m.nums.Record(r, &m.store); err != nil {
+	if err := m.nums.Record(r, m.store); err != nil {
 		return err
 	}
 	m.report.Exchanges++
 	if _, ok := r.Kind.(*tape.LLMCall); ok {
 		m.report.LLMCalls++
 	}
-	return m.out.add(r, &m.store)
+	m.records = append(m.records, r)
+	return nil
 }
 
 // setTimes says when a message ended. A file without times has none on its tape.
@@ -178,7 +179,6 @@ func (m *maker) setTimes(x *message) {
 
 // recorded sends a message through the tap, as a recorder would have, and returns its record.
 func (m *maker) recorded(x *message) (*tape.Record, error) {
-	m.store.Memory = cas.NewMemory()
 	m.line.Reset()
 	o, err := m.tap.Begin(&exchange.Request{Method: x.Method, URL: x.URL, Header: x.Header, Body: x.Body})
 	if err != nil {
@@ -220,18 +220,6 @@ func (m *maker) settle(r *tape.Record, x *message) {
 		ex.Response, ex.Stream, ex.Error = nil, nil, strings.TrimPrefix(ex.Error+"; "+x.Lost, "; ")
 		*extra = append(*extra, bare.TextField("response_lost", x.Lost))
 	}
-}
-
-// A single is the store of one message, and a new one for each.
-type single struct{ *cas.Memory }
-
-// Change implements bare.Changer. Most blobs hold no placeholder, and keep their digest.
-func (s *single) Change(d cas.Digest, do func(b []byte) bool) (cas.Digest, error) {
-	b, err := s.Get(d)
-	if err != nil || !bytes.Contains(b, []byte("td_")) || !do(b) {
-		return d, err
-	}
-	return s.Put(b)
 }
 
 // protoOf is a protocol as the tape has it, of the forms in which files name it; "" for HTTP/1.1 and for what is none.
