@@ -231,7 +231,7 @@ func (c *claudeReader) assistant(l *claudeLine, n int) error {
 		}
 		switch b.Kind {
 		case "text":
-			a.say(b.Text)
+			a.text(b.Text)
 		case "thinking":
 			a.think(b.Text, b.thought())
 		case "redacted_thinking":

@@ -316,7 +316,7 @@ func (o *opencodeReader) part(p *opencodePart) error {
 		m.step.tokens += p.Tokens.sum()
 		return o.step(false)
 	case "text":
-		m.step.say(p.Text)
+		m.step.text(p.Text)
 	case "reasoning":
 		m.step.think(p.Text, p.Whole)
 	case "tool":

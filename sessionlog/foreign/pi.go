@@ -188,10 +188,10 @@ func (p *piReader) turnOf(m *piMessage, n int) error {
 	err := each(m.Content, func(b *piBlock) error {
 		switch {
 		case b.Whole[0] == '"':
-			a.say(text(b.Whole))
+			a.text(text(b.Whole))
 		case b.Whole[0] != '{':
 		case b.Kind == "text":
-			a.say(b.Text)
+			a.text(b.Text)
 		case b.Kind == "thinking":
 			a.think(b.Text, b.Whole)
 		case b.Kind == "toolCall":

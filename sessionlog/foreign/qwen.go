@@ -213,7 +213,7 @@ func (q *qwenReader) assistant(l *qwenLine) error {
 		case p.Thought:
 			a.think(said, p.Whole)
 		case isText:
-			a.say(said)
+			a.text(said)
 		default:
 			a.block(p.Whole)
 		}
