@@ -336,15 +336,8 @@ func (c *Colors) equal(o *Colors) bool {
 	if c == nil || o == nil {
 		return c == o
 	}
-	if (c.FG == nil) != (o.FG == nil) || c.FG != nil && (*c.FG != *o.FG || *c.BG != *o.BG) || len(c.Palette) != len(o.Palette) {
-		return false
-	}
-	for i, v := range c.Palette {
-		if w, ok := o.Palette[i]; !ok || v != w {
-			return false
-		}
-	}
-	return true
+	sameFG := (c.FG == nil) == (o.FG == nil) && (c.FG == nil || *c.FG == *o.FG && *c.BG == *o.BG)
+	return sameFG && maps.Equal(c.Palette, o.Palette)
 }
 
 // A paint is every colour as it is drawn: the theme's, and what the program changed.

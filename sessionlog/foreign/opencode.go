@@ -156,6 +156,8 @@ type opencodeInfo struct {
 	Time struct {
 		Updated int64 `json:"updated"` // ms since 1970
 	} `json:"time"`
+
+	file string // of a session that stands in one of its own
 }
 
 // open begins the conversation with the first that is known of it.
