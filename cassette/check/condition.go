@@ -152,32 +152,23 @@ func distance(wanted, line []rune) int {
 }
 
 // farRows counts the characters that are not as wanted, place by place.
-func (c *textCondition) farRows(t *areaText) int {
-	far := 0
+func (c *textCondition) farRows(t *areaText) (far int) {
 	for i := range max(len(t.lines), len(c.rows)) {
-		got, want := "", ""
+		var got, want []rune
 		if i < len(t.lines) {
-			got = strings.TrimRight(t.lines[i].text, " ")
+			got = []rune(strings.TrimRight(t.lines[i].text, " "))
 		}
 		if i < len(c.rows) {
-			want = c.rows[i]
+			want = []rune(c.rows[i])
 		}
-		if got != want {
-			far += unlike([]rune(got), []rune(want))
+		far += max(len(got), len(want))
+		for k := range min(len(got), len(want)) {
+			if got[k] == want[k] {
+				far--
+			}
 		}
 	}
 	return far
-}
-
-// unlike counts the places at which two texts differ.
-func unlike(a, b []rune) int {
-	n := max(len(a), len(b))
-	for i := range min(len(a), len(b)) {
-		if a[i] == b[i] {
-			n--
-		}
-	}
-	return n
 }
 
 func (c *textCondition) came(v *view) (string, *Excerpt) {
@@ -238,7 +229,7 @@ func (c *textCondition) cameNear(v *view, t *areaText) (string, *Excerpt) {
 		return "nothing like it", excerptLines(v, c.plain(v), nil)
 	}
 	line := Line{Row: best.row, Col: best.col, Text: best.text, Wanted: c.longest, WantedCol: vt.StringWidth(best.text[:at.start])}
-	line.Marks = marksOf(best.text, &at)
+	line.Marks = marksOf(best.text, at.edits)
 	if at.distance == 0 { // of several lines this one is there
 		return sprintf("the line %s stands in row %d, what stands around it does not", quote(c.longest), best.row), excerptLines(v, t, []Line{line})
 	}
@@ -246,8 +237,8 @@ func (c *textCondition) cameNear(v *view, t *areaText) (string, *Excerpt) {
 }
 
 // marksOf returns the columns of what differs, and the one behind where something is missing.
-func marksOf(line string, a *alignment) (marks [][2]int) {
-	for _, e := range a.edits {
+func marksOf(line string, edits []udiff.Edit) (marks [][2]int) {
+	for _, e := range edits {
 		from := vt.StringWidth(line[:e.Start])
 		to := max(vt.StringWidth(line[:e.End]), from+1)
 		if n := len(marks); n > 0 && marks[n-1][1] >= from {
@@ -282,28 +273,7 @@ func (c *textCondition) cameRows(v *view, t *areaText) (string, *Excerpt) {
 
 // differing is a line of which the cells are marked that are not as wanted.
 func differing(l areaLine, got, want string) Line {
-	line := Line{Row: l.row, Col: l.col, Text: got, Wanted: want, WantedCol: 0, HasWanted: true}
-	g, w := []rune(got), []rune(want)
-	from, col := -1, 0
-	for i := range max(len(g), len(w)) {
-		same := i < len(g) && i < len(w) && g[i] == w[i]
-		next := col + 1
-		if i < len(g) {
-			next = col + vt.StringWidth(string(g[i]))
-		}
-		if !same && from < 0 {
-			from = col
-		}
-		if same && from >= 0 {
-			line.Marks = append(line.Marks, [2]int{from, col})
-			from = -1
-		}
-		col = next
-	}
-	if from >= 0 {
-		line.Marks = append(line.Marks, [2]int{from, max(col, from+1)})
-	}
-	return line
+	return Line{Row: l.row, Col: l.col, Text: got, Wanted: want, HasWanted: true, Marks: marksOf(got, udiff.Strings(got, want))}
 }
 
 // listedRows names rows, as many as a line holds.
