@@ -343,24 +343,26 @@ func TestMemoryOfAllConnections(t *testing.T) {
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100)
-		if !b.Take(60, 0, nil) || b.Take(60, 0, nil) {
+		if !b.TryTake(60) || b.TryTake(60) {
 			t.Error("it does not count")
 		}
-		if b.Take(60, time.Second, nil) {
+		soon, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if b.Take(soon, 60) {
 			t.Error("it gave what it had not")
 		}
-		done := make(chan struct{})
+		ctx, done := context.WithCancel(t.Context())
 		results := make(chan string, 3)
-		go func() { results <- fmt.Sprint("long ", b.Take(1000, -1, nil)) }() // all of it
+		go func() { results <- fmt.Sprint("long ", b.Take(t.Context(), 1000)) }() // all of it
 		synctest.Wait()
-		go func() { results <- fmt.Sprint("short ", b.Take(10, -1, done)) }() // though free, not before the one that waits
+		go func() { results <- fmt.Sprint("short ", b.Take(ctx, 10)) }() // though free, not before the one that waits
 		synctest.Wait()
 		select {
 		case r := <-results:
 			t.Error(r)
 		default:
 		}
-		close(done)
+		done()
 		if r := <-results; r != "short false" {
 			t.Error(r)
 		}
@@ -372,7 +374,7 @@ func TestBudget(t *testing.T) {
 		if used, total := b.Used(); used != 0 || total != 100 {
 			t.Errorf("%d of %d", used, total)
 		}
-		if !(*Budget)(nil).Take(1, 0, nil) {
+		if !(*Budget)(nil).TryTake(1) {
 			t.Error("nil bounds")
 		}
 	})

@@ -1,6 +1,7 @@
 package websock
 
 import (
+	"context"
 	"encoding/binary"
 	"io"
 	"time"
@@ -199,7 +200,9 @@ func (s *Stream) long(m *message) error {
 		return jsonrpc.ErrShort
 	}
 	m.late = time.AfterFunc(jsonrpc.LongFrame, func() { _ = s.wire.SetReadDeadline(time.Unix(1, 0)) })
-	if !s.o.Budget.Take(int64(s.o.Limit), jsonrpc.LongFrame, s.ending.Done()) {
+	soon, stop := context.WithTimeout(s.ending, jsonrpc.LongFrame)
+	defer stop()
+	if !s.o.Budget.Take(soon, int64(s.o.Limit)) {
 		return broken(jsonrpc.CloseTryAgain, "no memory for a long message")
 	}
 	m.held = int64(s.o.Limit)
