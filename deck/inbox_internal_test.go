@@ -29,9 +29,9 @@ func TestInbox(t *testing.T) {
 	defer func() { _, _ = in.Close(), cmd.Wait() }()
 	one, other := &net.TCPAddr{Port: 1}, &net.TCPAddr{Port: 2}
 	box := newInbox()
-	box.begin(cmd.Process.Pid, one, false)()
-	box.begin(cmd.Process.Pid, one, false)()
-	box.begin(cmd.Process.Pid, other, false)()
+	box.begin(cmd.Process.Pid, one, false)(false)
+	box.begin(cmd.Process.Pid, one, false)(false)
+	box.begin(cmd.Process.Pid, other, false)(false)
 	if atWork(cmd.Process.Pid) {
 		t.Error("the process is at work still")
 	}
@@ -59,12 +59,12 @@ func TestInboxOfWhoAlwaysWorks(t *testing.T) {
 	box := newInbox()
 	box.vain = restVain - 1
 	box.begin(cmd.Process.Pid, &net.TCPAddr{Port: 1}, false) // is not told that it was given
-	box.begin(cmd.Process.Pid, &net.TCPAddr{Port: 2}, false)()
+	box.begin(cmd.Process.Pid, &net.TCPAddr{Port: 2}, false)(false)
 	if box.vain != restVain {
 		t.Error("waited in vain", box.vain)
 	}
 	begun := worked(os.Getpid())
-	box.begin(cmd.Process.Pid, &net.TCPAddr{Port: 3}, false)()
+	box.begin(cmd.Process.Pid, &net.TCPAddr{Port: 3}, false)(false)
 	if worked(os.Getpid())-begun > restWork {
 		t.Error("it was waited for once more")
 	}

@@ -88,7 +88,7 @@ func (p *processes) replays() bool { return p != nil && p.clock != nil }
 
 // answered is told of the exchange whose answer is about to be given: who opened its connection, its arrival, and the recorded one. On a
 // replay it waits until the opener has done what it had done before. What it returns is told when the answer begins.
-func (p *processes) answered(opener, arrival, recorded uint64) (begins func()) {
+func (p *processes) answered(opener, arrival, recorded uint64) (begins func(), held func(bool)) {
 	p.mu.Lock()
 	g := p.given[opener]
 	p.mu.Unlock()
@@ -96,10 +96,10 @@ func (p *processes) answered(opener, arrival, recorded uint64) (begins func()) {
 		p.clock.Asked(recorded)
 		p.ticks.Asked(recorded)
 	}
-	reached := func() {}
+	reached, held := func() {}, func(bool) {}
 	if g != nil {
-		if r, err := g.Await(p.s.failed, recorded); err == nil { // else the run has failed, and answers nobody
-			reached = r
+		if r, h, err := g.Await(p.s.failed, recorded); err == nil { // else the run has failed, and answers nobody
+			reached, held = r, h
 		}
 	}
 	return func() {
@@ -113,7 +113,7 @@ func (p *processes) answered(opener, arrival, recorded uint64) (begins func()) {
 			p.ticks.Answered(recorded)
 		}
 		reached()
-	}
+	}, held
 }
 
 // The axes of time and randomness.

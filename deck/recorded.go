@@ -216,14 +216,14 @@ const (
 	restWork  = 250 * time.Millisecond // what it may work meanwhile, on all processors together
 	restEnd   = 30 * time.Millisecond  // the same, while a child waits to end: who builds a program works all the time
 	endHeld   = 100 * time.Millisecond // how long a child waits to end while its parent is itself held up, and does not run
-	endMost   = time.Second            // how long a process takes to end that may
+	endMost   = time.Second            // how long a process takes to end that may, or a connection
 	restMost  = 5 * time.Second        // how long that may take, on a machine that has much to do
 	restVain  = 8                      // so much oftener it did not than it did: it is not waited for any more
 )
 
 // begin waits until something may be given to the process on the connection of this remote address: an answer's begin, or something else. What
 // it returns says that it has been.
-func (i *inbox) begin(pid int, remote net.Addr, answer bool) (given func()) {
+func (i *inbox) begin(pid int, remote net.Addr, answer bool) (given func(ends bool)) {
 	i.giving <- struct{}{}
 	if answer || i.last != nil && i.last != remote {
 		rest(pid, restMost, restWork, &i.vain, nil)
@@ -231,7 +231,14 @@ func (i *inbox) begin(pid int, remote net.Addr, answer bool) (given func()) {
 	i.last = remote
 	end := sync.OnceFunc(func() { <-i.giving })
 	late := time.AfterFunc(network.GiveMost, end)
-	return func() { late.Stop(); end() }
+	return func(ends bool) {
+		switch on := late.Stop(); {
+		case !ends:
+			end()
+		case on:
+			late.Reset(endMost)
+		}
+	}
 }
 
 // childEnds waits until a child of the process may end. Others wait until it is gone. Who is killed meanwhile, or a run that is over, waits for nothing.
@@ -333,10 +340,10 @@ func statOf(dir string) [][]byte {
 }
 
 // giving has what is given wait for its place in the inbox, on the connection of this remote address.
-func (p *processes) giving(remote net.Addr, answer bool) (given func()) {
+func (p *processes) giving(remote net.Addr, answer bool) (given func(ends bool)) {
 	in := p.holder(remote)
 	if in == nil {
-		return func() {}
+		return func(bool) {}
 	}
 	return in.inbox.begin(in.program.Host, remote, answer)
 }

@@ -418,8 +418,11 @@ func dummyClaims(rng *rand.Rand, told string) string {
 func DummiesOf(secrets []Secret, taken func(value string) bool) (out []Given) {
 	made, left := make(map[string]bool), maxMadeUp
 	for _, s := range secrets {
+		if !placeholders.Is(s.Placeholder) || len(s.Shape) > longestShape {
+			continue
+		}
 		size := ShapeLen(s.Shape)
-		if !placeholders.Is(s.Placeholder) || len(s.Shape) > longestShape || size > maxDummy {
+		if size > maxDummy {
 			continue
 		}
 		seed := Digits(s.Placeholder)

@@ -21,14 +21,20 @@ const (
 
 // Await waits, before the answer of a recorded exchange is given to a process, until that has read the times that it had read before,
 // and has had the answers that it had had. A replay answers at once: what a program does beside a request, it would do after its answer,
-// and in another order. What does not come from a process that is not at work is waited for once. What it returns is told when
-// the answer reaches the process. The error is ctx's.
-func (g *Given) Await(ctx context.Context, arrival uint64) (begins func(), err error) {
+// and in another order. What does not come from a process that is not at work is waited for once. begins is told when
+// the answer reaches the process, held while that is held up until other answers have: one of those that wait here, perhaps. The error is ctx's.
+func (g *Given) Await(ctx context.Context, arrival uint64) (begins func(), held func(bool), err error) {
 	if err := g.await(ctx, arrival); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	g.coming.Add(1)
-	return func() { g.coming.Add(-1) }, nil
+	return func() { g.coming.Add(-1) }, func(on bool) {
+		if on {
+			g.coming.Add(-1)
+		} else {
+			g.coming.Add(1)
+		}
+	}, nil
 }
 
 // busy reports whether the process has something to do, or is about to.

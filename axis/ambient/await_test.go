@@ -41,7 +41,7 @@ func TestAwait(t *testing.T) {
 		answered := make(chan uint64, 3)
 		answer := func(arrival uint64) {
 			clock.Asked(arrival)
-			reached, err := g.Await(t.Context(), arrival)
+			reached, _, err := g.Await(t.Context(), arrival)
 			if err != nil {
 				t.Error(err)
 				return
@@ -86,7 +86,7 @@ func TestAwaitInVain(t *testing.T) {
 		_, g := again()
 		waits := func(arrival uint64) time.Duration {
 			began := time.Now()
-			reached, err := g.Await(t.Context(), arrival)
+			reached, _, err := g.Await(t.Context(), arrival)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,6 +110,33 @@ func TestAwaitInVain(t *testing.T) {
 		clock.Leave(0)
 		if took := waits(1); took > 0 {
 			t.Error("of a run that has left the recorded times", took)
+		}
+	})
+}
+
+// TestAwaitBehindOneThatIsHeld waits longer while another answer is on its way, and not while that one waits for others itself.
+func TestAwaitBehindOneThatIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		again := recordSteps(t)
+		for _, tt := range []struct {
+			held        bool
+			least, most time.Duration
+		}{{false, busyMost, busyMost + quietMost}, {true, quietLeast, 2 * quietMost}} {
+			_, g := again()
+			_, held, err := g.Await(t.Context(), 99) // none of its: nothing comes before it
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.held {
+				held(true)
+			}
+			began := time.Now()
+			if _, _, err := g.Await(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took < tt.least || took > tt.most {
+				t.Errorf("held %v: waited %v", tt.held, took)
+			}
 		}
 	})
 }

@@ -28,6 +28,8 @@ type AnswerOptions struct {
 	// Of is the record that holds the answer, as a Book gave it. With it an answer keeps its place among those to equal
 	// requests that were under way at the same time; nil gives it by itself.
 	Of *Recorded
+	// Held, when not nil, is told that the answer waits until others have ended or been asked for, and that it does no more.
+	Held func(bool)
 	// Clock is that of a run which does not go by the machine's, whose program does not read ahead of what it decides. Nil is the machine's.
 	Clock *Clock
 	// Reveal changes the bytes of each chunk, of which 1 MiB at most are given at once; nil leaves them as they are.
@@ -185,7 +187,7 @@ func (b *AnswerBody) Ended() bool {
 // together waits for equal requests, and for the conversations beside this one.
 func (b *AnswerBody) together(ctx context.Context, c tape.Chunk, end bool) error {
 	if end && b.opts.Of != nil {
-		if err := b.opts.Of.order.await(ctx, b.opts.Of, b.opts.Speed > 0); err != nil {
+		if err := b.opts.Of.order.await(ctx, b.opts.Of, b.opts.Speed > 0, b.opts.Held); err != nil {
 			return err
 		}
 	}

@@ -209,14 +209,20 @@ func mostAtOnce(spans []span) int {
 }
 
 // await waits until the answer of rec may end, and then for what is left of the moment that the program has to act on what ended before.
-// The error is ctx's where that is done before.
-func (o *endOrder) await(ctx context.Context, rec *Recorded, paced bool) error {
+// held, where it is not nil, is told while it is others that it waits for. The error is ctx's where that is done before.
+func (o *endOrder) await(ctx context.Context, rec *Recorded, paced bool, held func(bool)) error {
 	if o == nil {
 		return nil
 	}
 	e := &ending{order: o.answers[rec], who: nameOf(rec), since: time.Now(), begunMS: rec.begun(), endedMS: rec.endedMS, paced: paced}
 	e.due = e.since.Add(time.Duration(e.endedMS-e.begunMS) * time.Millisecond)
-	return o.gate.Await(ctx, o.conditions(e))
+	all := o.conditions(e)
+	ofOthers := slices.DeleteFunc(slices.Clone(all), func(c lane.Condition[moment]) bool { return c.What.rec == nil })
+	if held != nil && o.gate.Holds(ofOthers) {
+		held(true)
+		defer held(false)
+	}
+	return o.gate.Await(ctx, all)
 }
 
 // ending is what the end of a process waits for, that comes now.

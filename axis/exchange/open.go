@@ -31,10 +31,11 @@ type Open struct {
 	identity *Identity // nil until it is asked for, of what stands on the tape (Book.standing)
 	request  *Request
 	exchange tape.Exchange
-	came     uint64 // the recorder's ordinal at which the program meant to ask
-	arrived  uint64 // that at which it arrived; 0 where it is the same
-	begins   func() // see Begins; nil for nothing to say
-	opener   uint64 // see Request
+	came     uint64     // the recorder's ordinal at which the program meant to ask
+	arrived  uint64     // that at which it arrived; 0 where it is the same
+	begins   func()     // see Begins; nil for nothing to say
+	held     func(bool) // see Held; likewise
+	opener   uint64     // see Request
 	extra    []tape.Field
 	unkept   []byte        // the body of the request that is not in the store yet; nil for none
 	named    []scrub.Named // what names in the body gave away
@@ -207,13 +208,21 @@ func (o *Open) answers() {
 	if o.taken != nil {
 		recorded = o.taken.Arrival
 	}
-	o.begins = sync.OnceFunc(o.tap.opts.Answered(o.opener, o.exchange.Arrival, recorded))
+	begins, held := o.tap.opts.Answered(o.opener, o.exchange.Arrival, recorded)
+	o.begins, o.held = sync.OnceFunc(begins), held
 }
 
 // Begins says that the first bytes of the answer are about to reach the program. End and Opened say it of one that nobody has said it of.
 func (o *Open) Begins() {
 	if o.begins != nil {
 		o.begins()
+	}
+}
+
+// Held says that the answer is held up until others have ended or been asked for, and no more.
+func (o *Open) Held(on bool) {
+	if o.held != nil {
+		o.held(on)
 	}
 }
 

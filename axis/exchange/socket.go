@@ -337,7 +337,10 @@ func (s *Socket) answers() {
 	if s.became != nil {
 		recorded = numberOf(s.became.Arrival)
 	}
-	s.tell = func() { told(s.opener, arrival, recorded)() }
+	s.tell = func() {
+		begins, _ := told(s.opener, arrival, recorded)
+		begins()
+	}
 }
 
 // extras are the further keys of a message.

@@ -225,12 +225,18 @@ func wantNext(t testing.TB, p *exchange.SocketPlay, want ...string) {
 // TestTurnsAreReplayed plays two turns at once, each message at its place, and the same tape comes of it.
 func TestTurnsAreReplayed(t *testing.T) {
 	var recorded, again []uint64 // what was answered
-	g := newRig(t, exchange.TapOptions{Answered: func(_, arrival, _ uint64) func() { recorded = append(recorded, arrival); return func() {} }})
+	g := newRig(t, exchange.TapOptions{Answered: func(_, arrival, _ uint64) (func(), func(bool)) {
+		recorded = append(recorded, arrival)
+		return func() {}, nil
+	}})
 	s := g.socket(talkURL)
 	converse(t, s, twoTurns...)
 	closeSocket(t, s, hungUp)
 	_, b := g.replay()
-	r := newRig(t, exchange.TapOptions{Replay: true, Closed: true, Answered: func(_, _, of uint64) func() { again = append(again, of); return func() {} }})
+	r := newRig(t, exchange.TapOptions{Replay: true, Closed: true, Answered: func(_, _, of uint64) (func(), func(bool)) {
+		again = append(again, of)
+		return func() {}, nil
+	}})
 	s, p := r.play(b, talkURL, nil)
 	for _, m := range twoTurns {
 		if m[0] == '<' {
@@ -260,10 +266,10 @@ func TestToldWhileTheProgramSpeaks(t *testing.T) {
 	_, b := g.replay()
 	var p *exchange.SocketPlay
 	told := 0
-	r := newRig(t, exchange.TapOptions{Replay: true, Closed: true, Answered: func(uint64, uint64, uint64) (begins func()) {
+	r := newRig(t, exchange.TapOptions{Replay: true, Closed: true, Answered: func(uint64, uint64, uint64) (begins func(), held func(bool)) {
 		begins = func() {}
 		if told++; told != 2 { // the socket itself, then the welcome
-			return begins
+			return begins, nil
 		}
 		said := make(chan *exchange.SocketRefusal)
 		go func() { said <- send(t, p, "noted") }()
@@ -275,7 +281,7 @@ func TestToldWhileTheProgramSpeaks(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatal("the program waits")
 		}
-		return begins
+		return begins, nil
 	}})
 	s, p = r.play(b, talkURL, nil)
 	wantNext(t, p, "welcome", "bye")

@@ -34,7 +34,7 @@ type TapOptions struct {
 	// recorded exchange which answers. It is told of messages of a server on a WebSocket too, by numbers that no arrival has. opener is
 	// that of the request. What it returns is called when the first bytes of the answer are about to reach the program: others may have come
 	// to that before.
-	Answered func(opener, arrival, recorded uint64) (begins func())
+	Answered func(opener, arrival, recorded uint64) (begins func(), held func(bool))
 	// Conversations follows the conversations that exchanges carry; nil for none.
 	Conversations Conversations
 	// MaxBody bounds, in bytes, an encoded answer and a decoded request; 0 is DefaultMaxBody. A longer one cannot be

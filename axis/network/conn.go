@@ -47,13 +47,13 @@ type conn struct {
 	secured time.Time   // when the TLS handshake was done
 	active  atomic.Bool // a request has begun
 
-	giving func(net.Addr, bool) func() // see Config.Giving
+	giving func(net.Addr, bool) func(bool) // see Config.Giving
 
 	mu        sync.Mutex
-	beginning []func() // see begins
-	ends      bool     // see end
-	loose     bool     // see inOrder
-	taken     func()   // while it gives something: says that it has
+	beginning []func()   // see begins
+	ends      bool       // see end
+	loose     bool       // see inOrder
+	taken     func(bool) // while it gives something: says that it has
 	since     time.Time
 
 	asker, opener peer // see Config.Asker and Config.Opener
@@ -98,7 +98,7 @@ func (c *conn) take() {
 	if c.loose {
 		return
 	}
-	if c.taken == nil || time.Since(c.since) > GiveMost {
+	if c.taken == nil || !c.ends && time.Since(c.since) > GiveMost {
 		c.taken = c.giving(c.RemoteAddr(), len(c.beginning) > 0)
 		c.since = time.Now()
 	}
@@ -117,8 +117,11 @@ func (c *conn) inOrder(yes bool) {
 func (c *conn) given() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.taken != nil && !c.ends {
-		c.taken()
+	if c.taken == nil {
+		return
+	}
+	c.taken(c.ends)
+	if !c.ends {
 		c.taken = nil
 	}
 }
@@ -129,7 +132,7 @@ func (c *conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.taken != nil {
-		c.taken()
+		c.taken(false)
 		c.taken = nil
 	}
 	return err

@@ -86,7 +86,7 @@ func (t *taped) recorded(r *http.Request, x *exchange.Open, rec *exchange.Record
 		t.log.Error("recorded answer cannot be given", "seq", rec.Seq, "url", ex.URL, "error", err)
 		t.book.Damage(rec, err)
 	}
-	o := exchange.AnswerOptions{Speed: t.speed, Patience: rec.Patience(cancelPatience), Of: rec, Reveal: t.reveal}
+	o := exchange.AnswerOptions{Speed: t.speed, Patience: rec.Patience(cancelPatience), Of: rec, Held: x.Held, Reveal: t.reveal}
 	o.Damage = func(err error) error {
 		damage(err)
 		return fmt.Errorf("recorded answer is damaged: %w", err)

@@ -73,10 +73,10 @@ type Config struct {
 	// is asked likewise.
 	Opener func(remote net.Addr) uint64
 	// Giving waits until something, an answer's begin or something else, may be given to the program on the connection of this remote address;
-	// what it returns is called when that
-	// has been, or never: after GiveMost others go before it. It is asked for what a program acts on: text and its like, and what is not of
-	// HTTP. Nil is at once.
-	Giving func(remote net.Addr, answer bool) (given func())
+	// given is called when that has been, or never: after GiveMost others go before it. ends says that the connection's end is still to come,
+	// which is given with it: that takes what we take, however long. It is asked for what a program acts on: text and its like, and what is not
+	// of HTTP. Nil is at once.
+	Giving func(remote net.Addr, answer bool) (given func(ends bool))
 
 	MaxBody int64                // bytes of a request body; longer ones get 413. 0 for DefaultMaxBody
 	Refused func(kind tape.Kind) // told of every *tape.TLSRefused and *tape.NetRefused; nil for nobody

@@ -303,7 +303,7 @@ func TestATraceIsReadFromACursor(t *testing.T) {
 
 // TestALongTraceComesInParts reads one that is longer than a reply may be.
 func TestALongTraceComesInParts(t *testing.T) {
-	r := start(t, nil)
+	r := start(t, &daemon.Options{Limits: daemon.Limits{Rate: -1}})
 	p := r.as("a")
 	run := p.startRun(rpcapi.RunsStartParams{}).RunID
 	turn := `{"output":[` + strings.Repeat(`"`+strings.Repeat("x", 15000)+`",`, 14) + `0]}`
