@@ -34,8 +34,8 @@ func (c *Conn) admit(w *work) {
 	for ; why != "" && wait != nil; why, wait = c.place(w) {
 		if why != RefusedMemory {
 			<-wait.Done()
-		} else if c.o.Budget.Take(wait, int64(w.size)) {
-			w.held = int64(w.size)
+		} else {
+			w.held, _ = c.o.Budget.Take(wait, int64(w.size))
 		}
 	}
 	switch why {
@@ -80,11 +80,10 @@ func (c *Conn) pay(w *work) bool {
 		c.held += w.size
 		w.own = true
 		return true
-	case c.o.Budget.TryTake(int64(w.size)):
-		w.held = int64(w.size)
-		return true
 	}
-	return false
+	var ok bool
+	w.held, ok = c.o.Budget.TryTake(int64(w.size))
+	return ok
 }
 
 // begin starts a worker with w, or lets it wait for one. c.mu is held.

@@ -70,15 +70,15 @@ func (l *lines) line() (line []byte, held int64, err error) {
 		if seen >= DefaultAllowance && l.short {
 			return nil, 0, ErrShort
 		}
-		if seen >= DefaultAllowance && held == 0 {
+		if seen >= DefaultAllowance && slow == nil {
 			slow = time.AfterFunc(LongFrame, func() { _ = l.Close(0, "") })
 			defer slow.Stop()
 			soon, stop := context.WithTimeout(l.open, LongFrame)
-			taken := l.budget.Take(soon, int64(l.limit))
-			if stop(); !taken {
+			var ok bool
+			held, ok = l.budget.Take(soon, int64(l.limit))
+			if stop(); !ok {
 				return nil, 0, &CloseError{Code: CloseTryAgain, Reason: "no memory for a long frame", Ours: true}
 			}
-			held = int64(l.limit)
 		}
 		if err := l.fill(); err != nil {
 			return nil, held, l.torn(err)

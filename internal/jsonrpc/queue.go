@@ -94,11 +94,12 @@ func (q *queue) fits(b *buffer) bool {
 		return false
 	case n <= q.allowance:
 		return true
-	case b.held == 0 && !q.budget.TryTake(int64(len(b.b))):
-		return false
+	case b.held > 0:
+		return true
 	}
-	b.held = int64(len(b.b))
-	return true
+	var ok bool
+	b.held, ok = q.budget.TryTake(int64(len(b.b)))
+	return ok
 }
 
 // take waits for frames and returns all that are there; none when the queue is closed. It uses the memory of spare.
@@ -219,26 +220,26 @@ func NewBudget(bytes int64) *Budget {
 // Used returns how many bytes are taken, and of how many.
 func (b *Budget) Used() (used, total int64) { return b.used.Load(), b.total }
 
-// Take waits until n bytes are free, and takes them. It reports false, and has taken none, when ctx ended before.
-func (b *Budget) Take(ctx context.Context, n int64) bool {
+// Take waits until n bytes are free, and takes them: held is how many are to be given back. It reports false, and has taken none, when ctx
+// ended before.
+func (b *Budget) Take(ctx context.Context, n int64) (held int64, ok bool) {
 	return b.claim(n, func(n int64) bool { return b.free.Acquire(ctx, n) == nil })
 }
 
 // TryTake is Take for who does not wait.
-func (b *Budget) TryTake(n int64) bool {
+func (b *Budget) TryTake(n int64) (held int64, ok bool) {
 	return b.claim(n, func(n int64) bool { return b.free.TryAcquire(n) })
 }
 
-func (b *Budget) claim(n int64, acquire func(n int64) bool) bool {
-	if b == nil || n <= 0 {
-		return true
+func (b *Budget) claim(n int64, acquire func(n int64) bool) (held int64, ok bool) {
+	if b == nil {
+		return 0, true
 	}
-	n = min(n, b.total)
-	if !acquire(n) {
-		return false
+	if n = min(n, b.total); !acquire(n) {
+		return 0, false
 	}
 	b.used.Add(n)
-	return true
+	return n, true
 }
 
 // Give returns n bytes that were taken.
@@ -246,7 +247,6 @@ func (b *Budget) Give(n int64) {
 	if b == nil || n <= 0 {
 		return
 	}
-	n = min(n, b.total)
 	b.used.Add(-n)
 	b.free.Release(n)
 }
