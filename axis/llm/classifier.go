@@ -146,7 +146,7 @@ func (c *Classifier) identify(r *exchange.Request, u *url.URL, e *endpoint, mode
 		Talk:      m.talk,
 		Surface:   m.surface,
 		Params:    params,
-		Usage:     func(_ string, answer []byte) []byte { return findUsage(answer) },
+		Usage:     func(_ string, answer []byte) []byte { return FindUsage(answer) },
 		ErrorBody: providers[e.provider].fail,
 	}
 }

@@ -105,7 +105,7 @@ func TestExtractElsewhere(t *testing.T) {
 		{"cohere embed", `{"embeddings":{},"meta":{"billed_units":{"input_tokens":2}}}`, `{"billed_units":{"input_tokens":2}}`},
 		{"transcription stream", "data: {\"type\":\"transcript.text.done\",\"usage\":{\"input_tokens\":1}}\n\n", `{"input_tokens":1}`},
 	} {
-		if got := string(findUsage([]byte(tc.answer))); got != tc.want {
+		if got := string(FindUsage([]byte(tc.answer))); got != tc.want {
 			t.Errorf("%s: %s", tc.name, got)
 		}
 	}

@@ -47,13 +47,13 @@ func TestExtract(t *testing.T) {
 		{"usage is no object", `{"usage":3}`, ""},
 		{"html", `<html>usage</html>`, ""},
 	} {
-		if got := findUsage([]byte(tc.answer)); string(got) != tc.want {
+		if got := FindUsage([]byte(tc.answer)); string(got) != tc.want {
 			t.Errorf("%s: %s", tc.name, got)
 		}
 	}
 }
 
-// FuzzExtract holds findUsage to giving a JSON object or nothing, whatever an upstream answered.
+// FuzzExtract holds FindUsage to giving a JSON object or nothing, whatever an upstream answered.
 func FuzzExtract(f *testing.F) {
 	f.Add([]byte(`{"usage":{"a":1}}`))
 	f.Add([]byte("data: {\"message\":{\"usage\":{}}}\n\ndata: {\"usage\":{\"a\":2}}\n\n"))
@@ -61,7 +61,7 @@ func FuzzExtract(f *testing.F) {
 	f.Add([]byte("\xef\xbb\xbfdata: \r\rdata:{\r"))
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		before := string(answer)
-		if usage := findUsage(answer); usage != nil && (!json.Valid(usage) || !strings.HasPrefix(string(usage), "{")) {
+		if usage := FindUsage(answer); usage != nil && (!json.Valid(usage) || !strings.HasPrefix(string(usage), "{")) {
 			t.Errorf("%q", usage)
 		}
 		if string(answer) != before {

@@ -105,9 +105,7 @@ func (t *responsesTurns) create(m *responsesMessage, payload []byte) exchange.Tu
 // folded returns a request with the whole of a conversation as its input.
 func folded(payload []byte, whole *thread, previous string, sent int) []byte {
 	f := without(payload, "input", "previous_response_id")
-	f.b = slices.Grow(f.b, whole.size+64)
-	f.key("input")
-	f.b = whole.list(f.b)
+	f.add("input", whole.list())
 	f.add(foldedKey, sentOf(previous, sent))
 	return f.end()
 }

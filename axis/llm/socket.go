@@ -67,18 +67,8 @@ type folding struct {
 
 // add adds a member.
 func (f *folding) add(key string, value []byte) {
-	f.key(key)
-	f.b = append(f.b, value...)
-}
-
-// key begins a member, whose value is to follow.
-func (f *folding) key(key string) {
-	if len(f.b) == 0 {
-		f.b = append(f.b, '{')
-	} else {
-		f.b = append(f.b, ',')
-	}
-	f.b = append(append(f.b, jsonText(key)...), ':')
+	f.b = append(f.b, "{,"[min(len(f.b), 1)])
+	f.b = append(append(append(f.b, jsonText(key)...), ':'), value...)
 }
 
 // end returns the object.
@@ -89,42 +79,33 @@ func (f *folding) end() []byte {
 	return append(f.b, '}')
 }
 
-// A thread is a conversation as far as one turn: what its request brought, and then what was answered. It shares what was before
-// with the threads that go on from there.
+// A thread is a conversation as far as one turn: what its request brought, and then what was answered, one JSON text each.
 type thread struct {
-	before *thread
-	items  [][]byte // one JSON text each
-	size   int      // of all items up to here, in bytes
-	count  int      // of them
+	items [][]byte
+	size  int // of all of them, in bytes
 }
 
 // then returns a thread that goes on from t, which may be nil.
 func (t *thread) then(items [][]byte) *thread {
-	next := &thread{before: t, items: items}
+	next := new(thread)
 	if t != nil {
-		next.size, next.count = t.size, t.count
+		next.items, next.size = slices.Clip(t.items), t.size
 	}
+	next.items = append(next.items, items...)
 	for _, item := range items {
 		next.size += len(item) + 1
 	}
-	next.count += len(items)
 	return next
 }
 
-// list appends all items as one JSON list.
-func (t *thread) list(b []byte) []byte {
-	var path []*thread
-	for ; t != nil; t = t.before {
-		path = append(path, t)
+// list returns all items as one JSON list.
+func (t *thread) list() []byte {
+	b := make([]byte, 0, t.size+2)
+	for i, item := range t.items {
+		b = append(append(b, "[,"[min(i, 1)]), item...)
 	}
-	b = append(b, '[')
-	for i := len(path) - 1; i >= 0; i-- {
-		for _, item := range path[i].items {
-			if b[len(b)-1] != '[' {
-				b = append(b, ',')
-			}
-			b = append(b, item...)
-		}
+	if len(b) == 0 {
+		b = append(b, '[')
 	}
 	return append(b, ']')
 }

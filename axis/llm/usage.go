@@ -179,8 +179,8 @@ var usagePaths = [][]string{
 // plainCounts are counts that stand beside an answer, in no object: of Ollama, Llama, and Titan's embeddings.
 var plainCounts = []string{"prompt_eval_count", "eval_count", "prompt_token_count", "generation_token_count", "inputTextTokenCount"}
 
-// findUsage finds the usage object of a whole answer, streamed or not, as it stood; nil for none. What comes later in a stream stands.
-func findUsage(answer []byte) []byte {
+// FindUsage finds the usage object of a whole answer, streamed or not, as it stood; nil for none. What comes later in a stream stands.
+func FindUsage(answer []byte) []byte {
 	var start, own, metrics, counts []byte
 	for text := range answers(answer) {
 		event := invokeEvent(text)

@@ -34,7 +34,7 @@ func TestLenientAnswersAnyClient(t *testing.T) {
 	c.say(call("2"), call("3"), `{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"_meta":{"progressToken":7,"other":1},"arguments":{"n":1},"name":"a"}}`)
 	c.hears(as("2", result(0, "second")), as("3", result(0, "second")), as("4", result(0, "second")))
 	c.say("["+call("5")+","+call("6")+"]", "no message")
-	c.hears("[" + as("5", result(0, "second")) + "," + as("6", result(0, "second")) + "]")
+	c.hears(as("5", result(0, "second")), as("6", result(0, "second")))
 	c.say(as("7", callTool(0, "b", `{}`))) // which got no answer then
 	if got := <-c.lines; !strings.Contains(got, `"id":7,"error"`) || !strings.Contains(got, "got no answer") {
 		t.Errorf("what the server never answered: %s", got)

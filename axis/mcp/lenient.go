@@ -346,12 +346,9 @@ func (v *session) publish(p *recordedPart) {
 	}
 }
 
-// messages takes what a client said in one go. A request is answered before it returns, unless its answer waits for somebody.
-func (v *session) messages(ctx context.Context, msgs []Message, batch bool, out outlet) {
-	if batch {
-		v.work(func() { v.batch(ctx, msgs, out) })
-		return
-	}
+// messages takes what a client said in one go; those of a batch as if each had come alone. A request is answered before it returns, unless
+// its answer waits for somebody.
+func (v *session) messages(ctx context.Context, msgs []Message, out outlet) {
 	for i := range msgs {
 		m := &msgs[i]
 		switch {
@@ -363,31 +360,4 @@ func (v *session) messages(ctx context.Context, msgs []Message, batch bool, out 
 			v.work(func() { _ = v.answer(ctx, m, out) })
 		}
 	}
-}
-
-// batch answers a batch by one.
-func (v *session) batch(ctx context.Context, msgs []Message, out outlet) {
-	var answers [][]byte
-	for i := range msgs {
-		if m := &msgs[i]; !m.IsRequest() {
-			v.tell(m)
-			continue
-		}
-		_ = v.answer(ctx, &msgs[i], func(b []byte) error {
-			if answersTo(b, msgs[i].ID) {
-				answers = append(answers, b)
-				return nil
-			}
-			return out(b)
-		})
-	}
-	if b := lineOf(answers, true); b != nil {
-		_ = out(bytes.TrimSuffix(b, []byte("\n")))
-	}
-}
-
-// answersTo reports whether b is the answer to the request of that id.
-func answersTo(b, id []byte) bool {
-	msgs, _, err := Parse(b)
-	return err == nil && len(msgs) == 1 && msgs[0].IsAnswer() && idName(msgs[0].ID) == idName(id)
 }

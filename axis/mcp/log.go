@@ -222,12 +222,8 @@ func (l *Log) Redact(from Side, line []byte) *Line {
 func redact(s *scrub.Scrubber, from Side, line []byte) (out []byte, found bool) {
 	_, over := s.LearnAll(clean(s, s.NamedInTool(from != Client, line)))
 	plain := s.HideAt(line, over)
-	out, found = s.LearnBytes(plain)
-	switch {
-	case !found:
+	if out, found = s.LearnBytes(plain); !found {
 		return plain, len(over) > 0
-	case sameShape(line, out):
-		return out, true
 	}
 	out, _ = s.LearnBytes(hideTokens(s, plain))
 	return out, true
@@ -240,23 +236,6 @@ func clean(s *scrub.Scrubber, all []scrub.Named) []scrub.Named {
 		all[i].At.Name = all[i].Name
 	}
 	return all
-}
-
-// sameShape reports whether b is JSON that differs from the JSON a in what its strings say alone.
-func sameShape(a, b []byte) bool {
-	if jsonscan.Valid(b) != nil {
-		return false
-	}
-	for {
-		i, j := bytes.IndexByte(a, '"'), bytes.IndexByte(b, '"')
-		if i < 0 || j < 0 {
-			return i == j && bytes.Equal(a, b)
-		}
-		if !bytes.Equal(a[:i], b[:j]) {
-			return false
-		}
-		a, b = a[i+jsonscan.TextLen(a[i:]):], b[j+jsonscan.TextLen(b[j:]):]
-	}
 }
 
 // hideTokens hides each string, number, true, false and null that cannot stand with what is secret in it taken out: what is no string, what a

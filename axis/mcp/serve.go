@@ -103,8 +103,8 @@ func (s *Served) serveLenient(ctx context.Context, o *ServeOptions) error {
 	}
 	go func() {
 		_ = readLines(o.In, func(line []byte) error {
-			if msgs, batch, err := Parse(bytes.Clone(line)); err == nil { // else it is passed by
-				v.messages(ctx, msgs, batch, v.unasked)
+			if msgs, _, err := Parse(bytes.Clone(line)); err == nil { // else it is passed by
+				v.messages(ctx, msgs, v.unasked)
 			}
 			return nil
 		})

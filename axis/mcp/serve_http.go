@@ -86,7 +86,7 @@ func (v *webSession) listen(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *streamable) post(w http.ResponseWriter, r *http.Request) {
-	msgs, batch, ok := readPost(w, r)
+	msgs, ok := readPost(w, r)
 	if !ok {
 		return
 	}
@@ -106,7 +106,7 @@ func (h *streamable) post(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case len(requests) == 0:
 		w.WriteHeader(http.StatusAccepted)
-	case len(requests) == 1 && !batch && v.silent(requests[0]):
+	case len(requests) == 1 && v.silent(requests[0]):
 		_ = v.answer(r.Context(), requests[0], func(b []byte) error { return writeJSON(w, statusFor(requests[0], b), b) })
 	default:
 		v.stream(w, r, requests)
@@ -114,7 +114,7 @@ func (h *streamable) post(w http.ResponseWriter, r *http.Request) {
 }
 
 // readPost reads the body of a POST. Where it is none of messages, it has answered so.
-func readPost(w http.ResponseWriter, r *http.Request) (msgs []Message, batch, ok bool) {
+func readPost(w http.ResponseWriter, r *http.Request) (msgs []Message, ok bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxLine))
 	if err != nil {
 		status := http.StatusBadRequest
@@ -122,14 +122,14 @@ func readPost(w http.ResponseWriter, r *http.Request) (msgs []Message, batch, ok
 			status = http.StatusRequestEntityTooLarge
 		}
 		http.Error(w, "the request cannot be read: "+err.Error(), status)
-		return nil, false, false
+		return nil, false
 	}
-	msgs, batch, err = Parse(body)
+	msgs, _, err = Parse(body)
 	if err != nil || len(msgs) == 0 {
 		writeJSON(w, http.StatusBadRequest, errorWith([]byte("null"), codeParse, "no JSON-RPC message"))
-		return nil, false, false
+		return nil, false
 	}
-	return msgs, batch, true
+	return msgs, true
 }
 
 // clientOf finds the client of a request, or lets a new one in; nil with the status for none.
@@ -237,12 +237,12 @@ func (h *sseServed) post(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, noSession, http.StatusNotFound)
 		return
 	}
-	msgs, batch, ok := readPost(w, r)
+	msgs, ok := readPost(w, r)
 	if !ok {
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
-	v.messages(v.gone, msgs, batch, v.unasked)
+	v.messages(v.gone, msgs, v.unasked)
 }
 
 // maxSessions bounds how many clients there are at once.

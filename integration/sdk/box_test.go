@@ -138,6 +138,7 @@ func (b *box) tapedeck(args ...string) result {
 // returns what the program printed and what the endpoint was asked.
 func (b *box) record(options *scriptedllm.Options, hosts []string, argv ...string) (string, []scriptedllm.Request) {
 	b.t.Helper()
+	options.More = embeddingsAndUploads()
 	endpoint := scriptedllm.New(options)
 	server := httptest.NewServer(endpoint)
 	defer server.Close()

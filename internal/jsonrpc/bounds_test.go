@@ -343,36 +343,39 @@ func TestMemoryOfAllConnections(t *testing.T) {
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100)
-		if !b.Take(60, 0, nil) || b.Take(60, 0, nil) {
+		_, first := b.TryTake(60)
+		if _, second := b.TryTake(60); !first || second {
 			t.Error("it does not count")
 		}
-		if b.Take(60, time.Second, nil) {
+		soon, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, ok := b.Take(soon, 60); ok {
 			t.Error("it gave what it had not")
 		}
-		done := make(chan struct{})
+		ctx, done := context.WithCancel(t.Context())
 		results := make(chan string, 3)
-		go func() { results <- fmt.Sprint("long ", b.Take(1000, -1, nil)) }() // all of it
+		go func() { results <- fmt.Sprintln(b.Take(t.Context(), 1000)) }() // all of it
 		synctest.Wait()
-		go func() { results <- fmt.Sprint("short ", b.Take(10, -1, done)) }() // though free, not before the one that waits
+		go func() { results <- fmt.Sprintln(b.Take(ctx, 10)) }() // though free, not before the one that waits
 		synctest.Wait()
 		select {
 		case r := <-results:
 			t.Error(r)
 		default:
 		}
-		close(done)
-		if r := <-results; r != "short false" {
+		done()
+		if r := <-results; r != "0 false\n" {
 			t.Error(r)
 		}
 		b.Give(60)
-		if r := <-results; r != "long true" {
+		if r := <-results; r != "100 true\n" {
 			t.Error(r)
 		}
-		b.Give(1000)
+		b.Give(100)
 		if used, total := b.Used(); used != 0 || total != 100 {
 			t.Errorf("%d of %d", used, total)
 		}
-		if !(*Budget)(nil).Take(1, 0, nil) {
+		if _, ok := (*Budget)(nil).TryTake(1); !ok {
 			t.Error("nil bounds")
 		}
 	})

@@ -38,7 +38,7 @@ type Conn struct {
 	waiting  []*work // requests that wait for one
 	held     int     // bytes of requests in flight that the budget was not asked for
 	calls    map[string]chan<- reply
-	change   chan struct{} // closed, and made anew, when the reader may have been waiting for something; nil while it does not
+	change   func()        // wakes the reader, which waits for something; nil while it does not
 	idle     chan struct{} // closed when draining and nothing runs; nil before Shutdown
 	draining bool
 	ended    error // why it has ended; nil before
@@ -247,7 +247,7 @@ func (c *Conn) end(cause error) {
 // changed wakes the reader where it waits. c.mu is held.
 func (c *Conn) changed() {
 	if c.change != nil {
-		close(c.change)
+		c.change()
 		c.change = nil
 	}
 }

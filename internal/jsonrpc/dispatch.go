@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -32,9 +33,9 @@ func (c *Conn) admit(w *work) {
 	why, wait := c.place(w)
 	for ; why != "" && wait != nil; why, wait = c.place(w) {
 		if why != RefusedMemory {
-			<-wait
-		} else if c.o.Budget.Take(int64(w.size), -1, wait) {
-			w.held = int64(w.size)
+			<-wait.Done()
+		} else {
+			w.held, _ = c.o.Budget.Take(wait, int64(w.size))
 		}
 	}
 	switch why {
@@ -47,7 +48,7 @@ func (c *Conn) admit(w *work) {
 }
 
 // place tries to give w a place. It says why not, and then what to wait for, nil where the answer is final.
-func (c *Conn) place(w *work) (why Refusal, wait <-chan struct{}) {
+func (c *Conn) place(w *work) (why Refusal, wait context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	most := c.o.Limits.Waiting
@@ -65,8 +66,9 @@ func (c *Conn) place(w *work) (why Refusal, wait <-chan struct{}) {
 	if len(c.calls) > 0 {
 		return why, nil
 	}
-	c.change = make(chan struct{})
-	return why, c.change
+	c.changed()
+	wait, c.change = context.WithCancel(c.ctx)
+	return why, wait
 }
 
 // pay makes room in memory for w: of the connection's own while that lasts, then of the budget. c.mu is held.
@@ -78,11 +80,10 @@ func (c *Conn) pay(w *work) bool {
 		c.held += w.size
 		w.own = true
 		return true
-	case c.o.Budget.Take(int64(w.size), 0, nil):
-		w.held = int64(w.size)
-		return true
 	}
-	return false
+	var ok bool
+	w.held, ok = c.o.Budget.TryTake(int64(w.size))
+	return ok
 }
 
 // begin starts a worker with w, or lets it wait for one. c.mu is held.

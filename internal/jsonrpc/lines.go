@@ -2,6 +2,7 @@ package jsonrpc
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +17,9 @@ func NewLines(conn io.ReadWriteCloser, limit int, budget *Budget) Stream {
 	if limit == 0 {
 		limit = DefaultFrame
 	}
-	return &lines{conn: conn, limit: limit, budget: budget, done: make(chan struct{})}
+	l := &lines{conn: conn, limit: limit, budget: budget}
+	l.open, l.end = context.WithCancel(context.Background())
+	return l
 }
 
 // LongFrame is how long a frame above DefaultAllowance may take to come in, the wait for memory included.
@@ -32,7 +35,8 @@ type lines struct {
 	out []byte // frames that wait for the one behind them
 
 	once sync.Once
-	done chan struct{}
+	open context.Context // done once it is closed
+	end  func()
 }
 
 // lineRead is how many bytes are asked for at first.
@@ -66,13 +70,15 @@ func (l *lines) line() (line []byte, held int64, err error) {
 		if seen >= DefaultAllowance && l.short {
 			return nil, 0, ErrShort
 		}
-		if seen >= DefaultAllowance && held == 0 {
+		if seen >= DefaultAllowance && slow == nil {
 			slow = time.AfterFunc(LongFrame, func() { _ = l.Close(0, "") })
 			defer slow.Stop()
-			if !l.budget.Take(int64(l.limit), LongFrame, l.done) {
+			soon, stop := context.WithTimeout(l.open, LongFrame)
+			var ok bool
+			held, ok = l.budget.Take(soon, int64(l.limit))
+			if stop(); !ok {
 				return nil, 0, &CloseError{Code: CloseTryAgain, Reason: "no memory for a long frame", Ours: true}
 			}
-			held = int64(l.limit)
 		}
 		if err := l.fill(); err != nil {
 			return nil, held, l.torn(err)
@@ -129,10 +135,8 @@ func (l *lines) fill() error {
 
 // torn says how reading ended.
 func (l *lines) torn(err error) error {
-	select {
-	case <-l.done:
+	if l.open.Err() != nil {
 		return ErrClosed
-	default:
 	}
 	if errors.Is(err, io.EOF) && len(l.in) > 0 {
 		return fmt.Errorf("the last line has no newline: %w", io.ErrUnexpectedEOF)
@@ -157,7 +161,7 @@ func (l *lines) Short(only bool) { l.short = only }
 func (l *lines) Close(int, string) error {
 	var err error
 	l.once.Do(func() {
-		close(l.done)
+		l.end()
 		err = l.conn.Close()
 	})
 	return err

@@ -102,7 +102,7 @@ func TestALongLineThatStalls(t *testing.T) {
 func TestALongLineWaitsForMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(1 << 20)
-		b.Take(1, 0, nil)
+		b.TryTake(1)
 		s := NewLines(readOnly{strings.NewReader(strings.Repeat("x", 200_000) + "\n")}, 1<<20, b)
 		go func() {
 			time.Sleep(LongFrame / 2)

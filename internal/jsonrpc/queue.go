@@ -1,11 +1,13 @@
 package jsonrpc
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // A buffer is a frame that is being made and sent.
@@ -92,11 +94,12 @@ func (q *queue) fits(b *buffer) bool {
 		return false
 	case n <= q.allowance:
 		return true
-	case b.held == 0 && !q.budget.Take(int64(len(b.b)), 0, nil):
-		return false
+	case b.held > 0:
+		return true
 	}
-	b.held = int64(len(b.b))
-	return true
+	var ok bool
+	b.held, ok = q.budget.TryTake(int64(len(b.b)))
+	return ok
 }
 
 // take waits for frames and returns all that are there; none when the queue is closed. It uses the memory of spare.
@@ -201,76 +204,42 @@ func (c *Conn) tooSlow() {
 }
 
 // A Budget bounds the bytes that all connections of a process hold together, beyond what each may hold by itself. Who comes
-// first is served first, so that many short frames do not starve a long one.
+// first is served first, so that many short frames do not starve a long one. A nil Budget has no bound.
 type Budget struct {
 	total int64
-
-	mu      sync.Mutex
-	used    int64
-	waiting list.List // of *claim
-}
-
-type claim struct {
-	n     int64
-	given chan struct{}
+	used  atomic.Int64
+	free  *semaphore.Weighted
 }
 
 // NewBudget returns one of that many bytes. A claim of more than that is one of all of it.
-func NewBudget(bytes int64) *Budget { return &Budget{total: max(bytes, 1)} }
+func NewBudget(bytes int64) *Budget {
+	total := max(bytes, 1)
+	return &Budget{total: total, free: semaphore.NewWeighted(total)}
+}
 
 // Used returns how many bytes are taken, and of how many.
-func (b *Budget) Used() (used, total int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.used, b.total
+func (b *Budget) Used() (used, total int64) { return b.used.Load(), b.total }
+
+// Take waits until n bytes are free, and takes them: held is how many are to be given back. It reports false, and has taken none, when ctx
+// ended before.
+func (b *Budget) Take(ctx context.Context, n int64) (held int64, ok bool) {
+	return b.claim(n, func(n int64) bool { return b.free.Acquire(ctx, n) == nil })
 }
 
-// Take waits until n bytes are free, and takes them. It reports false, and has taken none, when done was closed or the time
-// is over before (0 does not wait; less than 0 waits without bound). A nil Budget has no bound.
-func (b *Budget) Take(n int64, wait time.Duration, done <-chan struct{}) bool {
-	if b == nil || n <= 0 {
-		return true
-	}
-	b.mu.Lock()
-	n = min(n, b.total)
-	if b.waiting.Len() == 0 && b.used+n <= b.total {
-		b.used += n
-		b.mu.Unlock()
-		return true
-	}
-	if wait == 0 {
-		b.mu.Unlock()
-		return false
-	}
-	c := &claim{n, make(chan struct{})}
-	at := b.waiting.PushBack(c)
-	b.mu.Unlock()
-	return b.await(c, at, wait, done)
+// TryTake is Take for who does not wait.
+func (b *Budget) TryTake(n int64) (held int64, ok bool) {
+	return b.claim(n, func(n int64) bool { return b.free.TryAcquire(n) })
 }
 
-func (b *Budget) await(c *claim, at *list.Element, wait time.Duration, done <-chan struct{}) bool {
-	var over <-chan time.Time
-	if wait > 0 {
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		over = t.C
+func (b *Budget) claim(n int64, acquire func(n int64) bool) (held int64, ok bool) {
+	if b == nil {
+		return 0, true
 	}
-	select {
-	case <-c.given:
-		return true
-	case <-done:
-	case <-over:
+	if n = min(n, b.total); !acquire(n) {
+		return 0, false
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	select {
-	case <-c.given: // in the same moment
-		b.used -= c.n
-	default:
-		b.waiting.Remove(at)
-	}
-	b.serve()
-	return false
+	b.used.Add(n)
+	return n, true
 }
 
 // Give returns n bytes that were taken.
@@ -278,23 +247,8 @@ func (b *Budget) Give(n int64) {
 	if b == nil || n <= 0 {
 		return
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.used -= min(n, b.total)
-	b.serve()
-}
-
-// serve gives what is free to those who wait longest.
-func (b *Budget) serve() {
-	for e := b.waiting.Front(); e != nil; e = b.waiting.Front() {
-		c := e.Value.(*claim)
-		if b.used+c.n > b.total {
-			return
-		}
-		b.used += c.n
-		b.waiting.Remove(e)
-		close(c.given)
-	}
+	b.used.Add(-n)
+	b.free.Release(n)
 }
 
 // A bucket holds tokens, with which a peer pays for what it asks. It is for one goroutine.

@@ -3,7 +3,8 @@
 //
 // It speaks Anthropic messages, OpenAI chat completions and responses, Gemini generateContent and streamGenerateContent,
 // Ollama's chat, OpenAI's formats under Azure's paths, Bedrock's Converse and InvokeModel, and responses over WebSockets, as their public
-// references describe them; and beside them lists of models, token counts, embeddings and uploads of files where the provider has them. Tests put real agents and SDKs in front of it, and the quickstart records its own small agent against it.
+// references describe them; and beside them lists of models and token counts where the provider has them. Tests put real agents and SDKs in
+// front of it, and the quickstart records its own small agent against it.
 //
 // The script: a turn that declares tools and carries no tool result yet is answered with one tool call, its arguments
 // built from the declared schema, so that the agent writes the file which the prompt names ("write hello.txt"), by the tool that it
@@ -66,6 +67,8 @@ type Options struct {
 	// Faults makes a request whose body holds the words "fail once with 429", or another status from 400 to 599, fail with
 	// that status the first time that this very body comes, and succeed from then on, as clients with retries expect.
 	Faults bool
+	// More, when set, is asked first: the provider of a request that it answers, and the answer; nil for one that it leaves to the endpoint.
+	More func(w http.ResponseWriter, r *http.Request) (provider string, answer Plain)
 }
 
 // A Call is a tool call of the script.
@@ -111,7 +114,15 @@ func New(opts *Options) *Endpoint {
 }
 
 // ServeHTTP answers one request.
-func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.mux.ServeHTTP(w, r) }
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if e.opts.More != nil {
+		if provider, answer := e.opts.More(w, r); answer != nil {
+			e.plain(w, r, provider, answer)
+			return
+		}
+	}
+	e.mux.ServeHTTP(w, r)
+}
 
 // Requests returns the requests so far, in order of arrival. Each stands there before its answer begins.
 func (e *Endpoint) Requests() []Request {
@@ -131,39 +142,32 @@ func (e *Endpoint) Unknown() int {
 	return n
 }
 
-// routes registers what is not told by the path of a call: a socket, lists of models and files. Anthropic and OpenAI keep the last two
-// under the same names.
+// routes registers what is not told by the path of a call: a socket, and lists of models. Anthropic and OpenAI keep theirs under one name,
+// and a header that every Anthropic client sends picks between them.
 func (e *Endpoint) routes() {
 	handle := e.mux.HandleFunc
 	handle("GET /v1/responses", e.talk)
-	handle("GET /v1/models", e.either(anthropicModels, openaiModels))
-	handle("POST /v1/files", e.either(e.anthropicFile, e.openaiFile))
-	handle("GET /v1beta/models", func(w http.ResponseWriter, r *http.Request) { e.plain(w, r, "gemini", "", geminiModels) })
-	handle("POST /upload/v1beta/files", e.geminiUpload)
-	handle("GET /api/tags", func(w http.ResponseWriter, r *http.Request) { e.plain(w, r, "ollama", "", ollamaModels) })
+	handle("GET /v1/models", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Anthropic-Version") != "" {
+			e.plain(w, r, "anthropic", anthropicModels)
+		} else {
+			e.plain(w, r, "openai", openaiModels)
+		}
+	})
+	handle("GET /v1beta/models", func(w http.ResponseWriter, r *http.Request) { e.plain(w, r, "gemini", geminiModels) })
+	handle("GET /api/tags", func(w http.ResponseWriter, r *http.Request) { e.plain(w, r, "ollama", ollamaModels) })
 	handle("/", e.post)
 }
 
-// either picks between Anthropic and OpenAI by the header that every Anthropic client sends.
-func (e *Endpoint) either(forAnthropic, forOpenAI plain) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Anthropic-Version") != "" {
-			e.plain(w, r, "anthropic", "", forAnthropic)
-		} else {
-			e.plain(w, r, "openai", "", forOpenAI)
-		}
-	}
-}
-
 // plain answers a request that makes no model speak.
-func (e *Endpoint) plain(w http.ResponseWriter, r *http.Request, provider, model string, answer plain) {
+func (e *Endpoint) plain(w http.ResponseWriter, r *http.Request, provider string, answer Plain) {
 	s := newSink(w, r, &e.opts)
 	defer s.end()
 	body, ok := e.admit(provider, s)
 	if !ok {
 		return
 	}
-	out, err := answer(r, model, body)
+	out, err := answer(body)
 	if err != nil {
 		e.fail(provider, s, body, http.StatusBadRequest, err.Error())
 		return
@@ -176,15 +180,12 @@ func (e *Endpoint) plain(w http.ResponseWriter, r *http.Request, provider, model
 func (e *Endpoint) post(w http.ResponseWriter, r *http.Request) {
 	provider, endpoint, model := llm.Locate(r.URL.Path)
 	call := &tape.LLMCall{Provider: provider, Endpoint: endpoint, Model: model}
-	answer, isPlain := plains[provider+" "+endpoint]
+	answer := plains[provider+" "+endpoint]
 	switch {
 	case r.Method != http.MethodPost:
 		e.unknown(w, r)
-	case isPlain || titanEmbeds(model):
-		if answer == nil {
-			answer = embedding(titanEmbed)
-		}
-		e.plain(w, r, provider, model, answer)
+	case answer != nil:
+		e.plain(w, r, provider, answer)
 	case llm.Speaks(call):
 		call.URL = "https://" + r.Host + r.URL.RequestURI()
 		e.speak(w, r, call)

@@ -84,7 +84,6 @@ func TestRefusals(t *testing.T) {
 		{"chat JSON", "/v1/chat/completions", "[]", nil, 400, []any{"error", "type"}, "invalid_request_error"},
 		{"responses empty", "/v1/responses", "{}", nil, 400, []any{"error", "type"}, "invalid_request_error"},
 		{"gemini JSON", geminiPath + "generateContent", "", nil, 400, []any{"error", "status"}, "INVALID_ARGUMENT"},
-		{"gemini method", geminiPath + "embedContent", "{}", nil, 400, []any{"error", "code"}, 400.0},
 		{"no messages", "/v1/messages", `{"model":"m"}`, nil, 400, []any{"error", "type"}, "invalid_request_error"},
 	}
 	for _, tt := range tests {

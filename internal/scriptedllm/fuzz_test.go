@@ -11,7 +11,7 @@ import (
 func FuzzEndpoint(f *testing.F) {
 	paths := []string{
 		"/v1/messages", "/v1/chat/completions", "/v1/responses", geminiPath + "streamGenerateContent",
-		"/api/chat", modelPath + "converse-stream", modelPath + "invoke", "/v1/embeddings", geminiPath + "batchEmbedContents",
+		"/api/chat", modelPath + "converse-stream", modelPath + "invoke",
 	}
 	for i, body := range []string{anthropicTurn, chatTurn, responsesTurn, geminiTurn, ollamaTurn, converseTurn, anthropicTurn} {
 		f.Add(uint8(i), fillIn(body, "true", ""))

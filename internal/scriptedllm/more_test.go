@@ -1,13 +1,9 @@
 package scriptedllm
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"hash/crc32"
-	"mime/multipart"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -96,8 +92,6 @@ func TestInvoke(t *testing.T) {
 		list = append(list, decode(t, string(event)))
 	}
 	want(t, joined(list, "delta", "text"), "Scripted answer to: hi")
-	_, body = post(t, nil, "/model/amazon.titan-embed-text-v2:0/invoke", `{"inputText":"hi"}`)
-	want(t, len(at(decode(t, body), "embedding").([]any)), dimensions)
 }
 
 // frames takes an event stream apart and checks its sums.
@@ -174,7 +168,7 @@ func TestFaultsComeOnce(t *testing.T) {
 	}
 }
 
-func TestCountsAndEmbeddings(t *testing.T) {
+func TestCounts(t *testing.T) {
 	tests := []struct {
 		path, body string
 		where      []any
@@ -182,10 +176,6 @@ func TestCountsAndEmbeddings(t *testing.T) {
 		{"/v1/messages/count_tokens", fillIn(anthropicTurn, "false", ""), []any{"input_tokens"}},
 		{"/v1/responses/input_tokens", `{"model":"m","input":"hi"}`, []any{"input_tokens"}},
 		{geminiPath + "countTokens", fillIn(geminiTurn, "", ""), []any{"totalTokens"}},
-		{"/v1/embeddings", `{"model":"m","input":["a","b"]}`, []any{"data", 1, "embedding", 7}},
-		{geminiPath + "embedContent", `{"content":{"parts":[{"text":"a"}]}}`, []any{"embedding", "values", 7}},
-		{geminiPath + "batchEmbedContents", `{"requests":[{"content":{"parts":[{"text":"a"}]}}]}`, []any{"embeddings", 0, "values", 7}},
-		{"/api/embed", `{"model":"m","input":"a"}`, []any{"embeddings", 0, 7}},
 	}
 	for _, tt := range tests {
 		_, body := post(t, nil, tt.path, tt.body)
@@ -193,38 +183,4 @@ func TestCountsAndEmbeddings(t *testing.T) {
 			t.Errorf("%s: %s", tt.path, body)
 		}
 	}
-	_, body := post(t, nil, "/v1/embeddings", `{"model":"m","input":"a","encoding_format":"base64"}`)
-	want(t, at(decode(t, body), "data", 0, "embedding"), any(packed(vector("a"))))
-}
-
-func TestUploads(t *testing.T) {
-	var form bytes.Buffer
-	w := multipart.NewWriter(&form)
-	part, err := w.CreateFormFile("file", "a.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	part.Write([]byte("hello"))
-	w.WriteField("purpose", "user_data")
-	w.Close()
-	send := func(path string, headers ...string) (http.Header, object) {
-		r := httptest.NewRequest(http.MethodPost, path, bytes.NewReader(form.Bytes()))
-		r.Header.Set("Content-Type", w.FormDataContentType())
-		for i := 0; i < len(headers); i += 2 {
-			r.Header.Set(headers[i], headers[i+1])
-		}
-		answer := httptest.NewRecorder()
-		New(nil).ServeHTTP(answer, r)
-		return answer.Header(), decode(t, answer.Body.String())
-	}
-	_, file := send("/v1/files")
-	want(t, []any{file["filename"], file["bytes"], file["purpose"]}, []any{"a.txt", 5.0, "user_data"})
-	_, file = send("/v1/files", "Anthropic-Version", "2023-06-01")
-	want(t, []any{file["filename"], file["size_bytes"]}, []any{"a.txt", 5.0})
-	header, _ := send("/upload/v1beta/files", "X-Goog-Upload-Command", "start")
-	if !strings.Contains(header.Get("X-Goog-Upload-Url"), "/upload/v1beta/files?upload_id=") {
-		t.Errorf("header %v", header)
-	}
-	header, file = send("/upload/v1beta/files?upload_id=1", "X-Goog-Upload-Command", "upload, finalize")
-	want(t, []any{header.Get("X-Goog-Upload-Status"), at(file, "file", "state")}, []any{"final", "ACTIVE"})
 }

@@ -1,6 +1,7 @@
 package websock
 
 import (
+	"context"
 	"encoding/binary"
 	"io"
 	"time"
@@ -183,7 +184,7 @@ func (s *Stream) grow(m *message, left int) error {
 	most := jsonrpc.DefaultAllowance
 	if len(m.b) >= most {
 		most = s.o.Limit
-		if m.held == 0 {
+		if m.late == nil {
 			if err := s.long(m); err != nil {
 				return err
 			}
@@ -199,10 +200,12 @@ func (s *Stream) long(m *message) error {
 		return jsonrpc.ErrShort
 	}
 	m.late = time.AfterFunc(jsonrpc.LongFrame, func() { _ = s.wire.SetReadDeadline(time.Unix(1, 0)) })
-	if !s.o.Budget.Take(int64(s.o.Limit), jsonrpc.LongFrame, s.ending.Done()) {
+	soon, stop := context.WithTimeout(s.ending, jsonrpc.LongFrame)
+	defer stop()
+	var ok bool
+	if m.held, ok = s.o.Budget.Take(soon, int64(s.o.Limit)); !ok {
 		return broken(jsonrpc.CloseTryAgain, "no memory for a long message")
 	}
-	m.held = int64(s.o.Limit)
 	return nil
 }
 
@@ -233,7 +236,7 @@ func (s *Stream) whole(m *message, err error) error {
 	}
 	needs := int64(0)
 	if err == nil && m.held > 0 {
-		needs = int64(len(m.b))
+		needs = min(int64(len(m.b)), m.held)
 	}
 	s.o.Budget.Give(m.held - needs)
 	m.held = needs

@@ -405,7 +405,7 @@ func TestAMessageThatIsCutOff(t *testing.T) {
 // TestNoMemory refuses a long frame when others hold all of the budget, and says so.
 func TestNoMemory(t *testing.T) {
 	budget := jsonrpc.NewBudget(1 << 20)
-	budget.Take(1<<20, 0, nil)
+	budget.TryTake(1 << 20)
 	whole := Frame{Fin: true, Op: Text, Payload: bytes.Repeat([]byte("x"), 100_000)}.Append(nil)
 	s := streamOf(whole, len(whole), &Options{Limit: 1 << 20, Budget: budget})
 	s.end() // as after LongFrame
