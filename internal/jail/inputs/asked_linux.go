@@ -133,16 +133,15 @@ func (in *Answerer) looks(c *notify.Call, dirfd int32, addr uint64) {
 		flags = uint32(c.Args[2])
 	}
 	ofMachine := statx && flags&unix.AT_NO_AUTOMOUNT != 0 && c.Args[3]&(unix.STATX_INO|unix.STATX_CTIME|unix.STATX_BTIME) != 0
-	changing := in.to.Changing()
 	if ofMachine {
 		if p := in.of(c.Task); p != nil {
 			in.statx(c, p)
 			return
 		}
+	} else if in.to.Changing() && in.wrote(c, dirfd, addr, flags, statx) {
+		return
 	}
-	if ofMachine || !changing || !in.wrote(c, dirfd, addr, flags, statx) {
-		c.GoOn()
-	}
+	c.GoOn()
 }
 
 // wrote answers a call that asks for a file where its Source says that it was written at another time than the kernel does.
