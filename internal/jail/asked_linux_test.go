@@ -33,9 +33,11 @@ func (o *told) Ended(Source, Ended) {}
 
 func (o *told) Reads(string) {}
 
-func (o *told) Changing() bool { return false }
+func (o *told) Changing() bool { return true }
 
-func (o *told) Recent(int64) bool { return false }
+func (o *told) Recent(int64) bool { return true }
+
+func (s toldSource) Wrote(string, int64, int64, int64) int64 { return 77e9 }
 
 func (s toldSource) Beginning() func(context.Context) { return nil }
 
@@ -80,6 +82,9 @@ func TestAsked(t *testing.T) {
 		{"uuid", "cat /proc/sys/kernel/random/uuid", "-4"},
 		{"statx", "stat -c '%i %n' /etc/passwd", " /etc/passwd\n"},
 		{"time of a change", "stat -c %Z /etc/passwd", "99\n"},
+		{"time of a write", `python3 -c 'import os; print(os.stat("/etc/passwd").st_mtime)'`, "77.0\n"},
+		{"time of a write by lstat", "find /etc/passwd -printf '%T@\\n'", "77.0000000000\n"},
+		{"time of a write by statx", "ls --time-style=+%s -l /etc/passwd", " 77 /etc/passwd\n"},
 		{"monotonic clock", `python3 -c 'import time; print(time.monotonic(), time.perf_counter())'`, "5.0 5.0\n"},
 		{"atomic time", `python3 -c 'import time; print(*(int(time.clock_gettime(c)) - int(time.time()) for c in (time.CLOCK_TAI, time.CLOCK_TAI, 0)))'`, "37 37 0\n"},
 		{"a fork's", `python3 -c 'import os, time; os.fork() or (print(time.monotonic(), flush=True), os._exit(0)); os.wait()'`, "5.0\n"},
