@@ -114,9 +114,6 @@ func KindOf(e Event) Kind {
 	return types[reflect.TypeOf(e)]
 }
 
-// Known reports whether the kind has a type of its own here.
-func (k Kind) Known() bool { return kinds[k] != nil }
-
 // Kinds lists the kinds of the format, sorted.
 func Kinds() []Kind { return slices.Sorted(maps.Keys(kinds)) }
 

@@ -350,11 +350,12 @@ func newCastV1(path string, f io.ReadCloser) (*castV1, error) {
 	var wrong *jsonscan.SyntaxError
 	var long *jsonscan.LongLineError
 	at := s.Offset()
-	if errors.As(err, &wrong) {
+	switch {
+	case errors.As(err, &wrong):
 		at, err = wrong.Offset, wrong.Err
-	} else if errors.As(err, &long) {
+	case errors.As(err, &long):
 		err = fmt.Errorf("a value of more than %d MiB", MaxData>>20)
-	} else if unexpectedEnd(err) {
+	case unexpectedEnd(err):
 		err = errors.New("the file ends within the object")
 	}
 	return nil, &Error{Path: path, Offset: at, Err: err}

@@ -177,7 +177,7 @@ func TestCursorOfAWideCharacter(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ in, want string }{
-		{still.String(), `<rect width="16" height="16" transform="translate(0 0)"`},
+		{still.String(), `<path d="M0 0h16v16h-16z" transform="translate(0 0)"`},
 		{moving.String(), `values="M0 0h16v16h-16z;M0 0h8v16h-8z"`},
 	} {
 		if !strings.Contains(test.in, test.want) {

@@ -66,7 +66,7 @@ func writeStill(w io.Writer, s *session, o *Options) error {
 		}
 	}
 	if c := p.Cursor; c.Visible {
-		m.printf(`<rect %s transform="translate(%d %d)" fill="%s" fill-opacity=".6"/>`+"\n", cursorBox(c.Shape, p.cursorWidth()), c.Col*cellfont.Width, c.Row*cellfont.Height, m.paint(p).fg)
+		m.printf(`<path d="%s" transform="translate(%d %d)" fill="%s" fill-opacity=".6"/>`+"\n", cursorPath(c.Shape, p.cursorWidth()*cellfont.Width), c.Col*cellfont.Width, c.Row*cellfont.Height, m.paint(p).fg)
 	}
 	return m.end()
 }
@@ -241,17 +241,6 @@ func decimal(v float64, digits int) string {
 func round(v float64, digits int) float64 {
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'f', digits, 64), 64)
 	return r
-}
-
-func cursorBox(shape, columns int) string {
-	width := columns * cellfont.Width
-	switch {
-	case shape == 3 || shape == 4:
-		return fmt.Sprintf(`y="14" width="%d" height="2"`, width)
-	case shape >= 5:
-		return `width="1.5" height="16"`
-	}
-	return fmt.Sprintf(`width="%d" height="16"`, width)
 }
 
 func cursorPath(shape, width int) string {

@@ -88,12 +88,6 @@ func (n *Numbers) text(s string) string {
 	return string(b)
 }
 
-// A Changer is a store in memory whose blobs may be changed in place: do reports whether it changed what it was given, and the
-// blob has the returned digest then.
-type Changer interface {
-	Change(d cas.Digest, do func(b []byte) bool) (cas.Digest, error)
-}
-
 func (n *Numbers) payload(p *tape.Payload, store cas.Store) error {
 	switch {
 	case p == nil:
@@ -102,11 +96,6 @@ func (n *Numbers) payload(p *tape.Payload, store cas.Store) error {
 		p.Text = n.text(p.Text)
 		p.Hash = cas.Sum([]byte(p.Text))
 		return nil
-	}
-	if c, ok := store.(Changer); ok {
-		d, err := c.Change(p.Hash, func(b []byte) bool { return n.replace(b, len(b)) > 0 })
-		p.Hash = d
-		return err
 	}
 	r, err := store.Open(p.Hash)
 	if err != nil {
