@@ -7,17 +7,7 @@
 //
 // Compression is never offered and never taken.
 //
-// # Close codes that a server sends
-//
-//	1000  closed in good order
-//	1001  shutting down
-//	1002  RFC 6455 is violated: reserved bits or opcodes, fragmented or long control frames, a continuation of nothing,
-//	      a message within a message, no mask, a wrong close code
-//	1003  a binary message
-//	1007  text, or the reason of a close, is not UTF-8
-//	1008  not authenticated; a long frame that took longer than jsonrpc.LongFrame
-//	1009  a message longer than the limit
-//	1013  no memory for a long frame within that time
+// The close codes that a server sends stand in docs/reference/daemon-wire.md.
 //
 // # A peer that is no more
 //
