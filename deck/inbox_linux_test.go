@@ -21,10 +21,12 @@ def prompt(i, turn, said):
 `
 	besideThreads = besideAsk + `import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+first = [prompt(i, 0, "") for i in range(5)] # which thread that begins draws first nothing decides
 def agent(i):
     said = ""
     for turn in range(3):
-        asked = urllib.request.Request("http://api.openai.com/v1/chat/completions", prompt(i, turn, said), {"content-type": "application/json"})
+        body = prompt(i, turn, said) if turn else first[i]
+        asked = urllib.request.Request("http://api.openai.com/v1/chat/completions", body, {"content-type": "application/json"})
         said = json.load(urllib.request.urlopen(asked))["choices"][0]["message"]["content"]
     return said
 with ThreadPoolExecutor(5) as pool:

@@ -4,10 +4,9 @@ package filter
 
 // No filter is written for this processor.
 const (
-	auditArch = 0
-	X32Bit    = 0
-	SysTime   = -1
-	SysOpen   = -1
+	auditArch  = 0
+	X32Bit     = 0
+	mappedFrom = 0xffffffff
+	SysTime    = -1
+	SysOpen    = -1
 )
-
-var SysStats []uint32

@@ -96,6 +96,14 @@ func NotNull(arg int) Condition {
 	}
 }
 
+// Mapped holds for a pointer into what a process has mapped, its stack too, and not into its program or the heap behind that. Addresses are
+// not randomised; where it is not known how they lie it never holds.
+func Mapped(arg int) Condition {
+	high := argument(arg)
+	high.Off += 4
+	return Condition{high, bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: mappedFrom, SkipFalse: fails}}
+}
+
 // Offsets in struct seccomp_data. Both processors are little-endian.
 const (
 	dataNr   = 0

@@ -94,27 +94,24 @@ func opens() []filter.Rule {
 
 // looks notify a call that asks for a file by its path. Of one that is open already nobody asks when it was written, and every program asks
 // the rest.
+//
+// A signal may end a call that is notified before anybody has heard of it (EINTR), and no program expects that of this one: a shell whose child
+// ends then takes a program for one that is not there. So of the calls that follow links, by which shells look for programs, those alone are
+// notified whose path lies where Python has its strings, and not in the heap behind the program, where shells have theirs.
 func looks() []filter.Rule {
-	rules := []filter.Rule{
-		{Nr: unix.SYS_NEWFSTATAT, When: byPath(3), Then: filter.Notify, Else: filter.Allow},
-		{Nr: unix.SYS_STATX, When: byPath(2), Then: filter.Notify, Else: filter.Allow},
+	return []filter.Rule{
+		{Nr: unix.SYS_STATX, When: [][]filter.Condition{{filter.NoBits(2, unix.AT_EMPTY_PATH)}}, Then: filter.Notify, Else: filter.Allow},
+		{Nr: unix.SYS_NEWFSTATAT, When: [][]filter.Condition{
+			{filter.Bits(3, unix.AT_SYMLINK_NOFOLLOW), filter.NoBits(3, unix.AT_EMPTY_PATH)},
+			{filter.NoBits(3, unix.AT_EMPTY_PATH), filter.Mapped(1)},
+		}, Then: filter.Notify, Else: filter.Allow},
 	}
-	return append(rules, filter.Each(filter.Notify, filter.SysStats...)...)
-}
-
-func byPath(flags int) [][]filter.Condition {
-	return [][]filter.Condition{{filter.NoBits(flags, unix.AT_EMPTY_PATH)}}
 }
 
 // looked returns the directory and the path of a call that looks notify.
 func looked(c *notify.Call) (dirfd int32, path uint64, ok bool) {
-	switch {
-	case c.Nr == unix.SYS_NEWFSTATAT, c.Nr == unix.SYS_STATX:
-		return int32(c.Args[0]), c.Args[1], true
-	case slices.Contains(filter.SysStats, uint32(c.Nr)):
-		return unix.AT_FDCWD, c.Args[0], true
-	}
-	return 0, 0, false
+	ok = c.Nr == unix.SYS_NEWFSTATAT || c.Nr == unix.SYS_STATX
+	return int32(c.Args[0]), c.Args[1], ok
 }
 
 const (
