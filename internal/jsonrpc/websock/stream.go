@@ -235,15 +235,14 @@ func (s *Stream) goodbye(payload []byte) error {
 	if errors.Is(err, jsonrpc.ErrClosed) { // it was the first to say so
 		err = nil
 	}
-	late := time.NewTimer(closeWait)
-	defer late.Stop()
+	soon, stop := context.WithTimeout(s.closed, closeWait)
+	defer stop()
 	select {
 	case <-s.over:
 		if s.wrong {
 			s.drain()
 		}
-	case <-late.C:
-	case <-s.closed.Done():
+	case <-soon.Done():
 	}
 	s.hangUp()
 	return err
@@ -305,12 +304,9 @@ func (s *Stream) ask() {
 	if s.wire.silent() >= s.o.PingEvery {
 		asked := int64(time.Since(epoch))
 		_ = s.send(wsframe.Ping, nil, false)
-		late := time.NewTimer(s.o.PongWithin)
-		defer late.Stop()
-		select {
-		case <-s.ending.Done():
-		case <-late.C:
-		}
+		late, stop := context.WithTimeout(s.ending, s.o.PongWithin)
+		defer stop()
+		<-late.Done()
 		if s.wire.reading.Load() && s.wire.heard.Load() < asked {
 			s.hangUp()
 			return
