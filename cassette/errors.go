@@ -5,69 +5,45 @@ import (
 	"fmt"
 )
 
+// A refusal is one of the errors below, by its short name and for people.
+type refusal struct{ code, text string }
+
+func (r *refusal) Error() string { return r.text }
+
 // What a reader refuses. Open returns each of them wrapped, with the file, the line and both sides where there are two; Code
 // gives its short name.
 var (
-	ErrNoManifest   = errors.New("no manifest: the recording is not finished")
-	ErrMissingFile  = errors.New("a required file is missing")
-	ErrVersion      = errors.New("a version of the format that is not known here")
-	ErrNoID         = errors.New("no id")
-	ErrNoDigest     = errors.New("no content digest")
-	ErrDigest       = errors.New("the content digest does not match output.raw")
-	ErrChunkDigest  = errors.New("a chunk's digest does not match its bytes")
-	ErrChunkRange   = errors.New("a chunk's range is wrong")
-	ErrSequence     = errors.New("seq has a gap or goes back")
-	ErrTime         = errors.New("t_ms goes back")
-	ErrFeature      = errors.New("a required feature is not known here")
-	ErrNoEmulator   = errors.New("no emulator")
-	ErrResolution   = errors.New("resolution_ms is not above 0")
-	ErrBadJSON      = errors.New("not the JSON that must stand here")
-	ErrTooLong      = errors.New("longer than a reader takes")
-	ErrNotBound     = errors.New("another cassette than the expected one")
-	ErrEmulator     = errors.New("another emulator than the required one")
-	ErrNotDirectory = errors.New("not a directory")
+	ErrNoManifest   error = &refusal{"unfinished", "no manifest: the recording is not finished"}
+	ErrMissingFile  error = &refusal{"missing-file", "a required file is missing"}
+	ErrVersion      error = &refusal{"version", "a version of the format that is not known here"}
+	ErrNoID         error = &refusal{"no-id", "no id"}
+	ErrNoDigest     error = &refusal{"no-digest", "no content digest"}
+	ErrDigest       error = &refusal{"digest", "the content digest does not match output.raw"}
+	ErrChunkDigest  error = &refusal{"chunk-digest", "a chunk's digest does not match its bytes"}
+	ErrChunkRange   error = &refusal{"chunk-range", "a chunk's range is wrong"}
+	ErrSequence     error = &refusal{"sequence", "seq has a gap or goes back"}
+	ErrTime         error = &refusal{"time", "t_ms goes back"}
+	ErrFeature      error = &refusal{"feature", "a required feature is not known here"}
+	ErrNoEmulator   error = &refusal{"no-emulator", "no emulator"}
+	ErrResolution   error = &refusal{"resolution", "resolution_ms is not above 0"}
+	ErrBadJSON      error = &refusal{"bad-json", "not the JSON that must stand here"}
+	ErrTooLong      error = &refusal{"too-long", "longer than a reader takes"}
+	ErrNotBound     error = &refusal{"not-bound", "another cassette than the expected one"}
+	ErrEmulator     error = &refusal{"emulator", "another emulator than the required one"}
+	ErrNotDirectory error = &refusal{"not-a-directory", "not a directory"}
 )
 
 // What a writer refuses.
 var (
-	ErrExists   = errors.New("there is a cassette already")
-	ErrNoFinal  = errors.New("a cassette ends with a final record")
-	ErrFinished = errors.New("the recording has ended")
+	ErrExists   error = &refusal{"exists", "there is a cassette already"}
+	ErrNoFinal  error = &refusal{"no-final", "a cassette ends with a final record"}
+	ErrFinished error = &refusal{"finished", "the recording has ended"}
 )
-
-var codes = []struct {
-	err  error
-	code string
-}{
-	{ErrNoManifest, "unfinished"},
-	{ErrMissingFile, "missing-file"},
-	{ErrVersion, "version"},
-	{ErrNoID, "no-id"},
-	{ErrNoDigest, "no-digest"},
-	{ErrDigest, "digest"},
-	{ErrChunkDigest, "chunk-digest"},
-	{ErrChunkRange, "chunk-range"},
-	{ErrSequence, "sequence"},
-	{ErrTime, "time"},
-	{ErrFeature, "feature"},
-	{ErrNoEmulator, "no-emulator"},
-	{ErrResolution, "resolution"},
-	{ErrBadJSON, "bad-json"},
-	{ErrTooLong, "too-long"},
-	{ErrNotBound, "not-bound"},
-	{ErrEmulator, "emulator"},
-	{ErrNotDirectory, "not-a-directory"},
-	{ErrExists, "exists"},
-	{ErrNoFinal, "no-final"},
-	{ErrFinished, "finished"},
-}
 
 // Code returns the short name of the refusal that err is, "" where it is none. The names stand in docs/reference/cassette.md.
 func Code(err error) string {
-	for _, c := range codes {
-		if errors.Is(err, c.err) {
-			return c.code
-		}
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r.code
 	}
 	return ""
 }

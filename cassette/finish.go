@@ -1,6 +1,7 @@
 package cassette
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
@@ -284,11 +285,8 @@ func (r *Recorder) capability(name string, c *Capability) error {
 
 // A stream is a file that is appended to through a buffer.
 type stream struct {
-	w   io.Writer
-	f   *os.File // nil where w is none
-	buf []byte
-	max int
-	at  int64 // bytes so far, those in the buffer too
+	*bufio.Writer
+	f *os.File // nil where it is somebody else's
 }
 
 func openStream(dir, name string, size int) (*stream, error) {
@@ -296,30 +294,11 @@ func openStream(dir, name string, size int) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stream{w: f, f: f, max: size}, nil
+	return &stream{bufio.NewWriterSize(f, size), f}, nil
 }
 
 func (s *stream) write(p []byte) error {
-	s.at += int64(len(p))
-	if len(s.buf)+len(p) > s.max {
-		if err := s.flush(); err != nil {
-			return err
-		}
-	}
-	if len(p) >= s.max {
-		_, err := s.w.Write(p)
-		return err
-	}
-	s.buf = append(s.buf, p...)
-	return nil
-}
-
-func (s *stream) flush() error {
-	if len(s.buf) == 0 {
-		return nil
-	}
-	_, err := s.w.Write(s.buf)
-	s.buf = s.buf[:0]
+	_, err := s.Write(p)
 	return err
 }
 
@@ -362,7 +341,7 @@ func (f *files) all() []*stream { return []*stream{f.raw, f.chunks, f.input, f.f
 // flush gives everything to the kernel.
 func (f *files) flush() error {
 	for _, s := range f.all() {
-		if err := s.flush(); err != nil {
+		if err := s.Flush(); err != nil {
 			return err
 		}
 	}

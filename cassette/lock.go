@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,12 +93,7 @@ func thisProcess() *Holder {
 
 // readHolder reads who holds a lock, zero where nobody wrote it yet.
 func readHolder(path string) (h Holder) {
-	f, err := os.Open(path)
-	if err != nil {
-		return Holder{}
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, 64<<10))
+	b, err := readSmall(path)
 	if err != nil || json.Unmarshal(b, &h) != nil {
 		return Holder{}
 	}

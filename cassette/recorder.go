@@ -1,7 +1,6 @@
 package cassette
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/version"
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
@@ -349,7 +349,7 @@ func (o *CreateOptions) fill() error {
 	if o.ResolutionMS < 0 {
 		return fmt.Errorf("%w: %d", ErrResolution, o.ResolutionMS)
 	}
-	orDefault(&o.ID, newID())
+	orDefault(&o.ID, uuid.NewString())
 	orDefault(&o.ResolutionMS, DefaultResolutionMS)
 	orDefault(&o.ReplayDefault, DefaultReplay)
 	orDefault(&o.Terminal.InitialRows, DefaultRows)
@@ -424,14 +424,6 @@ func orDefault[T comparable](v *T, value T) {
 	if *v == zero {
 		*v = value
 	}
-}
-
-// newID returns a random UUID (version 4).
-func newID() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 var allFiles = []string{ManifestFile, InputFile, OutputFile, ChunksFile, FramesFile, ServiceFile, FinalFile, QuotaFile,

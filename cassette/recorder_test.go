@@ -52,7 +52,7 @@ func TestFullDisk(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := f.all()[i]
-			s.w = &fullDisk{s.f, room}
+			s.Reset(&fullDisk{s.f, room})
 			r := startRecorder(f, o, newTexts(nil))
 			err = fill(r)
 			_, finishErr := r.Finish(&Final{})

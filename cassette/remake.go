@@ -1,6 +1,7 @@
 package cassette
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -236,7 +237,7 @@ func (m *remake) lines(name string, f func(b []byte, line int) ([]byte, error)) 
 	if err != nil {
 		return err
 	}
-	if err := eachLine(newLineReader(name, in), &stream{w: out, max: 64 << 10}, f); err != nil {
+	if err := eachLine(newLineReader(name, in), &stream{bufio.NewWriter(out), nil}, f); err != nil {
 		out.Discard()
 		return err
 	}
@@ -248,7 +249,7 @@ func eachLine(in *lineReader, out *stream, f func([]byte, int) ([]byte, error)) 
 	for {
 		b, err := in.next()
 		if errors.Is(err, io.EOF) {
-			return out.flush()
+			return out.Flush()
 		}
 		if err != nil {
 			return err

@@ -108,73 +108,80 @@ func (v *verifier) streams() error {
 			}
 		}
 	}
-	m, err := newMerger(v.r.dir, lineStreams, v.r.final, 0, true)
+	v.out.Bytes = v.r.size
+	return v.r.prove(lineStreams, v.note, func(e *Event, _ int64) {
+		v.out.Events++
+		switch e.Stream {
+		case StreamOutput:
+			v.out.Chunks++
+		case StreamFrames:
+			v.out.Frames++
+		}
+	})
+}
+
+// prove reads streams in the order of seq, and the output along with its index. note, where it is not nil, is told of all that is
+// refused; else the first refusal is the error. each is given every event, and how much of the output was read.
+func (r *Reader) prove(streams []Stream, note func(error) error, each func(e *Event, at int64)) error {
+	final := r.final
+	if len(streams) < len(lineStreams) {
+		final = nil
+	}
+	m, err := newMerger(r.dir, streams, final, 0, r.o.Partial)
 	if err != nil {
 		return err
 	}
 	defer m.close()
-	m.note = v.note
-	p := v.r.prover()
+	m.note = note
+	p := r.prover()
 	for {
 		e, err := m.next()
 		if errors.Is(err, io.EOF) {
-			return v.end(m, p)
+			break
 		}
 		if err != nil {
 			return err
 		}
-		if err := v.event(e, m.file.line, p); err != nil {
+		if err := m.pass(p.event(r, e, m)); err != nil {
+			return err
+		}
+		each(e, p.at)
+	}
+	if err := m.pass(p.covered()); err != nil {
+		return err
+	}
+	if final != nil && m.file != nil && m.file.stream != StreamFinal {
+		if err := m.pass(refuse(m.file.stream.File(), m.file.line, ErrSequence, "nothing may come behind the final record")); err != nil {
 			return err
 		}
 	}
+	switch {
+	case note == nil && r.state == StateUnfinished, note != nil && (r.raw == nil || r.manifest.ContentDigest.SHA256 == ""):
+		return nil
+	case note != nil: // chunks may have been left out
+		p.whole.Reset()
+		if _, err := io.Copy(p.whole, r.OutputReader()); err != nil {
+			return err
+		}
+	}
+	return m.pass(checkWhole(&r.manifest, p.whole.Sum(nil)))
 }
 
-func (v *verifier) event(e *Event, line int, p *prover) error {
-	v.out.Events++
-	switch e.Stream {
-	case StreamOutput:
-		v.out.Chunks++
-		err := p.chunk(e.Chunk, line)
-		if errors.Is(err, ErrChunkRange) || errors.Is(err, ErrTooLong) {
-			p.resume(v.r, e.Chunk)
+// event refuses an event that is not as the output is. Behind a chunk whose range is wrong it goes on, so that the next ones are looked at.
+func (p *prover) event(r *Reader, e *Event, m *merger) error {
+	switch {
+	case e.Chunk != nil:
+		err := p.chunk(e.Chunk, m.file.line)
+		end := e.Chunk.Offset + e.Chunk.Length
+		if (errors.Is(err, ErrChunkRange) || errors.Is(err, ErrTooLong)) && r.raw != nil && e.Chunk.Offset >= 0 && e.Chunk.Length >= 0 && end >= 0 && end <= p.size {
+			p.at = end
+			p.in = io.NewSectionReader(r.raw, end, p.size-end)
 		}
-		return v.note(err)
-	case StreamFrames:
-		v.out.Frames++
-		if e.Frame.RawEnd < 0 || e.Frame.RawEnd > v.r.size {
-			return v.note(refuse(FramesFile, line, ErrChunkRange, "raw_end is %d, and the output has %d bytes", e.Frame.RawEnd, v.r.size))
-		}
+		return err
+	case e.Frame != nil && m.note != nil && (e.Frame.RawEnd < 0 || e.Frame.RawEnd > p.size):
+		return refuse(FramesFile, m.file.line, ErrChunkRange, "raw_end is %d, and the output has %d bytes", e.Frame.RawEnd, p.size)
 	}
 	return nil
-}
-
-// resume goes on behind a chunk whose range is wrong, so that the next ones are looked at.
-func (p *prover) resume(r *Reader, c *Chunk) {
-	if end := c.Offset + c.Length; r.raw != nil && c.Offset >= 0 && c.Length >= 0 && end >= 0 && end <= p.size {
-		p.at = end
-		p.in = io.NewSectionReader(r.raw, end, p.size-end)
-	}
-}
-
-// end compares the digest of all the output, which is read as a whole where the chunks did not.
-func (v *verifier) end(m *merger, p *prover) error {
-	v.out.Bytes = v.r.size
-	if err := v.note(p.covered()); err != nil {
-		return err
-	}
-	if v.r.final != nil && m.file != nil && m.file.stream != StreamFinal {
-		if err := v.note(refuse(m.file.stream.File(), m.file.line, ErrSequence, "nothing may come behind the final record")); err != nil {
-			return err
-		}
-	}
-	if v.r.raw == nil || v.r.manifest.ContentDigest.SHA256 == "" {
-		return nil
-	}
-	whole := sha256.New()
-	if _, err := io.Copy(whole, v.r.OutputReader()); err != nil {
-		return err
-	}
-	return v.note(checkWhole(&v.r.manifest, whole.Sum(nil)))
 }
 
 // A prover reads the output along with its chunks.
@@ -244,28 +251,7 @@ func (r *Reader) CheckOutput() error {
 	if !r.o.Lazy || r.o.Partial {
 		return nil
 	}
-	m, err := newMerger(r.dir, []Stream{StreamOutput}, nil, 0, false)
-	if err != nil {
-		return err
-	}
-	defer m.close()
-	p := r.prover()
-	for {
-		e, err := m.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if err := p.chunk(e.Chunk, m.file.line); err != nil {
-			return err
-		}
-	}
-	if err := p.covered(); err != nil {
-		return err
-	}
-	return checkWhole(&r.manifest, p.whole.Sum(nil))
+	return r.prove([]Stream{StreamOutput}, nil, func(*Event, int64) {})
 }
 
 // covered refuses output behind the last chunk.
@@ -276,61 +262,19 @@ func (p *prover) covered() error {
 	return nil
 }
 
-// scan reads everything once.
+// scan reads everything once, and keeps how far it came.
 func (r *Reader) scan() error {
-	m, err := newMerger(r.dir, lineStreams, r.final, 0, r.o.Partial)
-	if err != nil {
+	var last uint64
+	var end int64
+	err := r.prove(lineStreams, nil, func(e *Event, at int64) { last, end = e.Seq, at })
+	if err != nil && Code(err) == "" {
 		return err
 	}
-	defer m.close()
-	p := r.prover()
-	err = r.walk(m, p)
-	if err == nil {
-		err = r.end(m, p)
-	}
+	r.last, r.size = last, end
 	if err == nil {
 		return nil
-	}
-	if Code(err) == "" {
-		return err
 	}
 	return r.unfinished(err)
-}
-
-// walk checks each event, and keeps how far it came.
-func (r *Reader) walk(m *merger, p *prover) error {
-	size := r.size
-	r.last, r.size = 0, 0
-	for {
-		e, err := m.next()
-		if errors.Is(err, io.EOF) {
-			p.size = size
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if e.Chunk != nil {
-			if err := p.chunk(e.Chunk, m.file.line); err != nil {
-				return err
-			}
-		}
-		r.last, r.size = e.Seq, p.at
-	}
-}
-
-// end checks what can be told at the end alone.
-func (r *Reader) end(m *merger, p *prover) error {
-	if err := p.covered(); err != nil {
-		return err
-	}
-	if r.final != nil && m.file.stream != StreamFinal {
-		return refuse(m.file.stream.File(), m.file.line, ErrSequence, "nothing may come behind the final record")
-	}
-	if r.state == StateUnfinished {
-		return nil
-	}
-	return checkWhole(&r.manifest, p.whole.Sum(nil))
 }
 
 func checkWhole(m *Manifest, sum []byte) error {

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"hash"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/scrub/tty"
@@ -271,7 +270,6 @@ type sink struct {
 	done     int64 // bytes of the first pending one that were written
 	written  int64
 	expected int64
-	line     []byte
 }
 
 func newSink(f *files) *sink { return &sink{files: f, whole: sha256.New(), part: sha256.New()} }
@@ -305,7 +303,8 @@ func (s *sink) write(p []byte) error {
 			continue
 		}
 		s.first++
-		if err := s.chunk(c, digest); err != nil {
+		c.SHA256 = hex.EncodeToString(digest[:])
+		if err := s.files.chunks.line(c); err != nil {
 			return err
 		}
 	}
@@ -326,35 +325,6 @@ func (s *sink) digest(c *Chunk, p []byte) (sum [sha256.Size]byte, whole bool) {
 	s.part.Reset()
 	s.done = 0
 	return sum, true
-}
-
-func (s *sink) chunk(c *Chunk, digest [sha256.Size]byte) error {
-	var text [2 * sha256.Size]byte
-	hex.Encode(text[:], digest[:])
-	s.line = appendChunk(s.line[:0], c, text[:])
-	return s.files.chunks.write(s.line)
-}
-
-// appendChunk appends the line of c with the digest, "" for none.
-func appendChunk(b []byte, c *Chunk, digest []byte) []byte {
-	b = append(b, `{"seq":`...)
-	b = strconv.AppendUint(b, c.Seq, 10)
-	b = append(b, `,"t_ms":`...)
-	b = strconv.AppendInt(b, c.TMS, 10)
-	b = append(b, `,"offset":`...)
-	b = strconv.AppendInt(b, c.Offset, 10)
-	b = append(b, `,"length":`...)
-	b = strconv.AppendInt(b, c.Length, 10)
-	if len(digest) > 0 {
-		b = append(b, `,"sha256":"`...)
-		b = append(b, digest...)
-		b = append(b, '"')
-	}
-	if c.G != 0 {
-		b = append(b, `,"g":`...)
-		b = strconv.AppendUint(b, c.G, 10)
-	}
-	return append(b, '}', '\n')
 }
 
 // keys writes the input on. What is typed is held until it is known to be no secret, and what comes behind it with it: lines stay

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -50,7 +49,7 @@ type openedRoot struct {
 func newChanging(s *session, t *trees, roots []recording.Followed) *changing {
 	c := &changing{s: s, trees: t, roots: roots}
 	c.opened.Store(new([]openedRoot))
-	c.stamps = &stamps{root: c.rootOf, began: time.Now(), known: make(map[string]bool), noted: make(map[string]int64)}
+	c.stamps = &stamps{root: c.rootOf, began: time.Now(), known: make(map[string]bool), calls: make(map[string]int), noted: make(map[string]int64)}
 	s.asked = c.asked
 	return c
 }
@@ -269,12 +268,18 @@ type stamps struct {
 	root  func(path string) (*os.Root, string) // the directory of the run that holds path, and the rest; nil for none
 	began time.Time
 
+	changing atomic.Bool // something was changed
+
 	mu    sync.Mutex
 	fresh []string         // paths of calls that change files, since the last look, and the directories that hold them
 	known map[string]bool  // of fresh
 	older []string         // of those before, the latest: they may be open still
+	calls map[string]int   // how many have changed a file, by path
 	noted map[string]int64 // when a file was written, by path
 }
+
+// tick is by how much the kernel's times of files may lie back.
+const tick = 10 * time.Millisecond
 
 // Bounds of what one look looks at, in paths.
 const (
@@ -287,10 +292,15 @@ func (s *stamps) touched(path string) {
 	if !strings.HasPrefix(path, "/") { // the source of a link that has no name: a descriptor
 		return
 	}
+	s.changing.Store(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.add(path[:max(strings.LastIndexByte(path, '/'), 1)])
-	s.add(path)
+	for _, path := range []string{path[:max(strings.LastIndexByte(path, '/'), 1)], path} {
+		s.add(path)
+		if n, ok := s.calls[path]; ok || len(s.calls) < maxFresh {
+			s.calls[path] = n + 1
+		}
+	}
 }
 
 func (s *stamps) add(path string) {
@@ -317,43 +327,72 @@ func (s *stamps) look(in *processInputs, what string) {
 	s.older = files[max(0, len(files)-maxOlder):]
 }
 
-// changed reports whether a path is one of those that are looked at.
-func (s *stamps) changed(path func() string) bool {
-	s.mu.Lock()
-	any := len(s.fresh)+len(s.older) > 0
-	s.mu.Unlock()
-	if !any {
-		return false
-	}
-	at := filepath.Clean(path())
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.known[at] || slices.Contains(s.older, at)
+// A wrote is what a process was told of a file: when it was written, and when it is said to have been. On a replay these are two times.
+type wrote struct{ at, said int64 }
+
+// toldTimes are what one process was told. The lock of stamps guards them.
+type toldTimes struct {
+	last  map[string]wrote // by path
+	order []wrote          // those that are said to be others, by when they were
 }
 
-// asked is told that a process is about to ask for what stands at a path. When that was written is kept, each time, and given again where the
-// process was recorded: nothing where it was not the run that wrote it then.
-func (s *stamps) asked(in *processInputs, path string) {
+// inOrder reports whether a file that was written at a time can be said to have been at another one, and holds to it from then on: none of
+// which this process was told was written before it and is said to have been after it. Within a tick nothing is before anything.
+func (t *toldTimes) inOrder(at, said int64) bool {
+	n, _ := slices.BinarySearchFunc(t.order, at, func(w wrote, at int64) int { return cmp.Compare(w.at, at) })
+	for i := n - 1; i >= 0; i-- {
+		if w := t.order[i]; w.at < at-int64(tick) {
+			if w.said > said+int64(tick) {
+				return false
+			}
+			break
+		}
+	}
+	for _, w := range t.order[n:] {
+		if w.at > at+int64(tick) {
+			if w.said < said-int64(tick) {
+				return false
+			}
+			break
+		}
+	}
+	t.order = slices.Insert(t.order, n, wrote{at, said})
+	return true
+}
+
+// asked is told that a process asks for a file that the run wrote, of so many bytes, which the kernel says was written at a time, and changed
+// otherwise then or later. Each time that differs from the one before is kept, with how many calls had changed the file and its size, and given
+// again where the process was recorded and these are the same: how often it is asked for is chance, and when between two writes. What
+// contradicts the order in which files were written is not given, for then it is another program.
+func (s *stamps) asked(in *processInputs, path string, size, at, changed int64) int64 {
 	path = filepath.Clean(path)
-	root, rest := s.root(path)
-	if root == nil {
-		return
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, known := in.told.last[path]
+	switch {
+	case known && (at == last.at || at == last.said):
+		return last.said
+	case !known && len(in.told.last) >= maxFresh:
+		return at
 	}
-	st, err := root.Lstat(rest)
-	if err != nil {
-		return
+	key := fmt.Sprintf("wrote %d %d %s", s.calls[path], size, in.of.s.roots.TapePath(path))
+	how := "set"
+	if at == changed {
+		how = "written"
 	}
-	asked := "wrote " + in.of.s.roots.TapePath(path)
-	at := st.ModTime().UnixNano()
-	wrote := s.since(at)
-	was, err := strconv.ParseInt(string(in.answers.Held(asked)), 10, 64)
-	if err == nil && was != 0 && was != at && wrote && files.SetTimes(root, rest, 0, was) == nil {
-		at = was
+	said := at
+	var then int64
+	var howThen string
+	_, _ = fmt.Sscan(string(in.answers.Held(key)), &then, &howThen)
+	if then != 0 && then != at && s.since(at) && how == howThen && in.told.inOrder(at, then) {
+		said = then
 	}
-	if !wrote && was != at {
-		at = 0
+	if in.told.last == nil {
+		in.told.last = make(map[string]wrote)
 	}
-	in.answers.Gave(asked, strconv.AppendInt(nil, at, 10))
+	in.told.last[path] = wrote{at, said}
+	in.answers.Gave(key, fmt.Append(nil, said, " ", how))
+	return said
 }
 
 // stamp looks at one path. Times are kept as "written accessed", in ns since 1970, and a third word says that the program set them. A file that was only read since is left alone: a
@@ -385,5 +424,5 @@ func (s *stamps) stamp(in *processInputs, asked, path string, root *os.Root, res
 // since reports whether a file may have been written at a time, in ns since 1970, by this run: other times were set, or found. The kernel's lie
 // up to a tick back.
 func (s *stamps) since(at int64) bool {
-	return at >= s.began.Add(-10*time.Millisecond).UnixNano() && at <= time.Now().UnixNano()
+	return at >= s.began.Add(-tick).UnixNano() && at <= time.Now().UnixNano()
 }

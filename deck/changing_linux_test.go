@@ -499,6 +499,58 @@ func TestTimesOfFiles(t *testing.T) {
 	check("after it was taken back")
 }
 
+// TestTimesOfOwnFiles: a file's recorded time is that of the same write, whoever waits for it and however often; what is written in another
+// order, or given another time, differs.
+func TestTimesOfOwnFiles(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip(err)
+	}
+	b := newBench(t)
+	for name, c := range map[string]struct{ program, was, is string }{
+		"polled": {program: `import os, threading, time
+open("f", "w").write("0")
+last = os.stat("f").st_mtime_ns
+def write():
+	time.sleep(0.05)
+	with open("f", "w") as f:
+		f.write("1")
+threading.Thread(target=write).start()
+while os.stat("f").st_mtime_ns == last or os.stat("f").st_size == 0: time.sleep(0.001)
+print(os.stat("f").st_mtime_ns)
+`},
+		"through a link": {program: `import os
+os.mkdir("real")
+os.symlink("real", "link")
+open("link/f", "w").write("x")
+print(os.stat("link/f").st_mtime_ns)
+`},
+		"in another order": {program: `import os, time
+for name in "source", "target":
+	open(name, "w").write("x")
+	time.sleep(0.05)
+print(os.path.getmtime("target") >= os.path.getmtime("source"))
+`, was: `"source", "target"`, is: `"target", "source"`},
+		"no time set": {program: `import os, time
+open("f", "w").write("x")
+then = time.time() - 0.02
+os.utime("f", (then, then))
+print(abs(os.stat("f").st_mtime - then) < 1e-3)
+`, was: `os.utime("f", (then, then))`, is: "pass"},
+	} {
+		rec := b.script("python3", "-c", c.program)
+		v, _ := b.replay(rec, new(deck.ReplayOptions))
+		b.green(v)
+		if c.was == "" {
+			continue
+		}
+		v, _ = b.replay(rec, &deck.ReplayOptions{Argv: []string{"python3", "-c", strings.Replace(c.program, c.was, c.is, 1)}})
+		if !slices.ContainsFunc(v.Divergences, func(d fidelity.Divergence) bool { return strings.Contains(d.Message, "stdout") }) {
+			t.Errorf("%s: %s", name, verdictText(t, v))
+		}
+	}
+}
+
 // TestTimesThatAreSet: a time that a program gives a file stays on a replay, and what children tell of another one differs. A program finds its
 // own files as old as the recorded one did, however often it writes them.
 func TestTimesThatAreSet(t *testing.T) {

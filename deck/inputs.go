@@ -146,8 +146,17 @@ func (p *processes) Reads(path string) {
 	}
 }
 
-// Changed implements jail.Inputs.
-func (p *processes) Changed(path func() string) bool { return p.stamps.changed(path) }
+// Changing implements jail.Inputs.
+func (p *processes) Changing() bool { return p.stamps.changing.Load() }
+
+// Recent implements jail.Inputs. On a replay files have recorded times.
+func (p *processes) Recent(at int64) bool {
+	since := p.stamps.began
+	if recorded := p.reads.since; !recorded.IsZero() && recorded.Before(since) {
+		since = recorded
+	}
+	return at >= since.Add(-tick).UnixNano()
+}
 
 // hold reports whether a file that is newer than the recording holds a value.
 func (r *reads) hold(value string) bool {

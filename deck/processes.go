@@ -185,6 +185,7 @@ type processInputs struct {
 	places, tickings *ambient.Places // where it reads each
 	draws            *ambient.Draws  // nil: the kernel's
 	answers          *ambient.Answers
+	told             toldTimes
 
 	of         *processes
 	id, parent uint64
@@ -234,8 +235,10 @@ func (i *processInputs) Asked(what, path string, now []byte) []byte {
 	return b
 }
 
-// Asks implements jail.Source.
-func (i *processInputs) Asks(path string) { i.of.stamps.asked(i, path) }
+// Wrote implements jail.Source.
+func (i *processInputs) Wrote(path string, size, at, changed int64) int64 {
+	return i.of.stamps.asked(i, path, size, at, changed)
+}
 
 // portsDevice is the number of no device: what ports are chosen from.
 const portsDevice = math.MaxUint64

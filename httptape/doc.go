@@ -36,8 +36,7 @@
 //
 // # Durability
 //
-// Records of a recording wait in memory, bodies of more than 1 MiB or that are not short text in a file of the temporary
-// directory that has no name. Close puts new blobs beside the tape, then the tape in its place by a rename, then removes blobs
+// A recording waits in memory. Close puts new blobs beside the tape, then the tape in its place by a rename, then removes blobs
 // that nothing names. A process that is killed leaves the old tape whole, or the new one; so does a recording that failed, of
 // which an answer could not be kept, or whose test failed.
 //

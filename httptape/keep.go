@@ -158,16 +158,13 @@ func (t *Transport) putBlobs(records []*tape.Record, store *cas.Dir) (map[cas.Di
 
 // move copies a blob, unless it is there.
 func move(d cas.Digest, from, to cas.Store) error {
-	r, err := from.Open(d)
-	var missing *cas.MissingError
-	if errors.As(err, &missing) { // of a record that stays
+	b, err := from.Get(d)
+	if _, missing := errors.AsType[*cas.MissingError](err); missing { // of a record that stays
 		return nil
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = to.Put(b)
 	}
-	defer r.Close()
-	_, _, err = to.PutReader(r)
 	return err
 }
 

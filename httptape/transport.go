@@ -296,7 +296,7 @@ func (t *Transport) end() error {
 	t.endExchanges()
 	var err error
 	if t.work != nil {
-		err = errors.Join(t.keep(), t.work.remove())
+		err = t.keep()
 	}
 	r := t.Report()
 	if t.opts.AllowUnasked {

@@ -116,20 +116,17 @@ func TestBlocks(t *testing.T) {
 		}
 		opts := &ReaderOptions{Tolerant: rapid.Bool().Draw(t, "tolerant")}
 		one := NewReader(bytes.NewReader(log.Bytes()), "log", opts)
-		if err := one.begin(); err != nil {
-			t.Fatal(err)
-		}
-		f := &logFold{Fold: NewFold(), log: one, seen: &FoldSeen{}}
+		f := &logFold{Fold: NewFold(), seen: &FoldSeen{}}
 		if o != nil {
 			f.at = o.At
 		}
-		wantErr := f.run() // entry by entry, for the reading has begun
+		wantErr := oneByOne(f, one)
 		in := io.Reader(bytes.NewReader(log.Bytes()))
 		if rapid.Bool().Draw(t, "byte by byte") {
 			in = iotest.OneByteReader(in)
 		}
 		blocks := NewReader(in, "log", opts)
-		g := &logFold{Fold: NewFold(), log: blocks, seen: &FoldSeen{}, at: f.at, size: rapid.SampledFrom([]int{1, 40, 200, 0}).Draw(t, "size")}
+		g := &logFold{Fold: NewFold(), log: blocks, seen: &FoldSeen{}, at: f.at, size: rapid.SampledFrom([]int{1, 40, 200, blockOfEntries}).Draw(t, "size")}
 		err := g.run()
 		snap := &g.snap
 		if *g.seen != *f.seen && err == nil {
@@ -144,9 +141,30 @@ func TestBlocks(t *testing.T) {
 	})
 }
 
+// oneByOne folds the entries of a log without blocks.
+func oneByOne(f *logFold, log *Reader) error {
+	for e, err := range log.Entries() {
+		if err != nil {
+			return err
+		}
+		if f.seen.More = f.at != nil && e.HasTurn && e.Turn > *f.at; f.seen.More {
+			return nil
+		}
+		if e.event == nil {
+			continue
+		}
+		f.seen.Events++
+		f.seen.LastTurn = max(f.seen.LastTurn, e.Turn)
+		if err := f.AddRaw(e.event); err != nil {
+			return log.fail(err)
+		}
+	}
+	return nil
+}
+
 // TestBlocksOfLongLines cuts a log whose lines are longer than a block, and fails where the reading does.
 func TestBlocksOfLongLines(t *testing.T) {
-	long := `{"kind":"page_out","turn":1,"summary":"` + strings.Repeat("x", 3*blockOfLines) + `"}` + "\n"
+	long := `{"kind":"page_out","turn":1,"summary":"` + strings.Repeat("x", 3*blockOfEntries) + `"}` + "\n"
 	short := strings.Repeat(`{"kind":"page_in","turn":1}`+"\n", 100_000)
 	snap, err := SnapshotOf(NewReader(strings.NewReader(short+long+long+short), "log", nil), nil)
 	if err != nil || snap.PageOutCount != 2 || snap.PageInCount != 200_000 {

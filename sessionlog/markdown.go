@@ -180,22 +180,11 @@ func (m *Markdown) results(results []ToolResult) {
 // other writes an event of any other kind in a line.
 func (m *Markdown) other(raw []byte) error {
 	kind, fields := Summarize(raw)
-	m.printf("- %s%s\n\n", kindName(kind), prefixed(": ", spanUnlessEmpty(fields)))
+	if fields != "" {
+		fields = ": " + codeSpan(fields)
+	}
+	m.printf("- %s%s\n\n", kindName(kind), fields)
 	return nil
-}
-
-func prefixed(before, s string) string {
-	if s == "" {
-		return ""
-	}
-	return before + s
-}
-
-func spanUnlessEmpty(s string) string {
-	if s == "" {
-		return ""
-	}
-	return codeSpan(s)
 }
 
 // text writes a text in a fence, or its beginning and its end in two.

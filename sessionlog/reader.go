@@ -1,11 +1,13 @@
 package sessionlog
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
@@ -24,7 +26,7 @@ type ReaderOptions struct {
 type Reader struct {
 	name  string
 	opts  ReaderOptions
-	from  *peeked
+	from  *bufio.Reader
 	in    source // nil before the first entry
 	p     entryParser
 	e     Entry
@@ -50,7 +52,7 @@ type source interface {
 
 // NewReader returns a reader of the log in r; name stands for it in errors.
 func NewReader(r io.Reader, name string, o *ReaderOptions) *Reader {
-	t := &Reader{name: name, from: &peeked{r: r}}
+	t := &Reader{name: name, from: bufio.NewReader(r)}
 	if o != nil {
 		t.opts = *o
 	}
@@ -133,16 +135,23 @@ func (r *Reader) read() (*Entry, error) {
 	return e, nil
 }
 
-// begin finds out what the log is: a list, or lines.
+// begin finds out what the log is: a list, or lines. So much white space that no log begins so is read as lines.
 func (r *Reader) begin() error {
-	first, err := r.from.peek()
-	switch {
-	case err != nil && !errors.Is(err, io.EOF):
-		r.err = fmt.Errorf("%s: %w", r.name, err)
-		return r.err
-	case first == '[':
+	first := byte(' ')
+	for n := 1; n <= r.from.Size() && strings.IndexByte(space, first) >= 0; n++ {
+		head, err := r.from.Peek(n)
+		if err != nil && !errors.Is(err, io.EOF) {
+			r.err = fmt.Errorf("%s: %w", r.name, err)
+			return r.err
+		}
+		if err != nil {
+			break
+		}
+		first = head[n-1]
+	}
+	if first == '[' {
 		r.in = newListSource(r.from)
-	default:
+	} else {
 		r.in = newLineSource(r.from)
 	}
 	return nil
@@ -151,7 +160,7 @@ func (r *Reader) begin() error {
 // ends is what becomes of an error of the source.
 func (r *Reader) ends(err error) error {
 	var long *jsonscan.LongLineError
-	var load *readError
+	var syntax *jsonscan.SyntaxError
 	switch {
 	case errors.Is(err, io.EOF):
 		r.err = io.EOF
@@ -164,11 +173,11 @@ func (r *Reader) ends(err error) error {
 		return r.err
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return r.fail(ErrTorn)
-	case errors.As(err, &load):
-		r.err = fmt.Errorf("%s: %w", r.name, load.err)
-		return r.err
+	case errors.As(err, &syntax):
+		return r.fail(fmt.Errorf("%w: %w", ErrNotJSON, err))
 	}
-	return r.fail(fmt.Errorf("%w: %w", ErrNotJSON, err))
+	r.err = fmt.Errorf("%s: %w", r.name, err)
+	return r.err
 }
 
 // fail ends the log with what is wrong with the entry read last.
@@ -180,50 +189,6 @@ func (r *Reader) fail(err error) error {
 // failure says where the entry stands that err is about.
 func (r *Reader) failure(err error) *LoadError {
 	return &LoadError{Path: r.name, Line: r.e.Line, Offset: r.e.Offset, Err: err}
-}
-
-// A peeked reader tells its first bytes before they are read, and errors of what it reads from those of who reads it.
-type peeked struct {
-	r     io.Reader
-	ahead []byte
-}
-
-// A readError is an error of the underlying reader.
-type readError struct{ err error }
-
-func (e *readError) Error() string { return e.err.Error() }
-func (e *readError) Unwrap() error { return e.err }
-
-func (p *peeked) Read(b []byte) (int, error) {
-	if len(p.ahead) > 0 {
-		n := copy(b, p.ahead)
-		p.ahead = p.ahead[n:]
-		return n, nil
-	}
-	n, err := p.r.Read(b)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = &readError{err}
-	}
-	return n, err
-}
-
-// peek returns the first byte that is not white space, 0 for none. So much white space that no log begins so is read as lines.
-func (p *peeked) peek() (byte, error) {
-	buf := make([]byte, 4096)
-	for empty := 0; len(p.ahead) < MaxEntry && empty < 100; {
-		n, err := p.r.Read(buf)
-		if n == 0 {
-			empty++
-		}
-		p.ahead = append(p.ahead, buf[:n]...)
-		if rest := bytes.TrimLeft(buf[:n], space); len(rest) > 0 {
-			return rest[0], nil
-		}
-		if err != nil {
-			return 0, err
-		}
-	}
-	return 0, nil
 }
 
 // space is the white space of JSON.

@@ -122,29 +122,25 @@ func (t *textRows) UnmarshalJSON(b []byte) error {
 
 type region struct{ Row, Col, Rows, Cols int }
 
-// An expression is a regular expression; the zero one is none.
-type expression struct{ *regexp.Regexp }
+// An expression is a regular expression; the zero one is none. text is as it is written.
+type expression struct {
+	*regexp.Regexp
+	text string
+}
 
-func (e *expression) UnmarshalJSON(b []byte) (err error) {
-	var s string
-	if err = json.Unmarshal(b, &s); err == nil {
-		e.Regexp, err = regexp.Compile(s)
+func (e *expression) UnmarshalJSON(b []byte) (err error) { return e.read(b, "") }
+
+func (e *expression) read(b []byte, flags string) (err error) {
+	if err = json.Unmarshal(b, &e.text); err == nil {
+		e.Regexp, err = regexp.Compile(flags + e.text)
 	}
 	return err
 }
 
 // A lineExpression is one in which ^ and $ are the beginning and the end of a line.
-type lineExpression struct {
-	*regexp.Regexp
-	text string
-}
+type lineExpression struct{ expression }
 
-func (e *lineExpression) UnmarshalJSON(b []byte) (err error) {
-	if err = json.Unmarshal(b, &e.text); err == nil {
-		e.Regexp, err = regexp.Compile("(?m)" + e.text)
-	}
-	return err
-}
+func (e *lineExpression) UnmarshalJSON(b []byte) error { return e.read(b, "(?m)") }
 
 type size struct{ Rows, Cols int }
 

@@ -2,8 +2,11 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/aymanbagabas/go-udiff"
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
 )
 
@@ -30,12 +33,12 @@ type condition interface {
 
 // A textCondition looks for text in a part of the screen.
 type textCondition struct {
-	key   areaKey
-	where string // as in: "row 3"
-	want  *frameWant
-	text  string   // of contains, masked where the screen is
-	rows  []string // of equals, the same
-	runes []rune   // what near looks for
+	key     areaKey
+	where   string // as in: "row 3"
+	want    *frameWant
+	text    string   // of contains, masked where the screen is
+	rows    []string // of equals, the same
+	longest string   // line of text, which near looks for
 }
 
 func newTextCondition(w *frameWant, masks masker) *textCondition {
@@ -59,13 +62,11 @@ func newTextCondition(w *frameWant, masks masker) *textCondition {
 		c.rows = trimRows(strings.Split(c.text, "\n"))
 		c.where += ", masked,"
 	}
-	longest := ""
 	for _, line := range strings.Split(c.text, "\n") {
-		if len(line) > len(longest) {
-			longest = line
+		if len(line) > len(c.longest) {
+			c.longest = line
 		}
 	}
-	c.runes = []rune(longest)
 	return c
 }
 
@@ -115,7 +116,7 @@ func (c *textCondition) wanted() string {
 }
 
 func (c *textCondition) near(v *view) (far, cost int) {
-	if len(c.runes) == 0 || c.want.Matches.Regexp != nil {
+	if c.longest == "" || c.want.Matches.Regexp != nil {
 		return -1, 0
 	}
 	t := v.area(c.key)
@@ -124,41 +125,50 @@ func (c *textCondition) near(v *view) (far, cost int) {
 	}
 	far = -1
 	for _, l := range t.lines {
-		cost += len(c.runes) * len(l.text)
-		if a := align(c.runes, []rune(l.text)); a.alike(c.runes) && (far < 0 || a.distance < far) {
-			far = a.distance
+		cost += len(c.longest) * len(l.text)
+		if d := distance([]rune(c.longest), []rune(l.text)); 2*d <= utf8.RuneCountInString(c.longest) && (far < 0 || d < far) {
+			far = d
 		}
 	}
 	return far, cost
 }
 
+// distance is how many characters are to be put in, taken out or changed for wanted to stand anywhere in line (Sellers).
+func distance(wanted, line []rune) int {
+	row := make([]int, len(line)+1)
+	for i, w := range wanted {
+		before := row[0]
+		row[0] = i + 1
+		for j, c := range line {
+			change := before
+			if w != c {
+				change++
+			}
+			before = row[j+1]
+			row[j+1] = min(change, before+1, row[j]+1)
+		}
+	}
+	return slices.Min(row)
+}
+
 // farRows counts the characters that are not as wanted, place by place.
-func (c *textCondition) farRows(t *areaText) int {
-	far := 0
+func (c *textCondition) farRows(t *areaText) (far int) {
 	for i := range max(len(t.lines), len(c.rows)) {
-		got, want := "", ""
+		var got, want []rune
 		if i < len(t.lines) {
-			got = strings.TrimRight(t.lines[i].text, " ")
+			got = []rune(strings.TrimRight(t.lines[i].text, " "))
 		}
 		if i < len(c.rows) {
-			want = c.rows[i]
+			want = []rune(c.rows[i])
 		}
-		if got != want {
-			far += unlike([]rune(got), []rune(want))
+		far += max(len(got), len(want))
+		for k := range min(len(got), len(want)) {
+			if got[k] == want[k] {
+				far--
+			}
 		}
 	}
 	return far
-}
-
-// unlike counts the places at which two texts differ.
-func unlike(a, b []rune) int {
-	n := max(len(a), len(b))
-	for i := range min(len(a), len(b)) {
-		if a[i] == b[i] {
-			n--
-		}
-	}
-	return n
 }
 
 func (c *textCondition) came(v *view) (string, *Excerpt) {
@@ -210,42 +220,32 @@ func (c *textCondition) cameNear(v *view, t *areaText) (string, *Excerpt) {
 	var best *areaLine
 	var at alignment
 	for i, l := range t.lines {
-		a := align(c.runes, []rune(l.text))
-		if a.alike(c.runes) && (best == nil || a.distance < at.distance) {
+		a := align(c.longest, l.text)
+		if a.alike(c.longest) && (best == nil || a.distance < at.distance) {
 			best, at = &t.lines[i], a
 		}
 	}
 	if best == nil {
 		return "nothing like it", excerptLines(v, c.plain(v), nil)
 	}
-	runes := []rune(best.text)
-	line := Line{Row: best.row, Col: best.col, Text: best.text, Wanted: string(c.runes), WantedCol: vt.StringWidth(string(runes[:at.start]))}
-	line.Marks = marksOf(runes, &at)
+	line := Line{Row: best.row, Col: best.col, Text: best.text, Wanted: c.longest, WantedCol: vt.StringWidth(best.text[:at.start])}
+	line.Marks = marksOf(best.text, at.edits)
 	if at.distance == 0 { // of several lines this one is there
-		return sprintf("the line %s stands in row %d, what stands around it does not", quote(string(c.runes)), best.row), excerptLines(v, t, []Line{line})
+		return sprintf("the line %s stands in row %d, what stands around it does not", quote(c.longest), best.row), excerptLines(v, t, []Line{line})
 	}
-	return sprintf("nearest is row %d: %s", best.row, quote(string(runes[at.start:at.end]))), excerptLines(v, t, []Line{line})
+	return sprintf("nearest is row %d: %s", best.row, quote(best.text[at.start:at.end])), excerptLines(v, t, []Line{line})
 }
 
-// marksOf returns the columns of what differs.
-func marksOf(runes []rune, a *alignment) (marks [][2]int) {
-	add := func(from, to int) {
-		if n := len(marks); n > 0 && marks[n-1][1] == from {
+// marksOf returns the columns of what differs, and the one behind where something is missing.
+func marksOf(line string, edits []udiff.Edit) (marks [][2]int) {
+	for _, e := range edits {
+		from := vt.StringWidth(line[:e.Start])
+		to := max(vt.StringWidth(line[:e.End]), from+1)
+		if n := len(marks); n > 0 && marks[n-1][1] >= from {
 			marks[n-1][1] = to
-			return
+			continue
 		}
 		marks = append(marks, [2]int{from, to})
-	}
-	col := vt.StringWidth(string(runes[:a.start]))
-	for i, differs := range a.differs {
-		next := vt.StringWidth(string(runes[:a.start+i+1]))
-		if differs && next > col {
-			add(col, next)
-		}
-		col = next
-	}
-	if a.cut {
-		add(col, col+1)
 	}
 	return marks
 }
@@ -273,28 +273,7 @@ func (c *textCondition) cameRows(v *view, t *areaText) (string, *Excerpt) {
 
 // differing is a line of which the cells are marked that are not as wanted.
 func differing(l areaLine, got, want string) Line {
-	line := Line{Row: l.row, Col: l.col, Text: got, Wanted: want, WantedCol: 0, HasWanted: true}
-	g, w := []rune(got), []rune(want)
-	from, col := -1, 0
-	for i := range max(len(g), len(w)) {
-		same := i < len(g) && i < len(w) && g[i] == w[i]
-		next := col + 1
-		if i < len(g) {
-			next = col + vt.StringWidth(string(g[i]))
-		}
-		if !same && from < 0 {
-			from = col
-		}
-		if same && from >= 0 {
-			line.Marks = append(line.Marks, [2]int{from, col})
-			from = -1
-		}
-		col = next
-	}
-	if from >= 0 {
-		line.Marks = append(line.Marks, [2]int{from, max(col, from+1)})
-	}
-	return line
+	return Line{Row: l.row, Col: l.col, Text: got, Wanted: want, HasWanted: true, Marks: marksOf(got, udiff.Strings(got, want))}
 }
 
 // listedRows names rows, as many as a line holds.
@@ -312,78 +291,27 @@ func countOf(n int, what string) string {
 	return sprintf("%d %ss", n, what)
 }
 
-// An alignment is where a line is nearest to a wanted text.
+// An alignment is the part of a line that a wanted text may have become.
 type alignment struct {
-	distance   int    // characters to put in, take out or change
-	start, end int    // of the nearest part of the line, in characters
-	differs    []bool // for start…end: this character is not as wanted, or one before it is missing
-	cut        bool   // something is missing at the end
+	distance   int          // characters to put in, take out or change
+	start, end int          // of the part, in bytes
+	edits      []udiff.Edit // of it, to what is wanted
 }
 
-// Bounds of what is aligned, in characters. What is longer is compared as far as that.
-const (
-	maxWanted = 256
-	maxLine   = 1024
-)
-
-// align finds the part of line that wanted is nearest to (Sellers), by edit distance. Wanted as a whole counts, the line's ends
-// do not.
-func align(wanted, line []rune) alignment {
-	wanted, line = wanted[:min(len(wanted), maxWanted)], line[:min(len(line), maxLine)]
-	n, m := len(wanted), len(line)
-	width := m + 1
-	d := make([]uint16, (n+1)*width)
-	for i := 1; i <= n; i++ {
-		d[i*width] = uint16(i)
-		for j := 1; j <= m; j++ {
-			change := d[(i-1)*width+j-1]
-			if wanted[i-1] != line[j-1] {
-				change++
-			}
-			d[i*width+j] = min(change, d[(i-1)*width+j]+1, d[i*width+j-1]+1)
-		}
+// align compares a line with a wanted text, which counts as a whole; what the line has before and behind it does not.
+func align(wanted, line string) alignment {
+	a := alignment{end: len(line), edits: udiff.Strings(line, wanted)}
+	if n := len(a.edits); n > 0 && a.edits[n-1].End == len(line) && a.edits[n-1].New == "" {
+		a.end, a.edits = a.edits[n-1].Start, a.edits[:n-1]
 	}
-	end := 0
-	for j := 1; j <= m; j++ {
-		if d[n*width+j] < d[n*width+end] {
-			end = j
-		}
+	if len(a.edits) > 0 && a.edits[0].Start == 0 && a.edits[0].New == "" {
+		a.start, a.edits = a.edits[0].End, a.edits[1:]
 	}
-	for end < m && d[n*width+end+1] == d[n*width+end] {
-		end++ // another character in place of a missing one
+	for _, e := range a.edits {
+		a.distance += max(utf8.RuneCountInString(line[e.Start:e.End]), utf8.RuneCountInString(e.New))
 	}
-	return walkBack(wanted, line, d, end)
-}
-
-// walkBack follows the table from the end of the nearest part to its start.
-func walkBack(wanted, line []rune, d []uint16, end int) alignment {
-	width := len(line) + 1
-	a := alignment{distance: int(d[len(wanted)*width+end]), end: end}
-	marks := make([]bool, len(line)+1)
-	i, j := len(wanted), end
-	for i > 0 {
-		here := d[i*width+j]
-		switch {
-		case j > 0 && wanted[i-1] == line[j-1] && here == d[(i-1)*width+j-1]:
-			i, j = i-1, j-1
-		case j > 0 && here == d[(i-1)*width+j-1]+1:
-			i, j = i-1, j-1
-			marks[j] = true
-		case here == d[(i-1)*width+j]+1:
-			i--
-			if j < end {
-				marks[j] = true
-			} else {
-				a.cut = true
-			}
-		default:
-			j--
-			marks[j] = true
-		}
-	}
-	a.start, a.differs = j, marks[j:end]
 	return a
 }
 
 // alike tells whether a is near enough to be shown as what wanted may have become.
-func (a *alignment) alike(wanted []rune) bool { return 2*a.distance <= min(len(wanted), maxWanted) }
+func (a *alignment) alike(wanted string) bool { return 2*a.distance <= utf8.RuneCountInString(wanted) }

@@ -7,10 +7,8 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
-	"github.com/tapedeck-dev/tapedeck/internal/vt"
 )
 
 // ResultVersion is the version of a Result's JSON.
@@ -135,7 +133,7 @@ func ms(d time.Duration) int64 { return d.Milliseconds() }
 
 // TextOptions say how a Result is written for people. Nil and zero work.
 type TextOptions struct {
-	Color   bool // with SGR sequences; what is marked is marked with ^ all the same
+	Color   bool // with SGR sequences
 	Verbose bool // passed assertions, too
 }
 
@@ -172,7 +170,6 @@ const (
 	yellow = "1;33"
 	green  = "32"
 	dim    = "2"
-	marked = "7;31"
 )
 
 func (p *printer) paint(sgr, s string) string {
@@ -260,62 +257,22 @@ func (p *printer) excerpt(x *Excerpt) {
 
 // row writes a row and, below it, what is marked and what was wanted there.
 func (p *printer) row(l *Line) {
-	text, under := p.marked(l)
+	under, col := "", 0
+	for _, m := range l.Marks {
+		under += strings.Repeat(" ", max(m[0]-col, 0)) + strings.Repeat("^", max(m[1]-max(m[0], col), 0))
+		col = max(col, m[1])
+	}
 	arrow := " "
 	if under != "" || l.HasWanted {
 		arrow = p.paint(red, ">")
 	}
-	p.linef("    %s %4d %s", arrow, l.Row, p.paint(dim, "|")+text)
+	p.linef("    %s %4d %s", arrow, l.Row, p.paint(dim, "|")+visible.Line(l.Text))
 	if under != "" {
 		p.linef("           %s", p.paint(dim, "|")+p.paint(red, under))
 	}
 	if l.Wanted != "" || l.HasWanted {
 		p.linef("    wanted %s", p.paint(dim, "|")+strings.Repeat(" ", l.WantedCol)+p.paint(green, visible.Line(l.Wanted)))
 	}
-}
-
-// marked returns the line as it is shown and a line with ^ under what is marked.
-func (p *printer) marked(l *Line) (text, under string) {
-	var b, u strings.Builder
-	col := 0
-	for rest := l.Text; rest != ""; {
-		cluster, width := vt.FirstCluster(rest)
-		if cluster == "" {
-			_, n := utf8.DecodeRuneInString(rest)
-			cluster = rest[:n]
-		}
-		rest = rest[len(cluster):]
-		shown := visible.Line(cluster)
-		room := max(width, 0)
-		if shown != cluster {
-			room = len(shown)
-		}
-		if isMarked(l.Marks, col, col+max(width, 1)) {
-			b.WriteString(p.paint(marked, shown))
-			u.WriteString(strings.Repeat("^", room))
-		} else {
-			b.WriteString(shown)
-			u.WriteString(strings.Repeat(" ", room))
-		}
-		col += width
-	}
-	for _, m := range l.Marks {
-		if m[1] > col {
-			from := max(m[0], col)
-			u.WriteString(strings.Repeat(" ", from-col) + strings.Repeat("^", m[1]-from))
-			col = m[1]
-		}
-	}
-	return b.String(), strings.TrimRight(u.String(), " ")
-}
-
-func isMarked(marks [][2]int, from, to int) bool {
-	for _, m := range marks {
-		if from < m[1] && to > m[0] {
-			return true
-		}
-	}
-	return false
 }
 
 func (p *printer) sum(r *Result) {

@@ -3,12 +3,13 @@ package check
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
@@ -311,48 +312,16 @@ func decodeJSON(b []byte) (v any, err error) {
 	return v, err
 }
 
-// sameJSON tells whether two values are the same: numbers by their value, objects in any order.
-func sameJSON(a, b any) bool {
-	switch a := a.(type) {
-	case json.Number:
-		b, ok := b.(json.Number)
-		return ok && sameNumber(string(a), string(b))
-	case []any:
-		b, ok := b.([]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for i := range a {
-			if !sameJSON(a[i], b[i]) {
-				return false
-			}
-		}
-		return true
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for k, x := range a {
-			if y, ok := b[k]; !ok || !sameJSON(x, y) {
-				return false
-			}
-		}
-		return true
+// canonical is a value as it compares: numbers by their value, objects in any order.
+func canonical(v any) string {
+	b, err := json.Marshal(v)
+	if err == nil {
+		b, err = canonjson.Canonical(b)
 	}
-	return a == b
+	if err != nil {
+		return fmt.Sprint(v) // no JSON of a service event comes here
+	}
+	return string(b)
 }
 
-func sameNumber(a, b string) bool {
-	if a == b {
-		return true
-	}
-	if len(a) > 40 || len(b) > 40 || strings.ContainsAny(a+b, "eE") {
-		x, _ := strconv.ParseFloat(a, 64)
-		y, _ := strconv.ParseFloat(b, 64)
-		return x == y
-	}
-	x, ok := new(big.Rat).SetString(a)
-	y, ok2 := new(big.Rat).SetString(b)
-	return ok && ok2 && x.Cmp(y) == 0
-}
+func sameJSON(a, b any) bool { return canonical(a) == canonical(b) }

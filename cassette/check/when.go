@@ -17,9 +17,9 @@ const (
 
 // A screenProbe asks a condition of the screens that an assertion is about.
 type screenProbe struct {
+	eventProbe
 	when whenWant
 	cond condition
-	v    verdict
 
 	met     int           // screens that the assertion is about
 	could   int           // of them, those that could be looked at
@@ -69,9 +69,6 @@ func seconds(d time.Duration) string {
 	s := strconv.FormatFloat(d.Seconds(), 'f', 3, 64)
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".") + " s"
 }
-
-func (p *screenProbe) event(*event, *recent) {}
-func (p *screenProbe) over() bool            { return p.v.status != "" }
 
 func (p *screenProbe) screen(sh *showing) {
 	s := p.when.span()
@@ -198,10 +195,10 @@ func (p *screenProbe) unchecked(why string) verdict {
 
 // A stableProbe looks for a text that rests.
 type stableProbe struct {
+	eventProbe
 	when whenWant
 	key  areaKey
 	rest time.Duration
-	v    verdict
 
 	from    time.Duration // since when the text is as it is
 	begun   bool
@@ -218,9 +215,6 @@ func newStableProbe(w *frameWant, masks masker) *stableProbe {
 	p.v.wanted = sprintf("%s does not change for %s, %s", c.where, seconds(p.rest), w.String())
 	return p
 }
-
-func (p *stableProbe) event(*event, *recent) {}
-func (p *stableProbe) over() bool            { return p.v.status != "" }
 
 func (p *stableProbe) screen(sh *showing) {
 	t := sh.view.area(p.key)

@@ -320,147 +320,73 @@ func excerpt(b []byte) string {
 	return strconv.QuoteToASCII(string(b))
 }
 
-// castV1 reads asciicast v1: one object, whose "stdout" is an array of [delay, data]. The file is read twice, as what describes
-// the terminal may stand behind the array. No more than one value of it is in memory.
+// castV1 is asciicast v1: one object, whose "stdout" is an array of [delay, data]. It is read at once, as what describes the terminal
+// may stand behind the array.
 type castV1 struct {
-	path  string
-	f     io.ReadCloser
-	s     *jsonscan.Stream
-	head  *Header
-	time  timeline
-	event Event
-	torn  bool
-	done  bool
+	path   string
+	head   *Header
+	time   timeline
+	events []Event
+	next   int
+	torn   bool
 }
 
-func newCastV1(path string, open opener) (*castV1, error) {
-	first, err := openV1(path, open)
-	if err != nil {
-		return nil, err
-	}
-	defer first.Close()
-	h, err := first.header()
-	if err != nil {
-		return nil, err
-	}
-	c, err := openV1(path, open)
-	if err != nil {
-		return nil, err
-	}
-	c.head = h
-	if _, err := c.fields(nil); err != nil { // up to the first event
-		c.Close()
-		return nil, err
-	}
-	return c, nil
-}
+// maxV1 is how many bytes an asciicast v1 has at most, unpacked.
+const maxV1 = 1 << 30
 
-func openV1(path string, open opener) (*castV1, error) {
-	f, err := open()
-	if err != nil {
-		return nil, err
+func newCastV1(path string, f io.ReadCloser) (*castV1, error) {
+	c := &castV1{path: path}
+	s := jsonscan.NewStream(io.LimitReader(f, maxV1), MaxData)
+	h, err := c.read(s)
+	if err == nil && h.Version != 1 {
+		err = fmt.Errorf("asciicast version %d in one object: want 1", h.Version)
 	}
-	c := &castV1{path: path, f: f, s: jsonscan.NewStream(f, MaxData)}
-	c.s.Begin('{')
-	return c, nil
-}
-
-func (c *castV1) errorf(err error) error {
-	return &Error{Path: c.path, Offset: c.s.Offset(), Err: err}
-}
-
-// failed is what keeps the rest from being read; nil for nothing.
-func (c *castV1) failed() error {
-	err := c.s.Err()
-	var long *jsonscan.LongLineError
+	if err == nil {
+		c.head, err = h.header(AsciicastV1)
+	}
+	if err == nil {
+		return c, f.Close()
+	}
 	var wrong *jsonscan.SyntaxError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &long):
+	var long *jsonscan.LongLineError
+	at := s.Offset()
+	if errors.As(err, &wrong) {
+		at, err = wrong.Offset, wrong.Err
+	} else if errors.As(err, &long) {
 		err = fmt.Errorf("a value of more than %d MiB", MaxData>>20)
-	case unexpectedEnd(err):
+	} else if unexpectedEnd(err) {
 		err = errors.New("the file ends within the object")
-	case errors.As(err, &wrong):
-		return &Error{Path: c.path, Offset: wrong.Offset, Err: wrong.Err}
 	}
-	return c.errorf(err)
+	return nil, &Error{Path: path, Offset: at, Err: err}
 }
 
-func (c *castV1) Header() *Header { return c.head }
-func (c *castV1) Close() error    { return c.f.Close() }
-func (c *castV1) Files() []string { return []string{c.path} }
-
-// header reads the whole file.
-func (c *castV1) header() (*Header, error) {
-	var h castHeader
-	for {
-		found, err := c.fields(&h)
-		if err != nil {
-			return nil, err
-		}
-		if !found {
-			break
-		}
-		for c.s.More(']') {
-			c.s.Skip()
-		}
-		if unexpectedEnd(c.s.Err()) {
-			break // cut in its middle: Next says so
-		}
-	}
-	if h.Version != 1 {
-		return nil, c.errorf(fmt.Errorf("asciicast version %d in one object: want 1", h.Version))
-	}
-	out, err := h.header(AsciicastV1)
-	if err != nil {
-		return nil, c.errorf(err)
-	}
-	return out, nil
-}
-
-// fields reads members of the object, into h where that is not nil, until the array of events has begun; found is false at the
-// object's end.
-func (c *castV1) fields(h *castHeader) (found bool, err error) {
-	for c.s.More('}') {
-		key := string(c.s.Key())
+// read reads the object. One that is cut off within the array, or behind it, is as good as one that ends there.
+func (c *castV1) read(s *jsonscan.Stream) (*castHeader, error) {
+	h, begun := new(castHeader), false
+	for s.Begin('{'); s.More('}'); {
+		key := string(s.Key())
 		if key == "stdout" {
-			c.s.Begin('[')
-			return true, c.failed()
-		}
-		v := c.s.Raw()
-		if c.s.Err() == nil && h != nil {
+			begun = true
+			for s.Begin('['); s.More(']'); {
+				if raw := s.Raw(); s.Err() == nil {
+					if err := c.add(raw); err != nil {
+						return nil, err
+					}
+				}
+			}
+		} else if v := s.Raw(); s.Err() == nil {
 			if err := h.set(key, v); err != nil {
-				return false, c.errorf(err)
+				return nil, err
 			}
 		}
 	}
-	return false, c.failed()
+	if c.torn = begun && unexpectedEnd(s.Err()); c.torn {
+		return h, nil
+	}
+	return h, s.Err()
 }
 
-func (c *castV1) Next() (*Event, error) {
-	if c.done {
-		return nil, io.EOF
-	}
-	if !c.s.More(']') {
-		c.done, c.torn = true, c.s.Err() != nil
-		return nil, io.EOF
-	}
-	raw := c.s.Raw()
-	if unexpectedEnd(c.s.Err()) {
-		c.done, c.torn = true, true
-		return nil, io.EOF
-	}
-	if err := c.failed(); err != nil {
-		return nil, err
-	}
-	if err := c.set(raw); err != nil {
-		return nil, c.errorf(err)
-	}
-	return &c.event, nil
-}
-
-func (c *castV1) set(raw []byte) error {
+func (c *castV1) add(raw []byte) error {
 	var pair []json.RawMessage
 	if err := json.Unmarshal(raw, &pair); err != nil {
 		return err
@@ -476,12 +402,25 @@ func (c *castV1) set(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	at, err := c.time.step(d)
-	if err != nil {
+	e := Event{Kind: Output}
+	if e.At, err = c.time.step(d); err != nil {
 		return err
 	}
-	c.event = Event{At: at, Kind: Output}
-	return c.event.setText(pair[1])
+	err = e.setText(pair[1])
+	c.events = append(c.events, e)
+	return err
+}
+
+func (c *castV1) Header() *Header { return c.head }
+func (c *castV1) Close() error    { return nil }
+func (c *castV1) Files() []string { return []string{c.path} }
+
+func (c *castV1) Next() (*Event, error) {
+	if c.next == len(c.events) {
+		return nil, io.EOF
+	}
+	c.next++
+	return &c.events[c.next-1], nil
 }
 
 func (c *castV1) Notes() []string {

@@ -5,7 +5,7 @@
 // bzip2. Its format is told by its content, never by its name.
 //
 // Every format is a Header and a stream of Events. Streams are bounded: one event is held, of at most MaxData bytes, however
-// long the file is. A file that is cut at its end gives what is whole and a note; anything else that is wrong is an *Error with
+// long the file is; but an asciicast v1 is one JSON object, and in memory as a whole. A file that is cut at its end gives what is whole and a note; anything else that is wrong is an *Error with
 // the line or the offset.
 //
 // What a foreign file does not say is given in Options, else: 24 rows and 80 columns, a terminal xterm-256color, and an exit that

@@ -26,9 +26,6 @@ type Options struct {
 	Timing, LogOut, LogIn, LogIO string
 }
 
-// An opener opens a file once more, from its beginning, unpacked.
-type opener func() (io.ReadCloser, error)
-
 // sniffed is how much of a file is looked at to tell its format.
 const sniffed = 64 << 10
 
@@ -37,45 +34,39 @@ func Open(path string, o *Options) (Source, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	b, open, err := peek(path)
+	f, err := unpack(path)
 	if err != nil {
 		return nil, err
 	}
-	switch tell(b) {
-	case AsciicastV1:
-		return newCastV1(path, open)
-	case AsciicastV2:
-		return opened(path, open, newCast)
-	case Ttyrec:
-		return opened(path, open, newTtyrec)
-	case Typescript:
+	s, err := f.source(path, o)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (u *unpacked) source(path string, o *Options) (Source, error) {
+	b, err := u.Peek(sniffed)
+	if err != nil && !unexpectedEnd(err) {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	switch format := tell(b); {
+	case format == AsciicastV1:
+		return newCastV1(path, u)
+	case format == AsciicastV2:
+		return newCast(path, u)
+	case format == Ttyrec:
+		return newTtyrec(path, u)
+	case format == Typescript, o.Timing != "": // a log may have lost its first line
+		u.Close()
 		files, err := findTypescript(path, isTiming(b), o)
 		if err != nil {
 			return nil, err
 		}
 		return newTypescript(files)
 	}
-	if o.Timing != "" { // a log whose first line is gone
-		files, err := findTypescript(path, false, o)
-		if err != nil {
-			return nil, err
-		}
-		return newTypescript(files)
-	}
 	return nil, fmt.Errorf("%s is %w", path, ErrFormat)
-}
-
-func opened[S Source](path string, open opener, read func(string, io.ReadCloser) (S, error)) (Source, error) {
-	f, err := open()
-	if err != nil {
-		return nil, err
-	}
-	s, err := read(path, f)
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return s, nil
 }
 
 // tell says which format the file has that begins with b; asciicast v3 is told as v2, whose reader knows both.
@@ -128,73 +119,44 @@ func isTtyrec(b []byte) bool {
 	return true
 }
 
-// peek returns the beginning of the file and how to open it.
-func peek(path string) ([]byte, opener, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%s is no file: want a recording of asciinema, ttyrec or script", path)
-	}
-	open := func() (io.ReadCloser, error) {
-		u, err := unpack(path)
-		if err != nil {
-			return nil, err
-		}
-		return &unpacked{withoutMark(u), u.f}, nil
-	}
-	f, err := open()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	b := make([]byte, sniffed)
-	n, err := io.ReadFull(f, b)
-	if err != nil && !unexpectedEnd(err) {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return b[:n], open, nil
-}
-
 // unpacked is a file that is read through a decompressor.
 type unpacked struct {
-	io.Reader
+	*bufio.Reader
 	f *os.File
 }
 
 func (u *unpacked) Close() error { return u.f.Close() }
 
-// withoutMark reads r without a byte order mark, where one stands before the object with which an asciicast begins.
-func withoutMark(r io.Reader) io.Reader {
-	const mark = "\ufeff"
-	b := bufio.NewReader(r)
-	if head, _ := b.Peek(len(mark) + 1); string(head) == mark+"{" {
-		_, _ = b.Discard(len(mark))
-	}
-	return b
-}
-
-// unpack opens the file; what gzip or bzip2 packed is unpacked as it is read.
+// unpack opens the file; what gzip or bzip2 packed is unpacked as it is read. A byte order mark before the object with which an asciicast
+// begins is left out.
 func unpack(path string) (*unpacked, error) {
+	if st, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no file: want a recording of asciinema, ttyrec or script", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	r := bufio.NewReaderSize(f, 64<<10)
-	head, _ := r.Peek(3)
+	u := &unpacked{bufio.NewReaderSize(f, sniffed), f}
+	head, _ := u.Peek(3)
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(r)
+		z, err := gzip.NewReader(u.Reader)
 		if err != nil {
 			f.Close()
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		return &unpacked{z, f}, nil
+		u.Reader = bufio.NewReaderSize(z, sniffed)
 	case bytes.HasPrefix(head, []byte("BZh")):
-		return &unpacked{bzip2.NewReader(r), f}, nil
+		u.Reader = bufio.NewReaderSize(bzip2.NewReader(u.Reader), sniffed)
 	}
-	return &unpacked{r, f}, nil
+	const mark = "\ufeff"
+	if head, _ := u.Peek(len(mark) + 1); string(head) == mark+"{" {
+		_, _ = u.Discard(len(mark))
+	}
+	return u, nil
 }
 
 // A Format is one that Open reads.

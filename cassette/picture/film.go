@@ -394,8 +394,10 @@ func sessionOf(r *cassette.Reader) (*session, error) {
 				yield(event{}, err)
 				return
 			}
-			if !yieldAll(eventsOf(e), yield) {
-				return
+			for _, one := range eventsOf(e) {
+				if !yield(one, nil) {
+					return
+				}
 			}
 		}
 	}
@@ -417,15 +419,6 @@ func (s size) known() size {
 
 // maxCells is the most rows and columns that a picture has.
 const maxCells = 1000
-
-func yieldAll(events []event, yield func(event, error) bool) bool {
-	for _, e := range events {
-		if !yield(e, nil) {
-			return false
-		}
-	}
-	return true
-}
 
 func eventsOf(e *cassette.Event) []event {
 	at := e.Time()

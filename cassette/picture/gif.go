@@ -141,7 +141,7 @@ func (g *gifMaker) area(cells image.Rectangle) image.Rectangle {
 }
 
 func (g *gifMaker) palette(cells image.Rectangle) *palette {
-	pairs, solid := map[pair]int{}, map[RGB]int{}
+	pairs, solid := map[pair]bool{}, map[RGB]bool{}
 	if !g.any {
 		g.surroundColors(pairs, solid)
 	}
@@ -152,15 +152,15 @@ func (g *gifMaker) palette(cells image.Rectangle) *palette {
 				continue
 			}
 			l := &g.now[i]
-			solid[l.bg]++
+			solid[l.bg] = true
 			if l.text != "" {
-				pairs[pair{l.fg, l.bg}]++
+				pairs[pair{l.fg, l.bg}] = true
 			}
 			if l.underline != 0 {
-				solid[l.under]++
+				solid[l.under] = true
 			}
 			if l.cursor != noCursor || l.attr != 0 {
-				solid[l.fg]++
+				solid[l.fg] = true
 			}
 		}
 	}

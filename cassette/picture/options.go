@@ -77,15 +77,15 @@ const (
 	lightRadius    = 4.5
 )
 
-func (g *gifMaker) surroundColors(pairs map[pair]int, solid map[RGB]int) {
-	solid[g.paint.bg]++
+func (g *gifMaker) surroundColors(pairs map[pair]bool, solid map[RGB]bool) {
+	solid[g.paint.bg] = true
 	if !g.Window {
 		return
 	}
-	solid[g.Theme.Bar]++
-	pairs[pair{g.Theme.BarText, g.Theme.Bar}]++
+	solid[g.Theme.Bar] = true
+	pairs[pair{g.Theme.BarText, g.Theme.Bar}] = true
 	for _, c := range lights {
-		pairs[pair{c, g.Theme.Bar}]++
+		pairs[pair{c, g.Theme.Bar}] = true
 	}
 }
 

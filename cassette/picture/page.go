@@ -35,11 +35,11 @@ func writeHTML(w io.Writer, s *session, o *Options) error {
 		theme = themeSlot(o.Theme)
 	}
 	style := styleSheet(set.Theme) + playerCSS
-	values := map[string]string{
-		"Theme": theme, "Title": escape(set.title(s, "")), "Style": style, "Script": playerJS, "Policy": escape(policy(style, playerJS)),
-	}
 	head, rest, _ := strings.Cut(pageHTML, "{{.Tape}}")
-	if err := writeTemplate(w, head, values); err != nil {
+	values := []string{
+		"{{.Theme}}", theme, "{{.Title}}", escape(set.title(s, "")), "{{.Style}}", style, "{{.Script}}", playerJS, "{{.Policy}}", escape(policy(style, playerJS)),
+	}
+	if _, err := strings.NewReplacer(values...).WriteString(w, head); err != nil {
 		return err
 	}
 	last, err := writePacked(w, s, set)
@@ -50,24 +50,9 @@ func writeHTML(w io.Writer, s *session, o *Options) error {
 	for _, l := range last.Lines {
 		still = append(still, escape(l.Text()))
 	}
-	values["Still"] = strings.TrimRight(strings.Join(still, "\n"), "\n")
-	return writeTemplate(w, rest, values)
-}
-
-// writeTemplate writes a text with its values put in; a value is not looked through again.
-func writeTemplate(w io.Writer, text string, values map[string]string) error {
-	for text != "" {
-		before, after, found := strings.Cut(text, "{{.")
-		name, rest, _ := strings.Cut(after, "}}")
-		if !found {
-			rest = ""
-		}
-		if _, err := io.WriteString(w, before+values[name]); err != nil {
-			return err
-		}
-		text = rest
-	}
-	return nil
+	values = append(values, "{{.Still}}", strings.TrimRight(strings.Join(still, "\n"), "\n"))
+	_, err = strings.NewReplacer(values...).WriteString(w, rest)
+	return err
 }
 
 // writePacked writes the tape: gzip, then base64, which no markup can end.

@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/internal/cellfont"
@@ -168,14 +169,13 @@ type palette struct {
 	index  map[RGB]uint8
 	ramps  map[pair]*ramp
 	steps  int // shades of an edge, the two colours among them
-	coarse bool
 }
 
 const maxColors = 255
 
-// newPalette makes a palette. pairs and solid count the cells that want a colour. All colours are exact where they fit; the
-// shades between them become fewer first, then the colours themselves.
-func newPalette(pairs map[pair]int, solid map[RGB]int) *palette {
+// newPalette makes a palette of what cells want: colours, and pairs of them. All colours are exact where they fit; the shades between
+// them become fewer first, then the colours themselves lose their lower bits.
+func newPalette(pairs map[pair]bool, solid map[RGB]bool) *palette {
 	for _, steps := range []int{8, 4, 2} {
 		set := map[RGB]bool{}
 		for c := range solid {
@@ -190,29 +190,23 @@ func newPalette(pairs map[pair]int, solid map[RGB]int) *palette {
 			}
 		}
 		if len(set) <= maxColors {
-			return paletteOf(sorted(set), steps)
+			return paletteOf(slices.Sorted(maps.Keys(set)), steps)
 		}
 	}
-	weights := map[RGB]int{}
-	for c, n := range solid {
-		weights[c] += n
+	for lost := 1; ; lost++ { // bits of each channel
+		set := map[RGB]bool{}
+		near := func(c RGB) { set[c&^(0x010101<<lost-0x010101)|0x010101<<(lost-1)] = true }
+		for c := range solid {
+			near(c)
+		}
+		for p := range pairs {
+			near(p.fg)
+			near(p.bg)
+		}
+		if len(set) <= maxColors {
+			return paletteOf(slices.Sorted(maps.Keys(set)), 2)
+		}
 	}
-	for p, n := range pairs {
-		weights[p.fg] += n
-		weights[p.bg] += n
-	}
-	p := paletteOf(reduce(weights, maxColors), 2)
-	p.coarse = true
-	return p
-}
-
-func sorted(set map[RGB]bool) []RGB {
-	colors := make([]RGB, 0, len(set))
-	for c := range set {
-		colors = append(colors, c)
-	}
-	slices.Sort(colors)
-	return colors
 }
 
 func paletteOf(colors []RGB, steps int) *palette {
@@ -254,78 +248,6 @@ func (p *palette) ramp(of pair) *ramp {
 	}
 	p.ramps[of] = r
 	return r
-}
-
-// reduce cuts the colours into boxes at their medians and takes each box's mean.
-func reduce(weights map[RGB]int, limit int) []RGB {
-	all := make([]RGB, 0, len(weights))
-	for c := range weights {
-		all = append(all, c)
-	}
-	slices.Sort(all)
-	boxes := [][]RGB{all}
-	for len(boxes) < limit {
-		widest, shift, span := -1, 0, 0
-		for i, b := range boxes {
-			if s, w := widestChannel(b); len(b) > 1 && w > span {
-				widest, shift, span = i, s, w
-			}
-		}
-		if widest < 0 {
-			break
-		}
-		low, high := split(boxes[widest], shift, weights)
-		boxes[widest] = low
-		boxes = append(boxes, high)
-	}
-	set := map[RGB]bool{}
-	for _, b := range boxes {
-		set[mean(b, weights)] = true
-	}
-	return sorted(set)
-}
-
-func widestChannel(b []RGB) (shift, span int) {
-	for _, s := range []int{8, 16, 0} {
-		low, high := 255, 0
-		for _, c := range b {
-			v := int(c >> s & 255)
-			low, high = min(low, v), max(high, v)
-		}
-		if high-low > span {
-			shift, span = s, high-low
-		}
-	}
-	return shift, span
-}
-
-func split(b []RGB, shift int, weights map[RGB]int) (low, high []RGB) {
-	slices.SortFunc(b, func(x, y RGB) int {
-		if d := int(x>>shift&255) - int(y>>shift&255); d != 0 {
-			return d
-		}
-		return int(x) - int(y)
-	})
-	total := 0
-	for _, c := range b {
-		total += weights[c]
-	}
-	half, at := 0, 1
-	for ; at < len(b)-1; at++ {
-		if half += weights[b[at-1]]; half >= total/2 {
-			break
-		}
-	}
-	return b[:at:at], b[at:]
-}
-
-func mean(b []RGB, weights map[RGB]int) RGB {
-	var r, g, bl, n int
-	for _, c := range b {
-		w := weights[c]
-		r, g, bl, n = r+w*int(c>>16&255), g+w*int(c>>8&255), bl+w*int(c&255), n+w
-	}
-	return pack(uint8(r/n), uint8(g/n), uint8(bl/n))
 }
 
 // An RGB is a colour: red, green and blue from the upper byte of the lower three.
@@ -414,15 +336,8 @@ func (c *Colors) equal(o *Colors) bool {
 	if c == nil || o == nil {
 		return c == o
 	}
-	if (c.FG == nil) != (o.FG == nil) || c.FG != nil && (*c.FG != *o.FG || *c.BG != *o.BG) || len(c.Palette) != len(o.Palette) {
-		return false
-	}
-	for i, v := range c.Palette {
-		if w, ok := o.Palette[i]; !ok || v != w {
-			return false
-		}
-	}
-	return true
+	sameFG := (c.FG == nil) == (o.FG == nil) && (c.FG == nil || *c.FG == *o.FG && *c.BG == *o.BG)
+	return sameFG && maps.Equal(c.Palette, o.Palette)
 }
 
 // A paint is every colour as it is drawn: the theme's, and what the program changed.

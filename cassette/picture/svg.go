@@ -2,7 +2,9 @@ package picture
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"strconv"
@@ -74,6 +76,7 @@ func writeSVG(w io.Writer, s *session, o *Options) error {
 	set := o.settings()
 	f := newFilm(s, set)
 	var m *svgMaker
+	var last *Picture
 	reel := &reel{rows: make([]track, s.largest.rows)}
 	for p, err := range f.pictures() {
 		if err != nil {
@@ -85,6 +88,9 @@ func writeSVG(w io.Writer, s *session, o *Options) error {
 			m.printf("<defs><g id=\"l0\"/>\n")
 		}
 		for i := range reel.rows {
+			if last != nil && i < min(p.Rows, last.Rows) && p.Lines[i] == last.Lines[i] && p.Colors == last.Colors && p.Cols == last.Cols {
+				continue
+			}
 			id := 0
 			if i < p.Rows {
 				id = m.line(p.Lines[i], m.paint(p), p.Cols)
@@ -92,10 +98,10 @@ func writeSVG(w io.Writer, s *session, o *Options) error {
 			reel.rows[i].add(p.Time, "#l"+strconv.Itoa(id))
 		}
 		reel.cursor(p)
+		last = p
 	}
 	m.printf("</defs>\n")
-	last := f.clock.film
-	m.reel(reel, max(f.end(), last+tail))
+	m.reel(reel, max(f.end(), f.clock.film+tail))
 	return m.end()
 }
 
@@ -224,7 +230,9 @@ func (m *svgMaker) end() error {
 func (m *svgMaker) printf(format string, args ...any) { _, _ = fmt.Fprintf(m.w, format, args...) } // Flush says what failed
 
 // String returns the colour as SVG and CSS have it.
-func (c RGB) String() string { return fmt.Sprintf("#%06x", uint32(c)) }
+func (c RGB) String() string {
+	return "#" + hex.EncodeToString([]byte{byte(c >> 16), byte(c >> 8), byte(c)})
+}
 
 func decimal(v float64, digits int) string {
 	return strconv.FormatFloat(round(v, digits), 'f', -1, 64)
@@ -305,13 +313,7 @@ func (m *svgMaker) appendGrounds(b []byte, looks []look, at *paint, cols int) []
 }
 
 func appendRect(b []byte, from, to int, c RGB) []byte {
-	b = append(b, `<rect class="c" x="`...)
-	b = strconv.AppendInt(b, int64(from*cellfont.Width), 10)
-	b = append(b, `" width="`...)
-	b = strconv.AppendInt(b, int64((to-from)*cellfont.Width), 10)
-	b = append(b, `" height="16" fill="`...)
-	b = append(b, c.String()...)
-	return append(b, `"/>`...)
+	return fmt.Appendf(b, `<rect class="c" x="%d" width="%d" height="16" fill="%s"/>`, from*cellfont.Width, (to-from)*cellfont.Width, c)
 }
 
 func first(s string) rune {
@@ -341,35 +343,16 @@ func follows(looks []look, from, to int) bool {
 	return joins(l) && l.fg == a.fg && l.attr&(vt.Bold|vt.Italic) == a.attr&(vt.Bold|vt.Italic)
 }
 
+var textClasses = map[vt.Attr]string{vt.Bold: ` class="b"`, vt.Italic: ` class="i"`, vt.Bold | vt.Italic: ` class="b i"`}
+
 func appendText(b []byte, run []look, col int) []byte {
-	width := 0
+	width, text := 0, make([]byte, 0, len(run))
 	for i := range run {
 		width += int(run[i].width)
+		text = append(text, cmp.Or(run[i].text, " ")...)
 	}
-	b = append(b, `<text x="`...)
-	b = strconv.AppendInt(b, int64(col*cellfont.Width), 10)
-	b = append(b, `" y="12.5" textLength="`...)
-	b = strconv.AppendInt(b, int64(width*cellfont.Width), 10)
-	b = append(b, `" lengthAdjust="spacingAndGlyphs"`...)
-	switch run[0].attr & (vt.Bold | vt.Italic) {
-	case vt.Bold:
-		b = append(b, ` class="b"`...)
-	case vt.Italic:
-		b = append(b, ` class="i"`...)
-	case vt.Bold | vt.Italic:
-		b = append(b, ` class="b i"`...)
-	}
-	b = append(b, ` fill="`...)
-	b = append(b, run[0].fg.String()...)
-	b = append(b, `">`...)
-	for i := range run {
-		if run[i].text == "" {
-			b = append(b, ' ')
-		} else {
-			b = append(b, escape(run[i].text)...)
-		}
-	}
-	return append(b, `</text>`...)
+	return fmt.Appendf(b, `<text x="%d" y="12.5" textLength="%d" lengthAdjust="spacingAndGlyphs"%s fill="%s">%s</text>`, col*cellfont.Width,
+		width*cellfont.Width, textClasses[run[0].attr&(vt.Bold|vt.Italic)], run[0].fg, escape(string(text)))
 }
 
 // appendShapes writes equal cells that are drawn by program. Shapes that go from edge to edge become one.
@@ -389,19 +372,14 @@ func appendShapes(b []byte, l *look, from, to int) []byte {
 				break
 			}
 		}
-		b = append(b, `<path`...)
+		class, opacity := "", ""
 		if s.Rect {
-			b = append(b, ` class="c"`...)
+			class = ` class="c"`
 		}
-		b = append(b, ` d="`...)
-		b = append(b, d...)
-		b = append(b, `" fill="`...)
-		b = append(b, l.fg.String()...)
 		if s.Cover < 1 {
-			b = append(b, `" fill-opacity="`...)
-			b = append(b, decimal(s.Cover, 2)...)
+			opacity = ` fill-opacity="` + decimal(s.Cover, 2) + `"`
 		}
-		b = append(b, `"/>`...)
+		b = fmt.Appendf(b, `<path%s d="%s" fill="%s"%s/>`, class, d, l.fg, opacity)
 	}
 	return b
 }
@@ -413,30 +391,13 @@ func appendPath(b []byte, s cellfont.Shape, x float64) []byte {
 		return appendBox(b, x+p.X, p.Y, x+q.X, q.Y)
 	}
 	for i, p := range s.Points {
-		c := byte('L')
-		if i == 0 {
-			c = 'M'
-		}
-		b = append(b, c)
-		b = append(b, decimal(x+p.X, 2)...)
-		b = append(b, ' ')
-		b = append(b, decimal(p.Y, 2)...)
+		b = fmt.Appendf(b, "%c%s %s", "ML"[min(i, 1)], decimal(x+p.X, 2), decimal(p.Y, 2))
 	}
 	return append(b, 'z')
 }
 
 func appendBox(b []byte, x0, y0, x1, y1 float64) []byte {
-	b = append(b, 'M')
-	b = append(b, decimal(x0, 2)...)
-	b = append(b, ' ')
-	b = append(b, decimal(y0, 2)...)
-	b = append(b, 'h')
-	b = append(b, decimal(x1-x0, 2)...)
-	b = append(b, 'v')
-	b = append(b, decimal(y1-y0, 2)...)
-	b = append(b, 'H')
-	b = append(b, decimal(x0, 2)...)
-	return append(b, 'z')
+	return fmt.Appendf(b, "M%s %sh%sv%sH%sz", decimal(x0, 2), decimal(y0, 2), decimal(x1-x0, 2), decimal(y1-y0, 2), decimal(x0, 2))
 }
 
 // appendStrokes writes underlines and their like, runs of equal ones as one path.
@@ -470,14 +431,12 @@ func appendStrokePath(b []byte, strokes []stroke, col int, c RGB) []byte {
 	if len(strokes) == 0 {
 		return b
 	}
-	b = append(b, `<path d="`...)
+	var d []byte
 	x := float64(col * cellfont.Width)
 	for _, s := range strokes {
-		b = appendBox(b, x+s.x0, s.y0, x+s.x1, s.y1)
+		d = appendBox(d, x+s.x0, s.y0, x+s.x1, s.y1)
 	}
-	b = append(b, `" fill="`...)
-	b = append(b, c.String()...)
-	return append(b, `"/>`...)
+	return fmt.Appendf(b, `<path d="%s" fill="%s"/>`, d, c)
 }
 
 var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")

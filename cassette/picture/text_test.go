@@ -34,7 +34,13 @@ func TestTextIsAllThatWasPrinted(t *testing.T) {
 				}
 			}
 			s.duration = time.Duration(lines)
-			s.events = func(yield func(event, error) bool) { yieldAll(events, yield) }
+			s.events = func(yield func(event, error) bool) {
+				for _, e := range events {
+					if !yield(e, nil) {
+						return
+					}
+				}
+			}
 			if got := wholeText(t, s, nil); got != want.String() {
 				i := 0
 				for i < min(len(got), want.Len()) && got[i] == want.String()[i] {

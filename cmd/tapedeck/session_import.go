@@ -143,7 +143,7 @@ func fromOf(name, chosen string) string {
 }
 
 // importerFor returns the one importer that KIND names, or that FILE looks made for.
-func importerFor(kind, file string) (foreign.Importer, *httpforeign.Importer, error) {
+func importerFor(kind, file string) (*foreign.Importer, *httpforeign.Importer, error) {
 	if im, ok := foreign.ByName(kind); ok {
 		return im, nil, nil
 	}
@@ -175,7 +175,7 @@ func unknownKind(file string) error {
 	return fmt.Errorf("%s %s: name its KIND, one of %s", file, what, strings.Join(kindNames()[1:], ", "))
 }
 
-func (o *sessionImportOptions) importSession(ctx context.Context, im foreign.Importer, file, name string, hide *scrub.Scrubber, std *console) error {
+func (o *sessionImportOptions) importSession(ctx context.Context, im *foreign.Importer, file, name string, hide *scrub.Scrubber, std *console) error {
 	output := o.output
 	switch {
 	case output == "" && std.json:
@@ -209,7 +209,7 @@ func (o *sessionImportOptions) importSession(ctx context.Context, im foreign.Imp
 }
 
 // noEvents says of a transcript in which nothing was found what may be the reason.
-func noEvents(im foreign.Importer, file string, r *foreign.Report) error {
+func noEvents(im *foreign.Importer, file string, r *foreign.Report) error {
 	hint := ""
 	switch looksLike(file) {
 	case "":

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -93,31 +92,4 @@ func BenchmarkHAR(b *testing.B) {
 func BenchmarkGoVCR(b *testing.B) {
 	text := longGoVCR(b, 8<<20)
 	benchImport(b, "go-vcr", text, func() error { var v any; return yaml.Unmarshal([]byte(text), &v) }, "yaml/v3")
-}
-
-// TestMemory imports files of two sizes: the heap does not grow with them.
-func TestMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes 20 MB")
-	}
-	var peaks []uint64
-	for _, size := range []int{2 << 20, 16 << 20} {
-		path := written(t, longHAR(size))
-		runtime.GC()
-		var before, peak runtime.MemStats
-		runtime.ReadMemStats(&before)
-		most := uint64(0)
-		_, err := har.Import(t.Context(), path, filepath.Join(t.TempDir(), "x.tape"), &Options{Progress: func(int64, int64) {
-			runtime.GC()
-			runtime.ReadMemStats(&peak)
-			most = max(most, peak.HeapAlloc-min(before.HeapAlloc, peak.HeapAlloc))
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		peaks = append(peaks, most)
-	}
-	if peaks[1] > peaks[0]+8<<20 {
-		t.Errorf("the heap grew from %d to %d bytes with the file", peaks[0], peaks[1])
-	}
 }

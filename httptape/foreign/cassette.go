@@ -2,12 +2,10 @@ package foreign
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,40 +14,88 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/regular"
 )
 
-// read reads the file item by item.
-func (m *maker) read(src *source) error {
-	head := make([]byte, headSize)
-	k, err := io.ReadFull(src, head)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return src.wrong("", err)
+// read reads the file at path and takes the items of its list.
+func (m *maker) read(path string) error {
+	err := m.items(path)
+	if read, ok := errors.AsType[*ReadError](err); ok {
+		read.Path = path
 	}
-	var where string
-	r := io.MultiReader(bytes.NewReader(head[:k]), src)
-	if m.of.within != "" || isJSON(head[:k]) {
-		where, err = m.readJSON(src, r)
-	} else {
-		where, err = m.readYAML(src, r)
-	}
-	if err == nil && !m.found {
-		err = fmt.Errorf("%w: it has no list %s", ErrFormat, strings.Join(m.of.lists, " or "))
-	}
+	return err
+}
+
+func (m *maker) items(path string) error {
+	text, err := readFile(path)
 	if err != nil {
-		return src.wrong(where, err)
+		return err
+	}
+	parse := parseYAML
+	if m.of.within != "" || isJSON(text) {
+		parse = parseJSON
+	}
+	top, err := parse(bytes.TrimPrefix(text, []byte("\ufeff")))
+	if err != nil {
+		return err
+	}
+	if m.of.within != "" {
+		top = top.at(m.of.within)
+	}
+	if top.kind == listNode {
+		return &ReadError{Where: top.where("list", 1), Err: errOldCassette}
+	}
+	found := false
+	for i, key := range top.keys {
+		if s := m.of.version(key, top.items[i]); s != "" {
+			m.version(s)
+		}
+		if slices.Contains(m.of.lists, key) {
+			found = true
+			if err := m.list(key, top.items[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if !found {
+		return &ReadError{Err: fmt.Errorf("%w: it has no list %s", ErrFormat, strings.Join(m.of.lists, " or "))}
 	}
 	return nil
 }
 
-// member takes what stands beside the list, and knows by its key that there is one.
-func (m *maker) member(key string, v *node) {
-	m.found = m.found || slices.Contains(m.of.lists, key)
-	if s := m.of.version(key, v); s != "" {
-		m.version(s)
+// readFile returns what is in a file that is not too long.
+func readFile(path string) ([]byte, error) {
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, err
 	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err == nil && len(text) > MaxFile {
+		err = fmt.Errorf("it has more than %d bytes, the limit", MaxFile)
+	}
+	if err != nil {
+		return nil, &ReadError{Err: err}
+	}
+	return text, nil
+}
+
+// list takes the items of a list. An error says which it is about.
+func (m *maker) list(key string, list *node) error {
+	if list.kind != listNode && list.kind != nullNode {
+		return &ReadError{Where: list.where("list", 1), Err: errors.New(key + " is no list of items")}
+	}
+	for i, v := range list.items {
+		if err := m.ctx.Err(); err != nil {
+			return err
+		}
+		where := v.where(m.of.unit, i+1)
+		if err := m.item(v, where); err != nil {
+			return &ReadError{Where: where, Err: err}
+		}
+	}
+	return nil
 }
 
 // item takes one item of the list.
 func (m *maker) item(v *node, where string) error {
-	m.found = true
 	x := &message{Where: where}
 	if v.kind != mapNode || v.at("request").kind != mapNode || v.at("response").kind != mapNode {
 		m.skip(where, "it has no request or no answer")
@@ -58,60 +104,13 @@ func (m *maker) item(v *node, where string) error {
 	if err := m.of.message(m, v, x); err != nil {
 		return err
 	}
-	return m.put(x)
+	m.put(x)
+	return nil
 }
 
 // isJSON reports whether a file that begins with head is a JSON object.
 func isJSON(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\ufeff")), " \t\r\n"), []byte("{"))
-}
-
-// readJSON reads a file of JSON. where is where it is wrong.
-func (m *maker) readJSON(src *source, r io.Reader) (where string, err error) {
-	f, n := newJSONFile(r), 0
-	one := func() string { return fmt.Sprintf("%s %d", m.of.unit, n) }
-	item := func(raw []byte) error {
-		n++
-		v, err := jsonNode(raw)
-		if err == nil {
-			err = m.item(v, one())
-		}
-		if err != nil {
-			return src.wrong(one(), err)
-		}
-		return nil
-	}
-	member := func(key string) error {
-		if slices.Contains(m.of.lists, key) && f.s.Peek() == '[' {
-			m.member(key, nothing)
-			return f.list(item)
-		}
-		raw, err := f.value()
-		if err != nil {
-			return err
-		}
-		v, err := jsonNode(raw)
-		if err == nil {
-			m.member(key, v)
-		}
-		return err
-	}
-	err = f.object(func(key string) error {
-		switch m.of.within {
-		case "":
-			return member(key)
-		case key:
-			return f.object(member)
-		}
-		return f.skip()
-	})
-	if err == nil {
-		err = f.end()
-	}
-	if where = f.where(err); n > 0 {
-		where = strings.TrimSuffix("after "+one()+", "+where, ", ")
-	}
-	return where, err
 }
 
 // headersOf reads a mapping of names to a value or a list of them.
@@ -141,7 +140,7 @@ func (m *maker) fitEncoding(x *message) {
 	if encoding == "" || len(x.Content) == 0 {
 		return
 	}
-	if _, err := exchange.Decode(encoding, x.Content, MaxItem); err == nil || errors.Is(err, exchange.ErrTooLarge) {
+	if _, err := exchange.Decode(encoding, x.Content, MaxFile); err == nil || errors.Is(err, exchange.ErrTooLarge) {
 		return
 	}
 	if !utf8.Valid(x.Content) {
@@ -158,58 +157,4 @@ func (m *maker) version(s string) {
 		s = m.report.Version + ", " + s
 	}
 	m.report.Version = s
-}
-
-// A source is a foreign file that is read once.
-type source struct {
-	ctx      context.Context
-	path     string
-	f        *os.File
-	done     int64
-	total    int64
-	told     int64
-	progress func(done, total int64)
-}
-
-// progressStep is after how many bytes Progress is told again.
-const progressStep = 1 << 20
-
-func openSource(ctx context.Context, path string, progress func(done, total int64)) (*source, error) {
-	f, err := regular.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	st, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return &source{ctx: ctx, path: path, f: f, total: st.Size(), progress: progress}, nil
-}
-
-func (s *source) close() error { return s.f.Close() }
-
-// Read implements io.Reader. It ends with the context.
-func (s *source) Read(p []byte) (int, error) {
-	if err := s.ctx.Err(); err != nil {
-		return 0, err
-	}
-	n, err := s.f.Read(p)
-	s.done += int64(n)
-	if s.progress != nil && (s.done-s.told >= progressStep || err == io.EOF) {
-		s.told = s.done
-		s.progress(s.done, max(s.total, s.done))
-	}
-	return n, err
-}
-
-// wrong is the error for something at a place of the file; one that names its place already stays.
-func (s *source) wrong(where string, err error) error {
-	if ctx := s.ctx.Err(); ctx != nil {
-		return ctx
-	}
-	if read, ok := errors.AsType[*ReadError](err); ok {
-		return read
-	}
-	return &ReadError{Path: s.path, Where: where, Err: err}
 }

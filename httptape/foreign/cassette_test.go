@@ -333,7 +333,7 @@ func TestCassetteErrors(t *testing.T) {
 		{"broken item", "go-vcr", strings.Replace(goVCR1, "url: https://api.example.com/items\n", "url: \"x\n", 1), "line 33", "end of stream"},
 		{"old form", "vcr", "--- \n- !ruby/struct:VCR::HTTPInteraction\n  request: x\n", "line 2", "before VCR 2"},
 		{"cut JSON", "vcr", `{"version": 1, "interactions": [{"request": {`, "byte 46", "was cut"},
-		{"twice", "vcr", `{"interactions": [{"request": {}, "request": {}}]}`, "item 1", "stands twice"},
+		{"twice", "vcr", `{"interactions": [{"request": {}, "request": {}}]}`, "byte 48", "stands twice"},
 		{"not UTF-8", "vcr", "interactions:\n- request: \xff\n", "line 2", "not UTF-8"},
 		{"no list of items", "vcr", "interactions: {request: {}}\n", "line 1", "no list of items"},
 		{"base64", "vcr", strings.Replace(rubyVCR, "aGVsbG8g", "****", 1), "line 26", "body of the answer"},

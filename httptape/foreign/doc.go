@@ -10,10 +10,9 @@
 //
 // # Two passes
 //
-// A file is read once, one exchange at a time: each is looked through for secrets and put aside, in a file without a name. Then, in
-// order, each is scrubbed by what the whole file told, classified, and written. Memory holds one exchange, of at most MaxItem
-// bytes, about six times over, and 24 bytes for each; of a cassette in YAML the whole, of at most MaxItem bytes. A tape that could not be finished is not there: it gets its name, by a rename, when it is whole, and
-// blobs that it put into NAME.tape.cas go again.
+// A file, of at most MaxFile bytes, is read as a whole: each exchange is looked through for secrets. Then, in order, each is scrubbed by
+// what the whole file told, classified, and written. A tape that could not be finished is not there: it gets its name, by a
+// rename, when it is whole, and blobs that it put into NAME.tape.cas go again.
 //
 // # What is not kept
 //

@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
-// MaxItem bounds, in bytes, one exchange as it stands in a foreign file, and a cassette in YAML. A longer one is an error.
-const MaxItem = 256 << 20
+// MaxFile bounds, in bytes, a foreign file, and what a body of it unpacks to. A longer one is an error.
+const MaxFile = 512 << 20
 
 // headSize is how many bytes of a file Detect looks at.
 const headSize = 64 << 10
@@ -46,7 +46,7 @@ type Options struct {
 	// Scrub finds the secrets. Nil is a new one that looks for those of the process's environment as well, with a key of its own.
 	// One that has been used is fine: placeholders are numbered by their appearance on the tape.
 	Scrub *scrub.Scrubber
-	// Progress is told how many bytes of the file were read, of how many. Nil is nobody.
+	// Progress is told how many bytes of bodies are on the tape, of how many. Nil is nobody.
 	Progress func(done, total int64)
 	// Sync brings the tape and its blobs to the disk before Import returns.
 	Sync bool

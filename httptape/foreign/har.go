@@ -108,7 +108,7 @@ func (m *maker) unpacked(x *message, size int64) {
 	if encoding == "" || len(x.Content) == 0 {
 		return
 	}
-	plain, err := exchange.Decode(encoding, x.Content, MaxItem)
+	plain, err := exchange.Decode(encoding, x.Content, MaxFile)
 	if err == nil && int64(len(x.Content)) != size && !bytes.Equal(plain, x.Content) {
 		return
 	}

@@ -3,7 +3,6 @@ package foreign
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -12,6 +11,7 @@ import (
 // A node is a value of a cassette, whether it stood there as YAML or as JSON.
 type node struct {
 	kind  nodeKind
+	line  int    // of YAML
 	text  []byte // of a scalar: its bytes, decoded
 	items []*node
 	keys  []string       // of a mapping, beside items
@@ -47,6 +47,14 @@ func (n *node) at(key string) *node {
 
 func (n *node) has(key string) bool { return n.at(key) != nothing }
 
+// where is the place of the node in its file, for people: its line, or which one it is of what is counted in unit.
+func (n *node) where(unit string, i int) string {
+	if n.line > 0 {
+		return fmt.Sprintf("line %d", n.line)
+	}
+	return fmt.Sprintf("%s %d", unit, i)
+}
+
 func (n *node) string() string { return string(n.text) }
 
 // int reads a whole number; ok is false for anything else.
@@ -79,16 +87,27 @@ func (n *node) add(key string, v *node) error {
 // manyKeys is how many keys a mapping has at least that is not looked through from its beginning.
 const manyKeys = 64
 
-// jsonNode reads a value of JSON.
-func jsonNode(raw []byte) (*node, error) {
-	if err := jsonscan.ValidUTF8(raw); err != nil {
-		return nil, err
+// parseJSON reads a text that is one value.
+func parseJSON(text []byte) (*node, error) {
+	err := jsonscan.ValidUTF8(text)
+	var n *node
+	if err == nil {
+		var s jsonscan.Scanner
+		s.Reset(text)
+		n = scanNode(&s, 0)
+		err = s.End()
 	}
-	var s jsonscan.Scanner
-	s.Reset(raw)
-	n := scanNode(&s, 0)
-	return n, s.End()
+	var at *jsonscan.SyntaxError
+	if errors.As(err, &at) {
+		if err = at.Err; at.Offset >= int64(len(text)) {
+			err = errCut
+		}
+		return nil, &ReadError{Where: fmt.Sprintf("byte %d", at.Offset+1), Err: err}
+	}
+	return n, err
 }
+
+var errCut = errors.New("the file ends in the middle: it was cut")
 
 // maxNesting bounds the nesting of what is read into nodes: cassettes have five levels.
 const maxNesting = 200
@@ -123,95 +142,4 @@ func scanNode(s *jsonscan.Scanner, depth int) *node {
 		n.kind, n.text = scalarNode, s.Raw()
 	}
 	return n
-}
-
-// A jsonFile reads one long JSON object, of which no more than one value is in memory.
-type jsonFile struct{ s *jsonscan.Stream }
-
-func newJSONFile(r io.Reader) jsonFile {
-	f := jsonFile{jsonscan.NewStream(r, MaxItem)}
-	f.s.SkipMark()
-	return f
-}
-
-var (
-	errCut     = errors.New("the file ends in the middle: it was cut")
-	errTooLong = fmt.Errorf("a value has more than %d bytes, the limit", MaxItem)
-)
-
-// err is what keeps the rest from being read.
-func (f jsonFile) err() error {
-	err := f.s.Err()
-	if _, long := errors.AsType[*jsonscan.LongLineError](err); long {
-		return errTooLong
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errCut
-	}
-	return err
-}
-
-// where is the place of err; "" for an error of the stream, which names it.
-func (f jsonFile) where(err error) string {
-	if failed := f.s.Err(); failed != nil && errors.Is(err, failed) {
-		return ""
-	}
-	return fmt.Sprintf("byte %d", f.s.Offset()+1)
-}
-
-// value returns the next value as it stands, valid until the next read. It is as long as its brackets say; what is in it nobody
-// has looked at.
-func (f jsonFile) value() ([]byte, error) {
-	b := f.s.Raw()
-	return b, f.err()
-}
-
-// skip steps over the next value.
-func (f jsonFile) skip() error {
-	f.s.Skip()
-	return f.err()
-}
-
-// maxMembers bounds the members of the objects around the items.
-const maxMembers = 1000
-
-// object reads an object, member by member: member is to read the value.
-func (f jsonFile) object(member func(key string) error) error {
-	seen := make(map[string]bool)
-	for f.s.Begin('{'); f.s.More('}'); {
-		key := string(f.s.Key())
-		if err := f.err(); err != nil {
-			return err
-		}
-		if seen[key] || len(seen) > maxMembers {
-			return fmt.Errorf("the key %.40q stands twice, or there are more than %d", key, maxMembers)
-		}
-		seen[key] = true
-		if err := member(key); err != nil {
-			return err
-		}
-	}
-	return f.err()
-}
-
-// list reads a list, value by value.
-func (f jsonFile) list(item func(raw []byte) error) error {
-	for f.s.Begin('['); f.s.More(']'); {
-		raw, err := f.value()
-		if err == nil {
-			err = item(raw)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return f.err()
-}
-
-// end fails where something other than white space follows.
-func (f jsonFile) end() error {
-	if err := f.s.End(); err == nil {
-		return nil
-	}
-	return f.err()
 }

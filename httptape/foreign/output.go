@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,18 +18,6 @@ import (
 // outMode is the permission of a tape: a file of a project as any other.
 const outMode = 0o644
 
-// An output is a tape on its way to its name. Its blobs lie in their place from the beginning, which changes nothing as long as no
-// tape names them.
-type output struct {
-	path   string
-	file   *durable.File // nil once it has its name, or is gone
-	w      *tape.Writer
-	store  *cas.Dir
-	shared bool                // the store was there before: an import that was killed left it, or somebody else uses it
-	there  map[cas.Digest]bool // blobs that are in the store; true for those that this output put there
-	seq    uint64
-}
-
 // checkOut returns the error of a tape that is there: nothing is written over.
 func checkOut(path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -40,96 +29,60 @@ func checkOut(path string) error {
 	return nil
 }
 
-func newOutput(path string, rules int, from *Report, sync bool) (*output, error) {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
+// keep writes the tape and its blobs, or nothing. The blobs come first: they change nothing as long as no tape names them.
+func (m *maker) keep(path string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
 	}
-	store, err := cas.OpenDir(path+tape.StoreSuffix, &cas.DirOptions{Sync: sync})
+	store, err := cas.OpenDir(path+tape.StoreSuffix, &cas.DirOptions{Sync: m.opts.Sync})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f, err := durable.Create(dir, &durable.Options{Mode: outMode, Sync: sync})
-	if err != nil {
-		return nil, err
-	}
-	_, err = os.Lstat(path + tape.StoreSuffix)
-	o := &output{
-		path: path, file: f, store: store, there: make(map[cas.Digest]bool), shared: err == nil,
-	}
-	header := &tape.Header{
-		Producer: "tapedeck import " + from.Format + " " + version.Version, Argv: []string{},
-		Extra: []tape.Field{bare.RulesField(rules)},
-	}
-	if o.w, err = tape.NewWriter(f, header); err != nil {
-		o.discard()
-		return nil, err
-	}
-	return o, nil
-}
-
-// add appends a record, and brings the blobs that it names over from a store.
-func (o *output) add(r *tape.Record, from cas.Store) error {
-	r.Seq = o.seq
-	for _, p := range tape.Payloads(r.Kind) {
-		if _, there := o.there[p.Hash]; p.Inline || there {
-			continue
+	put := make(map[cas.Digest]bool) // true for what was not there before
+	defer func() {
+		if err == nil {
+			return
 		}
-		b, err := from.Get(p.Hash)
-		if err != nil {
+		for d, ours := range put {
+			if ours {
+				_ = os.Remove(store.Path(d))
+			}
+		}
+		_ = os.Remove(path + tape.StoreSuffix) // stays where something else lies in it
+	}()
+	var text bytes.Buffer
+	w, err := tape.NewWriter(&text, &tape.Header{
+		Producer: "tapedeck import " + m.of.name + " " + version.Version, Argv: []string{}, Extra: []tape.Field{bare.RulesField(m.scrub.Rules())},
+	})
+	if err != nil {
+		return err
+	}
+	for i, r := range m.records {
+		for _, p := range tape.Payloads(r.Kind) {
+			if _, done := put[p.Hash]; p.Inline || done {
+				continue
+			}
+			_, missing := os.Lstat(store.Path(p.Hash))
+			put[p.Hash] = missing != nil
+			if err := copyBlob(p.Hash, m.store, store); err != nil {
+				return err
+			}
+		}
+		r.Seq = uint64(i)
+		if err := w.Append(r); err != nil {
 			return err
 		}
-		o.there[p.Hash] = !o.shared || !o.holds(p.Hash)
-		if _, err := o.store.Put(b); err != nil {
-			return err
-		}
 	}
-	if err := o.w.Append(r); err != nil {
+	if err := errors.Join(w.Flush(), checkOut(path)); err != nil { // somebody else may have been faster
 		return err
 	}
-	o.seq++
-	return nil
+	return durable.WriteFile(path, text.Bytes(), &durable.Options{Mode: outMode, Sync: m.opts.Sync})
 }
 
-// holds reports whether something stands in a blob's place.
-func (o *output) holds(d cas.Digest) bool {
-	_, err := os.Lstat(o.store.Path(d))
-	return err == nil
-}
-
-// commit gives the tape its name.
-func (o *output) commit() error {
-	if err := o.w.Flush(); err != nil {
-		return err
+func copyBlob(d cas.Digest, from, to cas.Store) error {
+	b, err := from.Get(d)
+	if err == nil {
+		_, err = to.Put(b)
 	}
-	if err := checkOut(o.path); err != nil { // somebody else was faster
-		return err
-	}
-	f := o.file
-	o.file = nil
-	if err := f.Commit(o.path); err != nil {
-		o.sweep()
-		return err
-	}
-	return nil
-}
-
-// discard takes away what an output that has no name yet left; nothing of one that has.
-func (o *output) discard() {
-	if o.file == nil {
-		return
-	}
-	o.file.Discard()
-	o.file = nil
-	o.sweep()
-}
-
-// sweep removes the blobs that this output made.
-func (o *output) sweep() {
-	for d, ours := range o.there {
-		if ours {
-			_ = os.Remove(o.store.Path(d))
-		}
-	}
-	_ = os.Remove(o.path + tape.StoreSuffix) // stays where something else lies in it
+	return err
 }

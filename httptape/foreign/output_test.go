@@ -34,7 +34,7 @@ func TestStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	m := &maker{ctx: &stopAfter{Context: ctx, left: 20, stop: cancel}, of: &har}
+	m := &maker{ctx: &stopAfter{Context: ctx, left: 60, stop: cancel}, of: &har}
 	if _, err := m.make(path, out); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}

@@ -27,17 +27,17 @@ type maker struct {
 	opts   Options
 	scrub  *scrub.Scrubber
 	report Report
-	aside  *aside
-	found  bool // the list is there
+	all    []*message // of the file, in order
+	total  int64      // bytes of their bodies
 
 	// Of the second pass.
-	tap   *exchange.Tap
-	store single // of the message that is written
-	line  bytes.Buffer
-	nums  *bare.Numbers
-	out   *output
-	zero  time.Time // when the first request was sent
-	ms    [2]int64  // when the message that is written ended: Unix epoch, and since zero
+	tap     *exchange.Tap
+	line    bytes.Buffer // the record of the message under way
+	store   *cas.Memory  // its blobs, and those before
+	nums    *bare.Numbers
+	records []*tape.Record
+	zero    time.Time // when the first request was sent
+	ms      [2]int64  // when the message that is written ended: Unix epoch, and since zero
 }
 
 // make reads the file at path, and makes the tape out.
@@ -48,22 +48,18 @@ func (m *maker) make(path, out string) (_ *Report, err error) {
 	if err := checkOut(out); err != nil {
 		return nil, err
 	}
-	src, err := openSource(m.ctx, path, m.opts.Progress)
-	if err != nil {
+	if err := m.read(path); err != nil {
 		return nil, err
 	}
-	defer src.close()
-	if m.aside, err = newAside(); err != nil {
-		return nil, err
-	}
-	defer m.aside.close()
-	if err := m.read(src); err != nil {
-		return nil, err
-	}
-	if m.of.byTime && m.aside.sorted() {
+	early := func(a, b *message) int { return a.At.Compare(b.At) }
+	if m.of.byTime && !slices.IsSortedFunc(m.all, early) {
+		slices.SortStableFunc(m.all, early)
 		m.note("the entries stood in another order than their times: the tape has the order of their times")
 	}
-	if err := m.write(out); err != nil {
+	if err := m.write(); err != nil {
+		return nil, err
+	}
+	if err := m.keep(out); err != nil {
 		return nil, err
 	}
 	return &m.report, nil
@@ -87,25 +83,25 @@ func (m *maker) skip(where, why string) {
 }
 
 // put takes a message: its secrets are learnt, and it waits for the second pass.
-func (m *maker) put(x *message) error {
+func (m *maker) put(x *message) {
 	if x.Method == "" {
 		x.Method = http.MethodGet
 	}
 	var err error
 	if x.URL, err = tapeURL(x.URL); err != nil {
 		m.skip(x.Where, err.Error())
-		return nil
+		return
 	}
 	switch {
 	case strings.EqualFold(x.Method, http.MethodConnect):
 		m.skip(x.Where, "CONNECT opens a tunnel; what went through it stands by itself")
-		return nil
+		return
 	case x.Status == http.StatusSwitchingProtocols:
 		m.skip(x.Where, errWebSocket.Error())
-		return nil
+		return
 	case x.Status > 0 && x.Status < http.StatusOK || x.Status > 999:
 		m.skip(x.Where, "its status is that of no whole answer")
-		return nil
+		return
 	}
 	x.Header, x.Answer = exchange.EndToEnd(x.Header), exchange.EndToEnd(x.Answer)
 	x.Header.Del("Host") // stands in the URL
@@ -115,31 +111,34 @@ func (m *maker) put(x *message) error {
 		m.note("answers that have no body for their status or method (304, HEAD) had one there: it is left out")
 	}
 	m.learn(x)
-	return m.aside.put(x)
+	m.all, m.total = append(m.all, x), m.total+x.size()
 }
 
-// write is the second pass.
-func (m *maker) write(path string) (err error) {
+// write makes the records.
+func (m *maker) write() error {
 	masker, err := bare.NewMasker(nil)
 	if err != nil {
 		return err
 	}
-	if m.out, err = newOutput(path, m.scrub.Rules(), &m.report, m.opts.Sync); err != nil {
-		return err
-	}
-	defer m.out.discard()
 	w, err := tape.NewWriter(&m.line, &tape.Header{Argv: []string{}})
 	if err != nil {
 		return err
 	}
+	m.store = cas.NewMemory()
 	now := func() (int64, int64) { return m.ms[0], m.ms[1] }
-	rec := tape.NewRecorder(w, &tape.RecorderOptions{Store: &m.store, Now: now})
-	m.tap = exchange.NewTap(rec, llm.NewClassifier(masker), m.scrub, &exchange.TapOptions{MaxBody: MaxItem})
+	rec := tape.NewRecorder(w, &tape.RecorderOptions{Store: m.store, Now: now})
+	m.tap = exchange.NewTap(rec, llm.NewClassifier(masker), m.scrub, &exchange.TapOptions{MaxBody: MaxFile})
 	m.nums = bare.NewNumbers(nil)
-	if err := m.aside.each(m.writeOne); err != nil {
-		return err
+	done := int64(0)
+	for _, x := range m.all {
+		if err := m.writeOne(x); err != nil {
+			return err
+		}
+		if done += x.size(); m.opts.Progress != nil {
+			m.opts.Progress(done, m.total)
+		}
 	}
-	return m.out.commit()
+	return nil
 }
 
 // writeOne writes the record of one message.
@@ -154,14 +153,15 @@ func (m *maker) writeOne(x *message) error {
 	}
 	m.settle(r, x)
 	m.nums.Knows(m.scrub.Counts())
-	if err := m.nums.Record(r, &m.store); err != nil {
+	if err := m.nums.Record(r, m.store); err != nil {
 		return err
 	}
 	m.report.Exchanges++
 	if _, ok := r.Kind.(*tape.LLMCall); ok {
 		m.report.LLMCalls++
 	}
-	return m.out.add(r, &m.store)
+	m.records = append(m.records, r)
+	return nil
 }
 
 // setTimes says when a message ended. A file without times has none on its tape.
@@ -179,7 +179,6 @@ func (m *maker) setTimes(x *message) {
 
 // recorded sends a message through the tap, as a recorder would have, and returns its record.
 func (m *maker) recorded(x *message) (*tape.Record, error) {
-	m.store.Memory = cas.NewMemory()
 	m.line.Reset()
 	o, err := m.tap.Begin(&exchange.Request{Method: x.Method, URL: x.URL, Header: x.Header, Body: x.Body})
 	if err != nil {
@@ -223,18 +222,6 @@ func (m *maker) settle(r *tape.Record, x *message) {
 	}
 }
 
-// A single is the store of one message, and a new one for each.
-type single struct{ *cas.Memory }
-
-// Change implements bare.Changer. Most blobs hold no placeholder, and keep their digest.
-func (s *single) Change(d cas.Digest, do func(b []byte) bool) (cas.Digest, error) {
-	b, err := s.Get(d)
-	if err != nil || !bytes.Contains(b, []byte("td_")) || !do(b) {
-		return d, err
-	}
-	return s.Put(b)
-}
-
 // protoOf is a protocol as the tape has it, of the forms in which files name it; "" for HTTP/1.1 and for what is none.
 func protoOf(said string) string {
 	version := strings.TrimPrefix(strings.TrimPrefix(strings.ToUpper(said), "HTTP/"), "H")
@@ -265,7 +252,7 @@ func (m *maker) learnBody(h http.Header, body []byte, named func(contentType str
 	if len(body) == 0 {
 		return
 	}
-	plain, err := exchange.Decode(h.Get("Content-Encoding"), body, MaxItem)
+	plain, err := exchange.Decode(h.Get("Content-Encoding"), body, MaxFile)
 	if err != nil {
 		return
 	}
@@ -273,7 +260,7 @@ func (m *maker) learnBody(h http.Header, body []byte, named func(contentType str
 	m.scrub.LearnBytes(plain)
 }
 
-// A message is one exchange as a foreign file tells it. Package gob puts it aside.
+// A message is one exchange as a foreign file tells it.
 type message struct {
 	Where  string // in the file, for people
 	Method string
@@ -293,6 +280,8 @@ type message struct {
 	At   time.Time     // when the request was sent; zero where the file does not say
 	Took time.Duration // until the answer had come
 }
+
+func (x *message) size() int64 { return int64(len(x.Body) + len(x.Content)) }
 
 // tapeURL returns a URL as a tape has it. The error is why no request to it can stand on one.
 func tapeURL(raw string) (string, error) {

@@ -12,14 +12,7 @@ import (
 )
 
 // yamlNode parses a text.
-func yamlNode(text string) (*node, error) {
-	top, err := parseYAML([]byte(text))
-	if err != nil || top == nil {
-		return nothing, err
-	}
-	c := conversion{done: map[*yaml.Node]*node{}}
-	return c.node(top, 0)
-}
+func yamlNode(text string) (*node, error) { return parseYAML([]byte(text)) }
 
 // plain turns a node into what a YAML library would give, all scalars as texts.
 func plain(n *node) any {

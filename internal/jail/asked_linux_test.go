@@ -33,7 +33,9 @@ func (o *told) Ended(Source, Ended) {}
 
 func (o *told) Reads(string) {}
 
-func (o *told) Changed(func() string) bool { return false }
+func (o *told) Changing() bool { return false }
+
+func (o *told) Recent(int64) bool { return false }
 
 func (s toldSource) Beginning() func(context.Context) { return nil }
 

@@ -53,7 +53,7 @@ func (s *stillSource) Beginning() func(context.Context) { return nil }
 
 func (s *stillSource) Leaving(func() []Source) func(context.Context) { return nil }
 
-func (s *stillSource) Asks(string) {}
+func (s *stillSource) Wrote(_ string, _, at, _ int64) int64 { return at }
 
 func (s *stillSource) Ending(func() ([]Source, bool)) func(context.Context) syscall.Signal {
 	if s.until == nil {
@@ -163,7 +163,9 @@ func (d stillDevice) Fill(b []byte) { d.stillSource.Fill(0, b) }
 
 func (s *still) Reads(string) {}
 
-func (s *still) Changed(func() string) bool { return false }
+func (s *still) Changing() bool { return false }
+
+func (s *still) Recent(int64) bool { return false }
 
 func (s *stillSource) Port() uint16 { return PortOf(stillDevice{s}) }
 

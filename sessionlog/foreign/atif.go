@@ -21,40 +21,33 @@ import (
 // and, under observation, what came of them; one of the system's before the first prompt is the system prompt. Results name their
 // call by source_call_id; one without, of an agent that calls no tools, is kept as that of the call "step-N", N being the
 // step's step_id. Steps that were copied from an earlier trajectory are left out. The format has no word for a call that failed.
-type atif struct{}
-
-func (atif) Name() string { return "atif" }
+var atif = Importer{name: "atif", read: readATIF, looks: func(path string, head []byte) bool {
+	return head == nil && isFile(filepath.Join(path, "trajectory.json")) || bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) && atifVersion.Match(head)
+}}
 
 var atifVersion = lazyregexp.New(`"schema_version"\s*:\s*"ATIF-v`)
 
-func (atif) Looks(path string, head []byte) bool {
-	if head == nil {
-		return isFile(filepath.Join(path, "trajectory.json"))
+// readATIF reads a trajectory, or the trajectory.json in a folder.
+func readATIF(ctx context.Context, c *conversation) error {
+	r := c.r
+	if inside := filepath.Join(r.File, "trajectory.json"); isFile(inside) {
+		r.File = inside
 	}
-	return bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) && atifVersion.Match(head)
-}
-
-// Import reads a trajectory, or the trajectory.json in a folder.
-func (atif) Import(ctx context.Context, path string, emit func(sessionlog.Event) error) (*Report, error) {
-	r := newReport("atif", path)
-	if isFile(filepath.Join(path, "trajectory.json")) {
-		r.File = filepath.Join(path, "trajectory.json")
-	}
-	a := &atifReader{conversation: conversation{r: r, out: emit}}
+	a := &atifReader{conversation: c}
 	if err := a.first(ctx); err != nil {
-		return r, err
+		return err
 	}
 	a.begin(r.Session, "atif")
 	err := eachElement(ctx, r, "steps", "step", a.about, a.step)
 	if err == nil && r.Lines == 0 && !a.some {
 		err = &Error{Path: r.File, Err: errors.New(`expected a key "steps"`)}
 	}
-	return r, a.ended(err)
+	return err
 }
 
 // An atifReader turns the steps of a trajectory into events.
 type atifReader struct {
-	conversation
+	*conversation
 	system []string // what stands before the first prompt
 	some   bool     // there are steps
 }

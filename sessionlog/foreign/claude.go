@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -25,16 +24,13 @@ import (
 // Sub-agents stand in files of their own, SESSION/subagents/agent-*.jsonl (in older versions in the same file, with
 // isSidechain), and are no turns of the conversation. Such a file can be read by itself.
 //
-// The file is read twice, once for the tree (claude_tree.go). Memory is one line, one answer with its results, and about 100
+// The file is read twice, once for the tree (tree.go). Memory is one line, one answer with its results, and about 100
 // bytes a line.
-type claude struct{}
+var claude = Importer{name: "claude-code", looks: looksClaude, read: readClaude, wanted: func(name string) bool {
+	return strings.HasSuffix(name, ".jsonl") && !strings.HasPrefix(name, "agent-")
+}}
 
-func (claude) Name() string { return "claude-code" }
-
-func (claude) Looks(path string, head []byte) bool {
-	if head == nil {
-		return holdsClaude(path)
-	}
+func looksClaude(_ string, head []byte) bool {
 	type line struct {
 		Kind    string `json:"type"`
 		Side    []byte `json:"isSidechain"`
@@ -50,51 +46,20 @@ func (claude) Looks(path string, head []byte) bool {
 	})
 }
 
-// holdsClaude reports whether a folder is one of a project, or all of them.
-func holdsClaude(path string) bool {
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
-	}
-	if isIn(path, ".claude", "projects") {
-		return true
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return false
-	}
-	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), ".jsonl")
-		if !ok || !uuid.MatchString(name) || !e.Type().IsRegular() {
-			continue
-		}
-		file := filepath.Join(path, e.Name())
-		if head, err := headOf(file); err == nil && (claude{}).Looks(file, head) {
-			return true
-		}
-	}
-	return false
-}
-
-// Import reads a session, or the newest one below a folder.
-func (claude) Import(ctx context.Context, path string, emit func(sessionlog.Event) error) (*Report, error) {
-	r := newReport("claude-code", path)
-	err := newest(r, path, func(name string) bool {
-		return strings.HasSuffix(name, ".jsonl") && !strings.HasPrefix(name, "agent-")
-	}, nil)
-	if err != nil {
-		return r, err
-	}
+func readClaude(ctx context.Context, conv *conversation) error {
+	r := conv.r
 	tree := newClaudeTree()
-	if err := walk(ctx, r.File, newReport("", r.File), tree.line); err != nil {
-		return r, err
+	err := walk(ctx, r.File, newReport("", r.File), tree.line)
+	if err != nil {
+		return err
 	}
 	tree.choose(r)
-	c := &claudeReader{conversation: conversation{r: r, out: emit}, tree: tree}
+	c := &claudeReader{conversation: conv, tree: tree}
 	if err = eachLine(ctx, r.File, r, c.line); err == nil {
 		c.drop()
 		r.claudeAgents()
 	}
-	return r, c.ended(err)
+	return err
 }
 
 // claudeAgents notes the transcripts of sub-agents beside the one that was read.
@@ -176,7 +141,7 @@ func (b *claudeBlock) thought() []byte {
 
 // A claudeReader turns the lines of a transcript's branch into events.
 type claudeReader struct {
-	conversation
+	*conversation
 	typed command
 	tree  *claudeTree
 	node  int // the next line that has a uuid
@@ -266,7 +231,7 @@ func (c *claudeReader) assistant(l *claudeLine, n int) error {
 		}
 		switch b.Kind {
 		case "text":
-			a.say(b.Text)
+			a.text(b.Text)
 		case "thinking":
 			a.think(b.Text, b.thought())
 		case "redacted_thinking":

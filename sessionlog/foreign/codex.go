@@ -22,9 +22,12 @@ import (
 // An answer is every item of the model's between two of the other side's, or until its tokens are counted: a response is not
 // marked otherwise. What the program says in the user's name (environment, rules, warnings) is no prompt.
 // A result is an error where the item says so; the exit status of a command stands in its text alone, as the model sees it.
-type codex struct{}
-
-func (codex) Name() string { return "codex" }
+var codex = Importer{name: "codex", looks: looksCodex, read: readCodex,
+	wanted: func(name string) bool {
+		return strings.HasPrefix(name, "rollout-") && (strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".jsonl.zst"))
+	},
+	suits: func(head []byte) bool { return !codexAgent.Match(head) },
+}
 
 // codexObject is how the oldest form begins.
 var codexObject = lazyregexp.New(`^\s*\{\s*"session"\s*:\s*\{`)
@@ -32,10 +35,7 @@ var codexObject = lazyregexp.New(`^\s*\{\s*"session"\s*:\s*\{`)
 // codexAgent is how the session of a sub-agent begins: its first line says whose.
 var codexAgent = lazyregexp.New(`^[^\n]*"(parent_thread_id"\s*:\s*"|source"\s*:\s*\{\s*"subagent")`)
 
-func (codex) Looks(path string, head []byte) bool {
-	if head == nil {
-		return isIn(path, ".codex", "sessions")
-	}
+func looksCodex(_ string, head []byte) bool {
 	if codexObject.Match(withoutMark(head)) {
 		return true
 	}
@@ -57,25 +57,16 @@ func (codex) Looks(path string, head []byte) bool {
 	})
 }
 
-// Import reads a rollout, or the newest one below a folder.
-func (codex) Import(ctx context.Context, path string, emit func(sessionlog.Event) error) (*Report, error) {
-	r := newReport("codex", path)
-	err := newest(r, path, func(name string) bool {
-		return strings.HasPrefix(name, "rollout-") && (strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".jsonl.zst"))
-	}, func(head []byte) bool { return !codexAgent.Match(head) })
-	if err != nil {
-		return r, err
-	}
-	c := &codexReader{conversation: conversation{r: r, out: emit}, roles: map[string]string{}}
-	head, err := headOf(r.File)
+func readCodex(ctx context.Context, conv *conversation) error {
+	c := &codexReader{conversation: conv, roles: map[string]string{}}
+	head, err := headOf(c.r.File)
 	switch {
 	case err != nil:
+		return err
 	case codexObject.Match(withoutMark(head)):
-		err = eachElement(ctx, r, "items", "element", c.about, c.item)
-	default:
-		err = eachLine(ctx, r.File, r, c.line)
+		return eachElement(ctx, c.r, "items", "element", c.about, c.item)
 	}
-	return r, c.ended(err)
+	return eachLine(ctx, c.r.File, c.r, c.line)
 }
 
 // A codexLine is one line.
@@ -86,7 +77,7 @@ type codexLine struct {
 
 // A codexReader turns the items of a rollout into events.
 type codexReader struct {
-	conversation
+	*conversation
 	system  string
 	model   string
 	asked   bool

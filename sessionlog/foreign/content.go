@@ -137,7 +137,7 @@ func (t *tokens) sum() int64 {
 type parts struct {
 	texts  []string          // of each block that is a text
 	others []json.RawMessage // the other blocks
-	all    []json.RawMessage // every block, in order; nil where others is
+	all    []json.RawMessage // every block, in order, once one is no text
 }
 
 // A block is one of those: a text where it has one.
@@ -184,14 +184,32 @@ func (p *parts) text(s string) {
 
 // block adds one whose memory is borrowed.
 func (p *parts) block(b []byte) {
+	p.mix()
+	own := owned(b)
+	p.all = append(p.all, own)
+	p.others = append(p.others, own)
+}
+
+// add adds another content.
+func (p *parts) add(q parts) {
+	if q.all == nil {
+		for _, s := range q.texts {
+			p.text(s)
+		}
+		return
+	}
+	p.mix()
+	p.texts, p.others, p.all = append(p.texts, q.texts...), append(p.others, q.others...), append(p.all, q.all...)
+}
+
+// mix makes blocks of the texts so far.
+func (p *parts) mix() {
 	if p.all == nil {
+		p.all = []json.RawMessage{}
 		for _, text := range p.texts {
 			p.all = append(p.all, textBlock(text))
 		}
 	}
-	own := owned(b)
-	p.all = append(p.all, own)
-	p.others = append(p.others, own)
 }
 
 // output is what a tool gave: a string as it stands, a list of one text as that text, anything else as it stands.

@@ -30,12 +30,11 @@ type conversation struct {
 
 // An answer is one turn of the model's.
 type answer struct {
-	some     bool
-	id       string // of the message, where the agent keeps it
-	model    string
-	tokens   int64
-	texts    []string
-	blocks   []json.RawMessage // all, in order, once one is no text
+	some   bool
+	id     string // of the message, where the agent keeps it
+	model  string
+	tokens int64
+	parts
 	calls    []sessionlog.ToolCall
 	thoughts []string
 	native   []json.RawMessage // thoughts as the provider wants them back
@@ -202,43 +201,6 @@ func (c *conversation) place(r sessionlog.ToolResult) int {
 	return -1
 }
 
-// say adds a text.
-func (a *answer) say(text string) {
-	switch {
-	case text == "":
-	case a.blocks != nil:
-		a.blocks = append(a.blocks, textBlock(text))
-	default:
-		a.texts = append(a.texts, text)
-	}
-}
-
-// add adds a message's content.
-func (a *answer) add(p parts) {
-	if p.others == nil {
-		for _, text := range p.texts {
-			a.say(text)
-		}
-		return
-	}
-	a.mix()
-	a.blocks = append(a.blocks, p.all...)
-}
-
-// block adds one that is no text, whose memory is borrowed.
-func (a *answer) block(b []byte) {
-	a.mix()
-	a.blocks = append(a.blocks, owned(b))
-}
-
-// mix makes blocks of the texts so far.
-func (a *answer) mix() {
-	for _, text := range a.texts {
-		a.blocks = append(a.blocks, textBlock(text))
-	}
-	a.texts = nil
-}
-
 // think adds a thought: as text, which may be "", and as the provider's own block, whose memory is borrowed; nil for none.
 func (a *answer) think(text string, native []byte) {
 	if text != "" {
@@ -257,12 +219,12 @@ func (a *answer) call(id, name string, args []byte) {
 // message is the answer as an event has it.
 func (a *answer) message() sessionlog.Message {
 	m := sessionlog.Message{Role: "assistant", ToolCalls: a.calls}
-	if a.blocks == nil && len(a.texts) < 2 {
+	if a.all == nil && len(a.texts) < 2 {
 		m.Content = sessionlog.Text(strings.Join(a.texts, ""))
 		return m
 	}
 	a.mix()
-	m.Content = list(a.blocks)
+	m.Content = list(a.all)
 	return m
 }
 

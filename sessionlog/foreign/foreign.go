@@ -10,33 +10,46 @@ import (
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
 
-// An Importer reads the transcripts of one agent. It holds nothing and may be used by several goroutines.
-type Importer interface {
-	// Name is the agent's or format's name, as Names lists it.
-	Name() string
-	// Looks reports whether path is one of its files or folders. head is how the file begins, at most HeadSize bytes; nil for a
-	// folder.
-	Looks(path string, head []byte) bool
-	// Import reads the transcript at path, a file or a folder, and gives its events to emit, in order; an error of emit ends it
-	// and is returned as it is. The report is there with an error too, and says how far it came. An *Error says what is
-	// wrong with the transcript and where; others are those of the file system and of ctx.
-	Import(ctx context.Context, path string, emit func(sessionlog.Event) error) (*Report, error)
+// An Importer reads the transcripts of one agent. It may be used by several goroutines.
+type Importer struct {
+	name   string
+	looks  func(path string, head []byte) bool              // whether a file that begins so is one of its; of a folder head is nil
+	wanted func(name string) bool                           // whether a file of a folder is; nil where read finds its files itself
+	suits  func(head []byte) bool                           // of a folder's files, those that a person means; nil takes all
+	read   func(ctx context.Context, c *conversation) error // the file of the report
+}
+
+// Name is the agent's or format's name, as Names lists it.
+func (im *Importer) Name() string { return im.name }
+
+// Import reads the transcript at path, a file or a folder, and gives its events to emit, in order; an error of emit ends it
+// and is returned as it is. The report is there with an error too, and says how far it came. An *Error says what is
+// wrong with the transcript and where; others are those of the file system and of ctx.
+func (im *Importer) Import(ctx context.Context, path string, emit func(sessionlog.Event) error) (*Report, error) {
+	r := newReport(im.name, path)
+	if im.wanted != nil {
+		if err := newest(r, path, im.wanted, im.suits); err != nil {
+			return r, err
+		}
+	}
+	c := &conversation{r: r, out: emit}
+	return r, c.ended(im.read(ctx, c))
 }
 
 // importers are in the order in which Detect asks them: those that know theirs by its first line before those that look at names.
-var importers = []Importer{
-	codex{},
-	gemini{},
-	pi{},
-	qwen{},
-	opencode{},
-	atif{},
-	claude{}, // after qwen, whose lines have the keys that claude's are known by
+var importers = []*Importer{
+	&codex,
+	&gemini,
+	&pi,
+	&qwen,
+	&opencode,
+	&atif,
+	&claude, // after qwen, whose lines have the keys that claude's are known by
 }
 
 // ByName returns the importer of that name.
-func ByName(name string) (Importer, bool) {
-	i := slices.IndexFunc(importers, func(i Importer) bool { return i.Name() == name })
+func ByName(name string) (*Importer, bool) {
+	i := slices.IndexFunc(importers, func(i *Importer) bool { return i.Name() == name })
 	if i < 0 {
 		return nil, false
 	}
@@ -53,16 +66,16 @@ func Names() []string {
 	return names
 }
 
-// Detect finds the importer for a file or folder, of which PATH#SESSION may name one session (see opencode). The error is
-// ErrEmpty or ErrUnknown in an *Error, or one of the file system.
-func Detect(path string) (Importer, error) {
+// Detect finds the importer for a file, or a folder that says whose it is by the names in it, of which PATH#SESSION may name one session
+// (see opencode). The error is ErrEmpty or ErrUnknown in an *Error, or one of the file system.
+func Detect(path string) (*Importer, error) {
 	path, _ = chosen(path)
 	head, err := headOf(path)
 	if err != nil {
 		return nil, err
 	}
 	for _, i := range importers {
-		if i.Looks(path, head) {
+		if i.looks(path, head) {
 			return i, nil
 		}
 	}

@@ -33,7 +33,7 @@ func fuzzFile(f *testing.F, kind, name string, seeds ...string) {
 }
 
 // sound imports what stands in b, from a file, as fuzzFile says.
-func sound(t *testing.T, importer Importer, path string, b []byte) {
+func sound(t *testing.T, importer *Importer, path string, b []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, b, 0o644); err != nil {
 		t.Fatal(err)

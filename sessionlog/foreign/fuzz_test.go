@@ -33,7 +33,7 @@ func FuzzImport(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, i := range importers {
-			i.Looks(path, b[:min(len(b), HeadSize)])
+			i.looks(path, b[:min(len(b), HeadSize)])
 			log, _, _ := readAs(t, i, path)
 			for line := range bytes.Lines(log) {
 				e, err := sessionlog.ParseEvent(bytes.TrimSuffix(line, []byte("\n")))

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/maphash"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,9 +27,14 @@ import (
 // answers have no ids for calls; checkpoints then number them, call_1 first.
 //
 // A file of lines is read twice, once for what was taken back. Memory is one line, one message, and about 50 bytes a message.
-type gemini struct{}
-
-func (gemini) Name() string { return "gemini-cli" }
+var gemini = Importer{name: "gemini-cli", looks: looksGemini, read: readGeminiFile,
+	wanted: func(name string) bool {
+		return strings.HasPrefix(name, "session-") && (strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".json"))
+	},
+	suits: func(head []byte) bool { // every start makes a file, though an older session goes on
+		return len(head) == HeadSize || geminiSaid.Match(head)
+	},
+}
 
 var (
 	geminiSaid       = lazyregexp.New(`"type"\s*:\s*"gemini"`)
@@ -38,30 +42,18 @@ var (
 	geminiCheckpoint = lazyregexp.New(`^\s*(\{\s*"history"\s*:\s*)?\[\s*\{\s*"(role"\s*:\s*"(user|model)"|parts"\s*:)`)
 )
 
-func (gemini) Looks(path string, head []byte) bool {
-	if head == nil {
-		return isIn(path, ".gemini", "tmp") || filepath.Base(path) == "chats"
-	}
+func looksGemini(_ string, head []byte) bool {
 	head = withoutMark(head)
 	return geminiObject.Match(head) && strings.Contains(string(head), `"projectHash"`) || geminiCheckpoint.Match(head)
 }
 
-// Import reads a session, or the newest one below a folder.
-func (gemini) Import(ctx context.Context, path string, emit func(sessionlog.Event) error) (*Report, error) {
-	r := newReport("gemini-cli", path)
-	err := newest(r, path, func(name string) bool {
-		return strings.HasPrefix(name, "session-") && (strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".json"))
-	}, func(head []byte) bool { // every start makes a file, though an older session goes on
-		return len(head) == HeadSize || geminiSaid.Match(head)
-	})
-	if err != nil {
-		return r, err
-	}
+func readGeminiFile(ctx context.Context, c *conversation) error {
+	r := c.r
 	head, err := headOf(r.File)
 	if err != nil {
-		return r, err
+		return err
 	}
-	g := &geminiReader{conversation: conversation{r: r, out: emit}, seen: map[uint64]bool{}, seed: maphash.MakeSeed()}
+	g := &geminiReader{conversation: c, seen: map[uint64]bool{}, seed: maphash.MakeSeed()}
 	switch {
 	case geminiCheckpoint.Match(withoutMark(head)):
 		none := func(string, *jsonscan.Stream) error { return nil }
@@ -76,7 +68,7 @@ func (gemini) Import(ctx context.Context, path string, emit func(sessionlog.Even
 	if err == nil {
 		g.drop()
 	}
-	return r, g.ended(err)
+	return err
 }
 
 // isLines reports whether the first line of a head is a value by itself that holds no messages.
@@ -90,7 +82,7 @@ func isLines(head []byte) bool {
 
 // A geminiReader turns messages into events.
 type geminiReader struct {
-	conversation
+	*conversation
 	typed command
 	seed  maphash.Seed
 

@@ -84,7 +84,7 @@ func read(t testing.TB, path string) ([]byte, *Report, error) {
 	return readAs(t, i, path)
 }
 
-func readAs(t testing.TB, i Importer, path string) ([]byte, *Report, error) {
+func readAs(t testing.TB, i *Importer, path string) ([]byte, *Report, error) {
 	t.Helper()
 	var log []byte
 	r, err := i.Import(context.Background(), path, func(e sessionlog.Event) error {

@@ -22,7 +22,7 @@ func TestNoRegularFile(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Skip(err)
 	}
-	refused := func(path string, im Importer) {
+	refused := func(path string, im *Importer) {
 		t.Helper()
 		_, err := im.Import(context.Background(), path, func(sessionlog.Event) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), "regular file") {
@@ -53,6 +53,6 @@ func TestNoRegularFile(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		refused(storage, opencode{})
+		refused(storage, &opencode)
 	}
 }

@@ -23,9 +23,7 @@ import (
 //
 // What a command's exit status was stands in its output alone, as the model sees it. A call of a tool that does not exist is
 // kept by opencode as one of its own tool "invalid". Titles and summaries are no turns. What the person took back is left out.
-type opencode struct{}
-
-func (opencode) Name() string { return "opencode" }
+var opencode = Importer{name: "opencode", looks: looksOpencode, read: readOpencode}
 
 const sqliteMagic = "SQLite format 3\x00"
 
@@ -35,7 +33,7 @@ var (
 	opencodeID      = lazyregexp.New(`^(ses|msg|prt)_[0-9A-Za-z]+$`)
 )
 
-func (opencode) Looks(path string, head []byte) bool {
+func looksOpencode(path string, head []byte) bool {
 	switch {
 	case head == nil:
 		return isFile(filepath.Join(path, opencodeDB)) || opencodeStorage(path) != ""
@@ -64,22 +62,22 @@ func chosen(path string) (file, session string) {
 	return path[:at], path[at+1:]
 }
 
-// Import reads a session out of a database, a folder or a file.
-func (opencode) Import(ctx context.Context, path string, emit func(sessionlog.Event) error) (*Report, error) {
-	path, session := chosen(path)
-	r := newReport("opencode", path)
-	o := &opencodeReader{conversation: conversation{r: r, out: emit}}
-	err := o.ended(o.read(ctx, path, session))
+// readOpencode reads a session out of a database, a folder or a file.
+func readOpencode(ctx context.Context, c *conversation) error {
+	path, session := chosen(c.r.File)
+	c.r.File = path
+	o := &opencodeReader{conversation: c}
+	err := o.read(ctx, path, session)
 	if fault, ok := errors.AsType[broken](err); ok {
-		err = &Error{Path: r.File, Err: fault.error}
+		err = &Error{Path: c.r.File, Err: fault.error}
 	}
-	return r, err
+	return err
 }
 
 // An opencodeReader turns messages and their parts into events. A message is begun by message, gets its parts by part, and is
 // ended by messageEnd.
 type opencodeReader struct {
-	conversation
+	*conversation
 	revert string
 	undone bool   // the messages from here on were taken back
 	id     string // of the message, where it does not say so itself
@@ -158,6 +156,8 @@ type opencodeInfo struct {
 	Time struct {
 		Updated int64 `json:"updated"` // ms since 1970
 	} `json:"time"`
+
+	file string // of a session that stands in one of its own
 }
 
 // open begins the conversation with the first that is known of it.
@@ -318,7 +318,7 @@ func (o *opencodeReader) part(p *opencodePart) error {
 		m.step.tokens += p.Tokens.sum()
 		return o.step(false)
 	case "text":
-		m.step.say(p.Text)
+		m.step.text(p.Text)
 	case "reasoning":
 		m.step.think(p.Text, p.Whole)
 	case "tool":

@@ -27,7 +27,7 @@ func (o *opencodeReader) database(ctx context.Context, path, id string) error {
 		return err
 	}
 	defer done()
-	pick := newPicker(id)
+	var all []opencodeInfo
 	rows, err := db.QueryContext(ctx, `SELECT id, coalesce(parent_id, ''), version, time_updated, coalesce(revert, '') FROM session`)
 	if err != nil {
 		return &Error{Path: path, Err: fmt.Errorf("expected opencode's database: %w", err)}
@@ -42,16 +42,16 @@ func (o *opencodeReader) database(ctx context.Context, path, id string) error {
 		if decode([]byte(revert), &info.Revert) != nil {
 			info.Revert.Message = "" // there is none
 		}
-		pick.offer(&info, path)
+		all = append(all, info)
 	}
 	if err := rows.Err(); err != nil {
 		return &Error{Path: path, Err: err}
 	}
-	if pick.best == nil {
-		return &Error{Path: path, Err: pick.none()}
+	session, err := o.r.choose(all, id)
+	if err != nil {
+		return err
 	}
-	pick.say(o.r)
-	o.open(pick.best)
+	o.open(session)
 	return o.rows(ctx, db, path)
 }
 
@@ -231,23 +231,23 @@ func (o *opencodeReader) folder(ctx context.Context, storage, id string) error {
 	if err != nil {
 		return err
 	}
-	pick := newPicker(id)
+	var all []opencodeInfo
 	for _, file := range files {
 		b, err := readJSON(file)
 		if err != nil {
 			return err
 		}
-		var info opencodeInfo
+		info := opencodeInfo{file: file}
 		if err := decode(b, &info); err != nil {
 			return &Error{Path: file, Err: err}
 		}
-		pick.offer(&info, file)
+		all = append(all, info)
 	}
-	if pick.best == nil {
-		return &Error{Path: storage, Err: pick.none()}
+	session, err := o.r.choose(all, id)
+	if err != nil {
+		return err
 	}
-	pick.say(o.r)
-	return o.file(ctx, pick.file)
+	return o.file(ctx, session.file)
 }
 
 // file reads a session's file and what belongs to it.
@@ -338,65 +338,35 @@ func globEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// A picker chooses a session among several.
-type picker struct {
-	id       string // the one that is wanted, "" for the newest
-	best     *opencodeInfo
-	file     string
-	sessions []opencodeInfo // the newest few
-	n        int
-}
-
-func newPicker(id string) *picker { return &picker{id: id} }
-
 // maxNamed is how many sessions are named where there is a choice.
 const maxNamed = 8
 
-func (p *picker) offer(info *opencodeInfo, file string) {
-	p.n++
-	p.sessions = append(p.sessions, *info)
-	slices.SortFunc(p.sessions, func(a, b opencodeInfo) int {
+// choose returns the session of an id, or where that is "" the one that changed last and is no sub-agent's, which it says.
+func (r *Report) choose(all []opencodeInfo, id string) (*opencodeInfo, error) {
+	slices.SortFunc(all, func(a, b opencodeInfo) int {
 		return cmp.Or(-cmp.Compare(a.Time.Updated, b.Time.Updated), strings.Compare(a.ID, b.ID))
 	})
-	p.sessions = p.sessions[:min(len(p.sessions), maxNamed)]
-	own := *info
+	at := slices.IndexFunc(all, func(i opencodeInfo) bool { return i.ID == id || id == "" && i.Parent == "" })
+	if id == "" && len(all) > 0 {
+		at = max(at, 0)
+	}
+	var others []string
+	for i := range all[:min(len(all), maxNamed)] {
+		if i != at {
+			others = append(others, all[i].ID)
+		}
+	}
+	if len(all) > maxNamed {
+		others = append(others, "…")
+	}
+	names := strings.Join(others, ", ")
 	switch {
-	case p.id != "":
-		if info.ID == p.id {
-			p.best, p.file = &own, file
-		}
-	case p.best == nil, p.best.Parent != "" && info.Parent == "",
-		(p.best.Parent == "") == (info.Parent == "") && info.Time.Updated > p.best.Time.Updated:
-		p.best, p.file = &own, file
+	case len(all) == 0:
+		return nil, &Error{Path: r.File, Err: fmt.Errorf("%w: no session in it", ErrEmpty)}
+	case at < 0:
+		return nil, &Error{Path: r.File, Err: fmt.Errorf("no session %s in it; it has %s", id, names)}
+	case len(all) > 1 && id == "":
+		r.note("%s is the newest of %d sessions here; PATH#SESSION reads another one: %s", all[at].ID, len(all), names)
 	}
-}
-
-// none says why there is no session.
-func (p *picker) none() error {
-	if p.n == 0 {
-		return fmt.Errorf("%w: no session in it", ErrEmpty)
-	}
-	return fmt.Errorf("no session %s in it; it has %s", p.id, p.names(""))
-}
-
-// names lists the newest sessions but one.
-func (p *picker) names(but string) string {
-	var names []string
-	for _, s := range p.sessions {
-		if s.ID != but {
-			names = append(names, s.ID)
-		}
-	}
-	text := strings.Join(names, ", ")
-	if p.n > len(p.sessions) {
-		text += ", …"
-	}
-	return text
-}
-
-// say tells the report which session was chosen.
-func (p *picker) say(r *Report) {
-	if p.n > 1 && p.id == "" {
-		r.note("%s is the newest of %d sessions here; PATH#SESSION reads another one: %s", p.best.ID, p.n, p.names(p.best.ID))
-	}
+	return &all[at], nil
 }

@@ -15,14 +15,9 @@ import (
 //
 // An answer is one entry, one that failed or was aborted too: the model was asked. What a person ran herself ("!cmd"), what an
 // extension put in, and the summary of a branch that was left go with the next prompt, as attachments of it.
-type pi struct{}
+var pi = Importer{name: "pi", looks: looksPi, read: readPi, wanted: func(name string) bool { return strings.HasSuffix(name, ".jsonl") }}
 
-func (pi) Name() string { return "pi" }
-
-func (pi) Looks(path string, head []byte) bool {
-	if head == nil {
-		return isIn(path, "agent", "sessions")
-	}
+func looksPi(_ string, head []byte) bool {
 	type line struct {
 		piEntry
 		Folder []byte `json:"cwd"`
@@ -35,13 +30,8 @@ func (pi) Looks(path string, head []byte) bool {
 	return found
 }
 
-// Import reads a session, or the newest one below a folder.
-func (pi) Import(ctx context.Context, path string, emit func(sessionlog.Event) error) (*Report, error) {
-	r := newReport("pi", path)
-	if err := newest(r, path, func(name string) bool { return strings.HasSuffix(name, ".jsonl") }, nil); err != nil {
-		return r, err
-	}
-	branch, err := branchOf(ctx, r.File, func(b []byte) (links, error) {
+func readPi(ctx context.Context, c *conversation) error {
+	branch, err := branchOf(ctx, c.r.File, func(b []byte) (links, error) {
 		var e struct {
 			Kind   string `json:"type"`
 			ID     string `json:"id"`
@@ -51,10 +41,10 @@ func (pi) Import(ctx context.Context, path string, emit func(sessionlog.Event) e
 		return links{id: e.ID, parent: text(e.Parent), rooted: e.Parent != nil, none: e.Kind == "session", tip: true}, err
 	})
 	if err != nil {
-		return r, err
+		return err
 	}
-	p := &piReader{conversation: conversation{r: r, out: emit}, branch: branch}
-	return r, p.ended(eachLine(ctx, r.File, r, p.line))
+	p := &piReader{conversation: c, branch: branch}
+	return eachLine(ctx, c.r.File, c.r, p.line)
 }
 
 // A piEntry is one line.
@@ -69,7 +59,7 @@ type piEntry struct {
 
 // A piReader turns the entries of a branch into events.
 type piReader struct {
-	conversation
+	*conversation
 	branch *tree
 	entry  int
 }
@@ -198,10 +188,10 @@ func (p *piReader) turnOf(m *piMessage, n int) error {
 	err := each(m.Content, func(b *piBlock) error {
 		switch {
 		case b.Whole[0] == '"':
-			a.say(text(b.Whole))
+			a.text(text(b.Whole))
 		case b.Whole[0] != '{':
 		case b.Kind == "text":
-			a.say(b.Text)
+			a.text(b.Text)
 		case b.Kind == "thinking":
 			a.think(b.Text, b.Whole)
 		case b.Kind == "toolCall":

@@ -3,7 +3,6 @@ package foreign
 import (
 	"bytes"
 	"context"
-	"path/filepath"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
@@ -18,14 +17,12 @@ import (
 //
 // A call that failed, or that the person refused, is an error by its status. A request that failed leaves a line of telemetry: the
 // run ends with an error unless an answer follows.
-type qwen struct{}
+var qwen = Importer{name: "qwen-code", looks: looksQwen, read: readQwen, wanted: func(name string) bool {
+	id, ok := strings.CutSuffix(name, ".jsonl")
+	return ok && uuid.MatchString(id)
+}}
 
-func (qwen) Name() string { return "qwen-code" }
-
-func (qwen) Looks(path string, head []byte) bool {
-	if head == nil {
-		return isIn(path, ".qwen", "projects") || filepath.Base(path) == ".qwen"
-	}
+func looksQwen(_ string, head []byte) bool {
 	type line struct {
 		qwenLine
 		Provenance []byte `json:"provenance"`
@@ -36,18 +33,9 @@ func (qwen) Looks(path string, head []byte) bool {
 	})
 }
 
-// Import reads a session, or the newest one below a folder.
-func (qwen) Import(ctx context.Context, path string, emit func(sessionlog.Event) error) (*Report, error) {
-	r := newReport("qwen-code", path)
-	err := newest(r, path, func(name string) bool {
-		id, ok := strings.CutSuffix(name, ".jsonl")
-		return ok && uuid.MatchString(id)
-	}, nil)
-	if err != nil {
-		return r, err
-	}
+func readQwen(ctx context.Context, c *conversation) error {
 	// Records about the program may stand beside the tree; a conversation ends with none of them but one that goes back.
-	branch, err := branchOf(ctx, r.File, func(b []byte) (links, error) {
+	branch, err := branchOf(ctx, c.r.File, func(b []byte) (links, error) {
 		var l qwenLink
 		var about struct {
 			Subtype string `json:"subtype"`
@@ -60,10 +48,10 @@ func (qwen) Import(ctx context.Context, path string, emit func(sessionlog.Event)
 		return links{id: l.ID, parent: text(l.Parent), rooted: l.Parent != nil, tip: tip}, err
 	})
 	if err != nil {
-		return r, err
+		return err
 	}
-	q := &qwenReader{conversation: conversation{r: r, out: emit}, branch: branch}
-	return r, q.ended(eachLine(ctx, r.File, r, q.line))
+	q := &qwenReader{conversation: c, branch: branch}
+	return eachLine(ctx, c.r.File, c.r, q.line)
 }
 
 // A qwenLink is what a line says of its place.
@@ -103,7 +91,7 @@ func (l *qwenLine) parts(do func(p *geminiPart) error) error {
 
 // A qwenReader turns the records of a branch into events.
 type qwenReader struct {
-	conversation
+	*conversation
 	branch *tree
 	entry  int
 }
@@ -225,7 +213,7 @@ func (q *qwenReader) assistant(l *qwenLine) error {
 		case p.Thought:
 			a.think(said, p.Whole)
 		case isText:
-			a.say(said)
+			a.text(said)
 		default:
 			a.block(p.Whole)
 		}

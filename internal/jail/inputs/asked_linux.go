@@ -126,26 +126,72 @@ func (in *Answerer) filesystemAt(c *notify.Call, path string) []byte {
 	return bytesOf(&s)
 }
 
-// looks answers a call that asks for a file. Of one that the run changed its Source is told before.
+// looks answers a call that asks for a file.
 func (in *Answerer) looks(c *notify.Call, dirfd int32, addr uint64) {
-	var path string
-	changed := in.to.Changed(func() string {
-		path, _ = in.pathOf(c, dirfd, addr)
-		return path
-	})
-	ofMachine := c.Nr == unix.SYS_STATX && c.Args[2]&unix.AT_NO_AUTOMOUNT != 0 && c.Args[3]&(unix.STATX_INO|unix.STATX_CTIME|unix.STATX_BTIME) != 0
-	var p *process.Asker
-	if changed || ofMachine { // not for others: a fork that looks whether a program is there has asked for nothing
-		p = in.of(c.Task)
+	flags, statx := uint32(c.Args[3]), c.Nr == unix.SYS_STATX
+	if statx {
+		flags = uint32(c.Args[2])
 	}
-	if p != nil && changed {
-		p.Source.Asks(path)
+	ofMachine := statx && flags&unix.AT_NO_AUTOMOUNT != 0 && c.Args[3]&(unix.STATX_INO|unix.STATX_CTIME|unix.STATX_BTIME) != 0
+	changing := in.to.Changing()
+	if ofMachine {
+		if p := in.of(c.Task); p != nil {
+			in.statx(c, p)
+			return
+		}
 	}
-	if p != nil && ofMachine {
-		in.statx(c, p)
-		return
+	if ofMachine || !changing || !in.wrote(c, dirfd, addr, flags, statx) {
+		c.GoOn()
 	}
-	c.GoOn()
+}
+
+// wrote answers a call that asks for a file where its Source says that it was written at another time than the kernel does.
+func (in *Answerer) wrote(c *notify.Call, dirfd int32, addr uint64, flags uint32, statx bool) bool {
+	path, err := in.pathOf(c, dirfd, addr)
+	if err != nil {
+		return false
+	}
+	fd, err := in.reach(c, path, nofollow(flags), 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var s unix.Stat_t
+	if unix.Fstat(fd, &s) != nil || !in.to.Recent(s.Mtim.Nano()) {
+		return false
+	}
+	p := in.of(c.Task) // not before: a fork that looks whether a program is there has asked for nothing
+	if p == nil {
+		return false
+	}
+	at := p.Source.Wrote(path, s.Size, s.Mtim.Nano(), s.Ctim.Nano())
+	if at == s.Mtim.Nano() {
+		return false
+	}
+	to := c.Args[2]
+	s.Mtim = unix.NsecToTimespec(at)
+	answer := bytesOf(&s)
+	if statx {
+		var x unix.Statx_t
+		if unix.Statx(fd, "", unix.AT_EMPTY_PATH, int(c.Args[3]), &x) != nil {
+			return false
+		}
+		x.Mtime = unix.StatxTimestamp{Sec: s.Mtim.Sec, Nsec: uint32(s.Mtim.Nsec)}
+		to, answer = c.Args[4], bytesOf(&x)
+	}
+	if inspect.WriteMemory(c.Task, to, answer) != nil {
+		return false
+	}
+	c.Fail(0)
+	return true
+}
+
+// nofollow are the flags of an open that follows a last link where a call with these does.
+func nofollow(flags uint32) uint64 {
+	if flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
+		return unix.O_NOFOLLOW
+	}
+	return 0
 }
 
 // statx gives what was recorded of a file where that is as it was by all that does not change by itself.
@@ -159,11 +205,7 @@ func (in *Answerer) statx(c *notify.Call, p *process.Asker) {
 }
 
 func (in *Answerer) fileAt(c *notify.Call, path string) []byte {
-	var flags uint64
-	if c.Args[2]&unix.AT_SYMLINK_NOFOLLOW != 0 {
-		flags |= unix.O_NOFOLLOW
-	}
-	fd, err := in.reach(c, path, flags, 0)
+	fd, err := in.reach(c, path, nofollow(uint32(c.Args[2])), 0)
 	if err != nil {
 		return nil
 	}
@@ -208,13 +250,13 @@ func (in *Answerer) procOpened(c *notify.Call, text string, flags uint32) (ok bo
 	if now == nil { // the process is gone, say
 		return false
 	}
+	if strings.HasSuffix(name, "mountinfo") {
+		now = in.withoutLayers(now)
+	}
 	b := p.Source.Asked("read", text, now)
 	if b == nil {
 		c.Fail(unix.ENOENT)
 		return true
-	}
-	if strings.HasSuffix(name, "mountinfo") {
-		b = in.withoutLayers(b)
 	}
 	return in.handOver(c, b, flags)
 }

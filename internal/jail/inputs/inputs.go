@@ -3,7 +3,7 @@
 //
 // The recorder answers for what processes ask the kernel that no two runs get alike: clock_gettime, gettimeofday, time,
 // getrandom, and (Source.Asked) what the machine is like at the moment: opens of certain files of /proc by a path from the root, statfs,
-// sysinfo, statx as stat and ls -i make it. Any call that asks by its path for a file that the run changed is told of (Source.Asks). At each execve the caller is stopped for a moment, as a debugger would, before the new
+// sysinfo, statx as stat and ls -i make it. Of a file that the run wrote the recorder says when that was, to who asks by its path (Source.Wrote). At each execve the caller is stopped for a moment, as a debugger would, before the new
 // program's first instruction: the functions of its vDSO get code that makes these calls (package vdso), again after a signal (EINTR), and its
 // AT_RANDOM bytes are replaced; then it goes on, and nothing stays traced. Where the vDSO is not known AT_SYSINFO_EHDR of its auxiliary
 // vector becomes AT_IGNORE: the C library, Go and others make the calls themselves then. Addresses are not randomised. An open of
@@ -37,9 +37,10 @@ type Sources interface {
 	Ended(s process.Source, e process.Ended)
 	// Reads is told of each path that is about to be opened for reading, as the call spells it, and not by what walks trees.
 	Reads(path string)
-	// Changed reports whether a file that a call asks for, by its path as the program sees it, may be one that the run changed: the Source
-	// of who asks is told then.
-	Changed(path func() string) bool
+	// Changing reports whether the run has changed a file: the Source of who asks for one that was written since says when that was.
+	Changing() bool
+	// Recent reports whether a time, in ns since 1970, is one at which the run may have written a file.
+	Recent(at int64) bool
 }
 
 // Gap is what texts of what is not covered begin with that are about this.

@@ -53,8 +53,9 @@ type Source interface {
 	// file of /proc, …, and of its answer now. It returns that, or another one of the same length (but for "read", which may be nil: there
 	// is no such file).
 	Asked(what, path string, now []byte) []byte
-	// Asks is told that the process is about to ask the kernel for a file that may have changed, at path.
-	Asks(path string)
+	// Wrote is told that the process asks for the file at path, of so many bytes, which was written at a time, in ns since 1970, and changed
+	// otherwise then or later. It returns the time at which that is said to have been written.
+	Wrote(path string, size, at, changed int64) int64
 	// Opened is told of an open of /dev/random or /dev/urandom, and returns what is read from it.
 	Opened() Filler
 	// Beginning is told of a program before its first instruction. Ending's words hold for what it returns.

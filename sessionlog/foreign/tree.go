@@ -1,18 +1,78 @@
 package foreign
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
 	"hash/maphash"
-
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
+
+// A tree says which lines of a file stand on the branch of its last one, for formats whose lines name the one before them: an agent
+// that goes back in a conversation leaves a branch behind. Lines are entries, by number from 0.
+type tree struct {
+	on     []uint64 // a bit an entry
+	orphan bool     // an entry of the branch names a parent that is not there; the branch begins at it
+}
+
+// links is what a line says of its place.
+type links struct {
+	id     string
+	parent string // "" for none
+	rooted bool   // it says what its parent is; without, it is the entry before
+	none   bool   // the line is no entry
+	tip    bool   // the branch may end with it
+}
+
+func (t *tree) has(entry int) bool {
+	return entry/64 < len(t.on) && t.on[entry/64]&(1<<(entry%64)) != 0
+}
+
+// The parents of entries that have none.
+const (
+	noParent   = -1
+	lostParent = -2
+)
+
+// branchOf reads a file's tree: four bytes and a place in a map for each entry. What is wrong with a line is not said here where
+// read does not come to it: the file is read once more for what it says.
+func branchOf(ctx context.Context, path string, read func(line []byte) (links, error)) (*tree, error) {
+	var parents []int32
+	var tip int32 = noParent
+	byID := make(map[uint64]int32)
+	seed := maphash.MakeSeed()
+	err := walk(ctx, path, newReport("", path), func(line []byte, _ int) error {
+		l, err := read(line)
+		if err != nil || l.none {
+			return err
+		}
+		at := int32(len(parents))
+		parent := at - 1
+		if l.rooted && l.parent == "" {
+			parent = noParent
+		} else if l.rooted {
+			var ok bool
+			if parent, ok = byID[maphash.String(seed, l.parent)]; !ok {
+				parent = lostParent
+			}
+		}
+		if l.id != "" {
+			byID[maphash.String(seed, l.id)] = at
+		}
+		if l.tip {
+			tip = at
+		}
+		parents = append(parents, parent)
+		return nil
+	})
+	t := &tree{on: make([]uint64, (len(parents)+63)/64)}
+	for at := tip; at >= 0; at = parents[at] {
+		t.on[at/64] |= 1 << (at % 64)
+		t.orphan = parents[at] == lostParent
+	}
+	return t, err
+}
 
 // claudeNode is a line of the tree.
 type claudeNode struct {
 	parent  int32  // the index of the node it hangs on; -1 for none
-	line    int32  // from 1
 	message uint64 // of the answer that it is a part of; 0 for none
 	flags   claudeFlags
 }
@@ -29,24 +89,24 @@ const (
 // claudeTree is what the first reading of a transcript finds.
 type claudeTree struct {
 	nodes []claudeNode
-	index map[[16]byte]int32
+	index map[uint64]int32 // by uuid
 	seed  maphash.Seed
 	holes int // lines that hang on one that is not there
 	hole  int // the first of them
 }
 
 func newClaudeTree() *claudeTree {
-	return &claudeTree{index: map[[16]byte]int32{}, seed: maphash.MakeSeed()}
+	return &claudeTree{index: map[uint64]int32{}, seed: maphash.MakeSeed()}
 }
 
 // A claudeLink is what a line says of its place.
 type claudeLink struct {
-	ID      claudeUUID `json:"uuid"`
-	Parent  claudeUUID `json:"parentUuid"`
-	Logical claudeUUID `json:"logicalParentUuid"`
-	Side    bool       `json:"isSidechain"`
-	Kind    string     `json:"type"`
-	Subtype string     `json:"subtype"`
+	ID      maybe  `json:"uuid"`
+	Parent  maybe  `json:"parentUuid"`
+	Logical maybe  `json:"logicalParentUuid"`
+	Side    bool   `json:"isSidechain"`
+	Kind    string `json:"type"`
+	Subtype string `json:"subtype"`
 	Message struct {
 		ID      string `json:"id"`
 		Content []byte `json:"content"`
@@ -59,7 +119,7 @@ func (t *claudeTree) line(b []byte, n int) error {
 	if err := decode(b, &l); err != nil || !l.ID.some {
 		return err
 	}
-	node := claudeNode{parent: -1, line: int32(min(n, 1<<31-1))}
+	node := claudeNode{parent: -1}
 	if l.Side {
 		node.flags |= claudeSide
 	}
@@ -75,20 +135,21 @@ func (t *claudeTree) line(b []byte, n int) error {
 		}
 	}
 	if l.Parent.some {
-		node.parent = t.parent(l.Parent.id, n)
+		node.parent = t.parent(l.Parent.text, n)
 	} else if l.Logical.some || l.Subtype == "compact_boundary" {
-		node.parent = t.parent(l.Logical.id, n)
+		node.parent = t.parent(l.Logical.text, n)
 	}
-	if _, twice := t.index[l.ID.id]; !twice {
-		t.index[l.ID.id] = int32(len(t.nodes))
+	id := maphash.String(t.seed, l.ID.text)
+	if _, twice := t.index[id]; !twice {
+		t.index[id] = int32(len(t.nodes))
 	}
 	t.nodes = append(t.nodes, node)
 	return nil
 }
 
 // parent finds the node of a uuid. Where it is not there (a line was lost, or stands in another file) it is the one before.
-func (t *claudeTree) parent(id [16]byte, n int) int32 {
-	if i, ok := t.index[id]; ok {
+func (t *claudeTree) parent(uuid string, n int) int32 {
+	if i, ok := t.index[maphash.String(t.seed, uuid)]; ok {
 		return i
 	}
 	if len(t.nodes) > 0 {
@@ -97,29 +158,6 @@ func (t *claudeTree) parent(id [16]byte, n int) int32 {
 		}
 	}
 	return int32(len(t.nodes)) - 1
-}
-
-// A claudeUUID is a uuid as 16 bytes; of a string in any other form it is a digest.
-type claudeUUID struct {
-	id   [16]byte
-	some bool
-}
-
-// ReadJSON implements jsonscan.Value.
-func (u *claudeUUID) ReadJSON(s *jsonscan.Scanner) {
-	if s.Peek() != '"' {
-		s.Skip()
-		return
-	}
-	u.some = true
-	b := s.TextBytes()
-	if digits := bytes.ReplaceAll(b, []byte("-"), nil); len(b) == 36 && len(digits) == 32 {
-		if _, err := hex.Decode(u.id[:], digits); err == nil {
-			return
-		}
-	}
-	sum := sha256.Sum256(b)
-	copy(u.id[:], sum[:])
 }
 
 // choose marks the branch of the last line that says something, with what belongs to it.
