@@ -127,16 +127,15 @@ func readMessageBatch(body *canonjson.Value, k *keys) (call, bool) {
 	return k.take(body, nil, call{})
 }
 
-// anthropicErrors are the error types that the API documents for a status.
-var anthropicErrors = map[int]string{
-	401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large",
-	429: "rate_limit_error", 529: "overloaded_error",
-}
-
-// anthropicError is the API's error object.
-func anthropicError(status int, message string) []byte {
-	kind := errorWord(anthropicErrors, status, "api_error", "invalid_request_error")
-	return fmt.Appendf(nil, `{"type":"error","error":{"type":%q,"message":%s}}`, kind, jsonText(message))
+// anthropicProvider has the error types that the API documents for a status.
+var anthropicProvider = provider{
+	fail: wordedError(map[int]string{
+		401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large",
+		429: "rate_limit_error", 529: "overloaded_error",
+	}, "api_error", "invalid_request_error", func(_ int, word string, message []byte) []byte {
+		return fmt.Appendf(nil, `{"type":"error","error":{"type":%q,"message":%s}}`, word, message)
+	}),
+	header: func(h http.Header, ids *IDs) { h.Set("Request-Id", ids.Fresh("req_011C", Base62, 20)) },
 }
 
 // anthropicProtocol is the Messages API.
@@ -257,8 +256,6 @@ func anthropicMessages(turns []Turn) []wireObject {
 	}
 	return j.list
 }
-
-func anthropicHeader(h http.Header, ids *IDs) { h.Set("Request-Id", ids.Fresh("req_011C", Base62, 20)) }
 
 // anthropicWhole is https://docs.anthropic.com/en/api/messages.
 func anthropicWhole(r *Reply) wireObject {

@@ -133,11 +133,12 @@ func invokeEvent(text []byte) []byte {
 	return text
 }
 
-// bedrockError is the body of the service's errors.
-func bedrockError(status int, message string) []byte {
-	words := map[int]string{http.StatusUnauthorized: "AccessDeniedException", http.StatusTooManyRequests: "ThrottlingException"}
-	kind := errorWord(words, status, "InternalServerException", "ValidationException")
-	return fmt.Appendf(nil, `{"__type":%q,"message":%s}`, kind, jsonText(message))
+var bedrockProvider = provider{
+	fail: wordedError(map[int]string{http.StatusUnauthorized: "AccessDeniedException", http.StatusTooManyRequests: "ThrottlingException"},
+		"InternalServerException", "ValidationException", func(_ int, word string, message []byte) []byte {
+			return fmt.Appendf(nil, `{"__type":%q,"message":%s}`, word, message)
+		}),
+	header: func(h http.Header, ids *IDs) { h.Set("X-Amzn-Requestid", ids.Fresh("", Hexits, 32)) },
 }
 
 // converseProtocol is Bedrock's Converse, whose blocks are told by their key.
@@ -227,8 +228,6 @@ func invokedEvent(a *answering, e *event) {
 	}
 	a.stop(e.Stop)
 }
-
-func bedrockHeader(h http.Header, ids *IDs) { h.Set("X-Amzn-Requestid", ids.Fresh("", Hexits, 32)) }
 
 // converseWhole is https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
 func converseWhole(r *Reply) wireObject {

@@ -34,11 +34,6 @@ func readCohereChat(body *canonjson.Value, k *keys) (call, bool) {
 	return readChat(body, k)
 }
 
-// cohereError is the API's error object.
-func cohereError(_ int, message string) []byte {
-	return marshal(wireObject{"message": message})
-}
-
 // cohereProtocol is chat of both versions. The second's messages look like OpenAI's; the first has the last message and the
 // results of tools beside the history (message, tool_results, chat_history) and calls without ids.
 var cohereProtocol = &protocol{

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"iter"
@@ -138,24 +139,24 @@ type provider struct {
 	header func(h http.Header, ids *IDs)           // sets what it sends with every answer; nil sets nothing
 }
 
-// errorWord is what a provider calls a failure: by its status, or a word for those of the server's and one for the others.
-func errorWord(words map[int]string, status int, ofServer, other string) string {
-	switch word := words[status]; {
-	case word != "":
-		return word
-	case status >= http.StatusInternalServerError:
-		return ofServer
+// wordedError is the fail of a provider that calls a failure by its status, or by a word for those of the server's and one for the others.
+func wordedError(words map[int]string, ofServer, other string, write func(status int, word string, message []byte) []byte) func(int, string) []byte {
+	return func(status int, message string) []byte {
+		word := words[status]
+		if word == "" && status >= http.StatusInternalServerError {
+			word = ofServer
+		}
+		return write(status, cmp.Or(word, other), jsonText(message))
 	}
-	return other
 }
 
 var providers = map[string]provider{
-	anthropic: {anthropicError, anthropicHeader},
-	bedrock:   {bedrockError, bedrockHeader},
-	cohere:    {cohereError, nil},
-	gemini:    {geminiError, geminiHeader},
-	ollama:    {ollamaError, nil},
-	openAI:    {openAIError, openAIHeader},
+	anthropic: anthropicProvider,
+	bedrock:   bedrockProvider,
+	cohere:    {fail: func(_ int, message string) []byte { return marshal(wireObject{"message": message}) }},
+	gemini:    geminiProvider,
+	ollama:    {fail: func(_ int, message string) []byte { return marshal(wireObject{"error": message}) }},
+	openAI:    openAIProvider,
 }
 
 // A pattern is a shape of paths, under any base path:

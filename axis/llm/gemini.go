@@ -152,15 +152,17 @@ func geminiContent(content *canonjson.Value) {
 	})
 }
 
-// geminiStatuses are the names of the RPC codes that the API gives with an HTTP status.
-var geminiStatuses = map[int]string{
-	400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED",
-}
-
-// geminiError is the API's error object.
-func geminiError(status int, message string) []byte {
-	name := errorWord(geminiStatuses, status, "INTERNAL", "FAILED_PRECONDITION")
-	return fmt.Appendf(nil, `{"error":{"code":%d,"message":%s,"status":%q}}`, status, jsonText(message), name)
+// geminiProvider has the names of the RPC codes that the API gives with an HTTP status.
+var geminiProvider = provider{
+	fail: wordedError(map[int]string{
+		400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED",
+	}, "INTERNAL", "FAILED_PRECONDITION", func(status int, word string, message []byte) []byte {
+		return fmt.Appendf(nil, `{"error":{"code":%d,"message":%s,"status":%q}}`, status, message, word)
+	}),
+	header: func(h http.Header, _ *IDs) {
+		h.Set("Server", "scaffolding on HTTPServer2")
+		h["Vary"] = append(h["Vary"], "Origin", "X-Origin", "Referer")
+	},
 }
 
 // geminiProtocol is the Gemini API, and Code Assist, which wraps its requests and its answers. Keys stand in camel case or in
@@ -328,11 +330,6 @@ func geminiTools(tools []canonjson.Value) []any {
 		own = append([]any{wireObject{"functionDeclarations": declared}}, own...)
 	}
 	return own
-}
-
-func geminiHeader(h http.Header, _ *IDs) {
-	h.Set("Server", "scaffolding on HTTPServer2")
-	h["Vary"] = append(h["Vary"], "Origin", "X-Origin", "Referer")
 }
 
 // A geminiOut is a part of an answer, and which pieces of the text it is: those that are empty make no part of their own.

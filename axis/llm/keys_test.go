@@ -109,12 +109,12 @@ func TestTable(t *testing.T) {
 		}
 	}
 	for status, want := range map[int]string{401: "authentication_error", 429: "rate_limit_error", 529: "overloaded_error", 400: "invalid_request_error"} {
-		if got := string(anthropicError(status, "")); !strings.Contains(got, want) {
+		if got := string(providers[anthropic].fail(status, "")); !strings.Contains(got, want) {
 			t.Errorf("%d: %s", status, got)
 		}
 	}
 	for status, want := range map[int]string{401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 409: "FAILED_PRECONDITION"} {
-		if got := string(geminiError(status, "")); !strings.Contains(got, want) {
+		if got := string(providers[gemini].fail(status, "")); !strings.Contains(got, want) {
 			t.Errorf("%d: %s", status, got)
 		}
 	}

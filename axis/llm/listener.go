@@ -3,13 +3,10 @@ package llm
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/bits"
 	"net/http"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -230,11 +227,6 @@ func (h *hearing) members(s *jsonscan.Scanner) {
 	}
 }
 
-// closed reports whether a value shows by itself where it ends: a number does not.
-func closed(raw []byte) bool {
-	return len(raw) > 0 && strings.IndexByte(`}]"`, raw[len(raw)-1]) >= 0
-}
-
 // messages reads the history behind what of it is known.
 func (h *hearing) messages(s *jsonscan.Scanner) {
 	s.Peek()
@@ -244,15 +236,20 @@ func (h *hearing) messages(s *jsonscan.Scanner) {
 		return
 	}
 	was := &h.l.was
-	same := commonPrefix(was.list, list)
-	known := sort.Search(len(was.ends), func(i int) bool { return was.ends[i] > same })
-	for known > 0 && !closed(was.list[:was.ends[known-1]]) {
-		known--
+	known, same := 0, 0
+	for _, end := range was.ends {
+		if end > len(list) || !bytes.Equal(was.list[same:end], list[same:end]) {
+			break
+		}
+		known, same = known+1, end
+	}
+	if known > 0 && strings.IndexByte(`}]"`, list[same-1]) < 0 { // a number does not show by itself where it ends
+		known = 0
 	}
 	base := -s.Offset()
 	h.next.ends = was.ends[:known] // whose rest nobody reads again
 	if known > 0 {
-		base = was.ends[known-1]
+		base = same
 		s.Reset(list[base:])
 	} else {
 		s.Begin('[')
@@ -421,22 +418,4 @@ func (s *Said) leadingSystem() string {
 		texts = append(texts, m.Texts...)
 	}
 	return strings.Join(texts, "\n")
-}
-
-// commonPrefix returns how many bytes two texts have in common from their beginning.
-func commonPrefix(a, b []byte) int {
-	n := min(len(a), len(b))
-	i := 0
-	for const4k := 4096; i+const4k <= n && bytes.Equal(a[i:i+const4k], b[i:i+const4k]); {
-		i += const4k
-	}
-	for ; i+8 <= n; i += 8 {
-		if x := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); x != 0 {
-			return i + bits.TrailingZeros64(x)/8
-		}
-	}
-	for i < n && a[i] == b[i] {
-		i++
-	}
-	return i
 }

@@ -73,11 +73,6 @@ func readOllamaGenerate(body *canonjson.Value, k *keys) (call, bool) {
 	return single("prompt")(body, k)
 }
 
-// ollamaError is the server's error object.
-func ollamaError(_ int, message string) []byte {
-	return marshal(wireObject{"error": message})
-}
-
 // ollamaProtocol is Ollama's own API. Its messages look like OpenAI's; images stand beside a message's content, and calls have
 // objects as arguments and, in older versions, no id.
 var ollamaProtocol = &protocol{

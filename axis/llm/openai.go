@@ -80,6 +80,12 @@ var formOmitted = []exempt{
 	{"the boundary of a multipart body", "made up for each request; parts count by name, file name, type and content"},
 }
 
+var openAIProvider = provider{openAIError, func(h http.Header, ids *IDs) {
+	h.Set("X-Request-Id", ids.Fresh("req_", Hexits, 32))
+	h.Set("Openai-Version", "2020-10-01")
+	h.Set("Openai-Processing-Ms", "42")
+}}
+
 // openAIError is the error object of the APIs.
 func openAIError(status int, message string) []byte {
 	kind, code := "invalid_request_error", "null"
@@ -92,12 +98,6 @@ func openAIError(status int, message string) []byte {
 		kind = "server_error"
 	}
 	return fmt.Appendf(nil, `{"error":{"message":%s,"type":%q,"param":null,"code":%s}}`, jsonText(message), kind, code)
-}
-
-func openAIHeader(h http.Header, ids *IDs) {
-	h.Set("X-Request-Id", ids.Fresh("req_", Hexits, 32))
-	h.Set("Openai-Version", "2020-10-01")
-	h.Set("Openai-Processing-Ms", "42")
 }
 
 var chatKeys = &keys{

@@ -270,17 +270,13 @@ func NewClassifier(next exchange.Classifier, m *masks.Masker) *Classifier {
 
 // Classify implements exchange.Classifier. The session id in a URL of HTTP+SSE stays: a replay gives the recorded one.
 func (c *Classifier) Classify(r *exchange.Request) (*exchange.Identity, error) {
-	switch r.Method {
-	case http.MethodPost:
-		if messagesOf(r) != nil {
-			return c.post(r)
-		}
-	case http.MethodGet, http.MethodDelete:
-		if marked(r.Header) {
-			return c.identity(r, resumption(r.Header)), nil
-		}
+	switch {
+	case !c.Carries(r):
+		return c.Classifier.Classify(r)
+	case r.Method == http.MethodPost:
+		return c.post(r)
 	}
-	return c.Classifier.Classify(r)
+	return c.identity(r, resumption(r.Header)), nil
 }
 
 // Carries reports whether a request carries MCP.

@@ -118,13 +118,12 @@ func (c *Conn) linger() {
 	c.failCalls()
 	idle := c.drain()
 	c.mu.Unlock()
-	t := time.NewTimer(lingering)
-	defer t.Stop()
+	soon, stop := context.WithTimeout(c.ctx, lingering)
+	defer stop()
 	select {
 	case <-idle:
 		c.out.flush(lingering)
-	case <-t.C:
-	case <-c.ctx.Done(): // it does not read either
+	case <-soon.Done(): // perhaps for it does not read either
 	}
 }
 
@@ -166,8 +165,10 @@ func (c *Conn) read() error {
 	var s jsonscan.Scanner
 	tokens := newBucket(c.o.Limits.Rate, c.o.Limits.Burst)
 	for {
-		if wait := tokens.owed(); wait > 0 {
-			c.sleep(wait) // before the next frame is in memory, which is everybody's
+		if wait := tokens.owed(); wait > 0 { // the peer is too fast
+			paid, stop := context.WithTimeout(c.ctx, wait)
+			<-paid.Done() // before the next frame is in memory, which is everybody's
+			stop()
 		}
 		frame, held, err := c.stream.Read()
 		if err != nil {
@@ -198,7 +199,11 @@ func (c *Conn) take(s *jsonscan.Scanner, tokens *bucket, frame []byte, held int6
 	}
 	if wrong != nil {
 		c.o.Budget.Give(held)
-		c.refuse(m.id, wrong, refusalOf(wrong))
+		why := RefusedInvalid
+		if wrong.Code == CodeParse {
+			why = RefusedParse
+		}
+		c.refuse(m.id, wrong, why)
 		return
 	}
 	w := &work{Request: Request{Conn: c, Method: m.method, ID: m.id, Params: m.params}, size: len(frame), held: held}
@@ -208,23 +213,6 @@ func (c *Conn) take(s *jsonscan.Scanner, tokens *bucket, frame []byte, held int6
 		return
 	}
 	c.admit(w)
-}
-
-func refusalOf(e *Error) Refusal {
-	if e.Code == CodeParse {
-		return RefusedParse
-	}
-	return RefusedInvalid
-}
-
-// sleep stops reading because the peer is too fast.
-func (c *Conn) sleep(d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-c.ctx.Done():
-	}
 }
 
 // end makes the end of the conversation known to all who wait for something of it. The first cause counts.

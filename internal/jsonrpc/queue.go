@@ -60,15 +60,7 @@ func (q *queue) put(ctx context.Context, b *buffer, wait bool) error {
 		if !wait {
 			return ErrQueueFull
 		}
-		stop := context.AfterFunc(ctx, func() {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			q.room.Broadcast()
-		})
-		defer stop()
-		for !q.closed && ctx.Err() == nil && !q.fits(b) {
-			q.room.Wait()
-		}
+		q.await(ctx, func() bool { return q.fits(b) })
 		if ctx.Err() != nil && !q.closed {
 			q.budget.Give(b.held)
 			return ctx.Err()
@@ -127,21 +119,26 @@ func (q *queue) written(b *buffer) {
 	b.free()
 }
 
-// flush waits until everything is written, or the time is over.
-func (q *queue) flush(atMost time.Duration) {
-	over := false
-	t := time.AfterFunc(atMost, func() {
+// await waits until something holds, the queue is closed, or ctx ends. q.mu is held.
+func (q *queue) await(ctx context.Context, holds func() bool) {
+	stop := context.AfterFunc(ctx, func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		over = true
 		q.room.Broadcast()
 	})
-	defer t.Stop()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for q.bytes > 0 && !q.closed && !over {
+	defer stop()
+	for !q.closed && ctx.Err() == nil && !holds() {
 		q.room.Wait()
 	}
+}
+
+// flush waits until everything is written, or the time is over.
+func (q *queue) flush(atMost time.Duration) {
+	ctx, stop := context.WithTimeout(context.Background(), atMost)
+	defer stop()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.await(ctx, func() bool { return q.bytes == 0 })
 }
 
 // close forgets what was not written.

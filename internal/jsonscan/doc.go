@@ -28,7 +28,7 @@
 // Lines cuts a file into its lines. A Stream reads one long value, a list of millions for example, of which no more than one
 // element is in memory.
 //
-// Limits: MaxDepth levels of nesting in what is stepped over or validated, by a list on the heap and not by recursion. A line
+// Limits: MaxDepth levels of nesting in what is stepped over or validated. A line
 // or an element is as long as its reader allows; memory beyond the value itself is one buffer.
 //
 // Durability and ordering are not its business: it only reads.

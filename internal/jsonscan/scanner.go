@@ -228,7 +228,7 @@ func (s *Scanner) Skip() {
 	case '"':
 		s.i, why = skipText(s.b, s.i)
 	case '{', '[', 0:
-		s.i, why = skip(s.b, s.i)
+		s.i, why = skip(s.b, s.i, 0)
 	default:
 		s.i, why = skipPlain(s.b, s.i)
 	}

@@ -9,70 +9,45 @@ import (
 
 var tooDeep = fmt.Sprintf("nested more than %d deep", MaxDepth)
 
-// skip returns where the value that comes next in b from i on ends. What is wrong with it is why, and end the place. It keeps
-// the closing byte of every object and list that is open in a list of its own, so that no nesting can exhaust the stack.
-func skip(b []byte, i int) (end int, why string) {
-	var room [64]byte
-	open := room[:0]
+// skip returns where the value that comes next in b from i on ends, within so many objects and lists. What is wrong with it is why, and end
+// the place.
+func skip(b []byte, i, depth int) (end int, why string) {
+	if i = skipSpace(b, i); i >= len(b) {
+		return i, "not a JSON value"
+	}
+	c := b[i]
+	switch c {
+	case '"':
+		return skipText(b, i)
+	default:
+		return skipPlain(b, i)
+	case '{', '[': // '{' and '}', '[' and ']' are two apart
+	}
+	if i = skipSpace(b, i+1); i < len(b) && b[i] == c+2 {
+		return i + 1, ""
+	}
+	if depth == MaxDepth {
+		return i, tooDeep
+	}
 	for {
+		if c == '{' {
+			if i, why = skipKey(b, i); why != "" {
+				return i, why
+			}
+		}
+		if i, why = skip(b, i, depth+1); why != "" {
+			return i, why
+		}
 		i = skipSpace(b, i)
-		if i >= len(b) {
-			return i, "not a JSON value"
-		}
-		switch c := b[i]; c {
-		case '"':
-			i, why = skipText(b, i)
-		case '{', '[':
+		switch {
+		case i < len(b) && b[i] == ',':
 			i++
-			if i = skipSpace(b, i); i < len(b) && b[i] == c+2 { // '{' and '}', '[' and ']' are two apart
-				i++
-				break
-			}
-			if len(open) == MaxDepth {
-				return i, tooDeep
-			}
-			open = append(open, c+2)
-			if c == '{' {
-				if i, why = skipKey(b, i); why != "" {
-					return i, why
-				}
-			}
-			continue
+		case i < len(b) && b[i] == c+2:
+			return i + 1, ""
 		default:
-			i, why = skipPlain(b, i)
-		}
-		if why != "" {
-			return i, why
-		}
-		if i, open, why = closeAll(b, i, open); len(open) == 0 || why != "" {
-			return i, why
+			return i, "object or list does not go on"
 		}
 	}
-}
-
-// closeAll steps, behind a value, out of the objects and lists that end there, and to the next value of the one that goes on.
-func closeAll(b []byte, i int, open []byte) (int, []byte, string) {
-	for len(open) > 0 {
-		last := open[len(open)-1]
-		if i = skipSpace(b, i); i >= len(b) {
-			return i, open, "object or list does not go on"
-		}
-		if b[i] == last {
-			i++
-			open = open[:len(open)-1]
-			continue
-		}
-		if b[i] != ',' {
-			return i, open, "object or list does not go on"
-		}
-		if i++; last == '}' {
-			var why string
-			i, why = skipKey(b, i)
-			return i, open, why
-		}
-		break
-	}
-	return i, open, ""
 }
 
 func skipSpace(b []byte, i int) int {

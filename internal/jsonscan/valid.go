@@ -3,6 +3,7 @@ package jsonscan
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -41,97 +42,61 @@ func ValidUTF8(b []byte) error {
 // they end.
 func Duplicate(b []byte) (key string, at int, found bool) {
 	d := duplicates{s: Scanner{b: b}}
-	d.value()
-	for len(d.levels) > 0 && !d.found {
-		d.step()
-	}
+	d.value(0)
 	return d.key, d.at, d.found
 }
 
 type duplicates struct {
-	s      Scanner
-	levels []level
-	keys   [][]byte // of all objects that are open, the innermost last
-	key    string
-	at     int
-	found  bool
-}
-
-// A level is an object or a list that is open.
-type level struct {
-	end  byte
-	from int             // where its keys begin
-	many map[string]bool // its keys, where they are many
+	s     Scanner
+	keys  [][]byte // of all objects that are open, the innermost last
+	key   string
+	at    int
+	found bool
 }
 
 // fewKeys is how many keys are compared one by one.
 const fewKeys = 16
 
-// step goes to the next member of the innermost object or list, or out of it.
-func (d *duplicates) step() {
-	l := &d.levels[len(d.levels)-1]
-	if !d.s.More(l.end) {
-		d.keys = d.keys[:l.from]
-		d.levels = d.levels[:len(d.levels)-1]
-		return
-	}
-	if l.end == '}' {
-		d.s.Peek()
-		at := d.s.i
-		if key := d.s.TextBytes(); d.add(l, key, d.s.i-at == len(key)+2) {
-			d.key, d.at, d.found = string(key), at, true
-			return
-		}
-		if d.s.Peek() != ':' {
-			d.s.Fail("want ':'")
-			return
-		}
-		d.s.i++
-	}
-	d.value()
-}
-
-// value steps over a plain value, or into an object or a list.
-func (d *duplicates) value() {
+// value steps over a value, up to the first key that stands twice.
+func (d *duplicates) value(depth int) {
 	c := d.s.Peek()
 	if c != '{' && c != '[' {
 		d.s.Skip()
 		return
 	}
-	if len(d.levels) == MaxDepth {
+	if depth == MaxDepth {
 		d.s.Fail("%s", tooDeep)
 		return
 	}
-	d.s.Begin(c)
-	d.levels = append(d.levels, level{end: c + 2, from: len(d.keys)})
-}
-
-// add reports whether key stands in l already. A key that was not decoded stands in the input, which does not change.
-func (d *duplicates) add(l *level, key []byte, stands bool) bool {
-	own := d.keys[l.from:]
-	if l.many == nil {
-		for _, k := range own {
-			if bytes.Equal(k, key) {
-				return true
+	from, many := len(d.keys), map[string]bool(nil)
+	for d.s.Begin(c); d.s.More(c + 2); { // '{' and '}', '[' and ']' are two apart
+		if c == '{' {
+			d.s.Peek()
+			at := d.s.i
+			key := d.s.TextBytes()
+			if d.s.i-at != len(key)+2 { // it was decoded, and does not stand in the input, which does not change
+				key = bytes.Clone(key)
+			}
+			if many == nil && len(d.keys)-from == fewKeys {
+				many = make(map[string]bool, 2*fewKeys)
+				for _, k := range d.keys[from:] {
+					many[string(k)] = true
+				}
+			}
+			if many[string(key)] || many == nil && slices.ContainsFunc(d.keys[from:], func(k []byte) bool { return bytes.Equal(k, key) }) {
+				d.key, d.at, d.found = string(key), at, true
+				d.s.Fail("%q stands twice", key)
+				return
+			}
+			if d.s.Colon(); many != nil {
+				many[string(key)] = true
+			} else {
+				d.keys = append(d.keys, key)
 			}
 		}
-		if len(own) == fewKeys {
-			l.many = make(map[string]bool, 2*fewKeys)
-			for _, k := range own {
-				l.many[string(k)] = true
-			}
-		}
+		d.value(depth + 1)
 	}
-	if l.many != nil {
-		seen := l.many[string(key)]
-		l.many[string(key)] = true
-		return seen
-	}
-	if !stands {
-		key = bytes.Clone(key)
-	}
-	d.keys = append(d.keys, key)
-	return false
+	d.keys = d.keys[:from]
 }
 
 // TextLen is the length, in bytes and with its quotes, of the string that b begins with; that of b where the string has no end.

@@ -7,17 +7,7 @@
 //
 // Compression is never offered and never taken.
 //
-// # Close codes that a server sends
-//
-//	1000  closed in good order
-//	1001  shutting down
-//	1002  RFC 6455 is violated: reserved bits or opcodes, fragmented or long control frames, a continuation of nothing,
-//	      a message within a message, no mask, a wrong close code
-//	1003  a binary message
-//	1007  text, or the reason of a close, is not UTF-8
-//	1008  not authenticated; a long frame that took longer than jsonrpc.LongFrame
-//	1009  a message longer than the limit
-//	1013  no memory for a long frame within that time
+// The close codes that a server sends stand in docs/reference/daemon-wire.md.
 //
 // # A peer that is no more
 //
@@ -245,15 +235,14 @@ func (s *Stream) goodbye(payload []byte) error {
 	if errors.Is(err, jsonrpc.ErrClosed) { // it was the first to say so
 		err = nil
 	}
-	late := time.NewTimer(closeWait)
-	defer late.Stop()
+	soon, stop := context.WithTimeout(s.closed, closeWait)
+	defer stop()
 	select {
 	case <-s.over:
 		if s.wrong {
 			s.drain()
 		}
-	case <-late.C:
-	case <-s.closed.Done():
+	case <-soon.Done():
 	}
 	s.hangUp()
 	return err
@@ -315,12 +304,9 @@ func (s *Stream) ask() {
 	if s.wire.silent() >= s.o.PingEvery {
 		asked := int64(time.Since(epoch))
 		_ = s.send(wsframe.Ping, nil, false)
-		late := time.NewTimer(s.o.PongWithin)
-		defer late.Stop()
-		select {
-		case <-s.ending.Done():
-		case <-late.C:
-		}
+		late, stop := context.WithTimeout(s.ending, s.o.PongWithin)
+		defer stop()
+		<-late.Done()
 		if s.wire.reading.Load() && s.wire.heard.Load() < asked {
 			s.hangUp()
 			return
