@@ -222,7 +222,7 @@ func (l *Log) Redact(from Side, line []byte) *Line {
 func redact(s *scrub.Scrubber, from Side, line []byte) (out []byte, found bool) {
 	_, over := s.LearnAll(clean(s, s.NamedInTool(from != Client, line)))
 	plain := s.HideAt(line, over)
-	if out, found = s.LearnBytes(plain); !found {
+	if _, found = s.LearnBytes(plain); !found {
 		return plain, len(over) > 0
 	}
 	out, _ = s.LearnBytes(hideTokens(s, plain))

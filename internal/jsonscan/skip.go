@@ -19,9 +19,9 @@ func skip(b []byte, i, depth int) (end int, why string) {
 	switch c {
 	case '"':
 		return skipText(b, i)
+	case '{', '[': // '{' and '}', '[' and ']' are two apart
 	default:
 		return skipPlain(b, i)
-	case '{', '[': // '{' and '}', '[' and ']' are two apart
 	}
 	if i = skipSpace(b, i+1); i < len(b) && b[i] == c+2 {
 		return i + 1, ""
