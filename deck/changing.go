@@ -376,15 +376,15 @@ func (s *stamps) asked(in *processInputs, path string, size, at, changed int64) 
 		return at
 	}
 	key := fmt.Sprintf("wrote %d %d %s", s.calls[path], size, in.of.s.roots.TapePath(path))
-	how := "set"
-	if at == changed {
-		how = "written"
+	how := "written"
+	if at+int64(tick) < changed { // a mode may have been set right after
+		how = "set"
 	}
 	said := at
 	var then int64
 	var howThen string
 	_, _ = fmt.Sscan(string(in.answers.Held(key)), &then, &howThen)
-	if then != 0 && then != at && s.since(at) && how == howThen && in.told.inOrder(at, then) {
+	if then != 0 && then != at && s.since(at) && (how == "set" || howThen != "set") && in.told.inOrder(at, then) {
 		said = then
 	}
 	if in.told.last == nil {
