@@ -32,8 +32,8 @@ type TapOptions struct {
 	Asked func(Key) error
 	// Answered, when not nil, is told of each exchange whose answer is about to begin: its arrival, and on a replay that of the
 	// recorded exchange which answers. It is told of messages of a server on a WebSocket too, by numbers that no arrival has. opener is
-	// that of the request. What it returns is called when the first bytes of the answer are about to reach the program: others may have come
-	// to that before.
+	// that of the request. begins is called when the first bytes of the answer are about to reach the program: others may have come to that
+	// before. held, which may be nil, is told while the answer waits until others have ended or been asked for (Open.Held).
 	Answered func(opener, arrival, recorded uint64) (begins func(), held func(bool))
 	// Conversations follows the conversations that exchanges carry; nil for none.
 	Conversations Conversations
