@@ -49,7 +49,7 @@ type openedRoot struct {
 func newChanging(s *session, t *trees, roots []recording.Followed) *changing {
 	c := &changing{s: s, trees: t, roots: roots}
 	c.opened.Store(new([]openedRoot))
-	c.stamps = &stamps{root: c.rootOf, began: time.Now(), known: make(map[string]bool), calls: make(map[string]int), noted: make(map[string]int64)}
+	c.stamps = &stamps{root: c.rootOf, began: time.Now(), known: make(map[string]bool), calls: make(map[string]calls), noted: make(map[string]int64)}
 	s.asked = c.asked
 	return c
 }
@@ -117,7 +117,7 @@ func (c *changing) Changing(call *jail.FileCall) (then func() error, err error) 
 	}
 	for i, p := range call.Paths {
 		t.Paths[i] = files.TouchedPath(p)
-		c.stamps.touched(p.Path)
+		c.stamps.touched(call.Op, p.Path, call.Paths[0].Path)
 	}
 	later := c.journal.Load().Touch(t)
 	if later == nil {
@@ -274,7 +274,7 @@ type stamps struct {
 	fresh []string         // paths of calls that change files, since the last look, and the directories that hold them
 	known map[string]bool  // of fresh
 	older []string         // of those before, the latest: they may be open still
-	calls map[string]int   // how many have changed a file, by path
+	calls map[string]calls // that have changed a file, by path
 	noted map[string]int64 // when a file was written, by path
 }
 
@@ -287,8 +287,15 @@ const (
 	maxOlder = 64
 )
 
-// touched is told of a path before it is changed. The directory that holds it may change with it.
-func (s *stamps) touched(path string) {
+// calls are those that have changed a file: how many, whether one of them sets times, and whether one changes when the file was changed (a
+// name, a mode) but not when it was written.
+type calls struct {
+	n            int
+	times, state bool
+}
+
+// touched is told of a path before it is changed, and of the first one of the same call. The directory that holds it may change with it.
+func (s *stamps) touched(op changes.Op, path, from string) {
 	if !strings.HasPrefix(path, "/") { // the source of a link that has no name: a descriptor
 		return
 	}
@@ -297,9 +304,15 @@ func (s *stamps) touched(path string) {
 	defer s.mu.Unlock()
 	for _, path := range []string{path[:max(strings.LastIndexByte(path, '/'), 1)], path} {
 		s.add(path)
-		if n, ok := s.calls[path]; ok || len(s.calls) < maxFresh {
-			s.calls[path] = n + 1
+		if c, ok := s.calls[path]; ok || len(s.calls) < maxFresh {
+			c.n++
+			s.calls[path] = c
 		}
+	}
+	if c, ok := s.calls[path]; ok {
+		c.times = c.times || op == changes.OpTimes || s.calls[from].times
+		c.state = c.state || op != changes.OpOpen && op != changes.OpTruncate && op != changes.OpTimes
+		s.calls[path] = c
 	}
 }
 
@@ -375,9 +388,10 @@ func (s *stamps) asked(in *processInputs, path string, size, at, changed int64) 
 	case !known && len(in.told.last) >= maxFresh:
 		return at
 	}
-	key := fmt.Sprintf("wrote %d %d %s", s.calls[path], size, in.of.s.roots.TapePath(path))
+	calls := s.calls[path]
+	key := fmt.Sprintf("wrote %d %d %s", calls.n, size, in.of.s.roots.TapePath(path))
 	how := "written"
-	if at+int64(tick) < changed { // a mode may have been set right after
+	if !s.since(at) || at+int64(tick) < changed && (calls.times || !calls.state) { // an owner may have been set by a descriptor right after
 		how = "set"
 	}
 	said := at

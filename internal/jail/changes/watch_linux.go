@@ -166,7 +166,8 @@ func finish(c *notify.Call, change *Call, err error) {
 // Wait waits for what the Watcher's functions still copy.
 func (w *Watch) Wait() { w.copies.Wait() }
 
-// Layered reports whether a path is that of a directory whose changes are laid over the host's.
-func (w *Watch) Layered(path string) bool {
-	return slices.ContainsFunc(w.places, func(p place) bool { return p.layered && p.path == path })
+// Given reports whether a path is that of a directory of the host which the program may change, and whether its changes are laid over it.
+func (w *Watch) Given(path string) (given, layered bool) {
+	i := slices.IndexFunc(w.places, func(p place) bool { return p.watched && p.path == path })
+	return i >= 0, i >= 0 && w.places[i].layered
 }

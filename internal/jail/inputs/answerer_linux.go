@@ -19,10 +19,10 @@ import (
 
 // An Answerer answers what processes ask the kernel for. Only who receives calls uses it, but for what the table's lock guards.
 type Answerer struct {
-	to      Sources
-	table   *process.Table
-	begins  func()                 // called while the jail's program stands before its first instruction
-	layered func(path string) bool // whether the mount there lays changes over the host's
+	to     Sources
+	table  *process.Table
+	begins func()                                  // called while the jail's program stands before its first instruction
+	given  func(path string) (given, layered bool) // whether the jail gives the directory of the host there, and as a layer over it
 
 	Untraced atomic.Int64 // programs whose clock could not be taken, for they are debugged
 
@@ -39,8 +39,8 @@ type Answerer struct {
 }
 
 // New answers the processes of t.
-func New(to Sources, t *process.Table, begins func(), layered func(path string) bool) *Answerer {
-	in := &Answerer{to: to, table: t, begins: begins, layered: layered}
+func New(to Sources, t *process.Table, begins func(), given func(path string) (given, layered bool)) *Answerer {
+	in := &Answerer{to: to, table: t, begins: begins, given: given}
 	in.letGo, in.release = context.WithCancel(context.Background())
 	return in
 }

@@ -249,23 +249,27 @@ func (in *Answerer) procOpened(c *notify.Call, text string, flags uint32) (ok bo
 	if now == nil { // the process is gone, say
 		return false
 	}
-	if strings.HasSuffix(name, "mountinfo") {
-		now = in.withoutLayers(now)
-	}
 	b := p.Source.Asked("read", text, now)
 	if b == nil {
 		c.Fail(unix.ENOENT)
 		return true
 	}
+	if strings.HasSuffix(name, "mountinfo") {
+		b = in.withoutOurs(b)
+	}
 	return in.handOver(c, b, flags)
 }
 
-// withoutLayers leaves out of a mountinfo the mounts that lay changes over a directory of the host: each is a device of its own, which
-// where the run was recorded there was none.
-func (in *Answerer) withoutLayers(b []byte) []byte {
+// withoutOurs leaves out of a mountinfo the mounts by which the jail gives a directory of the host: where the run was recorded one is bound,
+// a part of a file system; on a replay it lies in layers, a device of their own. df would list that one.
+func (in *Answerer) withoutOurs(b []byte) []byte {
 	return slices.Concat(slices.DeleteFunc(bytes.SplitAfter(b, []byte("\n")), func(line []byte) bool {
 		f := bytes.Fields(line) // id, parent, device, root, mount point
-		return len(f) > 4 && in.layered(mountinfo.Unescape.Replace(string(f[4])))
+		if len(f) < 5 {
+			return false
+		}
+		given, layered := in.given(mountinfo.Unescape.Replace(string(f[4])))
+		return given && (layered || string(f[3]) != "/")
 	})...)
 }
 

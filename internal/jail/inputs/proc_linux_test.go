@@ -25,11 +25,17 @@ func TestInLibrary(t *testing.T) {
 	}
 }
 
-func TestWithoutLayers(t *testing.T) {
+func TestWithoutOurs(t *testing.T) {
 	t.Parallel()
-	const root, layer, bind = "36 35 98:0 / / ro - ext4 /dev/x rw\n", "37 36 0:52 / /home/a\\040b rw - overlay overlay rw\n", "38 36 98:0 /tmp /tmp rw - ext4 /dev/x rw\n"
-	in := &Answerer{layered: func(path string) bool { return path == "/home/a b" }}
-	if got := string(in.withoutLayers([]byte(root + layer + bind))); got != root+bind {
+	const (
+		root  = "36 35 98:0 / / ro - ext4 /dev/x rw\n"
+		layer = "37 36 0:52 / /home/a\\040b rw - overlay overlay rw\n"
+		bind  = "38 36 98:0 /tmp /tmp rw - ext4 /dev/x rw\n"
+		host  = "39 36 98:1 / /work rw - ext4 /dev/y rw\n"
+		other = "40 36 98:0 /srv /srv rw - ext4 /dev/x rw\n"
+	)
+	in := &Answerer{given: func(path string) (bool, bool) { return path != "/" && path != "/srv", path == "/home/a b" }}
+	if got := string(in.withoutOurs([]byte(root + layer + bind + host + other))); got != root+host+other {
 		t.Errorf("left %q", got)
 	}
 }
