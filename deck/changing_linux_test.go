@@ -588,3 +588,55 @@ for ask in "stat -c %Y set written", "stat set written", "ls -l --time-style=ful
 		}
 	}
 }
+
+// TestLibraries: a library of 2 MiB or more that a program loads from the work tree, found there or made by the run, lies where it lay. The
+// kernel aligns it for huge pages where it was recorded, and not in the layers of a replay.
+func TestLibraries(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip(err)
+	}
+	const huge = 2 << 20
+	libs, _ := filepath.Glob("/usr/lib/*-linux-gnu/*.so*")
+	i := slices.IndexFunc(libs, func(lib string) bool {
+		st, err := os.Lstat(lib)
+		return err == nil && st.Mode().IsRegular() && st.Size() > 3*huge/2 && st.Size() < 4*huge && strings.HasPrefix(filepath.Base(lib), "libcrypto.so")
+	})
+	if i < 0 {
+		t.Skip("no libcrypto here")
+	}
+	b := newBench(t)
+	lib, err := os.ReadFile(libs[i])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.put("found.so", string(lib))
+	atHome := filepath.Join(b.home, "found.so")
+	if err := os.WriteFile(atHome, lib, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rec := b.script("python3", "-c", `import ctypes, os, shutil
+shutil.copy("found.so", "made.so")
+for lib in "./found.so", "./made.so", os.environ["HOME"] + "/found.so":
+	print(hex(ctypes.cast(ctypes.CDLL(lib).OPENSSL_version_major, ctypes.c_void_p).value), object())
+`)
+	v, _ := b.replay(rec, new(deck.ReplayOptions))
+	b.green(v)
+
+	const hostile = `import ctypes, os
+mmap = ctypes.CDLL(None).mmap
+mmap.argtypes, mmap.restype = [ctypes.c_void_p, ctypes.c_size_t] + 3 * [ctypes.c_int] + [ctypes.c_long], ctypes.c_void_p
+for name in "found.so", os.environ["HOME"] + "/found.so":
+	fd = os.open(name, os.O_RDONLY)
+	was = os.fstat(fd).st_dev
+	mmap(None, 4 << 20, 1, 0x802, fd, 0)
+	print(was == os.fstat(fd).st_dev)
+	for change in lambda: os.open("/proc/self/fd/%d" % fd, os.O_RDWR), lambda: os.fchmod(fd, 0o777), lambda: os.utime(fd, (1, 1)), lambda: os.link("/proc/self/fd/%d" % fd, "linked"):
+		try: print(change())
+		except OSError as e: print(e.strerror)
+`
+	_, out := b.replay(rec, &deck.ReplayOptions{Argv: []string{"python3", "-c", hostile}})
+	if want := strings.Repeat("False\n"+strings.Repeat("Read-only file system\n", 3)+"Invalid cross-device link\n", 2); out != want {
+		t.Errorf("a program that wants to change a library is told\n%s\nwant\n%s", out, want)
+	}
+}

@@ -139,12 +139,10 @@ func (j *Jail) prepare() (err error) {
 		return &step.Error{Op: spawns.Step, Err: err}
 	}
 	w := &j.wanted
-	given := func(string) (bool, bool) { return false, false }
 	if w.files != nil {
 		if s.files, err = changes.New(w.files, j.table, w.plan); err != nil {
 			return err
 		}
-		given = s.files.Given
 	}
 	if w.spawns != nil || w.inputs != nil {
 		if s.spawns, err = spawns.New(w.spawns, j.table, w.streams, s.start); err != nil {
@@ -153,7 +151,7 @@ func (j *Jail) prepare() (err error) {
 		w.streams = nil
 	}
 	if w.inputs != nil {
-		s.inputs = inputs.New(w.inputs, j.table, j.countPIDs, given)
+		s.inputs = inputs.New(w.inputs, j.table, j.countPIDs, w.plan, j.OpenRoot)
 	}
 	return nil
 }

@@ -165,9 +165,3 @@ func finish(c *notify.Call, change *Call, err error) {
 
 // Wait waits for what the Watcher's functions still copy.
 func (w *Watch) Wait() { w.copies.Wait() }
-
-// Given reports whether a path is that of a directory of the host which the program may change, and whether its changes are laid over it.
-func (w *Watch) Given(path string) (given, layered bool) {
-	i := slices.IndexFunc(w.places, func(p place) bool { return p.watched && p.path == path })
-	return i >= 0, i >= 0 && w.places[i].layered
-}

@@ -76,6 +76,11 @@ func Below(arg int, value uint32) Condition {
 	return Condition{load(arg), bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: value, SkipTrue: fails}}
 }
 
+// From holds for an argument that is a value or larger.
+func From(arg int, value uint32) Condition {
+	return Condition{load(arg), bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: value, SkipFalse: fails}}
+}
+
 // Bits holds for an argument that has one of some bits, NoBits for one that has none.
 func Bits(arg int, bits uint32) Condition {
 	return Condition{load(arg), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: bits, SkipFalse: fails}}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/notify"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/process"
 	"golang.org/x/sys/unix"
@@ -21,8 +23,11 @@ import (
 type Answerer struct {
 	to     Sources
 	table  *process.Table
-	begins func()                                  // called while the jail's program stands before its first instruction
-	given  func(path string) (given, layered bool) // whether the jail gives the directory of the host there, and as a layer over it
+	begins func() // called while the jail's program stands before its first instruction
+	plan   *mount.Plan
+
+	openDir func(path string) (*os.File, error) // as the jail's init opens one
+	layers  map[string]*os.File                 // of overlays, by path; nil for one that cannot be opened
 
 	Untraced atomic.Int64 // programs whose clock could not be taken, for they are debugged
 
@@ -38,9 +43,9 @@ type Answerer struct {
 	release context.CancelFunc
 }
 
-// New answers the processes of t.
-func New(to Sources, t *process.Table, begins func(), given func(path string) (given, layered bool)) *Answerer {
-	in := &Answerer{to: to, table: t, begins: begins, given: given}
+// New answers the processes of t in a world of a plan, whose directories openDir opens.
+func New(to Sources, t *process.Table, begins func(), plan *mount.Plan, openDir func(path string) (*os.File, error)) *Answerer {
+	in := &Answerer{to: to, table: t, begins: begins, plan: plan, openDir: openDir, layers: make(map[string]*os.File)}
 	in.letGo, in.release = context.WithCancel(context.Background())
 	return in
 }
@@ -49,6 +54,9 @@ func New(to Sources, t *process.Table, begins func(), given func(path string) (g
 func (in *Answerer) Close() {
 	in.release()
 	in.held.Wait()
+	for _, dir := range in.layers {
+		dir.Close()
+	}
 }
 
 // Answer answers a call, and reports whether it was one of Rules; the name that another one makes may be changed by then. Before the program's
@@ -67,6 +75,9 @@ func (in *Answerer) Answer(c *notify.Call) bool {
 		return connect.Bind(c, func() process.Source { return in.SourceOf(c.Task) })
 	case unix.SYS_EXIT_GROUP, unix.SYS_CLOSE:
 		in.leave(c)
+		return true
+	case unix.SYS_MMAP:
+		in.library(c)
 		return true
 	}
 	answer := answers[c.Nr]

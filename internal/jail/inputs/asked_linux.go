@@ -268,7 +268,7 @@ func (in *Answerer) withoutOurs(b []byte) []byte {
 		if len(f) < 5 {
 			return false
 		}
-		given, layered := in.given(mountinfo.Unescape.Replace(string(f[4])))
+		given, layered := in.plan.Given(mountinfo.Unescape.Replace(string(f[4])))
 		return given && (layered || string(f[3]) != "/")
 	})...)
 }

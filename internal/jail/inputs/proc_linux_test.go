@@ -1,6 +1,10 @@
 package inputs
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
+)
 
 func TestInLibrary(t *testing.T) {
 	t.Parallel()
@@ -34,7 +38,7 @@ func TestWithoutOurs(t *testing.T) {
 		host  = "39 36 98:1 / /work rw - ext4 /dev/y rw\n"
 		other = "40 36 98:0 /srv /srv rw - ext4 /dev/x rw\n"
 	)
-	in := &Answerer{given: func(path string) (bool, bool) { return path != "/" && path != "/srv", path == "/home/a b" }}
+	in := &Answerer{plan: &mount.Plan{Targets: []mount.Target{{Path: "/home/a b", Overlay: new(mount.Overlay)}, {Path: "/tmp"}, {Path: "/work"}}}}
 	if got := string(in.withoutOurs([]byte(root + layer + bind + host + other))); got != root+host+other {
 		t.Errorf("left %q", got)
 	}

@@ -77,6 +77,9 @@ func Rules(ticks, shifted bool) []filter.Rule {
 			rules = append(rules, filter.Rule{Nr: uint32(q.nr), When: q.when, Then: filter.Notify, Else: filter.Allow})
 		}
 	}
+	if shifted {
+		rules = append(rules, libraries())
+	}
 	rules = append(rules, filter.Each(filter.Notify, unix.SYS_BIND, unix.SYS_EXIT_GROUP)...)
 	rules = append(rules, filter.Rule{Nr: unix.SYS_CLOSE, When: is(0, 0), Then: filter.Notify, Else: filter.Allow})
 	return append(rules, names()...)

@@ -26,6 +26,7 @@ import (
 type World struct {
 	plan       *Plan
 	Opened     map[string]int // targets, by path, once they stand
+	Layers     map[string]int // of overlays, by LayerOf: what an overlay covers, read-only like all that the program may not change
 	NotCovered []string
 
 	alone []int // lowers of targets, from Plan.OpenAlone
@@ -40,7 +41,7 @@ type World struct {
 
 // NewWorld begins a world with what every one has, and what most often cannot be had.
 func NewWorld() (*World, error) {
-	w := &World{Opened: make(map[string]int), sources: make(map[string]*source)}
+	w := &World{Opened: make(map[string]int), Layers: make(map[string]int), sources: make(map[string]*source)}
 	err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") // what is mounted here stays from the host, and what is mounted there from us
 	if err != nil {
 		err = &step.Error{Op: OpPrivate, Err: err}

@@ -151,6 +151,27 @@ func (p *Plan) targetAbove(path string) (deepest *Target) {
 	return deepest
 }
 
+// Given reports whether path is a directory of the host that the program may change, and whether its changes are laid over it.
+func (p *Plan) Given(path string) (given, layered bool) {
+	i := slices.IndexFunc(p.Targets, func(t Target) bool { return t.Path == path })
+	return i >= 0, i >= 0 && p.Targets[i].Overlay != nil
+}
+
+// layers are the directories of an overlay, the topmost first.
+func (o *Overlay) layers() []string { return append([]string{o.Upper}, o.Lowers...) }
+
+// LayerOf is what a directory of an overlay is asked for by: at its own path lies the overlay, or what covers it.
+func LayerOf(dir string) string { return "layer " + dir }
+
+// Layers are the directories in which a file that lies in an overlay may lie, the topmost first, and where in each; none for another file.
+func (p *Plan) Layers(path string) (dirs []string, rest string) {
+	t := p.targetAbove(path)
+	if t == nil || t.Overlay == nil || path == t.Path {
+		return nil, ""
+	}
+	return t.Overlay.layers(), path[len(t.Path)+1:]
+}
+
 // addFiles adds the files of c, and the resolver's configuration, which names us.
 func (p *Plan) addFiles(c *Wish) {
 	for _, f := range c.Files {

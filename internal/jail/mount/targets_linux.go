@@ -67,6 +67,11 @@ func (w *World) openOverlay(t *Target, s *source) (err error) {
 		}
 		s.lowers = append(s.lowers, lower)
 	}
+	for _, dir := range t.Overlay.layers() {
+		if layer, err := OpenPath(dir); err == nil {
+			w.Layers[LayerOf(dir)] = layer.fd
+		}
+	}
 	paths := t.Submounts
 	if t.Mount {
 		paths = append([]string{t.Path}, paths...)

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"os"
 	"os/signal"
@@ -76,10 +77,10 @@ func warmThreads(count, needed int) {
 
 type initProcess struct {
 	ctl     *Control
-	plan    chan []int // what came with MsgPlan, once
-	program int        // its PID, and that of its process group
-	tty     int        // the terminal of this session, -1 for none: see takeTerminal
-	targets map[string]int
+	plan    chan []int     // what came with MsgPlan, once
+	program int            // its PID, and that of its process group
+	tty     int            // the terminal of this session, -1 for none: see takeTerminal
+	targets map[string]int // and the layers of overlays
 
 	notified chan Notified // what came with MsgPrepare, once
 	lastPID  int           // see setLastPID
@@ -123,6 +124,7 @@ func (in *initProcess) setUp() error {
 		return err
 	}
 	in.targets = w.Opened
+	maps.Copy(in.targets, w.Layers)
 	socks, err := network.Open(spec.Ports)
 	if err != nil {
 		return err
@@ -257,7 +259,7 @@ func diagIn(fds []int) (int, error) {
 	return fd, err
 }
 
-// opened opens a directory, or the mounts. A target of the plan is opened through what was mounted there, for the program may have
+// opened opens a directory, or the mounts. A target of the plan, and a layer, is opened through what was mounted there, for the program may have
 // moved its parents since; for others no symbolic link of the program's is followed.
 func (in *initProcess) opened(path string) (int, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
