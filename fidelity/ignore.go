@@ -302,18 +302,21 @@ func (c *ignoring) noteFiles(which string, sides [2]*outcome) {
 // clients, and notes how many these are: on a replay no server runs, and the program sees of it what its servers said.
 func (c *ignoring) ignoreServers() {
 	var asked [2]serversAsked
-	for s := range c.sides {
+	atOnce(func(s Side) {
 		a := serversAsked{sockets: make(map[uint64]bool), conversations: make(map[uint64]bool), hosts: make(map[string]bool)}
 		for e := range c.sides[s].records() { // a conversation's records may stand before its number is known to be one of these
 			a.find(e.rec)
+		}
+		asked[s] = a
+		if !a.servers && !a.others {
+			return
 		}
 		for e := range c.sides[s].records() {
 			if a.takes(e.rec.Kind) {
 				e.rec = nil
 			}
 		}
-		asked[s] = a
-	}
+	})
 	was, now := &asked[Recorded], &asked[Replay]
 	switch {
 	case was.none() && now.none():
@@ -330,6 +333,7 @@ type serversAsked struct {
 	sockets       map[uint64]bool // by connection
 	conversations map[uint64]bool // by number
 	servers       bool            // there are some that run beside the program
+	others        bool            // there are records of others than the program
 	hosts         map[string]bool // that the program itself asked: who looked up another name nobody knows
 }
 
@@ -341,6 +345,7 @@ func (a *serversAsked) find(rec *tape.Record) {
 		a.findOwn(rec.Kind)
 		return
 	}
+	a.others = true
 	switch k := rec.Kind.(type) {
 	case *tape.WSOpen:
 		a.sockets[cmp.Or(k.Connection, k.Arrival)] = true
