@@ -41,7 +41,7 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 	}
 	may := c.made()
 	for s, e := range c.records() {
-		if host, ok := dead.unanswered(s, e, &c.differ); ok {
+		if host, ok := dead.unanswered(s, e); ok {
 			if asked[host] == nil {
 				asked[host] = new([2]int)
 			}
@@ -160,11 +160,11 @@ func (c *ignoring) deadHosts() *hosts {
 		}
 		if _, plain := e.rec.Kind.(*tape.HTTPExchange); plain && ex.Status == 0 {
 			h.dead[tape.HostOf(ex.URL)] = true
-			h.silent[identity(&c.differ, e.rec.Kind)]++
+			h.silent[e.id]++
 			continue
 		}
 		h.alive[tape.HostOf(ex.URL)] = true
-		h.answered[identity(&c.differ, e.rec.Kind)] = true
+		h.answered[e.id] = true
 	}
 	return h
 }
@@ -172,7 +172,7 @@ func (c *ignoring) deadHosts() *hosts {
 // unanswered reports whether a record is a request that got no answer and so does not gate, and its host. On replay a
 // request to a host that never answered fails the same way, whatever it asks; one that nothing on the tape answers gates. One
 // that the program ended before it had an answer which is on the tape is the counterpart of that answer.
-func (h *hosts) unanswered(s Side, e *entry, d *differ) (host string, ok bool) {
+func (h *hosts) unanswered(s Side, e *entry) (host string, ok bool) {
 	ex := tape.ExchangeOf(e.rec.Kind)
 	if ex == nil || ex.Status != 0 || s == Replay && ex.Lane == laneUnmatched {
 		return "", false
@@ -185,7 +185,7 @@ func (h *hosts) unanswered(s Side, e *entry, d *differ) (host string, ok bool) {
 	if !plain || h.dead[host] && !h.alive[host] {
 		return host, h.dead[host] && !h.alive[host]
 	}
-	id := identity(d, e.rec.Kind)
+	id := e.id
 	h.silent[id]--
 	return host, !h.answered[id] || cancelled(ex) && h.silent[id] >= 0
 }
@@ -239,7 +239,7 @@ func (c *ignoring) ignoreUpgrades() {
 		if ex == nil || !ex.UpgradeRefused() || ex.Lane == laneUnmatched {
 			continue
 		}
-		id := identity(&c.differ, e.rec.Kind)
+		id := e.id
 		if refused[id] == nil && s == Replay {
 			continue
 		}

@@ -122,7 +122,7 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	base := newComparison(mode, o)
 	err := readBoth(base.o.Sides, recorded, replay, func(s Side, rec *tape.Record) {
 		base.report.count(s)
-		base.sides[s].add(rec)
+		base.sides[s].add(rec, identity(&base.differ, rec.Kind)) // while it is at hand: later it is far away in memory
 	})
 	if err != nil {
 		return nil, err
