@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -137,13 +138,16 @@ func scratchBase(dirs []string) (string, error) {
 // killed run left is known by it.
 type scratch struct{ *recording.Temp }
 
+// sweep removes what killed commands left, once: directories for temporary files are full of what is others'.
+var sweep = sync.OnceFunc(library.Sweep)
+
 // newScratch makes a scratch outside dirs, and removes those that killed runs left. It must be removed.
 func newScratch(id string, dirs []string) (*scratch, error) {
 	base, err := scratchBase(dirs)
 	if err != nil {
 		return nil, err
 	}
-	library.Sweep()
+	sweep()
 	temp, err := recording.NewTemp(base, id+"-")
 	return &scratch{temp}, err
 }

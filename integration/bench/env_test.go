@@ -35,6 +35,7 @@ type env struct {
 
 	shellTimes []timings // see shell; nil until they are asked for
 	gateTimes  []timings // see gate; nil until they are asked for
+	gateBusy   float64   // processors that the last of them kept busy
 }
 
 // An output is what a command gave, kept.
