@@ -41,7 +41,7 @@ func TestLooksWhenBegun(t *testing.T) {
 		time.Sleep(time.Second)
 		m.add(1003, 1000)
 		time.Sleep(time.Second)
-		m.addServer(1004, 7)
+		(&processes{pids: m, again: again}).addServer(1004, 7)
 		if got := <-waited; got != 2*time.Second || len(m.missed()) > 0 {
 			t.Errorf("it waited %v, missed %q", got, m.missed())
 		}
@@ -49,6 +49,20 @@ func TestLooksWhenBegun(t *testing.T) {
 			t.Error("it waits for what has begun")
 		}
 
+		m.begins(looks)
+		seen := m.seenBy(1003) // which was 1000
+		if !m.looked.Holds(seen) || len(m.seenBy(77)) > 0 {
+			t.Errorf("what it sees does not wait: %v", seen)
+		}
+		looks.of.s = new(session)
+		for asked, want := range map[string]bool{"/proc/1004/stat": true, "/proc/1003/stat": true, "/proc/1001/stat": false, "/proc/2000/stat": false} {
+			if got := looks.Asked("read", asked, []byte("now")); (got != nil) != want || want && string(got) != "S" {
+				t.Errorf("of %s it is told %q", asked, got)
+			}
+		}
+		if m.looked.Holds(seen) {
+			t.Error("what it has seen waits still")
+		}
 		looks.of.pids = newPIDMap(again)
 		looks.of.pids.add(100, 100)
 		since = time.Now()

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,6 +50,7 @@ type processes struct {
 	last    uint64                    // the highest number that was given
 	heard   map[uint64]*ambient.Heard // by processes and threads that have not ended; empty where no times are kept
 	given   map[uint64]*ambient.Given // likewise, on a replay: their wall times
+	alive   map[int]*processInputs    // by PID on the host
 	holders map[uint16]*processInputs // of ports: whose sockets have them, or had them last
 	first   *processInputs
 	left    bool     // the run has left the recorded times
@@ -63,7 +65,7 @@ const programID = 1
 func newProcesses(s *session, c *changing, seed *ambient.Seed) *processes {
 	return &processes{
 		s: s, servers: &c.servers, stamps: c.stamps, seed: seed, keeps: true, drained: make(chan struct{}),
-		heard: make(map[uint64]*ambient.Heard), given: make(map[uint64]*ambient.Given), holders: make(map[uint16]*processInputs),
+		heard: make(map[uint64]*ambient.Heard), given: make(map[uint64]*ambient.Given), alive: make(map[int]*processInputs), holders: make(map[uint16]*processInputs),
 	}
 }
 
@@ -218,11 +220,9 @@ func (i *processInputs) TickBehind() int64       { return i.ticks.Behind() }
 // Asked: of a file that is another than it was what was recorded does not hold.
 func (i *processInputs) Asked(what, path string, now []byte) []byte {
 	asked := strings.TrimSpace(what + " " + i.of.s.roots.TapePath(path))
-	b := i.answers.Next(asked)
-	if pid, ok := ambient.ProcessOf(asked); ok && b == nil && pid != i.program.PID {
-		if was, program := i.of.pids.was(pid); was != 0 && i.answers.Unlisted(was, program) {
-			return nil // it was not there when the recorded one looked through all: pgrep finds on a replay what it found then
-		}
+	b, there := i.recorded(asked)
+	if !there {
+		return nil
 	}
 	switch {
 	case b == nil:
@@ -233,6 +233,23 @@ func (i *processInputs) Asked(what, path string, now []byte) []byte {
 	}
 	i.answers.Gave(asked, b)
 	return b
+}
+
+// recorded is the recorded answer to what is asked; nil for none. Of another process it is that of the same one, which was not there where the
+// recorded one looked through all and did not find it: pgrep finds on a replay what it found then.
+func (i *processInputs) recorded(asked string) (answer []byte, there bool) {
+	pid, ofProcess := ambient.ProcessOf(asked)
+	if !ofProcess || i.of.pids == nil {
+		return i.answers.Next(asked), true
+	}
+	was, program := i.of.pids.was(pid)
+	if was != 0 && pid != i.program.PID && i.answers.Unlisted(was, program) {
+		return nil, false
+	}
+	_, what, _ := strings.Cut(asked, strconv.Itoa(pid))
+	answer = i.answers.Next(fmt.Sprintf("read /proc/%d%s", was, what))
+	i.of.pids.told(i, was)
+	return answer, true
 }
 
 // Wrote implements jail.Source.
@@ -321,6 +338,9 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	p.mu.Lock()
 	was := p.number(in)
 	p.hears(in)
+	if !pr.Thread {
+		p.alive[pr.Host] = in
+	}
 	p.mu.Unlock()
 	if was == nil {
 		was = new(tape.ProcessSpawn)
@@ -332,6 +352,7 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	in.timer, in.places = p.time("times", in, was.Times, p.clock, nil)
 	in.ticks, in.tickings = p.time("ticks", in, was.Ticks, p.ticks, ambient.Ticks())
 	p.answer(in, was.Answers)
+	p.pids.begins(in)
 	if p.seed != nil {
 		in.draws, in.ports = p.seed.Draws(in.id), p.seed.Device(in.id, portsDevice)
 	}
@@ -464,6 +485,9 @@ func (p *processes) Ended(s jail.Source, e jail.Ended) {
 	p.mu.Lock()
 	delete(p.heard, in.id)
 	delete(p.given, in.id)
+	if p.alive[in.program.Host] == in {
+		delete(p.alive, in.program.Host)
+	}
 	p.mu.Unlock()
 	in.duration, in.over = time.Since(in.began), p.s.rec.Ordinal()
 	var passed *listening

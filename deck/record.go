@@ -410,7 +410,7 @@ func (r *recorder) program() *run {
 	r.processes = p.processes
 	if !r.o.Proxy {
 		r.spawns = newSpawns(r.s, r.changing, nil)
-		r.spawns.hears = p.processes != nil
+		r.spawns.hears, r.spawns.inputs = p.processes != nil, p.processes
 		p.spawns = r.spawns
 	}
 	if r.manifest.Roots.Tree != "" {

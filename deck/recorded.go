@@ -29,10 +29,18 @@ type pidMap struct {
 	recorded *recordedProcesses
 	begun    *lane.Gate[int]    // by recorded PID
 	over     *lane.Gate[uint64] // by number
+	looked   *lane.Gate[look]
 
 	mu      sync.Mutex
 	by      map[int]int
-	program int // of the first one
+	program int              // of the first one
+	looking map[uint64][]int // processes that look through all now, by number: the recorded PIDs of those that they saw
+}
+
+// A look is what one process is told of another one, which had a recorded PID.
+type look struct {
+	by  uint64
+	pid int
 }
 
 // A process that looks through all is over soon. What begins while it looks it sees or not, and it is not held up for longer.
@@ -49,7 +57,7 @@ const (
 )
 
 func newPIDMap(again *recordedProcesses) *pidMap {
-	return &pidMap{recorded: again, begun: lane.NewGate[int](lookLate, nil), over: lane.NewGate[uint64](0, nil), by: make(map[int]int)}
+	return &pidMap{recorded: again, begun: lane.NewGate[int](lookLate, nil), over: lane.NewGate[uint64](0, nil), looked: lane.NewGate[look](0, nil), by: make(map[int]int), looking: make(map[uint64][]int)}
 }
 
 func (m *pidMap) add(pid, was int) {
@@ -66,22 +74,65 @@ func (m *pidMap) add(pid, was int) {
 }
 
 func (m *pidMap) ended(number uint64) {
-	if m != nil {
-		m.over.Happened(number)
-	}
-}
-
-// addServer adds the process that stands for the server of a recorded conversation.
-func (m *pidMap) addServer(pid int, conversation uint64) {
 	if m == nil {
 		return
 	}
-	if was := m.recorded.servers[conversation]; was != 0 {
-		m.add(pid, was)
+	m.over.Happened(number)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, pid := range m.looking[number] {
+		m.looked.Happened(look{number, pid})
+	}
+	delete(m.looking, number)
+}
+
+// begins is told of a process that has begun. What it sees, where it looks through all, waits for it.
+func (m *pidMap) begins(i *processInputs) {
+	if m == nil || i.id == programID || i.took() > looksFor {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if seen := i.answers.Listed(m.program); len(seen) > 0 {
+		m.looking[i.id] = seen
 	}
 }
 
-// was is the recorded PID of the process that has pid, and that of the program. A fork that has executed nothing yet has the recorded one.
+// told is told of what a process was just told of one that had a recorded PID.
+func (m *pidMap) told(by *processInputs, was int) {
+	if !by.answers.Left(was) {
+		m.looked.Happened(look{by.id, was})
+	}
+}
+
+// seenBy are the looks of others that a process, which is about to end, waits for: they found it then.
+func (m *pidMap) seenBy(pid int) (looks []lane.Condition[look]) {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	was, known := m.by[pid]
+	for number, seen := range m.looking {
+		if known && slices.Contains(seen, was) {
+			looks = append(looks, lane.Condition[look]{What: look{number, was}, Since: time.Now(), For: looksFor, Excused: true})
+		}
+	}
+	return looks
+}
+
+// addServer adds the process that stands for the server of a recorded conversation.
+func (p *processes) addServer(pid int, conversation uint64) {
+	if p == nil || p.pids == nil {
+		return
+	}
+	if was := p.again.servers[conversation]; was != 0 {
+		p.pids.add(pid, was)
+	}
+}
+
+// was is the recorded PID of the process that has pid, and that of the program. A fork that has executed nothing has the recorded one, or -1
+// where another one had that.
 func (m *pidMap) was(pid int) (was, program int) {
 	if m == nil {
 		return 0, 0
@@ -89,7 +140,11 @@ func (m *pidMap) was(pid int) (was, program int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	was, known := m.by[pid]
-	if !known {
+	switch {
+	case known:
+	case m.recorded.pids[pid]:
+		was = -1
+	default:
 		was = pid
 	}
 	return was, m.program
@@ -106,7 +161,7 @@ func (m *pidMap) missed() []string {
 // Beginning implements jail.Source: a process that looked through all begins once those have begun that it saw. It may have looked while
 // another thread of its parent started them.
 func (i *processInputs) Beginning() func(ctx context.Context) {
-	took := time.Duration(i.tookMS) * time.Millisecond
+	took := i.took()
 	if i.of.pids == nil || i.id == programID || took > looksFor {
 		return nil
 	}
@@ -126,6 +181,9 @@ func (i *processInputs) Beginning() func(ctx context.Context) {
 	}
 	return func(ctx context.Context) { _ = i.of.pids.begun.Await(ctx, begun) }
 }
+
+// took is how long the recorded process took.
+func (i *processInputs) took() time.Duration { return time.Duration(i.tookMS) * time.Millisecond }
 
 // Leaving implements jail.Source. A process that stops reading from a pipe waits for those that feed it to end: it did so too late for them
 // to notice, while recording, unless SIGPIPE ended one.
@@ -178,7 +236,11 @@ func (i *processInputs) Ending(readers func() ([]jail.Source, bool)) func(ctx co
 	if i.of.ending != nil {
 		wait = i.of.ending(i.id)
 	}
+	seen := i.of.pids.seenBy(i.program.PID)
 	return func(ctx context.Context) syscall.Signal {
+		if len(seen) > 0 {
+			_ = i.of.pids.looked.Await(ctx, seen)
+		}
 		if wait != nil {
 			wait(ctx)
 		}
@@ -204,7 +266,7 @@ func (i *processInputs) Ending(readers func() ([]jail.Source, bool)) func(ctx co
 // One that is always at work is waited for a few times.
 type inbox struct {
 	giving chan struct{} // holds one while something is given
-	last   net.Addr      // where something was given last
+	last   any           // where something was given last: a connection's address, or the number of an MCP server
 	vain   int           // how often the process did not come to rest, less how often it did
 	ends   int           // the same, for ends of children
 }
@@ -221,14 +283,14 @@ const (
 	restVain  = 8                      // so much oftener it did not than it did: it is not waited for any more
 )
 
-// begin waits until something may be given to the process on the connection of this remote address: an answer's begin, or something else. What
-// it returns says that it has been.
-func (i *inbox) begin(pid int, remote net.Addr, answer bool) (given func(ends bool)) {
+// begin waits until something may be given to the process from where that comes: an answer's begin, or something else. What it returns says
+// that it has been.
+func (i *inbox) begin(pid int, from any, answer bool) (given func(ends bool)) {
 	i.giving <- struct{}{}
-	if answer || i.last != nil && i.last != remote {
+	if answer || i.last != nil && i.last != from {
 		rest(pid, restMost, restWork, &i.vain, nil)
 	}
-	i.last = remote
+	i.last = from
 	end := sync.OnceFunc(func() { <-i.giving })
 	late := time.AfterFunc(network.GiveMost, end)
 	return func(ends bool) {
@@ -346,6 +408,23 @@ func (p *processes) giving(remote net.Addr, answer bool) (given func(ends bool))
 		return func(bool) {}
 	}
 	return in.inbox.begin(in.program.Host, remote, answer)
+}
+
+// givingTo has what a server is about to write to the process pid, its client, wait for its place in the inbox.
+func (p *processes) givingTo(pid int, by uint32) func(answer bool) (given func()) {
+	if p == nil {
+		return nil
+	}
+	return func(answer bool) func() {
+		p.mu.Lock()
+		in := p.alive[pid]
+		p.mu.Unlock()
+		if in == nil {
+			return func() {}
+		}
+		given := in.inbox.begin(pid, by, answer)
+		return func() { given(false) }
+	}
 }
 
 // recordedProcesses are those of a recording, by who started them.

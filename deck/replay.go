@@ -252,10 +252,7 @@ func (r *replayer) program() (*run, error) {
 	}
 	if r.conversations != nil && !m.Proxy && !r.o.Proxy {
 		r.spawns = newSpawns(r.s, p.changing, r.conversations)
-		r.spawns.speed, r.spawns.hears = r.o.Speed, p.processes != nil
-		if p.processes != nil {
-			r.spawns.pids = p.processes.pids
-		}
+		r.spawns.speed, r.spawns.hears, r.spawns.inputs = r.o.Speed, p.processes != nil, p.processes
 		p.spawns = r.spawns
 		if f := r.fork; f != nil && f.servers != nil { // those that go on by themselves run
 			r.spawns.running, p.net.Asker = f.servers, p.processes.asker

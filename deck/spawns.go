@@ -28,7 +28,7 @@ type spawns struct {
 	speed    float64                // of a replay: as in ReplayOptions
 	hears    bool                   // what passes on the streams of other processes than servers is recorded
 	own      []string               // variables of the run's program
-	pids     *pidMap                // of a replay that gives time again; nil else
+	inputs   *processes             // nil: of each nothing more is known
 
 	cut context.Context // done when the talks are to end at once
 	end context.CancelFunc
@@ -172,6 +172,8 @@ func (w *spawns) opened(sp *jail.Spawn, by uint32) *mcp.Opened {
 		w.changing.servers.talks(by, conversation)
 		return w.changing.look(by)
 	}
+	_, client := lineage(sp.PID)
+	o.Giving = w.inputs.givingTo(client, by)
 	o.Begun = func(conversation uint64) { w.changing.servers.talks(by, conversation) }
 	o.Latest = func() string {
 		w.mu.Lock()

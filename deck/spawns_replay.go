@@ -136,7 +136,7 @@ func (w *spawns) serveOn(
 	defer leaveClient(&st.Far)
 	defer context.AfterFunc(ctx, func() { hangUp(&st.Far) })()
 	c, again, o, err := w.settled(ctx, st, served, opened, by)
-	w.pids.addServer(opened.PID, opened.Recorded.Conversation)
+	w.inputs.addServer(opened.PID, opened.Recorded.Conversation)
 	if err != nil {
 		return c, again, 0, err
 	}

@@ -26,7 +26,7 @@ type Answers struct {
 	kept []answer
 	size int
 	left map[string][][]byte // recorded, by what was asked
-	told map[int]bool        // recorded: the PIDs of which something was told
+	told map[int]int         // recorded: how much is left of what was told of processes, by PID
 }
 
 type answer struct {
@@ -37,7 +37,7 @@ type answer struct {
 
 // NewAnswers keeps answers, if keep says so, and gives those again that Encode wrote; nil for none. The error is ErrAnswers.
 func NewAnswers(keep bool, recorded []byte) (*Answers, error) {
-	a := &Answers{keep: keep, left: make(map[string][][]byte), told: make(map[int]bool)}
+	a := &Answers{keep: keep, left: make(map[string][][]byte), told: make(map[int]int)}
 	if recorded == nil {
 		return a, nil
 	}
@@ -51,7 +51,7 @@ func NewAnswers(keep bool, recorded []byte) (*Answers, error) {
 		}
 		a.left[w.Asked] = append(a.left[w.Asked], w.Bytes)
 		if pid, ok := ProcessOf(w.Asked); ok {
-			a.told[pid] = true
+			a.told[pid]++
 		}
 	}
 	return a, nil
@@ -67,15 +67,34 @@ func ProcessOf(asked string) (pid int, ok bool) {
 
 // Listed are the PIDs of which a recorded process was told that looked through all, the first one and the program among them; none of another.
 func (a *Answers) Listed(program int) []int {
-	if !a.told[1] || !a.told[program] {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.listed(program) {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(a.told))
 }
 
+// listed reports whether the process looked through all. mu is held.
+func (a *Answers) listed(program int) bool {
+	_, first := a.told[1]
+	_, own := a.told[program]
+	return first && own
+}
+
 // Unlisted reports whether a process was told nothing of one that looked through all: that was not there.
 func (a *Answers) Unlisted(pid, program int) bool {
-	return a.told[1] && a.told[program] && !a.told[pid]
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, told := a.told[pid]
+	return a.listed(program) && !told
+}
+
+// Left reports whether more was told of a process than was asked for by now.
+func (a *Answers) Left(pid int) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.told[pid] > 0
 }
 
 // Next is the recorded answer that comes next to what is asked; nil where there is none any more.
@@ -94,6 +113,9 @@ func (a *Answers) next(asked string, leave int) []byte {
 	}
 	if len(left) > leave {
 		a.left[asked] = left[1:]
+		if pid, ok := ProcessOf(asked); ok {
+			a.told[pid]--
+		}
 	}
 	return left[0]
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -41,6 +42,9 @@ type Opened struct {
 	// Before is called with the number of the conversation before a line of the server is put on the tape: what the server did beside
 	// what it says comes first. An error ends the recorder. Nil is not.
 	Before func(conversation uint64) error
+	// Giving waits until the client has done what it does about what it got last, before it gets an answer or something else over stdio. What
+	// it returns is called when that was written. Nil waits for nothing.
+	Giving func(answer bool) (given func())
 }
 
 // Ended says how a conversation ended.
@@ -57,8 +61,9 @@ type Ended struct {
 // goroutines at once; those of a nil Conversation do nothing.
 type Conversation struct {
 	log    *Log
-	opened Opened                          // redacted
-	before func(conversation uint64) error // nil for none
+	opened Opened                           // redacted
+	before func(conversation uint64) error  // nil for none
+	giving func(answer bool) (given func()) // likewise
 	raw    []tape.RawBytes
 	number uint64
 
@@ -88,7 +93,7 @@ func (l *Log) Begin(o *Opened) *Conversation {
 		latest.Program = o.Latest()
 		o = &latest
 	}
-	c := &Conversation{log: l, number: l.number(o.Recorded), before: o.Before}
+	c := &Conversation{log: l, number: l.number(o.Recorded), before: o.Before, giving: o.Giving}
 	if o.Begun != nil {
 		o.Begun(c.number)
 	}
@@ -110,6 +115,18 @@ func (c *Conversation) Server() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.naming.server
+}
+
+// give waits until something of the server may go out to its client: an answer, or what asks for nothing. told says that the latter went out
+// last; settles is how long the client may take to read it where nobody knows what it does. given is called when it was written.
+func (c *Conversation) give(out *os.File, answer, told bool, settles time.Duration) (given func()) {
+	switch {
+	case c != nil && c.giving != nil:
+		return c.giving(answer)
+	case answer && told:
+		settle(out, settles)
+	}
+	return func() {}
 }
 
 // Line takes one line, in the order in which lines passed: a message, a batch, or text that is neither. Of stdio it has its line

@@ -280,9 +280,7 @@ func (p *player) write(ctx context.Context, due *lane.Due[*event]) error {
 	}
 	if out, ok := p.o.Out.(*os.File); ok {
 		p.s.book.out.turn(out)
-		if answers && p.told {
-			settle(out, settleFor)
-		}
+		defer p.o.Log.give(out, answers, p.told, settleFor)()
 	}
 	p.told = !answers
 	return p.writeLine(lineOf(messages, len(l.parts) > 1))

@@ -98,11 +98,11 @@ type relay struct {
 	errMu   sync.Mutex // held by who passes on what the server writes to its stderr; never while that waits
 	errRest []byte     // guarded by errMu: what was taken of that and is to be written
 
-	client lines // of who copies from the client
-	asked  int   // the same's: bytes that came while undecided
-	server lines // of who copies from the server, once the relay is decided
-	told   bool  // of the same: the server's last line held no answer
-	apart  []int // of the same: where in what is passed on next an answer begins behind such a line
+	client lines  // of who copies from the client
+	asked  int    // the same's: bytes that came while undecided
+	server lines  // of who copies from the server, once the relay is decided
+	told   bool   // of the same: the server's last line held no answer
+	parts  []part // of the same: of what is passed on next
 }
 
 // state says what a relay is.
@@ -295,21 +295,34 @@ func (t *relay) inTurn(side Side) (release func()) {
 	return sync.OnceFunc(t.o.Log.passing.Unlock)
 }
 
-// write passes b on. What of it stands apart waits until the client has read what comes before.
+// A part is what a server writes up to its next answer.
+type part struct {
+	at     int  // where it begins
+	answer bool // it begins with one
+	told   bool // what came before it was none
+}
+
+// write passes b on: of a conversation each part by itself.
 func (t *relay) write(to *end, side Side, b []byte) error {
-	done := 0
-	if side == Server {
-		for _, at := range t.apart {
-			if _, err := to.write(b[done:at]); err != nil {
-				return err
-			}
-			settle(to.file.f, cmp.Or(t.o.settles, settleFor))
-			done = at
-		}
-		t.apart = t.apart[:0]
+	if side != Server || len(t.parts) == 0 {
+		_, err := to.write(b)
+		return err
 	}
-	_, err := to.write(b[done:])
-	return err
+	parts := t.parts
+	t.parts = t.parts[:0]
+	for i, p := range parts {
+		end := len(b)
+		if i+1 < len(parts) {
+			end = parts[i+1].at
+		}
+		given := t.conversation.give(to.file.f, p.answer, p.told, cmp.Or(t.o.settles, settleFor))
+		_, err := to.write(b[p.at:end])
+		given()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lend passes what the client writes on to the server's stdin where that is no conversation: what the server leaves unread stays in the

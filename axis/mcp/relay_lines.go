@@ -213,7 +213,7 @@ func (t *relay) recordEarly(before *early) (err error) {
 			err = t.record(Client, &t.client, p.b)
 		case Server:
 			err = t.record(Server, &t.server, p.b)
-			t.apart = t.apart[:0] // it was passed on
+			t.parts = t.parts[:0] // it was passed on
 		}
 		if err != nil {
 			return err
@@ -252,8 +252,8 @@ func (t *relay) record(from Side, l *lines, b []byte) error {
 
 // line notes a line of the server that begins at at in what is passed on next.
 func (t *relay) line(at int, answers bool) {
-	if answers && t.told {
-		t.apart = append(t.apart, at)
+	if answers || len(t.parts) == 0 {
+		t.parts = append(t.parts, part{at, answers, t.told})
 	}
 	t.told = !answers
 }
