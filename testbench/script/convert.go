@@ -6,7 +6,6 @@ import (
 	"iter"
 	"math/big"
 	"strings"
-	"unicode/utf8"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -77,15 +76,33 @@ func dictFromHost(o host.Object) (starlark.Value, error) {
 	return d, nil
 }
 
-// A converter makes of a script's value what the bench takes. Errors say where in the value something stands that JSON does not have.
+// encodedCopies is how often a text stands in memory while it is written as JSON: in the encoder's buffer and in ours, which grow, and
+// in the end as a string.
+const encodedCopies = 6
+
+// plain makes of a script's value what the bench takes, strict where bytes have no form. A text that stands in many places is one in the
+// value, and as many as copies say where it is written. What is a text itself, and not copied, is no larger than it is.
+func (r *run) plain(v starlark.Value, strict bool, copies int64) (any, error) {
+	_, isText := v.(starlark.String)
+	if _, isBytes := v.(starlark.Bytes); copies > 1 || !isText && !isBytes {
+		w := walk{budget: r.budget}
+		err := w.value(v)
+		if err == nil {
+			err = r.budget.alloc(sum(w.bytes*copies, int64(w.parts)*4*valueBytes), "text with "+kindOf(v))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	c := converter{strict: strict}
+	return c.value(v)
+}
+
+// A converter makes of a value what the bench takes. Errors say where in the value something stands that JSON does not have.
 type converter struct {
-	budget *budget
 	strict bool // bytes have no form
-	encode bool // what comes of it is written as JSON
 	path   []starlark.Value
 	steps  []step // to where it stands
-	text   int    // bytes of text and digits so far
-	asked  int    // of which the budget knows
 }
 
 // step is one member or element on the way into a value.
@@ -104,63 +121,21 @@ func (c *converter) value(v starlark.Value) (any, error) {
 		if n, ok := v.Int64(); ok {
 			return n, nil
 		}
-		n := v.String()
-		return json.Number(n), c.ask(len(n), v)
+		return json.Number(v.String()), nil
 	case starlark.Float:
 		return float64(v), nil
 	case starlark.String:
-		return string(v), c.ask(c.written(string(v)), v)
+		return string(v), nil
 	case starlark.Bytes:
 		if !c.strict {
-			return []byte(v), c.ask(len(v), v)
+			return []byte(v), nil
 		}
 		return nil, c.noForm(v)
 	}
 	return c.container(v)
 }
 
-// encodedCopies is how often a text stands in memory while it is written as JSON: in the encoder's buffer and in ours, which grow, and
-// in the end as a string.
-const encodedCopies = 6
-
-// written is how many bytes of a text are written at most.
-func (c *converter) written(s string) int {
-	n := len(s)
-	if !c.encode {
-		return n
-	}
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] >= utf8.RuneSelf || s[i] == '"' || s[i] == '\\' {
-			n += len(`\u0000`) - 1
-		}
-	}
-	return n
-}
-
-// ask is told of n bytes of v: a text that stands in many places is one here, and as many where it is written. What stands by
-// itself is no larger than it is.
-func (c *converter) ask(n int, v starlark.Value) error {
-	if len(c.path) == 0 && !c.encode {
-		return nil
-	}
-	if c.text += n; c.text-c.asked < 1<<16 {
-		return nil
-	}
-	c.asked = c.text
-	if err := c.budget.stopped(); err != nil {
-		return err
-	}
-	n = c.text
-	if c.encode {
-		n *= encodedCopies
-	}
-	return c.budget.alloc(int64(n), "text with "+kindOf(v))
-}
-
 func (c *converter) container(v starlark.Value) (any, error) {
-	if len(c.path) >= maxDepth {
-		return nil, tooDeep()
-	}
 	if holds(c.path, v) {
 		return nil, fmt.Errorf("%s holds itself", c.place())
 	}
@@ -180,12 +155,6 @@ func (c *converter) noForm(v starlark.Value) error {
 }
 
 func (c *converter) list(v starlark.Sequence) (any, error) {
-	if err := c.budget.alloc(int64(v.Len())*4*valueBytes, kindOf(v)); err != nil {
-		return nil, err
-	}
-	if err := c.budget.stopped(); err != nil {
-		return nil, err
-	}
 	out := make([]any, 0, v.Len())
 	for x := range starlark.Elements(v) {
 		item, err := c.at(step{index: len(out)}, x)
@@ -198,12 +167,6 @@ func (c *converter) list(v starlark.Sequence) (any, error) {
 }
 
 func (c *converter) object(v starlark.Value) (any, error) {
-	if err := c.budget.alloc(bytesOf(v), kindOf(v)); err != nil {
-		return nil, err
-	}
-	if err := c.budget.stopped(); err != nil {
-		return nil, err
-	}
 	out := host.Object{}
 	for k, x := range fields(v) {
 		name, ok := k.(starlark.String)

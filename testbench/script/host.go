@@ -71,8 +71,7 @@ func (r *run) hostFunction(f *host.Function) *starlark.Builtin {
 			if v == nil {
 				continue
 			}
-			c := converter{budget: r.budget}
-			if values[i], err = c.value(v); err != nil {
+			if values[i], err = r.plain(v, false, 1); err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", f.Name, f.Params[i].Name, err)
 			}
 		}

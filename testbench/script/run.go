@@ -170,8 +170,7 @@ func depthOf(t *starlark.Thread) int { return t.Local(localDepth).(int) + t.Call
 
 func (r *run) result(v starlark.Value) (*Result, error) {
 	out := &Result{Steps: r.budget.steps, Assertions: r.held}
-	c := converter{budget: r.budget, encode: true}
-	plain, err := c.value(v)
+	plain, err := r.plain(v, false, encodedCopies)
 	if err == nil {
 		out.JSON, err = host.Encode(plain)
 	}

@@ -14,20 +14,11 @@ import (
 
 // universe are the built-in functions that ask for what they take, in place of Starlark's own, and the few names beside.
 func (r *run) universe(into starlark.StringDict) {
-	for name, each := range map[string]int64{
-		"list": valueBytes, "tuple": valueBytes, "set": entryBytes, "dict": entryBytes, "sorted": 2 * valueBytes,
-		"enumerate": pairBytes, "zip": pairBytes, "reversed": valueBytes, "bytes": 1,
-	} {
-		into[name] = r.collecting(name, each)
+	for name, c := range functions {
+		into[name] = r.charged(starlarkOwn(name), c)
 	}
-	for _, name := range []string{"min", "max", "any", "all"} {
-		into[name] = r.counting(name)
-	}
-	into["str"] = starlark.NewBuiltin("str", r.strBuiltin)
-	into["repr"] = starlark.NewBuiltin("repr", r.reprBuiltin)
 	into["print"] = starlark.NewBuiltin("print", r.print)
 	into["fail"] = starlark.NewBuiltin("fail", r.fail)
-	into["int"] = starlark.NewBuiltin("int", r.intBuiltin)
 	into["getattr"] = starlark.NewBuiltin("getattr", r.getattr)
 	into["struct"] = starlark.NewBuiltin("struct", starlarkstruct.Make)
 	into["json"] = r.jsonModule()
@@ -36,66 +27,6 @@ func (r *run) universe(into starlark.StringDict) {
 
 // starlarkOwn is a built-in function of the language.
 func starlarkOwn(name string) *starlark.Builtin { return starlark.Universe[name].(*starlark.Builtin) }
-
-func (r *run) collecting(name string, each int64) *starlark.Builtin {
-	own := starlarkOwn(name)
-	return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-		for _, arg := range args {
-			n := bytesOf(arg) // of a text
-			if list, ok := arg.(starlark.Iterable); ok {
-				n = elementBytesOf(list, each)
-			}
-			err := r.budget.alloc(n, name)
-			if err == nil && each == entryBytes {
-				err = shallowKeys(arg)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		return own.CallInternal(t, args, kwargs)
-	})
-}
-
-func (r *run) counting(name string) *starlark.Builtin {
-	own := starlarkOwn(name)
-	return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-		for _, arg := range args {
-			if n := starlark.Len(arg); n > 0 {
-				if err := r.budget.charge(n); err != nil {
-					return nil, err
-				}
-			}
-		}
-		return own.CallInternal(t, args, kwargs)
-	})
-}
-
-func (r *run) strBuiltin(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	if len(args) == 1 && len(kwargs) == 0 {
-		switch x := args[0].(type) {
-		case starlark.String:
-			return x, nil
-		case starlark.Bytes:
-			if err := r.budget.alloc(3*int64(len(x)), "str"); err != nil {
-				return nil, err
-			}
-		default:
-			s, err := r.repr(x)
-			return starlark.String(s), err
-		}
-	}
-	return starlarkOwn("str").CallInternal(t, args, kwargs)
-}
-
-func (r *run) reprBuiltin(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	var x starlark.Value
-	if err := starlark.UnpackPositionalArgs("repr", args, kwargs, 1, &x); err != nil {
-		return nil, err
-	}
-	s, err := r.repr(x)
-	return starlark.String(s), err
-}
 
 // joined are values as print writes them.
 func (r *run) joined(values starlark.Tuple, sep string) (string, error) {
@@ -148,16 +79,6 @@ func (r *run) fail(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
 	return nil, fmt.Errorf("fail: %s", s)
 }
 
-// maxDigits is how long a text may be that becomes an integer: reading one takes the square of its length.
-const maxDigits = 100_000
-
-func (r *run) intBuiltin(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	if s, ok := first(args).(starlark.String); ok && len(s) > maxDigits {
-		return nil, fmt.Errorf("int: a text of at most %d digits is wanted, got %d", maxDigits, len(s))
-	}
-	return starlarkOwn("int").CallInternal(t, args, kwargs)
-}
-
 func (r *run) getattr(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	v, err := starlarkOwn("getattr").CallInternal(t, args, kwargs)
 	if err != nil {
@@ -188,8 +109,7 @@ func (r *run) jsonEncode(_ *starlark.Thread, b *starlark.Builtin, args starlark.
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "x", &x); err != nil {
 		return nil, err
 	}
-	c := converter{budget: r.budget, strict: true, encode: true}
-	v, err := c.value(x)
+	v, err := r.plain(x, true, encodedCopies)
 	if err != nil {
 		return nil, fmt.Errorf("json.encode: %w", err)
 	}
@@ -203,11 +123,11 @@ func (r *run) jsonEncode(_ *starlark.Thread, b *starlark.Builtin, args starlark.
 func (r *run) jsonDecode(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if text, ok := first(args).(starlark.String); ok {
 		deepest, bytes := shapeOf(string(text))
-		if err := r.budget.alloc(bytes, "the values of a JSON text"); err != nil {
-			return nil, err
-		}
 		if deepest > maxDepth {
 			return nil, fmt.Errorf("json.decode: %w", tooDeep())
+		}
+		if err := r.budget.alloc(bytes, "the values of a JSON text"); err != nil {
+			return nil, err
 		}
 	}
 	return decodeJSON.CallInternal(t, args, kwargs)
