@@ -34,27 +34,26 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 	c.ignoreUpgrades()
 	c.ignoreSideTraffic()
 	c.ignoreVerdicts()
-	asked := make(map[string]*[2]int)    // requests without an answer, by host and side
+	var asked [2]map[string]int          // requests without an answer, by side and host
 	var ignored [outside + 1][2]*outcome // files that do not gate, by place and side
 	for p := range ignored {
 		ignored[p] = [2]*outcome{newOutcome(), newOutcome()}
 	}
 	may := c.made()
-	for s, e := range c.records() {
-		if host, ok := dead.unanswered(s, e); ok {
-			if asked[host] == nil {
-				asked[host] = new([2]int)
+	atOnce(func(s Side) {
+		asked[s] = make(map[string]int)
+		for e := range c.sides[s].records() {
+			if host, ok := dead.unanswered(s, e); ok {
+				asked[s][host]++
+				e.rec = nil
+			} else if p := c.o.placeOf(e.rec.Kind); p != workTree && (p != outside || may == nil || may[tape.FileOf(e.rec.Kind).Path]) {
+				ignored[p][s].addMasked(e.rec.Kind)
+				e.rec = nil
 			}
-			asked[host][s]++
-			e.rec = nil
-		} else if p := c.o.placeOf(e.rec.Kind); p != workTree && (p != outside || may == nil || may[tape.FileOf(e.rec.Kind).Path]) {
-			ignored[p][s].addMasked(e.rec.Kind)
-			e.rec = nil
 		}
-	}
-	for _, host := range slices.Sorted(maps.Keys(asked)) {
-		n := asked[host]
-		c.note("%s: requests that no upstream answered do not gate (%d recorded, %d on replay)", host, n[0], n[1])
+	})
+	for _, host := range sortedKeys(asked[Recorded], asked[Replay]) {
+		c.note("%s: requests that no upstream answered do not gate (%d recorded, %d on replay)", host, asked[Recorded][host], asked[Replay][host])
 	}
 	c.noteFiles("Git's own files", ignored[gitOwn])
 	c.noteFiles("what a Java VM counts of itself", ignored[javaOwn])
