@@ -203,8 +203,8 @@ func spawnLanes(side *laneSide, mask func(string) string) map[int]spawnLane {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b started) int { return cmp.Compare(a.p.SpawnID, b.p.SpawnID) })
-	lanes, used := make(map[int]spawnLane), make(map[cas.Digest]int)
-	bySpawn := make(map[uint64]spawnLane)
+	lanes, used := make(map[int]spawnLane, len(all)), make(map[cas.Digest]int)
+	bySpawn := make(map[uint64]spawnLane, len(all))
 	for _, s := range all {
 		parent, ok := bySpawn[s.p.ParentSpawnID]
 		if tape.HasFlag(s.p, tape.ForkedKey) { // what it starts is its parent's
