@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -76,6 +77,19 @@ func (a *Answers) Listed(program int) []int {
 // Unlisted reports whether a process was told nothing of one that looked through all: that was not there.
 func (a *Answers) Unlisted(pid, program int) bool {
 	return a.told[1] && a.told[program] && !a.told[pid]
+}
+
+// Recorded yields the recorded answers that are left.
+func (a *Answers) Recorded() iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for asked, left := range a.left {
+			for _, b := range left {
+				if !yield(asked, b) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Next is the recorded answer that comes next to what is asked; nil where there is none any more.
