@@ -55,8 +55,8 @@ func TestLooksWhenBegun(t *testing.T) {
 			t.Errorf("what it sees does not wait: %v", seen)
 		}
 		looks.of.s = new(session)
-		for asked, want := range map[string]bool{"/proc/1004/stat": true, "/proc/1003/stat": true, "/proc/1001/stat": false, "/proc/2000/stat": false} {
-			if got := looks.Asked("read", asked, []byte("now")); (got != nil) != want || want && string(got) != "S" {
+		for asked, want := range map[string]string{"/proc/100/stat": "S", "/proc/1003/stat": "now", "/proc/1001/stat": "", "/proc/2000/stat": ""} {
+			if got := looks.Asked("read", asked, []byte("now")); string(got) != want {
 				t.Errorf("of %s it is told %q", asked, got)
 			}
 		}

@@ -235,8 +235,8 @@ func (i *processInputs) Asked(what, path string, now []byte) []byte {
 	return b
 }
 
-// recorded is the recorded answer to what is asked; nil for none. Of another process it is that of the same one, which was not there where the
-// recorded one looked through all and did not find it: pgrep finds on a replay what it found then.
+// recorded is the recorded answer to what is asked; nil for none, and of a process that has another PID now: it names that. A process is not there
+// where the recorded one looked through all and did not find it: pgrep finds on a replay what it found then.
 func (i *processInputs) recorded(asked string) (answer []byte, there bool) {
 	pid, ofProcess := ambient.ProcessOf(asked)
 	if !ofProcess || i.of.pids == nil {
@@ -249,6 +249,9 @@ func (i *processInputs) recorded(asked string) (answer []byte, there bool) {
 	_, what, _ := strings.Cut(asked, strconv.Itoa(pid))
 	answer = i.answers.Next(fmt.Sprintf("read /proc/%d%s", was, what))
 	i.of.pids.told(i, was)
+	if was != pid {
+		return nil, true
+	}
 	return answer, true
 }
 
@@ -468,9 +471,16 @@ func (p *processes) answer(in *processInputs, recorded *tape.Payload) {
 	}
 }
 
-// asRecorded is what a process runs, as its record says it.
+// asRecorded is what a process runs, as its record would have said it: an argument that is the PID of a recorded process has that of then.
 func (p *processes) asRecorded(in *processInputs) *tape.ProcessSpawn {
 	k, _ := p.spawn(in, nil)
+	for i, a := range k.Args {
+		if pid, err := strconv.Atoi(a); err == nil {
+			if was, _ := p.pids.was(pid); was > 0 {
+				k.Args[i] = strconv.Itoa(was)
+			}
+		}
+	}
 	return k
 }
 

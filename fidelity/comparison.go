@@ -61,11 +61,10 @@ func (c *comparison) end() int { return len(c.sides[Replay].entries) }
 
 // identityOf is the identity of a record. In PhaseAware records of two phases are never the same.
 func (c *comparison) identityOf(e *entry) uint64 {
-	id := identity(&c.differ, e.rec.Kind)
 	if c.mode == PhaseAware && e.runtime() {
-		id = ^id
+		return ^e.id
 	}
-	return id
+	return e.id
 }
 
 // programOf returns the record of the program itself; nil for none.
@@ -158,11 +157,11 @@ type laneSide struct {
 	program int // place of the last process_spawn, which is the recorded program; -1 for none
 }
 
-func (s *laneSide) add(rec *tape.Record) {
+func (s *laneSide) add(rec *tape.Record, id uint64) {
 	if len(s.entries) == 0 {
 		s.program = -1
 	}
-	e := entry{rec: rec, at: len(s.entries)}
+	e := entry{rec: rec, at: len(s.entries), id: id}
 	switch rec.Kind.(type) {
 	case *tape.LLMCall:
 		s.calls++

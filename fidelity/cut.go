@@ -36,7 +36,7 @@ type endings struct {
 // newEndings looks at both sides before anything is left out.
 func newEndings(base *comparison) *endings {
 	c := &endings{comparison: base, exchanges: make(map[string]int), killed: make(map[string]bool)}
-	for s := range c.sides {
+	atOnce(func(s Side) {
 		side := &c.sides[s]
 		c.equal[s], c.whole[s] = make(map[uint64][]*tape.Record), make(map[string][]*tape.Record)
 		c.processes[s], c.begun[s] = make(map[uint64]*tape.Record), make(map[uint64]uint64)
@@ -62,7 +62,7 @@ func newEndings(base *comparison) *endings {
 				return cmp.Compare(tape.ExchangeOf(a.Kind).Arrival, tape.ExchangeOf(b.Kind).Arrival)
 			})
 		}
-	}
+	})
 	for id, was := range c.equal[Recorded] {
 		now := c.equal[Replay][id]
 		for i := range min(len(was), len(now)) {
@@ -73,7 +73,7 @@ func newEndings(base *comparison) *endings {
 }
 
 // goesOn keeps that a process asked for something, or started another one, that rec is of.
-func (c *endings) goesOn(s int, process uint64, rec *tape.Record) {
+func (c *endings) goesOn(s Side, process uint64, rec *tape.Record) {
 	c.begun[s][process] = max(c.begun[s][process], begunAt(rec))
 }
 

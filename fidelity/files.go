@@ -44,6 +44,9 @@ func placeOf(p string, watch []string) place {
 // its commits those of their making, and so what names commits differs from run to run too: HEAD, refs, logs. What people
 // and programs write there to change what Git does is none: hooks, config, info; of a submodule or worktree as well.
 func bookkeeping(p string) bool {
+	if !strings.Contains(p, ".git/") {
+		return false
+	}
 	parts := strings.Split(p, "/")
 	git := slices.Index(parts, ".git")
 	if git < 0 || git == len(parts)-1 { // the last one is a file that names a directory elsewhere
@@ -112,22 +115,27 @@ func (o *LaneOptions) placeOf(k tape.Kind) place {
 const notedPaths = 5
 
 // A fileLane is the files of the work tree, and those watched.
-type fileLane struct{ *laneCompare }
+type fileLane struct {
+	*laneCompare
+	lane  lanePair
+	pairs []pair // that are not alike
+	now   differ
+}
 
-// compare compares both sides, path by path.
-func (c *fileLane) compare(p lanePair) {
-	atOnce(func(s Side) {
-		es := [2][]entry{p.a, p.b}[s]
-		for i := range es {
-			es[i].id = maphash.Comparable(seed, struct { // one that holds for one content only
-				id    uint64
-				state cas.Digest
-			}{es[i].id, stateOf(tape.FileOf(es[i].rec.Kind))})
-		}
-		sortByPath(es)
-	})
+// pairUp finds what differs between both sides, path by path. It reads what is compared and may go on beside other lanes.
+func (c *fileLane) pairUp(p lanePair) {
+	c.lane = p
+	ranks := make(map[string]int) // of paths, as they come
+	groupByPath(p.a, ranks)
+	groupByPath(p.b, ranks)
 	pairs, _ := pairUp(p.a, p.b, &pairRules{likely: []func(tape.Kind) string{likelyFile}})
-	for _, pr := range c.withoutPassing(pairs, &p) {
+	c.pairs = slices.DeleteFunc(pairs, c.alike)
+}
+
+// compare compares what pairUp found, sorted by path.
+func (c *fileLane) compare() {
+	slices.SortStableFunc(c.pairs, func(a, b pair) int { return cmp.Compare(a.path(), b.path()) })
+	for _, pr := range c.withoutPassing() {
 		at := c.end()
 		if pr.b != nil {
 			at = pr.b.at
@@ -136,12 +144,46 @@ func (c *fileLane) compare(p lanePair) {
 	}
 }
 
-// sortByPath sorts records about files by path, those of one path as they came.
-func sortByPath(es []entry) {
-	slices.SortFunc(es, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(tape.FileOf(a.rec.Kind).Path, tape.FileOf(b.rec.Kind).Path), a.at-b.at)
-	})
+// groupByPath puts the records of one path behind each other, as they came, and has ids that hold for one content only.
+func groupByPath(es []entry, ranks map[string]int) {
+	type ranked struct {
+		rank int
+		entry
+	}
+	all := make([]ranked, len(es))
+	for i, e := range es {
+		f := tape.FileOf(e.rec.Kind)
+		rank, known := ranks[f.Path]
+		if !known {
+			rank = len(ranks)
+			ranks[f.Path] = rank
+		}
+		e.id = maphash.Comparable(seed, struct {
+			id    uint64
+			state cas.Digest
+		}{e.id, stateOf(f)})
+		all[i] = ranked{rank, e}
+	}
+	slices.SortFunc(all, func(a, b ranked) int { return cmp.Or(cmp.Compare(a.rank, b.rank), a.at-b.at) })
+	for i := range all {
+		es[i] = all[i].entry
+	}
 }
+
+// alike reports whether nothing differs in a pair, and nothing is hidden by a mask.
+func (c *fileLane) alike(p pair) bool {
+	if p.a == nil || p.b == nil {
+		return false
+	}
+	if c.skipped(p) {
+		return true
+	}
+	c.begin(&c.now, p)
+	return len(c.now.record(p.a.rec, p.b.rec)) == 0 && len(c.now.facets) == 0
+}
+
+// path is that of the file that a pair is about.
+func (p pair) path() string { return tape.FileOf(cmp.Or(p.a, p.b).rec.Kind).Path }
 
 // Files are looked at when a model is asked and at the end. A program that writes on its own while a model answers may have
 // come to another of its steps by then: what one run shows between two looks the other may not. So a state of a file that
@@ -193,11 +235,10 @@ func (p *filePath) passing() bool {
 		(p.sides[Recorded].seen && p.sides[Replay].seen || p.sides[Recorded].nothing() && p.sides[Replay].nothing())
 }
 
-// withoutPassing takes out of pairs the steps that one side alone shows, and notes their paths. all are the records of the
-// lane.
-func (c *fileLane) withoutPassing(pairs []pair, all *lanePair) []pair {
+// withoutPassing takes out of the pairs the steps that one side alone shows, and notes their paths.
+func (c *fileLane) withoutPassing() []pair {
 	paths := make(map[string]*filePath)
-	for _, p := range pairs {
+	for _, p := range c.pairs {
 		for s, e := range []*entry{p.a, p.b} {
 			if other := []*entry{p.b, p.a}[s]; e != nil && other == nil {
 				path := tape.FileOf(e.rec.Kind).Path
@@ -208,9 +249,9 @@ func (c *fileLane) withoutPassing(pairs []pair, all *lanePair) []pair {
 		}
 	}
 	if len(paths) == 0 {
-		return pairs
+		return c.pairs
 	}
-	for s, es := range [][]entry{all.a, all.b} {
+	for s, es := range [][]entry{c.lane.a, c.lane.b} {
 		for i := range es {
 			if p := paths[tape.FileOf(es[i].rec.Kind).Path]; p != nil {
 				p.sides[s].add(es[i].rec.Kind)
@@ -230,8 +271,8 @@ func (c *fileLane) withoutPassing(pairs []pair, all *lanePair) []pair {
 				c.differ.names.of(s), list(on, notedPaths))
 		}
 	}
-	return slices.DeleteFunc(pairs, func(p pair) bool {
-		return (p.a == nil || p.b == nil) && paths[tape.FileOf(cmp.Or(p.a, p.b).rec.Kind).Path] != nil
+	return slices.DeleteFunc(c.pairs, func(p pair) bool {
+		return (p.a == nil || p.b == nil) && paths[p.path()] != nil
 	})
 }
 

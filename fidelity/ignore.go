@@ -41,7 +41,7 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 	}
 	may := c.made()
 	for s, e := range c.records() {
-		if host, ok := dead.unanswered(s, e, &c.differ); ok {
+		if host, ok := dead.unanswered(s, e); ok {
 			if asked[host] == nil {
 				asked[host] = new([2]int)
 			}
@@ -160,11 +160,11 @@ func (c *ignoring) deadHosts() *hosts {
 		}
 		if _, plain := e.rec.Kind.(*tape.HTTPExchange); plain && ex.Status == 0 {
 			h.dead[tape.HostOf(ex.URL)] = true
-			h.silent[identity(&c.differ, e.rec.Kind)]++
+			h.silent[e.id]++
 			continue
 		}
 		h.alive[tape.HostOf(ex.URL)] = true
-		h.answered[identity(&c.differ, e.rec.Kind)] = true
+		h.answered[e.id] = true
 	}
 	return h
 }
@@ -172,7 +172,7 @@ func (c *ignoring) deadHosts() *hosts {
 // unanswered reports whether a record is a request that got no answer and so does not gate, and its host. On replay a
 // request to a host that never answered fails the same way, whatever it asks; one that nothing on the tape answers gates. One
 // that the program ended before it had an answer which is on the tape is the counterpart of that answer.
-func (h *hosts) unanswered(s Side, e *entry, d *differ) (host string, ok bool) {
+func (h *hosts) unanswered(s Side, e *entry) (host string, ok bool) {
 	ex := tape.ExchangeOf(e.rec.Kind)
 	if ex == nil || ex.Status != 0 || s == Replay && ex.Lane == laneUnmatched {
 		return "", false
@@ -185,7 +185,7 @@ func (h *hosts) unanswered(s Side, e *entry, d *differ) (host string, ok bool) {
 	if !plain || h.dead[host] && !h.alive[host] {
 		return host, h.dead[host] && !h.alive[host]
 	}
-	id := identity(d, e.rec.Kind)
+	id := e.id
 	h.silent[id]--
 	return host, !h.answered[id] || cancelled(ex) && h.silent[id] >= 0
 }
@@ -239,7 +239,7 @@ func (c *ignoring) ignoreUpgrades() {
 		if ex == nil || !ex.UpgradeRefused() || ex.Lane == laneUnmatched {
 			continue
 		}
-		id := identity(&c.differ, e.rec.Kind)
+		id := e.id
 		if refused[id] == nil && s == Replay {
 			continue
 		}
@@ -302,18 +302,21 @@ func (c *ignoring) noteFiles(which string, sides [2]*outcome) {
 // clients, and notes how many these are: on a replay no server runs, and the program sees of it what its servers said.
 func (c *ignoring) ignoreServers() {
 	var asked [2]serversAsked
-	for s := range c.sides {
+	atOnce(func(s Side) {
 		a := serversAsked{sockets: make(map[uint64]bool), conversations: make(map[uint64]bool), hosts: make(map[string]bool)}
 		for e := range c.sides[s].records() { // a conversation's records may stand before its number is known to be one of these
 			a.find(e.rec)
+		}
+		asked[s] = a
+		if !a.servers && !a.others {
+			return
 		}
 		for e := range c.sides[s].records() {
 			if a.takes(e.rec.Kind) {
 				e.rec = nil
 			}
 		}
-		asked[s] = a
-	}
+	})
 	was, now := &asked[Recorded], &asked[Replay]
 	switch {
 	case was.none() && now.none():
@@ -330,6 +333,7 @@ type serversAsked struct {
 	sockets       map[uint64]bool // by connection
 	conversations map[uint64]bool // by number
 	servers       bool            // there are some that run beside the program
+	others        bool            // there are records of others than the program
 	hosts         map[string]bool // that the program itself asked: who looked up another name nobody knows
 }
 
@@ -341,6 +345,7 @@ func (a *serversAsked) find(rec *tape.Record) {
 		a.findOwn(rec.Kind)
 		return
 	}
+	a.others = true
 	switch k := rec.Kind.(type) {
 	case *tape.WSOpen:
 		a.sockets[cmp.Or(k.Connection, k.Arrival)] = true

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/sidetraffic"
@@ -121,7 +122,7 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	base := newComparison(mode, o)
 	err := readBoth(base.o.Sides, recorded, replay, func(s Side, rec *tape.Record) {
 		base.report.count(s)
-		base.sides[s].add(rec)
+		base.sides[s].add(rec, identity(&base.differ, rec.Kind)) // while it is at hand: later it is far away in memory
 	})
 	if err != nil {
 		return nil, err
@@ -134,7 +135,7 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	}
 	base.differ.models = c.models
 	alive := (&ignoring{comparison: base}).ignore()
-	files := &fileLane{c}
+	files := &fileLane{laneCompare: c}
 	var lanes [2][]*lane
 	var urls [2]map[string]string
 	atOnce(func(s Side) {
@@ -142,16 +143,24 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	})
 	maps.Copy(base.urls, urls[Recorded])
 	maps.Copy(base.urls, urls[Replay])
-	for _, p := range pairLanes(lanes[Recorded], lanes[Replay]) {
+	all := pairLanes(lanes[Recorded], lanes[Replay])
+	var beside sync.WaitGroup
+	for _, p := range all {
+		if p.name == laneFiles {
+			beside.Go(func() { files.pairUp(p) })
+		}
+	}
+	for _, p := range all {
 		switch p.name {
 		case laneFiles:
-			files.compare(p)
 		case laneNetwork:
 			(&networkLane{c, alive}).compare(p)
 		default:
 			c.lane(p)
 		}
 	}
+	beside.Wait()
+	files.compare()
 	files.compareLong()
 	c.order.compare()
 	compareScreens(base)
@@ -165,6 +174,7 @@ type laneCompare struct {
 	masked    *maskings
 	order     *ordering
 	ends      *endings
+	now       differ // of the pair that is looked at
 	elsewhere elsewhere
 	renamed   map[string]bool // lanes of which it was said that their server has another name
 }
@@ -221,11 +231,17 @@ func (c *laneCompare) skipped(p pair) bool {
 	return clock && c.mode == PhaseAware && p.a.runtime() && p.b.runtime()
 }
 
+// begin has what compared the pair before compare the next one.
+func (c *laneCompare) begin(d *differ, p pair) {
+	*d = c.differ
+	d.exact = c.mode == ByteIdentical || c.mode == PhaseAware && !p.a.runtime()
+}
+
 func (c *laneCompare) both(lane string, p pair, at int) {
 	p = c.heardElsewhere(p)
 	c.order.keep(p)
-	d := c.differ
-	d.exact = c.mode == ByteIdentical || c.mode == PhaseAware && !p.a.runtime()
+	d := &c.now
+	c.begin(d, p)
 	if lane == laneProgram && c.o.ProgramReplaced {
 		d.replaced = true
 		c.note("another program ran%s", c.report.names.versus(describe(p.a.rec.Kind), describe(p.b.rec.Kind)))
@@ -243,7 +259,7 @@ func (c *laneCompare) both(lane string, p pair, at int) {
 	d.renamed = c.renamed[lane]
 	var last []Change
 	findings := d.record(p.a.rec, p.b.rec)
-	findings = c.masked.look(lane, p, at, &d, findings)
+	findings = c.masked.look(lane, p, at, d, findings)
 	if d.child {
 		findings = append(findings, (&streamCompare{c.masked}).compare(lane, p, at)...)
 	}

@@ -392,7 +392,7 @@ func TestSpawnLanes(t *testing.T) {
 		spawn(6, 4, "cat", "x"), spawn(2, 1, "sh", "-c", "cat x"), spawn(5, 3, "cat", "x"), spawn(3, 1, "sh", "-c", "cat x"),
 		forked, spawn(1, 0, "agent"),
 	) {
-		side.add(r)
+		side.add(r, 0)
 	}
 	want := map[int]string{
 		0: "process:sh -c cat x > cat x", 1: "process:sh -c cat x",

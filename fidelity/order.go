@@ -23,7 +23,11 @@ func numberOf(rec *tape.Record, key string) uint64 {
 	if extra == nil {
 		return 0
 	}
-	n, _ := strconv.ParseUint(string(tape.FieldValue(*extra, key)), 10, 64)
+	value := tape.FieldValue(*extra, key)
+	if value == nil { // an error, which ParseUint makes of nothing, costs more than all else here
+		return 0
+	}
+	n, _ := strconv.ParseUint(string(value), 10, 64)
 	return n
 }
 
@@ -53,11 +57,12 @@ func (c *ordering) keep(p pair) {
 	if c.mode == Outcome || p.a.rec.Kind.Name() != p.b.rec.Kind.Name() {
 		return
 	}
-	by := origin{id: numberOf(p.a.rec, tape.OpenerKey)}
+	var by origin
 	switch k := p.a.rec.Kind.(type) {
 	case *tape.HTTPExchange:
+		by.id = numberOf(p.a.rec, tape.OpenerKey)
 	case *tape.LLMCall:
-		if by.id == 0 {
+		if by.id = numberOf(p.a.rec, tape.OpenerKey); by.id == 0 {
 			by.of = questions
 		}
 	case *tape.ProcessSpawn:
@@ -75,12 +80,14 @@ func (c *ordering) compare() {
 	recorded, replayed := func(p pair) *tape.Record { return p.a.rec }, func(p pair) *tape.Record { return p.b.rec }
 	for _, by := range slices.SortedFunc(maps.Keys(c.pairs), origin.compare) {
 		all := c.pairs[by]
+		if !slices.ContainsFunc(all, datedPair) {
+			continue
+		}
 		atOnce := overlapping(all, recorded)
 		maps.Copy(atOnce, overlapping(all, replayed))
 		conversations := conversationsOf(atOnce)
 		all = slices.DeleteFunc(all, func(p pair) bool {
-			return atOnce[p.a.rec] || atOnce[p.b.rec] || begunAt(p.a.rec) == 0 || begunAt(p.b.rec) == 0 ||
-				conversations[LaneOf(p.a.rec.Kind)]
+			return atOnce[p.a.rec] || atOnce[p.b.rec] || !datedPair(p) || conversations[LaneOf(p.a.rec.Kind)]
 		})
 		was, now := inOrder(all, recorded), inOrder(all, replayed)
 		for first, earlier := range displaced(was, now) {
@@ -201,6 +208,9 @@ func hostOf(p pair) string {
 
 // begunAt is when a request came, as an ordinal; 0 where its tape does not tell.
 func begunAt(rec *tape.Record) uint64 { return numberOf(rec, tape.PlaceKey) }
+
+// datedPair reports whether both tapes tell when a request came.
+func datedPair(p pair) bool { return begunAt(p.a.rec) != 0 && begunAt(p.b.rec) != 0 }
 
 // endedAt is when a request or a process had ended.
 func endedAt(rec *tape.Record) uint64 { return cmp.Or(numberOf(rec, tape.OverKey), rec.G) }

@@ -147,8 +147,10 @@ func lanesOf(c *comparison, s Side) (out []*lane, urls map[string]string) {
 			urls[name] = open.URL
 		}
 		key := keyOf(name, e.rec.Kind)
-		if spawn, ok := spawns[e.at]; ok {
-			name, key = spawn.name, string(spawn.key[:])
+		if _, process := e.spawn(); process || e.at == side.program {
+			if spawn, ok := spawns[e.at]; ok {
+				name, key = spawn.name, string(spawn.key[:])
+			}
 		}
 		l := byKey[key]
 		if l == nil {

@@ -24,6 +24,7 @@ type codec struct {
 	buf  []byte  // writing
 	err  error   // writing: the last value that could not be written
 
+	stamp   stamp                 // writing: of the record before
 	clean   func(b []byte) []byte // writing: RecorderOptions.Clean; nil takes nothing out
 	scratch []byte                // writing: the string that clean is given
 }

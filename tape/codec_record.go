@@ -290,13 +290,7 @@ func (c *codec) writeRecord(r *Record, k Kind) {
 	buf := c.buf
 	buf = append(buf, `{"type":"record","seq":`...)
 	buf = appendNumber(buf, r.Seq)
-	buf = append(buf, `,"phase":"`...)
-	buf = append(buf, r.Phase.String()...)
-	buf = append(buf, `","virtual_time_ms":`...)
-	buf = appendNumber(buf, r.VirtualTimeMS)
-	buf = append(buf, `,"monotonic_ms":`...)
-	buf = appendNumber(buf, r.MonotonicMS)
-	c.set(append(buf, `,"kind":`...))
+	c.set(append(buf, c.stamp.text(r)...))
 	c.writeKind(k)
 	if r.G != 0 {
 		c.buf = append(c.buf, `,"g":`...)
@@ -307,4 +301,26 @@ func (c *codec) writeRecord(r *Record, k Kind) {
 		c.rawBytes(&r.Raw)
 	}
 	c.buf = append(c.buf, '}')
+}
+
+// A stamp is what stands between the seq and the kind of a record, which many have in common: they come by the thousand in a millisecond.
+type stamp struct {
+	phase      Phase
+	wall, mono int64
+	written    []byte
+}
+
+// text is the stamp of r. The next call overwrites it.
+func (s *stamp) text(r *Record) []byte {
+	if len(s.written) == 0 || s.wall != r.VirtualTimeMS || s.mono != r.MonotonicMS || s.phase != r.Phase {
+		s.phase, s.wall, s.mono = r.Phase, r.VirtualTimeMS, r.MonotonicMS
+		buf := append(s.written[:0], `,"phase":"`...)
+		buf = append(buf, r.Phase.String()...)
+		buf = append(buf, `","virtual_time_ms":`...)
+		buf = appendNumber(buf, r.VirtualTimeMS)
+		buf = append(buf, `,"monotonic_ms":`...)
+		buf = appendNumber(buf, r.MonotonicMS)
+		s.written = append(buf, `,"kind":`...)
+	}
+	return s.written
 }

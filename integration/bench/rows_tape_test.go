@@ -34,7 +34,7 @@ func nilBench(unit string) goBench {
 var tapeRows = []row{
 	{
 		name: "tape/append-run", unit: "x", target: atMost(2.5), from: appendBench("big"),
-		what: "appending 1,000,000 records of an agent's run to a file, by writing the same lines through a bufio.Writer (processor time)",
+		what: "appending 1,000,000 records of an agent's run to a file, by writing the same finished lines with the same system calls (processor time)",
 	},
 	{
 		name: "tape/append-small", unit: "x", target: atMost(2.5), from: appendBench("small"),

@@ -1,0 +1,118 @@
+package deck
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
+)
+
+// How long the two ends of a pipe wait for each other: who stops reading for those that feed it, of which one may have left the pipe and
+// live on, and who SIGPIPE ended for those that read, which had ended by then.
+const (
+	feedLate = time.Second
+	readLate = 10 * time.Second
+)
+
+// Beginning implements jail.Source: a process that looked through all begins once those have begun that it saw. It may have looked while
+// another thread of its parent started them.
+func (i *processInputs) Beginning() func(ctx context.Context) {
+	took := i.took()
+	if i.of.pids == nil || i.id == programID || took > looksFor {
+		return nil
+	}
+	_, program := i.of.pids.was(i.program.PID)
+	seen := i.answers.Listed(program)
+	var begun []lane.Condition[int]
+	for _, pid := range seen {
+		if i.of.pids.recorded.pids[pid] {
+			begun = append(begun, lane.Condition[int]{
+				What: pid, Since: time.Now(), For: took + lookLate,
+				Why: fmt.Sprintf("process %d looks through all processes, of which the recorded one saw %d, that has not begun", i.id, pid),
+			})
+		}
+	}
+	if !i.of.pids.begun.Holds(begun) {
+		return nil
+	}
+	return func(ctx context.Context) { _ = i.of.pids.begun.Await(ctx, begun) }
+}
+
+// took is how long the recorded process took.
+func (i *processInputs) took() time.Duration { return time.Duration(i.tookMS) * time.Millisecond }
+
+// Leaving implements jail.Source. A process that stops reading from a pipe waits for those that feed it to end: it did so too late for them
+// to notice, while recording, unless SIGPIPE ended one.
+func (i *processInputs) Leaving(feeders func() []jail.Source) func(ctx context.Context) {
+	if i.of.pids == nil {
+		return nil
+	}
+	fed, noticed := i.ends(feeders(), feedLate)
+	if noticed || !i.of.pids.over.Holds(fed) {
+		return nil
+	}
+	return func(ctx context.Context) {
+		if i.of.leaves != nil {
+			i.of.leaves(i.id)
+		}
+		_ = i.of.pids.over.Await(ctx, fed)
+	}
+}
+
+// ends are the ends of some processes, but for the program's, each awaited until late. broken says that SIGPIPE had ended one.
+func (i *processInputs) ends(all []jail.Source, late time.Duration) (ends []lane.Condition[uint64], broken bool) {
+	for _, s := range all {
+		if in, ok := s.(*processInputs); ok && in.id != programID {
+			ends = append(ends, lane.Condition[uint64]{What: in.id, Since: time.Now(), For: late, Excused: true})
+			broken = broken || in.died == "SIGPIPE"
+		}
+	}
+	return ends, broken
+}
+
+// starter is the process that started the one which this is, or of which it is a thread; nil for none.
+func (i *processInputs) starter() *processInputs {
+	parent, _ := i.program.Parent.(*processInputs)
+	for parent != nil && (i.program.Thread || parent.program.Host == i.program.Host) { // it executed another program, or is a thread
+		i = parent
+		parent, _ = i.program.Parent.(*processInputs)
+	}
+	return parent
+}
+
+// Ending implements jail.Source. The program itself ends when it likes. A process that SIGPIPE ended while recording may have had time to go on:
+// once nobody reads what it wrote, it ends by that again.
+func (i *processInputs) Ending(readers func() ([]jail.Source, bool)) func(ctx context.Context) syscall.Signal {
+	i.of.stamps.look(i, "ended")
+	parent := i.starter()
+	if parent == nil || i.id == programID {
+		return nil
+	}
+	var wait func(ctx context.Context)
+	if i.of.ending != nil {
+		wait = i.of.ending(i.id)
+	}
+	seen := i.of.pids.seenBy(i.program.PID)
+	return func(ctx context.Context) syscall.Signal {
+		if len(seen) > 0 {
+			_ = i.of.pids.looked.Await(ctx, seen)
+		}
+		if wait != nil {
+			wait(ctx)
+		}
+		defer parent.inbox.childEnds(ctx, parent.program.Host, i.gone)
+		if i.died != "SIGPIPE" {
+			return 0
+		}
+		all, _ := readers()
+		read, _ := i.ends(all, readLate)
+		_ = i.of.pids.over.Await(ctx, read)
+		if all, piped := readers(); !piped || len(all) > 0 {
+			return 0
+		}
+		return syscall.SIGPIPE
+	}
+}

@@ -1,0 +1,185 @@
+package deck
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/network"
+)
+
+// An inbox has a process get one thing after another: an answer, the end of a child, and what comes from elsewhere than what came last, wait
+// until the process has done all that it does about that, and beside. Else what it does about two answers that come side by side (which number
+// it draws for which, which time it reads) is a matter of microseconds, while recording and on the replay; so it is one of their order alone,
+// which the tape has.
+//
+// A process that does one thing at a time, as an event loop does, loses nothing by it: it could not have taken up the second one before.
+// One that is always at work is waited for a few times.
+type inbox struct {
+	giving chan struct{} // holds one while something is given
+	last   any           // where something was given last: a connection's address, or the number of an MCP server
+	vain   int           // how often the process did not come to rest, less how often it did
+	ends   int           // the same, for ends of children
+}
+
+func newInbox() *inbox { return &inbox{giving: make(chan struct{}, 1)} }
+
+const (
+	restFirst = 20 * time.Microsecond  // when it is looked again whether a process rests, and
+	restEvery = 200 * time.Microsecond // how often in the end
+	restWork  = 250 * time.Millisecond // what it may work meanwhile, on all processors together
+	restEnd   = 30 * time.Millisecond  // the same, while a child waits to end: who builds a program works all the time
+	endHeld   = 100 * time.Millisecond // how long a child waits to end while its parent is itself held up, and does not run
+	endMost   = time.Second            // how long a process takes to end that may, or a connection
+	restMost  = 5 * time.Second        // how long that may take, on a machine that has much to do
+	restVain  = 8                      // so much oftener it did not than it did: it is not waited for any more
+)
+
+// begin waits until something may be given to the process from where that comes: an answer's begin, or something else. What it returns says
+// that it has been.
+func (i *inbox) begin(pid int, from any, answer bool) (given func(ends bool)) {
+	i.giving <- struct{}{}
+	if answer || i.last != nil && i.last != from {
+		rest(pid, restMost, restWork, &i.vain, nil)
+	}
+	i.last = from
+	end := sync.OnceFunc(func() { <-i.giving })
+	late := time.AfterFunc(network.GiveMost, end)
+	return func(ends bool) {
+		switch on := late.Stop(); {
+		case !ends:
+			end()
+		case on:
+			late.Reset(endMost)
+		}
+	}
+}
+
+// childEnds waits until a child of the process may end. Others wait until it is gone. Who is killed meanwhile, or a run that is over, waits for nothing.
+func (i *inbox) childEnds(ctx context.Context, pid int, gone <-chan struct{}) {
+	select {
+	case i.giving <- struct{}{}:
+	case <-gone:
+		return
+	case <-ctx.Done():
+		return
+	}
+	rest(pid, endHeld, restEnd, &i.ends, gone)
+	go func() {
+		select {
+		case <-gone:
+		case <-time.After(endMost):
+		case <-ctx.Done():
+		}
+		<-i.giving
+	}()
+}
+
+// rest waits until a process has nothing to do: until it has worked for so much, or been held up for so long, which is counted.
+func rest(pid int, held, work time.Duration, vain *int, gone <-chan struct{}) {
+	if *vain >= restVain {
+		return
+	}
+	begun, before := time.Now(), worked(pid)
+	ran := begun
+	for every := restFirst; ; every = min(2*every, restEvery) {
+		runs, waits := busy(pid)
+		switch now := time.Now(); {
+		case !runs && !waits:
+			*vain = max(*vain-1, 0)
+			return
+		case now.Sub(begun) > restMost, now.Sub(ran) > held, worked(pid)-before > work:
+			*vain++
+			return
+		case runs:
+			ran = now
+		}
+		select {
+		case <-gone:
+			return
+		case <-time.After(every):
+		}
+	}
+}
+
+// maxThreads is how many threads of a process are looked at.
+const maxThreads = 256
+
+// atWork reports whether a process has something to do.
+func atWork(pid int) bool {
+	runs, waits := busy(pid)
+	return runs || waits
+}
+
+// busy reports whether a thread of a process runs, or waits for a processor; else whether one waits for a disk or what the jail tells it.
+func busy(pid int) (runs, waits bool) {
+	tasks, err := os.Open(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return false, false
+	}
+	defer tasks.Close()
+	names, _ := tasks.Readdirnames(maxThreads)
+	for _, task := range names {
+		of := fmt.Sprintf("/proc/%d/task/%s/", pid, task)
+		switch state := statOf(of); {
+		case len(state) == 0:
+		case state[0][0] == 'R':
+			return true, waits
+		case state[0][0] == 'D':
+			waits = true
+		default:
+			where, _ := os.ReadFile(of + "wchan")
+			waits = waits || bytes.Contains(where, []byte("seccomp"))
+		}
+	}
+	return false, waits
+}
+
+// worked is how much processor time a process has used.
+func worked(pid int) (sum time.Duration) {
+	const user, system, tick = 11, 12, 10 * time.Millisecond // fields behind the name, proc_pid_stat(5)
+	if stat := statOf(fmt.Sprintf("/proc/%d/", pid)); len(stat) > system {
+		for _, field := range stat[user : system+1] {
+			n, _ := strconv.Atoi(string(field))
+			sum += time.Duration(n) * tick
+		}
+	}
+	return sum
+}
+
+// statOf are the fields of a process or thread behind its name; none where it has ended.
+func statOf(dir string) [][]byte {
+	b, _ := os.ReadFile(dir + "stat")
+	return bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+}
+
+// giving has what is given wait for its place in the inbox, on the connection of this remote address.
+func (p *processes) giving(remote net.Addr, answer bool) (given func(ends bool)) {
+	in := p.holder(remote)
+	if in == nil {
+		return func(bool) {}
+	}
+	return in.inbox.begin(in.program.Host, remote, answer)
+}
+
+// givingTo has what a server is about to write to the process pid, its client, wait for its place in the inbox.
+func (p *processes) givingTo(pid int, by uint32) func(answer bool) (given func()) {
+	if p == nil {
+		return nil
+	}
+	return func(answer bool) func() {
+		p.mu.Lock()
+		in := p.alive[pid]
+		p.mu.Unlock()
+		if in == nil {
+			return func() {}
+		}
+		given := in.inbox.begin(pid, by, answer)
+		return func() { given(false) }
+	}
+}
