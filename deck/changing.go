@@ -49,7 +49,7 @@ type openedRoot struct {
 func newChanging(s *session, t *trees, roots []recording.Followed) *changing {
 	c := &changing{s: s, trees: t, roots: roots}
 	c.opened.Store(new([]openedRoot))
-	c.stamps = &stamps{root: c.rootOf, began: time.Now(), known: make(map[string]bool), calls: make(map[string]calls), noted: make(map[string]int64)}
+	c.stamps = &stamps{root: c.rootOf, began: time.Now(), known: make(map[string]time.Time), calls: make(map[string]calls), noted: make(map[string]int64)}
 	s.asked = c.asked
 	return c
 }
@@ -271,12 +271,15 @@ type stamps struct {
 	changing atomic.Bool // something was changed
 
 	mu    sync.Mutex
-	fresh []string         // paths of calls that change files, since the last look, and the directories that hold them
-	known map[string]bool  // of fresh
-	older []string         // of those before, the latest: they may be open still
-	calls map[string]calls // that have changed a file, by path
-	noted map[string]int64 // when a file was written, by path
+	fresh []string             // paths of calls that change files, since the last look, and the directories that hold them
+	known map[string]time.Time // of fresh: when the last such call was about to be made
+	older []string             // of those before, the latest: they may be open still
+	calls map[string]calls     // that have changed a file, by path
+	noted map[string]int64     // when a file was written, by path
 }
+
+// aboutToBe is how long a call may take that was about to make a file: who looks meanwhile finds none, and looks again.
+const aboutToBe = time.Second
 
 // tick is by how much the kernel's times of files may lie back.
 const tick = 10 * time.Millisecond
@@ -303,7 +306,7 @@ func (s *stamps) touched(op changes.Op, path, from string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, path := range []string{path[:max(strings.LastIndexByte(path, '/'), 1)], path} {
-		s.add(path)
+		s.add(path, time.Now())
 		if c, ok := s.calls[path]; ok || len(s.calls) < maxFresh {
 			c.n++
 			s.calls[path] = c
@@ -316,25 +319,42 @@ func (s *stamps) touched(op changes.Op, path, from string) {
 	}
 }
 
-func (s *stamps) add(path string) {
-	if !s.known[path] && len(s.fresh) < maxFresh {
-		s.known[path] = true
+func (s *stamps) add(path string, at time.Time) {
+	_, known := s.known[path]
+	if !known && len(s.fresh) >= maxFresh {
+		return
+	}
+	if !known {
 		s.fresh = append(s.fresh, path)
 	}
+	s.known[path] = at
 }
+
+func (s *stamps) isKnown(path string) bool { return !s.known[path].IsZero() }
 
 // look is told that a process begins or ends, which what says. Times that differ from those at the last look are kept as answers to the
 // process, and where it was recorded given again.
 func (s *stamps) look(in *processInputs, what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	paths := slices.Concat(slices.DeleteFunc(s.older, func(path string) bool { return s.known[path] }), s.fresh)
-	clear(s.known)
-	s.fresh = nil
+	paths := slices.Concat(slices.DeleteFunc(s.older, s.isKnown), s.fresh)
+	known := s.known
+	s.known, s.fresh = make(map[string]time.Time), nil
 	var files []string
 	for _, path := range paths {
-		if root, rest := s.root(path); root != nil && s.stamp(in, what+" "+in.of.s.roots.TapePath(path), path, root, rest) {
-			files = append(files, path)
+		root, rest := s.root(path)
+		if root == nil {
+			continue
+		}
+		st, err := root.Lstat(rest)
+		switch {
+		case err == nil:
+			s.stamp(in, what, path, st, root, rest)
+			if st.Mode().IsRegular() {
+				files = append(files, path)
+			}
+		case time.Since(known[path]) < aboutToBe:
+			s.add(path, known[path])
 		}
 	}
 	s.older = files[max(0, len(files)-maxOlder):]
@@ -409,30 +429,32 @@ func (s *stamps) asked(in *processInputs, path string, size, at, changed int64) 
 	return said
 }
 
-// stamp looks at one path. Times are kept as "written accessed", in ns since 1970, and a third word says that the program set them. A file that was only read since is left alone: a
-// program that reads it may watch whether it changes. It reports whether that is a file which may be written to still.
-func (s *stamps) stamp(in *processInputs, asked, path string, root *os.Root, rest string) bool {
-	st, err := root.Lstat(rest)
-	if err != nil {
-		return false
-	}
+// stamp looks at one path. Times are kept as "written accessed how calls size", in ns since 1970: how says whether the program set them. Who
+// of several that begin and end beside each other is first to see what one of them wrote is chance, so they are given again by the calls that
+// had changed the file, and its size, where nothing is recorded of this process. A file that was only read since is left alone: a
+// program that reads it may watch whether it changes.
+func (s *stamps) stamp(in *processInputs, what, path string, st fs.FileInfo, root *os.Root, rest string) {
 	at, read := st.ModTime().UnixNano(), recording.Accessed(st).UnixNano()
+	where := in.of.s.roots.TapePath(path)
+	asked, written := what+" "+where, fmt.Sprint(s.calls[path].n, " ", st.Size())
 	var wasAt, wasRead int64
 	var how string
 	n, _ := fmt.Sscan(string(in.answers.Held(asked)), &wasAt, &wasRead, &how)
 	set := !s.since(at)
-	if n == 2 && wasAt != at && !set && files.SetTimes(root, rest, wasRead, wasAt) == nil {
+	if n < 2 && !set && st.Mode().IsRegular() {
+		wasAt, wasRead = in.of.again.wrote(written + " " + where)
+	}
+	if wasAt != 0 && how != "set" && wasAt != at && !set && files.SetTimes(root, rest, wasRead, wasAt) == nil {
 		at, read = wasAt, wasRead
 	}
 	if s.noted[path] != at {
 		s.noted[path] = at
-		note := fmt.Append(nil, at, " ", read)
+		how = "written"
 		if set && !st.IsDir() {
-			note = append(note, " set"...)
+			how = "set"
 		}
-		in.answers.Gave(asked, note)
+		in.answers.Gave(asked, fmt.Append(nil, at, " ", read, " ", how, " ", written))
 	}
-	return st.Mode().IsRegular()
 }
 
 // since reports whether a file may have been written at a time, in ns since 1970, by this run: other times were set, or found. The kernel's lie

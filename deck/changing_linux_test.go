@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -245,6 +246,84 @@ func TestListingOfDirectories(t *testing.T) {
 	}
 	v, _ := b.replay(res.Recording, nil)
 	b.green(v)
+}
+
+// TestLengthOfDirectories: ls and stat say of a directory how long the recorded one was, whatever an overlay has of it.
+func TestLengthOfDirectories(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for i := range 300 {
+		put(t, filepath.Join(b.dir, "d", fmt.Sprintf("%0100d", i)), "x")
+	}
+	rec := b.script("sh", "-c", "stat -c '%s %b' d; rm d/*7; ls -ld d; ls -s . d | head -20; stat -c %s d; chmod 700 d; ls -ld d")
+	v, _ := b.replay(rec, nil)
+	b.green(v)
+}
+
+// TestOrderOfNames: directories list their names in the order that they had, whatever the run took away, made or renamed there.
+func TestOrderOfNames(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if !ordersByName(t) {
+		t.Skip("this file system lists names as they were made")
+	}
+	for _, name := range strings.Fields("a b c d e sub/a sub/b sub/c sub/deep/a sub/deep/b") {
+		put(t, filepath.Join(b.dir, name), name)
+		put(t, filepath.Join(b.home, "agent", filepath.Base(name)), name)
+	}
+	const list = `find . ~/agent -path ./.tapedeck -prune -o -print; `
+	const script = list + `rm b sub/a ~/agent/c; mv c f; mv sub/b sub/deep/c; ` + list + `for i in 1 2 3 4 5 6 7 8 9; do echo $i > n$i; echo $i > sub/deep/n$i; done; ` +
+		list + `rm n1 n3 n5 sub/deep/n2; mkdir b; echo x >> a; rm -r sub/deep; ` + list
+	rec := b.script("bash", "-c", script)
+	v, _ := b.replay(rec, nil)
+	b.green(v)
+	for _, name := range strings.Fields("e n2 n4 n6") { // the disk has changed since
+		if err := os.Remove(filepath.Join(b.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.put("late", "x")
+	v, _ = b.replay(rec, nil)
+	b.green(v)
+	_, out := b.replay(rec, &deck.ReplayOptions{Argv: []string{"bash", "-c", "(cat b; rm b; cat b n1 late; ls) 2>/dev/null"}})
+	if want := "ba\nc\nd\ne\nsub\n"; out != want {
+		t.Errorf("another program sees %q, want %q", out, want)
+	}
+}
+
+// ordersByName reports whether directories list their names in one order, however they were made.
+func ordersByName(t *testing.T) bool {
+	var lists [2][]string
+	for i := range lists {
+		dir := t.TempDir()
+		for k := range 20 {
+			if i == 1 {
+				k = 19 - k
+			}
+			put(t, filepath.Join(dir, strconv.Itoa(k)), "")
+		}
+		f, err := os.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lists[i], err = f.Readdirnames(-1)
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return slices.Equal(lists[0], lists[1])
+}
+
+// TestTimesOfPipedFiles: what the last program of a pipeline writes was written when it was then, whoever of the pipeline begins while it is made.
+func TestTimesOfPipedFiles(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	rec := b.script("bash", "-c", `for i in 1 2 3 4 5 6 7 8 9; do echo $i | sed s/1/2/ | sort > f$i; done; tar cf t.tar f?`)
+	for range 2 {
+		v, _ := b.replay(rec, nil)
+		b.green(v)
+	}
 }
 
 // TestAbsentHome: a HOME that the run made is not there when a replay begins, though it is there now.

@@ -2,11 +2,14 @@ package deck
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
+	"github.com/tapedeck-dev/tapedeck/axis/ambient"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -19,10 +22,14 @@ type recordedProcesses struct {
 	pids     map[int]bool                    // that some had
 	servers  map[uint64]int                  // those of MCP servers, by conversation
 	last     uint64                          // the highest number
+	answers  []*tape.Payload                 // of all of them
+	written  func() map[string][2]int64      // times of files, as stamps keeps them, by "calls size path"
 }
 
 func newRecordedProcesses(store cas.Store) *recordedProcesses {
-	return &recordedProcesses{store: store, children: make(map[uint64][]*tape.ProcessSpawn), pids: make(map[int]bool), servers: make(map[uint64]int), last: programID}
+	r := &recordedProcesses{store: store, children: make(map[uint64][]*tape.ProcessSpawn), pids: make(map[int]bool), servers: make(map[uint64]int), last: programID}
+	r.written = sync.OnceValue(r.readWritten)
+	return r
 }
 
 // add takes the records of a tape, in any order.
@@ -37,6 +44,9 @@ func (r *recordedProcesses) add(k tape.Kind) {
 	if p.SpawnID == programID {
 		r.program = p
 	}
+	if p.Answers != nil {
+		r.answers = append(r.answers, p.Answers)
+	}
 	r.pids[p.PID] = r.pids[p.PID] || !tape.HasFlag(p, tape.ForkedKey)
 	r.last = max(r.last, p.SpawnID)
 	r.children[p.ParentSpawnID] = append(r.children[p.ParentSpawnID], p)
@@ -47,6 +57,41 @@ func (r *recordedProcesses) sort() {
 	for _, list := range r.children {
 		slices.SortFunc(list, func(a, b *tape.ProcessSpawn) int { return cmp.Compare(a.SpawnID, b.SpawnID) })
 	}
+}
+
+// wrote is when a file was written, and read, that so many calls had changed and that was so long; zeros for not known.
+func (r *recordedProcesses) wrote(key string) (at, read int64) {
+	if r == nil {
+		return 0, 0
+	}
+	times := r.written()[key]
+	return times[0], times[1]
+}
+
+// readWritten reads the times of files in all answers. Of one that was written on without another call the last one counts.
+func (r *recordedProcesses) readWritten() map[string][2]int64 {
+	written := make(map[string][2]int64)
+	for _, payload := range r.answers {
+		b, err := payload.Bytes(r.store)
+		if err != nil {
+			continue // it is said of the process
+		}
+		answers, _ := ambient.NewAnswers(false, b) // likewise
+		for asked, answer := range answers.Recorded() {
+			what, path, _ := strings.Cut(asked, " ")
+			if what != "began" && what != "ended" {
+				continue
+			}
+			var at, read int64
+			var how, calls, size string
+			if n, _ := fmt.Sscan(string(answer), &at, &read, &how, &calls, &size); n == 5 && how != "set" {
+				if key := calls + " " + size + " " + path; written[key][0] < at {
+					written[key] = [2]int64{at, read}
+				}
+			}
+		}
+	}
+	return written
 }
 
 // take finds which recorded process one is again that parent has started, and hands it out once: the first that ran the same; else

@@ -324,7 +324,7 @@ func (r *replayer) lowers(d, dir string) (out []string, err error) {
 	}
 	switch disk := r.onDisk(d); {
 	case recording.IsDir(disk):
-		out = append(out, disk)
+		return r.ordered(d, dir, append(out, disk))
 	case len(out) == 0: // an overlay has a lower layer
 		empty := filepath.Join(dir, "empty")
 		if err := os.MkdirAll(empty, 0o700); err != nil {
@@ -333,6 +333,25 @@ func (r *replayer) lowers(d, dir string) (out []string, err error) {
 		out = append(out, empty)
 	}
 	return out, nil
+}
+
+// ordered adds to lowers what has directories listed as on the disk, where the run wrote to that and not to an overlay.
+func (r *replayer) ordered(d, dir string, lowers []string) ([]string, error) {
+	m := r.rec.Manifest
+	layered := m.Again != nil && m.Again.Isolated || m.Fork != nil || r.fork != nil
+	if split, err := jail.MountsBelow(d); layered || split || err != nil {
+		return lowers, nil
+	}
+	shown := lowers
+	if upper := upperOf(dir); recording.IsDir(upper) {
+		shown = append([]string{upper}, lowers...)
+	}
+	order := filepath.Join(dir, "order")
+	ok, err := files.BuildOrder(order, pathsIn(r.followed(d), r.changed), shown...)
+	if ok {
+		lowers = append(lowers, order)
+	}
+	return lowers, err
 }
 
 // inUpper reports whether the upper layer of d can hold what the run found, and need do so.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -95,6 +96,19 @@ func (a *Answers) Left(pid int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.told[pid] > 0
+}
+
+// Recorded yields the recorded answers that are left.
+func (a *Answers) Recorded() iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for asked, left := range a.left {
+			for _, b := range left {
+				if !yield(asked, b) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Next is the recorded answer that comes next to what is asked; nil where there is none any more.

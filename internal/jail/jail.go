@@ -122,7 +122,7 @@ func PortOf(random Filler) uint16 {
 }
 
 // FileAgain is the recorded struct statx of a file, which are answers of Asked, where that has its owner, mode and size now, and else that of
-// now. Where written says that its times are looked after, a file was written when it says now.
+// now. How long a directory is says nothing: an overlay's is that of its upper layer alone. Where written says that its times are looked after, a file was written when it says now.
 func FileAgain(was, now []byte, written bool) []byte {
 	if len(was) != len(now) || lasting(was) != lasting(now) {
 		return now
@@ -136,7 +136,11 @@ func FileAgain(was, now []byte, written bool) []byte {
 
 // lasting is what does not change by itself.
 func lasting(b []byte) [3]uint64 {
-	return [3]uint64{binary.NativeEndian.Uint64(b[20:]), uint64(binary.NativeEndian.Uint16(b[28:])), binary.NativeEndian.Uint64(b[40:])}
+	mode, size := binary.NativeEndian.Uint16(b[28:]), binary.NativeEndian.Uint64(b[40:])
+	if mode>>12 == 4 { // a directory
+		size = 0
+	}
+	return [3]uint64{binary.NativeEndian.Uint64(b[20:]), uint64(mode), size}
 }
 
 // ErrUnavailable is what every *UnavailableError is: this system cannot make the jail.

@@ -132,8 +132,9 @@ func (in *Answerer) looks(c *notify.Call, dirfd int32, addr uint64) {
 	if statx {
 		flags = uint32(c.Args[2])
 	}
-	ofMachine := statx && flags&unix.AT_NO_AUTOMOUNT != 0 && c.Args[3]&(unix.STATX_INO|unix.STATX_CTIME|unix.STATX_BTIME) != 0
-	if ofMachine {
+	coreutils := statx && flags&unix.AT_NO_AUTOMOUNT != 0
+	ofMachine := coreutils && c.Args[3]&(unix.STATX_INO|unix.STATX_CTIME|unix.STATX_BTIME) != 0
+	if ofMachine || coreutils && c.Args[3]&(unix.STATX_SIZE|unix.STATX_BLOCKS) != 0 && in.isDir(c, dirfd, addr, flags) { // how long a directory is depends on its file system
 		if p := in.of(c.Task); p != nil {
 			in.statx(c, p)
 			return
@@ -142,6 +143,19 @@ func (in *Answerer) looks(c *notify.Call, dirfd int32, addr uint64) {
 		return
 	}
 	c.GoOn()
+}
+
+// isDir reports whether a call asks for a directory.
+func (in *Answerer) isDir(c *notify.Call, dirfd int32, addr uint64, flags uint32) bool {
+	path, err := in.pathOf(c, dirfd, addr)
+	if err != nil {
+		return false
+	}
+	fd, err := in.reach(c, path, nofollow(flags)|unix.O_DIRECTORY, 0)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err == nil
 }
 
 // wrote answers a call that asks for a file where its Source says that it was written at another time than the kernel does.

@@ -2,6 +2,11 @@
 // whether anything may begin at a place at all (Filter).
 package chars
 
+import (
+	"encoding/binary"
+	"slices"
+)
+
 // A Set is a set of bytes.
 type Set [256]bool
 
@@ -152,4 +157,153 @@ func UUIDAt(b []byte, i int) (end int, ok bool) {
 		}
 	}
 	return i + UUIDLen, true
+}
+
+// A Filter tells by three bytes whether something may begin where they stand. Most places of most texts do not pass it,
+// so that what is looked for costs little where it is not. It is three bytes, and not two, because the forms of twenty
+// known values begin with a quarter of all pairs of letters.
+type Filter struct {
+	first [256]bool
+	*pairs
+	third []ByteSet
+	every int // where the row of AllowEvery stands, and one; 0 for nowhere
+}
+
+// pairs are what a Filter knows of each pair of bytes. They hold no pointers and are a memory of their own, which the garbage
+// collector does not look into.
+type pairs struct {
+	near [1 << 16]uint32 // the low five bits of its third bytes: asked at every place; 0 for none
+	rows [1 << 16]uint16 // where all of these stand
+}
+
+// NewFilter returns one that lets nothing through.
+func NewFilter() Filter { return Filter{pairs: new(pairs)} }
+
+// Clone returns a copy, to which may be added.
+func (f *Filter) Clone() Filter {
+	own := *f.pairs
+	return Filter{f.first, &own, slices.Clone(f.third), f.every}
+}
+
+// A ByteSet has a bit for each byte.
+type ByteSet [4]uint64
+
+// Add adds a byte.
+func (s *ByteSet) Add(c byte) { s[c>>6] |= 1 << (c & 63) }
+
+// Has tells whether a byte was added.
+func (s *ByteSet) Has(c byte) bool { return s[c>>6]>>(c&63)&1 == 1 }
+
+// pairOf is the pair of a and b, as two bytes of memory are read as one number.
+func pairOf(a, b byte) uint16 { return uint16(b)<<8 | uint16(a) }
+
+// Allow lets three bytes pass.
+func (f *Filter) Allow(a, b, c byte) {
+	f.row(a, b).Add(c)
+	f.near[pairOf(a, b)] |= 1 << (c & 31)
+}
+
+// AllowAny lets the pair pass with any third byte.
+func (f *Filter) AllowAny(a, b byte) {
+	*f.row(a, b) = ByteSet{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
+	f.near[pairOf(a, b)] = ^uint32(0)
+}
+
+// AllowEvery is AllowAny for many pairs: they share one row, and so Row does not tell them apart.
+func (f *Filter) AllowEvery(a, b byte) {
+	if f.every == 0 {
+		f.AllowAny(a, b)
+		f.every = int(f.rows[pairOf(a, b)]) + 1
+	}
+	f.first[a] = true
+	f.rows[pairOf(a, b)], f.near[pairOf(a, b)] = uint16(f.every-1), ^uint32(0)
+}
+
+// AllowText lets through what s begins with: a text of two bytes or more.
+func (f *Filter) AllowText(s string) {
+	if len(s) == 2 {
+		f.AllowAny(s[0], s[1])
+		return
+	}
+	f.Allow(s[0], s[1], s[2])
+}
+
+func (f *Filter) row(a, b byte) *ByteSet {
+	pair := pairOf(a, b)
+	f.first[a] = true
+	if !f.has(pair) {
+		f.rows[pair] = uint16(len(f.third))
+		f.third = append(f.third, ByteSet{})
+	}
+	return &f.third[f.rows[pair]]
+}
+
+// Rows is how many pairs may begin something.
+func (f *Filter) Rows() int { return len(f.third) }
+
+// Row is where among them a pair stands.
+func (f *Filter) Row(a, b byte) (row int, ok bool) {
+	pair := pairOf(a, b)
+	return int(f.rows[pair]), f.has(pair)
+}
+
+func (p *pairs) has(pair uint16) bool { return p.near[pair] != 0 }
+
+// isNear tells whether the three bytes of b at i may pass. Of what is near little does not pass, so that passes is hardly ever asked
+// in vain.
+func (p *pairs) isNear(b *[blockLen + 2]byte, i int) bool {
+	return p.near[binary.LittleEndian.Uint16(b[i:])]>>(b[i+2]&31)&1 != 0
+}
+
+// passes tells whether something may begin with these three bytes.
+func (f *Filter) passes(a, b, c byte) bool {
+	pair := pairOf(a, b)
+	return f.has(pair) && f.third[f.rows[pair]].Has(c)
+}
+
+// blockLen is how many places next asks about at once: their bytes are looked up without a check of the length.
+const blockLen = 8
+
+// Next returns the first place from i on, and before the last two bytes, where something may begin; len(b)-2 or more
+// where there is none.
+func (f *Filter) Next(b []byte, i int) int {
+	for p := f.pairs; i+blockLen+2 <= len(b); i += blockLen {
+		x := (*[blockLen + 2]byte)(b[i:])
+		if p.isNear(x, 0) || p.isNear(x, 1) || p.isNear(x, 2) || p.isNear(x, 3) ||
+			p.isNear(x, 4) || p.isNear(x, 5) || p.isNear(x, 6) || p.isNear(x, 7) {
+			for k := range blockLen {
+				if f.passes(x[k], x[k+1], x[k+2]) {
+					return i + k
+				}
+			}
+		}
+	}
+	for i+2 < len(b) && !f.passes(b[i], b[i+1], b[i+2]) {
+		i++
+	}
+	return i
+}
+
+// Seek returns the first place from i on where something may begin, and len(b) where there is none.
+func (f *Filter) Seek(b []byte, i int) int {
+	if i = f.Next(b, i); i+2 < len(b) {
+		return i
+	}
+	return f.Tail(b, i)
+}
+
+// Tail returns the first of the last two bytes, from i on, where something may begin that has not come whole; len(b)
+// where there is none.
+func (f *Filter) Tail(b []byte, i int) int {
+	n := len(b)
+	if i = max(i, n-2); i == n-2 {
+		if f.has(pairOf(b[i], b[i+1])) {
+			return i
+		}
+		i++
+	}
+	if i == n-1 && f.first[b[i]] {
+		return i
+	}
+	return n
 }
