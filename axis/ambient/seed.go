@@ -107,3 +107,107 @@ func (d *Draws) of(key draw) *Random {
 	}
 	return r
 }
+
+// A Places numbers where in its program a process asks for time and random bytes, from 1 on, in the order in which it first asks there.
+// 0 is for what is not known. On a replay a place has the number that it had. The zero value is ready.
+type Places struct {
+	mu      sync.Mutex
+	list    []uint64
+	numbers map[uint64]int
+
+	recorded int // of list, how many a recording has
+	taken    []bool
+	free     int // of taken, how many are true from the first on, at least
+	asked    bool
+	rebuilt  bool // the program is another build: its places are others, and are the recorded ones in their order
+	untimed  bool // the recording knows of no time where it was read
+	unplaced bool // nor of anything else
+}
+
+// MaxPlaces bounds the places of one process that are told apart. Those beyond it are not known.
+const MaxPlaces = 1 << 16
+
+// unseen is what some recordings call a place of which nothing could be told: the digest (FNV-1a) of no caller.
+const unseen = 0xcbf29ce484222325
+
+// Number is the number of a place, which is told by a digest of how the program came there; 0 is none, and all of them on a replay of a
+// recording that knows of none.
+func (p *Places) Number(place uint64) int {
+	if place == 0 || p.unplaced {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, ok := p.numbers[place]
+	if !p.asked {
+		p.asked, p.rebuilt = true, !ok && p.recorded > 0
+	}
+	if !ok {
+		n = p.add(place)
+	}
+	if 0 < n && n <= p.recorded {
+		p.taken[n-1] = true
+	}
+	return n
+}
+
+// TimeNumber is Number of a place where the time is read: 0 for all of them on a replay of a recording that does not know where.
+func (p *Places) TimeNumber(place uint64) int {
+	if p.untimed {
+		return 0
+	}
+	return p.Number(place)
+}
+
+// add gives a place that is new the next number: that of a recorded place which nobody has, where the program is another build.
+func (p *Places) add(place uint64) int {
+	if p.numbers == nil {
+		p.numbers = make(map[uint64]int)
+	}
+	n := len(p.list)
+	if free := p.nextFree(); p.rebuilt && free < len(p.taken) {
+		n = free
+		delete(p.numbers, p.list[n])
+	} else if n >= MaxPlaces {
+		return 0
+	} else {
+		p.list = append(p.list, 0)
+	}
+	p.list[n] = place
+	p.numbers[place] = n + 1
+	return n + 1
+}
+
+// nextFree is the first recorded place that nobody has: none is ever given back.
+func (p *Places) nextFree() int {
+	for p.free < len(p.taken) && p.taken[p.free] {
+		p.free++
+	}
+	return p.free
+}
+
+// append appends what read reads.
+func (p *Places) append(b []byte) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b = binary.AppendUvarint(b, uint64(len(p.list)))
+	for _, place := range p.list {
+		b = binary.LittleEndian.AppendUint64(b, place)
+	}
+	return b
+}
+
+// readPlaces reads recorded places, and returns what follows them.
+func readPlaces(b []byte) (p *Places, rest []byte, err error) {
+	n, k := binary.Uvarint(b)
+	if k <= 0 || n > uint64(len(b)-k)/8 {
+		return nil, nil, ErrTimes
+	}
+	p = &Places{numbers: make(map[uint64]int), recorded: int(n), taken: make([]bool, n), unplaced: n == 0}
+	for b = b[k:]; len(p.list) < int(n); b = b[8:] {
+		place := binary.LittleEndian.Uint64(b)
+		p.list = append(p.list, place)
+		p.numbers[place] = len(p.list)
+	}
+	return p, b, nil
+}
