@@ -14,7 +14,7 @@ import (
 var testbenchRows = []row{
 	{
 		name: "testbench/tape", unit: "x", target: atMost(1.2),
-		what: "starting a script and running 1,000 host calls (ten kinds, by turns) with the tape on disk, by the same without a tape and the making of a file of its bytes, half of what a tape costs (processor time)",
+		what: "starting a script and running 1,000 host calls (ten kinds, by turns) with the tape on disk, by the same without a tape (processor time); beside it what making a file of its bytes takes",
 		from: goBench{"./testbench/script", "^BenchmarkThousandCalls$", "200x", "10x", metric("BenchmarkThousandCalls", "ratio", "on-us", "off-us", "file-us")},
 	},
 	{
