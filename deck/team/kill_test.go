@@ -103,11 +103,13 @@ func TestKilled(t *testing.T) {
 		s := at.open(t)
 		rec := made(t, "one", "alpha", "beta", nil)
 		var told []string
+		var sweepers []*exec.Cmd
 		for range 8 {
 			sweeper := exec.CommandContext(t.Context(), os.Args[0])
 			sweeper.Env = append(os.Environ(), runsVar+"="+at.runs, blobsVar+"="+at.blobs)
 			must(t, sweeper.Start())
-			t.Cleanup(func() { _ = sweeper.Process.Kill(); _ = sweeper.Wait() })
+			sweepers = append(sweepers, sweeper)
+			t.Cleanup(func() { _ = sweeper.Process.Kill() })
 			time.AfterFunc(time.Duration(rand.IntN(300))*time.Millisecond, func() { _ = sweeper.Process.Kill() })
 			told = append(told, killedPusher(t, at, rec.Dir)...)
 		}
@@ -123,6 +125,10 @@ func TestKilled(t *testing.T) {
 			if !have[id] {
 				t.Errorf("%s was acknowledged and is gone", id)
 			}
+		}
+		for _, sweeper := range sweepers { // one that lives reads what this one empties
+			_ = sweeper.Process.Kill()
+			_ = sweeper.Wait()
 		}
 		_, err = s.Sweep(t.Context())
 		must(t, err)
