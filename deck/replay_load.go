@@ -376,6 +376,11 @@ func (r *replayer) layer(t *files.Tree, real, layer string, o *files.LayerOption
 	}
 	o.Scrubber, o.Exclude, o.Reveal = r.s.scrub, r.trees.exclude, r.reveal()
 	o.Gone = append(library.Of(r.rec.Manifest.Roots.LibraryRoot(r.rec.Manifest.Cwd)).Later(r.rec.Manifest.SeededBy()), r.dir)
+	for _, path := range OutputFiles(r.o.Stdout, r.o.Stderr) {
+		if rest, ok := strings.CutPrefix(path, real+"/"); ok && !r.o.TreeNow && t.Covers(rest) { // the run's went elsewhere
+			o.Gone = append(o.Gone, path)
+		}
+	}
 	o.Exclude = slices.DeleteFunc(slices.Clone(o.Exclude), func(path string) bool { return slices.Contains(o.Gone, path) })
 	o.Changed, o.Removed = pathsIn(r.followed(real), r.changed), pathsIn(r.followed(real), r.removed)
 	if isTree {
