@@ -314,13 +314,13 @@ type stamp struct {
 func (s *stamp) text(r *Record) []byte {
 	if len(s.written) == 0 || s.wall != r.VirtualTimeMS || s.mono != r.MonotonicMS || s.phase != r.Phase {
 		s.phase, s.wall, s.mono = r.Phase, r.VirtualTimeMS, r.MonotonicMS
-		buf := append(s.written[:0], `,"phase":"`...)
-		buf = append(buf, r.Phase.String()...)
-		buf = append(buf, `","virtual_time_ms":`...)
-		buf = appendNumber(buf, r.VirtualTimeMS)
-		buf = append(buf, `,"monotonic_ms":`...)
-		buf = appendNumber(buf, r.MonotonicMS)
-		s.written = append(buf, `,"kind":`...)
+		s.written = append(s.written[:0], `,"phase":"`...)
+		s.written = append(s.written, r.Phase.String()...)
+		s.written = append(s.written, `","virtual_time_ms":`...)
+		s.written = appendNumber(s.written, r.VirtualTimeMS)
+		s.written = append(s.written, `,"monotonic_ms":`...)
+		s.written = appendNumber(s.written, r.MonotonicMS)
+		s.written = append(s.written, `,"kind":`...)
 	}
 	return s.written
 }
