@@ -75,3 +75,15 @@ func TestFurtherCredentialFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestLearnable: what is too long for a word may be a secret, though it holds no digit: one in two hundred random texts of letters and digits.
+func TestLearnable(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{
+		"GOHEITAFTYYSNSHUQCSECVHBOW": true, "AUTHENTICATIONFAILED": false, "authentication": false, "/dashboard/home": false, "Qw7Zr2Lm9Kx4": true,
+	} {
+		if names.Learnable(value) != want {
+			t.Errorf("%s: %v", value, !want)
+		}
+	}
+}

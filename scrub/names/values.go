@@ -53,8 +53,8 @@ func varied(value string, least int) bool {
 }
 
 var (
-	// word is letters as people write a word, or several with a capital each.
-	word = lazyregexp.New(`^([A-Z]+|[A-Z]?[a-z]+|[A-Z]?[a-z]{2,11}([A-Z][a-z]{2,11}){1,3})$`)
+	// word is letters as people write a word, none of which is longer than AUTHENTICATIONFAILED, or several with a capital each.
+	word = lazyregexp.New(`^([A-Z]{1,20}|[A-Z]?[a-z]{1,20}|[A-Z]?[a-z]{2,11}([A-Z][a-z]{2,11}){1,3})$`)
 	// drawn is what no word has: five consonants in a row, or four vowels.
 	drawn = lazyregexp.New(`(?i)[bcdfghjklmnpqrstvwxz]{5}|[aeiou]{4}`)
 	vowel = lazyregexp.New(`(?i)[aeiouy]`)
