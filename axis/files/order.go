@@ -8,8 +8,11 @@ import (
 	"slices"
 )
 
-// maxOrdered bounds the names of an order layer, those of a directory counted together.
-const maxOrdered = 20_000
+// Bounds of an order layer, in names: all of them, and those of one directory, of which each costs a replay a file that is made.
+const (
+	maxOrdered   = 20_000
+	maxOrderedIn = 500
+)
 
 // BuildOrder fills orderDir, which must be empty or absent, so that an overlay which has it below all of its layers lists names in the order
 // of a directory on the disk. Overlayfs lists the lowest layer's names in their order there, and behind them what is above alone: what a run
@@ -86,14 +89,15 @@ func (o *orderer) dir(path string) (bool, error) {
 		names = append(listed, names...) // those of the disk first, for where names stand as they were made
 	}
 	done := make(map[string]bool)
-	for _, name := range names {
-		if done[name] {
-			continue
-		}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		again := done[name]
 		done[name] = true
-		if o.left--; o.left < 0 {
-			return false, nil
-		}
+		return again
+	})
+	if o.left -= len(names); len(names) > maxOrderedIn || o.left < 0 {
+		return false, nil
+	}
+	for _, name := range names {
 		if err := o.name(join(path, name)); err != nil {
 			return false, err
 		}
