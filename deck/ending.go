@@ -95,7 +95,7 @@ func (i *processInputs) Ending(readers func() ([]jail.Source, bool)) func(ctx co
 	if i.of.ending != nil {
 		wait = i.of.ending(i.id)
 	}
-	seen := i.of.pids.seenBy(i.program.PID)
+	seen := i.of.pids.seenBy(i)
 	return func(ctx context.Context) syscall.Signal {
 		if len(seen) > 0 {
 			_ = i.of.pids.looked.Await(ctx, seen)

@@ -35,7 +35,10 @@ const (
 )
 
 func newPIDMap(again *recordedProcesses) *pidMap {
-	return &pidMap{recorded: again, begun: lane.NewGate[int](lookLate, nil), over: lane.NewGate[uint64](0, nil), looked: lane.NewGate[look](0, nil), by: make(map[int]int), looking: make(map[uint64][]int)}
+	return &pidMap{
+		recorded: again, begun: lane.NewGate[int](lookLate, nil), over: lane.NewGate[uint64](0, nil), looked: lane.NewGate[look](0, nil),
+		by: make(map[int]int), looking: make(map[uint64][]int),
+	}
 }
 
 func (m *pidMap) add(pid, was int) {
@@ -84,15 +87,18 @@ func (m *pidMap) told(by *processInputs, was int) {
 }
 
 // seenBy are the looks of others that a process, which is about to end, waits for: they found it then.
-func (m *pidMap) seenBy(pid int) (looks []lane.Condition[look]) {
+func (m *pidMap) seenBy(i *processInputs) (looks []lane.Condition[look]) {
 	if m == nil {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	was, known := m.by[pid]
+	was, known := m.by[i.program.PID]
+	if !known {
+		return nil
+	}
 	for number, seen := range m.looking {
-		if known && slices.Contains(seen, was) {
+		if number != i.id && slices.Contains(seen, was) { // it sees itself too
 			looks = append(looks, lane.Condition[look]{What: look{number, was}, Since: time.Now(), For: looksFor, Excused: true})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/ambient"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -50,8 +51,12 @@ func TestLooksWhenBegun(t *testing.T) {
 		}
 
 		m.begins(looks)
-		seen := m.seenBy(1003) // which was 1000
-		if !m.looked.Holds(seen) || len(m.seenBy(77)) > 0 {
+		m.add(1005, 1002)
+		ends := func(id uint64, pid int) []lane.Condition[look] {
+			return m.seenBy(&processInputs{id: id, program: &jail.Program{PID: pid}})
+		}
+		seen := ends(2, 1003)                                                               // which was 1000
+		if !m.looked.Holds(seen) || len(ends(5, 77)) > 0 || len(ends(looks.id, 1005)) > 0 { // of its own end it does not wait for itself
 			t.Errorf("what it sees does not wait: %v", seen)
 		}
 		looks.of.s = new(session)

@@ -56,7 +56,8 @@
 //
 // Two trees give Changes; changes give tape records, a patch that git apply takes forth and back, and can be applied to a
 // work tree or taken back, after a check that every path stands as it is expected to. BuildLayer makes the overlay layer
-// that shows a recorded tree, whole or partial, on top of the directory as it is now.
+// that shows a recorded tree, whole or partial, on top of the directory as it is now; BuildOrder one below all, which keeps the
+// order in which its directories list their names.
 //
 // Safety: a path that came with data is checked before use, every access happens below an open root directory, and
 // nothing is written through a symbolic link. A decoder bounds what it allocates. A placeholder never reaches a work tree:

@@ -7,7 +7,8 @@
 // (Source.Wrote). At each execve the caller is stopped for a moment, as a debugger would, before the new
 // program's first instruction: the functions of its vDSO get code that makes these calls (package vdso), again after a signal (EINTR), and its
 // AT_RANDOM bytes are replaced; then it goes on, and nothing stays traced. Where the vDSO is not known AT_SYSINFO_EHDR of its auxiliary
-// vector becomes AT_IGNORE: the C library, Go and others make the calls themselves then. Addresses are not randomised. An open of
+// vector becomes AT_IGNORE: the C library, Go and others make the calls themselves then. Addresses are not randomised; where
+// clocks lie behind the kernel's, a library in an overlay is mapped from the layer that has it, for the kernel aligns it there. An open of
 // /dev/random or /dev/urandom by that path gives a pipe of its own that the recorder fills.
 //
 // The monotonic clock of Go programs and of large runtimes, which read it all the time, is the kernel's: their functions make the call for
