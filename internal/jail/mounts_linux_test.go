@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -428,5 +429,47 @@ func TestMountedMeanwhileOverAFilledLayer(t *testing.T) {
 	}
 	if _, err := os.Stat(inLayer); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestUnmountedMeanwhileOverAFilledLayer: a mount of the host's that went with its place, as another's test's does, is in nobody's way.
+func TestUnmountedMeanwhileOverAFilledLayer(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount on the host")
+	}
+	dir := testDir(t)
+	var points []string
+	for _, name := range []string{"point", "kernels", "masked"} {
+		points = append(points, filepath.Join(dir, name))
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mountOn(t, "tmpfs", points[0], "tmpfs", 0)
+	mountOn(t, "proc", points[1], "proc", 0)
+	mountOn(t, "tmpfs", points[2], "tmpfs", 0)
+	c := shellConfig(t, "cat moved; ls")
+	c.Dir, c.Overlays, c.Masks = dir, []mount.Overlay{overlay(t, dir)}, points[2:]
+	mustWrite(t, filepath.Join(c.Overlays[0].Upper, "moved"), "was moved\n")
+	plan, err := mount.NewPlan(c.wish())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range points {
+		if err := errors.Join(unix.Unmount(p, 0), os.Remove(p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j, err := startPlanned(t.Context(), c, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := j.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if x, err := j.Wait(); err != nil || x != (Exit{}) {
+		t.Errorf("%+v %v", x, err)
 	}
 }

@@ -240,7 +240,6 @@ func helperBecome(args []string) int {
 	if err != nil {
 		path = args[1]
 	}
-	runtime.LockOSThread() // the first thread stays here
 	done := make(chan error)
 	for range map[bool]int{true: 8, false: 1}[args[0] == "race"] {
 		go become(done, path, args)
@@ -250,20 +249,19 @@ func helperBecome(args []string) int {
 }
 
 func become(done chan<- error, path string, args []string) {
-	func() {
-		runtime.LockOSThread()
-		if unix.Gettid() == os.Getpid() {
-			done <- errors.New("this is the first thread")
-		}
-		if args[0] == "execveat" {
-			done <- execveat(path, args[1:])
-			return
-		}
-		argv, _ := syscall.SlicePtrFromStrings(args[1:])
-		p, _ := syscall.BytePtrFromString(path)
-		_, _, errno := syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(&argv[0])), 0)
-		done <- errno
-	}()
+	runtime.LockOSThread()
+	if unix.Gettid() == os.Getpid() { // main may run on another thread than the first, which then is held here
+		go become(done, path, args)
+		select {}
+	}
+	if args[0] == "execveat" {
+		done <- execveat(path, args[1:])
+		return
+	}
+	argv, _ := syscall.SlicePtrFromStrings(args[1:])
+	p, _ := syscall.BytePtrFromString(path)
+	_, _, errno := syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(&argv[0])), 0)
+	done <- errno
 }
 
 // execveat executes a file by its descriptor.

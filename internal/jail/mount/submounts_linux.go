@@ -84,17 +84,15 @@ func (w *World) mountSubmount(t *Target, s *source) error {
 		return w.staysReadOnly(t, s, fmt.Errorf("cannot be opened (%w)", step.Errno(s.err)))
 	}
 	if slices.Contains(w.plan.Masks, t.Path) { // what is hidden must not be copied
-		return s.submounts[t.Path].attach(t.Path)
+		_, err := s.show(t.Path)
+		return err
 	}
 	return w.mountOverlay(t, s)
 }
 
 // staysReadOnly shows a mount as it is, for err. Where its place is gone since, nothing is shown.
 func (w *World) staysReadOnly(t *Target, s *source, err error) error {
-	switch errShow := s.submounts[t.Path].attach(t.Path); {
-	case errors.Is(errShow, unix.ENOENT) || errors.Is(errShow, unix.ENOTDIR):
-		return nil
-	case errShow != nil:
+	if stands, errShow := s.show(t.Path); !stands {
 		return errShow
 	}
 	w.NotCovered = append(w.NotCovered, "changes of "+t.Path+": read-only inside, as it "+err.Error())

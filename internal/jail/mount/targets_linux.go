@@ -3,6 +3,7 @@ package mount
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,20 @@ type source struct {
 	standing  []Tree          // of these those that must stand somewhere while the overlay is made
 	submounts map[string]Tree // read-only: those of the target, and of a mount the target itself
 	err       error           // why a mount could not be opened
+}
+
+// show makes the mount at path stand there, read-only, and reports whether it does: the host may have unmounted it since, and what
+// is below it need not have the place.
+func (s *source) show(path string) (bool, error) {
+	tree, ok := s.submounts[path]
+	if !ok {
+		return false, nil
+	}
+	err := tree.attach(path)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (w *World) openSources() (err error) {
@@ -77,9 +92,14 @@ func (w *World) openOverlay(t *Target, s *source) (err error) {
 		paths = append([]string{t.Path}, paths...)
 	}
 	for _, m := range paths {
-		if s.submounts[m], err = openRestricted(m, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NODEV); err != nil {
+		tree, err := openRestricted(m, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NODEV)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the host unmounted it since it was listed
+		}
+		if err != nil {
 			return err
 		}
+		s.submounts[m] = tree
 	}
 	s.layersAt = filepath.Dir(t.Overlay.Upper)
 	s.upper, s.work = filepath.Base(t.Overlay.Upper), filepath.Base(t.Overlay.Work)
@@ -153,8 +173,7 @@ func (w *World) mountOverlay(t *Target, s *source) error {
 		return err
 	}
 	for _, m := range t.Submounts {
-		err := s.submounts[m].attach(m)
-		if err != nil && !errors.Is(err, unix.ENOENT) { // the lowers need not have the directory
+		if _, err := s.show(m); err != nil {
 			return err
 		}
 	}
