@@ -82,6 +82,30 @@ print("over")
 	r.want(t, "over\n")
 }
 
+// TestInputsWaitSignals waits for moments of the clock while signals come: a handler that runs before the wait leaves its timeout as it is.
+func TestInputsWaitSignals(t *testing.T) {
+	t.Parallel()
+	if !inputs.Hides() {
+		t.Skip("the vDSO of this processor is hidden")
+	}
+	_, r := inputsOf(t, pythonTimes(t, `
+import ctypes, signal, sys, time
+libc = ctypes.CDLL(None)
+came = 0
+def handler(*_):
+    global came
+    came += 1
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
+ends = set()
+while came < int(sys.argv[1]):
+    ends.add(libc.clock_nanosleep(0, 1, (ctypes.c_long * 2)(int(time.time()) + 3600, 0), None))
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(ends) # EINTR, and neither over at once nor refused
+`, long(200, 20000)))
+	r.want(t, "{4}\n")
+}
+
 // TestInputsCrowd has many threads read the clock.
 func TestInputsCrowd(t *testing.T) {
 	t.Parallel()

@@ -23,13 +23,18 @@ const (
 )
 
 // waitFor lets a call go on that waits for a moment of the wall time, shifted to the kernel's: the call is made again with its
-// timeout below the stack of its thread, where nobody keeps anything. What the program gave is not written to, for it may wait
-// for the same moment again.
+// timeout below the stack of its thread, where nobody keeps anything but the handler of a signal that comes before the call: so the timeout
+// is written when the call comes again. What the program gave is not written to, for it may wait for the same moment again.
 func (in *Answerer) waitFor(c *notify.Call, p *process.Asker) {
 	at, arg, size := in.timeout(c)
-	made := in.shifted(c.Task, 0)
+	made := in.shifted(c.Task, process.Timeout{})
+	if made.At == at && at != 0 {
+		_ = inspect.WriteMemory(c.Task, at, []byte(made.Is))
+		c.GoOn()
+		return
+	}
 	behind := in.behind(c, p)
-	if size == 0 || made == at || behind == 0 {
+	if size == 0 || behind == 0 {
 		c.GoOn()
 		return
 	}
@@ -40,25 +45,26 @@ func (in *Answerer) waitFor(c *notify.Call, p *process.Asker) {
 	}
 	err := trace.Divert(c, func(r *trace.Registers) {
 		below := (r.Stack() - belowStack) &^ 15
+		is := process.Timeout{At: below, Is: string(b)}
 		if inspect.WriteMemory(c.Task, below, b) != nil {
-			below = at
+			below, is = at, process.Timeout{At: at}
 		}
-		in.shifted(c.Task, below)
+		in.shifted(c.Task, is)
 		args := c.Args
 		args[arg] = below
 		r.Call(c, uint64(c.Nr), args[0], args[1], args[2], args[3], args[4])
 	})
 	if err != nil {
-		in.shifted(c.Task, 0)
+		in.shifted(c.Task, process.Timeout{})
 	}
 }
 
-// shifted notes where a thread has the timeout of the call that it makes again, and returns what was noted.
-func (in *Answerer) shifted(task int, at uint64) (was uint64) {
+// shifted notes the timeout of the call that a thread makes again, and returns what was noted.
+func (in *Answerer) shifted(task int, is process.Timeout) (was process.Timeout) {
 	in.table.Lock()
 	defer in.table.Unlock()
 	th := in.table.Note(task)
-	was, th.Shifted = th.Shifted, at
+	was, th.Shifted = th.Shifted, is
 	return was
 }
 

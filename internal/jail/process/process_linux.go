@@ -58,8 +58,14 @@ const (
 type Thread struct {
 	Asker    *Asker // nil: it has asked for nothing yet
 	Followed bool   // its execve is being followed
-	Shifted  uint64 // where the timeout lies with which it is to make its call again; 0 for none
-	Stub     int    // the descriptor of the stub that it is to execute, and one; 0 for none
+	Shifted  Timeout
+	Stub     int // the descriptor of the stub that it is to execute, and one; 0 for none
+}
+
+// A Timeout is that with which a thread is to make its call again: where it lies, 0 for none, and its bytes.
+type Timeout struct {
+	At uint64
+	Is string
 }
 
 // Use lends the descriptor of the process. The error is os.ErrClosed when it has ended.
