@@ -149,13 +149,16 @@ func (b *syncBuffer) String() string {
 	return b.b.String()
 }
 
-// converse begins a conversation with s. The options' streams are its own.
+// converse begins a conversation with s. The options' streams are its own, but for an Err.
 func converse(t testing.TB, s *mcp.Served, o mcp.ServeOptions) *client {
 	t.Helper()
 	in, w := io.Pipe()
 	r, out := io.Pipe()
 	c := &client{t: t, in: w, lines: make(chan string, 10000), done: make(chan struct{})}
-	o.In, o.Out, o.Err = in, out, &c.errs
+	o.In, o.Out = in, out
+	if o.Err == nil {
+		o.Err = &c.errs
+	}
 	go func() {
 		defer close(c.done)
 		c.exit, c.err = s.Serve(context.Background(), &o)

@@ -225,8 +225,17 @@ func (c *Conversation) Text(from Side, b []byte) error {
 	})
 }
 
-// Stderr takes what the server wrote to stderr. It is recorded before the next line, as text of that place.
+// Stderr takes what the server wrote to stderr. It is recorded before the next line, as text of that place, and before what another server
+// writes to its stderr: that may be the same file.
 func (c *Conversation) Stderr(b []byte) error {
+	if c == nil {
+		return nil
+	}
+	if last := c.log.stderrBy.Swap(c); last != c {
+		if err := last.during(func() error { return last.writeTexts((*text).lines) }); err != nil {
+			return err
+		}
+	}
 	return c.during(func() error {
 		c.part = append(c.part, b...)
 		n := bytes.LastIndexByte(c.part, '\n') + 1

@@ -47,7 +47,8 @@
 // # Order
 //
 // Every line of a conversation has a place (arrival), both directions counted in the order in which they passed through the recorder. Stderr
-// is another stream, whose place beside the lines is about right.
+// is another stream, whose place beside the lines is about right. What several servers write to their stderr, which may be one, keeps its
+// order, and so do their answers.
 //
 // A server that ended first ends again when all of that has come, and the last notification or text of its client too, for it may have
 // ended for that; not before it did if a request was open or a signal ended it, for then its client may have lost patience.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
@@ -36,6 +37,8 @@ type Log struct {
 	// pass in the order of the tape.
 	passing sync.Mutex
 	out     lastOut
+
+	stderrBy atomic.Pointer[Conversation] // whose server wrote to its stderr last
 
 	mu   sync.Mutex
 	last uint64          // number of the conversation that was begun last

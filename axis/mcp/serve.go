@@ -333,12 +333,12 @@ func (s *Served) wasGiven(p *player, l *recordedLine) bool {
 	return was
 }
 
-// A serversOrder keeps what several servers answer at once in the order in which it passed while recording: a program may act on whichever
-// answer it sees first. An answer waits until every earlier one of another conversation has gone out and its client has read it. Those
+// A serversOrder keeps what several servers answer at once, and write to their stderr, in the order in which it passed while recording: a
+// program may act on whichever answer it sees first, and one stderr may be that of them all. An answer waits until every earlier one of another conversation has gone out and its client has read it. Those
 // that are late hold it up together, and once: a program may use fewer servers now.
 type serversOrder struct{ *lane.Order[*recordedLine] }
 
-// newServersOrder returns the order of the lines of transcripts that hold an answer; what may come as often as it likes has no place in it, and of
+// newServersOrder returns the order of the lines of transcripts that hold an answer, and of stderr; what may come as often as it likes has no place in it, and of
 // what a server asked the tape tells when it was answered, not when it was asked.
 func newServersOrder(all []*transcript, hold time.Duration) *serversOrder {
 	var lines []lane.Line[*recordedLine]
@@ -364,11 +364,14 @@ func newServersOrder(all []*transcript, hold time.Duration) *serversOrder {
 
 // ordered reports whether a line has a place among those of other conversations.
 func (l *recordedLine) ordered() bool {
-	return slices.ContainsFunc(l.parts, func(p recordedPart) bool { return p.answer && p.call.method != methodPing })
+	return l.stderr || slices.ContainsFunc(l.parts, func(p recordedPart) bool { return p.answer && p.call.method != methodPing })
 }
 
-// asked is when the last request that l answers came, in ms of the recording.
+// asked is when the last request that l answers came, in ms of the recording; nobody asks for stderr.
 func (l *recordedLine) asked() (at int64) {
+	if l.stderr {
+		return l.at
+	}
 	for i := range l.parts {
 		if p := &l.parts[i]; p.answer {
 			at = max(at, p.call.at)

@@ -1,0 +1,61 @@
+package mcp_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/tapedeck-dev/tapedeck/axis/mcp"
+)
+
+// What two servers write to one stderr comes in the recorded order, however early one of them is on the replay.
+func TestStderrOfTwoServers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemoryTape(t)
+		log := mcp.NewLog(m.rec, nil, nil, nil)
+		a, b := log.Begin(opened()), log.Begin(&mcp.Opened{Transport: mcp.Stdio, Program: "other"})
+		line := func(c *mcp.Conversation, from mcp.Side, text string) {
+			if err := c.Line(from, []byte(said(text)+"\n"), 0); err != nil {
+				t.Error(err)
+			}
+		}
+		stderr := func(c *mcp.Conversation, text string) {
+			if err := c.Stderr([]byte(text)); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, c := range []*mcp.Conversation{a, b} {
+			line(c, mcp.Client, initialize)
+			line(c, mcp.Server, initResult)
+			line(c, mcp.Client, initialized)
+		}
+		line(a, mcp.Client, callTool(2, "t", `{}`))
+		stderr(a, "one\n")
+		stderr(b, "two\n")
+		stderr(a, "three\n")
+		line(a, mcp.Server, result(2, "A"))
+		for _, c := range []*mcp.Conversation{a, b} {
+			if err := c.End(mcp.Ended{By: mcp.Client, Exited: true}); err != nil {
+				t.Error(err)
+			}
+		}
+
+		var errs syncBuffer
+		book := m.book(nil)
+		other, why := book.Spawn("other", nil)
+		if other == nil {
+			t.Fatal(why)
+		}
+		first, second := converse(t, spawned(t, book), mcp.ServeOptions{Err: &errs}), converse(t, other, mcp.ServeOptions{Err: &errs})
+		first.opens()
+		second.opens()
+		synctest.Wait()
+		first.say(said(callTool(7, "t", `{}`)))
+		first.hears(said(result(7, "A")))
+		first.end()
+		second.end()
+		if got := errs.String(); got != "one\ntwo\nthree\n" {
+			t.Errorf("stderr %q", got)
+		}
+	})
+}
