@@ -60,6 +60,9 @@ func (s toldSource) Asked(what, path string, b []byte) []byte {
 	case "sysinfo":
 		clear(b[:8])
 		b[0] = 77 // seconds
+	case "times":
+		clear(b)
+		b[0], b[32] = 50, 200 // hundredths of a second
 	case "statfs":
 		clear(b[16:24])
 		b[16] = 88 // blocks
@@ -79,6 +82,7 @@ func TestAsked(t *testing.T) {
 		{"files of /proc", "cat /proc/uptime /proc/self/stat; read a </proc/loadavg; echo $a; cat /proc/sys/kernel/ostype",
 			"told of /proc/uptime\ntold of /proc/self/stat\ntold of /proc/loadavg\nLinux\n"},
 		{"statfs", "stat -f -c %b /", "88\n"},
+		{"times", `python3 -c 'import os; t = os.times(); print(t.user, t.elapsed)'`, "0.5 2.0\n"},
 		{"uuid", "cat /proc/sys/kernel/random/uuid", "-4"},
 		{"statx", "stat -c '%i %n' /etc/passwd", " /etc/passwd\n"},
 		{"time of a change", "stat -c %Z /etc/passwd", "99\n"},

@@ -41,6 +41,7 @@ var questions = []question{
 	{unix.SYS_STATFS, nil, false, (*Answerer).statfs},
 	{unix.SYS_FSTATFS, nil, false, (*Answerer).fstatfs},
 	{unix.SYS_SYSINFO, nil, false, (*Answerer).sysinfo},
+	{unix.SYS_TIMES, nil, false, (*Answerer).times},
 }
 
 func is(arg int, values ...uint32) [][]filter.Condition {

@@ -49,7 +49,7 @@ type Source interface {
 	// are asked for processes of programs alone that read it now and then.
 	Tick(place uint64) int64
 	TickBehind() int64
-	// Asked is told of a question that only the kernel can answer, about the file at path or about none: "statfs", "sysinfo", "read" of a
+	// Asked is told of a question that only the kernel can answer, about the file at path or about none: "statfs", "sysinfo", "times", "read" of a
 	// file of /proc, …, and of its answer now. It returns that, or another one of the same length (but for "read", which may be nil: there
 	// is no such file).
 	Asked(what, path string, now []byte) []byte
