@@ -118,15 +118,15 @@ type SideRules = sidetraffic.Rules
 // that is missing or new is one divergence. It holds the records of both tapes, not their payloads. The error is that of
 // the tape that could not be read, with its side named.
 func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report, error) {
-	c, err := compareLanes(mode, recorded, replay, o, false)
+	c, err := compareAll(mode, recorded, replay, o, false)
 	if err != nil {
 		return nil, err
 	}
 	return c.finish(), nil
 }
 
-// compareLanes is CompareLanes but for the report; pairing keeps which records stand for each other.
-func compareLanes(mode Mode, recorded, replay Records, o *LaneOptions, pairing bool) (*laneCompare, error) {
+// compareAll is CompareLanes but for the report; pairing keeps which records stand for each other.
+func compareAll(mode Mode, recorded, replay Records, o *LaneOptions, pairing bool) (*laneCompare, error) {
 	if int(mode) >= len(modeNames) {
 		return nil, fmt.Errorf("unknown mode %d", mode)
 	}

@@ -40,7 +40,7 @@ func pairAgain(c *comparison, mode Mode, replay Records) (*again, error) {
 		}
 		return other.Payload(p)
 	}
-	lanes, err := compareLanes(mode, replay, other.Records, &o, true)
+	lanes, err := compareAll(mode, replay, other.Records, &o, true)
 	if err != nil {
 		return nil, err
 	}
