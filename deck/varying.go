@@ -32,6 +32,9 @@ func (r *replayer) varying(ctx context.Context, v *Verdict) *Verdict {
 			v.Notes = append(v.Notes, fmt.Sprintf("the program could not be run again, to tell chance from change: %v", err))
 			return v
 		}
+		if e.signals > 0 {
+			return v
+		}
 		if first == r && len(v.Refused) > 0 { // it was not run to its end
 			first, of = next, &Verdict{Exit: e.exit, OpenLine: v.OpenLine}
 			continue
@@ -44,7 +47,11 @@ func (r *replayer) varying(ctx context.Context, v *Verdict) *Verdict {
 		if n == 0 {
 			break
 		}
-		report.Notes = append(report.Notes, fmt.Sprintf("run %d times, to tell chance from change: %d of its places hold another value in every run", runs, n))
+		note := fmt.Sprintf("run %d times, to tell chance from change: values in every run of its own: %d", runs, n)
+		if first != r {
+			note += "; what was printed is of the first run, which was refused what it asked for"
+		}
+		report.Notes = append(report.Notes, note)
 		if best = (&Verdict{Report: report, Exit: of.Exit, OpenLine: of.OpenLine}); best.Faithful() {
 			break
 		}
