@@ -73,6 +73,7 @@ type replayer struct {
 	unshown       bool              // a file was not shown as the run found it
 	long          map[string]string // files that the replay left and that are too large to keep
 	notGiven      []string          // what of time and randomness was not given again
+	trial         bool              // it is to find out what differs by chance: see varying
 }
 
 // Replay runs the program of rec again as a closed world and compares the two tapes lane by lane. An error means that it
@@ -158,6 +159,19 @@ func (r *replayer) prepare() (err error) {
 
 // run runs the program, compares and reports.
 func (r *replayer) run(ctx context.Context) (*Verdict, error) {
+	e, err := r.perform(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v := &Verdict{Exit: e.exit, OpenLine: e.streams.shown.OpenLine()}
+	if v.Report, err = r.compare(nil); err != nil {
+		return nil, err
+	}
+	return r.varying(ctx, v), nil
+}
+
+// perform runs the program and puts on the tape what it did.
+func (r *replayer) perform(ctx context.Context) (*ended, error) {
 	if err := interrupted(r.o.Signals); err != nil {
 		return nil, err
 	}
@@ -198,11 +212,7 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	if err := errors.Join(r.keep(), r.fork.conclude(ctx, r, e), r.describe(e, l)); err != nil {
 		return nil, err
 	}
-	report, err := r.compare()
-	if err != nil {
-		return nil, err
-	}
-	return &Verdict{Report: report, Exit: e.exit, OpenLine: e.streams.shown.OpenLine()}, nil
+	return e, nil
 }
 
 // note takes what the run says of itself into the report.
@@ -283,8 +293,8 @@ func (r *replayer) choose(p *run) (err error) {
 // config is the directory whose tapedeck.yaml says how the run compares.
 func (r *replayer) config() string { return cmp.Or(r.o.Config, r.rec.Manifest.Roots.Tree) }
 
-// compare reads both tapes again and says where they differ.
-func (r *replayer) compare() (*fidelity.Report, error) {
+// compare reads both tapes again and says where they differ. What another replay of the program tells of chance counts, where there is one.
+func (r *replayer) compare(second *replayer) (*fidelity.Report, error) {
 	recorded, err := r.rec.OpenTape()
 	if err != nil {
 		return nil, err
@@ -299,6 +309,13 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	o, now, err := laneOptions(m, r.store, replay.Store, &r.roots, r.config(), r.o.Watch)
 	if err != nil {
 		return nil, err
+	}
+	if second != nil {
+		done, err := second.tells(o, now)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
 	}
 	o.Remasked, o.SameSecrets = now.Changed, m.ScrubKey == r.s.scrub.KeyID() && !r.unshown && r.played.genuine(r.s.scrub)
 	o.Exact = givenTime(m.Axes) && r.processes.replays() && len(r.notGiven) == 0

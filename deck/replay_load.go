@@ -166,6 +166,9 @@ func (r *replayer) loadBook() error {
 		return errFork
 	}
 	r.book.KeepOrder()
+	if r.trial {
+		r.book.AnswerAlike()
+	}
 	if r.o.Proxy && r.rec.Manifest.Proxy && r.asked == 0 {
 		r.gaps = append(r.gaps, NothingCame)
 	}

@@ -331,8 +331,8 @@ func (o *outside) remove() error {
 
 // NothingCame is what a recording outside the jail says of itself in which no exchange is, and why a replay of it outside the
 // jail is not compared: such a program asked nothing, or asked past the proxy, and then it would again.
-const NothingCame = "NOTHING CAME THROUGH THE PROXY: what the program asked the network for went there unrecorded (a server on " +
-	"this host is recorded where it is named, as in --upstream 127.0.0.1:1234=http://127.0.0.1:1234)"
+const NothingCame = "NOTHING CAME THROUGH THE PROXY: what the program asked the network for went there unrecorded (Node before 24 heeds no " +
+	"proxy; a server on this host is recorded where it is named, as in --upstream 127.0.0.1:1234=http://127.0.0.1:1234)"
 
 // outsideAvailable reports whether programs can be run outside the jail on this system.
 func outsideAvailable() error {

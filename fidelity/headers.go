@@ -58,6 +58,9 @@ func (c *maskings) headerFindings(lane string, of pair, at int) (out []finding) 
 		if !alike && isToken(was[name]) && isToken(now[name]) {
 			places, alike = []hidden{{mask: TokenMask, was: was[name], now: now[name]}}, true
 		}
+		if !alike && c.headerVaries(name, was[name], now[name], of) {
+			places, alike = []hidden{{mask: Varies, was: was[name], now: now[name]}}, true
+		}
 		switch {
 		case credential.MatchString(name) && slices.ContainsFunc(places, func(h hidden) bool { return h.mask == SecretMask }):
 			f.title, f.values = "the header "+name+" holds another secret", [2]any{verbatim("one"), verbatim("another")}

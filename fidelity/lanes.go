@@ -65,6 +65,8 @@ type LaneOptions struct {
 	New func(value string) bool
 	// SameSecrets says that placeholders of both tapes were made with one key, and stand for one secret where they are equal.
 	SameSecrets bool
+	// Again is one more replay of the same program, which tells chance from change. nil tells nothing.
+	Again *Again
 	// Headers says of the header of a request whether it compares. nil compares none.
 	Headers func(name string) bool
 	// Format1 says that a recording is of format 1, whose tape tells neither directories, FIFOs, whole modes nor attributes of files,
@@ -116,11 +118,27 @@ type SideRules = sidetraffic.Rules
 // that is missing or new is one divergence. It holds the records of both tapes, not their payloads. The error is that of
 // the tape that could not be read, with its side named.
 func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report, error) {
+	c, err := compareAll(mode, recorded, replay, o, false)
+	if err != nil {
+		return nil, err
+	}
+	return c.finish(), nil
+}
+
+// compareAll is CompareLanes but for the report; pairing keeps which records stand for each other.
+func compareAll(mode Mode, recorded, replay Records, o *LaneOptions, pairing bool) (*laneCompare, error) {
 	if int(mode) >= len(modeNames) {
 		return nil, fmt.Errorf("unknown mode %d", mode)
 	}
 	base := newComparison(mode, o)
-	err := readBoth(base.o.Sides, recorded, replay, func(s Side, rec *tape.Record) {
+	if base.o.Again != nil { // it is read twice
+		replay = kept(replay)
+	}
+	again, err := pairAgain(base, mode, replay)
+	if err != nil {
+		return nil, err
+	}
+	err = readBoth(base.o.Sides, recorded, replay, func(s Side, rec *tape.Record) {
 		base.report.count(s)
 		base.sides[s].add(rec, identity(&base.differ, rec.Kind)) // while it is at hand: later it is far away in memory
 	})
@@ -130,10 +148,13 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	c := &laneCompare{
 		comparison: base, ends: newEndings(base), renamed: make(map[string]bool),
 		models: &modelCalls{comparison: base, orders: make(map[string]*order)},
-		masked: &maskings{comparison: base, index: make(map[pairKey]int), told: make(map[pairKey]bool), brought: make(map[string]bool)},
+		masked: &maskings{comparison: base, index: make(map[pairKey]int), told: make(map[pairKey]bool), brought: make(map[string]bool), again: again},
 		order:  &ordering{base, make(map[origin][]pair), make(map[origin]int)},
 	}
 	base.differ.models = c.models
+	if pairing {
+		c.paired = make(map[uint64]*tape.Record)
+	}
 	alive := (&ignoring{comparison: base}).ignore()
 	files := &fileLane{laneCompare: c}
 	var lanes [2][]*lane
@@ -164,7 +185,7 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	files.compareLong()
 	c.order.compare()
 	compareScreens(base)
-	return c.finish(), nil
+	return c, nil
 }
 
 // laneCompare compares record by record.
@@ -176,7 +197,8 @@ type laneCompare struct {
 	ends      *endings
 	now       differ // of the pair that is looked at
 	elsewhere elsewhere
-	renamed   map[string]bool // lanes of which it was said that their server has another name
+	paired    map[uint64]*tape.Record // by what was recorded; nil where nobody asks for it
+	renamed   map[string]bool         // lanes of which it was said that their server has another name
 }
 
 // lane compares one lane in order of arrival.
@@ -240,6 +262,9 @@ func (c *laneCompare) begin(d *differ, p pair) {
 func (c *laneCompare) both(lane string, p pair, at int) {
 	p = c.heardElsewhere(p)
 	c.order.keep(p)
+	if c.paired != nil {
+		c.paired[p.a.rec.Seq] = p.b.rec
+	}
 	d := &c.now
 	c.begin(d, p)
 	if lane == laneProgram && c.o.ProgramReplaced {

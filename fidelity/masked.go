@@ -39,6 +39,7 @@ type maskings struct {
 	index   map[pairKey]int  // in the report, of each pair that it lists
 	told    map[pairKey]bool // those that were said as divergences
 	brought map[string]bool  // whether a name stood in an answer before the program had it
+	again   *again           // nil where the program ran but once
 	given   []source         // what both programs were given, as far as that differs, and their arguments; nil before it is needed
 	seen    int64            // bytes that were read
 }
@@ -57,6 +58,10 @@ func (c *maskings) look(lane string, of pair, at int, d *differ, findings []find
 			continue
 		}
 		places, alike := c.places(f, told)
+		if !alike {
+			places = c.varies(f, of)
+			alike = places != nil
+		}
 		switch {
 		case alike:
 			findings = slices.DeleteFunc(findings, func(g finding) bool { return g.category == f.category })
@@ -303,7 +308,7 @@ const (
 // judge says what a place is at which a mask hides a difference.
 func (c *maskings) judge(h *hidden, of pair) judgement {
 	switch {
-	case h.own, h.mask == AnswerIDs, masks.IsPath(h.mask), masks.Unrepeatable(h.mask, h.now):
+	case h.own, h.mask == AnswerIDs, h.mask == Varies, masks.IsPath(h.mask), masks.Unrepeatable(h.mask, h.now):
 		return settled
 	case h.mask == SecretMask:
 		if c.exactly() && !c.o.ProgramReplaced { // else a person may have given it another

@@ -290,6 +290,16 @@ func (r *Report) Doubtful() int {
 	return n
 }
 
+// Varying is how many places hold another value in every run of the program, as far as Again tells.
+func (r *Report) Varying() (n int) {
+	for i := range r.MaskedPairs {
+		if r.MaskedPairs[i].Mask == Varies {
+			n++
+		}
+	}
+	return n
+}
+
 // doubts names the masks of the pairs that leave a doubt, with how many each has.
 func (r *Report) doubts() string {
 	counts := make(map[string]int)

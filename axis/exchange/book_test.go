@@ -253,3 +253,29 @@ func TestDamaged(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswerAlike: where it is asked for, what is not on the tape is answered as what differs from it in the fewest words alone.
+func TestAnswerAlike(t *testing.T) {
+	const u = "https://h/a?run=1"
+	for body, want := range map[string]uint64{`{"of":"a","run":9}`: 1, `{"of":"b","run":9}`: 2, `{"of":"b"}`: 0, `{"of":["b"],"run":9}`: 0} {
+		b := newBook(t, post(1, u, `{"of":"a","run":1}`), post(2, u, `{"of":"b","run":2}`))
+		id, r := identify(t, "https://h/a?run=8", body)
+		arrival := func() uint64 {
+			if rec := b.LikeAsked(id, r); rec != nil {
+				return rec.Arrival
+			}
+			return 0
+		}
+		if got := arrival(); got != 0 {
+			t.Errorf("%s: answered unasked by %d", body, got)
+		}
+		b.AnswerAlike()
+		got := arrival()
+		if got != want {
+			t.Errorf("%s: got %d, want %d", body, got, want)
+		}
+		if again := arrival(); got != 0 && again == got {
+			t.Errorf("%s: answered twice by %d", body, got)
+		}
+	}
+}

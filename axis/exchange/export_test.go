@@ -5,3 +5,6 @@ func (b *Book) Take(k Key) (*Recorded, bool) {
 	rec, _ := b.take(k, nil)
 	return rec, rec != nil
 }
+
+// LikeAsked is what Open.Take asks for where no key is left.
+func (b *Book) LikeAsked(id *Identity, r *Request) *Recorded { return b.likeAsked(id, r) }

@@ -224,6 +224,37 @@ func (b *Book) reordered(id *Identity, r *Request) *Recorded {
 	return nil
 }
 
+// AnswerAlike has the book answer a request that is not on the tape as the recorded one that differs from it in the fewest words, and in
+// nothing but words: for a replay that is to find out which of those are other ones in every run.
+func (b *Book) AnswerAlike() { b.alike = true }
+
+// inShape is the recorded request that AnswerAlike speaks of; nil for none.
+func (b *Book) inShape(id *Identity, r *Request) (best *Recorded) {
+	if !b.alike || id.Key.Socket || id.Key.Stream {
+		return nil
+	}
+	least := 0
+	for _, rec := range b.candidates(id, r) {
+		like := rec.Key
+		like.Params, like.Request, like.URL = id.Key.Params, id.Key.Request, id.Key.URL
+		if like != id.Key {
+			continue
+		}
+		inURL, okURL := fidelity.OtherWords([]byte(rec.Exchange.URL), []byte(r.URL))
+		inBody, okBody := fidelity.OtherWords(b.body(rec), r.Body)
+		if n := inURL + inBody; okURL && okBody && !b.served(rec) && (best == nil || n < least) {
+			best, least = rec, n
+		}
+	}
+	return best
+}
+
+func (b *Book) served(rec *Recorded) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return rec.Served
+}
+
 // keyInCallOrder is the key of a request whose results were put in order; nil where there are none to order.
 func (b *Book) keyInCallOrder(r *Request) *Key {
 	sorted := b.classifier.InCallOrder(r)

@@ -86,29 +86,28 @@ var forms = []form{
 type source struct {
 	kind, call string
 	in         *language // nil: both
-	unmasked   bool      // no mask knows what it gives
 }
 
 var sources = []source{
 	{kind: "time, ISO 8601", call: "now_iso"},
 	{kind: "time, in words", call: "now_words"},
-	{kind: "time, Unix seconds", call: "unix_seconds", unmasked: true},
-	{kind: "time, Unix ms", call: "unix_ms", unmasked: true},
+	{kind: "time, Unix seconds", call: "unix_seconds"},
+	{kind: "time, Unix ms", call: "unix_ms"},
 	{kind: "duration", call: "took"},
 	{kind: "UUID 4", call: "uuid4"},
 	{kind: "UUID 1", call: "uuid1", in: python},
-	{kind: "random integer", call: "random_int", unmasked: true},
-	{kind: "random float", call: "random_float", unmasked: true},
-	{kind: "random hex", call: "random_hex", unmasked: true},
-	{kind: "set order", call: "set_order", in: python, unmasked: true},
-	{kind: "hash()", call: "hash_of", in: python, unmasked: true},
-	{kind: "address of an object", call: "address", in: python, unmasked: true},
-	{kind: "PID", call: "pid", unmasked: true},
-	{kind: "thread id", call: "thread_id", in: python, unmasked: true},
+	{kind: "random integer", call: "random_int"},
+	{kind: "random float", call: "random_float"},
+	{kind: "random hex", call: "random_hex"},
+	{kind: "set order", call: "set_order", in: python},
+	{kind: "hash()", call: "hash_of", in: python},
+	{kind: "address of an object", call: "address", in: python},
+	{kind: "PID", call: "pid"},
+	{kind: "thread id", call: "thread_id", in: python},
 	{kind: "temporary directory", call: "temp_dir"},
 	{kind: "temporary name", call: "temp_name"},
 	{kind: "time of an own file", call: "own_mtime"},
-	{kind: "free port", call: "free_port", in: python, unmasked: true},
+	{kind: "free port", call: "free_port", in: python},
 	{kind: "order of finished tools"},
 	{kind: "child: date", call: "child_date"},
 	{kind: "child: $RANDOM", call: "child_random"},

@@ -190,7 +190,6 @@ func (p *program) outcome(n int) *outcome {
 func (p *program) unchanged(r result, how string) *outcome {
 	o := p.outcome(-1)
 	o.Kind, o.Place = "nothing", how
-	o.Want, o.Why = p.ofUnchanged()
 	if len(p.varies) > 0 {
 		o.Kind = strings.Join(p.varies, " + ")
 	}

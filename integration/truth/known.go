@@ -49,8 +49,7 @@ func masked(m mode, place string) []gap {
 	return gaps
 }
 
-// alarming are what differs in every run, by kind and place, where an unchanged replay is red. Outside the jail nothing is given again,
-// so what no mask knows stays red there.
+// alarming are what differs in every run, by kind and place, where an unchanged replay is red.
 var alarming = []gap{
 	{jailed, "time of an own file", "*", true},
 	{jailed, "time*", "*", true},                // Node reads times beyond the recorded ones now and then
@@ -187,16 +186,4 @@ func (g *generator) ofStarting() want {
 		return noted
 	}
 	return caught
-}
-
-// ofUnchanged is the label of a replay of the program as it was recorded. Outside the jail it may be red where no mask knows what differs.
-func (p *program) ofUnchanged() (want, string) {
-	for _, v := range p.varies {
-		kind, _, _ := strings.Cut(v, " / ")
-		unknown := slices.ContainsFunc(sources, func(s source) bool { return s.kind == kind && s.unmasked })
-		if p.mode == proxied && unknown {
-			return unseen, "outside the jail it is not given again, and no mask knows it"
-		}
-	}
-	return harmless, ""
 }

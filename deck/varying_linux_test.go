@@ -1,0 +1,60 @@
+package deck_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/deck"
+)
+
+func init() { programs["chance"] = playChance }
+
+// playChance sends its PID, a random number and what stands in a file outside the work tree, in two requests, and prints them.
+func playChance(args []string) int {
+	said, err := os.ReadFile(args[1])
+	if err != nil {
+		return fail(err)
+	}
+	drawn := rand.Uint64()
+	for i := range 2 {
+		if code := playPost([]string{args[0], fmt.Sprintf(`{"n":%d,"by":%d,"drawn":%d,"said":%q}`, i, os.Getpid(), drawn, said)}); code != 0 {
+			return code
+		}
+	}
+	fmt.Println(os.Getpid(), drawn, string(said))
+	return 0
+}
+
+// TestChanceOutsideTheJail: what is another value in each run does not gate outside the jail, and is told; what is changed does, beside it.
+func TestChanceOutsideTheJail(t *testing.T) {
+	t.Parallel()
+	b := newBenchAnywhere(t)
+	b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "{}") })
+	settings := filepath.Join(t.TempDir(), "settings")
+	say := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say("keep 10 rows")
+	res, _ := b.recordOutside("chance", "https://api.example.com/rows", settings)
+	v, out := b.replay(res.Recording, &deck.ReplayOptions{Proxy: true})
+	b.green(v)
+	if notes := strings.Join(v.Notes, "\n"); v.Varying() < 3 || !strings.Contains(notes, "to tell chance from change") || v.Exit.Code != 0 {
+		t.Errorf("exit %d, %d places vary: %+v\n%s", v.Exit.Code, v.Varying(), v.MaskedPairs, notes)
+	}
+	if n := strings.Count(out, "rows"); n != 1 {
+		t.Errorf("the runs that tell chance from change are seen: %q", out)
+	}
+	say("keep 11 rows")
+	v, _ = b.replay(res.Recording, &deck.ReplayOptions{Proxy: true})
+	if v.Faithful() || !strings.Contains(verdictText(t, v), "keep 11 rows") {
+		t.Errorf("a change beside chance: %s", verdictText(t, v))
+	}
+}
