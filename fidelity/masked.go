@@ -308,8 +308,10 @@ const (
 // judge says what a place is at which a mask hides a difference.
 func (c *maskings) judge(h *hidden, of pair) judgement {
 	switch {
-	case h.own, h.mask == AnswerIDs, h.mask == Varies, masks.IsPath(h.mask), masks.Unrepeatable(h.mask, h.now):
+	case h.own, h.mask == AnswerIDs, masks.IsPath(h.mask), masks.Unrepeatable(h.mask, h.now):
 		return settled
+	case h.mask == Varies: // a change of how it is made would not show
+		return inDoubt
 	case h.mask == SecretMask:
 		if c.exactly() && !c.o.ProgramReplaced { // else a person may have given it another
 			return differs
