@@ -45,6 +45,9 @@ var kernelRows = []row{
 			if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == unix.SIGSYS {
 				return held("SIGSYS")
 			}
+			if said == noSuchCalls {
+				return notTried("this kernel has " + said)
+			}
 			return out("it came back: %s (%v)", said, err)
 		},
 	},
