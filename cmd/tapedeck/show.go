@@ -208,6 +208,13 @@ const flushEvery = 500
 func (s *shown) showText(o *showOptions, out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	rows := tapeview.New(s.tape.Store, &o.view)
+	write := func(rec *tape.Record) {
+		rows.Write(w, rec, o.filter.LaneOf(rec.Kind))
+		s.showNotes(w, rec.Seq, inTimeline)
+	}
+	helpers := tapeview.Helpers{Each: o.payloads || !o.filter.All(), Row: write, Folded: func(n int, first, last *tape.Record) {
+		rows.WriteFolded(w, n, first, last)
+	}}
 	found := 0
 	for it, err := range s.chosen(o, rows.Hear(s.tape.Records())) {
 		if err != nil {
@@ -216,14 +223,14 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 		found++
 		rec := it.Record
 		if rec == nil {
+			helpers.End()
 			showScreenRow(w, it.Screen)
 		} else {
 			o.bill.Add(rec.Kind)
 			if o.single {
 				return s.showSingle(rec, o, out)
 			}
-			rows.Write(w, rec, o.filter.LaneOf(rec.Kind))
-			s.showNotes(w, rec.Seq, inTimeline)
+			helpers.Add(rec)
 		}
 		if o.payloads || found%flushEvery == 0 {
 			if err := w.Flush(); err != nil {
@@ -234,6 +241,7 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 			return err
 		}
 	}
+	helpers.End()
 	if err := errors.Join(w.Flush(), o.nothing(found)); err != nil {
 		return err
 	}
