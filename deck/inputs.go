@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -63,7 +64,16 @@ func differing(a, b *files.Tree) []string {
 			out = append(out, e.Path)
 		}
 	}
-	return out
+	// What Git keeps explains least, and a fresh clone has another form of all of it: enough to leave no room for the rest.
+	var kept []string
+	out = slices.DeleteFunc(out, func(path string) bool {
+		git := strings.Contains("/"+path, "/.git/")
+		if git {
+			kept = append(kept, path)
+		}
+		return git
+	})
+	return append(out, kept...)
 }
 
 // fileIn returns what a tree holds at path; nothing where it is no regular file, or too long to explain anything.

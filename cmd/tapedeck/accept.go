@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -93,6 +94,10 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 	if err := deck.Again(rec.Recording, opts); err != nil {
 		return err
 	}
+	std.say("live: %s", toWhom(slices.Sorted(maps.Keys(opts.Upstreams)), opts.Upstreams))
+	if missing := deck.MissingSecrets(rec.Recording); len(missing) > 0 {
+		std.say("not set here, and set when it was recorded: %s", strings.Join(missing, ", "))
+	}
 	if res, err = deck.Record(ctx, opts); err != nil {
 		return err
 	}
@@ -102,7 +107,8 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 		return err
 	}
 	out := &acceptance{Recording: rec.path, ID: rec.Manifest.ID, Report: report}
-	if !std.json {
+	if !std.json && !report.Faithful() {
+		std.say("what differs of the recording (A) and the new run (B):")
 		tellChanges(std.err, report)
 	}
 	if !o.dryRun {
@@ -114,6 +120,20 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 		return printJSON(std.out, out)
 	}
 	return out.tell(std.err, report.Faithful())
+}
+
+// toWhom says in a line to which hosts, or what stands for them, a program will talk.
+func toWhom(hosts []string, upstreams map[string]string) string {
+	if len(hosts) == 0 {
+		return "whatever the program asks for"
+	}
+	said := make([]string, len(hosts))
+	for i, host := range hosts {
+		if said[i] = host; upstreams[host] != "" {
+			said[i] += " at " + visible.WithoutUser(upstreams[host])
+		}
+	}
+	return strings.Join(said, ", ") + ", and whatever else the program asks for"
 }
 
 // forget takes away what leads to a recording that is gone, or has another id now.

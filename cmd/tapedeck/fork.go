@@ -51,6 +51,9 @@ func newForkCommand(std *console) *cobra.Command {
 				}
 				o.edit = args[1]
 			}
+			if !cmd.Flags().Changed("from") {
+				return errors.New("--from is missing: turn:N of the conversation, or the seq of a record (tapedeck show lists them)")
+			}
 			return runFork(cmd.Context(), &o, args[0], std)
 		},
 	})
@@ -259,11 +262,7 @@ func (o *forkOptions) announce(std *console, rec *recording.Recording, hosts []s
 		std.say("nothing leaves this machine: what follows is answered from the rest of the tape as far as it fits, or refused (--live asks models)")
 		return
 	}
-	live := "whatever the program asks for"
-	if len(hosts) > 0 {
-		live = strings.Join(hosts, ", ") + ", and whatever else the program asks for"
-	}
-	std.say("live from there on: %s", live)
+	std.say("live from there on: %s", toWhom(hosts, nil))
 	if missing := deck.MissingSecrets(rec); len(missing) > 0 {
 		std.say("not set here: %s; the program has a made-up value in its place, which nobody will take", strings.Join(missing, ", "))
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck/fork"
 	"github.com/tapedeck-dev/tapedeck/deck/gate"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
@@ -161,10 +163,32 @@ func rowsOf(rows []library.Row) []listRow {
 		}
 		if r.Err == nil {
 			m := r.Recording.Manifest
-			out[i].argv, out[i].end, out[i].began, out[i].totals, out[i].verdict = strings.Join(m.Argv, " "), endCell(r.Recording), m.StartedAt, r.Totals, r.Verdict
+			out[i].argv = strings.Join(m.Argv, " ")
+			if r.Depth > 0 && m.Fork != nil { // what it ran is its parent's
+				out[i].argv = forkedSo(m)
+			}
+			out[i].end, out[i].began, out[i].totals, out[i].verdict = endCell(r.Recording), m.StartedAt, r.Totals, r.Verdict
 		}
 	}
 	return out
+}
+
+// forkedSo says where a fork left its parent, and how.
+func forkedSo(m *recording.Manifest) string {
+	where := fmt.Sprintf("from turn %d", m.Fork.Turn)
+	if m.Fork.Turn == 0 && m.ForkSeq != nil {
+		where = fmt.Sprintf("from record %d", *m.ForkSeq)
+	}
+	var changes fork.Changes
+	_ = json.Unmarshal(m.Fork.Changes, &changes) // of a newer version: what is known of it
+	words := changes.Words()
+	if m.Fork.Live {
+		words = append(words, "live")
+	}
+	for _, name := range m.Fork.MCP {
+		words = append(words, "tool server "+name)
+	}
+	return where + ": " + strings.Join(words, ", ")
 }
 
 func writeRows(out io.Writer, rows []listRow, colours bool) error {

@@ -280,7 +280,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 var typedFor = map[string][]string{
 	"view": {"show", "ui", "export"}, "inspect": {"show"}, "cat": {"show"}, "open": {"ui", "show"}, "html": {"export"}, "browse": {"ui"}, "dump": {"show"}, "trace": {"show"},
 	"timeline": {"show"}, "watch": {"show --follow"}, "tail": {"show --follow"}, "cost": {"show", "compare"}, "usage": {"show", "compare"},
-	"log": {"list"}, "logs": {"list"}, "history": {"list"}, "recordings": {"list"},
+	"log": {"list"}, "logs": {"list"}, "history": {"list"}, "recordings": {"list"}, "status": {"list", "doctor"}, "tree": {"list --tree"}, "forks": {"list --tree"},
 	"run": {"record"}, "exec": {"record"}, "capture": {"record"}, "start": {"record"}, "rec": {"record"},
 	"play": {"replay", "cassette play"}, "playback": {"replay"}, "rerun": {"replay", "rerecord"}, "repeat": {"replay", "fork --times"},
 	"branch": {"fork"}, "resume": {"fork"}, "rewind": {"fork"}, "edit": {"fork --edit"},

@@ -394,7 +394,7 @@ func runSessionExport(ctx context.Context, o *sessionExportOptions, name string,
 		return errors.New("--max-text takes a number of bytes from 16; --full keeps all")
 	}
 	if _, err := formatOf(o.output, "markdown", map[string]string{".md": "markdown", ".markdown": "markdown", ".txt": "markdown"}); err != nil {
-		return fmt.Errorf("%w: it is Markdown", err)
+		return fmt.Errorf("%w: it is Markdown; `tapedeck export REC -o FILE.html` makes a page of a recording", err)
 	}
 	p := std.progress()
 	log, err := openSession(ctx, name, std, p)

@@ -98,10 +98,13 @@ func (o *testOptions) report(ctx context.Context, n int, std *console, run func(
 	colours := o.colours(std.out)
 	p := std.progress()
 	ended := 0
-	defer p.busy(fmt.Sprintf("replaying %s", plural(n, "recording", "recordings")))()
+	step, done := p.counted("tried")
+	defer done()
+	step(0, int64(n))
 	s, err := run(ctx, func(r *gate.Result) { // one at a time
 		p.end()
 		ended++
+		step(int64(min(ended, n)), int64(n)) // a script is several tests
 		if std.json {
 			printTestJSON(std.out, r)
 			return

@@ -162,3 +162,16 @@ func FuzzEdited(f *testing.F) {
 		}
 	})
 }
+
+// TestTurnsFromTheirDifference: where two cells would begin alike, they begin later.
+func TestTurnsFromTheirDifference(t *testing.T) {
+	const same = `write_file {"content":"hello\n","directory":"/somewhere/else",`
+	var out strings.Builder
+	turns := [2][]fork.Turn{{{Turn: 1, Model: "m", ToolCalls: []string{same + `"path":"hello.txt"}`}}}, {{Turn: 1, Model: "m", ToolCalls: []string{same + `"path":"other.txt"}`}}}}
+	if err := fork.WriteTurns(&out, turns, 90); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.Contains(got, "hello.txt") || !strings.Contains(got, "other.txt") || !strings.Contains(got, "\n1     …") {
+		t.Errorf("the difference is not seen:\n%s", got)
+	}
+}

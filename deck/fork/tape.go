@@ -385,13 +385,17 @@ func WriteTurns(w io.Writer, turns [2][]Turn, width int) error {
 	}
 	err := row("turn", cut("recorded "+modelsOf(turns[0]), cell), cut("fork "+modelsOf(turns[1]), cell))
 	for i := range min(n, maxRows) {
-		cells, number := [2]string{"-", "-"}, 0
+		words, tokens, number := [2]string{"-", "-"}, [2]string{}, 0
 		for side := range turns {
 			if i < len(turns[side]) {
-				t := &turns[side][i]
-				words, tokens := t.words()
-				cells[side], number = cut(words, cell-len(tokens))+tokens, t.Turn
+				words[side], tokens[side] = turns[side][i].words()
+				number = turns[side][i].Turn
 			}
+		}
+		words = fromDifference(words, cell-max(len(tokens[0]), len(tokens[1])))
+		var cells [2]string
+		for side := range cells {
+			cells[side] = cut(words[side], cell-len(tokens[side])) + tokens[side]
 		}
 		err = errors.Join(err, row(strconv.Itoa(number), cells[0], cells[1]))
 	}
@@ -410,6 +414,19 @@ func modelsOf(turns []Turn) string {
 		}
 	}
 	return strings.Join(models, ", ")
+}
+
+// fromDifference are two texts without most of what both begin with, where they differ only beyond n runes.
+func fromDifference(texts [2]string, n int) [2]string {
+	a, b := []rune(texts[0]), []rune(texts[1])
+	same := 0
+	for same < min(len(a), len(b)) && a[same] == b[same] {
+		same++
+	}
+	if from := same - n/3; same >= n-1 && texts[0] != texts[1] {
+		return [2]string{"…" + string(a[from:]), "…" + string(b[from:])}
+	}
+	return texts
 }
 
 // cut is the beginning of a text, n runes at most.

@@ -33,7 +33,7 @@ type Changes struct {
 func ChangedSince(ctx context.Context, dir, since string) (*Changes, error) {
 	if _, err := git(ctx, dir, "rev-parse", "--quiet", "--verify", "HEAD"); err == nil {
 		if _, err := git(ctx, dir, "rev-parse", "--verify", "--end-of-options", since+"^{commit}"); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s is no commit that this checkout has: where CI fetches the newest alone, have it fetch all (fetch-depth: 0): %w", since, err)
 		}
 	} else if _, err := git(ctx, dir, "rev-parse", "--show-toplevel"); err != nil {
 		return nil, err

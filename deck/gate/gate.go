@@ -200,18 +200,21 @@ type Case struct {
 	Kind Kind
 }
 
-// libraryName is the one directory with a dot that is looked into.
+// libraryName is the directory of those recordings that nobody chose to keep: a checkout elsewhere has none of them.
 const libraryName = ".tapedeck"
 
-// Find returns what can be tried at and below paths, sorted, each once. Directories whose name begins with a dot are passed over, but
-// for libraries (.tapedeck), and so are links, node_modules and the insides of recordings. The error is that of the file system, or
-// says which path holds nothing.
+// Find returns what can be tried at and below paths, sorted, each once. Directories whose name begins with a dot are passed over
+// where they are no path themselves, libraries (.tapedeck) too, and so are links, node_modules and the insides of recordings. The error
+// is that of the file system, or says which path holds nothing.
 func Find(paths ...string) ([]Case, error) {
 	var all []Case
 	for _, path := range paths {
 		found, err := find(filepath.Clean(path))
 		if err != nil {
 			return nil, err
+		}
+		if in := filepath.Join(path, libraryName); len(found) == 0 && recording.IsDir(in) {
+			return nil, fmt.Errorf("%s: no recording here but those of its library, which are tried where it is named: %s", path, in)
 		}
 		if len(found) == 0 {
 			return nil, fmt.Errorf("%s: no recording, packed recording or script's tests (*%s) here", path, suite.Suffix)
@@ -261,7 +264,7 @@ func find(top string) (found []Case, err error) {
 		switch name := d.Name(); {
 		case err != nil:
 			return err
-		case d.IsDir() && path != walk && (strings.HasPrefix(name, ".") && name != libraryName || name == "node_modules" || strings.HasSuffix(name, ".cas")):
+		case d.IsDir() && path != walk && (strings.HasPrefix(name, ".") || name == "node_modules" || strings.HasSuffix(name, ".cas")):
 			return filepath.SkipDir
 		case d.IsDir() && isRecording(path):
 			found = append(found, Case{path, Recording})

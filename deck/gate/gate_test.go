@@ -35,16 +35,21 @@ func write(t *testing.T, files map[string]string) {
 func TestFind(t *testing.T) {
 	write(t, map[string]string{
 		"a/one/recording.json": "{}", "a/one/inside/recording.json": "{}", "a/packed": packed.Magic + "x", "a/text": "hello",
-		"a/b_test.star": "", "a/star.star": "", ".tapedeck/two/recording.json": "{}", ".git/three/recording.json": "{}", "node_modules/x_test.star": "", "none/x": "",
+		"a/b_test.star": "", "a/star.star": "", ".tapedeck/two/recording.json": "{}", ".git/three/recording.json": "{}", "node_modules/x_test.star": "", "none/x": "", "lib/.tapedeck/x/recording.json": "{}",
 		"a/torn/run.tape": "", "a/torn/run.tape.cas/ab": packed.Magic, "a/lfs.tar.zst": "version https://git-lfs.github.com/spec/v1\n", "a/empty.tar.zst": "", "a/data.tar.zst": "x",
 	})
 	all := []Case{
-		{".tapedeck/two", Recording}, {"a/b_test.star", Script}, {"a/empty.tar.zst", Packed}, {"a/lfs.tar.zst", Packed}, {"a/one", Recording}, {"a/packed", Packed},
+		{"a/b_test.star", Script}, {"a/empty.tar.zst", Packed}, {"a/lfs.tar.zst", Packed}, {"a/one", Recording}, {"a/packed", Packed},
 		{"a/torn", Recording},
 	}
-	for _, paths := range [][]string{{"."}, {"a", ".tapedeck/two", "a/one"}, {"a/", "a/packed", ".tapedeck"}} {
+	for _, paths := range [][]string{{"."}, {"a", "a/one"}, {"a/", "a/packed"}} {
 		if got, err := Find(paths...); err != nil || !cmp.Equal(got, all) {
 			t.Errorf("%v: %v %s", paths, err, cmp.Diff(all, got))
+		}
+	}
+	for _, path := range []string{".tapedeck", ".tapedeck/two"} { // a library is nobody's reference, unless it is named
+		if got, err := Find(path); err != nil || !cmp.Equal(got, []Case{{".tapedeck/two", Recording}}) {
+			t.Errorf("%s: %v %v", path, err, got)
 		}
 	}
 	if err := os.Symlink("a", "link"); err != nil {
@@ -53,7 +58,7 @@ func TestFind(t *testing.T) {
 	if got, err := Find("link"); err != nil || len(got) != 6 || got[3] != (Case{"link/one", Recording}) {
 		t.Errorf("through a link: %v %v", got, err)
 	}
-	for path, want := range map[string]string{"none": "no recording", "nowhere": "no such file", "a/text": "no recording"} {
+	for path, want := range map[string]string{"none": "no recording", "nowhere": "no such file", "a/text": "no recording", "lib": "where it is named: lib/.tapedeck"} {
 		if got, err := Find("a", path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v", path, got, err)
 		}
@@ -309,7 +314,7 @@ func TestChangedSinceACommitThatIsNotThere(t *testing.T) {
 		t.Error("without a commit everything has changed")
 	}
 	runGit(t, ".", "add -A", "-c user.name=n -c user.email=e commit -qm x")
-	if _, err := ChangedSince(t.Context(), ".", "no-such-ref"); err == nil || !strings.Contains(err.Error(), "git rev-parse") {
+	if _, err := ChangedSince(t.Context(), ".", "no-such-ref"); err == nil || !strings.HasPrefix(err.Error(), "no-such-ref is no commit that this checkout has") {
 		t.Errorf("no such commit: %v", err)
 	}
 }
