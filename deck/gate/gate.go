@@ -204,8 +204,8 @@ type Case struct {
 const libraryName = ".tapedeck"
 
 // Find returns what can be tried at and below paths, sorted, each once. Directories whose name begins with a dot are passed over
-// where they are no path themselves, libraries (.tapedeck) too, and so are links, node_modules and the insides of recordings. The error
-// is that of the file system, or says which path holds nothing.
+// where they are no path themselves, and so are links, node_modules and the insides of recordings. The library (.tapedeck) of a path is
+// looked into where that holds nothing else. The error is that of the file system, or says which path holds nothing.
 func Find(paths ...string) ([]Case, error) {
 	var all []Case
 	for _, path := range paths {
@@ -214,7 +214,9 @@ func Find(paths ...string) ([]Case, error) {
 			return nil, err
 		}
 		if in := filepath.Join(path, libraryName); len(found) == 0 && recording.IsDir(in) {
-			return nil, fmt.Errorf("%s: no recording here but those of its library, which are tried where it is named: %s", path, in)
+			if found, err = find(in); err != nil {
+				return nil, err
+			}
 		}
 		if len(found) == 0 {
 			return nil, fmt.Errorf("%s: no recording, packed recording or script's tests (*%s) here", path, suite.Suffix)
