@@ -46,7 +46,7 @@ var kernelRows = []row{
 				return held("SIGSYS")
 			}
 			if said == noSuchCalls {
-				return notTried("this kernel has " + said)
+				return notTried("this kernel has %s", noSuchCalls)
 			}
 			return out("it came back: %s (%v)", said, err)
 		},
