@@ -224,13 +224,13 @@ func runPull(ctx context.Context, s team.Access, o *storeFlags, id, output strin
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "tapedeck-pull-")
+	temp, err := recording.NewTemp(os.TempDir(), library.OpenPrefix)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer temp.Remove()
 	p := std.progress()
-	file := filepath.Join(dir, "packed")
+	file := filepath.Join(temp.Dir, "packed")
 	run, err := s.Pull(ctx, o.project, id, file, p.bytes("pulling"))
 	var rec *recording.Recording
 	if err == nil {

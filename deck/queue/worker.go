@@ -19,6 +19,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/deck/gate"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/team"
 )
@@ -94,12 +95,12 @@ func Run(ctx context.Context, s *team.Store, options *Options) error {
 	w.clock = &clock{now: w.o.now}
 	w.queue = nameOf(w.o.Project, w.o.Program, cmp.Or(w.o.version, Version))
 	if w.tree = (treeVersion{dir: w.o.Tree}); w.o.Tree != "" {
-		cache, err := os.MkdirTemp("", "tapedeck-tree-")
+		cache, err := recording.NewTemp(os.TempDir(), library.OpenPrefix)
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(cache)
-		w.tree.cache = filepath.Join(cache, "stat")
+		defer cache.Remove()
+		w.tree.cache = filepath.Join(cache.Dir, "stat")
 	}
 	return w.run(ctx, s)
 }

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/team"
 )
@@ -97,13 +98,14 @@ func pushOn(at place, dir string) error {
 }
 
 // TestKilled: whenever a pusher is killed, and a sweeper beside it, each run that was acknowledged can be pulled, each that is listed too, and a
-// sweep takes away what they left.
+// sweep takes away what they left, and the next command their temporary files.
 func TestKilled(t *testing.T) {
 	eachPair(t, func(t *testing.T, at place) {
 		s := at.open(t)
 		rec := made(t, "one", "alpha", "beta", nil)
 		var told []string
 		var sweepers []*exec.Cmd
+		temp := t.TempDir()
 		for range 8 {
 			sweeper := exec.CommandContext(t.Context(), os.Args[0])
 			sweeper.Env = append(os.Environ(), runsVar+"="+at.runs, blobsVar+"="+at.blobs)
@@ -111,7 +113,7 @@ func TestKilled(t *testing.T) {
 			sweepers = append(sweepers, sweeper)
 			t.Cleanup(func() { _ = sweeper.Process.Kill() })
 			time.AfterFunc(time.Duration(rand.IntN(300))*time.Millisecond, func() { _ = sweeper.Process.Kill() })
-			told = append(told, killedPusher(t, at, rec.Dir)...)
+			told = append(told, killedPusher(t, at, rec.Dir, temp)...)
 		}
 		listed, err := s.Runs(t.Context(), &team.Query{Limit: 1 << 20})
 		must(t, err)
@@ -125,6 +127,10 @@ func TestKilled(t *testing.T) {
 			if !have[id] {
 				t.Errorf("%s was acknowledged and is gone", id)
 			}
+		}
+		recording.RemoveStale(recording.StaleTemps(temp, library.OpenPrefix)) // as the next command does
+		if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+			t.Errorf("temporary files are left: %v %v", left, err)
 		}
 		for _, sweeper := range sweepers { // one that lives reads what this one empties
 			_ = sweeper.Process.Kill()
@@ -147,10 +153,10 @@ func TestKilled(t *testing.T) {
 const stuckFor = 3 * time.Second
 
 // killedPusher kills a pusher at some moment, and returns what it was told is there.
-func killedPusher(t *testing.T, at place, dir string) (told []string) {
+func killedPusher(t *testing.T, at place, dir, temp string) (told []string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), runsVar+"="+at.runs, blobsVar+"="+at.blobs, recordingVar+"="+dir)
+	cmd.Env = append(os.Environ(), runsVar+"="+at.runs, blobsVar+"="+at.blobs, recordingVar+"="+dir, "TMPDIR="+temp)
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())

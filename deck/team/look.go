@@ -79,12 +79,12 @@ func fetch(ctx context.Context, s Access, run *Run, from, n int64) ([]byte, erro
 
 // lookWhole unpacks a run, all of which is fetched.
 func lookWhole(ctx context.Context, s Access, run *Run, dir string, o *LookOptions) error {
-	temp, err := os.MkdirTemp("", "tapedeck-pull-")
+	temp, err := recording.NewTemp(os.TempDir(), library.OpenPrefix)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp)
-	file := filepath.Join(temp, "packed")
+	defer temp.Remove()
+	file := filepath.Join(temp.Dir, "packed")
 	if _, err := s.Pull(ctx, run.Project, run.ID, file, o.Progress); err != nil {
 		return err
 	}

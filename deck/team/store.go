@@ -102,12 +102,12 @@ type PushOptions struct {
 
 // Packed packs a recording into a temporary file, which clean removes; it is not nil where err is nil.
 func (o *PushOptions) Packed(ctx context.Context, rec *recording.Recording) (file string, p *library.Packing, clean func(), err error) {
-	dir, err := os.MkdirTemp("", "tapedeck-push-")
+	temp, err := recording.NewTemp(os.TempDir(), library.OpenPrefix)
 	if err != nil {
 		return "", p, nil, err
 	}
-	clean = func() { os.RemoveAll(dir) }
-	file = filepath.Join(dir, "packed")
+	clean = func() { _ = temp.Remove() } // else the next command does
+	file = filepath.Join(temp.Dir, "packed")
 	if p, err = library.Pack(ctx, rec, file, o.Pack); err != nil {
 		clean()
 		return "", p, nil, err

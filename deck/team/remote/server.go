@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
 	"github.com/tapedeck-dev/tapedeck/deck/queue"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/team"
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
@@ -292,11 +294,15 @@ func (c *call) push(w http.ResponseWriter, r *http.Request, pace *pace) error {
 		return ErrBusy
 	}
 	defer c.give(c.who.Project, size)
-	f, err := os.CreateTemp("", "tapedeck-push-")
+	temp, err := recording.NewTemp(os.TempDir(), library.OpenPrefix)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
+	defer temp.Remove()
+	f, err := os.Create(filepath.Join(temp.Dir, "packed"))
+	if err != nil {
+		return err
+	}
 	defer f.Close()
 	if _, err := io.Copy(f, pace.reader(http.MaxBytesReader(w, r.Body, c.o.MaxPush))); err != nil {
 		if _, ours := errors.AsType[*os.PathError](err); ours {
