@@ -43,7 +43,7 @@ func TestBurstAtExit(t *testing.T) {
 // TestEndInRedraw ends a program that draws on the alternate screen, in synchronised output: the screen is as it left it.
 func TestEndInRedraw(t *testing.T) {
 	s := start(t, nil, `printf 'before\033[?1049h\033[H\033[2J\033[?2026hhalf a pic'; exit 4`)
-	if screen := until(t, s, terminal.Settled(50*time.Millisecond), terminal.Exited()); !screen.Alt || screen.Row(0) != "half a pic" {
+	if screen := until(t, s, terminal.Settled(time.Hour), terminal.Exited()); !screen.Alt || screen.Row(0) != "half a pic" {
 		t.Error(screen)
 	}
 	ends(t, s, 4)
