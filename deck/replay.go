@@ -73,7 +73,6 @@ type replayer struct {
 	unshown       bool              // a file was not shown as the run found it
 	long          map[string]string // files that the replay left and that are too large to keep
 	notGiven      []string          // what of time and randomness was not given again
-	trial         bool              // it is to find out what differs by chance: see varying
 }
 
 // Replay runs the program of rec again as a closed world and compares the two tapes lane by lane. An error means that it

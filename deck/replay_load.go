@@ -166,7 +166,7 @@ func (r *replayer) loadBook() error {
 		return errFork
 	}
 	r.book.KeepOrder()
-	if r.trial {
+	if r.mayVary() {
 		r.book.AnswerAlike()
 	}
 	if r.o.Proxy && r.rec.Manifest.Proxy && r.asked == 0 {

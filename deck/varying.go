@@ -20,10 +20,10 @@ const maxRuns = 4
 
 // varying returns the verdict on a replay that may differ by chance, once that is told from change; v where that tells nothing.
 func (r *replayer) varying(ctx context.Context, v *Verdict) *Verdict {
-	if !r.mayVary(v) {
+	if !r.mayVary() || len(v.Divergences) == 0 || len(v.NotCompared) > 0 {
 		return v
 	}
-	best, first, of := v, r, v
+	best := v
 	for runs := 2; runs <= maxRuns; runs++ {
 		next := r.onceMore()
 		defer func() { next.scratch.remove() }()
@@ -33,13 +33,10 @@ func (r *replayer) varying(ctx context.Context, v *Verdict) *Verdict {
 			return v
 		}
 		if e.signals > 0 {
+			v.NotCompared = append(v.NotCompared, "a signal came while the program ran again, to tell chance from change")
 			return v
 		}
-		if first == r && len(v.Refused) > 0 { // it was not run to its end
-			first, of = next, &Verdict{Exit: e.exit, OpenLine: v.OpenLine}
-			continue
-		}
-		report, err := first.compare(next)
+		report, err := r.compare(next)
 		if err != nil {
 			return v
 		}
@@ -47,29 +44,25 @@ func (r *replayer) varying(ctx context.Context, v *Verdict) *Verdict {
 		if n == 0 {
 			break
 		}
-		note := fmt.Sprintf("run %d times, to tell chance from change: values in every run of its own: %d", runs, n)
-		if first != r {
-			note += "; what was printed is of the first run, which was refused what it asked for"
-		}
-		report.Notes = append(report.Notes, note)
-		if best = (&Verdict{Report: report, Exit: of.Exit, OpenLine: of.OpenLine}); best.Faithful() {
+		report.Notes = append(report.Notes, fmt.Sprintf("run %d times, to tell chance from change: values in every run of its own: %d", runs, n))
+		if best = (&Verdict{Report: report, Exit: v.Exit, OpenLine: v.OpenLine}); best.Faithful() {
 			break
 		}
 	}
 	return best
 }
 
-// mayVary reports whether chance may be why a replay diverged, and can be found out: the program is no other one for having run again.
-func (r *replayer) mayVary(v *Verdict) bool {
-	return r.o.Proxy && !r.trial && r.fork == nil && r.rec.Manifest.TTY == nil && r.o.Out == "" && r.o.Keep == "" &&
-		r.o.Mode == fidelity.Semantic && len(v.Divergences) > 0 && len(v.NotCompared) == 0 && r.asked > 0
+// mayVary reports whether what a replay did may be chance, and that can be found out: the program is no other one for having run again. Then what
+// the tape lacks, but for words, is answered all the same, and is told when the runs are compared.
+func (r *replayer) mayVary() bool {
+	return r.o.Proxy && r.fork == nil && r.rec.Manifest.TTY == nil && r.o.Out == "" && r.o.Keep == "" && r.o.Mode == fidelity.Semantic && r.asked > 0
 }
 
-// onceMore is the same replay once more, of which nobody sees anything. What the tape lacks is answered all the same.
+// onceMore is the same replay once more, of which nobody sees anything.
 func (r *replayer) onceMore() *replayer {
 	o := *r.o
 	o.Streams, o.Starting = Streams{Stdout: io.Discard, Stderr: io.Discard}, nil
-	return &replayer{o: &o, rec: r.rec, roots: r.rec.Manifest.Roots, prepared: r.prepared, trial: true}
+	return &replayer{o: &o, rec: r.rec, roots: r.rec.Manifest.Roots, prepared: r.prepared}
 }
 
 // unjudged runs a program without a verdict.

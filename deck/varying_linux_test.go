@@ -14,13 +14,18 @@ import (
 
 func init() { programs["chance"] = playChance }
 
-// playChance sends its PID, a random number and what stands in a file outside the work tree, in two requests, and prints them.
+// playChance sends its PID, a random number and what stands in a file outside the work tree, in two requests, and prints them. Once it is told
+// to, it says so and ends otherwise, in the first run alone.
 func playChance(args []string) int {
 	said, err := os.ReadFile(args[1])
 	if err != nil {
 		return fail(err)
 	}
 	drawn := rand.Uint64()
+	if string(said) == "once" {
+		os.WriteFile(args[1], []byte("keep 10 rows"), 0o600)
+		return 9
+	}
 	for i := range 2 {
 		if code := playPost([]string{args[0], fmt.Sprintf(`{"n":%d,"by":%d,"drawn":%d,"said":%q}`, i, os.Getpid(), drawn, said)}); code != 0 {
 			return code
@@ -56,5 +61,10 @@ func TestChanceOutsideTheJail(t *testing.T) {
 	v, _ = b.replay(res.Recording, &deck.ReplayOptions{Proxy: true})
 	if v.Faithful() || !strings.Contains(verdictText(t, v), "keep 11 rows") {
 		t.Errorf("a change beside chance: %s", verdictText(t, v))
+	}
+	say("once")
+	v, _ = b.replay(res.Recording, &deck.ReplayOptions{Proxy: true})
+	if v.Faithful() || v.Exit.Code != 9 {
+		t.Errorf("what the first run alone did is of the verdict: %s", verdictText(t, v))
 	}
 }

@@ -131,10 +131,10 @@ func compareAll(mode Mode, recorded, replay Records, o *LaneOptions, pairing boo
 		return nil, fmt.Errorf("unknown mode %d", mode)
 	}
 	base := newComparison(mode, o)
-	if base.o.Again != nil { // it is read twice
-		replay = kept(replay)
+	if base.o.Again != nil { // they are read twice
+		recorded, replay = kept(recorded), kept(replay)
 	}
-	again, err := pairAgain(base, mode, replay)
+	again, err := pairAgain(base, mode, recorded, replay)
 	if err != nil {
 		return nil, err
 	}

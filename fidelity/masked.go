@@ -248,6 +248,11 @@ func (c *maskings) align(was, now string) (out []hidden, ok bool) {
 	if !bytes.Equal(maskedA, maskedB) {
 		return out, false
 	}
+	return append(out, hiddenIn(a, b, takenA, takenB)...), true
+}
+
+// hiddenIn lists what masks took out of two texts, where that is not the same.
+func hiddenIn(a, b []byte, takenA, takenB []masks.Taken) (out []hidden) {
 	for len(takenA) > 0 || len(takenB) > 0 {
 		x, y := nextTaken(&takenA, &takenB)
 		h := hidden{mask: x.Mask + y.Mask, own: x.Own || y.Own, at: x.Start}
@@ -264,7 +269,7 @@ func (c *maskings) align(was, now string) (out []hidden, ok bool) {
 		}
 		out = append(out, h)
 	}
-	return out, true
+	return out
 }
 
 // nextTaken takes the first fact off both lists, or off one where the other has none there: a line that goes without a trace.

@@ -281,8 +281,10 @@ func (b *Book) likeAsked(id *Identity, r *Request) *Recorded {
 	if rec := b.reordered(id, r); rec != nil && b.takeThis(rec) {
 		return rec
 	}
-	if rec := b.inShape(id, r); rec != nil && b.takeThis(rec) {
-		return rec
+	for rec := b.inShape(id, r); rec != nil; rec = b.inShape(id, r) {
+		if b.takeThis(rec) { // else another request took it meanwhile
+			return rec
+		}
 	}
 	if b.fork.sends() {
 		return nil

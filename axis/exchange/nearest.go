@@ -224,7 +224,7 @@ func (b *Book) reordered(id *Identity, r *Request) *Recorded {
 	return nil
 }
 
-// AnswerAlike has the book answer a request that is not on the tape as the recorded one that differs from it in the fewest words, and in
+// AnswerAlike has the book answer a request that is not on the tape as the recorded one of its path that differs from it in the fewest words, and in
 // nothing but words: for a replay that is to find out which of those are other ones in every run.
 func (b *Book) AnswerAlike() { b.alike = true }
 
@@ -240,7 +240,12 @@ func (b *Book) inShape(id *Identity, r *Request) (best *Recorded) {
 		if like != id.Key {
 			continue
 		}
-		inURL, okURL := fidelity.OtherWords([]byte(rec.Exchange.URL), []byte(r.URL))
+		pathA, queryA, _ := strings.Cut(rec.Exchange.URL, "?")
+		pathB, queryB, _ := strings.Cut(r.URL, "?")
+		if pathA != pathB {
+			continue
+		}
+		inURL, okURL := fidelity.OtherWords([]byte(queryA), []byte(queryB))
 		inBody, okBody := fidelity.OtherWords(b.body(rec), r.Body)
 		if n := inURL + inBody; okURL && okBody && !b.served(rec) && (best == nil || n < least) {
 			best, least = rec, n

@@ -188,6 +188,9 @@ func forkedSo(m *recording.Manifest) string {
 	for _, name := range m.Fork.MCP {
 		words = append(words, "tool server "+name)
 	}
+	if len(words) == 0 {
+		return where
+	}
 	return where + ": " + strings.Join(words, ", ")
 }
 

@@ -212,7 +212,8 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 		rows.Write(w, rec, o.filter.LaneOf(rec.Kind))
 		s.showNotes(w, rec.Seq, inTimeline)
 	}
-	helpers := tapeview.Helpers{Each: o.payloads || !o.filter.All(), Row: write, Folded: func(n int, first, last *tape.Record) {
+	noted := func(seq uint64) bool { return len(s.begunAt(seq)) > 0 }
+	helpers := tapeview.Helpers{Each: o.payloads || !o.filter.All(), Keep: noted, Row: write, Folded: func(n int, first, last *tape.Record) {
 		rows.WriteFolded(w, n, first, last)
 	}}
 	found := 0

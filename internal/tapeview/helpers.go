@@ -12,7 +12,8 @@ import (
 // its turns stood below a page of them. Of processes whose records stand behind each other the outermost have a row each, the others one
 // together.
 type Helpers struct {
-	Each   bool // each has a row
+	Each   bool                  // each has a row
+	Keep   func(seq uint64) bool // who notes something on one has it shown; nil for none
 	Row    func(*tape.Record)
 	Folded func(n int, first, last *tape.Record)
 
@@ -46,20 +47,20 @@ func (h *Helpers) End() {
 		k := rec.Kind.(*tape.ProcessSpawn)
 		by[k.SpawnID] = k
 	}
-	var outer, inner []*tape.Record
+	var inner []*tape.Record
+	folded := make(map[uint64]bool)
 	for _, rec := range run {
-		if isHelper(by, rec.Kind.(*tape.ProcessSpawn)) {
-			inner = append(inner, rec)
-		} else {
-			outer = append(outer, rec)
+		if isHelper(by, rec.Kind.(*tape.ProcessSpawn)) && (h.Keep == nil || !h.Keep(rec.Seq)) {
+			inner, folded[rec.Seq] = append(inner, rec), true
 		}
 	}
-	if len(inner) > fewHelpers {
-		h.Folded(len(inner), inner[0], inner[len(inner)-1])
-		run = outer
-	}
 	for _, rec := range run {
-		h.Row(rec)
+		switch {
+		case len(inner) <= fewHelpers || !folded[rec.Seq]:
+			h.Row(rec)
+		case rec == inner[0]:
+			h.Folded(len(inner), rec, inner[len(inner)-1])
+		}
 	}
 }
 
@@ -81,6 +82,6 @@ const programID = 1
 // WriteFolded writes one row for n processes, of which these were the first and the last to end.
 func (r *Rows) WriteFolded(w io.Writer, n int, first, last *tape.Record) error {
 	_, err := visible.Fprintf(w, "%d\t%s\t%s\t\t%s\n", first.Seq, Seconds(first.MonotonicMS), first.Kind.Name(),
-		fmt.Sprintf("%d that others started on their way (--seq %d-%d)", n, first.Seq, last.Seq))
+		fmt.Sprintf("%d that others started on their way, among --seq %d-%d", n, first.Seq, last.Seq))
 	return err
 }
