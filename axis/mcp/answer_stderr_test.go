@@ -112,3 +112,50 @@ func TestStderrBeforeAnotherIsAsked(t *testing.T) {
 		second.end()
 	})
 }
+
+// What servers wrote to their stderr before a client initialized them waits for no answer of another one: a client may wait for all of
+// that before it asks any.
+func TestStderrOfServersThatBegin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemoryTape(t)
+		log := mcp.NewLog(m.rec, nil, nil, nil)
+		line := func(c *mcp.Conversation, from mcp.Side, text string) {
+			if err := c.Line(from, []byte(said(text)+"\n"), 0); err != nil {
+				t.Error(err)
+			}
+		}
+		var all []*mcp.Conversation
+		for _, o := range []*mcp.Opened{opened(), {Transport: mcp.Stdio, Program: "other"}} {
+			c := log.Begin(o)
+			all = append(all, c)
+			if err := c.Stderr([]byte("ready\n")); err != nil {
+				t.Error(err)
+			}
+			line(c, mcp.Client, initialize)
+			line(c, mcp.Server, initResult)
+			line(c, mcp.Client, initialized)
+			time.Sleep(time.Second) // of synctest
+		}
+		for _, c := range all {
+			if err := c.End(mcp.Ended{By: mcp.Client, Exited: true}); err != nil {
+				t.Error(err)
+			}
+		}
+		var errs syncBuffer
+		book := m.book(nil)
+		other, why := book.Spawn("other", nil)
+		if other == nil {
+			t.Fatal(why)
+		}
+		first, second := converse(t, spawned(t, book), mcp.ServeOptions{Err: &errs}), converse(t, other, mcp.ServeOptions{Err: &errs})
+		synctest.Wait()
+		if got := errs.String(); got != "ready\nready\n" {
+			t.Errorf("stderr %q before either is initialized", got)
+		}
+		first.opens()
+		second.opens()
+		first.end()
+		second.end()
+	})
+}

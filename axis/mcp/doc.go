@@ -48,7 +48,8 @@
 //
 // Every line of a conversation has a place (arrival), both directions counted in the order in which they passed through the recorder. Stderr
 // is another stream, whose place beside the lines is about right. What several servers write to their stderr, which may be one, keeps its
-// order line by line, and so do their answers; a line that one writes in pieces stands where it ended, and a key of several lines too.
+// order line by line from the first answer of each on, and so do their answers; a line that one writes in pieces stands where it ended, and
+// a key of several lines too. Before that answer the tape does not tell when it came.
 //
 // A server that ended first ends again when all of that has come, and the last notification or text of its client too, for it may have
 // ended for that; not before it did if a request was open or a signal ended it, for then its client may have lost patience.
