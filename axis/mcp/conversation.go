@@ -146,6 +146,9 @@ func (c *Conversation) line(from Side, line []byte, via uint64) (answered bool, 
 	if c == nil {
 		return false, nil
 	}
+	if err := c.writeStderrOf(c.log.stderrBy.Load()); err != nil {
+		return false, err
+	}
 	if from == Server && c.before != nil {
 		if err := c.before(c.number); err != nil {
 			return false, err
@@ -225,16 +228,14 @@ func (c *Conversation) Text(from Side, b []byte) error {
 	})
 }
 
-// Stderr takes what the server wrote to stderr. It is recorded before the next line, as text of that place, and before what another server
-// writes to its stderr: that may be the same file.
+// Stderr takes what the server wrote to stderr. It is recorded before the next line, as text of that place, and before the next line of
+// another conversation and what another server writes to its stderr: that may be the same file. A line that has not ended waits until it has.
 func (c *Conversation) Stderr(b []byte) error {
 	if c == nil {
 		return nil
 	}
-	if last := c.log.stderrBy.Swap(c); last != c {
-		if err := last.during(func() error { return last.writeTexts((*text).lines) }); err != nil {
-			return err
-		}
+	if err := c.writeStderrOf(c.log.stderrBy.Swap(c)); err != nil {
+		return err
 	}
 	return c.during(func() error {
 		c.part = append(c.part, b...)
@@ -243,6 +244,22 @@ func (c *Conversation) Stderr(b []byte) error {
 			n = len(c.part)
 		}
 		return c.stderr(n)
+	})
+}
+
+// writeStderrOf writes what the server of another conversation wrote to its stderr before something of c comes: a replay keeps the order
+// of the two, and a client that saw what stood there may have waited for it before it went on with c.
+func (c *Conversation) writeStderrOf(last *Conversation) error {
+	if last == c {
+		return nil
+	}
+	return last.during(func() error {
+		for _, t := range last.texts {
+			if t.from == stderrSide && t.any { // else texts of several lines would fall apart with each line elsewhere
+				return last.writeTexts((*text).lines)
+			}
+		}
+		return nil
 	})
 }
 

@@ -26,7 +26,7 @@
 // A request and its answer are one mcp_json_rpc, written when the answer came; a notification is one, at once. What gets no answer has its
 // record at the end of the conversation, with the reason. Payloads are the lines as they stood on the wire, redacted, without the \n, or
 // the messages of a batch. Text is mcp_text: lines that follow each other are one record, and so is what came on stderr since the line
-// before. The mcp_open stands before all of them and has the server's name, so records wait in memory until the server has told it, 256
+// before, of this conversation or another. The mcp_open stands before all of them and has the server's name, so records wait in memory until the server has told it, 256
 // at most. Other producers write calls alone; a Book reads those too.
 //
 // # One mechanism
@@ -48,7 +48,8 @@
 //
 // Every line of a conversation has a place (arrival), both directions counted in the order in which they passed through the recorder. Stderr
 // is another stream, whose place beside the lines is about right. What several servers write to their stderr, which may be one, keeps its
-// order, and so do their answers.
+// order line by line from the first answer of each on, and so do their answers; a line that one writes in pieces stands where it ended, and
+// a key of several lines too. Before that answer the tape does not tell when it came.
 //
 // A server that ended first ends again when all of that has come, and the last notification or text of its client too, for it may have
 // ended for that; not before it did if a request was open or a signal ended it, for then its client may have lost patience.

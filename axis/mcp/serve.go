@@ -345,8 +345,12 @@ func newServersOrder(all []*transcript, hold time.Duration) *serversOrder {
 	var open []uint64
 	for i, t := range all {
 		t.stream = uint64(i + 1)
+		answered := t.firstAnswer()
 		for _, l := range t.lines {
 			l.turn = -1
+			if l.stderr && l.place < answered { // the tape had it when the server had told its name: that is not when it came
+				continue
+			}
 			if t.Transport == Stdio && t.Within == 0 && l.ordered() { // else what carried it keeps it in order; or nobody comes with it
 				lines = append(lines, lane.Line[*recordedLine]{Place: l.seq, MS: l.at, From: lane.Far, Stream: t.stream, Value: l})
 			}
@@ -360,6 +364,17 @@ func newServersOrder(all []*transcript, hold time.Duration) *serversOrder {
 	o := &serversOrder{lane.NewOrder(lines, hold, nil)}
 	o.Open(open...)
 	return o
+}
+
+// firstAnswer is the place of the first line that holds an answer; beyond all of them where none does.
+func (t *transcript) firstAnswer() uint64 {
+	first := uint64(math.MaxUint64)
+	for _, l := range t.lines {
+		if l.answers() {
+			first = min(first, l.place)
+		}
+	}
+	return first
 }
 
 // ordered reports whether a line has a place among those of other conversations.

@@ -106,6 +106,51 @@ print(ends) # EINTR, and neither over at once nor refused
 	r.want(t, "{4}\n")
 }
 
+// TestInputsWaitRestarts waits for a moment of the clock while the kernel restarts the wait again and again: its timeout stays what it is,
+// though a handler ran where it lies.
+func TestInputsWaitRestarts(t *testing.T) {
+	t.Parallel()
+	if !inputs.Hides() {
+		t.Skip("the vDSO of this processor is hidden")
+	}
+	_, r := inputsOf(t, pythonTimes(t, `
+import ctypes, os, signal, sys, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+class Attr(ctypes.Structure): _fields_ = [("flags", ctypes.c_long), ("most", ctypes.c_long), ("size", ctypes.c_long), ("rest", ctypes.c_long * 5)]
+name = b"/restarts"
+q = libc.mq_open(name, os.O_CREAT | os.O_RDWR, 0o600, ctypes.byref(Attr(0, 1, 64)))
+libc.mq_unlink(name)
+r, w = os.pipe()
+os.set_blocking(w, False)
+signal.set_wakeup_fd(w, warn_on_full_buffer=False)
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.siginterrupt(signal.SIGALRM, False)
+main = threading.get_native_id()
+until = (ctypes.c_long * 2)(int(time.time()) + 3600, 0)
+def timeout(): # of the wait that main is in, where it is not the one of here
+    f = open("/proc/self/task/%d/syscall" % main).read().split()
+    if f[0] == {"x86_64": "243", "aarch64": "183"}[os.uname().machine] and int(f[5], 0) != ctypes.addressof(until):
+        return tuple((ctypes.c_long * 2).from_address(int(f[5], 0)))
+def work():
+    global first, kept
+    while not (first := timeout()): os.sched_yield()
+    signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
+    for _ in range(int(sys.argv[1])): os.read(r, 1)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    for _ in range(2000): # the last restart may be under way
+        if kept := timeout() == first: break
+        time.sleep(0.001)
+    libc.mq_send(q, b"over", 4, 0)
+worker = threading.Thread(target=work)
+worker.start()
+n = libc.mq_timedreceive(q, ctypes.create_string_buffer(64), 64, None, until)
+failed = ctypes.get_errno()
+worker.join()
+print(n if n >= 0 else failed, kept)
+`, long(200, 20000)))
+	r.want(t, "4 True\n")
+}
+
 // TestInputsCrowd has many threads read the clock.
 func TestInputsCrowd(t *testing.T) {
 	t.Parallel()

@@ -24,12 +24,16 @@ const (
 
 // waitFor lets a call go on that waits for a moment of the wall time, shifted to the kernel's: the call is made again with its
 // timeout below the stack of its thread, where nobody keeps anything but the handler of a signal that comes before the call: so the timeout
-// is written when the call comes again. What the program gave is not written to, for it may wait for the same moment again.
+// is written when the call comes again. It comes as often as the kernel restarts it, for a signal or a stop: what is kept is forgotten with
+// another wait. What the program gave is not written to, for it may wait for the same moment again.
 func (in *Answerer) waitFor(c *notify.Call, p *process.Asker) {
 	at, arg, size := in.timeout(c)
 	made := in.shifted(c.Task, process.Timeout{})
-	if made.At == at && at != 0 {
-		_ = inspect.WriteMemory(c.Task, at, []byte(made.Is))
+	if at != 0 && in.again(c, at, &made) {
+		if made.Is != "" {
+			in.shifted(c.Task, made)
+			_ = inspect.WriteMemory(c.Task, at, []byte(made.Is)) // a handler may have run there since
+		}
 		c.GoOn()
 		return
 	}
@@ -44,10 +48,11 @@ func (in *Answerer) waitFor(c *notify.Call, p *process.Asker) {
 		return
 	}
 	err := trace.Divert(c, func(r *trace.Registers) {
-		below := (r.Stack() - belowStack) &^ 15
-		is := process.Timeout{At: below, Is: string(b)}
+		below := belowOf(r.Stack())
+		is := process.Timeout{At: below, Is: string(b), Nr: c.Nr, IP: c.IP}
 		if inspect.WriteMemory(c.Task, below, b) != nil {
-			below, is = at, process.Timeout{At: at}
+			below = at
+			is.At, is.Is = at, "" // for this time alone: it may wait for another moment there
 		}
 		in.shifted(c.Task, is)
 		args := c.Args
@@ -57,6 +62,33 @@ func (in *Answerer) waitFor(c *notify.Call, p *process.Asker) {
 	if err != nil {
 		in.shifted(c.Task, process.Timeout{})
 	}
+}
+
+// again reports whether a call with a timeout at that address is the one that was made, and not a later one of a function that is called
+// deeper and has its own timeout there: that does not lie below its stack.
+func (in *Answerer) again(c *notify.Call, at uint64, made *process.Timeout) bool {
+	if same := made.At == at && made.Nr == c.Nr && made.IP == c.IP; !same || made.Is == "" {
+		return same
+	}
+	b, _ := readAt(in.table.View.Proc, strconv.Itoa(c.Task)+"/syscall") // "NR A B C D E F STACK IP"
+	f := bytes.Fields(b)
+	if len(f) != 9 {
+		return true // a signal has woken the thread: it comes again
+	}
+	stack, err := strconv.ParseUint(string(f[7]), 0, 64)
+	return err != nil || belowOf(stack) == made.At
+}
+
+// readAt reads the beginning of a small file of a directory.
+func readAt(dir int, name string) ([]byte, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	b := make([]byte, 512)
+	k, err := unix.Read(fd, b)
+	return b[:max(k, 0)], err
 }
 
 // shifted notes the timeout of the call that a thread makes again, and returns what was noted.
@@ -87,6 +119,9 @@ func (in *Answerer) behind(c *notify.Call, p *process.Asker) int64 {
 
 // belowStack is beyond the 128 bytes below its stack that a function may use on x86, by the size of a timeout and some.
 const belowStack = 128 + 64
+
+// belowOf is where the timeout lies of a thread with that stack.
+func belowOf(stack uint64) uint64 { return (stack - belowStack) &^ 15 }
 
 // timeout says where the timeout of a wait lies, in which argument, and how long it is: a struct timespec, or an itimerspec that
 // ends with it. The size is 0 where it waits for no clock that is answered.
@@ -121,15 +156,12 @@ func (in *Answerer) timeout(c *notify.Call) (at uint64, arg, size int) {
 // timerClock is the clock of the timer of a timerfd_settime; -1 for one that is not answered.
 func (in *Answerer) timerClock(c *notify.Call) int {
 	name := strconv.Itoa(c.Task) + "/fdinfo/" + strconv.Itoa(int(int32(c.Args[0])))
-	fd, err := unix.Openat(in.table.View.Proc, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	b, err := readAt(in.table.View.Proc, name)
 	if err != nil {
 		return -1
 	}
-	defer unix.Close(fd)
-	var b [512]byte
-	k, _ := unix.Read(fd, b[:])
 	for _, c := range []int{unix.CLOCK_REALTIME, unix.CLOCK_MONOTONIC} {
-		if bytes.Contains(b[:max(k, 0)], fmt.Appendf(nil, "\nclockid: %d\n", c)) {
+		if bytes.Contains(b, fmt.Appendf(nil, "\nclockid: %d\n", c)) {
 			return c
 		}
 	}

@@ -62,10 +62,13 @@ type Thread struct {
 	Stub     int // the descriptor of the stub that it is to execute, and one; 0 for none
 }
 
-// A Timeout is that with which a thread is to make its call again: where it lies, 0 for none, and its bytes.
+// A Timeout is that with which a thread is to make its call again, and the kernel may as often as it restarts it: where it lies, 0 for
+// none, its bytes, and which call that is.
 type Timeout struct {
 	At uint64
 	Is string
+	Nr int32
+	IP uint64
 }
 
 // Use lends the descriptor of the process. The error is os.ErrClosed when it has ended.
