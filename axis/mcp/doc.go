@@ -26,8 +26,8 @@
 // A request and its answer are one mcp_json_rpc, written when the answer came; a notification is one, at once. What gets no answer has its
 // record at the end of the conversation, with the reason. Payloads are the lines as they stood on the wire, redacted, without the \n, or
 // the messages of a batch. Text is mcp_text: lines that follow each other are one record, and so is what came on stderr since the line
-// before, of this conversation or another. The mcp_open stands before all of them and has the server's name, so records wait in memory until the server has told it, 256
-// at most. Other producers write calls alone; a Book reads those too.
+// before, of this conversation or another. The mcp_open stands before all of them and has the server's name, so records wait in memory
+// until the server has told it, 256 at most. Other producers write calls alone; a Book reads those too.
 //
 // # One mechanism
 //
