@@ -65,15 +65,9 @@ func differing(a, b *files.Tree) []string {
 		}
 	}
 	// What Git keeps explains least, and a fresh clone has another form of all of it: enough to leave no room for the rest.
-	var kept []string
-	out = slices.DeleteFunc(out, func(path string) bool {
-		git := strings.Contains("/"+path, "/.git/")
-		if git {
-			kept = append(kept, path)
-		}
-		return git
-	})
-	return append(out, kept...)
+	ofGit := func(path string) int { return strings.Count("/"+path, "/.git/") }
+	slices.SortStableFunc(out, func(a, b string) int { return min(ofGit(a), 1) - min(ofGit(b), 1) })
+	return out
 }
 
 // fileIn returns what a tree holds at path; nothing where it is no regular file, or too long to explain anything.

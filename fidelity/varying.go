@@ -32,7 +32,7 @@ type again struct {
 // pairAgain compares a replay with one more; nil where there is none.
 func pairAgain(c *comparison, mode Mode, recorded, replay Records) (*again, error) {
 	other := c.o.Again
-	if other == nil || mode == ByteIdentical {
+	if other == nil || c.o.Payload == nil || mode == ByteIdentical {
 		return nil, nil
 	}
 	o := c.o
@@ -65,7 +65,7 @@ func pairAgain(c *comparison, mode Mode, recorded, replay Records) (*again, erro
 // A vocabulary is the words of a run: of its requests, what it printed, wrote and started.
 type vocabulary struct {
 	words map[uint64]struct{}
-	full  bool // more than maxWords: what is in it is not known
+	full  bool // more than maxWords, or bytes that could not be read: what is in it is not known
 }
 
 // maxWords bounds the words of one run that are known: some 100 MB.
@@ -78,7 +78,7 @@ func (v *vocabulary) read(records Records, payload func(*tape.Payload) ([]byte, 
 		}
 		v.kind(rec.Kind)
 		for _, p := range tape.Payloads(rec.Kind) {
-			if p == nil || p.Inline || payload == nil {
+			if p == nil {
 				continue
 			}
 			b, err := payload(p)
@@ -107,11 +107,6 @@ func (v *vocabulary) kind(k tape.Kind) {
 		said = append(append(said, k.Program), k.Args...)
 	case *tape.FileWrite:
 		said = append(said, k.Path)
-	}
-	for _, p := range tape.Payloads(k) {
-		if p != nil && p.Inline {
-			said = append(said, p.Text)
-		}
 	}
 	for _, text := range said {
 		v.add([]byte(text))
