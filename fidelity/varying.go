@@ -195,8 +195,8 @@ func (c *maskings) headerVaries(name, was, now string, of pair) bool {
 	return c.byChance([]byte(was), []byte(now), []byte(c.headersOf(fields)[name]), of)
 }
 
-// byChance reports whether each word by which a replay differs from what was recorded is one by chance, or one of several that stand in another
-// order on one more replay too: an order may be the same twice. What masks take out beside them must be what they may take out.
+// byChance reports whether each word by which a replay differs from what was recorded is one by chance, or one of several that stand in
+// another order on one more replay too: an order may be the same twice. What masks take out beside them must be what they may take out.
 func (c *maskings) byChance(was, now, then []byte, of pair) bool {
 	was, now, then = scrub.Renumber(was), scrub.Renumber(now), scrub.Renumber(then)
 	maskedA, takenA := c.o.Masks[Recorded].Trace(was)
@@ -233,8 +233,8 @@ func (a *again) isChance(was, now, then []byte) bool {
 	return !bytes.Equal(was, then) && !bytes.Equal(now, then) && !a.runs[0].holds(now) && !a.runs[2].holds(now) && !a.runs[0].holds(then) && !a.runs[1].holds(then)
 }
 
-// isShuffle reports whether the words at these places are the same ones in each of three runs, in an order that is another one on both replays. Of
-// those at which the replays agree none may have changed places among themselves: that is a change, beside an order.
+// isShuffle reports whether the words at these places are the same ones in each of three runs, in an order that is another one on both
+// replays. Of those at which the replays agree none may have changed places among themselves: that is a change, beside an order.
 func isShuffle(a, b, t *wording, at []int) bool {
 	at = slices.Clone(at)
 	for i := range t.words { // where the first two agree by chance

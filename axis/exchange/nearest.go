@@ -224,8 +224,8 @@ func (b *Book) reordered(id *Identity, r *Request) *Recorded {
 	return nil
 }
 
-// AnswerAlike has the book answer a request that is not on the tape as the recorded one of its path that differs from it in the fewest words, and in
-// nothing but words: for a replay that is to find out which of those are other ones in every run.
+// AnswerAlike has the book answer a request that is not on the tape as the recorded one of its path that differs from it in the fewest
+// words, and in nothing but words: for a replay that is to find out which of those are other ones in every run.
 func (b *Book) AnswerAlike() { b.alike = true }
 
 // inShape is the recorded request that AnswerAlike speaks of; nil for none.

@@ -334,12 +334,13 @@ func (s *Served) wasGiven(p *player, l *recordedLine) bool {
 }
 
 // A serversOrder keeps what several servers answer at once, and write to their stderr, in the order in which it passed while recording: a
-// program may act on whichever answer it sees first, and one stderr may be that of them all. An answer waits until every earlier one of another conversation has gone out and its client has read it. Those
-// that are late hold it up together, and once: a program may use fewer servers now.
+// program may act on whichever answer it sees first, and one stderr may be that of them all. An answer waits until every earlier one of
+// another conversation has gone out and its client has read it. Those that are late hold it up together, and once: a program may use
+// fewer servers now.
 type serversOrder struct{ *lane.Order[*recordedLine] }
 
-// newServersOrder returns the order of the lines of transcripts that hold an answer, and of stderr; what may come as often as it likes has no place in it, and of
-// what a server asked the tape tells when it was answered, not when it was asked.
+// newServersOrder returns the order of the lines of transcripts that hold an answer, and of stderr; what may come as often as it likes
+// has no place in it, and of what a server asked the tape tells when it was answered, not when it was asked.
 func newServersOrder(all []*transcript, hold time.Duration) *serversOrder {
 	var lines []lane.Line[*recordedLine]
 	var open []uint64

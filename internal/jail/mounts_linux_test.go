@@ -336,6 +336,22 @@ func TestNoCgroupNamespaces(t *testing.T) {
 	run(t, helperConfig(t, "unshare", strconv.Itoa(unix.CLONE_NEWNS)), nil).want(t, "<nil>\n")
 }
 
+// works wants a jail that is started by a plan, and a program in it that does what it should.
+func works(t *testing.T, c *Config, plan *mount.Plan) {
+	t.Helper()
+	j, err := startPlanned(t.Context(), c, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := j.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if x, err := j.Wait(); err != nil || x != (Exit{}) {
+		t.Errorf("%+v %v", x, err)
+	}
+}
+
 // TestCameAndWent: a start that failed is tried again, with layers as fresh as the first.
 func TestCameAndWent(t *testing.T) {
 	t.Parallel()
@@ -349,17 +365,7 @@ func TestCameAndWent(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan.Targets[1].Overlay.Upper += " was here" // looked for once the first overlay stands
-	j, err := startPlanned(t.Context(), c, plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.Close()
-	if err := j.Release(); err != nil {
-		t.Fatal(err)
-	}
-	if x, err := j.Wait(); err != nil || x != (Exit{}) {
-		t.Errorf("%+v %v", x, err)
-	}
+	works(t, c, plan)
 }
 
 // TestMountedMeanwhile: what others mount below an overlay, or unmount, while a jail starts makes it plan anew.
@@ -383,17 +389,7 @@ func TestMountedMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		change()
-		j, err := startPlanned(t.Context(), c, plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer j.Close()
-		if err := j.Release(); err != nil {
-			t.Fatal(err)
-		}
-		if x, err := j.Wait(); err != nil || x != (Exit{}) {
-			t.Errorf("%+v %v", x, err)
-		}
+		works(t, c, plan)
 	}
 	start(func() { mountOn(t, "tmpfs", point, "tmpfs", 0) })
 	start(func() {
@@ -461,15 +457,5 @@ func TestUnmountedMeanwhileOverAFilledLayer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	j, err := startPlanned(t.Context(), c, plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.Close()
-	if err := j.Release(); err != nil {
-		t.Fatal(err)
-	}
-	if x, err := j.Wait(); err != nil || x != (Exit{}) {
-		t.Errorf("%+v %v", x, err)
-	}
+	works(t, c, plan)
 }
