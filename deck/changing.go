@@ -49,7 +49,7 @@ type openedRoot struct {
 func newChanging(s *session, t *trees, roots []recording.Followed) *changing {
 	c := &changing{s: s, trees: t, roots: roots}
 	c.opened.Store(new([]openedRoot))
-	c.stamps = &stamps{root: c.rootOf, began: time.Now(), known: make(map[string]time.Time), calls: make(map[string]calls), noted: make(map[string]int64)}
+	c.stamps = &stamps{root: c.rootOf, began: time.Now(), known: make(map[string]time.Time), calls: make(map[string]calls), noted: make(map[string]stamped)}
 	s.asked = c.asked
 	return c
 }
@@ -275,7 +275,7 @@ type stamps struct {
 	known map[string]time.Time // of fresh: when the last such call was about to be made
 	older []string             // of those before, the latest: they may be open still
 	calls map[string]calls     // that have changed a file, by path
-	noted map[string]int64     // when a file was written, by path
+	noted map[string]stamped   // by path
 }
 
 // aboutToBe is how long a call may take that was about to make a file: who looks meanwhile finds none, and looks again.
@@ -289,6 +289,12 @@ const (
 	maxFresh = 20_000
 	maxOlder = 64
 )
+
+// A stamped is what was noted of a file last: when it was written, and by how many calls it had changed and its size then, for a write sets the time first.
+type stamped struct {
+	at      int64
+	written string
+}
 
 // calls are those that have changed a file: how many, whether one of them sets times, and whether one changes when the file was changed (a
 // name, a mode) but not when it was written.
@@ -411,14 +417,14 @@ func (s *stamps) asked(in *processInputs, path string, size, at, changed int64) 
 	calls := s.calls[path]
 	key := fmt.Sprintf("wrote %d %d %s", calls.n, size, in.of.s.roots.TapePath(path))
 	how := "written"
-	if !s.since(at) || at+int64(tick) < changed && (calls.times || !calls.state) { // an owner may have been set by a descriptor right after
+	if !s.ours(path, at) || s.since(at) && at+int64(tick) < changed && (calls.times || !calls.state) { // an owner may have been set by a descriptor right after
 		how = "set"
 	}
 	said := at
 	var then int64
 	var howThen string
 	_, _ = fmt.Sscan(string(in.answers.Held(key)), &then, &howThen)
-	if then != 0 && then != at && s.since(at) && (how == "set" || howThen != "set") && in.told.inOrder(at, then) {
+	if then != 0 && then != at && s.ours(path, at) && (how == "set" || howThen != "set") && in.told.inOrder(at, then) {
 		said = then
 	}
 	if in.told.last == nil {
@@ -438,17 +444,20 @@ func (s *stamps) stamp(in *processInputs, what, path string, st fs.FileInfo, roo
 	where := in.of.s.roots.TapePath(path)
 	asked, written := what+" "+where, fmt.Sprint(s.calls[path].n, " ", st.Size())
 	var wasAt, wasRead int64
-	var how string
-	n, _ := fmt.Sscan(string(in.answers.Held(asked)), &wasAt, &wasRead, &how)
-	set := !s.since(at)
+	var how, calls, size string
+	n, _ := fmt.Sscan(string(in.answers.Held(asked)), &wasAt, &wasRead, &how, &calls, &size)
+	set := !s.ours(path, at)
+	if st.Mode().IsRegular() && n == 5 && calls+" "+size != written { // it saw what was there before, or later
+		n, wasAt, how = 0, 0, ""
+	}
 	if n < 2 && !set && st.Mode().IsRegular() {
 		wasAt, wasRead = in.of.again.wrote(written + " " + where)
 	}
 	if wasAt != 0 && how != "set" && wasAt != at && !set && files.SetTimes(root, rest, wasRead, wasAt) == nil {
 		at, read = wasAt, wasRead
 	}
-	if s.noted[path] != at {
-		s.noted[path] = at
+	if now := (stamped{at, written}); s.noted[path] != now {
+		s.noted[path] = now
 		how = "written"
 		if set && !st.IsDir() {
 			how = "set"
@@ -456,6 +465,10 @@ func (s *stamps) stamp(in *processInputs, what, path string, st fs.FileInfo, roo
 		in.answers.Gave(asked, fmt.Append(nil, at, " ", read, " ", how, " ", written))
 	}
 }
+
+// ours reports whether a time is that of a write of this run, as the kernel or a look says: who looks may give a file the time of what was
+// there before just as it is written.
+func (s *stamps) ours(path string, at int64) bool { return s.since(at) || s.noted[path].at == at }
 
 // since reports whether a file may have been written at a time, in ns since 1970, by this run: other times were set, or found. The kernel's lie
 // up to a tick back.
