@@ -1,11 +1,6 @@
 package matching
 
-import (
-	"sync"
-
-	"github.com/tapedeck-dev/tapedeck/axis/exchange"
-	"github.com/tapedeck-dev/tapedeck/axis/llm"
-)
+import "sync"
 
 // arrivals says which bodies have arrived somewhere. The zero value is ready.
 type arrivals struct {
@@ -38,15 +33,3 @@ func (a *arrivals) note(body string) {
 
 // wait returns a channel that is closed once the body is there.
 func (a *arrivals) wait(body string) <-chan struct{} { return a.of(body).came }
-
-// watching is a Classifier that says what it was given: it is given every request that a Server has read, whole.
-type watching struct {
-	*llm.Classifier
-	came *arrivals
-}
-
-// Classify implements exchange.Classifier.
-func (w *watching) Classify(r *exchange.Request) (*exchange.Identity, error) {
-	w.came.note(string(r.Body))
-	return w.Classifier.Classify(r)
-}

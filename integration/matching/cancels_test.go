@@ -129,15 +129,27 @@ func (p *program) giveUp(t *talk, way fault) {
 		return false
 	}
 	if way == hang {
-		go func() { // ends with giveUp
-			select {
-			case <-p.run.came.wait(body(t.messages)):
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
+		go p.leave(ctx, cancel, body(t.messages), p.run.left(body(t.messages)))
 	}
 	if text, err := p.ask(c); !errors.Is(err, context.Canceled) {
 		p.run.t.Errorf("got %q, %v for what never ends", text, err)
+	}
+}
+
+// leave ends a request once nothing but its answer is missing: while recording when the upstream has it, on a replay when the tape's
+// answer to it was taken, of which left were there before. It ends with ctx.
+func (p *program) leave(ctx context.Context, cancel func(), body string, left int) {
+	if p.run.book == nil {
+		select {
+		case <-p.run.held.wait(body):
+			cancel()
+		case <-ctx.Done():
+		}
+		return
+	}
+	for ; ctx.Err() == nil; time.Sleep(time.Millisecond) {
+		if p.run.left(body) < left {
+			cancel()
+		}
 	}
 }

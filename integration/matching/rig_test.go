@@ -35,13 +35,14 @@ type run struct {
 	dir   string
 	mask  *masks.Masker
 	store *cas.Dir
+	blobs cas.Store // of what a replay is answered from
 	file  *os.File
 	rec   *tape.Recorder
 	book  *exchange.Book // nil while recording
 	srv   *network.Server
 	names *network.Names
 	roots *x509.CertPool
-	came  *arrivals // bodies of requests that nobody answers before their sender gives up
+	held  *arrivals // of a recording: bodies of requests that nobody answers before their sender gives up
 
 	mu        sync.Mutex
 	listeners map[netip.AddrPort]*jailListener
@@ -67,14 +68,13 @@ func begin(t testing.TB, recorded *run, cfg *network.Config) *run {
 		listeners: make(map[netip.AddrPort]*jailListener),
 	}
 	r.openTape()
-	class := &watching{llm.NewClassifier(r.mask), new(arrivals)}
-	r.came = class.came
+	class := llm.NewClassifier(r.mask)
 	if recorded != nil {
 		f := recorded.tape()
 		defer f.Close()
 		book, err := exchange.NewBook(f.Records(), class, recorded.store)
 		must(t, err)
-		r.book, cfg.Book, cfg.Blobs = book, book, recorded.store
+		r.book, r.blobs, cfg.Book, cfg.Blobs = book, recorded.store, book, recorded.store
 	}
 	ca, err := network.NewCA()
 	must(t, err)
@@ -89,6 +89,21 @@ func begin(t testing.TB, recorded *run, cfg *network.Config) *run {
 	must(t, err)
 	t.Cleanup(r.end)
 	return r
+}
+
+// left counts what the recording of a replay has for a body that was not asked for so far; 0 while recording.
+func (r *run) left(body string) (n int) {
+	if r.book == nil {
+		return 0
+	}
+	for _, rec := range r.book.Unasked() {
+		b, err := rec.Exchange.RequestPayload.Bytes(r.blobs)
+		must(r.t, err)
+		if string(b) == body {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *run) openTape() {

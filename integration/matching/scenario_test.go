@@ -35,7 +35,7 @@ func (s *scenario) prove(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	recorded := record(t, s.upstream.serve(t))
-	recorded.came = &s.upstream.held // there, and not on the way there
+	recorded.held = &s.upstream.held
 	want := s.play(recorded, recording)
 	if t.Failed() {
 		t.Fatal("the recording failed")
