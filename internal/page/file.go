@@ -9,13 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/tapedeck-dev/tapedeck/axis/llm"
-	"github.com/tapedeck-dev/tapedeck/deck/compare"
-	"github.com/tapedeck-dev/tapedeck/deck/library"
-	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 // FileOptions say how a page is written as one file.
@@ -68,18 +62,6 @@ func (s *Shelf) WriteFile(ctx context.Context, w io.Writer, o *FileOptions) (*Wr
 	out := &Written{Documents: f.documents, Bytes: count.n, TooLarge: f.tooLarge, Missing: f.missing, Absent: s.Library.Absent}
 	out.Problems = append(s.problems(ctx), s.Library.Problem...)
 	return out, f.err
-}
-
-// problems are those of all runs, each with the name of its run before its path.
-func (s *Shelf) problems(ctx context.Context) []Problem {
-	out := []Problem{}
-	for _, src := range s.Sources {
-		d := src.detail(ctx)
-		for _, p := range d.Problems {
-			out = append(out, Problem{d.Name + "/" + p.Path, p.What})
-		}
-	}
-	return out
 }
 
 // A room is how many bytes of some documents a file may have, and what it has of them.
@@ -335,17 +317,6 @@ func (f *fileWriter) block(name string, b []byte) {
 	f.write("</script>\n")
 }
 
-// sizeOf is how long the payload at a path is on the disk.
-func (s *Shelf) sizeOf(path string) int64 {
-	id, digest, _ := strings.Cut(strings.TrimPrefix(path, "run/"), "/payload/")
-	for _, src := range s.Sources {
-		if src.ID == id {
-			return src.sizeOfBlob(digest)
-		}
-	}
-	return 0
-}
-
 // counting counts what passes.
 type counting struct {
 	w io.Writer
@@ -357,88 +328,4 @@ func (c *counting) Write(b []byte) (int, error) {
 	n, err := c.w.Write(b)
 	c.n += int64(n)
 	return n, err
-}
-
-// A Shelf is some recordings that are shown together: those of a file.
-type Shelf struct {
-	Library Library
-	Sources []*Source // in the order of Library.Runs
-
-	comparison *Comparison // nil for none
-}
-
-// NewShelf opens recordings, of which several are held against each other.
-func NewShelf(ctx context.Context, recs []*recording.Recording, prices *llm.Prices) (*Shelf, error) {
-	s := &Shelf{Library: Library{Runs: []Run{}, Absent: []Absent{}, Problem: []Problem{}}}
-	taken := make(map[string]int)
-	for _, rec := range recs {
-		src, err := Open(rec, prices)
-		if err != nil {
-			return nil, err
-		}
-		src.whole = true
-		if taken[src.ID]++; taken[src.ID] > 1 { // a copy
-			src.ID += "-" + strconv.Itoa(taken[src.ID])
-		}
-		s.Sources = append(s.Sources, src)
-		s.Library.Runs = append(s.Library.Runs, rowOf(src.ID, rec, rec.Manifest.Totals, library.VerdictOf(rec)))
-	}
-	s.Library.Title = s.title()
-	if len(recs) > 1 && len(recs) <= compare.Most {
-		c, err := compare.Run(ctx, recs, &compare.Options{Prices: prices})
-		if err != nil {
-			return nil, err
-		}
-		s.comparison, s.Library.Compare = &Comparison{Comparison: c}, true
-		for _, src := range s.Sources {
-			s.comparison.Runs = append(s.comparison.Runs, src.ID)
-		}
-	}
-	s.Library.Open = s.opens()
-	return s, nil
-}
-
-func (s *Shelf) title() string {
-	switch runs := s.Library.Runs; len(runs) {
-	case 1:
-		return titled(strings.Join(runs[0].Argv, " "))
-	default:
-		return fmt.Sprintf("%d runs", len(runs))
-	}
-}
-
-// opens is where the page opens: several runs at what they differ in, one whose last replay was not faithful at why, else at the run.
-func (s *Shelf) opens() string {
-	if s.comparison != nil {
-		return "compare"
-	}
-	if len(s.Sources) != 1 {
-		return ""
-	}
-	src := s.Sources[0]
-	switch j := library.JudgementOf(src.rec); {
-	case j != nil && len(j.Report.Divergences) > 0:
-		return "run/" + src.ID + "/report/0"
-	case j != nil && !j.Report.Faithful():
-		return "run/" + src.ID + "/report"
-	}
-	return "run/" + src.ID
-}
-
-// Document returns the document at a path.
-func (s *Shelf) Document(ctx context.Context, path string) ([]byte, error) {
-	switch {
-	case path == "library.json":
-		return mustJSON(&s.Library), nil
-	case path == "compare.json" && s.comparison != nil:
-		return mustJSON(s.comparison), nil
-	}
-	rest, ok := strings.CutPrefix(path, "run/")
-	id, rest, _ := strings.Cut(rest, "/")
-	for _, src := range s.Sources {
-		if ok && src.ID == id {
-			return src.Document(ctx, rest)
-		}
-	}
-	return nil, ErrNoDocument
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
@@ -46,8 +47,16 @@ type listedFile struct {
 	found *files.Entry // nil for none
 }
 
+// listings makes the documents of files.
+type listings struct {
+	*taped
+
+	making sync.Mutex // held while a listing is made
+	listed *listing   // guarded by making
+}
+
 // listing makes the list, for which the tape need not be read; of a tape that does not grow it is made once.
-func (r *Source) listing() (*listing, error) {
+func (r *listings) listing() (*listing, error) {
 	r.making.Lock()
 	defer r.making.Unlock()
 	s, err := r.sum()
@@ -71,19 +80,19 @@ func (r *Source) listing() (*listing, error) {
 		}
 	}
 	slices.SortFunc(l.turns, func(a, b *TurnRow) int { return cmp.Compare(a.Seq, b.Seq) })
-	l.list(r, c)
+	l.list(r.rec, c)
 	r.listed = l
 	return l, nil
 }
 
 // list makes a row of each file that changed, and of those that the run found.
-func (l *listing) list(r *Source, c *changes) {
+func (l *listing) list(rec *recording.Recording, c *changes) {
 	l.files = c.all()
 	at := make(map[string]int, len(l.files))
 	for i := range l.files {
 		at[l.files[i].path] = i
 	}
-	for _, e := range r.found(func(path string) bool { _, ok := at[path]; return ok }) {
+	for _, e := range found(rec, func(path string) bool { _, ok := at[path]; return ok }) {
 		i, ok := at[e.Path]
 		if !ok {
 			i = len(l.files)
@@ -100,8 +109,8 @@ func (l *listing) list(r *Source, c *changes) {
 	slices.SortFunc(l.files, func(a, b listedFile) int { return cmp.Compare(a.path, b.path) })
 }
 
-// files makes files.json.
-func (r *Source) files() (*Files, error) {
+// list makes files.json.
+func (r *listings) list() (*Files, error) {
 	l, err := r.listing()
 	if err != nil {
 		return nil, err
@@ -114,8 +123,8 @@ func (r *Source) files() (*Files, error) {
 }
 
 // found lists what stood in the work tree before the run, but for directories: of what it did not change the first.
-func (r *Source) found(changed func(path string) bool) (out []*files.Entry) {
-	t, err := r.rec.Tree()
+func found(rec *recording.Recording, changed func(path string) bool) (out []*files.Entry) {
+	t, err := rec.Tree()
 	if err != nil || t == nil {
 		return nil // the summary tells of damage of the tape alone; without a tree there is nothing to show
 	}
@@ -134,8 +143,8 @@ func (r *Source) found(changed func(path string) bool) (out []*files.Entry) {
 	return out
 }
 
-// fileBlock makes files/B.json.
-func (r *Source) fileBlock(n int) (*FileBlock, error) {
+// block makes files/B.json.
+func (r *listings) block(n int) (*FileBlock, error) {
 	l, err := r.listing()
 	if err != nil {
 		return nil, err
@@ -148,7 +157,7 @@ func (r *Source) fileBlock(n int) (*FileBlock, error) {
 }
 
 // histories are what is known of all files, in the order of files.json.
-func (r *Source) histories() (all []File, err error) {
+func (r *listings) histories() (all []File, err error) {
 	l, err := r.listing()
 	if err != nil {
 		return nil, err
@@ -164,7 +173,7 @@ func (r *Source) histories() (all []File, err error) {
 }
 
 // historiesOf reads the records of the changes of a block of files.
-func (r *Source) historiesOf(l *listing, block []listedFile) ([]File, error) {
+func (r *listings) historiesOf(l *listing, block []listedFile) ([]File, error) {
 	from, err := regular.Open(r.rec.TapePath())
 	if err != nil {
 		return nil, err
@@ -246,7 +255,7 @@ func standsInRecord(name string) bool {
 }
 
 // inRecord returns what a record has of the file that it is about.
-func (r *Source) inRecord(name string) ([]byte, error) {
+func (r *taped) inRecord(name string) ([]byte, error) {
 	which, number, _ := strings.Cut(name, "-")
 	seq, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {

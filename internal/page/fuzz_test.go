@@ -27,7 +27,7 @@ func FuzzSummary(f *testing.F) {
 		}
 		if c := s.changed(); c != nil {
 			l := new(listing)
-			l.list(&Source{rec: new(recording.Recording)}, c)
+			l.list(new(recording.Recording), c)
 			c.Spawns.all()
 		}
 	})

@@ -16,63 +16,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/regular"
 	"github.com/tapedeck-dev/tapedeck/internal/runview"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
-
-// A growing is the survey of a tape that is being written, and where it goes on.
-type growing struct {
-	survey *survey
-	at     int64
-}
-
-// grow reads what has come since it was asked last, up to the last whole line. r.mu is held.
-func (r *Source) grow() (*summary, error) {
-	if r.growing == nil {
-		r.growing = &growing{survey: newSurvey(r.store, r.prices)}
-	}
-	g := r.growing
-	file, err := regular.Open(r.rec.TapePath())
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if _, err := file.Seek(g.at, io.SeekStart); err != nil {
-		return nil, err
-	}
-	size := sizeOf(r.rec.TapePath())
-	var damage error
-	err = eachLine(file, func(line []byte) bool {
-		at := g.at
-		g.at += int64(len(line)) + 1
-		if at == 0 {
-			return true // the header
-		}
-		rec, err := tape.ParseRecord(line)
-		if err != nil {
-			damage, g.at = err, at
-			return false
-		}
-		g.survey.add(rec, at)
-		return g.at < size
-	})
-	if err == nil {
-		err = damage
-	}
-	s := g.survey.close()
-	if err != nil {
-		out := *s
-		out.Problems = append(out.Problems, Problem{recording.TapeName, err.Error()})
-		s = &out
-	}
-	s.Tape = size
-	return s, nil
-}
-
-// current reports whether a recording is still in the state in which it was opened.
-func (r *Source) current() bool {
-	m, err := recording.ReadManifest(r.rec.Dir)
-	return err == nil && m.State == r.rec.Manifest.State
-}
 
 // How often a tape that grows is looked at, and how long a page is left alone between two tellings, which it answers by asking for what
 // has changed.

@@ -33,18 +33,17 @@ func (r *Source) Search(ctx context.Context, text string) (*Found, error) {
 	if text == "" || len(text) > maxNeedle {
 		return out, nil
 	}
-	plain := needles(text, escaped(text))
-	blobs, err := r.searchBlobs(ctx, plain)
-	if err != nil {
+	s := &search{needle: needles(text, escaped(text)), run: r.ID, blobs: make(map[cas.Digest]excerpt)}
+	if err := s.searchBlobs(ctx, r.store); err != nil {
 		return nil, err
 	}
 	taped := needles(escaped(text), escaped(escaped(text)))
-	err = r.lines(0, func(line []byte) bool {
-		if !taped.in(line) && !namesBlob(line, blobs) {
+	err := r.lines(0, func(line []byte) bool {
+		if at, _ := taped.find(line); at < 0 && !s.namesBlob(line) {
 			return ctx.Err() == nil
 		}
 		if rec, err := tape.ParseRecord(line); err == nil {
-			out.Hits = append(out.Hits, r.hits(rec, plain, blobs)...)
+			out.Hits = append(out.Hits, s.hits(rec)...)
 		}
 		return len(out.Hits) <= maxHits && ctx.Err() == nil
 	})
@@ -66,11 +65,17 @@ type excerpt struct {
 	at, len int
 }
 
+// A search is what is looked for in a run, and the blobs that have it.
+type search struct {
+	needle
+	run   string
+	blobs map[cas.Digest]excerpt
+}
+
 // searchBlobs looks into every blob, some at once.
-func (r *Source) searchBlobs(ctx context.Context, n needle) (map[cas.Digest]excerpt, error) {
-	found := make(map[cas.Digest]excerpt)
-	if r.store == nil {
-		return found, nil
+func (s *search) searchBlobs(ctx context.Context, store *cas.Dir) error {
+	if store == nil {
+		return nil
 	}
 	var mu sync.Mutex
 	var workers sync.WaitGroup
@@ -79,18 +84,18 @@ func (r *Source) searchBlobs(ctx context.Context, n needle) (map[cas.Digest]exce
 		workers.Go(func() {
 			var buf []byte
 			for d := range next {
-				buf = r.readBlob(buf[:0], d)
+				buf = readBlob(store, buf[:0], d)
 				b := plainBytes(buf)
-				if at, length := n.find(b); at >= 0 {
+				if at, length := s.find(b); at >= 0 {
 					mu.Lock()
-					found[d] = excerptOf(b, at, length)
+					s.blobs[d] = excerptOf(b, at, length)
 					mu.Unlock()
 				}
 			}
 		})
 	}
 	var err error
-	for d, errAll := range r.store.All() {
+	for d, errAll := range store.All() {
 		if err = errors.Join(errAll, ctx.Err()); err != nil {
 			break
 		}
@@ -98,12 +103,12 @@ func (r *Source) searchBlobs(ctx context.Context, n needle) (map[cas.Digest]exce
 	}
 	close(next)
 	workers.Wait()
-	return found, errors.Join(err, ctx.Err())
+	return errors.Join(err, ctx.Err())
 }
 
 // readBlob appends a blob to buf; one that cannot be read has nothing in it: verify tells of that.
-func (r *Source) readBlob(buf []byte, d cas.Digest) []byte {
-	f, size, err := r.store.File(d)
+func readBlob(store *cas.Dir, buf []byte, d cas.Digest) []byte {
+	f, size, err := store.File(d)
 	if err != nil {
 		return buf
 	}
@@ -160,9 +165,9 @@ func units(s string) (n int) {
 
 var lenKey = []byte(`","len_bytes":`)
 
-// namesBlob reports whether a line of a tape names one of some blobs.
-func namesBlob(line []byte, blobs map[cas.Digest]excerpt) bool {
-	if len(blobs) == 0 {
+// namesBlob reports whether a line of a tape names a blob that has it.
+func (s *search) namesBlob(line []byte) bool {
+	if len(s.blobs) == 0 {
 		return false
 	}
 	for at := 0; ; {
@@ -172,7 +177,7 @@ func namesBlob(line []byte, blobs map[cas.Digest]excerpt) bool {
 		}
 		if at += i; at >= 2*cas.Size {
 			if d, err := cas.Parse(string(line[at-2*cas.Size : at])); err == nil {
-				if _, ok := blobs[d]; ok {
+				if _, ok := s.blobs[d]; ok {
 					return true
 				}
 			}
@@ -182,16 +187,16 @@ func namesBlob(line []byte, blobs map[cas.Digest]excerpt) bool {
 }
 
 // hits are the places of a record: its payloads, else what stands in the record itself.
-func (r *Source) hits(rec *tape.Record, n needle, blobs map[cas.Digest]excerpt) (out []Hit) {
+func (s *search) hits(rec *tape.Record) (out []Hit) {
 	add := func(where string, e excerpt) {
-		out = append(out, Hit{Run: r.ID, Seq: rec.Seq, Where: where, Text: e.text, At: e.at, Len: e.len})
+		out = append(out, Hit{Run: s.run, Seq: rec.Seq, Where: where, Text: e.text, At: e.at, Len: e.len})
 	}
 	for _, p := range follow.PayloadsOf(rec.Kind) {
 		if !p.Inline {
-			if e, ok := blobs[p.Hash]; ok {
+			if e, ok := s.blobs[p.Hash]; ok {
 				add(p.Name, e)
 			}
-		} else if at, length := n.find([]byte(p.Text)); at >= 0 {
+		} else if at, length := s.find([]byte(p.Text)); at >= 0 {
 			add(p.Name, excerptOf([]byte(p.Text), at, length))
 		}
 	}
@@ -199,7 +204,7 @@ func (r *Source) hits(rec *tape.Record, n needle, blobs map[cas.Digest]excerpt) 
 		return out
 	}
 	for _, text := range [][]byte{[]byte(tapeview.Line(rec.Kind)), tape.AppendRecord(nil, rec)} {
-		if at, length := n.find(text); at >= 0 {
+		if at, length := s.find(text); at >= 0 {
 			add("record", excerptOf(text, at, length))
 			break
 		}
@@ -258,11 +263,6 @@ func rarity(c byte) int {
 		return len(common) - i
 	}
 	return 0
-}
-
-func (n needle) in(b []byte) bool {
-	at, _ := n.find(b)
-	return at >= 0
 }
 
 // find returns where one of the forms stands first, -1 for nowhere.

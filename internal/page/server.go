@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -207,58 +206,6 @@ func (b *Bundle) head(connect string) string {
 }
 
 func (b *Bundle) foot() string { return "<script>" + b.Script + "</script>\n</body>\n</html>\n" }
-
-// A Document is a run as one piece of JSON: what its page shows, but for payloads and single records.
-type Document struct {
-	*Detail
-	Turns   []*Turn `json:"turns"`        // of all conversations, one behind the other
-	History []File  `json:"file_history"` // of each file, as files/B.json has it
-	Last    *Report `json:"last_replay"`  // null for none
-}
-
-// WriteJSON writes the runs of a shelf as one object: Document each, and how they compare.
-func (s *Shelf) WriteJSON(ctx context.Context, w io.Writer) (*Written, error) {
-	out := struct {
-		Version    int         `json:"version"`
-		Runs       []*Document `json:"runs"`
-		Comparison *Comparison `json:"comparison,omitempty"`
-	}{1, []*Document{}, s.comparison}
-	for _, src := range s.Sources {
-		d, err := src.all(ctx)
-		if err != nil {
-			return nil, err
-		}
-		out.Runs = append(out.Runs, d)
-	}
-	count := &counting{w: w}
-	_, err := count.Write(append(mustJSON(&out), '\n'))
-	return &Written{Documents: len(out.Runs), Bytes: count.n, Absent: []Absent{}, Problems: append(s.problems(ctx), s.Library.Problem...)}, err
-}
-
-// all makes the document of a run.
-func (r *Source) all(ctx context.Context) (*Document, error) {
-	d := &Document{Detail: r.detail(ctx), Turns: []*Turn{}, History: []File{}}
-	d.Last, _ = r.report() // there may be none
-	s, err := r.sum()
-	if err != nil {
-		return d, nil //nolint:nilerr // a problem of the run, which stands in its detail
-	}
-	for i := range s.Conversations {
-		for j := range s.Conversations[i].Turns {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			t, err := r.turn(s.Conversations[i].Turns[j].Seq)
-			if err != nil {
-				return nil, err
-			}
-			d.Turns = append(d.Turns, t)
-		}
-	}
-	history, err := r.histories()
-	d.History = append(d.History, history...)
-	return d, err
-}
 
 // Browse has a program open the page in a browser. The program is given the name of a file that only this user reads and that leads to the
 // page: anybody on the machine sees what programs are started with, and the address has the token. done takes the file away; it is to be

@@ -31,20 +31,13 @@ import (
 
 // A Source gives the documents of one recording. It may be used by several goroutines at once.
 type Source struct {
-	ID  string // of its paths
-	rec *recording.Recording
+	*taped
 
-	prices *llm.Prices
-	store  *cas.Dir
+	ID    string // of its paths
+	turns turns
+	files listings
 
-	mu      sync.Mutex
-	summary *summary // guarded by mu; of a run that is being recorded that of its last change
-	last    *said    // guarded by mu: the turn that was read last
-	growing *growing // guarded by mu; of a run that is being recorded
-
-	whole   bool       // a seal is checked however much there is to read
-	making  sync.Mutex // held while a listing is made
-	listed  *listing   // guarded by making
+	whole   bool // a seal is checked however much there is to read
 	sealing sync.Mutex
 	sealed  *Seal // guarded by sealing; nil where nobody has looked
 }
@@ -58,7 +51,8 @@ func Open(rec *recording.Recording, prices *llm.Prices) (*Source, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		store, err = nil, nil
 	}
-	return &Source{ID: idOf(rec.Manifest.ID), rec: rec, prices: prices, store: store}, err
+	t := &taped{rec: rec, prices: prices, store: store}
+	return &Source{taped: t, ID: idOf(rec.Manifest.ID), turns: turns{taped: t}, files: listings{taped: t}}, err
 }
 
 var plainID = lazyregexp.New(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$`)
@@ -114,16 +108,16 @@ func (r *Source) document(ctx context.Context, path string) ([]byte, error) {
 		}
 		return unpacked(s.index)
 	case path == "files.json":
-		return documentOf(r.files())
+		return documentOf(r.files.list())
 	case path == "terminal.json":
-		return documentOf(r.terminal())
+		return documentOf(terminalOf(r.rec))
 	case path == "report.json":
 		return documentOf(r.report())
 	case kind == "payload":
 		return r.payload(rest)
 	case kind == "files" && isJSON:
 		if n, err := strconv.Atoi(number); err == nil {
-			return documentOf(r.fileBlock(n))
+			return documentOf(r.files.block(n))
 		}
 	case kind == "records" && isJSON:
 		if n, err := strconv.Atoi(number); err == nil {
@@ -131,7 +125,7 @@ func (r *Source) document(ctx context.Context, path string) ([]byte, error) {
 		}
 	case kind == "turn" && isJSON:
 		if seq, err := strconv.ParseUint(number, 10, 64); err == nil {
-			return documentOf(r.turn(seq))
+			return documentOf(r.turns.document(seq))
 		}
 	}
 	return nil, ErrNoDocument
@@ -142,40 +136,6 @@ func documentOf[T any](v *T, err error) ([]byte, error) {
 		return nil, err
 	}
 	return mustJSON(v), nil
-}
-
-// sum returns what is known of the tape; of one that grows, what it comes to now.
-func (r *Source) sum() (*summary, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.summary != nil && (r.rec.Finished() || r.summary.Tape == sizeOf(r.rec.TapePath())) {
-		return r.summary, nil
-	}
-	var s *summary
-	var err error
-	if !r.rec.Finished() && r.rec.Live() == recording.LiveYes {
-		s, err = r.grow()
-	} else {
-		s, err = summaryOf(r.rec, r.prices)
-	}
-	if err == nil {
-		r.summary = s
-	}
-	return s, err
-}
-
-// changes returns a summary with its changes: of a kept one whose changes are damaged both are made anew.
-func (r *Source) changes(s *summary) (_ *summary, _ *changes, err error) {
-	if c := s.changed(); c != nil {
-		return s, c, nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.summary, err = summarize(r.rec, r.prices); err != nil {
-		return nil, nil, err
-	}
-	r.summary.keep(r.rec)
-	return r.summary, r.summary.changed(), nil
 }
 
 // payload returns the bytes of a blob, or those that inRecord has. Behind a digest may stand a dot and how the bytes are encoded: then they
@@ -361,9 +321,6 @@ func sealHolds(ctx context.Context, rec *recording.Recording) string {
 	return sealOK
 }
 
-// terminal makes terminal.json.
-func (r *Source) terminal() (*Terminal, error) { return terminalOf(r.rec) }
-
 // report makes report.json.
 func (r *Source) report() (*Report, error) {
 	j := library.JudgementOf(r.rec)
@@ -411,4 +368,10 @@ func terminalOf(rec *recording.Recording) (*Terminal, error) {
 	m := t.Manifest().Terminal
 	out.Cols, out.Rows = m.InitialCols, m.InitialRows
 	return out, nil
+}
+
+// current reports whether a recording is still in the state in which it was opened.
+func (r *Source) current() bool {
+	m, err := recording.ReadManifest(r.rec.Dir)
+	return err == nil && m.State == r.rec.Manifest.State
 }

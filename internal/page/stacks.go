@@ -270,7 +270,7 @@ func (s *Stacks) index(path string) ([]byte, error) {
 		return nil, err
 	}
 	if src.rec.Finished() {
-		go func() { _, _ = src.listing() }() // who looks at a run may look at its files next: its error comes with them
+		go func() { _, _ = src.files.listing() }() // who looks at a run may look at its files next: its error comes with them
 	}
 	return sum.index, nil
 }

@@ -9,8 +9,10 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -210,8 +212,94 @@ func unpacked(b []byte) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(z, maxUnpacked))
 }
 
+// A taped is the tape of a recording: its summary, and its records. It may be used by several goroutines at once.
+type taped struct {
+	rec    *recording.Recording
+	prices *llm.Prices
+	store  *cas.Dir // nil for none
+
+	mu      sync.Mutex
+	summary *summary // guarded by mu; of a run that is being recorded that of its last change
+	growing *growing // guarded by mu; of a run that is being recorded
+}
+
+// A growing is the survey of a tape that is being written, and where it goes on.
+type growing struct {
+	survey *survey
+	at     int64
+}
+
+// grow reads what has come since it was asked last, up to the last whole line. r.mu is held.
+func (r *taped) grow() (*summary, error) {
+	if r.growing == nil {
+		r.growing = &growing{survey: newSurvey(r.store, r.prices)}
+	}
+	g := r.growing
+	size := sizeOf(r.rec.TapePath())
+	var damage error
+	err := r.lines(g.at, func(line []byte) bool {
+		at := g.at
+		g.at += int64(len(line)) + 1
+		if at == 0 {
+			return true // the header
+		}
+		rec, err := tape.ParseRecord(line)
+		if err != nil {
+			damage, g.at = err, at
+			return false
+		}
+		g.survey.add(rec, at)
+		return g.at < size
+	})
+	if err == nil {
+		err = damage
+	}
+	s := g.survey.close()
+	if err != nil {
+		out := *s
+		out.Problems = append(out.Problems, Problem{recording.TapeName, err.Error()})
+		s = &out
+	}
+	s.Tape = size
+	return s, nil
+}
+
+// sum returns what is known of the tape; of one that grows, what it comes to now.
+func (r *taped) sum() (*summary, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.summary != nil && (r.rec.Finished() || r.summary.Tape == sizeOf(r.rec.TapePath())) {
+		return r.summary, nil
+	}
+	var s *summary
+	var err error
+	if !r.rec.Finished() && r.rec.Live() == recording.LiveYes {
+		s, err = r.grow()
+	} else {
+		s, err = summaryOf(r.rec, r.prices)
+	}
+	if err == nil {
+		r.summary = s
+	}
+	return s, err
+}
+
+// changes returns a summary with its changes: of a kept one whose changes are damaged both are made anew.
+func (r *taped) changes(s *summary) (_ *summary, _ *changes, err error) {
+	if c := s.changed(); c != nil {
+		return s, c, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.summary, err = summarize(r.rec, r.prices); err != nil {
+		return nil, nil, err
+	}
+	r.summary.keep(r.rec)
+	return r.summary, r.summary.changed(), nil
+}
+
 // lines gives the lines of a tape from an offset on, each without its newline and valid until the next, until f says false.
-func (r *Source) lines(from int64, f func(line []byte) bool) error {
+func (r *taped) lines(from int64, f func(line []byte) bool) error {
 	file, err := regular.Open(r.rec.TapePath())
 	if err != nil {
 		return err
@@ -220,10 +308,6 @@ func (r *Source) lines(from int64, f func(line []byte) bool) error {
 	if _, err := file.Seek(from, io.SeekStart); err != nil {
 		return err
 	}
-	return eachLine(file, f)
-}
-
-func eachLine(file io.Reader, f func(line []byte) bool) error {
 	in := jsonscan.NewLines(file, tape.MaxLine+1)
 	for {
 		line, err := in.Next()
@@ -237,7 +321,7 @@ func eachLine(file io.Reader, f func(line []byte) bool) error {
 }
 
 // records makes a block of records, as they stand on the tape.
-func (r *Source) records(block int) (*Records, error) {
+func (r *taped) records(block int) (*Records, error) {
 	s, err := r.sum()
 	if err != nil {
 		return nil, err
@@ -258,7 +342,7 @@ func (r *Source) records(block int) (*Records, error) {
 }
 
 // record reads one record.
-func (r *Source) record(s *summary, seq uint64) (rec *tape.Record, err error) {
+func (r *taped) record(s *summary, seq uint64) (rec *tape.Record, err error) {
 	row, ok := s.row(seq)
 	if !ok {
 		return nil, fmt.Errorf("%w: the tape has no record %d", ErrNoDocument, seq)

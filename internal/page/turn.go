@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
@@ -37,8 +38,16 @@ type said struct {
 	trouble  string // why it cannot be read; "" where it can
 }
 
-// turn makes turn/SEQ.json: what is new against the turn before.
-func (r *Source) turn(seq uint64) (*Turn, error) {
+// turns makes the documents of turns.
+type turns struct {
+	*taped
+
+	lastMu sync.Mutex
+	last   *said // guarded by lastMu: the turn that was read last
+}
+
+// document makes turn/SEQ.json: what is new against the turn before.
+func (r *turns) document(seq uint64) (*Turn, error) {
 	s, err := r.sum()
 	if err != nil {
 		return nil, err
@@ -77,10 +86,10 @@ func (r *Source) turn(seq uint64) (*Turn, error) {
 }
 
 // said reads a call, unless it was the last that was read.
-func (r *Source) said(s *summary, seq uint64) (*said, error) {
-	r.mu.Lock()
+func (r *turns) said(s *summary, seq uint64) (*said, error) {
+	r.lastMu.Lock()
 	last := r.last
-	r.mu.Unlock()
+	r.lastMu.Unlock()
 	if last != nil && last.seq == seq {
 		return last, nil
 	}
@@ -94,9 +103,9 @@ func (r *Source) said(s *summary, seq uint64) (*said, error) {
 	}
 	out := r.read(k)
 	out.seq = seq
-	r.mu.Lock()
+	r.lastMu.Lock()
 	r.last = out
-	r.mu.Unlock()
+	r.lastMu.Unlock()
 	return out, nil
 }
 
@@ -122,7 +131,7 @@ func spoken(m *Message) *Message {
 }
 
 // read reads what a call says. What cannot be read is left out, and said.
-func (r *Source) read(k *tape.LLMCall) *said {
+func (r *turns) read(k *tape.LLMCall) *said {
 	out := &said{
 		provider: strings.TrimSpace(k.Provider + " " + k.Endpoint), declared: []Tool{}, params: []Param{}, messages: []Message{}, chunks: []Chunk{},
 		request: payloadOf(k.RequestPayload, k.RequestHeaders), response: payloadOf(k.Response, k.ResponseHeaders),
@@ -139,7 +148,7 @@ func (r *Source) read(k *tape.LLMCall) *said {
 	return out
 }
 
-func (r *Source) bytes(p *tape.Payload) ([]byte, error) {
+func (r *turns) bytes(p *tape.Payload) ([]byte, error) {
 	switch {
 	case p == nil:
 		return nil, nil
@@ -152,7 +161,7 @@ func (r *Source) bytes(p *tape.Payload) ([]byte, error) {
 }
 
 // hear takes a conversation, and the answer.
-func (s *said) hear(r *Source, k *tape.LLMCall, request, response []byte) error {
+func (s *said) hear(r *turns, k *tape.LLMCall, request, response []byte) error {
 	if k.URL == "" && k.Endpoint == "" {
 		return s.testbench(r, k)
 	}
@@ -169,7 +178,7 @@ func (s *said) hear(r *Source, k *tape.LLMCall, request, response []byte) error 
 }
 
 // testbench takes a call of a testbench, which no provider saw.
-func (s *said) testbench(r *Source, k *tape.LLMCall) error {
+func (s *said) testbench(r *turns, k *tape.LLMCall) error {
 	call, err := fixture.ReadCall(k, r.store)
 	if err != nil {
 		return err
