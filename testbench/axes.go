@@ -14,29 +14,37 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/files/overlay"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/axis/llm/fixture"
 	"github.com/tapedeck-dev/tapedeck/axis/network/roundtrip"
 	"github.com/tapedeck-dev/tapedeck/axis/process"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// openProcesses says what answers commands.
-func (b *Bench) openProcesses() error {
-	next, err := b.commands()
-	if err != nil {
-		return err
-	}
-	if path := b.conf.Processes.Record; path != "" {
-		keeper := process.NewCalls(next)
-		next = keeper
-		b.writes = append(b.writes, func() error { return b.writeCalls(path, keeper.Calls()) })
-	}
-	b.spawner = process.NewSpawner(&process.SpawnerOptions{Runner: &watchedRunner{b: b, next: next}, Wait: b.wait, Apply: b.applyChanges})
-	b.spawner.Record(b.Recorder())
-	return nil
+// commands are a run's: the watch is told of those that nothing answers.
+type commands struct {
+	*core
+
+	files *overlay.FS
+	next  process.Runner // nil denies
 }
 
-// commands returns what answers commands; nil where they are denied.
-func (b *Bench) commands() (process.Runner, error) {
+// open says what answers commands.
+func (b *commands) open() (_ *process.Spawner, err error) {
+	if b.next, err = b.runner(); err != nil {
+		return nil, err
+	}
+	if path := b.conf.Processes.Record; path != "" {
+		keeper := process.NewCalls(b.next)
+		b.next = keeper
+		b.writes = append(b.writes, func() error { return b.write(path, keeper.Calls()) })
+	}
+	s := process.NewSpawner(&process.SpawnerOptions{Runner: b, Wait: b.wait, Apply: b.apply})
+	s.Record(b.rec)
+	return s, nil
+}
+
+// runner returns what answers commands; nil where they are denied.
+func (b *commands) runner() (process.Runner, error) {
 	c := &b.conf.Processes
 	switch {
 	case b.from != nil:
@@ -60,7 +68,7 @@ func (b *Bench) commands() (process.Runner, error) {
 }
 
 // player answers from a process tape.
-func (b *Bench) player(calls []process.Call) process.Runner {
+func (b *commands) player(calls []process.Call) process.Runner {
 	p := process.NewPlayer(calls, &process.PlayerOptions{Clean: b.secrets.form})
 	b.unused = append(b.unused, func() (out []string) {
 		first, left := p.Unused()
@@ -73,24 +81,21 @@ func (b *Bench) player(calls []process.Call) process.Runner {
 }
 
 // host runs commands on this machine, on the run's files.
-func (b *Bench) host() process.Runner {
-	o := &process.HostOptions{Env: b.conf.Env, Fill: b.files.Copy, Changes: b.changedFiles, Outside: b.clock.Outside}
+func (b *commands) host() process.Runner {
+	o := &process.HostOptions{Env: b.conf.Env, Fill: b.files.Copy, Changes: b.changed, Outside: b.clock.Outside}
 	if !b.clock.Paused() {
-		o.Now = b.elapsed
+		o.Now = func() time.Duration {
+			_, ms := b.clock.Stamp()
+			return time.Duration(ms) * time.Millisecond
+		}
 	}
 	h := process.NewHost(o)
 	b.closers = append(b.closers, h.Close)
 	return h
 }
 
-// elapsed is the time since the run began, unrecorded.
-func (b *Bench) elapsed() time.Duration {
-	_, ms := b.clock.Stamp()
-	return time.Duration(ms) * time.Millisecond
-}
-
-// writeCalls writes a process tape, without secrets.
-func (b *Bench) writeCalls(path string, calls []process.Call) error {
+// write writes a process tape, without secrets.
+func (b *commands) write(path string, calls []process.Call) error {
 	var out bytes.Buffer
 	for i := range calls {
 		env := maps.Clone(calls[i].Env)
@@ -100,36 +105,31 @@ func (b *Bench) writeCalls(path string, calls []process.Call) error {
 		calls[i].Env = env
 		calls[i] = calls[i].Clean(b.secrets.clean)
 	}
-	if err := process.WriteCalls(&out, calls); err != nil {
-		return &ConfigError{"Processes.Record", err}
+	err := process.WriteCalls(&out, calls)
+	if err == nil {
+		err = replace(path, out.Bytes())
 	}
-	if err := replace(path, out.Bytes()); err != nil {
+	if err != nil {
 		return &ConfigError{"Processes.Record", err}
 	}
 	return nil
 }
 
-// watchedRunner tells the watch of commands that nothing answers.
-type watchedRunner struct {
-	b    *Bench
-	next process.Runner // nil denies
-}
-
 // Run implements process.Runner.
-func (w *watchedRunner) Run(ctx context.Context, c *process.Command) (*process.Result, error) {
-	if err := w.b.watch.gate(); err != nil {
+func (b *commands) Run(ctx context.Context, c *process.Command) (*process.Result, error) {
+	if err := b.watch.gate(); err != nil {
 		return nil, err
 	}
 	var res *process.Result
 	var err error = &process.DeniedError{Command: *c.Clone()}
-	if w.next != nil {
-		res, err = w.next.Run(ctx, c)
+	if b.next != nil {
+		res, err = b.next.Run(ctx, c)
 	}
-	return res, w.b.watch.see(err, func() tape.Kind { return w.b.spawnOf(c) })
+	return res, b.watch.see(err, func() tape.Kind { return b.spawnOf(c) })
 }
 
 // spawnOf is what the tape would say of a command, without what came of it.
-func (b *Bench) spawnOf(c *process.Command) tape.Kind {
+func (b *commands) spawnOf(c *process.Command) tape.Kind {
 	k, _ := process.SpawnOf(c)
 	for _, s := range tape.Strings(k) {
 		*s = b.cleanText(*s)
@@ -140,42 +140,33 @@ func (b *Bench) spawnOf(c *process.Command) tape.Kind {
 	return k
 }
 
-// payload is the payload that the tape would have for bytes of a call that nothing answers.
-func (b *Bench) payload(p []byte) *tape.Payload {
-	out, err := b.Recorder().Payload(p)
-	if err != nil {
-		return nil // the recorder failed, which Close says
-	}
-	return out
-}
+// A tree is a run's files.
+type tree struct{ *core }
 
-func (b *Bench) cleanText(s string) string { return string(b.secrets.clean([]byte(s))) }
-
-// openFiles says what the tree of files begins as.
-func (b *Bench) openFiles() error {
-	o := &overlay.Options{Dir: b.conf.Files.Dir, Now: b.fileTime}
+// open says what the tree begins as.
+func (b *tree) open() (*overlay.FS, error) {
+	o := &overlay.Options{Dir: b.conf.Files.Dir, Now: b.now}
 	if b.from != nil {
 		if dir := b.conf.Files.Read; dir != "" {
 			if _, err := os.ReadDir(dir); err != nil {
-				return &ConfigError{"Files.Read", err}
+				return nil, &ConfigError{"Files.Read", err}
 			}
 		}
 		o.Tape = overlay.NewTaped(b.from.records, b.from.store, &overlay.TapedOptions{InOrder: b.from.foreign, Files: b.conf.Files.Read})
-		o.Unknown = b.unknownPath
+		o.Unknown = b.unknown
 	}
 	files, err := overlay.New(o)
 	if err != nil {
-		return &ConfigError{"Files.Dir", err}
+		return nil, &ConfigError{"Files.Dir", err}
 	}
-	files.Record(b.Recorder())
-	b.files = files
+	files.Record(b.rec)
 	b.closers = append(b.closers, files.Close)
 	if path := b.conf.Files.Diff; path != "" {
 		b.writes = append(b.writes, func() error { return writeDiff(path, files) })
 	}
 	if b.conf.Files.WriteBack {
 		b.writes = append(b.writes, func() error {
-			if b.Failed() {
+			if b.failed.Load() {
 				return nil // half of a run is nobody's wish
 			}
 			if err := files.WriteBack(); err != nil {
@@ -184,11 +175,11 @@ func (b *Bench) openFiles() error {
 			return nil
 		})
 	}
-	return nil
+	return files, nil
 }
 
-// unknownPath takes note of a path of which the tape of a replay does not tell what was asked.
-func (b *Bench) unknownPath(err *overlay.UnknownError) {
+// unknown takes note of a path of which the tape of a replay does not tell what was asked.
+func (b *tree) unknown(err *overlay.UnknownError) {
 	if lostBlob(err) {
 		b.watch.lose(err)
 		return
@@ -207,12 +198,6 @@ func (b *Bench) unknownPath(err *overlay.UnknownError) {
 	})
 }
 
-// fileTime is the time of a file that is written: the run's, unrecorded.
-func (b *Bench) fileTime() time.Time {
-	ms, _ := b.clock.Stamp()
-	return time.UnixMilli(ms).UTC()
-}
-
 func writeDiff(path string, files *overlay.FS) error {
 	diff, err := files.Diff()
 	if err == nil {
@@ -224,8 +209,8 @@ func writeDiff(path string, files *overlay.FS) error {
 	return nil
 }
 
-// changedFiles lists what a command changed in a copy of the run's files.
-func (b *Bench) changedFiles(dir string) ([]process.Change, error) {
+// changed lists what a command changed in a copy of the run's files.
+func (b *commands) changed(dir string) ([]process.Change, error) {
 	changes, err := b.files.Changed(dir)
 	all := make([]process.Change, len(changes))
 	for i := range changes {
@@ -234,8 +219,8 @@ func (b *Bench) changedFiles(dir string) ([]process.Change, error) {
 	return all, err
 }
 
-// applyChanges makes what a command changed true of the run's files.
-func (b *Bench) applyChanges(spawn uint64, changes []process.Change) error {
+// apply makes what a command changed true of the run's files.
+func (b *commands) apply(spawn uint64, changes []process.Change) error {
 	all := make([]overlay.Change, len(changes))
 	for i := range changes {
 		all[i] = overlay.Change(changes[i])
@@ -243,17 +228,26 @@ func (b *Bench) applyChanges(spawn uint64, changes []process.Change) error {
 	return b.files.Apply(spawn, all)
 }
 
-// openNet says what HTTP requests reach.
-func (b *Bench) openNet() error {
-	if !b.hasNet() {
-		b.http = &lateTransport{b: b}
-		return nil
+// A network is what HTTP requests of a run reach. Where there is none it is made by the first request: which is refused, or is a call of
+// a model that the run's model answers.
+type network struct {
+	*core
+
+	model *fixture.Caller
+	once  sync.Once
+	next  http.RoundTripper
+	err   error
+}
+
+// open says what HTTP requests reach.
+func (b *network) open() (http.RoundTripper, error) {
+	if !b.has() {
+		return b, nil
 	}
-	next, tr, err := b.newNet()
+	next, tr, err := b.make()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	b.http = next
 	b.late = append(b.late, tr.Close) // which records the answers that are still open
 	if b.from == nil {
 		b.unused = append(b.unused, func() (out []string) {
@@ -263,12 +257,12 @@ func (b *Bench) openNet() error {
 			return out
 		})
 	}
-	return nil
+	return next, nil
 }
 
-// hasNet reports whether something may answer requests as they are: what a masker of their volatile parts costs is half of a run that
+// has reports whether something may answer requests as they are: what a masker of their volatile parts costs is half of a run that
 // makes none.
-func (b *Bench) hasNet() bool {
+func (b *network) has() bool {
 	if b.from == nil {
 		c := &b.conf.Net
 		return c.Tape != "" || c.Allow != nil || c.Transport != nil
@@ -279,8 +273,8 @@ func (b *Bench) hasNet() bool {
 	})
 }
 
-// newNet makes what answers requests.
-func (b *Bench) newNet() (http.RoundTripper, *roundtrip.Transport, error) {
+// make makes what answers requests.
+func (b *network) make() (http.RoundTripper, *roundtrip.Transport, error) {
 	masker, err := bareMasker()
 	if err != nil {
 		return nil, nil, err
@@ -304,26 +298,17 @@ func (b *Bench) newNet() (http.RoundTripper, *roundtrip.Transport, error) {
 	if err != nil {
 		return nil, nil, &ConfigError{"Net", err}
 	}
-	tr.Record(b.Recorder())
-	return b.speaking(&watchedTransport{b: b, next: tr}, classifier), tr, nil
-}
-
-// lateTransport is the network of a run that has none, made by the first request: which is refused, or is a call of a model that the
-// run's model answers.
-type lateTransport struct {
-	b    *Bench
-	once sync.Once
-	next http.RoundTripper
-	err  error
+	tr.Record(b.rec)
+	return b.speaking(&watchedTransport{watch: &b.watch, next: tr}, classifier), tr, nil
 }
 
 // RoundTrip implements http.RoundTripper.
-func (t *lateTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	t.once.Do(func() { t.next, _, t.err = t.b.newNet() })
-	if t.err != nil {
-		return refused(req, t.err)
+func (b *network) RoundTrip(req *http.Request) (*http.Response, error) {
+	b.once.Do(func() { b.next, _, b.err = b.make() })
+	if b.err != nil {
+		return refused(req, b.err)
 	}
-	return t.next.RoundTrip(req)
+	return b.next.RoundTrip(req)
 }
 
 // refused closes the body of a request that is not sent, as every RoundTripper does.
@@ -336,13 +321,13 @@ func refused(req *http.Request, err error) (*http.Response, error) {
 
 // watchedTransport tells the watch of requests that nothing answers.
 type watchedTransport struct {
-	b    *Bench
-	next http.RoundTripper
+	watch *watch
+	next  http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
 func (w *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := w.b.watch.gate(); err != nil {
+	if err := w.watch.gate(); err != nil {
 		return refused(req, err)
 	}
 	res, err := w.next.RoundTrip(req)
@@ -353,5 +338,5 @@ func (w *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 		}
 		return nil
 	}
-	return res, w.b.watch.see(err, asked)
+	return res, w.watch.see(err, asked)
 }

@@ -2,16 +2,17 @@ package testbench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
-	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/axis/clock"
 	"github.com/tapedeck-dev/tapedeck/axis/files/overlay"
 	"github.com/tapedeck-dev/tapedeck/axis/llm/fixture"
+	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/axis/process"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -21,32 +22,50 @@ import (
 // The pieces may be used by several goroutines at once. On a clock that stands still the tape is the same in every run as long as
 // the branches of the program come from Parallel: what plain goroutines do stands in the order in which they did it.
 type Bench struct {
-	conf    Config
-	clock   *clock.Clock
+	*core
+
 	files   *overlay.FS
 	model   *fixture.Caller
 	spawner *process.Spawner
 	http    http.RoundTripper
 	tools   *tools
 	random  *Random
-	env     map[string]string
-	out     *output   // nil where there is no tape
-	from    *recorded // what a replay answers from; nil for others
-	secrets *secrets
-	watch   watch
-	// What Close does, in this order, each list in its own: what may still record, what the Config asks to be written, what is let
-	// go. A run that does not begin is let go only.
-	late, writes, closers []func() error
-	unused                []func() []string
+	env     *environment
 
 	closing  sync.Once
 	closeErr error
-	failed   atomic.Bool // Fail
 
-	mu       sync.Mutex // guards what follows
-	hooks    []func(ctx context.Context) error
-	finished bool
-	hooking  bool // a hook runs
+	mu      sync.Mutex // guards what follows
+	hooks   []func(ctx context.Context) error
+	hooking bool // a hook runs
+}
+
+// begin makes the pieces of the run.
+func (b *Bench) begin() (err error) {
+	b.openClock()
+	if err = b.openTape(); err != nil {
+		return err
+	}
+	if b.files, err = (&tree{core: b.core}).open(); err != nil {
+		return err
+	}
+	if b.model, err = (&models{core: b.core}).open(); err != nil {
+		return err
+	}
+	if b.spawner, err = (&commands{core: b.core, files: b.files}).open(); err != nil {
+		return err
+	}
+	if b.http, err = (&network{core: b.core, model: b.model}).open(); err != nil {
+		return err
+	}
+	if b.tools, err = openMCP(b.core); err != nil {
+		return err
+	}
+	b.random, b.env = newRandom(b.core), &environment{core: b.core, set: maps.Clone(b.conf.Env)}
+	if b.out == nil {
+		return nil
+	}
+	return b.out.begin() // last: a run that cannot begin leaves the tape of the one before
 }
 
 // Clock returns the run's clock.
@@ -71,12 +90,7 @@ func (b *Bench) Client() *http.Client { return &http.Client{Transport: b.http} }
 func (b *Bench) Random() *Random { return b.random }
 
 // Recorder returns what writes the run's tape; nil where there is none. A further piece of a program records through it.
-func (b *Bench) Recorder() *tape.Recorder {
-	if b.out == nil {
-		return nil
-	}
-	return b.out.rec
-}
+func (b *Bench) Recorder() *tape.Recorder { return b.rec }
 
 // Args returns the run's arguments: Config.Args, of a replay those of the tape.
 func (b *Bench) Args() []string { return b.conf.Args }
@@ -98,18 +112,18 @@ func (b *Bench) OnFinish(f func(ctx context.Context) error) {
 // OnFinish was given, also what these add, and returns their errors. Close calls it where nobody did.
 func (b *Bench) Finish(ctx context.Context) error {
 	b.mu.Lock()
-	if b.finished {
-		b.mu.Unlock()
+	ended := b.finished.Swap(true)
+	b.hooking = b.hooking || !ended
+	b.mu.Unlock()
+	if ended {
 		return nil
 	}
-	b.finished, b.hooking = true, true
-	b.mu.Unlock()
 	defer func() {
 		b.mu.Lock()
 		b.hooking = false
 		b.mu.Unlock()
 	}()
-	b.Recorder().SetPhase(tape.PhaseRuntimeFinalize)
+	b.rec.SetPhase(tape.PhaseRuntimeFinalize)
 	var errs []error
 	for f := b.nextHook(); f != nil; f = b.nextHook() {
 		errs = append(errs, f(ctx))
@@ -172,53 +186,6 @@ func (b *Bench) Unused() []string {
 // recorded one fits. Nil where all were answered.
 func (b *Bench) Refused() error { return b.watch.first() }
 
-// isBare reports whether records have the keys alone that every producer of the format writes, where ours would have more: what these
-// say cannot be compared then, nor be needed for an answer.
-func isBare(records []*tape.Record) bool {
-	said := false // anything that ours says more of
-	for _, rec := range records {
-		switch k := rec.Kind.(type) {
-		case *tape.LLMCall:
-			if k.RequestPayload != nil {
-				return false
-			}
-		case *tape.FileRead:
-			if k.Content != nil {
-				return false
-			}
-		case *tape.FileWrite:
-			if k.Content != nil {
-				return false
-			}
-		case *tape.FileDelete:
-			if k.Before != nil {
-				return false
-			}
-		default:
-			continue
-		}
-		said = true
-	}
-	return said
-}
-
-// leaveOutLooks takes out of the replay that a path was looked at, where the tape never says so. at is a place among the records; it
-// returns where that is then.
-func (v *verdict) leaveOutLooks(at int) int {
-	look := func(rec *tape.Record) bool {
-		_, ok := rec.Kind.(*tape.FileStat)
-		return ok
-	}
-	if slices.ContainsFunc(v.recorded, look) {
-		return at
-	}
-	at = min(at, len(v.replayed))
-	before := slices.DeleteFunc(slices.Clone(v.replayed[:at]), look)
-	after := slices.DeleteFunc(slices.Clone(v.replayed[at:]), look)
-	v.replayed = slices.Concat(before, after)
-	return len(before)
-}
-
 // Input is a further input of the program that comes whole, its standard input above all: what read gives, on the tape as a file_read of
 // that path. On a replay it is what the tape has there, each reading of a path the next one, and read is not called.
 func (b *Bench) Input(path string, read func() ([]byte, error)) ([]byte, error) {
@@ -229,36 +196,67 @@ func (b *Bench) Input(path string, read func() ([]byte, error)) ([]byte, error) 
 		read = func() ([]byte, error) { return b.inputTaped(path) }
 	}
 	content, err := read()
-	if err != nil || b.out == nil {
+	if err != nil || b.rec == nil {
 		return content, err
 	}
-	p, err := b.out.rec.Payload(content)
+	p, err := b.rec.Payload(content)
 	if err != nil {
 		return nil, err
 	}
-	return content, b.out.rec.Record(&tape.FileRead{File: tape.File{Path: path, ContentHash: p.Hash, LenBytes: p.Len, Content: p}})
+	return content, b.rec.Record(&tape.FileRead{File: tape.File{Path: path, ContentHash: p.Hash, LenBytes: p.Len, Content: p}})
 }
 
-// inputTaped is the next reading of path that the tape has.
-func (b *Bench) inputTaped(path string) ([]byte, error) {
-	b.from.mu.Lock()
-	queue, known := b.from.inputs[path]
-	if len(queue) > 0 {
-		b.from.inputs[path] = queue[1:]
-	}
-	b.from.mu.Unlock()
-	if len(queue) == 0 {
-		asked := path + " was not read when this tape was made"
-		if known {
-			asked = path + " was not read once more when this tape was made"
+// Getenv returns a variable of Config.Env, and whether it is set; on a replay, what the tape says that it was. Each reading is on
+// the tape as an env_read.
+func (b *Bench) Getenv(name string) (string, bool) {
+	value, ok, err := b.env.lookup(name)
+	return value, ok && err == nil
+}
+
+// LookupEnv is Getenv with the reason why there is no answer: a replay whose tape does not hold a reading of the variable.
+func (b *Bench) LookupEnv(name string) (value string, ok bool, err error) { return b.env.lookup(name) }
+
+// Environ returns all of Config.Env as NAME=VALUE, sorted by name; on a replay, the variables that the tape says were set. Each
+// of them is on the tape as an env_read.
+func (b *Bench) Environ() []string {
+	var all []string
+	for _, name := range b.env.names() {
+		if value, ok := b.Getenv(name); ok {
+			all = append(all, name+"="+value)
 		}
-		err := &RefusedError{Axis: "files", Asked: asked, Next: "record the run again, or undo what reads it"}
-		b.watch.refuse(err, func() tape.Kind { return &tape.FileRead{File: tape.File{Path: path}} })
+	}
+	return all
+}
+
+// CallTool calls a tool of an MCP server and returns the result as JSON: its content, and isError where the tool failed. arguments is
+// what encoding/json makes an object of; nil is none.
+//
+// The call is answered by a recorded one to the same server and tool with the same arguments, of equal ones by the next in recorded
+// order, each once. Facts that differ from run to run (package scrub has the list) may differ; a call in which they do not comes first.
+// The recorded latency passes on the run's clock. The error is a *ToolError, or a *RefusedError where nothing answers.
+func (b *Bench) CallTool(ctx context.Context, server, tool string, arguments any) (json.RawMessage, error) {
+	params, err := toolParams(tool, arguments)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: %s: %s: the arguments: %w", server, tool, err)
+	}
+	a, err := b.tools.ask(ctx, server, methodCall, params)
+	if err != nil {
 		return nil, err
 	}
-	if queue[0].Content == nil {
-		return nil, fmt.Errorf("testbench: the tape %s does not hold what was read of %s", b.from.path, path)
+	if a.Error == nil {
+		return a.Result, nil
 	}
-	content, err := queue[0].Content.Bytes(b.from.store)
-	return content, b.watch.see(err, nil)
+	return nil, toolError(server, tool, a.Error)
+}
+
+// AskMCP asks an MCP server of the run for anything, as CallTool does for a call of a tool: answered by a recorded request of that method
+// with equal params, and recorded. What comes is a message with a Result or an Error, and without an id.
+//
+// With what a client begins (initialize, server/discover, logging/setLevel) is answered to any client, and so is a ping: from the tape
+// where it has an answer, else by one that is made up and stands on no tape. The error is a *RefusedError where nothing answers.
+func (b *Bench) AskMCP(ctx context.Context, server, method string, params json.RawMessage) (*mcp.Message, error) {
+	if m := b.tools.madeUp(server, method, params); m != nil {
+		return m, nil
+	}
+	return b.tools.ask(ctx, server, method, params)
 }

@@ -20,31 +20,31 @@ import (
 
 // tools is the run's MCP servers: each request is answered by a recorded one, and recorded.
 type tools struct {
-	b    *Bench
+	*core
+
 	book *toolBook // nil denies
-	rec  *tape.Recorder
 
 	mu       sync.Mutex
 	arrivals map[string]*arrival.Counter // by server: the ids on the tape
 }
 
 // openMCP says what answers calls of MCP tools.
-func (b *Bench) openMCP() error {
-	b.tools = &tools{b: b, rec: b.Recorder(), arrivals: make(map[string]*arrival.Counter)}
+func openMCP(b *core) (*tools, error) {
+	t := &tools{core: b, arrivals: make(map[string]*arrival.Counter)}
 	var err error
 	switch {
 	case b.from != nil:
-		b.tools.book, err = newToolBook(b.from.all(), b.from.store, b.secrets.clean, b.from.foreign)
+		t.book, err = newToolBook(b.from.all(), b.from.store, b.secrets.clean, b.from.foreign)
 		if err != nil {
-			return fmt.Errorf("testbench: the tape to replay: %s: %w", b.from.path, err)
+			return nil, fmt.Errorf("testbench: the tape to replay: %s: %w", b.from.path, err)
 		}
 	case b.conf.MCP != "":
-		if b.tools.book, err = readToolBook(b.conf.MCP, b.secrets.clean); err != nil {
-			return &ConfigError{"MCP", err}
+		if t.book, err = readToolBook(b.conf.MCP, b.secrets.clean); err != nil {
+			return nil, &ConfigError{"MCP", err}
 		}
-		b.unused = append(b.unused, b.tools.book.unused)
+		b.unused = append(b.unused, t.book.unused)
 	}
-	return nil
+	return t, nil
 }
 
 // readToolBook reads what a recording or a tape says of MCP servers.
@@ -77,27 +77,6 @@ type ToolError struct {
 // Error implements error.
 func (e *ToolError) Error() string {
 	return fmt.Sprintf("mcp: %s: %s: %s (code %d)", e.Server, e.Method, e.Message, e.Code)
-}
-
-// CallTool calls a tool of an MCP server and returns the result as JSON: its content, and isError where the tool failed. arguments is
-// what encoding/json makes an object of; nil is none.
-//
-// The call is answered by a recorded one to the same server and tool with the same arguments, of equal ones by the next in recorded
-// order, each once. Facts that differ from run to run (package scrub has the list) may differ; a call in which they do not comes first.
-// The recorded latency passes on the run's clock. The error is a *ToolError, or a *RefusedError where nothing answers.
-func (b *Bench) CallTool(ctx context.Context, server, tool string, arguments any) (json.RawMessage, error) {
-	params, err := toolParams(tool, arguments)
-	if err != nil {
-		return nil, fmt.Errorf("mcp: %s: %s: the arguments: %w", server, tool, err)
-	}
-	a, err := b.tools.ask(ctx, server, methodCall, params)
-	if err != nil {
-		return nil, err
-	}
-	if a.Error == nil {
-		return a.Result, nil
-	}
-	return nil, toolError(server, tool, a.Error)
 }
 
 // toolError reads the error that a server answered with.
@@ -139,7 +118,7 @@ func (t *tools) ask(ctx context.Context, server, method string, params json.RawM
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("mcp: %s: %s: %w", server, method, err)
 	}
-	if err := t.b.watch.gate(); err != nil {
+	if err := t.watch.gate(); err != nil {
 		return nil, err
 	}
 	c, err := t.find(server, method, params)
@@ -149,7 +128,7 @@ func (t *tools) ask(ctx context.Context, server, method string, params json.RawM
 	a, err := c.answer(t.book.store)
 	if err != nil {
 		err = fmt.Errorf("mcp: %s: %s: record %d of the tape: %w", server, method, c.seq, err)
-		t.b.watch.lose(err)
+		t.watch.lose(err)
 		return nil, err
 	}
 	x := toolExchange{server: server, method: method, params: params, id: t.of(server).Ask(), call: c, answer: a}
@@ -172,8 +151,8 @@ func (t *tools) find(server, method string, params json.RawMessage) (*toolCall, 
 	if err == nil {
 		return c, nil
 	}
-	return nil, t.b.watch.see(err, func() tape.Kind {
-		p := t.b.payload(request(strconv.AppendUint(nil, t.of(server).Ask(), 10), method, params))
+	return nil, t.watch.see(err, func() tape.Kind {
+		p := t.payload(request(strconv.AppendUint(nil, t.of(server).Ask(), 10), method, params))
 		if p == nil {
 			p = tape.PayloadOf(cas.Digest{}, 0)
 		}
@@ -211,7 +190,7 @@ func (t *tools) wait(ctx context.Context, ms int64) error {
 	if ms <= 0 {
 		return nil
 	}
-	return t.b.wait(ctx, time.Duration(ms)*time.Millisecond)
+	return t.core.wait(ctx, time.Duration(ms)*time.Millisecond)
 }
 
 // request is a request as it stands on the tape.
@@ -264,18 +243,6 @@ func (t *tools) record(x *toolExchange) error {
 	return t.rec.Record(k)
 }
 
-// AskMCP asks an MCP server of the run for anything, as CallTool does for a call of a tool: answered by a recorded request of that method
-// with equal params, and recorded. What comes is a message with a Result or an Error, and without an id.
-//
-// With what a client begins (initialize, server/discover, logging/setLevel) is answered to any client, and so is a ping: from the tape
-// where it has an answer, else by one that is made up and stands on no tape. The error is a *RefusedError where nothing answers.
-func (b *Bench) AskMCP(ctx context.Context, server, method string, params json.RawMessage) (*mcp.Message, error) {
-	if m := b.tools.madeUp(server, method, params); m != nil {
-		return m, nil
-	}
-	return b.tools.ask(ctx, server, method, params)
-}
-
 // codeNoMethod is the code of JSON-RPC for a method that a server does not have.
 const codeNoMethod = -32601
 
@@ -289,7 +256,7 @@ func (t *tools) madeUp(server, method string, params json.RawMessage) *mcp.Messa
 	default:
 		return nil
 	}
-	if t.book == nil || t.book.begin(server, method) != nil || t.b.from == nil && !t.book.knows(server) {
+	if t.book == nil || t.book.begin(server, method) != nil || t.from == nil && !t.book.knows(server) {
 		return nil
 	}
 	switch method {
@@ -322,7 +289,7 @@ func (t *tools) messages(k *tape.MCPJSONRPC, x *toolExchange) (err error) {
 	asked := request(id, x.method, x.params)
 	var answer []byte
 	switch {
-	case t.b.from != nil:
+	case t.from != nil:
 		if asked, answer, err = t.likeTaped(x, asked); err != nil {
 			return err
 		}
@@ -336,7 +303,7 @@ func (t *tools) messages(k *tape.MCPJSONRPC, x *toolExchange) (err error) {
 		return err
 	}
 	k.RequestDigest, k.ResponseDigest = k.Request.Hash, k.Response.Hash
-	if t.b.from != nil && t.b.from.foreign { // whose digests may be of something else
+	if t.from != nil && t.from.foreign { // whose digests may be of something else
 		was := x.call.kind
 		if k.Request.Same(was.Request) {
 			k.RequestDigest = was.RequestDigest
@@ -357,7 +324,7 @@ func (t *tools) likeTaped(x *toolExchange, asked []byte) (_, answer []byte, err 
 			return nil, nil, err
 		}
 	}
-	if !t.b.from.foreign || was.Request == nil {
+	if !t.from.foreign || was.Request == nil {
 		return asked, answer, nil
 	}
 	m, err := messageOf(was.Request, t.book.store)

@@ -20,19 +20,26 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// openModel says who answers calls of a model.
-func (b *Bench) openModel() error {
-	next, err := b.answers()
-	if err != nil {
-		return err
-	}
-	b.model = fixture.NewCaller(&fixture.CallerOptions{Source: &watchedSource{b: b, next: next}, Wait: b.wait})
-	b.model.Record(b.Recorder())
-	return nil
+// models are who answers calls of a model: the watch is told of those that nothing answers.
+type models struct {
+	*core
+
+	next   fixture.Source // nil denies
+	denied atomic.Int64   // calls
 }
 
-// answers returns who answers calls of a model; nil where they are denied.
-func (b *Bench) answers() (fixture.Source, error) {
+// open says who answers calls of a model.
+func (b *models) open() (_ *fixture.Caller, err error) {
+	if b.next, err = b.source(); err != nil {
+		return nil, err
+	}
+	caller := fixture.NewCaller(&fixture.CallerOptions{Source: b, Wait: b.wait})
+	caller.Record(b.rec)
+	return caller, nil
+}
+
+// source returns who answers calls of a model; nil where they are denied.
+func (b *models) source() (fixture.Source, error) {
 	c := &b.conf.LLM
 	var next fixture.Source
 	switch {
@@ -88,46 +95,32 @@ func (r *recorded) passTime(calls []fixture.Call) {
 	}
 }
 
-func (b *Bench) rules(rules []fixture.Rule) fixture.Source {
+func (b *models) rules(rules []fixture.Rule) fixture.Source {
 	s := fixture.NewRules(rules)
 	b.unused = append(b.unused, s.Unused)
 	return s
 }
 
-// watchedSource tells the watch of calls that nothing answers.
-type watchedSource struct {
-	b    *Bench
-	next fixture.Source // nil denies
-	n    int            // calls denied
-}
-
 // Complete implements fixture.Source.
-func (w *watchedSource) Complete(ctx context.Context, r *fixture.Request) (*fixture.Answer, error) {
-	if err := w.b.watch.gate(); err != nil {
+func (b *models) Complete(ctx context.Context, r *fixture.Request) (*fixture.Answer, error) {
+	if err := b.watch.gate(); err != nil {
 		return nil, err
 	}
 	var a *fixture.Answer
 	var err error
-	if w.next != nil {
-		if r, err = w.b.asTaped(r); err != nil {
+	if b.next != nil {
+		if r, err = b.asTaped(r); err != nil {
 			return nil, err
 		}
-		a, err = w.next.Complete(ctx, r)
+		a, err = b.next.Complete(ctx, r)
 	} else {
-		err = w.denied(r)
+		err = &fixture.DeniedError{Call: int(b.denied.Add(1)), LastUser: r.LastUser(), Digest: r.Digest()}
 	}
-	return a, w.b.watch.see(err, func() tape.Kind { return w.b.callOf(r) })
-}
-
-func (w *watchedSource) denied(r *fixture.Request) error {
-	w.b.mu.Lock()
-	defer w.b.mu.Unlock()
-	w.n++
-	return &fixture.DeniedError{Call: w.n, LastUser: r.LastUser(), Digest: r.Digest()}
+	return a, b.watch.see(err, func() tape.Kind { return b.callOf(r) })
 }
 
 // asTaped returns a request as it stands on the tape that answers it: without secrets, which it may not be known by.
-func (b *Bench) asTaped(r *fixture.Request) (*fixture.Request, error) {
+func (b *models) asTaped(r *fixture.Request) (*fixture.Request, error) {
 	if b.from == nil {
 		return r, nil
 	}
@@ -142,7 +135,7 @@ func (b *Bench) asTaped(r *fixture.Request) (*fixture.Request, error) {
 }
 
 // callOf is what the tape would say of a call, without its answer.
-func (b *Bench) callOf(r *fixture.Request) tape.Kind {
+func (b *models) callOf(r *fixture.Request) tape.Kind {
 	k := &tape.LLMCall{Model: r.Model}
 	k.RequestDigest = r.Digest()
 	if surface, err := r.Surface(); err == nil {
@@ -158,7 +151,8 @@ func (b *Bench) callOf(r *fixture.Request) tape.Kind {
 // answers them, in the wire format of the provider that is asked, whatever the host. The record is the one that Bench.Model makes
 // for the same messages. All other requests go on.
 type modelWire struct {
-	b          *Bench
+	model      *fixture.Caller
+	now        func() time.Time // of answers
 	classifier *llm.Classifier
 	next       http.RoundTripper
 
@@ -168,11 +162,11 @@ type modelWire struct {
 }
 
 // speaking returns next with the models of the run before it, where these answer what is asked over HTTP.
-func (b *Bench) speaking(next http.RoundTripper, c *llm.Classifier) http.RoundTripper {
+func (b *network) speaking(next http.RoundTripper, c *llm.Classifier) http.RoundTripper {
 	if !b.wireModels() {
 		return next
 	}
-	m := &modelWire{b: b, classifier: c, next: next, asked: make(map[cas.Digest]uint64)}
+	m := &modelWire{model: b.model, now: b.now, classifier: c, next: next, asked: make(map[cas.Digest]uint64)}
 	b.late = append(b.late, m.end)
 	return m
 }
@@ -192,7 +186,7 @@ func (m *modelWire) end() error {
 
 // wireModels reports whether Bench.Model answers calls of models over HTTP too. Where nothing was given for it, and something for
 // the network, they are requests as any other; a replay does what its tape shows.
-func (b *Bench) wireModels() bool {
+func (b *network) wireModels() bool {
 	if b.from != nil {
 		for _, r := range b.from.records {
 			if k, ok := r.Kind.(*tape.LLMCall); ok && k.URL != "" && llm.Speaks(k) {
@@ -258,7 +252,7 @@ func (m *modelWire) answer(req *http.Request, call *tape.LLMCall, body []byte) (
 	}
 	r := fixture.FromConversation(q.Conversation, call.Model)
 	seed := m.seed(r.Digest())
-	s, err := m.b.model.Begin(req.Context(), r)
+	s, err := m.model.Begin(req.Context(), r)
 	if err != nil {
 		if !unanswered(err) {
 			return nil, err
@@ -326,12 +320,6 @@ func (m *modelWire) ids(seed uint64) *llm.IDs {
 	ids := llm.NewIDs(seed)
 	ids.Now = m.now
 	return ids
-}
-
-// now is the time of answers: that of the run.
-func (m *modelWire) now() time.Time {
-	wall, _ := m.b.clock.Stamp()
-	return time.UnixMilli(wall).UTC()
 }
 
 // seed is that of what an answer makes up, such as its id: it follows from the request, and how often it came, so that a call more

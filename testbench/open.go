@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,34 +36,37 @@ func Open(c *Config) (*Bench, error) {
 
 // open is Open for a replay too. told is told of each call that nothing answers.
 func open(c *Config, from *recorded, told func(error)) (*Bench, error) {
-	b := &Bench{conf: *c, from: from}
+	b := &Bench{core: &core{conf: *c, from: from}}
 	b.conf.Args = slices.Clone(c.Args)
-	b.env = maps.Clone(c.Env)
 	b.watch = watch{replay: from != nil, told: told, now: b.place}
 	if err := b.conf.check(); err != nil {
 		return nil, err
 	}
-	for _, begin := range []func() error{b.openClock, b.openTape, b.openFiles, b.openModel, b.openProcesses, b.openNet, b.openMCP} {
-		if err := begin(); err != nil {
-			b.abandon()
-			return nil, err
+	if err := b.begin(); err != nil {
+		for _, f := range b.closers {
+			_ = f() // why it did not begin is the error of Open
 		}
+		return nil, err
 	}
-	if b.out != nil { // last: a run that cannot begin leaves the tape of the one before
-		if err := b.out.begin(); err != nil {
-			b.abandon()
-			return nil, err
-		}
-	}
-	b.random = newRandom(b, c.Seed)
 	return b, nil
 }
 
-// abandon closes what a run had opened that did not begin.
-func (b *Bench) abandon() {
-	for _, f := range b.closers {
-		_ = f() // why it did not begin is the error of Open
-	}
+// A core is what the pieces of a run share: its clock, its tape, what it knows of secrets and of calls that nothing answers.
+type core struct {
+	conf    Config
+	clock   *clock.Clock
+	out     *output        // nil where there is no tape
+	rec     *tape.Recorder // of out; nil where there is none
+	from    *recorded      // what a replay answers from; nil for others
+	secrets *secrets
+	watch   watch
+	// What Close does, in this order, each list in its own: what may still record, what the Config asks to be written, what is let
+	// go. A run that does not begin is let go only.
+	late, writes, closers []func() error
+	unused                []func() []string
+
+	failed   atomic.Bool // Fail
+	finished atomic.Bool // Finish
 }
 
 // check refuses what contradicts itself.
@@ -100,45 +103,43 @@ func given(flags ...bool) (n int) {
 	return n
 }
 
-func (b *Bench) openClock() error {
+func (b *core) openClock() {
 	o := clock.Options{Start: b.conf.Clock.Start, Real: b.conf.Clock.Real, Idle: b.flush}
 	if b.from != nil {
-		b.from.timeOf(b, &o)
+		b.timeOf(&o)
 	}
 	b.clock = clock.New(&o)
-	return nil
 }
 
 // flush hands the tape to the kernel before the run waits: whoever kills it then finds what came before. What fails sticks to the
 // recorder, which tells the next that records.
-func (b *Bench) flush() {
+func (b *core) flush() {
 	if b.out != nil && b.out.file != nil && b.out.file.begun() {
-		_ = b.out.rec.Flush()
+		_ = b.rec.Flush()
 	}
 }
 
 // place is where a record would stand now.
-func (b *Bench) place() (records int, wallMS, monotonicMS int64, phase tape.Phase) {
-	b.mu.Lock()
-	if b.finished {
+func (b *core) place() (records int, wallMS, monotonicMS int64, phase tape.Phase) {
+	if b.finished.Load() {
 		phase = tape.PhaseRuntimeFinalize
 	}
-	b.mu.Unlock()
 	wallMS, monotonicMS = b.clock.Stamp()
-	return b.Recorder().Count(), wallMS, monotonicMS, phase
+	return b.rec.Count(), wallMS, monotonicMS, phase
 }
 
 // wait lets the time of an answer pass.
-func (b *Bench) wait(ctx context.Context, d time.Duration) error { return b.clock.Wait(ctx, d) }
+func (b *core) wait(ctx context.Context, d time.Duration) error { return b.clock.Wait(ctx, d) }
 
 // openTape begins the run's tape, and has the clock record: the first of the pieces.
-func (b *Bench) openTape() error {
+func (b *core) openTape() error {
 	b.secrets = newSecrets(&b.conf, b.live(), b.from)
 	out, err := newOutput(&b.conf, b.header(), tape.RecorderOptions{Now: b.clock.Stamp, Clean: b.secrets.clean, Bare: true})
 	if err != nil {
 		return err
 	}
 	if b.out = out; out != nil {
+		b.rec = out.rec
 		b.closers = append(b.closers, out.close)
 		b.clock.Record(out.rec)
 	}
@@ -146,12 +147,12 @@ func (b *Bench) openTape() error {
 }
 
 // live reports whether a call may leave this process with a key of the host.
-func (b *Bench) live() bool {
+func (b *core) live() bool {
 	return b.from == nil && (b.conf.LLM.Live || b.conf.LLM.Record != "" || b.conf.Processes.Live || b.conf.Processes.Record != "")
 }
 
 // header is that of the run's tape.
-func (b *Bench) header() *tape.Header {
+func (b *core) header() *tape.Header {
 	h := &tape.Header{Producer: producer + version.Version, Argv: make([]string, len(b.conf.Args))}
 	for i, a := range b.conf.Args {
 		h.Argv[i] = strings.ToValidUTF8(string(b.secrets.clean([]byte(a))), "\uFFFD")
@@ -315,4 +316,21 @@ func (f *failing) watch(b *Bench, err error) *Bench {
 		}
 	})
 	return b
+}
+
+// payload is the payload that the tape would have for bytes of a call that nothing answers.
+func (b *core) payload(p []byte) *tape.Payload {
+	out, err := b.rec.Payload(p)
+	if err != nil {
+		return nil // the recorder failed, which Close says
+	}
+	return out
+}
+
+func (b *core) cleanText(s string) string { return string(b.secrets.clean([]byte(s))) }
+
+// now is the time of what is written or answered: the run's, unrecorded.
+func (b *core) now() time.Time {
+	ms, _ := b.clock.Stamp()
+	return time.UnixMilli(ms).UTC()
 }

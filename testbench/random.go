@@ -27,19 +27,18 @@ const MaxRandom = 16 << 20
 // Random gives random numbers that are the same in every run of one seed (ChaCha8), each reading on the tape as a random_read.
 // It is an io.Reader. It may be used by several goroutines at once.
 type Random struct {
-	b   *Bench
-	rec *tape.Recorder
+	*core
 
 	mu   sync.Mutex // held while a reading is recorded: readings stand in the order in which they were drawn
 	src  *rand.ChaCha8
 	rand *rand.Rand // of src
 }
 
-func newRandom(b *Bench, seed uint64) *Random {
+func newRandom(b *core) *Random {
 	var key [32]byte
-	binary.LittleEndian.PutUint64(key[:], seed)
+	binary.LittleEndian.PutUint64(key[:], b.conf.Seed)
 	src := rand.NewChaCha8(key)
-	return &Random{b: b, src: src, rand: rand.New(src), rec: b.Recorder()}
+	return &Random{core: b, src: src, rand: rand.New(src)}
 }
 
 // Int returns a number from low to high, both of them possible. On the tape it stands as 8 bytes, big endian, in two's complement.
@@ -94,9 +93,9 @@ func (r *Random) give(p []byte, draw func()) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	taped := false
-	if r.b.from != nil {
+	if r.from != nil {
 		var err error
-		if taped, err = r.b.randomTaped(p); err != nil {
+		if taped, err = r.randomTaped(p); err != nil {
 			return err
 		}
 	}
@@ -140,35 +139,17 @@ func bareMasker() (*masks.Masker, error) {
 
 var maskers sync.Map // of [home, temporary, working directory] to *masks.Masker
 
-// Getenv returns a variable of Config.Env, and whether it is set; on a replay, what the tape says that it was. Each reading is on
-// the tape as an env_read.
-func (b *Bench) Getenv(name string) (string, bool) {
-	value, ok, err := b.getenv(name)
-	if err != nil {
-		return "", false
-	}
-	return value, ok
+// An environment gives the variables of a run.
+type environment struct {
+	*core
+
+	set map[string]string
 }
 
-// LookupEnv is Getenv with the reason why there is no answer: a replay whose tape does not hold a reading of the variable.
-func (b *Bench) LookupEnv(name string) (value string, ok bool, err error) { return b.getenv(name) }
-
-// Environ returns all of Config.Env as NAME=VALUE, sorted by name; on a replay, the variables that the tape says were set. Each
-// of them is on the tape as an env_read.
-func (b *Bench) Environ() []string {
-	var all []string
-	for _, name := range b.envNames() {
-		if value, ok := b.Getenv(name); ok {
-			all = append(all, name+"="+value)
-		}
-	}
-	return all
-}
-
-// envNames are the variables that are set, sorted.
-func (b *Bench) envNames() []string {
+// names are the variables that are set, sorted.
+func (b *environment) names() []string {
 	if b.from == nil {
-		return sortedKeys(b.env)
+		return sortedKeys(b.set)
 	}
 	b.from.mu.Lock()
 	defer b.from.mu.Unlock()
@@ -182,33 +163,33 @@ func (b *Bench) envNames() []string {
 	return names
 }
 
-func (b *Bench) getenv(name string) (string, bool, error) {
+func (b *environment) lookup(name string) (string, bool, error) {
 	if err := b.watch.gate(); err != nil {
 		return "", false, err
 	}
-	value, ok := b.env[name]
+	value, ok := b.set[name]
 	if b.from != nil {
 		var err error
-		if value, ok, err = b.envTaped(name); err != nil {
+		if value, ok, err = b.taped(name); err != nil {
 			return "", false, err
 		}
 	}
-	if b.out != nil {
-		return value, ok, b.recordEnv(name, value, ok)
-	}
-	return value, ok, nil
+	return value, ok, b.record(name, value, ok)
 }
 
-func (b *Bench) recordEnv(name, value string, ok bool) error {
+func (b *environment) record(name, value string, ok bool) error {
+	if b.rec == nil {
+		return nil
+	}
 	k := &tape.EnvRead{VarName: name}
 	if ok {
-		p, err := b.out.rec.Payload(b.secrets.variable(name, value))
+		p, err := b.rec.Payload(b.secrets.variable(name, value))
 		if err != nil {
 			return err
 		}
 		k.Value = p
 	}
-	return b.out.rec.Record(k)
+	return b.rec.Record(k)
 }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
@@ -246,8 +227,8 @@ func (e *envTape) next(name string) (*tape.Payload, bool) {
 	return queue[0], true
 }
 
-// envTaped is getenv of a replay.
-func (b *Bench) envTaped(name string) (string, bool, error) {
+// taped is lookup of a replay.
+func (b *environment) taped(name string) (string, bool, error) {
 	b.from.mu.Lock()
 	p, ok := b.from.env.next(name)
 	b.from.mu.Unlock()

@@ -52,7 +52,8 @@ func replay(tapePath string, c *Config, told func(error)) (*Bench, error) {
 }
 
 // timeOf sets the clock of a replay: one that stands still, from where the recorded one began.
-func (r *recorded) timeOf(b *Bench, o *clock.Options) {
+func (b *core) timeOf(o *clock.Options) {
+	r := b.from
 	o.Real = false
 	if r.foreign || r.header.StartedAtUnixMS == nil {
 		o.Reads = b.clockTaped
@@ -69,7 +70,7 @@ func (r *recorded) timeOf(b *Bench, o *clock.Options) {
 
 // clockTaped answers a reading from the tape: of a real clock, or of another producer's, where time may pass in virtual_time_ms alone.
 // A clock that stood still has an answer to a further reading too, its own.
-func (b *Bench) clockTaped(source string) (int64, error) {
+func (b *core) clockTaped(source string) (int64, error) {
 	if err := b.watch.gate(); err != nil {
 		return 0, err
 	}
@@ -265,7 +266,7 @@ func (o *own) note(source string, ms int64) {
 }
 
 // ownTime is a reading of the replay's own clock, where the tape has none.
-func (b *Bench) ownTime(source string) int64 {
+func (b *core) ownTime(source string) int64 {
 	wall, ms := b.clock.Stamp()
 	if source == clock.SourceWall {
 		ms = wall
@@ -278,7 +279,7 @@ func (b *Bench) ownTime(source string) int64 {
 }
 
 // randomTaped fills p with what the tape has for the next reading. False: it has nothing, and the replay may draw by itself.
-func (b *Bench) randomTaped(p []byte) (bool, error) {
+func (b *core) randomTaped(p []byte) (bool, error) {
 	if err := b.watch.gate(); err != nil {
 		return false, err
 	}
@@ -325,4 +326,58 @@ func (r *recorded) nextRandom(n int64, own bool) (*tape.RandomRead, string) {
 	}
 	r.random = r.random[1:]
 	return k, ""
+}
+
+// inputTaped is the next reading of path that the tape has.
+func (b *core) inputTaped(path string) ([]byte, error) {
+	b.from.mu.Lock()
+	queue, known := b.from.inputs[path]
+	if len(queue) > 0 {
+		b.from.inputs[path] = queue[1:]
+	}
+	b.from.mu.Unlock()
+	if len(queue) == 0 {
+		asked := path + " was not read when this tape was made"
+		if known {
+			asked = path + " was not read once more when this tape was made"
+		}
+		err := &RefusedError{Axis: "files", Asked: asked, Next: "record the run again, or undo what reads it"}
+		b.watch.refuse(err, func() tape.Kind { return &tape.FileRead{File: tape.File{Path: path}} })
+		return nil, err
+	}
+	if queue[0].Content == nil {
+		return nil, fmt.Errorf("testbench: the tape %s does not hold what was read of %s", b.from.path, path)
+	}
+	content, err := queue[0].Content.Bytes(b.from.store)
+	return content, b.watch.see(err, nil)
+}
+
+// isBare reports whether records have the keys alone that every producer of the format writes, where ours would have more: what these
+// say cannot be compared then, nor be needed for an answer.
+func isBare(records []*tape.Record) bool {
+	said := false // anything that ours says more of
+	for _, rec := range records {
+		switch k := rec.Kind.(type) {
+		case *tape.LLMCall:
+			if k.RequestPayload != nil {
+				return false
+			}
+		case *tape.FileRead:
+			if k.Content != nil {
+				return false
+			}
+		case *tape.FileWrite:
+			if k.Content != nil {
+				return false
+			}
+		case *tape.FileDelete:
+			if k.Before != nil {
+				return false
+			}
+		default:
+			continue
+		}
+		said = true
+	}
+	return said
 }

@@ -349,3 +349,20 @@ func (e *RefusedError) Error() string {
 	}
 	return text + "; " + e.Next
 }
+
+// leaveOutLooks takes out of the replay that a path was looked at, where the tape never says so. at is a place among the records; it
+// returns where that is then.
+func (v *verdict) leaveOutLooks(at int) int {
+	look := func(rec *tape.Record) bool {
+		_, ok := rec.Kind.(*tape.FileStat)
+		return ok
+	}
+	if slices.ContainsFunc(v.recorded, look) {
+		return at
+	}
+	at = min(at, len(v.replayed))
+	before := slices.DeleteFunc(slices.Clone(v.replayed[:at]), look)
+	after := slices.DeleteFunc(slices.Clone(v.replayed[at:]), look)
+	v.replayed = slices.Concat(before, after)
+	return len(before)
+}
