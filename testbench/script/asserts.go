@@ -14,61 +14,67 @@ func init() {
 	starlark.CompareLimit = max(starlark.CompareLimit, 100)
 }
 
-func (r *run) assertEq(_ *starlark.Thread, args []starlark.Value) (starlark.Value, error) {
+// asserts are the assertions of a script.
+type asserts struct {
+	budget *budget
+	held   int // that did
+}
+
+func (a *asserts) eq(args []starlark.Value) (starlark.Value, error) {
 	equal, err := starlark.EqualDepth(args[0], args[1], maxDepth)
 	if err != nil {
 		return nil, err
 	}
 	if equal {
-		return r.holds()
+		return a.holds()
 	}
-	return r.failed(args[2], args[0], "is not", args[1], true)
+	return a.failed(args[2], args[0], "is not", args[1], true)
 }
 
-func (r *run) assertTrue(_ *starlark.Thread, args []starlark.Value) (starlark.Value, error) {
+func (a *asserts) isTrue(args []starlark.Value) (starlark.Value, error) {
 	if args[0].Truth() {
-		return r.holds()
+		return a.holds()
 	}
-	return r.failed(args[1], args[0], "is not true", nil, false)
+	return a.failed(args[1], args[0], "is not true", nil, false)
 }
 
-func (r *run) assertIn(_ *starlark.Thread, args []starlark.Value) (starlark.Value, error) {
+func (a *asserts) in(args []starlark.Value) (starlark.Value, error) {
 	in, err := starlark.Binary(syntax.IN, args[0], args[1])
 	if err != nil {
 		return nil, fmt.Errorf("assert_in: %w", err)
 	}
 	if in == starlark.True {
-		return r.holds()
+		return a.holds()
 	}
-	return r.failed(args[2], args[0], "is not in", args[1], false)
+	return a.failed(args[2], args[0], "is not in", args[1], false)
 }
 
-func (r *run) holds() (starlark.Value, error) {
-	r.held++
+func (a *asserts) holds() (starlark.Value, error) {
+	a.held++
 	return starlark.None, nil
 }
 
 // shownValue is how much of a value an assertion shows.
 const shownValue = 2000
 
-func (r *run) failed(message, got starlark.Value, verb string, want starlark.Value, diff bool) (starlark.Value, error) {
+func (a *asserts) failed(message, got starlark.Value, verb string, want starlark.Value, diff bool) (starlark.Value, error) {
 	e := &AssertionError{Verb: verb}
 	var err error
 	if message != nil && message != starlark.None {
-		if e.Message, err = r.str(message); err != nil {
+		if e.Message, err = a.budget.str(message); err != nil {
 			return nil, err
 		}
 	}
-	if e.Got, err = r.repr(got); err != nil {
+	if e.Got, err = a.budget.repr(got); err != nil {
 		return nil, err
 	}
 	if want != nil {
-		if e.Want, err = r.repr(want); err != nil {
+		if e.Want, err = a.budget.repr(want); err != nil {
 			return nil, err
 		}
 	}
 	if diff && len(e.Got)+len(e.Want) > 120 {
-		d := differ{r: r}
+		d := differ{budget: a.budget}
 		d.values(got, want, "")
 		e.Diff = d.String()
 	}
@@ -79,9 +85,9 @@ func (r *run) failed(message, got starlark.Value, verb string, want starlark.Val
 // differ lists the places at which two values differ.
 type differ struct {
 	strings.Builder
-	r     *run
-	lines int
-	depth int
+	budget *budget
+	lines  int
+	depth  int
 }
 
 const (
@@ -205,7 +211,7 @@ func (d *differ) place(path, got, want string) {
 }
 
 func (d *differ) text(v starlark.Value) string {
-	s, err := d.r.repr(v)
+	s, err := d.budget.repr(v)
 	if err != nil {
 		return v.Type()
 	}

@@ -53,16 +53,16 @@ var functions = map[string]charge{
 }
 
 // charged is a method or a function that asks before it is called.
-func (r *run) charged(own *starlark.Builtin, c charge) *starlark.Builtin {
+func (b *budget) charged(own *starlark.Builtin, c charge) *starlark.Builtin {
 	self := own.Receiver()
 	asks := starlark.NewBuiltin(own.Name(), func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-		err := r.ask(own.Name(), c, self, args)
+		err := b.ask(own.Name(), c, self, args)
 		if format, ok := self.(starlark.String); ok && own.Name() == "format" {
 			values := slices.Clone(args)
 			for _, kw := range kwargs {
 				values = append(values, kw[1])
 			}
-			err = r.formatted(format, "{", values)
+			err = b.formatted(format, "{", values)
 		}
 		if err != nil {
 			return nil, err
@@ -72,16 +72,16 @@ func (r *run) charged(own *starlark.Builtin, c charge) *starlark.Builtin {
 	return asks.BindReceiver(self)
 }
 
-func (r *run) ask(name string, c charge, self starlark.Value, args starlark.Tuple) error {
+func (b *budget) ask(name string, c charge, self starlark.Value, args starlark.Tuple) error {
 	for _, arg := range args {
 		var err error
 		switch {
 		case c.looks != nil:
 			err = c.looks(arg)
 		case c.steps:
-			err = r.budget.charge(starlark.Len(arg))
+			err = b.charge(starlark.Len(arg))
 		case c.texts:
-			err = r.askToWrite(arg)
+			err = b.askToWrite(arg)
 		}
 		if err != nil {
 			return err
@@ -90,11 +90,11 @@ func (r *run) ask(name string, c charge, self starlark.Value, args starlark.Tupl
 	if c.bytes == nil {
 		return nil
 	}
-	return r.budget.alloc(c.bytes(self, args), name)
+	return b.alloc(c.bytes(self, args), name)
 }
 
 // attribute is the attribute of that name; of a built-in type it is a method that asks first.
-func (r *run) attribute(x starlark.Value, name string) (starlark.Value, error) {
+func (b *budget) attribute(x starlark.Value, name string) (starlark.Value, error) {
 	of, ok := x.(starlark.HasAttrs)
 	if !ok {
 		return nil, fmt.Errorf("%s has no .%s field or method", x.Type(), name)
@@ -106,21 +106,21 @@ func (r *run) attribute(x starlark.Value, name string) (starlark.Value, error) {
 	if v == nil {
 		return nil, fmt.Errorf("%s has no .%s field or method%s", x.Type(), name, didYouMean(name, of.AttrNames(), "."))
 	}
-	return r.asking(v), nil
+	return b.asking(v), nil
 }
 
 // asking is a method that asks before it is called; any other value is what it is.
-func (r *run) asking(v starlark.Value) starlark.Value {
-	if b, ok := v.(*starlark.Builtin); ok && b.Receiver() != nil {
-		if c, known := methods[b.Name()]; known {
-			return r.charged(b, c)
+func (b *budget) asking(v starlark.Value) starlark.Value {
+	if own, ok := v.(*starlark.Builtin); ok && own.Receiver() != nil {
+		if c, known := methods[own.Name()]; known {
+			return b.charged(own, c)
 		}
 	}
 	return v
 }
 
 // checkedOperators are the functions that the rewriter calls, by their hidden names.
-func (r *run) checkedOperators(into starlark.StringDict) {
+func (b *budget) checkedOperators(into starlark.StringDict) {
 	hide := func(name string, do func(args starlark.Tuple) (starlark.Value, error)) {
 		into[hidden+name] = starlark.NewBuiltin(hidden+name, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 			return do(args)
@@ -128,12 +128,12 @@ func (r *run) checkedOperators(into starlark.StringDict) {
 	}
 	for token, name := range operators {
 		hide(name, func(args starlark.Tuple) (starlark.Value, error) {
-			if err := r.askFor(token, args[0], args[1]); err != nil {
+			if err := b.askFor(token, args[0], args[1]); err != nil {
 				return nil, err
 			}
 			return starlark.Binary(token, args[0], args[1])
 		})
-		hide(name+"=", func(args starlark.Tuple) (starlark.Value, error) { return args[1], r.askFor(token, args[0], args[1]) })
+		hide(name+"=", func(args starlark.Tuple) (starlark.Value, error) { return args[1], b.askFor(token, args[0], args[1]) })
 	}
 	hide("key", func(args starlark.Tuple) (starlark.Value, error) {
 		return args[0], shallow(args[0])
@@ -143,42 +143,42 @@ func (r *run) checkedOperators(into starlark.StringDict) {
 		if !ok { // a text shares its bytes
 			return args[0], nil
 		}
-		return args[0], r.budget.alloc(elementBytesOf(list, valueBytes), "a copy of "+kindOf(list))
+		return args[0], b.alloc(elementBytesOf(list, valueBytes), "a copy of "+kindOf(list))
 	})
 	for name := range methods {
 		hide("."+name, func(args starlark.Tuple) (starlark.Value, error) {
-			return r.attribute(args[0], name)
+			return b.attribute(args[0], name)
 		})
 	}
 }
 
 // askFor asks for the memory of x op y.
-func (r *run) askFor(op syntax.Token, x, y starlark.Value) error {
-	a, isInt := x.(starlark.Int)
-	b, areInts := y.(starlark.Int)
+func (b *budget) askFor(op syntax.Token, x, y starlark.Value) error {
+	m, isInt := x.(starlark.Int)
+	n, areInts := y.(starlark.Int)
 	format, isText := x.(starlark.String)
 	switch {
 	case op == syntax.PERCENT && isText:
-		return r.formatted(format, "%", valuesOf(format, y))
+		return b.formatted(format, "%", valuesOf(format, y))
 	case op == syntax.PERCENT:
 		return nil
 	case op != syntax.STAR: // a list that grows takes more than a list
-		return r.budget.alloc(max(bytesOf(x)+bytesOf(y), extends(x, starlark.Tuple{y})), kindOf(x))
+		return b.alloc(max(bytesOf(x)+bytesOf(y), extends(x, starlark.Tuple{y})), kindOf(x))
 	case isInt && areInts:
-		return productOf(a, b)
+		return productOf(m, n)
 	case isInt:
-		x, b = y, a
+		x, n = y, m
 	case !areInts:
 		return nil
 	}
-	times, small := b.Int64()
+	times, small := n.Int64()
 	if !small {
 		times = math.MaxInt64
 	}
-	if b.Sign() <= 0 {
+	if n.Sign() <= 0 {
 		return nil
 	}
-	return r.budget.alloc(product(bytesOf(x), times), kindOf(x))
+	return b.alloc(product(bytesOf(x), times), kindOf(x))
 }
 
 // productOf refuses a product of two integers that is too long.
@@ -208,16 +208,16 @@ func valuesOf(format starlark.String, y starlark.Value) starlark.Tuple {
 }
 
 // formatted asks for a format with values in it, each at any of its marks.
-func (r *run) formatted(format starlark.String, mark string, values starlark.Tuple) error {
+func (b *budget) formatted(format starlark.String, mark string, values starlark.Tuple) error {
 	longest := int64(40)
 	for _, v := range values {
-		n, err := r.textLen(v)
+		n, err := b.textLen(v)
 		if err != nil {
 			return err
 		}
 		longest = max(longest, n)
 	}
-	return r.budget.alloc(growing(int64(len(format))+product(int64(strings.Count(string(format), mark)), longest)), "a formatted string")
+	return b.alloc(growing(int64(len(format))+product(int64(strings.Count(string(format), mark)), longest)), "a formatted string")
 }
 
 // mostBytes is more than any limit, and can be multiplied by a few.
@@ -405,7 +405,7 @@ func (w *walk) value(v starlark.Value) error {
 	case w.parts&0xfff == 0 && w.budget.stopped() != nil:
 		return w.budget.stopped()
 	}
-	switch x := v.(type) {
+	switch v.(type) {
 	case *starlark.Dict, *starlarkstruct.Struct:
 		return w.within(v, func() (err error) {
 			for name, x := range fields(v) {
@@ -418,12 +418,8 @@ func (w *walk) value(v starlark.Value) error {
 			}
 			return nil
 		})
-	case *starlark.List:
-		return w.list(x)
-	case starlark.Tuple:
-		return w.list(x)
-	case *starlark.Set:
-		return w.list(x)
+	case *starlark.List, starlark.Tuple, *starlark.Set:
+		return w.list(v.(starlark.Iterable))
 	}
 	if w.budget != nil {
 		w.bytes += writtenLen(v)
@@ -498,33 +494,33 @@ func holds(path []starlark.Value, v starlark.Value) bool {
 }
 
 // textLen is how long the text of a value is at most.
-func (r *run) textLen(v starlark.Value) (int64, error) {
-	w := walk{budget: r.budget}
+func (b *budget) textLen(v starlark.Value) (int64, error) {
+	w := walk{budget: b}
 	err := w.value(v)
 	return w.bytes, err
 }
 
 // str is v as str() gives it: text as it is, anything else as repr.
-func (r *run) str(v starlark.Value) (string, error) {
+func (b *budget) str(v starlark.Value) (string, error) {
 	if s, ok := v.(starlark.String); ok {
 		return string(s), nil
 	}
-	return r.repr(v)
+	return b.repr(v)
 }
 
 // repr is v as Starlark writes it. Errors: *LimitError for what is too deep or too long.
-func (r *run) repr(v starlark.Value) (string, error) {
-	if err := r.askToWrite(v); err != nil {
+func (b *budget) repr(v starlark.Value) (string, error) {
+	if err := b.askToWrite(v); err != nil {
 		return "", err
 	}
 	return v.String(), nil
 }
 
 // askToWrite asks for the text of v.
-func (r *run) askToWrite(v starlark.Value) error {
-	n, err := r.textLen(v)
+func (b *budget) askToWrite(v starlark.Value) error {
+	n, err := b.textLen(v)
 	if err == nil {
-		err = r.budget.alloc(growing(n)+n, "the text of "+kindOf(v)) // a text in it is quoted apart
+		err = b.alloc(growing(n)+n, "the text of "+kindOf(v)) // a text in it is quoted apart
 	}
 	return err
 }

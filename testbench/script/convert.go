@@ -82,13 +82,13 @@ const encodedCopies = 6
 
 // plain makes of a script's value what the bench takes, strict where bytes have no form. A text that stands in many places is one in the
 // value, and as many as copies say where it is written. What is a text itself, and not copied, is no larger than it is.
-func (r *run) plain(v starlark.Value, strict bool, copies int64) (any, error) {
+func (b *budget) plain(v starlark.Value, strict bool, copies int64) (any, error) {
 	_, isText := v.(starlark.String)
 	if _, isBytes := v.(starlark.Bytes); copies > 1 || !isText && !isBytes {
-		w := walk{budget: r.budget}
+		w := walk{budget: b}
 		err := w.value(v)
 		if err == nil {
-			err = r.budget.alloc(sum(w.bytes*copies, int64(w.parts)*4*valueBytes), "text with "+kindOf(v))
+			err = b.alloc(sum(w.bytes*copies, int64(w.parts)*4*valueBytes), "text with "+kindOf(v))
 		}
 		if err != nil {
 			return nil, err

@@ -163,30 +163,34 @@ func (e *LimitError) Error() string {
 	return b.String()
 }
 
-// fault is an error of the interpreter as an *Error: with its place, its line, its stack, and those of a module or a branch below.
-func (r *run) fault(err error) *Error {
+// sources are the files of a run by the names that positions have.
+type sources map[string][]byte
+
+// fault is an error of the interpreter as an *Error: with its place, its line, its stack, and those of a module or a branch below. stop
+// is what ended the run from outside; nil for nothing.
+func (s sources) fault(err, stop error) *Error {
 	var eval *starlark.EvalError
 	if !errors.As(err, &eval) {
-		return r.plainFault(err)
+		return plainFault(err)
 	}
 	e := &Error{Message: eval.Msg, Stack: frames(eval.CallStack), cause: eval.Unwrap()}
 	if i := slices.IndexFunc(e.Stack, inFile); i >= 0 {
 		e.Position = innermost(e.Stack)
 	}
 	var inner *Error
-	switch stop := r.budget.stopped(); {
+	switch {
 	case errors.As(e.cause, &inner):
-		return r.below(e, inner)
+		return s.below(e, inner)
 	case stop != nil && strings.HasPrefix(eval.Msg, "Starlark computation cancelled"):
 		e.Message, e.cause = stop.Error(), stop
 	case stop != nil && errors.Is(e.cause, context.Canceled): // of branches, one that did not fail by itself
 		e.Message, e.cause = stop.Error(), errors.Join(stop, context.Canceled)
 	}
-	e.Source = r.line(e.Position)
+	e.Source = s.line(e.Position)
 	return e
 }
 
-func (r *run) plainFault(err error) *Error {
+func plainFault(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
 		return e
@@ -195,11 +199,11 @@ func (r *run) plainFault(err error) *Error {
 }
 
 // below is what happened in a module or a branch that stands on the stack of e.
-func (r *run) below(e, inner *Error) *Error {
+func (s sources) below(e, inner *Error) *Error {
 	whole := *inner
 	whole.Stack = append(slices.Clip(e.Stack), inner.Stack...)
 	if whole.File == "" {
-		whole.Position, whole.Source, whole.Message = e.Position, r.line(e.Position), e.Message
+		whole.Position, whole.Source, whole.Message = e.Position, s.line(e.Position), e.Message
 	}
 	return &whole
 }
@@ -226,13 +230,11 @@ func frames(stack starlark.CallStack) []Frame {
 	return out
 }
 
-func (r *run) line(p Position) string { return lineOf(r.sources, p) }
-
-func lineOf(sources map[string][]byte, p Position) string {
+func (s sources) line(p Position) string {
 	if p.Line < 1 {
 		return ""
 	}
-	src, n := sources[p.File], 1
+	src, n := s[p.File], 1
 	for ; n < p.Line && src != nil; n++ {
 		i := bytes.IndexByte(src, '\n')
 		if i < 0 {
@@ -244,16 +246,17 @@ func lineOf(sources map[string][]byte, p Position) string {
 	return short(strings.TrimRight(strings.ToValidUTF8(string(line), "\uFFFD"), "\r"), 300)
 }
 
-func (r *run) compileError(err error) error {
-	e := compileError(err, r.sources)
+// undefined is a compileError that says which of some names was meant.
+func (s sources) undefined(err error, names []string) error {
+	e := s.compileError(err)
 	if name, ok := strings.CutPrefix(e.Message, "undefined: "); ok && !strings.Contains(name, " ") && pythonNames[name] == "" {
-		e.Message += didYouMean(name, append(r.predeclared.Keys(), starlark.Universe.Keys()...), "")
+		e.Message += didYouMean(name, append(names, starlark.Universe.Keys()...), "")
 	}
 	return e
 }
 
 // compileError is an error of the parser or the resolver, which finds several at once.
-func compileError(err error, sources map[string][]byte) *Error {
+func (s sources) compileError(err error) *Error {
 	var e *Error
 	var scan syntax.Error
 	var list resolve.ErrorList
@@ -261,7 +264,7 @@ func compileError(err error, sources map[string][]byte) *Error {
 	case errors.As(err, &e):
 	case errors.As(err, &scan):
 		e = &Error{Position: position(scan.Pos), Message: scan.Msg, cause: err}
-		e.Hint = notStarlark(lineOf(sources, e.Position))
+		e.Hint = notStarlark(s.line(e.Position))
 	case errors.As(err, &list) && len(list) > 0:
 		e = &Error{Position: position(list[0].Pos), Message: list[0].Msg, cause: err}
 		for _, more := range list[1:min(len(list), 5)] {
@@ -271,6 +274,6 @@ func compileError(err error, sources map[string][]byte) *Error {
 	default:
 		e = &Error{Message: err.Error(), cause: err}
 	}
-	e.Source = lineOf(sources, e.Position)
+	e.Source = s.line(e.Position)
 	return e
 }

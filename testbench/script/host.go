@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/testbench/host"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"github.com/tapedeck-dev/tapedeck/testbench/host"
 )
 
 // hostModule are the names of docs/reference/script.md: those of package host, and those that are the engine's own.
@@ -71,7 +72,7 @@ func (r *run) hostFunction(f *host.Function) *starlark.Builtin {
 			if v == nil {
 				continue
 			}
-			if values[i], err = r.plain(v, false, 1); err != nil {
+			if values[i], err = r.budget.plain(v, false, 1); err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", f.Name, f.Params[i].Name, err)
 			}
 		}
@@ -138,19 +139,19 @@ func init() { // parallel and on_finish call functions that call these
 			Result:  "None",
 			Example: `log("read", 3, "files")`,
 		}},
-		{call: (*run).assertEq, Function: host.Function{
+		{call: asserting((*asserts).eq), Function: host.Function{
 			Name: "assert_eq", Params: []host.Param{{Name: "got", Type: "anything"}, {Name: "want", Type: "anything"}, message},
 			Doc:     "Ends the script with status 2 where two values are not equal, and shows both, or where they differ.",
 			Result:  "None",
 			Example: `assert_eq(len("abc"), 3, "a length")`,
 		}},
-		{call: (*run).assertTrue, Function: host.Function{
+		{call: asserting((*asserts).isTrue), Function: host.Function{
 			Name: "assert_true", Params: []host.Param{{Name: "value", Type: "anything"}, message},
 			Doc:     "Ends the script with status 2 where a value is not true: False, None, 0 or empty.",
 			Result:  "None",
 			Example: `assert_true(fs.exists("notes.txt"))`,
 		}},
-		{call: (*run).assertIn, Function: host.Function{
+		{call: asserting((*asserts).in), Function: host.Function{
 			Name: "assert_in", Params: []host.Param{{Name: "item", Type: "anything"}, {Name: "container", Type: "string, list, dict or set"}, message},
 			Doc:     "Ends the script with status 2 where a container does not have an item, or a string not a part.",
 			Result:  "None",
@@ -167,6 +168,12 @@ func init() { // parallel and on_finish call functions that call these
 
 var message = host.Param{Name: "message", Type: "string", Optional: true}
 
+func asserting(f func(a *asserts, args []starlark.Value) (starlark.Value, error)) func(*run, *starlark.Thread, []starlark.Value) (starlark.Value, error) {
+	return func(r *run, _ *starlark.Thread, args []starlark.Value) (starlark.Value, error) {
+		return f(&r.asserts, args)
+	}
+}
+
 func (r *run) ownFunction(f *ownFunction) *starlark.Builtin {
 	return starlark.NewBuiltin(f.Name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		values, err := bind(&f.Function, args, kwargs)
@@ -178,11 +185,11 @@ func (r *run) ownFunction(f *ownFunction) *starlark.Builtin {
 }
 
 func (r *run) log(_ *starlark.Thread, args []starlark.Value) (starlark.Value, error) {
-	s, err := r.joined(args[0].(starlark.Tuple), " ")
+	s, err := r.printer.joined(args[0].(starlark.Tuple), " ")
 	if err != nil {
 		return nil, err
 	}
-	return starlark.None, r.println(s)
+	return starlark.None, r.printer.println(s)
 }
 
 // callback wants a function that can be called with nothing.
@@ -282,7 +289,7 @@ func (r *run) branch(ctx context.Context, i, depth int, fn starlark.Callable) (s
 	if err == nil {
 		return v, nil
 	}
-	e := *r.plainFault(err)
+	e := *plainFault(err)
 	name := fmt.Sprintf("parallel, branch %d", i)
 	if r.budget.stopped() == nil {
 		e.Message = name + ": " + e.Message

@@ -15,11 +15,12 @@ import (
 	"strings"
 	"time"
 
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
 	"github.com/tapedeck-dev/tapedeck/internal/regular"
 	"github.com/tapedeck-dev/tapedeck/testbench"
 	"github.com/tapedeck-dev/tapedeck/testbench/host"
-	"go.starlark.net/starlark"
-	"go.starlark.net/syntax"
 )
 
 // run is one script on one bench. But for what budget says itself, it belongs to the branch that runs.
@@ -33,17 +34,19 @@ type run struct {
 	root    *os.Root // its directory
 	dir     string   // the path of that
 	modules map[string]*module
-	sources map[string][]byte // by the name that positions have
-	held    int               // assertions that did
+	sources sources
+	asserts asserts
+	printer printer
 }
 
 func newRun(b *testbench.Bench, o *Options) *run {
+	budget := newBudget(o)
 	r := &run{
-		bench: b, opts: o, budget: newBudget(o), predeclared: starlark.StringDict{},
-		modules: map[string]*module{}, sources: map[string][]byte{},
+		bench: b, opts: o, budget: budget, predeclared: starlark.StringDict{}, modules: map[string]*module{}, sources: sources{},
+		asserts: asserts{budget: budget}, printer: printer{budget, o.Print},
 	}
-	r.checkedOperators(r.predeclared)
-	r.universe(r.predeclared)
+	budget.checkedOperators(r.predeclared)
+	budget.universe(r.predeclared, &r.printer)
 	r.hostModule(r.predeclared)
 	return r
 }
@@ -145,7 +148,7 @@ func (r *run) call(ctx context.Context, name string, depth int, fn starlark.Call
 	defer r.budget.enter(t, depth)()
 	v, err := starlark.Call(t, fn, args, nil)
 	if err != nil {
-		return nil, r.fault(err)
+		return nil, r.sources.fault(err, r.budget.stopped())
 	}
 	return v, nil
 }
@@ -169,8 +172,8 @@ func contextOf(t *starlark.Thread) context.Context { return t.Local(localContext
 func depthOf(t *starlark.Thread) int { return t.Local(localDepth).(int) + t.CallStackDepth() }
 
 func (r *run) result(v starlark.Value) (*Result, error) {
-	out := &Result{Steps: r.budget.steps, Assertions: r.held}
-	plain, err := r.plain(v, false, encodedCopies)
+	out := &Result{Steps: r.budget.steps, Assertions: r.asserts.held}
+	plain, err := r.budget.plain(v, false, encodedCopies)
 	if err == nil {
 		out.JSON, err = host.Encode(plain)
 	}
@@ -270,7 +273,7 @@ func Tests(path string) ([]string, error) {
 		names, err = testNames(f)
 	}
 	if err != nil {
-		return nil, compileError(err, map[string][]byte{name: src})
+		return nil, sources{name: src}.compileError(err)
 	}
 	return names, nil
 }
@@ -343,7 +346,7 @@ func (r *run) exec(ctx context.Context, chain []string, name string) (starlark.S
 	r.sources[shown] = src
 	program, err := r.compile(shown, src)
 	if err != nil {
-		return nil, r.compileError(err)
+		return nil, r.sources.undefined(err, r.predeclared.Keys())
 	}
 	depth := len(chain)
 	t := r.thread(ctx, name, depth)
@@ -351,7 +354,7 @@ func (r *run) exec(ctx context.Context, chain []string, name string) (starlark.S
 	defer r.budget.enter(t, depth)()
 	globals, err := program.Init(t, r.predeclared)
 	if err != nil {
-		return nil, r.fault(err)
+		return nil, r.sources.fault(err, r.budget.stopped())
 	}
 	return globals, nil
 }

@@ -2,44 +2,52 @@ package script
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/internal/meant"
-	"github.com/tapedeck-dev/tapedeck/testbench/host"
 	"go.starlark.net/lib/json"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
+
+	"github.com/tapedeck-dev/tapedeck/internal/meant"
+	"github.com/tapedeck-dev/tapedeck/testbench/host"
 )
 
 // universe are the built-in functions that ask for what they take, in place of Starlark's own, and the few names beside.
-func (r *run) universe(into starlark.StringDict) {
+func (b *budget) universe(into starlark.StringDict, p *printer) {
 	for name, c := range functions {
-		into[name] = r.charged(starlarkOwn(name), c)
+		into[name] = b.charged(starlarkOwn(name), c)
 	}
-	into["print"] = starlark.NewBuiltin("print", r.print)
-	into["fail"] = starlark.NewBuiltin("fail", r.fail)
-	into["getattr"] = starlark.NewBuiltin("getattr", r.getattr)
+	into["print"] = starlark.NewBuiltin("print", p.print)
+	into["fail"] = starlark.NewBuiltin("fail", p.fail)
+	into["getattr"] = starlark.NewBuiltin("getattr", b.getattr)
 	into["struct"] = starlark.NewBuiltin("struct", starlarkstruct.Make)
-	into["json"] = r.jsonModule()
+	into["json"] = b.jsonModule()
 	into["True"], into["False"] = starlark.True, starlark.False // these have a place, the language's own none: where `while True:` turns
 }
 
 // starlarkOwn is a built-in function of the language.
 func starlarkOwn(name string) *starlark.Builtin { return starlark.Universe[name].(*starlark.Builtin) }
 
+// A printer writes what a script prints.
+type printer struct {
+	budget *budget
+	to     io.Writer // nil drops it
+}
+
 // joined are values as print writes them.
-func (r *run) joined(values starlark.Tuple, sep string) (string, error) {
+func (p *printer) joined(values starlark.Tuple, sep string) (string, error) {
 	var b strings.Builder
 	for i, v := range values {
 		if i > 0 {
 			b.WriteString(sep)
 		}
-		s, err := r.str(v)
+		s, err := p.budget.str(v)
 		if err != nil {
 			return "", err
 		}
-		if err := r.budget.alloc(int64(len(s)), "text to print"); err != nil {
+		if err := p.budget.alloc(int64(len(s)), "text to print"); err != nil {
 			return "", err
 		}
 		b.WriteString(s)
@@ -47,44 +55,44 @@ func (r *run) joined(values starlark.Tuple, sep string) (string, error) {
 	return b.String(), nil
 }
 
-func (r *run) print(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (p *printer) print(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	sep := " "
 	if err := starlark.UnpackArgs(b.Name(), nil, kwargs, "sep?", &sep); err != nil {
 		return nil, err
 	}
-	s, err := r.joined(args, sep)
+	s, err := p.joined(args, sep)
 	if err != nil {
 		return nil, err
 	}
-	return starlark.None, r.println(s)
+	return starlark.None, p.println(s)
 }
 
-func (r *run) println(s string) error {
-	if r.opts.Print == nil {
+func (p *printer) println(s string) error {
+	if p.to == nil {
 		return nil
 	}
-	_, err := fmt.Fprintln(r.opts.Print, s)
+	_, err := fmt.Fprintln(p.to, s)
 	return err
 }
 
-func (r *run) fail(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (p *printer) fail(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	sep := " "
 	if err := starlark.UnpackArgs("fail", nil, kwargs, "sep?", &sep); err != nil {
 		return nil, err
 	}
-	s, err := r.joined(args, sep)
+	s, err := p.joined(args, sep)
 	if err != nil {
 		return nil, err
 	}
 	return nil, fmt.Errorf("fail: %s", s)
 }
 
-func (r *run) getattr(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (b *budget) getattr(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	v, err := starlarkOwn("getattr").CallInternal(t, args, kwargs)
 	if err != nil {
 		return nil, err
 	}
-	return r.asking(v), nil
+	return b.asking(v), nil
 }
 
 // didYouMean is the name that was most likely meant as a question, "" where none is near.
@@ -97,19 +105,19 @@ func didYouMean(name string, names []string, prefix string) string {
 }
 
 // jsonModule is `json`: encode and decode. Members keep their order; nesting ends at maxDepth.
-func (r *run) jsonModule() starlark.Value {
+func (b *budget) jsonModule() starlark.Value {
 	return &namespace{name: "json", members: starlark.StringDict{
-		"encode": starlark.NewBuiltin("json.encode", r.jsonEncode),
-		"decode": starlark.NewBuiltin("json.decode", r.jsonDecode),
+		"encode": starlark.NewBuiltin("json.encode", b.jsonEncode),
+		"decode": starlark.NewBuiltin("json.decode", b.jsonDecode),
 	}}
 }
 
-func (r *run) jsonEncode(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (b *budget) jsonEncode(_ *starlark.Thread, own *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var x starlark.Value
-	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "x", &x); err != nil {
+	if err := starlark.UnpackArgs(own.Name(), args, kwargs, "x", &x); err != nil {
 		return nil, err
 	}
-	v, err := r.plain(x, true, encodedCopies)
+	v, err := b.plain(x, true, encodedCopies)
 	if err != nil {
 		return nil, fmt.Errorf("json.encode: %w", err)
 	}
@@ -120,13 +128,13 @@ func (r *run) jsonEncode(_ *starlark.Thread, b *starlark.Builtin, args starlark.
 	return starlark.String(text), nil
 }
 
-func (r *run) jsonDecode(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (b *budget) jsonDecode(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if text, ok := first(args).(starlark.String); ok {
 		deepest, bytes := shapeOf(string(text))
 		if deepest > maxDepth {
 			return nil, fmt.Errorf("json.decode: %w", tooDeep())
 		}
-		if err := r.budget.alloc(bytes, "the values of a JSON text"); err != nil {
+		if err := b.alloc(bytes, "the values of a JSON text"); err != nil {
 			return nil, err
 		}
 	}
