@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
@@ -127,22 +128,6 @@ func failed(format string, args ...any) error {
 	return jsonrpc.Errorf(rpcapi.CodeInternal, format, args...)
 }
 
-// handle is the jsonrpc.Handler of a session.
-func (s *session) handle(ctx context.Context, r *jsonrpc.Request) (any, error) {
-	m, known := methods[r.Method]
-	if !m.open && !s.authed.Load() {
-		s.d.metrics.refused.With("auth_required").Inc()
-		return nil, &jsonrpc.Fatal{
-			Err:  jsonrpc.Errorf(rpcapi.CodeAuthRequired, "auth required: call %s first", rpcapi.SessionAuth),
-			Code: jsonrpc.ClosePolicy, Reason: "auth required",
-		}
-	}
-	if !known {
-		return nil, jsonrpc.Errorf(rpcapi.CodeMethodNotFound, "unknown method: %s", printable(r.Method))
-	}
-	return m.do(ctx, s, r)
-}
-
 // printable is a name of the client's as an error may show it.
 func printable(name string) string {
 	const most = 100
@@ -225,20 +210,28 @@ const (
 )
 
 func toolsRegister(_ context.Context, s *session, p *rpcapi.ToolsRegisterParams) (any, error) {
-	made, err := s.newTools(*p)
+	made, err := s.tools.made(*p)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.putTools(made); err != nil {
+	if err := s.tools.put(made); err != nil {
 		return nil, err
 	}
 	return len(*p), nil
 }
 
-// newTools makes tools of their definitions, all or none.
-func (s *session) newTools(list []rpcapi.Tool) ([]*tool, error) {
+// A toolbox has the tools that a session may call: its client's, and those of the daemon.
+type toolbox struct {
+	builtins map[string]*tool
+	most     int // of its client's
+	room     *quota
+
+	mu   sync.Mutex
+	tool map[string]*tool // its client's; guarded by mu
+}
+
+// made makes tools of their definitions, all or none.
+func (s *toolbox) made(list []rpcapi.Tool) ([]*tool, error) {
 	made := make([]*tool, 0, len(list))
 	for i := range list {
 		t, err := s.newTool(&list[i])
@@ -257,13 +250,13 @@ func named(name string) string {
 	return ", " + printable(name)
 }
 
-func (s *session) newTool(t *rpcapi.Tool) (*tool, error) {
+func (s *toolbox) newTool(t *rpcapi.Tool) (*tool, error) {
 	switch {
 	case t.Name == "" || len(t.Name) > maxToolName:
 		return nil, errors.New("want a name of 1 to 256 bytes")
 	case len(t.Parameters) > maxToolSchema:
 		return nil, errors.New("a schema holds at most 1 MiB")
-	case s.d.builtins[t.Name] != nil:
+	case s.builtins[t.Name] != nil:
 		return nil, errors.New("the daemon runs a tool of that name itself: take another name")
 	}
 	schema, err := toolschema.Compile(t.Name, t.Parameters)
@@ -273,7 +266,7 @@ func (s *session) newTool(t *rpcapi.Tool) (*tool, error) {
 	info := rpcapi.ToolInfo{
 		Name: t.Name, Source: rpcapi.SourceClient, Description: t.Description, Parameters: orEmpty(t.Parameters), Idempotent: t.Idempotent}
 	made := &proposal.Tool{
-		Definition: proposal.Definition{Name: t.Name, Description: t.Description, Parameters: t.Parameters}, Call: s.callBack, Schema: schema}
+		Definition: proposal.Definition{Name: t.Name, Description: t.Description, Parameters: t.Parameters}, Call: callBack, Schema: schema}
 	// A compiled schema is some times as large as its text.
 	return &tool{made, info, 512 + len(t.Name) + len(t.Description) + 8*len(t.Parameters)}, nil
 }
@@ -285,16 +278,18 @@ func orEmpty(object json.RawMessage) json.RawMessage {
 	return object
 }
 
-// putTools registers tools; one of the same name gives way. s.mu is held.
-func (s *session) putTools(made []*tool) error {
+// put registers tools; one of the same name gives way.
+func (s *toolbox) put(made []*tool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	fresh := make(map[string]bool, len(made))
 	for _, t := range made {
-		if s.tools[t.info.Name] == nil {
+		if s.tool[t.info.Name] == nil {
 			fresh[t.info.Name] = true
 		}
 	}
-	if len(s.tools)+len(fresh) > s.d.o.Limits.Tools {
-		return badParams("a connection has at most %d tools: unregister some", s.d.o.Limits.Tools)
+	if len(s.tool)+len(fresh) > s.most {
+		return badParams("a connection has at most %d tools: unregister some", s.most)
 	}
 	size := 0
 	for _, t := range made {
@@ -303,24 +298,24 @@ func (s *session) putTools(made []*tool) error {
 	if !s.room.take(size) {
 		return noRoom()
 	}
-	if s.tools == nil {
-		s.tools = make(map[string]*tool, len(made))
+	if s.tool == nil {
+		s.tool = make(map[string]*tool, len(made))
 	}
 	for _, t := range made {
-		s.dropTool(t.info.Name)
-		s.tools[t.info.Name] = t
+		s.drop(t.info.Name)
+		s.tool[t.info.Name] = t
 	}
 	return nil
 }
 
-// dropTool forgets a tool and says whether there was one. s.mu is held.
-func (s *session) dropTool(name string) bool {
-	t := s.tools[name]
+// drop forgets a tool and says whether there was one. s.mu is held.
+func (s *toolbox) drop(name string) bool {
+	t := s.tool[name]
 	if t == nil {
 		return false
 	}
 	s.room.take(-t.size)
-	delete(s.tools, name)
+	delete(s.tool, name)
 	return true
 }
 
@@ -329,13 +324,14 @@ func noRoom() error {
 }
 
 func toolsList(_ context.Context, s *session, _ *struct{}) (any, error) {
-	s.mu.Lock()
-	list := make([]rpcapi.ToolInfo, 0, len(s.tools)+len(s.d.builtins))
-	for _, t := range s.tools {
+	b := &s.tools
+	list := make([]rpcapi.ToolInfo, 0, len(b.builtins))
+	b.mu.Lock()
+	for _, t := range b.tool {
 		list = append(list, t.info)
 	}
-	s.mu.Unlock()
-	for _, t := range s.d.builtins {
+	b.mu.Unlock()
+	for _, t := range b.builtins {
 		list = append(list, t.info)
 	}
 	slices.SortFunc(list, func(a, b rpcapi.ToolInfo) int { return cmp.Compare(a.Name, b.Name) })
@@ -346,30 +342,30 @@ func toolsUnregister(_ context.Context, s *session, p *rpcapi.ToolsUnregisterPar
 	if p.Name == "" {
 		return nil, badParams("name is required")
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.tools.mu.Lock()
+	defer s.tools.mu.Unlock()
 	out := rpcapi.ToolsUnregisterResult{Unregistered: p.Name}
-	if s.dropTool(p.Name) {
+	if s.tools.drop(p.Name) {
 		out.Removed = 1
 	}
 	return out, nil
 }
 
-// Tool makes a session the proposal.Tools of its submissions.
-func (s *session) Tool(name string) (*proposal.Tool, bool) {
-	if t := s.d.builtins[name]; t != nil {
+// Tool implements proposal.Tools.
+func (s *toolbox) Tool(name string) (*proposal.Tool, bool) {
+	if t := s.builtins[name]; t != nil {
 		return t.Tool, true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.tools[name]; t != nil {
+	if t := s.tool[name]; t != nil {
 		return t.Tool, true
 	}
 	return nil, false
 }
 
 func sessionInit(_ context.Context, s *session, p *rpcapi.SessionInitParams) (any, error) {
-	made, err := s.newTools(p.Tools)
+	made, err := s.tools.made(p.Tools)
 	if err != nil {
 		return nil, err
 	}
@@ -377,13 +373,13 @@ func sessionInit(_ context.Context, s *session, p *rpcapi.SessionInitParams) (an
 	defer s.mu.Unlock()
 	before := s.policies.clone()
 	for i := range p.Policies {
-		if err := s.addPolicy(&p.Policies[i]); err != nil {
-			s.undoPolicies(before)
+		if err := s.policies.add(s.scopeOf(p.Policies[i].SessionID), &p.Policies[i]); err != nil {
+			s.policies.undo(before)
 			return nil, err
 		}
 	}
-	if err := s.putTools(made); err != nil {
-		s.undoPolicies(before)
+	if err := s.tools.put(made); err != nil {
+		s.policies.undo(before)
 		return nil, err
 	}
 	s.client = runtrace.Truncate(p.ClientID)

@@ -14,7 +14,9 @@ type scopes struct {
 	own    *policy.Set
 	opened map[string]*policy.Set
 	count  int // policies in all of them
-	size   int // bytes of them, taken from the session's room
+	most   int // of those
+	size   int // bytes of them, taken from room
+	room   *quota
 	// joined is what is in force in a scope, the daemon's policies and the connection's first; emptied by every change.
 	joined map[string]*policy.Set
 }
@@ -63,32 +65,31 @@ func (c *scopes) inForce(daemon *policy.Set, scope string) *policy.Set {
 func policyRegister(_ context.Context, s *session, p *rpcapi.PolicyRegisterParams) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.addPolicy(p); err != nil {
+	if err := s.policies.add(s.scopeOf(p.SessionID), p); err != nil {
 		return nil, err
 	}
 	return rpcapi.PolicyRegisterResult{Name: p.Name, Registered: p.Name, Scope: rpcapi.Scope{SessionID: p.SessionID}}, nil
 }
 
-// addPolicy puts one policy in force. s.mu is held.
-func (s *session) addPolicy(p *rpcapi.PolicyRegisterParams) error {
-	scope := s.scopeOf(p.SessionID)
-	set, err := s.policies.in(scope)
+// add puts one policy in force.
+func (c *scopes) add(scope string, p *rpcapi.PolicyRegisterParams) error {
+	set, err := c.in(scope)
 	if err != nil {
 		return err
 	}
-	if s.policies.count >= s.d.o.Limits.Policies {
-		return badParams("a connection has at most %d policies: unregister some", s.d.o.Limits.Policies)
+	if c.count >= c.most {
+		return badParams("a connection has at most %d policies: unregister some", c.most)
 	}
 	if set, err = set.With(p.PolicyRule); err != nil {
 		return badParams("%v", err)
 	}
 	size := ruleSize(&p.PolicyRule)
-	if !s.room.take(size) {
+	if !c.room.take(size) {
 		return noRoom()
 	}
-	s.policies.count++
-	s.policies.size += size
-	s.policies.put(scope, set)
+	c.count++
+	c.size += size
+	c.put(scope, set)
 	return nil
 }
 
@@ -97,8 +98,8 @@ func ruleSize(r *policy.Rule) int {
 	return 512 + 4*(len(r.Name)+len(r.Rule)+len(r.Target)+len(r.Key)+len(r.Pattern)+len(r.Value))
 }
 
-// droppedPolicies gives back the room of rules that are gone. s.mu is held.
-func (s *session) droppedPolicies(before, after *policy.Set) {
+// dropped gives back the room of rules that are gone.
+func (c *scopes) dropped(before, after *policy.Set) {
 	size := 0
 	for _, r := range before.Rules() {
 		size += ruleSize(&r)
@@ -106,15 +107,15 @@ func (s *session) droppedPolicies(before, after *policy.Set) {
 	for _, r := range after.Rules() {
 		size -= ruleSize(&r)
 	}
-	s.policies.count -= before.Len() - after.Len()
-	s.policies.size -= size
-	s.room.take(-size)
+	c.count -= before.Len() - after.Len()
+	c.size -= size
+	c.room.take(-size)
 }
 
-// undoPolicies goes back to what was before. s.mu is held.
-func (s *session) undoPolicies(before scopes) {
-	s.room.take(before.size - s.policies.size)
-	s.policies = before
+// undo goes back to what was before.
+func (c *scopes) undo(before scopes) {
+	c.room.take(before.size - c.size)
+	*c = before
 }
 
 func policyUnregister(_ context.Context, s *session, p *rpcapi.PolicyUnregisterParams) (any, error) {
@@ -129,7 +130,7 @@ func policyUnregister(_ context.Context, s *session, p *rpcapi.PolicyUnregisterP
 		return nil, err
 	}
 	left, removed := set.Without(p.Name)
-	s.droppedPolicies(set, left)
+	s.policies.dropped(set, left)
 	s.policies.put(scope, left)
 	return rpcapi.PolicyUnregisterResult{Unregistered: p.Name, Removed: removed, Scope: rpcapi.Scope{SessionID: p.SessionID}}, nil
 }
@@ -168,7 +169,7 @@ func policyClose(_ context.Context, s *session, p *rpcapi.SessionPolicyClosePara
 	defer s.mu.Unlock()
 	set, open := s.policies.opened[p.SessionID]
 	if open {
-		s.droppedPolicies(set, nil)
+		s.policies.dropped(set, nil)
 		delete(s.policies.opened, p.SessionID)
 		s.policies.joined = nil
 	}
@@ -198,7 +199,7 @@ func policyCheck(ctx context.Context, s *session, p *rpcapi.PolicyCheckParams) (
 	a := policy.Action{ID: p.ActionID, Type: "tool_call", Tool: p.Tool, Parameters: params}
 	verdict := s.d.policies.Check(&a, s.state.Scope(""), agent)
 	if p.Wait && verdict.Asks() {
-		s.approve(ctx, run.Run, agent, "", &verdict, params)
+		s.d.supervision.approve(ctx, rpcapi.Intent{SessionID: s.id, AgentID: agent, RunID: run.Run}, &verdict, params)
 		now := s.d.policies.Check(&a, s.state.Scope(""), agent)
 		verdict.Stand(&now)
 	}

@@ -107,10 +107,10 @@ func (s *session) submit(ctx context.Context, r *jsonrpc.Request, p *rpcapi.Prop
 		return nil, sub.denied(ctx, agent, p.Proposal, reasonOf(decision))
 	}
 	e := proposal.Executor{
-		Tools: s, Policies: policies, State: s.state.Scope(tenant), Agent: agent,
+		Tools: &s.tools, Policies: policies, State: s.state.Scope(tenant), Agent: agent,
 		Approve: func(ctx context.Context, a *proposal.Action, v *policy.Verdict) {
 			parameters, _ := policy.ParseParameters(a.Parameters) // which were read before they were judged
-			s.approve(ctx, sub.run.Run, agent, p.Proposal.ID, v, parameters)
+			s.d.supervision.approve(ctx, rpcapi.Intent{SessionID: s.id, AgentID: agent, RunID: sub.run.Run, ProposalID: p.Proposal.ID}, v, parameters)
 		},
 		Judged: func(ctx context.Context, _ *proposal.Action, v *policy.Verdict) error {
 			noteApproval(v, decision)
@@ -313,8 +313,10 @@ func sizeOf(r *proposal.Result) int {
 	return n
 }
 
-// callBack calls a tool of the session's client: tools.execute, and tools.cancel when nobody waits for it any longer.
-func (s *session) callBack(ctx context.Context, c *proposal.Call) (json.RawMessage, error) {
+// callBack calls a tool of a session's client: tools.execute, and tools.cancel when nobody waits for it any longer.
+func callBack(ctx context.Context, c *proposal.Call) (json.RawMessage, error) {
+	sub := ctx.Value(submissionKey{}).(*submission) // submit put it there
+	s := sub.s
 	limit := s.d.o.Limits.ToolTimeout
 	if c.Timeout == 0 {
 		var cancel context.CancelFunc
@@ -323,7 +325,6 @@ func (s *session) callBack(ctx context.Context, c *proposal.Call) (json.RawMessa
 	} else {
 		limit = c.Timeout
 	}
-	sub := ctx.Value(submissionKey{}).(*submission) // submit put it there
 	p := executeParams{call: c, id: s.conn.NewID(), session: cmp.Or(sub.scope, s.id)}
 	var output json.RawMessage
 	err := sub.r.Call(ctx, p.id, rpcapi.ToolsExecute, &p, &output)
@@ -334,11 +335,11 @@ func (s *session) callBack(ctx context.Context, c *proposal.Call) (json.RawMessa
 		}
 		return output, nil
 	}
-	return nil, s.notCalled(ctx, c, p.id, limit, err)
+	return nil, sub.notCalled(ctx, c, p.id, limit, err)
 }
 
 // notCalled says in the words of a result why a call has no output, and tells the client where it is the daemon that gave up.
-func (s *session) notCalled(ctx context.Context, c *proposal.Call, id string, limit time.Duration, err error) error {
+func (sub *submission) notCalled(ctx context.Context, c *proposal.Call, id string, limit time.Duration, err error) error {
 	var said *jsonrpc.Error
 	switch {
 	case errors.As(err, &said):
@@ -352,7 +353,7 @@ func (s *session) notCalled(ctx context.Context, c *proposal.Call, id string, li
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		reason = fmt.Sprintf("tool '%s' callback timed out (%gs)", c.Tool, limit.Seconds())
 	}
-	_ = s.conn.Notify(rpcapi.ToolsCancel, rpcapi.ToolsCancelParams{RequestID: id, ActionID: c.ActionID, Reason: reason})
+	_ = sub.s.conn.Notify(rpcapi.ToolsCancel, rpcapi.ToolsCancelParams{RequestID: id, ActionID: c.ActionID, Reason: reason})
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%s: %w", reason, context.DeadlineExceeded)
 	}

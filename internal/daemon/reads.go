@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/store"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
-	"github.com/tapedeck-dev/tapedeck/runtrace"
 )
 
 // maxTraceBytes bounds the records of one reply of runs.get_trace, where the rest comes with a cursor, and of runs.subscribe,
@@ -30,27 +30,6 @@ func runsList(ctx context.Context, s *session, p *rpcapi.RunsListParams) (any, e
 		runs = runs[:p.Limit]
 	}
 	return &runList{agent, runs}, nil
-}
-
-// listed is the agent whose runs are listed; "" is all.
-func (s *session) listed(agent string) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if agent == "" {
-		if s.who.readsAll() {
-			return "", nil
-		}
-		if agent = s.agent(); agent == "" {
-			return "", badParams("agent_id is required")
-		}
-	}
-	if err := runtrace.CheckName("agent_id", agent); err != nil {
-		return "", badParams("%v", err)
-	}
-	if !s.who.reads(agent) {
-		return "", failed("agent_id is not this connection's own")
-	}
-	return agent, nil
 }
 
 // runList is rpcapi.RunsListResult without reflection: it may be of 10,000 runs.
@@ -206,7 +185,7 @@ func runsSubscribe(ctx context.Context, s *session, r *jsonrpc.Request) (any, er
 		return nil, s.storeFailed("the run cannot be followed", id.Run, err)
 	}
 	u := &subscription{events: events, begun: make(chan struct{}), done: make(chan struct{})}
-	if err := s.subscribe(id.Run, u); err != nil {
+	if err := s.subs.put(id.Run, u); err != nil {
 		events.Close()
 		s.d.follows.take(-1)
 		return nil, err
@@ -218,17 +197,26 @@ func runsSubscribe(ctx context.Context, s *session, r *jsonrpc.Request) (any, er
 	return &subscribed{events}, nil
 }
 
-// subscribe puts u in the place of an earlier subscription to the same run and starts it.
-func (s *session) subscribe(run string, u *subscription) error {
+// subscriptions are those of one connection.
+type subscriptions struct {
+	d    *Daemon
+	conn *jsonrpc.Conn
+
+	mu    sync.Mutex
+	byRun map[string]*subscription // guarded by mu; nil when the session is over
+}
+
+// put puts u in the place of an earlier subscription to the same run and starts it.
+func (s *subscriptions) put(run string, u *subscription) error {
 	s.mu.Lock()
-	earlier := s.subs[run]
-	if earlier == nil && len(s.subs) >= s.d.o.Limits.Subscriptions {
+	earlier := s.byRun[run]
+	if earlier == nil && len(s.byRun) >= s.d.o.Limits.Subscriptions {
 		s.mu.Unlock()
 		return failed("a connection follows at most %d runs: unsubscribe from some", s.d.o.Limits.Subscriptions)
 	}
 	var ctx context.Context
 	ctx, u.cancel = context.WithCancel(s.conn.Context())
-	s.subs[run] = u
+	s.byRun[run] = u
 	s.mu.Unlock()
 	go s.follow(ctx, run, u)
 	if earlier != nil {
@@ -239,7 +227,7 @@ func (s *session) subscribe(run string, u *subscription) error {
 
 // follow hands events on, in order. A client that does not read holds this goroutine, until jsonrpc drops it, and nobody else:
 // what its store.Subscription cannot hold meanwhile is lost to it, and it is told from where to catch up.
-func (s *session) follow(ctx context.Context, run string, u *subscription) {
+func (s *subscriptions) follow(ctx context.Context, run string, u *subscription) {
 	defer close(u.done)
 	defer s.d.follows.take(-1)
 	defer u.events.Close()
@@ -260,12 +248,23 @@ func (s *session) follow(ctx context.Context, run string, u *subscription) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.subs[run] == u {
-		delete(s.subs, run)
+	if s.byRun[run] == u {
+		delete(s.byRun, run)
 	}
 }
 
-func (s *session) send(ctx context.Context, u *store.Subscription, e *store.Event) error {
+// stop ends all, and waits for their goroutines.
+func (s *subscriptions) stop() {
+	s.mu.Lock()
+	all := s.byRun
+	s.byRun = nil
+	s.mu.Unlock()
+	for _, u := range all {
+		u.stop()
+	}
+}
+
+func (s *subscriptions) send(ctx context.Context, u *store.Subscription, e *store.Event) error {
 	if e.Lost > 0 {
 		s.d.metrics.lost.Add(e.Lost)
 		return s.conn.NotifyWait(ctx, rpcapi.RunsTraceLost,
@@ -279,10 +278,10 @@ func runsUnsubscribe(_ context.Context, s *session, p *rpcapi.RunParams) (any, e
 	if p.RunID == "" {
 		return nil, badParams("run_id is required")
 	}
-	s.mu.Lock()
-	u := s.subs[p.RunID]
-	delete(s.subs, p.RunID)
-	s.mu.Unlock()
+	s.subs.mu.Lock()
+	u := s.subs.byRun[p.RunID]
+	delete(s.subs.byRun, p.RunID)
+	s.subs.mu.Unlock()
 	if u != nil {
 		u.stop()
 	}

@@ -143,13 +143,13 @@ func TestASubscriptionKeepsNoSnapshot(t *testing.T) {
 		synctest.Wait()
 		d.mu.Lock()
 		for s := range d.sessions {
-			s.mu.Lock()
-			for _, u := range s.subs {
+			s.subs.mu.Lock()
+			for _, u := range s.subs.byRun {
 				if u.events.Turns != nil {
 					t.Errorf("%d turns are kept", len(u.events.Turns))
 				}
 			}
-			s.mu.Unlock()
+			s.subs.mu.Unlock()
 		}
 		d.mu.Unlock()
 		hang()

@@ -33,25 +33,28 @@ type session struct {
 	long   chan struct{} // holds one while a long reply is made: see alone
 	authed atomic.Bool   // who.authed, for the gate before every request
 
+	tools   toolbox
+	subs    subscriptions
+	repeats repeats // submissions that may come again
+
 	mu       sync.Mutex
 	who      identity
-	attempts int              // wrong tokens so far
-	client   string           // what its client calls itself; "" for nothing
-	tools    map[string]*tool // its client's
+	attempts int    // wrong tokens so far
+	client   string // what its client calls itself; "" for nothing
 	policies scopes
-	held     map[string]runtrace.ID   // open runs that it started, by run id
-	current  runtrace.ID              // the run whose turns its tool calls become; zero is none
-	subs     map[string]*subscription // by run id; nil when the session is over
-	repeats  repeats                  // submissions that may come again
+	held     map[string]runtrace.ID // open runs that it started, by run id; nil when the session is over
+	current  runtrace.ID            // the run whose turns its tool calls become; zero is none
 }
 
 func newSession(d *Daemon, stream jsonrpc.Stream, log *slog.Logger) *session {
 	s := &session{
 		d: d, id: "sess-" + newUUID(), stream: stream, long: make(chan struct{}, 1), room: &quota{most: int64(d.o.Limits.SessionBytes), up: d.room},
-		held: make(map[string]runtrace.ID), subs: make(map[string]*subscription),
+		held: make(map[string]runtrace.ID),
 	}
 	s.log = log.With("session", s.id)
 	s.state, s.repeats.room = &proposal.State{Room: s.room.take}, s.room
+	s.tools = toolbox{builtins: d.builtins, most: d.o.Limits.Tools, room: s.room}
+	s.policies.most, s.policies.room = d.o.Limits.Policies, s.room
 	s.who.open = d.o.NoAuth
 	s.authed.Store(d.o.NoAuth)
 	stream.Short(!d.o.NoAuth) // who may be anybody takes no memory from those who are known
@@ -59,6 +62,7 @@ func newSession(d *Daemon, stream jsonrpc.Stream, log *slog.Logger) *session {
 		Handler: s.handle, Inline: isInline, Limits: d.wireLimits(), Budget: d.budget, Logger: s.log,
 		Meter: d.meter(),
 	})
+	s.subs = subscriptions{d: d, conn: s.conn, byRun: make(map[string]*subscription)}
 	return s
 }
 
@@ -70,12 +74,10 @@ func (s *session) serve(ctx context.Context) error {
 	stop()
 	s.d.supervision.watch(s, nil).stop()
 	s.mu.Lock()
-	subs, held := s.subs, s.held
-	s.subs, s.held = nil, nil
+	held := s.held
+	s.held = nil
 	s.mu.Unlock()
-	for _, sub := range subs {
-		sub.stop()
-	}
+	s.subs.stop()
 	for _, id := range held {
 		s.d.runs.release(id, s)
 	}
@@ -401,4 +403,51 @@ func integer(raw []byte) (int, bool) {
 	s.Reset(raw)
 	n := jsonscan.Integer[int](&s)
 	return n, s.End() == nil
+}
+
+// supervises refuses who may not decide what agents do: with tokens everybody but the host.
+func (s *session) supervises() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.who.host || s.who.open {
+		return nil
+	}
+	return failed("supervision is for the host: sign in with the host's token")
+}
+
+// handle is the jsonrpc.Handler of a session.
+func (s *session) handle(ctx context.Context, r *jsonrpc.Request) (any, error) {
+	m, known := methods[r.Method]
+	if !m.open && !s.authed.Load() {
+		s.d.metrics.refused.With("auth_required").Inc()
+		return nil, &jsonrpc.Fatal{
+			Err:  jsonrpc.Errorf(rpcapi.CodeAuthRequired, "auth required: call %s first", rpcapi.SessionAuth),
+			Code: jsonrpc.ClosePolicy, Reason: "auth required",
+		}
+	}
+	if !known {
+		return nil, jsonrpc.Errorf(rpcapi.CodeMethodNotFound, "unknown method: %s", printable(r.Method))
+	}
+	return m.do(ctx, s, r)
+}
+
+// listed is the agent whose runs are listed; "" is all.
+func (s *session) listed(agent string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if agent == "" {
+		if s.who.readsAll() {
+			return "", nil
+		}
+		if agent = s.agent(); agent == "" {
+			return "", badParams("agent_id is required")
+		}
+	}
+	if err := runtrace.CheckName("agent_id", agent); err != nil {
+		return "", badParams("%v", err)
+	}
+	if !s.who.reads(agent) {
+		return "", failed("agent_id is not this connection's own")
+	}
+	return agent, nil
 }

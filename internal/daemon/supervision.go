@@ -231,16 +231,6 @@ func (w *watcher) tell(ctx context.Context, s *session, begun <-chan struct{}) {
 	}
 }
 
-// supervises refuses who may not decide what agents do: with tokens everybody but the host.
-func (s *session) supervises() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.who.host || s.who.open {
-		return nil
-	}
-	return failed("supervision is for the host: sign in with the host's token")
-}
-
 func supervisionSubscribe(_ context.Context, s *session, r *jsonrpc.Request) (any, error) {
 	var p rpcapi.SupervisionSubscribeParams
 	if err := read(r.Params, &p); err != nil {
@@ -386,21 +376,19 @@ func noteApproval(v *policy.Verdict, d *rpcapi.Decision) {
 	v.Approval.Reason = strings.Join(slices.DeleteFunc([]string{d.Reason, v.Approval.Reason}, func(s string) bool { return s == "" }), "; ")
 }
 
-// approve has a person settle a verdict that asks for one.
-func (s *session) approve(ctx context.Context, run, agent, proposed string, v *policy.Verdict, parameters *policy.Parameters) {
-	in := &intent{Intent: rpcapi.Intent{
-		SessionID: s.id, AgentID: agent, RunID: run, ProposalID: proposed, Reason: v.Reason(),
-		Actions: []rpcapi.IntentAction{actionOf(v.ActionID, v.Type, v.Tool, parameters)},
-	}}
-	for i := range v.Violations {
-		in.Policies = append(in.Policies, v.Violations[i].PolicyName)
+// approve has a person settle a verdict that asks for one. of is who asks.
+func (v *supervision) approve(ctx context.Context, of rpcapi.Intent, verdict *policy.Verdict, parameters *policy.Parameters) {
+	in := &intent{Intent: of}
+	in.Reason, in.Actions = verdict.Reason(), []rpcapi.IntentAction{actionOf(verdict.ActionID, verdict.Type, verdict.Tool, parameters)}
+	for i := range verdict.Violations {
+		in.Policies = append(in.Policies, verdict.Violations[i].PolicyName)
 	}
-	d := s.d.supervision.park(ctx, in)
+	d := v.park(ctx, in)
 	if d.Kind == rpcapi.DecisionAllow {
-		v.Settle(true, d.Reason)
+		verdict.Settle(true, d.Reason)
 		return
 	}
-	v.Settle(false, reasonOf(&d))
+	verdict.Settle(false, reasonOf(&d))
 }
 
 // What a person is shown of the names of parameters.
