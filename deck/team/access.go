@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -19,8 +18,6 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/deck/library"
-	"github.com/tapedeck-dev/tapedeck/deck/packed"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
@@ -115,8 +112,11 @@ var tokenName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 // tokenPrefix begins each token, so that scanners of secrets find it.
 const tokenPrefix = "tapedeck_"
 
+// access has the tokens of a store, and the audit of what was done.
+type access struct{ db *database }
+
 // Grant makes a token with the Name, Project and Roles of t that lives for so long, 0 for ever. The secret is kept nowhere.
-func (s *Store) Grant(ctx context.Context, t *Token, life time.Duration) (secret string, err error) {
+func (s *access) Grant(ctx context.Context, t *Token, life time.Duration) (secret string, err error) {
 	if !tokenName.MatchString(t.Name) {
 		return "", fmt.Errorf("%q: want a name of 64 letters, digits and .-_@ at most", t.Name)
 	}
@@ -150,7 +150,7 @@ func digestOf(secret string) string {
 }
 
 // Revoke ends a token. What it has under way ends by itself.
-func (s *Store) Revoke(ctx context.Context, name string) error {
+func (s *access) Revoke(ctx context.Context, name string) error {
 	return s.db.within(ctx, func(tx *sql.Tx) error {
 		var project string
 		there, err := s.db.one(ctx, tx, "UPDATE tokens SET revoked = "+s.db.nowMS+" WHERE name = ? AND revoked = 0 RETURNING project", []any{name}, &project)
@@ -165,7 +165,7 @@ func (s *Store) Revoke(ctx context.Context, name string) error {
 }
 
 // Tokens are all that were ever made, the first first.
-func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
+func (s *access) Tokens(ctx context.Context) ([]Token, error) {
 	out := []Token{}
 	err := s.db.each(ctx, s.db.db, "SELECT name, project, roles, made, expires, revoked FROM tokens ORDER BY made, name", nil, func(scan func(...any) error) error {
 		t, err := scanToken(scan)
@@ -195,7 +195,7 @@ func orNever(ms int64) *time.Time {
 }
 
 // Identify says whose token a secret is; ErrNoToken for nobody's, now. It compares in constant time what is secret.
-func (s *Store) Identify(ctx context.Context, secret string) (*Token, error) {
+func (s *access) Identify(ctx context.Context, secret string) (*Token, error) {
 	rest, _ := strings.CutPrefix(secret, tokenPrefix)
 	id, _, _ := strings.Cut(rest, "_")
 	t, want, now := new(Token), strings.Repeat("-", 64), int64(0) // which is no digest
@@ -236,12 +236,12 @@ func (d *database) audit(ctx context.Context, on querier, project, what, about s
 }
 
 // Audit adds a line to the audit: of what the store does not write down by itself, which is all but push, tag, hold, release, purge, grant and revoke.
-func (s *Store) Audit(ctx context.Context, project, what, about string) error {
+func (s *access) Audit(ctx context.Context, project, what, about string) error {
 	return s.db.audit(ctx, s.db.db, project, what, about)
 }
 
 // Acts are the lines of the audit of a project, of all where it is nil, the last so many, in the order in which they were written.
-func (s *Store) Acts(ctx context.Context, project *string, limit int) ([]Act, error) {
+func (s *access) Acts(ctx context.Context, project *string, limit int) ([]Act, error) {
 	query, args := "SELECT at, project, token, what, about FROM audit", []any{}
 	if project != nil {
 		query, args = query+" WHERE project = ?", append(args, *project)
@@ -273,50 +273,6 @@ func CheckReason(why string) error {
 	return nil
 }
 
-// ErrUnfit is wrapped by the refusal of a file that holds no recording, or one that PushPacked does not take.
-var ErrUnfit = errors.New("this is no packed recording that the store takes")
-
-// PushPacked is Push of a packed recording, of whose bytes nothing is believed. A verdict of a replay before it was pushed is who pushes' word.
-func (s *Store) PushPacked(ctx context.Context, file string, limits packed.Limits, verdict *library.Verdict, o *PushOptions) (run *Run, there bool, err error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, false, err
-	}
-	defer f.Close()
-	hash := cas.NewHasher()
-	size, err := io.Copy(hash, f)
-	if err != nil {
-		return nil, false, err
-	}
-	temp, err := recording.NewTemp(os.TempDir(), library.OpenPrefix)
-	if err != nil {
-		return nil, false, err
-	}
-	defer temp.Remove()
-	rec, err := library.Of(temp.Dir).Unpack(ctx, file, &library.UnpackOptions{Output: filepath.Join(temp.Dir, library.UnpackedName), Limits: limits})
-	if err != nil {
-		return nil, false, unfit(err)
-	}
-	run = runOf(rec, o.Project)
-	run.Digest, run.Size, run.Verdict = hash.Sum(), size, verdict
-	if run.Table, err = packed.TableOf(f, size); err != nil { // which Unpack has checked
-		return nil, false, err
-	}
-	there, err = s.enter(ctx, rec, run, file, o)
-	return run, there, err
-}
-
-// unfit is an error of unpacking: the file's, unless it is the machine's.
-func unfit(err error) error {
-	if _, ours := errors.AsType[*os.PathError](err); ours || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	if over, ok := errors.AsType[*packed.LimitError](err); ok {
-		return fmt.Errorf("%w: %v", ErrUnfit, over) //nolint:errorlint // one kind is enough for who is told of it
-	}
-	return ErrUnfit // the text of the rest names files of this machine
-}
-
 // Receive writes the packed recording of a run to a file that is not there yet. The file is there whole, with the bytes that were pushed, or not
 // at all.
 func (r *Run) Receive(body io.Reader, file string, progress func(done, total int64)) error {
@@ -334,12 +290,4 @@ func (r *Run) Receive(body io.Reader, file string, progress func(done, total int
 		return fmt.Errorf("the blob of %s: %w", r.ID, err)
 	}
 	return nil
-}
-
-// Bound has the store hold no more connections to its database than n: who waits for one waits for a statement, or a transaction.
-func (s *Store) Bound(n int) { s.db.db.SetMaxOpenConns(n) }
-
-// Blob implements Access.
-func (s *Store) Blob(ctx context.Context, run *Run, from, n int64) (io.ReadCloser, error) {
-	return s.blobs.Get(ctx, run.Digest, from, n)
 }

@@ -89,13 +89,13 @@ func (s *Store) change(ctx context.Context, project, id, what string, f func(tx 
 }
 
 // lockRun has nobody else change a run until the transaction ends; seq is 0 where there is none.
-func (d *database) lockRun(ctx context.Context, tx *sql.Tx, project, id string) (seq int64, digest string, err error) {
+func (d *runTable) lockRun(ctx context.Context, tx *sql.Tx, project, id string) (seq int64, digest string, err error) {
 	_, err = d.one(ctx, tx, "UPDATE runs SET digest = digest WHERE project = ? AND id = ? RETURNING seq, digest", []any{project, id}, &seq, &digest)
 	return seq, digest, err
 }
 
 // refuseHeld returns an error that wraps ErrHeld where a run is on hold.
-func (d *database) refuseHeld(ctx context.Context, tx *sql.Tx, id string, seq int64) error {
+func (d *runTable) refuseHeld(ctx context.Context, tx *sql.Tx, id string, seq int64) error {
 	var facts string
 	held, err := d.one(ctx, tx, "SELECT facts FROM holds WHERE seq = ?", []any{seq}, &facts)
 	if err != nil || !held {
@@ -135,7 +135,7 @@ func CheckTags(tags ...string) error {
 }
 
 // tag gives tags to a run that is locked.
-func (d *database) tag(ctx context.Context, tx *sql.Tx, project string, seq int64, tags []string) error {
+func (d *runTable) tag(ctx context.Context, tx *sql.Tx, project string, seq int64, tags []string) error {
 	if err := CheckTags(tags...); err != nil || len(tags) == 0 {
 		return err
 	}
@@ -278,7 +278,7 @@ func (t *Tombstone) SignedBy() string {
 var ErrChanged = errors.New("somebody has pushed it anew, or removed it: run the command again")
 
 // bury puts a tombstone in the place of its run.
-func (d *database) bury(ctx context.Context, tx *sql.Tx, t *Tombstone, tag string) error {
+func (d *runTable) bury(ctx context.Context, tx *sql.Tx, t *Tombstone, tag string) error {
 	seq, digest, err := d.lockRun(ctx, tx, t.Project, t.ID)
 	if err == nil && digest != t.Digest.String() {
 		err = fmt.Errorf("%s: %w", t.ID, ErrChanged)
@@ -305,7 +305,7 @@ func (d *database) bury(ctx context.Context, tx *sql.Tx, t *Tombstone, tag strin
 }
 
 // tombstone returns what stands where a run was; nil for nothing.
-func (d *database) tombstone(ctx context.Context, on querier, project, id string) (*Tombstone, error) {
+func (d *runTable) tombstone(ctx context.Context, on querier, project, id string) (*Tombstone, error) {
 	var text string
 	there, err := d.one(ctx, on, "SELECT note FROM tombstones WHERE project = ? AND id = ? LIMIT 1", []any{project, id}, &text)
 	if err != nil || !there {
@@ -322,7 +322,7 @@ func (d *database) tombstone(ctx context.Context, on querier, project, id string
 }
 
 // refuseRemoved returns an error that wraps ErrRemoved where a run has a tombstone.
-func (d *database) refuseRemoved(ctx context.Context, on querier, project, id string) error {
+func (d *runTable) refuseRemoved(ctx context.Context, on querier, project, id string) error {
 	t, err := d.tombstone(ctx, on, project, id)
 	if err != nil || t == nil {
 		return err
@@ -331,7 +331,7 @@ func (d *database) refuseRemoved(ctx context.Context, on querier, project, id st
 }
 
 // noRun says that there is none, or that it was removed.
-func (d *database) noRun(ctx context.Context, project, id string) error {
+func (d *runTable) noRun(ctx context.Context, project, id string) error {
 	if err := d.refuseRemoved(ctx, d.db, project, id); err != nil {
 		return err
 	}

@@ -2,17 +2,13 @@ package team
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
@@ -73,8 +69,11 @@ func shortened(argv []string) []string {
 	return argv
 }
 
+// A runTable has the rows of runs, and what goes with them: their texts, tags and holds, and the tombstones of those that were.
+type runTable struct{ *database }
+
 // put adds the row of a run, or replaces that of the same id, and returns its number.
-func (d *database) put(ctx context.Context, tx querier, r *Run) (seq int64, err error) {
+func (d *runTable) put(ctx context.Context, tx querier, r *Run) (seq int64, err error) {
 	var models []string
 	var cost float64
 	if r.Totals != nil {
@@ -173,7 +172,7 @@ func (q *Query) chosen() (sql string, args []any) {
 }
 
 // runs are those that a query chooses, what was pushed last first; what began last, where it asks for times.
-func (d *database) runs(ctx context.Context, q *Query) (out []Run, err error) {
+func (d *runTable) runs(ctx context.Context, q *Query) (out []Run, err error) {
 	from, args := q.chosen()
 	out, bytes := []Run{}, 0
 	err = d.each(ctx, d.db, "SELECT "+columns+from, append(args, q.limit()), func(scan func(...any) error) error {
@@ -210,7 +209,7 @@ func scanRun(scan func(...any) error, more ...any) (*Run, error) {
 var ErrAmbiguous = errors.New("write more of it")
 
 // find returns the run of a project that an id, or the beginning of one, names; nil for none.
-func (d *database) find(ctx context.Context, project, id string) (found *Run, err error) {
+func (d *runTable) find(ctx context.Context, project, id string) (found *Run, err error) {
 	if id == "" {
 		return nil, errors.New("expected the id of a run, got nothing")
 	}
@@ -232,7 +231,7 @@ func (d *database) find(ctx context.Context, project, id string) (found *Run, er
 }
 
 // exactly returns the run of a project with an id; nil for none.
-func (d *database) exactly(ctx context.Context, project, id string) (*Run, error) {
+func (d *runTable) exactly(ctx context.Context, project, id string) (*Run, error) {
 	var found *Run
 	err := d.each(ctx, d.db, "SELECT "+columns+" FROM runs r WHERE project = ? AND id = ?", []any{project, id}, func(scan func(...any) error) (err error) {
 		found, err = scanRun(scan)
@@ -266,8 +265,11 @@ type Verdict struct {
 	Detail  json.RawMessage `json:"-"` // all that was found, in the form of who wrote it; Verdicts leaves it out
 }
 
+// workers are those of a store: what they found, and which of them live.
+type workers struct{ db *database }
+
 // PutVerdict writes a verdict by a statement of a transaction. Nothing is written of a run that is gone, or was changed since.
-func (s *Store) PutVerdict(ctx context.Context, exec func(ctx context.Context, query string, args ...any) error, v *Verdict) error {
+func (s *workers) PutVerdict(ctx context.Context, exec func(ctx context.Context, query string, args ...any) error, v *Verdict) error {
 	facts, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -279,7 +281,7 @@ ON CONFLICT (seq, tapedeck, program) DO UPDATE SET digest = excluded.digest, at 
 }
 
 // Verdicts are those of some runs of a project as they are now, the last first.
-func (s *Store) Verdicts(ctx context.Context, project string, ids []string) (map[string][]Verdict, error) {
+func (s *workers) Verdicts(ctx context.Context, project string, ids []string) (map[string][]Verdict, error) {
 	out := make(map[string][]Verdict)
 	for some := range slices.Chunk(ids, 1000) { // databases bound how many arguments there are
 		args := []any{project}
@@ -305,7 +307,7 @@ WHERE r.project = ? AND r.id IN (?`+strings.Repeat(", ?", len(some)-1)+`) ORDER 
 }
 
 // Verdict returns that of a run by a version of tapedeck and one of the program, the last of all where both are ""; nil for none.
-func (s *Store) Verdict(ctx context.Context, project, id, tapedeck, program string) (*Verdict, error) {
+func (s *workers) Verdict(ctx context.Context, project, id, tapedeck, program string) (*Verdict, error) {
 	var facts, detail string
 	there, err := s.db.one(ctx, s.db.db, `SELECT v.facts, v.detail FROM verdicts v JOIN runs r ON r.seq = v.seq AND r.digest = v.digest
 WHERE r.project = ? AND r.id = ? AND (? = '' OR v.tapedeck = ? AND v.program = ?) ORDER BY v.at DESC LIMIT 1`, []any{project, id, tapedeck, tapedeck, program}, &facts, &detail)
@@ -318,7 +320,7 @@ WHERE r.project = ? AND r.id = ? AND (? = '' OR v.tapedeck = ? AND v.program = ?
 
 // Alive says that a worker of a queue lives, and will for so long; it returns what time it is by the database's clock. A worker that says it lives
 // for no time is forgotten.
-func (s *Store) Alive(ctx context.Context, worker, queue string, long time.Duration) (now time.Time, err error) {
+func (s *workers) Alive(ctx context.Context, worker, queue string, long time.Duration) (now time.Time, err error) {
 	var until int64
 	_, err = s.db.one(ctx, s.db.db, "INSERT INTO workers (name, until, queue) VALUES (?, "+s.db.nowMS+" + ?, ?) ON CONFLICT (name) DO UPDATE SET until = excluded.until RETURNING until",
 		[]any{worker, long.Milliseconds(), queue}, &until)
@@ -329,7 +331,7 @@ func (s *Store) Alive(ctx context.Context, worker, queue string, long time.Durat
 }
 
 // Workers names those that live, and the queue of each.
-func (s *Store) Workers(ctx context.Context) (map[string]string, error) {
+func (s *workers) Workers(ctx context.Context) (map[string]string, error) {
 	live := make(map[string]string)
 	err := s.db.each(ctx, s.db.db, "SELECT name, queue FROM workers WHERE until > "+s.db.nowMS, nil, func(scan func(...any) error) error {
 		var name, queue string
@@ -340,20 +342,16 @@ func (s *Store) Workers(ctx context.Context) (map[string]string, error) {
 	return live, err
 }
 
-// Pool opens connections of its own to the store's database, for a package that has tables of its own there: one of the two. SQLite has one
-// writer, so its pool has one connection.
-func (s *Store) Pool(ctx context.Context) (*sql.DB, *pgxpool.Pool, error) {
-	if s.db.dialect == postgres {
-		pool, err := pgxpool.New(ctx, s.runs)
-		return nil, pool, err
-	}
-	u, err := url.Parse(s.runs)
-	if err != nil {
-		return nil, nil, err
-	}
-	db, err := openSQLite(pathOf(u))
-	if err == nil {
-		db.SetMaxOpenConns(1)
-	}
-	return db, nil, err
+// unused are the blobs that no run has.
+func (d *runTable) unused(ctx context.Context) (out []cas.Digest, err error) {
+	err = d.each(ctx, d.db, "SELECT digest FROM blobs b WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.digest = b.digest)", nil, func(scan func(...any) error) error {
+		var name string
+		if err := scan(&name); err != nil {
+			return err
+		}
+		digest, err := cas.Parse(name)
+		out = append(out, digest)
+		return err
+	})
+	return out, err
 }

@@ -28,8 +28,8 @@ type Hit struct {
 var ErrNoWords = errors.New("expected a word to look for: letters and digits")
 
 // search finds runs one text of which has all words that are asked for, what was pushed last first.
-func (d *database) search(ctx context.Context, ask string, q *Query) ([]Hit, error) {
-	f := &finder{database: d, want: words(ask), q: q, hits: []Hit{}, below: 1 << 62}
+func (d *runTable) search(ctx context.Context, ask string, q *Query) ([]Hit, error) {
+	f := &finder{database: d.database, want: words(ask), q: q, hits: []Hit{}, below: 1 << 62}
 	if len(f.want) == 0 {
 		return nil, ErrNoWords
 	}
@@ -139,7 +139,7 @@ func (f *finder) planned(ctx context.Context, query string, args []any, row func
 }
 
 // index puts the texts of a run in the place of those that it had.
-func (d *database) index(ctx context.Context, tx *sql.Tx, seq int64, texts []text) error {
+func (d *runTable) index(ctx context.Context, tx *sql.Tx, seq int64, texts []text) error {
 	if err := d.forget(ctx, tx, seq); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (d *database) index(ctx context.Context, tx *sql.Tx, seq int64, texts []tex
 }
 
 // forget removes the texts of a run.
-func (d *database) forget(ctx context.Context, tx *sql.Tx, seq int64) error {
+func (d *runTable) forget(ctx context.Context, tx *sql.Tx, seq int64) error {
 	_, err := d.exec(ctx, tx, "DELETE FROM texts AS t WHERE "+d.at+" >= ? AND "+d.at+" < ?", seq<<placeBits, (seq+1)<<placeBits)
 	return err
 }

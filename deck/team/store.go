@@ -45,17 +45,22 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/packed"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // A Store keeps runs. It may be used by several goroutines, and by several processes on several machines at once.
 type Store struct {
-	db    *database
+	access
+	workers
+
+	db    *runTable
 	blobs Blobs
 	name  string
 	runs  string // the URL of the database, which may hold a password
@@ -76,7 +81,7 @@ func Open(ctx context.Context, runs, blobs string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{d, b, shown(u), runs}, nil
+	return &Store{access{d}, workers{d}, &runTable{d}, b, shown(u), runs}, nil
 }
 
 // Name is the URL of the database without what may be a secret.
@@ -90,6 +95,9 @@ var ErrRemoved = errors.New("was removed from the store")
 
 // ErrNoRun is wrapped by what is said of a run that the store does not have.
 var ErrNoRun = errors.New("no such run in the store")
+
+// ErrUnfit is wrapped by the refusal of a file that holds no recording, or one that PushPacked does not take.
+var ErrUnfit = errors.New("this is no packed recording that the store takes")
 
 // PushOptions say how Push works. Nil and zero work.
 type PushOptions struct {
@@ -374,16 +382,69 @@ func (s *Store) drop(ctx context.Context, c *claim) (dropped bool, err error) {
 	return true, c.set(ctx, s.db.db, "DELETE FROM blobs WHERE digest = ? AND owner = ?")
 }
 
-// unused are the blobs that no run has.
-func (d *database) unused(ctx context.Context) (out []cas.Digest, err error) {
-	err = d.each(ctx, d.db, "SELECT digest FROM blobs b WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.digest = b.digest)", nil, func(scan func(...any) error) error {
-		var name string
-		if err := scan(&name); err != nil {
-			return err
-		}
-		digest, err := cas.Parse(name)
-		out = append(out, digest)
+// PushPacked is Push of a packed recording, of whose bytes nothing is believed. A verdict of a replay before it was pushed is who pushes' word.
+func (s *Store) PushPacked(ctx context.Context, file string, limits packed.Limits, verdict *library.Verdict, o *PushOptions) (run *Run, there bool, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	hash := cas.NewHasher()
+	size, err := io.Copy(hash, f)
+	if err != nil {
+		return nil, false, err
+	}
+	temp, err := recording.NewTemp(os.TempDir(), library.OpenPrefix)
+	if err != nil {
+		return nil, false, err
+	}
+	defer temp.Remove()
+	rec, err := library.Of(temp.Dir).Unpack(ctx, file, &library.UnpackOptions{Output: filepath.Join(temp.Dir, library.UnpackedName), Limits: limits})
+	if err != nil {
+		return nil, false, unfit(err)
+	}
+	run = runOf(rec, o.Project)
+	run.Digest, run.Size, run.Verdict = hash.Sum(), size, verdict
+	if run.Table, err = packed.TableOf(f, size); err != nil { // which Unpack has checked
+		return nil, false, err
+	}
+	there, err = s.enter(ctx, rec, run, file, o)
+	return run, there, err
+}
+
+// unfit is an error of unpacking: the file's, unless it is the machine's.
+func unfit(err error) error {
+	if _, ours := errors.AsType[*os.PathError](err); ours || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
-	})
-	return out, err
+	}
+	if over, ok := errors.AsType[*packed.LimitError](err); ok {
+		return fmt.Errorf("%w: %v", ErrUnfit, over) //nolint:errorlint // one kind is enough for who is told of it
+	}
+	return ErrUnfit // the text of the rest names files of this machine
+}
+
+// Bound has the store hold no more connections to its database than n: who waits for one waits for a statement, or a transaction.
+func (s *Store) Bound(n int) { s.db.db.SetMaxOpenConns(n) }
+
+// Blob implements Access.
+func (s *Store) Blob(ctx context.Context, run *Run, from, n int64) (io.ReadCloser, error) {
+	return s.blobs.Get(ctx, run.Digest, from, n)
+}
+
+// Pool opens connections of its own to the store's database, for a package that has tables of its own there: one of the two. SQLite has one
+// writer, so its pool has one connection.
+func (s *Store) Pool(ctx context.Context) (*sql.DB, *pgxpool.Pool, error) {
+	if s.db.dialect == postgres {
+		pool, err := pgxpool.New(ctx, s.runs)
+		return nil, pool, err
+	}
+	u, err := url.Parse(s.runs)
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := openSQLite(pathOf(u))
+	if err == nil {
+		db.SetMaxOpenConns(1)
+	}
+	return db, nil, err
 }
