@@ -39,7 +39,7 @@ func TestAskedIsReleased(t *testing.T) {
 	alive, end := context.WithCancel(t.Context())
 	defer end()
 	ctx := countedContext{alive, new(atomic.Int64)}
-	s := &handler{up: up, ctx: ctx}
+	s := &forking{up: up, ctx: ctx}
 	res, err := s.asks(ctx, &exchange.Request{Method: http.MethodGet, URL: "http://mcp.example.com/mcp", Header: http.Header{}})
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func (s *handler) call(w http.ResponseWriter, r *http.Request, req *exchange.Req
 	if err != nil {
 		return err
 	}
-	return s.relay(w, r, o, s.up.fetch(r, req, in, to))
+	return relayAnswer(s.log, w, r, o, s.up.fetch(r, req, in, to))
 }
 
 // replayCall answers a call from the tape. One whose like was never answered before it had been sent is waited for and is then a request
@@ -68,16 +68,16 @@ func (s *handler) replayCall(w http.ResponseWriter, r *http.Request, req *exchan
 		a.body, a.ends = p, p
 	}
 	a.asked = in
-	return s.relay(w, r, o, a)
+	return relayAnswer(s.log, w, r, o, a)
 }
 
 // replayedCall is what a call gets of the tape. One that comes to the point of a fork is refused: it has been read by now, and cannot be
 // passed on as it comes.
 func (s *handler) replayedCall(r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) *answer {
-	if s.cfg.Fork == nil {
+	if s.fork == nil {
 		return s.tape.replayed(r, req, to.Host, o)
 	}
-	if a := s.forked(r, req, to, o); a != nil {
+	if a := s.fork.answer(r, req, to, o); a != nil {
 		return a
 	}
 	return grpcRefusal("tapedeck: the fork leaves the tape here: ask again")
@@ -220,4 +220,16 @@ func (in *incoming) await(ctx context.Context, steps int, limit time.Duration) (
 		return in.changed.Next(), limit
 	}, func() { late = true })
 	return came && err == nil, err
+}
+
+// forkedCall answers a gRPC call that comes past the point.
+func (s *handler) forkedCall(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, in *incoming) error {
+	o, err := s.cfg.Tap.BeginStream(req)
+	if err == nil {
+		err = o.SendOn()
+	}
+	if err != nil {
+		return err
+	}
+	return relayAnswer(s.log, w, r, o, s.up.fetch(r, req, in, to))
 }

@@ -34,6 +34,7 @@ type handler struct {
 	life *lifetime       // the same
 	up   *upstream       // nil when answering from a tape alone
 	tape *taped          // nil when recording
+	fork *forking        // nil where a tape is all
 }
 
 // ServeHTTP implements http.Handler: one request, from begin to end.
@@ -95,8 +96,8 @@ func (s *handler) exchange(w http.ResponseWriter, r *http.Request, req *exchange
 		return s.replaySocket(w, r, begun, to, o)
 	case socket:
 		return s.recordSocket(w, r, req, to, o)
-	case s.cfg.Fork != nil:
-		a = s.forked(r, req, to, o)
+	case s.fork != nil:
+		a = s.fork.answer(r, req, to, o)
 	case s.tape != nil:
 		a = s.tape.replayed(r, req, to.Host, o)
 	}
@@ -107,9 +108,9 @@ func (s *handler) exchange(w http.ResponseWriter, r *http.Request, req *exchange
 	case s.tape == nil:
 		a = s.up.fetch(r, req, nil, to)
 	default:
-		a = s.sentOn(r, req, to, o)
+		a = s.fork.sentOn(r, req, to, o)
 	}
-	return s.relay(w, r, o, a)
+	return relayAnswer(s.log, w, r, o, a)
 }
 
 // begin begins the exchange of a request.

@@ -33,20 +33,20 @@ type relay struct {
 	after []int // of a gRPC call: how far its request had come at each step of the answer
 }
 
-// relay passes a to the program. Each chunk is recorded, then written and flushed; the end of the answer reaches the program after it has
+// relayAnswer passes a to the program. Each chunk is recorded, then written and flushed; the end of the answer reaches the program after it has
 // been recorded. The error, if any, has been recorded; the caller cuts the program's connection.
 //
 // An answer that cannot be written does not come to its end for the program: what the tape does not hold it does not get.
-func (s *handler) relay(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer) (err error) {
+func relayAnswer(log *slog.Logger, w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer) (err error) {
 	if a.body != nil {
 		defer a.body.Close()
 	}
 	defer func() {
 		if err != nil {
-			s.log.Debug("exchange was cut", "url", o.Request().URL, "error", err)
+			log.Debug("exchange was cut", "url", o.Request().URL, "error", err)
 		}
 	}()
-	x := &relay{c: connOf(r.Context()), w: w, rc: http.NewResponseController(w), r: r, o: o, a: a, log: s.log, passage: o.Passage()}
+	x := &relay{c: connOf(r.Context()), w: w, rc: http.NewResponseController(w), r: r, o: o, a: a, log: log, passage: o.Passage()}
 	if x.passage != nil {
 		defer x.passage.Close()
 	}

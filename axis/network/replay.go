@@ -248,8 +248,16 @@ type Made struct {
 // errNotForked is the type of the error that a request gets which the fork could not change.
 const errNotForked = "not_forked"
 
+// A forking answers requests of a run that leaves its tape.
+type forking struct {
+	*Fork
+	tape *taped
+	up   *upstream       // nil unless Live
+	ctx  context.Context // of the Server
+}
+
 // sentOn is what a request past the point gets that the tape does not answer: from its upstream.
-func (s *handler) sentOn(r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) *answer {
+func (s *forking) sentOn(r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) *answer {
 	if c, ok := o.Passage().(exchange.Live); ok {
 		switch res, ok, err := c.Send(r.Context(), s.asks); {
 		case err != nil:
@@ -258,10 +266,10 @@ func (s *handler) sentOn(r *http.Request, req *exchange.Request, to *url.URL, o 
 			return answerOf(res, trailing(r))
 		}
 	}
-	if s.cfg.Fork.Change == nil {
+	if s.Change == nil {
 		return s.up.fetch(r, req, nil, to)
 	}
-	changed, note, err := s.cfg.Fork.Change(s.asked(req, o))
+	changed, note, err := s.Change(s.asked(req, o))
 	if err == nil {
 		to, err = url.Parse(changed.URL)
 	}
@@ -274,33 +282,32 @@ func (s *handler) sentOn(r *http.Request, req *exchange.Request, to *url.URL, o 
 	return s.up.fetch(r, changed, nil, to)
 }
 
-func (s *handler) asked(req *exchange.Request, o *exchange.Open) *Asked {
-	return &Asked{Request: req, Identity: o.Identity(), Own: s.cfg.Fork.At.Own(o.Lane())}
+func (s *forking) asked(req *exchange.Request, o *exchange.Open) *Asked {
+	return &Asked{Request: req, Identity: o.Identity(), Own: s.At.Own(o.Lane())}
 }
 
-// forked is what a request gets in a fork; nil where its upstream is to be asked.
-func (s *handler) forked(r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) *answer {
-	f := s.cfg.Fork
-	rec, place := o.TakeFork(f.At)
+// answer is what a request gets in a fork; nil where its upstream is to be asked.
+func (s *forking) answer(r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) *answer {
+	rec, place := o.TakeFork(s.At)
 	switch {
 	case rec != nil:
 		return s.goesOn(o, s.tape.recorded(r, o, rec))
-	case place == exchange.Past && !f.Live && !isGRPC(r) && !s.tape.book.DeadHost(to.Host):
+	case place == exchange.Past && !s.Live && !isGRPC(r) && !s.tape.book.DeadHost(to.Host):
 		_, why := s.tape.book.Nearest(o.Identity(), o.Request())
-		if err := f.At.Refuse(o); err != nil {
+		if err := s.At.Refuse(o); err != nil {
 			return dead(err)
 		}
 		return localAnswer(o.Identity(), exchange.RefusedStatus, exchange.NotOnTape, exchange.Refusal(req, why))
-	case place == exchange.Before || place == exchange.Past && !f.Live:
+	case place == exchange.Before || place == exchange.Past && !s.Live:
 		return s.tape.refused(r, req, to.Host, o)
 	}
 	if err := o.SendOn(); err != nil {
 		return dead(err)
 	}
-	if place != exchange.At || f.Answer == nil {
+	if place != exchange.At || s.Answer == nil {
 		return nil
 	}
-	made, err := f.Answer(s.asked(req, o))
+	made, err := s.Answer(s.asked(req, o))
 	if err != nil {
 		return localAnswer(o.Identity(), http.StatusBadRequest, errNotForked, "tapedeck: the answer cannot be given: "+err.Error())
 	}
@@ -313,7 +320,7 @@ func (s *handler) forked(r *http.Request, req *exchange.Request, to *url.URL, o 
 }
 
 // goesOn is an answer of the tape that may go on past the point.
-func (s *handler) goesOn(o *exchange.Open, a *answer) *answer {
+func (s *forking) goesOn(o *exchange.Open, a *answer) *answer {
 	c, ok := o.Passage().(exchange.Live)
 	if !ok || a.body == nil || s.up == nil {
 		return a
@@ -325,7 +332,7 @@ func (s *handler) goesOn(o *exchange.Open, a *answer) *answer {
 }
 
 // asks sends a request on for a conversation, until ctx or the Server ends.
-func (s *handler) asks(ctx context.Context, req *exchange.Request) (*http.Response, error) {
+func (s *forking) asks(ctx context.Context, req *exchange.Request) (*http.Response, error) {
 	to, err := url.Parse(req.URL)
 	if err != nil {
 		return nil, err
@@ -353,26 +360,5 @@ func (b *askedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// takeSocket hands out what answers a request for a WebSocket. Past the point of a fork none is opened.
-func (s *handler) takeSocket(o *exchange.Open) (*exchange.Recorded, bool) {
-	if s.cfg.Fork == nil {
-		return o.Take(s.tape.book)
-	}
-	rec, _ := o.TakeFork(s.cfg.Fork.At)
-	return rec, rec != nil
-}
-
 // past reports whether what comes now goes to its upstream.
 func (f *Fork) past() bool { return f != nil && f.Live && f.At.Past() }
-
-// forkedCall answers a gRPC call that comes past the point.
-func (s *handler) forkedCall(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, in *incoming) error {
-	o, err := s.cfg.Tap.BeginStream(req)
-	if err == nil {
-		err = o.SendOn()
-	}
-	if err != nil {
-		return err
-	}
-	return s.relay(w, r, o, s.up.fetch(r, req, in, to))
-}

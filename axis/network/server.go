@@ -123,6 +123,9 @@ func New(cfg *Config) (*Server, error) {
 	if cfg.Book != nil {
 		s.answer.tape = &taped{book: cfg.Book, blobs: cfg.Blobs, reveal: cfg.Reveal, speed: cfg.Speed, log: s.log}
 	}
+	if cfg.Fork != nil {
+		s.answer.fork = &forking{cfg.Fork, s.answer.tape, s.up, s.ctx}
+	}
 	s.tls = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1", "http/1.0"}, GetCertificate: s.certificate,
 		SessionTicketsDisabled: true, // a client looks at its clock when one comes: before the answer in one run, and behind it in another
 	}

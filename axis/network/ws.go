@@ -182,7 +182,7 @@ func readable(values []string) []string {
 func (s *handler) recordSocket(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) error {
 	a, up := s.up.upgrade(r.Context(), req, to)
 	if up == nil {
-		return s.relay(w, r, o, a)
+		return relayAnswer(s.log, w, r, o, a)
 	}
 	defer up.Close()
 	sock, err := o.Opened(without(a.header, wsAccept))
@@ -349,18 +349,47 @@ const upgradeRequired = "upgrade_required"
 // One that was answered 426, as older recorders did, which carried none, is so again: a client that is told anything else about it may not
 // go on by HTTP. That is also what a request gets that is not on a tape without any WebSocket.
 func (s *handler) replaySocket(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) error {
-	rec, ok := s.takeSocket(o)
+	var rec *exchange.Recorded
+	ok := false
+	if s.fork == nil {
+		rec, ok = o.Take(s.tape.book)
+	} else { // past the point none is opened
+		rec, _ = o.TakeFork(s.fork.At)
+		ok = rec != nil
+	}
 	switch {
 	case ok && rec.Socket != nil:
 		return s.playSocket(w, r, o, rec)
 	case ok:
-		return s.relay(w, r, o, s.tape.recorded(r, o, rec))
+		return relayAnswer(s.log, w, r, o, s.tape.recorded(r, o, rec))
 	case s.tape.book.DeadHost(to.Host):
-		return s.relay(w, r, o, dead(errDeadHost))
+		return relayAnswer(s.log, w, r, o, dead(errDeadHost))
 	case s.tape.book.Sockets():
-		return s.relay(w, r, o, s.tape.refusal(r, req, o))
+		return relayAnswer(s.log, w, r, o, s.tape.refusal(r, req, o))
 	}
 	s.tape.unmatched(o)
 	a := localAnswer(o.Identity(), http.StatusUpgradeRequired, upgradeRequired, "tapedeck: no WebSocket is on the tape; use HTTP")
-	return s.relay(w, r, o, a)
+	return relayAnswer(s.log, w, r, o, a)
+}
+
+// playSocket answers a request for a WebSocket by the recorded one that was taken for it.
+func (s *handler) playSocket(w http.ResponseWriter, r *http.Request, o *exchange.Open, rec *exchange.Recorded) error {
+	a := &answer{header: s.tape.handshake(r.Header, rec), text: "101 Switching Protocols"}
+	sock, err := o.Opened(without(a.header, wsAccept))
+	if err != nil {
+		return err
+	}
+	end := newWSEnd(s, sock)
+	defer end.record()
+	opts := &exchange.AnswerOptions{Speed: s.tape.speed, Reveal: s.tape.reveal, Patience: rec.Patience(cancelPatience)}
+	play := o.Play(sock, opts, s.tape.book)
+	c, err := s.takeOver(w, a)
+	if err != nil {
+		end.gone(exchange.FromProgram, err)
+		return err
+	}
+	defer s.life.leave(lastWords{c.Conn})
+	defer c.Close()
+	newWSPlayer(end, play, c, a.header).run()
+	return nil
 }

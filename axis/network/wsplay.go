@@ -19,28 +19,6 @@ const (
 	wsBatch = 64 << 10
 )
 
-// playSocket answers a request for a WebSocket by the recorded one that was taken for it.
-func (s *handler) playSocket(w http.ResponseWriter, r *http.Request, o *exchange.Open, rec *exchange.Recorded) error {
-	a := &answer{header: s.tape.handshake(r.Header, rec), text: "101 Switching Protocols"}
-	sock, err := o.Opened(without(a.header, wsAccept))
-	if err != nil {
-		return err
-	}
-	end := newWSEnd(s, sock)
-	defer end.record()
-	opts := &exchange.AnswerOptions{Speed: s.tape.speed, Reveal: s.tape.reveal, Patience: rec.Patience(cancelPatience)}
-	play := o.Play(sock, opts, s.tape.book)
-	c, err := s.takeOver(w, a)
-	if err != nil {
-		end.gone(exchange.FromProgram, err)
-		return err
-	}
-	defer s.life.leave(lastWords{c.Conn})
-	defer c.Close()
-	newWSPlayer(end, play, c, a.header).run()
-	return nil
-}
-
 // offersProtocol reports whether a request names a subprotocol, whose letter case counts.
 func offersProtocol(h http.Header, protocol string) bool {
 	for _, list := range h[wsProtocol] {
