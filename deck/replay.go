@@ -326,7 +326,7 @@ func (r *replayer) compare(second *replayer) (*fidelity.Report, error) {
 		}
 	}
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
-	o.Notes, o.NotCompared = slices.Concat(r.notes, r.book.OrderLost()), slices.Concat(r.gaps, r.book.Damaged(), r.rec.Unfinished())
+	o.Notes, o.NotCompared = slices.Concat(r.notes, r.book.Order().Lost()), slices.Concat(r.gaps, r.book.Damaged(), r.rec.Unfinished())
 	if r.o.Proxy || !r.rec.Manifest.SeesOutside() {
 		o.NotCompared = append(o.NotCompared, recording.Unwatchable(o.Watch, r.trees.before)...)
 	}

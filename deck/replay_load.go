@@ -254,8 +254,9 @@ func (r *replayer) giveAgain(c *changing) (*processes, error) {
 	r.again.sort()
 	r.processes = replayProcesses(r.s, c, seed, r.again, m.StartedAt, r.o.Out != "")
 	r.s.answered = r.processes.answered
-	r.processes.began, r.processes.over = r.book.ProcessBegan, r.book.ProcessEnded
-	r.processes.leaves, r.processes.ending = r.book.ProcessLeaves, r.book.ProcessEnding
+	order := r.book.Order()
+	r.processes.began, r.processes.over = order.ProcessBegan, order.ProcessEnded
+	r.processes.leaves, r.processes.ending = order.ProcessLeaves, order.ProcessEnding
 	return r.processes, nil
 }
 

@@ -502,3 +502,19 @@ func payloadOf(r io.Reader) (*tape.Payload, error) {
 	}
 	return p, nil
 }
+
+// payloadFrom stores everything that r gives, in bounded memory.
+func payloadFrom(rec *tape.Recorder, r io.Reader) (*tape.Payload, error) {
+	head, err := io.ReadAll(io.LimitReader(r, tape.InlineLimit+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(head) <= tape.InlineLimit {
+		return rec.Payload(head)
+	}
+	d, n, err := rec.Store().PutReader(io.MultiReader(bytes.NewReader(head), r))
+	if err != nil {
+		return nil, err
+	}
+	return tape.PayloadOf(d, n), nil
+}

@@ -2,7 +2,7 @@ package exchange
 
 import (
 	"cmp"
-	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -28,7 +28,7 @@ type Book struct {
 	wholes     map[whole][]*Recorded      // requests that differ in their headers; not changed after NewBook
 	mixed      bool                       // a queue holds requests that may have unlike traits; not changed after NewBook
 	run        sidetraffic.Span           // when it was; not changed after NewBook
-	order      *endOrder                  // nil where none is kept; not changed once requests come
+	order      *EndOrder                  // nil where none is kept; not changed once requests come
 	side       *side                      // nil where no side traffic is told from other; not changed once requests come
 	alike      bool                       // see AnswerAlike; not changed once requests come
 	fork       *Fork                      // nil where all of the tape answers; not changed once requests come
@@ -380,93 +380,6 @@ func (b *Book) keepProcess(r *tape.Record) {
 	})
 }
 
-// KeepOrder has the answers of models, and with ProcessEnding processes, end in the recorded order, as far as the program comes to them.
-func (b *Book) KeepOrder() {
-	lanes := make(map[string]*laneSpan)
-	var all []*Recorded
-	o := &endOrder{
-		answers: make(map[*Recorded]*order), processes: make(map[uint64]*order),
-		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess), gate: lane.NewGate[moment](slack, nil),
-	}
-	for _, rec := range b.recorded {
-		if x := rec.Exchange; rec.Key.Kind != LLM || rec.Key.Socket || rec.held || x.Status == 0 || x.Error != "" || rec.g == 0 || rec.endedMS <= 0 {
-			continue
-		}
-		all = append(all, rec)
-		l := lanes[rec.Lane]
-		if l == nil {
-			l = &laneSpan{span: span{begun: rec.begun()}}
-			lanes[rec.Lane] = l
-		} else {
-			o.prior[rec] = l.last
-		}
-		l.last, l.ended = rec, max(l.ended, rec.endedMS)
-		l.calls = append(l.calls, rec.span())
-	}
-	leaveCrowded(lanes)
-	all = slices.DeleteFunc(all, func(rec *Recorded) bool { return lanes[rec.Lane] == nil })
-	if len(lanes)+len(b.processes) < 2 || len(all) == 0 || mostAtOnce(spansOf(lanes)) > maxBeside {
-		return // there is nothing to order, or too much
-	}
-	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
-	for i, rec := range all {
-		rec.order, o.answers[rec] = o, new(order)
-		if i > 0 && rec.Lane != all[i-1].Lane && lanes[rec.Lane].beside(lanes[all[i-1].Lane].span) {
-			o.answers[rec].answer = all[i-1]
-		}
-	}
-	o.noteAsked(all)
-	o.notePace(all)
-	above, latest := make(map[uint64]bool), make(map[uint64]recordedProcess)
-	slices.SortFunc(b.processes, func(x, y recordedProcess) int { return cmp.Compare(x.g, y.g) })
-	for _, p := range b.processes {
-		o.placeProcess(all, p, above, latest)
-	}
-	b.order = o
-}
-
-// ProcessBegan says that the recorded process of a spawn_id runs again, ProcessEnded that it has ended. Of others nothing depends on it.
-func (b *Book) ProcessBegan(id uint64) { b.processHas(momentBegan, id) }
-
-// ProcessEnded is the other half of ProcessBegan.
-func (b *Book) ProcessEnded(id uint64) { b.processHas(momentGone, id) }
-
-func (b *Book) processHas(kind momentKind, id uint64) {
-	if o := b.order; o != nil && o.processes[id] != nil {
-		if kind == momentGone {
-			o.happened(moment{kind: momentNear, n: id})
-			o.happened(moment{kind: momentDone, n: id})
-		}
-		o.happened(moment{kind: kind, n: id})
-	}
-}
-
-// ProcessLeaves says that a process waits for others to end whose output it read.
-func (b *Book) ProcessLeaves(id uint64) { b.order.happened(moment{kind: momentDone, n: id}) }
-
-// ProcessEnding is told of a process that is about to end. It returns what waits until it is to; nil where it may at once. That ends with
-// ctx too.
-func (b *Book) ProcessEnding(id uint64) (wait func(ctx context.Context)) {
-	o := b.order
-	if o == nil || o.processes[id] == nil {
-		return nil
-	}
-	o.happened(moment{kind: momentNear, n: id})
-	e := o.ending(id)
-	if !o.gate.Holds(e) {
-		return nil
-	}
-	return func(ctx context.Context) { _ = o.gate.Await(ctx, e) }
-}
-
-// OrderLost says where the recorded order could not be kept.
-func (b *Book) OrderLost() []string {
-	if b.order == nil {
-		return nil
-	}
-	return b.order.gate.Missed()
-}
-
 type (
 	// Traits tell requests of one Key apart.
 	Traits = lane.Traits
@@ -519,3 +432,74 @@ func (q *queue) overlap() bool {
 	}
 	return false
 }
+
+// CallOf says how much of a recorded call had come when its answer ended.
+func (b *Book) CallOf(rec *Recorded) Call {
+	messages, rest := 0, b.body(rec)
+	for m := FirstMessage(rest); m != nil; m = FirstMessage(rest) {
+		messages, rest = messages+1, rest[len(m):]
+	}
+	if rec.after == nil {
+		return Call{Steps: messages + 1, Ended: true}
+	}
+	steps := rec.after[len(rec.after)-1]
+	return Call{Steps: max(steps, messages), Ended: steps > messages}
+}
+
+// noteCalls finds the calls that were answered while their request still came. Those of the same method are known by their first
+// message.
+func (b *Book) noteCalls() {
+	for _, rec := range b.recorded {
+		key := streamKey{rec.Key.Method, rec.Key.URL}
+		m := b.methods[key]
+		if m == nil {
+			m = new(method)
+			b.methods[key] = m
+		}
+		m.streams = m.streams || rec.after != nil
+		m.eager = m.eager || rec.after != nil && rec.after[0] == 0
+		m.patience = max(m.patience, rec.Patience(0))
+	}
+	for _, rec := range b.recorded {
+		if rec.Key.Kind == HTTP && b.methods[streamKey{rec.Key.Method, rec.Key.URL}].streams {
+			b.keyByFirst(rec)
+		}
+	}
+}
+
+// keyByFirst makes the key of rec that of a request of which its first message alone is known; none of one that was answered before.
+func (b *Book) keyByFirst(rec *Recorded) {
+	r := b.request(rec)
+	if r.Body = FirstMessage(r.Body); rec.after != nil && rec.after[0] == 0 {
+		r.Body = nil
+	}
+	id, err := b.classifier.Classify(r)
+	if err != nil {
+		return // it is asked for by nobody
+	}
+	rec.Key = id.Key
+	rec.Key.Stream = true
+}
+
+// Fork divides the book before its first request, and before KeepOrder. seq is of the record of the first exchange that does not answer.
+// The error says that it is none that could.
+func (b *Book) Fork(seq uint64, o ForkOptions) (*Fork, error) {
+	i := slices.IndexFunc(b.recorded, func(rec *Recorded) bool { return rec.Seq == seq })
+	if i < 0 || b.recorded[i].Socket != nil || b.recorded[i].Key.Socket {
+		return nil, fmt.Errorf("record %d was not asked for by a request of its own: a WebSocket cannot be left in its middle", seq)
+	}
+	at := b.recorded[i]
+	for _, rec := range b.recorded {
+		if !before(rec, at) && !strings.HasPrefix(rec.Lane, "mcp:") {
+			rec.held, rec.Served = true, true
+		}
+	}
+	b.fork = &Fork{book: b, at: at, o: o, answered: make(map[uint64]bool)}
+	return b.fork, nil
+}
+
+// KeepOrder has the answers of models, and by its Order processes, end in the recorded order, as far as the program comes to them.
+func (b *Book) KeepOrder() { b.order = newEndOrder(b.recorded, b.processes) }
+
+// Order is what KeepOrder keeps; nil for none.
+func (b *Book) Order() *EndOrder { return b.order }

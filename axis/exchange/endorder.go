@@ -24,7 +24,7 @@ const maxHeadStart = 20 * time.Second
 // until it comes does something every second for ever.
 const maxHold = 30 * time.Second
 
-// An endOrder keeps the order in which a program got what it waited for: the ends of answers of models, and of processes. What it makes of
+// An EndOrder keeps the order in which a program got what it waited for: the ends of answers of models, and of processes. What it makes of
 // two sub-agents, or of a command in the background, depends on which was done first.
 //
 // The last chunk of an answer waits until the program has got what it had got before: the end of the answer that had ended just before, of
@@ -40,7 +40,7 @@ const maxHold = 30 * time.Second
 //
 // It waits for as long as that took then, and two seconds, and for two seconds from what of the recording happened last, for the first time: a
 // machine that has much to do takes longer for each. That ends maxHold after the end would have been then. A wait in vain ends all others, and so does a call that nothing answers: the program is another one from there on.
-type endOrder struct {
+type EndOrder struct {
 	answers   map[*Recorded]*order       // not changed, as all of it
 	processes map[uint64]*order          // by spawn_id
 	prior     map[*Recorded]*Recorded    // of each answer the one before it in its conversation
@@ -69,7 +69,7 @@ type recordedProcess struct {
 func (p *recordedProcess) begunMS() int64 { return p.endedMS - p.tookMS }
 
 // noteAsked finds the requests that came while an answer of another conversation did.
-func (o *endOrder) noteAsked(all []*Recorded) {
+func (o *EndOrder) noteAsked(all []*Recorded) {
 	byCome := slices.Clone(all)
 	slices.SortStableFunc(byCome, func(x, y *Recorded) int { return cmp.Compare(x.came(), y.came()) })
 	for _, rec := range all {
@@ -87,7 +87,7 @@ func (o *endOrder) noteAsked(all []*Recorded) {
 
 // placeProcess finds the answers that wait for a process, and what it waits for. The processes come in the order of their ends. Of those that
 // went on beside an answer nobody waits for one that started another: they are above it, and end after it. latest has the last one of each parent.
-func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[uint64]bool, latest map[uint64]recordedProcess) {
+func (o *EndOrder) placeProcess(all []*Recorded, p recordedProcess, above map[uint64]bool, latest map[uint64]recordedProcess) {
 	own, later := new(order), false
 	for _, rec := range all {
 		x, came, passed := o.answers[rec], rec.came(), rec.passed()
@@ -121,7 +121,7 @@ func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[ui
 // notePace finds the answers that keep their distance. Where a program takes its own time over each of two answers (a pause, a tool's work), its next
 // call upon the first one may come before that upon the second because of how much later that had ended. Then all from the first to the second end at
 // the pace of then. all stand as they ended.
-func (o *endOrder) notePace(all []*Recorded) {
+func (o *EndOrder) notePace(all []*Recorded) {
 	next := make(map[*Recorded]*Recorded)
 	for rec, prior := range o.prior {
 		next[prior] = rec
@@ -210,7 +210,7 @@ func mostAtOnce(spans []span) int {
 
 // await waits until the answer of rec may end, and then for what is left of the moment that the program has to act on what ended before.
 // held, where it is not nil, is told while it is others that it waits for. The error is ctx's where that is done before.
-func (o *endOrder) await(ctx context.Context, rec *Recorded, paced bool, held func(bool)) error {
+func (o *EndOrder) await(ctx context.Context, rec *Recorded, paced bool, held func(bool)) error {
 	if o == nil {
 		return nil
 	}
@@ -226,7 +226,7 @@ func (o *endOrder) await(ctx context.Context, rec *Recorded, paced bool, held fu
 }
 
 // ending is what the end of a process waits for, that comes now.
-func (o *endOrder) ending(id uint64) []lane.Condition[moment] {
+func (o *EndOrder) ending(id uint64) []lane.Condition[moment] {
 	p, now := o.ends[id], time.Now()
 	e := &ending{
 		order: o.processes[id], who: fmt.Sprintf("process %d", id), since: now, due: now, begunMS: p.endedMS, endedMS: p.endedMS, process: true,
@@ -249,7 +249,7 @@ type ending struct {
 }
 
 // conditions are what has to happen before an end.
-func (o *endOrder) conditions(e *ending) (all []lane.Condition[moment]) {
+func (o *EndOrder) conditions(e *ending) (all []lane.Condition[moment]) {
 	add := func(c lane.Condition[moment], tookMS int64, why string) {
 		c.Since, c.For, c.Stretch = e.since, time.Duration(max(tookMS, 0))*time.Millisecond+slack, e.due.Add(maxHold)
 		c.Why = fmt.Sprintf("the recorded order was not kept from %s on: it had ended %s in time", e.who, why)
@@ -305,14 +305,14 @@ func (p *recordedProcess) headStart(endedMS int64) time.Duration {
 }
 
 // happened notes that something has happened. Nothing is no order.
-func (o *endOrder) happened(what moment) {
+func (o *EndOrder) happened(what moment) {
 	if o != nil {
 		o.gate.Happened(what)
 	}
 }
 
 // giveUp ends all waiting.
-func (o *endOrder) giveUp() {
+func (o *EndOrder) giveUp() {
 	if o != nil {
 		o.gate.Open()
 	}
@@ -482,4 +482,90 @@ func reactionTo(gapMS int64, paced bool) time.Duration {
 		gap = 5*time.Millisecond + 4*gap
 	}
 	return min(gap, reaction)
+}
+
+// newEndOrder is that of exchanges and processes; nil where there is nothing to order, or too much.
+func newEndOrder(recorded []*Recorded, processes []recordedProcess) *EndOrder {
+	lanes := make(map[string]*laneSpan)
+	var all []*Recorded
+	o := &EndOrder{
+		answers: make(map[*Recorded]*order), processes: make(map[uint64]*order),
+		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess), gate: lane.NewGate[moment](slack, nil),
+	}
+	for _, rec := range recorded {
+		if x := rec.Exchange; rec.Key.Kind != LLM || rec.Key.Socket || rec.held || x.Status == 0 || x.Error != "" || rec.g == 0 || rec.endedMS <= 0 {
+			continue
+		}
+		all = append(all, rec)
+		l := lanes[rec.Lane]
+		if l == nil {
+			l = &laneSpan{span: span{begun: rec.begun()}}
+			lanes[rec.Lane] = l
+		} else {
+			o.prior[rec] = l.last
+		}
+		l.last, l.ended = rec, max(l.ended, rec.endedMS)
+		l.calls = append(l.calls, rec.span())
+	}
+	leaveCrowded(lanes)
+	all = slices.DeleteFunc(all, func(rec *Recorded) bool { return lanes[rec.Lane] == nil })
+	if len(lanes)+len(processes) < 2 || len(all) == 0 || mostAtOnce(spansOf(lanes)) > maxBeside {
+		return nil
+	}
+	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
+	for i, rec := range all {
+		rec.order, o.answers[rec] = o, new(order)
+		if i > 0 && rec.Lane != all[i-1].Lane && lanes[rec.Lane].beside(lanes[all[i-1].Lane].span) {
+			o.answers[rec].answer = all[i-1]
+		}
+	}
+	o.noteAsked(all)
+	o.notePace(all)
+	above, latest := make(map[uint64]bool), make(map[uint64]recordedProcess)
+	slices.SortFunc(processes, func(x, y recordedProcess) int { return cmp.Compare(x.g, y.g) })
+	for _, p := range processes {
+		o.placeProcess(all, p, above, latest)
+	}
+	return o
+}
+
+// ProcessBegan says that the recorded process of a spawn_id runs again, ProcessEnded that it has ended. Of others nothing depends on it.
+func (o *EndOrder) ProcessBegan(id uint64) { o.processHas(momentBegan, id) }
+
+// ProcessEnded is the other half of ProcessBegan.
+func (o *EndOrder) ProcessEnded(id uint64) { o.processHas(momentGone, id) }
+
+func (o *EndOrder) processHas(kind momentKind, id uint64) {
+	if o != nil && o.processes[id] != nil {
+		if kind == momentGone {
+			o.happened(moment{kind: momentNear, n: id})
+			o.happened(moment{kind: momentDone, n: id})
+		}
+		o.happened(moment{kind: kind, n: id})
+	}
+}
+
+// ProcessLeaves says that a process waits for others to end whose output it read.
+func (o *EndOrder) ProcessLeaves(id uint64) { o.happened(moment{kind: momentDone, n: id}) }
+
+// ProcessEnding is told of a process that is about to end. It returns what waits until it is to; nil where it may at once. That ends with
+// ctx too.
+func (o *EndOrder) ProcessEnding(id uint64) (wait func(ctx context.Context)) {
+	if o == nil || o.processes[id] == nil {
+		return nil
+	}
+	o.happened(moment{kind: momentNear, n: id})
+	e := o.ending(id)
+	if !o.gate.Holds(e) {
+		return nil
+	}
+	return func(ctx context.Context) { _ = o.gate.Await(ctx, e) }
+}
+
+// Lost says where the recorded order could not be kept.
+func (o *EndOrder) Lost() []string {
+	if o == nil {
+		return nil
+	}
+	return o.gate.Missed()
 }

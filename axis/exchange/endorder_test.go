@@ -101,7 +101,7 @@ func TestKeepOrder(t *testing.T) {
 						t.Errorf("answer %d came at %v, want %v", i, got[i], want)
 					}
 				}
-				if lost := b.OrderLost(); len(lost) != tt.lost {
+				if lost := b.Order().Lost(); len(lost) != tt.lost {
 					t.Errorf("lost %q", lost)
 				}
 			})
@@ -121,8 +121,8 @@ func TestKeepOrderEnds(t *testing.T) {
 		if _, ok := o.Take(b); ok {
 			t.Fatal("answered")
 		}
-		if _, end, err := give(t.Context(), t, b, keys[1]); end != 0 || err != nil || len(b.OrderLost()) != 0 {
-			t.Errorf("it was held for %v: %v, lost %q", end, err, b.OrderLost())
+		if _, end, err := give(t.Context(), t, b, keys[1]); end != 0 || err != nil || len(b.Order().Lost()) != 0 {
+			t.Errorf("it was held for %v: %v, lost %q", end, err, b.Order().Lost())
 		}
 	})
 }
@@ -144,8 +144,8 @@ func TestKeepOrderOfRequests(t *testing.T) {
 					}
 				})
 			}
-			if _, end, err := give(t.Context(), t, b, keys[0]); end != tt.first || err != nil || len(b.OrderLost()) != tt.lost {
-				t.Errorf("the second came at %v: held for %v, want %v; %v, lost %q", tt.second, end, tt.first, err, b.OrderLost())
+			if _, end, err := give(t.Context(), t, b, keys[0]); end != tt.first || err != nil || len(b.Order().Lost()) != tt.lost {
+				t.Errorf("the second came at %v: held for %v, want %v; %v, lost %q", tt.second, end, tt.first, err, b.Order().Lost())
 			}
 			answered.Wait()
 		})
@@ -181,17 +181,17 @@ func TestProcessEnding(t *testing.T) {
 						}
 					})
 				}
-				b.ProcessBegan(7)
+				b.Order().ProcessBegan(7)
 				start := time.Now()
-				if wait := b.ProcessEnding(7); wait != nil {
+				if wait := b.Order().ProcessEnding(7); wait != nil {
 					wait(t.Context())
 				}
-				if got := time.Since(start); got != tt.want || len(b.OrderLost()) != tt.lost {
-					t.Errorf("it ended after %v, want %v; lost %q", got, tt.want, b.OrderLost())
+				if got := time.Since(start); got != tt.want || len(b.Order().Lost()) != tt.lost {
+					t.Errorf("it ended after %v, want %v; lost %q", got, tt.want, b.Order().Lost())
 				}
-				b.ProcessEnded(7)
+				b.Order().ProcessEnded(7)
 				answered.Wait()
-				if b.ProcessEnding(8) != nil {
+				if b.Order().ProcessEnding(8) != nil {
 					t.Error("one that is on no tape waits")
 				}
 			})
@@ -203,24 +203,24 @@ func TestProcessEnding(t *testing.T) {
 func TestProcessesEndInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, keys := conversations(t, turn{"llm:a", 100, 3000, 7}, turn{"llm:a", 3010, 3200, 8}) // 7 ran from 450 to 2950, 8 from 650 to 3150
-		b.ProcessBegan(7)
-		b.ProcessBegan(8)
+		b.Order().ProcessBegan(7)
+		b.Order().ProcessBegan(8)
 		go func() {
 			time.Sleep(time.Second)
-			b.ProcessEnded(7)
+			b.Order().ProcessEnded(7)
 		}()
 		go func() { _, _, _ = give(t.Context(), t, b, keys[0]) }()
 		go func() { time.Sleep(time.Second); _, _, _ = give(t.Context(), t, b, keys[1]) }()
 		start := time.Now()
-		wait := b.ProcessEnding(8)
+		wait := b.Order().ProcessEnding(8)
 		if wait == nil {
 			t.Fatal("it does not wait")
 		}
 		wait(t.Context())
-		if got := time.Since(start); got < time.Second || len(b.OrderLost()) > 0 {
-			t.Errorf("it ended after %v, lost %q", got, b.OrderLost())
+		if got := time.Since(start); got < time.Second || len(b.Order().Lost()) > 0 {
+			t.Errorf("it ended after %v, lost %q", got, b.Order().Lost())
 		}
-		b.ProcessEnded(8)
+		b.Order().ProcessEnded(8)
 	})
 }
 
@@ -245,8 +245,8 @@ func TestProcessEndingOfPollers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, _ := conversations(t, tt.turns...)
-				b.ProcessBegan(7)
-				wait := b.ProcessEnding(7)
+				b.Order().ProcessBegan(7)
+				wait := b.Order().ProcessEnding(7)
 				if wait == nil {
 					t.Fatal("it does not wait")
 				}
@@ -259,17 +259,17 @@ func TestProcessEndingOfPollers(t *testing.T) {
 						if tt.first == 7 {
 							id = 7
 						}
-						b.ProcessBegan(id)
+						b.Order().ProcessBegan(id)
 						time.Sleep(500 * ms)
 						if id != 7 {
-							b.ProcessEnded(id)
+							b.Order().ProcessEnded(id)
 						}
 						time.Sleep(500 * ms)
 					}
 				})
 				wait(t.Context())
-				if got := time.Since(start); got != tt.want || len(b.OrderLost()) != 1 {
-					t.Errorf("it ended after %v, want %v; lost %q", got, tt.want, b.OrderLost())
+				if got := time.Since(start); got != tt.want || len(b.Order().Lost()) != 1 {
+					t.Errorf("it ended after %v, want %v; lost %q", got, tt.want, b.Order().Lost())
 				}
 			})
 		})
@@ -292,16 +292,16 @@ func TestKeepOrderOfProcesses(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, keys := conversations(t, turn{"llm:a", 100, 3000, 7})
 				if tt.begins {
-					b.ProcessBegan(7)
+					b.Order().ProcessBegan(7)
 				}
 				if tt.ends > 0 {
 					go func() {
 						time.Sleep(tt.ends)
-						b.ProcessEnded(7)
+						b.Order().ProcessEnded(7)
 					}()
 				}
-				if _, end, err := give(t.Context(), t, b, keys[0]); end != tt.want || err != nil || len(b.OrderLost()) != tt.lost {
-					t.Errorf("held for %v, want %v; %v, lost %q", end, tt.want, err, b.OrderLost())
+				if _, end, err := give(t.Context(), t, b, keys[0]); end != tt.want || err != nil || len(b.Order().Lost()) != tt.lost {
+					t.Errorf("held for %v, want %v; %v, lost %q", end, tt.want, err, b.Order().Lost())
 				}
 			})
 		})
@@ -327,18 +327,18 @@ func TestKeepOrderBeside(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, keys := conversations(t, turn{"llm:a", 100, tt.ended, 0}, turn{"llm:a", 4010, 4050, 7})
 				if tt.begins {
-					b.ProcessBegan(7)
+					b.Order().ProcessBegan(7)
 				}
 				if tt.near > 0 {
 					go func() {
 						time.Sleep(tt.near)
-						if b.ProcessEnding(7) == nil {
+						if b.Order().ProcessEnding(7) == nil {
 							t.Error("it does not wait for the answer")
 						}
 					}()
 				}
-				if _, end, err := give(t.Context(), t, b, keys[0]); end != tt.want || err != nil || len(b.OrderLost()) != tt.lost {
-					t.Errorf("held for %v, want %v; %v, lost %q", end, tt.want, err, b.OrderLost())
+				if _, end, err := give(t.Context(), t, b, keys[0]); end != tt.want || err != nil || len(b.Order().Lost()) != tt.lost {
+					t.Errorf("held for %v, want %v; %v, lost %q", end, tt.want, err, b.Order().Lost())
 				}
 			})
 		})

@@ -1,8 +1,6 @@
 package exchange
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -56,23 +54,6 @@ const (
 	Past                // any other
 )
 
-// Fork divides the book before its first request, and before KeepOrder. seq is of the record of the first exchange that does not answer.
-// The error says that it is none that could.
-func (b *Book) Fork(seq uint64, o ForkOptions) (*Fork, error) {
-	i := slices.IndexFunc(b.recorded, func(rec *Recorded) bool { return rec.Seq == seq })
-	if i < 0 || b.recorded[i].Socket != nil || b.recorded[i].Key.Socket {
-		return nil, fmt.Errorf("record %d was not asked for by a request of its own: a WebSocket cannot be left in its middle", seq)
-	}
-	at := b.recorded[i]
-	for _, rec := range b.recorded {
-		if !before(rec, at) && !strings.HasPrefix(rec.Lane, "mcp:") {
-			rec.held, rec.Served = true, true
-		}
-	}
-	b.fork = &Fork{book: b, at: at, o: o, answered: make(map[uint64]bool)}
-	return b.fork, nil
-}
-
 // Lost says why the run diverged before the point; "" where it did not.
 func (f *Fork) Lost() string {
 	f.mu.Lock()
@@ -123,8 +104,8 @@ func (f *Fork) sends() bool { return f != nil && !f.o.Closed && f.Past() }
 // Own reports whether a lane is the conversation that is forked.
 func (f *Fork) Own(lane string) bool { return lane == f.at.Lane }
 
-// TakeFork is Take from a Book that f divides. A request that is Past may be sent on (SendOn).
-func (o *Open) TakeFork(f *Fork) (*Recorded, Place) {
+// Take is Open.Take from the Book that the Fork divides. A request that is Past may be sent on (SendOn).
+func (f *Fork) Take(o *Open) (*Recorded, Place) {
 	if f.Past() && f.o.Leaves != nil && o.asked != nil && f.o.Leaves(o.asked) {
 		return nil, Past
 	}
@@ -232,19 +213,20 @@ func (f *Fork) reached() bool {
 func (f *Fork) leave() {
 	f.book.order.giveUp()
 	if f.o.Closed {
-		f.book.release(f.at)
+		f.release()
 	}
 	if f.o.Passing != nil {
 		f.o.Passing()
 	}
 }
 
-// release has what was held answer, but for one.
-func (b *Book) release(but *Recorded) {
+// release has what was held answer, but for the exchange at the point.
+func (f *Fork) release() {
+	b := f.book
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, rec := range b.recorded {
-		if rec.held && rec != but {
+		if rec.held && rec != f.at {
 			rec.held, rec.Served = false, false
 			b.queues[rec.Key].GiveBack(rec)
 		}
@@ -266,14 +248,3 @@ func (f *Fork) Refused() []string {
 	defer f.mu.Unlock()
 	return slices.Clone(f.refused)
 }
-
-// SendOn says that a replayed request goes to an upstream after all, before it does: it gets a lane of its own, which continues that of
-// what was answered from the tape.
-func (o *Open) SendOn() error {
-	o.live()
-	o.err = cmp.Or(o.err, o.follow(nil, ""))
-	return o.err
-}
-
-// Note adds further keys to the record, before End.
-func (o *Open) Note(fields ...tape.Field) { o.extra = append(o.extra, fields...) }

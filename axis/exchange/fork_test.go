@@ -53,7 +53,7 @@ func newForking(t *testing.T, at uint64, o exchange.ForkOptions) *forking {
 // ask asks for something, and says where that stands and the arrival of what answers it.
 func (f *forking) ask(url, body string) (exchange.Place, uint64) {
 	f.t.Helper()
-	rec, place := f.begin(url, body).TakeFork(f.fork)
+	rec, place := f.fork.Take(f.begin(url, body))
 	if rec == nil {
 		return place, 0
 	}
@@ -162,12 +162,12 @@ func TestForkSocket(t *testing.T) {
 func TestSendOn(t *testing.T) {
 	f := newForking(t, 4, exchange.ForkOptions{})
 	o := f.begin(call, history("a", ""))
-	if _, place := o.TakeFork(f.fork); place != exchange.OnTape {
+	if _, place := f.fork.Take(o); place != exchange.OnTape {
 		t.Fatal(place)
 	}
 	f.answer(o, "", http.Header{}, []byte("recorded"))
 	o = f.begin(call, history("a", "1"))
-	o.TakeFork(f.fork)
+	f.fork.Take(o)
 	if err := o.SendOn(); err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestForkTwins(t *testing.T) {
 		f := &forking{rig: rig, fork: fork}
 		begin := func(said string) (*exchange.Open, exchange.Place) {
 			o := f.begin(call, history("a", said))
-			_, place := o.TakeFork(fork)
+			_, place := fork.Take(o)
 			if err := o.SendOn(); err != nil {
 				t.Fatal(err)
 			}
@@ -237,7 +237,7 @@ func TestForkRefuse(t *testing.T) {
 	f.want(call, history("a", ""), exchange.OnTape, 2)
 	f.want(call, history("a", "1"), exchange.At, 0)
 	o := f.begin(call, history("a", "1,3"))
-	if _, place := o.TakeFork(f.fork); place != exchange.Past {
+	if _, place := f.fork.Take(o); place != exchange.Past {
 		t.Fatal(place)
 	}
 	if err := f.fork.Refuse(o); err != nil || !f.fork.Own(o.Lane()) {

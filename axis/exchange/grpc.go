@@ -30,7 +30,7 @@ func (o *Open) Whole(body []byte, after []int) {
 		return
 	}
 	o.request, o.exchange.RequestDigest = c.request, id.Key.Request
-	if o.taken != nil && o.exchange.Lane != Unmatched && o.sameCall(o.book.body(o.taken), c.request.Body) {
+	if o.taken != nil && o.exchange.Lane != Unmatched && o.tap.sameCall(o.request, o.book.body(o.taken), c.request.Body) {
 		o.exchange.RequestDigest = o.taken.Exchange.RequestDigest
 	}
 	if o.tap.rec == nil {
@@ -46,15 +46,15 @@ func (o *Open) Whole(body []byte, after []int) {
 
 // sameCall reports whether the whole messages of two requests are equal after masks. What else had come of a call when it was cut is a
 // matter of moments.
-func (o *Open) sameCall(was, now []byte) bool {
+func (t *Tap) sameCall(of *Request, was, now []byte) bool {
 	var digests [2]cas.Digest
 	for i, body := range [][]byte{was, now} {
 		rest := body
 		for m := FirstMessage(rest); m != nil; m = FirstMessage(rest) {
 			rest = rest[len(m):]
 		}
-		c := o.tap.clean(&Request{Method: o.request.Method, URL: o.request.URL, Header: o.request.Header, Body: body[:len(body)-len(rest)]})
-		id, err := o.tap.classifier.Classify(c.request)
+		c := t.clean(&Request{Method: of.Method, URL: of.URL, Header: of.Header, Body: body[:len(body)-len(rest)]})
+		id, err := t.classifier.Classify(c.request)
 		if err != nil {
 			return false
 		}
@@ -71,54 +71,6 @@ func (t *Tap) Calls(b *Book, r *Request, least time.Duration) (streams, eager bo
 		return false, false, least
 	}
 	return m.streams, m.eager, m.patience + least
-}
-
-// CallOf says how much of a recorded call had come when its answer ended.
-func (b *Book) CallOf(rec *Recorded) Call {
-	messages, rest := 0, b.body(rec)
-	for m := FirstMessage(rest); m != nil; m = FirstMessage(rest) {
-		messages, rest = messages+1, rest[len(m):]
-	}
-	if rec.after == nil {
-		return Call{Steps: messages + 1, Ended: true}
-	}
-	steps := rec.after[len(rec.after)-1]
-	return Call{Steps: max(steps, messages), Ended: steps > messages}
-}
-
-// noteCalls finds the calls that were answered while their request still came. Those of the same method are known by their first
-// message.
-func (b *Book) noteCalls() {
-	for _, rec := range b.recorded {
-		key := streamKey{rec.Key.Method, rec.Key.URL}
-		m := b.methods[key]
-		if m == nil {
-			m = new(method)
-			b.methods[key] = m
-		}
-		m.streams = m.streams || rec.after != nil
-		m.eager = m.eager || rec.after != nil && rec.after[0] == 0
-		m.patience = max(m.patience, rec.Patience(0))
-	}
-	for _, rec := range b.recorded {
-		if rec.Key.Kind == HTTP && b.methods[streamKey{rec.Key.Method, rec.Key.URL}].streams {
-			b.keyByFirst(rec)
-		}
-	}
-}
-
-// keyByFirst makes the key of rec that of a request of which its first message alone is known; none of one that was answered before.
-func (b *Book) keyByFirst(rec *Recorded) {
-	r := b.request(rec)
-	if r.Body = FirstMessage(r.Body); rec.after != nil && rec.after[0] == 0 {
-		r.Body = nil
-	}
-	id, err := b.classifier.Classify(r)
-	if err != nil {
-		return // it is asked for by nobody
-	}
-	rec.Key = id.Key
-	rec.Key.Stream = true
 }
 
 // keyAfter is the key of a record whose request was still coming when its answer began: a list of integers, how many of its messages

@@ -1,11 +1,9 @@
 package exchange
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -521,22 +519,6 @@ func (o *Open) kind() (tape.Kind, []tape.RawBytes) {
 	}, raw
 }
 
-// payloadFrom stores everything that r gives, in bounded memory.
-func payloadFrom(rec *tape.Recorder, r io.Reader) (*tape.Payload, error) {
-	head, err := io.ReadAll(io.LimitReader(r, tape.InlineLimit+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(head) <= tape.InlineLimit {
-		return rec.Payload(head)
-	}
-	d, n, err := rec.Store().PutReader(io.MultiReader(bytes.NewReader(head), r))
-	if err != nil {
-		return nil, err
-	}
-	return tape.PayloadOf(d, n), nil
-}
-
 // joined puts two reasons into one text.
 func joined(a, b string) string {
 	if a == "" {
@@ -551,7 +533,7 @@ func (o *Open) recall() {
 	if !o.tap.opts.Replay || o.tap.opts.OwnNames {
 		return
 	}
-	o.adopt(o.tap.scrubber.NamedInURL(o.taken.Exchange.URL), o.flow)
+	o.tap.adopt(o.tap.scrubber.NamedInURL(o.taken.Exchange.URL), o.flow)
 	if len(o.named) == 0 {
 		return
 	}
@@ -567,19 +549,7 @@ func (o *Open) recall() {
 	if body, err = Decode(h.Get("Content-Encoding"), body, scrub.MaxLooked); err != nil {
 		return
 	}
-	o.adopt(o.tap.scrubber.Named(h.Get("Content-Type"), body), o.named)
-}
-
-// adopt makes the placeholders of a recorded request mean what this one names in their place, where both name the same in the same order.
-func (o *Open) adopt(was, now []scrub.Named) {
-	if len(now) == 0 || !slices.EqualFunc(was, now, func(a, b scrub.Named) bool { return a.Name == b.Name }) {
-		return
-	}
-	o.tap.naming.Lock() // no request is half scrubbed; all others wait
-	defer o.tap.naming.Unlock()
-	for i := range now {
-		o.tap.scrubber.Adopt(was[i].Value, now[i].Value) // nothing where it was no placeholder
-	}
+	o.tap.adopt(o.tap.scrubber.Named(h.Get("Content-Type"), body), o.named)
 }
 
 // Replay is Response for the recorded answer that Take found, where the program gets it as it stands on the tape: what Chunk is
@@ -634,3 +604,17 @@ func (o *Open) Asked() tape.Kind {
 	k, _ := asked.kind()
 	return k
 }
+
+// SendOn says that a replayed request goes to an upstream after all, before it does: it gets a lane of its own, which continues that of
+// what was answered from the tape.
+func (o *Open) SendOn() error {
+	o.live()
+	o.err = cmp.Or(o.err, o.follow(nil, ""))
+	return o.err
+}
+
+// Note adds further keys to the record, before End.
+func (o *Open) Note(fields ...tape.Field) { o.extra = append(o.extra, fields...) }
+
+// Recorded is what answers the request; nil for nothing, and before Take.
+func (o *Open) Recorded() *Recorded { return o.taken }

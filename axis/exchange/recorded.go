@@ -36,7 +36,7 @@ type Recorded struct {
 	wallMS  int64     // the same, in Unix epoch ms
 	g       uint64    // of its record
 	equals  *equals   // nil for none
-	order   *endOrder // of conversations that went on beside its own; nil for none
+	order   *EndOrder // of conversations that went on beside its own; nil for none
 	opcode  int       // of a turn over a socket: of the server's messages
 	ownTurn bool      // of a turn over a socket: the server began it
 
@@ -183,6 +183,3 @@ func Outgoing(ctx context.Context, req *http.Request, body []byte) *http.Request
 	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	return out
 }
-
-// Recorded is what answers the request; nil for nothing, and before Take.
-func (o *Open) Recorded() *Recorded { return o.taken }

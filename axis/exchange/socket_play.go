@@ -56,16 +56,16 @@ type SocketRefusal struct {
 
 // Play plays the socket that Take found to the program, on the tape of s, which Opened gave. Of opts count Speed, Reveal (of each message
 // of the server) and Patience (of the end of a socket that the program had ended).
-func (o *Open) Play(s *Socket, opts *AnswerOptions, b *Book) *SocketPlay {
-	p := &SocketPlay{sock: s, book: b, choice: o.choice}
+func (s *Socket) Play(asked *Request, opts *AnswerOptions, b *Book) *SocketPlay {
+	p := &SocketPlay{sock: s, book: b, choice: s.choice}
 	if opts != nil {
 		p.opts = *opts
 	}
-	p.ids = idsOf(b.classifier, o.request)
+	p.ids = idsOf(b.classifier, asked)
 	p.mu.Lock() // from when the choice has it others may change what it is
 	b.mu.Lock()
-	if p.rec = o.taken; o.choice != nil {
-		o.choice.play, p.rec, p.changes = p, o.choice.rec, o.choice.times
+	if p.rec = s.became; s.choice != nil {
+		s.choice.play, p.rec, p.changes = p, s.choice.rec, s.choice.times
 	}
 	p.entries = p.rec.Socket.entries
 	b.mu.Unlock()

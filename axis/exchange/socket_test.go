@@ -185,7 +185,7 @@ func (g *rig) play(b *exchange.Book, url string, o *exchange.AnswerOptions, head
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	return s, open.Play(s, o, b)
+	return s, s.Play(open.Request(), o, b)
 }
 
 // send gives a message of the program, and returns how it was refused.

@@ -228,3 +228,15 @@ func (t *Tap) learner(contentType string) *learner {
 	}
 	return &learner{tap: t, contentType: contentType, kind: kind}
 }
+
+// adopt makes the placeholders of a recorded request mean what this one names in their place, where both name the same in the same order.
+func (t *Tap) adopt(was, now []scrub.Named) {
+	if len(now) == 0 || !slices.EqualFunc(was, now, func(a, b scrub.Named) bool { return a.Name == b.Name }) {
+		return
+	}
+	t.naming.Lock() // no request is half scrubbed; all others wait
+	defer t.naming.Unlock()
+	for i := range now {
+		t.scrubber.Adopt(was[i].Value, now[i].Value) // nothing where it was no placeholder
+	}
+}

@@ -288,7 +288,7 @@ func (s *forking) asked(req *exchange.Request, o *exchange.Open) *Asked {
 
 // answer is what a request gets in a fork; nil where its upstream is to be asked.
 func (s *forking) answer(r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) *answer {
-	rec, place := o.TakeFork(s.At)
+	rec, place := s.At.Take(o)
 	switch {
 	case rec != nil:
 		return s.goesOn(o, s.tape.recorded(r, o, rec))

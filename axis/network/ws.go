@@ -354,7 +354,7 @@ func (s *handler) replaySocket(w http.ResponseWriter, r *http.Request, req *exch
 	if s.fork == nil {
 		rec, ok = o.Take(s.tape.book)
 	} else { // past the point none is opened
-		rec, _ = o.TakeFork(s.fork.At)
+		rec, _ = s.fork.At.Take(o)
 		ok = rec != nil
 	}
 	switch {
@@ -382,7 +382,7 @@ func (s *handler) playSocket(w http.ResponseWriter, r *http.Request, o *exchange
 	end := newWSEnd(s, sock)
 	defer end.record()
 	opts := &exchange.AnswerOptions{Speed: s.tape.speed, Reveal: s.tape.reveal, Patience: rec.Patience(cancelPatience)}
-	play := o.Play(sock, opts, s.tape.book)
+	play := sock.Play(o.Request(), opts, s.tape.book)
 	c, err := s.takeOver(w, a)
 	if err != nil {
 		end.gone(exchange.FromProgram, err)
