@@ -185,11 +185,11 @@ func (r *run) ownFunction(f *ownFunction) *starlark.Builtin {
 }
 
 func (r *run) log(_ *starlark.Thread, args []starlark.Value) (starlark.Value, error) {
-	s, err := r.printer.joined(args[0].(starlark.Tuple), " ")
+	s, err := r.prelude.joined(args[0].(starlark.Tuple), " ")
 	if err != nil {
 		return nil, err
 	}
-	return starlark.None, r.printer.println(s)
+	return starlark.None, r.prelude.println(s)
 }
 
 // callback wants a function that can be called with nothing.

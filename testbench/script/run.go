@@ -36,17 +36,17 @@ type run struct {
 	modules map[string]*module
 	sources sources
 	asserts asserts
-	printer printer
+	prelude prelude
 }
 
 func newRun(b *testbench.Bench, o *Options) *run {
 	budget := newBudget(o)
 	r := &run{
 		bench: b, opts: o, budget: budget, predeclared: starlark.StringDict{}, modules: map[string]*module{}, sources: sources{},
-		asserts: asserts{budget: budget}, printer: printer{budget, o.Print},
+		asserts: asserts{budget: budget}, prelude: prelude{budget, o.Print},
 	}
 	budget.checkedOperators(r.predeclared)
-	budget.universe(r.predeclared, &r.printer)
+	r.prelude.universe(r.predeclared)
 	r.hostModule(r.predeclared)
 	return r
 }

@@ -15,29 +15,29 @@ import (
 )
 
 // universe are the built-in functions that ask for what they take, in place of Starlark's own, and the few names beside.
-func (b *budget) universe(into starlark.StringDict, p *printer) {
+func (p *prelude) universe(into starlark.StringDict) {
 	for name, c := range functions {
-		into[name] = b.charged(starlarkOwn(name), c)
+		into[name] = p.budget.charged(starlarkOwn(name), c)
 	}
 	into["print"] = starlark.NewBuiltin("print", p.print)
 	into["fail"] = starlark.NewBuiltin("fail", p.fail)
-	into["getattr"] = starlark.NewBuiltin("getattr", b.getattr)
+	into["getattr"] = starlark.NewBuiltin("getattr", p.getattr)
 	into["struct"] = starlark.NewBuiltin("struct", starlarkstruct.Make)
-	into["json"] = b.jsonModule()
+	into["json"] = p.jsonModule()
 	into["True"], into["False"] = starlark.True, starlark.False // these have a place, the language's own none: where `while True:` turns
 }
 
 // starlarkOwn is a built-in function of the language.
 func starlarkOwn(name string) *starlark.Builtin { return starlark.Universe[name].(*starlark.Builtin) }
 
-// A printer writes what a script prints.
-type printer struct {
+// A prelude has what a script is given beside the host module.
+type prelude struct {
 	budget *budget
 	to     io.Writer // nil drops it
 }
 
 // joined are values as print writes them.
-func (p *printer) joined(values starlark.Tuple, sep string) (string, error) {
+func (p *prelude) joined(values starlark.Tuple, sep string) (string, error) {
 	var b strings.Builder
 	for i, v := range values {
 		if i > 0 {
@@ -55,7 +55,7 @@ func (p *printer) joined(values starlark.Tuple, sep string) (string, error) {
 	return b.String(), nil
 }
 
-func (p *printer) print(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (p *prelude) print(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	sep := " "
 	if err := starlark.UnpackArgs(b.Name(), nil, kwargs, "sep?", &sep); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (p *printer) print(_ *starlark.Thread, b *starlark.Builtin, args starlark.T
 	return starlark.None, p.println(s)
 }
 
-func (p *printer) println(s string) error {
+func (p *prelude) println(s string) error {
 	if p.to == nil {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (p *printer) println(s string) error {
 	return err
 }
 
-func (p *printer) fail(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (p *prelude) fail(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	sep := " "
 	if err := starlark.UnpackArgs("fail", nil, kwargs, "sep?", &sep); err != nil {
 		return nil, err
@@ -87,12 +87,12 @@ func (p *printer) fail(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tu
 	return nil, fmt.Errorf("fail: %s", s)
 }
 
-func (b *budget) getattr(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (p *prelude) getattr(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	v, err := starlarkOwn("getattr").CallInternal(t, args, kwargs)
 	if err != nil {
 		return nil, err
 	}
-	return b.asking(v), nil
+	return p.budget.asking(v), nil
 }
 
 // didYouMean is the name that was most likely meant as a question, "" where none is near.
@@ -105,19 +105,19 @@ func didYouMean(name string, names []string, prefix string) string {
 }
 
 // jsonModule is `json`: encode and decode. Members keep their order; nesting ends at maxDepth.
-func (b *budget) jsonModule() starlark.Value {
+func (p *prelude) jsonModule() starlark.Value {
 	return &namespace{name: "json", members: starlark.StringDict{
-		"encode": starlark.NewBuiltin("json.encode", b.jsonEncode),
-		"decode": starlark.NewBuiltin("json.decode", b.jsonDecode),
+		"encode": starlark.NewBuiltin("json.encode", p.jsonEncode),
+		"decode": starlark.NewBuiltin("json.decode", p.jsonDecode),
 	}}
 }
 
-func (b *budget) jsonEncode(_ *starlark.Thread, own *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (p *prelude) jsonEncode(_ *starlark.Thread, own *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var x starlark.Value
 	if err := starlark.UnpackArgs(own.Name(), args, kwargs, "x", &x); err != nil {
 		return nil, err
 	}
-	v, err := b.plain(x, true, encodedCopies)
+	v, err := p.budget.plain(x, true, encodedCopies)
 	if err != nil {
 		return nil, fmt.Errorf("json.encode: %w", err)
 	}
@@ -128,13 +128,13 @@ func (b *budget) jsonEncode(_ *starlark.Thread, own *starlark.Builtin, args star
 	return starlark.String(text), nil
 }
 
-func (b *budget) jsonDecode(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (p *prelude) jsonDecode(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if text, ok := first(args).(starlark.String); ok {
 		deepest, bytes := shapeOf(string(text))
 		if deepest > maxDepth {
 			return nil, fmt.Errorf("json.decode: %w", tooDeep())
 		}
-		if err := b.alloc(bytes, "the values of a JSON text"); err != nil {
+		if err := p.budget.alloc(bytes, "the values of a JSON text"); err != nil {
 			return nil, err
 		}
 	}
