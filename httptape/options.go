@@ -1,8 +1,6 @@
 package httptape
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -165,24 +163,6 @@ func newSecrets(o *Options, rules int) *scrub.Scrubber {
 		s.AddSecret(name, value)
 	}
 	return s
-}
-
-// Secret returns the value of an environment variable, and makes it a secret that never reaches the tape. Where the
-// variable is not set it returns a dummy that reads the same, so a test whose requests hold a key in their URL or body needs
-// none to replay; a request that would be sent and recorded then fails, and Close keeps nothing.
-func (t *Transport) Secret(name string) string {
-	value := os.Getenv(name)
-	if value == "" {
-		sum := sha256.Sum256([]byte(name))
-		value = "dummy-" + hex.EncodeToString(sum[:16])
-		t.mu.Lock()
-		t.unset = name
-		t.mu.Unlock()
-	}
-	if t.secrets != nil {
-		t.secrets.AddSecret(name, value)
-	}
-	return value
 }
 
 // withoutNames returns h without the headers of names, which are canonical.

@@ -2,6 +2,8 @@ package httptape
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"path/filepath"
 	"sync"
 
@@ -420,4 +423,22 @@ func refuse(w http.ResponseWriter, e *UnmatchedError) {
 	w.WriteHeader(exchange.RefusedStatus)
 	body := exchange.ErrorBody(e.Identity, exchange.RefusedStatus, exchange.NotOnTape, e.Error())
 	_, _ = w.Write(body) // who asked and went away needs no answer
+}
+
+// Secret returns the value of an environment variable, and makes it a secret that never reaches the tape. Where the
+// variable is not set it returns a dummy that reads the same, so a test whose requests hold a key in their URL or body needs
+// none to replay; a request that would be sent and recorded then fails, and Close keeps nothing.
+func (t *Transport) Secret(name string) string {
+	value := os.Getenv(name)
+	if value == "" {
+		sum := sha256.Sum256([]byte(name))
+		value = "dummy-" + hex.EncodeToString(sum[:16])
+		t.mu.Lock()
+		t.unset = name
+		t.mu.Unlock()
+	}
+	if t.secrets != nil {
+		t.secrets.AddSecret(name, value)
+	}
+	return value
 }

@@ -162,7 +162,7 @@ func anthropicEvent(a *answering, e *event) {
 		a.put(b)
 	case "content_block_delta":
 		if b := a.keyed[e.Index]; b != nil {
-			a.anthropicDelta(b, e.Delta)
+			anthropicAdds(a, b, e.Delta)
 		}
 	case "message_delta":
 		delta := eventOf(e.Delta)
@@ -177,7 +177,7 @@ type anthropicDelta struct {
 	Mark []byte `json:"citation"`
 }
 
-func (a *answering) anthropicDelta(b *block, raw []byte) {
+func anthropicAdds(a *answering, b *block, raw []byte) {
 	d := &a.delta
 	*d = anthropicDelta{Text: b.text}
 	a.scan.Reset(raw)

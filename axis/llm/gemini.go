@@ -194,7 +194,7 @@ func geminiEvent(a *answering, e *event) {
 		}
 		content := nodeOf(c.Content)
 		for _, part := range elements(content.Content) {
-			a.geminiPart(part)
+			geminiPiece(a, part)
 		}
 		a.stop(c.Stop)
 	}
@@ -202,8 +202,8 @@ func geminiEvent(a *answering, e *event) {
 	a.stop(feedback.Stop)
 }
 
-// geminiPart adds a part. Texts that follow one another are one: chunks cut them anywhere.
-func (a *answering) geminiPart(raw []byte) {
+// geminiPiece adds a part. Texts that follow one another are one: chunks cut them anywhere.
+func geminiPiece(a *answering, raw []byte) {
 	n := nodeOf(raw)
 	if isText(n.Signature) {
 		a.out.Native = append(a.out.Native, append(append([]byte(`{"thoughtSignature":`), n.Signature...), '}'))

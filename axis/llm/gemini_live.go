@@ -307,7 +307,7 @@ func liveEvent(a *answering, e *event) {
 	m, _ := readLiveMessage(e.Raw)
 	for _, part := range elements(m.parts) {
 		if objectAt(part, "inlineData") == nil && objectAt(part, "inline_data") == nil {
-			a.geminiPart(part)
+			geminiPiece(a, part)
 		}
 	}
 	a.say(textKind, m.words)

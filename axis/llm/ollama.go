@@ -84,7 +84,7 @@ var ollamaProtocol = &protocol{
 
 // ollamaEvent reads an answer, or one line of a stream.
 func ollamaEvent(a *answering, e *event) {
-	a.chatMessage(e.Message)
+	chatDelta(a, e.Message)
 	a.say(thoughtKind, textIn(e.Thinking))
 	a.say(textKind, textIn(e.Response)) // of generate
 	if e.Done {

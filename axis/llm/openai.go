@@ -176,14 +176,14 @@ func chatEvent(a *answering, e *event) {
 		if c.Index.further() {
 			continue // another answer to the same
 		}
-		a.chatMessage(latest(c.Message, c.Delta))
+		chatDelta(a, latest(c.Message, c.Delta))
 		a.say(textKind, textIn(c.Text)) // of the former completions
 		a.stop(c.Stop)
 	}
 }
 
-// chatMessage adds the message of an answer, or one delta of it.
-func (a *answering) chatMessage(raw []byte) {
+// chatDelta adds the message of an answer, or one delta of it.
+func chatDelta(a *answering, raw []byte) {
 	m := nodeOf(raw)
 	a.say(thoughtKind, textIn(m.Thinking))
 	a.sayParts(m.Content)

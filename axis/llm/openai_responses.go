@@ -139,13 +139,13 @@ func putInstructions(body *canonjson.Value, s string) {
 func responsesEvent(a *answering, e *event) {
 	switch e.Kind {
 	case "": // the response itself
-		a.responsesOutput(elements(e.Output), e.Status)
+		responsesOutput(a, elements(e.Output), e.Status)
 	case "response.created", "response.in_progress", "response.completed", "response.incomplete", "response.failed", "response.done":
 		a.read(responsesEvent, e.Response)
 	case "response.output_item.added":
-		a.itemBegins(e.Item)
+		responsesItemBegins(a, e.Item)
 	case "response.output_item.done":
-		a.itemDone(e.Item)
+		responsesItemDone(a, e.Item)
 	case "response.output_text.delta", "response.function_call_arguments.delta", "response.custom_tool_call_input.delta",
 		"response.reasoning_summary_text.delta", "response.reasoning_text.delta", "response.refusal.delta",
 		"response.output_audio_transcript.delta", "response.audio_transcript.delta", "response.text.delta":
@@ -156,7 +156,7 @@ func responsesEvent(a *answering, e *event) {
 }
 
 // responsesOutput takes the items of a whole response, which stand for those that a stream brought before.
-func (a *answering) responsesOutput(items [][]byte, status string) {
+func responsesOutput(a *answering, items [][]byte, status string) {
 	if len(items) > 0 {
 		a.blocks = nil
 	}
@@ -171,8 +171,8 @@ func (a *answering) responsesOutput(items [][]byte, status string) {
 	}
 }
 
-// itemBegins begins an item of a stream: its deltas go to one block, until the item is done.
-func (a *answering) itemBegins(raw []byte) {
+// responsesItemBegins begins an item of a stream: its deltas go to one block, until the item is done.
+func responsesItemBegins(a *answering, raw []byte) {
 	n := nodeOf(raw)
 	switch b := n.block(); {
 	case b.kind == callKind:
@@ -185,8 +185,8 @@ func (a *answering) itemBegins(raw []byte) {
 	}
 }
 
-// itemDone puts an item in the place of what its deltas said.
-func (a *answering) itemDone(raw []byte) {
+// responsesItemDone puts an item in the place of what its deltas said.
+func responsesItemDone(a *answering, raw []byte) {
 	n := nodeOf(raw)
 	b := a.keyed[blockKey(n.ID)]
 	if b == nil {

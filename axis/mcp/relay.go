@@ -69,7 +69,7 @@ func (t *relay) run() {
 		all.Go(func() { t.watch(t.clientOut, t.serverOut, Client) })
 	}
 	if t.serverErr != nil {
-		all.Go(t.copyStderr)
+		all.Go(func() { t.errs.copy(t) })
 		all.Go(func() { t.watch(t.clientErr, t.serverErr, "") })
 	}
 	all.Wait()
@@ -95,14 +95,19 @@ type relay struct {
 	missed       bool    // some of what the server wrote came before that, and was too much to be kept
 	whole        [3]bool // streams that came to their own end
 
-	errMu   sync.Mutex // held by who passes on what the server writes to its stderr; never while that waits
-	errRest []byte     // guarded by errMu: what was taken of that and is to be written
+	errs errs
 
 	client lines  // of who copies from the client
 	asked  int    // the same's: bytes that came while undecided
 	server lines  // of who copies from the server, once the relay is decided
 	told   bool   // of the same: the server's last line held no answer
 	parts  []part // of the same: of what is passed on next
+}
+
+// errs is what a relay passes on of the server's stderr.
+type errs struct {
+	mu   sync.Mutex // held by who passes it on; never while that waits
+	rest []byte     // guarded by mu: what was taken and is to be written
 }
 
 // state says what a relay is.
@@ -239,7 +244,7 @@ func (t *relay) copy(from, to *end, side Side, take func(b []byte) ([]byte, erro
 	for {
 		n, err := from.Read(buf)
 		if side == Server {
-			t.moveStderr()
+			t.errs.move(t)
 		}
 		if n > 0 && !t.pass(to, side, func() ([]byte, error) { return take(buf[:n]) }) {
 			return

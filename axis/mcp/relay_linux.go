@@ -11,37 +11,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyStderr passes on what the server writes to its stderr. Who reads its stdout may write to the same file as it does, and is to do so
+// copy passes on what the server writes to its stderr. Who reads its stdout may write to the same file as it does, and is to do so
 // behind it: what stands in its stderr goes before each piece of its stdout and before its end.
-func (t *relay) copyStderr() {
+func (e *errs) copy(t *relay) {
 	defer t.clientErr.closeWrite()
 	defer t.serverErr.closeRead()
 	if !t.serverErr.file.watching || !t.clientErr.file.watching {
 		t.copy(t.serverErr, t.clientErr, stderrSide, t.fromStderr, nil)
 		return
 	}
-	for (t.holdsStderr() || t.serverErr.awaitRead()) && t.clientErr.awaitWrite() && t.moveStderr() {
+	for (e.holds() || t.serverErr.awaitRead()) && t.clientErr.awaitWrite() && e.move(t) {
 	}
 }
 
-// holdsStderr reports whether something was taken from the server's stderr that the client's did not take yet.
-func (t *relay) holdsStderr() bool {
-	t.errMu.Lock()
-	defer t.errMu.Unlock()
-	return len(t.errRest) > 0
+// holds reports whether something was taken from the server's stderr that the client's did not take yet.
+func (e *errs) holds() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.rest) > 0
 }
 
-// moveStderr passes on what stands in the server's stderr, as far as that goes without waiting: a client may read its stdout first. It
+// move passes on what stands in the server's stderr, as far as that goes without waiting: a client may read its stdout first. It
 // reports whether there may be more.
-func (t *relay) moveStderr() bool {
+func (e *errs) move(t *relay) bool {
 	if t.serverErr == nil || !t.serverErr.file.watching || !t.clientErr.file.watching {
 		return true
 	}
-	t.errMu.Lock()
-	defer t.errMu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	var buf [surelyFits]byte
 	for moved := 0; moved < relayBuffer && t.clientErr.ready(unix.POLLOUT); {
-		if len(t.errRest) == 0 {
+		if len(e.rest) == 0 {
 			if !t.serverErr.ready(unix.POLLIN) {
 				break
 			}
@@ -55,10 +55,10 @@ func (t *relay) moveStderr() bool {
 				t.fail(err)
 				return false
 			}
-			t.errRest = append(t.errRest, b...)
+			e.rest = append(e.rest, b...)
 		}
-		n, err := t.clientErr.writeNow(t.errRest)
-		switch t.errRest = t.errRest[n:]; {
+		n, err := t.clientErr.writeNow(e.rest)
+		switch e.rest = e.rest[n:]; {
 		case errors.Is(err, unix.EAGAIN): // another that has the same stderr has filled it meanwhile
 			return true
 		case err != nil:
@@ -75,7 +75,7 @@ func (e *end) writeNow(b []byte) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	errControl := conn.Control(func(fd uintptr) { // conn.Write would wait for copyStderr, which may wait there
+	errControl := conn.Control(func(fd uintptr) { // conn.Write would wait for errs.copy, which may wait there
 		for n, err = unix.Write(int(fd), b); errors.Is(err, unix.EINTR); n, err = unix.Write(int(fd), b) {
 		}
 	})

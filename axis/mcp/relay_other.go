@@ -6,11 +6,11 @@ import (
 	"os"
 )
 
-// copyStderr passes on what the server writes to its stderr.
-func (t *relay) copyStderr() { t.copy(t.serverErr, t.clientErr, stderrSide, t.fromStderr, nil) }
+// copy passes on what the server writes to its stderr.
+func (*errs) copy(t *relay) { t.copy(t.serverErr, t.clientErr, stderrSide, t.fromStderr, nil) }
 
-// moveStderr does nothing: what the server writes to its stderr and to its stdout is in no order here.
-func (t *relay) moveStderr() bool { return true }
+// move does nothing: what the server writes to its stderr and to its stdout is in no order here.
+func (*errs) move(*relay) bool { return true }
 
 // hungUp reports false.
 func (e *end) hungUp() bool { return false }

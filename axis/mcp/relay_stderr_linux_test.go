@@ -23,7 +23,7 @@ func TestStderrComesFirst(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.serverOut.Close()
-			p.relay.copy(p.relay.serverOut, p.relay.clientOut, Server, p.relay.fromServer, p.relay.serverEnded) // copyStderr does not run
+			p.relay.copy(p.relay.serverOut, p.relay.clientOut, Server, p.relay.fromServer, p.relay.serverEnded) // errs.copy does not run
 			p.clientErrFar.Close()
 			p.relay.clientErr.close()
 			if b, err := io.ReadAll(p.clientErr); string(b) != "before\n" || err != nil {
@@ -45,7 +45,7 @@ func TestStderrThatNobodyReads(t *testing.T) {
 	done := make(chan struct{})
 	go func() { // ends with both files
 		defer close(done)
-		p.relay.copyStderr()
+		p.relay.errs.copy(p.relay)
 	}()
 	go p.relay.copy(p.relay.serverOut, p.relay.clientOut, Server, p.relay.fromServer, p.relay.serverEnded)
 	if _, err := io.WriteString(p.serverOut, "a line\n"); err != nil {
@@ -71,7 +71,7 @@ func TestStderrThatAnotherFills(t *testing.T) {
 	}
 	p.relay.mu.Lock() // the piece waits for it between the look at the client's stderr and the write
 	moved := make(chan bool)
-	go func() { moved <- p.relay.moveStderr() }()
+	go func() { moved <- p.relay.errs.move(p.relay) }()
 	for p.relay.serverErr.ready(unix.POLLIN) {
 		runtime.Gosched()
 	}
@@ -83,7 +83,7 @@ func TestStderrThatAnotherFills(t *testing.T) {
 	}
 	p.serverErr.Close()
 	p.clientErrFar.Close()
-	go p.relay.copyStderr()
+	go p.relay.errs.copy(p.relay)
 	if b, err := io.ReadAll(p.clientErr); string(b) != string(full)+"before\n" || err != nil {
 		t.Errorf("%d bytes on stderr, %v", len(b), err)
 	}

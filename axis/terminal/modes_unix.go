@@ -4,6 +4,7 @@ package terminal
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -121,4 +122,17 @@ func (p *PTY) SignalsOf(keys []byte) (names []string) {
 		}
 	}
 	return names
+}
+
+// setSize is Resize of a terminal whose slave is closed here.
+func (p *PTY) setSize(s Size) (err error) {
+	w := &unix.Winsize{Row: uint16(s.Rows), Col: uint16(s.Cols), Xpixel: uint16(s.Width), Ypixel: uint16(s.Height)}
+	errControl := control(p.Master, func(fd int) { err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, w) })
+	return errors.Join(errControl, os.NewSyscallError("TIOCSWINSZ", err))
+}
+
+// foreground is the terminal's foreground group, 0 for none.
+func (p *PTY) foreground() (group int) {
+	control(p.Master, func(fd int) { group, _ = unix.IoctlGetInt(fd, getForegroup) })
+	return group
 }

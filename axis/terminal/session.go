@@ -413,3 +413,14 @@ func environ(allow []string, term string, have []string) []string {
 	add("TERM=" + term)
 	return out
 }
+
+// Attach has a person use a session, from its start until its end: keys go to the program as they come, a new size of the
+// person's terminal is the session's, and at the end the terminal has the modes that it had. It returns when the session has
+// ended. What the program writes is not its business: that is SessionOptions.Output, Caller.Writer.
+//
+// In the background of its shell it leaves the terminal alone until it is continued in the foreground. The session's program
+// is the leader of its own session, so Ctrl-Z is a key like others: a shell in there stops its jobs with it, a program alone
+// cannot be stopped. A SIGTSTP from outside stops us, with the terminal given back, and not the program.
+func (s *Session) Attach(o *AttachOptions) (Exit, error) {
+	return (&attached{s: s, o: o, c: o.Caller, typist: NewTypist()}).run()
+}

@@ -11,48 +11,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
-// Write writes a comparison for people.
-func (c *Comparison) Write(w io.Writer, f Form) error {
-	p := &page{Form: f, w: w}
-	p.print("%s\n\n", c.summary())
-	p.table(c)
-	p.leaving(c)
-	p.tools(c)
-	p.files(c)
-	p.checks(c)
-	p.groups(c)
-	totals := make([]*recording.Totals, len(c.Rows))
-	for i, r := range c.Rows {
-		totals[i] = &r.Total
-	}
-	if notes := append(slices.Clone(c.Notes), unknown(totals)...); len(notes) > 0 {
-		p.heading("notes")
-		for _, n := range notes {
-			p.item(n)
-		}
-	}
-	return p.err
-}
-
-func (c *Comparison) summary() string {
-	what := fmt.Sprintf("%d recordings, held against 1: ", len(c.Rows))
-	turns := 0
-	for _, r := range c.Rows {
-		turns += r.Total.Turns
-	}
-	switch {
-	case turns == 0:
-		return what + "none of them asked a model"
-	case !slices.ContainsFunc(c.Rows, func(r *Row) bool { return r.Leaves != nil }):
-		return what + "all turns are the same"
-	case c.Same == 0:
-		return what + "they differ from the first turn on"
-	case c.Same == 1:
-		return what + "the first turn is the same in all"
-	}
-	return what + fmt.Sprintf("the first %d turns are the same in all", c.Same)
-}
-
 // table is a row a recording.
 func (p *page) table(c *Comparison) {
 	g := &grid{head: []string{">", "recording", "model", ">turns", ">after", ">tools", ">files", "exit"}}

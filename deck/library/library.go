@@ -18,7 +18,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/deck/packed"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 )
@@ -480,32 +479,6 @@ func (l *Library) pointersTo(dir os.FileInfo) []string {
 	return out
 }
 
-func (l *Library) unpackTo(id, output string) (string, error) {
-	if output == "" {
-		if err := packed.CheckName(id + recordingExt); err != nil {
-			return "", fmt.Errorf("the recording's id %q is no name for its directory: name one with -o", id)
-		}
-		output = filepath.Join(l.Dir, id+recordingExt)
-	}
-	path, err := filepath.Abs(output)
-	if err == nil {
-		err = ensureAround(path, false)
-	}
-	if err == nil && recording.Exists(path) {
-		err = fmt.Errorf("%s: %w: nothing was unpacked", path, fs.ErrExist)
-	}
-	return path, err
-}
-
-// introduce makes the library know a recording that lies elsewhere, unless it knows one of that id.
-func (l *Library) introduce(id, path string) error {
-	name := filepath.Join(l.Dir, id)
-	if recording.Exists(name+recordingExt) || recording.Exists(name+pointerExt) || packed.CheckName(id+pointerExt) != nil {
-		return nil
-	}
-	return l.Point(id, path, false)
-}
-
 // GC removes what no recording of the library needs, and what killed runs of this user left in the scratch directories.
 //
 // It may run beside recorders, replays, other GCs and Remove: a recording that is being made is left alone, as its lock
@@ -527,4 +500,27 @@ func (l *Library) GC(ctx context.Context, o *GCOptions) (*GCReport, error) {
 	}
 	c.out.DryRun = c.o.DryRun
 	return c.out, c.run()
+}
+
+// Rows returns what q chooses, oldest first.
+func (l *Library) Rows(q *Query) ([]Row, error) {
+	entries, err := l.List()
+	if err != nil {
+		return nil, err
+	}
+	rows, fits := make([]Row, len(entries)), make([]bool, len(entries))
+	recording.Each(context.Background(), len(rows), 0, func(i int) {
+		r := &rows[i]
+		if r.Entry = entries[i]; r.Recording != nil && q.early(r.Recording.Manifest) {
+			r.Totals, r.Verdict = r.totals(l.Dir, q.Known), new(Verdict)
+			if !r.read(l.Dir, verdictExt, r.Verdict) { // nobody has replayed it since it stands there
+				r.Verdict = nil
+			}
+			fits[i] = q.fits(r)
+		} else {
+			fits[i] = r.Recording == nil && q.all()
+		}
+	})
+	i := -1
+	return slices.DeleteFunc(rows, func(Row) bool { i++; return !fits[i] }), nil
 }

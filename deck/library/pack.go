@@ -537,3 +537,29 @@ func UnpackTemp(ctx context.Context, file string, progress func(done, total int6
 	}
 	return rec, func() { _ = temp.Remove() }, nil
 }
+
+func (l *Library) unpackTo(id, output string) (string, error) {
+	if output == "" {
+		if err := packed.CheckName(id + recordingExt); err != nil {
+			return "", fmt.Errorf("the recording's id %q is no name for its directory: name one with -o", id)
+		}
+		output = filepath.Join(l.Dir, id+recordingExt)
+	}
+	path, err := filepath.Abs(output)
+	if err == nil {
+		err = ensureAround(path, false)
+	}
+	if err == nil && recording.Exists(path) {
+		err = fmt.Errorf("%s: %w: nothing was unpacked", path, fs.ErrExist)
+	}
+	return path, err
+}
+
+// introduce makes the library know a recording that lies elsewhere, unless it knows one of that id.
+func (l *Library) introduce(id, path string) error {
+	name := filepath.Join(l.Dir, id)
+	if recording.Exists(name+recordingExt) || recording.Exists(name+pointerExt) || packed.CheckName(id+pointerExt) != nil {
+		return nil
+	}
+	return l.Point(id, path, false)
+}

@@ -2,7 +2,6 @@ package library
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,29 +42,6 @@ type Row struct {
 	Totals  *recording.Totals // nil where they are not known
 	Verdict *Verdict          // nil where there is none
 	Depth   int               // of a Tree: how many parents stand above it
-}
-
-// Rows returns what q chooses, oldest first.
-func (l *Library) Rows(q *Query) ([]Row, error) {
-	entries, err := l.List()
-	if err != nil {
-		return nil, err
-	}
-	rows, fits := make([]Row, len(entries)), make([]bool, len(entries))
-	recording.Each(context.Background(), len(rows), 0, func(i int) {
-		r := &rows[i]
-		if r.Entry = entries[i]; r.Recording != nil && q.early(r.Recording.Manifest) {
-			r.Totals, r.Verdict = l.totals(&r.Entry, q.Known), new(Verdict)
-			if !l.read(&r.Entry, verdictExt, r.Verdict) { // nobody has replayed it since it stands there
-				r.Verdict = nil
-			}
-			fits[i] = q.fits(r)
-		} else {
-			fits[i] = r.Recording == nil && q.all()
-		}
-	})
-	i := -1
-	return slices.DeleteFunc(rows, func(Row) bool { i++; return !fits[i] }), nil
 }
 
 func (q *Query) all() bool {
@@ -356,24 +332,24 @@ func namesOf(rec *recording.Recording) map[string]bool {
 	return out
 }
 
-// read reads the derived file of e that ends in ext into value, and reports whether it is there and e's.
-func (l *Library) read(e *Entry, ext string, value any) bool {
+// read reads the derived file of e that ends in ext, in the library's directory, into value, and reports whether it is there and e's.
+func (e *Entry) read(dir, ext string, value any) bool {
 	if !e.beside[e.Name+ext] {
 		return false
 	}
-	b, _ := read(e.Recording.Manifest, filepath.Join(l.Dir, e.Name+ext))
+	b, _ := read(e.Recording.Manifest, filepath.Join(dir, e.Name+ext))
 	return b != nil && json.Unmarshal(b, value) == nil
 }
 
 // totals are what e comes to; nil where its tape cannot be read, or known says that it is not to be. Those that recording.json lacks are kept
 // once they were added up.
-func (l *Library) totals(e *Entry, known bool) *recording.Totals {
+func (e *Entry) totals(dir string, known bool) *recording.Totals {
 	m := e.Recording.Manifest
 	t := new(recording.Totals)
 	if m.Totals != nil {
 		return m.Totals
 	}
-	if l.read(e, totalsExt, t) {
+	if e.read(dir, totalsExt, t) {
 		return t
 	}
 	if known {
@@ -384,16 +360,16 @@ func (l *Library) totals(e *Entry, known bool) *recording.Totals {
 		return nil
 	}
 	if e.Recording.Finished() {
-		note(m, filepath.Join(l.Dir, e.Name+totalsExt), t)
+		note(m, filepath.Join(dir, e.Name+totalsExt), t)
 	}
 	return t
 }
 
-// forget removes what was derived of the recording called name.
-func (l *Library) forget(name string) error {
+// forget removes what was derived of the recording at a path, without its ending.
+func forget(path string) error {
 	var errs []error
 	for _, ext := range derivedExts {
-		errs = append(errs, recording.Gone(os.Remove(filepath.Join(l.Dir, name)+ext)))
+		errs = append(errs, recording.Gone(os.Remove(path+ext)))
 	}
 	return errors.Join(errs...)
 }

@@ -78,7 +78,7 @@ func (l *Library) Remove(e *Entry) (*Removal, error) {
 	for _, p := range pointers {
 		err = errors.Join(err, recording.Gone(os.Remove(p)))
 	}
-	return out, errors.Join(err, l.forget(e.Name), l.forget(out.ID))
+	return out, errors.Join(err, forget(filepath.Join(l.Dir, e.Name)), forget(filepath.Join(l.Dir, out.ID)))
 }
 
 func (e *Entry) unpoint() error {

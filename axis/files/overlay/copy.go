@@ -8,8 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -204,30 +202,6 @@ func (c *copied) of(p *place, mtime time.Time) bool {
 
 // maxChanged bounds, in bytes, what Changed returns: all of it stands in memory, and on a tape.
 const maxChanged = 256 << 20
-
-// Changed lists what became of a directory since Copy filled it, by path: what Apply takes. Of directories it names those alone that
-// are gone, and new ones that are empty. What no tree holds, and more than 256 MiB of contents, is an error.
-func (f *FS) Changed(dir string) ([]Change, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	f.mu.RLock()
-	c := changer{root: root, left: f.copies[dir], seen: make(map[string]bool), holds: make(map[string]bool)}
-	f.mu.RUnlock()
-	if err := fs.WalkDir(root.FS(), ".", c.visit); err != nil {
-		return nil, err
-	}
-	out := slices.DeleteFunc(c.all, func(x Change) bool { return x.Dir && c.holds[x.Path] })
-	for name := range c.left {
-		if !c.seen[name] {
-			out = append(out, Change{Path: name, Deleted: true})
-		}
-	}
-	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
-	return out, nil
-}
 
 // A changer finds what is otherwise in a directory than it was left.
 type changer struct {
