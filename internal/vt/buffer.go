@@ -86,7 +86,7 @@ func (h *history) take() []*line {
 }
 
 // newLine returns a blank line.
-func (s *Screen) newLine() *line {
+func (s *grid) newLine() *line {
 	l := &line{cells: make([]cell, s.cols)}
 	if s.o.Origins {
 		l.orig = make([]Origin, s.cols)
@@ -95,13 +95,13 @@ func (s *Screen) newLine() *line {
 	return l
 }
 
-func (s *Screen) touch(l *line) {
+func (s *grid) touch(l *line) {
 	s.gen++
 	l.gen = s.gen
 }
 
 // blank clears a line that is used again. st is what erased said before lines were moved: it may look at all of them.
-func (s *Screen) blank(l *line, st uint32) *line {
+func (s *grid) blank(l *line, st uint32) *line {
 	if l == nil {
 		l = s.newLine()
 	} else {
@@ -113,7 +113,7 @@ func (s *Screen) blank(l *line, st uint32) *line {
 }
 
 // row is row y, as cells.
-func (s *Screen) row(y int) *line {
+func (s *grid) row(y int) *line {
 	l := s.buf.rows[y]
 	if l.uniform {
 		s.drawn += s.cols
@@ -123,7 +123,7 @@ func (s *Screen) row(y int) *line {
 }
 
 // erased is the style of cells that are erased now: the background alone.
-func (s *Screen) erased() uint32 {
+func (s *grid) erased() uint32 {
 	if s.pen.colors>>32 == 0 {
 		return 0
 	}
@@ -131,7 +131,7 @@ func (s *Screen) erased() uint32 {
 }
 
 // style is the index of a pen: that of the screen, or one without a link.
-func (s *Screen) style(p *pen) uint32 {
+func (s *grid) style(p *pen) uint32 {
 	if *p == s.penOf && !s.stale {
 		return s.penID
 	}
@@ -145,7 +145,7 @@ func (s *Screen) style(p *pen) uint32 {
 
 // feedLines scrolls the rows from the top margin to the bottom margin up by n, at most all of them, into the scrollback where they
 // begin at the top.
-func (s *Screen) feedLines(n int) {
+func (s *grid) feedLines(n int) {
 	b := s.buf
 	if s.lrmm && (s.left > 0 || s.right < s.cols-1) {
 		s.scrollUp(s.top, n)
@@ -174,7 +174,7 @@ func (s *Screen) feedLines(n int) {
 }
 
 // seam forgets that row y goes on in the next one, where the two do not belong together any longer.
-func (s *Screen) seam(y int) {
+func (s *grid) seam(y int) {
 	if y >= 0 && y < s.rows && s.buf.rows[y].wrapped {
 		s.buf.rows[y].wrapped = false
 		s.touch(s.buf.rows[y])
@@ -182,7 +182,7 @@ func (s *Screen) seam(y int) {
 }
 
 // scrollUp moves the rows from y to the bottom margin up by n, between the left and right margin; blank ones come in below.
-func (s *Screen) scrollUp(y, n int) {
+func (s *grid) scrollUp(y, n int) {
 	n = min(n, s.bottom-y+1)
 	if n <= 0 {
 		return
@@ -208,7 +208,7 @@ func (s *Screen) scrollUp(y, n int) {
 }
 
 // scrollDown moves them down; blank ones come in above.
-func (s *Screen) scrollDown(y, n int) {
+func (s *grid) scrollDown(y, n int) {
 	n = min(n, s.bottom-y+1)
 	if n <= 0 {
 		return
@@ -234,7 +234,7 @@ func (s *Screen) scrollDown(y, n int) {
 }
 
 // copyCells copies what stands between the margins in row from to row to.
-func (s *Screen) copyCells(to, from int) {
+func (s *grid) copyCells(to, from int) {
 	a, b := s.row(to), s.row(from)
 	for _, l := range []*line{a, b} {
 		l.split(s.left)
@@ -250,7 +250,7 @@ func (s *Screen) copyCells(to, from int) {
 }
 
 // erase makes the cells of a row from lo to before hi blank, in the background of the pen.
-func (s *Screen) erase(y, lo, hi int) {
+func (s *grid) erase(y, lo, hi int) {
 	if lo >= hi {
 		return
 	}
@@ -430,3 +430,73 @@ func (p *pen) setBG(c Color)        { p.colors = p.colors&0xffffffff | uint64(c)
 func (p *pen) setUnderline(c Color) { p.more = p.more&^0xffffffff | uint64(c) }
 func (p *pen) setLink(i uint32)     { p.more = p.more&0xffffffff | uint64(i)<<32 }
 func (p *pen) link() uint32         { return uint32(p.more >> 32) }
+
+// eraseSelective erases what DECSCA does not protect.
+func (s *grid) eraseSelective(y, lo, hi int) {
+	if !s.protects {
+		s.erase(y, lo, hi)
+		return
+	}
+	l := s.row(y)
+	for x := lo; x < hi; x++ {
+		from := x
+		for x < hi && !s.pens.list[l.cells[x].st].protect {
+			x++
+		}
+		s.erase(y, from, x)
+		l.solid()
+	}
+}
+
+// clearRows makes every row blank.
+func (s *grid) clearRows() {
+	st := s.erased()
+	for _, l := range s.buf.rows {
+		s.blank(l, st)
+	}
+}
+
+// mend makes halves of wide characters blank that a copy to the cells from lo to before hi cut off.
+func (l *line) mend(lo, hi int) {
+	if l.cells[lo].ch == filler && (lo == 0 || l.cells[lo-1].ch&isWide == 0) {
+		l.cells[lo].ch = 0
+	}
+	if l.cells[hi-1].ch&isWide != 0 && (hi == len(l.cells) || l.cells[hi].ch != filler) {
+		l.cells[hi-1].ch = 0
+	}
+}
+
+func (s *grid) insertAt(y, x, n int) {
+	l := s.row(y)
+	n = min(n, s.right+1-x)
+	l.split(x)
+	l.split(s.right + 1 - n)
+	l.split(s.right + 1)
+	l.move(x+n, x, s.right+1-x-n)
+	l.clear(x, x+n, s.erased())
+	l.wrapped = false
+	s.touch(l)
+}
+
+func (s *grid) deleteAt(y, x, n int) {
+	l := s.row(y)
+	n = min(n, s.right+1-x)
+	l.split(x)
+	l.split(x + n)
+	l.split(s.right + 1)
+	l.move(x, x+n, s.right+1-x-n)
+	l.clear(s.right+1-n, s.right+1, s.erased())
+	l.wrapped = false
+	s.touch(l)
+}
+
+// shiftColumns inserts n columns at x between the margins, or deletes -n.
+func (s *grid) shiftColumns(x, n int) {
+	for y := s.top; y <= s.bottom; y++ {
+		if n > 0 {
+			s.insertAt(y, x, n)
+		} else {
+			s.deleteAt(y, x, -n)
+		}
+	}
+}

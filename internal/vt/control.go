@@ -1,7 +1,5 @@
 package vt
 
-import "slices"
-
 // control executes a C0 or C1 control.
 func (s *Screen) control(c byte, _ int64, _ int) {
 	if c == 0 || c == 0x7f {
@@ -63,48 +61,6 @@ func (s *Screen) backspace() {
 	}
 }
 
-func (s *Screen) lineFeed() {
-	s.seam(s.y)
-	if s.newline {
-		s.x = s.lineStart()
-	}
-	s.index()
-}
-
-func (s *Screen) index() {
-	s.pending = false
-	s.down()
-}
-
-// down moves the cursor down by one row, or scrolls at the bottom margin.
-func (s *Screen) down() {
-	switch {
-	case s.y == s.bottom:
-		if s.x >= s.left && s.x <= s.right {
-			s.feedLines(1)
-		}
-	case s.y < s.rows-1:
-		s.y++
-	}
-}
-
-func (s *Screen) reverseIndex() {
-	s.pending = false
-	switch {
-	case s.y == s.top:
-		if s.x >= s.left && s.x <= s.right {
-			s.scrollDown(s.top, 1)
-		}
-	case s.y > 0:
-		s.y--
-	}
-}
-
-func (s *Screen) nextLine() {
-	s.x = s.lineStart()
-	s.index()
-}
-
 // escape executes ESC, intermediates, final.
 func (s *Screen) escape(m *machine, final byte) {
 	if final == '\\' && m.inters == 0 {
@@ -163,28 +119,6 @@ func (s *Screen) align() {
 	}
 }
 
-// backIndex is DECBI: a column to the left, or the columns between the margins to the right.
-func (s *Screen) backIndex() {
-	s.pending = false
-	switch {
-	case s.x == s.left && s.y >= s.top && s.y <= s.bottom:
-		s.shiftColumns(s.left, 1)
-	case s.x > 0 && s.x != s.left:
-		s.x--
-	}
-}
-
-// forwardIndex is DECFI.
-func (s *Screen) forwardIndex() {
-	s.pending = false
-	switch {
-	case s.x == s.right && s.y >= s.top && s.y <= s.bottom:
-		s.shiftColumns(s.left, -1)
-	case s.x < s.cols-1 && s.x != s.right:
-		s.x++
-	}
-}
-
 // save is DECSC.
 func (s *Screen) save() {
 	s.buf.saved = saved{s.x, s.y, s.pending, s.pen, s.origin, s.sets}
@@ -202,119 +136,181 @@ func (s *Screen) restore() {
 	s.pending = v.pending && s.x == v.x
 }
 
-// tabStops holds a bit a column.
-type tabStops []bool
-
-func newTabStops(cols int) tabStops {
-	t := make(tabStops, cols)
-	t.every8(0)
-	return t
-}
-
-func (t tabStops) every8(from int) {
-	for i := (from + 7) &^ 7; i < len(t); i += 8 {
-		t[i] = true
-	}
-}
-
-// resize keeps the stops that there are; new columns have one every 8.
-func (t *tabStops) resize(cols int) {
-	was := len(*t)
-	if cols <= was {
-		*t = (*t)[:cols]
-		return
-	}
-	*t = append(*t, make(tabStops, cols-was)...)
-	clear((*t)[was:])
-	t.every8(was)
-}
-
-// tab moves the cursor n tab stops to the right, up to the last column.
-func (s *Screen) tab(n int) {
-	if s.pending {
-		return
-	}
-	end := s.edge() - 1
-	for ; n > 0 && s.x < end; n-- {
-		s.x++
-		for s.x < end && !s.tabs[s.x] {
-			s.x++
-		}
-	}
-}
-
-// backTab moves it n stops to the left.
-func (s *Screen) backTab(n int) {
-	s.pending = false
-	for ; n > 0 && s.x > 0; n-- {
-		s.x--
-		for s.x > 0 && !s.tabs[s.x] {
-			s.x--
-		}
-	}
-}
-
-// charset is a character set of 94 characters that ASCII is replaced by.
-type charset uint8
-
 const (
 	setASCII charset = iota
 	setDrawing
 	setUK
 )
 
-// charsets is what SCS, the shifts and the single shifts designate.
-type charsets struct {
-	g      [4]charset
-	gl     uint8
-	single uint8 // of SS2 and SS3, for one character
+// csi executes a control sequence.
+func (s *Screen) csi(m *machine, final byte) {
+	if final == 'm' && m.prefix == 0 && m.inters == 0 {
+		s.pen.set(m)
+		s.forget()
+		return
+	}
+	if final == 'b' && m.prefix == 0 && m.inters == 0 {
+		s.repeat(m.num(0, 1))
+		return
+	}
+	s.forget()
+	if m.inters > 1 {
+		return
+	}
+	if m.prefix == 0 && m.inters == 0 {
+		if !s.move(m, final) {
+			s.edit(m, final)
+		}
+		return
+	}
+	s.extended(m, seq(m.prefix, m.inter[0], final))
 }
 
-func (c *charsets) translate(r rune) rune {
-	set := c.g[c.gl]
-	if c.single > 0 {
-		set, c.single = c.g[c.single], 0
-	}
-	switch {
-	case set == setDrawing && r >= 0x60 && r <= 0x7e:
-		return drawing[r-0x60]
-	case set == setUK && r == '#':
-		return '£'
-	}
-	return r
-}
-
-// drawing is DEC special graphics, from 0x60 on; 0x5f stays an underscore, as other terminals have it.
-var drawing = []rune("◆▒␉␌␍␊°±␤␋┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·")
-
-// designate is SCS: final says which set G0…G3 gets.
-func (c *charsets) designate(g int, final byte) {
+// move executes what moves the cursor.
+func (s *Screen) move(m *machine, final byte) bool {
+	n := m.num(0, 1)
 	switch final {
-	case '0', '2':
-		c.g[g] = setDrawing
 	case 'A':
-		c.g[g] = setUK
+		s.up(n)
+	case 'B':
+		s.downBy(n)
+	case 'C':
+		s.rightBy(n)
+	case 'D':
+		s.leftBy(n)
+	case 'E':
+		s.downBy(n)
+		s.x = s.lineStart()
+	case 'F':
+		s.up(n)
+		s.x = s.lineStart()
+	case 'G', '`':
+		s.to(s.relativeRow(), n-1)
+	case 'H', 'f':
+		s.to(n-1, m.num(1, 1)-1)
+	case 'd':
+		s.to(n-1, s.relativeCol())
+	case 'a': // unlike CUF and CUD, HPR and VPR stop at the edge of the screen alone
+		s.to(s.relativeRow(), s.relativeCol()+n)
+	case 'e':
+		s.to(s.relativeRow()+n, s.relativeCol())
+	case 'I':
+		s.tab(n)
+	case 'Z':
+		s.backTab(n)
 	default:
-		c.g[g] = setASCII
+		return false
+	}
+	return true
+}
+
+// edit executes the other sequences without prefix and intermediates.
+func (s *Screen) edit(m *machine, final byte) {
+	n := m.num(0, 1)
+	switch final {
+	case '@':
+		s.pending = false
+		s.insertCells(n)
+	case 'P':
+		s.pending = false
+		s.deleteCells(n)
+	case 'X':
+		s.pending = false
+		s.erase(s.y, s.x, min(s.x+n, s.cols))
+	case 'J':
+		s.eraseDisplay(m.raw(0, 0), s.erase)
+	case 'K':
+		s.eraseLine(m.raw(0, 0), s.erase)
+	case 'L':
+		s.insertLines(n)
+	case 'M':
+		s.deleteLines(n)
+	case 'S':
+		s.scrollUp(s.top, n)
+	case 'T':
+		if m.nparams <= 1 {
+			s.scrollDown(s.top, n)
+		}
+	case '^':
+		s.scrollDown(s.top, n)
+	case 'g':
+		s.clearTabs(m.raw(0, 0))
+	case 'h', 'l':
+		for i := range max(m.nparams, 1) {
+			s.setMode(m.raw(i, 0), final == 'h')
+		}
+	case 'r':
+		s.setRows(m.num(0, 1)-1, m.num(1, s.rows)-1)
+	case 's':
+		if s.lrmm {
+			s.setColumns(m.num(0, 1)-1, m.num(1, s.cols)-1)
+		} else { // SCOSC; unlike DECSC it does not keep that the next character wraps
+			s.save()
+			s.buf.saved.pending = false
+		}
+	case 'u':
+		s.restore()
+	case 'c', 'n', 't', 'x':
+		s.report(m, final)
 	}
 }
 
-// A rect is a rectangle of cells: from top and left to before bottom and right.
-type rect struct{ top, left, bottom, right int }
+// extended executes sequences with a prefix or an intermediate.
+func (s *Screen) extended(m *machine, which uint32) {
+	switch which {
+	case seq('?', 0, 'h'), seq('?', 0, 'l'):
+		for i := range min(m.nparams, maxParams) {
+			s.setDECMode(m.raw(i, 0), byte(which) == 'h')
+		}
+	case seq('?', 0, 'J'):
+		s.eraseDisplay(m.raw(0, 0), s.eraseSelective)
+	case seq('?', 0, 'K'):
+		s.eraseLine(m.raw(0, 0), s.eraseSelective)
+	case seq('?', 0, 's'):
+		s.saveModes(m)
+	case seq('?', 0, 'r'):
+		s.restoreModes(m)
+	case seq('>', 0, 'u'):
+		s.keys().push(m.raw(0, 0))
+	case seq('<', 0, 'u'):
+		s.keys().pop(m.num(0, 1))
+	case seq('=', 0, 'u'):
+		s.keys().set(m.raw(0, 0), m.num(1, 1))
+	case seq(0, '!', 'p'):
+		s.soft()
+	case seq(0, ' ', 'q'):
+		if n := m.raw(0, 0); n <= 6 {
+			s.shape = n
+		}
+	case seq(0, '"', 'q'):
+		s.pen.protect = m.raw(0, 0) == 1
+		s.protects = s.protects || s.pen.protect
+	case seq(0, ' ', '@'), seq(0, ' ', 'A'):
+		s.shift(m.num(0, 1), byte(which) == 'A')
+	case seq(0, '\'', '}'), seq(0, '\'', '~'):
+		if s.within() {
+			n := m.num(0, 1)
+			if byte(which) == '~' {
+				n = -n
+			}
+			s.pending = false
+			s.shiftColumns(s.x, n)
+		}
+	default:
+		s.query(m, which)
+		s.rectangle(m, which)
+	}
+}
 
-// area reads a rectangle from parameter i on, as the rectangle controls have it: relative to the margins in origin mode.
-func (s *Screen) area(m *machine, i int) (rect, bool) {
-	top, left, bottom, right := 0, 0, s.rows, s.cols
-	if s.origin {
-		top, left, bottom, right = s.top, s.left, s.bottom+1, s.right+1
+// shift is SL and SR: all columns to the left or to the right.
+func (s *Screen) shift(n int, right bool) {
+	if s.y < s.top || s.y > s.bottom {
+		return
 	}
-	r := rect{
-		top:    top + m.num(i, 1) - 1,
-		left:   left + m.num(i+1, 1) - 1,
-		bottom: min(top+m.num(i+2, bottom-top), bottom),
-		right:  min(left+m.num(i+3, right-left), right),
+	if !right {
+		n = -n
 	}
-	return r, r.top < r.bottom && r.left < r.right
+	s.shiftColumns(s.left, n)
 }
 
 // rectangle executes DECERA, DECSERA, DECFRA and DECCRA.
@@ -339,96 +335,140 @@ func (s *Screen) rectangle(m *machine, which uint32) {
 	}
 }
 
-func (s *Screen) each(r rect, do func(y, lo, hi int)) {
-	for y := r.top; y < r.bottom; y++ {
-		do(y, r.left, r.right)
-	}
-}
-
-// fill is DECFRA: any printable character of ISO 8859-1.
-func (s *Screen) fill(r rect, ch int) {
-	if ch < 0x20 || ch > 0x7e && ch < 0xa0 || ch > 0xff {
+func (s *Screen) setMode(n int, on bool) {
+	if _, known := s.modes.ansi[n]; !known {
 		return
 	}
-	st := s.style(&s.pen)
-	s.each(r, func(y, lo, hi int) {
-		l := s.buf.rows[y]
-		if lo == 0 && hi == s.cols {
-			l.fill(cell{uint32(ch), st}, Origin{})
-			s.touch(l)
-			return
-		}
-		l.solid()
-		l.split(lo)
-		l.split(hi)
-		l.clear(lo, hi, 0)
-		for x := lo; x < hi; x++ {
-			l.cells[x] = cell{uint32(ch), st}
-		}
-		l.used = max(l.used, hi)
-		s.touch(l)
-	})
+	s.modes.ansi[n] = on
+	switch n {
+	case 4:
+		s.insert = on
+	case 20:
+		s.newline = on
+	}
 }
 
-// copyArea is DECCRA, to where row and col are the upper left corner.
-func (s *Screen) copyArea(r rect, row, col int) {
-	bottom, right := s.rows, s.cols
-	if s.origin {
-		row, col, bottom, right = row+s.top, col+s.left, s.bottom+1, s.right+1
-	}
-	h, w := min(r.bottom-r.top, bottom-row), min(r.right-r.left, right-col)
-	if h <= 0 || w <= 0 || row == r.top && col == r.left {
+func (s *Screen) setDECMode(n int, on bool) {
+	if _, known := s.modes.dec[n]; !known {
 		return
 	}
-	for i := range h {
-		y := i
-		if row > r.top {
-			y = h - 1 - i // a row is read before it is written
+	s.modes.dec[n] = on
+	switch n {
+	case 6:
+		s.origin = on
+		s.to(0, 0)
+	case 7:
+		s.autowrap = on
+	case 9, 1000, 1001, 1002, 1003: // one protocol of the mouse at a time
+		for _, other := range []int{9, 1000, 1001, 1002, 1003} {
+			s.modes.dec[other] = on && other == n
 		}
-		from, l := s.row(r.top+y), s.row(row+y)
-		cells := from.cells[r.left : r.left+w]
-		var orig []Origin
-		if l.orig != nil {
-			orig = from.orig[r.left : r.left+w]
+	case 1005, 1006, 1015, 1016: // and one encoding
+		for _, other := range []int{1005, 1006, 1015, 1016} {
+			s.modes.dec[other] = on && other == n
 		}
-		if from == l { // which is cut at the edges first
-			cells, orig = slices.Clone(cells), slices.Clone(orig)
+	case 25:
+		s.visible = on
+	case 69:
+		s.lrmm = on
+		s.left, s.right = 0, s.cols-1
+	case 47, 1047, 1049:
+		s.alternateMode(n, on)
+	case 1048:
+		if on {
+			s.save()
+		} else {
+			s.restore()
 		}
-		l.split(col)
-		l.split(col + w)
-		copy(l.cells[col:], cells)
-		if l.orig != nil {
-			copy(l.orig[col:], orig)
-		}
-		l.used = max(l.used, col+w)
-		l.mend(col, col+w)
-		s.touch(l)
+	case 2027:
+		s.emojiWide = on
 	}
 }
 
-// mend makes halves of wide characters blank that a copy to the cells from lo to before hi cut off.
-func (l *line) mend(lo, hi int) {
-	if l.cells[lo].ch == filler && (lo == 0 || l.cells[lo-1].ch&isWide == 0) {
-		l.cells[lo].ch = 0
+// alternateMode changes to the alternate screen and back.
+func (s *Screen) alternateMode(n int, on bool) {
+	for _, other := range []int{47, 1047, 1049} {
+		s.modes.dec[other] = on
 	}
-	if l.cells[hi-1].ch&isWide != 0 && (hi == len(l.cells) || l.cells[hi].ch != filler) {
-		l.cells[hi-1].ch = 0
-	}
-}
-
-// eraseSelective erases what DECSCA does not protect.
-func (s *Screen) eraseSelective(y, lo, hi int) {
-	if !s.protects {
-		s.erase(y, lo, hi)
+	if on == s.Alt() {
+		if !on && n == 1049 {
+			s.restore()
+		}
 		return
 	}
-	l := s.row(y)
-	for x := lo; x < hi; x++ {
-		from := x
-		for x < hi && !s.pens.list[l.cells[x].st].protect {
-			x++
+	s.gen++
+	if on {
+		if n == 1049 {
+			s.save()
 		}
-		s.erase(y, from, x)
-		l.solid()
+		s.open(&s.alternate)
+		s.buf = &s.alternate
+		if n == 1049 {
+			s.clearRows()
+		}
+		return
+	}
+	if n == 1047 {
+		s.clearRows()
+	}
+	s.buf = &s.primary
+	if n == 1049 {
+		s.restore()
 	}
 }
+
+// saveModes is XTSAVE, restoreModes XTRESTORE.
+func (s *Screen) saveModes(m *machine) {
+	for i := range m.nparams {
+		if set, known := s.modes.dec[m.raw(i, 0)]; known {
+			s.modes.saved[m.raw(i, 0)] = set
+		}
+	}
+}
+
+func (s *Screen) restoreModes(m *machine) {
+	for i := range m.nparams {
+		if set, known := s.modes.saved[m.raw(i, 0)]; known {
+			s.setDECMode(m.raw(i, 0), set)
+		}
+	}
+}
+
+// charset is a character set of 94 characters that ASCII is replaced by.
+type charset uint8
+
+// charsets is what SCS, the shifts and the single shifts designate.
+type charsets struct {
+	g      [4]charset
+	gl     uint8
+	single uint8 // of SS2 and SS3, for one character
+}
+
+func (c *charsets) translate(r rune) rune {
+	set := c.g[c.gl]
+	if c.single > 0 {
+		set, c.single = c.g[c.single], 0
+	}
+	switch {
+	case set == setDrawing && r >= 0x60 && r <= 0x7e:
+		return drawing[r-0x60]
+	case set == setUK && r == '#':
+		return '£'
+	}
+	return r
+}
+
+// designate is SCS: final says which set G0…G3 gets.
+func (c *charsets) designate(g int, final byte) {
+	switch final {
+	case '0', '2':
+		c.g[g] = setDrawing
+	case 'A':
+		c.g[g] = setUK
+	default:
+		c.g[g] = setASCII
+	}
+}
+
+// drawing is DEC special graphics, from 0x60 on; 0x5f stays an underscore, as other terminals have it.
+var drawing = []rune("◆▒␉␌␍␊°±␤␋┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·")

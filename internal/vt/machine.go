@@ -336,3 +336,24 @@ func rune3(p []byte) rune {
 	}
 	return rune(p[0]&15)<<12 | rune(p[1]&63)<<6 | rune(p[2]&63)
 }
+
+// num is parameter i, def where it is left out or 0.
+func (m *machine) num(i, def int) int {
+	if v := m.raw(i, 0); v > 0 {
+		return v
+	}
+	return def
+}
+
+// raw is parameter i, def where it is left out. It is capped to what positions and counts can be.
+func (m *machine) raw(i, def int) int {
+	if i >= min(m.nparams, maxParams) || m.params[i].value < 0 {
+		return def
+	}
+	return min(int(m.params[i].value), 1<<20)
+}
+
+// seq names a CSI sequence: prefix, intermediates, final.
+func seq(prefix, inter, final byte) uint32 {
+	return uint32(prefix)<<16 | uint32(inter)<<8 | uint32(final)
+}

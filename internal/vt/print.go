@@ -10,12 +10,12 @@ import (
 var afterASCII, _ = grapheme.Next(grapheme.State{}, 'a')
 
 // forget ends the cluster that was printed last: what comes next stands for itself.
-func (s *Screen) forget() {
+func (s *cursor) forget() {
 	s.cluster, s.lastRune = grapheme.State{}, 0
 }
 
 // text prints a run of printable ASCII.
-func (s *Screen) text(p []byte, at int64) {
+func (s *cursor) text(p []byte, at int64) {
 	if s.sets != (charsets{}) || s.insert {
 		for i, c := range p {
 			s.char(rune(c), p[i:i+1], at+int64(i))
@@ -44,7 +44,7 @@ func (s *Screen) text(p []byte, at int64) {
 }
 
 // put writes ASCII into one line at the cursor; there is room.
-func (s *Screen) put(l *line, p []byte, at int64, st uint32) {
+func (s *cursor) put(l *line, p []byte, at int64, st uint32) {
 	n := len(p)
 	l.split(s.x)
 	l.split(s.x + n)
@@ -62,7 +62,7 @@ func (s *Screen) put(l *line, p []byte, at int64, st uint32) {
 }
 
 // before is the column of the cell before the cursor.
-func (s *Screen) before() int {
+func (s *cursor) before() int {
 	x := s.x - 1
 	if s.pending {
 		x = s.x
@@ -74,7 +74,7 @@ func (s *Screen) before() int {
 }
 
 // edge is the column behind the last one that is printed in before the line wraps.
-func (s *Screen) edge() int {
+func (s *cursor) edge() int {
 	if s.x <= s.right {
 		return s.right + 1
 	}
@@ -82,7 +82,7 @@ func (s *Screen) edge() int {
 }
 
 // wrap goes on in the next line.
-func (s *Screen) wrap() {
+func (s *cursor) wrap() {
 	l := s.buf.rows[s.y]
 	if !l.wrapped {
 		l.wrapped = true
@@ -94,7 +94,7 @@ func (s *Screen) wrap() {
 }
 
 // lineStart is the column that a carriage return goes to.
-func (s *Screen) lineStart() int {
+func (s *cursor) lineStart() int {
 	if s.x >= s.left || s.origin {
 		return s.left
 	}
@@ -102,12 +102,12 @@ func (s *Screen) lineStart() int {
 }
 
 // char prints a code point.
-func (s *Screen) char(r rune, raw []byte, at int64) {
+func (s *cursor) char(r rune, raw []byte, at int64) {
 	s.print(s.sets.translate(r), at, at+int64(len(raw)))
 }
 
 // chars prints a run of code points of three bytes: those of two columns straight into the line, as long as there is room.
-func (s *Screen) chars(p []byte, at int64) int {
+func (s *cursor) chars(p []byte, at int64) int {
 	r := rune3(p)
 	if plainWidth(r) != 2 || s.sets != (charsets{}) || s.insert || s.pending || s.x+2 >= s.edge() {
 		s.char(r, p[:3], at)
@@ -136,7 +136,7 @@ func (s *Screen) chars(p []byte, at int64) int {
 	return n
 }
 
-func (s *Screen) print(r rune, from, to int64) {
+func (s *cursor) print(r rune, from, to int64) {
 	if w := plainWidth(r); w > 0 {
 		s.cluster = afterASCII
 		s.place(r, w, from, to)
@@ -171,7 +171,7 @@ func plainWidth(r rune) int {
 }
 
 // place prints a code point in cells of its own.
-func (s *Screen) place(r rune, w int, from, to int64) {
+func (s *cursor) place(r rune, w int, from, to int64) {
 	s.lastRune, s.lastFrom, s.lastTo = r, from, to
 	if w > s.cols {
 		return
@@ -217,7 +217,7 @@ func (s *Screen) place(r rune, w int, from, to int64) {
 }
 
 // join adds a code point to the character before the cursor.
-func (s *Screen) join(r rune, w int, to int64) {
+func (s *cursor) join(r rune, w int, to int64) {
 	x := s.before()
 	if x < 0 {
 		return
@@ -253,7 +253,7 @@ func (s *Screen) join(r rune, w int, to int64) {
 func flag(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
 
 // widen gives the character at column x, which stands before the cursor, a second column. At the edge it stays as it is.
-func (s *Screen) widen(l *line, x int) {
+func (s *cursor) widen(l *line, x int) {
 	if s.pending || s.x != x+1 {
 		return
 	}
@@ -274,7 +274,7 @@ func (s *Screen) widen(l *line, x int) {
 // repeat is REP: the character before it once more, n times, at most a screenful, and between left and right margins to the
 // end of the row. It fills whole rows at once and scrolls as far as
 // it will need at once, for a few bytes can ask for all of a large screen again and again.
-func (s *Screen) repeat(n int) {
+func (s *cursor) repeat(n int) {
 	r, o := s.lastRune, Origin{s.lastFrom, s.lastTo}
 	if r == 0 {
 		return
@@ -311,7 +311,7 @@ func (s *Screen) repeat(n int) {
 }
 
 // wrapAhead is wrap before characters that fill so many rows: those are scrolled in together.
-func (s *Screen) wrapAhead(rows int) {
+func (s *cursor) wrapAhead(rows int) {
 	x := s.lineStart()
 	if s.y != s.bottom || x < s.left || x > s.right {
 		s.wrap()
@@ -327,7 +327,7 @@ func (s *Screen) wrapAhead(rows int) {
 }
 
 // run prints a character of w columns as often as there is room in the row, at most n times, and returns how often.
-func (s *Screen) run(r rune, w, n int, o Origin) int {
+func (s *cursor) run(r rune, w, n int, o Origin) int {
 	edge := s.edge()
 	k := min(n, (edge-s.x)/w)
 	if s.pending || k < 1 {
@@ -361,7 +361,7 @@ func (s *Screen) run(r rune, w, n int, o Origin) int {
 }
 
 // spread prints a character into the cells from lo to before hi.
-func (s *Screen) spread(l *line, c cell, lo, hi int, o Origin) {
+func (s *cursor) spread(l *line, c cell, lo, hi int, o Origin) {
 	l.split(lo)
 	l.split(hi)
 	for x := lo; x < hi; x++ {

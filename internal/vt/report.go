@@ -1,6 +1,7 @@
 package vt
 
 import (
+	"encoding/base64"
 	"maps"
 	"strconv"
 	"strings"
@@ -86,53 +87,6 @@ func (s *Screen) window(m *machine, n int) {
 	}
 }
 
-// extended executes sequences with a prefix or an intermediate.
-func (s *Screen) extended(m *machine, which uint32) {
-	switch which {
-	case seq('?', 0, 'h'), seq('?', 0, 'l'):
-		for i := range min(m.nparams, maxParams) {
-			s.setDECMode(m.raw(i, 0), byte(which) == 'h')
-		}
-	case seq('?', 0, 'J'):
-		s.eraseDisplay(m.raw(0, 0), s.eraseSelective)
-	case seq('?', 0, 'K'):
-		s.eraseLine(m.raw(0, 0), s.eraseSelective)
-	case seq('?', 0, 's'):
-		s.saveModes(m)
-	case seq('?', 0, 'r'):
-		s.restoreModes(m)
-	case seq('>', 0, 'u'):
-		s.keys().push(m.raw(0, 0))
-	case seq('<', 0, 'u'):
-		s.keys().pop(m.num(0, 1))
-	case seq('=', 0, 'u'):
-		s.keys().set(m.raw(0, 0), m.num(1, 1))
-	case seq(0, '!', 'p'):
-		s.soft()
-	case seq(0, ' ', 'q'):
-		if n := m.raw(0, 0); n <= 6 {
-			s.shape = n
-		}
-	case seq(0, '"', 'q'):
-		s.pen.protect = m.raw(0, 0) == 1
-		s.protects = s.protects || s.pen.protect
-	case seq(0, ' ', '@'), seq(0, ' ', 'A'):
-		s.shift(m.num(0, 1), byte(which) == 'A')
-	case seq(0, '\'', '}'), seq(0, '\'', '~'):
-		if s.within() {
-			n := m.num(0, 1)
-			if byte(which) == '~' {
-				n = -n
-			}
-			s.pending = false
-			s.shiftColumns(s.x, n)
-		}
-	default:
-		s.query(m, which)
-		s.rectangle(m, which)
-	}
-}
-
 // query answers what asks with a prefix or an intermediate.
 func (s *Screen) query(m *machine, which uint32) {
 	switch which {
@@ -161,17 +115,6 @@ func (s *Screen) query(m *machine, which uint32) {
 
 // xtermPatch is the version of xterm that programs are told of: what came before it is here.
 const xtermPatch = 388
-
-// shift is SL and SR: all columns to the left or to the right.
-func (s *Screen) shift(n int, right bool) {
-	if s.y < s.top || s.y > s.bottom {
-		return
-	}
-	if !right {
-		n = -n
-	}
-	s.shiftColumns(s.left, n)
-}
 
 func (s *Screen) reportDEC(n int) {
 	switch n {
@@ -240,113 +183,6 @@ func (s *Screen) Mode(dec bool, n int) (set, known bool) {
 	return set, known
 }
 
-func (s *Screen) setMode(n int, on bool) {
-	if _, known := s.modes.ansi[n]; !known {
-		return
-	}
-	s.modes.ansi[n] = on
-	switch n {
-	case 4:
-		s.insert = on
-	case 20:
-		s.newline = on
-	}
-}
-
-func (s *Screen) setDECMode(n int, on bool) {
-	if _, known := s.modes.dec[n]; !known {
-		return
-	}
-	s.modes.dec[n] = on
-	switch n {
-	case 6:
-		s.origin = on
-		s.to(0, 0)
-	case 7:
-		s.autowrap = on
-	case 9, 1000, 1001, 1002, 1003: // one protocol of the mouse at a time
-		for _, other := range []int{9, 1000, 1001, 1002, 1003} {
-			s.modes.dec[other] = on && other == n
-		}
-	case 1005, 1006, 1015, 1016: // and one encoding
-		for _, other := range []int{1005, 1006, 1015, 1016} {
-			s.modes.dec[other] = on && other == n
-		}
-	case 25:
-		s.visible = on
-	case 69:
-		s.lrmm = on
-		s.left, s.right = 0, s.cols-1
-	case 47, 1047, 1049:
-		s.alternateMode(n, on)
-	case 1048:
-		if on {
-			s.save()
-		} else {
-			s.restore()
-		}
-	case 2027:
-		s.emojiWide = on
-	}
-}
-
-// alternateMode changes to the alternate screen and back.
-func (s *Screen) alternateMode(n int, on bool) {
-	for _, other := range []int{47, 1047, 1049} {
-		s.modes.dec[other] = on
-	}
-	if on == s.Alt() {
-		if !on && n == 1049 {
-			s.restore()
-		}
-		return
-	}
-	s.gen++
-	if on {
-		if n == 1049 {
-			s.save()
-		}
-		s.open(&s.alternate)
-		s.buf = &s.alternate
-		if n == 1049 {
-			s.clearRows()
-		}
-		return
-	}
-	if n == 1047 {
-		s.clearRows()
-	}
-	s.buf = &s.primary
-	if n == 1049 {
-		s.restore()
-	}
-}
-
-// clearRows makes every row blank.
-func (s *Screen) clearRows() {
-	st := s.erased()
-	for _, l := range s.buf.rows {
-		s.blank(l, st)
-	}
-}
-
-// saveModes is XTSAVE, restoreModes XTRESTORE.
-func (s *Screen) saveModes(m *machine) {
-	for i := range m.nparams {
-		if set, known := s.modes.dec[m.raw(i, 0)]; known {
-			s.modes.saved[m.raw(i, 0)] = set
-		}
-	}
-}
-
-func (s *Screen) restoreModes(m *machine) {
-	for i := range m.nparams {
-		if set, known := s.modes.saved[m.raw(i, 0)]; known {
-			s.setDECMode(m.raw(i, 0), set)
-		}
-	}
-}
-
 // kittyFlags is the stack of the kitty keyboard protocol.
 type kittyFlags struct {
 	stack [8]uint8
@@ -392,4 +228,177 @@ func (s *Screen) keys() *kittyFlags {
 		return &s.kitty[1]
 	}
 	return &s.kitty[0]
+}
+
+// str executes a control string.
+func (s *Screen) str(m *machine, kind strKind) {
+	s.forget()
+	switch kind {
+	case strOSC:
+		s.osc(m, text(m.data))
+	case strDCS:
+		s.dcs(m)
+	}
+}
+
+// dcs executes a device control string: DECRQSS and XTGETTCAP.
+func (s *Screen) dcs(m *machine) {
+	if m.inters != 1 || m.final != 'q' {
+		return
+	}
+	switch m.inter[0] {
+	case '$':
+		if v, ok := s.setting(string(m.data)); ok {
+			s.answer("\x1bP1$r" + v + string(m.data) + "\x1b\\")
+		} else {
+			s.answer("\x1bP0$r\x1b\\")
+		}
+	case '+': // no capability is known by name
+		s.answer("\x1bP0+r\x1b\\")
+	}
+}
+
+// setting is what DECRQSS asks for, without the end of the sequence that would set it.
+func (s *Screen) setting(name string) (string, bool) {
+	pair := func(a, b int) string { return strconv.Itoa(a+1) + ";" + strconv.Itoa(b+1) }
+	switch name {
+	case "m":
+		return s.pen.sgr(), true
+	case "r":
+		return pair(s.top, s.bottom), true
+	case "s":
+		return pair(s.left, s.right), true
+	case "t", "*|":
+		return strconv.Itoa(s.rows), true
+	case "$|":
+		return strconv.Itoa(s.cols), true
+	case " q":
+		return strconv.Itoa(s.shape), true
+	case `"p`:
+		return "64;1", true
+	case `"q`:
+		if s.pen.protect {
+			return "1", true
+		}
+		return "0", true
+	}
+	return "", false
+}
+
+func (s *Screen) osc(m *machine, data string) {
+	number, rest, _ := strings.Cut(data, ";")
+	switch number {
+	case "0", "2":
+		if len(rest) > maxTitle {
+			rest = strings.ToValidUTF8(rest[:maxTitle], "")
+		}
+		s.title = rest
+		s.tell(EventTitle, rest)
+	case "4":
+		s.setPalette(m, rest)
+	case "104":
+		s.palette.reset(rest)
+	case "8":
+		s.hyperlink(rest)
+	case "10", "11", "12":
+		s.setSpecial(m, int(number[1]-'0'), rest)
+	case "110", "111", "112":
+		s.palette.special[number[2]-'0'] = 0
+	case "52":
+		s.clipboard(rest)
+	}
+}
+
+func (s *Screen) hyperlink(rest string) {
+	params, uri, _ := strings.Cut(rest, ";")
+	if uri == "" || len(rest) > maxLink {
+		s.pen.setLink(0)
+		return
+	}
+	id := ""
+	for _, p := range strings.Split(params, ":") {
+		if v, ok := strings.CutPrefix(p, "id="); ok {
+			id = v
+		}
+	}
+	if s.links.full() {
+		s.collect()
+	}
+	s.pen.setLink(s.links.put([]byte(id + ";" + uri)))
+}
+
+func (s *Screen) clipboard(rest string) {
+	_, data, ok := strings.Cut(rest, ";")
+	if !ok || data == "?" {
+		return // what is on the clipboard is nobody's business
+	}
+	if content, err := base64.StdEncoding.DecodeString(data); err == nil {
+		s.tell(EventClipboard, string(content))
+	}
+}
+
+// setPalette is OSC 4: pairs of an index and a colour, or a question mark.
+func (s *Screen) setPalette(m *machine, rest string) {
+	parts := strings.Split(rest, ";")
+	for i := 0; i+1 < len(parts); i += 2 {
+		n, err := strconv.Atoi(parts[i])
+		if err != nil || n < 0 || n > 255 {
+			continue
+		}
+		if parts[i+1] == "?" {
+			s.answerOSC(m, "4;"+strconv.Itoa(n)+";"+colorText(s.palette.color(n)))
+		} else if c, ok := parseColor(parts[i+1]); ok {
+			if s.palette.changed == nil {
+				s.palette.changed = map[int]Color{}
+			}
+			s.palette.changed[n] = c
+		}
+	}
+}
+
+// setSpecial is OSC 10, 11 and 12; further colours belong to the next numbers.
+func (s *Screen) setSpecial(m *machine, i int, rest string) {
+	for _, v := range strings.Split(rest, ";") {
+		if i >= len(s.palette.special) {
+			return
+		}
+		if v == "?" {
+			r, g, b := split(s.palette.of(i))
+			s.answerOSC(m, strconv.Itoa(10+i)+";"+colorText(r, g, b))
+		} else if c, ok := parseColor(v); ok {
+			s.palette.special[i] = c
+		}
+		i++
+	}
+}
+
+// linkURI is the address of a link as it is interned: id, semicolon, address.
+func linkURI(link string) string {
+	_, uri, _ := strings.Cut(link, ";")
+	return uri
+}
+
+// text is what a control string says: without C0 controls, and with U+FFFD for what is not UTF-8.
+func text(data []byte) string {
+	var d decoder
+	var b strings.Builder
+	for i := 0; i < len(data); {
+		switch c := data[i]; {
+		case d.n == 0 && c < 0x80:
+			if c >= 0x20 && c != 0x7f {
+				b.WriteByte(c)
+			}
+			i++
+		default:
+			r, n, ok := d.decode(data[i:])
+			if ok {
+				b.WriteRune(r)
+			}
+			i += n
+		}
+	}
+	if d.n > 0 {
+		b.WriteRune('\ufffd')
+	}
+	return b.String()
 }

@@ -39,7 +39,7 @@ type spot struct {
 }
 
 // resizeBuffer resizes a buffer. The first spot is the one that stays on the screen.
-func (s *Screen) resizeBuffer(b *buffer, rows, cols int, spots []*spot) {
+func (s *grid) resizeBuffer(b *buffer, rows, cols int, spots []*spot) {
 	base := b.hist.n
 	lines := append(b.hist.take(), b.rows...)
 	for _, l := range lines {
@@ -82,7 +82,7 @@ func (s *Screen) resizeBuffer(b *buffer, rows, cols int, spots []*spot) {
 }
 
 // refit gives lines another width, wrapping those of the primary screen anew.
-func (s *Screen) refit(b *buffer, lines []*line, base, cols, rows int, spots []*spot) ([]*line, int) {
+func (s *grid) refit(b *buffer, lines []*line, base, cols, rows int, spots []*spot) ([]*line, int) {
 	if b == &s.alternate {
 		for _, l := range lines {
 			l.resize(cols, s.o.Origins)
@@ -124,7 +124,7 @@ func (p *spot) clip(cols int) {
 }
 
 // rewrap gives every line another width: lines that go on in the next one become one, which is wrapped anew.
-func (s *Screen) rewrap(lines []*line, cols int, spots []*spot) []*line {
+func (s *grid) rewrap(lines []*line, cols int, spots []*spot) []*line {
 	for _, p := range spots {
 		p.was = p.y
 	}
@@ -151,7 +151,7 @@ func (s *Screen) rewrap(lines []*line, cols int, spots []*spot) []*line {
 }
 
 // rewrapOne appends one line, of which parts are the rows; spots are those on it.
-func (s *Screen) rewrapOne(out, parts []*line, cols int, spots []*spot) []*line {
+func (s *grid) rewrapOne(out, parts []*line, cols int, spots []*spot) []*line {
 	if len(parts) == 1 && parts[0].used <= cols {
 		parts[0].resize(cols, s.o.Origins)
 		parts[0].wrapped = false
@@ -200,7 +200,7 @@ func (p *spot) land(y, x, cols int) {
 }
 
 // joinLines puts the rows of one line together, without the blanks at its end. The spots get their distance from its beginning.
-func (s *Screen) joinLines(parts []*line, spots []*spot) *line {
+func (s *grid) joinLines(parts []*line, spots []*spot) *line {
 	whole := new(line)
 	for i, l := range parts {
 		end := len(l.cells)
