@@ -38,7 +38,7 @@ func (o *op) committed(pos seglog.Pos, err error) {
 		r.owed = append(r.owed, o)
 	case err != nil:
 	case o.kind == kindVerdict:
-		o.store.verdicts.add(o)
+		o.store.checkpoints.verdicts.add(o)
 	default:
 		switch o.kind {
 		case kindStarted:
@@ -52,7 +52,7 @@ func (o *op) committed(pos seglog.Pos, err error) {
 	}
 	r.dmu.Unlock()
 	if err == nil {
-		o.store.lastDone.Store(uint64(pos))
+		o.store.checkpoints.lastDone.Store(uint64(pos))
 	} else {
 		o.store.failed(err)
 	}
@@ -69,7 +69,7 @@ func (s *Disk) change(ctx context.Context, run string, f func(*run) (*op, error)
 		return err
 	}
 	defer s.leave()
-	r := s.table.pin(s.key(run))
+	r := s.runs.pin(s.runs.key(run))
 	defer r.unpin()
 	for {
 		if err := s.Health(); err != nil {
@@ -93,7 +93,7 @@ func (s *Disk) change(ctx context.Context, run string, f func(*run) (*op, error)
 func (s *Disk) attempt(ctx context.Context, r *run, f func(*run) (*op, error)) (o, last *op, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := s.load(ctx, r); err != nil {
+	if err := s.runs.load(ctx, r); err != nil {
 		return nil, nil, err
 	}
 	s.begin(r)
@@ -226,7 +226,7 @@ func (s *Disk) apply(o *op) error {
 	if o.err != nil {
 		return o.err
 	}
-	if err := s.write(o.run); err != nil {
+	if err := s.files.write(o.run); err != nil {
 		return fmt.Errorf("the log has it, the run's file has not: %w", err)
 	}
 	return nil
@@ -362,7 +362,7 @@ func (s *Disk) caughtUp(r *run) error {
 	if !r.behind.Load() {
 		return nil
 	}
-	if err := s.write(r); err != nil {
+	if err := s.files.write(r); err != nil {
 		return fmt.Errorf("earlier turns cannot be written to the run's file: %w", err)
 	}
 	return nil
@@ -399,10 +399,10 @@ func (s *Disk) relieve(ctx context.Context) error {
 		return err
 	}
 	defer s.leave()
-	if !s.verdicts.tooMany() {
+	if !s.checkpoints.verdicts.tooMany() {
 		return nil
 	}
-	return s.checkpoint(ctx, false)
+	return s.checkpoints.write(ctx, false)
 }
 
 func checkVerdict(verdict json.RawMessage) error {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/internal/store/seglog"
 )
@@ -62,32 +62,23 @@ func (p *pendingVerdicts) saved(n int) {
 	p.rows = p.rows[n:]
 }
 
-// keep writes the index behind what is appended, and has the files synced at times, until stop. It is the one goroutine that the
-// store has beside the log's; Close ends it and waits for it.
-func (s *Disk) keep(stop <-chan struct{}) {
-	defer s.work.Done()
-	tick := time.NewTicker(s.o.IndexEvery)
-	defer tick.Stop()
-	for {
-		sync := false
-		select {
-		case <-stop:
-			return
-		case <-tick.C:
-		case <-s.rotated:
-			sync = true
-		}
-		if err := s.checkpoint(context.Background(), sync); err != nil {
-			s.o.Logger.Error("the index could not be written; it is tried again", "error", err)
-		}
-	}
+// checkpoints bring the index and the disk up to what the log holds.
+type checkpoints struct {
+	dir      string
+	runs     *runs
+	files    *runFiles
+	verdicts pendingVerdicts
+	lastDone atomic.Uint64 // the log's position of the last entry that is durable, and known to its run
+
+	mu              sync.Mutex // one at a time
+	applied, synced seglog.Pos
 }
 
-// checkpoint brings the index up to what is durable now. With sync the files are brought to the disk too, so that recovery
+// write brings the index up to what is durable now. With sync the files are brought to the disk too, so that recovery
 // begins to compare them here.
-func (s *Disk) checkpoint(ctx context.Context, sync bool) error {
-	s.checkpoints.Lock()
-	defer s.checkpoints.Unlock()
+func (s *checkpoints) write(ctx context.Context, sync bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	upto := seglog.Pos(s.lastDone.Load()) // each entry up to here is in its run's durable, and ready or written
 	if sync {
 		if err := s.syncFiles(upto); err != nil {
@@ -95,10 +86,10 @@ func (s *Disk) checkpoint(ctx context.Context, sync bool) error {
 		}
 	}
 	verdicts := s.verdicts.snapshot()
-	rows, runs := s.takeDirty()
+	rows, runs := s.runs.takeDirty()
 	err := error(nil)
 	if len(rows)+len(verdicts) > 0 || upto > s.applied {
-		err = s.index.save(ctx, rows, verdicts, upto)
+		err = s.runs.index.save(ctx, rows, verdicts, upto)
 	}
 	for _, r := range runs {
 		if err != nil {
@@ -116,38 +107,20 @@ func (s *Disk) checkpoint(ctx context.Context, sync bool) error {
 	return nil
 }
 
-// takeDirty returns the runs of which the index has an older state, pinned, and their rows.
-func (s *Disk) takeDirty() (rows []row, runs []*run) {
-	s.table.each(func(r *run) {
-		r.dmu.Lock()
-		dirty := r.dirty
-		if dirty {
-			r.dirty = false
-			rows = append(rows, row{r.key, r.durable, r.first})
-		}
-		r.dmu.Unlock()
-		if dirty {
-			r.pin()
-			runs = append(runs, r)
-		}
-	})
-	return rows, runs
-}
-
 // syncFiles brings every run file to the disk, as far as the log up to a position goes, and notes that. Without it recovery
 // would compare all there are.
-func (s *Disk) syncFiles(upto seglog.Pos) error {
+func (s *checkpoints) syncFiles(upto seglog.Pos) error {
 	if upto == s.synced {
 		return nil
 	}
 	var failed error
-	s.table.each(func(r *run) {
-		if err := s.write(r); err != nil {
+	s.runs.each(func(r *run) {
+		if err := s.files.write(r); err != nil {
 			failed = err
 		}
 	})
 	if failed == nil {
-		failed = s.fs.SyncAll(filepath.Join(s.dir, runsDir))
+		failed = s.files.fs.SyncAll(s.files.dir)
 	}
 	if failed == nil {
 		failed = s.writeSynced(upto)
@@ -160,8 +133,8 @@ func (s *Disk) syncFiles(upto seglog.Pos) error {
 }
 
 // readSynced reads up to which position of the log the run files are known to be on the disk. 0 is nothing.
-func (s *Disk) readSynced() seglog.Pos {
-	f, err := s.fs.OpenFile(filepath.Join(s.dir, syncedFile), os.O_RDONLY, 0)
+func (s *checkpoints) readSynced() seglog.Pos {
+	f, err := s.files.fs.OpenFile(filepath.Join(s.dir, syncedFile), os.O_RDONLY, 0)
 	if err != nil {
 		return 0
 	}
@@ -178,10 +151,10 @@ func (s *Disk) readSynced() seglog.Pos {
 }
 
 // writeSynced replaces what readSynced reads, so that it survives the loss of power, old or new.
-func (s *Disk) writeSynced(pos seglog.Pos) error {
+func (s *checkpoints) writeSynced(pos seglog.Pos) error {
 	path := filepath.Join(s.dir, syncedFile)
 	temp := path + ".tmp"
-	f, err := s.fs.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	f, err := s.files.fs.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -192,8 +165,8 @@ func (s *Disk) writeSynced(pos seglog.Pos) error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err := s.fs.Rename(temp, path); err != nil {
+	if err := s.files.fs.Rename(temp, path); err != nil {
 		return err
 	}
-	return s.fs.SyncDir(s.dir)
+	return s.files.fs.SyncDir(s.dir)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/internal/store/faultfs"
 	"github.com/tapedeck-dev/tapedeck/internal/store/seglog"
+	"github.com/tapedeck-dev/tapedeck/runtrace"
 )
 
 // What stands in the directory.
@@ -54,13 +55,13 @@ type Disk struct {
 	lock  *flock.Flock
 	log   *seglog.Log
 	index *index
-	table *table
-	files *fileCache
-	fs    faultfs.FS
-	folds bool // the file system takes A and a for the same name
+	runs  *runs
+	files *runFiles
 
-	lastDone atomic.Uint64 // the log's position of the last entry that is durable, and known to its run
-	rotated  chan struct{} // every syncEvery segments
+	checkpoints checkpoints
+	mender      mender
+
+	rotated chan struct{} // every syncEvery segments
 	// rotations counts segments; the committer's alone.
 	rotations int
 	stop      chan struct{}
@@ -69,14 +70,10 @@ type Disk struct {
 	gate   sync.RWMutex // held for reading by whatever is under way
 	closed bool
 
-	failure  atomic.Pointer[error]
-	verdicts pendingVerdicts
-
-	checkpoints     sync.Mutex // one at a time
-	applied, synced seglog.Pos
+	failure atomic.Pointer[error]
 
 	stats struct {
-		open, started, turns, ended, repairs atomic.Int64
+		open, started, turns, ended atomic.Int64
 	}
 }
 
@@ -100,13 +97,12 @@ func (e *LockedError) Error() string {
 // takes as long as the log is read that was not known to be in them; runs that were left open are ended as incomplete. Errors:
 // *LockedError, *seglog.DamageError, those of the system.
 func Open(ctx context.Context, dir string, o *Options) (*Disk, error) {
-	s := &Disk{dir: dir, table: newTable(), rotated: make(chan struct{}, 1), stop: make(chan struct{})}
+	s := &Disk{dir: dir, runs: &runs{table: newTable()}, rotated: make(chan struct{}, 1), stop: make(chan struct{})}
 	if o != nil {
 		s.o = *o
 	}
 	s.o.defaults()
-	s.fs = s.o.FS
-	s.files = newFileCache(s.o.Descriptors)
+	s.files = &runFiles{fileCache: newFileCache(s.o.Descriptors), dir: filepath.Join(dir, runsDir), fs: s.o.FS, log: s.o.Logger}
 	if err := s.open1(ctx); err != nil {
 		return nil, errors.Join(err, s.release(ctx))
 	}
@@ -135,19 +131,18 @@ func (o *Options) defaults() {
 
 // open1 opens the parts, from the lock on.
 func (s *Disk) open1(ctx context.Context) error {
-	runs := filepath.Join(s.dir, runsDir)
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	if err := s.fs.MkdirAll(runs, 0o700); err != nil {
+	if err := s.o.FS.MkdirAll(s.files.dir, 0o700); err != nil {
 		return err
 	}
 	if err := s.take(); err != nil {
 		return err
 	}
-	s.folds = foldsNames(s.dir)
+	s.runs.folds = foldsNames(s.dir)
 	log, err := seglog.Open(filepath.Join(s.dir, logDir), &seglog.Options{
-		SegmentSize: s.o.Segment, FS: s.fs, Logger: s.o.Logger, Committed: s.o.Committed, Prepare: true, Rotated: s.onRotated})
+		SegmentSize: s.o.Segment, FS: s.o.FS, Logger: s.o.Logger, Committed: s.o.Committed, Prepare: true, Rotated: s.onRotated})
 	if err != nil {
 		return err
 	}
@@ -155,6 +150,9 @@ func (s *Disk) open1(ctx context.Context) error {
 	if s.index, err = openIndex(ctx, filepath.Join(s.dir, indexFile)); err != nil {
 		return fmt.Errorf("open the index: %w", err)
 	}
+	s.runs.index = s.index
+	s.checkpoints.dir, s.checkpoints.runs, s.checkpoints.files = s.dir, s.runs, s.files
+	s.mender.o, s.mender.log, s.mender.runs, s.mender.files = &s.o, log, s.runs, s.files
 	return s.recover(ctx)
 }
 
@@ -198,14 +196,6 @@ func foldsNames(dir string) bool {
 	return err == nil
 }
 
-// key is what a run goes by: its id, which no two agents share, nor two files.
-func (s *Disk) key(run string) string {
-	if s.folds {
-		return strings.ToLower(run)
-	}
-	return run
-}
-
 // enter keeps the store open until leave.
 func (s *Disk) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
@@ -243,7 +233,7 @@ func (s *Disk) Stats() Stats {
 	return Stats{
 		Open: int(s.stats.open.Load()), Files: s.files.len(),
 		Started: uint64(s.stats.started.Load()), Turns: uint64(s.stats.turns.Load()),
-		Ended: uint64(s.stats.ended.Load()), Repairs: uint64(s.stats.repairs.Load()),
+		Ended: uint64(s.stats.ended.Load()), Repairs: uint64(s.mender.repairs.Load()),
 		Log: LogStats{Blocks: l.Blocks, Records: l.Records, Bytes: l.Bytes, SyncSeconds: l.Sync.Seconds(), QueuedBytes: l.Queued},
 	}
 }
@@ -269,18 +259,8 @@ func (s *Disk) Close(ctx context.Context) error {
 	}
 	close(s.stop)
 	s.work.Wait()
-	s.table.each(func(r *run) { r.endFeed() })
+	s.runs.each(func(r *run) { r.endFeed() })
 	return errors.Join(s.settle(ctx), s.release(ctx))
-}
-
-// endFeed ends the subscriptions of a run.
-func (r *run) endFeed() {
-	r.files.Lock()
-	defer r.files.Unlock()
-	for sub := range r.feed {
-		sub.finish()
-	}
-	r.feed = nil
 }
 
 // settle brings everything to the disk, so that the next Open has nothing to compare.
@@ -289,7 +269,7 @@ func (s *Disk) settle(ctx context.Context) error {
 	if err := s.log.Close(ctx); err != nil || failed != nil {
 		return err // what the log holds is decided when it is opened again
 	}
-	if err := s.checkpoint(ctx, true); err != nil {
+	if err := s.checkpoints.write(ctx, true); err != nil {
 		return err
 	}
 	return s.index.setClean(ctx, true)
@@ -301,12 +281,193 @@ func (s *Disk) release(ctx context.Context) error {
 	if s.log != nil {
 		s.log.Close(ctx) // where it is closed, settle has said how that went
 	}
-	s.table.each(s.files.drop)
+	s.runs.each(s.files.drop)
 	if s.index != nil {
 		errs = append(errs, s.index.close())
 	}
 	if s.lock != nil {
 		errs = append(errs, s.lock.Unlock())
 	}
+	return errors.Join(errs...)
+}
+
+// keep writes the index behind what is appended, and has the files synced at times, until stop. It is the one goroutine that the
+// store has beside the log's; Close ends it and waits for it.
+func (s *Disk) keep(stop <-chan struct{}) {
+	defer s.work.Done()
+	tick := time.NewTicker(s.o.IndexEvery)
+	defer tick.Stop()
+	for {
+		sync := false
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		case <-s.rotated:
+			sync = true
+		}
+		if err := s.checkpoints.write(context.Background(), sync); err != nil {
+			s.o.Logger.Error("the index could not be written; it is tried again", "error", err)
+		}
+	}
+}
+
+// errIndex says that the index does not belong to the log.
+var errIndex = errors.New("the index does not fit the log")
+
+// recover brings index and run files up to what the log holds, and ends what was left open.
+func (s *Disk) recover(ctx context.Context) error {
+	end := s.log.End() - 1
+	m, err := s.index.meta(ctx)
+	if err != nil {
+		return err
+	}
+	s.checkpoints.synced = s.checkpoints.readSynced()
+	if s.checkpoints.synced > end {
+		s.checkpoints.synced = 0
+	}
+	s.checkpoints.applied = m.applied
+	if m.applied > end {
+		err = fmt.Errorf("%w: it holds %d entries, the log %d", errIndex, m.applied, end)
+	} else {
+		err = s.replay(ctx, end)
+	}
+	if errors.Is(err, errIndex) && ctx.Err() == nil { // else nobody knows whether it fits
+		err = s.startOver(ctx, end, err)
+	}
+	if err != nil {
+		return err
+	}
+	if s.index.rebuilt != "" && end > 0 {
+		s.o.Logger.Warn("the index was made again from the log", "why", s.index.rebuilt, "entries", uint64(end))
+	}
+	unclean := !m.clean || s.index.rebuilt != ""
+	if err := s.mender.mend(ctx, unclean); err != nil {
+		return err
+	}
+	if err := s.index.setClean(ctx, false); err != nil {
+		return err
+	}
+	if err := s.endOpen(ctx); err != nil || !unclean {
+		return err
+	}
+	return s.checkpoints.write(ctx, true)
+}
+
+// startOver makes the index anew where what it says turned out wrong.
+func (s *Disk) startOver(ctx context.Context, end seglog.Pos, why error) error {
+	if err := s.index.close(); err != nil {
+		return err
+	}
+	s.index.rebuilt = why.Error()
+	if err := s.index.create(ctx); err != nil {
+		return err
+	}
+	s.runs.table, s.checkpoints.applied = newTable(), 0
+	s.checkpoints.verdicts.saved(len(s.checkpoints.verdicts.snapshot()))
+	return s.replay(ctx, end)
+}
+
+// replay takes in the entries that the index or the files may lack.
+func (s *Disk) replay(ctx context.Context, end seglog.Pos) error {
+	from := min(s.checkpoints.applied, s.checkpoints.synced) + 1
+	said, bytes := time.Now(), 0
+	for rec, err := range s.log.Records(from) {
+		if err != nil {
+			return err
+		}
+		if err := s.takeIn(ctx, rec); err != nil {
+			return fmt.Errorf("entry %d of the log: %w", rec.Pos, err)
+		}
+		s.checkpoints.lastDone.Store(uint64(rec.Pos))
+		if bytes += len(rec.Data); bytes >= 32<<20 {
+			bytes = 0
+			if err := s.checkpoints.write(ctx, false); err != nil {
+				return err
+			}
+		}
+		if time.Since(said) > 200*time.Millisecond {
+			said = time.Now()
+			s.o.Progress(Progress{"reading the log", uint64(rec.Pos - from + 1), uint64(end - from + 1)})
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+	}
+	s.checkpoints.lastDone.Store(uint64(end))
+	if from <= end {
+		s.o.Progress(Progress{"reading the log", uint64(end - from + 1), uint64(end - from + 1)})
+	}
+	return s.checkpoints.write(ctx, false)
+}
+
+// takeIn adds an entry to what is known of its run.
+func (s *Disk) takeIn(ctx context.Context, rec seglog.Record) error {
+	e, err := parseEntry(rec.Data)
+	if err != nil {
+		return err
+	}
+	if e.kind == kindVerdict {
+		if rec.Pos > s.checkpoints.applied {
+			s.checkpoints.verdicts.put(verdictRow{rec.Pos, e.id, string(e.data)})
+		}
+		return nil
+	}
+	r, err := s.runs.look(ctx, e.id.Run)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errIndex, err)
+	}
+	defer r.unpin()
+	r.dmu.Lock()
+	defer r.dmu.Unlock()
+	if rec.Pos > s.checkpoints.synced && r.check == nil {
+		r.check = &span{rec.Pos, e.offset, e.crc}
+	}
+	st := &r.durable
+	if e.kind != kindStarted && !st.of(e.id) {
+		return fmt.Errorf("%w: run %s is not known", errIndex, e.id)
+	}
+	if st.exists() && e.offset < st.bytes {
+		return nil // it was taken in before
+	}
+	if e.offset != st.bytes || e.crc != st.crc || e.turns != st.turns {
+		return fmt.Errorf("%w: %s stands at byte %d with %d turns, the entry at byte %d with %d",
+			errIndex, e.id, st.bytes, st.turns, e.offset, e.turns)
+	}
+	if e.kind == kindStarted {
+		r.first = rec.Pos
+	}
+	r.dirty = true
+	*st, err = st.after(&e)
+	return err
+}
+
+// endOpen ends the runs that were left open: nobody will say how they went.
+func (s *Disk) endOpen(ctx context.Context) error {
+	ids, err := s.index.open(ctx)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	s.o.Logger.Info("runs were left open and are ended as incomplete", "runs", len(ids))
+	s.stats.open.Store(int64(len(ids)))
+	next := make(chan runtrace.ID)
+	errs := make([]error, 64)
+	var wait sync.WaitGroup
+	for i := range errs {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for id := range next {
+				if err := s.End(ctx, id, &runtrace.Ended{Status: runtrace.Incomplete}); err != nil {
+					errs[i] = err
+				}
+			}
+		}()
+	}
+	for _, id := range ids {
+		next <- id
+	}
+	close(next)
+	wait.Wait()
 	return errors.Join(errs...)
 }

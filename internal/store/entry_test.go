@@ -85,7 +85,7 @@ func TestVerdictsInMemory(t *testing.T) {
 			t.Errorf("verdict %d is %.20s", i, v)
 		}
 	}
-	if len(s.verdicts.snapshot()) > maxPending/200_000+45 { // and what the log was writing meanwhile
+	if len(s.checkpoints.verdicts.snapshot()) > maxPending/200_000+45 { // and what the log was writing meanwhile
 		t.Error("they are all in memory")
 	}
 }
@@ -99,7 +99,7 @@ func TestVerdictsAfterClose(t *testing.T) {
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.verdicts.put(verdictRow{verdict: strings.Repeat("x", maxPending+1)}) // as a log that failed leaves them
+	s.checkpoints.verdicts.put(verdictRow{verdict: strings.Repeat("x", maxPending+1)}) // as a log that failed leaves them
 	if err := s.Verdict(t.Context(), runtrace.ID{}, []byte(`1`)); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"hash/maphash"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -141,8 +142,15 @@ func (t *table) each(f func(*run)) {
 	}
 }
 
+// runs are the runs of a store: those in memory, and behind them those that the index knows.
+type runs struct {
+	*table
+	index *index
+	folds bool // the file system takes A and a for the same name
+}
+
 // load brings in what the index knows, once. The run's mu is held.
-func (s *Disk) load(ctx context.Context, r *run) error {
+func (s *runs) load(ctx context.Context, r *run) error {
 	if r.loaded.Load() {
 		return nil
 	}
@@ -162,8 +170,8 @@ func (s *Disk) load(ctx context.Context, r *run) error {
 }
 
 // look returns a run for reading, pinned. It waits for no append.
-func (s *Disk) look(ctx context.Context, name string) (*run, error) {
-	r := s.table.pin(s.key(name))
+func (s *runs) look(ctx context.Context, name string) (*run, error) {
+	r := s.pin(s.key(name))
 	if r.loaded.Load() {
 		return r, nil
 	}
@@ -355,3 +363,46 @@ func (r *entryReader) number() uint64 {
 }
 
 func (r *entryReader) text() string { return string(r.take(r.number())) }
+
+// takeDirty returns the runs of which the index has an older state, pinned, and their rows.
+func (s *runs) takeDirty() (rows []row, runs []*run) {
+	s.each(func(r *run) {
+		r.dmu.Lock()
+		dirty := r.dirty
+		if dirty {
+			r.dirty = false
+			rows = append(rows, row{r.key, r.durable, r.first})
+		}
+		r.dmu.Unlock()
+		if dirty {
+			r.pin()
+			runs = append(runs, r)
+		}
+	})
+	return rows, runs
+}
+
+// after is the state with one more entry.
+func (s state) after(e *entry) (state, error) {
+	if e.kind == kindTurns {
+		return s.grown(e.data, e.added), nil
+	}
+	rec, err := runtrace.Parse(e.data)
+	switch {
+	case err != nil:
+		return s, err
+	case e.kind == kindStarted && rec.Started != nil && rec.Started.ID() == e.id:
+		return begun(rec.Started, e.data), nil
+	case e.kind == kindEnded && rec.Ended != nil:
+		return s.ended(rec.Ended, e.data), nil
+	}
+	return s, errEntry
+}
+
+// key is what a run goes by: its id, which no two agents share, nor two files.
+func (s *runs) key(run string) string {
+	if s.folds {
+		return strings.ToLower(run)
+	}
+	return run
+}

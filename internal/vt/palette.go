@@ -5,58 +5,6 @@ import (
 	"strings"
 )
 
-// sgr is the parameters of SGR that set the pen from a plain one.
-func (p *pen) sgr() string {
-	var out []string
-	for i, code := range []string{"1", "2", "3", "5", "7", "8", "9", "53"} {
-		if p.attr&(1<<i) != 0 {
-			out = append(out, code)
-		}
-	}
-	switch {
-	case p.under == SingleUnderline:
-		out = append(out, "4")
-	case p.under == DoubleUnderline:
-		out = append(out, "21")
-	case p.under != NoUnderline:
-		out = append(out, "4:"+strconv.Itoa(int(p.under)))
-	}
-	st := p.style()
-	out = append(out, colorSGR(st.FG, 30), colorSGR(st.BG, 40), colorSGR(st.UnderlineColor, 50))
-	out = nonEmpty(out)
-	if len(out) == 0 {
-		return "0"
-	}
-	return strings.Join(out, ";")
-}
-
-func nonEmpty(list []string) []string {
-	kept := list[:0]
-	for _, v := range list {
-		if v != "" {
-			kept = append(kept, v)
-		}
-	}
-	return kept
-}
-
-// colorSGR is a colour as SGR has it; base is 30, 40 or 50.
-func colorSGR(c Color, base int) string {
-	n := int(c & 0xff)
-	switch {
-	case c == ColorDefault:
-		return ""
-	case c&ColorRGB != 0:
-		r, g, b := split(c)
-		return strconv.Itoa(base+8) + ":2::" + strconv.Itoa(int(r)) + ":" + strconv.Itoa(int(g)) + ":" + strconv.Itoa(int(b))
-	case n < 8 && base < 50:
-		return strconv.Itoa(base + n)
-	case n < 16 && base < 50:
-		return strconv.Itoa(base + 60 + n - 8)
-	}
-	return strconv.Itoa(base+8) + ":5:" + strconv.Itoa(n)
-}
-
 const (
 	maxTitle  = 1 << 16 // bytes of a title
 	maxTitles = 10      // of the stack

@@ -237,3 +237,33 @@ type Cell struct {
 // An Origin is where in the stream a cell's text stood: from Start to before End, in bytes. A cell that nothing was written to
 // has none (End is 0). Between the bytes of a cluster may stand sequences that are not text.
 type Origin struct{ Start, End int64 }
+
+// Resize gives the screen another size, capped to MaxSize and MaxCells; nothing changes where one is below 1. Lines of the primary screen that
+// were wrapped are wrapped anew.
+func (s *Screen) Resize(rows, cols int) {
+	if rows < 1 || cols < 1 {
+		return
+	}
+	if rows, cols = capped(rows, cols); rows == s.rows && cols == s.cols {
+		return
+	}
+	s.forget()
+	now := &spot{y: s.y, x: s.x, pending: s.pending}
+	for _, b := range []*buffer{&s.primary, &s.alternate} {
+		if b.rows == nil {
+			continue // not used yet
+		}
+		kept := &spot{y: b.saved.y, x: b.saved.x, pending: b.saved.pending}
+		spots := []*spot{kept, kept}
+		if b == s.buf {
+			spots[0] = now
+		}
+		s.resizeBuffer(b, rows, cols, spots)
+		b.saved.y, b.saved.x, b.saved.pending = kept.y, kept.x, kept.pending
+	}
+	s.rows, s.cols = rows, cols
+	s.y, s.x, s.pending = now.y, now.x, now.pending
+	s.tabs.resize(cols)
+	s.margins()
+	s.gen++
+}
