@@ -69,12 +69,12 @@ func runsGetTrace(ctx context.Context, s *session, p *rpcapi.RunsGetTraceParams)
 	if p.Cursor < 0 {
 		return nil, badParams("cursor: want the index of a record, from 0, got %d", p.Cursor)
 	}
-	id, ok, err := s.readable(ctx, p.RunID)
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
+	id, err := s.readable(ctx, p.RunID)
+	switch {
+	case errors.Is(err, errNoRun):
 		return notFound{p.RunID, true}, nil
+	case err != nil:
+		return nil, err
 	}
 	trace, err := s.d.store.Trace(ctx, id, &store.TraceOptions{From: p.Cursor, MaxBytes: maxTraceBytes})
 	if errors.Is(err, store.ErrNotFound) {
@@ -124,12 +124,9 @@ type verdicts struct {
 }
 
 func runsVerdicts(ctx context.Context, s *session, p *rpcapi.RunParams) (any, error) {
-	id, ok, err := s.readable(ctx, p.RunID)
+	id, err := s.readable(ctx, p.RunID)
 	if err != nil {
 		return nil, err
-	}
-	if !ok {
-		return nil, noRun()
 	}
 	list, err := s.d.store.Verdicts(ctx, id)
 	if err != nil {
@@ -163,12 +160,9 @@ func runsSubscribe(ctx context.Context, s *session, r *jsonrpc.Request) (any, er
 	if err := read(r.Params, &p); err != nil {
 		return nil, err
 	}
-	id, ok, err := s.readable(ctx, p.RunID)
+	id, err := s.readable(ctx, p.RunID)
 	if err != nil {
 		return nil, err
-	}
-	if !ok {
-		return nil, noRun()
 	}
 	if !s.d.follows.take(1) {
 		return nil, failed("the daemon has no room for another subscription: try again later")
@@ -179,7 +173,7 @@ func runsSubscribe(ctx context.Context, s *session, r *jsonrpc.Request) (any, er
 		s.d.follows.take(-1)
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, noRun()
+		return nil, errNoRun
 	}
 	if err != nil {
 		return nil, s.storeFailed("the run cannot be followed", id.Run, err)

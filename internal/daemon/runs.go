@@ -154,17 +154,14 @@ func runsComplete(ctx context.Context, s *session, p *completeParams) (any, erro
 	if !slices.Contains(runtrace.OutcomeStatuses, outcome.Status) {
 		return nil, badParams("outcome.status: want one of %s, got \"%s\"", strings.Join(runtrace.OutcomeStatuses, ", "), printable(outcome.Status))
 	}
-	id, ok, err := s.writes(ctx, p.RunID)
+	id, err := s.writes(ctx, p.RunID)
 	if err != nil {
 		return nil, err
-	}
-	if !ok {
-		return nil, noRun()
 	}
 	err = s.d.store.End(ctx, id, &runtrace.Ended{Status: runtrace.Completed, Outcome: p.Outcome})
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, noRun()
+		return nil, errNoRun
 	case errors.Is(err, store.ErrEnded):
 		s.ended(id)
 		return nil, failed("the run has ended already")
@@ -178,8 +175,8 @@ func runsComplete(ctx context.Context, s *session, p *completeParams) (any, erro
 	return rpcapi.RunsCompleteResult{RunID: id.Run, OK: true}, nil
 }
 
-// noRun is the answer about a run that is not there and about one that is not the caller's, to the byte.
-func noRun() error { return failed("run not found") }
+// errNoRun is the answer about a run that is not there and about one that is not the caller's, to the byte.
+var errNoRun = failed("run not found")
 
 // ended forgets a run that is over.
 func (s *session) ended(id runtrace.ID) {
@@ -203,56 +200,47 @@ func (d *Daemon) giveUp(id runtrace.ID) {
 	}
 }
 
-// writes says whether this connection may write a run, and its whole id. Held runs cost a look at a map.
-func (s *session) writes(ctx context.Context, run string) (runtrace.ID, bool, error) {
+// writes returns the whole id of a run that this connection may write; errNoRun for any other. Held runs cost a look at a map.
+func (s *session) writes(ctx context.Context, run string) (runtrace.ID, error) {
 	s.mu.Lock()
 	id, held := s.held[run]
 	s.mu.Unlock()
 	if held {
-		return id, true, nil
+		return id, nil
 	}
 	return s.allowed(ctx, run, (*identity).owns)
 }
 
 // readable is writes for reading.
-func (s *session) readable(ctx context.Context, run string) (runtrace.ID, bool, error) {
+func (s *session) readable(ctx context.Context, run string) (runtrace.ID, error) {
 	return s.allowed(ctx, run, (*identity).reads)
 }
 
 // allowed looks a run up and asks whether this connection may do something with runs of its agent. A run of somebody else takes
 // another look that finds nothing, so that it is not answered sooner than one that is not there.
-func (s *session) allowed(ctx context.Context, run string, may func(*identity, string) bool) (runtrace.ID, bool, error) {
-	found, ok, err := s.find(ctx, run)
-	if err != nil || !ok {
-		return runtrace.ID{}, false, err
-	}
-	s.mu.Lock()
-	ok = may(&s.who, found.Agent)
-	s.mu.Unlock()
-	if !ok {
-		_, _ = s.d.store.Find(ctx, nobodys)
-		return runtrace.ID{}, false, nil
-	}
-	return found.ID, true, nil
-}
-
-// nobodys is a run id that no run has: the daemon makes none like it, and no client may.
-const nobodys = "-"
-
-// find looks a run up. An id that is no plain name is an error; a run that is not there is none.
-func (s *session) find(ctx context.Context, run string) (store.Summary, bool, error) {
+func (s *session) allowed(ctx context.Context, run string, may func(*identity, string) bool) (runtrace.ID, error) {
 	if err := runtrace.CheckName("run_id", run); err != nil {
-		return store.Summary{}, false, badParams("%v", err)
+		return runtrace.ID{}, badParams("%v", err)
 	}
 	found, err := s.d.store.Find(ctx, run)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return store.Summary{}, false, nil
+		return runtrace.ID{}, errNoRun
 	case err != nil:
-		return store.Summary{}, false, s.storeFailed("the run could not be looked up", run, err)
+		return runtrace.ID{}, s.storeFailed("the run could not be looked up", run, err)
 	}
-	return found, true, nil
+	s.mu.Lock()
+	ok := may(&s.who, found.Agent)
+	s.mu.Unlock()
+	if !ok {
+		_, _ = s.d.store.Find(ctx, nobodys)
+		return runtrace.ID{}, errNoRun
+	}
+	return found.ID, nil
 }
+
+// nobodys is a run id that no run has: the daemon makes none like it, and no client may.
+const nobodys = "-"
 
 // checkedRun is the run that a client names beside something else: its own, or none.
 func (s *session) checkedRun(ctx context.Context, run string) (id runtrace.ID, agent string, err error) {
@@ -262,14 +250,8 @@ func (s *session) checkedRun(ctx context.Context, run string) (id runtrace.ID, a
 	if run == "" {
 		return runtrace.ID{}, agent, nil
 	}
-	id, ok, err := s.writes(ctx, run)
-	if err != nil {
-		return id, "", err
-	}
-	if !ok {
-		return id, "", noRun()
-	}
-	return id, id.Agent, nil
+	id, err = s.writes(ctx, run)
+	return id, id.Agent, err
 }
 
 // agent is who proposes, for policies: the one that is bound, else that of the current run. s.mu is held.
@@ -290,12 +272,12 @@ func runsRecordTurns(ctx context.Context, s *session, r *jsonrpc.Request) (any, 
 		return nil, err
 	}
 	r.Cost = int64(len(turns)) * turnCost
-	id, ok, err := s.writes(ctx, run)
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
+	id, err := s.writes(ctx, run)
+	switch {
+	case errors.Is(err, errNoRun):
 		return s.droppedTurns(run, store.RunNotFound), nil
+	case err != nil:
+		return nil, err
 	}
 	base, err := s.d.store.Append(ctx, id, turns)
 	var dropped *store.Dropped

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,18 +67,8 @@ func (s *Disk) inMemory(agent string) (known map[string]bool, rows []row) {
 		known[r.key] = true
 		rows = append(rows, row{r.key, st, first})
 	})
-	slices.SortFunc(rows, func(a, b row) int { return -compare(a.first, b.first) })
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(b.first, a.first) })
 	return known, rows
-}
-
-func compare(a, b seglog.Pos) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // Verdicts is that of Store.
