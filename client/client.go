@@ -461,12 +461,7 @@ func dialStream(ctx context.Context, place string, limit int) (jsonrpc.Stream, e
 }
 
 // socketPath takes unix:PATH and unix://PATH.
-func socketPath(path string) string {
-	if strings.HasPrefix(path, "//") {
-		return strings.TrimPrefix(path, "//")
-	}
-	return path
-}
+func socketPath(path string) string { return strings.TrimPrefix(path, "//") }
 
 // token gives what is to be sent, "" where there is none, and the file that it was looked for in. It is read at each connection:
 // every start of a daemon makes another.

@@ -22,14 +22,15 @@ const callSlack = 2 * time.Second
 // call records or answers a gRPC call, whose body is passed on as it comes. An error means that the program's stream must be reset.
 func (s *handler) call(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL) error {
 	in := &incoming{r: r.Body, limit: s.cfg.MaxBody}
-	switch {
-	case s.cfg.Fork.past():
-		return s.forkedCall(w, r, req, to, in)
-	case s.tape != nil:
+	past := s.cfg.Fork.past()
+	if s.tape != nil && !past {
 		go in.readAll() // ends with the handler at the latest, for its body does
 		return s.replayCall(w, r, req, to, in)
 	}
 	o, err := s.cfg.Tap.BeginStream(req)
+	if err == nil && past {
+		err = o.SendOn()
+	}
 	if err != nil {
 		return err
 	}
@@ -220,16 +221,4 @@ func (in *incoming) await(ctx context.Context, steps int, limit time.Duration) (
 		return in.changed.Next(), limit
 	}, func() { late = true })
 	return came && err == nil, err
-}
-
-// forkedCall answers a gRPC call that comes past the point.
-func (s *handler) forkedCall(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, in *incoming) error {
-	o, err := s.cfg.Tap.BeginStream(req)
-	if err == nil {
-		err = o.SendOn()
-	}
-	if err != nil {
-		return err
-	}
-	return relayAnswer(s.log, w, r, o, s.up.fetch(r, req, in, to))
 }

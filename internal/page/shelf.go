@@ -115,9 +115,11 @@ func (s *Shelf) problems(ctx context.Context) []Problem {
 // sizeOf is how long the payload at a path is on the disk.
 func (s *Shelf) sizeOf(path string) int64 {
 	id, digest, _ := strings.Cut(strings.TrimPrefix(path, "run/"), "/payload/")
+	d, err := cas.Parse(digest[:min(len(digest), 2*cas.Size)])
 	for _, src := range s.Sources {
-		if src.ID == id {
-			return src.sizeOfBlob(digest)
+		if err == nil && src.ID == id && src.store != nil {
+			n, _ := src.store.Size(d) // 0 for what is not there
+			return n
 		}
 	}
 	return 0
@@ -228,19 +230,6 @@ func contents(files []File, at string, d *Documents) {
 			d.payload(at, state.Bytes)
 		}
 	}
-}
-
-// sizeOfBlob is how long the payload at a path is as it lies there.
-func (r *Source) sizeOfBlob(digest string) int64 {
-	d, err := cas.Parse(digest[:min(len(digest), 2*cas.Size)])
-	if err != nil || r.store == nil {
-		return 0
-	}
-	n, err := r.store.Size(d)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // A Document is a run as one piece of JSON: what its page shows, but for payloads and single records.
