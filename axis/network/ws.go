@@ -350,7 +350,7 @@ const upgradeRequired = "upgrade_required"
 // go on by HTTP. That is also what a request gets that is not on a tape without any WebSocket.
 func (s *handler) replaySocket(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) error {
 	var rec *exchange.Recorded
-	ok := false
+	var ok bool
 	if s.fork == nil {
 		rec, ok = o.Take(s.tape.book)
 	} else { // past the point none is opened
