@@ -5,6 +5,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,5 +71,53 @@ func TestConversationsSideBySideInOneProcess(t *testing.T) {
 				b.green(v)
 			}
 		})
+	}
+}
+
+func init() { programs["draws"] = playDraws }
+
+// playDraws asks a model some times, and draws in between: a number, a temporary file's name, the order of a map.
+func playDraws([]string) int {
+	words := map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true}
+	for turn := range 5 {
+		f, err := os.CreateTemp("", "draw-")
+		if err != nil {
+			return fail(err)
+		}
+		f.Close()
+		defer os.Remove(f.Name())
+		var order []int
+		for word := range words {
+			order = append(order, word)
+		}
+		body := fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":"%d: %d %s %v"}]}`, turn, rand.Uint64(), f.Name(), order)
+		res, err := http.Post("http://api.openai.com/v1/chat/completions", "application/json", strings.NewReader(body))
+		if err != nil {
+			return fail(err)
+		}
+		_, err = io.Copy(os.Stdout, res.Body)
+		res.Body.Close()
+		if err != nil {
+			return fail(err)
+		}
+	}
+	return 0
+}
+
+// TestDrawsOfGo: a Go program draws what it drew, whichever of its threads it goes on in.
+func TestDrawsOfGo(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the code of Go's runtime is known on amd64 alone")
+	}
+	b := newBench(t)
+	b.upstream("api.openai.com", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"yes"}}]}`)
+	})
+	res, _ := b.record("draws")
+	for range 3 {
+		v, _ := b.replay(res.Recording, &deck.ReplayOptions{})
+		b.green(v)
 	}
 }

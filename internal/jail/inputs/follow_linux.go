@@ -94,16 +94,20 @@ func (in *Answerer) look(pid int, f *following) *process.Asker {
 	}
 	a := in.started(f.of, f.is, p)
 	st.hide(pid, a)
+	if a.Process.Sharing == process.AllThreads {
+		in.drawAlike(pid, st.program, a)
+	}
 	return a
 }
 
 // A startStack is what the kernel put on the stack of a new program.
 type startStack struct {
-	argv   []string
-	path   string // what was executed
-	vdso   uint64 // where the kernel's code is; 0 for none
-	entry  uint64 // where the type of the entry stands that names it
-	random uint64 // 16 bytes
+	argv    []string
+	path    string // what was executed
+	vdso    uint64 // where the kernel's code is; 0 for none
+	entry   uint64 // where the type of the entry stands that names it
+	random  uint64 // 16 bytes
+	program uint64 // where the program's own first instruction is
 }
 
 // maxStack bounds the pointers to arguments and variables that are passed over, in words.
@@ -134,6 +138,7 @@ func readStack(pid int, sp uint64) (*startStack, error) {
 const (
 	atNull        = 0
 	atIgnore      = 1
+	atEntry       = 9
 	atRandom      = 25
 	atExecFn      = 31
 	atSysinfoEhdr = 33
@@ -154,6 +159,8 @@ func (r *stackReader) auxiliary(argv uint64) (*startStack, error) {
 			list, err := text.List(r.pid, argv, inspect.MaxArgBytes)
 			st.argv = list
 			return st, err
+		case atEntry:
+			st.program = value
 		case atRandom:
 			st.random = value
 		case atSysinfoEhdr:

@@ -6,7 +6,7 @@
 // sysinfo, statx as stat and ls -i make it. Of a file that the run wrote the recorder says when that was, to who asks by its path
 // (Source.Wrote). At each execve the caller is stopped for a moment, as a debugger would, before the new
 // program's first instruction: the functions of its vDSO get code that makes these calls (package vdso), again after a signal (EINTR), and its
-// AT_RANDOM bytes are replaced; then it goes on, and nothing stays traced. Where the vDSO is not known AT_SYSINFO_EHDR of its auxiliary
+// AT_RANDOM bytes are replaced, and a Go program's own generator is (package gorandom); then it goes on, and nothing stays traced. Where the vDSO is not known AT_SYSINFO_EHDR of its auxiliary
 // vector becomes AT_IGNORE: the C library, Go and others make the calls themselves then. Addresses are not randomised; where
 // clocks lie behind the kernel's, a library in an overlay is mapped from the layer that has it, for the kernel aligns it there. An open of
 // /dev/random or /dev/urandom by that path gives a pipe of its own that the recorder fills.

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/gorandom"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
@@ -58,6 +59,55 @@ func (in *Answerer) executable(pid int) (isGo bool, size int64) {
 	}
 	return bytes.Contains(in.status[:n], []byte("\x04\x00\x00\x00Go\x00\x00")), st.Size
 }
+
+// goPlace is the place of which the beginnings of a Go program's draws are drawn: nothing else is.
+const goPlace = 1
+
+// drawAlike has a Go program, which stands before its first instruction, draw what it drew in the run that was recorded.
+func (in *Answerer) drawAlike(pid int, entry uint64, is *process.Asker) {
+	patch := in.patchOf(pid)
+	if patch == nil {
+		return
+	}
+	moved := entry - patch.Entry
+	seeds := make([]byte, patch.Length)
+	is.Source.Fill(goPlace, seeds)
+	if inspect.WriteMemory(pid, patch.Seeds+moved, seeds) == nil {
+		_, _ = tracedMemory(pid).WriteAt(patch.Code, int64(patch.At+moved)) // an error means that it was killed
+	}
+}
+
+// patchOf is for the program that a process runs; nil where that is not understood. Each file is looked at once.
+func (in *Answerer) patchOf(pid int) *gorandom.Patch {
+	fd, err := unix.Openat(in.table.View.Proc, strconv.Itoa(pid)+"/exe", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	f := os.NewFile(uintptr(fd), "exe")
+	defer f.Close()
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil {
+		return nil
+	}
+	is := programFile{st.Dev, st.Ino, st.Mtim, st.Ctim}
+	in.patching.Lock()
+	defer in.patching.Unlock()
+	patch, ok := in.patches[is]
+	if !ok && len(in.patches) < maxPatches {
+		patch, _ = gorandom.New(f)
+		in.patches[is] = patch
+	}
+	return patch
+}
+
+// A programFile is a file as long as nobody changes it.
+type programFile struct {
+	dev, ino        uint64
+	changed, status unix.Timespec
+}
+
+// maxPatches bounds the files that are known. Programs of further ones draw by themselves.
+const maxPatches = 4096
 
 // handed finds the arguments of a new program that are numbers of descriptors which it was left, but for the standard ones.
 func (in *Answerer) handed(pid int, argv []string) (list []int) {
