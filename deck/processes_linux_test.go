@@ -1,6 +1,7 @@
 package deck_test
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -140,5 +141,39 @@ func TestStreamsOfChildrenCompare(t *testing.T) {
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%q: %v, want %v\n%s", tt.args, got, tt.want, verdictText(t, v))
 		}
+	}
+}
+
+// TestThreadsThatDoTheSame: what a thread draws and reads, and what its children do, is its own, whichever thread comes first and whatever number
+// it has.
+func TestThreadsThatDoTheSame(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	outside, err := os.MkdirTemp("/var/tmp", "tapedeck-") // what is read there is not covered
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(outside) })
+	later := filepath.Join(outside, "later")
+	rec := b.script("python3", "-c", `import os, subprocess, sys, threading, uuid
+later = os.path.exists(sys.argv[1])
+turn, said = [threading.Event(), threading.Event()], [None, None]
+if later: subprocess.run(["true"]) # a number that a thread had
+turn[later].set()
+def work(n):
+    turn[n].wait()
+    said[n] = uuid.uuid4(), subprocess.run(["sh", "-c", "date +%N; head -c 8 /dev/urandom | od -An -tx1"], stdout=subprocess.PIPE, text=True).stdout
+    turn[1-n].set()
+threads = [threading.Thread(target=work, args=[n]) for n in range(2)]
+for t in threads: t.start()
+for t in threads: t.join()
+print(*said)`, later)
+	_, first := b.replay(rec, nil)
+	if err := os.WriteFile(later, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	v, other := b.replay(rec, nil)
+	if other != first || v.Faithful() {
+		t.Errorf("first\n%s\nthe other one first\n%s%v", first, other, v.Report)
 	}
 }

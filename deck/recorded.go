@@ -94,16 +94,21 @@ func (r *recordedProcesses) readWritten() map[string][2]int64 {
 	return written
 }
 
-// take finds which recorded process one is again that parent has started, and hands it out once: the first that ran the same; else
+// take finds which recorded process one is again that parent has started, and hands it out once: the first that ran the same, of the same thread
+// where there is one; else
 // of those that ran this program in another way the most alike, so that a changed argument changes nothing beside. nil for none.
 func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn) *tape.ProcessSpawn {
 	list := r.children[parent]
 	forked := tape.HasFlag(is, tape.ForkedKey)
+	thread := threadOf(is)
+	same := func(was *tape.ProcessSpawn) bool {
+		return !forked && was.Program == is.Program && slices.Equal(was.Args, is.Args)
+	}
 	for _, alike := range []func(*tape.ProcessSpawn) bool{
-		func(was *tape.ProcessSpawn) bool { return forked && was.PID == is.PID },
-		func(was *tape.ProcessSpawn) bool {
-			return !forked && was.Program == is.Program && slices.Equal(was.Args, is.Args)
-		},
+		func(was *tape.ProcessSpawn) bool { return forked && thread != "" && threadOf(was) == thread },
+		func(was *tape.ProcessSpawn) bool { return forked && threadOf(was) == "" && was.PID == is.PID }, // one that only forked, and threads of tapes without the key
+		func(was *tape.ProcessSpawn) bool { return same(was) && threadOf(was) == thread },
+		same,
 		func(was *tape.ProcessSpawn) bool {
 			return !forked && path.Base(was.Program) == path.Base(is.Program) && len(was.Args) == len(is.Args)
 		},
@@ -121,6 +126,8 @@ func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn) *tape.Pro
 	}
 	return nil
 }
+
+func threadOf(p *tape.ProcessSpawn) string { return string(tape.FieldValue(p.Extra, tape.ThreadKey)) }
 
 // mostAlike returns the place of the process in a list whose arguments share most words with those of another, the first one of equals,
 // among those that may be it; -1 for none.

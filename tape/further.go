@@ -145,6 +145,10 @@ const (
 // too long. How much there is of it is chance.
 var CutKeys = [3]string{"stdin_cut", "stdout_cut", "stderr_cut"}
 
+// ThreadKey is a further key of a process_spawn: of a thread that is asked for alone (ForkedKey), which thread of its process it is, of another,
+// which thread of its parent started it, by the order in which that made them, from 1. The first thread has none.
+const ThreadKey = "thread"
+
 // PlaceKey is the further key that has the recorder's ordinal of when something began: of an http_exchange and an llm_call, its request;
 // of a process_spawn, the process.
 const PlaceKey = "at"

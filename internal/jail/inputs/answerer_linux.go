@@ -216,7 +216,7 @@ func (in *Answerer) find(task, depth int) *process.Asker {
 	}
 	parent := in.parentOf(is, depth)
 	forked := &process.Program{Parent: parent.Source, Forked: true, PID: is.Inside, Host: is.Process, OwnTicks: !parent.Ticks}
-	a := in.begin(in.hold(is.Process), forked, process.Life{Forker: parent.Source, Sharing: parent.Process.Sharing})
+	a := in.begin(in.hold(is.Process), forked, process.Life{Forker: parent.Source, Nth: in.forker(parent, is), Sharing: parent.Process.Sharing})
 	if task != is.Process {
 		in.table.Add(a, task)
 	}
@@ -261,6 +261,14 @@ func (in *Answerer) thread(p *process.Process, task int, is process.Status) *pro
 	return a
 }
 
+// forker tells which thread of a process has forked another one, where its threads are told apart.
+func (in *Answerer) forker(parent *process.Asker, is process.Status) int {
+	if parent.Process.Sharing != process.NoThreads || is.Parent != parent.Process.PID {
+		return 0
+	}
+	return in.table.NthOf(parent.Process, is.Process)
+}
+
 // besides is who asks in another thread than the first.
 func (in *Answerer) besides(p *process.Process, task int, is process.Status) *process.Asker {
 	if p.Rest != nil {
@@ -269,6 +277,8 @@ func (in *Answerer) besides(p *process.Process, task int, is process.Status) *pr
 	which := &process.Program{Parent: p.Asker.Source, Forked: true, Thread: true, PID: is.Number, Host: task, OwnTicks: !p.Asker.Ticks}
 	if p.Sharing == process.OtherThreads {
 		which.PID = 0 // which of them asks first says nothing
+	} else {
+		which.Nth = in.table.Nth(p, task)
 	}
 	a := &process.Asker{Process: p, Ticks: p.Asker.Ticks, Source: in.to.Started(which)}
 	if p.Sharing == process.OtherThreads {
@@ -294,17 +304,18 @@ func (in *Answerer) started(p *process.Process, is process.Status, which *proces
 	in.table.Lock()
 	defer in.unlock()
 	if in.program != nil {
-		for _, child := range in.table.Children(is.Process) { // is of who p was: whether it asked for something by now must change nothing
+		for _, child := range in.table.Children(is.Process, is.Process) { // is of who p was: whether it asked for something by now must change nothing
 			in.find(child, 0)
 		}
 	}
 	switch {
 	case p.Asker != nil && p.Forker != nil: // whether a fork asks for something before it executes must change nothing
-		which.Parent = p.Forker
+		which.Parent, which.Nth = p.Forker, p.Nth
 	case p.Asker != nil:
 		which.Parent = p.Asker.Source
 	case in.program != nil:
-		which.Parent = in.parentOf(is, 0).Source
+		parent := in.parentOf(is, 0)
+		which.Parent, which.Nth = parent.Source, in.forker(parent, is)
 	}
 	if p.Asker != nil {
 		in.over(p, process.Ended{Again: true})

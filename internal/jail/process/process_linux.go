@@ -29,6 +29,8 @@ type Life struct {
 	Sharing Sharing
 	Code    *unwind.Space // what it has mapped; nil before that is asked for
 	Others  []*Asker      // of its threads that have sources of their own
+	Nth     int           // of the threads of who forked it, as Program has it
+	Made    []int         // its threads but the first that were seen, in the order in which it made them
 	Rest    *Asker        // of others, the one of all threads but the first; nil for none yet
 	threads []int         // in the table
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -100,16 +101,58 @@ func (t *Table) closeFiles() {
 // Status is StatusOf of a thread, without the lock.
 func (t *Table) Status(task int) (Status, error) { return StatusOf(t.View.Proc, task) }
 
-// Children lists what a process of one thread has forked and what lives, in the order in which it began; none where the kernel keeps no list.
-func (t *Table) Children(pid int) (children []int) {
+// Children lists what a thread of a process has forked and what lives, in the order in which it began; none where the kernel keeps no list.
+func (t *Table) Children(pid, task int) (children []int) {
 	var text [4096]byte
-	n, _ := readFile(t.View.Proc, fmt.Sprintf("%d/task/%d/children", pid, pid), text[:])
+	n, _ := readFile(t.View.Proc, fmt.Sprintf("%d/task/%d/children", pid, task), text[:])
 	whole := bytes.LastIndexByte(text[:n], ' ') + 1 // a number that is cut is another one
 	for _, word := range bytes.Fields(text[:whole]) {
 		child, _ := strconv.Atoi(string(word))
 		children = append(children, child)
 	}
 	return children
+}
+
+// maxThreads bounds how many threads of a process are told apart.
+const maxThreads = 1024
+
+// Nth is which of the threads that p made for itself a thread is, from 1, in the order in which the kernel lists them: that of their
+// beginning. It is 0 for the first thread, and for one that is gone. The caller holds the lock.
+func (t *Table) Nth(p *Process, task int) int {
+	t.threadsOf(p)
+	return slices.Index(p.Made, task) + 1
+}
+
+// NthOf is Nth of the thread that has forked a child.
+func (t *Table) NthOf(p *Process, child int) int {
+	for _, task := range t.threadsOf(p) {
+		if slices.Contains(t.Children(p.PID, task), child) {
+			return slices.Index(p.Made, task) + 1
+		}
+	}
+	return 0
+}
+
+// threadsOf lists the threads of p but the first, and notes those that are new.
+func (t *Table) threadsOf(p *Process) (alive []int) {
+	fd, err := unix.Openat(t.View.Proc, fmt.Sprintf("%d/task", p.PID), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	dir := os.NewFile(uintptr(fd), "task")
+	defer dir.Close()
+	names, _ := dir.Readdirnames(maxThreads)
+	for _, name := range names {
+		task, _ := strconv.Atoi(name)
+		if task == p.PID {
+			continue
+		}
+		alive = append(alive, task)
+		if !slices.Contains(p.Made, task) && len(p.Made) < maxThreads {
+			p.Made = append(p.Made, task)
+		}
+	}
+	return alive
 }
 
 // Known returns the process of a number; nil for one that is not in the table.
