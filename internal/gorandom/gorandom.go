@@ -46,10 +46,14 @@ const function = "55 4889e5 4883ec18 498b4630 4889442408 8400 488d88???????? 488
 // searched is how much of a program's code is looked through, in bytes: the runtime comes first.
 const searched = 16 << 20
 
+// longest is how much of a file is read at all, in bytes: who wrote it may want a reader's memory.
+const longest = 256 << 20
+
 const page = 4096
 
 // New finds in a program, an ELF file, what is to be written.
-func New(program io.ReaderAt) (*Patch, error) {
+func New(file io.ReaderAt) (*Patch, error) {
+	program := io.NewSectionReader(file, 0, longest)
 	f, err := elf.NewFile(program)
 	if err != nil {
 		return nil, err

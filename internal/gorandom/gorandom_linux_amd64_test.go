@@ -89,10 +89,16 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-func shell(t *testing.T) []byte {
+func shell(t testing.TB) []byte {
 	b, err := os.ReadFile("/bin/sh")
 	if err != nil {
 		t.Skip(err)
 	}
 	return b
+}
+
+func FuzzNew(f *testing.F) {
+	f.Add(shell(f)[:4096])
+	f.Add([]byte("\x7fELF\x02\x01\x01"))
+	f.Fuzz(func(_ *testing.T, program []byte) { _, _ = New(bytes.NewReader(program)) })
 }
