@@ -2,6 +2,7 @@ package deck
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,9 +27,10 @@ import (
 // CompareOptions say how Compare compares. Nil and zero work.
 type CompareOptions struct {
 	Mode    fidelity.Mode
-	Watch   []string // as in ReplayOptions; of two recordings
-	Screens bool     // compare what terminals showed in the place of the bytes that drew it; of two recordings
-	Aligned bool     // bare tapes: align the records, so that an inserted or moved one reads as one; recordings always are
+	Watch   []string  // as in ReplayOptions; of two recordings
+	Screens bool      // compare what terminals showed in the place of the bytes that drew it; of two recordings
+	Sides   [2]string // what messages call two recordings; empty is A and B
+	Aligned bool      // bare tapes: align the records, so that an inserted or moved one reads as one; recordings always are
 }
 
 // sidesOfCompare are what a report of Compare calls the two: neither need be a replay of the other.
@@ -156,7 +158,7 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 	}
 	lanes.Remasked = now.Changed || !m.Masking.SameAs(n.Masking)
 	lanes.Exact = givenTime(m.Axes) && givenTime(n.Axes) && oneRun(m, n)
-	lanes.SameSecrets, lanes.Sides, lanes.Side = sameSecrets(m, n), sidesOfCompare, now.Side
+	lanes.SameSecrets, lanes.Sides, lanes.Side = sameSecrets(m, n), cmp.Or(o.Sides, sidesOfCompare), now.Side
 	lanes.Masked = make(map[string]int)
 	lanes.Format1 = lanes.Format1 || n.Format < recording.ManifestFormat
 	if lanes.Inputs, err = inputs(a, b); err != nil {

@@ -339,7 +339,7 @@ func (f *forking) conclude(ctx context.Context, r *replayer, e *ended) error {
 		}
 	}
 	f.refused = slices.Concat(f.at.Refused(), now.Refused)
-	f.failed = f.failure(e)
+	f.failed = f.failure(e, r.rec.Manifest)
 	if err := f.verify(ctx, r, e); err != nil {
 		f.failed = cmp.Or(f.failed, "--verify: "+err.Error())
 	}
@@ -347,7 +347,7 @@ func (f *forking) conclude(ctx context.Context, r *replayer, e *ended) error {
 }
 
 // failure says why a fork that came to its point did not come to its end; "" where it did.
-func (f *forking) failure(e *ended) string {
+func (f *forking) failure(e *ended, parent *recording.Manifest) string {
 	now := f.turns[fidelity.Replay]
 	switch {
 	case e.signals > 0:
@@ -355,7 +355,7 @@ func (f *forking) failure(e *ended) string {
 	case !f.at.Past():
 		return "it did not come to its point"
 	case len(f.refused) > 0 && !f.o.Live:
-		return fmt.Sprintf("%s is not on the tape: --live asks models", f.refused[0])
+		return fmt.Sprintf("%s is not on the tape: %s", f.refused[0], cmp.Or(fork.AnsweredBy(f.refused[0], parent), "--live asks models"))
 	case len(now) == 0:
 		return ""
 	}

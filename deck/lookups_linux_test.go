@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -110,4 +111,16 @@ func TestTheMachineIsAsItWas(t *testing.T) {
 	v, _ := b.replay(rec, nil)
 	b.green(v)
 	runtime.KeepAlive(ballast)
+}
+
+// TestUsageAsItWas: how long a process had a processor, and what else it used, is on a replay what it was.
+func TestUsageAsItWas(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not here: ", err)
+	}
+	b := newBench(t)
+	rec := b.script("python3", "-c", "import resource, time; print(time.process_time(), resource.getrusage(resource.RUSAGE_SELF), time.process_time())")
+	v, _ := b.replay(rec, nil)
+	b.green(v)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/secrets"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -174,7 +175,7 @@ func (r *redactor) settings(root string, recorded *files.Tree) (digests []string
 		switch {
 		case err != nil || errRel != nil:
 			return nil // what cannot be read the snapshot lists
-		case d.IsDir() && name != "." && (slices.Contains(packages, d.Name()) || strings.Count(name, "/") >= maxSettingsDeep):
+		case d.IsDir() && name != "." && (slices.Contains(packages, d.Name()) || strings.Count(name, "/") >= maxSettingsDeep || holdsTape(path)):
 			return fs.SkipDir
 		case !d.Type().IsRegular() || !r.scrub.CredentialFile(path):
 			return nil
@@ -192,6 +193,13 @@ func (r *redactor) settings(root string, recorded *files.Tree) (digests []string
 		return nil
 	})
 	return digests
+}
+
+// holdsTape reports whether a directory is that of a recording: of many that lie in the work tree the files would be most that there is to
+// look at, and none of them is the program's.
+func holdsTape(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, recording.TapeName))
+	return err == nil && library.HoldsRecording(dir)
 }
 
 // asRecorded tells whether a file with that keyed digest is the one that t has under name; one that t has not is ignored there,

@@ -17,6 +17,7 @@ func TestCredentialFilesTeach(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{
 		"app/.env": "API_TOKEN=" + secret + "\n", "node_modules/x/.env": "API_TOKEN=" + vendored + "\n", "main.env.go": "API_TOKEN=" + vendored,
+		"a.rec/.env": "API_TOKEN=" + vendored + "\n", "a.rec/recording.json": "{}", "a.rec/run.tape": "",
 	} {
 		path := filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -53,7 +54,7 @@ func TestCredentialFilesTeach(t *testing.T) {
 			t.Errorf("%s: %q", tt.what, got)
 		}
 		if got := g.scrub.String(vendored); got != vendored {
-			t.Errorf("%s: %q of a package is taken", tt.what, got)
+			t.Errorf("%s: %q of a package, or of a recording, is taken", tt.what, got)
 		}
 		if (g.id != plain) != tt.want || g.scrub.Since(g.begun) != nil {
 			t.Errorf("%s: what is looked for is named %q, and late is %v", tt.what, g.id, g.scrub.Since(g.begun))

@@ -17,7 +17,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/deck/account"
 	"github.com/tapedeck-dev/tapedeck/deck/derive"
 	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
@@ -421,9 +420,11 @@ func (r *replayer) describe(e *ended, l *rescrub.Pass) error {
 	if err != nil {
 		return err
 	}
-	if m.Totals, err = account.TotalOf(&recording.Recording{Dir: r.dir, Manifest: m}, prices); err != nil {
+	seen, err := survey(filepath.Join(r.dir, recording.TapeName), nil, prices)
+	if err != nil {
 		return err
 	}
+	m.MCP, m.Totals = seen.mcp.OrNil(), &seen.totals
 	if err := errors.Join(derive.WriteLog(r.dir, m, r.s.logOptions(false, nil)), r.rec.PassSeed(r.dir)); err != nil {
 		return err
 	}

@@ -381,6 +381,14 @@ func NewBill(prices *Prices) *Bill {
 // AsOf is the date of the prices.
 func (b *Bill) AsOf() string { return b.prices.AsOf }
 
+// At says whose prices they are.
+func (b *Bill) At() string {
+	if len(b.prices.own) > 0 {
+		return "the project's prices and list prices of " + b.AsOf()
+	}
+	return "list prices of " + b.AsOf()
+}
+
 // Add counts k where it is a model call.
 func (b *Bill) Add(k tape.Kind) {
 	call, ok := k.(*tape.LLMCall)

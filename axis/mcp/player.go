@@ -193,6 +193,9 @@ func (p *player) request(m, clean *Message) {
 		p.cancels[idName(who.id)] = c
 	}
 	p.mu.Unlock()
+	if strings.HasPrefix(c.err, RefusedAs) { // a fork's, which was answered so
+		p.o.Log.Fault(Client, m.ID, c.err)
+	}
 	p.Came(line)
 	if c.err == answerLost {
 		p.refuse(m, clean, fmt.Sprintf("record %d is the same, and %s", c.seq, answerLost))

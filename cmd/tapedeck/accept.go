@@ -67,6 +67,9 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 		return err
 	}
 	defer clean()
+	if m := rec.Manifest; m.Fork != nil {
+		return fmt.Errorf("%s is a fork of %s, %s: its command line alone would run without that; fork %[2]s again", name, *m.Parent, forkedSo(m))
+	}
 	lib, err := openLibrary()
 	if err != nil {
 		return err
@@ -102,13 +105,12 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 		return err
 	}
 	endLine(std.err, res.OpenLine)
-	report, err := deck.Compare(rec.Dir, res.Recording.Dir, nil)
+	report, err := deck.Compare(rec.Dir, res.Recording.Dir, &deck.CompareOptions{Sides: [2]string{"recorded", "the new run"}})
 	if err != nil {
 		return err
 	}
 	out := &acceptance{Recording: rec.path, ID: rec.Manifest.ID, Report: report}
-	if !std.json && !report.Faithful() {
-		std.say("what differs of the recording (A) and the new run (B):")
+	if !std.json {
 		tellChanges(std.err, report)
 	}
 	if !o.dryRun {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -128,7 +129,7 @@ func runFork(ctx context.Context, o *forkOptions, name string, std *console) err
 		one := newForkedResult(made)
 		res.Forks = append(res.Forks, one)
 		if !std.json {
-			if err := one.tell(std, o.Plan, made, text); err != nil {
+			if err := one.tell(std, rec, o.Plan, made, text); err != nil {
 				return err
 			}
 		}
@@ -344,8 +345,21 @@ func checkWords(c *recording.Check) string {
 	return fmt.Sprintf("exit %d", c.Exit)
 }
 
+// refusedOnce lists what was refused in a fork of the recording of parent, each once, with what would answer it.
+func refusedOnce(refused []string, parent *recording.Manifest) (list []string) {
+	for _, what := range refused {
+		if how := fork.AnsweredBy(what, parent); how != "" {
+			what += " (" + how + ")"
+		}
+		if !slices.Contains(list, what) {
+			list = append(list, what)
+		}
+	}
+	return list
+}
+
 // tell says what came of one fork.
-func (r *forkedResult) tell(std *console, p *fork.Plan, made *deck.Forked, text *fidelity.TextOptions) error {
+func (r *forkedResult) tell(std *console, parent *recording.Recording, p *fork.Plan, made *deck.Forked, text *fidelity.TextOptions) error {
 	if !r.Equal {
 		std.say("%s; it is kept as %s", unequal(made), shortPath(r.Recording))
 		return made.Report.WriteText(std.err, text)
@@ -364,7 +378,7 @@ func (r *forkedResult) tell(std *console, p *fork.Plan, made *deck.Forked, text 
 		printMCPTest(std.err, t)
 	}
 	if len(r.Refused) > 0 {
-		std.say("on no tape, and refused: %s", strings.Join(shortList(r.Refused, 3, r.ID), ", "))
+		std.say("on no tape, and refused: %s", strings.Join(shortList(refusedOnce(r.Refused, parent.Manifest), 3, r.ID), ", "))
 	}
 	if r.Verify != nil {
 		std.say("%s: %s", r.Verify.Command, checkWords(r.Verify))

@@ -22,6 +22,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	httpforeign "github.com/tapedeck-dev/tapedeck/httptape/foreign"
+	"github.com/tapedeck-dev/tapedeck/internal/meant"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/sessionlog/foreign"
 )
@@ -405,8 +406,13 @@ func recorderCommand(path, name string, run func(ctx context.Context, argv []str
 // flagError says what a flag wants, in the words of its help in place of those of the package that parses it.
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
+	var unknown *pflag.NotExistError
 	var own *valueError
 	switch errors.As(err, &invalid); {
+	case errors.As(err, &unknown):
+		if near := meantFlag(cmd, unknown.GetSpecifiedName()); near != "" {
+			err = fmt.Errorf("%w: did you mean %s?", err, near)
+		}
 	case errors.As(err, &own):
 		return fmt.Errorf("--%s: %w", invalid.GetFlag().Name, own.error)
 	case invalid != nil:
@@ -415,6 +421,19 @@ func flagError(cmd *cobra.Command, err error) error {
 		err = fmt.Errorf("--%s %q: want %s: %s", f.Name, invalid.GetValue(), wanted(f.Value.Type()), usage)
 	}
 	return fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())
+}
+
+// meantFlag is what may have been meant by the name of a flag that cmd has not; "" for nothing.
+func meantFlag(cmd *cobra.Command, name string) string {
+	if shows := []string{"compare", "diff", "show"}; slices.Contains(shows, cmd.Name()) && slices.Contains([]string{"o", "output", "html"}, name) {
+		return "tapedeck export REC -o FILE.html"
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near := meant.By(name, names); near != "" && len(name) > 1 {
+		return "--" + near
+	}
+	return ""
 }
 
 func wanted(kind string) string {

@@ -281,6 +281,18 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// TestToolServersOfGroups: a fork in which a tool server answered itself is another kind of run.
+func TestToolServersOfGroups(t *testing.T) {
+	parent := agent(t, "m", "new").end(0, 1000)
+	var recs []*recording.Recording
+	for _, servers := range [][]string{nil, nil, {"a", "b"}, {"b", "a"}} {
+		recs = append(recs, forkOf(t, parent, "m", 0, 10, func(m *recording.Manifest) { m.Fork.MCP = servers }))
+	}
+	if c := compared(t, nil, recs...); len(c.Groups) != 2 || len(c.Groups[1].Members) != 2 {
+		t.Errorf("groups %+v", c.Groups)
+	}
+}
+
 // TestWithoutSpread: runs of which one is as the other say nothing of chance.
 func TestWithoutSpread(t *testing.T) {
 	parent := agent(t, "m", "new").end(0, 1000)

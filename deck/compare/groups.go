@@ -117,7 +117,7 @@ func (c *Comparison) groupsOf() (groups []*Group) {
 }
 
 // keyOf is the same for recordings that were made in the same way: forks of one parent at one record, with one change, over one work
-// tree, that asked the same servers. place is that of the row.
+// tree, that asked the same servers, and let the same tool servers answer. place is that of the row.
 func keyOf(r *Row, place int) string {
 	f := r.fork()
 	if f == nil {
@@ -127,7 +127,7 @@ func keyOf(r *Row, place int) string {
 	if again := r.rec.Manifest.Again; again != nil {
 		upstreams = again.Upstreams
 	}
-	return fmt.Sprintln(*r.Parent, *r.ForkSeq, f.Live, r.found, string(f.Changes), upstreams)
+	return fmt.Sprintln(*r.Parent, *r.ForkSeq, f.Live, r.found, string(f.Changes), upstreams, slices.Sorted(slices.Values(f.MCP)))
 }
 
 // fork is how the run left its parent's tape; nil where it did not.

@@ -81,6 +81,15 @@ func Read(records iter.Seq2[*tape.Record, error]) (*Tape, error) {
 	return t, nil
 }
 
+// AnsweredBy says which option has a request of Refused answered in a fork of the recording of m; "" where it is of none of its tool servers.
+func AnsweredBy(refused string, m *recording.Manifest) string {
+	_, server, _ := strings.Cut(refused, " of mcp:")
+	if m.MCP == nil || !slices.Contains(m.MCP.Servers, server) {
+		return ""
+	}
+	return fmt.Sprintf("--mcp %s has it answer itself", server)
+}
+
 // number numbers the turns.
 func (t *Tape) number() {
 	turns := make(map[string]int)

@@ -2,6 +2,7 @@ package jail
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -66,6 +67,11 @@ func (s toldSource) Asked(what, path string, b []byte) []byte {
 	case "statfs":
 		clear(b[16:24])
 		b[16] = 88 // blocks
+	case "cputime":
+		b = binary.LittleEndian.AppendUint64(nil, 3e9)
+	case "rusage":
+		clear(b)
+		b[0], b[16] = 4, 5 // seconds, of the program and of the kernel for it
 	case "leapseconds":
 		b[0] = 37
 	case "statx":
@@ -83,6 +89,8 @@ func TestAsked(t *testing.T) {
 			"told of /proc/uptime\ntold of /proc/self/stat\ntold of /proc/loadavg\nLinux\n"},
 		{"statfs", "stat -f -c %b /", "88\n"},
 		{"times", `python3 -c 'import os; t = os.times(); print(t.user, t.elapsed)'`, "0.5 2.0\n"},
+		{"processor time", `python3 -c 'import time; print(time.process_time(), time.clock_gettime(2))'`, "3.0 3.0\n"},
+		{"usage", `python3 -c 'import resource; r = resource.getrusage(0); print(r.ru_utime, r.ru_stime, r.ru_maxrss)'`, "4.0 5.0 0\n"},
 		{"uuid", "cat /proc/sys/kernel/random/uuid", "-4"},
 		{"statx", "stat -c '%i %n' /etc/passwd", " /etc/passwd\n"},
 		{"time of a change", "stat -c %Z /etc/passwd", "99\n"},
@@ -112,6 +120,23 @@ func TestAsked(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUsage: what a process is told of its use is what the kernel says of it.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	_, r := inputsOf(t, pythonConfig(t, `
+import resource, time
+def stat(): return open("/proc/self/task/%d/stat" % os.getpid()).read().rpartition(")")[2].split()
+import os
+sum(range(1000000))
+fault, before = int(stat()[7]), time.thread_time() # the kernel's own: there is one thread
+process, use = time.process_time(), resource.getrusage(resource.RUSAGE_SELF)
+after, faults = time.thread_time(), int(stat()[7])
+total = use.ru_utime + use.ru_stime + 2e-6
+print(before <= process <= total <= after + 2e-6, fault <= use.ru_minflt <= faults, use.ru_maxrss > 1000, use.ru_utime > 0)
+`))
+	r.want(t, "True True True True\n")
 }
 
 // TestGoKeepsItsClock gives a Go program the wall time that is answered, and leaves it the monotonic clock.

@@ -322,7 +322,7 @@ func costOf(b *llm.Bill) string {
 		}
 		return "no price known for " + unpriced
 	}
-	line := fmt.Sprintf("%s at list prices of %s", recording.Dollars(b.USD), b.AsOf())
+	line := recording.Dollars(b.USD) + " at " + b.At()
 	switch {
 	case unpriced != "":
 		line += ", but for " + unpriced

@@ -1,15 +1,15 @@
 // Package inputs answers, in the kernel's place, what the processes inside ask it for and no two runs get alike. It decides which calls those
 // are, which process, or which of its threads, asks, from where in its program, and what is done to a new program so that it asks at all.
 //
-// The recorder answers for what processes ask the kernel that no two runs get alike: clock_gettime, gettimeofday, time,
-// getrandom, and (Source.Asked) what the machine is like at the moment: opens of certain files of /proc by a path from the root, statfs,
-// sysinfo, statx as stat and ls -i make it. Of a file that the run wrote the recorder says when that was, to who asks by its path
-// (Source.Wrote). At each execve the caller is stopped for a moment, as a debugger would, before the new
-// program's first instruction: the functions of its vDSO get code that makes these calls (package vdso), again after a signal (EINTR), and its
-// AT_RANDOM bytes are replaced, and a Go program's own generator is (package gorandom); then it goes on, and nothing stays traced. Where the vDSO is not known AT_SYSINFO_EHDR of its auxiliary
-// vector becomes AT_IGNORE: the C library, Go and others make the calls themselves then. Addresses are not randomised; where
-// clocks lie behind the kernel's, a library in an overlay is mapped from the layer that has it, for the kernel aligns it there. An open of
-// /dev/random or /dev/urandom by that path gives a pipe of its own that the recorder fills.
+// The recorder answers for what processes ask the kernel that no two runs get alike: clock_gettime, gettimeofday, time, getrandom, and
+// (Source.Asked) what the machine is like at the moment: opens of certain files of /proc by a path from the root, statfs, sysinfo, times, what
+// a process used (getrusage, its clock of processor time), statx as stat and ls -i make it. Of a file that the run wrote the recorder says
+// when that was, to who asks by its path (Source.Wrote). At each execve the caller is stopped for a moment, as a debugger would, before the
+// new program's first instruction: the functions of its vDSO get code that makes these calls (package vdso), again after a signal (EINTR), and
+// its AT_RANDOM bytes are replaced, and a Go program's own generator is (package gorandom); then it goes on, and nothing stays traced. Where
+// the vDSO is not known AT_SYSINFO_EHDR of its auxiliary vector becomes AT_IGNORE: the C library, Go and others make the calls themselves
+// then. Addresses are not randomised; where clocks lie behind the kernel's, a library in an overlay is mapped from the layer that has it, for
+// the kernel aligns it there. An open of /dev/random or /dev/urandom by that path gives a pipe of its own that the recorder fills.
 //
 // The monotonic clock of Go programs and of large runtimes, which read it all the time, is the kernel's: their functions make the call for
 // the wall time alone. Where a clock that is given lies behind the kernel's (jail.Config.Shifted), waits for a moment of it (futex, mutexes with

@@ -20,7 +20,7 @@ type question struct {
 
 // questions are asked of a process's Source. That of the clock comes first: nearly every program asks it, and often.
 var questions = []question{
-	{unix.SYS_CLOCK_GETTIME, is(0, slices.Concat(wallClocks, tickClocks)...), false, (*Answerer).clock},
+	{unix.SYS_CLOCK_GETTIME, is(0, slices.Concat(ownClocks, tickClocks)...), false, (*Answerer).clock},
 	{unix.SYS_GETTIMEOFDAY, nil, false, (*Answerer).timeOfDay},
 	{filter.SysTime, nil, false, (*Answerer).time},
 	{unix.SYS_GETRANDOM, nil, false, (*Answerer).random},
@@ -42,6 +42,7 @@ var questions = []question{
 	{unix.SYS_FSTATFS, nil, false, (*Answerer).fstatfs},
 	{unix.SYS_SYSINFO, nil, false, (*Answerer).sysinfo},
 	{unix.SYS_TIMES, nil, false, (*Answerer).times},
+	{unix.SYS_GETRUSAGE, is(0, unix.RUSAGE_SELF), false, (*Answerer).usage},
 }
 
 func is(arg int, values ...uint32) [][]filter.Condition {
@@ -66,7 +67,7 @@ func init() {
 // Rules notify the calls that an Answerer answers. ticks says that programs can be made to ask for the monotonic clock (Hides), shifted that
 // clocks lie behind the kernel's.
 func Rules(ticks, shifted bool) []filter.Rule {
-	clocks := is(0, wallClocks...)
+	clocks := is(0, ownClocks...)
 	if ticks {
 		clocks = questions[0].when
 	}

@@ -14,6 +14,7 @@ import (
 // Clocks of clock_gettime that tell the wall time, and those that tell how long the machine has been up.
 var (
 	wallClocks = []uint32{unix.CLOCK_REALTIME, unix.CLOCK_REALTIME_COARSE, unix.CLOCK_TAI}
+	ownClocks  = append([]uint32{unix.CLOCK_PROCESS_CPUTIME_ID}, wallClocks...) // and how long a process had a processor
 	tickClocks = []uint32{unix.CLOCK_MONOTONIC, unix.CLOCK_MONOTONIC_COARSE, unix.CLOCK_MONOTONIC_RAW, unix.CLOCK_BOOTTIME}
 )
 
@@ -27,6 +28,8 @@ func (in *Answerer) clock(c *notify.Call, p *process.Asker) {
 		write(c, c.Args[1], in.now(c, p)+leapSeconds(p)*second, 1)
 	case slices.Contains(wallClocks, uint32(c.Args[0])):
 		write(c, c.Args[1], in.now(c, p), 1)
+	case c.Args[0] == unix.CLOCK_PROCESS_CPUTIME_ID:
+		in.processorTime(c, p)
 	case p.Ticks:
 		write(c, c.Args[1], p.Source.Tick(in.place(c, p)), 1)
 	default:

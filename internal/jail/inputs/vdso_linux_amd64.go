@@ -18,6 +18,8 @@ var (
 		return patchOf(func(was, at uint64) []byte {
 			code := slices.Concat(endbr, []byte{
 				0x85, 0xff, // test edi, edi: CLOCK_REALTIME
+				0x74, 0x14, // je call
+				0x83, 0xff, 0x02, // cmp edi, CLOCK_PROCESS_CPUTIME_ID
 				0x74, 0x0f, // je call
 				0x83, 0xff, 0x05, // cmp edi, CLOCK_REALTIME_COARSE
 				0x74, 0x0a, // je call

@@ -43,6 +43,7 @@ type Asker struct {
 	Ticks   bool   // its monotonic clock is answered
 	Over    bool   // it was told of that it has ended
 
+	Processor   int64  // how long it was told that it had a processor, in ns
 	LeapSeconds *int64 // by how many CLOCK_TAI is ahead for it; nil before it asks for the first time
 }
 
