@@ -54,7 +54,7 @@ type SocketRefusal struct {
 	Message []byte // a text message that says so to the program; nil where the socket is to be closed
 }
 
-// Play plays the socket that Take found to the program, on the tape of s, which Opened gave. Of opts count Speed, Reveal (of each message
+// Play plays the socket to the program that asked for it, whose ids it gets. Of opts count Speed, Reveal (of each message
 // of the server) and Patience (of the end of a socket that the program had ended).
 func (s *Socket) Play(asked *Request, opts *AnswerOptions, b *Book) *SocketPlay {
 	p := &SocketPlay{sock: s, book: b, choice: s.choice}

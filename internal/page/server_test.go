@@ -247,6 +247,16 @@ func TestLive(t *testing.T) {
 	write(t, rec.TapePath(), lines[9][10:]+strings.Join(lines[10:], ""), os.O_APPEND)
 	until(fmt.Sprint("data: ", len(lines)-2))
 	grown := rows()
+	aside := rec.TapePath() + ".aside"
+	if err := os.Rename(rec.TapePath(), aside); err != nil {
+		t.Fatal(err)
+	}
+	if res, body := ask(t, "GET", s.URL()+"run/one/index.json"); res.StatusCode != http.StatusInternalServerError {
+		t.Errorf("without its tape: %d %s", res.StatusCode, body)
+	}
+	if err := os.Rename(aside, rec.TapePath()); err != nil {
+		t.Fatal(err)
+	}
 	rec.Manifest.State, rec.Manifest.Exit = recording.StateFinished, &recording.Exit{}
 	if err := rec.Manifest.Write(rec.Dir, false); err != nil {
 		t.Fatal(err)

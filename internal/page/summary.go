@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"sync"
@@ -251,6 +252,9 @@ func (r *taped) grow() (*summary, error) {
 		g.survey.add(rec, at)
 		return g.at < size
 	})
+	if err != nil && errors.As(err, new(*fs.PathError)) { // it cannot be read at all
+		return nil, err
+	}
 	if err == nil {
 		err = damage
 	}
