@@ -1,24 +1,25 @@
 // Package gorandom makes what a Go program draws the same in each run, by code that is put into the memory of one process.
 //
 // Go seeds a generator for each thread, and draws (math/rand, names of temporary files, the order of maps) from that of the thread which a
-// goroutine happens to run on, so that no seed makes two runs alike. All draws go through runtime.rand. A Patch is other code for that function: it
-// draws from a sequence of the main goroutine, and from one for all goroutines that began with the same function. How far each has come is kept
-// behind the program's variables, in what is left of their last page.
+// goroutine happens to run on, so that no seed makes two runs alike. These draws go through runtime.rand. A Patch is other code for that function: it
+// draws from a sequence of the main goroutine, and from one for all goroutines that began with the same function (and some others, where there is
+// little room). How far each has come is kept behind the program's variables, in what is left of their last page.
 //
 // The function is known by its bytes, and a goroutine by where Go's versions keep its number and its first function. Where something is not
-// as expected, before Go 1.22 or without optimizations, there is no Patch. Not goals: what is drawn in an order of its own by goroutines
-// that run side by side and began alike, crypto/rand, which asks the kernel, and other processors than x86-64.
+// as expected, before Go 1.22, without optimizations or with musl's dynamic linker, there is no Patch. A profile may put samples of draws in
+// another place. Not goals: what goroutines that run side by side and began alike draw in an order of their own, which ready case a select takes,
+// crypto/rand, which asks the kernel, and other processors than x86-64.
 package gorandom
 
 import (
 	"bytes"
-	"debug/buildinfo"
 	"debug/elf"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"io"
 	"math/bits"
+	"path"
 	"strings"
 )
 
@@ -29,8 +30,8 @@ var ErrUnknown = errors.New("gorandom: the program's runtime is not as expected"
 type Patch struct {
 	Code   []byte
 	At     uint64 // where Code goes
-	Seeds  uint64 // where random bytes go, SeedBytes of them
-	Length int    // of these, in bytes
+	Seeds  uint64 // where random bytes go, Length of them
+	Length int
 	Entry  uint64 // of the program
 }
 
@@ -43,47 +44,88 @@ var layouts = map[string]struct{ number, first uint32 }{
 const function = "55 4889e5 4883ec18 498b4630 4889442408 8400 488d88???????? 48894c2410 90 eb1e ff80???????? 4889c8 e8???????? 488b442408 " +
 	"ff88???????? 488b4c2410 8b90???????? 90 3990???????? 76d3 8d4a01 8988???????? 83e21f 488b84d0???????? 4883c418 5d c3"
 
-// searched is how much of a program's code is looked through, in bytes: the runtime comes first.
-const searched = 16 << 20
-
-// longest is how much of a file is read at all, in bytes: who wrote it may want a reader's memory.
-const longest = 256 << 20
+// Bounds of what is read of a file, which may be made to cost its reader memory, in bytes: of its code, where the runtime comes first, and of its
+// variables, where the version comes early.
+const (
+	searchedCode = 16 << 20
+	searchedData = 1 << 20
+	maxSegments  = 64
+	maxVersion   = 64
+)
 
 const page = 4096
 
 // New finds in a program, an ELF file, what is to be written.
-func New(file io.ReaderAt) (*Patch, error) {
-	program := io.NewSectionReader(file, 0, longest)
-	f, err := elf.NewFile(program)
-	if err != nil {
+func New(program io.ReaderAt) (*Patch, error) {
+	var head elf.Header64
+	if err := read(program, 0, &head); err != nil {
 		return nil, err
 	}
-	text := f.Section(".text")
-	if f.Machine != elf.EM_X86_64 || text == nil || text.Type != elf.SHT_PROGBITS {
+	is := string(head.Ident[:elf.EI_VERSION]) == elf.ELFMAG+string([]byte{byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB)})
+	if !is || elf.Machine(head.Machine) != elf.EM_X86_64 || head.Phnum > maxSegments || head.Phentsize != 56 {
 		return nil, ErrUnknown
 	}
-	info, err := buildinfo.Read(program)
-	if err != nil {
+	segments := make([]elf.Prog64, head.Phnum)
+	if err := read(program, int64(head.Phoff), segments); err != nil {
 		return nil, err
 	}
-	_, minor, _ := strings.Cut(info.GoVersion, ".")
-	minor, _, _ = strings.Cut(minor, ".")
+	minor, at, searched := "", uint64(0), false
+	for i := range segments {
+		s := &segments[i]
+		load := elf.ProgType(s.Type) == elf.PT_LOAD
+		switch {
+		case elf.ProgType(s.Type) == elf.PT_INTERP && !glibc(program, s): // musl's dynamic linker gives the rest of that page to malloc
+			return nil, ErrUnknown
+		case load && elf.ProgFlag(s.Flags)&elf.PF_X != 0 && !searched:
+			searched = true
+			if i := find(part(program, s, searchedCode)); i >= 0 {
+				at = s.Vaddr + uint64(i)
+			}
+		case load && elf.ProgFlag(s.Flags)&elf.PF_W != 0 && minor == "":
+			minor = minorOf(part(program, s, searchedData))
+		}
+	}
 	layout, ok := layouts[minor]
-	if !ok || !strings.HasPrefix(info.GoVersion, "go1.") {
+	seeds, length := spare(segments)
+	if !ok || at == 0 || length == 0 {
 		return nil, ErrUnknown
 	}
-	code := make([]byte, min(text.Size, searched))
-	if _, err := text.ReadAt(code, 0); err != nil {
-		return nil, err
-	}
-	at := find(code)
-	seeds, length := spare(f)
-	if at < 0 || length == 0 {
-		return nil, ErrUnknown
-	}
-	p := &Patch{At: text.Addr + uint64(at), Seeds: seeds, Length: length, Entry: f.Entry}
+	p := &Patch{At: at, Seeds: seeds, Length: length, Entry: head.Entry}
 	p.Code = draw(p.At, p.Seeds, length/8, layout.number, layout.first)
 	return p, nil
+}
+
+func read(program io.ReaderAt, at int64, to any) error {
+	return binary.Read(io.NewSectionReader(program, at, int64(binary.Size(to))), binary.LittleEndian, to)
+}
+
+// part is the first so many bytes of a segment's file.
+func part(program io.ReaderAt, s *elf.Prog64, most uint64) []byte {
+	b := make([]byte, min(s.Filesz, most))
+	n, _ := program.ReadAt(b, int64(s.Off))
+	return b[:max(n, 0)]
+}
+
+// glibc reports whether a program is loaded by the dynamic linker of the GNU C library.
+func glibc(program io.ReaderAt, interp *elf.Prog64) bool {
+	name, _, _ := strings.Cut(string(part(program, interp, page)), "\x00")
+	return strings.HasPrefix(path.Base(name), "ld-linux")
+}
+
+// minorOf is the minor number of the Go version that stands in a program's variables, as Go 1.18 and newer put it there (debug/buildinfo); "" for
+// none.
+func minorOf(data []byte) string {
+	const begin, inline, head = "\xff Go buildinf:", 2, 32
+	i := bytes.Index(data, []byte(begin))
+	if i < 0 || len(data) < i+head+1+maxVersion || data[i+len(begin)+1]&inline == 0 {
+		return ""
+	}
+	length, text := int(data[i+head]), data[i+head+1:]
+	version, ok := strings.CutPrefix(string(text[:min(length, maxVersion)]), "go1.")
+	if !ok {
+		return ""
+	}
+	return version[:len(version)-len(strings.TrimLeft(version, "0123456789"))]
 }
 
 // find returns where runtime.rand stands in code; -1 for nowhere, or for more than one place.
@@ -122,30 +164,29 @@ func is(code []byte, pattern string) bool {
 	return true
 }
 
-// spare is the rest of the last page of the program's variables, from a multiple of eight on: a power of two words, at least two,
-// and one; none where that is too small.
-func spare(f *elf.File) (at uint64, length int) {
-	var end uint64
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_W != 0 {
-			end = max(end, p.Vaddr+p.Memsz)
-		}
-	}
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_LOAD && p.Vaddr+p.Memsz > end { // something else may stand in that page
-			return 0, 0
+// spare is the rest of the last page of the program's variables, from a multiple of eight on: a power of two words, at least four, and two;
+// none where that is too small.
+func spare(segments []elf.Prog64) (at uint64, length int) {
+	var end, last uint64
+	for _, s := range segments {
+		if elf.ProgType(s.Type) == elf.PT_LOAD {
+			last = max(last, s.Vaddr+s.Memsz)
+			if elf.ProgFlag(s.Flags)&elf.PF_W != 0 {
+				end = max(end, s.Vaddr+s.Memsz)
+			}
 		}
 	}
 	at = (end + 7) &^ 7
 	words := int(-at % page / 8)
-	if words < 3 {
+	if last > end || words < 6 { // something else may stand in that page
 		return 0, 0
 	}
-	return at, 8 * (1 + 1<<(bits.Len(uint(words-1))-1))
+	return at, 8 * (2 + 1<<(bits.Len(uint(words-2))-1))
 }
 
 // draw is the code that stands at at: an add to a word of its own, of words in all, and SplitMix64's steps from there. It changes registers
-// alone that a function of Go may.
+// alone that a function of Go may. What runs on a thread's own stack, whenever a thread begins, has number 0 and the first word; the main
+// goroutine, number 1, has the second.
 func draw(at, seeds uint64, words int, number, first uint32) []byte {
 	var c []byte
 	put := func(b ...byte) { c = append(c, b...) }
@@ -155,18 +196,16 @@ func draw(at, seeds uint64, words int, number, first uint32) []byte {
 		put(0x48, 0xc1, 0xe9, n) // shr rcx, n
 		put(0x48, 0x31, 0xc8)    // xor rax, rcx
 	}
-	put(0x49, 0x8b, 0x8e) //           mov rcx, [r14+first]: r14 is the goroutine
-	put32(first)
-	put(0x69, 0xc9) //                 imul ecx, ecx, …
-	put32(0x9e3779b1)
-	put(0xc1, 0xe9, byte(33-bits.Len(uint(words-1)))) // shr ecx, to the words but one
-	put(0xff, 0xc1)                                   // inc ecx
-	put(0x49, 0x83, 0xbe)                             // cmp qword [r14+number], 1: the main goroutine
+	put(0x49, 0x8b, 0x8e) //           mov rcx, [r14+number]: r14 is the goroutine
 	put32(number)
-	put(1)
-	put(0x75, 0x02)       //           jne over
-	put(0x31, 0xc9)       //           xor ecx, ecx
-	put(0x48, 0x8d, 0x35) //           lea rsi, [seeds]
+	put(0x48, 0x83, 0xf9, 0x01) //     cmp rcx, 1
+	put(0x76, 0x11)             //     jbe over
+	put(0x41, 0x69, 0x8e)       //     imul ecx, [r14+first], …
+	put32(first)
+	put32(0x9e3779b1)
+	put(0xc1, 0xe9, byte(33-bits.Len(uint(words-2)))) // shr ecx, to the words but two
+	put(0x83, 0xc1, 0x02)                             // add ecx, 2
+	put(0x48, 0x8d, 0x35)                             // over: lea rsi, [seeds]
 	put32(uint32(seeds - (at + uint64(len(c)) + 4)))
 	put(0x48, 0xba) //                 mov rdx, …
 	c = binary.LittleEndian.AppendUint64(c, 0xbf58476d1ce4e5b9)

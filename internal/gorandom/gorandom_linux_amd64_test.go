@@ -3,12 +3,15 @@ package gorandom
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -47,12 +50,18 @@ func TestDraws(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if room := len(strings.ReplaceAll(function, " ", "")) / 2; len(p.Code) > room {
+		t.Fatalf("%d bytes of code for a function of %d", len(p.Code), room)
+	}
 	f, err := elf.NewFile(bytes.NewReader(program))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := f.Section(".text")
-	copy(program[p.At-text.Addr+text.Offset:], p.Code)
+	for _, s := range f.Progs {
+		if s.Vaddr <= p.At && p.At < s.Vaddr+s.Filesz {
+			copy(program[p.At-s.Vaddr+s.Off:], p.Code)
+		}
+	}
 	changed := filepath.Join(t.TempDir(), "changed")
 	if err := os.WriteFile(changed, program, 0o700); err != nil {
 		t.Fatal(err)
@@ -97,8 +106,42 @@ func shell(t testing.TB) []byte {
 	return b
 }
 
+// small is a program of which New finds all that it looks for.
+func small() []byte {
+	b := make([]byte, 0x4000)
+	head := elf.Header64{Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), 1}, Machine: uint16(elf.EM_X86_64), Phoff: 64, Phentsize: 56, Phnum: 2}
+	segments := []elf.Prog64{
+		{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Off: 0x1000, Vaddr: 0x401000, Filesz: 0x1000, Memsz: 0x1000},
+		{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_W), Off: 0x2000, Vaddr: 0x402000, Filesz: 0x100, Memsz: 0x800},
+	}
+	for i, v := range []any{head, segments} {
+		_, _ = binary.Encode(b[64*i:], binary.LittleEndian, v)
+	}
+	code, _ := hex.DecodeString(strings.NewReplacer(" ", "", "?", "0").Replace(function))
+	copy(b[0x1234:], code)
+	copy(b[0x2010:], "\xff Go buildinf:\x08\x02"+strings.Repeat("\x00", 16)+"\x08go1.26.8")
+	return b
+}
+
+func TestSmall(t *testing.T) {
+	t.Parallel()
+	p, err := New(bytes.NewReader(small()))
+	if err != nil || p.At != 0x401234 || p.Seeds != 0x402800 || p.Length != 8*(2+128) {
+		t.Errorf("%+v, %v", p, err)
+	}
+	other := bytes.Replace(small(), []byte("go1.26.8"), []byte("go1.21.8"), 1)
+	musl := small()
+	_, _ = binary.Encode(musl[64+56:], binary.LittleEndian, elf.Prog64{Type: uint32(elf.PT_INTERP), Off: 0x3000, Filesz: 64})
+	copy(musl[0x3000:], "/lib/ld-musl-x86_64.so.1\x00")
+	for name, b := range map[string][]byte{"another version": other, "cut": small()[:0x1240], "musl": musl} {
+		if p, err := New(bytes.NewReader(b)); err == nil {
+			t.Errorf("%s gets %+v", name, p)
+		}
+	}
+}
+
 func FuzzNew(f *testing.F) {
-	f.Add(shell(f)[:4096])
+	f.Add(small())
 	f.Add([]byte("\x7fELF\x02\x01\x01"))
 	f.Fuzz(func(_ *testing.T, program []byte) { _, _ = New(bytes.NewReader(program)) })
 }
