@@ -28,7 +28,7 @@ func (in *Answerer) clock(c *notify.Call, p *process.Asker) {
 		write(c, c.Args[1], in.now(c, p)+leapSeconds(p)*second, 1)
 	case slices.Contains(wallClocks, uint32(c.Args[0])):
 		write(c, c.Args[1], in.now(c, p), 1)
-	case c.Args[0] == unix.CLOCK_PROCESS_CPUTIME_ID:
+	case uint32(c.Args[0]) == unix.CLOCK_PROCESS_CPUTIME_ID:
 		in.processorTime(c, p)
 	case p.Ticks:
 		write(c, c.Args[1], p.Source.Tick(in.place(c, p)), 1)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/notify"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/process"
 	"golang.org/x/sys/unix"
@@ -23,8 +24,10 @@ func (in *Answerer) processorTime(c *notify.Call, p *process.Asker) {
 	if is := p.Source.Asked("cputime", "", b); len(is) == len(b) {
 		b = is
 	}
-	p.Processor = max(p.Processor, int64(binary.LittleEndian.Uint64(b)))
-	write(c, c.Args[1], p.Processor, 1)
+	p.Used.Lock()
+	defer p.Used.Unlock()
+	p.Used.Clock = max(p.Used.Clock, int64(binary.LittleEndian.Uint64(b)))
+	write(c, c.Args[1], p.Used.Clock, 1)
 }
 
 // processorTimeOf is the clock of another process, as clock_getcpuclockid(3) numbers it.
@@ -42,7 +45,26 @@ func (in *Answerer) usage(c *notify.Call, p *process.Asker) {
 		c.GoOn()
 		return
 	}
-	told(c, p, c.Args[1], "rusage", "", bytesOf(r))
+	p.Used.Lock()
+	defer p.Used.Unlock()
+	neverBack(r, &p.Used) // one of two parts of a whole may be less than it was
+	answer := p.Source.Asked("rusage", "", bytesOf(r))
+	if _, err := binary.Decode(answer, binary.NativeEndian, r); err != nil {
+		c.GoOn()
+		return
+	}
+	neverBack(r, &p.Used)
+	p.Used.User, p.Used.System = r.Utime.Nano(), r.Stime.Nano()
+	if inspect.WriteMemory(c.Task, c.Args[1], bytesOf(r)) != nil {
+		c.GoOn()
+		return
+	}
+	c.Fail(0)
+}
+
+func neverBack(r *unix.Rusage, used *process.Used) {
+	r.Utime = unix.NsecToTimeval(max(used.User, r.Utime.Nano()))
+	r.Stime = unix.NsecToTimeval(max(used.System, r.Stime.Nano()))
 }
 
 // usageOf is what getrusage tells a process of itself, from its files of /proc. Switches of threads that have ended are in none.

@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"os"
+	"sync"
 	"syscall"
 
 	"github.com/tapedeck-dev/tapedeck/internal/unwind"
@@ -35,6 +36,13 @@ type Life struct {
 	threads []int         // in the table
 }
 
+// Used is how long an Asker was told that it had a processor, in ns: by the clock, and in its own code and the kernel's by getrusage. That never
+// goes back.
+type Used struct {
+	sync.Mutex
+	Clock, User, System int64
+}
+
 // An Asker is who asks as one: a process, or some of its threads.
 type Asker struct {
 	Process *Process
@@ -43,7 +51,7 @@ type Asker struct {
 	Ticks   bool   // its monotonic clock is answered
 	Over    bool   // it was told of that it has ended
 
-	Processor   int64  // how long it was told that it had a processor, in ns
+	Used        Used
 	LeapSeconds *int64 // by how many CLOCK_TAI is ahead for it; nil before it asks for the first time
 }
 
