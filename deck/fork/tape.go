@@ -34,6 +34,25 @@ import (
 type Tape struct {
 	exchanges []*Exchange
 	Refused   []string // what nothing on a tape answered: method and URL, or method and tool server
+	refusedAt []uint64 // the records of these
+}
+
+// Anew is what of the requests that a fork of t refused, which left it at the record from, t had not refused before that.
+func (t *Tape) Anew(refused []string, from uint64) (out []string) {
+	var before []string
+	for i, at := range t.refusedAt {
+		if at < from {
+			before = append(before, t.Refused[i])
+		}
+	}
+	for _, r := range refused {
+		if i := slices.Index(before, r); i >= 0 {
+			before = slices.Delete(before, i, i+1)
+		} else {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // An Exchange is one request. Turn is of a call of a model alone: which answer of its conversation it asked for, from 1.
@@ -54,14 +73,14 @@ func Read(records iter.Seq2[*tape.Record, error]) (*Tape, error) {
 			return nil, err
 		}
 		if k, ok := rec.Kind.(*tape.MCPJSONRPC); ok && strings.HasPrefix(k.Error, mcp.RefusedAs) {
-			t.Refused = append(t.Refused, strings.Clone(k.Method+" of mcp:"+tape.MCPServer(k.Server)))
+			t.Refused, t.refusedAt = append(t.Refused, strings.Clone(k.Method+" of mcp:"+tape.MCPServer(k.Server))), append(t.refusedAt, rec.Seq)
 		}
 		x := tape.ExchangeOf(rec.Kind)
 		if x == nil || tape.OriginOf(rec.Kind) != 0 {
 			continue
 		}
 		if x.Lane == exchange.Unmatched {
-			t.Refused = append(t.Refused, strings.Clone(x.Method+" "+x.URL))
+			t.Refused, t.refusedAt = append(t.Refused, strings.Clone(x.Method+" "+x.URL)), append(t.refusedAt, rec.Seq)
 			continue
 		}
 		if strings.HasPrefix(x.Lane, "mcp:") {
