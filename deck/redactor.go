@@ -14,11 +14,11 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/secrets"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // A redactor knows the secrets and the volatile facts of one run. Everything that a run writes goes through it.
@@ -147,7 +147,7 @@ const (
 )
 
 // packages are directories of what others wrote, which holds no credentials of this project, and of our own.
-var packages = []string{".git", ".hg", ".tapedeck", "node_modules", "vendor", ".venv", "venv", "site-packages", "__pycache__"}
+var packages = []string{".git", ".hg", ".tapedeck", "node_modules", "vendor", ".venv", "venv", "site-packages", "__pycache__", recording.TapeName + tape.StoreSuffix}
 
 // learnSettings makes known what names in the credential files (.env and their like) of the work tree at root give away: the
 // program may print or send them. It comes before anything is written, for what stands in those files is looked for everywhere;
@@ -175,7 +175,7 @@ func (r *redactor) settings(root string, recorded *files.Tree) (digests []string
 		switch {
 		case err != nil || errRel != nil:
 			return nil // what cannot be read the snapshot lists
-		case d.IsDir() && name != "." && (slices.Contains(packages, d.Name()) || strings.Count(name, "/") >= maxSettingsDeep || holdsTape(path)):
+		case d.IsDir() && name != "." && (slices.Contains(packages, d.Name()) || strings.Count(name, "/") >= maxSettingsDeep):
 			return fs.SkipDir
 		case !d.Type().IsRegular() || !r.scrub.CredentialFile(path):
 			return nil
@@ -193,13 +193,6 @@ func (r *redactor) settings(root string, recorded *files.Tree) (digests []string
 		return nil
 	})
 	return digests
-}
-
-// holdsTape reports whether a directory is that of a recording: of many that lie in the work tree the files would be most that there is to
-// look at, and none of them is the program's.
-func holdsTape(dir string) bool {
-	_, err := os.Lstat(filepath.Join(dir, recording.TapeName))
-	return err == nil && library.HoldsRecording(dir)
 }
 
 // asRecorded tells whether a file with that keyed digest is the one that t has under name; one that t has not is ignored there,

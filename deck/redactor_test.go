@@ -17,7 +17,7 @@ func TestCredentialFilesTeach(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{
 		"app/.env": "API_TOKEN=" + secret + "\n", "node_modules/x/.env": "API_TOKEN=" + vendored + "\n", "main.env.go": "API_TOKEN=" + vendored,
-		"a.rec/.env": "API_TOKEN=" + vendored + "\n", "a.rec/recording.json": "{}", "a.rec/run.tape": "",
+		"a.rec/run.tape.cas/.env": "API_TOKEN=" + vendored + "\n",
 	} {
 		path := filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

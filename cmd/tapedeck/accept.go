@@ -68,7 +68,11 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 	}
 	defer clean()
 	if m := rec.Manifest; m.Fork != nil {
-		return fmt.Errorf("%s is a fork of %s, %s: its command line alone would run without that; fork %[2]s again", name, *m.Parent, forkedSo(m))
+		of := "another recording"
+		if m.Parent != nil {
+			of = *m.Parent
+		}
+		return fmt.Errorf("%s is a fork of %s, %s: its command line alone would run without that; fork %[2]s again", name, of, forkedSo(m))
 	}
 	lib, err := openLibrary()
 	if err != nil {

@@ -125,6 +125,9 @@ func (t *Table) Nth(p *Process, task int) int {
 
 // NthOf is Nth of the thread that has forked a child.
 func (t *Table) NthOf(p *Process, child int) int {
+	if slices.Contains(t.Children(p.PID, p.PID), child) { // as nearly all are
+		return 0
+	}
 	for _, task := range t.threadsOf(p) {
 		if slices.Contains(t.Children(p.PID, task), child) {
 			return slices.Index(p.Made, task) + 1
