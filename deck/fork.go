@@ -338,7 +338,7 @@ func (f *forking) conclude(ctx context.Context, r *replayer, e *ended) error {
 			}
 		}
 	}
-	f.refused = slices.Concat(f.at.Refused(), f.o.Plan.Anew(now.Refused, f.o.Plan.Seq))
+	f.refused = slices.Concat(f.at.Refused(), f.o.Plan.Anew(now, f.o.Plan.Seq))
 	f.failed = f.failure(e, r.rec.Manifest)
 	if err := f.verify(ctx, r, e); err != nil {
 		f.failed = cmp.Or(f.failed, "--verify: "+err.Error())

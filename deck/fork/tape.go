@@ -33,23 +33,26 @@ import (
 // A Tape is what a recording asked for, in the order in which it did.
 type Tape struct {
 	exchanges []*Exchange
-	Refused   []string // what nothing on a tape answered: method and URL, or method and tool server
-	refusedAt []uint64 // the records of these
+	refused   []refusal
 }
 
-// Anew is what of the requests that a fork of t refused, which left it at the record from, t had not refused before that.
-func (t *Tape) Anew(refused []string, from uint64) (out []string) {
-	var before []string
-	for i, at := range t.refusedAt {
-		if at < from {
-			before = append(before, t.Refused[i])
+// A refusal is of what nothing on a tape answered.
+type refusal struct {
+	seq  uint64 // of its record
+	what string // method and URL, or method and tool server
+}
+
+// Anew lists what a fork of t refused, whose tape is now and which left t at the record from, that t had not refused before that.
+func (t *Tape) Anew(now *Tape, from uint64) (out []string) {
+	before := make(map[string]int)
+	for _, r := range t.refused {
+		if r.seq < from {
+			before[r.what]++
 		}
 	}
-	for _, r := range refused {
-		if i := slices.Index(before, r); i >= 0 {
-			before = slices.Delete(before, i, i+1)
-		} else {
-			out = append(out, r)
+	for _, r := range now.refused {
+		if before[r.what]--; before[r.what] < 0 {
+			out = append(out, r.what)
 		}
 	}
 	return out
@@ -73,14 +76,14 @@ func Read(records iter.Seq2[*tape.Record, error]) (*Tape, error) {
 			return nil, err
 		}
 		if k, ok := rec.Kind.(*tape.MCPJSONRPC); ok && strings.HasPrefix(k.Error, mcp.RefusedAs) {
-			t.Refused, t.refusedAt = append(t.Refused, strings.Clone(k.Method+" of mcp:"+tape.MCPServer(k.Server))), append(t.refusedAt, rec.Seq)
+			t.refused = append(t.refused, refusal{rec.Seq, strings.Clone(k.Method + " of mcp:" + tape.MCPServer(k.Server))})
 		}
 		x := tape.ExchangeOf(rec.Kind)
 		if x == nil || tape.OriginOf(rec.Kind) != 0 {
 			continue
 		}
 		if x.Lane == exchange.Unmatched {
-			t.Refused, t.refusedAt = append(t.Refused, strings.Clone(x.Method+" "+x.URL)), append(t.refusedAt, rec.Seq)
+			t.refused = append(t.refused, refusal{rec.Seq, strings.Clone(x.Method + " " + x.URL)})
 			continue
 		}
 		if strings.HasPrefix(x.Lane, "mcp:") {
@@ -100,7 +103,7 @@ func Read(records iter.Seq2[*tape.Record, error]) (*Tape, error) {
 	return t, nil
 }
 
-// AnsweredBy says which option has a request of Refused answered in a fork of the recording of m; "" where it is of none of its tool servers.
+// AnsweredBy says which option has a refused request answered in a fork of the recording of m; "" where it is of none of its tool servers.
 func AnsweredBy(refused string, m *recording.Manifest) string {
 	_, server, _ := strings.Cut(refused, " of mcp:")
 	if m.MCP == nil || !slices.Contains(m.MCP.Servers, server) {

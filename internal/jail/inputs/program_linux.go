@@ -47,14 +47,14 @@ var largeElsewhere = []string{"java", "dotnet", "julia", "beam.smp"}
 
 // executable tells of the file that a process runs whether Go's linker made it, which leaves a note within its first pages, and its length.
 func (in *Answerer) executable(pid int) (isGo bool, size int64) {
-	fd, err := unix.Openat(in.table.View.Proc, strconv.Itoa(pid)+"/exe", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	f, err := in.table.OpenFile(pid, "exe")
 	if err != nil {
 		return false, 0
 	}
-	defer unix.Close(fd)
+	defer f.Close()
 	var st unix.Stat_t
-	n, err := unix.Pread(fd, in.status[:], 0)
-	if err != nil || unix.Fstat(fd, &st) != nil {
+	n, err := unix.Pread(int(f.Fd()), in.status[:], 0)
+	if err != nil || unix.Fstat(int(f.Fd()), &st) != nil {
 		return false, 0
 	}
 	return bytes.Contains(in.status[:n], []byte("\x04\x00\x00\x00Go\x00\x00")), st.Size
@@ -79,14 +79,13 @@ func (in *Answerer) drawAlike(pid int, entry uint64, is *process.Asker) {
 
 // patchOf is for the program that a process runs; nil where that is not understood. Each file is looked at once.
 func (in *Answerer) patchOf(pid int) *gorandom.Patch {
-	fd, err := unix.Openat(in.table.View.Proc, strconv.Itoa(pid)+"/exe", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	f, err := in.table.OpenFile(pid, "exe")
 	if err != nil {
 		return nil
 	}
-	f := os.NewFile(uintptr(fd), "exe")
 	defer f.Close()
 	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil {
+	if unix.Fstat(int(f.Fd()), &st) != nil {
 		return nil
 	}
 	is := programFile{st.Dev, st.Ino, st.Mtim, st.Ctim}
@@ -161,11 +160,10 @@ const maxMaps = 4 << 20
 func (in *Answerer) codeOf(pid int) *unwind.Space {
 	mem := func(at uint64, b []byte) error { return inspect.ReadMemory(pid, at, b) }
 	return unwind.New(mem, func() ([]byte, error) {
-		fd, err := unix.Openat(in.table.View.Proc, strconv.Itoa(pid)+"/maps", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		f, err := in.table.OpenFile(pid, "maps")
 		if err != nil {
 			return nil, err
 		}
-		f := os.NewFile(uintptr(fd), "maps")
 		defer f.Close()
 		return io.ReadAll(io.LimitReader(f, maxMaps))
 	})

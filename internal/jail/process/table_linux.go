@@ -113,6 +113,15 @@ func (t *Table) Children(pid, task int) (children []int) {
 	return children
 }
 
+// OpenFile opens a file of /proc that is of a process.
+func (t *Table) OpenFile(pid int, name string) (*os.File, error) {
+	fd, err := unix.Openat(t.View.Proc, strconv.Itoa(pid)+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
 // maxThreads bounds how many threads of a process are told apart.
 const maxThreads = 1024
 
@@ -138,11 +147,10 @@ func (t *Table) NthOf(p *Process, child int) int {
 
 // threadsOf lists the threads of p but the first, and notes those that are new.
 func (t *Table) threadsOf(p *Process) (alive []int) {
-	fd, err := unix.Openat(t.View.Proc, fmt.Sprintf("%d/task", p.PID), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	dir, err := t.OpenFile(p.PID, "task")
 	if err != nil {
 		return nil
 	}
-	dir := os.NewFile(uintptr(fd), "task")
 	defer dir.Close()
 	names, _ := dir.Readdirnames(maxThreads)
 	for _, name := range names {
