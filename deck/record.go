@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -326,13 +327,12 @@ func OutputFiles(writers ...io.Writer) (paths []string) {
 
 // run records the program and finishes the recording.
 func (r *recorder) run(ctx context.Context) (*Result, error) {
-	if err := r.takeBefore(); err != nil {
-		return nil, r.unwritten(programNotStarted, err)
-	}
-	if err := interrupted(r.o.Signals); err != nil {
-		return nil, err
-	}
 	p := r.program()
+	var errBefore error
+	p.before = func() error {
+		errBefore = cmp.Or(r.unwritten(programNotStarted, r.takeBefore()), interrupted(r.o.Signals))
+		return errBefore
+	}
 	if err := r.mountPlan(p); err != nil {
 		return nil, err
 	}
@@ -347,6 +347,9 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	ready.Go(r.readyEnd)
 	e, err := p.do(ctx)
 	r.daemon.Stop()
+	if errBefore != nil {
+		return nil, errBefore
+	}
 	if cause := r.s.failure(); cause != nil {
 		return nil, r.unwritten(programOf(e), cause)
 	}

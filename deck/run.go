@@ -58,6 +58,8 @@ type run struct {
 	spawns   *spawns   // what stands between the program and those that it talks with; nil for nothing
 	// processes gives time and randomness; nil leaves both to the kernel.
 	processes *processes
+	// before is done while the program's world is made, and has ended before the program starts; nil for nothing.
+	before func() error
 	// after looks at the work tree once the program has ended. nil for not at all.
 	after func(root string) error
 }
@@ -93,12 +95,13 @@ func (r *run) do(ctx context.Context) (*ended, error) {
 	defer r.spawns.stop()
 	n := r.openNet(ca)
 	defer n.close()
-	w, err := r.world(ctx, st, ca)
+	w, err := r.worldMeanwhile(ctx, end, st, ca)
 	if err != nil {
 		return nil, err
 	}
-	e, err := r.serveUntilEnd(w, n, st)
-	if errClose := w.Close(); errClose != nil {
+	closed := sync.OnceValue(w.Close)
+	e, err := r.serveUntilEnd(w, closed, n, st)
+	if errClose := closed(); errClose != nil {
 		r.s.log.Warn("the program's world did not end cleanly", "err", errClose)
 	}
 	st.closeProgram()
@@ -114,6 +117,27 @@ func (r *run) do(ctx context.Context) (*ended, error) {
 	return e, err
 }
 
+// worldMeanwhile makes the world while r.before is done: making one is mostly waiting for its init. abandon ends it where r.before fails.
+func (r *run) worldMeanwhile(ctx context.Context, abandon func(), st *streams, ca *network.CA) (w world, err error) {
+	if r.before == nil {
+		return r.world(ctx, st, ca)
+	}
+	var making sync.WaitGroup
+	making.Go(func() { w, err = r.world(ctx, st, ca) })
+	errBefore := r.before()
+	if errBefore != nil {
+		abandon()
+	}
+	making.Wait()
+	if errBefore == nil {
+		return w, err
+	}
+	if err == nil {
+		w.Close()
+	}
+	return nil, errBefore
+}
+
 func (r *run) world(ctx context.Context, st *streams, ca *network.CA) (world, error) {
 	if r.proxy {
 		return newOutside(ctx, r, st, ca)
@@ -125,8 +149,8 @@ func (r *run) world(ctx context.Context, st *streams, ca *network.CA) (world, er
 	return jailed{j}, nil
 }
 
-// serveUntilEnd runs the program in w.
-func (r *run) serveUntilEnd(w world, n *servedNet, st *streams) (*ended, error) {
+// serveUntilEnd runs the program in w. It may begin to close that.
+func (r *run) serveUntilEnd(w world, closed func() error, n *servedNet, st *streams) (*ended, error) {
 	stopNet, err := r.serve(w, n)
 	if err != nil {
 		return nil, err
@@ -143,18 +167,26 @@ func (r *run) serveUntilEnd(w world, n *servedNet, st *streams) (*ended, error) 
 	if err != nil {
 		return nil, err
 	}
-	if tree := r.s.roots.Tree; r.after != nil && tree != "" {
-		dir, err := w.OpenRoot(tree)
-		if err == nil {
-			err = r.after(recording.DescriptorPath(dir, tree))
-			dir.Close()
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: work tree after the run: %w", errWorldEnded, err)
-		}
+	if err := r.lookAfter(w, closed); err != nil {
+		return nil, fmt.Errorf("%w: work tree after the run: %w", errWorldEnded, err)
 	}
 	e.gaps = w.gaps()
 	return e, nil
+}
+
+// lookAfter looks at the work tree while the world ends, which takes the kernel a while: what covers files there is held.
+func (r *run) lookAfter(w world, closed func() error) error {
+	tree := r.s.roots.Tree
+	if r.after == nil || tree == "" {
+		return nil
+	}
+	dir, err := w.OpenRoot(tree)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	go closed() // do waits for it
+	return r.after(recording.DescriptorPath(dir, tree))
 }
 
 // errWorldEnded is wrapped where the jail was ended from outside: how the program would have ended, or what it left, nobody knows.

@@ -29,8 +29,9 @@ import (
 type Jail struct {
 	log         *slog.Logger
 	init        *launch.Init
-	begun       bool // it has said so
-	stderr      tail // the init's: why it ended, when it should not have
+	prepared    *Prepared // that it was made from; nil for none
+	begun       bool      // it has said so
+	stderr      tail      // the init's: why it ended, when it should not have
 	ctl         *stage.Control
 	exec        *stage.Exec
 	stopContext func() bool
@@ -68,7 +69,6 @@ type wanted struct {
 	spawns  SpawnWatcher
 	streams []*os.File // the program's, until the jail stands
 	inputs  Inputs
-	shifted bool
 }
 
 func newJail() *Jail {
@@ -106,9 +106,6 @@ func (j *Jail) await() error {
 		return err
 	}
 	j.tasks.Go(j.read)
-	if err := j.ctl.Send(&stage.Message{Kind: stage.MsgPrepare, Notified: j.notified()}); err != nil {
-		return err
-	}
 	fds, err = j.exec.Expect(stage.StepListener)
 	if err != nil {
 		return err
@@ -172,11 +169,6 @@ func (j *Jail) countPIDs() {
 	if fd, err := j.ask(&stage.Message{Kind: stage.MsgOpen, Path: stage.PIDsInside}); err == nil {
 		unix.Close(fd)
 	}
-}
-
-func (j *Jail) notified() stage.Notified {
-	s := &j.supervisor
-	return stage.Notified{Files: s.files != nil, Spawns: s.spawns != nil, Inputs: s.inputs != nil, Ticks: inputs.Hides(), Shifted: j.wanted.shifted}
 }
 
 // read receives what the init says until it is gone. It ends with the control socket, at the latest in Close.
@@ -365,18 +357,36 @@ func (j *Jail) HoldMounts() (io.Closer, error) {
 }
 
 // Close ends everything inside and returns when it is gone, its mounts with it, and so are the functions of the Watcher. Directories from
-// OpenRoot stay readable until they are closed.
+// OpenRoot stay readable until they are closed. Of a jail in which nothing is left but its init, which takes the kernel a while to take
+// apart, that and the mounts are waited for by Close of the Prepared instead, if it was made from one.
 func (j *Jail) Close() error {
 	if j.stopContext != nil {
 		j.stopContext()
 	}
 	j.kill()
-	j.tasks.Wait()
-	j.log.Debug("jail's init ended", "stderr", j.stderr.String())
+	if !j.emptied() || !j.prepared.leave(j) {
+		j.gone()
+	}
 	j.StopNetwork()
 	j.closeOnce.Do(j.stopAnswering)
 	j.closeSockets()
 	return nil
+}
+
+// emptied reports whether the program has ended, and nothing that it started is left.
+func (j *Jail) emptied() bool {
+	select {
+	case <-j.exited:
+		return j.exitErr == nil
+	default:
+		return false
+	}
+}
+
+// gone waits until the init, which was killed, has ended.
+func (j *Jail) gone() {
+	j.tasks.Wait()
+	j.log.Debug("jail's init ended", "stderr", j.stderr.String())
 }
 
 // stopAnswering ends what answers calls, and then what it asks; a start that failed may have made some of it only.

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/inputs"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/launch"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/stage"
@@ -135,7 +136,7 @@ func begin(c *Config, plan *mount.Plan) (*Jail, error) {
 		}
 	}
 	j.log = logger(c.Log)
-	j.wanted = wanted{files: c.Watch, plan: plan, spawns: c.Spawns, streams: []*os.File{c.Stdin, c.Stdout, c.Stderr}, inputs: c.Inputs, shifted: c.Shifted}
+	j.wanted = wanted{files: c.Watch, plan: plan, spawns: c.Spawns, streams: []*os.File{c.Stdin, c.Stdout, c.Stderr}, inputs: c.Inputs}
 	if err := j.send(c, plan); err != nil {
 		err = cmp.Or(j.awaitBegun(), err) // it may have ended already, and said why
 		j.Close()
@@ -172,7 +173,7 @@ func (j *Jail) send(c *Config, plan *mount.Plan) error {
 	for _, f := range plan.Files {
 		size += len(f.Data)
 	}
-	files.memfile("init", &stage.InitSpec{Hostname: c.Hostname, Umask: c.Umask, Ports: portsOf(c), TTY: c.TTY, Background: c.Background, Mounts: *plan}, size)
+	files.memfile("init", &stage.InitSpec{Hostname: c.Hostname, Umask: c.Umask, Ports: portsOf(c), TTY: c.TTY, Background: c.Background, Notified: c.notified(), Mounts: *plan}, size)
 	program := &stage.ExecSpec{Path: c.Path, Dir: c.Dir, Argv: c.Argv, Env: c.Env, Ignored: stage.IgnoredAtStart}
 	j.exec = files.control(program)
 	files.memfile("exec", program, 16<<10)
@@ -187,6 +188,13 @@ func (j *Jail) send(c *Config, plan *mount.Plan) error {
 		return files.err
 	}
 	return j.ctl.Send(&stage.Message{Kind: stage.MsgPlan}, files.fds...)
+}
+
+// notified are the calls that what j.prepare makes answers.
+func (c *Config) notified() stage.Notified {
+	return stage.Notified{
+		Files: c.Watch != nil, Spawns: c.Spawns != nil || c.Inputs != nil, Inputs: c.Inputs != nil, Ticks: inputs.Hides(), Shifted: c.Shifted,
+	}
 }
 
 func portsOf(c *Config) []uint16 {
@@ -245,8 +253,9 @@ func logger(l *slog.Logger) *slog.Logger {
 
 // A Prepared is the init of a jail that nobody has described yet: a Start whose Config has it goes on with it. Close it always.
 type Prepared struct {
-	mu sync.Mutex
-	j  *Jail // nil once it was taken
+	mu   sync.Mutex
+	j    *Jail // nil once it was taken
+	left *Jail // closed, and nobody waited for its init yet; nil for none
 }
 
 // Prepare starts one, unless one was started ahead, and does not wait for it. The error is an *UnavailableError or ErrNotEntered.
@@ -261,7 +270,9 @@ func Prepare() (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Prepared{j: j}, nil
+	p := &Prepared{j: j}
+	j.prepared = p
+	return p, nil
 }
 
 // NotNeeded ends the init that was started ahead, if nobody prepared anything with it.
@@ -296,16 +307,29 @@ func (p *Prepared) take() *Jail {
 	return j
 }
 
-// Close ends the init unless a Start has it.
+// leave has Close wait for the init of j, which was made from p. A nil p waits for none.
+func (p *Prepared) leave(j *Jail) bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left = j
+	return true
+}
+
+// Close ends the init unless a Start has it, and returns when it, or the one of the jail that was made from it and closed, is gone.
 func (p *Prepared) Close() error {
+	if j := p.take(); j != nil {
+		return j.Close()
+	}
 	if p == nil {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.j != nil {
-		p.j.Close()
-		p.j = nil
+	if p.left != nil {
+		p.left.gone()
 	}
 	return nil
 }

@@ -25,7 +25,6 @@ const (
 	MsgPlan                       // recorder to init: what the jail is to be; see handed
 	MsgReady                      // init: sockets are here
 	MsgFailed                     // Failure says what
-	MsgPrepare                    // recorder to init: start the exec stage, whose filter notifies Notified
 	MsgSignal                     // recorder to init
 	MsgOpen                       // recorder to init: open Path; the answer is MsgRoot or MsgFailed
 	MsgDiag                       // recorder to init: a socket that tells of Unix sockets, in this network namespace; the same answers
@@ -47,7 +46,6 @@ type Message struct {
 	Failure    *Failure
 	NotCovered []string
 	Listeners  int // how many of the descriptors are listeners of ports
-	Notified   Notified
 }
 
 // Notified says which calls a filter notifies beside those that it always does.
@@ -228,7 +226,8 @@ type InitSpec struct {
 	Ports    []uint16
 	TTY      int
 
-	Background bool // the program does not get the terminal yet
+	Background bool     // the program does not get the terminal yet
+	Notified   Notified // what the filter of the exec stage, and so of the program, notifies
 	Mounts     mount.Plan
 }
 

@@ -28,17 +28,21 @@ import (
 // runInit is PID 1 of the jail. It ends when the recorder does, and everything inside with it.
 func runInit() {
 	defaultSignals()
-	warmThreads(6, 0)
 	conn, err := connOf(launch.ControlFD)
 	if err != nil {
 		return
 	}
 	ctl := &Control{UnixConn: conn}
-	in := &initProcess{ctl: ctl, tty: -1, plan: make(chan []int, 1), notified: make(chan Notified, 1)}
-	// From the beginning, for the recorder may be killed while the world is made, and a split may copy for seconds. What serve
+	in := &initProcess{ctl: ctl, tty: -1, plan: make(chan []int, 1)}
+	w, err := in.begin()
+	warmThreads(6, 0) // the recorder waits for no more than what begin says
+	// From here on, for the recorder may be killed while the world is made, and a split may copy for seconds. What serve
 	// answers is asked for once the recorder has been told that the world stands.
 	go in.serve()
-	if err := in.setUp(); err != nil {
+	if err == nil {
+		err = in.setUp(w)
+	}
+	if err != nil {
 		ctl.Send(failed(err))
 		return
 	}
@@ -82,25 +86,26 @@ type initProcess struct {
 	tty     int            // the terminal of this session, -1 for none: see takeTerminal
 	targets map[string]int // and the layers of overlays
 
-	notified chan Notified // what came with MsgPrepare, once
-	lastPID  int           // see setLastPID
-	streams  []int         // the program's
-	exec     int           // the exec stage's control socket
+	lastPID int   // see setLastPID
+	streams []int // the program's
+	exec    int   // the exec stage's control socket
 }
 
-// setUp begins the world, waits until it is told what that is to be, makes it, and starts the exec stage in it.
-func (in *initProcess) setUp() error {
+// begin makes what every world has.
+func (in *initProcess) begin() (*mount.World, error) {
 	// Nothing that we inherited is the program's unless it is passed on by name.
 	if err := unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return &step.Error{Op: "close descriptors", Err: err}
+		return nil, &step.Error{Op: "close descriptors", Err: err}
 	}
 	w, err := mount.NewWorld()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := in.ctl.Send(&Message{Kind: MsgBegun}); err != nil {
-		return err
-	}
+	return w, in.ctl.Send(&Message{Kind: MsgBegun})
+}
+
+// setUp waits until it is told what the world is to be, makes it, and starts the exec stage in it.
+func (in *initProcess) setUp(w *mount.World) error {
 	var spec InitSpec
 	var program ExecSpec
 	handed := <-in.plan
@@ -135,7 +140,7 @@ func (in *initProcess) setUp() error {
 	if err != nil {
 		return err
 	}
-	return in.startExec(&program, <-in.notified, spec.Background)
+	return in.startExec(&program, spec.Notified, spec.Background)
 }
 
 // take takes over what came with the plan.
@@ -193,8 +198,6 @@ func (in *initProcess) serve() {
 		case MsgPlan:
 			in.plan <- fds
 			fds = nil
-		case MsgPrepare:
-			in.notified <- m.Notified
 		case MsgSignal:
 			unix.Kill(in.signalTarget(syscall.Signal(m.Signal)), syscall.Signal(m.Signal))
 		case MsgForeground, MsgBackground:
