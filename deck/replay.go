@@ -46,7 +46,8 @@ type replayer struct {
 	moved   moved           // of a replay outside the jail
 	roots   recording.Roots // as the program finds them now
 
-	prepared *jail.Prepared // the init of its jail; nil outside
+	prepared *jail.Prepared        // the init of its jail; nil outside
+	mounts   func(dir string) bool // see mountedBelow
 
 	s             *session
 	recorded      *files.Tree            // as the run found it; nil for none

@@ -285,6 +285,7 @@ func (r *replayer) overlaid() []string {
 
 // mountPlan lays a layer over every directory that the program may change, and what the run found there over the disk.
 func (r *replayer) mountPlan(p *run) error {
+	r.mounts, _ = jail.MountsBelow()
 	for i, d := range r.overlaid() {
 		dir := filepath.Join(r.scratch.Dir, strconv.Itoa(i))
 		lowers, err := r.lowers(d, dir)
@@ -343,7 +344,7 @@ func (r *replayer) lowers(d, dir string) (out []string, err error) {
 func (r *replayer) ordered(d, dir string, lowers []string) ([]string, error) {
 	m := r.rec.Manifest
 	layered := m.Again != nil && m.Again.Isolated || m.Fork != nil || r.fork != nil
-	if split, err := jail.MountsBelow(d); layered || split || err != nil {
+	if layered || r.mountedBelow(d) {
 		return lowers, nil
 	}
 	shown := lowers
@@ -358,13 +359,15 @@ func (r *replayer) ordered(d, dir string, lowers []string) ([]string, error) {
 	return lowers, err
 }
 
+// mountedBelow reports whether something is mounted below d on the host, or that cannot be told.
+func (r *replayer) mountedBelow(d string) bool { return r.mounts == nil || r.mounts(d) }
+
 // inUpper reports whether the upper layer of d can hold what the run found, and need do so.
 func (r *replayer) inUpper(t *files.Tree, d string) bool {
 	if len(t.Moved) == 0 {
 		return false
 	}
-	split, err := jail.MountsBelow(d)
-	if split || err != nil {
+	if r.mountedBelow(d) {
 		r.notes = append(r.notes, fmt.Sprintf("something is mounted below %s: renaming a directory there (%s) fails on a replay", d,
 			strings.Join(t.Moved[:min(len(t.Moved), 3)], ", ")))
 		return false

@@ -142,7 +142,12 @@ func (r *run) world(ctx context.Context, st *streams, ca *network.CA) (world, er
 	if r.proxy {
 		return newOutside(ctx, r, st, ca)
 	}
-	j, err := jail.Start(ctx, r.jailConfig(st, ca))
+	bundle := jail.File{Path: program.CABundle, Data: ca.BehindRoots(), Over: network.BundlePaths()}
+	if roots := network.Roots(); roots != nil {
+		defer roots.Close()
+		bundle.Behind = int(roots.Fd())
+	}
+	j, err := jail.Start(ctx, r.jailConfig(st, bundle))
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +220,7 @@ func (r *run) wait(w world, e *ended) error {
 	return nil
 }
 
-func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
+func (r *run) jailConfig(st *streams, bundle jail.File) *jail.Config {
 	env := program.Env(r.env, program.CABundle)
 	return &jail.Config{
 		Path: r.path, Argv: r.argv, Env: env, Dir: r.dir,
@@ -226,7 +231,7 @@ func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
 		Writable: r.writable,
 		Overlays: r.overlays,
 		Masks:    r.masks,
-		Files:    append(procFiles(r.host), jail.File{Path: program.CABundle, Data: ca.Bundle(), Over: network.BundlePaths()}),
+		Files:    append(procFiles(r.host), bundle),
 		Prepared: r.prepared,
 		Watch:    r.changing,
 		Spawns:   r.spawns.watcher(env),

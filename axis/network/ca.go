@@ -1,7 +1,6 @@
 package network
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -179,45 +178,35 @@ func Env(bundlePath string) []string {
 	return env
 }
 
-// Bundle returns the system's trusted roots and the authority's own certificate, as PEM. The system's are those of
-// SSL_CERT_FILE, else of the first of BundlePaths that can be read; a system without any leaves the authority alone,
-// which suffices for all but passthrough.
+// Bundle returns what Roots has, and behind it the authority's own certificate, as PEM.
 func (ca *CA) Bundle() []byte {
-	roots := systemRoots()
-	if len(roots) > 0 && !bytes.HasSuffix(roots, []byte("\n")) {
-		roots = append(roots, '\n')
+	var roots []byte
+	if f := Roots(); f != nil {
+		defer f.Close()
+		roots, _ = io.ReadAll(io.LimitReader(f, maxBundle)) // the authority alone suffices for most
 	}
-	return append(roots, ca.PEM()...)
+	return append(roots, ca.BehindRoots()...)
 }
 
-func systemRoots() []byte {
+// BehindRoots is the authority's own certificate, as PEM that may stand behind others.
+func (ca *CA) BehindRoots() []byte { return append([]byte("\n"), ca.PEM()...) }
+
+// Roots opens the system's trusted roots: those of SSL_CERT_FILE, else the first of BundlePaths that can be read and is a bundle by its
+// size; nil for none: a system without any leaves the authority alone, which suffices for all but passthrough.
+func Roots() *os.File {
 	paths := bundlePaths
 	if own := os.Getenv("SSL_CERT_FILE"); own != "" {
 		paths = append([]string{own}, paths...)
 	}
 	for _, path := range paths {
-		if b := readRoots(path); len(b) > 0 {
-			return b
+		f, err := os.Open(path)
+		if err != nil {
+			continue
 		}
+		if st, err := f.Stat(); err == nil && st.Mode().IsRegular() && st.Size() > 0 && st.Size() <= maxBundle {
+			return f
+		}
+		f.Close()
 	}
 	return nil
-}
-
-// readRoots returns the file, or nil where it cannot be read or is no bundle by its size.
-func readRoots(path string) []byte {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil || st.Size() > maxBundle {
-		return nil
-	}
-	var b bytes.Buffer
-	b.Grow(int(st.Size()) + 4<<10) // room for the authority's own
-	if _, err := b.ReadFrom(io.LimitReader(f, maxBundle+1)); err != nil || b.Len() > maxBundle {
-		return nil
-	}
-	return b.Bytes()
 }

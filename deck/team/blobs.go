@@ -18,6 +18,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -358,15 +359,15 @@ func (s *bucket) digest(r *request) (string, error) {
 // answerWithin is how long a server may take until it begins to answer.
 const answerWithin = time.Minute
 
-var bucketClient = &http.Client{
-	Transport: func() http.RoundTripper {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.ResponseHeaderTimeout, t.DisableCompression = answerWithin, true // a blob is its bytes
-		return t
-	}(),
-	// What is asked for elsewhere would need another signature.
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-}
+var bucketClient = sync.OnceValue(func() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.ResponseHeaderTimeout, t.DisableCompression = answerWithin, true // a blob is its bytes
+	return &http.Client{
+		Transport: t,
+		// What is asked for elsewhere would need another signature.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+})
 
 func (s *bucket) try(ctx context.Context, r *request) (*http.Response, error) {
 	sum, err := s.digest(r)
@@ -395,7 +396,7 @@ func (s *bucket) try(ctx context.Context, r *request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	resp, err := bucketClient.Do(req)
+	resp, err := bucketClient().Do(req)
 	if err != nil || resp.StatusCode/100 == 2 {
 		return resp, err
 	}

@@ -417,8 +417,9 @@ func (j *Jail) explain(err error) error {
 	return diagnoseSetup(err)
 }
 
-// MountsBelow reports whether something is mounted below dir on the host, so that an overlay of dir may have to be split.
-func MountsBelow(dir string) (bool, error) { return mount.Below(dir) }
+// MountsBelow returns what reports whether something is mounted below a directory now, on the host, so that an overlay of that may have to
+// be split.
+func MountsBelow() (func(dir string) bool, error) { return mount.Below() }
 
 // A tail keeps the last bytes written to it.
 type tail struct {

@@ -331,3 +331,22 @@ func TestStartCancelled(t *testing.T) {
 		cancel()
 	}
 }
+
+// TestPreparedIsGone: of a jail in which nothing is left Close does not wait for the init; Close of what it was made from does.
+func TestPreparedIsGone(t *testing.T) {
+	p, err := Prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := shellConfig(t, "echo done")
+	c.Prepared = p
+	var init int
+	run(t, c, func(j *Jail) { init = j.init.PID }).want(t, "done\n")
+	if p.left == nil {
+		t.Error("nobody is left to be waited for")
+	}
+	p.Close()
+	if err := unix.Kill(init, 0); !errors.Is(err, unix.ESRCH) {
+		t.Errorf("the init: %v", err)
+	}
+}

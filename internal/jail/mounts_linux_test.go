@@ -188,8 +188,15 @@ func TestMasksAndFiles(t *testing.T) {
 	c := shellConfig(t, "cat file bundle /run/tapedeck/ca.pem; ls secret; ls /run; cat /etc/resolv.conf; echo x >secret/x || echo x >file || echo x >bundle || echo refused")
 	c.Dir, c.Writable = dir, []string{dir}
 	c.Masks = []string{dir + "/secret", dir + "/file", dir + "/absent"}
-	c.Files = []mount.File{{Path: "/run/tapedeck/ca.pem", Data: []byte("ours\n"), Over: []string{dir + "/bundle", dir + "/absent"}}}
-	run(t, c, nil).want(t, "ours\nours\ntapedeck\nnameserver 127.0.0.1\nrefused\n")
+	mustWrite(t, dir+"/head", "theirs\n")
+	head, err := os.Open(dir + "/head")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer head.Close()
+	head.Read(make([]byte, 3)) // as an init whose start failed may have
+	c.Files = []mount.File{{Path: "/run/tapedeck/ca.pem", Data: []byte("ours\n"), Over: []string{dir + "/bundle", dir + "/absent"}, Behind: int(head.Fd())}}
+	run(t, c, nil).want(t, "theirs\nours\ntheirs\nours\ntapedeck\nnameserver 127.0.0.1\nrefused\n")
 }
 
 // TestMaskThatGitIgnores: a masked directory that keeps itself out of Git's sight still does, for git clean removes an empty one.

@@ -181,6 +181,7 @@ func (j *Jail) send(c *Config, plan *mount.Plan) error {
 		files.stream(f)
 	}
 	files.add(stage.OpenLastPID())
+	files.fds = append(files.fds, plan.Behind()...)
 	for _, f := range alone {
 		files.add(f, nil)
 	}

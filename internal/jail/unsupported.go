@@ -61,7 +61,7 @@ func (*Prepared) Close() error { return nil }
 func Start(context.Context, *Config) (*Jail, error) { return nil, Available() }
 
 // MountsBelow fails with an *UnavailableError.
-func MountsBelow(string) (bool, error) { return false, Available() }
+func MountsBelow() (func(dir string) bool, error) { return nil, Available() }
 
 // Probe returns the one check that fails here.
 func Probe() []Check {

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math/bits"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 )
 
-var tooDeep = fmt.Sprintf("nested more than %d deep", MaxDepth)
+var tooDeep = "nested more than " + strconv.Itoa(MaxDepth) + " deep"
 
 // skip returns where the value that comes next in b from i on ends, within so many objects and lists. What is wrong with it is why, and end
 // the place.

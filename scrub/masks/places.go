@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
-	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
@@ -52,14 +52,14 @@ func oneOf(texts []string) string {
 
 // shape finds what an expression matches behind one of starts, where a word or a number may begin; nil starts are none.
 func shape(mask string, begins func(s *search, i int) bool, starts []string, expr string) func(s *search, i int) int {
-	re := lazyregexp.New(`^(?:` + oneOf(starts) + expr + `)`)
+	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:` + oneOf(starts) + expr + `)`) })
 	return func(s *search, i int) int {
 		if starts != nil && !slices.ContainsFunc(starts, func(start string) bool { return chars.HasPrefix(s.b, i, start) }) || !begins(s, i) {
 			return i
 		}
 		for _, longest := range []int{64, 1024} { // bytes; few shapes are long, and what could be looked at costs too
 			end := min(len(s.b), i+longest)
-			at := re.FindSubmatchIndex(s.b[i:end])
+			at := re().FindSubmatchIndex(s.b[i:end])
 			if at == nil {
 				break
 			}

@@ -32,7 +32,8 @@ type Overlay struct {
 // A File is read-only and exists inside only. Path must lie under /run, which is empty otherwise. Those of Over that
 // exist on the host show the same bytes.
 type File struct {
-	Path string
-	Data []byte
-	Over []string
+	Path   string
+	Data   []byte
+	Over   []string
+	Behind int // a descriptor of the recorder: Data stands behind what can be read there; 0 for nothing
 }

@@ -2,6 +2,8 @@ package mount
 
 import (
 	"errors"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +31,7 @@ type World struct {
 	Layers     map[string]int // of overlays, by LayerOf: what an overlay covers, read-only like all that the program may not change
 	NotCovered []string
 
+	heads []int // see Plan.Behind
 	alone []int // lowers of targets, from Plan.OpenAlone
 	proc  Tree  // fresh, until it stands
 
@@ -51,9 +54,10 @@ func NewWorld() (*World, error) {
 	return w, err
 }
 
-// Build makes it by a plan, with what came of Plan.OpenAlone.
-func (w *World) Build(plan *Plan, alone []int) error {
-	w.plan, w.alone = plan, alone
+// Build makes it by a plan, with the descriptors of its files (File.Behind), and behind them what came of Plan.OpenAlone.
+func (w *World) Build(plan *Plan, handed []int) error {
+	heads := len(plan.Behind())
+	w.plan, w.heads, w.alone = plan, handed[:heads], handed[heads:]
 	for _, step := range []func() error{
 		w.openSources, w.openDevices, w.restrictAll,
 		w.mountProc, w.mountRun, w.mountDev,
@@ -185,10 +189,10 @@ func (w *World) mountRun() error {
 	if err := mkdirAll(ignoredDir); err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(ignoredDir, ignoreFile), []byte("*\n"), 0o444); err != nil {
+	if err := writeFile(filepath.Join(ignoredDir, ignoreFile), nil, []byte("*\n"), 0o444); err != nil {
 		return err
 	}
-	if err := writeFile(emptyFile, nil, 0o666); err != nil {
+	if err := writeFile(emptyFile, nil, nil, 0o666); err != nil {
 		return err
 	}
 	for _, path := range []string{emptyDir, filepath.Join(ignoredDir, ignoreFile), ignoredDir, emptyFile} {
@@ -203,10 +207,21 @@ func (w *World) mountRun() error {
 var maskedSince = time.Unix(0, 0)
 
 // writeFile makes a file of exactly this mode, whatever the caller's umask.
-func writeFile(path string, data []byte, mode os.FileMode) error {
-	err := os.WriteFile(path, data, mode)
+// writeFile writes what can be read from head, nil for nothing, and data behind it.
+func writeFile(path string, head *os.File, data []byte, mode os.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return step.Wrap("write", path, err)
+	}
+	defer f.Close()
+	if head != nil {
+		_, err = io.Copy(f, io.NewSectionReader(head, 0, math.MaxInt64)) // its position is the recorder's too
+	}
 	if err == nil {
-		err = os.Chmod(path, mode)
+		_, err = f.Write(data)
+	}
+	if err == nil {
+		err = f.Chmod(mode)
 	}
 	return step.Wrap("write", path, err)
 }
@@ -217,7 +232,12 @@ func (w *World) placeFiles() error {
 		if err := mkdirAll(filepath.Dir(f.Path)); err != nil {
 			return err
 		}
-		if err := writeFile(f.Path, f.Data, 0o444); err != nil {
+		var head *os.File
+		if f.Behind > 0 {
+			head, w.heads = os.NewFile(uintptr(w.heads[0]), f.Path), w.heads[1:]
+			defer head.Close()
+		}
+		if err := writeFile(f.Path, head, f.Data, 0o444); err != nil {
 			return err
 		}
 		for _, o := range f.Over {
@@ -350,7 +370,7 @@ func (w *World) mountDev() error {
 	}
 	for name, t := range w.devices {
 		path := filepath.Join("/dev", name)
-		if err := writeFile(path, nil, 0o600); err != nil {
+		if err := writeFile(path, nil, nil, 0o600); err != nil {
 			return err
 		}
 		if err := t.attach(path); err != nil {

@@ -194,6 +194,16 @@ func (p *Plan) addFiles(c *Wish) {
 	p.Files = append(p.Files, resolv) // with no file at all, resolvers ask 127.0.0.1
 }
 
+// Behind lists the descriptors that files stand behind, in the order of the files. The init gets copies of them.
+func (p *Plan) Behind() (fds []int) {
+	for _, f := range p.Files {
+		if f.Behind > 0 {
+			fds = append(fds, f.Behind)
+		}
+	}
+	return fds
+}
+
 // resolve follows the symbolic links of path as far as it exists.
 func resolve(path string) string {
 	path = filepath.Clean(path)

@@ -293,14 +293,16 @@ func closedAbove(top, point string) string {
 	return closed
 }
 
-// Below reports whether something is mounted below dir on the host, so that an overlay of dir may have to be split.
-func Below(dir string) (bool, error) {
+// Below returns what reports whether something is mounted below a directory now, on the host, so that an overlay of that may have to be split.
+func Below() (func(dir string) bool, error) {
 	points, err := mountinfo.Points("/proc/self/mountinfo")
 	if err != nil {
-		return false, &os.PathError{Op: "list mounts", Path: "/proc/self/mountinfo", Err: step.Errno(err)}
+		return nil, &os.PathError{Op: "list mounts", Path: "/proc/self/mountinfo", Err: step.Errno(err)}
 	}
-	dir = resolve(dir)
-	return slices.ContainsFunc(points, func(p string) bool { return p != dir && mountinfo.Within(p, dir) }), nil
+	return func(dir string) bool {
+		dir = resolve(dir)
+		return slices.ContainsFunc(points, func(p string) bool { return p != dir && mountinfo.Within(p, dir) })
+	}, nil
 }
 
 // Steps whose failure means that this system cannot make the jail.
