@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -267,25 +268,8 @@ func (b *Book) envelope(p *tape.Payload, wrap func(all json.RawMessage) []byte) 
 	return &tape.Payload{Hash: cas.Sum(all), Text: string(all), Inline: true, Len: int64(len(all))}
 }
 
-// A NoServerError says that a name stands for none of the servers of a tape, or that one is to be named.
-type NoServerError struct {
-	Name    string   // "" where none was named
-	Servers []string // that the tape has
-}
-
-// Error implements error.
-func (e *NoServerError) Error() string {
-	switch {
-	case len(e.Servers) == 0:
-		return "the tape holds no conversation with an MCP server"
-	case e.Name == "":
-		return fmt.Sprintf("the tape holds %d MCP servers, and one is to be named (--server): %s", len(e.Servers), strings.Join(e.Servers, ", "))
-	}
-	return fmt.Sprintf("the tape holds no MCP server %q: it has %s", e.Name, strings.Join(e.Servers, ", "))
-}
-
 // Named returns the server of a name, all its conversations together: what a lenient Served answers from. "NAME#2" is the second of
-// them alone. "" is the one server of the tape. The error is a *NoServerError.
+// them alone. "" is the one server of the tape.
 func (b *Book) Named(name string) (*Served, error) {
 	var names []string
 	found := &Served{book: b}
@@ -301,8 +285,13 @@ func (b *Book) Named(name string) (*Served, error) {
 			found.merged = append(found.merged, t)
 		}
 	}
-	if len(found.merged) == 0 || name == "" && len(names) > 1 {
-		return nil, &NoServerError{Name: name, Servers: names}
+	switch {
+	case len(names) == 0:
+		return nil, errors.New("the tape holds no conversation with an MCP server")
+	case name == "" && len(names) > 1:
+		return nil, fmt.Errorf("the tape holds %d MCP servers, and one is to be named (--server): %s", len(names), strings.Join(names, ", "))
+	case len(found.merged) == 0:
+		return nil, fmt.Errorf("the tape holds no MCP server %q: it has %s", name, strings.Join(names, ", "))
 	}
 	found.transcript = found.merged[0]
 	return found, nil
