@@ -406,6 +406,17 @@ func (l *liveSession) endpoint(base, ref string) error {
 	return nil
 }
 
+// EachLine calls f for each line of messages in the answer to a request of a method over HTTP, until its error or the answer's end, which it
+// returns. A line is valid until f returns.
+func EachLine(method string, res *http.Response, f func(line []byte) error) error {
+	return eachUnit(method, res, func(u *unit) error {
+		if _, _, err := Parse(u.data()); err != nil {
+			return nil
+		}
+		return f(u.data())
+	})
+}
+
 // eachUnit calls f for each part of the answer to a request of a method, until its error or the answer's end, which it returns.
 func eachUnit(method string, res *http.Response, f func(u *unit) error) error {
 	reader := readerOf(method, res.Header)
