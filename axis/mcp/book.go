@@ -392,15 +392,12 @@ func methodsOf(t *transcript) string {
 
 // nearestSpawn says which recorded server is most like a spawn that is none of them. The book is locked.
 func (b *Book) nearestSpawn(program, wanted string) string {
-	var taken, same, others []string
+	var same, others []string
+	taken := len(b.started(wanted))
 	for _, t := range b.transcripts {
-		if !t.spawned() {
-			continue
-		}
 		command := strings.Join(append([]string{t.Program}, t.Args...), " ")
 		switch {
-		case b.commandForm(t.Program, t.Args) == wanted:
-			taken = append(taken, command)
+		case !t.spawned():
 		case baseName(t.Program) == baseName(program):
 			same = append(same, command)
 		default:
@@ -408,8 +405,8 @@ func (b *Book) nearestSpawn(program, wanted string) string {
 		}
 	}
 	switch {
-	case len(taken) > 0:
-		return fmt.Sprintf("it was recorded %s, and was started once more", lane.Times(len(taken)))
+	case taken > 0:
+		return fmt.Sprintf("it was recorded %s, and was started once more", lane.Times(taken))
 	case len(same) > 0:
 		return "nearest is " + short(same)
 	case len(others) > 0:

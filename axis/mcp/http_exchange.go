@@ -61,15 +61,17 @@ func (p *webExchange) begin() error {
 
 // find finds the conversation, where it is known.
 func (p *webExchange) find() {
-	r := p.asked.Request
-	known, endpoint := p.over.find(r, p.place)
-	p.sse, p.conversation = endpoint, p.over.recorded(p.asked)
+	h := p.over
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	known, endpoint := h.find(p.asked.Request, p.place)
+	p.sse, p.conversation = endpoint, h.recorded(p.asked)
 	if p.begins(methodInitialize) && !p.sse {
 		return
 	}
 	p.conversation = cmp.Or(p.conversation, known)
-	if p.conversation != nil && !p.begins(methodDiscover) {
-		p.over.goesOn(p.conversation, p.place)
+	if p.conversation != nil && !p.begins(methodDiscover) { // it waits for no initialize
+		h.waiting[p.place] = slices.DeleteFunc(h.waiting[p.place], func(w *webConversation) bool { return w == p.conversation })
 	}
 }
 
@@ -120,7 +122,9 @@ func (p *webExchange) Head(status int, h http.Header) error {
 		p.opens = true // until the answer settles it
 	}
 	if p.conversation != nil && p.session != "" {
-		p.over.keep(p.conversation, keyOfSession(p.place, p.session))
+		p.over.mu.Lock()
+		p.over.known[keyOfSession(p.place, p.session)] = p.conversation
+		p.over.mu.Unlock()
 	}
 	p.given.head(p, h)
 	return nil
@@ -164,10 +168,13 @@ func (p *webExchange) endpoint(ref string) error {
 	if err != nil {
 		return nil
 	}
-	if p.conversation = p.over.recorded(p.asked); p.conversation == nil {
-		p.conversation = p.over.open(p.asked.Request, nil)
+	h := p.over
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p.conversation = h.recorded(p.asked); p.conversation == nil {
+		p.conversation = h.open(p.asked.Request, nil)
 	}
-	p.over.keep(p.conversation, keyOfEndpoint(to.String()))
+	h.known[keyOfEndpoint(to.String())] = p.conversation
 	if p.asked.Recorded != nil {
 		p.stream = &webStream{get: p, say: p.between}
 		p.conversation.sse.Store(p.stream)
@@ -222,11 +229,14 @@ func (p *webExchange) settle(m *Message) {
 		return
 	}
 	p.opens = false
+	h := p.over
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if p.begins(methodDiscover) {
-		p.over.wait(p.conversation, p.place)
+		h.waiting[p.place] = append(h.waiting[p.place], p.conversation)
 	}
 	if p.session == "" && (m.Error == nil || !p.begins(methodDiscover)) {
-		p.over.keep(p.conversation, p.place)
+		h.known[p.place] = p.conversation
 	}
 }
 

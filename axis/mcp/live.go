@@ -56,7 +56,10 @@ func (h *OverHTTP) Leave() {
 // Leaves reports whether a request is for a server that goes on by itself.
 func (h *OverHTTP) Leaves(r *exchange.Request) bool {
 	place := placeOf(r.URL)
-	switch t, _ := h.find(r, place); {
+	h.mu.Lock()
+	t, _ := h.find(r, place)
+	h.mu.Unlock()
+	switch {
 	case t != nil && t.player != nil:
 		return t.live != nil
 	case t != nil && t.Conversation != nil: // that the tape lacks
