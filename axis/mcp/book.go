@@ -157,24 +157,35 @@ func (b *Book) commandForm(program string, args []string) string {
 	return string(b.mask.Mask(scrub.Renumber(form)))
 }
 
-// Refusal returns what a Relay of a replay is to ask for a spawn that is on no tape (RelayOptions.Refuse): each request gets an error
-// at once, and is one of Refused. why is Spawn's.
-func (b *Book) Refusal(program string, args []string, why string) func(line []byte) (answer []byte) {
-	server := b.log.str((&Opened{Program: baseName(program), Args: args}).name())
-	return func(line []byte) (answer []byte) {
-		msgs, batch, err := Parse(line)
-		if err != nil {
-			return nil
-		}
-		var answers [][]byte
-		for i := range msgs {
-			if m := &msgs[i]; m.IsRequest() {
-				b.refused.Add(Refused{Server: server, Method: m.Method, Why: why})
-				answers = append(answers, errorAnswer(m.ID, notOnTape(m, why)))
-			}
-		}
-		return lineOf(answers, batch)
+// A Refusal answers in the place of a server that is on no tape: each request gets an error at once, and is one of Book.Refused.
+type Refusal struct {
+	book        *Book
+	server, why string
+}
+
+// Refusal is that of a spawn which is none of the recorded servers. why is Spawn's.
+func (b *Book) Refusal(program string, args []string, why string) *Refusal {
+	return &Refusal{b, b.log.str((&Opened{Program: baseName(program), Args: args}).name()), why}
+}
+
+// line takes a line of the client, and returns what it gets, nil for nothing. Both stand in c. An error is the recorder's.
+func (r *Refusal) line(c *Conversation, line []byte) (answer []byte, err error) {
+	if err := c.Line(Client, line, 0); err != nil {
+		return nil, err
 	}
+	msgs, batch, _ := Parse(line)
+	var answers [][]byte
+	for i := range msgs {
+		if m := &msgs[i]; m.IsRequest() {
+			r.book.refused.Add(Refused{Server: r.server, Method: m.Method, Why: r.why})
+			c.Fault(Client, m.ID, RefusedAs+r.why)
+			answers = append(answers, errorAnswer(m.ID, notOnTape(m, r.why)))
+		}
+	}
+	if answer = lineOf(answers, batch); answer == nil {
+		return nil, nil
+	}
+	return answer, c.Line(Server, answer, 0)
 }
 
 // Unasked lists, in recorded order, the requests over stdio that nobody came with so far. A ping is none, and what went over HTTP is

@@ -249,7 +249,7 @@ func (p *webExchange) End(errText string) (lane string, err error) {
 		return "", err
 	}
 	if p.asked.Request.Method == http.MethodDelete && p.status < 300 && p.status > 0 {
-		p.conversation.endedBy(Client)
+		p.conversation.endedBy(Client, false)
 	}
 	if err == nil && p.sse && p.asked.Refused != "" {
 		err = p.refuse()

@@ -209,10 +209,9 @@ func (c *eventCutter) next(b []byte) (n int, whole bool) {
 
 // A webEvent is one server-sent event.
 type webEvent struct {
-	name  string // "" for none, which means "message"
-	id    string
-	hasID bool
-	data  []byte // its data lines, joined by LF
+	name string // "" for none, which means "message"
+	id   string
+	data []byte // its data lines, joined by LF
 	// parts says where in the raw event the data stands, line by line; nil where it has none.
 	parts []dataPart
 }
@@ -246,7 +245,7 @@ func (e *webEvent) field(raw []byte, at, end int) {
 	case "event":
 		e.name = string(value)
 	case "id":
-		e.id, e.hasID = string(value), true
+		e.id = string(value)
 	case "data":
 		if len(e.parts) > 0 {
 			e.data = append(e.data, '\n')

@@ -28,9 +28,9 @@ type RelayOptions struct {
 	ServerIn, ServerOut, ServerErr *os.File
 
 	// Refuse is for a replay, in which no server may be talked with that is on no tape. When the client's first line opens a
-	// conversation, Refuse is given that and each further line of the client and returns what the client gets for it, which may be
-	// nothing; the server gets none of it, and what it writes goes nowhere. Nil is for recording.
-	Refuse func(line []byte) (answer []byte)
+	// conversation, Refuse answers that and each further line of the client; the server gets none of it, and what it writes goes nowhere.
+	// Nil is for recording.
+	Refuse *Refusal
 
 	// Heard, if given, takes what passes where it is no conversation.
 	Heard *Heard
@@ -189,10 +189,8 @@ func (t *relay) endedBy(side Side) {
 	if side == Server && t.clientIn.hungUp() {
 		side = Client // whoever comes to know of it first: what a program leaves running is killed for it
 	}
-	if side == Client && t.serverIn.hungUp() && t.serverOut.hungUp() {
-		c.serverWent() // or the other way round: a client leaves a server of which it was told that its process is gone
-	}
-	c.endedBy(side)
+	// Or the other way round: a client leaves a server of which it was told that its process is gone.
+	c.endedBy(side, side == Client && t.serverIn.hungUp() && t.serverOut.hungUp())
 }
 
 // watch waits until nobody reads what is written to to any more, and ends what is read from from for it: who writes there is to

@@ -66,8 +66,7 @@ func (t *relay) fromClient(b []byte) (pass []byte, err error) {
 	case recorded:
 		return b, t.record(Client, &t.client, b)
 	case refused:
-		t.refuse(b)
-		return nil, nil
+		return nil, t.refuse(b)
 	}
 	return b, t.hear(Client, b)
 }
@@ -86,7 +85,7 @@ func (t *relay) clientEnded() (pass []byte, err error) {
 	case state == recorded && len(last.line) > 0:
 		return nil, t.conversation.Line(Client, last.line, 0)
 	case state == refused && len(last.line) > 0:
-		t.answerRefused(last.line)
+		return nil, t.answerRefused(last.line)
 	}
 	return pass, nil
 }
@@ -170,8 +169,7 @@ func (t *relay) settled(line, b []byte) (pass []byte, err error) {
 	case err != nil:
 		return nil, err
 	case state == refused:
-		t.refuse(bytes.TrimLeft(before.asked(), blanks))
-		return nil, nil
+		return nil, t.refuse(bytes.TrimLeft(before.asked(), blanks))
 	case state == plain && t.o.Refuse != nil:
 		return before.asked(), nil
 	}
@@ -195,6 +193,7 @@ func (t *relay) settle(line []byte) (state, early, error) {
 		err = t.hearEarly(&before)
 	case t.o.Refuse != nil:
 		t.state = refused
+		t.conversation = t.o.Log.Begin(t.o.Opened)
 	default:
 		t.state = recorded
 		t.conversation = t.o.Log.Begin(t.o.Opened)
@@ -259,17 +258,22 @@ func (t *relay) line(at int, answers bool) {
 }
 
 // refuse answers each line of the client that ends in b.
-func (t *relay) refuse(b []byte) {
+func (t *relay) refuse(b []byte) error {
 	for _, c := range t.client.in(b) {
-		t.answerRefused(c.line)
+		if err := t.answerRefused(c.line); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // answerRefused gives the client what it gets for a line instead of the server. A client that does not read it is gone.
-func (t *relay) answerRefused(line []byte) {
-	if answer := t.o.Refuse(line); len(answer) > 0 {
+func (t *relay) answerRefused(line []byte) error {
+	answer, err := t.o.Refuse.line(t.conversation, line)
+	if err == nil && len(answer) > 0 {
 		_, _ = t.clientOut.write(answer)
 	}
+	return err
 }
 
 // Heard takes what passes a Relay that turns out to carry no conversation: what the program that is talked with gets and writes. By stream: 0 is
