@@ -106,7 +106,6 @@ func (p *webExchange) sent() error {
 
 // start begins the conversation that the request opens.
 func (p *webExchange) start() error {
-	p.opens = false
 	p.conversation = p.over.begun(p.asked.Request, p.place, p.begins(methodInitialize))
 	return p.tell()
 }
@@ -115,11 +114,10 @@ func (p *webExchange) start() error {
 func (p *webExchange) Head(status int, h http.Header) error {
 	p.status, p.session = status, h.Get(sessionHeader)
 	p.reader = readerOf(p.asked.Request.Method, h)
-	if p.opens && status < 300 && p.reader != nil {
+	if p.opens && status < 300 && p.reader != nil { // until the answer settles it
 		if err := p.start(); err != nil {
 			return err
 		}
-		p.opens = true // until the answer settles it
 	}
 	if p.conversation != nil && p.session != "" {
 		p.over.mu.Lock()
@@ -193,7 +191,6 @@ func (p *webExchange) say(line []byte) error {
 		if err := p.start(); err != nil {
 			return err
 		}
-		p.opens = true
 	}
 	for i := range messages {
 		if m := &messages[i]; m.IsAnswer() {

@@ -125,41 +125,18 @@ func newRelay(o *RelayOptions) (*relay, error) {
 	if o.Log == nil {
 		t.state = plain
 	}
-	var all []error
-	use := func(f *os.File) *end {
-		e, err := newEnd(f)
-		all = append(all, err)
-		return e
-	}
-	if o.inputOnly() {
-		t.clientIn, t.serverIn = use(o.ClientIn), use(o.ServerIn)
-		return t.orClosed(all)
-	}
-	pair := func(there, back *os.File) (*end, *end) {
-		a, b, err := endPair(there, back)
-		all = append(all, err)
-		return a, b
-	}
-	t.clientIn, t.clientOut = pair(o.ClientIn, o.ClientOut)
-	t.serverIn, t.serverOut = pair(o.ServerIn, o.ServerOut)
+	var all [4]error
+	t.clientIn, t.clientOut, all[0] = endPair(o.ClientIn, o.ClientOut)
+	t.serverIn, t.serverOut, all[1] = endPair(o.ServerIn, o.ServerOut)
 	if o.ClientErr != nil && o.ServerErr != nil && o.ServerErr != o.ServerOut { // 2>&1 is one stream
-		t.clientErr, t.serverErr = use(o.ClientErr), use(o.ServerErr)
+		t.clientErr, all[2] = newEnd(o.ClientErr)
+		t.serverErr, all[3] = newEnd(o.ServerErr)
 	}
-	return t.orClosed(all)
-}
-
-// orClosed is the relay, or closes it where one of its files cannot be used.
-func (t *relay) orClosed(all []error) (*relay, error) {
-	if err := errors.Join(all...); err != nil {
+	if err := errors.Join(all[:]...); err != nil {
 		t.close()
 		return nil, err
 	}
 	return t, nil
-}
-
-// inputOnly reports whether nothing but the input of a program passes, which is no conversation.
-func (o *RelayOptions) inputOnly() bool {
-	return o.Log == nil && o.ClientOut == nil && o.ServerOut == nil
 }
 
 // close ends all that is under way.
@@ -341,7 +318,7 @@ func (t *relay) lend(from, to *end) (more bool) {
 	defer loan.Close()
 	for t.now() == plain {
 		b, err := loan.Pass(t.left)
-		if errHear := t.hear(Client, b); errHear != nil {
+		if errHear := t.hear(streamOf(Client), b); errHear != nil {
 			t.fail(errHear)
 			return false
 		}
@@ -386,10 +363,10 @@ type endFile struct {
 	open int // ends
 }
 
-// newEnd returns an end of f, which becomes its own.
+// newEnd returns an end of f, which becomes its own; nil for none.
 func newEnd(f *os.File) (*end, error) {
 	if f == nil {
-		return nil, errors.New("mcp: a relay wants all four files of stdin and stdout")
+		return nil, nil
 	}
 	file, err := newEndFile(f)
 	if err != nil {
