@@ -140,7 +140,7 @@ func (s *subscription) say(b []byte) {
 		s.held = append(s.held, b)
 		return
 	}
-	_ = s.out(b)
+	s.out(b)
 }
 
 // begin says what is held.
@@ -148,7 +148,7 @@ func (s *subscription) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range s.held {
-		_ = s.out(b)
+		s.out(b)
 	}
 	s.begun, s.held = true, nil
 }

@@ -98,10 +98,7 @@ func (s *Served) serveLenient(ctx context.Context, o *ServeOptions) error {
 	defer v.rest()
 	defer clientGone()
 	box := lane.NewPlayer(nil, &lane.PlayerOptions[requestKey, []byte]{})
-	v.unasked = func(b []byte) error {
-		box.Say(b)
-		return nil
-	}
+	v.unasked = func(b []byte) { box.Say(b) }
 	go func() {
 		_ = readLines(o.In, func(line []byte) error {
 			if msgs, _, err := Parse(bytes.Clone(line)); err == nil { // else it is passed by
