@@ -150,11 +150,15 @@ func scan(pid int) (runs, waits bool, turns int) {
 		of := fmt.Sprintf("/proc/%d/task/%s/", pid, task)
 		switch state := statOf(of); {
 		case len(state) == 0:
-		case state[0][0] == 'R' || state[0][0] == 'D':
+		case state[0][0] == 'R':
 			return true, waits, 0
 		default:
 			where, _ := os.ReadFile(of + "wchan")
-			waits = waits || bytes.Contains(where, []byte("seccomp"))
+			jailed := bytes.Contains(where, []byte("seccomp"))
+			if state[0][0] == 'D' && !jailed {
+				return true, waits, 0
+			}
+			waits = waits || jailed
 		}
 		if b, err := os.ReadFile(of + "schedstat"); err == nil {
 			n, _ := strconv.Atoi(string(bytes.TrimSpace(b[bytes.LastIndexByte(bytes.TrimSpace(b), ' ')+1:])))
