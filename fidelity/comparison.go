@@ -38,10 +38,10 @@ func newComparison(mode Mode, o *LaneOptions) *comparison {
 }
 
 // records yields what was not left out, of both sides.
-func (c *comparison) records() iter.Seq2[Side, *entry] {
+func (c *comparison) records(of sorts) iter.Seq2[Side, *entry] {
 	return func(yield func(Side, *entry) bool) {
 		for _, s := range []Side{Recorded, Replay} {
-			for e := range c.sides[s].records() {
+			for e := range c.sides[s].records(of) {
 				if !yield(s, e) {
 					return
 				}
@@ -153,6 +153,7 @@ func (e *entry) runtime() bool { return e.rec.Phase == tape.PhaseRuntimeFinalize
 // laneSide is one tape.
 type laneSide struct {
 	entries []entry
+	sorts   []sorts // of each entry
 	calls   int
 	program int // place of the last process_spawn, which is the recorded program; -1 for none
 }
@@ -168,16 +169,54 @@ func (s *laneSide) add(rec *tape.Record, id uint64) {
 	case *tape.ProcessSpawn:
 		s.program = e.at
 	}
-	s.entries = append(s.entries, e)
+	s.entries, s.sorts = append(s.entries, e), append(s.sorts, sortOf(rec.Kind))
 }
 
-// records yields what was not left out.
-func (s *laneSide) records() iter.Seq[*entry] {
+// records yields what is of one of some sorts and was not left out.
+func (s *laneSide) records(of sorts) iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
-		for i := range s.entries {
+		for i, is := range s.sorts {
+			if is&of == 0 {
+				continue
+			}
 			if e := &s.entries[i]; e.rec != nil && !yield(e) {
 				return
 			}
 		}
 	}
+}
+
+// sorts are what records are about. A rule that looks at some sorts alone does not touch the others, which are far away in memory: of a long
+// tape that is most of what comparing costs.
+type sorts uint8
+
+const (
+	ofFile sorts = 1 << iota
+	ofProcess
+	ofExchange
+	ofServer // messages to and from tool servers
+	ofSocket
+	ofOther
+	byOthers       // what the program itself did not do (tape.OriginOf), whatever it is about
+	anything sorts = 1<<iota - 1
+)
+
+func sortOf(k tape.Kind) sorts {
+	is := ofOther
+	switch k.(type) {
+	case *tape.FileRead, *tape.FileWrite, *tape.FileDelete:
+		is = ofFile
+	case *tape.ProcessSpawn:
+		is = ofProcess
+	case *tape.LLMCall, *tape.HTTPExchange:
+		is = ofExchange
+	case *tape.MCPOpen, *tape.MCPJSONRPC, *tape.MCPText, *tape.MCPClose:
+		is = ofServer
+	case *tape.WSOpen, *tape.WSMessage, *tape.WSClose:
+		is = ofSocket
+	}
+	if tape.OriginOf(k) != 0 {
+		is |= byOthers
+	}
+	return is
 }
