@@ -40,8 +40,8 @@ func newEndings(base *comparison) *endings {
 	atOnce(func(s Side) {
 		side := &c.sides[s]
 		c.whole[s], c.processes[s] = make(map[string][]*tape.Record), make(map[uint64]*tape.Record)
-		if side.program >= 0 && len(side.entries) > 0 {
-			c.ended[s] = tape.EndedMS(side.entries[side.program].rec.Kind)
+		if program := side.programEntry(); program != nil {
+			c.ended[s] = tape.EndedMS(program.rec.Kind)
 		}
 		someEnded[s] = make(map[uint64]bool)
 		for e := range side.records(ofProcess | ofExchange) {
