@@ -25,7 +25,8 @@ type DirOptions struct {
 }
 
 // Dir is a Store in a directory: one file a blob, named by its digest. Several Dirs, in several processes, may use one
-// directory at once: every write goes through a temporary file and a rename.
+// directory at once: a blob has its name when it is whole, and not before. It is linked from a file that has none, where the system has such
+// files and Sync is not asked for, else renamed from a temporary one.
 //
 // The directory is made by the first Put; until then it need not exist, and reads as empty. What lies in it under other
 // names is left alone: temporary files of a writer that was killed, for one.
@@ -282,8 +283,8 @@ func (s *Dir) PutReader(r io.Reader) (Digest, int64, error) {
 	return d, n, s.settle(f, d, n)
 }
 
-// settle gives the temporary file f, which holds the n bytes of d, its name, or drops it where the blob is there.
-func (s *Dir) settle(f *durable.File, d Digest, n int64) error {
+// settle gives f, which holds the n bytes of d, its name, or drops it where the blob is there.
+func (s *Dir) settle(f blobFile, d Digest, n int64) error {
 	there, err := s.has(d, n)
 	if there || err != nil {
 		f.Discard()
@@ -376,17 +377,34 @@ func (s *Dir) sync(d Digest) error {
 	return durable.SyncDir(s.path)
 }
 
-// create opens a temporary file in the directory, which it makes where it is missing.
-func (s *Dir) create() (*durable.File, error) {
-	opts := &durable.Options{Sync: s.opts.Sync}
-	f, err := durable.Create(s.path, opts)
+// A blobFile is a blob that is being written.
+type blobFile interface {
+	io.Writer
+	// Commit gives the file its name, in the place of what stands there, and closes it.
+	Commit(path string) error
+	// Discard closes and drops a file that was not committed.
+	Discard()
+}
+
+// create opens a file for a blob in the directory, which it makes where it is missing.
+func (s *Dir) create() (blobFile, error) {
+	f, err := s.begin()
 	if !errors.Is(err, fs.ErrNotExist) {
 		return f, err
 	}
 	if err := s.ensure(); err != nil {
 		return nil, err
 	}
-	return durable.Create(s.path, opts)
+	return s.begin()
+}
+
+func (s *Dir) begin() (blobFile, error) {
+	if !s.opts.Sync { // of a rename each file system says what a loss of power leaves of it
+		if f, err := createUnnamed(s.path); err == nil {
+			return f, nil
+		}
+	}
+	return durable.Create(s.path, &durable.Options{Sync: s.opts.Sync})
 }
 
 // copyHashed copies r to w and returns the digest and the number of the bytes.

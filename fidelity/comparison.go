@@ -38,10 +38,10 @@ func newComparison(mode Mode, o *LaneOptions) *comparison {
 }
 
 // records yields what was not left out, of both sides.
-func (c *comparison) records() iter.Seq2[Side, *entry] {
+func (c *comparison) records(of sorts) iter.Seq2[Side, *entry] {
 	return func(yield func(Side, *entry) bool) {
 		for _, s := range []Side{Recorded, Replay} {
-			for e := range c.sides[s].records() {
+			for e := range c.sides[s].records(of) {
 				if !yield(s, e) {
 					return
 				}
@@ -57,7 +57,7 @@ func (c *comparison) note(format string, args ...any) {
 func (c *comparison) place(p placed) { c.found = append(c.found, p) }
 
 // end is the place behind all that the replay did.
-func (c *comparison) end() int { return len(c.sides[Replay].entries) }
+func (c *comparison) end() int { return c.sides[Replay].n }
 
 // identityOf is the identity of a record. In PhaseAware records of two phases are never the same.
 func (c *comparison) identityOf(e *entry) uint64 {
@@ -69,11 +69,7 @@ func (c *comparison) identityOf(e *entry) uint64 {
 
 // programOf returns the record of the program itself; nil for none.
 func (c *comparison) programOf(s Side) *tape.ProcessSpawn {
-	side := &c.sides[s]
-	if side.program < 0 || side.program >= len(side.entries) {
-		return nil
-	}
-	p, _ := side.entries[side.program].spawn()
+	p, _ := c.sides[s].programEntry().spawn()
 	return p
 }
 
@@ -134,7 +130,7 @@ type entry struct {
 
 // spawn is the process that a record is of.
 func (e *entry) spawn() (*tape.ProcessSpawn, bool) {
-	if e.rec == nil {
+	if e == nil || e.rec == nil {
 		return nil, false
 	}
 	p, ok := e.rec.Kind.(*tape.ProcessSpawn)
@@ -152,32 +148,94 @@ func (e *entry) runtime() bool { return e.rec.Phase == tape.PhaseRuntimeFinalize
 
 // laneSide is one tape.
 type laneSide struct {
-	entries []entry
+	pages   []*page
+	n       int // entries
 	calls   int
 	program int // place of the last process_spawn, which is the recorded program; -1 for none
 }
 
+// A page is some entries, in a place of their own: a list of all would be copied again and again as it grows.
+type page struct {
+	entries [pageSize]entry
+	sorts   [pageSize]sorts // of each entry
+}
+
+const pageSize = 512
+
 func (s *laneSide) add(rec *tape.Record, id uint64) {
-	if len(s.entries) == 0 {
+	if s.n == 0 {
 		s.program = -1
 	}
-	e := entry{rec: rec, at: len(s.entries), id: id}
+	if s.n%pageSize == 0 {
+		s.pages = append(s.pages, new(page))
+	}
+	e := entry{rec: rec, at: s.n, id: id}
 	switch rec.Kind.(type) {
 	case *tape.LLMCall:
 		s.calls++
 	case *tape.ProcessSpawn:
 		s.program = e.at
 	}
-	s.entries = append(s.entries, e)
+	last := s.pages[len(s.pages)-1]
+	last.entries[s.n%pageSize], last.sorts[s.n%pageSize] = e, sortOf(rec.Kind)
+	s.n++
 }
 
-// records yields what was not left out.
-func (s *laneSide) records() iter.Seq[*entry] {
+// programEntry is the entry of the program itself; nil for none.
+func (s *laneSide) programEntry() *entry {
+	if s.n == 0 || s.program < 0 {
+		return nil
+	}
+	return &s.pages[s.program/pageSize].entries[s.program%pageSize]
+}
+
+// records yields what is of one of some sorts and was not left out.
+func (s *laneSide) records(of sorts) iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
-		for i := range s.entries {
-			if e := &s.entries[i]; e.rec != nil && !yield(e) {
-				return
+		for _, p := range s.pages {
+			for i, is := range p.sorts[:] { // of no entry there is none
+				if is&of == 0 {
+					continue
+				}
+				if e := &p.entries[i]; e.rec != nil && !yield(e) {
+					return
+				}
 			}
 		}
 	}
+}
+
+// sorts are what records are about. A rule that looks at some sorts alone does not touch the others, which are far away in memory: of a long
+// tape that is most of what comparing costs.
+type sorts uint8
+
+const (
+	ofFile sorts = 1 << iota
+	ofProcess
+	ofExchange
+	ofServer // messages to and from tool servers
+	ofSocket
+	ofOther
+	byOthers       // what the program itself did not do (tape.OriginOf), whatever it is about
+	anything sorts = 1<<iota - 1
+)
+
+func sortOf(k tape.Kind) sorts {
+	is := ofOther
+	switch k.(type) {
+	case *tape.FileRead, *tape.FileWrite, *tape.FileDelete:
+		is = ofFile
+	case *tape.ProcessSpawn:
+		is = ofProcess
+	case *tape.LLMCall, *tape.HTTPExchange:
+		is = ofExchange
+	case *tape.MCPOpen, *tape.MCPJSONRPC, *tape.MCPText, *tape.MCPClose:
+		is = ofServer
+	case *tape.WSOpen, *tape.WSMessage, *tape.WSClose:
+		is = ofSocket
+	}
+	if tape.OriginOf(k) != 0 {
+		is |= byOthers
+	}
+	return is
 }

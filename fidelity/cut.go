@@ -23,8 +23,8 @@ type endings struct {
 	ended     [2]int64                     // when the programs had, by monotonic_ms; 0 where that is not known
 	whole     [2]map[string][]*tape.Record // what one side got the whole of, at its end, and the other's end cut; by lane
 	processes [2]map[uint64]*tape.Record   // by spawn_id
-	begun     [2]map[uint64]uint64         // when a process last asked, or started, something: an ordinal, by opener
-	equal     [2]map[uint64][]*tape.Record // exchanges, by identity and in order of arrival
+	begun     [2]map[uint64]uint64         // when a process last asked, or started, something: an ordinal, by opener; nil where nobody ended any
+	equal     [2]map[uint64][]*tape.Record // exchanges like those that somebody ended, by identity and in order of arrival
 
 	// What is noted: exchanges by lane, processes, pairs in which the program ended an answer, recorded ones that the replay did not ask for.
 	exchanges  map[string]int
@@ -36,33 +36,27 @@ type endings struct {
 // newEndings looks at both sides before anything is left out.
 func newEndings(base *comparison) *endings {
 	c := &endings{comparison: base, exchanges: make(map[string]int), killed: make(map[string]bool)}
+	var someEnded [2]map[uint64]bool // exchanges that somebody ended, by identity
 	atOnce(func(s Side) {
 		side := &c.sides[s]
-		c.equal[s], c.whole[s] = make(map[uint64][]*tape.Record), make(map[string][]*tape.Record)
-		c.processes[s], c.begun[s] = make(map[uint64]*tape.Record), make(map[uint64]uint64)
-		if side.program >= 0 && len(side.entries) > 0 {
-			c.ended[s] = tape.EndedMS(side.entries[side.program].rec.Kind)
+		c.whole[s], c.processes[s] = make(map[string][]*tape.Record), make(map[uint64]*tape.Record)
+		if program := side.programEntry(); program != nil {
+			c.ended[s] = tape.EndedMS(program.rec.Kind)
 		}
-		for e := range side.records() {
+		someEnded[s] = make(map[uint64]bool)
+		for e := range side.records(ofProcess | ofExchange) {
 			if p, ok := e.spawn(); ok {
 				c.processes[s][p.SpawnID] = e.rec
-				c.goesOn(s, p.ParentSpawnID, e.rec)
+			} else if cancelled(tape.ExchangeOf(e.rec.Kind)) {
+				someEnded[s][c.identityOf(e)] = true
 			}
-			ex := tape.ExchangeOf(e.rec.Kind)
-			if ex != nil && !ex.IsTelemetry() {
-				c.goesOn(s, numberOf(e.rec, tape.OpenerKey), e.rec)
-			}
-			if ex != nil && ex.Lane != laneUnmatched {
-				id := c.identityOf(e)
-				c.equal[s][id] = append(c.equal[s][id], e.rec)
-			}
-		}
-		for _, recs := range c.equal[s] {
-			slices.SortFunc(recs, func(a, b *tape.Record) int {
-				return cmp.Compare(tape.ExchangeOf(a.Kind).Arrival, tape.ExchangeOf(b.Kind).Arrival)
-			})
 		}
 	})
+	maps.Copy(someEnded[Recorded], someEnded[Replay])
+	if len(someEnded[Recorded]) == 0 {
+		return c
+	}
+	atOnce(func(s Side) { c.findBegun(s, someEnded[Recorded]) })
 	for id, was := range c.equal[Recorded] {
 		now := c.equal[Replay][id]
 		for i := range min(len(was), len(now)) {
@@ -70,6 +64,29 @@ func newEndings(base *comparison) *endings {
 		}
 	}
 	return c
+}
+
+// findBegun finds when each process last began something, and the exchanges that are like some.
+func (c *endings) findBegun(s Side, like map[uint64]bool) {
+	c.equal[s], c.begun[s] = make(map[uint64][]*tape.Record), make(map[uint64]uint64)
+	for e := range c.sides[s].records(ofProcess | ofExchange) {
+		if p, ok := e.spawn(); ok {
+			c.goesOn(s, p.ParentSpawnID, e.rec)
+			continue
+		}
+		ex := tape.ExchangeOf(e.rec.Kind)
+		if !ex.IsTelemetry() {
+			c.goesOn(s, numberOf(e.rec, tape.OpenerKey), e.rec)
+		}
+		if id := c.identityOf(e); ex.Lane != laneUnmatched && like[id] {
+			c.equal[s][id] = append(c.equal[s][id], e.rec)
+		}
+	}
+	for _, recs := range c.equal[s] {
+		slices.SortFunc(recs, func(a, b *tape.Record) int {
+			return cmp.Compare(tape.ExchangeOf(a.Kind).Arrival, tape.ExchangeOf(b.Kind).Arrival)
+		})
+	}
 }
 
 // goesOn keeps that a process asked for something, or started another one, that rec is of.

@@ -145,10 +145,10 @@ func (c *fileLane) compare() {
 }
 
 // groupByPath puts the records of one path behind each other, as they came, and has ids that hold for one content only.
-func groupByPath(es []entry, ranks map[string]int) {
+func groupByPath(es []*entry, ranks map[string]int) {
 	type ranked struct {
 		rank int
-		entry
+		*entry
 	}
 	all := make([]ranked, len(es))
 	for i, e := range es {
@@ -251,10 +251,10 @@ func (c *fileLane) withoutPassing() []pair {
 	if len(paths) == 0 {
 		return c.pairs
 	}
-	for s, es := range [][]entry{c.lane.a, c.lane.b} {
-		for i := range es {
-			if p := paths[tape.FileOf(es[i].rec.Kind).Path]; p != nil {
-				p.sides[s].add(es[i].rec.Kind)
+	for s, es := range [][]*entry{c.lane.a, c.lane.b} {
+		for _, e := range es {
+			if p := paths[tape.FileOf(e.rec.Kind).Path]; p != nil {
+				p.sides[s].add(e.rec.Kind)
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 	may := c.made()
 	atOnce(func(s Side) {
 		asked[s] = make(map[string]int)
-		for e := range c.sides[s].records() {
+		for e := range c.sides[s].records(ofFile | ofExchange) {
 			if host, ok := dead.unanswered(s, e); ok {
 				asked[s][host]++
 				e.rec = nil
@@ -70,7 +70,7 @@ func (c *ignoring) made() map[string]bool {
 		return nil
 	}
 	files, traces := make(made.Files), make(map[string]*[2]fileTrace)
-	for s, e := range c.records() {
+	for s, e := range c.records(ofFile) {
 		k := tape.FileOf(e.rec.Kind)
 		if k == nil || c.o.placeOfPath(k.Path) != outside {
 			continue
@@ -125,13 +125,13 @@ func (c *ignoring) ignoreHeld() {
 		return
 	}
 	changed := make(map[string]bool) // on the replay, by path
-	for e := range c.sides[Replay].records() {
+	for e := range c.sides[Replay].records(ofFile) {
 		if f := tape.FileOf(e.rec.Kind); f != nil {
 			changed[f.Path] = true
 		}
 	}
 	var held []string
-	for e := range c.sides[Recorded].records() {
+	for e := range c.sides[Recorded].records(ofFile) {
 		if f := tape.FileOf(e.rec.Kind); f != nil && !changed[f.Path] && c.o.Held(e.rec) {
 			held = append(held, f.Path)
 			e.rec = nil
@@ -146,24 +146,31 @@ func (c *ignoring) ignoreHeld() {
 type hosts struct {
 	alive    map[string]bool // hosts that answered once
 	dead     map[string]bool // hosts of plain requests that none answered
-	answered map[uint64]bool // identities
+	answered map[uint64]bool // identities of plain requests
 	silent   map[uint64]int  // plain requests that none answered, by identity, less those that the replay has
 }
 
 func (c *ignoring) deadHosts() *hosts {
 	h := &hosts{make(map[string]bool), make(map[string]bool), make(map[uint64]bool), make(map[uint64]int)}
-	for e := range c.sides[Recorded].records() {
+	answered := make(map[string]bool) // URLs: many requests have one, and to parse each of them costs
+	for e := range c.sides[Recorded].records(ofExchange) {
 		ex := tape.ExchangeOf(e.rec.Kind)
 		if ex == nil || ex.UpgradeRefused() {
 			continue
 		}
-		if _, plain := e.rec.Kind.(*tape.HTTPExchange); plain && ex.Status == 0 {
+		_, plain := e.rec.Kind.(*tape.HTTPExchange)
+		if plain && ex.Status == 0 {
 			h.dead[tape.HostOf(ex.URL)] = true
 			h.silent[e.id]++
 			continue
 		}
-		h.alive[tape.HostOf(ex.URL)] = true
-		h.answered[e.id] = true
+		answered[ex.URL] = true
+		if plain {
+			h.answered[e.id] = true
+		}
+	}
+	for address := range answered {
+		h.alive[tape.HostOf(address)] = true
 	}
 	return h
 }
@@ -191,7 +198,7 @@ func (h *hosts) unanswered(s Side, e *entry) (host string, ok bool) {
 
 // asFormat1 makes of the records of both sides what a recording of format 1 tells.
 func (c *ignoring) asFormat1() {
-	for _, e := range c.records() {
+	for _, e := range c.records(anything) {
 		switch k := e.rec.Kind.(type) {
 		case *tape.FileWrite:
 			if e.become(&tape.FileWrite{File: fileOfFormat1(k.File)}); k.IsPlace() {
@@ -233,7 +240,7 @@ func fileOfFormat1(f tape.File) tape.File {
 func (c *ignoring) ignoreUpgrades() {
 	refused := make(map[uint64]*[2]int) // how often by side, by identity
 	of := make(map[string]*[2]int)      // the same, by what was asked for
-	for s, e := range c.records() {
+	for s, e := range c.records(ofExchange) {
 		ex := tape.ExchangeOf(e.rec.Kind)
 		if ex == nil || !ex.UpgradeRefused() || ex.Lane == laneUnmatched {
 			continue
@@ -261,7 +268,7 @@ func (c *ignoring) ignoreUpgrades() {
 // nothing of, and a replay asks none. Two runs that both asked are compared.
 func (c *ignoring) ignoreVerdicts() {
 	var verdicts [2][]*entry
-	for s, e := range c.records() {
+	for s, e := range c.records(ofOther) {
 		if _, ok := e.rec.Kind.(*tape.PolicyVerdict); ok {
 			verdicts[s] = append(verdicts[s], e)
 		}
@@ -280,7 +287,7 @@ func (c *ignoring) ignoreVerdicts() {
 func (c *ignoring) noteUnwatched() {
 	for _, w := range c.o.Watch {
 		only, fits := []string{w}, false
-		for _, e := range c.records() {
+		for _, e := range c.records(ofFile) {
 			f := tape.FileOf(e.rec.Kind)
 			fits = fits || f != nil && watched(f.Path, only)
 		}
@@ -302,15 +309,19 @@ func (c *ignoring) noteFiles(which string, sides [2]*outcome) {
 func (c *ignoring) ignoreServers() {
 	var asked [2]serversAsked
 	atOnce(func(s Side) {
-		a := serversAsked{sockets: make(map[uint64]bool), conversations: make(map[uint64]bool), hosts: make(map[string]bool)}
-		for e := range c.sides[s].records() { // a conversation's records may stand before its number is known to be one of these
+		a := serversAsked{sockets: make(map[uint64]bool), conversations: make(map[uint64]bool), urls: make(map[string]bool)}
+		for e := range c.sides[s].records(ofServer | ofSocket | ofExchange | byOthers) { // a conversation's records may stand before its number is known to be one of these
 			a.find(e.rec)
 		}
 		asked[s] = a
 		if !a.servers && !a.others {
 			return
 		}
-		for e := range c.sides[s].records() {
+		a.hosts = make(map[string]bool)
+		for address := range a.urls {
+			a.hosts[hostName(address)] = true
+		}
+		for e := range c.sides[s].records(anything) {
 			if a.takes(e.rec.Kind) {
 				e.rec = nil
 			}
@@ -333,7 +344,8 @@ type serversAsked struct {
 	conversations map[uint64]bool // by number
 	servers       bool            // there are some that run beside the program
 	others        bool            // there are records of others than the program
-	hosts         map[string]bool // that the program itself asked: who looked up another name nobody knows
+	urls          map[string]bool // that the program itself asked
+	hosts         map[string]bool // of these: who looked up another name nobody knows
 }
 
 func (a *serversAsked) find(rec *tape.Record) {
@@ -358,10 +370,10 @@ func (a *serversAsked) find(rec *tape.Record) {
 
 func (a *serversAsked) findOwn(k tape.Kind) {
 	if ex := tape.ExchangeOf(k); ex != nil {
-		a.hosts[hostName(ex.URL)] = true
+		a.urls[ex.URL] = true
 	}
 	if ws, ok := k.(*tape.WSOpen); ok {
-		a.hosts[hostName(ws.URL)] = true
+		a.urls[ws.URL] = true
 	}
 }
 
@@ -423,7 +435,7 @@ func (c *ignoring) ignoreCarriers() {
 		return
 	}
 	var carried [2]map[uint64]bool
-	for s, e := range c.records() {
+	for s, e := range c.records(ofServer) {
 		if call := callOf(e.rec); call != nil {
 			if carried[s] == nil {
 				carried[s] = make(map[uint64]bool)
@@ -431,7 +443,7 @@ func (c *ignoring) ignoreCarriers() {
 			carried[s][call.Exchange], carried[s][call.AnswerExchange] = true, true
 		}
 	}
-	for s, e := range c.records() {
+	for s, e := range c.records(ofServer | ofExchange) {
 		ex, ok := e.rec.Kind.(*tape.HTTPExchange)
 		carries := ok && ex.Arrival != 0 && carried[s][ex.Arrival] && carrier(ex.Lane)
 		if call := callOf(e.rec); carries || ok && isStream(ex) || call != nil && call.Method == "ping" {
@@ -454,7 +466,7 @@ const maxStderr = 1 << 20
 // ignoreStderr takes out what servers wrote to stderr, and notes where it differs: it is for people, and cut anywhere.
 func (c *ignoring) ignoreStderr() {
 	said := make(map[string]*[2]strings.Builder)
-	for s, e := range c.records() {
+	for s, e := range c.records(ofServer) {
 		text, ok := e.rec.Kind.(*tape.MCPText)
 		if !ok || text.From != fromStderr {
 			continue

@@ -380,7 +380,7 @@ func (c *laneCompare) finish() *Report {
 // outcome folds what gates on one side.
 func (c *laneCompare) outcome(s Side) *outcome {
 	o := newOutcome()
-	for e := range c.sides[s].records() {
+	for e := range c.sides[s].records(ofFile | ofProcess | ofExchange) {
 		o.addMasked(e.rec.Kind)
 	}
 	return o

@@ -346,7 +346,7 @@ func (c *maskings) ownTime(h *hidden) bool {
 // lasted is how long the longer of the runs took, as far as its records tell.
 func (c *maskings) lasted() time.Duration {
 	ms := int64(0)
-	for _, e := range c.records() {
+	for _, e := range c.records(anything) {
 		ms = max(ms, e.rec.MonotonicMS)
 	}
 	return time.Duration(ms) * time.Millisecond
@@ -436,7 +436,7 @@ func (c *maskings) broughtIn(name string, of pair) bool {
 		return true
 	}
 	found := false
-	for e := range c.sides[Recorded].records() {
+	for e := range c.sides[Recorded].records(ofExchange | ofServer | ofSocket) {
 		if e.at >= of.a.at || found {
 			break
 		}

@@ -186,7 +186,7 @@ func (c *ordering) placeOrder(category Category, lane string, first, earlier pai
 // ownTicks reports whether the parent of a process has the kernel's monotonic clock in both runs.
 func (c *ordering) ownTicks(s Side, child *tape.Record) bool {
 	k, _ := child.Kind.(*tape.ProcessSpawn)
-	for e := range c.sides[s].records() {
+	for e := range c.sides[s].records(ofProcess) {
 		if p, ok := e.spawn(); ok && p.SpawnID == k.ParentSpawnID && tape.HasFlag(p, tape.OwnTicksKey) {
 			return true
 		}

@@ -14,7 +14,7 @@ import (
 // lanePair is a lane of the recording and what the replay has of it. Either side may be empty.
 type lanePair struct {
 	name string
-	a, b []entry
+	a, b []*entry
 }
 
 // pairLanes pairs lanes by name, and those that are left by their class: a conversation whose first message changed has
@@ -73,7 +73,7 @@ type pairRules struct {
 
 // pairUp pairs the entries of two lanes, in the order of a, those of b alone after what they follow: equal identities in
 // order, then what the rules allow. moved counts those that came in another order.
-func pairUp(a, b []entry, rules *pairRules) (pairs []pair, moved int) {
+func pairUp(a, b []*entry, rules *pairRules) (pairs []pair, moved int) {
 	ms := align.Align(ids(a), ids(b))
 	p := &pairing{a: a, b: b, ofA: align.Unpaired(len(a)), ofB: align.Unpaired(len(b))}
 	for _, m := range ms {
@@ -98,7 +98,7 @@ func pairUp(a, b []entry, rules *pairRules) (pairs []pair, moved int) {
 
 // pairing is pairUp under way.
 type pairing struct {
-	a, b       []entry
+	a, b       []*entry
 	ofA, ofB   []int        // places of the counterparts; -1 for none
 	gapA, gapB []int        // between which pairs of equal identities an entry stands
 	moved      map[int]bool // places in a
@@ -132,7 +132,7 @@ func (p *pairing) reorder() {
 	}
 }
 
-func ids(es []entry) []uint64 {
+func ids(es []*entry) []uint64 {
 	out := make([]uint64, len(es))
 	for i := range es {
 		out[i] = es[i].id
@@ -147,19 +147,19 @@ func (p *pairing) merge() []pair {
 	alone := func(to int) {
 		for ; j < to; j++ {
 			if p.ofB[j] < 0 {
-				out = append(out, pair{b: &p.b[j]})
+				out = append(out, pair{b: p.b[j]})
 			}
 		}
 	}
 	for i := range p.a {
 		if p.ofA[i] < 0 {
-			out = append(out, pair{a: &p.a[i]})
+			out = append(out, pair{a: p.a[i]})
 			continue
 		}
 		if !p.moved[i] {
 			alone(p.ofA[i])
 		}
-		out = append(out, pair{&p.a[i], &p.b[p.ofA[i]], p.moved[i]})
+		out = append(out, pair{p.a[i], p.b[p.ofA[i]], p.moved[i]})
 	}
 	alone(len(p.b))
 	return out
@@ -189,20 +189,27 @@ type equals struct{ a, b []int }
 
 // equals lists the groups of two pairs and more.
 func (p *pairing) equals() []*equals {
-	groups := make(map[uint64]*equals)
+	if len(p.ofA) < 2 {
+		return nil
+	}
+	first, groups := make(map[uint64]int), make(map[uint64]*equals) // of most identities there is one pair
 	var out []*equals
 	for i, j := range p.ofA {
-		if j < 0 || p.a[i].id != p.b[j].id || !hasOutcome(p.a[i].rec.Kind) {
+		id := p.a[i].id
+		if j < 0 || id != p.b[j].id || !hasOutcome(p.a[i].rec.Kind) {
 			continue
 		}
-		g := groups[p.a[i].id]
+		one, again := first[id]
+		if !again {
+			first[id] = i
+			continue
+		}
+		g := groups[id]
 		if g == nil {
-			g = new(equals)
-			groups[p.a[i].id] = g
+			g = &equals{[]int{one}, []int{p.ofA[one]}}
+			groups[id], out = g, append(out, g)
 		}
-		if g.a, g.b = append(g.a, i), append(g.b, j); len(g.a) == 2 {
-			out = append(out, g)
-		}
+		g.a, g.b = append(g.a, i), append(g.b, j)
 	}
 	for _, g := range out {
 		slices.Sort(g.b)

@@ -109,7 +109,7 @@ func (c *streamCompare) below(s Side, p *tape.ProcessSpawn) (n int, ownTicks boo
 	under := map[uint64]bool{p.SpawnID: true}
 	for grown := true; grown; { // records stand in the order in which processes ended: children first
 		grown = false
-		for e := range c.sides[s].records() {
+		for e := range c.sides[s].records(ofProcess) {
 			k, ok := e.spawn()
 			if !ok || k.SpawnID == 0 || under[k.SpawnID] || !under[k.ParentSpawnID] {
 				continue
@@ -148,7 +148,7 @@ const maxMoved = 20
 // their conversations.
 func (ids *processIDs) find(s Side, side *laneSide, lanes map[int]spawnLane) {
 	ids.of[s] = make(map[string]spawnLane)
-	for e := range side.records() {
+	for e := range side.records(ofProcess | ofServer) {
 		switch k := e.rec.Kind.(type) {
 		case *tape.ProcessSpawn: // of one that became other programs the last one is
 			if lane, compares := lanes[e.at]; compares && !tape.HasFlag(k, tape.AgainKey) {

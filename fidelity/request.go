@@ -122,8 +122,8 @@ func (c *laneCompare) aloneConversation(p lanePair) bool {
 		return false
 	}
 	before := len(c.found)
-	for i := range es {
-		c.alone(side, p.name, &es[i], es[i].at*int(side))
+	for _, e := range es {
+		c.alone(side, p.name, e, e.at*int(side))
 	}
 	rest := c.found[min(before+1, len(c.found)):]
 	if len(rest) == 0 {
@@ -206,7 +206,7 @@ const received = "received"
 // heard are the recorded messages of servers, by seq.
 func (c *laneCompare) heard() map[uint64]*entry {
 	all := make(map[uint64]*entry)
-	for e := range c.sides[Recorded].records() {
+	for e := range c.sides[Recorded].records(ofSocket) {
 		if k, ok := e.rec.Kind.(*tape.WSMessage); ok && k.Direction == received {
 			all[e.rec.Seq] = e
 		}
@@ -308,16 +308,16 @@ func onlyIn(side, other map[string]*entry) (out []*entry) {
 const firstSocket = " socket 1"
 
 // attempts returns the first entry of every attempt, and of datagrams that of every socket.
-func (c *networkLane) attempts(es []entry) map[string]*entry {
+func (c *networkLane) attempts(es []*entry) map[string]*entry {
 	out, sockets := make(map[string]*entry), make(map[string]int)
-	for i := range es {
-		key := c.attempt(es[i].rec.Kind)
-		if r, ok := es[i].rec.Kind.(*tape.NetRefused); ok && c.o.Exact && strings.HasPrefix(r.Reason, "udp") {
+	for _, e := range es {
+		key := c.attempt(e.rec.Kind)
+		if r, ok := e.rec.Kind.(*tape.NetRefused); ok && c.o.Exact && strings.HasPrefix(r.Reason, "udp") {
 			sockets[key]++
 			key = fmt.Sprint(key, " socket ", sockets[key])
 		}
 		if out[key] == nil {
-			out[key] = &es[i]
+			out[key] = e
 		}
 	}
 	return out

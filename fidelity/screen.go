@@ -425,7 +425,7 @@ func (l *screenLane) add(cat Category, message string, b *Moment, changes []Chan
 // before returns how far the replay had come at a moment, and the last exchange by then.
 func (l *screenLane) before(m *Moment) (at int, exchange string) {
 	var last *tape.Record
-	for e := range l.c.sides[Replay].records() {
+	for e := range l.c.sides[Replay].records(anything) {
 		if !m.End && m.G != 0 && e.rec.G > m.G {
 			continue
 		}

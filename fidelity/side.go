@@ -27,7 +27,7 @@ func (c *ignoring) ignoreSideTraffic() {
 	}
 	routes := make(map[sidetraffic.Route]*sideRoute)
 	var spans [2]sidetraffic.Span
-	for s, e := range c.records() {
+	for s, e := range c.records(ofExchange) {
 		spans[s].Add(e.rec.VirtualTimeMS)
 		x, ok := e.rec.Kind.(*tape.HTTPExchange)
 		if !ok || strings.HasPrefix(x.Lane, laneMCP) || x.UpgradeRefused() {

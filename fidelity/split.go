@@ -41,9 +41,9 @@ const laneMCP = "mcp:"
 func LaneOf(k tape.Kind) string {
 	switch k := k.(type) {
 	case *tape.HTTPExchange:
-		return cmp.Or(k.Lane, "http:"+tape.HostOf(k.URL))
+		return laneOr(k.Lane, "http:", k.URL)
 	case *tape.LLMCall:
-		return cmp.Or(k.Lane, strings.TrimSuffix("llm:"+tape.HostOf(k.URL), ":"))
+		return cmp.Or(k.Lane, strings.TrimSuffix(laneOr(k.Lane, "llm:", k.URL), ":"))
 	case *tape.ProcessSpawn:
 		if k.ParentSpawnID == 0 {
 			return laneProgram
@@ -58,13 +58,21 @@ func LaneOf(k tape.Kind) string {
 	case *tape.MCPOpen, *tape.MCPJSONRPC, *tape.MCPText, *tape.MCPClose:
 		return laneMCP + *tape.ServerOf(k)
 	case *tape.WSOpen:
-		return cmp.Or(k.Lane, "ws:"+tape.HostOf(k.URL))
+		return laneOr(k.Lane, "ws:", k.URL)
 	case *tape.WSMessage:
 		return socketLane(k.Connection)
 	case *tape.WSClose:
 		return socketLane(k.Connection)
 	}
 	return k.Name()
+}
+
+// laneOr is the lane that a record names, or else that of its host: few name none, and to parse a URL costs.
+func laneOr(named, prefix, address string) string {
+	if named != "" {
+		return named
+	}
+	return prefix + tape.HostOf(address)
 }
 
 // SocketLanes names lanes as LaneOf does, and those of WebSocket messages by their openings, which it has seen before: that of
@@ -114,7 +122,7 @@ func socketLane(connection uint64) string { return "ws:" + strconv.FormatUint(co
 type lane struct {
 	name    string
 	key     string // the name, and what tells apart those that are compared by themselves in one lane
-	entries []entry
+	entries []*entry
 }
 
 // keyOf is the key of the lane called name that a record stands in: the exchanges that carry a conversation with a tool server
@@ -136,12 +144,11 @@ func lanesOf(c *comparison, s Side) (out []*lane, urls map[string]string) {
 	var sockets SocketLanes
 	byKey := make(map[string]*lane)
 	urls = make(map[string]string)
-	for kept := range side.records() {
-		if tape.HasFlag(kept.rec.Kind, tape.ForkedKey) {
+	for e := range side.records(anything) {
+		if tape.HasFlag(e.rec.Kind, tape.ForkedKey) {
 			continue // told for its times alone: whether a fork reads a clock is no doing of its own
 		}
-		kept.id = c.identityOf(kept)
-		e := *kept
+		e.id = c.identityOf(e)
 		name := sockets.Of(e.rec.Kind)
 		if open, ok := e.rec.Kind.(*tape.WSOpen); ok {
 			urls[name] = open.URL
@@ -170,15 +177,15 @@ func lanesOf(c *comparison, s Side) (out []*lane, urls map[string]string) {
 
 // byArrival orders exchanges as their requests arrived; their records stand in the order in which the answers ended. A lane
 // that holds anything else stays as it is.
-func byArrival(es []entry) {
-	arrival := func(e entry) uint64 {
+func byArrival(es []*entry) {
+	arrival := func(e *entry) uint64 {
 		if ex := tape.ExchangeOf(e.rec.Kind); ex != nil {
 			return ex.Arrival
 		}
 		return 0
 	}
-	if !slices.ContainsFunc(es, func(e entry) bool { return arrival(e) == 0 }) {
-		slices.SortFunc(es, func(a, b entry) int { return cmp.Or(cmp.Compare(arrival(a), arrival(b)), cmp.Compare(a.at, b.at)) })
+	if !slices.ContainsFunc(es, func(e *entry) bool { return arrival(e) == 0 }) {
+		slices.SortFunc(es, func(a, b *entry) int { return cmp.Or(cmp.Compare(arrival(a), arrival(b)), cmp.Compare(a.at, b.at)) })
 	}
 }
 
@@ -197,7 +204,7 @@ func spawnLanes(side *laneSide, mask func(string) string) map[int]spawnLane {
 		p  *tape.ProcessSpawn
 	}
 	var all []started
-	for e := range side.records() {
+	for e := range side.records(ofProcess) {
 		if p, ok := e.spawn(); ok && e.at != side.program {
 			all = append(all, started{e.at, p})
 		}
@@ -232,13 +239,13 @@ func spawnLanes(side *laneSide, mask func(string) string) map[int]spawnLane {
 
 // byPlace orders the records of a conversation with a tool server by the place of their lines in it: a call's record stands
 // where its answer came. Where a place is not known they stay as they are.
-func byPlace(es []entry) {
+func byPlace(es []*entry) {
 	for i := range es {
 		if _, ok := placeIn(es[i].rec.Kind); !ok {
 			return
 		}
 	}
-	slices.SortStableFunc(es, func(a, b entry) int {
+	slices.SortStableFunc(es, func(a, b *entry) int {
 		pa, _ := placeIn(a.rec.Kind)
 		pb, _ := placeIn(b.rec.Kind)
 		return cmp.Or(cmp.Compare(pa.conversation, pb.conversation), cmp.Compare(pa.line, pb.line), cmp.Compare(a.at, b.at))

@@ -325,10 +325,12 @@ func (q *sequence) put(s Side, rec *tape.Record) {
 
 // finish reports what stayed alone, and of an aligned sequence all.
 func (q *sequence) finish() {
-	var entries [2][]entry
+	var entries [2][]*entry
 	for s, recs := range q.waiting {
-		for _, rec := range recs {
-			entries[s] = append(entries[s], entry{rec: rec, id: identity(&q.differ, rec.Kind)})
+		all := make([]entry, len(recs))
+		for i, rec := range recs {
+			all[i] = entry{rec: rec, id: identity(&q.differ, rec.Kind)}
+			entries[s] = append(entries[s], &all[i])
 		}
 	}
 	rules := &pairRules{}

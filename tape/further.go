@@ -15,7 +15,11 @@ func NumberField(name string, n uint64) []Field {
 
 // numberOf returns the number that a further key holds; false for none.
 func numberOf(fields []Field, name string) (uint64, bool) {
-	n, err := strconv.ParseUint(string(FieldValue(fields, name)), 10, 64)
+	value := FieldValue(fields, name)
+	if value == nil { // most have none, and the error that ParseUint would make of that is allocated
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(value), 10, 64)
 	return n, err == nil
 }
 

@@ -21,7 +21,7 @@ type Span struct{ From, To int }
 // elements that occur once on each side (Cohen's patience diff). Between these, of what differs by more than about a hundred edits, only
 // the begin and the end are aligned.
 func Align[T comparable](a, b []T) []Match {
-	al := &aligner[T]{a: a, b: b}
+	al := &aligner[T]{a: a, b: b, out: make([]Match, 0, min(len(a), len(b)))}
 	al.gap(Span{0, len(a)}, Span{0, len(b)})
 	return al.out
 }
