@@ -320,7 +320,7 @@ func TestTimesOfPipedFiles(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	rec := b.script("bash", "-c", `for i in 1 2 3 4 5 6 7 8 9; do echo $i | sed s/1/2/ | sort > f$i; done; tar cf t.tar f?`)
-	for range 2 {
+	for range often(5) {
 		v, _ := b.replay(rec, nil)
 		b.green(v)
 	}
@@ -571,7 +571,6 @@ func TestTimesOfFiles(t *testing.T) {
 			}
 		}
 	}
-	check("at once")
 	put(t, filepath.Join(b.dir, "src"), "edited\n")
 	check("after an edit")
 	put(t, filepath.Join(b.dir, "src"), "src\n") // the same content, another time

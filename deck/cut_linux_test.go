@@ -5,7 +5,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -42,10 +41,6 @@ func playDownload(args []string) int {
 // TestDownloadCutByTheEnd: how much a program had got that ended while it downloaded does not gate, whether it had got all of it in the
 // one run or the other. What it asked for does.
 func TestDownloadCutByTheEnd(t *testing.T) {
-	replays := 2
-	if os.Getenv("TAPEDECK_LONG") != "" {
-		replays = 20
-	}
 	b := newBench(t)
 	srv := b.upstream("files.example.com", func(w http.ResponseWriter, r *http.Request) {
 		part := make([]byte, 64<<10)
@@ -60,7 +55,7 @@ func TestDownloadCutByTheEnd(t *testing.T) {
 		t.Fatalf("the programs said %q and %q", out, outWhole)
 	}
 	srv.Close()
-	for range replays {
+	for range often(20) {
 		v, _ := b.replay(cut.Recording, nil)
 		b.noted(v, "1 exchange cut by the end of the run")
 		argv, _ := b.self("download", files+"/file")

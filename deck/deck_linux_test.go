@@ -243,7 +243,7 @@ func TestConversationsDoNotCross(t *testing.T) {
 	if res.Counts["llm_call"] != 40 {
 		t.Fatalf("%d calls of 40 on the tape: %s", res.Counts["llm_call"], out)
 	}
-	for range 3 {
+	for range often(5) {
 		v, _ := b.replay(res.Recording, nil)
 		if *v.Crossed != 0 || len(v.Refused) > 0 || len(v.Unasked) > 0 {
 			t.Fatalf("crossed %d, refused %d, unasked %d", *v.Crossed, len(v.Refused), len(v.Unasked))

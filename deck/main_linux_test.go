@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 	os.Exit(runTests(m))
 }
 
+// noRoots is no directory, where Go programs look for more roots than those of a file.
+const noRoots = "/nonexistent"
+
 // runTests runs the tests in a system that trusts nobody, with whom programs trust the recorder alone: to read the hundreds of roots of
 // a real one takes longer than all that most of them do.
 func runTests(m *testing.M) int {
@@ -47,6 +50,7 @@ func runTests(m *testing.M) int {
 	}
 	defer os.Remove(roots)
 	os.Setenv("SSL_CERT_FILE", roots)
+	os.Setenv("PATH", "/usr/bin:"+os.Getenv("PATH")) // before a version manager's shims, which start many programs for one
 	debug.SetGCPercent(400)
 	if signal.Ignored(syscall.SIGINT) { // as a shell has what it starts in the background, and what that records would too
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGINT)
@@ -59,6 +63,14 @@ var long = os.Getenv("TAPEDECK_LONG") != ""
 
 // rare reports whether a case of a table is one of those that only the long form tries.
 func rare(name string, names ...string) bool { return !long && slices.Contains(names, name) }
+
+// often is how many times a test does again what may go another way: once, or n times in the long form.
+func often(n int) int {
+	if long {
+		return n
+	}
+	return 1
+}
 
 // shortly is the patience of a replay with what will not come.
 const shortly = 100 * time.Millisecond
@@ -95,7 +107,7 @@ func newBenchAnywhere(t *testing.T) *bench {
 			t.Fatal(err)
 		}
 	}
-	b.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.home}
+	b.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "SSL_CERT_DIR=" + noRoots}
 	return b
 }
 

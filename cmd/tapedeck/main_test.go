@@ -65,6 +65,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("MODEL", model.URL)
 			roots := filepath.Join(e.WorkDir, "home", "roots") // none: programs have only the recorder's to read
 			e.Setenv("SSL_CERT_FILE", roots)
+			e.Setenv("SSL_CERT_DIR", "/nonexistent")
 			return errors.Join(os.Mkdir(e.WorkDir+"/home", 0o755), os.WriteFile(roots, []byte("# none\n"), 0o644))
 		},
 		Condition: func(cond string) (bool, error) {

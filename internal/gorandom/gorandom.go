@@ -44,11 +44,13 @@ var layouts = map[string]struct{ number, first uint32 }{
 const function = "55 4889e5 4883ec18 498b4630 4889442408 8400 488d88???????? 48894c2410 90 eb1e ff80???????? 4889c8 e8???????? 488b442408 " +
 	"ff88???????? 488b4c2410 8b90???????? 90 3990???????? 76d3 8d4a01 8988???????? 83e21f 488b84d0???????? 4883c418 5d c3"
 
-// Bounds of what is read of a file, which may be made to cost its reader memory, in bytes: of its code, where the runtime comes first, and of its
-// variables, where the version comes early.
+// Bounds of what is read of a file, in bytes: of its code, where the runtime comes first, and of its variables, where the version comes early. It is
+// read in parts, of which each has the end of the one before it: whoever searches needs no more memory than that, and reads no further than it has to.
 const (
 	searchedCode = 16 << 20
 	searchedData = 1 << 20
+	partly       = 64 << 10
+	overlap      = 256 // more than the function has, and the version with its head
 	maxSegments  = 64
 	maxVersion   = 64
 )
@@ -78,11 +80,18 @@ func New(program io.ReaderAt) (*Patch, error) {
 			return nil, ErrUnknown
 		case load && elf.ProgFlag(s.Flags)&elf.PF_X != 0 && !searched:
 			searched = true
-			if i := find(part(program, s, searchedCode)); i >= 0 {
-				at = s.Vaddr + uint64(i)
-			}
+			search(program, s, searchedCode, func(from uint64, part []byte) bool {
+				i := find(part)
+				if i >= 0 {
+					at = s.Vaddr + from + uint64(i)
+				}
+				return i >= 0
+			})
 		case load && elf.ProgFlag(s.Flags)&elf.PF_W != 0 && minor == "":
-			minor = minorOf(part(program, s, searchedData))
+			search(program, s, searchedData, func(_ uint64, part []byte) bool {
+				minor = minorOf(part)
+				return minor != ""
+			})
 		}
 	}
 	layout, ok := layouts[minor]
@@ -99,16 +108,23 @@ func read(program io.ReaderAt, at int64, to any) error {
 	return binary.Read(io.NewSectionReader(program, at, int64(binary.Size(to))), binary.LittleEndian, to)
 }
 
-// part is the first so many bytes of a segment's file.
-func part(program io.ReaderAt, s *elf.Prog64, most uint64) []byte {
-	b := make([]byte, min(s.Filesz, most))
-	n, _ := program.ReadAt(b, int64(s.Off))
-	return b[:max(n, 0)]
+// search looks through the first so many bytes of a segment's file, until look has found something in one part of it.
+func search(program io.ReaderAt, s *elf.Prog64, most uint64, look func(from uint64, part []byte) bool) {
+	most = min(s.Filesz, most)
+	b := make([]byte, min(most, partly+overlap))
+	for from := uint64(0); from < most; from += partly {
+		n, _ := program.ReadAt(b[:min(most-from, uint64(len(b)))], int64(s.Off+from))
+		if n <= 0 || look(from, b[:n]) {
+			return
+		}
+	}
 }
 
 // glibc reports whether a program is loaded by the dynamic linker of the GNU C library.
 func glibc(program io.ReaderAt, interp *elf.Prog64) bool {
-	name, _, _ := strings.Cut(string(part(program, interp, page)), "\x00")
+	b := make([]byte, min(interp.Filesz, page))
+	n, _ := program.ReadAt(b, int64(interp.Off))
+	name, _, _ := strings.Cut(string(b[:max(n, 0)]), "\x00")
 	return strings.HasPrefix(path.Base(name), "ld-linux")
 }
 
@@ -128,25 +144,20 @@ func minorOf(data []byte) string {
 	return version[:len(version)-len(strings.TrimLeft(version, "0123456789"))]
 }
 
-// find returns where runtime.rand stands in code; -1 for nowhere, or for more than one place.
+// find returns where runtime.rand first stands in code; -1 for nowhere.
 func find(code []byte) int {
 	text := strings.ReplaceAll(function, " ", "")
 	begin, _, _ := strings.Cut(text, "?")
 	first, _ := hex.DecodeString(begin)
-	found := -1
-	for from := 0; ; {
+	for from := 0; ; from++ {
 		i := bytes.Index(code[from:], first)
 		if i < 0 {
-			return found
+			return -1
 		}
 		from += i
 		if is(code[from:], text) {
-			if found >= 0 {
-				return -1
-			}
-			found = from
+			return from
 		}
-		from++
 	}
 }
 

@@ -140,6 +140,35 @@ func TestSmall(t *testing.T) {
 	}
 }
 
+// TestReadsNoMoreThanItNeeds: of a program of 16 MB, whatever is behind what it looks for is left unread; what stands across two parts is found.
+func TestReadsNoMoreThanItNeeds(t *testing.T) {
+	t.Parallel()
+	for _, at := range []int{0x234, partly - 1, partly - 60, partly + 200} {
+		b := append(small(), make([]byte, searchedCode)...)
+		_, _ = binary.Encode(b[64:], binary.LittleEndian, elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Off: 0x4000, Vaddr: 0x401000, Filesz: searchedCode})
+		copy(b[0x4000+at:], small()[0x1234:0x1234+overlap])
+		r := &counted{Reader: bytes.NewReader(b)}
+		if p, err := New(r); err != nil || p.At != uint64(0x401000+at) {
+			t.Errorf("at %#x: %+v, %v", at, p, err)
+		}
+		if r.read > 3*(partly+overlap) {
+			t.Errorf("at %#x: %d bytes read", at, r.read)
+		}
+	}
+}
+
+// counted knows how many bytes were read of it.
+type counted struct {
+	*bytes.Reader
+	read int
+}
+
+func (c *counted) ReadAt(b []byte, at int64) (int, error) {
+	n, err := c.Reader.ReadAt(b, at)
+	c.read += n
+	return n, err
+}
+
 func FuzzNew(f *testing.F) {
 	f.Add(small())
 	f.Add([]byte("\x7fELF\x02\x01\x01"))

@@ -211,7 +211,7 @@ func TestExecKinds(t *testing.T) {
 // TestExecStorm starts many programs from several at once, each of which waits for its own.
 func TestExecStorm(t *testing.T) {
 	t.Parallel()
-	n := strconv.Itoa(long(50, 5000))
+	n := strconv.Itoa(long(20, 5000))
 	script := `
 sh -c 'i=0; while [ $i -lt ` + n + ` ]; do /bin/true || echo sh bad; i=$((i+1)); done' &
 python3 -c 'import subprocess
@@ -272,7 +272,7 @@ for i in range(int(sys.argv[1])):
     os.kill(pid, signal.SIGKILL)
     bad += os.waitpid(pid, 0)[1] not in (0, 9)
 print(bad)
-`, long(300, 20000)))
+`, long(100, 20000)))
 	r.want(t, "0\n")
 }
 

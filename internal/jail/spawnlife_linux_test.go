@@ -190,9 +190,9 @@ func helperTalks(args []string) int {
 	return 0
 }
 
-// TestSpawnsMany: two hundred at once, as they are and as stubs; each hears its own, and no descriptor stays open here.
+// TestSpawnsMany: many at once, as they are and as stubs; each hears its own, and no descriptor stays open here.
 func TestSpawnsMany(t *testing.T) {
-	const count = 200
+	count := long(50, 200)
 	var names []string
 	for i := range count {
 		names = append(names, "n"+strconv.Itoa(i))
@@ -226,6 +226,12 @@ func TestSpawnsMany(t *testing.T) {
 
 func openFDs(t testing.TB) int {
 	t.Helper()
+	r, w, err := os.Pipe() // the first one opens what Go's poller has
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	w.Close()
 	runtime.GC()
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

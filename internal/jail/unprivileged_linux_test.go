@@ -10,7 +10,8 @@ import (
 )
 
 // likewise are tests of what is the same for every user, and takes long.
-const likewise = "TestSpawnsOf|TestSpawnsBlocking|TestSpawnsMany|TestStub|TestNothingLeaks|TestWatchCalls|TestWatchOldCalls|TestSignals"
+const likewise = "TestSpawnsOf|TestSpawnsBlocking|TestSpawnsMany|TestStub|TestNothingLeaks|TestWatchCalls|TestWatchOldCalls|TestSignals|" +
+	"TestExecStorm|TestExecKilled|TestExecStopped|TestInputsCrowd|TestInputsDebugged|TestSpawnEnds"
 
 // TestUnprivileged runs this package's tests again as a user who is not root: of those that are likewise only in the long form.
 func TestUnprivileged(t *testing.T) {
