@@ -84,7 +84,6 @@ type AnswerBody struct {
 	left   int64        // bytes of the chunk that has
 	rest   int64        // bytes of the whole answer that are left
 	cut    string       // the recorded error; "" where the answer came to its end
-	beside *equals      // nil for none
 	buf    []byte
 }
 
@@ -96,9 +95,6 @@ func OpenAnswer(store cas.Store, ex *tape.Exchange, o *AnswerOptions) (*AnswerBo
 		b.opts = *o
 	}
 	b.start = b.opts.now()
-	if b.opts.Of != nil {
-		b.beside = b.opts.Of.equals
-	}
 	if ex.Response == nil && HasBody(ex.Method, ex.Status) {
 		return nil, fmt.Errorf("its body was not kept: %s", ex.Error)
 	}
@@ -173,28 +169,16 @@ func (b *AnswerBody) Pieces() bool {
 
 // Begin waits until the head is due: with the first chunk. The error is ctx's where that ends before.
 func (b *AnswerBody) Begin(ctx context.Context) error {
-	if len(b.chunks) == 0 {
-		return b.together(ctx, tape.Chunk{}, true)
+	c := tape.Chunk{}
+	if len(b.chunks) > 0 {
+		c = b.chunks[0]
 	}
-	return b.wait(ctx, b.chunks[0], len(b.chunks) == 1)
+	return b.wait(ctx, c, len(b.chunks) < 2)
 }
 
 // Ended reports whether Next gave the last bytes of an answer that came to its end.
 func (b *AnswerBody) Ended() bool {
 	return b.left == 0 && b.rest == 0 && len(b.chunks) == 0 && b.cut == ""
-}
-
-// together waits for equal requests, and for the conversations beside this one.
-func (b *AnswerBody) together(ctx context.Context, c tape.Chunk, end bool) error {
-	if end && b.opts.Of != nil {
-		if err := b.opts.Of.order.await(ctx, b.opts.Of, b.opts.Speed > 0, b.opts.Held); err != nil {
-			return err
-		}
-	}
-	if b.beside == nil {
-		return nil
-	}
-	return b.beside.await(ctx, b.opts.Of, c, end, b.opts.Speed > 0)
 }
 
 // Next returns the bytes of one chunk, or of a part of one that is longer than 1 MiB, valid until the next call. Errors:
@@ -203,13 +187,13 @@ func (b *AnswerBody) together(ctx context.Context, c tape.Chunk, end bool) error
 func (b *AnswerBody) Next(ctx context.Context) ([]byte, error) {
 	for b.left == 0 {
 		if len(b.chunks) == 0 {
-			return nil, b.end(ctx)
+			if b.cut == "" {
+				return nil, io.EOF
+			}
+			return nil, CutAgain(ctx, b.cut, &b.opts)
 		}
 		c := b.chunks[0]
-		if err := b.afterHead(ctx); err != nil {
-			return nil, err
-		}
-		if err := b.beforeLast(ctx); err != nil {
+		if err := b.pauseBefore(ctx); err != nil {
 			return nil, err
 		}
 		b.chunks, b.left = b.chunks[1:], c.Length
@@ -257,7 +241,7 @@ func (b *AnswerBody) read(p []byte) error {
 	}
 }
 
-// wait waits until a chunk is due, and equal requests let it go; end says that it is the last.
+// wait waits until a chunk is due, and equal requests and, for the end, the conversations beside this one let it go; end says that it is the last.
 func (b *AnswerBody) wait(ctx context.Context, c tape.Chunk, end bool) error {
 	if b.opts.Speed > 0 {
 		due := time.Duration(float64(c.TMS) / b.opts.Speed * float64(time.Millisecond))
@@ -265,33 +249,28 @@ func (b *AnswerBody) wait(ctx context.Context, c tape.Chunk, end bool) error {
 			return err
 		}
 	}
-	return b.together(ctx, c, end)
+	of := b.opts.Of
+	if of == nil {
+		return nil
+	}
+	if end {
+		if err := of.order.await(ctx, of, b.opts.Speed > 0, b.opts.Held); err != nil {
+			return err
+		}
+	}
+	return of.equals.await(ctx, of, c, end, b.opts.Speed > 0)
 }
 
-// afterHead holds the first chunk for a moment behind a head that came by itself, where all comes at once: who reads the head is not to
-// find the chunk with it.
-func (b *AnswerBody) afterHead(ctx context.Context) error {
-	if b.total-len(b.chunks) != 1 || b.size == 0 || b.rest < b.size || b.opts.Speed > 0 || b.opts.Clock != nil {
+// pauseBefore holds a chunk for a moment, where all comes at once: the first one behind a head that came by itself, for who reads the head is
+// not to find the chunk with it; and the last one of an answer that the program had cancelled, for what the program ended may have been that
+// chunk alone, as a pipeline does whose end has gone by then.
+func (b *AnswerBody) pauseBefore(ctx context.Context) error {
+	behindHead := b.total-len(b.chunks) == 1 && b.size > 0 && b.rest == b.size
+	beforeCut := b.cut == tape.Cancelled && len(b.chunks) == 1 && b.rest < b.size
+	if b.opts.Speed > 0 || b.opts.Clock != nil || !behindHead && !beforeCut {
 		return nil
 	}
 	return lane.Pause(ctx, nil, reaction)
-}
-
-// beforeLast holds the last chunk of an answer that the program had cancelled for a moment, where the others come at once: what
-// the program ended may have been that chunk alone, as a pipeline does whose end has gone by then.
-func (b *AnswerBody) beforeLast(ctx context.Context) error {
-	if b.cut != tape.Cancelled || b.opts.Speed > 0 || b.opts.Clock != nil || len(b.chunks) != 1 || b.rest == b.size {
-		return nil
-	}
-	return lane.Pause(ctx, nil, reaction)
-}
-
-// end is how the answer ended then.
-func (b *AnswerBody) end(ctx context.Context) error {
-	if b.cut == "" {
-		return io.EOF
-	}
-	return CutAgain(ctx, b.cut, &b.opts)
 }
 
 // CutAgain is the end of an exchange that was cut with the error recorded: a *CutError. One that the program cancelled waits
@@ -314,9 +293,9 @@ func CutAgain(ctx context.Context, recorded string, o *AnswerOptions) error {
 
 // Given says that the end of the answer has been passed on, or will not be: equal requests may go on (AnswerOptions.Of).
 func (b *AnswerBody) Given() {
-	b.beside.leave(b.opts.Of)
-	if b.opts.Of != nil {
-		b.opts.Of.order.happened(moment{kind: momentOver, rec: b.opts.Of})
+	if of := b.opts.Of; of != nil {
+		of.equals.leave(of)
+		of.order.happened(moment{kind: momentOver, rec: of})
 	}
 }
 

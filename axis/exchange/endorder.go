@@ -451,6 +451,9 @@ func (c *equals) leave(rec *Recorded) {
 // await waits for what had happened when a chunk of rec came, and then for a moment in which the program may act on the answers that had
 // ended. end says that it is the last, paced that answers take their time. The error is ctx's where that is done before.
 func (c *equals) await(ctx context.Context, rec *Recorded, chunk tape.Chunk, end, paced bool) error {
+	if c == nil {
+		return nil
+	}
 	at, since, took := rec.span().ended, time.Now(), time.Duration(max(chunk.TMS, 0))*time.Millisecond+slack
 	switch {
 	case end:

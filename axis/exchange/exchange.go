@@ -135,31 +135,6 @@ type cleaned struct {
 	flow    []scrub.Named // and what the query did, as part of an OAuth flow
 }
 
-// body fills in both forms of the body, whose decoded form is plain, in which something may be hidden already, or could not be
-// had. It returns the headers that no longer hold for the stored one.
-func (c *cleaned) body(s *scrub.Scrubber, r *Request, plain []byte, hidden bool, err error) (without []string) {
-	encoding := r.Header.Get("Content-Encoding")
-	if len(r.Body) == 0 || !encoded(encoding) {
-		c.request.Body, _ = s.LearnBytes(plain)
-		c.stored = c.request.Body
-		return nil
-	}
-	if err != nil {
-		c.request.Body, _ = s.LearnBytes(r.Body)
-		c.extra = append(c.extra, field("request_lost", "the body cannot be scanned for secrets: "+err.Error()))
-		return nil
-	}
-	var found bool
-	c.request.Body, found = s.LearnBytes(plain)
-	if !found && !hidden {
-		c.stored = r.Body
-		return nil
-	}
-	c.stored = c.request.Body
-	c.extra = append(c.extra, field("request_decoded", encoding))
-	return []string{"Content-Encoding", "Content-Length"}
-}
-
 // shared reports whether p is the payload of body, and is in the store to now.
 func shared(p *tape.Payload, body []byte, to, from cas.Store) bool {
 	switch {

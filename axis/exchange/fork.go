@@ -180,7 +180,8 @@ func (f *Fork) placeOf(o *Open) Place {
 		return Before
 	case !f.past:
 		f.past, f.leftAt = true, o.tap.rec.Ordinal()
-		o.liveIn(f.at.Lane)
+		o.tap.opts.Lanes.beginAs(f.at.Lane, o.Identity())
+		o.given, o.exchange.Lane = f.at.Lane, f.at.Lane
 		f.leave()
 		return At
 	}

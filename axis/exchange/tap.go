@@ -150,16 +150,11 @@ func (t *Tap) begin(b *Book, r *Request, stream bool) (*Open, error) {
 		o.asked = &Request{Method: r.Method, URL: r.URL, Header: r.Header, Body: c.plain, Asker: r.Asker}
 	}
 	if !t.opts.Replay {
-		o.keepRequest()
-		if o.err != nil {
-			return nil, o.err
-		}
-		o.live()
-		if err := o.follow(nil, ""); err != nil {
-			return nil, err
+		if o.live(); o.err == nil {
+			o.err = o.follow(nil, "")
 		}
 	}
-	return o, nil
+	return o, o.err
 }
 
 // standing is clean for a request that stands on the tape of b to the byte, method, URL, header and body, and where it stands: nil for
@@ -191,10 +186,13 @@ func (t *Tap) standing(b *Book, r *Request) (c cleaned, like *Recorded) {
 func (t *Tap) clean(r *Request) cleaned {
 	t.naming.RLock()
 	defer t.naming.RUnlock()
-	s, plain := t.scrubber, r.Body
+	s, plain, encoding := t.scrubber, r.Body, r.Header.Get("Content-Encoding")
 	var err error
-	if encoding := r.Header.Get("Content-Encoding"); len(plain) > 0 && encoded(encoding) {
-		plain, err = Decode(encoding, r.Body, t.opts.MaxBody)
+	packed := len(plain) > 0 && encoded(encoding)
+	if packed {
+		if plain, err = Decode(encoding, r.Body, t.opts.MaxBody); err != nil {
+			plain = r.Body
+		}
 	}
 	s.LearnHeader(r.Header)
 	s.LearnURL(r.URL)
@@ -205,8 +203,19 @@ func (t *Tap) clean(r *Request) cleaned {
 		_, over := s.LearnAll(c.named)
 		plain, hidden = s.HideAt(plain, over), len(over) > 0
 	}
-	c.request = &Request{Method: r.Method, URL: s.URL(r.URL)}
-	without := c.body(s, r, plain, hidden, err)
+	body, found := s.LearnBytes(plain)
+	c.request, c.stored = &Request{Method: r.Method, URL: s.URL(r.URL), Body: body}, body
+	var without []string // the fields that do not hold for what is stored
+	switch {
+	case err != nil:
+		c.stored = nil
+		c.extra = append(c.extra, field("request_lost", "the body cannot be scanned for secrets: "+err.Error()))
+	case packed && !found && !hidden:
+		c.stored = r.Body
+	case packed:
+		c.extra = append(c.extra, field("request_decoded", encoding))
+		without = []string{"Content-Encoding", "Content-Length"}
+	}
 	all := learnedFields(s, r.Header)
 	c.request.Header = HeaderOf(all)
 	c.request.Header.Del("Content-Encoding")
