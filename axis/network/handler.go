@@ -81,14 +81,22 @@ func (s *handler) exchange(w http.ResponseWriter, r *http.Request, req *exchange
 		*begun = *req
 		begun.Header = without(req.Header, wsKey)
 	}
-	o, err := s.begin(begun)
+	var book *exchange.Book // nil while recording
+	if s.tape != nil {
+		book = s.tape.book
+	}
+	o, err := s.cfg.Tap.BeginFrom(book, begun)
 	if ended := s.cfg.Tap.Err(); ended != nil { // also one that ended while this request was begun: it has no answer, not an empty one
 		return ended
 	}
 	if err != nil {
 		s.log.Error("request cannot be recorded", "url", req.URL, "error", err)
 		a := localAnswer(nil, http.StatusBadRequest, "not_recordable", "tapedeck: the request cannot be recorded: "+err.Error())
-		return writeWhole(w, a)
+		exchange.SetHeader(w.Header(), a.header)
+		w.WriteHeader(a.status)
+		b, _ := a.body.Next(r.Context())
+		_, err := w.Write(b)
+		return err
 	}
 	var a *answer
 	switch {
@@ -111,14 +119,6 @@ func (s *handler) exchange(w http.ResponseWriter, r *http.Request, req *exchange
 		a = s.fork.sentOn(r, req, to, o)
 	}
 	return relayAnswer(s.log, w, r, o, a)
-}
-
-// begin begins the exchange of a request.
-func (s *handler) begin(r *exchange.Request) (*exchange.Open, error) {
-	if s.tape != nil {
-		return s.cfg.Tap.BeginFrom(s.tape.book, r)
-	}
-	return s.cfg.Tap.Begin(r)
 }
 
 // maxPresized is the longest request body, in bytes, for which memory is taken on the word of its Content-Length.

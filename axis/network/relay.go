@@ -1,7 +1,6 @@
 package network
 
 import (
-	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -152,10 +151,17 @@ func (x *relay) chunks() error {
 		case errors.Is(err, io.EOF) && x.a.length > x.sent:
 			return x.cut(io.ErrUnexpectedEOF)
 		case errors.Is(err, io.EOF):
-			if err := x.apart(); err != nil {
+			err := x.apart()
+			if err == nil {
+				err = x.rest()
+			}
+			if err != nil {
 				return x.cut(err)
 			}
-			return x.end()
+			x.trail()
+			x.c.inOrder(x.order != orderNone)
+			x.take()
+			return x.over("")
 		default:
 			return x.cut(err)
 		}
@@ -276,17 +282,6 @@ func (x *relay) rest() error {
 	return x.write(b)
 }
 
-// end ends an answer whose chunks have all passed.
-func (x *relay) end() error {
-	if err := x.rest(); err != nil {
-		return x.cut(err)
-	}
-	x.trail()
-	x.c.inOrder(x.order != orderNone)
-	x.take()
-	return x.over("")
-}
-
 // step notes how far the request of a gRPC call has come, before what of the answer comes now.
 func (x *relay) step() {
 	if x.a.asked != nil {
@@ -343,13 +338,4 @@ func (x *relay) cut(err error) error {
 		err = errCancelled
 	}
 	return errors.Join(err, x.over(errorText(err)))
-}
-
-// writeWhole writes an answer of our own that cannot be recorded.
-func writeWhole(w http.ResponseWriter, a *answer) error {
-	exchange.SetHeader(w.Header(), a.header)
-	w.WriteHeader(a.status)
-	b, _ := a.body.Next(context.Background())
-	_, err := w.Write(b)
-	return err
 }

@@ -40,21 +40,16 @@ func (t *taped) replayed(r *http.Request, req *exchange.Request, host string, o 
 	return t.refused(r, req, host, o)
 }
 
+// errDeadHost ends a request to a host that was silent.
+var errDeadHost = errors.New("no upstream answered for this host while recording")
+
 // refused is what a request gets that nothing on the tape answers.
 func (t *taped) refused(r *http.Request, req *exchange.Request, host string, o *exchange.Open) *answer {
 	if t.book.DeadHost(host) {
 		return dead(errDeadHost)
 	}
-	return t.refusal(r, req, o)
-}
-
-// errDeadHost ends a request to a host that was silent.
-var errDeadHost = errors.New("no upstream answered for this host while recording")
-
-// refusal answers a request that is not on the tape.
-func (t *taped) refusal(r *http.Request, req *exchange.Request, o *exchange.Open) *answer {
-	why, own := t.unmatched(o)
-	if own != nil {
+	_, why := t.book.Nearest(o.Identity(), o.Request())
+	if own := o.Refuse(why); own != nil { // the conversation that it belongs to answers
 		return &answer{status: own.Status, header: own.Header, length: int64(len(own.Body)), body: whole(own.Body)}
 	}
 	if isGRPC(r) {
@@ -66,19 +61,6 @@ func (t *taped) refusal(r *http.Request, req *exchange.Request, o *exchange.Open
 // streamPatience is how long a stream of events that the program had ended stays open for it to do so again: a conversation goes on
 // in other exchanges meanwhile.
 const streamPatience = 7 * 24 * time.Hour
-
-// isEvents reports whether the answer of ex is a stream of events.
-func isEvents(ex *tape.Exchange) bool {
-	kind, _, _ := mime.ParseMediaType(exchange.HeaderOf(ex.ResponseHeaders).Get("Content-Type"))
-	return kind == "text/event-stream"
-}
-
-// unmatched says on the tape that nothing recorded answers a request, and returns why, and what the conversation that the request
-// belongs to answers; nil for nothing.
-func (t *taped) unmatched(o *exchange.Open) (why string, own *exchange.OwnAnswer) {
-	_, why = t.book.Nearest(o.Identity(), o.Request())
-	return why, o.Refuse(why)
-}
 
 // recorded is the answer that an exchange of the tape holds. The Book is told of one that is damaged.
 func (t *taped) recorded(r *http.Request, x *exchange.Open, rec *exchange.Recorded) *answer {
@@ -95,7 +77,8 @@ func (t *taped) recorded(r *http.Request, x *exchange.Open, rec *exchange.Record
 	if ex.Status < 200 {
 		return dead(exchange.CutAgain(ctx, ex.Error, &o))
 	}
-	stream := x.Passage() != nil && x.Passage().Known() && isEvents(ex)
+	kind, _, _ := mime.ParseMediaType(exchange.HeaderOf(ex.ResponseHeaders).Get("Content-Type"))
+	stream := kind == "text/event-stream" && x.Passage() != nil && x.Passage().Known()
 	if stream && ex.Method == http.MethodGet {
 		o.Patience = streamPatience
 	}

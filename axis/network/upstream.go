@@ -165,18 +165,6 @@ func (u *upstream) send(ctx context.Context, req *exchange.Request, to *url.URL,
 	case how.clear && dest.Scheme == "http":
 		transport = by.clear
 	}
-	out, err := outgoing(ctx, req, dest, passed)
-	if err != nil {
-		return nil, err
-	}
-	if how.body != nil {
-		out.Body, out.ContentLength, out.GetBody = how.body, -1, nil
-	}
-	return transport.RoundTrip(out)
-}
-
-// outgoing makes the request that leaves, from the one that the program sent.
-func outgoing(ctx context.Context, req *exchange.Request, dest *url.URL, passed func(http.Header) http.Header) (*http.Request, error) {
 	out, err := http.NewRequestWithContext(ctx, req.Method, "", bytes.NewReader(req.Body))
 	if err != nil {
 		return nil, err
@@ -192,7 +180,10 @@ func outgoing(ctx context.Context, req *exchange.Request, dest *url.URL, passed 
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header["User-Agent"] = []string{""} // else net/http sends its own
 	}
-	return out, nil
+	if how.body != nil {
+		out.Body, out.ContentLength, out.GetBody = how.body, -1, nil
+	}
+	return transport.RoundTrip(out)
 }
 
 func (u *upstream) close() {

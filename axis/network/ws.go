@@ -1,7 +1,7 @@
 package network
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -204,19 +204,11 @@ func (s *handler) recordSocket(w http.ResponseWriter, r *http.Request, req *exch
 // A programConn is the program's connection, taken over from net/http.
 type programConn struct {
 	net.Conn
-	in *bufio.Reader // what net/http had read; nil once that has been read
+	in io.Reader // what net/http had read, then the connection
 }
 
 // Read implements net.Conn.
-func (p *programConn) Read(b []byte) (int, error) {
-	if p.in != nil {
-		if n := p.in.Buffered(); n > 0 {
-			return p.in.Read(b[:min(n, len(b))])
-		}
-		p.in = nil
-	}
-	return p.Conn.Read(b)
-}
+func (p *programConn) Read(b []byte) (int, error) { return p.in.Read(b) }
 
 // wsLastWords bounds how long a Server that closes reads what a program has said on a socket. One that has ended is not waited for.
 const wsLastWords = 500 * time.Millisecond
@@ -244,7 +236,8 @@ func (s *handler) takeOver(w http.ResponseWriter, a *answer) (*programConn, erro
 		s.life.leave(lastWords{raw})
 		return nil, errCancelled
 	}
-	return &programConn{Conn: raw, in: buffered.Reader}, nil
+	ahead, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
+	return &programConn{raw, io.MultiReader(bytes.NewReader(ahead), raw)}, nil
 }
 
 // upgradeHead is the head of an answer 101 as it is sent.
@@ -362,12 +355,11 @@ func (s *handler) replaySocket(w http.ResponseWriter, r *http.Request, req *exch
 		return s.playSocket(w, r, o, rec)
 	case ok:
 		return relayAnswer(s.log, w, r, o, s.tape.recorded(r, o, rec))
-	case s.tape.book.DeadHost(to.Host):
-		return relayAnswer(s.log, w, r, o, dead(errDeadHost))
-	case s.tape.book.Sockets():
-		return relayAnswer(s.log, w, r, o, s.tape.refusal(r, req, o))
+	case s.tape.book.DeadHost(to.Host), s.tape.book.Sockets():
+		return relayAnswer(s.log, w, r, o, s.tape.refused(r, req, to.Host, o))
 	}
-	s.tape.unmatched(o)
+	_, why := s.tape.book.Nearest(o.Identity(), o.Request())
+	o.Refuse(why)
 	a := localAnswer(o.Identity(), http.StatusUpgradeRequired, upgradeRequired, "tapedeck: no WebSocket is on the tape; use HTTP")
 	return relayAnswer(s.log, w, r, o, a)
 }
