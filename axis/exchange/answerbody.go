@@ -80,7 +80,6 @@ type AnswerBody struct {
 	r      io.ReadCloser
 	size   int64
 	chunks []tape.Chunk // those that have not begun
-	total  int          // chunks of the whole answer
 	left   int64        // bytes of the chunk that has
 	rest   int64        // bytes of the whole answer that are left
 	cut    string       // the recorded error; "" where the answer came to its end
@@ -106,7 +105,6 @@ func OpenAnswer(store cas.Store, ex *tape.Exchange, o *AnswerOptions) (*AnswerBo
 	if b.chunks, err = checkedChunks(ex.Stream, b.size); err != nil {
 		return nil, err
 	}
-	b.total = len(b.chunks)
 	switch {
 	case b.opts.Stored != nil:
 		b.r = io.NopCloser(bytes.NewReader(b.opts.Stored))
@@ -162,11 +160,6 @@ func (b *AnswerBody) Size() int64 { return b.size }
 // it came with the first chunk is what a program that waits for its first byte must not see come earlier.
 func (b *AnswerBody) Prompt() bool { return len(b.chunks) > 0 && b.chunks[0].Length > 0 }
 
-// Pieces reports whether the head or the end of the answer came by itself where that counts: an empty chunk of the tape stands for it.
-func (b *AnswerBody) Pieces() bool {
-	return len(b.chunks) > 1 && (b.chunks[0].Length == 0 || b.chunks[len(b.chunks)-1].Length == 0)
-}
-
 // Begin waits until the head is due: with the first chunk. The error is ctx's where that ends before.
 func (b *AnswerBody) Begin(ctx context.Context) error {
 	c := tape.Chunk{}
@@ -193,7 +186,7 @@ func (b *AnswerBody) Next(ctx context.Context) ([]byte, error) {
 			return nil, CutAgain(ctx, b.cut, &b.opts)
 		}
 		c := b.chunks[0]
-		if err := b.pauseBefore(ctx); err != nil {
+		if err := b.beforeLast(ctx); err != nil {
 			return nil, err
 		}
 		b.chunks, b.left = b.chunks[1:], c.Length
@@ -261,13 +254,10 @@ func (b *AnswerBody) wait(ctx context.Context, c tape.Chunk, end bool) error {
 	return of.equals.await(ctx, of, c, end, b.opts.Speed > 0)
 }
 
-// pauseBefore holds a chunk for a moment, where all comes at once: the first one behind a head that came by itself, for who reads the head is
-// not to find the chunk with it; and the last one of an answer that the program had cancelled, for what the program ended may have been that
-// chunk alone, as a pipeline does whose end has gone by then.
-func (b *AnswerBody) pauseBefore(ctx context.Context) error {
-	behindHead := b.total-len(b.chunks) == 1 && b.size > 0 && b.rest == b.size
-	beforeCut := b.cut == tape.Cancelled && len(b.chunks) == 1 && b.rest < b.size
-	if b.opts.Speed > 0 || b.opts.Clock != nil || !behindHead && !beforeCut {
+// beforeLast holds the last chunk of an answer that the program had cancelled for a moment, where the others come at once: what
+// the program ended may have been that chunk alone, as a pipeline does whose end has gone by then.
+func (b *AnswerBody) beforeLast(ctx context.Context) error {
+	if b.cut != tape.Cancelled || b.opts.Speed > 0 || b.opts.Clock != nil || len(b.chunks) != 1 || b.rest == b.size {
 		return nil
 	}
 	return lane.Pause(ctx, nil, reaction)

@@ -186,12 +186,7 @@ type answer struct {
 	body   exchange.Body // nil for none
 	err    error         // why status is 0
 
-	prompt bool // the header goes with the first chunk, not before it
-
-	// pieces says that it counts in which pieces header, body and end come, as it does to who asked for a WebSocket and reads what it
-	// got instead. A header and an end that come by themselves are empty chunks of the tape.
-	pieces bool
-	again  func(tell func()) // has tell called before the upstream is waited for again, once, unless the body has ended; nil for never
+	prompt bool // the header goes with the first chunk, not before it: as a replay gives it
 
 	text string // of 101, its status line's
 

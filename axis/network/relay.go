@@ -67,10 +67,7 @@ func relayAnswer(log *slog.Logger, w http.ResponseWriter, r *http.Request, o *ex
 		return nil
 	}
 	w.WriteHeader(a.status)
-	switch {
-	case a.again != nil:
-		a.again(func() { _ = x.alone() }) // an error comes again with the first chunk
-	case !a.prompt:
+	if !a.prompt {
 		if err := x.alone(); err != nil {
 			return x.cut(err)
 		}
@@ -83,23 +80,12 @@ func relayAnswer(log *slog.Logger, w http.ResponseWriter, r *http.Request, o *ex
 
 // alone passes the header on before anything else comes.
 func (x *relay) alone() error {
-	if err := x.apart(); err != nil {
-		return err
-	}
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	if err := x.rc.Flush(); err != nil {
 		return errCancelled
 	}
 	return nil
-}
-
-// apart notes that a header or an end comes by itself, where that counts.
-func (x *relay) apart() error {
-	if !x.a.pieces {
-		return nil
-	}
-	return x.o.Chunk(nil)
 }
 
 // framing keeps net/http from telling the length of a short answer that had none: it would where header and body leave at once.
@@ -151,11 +137,7 @@ func (x *relay) chunks() error {
 		case errors.Is(err, io.EOF) && x.a.length > x.sent:
 			return x.cut(io.ErrUnexpectedEOF)
 		case errors.Is(err, io.EOF):
-			err := x.apart()
-			if err == nil {
-				err = x.rest()
-			}
-			if err != nil {
+			if err := x.rest(); err != nil {
 				return x.cut(err)
 			}
 			x.trail()

@@ -95,7 +95,7 @@ func (t *taped) recorded(r *http.Request, x *exchange.Open, rec *exchange.Record
 			return dead(errors.Join(err, b.Close()))
 		}
 	}
-	a := &answer{status: ex.Status, header: exchange.HeaderOf(ex.ResponseHeaders), body: playedBody{b}, prompt: prompt, pieces: b.Pieces()}
+	a := &answer{status: ex.Status, header: exchange.HeaderOf(ex.ResponseHeaders), body: playedBody{b}, prompt: prompt}
 	if stream {
 		a.body = b // its end may be held longer than its last chunk
 	}

@@ -85,34 +85,18 @@ type upgraded struct {
 	conn net.Conn // beneath it
 }
 
-// again has tell called before the connection is read next; nil for nothing.
-func (u *upgraded) again(tell func()) {
-	e := eagerOf(u.conn)
-	switch {
-	case e == nil:
-	case tell == nil:
-		e.again.Store(nil)
-	default:
-		e.again.Store(&tell)
-	}
-}
-
 // upgrade sends a request for a WebSocket on. What came is an answer like any other where it is not 101, else header is that of the
 // answer and up the connection.
 func (u *upstream) upgrade(ctx context.Context, req *exchange.Request, to *url.URL) (*answer, *upgraded) {
 	up := new(upgraded)
-	trace := &httptrace.ClientTrace{
-		GotConn: func(i httptrace.GotConnInfo) { up.conn = i.Conn },
-		// An answer that has ended is waited for no longer. Who reads its body learns of the end after this.
-		PutIdleConn: func(error) { up.again(nil) },
-	}
+	trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { up.conn = i.Conn }}
 	res, err := u.send(httptrace.WithClientTrace(ctx, trace), req, to, sending{socket: true})
 	if err != nil {
 		return dead(err), nil
 	}
 	if res.StatusCode != http.StatusSwitchingProtocols {
 		a := answerOf(res, false)
-		a.prompt, a.pieces, a.again = true, true, up.again
+		a.prompt = true // what a client says of the failure may depend on what it read with the head: a replay gives both at once
 		return a, nil
 	}
 	rwc, ok := res.Body.(io.ReadWriteCloser)

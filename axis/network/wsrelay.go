@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/internal/wsframe"
@@ -222,9 +221,8 @@ func (notNow) Temporary() bool { return true }
 // what is in that already. It is used by one goroutine at a time.
 type eager struct {
 	conn   net.Conn
-	before *bufio.Reader          // read from while it holds anything; nil for none
-	now    bool                   // nothing is waited for
-	again  atomic.Pointer[func()] // called before the connection is read next, once; nil for nothing
+	before *bufio.Reader // read from while it holds anything; nil for none
+	now    bool          // nothing is waited for
 
 	buf     []byte
 	at, end int // what of it has been filled and not read
@@ -258,9 +256,6 @@ func (e *eager) fill() (err error) {
 		e.buf = make([]byte, wsIdle)
 	case e.end == len(e.buf) && len(e.buf) < wsBusy: // there may be more
 		e.buf = make([]byte, wsBusy)
-	}
-	if tell := e.again.Swap(nil); tell != nil {
-		(*tell)()
 	}
 	e.at = 0
 	if e.end, err = e.conn.Read(e.buf); e.end > 0 {
