@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -137,37 +136,6 @@ func kindOf(text string) error {
 		return &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
 	}
 	return nil
-}
-
-// linger is how long an answer whose program closed it before it saw the end is read on. A JSON decoder reads a value and never
-// the end behind it, and an answer that has come whole is not one that was cut.
-const linger = 200 * time.Millisecond
-
-// maxLinger bounds, in bytes, what is read then.
-const maxLinger = 64 << 10
-
-// Rest reads what is left of an answer that its program has closed, for linger at most; false where the end did not come. stop
-// ends a read that waits, and is called where it has to.
-func Rest(from io.Reader, stop func()) ([]byte, bool) {
-	type rest struct {
-		p  []byte
-		ok bool
-	}
-	came := make(chan rest, 1)
-	go func() { // ends with the answer, or by stop
-		p, err := io.ReadAll(io.LimitReader(from, maxLinger))
-		came <- rest{p, err == nil && len(p) < maxLinger}
-	}()
-	timer := time.NewTimer(linger)
-	defer timer.Stop()
-	select {
-	case r := <-came:
-		return r.p, r.ok
-	case <-timer.C:
-		stop()
-		<-came
-		return nil, false
-	}
 }
 
 // A DamagedError says that a recorded answer cannot be given, for its payload is missing or is not what was recorded.

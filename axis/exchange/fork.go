@@ -180,7 +180,7 @@ func (f *Fork) placeOf(o *Open) Place {
 		return Before
 	case !f.past:
 		f.past, f.leftAt = true, o.tap.rec.Ordinal()
-		o.tap.opts.Lanes.beginAs(f.at.Lane, o.Identity())
+		o.tap.lanes.beginAs(f.at.Lane, o.Identity())
 		o.given, o.exchange.Lane = f.at.Lane, f.at.Lane
 		f.leave()
 		return At
@@ -195,7 +195,7 @@ func (f *Fork) goesOn(o *Open) bool {
 	}
 	opening, _, _ := strings.Cut(f.at.Lane, "#")
 	return o.key == f.at.Key ||
-		opening == lanePrefix(o.Identity().Talk().Opening) && o.tap.opts.Lanes.goesOn(f.at.Lane, o.Identity())
+		opening == lanePrefix(o.Identity().Talk().Opening) && o.tap.lanes.goesOn(f.at.Lane, o.Identity())
 }
 
 // reached reports whether the conversation that is forked has asked for all that comes before the point.

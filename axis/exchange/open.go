@@ -130,7 +130,7 @@ func (o *Open) takes(b *Book, rec *Recorded) {
 	o.keepRequest()
 	o.exchange.Lane = rec.Lane
 	if !o.tap.opts.Closed || b.fork != nil {
-		o.tap.opts.Lanes.Adopt(rec.Lane, o.Identity(), failed(rec.Exchange.Status, rec.Exchange.Error))
+		o.tap.lanes.Adopt(rec.Lane, o.Identity(), failed(rec.Exchange.Status, rec.Exchange.Error))
 	}
 	o.err = cmp.Or(o.err, o.follow(rec, ""))
 }
@@ -275,7 +275,7 @@ func (o *Open) End(errText string) error {
 		o.exchange.Error = joined(o.exchange.Error, o.tap.scrubber.String(errText))
 	}
 	if o.given != "" {
-		o.tap.opts.Lanes.Done(o.given, failed(o.exchange.Status, o.exchange.Error))
+		o.tap.lanes.Done(o.given, failed(o.exchange.Status, o.exchange.Error))
 	}
 	if o.tap.rec == nil {
 		return nil
@@ -299,7 +299,7 @@ func (o *Open) live() {
 	o.arrive()
 	o.keepRequest()
 	if o.exchange.Lane == "" {
-		o.given = o.tap.opts.Lanes.Begin(o.Identity(), o.request.URL)
+		o.given = o.tap.lanes.Begin(o.Identity(), o.request.URL)
 		o.exchange.Lane = o.given
 	}
 }

@@ -25,8 +25,6 @@ type TapOptions struct {
 	Replay bool
 	// Closed says of a replay that no request is sent on: conversations are then not followed.
 	Closed bool
-	// Lanes names the lanes; nil is a new one.
-	Lanes *Lanes
 	// Asked, when not nil, is told of each request that has arrived whole, before it is sent on or answered. An error refuses
 	// the request.
 	Asked func(Key) error
@@ -60,6 +58,7 @@ type Tap struct {
 	classifier Classifier
 	scrubber   *scrub.Scrubber
 	opts       TapOptions
+	lanes      Lanes
 	arrivals   atomic.Uint64
 	naming     sync.RWMutex // held over the scrubbing of a request, and to change how a secret reads
 	taking     sync.Mutex   // held over the arrival of a replayed request and its asking a Book
@@ -71,9 +70,6 @@ func NewTap(rec *tape.Recorder, c Classifier, s *scrub.Scrubber, opts *TapOption
 	t := &Tap{rec: rec, classifier: c, scrubber: s}
 	if opts != nil {
 		t.opts = *opts
-	}
-	if t.opts.Lanes == nil {
-		t.opts.Lanes = new(Lanes)
 	}
 	if t.opts.MaxBody == 0 {
 		t.opts.MaxBody = DefaultMaxBody

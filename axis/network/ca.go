@@ -10,7 +10,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
-	"io"
 	"math/big"
 	"net/netip"
 	"os"
@@ -196,28 +195,13 @@ func systemRoots() []byte {
 		paths = append([]string{own}, paths...)
 	}
 	for _, path := range paths {
-		if b := readRoots(path); len(b) > 0 {
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > maxBundle { // no bundle by its size
+			continue
+		}
+		if b, err := os.ReadFile(path); err == nil && len(b) > 0 {
 			return b
 		}
 	}
 	return nil
-}
-
-// readRoots returns the file, or nil where it cannot be read or is no bundle by its size.
-func readRoots(path string) []byte {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil || st.Size() > maxBundle {
-		return nil
-	}
-	var b bytes.Buffer
-	b.Grow(int(st.Size()) + 4<<10) // room for the authority's own
-	if _, err := b.ReadFrom(io.LimitReader(f, maxBundle+1)); err != nil || b.Len() > maxBundle {
-		return nil
-	}
-	return b.Bytes()
 }

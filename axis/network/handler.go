@@ -270,20 +270,30 @@ func reduceEncodings(h http.Header) {
 	if !ok {
 		return
 	}
+	h["Accept-Encoding"] = items(given, func(coding string) bool {
+		name, _, _ := strings.Cut(coding, ";")
+		name = textproto.TrimString(name)
+		return name != "" && exchange.CanDecode(name)
+	})
+	if h["Accept-Encoding"] == nil {
+		h["Accept-Encoding"] = []string{"identity"}
+	}
+}
+
+// items are the items of comma-separated lists that keep is true of, in one list; nil for none.
+func items(lists []string, keep func(item string) bool) []string {
 	var kept []string
-	for _, list := range given {
-		for coding := range strings.SplitSeq(list, ",") {
-			coding = textproto.TrimString(coding)
-			name, _, _ := strings.Cut(coding, ";")
-			if name = textproto.TrimString(name); name != "" && exchange.CanDecode(name) {
-				kept = append(kept, coding)
+	for _, list := range lists {
+		for item := range strings.SplitSeq(list, ",") {
+			if item = textproto.TrimString(item); keep(item) {
+				kept = append(kept, item)
 			}
 		}
 	}
 	if len(kept) == 0 {
-		kept = []string{"identity"}
+		return nil
 	}
-	h["Accept-Encoding"] = []string{strings.Join(kept, ", ")}
+	return []string{strings.Join(kept, ", ")}
 }
 
 // trail records the trailers and gives them to the program: they leave with the end.

@@ -193,7 +193,7 @@ func (t *taped) handshake(asked http.Header, rec *exchange.Recorded) http.Header
 	t.revealHeader(h)
 	h["Connection"], h["Upgrade"] = []string{"Upgrade"}, []string{"websocket"}
 	h[wsAccept] = []string{wsframe.AcceptKey(asked.Get(wsKey))}
-	if p := h.Get(wsProtocol); p != "" && !offersProtocol(asked, p) {
+	if p := h.Get(wsProtocol); p != "" && items(asked[wsProtocol], func(offered string) bool { return offered == p }) == nil { // letter case counts
 		h.Del(wsProtocol)
 	}
 	offer, was := wsframe.ParseDeflate(asked[wsExtensions]), wsframe.ParseDeflate(h[wsExtensions])

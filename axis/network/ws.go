@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/textproto"
 	"net/url"
 	"slices"
 	"strings"
@@ -118,7 +117,7 @@ func upgradeHeader(h http.Header) http.Header {
 		}
 		delete(out, name)
 		if name == wsExtensions {
-			values = readable(values)
+			values = items(values, wsframe.IsDeflate)
 		}
 		if len(values) > 0 {
 			out[spelled(name)] = values
@@ -144,22 +143,6 @@ func spelled(name string) string {
 		return "Sec-WebSocket-" + rest
 	}
 	return name
-}
-
-// readable leaves permessage-deflate among the extensions that are offered.
-func readable(values []string) []string {
-	var kept []string
-	for _, list := range values {
-		for item := range strings.SplitSeq(list, ",") {
-			if wsframe.IsDeflate(item) {
-				kept = append(kept, textproto.TrimString(item))
-			}
-		}
-	}
-	if len(kept) == 0 {
-		return nil
-	}
-	return []string{strings.Join(kept, ", ")}
 }
 
 // recordSocket sends a request for a WebSocket on and passes the conversation.
