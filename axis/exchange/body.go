@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -203,6 +202,13 @@ type discarded struct{ cas.Store }
 
 // Put implements cas.Store.
 func (discarded) Put(b []byte) (cas.Digest, error) { return cas.Sum(b), nil }
+
+// PutReader implements cas.Store.
+func (discarded) PutReader(r io.Reader) (cas.Digest, int64, error) {
+	h := cas.NewHasher()
+	n, err := io.Copy(h, r)
+	return h.Sum(), n, err
+}
 
 // maxHeld bounds, in bytes, how much of an answer waits until the names in it have been looked at.
 const maxHeld = 1 << 20
@@ -468,33 +474,24 @@ func readPart(path string, answer bool) (*Part, error) {
 
 // payloadOf returns the payload that everything that r gives would be, in bounded memory.
 func payloadOf(r io.Reader) (*tape.Payload, error) {
-	head, err := io.ReadAll(io.LimitReader(r, tape.InlineLimit+1))
-	if err != nil {
-		return nil, err
-	}
-	h := cas.NewHasher()
-	h.Write(head)
-	n, err := io.Copy(h, r)
-	if err != nil {
-		return nil, err
-	}
-	p := &tape.Payload{Hash: h.Sum(), Len: int64(len(head)) + n}
-	if p.Len <= tape.InlineLimit && utf8.Valid(head) {
-		p.Inline, p.Text = true, string(head)
-	}
-	return p, nil
+	return payloadIn(discarded{}, r, func(b []byte) (*tape.Payload, error) { return tape.MakePayload(discarded{}, b) })
 }
 
 // payloadFrom stores everything that r gives, in bounded memory.
 func payloadFrom(rec *tape.Recorder, r io.Reader) (*tape.Payload, error) {
+	return payloadIn(rec.Store(), r, rec.Payload)
+}
+
+// payloadIn makes a payload of everything that r gives: what may stand in its record by short, what is longer in a store.
+func payloadIn(s cas.Store, r io.Reader, short func([]byte) (*tape.Payload, error)) (*tape.Payload, error) {
 	head, err := io.ReadAll(io.LimitReader(r, tape.InlineLimit+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(head) <= tape.InlineLimit {
-		return rec.Payload(head)
+		return short(head)
 	}
-	d, n, err := rec.Store().PutReader(io.MultiReader(bytes.NewReader(head), r))
+	d, n, err := s.PutReader(io.MultiReader(bytes.NewReader(head), r))
 	if err != nil {
 		return nil, err
 	}

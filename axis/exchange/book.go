@@ -234,7 +234,9 @@ func (b *Book) hand(rec *Recorded, asked *Traits) {
 	if asked != nil {
 		b.ids.Learn(rec.IDs(), asked.IDTexts(), false)
 	}
-	rec.equals.join()
+	if c := rec.equals; c != nil {
+		c.gate.Happened(moment{kind: momentGiven, n: c.given.Add(1)})
+	}
 	rec.order.happened(moment{kind: momentAsked, rec: rec})
 	b.log = append(b.log, service{rec.Key, rec.Seq})
 }
@@ -342,7 +344,11 @@ func (b *Book) Damaged() []string {
 	var texts []string
 	for _, rec := range b.recorded {
 		if err := b.damaged[rec]; err != nil {
-			texts = append(texts, damageText(rec, err))
+			answer := "its answer"
+			if p := rec.Exchange.Response; p != nil {
+				answer += ", payload " + p.Hash.Short() + ","
+			}
+			texts = append(texts, fmt.Sprintf("%s: %s could not be given to %s %s: %v", nameOf(rec), answer, rec.Exchange.Method, rec.Exchange.URL, err))
 		}
 	}
 	return texts
@@ -441,24 +447,18 @@ func (b *Book) noteCalls() {
 		m.patience = max(m.patience, rec.Patience(0))
 	}
 	for _, rec := range b.recorded {
-		if rec.Key.Kind == HTTP && b.methods[Key{Method: rec.Key.Method, URL: rec.Key.URL}].streams {
-			b.keyByFirst(rec)
+		if rec.Key.Kind != HTTP || !b.methods[Key{Method: rec.Key.Method, URL: rec.Key.URL}].streams {
+			continue
+		}
+		r := b.request(rec)
+		if r.Body = FirstMessage(r.Body); rec.after != nil && rec.after[0] == 0 { // it was answered before that
+			r.Body = nil
+		}
+		if id, err := b.classifier.Classify(r); err == nil { // else it is asked for by nobody
+			rec.Key = id.Key
+			rec.Key.Stream = true
 		}
 	}
-}
-
-// keyByFirst makes the key of rec that of a request of which its first message alone is known; none of one that was answered before.
-func (b *Book) keyByFirst(rec *Recorded) {
-	r := b.request(rec)
-	if r.Body = FirstMessage(r.Body); rec.after != nil && rec.after[0] == 0 {
-		r.Body = nil
-	}
-	id, err := b.classifier.Classify(r)
-	if err != nil {
-		return // it is asked for by nobody
-	}
-	rec.Key = id.Key
-	rec.Key.Stream = true
 }
 
 // Fork divides the book before its first request, and before KeepOrder. seq is of the record of the first exchange that does not answer.

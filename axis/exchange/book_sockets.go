@@ -310,13 +310,6 @@ type choice struct {
 	play   *SocketPlay // nil before there is one
 }
 
-// current is the recorded socket that it is now, what passes on it, and how often the choice has changed by now.
-func (c *choice) current() (rec *Recorded, entries []*socketEntry, times int) {
-	c.book.mu.Lock()
-	defer c.book.mu.Unlock()
-	return c.rec, c.rec.Socket.entries, c.times
-}
-
 // hear takes what the program says next. A recorded socket whose next message that is goes before one that has it in another place.
 func (c *choice) hear(now *saying, names *lane.Names) {
 	if found, rivals := c.become(now, c.next, names); found && rivals {

@@ -184,14 +184,6 @@ func leaveCrowded(lanes map[string]*laneSpan) {
 	maps.DeleteFunc(lanes, func(name string, _ *laneSpan) bool { return crowded[openingOf(name)] })
 }
 
-// spansOf lists those of lanes, in any order.
-func spansOf(lanes map[string]*laneSpan) (out []span) {
-	for _, l := range lanes {
-		out = append(out, l.span)
-	}
-	return out
-}
-
 // mostAtOnce is how many of spans went on at one time at most.
 func mostAtOnce(spans []span) int {
 	type edge struct{ at, by int64 }
@@ -421,14 +413,7 @@ func newEquals(members []*Recorded, byChance bool) {
 	}
 }
 
-// join notes that a member was handed out. Nil is a request without equals.
-func (c *equals) join() {
-	if c != nil {
-		c.gate.Happened(moment{kind: momentGiven, n: c.given.Add(1)})
-	}
-}
-
-// leave notes that the answer of a member has been given.
+// leave notes that the answer of a member has been given. Nil is a request without equals.
 func (c *equals) leave(rec *Recorded) {
 	if c != nil {
 		c.gate.Happened(moment{kind: momentOver, rec: rec})
@@ -495,7 +480,11 @@ func newEndOrder(recorded []*Recorded, processes []recordedProcess) *EndOrder {
 	}
 	leaveCrowded(lanes)
 	all = slices.DeleteFunc(all, func(rec *Recorded) bool { return lanes[rec.Lane] == nil })
-	if len(lanes)+len(processes) < 2 || len(all) == 0 || mostAtOnce(spansOf(lanes)) > maxBeside {
+	var spans []span
+	for _, l := range lanes {
+		spans = append(spans, l.span)
+	}
+	if len(lanes)+len(processes) < 2 || len(all) == 0 || mostAtOnce(spans) > maxBeside {
 		return nil
 	}
 	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })

@@ -399,38 +399,26 @@ func withoutKeys(s *scrub.Scrubber, r *Request) *Request {
 	}
 	out := *r
 	out.Header = r.Header.Clone()
-	hidden := make([]string, 0, len(given))
+	var hidden []string
 	for _, list := range given {
-		hidden = append(hidden, protocolsWithoutKeys(s, list))
+		items, before := strings.Split(list, ","), "" // what the item before said of this one
+		for i, item := range items {
+			name := strings.TrimSpace(item)
+			blanks := item[:len(item)-len(strings.TrimLeft(item, " \t"))]
+			items[i] = blanks + name
+			if prefix, value := keyIn(name); value != "" {
+				items[i] = blanks + prefix + "." + hideValue(s, prefix, value)
+			} else if before != "" {
+				items[i] = blanks + hideValue(s, before, name)
+			}
+			if before = ""; saysKey(name) {
+				before = name
+			}
+		}
+		hidden = append(hidden, strings.Join(items, ","))
 	}
 	out.Header[protocolField] = hidden
 	return &out
-}
-
-// protocolsWithoutKeys hides the secrets in one list of subprotocols.
-func protocolsWithoutKeys(s *scrub.Scrubber, list string) string {
-	var out strings.Builder
-	before := "" // what the item before said of this one
-	for i, item := range strings.Split(list, ",") {
-		name := strings.TrimSpace(item)
-		blanks := item[:len(item)-len(strings.TrimLeft(item, " \t"))]
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		out.WriteString(blanks)
-		switch prefix, value := keyIn(name); {
-		case value != "":
-			out.WriteString(prefix + "." + hideValue(s, prefix, value))
-		case before != "":
-			out.WriteString(hideValue(s, before, name))
-		default:
-			out.WriteString(name)
-		}
-		if before = ""; saysKey(name) {
-			before = name
-		}
-	}
-	return out.String()
 }
 
 // keyIn parts a subprotocol into what says that a secret follows, and that; both are "" where none says so.

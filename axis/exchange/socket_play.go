@@ -142,7 +142,10 @@ func (p *SocketPlay) follow() {
 	if p.choice == nil {
 		return
 	}
-	rec, entries, times := p.choice.current()
+	p.book.mu.Lock()
+	rec, times := p.choice.rec, p.choice.times
+	entries := rec.Socket.entries
+	p.book.mu.Unlock()
 	if times == p.changes {
 		return
 	}

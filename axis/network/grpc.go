@@ -40,7 +40,7 @@ func (s *handler) call(w http.ResponseWriter, r *http.Request, req *exchange.Req
 // replayCall answers a call from the tape. One whose like was never answered before it had been sent is waited for and is then a request
 // as any other.
 func (s *handler) replayCall(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, in *incoming) error {
-	streams, eager, patience := s.cfg.Tap.Calls(s.tape.book, req, callSlack)
+	streams, eager, patience := s.cfg.Tap.Calls(s.tape.Book, req, callSlack)
 	steps := 1
 	switch {
 	case !streams:
@@ -65,7 +65,7 @@ func (s *handler) replayCall(w http.ResponseWriter, r *http.Request, req *exchan
 	}
 	a := s.replayedCall(r, req, to, o)
 	if body, ok := a.body.(playedBody); ok {
-		p := &callBody{Body: body.AnswerBody, in: in, patience: patience, was: s.tape.book.CallOf(o.Recorded())}
+		p := &callBody{Body: body.AnswerBody, in: in, patience: patience, was: s.tape.Book.CallOf(o.Recorded())}
 		a.body, a.ends = p, p
 	}
 	a.asked = in

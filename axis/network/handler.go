@@ -83,7 +83,7 @@ func (s *handler) exchange(w http.ResponseWriter, r *http.Request, req *exchange
 	}
 	var book *exchange.Book // nil while recording
 	if s.tape != nil {
-		book = s.tape.book
+		book = s.tape.Book
 	}
 	o, err := s.cfg.Tap.BeginFrom(book, begun)
 	if ended := s.cfg.Tap.Err(); ended != nil { // also one that ended while this request was begun: it has no answer, not an empty one

@@ -121,7 +121,7 @@ func New(cfg *Config) (*Server, error) {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.answer = &handler{cfg: &s.cfg, log: s.log, ctx: s.ctx, life: &s.life, up: s.up}
 	if cfg.Book != nil {
-		s.answer.tape = &taped{book: cfg.Book, blobs: cfg.Blobs, reveal: cfg.Reveal, speed: cfg.Speed, log: s.log}
+		s.answer.tape = &taped{&s.cfg, s.log}
 	}
 	if cfg.Fork != nil {
 		s.answer.fork = &forking{cfg.Fork, s.answer.tape, s.up, s.ctx}

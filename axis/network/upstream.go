@@ -122,12 +122,10 @@ func (g *guard) allowProxies(c *httpproxy.Config) {
 func (u *upstream) fetch(r *http.Request, req *exchange.Request, in *incoming, to *url.URL) *answer {
 	trails := trailing(r)
 	res, err := u.send(r.Context(), req, to, sending{body: in, clear: isGRPC(r) || trails && r.ProtoMajor == 2 && r.TLS == nil})
-	if err != nil {
-		a := dead(err)
-		a.asked = in
-		return a
+	a := dead(err)
+	if err == nil {
+		a = answerOf(res, trails)
 	}
-	a := answerOf(res, trails)
 	a.asked = in
 	return a
 }

@@ -312,7 +312,7 @@ func (s *handler) replaySocket(w http.ResponseWriter, r *http.Request, req *exch
 	var rec *exchange.Recorded
 	var ok bool
 	if s.fork == nil {
-		rec, ok = o.Take(s.tape.book)
+		rec, ok = o.Take(s.tape.Book)
 	} else { // past the point none is opened
 		rec, _ = s.fork.At.Take(o)
 		ok = rec != nil
@@ -322,10 +322,10 @@ func (s *handler) replaySocket(w http.ResponseWriter, r *http.Request, req *exch
 		return s.playSocket(w, r, o, rec)
 	case ok:
 		return relayAnswer(s.log, w, r, o, s.tape.recorded(r, o, rec))
-	case s.tape.book.DeadHost(to.Host), s.tape.book.Sockets():
+	case s.tape.Book.DeadHost(to.Host), s.tape.Book.Sockets():
 		return relayAnswer(s.log, w, r, o, s.tape.refused(r, req, to.Host, o))
 	}
-	_, why := s.tape.book.Nearest(o.Identity(), o.Request())
+	_, why := s.tape.Book.Nearest(o.Identity(), o.Request())
 	o.Refuse(why)
 	a := localAnswer(o.Identity(), http.StatusUpgradeRequired, upgradeRequired, "tapedeck: no WebSocket is on the tape; use HTTP")
 	return relayAnswer(s.log, w, r, o, a)
@@ -340,8 +340,8 @@ func (s *handler) playSocket(w http.ResponseWriter, r *http.Request, o *exchange
 	}
 	end := newWSEnd(s, sock)
 	defer end.record()
-	opts := &exchange.AnswerOptions{Speed: s.tape.speed, Reveal: s.tape.reveal, Patience: rec.Patience(cancelPatience)}
-	play := sock.Play(o.Request(), opts, s.tape.book)
+	opts := &exchange.AnswerOptions{Speed: s.tape.Speed, Reveal: s.tape.Reveal, Patience: rec.Patience(cancelPatience)}
+	play := sock.Play(o.Request(), opts, s.tape.Book)
 	c, err := s.takeOver(w, a)
 	if err != nil {
 		end.gone(exchange.FromProgram, err)
