@@ -41,7 +41,13 @@ func Again(r *tape.Record, store cas.Store, c Classifier, s *scrub.Scrubber, o *
 		x.Response = nil
 	}
 	extra := *tape.Extras(r.Kind)
-	rep.extra, rep.came = joinedFields(extra, rep.extra), 0 // what was recorded has its own
+	all := slices.Clone(extra)
+	for _, now := range rep.extra {
+		if tape.FieldValue(all, now.Name) == nil { // else what was recorded has its own
+			all = append(all, now)
+		}
+	}
+	rep.extra, rep.came = all, 0
 	if call, ok := r.Kind.(*tape.LLMCall); ok {
 		rep.connection, rep.opcode = call.Connection, call.Opcode
 	}
@@ -168,31 +174,8 @@ func (r *repeat) lane() string {
 	return opening
 }
 
-// joinedFields are the further keys of both, the first where both have one.
-func joinedFields(first, second []tape.Field) []tape.Field {
-	out := slices.Clone(first)
-	for _, f := range second {
-		if tape.FieldValue(out, f.Name) == nil {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
 // ofAnswer are the further keys of a record that say something of its answer.
 var ofAnswer = []string{"response_decoded", trueLength, bare.KeyTrailers, bare.KeyProto}
-
-// chunksAgain are recorded chunks as those of another recording.
-func chunksAgain(chunks []tape.Chunk, timed bool) []tape.Chunk {
-	chunks = slices.Clone(chunks)
-	for i := range chunks {
-		chunks[i].G = 0
-		if !timed {
-			chunks[i].TMS = 0
-		}
-	}
-	return chunks
-}
 
 // A Search looks for what a Scrubber knows in what was recorded. A blob that many records name is read once, as long as
 // nothing is found in it. It is for one goroutine.

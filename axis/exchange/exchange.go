@@ -91,18 +91,6 @@ type Classifier interface {
 	Rename(message []byte, to func(id string) string) []byte
 }
 
-// NoModels is the part of a Classifier that knows no model, and no masks of a socket's messages.
-type NoModels struct{}
-
-// InCallOrder implements Classifier.
-func (NoModels) InCallOrder(*Request) *Request { return nil }
-
-// Sockets implements Classifier.
-func (NoModels) Sockets(*Request) Turns { return nil }
-
-// Rename implements Classifier.
-func (NoModels) Rename(message []byte, _ func(string) string) []byte { return message }
-
 // KeyOf is the key of a record of the kind k; the zero Key where it holds no exchange.
 func KeyOf(k tape.Kind, c Classifier) Key {
 	switch k := k.(type) {

@@ -564,7 +564,14 @@ func (o *Open) EndRecorded(errText string, timed bool) error {
 		}
 	}
 	if o.tap.rec != nil && was.Response != nil {
-		o.body = &passedBody{recorded: o.taken, from: o.from, at: chunkMap{chunks: chunksAgain(was.Stream, timed), total: was.Response.Len}}
+		chunks := slices.Clone(was.Stream)
+		for i := range chunks {
+			chunks[i].G = 0
+			if !timed {
+				chunks[i].TMS = 0
+			}
+		}
+		o.body = &passedBody{recorded: o.taken, from: o.from, at: chunkMap{chunks: chunks, total: was.Response.Len}}
 	}
 	return o.End(errText)
 }

@@ -296,19 +296,6 @@ func items(lists []string, keep func(item string) bool) []string {
 	return []string{strings.Join(kept, ", ")}
 }
 
-// trail records the trailers and gives them to the program: they leave with the end.
-func (x *relay) trail() {
-	if x.a.trailer == nil {
-		return
-	}
-	x.o.Trailers(*x.a.trailer)
-	for name, values := range *x.a.trailer {
-		if len(values) > 0 {
-			x.w.Header()[http.TrailerPrefix+name] = values
-		}
-	}
-}
-
 // isGRPC reports whether a request is a gRPC call: its answer may come while it is still being sent, and ends with trailers.
 func isGRPC(r *http.Request) bool {
 	return r.ProtoMajor == 2 && r.Method == http.MethodPost && isGRPCType(r.Header)

@@ -67,8 +67,8 @@ func relayAnswer(log *slog.Logger, w http.ResponseWriter, r *http.Request, o *ex
 		return nil
 	}
 	w.WriteHeader(a.status)
-	if !a.prompt {
-		if err := x.alone(); err != nil {
+	if !a.prompt { // the header goes before anything else comes
+		if err := x.put(nil); err != nil {
 			return x.cut(err)
 		}
 	}
@@ -76,16 +76,6 @@ func relayAnswer(log *slog.Logger, w http.ResponseWriter, r *http.Request, o *ex
 		x.passage.Between(x.put)
 	}
 	return x.chunks()
-}
-
-// alone passes the header on before anything else comes.
-func (x *relay) alone() error {
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	if err := x.rc.Flush(); err != nil {
-		return errCancelled
-	}
-	return nil
 }
 
 // framing keeps net/http from telling the length of a short answer that had none: it would where header and body leave at once.
@@ -285,6 +275,19 @@ func (x *relay) over(errText string) error {
 		x.o.Whole(body, x.after)
 	}
 	return x.o.End(errText)
+}
+
+// trail records the trailers and gives them to the program: they leave with the end.
+func (x *relay) trail() {
+	if x.a.trailer == nil {
+		return
+	}
+	x.o.Trailers(*x.a.trailer)
+	for name, values := range *x.a.trailer {
+		if len(values) > 0 {
+			x.w.Header()[http.TrailerPrefix+name] = values
+		}
+	}
 }
 
 // last records the exchange and passes its last chunk on, which leaves together with the end of the answer.
