@@ -188,7 +188,7 @@ func (m *chunkMap) stored() []tape.Chunk {
 	return m.chunks
 }
 
-// inMemory is the spool of a Tap whose recorder is to see every payload whole (TapOptions.InMemory).
+// inMemory is the spool of a Tap whose recorder is to see every payload whole (TapOptions.NowMS).
 type inMemory struct{ bytes.Buffer }
 
 func (m *inMemory) payload(rec *tape.Recorder) (*tape.Payload, error) { return rec.Payload(m.Bytes()) }

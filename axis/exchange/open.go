@@ -322,7 +322,7 @@ func (o *Open) lose(err error) {
 
 // newSpool begins the part.
 func (o *Open) newSpool() (answerSpool, error) {
-	if o.tap.opts.InMemory {
+	if o.tap.opts.NowMS != nil {
 		return new(inMemory), nil
 	}
 	if o.tap.opts.PartDir == "" {
@@ -505,7 +505,7 @@ func joined(a, b string) string {
 // recall learns from the recorded request that a replayed one matched what its placeholders stand for now: where the program
 // names another secret than was recorded, the recorded answer means that one. It learns nothing where the two name not the same.
 func (o *Open) recall() {
-	if !o.tap.opts.Replay || o.tap.opts.OwnNames {
+	if !o.tap.opts.Replay || o.tap.opts.NowMS != nil {
 		return
 	}
 	o.tap.adopt(o.tap.scrubber.NamedInURL(o.taken.Exchange.URL), o.flow)

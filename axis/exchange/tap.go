@@ -41,14 +41,10 @@ type TapOptions struct {
 	// TrueLength keeps the Content-Length of an answer whose stored bytes are not as many, for a replay that puts a value
 	// into it for each placeholder. Without it a tape is the same whatever the secrets are.
 	TrueLength bool
-	// InMemory holds an answer in memory until it ends, and gives it to the recorder whole (tape.Recorder.Payload), which may
-	// clean it. Who gives the chunks bounds them. It goes before PartDir.
-	InMemory bool
-	// OwnNames keeps the placeholder of a secret as it is: none that a tape has takes its place where a recorded request names
-	// another secret there. For who numbers placeholders, which a change in the middle of a run would give two numbers.
-	OwnNames bool
-	// NowMS is the clock by which chunks are timed, in ms from any beginning; they have no ordinals then, so that they say the
-	// same in every run. Nil is the machine's.
+	// NowMS is the clock of a run that does not go by the machine's, in ms from any beginning: chunks are timed by it and have no ordinals, so
+	// that they say the same in every run. Such a run's recorder may clean what it gets, so an answer is held in memory until it ends, whatever
+	// PartDir says, and given to it whole (tape.Recorder.Payload); who gives the chunks bounds them. And its placeholders are numbered, so none
+	// that a tape has takes the place of another where a recorded request names another secret: it would have two numbers. Nil is the machine's.
 	NowMS func() int64
 }
 
