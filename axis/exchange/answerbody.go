@@ -234,7 +234,8 @@ func (b *AnswerBody) read(p []byte) error {
 	}
 }
 
-// wait waits until a chunk is due, and equal requests and, for the end, the conversations beside this one let it go; end says that it is the last.
+// wait waits until a chunk is due, and equal requests let it go; end says that it is the last, which the conversations beside this one let
+// go too.
 func (b *AnswerBody) wait(ctx context.Context, c tape.Chunk, end bool) error {
 	if b.opts.Speed > 0 {
 		due := time.Duration(float64(c.TMS) / b.opts.Speed * float64(time.Millisecond))

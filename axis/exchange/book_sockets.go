@@ -331,8 +331,9 @@ func (c *choice) fits(s *RecordedSocket, now *saying, next int) bool {
 	return slices.ContainsFunc(asked[:min(next, len(asked))], func(e *socketEntry) bool { return c.book.said(s, e).key == now.key })
 }
 
-// become makes the choice one of the recorded sockets that fit what the program says now, with so many of their next messages: by names, which may be nil, that most like
-// it, then the one that it is, then the first. It reports whether one fits, and whether several do of which it is not known yet.
+// become makes the choice one of the recorded sockets that fit what the program says now, by so many of their next messages: by names,
+// which may be nil, that most like it, then the one that it is, then the first. It reports whether one fits, and whether several do of
+// which it is not known yet.
 func (c *choice) become(now *saying, next int, names *lane.Names) (found, rivals bool) {
 	var fitting []*Recorded
 	for _, r := range c.rivals { // before the lock is taken, for messages are read

@@ -203,7 +203,7 @@ func (s *handler) takeOver(w http.ResponseWriter, a *answer) (*programConn, erro
 		s.life.leave(lastWords{raw})
 		return nil, errCancelled
 	}
-	ahead, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
+	ahead, _ := buffered.Peek(buffered.Reader.Buffered())
 	return &programConn{raw, io.MultiReader(bytes.NewReader(ahead), raw)}, nil
 }
 
