@@ -23,12 +23,18 @@ type recordedProcesses struct {
 	servers  map[uint64]int                  // those of MCP servers, by conversation
 	last     uint64                          // the highest number
 	answers  []*tape.Payload                 // of all of them
-	written  func() map[string][2]int64      // times of files, as stamps keeps them, by "calls size path"
+	told     func() *toldOfFiles
+}
+
+// toldOfFiles is what all of them were told of files.
+type toldOfFiles struct {
+	written map[string][2]int64 // times, as stamps keeps them, by "calls size path"
+	files   seenFiles
 }
 
 func newRecordedProcesses(store cas.Store) *recordedProcesses {
 	r := &recordedProcesses{store: store, children: make(map[uint64][]*tape.ProcessSpawn), pids: make(map[int]bool), servers: make(map[uint64]int), last: programID}
-	r.written = sync.OnceValue(r.readWritten)
+	r.told = sync.OnceValue(r.readTold)
 	return r
 }
 
@@ -64,13 +70,14 @@ func (r *recordedProcesses) wrote(key string) (at, read int64) {
 	if r == nil {
 		return 0, 0
 	}
-	times := r.written()[key]
+	times := r.told().written[key]
 	return times[0], times[1]
 }
 
-// readWritten reads the times of files in all answers. Of one that was written on without another call the last one counts.
-func (r *recordedProcesses) readWritten() map[string][2]int64 {
-	written := make(map[string][2]int64)
+// readTold reads all answers. Of a file that was written on without another call the last time counts.
+func (r *recordedProcesses) readTold() *toldOfFiles {
+	written, files := make(map[string][2]int64), make(seenFiles)
+	defer files.sort()
 	for _, payload := range r.answers {
 		b, err := payload.Bytes(r.store)
 		if err != nil {
@@ -79,6 +86,9 @@ func (r *recordedProcesses) readWritten() map[string][2]int64 {
 		answers, _ := ambient.NewAnswers(false, b) // likewise
 		for asked, answer := range answers.Recorded() {
 			what, path, _ := strings.Cut(asked, " ")
+			if what == "file" {
+				files.add(path, answer)
+			}
 			if what != "began" && what != "ended" {
 				continue
 			}
@@ -91,7 +101,7 @@ func (r *recordedProcesses) readWritten() map[string][2]int64 {
 			}
 		}
 	}
-	return written
+	return &toldOfFiles{written, files}
 }
 
 // take finds which recorded process one is again that parent has started, and hands it out once: the first that ran the same, of the same thread

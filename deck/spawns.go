@@ -216,16 +216,13 @@ func (w *spawns) tried(sp *jail.Spawn) {
 }
 
 // relay stands between a program and the one that it started.
-func (w *spawns) relay(sp *jail.Spawn, st *jail.Streams, refuse *noServer, by uint32, within uint64, passed *listening) {
+func (w *spawns) relay(sp *jail.Spawn, st *jail.Streams, refuse *mcp.Refusal, by uint32, within uint64, passed *listening) {
 	opened := w.opened(sp, by)
 	opened.Within = within
 	o := &mcp.RelayOptions{
 		Log: w.s.mcp, Opened: opened,
 		ClientIn: st.Far[0], ClientOut: st.Far[1], ClientErr: st.Far[2],
-		ServerIn: st.Near[0], ServerOut: st.Near[1], ServerErr: st.Near[2],
-	}
-	if refuse != nil {
-		o.Refuse = refuse.line
+		ServerIn: st.Near[0], ServerOut: st.Near[1], ServerErr: st.Near[2], Refuse: refuse,
 	}
 	heard := newHeardStreams(w.s)
 	if passed != nil {
@@ -234,9 +231,6 @@ func (w *spawns) relay(sp *jail.Spawn, st *jail.Streams, refuse *noServer, by ui
 	c, err := mcp.Relay(w.cut, o)
 	if err != nil {
 		w.fail(err)
-	}
-	if refuse != nil {
-		c = refuse.conversation
 	}
 	switch {
 	case c != nil:

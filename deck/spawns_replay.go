@@ -30,7 +30,7 @@ import (
 
 // onTape returns the recorded conversation that a spawn was; where there is none, what a Relay refuses those with that it turns out
 // to be. While recording both are nil.
-func (w *spawns) onTape(sp *jail.Spawn, by uint32) (served *mcp.Served, refuse *noServer) {
+func (w *spawns) onTape(sp *jail.Spawn, by uint32) (served *mcp.Served, refuse *mcp.Refusal) {
 	if w.recorded == nil {
 		return nil, nil
 	}
@@ -43,45 +43,9 @@ func (w *spawns) onTape(sp *jail.Spawn, by uint32) (served *mcp.Served, refuse *
 	}
 	served, why := book.Spawn(o.Program, o.Args)
 	if served == nil {
-		refuse = &noServer{w: w, opened: o, answer: book.Refusal(o.Program, o.Args, why), why: why}
+		refuse = book.Refusal(o.Program, o.Args, why)
 	}
 	return served, refuse
-}
-
-// A noServer answers in the place of a server that is on no tape. What is said so stands on the replay's tape.
-type noServer struct {
-	w      *spawns
-	opened *mcp.Opened
-	answer func(line []byte) []byte
-	why    string
-
-	conversation *mcp.Conversation // nil before the first line
-}
-
-// line takes one line of the client, and returns what it gets.
-func (r *noServer) line(line []byte) []byte {
-	if r.conversation == nil {
-		r.conversation = r.w.s.mcp.Begin(r.opened)
-	}
-	answer := r.answer(line)
-	if err := r.keep(line, answer); err != nil {
-		r.w.fail(err)
-		return nil
-	}
-	return answer
-}
-
-func (r *noServer) keep(line, answer []byte) error {
-	if err := r.conversation.Line(mcp.Client, line, 0); err != nil || len(answer) == 0 {
-		return err
-	}
-	asked, _, _ := mcp.Parse(line) // it was answered, so it is a message
-	for _, m := range asked {
-		if m.IsRequest() {
-			r.conversation.Fault(mcp.Client, m.ID, mcp.RefusedAs+r.why)
-		}
-	}
-	return r.conversation.Line(mcp.Server, answer, 0)
 }
 
 // serve answers in the place of a recorded server, behind a process that does nothing but wait and ends as the server did.

@@ -72,7 +72,7 @@ func FuzzServe(f *testing.F) {
 				_, _ = s.Serve(ctx, o) // a damaged tape is an error
 			}
 		}
-		book.Refusal("/x", nil, "why")(lines)
+		book.Refusal("/x", nil, "why").Line(lines)
 		book.Unasked()
 		book.Refused()
 		if ctx.Err() != nil {

@@ -428,7 +428,7 @@ func TestSpawn(t *testing.T) {
 func TestUnknownServerIsRefused(t *testing.T) {
 	t.Parallel()
 	b := recorded(t, initialize, initResult).book(nil)
-	answer := string(b.Refusal("/bin/other", []string{"--x", "/dir"}, "the tape holds `server`")([]byte(as(`"i"`, initialize) + "\n")))
+	answer := string(b.Refusal("/bin/other", []string{"--x", "/dir"}, "the tape holds `server`").Line([]byte(as(`"i"`, initialize) + "\n")))
 	if !strings.HasPrefix(answer, `{"jsonrpc":"2.0","id":"i","error":{"code":-32000,"message":"not on the tape: initialize; the tape holds`) || !strings.HasSuffix(answer, "}\n") {
 		t.Errorf("the answer is %q", answer)
 	}

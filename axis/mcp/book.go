@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -156,24 +157,35 @@ func (b *Book) commandForm(program string, args []string) string {
 	return string(b.mask.Mask(scrub.Renumber(form)))
 }
 
-// Refusal returns what a Relay of a replay is to ask for a spawn that is on no tape (RelayOptions.Refuse): each request gets an error
-// at once, and is one of Refused. why is Spawn's.
-func (b *Book) Refusal(program string, args []string, why string) func(line []byte) (answer []byte) {
-	server := b.log.str((&Opened{Program: baseName(program), Args: args}).name())
-	return func(line []byte) (answer []byte) {
-		msgs, batch, err := Parse(line)
-		if err != nil {
-			return nil
-		}
-		var answers [][]byte
-		for i := range msgs {
-			if m := &msgs[i]; m.IsRequest() {
-				b.refused.Add(Refused{Server: server, Method: m.Method, Why: why})
-				answers = append(answers, errorAnswer(m.ID, notOnTape(m, why)))
-			}
-		}
-		return lineOf(answers, batch)
+// A Refusal answers in the place of a server that is on no tape: each request gets an error at once, and is one of Book.Refused.
+type Refusal struct {
+	book        *Book
+	server, why string
+}
+
+// Refusal is that of a spawn which is none of the recorded servers. why is Spawn's.
+func (b *Book) Refusal(program string, args []string, why string) *Refusal {
+	return &Refusal{b, b.log.str((&Opened{Program: baseName(program), Args: args}).name()), why}
+}
+
+// line takes a line of the client, and returns what it gets, nil for nothing. Both stand in c. An error is the recorder's.
+func (r *Refusal) line(c *Conversation, line []byte) (answer []byte, err error) {
+	if err := c.Line(Client, line, 0); err != nil {
+		return nil, err
 	}
+	msgs, batch, _ := Parse(line)
+	var answers [][]byte
+	for i := range msgs {
+		if m := &msgs[i]; m.IsRequest() {
+			r.book.refused.Add(Refused{Server: r.server, Method: m.Method, Why: r.why})
+			c.Fault(Client, m.ID, RefusedAs+r.why)
+			answers = append(answers, errorAnswer(m.ID, notOnTape(m, r.why)))
+		}
+	}
+	if answer = lineOf(answers, batch); answer == nil {
+		return nil, nil
+	}
+	return answer, c.Line(Server, answer, 0)
 }
 
 // Unasked lists, in recorded order, the requests over stdio that nobody came with so far. A ping is none, and what went over HTTP is
@@ -267,25 +279,8 @@ func (b *Book) envelope(p *tape.Payload, wrap func(all json.RawMessage) []byte) 
 	return &tape.Payload{Hash: cas.Sum(all), Text: string(all), Inline: true, Len: int64(len(all))}
 }
 
-// A NoServerError says that a name stands for none of the servers of a tape, or that one is to be named.
-type NoServerError struct {
-	Name    string   // "" where none was named
-	Servers []string // that the tape has
-}
-
-// Error implements error.
-func (e *NoServerError) Error() string {
-	switch {
-	case len(e.Servers) == 0:
-		return "the tape holds no conversation with an MCP server"
-	case e.Name == "":
-		return fmt.Sprintf("the tape holds %d MCP servers, and one is to be named (--server): %s", len(e.Servers), strings.Join(e.Servers, ", "))
-	}
-	return fmt.Sprintf("the tape holds no MCP server %q: it has %s", e.Name, strings.Join(e.Servers, ", "))
-}
-
 // Named returns the server of a name, all its conversations together: what a lenient Served answers from. "NAME#2" is the second of
-// them alone. "" is the one server of the tape. The error is a *NoServerError.
+// them alone. "" is the one server of the tape.
 func (b *Book) Named(name string) (*Served, error) {
 	var names []string
 	found := &Served{book: b}
@@ -301,8 +296,13 @@ func (b *Book) Named(name string) (*Served, error) {
 			found.merged = append(found.merged, t)
 		}
 	}
-	if len(found.merged) == 0 || name == "" && len(names) > 1 {
-		return nil, &NoServerError{Name: name, Servers: names}
+	switch {
+	case len(names) == 0:
+		return nil, errors.New("the tape holds no conversation with an MCP server")
+	case name == "" && len(names) > 1:
+		return nil, fmt.Errorf("the tape holds %d MCP servers, and one is to be named (--server): %s", len(names), strings.Join(names, ", "))
+	case len(found.merged) == 0:
+		return nil, fmt.Errorf("the tape holds no MCP server %q: it has %s", name, strings.Join(names, ", "))
 	}
 	found.transcript = found.merged[0]
 	return found, nil
@@ -403,15 +403,12 @@ func methodsOf(t *transcript) string {
 
 // nearestSpawn says which recorded server is most like a spawn that is none of them. The book is locked.
 func (b *Book) nearestSpawn(program, wanted string) string {
-	var taken, same, others []string
+	var same, others []string
+	taken := len(b.started(wanted))
 	for _, t := range b.transcripts {
-		if !t.spawned() {
-			continue
-		}
 		command := strings.Join(append([]string{t.Program}, t.Args...), " ")
 		switch {
-		case b.commandForm(t.Program, t.Args) == wanted:
-			taken = append(taken, command)
+		case !t.spawned():
 		case baseName(t.Program) == baseName(program):
 			same = append(same, command)
 		default:
@@ -419,8 +416,8 @@ func (b *Book) nearestSpawn(program, wanted string) string {
 		}
 	}
 	switch {
-	case len(taken) > 0:
-		return fmt.Sprintf("it was recorded %s, and was started once more", lane.Times(len(taken)))
+	case taken > 0:
+		return fmt.Sprintf("it was recorded %s, and was started once more", lane.Times(taken))
 	case len(same) > 0:
 		return "nearest is " + short(same)
 	case len(others) > 0:

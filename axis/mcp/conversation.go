@@ -311,18 +311,10 @@ func (c *Conversation) Cut(from Side, id json.RawMessage, why string) error {
 	})
 }
 
-// endedBy says who closed its side. The first counts.
-func (c *Conversation) endedBy(side Side) {
+// endedBy says who closed its side; the first counts. went says that the server was gone before what the client's end passes on to it.
+func (c *Conversation) endedBy(side Side, went bool) {
 	_ = c.during(func() error {
-		c.by = cmp.Or(c.by, side)
-		return nil
-	})
-}
-
-// serverWent says that the server was gone before what the client's end passes on to it.
-func (c *Conversation) serverWent() {
-	_ = c.during(func() error {
-		c.went = true
+		c.by, c.went = cmp.Or(c.by, side), c.went || went
 		return nil
 	})
 }

@@ -1,12 +1,18 @@
 package mcp
 
+import "os"
+
 // A Fed is a Relay without files: the test brings what is read.
 type Fed struct{ t *relay }
 
 // NewFed returns a relay that is not decided.
-func NewFed(l *Log, refuse func([]byte) []byte) *Fed {
+func NewFed(l *Log, refuse *Refusal) *Fed {
 	o := &RelayOptions{Log: l, Opened: &Opened{Transport: Stdio, Program: "server"}, Refuse: refuse}
-	return &Fed{&relay{o: o, client: lines{limit: MaxLine}, server: lines{limit: MaxLine}}}
+	none, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		panic(err)
+	}
+	return &Fed{&relay{o: o, clientOut: &end{file: &endFile{f: none}}, client: lines{limit: MaxLine}, server: lines{limit: MaxLine}}}
 }
 
 // SetLimit bounds the lines.
@@ -34,6 +40,12 @@ func (f *Fed) End(side Side) ([]byte, error) {
 
 // Conversation returns the conversation; nil for none.
 func (f *Fed) Conversation() *Conversation { return f.t.conversation }
+
+// Line is what a client gets for a line.
+func (r *Refusal) Line(line []byte) []byte {
+	answer, _ := r.line(nil, line)
+	return answer
+}
 
 // Opens reports whether a client's first line opens a conversation.
 func Opens(line []byte) bool { return opening(line) != nil }

@@ -141,15 +141,8 @@ func (t *webConversation) lane() string {
 	return ""
 }
 
-// open begins a conversation with the server that r is for, which was recorded as was; nil for one that was not.
+// open begins a conversation with the server that r is for, which was recorded as was; nil for one that was not. The caller holds mu.
 func (h *OverHTTP) open(r *exchange.Request, was *transcript) *webConversation {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.opened(r, was)
-}
-
-// opened is open for who holds mu.
-func (h *OverHTTP) opened(r *exchange.Request, was *transcript) *webConversation {
 	if was != nil {
 		if t := h.numbers[was.Conversation]; t != nil {
 			return t
@@ -169,7 +162,7 @@ func (h *OverHTTP) opened(r *exchange.Request, was *transcript) *webConversation
 	return t
 }
 
-// recorded returns the conversation that was recorded of an exchange; nil for none.
+// recorded returns the conversation that was recorded of an exchange; nil for none. The caller holds mu.
 func (h *OverHTTP) recorded(a *exchange.Asked) *webConversation {
 	if a.Recorded == nil || h.taped[a.Recorded.Arrival] == nil {
 		return nil
@@ -183,10 +176,8 @@ func keyOfSession(place, session string) string { return place + "\nsession " + 
 func keyOfEndpoint(url string) string           { return url + "\nendpoint" }
 
 // find returns the conversation that a request belongs to, nil for none that is known yet. endpoint says that it sends messages of one over
-// HTTP+SSE, whose answers come elsewhere.
+// HTTP+SSE, whose answers come elsewhere. The caller holds mu.
 func (h *OverHTTP) find(r *exchange.Request, place string) (t *webConversation, endpoint bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if t := h.known[keyOfEndpoint(r.URL)]; t != nil && r.Method == http.MethodPost {
 		return t, true
 	}
@@ -194,13 +185,6 @@ func (h *OverHTTP) find(r *exchange.Request, place string) (t *webConversation, 
 		place = keyOfSession(place, session)
 	}
 	return h.known[place], false
-}
-
-// goesOn notes that a conversation has more than server/discover: it waits for no initialize.
-func (h *OverHTTP) goesOn(t *webConversation, place string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.waiting[place] = slices.DeleteFunc(h.waiting[place], func(w *webConversation) bool { return w == t })
 }
 
 // begun is a conversation for the first request of one, at a place: one that waits there, where the request is initialize, which
@@ -215,7 +199,7 @@ func (h *OverHTTP) begun(r *exchange.Request, place string, initialize bool) *we
 		}
 		return list[0]
 	}
-	return h.opened(r, nil)
+	return h.open(r, nil)
 }
 
 // meant is the conversation for a request of a replay that the tape lacks and that names none which is known: at its place the recorded one,
@@ -226,24 +210,10 @@ func (h *OverHTTP) meant(r *exchange.Request, place string, initialize bool) *we
 	defer h.mu.Unlock()
 	for _, was := range h.book.at(place) {
 		if !initialize || h.numbers[was.Conversation] == nil {
-			return h.opened(r, was)
+			return h.open(r, was)
 		}
 	}
-	return h.opened(r, nil)
-}
-
-// keep notes how a conversation is found.
-func (h *OverHTTP) keep(t *webConversation, key string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.known[key] = t
-}
-
-// wait notes a conversation that may go on with initialize.
-func (h *OverHTTP) wait(t *webConversation, place string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.waiting[place] = append(h.waiting[place], t)
+	return h.open(r, nil)
 }
 
 // A Classifier knows the requests that carry MCP over HTTP; what is none of these is its next one's. The key of such a request is

@@ -61,15 +61,17 @@ func (p *webExchange) begin() error {
 
 // find finds the conversation, where it is known.
 func (p *webExchange) find() {
-	r := p.asked.Request
-	known, endpoint := p.over.find(r, p.place)
-	p.sse, p.conversation = endpoint, p.over.recorded(p.asked)
+	h := p.over
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	known, endpoint := h.find(p.asked.Request, p.place)
+	p.sse, p.conversation = endpoint, h.recorded(p.asked)
 	if p.begins(methodInitialize) && !p.sse {
 		return
 	}
 	p.conversation = cmp.Or(p.conversation, known)
-	if p.conversation != nil && !p.begins(methodDiscover) {
-		p.over.goesOn(p.conversation, p.place)
+	if p.conversation != nil && !p.begins(methodDiscover) { // it waits for no initialize
+		h.waiting[p.place] = slices.DeleteFunc(h.waiting[p.place], func(w *webConversation) bool { return w == p.conversation })
 	}
 }
 
@@ -104,7 +106,6 @@ func (p *webExchange) sent() error {
 
 // start begins the conversation that the request opens.
 func (p *webExchange) start() error {
-	p.opens = false
 	p.conversation = p.over.begun(p.asked.Request, p.place, p.begins(methodInitialize))
 	return p.tell()
 }
@@ -113,14 +114,15 @@ func (p *webExchange) start() error {
 func (p *webExchange) Head(status int, h http.Header) error {
 	p.status, p.session = status, h.Get(sessionHeader)
 	p.reader = readerOf(p.asked.Request.Method, h)
-	if p.opens && status < 300 && p.reader != nil {
+	if p.opens && status < 300 && p.reader != nil { // until the answer settles it
 		if err := p.start(); err != nil {
 			return err
 		}
-		p.opens = true // until the answer settles it
 	}
 	if p.conversation != nil && p.session != "" {
-		p.over.keep(p.conversation, keyOfSession(p.place, p.session))
+		p.over.mu.Lock()
+		p.over.known[keyOfSession(p.place, p.session)] = p.conversation
+		p.over.mu.Unlock()
 	}
 	p.given.head(p, h)
 	return nil
@@ -164,10 +166,13 @@ func (p *webExchange) endpoint(ref string) error {
 	if err != nil {
 		return nil
 	}
-	if p.conversation = p.over.recorded(p.asked); p.conversation == nil {
-		p.conversation = p.over.open(p.asked.Request, nil)
+	h := p.over
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p.conversation = h.recorded(p.asked); p.conversation == nil {
+		p.conversation = h.open(p.asked.Request, nil)
 	}
-	p.over.keep(p.conversation, keyOfEndpoint(to.String()))
+	h.known[keyOfEndpoint(to.String())] = p.conversation
 	if p.asked.Recorded != nil {
 		p.stream = &webStream{get: p, say: p.between}
 		p.conversation.sse.Store(p.stream)
@@ -186,7 +191,6 @@ func (p *webExchange) say(line []byte) error {
 		if err := p.start(); err != nil {
 			return err
 		}
-		p.opens = true
 	}
 	for i := range messages {
 		if m := &messages[i]; m.IsAnswer() {
@@ -222,11 +226,14 @@ func (p *webExchange) settle(m *Message) {
 		return
 	}
 	p.opens = false
+	h := p.over
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if p.begins(methodDiscover) {
-		p.over.wait(p.conversation, p.place)
+		h.waiting[p.place] = append(h.waiting[p.place], p.conversation)
 	}
 	if p.session == "" && (m.Error == nil || !p.begins(methodDiscover)) {
-		p.over.keep(p.conversation, p.place)
+		h.known[p.place] = p.conversation
 	}
 }
 
@@ -239,7 +246,7 @@ func (p *webExchange) End(errText string) (lane string, err error) {
 		return "", err
 	}
 	if p.asked.Request.Method == http.MethodDelete && p.status < 300 && p.status > 0 {
-		p.conversation.endedBy(Client)
+		p.conversation.endedBy(Client, false)
 	}
 	if err == nil && p.sse && p.asked.Refused != "" {
 		err = p.refuse()

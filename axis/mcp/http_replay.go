@@ -253,24 +253,28 @@ func (p *webPlayer) unread(ms int64) time.Duration {
 func (p *webPlayer) batched(keys []requestKey) []*recordedCall {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	found, lines, lacks := make([]*recordedCall, len(keys)), []int(nil), len(keys)
+	found, lacks := make([]*recordedCall, len(keys)), false
 	for i, k := range keys {
 		if k == (requestKey{}) {
-			lacks--
 			continue
 		}
-		for line, e := range p.Missing {
-			if c := e.call; e.key == k && c != nil && c.batched && c.answer != nil && !slices.Contains(found, c) {
-				found[i], lines, lacks = c, append(lines, line), lacks-1
-				break
+		line, ok := p.Find(k, 0, func(e *event) int {
+			if !e.call.batched || e.call.answer == nil || slices.Contains(found, e.call) {
+				return -1
 			}
+			return 0
+		})
+		if lacks = lacks || !ok; ok {
+			found[i] = p.Lines()[line].Value.call
 		}
 	}
-	if lacks == 0 {
+	if !lacks {
 		return make([]*recordedCall, len(keys))
 	}
-	for _, line := range lines {
-		p.Came(line)
+	for _, c := range found {
+		if c != nil {
+			p.Came(c.line)
+		}
 	}
 	return found
 }

@@ -70,8 +70,8 @@ func (v *session) rest() {
 	v.working.Wait()
 }
 
-// An outlet takes messages for the client, whole and without a line end.
-type outlet func(message []byte) error
+// An outlet takes messages for the client, whole and without a line end. That a client takes none any more shows by its context.
+type outlet func(message []byte)
 
 // tell takes a notification or a response of the client.
 func (v *session) tell(m *Message) {
@@ -100,35 +100,38 @@ func (v *session) silent(m *Message) bool {
 	return c == nil || c.method != methodListen && len(v.index.inside[c]) == 0
 }
 
-// answer answers a request, after what the server said while it worked on it. An error is the outlet's.
-func (v *session) answer(ctx context.Context, m *Message, out outlet) error {
+// answer answers a request, after what the server said while it worked on it.
+func (v *session) answer(ctx context.Context, m *Message, out outlet) {
 	switch m.Method {
 	case methodPing:
-		return out(emptyAnswer(m.ID))
+		out(emptyAnswer(m.ID))
+		return
 	case methodInitialize:
 		v.connect(m)
 	default:
 		v.capable(member(member(m.Params, "_meta"), metaPrefix+"clientCapabilities"))
 	}
+	who := &caller{id: m.ID, token: tokenOf(m.Params)}
 	c, k := v.find(m)
 	switch {
 	case c == nil:
-		return out(v.unrecorded(m))
+		out(v.unrecorded(m))
+		return
 	case c.method == methodListen:
-		return v.listen(ctx, c, &caller{id: m.ID, token: tokenOf(m.Params)}, out)
+		v.listen(ctx, c, who, out)
+		return
 	}
 	v.mu.Lock()
 	v.asked[k]++
 	v.mu.Unlock()
-	err := v.play(ctx, c, &caller{id: m.ID, token: tokenOf(m.Params)}, out)
+	v.play(ctx, c, who, out)
 	if c.method != methodInitialize {
 		v.behind(c)
-		return err
+		return
 	}
 	v.mu.Lock()
 	v.opening = c
 	v.mu.Unlock()
-	return err
 }
 
 // connect notes what a client says of itself.
@@ -184,48 +187,40 @@ func (v *session) find(m *Message) (*recordedCall, requestKey) {
 
 // play says what the server said while it worked on a request, and the answer. What the server asks holds up what is behind it until the
 // client responds, or has gone.
-func (v *session) play(ctx context.Context, c *recordedCall, who *caller, out outlet) (err error) {
+func (v *session) play(ctx context.Context, c *recordedCall, who *caller, out outlet) {
 	told := false
 	for _, p := range v.index.inside[c] {
 		if told = p.ask == nil; told {
-			err = v.say(p, who, out)
+			v.say(p, who, out)
 		} else {
-			var came chan struct{}
-			came, err = v.ask(p, out)
-			v.await(ctx, came)
+			v.await(ctx, v.ask(p, out))
 		}
-		if err != nil || ctx.Err() != nil { // nobody takes more
-			return err
+		if ctx.Err() != nil { // nobody takes more
+			return
 		}
 	}
 	if c.answer == nil {
-		return nil
+		return
 	}
 	if told {
 		_ = lane.Pause(ctx, nil, reading) // whoever writes the answer finds ctx done
 	}
-	return v.say(c.answerPart(), who, out)
+	v.say(c.answerPart(), who, out)
 }
 
 // say says what the server said to who asked. What cannot be read is missed by nobody, unless it answers.
-func (v *session) say(p *recordedPart, who *caller, out outlet) error {
+func (v *session) say(p *recordedPart, who *caller, out outlet) {
 	if v.index.subscribed[p] {
 		v.publish(p)
-		return nil
+		return
 	}
-	return v.sayNow(p, who, out)
-}
-
-// sayNow is say of what is meant for who asked alone.
-func (v *session) sayNow(p *recordedPart, who *caller, out outlet) error {
 	b, err := v.message(p, who)
 	switch {
 	case err != nil && p.answer:
-		return out(errorAnswer(who.id, "the recorded answer cannot be read: "+err.Error()))
-	case err != nil || b == nil:
-		return nil
+		out(errorAnswer(who.id, "the recorded answer cannot be read: "+err.Error()))
+	case err == nil && b != nil:
+		out(b)
 	}
-	return out(b)
 }
 
 // message is a recorded message as it is said here: on one line, which over HTTP it need not have been.
@@ -244,26 +239,24 @@ func (v *session) message(p *recordedPart, who *caller) ([]byte, error) {
 
 // ask asks the client what the server asked, under an id of this session. came is closed when it responds; nil where it is not asked, for
 // it did not say that it answers such a request, or this one cannot be read.
-func (v *session) ask(p *recordedPart, out outlet) (came chan struct{}, err error) {
+func (v *session) ask(p *recordedPart, out outlet) (came chan struct{}) {
 	m, ok := messageOf(p.payload, v.s.book.store)
 	if !ok {
-		return nil, nil
+		return nil
 	}
 	kind, _, _ := strings.Cut(m.Method, "/")
 	v.mu.Lock()
 	if !v.can[kind] {
 		v.mu.Unlock()
-		return nil, nil
+		return nil
 	}
 	v.asks++
 	id := fmt.Sprintf(`"tapedeck-%d"`, v.asks)
 	came = make(chan struct{})
 	v.waiting[id] = came
 	v.mu.Unlock()
-	if err := v.sayNow(p, &caller{id: json.RawMessage(id)}, out); err != nil {
-		return nil, err
-	}
-	return came, nil
+	v.say(p, &caller{id: json.RawMessage(id)}, out)
+	return came
 }
 
 // await waits for a response, for as long as a person may take; not for none.
@@ -297,23 +290,20 @@ func (v *session) unrecorded(m *Message) []byte {
 
 // listen says that the client is heard, and holds its subscription until it leaves. The subscription begins before the client knows of
 // it: it may do at once what it is to hear about.
-func (v *session) listen(ctx context.Context, c *recordedCall, who *caller, out outlet) error {
+func (v *session) listen(ctx context.Context, c *recordedCall, who *caller, out outlet) {
 	s := &subscription{caller: *who, out: out}
 	v.mu.Lock()
 	v.subs[c] = append(v.subs[c], s)
 	v.mu.Unlock()
-	err := v.play(ctx, c, who, out) // what is published meanwhile comes behind
-	if err == nil {
-		s.begin()
-		select {
-		case <-ctx.Done():
-		case <-v.gone.Done():
-		}
+	v.play(ctx, c, who, out) // what is published meanwhile comes behind
+	s.begin()
+	select {
+	case <-ctx.Done():
+	case <-v.gone.Done():
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.subs[c] = slices.DeleteFunc(v.subs[c], func(other *subscription) bool { return other == s })
-	return err
 }
 
 // behind says what the server said behind the answer to c, when it worked on nothing. c may be nil. Who does not listen misses it. A
@@ -323,9 +313,9 @@ func (v *session) behind(c *recordedCall) {
 		switch {
 		case v.unasked == nil && !v.index.subscribed[p]:
 		case p.ask != nil:
-			_, _ = v.ask(p, v.unasked)
+			v.ask(p, v.unasked)
 		default:
-			_ = v.say(p, new(caller), v.unasked)
+			v.say(p, new(caller), v.unasked)
 		}
 	}
 }
@@ -355,9 +345,9 @@ func (v *session) messages(ctx context.Context, msgs []Message, out outlet) {
 		case !m.IsRequest():
 			v.tell(m)
 		case v.silent(m):
-			_ = v.answer(ctx, m, out) // out never fails
+			v.answer(ctx, m, out)
 		default:
-			v.work(func() { _ = v.answer(ctx, m, out) })
+			v.work(func() { v.answer(ctx, m, out) })
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -139,7 +140,7 @@ func (s *subscription) say(b []byte) {
 		s.held = append(s.held, b)
 		return
 	}
-	_ = s.out(b)
+	s.out(b)
 }
 
 // begin says what is held.
@@ -147,7 +148,7 @@ func (s *subscription) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range s.held {
-		_ = s.out(b)
+		s.out(b)
 	}
 	s.begun, s.held = true, nil
 }
@@ -170,17 +171,14 @@ func (l *lenientIndex) madeUp(m *Message) []byte {
 // discovered is the answer to initialize from one to server/discover.
 func (l *lenientIndex) discovered(m *Message) []byte {
 	for _, d := range l.results(methodDiscover) {
-		r := canonjson.Value{Kind: canonjson.Object}
-		add := func(key string, value json.RawMessage) {
-			if val, err := canonjson.Parse(value); err == nil {
-				r.Members = append(r.Members, canonjson.Member{Key: key, Value: val})
-			}
+		result := map[string]json.RawMessage{
+			"protocolVersion": json.RawMessage(`"` + wantedVersion(m) + `"`), "capabilities": member(d.Result, "capabilities"),
+			"serverInfo": member(member(d.Result, "_meta"), metaPrefix+"serverInfo"), "instructions": member(d.Result, "instructions"),
 		}
-		add("protocolVersion", []byte(`"`+wantedVersion(m)+`"`))
-		add("capabilities", member(d.Result, "capabilities"))
-		add("serverInfo", member(member(d.Result, "_meta"), metaPrefix+"serverInfo"))
-		add("instructions", member(d.Result, "instructions"))
-		return answerOf(m.ID, "result", r.Append(nil))
+		maps.DeleteFunc(result, func(_ string, v json.RawMessage) bool { return v == nil })
+		if b, err := json.Marshal(result); err == nil {
+			return answerOf(m.ID, "result", b)
+		}
 	}
 	return nil
 }
@@ -195,7 +193,7 @@ func (l *lenientIndex) guessed(m *Message) []byte {
 		}
 		has[o.name] = struct{}{}
 		if m.Method == o.list && len(l.results(o.list)) == 0 {
-			result = map[string]any{o.name: l.named(o.use, o.by, o.entry)}
+			result = map[string]any{o.name: l.named(&o)}
 		}
 	}
 	if m.Method == methodInitialize {
@@ -258,34 +256,33 @@ func (l *lenientIndex) wasAsked(method string) bool {
 	return false
 }
 
-// offers are what a server may have, each with the method that lists it, the one that uses one of it, and by what member that names it.
-var offers = []struct {
-	name, list, use, by string
-	entry               func(name string) map[string]any
-}{
-	{"tools", "tools/list", "tools/call", "name", func(name string) map[string]any {
-		return map[string]any{"name": name, "inputSchema": map[string]string{"type": "object"}}
-	}},
-	{"prompts", "prompts/list", "prompts/get", "name", func(name string) map[string]any {
-		return map[string]any{"name": name}
-	}},
-	{"resources", "resources/list", "resources/read", "uri", func(uri string) map[string]any {
-		return map[string]any{"name": uri, "uri": uri}
-	}},
+// An offer is what a server may have: the method that lists it, the one that uses one of it, and by what member that names it.
+type offer struct{ name, list, use, by string }
+
+var offers = []offer{
+	{"tools", "tools/list", "tools/call", "name"},
+	{"prompts", "prompts/list", "prompts/get", "name"},
+	{"resources", "resources/list", "resources/read", "uri"},
 }
 
-// named lists what requests of a method name by a member of their params, each once, in recorded order.
-func (l *lenientIndex) named(method, by string, entry func(name string) map[string]any) []map[string]any {
+// named lists what requests name of an offer, each once, in recorded order.
+func (l *lenientIndex) named(o *offer) []map[string]any {
 	entries, seen := []map[string]any{}, make(map[string]bool)
-	for c := range l.asked(method) {
+	for c := range l.asked(o.use) {
 		m, ok := messageOf(c.request, l.book.store)
 		if !ok {
 			continue
 		}
-		if name := str(member(m.Params, by)); name != "" && !seen[name] {
-			seen[name] = true
-			entries = append(entries, entry(name))
+		name := str(member(m.Params, o.by))
+		if name == "" || seen[name] {
+			continue
 		}
+		seen[name] = true
+		entry := map[string]any{"name": name, o.by: name}
+		if o.name == "tools" {
+			entry["inputSchema"] = map[string]string{"type": "object"}
+		}
+		entries = append(entries, entry)
 	}
 	return entries
 }

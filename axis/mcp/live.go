@@ -56,7 +56,10 @@ func (h *OverHTTP) Leave() {
 // Leaves reports whether a request is for a server that goes on by itself.
 func (h *OverHTTP) Leaves(r *exchange.Request) bool {
 	place := placeOf(r.URL)
-	switch t, _ := h.find(r, place); {
+	h.mu.Lock()
+	t, _ := h.find(r, place)
+	h.mu.Unlock()
+	switch {
 	case t != nil && t.player != nil:
 		return t.live != nil
 	case t != nil && t.Conversation != nil: // that the tape lacks
@@ -404,6 +407,17 @@ func (l *liveSession) endpoint(base, ref string) error {
 	l.post = to.String()
 	l.changed.Happened()
 	return nil
+}
+
+// EachLine calls f for each line of messages in the answer to a request of a method over HTTP, until its error or the answer's end, which it
+// returns. A line is valid until f returns.
+func EachLine(method string, res *http.Response, f func(line []byte) error) error {
+	return eachUnit(method, res, func(u *unit) error {
+		if _, _, err := Parse(u.data()); err != nil {
+			return nil
+		}
+		return f(u.data())
+	})
 }
 
 // eachUnit calls f for each part of the answer to a request of a method, until its error or the answer's end, which it returns.

@@ -226,16 +226,23 @@ func TestOpens(t *testing.T) {
 func TestRefuse(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	var asked []string
-	refuse := func(line []byte) []byte { asked = append(asked, string(line)); return nil }
+	book := recorded(t, initialize, initResult).book(nil)
+	refuse := book.Refusal("/bin/server", nil, "why")
 	f := mcp.NewFed(r.log, refuse)
 	for _, text := range []string{"\n", askInit[:9], askInit[9:], "\n" + inited + "\n"} {
 		if pass, err := f.From(mcp.Client, []byte(text)); err != nil || len(pass) > 0 {
 			t.Errorf("%q passed, %v", pass, err)
 		}
 	}
-	if pass, _ := f.From(mcp.Server, []byte("x")); len(pass) > 0 || len(asked) != 2 || asked[0] != askInit+"\n" || len(r.records()) > 0 {
-		t.Errorf("%q passed, %q was refused", pass, asked)
+	if pass, _ := f.From(mcp.Server, []byte("x")); len(pass) > 0 || len(book.Refused()) != 1 {
+		t.Errorf("%q passed, %+v was refused", pass, book.Refused())
+	}
+	if err := f.Conversation().End(mcp.Ended{}); err != nil {
+		t.Fatal(err)
+	}
+	all := r.records()
+	if k, ok := all[1].(*tape.MCPJSONRPC); len(all) != 4 || !ok || k.Error != mcp.RefusedAs+"why" || !strings.Contains(k.Response.Text, "not on the tape: initialize; why") {
+		t.Errorf("on the tape stands %+v", all)
 	}
 	f = mcp.NewFed(r.log, refuse)
 	var passed []byte
@@ -266,7 +273,7 @@ func TestRefuse(t *testing.T) {
 // TestBlankLinesWithoutEnd are not held for ever by a replay that waits for what a client's first line says.
 func TestBlankLinesWithoutEnd(t *testing.T) {
 	t.Parallel()
-	f := mcp.NewFed(newRig(t).log, func([]byte) []byte { return nil })
+	f := mcp.NewFed(newRig(t).log, new(mcp.Refusal))
 	sent, passed := 0, 0
 	for range 32 {
 		b, err := f.From(mcp.Client, bytes.Repeat([]byte("\n"), 1<<16))

@@ -377,7 +377,7 @@ func (p *player) end() int {
 	if p.transcript.end.byServer && !p.HasEnded() {
 		by = Server
 	}
-	p.o.Log.endedBy(by)
+	p.o.Log.endedBy(by, false)
 	return p.transcript.end.exit
 }
 

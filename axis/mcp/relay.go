@@ -28,9 +28,9 @@ type RelayOptions struct {
 	ServerIn, ServerOut, ServerErr *os.File
 
 	// Refuse is for a replay, in which no server may be talked with that is on no tape. When the client's first line opens a
-	// conversation, Refuse is given that and each further line of the client and returns what the client gets for it, which may be
-	// nothing; the server gets none of it, and what it writes goes nowhere. Nil is for recording.
-	Refuse func(line []byte) (answer []byte)
+	// conversation, Refuse answers that and each further line of the client; the server gets none of it, and what it writes goes nowhere.
+	// Nil is for recording.
+	Refuse *Refusal
 
 	// Heard, if given, takes what passes where it is no conversation.
 	Heard *Heard
@@ -125,41 +125,18 @@ func newRelay(o *RelayOptions) (*relay, error) {
 	if o.Log == nil {
 		t.state = plain
 	}
-	var all []error
-	use := func(f *os.File) *end {
-		e, err := newEnd(f)
-		all = append(all, err)
-		return e
-	}
-	if o.inputOnly() {
-		t.clientIn, t.serverIn = use(o.ClientIn), use(o.ServerIn)
-		return t.orClosed(all)
-	}
-	pair := func(there, back *os.File) (*end, *end) {
-		a, b, err := endPair(there, back)
-		all = append(all, err)
-		return a, b
-	}
-	t.clientIn, t.clientOut = pair(o.ClientIn, o.ClientOut)
-	t.serverIn, t.serverOut = pair(o.ServerIn, o.ServerOut)
+	var all [4]error
+	t.clientIn, t.clientOut, all[0] = endPair(o.ClientIn, o.ClientOut)
+	t.serverIn, t.serverOut, all[1] = endPair(o.ServerIn, o.ServerOut)
 	if o.ClientErr != nil && o.ServerErr != nil && o.ServerErr != o.ServerOut { // 2>&1 is one stream
-		t.clientErr, t.serverErr = use(o.ClientErr), use(o.ServerErr)
+		t.clientErr, all[2] = newEnd(o.ClientErr)
+		t.serverErr, all[3] = newEnd(o.ServerErr)
 	}
-	return t.orClosed(all)
-}
-
-// orClosed is the relay, or closes it where one of its files cannot be used.
-func (t *relay) orClosed(all []error) (*relay, error) {
-	if err := errors.Join(all...); err != nil {
+	if err := errors.Join(all[:]...); err != nil {
 		t.close()
 		return nil, err
 	}
 	return t, nil
-}
-
-// inputOnly reports whether nothing but the input of a program passes, which is no conversation.
-func (o *RelayOptions) inputOnly() bool {
-	return o.Log == nil && o.ClientOut == nil && o.ServerOut == nil
 }
 
 // close ends all that is under way.
@@ -189,10 +166,8 @@ func (t *relay) endedBy(side Side) {
 	if side == Server && t.clientIn.hungUp() {
 		side = Client // whoever comes to know of it first: what a program leaves running is killed for it
 	}
-	if side == Client && t.serverIn.hungUp() && t.serverOut.hungUp() {
-		c.serverWent() // or the other way round: a client leaves a server of which it was told that its process is gone
-	}
-	c.endedBy(side)
+	// Or the other way round: a client leaves a server of which it was told that its process is gone.
+	c.endedBy(side, side == Client && t.serverIn.hungUp() && t.serverOut.hungUp())
 }
 
 // watch waits until nobody reads what is written to to any more, and ends what is read from from for it: who writes there is to
@@ -343,7 +318,7 @@ func (t *relay) lend(from, to *end) (more bool) {
 	defer loan.Close()
 	for t.now() == plain {
 		b, err := loan.Pass(t.left)
-		if errHear := t.hear(Client, b); errHear != nil {
+		if errHear := t.hear(streamOf(Client), b); errHear != nil {
 			t.fail(errHear)
 			return false
 		}
@@ -388,10 +363,10 @@ type endFile struct {
 	open int // ends
 }
 
-// newEnd returns an end of f, which becomes its own.
+// newEnd returns an end of f, which becomes its own; nil for none.
 func newEnd(f *os.File) (*end, error) {
 	if f == nil {
-		return nil, errors.New("mcp: a relay wants all four files of stdin and stdout")
+		return nil, nil
 	}
 	file, err := newEndFile(f)
 	if err != nil {

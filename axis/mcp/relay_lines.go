@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,39 +15,25 @@ const (
 	maxEarly = 256 << 10
 )
 
-// early is what came before a relay was decided, in order: all of the client, and of the server as much as is kept.
+// early is what came before a relay was decided, by stream: all of the client, and of the server as much as is kept. What a server says
+// before it was told anything stands before the client's first line.
 type early struct {
-	pieces []piece
-	size   int // of what the server wrote
-	lost   int // bytes of that that were too many
-}
-
-type piece struct {
-	from Side
-	b    []byte
+	by   [3][]byte
+	lost int // bytes of the server that were too many
 }
 
 func (e *early) add(from Side, b []byte) {
-	n := len(b)
 	if from != Client {
-		n = min(n, maxEarly-e.size)
+		n := min(len(b), maxEarly-len(e.by[1])-len(e.by[2]))
 		e.lost += len(b) - n
-		e.size += n
+		b = b[:n]
 	}
-	if n > 0 {
-		e.pieces = append(e.pieces, piece{from, bytes.Clone(b[:n])})
-	}
+	to := &e.by[streamOf(from)]
+	*to = append(*to, b...)
 }
 
 // asked is what the client wrote.
-func (e *early) asked() (b []byte) {
-	for _, p := range e.pieces {
-		if p.from == Client {
-			b = append(b, p.b...)
-		}
-	}
-	return b
-}
+func (e *early) asked() []byte { return e.by[streamOf(Client)] }
 
 // blanks are the bytes of a line that says nothing.
 const blanks = " \t\r\n"
@@ -66,10 +53,9 @@ func (t *relay) fromClient(b []byte) (pass []byte, err error) {
 	case recorded:
 		return b, t.record(Client, &t.client, b)
 	case refused:
-		t.refuse(b)
-		return nil, nil
+		return nil, t.refuse(b)
 	}
-	return b, t.hear(Client, b)
+	return b, t.hear(streamOf(Client), b)
 }
 
 // clientEnded takes a last line without its end. One that is a message counts as one: servers differ in whether they answer it.
@@ -86,7 +72,7 @@ func (t *relay) clientEnded() (pass []byte, err error) {
 	case state == recorded && len(last.line) > 0:
 		return nil, t.conversation.Line(Client, last.line, 0)
 	case state == refused && len(last.line) > 0:
-		t.answerRefused(last.line)
+		return nil, t.answerRefused(last.line)
 	}
 	return pass, nil
 }
@@ -99,7 +85,7 @@ func (t *relay) fromServer(b []byte) (pass []byte, err error) {
 	case refused:
 		return nil, nil
 	case plain:
-		return b, t.hear(Server, b)
+		return b, t.hear(streamOf(Server), b)
 	}
 	return b, nil
 }
@@ -122,7 +108,7 @@ func (t *relay) fromStderr(b []byte) (pass []byte, err error) {
 	case recorded:
 		return b, t.conversation.Stderr(b)
 	case plain:
-		return b, t.hear(stderrSide, b)
+		return b, t.hear(streamOf(stderrSide), b)
 	}
 	return b, nil
 }
@@ -170,8 +156,7 @@ func (t *relay) settled(line, b []byte) (pass []byte, err error) {
 	case err != nil:
 		return nil, err
 	case state == refused:
-		t.refuse(bytes.TrimLeft(before.asked(), blanks))
-		return nil, nil
+		return nil, t.refuse(bytes.TrimLeft(before.asked(), blanks))
 	case state == plain && t.o.Refuse != nil:
 		return before.asked(), nil
 	}
@@ -195,6 +180,7 @@ func (t *relay) settle(line []byte) (state, early, error) {
 		err = t.hearEarly(&before)
 	case t.o.Refuse != nil:
 		t.state = refused
+		t.conversation = t.o.Log.Begin(t.o.Opened)
 	default:
 		t.state = recorded
 		t.conversation = t.o.Log.Begin(t.o.Opened)
@@ -205,19 +191,10 @@ func (t *relay) settle(line []byte) (state, early, error) {
 
 // recordEarly gives the conversation what came until it was one.
 func (t *relay) recordEarly(before *early) (err error) {
-	for _, p := range before.pieces {
-		switch p.from {
-		case stderrSide:
-			err = t.conversation.Stderr(p.b)
-		case Client:
-			err = t.record(Client, &t.client, p.b)
-		case Server:
-			err = t.record(Server, &t.server, p.b)
-			t.parts = t.parts[:0] // it was passed on
-		}
-		if err != nil {
-			return err
-		}
+	err = cmp.Or(t.record(Server, &t.server, before.by[1]), t.conversation.Stderr(before.by[2]))
+	t.parts = t.parts[:0] // it was passed on
+	if err = cmp.Or(err, t.record(Client, &t.client, before.asked())); err != nil {
+		return err
 	}
 	return t.conversation.during(func() error {
 		if before.lost > 0 {
@@ -259,17 +236,22 @@ func (t *relay) line(at int, answers bool) {
 }
 
 // refuse answers each line of the client that ends in b.
-func (t *relay) refuse(b []byte) {
+func (t *relay) refuse(b []byte) error {
 	for _, c := range t.client.in(b) {
-		t.answerRefused(c.line)
+		if err := t.answerRefused(c.line); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // answerRefused gives the client what it gets for a line instead of the server. A client that does not read it is gone.
-func (t *relay) answerRefused(line []byte) {
-	if answer := t.o.Refuse(line); len(answer) > 0 {
+func (t *relay) answerRefused(line []byte) error {
+	answer, err := t.o.Refuse.line(t.conversation, line)
+	if err == nil && len(answer) > 0 {
 		_, _ = t.clientOut.write(answer)
 	}
+	return err
 }
 
 // Heard takes what passes a Relay that turns out to carry no conversation: what the program that is talked with gets and writes. By stream: 0 is
@@ -293,18 +275,18 @@ func streamOf(from Side) int {
 }
 
 // hear gives what passes where the relay is known to carry no conversation.
-func (t *relay) hear(from Side, b []byte) error {
+func (t *relay) hear(stream int, b []byte) error {
 	if t.o.Heard == nil || len(b) == 0 {
 		return nil
 	}
-	_, err := t.o.Heard.To[streamOf(from)].Write(b)
+	_, err := t.o.Heard.To[stream].Write(b)
 	return err
 }
 
 // hearEarly gives what came before the relay was decided. The mutex is held.
 func (t *relay) hearEarly(before *early) (err error) {
-	for _, p := range before.pieces {
-		err = errors.Join(err, t.hear(p.from, p.b))
+	for stream, b := range before.by {
+		err = errors.Join(err, t.hear(stream, b))
 	}
 	t.missed = before.lost > 0
 	return err

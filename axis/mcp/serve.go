@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
@@ -97,10 +98,7 @@ func (s *Served) serveLenient(ctx context.Context, o *ServeOptions) error {
 	defer v.rest()
 	defer clientGone()
 	box := lane.NewPlayer(nil, &lane.PlayerOptions[requestKey, []byte]{})
-	v.unasked = func(b []byte) error {
-		box.Say(b)
-		return nil
-	}
+	v.unasked = func(b []byte) { box.Say(b) }
 	go func() {
 		_ = readLines(o.In, func(line []byte) error {
 			if msgs, _, err := Parse(bytes.Clone(line)); err == nil { // else it is passed by
@@ -129,28 +127,17 @@ var errTooLong = errors.New("a line of the client is over 64 MiB, and none that 
 // readLines gives each line of r to f, with its line end, the last perhaps without one, until r ends or f fails. A line is valid
 // until f returns. The end of r, whatever ended it, is no error.
 func readLines(r io.Reader, f func(line []byte) error) error {
-	buf := make([]byte, relayBuffer)
-	l := lines{limit: MaxLine}
-	for {
-		n, err := r.Read(buf)
-		for _, c := range l.in(buf[:n]) {
-			if c.lost > 0 {
-				return errTooLong
-			}
-			if err := f(c.line); err != nil {
-				return err
-			}
-		}
-		if l.lost > 0 {
+	for lines := jsonscan.NewLines(r, MaxLine); ; {
+		line, err := lines.Next()
+		switch {
+		case errors.As(err, new(*jsonscan.LongLineError)):
 			return errTooLong
+		case err != nil:
+			return nil
 		}
-		if err == nil {
-			continue
+		if err := f(line); err != nil {
+			return err
 		}
-		if last := l.end(); len(last.line) > 0 {
-			return f(last.line)
-		}
-		return nil
 	}
 }
 

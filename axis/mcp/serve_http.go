@@ -107,7 +107,7 @@ func (h *streamable) post(w http.ResponseWriter, r *http.Request) {
 	case len(requests) == 0:
 		w.WriteHeader(http.StatusAccepted)
 	case len(requests) == 1 && v.silent(requests[0]):
-		_ = v.answer(r.Context(), requests[0], func(b []byte) error { return writeJSON(w, statusFor(requests[0], b), b) })
+		v.answer(r.Context(), requests[0], func(b []byte) { writeJSON(w, statusFor(requests[0], b), b) })
 	default:
 		v.stream(w, r, requests)
 	}
@@ -167,11 +167,10 @@ func statusFor(m *Message, answer []byte) int {
 	return http.StatusOK
 }
 
-func writeJSON(w http.ResponseWriter, status int, b []byte) error {
-	w.Header().Set("Content-Type", "application/json")
+func writeJSON(w http.ResponseWriter, status int, b []byte) {
+	w.Header().Set("Content-Type", typeJSON)
 	w.WriteHeader(status)
-	_, err := w.Write(b)
-	return err
+	_, _ = w.Write(b) // who does not read it has gone
 }
 
 // stream answers requests by a stream of events, each as it comes. Of a client that has a session the stream may go on in another
@@ -184,7 +183,7 @@ func (v *webSession) stream(w http.ResponseWriter, r *http.Request, requests []*
 	v.work(func() {
 		var all sync.WaitGroup
 		for _, m := range requests {
-			all.Go(func() { _ = v.answer(ctx, m, l.put) })
+			all.Go(func() { v.answer(ctx, m, l.put) })
 		}
 		all.Wait()
 		l.end()
@@ -359,8 +358,8 @@ type eventLog struct {
 	changed lane.Change
 }
 
-// put is the outlet of the stream. It never fails, and never waits.
-func (l *eventLog) put(message []byte) error {
+// put is the outlet of the stream. It never waits.
+func (l *eventLog) put(message []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.events = append(l.events, message)
@@ -368,7 +367,6 @@ func (l *eventLog) put(message []byte) error {
 		l.forget(l.first + len(l.events) - l.max)
 	}
 	l.changed.Happened()
-	return nil
 }
 
 // end says that nothing more comes.
@@ -464,7 +462,7 @@ func (l *eventLog) serve(w http.ResponseWriter, r *http.Request, gone context.Co
 
 // beginEvents makes a response one of events.
 func beginEvents(w http.ResponseWriter) *http.ResponseController {
-	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Content-Type", typeEvents)
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("X-Accel-Buffering", "no")
 	return http.NewResponseController(w)

@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +20,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// maxLine bounds a line of the server, in bytes.
+// maxLine bounds a line of a process, in bytes.
 const maxLine = 256 << 20
 
 // maxUnread is how many answers to nothing that is waited for may lie about.
@@ -152,7 +150,6 @@ const (
 	methodHeader   = "Mcp-Method"
 	acceptedTypes  = "application/json, text/event-stream"
 	typeOfMessages = "application/json"
-	typeOfEvents   = "text/event-stream"
 )
 
 // A remote is a server over Streamable HTTP. Each message of the client is a request of its own, which a goroutine reads the answer of.
@@ -200,19 +197,19 @@ func (r *remote) post(line []byte, k *tape.MCPJSONRPC) error {
 		r.session = id
 		r.mu.Unlock()
 	}
-	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	if kind == typeOfEvents && res.StatusCode == http.StatusOK {
-		return r.events(res.Body)
-	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxLine))
-	if err != nil {
-		return err
-	}
-	if messages, _, errMessage := mcp.Parse(body); errMessage == nil && len(messages) > 0 {
-		r.hear(body)
+	said := false
+	err = mcp.EachLine(http.MethodPost, res, func(line []byte) error {
+		said = true
+		r.hear(line)
 		return nil
+	})
+	switch {
+	case said: // an answer that did not come is missed by who waits for it
+		return nil
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("it answered with %s, and with no message", res.Status)
 	}
-	return fmt.Errorf("it answered with %s, and with no message", res.Status)
+	return err
 }
 
 // do makes a request. Its headers are those of the recorded one, and the caller's.
@@ -261,25 +258,6 @@ func (t *tester) recordedHeader(arrival uint64, to http.Header) {
 	}
 	for _, name := range notRepeated {
 		to.Del(name)
-	}
-}
-
-// events gives what the events of a stream hold.
-func (r *remote) events(body io.Reader) error {
-	lines := jsonscan.NewLines(body, maxLine)
-	var data []byte
-	for {
-		line, err := lines.Next()
-		if err != nil {
-			return nil // its end: an answer that did not come is missed by who waits for it
-		}
-		switch text, is := strings.CutPrefix(strings.TrimRight(string(line), "\r\n"), "data:"); {
-		case is:
-			data = append(append(data, strings.TrimPrefix(text, " ")...), '\n')
-		case text == "" && len(data) > 0:
-			r.hear(data)
-			data = nil
-		}
 	}
 }
 

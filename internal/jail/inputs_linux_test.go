@@ -53,6 +53,8 @@ func (s *stillSource) Beginning() func(context.Context) { return nil }
 
 func (s *stillSource) Leaving(func() []Source) func(context.Context) { return nil }
 
+func (s *stillSource) Looked(_ string, f FileStat) FileStat { return f }
+
 func (s *stillSource) Wrote(_ string, _, at, _ int64) int64 { return at }
 
 func (s *stillSource) Ending(func() ([]Source, bool)) func(context.Context) syscall.Signal {
@@ -163,7 +165,7 @@ func (d stillDevice) Fill(b []byte) { d.stillSource.Fill(0, b) }
 
 func (s *still) Reads(string) {}
 
-func (s *still) Changing() bool { return false }
+func (s *still) Changed(string) bool { return false }
 
 func (s *still) Recent(int64) bool { return false }
 

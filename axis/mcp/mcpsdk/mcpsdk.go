@@ -12,6 +12,7 @@
 package mcpsdk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -42,11 +43,7 @@ func (t *RecordTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	side := t.Side
-	if side == "" {
-		side = mcp.Client
-	}
-	return &recorded{Connection: inner, conversation: t.Log.Begin(opened), side: side}, nil
+	return &recorded{Connection: inner, conversation: t.Log.Begin(opened), side: cmp.Or(t.Side, mcp.Client)}, nil
 }
 
 // SupportsProtocolVersion implements sdk.ProtocolVersionSupporter: it is the other transport that is asked.
