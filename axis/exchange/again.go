@@ -22,11 +22,16 @@ import (
 func Again(r *tape.Record, store cas.Store, c Classifier, s *scrub.Scrubber, o *TapOptions) error {
 	restoreHeaders(r)
 	was := tape.ExchangeOf(r.Kind)
-	tap, err := newAgainTap(store, c, s, o)
+	w, err := tape.NewWriter(io.Discard, &tape.Header{Argv: []string{}})
 	if err != nil {
 		return err
 	}
-	rep, err := newRepeat(was, store, tap)
+	var opts TapOptions
+	if o != nil {
+		opts = TapOptions{MaxBody: o.MaxBody, TrueLength: o.TrueLength}
+	}
+	// Nobody reads the tape of this Tap. Its recorder counts ordinals from 1.
+	rep, err := newRepeat(was, store, NewTap(tape.NewRecorder(w, &tape.RecorderOptions{Store: store}), c, s, &opts))
 	if err != nil {
 		return err
 	}
@@ -36,7 +41,13 @@ func Again(r *tape.Record, store cas.Store, c Classifier, s *scrub.Scrubber, o *
 		x.Response = nil
 	}
 	extra := *tape.Extras(r.Kind)
-	rep.extra, rep.came = joinedFields(extra, rep.extra), 0 // what was recorded has its own
+	all := slices.Clone(extra)
+	for _, now := range rep.extra {
+		if tape.FieldValue(all, now.Name) == nil { // else what was recorded has its own
+			all = append(all, now)
+		}
+	}
+	rep.extra, rep.came = all, 0
 	if call, ok := r.Kind.(*tape.LLMCall); ok {
 		rep.connection, rep.opcode = call.Connection, call.Opcode
 	}
@@ -69,19 +80,6 @@ type repeat struct {
 	*Open
 	was   *tape.Exchange
 	piece []int // of each piece of the answer that was given: the recorded chunk that it is of
-}
-
-// newAgainTap returns a Tap whose tape nobody reads. Its recorder counts ordinals from 1.
-func newAgainTap(store cas.Store, c Classifier, s *scrub.Scrubber, o *TapOptions) (*Tap, error) {
-	w, err := tape.NewWriter(io.Discard, &tape.Header{Argv: []string{}})
-	if err != nil {
-		return nil, err
-	}
-	var opts TapOptions
-	if o != nil {
-		opts = TapOptions{MaxBody: o.MaxBody, TrueLength: o.TrueLength}
-	}
-	return NewTap(tape.NewRecorder(w, &tape.RecorderOptions{Store: store}), c, s, &opts), nil
 }
 
 func newRepeat(was *tape.Exchange, store cas.Store, tap *Tap) (*repeat, error) {
@@ -176,31 +174,8 @@ func (r *repeat) lane() string {
 	return opening
 }
 
-// joinedFields are the further keys of both, the first where both have one.
-func joinedFields(first, second []tape.Field) []tape.Field {
-	out := slices.Clone(first)
-	for _, f := range second {
-		if tape.FieldValue(out, f.Name) == nil {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
 // ofAnswer are the further keys of a record that say something of its answer.
 var ofAnswer = []string{"response_decoded", trueLength, bare.KeyTrailers, bare.KeyProto}
-
-// chunksAgain are recorded chunks as those of another recording.
-func chunksAgain(chunks []tape.Chunk, timed bool) []tape.Chunk {
-	chunks = slices.Clone(chunks)
-	for i := range chunks {
-		chunks[i].G = 0
-		if !timed {
-			chunks[i].TMS = 0
-		}
-	}
-	return chunks
-}
 
 // A Search looks for what a Scrubber knows in what was recorded. A blob that many records name is read once, as long as
 // nothing is found in it. It is for one goroutine.
@@ -214,7 +189,6 @@ type Search struct {
 type reading struct {
 	hash     cas.Digest
 	encoding string
-	request  bool
 	cut      bool
 }
 
@@ -238,10 +212,10 @@ func (s *Search) Holds(r *tape.Record) (bool, error) {
 			return true, nil
 		}
 	}
-	if found, err := s.request(x); found || err != nil {
+	if found, err := s.body(x.RequestPayload, x.RequestHeaders, false); found || err != nil {
 		return found, err
 	}
-	return s.response(x)
+	return s.body(x.Response, x.ResponseHeaders, x.Error != "")
 }
 
 // Payload reports whether the bytes of p hold something. The errors are those of the store.
@@ -272,36 +246,17 @@ func (s *Search) once(p *tape.Payload, as reading, look func() (bool, error)) (b
 	return found, err
 }
 
-func (s *Search) request(x *tape.Exchange) (bool, error) {
-	if x.RequestPayload == nil {
+// body looks at a body whose headers say how it is encoded, and at what it decodes to; what does not decode was not kept.
+func (s *Search) body(p *tape.Payload, headers []tape.HeaderField, cut bool) (bool, error) {
+	encoding := fieldValue(headers, "Content-Encoding")
+	switch {
+	case p == nil:
 		return false, nil
+	case !encoded(encoding):
+		return s.Payload(p)
 	}
-	encoding := HeaderOf(x.RequestHeaders).Get("Content-Encoding")
-	return s.once(x.RequestPayload, reading{request: true, encoding: encoding}, func() (bool, error) {
-		b, err := x.RequestPayload.Bytes(s.store)
-		if err != nil {
-			return false, err
-		}
-		// One that does not decode was not kept.
-		if plain, err := Decode(encoding, b, DefaultMaxBody); err == nil {
-			b = plain
-		}
-		_, found := s.find.Bytes(b)
-		return found, nil
-	})
-}
-
-func (s *Search) response(x *tape.Exchange) (bool, error) {
-	if x.Response == nil {
-		return false, nil
-	}
-	encoding := HeaderOf(x.ResponseHeaders).Get("Content-Encoding")
-	if !encoded(encoding) {
-		return s.Payload(x.Response)
-	}
-	cut := x.Error != ""
-	return s.once(x.Response, reading{encoding: encoding, cut: cut}, func() (bool, error) {
-		b, err := x.Response.Bytes(s.store)
+	return s.once(p, reading{encoding: encoding, cut: cut}, func() (bool, error) {
+		b, err := p.Bytes(s.store)
 		if err != nil || len(b) == 0 {
 			return false, err
 		}

@@ -80,11 +80,9 @@ type AnswerBody struct {
 	r      io.ReadCloser
 	size   int64
 	chunks []tape.Chunk // those that have not begun
-	total  int          // chunks of the whole answer
 	left   int64        // bytes of the chunk that has
 	rest   int64        // bytes of the whole answer that are left
 	cut    string       // the recorded error; "" where the answer came to its end
-	beside *equals      // nil for none
 	buf    []byte
 }
 
@@ -96,9 +94,6 @@ func OpenAnswer(store cas.Store, ex *tape.Exchange, o *AnswerOptions) (*AnswerBo
 		b.opts = *o
 	}
 	b.start = b.opts.now()
-	if b.opts.Of != nil {
-		b.beside = b.opts.Of.equals
-	}
 	if ex.Response == nil && HasBody(ex.Method, ex.Status) {
 		return nil, fmt.Errorf("its body was not kept: %s", ex.Error)
 	}
@@ -110,7 +105,6 @@ func OpenAnswer(store cas.Store, ex *tape.Exchange, o *AnswerOptions) (*AnswerBo
 	if b.chunks, err = checkedChunks(ex.Stream, b.size); err != nil {
 		return nil, err
 	}
-	b.total = len(b.chunks)
 	switch {
 	case b.opts.Stored != nil:
 		b.r = io.NopCloser(bytes.NewReader(b.opts.Stored))
@@ -166,35 +160,18 @@ func (b *AnswerBody) Size() int64 { return b.size }
 // it came with the first chunk is what a program that waits for its first byte must not see come earlier.
 func (b *AnswerBody) Prompt() bool { return len(b.chunks) > 0 && b.chunks[0].Length > 0 }
 
-// Pieces reports whether the head or the end of the answer came by itself where that counts: an empty chunk of the tape stands for it.
-func (b *AnswerBody) Pieces() bool {
-	return len(b.chunks) > 1 && (b.chunks[0].Length == 0 || b.chunks[len(b.chunks)-1].Length == 0)
-}
-
 // Begin waits until the head is due: with the first chunk. The error is ctx's where that ends before.
 func (b *AnswerBody) Begin(ctx context.Context) error {
-	if len(b.chunks) == 0 {
-		return b.together(ctx, tape.Chunk{}, true)
+	c := tape.Chunk{}
+	if len(b.chunks) > 0 {
+		c = b.chunks[0]
 	}
-	return b.wait(ctx, b.chunks[0], len(b.chunks) == 1)
+	return b.wait(ctx, c, len(b.chunks) < 2)
 }
 
 // Ended reports whether Next gave the last bytes of an answer that came to its end.
 func (b *AnswerBody) Ended() bool {
 	return b.left == 0 && b.rest == 0 && len(b.chunks) == 0 && b.cut == ""
-}
-
-// together waits for equal requests, and for the conversations beside this one.
-func (b *AnswerBody) together(ctx context.Context, c tape.Chunk, end bool) error {
-	if end && b.opts.Of != nil {
-		if err := b.opts.Of.order.await(ctx, b.opts.Of, b.opts.Speed > 0, b.opts.Held); err != nil {
-			return err
-		}
-	}
-	if b.beside == nil {
-		return nil
-	}
-	return b.beside.await(ctx, b.opts.Of, c, end, b.opts.Speed > 0)
 }
 
 // Next returns the bytes of one chunk, or of a part of one that is longer than 1 MiB, valid until the next call. Errors:
@@ -203,12 +180,12 @@ func (b *AnswerBody) together(ctx context.Context, c tape.Chunk, end bool) error
 func (b *AnswerBody) Next(ctx context.Context) ([]byte, error) {
 	for b.left == 0 {
 		if len(b.chunks) == 0 {
-			return nil, b.end(ctx)
+			if b.cut == "" {
+				return nil, io.EOF
+			}
+			return nil, CutAgain(ctx, b.cut, &b.opts)
 		}
 		c := b.chunks[0]
-		if err := b.afterHead(ctx); err != nil {
-			return nil, err
-		}
 		if err := b.beforeLast(ctx); err != nil {
 			return nil, err
 		}
@@ -257,7 +234,8 @@ func (b *AnswerBody) read(p []byte) error {
 	}
 }
 
-// wait waits until a chunk is due, and equal requests let it go; end says that it is the last.
+// wait waits until a chunk is due, and equal requests let it go; end says that it is the last, which the conversations beside this one let
+// go too.
 func (b *AnswerBody) wait(ctx context.Context, c tape.Chunk, end bool) error {
 	if b.opts.Speed > 0 {
 		due := time.Duration(float64(c.TMS) / b.opts.Speed * float64(time.Millisecond))
@@ -265,16 +243,16 @@ func (b *AnswerBody) wait(ctx context.Context, c tape.Chunk, end bool) error {
 			return err
 		}
 	}
-	return b.together(ctx, c, end)
-}
-
-// afterHead holds the first chunk for a moment behind a head that came by itself, where all comes at once: who reads the head is not to
-// find the chunk with it.
-func (b *AnswerBody) afterHead(ctx context.Context) error {
-	if b.total-len(b.chunks) != 1 || b.size == 0 || b.rest < b.size || b.opts.Speed > 0 || b.opts.Clock != nil {
+	of := b.opts.Of
+	if of == nil {
 		return nil
 	}
-	return lane.Pause(ctx, nil, reaction)
+	if end {
+		if err := of.order.await(ctx, of, b.opts.Speed > 0, b.opts.Held); err != nil {
+			return err
+		}
+	}
+	return of.equals.await(ctx, of, c, end, b.opts.Speed > 0)
 }
 
 // beforeLast holds the last chunk of an answer that the program had cancelled for a moment, where the others come at once: what
@@ -284,14 +262,6 @@ func (b *AnswerBody) beforeLast(ctx context.Context) error {
 		return nil
 	}
 	return lane.Pause(ctx, nil, reaction)
-}
-
-// end is how the answer ended then.
-func (b *AnswerBody) end(ctx context.Context) error {
-	if b.cut == "" {
-		return io.EOF
-	}
-	return CutAgain(ctx, b.cut, &b.opts)
 }
 
 // CutAgain is the end of an exchange that was cut with the error recorded: a *CutError. One that the program cancelled waits
@@ -314,9 +284,9 @@ func CutAgain(ctx context.Context, recorded string, o *AnswerOptions) error {
 
 // Given says that the end of the answer has been passed on, or will not be: equal requests may go on (AnswerOptions.Of).
 func (b *AnswerBody) Given() {
-	b.beside.leave(b.opts.Of)
-	if b.opts.Of != nil {
-		b.opts.Of.order.happened(moment{kind: momentOver, rec: b.opts.Of})
+	if of := b.opts.Of; of != nil {
+		of.equals.leave(of)
+		of.order.happened(moment{kind: momentOver, rec: of})
 	}
 }
 

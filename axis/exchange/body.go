@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -40,20 +39,48 @@ type answer struct {
 	usage   []byte
 }
 
-// plainBody is a body without Content-Encoding: it is scrubbed as it comes and goes to the spool.
+// plainBody is a body without Content-Encoding: it is scrubbed as it comes and goes to the spool. Where names in it are looked at, a
+// document waits in memory for that, up to maxHeld, so that a value is hidden that stands before its name too; of a stream, each chunk is
+// looked at for itself. The program has its bytes at once in any case.
 type plainBody struct {
-	spool answerSpool
-	clean *scrub.Writer
-	at    chunkMap
+	spool  answerSpool
+	clean  *scrub.Writer
+	at     chunkMap
+	learn  *learner // nil where nothing is looked for
+	held   []byte
+	heldAt chunkMap
 }
 
-func newPlainBody(s *scrub.Scrubber, sp answerSpool) *plainBody {
-	b := &plainBody{spool: sp, clean: s.Writer(sp)}
-	b.clean.OnReplace(b.at.replaced)
+func newPlainBody(s *scrub.Scrubber, sp answerSpool, learn *learner) *plainBody {
+	b := &plainBody{spool: sp, clean: s.Writer(sp), learn: learn}
+	b.clean.OnReplace(func(start, end int64, n int) { b.at.moves = append(b.at.moves, move{start, end, n}) })
 	return b
 }
 
 func (b *plainBody) chunk(c tape.Chunk, p []byte) error {
+	switch {
+	case b.learn == nil || b.learn.kind == scrub.BodyOther:
+		return b.pass(c, p)
+	case b.learn.kind == scrub.BodyStream:
+		b.look(p, true)
+		return b.pass(c, p)
+	}
+	lines := bytes.HasSuffix(b.held, []byte("}\n")) || bytes.HasSuffix(b.held, []byte("}\r\n"))
+	next := lines && b.learn.kind == scrub.BodyJSON && scrub.BeginsJSON(p) // lines of JSON that are not said to be
+	b.heldAt.add(c, len(p))
+	b.held = append(b.held, p...)
+	b.learn.decide(b.held)
+	switch {
+	case next, len(b.held) > maxHeld, b.learn.kind == scrub.BodyStream:
+		return b.release(scrub.BodyStream)
+	case b.learn.kind == scrub.BodyOther:
+		return b.release(scrub.BodyOther)
+	}
+	return nil
+}
+
+// pass scrubs a chunk.
+func (b *plainBody) pass(c tape.Chunk, p []byte) error {
 	b.at.add(c, len(p))
 	_, err := b.clean.Write(p)
 	return err
@@ -66,8 +93,41 @@ func (b *plainBody) more(p []byte) error {
 	return err
 }
 
+// look looks at what is passed on next, a piece of a stream or a document, and hides the values in it that are too many to be known.
+func (b *plainBody) look(p []byte, piece bool) {
+	_, over := b.learn.whole(p, piece)
+	for i := range over {
+		over[i].Start += b.at.total
+		over[i].End += b.at.total
+	}
+	b.clean.HideAt(over)
+}
+
+// release passes on what waits; what comes after it is of a kind.
+func (b *plainBody) release(kind scrub.BodyKind) error {
+	if b.learn.kind != scrub.BodyOther && len(b.held) > 0 {
+		b.look(b.held, kind == scrub.BodyStream)
+	}
+	b.learn.kind = kind
+	held, chunks := b.held, b.heldAt.chunks
+	b.held, b.heldAt = nil, chunkMap{}
+	for _, c := range chunks {
+		if err := b.pass(c, held[c.Offset:c.Offset+c.Length]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (b *plainBody) finish(bool) (answer, error) {
-	if err := b.clean.Close(); err != nil {
+	var err error
+	if b.learn != nil {
+		err = b.release(scrub.BodyOther)
+	}
+	if err == nil {
+		err = b.clean.Close()
+	}
+	if err != nil {
 		return answer{lost: err.Error()}, err
 	}
 	return answer{store: b.spool.payload, chunks: b.at.stored(), resized: len(b.at.moves) > 0}, nil
@@ -82,7 +142,7 @@ const maxChunks = 500_000
 type chunkMap struct {
 	chunks []tape.Chunk // Offset and Length in the bytes that came
 	total  int64        // bytes that came
-	moves  []move
+	moves  []move       // in order of start
 }
 
 // move is one secret: the bytes from start to end of what came are n bytes in the store.
@@ -108,11 +168,6 @@ func (m *chunkMap) extend(length int) {
 	m.total += int64(length)
 }
 
-// replaced notes that a secret was replaced; in order of start.
-func (m *chunkMap) replaced(start, end int64, n int) {
-	m.moves = append(m.moves, move{start, end, n})
-}
-
 // stored returns the chunks in the stored bytes.
 func (m *chunkMap) stored() []tape.Chunk {
 	moves, shift, at := m.moves, int64(0), int64(0)
@@ -133,7 +188,7 @@ func (m *chunkMap) stored() []tape.Chunk {
 	return m.chunks
 }
 
-// inMemory is the spool of a Tap whose recorder is to see every payload whole (TapOptions.InMemory).
+// inMemory is the spool of a Tap whose recorder is to see every payload whole (TapOptions.NowMS).
 type inMemory struct{ bytes.Buffer }
 
 func (m *inMemory) payload(rec *tape.Recorder) (*tape.Payload, error) { return rec.Payload(m.Bytes()) }
@@ -147,6 +202,13 @@ type discarded struct{ cas.Store }
 
 // Put implements cas.Store.
 func (discarded) Put(b []byte) (cas.Digest, error) { return cas.Sum(b), nil }
+
+// PutReader implements cas.Store.
+func (discarded) PutReader(r io.Reader) (cas.Digest, int64, error) {
+	h := cas.NewHasher()
+	n, err := io.Copy(h, r)
+	return h.Sum(), n, err
+}
 
 // maxHeld bounds, in bytes, how much of an answer waits until the names in it have been looked at.
 const maxHeld = 1 << 20
@@ -182,85 +244,11 @@ func (l *learner) decide(head []byte) {
 // whole takes a whole answer, or what was held of one: a piece where it is of a stream that goes on. It reports whether something
 // became known that was not, and where those values stand that are too many to be known.
 func (l *learner) whole(b []byte, piece bool) (fresh bool, over []scrub.Place) {
+	s := l.tap.scrubber
 	if l.kind == scrub.BodyStream {
-		return l.lines(b, piece)
+		return s.LearnAll(s.NamedInLines(b, piece))
 	}
-	return l.tap.scrubber.LearnAll(l.tap.scrubber.NamedInAnswer(l.contentType, b))
-}
-
-// lines is whole for events or lines of JSON, or for a piece of them.
-func (l *learner) lines(b []byte, piece bool) (fresh bool, over []scrub.Place) {
-	return l.tap.scrubber.LearnAll(l.tap.scrubber.NamedInLines(b, piece))
-}
-
-// namedBody is a plainBody whose names are looked at before it is scrubbed: a document waits in memory, up to maxHeld, so that a
-// value is hidden that stands before its name too; of a stream, each chunk is looked at for itself. The program has its bytes
-// at once in either case.
-type namedBody struct {
-	*plainBody
-	learn  *learner
-	held   []byte
-	heldAt chunkMap
-}
-
-func (b *namedBody) chunk(c tape.Chunk, p []byte) error {
-	switch b.learn.kind {
-	case scrub.BodyStream:
-		_, over := b.learn.lines(p, true)
-		b.hide(over)
-		return b.plainBody.chunk(c, p)
-	case scrub.BodyOther:
-		return b.plainBody.chunk(c, p)
-	}
-	next := b.learn.kind == scrub.BodyJSON && endsLine(b.held) && scrub.BeginsJSON(p) // lines of JSON that are not said to be
-	b.heldAt.add(c, len(p))
-	b.held = append(b.held, p...)
-	b.learn.decide(b.held)
-	switch {
-	case next, len(b.held) > maxHeld, b.learn.kind == scrub.BodyStream:
-		return b.release(scrub.BodyStream)
-	case b.learn.kind == scrub.BodyOther:
-		return b.release(scrub.BodyOther)
-	}
-	return nil
-}
-
-// endsLine tells whether a text is lines of JSON so far.
-func endsLine(b []byte) bool {
-	return bytes.HasSuffix(b, []byte("}\n")) || bytes.HasSuffix(b, []byte("}\r\n"))
-}
-
-// release passes on what waits; what comes after it is of a kind.
-func (b *namedBody) release(kind scrub.BodyKind) error {
-	if b.learn.kind != scrub.BodyOther && len(b.held) > 0 {
-		_, over := b.learn.whole(b.held, kind == scrub.BodyStream)
-		b.hide(over)
-	}
-	b.learn.kind = kind
-	held, chunks := b.held, b.heldAt.chunks
-	b.held, b.heldAt = nil, chunkMap{}
-	for _, c := range chunks {
-		if err := b.plainBody.chunk(c, held[c.Offset:c.Offset+c.Length]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// hide hides places of what is passed on next.
-func (b *namedBody) hide(places []scrub.Place) {
-	for i := range places {
-		places[i].Start += b.at.total
-		places[i].End += b.at.total
-	}
-	b.clean.HideAt(places)
-}
-
-func (b *namedBody) finish(cut bool) (answer, error) {
-	if err := b.release(scrub.BodyOther); err != nil {
-		return answer{lost: err.Error()}, err
-	}
-	return b.plainBody.finish(cut)
+	return s.LearnAll(s.NamedInAnswer(l.contentType, b))
 }
 
 // passedBody is the body of a recorded answer that passes as it stands. Its bytes are in a store already.
@@ -486,33 +474,24 @@ func readPart(path string, answer bool) (*Part, error) {
 
 // payloadOf returns the payload that everything that r gives would be, in bounded memory.
 func payloadOf(r io.Reader) (*tape.Payload, error) {
-	head, err := io.ReadAll(io.LimitReader(r, tape.InlineLimit+1))
-	if err != nil {
-		return nil, err
-	}
-	h := cas.NewHasher()
-	h.Write(head)
-	n, err := io.Copy(h, r)
-	if err != nil {
-		return nil, err
-	}
-	p := &tape.Payload{Hash: h.Sum(), Len: int64(len(head)) + n}
-	if p.Len <= tape.InlineLimit && utf8.Valid(head) {
-		p.Inline, p.Text = true, string(head)
-	}
-	return p, nil
+	return payloadIn(discarded{}, r, func(b []byte) (*tape.Payload, error) { return tape.MakePayload(discarded{}, b) })
 }
 
 // payloadFrom stores everything that r gives, in bounded memory.
 func payloadFrom(rec *tape.Recorder, r io.Reader) (*tape.Payload, error) {
+	return payloadIn(rec.Store(), r, rec.Payload)
+}
+
+// payloadIn makes a payload of everything that r gives: what may stand in its record by short, what is longer in a store.
+func payloadIn(s cas.Store, r io.Reader, short func([]byte) (*tape.Payload, error)) (*tape.Payload, error) {
 	head, err := io.ReadAll(io.LimitReader(r, tape.InlineLimit+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(head) <= tape.InlineLimit {
-		return rec.Payload(head)
+		return short(head)
 	}
-	d, n, err := rec.Store().PutReader(io.MultiReader(bytes.NewReader(head), r))
+	d, n, err := s.PutReader(io.MultiReader(bytes.NewReader(head), r))
 	if err != nil {
 		return nil, err
 	}

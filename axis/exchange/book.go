@@ -24,8 +24,8 @@ type Book struct {
 	queues     map[Key]*queue             // of recorded keys alone; the map is not changed after NewBook
 	sockets    map[uint64]*RecordedSocket // by connection; not changed after NewBook
 	ignored    map[uint64]bool            // connections of sockets that MCP servers opened; not changed after NewBook
-	methods    map[streamKey]*method      // not changed after NewBook
-	wholes     map[whole][]*Recorded      // requests that differ in their headers; not changed after NewBook
+	methods    map[Key]*method            // by method and URL; not changed after NewBook
+	wholes     map[Key][]*Recorded        // by what was asked, to the byte: requests that differ in their headers; not changed after NewBook
 	mixed      bool                       // a queue holds requests that may have unlike traits; not changed after NewBook
 	run        sidetraffic.Span           // when it was; not changed after NewBook
 	order      *EndOrder                  // nil where none is kept; not changed once requests come
@@ -54,7 +54,7 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 	b := &Book{
 		classifier: c, store: store,
 		keys: make(map[uint64]Key), ignored: make(map[uint64]bool), dead: make(map[string]bool),
-		queues: make(map[Key]*queue), methods: make(map[streamKey]*method), sockets: make(map[uint64]*RecordedSocket), wholes: make(map[whole][]*Recorded), damaged: make(map[*Recorded]error),
+		queues: make(map[Key]*queue), methods: make(map[Key]*method), sockets: make(map[uint64]*RecordedSocket), wholes: make(map[Key][]*Recorded), damaged: make(map[*Recorded]error),
 	}
 	for r, err := range records {
 		if err != nil {
@@ -143,24 +143,6 @@ func (b *Book) add(rec *Recorded) {
 	}
 }
 
-// A whole is a request as it stands on a tape, but for its header.
-type whole struct {
-	method, url string
-	size        int64
-	body        string // of up to tape.InlineLimit bytes; of a longer one its digest
-}
-
-// wholeOf is what a request without Content-Encoding is by.
-func wholeOf(r *Request) whole {
-	w := whole{method: r.Method, url: r.URL, size: int64(len(r.Body))}
-	if w.size > tape.InlineLimit {
-		w.body = cas.Sum(r.Body).String()
-	} else {
-		w.body = string(r.Body)
-	}
-	return w
-}
-
 // maxAlike bounds how many requests are held that differ in nothing but their headers.
 const maxAlike = 8
 
@@ -170,11 +152,9 @@ func (b *Book) addWhole(rec *Recorded) {
 	if rec.Key.Socket || rec.Key.Stream || fieldValue(x.RequestHeaders, "Content-Encoding") != "" || tape.FieldValue(rec.extra, "request_lost") != nil {
 		return
 	}
-	w := whole{method: x.Method, url: x.URL}
-	if p := x.RequestPayload; p != nil {
-		if w.size, w.body = p.Len, p.Text; !p.Inline {
-			w.body = p.Hash.String()
-		}
+	w := Key{Method: x.Method, URL: x.URL, Request: cas.Sum(nil)}
+	if x.RequestPayload != nil {
+		w.Request = x.RequestPayload.Hash
 	}
 	all := b.wholes[w]
 	if len(all) < maxAlike && !slices.ContainsFunc(all, func(r *Recorded) bool { return slices.Equal(r.Exchange.RequestHeaders, x.RequestHeaders) }) {
@@ -196,7 +176,7 @@ func (b *Book) like(r *Request) []*Recorded {
 	if len(r.Header["Content-Encoding"]) > 0 {
 		return nil
 	}
-	return b.wholes[wholeOf(r)]
+	return b.wholes[Key{Method: r.Method, URL: r.URL, Request: cas.Sum(r.Body)}]
 }
 
 // silent reports whether an exchange is one of plain HTTP that no upstream answered.
@@ -254,7 +234,9 @@ func (b *Book) hand(rec *Recorded, asked *Traits) {
 	if asked != nil {
 		b.ids.Learn(rec.IDs(), asked.IDTexts(), false)
 	}
-	rec.equals.join()
+	if c := rec.equals; c != nil {
+		c.gate.Happened(moment{kind: momentGiven, n: c.given.Add(1)})
+	}
 	rec.order.happened(moment{kind: momentAsked, rec: rec})
 	b.log = append(b.log, service{rec.Key, rec.Seq})
 }
@@ -362,7 +344,11 @@ func (b *Book) Damaged() []string {
 	var texts []string
 	for _, rec := range b.recorded {
 		if err := b.damaged[rec]; err != nil {
-			texts = append(texts, damageText(rec, err))
+			answer := "its answer"
+			if p := rec.Exchange.Response; p != nil {
+				answer += ", payload " + p.Hash.Short() + ","
+			}
+			texts = append(texts, fmt.Sprintf("%s: %s could not be given to %s %s: %v", nameOf(rec), answer, rec.Exchange.Method, rec.Exchange.URL, err))
 		}
 	}
 	return texts
@@ -450,7 +436,7 @@ func (b *Book) CallOf(rec *Recorded) Call {
 // message.
 func (b *Book) noteCalls() {
 	for _, rec := range b.recorded {
-		key := streamKey{rec.Key.Method, rec.Key.URL}
+		key := Key{Method: rec.Key.Method, URL: rec.Key.URL}
 		m := b.methods[key]
 		if m == nil {
 			m = new(method)
@@ -461,24 +447,18 @@ func (b *Book) noteCalls() {
 		m.patience = max(m.patience, rec.Patience(0))
 	}
 	for _, rec := range b.recorded {
-		if rec.Key.Kind == HTTP && b.methods[streamKey{rec.Key.Method, rec.Key.URL}].streams {
-			b.keyByFirst(rec)
+		if rec.Key.Kind != HTTP || !b.methods[Key{Method: rec.Key.Method, URL: rec.Key.URL}].streams {
+			continue
+		}
+		r := b.request(rec)
+		if r.Body = FirstMessage(r.Body); rec.after != nil && rec.after[0] == 0 { // it was answered before that
+			r.Body = nil
+		}
+		if id, err := b.classifier.Classify(r); err == nil { // else it is asked for by nobody
+			rec.Key = id.Key
+			rec.Key.Stream = true
 		}
 	}
-}
-
-// keyByFirst makes the key of rec that of a request of which its first message alone is known; none of one that was answered before.
-func (b *Book) keyByFirst(rec *Recorded) {
-	r := b.request(rec)
-	if r.Body = FirstMessage(r.Body); rec.after != nil && rec.after[0] == 0 {
-		r.Body = nil
-	}
-	id, err := b.classifier.Classify(r)
-	if err != nil {
-		return // it is asked for by nobody
-	}
-	rec.Key = id.Key
-	rec.Key.Stream = true
 }
 
 // Fork divides the book before its first request, and before KeepOrder. seq is of the record of the first exchange that does not answer.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"slices"
 	"sync"
@@ -310,42 +311,33 @@ type choice struct {
 	play   *SocketPlay // nil before there is one
 }
 
-// current is the recorded socket that it is now, what passes on it, and how often the choice has changed by now.
-func (c *choice) current() (rec *Recorded, entries []*socketEntry, times int) {
-	c.book.mu.Lock()
-	defer c.book.mu.Unlock()
-	return c.rec, c.rec.Socket.entries, c.times
-}
-
 // hear takes what the program says next. A recorded socket whose next message that is goes before one that has it in another place.
 func (c *choice) hear(now *saying, names *lane.Names) {
-	if found, rivals := c.become(now, c.next, names); found && rivals {
-		return
-	} else if !found {
-		c.become(now, c.later, nil)
+	found, rivals := c.become(now, 1, names)
+	if !found {
+		c.become(now, math.MaxInt, nil)
 	}
-	c.decide()
+	if !found || !rivals {
+		c.decide()
+	}
 }
 
-// next reports whether a recorded socket goes on with now.
-func (c *choice) next(s *RecordedSocket, now *saying) bool {
-	n := len(c.heard)
-	return n < len(s.asked) && c.book.begins(s, c.heard) && c.book.said(s, s.asked[n]).key == now.key
+// fits reports whether a recorded socket begins with what was heard, and now is among its next messages, of so many.
+func (c *choice) fits(s *RecordedSocket, now *saying, next int) bool {
+	if !c.book.begins(s, c.heard) {
+		return false
+	}
+	asked := s.asked[len(c.heard):]
+	return slices.ContainsFunc(asked[:min(next, len(asked))], func(e *socketEntry) bool { return c.book.said(s, e).key == now.key })
 }
 
-// later reports whether a recorded socket goes on with what has now in any place.
-func (c *choice) later(s *RecordedSocket, now *saying) bool {
-	return c.book.begins(s, c.heard) && slices.ContainsFunc(s.asked[len(c.heard):], func(e *socketEntry) bool {
-		return c.book.said(s, e).key == now.key
-	})
-}
-
-// become makes the choice one of the recorded sockets that fit what the program says now: by names, which may be nil, that most like
-// it, then the one that it is, then the first. It reports whether one fits, and whether several do of which it is not known yet.
-func (c *choice) become(now *saying, fits func(*RecordedSocket, *saying) bool, names *lane.Names) (found, rivals bool) {
+// become makes the choice one of the recorded sockets that fit what the program says now, by so many of their next messages: by names,
+// which may be nil, that most like it, then the one that it is, then the first. It reports whether one fits, and whether several do of
+// which it is not known yet.
+func (c *choice) become(now *saying, next int, names *lane.Names) (found, rivals bool) {
 	var fitting []*Recorded
 	for _, r := range c.rivals { // before the lock is taken, for messages are read
-		if fits(r.Socket, now) {
+		if c.fits(r.Socket, now, next) {
 			fitting = append(fitting, r)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -104,7 +103,27 @@ type RecordedError struct {
 }
 
 // ErrorAgain is the error that a text on a tape stands for.
-func ErrorAgain(text string) *RecordedError { return &RecordedError{Text: text, Err: kindOf(text)} }
+func ErrorAgain(text string) *RecordedError {
+	e := &RecordedError{Text: text}
+	name, noHost := strings.CutPrefix(text, NoSuchHost)
+	switch {
+	case text == Refused:
+		e.Err = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	case text == Reset:
+		e.Err = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
+	case text == Timeout:
+		e.Err = &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	case text == DeadlinePassed:
+		e.Err = context.DeadlineExceeded
+	case text == CutShort:
+		e.Err = io.ErrUnexpectedEOF
+	case text == NoAnswer:
+		e.Err = io.EOF
+	case noHost:
+		e.Err = &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
+	}
+	return e
+}
 
 func (e *RecordedError) Error() string { return "recorded error: " + e.Text }
 
@@ -116,59 +135,6 @@ func (e *RecordedError) Timeout() bool { return e.Text == Timeout || e.Text == D
 
 // Temporary implements net.Error.
 func (e *RecordedError) Temporary() bool { return e.Timeout() }
-
-// kindOf is an error of the kind that a text on a tape stands for; nil where only the text is left.
-func kindOf(text string) error {
-	name, noHost := strings.CutPrefix(text, NoSuchHost)
-	switch {
-	case text == Refused:
-		return &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
-	case text == Reset:
-		return &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
-	case text == Timeout:
-		return &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
-	case text == DeadlinePassed:
-		return context.DeadlineExceeded
-	case text == CutShort:
-		return io.ErrUnexpectedEOF
-	case text == NoAnswer:
-		return io.EOF
-	case noHost:
-		return &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
-	}
-	return nil
-}
-
-// linger is how long an answer whose program closed it before it saw the end is read on. A JSON decoder reads a value and never
-// the end behind it, and an answer that has come whole is not one that was cut.
-const linger = 200 * time.Millisecond
-
-// maxLinger bounds, in bytes, what is read then.
-const maxLinger = 64 << 10
-
-// Rest reads what is left of an answer that its program has closed, for linger at most; false where the end did not come. stop
-// ends a read that waits, and is called where it has to.
-func Rest(from io.Reader, stop func()) ([]byte, bool) {
-	type rest struct {
-		p  []byte
-		ok bool
-	}
-	came := make(chan rest, 1)
-	go func() { // ends with the answer, or by stop
-		p, err := io.ReadAll(io.LimitReader(from, maxLinger))
-		came <- rest{p, err == nil && len(p) < maxLinger}
-	}()
-	timer := time.NewTimer(linger)
-	defer timer.Stop()
-	select {
-	case r := <-came:
-		return r.p, r.ok
-	case <-timer.C:
-		stop()
-		<-came
-		return nil, false
-	}
-}
 
 // A DamagedError says that a recorded answer cannot be given, for its payload is missing or is not what was recorded.
 type DamagedError struct {
@@ -183,14 +149,6 @@ func (e *DamagedError) Error() string {
 
 // Unwrap returns what is wrong: a *cas.MissingError, a *cas.CorruptError, or another.
 func (e *DamagedError) Unwrap() error { return e.Err }
-
-func damageText(rec *Recorded, err error) string {
-	answer := "its answer"
-	if p := rec.Exchange.Response; p != nil {
-		answer += ", payload " + p.Hash.Short() + ","
-	}
-	return fmt.Sprintf("%s: %s could not be given to %s %s: %v", nameOf(rec), answer, rec.Exchange.Method, rec.Exchange.URL, err)
-}
 
 // streamReset is the error of a stream of HTTP/2 that was reset, which net/http gives to whoever asks for one of its shape
 // (errors.As).

@@ -91,18 +91,6 @@ type Classifier interface {
 	Rename(message []byte, to func(id string) string) []byte
 }
 
-// NoModels is the part of a Classifier that knows no model, and no masks of a socket's messages.
-type NoModels struct{}
-
-// InCallOrder implements Classifier.
-func (NoModels) InCallOrder(*Request) *Request { return nil }
-
-// Sockets implements Classifier.
-func (NoModels) Sockets(*Request) Turns { return nil }
-
-// Rename implements Classifier.
-func (NoModels) Rename(message []byte, _ func(string) string) []byte { return message }
-
 // KeyOf is the key of a record of the kind k; the zero Key where it holds no exchange.
 func KeyOf(k tape.Kind, c Classifier) Key {
 	switch k := k.(type) {
@@ -133,31 +121,6 @@ type cleaned struct {
 	plain   []byte        // the body as the program sent it, decoded; as it came where it does not decode
 	named   []scrub.Named // what names in the body gave away
 	flow    []scrub.Named // and what the query did, as part of an OAuth flow
-}
-
-// body fills in both forms of the body, whose decoded form is plain, in which something may be hidden already, or could not be
-// had. It returns the headers that no longer hold for the stored one.
-func (c *cleaned) body(s *scrub.Scrubber, r *Request, plain []byte, hidden bool, err error) (without []string) {
-	encoding := r.Header.Get("Content-Encoding")
-	if len(r.Body) == 0 || !encoded(encoding) {
-		c.request.Body, _ = s.LearnBytes(plain)
-		c.stored = c.request.Body
-		return nil
-	}
-	if err != nil {
-		c.request.Body, _ = s.LearnBytes(r.Body)
-		c.extra = append(c.extra, field("request_lost", "the body cannot be scanned for secrets: "+err.Error()))
-		return nil
-	}
-	var found bool
-	c.request.Body, found = s.LearnBytes(plain)
-	if !found && !hidden {
-		c.stored = r.Body
-		return nil
-	}
-	c.stored = c.request.Body
-	c.extra = append(c.extra, field("request_decoded", encoding))
-	return []string{"Content-Encoding", "Content-Length"}
 }
 
 // shared reports whether p is the payload of body, and is in the store to now.

@@ -125,19 +125,14 @@ func (f *Fork) Take(o *Open) (*Recorded, Place) {
 		}
 	}
 	if rec != nil {
-		f.answers(o, rec)
+		if before(rec, f.at) {
+			f.mu.Lock()
+			f.answered[o.exchange.Arrival] = true
+			f.mu.Unlock()
+		}
 		o.takes(f.book, rec)
 	}
 	return rec, place
-}
-
-// answers notes that rec answers a request.
-func (f *Fork) answers(o *Open, rec *Recorded) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if before(rec, f.at) {
-		f.answered[o.exchange.Arrival] = true
-	}
 }
 
 // ahead hands out what a run asks for that has come past the point on another way than that of the fork; nil for nothing.
@@ -180,8 +175,15 @@ func (f *Fork) placeOf(o *Open) Place {
 		return Before
 	case !f.past:
 		f.past, f.leftAt = true, o.tap.rec.Ordinal()
-		o.liveIn(f.at.Lane)
-		f.leave()
+		o.tap.lanes.beginAs(f.at.Lane, o.Identity())
+		o.given, o.exchange.Lane = f.at.Lane, f.at.Lane
+		f.book.order.giveUp()
+		if f.o.Closed {
+			f.release()
+		}
+		if f.o.Passing != nil {
+			f.o.Passing()
+		}
 		return At
 	}
 	return Past
@@ -194,7 +196,7 @@ func (f *Fork) goesOn(o *Open) bool {
 	}
 	opening, _, _ := strings.Cut(f.at.Lane, "#")
 	return o.key == f.at.Key ||
-		opening == lanePrefix(o.Identity().Talk().Opening) && o.tap.opts.Lanes.goesOn(f.at.Lane, o.Identity())
+		opening == lanePrefix(o.Identity().Talk().Opening) && o.tap.lanes.goesOn(f.at.Lane, o.Identity())
 }
 
 // reached reports whether the conversation that is forked has asked for all that comes before the point.
@@ -207,17 +209,6 @@ func (f *Fork) reached() bool {
 		}
 	}
 	return true
-}
-
-// leave takes the run past the point.
-func (f *Fork) leave() {
-	f.book.order.giveUp()
-	if f.o.Closed {
-		f.release()
-	}
-	if f.o.Passing != nil {
-		f.o.Passing()
-	}
 }
 
 // release has what was held answer, but for the exchange at the point.

@@ -66,7 +66,7 @@ func (t *Tap) sameCall(of *Request, was, now []byte) bool {
 // Calls says of the calls on b that have the method and the URL of r whether some were answered while their request still came, and whether that was before
 // its first message; and how long the longest of them, and least more, is waited for.
 func (t *Tap) Calls(b *Book, r *Request, least time.Duration) (streams, eager bool, patience time.Duration) {
-	m := b.methods[streamKey{r.Method, b.classifier.MaskURL(t.scrubber.URL(r.URL))}]
+	m := b.methods[Key{Method: r.Method, URL: b.classifier.MaskURL(t.scrubber.URL(r.URL))}]
 	if m == nil {
 		return false, false, least
 	}
@@ -96,9 +96,6 @@ type Call struct {
 	Steps int  // how many messages, and one more for their end
 	Ended bool // their end had
 }
-
-// streamKey names what calls of one method have in common.
-type streamKey struct{ method, url string }
 
 // A method is what the tape holds of the calls of one method.
 type method struct {

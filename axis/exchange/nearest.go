@@ -216,7 +216,18 @@ func (b *Book) reordered(id *Identity, r *Request) *Recorded {
 	if asked == nil {
 		return nil
 	}
-	for _, rec := range b.unservedOf(&id.Key, lanePrefix(id.Talk().Opening)) {
+	var all []*Recorded // the next calls, by arrival, that are like this one in all but what was said
+	name := lanePrefix(id.Talk().Opening)
+	b.mu.Lock()
+	for _, rec := range b.recorded {
+		like := rec.Key
+		like.Request = id.Key.Request
+		if !rec.Served && like == id.Key && inLane(rec, name) && len(all) < lane.MaxCandidates {
+			all = append(all, rec)
+		}
+	}
+	b.mu.Unlock()
+	for _, rec := range all {
 		if was := b.keyInCallOrder(b.request(rec)); was != nil && *was == *asked {
 			return rec
 		}
@@ -271,20 +282,6 @@ func (b *Book) keyInCallOrder(r *Request) *Key {
 		return nil
 	}
 	return &id.Key
-}
-
-// unservedOf lists the next recorded calls of a conversation, by arrival, that are like a key in all but what was said.
-func (b *Book) unservedOf(k *Key, name string) (all []*Recorded) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, rec := range b.recorded {
-		like := rec.Key
-		like.Request = k.Request
-		if !rec.Served && like == *k && inLane(rec, name) && len(all) < lane.MaxCandidates {
-			all = append(all, rec)
-		}
-	}
-	return all
 }
 
 // TellSideTraffic has the book answer side traffic (package sidetraffic) that is not on the tape as it was asked: by the last answer of

@@ -130,7 +130,7 @@ func (o *Open) takes(b *Book, rec *Recorded) {
 	o.keepRequest()
 	o.exchange.Lane = rec.Lane
 	if !o.tap.opts.Closed || b.fork != nil {
-		o.tap.opts.Lanes.Adopt(rec.Lane, o.Identity(), failed(rec.Exchange.Status, rec.Exchange.Error))
+		o.tap.lanes.Adopt(rec.Lane, o.Identity(), failed(rec.Exchange.Status, rec.Exchange.Error))
 	}
 	o.err = cmp.Or(o.err, o.follow(rec, ""))
 }
@@ -162,9 +162,12 @@ func (o *Open) arrive() {
 func (o *Open) Refuse(reason string) *OwnAnswer {
 	o.arrive()
 	o.keepRequest()
-	own := o.refused(reason)
-	if own != nil && own.Passes {
-		return own
+	o.err = cmp.Or(o.err, o.follow(nil, reason))
+	var own *OwnAnswer
+	if o.passage != nil {
+		if own, _ = o.passage.Answer(); own != nil && own.Passes {
+			return own
+		}
 	}
 	o.exchange.Lane = Unmatched
 	o.exchange.Error = o.tap.scrubber.String(reason)
@@ -189,10 +192,8 @@ func (o *Open) Response(status int, h http.Header) error {
 	learn := o.tap.learner(h.Get("Content-Type"))
 	if encoding := h.Get("Content-Encoding"); encoded(encoding) {
 		o.body = &packedBody{scrubber: o.tap.scrubber, spool: sp, encoding: encoding, limit: o.tap.opts.MaxBody, learn: learn}
-	} else if plain := newPlainBody(o.tap.scrubber, sp); learn != nil {
-		o.body = &namedBody{plainBody: plain, learn: learn}
 	} else {
-		o.body = plain
+		o.body = newPlainBody(o.tap.scrubber, sp, learn)
 	}
 	return nil
 }
@@ -263,12 +264,18 @@ func (o *Open) End(errText string) error {
 	o.ended = true
 	o.live()
 	o.Begins()
-	o.err = cmp.Or(o.err, o.leave(errText))
+	if o.passage != nil {
+		lane, err := o.passage.End(errText)
+		o.err = cmp.Or(o.err, err)
+		if lane != "" && o.exchange.Lane != Unmatched {
+			o.exchange.Lane = lane
+		}
+	}
 	if errText != "" {
 		o.exchange.Error = joined(o.exchange.Error, o.tap.scrubber.String(errText))
 	}
 	if o.given != "" {
-		o.tap.opts.Lanes.Done(o.given, failed(o.exchange.Status, o.exchange.Error))
+		o.tap.lanes.Done(o.given, failed(o.exchange.Status, o.exchange.Error))
 	}
 	if o.tap.rec == nil {
 		return nil
@@ -292,15 +299,9 @@ func (o *Open) live() {
 	o.arrive()
 	o.keepRequest()
 	if o.exchange.Lane == "" {
-		o.given = o.tap.opts.Lanes.Begin(o.Identity(), o.request.URL)
+		o.given = o.tap.lanes.Begin(o.Identity(), o.request.URL)
 		o.exchange.Lane = o.given
 	}
-}
-
-// liveIn is live in a lane that is known.
-func (o *Open) liveIn(lane string) {
-	o.tap.opts.Lanes.beginAs(lane, o.Identity())
-	o.given, o.exchange.Lane = lane, lane
 }
 
 // lose notes why the answer could not be kept. One that could not be written ends the recording; one that could not be read,
@@ -310,21 +311,18 @@ func (o *Open) lose(err error) {
 		return
 	}
 	o.lost = fmt.Errorf("answer not kept: %w", err)
-	if _, passed := o.body.(*passedBody); !passed || !unread(err) {
+	_, passed := o.body.(*passedBody)
+	var missing *cas.MissingError
+	var corrupt *cas.CorruptError
+	unread := errors.As(err, &missing) || errors.As(err, &corrupt) || errors.Is(err, cas.ErrNotRegular) || errors.Is(err, fs.ErrNotExist)
+	if !passed || !unread { // else a blob is missing or damaged that was to be copied
 		o.tap.rec.Fail(o.lost)
 	}
 }
 
-// unread reports whether err is that of a blob that is missing or damaged where it should be copied from.
-func unread(err error) bool {
-	var missing *cas.MissingError
-	var corrupt *cas.CorruptError
-	return errors.As(err, &missing) || errors.As(err, &corrupt) || errors.Is(err, cas.ErrNotRegular) || errors.Is(err, fs.ErrNotExist)
-}
-
 // newSpool begins the part.
 func (o *Open) newSpool() (answerSpool, error) {
-	if o.tap.opts.InMemory {
+	if o.tap.opts.NowMS != nil {
 		return new(inMemory), nil
 	}
 	if o.tap.opts.PartDir == "" {
@@ -356,28 +354,6 @@ func (o *Open) follow(rec *Recorded, refused string) error {
 	})
 	if err == nil && p != nil {
 		o.passage = p
-	}
-	return err
-}
-
-// refused is the answer of a conversation to a request that nothing on the tape answers; nil for none.
-func (o *Open) refused(reason string) *OwnAnswer {
-	o.err = cmp.Or(o.err, o.follow(nil, reason))
-	if o.passage == nil {
-		return nil
-	}
-	own, _ := o.passage.Answer()
-	return own
-}
-
-// leave tells the conversation that the exchange has ended.
-func (o *Open) leave(errText string) error {
-	if o.passage == nil {
-		return nil
-	}
-	lane, err := o.passage.End(errText)
-	if lane != "" && o.exchange.Lane != Unmatched {
-		o.exchange.Lane = lane
 	}
 	return err
 }
@@ -482,15 +458,14 @@ func (o *Open) store(a answer, cut bool) error {
 // readUsage looks for the usage of a model. An answer that does not decode has none; one that was cut may: a client that
 // hangs up at the last event of a stream leaves the end of the encoding behind.
 func (o *Open) readUsage(p *tape.Payload, encoding string, cut bool) []byte {
-	stored, err := p.Bytes(o.tap.rec.Store())
+	b, err := p.Bytes(o.tap.rec.Store())
+	if err == nil {
+		b, err = DecodeCut(encoding, b, maxUsageBody, cut)
+	}
 	if err != nil {
 		return nil
 	}
-	decoded, err := DecodeCut(encoding, stored, maxUsageBody, cut)
-	if err != nil {
-		return nil
-	}
-	return o.Identity().Usage(fieldValue(o.exchange.ResponseHeaders, "Content-Type"), decoded)
+	return o.Identity().Usage(fieldValue(o.exchange.ResponseHeaders, "Content-Type"), b)
 }
 
 // dropHeader takes a field out of the answer's header that no longer holds for the stored bytes.
@@ -530,7 +505,7 @@ func joined(a, b string) string {
 // recall learns from the recorded request that a replayed one matched what its placeholders stand for now: where the program
 // names another secret than was recorded, the recorded answer means that one. It learns nothing where the two name not the same.
 func (o *Open) recall() {
-	if !o.tap.opts.Replay || o.tap.opts.OwnNames {
+	if !o.tap.opts.Replay || o.tap.opts.NowMS != nil {
 		return
 	}
 	o.tap.adopt(o.tap.scrubber.NamedInURL(o.taken.Exchange.URL), o.flow)
@@ -541,13 +516,13 @@ func (o *Open) recall() {
 	if ex.RequestPayload == nil || ex.RequestPayload.Len > scrub.MaxLooked {
 		return
 	}
+	h := HeaderOf(ex.RequestHeaders)
 	body, err := ex.RequestPayload.Bytes(o.from)
+	if err == nil {
+		body, err = Decode(h.Get("Content-Encoding"), body, scrub.MaxLooked)
+	}
 	if err != nil {
 		return // the Book finds out when the answer is given
-	}
-	h := HeaderOf(ex.RequestHeaders)
-	if body, err = Decode(h.Get("Content-Encoding"), body, scrub.MaxLooked); err != nil {
-		return
 	}
 	o.tap.adopt(o.tap.scrubber.Named(h.Get("Content-Type"), body), o.named)
 }
@@ -589,7 +564,14 @@ func (o *Open) EndRecorded(errText string, timed bool) error {
 		}
 	}
 	if o.tap.rec != nil && was.Response != nil {
-		o.body = &passedBody{recorded: o.taken, from: o.from, at: chunkMap{chunks: chunksAgain(was.Stream, timed), total: was.Response.Len}}
+		chunks := slices.Clone(was.Stream)
+		for i := range chunks {
+			chunks[i].G = 0
+			if !timed {
+				chunks[i].TMS = 0
+			}
+		}
+		o.body = &passedBody{recorded: o.taken, from: o.from, at: chunkMap{chunks: chunks, total: was.Response.Len}}
 	}
 	return o.End(errText)
 }

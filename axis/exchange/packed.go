@@ -72,7 +72,7 @@ func (b *packedBody) finish(cut bool) (answer, error) {
 
 // unpack stores the body decoded and scrubbed. Chunks in which nothing ended leave none.
 func (b *packedBody) unpack(cut bool) (answer, error) {
-	plain, last := newPlainBody(b.scrubber, b.spool), -1
+	plain, last := newPlainBody(b.scrubber, b.spool, nil), -1
 	plain.clean.HideAt(b.over)
 	err := b.decode(cut, func(i int, p []byte) error {
 		if i == last {

@@ -22,7 +22,16 @@ const secret = "zq7Xw2Lk9Vb4Nm6Tr8Yp"
 
 // classifier takes {"model":M,"messages":[…]} for a call of a model, everything else for plain HTTP. What stands behind a # in a message
 // of a socket is an id.
-type classifier struct{ exchange.NoModels }
+type classifier struct{ noModels }
+
+// noModels is the part of a Classifier that knows no model, and no masks of a socket's messages.
+type noModels struct{}
+
+func (noModels) InCallOrder(*exchange.Request) *exchange.Request { return nil }
+
+func (noModels) Sockets(*exchange.Request) exchange.Turns { return nil }
+
+func (noModels) Rename(message []byte, _ func(string) string) []byte { return message }
 
 var idIn = regexp.MustCompile(`#([a-z0-9]+)`)
 

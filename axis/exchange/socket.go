@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -82,10 +83,10 @@ func (o *Open) Opened(h http.Header) (*Socket, error) {
 	o.ended = true
 	o.keepRequest()
 	if o.given != "" {
-		o.tap.opts.Lanes.Done(o.given, false)
+		o.tap.lanes.Done(o.given, false)
 	}
 	if o.taken == nil {
-		o.exchange.Lane = o.tap.opts.Lanes.Socket(o.exchange.URL)
+		o.exchange.Lane = o.tap.lanes.Socket(o.exchange.URL)
 	}
 	o.answers()
 	o.Begins()
@@ -97,12 +98,18 @@ func (o *Open) Opened(h http.Header) (*Socket, error) {
 		s.became = o.taken
 	}
 	s.turns = o.tap.classifier.Sockets(&Request{Method: o.exchange.Method, URL: s.url, Header: o.request.Header})
-	return s, errors.Join(o.err, s.recordOpen(headerFields(o.tap.scrubber, h), o.asker()))
-}
-
-// asker is the key that says which MCP server asked; none where the program did.
-func (o *Open) asker() []tape.Field {
-	return slices.DeleteFunc(slices.Clone(o.extra), func(f tape.Field) bool { return f.Name != tape.ConversationKey })
+	answer := headerFields(o.tap.scrubber, h)
+	if s.tap.rec == nil {
+		return s, o.err
+	}
+	k := &tape.WSOpen{
+		URL: s.url, Lane: s.lane, Arrival: s.connection, Status: http.StatusSwitchingProtocols,
+		Extra: slices.DeleteFunc(o.extra, func(f tape.Field) bool { return f.Name != tape.ConversationKey }), // which MCP server asked
+	}
+	var raw []tape.RawBytes
+	k.RequestHeaders, raw = safeFields(rawRequest, s.headers, raw)
+	k.ResponseHeaders, raw = safeFields(rawResponse, answer, raw)
+	return s, cmp.Or(o.err, s.put(k, raw), o.tap.rec.Flush())
 }
 
 // socketURL is the URL of a socket whose request was for an http or https URL; httpURL undoes it.
@@ -118,21 +125,6 @@ func httpURL(u string) string {
 		return "http" + rest
 	}
 	return u
-}
-
-// recordOpen puts the beginning on the tape.
-func (s *Socket) recordOpen(answer []tape.HeaderField, asker []tape.Field) error {
-	if s.tap.rec == nil {
-		return nil
-	}
-	k := &tape.WSOpen{URL: s.url, Lane: s.lane, Arrival: s.connection, Status: http.StatusSwitchingProtocols, Extra: asker}
-	var raw []tape.RawBytes
-	k.RequestHeaders, raw = safeFields(rawRequest, s.headers, raw)
-	k.ResponseHeaders, raw = safeFields(rawResponse, answer, raw)
-	if err := s.put(k, raw); err != nil {
-		return err
-	}
-	return s.tap.rec.Flush()
 }
 
 // Connection is the number of the socket on its tape: the arrival of its request.
@@ -407,38 +399,26 @@ func withoutKeys(s *scrub.Scrubber, r *Request) *Request {
 	}
 	out := *r
 	out.Header = r.Header.Clone()
-	hidden := make([]string, 0, len(given))
+	var hidden []string
 	for _, list := range given {
-		hidden = append(hidden, protocolsWithoutKeys(s, list))
+		items, before := strings.Split(list, ","), "" // what the item before said of this one
+		for i, item := range items {
+			name := strings.TrimSpace(item)
+			blanks := item[:len(item)-len(strings.TrimLeft(item, " \t"))]
+			items[i] = blanks + name
+			if prefix, value := keyIn(name); value != "" {
+				items[i] = blanks + prefix + "." + hideValue(s, prefix, value)
+			} else if before != "" {
+				items[i] = blanks + hideValue(s, before, name)
+			}
+			if before = ""; saysKey(name) {
+				before = name
+			}
+		}
+		hidden = append(hidden, strings.Join(items, ","))
 	}
 	out.Header[protocolField] = hidden
 	return &out
-}
-
-// protocolsWithoutKeys hides the secrets in one list of subprotocols.
-func protocolsWithoutKeys(s *scrub.Scrubber, list string) string {
-	var out strings.Builder
-	before := "" // what the item before said of this one
-	for i, item := range strings.Split(list, ",") {
-		name := strings.TrimSpace(item)
-		blanks := item[:len(item)-len(strings.TrimLeft(item, " \t"))]
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		out.WriteString(blanks)
-		switch prefix, value := keyIn(name); {
-		case value != "":
-			out.WriteString(prefix + "." + hideValue(s, prefix, value))
-		case before != "":
-			out.WriteString(hideValue(s, before, name))
-		default:
-			out.WriteString(name)
-		}
-		if before = ""; saysKey(name) {
-			before = name
-		}
-	}
-	return out.String()
 }
 
 // keyIn parts a subprotocol into what says that a secret follows, and that; both are "" where none says so.

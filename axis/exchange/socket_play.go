@@ -142,7 +142,10 @@ func (p *SocketPlay) follow() {
 	if p.choice == nil {
 		return
 	}
-	rec, entries, times := p.choice.current()
+	p.book.mu.Lock()
+	rec, times := p.choice.rec, p.choice.times
+	entries := rec.Socket.entries
+	p.book.mu.Unlock()
 	if times == p.changes {
 		return
 	}
@@ -346,41 +349,27 @@ func (p *SocketPlay) recorded(e *socketEntry) (*SocketMessage, error) {
 	turn := e.turn
 	if turn == nil {
 		b, err := p.book.whole(e.message.Payload)
+		if why := textIn(e.message.Extra, lostKey); err != nil && why != "" {
+			err = errors.Join(err, errors.New(why))
+		}
 		if err != nil {
-			return nil, errors.Join(err, lostOf(e.message))
+			return nil, err
 		}
 		return &SocketMessage{
 			Opcode: opcodeOf(e.message.Opcode), Payload: b, Cut: string(tape.FieldValue(e.message.Extra, cutKey)) == "true",
 			Masked: string(tape.FieldValue(e.message.Extra, maskKey)) == "true",
 		}, nil
 	}
-	b, err := p.turnBytes(turn)
-	if err != nil {
-		return nil, err
+	if p.held != turn { // of the last one that was asked for they are in memory
+		b, err := p.book.whole(turn.Exchange.Response)
+		if err != nil {
+			return nil, err
+		}
+		p.held, p.bytes = turn, b
 	}
-	c := turn.Exchange.Stream[e.part]
+	b, c := p.bytes, turn.Exchange.Stream[e.part]
 	if c.Offset < 0 || c.Length < 0 || c.Length > int64(len(b))-c.Offset {
 		return nil, errors.New("its chunks do not fit its bytes")
 	}
 	return &SocketMessage{Opcode: turn.opcode, Payload: bytes.TrimSuffix(b[c.Offset:c.Offset+c.Length], []byte("\n"))}, nil
-}
-
-// lostOf is why the payload of a message is not there; nil where the tape does not say.
-func lostOf(k *tape.WSMessage) error {
-	if why := textIn(k.Extra, lostKey); why != "" {
-		return errors.New(why)
-	}
-	return nil
-}
-
-// turnBytes are the messages of a turn; of the last one that was asked for they are in memory.
-func (p *SocketPlay) turnBytes(turn *Recorded) ([]byte, error) {
-	if p.held == turn {
-		return p.bytes, nil
-	}
-	b, err := p.book.whole(turn.Exchange.Response)
-	if err == nil {
-		p.held, p.bytes = turn, b
-	}
-	return b, err
 }

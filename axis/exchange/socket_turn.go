@@ -133,15 +133,10 @@ func (s *Socket) beginOpen(r *Request) (*Open, error) {
 	if tap.rec != nil {
 		o.unkept = c.request.Body
 	}
-	if tap.opts.Replay {
-		return o, nil
+	if !tap.opts.Replay {
+		o.live()
 	}
-	o.keepRequest()
-	if o.err != nil {
-		return nil, o.err
-	}
-	o.live()
-	return o, nil
+	return o, o.err
 }
 
 // answer records a server's message of a turn.

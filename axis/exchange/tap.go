@@ -25,8 +25,6 @@ type TapOptions struct {
 	Replay bool
 	// Closed says of a replay that no request is sent on: conversations are then not followed.
 	Closed bool
-	// Lanes names the lanes; nil is a new one.
-	Lanes *Lanes
 	// Asked, when not nil, is told of each request that has arrived whole, before it is sent on or answered. An error refuses
 	// the request.
 	Asked func(Key) error
@@ -43,14 +41,10 @@ type TapOptions struct {
 	// TrueLength keeps the Content-Length of an answer whose stored bytes are not as many, for a replay that puts a value
 	// into it for each placeholder. Without it a tape is the same whatever the secrets are.
 	TrueLength bool
-	// InMemory holds an answer in memory until it ends, and gives it to the recorder whole (tape.Recorder.Payload), which may
-	// clean it. Who gives the chunks bounds them. It goes before PartDir.
-	InMemory bool
-	// OwnNames keeps the placeholder of a secret as it is: none that a tape has takes its place where a recorded request names
-	// another secret there. For who numbers placeholders, which a change in the middle of a run would give two numbers.
-	OwnNames bool
-	// NowMS is the clock by which chunks are timed, in ms from any beginning; they have no ordinals then, so that they say the
-	// same in every run. Nil is the machine's.
+	// NowMS is the clock of a run that does not go by the machine's, in ms from any beginning: chunks are timed by it and have no ordinals, so
+	// that they say the same in every run. Such a run's recorder may clean what it gets, so an answer is held in memory until it ends, whatever
+	// PartDir says, and given to it whole (tape.Recorder.Payload); who gives the chunks bounds them. And its placeholders are numbered, so none
+	// that a tape has takes the place of another where a recorded request names another secret: it would have two numbers. Nil is the machine's.
 	NowMS func() int64
 }
 
@@ -60,6 +54,7 @@ type Tap struct {
 	classifier Classifier
 	scrubber   *scrub.Scrubber
 	opts       TapOptions
+	lanes      Lanes
 	arrivals   atomic.Uint64
 	naming     sync.RWMutex // held over the scrubbing of a request, and to change how a secret reads
 	taking     sync.Mutex   // held over the arrival of a replayed request and its asking a Book
@@ -71,9 +66,6 @@ func NewTap(rec *tape.Recorder, c Classifier, s *scrub.Scrubber, opts *TapOption
 	t := &Tap{rec: rec, classifier: c, scrubber: s}
 	if opts != nil {
 		t.opts = *opts
-	}
-	if t.opts.Lanes == nil {
-		t.opts.Lanes = new(Lanes)
 	}
 	if t.opts.MaxBody == 0 {
 		t.opts.MaxBody = DefaultMaxBody
@@ -150,16 +142,11 @@ func (t *Tap) begin(b *Book, r *Request, stream bool) (*Open, error) {
 		o.asked = &Request{Method: r.Method, URL: r.URL, Header: r.Header, Body: c.plain, Asker: r.Asker}
 	}
 	if !t.opts.Replay {
-		o.keepRequest()
-		if o.err != nil {
-			return nil, o.err
-		}
-		o.live()
-		if err := o.follow(nil, ""); err != nil {
-			return nil, err
+		if o.live(); o.err == nil {
+			o.err = o.follow(nil, "")
 		}
 	}
-	return o, nil
+	return o, o.err
 }
 
 // standing is clean for a request that stands on the tape of b to the byte, method, URL, header and body, and where it stands: nil for
@@ -191,10 +178,13 @@ func (t *Tap) standing(b *Book, r *Request) (c cleaned, like *Recorded) {
 func (t *Tap) clean(r *Request) cleaned {
 	t.naming.RLock()
 	defer t.naming.RUnlock()
-	s, plain := t.scrubber, r.Body
+	s, plain, encoding := t.scrubber, r.Body, r.Header.Get("Content-Encoding")
 	var err error
-	if encoding := r.Header.Get("Content-Encoding"); len(plain) > 0 && encoded(encoding) {
-		plain, err = Decode(encoding, r.Body, t.opts.MaxBody)
+	packed := len(plain) > 0 && encoded(encoding)
+	if packed {
+		if plain, err = Decode(encoding, r.Body, t.opts.MaxBody); err != nil {
+			plain = r.Body
+		}
 	}
 	s.LearnHeader(r.Header)
 	s.LearnURL(r.URL)
@@ -205,8 +195,19 @@ func (t *Tap) clean(r *Request) cleaned {
 		_, over := s.LearnAll(c.named)
 		plain, hidden = s.HideAt(plain, over), len(over) > 0
 	}
-	c.request = &Request{Method: r.Method, URL: s.URL(r.URL)}
-	without := c.body(s, r, plain, hidden, err)
+	body, found := s.LearnBytes(plain)
+	c.request, c.stored = &Request{Method: r.Method, URL: s.URL(r.URL), Body: body}, body
+	var without []string // the fields that do not hold for what is stored
+	switch {
+	case err != nil:
+		c.stored = nil
+		c.extra = append(c.extra, field("request_lost", "the body cannot be scanned for secrets: "+err.Error()))
+	case packed && !found && !hidden:
+		c.stored = r.Body
+	case packed:
+		c.extra = append(c.extra, field("request_decoded", encoding))
+		without = []string{"Content-Encoding", "Content-Length"}
+	}
 	all := learnedFields(s, r.Header)
 	c.request.Header = HeaderOf(all)
 	c.request.Header.Del("Content-Encoding")

@@ -199,14 +199,13 @@ func Roots() *os.File {
 		paths = append([]string{own}, paths...)
 	}
 	for _, path := range paths {
-		f, err := os.Open(path)
-		if err != nil {
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || info.Size() > maxBundle { // no bundle by its size
 			continue
 		}
-		if st, err := f.Stat(); err == nil && st.Mode().IsRegular() && st.Size() > 0 && st.Size() <= maxBundle {
+		if f, err := os.Open(path); err == nil {
 			return f
 		}
-		f.Close()
 	}
 	return nil
 }

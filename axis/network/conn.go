@@ -188,7 +188,7 @@ func (c *conn) unread(b []byte) {
 // A handoff is the listener through which connections that were looked at reach the HTTP server.
 type handoff struct {
 	conns  chan net.Conn
-	closed chan struct{} // closed by Server.Close
+	closed chan struct{} // closed by Server.Close: then Accept fails, and put closes what it gets
 }
 
 // put hands c over, or closes it where the server has ended.
@@ -209,9 +209,6 @@ func (h *handoff) Accept() (net.Conn, error) {
 		return nil, net.ErrClosed
 	}
 }
-
-// end makes Accept fail, and put close what it gets.
-func (h *handoff) end() { close(h.closed) }
 
 // Close implements net.Listener. The listener ends with its Server, not with the HTTP server that reads it.
 func (h *handoff) Close() error { return nil }
@@ -265,8 +262,10 @@ func sniff(c *conn) protocol {
 	for i := range maxMethod {
 		b, err := br.Peek(i + 1)
 		switch {
+		case err != nil && i == 0 && !isTimeout(err):
+			return protoNone
 		case err != nil:
-			return unfinished(err, i)
+			return protoOther
 		case i == 0 && b[0] == recordHandshake:
 			return protoTLS
 		case i > 0 && b[i] == ' ':
@@ -274,14 +273,6 @@ func sniff(c *conn) protocol {
 		case !isMethodByte(b[i]):
 			return protoOther
 		}
-	}
-	return protoOther
-}
-
-// unfinished judges a connection that ended, or stayed silent, after n bytes.
-func unfinished(err error, n int) protocol {
-	if n == 0 && !isTimeout(err) {
-		return protoNone
 	}
 	return protoOther
 }

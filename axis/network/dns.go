@@ -7,13 +7,12 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
-	"golang.org/x/net/ipv4"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -45,22 +44,27 @@ func answerDNS(names *Names, query []byte) (reply []byte, looked *tape.NameLooku
 		return formErr(query), nil
 	}
 	body, code := resolve(h, q, names)
-	if reply, err = packReply(h, q, body, code); err != nil {
-		return formErr(query), nil
+	m := dnsmessage.Message{
+		Header: dnsmessage.Header{
+			ID: h.ID, Response: true, OpCode: h.OpCode, RCode: code,
+			RecursionDesired: h.RecursionDesired, RecursionAvailable: true,
+		},
+		Questions: []dnsmessage.Question{q},
 	}
-	return reply, lookupOf(q, body, code)
-}
-
-// lookupOf is the record of a question.
-func lookupOf(q dnsmessage.Question, body dnsmessage.ResourceBody, code dnsmessage.RCode) *tape.NameLookup {
-	l := &tape.NameLookup{Host: cleanName(q.Name.String()), Type: strings.TrimPrefix(q.Type.String(), "Type"), Result: "answered"}
+	looked = &tape.NameLookup{Host: cleanName(q.Name.String()), Type: strings.TrimPrefix(q.Type.String(), "Type"), Result: "answered"}
 	switch {
 	case code != dnsmessage.RCodeSuccess:
-		l.Result = "refused"
+		looked.Result = "refused"
 	case body == nil:
-		l.Result = "empty"
+		looked.Result = "empty"
+	default:
+		rh := dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET, TTL: dnsTTL}
+		m.Answers = []dnsmessage.Resource{{Header: rh, Body: body}}
 	}
-	return l
+	if reply, err = m.Pack(); err != nil {
+		return formErr(query), nil
+	}
+	return reply, looked
 }
 
 // formErr is the header alone, with the query's id.
@@ -69,21 +73,6 @@ func formErr(query []byte) []byte {
 	copy(out, query[:2])
 	binary.BigEndian.PutUint16(out[2:], 0x8000|uint16(query[2]&0x79)<<8|uint16(dnsmessage.RCodeFormatError))
 	return out
-}
-
-func packReply(h dnsmessage.Header, q dnsmessage.Question, body dnsmessage.ResourceBody, code dnsmessage.RCode) ([]byte, error) {
-	reply := dnsmessage.Message{
-		Header: dnsmessage.Header{
-			ID: h.ID, Response: true, OpCode: h.OpCode, RCode: code,
-			RecursionDesired: h.RecursionDesired, RecursionAvailable: true,
-		},
-		Questions: []dnsmessage.Question{q},
-	}
-	if body != nil {
-		rh := dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET, TTL: dnsTTL}
-		reply.Answers = []dnsmessage.Resource{{Header: rh, Body: body}}
-	}
-	return reply.Pack()
 }
 
 // resolve answers one question; a nil body is an answer without records.
@@ -111,8 +100,11 @@ func resolve(h dnsmessage.Header, q dnsmessage.Question, names *Names) (dnsmessa
 }
 
 func resolvePTR(q dnsmessage.Question, names *Names) (dnsmessage.ResourceBody, dnsmessage.RCode) {
-	addr, ok := reverseAddr(cleanName(q.Name.String()))
-	if !ok {
+	digits, ok := strings.CutSuffix(cleanName(q.Name.String()), ".in-addr.arpa")
+	parts := strings.Split(digits, ".")
+	slices.Reverse(parts)
+	addr, err := netip.ParseAddr(strings.Join(parts, "."))
+	if !ok || err != nil || !addr.Is4() {
 		return nil, dnsmessage.RCodeNameError
 	}
 	name, ok := names.Name(addr)
@@ -127,24 +119,6 @@ func resolvePTR(q dnsmessage.Question, names *Names) (dnsmessage.ResourceBody, d
 		return nil, dnsmessage.RCodeServerFailure
 	}
 	return &dnsmessage.PTRResource{PTR: ptr}, dnsmessage.RCodeSuccess
-}
-
-// reverseAddr reads the IPv4 address out of a name below in-addr.arpa.
-func reverseAddr(name string) (netip.Addr, bool) {
-	digits, ok := strings.CutSuffix(name, ".in-addr.arpa")
-	parts := strings.Split(digits, ".")
-	if !ok || len(parts) != 4 {
-		return netip.Addr{}, false
-	}
-	var b [4]byte
-	for i, part := range parts {
-		n, err := strconv.ParseUint(part, 10, 8)
-		if err != nil {
-			return netip.Addr{}, false
-		}
-		b[3-i] = byte(n)
-	}
-	return netip.AddrFrom4(b), true
 }
 
 const (
@@ -175,19 +149,21 @@ func (d *DNS) answer(query []byte, from net.Addr) []byte {
 	return reply
 }
 
-// ServeUDP answers queries on pc until Close, and returns nil then. Where the socket can tell which address a query was
-// sent to, the reply leaves from that address: clients drop replies from any other.
+// ServeUDP answers queries on pc until Close, and returns nil then. What is written to who asked has to leave from the address that the
+// query was sent to: clients drop replies from any other. Errors of single datagrams (an unreachable sender) end nothing.
 func (d *DNS) ServeUDP(pc net.PacketConn) error {
 	if !d.life.enter(pc) {
 		return pc.Close()
 	}
 	defer d.life.leave(pc)
-	p := ipv4.NewPacketConn(pc)
-	_, isUDP := pc.(*net.UDPConn)
-	withDst := isUDP && p.SetControlMessage(ipv4.FlagDst, true) == nil
 	buf := make([]byte, maxDNSMessage)
 	for failed := 0; ; {
-		err := d.answerPacket(pc, p, withDst, buf)
+		n, from, err := pc.ReadFrom(buf)
+		if err == nil {
+			if reply := d.answer(buf[:n], from); reply != nil {
+				_, err = pc.WriteTo(reply, from)
+			}
+		}
 		switch {
 		case d.life.over():
 			return nil
@@ -199,34 +175,6 @@ func (d *DNS) ServeUDP(pc net.PacketConn) error {
 			failed++
 		}
 	}
-}
-
-// answerPacket answers one datagram. Errors of single datagrams (an unreachable sender) end nothing.
-func (d *DNS) answerPacket(pc net.PacketConn, p *ipv4.PacketConn, withDst bool, buf []byte) error {
-	if !withDst {
-		n, from, err := pc.ReadFrom(buf)
-		if err != nil {
-			return err
-		}
-		if reply := d.answer(buf[:n], from); reply != nil {
-			_, err = pc.WriteTo(reply, from)
-		}
-		return err
-	}
-	n, cm, from, err := p.ReadFrom(buf)
-	if err != nil {
-		return err
-	}
-	reply := d.answer(buf[:n], from)
-	if reply == nil {
-		return nil
-	}
-	var source *ipv4.ControlMessage
-	if cm != nil && cm.Dst != nil {
-		source = &ipv4.ControlMessage{Src: cm.Dst}
-	}
-	_, err = p.WriteTo(reply, source, from)
-	return err
 }
 
 // ServeTCP answers queries on the connections of l until Close, and returns nil then.
@@ -288,7 +236,7 @@ type Names struct {
 // it have 127.0.0.1. The error is that of a table that is full.
 func (n *Names) Addr(name string) (netip.Addr, error) {
 	name = cleanName(name)
-	if isLocalhost(name) {
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
 	}
 	n.mu.Lock()
@@ -311,19 +259,15 @@ func (n *Names) Addr(name string) (netip.Addr, error) {
 func (n *Names) free(name string) netip.Addr {
 	h := fnv.New32a()
 	h.Write([]byte(name))
+	base := synthetic.Addr().As4()
 	for slot := h.Sum32() % syntheticCount; ; slot = (slot + 1) % syntheticCount {
-		a := syntheticAddr(slot)
+		var b [4]byte
+		binary.BigEndian.PutUint32(b[:], binary.BigEndian.Uint32(base[:])+syntheticFirst+slot)
+		a := netip.AddrFrom4(b)
 		if _, taken := n.byAddr[a]; !taken {
 			return a
 		}
 	}
-}
-
-func syntheticAddr(slot uint32) netip.Addr {
-	base := synthetic.Addr().As4()
-	var b [4]byte
-	binary.BigEndian.PutUint32(b[:], binary.BigEndian.Uint32(base[:])+syntheticFirst+slot)
-	return netip.AddrFrom4(b)
 }
 
 // Name returns the name that an address was given out for.
@@ -335,10 +279,6 @@ func (n *Names) Name(addr netip.Addr) (string, bool) {
 }
 
 func cleanName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
-
-func isLocalhost(name string) bool {
-	return name == "localhost" || strings.HasSuffix(name, ".localhost")
-}
 
 // validName reports whether name, cleaned, could be a host's: letters, digits, "-" and "_" in dotted labels.
 func validName(name string) bool {

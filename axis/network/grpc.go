@@ -40,7 +40,7 @@ func (s *handler) call(w http.ResponseWriter, r *http.Request, req *exchange.Req
 // replayCall answers a call from the tape. One whose like was never answered before it had been sent is waited for and is then a request
 // as any other.
 func (s *handler) replayCall(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, in *incoming) error {
-	streams, eager, patience := s.cfg.Tap.Calls(s.tape.book, req, callSlack)
+	streams, eager, patience := s.cfg.Tap.Calls(s.tape.Book, req, callSlack)
 	steps := 1
 	switch {
 	case !streams:
@@ -63,25 +63,18 @@ func (s *handler) replayCall(w http.ResponseWriter, r *http.Request, req *exchan
 	if err != nil {
 		return err
 	}
-	a := s.replayedCall(r, req, to, o)
+	var a *answer
+	if s.fork == nil {
+		a = s.tape.replayed(r, req, to.Host, o)
+	} else if a = s.fork.answer(r, req, to, o); a == nil { // it has been read by now, and cannot be passed on as it comes
+		a = grpcRefusal("tapedeck: the fork leaves the tape here: ask again")
+	}
 	if body, ok := a.body.(playedBody); ok {
-		p := &callBody{Body: body.AnswerBody, in: in, patience: patience, was: s.tape.book.CallOf(o.Recorded())}
+		p := &callBody{Body: body.AnswerBody, in: in, patience: patience, was: s.tape.Book.CallOf(o.Recorded())}
 		a.body, a.ends = p, p
 	}
 	a.asked = in
 	return relayAnswer(s.log, w, r, o, a)
-}
-
-// replayedCall is what a call gets of the tape. One that comes to the point of a fork is refused: it has been read by now, and cannot be
-// passed on as it comes.
-func (s *handler) replayedCall(r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) *answer {
-	if s.fork == nil {
-		return s.tape.replayed(r, req, to.Host, o)
-	}
-	if a := s.fork.answer(r, req, to, o); a != nil {
-		return a
-	}
-	return grpcRefusal("tapedeck: the fork leaves the tape here: ask again")
 }
 
 // grpcRefusal is an answer of our own to a call: no client tries FAILED_PRECONDITION again.

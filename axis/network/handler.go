@@ -81,14 +81,22 @@ func (s *handler) exchange(w http.ResponseWriter, r *http.Request, req *exchange
 		*begun = *req
 		begun.Header = without(req.Header, wsKey)
 	}
-	o, err := s.begin(begun)
+	var book *exchange.Book // nil while recording
+	if s.tape != nil {
+		book = s.tape.Book
+	}
+	o, err := s.cfg.Tap.BeginFrom(book, begun)
 	if ended := s.cfg.Tap.Err(); ended != nil { // also one that ended while this request was begun: it has no answer, not an empty one
 		return ended
 	}
 	if err != nil {
 		s.log.Error("request cannot be recorded", "url", req.URL, "error", err)
 		a := localAnswer(nil, http.StatusBadRequest, "not_recordable", "tapedeck: the request cannot be recorded: "+err.Error())
-		return writeWhole(w, a)
+		exchange.SetHeader(w.Header(), a.header)
+		w.WriteHeader(a.status)
+		b, _ := a.body.Next(r.Context())
+		_, err := w.Write(b)
+		return err
 	}
 	var a *answer
 	switch {
@@ -111,14 +119,6 @@ func (s *handler) exchange(w http.ResponseWriter, r *http.Request, req *exchange
 		a = s.fork.sentOn(r, req, to, o)
 	}
 	return relayAnswer(s.log, w, r, o, a)
-}
-
-// begin begins the exchange of a request.
-func (s *handler) begin(r *exchange.Request) (*exchange.Open, error) {
-	if s.tape != nil {
-		return s.cfg.Tap.BeginFrom(s.tape.book, r)
-	}
-	return s.cfg.Tap.Begin(r)
 }
 
 // maxPresized is the longest request body, in bytes, for which memory is taken on the word of its Content-Length.
@@ -186,12 +186,7 @@ type answer struct {
 	body   exchange.Body // nil for none
 	err    error         // why status is 0
 
-	prompt bool // the header goes with the first chunk, not before it
-
-	// pieces says that it counts in which pieces header, body and end come, as it does to who asked for a WebSocket and reads what it
-	// got instead. A header and an end that come by themselves are empty chunks of the tape.
-	pieces bool
-	again  func(tell func()) // has tell called before the upstream is waited for again, once, unless the body has ended; nil for never
+	prompt bool // the header goes with the first chunk, not before it: as a replay gives it
 
 	text string // of 101, its status line's
 
@@ -275,33 +270,30 @@ func reduceEncodings(h http.Header) {
 	if !ok {
 		return
 	}
+	h["Accept-Encoding"] = items(given, func(coding string) bool {
+		name, _, _ := strings.Cut(coding, ";")
+		name = textproto.TrimString(name)
+		return name != "" && exchange.CanDecode(name)
+	})
+	if h["Accept-Encoding"] == nil {
+		h["Accept-Encoding"] = []string{"identity"}
+	}
+}
+
+// items are the items of comma-separated lists that keep is true of, in one list; nil for none.
+func items(lists []string, keep func(item string) bool) []string {
 	var kept []string
-	for _, list := range given {
-		for coding := range strings.SplitSeq(list, ",") {
-			coding = textproto.TrimString(coding)
-			name, _, _ := strings.Cut(coding, ";")
-			if name = textproto.TrimString(name); name != "" && exchange.CanDecode(name) {
-				kept = append(kept, coding)
+	for _, list := range lists {
+		for item := range strings.SplitSeq(list, ",") {
+			if item = textproto.TrimString(item); keep(item) {
+				kept = append(kept, item)
 			}
 		}
 	}
 	if len(kept) == 0 {
-		kept = []string{"identity"}
+		return nil
 	}
-	h["Accept-Encoding"] = []string{strings.Join(kept, ", ")}
-}
-
-// trail records the trailers and gives them to the program: they leave with the end.
-func (x *relay) trail() {
-	if x.a.trailer == nil {
-		return
-	}
-	x.o.Trailers(*x.a.trailer)
-	for name, values := range *x.a.trailer {
-		if len(values) > 0 {
-			x.w.Header()[http.TrailerPrefix+name] = values
-		}
-	}
+	return []string{strings.Join(kept, ", ")}
 }
 
 // isGRPC reports whether a request is a gRPC call: its answer may come while it is still being sent, and ends with trailers.

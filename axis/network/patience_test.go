@@ -74,7 +74,7 @@ func endOf(ctx context.Context, t *testing.T, status int, endedMS int64) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := (&taped{book: book}).replayed(httptest.NewRequestWithContext(ctx, "POST", "/", nil), o.Request(), "a.example", o)
+	a := (&taped{Config: &Config{Book: book}}).replayed(httptest.NewRequestWithContext(ctx, "POST", "/", nil), o.Request(), "a.example", o)
 	if a.body == nil {
 		return a.err
 	}

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -68,11 +67,8 @@ func relayAnswer(log *slog.Logger, w http.ResponseWriter, r *http.Request, o *ex
 		return nil
 	}
 	w.WriteHeader(a.status)
-	switch {
-	case a.again != nil:
-		a.again(func() { _ = x.alone() }) // an error comes again with the first chunk
-	case !a.prompt:
-		if err := x.alone(); err != nil {
+	if !a.prompt { // the header goes before anything else comes
+		if err := x.put(nil); err != nil {
 			return x.cut(err)
 		}
 	}
@@ -80,27 +76,6 @@ func relayAnswer(log *slog.Logger, w http.ResponseWriter, r *http.Request, o *ex
 		x.passage.Between(x.put)
 	}
 	return x.chunks()
-}
-
-// alone passes the header on before anything else comes.
-func (x *relay) alone() error {
-	if err := x.apart(); err != nil {
-		return err
-	}
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	if err := x.rc.Flush(); err != nil {
-		return errCancelled
-	}
-	return nil
-}
-
-// apart notes that a header or an end comes by itself, where that counts.
-func (x *relay) apart() error {
-	if !x.a.pieces {
-		return nil
-	}
-	return x.o.Chunk(nil)
 }
 
 // framing keeps net/http from telling the length of a short answer that had none: it would where header and body leave at once.
@@ -152,10 +127,13 @@ func (x *relay) chunks() error {
 		case errors.Is(err, io.EOF) && x.a.length > x.sent:
 			return x.cut(io.ErrUnexpectedEOF)
 		case errors.Is(err, io.EOF):
-			if err := x.apart(); err != nil {
+			if err := x.rest(); err != nil {
 				return x.cut(err)
 			}
-			return x.end()
+			x.trail()
+			x.c.inOrder(x.order != orderNone)
+			x.take()
+			return x.over("")
 		default:
 			return x.cut(err)
 		}
@@ -276,17 +254,6 @@ func (x *relay) rest() error {
 	return x.write(b)
 }
 
-// end ends an answer whose chunks have all passed.
-func (x *relay) end() error {
-	if err := x.rest(); err != nil {
-		return x.cut(err)
-	}
-	x.trail()
-	x.c.inOrder(x.order != orderNone)
-	x.take()
-	return x.over("")
-}
-
 // step notes how far the request of a gRPC call has come, before what of the answer comes now.
 func (x *relay) step() {
 	if x.a.asked != nil {
@@ -308,6 +275,19 @@ func (x *relay) over(errText string) error {
 		x.o.Whole(body, x.after)
 	}
 	return x.o.End(errText)
+}
+
+// trail records the trailers and gives them to the program: they leave with the end.
+func (x *relay) trail() {
+	if x.a.trailer == nil {
+		return
+	}
+	x.o.Trailers(*x.a.trailer)
+	for name, values := range *x.a.trailer {
+		if len(values) > 0 {
+			x.w.Header()[http.TrailerPrefix+name] = values
+		}
+	}
 }
 
 // last records the exchange and passes its last chunk on, which leaves together with the end of the answer.
@@ -343,13 +323,4 @@ func (x *relay) cut(err error) error {
 		err = errCancelled
 	}
 	return errors.Join(err, x.over(errorText(err)))
-}
-
-// writeWhole writes an answer of our own that cannot be recorded.
-func writeWhole(w http.ResponseWriter, a *answer) error {
-	exchange.SetHeader(w.Header(), a.header)
-	w.WriteHeader(a.status)
-	b, _ := a.body.Next(context.Background())
-	_, err := w.Write(b)
-	return err
 }

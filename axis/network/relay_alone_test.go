@@ -14,7 +14,7 @@ func TestHeadAloneTakesTurns(t *testing.T) {
 	x := &relay{w: w, rc: http.NewResponseController(w), a: &answer{}}
 	var all sync.WaitGroup
 	for range 100 {
-		all.Go(func() { _ = x.alone() })
+		all.Go(func() { _ = x.put(nil) })
 		all.Go(func() { _ = x.put([]byte("x")) })
 	}
 	all.Wait()

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
-	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/wsframe"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -25,36 +24,28 @@ const cancelPatience = 10 * time.Second
 
 // A taped answers requests from a tape.
 type taped struct {
-	book   *exchange.Book
-	blobs  cas.Store
-	reveal func([]byte) []byte // nil for nothing to reveal
-	speed  float64
-	log    *slog.Logger
+	*Config
+	log *slog.Logger
 }
 
 // replayed decides what a request gets from the tape. It never resolves and never dials.
 func (t *taped) replayed(r *http.Request, req *exchange.Request, host string, o *exchange.Open) *answer {
-	if rec, ok := o.Take(t.book); ok {
+	if rec, ok := o.Take(t.Book); ok {
 		return t.recorded(r, o, rec)
 	}
 	return t.refused(r, req, host, o)
 }
 
-// refused is what a request gets that nothing on the tape answers.
-func (t *taped) refused(r *http.Request, req *exchange.Request, host string, o *exchange.Open) *answer {
-	if t.book.DeadHost(host) {
-		return dead(errDeadHost)
-	}
-	return t.refusal(r, req, o)
-}
-
 // errDeadHost ends a request to a host that was silent.
 var errDeadHost = errors.New("no upstream answered for this host while recording")
 
-// refusal answers a request that is not on the tape.
-func (t *taped) refusal(r *http.Request, req *exchange.Request, o *exchange.Open) *answer {
-	why, own := t.unmatched(o)
-	if own != nil {
+// refused is what a request gets that nothing on the tape answers.
+func (t *taped) refused(r *http.Request, req *exchange.Request, host string, o *exchange.Open) *answer {
+	if t.Book.DeadHost(host) {
+		return dead(errDeadHost)
+	}
+	_, why := t.Book.Nearest(o.Identity(), o.Request())
+	if own := o.Refuse(why); own != nil { // the conversation that it belongs to answers
 		return &answer{status: own.Status, header: own.Header, length: int64(len(own.Body)), body: whole(own.Body)}
 	}
 	if isGRPC(r) {
@@ -67,27 +58,14 @@ func (t *taped) refusal(r *http.Request, req *exchange.Request, o *exchange.Open
 // in other exchanges meanwhile.
 const streamPatience = 7 * 24 * time.Hour
 
-// isEvents reports whether the answer of ex is a stream of events.
-func isEvents(ex *tape.Exchange) bool {
-	kind, _, _ := mime.ParseMediaType(exchange.HeaderOf(ex.ResponseHeaders).Get("Content-Type"))
-	return kind == "text/event-stream"
-}
-
-// unmatched says on the tape that nothing recorded answers a request, and returns why, and what the conversation that the request
-// belongs to answers; nil for nothing.
-func (t *taped) unmatched(o *exchange.Open) (why string, own *exchange.OwnAnswer) {
-	_, why = t.book.Nearest(o.Identity(), o.Request())
-	return why, o.Refuse(why)
-}
-
 // recorded is the answer that an exchange of the tape holds. The Book is told of one that is damaged.
 func (t *taped) recorded(r *http.Request, x *exchange.Open, rec *exchange.Recorded) *answer {
 	ctx, ex := r.Context(), rec.Exchange
 	damage := func(err error) {
 		t.log.Error("recorded answer cannot be given", "seq", rec.Seq, "url", ex.URL, "error", err)
-		t.book.Damage(rec, err)
+		t.Book.Damage(rec, err)
 	}
-	o := exchange.AnswerOptions{Speed: t.speed, Patience: rec.Patience(cancelPatience), Of: rec, Held: x.Held, Reveal: t.reveal}
+	o := exchange.AnswerOptions{Speed: t.Speed, Patience: rec.Patience(cancelPatience), Of: rec, Held: x.Held, Reveal: t.Reveal}
 	o.Damage = func(err error) error {
 		damage(err)
 		return fmt.Errorf("recorded answer is damaged: %w", err)
@@ -95,12 +73,13 @@ func (t *taped) recorded(r *http.Request, x *exchange.Open, rec *exchange.Record
 	if ex.Status < 200 {
 		return dead(exchange.CutAgain(ctx, ex.Error, &o))
 	}
-	stream := x.Passage() != nil && x.Passage().Known() && isEvents(ex)
+	kind, _, _ := mime.ParseMediaType(exchange.HeaderOf(ex.ResponseHeaders).Get("Content-Type"))
+	stream := kind == "text/event-stream" && x.Passage() != nil && x.Passage().Known()
 	if stream && ex.Method == http.MethodGet {
 		o.Patience = streamPatience
 	}
 	size, same := t.look(ex, &o)
-	b, err := exchange.OpenAnswer(t.blobs, ex, &o)
+	b, err := exchange.OpenAnswer(t.Blobs, ex, &o)
 	if err != nil {
 		damage(err)
 		message := fmt.Sprintf("tapedeck: the recorded answer of %s %s: %v", ex.Method, ex.URL, err)
@@ -112,7 +91,7 @@ func (t *taped) recorded(r *http.Request, x *exchange.Open, rec *exchange.Record
 			return dead(errors.Join(err, b.Close()))
 		}
 	}
-	a := &answer{status: ex.Status, header: exchange.HeaderOf(ex.ResponseHeaders), body: playedBody{b}, prompt: prompt, pieces: b.Pieces()}
+	a := &answer{status: ex.Status, header: exchange.HeaderOf(ex.ResponseHeaders), body: playedBody{b}, prompt: prompt}
 	if stream {
 		a.body = b // its end may be held longer than its last chunk
 	}
@@ -157,12 +136,12 @@ const maxRevealed = 1 << 20
 // the program can send.
 func (t *taped) revealHeader(h http.Header) (same bool) {
 	same = true
-	if t.reveal == nil {
+	if t.Reveal == nil {
 		return same
 	}
 	for _, values := range h {
 		for i, v := range values {
-			if out := string(t.reveal([]byte(v))); out != v {
+			if out := string(t.Reveal([]byte(v))); out != v {
 				values[i], same = out, false
 			}
 		}
@@ -174,17 +153,17 @@ func (t *taped) revealHeader(h http.Header) (same bool) {
 // then holds the bytes, which need not be read and looked through again, and same is true. Else size is the length in bytes
 // of what the program gets, -1 where the body is too long to be looked through.
 func (t *taped) look(ex *tape.Exchange, o *exchange.AnswerOptions) (size int64, same bool) {
-	if t.reveal == nil || ex.Response == nil || !exchange.HasBody(ex.Method, ex.Status) {
+	if t.Reveal == nil || ex.Response == nil || !exchange.HasBody(ex.Method, ex.Status) {
 		return 0, true
 	}
 	if ex.Response.Len > maxRevealed {
 		return -1, false
 	}
-	b, err := ex.Response.Bytes(t.blobs)
+	b, err := ex.Response.Bytes(t.Blobs)
 	if err != nil {
 		return 0, true // whoever opens the body finds the same
 	}
-	if out := t.reveal(b); !bytes.Equal(out, b) {
+	if out := t.Reveal(b); !bytes.Equal(out, b) {
 		return int64(len(out)), false
 	}
 	o.Reveal, o.Stored = nil, b
@@ -210,7 +189,7 @@ func (t *taped) handshake(asked http.Header, rec *exchange.Recorded) http.Header
 	t.revealHeader(h)
 	h["Connection"], h["Upgrade"] = []string{"Upgrade"}, []string{"websocket"}
 	h[wsAccept] = []string{wsframe.AcceptKey(asked.Get(wsKey))}
-	if p := h.Get(wsProtocol); p != "" && !offersProtocol(asked, p) {
+	if p := h.Get(wsProtocol); p != "" && items(asked[wsProtocol], func(offered string) bool { return offered == p }) == nil { // letter case counts
 		h.Del(wsProtocol)
 	}
 	offer, was := wsframe.ParseDeflate(asked[wsExtensions]), wsframe.ParseDeflate(h[wsExtensions])
@@ -276,8 +255,8 @@ func (s *forking) sentOn(r *http.Request, req *exchange.Request, to *url.URL, o 
 	if err != nil {
 		return localAnswer(o.Identity(), http.StatusBadRequest, errNotForked, "tapedeck: the request cannot be changed: "+err.Error())
 	}
-	if o.Note(note...); len(note) > 0 && s.tape.reveal != nil { // what was changed may hold placeholders of the recording
-		changed.Body = s.tape.reveal(changed.Body)
+	if o.Note(note...); len(note) > 0 && s.tape.Reveal != nil { // what was changed may hold placeholders of the recording
+		changed.Body = s.tape.Reveal(changed.Body)
 	}
 	return s.up.fetch(r, changed, nil, to)
 }
@@ -292,8 +271,8 @@ func (s *forking) answer(r *http.Request, req *exchange.Request, to *url.URL, o 
 	switch {
 	case rec != nil:
 		return s.goesOn(o, s.tape.recorded(r, o, rec))
-	case place == exchange.Past && !s.Live && !isGRPC(r) && !s.tape.book.DeadHost(to.Host):
-		_, why := s.tape.book.Nearest(o.Identity(), o.Request())
+	case place == exchange.Past && !s.Live && !isGRPC(r) && !s.tape.Book.DeadHost(to.Host):
+		_, why := s.tape.Book.Nearest(o.Identity(), o.Request())
 		if err := s.At.Refuse(o); err != nil {
 			return dead(err)
 		}
@@ -311,9 +290,9 @@ func (s *forking) answer(r *http.Request, req *exchange.Request, to *url.URL, o 
 	if err != nil {
 		return localAnswer(o.Identity(), http.StatusBadRequest, errNotForked, "tapedeck: the answer cannot be given: "+err.Error())
 	}
-	if s.tape.reveal != nil {
+	if s.tape.Reveal != nil {
 		for i, chunk := range made.Chunks {
-			made.Chunks[i] = s.tape.reveal(chunk)
+			made.Chunks[i] = s.tape.Reveal(chunk)
 		}
 	}
 	return &answer{status: http.StatusOK, header: made.Header, length: -1, body: &pieces{made.Chunks}}

@@ -121,7 +121,7 @@ func New(cfg *Config) (*Server, error) {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.answer = &handler{cfg: &s.cfg, log: s.log, ctx: s.ctx, life: &s.life, up: s.up}
 	if cfg.Book != nil {
-		s.answer.tape = &taped{book: cfg.Book, blobs: cfg.Blobs, reveal: cfg.Reveal, speed: cfg.Speed, log: s.log}
+		s.answer.tape = &taped{&s.cfg, s.log}
 	}
 	if cfg.Fork != nil {
 		s.answer.fork = &forking{cfg.Fork, s.answer.tape, s.up, s.ctx}
@@ -173,36 +173,25 @@ func (s *Server) accepted(raw net.Conn) {
 // take finds out what c speaks, and hands it on or closes it. raw leaves the lifetime before it is handed on: who has it then may have to
 // read what a program said last, and end would close it.
 func (s *Server) take(c *conn, raw net.Conn) {
-	spoken := s.spoken(c)
+	var spoken net.Conn // nil where it is no HTTP, and done with
+	switch sniff(c) {
+	case protoTLS:
+		spoken = s.serveTLS(c)
+	case protoHTTP:
+		spoken = c
+	case protoOther:
+		s.refuse(c, "not HTTP or TLS")
+	case protoNone:
+		if c.target.name == "" {
+			s.refuse(c, "closed before anything was sent") // an attempt to get out
+		} else {
+			c.Close() // clients open such ones to names, ahead of a request
+		}
+	}
 	s.life.leave(raw)
 	if spoken != nil {
 		s.ready.put(spoken)
 	}
-}
-
-// spoken is the connection on which c speaks HTTP; nil for none, which is done with.
-func (s *Server) spoken(c *conn) net.Conn {
-	switch sniff(c) {
-	case protoTLS:
-		return s.serveTLS(c)
-	case protoHTTP:
-		return c
-	case protoOther:
-		s.refuse(c, "not HTTP or TLS")
-	default:
-		s.silent(c)
-	}
-	return nil
-}
-
-// silent closes a connection that ended before a byte came. Clients open such ones to names, ahead of a request; one to a
-// literal address is an attempt to get out.
-func (s *Server) silent(c *conn) {
-	if c.target.name != "" {
-		c.Close()
-		return
-	}
-	s.refuse(c, "closed before anything was sent")
 }
 
 // refuse closes a connection that cannot be recorded, and says so on the tape.
@@ -227,7 +216,7 @@ func (s *Server) Close() error {
 		return nil
 	}
 	s.cancel()
-	s.ready.end()
+	close(s.ready.closed)
 	<-s.served
 	err := s.http.Close()
 	s.life.end()

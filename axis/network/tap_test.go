@@ -111,7 +111,13 @@ func (l *lockedBuffer) edit(was, now string) {
 }
 
 // plainHTTP knows no provider; what is asked below /shaped/ gets errors in a shape of its own.
-type plainHTTP struct{ exchange.NoModels }
+type plainHTTP struct{}
+
+func (plainHTTP) InCallOrder(*exchange.Request) *exchange.Request { return nil }
+
+func (plainHTTP) Sockets(*exchange.Request) exchange.Turns { return nil }
+
+func (plainHTTP) Rename(message []byte, _ func(string) string) []byte { return message }
 
 func (plainHTTP) Classify(r *exchange.Request) (*exchange.Identity, error) {
 	id := &exchange.Identity{

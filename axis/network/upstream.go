@@ -122,12 +122,10 @@ func (g *guard) allowProxies(c *httpproxy.Config) {
 func (u *upstream) fetch(r *http.Request, req *exchange.Request, in *incoming, to *url.URL) *answer {
 	trails := trailing(r)
 	res, err := u.send(r.Context(), req, to, sending{body: in, clear: isGRPC(r) || trails && r.ProtoMajor == 2 && r.TLS == nil})
-	if err != nil {
-		a := dead(err)
-		a.asked = in
-		return a
+	a := dead(err)
+	if err == nil {
+		a = answerOf(res, trails)
 	}
-	a := answerOf(res, trails)
 	a.asked = in
 	return a
 }
@@ -165,18 +163,6 @@ func (u *upstream) send(ctx context.Context, req *exchange.Request, to *url.URL,
 	case how.clear && dest.Scheme == "http":
 		transport = by.clear
 	}
-	out, err := outgoing(ctx, req, dest, passed)
-	if err != nil {
-		return nil, err
-	}
-	if how.body != nil {
-		out.Body, out.ContentLength, out.GetBody = how.body, -1, nil
-	}
-	return transport.RoundTrip(out)
-}
-
-// outgoing makes the request that leaves, from the one that the program sent.
-func outgoing(ctx context.Context, req *exchange.Request, dest *url.URL, passed func(http.Header) http.Header) (*http.Request, error) {
 	out, err := http.NewRequestWithContext(ctx, req.Method, "", bytes.NewReader(req.Body))
 	if err != nil {
 		return nil, err
@@ -192,7 +178,10 @@ func outgoing(ctx context.Context, req *exchange.Request, dest *url.URL, passed 
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header["User-Agent"] = []string{""} // else net/http sends its own
 	}
-	return out, nil
+	if how.body != nil {
+		out.Body, out.ContentLength, out.GetBody = how.body, -1, nil
+	}
+	return transport.RoundTrip(out)
 }
 
 func (u *upstream) close() {

@@ -1,7 +1,7 @@
 package network
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/textproto"
 	"net/url"
 	"slices"
 	"strings"
@@ -85,34 +84,18 @@ type upgraded struct {
 	conn net.Conn // beneath it
 }
 
-// again has tell called before the connection is read next; nil for nothing.
-func (u *upgraded) again(tell func()) {
-	e := eagerOf(u.conn)
-	switch {
-	case e == nil:
-	case tell == nil:
-		e.again.Store(nil)
-	default:
-		e.again.Store(&tell)
-	}
-}
-
 // upgrade sends a request for a WebSocket on. What came is an answer like any other where it is not 101, else header is that of the
 // answer and up the connection.
 func (u *upstream) upgrade(ctx context.Context, req *exchange.Request, to *url.URL) (*answer, *upgraded) {
 	up := new(upgraded)
-	trace := &httptrace.ClientTrace{
-		GotConn: func(i httptrace.GotConnInfo) { up.conn = i.Conn },
-		// An answer that has ended is waited for no longer. Who reads its body learns of the end after this.
-		PutIdleConn: func(error) { up.again(nil) },
-	}
+	trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { up.conn = i.Conn }}
 	res, err := u.send(httptrace.WithClientTrace(ctx, trace), req, to, sending{socket: true})
 	if err != nil {
 		return dead(err), nil
 	}
 	if res.StatusCode != http.StatusSwitchingProtocols {
 		a := answerOf(res, false)
-		a.prompt, a.pieces, a.again = true, true, up.again
+		a.prompt = true // what a client says of the failure may depend on what it read with the head: a replay gives both at once
 		return a, nil
 	}
 	rwc, ok := res.Body.(io.ReadWriteCloser)
@@ -134,7 +117,7 @@ func upgradeHeader(h http.Header) http.Header {
 		}
 		delete(out, name)
 		if name == wsExtensions {
-			values = readable(values)
+			values = items(values, wsframe.IsDeflate)
 		}
 		if len(values) > 0 {
 			out[spelled(name)] = values
@@ -160,22 +143,6 @@ func spelled(name string) string {
 		return "Sec-WebSocket-" + rest
 	}
 	return name
-}
-
-// readable leaves permessage-deflate among the extensions that are offered.
-func readable(values []string) []string {
-	var kept []string
-	for _, list := range values {
-		for item := range strings.SplitSeq(list, ",") {
-			if wsframe.IsDeflate(item) {
-				kept = append(kept, textproto.TrimString(item))
-			}
-		}
-	}
-	if len(kept) == 0 {
-		return nil
-	}
-	return []string{strings.Join(kept, ", ")}
 }
 
 // recordSocket sends a request for a WebSocket on and passes the conversation.
@@ -204,19 +171,11 @@ func (s *handler) recordSocket(w http.ResponseWriter, r *http.Request, req *exch
 // A programConn is the program's connection, taken over from net/http.
 type programConn struct {
 	net.Conn
-	in *bufio.Reader // what net/http had read; nil once that has been read
+	in io.Reader // what net/http had read, then the connection
 }
 
 // Read implements net.Conn.
-func (p *programConn) Read(b []byte) (int, error) {
-	if p.in != nil {
-		if n := p.in.Buffered(); n > 0 {
-			return p.in.Read(b[:min(n, len(b))])
-		}
-		p.in = nil
-	}
-	return p.Conn.Read(b)
-}
+func (p *programConn) Read(b []byte) (int, error) { return p.in.Read(b) }
 
 // wsLastWords bounds how long a Server that closes reads what a program has said on a socket. One that has ended is not waited for.
 const wsLastWords = 500 * time.Millisecond
@@ -244,7 +203,8 @@ func (s *handler) takeOver(w http.ResponseWriter, a *answer) (*programConn, erro
 		s.life.leave(lastWords{raw})
 		return nil, errCancelled
 	}
-	return &programConn{Conn: raw, in: buffered.Reader}, nil
+	ahead, _ := buffered.Peek(buffered.Reader.Buffered())
+	return &programConn{raw, io.MultiReader(bytes.NewReader(ahead), raw)}, nil
 }
 
 // upgradeHead is the head of an answer 101 as it is sent.
@@ -352,7 +312,7 @@ func (s *handler) replaySocket(w http.ResponseWriter, r *http.Request, req *exch
 	var rec *exchange.Recorded
 	var ok bool
 	if s.fork == nil {
-		rec, ok = o.Take(s.tape.book)
+		rec, ok = o.Take(s.tape.Book)
 	} else { // past the point none is opened
 		rec, _ = s.fork.At.Take(o)
 		ok = rec != nil
@@ -362,12 +322,11 @@ func (s *handler) replaySocket(w http.ResponseWriter, r *http.Request, req *exch
 		return s.playSocket(w, r, o, rec)
 	case ok:
 		return relayAnswer(s.log, w, r, o, s.tape.recorded(r, o, rec))
-	case s.tape.book.DeadHost(to.Host):
-		return relayAnswer(s.log, w, r, o, dead(errDeadHost))
-	case s.tape.book.Sockets():
-		return relayAnswer(s.log, w, r, o, s.tape.refusal(r, req, o))
+	case s.tape.Book.DeadHost(to.Host), s.tape.Book.Sockets():
+		return relayAnswer(s.log, w, r, o, s.tape.refused(r, req, to.Host, o))
 	}
-	s.tape.unmatched(o)
+	_, why := s.tape.Book.Nearest(o.Identity(), o.Request())
+	o.Refuse(why)
 	a := localAnswer(o.Identity(), http.StatusUpgradeRequired, upgradeRequired, "tapedeck: no WebSocket is on the tape; use HTTP")
 	return relayAnswer(s.log, w, r, o, a)
 }
@@ -381,8 +340,8 @@ func (s *handler) playSocket(w http.ResponseWriter, r *http.Request, o *exchange
 	}
 	end := newWSEnd(s, sock)
 	defer end.record()
-	opts := &exchange.AnswerOptions{Speed: s.tape.speed, Reveal: s.tape.reveal, Patience: rec.Patience(cancelPatience)}
-	play := sock.Play(o.Request(), opts, s.tape.book)
+	opts := &exchange.AnswerOptions{Speed: s.tape.Speed, Reveal: s.tape.Reveal, Patience: rec.Patience(cancelPatience)}
+	play := sock.Play(o.Request(), opts, s.tape.Book)
 	c, err := s.takeOver(w, a)
 	if err != nil {
 		end.gone(exchange.FromProgram, err)

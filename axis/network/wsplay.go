@@ -19,18 +19,6 @@ const (
 	wsBatch = 64 << 10
 )
 
-// offersProtocol reports whether a request names a subprotocol, whose letter case counts.
-func offersProtocol(h http.Header, protocol string) bool {
-	for _, list := range h[wsProtocol] {
-		for item := range strings.SplitSeq(list, ",") {
-			if strings.TrimSpace(item) == protocol {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // A wsPlayer plays a recorded WebSocket to the program. One goroutine reads what the program sends, another, which owns the first, says
 // what the server said.
 type wsPlayer struct {

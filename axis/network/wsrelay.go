@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/internal/wsframe"
@@ -28,33 +27,30 @@ type wsRelay struct {
 
 // A wsWay is one direction of a relay. It has one goroutine.
 type wsWay struct {
-	from  exchange.Side
-	src   io.Reader
-	eager *eager // beneath src; nil for none
-	dst   io.Writer
-	asm   *wsframe.Assembler
-	flush bool // records are waited for
-	conns wayConns
+	from             exchange.Side
+	src              io.Reader
+	eager            *eager // beneath src; nil for none
+	dst              io.Writer
+	asm              *wsframe.Assembler
+	flush            bool     // records are waited for
+	srcConn, dstConn net.Conn // beneath them, to end them
 }
 
-// wayConns are the connections of a way, to end them.
-type wayConns struct{ src, dst net.Conn }
-
 // end closes both.
-func (c wayConns) end() {
-	c.src.Close()
-	c.dst.Close()
+func (w *wsWay) end() {
+	w.srcConn.Close()
+	w.dstConn.Close()
 }
 
 func newWSRelay(s *handler, sock *exchange.Socket, p *programConn, up *upgraded, h http.Header) *wsRelay {
 	d := wsframe.ParseDeflate(h[wsExtensions])
 	x := &wsRelay{wsEnd: newWSEnd(s, sock)}
 	x.ways[exchange.FromProgram] = &wsWay{
-		from: exchange.FromProgram, src: p, eager: eagerOf(p.Conn), dst: up, conns: wayConns{p.Conn, up.conn},
+		from: exchange.FromProgram, src: p, eager: eagerOf(p.Conn), dst: up, srcConn: p.Conn, dstConn: up.conn,
 		asm: wsframe.NewAssembler(&wsframe.Options{Deflate: d.On, Fresh: d.ClientFresh}),
 	}
 	x.ways[exchange.FromServer] = &wsWay{
-		from: exchange.FromServer, src: up, eager: eagerOf(up.conn), dst: p, conns: wayConns{up.conn, p.Conn}, flush: true,
+		from: exchange.FromServer, src: up, eager: eagerOf(up.conn), dst: p, srcConn: up.conn, dstConn: p.Conn, flush: true,
 		asm: wsframe.NewAssembler(&wsframe.Options{Deflate: d.On, Fresh: d.ServerFresh}),
 	}
 	return x
@@ -105,7 +101,7 @@ func (x *wsRelay) run() {
 	both.Go(func() {
 		w := x.ways[exchange.FromProgram]
 		x.pass(w)
-		stop = context.AfterFunc(x.s.ctx, func() { w.conns.dst.Close() }) // nobody is there for what the upstream says from then on
+		stop = context.AfterFunc(x.s.ctx, func() { w.dstConn.Close() }) // nobody is there for what the upstream says from then on
 	})
 	x.pass(x.ways[exchange.FromServer])
 	both.Wait()
@@ -121,7 +117,7 @@ func (x *wsRelay) pass(w *wsWay) {
 		if n > 0 {
 			if kept := x.tell(w, buf[:n]); kept != nil {
 				x.s.log.Debug("message is not kept", "error", kept)
-				w.conns.end()
+				w.end()
 				return
 			}
 			if _, werr := w.dst.Write(buf[:n]); werr != nil && err == nil {
@@ -180,16 +176,16 @@ func (x *wsRelay) tell(w *wsWay, b []byte) error {
 func (x *wsRelay) ended(w *wsWay, err error) {
 	if isEnd(err) {
 		x.finish(w, w.from, nil)
-		if halfClose(w.conns.dst) != nil {
-			w.conns.end()
+		if halfClose(w.dstConn) != nil {
+			w.end()
 		}
 		return
 	}
 	x.finish(w, w.from, err)
 	if exchange.IsReset(err) {
-		reset(w.conns.dst)
+		reset(w.dstConn)
 	}
-	w.conns.end()
+	w.end()
 }
 
 // isEnd reports whether err says that the other side has said all, with or without TLS's word for it.
@@ -199,9 +195,9 @@ func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.
 func (x *wsRelay) refused(w *wsWay, err error) {
 	x.finish(w, exchange.FromServer-w.from, err)
 	if !errors.Is(err, net.ErrClosed) {
-		reset(w.conns.src)
+		reset(w.srcConn)
 	}
-	w.conns.end()
+	w.end()
 }
 
 // finish notes how one way ended, for side has gone: with err, or having sent all.
@@ -225,9 +221,8 @@ func (notNow) Temporary() bool { return true }
 // what is in that already. It is used by one goroutine at a time.
 type eager struct {
 	conn   net.Conn
-	before *bufio.Reader          // read from while it holds anything; nil for none
-	now    bool                   // nothing is waited for
-	again  atomic.Pointer[func()] // called before the connection is read next, once; nil for nothing
+	before *bufio.Reader // read from while it holds anything; nil for none
+	now    bool          // nothing is waited for
 
 	buf     []byte
 	at, end int // what of it has been filled and not read
@@ -261,9 +256,6 @@ func (e *eager) fill() (err error) {
 		e.buf = make([]byte, wsIdle)
 	case e.end == len(e.buf) && len(e.buf) < wsBusy: // there may be more
 		e.buf = make([]byte, wsBusy)
-	}
-	if tell := e.again.Swap(nil); tell != nil {
-		(*tell)()
 	}
 	e.at = 0
 	if e.end, err = e.conn.Read(e.buf); e.end > 0 {

@@ -280,6 +280,13 @@ func (a *live) over(ctx context.Context, res *http.Response, err error) (text st
 	return exchange.ErrorTextIn(ctx, context.Canceled), nil
 }
 
+// linger is how long an answer whose program closed it before it saw the end is read on. A JSON decoder reads a value and never
+// the end behind it, and an answer that has come whole is not one that was cut.
+const linger = 200 * time.Millisecond
+
+// maxLinger bounds, in bytes, what is read then.
+const maxLinger = 64 << 10
+
 // rest takes what is left of an answer that the program closed; false where the end did not come.
 func (a *live) rest(ctx context.Context) (whole bool) {
 	if a.err != nil {
@@ -287,7 +294,10 @@ func (a *live) rest(ctx context.Context) (whole bool) {
 	}
 	var p []byte
 	failed := a.t.opts.Outside(ctx, func() error {
-		p, whole = exchange.Rest(a.from, a.cancel)
+		late := time.AfterFunc(linger, a.cancel) // which ends a read that waits
+		var err error
+		p, err = io.ReadAll(io.LimitReader(a.from, maxLinger))
+		whole = late.Stop() && err == nil && len(p) < maxLinger
 		return nil
 	})
 	if whole && len(p) > 0 {

@@ -102,7 +102,7 @@ func (t *Transport) fill() {
 func (t *Transport) Record(rec *tape.Recorder) {
 	o := &exchange.TapOptions{Replay: t.book != nil, Closed: t.next == nil, MaxBody: t.opts.MaxBody}
 	if !t.opts.Machine {
-		o.InMemory, o.OwnNames, o.NowMS = true, true, t.opts.NowMS
+		o.NowMS = t.opts.NowMS
 	}
 	t.tap = exchange.NewTap(rec, t.opts.Classifier, t.opts.Scrubber, o)
 }
