@@ -33,8 +33,8 @@ const maxHold = 30 * time.Second
 // A lane that has more calls at once than a program sends to take the first answer is no conversation: which of its callers acted on which
 // answer nothing tells. It has no part in all this, nor have others of its opening.
 //
-// A process ends once the answers that had ended before it are given, the requests have come that had, and another of its parent has ended that
-// had while it ran.
+// A process ends once the answers that had ended before it are given, the requests have come that had, and the children of its
+// parent that had ended have ended.
 //
 // It waits for as long as that took then, and two seconds, and for two seconds from what of the recording happened last, for the first time: a
 // machine that has much to do takes longer for each. That ends maxHold after the end would have been then. A wait in vain ends all others, and so does a call that nothing answers: the program is another one from there on.
@@ -53,7 +53,7 @@ type order struct {
 	ended  []recordedProcess // processes that had ended since answer
 	begun  []recordedProcess // processes that had begun, and went on
 	beside []recordedProcess // those that had begun, and ended before the next call
-	prior  *recordedProcess  // of a process: one of the same parent, which had ended while this one ran. Nil for none
+	prior  *recordedProcess  // of a process: the one of the same parent that had ended last, for this one may begin sooner now. Nil for none
 	pace   *Recorded         // an answer that had ended before; this one ends as long after it as then, or later. Nil for none
 }
 
@@ -103,7 +103,7 @@ func (o *EndOrder) placeProcess(all []*Recorded, p recordedProcess, above map[ui
 			}
 		}
 	}
-	if last, ok := latest[p.parent]; ok && p.at < last.g {
+	if last, ok := latest[p.parent]; ok {
 		own.prior = &last
 	}
 	latest[p.parent] = p
