@@ -238,12 +238,12 @@ const (
 
 // hintFor says what makes a request compare: of an order no mask does.
 func hintFor(p *placed) string {
-	stays := func(c Change) bool { return c.Op != Moved && c.Op != Added && c.Op != Removed }
-	switch _, plain := p.refused.rec.Kind.(*tape.HTTPExchange); {
-	case plain:
-		return hintSide
-	case len(p.Changes) > 0 && !slices.ContainsFunc(slices.Concat(p.Changes, p.rest), stays):
+	stays := func(c Change) bool { return !c.Reordered && c.Op != Moved && c.Op != Added && c.Op != Removed }
+	if changes := slices.Concat(p.Changes, p.rest); len(changes) > 0 && !slices.ContainsFunc(changes, stays) {
 		return hintOrder
+	}
+	if _, plain := p.refused.rec.Kind.(*tape.HTTPExchange); plain {
+		return hintSide
 	}
 	return hintMadeUp
 }

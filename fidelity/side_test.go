@@ -64,9 +64,12 @@ func TestHintFor(t *testing.T) {
 		{llm, []Change{{Op: Changed}}, hintMadeUp},
 		{llm, []Change{{Op: Moved}, {Op: Changed}}, hintMadeUp},
 		{llm, []Change{{Op: Moved}}, hintOrder},
+		{llm, DiffJSON([]byte(`{"a":"one; two; three"}`), []byte(`{"a":"one; three; two"}`)), hintOrder},
+		{llm, DiffJSON([]byte(`{"a":"one; two; three"}`), []byte(`{"a":"one; three; four"}`)), hintMadeUp},
 		{llm, []Change{{Op: Added}, {Op: Removed}}, hintOrder},
 		{llm, nil, hintMadeUp},
 		{plain, []Change{{Op: Changed}}, hintSide},
+		{plain, []Change{{Op: Moved}}, hintOrder},
 	} {
 		if got := hintFor(&placed{Divergence: Divergence{Changes: tt.changes}, evidence: evidence{refused: tt.of}}); got != tt.want {
 			t.Errorf("%T %+v: %q, want %q", tt.of.rec.Kind, tt.changes, got, tt.want)

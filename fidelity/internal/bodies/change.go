@@ -39,6 +39,8 @@ type Change struct {
 
 	// NewText is the longest run of words that is new, whole: what a cause is traced by.
 	NewText string `json:"-"`
+	// Reordered: two texts of the same words, in another order.
+	Reordered bool `json:"-"`
 }
 
 // endsIn is what the path of a call begins with that is shown by its last message.

@@ -169,7 +169,7 @@ func (d *bodyDiff) scalar(at Spot, a, b string) {
 		return
 	}
 	p := PairTexts(a, b)
-	d.add(at, &Change{Op: Changed, Was: Quote(p.Was), Now: Quote(p.Now), Line: p.line, NewText: p.NewText})
+	d.add(at, &Change{Op: Changed, Was: Quote(p.Was), Now: Quote(p.Now), Line: p.line, NewText: p.NewText, Reordered: p.Reordered})
 }
 
 // alike reports whether masking takes away what differs.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -142,7 +143,7 @@ func (d *bodyDiff) line(a, b *textLine) {
 		return
 	}
 	p := PairTexts(was, now)
-	d.add(at, &Change{Op: Changed, Was: Quote(p.Was), Now: Quote(p.Now), NewText: p.NewText})
+	d.add(at, &Change{Op: Changed, Was: Quote(p.Was), Now: Quote(p.Now), NewText: p.NewText, Reordered: p.Reordered})
 }
 
 func endOfLine(newline bool) string {
@@ -210,6 +211,8 @@ type TextPair struct {
 	Was, Now string // shortened to the words that differ and a few beside them
 	line     int    // of the first difference, in texts of several lines; else 0
 	NewText  string // the longest run of words that only the new text has
+	// Reordered: both have the same words.
+	Reordered bool
 }
 
 // PairTexts compares two texts word by word. Of long ones all that lies between their common start and end differs.
@@ -227,7 +230,7 @@ func PairTexts(a, b string) *TextPair {
 	hunksA, hunksB := Hunks(wa, wb)
 	before, after := elide(a[:head], false, true), elide(a[len(a)-tail:], true, false)
 	p.Was, p.Now = excerpt(before, wa, hunksA, after), excerpt(before, wb, hunksB, after)
-	p.NewText = longest(wb, hunksB)
+	p.NewText, p.Reordered = longest(wb, hunksB), slices.Equal(slices.Sorted(slices.Values(wa)), slices.Sorted(slices.Values(wb)))
 	return p
 }
 
