@@ -18,8 +18,8 @@
 // Equal requests that were under way together, and came whole, stay so on a replay (equals): what comes of an answer waits until the
 // requests that were there by then are there again, else a program takes the first answer before it sends the second request. Of two or
 // three the one that had ended first ends first, with a moment for the program to act on it. A request that does not come holds the others
-// up once, for as long as then and two seconds, and is a divergence. On a tape without ordinals, which may hold several runs, nothing tells
-// what was under way together.
+// up once, for as long as then and two seconds, and is a divergence. A tape without ordinals may hold several runs: there the requests
+// must have been under way together by virtual_time_ms and by monotonic_ms.
 //
 // Where no key fits, a call of a model gets the recorded one that differs in nothing but the order of the results of one turn's calls, and
 // side traffic (package sidetraffic) the last answer of its kind, where TellSideTraffic says so. With KeepOrder the answers of models,

@@ -15,6 +15,9 @@ import (
 const (
 	// grace is how much longer, in ms, a program may take over an answer than while recording.
 	grace = 20
+	// grain is by how much, in ms, a chunk must have come later than something else to have come after it, on a tape without ordinals: when it
+	// came is known from when its answer ended, which may have been later than its last chunk.
+	grain = 3
 	// slack is how much longer than while recording a replay waits for an equal request.
 	slack = 2 * time.Second
 	// fewEqual is how many requests one sends to take the first answer. More are work that is done side by side.
@@ -41,20 +44,27 @@ type equals struct {
 	gate    *lane.Gate[moment]
 }
 
-// findEquals finds equals among the exchanges of one key. Those of a tape without ordinals, which may hold what several runs recorded, are
-// none: what was under way together there nothing tells.
+// findEquals finds equals among the exchanges of one key. Those with ordinals are of one run, for only a recorder of a run gives them. A
+// tape without may hold what several runs recorded, each of which counted its times from its own begin: of those only such are taken
+// together as were under way at the same time of day.
 func findEquals(all []*Recorded) {
-	var whole []*Recorded
+	var placed, timed []*Recorded
 	for _, rec := range all {
-		if rec.Exchange.Error == "" && rec.Exchange.Status != 0 && rec.g > 0 {
-			whole = append(whole, rec)
+		switch {
+		case rec.Exchange.Error != "" || rec.Exchange.Status == 0:
+		case rec.g > 0:
+			placed = append(placed, rec)
+		case rec.begun() > 0: // else the tape has no times either
+			timed = append(timed, rec)
 		}
 	}
 	var company [][]*Recorded
 	n := 0
-	for _, members := range chains(whole) {
-		if len(members) > 1 {
-			company, n = append(company, members), n+len(members)
+	for _, run := range append(chains(timed, (*Recorded).wallSpan), placed) {
+		for _, members := range chains(run, (*Recorded).span) {
+			if len(members) > 1 {
+				company, n = append(company, members), n+len(members)
+			}
 		}
 	}
 	byChance := len(all) >= manyEqual && n < len(all)/4
@@ -64,12 +74,12 @@ func findEquals(all []*Recorded) {
 }
 
 // chains sorts exchanges by when they began, and parts them where all had ended before the next one began.
-func chains(all []*Recorded) (parts [][]*Recorded) {
-	slices.SortStableFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.span().begun, y.span().begun) })
+func chains(all []*Recorded, of func(*Recorded) span) (parts [][]*Recorded) {
+	slices.SortStableFunc(all, func(x, y *Recorded) int { return cmp.Compare(of(x).begun, of(y).begun) })
 	for len(all) > 0 {
 		n := 1
-		for end := all[0].span().ended; n < len(all) && all[n].span().begun < end; n++ {
-			end = max(end, all[n].span().ended)
+		for end := of(all[0]).ended; n < len(all) && of(all[n]).begun < end; n++ {
+			end = max(end, of(all[n]).ended)
 		}
 		parts = append(parts, all[:n:n])
 		all = all[n:]
@@ -108,9 +118,13 @@ func (c *equals) await(ctx context.Context, rec *Recorded, chunk tape.Chunk, end
 	if c == nil {
 		return nil
 	}
-	at, since, took := int64(chunk.G), time.Now(), time.Duration(max(chunk.TMS, 0))*time.Millisecond+slack
-	if end {
-		at = rec.span().ended
+	at, since, took := rec.span().ended, time.Now(), time.Duration(max(chunk.TMS, 0))*time.Millisecond+slack
+	switch {
+	case end:
+	case rec.g > 0:
+		at = int64(chunk.G)
+	default:
+		at = rec.begun() + chunk.TMS - grain
 	}
 	var all []lane.Condition[moment]
 	there, _ := slices.BinarySearchFunc(c.members, at, func(m *Recorded, at int64) int { return cmp.Compare(m.span().begun, at) })

@@ -139,9 +139,13 @@ func TestCompany(t *testing.T) {
 			[2]times{{800 * ms, 800 * ms}, {700 * ms, 700 * ms}}, placed},
 		{"the second was sent when the first had ended", span{900, []int64{800}, ""}, span{1000, []int64{100}, ""},
 			[2]times{{0, 0}, {700 * ms, 700 * ms}}, placed},
+		{"without ordinals 3 ms before a chunk is not known to be before it", span{900, []int64{100, 800}, ""}, span{950, []int64{753}, ""},
+			[2]times{{0, 700 * ms}, {800 * ms, 800 * ms}}, bare},
+		{"without ordinals 4 ms before a chunk is", span{900, []int64{100, 800}, ""}, span{950, []int64{754}, ""},
+			[2]times{{700 * ms, 700 * ms}, {800 * ms, 800 * ms}}, bare},
 		{"one was cut", span{900, []int64{800}, ""}, span{950, []int64{300}, exchange.Reset},
 			[2]times{{0, 0}, {700 * ms, 700 * ms}}, placed},
-		{"a tape without ordinals", span{900, []int64{800}, ""}, span{950, []int64{300}, ""},
+		{"a tape without ordinals and times", span{0, []int64{800}, ""}, span{0, []int64{300}, ""},
 			[2]times{{0, 0}, {700 * ms, 700 * ms}}, bare},
 		{"1 ms before a chunk is before it", span{900, []int64{100, 800}, ""}, span{950, []int64{751}, ""},
 			[2]times{{700 * ms, 700 * ms}, {800 * ms, 800 * ms}}, placed},
@@ -161,6 +165,38 @@ func TestCompany(t *testing.T) {
 				<-done
 				if got != tt.want {
 					t.Errorf("got %v, want %v", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestCompanyOfOneRun: requests keep company where one run sent them, and a tape of several runs tells by the time of day.
+func TestCompanyOfOneRun(t *testing.T) {
+	second := func(r *tape.Record, f func()) {
+		if tape.ExchangeOf(r.Kind).Arrival == 2 {
+			f()
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*tape.Record)
+		waits  time.Duration // the first answer, for the second request, which comes after it
+	}{
+		{"ordinals", func(*tape.Record) {}, 2800 * ms},
+		{"ordinals, and the clock was set", func(r *tape.Record) { second(r, func() { r.VirtualTimeMS += 3_600_000 }) }, 2800 * ms},
+		{"no ordinals", bare, 2800 * ms},
+		{"no ordinals, and another run", func(r *tape.Record) { bare(r); second(r, func() { r.VirtualTimeMS += 900 }) }, 0},
+		{"no ordinals behind a run", func(r *tape.Record) { second(r, func() { bare(r); r.VirtualTimeMS += 900 }) }, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, key := bookOf(t, tt.change, span{900, []int64{800}, ""}, span{950, []int64{300}, ""})
+				if _, end, err := give(t.Context(), t, b, key); end != tt.waits || err != nil {
+					t.Errorf("the first ended after %v, %v", end, err)
+				}
+				if _, end, err := give(t.Context(), t, b, key); end != 0 || err != nil {
+					t.Errorf("the second ended after %v, %v", end, err)
 				}
 			})
 		})

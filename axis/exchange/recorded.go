@@ -68,10 +68,17 @@ func (r *Recorded) endedBefore(x *Recorded) bool {
 	return cmp.Or(cmp.Compare(r.g, x.g), cmp.Compare(r.endedMS, x.endedMS), cmp.Compare(r.Seq, x.Seq)) < 0
 }
 
-// span is when the request came and when the exchange ended, by the recorder's ordinals.
+// span is when the request came and when the exchange ended: by the recorder's ordinals, which are exact, or where the tape has none in ms
+// since the recording began.
 func (r *Recorded) span() span {
+	if r.g == 0 {
+		return span{r.begun(), r.endedMS}
+	}
 	return span{int64(cmp.Or(numberIn(r.extra, tape.ArrivedKey), r.came())), int64(r.g)}
 }
+
+// wallSpan is when that was in Unix epoch ms.
+func (r *Recorded) wallSpan() span { return span{r.wallMS - (r.endedMS - r.begun()), r.wallMS} }
 
 // begun is when a request came, or later, in ms since the run began.
 func (r *Recorded) begun() int64 {
