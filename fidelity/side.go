@@ -27,7 +27,7 @@ func (c *ignoring) ignoreSideTraffic() {
 	}
 	routes := make(map[sidetraffic.Route]*sideRoute)
 	var spans [2]sidetraffic.Span
-	for s, e := range c.records(ofExchange) {
+	for s, e := range c.records(anything) { // each record says how long the run went on
 		spans[s].Add(e.rec.VirtualTimeMS)
 		x, ok := e.rec.Kind.(*tape.HTTPExchange)
 		if !ok || strings.HasPrefix(x.Lane, laneMCP) || x.UpgradeRefused() {

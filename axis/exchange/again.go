@@ -246,7 +246,7 @@ func (s *Search) once(p *tape.Payload, as reading, look func() (bool, error)) (b
 	return found, err
 }
 
-// body looks at a body whose headers say how it is encoded, and at what it decodes to; what does not decode was not kept.
+// body looks at a body whose headers say how it is encoded, and at what it decodes to; one that does not decode is looked at as it is.
 func (s *Search) body(p *tape.Payload, headers []tape.HeaderField, cut bool) (bool, error) {
 	encoding := fieldValue(headers, "Content-Encoding")
 	switch {
@@ -255,7 +255,7 @@ func (s *Search) body(p *tape.Payload, headers []tape.HeaderField, cut bool) (bo
 	case !encoded(encoding):
 		return s.Payload(p)
 	}
-	return s.once(p, reading{encoding: encoding, cut: cut}, func() (bool, error) {
+	found, err := s.once(p, reading{encoding: encoding, cut: cut}, func() (bool, error) {
 		b, err := p.Bytes(s.store)
 		if err != nil || len(b) == 0 {
 			return false, err
@@ -264,4 +264,8 @@ func (s *Search) body(p *tape.Payload, headers []tape.HeaderField, cut bool) (bo
 		answer.at.add(tape.Chunk{}, len(b))
 		return answer.scan(cut)
 	})
+	if err != nil {
+		return s.Payload(p)
+	}
+	return found, nil
 }

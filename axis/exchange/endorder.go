@@ -53,7 +53,8 @@ type order struct {
 	ended  []recordedProcess // processes that had ended since answer
 	begun  []recordedProcess // processes that had begun, and went on
 	beside []recordedProcess // those that had begun, and ended before the next call
-	prior  *recordedProcess  // of a process: the one of the same parent that had ended last, for this one may begin sooner now. Nil for none
+	prior  *recordedProcess  // of a process: the one of the same parent that had ended last. Nil for none
+	behind bool              // this one began when prior had ended; it may begin sooner now, or without it
 	pace   *Recorded         // an answer that had ended before; this one ends as long after it as then, or later. Nil for none
 }
 
@@ -104,7 +105,7 @@ func (o *EndOrder) placeProcess(all []*Recorded, p recordedProcess, above map[ui
 		}
 	}
 	if last, ok := latest[p.parent]; ok {
-		own.prior = &last
+		own.prior, own.behind = &last, p.at > last.g
 	}
 	latest[p.parent] = p
 	o.ends[p.id], o.processes[p.id] = p, own
@@ -265,7 +266,7 @@ func (o *EndOrder) conditions(e *ending) (all []lane.Condition[moment]) {
 		add(lane.Condition[moment]{What: moment{kind: momentAsked, rec: rec}}, rec.begun()-e.begunMS, "when "+nameOf(rec)+" had come, which did not come")
 	}
 	if p := e.prior; p != nil {
-		add(lane.Condition[moment]{What: moment{kind: momentDone, n: p.id}, From: moment{kind: momentBegan, n: p.id}}, p.tookMS,
+		add(lane.Condition[moment]{What: moment{kind: momentDone, n: p.id}, From: moment{kind: momentBegan, n: p.id}, Excused: e.behind}, p.tookMS,
 			fmt.Sprintf("after process %d, which did not come to its end", p.id))
 	}
 	for _, p := range e.beside {

@@ -104,7 +104,7 @@ func (o *Open) Opened(h http.Header) (*Socket, error) {
 	}
 	k := &tape.WSOpen{
 		URL: s.url, Lane: s.lane, Arrival: s.connection, Status: http.StatusSwitchingProtocols,
-		Extra: slices.DeleteFunc(o.extra, func(f tape.Field) bool { return f.Name != tape.ConversationKey }), // which MCP server asked
+		Extra: slices.DeleteFunc(slices.Clone(o.extra), func(f tape.Field) bool { return f.Name != tape.ConversationKey }), // which MCP server asked
 	}
 	var raw []tape.RawBytes
 	k.RequestHeaders, raw = safeFields(rawRequest, s.headers, raw)

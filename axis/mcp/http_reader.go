@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // maxUnit bounds, in bytes, an event or a JSON answer that is held to be read. A longer one, and what follows it, is not read: it
@@ -41,11 +40,14 @@ func readerOf(method string, h http.Header) answerReader {
 type unit struct {
 	raw   []byte
 	event *webEvent // nil of JSON
+	after bool      // what stands behind the JSON value
 }
 
 // data is the line, "" for none.
 func (u *unit) data() []byte {
 	switch {
+	case u.after:
+		return nil
 	case u.event == nil:
 		return u.raw
 	case u.event.isMessage() || u.event.name == "endpoint":
@@ -104,8 +106,9 @@ func newUnit(raw []byte) *unit {
 	return &unit{raw: raw, event: &e}
 }
 
-// jsonReader reads an answer that is one JSON value. What stands behind that is none of it.
+// jsonReader reads an answer that is one JSON value.
 type jsonReader struct {
+	end  valueEnd
 	buf  []byte
 	done bool
 }
@@ -114,38 +117,52 @@ func (r *jsonReader) take(b []byte, ended bool, f func(u *unit) error) error {
 	if r.done {
 		return nil
 	}
-	r.buf = append(r.buf, b...)
-	if r.done = len(r.buf) > maxUnit; r.done {
-		r.buf = nil
+	n, whole := r.end.in(b)
+	rest := b[n:]
+	if len(bytes.TrimSpace(rest)) == 0 { // belongs to the value, in the same chunk
+		n, rest = len(b), nil
+	}
+	r.buf = append(r.buf, b[:n]...)
+	if r.done = whole || ended || len(r.buf) > maxUnit; !r.done || len(bytes.TrimSpace(r.buf)) == 0 || len(r.buf) > maxUnit {
 		return nil
 	}
-	if !ended && !closes(r.buf) {
-		return nil
-	}
-	var s jsonscan.Scanner
-	s.Reset(r.buf)
-	s.Skip()
 	raw := r.buf
-	switch {
-	case s.Err() == nil:
-		raw = raw[:s.Offset()]
-	case !ended:
-		return nil
+	r.buf = nil
+	if err := f(&unit{raw: raw}); err != nil || len(rest) == 0 {
+		return err
 	}
-	r.done, r.buf = true, nil
-	if len(bytes.TrimSpace(raw)) == 0 {
-		return nil
-	}
-	return f(&unit{raw: raw})
-}
-
-// closes reports whether a message or a batch may end with b: it is looked through only then.
-func closes(b []byte) bool {
-	b = bytes.TrimRight(b, blanks)
-	return len(b) > 0 && (b[len(b)-1] == '}' || b[len(b)-1] == ']')
+	return f(&unit{raw: rest, after: true})
 }
 
 func (r *jsonReader) idle() bool { return r.done }
+
+// valueEnd finds the end of an object or a list that comes in pieces, by its brackets and quotes.
+type valueEnd struct {
+	depth          int
+	quoted, escape bool
+}
+
+// in returns how much of b belongs to the value, and whether it ends there.
+func (v *valueEnd) in(b []byte) (n int, ends bool) {
+	for i, c := range b {
+		switch {
+		case v.escape:
+			v.escape = false
+		case v.quoted && c == '\\':
+			v.escape = true
+		case c == '"':
+			v.quoted = !v.quoted
+		case v.quoted:
+		case c == '{' || c == '[':
+			v.depth++
+		case c == '}' || c == ']':
+			if v.depth--; v.depth == 0 {
+				return i + 1, true
+			}
+		}
+	}
+	return len(b), false
+}
 
 // packedReader reads an answer with a Content-Encoding, which can be read at its end alone.
 type packedReader struct {

@@ -158,9 +158,9 @@ func (t *relay) fail(err error) {
 // endedBy says who closed its side of the relay.
 func (t *relay) endedBy(side Side) {
 	t.mu.Lock()
-	c, closed := t.conversation, t.closed
+	c, passed := t.conversation, t.closed || t.state == refused // the client of a refused server talks on with us
 	t.mu.Unlock()
-	if closed || side == stderrSide || side == "" {
+	if passed || side == stderrSide || side == "" {
 		return
 	}
 	if side == Server && t.clientIn.hungUp() {

@@ -24,7 +24,7 @@ type early struct {
 
 func (e *early) add(from Side, b []byte) {
 	if from != Client {
-		n := min(len(b), maxEarly-len(e.by[1])-len(e.by[2]))
+		n := min(len(b), maxEarly-len(e.by[streamOf(Server)])-len(e.by[streamOf(stderrSide)]))
 		e.lost += len(b) - n
 		b = b[:n]
 	}
@@ -191,7 +191,7 @@ func (t *relay) settle(line []byte) (state, early, error) {
 
 // recordEarly gives the conversation what came until it was one.
 func (t *relay) recordEarly(before *early) (err error) {
-	err = cmp.Or(t.record(Server, &t.server, before.by[1]), t.conversation.Stderr(before.by[2]))
+	err = cmp.Or(t.record(Server, &t.server, before.by[streamOf(Server)]), t.conversation.Stderr(before.by[streamOf(stderrSide)]))
 	t.parts = t.parts[:0] // it was passed on
 	if err = cmp.Or(err, t.record(Client, &t.client, before.asked())); err != nil {
 		return err

@@ -127,7 +127,7 @@ var errTooLong = errors.New("a line of the client is over 64 MiB, and none that 
 // readLines gives each line of r to f, with its line end, the last perhaps without one, until r ends or f fails. A line is valid
 // until f returns. The end of r, whatever ended it, is no error.
 func readLines(r io.Reader, f func(line []byte) error) error {
-	for lines := jsonscan.NewLines(r, MaxLine); ; {
+	for lines := jsonscan.NewLines(untilEnd{r}, MaxLine); ; {
 		line, err := lines.Next()
 		switch {
 		case errors.As(err, new(*jsonscan.LongLineError)):
@@ -139,6 +139,17 @@ func readLines(r io.Reader, f func(line []byte) error) error {
 			return err
 		}
 	}
+}
+
+// untilEnd is a reader that ends, whatever ended it: what it had said of a last line counts.
+type untilEnd struct{ io.Reader }
+
+func (r untilEnd) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	if err != nil {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // nearestTo is the conversation that a request is compared with: one that has its method.

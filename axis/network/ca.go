@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -183,7 +184,7 @@ func (ca *CA) Bundle() []byte {
 	var roots []byte
 	if f := Roots(); f != nil {
 		defer f.Close()
-		roots, _ = io.ReadAll(io.LimitReader(f, maxBundle)) // the authority alone suffices for most
+		roots, _ = io.ReadAll(io.NewSectionReader(f, 0, maxBundle)) // the authority alone suffices for most
 	}
 	return append(roots, ca.BehindRoots()...)
 }
@@ -199,13 +200,31 @@ func Roots() *os.File {
 		paths = append([]string{own}, paths...)
 	}
 	for _, path := range paths {
-		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || info.Size() > maxBundle { // no bundle by its size
+		f, err := os.Open(path)
+		if err != nil {
 			continue
 		}
-		if f, err := os.Open(path); err == nil {
+		info, err := f.Stat()
+		if err == nil && !info.Mode().IsRegular() { // a shell's <(…): it is read at places
+			if f, err = spooled(f); err == nil {
+				info, err = f.Stat()
+			}
+		}
+		if err == nil && info.Size() > 0 && info.Size() <= maxBundle {
 			return f
 		}
+		f.Close()
 	}
 	return nil
+}
+
+// spooled is a file of what can be read from f, which it closes. No name leads to it.
+func spooled(f *os.File) (*os.File, error) {
+	defer f.Close()
+	to, err := os.CreateTemp("", "tapedeck-roots-")
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(to, io.LimitReader(f, maxBundle+1))
+	return to, errors.Join(err, os.Remove(to.Name()))
 }
