@@ -150,15 +150,11 @@ func scan(pid int) (runs, waits bool, turns int) {
 		of := fmt.Sprintf("/proc/%d/task/%s/", pid, task)
 		switch state := statOf(of); {
 		case len(state) == 0:
-		case state[0][0] == 'R':
+		case state[0][0] == 'R' || state[0][0] == 'D':
 			return true, waits, 0
 		default:
 			where, _ := os.ReadFile(of + "wchan")
-			jailed := bytes.Contains(where, []byte("seccomp"))
-			if state[0][0] == 'D' && !jailed {
-				return true, waits, 0
-			}
-			waits = waits || jailed
+			waits = waits || bytes.Contains(where, []byte("seccomp"))
 		}
 		if b, err := os.ReadFile(of + "schedstat"); err == nil {
 			n, _ := strconv.Atoi(string(bytes.TrimSpace(b[bytes.LastIndexByte(bytes.TrimSpace(b), ' ')+1:])))
