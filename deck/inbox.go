@@ -129,20 +129,9 @@ func atWork(pid int) bool {
 // busy reports whether a thread of a process runs, or waits for a processor, a disk, or for a child that becomes a program; else whether one waits
 // for what the jail tells it, which may be the end of another.
 func busy(pid int) (runs, waits bool) {
-	runs, waits, before := scan(pid)
-	if runs || waits {
-		return runs, waits
-	}
-	// A thread that was looked at last may have handed over to one that was before, as those do that share an interpreter's lock.
-	runs, waits, after := scan(pid)
-	return runs || after != before, waits
-}
-
-// scan looks at each thread of a process once, and counts how often they had a processor.
-func scan(pid int) (runs, waits bool, turns int) {
 	tasks, err := os.Open(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
-		return false, false, 0
+		return false, false
 	}
 	defer tasks.Close()
 	names, _ := tasks.Readdirnames(maxThreads)
@@ -151,17 +140,13 @@ func scan(pid int) (runs, waits bool, turns int) {
 		switch state := statOf(of); {
 		case len(state) == 0:
 		case state[0][0] == 'R' || state[0][0] == 'D':
-			return true, waits, 0
+			return true, waits
 		default:
 			where, _ := os.ReadFile(of + "wchan")
 			waits = waits || bytes.Contains(where, []byte("seccomp"))
 		}
-		if b, err := os.ReadFile(of + "schedstat"); err == nil {
-			n, _ := strconv.Atoi(string(bytes.TrimSpace(b[bytes.LastIndexByte(bytes.TrimSpace(b), ' ')+1:])))
-			turns += n
-		}
 	}
-	return false, waits, turns
+	return false, waits
 }
 
 // worked is how much processor time a process has used.

@@ -126,19 +126,6 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// TestSocketsInOrder: files that list sockets are in no order of the kernel's.
-func TestSocketsInOrder(t *testing.T) {
-	t.Parallel()
-	_, r := inputsOf(t, pythonConfig(t, `
-import socket
-all = [socket.create_server(("127.0.0.1", 2000 + n)) for n in range(30)]
-lines = [l.split() for l in open("/proc/net/tcp")][1:]
-ports = [int(l[1].split(":")[1], 16) for l in lines if l[1].startswith("0100007F")]
-print(ports == list(range(2000, 2030)), [l[0] for l in lines] == ["%d:" % n for n in range(len(lines))])
-`))
-	r.want(t, "True True\n")
-}
-
 // TestUsage: what a process is told of its use is what the kernel says of it.
 func TestUsage(t *testing.T) {
 	t.Parallel()

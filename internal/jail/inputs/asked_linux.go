@@ -278,9 +278,6 @@ const (
 // procOpened answers an open of a file of /proc with what its process's source has of it. ok is false where it is none of those.
 func (in *Answerer) procOpened(c *notify.Call, text string, flags uint32) (ok bool) {
 	name, ok := strings.CutPrefix(text, "/proc/")
-	if ok && listsSockets(name) {
-		return in.handOver(c, inOrder(in.procFile(c, name)), flags)
-	}
 	if !ok || text != procUUID && (path.Clean(text) != text || !tellsNow(name)) {
 		return false
 	}
@@ -304,28 +301,6 @@ func (in *Answerer) procOpened(c *notify.Call, text string, flags uint32) (ok bo
 		b = in.withoutOurs(b)
 	}
 	return in.handOver(c, b, flags)
-}
-
-// listsSockets reports whether a file of /proc lists sockets that an address is bound to. It is what the kernel says now, for programs wait for
-// sockets, but not in its order: that is of a table which it shuffles anew for each network namespace.
-func listsSockets(name string) bool {
-	name = strings.TrimPrefix(name, "self/")
-	return name == "net/tcp" || name == "net/tcp6" || name == "net/udp" || name == "net/udp6"
-}
-
-// inOrder sorts lines by what stands behind their number ("  12: 0100007F:0016 …"), and numbers them anew.
-func inOrder(list []byte) []byte {
-	lines := bytes.SplitAfter(list, []byte("\n"))
-	if len(lines) < 3 {
-		return list
-	}
-	lines = lines[:len(lines)-1] // behind the last one is nothing
-	behind := func(line []byte) []byte { return line[bytes.IndexByte(line, ':')+1:] }
-	slices.SortFunc(lines[1:], func(a, b []byte) int { return bytes.Compare(behind(a), behind(b)) })
-	for n, line := range lines[1:] {
-		lines[n+1] = append(fmt.Appendf(nil, "%4d:", n), behind(line)...)
-	}
-	return slices.Concat(lines...)
 }
 
 // withoutOurs leaves out of a mountinfo the mounts by which the jail gives a directory of the host: where the run was recorded one is bound,
