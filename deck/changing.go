@@ -49,7 +49,7 @@ type openedRoot struct {
 func newChanging(s *session, t *trees, roots []recording.Followed) *changing {
 	c := &changing{s: s, trees: t, roots: roots}
 	c.opened.Store(new([]openedRoot))
-	c.stamps = &stamps{root: c.rootOf, began: time.Now(), known: make(map[string]time.Time), calls: make(map[string]calls), names: make(map[string]bool), noted: make(map[string]stamped)}
+	c.stamps = &stamps{root: c.rootOf, began: time.Now(), known: make(map[string]time.Time), calls: make(map[string]calls), noted: make(map[string]stamped)}
 	s.asked = c.asked
 	return c
 }
@@ -275,7 +275,6 @@ type stamps struct {
 	known map[string]time.Time // of fresh: when the last such call was about to be made
 	older []string             // of those before, the latest: they may be open still
 	calls map[string]calls     // that have changed a file, by path
-	names map[string]bool      // of those files, the last part of each
 	noted map[string]stamped   // by path
 }
 
@@ -314,9 +313,6 @@ func (s *stamps) touched(op changes.Op, path, from string) {
 	defer s.mu.Unlock()
 	for _, path := range []string{path[:max(strings.LastIndexByte(path, '/'), 1)], path} {
 		s.add(path, time.Now())
-		if len(s.names) < maxLooked {
-			s.names[filepath.Base(path)] = true
-		}
 		if c, ok := s.calls[path]; ok || len(s.calls) < maxFresh {
 			c.n++
 			s.calls[path] = c
@@ -345,13 +341,6 @@ func (s *stamps) changes(path string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return int64(s.calls[filepath.Clean(path)].n)
-}
-
-// named reports whether a file of a name was changed.
-func (s *stamps) named(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.names[name] || len(s.names) >= maxLooked
 }
 
 func (s *stamps) isKnown(path string) bool { return !s.known[path].IsZero() }

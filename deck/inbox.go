@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/network"
-	"github.com/tapedeck-dev/tapedeck/internal/jail"
 )
 
 // An inbox has a process get one thing after another: an answer, the end of a child, and what comes from elsewhere than what came last, wait
@@ -34,7 +33,7 @@ const (
 	restFirst = 20 * time.Microsecond  // when it is looked again whether a process rests, and
 	restEvery = 200 * time.Microsecond // how often in the end
 	restWork  = 250 * time.Millisecond // what it may work meanwhile, on all processors together
-	restEnd   = 30 * time.Millisecond  // the same, of a large runtime while a child waits to end: who builds a program works all the time
+	restEnd   = 30 * time.Millisecond  // the same, while a child waits to end: who builds a program works all the time
 	endHeld   = 100 * time.Millisecond // how long a child waits to end while its parent is itself held up, and does not run
 	endMost   = time.Second            // how long a process takes to end that may, or a connection
 	restMost  = 5 * time.Second        // how long that may take, on a machine that has much to do
@@ -62,7 +61,7 @@ func (i *inbox) begin(pid int, from any, answer bool) (given func(ends bool)) {
 }
 
 // childEnds waits until a child of the process may end. Others wait until it is gone. Who is killed meanwhile, or a run that is over, waits for nothing.
-func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan struct{}) {
+func (i *inbox) childEnds(ctx context.Context, pid int, gone <-chan struct{}) {
 	select {
 	case i.giving <- struct{}{}:
 	case <-gone:
@@ -70,7 +69,7 @@ func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan str
 	case <-ctx.Done():
 		return
 	}
-	rest(of.Host, endHeld, workUntilEnd(of), &i.ends, gone)
+	rest(pid, endHeld, restEnd, &i.ends, gone)
 	go func() {
 		select {
 		case <-gone:
@@ -79,15 +78,6 @@ func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan str
 		}
 		<-i.giving
 	}()
-}
-
-// workUntilEnd is what a program may work while a child of it waits to end. One that keeps to its work, with a thread for each child say, comes to
-// rest: it is busy with the other children for a while, and takes this end for the first one if it may.
-func workUntilEnd(of *jail.Program) time.Duration {
-	if of.OwnTicks {
-		return restEnd
-	}
-	return restWork
 }
 
 // rest waits until a process has nothing to do: until it has worked for so much, or been held up for so long, which is counted.
@@ -126,8 +116,7 @@ func atWork(pid int) bool {
 	return runs || waits
 }
 
-// busy reports whether a thread of a process runs, or waits for a processor, a disk, or for a child that becomes a program; else whether one waits
-// for what the jail tells it, which may be the end of another.
+// busy reports whether a thread of a process runs, or waits for a processor; else whether one waits for a disk or what the jail tells it.
 func busy(pid int) (runs, waits bool) {
 	tasks, err := os.Open(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
@@ -139,8 +128,10 @@ func busy(pid int) (runs, waits bool) {
 		of := fmt.Sprintf("/proc/%d/task/%s/", pid, task)
 		switch state := statOf(of); {
 		case len(state) == 0:
-		case state[0][0] == 'R' || state[0][0] == 'D':
+		case state[0][0] == 'R':
 			return true, waits
+		case state[0][0] == 'D':
+			waits = true
 		default:
 			where, _ := os.ReadFile(of + "wchan")
 			waits = waits || bytes.Contains(where, []byte("seccomp"))

@@ -1,40 +1,123 @@
-package deck
+package deck_test
 
 import (
-	"bufio"
-	"os/exec"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
 	"runtime"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/deck"
 )
 
-// TestWhoWaitsForAChildIsAtWork: a process that has started another, which is no program yet, has not come to rest.
-func TestWhoWaitsForAChildIsAtWork(t *testing.T) {
-	t.Parallel()
-	python, err := exec.LookPath("python3")
-	if err != nil || runtime.GOARCH != "amd64" {
-		t.Skip("python3 is not here, or its processor is another: ", err)
+// besideThreads and besideLoop hold five conversations of three turns side by side in one process: with threads, and on an event loop. Each
+// prompt has a time and a draw of the process's own generator in it, so that it is another one where two answers are taken up in another
+// order.
+const (
+	besideAsk = `import sys, os, time, random, uuid, json
+def prompt(i, turn, said):
+    return json.dumps({"model": "m", "messages": [{"role": "user", "content": f"{i} {turn} {time.time()} {random.random()} {uuid.uuid4()} {said}"}]}).encode()
+`
+	besideThreads = besideAsk + `import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+first = [prompt(i, 0, "") for i in range(5)] # which thread that begins draws first nothing decides
+def agent(i):
+    said = ""
+    for turn in range(3):
+        body = prompt(i, turn, said) if turn else first[i]
+        asked = urllib.request.Request("http://api.openai.com/v1/chat/completions", body, {"content-type": "application/json"})
+        said = json.load(urllib.request.urlopen(asked))["choices"][0]["message"]["content"]
+    return said
+with ThreadPoolExecutor(5) as pool:
+    for said in pool.map(agent, range(5)): print(said)
+`
+	besideLoop = besideAsk + `import asyncio
+async def agent(i):
+    said = ""
+    for turn in range(3):
+        body = prompt(i, turn, said) # before the connection: names are looked up by threads of a pool
+        r, w = await asyncio.open_connection("api.openai.com", 80)
+        w.write(b"POST /v1/chat/completions HTTP/1.1\r\nHost: api.openai.com\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        answer = await r.read()
+        w.close()
+        said = json.loads(answer[answer.index(b"{"):])["choices"][0]["message"]["content"]
+    return said
+async def main():
+    for said in await asyncio.gather(*[agent(i) for i in range(5)]): print(said)
+asyncio.run(main())
+`
+)
+
+// TestConversationsSideBySideInOneProcess: what a process does about one answer it does before it gets the next one, as while recording.
+func TestConversationsSideBySideInOneProcess(t *testing.T) {
+	for name, program := range map[string]string{"threads": besideThreads, "event_loop": besideLoop} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.upstream("api.openai.com", func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				time.Sleep(time.Duration(rand.IntN(15)) * time.Millisecond) // a model takes as long as it does
+				body := fmt.Sprintf(`{"object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"%d"}}]}`, rand.IntN(1000))
+				w.Header().Set("Content-Type", "application/json")
+				w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+				_, _ = io.WriteString(w, body)
+			})
+			rec := b.script("python3", "-c", program)
+			for range 3 {
+				v, _ := b.replay(rec, &deck.ReplayOptions{})
+				b.green(v)
+			}
+		})
 	}
-	cmd := exec.Command(python, "-c", `
-import ctypes, signal, sys
-vfork = 0x4000
-if ctypes.CDLL(None).syscall(56, vfork | signal.SIGCHLD, 0, 0, 0, 0) == 0: # clone(2)
-    print("begun", flush=True)
-    sys.stdin.read()
-`)
-	in, _ := cmd.StdinPipe()
-	out, _ := cmd.StdoutPipe()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+}
+
+func init() { programs["draws"] = playDraws }
+
+// playDraws asks a model some times, and draws in between: a number, a temporary file's name, the order of a map.
+func playDraws([]string) int {
+	words := map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true}
+	for turn := range 5 {
+		f, err := os.CreateTemp("", "draw-")
+		if err != nil {
+			return fail(err)
+		}
+		f.Close()
+		defer os.Remove(f.Name())
+		var order []int
+		for word := range words {
+			order = append(order, word)
+		}
+		body := fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":"%d: %d %s %v"}]}`, turn, rand.Uint64(), f.Name(), order)
+		res, err := http.Post("http://api.openai.com/v1/chat/completions", "application/json", strings.NewReader(body))
+		if err != nil {
+			return fail(err)
+		}
+		_, err = io.Copy(os.Stdout, res.Body)
+		res.Body.Close()
+		if err != nil {
+			return fail(err)
+		}
 	}
-	defer cmd.Wait() // its child ends with its standard input
-	defer in.Close()
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "begun\n" {
-		t.Fatalf("%q, %v", line, err)
+	return 0
+}
+
+// TestDrawsOfGo: a Go program draws what it drew, whichever of its threads it goes on in.
+func TestDrawsOfGo(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the code of Go's runtime is known on amd64 alone")
 	}
-	if !atWork(cmd.Process.Pid) {
-		t.Error("it rests")
-	}
-	if runs, _ := busy(cmd.Process.Pid); !runs {
-		t.Error("it is taken for one that is held up")
+	b := newBench(t)
+	b.upstream("api.openai.com", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"yes"}}]}`)
+	})
+	res, _ := b.record("draws")
+	for range 3 {
+		v, _ := b.replay(res.Recording, &deck.ReplayOptions{})
+		b.green(v)
 	}
 }

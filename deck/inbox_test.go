@@ -5,22 +5,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/tapedeck-dev/tapedeck/internal/jail"
-	"github.com/tapedeck-dev/tapedeck/internal/jail/changes"
 )
-
-// TestWorkUntilEnd: a child waits longer for who comes to rest than for a runtime that works all the time.
-func TestWorkUntilEnd(t *testing.T) {
-	if own, other := workUntilEnd(&jail.Program{OwnTicks: true}), workUntilEnd(new(jail.Program)); own != restEnd || other != restWork {
-		t.Errorf("%v of a large runtime, %v of others", own, other)
-	}
-}
 
 // TestChildEnds: a child that may end holds up others until it is gone; one that is killed while it waits, and a run that is over, hold up nobody.
 func TestChildEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		nobody := new(jail.Program) // it has nothing to do
+		const nobody = 0 // the PID of a parent that has nothing to do
 		i, first, killed, last := newInbox(), make(chan struct{}), make(chan struct{}), make(chan struct{})
 		i.childEnds(t.Context(), nobody, first)
 		var came [3]bool
@@ -50,18 +40,4 @@ func TestChildEnds(t *testing.T) {
 		}
 		close(last)
 	})
-}
-
-// TestChangedNames: the run has changed files of the names that calls named, and of those of their directories.
-func TestChangedNames(t *testing.T) {
-	p := &processes{stamps: &stamps{known: make(map[string]time.Time), calls: make(map[string]calls), names: make(map[string]bool)}}
-	if p.Changed("") || p.Changed("b") {
-		t.Error("something was changed before a call")
-	}
-	p.stamps.touched(changes.OpOpen, "/a/b", "/a/b")
-	for name, want := range map[string]bool{"": true, ".": true, "a": true, "b": true, "c": false} {
-		if got := p.Changed(name); got != want {
-			t.Errorf("%q: %v, want %v", name, got, want)
-		}
-	}
 }

@@ -150,13 +150,8 @@ func (p *processes) Reads(path string) {
 	}
 }
 
-// Changed implements jail.Inputs.
-func (p *processes) Changed(name string) bool {
-	if name == "" || name == "." || name == ".." || !p.stamps.changing.Load() {
-		return p.stamps.changing.Load()
-	}
-	return p.stamps.named(name)
-}
+// Changing implements jail.Inputs.
+func (p *processes) Changing() bool { return p.stamps.changing.Load() }
 
 // Recent implements jail.Inputs. On a replay files have recorded times.
 func (p *processes) Recent(at int64) bool {

@@ -35,7 +35,7 @@ const maxLooked = 100_000
 
 // Looked implements jail.Source.
 func (i *processInputs) Looked(path string, now jail.FileStat) jail.FileStat {
-	if i.of.Changed("") && i.of.Recent(now.Written) {
+	if i.of.Changing() && i.of.Recent(now.Written) {
 		now.Written = i.Wrote(path, now.Length(), now.Written, now.Changed)
 	}
 	l := &i.of.looked

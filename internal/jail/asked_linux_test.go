@@ -34,7 +34,7 @@ func (o *told) Ended(Source, Ended) {}
 
 func (o *told) Reads(string) {}
 
-func (o *told) Changed(string) bool { return true }
+func (o *told) Changing() bool { return true }
 
 func (o *told) Recent(int64) bool { return true }
 

@@ -165,7 +165,7 @@ func (d stillDevice) Fill(b []byte) { d.stillSource.Fill(0, b) }
 
 func (s *still) Reads(string) {}
 
-func (s *still) Changed(string) bool { return false }
+func (s *still) Changing() bool { return false }
 
 func (s *still) Recent(int64) bool { return false }
 

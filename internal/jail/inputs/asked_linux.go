@@ -153,21 +153,11 @@ func (in *Answerer) filesystemAt(c *notify.Call, path string) []byte {
 
 // looks answers a call that asks for a file.
 func (in *Answerer) looks(c *notify.Call, dirfd int32, addr uint64) {
-	if c.Nr == unix.SYS_STATX && in.statx(c, dirfd, addr) || c.Nr != unix.SYS_STATX && in.changed(c, addr) && in.wrote(c, dirfd, addr) {
+	if c.Nr == unix.SYS_STATX && in.statx(c, dirfd, addr) || c.Nr != unix.SYS_STATX && in.to.Changing() && in.wrote(c, dirfd, addr) {
 		c.Fail(0)
 		return
 	}
 	c.GoOn()
-}
-
-// changed reports whether a call may ask for a file that the run has changed. Who asks for a link itself, as what walks trees does, means a
-// file by its name: most of those were never changed, and are not looked for.
-func (in *Answerer) changed(c *notify.Call, addr uint64) bool {
-	if c.Args[3]&unix.AT_SYMLINK_NOFOLLOW == 0 {
-		return in.to.Changed("")
-	}
-	text, err := in.text.Path(c.Task, addr)
-	return err == nil && in.to.Changed(path.Base(text))
 }
 
 // statx says of a file what its Source says.

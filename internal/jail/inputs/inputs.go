@@ -3,8 +3,8 @@
 //
 // The recorder answers for what processes ask the kernel that no two runs get alike: clock_gettime, gettimeofday, time, getrandom, and
 // (Source.Asked) what the machine is like at the moment: opens of certain files of /proc by a path from the root, statfs, sysinfo, times, what
-// a process used (getrusage, its clock of processor time). Of a file the recorder says to who asks by statx what Source.Looked says, and to who asks by its path in
-// another way when the run wrote it (Source.Wrote). At each execve the caller is stopped for a moment, as a debugger would, before the
+// a process used (getrusage, its clock of processor time), statx as stat and ls -i make it. Of a file that the run wrote the recorder says
+// when that was, to who asks by its path (Source.Wrote). At each execve the caller is stopped for a moment, as a debugger would, before the
 // new program's first instruction: the functions of its vDSO get code that makes these calls (package vdso), again after a signal (EINTR), and
 // its AT_RANDOM bytes are replaced, and a Go program's own generator is (package gorandom); then it goes on, and nothing stays traced. Where
 // the vDSO is not known AT_SYSINFO_EHDR of its auxiliary vector becomes AT_IGNORE: the C library, Go and others make the calls themselves
@@ -39,9 +39,8 @@ type Sources interface {
 	Ended(s process.Source, e process.Ended)
 	// Reads is told of each path that is about to be opened for reading, as the call spells it, and not by what walks trees.
 	Reads(path string)
-	// Changed reports whether the run has changed a file of a name, of any where that is "": the Source of who asks for one that was written
-	// since says when that was.
-	Changed(name string) bool
+	// Changing reports whether the run has changed a file: the Source of who asks for one that was written since says when that was.
+	Changing() bool
 	// Recent reports whether a time, in ns since 1970, is one at which the run may have written a file.
 	Recent(at int64) bool
 }
