@@ -336,13 +336,6 @@ func (s *stamps) add(path string, at time.Time) {
 	s.known[path] = at
 }
 
-// changes is how many calls have changed a file.
-func (s *stamps) changes(path string) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return int64(s.calls[filepath.Clean(path)].n)
-}
-
 func (s *stamps) isKnown(path string) bool { return !s.known[path].IsZero() }
 
 // look is told that a process begins or ends, which what says. Times that differ from those at the last look are kept as answers to the

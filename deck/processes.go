@@ -42,7 +42,6 @@ type processes struct {
 	ending              func(id uint64) (wait func(ctx context.Context)) // the same, of one that is about to end: see jail.Source
 
 	pids    *pidMap // of a replay; nil else
-	looked  looked
 	reads   reads
 	ends    sync.WaitGroup // goroutines of processes that may be a server's
 	drained chan struct{}  // closed when all have ended, and every conversation with a server
@@ -218,15 +217,19 @@ func (i *processInputs) Behind() int64           { return i.timer.Behind() }
 func (i *processInputs) Tick(place uint64) int64 { return i.ticks.Now(i.tickings.TimeNumber(place)) }
 func (i *processInputs) TickBehind() int64       { return i.ticks.Behind() }
 
-// Asked implements jail.Source.
+// Asked: of a file that is another than it was what was recorded does not hold.
 func (i *processInputs) Asked(what, path string, now []byte) []byte {
 	asked := strings.TrimSpace(what + " " + i.of.s.roots.TapePath(path))
 	b, there := i.recorded(asked)
 	if !there {
 		return nil
 	}
-	if b == nil {
+	switch {
+	case b == nil:
 		b = now
+	case strings.HasPrefix(what, "statx"):
+		root, _ := i.of.stamps.root(path)
+		b = jail.FileAgain(b, now, root != nil)
 	}
 	i.answers.Gave(asked, b)
 	return b

@@ -23,18 +23,12 @@ type recordedProcesses struct {
 	servers  map[uint64]int                  // those of MCP servers, by conversation
 	last     uint64                          // the highest number
 	answers  []*tape.Payload                 // of all of them
-	told     func() *toldOfFiles
-}
-
-// toldOfFiles is what all of them were told of files.
-type toldOfFiles struct {
-	written map[string][2]int64 // times, as stamps keeps them, by "calls size path"
-	files   seenFiles
+	written  func() map[string][2]int64      // times of files, as stamps keeps them, by "calls size path"
 }
 
 func newRecordedProcesses(store cas.Store) *recordedProcesses {
 	r := &recordedProcesses{store: store, children: make(map[uint64][]*tape.ProcessSpawn), pids: make(map[int]bool), servers: make(map[uint64]int), last: programID}
-	r.told = sync.OnceValue(r.readTold)
+	r.written = sync.OnceValue(r.readWritten)
 	return r
 }
 
@@ -70,14 +64,13 @@ func (r *recordedProcesses) wrote(key string) (at, read int64) {
 	if r == nil {
 		return 0, 0
 	}
-	times := r.told().written[key]
+	times := r.written()[key]
 	return times[0], times[1]
 }
 
-// readTold reads all answers. Of a file that was written on without another call the last time counts.
-func (r *recordedProcesses) readTold() *toldOfFiles {
-	written, files := make(map[string][2]int64), make(seenFiles)
-	defer files.sort()
+// readWritten reads the times of files in all answers. Of one that was written on without another call the last one counts.
+func (r *recordedProcesses) readWritten() map[string][2]int64 {
+	written := make(map[string][2]int64)
 	for _, payload := range r.answers {
 		b, err := payload.Bytes(r.store)
 		if err != nil {
@@ -86,9 +79,6 @@ func (r *recordedProcesses) readTold() *toldOfFiles {
 		answers, _ := ambient.NewAnswers(false, b) // likewise
 		for asked, answer := range answers.Recorded() {
 			what, path, _ := strings.Cut(asked, " ")
-			if what == "file" {
-				files.add(path, answer)
-			}
 			if what != "began" && what != "ended" {
 				continue
 			}
@@ -101,7 +91,7 @@ func (r *recordedProcesses) readTold() *toldOfFiles {
 			}
 		}
 	}
-	return &toldOfFiles{written, files}
+	return written
 }
 
 // take finds which recorded process one is again that parent has started, and hands it out once: the first that ran the same, of the same thread

@@ -53,8 +53,6 @@ func (s *stillSource) Beginning() func(context.Context) { return nil }
 
 func (s *stillSource) Leaving(func() []Source) func(context.Context) { return nil }
 
-func (s *stillSource) Looked(_ string, f FileStat) FileStat { return f }
-
 func (s *stillSource) Wrote(_ string, _, at, _ int64) int64 { return at }
 
 func (s *stillSource) Ending(func() ([]Source, bool)) func(context.Context) syscall.Signal {

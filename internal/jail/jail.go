@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/changes"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
@@ -90,8 +91,6 @@ type (
 	Source = process.Source
 	// A Program is what a process executes.
 	Program = process.Program
-	// A FileStat is what the kernel says of a file.
-	FileStat = process.FileStat
 	// A Filler fills in random bytes.
 	Filler = process.Filler
 	// An ExecError says that the program could not be started inside.
@@ -120,6 +119,28 @@ func PortOf(random Filler) uint16 {
 	var b [4]byte
 	random.Fill(b[:])
 	return uint16(first + binary.LittleEndian.Uint32(b[:])%(last-first+1))
+}
+
+// FileAgain is the recorded struct statx of a file, which are answers of Asked, where that has its owner, mode and size now, and else that of
+// now. How long a directory is says nothing: an overlay's is that of its upper layer alone. Where written says that its times are looked after, a file was written when it says now.
+func FileAgain(was, now []byte, written bool) []byte {
+	if len(was) != len(now) || lasting(was) != lasting(now) {
+		return now
+	}
+	const mode, mtime, end = 28, 112, 124
+	if written && binary.NativeEndian.Uint16(now[mode:])>>12 == 8 { // a regular file
+		was = slices.Concat(was[:mtime], now[mtime:end], was[end:])
+	}
+	return was
+}
+
+// lasting is what does not change by itself.
+func lasting(b []byte) [3]uint64 {
+	mode, size := binary.NativeEndian.Uint16(b[28:]), binary.NativeEndian.Uint64(b[40:])
+	if mode>>12 == 4 { // a directory
+		size = 0
+	}
+	return [3]uint64{binary.NativeEndian.Uint64(b[20:]), uint64(mode), size}
 }
 
 // ErrUnavailable is what every *UnavailableError is: this system cannot make the jail.

@@ -153,73 +153,43 @@ func (in *Answerer) filesystemAt(c *notify.Call, path string) []byte {
 
 // looks answers a call that asks for a file.
 func (in *Answerer) looks(c *notify.Call, dirfd int32, addr uint64) {
-	if c.Nr == unix.SYS_STATX && in.statx(c, dirfd, addr) || c.Nr != unix.SYS_STATX && in.to.Changing() && in.wrote(c, dirfd, addr) {
-		c.Fail(0)
+	flags, statx := uint32(c.Args[3]), c.Nr == unix.SYS_STATX
+	if statx {
+		flags = uint32(c.Args[2])
+	}
+	coreutils := statx && flags&unix.AT_NO_AUTOMOUNT != 0
+	ofMachine := coreutils && c.Args[3]&(unix.STATX_INO|unix.STATX_CTIME|unix.STATX_BTIME) != 0
+	if ofMachine || coreutils && c.Args[3]&(unix.STATX_SIZE|unix.STATX_BLOCKS) != 0 && in.isDir(c, dirfd, addr, flags) { // how long a directory is depends on its file system
+		if p := in.of(c.Task); p != nil {
+			in.statx(c, p)
+			return
+		}
+	} else if in.to.Changing() && in.wrote(c, dirfd, addr, flags, statx) {
 		return
 	}
 	c.GoOn()
 }
 
-// statx says of a file what its Source says.
-func (in *Answerer) statx(c *notify.Call, dirfd int32, addr uint64) bool {
-	path, err := in.pathOf(c, dirfd, addr)
-	if err != nil || !strings.HasPrefix(path, "/") { // a pipe, say
-		return false
-	}
-	x, ok := in.fileAt(c, path, addr)
-	if !ok {
-		return false
-	}
-	p := in.of(c.Task) // not before: a fork that looks whether a program is there has asked for nothing
-	if p == nil {
-		return false
-	}
-	f := p.Source.Looked(path, process.FileStat{
-		Device: unix.Mkdev(x.Dev_major, x.Dev_minor), Inode: x.Ino, Links: uint64(x.Nlink), Mode: uint64(x.Mode), User: uint64(x.Uid), Group: uint64(x.Gid),
-		Size: x.Size, Blocks: x.Blocks, BlockSize: uint64(x.Blksize), Read: nsOf(x.Atime), Written: nsOf(x.Mtime), Changed: nsOf(x.Ctime), Made: nsOf(x.Btime),
-	})
-	x.Dev_major, x.Dev_minor, x.Ino, x.Nlink = unix.Major(f.Device), unix.Minor(f.Device), f.Inode, uint32(f.Links)
-	x.Size, x.Blocks, x.Blksize = f.Size, f.Blocks, uint32(f.BlockSize)
-	x.Atime, x.Mtime, x.Ctime, x.Btime = stampOf(f.Read), stampOf(f.Written), stampOf(f.Changed), stampOf(f.Made)
-	return inspect.WriteMemory(c.Task, c.Args[4], bytesOf(x)) == nil
-}
-
-func nsOf(t unix.StatxTimestamp) int64 { return t.Sec*second + int64(t.Nsec) }
-
-func stampOf(ns int64) unix.StatxTimestamp {
-	t := unix.NsecToTimespec(ns)
-	return unix.StatxTimestamp{Sec: t.Sec, Nsec: uint32(t.Nsec)}
-}
-
-// fileAt is all that the kernel says of the file that a statx means, whatever it asks for: by its path, or of one that is open, which may have
-// another path by now.
-func (in *Answerer) fileAt(c *notify.Call, path string, addr uint64) (x *unix.Statx_t, ok bool) {
-	at, flags, mask := "", int(c.Args[2])|unix.AT_EMPTY_PATH, int(c.Args[3])|unix.STATX_BASIC_STATS|unix.STATX_BTIME
-	if text, _ := in.text.Path(c.Task, addr); addr == 0 || text == "" {
-		if c.Args[2]&unix.AT_EMPTY_PATH == 0 {
-			return nil, false
-		}
-		at, flags = fmt.Sprintf("%d/fd/%d", c.Task, int32(c.Args[0])), flags&^unix.AT_EMPTY_PATH
-	}
-	fd := in.table.View.Proc
-	if at == "" {
-		var err error
-		if fd, err = in.reach(c, path, nofollow(uint32(c.Args[2])), 0); err != nil {
-			return nil, false
-		}
-		defer unix.Close(fd)
-	}
-	x = new(unix.Statx_t)
-	return x, unix.Statx(fd, at, flags&^unix.AT_SYMLINK_NOFOLLOW, mask, x) == nil
-}
-
-// wrote answers a call that asks for a file where its Source says that it was written at another time than the kernel does.
-func (in *Answerer) wrote(c *notify.Call, dirfd int32, addr uint64) bool {
+// isDir reports whether a call asks for a directory.
+func (in *Answerer) isDir(c *notify.Call, dirfd int32, addr uint64, flags uint32) bool {
 	path, err := in.pathOf(c, dirfd, addr)
 	if err != nil {
 		return false
 	}
-	fd, err := in.reach(c, path, nofollow(uint32(c.Args[3])), 0)
+	fd, err := in.reach(c, path, nofollow(flags)|unix.O_DIRECTORY, 0)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err == nil
+}
+
+// wrote answers a call that asks for a file where its Source says that it was written at another time than the kernel does.
+func (in *Answerer) wrote(c *notify.Call, dirfd int32, addr uint64, flags uint32, statx bool) bool {
+	path, err := in.pathOf(c, dirfd, addr)
+	if err != nil {
+		return false
+	}
+	fd, err := in.reach(c, path, nofollow(flags), 0)
 	if err != nil {
 		return false
 	}
@@ -228,17 +198,30 @@ func (in *Answerer) wrote(c *notify.Call, dirfd int32, addr uint64) bool {
 	if unix.Fstat(fd, &s) != nil || !in.to.Recent(s.Mtim.Nano()) {
 		return false
 	}
-	p := in.of(c.Task)
+	p := in.of(c.Task) // not before: a fork that looks whether a program is there has asked for nothing
 	if p == nil {
 		return false
 	}
-	f := process.FileStat{Mode: uint64(s.Mode), Size: uint64(s.Size)}
-	at := p.Source.Wrote(path, f.Length(), s.Mtim.Nano(), s.Ctim.Nano())
+	at := p.Source.Wrote(path, s.Size, s.Mtim.Nano(), s.Ctim.Nano())
 	if at == s.Mtim.Nano() {
 		return false
 	}
+	to := c.Args[2]
 	s.Mtim = unix.NsecToTimespec(at)
-	return inspect.WriteMemory(c.Task, c.Args[2], bytesOf(&s)) == nil
+	answer := bytesOf(&s)
+	if statx {
+		var x unix.Statx_t
+		if unix.Statx(fd, "", unix.AT_EMPTY_PATH, int(c.Args[3]), &x) != nil {
+			return false
+		}
+		x.Mtime = unix.StatxTimestamp{Sec: s.Mtim.Sec, Nsec: uint32(s.Mtim.Nsec)}
+		to, answer = c.Args[4], bytesOf(&x)
+	}
+	if inspect.WriteMemory(c.Task, to, answer) != nil {
+		return false
+	}
+	c.Fail(0)
+	return true
 }
 
 // nofollow are the flags of an open that follows a last link where a call with these does.
@@ -247,6 +230,29 @@ func nofollow(flags uint32) uint64 {
 		return unix.O_NOFOLLOW
 	}
 	return 0
+}
+
+// statx gives what was recorded of a file where that is as it was by all that does not change by itself.
+func (in *Answerer) statx(c *notify.Call, p *process.Asker) {
+	path, err := in.pathOf(c, int32(c.Args[0]), c.Args[1])
+	var now []byte
+	if err == nil {
+		now = in.fileAt(c, path)
+	}
+	told(c, p, c.Args[4], fmt.Sprintf("statx %x %x", c.Args[2], c.Args[3]), path, now)
+}
+
+func (in *Answerer) fileAt(c *notify.Call, path string) []byte {
+	fd, err := in.reach(c, path, nofollow(uint32(c.Args[2])), 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	var is unix.Statx_t
+	if unix.Statx(fd, "", unix.AT_EMPTY_PATH|int(c.Args[2])&^unix.AT_SYMLINK_NOFOLLOW, int(c.Args[3]), &is) != nil {
+		return nil
+	}
+	return bytesOf(&is)
 }
 
 // A told file of /proc tells of the machine, or of a process, at the moment at which it is read.

@@ -42,7 +42,7 @@ var questions = []question{
 	{unix.SYS_FSTATFS, nil, false, (*Answerer).fstatfs},
 	{unix.SYS_SYSINFO, nil, false, (*Answerer).sysinfo},
 	{unix.SYS_TIMES, nil, false, (*Answerer).times},
-	{unix.SYS_GETRUSAGE, is(0, unix.RUSAGE_SELF, rusageChildren), false, (*Answerer).usage},
+	{unix.SYS_GETRUSAGE, is(0, unix.RUSAGE_SELF), false, (*Answerer).usage},
 }
 
 func is(arg int, values ...uint32) [][]filter.Condition {
@@ -97,16 +97,15 @@ func opens() []filter.Rule {
 	return rules
 }
 
-// looks notify a call that asks for a file. Who asks by statx asks by nothing else, and is told of device, inode and times what was recorded,
-// of a file that is open too. Others are told when a file was written, by its path: of one that is open already every program asks, and the
-// rest must be the same by whatever call, for they are how programs tell whether it is one file (SQLite, rm, shutil.rmtree).
+// looks notify a call that asks for a file by its path. Of one that is open already nobody asks when it was written, and every program asks
+// the rest.
 //
 // A signal may end a call that is notified before anybody has heard of it (EINTR), and no program expects that of this one: a shell whose child
 // ends then takes a program for one that is not there. So of the calls that follow links, by which shells look for programs, those alone are
 // notified whose path lies where Python has its strings, and not in the heap behind the program, where shells have theirs.
 func looks() []filter.Rule {
 	return []filter.Rule{
-		{Nr: unix.SYS_STATX, Then: filter.Notify},
+		{Nr: unix.SYS_STATX, When: [][]filter.Condition{{filter.NoBits(2, unix.AT_EMPTY_PATH)}}, Then: filter.Notify, Else: filter.Allow},
 		{Nr: unix.SYS_NEWFSTATAT, When: [][]filter.Condition{
 			{filter.Bits(3, unix.AT_SYMLINK_NOFOLLOW), filter.NoBits(3, unix.AT_EMPTY_PATH)},
 			{filter.NoBits(3, unix.AT_EMPTY_PATH), filter.Mapped(1)},
@@ -121,8 +120,6 @@ func looked(c *notify.Call) (dirfd int32, path uint64, ok bool) {
 }
 
 const (
-	rusageChildren = 0xffffffff // RUSAGE_CHILDREN as 32 bits
-
 	notReading = changes.WriteFlags | unix.O_PATH | unix.O_DIRECTORY
 	atCwd      = 0xffffff9c // AT_FDCWD as 32 bits
 )

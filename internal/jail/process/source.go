@@ -53,8 +53,6 @@ type Source interface {
 	// file of /proc, …, and of its answer now. It returns that, or another one of the same length (but for "read", which may be nil: there
 	// is no such file).
 	Asked(what, path string, now []byte) []byte
-	// Looked is told that the process asks for all of the file at path, and what the kernel says of it, and returns what is said.
-	Looked(path string, now FileStat) FileStat
 	// Wrote is told that the process asks for the file at path, of so many bytes, which was written at a time, in ns since 1970, and changed
 	// otherwise then or later. It returns the time at which that is said to have been written.
 	Wrote(path string, size, at, changed int64) int64
@@ -74,35 +72,6 @@ type Source interface {
 	Port() uint16
 	// Has is told of the port that a socket of the process has, where the kernel chose it all the same; 0 for none.
 	Has(port uint16)
-}
-
-// A FileStat is what the kernel says of a file. Times are in ns since 1970.
-type FileStat struct {
-	Device, Inode, Links, Mode, User, Group, Size, Blocks, BlockSize uint64
-	Read, Written, Changed, Made                                     int64
-}
-
-// Types of files, in their modes.
-const (
-	modeType    = 0o170000
-	modeRegular = 0o100000
-	modeDir     = 0o040000
-)
-
-// Regular reports whether it is a regular file.
-func (f *FileStat) Regular() bool { return f.Mode&modeType == modeRegular }
-
-// Length is the size of what says nothing else by it: how long a directory is depends on its file system.
-func (f *FileStat) Length() int64 {
-	if f.Mode&modeType == modeDir {
-		return 0
-	}
-	return int64(f.Size)
-}
-
-// Lasts reports whether a file is as it was by all that does not change by itself.
-func (f *FileStat) Lasts(now *FileStat) bool {
-	return f.Mode == now.Mode && f.User == now.User && f.Group == now.Group && f.Length() == now.Length()
 }
 
 // A Program is what a process became by an execve, or by a fork.
