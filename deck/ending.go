@@ -103,7 +103,7 @@ func (i *processInputs) Ending(readers func() ([]jail.Source, bool)) func(ctx co
 		if wait != nil {
 			wait(ctx)
 		}
-		defer parent.inbox.childEnds(ctx, parent.program.Host, i.gone)
+		defer parent.inbox.childEnds(ctx, parent.program, i.gone)
 		if i.died != "SIGPIPE" {
 			return 0
 		}

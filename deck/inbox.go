@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/network"
+	"github.com/tapedeck-dev/tapedeck/internal/jail"
 )
 
 // An inbox has a process get one thing after another: an answer, the end of a child, and what comes from elsewhere than what came last, wait
@@ -33,7 +34,7 @@ const (
 	restFirst = 20 * time.Microsecond  // when it is looked again whether a process rests, and
 	restEvery = 200 * time.Microsecond // how often in the end
 	restWork  = 250 * time.Millisecond // what it may work meanwhile, on all processors together
-	restEnd   = 30 * time.Millisecond  // the same, while a child waits to end: who builds a program works all the time
+	restEnd   = 30 * time.Millisecond  // the same while a child waits to end, of a large runtime, and of who did not come to rest: who builds a program works all the time
 	endHeld   = 100 * time.Millisecond // how long a child waits to end while its parent is itself held up, and does not run
 	endMost   = time.Second            // how long a process takes to end that may, or a connection
 	restMost  = 5 * time.Second        // how long that may take, on a machine that has much to do
@@ -61,7 +62,7 @@ func (i *inbox) begin(pid int, from any, answer bool) (given func(ends bool)) {
 }
 
 // childEnds waits until a child of the process may end. Others wait until it is gone. Who is killed meanwhile, or a run that is over, waits for nothing.
-func (i *inbox) childEnds(ctx context.Context, pid int, gone <-chan struct{}) {
+func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan struct{}) {
 	select {
 	case i.giving <- struct{}{}:
 	case <-gone:
@@ -69,7 +70,11 @@ func (i *inbox) childEnds(ctx context.Context, pid int, gone <-chan struct{}) {
 	case <-ctx.Done():
 		return
 	}
-	rest(pid, endHeld, restEnd, &i.ends, gone)
+	work := restWork
+	if of.OwnTicks || i.ends > 0 {
+		work = restEnd
+	}
+	rest(of.Host, endHeld, work, &i.ends, gone)
 	go func() {
 		select {
 		case <-gone:
@@ -88,7 +93,13 @@ func rest(pid int, held, work time.Duration, vain *int, gone <-chan struct{}) {
 	begun, before := time.Now(), worked(pid)
 	ran := begun
 	for every := restFirst; ; every = min(2*every, restEvery) {
-		runs, waits := busy(pid)
+		runs, waits, turns := busy(pid)
+		if !runs && !waits && gone != nil {
+			// A thread that was looked at last may have handed over to one that was before, as those do that share an interpreter's lock.
+			var again int
+			runs, waits, again = busy(pid)
+			waits = waits || again != turns // which threads do by themselves too that do something every few ms: it counts as held up
+		}
 		switch now := time.Now(); {
 		case !runs && !waits:
 			*vain = max(*vain-1, 0)
@@ -112,15 +123,16 @@ const maxThreads = 256
 
 // atWork reports whether a process has something to do.
 func atWork(pid int) bool {
-	runs, waits := busy(pid)
+	runs, waits, _ := busy(pid)
 	return runs || waits
 }
 
-// busy reports whether a thread of a process runs, or waits for a processor; else whether one waits for a disk or what the jail tells it.
-func busy(pid int) (runs, waits bool) {
+// busy reports whether a thread of a process runs, or waits for a processor; else whether one waits for a disk or what the jail tells it, and
+// how often its threads have had a processor.
+func busy(pid int) (runs, waits bool, turns int) {
 	tasks, err := os.Open(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
-		return false, false
+		return false, false, 0
 	}
 	defer tasks.Close()
 	names, _ := tasks.Readdirnames(maxThreads)
@@ -129,15 +141,20 @@ func busy(pid int) (runs, waits bool) {
 		switch state := statOf(of); {
 		case len(state) == 0:
 		case state[0][0] == 'R':
-			return true, waits
+			return true, waits, 0
 		case state[0][0] == 'D':
 			waits = true
 		default:
 			where, _ := os.ReadFile(of + "wchan")
 			waits = waits || bytes.Contains(where, []byte("seccomp"))
 		}
+		if had, _ := os.ReadFile(of + "schedstat"); len(had) > 0 { // its third field
+			fields := bytes.Fields(had)
+			n, _ := strconv.Atoi(string(fields[len(fields)-1]))
+			turns += n
+		}
 	}
-	return false, waits
+	return false, waits, turns
 }
 
 // worked is how much processor time a process has used.

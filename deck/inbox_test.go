@@ -5,12 +5,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail"
 )
 
 // TestChildEnds: a child that may end holds up others until it is gone; one that is killed while it waits, and a run that is over, hold up nobody.
 func TestChildEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const nobody = 0 // the PID of a parent that has nothing to do
+		nobody := new(jail.Program) // a parent that has nothing to do
 		i, first, killed, last := newInbox(), make(chan struct{}), make(chan struct{}), make(chan struct{})
 		i.childEnds(t.Context(), nobody, first)
 		var came [3]bool

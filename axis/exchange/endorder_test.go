@@ -199,6 +199,46 @@ func TestProcessEnding(t *testing.T) {
 	}
 }
 
+// TestChildrenThatRanApart: a child that had begun when its sibling had ended, and now runs beside it, ends after it. One that waits in vain
+// for that has nothing given up.
+func TestChildrenThatRanApart(t *testing.T) {
+	for _, begins := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			b, err := exchange.NewBook(func(yield func(*tape.Record, error) bool) {
+				k := &tape.LLMCall{Exchange: tape.Exchange{Method: "POST", URL: "https://h/a", Lane: "llm:a", Arrival: 1, Status: 200, Response: inline("0123"),
+					Stream: []tape.Chunk{{TMS: 100, Length: 4, G: at(200)}}}, Extra: tape.NumberField(tape.PlaceKey, at(100)+1)}
+				yield(&tape.Record{Seq: 1, G: at(200) + 1, MonotonicMS: 200, Kind: k}, nil)
+				for i, begun := range []int64{5000, 9000} {
+					p := &tape.ProcessSpawn{SpawnID: uint64(7 + i), ParentSpawnID: 1, DurationMS: 100, Extra: tape.NumberField(tape.PlaceKey, at(begun))}
+					yield(&tape.Record{Seq: uint64(2 + i), G: at(begun + 100), MonotonicMS: begun + 100, Kind: p}, nil)
+				}
+			}, classifier{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.KeepOrder()
+			o, start := b.Order(), time.Now()
+			if _, _, err := give(t.Context(), t, b, exchange.KeyOf(&tape.LLMCall{Exchange: tape.Exchange{Method: "POST", URL: "https://h/a"}}, classifier{})); err != nil {
+				t.Fatal(err)
+			}
+			if begins {
+				o.ProcessBegan(7)
+				time.AfterFunc(time.Second, func() { o.ProcessEnded(7) })
+			}
+			o.ProcessBegan(8)
+			if wait := o.ProcessEnding(8); wait == nil {
+				t.Error("it does not wait")
+			} else {
+				wait(t.Context())
+			}
+			if took := time.Since(start); took < time.Second || len(o.Lost()) > 0 {
+				t.Errorf("its sibling begins %v: it ended after %v, lost %q", begins, took, o.Lost())
+			}
+			o.ProcessEnded(8)
+		})
+	}
+}
+
 // TestProcessesEndInOrder: a process ends after another of its parent that had ended while it ran.
 func TestProcessesEndInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

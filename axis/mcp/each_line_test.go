@@ -27,7 +27,7 @@ func TestEachLine(t *testing.T) {
 		res := &http.Response{Header: http.Header{"Content-Type": {tt.kind}}, Body: io.NopCloser(strings.NewReader(tt.body))}
 		var got []string
 		err := mcp.EachLine(http.MethodPost, res, func(line []byte) error {
-			got = append(got, string(line))
+			got = append(got, strings.TrimSpace(string(line)))
 			return nil
 		})
 		if !errors.Is(err, io.EOF) || !slices.Equal(got, tt.want) {
