@@ -206,8 +206,7 @@ func (w *World) mountRun() error {
 // maskedSince is when what covers a masked path was last written.
 var maskedSince = time.Unix(0, 0)
 
-// writeFile makes a file of exactly this mode, whatever the caller's umask.
-// writeFile writes what can be read from head, nil for nothing, and data behind it.
+// writeFile makes a file of exactly this mode, whatever the caller's umask, of what can be read from head, nil for nothing, and data behind it.
 func writeFile(path string, head *os.File, data []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
@@ -235,9 +234,10 @@ func (w *World) placeFiles() error {
 		var head *os.File
 		if f.Behind > 0 {
 			head, w.heads = os.NewFile(uintptr(w.heads[0]), f.Path), w.heads[1:]
-			defer head.Close()
 		}
-		if err := writeFile(f.Path, head, f.Data, 0o444); err != nil {
+		err := writeFile(f.Path, head, f.Data, 0o444)
+		head.Close() // of nil does nothing
+		if err != nil {
 			return err
 		}
 		for _, o := range f.Over {
