@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"net"
 	"os"
 	"strconv"
@@ -93,12 +94,12 @@ func rest(pid int, held, work time.Duration, vain *int, gone <-chan struct{}) {
 	begun, before := time.Now(), worked(pid)
 	ran := begun
 	for every := restFirst; ; every = min(2*every, restEvery) {
-		runs, waits, turns := busy(pid)
+		runs, waits := busy(pid)
 		if !runs && !waits && gone != nil {
 			// A thread that was looked at last may have handed over to one that was before, as those do that share an interpreter's lock.
-			var again int
-			runs, waits, again = busy(pid)
-			waits = waits || again != turns // which threads do by themselves too that do something every few ms: it counts as held up
+			before := turns(pid)
+			runs, waits = busy(pid)
+			waits = waits || turns(pid) != before // threads that do something every few ms have turns too: it counts as held up
 		}
 		switch now := time.Now(); {
 		case !runs && !waits:
@@ -123,38 +124,54 @@ const maxThreads = 256
 
 // atWork reports whether a process has something to do.
 func atWork(pid int) bool {
-	runs, waits, _ := busy(pid)
+	runs, waits := busy(pid)
 	return runs || waits
 }
 
-// busy reports whether a thread of a process runs, or waits for a processor; else whether one waits for a disk or what the jail tells it, and
-// how often its threads have had a processor.
-func busy(pid int) (runs, waits bool, turns int) {
-	tasks, err := os.Open(fmt.Sprintf("/proc/%d/task", pid))
-	if err != nil {
-		return false, false, 0
-	}
-	defer tasks.Close()
-	names, _ := tasks.Readdirnames(maxThreads)
-	for _, task := range names {
-		of := fmt.Sprintf("/proc/%d/task/%s/", pid, task)
+// busy reports whether a thread of a process runs, or waits for a processor; else whether one waits for a disk or what the jail tells it.
+func busy(pid int) (runs, waits bool) {
+	for of := range threadsOf(pid) {
 		switch state := statOf(of); {
 		case len(state) == 0:
 		case state[0][0] == 'R':
-			return true, waits, 0
+			return true, waits
 		case state[0][0] == 'D':
 			waits = true
 		default:
 			where, _ := os.ReadFile(of + "wchan")
 			waits = waits || bytes.Contains(where, []byte("seccomp"))
 		}
-		if had, _ := os.ReadFile(of + "schedstat"); len(had) > 0 { // its third field
-			fields := bytes.Fields(had)
-			n, _ := strconv.Atoi(string(fields[len(fields)-1]))
-			turns += n
+	}
+	return false, waits
+}
+
+// turns is how often the threads of a process have had a processor: the third field of their schedstat.
+func turns(pid int) (sum int) {
+	for of := range threadsOf(pid) {
+		had, _ := os.ReadFile(of + "schedstat")
+		if fields := bytes.Fields(had); len(fields) == 3 {
+			n, _ := strconv.Atoi(string(fields[2]))
+			sum += n
 		}
 	}
-	return false, waits, turns
+	return sum
+}
+
+// threadsOf are the directories of a process's threads.
+func threadsOf(pid int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		tasks, err := os.Open(fmt.Sprintf("/proc/%d/task", pid))
+		if err != nil {
+			return
+		}
+		defer tasks.Close()
+		names, _ := tasks.Readdirnames(maxThreads)
+		for _, task := range names {
+			if !yield(fmt.Sprintf("/proc/%d/task/%s/", pid, task)) {
+				return
+			}
+		}
+	}
 }
 
 // worked is how much processor time a process has used.
