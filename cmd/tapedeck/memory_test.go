@@ -16,6 +16,21 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
+func TestPercentFor(t *testing.T) {
+	for _, tt := range []struct {
+		live        int64
+		least, want int
+	}{
+		{0, usualPercent, loosePercent}, {2 << 20, usualPercent, loosePercent}, // little: up to 32 MB, as at the start
+		{8 << 20, usualPercent, 300}, {8 << 20, leanPercent, 300},
+		{16 << 20, usualPercent, usualPercent}, {16 << 20, leanPercent, leanPercent}, {3 << 30, usualPercent, usualPercent},
+	} {
+		if got := percentFor(tt.live, tt.least); got != tt.want {
+			t.Errorf("with %d MiB alive the heap may grow by %d%%, want %d%%", tt.live>>20, got, tt.want)
+		}
+	}
+}
+
 func TestAfterEachGC(t *testing.T) {
 	ran := make(chan struct{})
 	stop := make(chan struct{})
