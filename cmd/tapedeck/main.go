@@ -99,9 +99,9 @@ func boundMemory() {
 	}
 }
 
-// memoryLimit returns the limit for a heap of which live bytes are in use: one that leaves room, or the collector would hardly
-// stop.
-func memoryLimit(live int64) int64 { return max(leanMemory, live+live/3+leanMemory/8) }
+// memoryLimit returns the limit for a heap of which live bytes are in use: one that leaves room for garbage beside what the Go runtime
+// itself needs, or the collector would hardly stop.
+func memoryLimit(live int64) int64 { return max(leanMemory, live+live/2+leanMemory/3) }
 
 // afterEachGC calls f after each collection, for as long as the process lives.
 func afterEachGC(f func()) {

@@ -8,7 +8,7 @@ import (
 
 func TestMemoryLimit(t *testing.T) {
 	for _, tt := range []struct{ live, want int64 }{
-		{0, leanMemory}, {20 << 20, leanMemory}, {42 << 20, 56<<20 + leanMemory/8}, {3 << 30, 4<<30 + leanMemory/8},
+		{0, leanMemory}, {18 << 20, leanMemory}, {28 << 20, 42<<20 + leanMemory/3}, {2 << 30, 3<<30 + leanMemory/3},
 	} {
 		if got := memoryLimit(tt.live); got != tt.want {
 			t.Errorf("limit of %d MiB in use: %d, want %d", tt.live>>20, got, tt.want)
