@@ -97,7 +97,6 @@ type engine struct {
 type module struct {
 	once     sync.Once
 	compiled wazero.CompiledModule
-	memory   bool // it has one
 	err      error
 
 	users int    // under the engine's mu
@@ -127,16 +126,14 @@ func (e *engine) compile(code []byte) (*module, error) {
 	return m, nil
 }
 
-func (e *engine) compileNow(m *module, code []byte) error {
-	checked, err := e.check(code)
-	if err != nil {
+func (e *engine) compileNow(m *module, code []byte) (err error) {
+	if err = checkHeader(code); err != nil {
 		return err
 	}
-	if m.compiled, err = e.runtime.CompileModule(context.Background(), checked.out.Bytes()); err != nil {
-		return &ModuleError{Reason: "no WebAssembly 2.0 module, or one beyond its limits: " + err.Error()}
+	if m.compiled, err = e.runtime.CompileModule(context.Background(), code); err != nil {
+		return &ModuleError{Reason: "no WebAssembly 2.0 module, or one beyond its limits (--memory, Options.Memory): " + err.Error()}
 	}
-	m.memory = checked.memories > 0
-	return nil
+	return e.fits(m.compiled)
 }
 
 func (e *engine) take(digest cas.Digest) *module {
@@ -263,7 +260,7 @@ type ImportError struct{ Missing []Import }
 // An Import is one thing that a module wants of its host.
 type Import struct {
 	Module, Name string
-	Kind         string // "function", "table", "memory", "global"
+	Kind         string // "function", "memory"
 }
 
 func (i Import) String() string { return fmt.Sprintf("%s %q of %q", i.Kind, i.Name, i.Module) }
