@@ -122,7 +122,10 @@ type PolicyRejected struct {
 }
 
 // An ID names a run: whose it is, and which.
-type ID struct{ Agent, Run string }
+type ID struct {
+	Agent string `json:"agent_id"`
+	Run   string `json:"run_id"`
+}
 
 func (id ID) String() string { return id.Agent + "/" + id.Run }
 
