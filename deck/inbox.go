@@ -138,11 +138,17 @@ func busy(pid int) (runs, waits bool) {
 		case state[0][0] == 'D':
 			waits = true
 		default:
-			where, _ := os.ReadFile(of + "wchan")
-			waits = waits || bytes.Contains(where, []byte("seccomp"))
+			waits = waits || heldUp(of)
 		}
 	}
 	return false, waits
+}
+
+// heldUp reports whether a thread that sleeps may wait for what the jail tells it. Of one that has not left its processor's queue yet, and is not
+// taken out before its turn (Linux 6.12 and newer), the kernel says no place.
+func heldUp(thread string) bool {
+	where, _ := os.ReadFile(thread + "wchan")
+	return string(where) == "0" || bytes.Contains(where, []byte("seccomp"))
 }
 
 // turns is how often the threads of a process have had a processor: the third field of their schedstat.

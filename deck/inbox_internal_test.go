@@ -69,3 +69,16 @@ func TestInboxOfWhoAlwaysWorks(t *testing.T) {
 		t.Error("it was waited for once more")
 	}
 }
+
+// TestHeldUp: a thread that sleeps in a place of the filter's, or in none that the kernel would say yet, may wait for the jail.
+func TestHeldUp(t *testing.T) {
+	thread := t.TempDir() + "/"
+	for where, want := range map[string]bool{"seccomp_do_user_notification": true, "0": true, "futex_do_wait": false, "": false} {
+		if err := os.WriteFile(thread+"wchan", []byte(where), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if heldUp(thread) != want {
+			t.Errorf("in %q: %v", where, !want)
+		}
+	}
+}
