@@ -33,9 +33,10 @@ func newInbox() *inbox { return &inbox{giving: make(chan struct{}, 1)} }
 
 const (
 	restFirst = 20 * time.Microsecond  // when it is looked again whether a process rests, and
-	restEvery = 200 * time.Microsecond // how often in the end
+	restEvery = 200 * time.Microsecond // how often in the end, or a sixteenth of the time that it was looked at for: looking takes a processor too
 	restWork  = 250 * time.Millisecond // what it may work meanwhile, on all processors together
-	restEnd   = 30 * time.Millisecond  // the same while a child waits to end, of a large runtime, and of who did not come to rest: who builds a program works all the time
+	restChild = 100 * time.Millisecond // the same while a child waits to end
+	restEnd   = 30 * time.Millisecond  // and then, of a large runtime, and of who did not come to rest: who builds a program works all the time
 	endHeld   = 100 * time.Millisecond // how long a child waits to end while its parent is itself held up, and does not run
 	endMost   = time.Second            // how long a process takes to end that may, or a connection
 	restMost  = 5 * time.Second        // how long that may take, on a machine that has much to do
@@ -71,7 +72,7 @@ func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan str
 	case <-ctx.Done():
 		return
 	}
-	work := restWork
+	work := restChild
 	if of.OwnTicks || i.ends > 0 {
 		work = restEnd
 	}
@@ -93,7 +94,7 @@ func rest(pid int, held, work time.Duration, vain *int, gone <-chan struct{}) {
 	}
 	begun, before := time.Now(), worked(pid)
 	ran := begun
-	for every := restFirst; ; every = min(2*every, restEvery) {
+	for every := restFirst; ; every = min(2*every, max(restEvery, time.Since(begun)/16)) {
 		runs, waits := busy(pid)
 		if !runs && !waits && gone != nil {
 			// A thread that was looked at last may have handed over to one that was before, as those do that share an interpreter's lock.
