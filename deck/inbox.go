@@ -97,10 +97,7 @@ func rest(pid int, held, work time.Duration, vain *int, gone <-chan struct{}) {
 	for every := restFirst; ; every = min(2*every, max(restEvery, time.Since(begun)/16)) {
 		runs, waits := busy(pid)
 		if !runs && !waits && gone != nil {
-			// A thread that was looked at last may have handed over to one that was before, as those do that share an interpreter's lock.
-			before := turns(pid)
-			runs, waits = busy(pid)
-			waits = waits || turns(pid) != before // threads that do something every few ms have turns too: it counts as held up
+			runs, waits = again(func() (bool, bool) { return busy(pid) }, func() int { return turns(pid) })
 		}
 		switch now := time.Now(); {
 		case !runs && !waits:
@@ -118,6 +115,19 @@ func rest(pid int, held, work time.Duration, vain *int, gone <-chan struct{}) {
 		case <-time.After(every):
 		}
 	}
+}
+
+// again looks once more at a process that was found at rest. A thread that was looked at last may have handed over to one that was before, as those
+// do that share an interpreter's lock, and that may be without a processor still: who is found at rest twice, and had no turn meanwhile, rests.
+// Threads that do something every few ms have turns too: it counts as held up.
+func again(busy func() (runs, waits bool), turns func() int) (runs, waits bool) {
+	before := turns()
+	for range 2 {
+		if runs, waits = busy(); runs || waits {
+			return runs, waits
+		}
+	}
+	return false, turns() != before
 }
 
 // maxThreads is how many threads of a process are looked at.

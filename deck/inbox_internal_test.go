@@ -82,3 +82,30 @@ func TestHeldUp(t *testing.T) {
 		}
 	}
 }
+
+// TestLookAgain: one of two threads hands over to the other, which was looked at before it, and has no processor for a while.
+func TestLookAgain(t *testing.T) {
+	for name, tt := range map[string]struct {
+		runs  []bool // at each look
+		turns []int
+		want  [2]bool
+	}{
+		"rests":         {[]bool{false, false}, []int{5, 5}, [2]bool{false, false}},
+		"hands over":    {[]bool{false, true}, []int{5, 5}, [2]bool{true, false}},
+		"had a turn":    {[]bool{false, false}, []int{5, 6}, [2]bool{false, true}},
+		"runs at first": {[]bool{true}, []int{5}, [2]bool{true, false}},
+	} {
+		runs, waits := again(func() (bool, bool) {
+			now := tt.runs[0]
+			tt.runs = tt.runs[1:]
+			return now, false
+		}, func() int {
+			now := tt.turns[0]
+			tt.turns = tt.turns[1:]
+			return now
+		})
+		if got := [2]bool{runs, waits}; got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
