@@ -358,6 +358,7 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	p.answer(in, was.Answers)
 	if in.id == programID {
 		p.forks.of(in.answers)
+		p.again.givesPIDs(p.forks.unused > 0)
 	}
 	p.pids.begins(in)
 	if p.seed != nil {
