@@ -7,7 +7,9 @@ import (
 	"iter"
 	"net"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,9 +35,10 @@ func newInbox() *inbox { return &inbox{giving: make(chan struct{}, 1)} }
 
 const (
 	restFirst = 20 * time.Microsecond  // when it is looked again whether a process rests, and
-	restEvery = 200 * time.Microsecond // how often in the end
+	restEvery = 200 * time.Microsecond // how often in the end, or a sixteenth of the time that it was looked at for: looking takes a processor too
 	restWork  = 250 * time.Millisecond // what it may work meanwhile, on all processors together
-	restEnd   = 30 * time.Millisecond  // the same while a child waits to end, of a large runtime, and of who did not come to rest: who builds a program works all the time
+	restChild = 100 * time.Millisecond // the same while a child waits to end
+	restEnd   = 30 * time.Millisecond  // and then, of a large runtime, and of who did not come to rest: who builds a program works all the time
 	endHeld   = 100 * time.Millisecond // how long a child waits to end while its parent is itself held up, and does not run
 	endMost   = time.Second            // how long a process takes to end that may, or a connection
 	restMost  = 5 * time.Second        // how long that may take, on a machine that has much to do
@@ -71,7 +74,7 @@ func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan str
 	case <-ctx.Done():
 		return
 	}
-	work := restWork
+	work := restChild
 	if of.OwnTicks || i.ends > 0 {
 		work = restEnd
 	}
@@ -93,13 +96,11 @@ func rest(pid int, held, work time.Duration, vain *int, gone <-chan struct{}) {
 	}
 	begun, before := time.Now(), worked(pid)
 	ran := begun
-	for every := restFirst; ; every = min(2*every, restEvery) {
+	for every := restFirst; ; every = min(2*every, max(restEvery, time.Since(begun)/16)) {
 		runs, waits := busy(pid)
 		if !runs && !waits && gone != nil {
-			// A thread that was looked at last may have handed over to one that was before, as those do that share an interpreter's lock.
-			before := turns(pid)
-			runs, waits = busy(pid)
-			waits = waits || turns(pid) != before // threads that do something every few ms have turns too: it counts as held up
+			runs, waits = again(func() (bool, bool) { return busy(pid) }, func() int { return turns(pid) })
+			waits = waits || !runs && starts(pid)
 		}
 		switch now := time.Now(); {
 		case !runs && !waits:
@@ -119,6 +120,52 @@ func rest(pid int, held, work time.Duration, vain *int, gone <-chan struct{}) {
 	}
 }
 
+// again looks once more at a process that was found at rest. A thread that was looked at last may have handed over to one that was before, as those
+// do that share an interpreter's lock, and that may be without a processor still: who is found at rest twice, and had no turn meanwhile, rests.
+// Threads that do something every few ms have turns too: it counts as held up.
+func again(busy func() (runs, waits bool), turns func() int) (runs, waits bool) {
+	before := turns()
+	for range 2 {
+		if runs, waits = busy(); runs || waits {
+			return runs, waits
+		}
+	}
+	return false, turns() != before
+}
+
+// starts reports whether a thread of a process waits until a child of its has executed a program, which is at work on that still: programs hear by
+// a pipe, of which the child has the other end until then, whether that has failed. What a child writes that forks alone is waited for likewise.
+func starts(pid int) bool {
+	own, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	for of := range threadsOf(pid) {
+		where, _ := os.ReadFile(of + "wchan")
+		call, _ := os.ReadFile(of + "syscall")
+		var nr, fd int
+		if n, _ := fmt.Sscanf(string(call), "%d 0x%x", &nr, &fd); n < 2 || !bytes.Contains(where, []byte("pipe_read")) {
+			continue
+		}
+		pipe, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+		children, _ := os.ReadFile(of + "children")
+		for _, child := range strings.Fields(string(children)) {
+			n, _ := strconv.Atoi(child)
+			is, _ := os.ReadFile("/proc/" + child + "/cmdline")
+			if bytes.Equal(is, own) && atWork(n) && holds("/proc/"+child+"/fd/", pipe) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// holds reports whether one of the descriptors in a directory of /proc is of a file.
+func holds(dir, file string) bool {
+	all, _ := os.ReadDir(dir)
+	return slices.ContainsFunc(all, func(fd os.DirEntry) bool {
+		is, _ := os.Readlink(dir + fd.Name())
+		return is == file
+	})
+}
+
 // maxThreads is how many threads of a process are looked at.
 const maxThreads = 256
 
@@ -128,21 +175,28 @@ func atWork(pid int) bool {
 	return runs || waits
 }
 
-// busy reports whether a thread of a process runs, or waits for a processor; else whether one waits for a disk or what the jail tells it.
+// busy reports whether a thread of a process runs, or waits for a processor; else whether one waits for a disk, what the jail tells it or
+// has done with it.
 func busy(pid int) (runs, waits bool) {
 	for of := range threadsOf(pid) {
 		switch state := statOf(of); {
 		case len(state) == 0:
 		case state[0][0] == 'R':
 			return true, waits
-		case state[0][0] == 'D':
+		case state[0][0] == 'D', state[0][0] == 't': // stopped, for a moment, as it executes
 			waits = true
 		default:
-			where, _ := os.ReadFile(of + "wchan")
-			waits = waits || bytes.Contains(where, []byte("seccomp"))
+			waits = waits || heldUp(of)
 		}
 	}
 	return false, waits
+}
+
+// heldUp reports whether a thread that sleeps may wait for what the jail tells it. Of one that has not left its processor's queue yet, and is not
+// taken out before its turn (Linux 6.12 and newer), the kernel says no place.
+func heldUp(thread string) bool {
+	where, _ := os.ReadFile(thread + "wchan")
+	return string(where) == "0" || bytes.Contains(where, []byte("seccomp"))
 }
 
 // turns is how often the threads of a process have had a processor: the third field of their schedstat.

@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -67,5 +68,77 @@ func TestInboxOfWhoAlwaysWorks(t *testing.T) {
 	box.begin(cmd.Process.Pid, &net.TCPAddr{Port: 3}, false)(false)
 	if worked(os.Getpid())-begun > restWork {
 		t.Error("it was waited for once more")
+	}
+}
+
+// TestHeldUp: a thread that sleeps in a place of the filter's, or in none that the kernel would say yet, may wait for the jail.
+func TestHeldUp(t *testing.T) {
+	thread := t.TempDir() + "/"
+	for where, want := range map[string]bool{"seccomp_do_user_notification": true, "0": true, "futex_do_wait": false, "": false} {
+		if err := os.WriteFile(thread+"wchan", []byte(where), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if heldUp(thread) != want {
+			t.Errorf("in %q: %v", where, !want)
+		}
+	}
+}
+
+// TestLookAgain: one of two threads hands over to the other, which was looked at before it, and has no processor for a while.
+func TestLookAgain(t *testing.T) {
+	for name, tt := range map[string]struct {
+		runs  []bool // at each look
+		turns []int
+		want  [2]bool
+	}{
+		"rests":         {[]bool{false, false}, []int{5, 5}, [2]bool{false, false}},
+		"hands over":    {[]bool{false, true}, []int{5, 5}, [2]bool{true, false}},
+		"had a turn":    {[]bool{false, false}, []int{5, 6}, [2]bool{false, true}},
+		"runs at first": {[]bool{true}, []int{5}, [2]bool{true, false}},
+	} {
+		runs, waits := again(func() (bool, bool) {
+			now := tt.runs[0]
+			tt.runs = tt.runs[1:]
+			return now, false
+		}, func() int {
+			now := tt.turns[0]
+			tt.turns = tt.turns[1:]
+			return now
+		})
+		if got := [2]bool{runs, waits}; got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// TestStarts: who waits for what a child writes that has executed nothing, and is at work, is not at rest; of one that is at rest itself it is.
+func TestStarts(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc")
+	}
+	for child, want := range map[string]bool{"while 1: pass": true, "time.sleep(1000)": false} {
+		cmd := exec.Command("python3", "-c", "import os, time\nr, w = os.pipe()\nif (pid := os.fork()) == 0:\n    "+child+"\nprint(pid, flush=True)\nos.read(r, 1)")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Skip(err)
+		}
+		var pid int
+		if _, err := fmt.Fscan(out, &pid); err != nil {
+			t.Fatal(err)
+		}
+		for atWork(cmd.Process.Pid) || atWork(pid) != want {
+			time.Sleep(time.Millisecond)
+		}
+		if starts(cmd.Process.Pid) != want {
+			t.Errorf("%s: %v", child, !want)
+		}
+		_ = cmd.Process.Kill()
+		if p, err := os.FindProcess(pid); err == nil {
+			_ = p.Kill()
+		}
+		_ = cmd.Wait()
 	}
 }

@@ -1,8 +1,10 @@
 package deck
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/axis/ambient"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -29,5 +31,64 @@ func TestTakeProcess(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%q is process %d, want %d", tt.args, got, tt.want)
 		}
+	}
+}
+
+// TestTakeByPID: of those that ran the same one is again that which had its PID, whichever comes first.
+func TestTakeByPID(t *testing.T) {
+	thread := func(id uint64, pid int, nth uint64) *tape.ProcessSpawn {
+		return &tape.ProcessSpawn{SpawnID: id, ParentSpawnID: 1, PID: pid,
+			Extra: append(tape.FlagFields(map[string]bool{tape.ForkedKey: true}), tape.NumberField(tape.ThreadKey, nth)...)}
+	}
+	for given, want := range map[bool][]uint64{true: {3, 2, 4, 6, 5}, false: {2, 3, 4, 5, 6}} {
+		r := newRecordedProcesses(nil)
+		r.givesPIDs(given)
+		for id, pid := range map[uint64]int{2: 1000, 3: 1001, 4: 1002} {
+			r.add(&tape.ProcessSpawn{SpawnID: id, ParentSpawnID: 1, PID: pid, Program: "/bin/sh"})
+		}
+		r.add(thread(5, 1003, 1))
+		r.add(thread(6, 1004, 2)) // the first that is seen now: the other has ended
+		r.sort()
+		for i, is := range []*tape.ProcessSpawn{
+			{PID: 1001, Program: "/bin/sh"}, {PID: 1007, Program: "/bin/sh"}, {PID: 1002, Program: "/bin/sh"}, thread(0, 1004, 1), thread(0, 1003, 2),
+		} {
+			if p := r.take(1, is); p == nil || p.SpawnID != want[i] {
+				t.Errorf("PIDs given %v: PID %d is %+v, want process %d", given, is.PID, p, want[i])
+			}
+		}
+	}
+}
+
+// TestForkAgain: what forks gets the recorded PIDs, and what no recorded process has beyond these. Of a recording without any the kernel says.
+func TestForkAgain(t *testing.T) {
+	was, _ := ambient.NewAnswers(true, nil)
+	record, replay, old := new(processes), new(processes), new(processes)
+	record.forks.of(was)
+	for _, f := range []struct {
+		by  string
+		pid int
+	}{{"100", 1000}, {"1000", 1001}, {"100", 1002}, {"100 thread", 1003}} {
+		if got := record.Fork(f.by); got != 0 {
+			t.Errorf("while recording %s makes %d", f.by, got)
+		}
+		record.Forked(f.by, f.pid)
+	}
+	again, err := ambient.NewAnswers(false, was.Encode(strings.Clone))
+	if err != nil {
+		t.Fatal(err)
+	}
+	replay.forks.of(again)
+	for _, f := range []struct {
+		by  string
+		pid int
+	}{{"1000", 1001}, {"100 thread", 1003}, {"1000", 1004}, {"100", 1000}, {"7", 1005}, {"100", 1002}} {
+		if got := replay.Fork(f.by); got != f.pid {
+			t.Errorf("%s makes %d, want %d", f.by, got, f.pid)
+		}
+	}
+	none, _ := ambient.NewAnswers(false, nil)
+	old.forks.of(none)
+	if got := old.Fork("100"); got != 0 {
+		t.Errorf("of a recording without PIDs %d", got)
 	}
 }

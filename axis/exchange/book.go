@@ -35,6 +35,7 @@ type Book struct {
 	mu         sync.Mutex                 // guards what follows, and the queues but for their study
 	ids        lane.Names
 	processes  []recordedProcess   // by their ends; not changed after NewBook
+	forked     map[uint64]uint64   // parents of what executed nothing, likewise
 	waiting    []*Recorded         // of recorded, less some from its front that were handed out
 	damaged    map[*Recorded]error // why an answer could not be given
 	log        []service
@@ -52,6 +53,7 @@ type service struct {
 // An error is one that records gave.
 func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Store) (*Book, error) {
 	b := &Book{
+		forked:     make(map[uint64]uint64),
 		classifier: c, store: store,
 		keys: make(map[uint64]Key), ignored: make(map[uint64]bool), dead: make(map[string]bool),
 		queues: make(map[Key]*queue), methods: make(map[Key]*method), sockets: make(map[uint64]*RecordedSocket), wholes: make(map[Key][]*Recorded), damaged: make(map[*Recorded]error),
@@ -358,7 +360,11 @@ func (b *Book) Damaged() []string {
 // its parent, and MCP servers do not run on a replay.
 func (b *Book) keepProcess(r *tape.Record) {
 	p, ok := r.Kind.(*tape.ProcessSpawn)
-	if !ok || p.SpawnID == 0 || p.ParentSpawnID == 0 || r.G == 0 || tape.HasFlag(p, tape.ForkedKey) || tape.OriginOf(p) != 0 {
+	if !ok || p.SpawnID == 0 || p.ParentSpawnID == 0 || r.G == 0 || tape.OriginOf(p) != 0 {
+		return
+	}
+	if tape.HasFlag(p, tape.ForkedKey) {
+		b.forked[p.SpawnID] = p.ParentSpawnID
 		return
 	}
 	b.processes = append(b.processes, recordedProcess{
@@ -478,8 +484,23 @@ func (b *Book) Fork(seq uint64, o ForkOptions) (*Fork, error) {
 	return b.fork, nil
 }
 
+// maxForks is how many in a row are passed over that have executed nothing.
+const maxForks = 64
+
 // KeepOrder has the answers of models, and by its Order processes, end in the recorded order, as far as the program comes to them.
-func (b *Book) KeepOrder() { b.order = newEndOrder(b.recorded, b.processes) }
+func (b *Book) KeepOrder() {
+	for i := range b.processes {
+		p := &b.processes[i]
+		for range maxForks { // a tape may say that each of two has started the other
+			parent, ok := b.forked[p.parent]
+			if !ok {
+				break
+			}
+			p.parent = parent
+		}
+	}
+	b.order = newEndOrder(b.recorded, b.processes)
+}
 
 // Order is what KeepOrder keeps; nil for none.
 func (b *Book) Order() *EndOrder { return b.order }

@@ -34,7 +34,7 @@ const maxHold = 30 * time.Second
 // answer nothing tells. It has no part in all this, nor have others of its opening.
 //
 // A process ends once the answers that had ended before it are given, the requests have come that had, and the children of its
-// parent that had ended have ended.
+// parent that had ended have ended, whichever of its threads, and of its forks that executed nothing, had started them.
 //
 // It waits for as long as that took then, and two seconds, and for two seconds from what of the recording happened last, for the first time: a
 // machine that has much to do takes longer for each. That ends maxHold after the end would have been then. A wait in vain ends all others, and so does a call that nothing answers: the program is another one from there on.
@@ -367,7 +367,7 @@ func newEndOrder(recorded []*Recorded, processes []recordedProcess) *EndOrder {
 	for _, l := range lanes {
 		spans = append(spans, l.span)
 	}
-	if len(lanes)+len(processes) < 2 || len(all) == 0 || mostAtOnce(spans) > maxBeside {
+	if len(lanes)+len(processes) < 2 || mostAtOnce(spans) > maxBeside {
 		return nil
 	}
 	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })

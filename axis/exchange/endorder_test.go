@@ -264,6 +264,39 @@ func TestProcessesEndInOrder(t *testing.T) {
 	})
 }
 
+// TestChildrenOfThreads: children of one process end in order, whichever of its threads, which have ended by then, had started them; those of
+// two processes do not wait for each other. No model need be asked.
+func TestChildrenOfThreads(t *testing.T) {
+	for _, forked := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			b, err := exchange.NewBook(func(yield func(*tape.Record, error) bool) {
+				spawn := func(id, parent uint64, begun, ended int64, extra []tape.Field) {
+					p := &tape.ProcessSpawn{SpawnID: id, ParentSpawnID: parent, DurationMS: ended - begun, Extra: append(extra, tape.NumberField(tape.PlaceKey, at(begun))...)}
+					yield(&tape.Record{Seq: id, G: at(ended), MonotonicMS: ended, Kind: p}, nil)
+				}
+				spawn(4, 2, 100, 500, nil)
+				spawn(5, 3, 150, 600, nil)
+				spawn(2, 1, 50, 700, tape.FlagFields(map[string]bool{tape.ForkedKey: forked}))
+				spawn(3, 1, 50, 800, tape.FlagFields(map[string]bool{tape.ForkedKey: forked}))
+			}, classifier{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.KeepOrder()
+			o := b.Order()
+			o.ProcessBegan(4)
+			o.ProcessBegan(5)
+			if wait := o.ProcessEnding(5); (wait != nil) != forked {
+				t.Errorf("of threads %v: it waits %v", forked, wait != nil)
+			}
+			o.ProcessEnded(4)
+			if o.ProcessEnding(5) != nil {
+				t.Error("it waits for who has ended")
+			}
+		})
+	}
+}
+
 // TestProcessEndingOfPollers: a program that polls until a process ends, which waits in vain, does not hold that up for ever.
 func TestProcessEndingOfPollers(t *testing.T) {
 	const polls = 100

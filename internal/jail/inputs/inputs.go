@@ -24,6 +24,9 @@
 // for the answer. A program that a debugger inside has started cannot be stopped, asks the kernel, and is counted (Answerer.Untraced).
 // rdtsc and rdrand are the processor's own.
 //
+// Each call that makes a process or a thread is notified, and goes on once the one before has made its own: so each gets the PID that
+// Sources.Fork says, whichever processor is faster, for only who is inside can say it, and for the next one of all (process.PIDs).
+//
 // Not goals: what the answers are. On systems other than Linux there are only the types.
 package inputs
 
@@ -41,6 +44,10 @@ type Sources interface {
 	Reads(path string)
 	// Changing reports whether the run has changed a file: the Source of who asks for one that was written since says when that was.
 	Changing() bool
+	// Fork says which PID inside the next process or thread has that is made by by, which names who makes it and which of the two; 0 for any.
+	// Forked is told which it got, of one after another.
+	Fork(by string) (pid int)
+	Forked(by string, pid int)
 	// Recent reports whether a time, in ns since 1970, is one at which the run may have written a file.
 	Recent(at int64) bool
 }
