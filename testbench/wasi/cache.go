@@ -93,6 +93,7 @@ type engine struct {
 type module struct {
 	once     sync.Once
 	compiled wazero.CompiledModule
+	memory   bool // it has one
 	err      error
 }
 
@@ -122,14 +123,16 @@ func (e *engine) compile(code []byte) (*module, error) {
 	return m, m.err
 }
 
-func (e *engine) compileNow(m *module, code []byte) (err error) {
-	if err = checkHeader(code); err != nil {
+func (e *engine) compileNow(m *module, code []byte) error {
+	checked, err := e.check(code)
+	if err != nil {
 		return err
 	}
-	if m.compiled, err = e.runtime.CompileModule(context.Background(), code); err != nil {
-		return &ModuleError{Reason: "no WebAssembly 2.0 module, or one beyond its limits (--memory, Options.Memory): " + err.Error()}
+	if m.compiled, err = e.runtime.CompileModule(context.Background(), checked.out.Bytes()); err != nil {
+		return &ModuleError{Reason: "no WebAssembly 2.0 module, or one beyond its limits: " + err.Error()}
 	}
-	return e.fits(m.compiled)
+	m.memory = checked.memories > 0
+	return nil
 }
 
 // Options of one run. Nil and zero work.
@@ -215,7 +218,7 @@ type ImportError struct{ Missing []Import }
 // An Import is one thing that a module wants of its host.
 type Import struct {
 	Module, Name string
-	Kind         string // "function", "memory"
+	Kind         string // "function", "table", "memory", "global"
 }
 
 func (i Import) String() string { return fmt.Sprintf("%s %q of %q", i.Kind, i.Name, i.Module) }

@@ -72,8 +72,8 @@ func TestACacheOnTheDisk(t *testing.T) {
 func TestLimitsAreApart(t *testing.T) {
 	needs := module(types, oneFunction, section(5, vec(part{0, 17})), startIsZero, section(10, vec(body())))
 	for range 2 {
-		var wrong *wasi.ModuleError
-		if r := runBytes(t, nil, &wasi.Options{Memory: 1 << 20}, needs); !errors.As(r.err, &wrong) {
+		var limit *wasi.LimitError
+		if r := runBytes(t, nil, &wasi.Options{Memory: 1 << 20}, needs); !errors.As(r.err, &limit) {
 			t.Errorf("got %v", r.err)
 		}
 		runBytes(t, nil, &wasi.Options{Memory: 2 << 20}, needs).ended(t)

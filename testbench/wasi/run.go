@@ -91,7 +91,9 @@ func runModule(ctx context.Context, b *testbench.Bench, name string, code []byte
 	r.ctx = context.WithValue(ctx, runKey{}, r)
 	instance, err := e.runtime.InstantiateModule(r.ctx, m.compiled, r.config(name))
 	if instance != nil {
-		r.grown = memoryOf(m.compiled, instance)
+		if m.memory {
+			r.grown = instance.Memory().Size()
+		}
 		_ = instance.Close(context.WithoutCancel(ctx)) // its files: what they fail with stands in r
 	}
 	return r.ended(err)
