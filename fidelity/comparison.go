@@ -28,7 +28,7 @@ func newComparison(mode Mode, o *LaneOptions) *comparison {
 	if o != nil {
 		c.o = *o
 	}
-	c.report.Crossed, c.report.names = &c.o.Crossed, c.o.Sides
+	c.report.Crossed, c.report.names = new(c.o.Crossed), c.o.Sides // a copy: a report outlives the tapes and what answered the replay
 	c.report.Unasked, c.report.Refused, c.report.Masked = []RequestRef{}, []RequestRef{}, map[string]int{}
 	maps.Copy(c.report.Masked, c.o.Masked)
 	c.report.Notes = append([]string{}, c.o.Notes...)

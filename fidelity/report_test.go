@@ -7,8 +7,10 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -176,4 +178,22 @@ func TestNotComparedIsNotDiverged(t *testing.T) {
 	if s := got.String(); got.Faithful() || !strings.HasPrefix(s, "NOT COMPARED: 1 divergence") || strings.Contains(s, "score 1)") {
 		t.Error(s)
 	}
+}
+
+// TestReportLetsGo: whoever keeps a report keeps neither the tapes nor what the comparison was told of them.
+func TestReportLetsGo(t *testing.T) {
+	compared := func() (*Report, weak.Pointer[[1 << 10]byte]) {
+		world := new([1 << 10]byte)
+		r, err := CompareLanes(Semantic, tapeOf(), tapeOf(), &LaneOptions{Held: func(*tape.Record) bool { return world[0] == 0 }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, weak.Make(world)
+	}
+	r, world := compared()
+	runtime.GC()
+	if world.Value() != nil {
+		t.Error("the report holds what it was made of")
+	}
+	runtime.KeepAlive(r)
 }

@@ -245,7 +245,7 @@ func producer(writers []int, i int) int {
 func writes(a *Action) []string {
 	var keys []string
 	if a.Type == StateWrite {
-		if key, _, err := keyAndValue(a.Parameters); err == nil {
+		if _, key, err := paramsOf(a.Parameters); err == nil {
 			keys = append(keys, key)
 		}
 	}
@@ -317,7 +317,7 @@ func reads(a *Action) []string {
 		keys = append(keys, a.Preconditions[i].Key)
 	}
 	if a.Type == StateRead {
-		if key, _, err := keyAndValue(a.Parameters); err == nil {
+		if _, key, err := paramsOf(a.Parameters); err == nil {
 			keys = append(keys, key)
 		}
 	}

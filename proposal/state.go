@@ -187,41 +187,38 @@ func size(key string, versions []version) int {
 
 var errNoKey = errors.New("key is required: expected parameters {\"key\": the state's key, …}")
 
-// keyAndValue reads the parameters of a state_write or a state_read. No value is null.
-func keyAndValue(parameters json.RawMessage) (key string, value json.RawMessage, err error) {
+// stateParams are the parameters of a state_write, a state_read or an assertion, as they stand; what is not there is nil.
+type stateParams struct {
+	Key      []byte `json:"key"`
+	Value    []byte `json:"value"`
+	Operator []byte `json:"operator"`
+	Expected []byte `json:"expected"`
+}
+
+// paramsOf reads parameters, and the key that they name.
+func paramsOf(parameters json.RawMessage) (p stateParams, key string, err error) {
 	var s jsonscan.Scanner
 	s.Reset(parameters)
-	found := false
 	if s.Peek() != '{' {
-		return "", nil, errNoKey
+		return p, "", errNoKey
 	}
-	for s.Begin('{'); s.More('}'); {
-		switch string(s.Key()) {
-		case "key":
-			if s.Peek() == '"' {
-				key, found = s.Text(), true
-			} else {
-				s.Skip()
-			}
-		case "value":
-			value = s.Raw()
-		default:
-			s.Skip()
-		}
+	jsonscan.Into(&s, &p)
+	if err := s.End(); err != nil {
+		return p, "", err
 	}
-	if !found {
-		return "", nil, errNoKey
+	if len(p.Key) == 0 || p.Key[0] != '"' {
+		return p, "", errNoKey
 	}
-	return key, value, s.End()
+	return p, key, json.Unmarshal(p.Key, &key)
 }
 
 // stateWrite writes parameters.value to parameters.key; its output is the value.
 func (r *run) stateWrite(o *Outcome) (json.RawMessage, error) {
-	key, raw, err := keyAndValue(o.Action.Parameters)
+	p, key, err := paramsOf(o.Action.Parameters)
 	if err != nil {
 		return nil, err
 	}
-	v, err := newValue(key, raw)
+	v, err := newValue(key, p.Value)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +231,7 @@ func (r *run) stateWrite(o *Outcome) (json.RawMessage, error) {
 
 // stateRead gives the value of parameters.key; null where there is none.
 func (r *run) stateRead(a *Action) (json.RawMessage, error) {
-	key, _, err := keyAndValue(a.Parameters)
+	_, key, err := paramsOf(a.Parameters)
 	if err != nil {
 		return nil, err
 	}
@@ -258,35 +255,20 @@ func (r *run) assertion(a *Action) (json.RawMessage, error) {
 
 func assertions(a *Action) ([]Precondition, error) {
 	checks := a.Preconditions
-	if key, value, err := keyAndValue(a.Parameters); err == nil {
-		p := Precondition{Key: key, Operator: "eq", Value: value}
-		p.Operator, p.Value = operatorAndExpected(a.Parameters, p)
+	if params, key, err := paramsOf(a.Parameters); err == nil {
+		p := Precondition{Key: key, Operator: "eq", Value: params.Value}
+		if op := params.Operator; len(op) > 0 && string(op) != "null" && json.Unmarshal(op, &p.Operator) != nil {
+			p.Operator = string(op) // which is no text, and so unknown
+		}
+		if params.Expected != nil {
+			p.Value = params.Expected
+		}
 		checks = append(checks[:len(checks):len(checks)], p)
 	}
 	if len(checks) == 0 {
 		return nil, errors.New("assertion failed: it asserts nothing: expected parameters key and value, or preconditions")
 	}
 	return checks, nil
-}
-
-// operatorAndExpected reads what else the parameters of an assertion have. An operator that is no text is unknown.
-func operatorAndExpected(parameters json.RawMessage, p Precondition) (operator string, expected json.RawMessage) {
-	operator, expected = p.Operator, p.Value
-	var s jsonscan.Scanner
-	s.Reset(parameters)
-	for s.Begin('{'); s.More('}'); {
-		switch string(s.Key()) {
-		case "operator":
-			if raw := s.Raw(); string(raw) != "null" && json.Unmarshal(raw, &operator) != nil {
-				operator = string(raw)
-			}
-		case "expected":
-			expected = s.Raw()
-		default:
-			s.Skip()
-		}
-	}
-	return operator, expected
 }
 
 // changed notes a write of the action.

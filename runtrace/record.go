@@ -22,14 +22,14 @@ const (
 
 // A Started begins a trace.
 type Started struct {
-	RunID              string
-	AgentID            string
-	AgentName          *string
-	ClientID           *string // what the program calls itself that started the run
-	Intent             string  // what the run is for, in words
-	OutcomeDescription *string
-	StartedAt          string     // RFC 3339; see Time
-	Recording          *Recording // of the run, where there is one
+	RunID              string     `json:"run_id"`
+	AgentID            string     `json:"agent_id"`
+	AgentName          *string    `json:"agent_name"`
+	ClientID           *string    `json:"client_id"` // what the program calls itself that started the run
+	Intent             string     `json:"intent"`    // what the run is for, in words
+	OutcomeDescription *string    `json:"outcome_description"`
+	StartedAt          string     `json:"started_at"` // RFC 3339; see Time
+	Recording          *Recording `json:"recording"`  // of the run, where there is one
 }
 
 // ID names the run.
@@ -43,11 +43,11 @@ type Recording struct {
 
 // An Ended ends a trace.
 type Ended struct {
-	RunID   string
-	AgentID string
-	Status  Status          // Completed or Incomplete
-	Outcome json.RawMessage // an object with the keys of Outcome, and others as the agent sent them; nil where it is Incomplete
-	EndedAt string          // RFC 3339
+	RunID   string          `json:"run_id"`
+	AgentID string          `json:"agent_id"`
+	Status  Status          `json:"status"`   // Completed or Incomplete
+	Outcome json.RawMessage `json:"outcome"`  // an object with the keys of Outcome, and others as the agent sent them; nil where it is Incomplete
+	EndedAt string          `json:"ended_at"` // RFC 3339
 }
 
 // An Outcome is what an agent says about the end of its run. Only Status is required of it.
@@ -75,16 +75,16 @@ func Time(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.00000
 // A Turn is one step of an agent. A nil field is absent. As JSON it is an object of the keys that the package comment lists,
 // without "record"; it is read leniently: any of them may be absent or null, others are stepped over.
 type Turn struct {
-	Index      int // the place among the run's turns, from 0; whoever keeps the run sets it
-	Prompt     *string
-	Tool       *string
-	Parameters json.RawMessage // any JSON; nil is null
-	Output     json.RawMessage // any JSON
+	Index      int             // the place among the run's turns, from 0; whoever keeps the run sets it
+	Prompt     *string         `json:"prompt"`
+	Tool       *string         `json:"tool"`
+	Parameters json.RawMessage `json:"parameters"` // any JSON; nil is null
+	Output     json.RawMessage `json:"output"`     // any JSON
 	Error      *string         // why there is no output: the call failed, ran out of time, or was refused before any policy judged it
-	CLIOutcome *CLIOutcome
+	CLIOutcome *CLIOutcome     `json:"cli_outcome"`
 	// VerifierVerdict is VerdictPass, VerdictFail or VerdictNotRun; "" is the last. Others are kept as they came.
-	VerifierVerdict string
-	PolicyRejected  *PolicyRejected
+	VerifierVerdict string          `json:"verifier_verdict"`
+	PolicyRejected  *PolicyRejected `json:"policy_rejected"`
 
 	Valid bool // Parameters and Output were read as JSON, so that AppendLine does not look again; not itself on the wire
 }
@@ -122,7 +122,10 @@ type PolicyRejected struct {
 }
 
 // An ID names a run: whose it is, and which.
-type ID struct{ Agent, Run string }
+type ID struct {
+	Agent string `json:"agent_id"`
+	Run   string `json:"run_id"`
+}
 
 func (id ID) String() string { return id.Agent + "/" + id.Run }
 

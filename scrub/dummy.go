@@ -65,8 +65,8 @@ func shapeOf(value string) string {
 
 // leakPrefix returns the literal with which a key of a vendor, or one that gitleaks knows, begins; "" for none.
 func leakPrefix(value string) (longest string) {
-	for i := range vendorKeys {
-		if p := vendorKeys[i].prefix; len(p) > len(longest) && strings.HasPrefix(value, p) {
+	for _, k := range vendorKeys() {
+		if p := k.prefix; len(p) > len(longest) && strings.HasPrefix(value, p) {
 			longest = p
 		}
 	}

@@ -17,23 +17,25 @@ import (
 func shapeRules() []*rule {
 	rules := []*rule{placeholderRule, jwtRule, pemRule, urlRule("://"), urlRule(`:\/\/`),
 		schemeRule("bearer", chars.Bearer, bearerToken), schemeRule("basic", chars.Base64, basicCredentials)}
-	return append(rules, asRules(ownKeys)...)
+	return append(rules, asRules(ownKeys())...)
 }
 
 // ownKeys are the keys of providers that are told by themselves, on tapes of other producers too.
-var ownKeys = slices.Concat(
-	keys(prefixRule{rule: "anthropic", min: 12, max: 512, set: chars.Token}, "sk-ant-"),
-	keys(prefixRule{rule: "openai", min: 20, max: 512, set: chars.Token, word: true, accept: openaiKey}, "sk-"),
-	keys(prefixRule{rule: "google", min: 30, max: 64, set: chars.Token, word: true}, "AIza"),
-	keys(prefixRule{rule: "github", min: 22, max: 255, set: chars.Word}, "github_pat_"),
-	keys(prefixRule{rule: "github", min: 36, max: 255, set: chars.Alnum}, "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
-	keys(prefixRule{rule: "npm", min: 36, max: 64, set: chars.Alnum, word: true}, "npm_"),
-	keys(prefixRule{rule: "huggingface", min: 30, max: 64, set: chars.Alnum, word: true}, "hf_"),
-	keys(prefixRule{rule: "aws", min: 16, max: 16, set: chars.Alnum, word: true, accept: upperAlnum}, "AKIA", "ASIA"),
-	keys(prefixRule{rule: "slack", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
-		"xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-", "xoxs-", "xapp-"),
-	keys(prefixRule{rule: "stripe", min: 10, max: 255, set: chars.Alnum}, "sk_live_", "sk_test_", "rk_live_", "rk_test_"),
-)
+func ownKeys() []prefixRule {
+	return slices.Concat(
+		keys(prefixRule{rule: "anthropic", min: 12, max: 512, set: chars.Token}, "sk-ant-"),
+		keys(prefixRule{rule: "openai", min: 20, max: 512, set: chars.Token, word: true, accept: openaiKey}, "sk-"),
+		keys(prefixRule{rule: "google", min: 30, max: 64, set: chars.Token, word: true}, "AIza"),
+		keys(prefixRule{rule: "github", min: 22, max: 255, set: chars.Word}, "github_pat_"),
+		keys(prefixRule{rule: "github", min: 36, max: 255, set: chars.Alnum}, "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+		keys(prefixRule{rule: "npm", min: 36, max: 64, set: chars.Alnum, word: true}, "npm_"),
+		keys(prefixRule{rule: "huggingface", min: 30, max: 64, set: chars.Alnum, word: true}, "hf_"),
+		keys(prefixRule{rule: "aws", min: 16, max: 16, set: chars.Alnum, word: true, accept: upperAlnum}, "AKIA", "ASIA"),
+		keys(prefixRule{rule: "slack", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
+			"xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-", "xoxs-", "xapp-"),
+		keys(prefixRule{rule: "stripe", min: 10, max: 255, set: chars.Alnum}, "sk_live_", "sk_test_", "rk_live_", "rk_test_"),
+	)
+}
 
 // placeholderRule protects what was scrubbed before.
 var placeholderRule = &rule{starts: []string{placeholders.Prefix}, match: func(t text, i int) (span, outcome) {
@@ -243,40 +245,42 @@ func urlRule(slashes string) *rule {
 
 // vendorKeys are the keys of providers that gitleaks has no rule for, or one that asks for more than a key by itself: the name of the
 // service before it, whose name for it is taken then. Each has a literal of its own; where that is short, what follows must look random too.
-var vendorKeys = slices.Concat(
-	keys(prefixRule{rule: "bitbucket", min: 32, max: 32, set: chars.Alnum, alone: true, accept: random}, "ATBB"),
-	keys(prefixRule{rule: "bitbucket", min: 60, max: 512, set: chars.NewSet("_-="), accept: random}, "ATCTT3"),
-	keys(prefixRule{rule: "brave", min: 27, max: 29, set: chars.Token, alone: true, accept: random}, "BSA"),
-	keys(prefixRule{rule: "cerebras", min: 40, max: 64, set: chars.Alnum, word: true, accept: names.HasDigit}, "csk-"),
-	keys(prefixRule{rule: "docker", min: 20, max: 64, set: chars.Token, accept: names.HasDigit}, "dckr_oat_", "dckr_pat_"),
-	keys(prefixRule{rule: "e2b", min: 40, max: 40, set: chars.Alnum, word: true, accept: hexDigits}, "e2b_"),
-	keys(prefixRule{rule: "elevenlabs", min: 48, max: 48, set: chars.Alnum, word: true, accept: hexDigits}, "sk_"),
-	keys(prefixRule{rule: "figma", min: 36, max: 64, set: chars.Token, word: true, accept: names.HasDigit}, "figd_"),
-	keys(prefixRule{rule: "firecrawl", min: 32, max: 32, set: chars.Alnum, word: true, accept: hexDigits}, "fc-"),
-	keys(prefixRule{rule: "fireworks", min: 20, max: 36, set: chars.Alnum, alone: true, accept: random}, "fw_"),
-	keys(prefixRule{rule: "google", min: 20, max: 40, set: chars.Token, word: true}, "GOCSPX-"),
-	keys(prefixRule{rule: "google", min: 20, max: 2048, set: chars.NewSet("_-."), word: true, accept: names.HasDigit}, "ya29."),
-	keys(prefixRule{rule: "groq", min: 40, max: 64, set: chars.Alnum, word: true, accept: names.HasDigit}, "gsk_"),
-	keys(prefixRule{rule: "jina", min: 40, max: 80, set: chars.Token, word: true, accept: jinaKey}, "jina_"),
-	keys(prefixRule{rule: "langfuse", min: chars.UUIDLen, max: chars.UUIDLen, set: chars.Token, word: true,
-		accept: func(b []byte) bool { return isUUID(string(b)) }}, "sk-lf-"),
-	keys(prefixRule{rule: "langsmith", min: 32, max: 64, set: chars.Word, word: true, accept: names.HasDigit}, "lsv2_pt_", "lsv2_sk_"),
-	keys(prefixRule{rule: "mailgun", min: 32, max: 32, set: chars.Alnum, word: true, accept: hexDigits, stays: true}, "key-"),
-	keys(prefixRule{rule: "new_relic_user_api_key", min: 27, max: 27, set: chars.Alnum, word: true, accept: upperAlnum}, "NRAK-"),
-	keys(prefixRule{rule: "new_relic_insert_key", min: 32, max: 32, set: chars.Token, word: true, accept: names.HasDigit}, "NRII-"),
-	keys(prefixRule{rule: "notion", min: 40, max: 64, set: chars.Alnum, word: true, accept: names.HasDigit}, "ntn_"),
-	keys(prefixRule{rule: "nvidia", min: 40, max: 100, set: chars.Token, word: true, accept: names.HasDigit}, "nvapi-"),
-	keys(prefixRule{rule: "onepassword", min: 60, max: maxLeak, set: chars.Token, word: true, accept: names.HasDigit}, "ops_ey"),
-	keys(prefixRule{rule: "pinecone", min: 40, max: 100, set: chars.Word, word: true, accept: names.HasDigit}, "pcsk_"),
-	keys(prefixRule{rule: "replicate", min: 37, max: 37, set: chars.Token, alone: true, accept: random}, "r8_"),
-	keys(prefixRule{rule: "sentry", min: 60, max: 1024, set: chars.NewSet("_+/="), word: true, accept: names.HasDigit}, "sntrys_"),
-	keys(prefixRule{rule: "supabase", min: 20, max: 64, set: chars.Token, word: true, accept: names.HasDigit}, "sb_secret_"),
-	keys(prefixRule{rule: "supabase", min: 40, max: 40, set: chars.Alnum, word: true, accept: hexDigits}, "sbp_", "sbp_oauth_"),
-	keys(prefixRule{rule: "tavily", min: 20, max: 80, set: chars.Token, word: true, accept: names.HasDigit}, "tvly-"),
-	keys(prefixRule{rule: "vercel", min: 24, max: 100, set: chars.Alnum, alone: true, accept: random}, "vca_", "vci_", "vck_", "vcp_", "vcr_"),
-	keys(prefixRule{rule: "vercel", min: 24, max: 100, set: chars.Word, word: true, accept: random}, "vercel_blob_rw_"),
-	keys(prefixRule{rule: "xai", min: 60, max: 100, set: chars.Word, word: true, accept: names.HasDigit}, "xai-"),
-)
+var vendorKeys = sync.OnceValue(func() []prefixRule {
+	return slices.Concat(
+		keys(prefixRule{rule: "bitbucket", min: 32, max: 32, set: chars.Alnum, alone: true, accept: random}, "ATBB"),
+		keys(prefixRule{rule: "bitbucket", min: 60, max: 512, set: chars.NewSet("_-="), accept: random}, "ATCTT3"),
+		keys(prefixRule{rule: "brave", min: 27, max: 29, set: chars.Token, alone: true, accept: random}, "BSA"),
+		keys(prefixRule{rule: "cerebras", min: 40, max: 64, set: chars.Alnum, word: true, accept: names.HasDigit}, "csk-"),
+		keys(prefixRule{rule: "docker", min: 20, max: 64, set: chars.Token, accept: names.HasDigit}, "dckr_oat_", "dckr_pat_"),
+		keys(prefixRule{rule: "e2b", min: 40, max: 40, set: chars.Alnum, word: true, accept: hexDigits}, "e2b_"),
+		keys(prefixRule{rule: "elevenlabs", min: 48, max: 48, set: chars.Alnum, word: true, accept: hexDigits}, "sk_"),
+		keys(prefixRule{rule: "figma", min: 36, max: 64, set: chars.Token, word: true, accept: names.HasDigit}, "figd_"),
+		keys(prefixRule{rule: "firecrawl", min: 32, max: 32, set: chars.Alnum, word: true, accept: hexDigits}, "fc-"),
+		keys(prefixRule{rule: "fireworks", min: 20, max: 36, set: chars.Alnum, alone: true, accept: random}, "fw_"),
+		keys(prefixRule{rule: "google", min: 20, max: 40, set: chars.Token, word: true}, "GOCSPX-"),
+		keys(prefixRule{rule: "google", min: 20, max: 2048, set: chars.NewSet("_-."), word: true, accept: names.HasDigit}, "ya29."),
+		keys(prefixRule{rule: "groq", min: 40, max: 64, set: chars.Alnum, word: true, accept: names.HasDigit}, "gsk_"),
+		keys(prefixRule{rule: "jina", min: 40, max: 80, set: chars.Token, word: true, accept: jinaKey}, "jina_"),
+		keys(prefixRule{rule: "langfuse", min: chars.UUIDLen, max: chars.UUIDLen, set: chars.Token, word: true,
+			accept: func(b []byte) bool { return isUUID(string(b)) }}, "sk-lf-"),
+		keys(prefixRule{rule: "langsmith", min: 32, max: 64, set: chars.Word, word: true, accept: names.HasDigit}, "lsv2_pt_", "lsv2_sk_"),
+		keys(prefixRule{rule: "mailgun", min: 32, max: 32, set: chars.Alnum, word: true, accept: hexDigits, stays: true}, "key-"),
+		keys(prefixRule{rule: "new_relic_user_api_key", min: 27, max: 27, set: chars.Alnum, word: true, accept: upperAlnum}, "NRAK-"),
+		keys(prefixRule{rule: "new_relic_insert_key", min: 32, max: 32, set: chars.Token, word: true, accept: names.HasDigit}, "NRII-"),
+		keys(prefixRule{rule: "notion", min: 40, max: 64, set: chars.Alnum, word: true, accept: names.HasDigit}, "ntn_"),
+		keys(prefixRule{rule: "nvidia", min: 40, max: 100, set: chars.Token, word: true, accept: names.HasDigit}, "nvapi-"),
+		keys(prefixRule{rule: "onepassword", min: 60, max: maxLeak, set: chars.Token, word: true, accept: names.HasDigit}, "ops_ey"),
+		keys(prefixRule{rule: "pinecone", min: 40, max: 100, set: chars.Word, word: true, accept: names.HasDigit}, "pcsk_"),
+		keys(prefixRule{rule: "replicate", min: 37, max: 37, set: chars.Token, alone: true, accept: random}, "r8_"),
+		keys(prefixRule{rule: "sentry", min: 60, max: 1024, set: chars.NewSet("_+/="), word: true, accept: names.HasDigit}, "sntrys_"),
+		keys(prefixRule{rule: "supabase", min: 20, max: 64, set: chars.Token, word: true, accept: names.HasDigit}, "sb_secret_"),
+		keys(prefixRule{rule: "supabase", min: 40, max: 40, set: chars.Alnum, word: true, accept: hexDigits}, "sbp_", "sbp_oauth_"),
+		keys(prefixRule{rule: "tavily", min: 20, max: 80, set: chars.Token, word: true, accept: names.HasDigit}, "tvly-"),
+		keys(prefixRule{rule: "vercel", min: 24, max: 100, set: chars.Alnum, alone: true, accept: random}, "vca_", "vci_", "vck_", "vcp_", "vcr_"),
+		keys(prefixRule{rule: "vercel", min: 24, max: 100, set: chars.Word, word: true, accept: random}, "vercel_blob_rw_"),
+		keys(prefixRule{rule: "xai", min: 60, max: 100, set: chars.Word, word: true, accept: names.HasDigit}, "xai-"),
+	)
+})
 
 // random tells what was drawn from capitals, small letters and digits, and is no name.
 func random(b []byte) bool {

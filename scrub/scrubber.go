@@ -204,7 +204,7 @@ func rulesOf(version int) []*rule {
 	if version == RulesForeign {
 		return shapeRules()
 	}
-	return slices.Concat(shapeRules(), asRules(vendorKeys), placedKeys, leakRules())
+	return slices.Concat(shapeRules(), asRules(vendorKeys()), placedKeys, leakRules())
 }
 
 // What names say in the parts of a message and of a command line, and what a replay puts back.

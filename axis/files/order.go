@@ -21,7 +21,11 @@ const (
 //
 // It is made of the directories of changed, and of those that a layer above the last one has. One that lists what the last layer has in
 // another order is left out: names do not order it there. The overlay shows them with one link, as it does those that it merges.
+// One layer alone, in which the run changed nothing, is listed as it is: nothing is made.
 func BuildOrder(orderDir string, changed map[string]bool, layers ...string) (bool, error) {
+	if len(changed) == 0 && len(layers) == 1 {
+		return false, nil
+	}
 	o := &orderer{wanted: aboveAll(changed), names: make(map[string][]string), left: maxOrdered}
 	for _, paths := range []map[string]bool{changed, o.wanted} {
 		for path := range paths {

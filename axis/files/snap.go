@@ -37,7 +37,7 @@ type SnapOptions struct {
 	Scrubber Scrubber
 	// ScrubID names what Scrubber looks for. A cache made under another is not used.
 	ScrubID string
-	// Known is an earlier tree. A file that it has as secret, and whose true bytes are still those, is taken as it stands
+	// Known is an earlier tree, whose contents Store has. A file that it has as secret, and whose true bytes are still those, is taken as it stands
 	// there: the run that looks at it now may not know the secret.
 	Known *Tree
 	// Journal, when not nil, is of the run whose end this snapshot is of, with RootName among its roots. A file that it read
@@ -269,7 +269,7 @@ func (s *snapper) file(f *found, out *slot, at *visit) error {
 	}
 	st, ok := stampOf(f.info)
 	if ok {
-		if c, hit := s.cache.get(f.path, st); hit && !s.marked(f.path, c) && s.link(c) {
+		if c, hit := s.cache.get(f.path, st); hit && s.has(f.path, c) {
 			out.fill(c)
 			out.keep = true
 			if !c.bare {
@@ -290,9 +290,13 @@ func (s *snapper) file(f *found, out *slot, at *visit) error {
 	return err
 }
 
-// link brings the content of an unchanged file into the store without reading it, and reports whether it is there.
-func (s *snapper) link(c cached) bool {
-	if s.opts.Store == nil {
+// has reports whether the store has the content of an unchanged file, which it may bring there without reading the file.
+func (s *snapper) has(path string, c cached) bool {
+	e := s.opts.Known.at(path)
+	if e != nil && e.Secret != "" && e.Secret != c.secret {
+		return false // the cache was made before the secret was known
+	}
+	if s.opts.Store == nil || e != nil && e.Digest == c.digest {
 		return true
 	}
 	if s.from != "" {
@@ -338,13 +342,6 @@ func (s *snapper) read(f *found, out *slot, at *visit) error {
 	settled := got.length == now.size && after.size == now.size && after.mtime == now.mtime
 	out.keep = settled && (was == nil || was.Secret == "")
 	return nil
-}
-
-// marked reports whether SnapOptions.Known has a secret file at path of which the cache does not know that it is one: it was
-// made before the secret was known.
-func (s *snapper) marked(path string, c cached) bool {
-	e := s.opts.Known.at(path)
-	return e != nil && e.Secret != "" && e.Secret != c.secret
 }
 
 func (o *slot) fill(c cached) {

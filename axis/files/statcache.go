@@ -43,6 +43,8 @@ type cached struct {
 const (
 	cacheMagic  = "tapedeck stat cache 2\n"
 	maxCacheLen = 1 << 30 // bytes; about five million files
+
+	maxCachedLen = 8*binary.MaxVarintLen64 + cas.Size + 1 // bytes of a file, without what its strings hold
 )
 
 var errCache = errors.New("files: damaged stat cache")
@@ -106,13 +108,15 @@ func (c *statCache) encode() []byte {
 	b = appendString(b, c.store)
 	b = appendString(b, c.scrubID)
 	b = binary.AppendVarint(b, c.began)
-	paths := make([]string, 0, len(c.entries))
+	paths, size := make([]string, 0, len(c.entries)), 0
 	for p, e := range c.entries {
 		if c.settled(e.stamp.mtime) {
 			paths = append(paths, p)
+			size += len(p) + len(e.secret) + maxCachedLen
 		}
 	}
 	slices.Sort(paths)
+	b = slices.Grow(b, size)
 	b = binary.AppendUvarint(b, uint64(len(paths)))
 	for _, p := range paths {
 		e := c.entries[p]

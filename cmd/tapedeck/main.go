@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"sync"
 	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
@@ -43,13 +42,14 @@ func guarded() (status int) {
 
 // How the garbage of this process is collected. Who sets GOGC or GOMEMLIMIT decides instead.
 //
-// Most commands end before they have made much: until the heap is 32 MB nothing is collected, and Go's own way begins then.
+// Most commands hold little and end soon: until the heap is 32 MB nothing is collected, at the start and after each collection. Where more
+// is alive, garbage may come to what is alive.
 //
 // A recorder runs beside the program that it records, over whole trees of files: what it holds should stay small, and the
 // garbage collector should not cost more for it. While little is alive it lets garbage grow to leanMemory; only where more is
 // needed does it grow with that.
 const (
-	startPercent = 800      // of the 4 MB at which Go would begin
+	loosePercent = 800      // of the 4 MB at which Go would begin
 	usualPercent = 100      // garbage by what is alive
 	leanMemory   = 42 << 20 // bytes of the Go runtime; the program's own pages come on top, some 16 MB
 	leanPercent  = 200      // garbage by what is alive, as long as that is little
@@ -63,25 +63,30 @@ func startLoose() {
 	if memoryIsSet() {
 		return
 	}
-	debug.SetGCPercent(startPercent)
-	var begun sync.Once
+	debug.SetGCPercent(loosePercent)
 	afterEachGC(func() {
-		begun.Do(func() {
-			percent := usualPercent
-			if lean.Load() {
-				percent = leanPercent
-			}
-			debug.SetGCPercent(percent)
-		})
-		if !lean.Load() {
-			return
-		}
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
-		if live[0].Value.Kind() == metrics.KindUint64 {
-			debug.SetMemoryLimit(memoryLimit(int64(live[0].Value.Uint64())))
+		if live[0].Value.Kind() != metrics.KindUint64 {
+			return
 		}
+		alive := int64(live[0].Value.Uint64())
+		if !lean.Load() {
+			debug.SetGCPercent(percentFor(alive, usualPercent))
+			return
+		}
+		debug.SetGCPercent(percentFor(alive, leanPercent))
+		debug.SetMemoryLimit(memoryLimit(alive))
 	})
+}
+
+// percentFor returns by how much of live bytes the heap may grow: by least percent, or as far as it did at the start.
+func percentFor(live int64, least int) int {
+	const heap = loosePercent * (4 << 20) / 100
+	if 100*(heap-live) >= loosePercent*live {
+		return loosePercent
+	}
+	return max(least, int(100*(heap-live)/live))
 }
 
 func memoryIsSet() bool { return os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" }
@@ -94,9 +99,9 @@ func boundMemory() {
 	}
 }
 
-// memoryLimit returns the limit for a heap of which live bytes are in use: one that leaves room, or the collector would hardly
-// stop.
-func memoryLimit(live int64) int64 { return max(leanMemory, live+live/3+leanMemory/8) }
+// memoryLimit returns the limit for a heap of which live bytes are in use: one that leaves room for garbage beside what the Go runtime
+// itself needs, or the collector would hardly stop.
+func memoryLimit(live int64) int64 { return max(leanMemory, live+live/2+leanMemory/3) }
 
 // afterEachGC calls f after each collection, for as long as the process lives.
 func afterEachGC(f func()) {

@@ -8,10 +8,25 @@ import (
 
 func TestMemoryLimit(t *testing.T) {
 	for _, tt := range []struct{ live, want int64 }{
-		{0, leanMemory}, {20 << 20, leanMemory}, {42 << 20, 56<<20 + leanMemory/8}, {3 << 30, 4<<30 + leanMemory/8},
+		{0, leanMemory}, {18 << 20, leanMemory}, {28 << 20, 42<<20 + leanMemory/3}, {2 << 30, 3<<30 + leanMemory/3},
 	} {
 		if got := memoryLimit(tt.live); got != tt.want {
 			t.Errorf("limit of %d MiB in use: %d, want %d", tt.live>>20, got, tt.want)
+		}
+	}
+}
+
+func TestPercentFor(t *testing.T) {
+	for _, tt := range []struct {
+		live        int64
+		least, want int
+	}{
+		{0, usualPercent, loosePercent}, {2 << 20, usualPercent, loosePercent}, // little: up to 32 MB, as at the start
+		{8 << 20, usualPercent, 300}, {8 << 20, leanPercent, 300},
+		{16 << 20, usualPercent, usualPercent}, {16 << 20, leanPercent, leanPercent}, {3 << 30, usualPercent, usualPercent},
+	} {
+		if got := percentFor(tt.live, tt.least); got != tt.want {
+			t.Errorf("with %d MiB alive the heap may grow by %d%%, want %d%%", tt.live>>20, got, tt.want)
 		}
 	}
 }

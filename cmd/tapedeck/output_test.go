@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/deck/gate"
 )
 
 // TestEverythingShownPassesVisible keeps text of recordings from terminals: what prints does so through package visible, or
@@ -36,5 +39,16 @@ func TestEverythingShownPassesVisible(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// TestInterruptedJSON: the last line of an interrupted test says how many recordings were not tried.
+func TestInterruptedJSON(t *testing.T) {
+	var out bytes.Buffer
+	if err := new(testOptions).write(&gate.Summary{Left: 3}, &console{streams: streams{out: &out}, json: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.Contains(got, `"exit":1`) || !strings.Contains(got, `"not_tried":3`) {
+		t.Error(got)
 	}
 }

@@ -259,7 +259,11 @@ func (o *testOptions) write(s *gate.Summary, std *console) error {
 		for _, r := range s.Results {
 			counts[r.Status]++
 		}
-		err = printLine(std.out, map[string]any{"summary": counts, "ms": float64(s.Took) / float64(time.Millisecond), "exit": s.Exit(o.strict)})
+		line := map[string]any{"summary": counts, "ms": float64(s.Took) / float64(time.Millisecond), "exit": s.Exit(o.strict)}
+		if s.Left > 0 {
+			line["not_tried"] = s.Left
+		}
+		err = printLine(std.out, line)
 	} else if len(s.Results) > 0 {
 		_, err = visible.Fprintf(std.out, "%s in %.1f s\n", s, s.Took.Seconds())
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
@@ -325,9 +324,13 @@ func callBack(ctx context.Context, c *proposal.Call) (json.RawMessage, error) {
 	} else {
 		limit = c.Timeout
 	}
-	p := executeParams{call: c, id: s.conn.NewID(), session: cmp.Or(sub.scope, s.id)}
+	p := rpcapi.ToolsExecuteParams{ActionID: c.ActionID, Tool: c.Tool, Parameters: c.Parameters, Params: c.Parameters, Attempt: c.Attempt,
+		RequestID: s.conn.NewID(), SessionID: cmp.Or(sub.scope, s.id)}
+	if ms := c.Timeout.Milliseconds(); c.Timeout > 0 {
+		p.TimeoutMS = &ms
+	}
 	var output json.RawMessage
-	err := sub.r.Call(ctx, p.id, rpcapi.ToolsExecute, &p, &output)
+	err := sub.r.Call(ctx, p.RequestID, rpcapi.ToolsExecute, &p, &output)
 	s.d.metrics.callbacks.With(outcomeOf(err)).Inc()
 	if err == nil {
 		if len(output) == 0 {
@@ -335,7 +338,7 @@ func callBack(ctx context.Context, c *proposal.Call) (json.RawMessage, error) {
 		}
 		return output, nil
 	}
-	return nil, sub.notCalled(ctx, c, p.id, limit, err)
+	return nil, sub.notCalled(ctx, c, p.RequestID, limit, err)
 }
 
 // notCalled says in the words of a result why a call has no output, and tells the client where it is the daemon that gave up.
@@ -373,25 +376,4 @@ func outcomeOf(err error) string {
 		return "closed"
 	}
 	return "cancelled"
-}
-
-// executeParams are rpcapi.ToolsExecuteParams without reflection.
-type executeParams struct {
-	call    *proposal.Call
-	id      string
-	session string
-}
-
-func (p *executeParams) AppendJSON(dst []byte) ([]byte, error) {
-	dst = jsonscan.AppendText(append(dst, `{"action_id":`...), p.call.ActionID)
-	dst = jsonscan.AppendText(append(dst, `,"tool":`...), p.call.Tool)
-	dst = append(append(dst, `,"parameters":`...), p.call.Parameters...)
-	dst = append(append(dst, `,"params":`...), p.call.Parameters...)
-	if p.call.Timeout > 0 {
-		dst = strconv.AppendInt(append(dst, `,"timeout_ms":`...), p.call.Timeout.Milliseconds(), 10)
-	}
-	dst = strconv.AppendInt(append(dst, `,"attempt":`...), int64(p.call.Attempt), 10)
-	dst = jsonscan.AppendText(append(dst, `,"request_id":`...), p.id)
-	dst = jsonscan.AppendText(append(dst, `,"session_id":`...), p.session)
-	return append(dst, '}'), nil
 }

@@ -29,34 +29,16 @@ func runsList(ctx context.Context, s *session, p *rpcapi.RunsListParams) (any, e
 	if p.Limit > 0 && len(runs) > p.Limit {
 		runs = runs[:p.Limit]
 	}
-	return &runList{agent, runs}, nil
-}
-
-// runList is rpcapi.RunsListResult without reflection: it may be of 10,000 runs.
-type runList struct {
-	agent string
-	runs  []store.Summary
-}
-
-func (l *runList) AppendJSON(dst []byte) ([]byte, error) {
-	dst = jsonscan.AppendText(append(dst, `{"agent_id":`...), l.agent)
-	dst = append(dst, `,"runs":[`...)
-	for i := range l.runs {
-		r := &l.runs[i]
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsonscan.AppendText(append(dst, `{"run_id":`...), r.Run)
-		dst = jsonscan.AppendText(append(dst, `,"agent_id":`...), r.Agent)
-		dst = jsonscan.AppendText(append(dst, `,"intent":`...), r.Intent)
-		dst = jsonscan.AppendText(append(dst, `,"started_at":`...), r.StartedAt)
-		if r.EndedAt != "" {
-			dst = jsonscan.AppendText(append(dst, `,"ended_at":`...), r.EndedAt)
-		}
-		dst = jsonscan.AppendText(append(dst, `,"status":`...), string(r.Status))
-		dst = append(strconv.AppendInt(append(dst, `,"turn_count":`...), int64(r.Turns), 10), '}')
+	if runs == nil {
+		runs = []store.Summary{}
 	}
-	return append(dst, "]}"...), nil
+	return runList{agent, runs}, nil
+}
+
+// runList is rpcapi.RunsListResult with the runs as they are kept.
+type runList struct {
+	AgentID string          `json:"agent_id"`
+	Runs    []store.Summary `json:"runs"`
 }
 
 // notFound is the reply of runs.get_trace about a run that is not there, or not the caller's to read.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -284,7 +283,7 @@ func runsRecordTurns(ctx context.Context, s *session, r *jsonrpc.Request) (any, 
 	switch {
 	case err == nil:
 		s.d.metrics.turns.Add(len(turns))
-		return &recorded{run: run, base: base, count: len(turns)}, nil
+		return rpcapi.RunsRecordTurnsResult{RunID: run, BaseIndex: base, Count: len(turns), OK: true}, nil
 	case errors.As(err, &dropped):
 		if dropped.Reason == store.RunTerminal {
 			s.ended(id) // by another connection
@@ -298,7 +297,7 @@ func runsRecordTurns(ctx context.Context, s *session, r *jsonrpc.Request) (any, 
 
 func (s *session) droppedTurns(run string, reason store.Reason) any {
 	s.d.metrics.dropped.With(string(reason)).Inc()
-	return &recorded{run: run, dropped: reason}
+	return rpcapi.RunsRecordTurnsResult{RunID: run, Dropped: string(reason)}
 }
 
 const wantTurns = "runs.record_turns requires { run_id, turns: [RunTurn] }, 1 to 256 of them"
@@ -327,24 +326,6 @@ func readTurns(params []byte) (run string, turns []runtrace.Turn, err error) {
 		return "", nil, badParams(wantTurns)
 	}
 	return run, turns, nil
-}
-
-// recorded is rpcapi.RunsRecordTurnsResult without reflection.
-type recorded struct {
-	run         string
-	base, count int
-	dropped     store.Reason
-}
-
-func (r *recorded) AppendJSON(dst []byte) ([]byte, error) {
-	dst = jsonscan.AppendText(append(dst, `{"run_id":`...), r.run)
-	dst = strconv.AppendInt(append(dst, `,"base_index":`...), int64(r.base), 10)
-	dst = strconv.AppendInt(append(dst, `,"count":`...), int64(r.count), 10)
-	dst = strconv.AppendBool(append(dst, `,"ok":`...), r.dropped == "")
-	if r.dropped != "" {
-		dst = jsonscan.AppendText(append(dst, `,"dropped":`...), string(r.dropped))
-	}
-	return append(dst, '}'), nil
 }
 
 // slug makes of an agent's name what stands behind "name:" in its id: ASCII letters (lower case) and digits, with one hyphen

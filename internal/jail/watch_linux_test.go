@@ -233,7 +233,7 @@ func TestWatchLongPath(t *testing.T) {
 }
 
 // TestOlderFIFO: a FIFO that stood before the start is not opened for writing, whatever it is called, but in an overlay; one of
-// the program's own is.
+// the program's own is. An open that would make the file fails as it does outside.
 func TestOlderFIFO(t *testing.T) {
 	t.Parallel()
 	for _, layered := range []bool{false, true} {
@@ -243,7 +243,7 @@ func TestOlderFIFO(t *testing.T) {
 		}
 		const flags = unix.O_RDWR | unix.O_NONBLOCK
 		open := func(path string) string { return call(unix.SYS_OPENAT, cwd, path, flags, 0) }
-		c := callsConfig(t, dir, open("fifo"), call(unix.SYS_LINKAT, cwd, "fifo", cwd, "hard", 0), open("hard"),
+		c := callsConfig(t, dir, call(unix.SYS_OPENAT, cwd, "fifo", flags|unix.O_CREAT|unix.O_EXCL, 0o600), open("fifo"), call(unix.SYS_LINKAT, cwd, "fifo", cwd, "hard", 0), open("hard"),
 			call(unix.SYS_RENAMEAT2, cwd, "fifo", cwd, "moved", 0), open("sub/../moved"),
 			call(unix.SYS_MKNODAT, cwd, "own", unix.S_IFIFO|0o600, 0), open("own"),
 			callAs("path", unix.SYS_OPENAT, cwd, "moved", unix.O_PATH, 0), callAs("read", unix.SYS_OPENAT, cwd, "moved", unix.O_RDONLY|unix.O_NONBLOCK, 0),
@@ -254,6 +254,6 @@ func TestOlderFIFO(t *testing.T) {
 		if layered {
 			c.Overlays, c.Writable, want = []mount.Overlay{overlay(t, dir)}, nil, ok(16)
 		}
-		run(t, c, nil).want(t, want)
+		run(t, c, nil).want(t, "EEXIST\n"+want)
 	}
 }

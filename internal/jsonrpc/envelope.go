@@ -238,7 +238,7 @@ func appendValue(dst []byte, v any) ([]byte, error) {
 	case Appender:
 		return v.AppendJSON(dst)
 	}
-	b, err := json.Marshal(v)
+	b, err := jsonscan.Marshal(v)
 	return append(dst, b...), err
 }
 

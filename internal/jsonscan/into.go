@@ -11,7 +11,7 @@ import (
 type Value interface{ ReadJSON(s *Scanner) }
 
 // Into reads an object into the struct that to points to, by the json tags of its fields, of which one may have several names
-// (`json:"arguments|input"`). A field is a string, a bool, an int64, a []byte for any value as it stands in the input, a
+// (`json:"arguments|input"`). A field is a string, a bool, an int, an int64, a []byte for any value as it stands in the input, a
 // struct, a slice of structs, or a Value; a []byte named "*" gets the whole value as it stands, whatever its kind. Keys that no
 // field has are stepped over, a null sets nothing, and of a key that stands twice the last one counts.
 //
@@ -65,7 +65,8 @@ func planOf(t reflect.Type) *plan {
 			p.whole = f.Index
 			continue
 		}
-		for name := range strings.SplitSeq(tag, "|") {
+		names, _, _ := strings.Cut(tag, ",") // what follows is for writing
+		for name := range strings.SplitSeq(names, "|") {
 			p.names, p.fields = append(p.names, name), append(p.fields, planField{f.Index, readerOf(f.Type)})
 		}
 	}
@@ -156,7 +157,7 @@ func readerOf(t reflect.Type) func(*Scanner, reflect.Value, bool) {
 		return readString
 	case reflect.Bool:
 		return readBool
-	case reflect.Int64:
+	case reflect.Int, reflect.Int64:
 		return readInt
 	case reflect.Struct:
 		return func(s *Scanner, v reflect.Value, strict bool) { planOf(t).read(s, v, strict) }

@@ -9,11 +9,19 @@ import (
 
 // A Regexp is a regular expression that may not have been compiled. Its methods are those of regexp.Regexp, and several goroutines may
 // call them at once.
-type Regexp struct{ compiled func() *regexp.Regexp }
+type Regexp struct {
+	expr string
+	once sync.Once
+	re   *regexp.Regexp // what once has compiled
+}
 
-// New returns the Regexp of an expression. A wrong one panics when it is first used.
-func New(expr string) *Regexp {
-	return &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })}
+// New returns the Regexp of an expression. A wrong one panics when it is first used. It is so little that the compiler does it for the
+// variables of a package: nothing is left to do at the start of a program.
+func New(expr string) *Regexp { return &Regexp{expr: expr} }
+
+func (re *Regexp) compiled() *regexp.Regexp {
+	re.once.Do(func() { re.re = regexp.MustCompile(re.expr) })
+	return re.re
 }
 
 // MatchString is that of regexp.Regexp.

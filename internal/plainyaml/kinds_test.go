@@ -12,11 +12,11 @@ func TestWrongKind(t *testing.T) {
 		Count int                 `yaml:"count"`
 	}
 	for text, want := range map[string]string{
-		"text: [a]":   "line 1: want a text, not a list",
-		"list: a":     "line 1: want a list, not a text",
-		"\nof: [a]":   "line 2: want an object, not a list",
-		"many: x y":   "line 1: want an object, not a text",
-		"count: many": "line 1: want a number, not a text",
+		"text: [a]":   "line 1: want a text, not a list: \"text: [a]\"",
+		"list: a":     "line 1: want a list, not a text: \"list: a\"",
+		"\nof: [a]":   "line 2: want an object, not a list: \"of: [a]\"",
+		"many: x y":   "line 1: want an object, not a text: \"many: x y\"",
+		"count: many": "line 1: want a number, not a text: \"count: many\"",
 		"lists: [a]":  "line 1: unknown key lists: did you mean list?",
 	} {
 		if err := Decode([]byte(text), 1000, &v); err == nil || err.Error() != want {

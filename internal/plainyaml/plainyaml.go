@@ -78,7 +78,7 @@ func Decode(b []byte, most int, v any) error {
 	err := dec.Decode(v)
 	var wrong *yaml.TypeError
 	if errors.As(err, &wrong) {
-		return errors.New(wrongKind(unknownField.ReplaceAllString(wrong.Errors[0], "unknown key $1")) + near(wrong.Errors[0], v))
+		return errors.New(wrongKind(unknownField.ReplaceAllString(wrong.Errors[0], "unknown key $1"), b) + near(wrong.Errors[0], v))
 	}
 	return err
 }
@@ -92,8 +92,8 @@ var kinds = map[string]string{
 	"string": "a text", "float64": "a number", "*float64": "a number", "*bool": "true or false",
 }
 
-// wrongKind says in plain words which kind of value was wanted, where an error of the library is about that.
-func wrongKind(message string) string {
+// wrongKind says in plain words which kind of value was wanted, where an error of the library is about that, and ends with the line of b.
+func wrongKind(message string, b []byte) string {
 	m := cannotUnmarshal.FindStringSubmatch(message)
 	if m == nil {
 		return message
@@ -106,7 +106,9 @@ func wrongKind(message string) string {
 	default:
 		want = "an object"
 	}
-	return strings.TrimSuffix(message, m[0]) + "want " + want + ", not " + cmp.Or(kinds[m[1]], m[1])
+	lines := bytes.Split(b, []byte("\n"))
+	line := bytes.TrimSpace(lines[min(placed(errors.New(message)).Line, len(lines))-1])
+	return fmt.Sprintf("%swant %s, not %s: %.60q", strings.TrimSuffix(message, m[0]), want, cmp.Or(kinds[m[1]], m[1]), line)
 }
 
 // near says which of all keys that v has was meant by the one that an error of the library names; "" for none.

@@ -117,11 +117,11 @@ const (
 // A Summary is what a list says of a run.
 type Summary struct {
 	runtrace.ID
-	Intent    string
-	StartedAt string // RFC 3339
-	EndedAt   string // "" while it is open
-	Status    runtrace.Status
-	Turns     int
+	Intent    string          `json:"intent"`
+	StartedAt string          `json:"started_at"`         // RFC 3339
+	EndedAt   string          `json:"ended_at,omitempty"` // "" while it is open
+	Status    runtrace.Status `json:"status"`
+	Turns     int             `json:"turn_count"`
 }
 
 // TraceOptions say which part of a trace is wanted. Nil and zero work.

@@ -23,9 +23,6 @@ type Cache struct {
 	closed  bool
 }
 
-// maxModules is how many compiled modules of one limit stay in memory that no run uses.
-const maxModules = 16
-
 // NewCache returns a cache that keeps its modules in a directory, which is made where it is missing, so that the next process finds
 // them; "" keeps them in memory alone. What lies there is trusted as the program itself is: it is machine code.
 func NewCache(dir string) (*Cache, error) {
@@ -90,18 +87,13 @@ type engine struct {
 
 	mu      sync.Mutex
 	modules map[cas.Digest]*module
-	clock   uint64 // counts uses
 }
 
 // A module is a compiled one.
 type module struct {
 	once     sync.Once
 	compiled wazero.CompiledModule
-	memory   bool // it has one
 	err      error
-
-	users int    // under the engine's mu
-	used  uint64 // when last
 }
 
 func newEngine(compiled wazero.CompilationCache, pages uint32) (*engine, error) {
@@ -116,68 +108,28 @@ func newEngine(compiled wazero.CompilationCache, pages uint32) (*engine, error) 
 	return e, nil
 }
 
-// compile returns the module of that code, compiled; the caller releases it.
+// compile returns the module of that code, compiled.
 func (e *engine) compile(code []byte) (*module, error) {
-	m := e.take(cas.Sum(code))
-	m.once.Do(func() { m.err = e.compileNow(m, code) })
-	if m.err != nil {
-		e.release(m)
-		return nil, m.err
-	}
-	return m, nil
-}
-
-func (e *engine) compileNow(m *module, code []byte) error {
-	checked, err := e.check(code)
-	if err != nil {
-		return err
-	}
-	if m.compiled, err = e.runtime.CompileModule(context.Background(), checked.out.Bytes()); err != nil {
-		return &ModuleError{Reason: "no WebAssembly 2.0 module, or one beyond its limits: " + err.Error()}
-	}
-	m.memory = checked.memories > 0
-	return nil
-}
-
-func (e *engine) take(digest cas.Digest) *module {
+	digest := cas.Sum(code)
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	m := e.modules[digest]
 	if m == nil {
 		m = &module{}
 		e.modules[digest] = m
 	}
-	m.users++
-	e.clock++
-	m.used = e.clock
-	e.trim()
-	return m
+	e.mu.Unlock()
+	m.once.Do(func() { m.err = e.compileNow(m, code) })
+	return m, m.err
 }
 
-// trim forgets modules that nobody runs, those of the longest ago first. It is called under mu.
-func (e *engine) trim() {
-	for len(e.modules) > maxModules {
-		var oldest cas.Digest
-		var found *module
-		for d, m := range e.modules {
-			if m.users == 0 && (found == nil || m.used < found.used) {
-				oldest, found = d, m
-			}
-		}
-		if found == nil {
-			return
-		}
-		delete(e.modules, oldest)
-		if found.compiled != nil {
-			_ = found.compiled.Close(context.Background()) // it frees memory, which does not fail
-		}
+func (e *engine) compileNow(m *module, code []byte) (err error) {
+	if err = checkHeader(code); err != nil {
+		return err
 	}
-}
-
-func (e *engine) release(m *module) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	m.users--
+	if m.compiled, err = e.runtime.CompileModule(context.Background(), code); err != nil {
+		return &ModuleError{Reason: "no WebAssembly 2.0 module, or one beyond its limits (--memory, Options.Memory): " + err.Error()}
+	}
+	return e.fits(m.compiled)
 }
 
 // Options of one run. Nil and zero work.
@@ -263,7 +215,7 @@ type ImportError struct{ Missing []Import }
 // An Import is one thing that a module wants of its host.
 type Import struct {
 	Module, Name string
-	Kind         string // "function", "table", "memory", "global"
+	Kind         string // "function", "memory"
 }
 
 func (i Import) String() string { return fmt.Sprintf("%s %q of %q", i.Kind, i.Name, i.Module) }

@@ -9,8 +9,9 @@
 // The same module with the same inputs gives the same tape, byte for byte: nothing in a module runs beside anything else, and what its
 // language's runtime reads for itself (Go's scheduler the clock, every hash map a seed) comes from the bench too.
 //
-// Goals: programs that know nothing of Tapedeck run as they are; a hostile module harms nobody. It has no more memory, time, output and
-// open files than Options give, reaches no file but the bench's, and no network at all. Not goals: sockets, threads, the component model (WASI preview 2).
+// Goals: programs that know nothing of Tapedeck run as they are. A module has no more memory, time, output and open files than Options
+// give, reaches no file but the bench's, and no network at all. Not goals: sockets, threads, the component model (WASI preview 2), bytes
+// that no compiler wrote: one that says that more follows than does may have the engine ask for that much memory.
 //
 // Milliseconds are what a tape has, so they are what a module sees: its clocks stand at whole milliseconds, and a sleep lasts as many
 // milliseconds as hold it. Its monotonic clock is one millisecond ahead of the bench's, for Go's runtime refuses one that reads 0.

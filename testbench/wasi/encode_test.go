@@ -69,6 +69,6 @@ func program(code ...byte) part {
 
 // importing is a program that has those functions, which come first in the numbering of functions.
 func importing(functions []part, code ...byte) part {
-	start := section(7, vec(join(text("_start"), part{0}, u32(uint64(len(functions))))))
+	start := section(7, vec(join(text("_start"), part{0}, u32(uint64(len(functions)))), join(text("memory"), part{2, 0})))
 	return module(types, section(2, vec(functions...)), oneFunction, onePage, start, section(10, vec(body(code...))))
 }

@@ -84,7 +84,6 @@ func runModule(ctx context.Context, b *testbench.Bench, name string, code []byte
 	if err != nil {
 		return nil, err
 	}
-	defer e.release(m)
 	late := &LimitError{Limit: "timeout", What: fmt.Sprintf("the module still ran after %v; --timeout, Options.Timeout allow it more", o.Timeout)}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, late)
 	defer cancel()
@@ -92,9 +91,7 @@ func runModule(ctx context.Context, b *testbench.Bench, name string, code []byte
 	r.ctx = context.WithValue(ctx, runKey{}, r)
 	instance, err := e.runtime.InstantiateModule(r.ctx, m.compiled, r.config(name))
 	if instance != nil {
-		if m.memory {
-			r.grown = instance.Memory().Size()
-		}
+		r.grown = memoryOf(m.compiled, instance)
 		_ = instance.Close(context.WithoutCancel(ctx)) // its files: what they fail with stands in r
 	}
 	return r.ended(err)

@@ -24,6 +24,7 @@ type request struct {
 	ends   [2]inspect.Ending
 	empty  bool // an empty first path stands for the descriptor
 	cuts   bool // an open cuts the file
+	makes  bool // an open makes the file, or fails: what stands there is not opened
 	inRoot bool // the directory is the root that paths start from
 	nested bool // the program has another root than the jail's
 	inspect.Lookup
@@ -133,7 +134,7 @@ func (r *request) path(i int, text string) (f inspect.FilePath, err error) {
 	if errors.Is(err, inspect.ErrNoName) && r.op == OpLink && i == 0 {
 		return inspect.FilePath{Dir: -1}, nil // from O_TMPFILE, say
 	}
-	if err == nil && r.op == OpOpen && r.w.older(f) {
+	if err == nil && r.op == OpOpen && !r.makes && r.w.older(f) {
 		unix.Close(f.Dir)
 		return inspect.FilePath{}, inspect.ErrOlder
 	}
@@ -207,7 +208,7 @@ func (r *request) readFlags() error {
 
 func (r *request) openFlags(flags uint64) {
 	const exclusive = unix.O_CREAT | unix.O_EXCL
-	if flags&unix.O_NOFOLLOW != 0 || flags&exclusive == exclusive {
+	if r.makes = flags&exclusive == exclusive; r.makes || flags&unix.O_NOFOLLOW != 0 {
 		r.ends[0] = inspect.TheLink
 	}
 	r.cuts = flags&unix.O_TRUNC != 0

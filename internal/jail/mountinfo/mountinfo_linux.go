@@ -151,5 +151,6 @@ const maxMountInfo = 16 << 20 // bytes
 
 // Within reports whether path is dir or lies in it. Both are absolute and clean.
 func Within(path, dir string) bool {
-	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && (rest == "" || rest[0] == '/' || dir == "/")
 }

@@ -194,8 +194,8 @@ func (s *ByteSet) Add(c byte) { s[c>>6] |= 1 << (c & 63) }
 // Has tells whether a byte was added.
 func (s *ByteSet) Has(c byte) bool { return s[c>>6]>>(c&63)&1 == 1 }
 
-// pairOf is the pair of a and b, as two bytes of memory are read as one number.
-func pairOf(a, b byte) uint16 { return uint16(b)<<8 | uint16(a) }
+// pairOf is the pair of a and b. Those that begin with one byte lie side by side: a filter of few first bytes touches few pages.
+func pairOf(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
 
 // Allow lets three bytes pass.
 func (f *Filter) Allow(a, b, c byte) {
@@ -252,7 +252,7 @@ func (p *pairs) has(pair uint16) bool { return p.near[pair] != 0 }
 // isNear tells whether the three bytes of b at i may pass. Of what is near little does not pass, so that passes is hardly ever asked
 // in vain.
 func (p *pairs) isNear(b *[blockLen + 2]byte, i int) bool {
-	return p.near[binary.LittleEndian.Uint16(b[i:])]>>(b[i+2]&31)&1 != 0
+	return p.near[binary.BigEndian.Uint16(b[i:])]>>(b[i+2]&31)&1 != 0
 }
 
 // passes tells whether something may begin with these three bytes.
