@@ -19,7 +19,7 @@ const (
 	stepsALook   = 1000                 // between two looks at the limits
 	stepsACall   = 100                  // that a call of the host counts as
 	heapALook    = 5 * time.Millisecond // between two looks at the heap
-	leftMemory   = 2                    // times its limit is what a script is left behind at, in the middle of a step
+	leftMemory   = 4                    // times its limit is what a script is left behind at, in the middle of a step
 	liveHeap     = "/gc/heap/live:bytes"
 	wholeHeap    = "/memory/classes/heap/objects:bytes"
 	maxIntDigits = 100_000 // of an integer that the host gives

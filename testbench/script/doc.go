@@ -7,7 +7,7 @@
 // # Limits
 //
 // Steps, memory, time and the depth of calls are bounded, and end a script between two of its steps. A step that goes on, or takes
-// twice the memory, is left behind: Run returns, its goroutine does not.
+// four times the memory, is left behind: Run returns, its goroutine does not.
 //
 // # Order
 //
