@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"sync"
 	"sync/atomic"
@@ -14,39 +15,31 @@ import (
 
 // Bounds of a run that are not options.
 const (
-	maxCalls     = 1000                 // calls within calls
-	maxDepth     = 1000                 // of values within values, where they are compared, sent or returned
-	stepsALook   = 1000                 // between two looks at the limits
-	stepsACall   = 100                  // that a call of the host counts as
-	heapALook    = 5 * time.Millisecond // between two looks at the heap
-	leftMemory   = 4                    // times its limit is what a script is left behind at, in the middle of a step
-	liveHeap     = "/gc/heap/live:bytes"
-	wholeHeap    = "/memory/classes/heap/objects:bytes"
-	maxIntDigits = 100_000 // of an integer that the host gives
+	maxCalls     = 1000 // calls within calls
+	stepsALook   = 1000 // between two looks at the limits
+	stepsACall   = 100  // that a call of the host counts as
+	looksAMetric = 10   // of which one asks how large the heap is
 )
 
-// budget holds a run to its limits. But for what stop and watch use it belongs to whichever branch runs: one does.
+// budget holds a run to its limits. But for stop and threads it belongs to whichever branch runs: one does.
 type budget struct {
 	steps    uint64 // taken
 	maxSteps uint64
+	looks    uint64
 
-	memory int64 // limit, bytes
-	base   int64 // of the heap, when the run began
+	memory  int64 // limit, bytes
+	base    int64 // of the heap, when the run began
+	pending int64 // allocated since the heap was last measured
 
 	cause    atomic.Pointer[error] // the first thing that ended the run from outside its code
 	stopping chan struct{}         // closed when cause is set
-	lost     chan struct{}         // closed when the step that goes on takes more memory than can be waited for
 
 	mu      sync.Mutex
 	threads map[*starlark.Thread]struct{} // to be told to stop
 }
 
 func newBudget(o *Options) *budget {
-	if heap(wholeHeap) > o.Memory/4 { // what the last collection found may be gone by now
-		runtime.GC()
-	}
-	return &budget{maxSteps: o.Steps, memory: o.Memory, base: heap(liveHeap), stopping: make(chan struct{}), lost: make(chan struct{}),
-		threads: map[*starlark.Thread]struct{}{}}
+	return &budget{maxSteps: o.Steps, memory: o.Memory, base: heap(liveHeap), stopping: make(chan struct{}), threads: map[*starlark.Thread]struct{}{}}
 }
 
 // stop ends every thread at its next step. The first cause stays.
@@ -112,6 +105,9 @@ func (b *budget) look(depth int) error {
 	if b.steps >= b.maxSteps {
 		return &LimitError{Limit: "steps", Value: fmt.Sprint(b.maxSteps), Flag: "--steps"}
 	}
+	if b.looks++; b.looks%looksAMetric == 0 {
+		return b.measure(0, "")
+	}
 	return nil
 }
 
@@ -128,56 +124,91 @@ func (b *budget) call() error {
 	return nil
 }
 
+// charge counts steps that a function takes without the interpreter's knowledge.
+func (b *budget) charge(steps int) error {
+	if steps < stepsALook {
+		return nil
+	}
+	b.steps += uint64(steps)
+	return b.look(0)
+}
+
+// alloc is asked before n bytes are allocated for what.
+func (b *budget) alloc(n int64, what string) error {
+	if n > b.memory {
+		return b.outOfMemory(n, what)
+	}
+	if n > b.memory/16 {
+		return b.measure(n, what)
+	}
+	if b.pending += n; b.pending > b.memory/16 {
+		return b.measure(0, what)
+	}
+	return nil
+}
+
+// givenBack is the least limit for which what was collected is given back to the system at once, which takes a while.
+const givenBack = 128 << 20
+
+// measure asks the runtime; only what is still there after a collection counts. A large piece of n bytes may bring it to three
+// quarters of the limit: the runtime holds more than what is alive. What grows in small pieces, n is 0, ends at a third:
+// a list or a dict grows unseen, and has its old place and one of twice the size then. It is collected a little above that, or it
+// would be for ever just below.
+func (b *budget) measure(n int64, what string) error {
+	b.pending = 0
+	most := b.memory / 4 * 3
+	if n == 0 {
+		most = b.memory / 3
+	}
+	if heap(allHeap)+n <= b.base+most {
+		return nil
+	}
+	if b.memory >= givenBack {
+		debug.FreeOSMemory()
+	} else {
+		runtime.GC()
+	}
+	if n == 0 {
+		most -= b.memory / 16
+	}
+	if heap(allHeap)+n <= b.base+most {
+		return nil
+	}
+	return b.outOfMemory(n, what)
+}
+
+func (b *budget) outOfMemory(n int64, what string) error {
+	if n > 0 {
+		what += " of " + size(n)
+	}
+	return &LimitError{Limit: "memory", Value: size(b.memory), Flag: "--memory", What: what}
+}
+
+// What of the heap is asked for: everything that stands there, and what the last collection found alive.
+const (
+	allHeap  = "/memory/classes/heap/objects:bytes"
+	liveHeap = "/gc/heap/live:bytes"
+)
+
 func heap(name string) int64 {
 	s := []metrics.Sample{{Name: name}}
 	metrics.Read(s)
 	return int64(s[0].Value.Uint64())
 }
 
-// watch ends the run when ctx does, when d has passed by the real clock, and when the heap has grown by more than the limit. The
-// returned function ends the watching. What a call waits for outside ends with the reason.
+// watch ends the run when ctx does or d has passed by the real clock. The returned function ends the watching. What a call waits for
+// outside ends with the reason.
 func (b *budget) watch(ctx context.Context, d time.Duration, cancel context.CancelCauseFunc) (end func()) {
-	over := func(limit *LimitError) {
+	timer := time.AfterFunc(d, func() {
+		limit := &LimitError{Limit: "time", Value: d.String(), Flag: "--timeout"}
 		b.stop(limit)
 		cancel(limit)
-	}
-	timer := time.AfterFunc(d, func() { over(&LimitError{Limit: "time", Value: d.String(), Flag: "--timeout"}) })
+	})
 	unwatch := context.AfterFunc(ctx, func() { b.stop(context.Cause(ctx)) })
-	done := make(chan struct{})
-	go func() {
-		look := time.NewTicker(heapALook)
-		defer look.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-look.C:
-			}
-			switch {
-			case !b.holds(1):
-			case b.stopped() == nil:
-				over(&LimitError{Limit: "memory", Value: size(b.memory), Flag: "--memory"})
-			case b.holds(leftMemory):
-				close(b.lost)
-				return
-			}
-		}
-	}()
 	return func() {
 		timer.Stop()
 		unwatch()
-		close(done)
 	}
-}
-
-// holds reports whether the heap has grown by more than so many times the limit. Only what a collection leaves counts.
-func (b *budget) holds(times int64) bool {
-	most := b.base + times*b.memory
-	if heap(wholeHeap) <= most {
-		return false
-	}
-	runtime.GC()
-	return heap(wholeHeap) > most
 }
 
 func size(n int64) string {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"iter"
 	"math/big"
-	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
 
 	"github.com/tapedeck-dev/tapedeck/testbench/host"
 )
@@ -41,8 +41,8 @@ func fromHost(v any) (starlark.Value, error) {
 }
 
 func bigInt(n json.Number) (starlark.Value, error) {
-	if len(n) > maxIntDigits {
-		return nil, fmt.Errorf("a number of at most %d digits is wanted, got %d", maxIntDigits, len(n))
+	if len(n) > maxDigits {
+		return nil, fmt.Errorf("a number of at most %d digits is wanted, got %d", maxDigits, len(n))
 	}
 	if i, ok := new(big.Int).SetString(string(n), 10); ok {
 		return starlark.MakeBigInt(i), nil
@@ -76,8 +76,24 @@ func dictFromHost(o host.Object) (starlark.Value, error) {
 	return d, nil
 }
 
-// plain makes of a script's value what the bench takes, strict where bytes have no form.
-func plain(v starlark.Value, strict bool) (any, error) {
+// encodedCopies is how often a text stands in memory while it is written as JSON: in the encoder's buffer and in ours, which grow, and
+// in the end as a string.
+const encodedCopies = 6
+
+// plain makes of a script's value what the bench takes, strict where bytes have no form. A text that stands in many places is one in the
+// value, and as many as copies say where it is written. What is a text itself, and not copied, is no larger than it is.
+func (b *budget) plain(v starlark.Value, strict bool, copies int64) (any, error) {
+	_, isText := v.(starlark.String)
+	if _, isBytes := v.(starlark.Bytes); copies > 1 || !isText && !isBytes {
+		w := walk{budget: b}
+		err := w.value(v)
+		if err == nil {
+			err = b.alloc(sum(w.bytes*copies, int64(w.parts)*4*valueBytes), "text with "+kindOf(v))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	c := converter{strict: strict}
 	return c.value(v)
 }
@@ -120,32 +136,18 @@ func (c *converter) value(v starlark.Value) (any, error) {
 }
 
 func (c *converter) container(v starlark.Value) (any, error) {
-	if slices.ContainsFunc(c.path, func(outer starlark.Value) bool { return same(outer, v) }) {
+	if holds(c.path, v) {
 		return nil, fmt.Errorf("%s holds itself", c.place())
-	}
-	if len(c.path) >= maxDepth {
-		return nil, tooDeep()
 	}
 	c.path = append(c.path, v)
 	defer func() { c.path = c.path[:len(c.path)-1] }()
 	switch v := v.(type) {
-	case *starlark.Dict, *record:
+	case *starlark.Dict, *starlarkstruct.Struct:
 		return c.object(v)
 	case starlark.Sequence:
 		return c.list(v)
 	}
 	return nil, c.noForm(v)
-}
-
-func tooDeep() error {
-	return &LimitError{Limit: "depth", What: "values within values", Value: fmt.Sprint(maxDepth)}
-}
-
-// same says that two containers are one. Tuples cannot hold themselves, and cannot be compared so.
-func same(a, b starlark.Value) bool {
-	_, tuple := a.(starlark.Tuple)
-	_, other := b.(starlark.Tuple)
-	return !tuple && !other && a == b
 }
 
 func (c *converter) noForm(v starlark.Value) error {
@@ -186,7 +188,7 @@ func fields(v starlark.Value) iter.Seq2[starlark.Value, starlark.Value] {
 		return starlark.Entries(d)
 	}
 	return func(yield func(name, x starlark.Value) bool) {
-		for _, name := range v.(*record).AttrNames() {
+		for _, name := range v.(*starlarkstruct.Struct).AttrNames() {
 			if !yield(starlark.String(name), field(v, starlark.String(name))) {
 				return
 			}
@@ -200,7 +202,7 @@ func field(v, key starlark.Value) (x starlark.Value) {
 		x, _, _ = d.Get(key)
 		return x
 	}
-	x, err := v.(*record).Attr(string(key.(starlark.String)))
+	x, err := v.(*starlarkstruct.Struct).Attr(string(key.(starlark.String)))
 	if err != nil {
 		return nil
 	}

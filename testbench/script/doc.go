@@ -6,8 +6,10 @@
 //
 // # Limits
 //
-// Steps, memory, time and the depth of calls are bounded, and end a script between two of its steps. A step that goes on, or takes
-// four times the memory, is left behind: Run returns, its goroutine does not.
+// Steps, memory, time and the depth of calls and values are bounded. Time and steps end a script between two of its steps. What a
+// single step may allocate is known before it runs: operators and methods that can make large values are compiled to checked ones
+// (see rewrite.go and charge.go), so that a string of 10 GB is an error and no allocation. A step that neither ends nor allocates is left behind
+// when the time is over: Run returns, its goroutine does not.
 //
 // # Order
 //

@@ -223,7 +223,7 @@ func innermost(stack []Frame) Position {
 func frames(stack starlark.CallStack) []Frame {
 	var out []Frame
 	for _, f := range stack {
-		if f.Pos.Filename() != "<builtin>" {
+		if !strings.HasPrefix(f.Name, hidden) && f.Pos.Filename() != "<builtin>" {
 			out = append(out, Frame{Name: f.Name, Position: position(f.Pos)})
 		}
 	}

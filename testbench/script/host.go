@@ -72,7 +72,7 @@ func (r *run) hostFunction(f *host.Function) *starlark.Builtin {
 			if v == nil {
 				continue
 			}
-			if values[i], err = plain(v, false); err != nil {
+			if values[i], err = r.budget.plain(v, false, 1); err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", f.Name, f.Params[i].Name, err)
 			}
 		}
@@ -185,7 +185,11 @@ func (r *run) ownFunction(f *ownFunction) *starlark.Builtin {
 }
 
 func (r *run) log(_ *starlark.Thread, args []starlark.Value) (starlark.Value, error) {
-	return starlark.None, r.prelude.println(joined(args[0].(starlark.Tuple), " "))
+	s, err := r.prelude.joined(args[0].(starlark.Tuple), " ")
+	if err != nil {
+		return nil, err
+	}
+	return starlark.None, r.prelude.println(s)
 }
 
 // callback wants a function that can be called with nothing.
@@ -225,7 +229,7 @@ func describe(v starlark.Value) string {
 	case starlark.Int, starlark.Float, starlark.Bool:
 		return "the " + v.Type() + " " + short(v.String(), 60)
 	}
-	return "a " + v.Type()
+	return kindOf(v)
 }
 
 func (r *run) onFinish(_ *starlark.Thread, args []starlark.Value) (starlark.Value, error) {
@@ -243,6 +247,9 @@ func (r *run) onFinish(_ *starlark.Thread, args []starlark.Value) (starlark.Valu
 	return starlark.None, nil
 }
 
+// branchBytes is what a branch takes: its goroutine, its thread.
+const branchBytes = 16 << 10
+
 func (r *run) parallel(t *starlark.Thread, args []starlark.Value) (starlark.Value, error) {
 	list, ok := args[0].(starlark.Sequence)
 	if !ok {
@@ -252,6 +259,9 @@ func (r *run) parallel(t *starlark.Thread, args []starlark.Value) (starlark.Valu
 	if depth > maxCalls {
 		err := tooManyCalls()
 		r.budget.stop(err)
+		return nil, err
+	}
+	if err := r.budget.alloc(int64(list.Len())*branchBytes, "branches"); err != nil {
 		return nil, err
 	}
 	results := make([]starlark.Value, list.Len())

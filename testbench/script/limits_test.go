@@ -29,15 +29,61 @@ var tooMuch = []struct{ name, limit, src string }{
 	{"recursion", "depth", "def f(n): return f(n+1)\n" + body("return f(0)")},
 	{"recursion through sorted", "depth", "def f(n): return sorted([1, 2], key=lambda x: f(n+1))\n" + body("return f(0)")},
 	{"recursion through parallel", "depth", "def f(): return parallel([f])\n" + body("return f()")},
-	{"string doubled", "memory", body("s = 'x'\nfor i in range(26): s = s + s\nwhile True: pass")},
-	{"string doubled in place", "memory", body("s = 'x'\nfor i in range(26): s += s\nwhile True: pass")},
-	{"list added to itself", "memory", body("s = [1]\nfor i in range(23): s += s\nwhile True: pass")},
+	{"string times", "memory", body(`return len("x" * 10000000000)`)},
+	{"string times what no int64 holds", "memory", body(`return len("xy" * (1 << 63))`)},
+	{"times string", "memory", body(`return len(10000000000 * "x")`)},
+	{"string doubled", "memory", body("s = 'x'\nfor i in range(40): s = s + s")},
+	{"string doubled in place", "memory", body("s = 'x'\nfor i in range(40): s += s")},
+	{"string doubled in a dict", "memory", body("d = {'s': 'x'}\nfor i in range(40): d['s'] += d['s']")},
+	{"string doubled by format", "memory", body("s = 'x'\nfor i in range(40): s = '{0}{0}'.format(s)")},
+	{"string doubled by percent", "memory", body("s = 'x'\nfor i in range(40): s = '%s%s' % (s, s)")},
+	{"string doubled by percent in place", "memory", body("s = 'x'\nfor i in range(40):\n  t = '%s%s'\n  t %= (s, s)\n  s = t")},
+	{"join", "memory", body("return len(('x' * 100000).join(['a'] * 100000))")},
+	{"replace", "memory", body("return len(('x' * 100000).replace('x', 'y' * 100000))")},
+	{"format", "memory", body("return len(('{0}' * 100000).format('x' * 100000))")},
+	{"format by name", "memory", body("return len(('{a}' * 100000).format(a='x' * 100000))")},
+	{"percent", "memory", body("return len(('%s' * 10000) % tuple(['x' * 100000] * 10000))")},
+	{"percent of a dict", "memory", body("return len(('%(a)s' * 10000) % {'a': 'x' * 1000000})")},
+	{"method by getattr", "memory", body("return len(getattr('x' * 100000, 'join')(['a'] * 100000))")},
+	{"list of range", "memory", body("return len(list(range(10000000000)))")},
+	{"set of range", "memory", body("return len(set(range(10000000)))")},
+	{"enumerate", "memory", body("return len(enumerate(range(10000000)))")},
+	{"zip", "memory", body("return len(zip(range(10000000), range(10000000)))")},
+	{"sorted", "memory", body("return len(sorted(range(10000000)))")},
+	{"codepoints", "memory", body("s = 'x' * 10000000\nreturn len(list(s.codepoints()))")},
+	{"split", "memory", body("s = ' x' * 5000000\nreturn len(s.split())")},
+	{"list times", "memory", body("return len([0] * 1000000000)")},
+	{"list extended by itself", "memory", body("s = [1]\nfor i in range(40): s.extend(s)")},
+	{"list added to itself", "memory", body("s = [1]\nfor i in range(40): s += s")},
 	{"strings kept", "memory", body("s = 'x' * 1000000\nl = []\nfor i in range(100000): l.append(s + 'y')")},
 	{"slices kept", "memory", body("s = [1] * 100000\nl = []\nfor i in range(100000): l.append(s[:])")},
+	{"arguments kept", "memory", "def f(*a): return a\n" + body("s = [1] * 100000\nl = []\nfor i in range(100000): l.append(f(*s))")},
 	{"dicts kept", "memory", body("l = []\nfor i in range(100000000): l.append({})")},
+	{"int squared", "memory", body("x = 3\nfor i in range(100): x = x * x")},
+	{"one text in many places as JSON", "memory", body("return len(json.encode(['x' * 1000000] * 100))")},
+	{"one text in many places for a model", "memory", body("llm.complete([{'role': 'user', 'content': 'x' * 1000000}] * 100)")},
+	{"one text in many places returned", "memory", body("return ['x' * 1000000] * 100")},
+	{"one int in many places as JSON", "memory", body("x = 3\nfor i in range(18): x = x * x\nreturn len(json.encode([x] * 1000))")},
+	{"branches", "memory", body("return len(parallel([lambda: 1] * 1000000))")},
+	{"max of range", "steps", body("return max(range(1000000000000000))")},
+	{"all of range", "steps", body("return all(range(1, 1000000000000000))")},
+	{"deep list as text", "depth", body("x = []\nfor i in range(100000): x = [x]\nreturn str(x)")},
+	{"deep list in a format", "depth", body("x = []\nfor i in range(100000): x = [x]\nreturn '%s' % x")},
+	{"deep list in a method", "depth", body("x = []\nfor i in range(100000): x = [x]\nreturn '{}'.format(x)")},
+	{"deep list logged", "depth", body("x = []\nfor i in range(100000): x = [x]\nlog(x)")},
 	{"deep dict as JSON", "depth", body("x = {}\nfor i in range(3000): x = {'a': x}\nreturn json.encode(x)")},
 	{"deep list returned", "depth", body("x = []\nfor i in range(100000): x = [x]\nreturn x")},
 	{"deep list in a call", "depth", body("x = []\nfor i in range(100000): x = [x]\nllm.complete(x)")},
+	{"deep tuple as a key", "depth", body("x = ()\nfor i in range(100000): x = (x,)\nreturn {x: 1}")},
+	{"deep tuple looked up", "depth", body("x = ()\nfor i in range(100000): x = (x,)\nd = {}\nd[x] = 1")},
+	{"deep tuple looked for", "depth", body("x = ()\nfor i in range(100000): x = (x,)\nreturn x in {}")},
+	{"deep tuple in a set", "depth", body("x = ()\nfor i in range(100000): x = (x,)\nreturn len(set([x]))")},
+	{"deep tuple by get", "depth", body("x = ()\nfor i in range(100000): x = (x,)\nreturn {}.get(x)")},
+	{"deep struct as a key", "depth", body("x = ()\nfor i in range(10000): x = struct(x = x)\nreturn {x: 1}")},
+	{"wide tuple as a key", "depth", body("x = (1,)\nfor i in range(60): x = (x, x)\nreturn {x: 1}")},
+	{"wide list as text", "memory", body("x = ['0123456789' * 1000]\nfor i in range(60): x = [x, x]\nreturn str(x)")},
+	{"wide list returned", "memory", body("x = ['x'] * 1000\nfor i in range(60): x = [x, x]\nreturn x")},
+	{"deep JSON read", "depth", body("return json.decode('[' * 100000)")},
 }
 
 func TestLimits(t *testing.T) {
@@ -87,7 +133,7 @@ func TestStepsAreMetExactly(t *testing.T) {
 
 func TestAStepWithoutEndIsLeftBehind(t *testing.T) {
 	// Two equal values of 2^60 parts: comparing them is one step.
-	src := body("x = [1]\ny = [1]\nfor i in range(23):\n  x = [x, x]\n  y = [y, y]\nreturn x == y")
+	src := body("x = [1]\ny = [1]\nfor i in range(25):\n  x = [x, x]\n  y = [y, y]\nreturn x == y")
 	begin := time.Now()
 	_, err := runOn(t, &testbench.Config{}, src, &script.Options{Timeout: 50 * time.Millisecond, Grace: 20 * time.Millisecond})
 	var limit *script.LimitError
@@ -168,8 +214,6 @@ func TestOrdinaryLargeThingsPass(t *testing.T) {
 		"return '%(a)s-%(b)d' % {'a': [1], 'b': 2}":                                         "[1]-2",
 		"return '{} {x} {{}}'.format([1], x={'a': 1})":                                      `[1] {"a": 1} {}`,
 		"return str(struct(a = 1, b = [2]))":                                                "struct(a = 1, b = [2])",
-		"l = []\nl.append(struct(l = l))\nreturn str(l)":                                    "[struct(l = [struct(...)])]",
-		"return (struct(a = 1) + struct(b = 2)) == struct(a = 1, b = 2)":                    "true",
 		"return [x for x in 'a,b'.split(',')] + list('ab'.elems())":                         `["a","b","a","b"]`,
 		"return sorted({2: 1, 1: 1}) + [len(set([1, 1]))]":                                  "[1,2,1]",
 		"return {k: v for k, v in [('a', 1)]} | {'b': 2}":                                   `{"a":1,"b":2}`,
@@ -182,20 +226,19 @@ func TestOrdinaryLargeThingsPass(t *testing.T) {
 	}
 }
 
-func TestErrorsOfTheLanguageHaveAPlace(t *testing.T) {
+func TestErrorsReadAsIfNothingHadBeenRewritten(t *testing.T) {
 	for src, want := range map[string]string{
-		"'a' + 1":                   "unknown binary op: string + int",
-		"x = 1\nx += 'a'":           "unknown binary op: int + string",
-		"{}['a']":                   `key "a" not in dict`,
-		"[1][3]":                    "list index 3 out of range [-1:0]",
-		"'%d' % 'a'":                "",
-		"[].joni":                   "list has no .joni field or method",
-		"'a'.joinn(1)":              "string has no .joinn field or method (did you mean .join?)",
-		"(1).join":                  "int has no .join field or method",
-		"', '.join([1])":            "join: in list, want string, got int",
-		"{[]: 1}":                   "unhashable type: list",
-		"d = {}\nd['a'] += 1":       `key "a" not in dict`,
-		"json.decode('[' * 100000)": "nested more than 10000 deep",
+		"'a' + 1":             "unknown binary op: string + int",
+		"x = 1\nx += 'a'":     "unknown binary op: int + string",
+		"{}['a']":             `key "a" not in dict`,
+		"[1][3]":              "list index 3 out of range [-1:0]",
+		"'%d' % 'a'":          "",
+		"[].joni":             "list has no .joni field or method",
+		"'a'.joinn(1)":        "string has no .joinn field or method (did you mean .join?)",
+		"(1).join":            "int has no .join field or method",
+		"', '.join([1])":      "join: in list, want string, got int",
+		"{[]: 1}":             "unhashable type: list",
+		"d = {}\nd['a'] += 1": `key "a" not in dict`,
 	} {
 		_, err := runOn(t, &testbench.Config{}, body(src), nil)
 		var e *script.Error

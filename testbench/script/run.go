@@ -43,8 +43,9 @@ func newRun(b *testbench.Bench, o *Options) *run {
 	budget := newBudget(o)
 	r := &run{
 		bench: b, opts: o, budget: budget, predeclared: starlark.StringDict{}, modules: map[string]*module{}, sources: sources{},
-		prelude: prelude{o.Print},
+		asserts: asserts{budget: budget}, prelude: prelude{budget, o.Print},
 	}
+	budget.checkedOperators(r.predeclared)
 	r.prelude.universe(r.predeclared)
 	r.hostModule(r.predeclared)
 	return r
@@ -70,12 +71,11 @@ func (r *run) start(ctx context.Context, path string) (*Result, error) {
 	select {
 	case out := <-done:
 		return out.result, out.err
-	case <-r.budget.lost:
 	case <-time.After(r.opts.Grace):
+		err := r.budget.stopped()
+		return nil, &Error{Position: Position{File: filepath.ToSlash(path)},
+			Message: err.Error() + " (it was left behind in the middle of a step)", LeftBehind: true, cause: err}
 	}
-	err := r.budget.stopped()
-	return nil, &Error{Position: Position{File: filepath.ToSlash(path)},
-		Message: err.Error() + " (it was left behind in the middle of a step)", LeftBehind: true, cause: err}
 }
 
 // guarded turns a panic, which would be a mistake of ours or of a piece, into an error of this script alone.
@@ -173,7 +173,7 @@ func depthOf(t *starlark.Thread) int { return t.Local(localDepth).(int) + t.Call
 
 func (r *run) result(v starlark.Value) (*Result, error) {
 	out := &Result{Steps: r.budget.steps, Assertions: r.asserts.held}
-	plain, err := plain(v, false)
+	plain, err := r.budget.plain(v, false, encodedCopies)
 	if err == nil {
 		out.JSON, err = host.Encode(plain)
 	}
@@ -267,7 +267,7 @@ func Tests(path string) ([]string, error) {
 		return nil, err
 	}
 	name := filepath.ToSlash(path)
-	f, err := parse(name, src)
+	f, err := parseForNames(name, src)
 	var names []string
 	if err == nil {
 		names, err = testNames(f)

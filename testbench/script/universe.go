@@ -11,81 +11,49 @@ import (
 	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
 
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/meant"
 	"github.com/tapedeck-dev/tapedeck/testbench/host"
 )
 
-// universe are the names that a script has beside Starlark's own, and those that are other than there.
+// universe are the built-in functions that ask for what they take, in place of Starlark's own, and the few names beside.
 func (p *prelude) universe(into starlark.StringDict) {
+	for name, c := range functions {
+		into[name] = p.budget.charged(starlarkOwn(name), c)
+	}
 	into["print"] = starlark.NewBuiltin("print", p.print)
 	into["fail"] = starlark.NewBuiltin("fail", p.fail)
-	into["struct"] = starlark.NewBuiltin("struct", makeRecord)
+	into["getattr"] = starlark.NewBuiltin("getattr", p.getattr)
+	into["struct"] = starlark.NewBuiltin("struct", starlarkstruct.Make)
 	into["json"] = p.jsonModule()
 	into["True"], into["False"] = starlark.True, starlark.False // these have a place, the language's own none: where `while True:` turns
 }
 
-// A record is a struct that may hold itself, by way of a list: Starlark's own would be written without end.
-type record struct {
-	*starlarkstruct.Struct
-	writing bool
-}
-
-func makeRecord(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	v, err := starlarkstruct.Make(t, b, args, kwargs)
-	if err != nil {
-		return nil, err
-	}
-	return &record{Struct: v.(*starlarkstruct.Struct)}, nil
-}
-
-func (r *record) String() string {
-	if r.writing {
-		return "struct(...)"
-	}
-	r.writing = true
-	defer func() { r.writing = false }()
-	return r.Struct.String()
-}
-
-// CompareSameType implements starlark.Comparable.
-func (r *record) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
-	return r.Struct.CompareSameType(op, y.(*record).Struct, depth)
-}
-
-// Binary implements starlark.HasBinary: two structs are added.
-func (r *record) Binary(op syntax.Token, y starlark.Value, side starlark.Side) (starlark.Value, error) {
-	other, ok := y.(*record)
-	if !ok {
-		return nil, nil
-	}
-	v, err := r.Struct.Binary(op, other.Struct, side)
-	if both, ok := v.(*starlarkstruct.Struct); ok {
-		return &record{Struct: both}, err
-	}
-	return v, err
-}
+// starlarkOwn is a built-in function of the language.
+func starlarkOwn(name string) *starlark.Builtin { return starlark.Universe[name].(*starlark.Builtin) }
 
 // A prelude has what a script is given beside the host module.
 type prelude struct {
-	to io.Writer // nil drops it
+	budget *budget
+	to     io.Writer // nil drops it
 }
 
 // joined are values as print writes them.
-func joined(values starlark.Tuple, sep string) string {
-	all := make([]string, len(values))
+func (p *prelude) joined(values starlark.Tuple, sep string) (string, error) {
+	var b strings.Builder
 	for i, v := range values {
-		all[i] = str(v)
+		if i > 0 {
+			b.WriteString(sep)
+		}
+		s, err := p.budget.str(v)
+		if err != nil {
+			return "", err
+		}
+		if err := p.budget.alloc(int64(len(s)), "text to print"); err != nil {
+			return "", err
+		}
+		b.WriteString(s)
 	}
-	return strings.Join(all, sep)
-}
-
-// str is v as str() gives it: text as it is, anything else as Starlark writes it.
-func str(v starlark.Value) string {
-	if s, ok := starlark.AsString(v); ok {
-		return s
-	}
-	return v.String()
+	return b.String(), nil
 }
 
 func (p *prelude) print(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
@@ -93,7 +61,11 @@ func (p *prelude) print(_ *starlark.Thread, b *starlark.Builtin, args starlark.T
 	if err := starlark.UnpackArgs(b.Name(), nil, kwargs, "sep?", &sep); err != nil {
 		return nil, err
 	}
-	return starlark.None, p.println(joined(args, sep))
+	s, err := p.joined(args, sep)
+	if err != nil {
+		return nil, err
+	}
+	return starlark.None, p.println(s)
 }
 
 func (p *prelude) println(s string) error {
@@ -109,18 +81,31 @@ func (p *prelude) fail(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tu
 	if err := starlark.UnpackArgs("fail", nil, kwargs, "sep?", &sep); err != nil {
 		return nil, err
 	}
-	return nil, fmt.Errorf("fail: %s", joined(args, sep))
+	s, err := p.joined(args, sep)
+	if err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("fail: %s", s)
+}
+
+func (p *prelude) getattr(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	v, err := starlarkOwn("getattr").CallInternal(t, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	return p.budget.asking(v), nil
 }
 
 // didYouMean is the name that was most likely meant as a question, "" where none is near.
 func didYouMean(name string, names []string, prefix string) string {
-	if best := meant.By(name, slices.Sorted(slices.Values(names))); best != "" {
+	shown := slices.DeleteFunc(slices.Sorted(slices.Values(names)), func(n string) bool { return strings.HasPrefix(n, hidden) })
+	if best := meant.By(name, shown); best != "" {
 		return fmt.Sprintf(" (did you mean %s%s?)", prefix, best)
 	}
 	return ""
 }
 
-// jsonModule is `json`: encode and decode. Members keep their order.
+// jsonModule is `json`: encode and decode. Members keep their order; nesting ends at maxDepth.
 func (p *prelude) jsonModule() starlark.Value {
 	return &namespace{name: "json", members: starlark.StringDict{
 		"encode": starlark.NewBuiltin("json.encode", p.jsonEncode),
@@ -133,7 +118,7 @@ func (p *prelude) jsonEncode(_ *starlark.Thread, own *starlark.Builtin, args sta
 	if err := starlark.UnpackArgs(own.Name(), args, kwargs, "x", &x); err != nil {
 		return nil, err
 	}
-	v, err := plain(x, true)
+	v, err := p.budget.plain(x, true, encodedCopies)
 	if err != nil {
 		return nil, fmt.Errorf("json.encode: %w", err)
 	}
@@ -145,11 +130,13 @@ func (p *prelude) jsonEncode(_ *starlark.Thread, own *starlark.Builtin, args sta
 }
 
 func (p *prelude) jsonDecode(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	if len(args) > 0 {
-		if text, ok := starlark.AsString(args[0]); ok && strings.Count(text, "[")+strings.Count(text, "{") > jsonscan.MaxDepth {
-			if err := jsonscan.Valid([]byte(text)); err != nil {
-				return nil, fmt.Errorf("json.decode: %w", err)
-			}
+	if text, ok := first(args).(starlark.String); ok {
+		deepest, bytes := shapeOf(string(text))
+		if deepest > maxDepth {
+			return nil, fmt.Errorf("json.decode: %w", tooDeep())
+		}
+		if err := p.budget.alloc(bytes, "the values of a JSON text"); err != nil {
+			return nil, err
 		}
 	}
 	return decodeJSON.CallInternal(t, args, kwargs)
@@ -158,6 +145,43 @@ func (p *prelude) jsonDecode(t *starlark.Thread, _ *starlark.Builtin, args starl
 // decodeJSON is Starlark's own; it descends as far as the text does.
 var decodeJSON = json.Module.Members["decode"].(*starlark.Builtin)
 
+// What the parts of a JSON text take at most when they are read, in bytes: a dict has room for eight entries from the start.
+const (
+	dictBytes    = 640
+	listBytes    = 64
+	elementBytes = 64 // of a list that grows, with a short text or a number
+)
+
+// shapeOf is how deep brackets outside of strings stand in each other, and how much memory what they say will take.
+func shapeOf(text string) (deepest int, bytes int64) {
+	bytes = int64(len(text))
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '[', '{':
+			bytes += listBytes + elementBytes
+			if text[i] == '{' {
+				bytes += dictBytes
+			}
+			depth++
+			deepest = max(deepest, depth)
+		case ']', '}':
+			depth--
+		case ',':
+			bytes += elementBytes
+		case ':':
+			bytes += 3 * entryBytes // of a table that grows
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
+	return deepest, bytes
+}
+
 func init() {
 	// Values of JSON nest deeper than the ten levels that Starlark compares by default.
 	starlark.CompareLimit = max(starlark.CompareLimit, 100)
@@ -165,7 +189,8 @@ func init() {
 
 // asserts are the assertions of a script.
 type asserts struct {
-	held int // that did
+	budget *budget
+	held   int // that did
 }
 
 func (a *asserts) eq(args []starlark.Value) (starlark.Value, error) {
@@ -206,15 +231,23 @@ func (a *asserts) holds() (starlark.Value, error) {
 const shownValue = 2000
 
 func (a *asserts) failed(message, got starlark.Value, verb string, want starlark.Value, diff bool) (starlark.Value, error) {
-	e := &AssertionError{Verb: verb, Got: got.String()}
+	e := &AssertionError{Verb: verb}
+	var err error
 	if message != nil && message != starlark.None {
-		e.Message = str(message)
+		if e.Message, err = a.budget.str(message); err != nil {
+			return nil, err
+		}
+	}
+	if e.Got, err = a.budget.repr(got); err != nil {
+		return nil, err
 	}
 	if want != nil {
-		e.Want = want.String()
+		if e.Want, err = a.budget.repr(want); err != nil {
+			return nil, err
+		}
 	}
 	if diff && len(e.Got)+len(e.Want) > 120 {
-		var d differ
+		d := differ{budget: a.budget}
 		d.values(got, want, "")
 		e.Diff = d.String()
 	}
@@ -225,8 +258,9 @@ func (a *asserts) failed(message, got starlark.Value, verb string, want starlark
 // differ lists the places at which two values differ.
 type differ struct {
 	strings.Builder
-	lines int
-	depth int
+	budget *budget
+	lines  int
+	depth  int
 }
 
 const (
@@ -248,7 +282,7 @@ func (d *differ) values(got, want starlark.Value, path string) {
 		return
 	}
 	switch g := got.(type) {
-	case *starlark.Dict, *record:
+	case *starlark.Dict, *starlarkstruct.Struct:
 		d.fields(got, want, path)
 	case *starlark.List:
 		d.lists(g, want.(starlark.Indexable), path)
@@ -349,15 +383,10 @@ func (d *differ) place(path, got, want string) {
 	fmt.Fprintf(d, "  %s: got %s, want %s\n", strings.TrimSpace(path), got, want)
 }
 
-func (d *differ) text(v starlark.Value) string { return short(v.String(), shownPart) }
-
-// short cuts a text for a message.
-func short(s string, n int) string {
-	if len(s) <= n {
-		return s
+func (d *differ) text(v starlark.Value) string {
+	s, err := d.budget.repr(v)
+	if err != nil {
+		return v.Type()
 	}
-	for n > 0 && s[n]&0xc0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
+	return short(s, shownPart)
 }
