@@ -2,14 +2,10 @@ package seal
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/seal/internal/merkle"
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -34,125 +30,64 @@ func parseDocument(b []byte, path string) (*Document, *Problem) {
 	if len(b) > MaxSeal {
 		return nil, problem(CodeTooLarge, path, "it is larger than %d bytes", MaxSeal)
 	}
-	d := &Document{}
-	if p := decode(b, d, path); p != nil {
+	e, d := &exact{b: b}, &Document{}
+	d.walk(e)
+	if p := e.end(path); p != nil {
 		return nil, p
 	}
 	return d, d.check(path)
 }
 
 // Encode returns the bytes of seal.json.
-func (d *Document) Encode() []byte { return encode(d) }
+func (d *Document) Encode() []byte { return written(d.walk) }
 
-// A documentJSON is how a Document stands in seal.json.
-type documentJSON struct {
-	Checkpoint string    `json:"checkpoint"`
-	Files      []File    `json:"files"`
-	Format     int       `json:"format"`
-	ID         string    `json:"id"`
-	Key        PublicKey `json:"key"`
-	Streams    []Stream  `json:"streams"`
-}
-
-// MarshalJSON writes what Encode does.
-func (d *Document) MarshalJSON() ([]byte, error) {
-	return jsonscan.Marshal(documentJSON{d.Checkpoint, some(d.Files), Version, d.ID, d.Key, some(d.Streams)})
-}
-
-// UnmarshalJSON reads what ParseDocument does, in any form.
-func (d *Document) UnmarshalJSON(b []byte) error {
-	var j documentJSON
-	err := json.Unmarshal(b, &j)
-	d.Checkpoint, d.Files, d.ID, d.Key, d.Streams = j.Checkpoint, j.Files, j.ID, j.Key, j.Streams
-	return err
-}
-
-// some is a list that is there, if without elements.
-func some[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
+func (d *Document) walk(e *exact) {
+	e.lit(`{"checkpoint":`)
+	e.str(&d.Checkpoint)
+	e.lit(`,"files":`)
+	list(e, &d.Files, func(f *File) { f.walk(e) })
+	e.lit(`,"format":`)
+	e.format()
+	e.lit(`,"id":`)
+	e.str(&d.ID)
+	e.lit(`,"key":`)
+	e.key(&d.Key)
+	e.lit(`,"streams":`)
+	list(e, &d.Streams, func(s *Stream) { s.walk(e) })
+	e.lit("}")
 }
 
 // leaf is what the stream of files has of a file.
-func (f *File) leaf() []byte { return encode(f) }
+func (f *File) leaf() []byte { return written(f.walk) }
+
+func (f *File) walk(e *exact) {
+	e.lit(`{"blake3":`)
+	e.digest(&f.BLAKE3)
+	e.lit(`,"path":`)
+	e.str(&f.Path)
+	e.lit(`,"size":`)
+	e.num(&f.Size)
+	e.lit("}")
+}
 
 // leaf is what the root tree has of a stream.
-func (s *Stream) leaf() []byte { return encode(s) }
-
-// A streamJSON is how a Stream stands in seal.json.
-type streamJSON struct {
-	Bytes  int64      `json:"bytes"`
-	Kind   Kind       `json:"kind"`
-	Leaves int64      `json:"leaves"`
-	Path   string     `json:"path"`
-	Root   cas.Digest `json:"root"` // in hex, as digests are
-}
+func (s *Stream) leaf() []byte { return written(s.walk) }
 
 // MarshalJSON writes a stream as it stands in seal.json.
-func (s *Stream) MarshalJSON() ([]byte, error) {
-	return jsonscan.Marshal(streamJSON{s.Bytes, s.Kind, s.Leaves, s.Path, cas.Digest(s.Root)})
-}
+func (s *Stream) MarshalJSON() ([]byte, error) { return s.leaf(), nil }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (s *Stream) UnmarshalJSON(b []byte) error {
-	var j streamJSON
-	err := json.Unmarshal(b, &j)
-	*s = Stream{Path: j.Path, Kind: j.Kind, Leaves: j.Leaves, Bytes: j.Bytes, Root: tlog.Hash(j.Root)}
-	return err
-}
-
-// encode is v in the one form that it has (RFC 8785).
-func encode(v any) []byte {
-	b, err := canonical(v)
-	if err != nil {
-		panic("seal: " + err.Error()) // whatever stands in these types has a form
-	}
-	return b
-}
-
-func canonical(v any) ([]byte, error) {
-	b, err := jsonscan.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	return canonjson.Canonical(b)
-}
-
-// decode reads the one form of v: the bytes that encode writes of it, and no others.
-func decode(b []byte, v any, path string) *Problem {
-	err := json.Unmarshal(b, v)
-	if err == nil {
-		if again, errAgain := canonical(v); errAgain == nil && bytes.Equal(again, b) {
-			return nil
-		}
-		err = errors.New("expected the keys of the format, each once, and no others")
-	}
-	if wrong := jsonscan.Valid(b); wrong != nil {
-		return problem(CodeNotJSON, path, "it is no JSON: %v", wrong)
-	}
-	if key, at, found := jsonscan.Duplicate(b); found {
-		return problem(CodeDuplicateKey, path, "byte %d: the key %.80q stands twice in one object", at, key)
-	}
-	if c, wrong := canonjson.Canonical(b); wrong == nil && !bytes.Equal(c, b) {
-		return problem(CodeNotCanonical, path, "byte %d: it is not in the form of RFC 8785, which alone is taken", firstDifference(c, b))
-	}
-	var format struct{ Format *int }
-	if json.Unmarshal(b, &format) == nil && format.Format != nil && *format.Format != Version {
-		return problem(CodeVersion, path, "format %d; this version reads %d and no other", *format.Format, Version)
-	}
-	return problem(CodeMalformed, path, "%v", err)
-}
-
-func firstDifference(a, b []byte) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return n
+func (s *Stream) walk(e *exact) {
+	e.lit(`{"bytes":`)
+	e.num(&s.Bytes)
+	e.lit(`,"kind":`)
+	e.str((*string)(&s.Kind))
+	e.lit(`,"leaves":`)
+	e.num(&s.Leaves)
+	e.lit(`,"path":`)
+	e.str(&s.Path)
+	e.lit(`,"root":`)
+	e.hash(&s.Root)
+	e.lit("}")
 }
 
 // check holds the parts of a seal against one another, as far as they need no recording.
@@ -160,11 +95,8 @@ func (d *Document) check(path string) *Problem {
 	if !validID(d.ID) {
 		return problem(CodeMalformed, path, "its id %.80q cannot stand in a checkpoint", d.ID)
 	}
-	if d.Key.Witness() {
-		return problem(CodeMalformed, path, "expected the text of a sealing key")
-	}
 	for i := range d.Files {
-		if f := &d.Files[i]; f.Size < 0 || !validPath(f.Path) || i > 0 && d.Files[i-1].Path >= f.Path {
+		if f := &d.Files[i]; !validPath(f.Path) || i > 0 && d.Files[i-1].Path >= f.Path {
 			return problem(CodeMalformed, path, "file %d, %.80q: expected a path below the recording, in order of path, each once", i, f.Path)
 		}
 	}
@@ -211,13 +143,13 @@ func (d *Document) checkFiles(path string) *Problem {
 }
 
 func (s *Stream) check(path string) *Problem {
-	switch counts := s.Leaves >= 0 && s.Bytes >= 0; s.Kind {
+	switch s.Kind {
 	case Files:
-		if counts && s.Path == filesPath {
+		if s.Path == filesPath {
 			return nil
 		}
 	case Lines, Chunks, Blobs:
-		if counts && validPath(s.Path) {
+		if validPath(s.Path) {
 			return nil
 		}
 	}
@@ -265,107 +197,49 @@ func parseProof(b []byte) (*Proof, *Problem) {
 	if len(b) > MaxProof {
 		return nil, problem(CodeTooLarge, ProofName, "it is larger than %d bytes", MaxProof)
 	}
-	p := &Proof{}
-	if bad := decode(b, p, ProofName); bad != nil {
+	e, p := &exact{b: b}, &Proof{}
+	p.walk(e)
+	if bad := e.end(ProofName); bad != nil {
 		return nil, bad
-	}
-	if p.Key.Witness() || p.Leaf < 0 || p.StreamAt < 0 {
-		return nil, problem(CodeMalformed, ProofName, "expected the text of a sealing key, and places from 0")
 	}
 	return p, nil
 }
 
 // Encode returns the bytes of proof.json.
-func (p *Proof) Encode() []byte { return encode(p) }
+func (p *Proof) Encode() []byte { return written(p.walk) }
 
-// A proofJSON is how a Proof stands in proof.json.
-type proofJSON struct {
-	Checkpoint string    `json:"checkpoint"`
-	Format     int       `json:"format"`
-	ID         string    `json:"id"`
-	Key        PublicKey `json:"key"`
-	Leaf       struct {
-		At   int64        `json:"at"`
-		Path []cas.Digest `json:"path"`
-		data
-	} `json:"leaf"`
-	Payloads   []Payload    `json:"payloads"`
-	Stream     Stream       `json:"stream"`
-	StreamAt   int64        `json:"streamAt"`
-	StreamPath []cas.Digest `json:"streamPath"`
-}
-
-// MarshalJSON writes what Encode does.
-func (p *Proof) MarshalJSON() ([]byte, error) {
-	j := proofJSON{Checkpoint: p.Checkpoint, Format: Version, ID: p.ID, Key: p.Key, Payloads: some(p.Payloads),
-		Stream: p.Stream, StreamAt: p.StreamAt, StreamPath: digests(p.StreamPath)}
-	j.Leaf.At, j.Leaf.Path, j.Leaf.data = p.Leaf, digests(p.LeafPath), dataOf(p.Data)
-	return jsonscan.Marshal(&j)
-}
-
-// UnmarshalJSON reads what ParseProof does, in any form.
-func (p *Proof) UnmarshalJSON(b []byte) error {
-	var j proofJSON
-	err := json.Unmarshal(b, &j)
-	*p = Proof{ID: j.ID, Key: j.Key, Checkpoint: j.Checkpoint, Stream: j.Stream, StreamAt: j.StreamAt, StreamPath: hashes(j.StreamPath),
-		Leaf: j.Leaf.At, Data: j.Leaf.bytes(), LeafPath: hashes(j.Leaf.Path), Payloads: j.Payloads}
-	return err
-}
-
-func digests(path tlog.RecordProof) []cas.Digest {
-	out := make([]cas.Digest, len(path))
-	for i, h := range path {
-		out[i] = cas.Digest(h)
-	}
-	return out
-}
-
-func hashes(path []cas.Digest) tlog.RecordProof {
-	out := make(tlog.RecordProof, len(path))
-	for i, d := range path {
-		out[i] = tlog.Hash(d)
-	}
-	return out
-}
-
-// data is bytes: a text where they are UTF-8.
-type data struct {
-	Text   *string `json:"text,omitempty"`
-	Base64 []byte  `json:"base64,omitempty"`
-}
-
-func dataOf(b []byte) data {
-	if !utf8.Valid(b) {
-		return data{Base64: b}
-	}
-	text := string(b)
-	return data{Text: &text}
-}
-
-func (d *data) bytes() []byte {
-	if d.Text != nil {
-		return []byte(*d.Text)
-	}
-	return d.Base64
-}
-
-// A payloadJSON is how a Payload stands in proof.json.
-type payloadJSON struct {
-	BLAKE3 cas.Digest `json:"blake3"`
-	data
-}
-
-// MarshalJSON writes a payload as it stands in proof.json.
-func (p Payload) MarshalJSON() ([]byte, error) {
-	return jsonscan.Marshal(payloadJSON{p.Digest, dataOf(p.Bytes)})
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (p *Payload) UnmarshalJSON(b []byte) error {
-	var j payloadJSON
-	err := json.Unmarshal(b, &j)
-	*p = Payload{j.BLAKE3, j.bytes()}
-	return err
+func (p *Proof) walk(e *exact) {
+	e.lit(`{"checkpoint":`)
+	e.str(&p.Checkpoint)
+	e.lit(`,"format":`)
+	e.format()
+	e.lit(`,"id":`)
+	e.str(&p.ID)
+	e.lit(`,"key":`)
+	e.key(&p.Key)
+	e.lit(`,"leaf":{"at":`)
+	e.num(&p.Leaf)
+	e.lit(",")
+	e.data(&p.Data, func() {
+		e.lit(`"path":`)
+		e.hashes(&p.LeafPath)
+	})
+	e.lit(`},"payloads":`)
+	list(e, &p.Payloads, func(one *Payload) {
+		e.lit("{")
+		e.data(&one.Bytes, func() {
+			e.lit(`"blake3":`)
+			e.digest(&one.Digest)
+		})
+		e.lit("}")
+	})
+	e.lit(`,"stream":`)
+	p.Stream.walk(e)
+	e.lit(`,"streamAt":`)
+	e.num(&p.StreamAt)
+	e.lit(`,"streamPath":`)
+	e.hashes(&p.StreamPath)
+	e.lit("}")
 }
 
 // VerifyProof checks a proof with nothing but public keys. The error is a *Problem. Without keys it shows only that the proof is

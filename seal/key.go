@@ -126,12 +126,6 @@ func (k PublicKey) Digest() string {
 // MarshalText returns the key's text.
 func (k PublicKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote. The error wraps ErrKeyText.
-func (k *PublicKey) UnmarshalText(b []byte) (err error) {
-	*k, err = ParsePublicKey(string(b))
-	return err
-}
-
 // A Key signs seals. Who has it can seal anything, so it is as private as a password.
 type Key struct {
 	public  PublicKey

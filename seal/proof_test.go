@@ -244,7 +244,7 @@ func TestHostileProofs(t *testing.T) {
 		"another recording":    {strings.Replace(whole, `"id":"20261122-test"`, `"id":"20261123-test"`, 1), seal.CodeCheckpoint},
 		"a payload of nothing": {strings.Replace(whole, `"payloads":[`, `"payloads":[{"blake3":"`+cas.Sum([]byte("x")).String()+`","text":"x"},`, 1), seal.CodePayload},
 		"more leaves":          {strings.Replace(whole, `"leaves":4`, `"leaves":5`, 1), seal.CodeProof},
-		"no streams":           {strings.Replace(whole, `"streamPath":[`, `"streamPath":[`+strings.Repeat(`"`+strings.Repeat("0", 64)+`",`, 64), 1), seal.CodeProof},
+		"no streams":           {strings.Replace(whole, `"streamPath":[`, `"streamPath":[`+strings.Repeat(`"`+strings.Repeat("0", 64)+`",`, 64), 1), seal.CodeMalformed},
 	} {
 		if c.text == whole {
 			t.Errorf("%s: nothing was changed", name)
