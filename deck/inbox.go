@@ -100,7 +100,7 @@ func rest(pid int, held, work time.Duration, vain *int, gone <-chan struct{}) {
 		runs, waits := busy(pid)
 		if !runs && !waits && gone != nil {
 			runs, waits = again(func() (bool, bool) { return busy(pid) }, func() int { return turns(pid) })
-			runs = runs || !waits && starts(pid, briefly)
+			waits = waits || !runs && starts(pid)
 		}
 		switch now := time.Now(); {
 		case !runs && !waits:
@@ -134,8 +134,8 @@ func again(busy func() (runs, waits bool), turns func() int) (runs, waits bool) 
 }
 
 // starts reports whether a thread of a process waits until a child of its has executed a program, which is at work on that still: programs hear by
-// a pipe, of which the child has the other end until then, whether that has failed.
-func starts(pid int, briefly func(child int) bool) bool {
+// a pipe, of which the child has the other end until then, whether that has failed. What a child writes that forks alone is waited for likewise.
+func starts(pid int) bool {
 	own, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	for of := range threadsOf(pid) {
 		where, _ := os.ReadFile(of + "wchan")
@@ -149,16 +149,13 @@ func starts(pid int, briefly func(child int) bool) bool {
 		for _, child := range strings.Fields(string(children)) {
 			n, _ := strconv.Atoi(child)
 			is, _ := os.ReadFile("/proc/" + child + "/cmdline")
-			if bytes.Equal(is, own) && briefly(n) && holds("/proc/"+child+"/fd/", pipe) {
+			if bytes.Equal(is, own) && atWork(n) && holds("/proc/"+child+"/fd/", pipe) {
 				return true
 			}
 		}
 	}
 	return false
 }
-
-// briefly reports whether a process is at work, and has not been for long: else it is about something else than to execute a program.
-func briefly(pid int) bool { return worked(pid) < restEnd && atWork(pid) }
 
 // holds reports whether one of the descriptors in a directory of /proc is of a file.
 func holds(dir, file string) bool {
