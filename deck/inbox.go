@@ -7,9 +7,7 @@ import (
 	"iter"
 	"net"
 	"os"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -100,7 +98,6 @@ func rest(pid int, held, work time.Duration, vain *int, gone <-chan struct{}) {
 		runs, waits := busy(pid)
 		if !runs && !waits && gone != nil {
 			runs, waits = again(func() (bool, bool) { return busy(pid) }, func() int { return turns(pid) })
-			waits = waits || !runs && starts(pid)
 		}
 		switch now := time.Now(); {
 		case !runs && !waits:
@@ -133,39 +130,6 @@ func again(busy func() (runs, waits bool), turns func() int) (runs, waits bool) 
 	return false, turns() != before
 }
 
-// starts reports whether a thread of a process waits until a child of its has executed a program, which is at work on that still: programs hear by
-// a pipe, of which the child has the other end until then, whether that has failed. What a child writes that forks alone is waited for likewise.
-func starts(pid int) bool {
-	own, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	for of := range threadsOf(pid) {
-		where, _ := os.ReadFile(of + "wchan")
-		call, _ := os.ReadFile(of + "syscall")
-		var nr, fd int
-		if n, _ := fmt.Sscanf(string(call), "%d 0x%x", &nr, &fd); n < 2 || !bytes.Contains(where, []byte("pipe_read")) {
-			continue
-		}
-		pipe, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
-		children, _ := os.ReadFile(of + "children")
-		for _, child := range strings.Fields(string(children)) {
-			n, _ := strconv.Atoi(child)
-			is, _ := os.ReadFile("/proc/" + child + "/cmdline")
-			if bytes.Equal(is, own) && atWork(n) && holds("/proc/"+child+"/fd/", pipe) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// holds reports whether one of the descriptors in a directory of /proc is of a file.
-func holds(dir, file string) bool {
-	all, _ := os.ReadDir(dir)
-	return slices.ContainsFunc(all, func(fd os.DirEntry) bool {
-		is, _ := os.Readlink(dir + fd.Name())
-		return is == file
-	})
-}
-
 // maxThreads is how many threads of a process are looked at.
 const maxThreads = 256
 
@@ -175,15 +139,14 @@ func atWork(pid int) bool {
 	return runs || waits
 }
 
-// busy reports whether a thread of a process runs, or waits for a processor; else whether one waits for a disk, what the jail tells it or
-// has done with it.
+// busy reports whether a thread of a process runs, or waits for a processor; else whether one waits for a disk or what the jail tells it.
 func busy(pid int) (runs, waits bool) {
 	for of := range threadsOf(pid) {
 		switch state := statOf(of); {
 		case len(state) == 0:
 		case state[0][0] == 'R':
 			return true, waits
-		case state[0][0] == 'D', state[0][0] == 't': // stopped, for a moment, as it executes
+		case state[0][0] == 'D':
 			waits = true
 		default:
 			waits = waits || heldUp(of)

@@ -1,7 +1,6 @@
 package deck
 
 import (
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -108,37 +107,5 @@ func TestLookAgain(t *testing.T) {
 		if got := [2]bool{runs, waits}; got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
-	}
-}
-
-// TestStarts: who waits for what a child writes that has executed nothing, and is at work, is not at rest; of one that is at rest itself it is.
-func TestStarts(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("needs /proc")
-	}
-	for child, want := range map[string]bool{"while 1: pass": true, "time.sleep(1000)": false} {
-		cmd := exec.Command("python3", "-c", "import os, time\nr, w = os.pipe()\nif (pid := os.fork()) == 0:\n    "+child+"\nprint(pid, flush=True)\nos.read(r, 1)")
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Skip(err)
-		}
-		var pid int
-		if _, err := fmt.Fscan(out, &pid); err != nil {
-			t.Fatal(err)
-		}
-		for atWork(cmd.Process.Pid) || atWork(pid) != want {
-			time.Sleep(time.Millisecond)
-		}
-		if starts(cmd.Process.Pid) != want {
-			t.Errorf("%s: %v", child, !want)
-		}
-		_ = cmd.Process.Kill()
-		if p, err := os.FindProcess(pid); err == nil {
-			_ = p.Kill()
-		}
-		_ = cmd.Wait()
 	}
 }
