@@ -358,7 +358,6 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	p.answer(in, was.Answers)
 	if in.id == programID {
 		p.forks.of(in.answers)
-		p.again.givesPIDs(p.forks.unused > 0)
 	}
 	p.pids.begins(in)
 	if p.seed != nil {

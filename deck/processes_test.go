@@ -36,25 +36,17 @@ func TestTakeProcess(t *testing.T) {
 
 // TestTakeByPID: of those that ran the same one is again that which had its PID, whichever comes first.
 func TestTakeByPID(t *testing.T) {
-	thread := func(id uint64, pid int, nth uint64) *tape.ProcessSpawn {
-		return &tape.ProcessSpawn{SpawnID: id, ParentSpawnID: 1, PID: pid,
-			Extra: append(tape.FlagFields(map[string]bool{tape.ForkedKey: true}), tape.NumberField(tape.ThreadKey, nth)...)}
+	r := newRecordedProcesses(nil)
+	for id, pid := range map[uint64]int{2: 1000, 3: 1001, 4: 1002} {
+		r.add(&tape.ProcessSpawn{SpawnID: id, ParentSpawnID: 1, PID: pid, Program: "/bin/sh"})
 	}
-	for given, want := range map[bool][]uint64{true: {3, 2, 4, 6, 5}, false: {2, 3, 4, 5, 6}} {
-		r := newRecordedProcesses(nil)
-		r.givesPIDs(given)
-		for id, pid := range map[uint64]int{2: 1000, 3: 1001, 4: 1002} {
-			r.add(&tape.ProcessSpawn{SpawnID: id, ParentSpawnID: 1, PID: pid, Program: "/bin/sh"})
-		}
-		r.add(thread(5, 1003, 1))
-		r.add(thread(6, 1004, 2)) // the first that is seen now: the other has ended
-		r.sort()
-		for i, is := range []*tape.ProcessSpawn{
-			{PID: 1001, Program: "/bin/sh"}, {PID: 1007, Program: "/bin/sh"}, {PID: 1002, Program: "/bin/sh"}, thread(0, 1004, 1), thread(0, 1003, 2),
-		} {
-			if p := r.take(1, is); p == nil || p.SpawnID != want[i] {
-				t.Errorf("PIDs given %v: PID %d is %+v, want process %d", given, is.PID, p, want[i])
-			}
+	r.sort()
+	for _, tt := range []struct {
+		pid  int
+		want uint64
+	}{{1001, 3}, {1007, 2}, {1002, 4}} {
+		if p := r.take(1, &tape.ProcessSpawn{PID: tt.pid, Program: "/bin/sh"}); p == nil || p.SpawnID != tt.want {
+			t.Errorf("PID %d is %+v, want process %d", tt.pid, p, tt.want)
 		}
 	}
 }

@@ -20,7 +20,6 @@ type recordedProcesses struct {
 	children map[uint64][]*tape.ProcessSpawn // that are no process's again yet, by spawn_id
 	program  *tape.ProcessSpawn              // nil for none
 	pids     map[int]bool                    // that some had
-	given    bool                            // each process and thread has its own again
 	servers  map[uint64]int                  // those of MCP servers, by conversation
 	last     uint64                          // the highest number
 	answers  []*tape.Payload                 // of all of them
@@ -51,13 +50,6 @@ func (r *recordedProcesses) add(k tape.Kind) {
 	r.pids[p.PID] = r.pids[p.PID] || !tape.HasFlag(p, tape.ForkedKey)
 	r.last = max(r.last, p.SpawnID)
 	r.children[p.ParentSpawnID] = append(r.children[p.ParentSpawnID], p)
-}
-
-// givesPIDs says whether each has its own again.
-func (r *recordedProcesses) givesPIDs(given bool) {
-	if r != nil {
-		r.given = given
-	}
 }
 
 // sort puts children into the order in which they began.
@@ -102,9 +94,9 @@ func (r *recordedProcesses) readWritten() map[string][2]int64 {
 	return written
 }
 
-// take finds which recorded process one is again that parent has started, and hands it out once: one that had its PID and ran the same, where PIDs
-// are given again; else the first that ran the same, of the same thread where there is one; else of those that ran this program in another way
-// the most alike, so that a changed argument changes nothing beside. nil for none.
+// take finds which recorded process one is again that parent has started, and hands it out once: one that ran the same and had its PID; else the
+// first that ran the same, of the same thread where there is one; else of those that ran this program in another way the most alike, so that a
+// changed argument changes nothing beside. nil for none.
 func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn) *tape.ProcessSpawn {
 	list := r.children[parent]
 	forked := tape.HasFlag(is, tape.ForkedKey)
@@ -113,11 +105,9 @@ func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn) *tape.Pro
 		return !forked && was.Program == is.Program && slices.Equal(was.Args, is.Args)
 	}
 	for _, alike := range []func(*tape.ProcessSpawn) bool{
-		func(was *tape.ProcessSpawn) bool {
-			return r.given && was.PID == is.PID && (forked && (threadOf(was) == "") == (thread == "") || same(was))
-		},
 		func(was *tape.ProcessSpawn) bool { return forked && thread != "" && threadOf(was) == thread },
 		func(was *tape.ProcessSpawn) bool { return forked && threadOf(was) == "" && was.PID == is.PID }, // one that only forked, and threads of tapes without the key
+		func(was *tape.ProcessSpawn) bool { return same(was) && was.PID == is.PID },                     // of those that start side by side
 		func(was *tape.ProcessSpawn) bool { return same(was) && threadOf(was) == thread },
 		same,
 		func(was *tape.ProcessSpawn) bool {

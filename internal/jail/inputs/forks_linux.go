@@ -38,25 +38,15 @@ type forking struct {
 	after int // which was given last
 }
 
-// forkLate is how long the next one waits for that: it is decided as soon as its thread has a processor, on a machine that has much to do.
-const forkLate = 2 * time.Second
+// forkLate is how long the next one waits for that: it is decided as soon as its thread has a processor.
+const forkLate = 100 * time.Millisecond
 
 // fork lets a call go on that makes a process or a thread.
 func (in *Answerer) fork(c *notify.Call) {
 	defer c.GoOn()
 	if is, err := in.table.Status(c.Task); err == nil {
-		in.forks.next(in.to, c.Task, in.forkedBy(is)+made(c), in.stillForks)
+		in.forks.next(in.to, c.Task, in.forkedBy(is)+made(c))
 	}
-}
-
-// stillForks reports whether a thread is on its way through the call that it was let go on with.
-func (in *Answerer) stillForks(task int) bool {
-	nr, ok := in.table.CallOf(task)
-	return ok && (nr < 0 || isFork(nr))
-}
-
-func isFork(nr int32) bool {
-	return nr == unix.SYS_CLONE || nr == unix.SYS_CLONE3 || nr >= 0 && (nr == filter.SysFork || nr == filter.SysVfork)
 }
 
 // made says of which kind that is which a call makes.
@@ -91,13 +81,9 @@ func (in *Answerer) forkedBy(is process.Status) string {
 }
 
 // next is told of a call by a thread that is about to go on.
-func (f *forks) next(to Sources, task int, by string, still func(task int) bool) {
+func (f *forks) next(to Sources, task int, by string) {
 	last := f.settle(to, task)
-	for since := time.Now(); f.going != nil && time.Since(since) < forkLate; {
-		on := still(f.going.task)
-		if last = f.settle(to, task); !on {
-			break
-		}
+	for since := time.Now(); f.going != nil && time.Since(since) < forkLate; last = f.settle(to, task) {
 		time.Sleep(20 * time.Microsecond)
 	}
 	f.failed()

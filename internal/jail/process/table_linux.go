@@ -381,21 +381,6 @@ func (t *Table) StackOf(task int) (sp uint64, ok bool) {
 	return sp, err == nil
 }
 
-// CallOf is the number of the call that a thread stands in, -1 while it runs; ok is false for one that is gone. StackOf's words hold.
-func (t *Table) CallOf(task int) (nr int32, ok bool) {
-	text := make([]byte, 256)
-	n, err := t.calls.read(t.View.Proc, task, text)
-	words := bytes.Fields(text[:max(n, 0)])
-	if err != nil || len(words) == 0 {
-		return 0, false
-	}
-	is, err := strconv.ParseInt(string(words[0]), 10, 32)
-	if err != nil { // "running"
-		is = -1
-	}
-	return int32(is), true
-}
-
 // callWords is how many words the kernel has for a call: its number, six arguments, the stack pointer and the program counter.
 const callWords = 9
 
