@@ -24,9 +24,6 @@
 // for the answer. A program that a debugger inside has started cannot be stopped, asks the kernel, and is counted (Answerer.Untraced).
 // rdtsc and rdrand are the processor's own.
 //
-// Each call that makes a process or a thread is notified, and goes on once the one before has made its own: so each gets the PID that
-// Sources.Fork says, whichever processor is faster, for only who is inside can say it, and for the next one of all (process.PIDs).
-//
 // Not goals: what the answers are. On systems other than Linux there are only the types.
 package inputs
 
