@@ -42,7 +42,6 @@ type processes struct {
 	ending              func(id uint64) (wait func(ctx context.Context)) // the same, of one that is about to end: see jail.Source
 
 	pids    *pidMap // of a replay; nil else
-	forks   forks
 	reads   reads
 	ends    sync.WaitGroup // goroutines of processes that may be a server's
 	drained chan struct{}  // closed when all have ended, and every conversation with a server
@@ -356,9 +355,6 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	in.timer, in.places = p.time("times", in, was.Times, p.clock, nil)
 	in.ticks, in.tickings = p.time("ticks", in, was.Ticks, p.ticks, ambient.Ticks())
 	p.answer(in, was.Answers)
-	if in.id == programID {
-		p.forks.of(in.answers)
-	}
 	p.pids.begins(in)
 	if p.seed != nil {
 		in.draws, in.ports = p.seed.Draws(in.id), p.seed.Device(in.id, portsDevice)

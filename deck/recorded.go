@@ -94,9 +94,9 @@ func (r *recordedProcesses) readWritten() map[string][2]int64 {
 	return written
 }
 
-// take finds which recorded process one is again that parent has started, and hands it out once: one that ran the same and had its PID; else the
-// first that ran the same, of the same thread where there is one; else of those that ran this program in another way the most alike, so that a
-// changed argument changes nothing beside. nil for none.
+// take finds which recorded process one is again that parent has started, and hands it out once: the first that ran the same, of the same thread
+// where there is one; else
+// of those that ran this program in another way the most alike, so that a changed argument changes nothing beside. nil for none.
 func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn) *tape.ProcessSpawn {
 	list := r.children[parent]
 	forked := tape.HasFlag(is, tape.ForkedKey)
@@ -107,7 +107,6 @@ func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn) *tape.Pro
 	for _, alike := range []func(*tape.ProcessSpawn) bool{
 		func(was *tape.ProcessSpawn) bool { return forked && thread != "" && threadOf(was) == thread },
 		func(was *tape.ProcessSpawn) bool { return forked && threadOf(was) == "" && was.PID == is.PID }, // one that only forked, and threads of tapes without the key
-		func(was *tape.ProcessSpawn) bool { return same(was) && was.PID == is.PID },                     // of those that start side by side
 		func(was *tape.ProcessSpawn) bool { return same(was) && threadOf(was) == thread },
 		same,
 		func(was *tape.ProcessSpawn) bool {

@@ -38,10 +38,6 @@ func (o *told) Changing() bool { return true }
 
 func (o *told) Recent(int64) bool { return true }
 
-func (o *told) Fork(string) int { return 0 }
-
-func (o *told) Forked(string, int) {}
-
 func (s toldSource) Wrote(string, int64, int64, int64) int64 { return 77e9 }
 
 func (s toldSource) Beginning() func(context.Context) { return nil }

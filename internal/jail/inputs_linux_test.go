@@ -31,8 +31,6 @@ type still struct {
 	forked   int
 	hold     map[string]string        // which program's end waits for the start of which
 	started  map[string]chan struct{} // closed as such a one starts
-	pids     map[string][]int         // that are left, by who forks
-	made     map[string][]int         // that were given
 }
 
 const stillAt = 1_000_000_000 * int64(time.Second) // 2001-09-09
@@ -169,15 +167,6 @@ func (s *still) Changing() bool { return false }
 
 func (s *still) Recent(int64) bool { return false }
 
-func (s *still) Fork(by string) (pid int) {
-	if left := s.pids[by]; len(left) > 0 {
-		pid, s.pids[by] = left[0], left[1:]
-	}
-	return pid
-}
-
-func (s *still) Forked(by string, pid int) { s.made[by] = append(s.made[by], pid) }
-
 func (s *stillSource) Port() uint16 { return PortOf(stillDevice{s}) }
 
 func (s *stillSource) Has(uint16) {}
@@ -190,7 +179,7 @@ func inputsOf(t *testing.T, c *Config) (*still, result) {
 
 func (s *still) run(t *testing.T, c *Config) result {
 	t.Helper()
-	s.names, s.ended, s.made = make(map[Source]string), make(map[string][]Ended), make(map[string][]int)
+	s.names, s.ended = make(map[Source]string), make(map[string][]Ended)
 	c.Inputs, c.Shifted = s, true
 	return run(t, c, nil)
 }

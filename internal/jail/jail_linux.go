@@ -21,6 +21,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/jail/spawns"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/stage"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/step"
+	"golang.org/x/sys/unix"
 )
 
 // A Jail is one program in its namespaces, or the place that it left when it ended. Close it always. Its methods may be
@@ -162,14 +163,12 @@ func (j *Jail) awaitBegun() error {
 	return err
 }
 
-// countPIDs makes the next process inside the first one, whatever numbers our own stages took, and returns what says which PIDs those behind it
-// get. Where that cannot be they stay as they come.
-func (j *Jail) countPIDs() *process.PIDs {
-	fd, err := j.ask(&stage.Message{Kind: stage.MsgOpen, Path: stage.PIDsInside})
-	if err != nil {
-		return nil
+// countPIDs makes the next process inside the first one, whatever numbers our own stages took. Where that cannot be they stay as they
+// come.
+func (j *Jail) countPIDs() {
+	if fd, err := j.ask(&stage.Message{Kind: stage.MsgOpen, Path: stage.PIDsInside}); err == nil {
+		unix.Close(fd)
 	}
-	return process.PIDsOf(fd)
 }
 
 // read receives what the init says until it is gone. It ends with the control socket, at the latest in Close.

@@ -13,6 +13,4 @@ const (
 	SysTime = unix.SYS_TIME
 	// SysOpen is open(2); -1 where it is not there.
 	SysOpen = unix.SYS_OPEN
-	// SysFork is fork(2), SysVfork vfork(2); -1 where they are not there.
-	SysFork, SysVfork = unix.SYS_FORK, unix.SYS_VFORK
 )

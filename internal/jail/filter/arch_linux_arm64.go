@@ -9,6 +9,4 @@ const (
 	mappedFrom = 0xf000
 	SysTime    = -1
 	SysOpen    = -1
-	SysFork    = -1
-	SysVfork   = -1
 )

@@ -9,6 +9,4 @@ const (
 	mappedFrom = 0xffffffff
 	SysTime    = -1
 	SysOpen    = -1
-	SysFork    = -1
-	SysVfork   = -1
 )

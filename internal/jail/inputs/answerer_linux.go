@@ -13,7 +13,6 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/internal/gorandom"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
-	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/notify"
@@ -25,7 +24,7 @@ import (
 type Answerer struct {
 	to     Sources
 	table  *process.Table
-	begins func() *process.PIDs // called while the jail's program stands before its first instruction
+	begins func() // called while the jail's program stands before its first instruction
 	plan   *mount.Plan
 
 	openDir func(path string) (*os.File, error) // as the jail's init opens one
@@ -38,7 +37,6 @@ type Answerer struct {
 
 	program  *process.Process // the jail's; nil before its execve
 	outcomes []outcome        // to be told by who has the lock
-	forks    forks
 
 	text   inspect.TextReader
 	buf    [maxFill]byte
@@ -50,7 +48,7 @@ type Answerer struct {
 }
 
 // New answers the processes of t in a world of a plan, whose directories openDir opens.
-func New(to Sources, t *process.Table, begins func() *process.PIDs, plan *mount.Plan, openDir func(path string) (*os.File, error)) *Answerer {
+func New(to Sources, t *process.Table, begins func(), plan *mount.Plan, openDir func(path string) (*os.File, error)) *Answerer {
 	in := &Answerer{to: to, table: t, begins: begins, plan: plan, openDir: openDir, layers: make(map[string]*os.File), patches: make(map[programFile]*gorandom.Patch)}
 	in.letGo, in.release = context.WithCancel(context.Background())
 	return in
@@ -63,7 +61,6 @@ func (in *Answerer) Close() {
 	for _, dir := range in.layers {
 		dir.Close()
 	}
-	in.forks.pids.Close()
 }
 
 // Answer answers a call, and reports whether it was one of Rules; the name that another one makes may be changed by then. Before the program's
@@ -82,9 +79,6 @@ func (in *Answerer) Answer(c *notify.Call) bool {
 		return connect.Bind(c, func() process.Source { return in.SourceOf(c.Task) })
 	case unix.SYS_EXIT_GROUP, unix.SYS_CLOSE:
 		in.leave(c)
-		return true
-	case unix.SYS_CLONE, unix.SYS_CLONE3, filter.SysFork, filter.SysVfork:
-		in.fork(c)
 		return true
 	case unix.SYS_MMAP:
 		in.library(c)
@@ -106,9 +100,6 @@ func (in *Answerer) Answer(c *notify.Call) bool {
 // leave lets a process leave its standard input, or end, once its source says so. What has only forked, and asked for nothing, is nobody of
 // whom anything is known.
 func (in *Answerer) leave(c *notify.Call) {
-	if c.Nr == unix.SYS_EXIT_GROUP {
-		in.forks.settle(in.to, c.Task)
-	}
 	p := in.known(c.Task)
 	if p == nil {
 		c.GoOn()
@@ -335,7 +326,7 @@ func (in *Answerer) started(p *process.Process, is process.Status, which *proces
 	a := in.begin(p, which, process.Life{Sharing: sharing})
 	if in.program == nil {
 		in.program = p
-		in.forks.pids = in.begins()
+		in.begins()
 	}
 	return a
 }

@@ -41,10 +41,6 @@ type Sources interface {
 	Reads(path string)
 	// Changing reports whether the run has changed a file: the Source of who asks for one that was written since says when that was.
 	Changing() bool
-	// Fork says which PID inside the next process or thread has that is made by by, which names who makes it and which of the two; 0 for any.
-	// Forked is told which it got, of one after another.
-	Fork(by string) (pid int)
-	Forked(by string, pid int)
 	// Recent reports whether a time, in ns since 1970, is one at which the run may have written a file.
 	Recent(at int64) bool
 }

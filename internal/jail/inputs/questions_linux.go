@@ -84,7 +84,7 @@ func Rules(ticks, shifted bool) []filter.Rule {
 	}
 	rules = append(rules, filter.Each(filter.Notify, unix.SYS_BIND, unix.SYS_EXIT_GROUP)...)
 	rules = append(rules, filter.Rule{Nr: unix.SYS_CLOSE, When: is(0, 0), Then: filter.Notify, Else: filter.Allow})
-	return slices.Concat(rules, forkCalls(), names())
+	return append(rules, names()...)
 }
 
 // opens notify an open for reading by a path that starts at the root or in the working directory: a random device, or a file of /proc, may be

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -85,7 +86,7 @@ type initProcess struct {
 	tty     int            // the terminal of this session, -1 for none: see takeTerminal
 	targets map[string]int // and the layers of overlays
 
-	lastPID int   // see process.SetLastPID
+	lastPID int   // see setLastPID
 	streams []int // the program's
 	exec    int   // the exec stage's control socket
 }
@@ -172,7 +173,7 @@ func (in *initProcess) startExec(spec *ExecSpec, n Notified, background bool) er
 func (in *initProcess) fork(s *execStage) error {
 	const tries = 16
 	for range tries {
-		process.SetLastPID(in.lastPID, filter.ProgramPID-1)
+		setLastPID(in.lastPID, filter.ProgramPID-1)
 		pid, err := s.fork()
 		if err != nil {
 			return err
@@ -222,8 +223,7 @@ func (in *initProcess) signalTarget(sig syscall.Signal) int {
 	return in.program
 }
 
-// What stands for something else where a directory is asked for: for the mounts themselves, and for process.PIDs, which go on from
-// filter.ChildPID.
+// What stands for something else where a directory is asked for: for the mounts themselves, and for PIDs that go on from filter.ChildPID.
 const (
 	MountsInside = "/proc/self/ns/mnt"
 	PIDsInside   = "/proc/self/ns/pid"
@@ -270,8 +270,8 @@ func (in *initProcess) opened(path string) (int, error) {
 	case MountsInside:
 		return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	case PIDsInside:
-		process.SetLastPID(in.lastPID, filter.ChildPID-1)
-		return process.ServePIDs(in.lastPID)
+		setLastPID(in.lastPID, filter.ChildPID-1)
+		return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	}
 	dir, rest := unix.AT_FDCWD, path
 	if fd, ok := in.targets[filepath.Clean(path)]; ok {
@@ -381,11 +381,16 @@ func (in *initProcess) foreground(on bool) {
 // any /proc; the recorder opens it on the host, for a mount of the jail's own that is written to cannot become read-only.
 // Where it cannot be had PIDs stay as they come.
 func OpenLastPID() (*os.File, error) {
-	f, err := os.OpenFile("/proc/sys/kernel/ns_last_pid", os.O_RDWR, 0)
+	f, err := os.OpenFile("/proc/sys/kernel/ns_last_pid", os.O_WRONLY, 0)
 	if err != nil {
-		return os.OpenFile(os.DevNull, os.O_RDWR, 0)
+		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	}
 	return f, nil
+}
+
+// setLastPID writes from the beginning of the file, which two of our stages share: the kernel passes over what is written elsewhere.
+func setLastPID(fd, pid int) {
+	unix.Pwrite(fd, strconv.AppendInt(nil, int64(pid), 10), 0)
 }
 
 // misnumbered reports whether the exec stage, which has pid, was to have filter.ProgramPID and came too late for it: it ends at once.
