@@ -73,7 +73,7 @@ type Record struct {
 func Time(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
 // A Turn is one step of an agent. A nil field is absent. As JSON it is an object of the keys that the package comment lists,
-// without "record"; it is read leniently: any of them may be absent or null, others are stepped over.
+// without "record"; it is read leniently: any of them may be absent or null, others are stepped over. Only a key that stands twice is an error.
 type Turn struct {
 	Index      int             // the place among the run's turns, from 0; whoever keeps the run sets it
 	Prompt     *string         `json:"prompt"`
