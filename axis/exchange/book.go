@@ -34,7 +34,7 @@ type Book struct {
 	fork       *Fork                      // nil where all of the tape answers; not changed once requests come
 	mu         sync.Mutex                 // guards what follows, and the queues but for their study
 	ids        lane.Names
-	processes  []recordedProcess   // by their ends; not changed after NewBook
+	processes  []recordedProcess   // by their ends; not changed after KeepOrder
 	forked     map[uint64]uint64   // parents of what executed nothing, likewise
 	waiting    []*Recorded         // of recorded, less some from its front that were handed out
 	damaged    map[*Recorded]error // why an answer could not be given
