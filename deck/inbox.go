@@ -156,11 +156,25 @@ func busy(pid int) (runs, waits bool) {
 }
 
 // heldUp reports whether a thread that sleeps may wait for what the jail tells it. Of one that has not left its processor's queue yet, and is not
-// taken out before its turn (Linux 6.12 and newer), the kernel says no place.
+// taken out before its turn (Linux 6.12 and newer), the kernel says no place; nor does it of one that may not be looked at.
 func heldUp(thread string) bool {
 	where, _ := os.ReadFile(thread + "wchan")
-	return string(where) == "0" || bytes.Contains(where, []byte("seccomp"))
+	if string(where) == "0" {
+		_, err := os.ReadFile(thread + "syscall")
+		return err == nil && tellsPlaces()
+	}
+	return bytes.Contains(where, []byte("seccomp"))
 }
+
+// tellsPlaces reports whether this kernel says where a thread sleeps, as some of ours always do.
+var tellsPlaces = sync.OnceValue(func() bool {
+	for of := range threadsOf(os.Getpid()) {
+		if where, _ := os.ReadFile(of + "wchan"); len(where) > 0 && string(where) != "0" {
+			return true
+		}
+	}
+	return false
+})
 
 // turns is how often the threads of a process have had a processor: the third field of their schedstat.
 func turns(pid int) (sum int) {

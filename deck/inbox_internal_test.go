@@ -73,13 +73,19 @@ func TestInboxOfWhoAlwaysWorks(t *testing.T) {
 // TestHeldUp: a thread that sleeps in a place of the filter's, or in none that the kernel would say yet, may wait for the jail.
 func TestHeldUp(t *testing.T) {
 	thread := t.TempDir() + "/"
-	for where, want := range map[string]bool{"seccomp_do_user_notification": true, "0": true, "futex_do_wait": false, "": false} {
+	if err := os.WriteFile(thread+"syscall", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for where, want := range map[string]bool{"seccomp_do_user_notification": true, "0": tellsPlaces(), "futex_do_wait": false, "": false} {
 		if err := os.WriteFile(thread+"wchan", []byte(where), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if heldUp(thread) != want {
 			t.Errorf("in %q: %v", where, !want)
 		}
+	}
+	if os.WriteFile(thread+"wchan", []byte("0"), 0o600) != nil || os.Remove(thread+"syscall") != nil || heldUp(thread) {
+		t.Error("one that may not be looked at")
 	}
 }
 
