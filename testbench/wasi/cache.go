@@ -23,6 +23,9 @@ type Cache struct {
 	closed  bool
 }
 
+// maxModules is how many compiled modules of one limit stay in memory that no run uses.
+const maxModules = 16
+
 // NewCache returns a cache that keeps its modules in a directory, which is made where it is missing, so that the next process finds
 // them; "" keeps them in memory alone. What lies there is trusted as the program itself is: it is machine code.
 func NewCache(dir string) (*Cache, error) {
@@ -87,6 +90,7 @@ type engine struct {
 
 	mu      sync.Mutex
 	modules map[cas.Digest]*module
+	clock   uint64 // counts uses
 }
 
 // A module is a compiled one.
@@ -95,6 +99,9 @@ type module struct {
 	compiled wazero.CompiledModule
 	memory   bool // it has one
 	err      error
+
+	users int    // under the engine's mu
+	used  uint64 // when last
 }
 
 func newEngine(compiled wazero.CompilationCache, pages uint32) (*engine, error) {
@@ -109,18 +116,15 @@ func newEngine(compiled wazero.CompilationCache, pages uint32) (*engine, error) 
 	return e, nil
 }
 
-// compile returns the module of that code, compiled.
+// compile returns the module of that code, compiled; the caller releases it.
 func (e *engine) compile(code []byte) (*module, error) {
-	digest := cas.Sum(code)
-	e.mu.Lock()
-	m := e.modules[digest]
-	if m == nil {
-		m = &module{}
-		e.modules[digest] = m
-	}
-	e.mu.Unlock()
+	m := e.take(cas.Sum(code))
 	m.once.Do(func() { m.err = e.compileNow(m, code) })
-	return m, m.err
+	if m.err != nil {
+		e.release(m)
+		return nil, m.err
+	}
+	return m, nil
 }
 
 func (e *engine) compileNow(m *module, code []byte) error {
@@ -133,6 +137,47 @@ func (e *engine) compileNow(m *module, code []byte) error {
 	}
 	m.memory = checked.memories > 0
 	return nil
+}
+
+func (e *engine) take(digest cas.Digest) *module {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	m := e.modules[digest]
+	if m == nil {
+		m = &module{}
+		e.modules[digest] = m
+	}
+	m.users++
+	e.clock++
+	m.used = e.clock
+	e.trim()
+	return m
+}
+
+// trim forgets modules that nobody runs, those of the longest ago first. It is called under mu.
+func (e *engine) trim() {
+	for len(e.modules) > maxModules {
+		var oldest cas.Digest
+		var found *module
+		for d, m := range e.modules {
+			if m.users == 0 && (found == nil || m.used < found.used) {
+				oldest, found = d, m
+			}
+		}
+		if found == nil {
+			return
+		}
+		delete(e.modules, oldest)
+		if found.compiled != nil {
+			_ = found.compiled.Close(context.Background()) // it frees memory, which does not fail
+		}
+	}
+}
+
+func (e *engine) release(m *module) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	m.users--
 }
 
 // Options of one run. Nil and zero work.

@@ -22,7 +22,7 @@ func saying(words string) part {
 	return join(importing([]part{write}, opI32Const, 1, opI32Const, 0, opI32Const, 1, opI32Const, 0xc0, 0, opCall, 0, opDrop), data)
 }
 
-// TestManyModulesInOneCache: several times, by many at once.
+// TestManyModulesInOneCache: more of them than it keeps, several times, by many at once.
 func TestManyModulesInOneCache(t *testing.T) {
 	cache, err := wasi.NewCache("")
 	if err != nil {

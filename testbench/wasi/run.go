@@ -84,6 +84,7 @@ func runModule(ctx context.Context, b *testbench.Bench, name string, code []byte
 	if err != nil {
 		return nil, err
 	}
+	defer e.release(m)
 	late := &LimitError{Limit: "timeout", What: fmt.Sprintf("the module still ran after %v; --timeout, Options.Timeout allow it more", o.Timeout)}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, late)
 	defer cancel()
