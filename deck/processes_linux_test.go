@@ -177,3 +177,13 @@ print(*said)`, later)
 		t.Errorf("first\n%s\nthe other one first\n%s%v", first, other, v.Report)
 	}
 }
+
+// TestForksBesideEnds: dash catches the ends of its children so that no call is begun again for them, and forks while they come. A fork that the
+// jail had to answer would fail with EINTR where one comes before the jail has received the call.
+func TestForksBesideEnds(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if _, out := b.sh("i=0; while [ $i -lt 100 ]; do : | : | : ; i=$((i+1)); done; echo whole"); out != "whole\n" {
+		t.Error(out)
+	}
+}
