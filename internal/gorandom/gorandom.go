@@ -44,6 +44,8 @@ var layouts = map[string]struct{ number, first uint32 }{
 const function = "55 4889e5 4883ec18 498b4630 4889442408 8400 488d88???????? 48894c2410 90 eb1e ff80???????? 4889c8 e8???????? 488b442408 " +
 	"ff88???????? 488b4c2410 8b90???????? 90 3990???????? 76d3 8d4a01 8988???????? 83e21f 488b84d0???????? 4883c418 5d c3"
 
+const locksAt = 36 // in it, where a thread keeps how many locks it holds
+
 // Bounds of what is read of a file, in bytes: of its code, where the runtime comes first, and of its variables, where the version comes early. It is
 // read in parts, of which each has the end of the one before it: whoever searches needs no more memory than that, and reads no further than it has to.
 const (
@@ -71,7 +73,7 @@ func New(program io.ReaderAt) (*Patch, error) {
 	if err := read(program, int64(head.Phoff), segments); err != nil {
 		return nil, err
 	}
-	minor, at, searched := "", uint64(0), false
+	minor, at, locks, searched := "", uint64(0), uint32(0), false
 	for i := range segments {
 		s := &segments[i]
 		load := elf.ProgType(s.Type) == elf.PT_LOAD
@@ -83,7 +85,7 @@ func New(program io.ReaderAt) (*Patch, error) {
 			search(program, s, searchedCode, func(from uint64, part []byte) bool {
 				i := find(part)
 				if i >= 0 {
-					at = s.Vaddr + from + uint64(i)
+					at, locks = s.Vaddr+from+uint64(i), binary.LittleEndian.Uint32(part[i+locksAt:])
 				}
 				return i >= 0
 			})
@@ -100,7 +102,7 @@ func New(program io.ReaderAt) (*Patch, error) {
 		return nil, ErrUnknown
 	}
 	p := &Patch{At: at, Seeds: seeds, Length: length, Entry: head.Entry}
-	p.Code = draw(p.At, p.Seeds, length/8, layout.number, layout.first)
+	p.Code = draw(p.At, p.Seeds, length/8, layout.number, layout.first, locks)
 	return p, nil
 }
 
@@ -196,9 +198,9 @@ func spare(segments []elf.Prog64) (at uint64, length int) {
 }
 
 // draw is the code that stands at at: an add to a word of its own, of words in all, and SplitMix64's steps from there. It changes registers
-// alone that a function of Go may. What runs on a thread's own stack, whenever a thread begins, has number 0 and the first word; the main
-// goroutine, number 1, has the second.
-func draw(at, seeds uint64, words int, number, first uint32) []byte {
+// alone that a function of Go may. The main goroutine, number 1, has the second word. The first is for what runs on a thread's own stack, with number
+// 0, and for the runtime itself, whose thread holds a lock: it seeds a thread that it starts, on the stack of whoever makes it start one.
+func draw(at, seeds uint64, words int, number, first, locks uint32) []byte {
 	var c []byte
 	put := func(b ...byte) { c = append(c, b...) }
 	put32 := func(v uint32) { c = binary.LittleEndian.AppendUint32(c, v) }
@@ -207,17 +209,20 @@ func draw(at, seeds uint64, words int, number, first uint32) []byte {
 		put(0x48, 0xc1, 0xe9, n) // shr rcx, n
 		put(0x48, 0x31, 0xc8)    // xor rax, rcx
 	}
-	put(0x49, 0x8b, 0x8e) //           mov rcx, [r14+number]: r14 is the goroutine
+	put(0x31, 0xc9)             //     xor ecx, ecx
+	put(0x49, 0x8b, 0x46, 0x30) //     mov rax, [r14+48]: r14 is the goroutine, there is its thread
+	put(0x39, 0x88)             //     cmp [rax+locks], ecx
+	put32(locks)
+	put(0x49, 0x0f, 0x44, 0x8e) //     cmovz rcx, [r14+number]
 	put32(number)
-	put(0x48, 0x83, 0xf9, 0x01) //     cmp rcx, 1
-	put(0x76, 0x11)             //     jbe over
+	put(0x48, 0x83, 0xe9, 0x02) //     sub rcx, 2
+	put(0x72, 0x0e)             //     jb over
 	put(0x41, 0x69, 0x8e)       //     imul ecx, [r14+first], …
 	put32(first)
 	put32(0x9e3779b1)
 	put(0xc1, 0xe9, byte(33-bits.Len(uint(words-2)))) // shr ecx, to the words but two
-	put(0x83, 0xc1, 0x02)                             // add ecx, 2
-	put(0x48, 0x8d, 0x35)                             // over: lea rsi, [seeds]
-	put32(uint32(seeds - (at + uint64(len(c)) + 4)))
+	put(0x48, 0x8d, 0x35)                             // over: lea rsi, [seeds+16]
+	put32(uint32(seeds + 16 - (at + uint64(len(c)) + 4)))
 	put(0x48, 0xba) //                 mov rdx, …
 	c = binary.LittleEndian.AppendUint64(c, 0xbf58476d1ce4e5b9)
 	put(0x48, 0x89, 0xd0)                   // mov rax, rdx

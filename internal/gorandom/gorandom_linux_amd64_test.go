@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 const childEnv = "GORANDOM_TEST_DRAWS"
@@ -30,6 +31,18 @@ func TestMain(m *testing.M) {
 			to <- rand.Uint64()
 		}()
 		more = append(more, <-to)
+		held := make(chan bool)
+		go func() {
+			runtime.LockOSThread()
+			held <- true
+			select {}
+		}()
+		<-held
+		for range 20 {
+			time.AfterFunc(time.Microsecond, func() {}) // with no thread at rest, whoever sets a timer starts one that waits for it
+			for began := time.Now(); time.Since(began) < 100*time.Microsecond; {
+			}
+		}
 		runtime.Gosched()
 	}
 	fmt.Println(more)
