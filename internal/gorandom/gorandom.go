@@ -2,13 +2,13 @@
 //
 // Go seeds a generator for each thread, and draws (math/rand, names of temporary files, the order of maps) from that of the thread which a
 // goroutine happens to run on, so that no seed makes two runs alike. These draws go through runtime.rand. A Patch is other code for that function: it
-// draws from a sequence of the main goroutine, and from one for all goroutines that began with the same function (and some others, where there is
-// little room). How far each has come is kept behind the program's variables, in what is left of their last page.
+// draws from sequences of the main goroutine, and from those of all goroutines that began with the same function (and some others, where there is
+// little room), one for each place that asks. How far each has come is kept in a page of its own.
 //
 // The function is known by its bytes, and a goroutine by where Go's versions keep its number and its first function. Where something is not
-// as expected, before Go 1.22, without optimizations or with musl's dynamic linker, there is no Patch. A profile may put samples of draws in
-// another place. Not goals: what goroutines that run side by side and began alike draw in an order of their own, which ready case a select takes,
-// crypto/rand, which asks the kernel, and other processors than x86-64.
+// as expected, before Go 1.22 or without optimizations, there is no Patch. A profile may put samples of draws in another place. Not goals: what
+// goroutines that run side by side and began alike draw in an order of their own, which ready case a select takes, crypto/rand, which asks the
+// kernel, and other processors than x86-64.
 package gorandom
 
 import (
@@ -18,22 +18,22 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"math/bits"
-	"path"
 	"strings"
 )
 
 // ErrUnknown is returned of a program whose code is not as expected.
 var ErrUnknown = errors.New("gorandom: the program's runtime is not as expected")
 
-// A Patch is what is written into a process before its first instruction. Addresses are those of the file.
+// A Patch is for one program. Its addresses are those of the file.
 type Patch struct {
-	Code   []byte
-	At     uint64 // where Code goes
-	Seeds  uint64 // where random bytes go, Length of them
-	Length int
-	Entry  uint64 // of the program
+	At    uint64 // where Code goes, before the program's first instruction
+	Entry uint64 // of the program
+
+	number, first, locks uint32 // where a goroutine and a thread keep what Code looks at
 }
+
+// Length is how many random bytes Code draws from.
+const Length = 4096
 
 // layouts tell, by the minor number of a Go version, where a goroutine keeps its number and the address of its first function.
 var layouts = map[string]struct{ number, first uint32 }{
@@ -57,8 +57,6 @@ const (
 	maxVersion   = 64
 )
 
-const page = 4096
-
 // New finds in a program, an ELF file, what is to be written.
 func New(program io.ReaderAt) (*Patch, error) {
 	var head elf.Header64
@@ -73,19 +71,17 @@ func New(program io.ReaderAt) (*Patch, error) {
 	if err := read(program, int64(head.Phoff), segments); err != nil {
 		return nil, err
 	}
-	minor, at, locks, searched := "", uint64(0), uint32(0), false
+	p, minor, searched := &Patch{Entry: head.Entry}, "", false
 	for i := range segments {
 		s := &segments[i]
 		load := elf.ProgType(s.Type) == elf.PT_LOAD
 		switch {
-		case elf.ProgType(s.Type) == elf.PT_INTERP && !glibc(program, s): // musl's dynamic linker gives the rest of that page to malloc
-			return nil, ErrUnknown
 		case load && elf.ProgFlag(s.Flags)&elf.PF_X != 0 && !searched:
 			searched = true
 			search(program, s, searchedCode, func(from uint64, part []byte) bool {
 				i := find(part)
 				if i >= 0 {
-					at, locks = s.Vaddr+from+uint64(i), binary.LittleEndian.Uint32(part[i+locksAt:])
+					p.At, p.locks = s.Vaddr+from+uint64(i), binary.LittleEndian.Uint32(part[i+locksAt:])
 				}
 				return i >= 0
 			})
@@ -97,12 +93,10 @@ func New(program io.ReaderAt) (*Patch, error) {
 		}
 	}
 	layout, ok := layouts[minor]
-	seeds, length := spare(segments)
-	if !ok || at == 0 || length == 0 {
+	if !ok || p.At == 0 {
 		return nil, ErrUnknown
 	}
-	p := &Patch{At: at, Seeds: seeds, Length: length, Entry: head.Entry}
-	p.Code = draw(p.At, p.Seeds, length/8, layout.number, layout.first, locks)
+	p.number, p.first = layout.number, layout.first
 	return p, nil
 }
 
@@ -120,14 +114,6 @@ func search(program io.ReaderAt, s *elf.Prog64, most uint64, look func(from uint
 			return
 		}
 	}
-}
-
-// glibc reports whether a program is loaded by the dynamic linker of the GNU C library.
-func glibc(program io.ReaderAt, interp *elf.Prog64) bool {
-	b := make([]byte, min(interp.Filesz, page))
-	n, _ := program.ReadAt(b, int64(interp.Off))
-	name, _, _ := strings.Cut(string(b[:max(n, 0)]), "\x00")
-	return strings.HasPrefix(path.Base(name), "ld-linux")
 }
 
 // minorOf is the minor number of the Go version that stands in a program's variables, as Go 1.18 and newer put it there (debug/buildinfo); "" for
@@ -177,61 +163,50 @@ func is(code []byte, pattern string) bool {
 	return true
 }
 
-// spare is the rest of the last page of the program's variables, from a multiple of eight on: a power of two words, at least four, and two;
-// none where that is too small.
-func spare(segments []elf.Prog64) (at uint64, length int) {
-	var end, last uint64
-	for _, s := range segments {
-		if elf.ProgType(s.Type) == elf.PT_LOAD {
-			last = max(last, s.Vaddr+s.Memsz)
-			if elf.ProgFlag(s.Flags)&elf.PF_W != 0 {
-				end = max(end, s.Vaddr+s.Memsz)
-			}
-		}
-	}
-	at = (end + 7) &^ 7
-	words := int(-at % page / 8)
-	if last > end || words < 6 { // something else may stand in that page
-		return 0, 0
-	}
-	return at, 8 * (2 + 1<<(bits.Len(uint(words-2))-1))
-}
-
-// draw is the code that stands at at: an add to a word of its own, of words in all, and SplitMix64's steps from there. It changes registers
-// alone that a function of Go may. The main goroutine, number 1, has the second word. The first is for what runs on a thread's own stack, with number
-// 0, and for the runtime itself, whose thread holds a lock: it seeds a thread that it starts, on the stack of whoever makes it start one.
-func draw(at, seeds uint64, words int, number, first, locks uint32) []byte {
+// Code is runtime.rand's with random bytes at seeds: a step of wyrand from one of their words. It changes registers alone that a function of Go may.
+//
+// The first word is for the runtime itself, whose thread holds a lock: it seeds a thread that it starts, on the stack of whoever makes it start one.
+// A quarter after it is for the main goroutine, number 1, by the place that runtime.rand's caller returns to: that seeds an emptied map
+// anew says nothing of the next temporary name. The others are for other goroutines, by that and by their first function.
+func (p *Patch) Code(seeds uint64) []byte {
+	const (
+		odd     = 0x9e3779b1
+		quarter = 1 << 7 // of the words
+		shift   = 32 - 7 // of what is 32 bits long, to less than that
+	)
 	var c []byte
 	put := func(b ...byte) { c = append(c, b...) }
 	put32 := func(v uint32) { c = binary.LittleEndian.AppendUint32(c, v) }
-	shiftXor := func(n byte) {
-		put(0x48, 0x89, 0xc1)    // mov rcx, rax
-		put(0x48, 0xc1, 0xe9, n) // shr rcx, n
-		put(0x48, 0x31, 0xc8)    // xor rax, rcx
-	}
+	put64 := func(v uint64) { c = binary.LittleEndian.AppendUint64(c, v) }
 	put(0x31, 0xc9)             //     xor ecx, ecx
 	put(0x49, 0x8b, 0x46, 0x30) //     mov rax, [r14+48]: r14 is the goroutine, there is its thread
 	put(0x39, 0x88)             //     cmp [rax+locks], ecx
-	put32(locks)
-	put(0x49, 0x0f, 0x44, 0x8e) //     cmovz rcx, [r14+number]
-	put32(number)
-	put(0x48, 0x83, 0xe9, 0x02) //     sub rcx, 2
-	put(0x72, 0x0e)             //     jb over
-	put(0x41, 0x69, 0x8e)       //     imul ecx, [r14+first], …
-	put32(first)
-	put32(0x9e3779b1)
-	put(0xc1, 0xe9, byte(33-bits.Len(uint(words-2)))) // shr ecx, to the words but two
-	put(0x48, 0x8d, 0x35)                             // over: lea rsi, [seeds+16]
-	put32(uint32(seeds + 16 - (at + uint64(len(c)) + 4)))
-	put(0x48, 0xba) //                 mov rdx, …
-	c = binary.LittleEndian.AppendUint64(c, 0xbf58476d1ce4e5b9)
-	put(0x48, 0x89, 0xd0)                   // mov rax, rdx
+	put32(p.locks)
+	put(0x75, 0x2b)       //           jne over
+	put(0x69, 0x4d, 0x08) //           imul ecx, [rbp+8], …: who calls has a frame
+	put32(odd)
+	put(0xc1, 0xe9, shift) //     shr ecx, shift
+	put(0xff, 0xc1)        //     inc ecx
+	put(0x41, 0x83, 0xbe)  //     cmp [r14+number], 1
+	put32(p.number)
+	put(0x01)
+	put(0x74, 0x15)       //           je over
+	put(0x41, 0x69, 0x86) //           imul eax, [r14+first], …
+	put32(p.first)
+	put32(odd)
+	put(0xc1, 0xe8, shift-1) //        shr eax, shift-1
+	put(0x8d, 0x8c, 0x01)    //        lea ecx, [rcx+rax+quarter]
+	put32(quarter)
+	put(0x48, 0xbe) //                 over: mov rsi, seeds
+	put64(seeds)
+	put(0x48, 0xb8) //                 mov rax, …
+	put64(0xa0761d6478bd642f)
 	put(0xf0, 0x48, 0x0f, 0xc1, 0x04, 0xce) // lock xadd [rsi+rcx*8], rax
-	shiftXor(30)
-	put(0x48, 0x0f, 0xaf, 0xc2) //     imul rax, rdx
-	shiftXor(27)
-	put(0x48, 0x0f, 0xaf, 0xc2)
-	shiftXor(31)
+	put(0x48, 0xba)                         // mov rdx, …
+	put64(0xe7037ed1a0b428db)
+	put(0x48, 0x31, 0xc2) //           xor rdx, rax
+	put(0x48, 0xf7, 0xe2) //           mul rdx
+	put(0x48, 0x31, 0xd0) //           xor rax, rdx
 	put(0xc3)
 	return c
 }

@@ -95,7 +95,7 @@ func (in *Answerer) look(pid int, f *following) *process.Asker {
 	a := in.started(f.of, f.is, p)
 	st.hide(pid, a)
 	if a.Process.Sharing == process.AllThreads {
-		in.drawAlike(pid, st.program, a)
+		in.drawAlike(pid, st, a)
 	}
 	return a
 }
@@ -108,6 +108,8 @@ type startStack struct {
 	entry   uint64 // where the type of the entry stands that names it
 	random  uint64 // 16 bytes
 	program uint64 // where the program's own first instruction is
+	from    uint64 // the stack pointer, and
+	to      uint64 // the end of the auxiliary vector
 }
 
 // maxStack bounds the pointers to arguments and variables that are passed over, in words.
@@ -128,7 +130,7 @@ func readStack(pid int, sp uint64) (*startStack, error) {
 			return nil, err
 		}
 		if v == 0 {
-			return r.auxiliary(argv)
+			return r.auxiliary(sp, argv)
 		}
 	}
 	return nil, unix.E2BIG
@@ -144,8 +146,8 @@ const (
 	atSysinfoEhdr = 33
 )
 
-func (r *stackReader) auxiliary(argv uint64) (*startStack, error) {
-	st := new(startStack)
+func (r *stackReader) auxiliary(sp, argv uint64) (*startStack, error) {
+	st := &startStack{from: sp}
 	var text inspect.TextReader
 	for {
 		at := r.at
@@ -157,7 +159,7 @@ func (r *stackReader) auxiliary(argv uint64) (*startStack, error) {
 		switch kind {
 		case atNull:
 			list, err := text.List(r.pid, argv, inspect.MaxArgBytes)
-			st.argv = list
+			st.argv, st.to = list, r.at
 			return st, err
 		case atEntry:
 			st.program = value
@@ -187,6 +189,21 @@ func (st *startStack) hide(pid int, is *process.Asker) {
 		is.Source.Fill(0, b[:])
 		_ = inspect.WriteMemory(pid, st.random, b[:])
 	}
+}
+
+// maxMoved bounds what is moved on a stack, in bytes: at its start it is 128 KiB long.
+const maxMoved = 64 << 10
+
+// room moves a new program's stack down and returns where so many bytes above it are nobody's; false where that cannot be done.
+func (st *startStack) room(pid int, length uint64) (at uint64, ok bool) {
+	if st.to-st.from > maxMoved {
+		return 0, false
+	}
+	b, to := make([]byte, st.to-st.from), (st.from-length)&^15
+	if inspect.ReadMemory(pid, st.from, b) != nil || inspect.WriteMemory(pid, to, b) != nil || trace.SetStack(pid, to) != nil {
+		return 0, false
+	}
+	return to + uint64(len(b)), true
 }
 
 // tracedMemory is that of a process which this thread traces: pages that it cannot write to itself too.

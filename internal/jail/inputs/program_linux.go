@@ -64,16 +64,20 @@ func (in *Answerer) executable(pid int) (isGo bool, size int64) {
 const goPlace = 1
 
 // drawAlike has a Go program, which stands before its first instruction, draw what it drew in the run that was recorded.
-func (in *Answerer) drawAlike(pid int, entry uint64, is *process.Asker) {
+func (in *Answerer) drawAlike(pid int, st *startStack, is *process.Asker) {
 	patch := in.patchOf(pid)
 	if patch == nil {
 		return
 	}
-	moved := entry - patch.Entry
-	seeds := make([]byte, patch.Length)
+	at, ok := st.room(pid, gorandom.Length)
+	if !ok {
+		return
+	}
+	seeds := make([]byte, gorandom.Length)
 	is.Source.Fill(goPlace, seeds)
-	if inspect.WriteMemory(pid, patch.Seeds+moved, seeds) == nil {
-		_, _ = tracedMemory(pid).WriteAt(patch.Code, int64(patch.At+moved)) // an error means that it was killed
+	if inspect.WriteMemory(pid, at, seeds) == nil {
+		moved := st.program - patch.Entry
+		_, _ = tracedMemory(pid).WriteAt(patch.Code(at), int64(patch.At+moved)) // an error means that it was killed
 	}
 }
 

@@ -46,3 +46,5 @@ func (r *Registers) Return(of *notify.Call, v uint64) {
 
 // Stack is the stack pointer.
 func (r *Registers) Stack() uint64 { return r.Rsp }
+
+func (r *Registers) setStack(sp uint64) { r.Rsp = sp }

@@ -53,3 +53,5 @@ func (r *Registers) Return(of *notify.Call, v uint64) {
 
 // Stack is the stack pointer.
 func (r *Registers) Stack() uint64 { return r.Sp }
+
+func (r *Registers) setStack(sp uint64) { r.Sp = sp }

@@ -149,6 +149,16 @@ func StackOf(tid int) (uint64, error) {
 	return r.Stack(), nil
 }
 
+// SetStack changes the stack pointer of a thread that stands still.
+func SetStack(tid int, sp uint64) error {
+	var r Registers
+	if err := r.get(tid); err != nil {
+		return err
+	}
+	r.setStack(sp)
+	return r.set(tid)
+}
+
 // The stub is a program of some hundred bytes that waits for one byte and ends with it: see stubCode. It has no place in the
 // file system: its descriptor is put into the caller, which then executes that instead of its program's path.
 
