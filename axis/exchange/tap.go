@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -158,7 +159,9 @@ func (t *Tap) standing(like []*Recorded, r *Request) (c cleaned, at *Recorded) {
 		return c, nil
 	}
 	fields := learnedFields(s, r.Header)
-	i := slices.IndexFunc(like, func(rec *Recorded) bool { return rec.identified.Load() && slices.Equal(rec.Exchange.RequestHeaders, fields) })
+	i := slices.IndexFunc(like, func(rec *Recorded) bool {
+		return rec.identified.Load() && slices.Equal(rec.Exchange.RequestHeaders, fields)
+	})
 	if i < 0 {
 		return c, nil
 	}
@@ -195,11 +198,11 @@ func (t *Tap) clean(r *Request) cleaned {
 	switch {
 	case err != nil:
 		c.stored = nil
-		c.extra = append(c.extra, field("request_lost", "the body cannot be scanned for secrets: "+err.Error()))
+		c.extra = append(c.extra, bare.TextField("request_lost", "the body cannot be scanned for secrets: "+err.Error()))
 	case packed && !found && !hidden:
 		c.stored = r.Body
 	case packed:
-		c.extra = append(c.extra, field("request_decoded", encoding))
+		c.extra = append(c.extra, bare.TextField("request_decoded", encoding))
 		without = []string{"Content-Encoding", "Content-Length"}
 	}
 	all := learnedFields(s, r.Header)

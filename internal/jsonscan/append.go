@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"unicode/utf8"
 	"unsafe"
@@ -137,6 +138,15 @@ func Marshal(v any) ([]byte, error) {
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(v)
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// MustMarshal is Marshal for a type that always has a JSON form.
+func MustMarshal(v any) []byte {
+	b, err := Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("%T has no JSON form: %v", v, err))
+	}
+	return b
 }
 
 // AppendLine appends JSON that is Valid, without the line ends that may stand between its tokens. (Within strings there are
