@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +33,8 @@ type AnswerOptions struct {
 	Clock *Clock
 	// Reveal changes the bytes of each chunk, of which 1 MiB at most are given at once; nil leaves them as they are.
 	Reveal func([]byte) []byte
-	// Stored holds the bytes of the answer's payload where they have been read, and verified, before; nil has them read.
+	// Stored holds the bytes of the answer's payload where they have been read, and verified, before; nil has them read. Next gives these
+	// very bytes.
 	Stored []byte
 	// Damage is told of bytes that are not those that were recorded, and returns the error that Next gives for them. Nil
 	// wraps it.
@@ -77,7 +77,7 @@ func (e *CutError) Error() string { return e.Text }
 type AnswerBody struct {
 	opts   AnswerOptions
 	start  time.Time
-	r      io.ReadCloser
+	r      io.ReadCloser // empty where the bytes are in memory (AnswerOptions.Stored)
 	size   int64
 	chunks []tape.Chunk // those that have not begun
 	left   int64        // bytes of the chunk that has
@@ -105,11 +105,12 @@ func OpenAnswer(store cas.Store, ex *tape.Exchange, o *AnswerOptions) (*AnswerBo
 	if b.chunks, err = checkedChunks(ex.Stream, b.size); err != nil {
 		return nil, err
 	}
-	switch {
-	case b.opts.Stored != nil:
-		b.r = io.NopCloser(bytes.NewReader(b.opts.Stored))
-	case ex.Response != nil:
-		b.r, err = ex.Response.Open(store)
+	switch p := ex.Response; {
+	case p == nil || b.opts.Stored != nil:
+	case p.Inline:
+		b.opts.Stored, err = p.Bytes(store)
+	default:
+		b.r, err = p.Open(store)
 	}
 	if err != nil {
 		return nil, err
@@ -194,12 +195,8 @@ func (b *AnswerBody) Next(ctx context.Context) ([]byte, error) {
 			return nil, err
 		}
 	}
-	size := min(b.left, maxPiece)
-	if int64(cap(b.buf)) < size {
-		b.buf = make([]byte, size)
-	}
-	p := b.buf[:size]
-	if err := b.read(p); err != nil {
+	p, err := b.read(min(b.left, maxPiece))
+	if err != nil {
 		if b.opts.Damage != nil {
 			return nil, b.opts.Damage(err)
 		}
@@ -211,26 +208,30 @@ func (b *AnswerBody) Next(ctx context.Context) ([]byte, error) {
 	return p, nil
 }
 
-// read fills p. A blob tells at its end only whether it is sound, so the last bytes count when the end is there.
-func (b *AnswerBody) read(p []byte) error {
-	if _, err := io.ReadFull(b.r, p); errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF // the end of a blob that was cut is not the answer's
-	} else if err != nil {
-		return err
+// read returns the next n bytes. A blob tells at its end only whether it is sound, so the last bytes count when the end is there.
+func (b *AnswerBody) read(n int64) ([]byte, error) {
+	at := b.size - b.rest
+	b.left, b.rest = b.left-n, b.rest-n
+	if b.opts.Stored != nil {
+		return b.opts.Stored[at : at+n : at+n], nil
 	}
-	b.left -= int64(len(p))
-	b.rest -= int64(len(p))
-	if b.rest > 0 {
-		return nil
+	if int64(cap(b.buf)) < n {
+		b.buf = make([]byte, n)
+	}
+	p := b.buf[:n]
+	if _, err := io.ReadFull(b.r, p); errors.Is(err, io.EOF) {
+		return nil, io.ErrUnexpectedEOF // the end of a blob that was cut is not the answer's
+	} else if err != nil || b.rest > 0 {
+		return p, err
 	}
 	var more [1]byte
 	switch _, err := io.ReadFull(b.r, more[:]); {
 	case err == nil:
-		return errors.New("it has more bytes than are named")
+		return nil, errors.New("it has more bytes than are named")
 	case errors.Is(err, io.EOF):
-		return nil
+		return p, nil
 	default:
-		return fmt.Errorf("after its last byte: %w", err)
+		return nil, fmt.Errorf("after its last byte: %w", err)
 	}
 }
 

@@ -164,18 +164,18 @@ func (b *Book) addWhole(rec *Recorded) {
 	}
 }
 
-// identify notes where r, whose header is recorded so, stands on the tape with this Key.
-func (b *Book) identify(r *Request, headers []tape.HeaderField, k Key) {
-	for _, rec := range b.like(r) {
+// identify notes which of those that a request is like, whose header is recorded so, it stands as on the tape, with this Key.
+func identify(like []*Recorded, headers []tape.HeaderField, k Key) {
+	for _, rec := range like {
 		if rec.Key == k && slices.Equal(rec.Exchange.RequestHeaders, headers) {
 			rec.identified.Store(true)
 		}
 	}
 }
 
-// like lists recorded requests that differ from r in nothing but the header.
+// like lists recorded requests that differ from r in nothing but the header; none where there is no Book.
 func (b *Book) like(r *Request) []*Recorded {
-	if len(r.Header["Content-Encoding"]) > 0 {
+	if b == nil || len(r.Header["Content-Encoding"]) > 0 {
 		return nil
 	}
 	return b.wholes[Key{Method: r.Method, URL: r.URL, Request: cas.Sum(r.Body)}]

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -80,7 +81,7 @@ func ErrorBody(id *Identity, status int, kind, message string) []byte {
 		Type    string `json:"type"`
 		Message string `json:"message"`
 	}
-	return append(quote(map[string]detail{"error": {Type: kind, Message: message}}), '\n')
+	return append(jsonscan.MustMarshal(map[string]detail{"error": {Type: kind, Message: message}}), '\n')
 }
 
 // ErrorTextIn is ErrorText for a program that asks with a context: what that says goes first.

@@ -1,9 +1,7 @@
 package exchange
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -132,15 +130,6 @@ func shared(p *tape.Payload, body []byte, to, from cas.Store) bool {
 		return p.Text == string(body)
 	}
 	return p.Hash == cas.Sum(body) && cas.Copy(to, from, p.Hash) == nil
-}
-
-// quote returns a value, of strings and numbers alone, as JSON: <, > and & stay as they are, for people read it.
-func quote(v any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // those always have a JSON form
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // Conversations follows conversations that lie across exchanges: one whose requests are POSTs, and whose messages come in the answers of

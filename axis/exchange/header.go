@@ -94,11 +94,6 @@ func restoreFields(key string, fields []tape.HeaderField, raw []tape.RawBytes) {
 	}
 }
 
-// field returns a string field that is added to a record.
-func field(name, value string) tape.Field {
-	return tape.Field{Name: name, Value: quote(value)}
-}
-
 // hopByHop are the fields that concern one connection (RFC 9110, 7.6.1), and those that concern ours only: Alt-Svc
 // would send the program to HTTP/3, which nobody answers.
 var hopByHop = []string{

@@ -422,7 +422,7 @@ func (o *Open) keep(cut bool) {
 	if a.lost != "" {
 		reason := o.tap.scrubber.String(a.lost)
 		o.exchange.Error = joined(o.exchange.Error, reason)
-		o.extra = append(o.extra, field("response_lost", reason))
+		o.extra = append(o.extra, bare.TextField("response_lost", reason))
 	}
 }
 
@@ -436,13 +436,13 @@ func (o *Open) store(a answer, cut bool) error {
 	x.Response, x.Stream = payload, a.chunks
 	encoding := fieldValue(x.ResponseHeaders, "Content-Encoding")
 	if a.decoded {
-		o.extra = append(o.extra, field("response_decoded", encoding))
+		o.extra = append(o.extra, bare.TextField("response_decoded", encoding))
 		encoding = ""
 		o.dropHeader("Content-Encoding")
 	}
 	if a.resized {
 		if n := fieldValue(x.ResponseHeaders, "Content-Length"); n != "" && !a.decoded && o.tap.opts.TrueLength {
-			o.extra = append(o.extra, field(trueLength, n))
+			o.extra = append(o.extra, bare.TextField(trueLength, n))
 		}
 		o.dropHeader("Content-Length")
 	}

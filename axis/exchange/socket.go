@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/bare"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/wsframe"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/scrub/names"
@@ -298,7 +300,7 @@ func (s *Socket) record(from Side, m *SocketMessage) error {
 		if why := s.play.match(m, clean); why != "" {
 			why = s.tap.scrubber.String(why)
 			s.refusal = &SocketRefusal{Why: why}
-			extra = append(extra, field(refusedKey, why))
+			extra = append(extra, bare.TextField(refusedKey, why))
 		}
 	}
 	if s.tap.rec == nil {
@@ -338,7 +340,7 @@ func (s *Socket) answers() {
 // extras are the further keys of a message.
 func (s *Socket) extras(from Side, m *SocketMessage) (extra []tape.Field) {
 	if m.Lost != "" {
-		extra = append(extra, field(lostKey, s.tap.scrubber.String(m.Lost)))
+		extra = append(extra, bare.TextField(lostKey, s.tap.scrubber.String(m.Lost)))
 	}
 	if m.Cut {
 		extra = append(extra, tape.Field{Name: cutKey, Value: []byte("true")})
@@ -372,17 +374,17 @@ func (s *Socket) clean(from Side, b []byte) []byte {
 func (s *Socket) closeRecord(e *SocketEnd) *tape.WSClose {
 	k := &tape.WSClose{Connection: s.connection, Code: e.Code, Reason: s.tap.scrubber.String(strings.ToValidUTF8(e.Reason, "\uFFFD"))}
 	if e.Code != Abnormal {
-		k.Extra = append(append(k.Extra, field(directionKey, directions[e.First])), tape.NumberField(placeKey, e.At)...)
+		k.Extra = append(append(k.Extra, bare.TextField(directionKey, directions[e.First])), tape.NumberField(placeKey, e.At)...)
 	}
 	if e.Answer != nil {
 		answer := []any{e.Answer.Code, s.tap.scrubber.String(strings.ToValidUTF8(e.Answer.Reason, "\uFFFD"))}
-		k.Extra = append(k.Extra, tape.Field{Name: answerKey, Value: quote(answer)})
+		k.Extra = append(k.Extra, tape.Field{Name: answerKey, Value: jsonscan.MustMarshal(answer)})
 	}
 	if e.Answer == nil { // else both had said that they end, and who hangs up first says nothing
-		k.Extra = append(k.Extra, field(goneKey, sides[e.Gone]))
+		k.Extra = append(k.Extra, bare.TextField(goneKey, sides[e.Gone]))
 	}
 	if e.Error != "" {
-		k.Extra = append(k.Extra, field(errorKey, s.tap.scrubber.String(e.Error)))
+		k.Extra = append(k.Extra, bare.TextField(errorKey, s.tap.scrubber.String(e.Error)))
 	}
 	return k
 }

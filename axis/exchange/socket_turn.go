@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/internal/wsframe"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -63,7 +64,7 @@ func (s *Socket) begin(from Side, turn *Turn) (*socketTurn, error) {
 	}
 	o.extra = append(o.extra, tape.NumberField(placeKey, s.tap.rec.Ordinal())...)
 	if from == FromServer {
-		o.extra = append(o.extra, field(begunKey, sides[from]))
+		o.extra = append(o.extra, bare.TextField(begunKey, sides[from]))
 	}
 	if !taken {
 		return t, s.refuse(t, turn)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -103,11 +104,8 @@ func (t *Tap) begin(b *Book, r *Request, stream bool) (*Open, error) {
 	if socket {
 		r = withoutKeys(t.scrubber, r)
 	}
-	var c cleaned
-	var like *Recorded
-	if b != nil {
-		c, like = t.standing(b, r)
-	}
+	on := b.like(r)
+	c, like := t.standing(on, r)
 	if like != nil {
 		o.key = like.Key
 	} else {
@@ -118,9 +116,7 @@ func (t *Tap) begin(b *Book, r *Request, stream bool) (*Open, error) {
 		}
 		id.Key.Socket = socket
 		o.key, o.identity = id.Key, id
-		if b != nil {
-			b.identify(r, c.headers, o.key)
-		}
+		identify(on, c.headers, o.key)
 	}
 	if t.opts.Asked != nil {
 		if err := t.opts.Asked(o.key); err != nil {
@@ -149,11 +145,10 @@ func (t *Tap) begin(b *Book, r *Request, stream bool) (*Open, error) {
 	return o, o.err
 }
 
-// standing is clean for a request that stands on the tape of b to the byte, method, URL, header and body, and where it stands: nil for
-// others. What is known to be a secret may stand in it no more than in any other.
-func (t *Tap) standing(b *Book, r *Request) (c cleaned, like *Recorded) {
-	all := slices.DeleteFunc(slices.Clone(b.like(r)), func(rec *Recorded) bool { return !rec.identified.Load() })
-	if len(all) == 0 {
+// standing is clean for a request that stands on a tape to the byte, method, URL, header and body, and where it stands of those that it is
+// like: nil for others. What is known to be a secret may stand in it no more than in any other.
+func (t *Tap) standing(like []*Recorded, r *Request) (c cleaned, at *Recorded) {
+	if !slices.ContainsFunc(like, func(rec *Recorded) bool { return rec.identified.Load() }) {
 		return c, nil
 	}
 	t.naming.RLock()
@@ -164,12 +159,14 @@ func (t *Tap) standing(b *Book, r *Request) (c cleaned, like *Recorded) {
 		return c, nil
 	}
 	fields := learnedFields(s, r.Header)
-	i := slices.IndexFunc(all, func(rec *Recorded) bool { return slices.Equal(rec.Exchange.RequestHeaders, fields) })
+	i := slices.IndexFunc(like, func(rec *Recorded) bool {
+		return rec.identified.Load() && slices.Equal(rec.Exchange.RequestHeaders, fields)
+	})
 	if i < 0 {
 		return c, nil
 	}
 	request := &Request{Method: r.Method, URL: r.URL, Header: HeaderOf(fields), Body: r.Body}
-	return cleaned{request: request, headers: fields, stored: r.Body, plain: r.Body}, all[i]
+	return cleaned{request: request, headers: fields, stored: r.Body, plain: r.Body}, like[i]
 }
 
 // clean scrubs a request. What its header, its query and its body say of secrets is learnt first, for any of them may hold what
@@ -201,11 +198,11 @@ func (t *Tap) clean(r *Request) cleaned {
 	switch {
 	case err != nil:
 		c.stored = nil
-		c.extra = append(c.extra, field("request_lost", "the body cannot be scanned for secrets: "+err.Error()))
+		c.extra = append(c.extra, bare.TextField("request_lost", "the body cannot be scanned for secrets: "+err.Error()))
 	case packed && !found && !hidden:
 		c.stored = r.Body
 	case packed:
-		c.extra = append(c.extra, field("request_decoded", encoding))
+		c.extra = append(c.extra, bare.TextField("request_decoded", encoding))
 		without = []string{"Content-Encoding", "Content-Length"}
 	}
 	all := learnedFields(s, r.Header)

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/lend"
 	"golang.org/x/sys/unix"
 )
 
@@ -85,31 +86,21 @@ func (e *end) writeNow(b []byte) (n int, err error) {
 // awaitRead waits until something can be read, be it the end. False says that e is closed.
 func (e *end) awaitRead() bool {
 	conn, err := e.file.f.SyscallConn()
-	return err == nil && conn.Read(func(fd uintptr) bool { return ready(fd, unix.POLLIN) }) == nil
+	return err == nil && conn.Read(func(fd uintptr) bool { return lend.Ready(int(fd), unix.POLLIN) }) == nil
 }
 
 // awaitWrite waits until surelyFits bytes can be written, or never any more. False says that e is closed.
 func (e *end) awaitWrite() bool {
 	conn, err := e.file.f.SyscallConn()
-	return err == nil && conn.Write(func(fd uintptr) bool { return ready(fd, unix.POLLOUT) }) == nil
+	return err == nil && conn.Write(func(fd uintptr) bool { return lend.Ready(int(fd), unix.POLLOUT) }) == nil
 }
 
 // ready reports whether one of events, or an error or the end, is there now.
 func (e *end) ready(events int16) (yes bool) {
 	if conn, err := e.file.f.SyscallConn(); err == nil {
-		_ = conn.Control(func(fd uintptr) { yes = ready(fd, events) })
+		_ = conn.Control(func(fd uintptr) { yes = lend.Ready(int(fd), events) })
 	}
 	return yes
-}
-
-// ready reports whether one of events, or an error or the far end's end, is there.
-func ready(fd uintptr, events int16) bool {
-	set := []unix.PollFd{{Fd: int32(fd), Events: events}}
-	for {
-		if _, err := unix.Poll(set, 0); !errors.Is(err, unix.EINTR) {
-			return err == nil && set[0].Revents != 0
-		}
-	}
 }
 
 // gone waits until nobody reads what is written to e any more, and reports true, or until e is closed. Only pipes, and sockets of one
@@ -124,7 +115,7 @@ func (e *end) gone() (gone bool) {
 	}
 	// Of the end of a pipe that is written to nothing but an error makes the poller say that it can be read.
 	_ = conn.Read(func(fd uintptr) bool {
-		gone = ready(fd, 0)
+		gone = lend.Ready(int(fd), 0)
 		return gone
 	})
 	return gone

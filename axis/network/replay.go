@@ -73,7 +73,8 @@ func (t *taped) recorded(r *http.Request, x *exchange.Open, rec *exchange.Record
 	if ex.Status < 200 {
 		return dead(exchange.CutAgain(ctx, ex.Error, &o))
 	}
-	kind, _, _ := mime.ParseMediaType(exchange.HeaderOf(ex.ResponseHeaders).Get("Content-Type"))
+	h := exchange.HeaderOf(ex.ResponseHeaders)
+	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	stream := kind == "text/event-stream" && x.Passage() != nil && x.Passage().Known()
 	if stream && ex.Method == http.MethodGet {
 		o.Patience = streamPatience
@@ -91,7 +92,7 @@ func (t *taped) recorded(r *http.Request, x *exchange.Open, rec *exchange.Record
 			return dead(errors.Join(err, b.Close()))
 		}
 	}
-	a := &answer{status: ex.Status, header: exchange.HeaderOf(ex.ResponseHeaders), body: playedBody{b}, prompt: prompt}
+	a := &answer{status: ex.Status, header: h, body: playedBody{b}, prompt: prompt}
 	if stream {
 		a.body = b // its end may be held longer than its last chunk
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/player"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
@@ -277,7 +278,7 @@ func writeFrameJSON(w *bufio.Writer, f *cassette.Frame) error {
 	for len(f.Text) < f.Size.Rows && len(f.Text) < maxSide { // other producers leave blank rows out
 		f.Text = append(f.Text, "")
 	}
-	b, err := marshal(&shownFrame{f.Seq, f.TMS, f.Size, f.Text, f.Cursor, f.Title, f.RawStart, f.RawEnd, f.G})
+	b, err := jsonscan.Marshal(&shownFrame{f.Seq, f.TMS, f.Size, f.Text, f.Cursor, f.Title, f.RawStart, f.RawEnd, f.G})
 	if err != nil {
 		return err
 	}

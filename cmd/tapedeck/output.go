@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/pager"
 	"github.com/tapedeck-dev/tapedeck/internal/tapeview"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
@@ -32,7 +33,7 @@ const jsonVersion = 1
 
 // versioned is v, which must be an object, as JSON with "version" as its first key.
 func versioned(v any) ([]byte, error) {
-	b, err := marshal(v)
+	b, err := jsonscan.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ type joined []any
 func (j joined) MarshalJSON() ([]byte, error) {
 	var all []byte
 	for _, v := range j {
-		b, err := marshal(v)
+		b, err := jsonscan.Marshal(v)
 		if err != nil {
 			return nil, err
 		}
@@ -139,17 +140,6 @@ func (c *console) progress() *progress {
 		return nil
 	}
 	return newProgress(c.err)
-}
-
-// marshal is json.Marshal without the escaping that is for web pages.
-func marshal(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
 func isTerminal(w any) bool {

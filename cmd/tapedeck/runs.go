@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/runview"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
@@ -425,7 +426,7 @@ func (o *runsShowOptions) asJSON(ctx context.Context, src runSource, id runtrace
 	if verdicts == nil {
 		verdicts = []rpcapi.PolicyCheckResult{}
 	}
-	b, err := marshal(verdicts)
+	b, err := jsonscan.Marshal(verdicts)
 	if err != nil {
 		return err
 	}

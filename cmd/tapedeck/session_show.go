@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
@@ -145,7 +146,7 @@ func writeEventsJSON(out io.Writer, log *sessionlog.Reader, o *sessionShowOption
 		if e.HasTurn {
 			v.Turn = &e.Turn
 		}
-		line, err := marshal(&v)
+		line, err := jsonscan.Marshal(&v)
 		if err != nil {
 			return found, err
 		}

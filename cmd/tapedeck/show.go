@@ -18,6 +18,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/follow"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity/annotations"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/tapeview"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -315,11 +316,11 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 		sep = ",\n"
 		found++
 	}
-	usage, err := marshal(tapeview.NewBillJSON(o.bill))
+	usage, err := jsonscan.Marshal(tapeview.NewBillJSON(o.bill))
 	if err != nil {
 		return err
 	}
-	said, err := marshal(noted)
+	said, err := jsonscan.Marshal(noted)
 	if err != nil {
 		return err
 	}

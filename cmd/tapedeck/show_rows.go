@@ -20,6 +20,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/fidelity/annotations"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/tapeview"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -94,7 +95,7 @@ func screenJSON(c *screen.Change, o *showOptions) ([]byte, error) {
 	if !o.payloads {
 		c.Screen = nil
 	}
-	return marshal(struct {
+	return jsonscan.Marshal(struct {
 		Kind string `json:"kind"`
 		Lane string `json:"lane"`
 		*screen.Change
@@ -191,7 +192,7 @@ func (s *shown) showSingle(rec *tape.Record, o *showOptions, out io.Writer) erro
 		return s.showRecord(rec, o, out)
 	}
 	line := bytes.TrimSpace(tape.AppendRecord(nil, rec))
-	said, err := marshal(notes)
+	said, err := jsonscan.Marshal(notes)
 	if err != nil {
 		return err
 	}
@@ -264,7 +265,7 @@ func (s *shown) recordJSON(rec *tape.Record, o *showOptions) ([]byte, error) {
 			payloads[p.Name] = map[string][]byte{"base64": b}
 		}
 	}
-	return marshal(struct {
+	return jsonscan.Marshal(struct {
 		Record   json.RawMessage `json:"record"`
 		Payloads map[string]any  `json:"payloads"`
 	}{line, payloads})

@@ -26,6 +26,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
@@ -154,21 +155,12 @@ func TrailersField(s *scrub.Scrubber, h http.Header) tape.Field {
 			fields = append(fields, [2]string{name, text})
 		}
 	}
-	return tape.Field{Name: KeyTrailers, Value: asJSON(fields)}
+	return tape.Field{Name: KeyTrailers, Value: jsonscan.MustMarshal(fields)}
 }
 
 // TextField is a further key of a record, with a text.
-func TextField(name, text string) tape.Field { return tape.Field{Name: name, Value: asJSON(text)} }
-
-// asJSON returns v, made of strings and slices, with < > and & as they are.
-func asJSON(v any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(fmt.Sprintf("bare: %T has no JSON form: %v", v, err))
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+func TextField(name, text string) tape.Field {
+	return tape.Field{Name: name, Value: jsonscan.MustMarshal(text)}
 }
 
 // placeholderShape is package scrub's placeholder: td_<rule>_<12 hex>. Of several readings the shortest rule is the one.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"unicode/utf8"
 	"unsafe"
@@ -14,8 +15,7 @@ import (
 // U+FFFD. Behind the string, as far as dst's memory reaches, bytes are overwritten.
 func AppendText(dst []byte, s string) []byte {
 	start := len(dst)
-	dst = slices.Grow(dst, len(s)+len(s)/4+2*step)
-	buf := dst[:cap(dst)]
+	buf := grown(dst, min(1+most(s), len(s)+len(s)/4+2*step))
 	buf[start] = '"'
 	buf, n, seen := escape(buf, start+1, s)
 	if seen&highs != 0 && !utf8.ValidString(s) {
@@ -28,6 +28,15 @@ func AppendText(dst []byte, s string) []byte {
 // step is the room that sixteen bytes of text may need: each an escape, and each written in eight bytes.
 const step = 16*len(`\u0000`) + 8
 
+// most is the room that s and the quote behind it may need.
+func most(s string) int { return len(s)*len(`\u0000`) + 8 + 1 }
+
+// grown is all the memory of buf, with room for n bytes more than it holds.
+func grown(buf []byte, n int) []byte {
+	buf = slices.Grow(buf, n)
+	return buf[:cap(buf)]
+}
+
 // escape writes s to buf from n on, sixteen bytes at a time. It returns buf, which it grows where it must and which has
 // room for a byte more, where s ends in it, and all words of s or-ed, which tell whether it is ASCII.
 func escape(buf []byte, n int, s string) ([]byte, int, uint64) {
@@ -37,9 +46,8 @@ func escape(buf []byte, n int, s string) ([]byte, int, uint64) {
 	for len(s) >= 16 {
 		x, y := load8(s), load8(s[8:])
 		seen |= x | y
-		if len(buf)-n < 2*step {
-			grown := slices.Grow(buf[:n], len(s)+len(s)/4+2*step)
-			buf = grown[:cap(grown)]
+		if len(buf)-n < step {
+			buf = grown(buf[:n], len(s)+len(s)/4+2*step)
 		}
 		room := (*[step]byte)(buf[n:])
 		if !dense && escapable(x)|escapable(y) == 0 {
@@ -53,9 +61,8 @@ func escape(buf []byte, n int, s string) ([]byte, int, uint64) {
 		}
 		s = s[16:]
 	}
-	if len(buf)-n < 2*step {
-		grown := slices.Grow(buf[:n], 2*step)
-		buf = grown[:cap(grown)]
+	if len(buf)-n < most(s) {
+		buf = grown(buf[:n], most(s))
 	}
 	if len(s) >= 8 {
 		if x := load8(s); escapable(x) == 0 {
@@ -131,6 +138,15 @@ func Marshal(v any) ([]byte, error) {
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(v)
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// MustMarshal is Marshal for a type that always has a JSON form.
+func MustMarshal(v any) []byte {
+	b, err := Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("%T has no JSON form: %v", v, err))
+	}
+	return b
 }
 
 // AppendLine appends JSON that is Valid, without the line ends that may stand between its tokens. (Within strings there are

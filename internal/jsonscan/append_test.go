@@ -18,8 +18,17 @@ func TestAnEscapeIsWrittenAtEveryPlace(t *testing.T) {
 			}
 		}
 	}
-	if got, want := string(AppendText(nil, strings.Repeat("\x00", 100))), `"`+strings.Repeat(`\u0000`, 100)+`"`; got != want {
-		t.Errorf("%s, want %s", got, want)
+	for n := range 100 {
+		if got, want := string(AppendText(nil, strings.Repeat("\x00", n))), `"`+strings.Repeat(`\u0000`, n)+`"`; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// Most of what is written is short, into memory that is taken for it.
+func TestAShortTextTakesLittleMemory(t *testing.T) {
+	if got := cap(AppendText(nil, "user")); got > 64 {
+		t.Errorf("%d bytes for a text of 4", got)
 	}
 }
 

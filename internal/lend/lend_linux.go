@@ -131,7 +131,7 @@ func (l *Loan) passInTurn(left <-chan struct{}) ([]byte, error) {
 	}
 	var unread int
 	errWait := l.to.Write(func(uintptr) bool {
-		gone := ready(l.give, 0) // first: who is gone reads no more
+		gone := Ready(l.give, 0) // first: who is gone reads no more
 		unread, err = unix.IoctlGetInt(l.give, unix.TIOCINQ)
 		return err != nil || unread == 0 || gone
 	})
@@ -145,7 +145,7 @@ func (l *Loan) passInTurn(left <-chan struct{}) ([]byte, error) {
 
 // await waits until something can be lent, be it the end.
 func (l *Loan) await() error {
-	return l.from.Read(func(uintptr) bool { return ready(l.take, unix.POLLIN) })
+	return l.from.Read(func(uintptr) bool { return Ready(l.take, unix.POLLIN) })
 }
 
 // readFull reads all of b, which stands in the pipe unless somebody else has read it.
@@ -165,8 +165,8 @@ func readFull(fd int, b []byte) error {
 	return nil
 }
 
-// ready reports whether one of events, or an error or the end, is there.
-func ready(fd int, events int16) bool {
+// Ready reports whether one of events, or an error or the far end's end, is there.
+func Ready(fd int, events int16) bool {
 	set := []unix.PollFd{{Fd: int32(fd), Events: events}}
 	for {
 		if _, err := unix.Poll(set, 0); !errors.Is(err, unix.EINTR) {

@@ -69,7 +69,7 @@ func awaitInput(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	return c.Read(func(fd uintptr) bool { return ready(int(fd), unix.POLLIN) })
+	return c.Read(func(fd uintptr) bool { return Ready(int(fd), unix.POLLIN) })
 }
 
 // TestAllPasses: what is written comes whole, and its end.

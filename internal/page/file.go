@@ -10,6 +10,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // FileOptions say how a page is written as one file.
@@ -131,10 +133,10 @@ func (f *fileWriter) all(d *Documents) {
 		f.absent("", d.UnchangedBytes, fmt.Sprintf("the contents of %d files that the run did not change", d.Unchanged))
 	}
 	f.flush()
-	library := mustJSON(&f.shelf.Library)
+	library := jsonscan.MustMarshal(&f.shelf.Library)
 	f.put("library.json", []int{0, len(f.first), len(library)})
 	f.block("0", append(f.first, library...))
-	f.block("table", mustJSON(f.table))
+	f.block("table", jsonscan.MustMarshal(f.table))
 }
 
 // put notes where a document stands. One that was decoded stands also at its digest alone: who has the record knows no other name of it.

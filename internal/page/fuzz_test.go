@@ -5,14 +5,15 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // FuzzSummary: what somebody put in the place of a summary is none, or one whose parts fit each other.
 func FuzzSummary(f *testing.F) {
 	s := &summary{Rules: rules, Tape: 100, Rows: 2, Files: 1, Blocks: []int64{10}, Conversations: []Conversation{{Lane: "a", Turns: []TurnRow{{Seq: 1}}}}, Problems: []Problem{}}
 	s.changes, s.index = packed([]byte(`{"path":["a"],"before":[-1],"count":[1],"at":[1],"size":[2],"where":[7]}`)), packed([]byte("{}"))
-	own := packed(mustJSON(s))
-	f.Add(bytes.Join([][]byte{mustJSON(&lengths{rules, len(own), len(s.changes), len(s.index)}), []byte("\n"), own, s.changes, s.index}, nil))
+	own := packed(jsonscan.MustMarshal(s))
+	f.Add(bytes.Join([][]byte{jsonscan.MustMarshal(&lengths{rules, len(own), len(s.changes), len(s.index)}), []byte("\n"), own, s.changes, s.index}, nil))
 	f.Add([]byte("{}\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := parseSummary(b, 100)

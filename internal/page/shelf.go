@@ -13,6 +13,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/compare"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -86,9 +87,9 @@ func (s *Shelf) opens() string {
 func (s *Shelf) Document(ctx context.Context, path string) ([]byte, error) {
 	switch {
 	case path == "library.json":
-		return mustJSON(&s.Library), nil
+		return jsonscan.MustMarshal(&s.Library), nil
 	case path == "compare.json" && s.comparison != nil:
-		return mustJSON(s.comparison), nil
+		return jsonscan.MustMarshal(s.comparison), nil
 	}
 	rest, ok := strings.CutPrefix(path, "run/")
 	id, rest, _ := strings.Cut(rest, "/")
@@ -255,7 +256,7 @@ func (s *Shelf) WriteJSON(ctx context.Context, w io.Writer) (*Written, error) {
 		out.Runs = append(out.Runs, d)
 	}
 	count := &counting{w: w}
-	_, err := count.Write(append(mustJSON(&out), '\n'))
+	_, err := count.Write(append(jsonscan.MustMarshal(&out), '\n'))
 	return &Written{Documents: len(out.Runs), Bytes: count.n, Absent: []Absent{}, Problems: append(s.problems(ctx), s.Library.Problem...)}, err
 }
 

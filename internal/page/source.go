@@ -24,6 +24,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/fidelity/annotations"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/seal"
@@ -100,7 +101,7 @@ func (r *Source) document(ctx context.Context, path string) ([]byte, error) {
 	number, isJSON := strings.CutSuffix(rest, ".json")
 	switch {
 	case path == "run.json":
-		return mustJSON(r.detail(ctx)), nil
+		return jsonscan.MustMarshal(r.detail(ctx)), nil
 	case path == "index.json":
 		s, err := r.sum()
 		if err != nil {
@@ -135,7 +136,7 @@ func documentOf[T any](v *T, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mustJSON(v), nil
+	return jsonscan.MustMarshal(v), nil
 }
 
 // payload returns the bytes of a blob, or those that inRecord has. Behind a digest may stand a dot and how the bytes are encoded: then they

@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // Stacks are the recordings of a library, or of directories, that a server shows. What is in them is looked up each time: runs come, grow
@@ -360,7 +361,7 @@ func (s *Stacks) list() *listed {
 	rows, problems := s.find()
 	out := &listed{rows: rows, dirs: make(map[string]string, len(rows))}
 	out.library = s.libraryOf(out, problems)
-	out.json = mustJSON(out.library)
+	out.json = jsonscan.MustMarshal(out.library)
 	if state, newest := s.state(rows); newest.Before(began.Add(-coarse)) && s.elsewhere == nil {
 		out.state = state
 	}

@@ -87,8 +87,8 @@ func summaryOf(rec *recording.Recording, prices *llm.Prices) (*summary, error) {
 
 // keep writes a summary beside its recording.
 func (s *summary) keep(rec *recording.Recording) {
-	own := packed(mustJSON(s))
-	head := mustJSON(&lengths{rules, len(own), len(s.changes), len(s.index)})
+	own := packed(jsonscan.MustMarshal(s))
+	head := jsonscan.MustMarshal(&lengths{rules, len(own), len(s.changes), len(s.index)})
 	library.KeepDerived(rec, library.Index, bytes.Join([][]byte{head, []byte("\n"), own, s.changes, s.index}, nil))
 }
 
@@ -171,17 +171,6 @@ func (s *summary) turn(seq uint64) (of *Conversation, turn, before *TurnRow) {
 		}
 	}
 	return nil, nil, nil
-}
-
-// mustJSON is the JSON of a document, whose types all have one.
-func mustJSON(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(fmt.Sprintf("page: %v", err))
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // tiny is below how many bytes a text is packed without looking for what it repeats: the tables for that take longer than all else.

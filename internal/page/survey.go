@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/follow"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/tapeview"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -275,7 +276,7 @@ func (s *survey) packChanges(named []naming) []byte {
 			c.Where, last = append(c.Where, where-last), where
 		}
 	}
-	return packed(mustJSON(&c))
+	return packed(jsonscan.MustMarshal(&c))
 }
 
 // conversations makes rows of the turns, and names their lanes by what began them.
@@ -355,7 +356,7 @@ func (s *survey) pack(x *Index) (b []byte) {
 		for _, title := range s.titles {
 			x.Title = append(x.Title, placeIn(at, &x.Texts, cutTo(title, width)))
 		}
-		if b = packed(mustJSON(x)); len(b) <= maxIndex {
+		if b = packed(jsonscan.MustMarshal(x)); len(b) <= maxIndex {
 			break
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/llm/fixture"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -121,7 +122,7 @@ func kept(was, now *said) (n int) {
 	return n
 }
 
-func sameJSON(a, b any) bool { return bytes.Equal(mustJSON(a), mustJSON(b)) }
+func sameJSON(a, b any) bool { return bytes.Equal(jsonscan.MustMarshal(a), jsonscan.MustMarshal(b)) }
 
 // spoken is a message without thoughts.
 func spoken(m *Message) *Message {
@@ -219,7 +220,7 @@ func (s *said) take(c *llm.Conversation) {
 			names[call.ID] = call.Name
 		}
 		m := messageOf(&c.Turns[i], names)
-		s.messages, s.written = append(s.messages, m), append(s.written, mustJSON(&m))
+		s.messages, s.written = append(s.messages, m), append(s.written, jsonscan.MustMarshal(&m))
 	}
 }
 
