@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"sync"
@@ -122,7 +123,7 @@ func (i *Init) exec(attr *syscall.ProcAttr) (err error) {
 	attr.Sys.Cloneflags = namespaces | syscall.CLONE_VM | syscall.CLONE_VFORK
 	if i.PID, err = syscall.ForkExec(self, []string{InitName}, attr); err == nil {
 		err = i.mapIDs(uids, gids)
-	} else if err == syscall.EACCES {
+	} else if errors.Is(err, syscall.EACCES) {
 		attr.Sys.Cloneflags, attr.Sys.UidMappings, attr.Sys.GidMappings = namespaces, uids, gids
 		i.PID, err = syscall.ForkExec(self, []string{InitName}, attr)
 	}
