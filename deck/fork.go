@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -429,7 +428,7 @@ func begunRecord(rec *tape.Record) *tape.Record {
 		return rec
 	}
 	began := *rec
-	if at, err := strconv.ParseUint(string(tape.FieldValue(k.Extra, tape.PlaceKey)), 10, 64); err == nil {
+	if at := begunAt(k); at != 0 {
 		began.G = at
 	}
 	return &began

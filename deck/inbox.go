@@ -7,8 +7,11 @@ import (
 	"iter"
 	"net"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/network"
@@ -98,6 +101,7 @@ func rest(pid int, held, work time.Duration, vain *int, gone <-chan struct{}) {
 		runs, waits := busy(pid)
 		if !runs && !waits && gone != nil {
 			runs, waits = again(func() (bool, bool) { return busy(pid) }, func() int { return turns(pid) })
+			runs = runs || !waits && starts(pid, briefly)
 		}
 		switch now := time.Now(); {
 		case !runs && !waits:
@@ -129,6 +133,54 @@ func again(busy func() (runs, waits bool), turns func() int) (runs, waits bool) 
 	}
 	return false, turns() != before
 }
+
+// starts reports whether a thread of a process waits until a child has executed a program, which is about to: it hears of a failure by a pipe that
+// neither hands down to what they execute. A shell that waits for what a part of it prints reads from one that it would.
+func starts(pid int, briefly func(child int) bool) bool {
+	own, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	for of := range threadsOf(pid) {
+		pipe, ok := readsPipe(pid, of)
+		if !ok {
+			continue
+		}
+		children, _ := os.ReadFile(of + "children")
+		for _, child := range strings.Fields(string(children)) {
+			n, _ := strconv.Atoi(child)
+			is, _ := os.ReadFile("/proc/" + child + "/cmdline")
+			if bytes.Equal(is, own) && briefly(n) && holds("/proc/"+child+"/fd/", pipe) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// readsPipe is the pipe that a thread of a process waits for, where that is one which is closed as a program is executed.
+func readsPipe(pid int, thread string) (pipe string, ok bool) {
+	where, _ := os.ReadFile(thread + "wchan")
+	call, _ := os.ReadFile(thread + "syscall")
+	var nr, fd, flags int
+	if n, _ := fmt.Sscanf(string(call), "%d 0x%x", &nr, &fd); n < 2 || !bytes.Contains(where, []byte("pipe_read")) {
+		return "", false
+	}
+	info, _ := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, fd))
+	_, after, _ := bytes.Cut(info, []byte("flags:"))
+	_, _ = fmt.Sscanf(string(after), "%o", &flags)
+	pipe, _ = os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+	return pipe, flags&syscall.O_CLOEXEC != 0
+}
+
+// holds reports whether one of the descriptors in a directory of /proc is of a file.
+func holds(dir, file string) bool {
+	all, _ := os.ReadDir(dir)
+	return slices.ContainsFunc(all, func(fd os.DirEntry) bool {
+		is, _ := os.Readlink(dir + fd.Name())
+		return is == file
+	})
+}
+
+// briefly reports whether a process is at work, and has not been for long: else it is about something else than to execute a program.
+func briefly(pid int) bool { return worked(pid) < restEnd && atWork(pid) }
 
 // maxThreads is how many threads of a process are looked at.
 const maxThreads = 256

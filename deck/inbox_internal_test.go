@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -112,6 +113,40 @@ func TestLookAgain(t *testing.T) {
 		})
 		if got := [2]bool{runs, waits}; got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// TestStarts: who waits for what a child writes that is about to execute a program is not at rest; who reads from a pipe that would be handed down is.
+func TestStarts(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc")
+	}
+	for hands, want := range map[string]bool{"False": true, "True": false} {
+		program := "import os\nr, w = os.pipe()\nos.set_inheritable(r, " + hands + ")\nif (pid := os.fork()) == 0:\n    while 1: pass\nprint(pid, flush=True)\nos.read(r, 1)"
+		cmd := exec.Command("python3", "-c", program)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Skip(err)
+		}
+		defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()
+		var pid int
+		if _, err := fmt.Fscan(out, &pid); err != nil {
+			t.Fatal(err)
+		}
+		child, err := os.FindProcess(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = child.Kill() }()
+		for atWork(cmd.Process.Pid) || worked(pid) < restEnd {
+			time.Sleep(time.Millisecond)
+		}
+		if got := starts(cmd.Process.Pid, func(n int) bool { return n == pid }); got != want || starts(cmd.Process.Pid, briefly) {
+			t.Errorf("of a pipe that is handed down (%s): %v, and of a child that has worked for long it is to be false", hands, got)
 		}
 	}
 }

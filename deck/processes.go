@@ -40,6 +40,7 @@ type processes struct {
 
 	began, over, leaves func(id uint64)                                  // on a replay, told of each process; nil for nobody
 	ending              func(id uint64) (wait func(ctx context.Context)) // the same, of one that is about to end: see jail.Source
+	reached             func() uint64                                    // the same: exchange.EndOrder
 
 	pids    *pidMap // of a replay; nil else
 	reads   reads
@@ -389,7 +390,7 @@ func (p *processes) number(in *processInputs) (was *tape.ProcessSpawn) {
 		if p.becomesProgram(in) {
 			in.id, was, p.first = programID, p.again.program, in
 		} else if !p.left {
-			if was = p.again.take(in.parent, p.asRecorded(in)); was != nil {
+			if was = p.again.take(in.parent, p.asRecorded(in), p.reached()); was != nil {
 				in.id = was.SpawnID
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -95,18 +96,21 @@ func (r *recordedProcesses) readWritten() map[string][2]int64 {
 }
 
 // take finds which recorded process one is again that parent has started, and hands it out once: the first that ran the same, of the same thread
-// where there is one; else
-// of those that ran this program in another way the most alike, so that a changed argument changes nothing beside. nil for none.
-func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn) *tape.ProcessSpawn {
+// where there is one, and none that began after the ordinal which the run has reached, where there is another; else of those that ran this program
+// in another way the most alike, so that a changed argument changes nothing beside. nil for none.
+func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn, reached uint64) *tape.ProcessSpawn {
 	list := r.children[parent]
 	forked := tape.HasFlag(is, tape.ForkedKey)
 	thread := threadOf(is)
 	same := func(was *tape.ProcessSpawn) bool {
 		return !forked && was.Program == is.Program && slices.Equal(was.Args, is.Args)
 	}
+	due := func(was *tape.ProcessSpawn) bool { return same(was) && begunAt(was) < reached }
 	for _, alike := range []func(*tape.ProcessSpawn) bool{
 		func(was *tape.ProcessSpawn) bool { return forked && thread != "" && threadOf(was) == thread },
 		func(was *tape.ProcessSpawn) bool { return forked && threadOf(was) == "" && was.PID == is.PID }, // one that only forked, and threads of tapes without the key
+		func(was *tape.ProcessSpawn) bool { return due(was) && threadOf(was) == thread },
+		due,
 		func(was *tape.ProcessSpawn) bool { return same(was) && threadOf(was) == thread },
 		same,
 		func(was *tape.ProcessSpawn) bool {
@@ -125,6 +129,12 @@ func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn) *tape.Pro
 		}
 	}
 	return nil
+}
+
+// begunAt is the recorder's ordinal when a process began; 0 where its tape does not tell.
+func begunAt(p *tape.ProcessSpawn) uint64 {
+	at, _ := strconv.ParseUint(string(tape.FieldValue(p.Extra, tape.PlaceKey)), 10, 64)
+	return at
 }
 
 func threadOf(p *tape.ProcessSpawn) string { return string(tape.FieldValue(p.Extra, tape.ThreadKey)) }

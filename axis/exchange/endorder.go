@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +44,7 @@ type EndOrder struct {
 	processes map[uint64]*order          // by spawn_id
 	prior     map[*Recorded]*Recorded    // of each answer the one before it in its conversation
 	ends      map[uint64]recordedProcess // by spawn_id
+	over      []lane.Condition[moment]   // the answers, as they ended
 	gate      *lane.Gate[moment]
 }
 
@@ -377,6 +379,10 @@ func newEndOrder(recorded []*Recorded, processes []recordedProcess) *EndOrder {
 			o.answers[rec].answer = all[i-1]
 		}
 	}
+	for _, rec := range all {
+		o.over = append(o.over, lane.Condition[moment]{What: moment{kind: momentOver, rec: rec}, Since: time.Unix(0, 0)})
+	}
+	slices.SortStableFunc(o.over, func(x, y lane.Condition[moment]) int { return cmp.Compare(x.What.rec.passed(), y.What.rec.passed()) })
 	o.noteAsked(all)
 	o.notePace(all)
 	above, latest := make(map[uint64]bool), make(map[uint64]recordedProcess)
@@ -385,6 +391,17 @@ func newEndOrder(recorded []*Recorded, processes []recordedProcess) *EndOrder {
 		o.placeProcess(all, p, above, latest)
 	}
 	return o
+}
+
+// Reached is how far the run has come: the recorder's ordinal at which the first answer ended that has not been given yet. What began after it is
+// still to come.
+func (o *EndOrder) Reached() uint64 {
+	if o != nil {
+		if next := o.gate.Missing(o.over); next != nil {
+			return next.What.rec.passed()
+		}
+	}
+	return math.MaxUint64
 }
 
 // ProcessBegan says that the recorded process of a spawn_id runs again, ProcessEnded that it has ended. Of others nothing depends on it.

@@ -214,10 +214,13 @@ func (g *Gate[E]) Await(ctx context.Context, all []Condition[E]) error {
 }
 
 // Holds reports whether something is missing.
-func (g *Gate[E]) Holds(all []Condition[E]) bool {
+func (g *Gate[E]) Holds(all []Condition[E]) bool { return g.Missing(all) != nil }
+
+// Missing is the first that is missing; nil for none.
+func (g *Gate[E]) Missing(all []Condition[E]) *Condition[E] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.missing(all) != nil
+	return g.missing(all)
 }
 
 // missing is the first that is missing; nil for none. mu is held.
