@@ -115,8 +115,11 @@ func (o *testOptions) report(ctx context.Context, n int, std *console, run func(
 	if left := o.write(s, std); left != nil {
 		return left
 	}
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("interrupted: %d of %d done", ended, n)
+	}
 	if err != nil {
-		return fmt.Errorf("interrupted: %d of %d done", ended, n)
+		return err
 	}
 	if exit := s.Exit(o.strict); exit != statusDone {
 		return &statusError{status: exit}

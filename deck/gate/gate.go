@@ -28,6 +28,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -151,17 +152,23 @@ func (s *Summary) Exit(strict bool) (exit int) {
 	return exit
 }
 
-// Run tries cases, several at once. What one meets is in its Results; the error is ctx's, and the Summary holds those that had ended by
-// then.
+// Run tries cases, several at once. What one meets is in its Results; the error is ctx's, or suite.ErrLeftBehind, and the Summary holds those
+// that had ended by then.
 func Run(ctx context.Context, cases []Case, o *Options) (*Summary, error) {
 	if o == nil {
 		o = new(Options)
 	}
+	return o.run(ctx, cases, o.try)
+}
+
+func (o *Options) run(ctx context.Context, cases []Case, try func(context.Context, *Case) []*Result) (*Summary, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	begun := time.Now()
 	all := make([][]*Result, len(cases))
 	var reporting sync.Mutex
 	recording.Each(ctx, len(cases), o.Jobs, func(i int) {
-		results := o.try(ctx, &cases[i])
+		results := try(ctx, &cases[i])
 		if ctx.Err() != nil {
 			return // what it met is that it was interrupted
 		}
@@ -172,6 +179,9 @@ func Run(ctx context.Context, cases []Case, o *Options) (*Summary, error) {
 			if o.Report != nil {
 				o.Report(r)
 			}
+			if errors.Is(r.Err, suite.ErrLeftBehind) { // it goes on, and takes time and memory from the others
+				stop(r.Err)
+			}
 		}
 	})
 	s := &Summary{Took: time.Since(begun)}
@@ -181,7 +191,7 @@ func Run(ctx context.Context, cases []Case, o *Options) (*Summary, error) {
 		}
 		s.Results = append(s.Results, results...)
 	}
-	return s, ctx.Err()
+	return s, context.Cause(ctx)
 }
 
 // A Kind is what a case is made of.

@@ -2,8 +2,10 @@ package gate
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/testbench/suite"
 )
 
 // write makes files below a new directory, which it enters.
@@ -171,6 +174,23 @@ var results = &Summary{Took: 1500 * time.Millisecond, Results: []*Result{
 	{Case: Case{"recs/bad", Packed}, Name: "recs/bad", Status: Damaged, Why: "a blob, with: 2"},
 	{Case: Case{"recs/same", Recording}, Name: "recs/same", Status: Skipped, Why: "nothing changed"},
 }}
+
+// TestLeftBehind: a script that cannot be stopped goes on beside what is tried after it.
+func TestLeftBehind(t *testing.T) {
+	cases := []Case{{"a_test.star", Script}, {"b_test.star", Script}, {"c_test.star", Script}}
+	var reported int
+	o := &Options{Jobs: 1, Report: func(*Result) { reported++ }}
+	s, err := o.run(t.Context(), cases, func(_ context.Context, c *Case) []*Result {
+		r := &Result{Case: *c, Name: c.Path, Status: Faithful}
+		if c.Path == cases[1].Path {
+			r.Status, r.Err = Broken, suite.ErrLeftBehind
+		}
+		return []*Result{r}
+	})
+	if !errors.Is(err, suite.ErrLeftBehind) || reported != 2 || len(s.Results) != 2 || s.Left != 1 || s.Exit(false) != 1 {
+		t.Errorf("%v, %d reported, %+v", err, reported, s)
+	}
+}
 
 func TestJUnit(t *testing.T) {
 	for strict, want := range map[bool][4]int{false: {5, 1, 1, 1}, true: {5, 2, 1, 1}} {

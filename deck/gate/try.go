@@ -261,7 +261,7 @@ func (o *Options) script(ctx context.Context, c *Case) (out []*Result) {
 	case errors.Is(err, context.DeadlineExceeded):
 		out = append(out, &Result{Case: *c, Name: c.Path, Status: Hangs, Why: "its time was up"})
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		out = append(out, &Result{Case: *c, Name: c.Path, Status: Broken, Why: err.Error()})
+		out = append(out, &Result{Case: *c, Name: c.Path, Status: Broken, Why: err.Error(), Err: err})
 	}
 	return out
 }

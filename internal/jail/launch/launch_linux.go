@@ -1,7 +1,9 @@
 package launch
 
 import (
+	"errors"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -99,21 +101,69 @@ func (i *Init) start(control *os.File) error {
 		return err
 	}
 	defer stderr.Close()
-	uids, gids := idMappings()
-	i.PID, err = syscall.ForkExec(self, []string{InitName}, &syscall.ProcAttr{
+	attr := &syscall.ProcAttr{
 		Dir:   "/",
 		Env:   []string{"GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1"},
 		Files: []uintptr{null.Fd(), null.Fd(), stderr.Fd(), control.Fd()},
-		Sys: &syscall.SysProcAttr{
-			Cloneflags: namespaces, UidMappings: uids, GidMappings: gids, AmbientCaps: caps, Setsid: true, PidFD: &i.pidFD,
-		},
-	})
-	if err != nil {
+		Sys:   &syscall.SysProcAttr{AmbientCaps: caps, Setsid: true, PidFD: &i.pidFD},
+	}
+	if err = i.exec(attr); err != nil {
 		ours.Close()
-		return os.NewSyscallError("fork/exec "+self, err)
+		return err
 	}
 	i.Stderr = ours
 	return nil
+}
+
+// exec makes the process, and maps its ids. Until it is the init it borrows our memory, for to copy that takes longer than all else where we
+// have much of it, and we write to ours all the slower then. Its ids can be mapped only afterwards: an executable that is another user's alone,
+// which root may run by ids that are mapped, is run by a copy.
+func (i *Init) exec(attr *syscall.ProcAttr) (err error) {
+	uids, gids := idMappings()
+	attr.Sys.Cloneflags = namespaces | syscall.CLONE_VM | syscall.CLONE_VFORK
+	if i.PID, err = syscall.ForkExec(self, []string{InitName}, attr); err == nil {
+		err = i.mapIDs(uids, gids)
+	} else if errors.Is(err, syscall.EACCES) {
+		attr.Sys.Cloneflags, attr.Sys.UidMappings, attr.Sys.GidMappings = namespaces, uids, gids
+		i.PID, err = syscall.ForkExec(self, []string{InitName}, attr)
+	}
+	if err != nil {
+		return os.NewSyscallError("fork/exec "+self, err)
+	}
+	i.Control.Write([]byte{mapped}) // an error means that it has ended, which whoever reads finds
+	return nil
+}
+
+// mapped is what the init is told first.
+const mapped = 1
+
+// AwaitIDs waits, in the init, until its ids are those of the recorder. It reports false where the recorder has gone before.
+func AwaitIDs() bool {
+	var b [1]byte
+	n, _ := syscall.Read(ControlFD, b[:])
+	return n == 1 && b[0] == mapped
+}
+
+// mapIDs maps the ids of an init that was made without; one that fails has ended.
+func (i *Init) mapIDs(uids, gids []syscall.SysProcIDMap) error {
+	dir := "/proc/" + strconv.Itoa(i.PID)
+	for _, f := range []struct{ name, text string }{
+		{"/uid_map", mapText(uids)}, {"/setgroups", "deny"}, {"/gid_map", mapText(gids)},
+	} {
+		if err := os.WriteFile(dir+f.name, []byte(f.text), 0); err != nil {
+			i.Kill()
+			i.Wait()
+			return err
+		}
+	}
+	return nil
+}
+
+func mapText(maps []syscall.SysProcIDMap) (text string) {
+	for _, m := range maps {
+		text += strconv.Itoa(m.ContainerID) + " " + strconv.Itoa(m.HostID) + " " + strconv.Itoa(m.Size) + "\n"
+	}
+	return text
 }
 
 // Kill ends it, if it has not ended.

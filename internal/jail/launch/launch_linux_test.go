@@ -1,8 +1,11 @@
 package launch
 
 import (
+	"bytes"
+	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"syscall"
@@ -14,6 +17,7 @@ func TestMain(m *testing.M) {
 	if os.Args[0] != InitName {
 		os.Exit(m.Run())
 	}
+	AwaitIDs()
 	os.Stderr.WriteString("begun\n")
 	os.NewFile(ControlFD, "control").Read(make([]byte, 1))
 }
@@ -48,6 +52,62 @@ func TestTake(t *testing.T) {
 	first.Kill() // of one that is gone
 	second.Control.Close()
 	second.Wait()
+}
+
+// TestOwnMemory holds that a start leaves this process its memory: were it copied, each page would be copied, or looked at again, when it is
+// written to next.
+func TestOwnMemory(t *testing.T) {
+	const size = 8 << 20
+	b, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Munmap(b)
+	if err := syscall.Madvise(b, syscall.MADV_NOHUGEPAGE); err != nil {
+		t.Skip("pages of any size:", err)
+	}
+	clear(b)
+	i := take(t)
+	before := faults(t)
+	clear(b)
+	if n := faults(t) - before; n > int64(size/os.Getpagesize()/2) {
+		t.Errorf("%d faults of pages that were there before", n)
+	}
+	end(i)
+}
+
+func end(i *Init) {
+	i.Kill()
+	i.Wait()
+}
+
+func faults(t *testing.T) int64 {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return u.Minflt
+}
+
+// TestOthersExecutable starts inits from an executable that root may run only because its owner's id is mapped.
+func TestOthersExecutable(t *testing.T) {
+	if os.Geteuid() != 0 || os.Getenv("TAPEDECK_STAGES") != "" {
+		t.Skip("root's, of the test's own executable")
+	}
+	end(take(t))
+	data, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "theirs")
+	if err := errors.Join(os.WriteFile(path, data, 0o700), os.Chown(path, 65534, 65534)); err != nil {
+		t.Skip(err)
+	}
+	out, err := exec.Command(path, "-test.run=^TestTake$", "-test.v").CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("PASS: TestTake")) {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 func TestDrop(t *testing.T) {

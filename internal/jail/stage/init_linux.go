@@ -28,6 +28,9 @@ import (
 // runInit is PID 1 of the jail. It ends when the recorder does, and everything inside with it.
 func runInit() {
 	defaultSignals()
+	if !launch.AwaitIDs() {
+		return
+	}
 	conn, err := connOf(launch.ControlFD)
 	if err != nil {
 		return
