@@ -100,8 +100,10 @@ func rest(pid int, held, work time.Duration, vain *int, gone <-chan struct{}) {
 	for every := restFirst; ; every = min(2*every, max(restEvery, time.Since(begun)/16)) {
 		runs, waits := busy(pid)
 		if !runs && !waits && gone != nil {
-			runs, waits = again(func() (bool, bool) { return busy(pid) }, func() int { return turns(pid) })
-			runs = runs || !waits && starts(pid, briefly)
+			runs, waits = again(func() (runs, waits bool) {
+				runs, waits = busy(pid)
+				return runs || !waits && starts(pid, briefly), waits
+			}, func() int { return turns(pid) })
 		}
 		switch now := time.Now(); {
 		case !runs && !waits:
@@ -135,19 +137,22 @@ func again(busy func() (runs, waits bool), turns func() int) (runs, waits bool) 
 }
 
 // starts reports whether a thread of a process waits until a child has executed a program, which is about to: it hears of a failure by a pipe that
-// neither hands down to what they execute. A shell that waits for what a part of it prints reads from one that it would.
+// the child has until then, and no arguments for a moment before. A shell that waits for what a part of it prints reads from one that would be
+// handed down.
 func starts(pid int, briefly func(child int) bool) bool {
-	own, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	for of := range threadsOf(pid) {
-		pipe, ok := readsPipe(pid, of)
-		if !ok {
+		where, _ := os.ReadFile(of + "wchan")
+		call, _ := os.ReadFile(of + "syscall")
+		var nr, fd int
+		if n, _ := fmt.Sscanf(string(call), "%d 0x%x", &nr, &fd); n < 2 || !bytes.Contains(where, []byte("pipe_read")) {
 			continue
 		}
+		pipe, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
 		children, _ := os.ReadFile(of + "children")
 		for _, child := range strings.Fields(string(children)) {
 			n, _ := strconv.Atoi(child)
-			is, _ := os.ReadFile("/proc/" + child + "/cmdline")
-			if bytes.Equal(is, own) && briefly(n) && holds("/proc/"+child+"/fd/", pipe) {
+			args, err := os.ReadFile("/proc/" + child + "/cmdline")
+			if briefly(n) && (err == nil && len(args) == 0 || keeps("/proc/"+child, pipe)) {
 				return true
 			}
 		}
@@ -155,32 +160,23 @@ func starts(pid int, briefly func(child int) bool) bool {
 	return false
 }
 
-// readsPipe is the pipe that a thread of a process waits for, where that is one which is closed as a program is executed.
-func readsPipe(pid int, thread string) (pipe string, ok bool) {
-	where, _ := os.ReadFile(thread + "wchan")
-	call, _ := os.ReadFile(thread + "syscall")
-	var nr, fd, flags int
-	if n, _ := fmt.Sscanf(string(call), "%d 0x%x", &nr, &fd); n < 2 || !bytes.Contains(where, []byte("pipe_read")) {
-		return "", false
-	}
-	info, _ := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, fd))
-	_, after, _ := bytes.Cut(info, []byte("flags:"))
-	_, _ = fmt.Sscanf(string(after), "%o", &flags)
-	pipe, _ = os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
-	return pipe, flags&syscall.O_CLOEXEC != 0
-}
-
-// holds reports whether one of the descriptors in a directory of /proc is of a file.
-func holds(dir, file string) bool {
-	all, _ := os.ReadDir(dir)
+// keeps reports whether a process may write to a file by a descriptor that is closed when it executes a program.
+func keeps(process, file string) bool {
+	all, _ := os.ReadDir(process + "/fd")
 	return slices.ContainsFunc(all, func(fd os.DirEntry) bool {
-		is, _ := os.Readlink(dir + fd.Name())
-		return is == file
+		if is, _ := os.Readlink(process + "/fd/" + fd.Name()); is != file {
+			return false
+		}
+		info, _ := os.ReadFile(process + "/fdinfo/" + fd.Name())
+		_, after, _ := bytes.Cut(info, []byte("flags:"))
+		flags := 0
+		_, _ = fmt.Sscanf(string(after), "%o", &flags)
+		return flags&syscall.O_CLOEXEC != 0 && flags&(syscall.O_WRONLY|syscall.O_RDWR) == syscall.O_WRONLY
 	})
 }
 
 // briefly reports whether a process is at work, and has not been for long: else it is about something else than to execute a program.
-func briefly(pid int) bool { return worked(pid) < restEnd && atWork(pid) }
+func briefly(pid int) bool { return worked(pid) < restChild && atWork(pid) }
 
 // maxThreads is how many threads of a process are looked at.
 const maxThreads = 256
@@ -191,14 +187,15 @@ func atWork(pid int) bool {
 	return runs || waits
 }
 
-// busy reports whether a thread of a process runs, or waits for a processor; else whether one waits for a disk or what the jail tells it.
+// busy reports whether a thread of a process runs, or waits for a processor; else whether one waits for a disk, or for the jail, which has it stand
+// still for a moment as it executes a program.
 func busy(pid int) (runs, waits bool) {
 	for of := range threadsOf(pid) {
 		switch state := statOf(of); {
-		case len(state) == 0:
+		case len(state) == 0, state[0][0] == 'Z':
 		case state[0][0] == 'R':
 			return true, waits
-		case state[0][0] == 'D':
+		case state[0][0] == 'D', state[0][0] == 't':
 			waits = true
 		default:
 			waits = waits || heldUp(of)

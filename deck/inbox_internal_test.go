@@ -117,13 +117,13 @@ func TestLookAgain(t *testing.T) {
 	}
 }
 
-// TestStarts: who waits for what a child writes that is about to execute a program is not at rest; who reads from a pipe that would be handed down is.
+// TestStarts: who waits for a child that is about to execute a program is not at rest; who reads from a pipe that the child would hand down is.
 func TestStarts(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
 	}
 	for hands, want := range map[string]bool{"False": true, "True": false} {
-		program := "import os\nr, w = os.pipe()\nos.set_inheritable(r, " + hands + ")\nif (pid := os.fork()) == 0:\n    while 1: pass\nprint(pid, flush=True)\nos.read(r, 1)"
+		program := "import os\nr, w = os.pipe()\nos.set_inheritable(w, " + hands + ")\nif (pid := os.fork()) == 0:\n    while 1: pass\nprint(pid, flush=True)\nos.read(r, 1)"
 		cmd := exec.Command("python3", "-c", program)
 		out, err := cmd.StdoutPipe()
 		if err != nil {
@@ -142,7 +142,7 @@ func TestStarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = child.Kill() }()
-		for atWork(cmd.Process.Pid) || worked(pid) < restEnd {
+		for atWork(cmd.Process.Pid) || worked(pid) < restChild {
 			time.Sleep(time.Millisecond)
 		}
 		if got := starts(cmd.Process.Pid, func(n int) bool { return n == pid }); got != want || starts(cmd.Process.Pid, briefly) {
