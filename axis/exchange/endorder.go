@@ -44,7 +44,7 @@ type EndOrder struct {
 	processes map[uint64]*order          // by spawn_id
 	prior     map[*Recorded]*Recorded    // of each answer the one before it in its conversation
 	ends      map[uint64]recordedProcess // by spawn_id
-	over      []lane.Condition[moment]   // the answers, as they ended
+	requests  []lane.Condition[moment]   // as they came
 	gate      *lane.Gate[moment]
 }
 
@@ -380,9 +380,9 @@ func newEndOrder(recorded []*Recorded, processes []recordedProcess) *EndOrder {
 		}
 	}
 	for _, rec := range all {
-		o.over = append(o.over, lane.Condition[moment]{What: moment{kind: momentOver, rec: rec}, Since: time.Unix(0, 0)})
+		o.requests = append(o.requests, lane.Condition[moment]{What: moment{kind: momentAsked, rec: rec}, Since: time.Unix(0, 0)})
 	}
-	slices.SortStableFunc(o.over, func(x, y lane.Condition[moment]) int { return cmp.Compare(x.What.rec.passed(), y.What.rec.passed()) })
+	slices.SortStableFunc(o.requests, func(x, y lane.Condition[moment]) int { return cmp.Compare(x.What.rec.came(), y.What.rec.came()) })
 	o.noteAsked(all)
 	o.notePace(all)
 	above, latest := make(map[uint64]bool), make(map[uint64]recordedProcess)
@@ -393,12 +393,12 @@ func newEndOrder(recorded []*Recorded, processes []recordedProcess) *EndOrder {
 	return o
 }
 
-// Reached is how far the run has come: the recorder's ordinal at which the first answer ended that has not been given yet. What began after it is
-// still to come.
+// Reached is how far the run has come: the recorder's ordinal at which the first request came that has not come yet. What began after it is of a
+// later turn.
 func (o *EndOrder) Reached() uint64 {
 	if o != nil {
-		if next := o.gate.Missing(o.over); next != nil {
-			return next.What.rec.passed()
+		if next := o.gate.Missing(o.requests); next != nil {
+			return next.What.rec.came()
 		}
 	}
 	return math.MaxUint64

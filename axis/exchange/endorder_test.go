@@ -2,6 +2,7 @@ package exchange_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -416,4 +417,23 @@ func TestKeepOrderBeside(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestReached: a run is in a turn until the next one's question comes, whatever is held up beside it.
+func TestReached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, keys := conversations(t, turn{"llm:a", 100, 500, 0}, turn{"llm:b", 100, 510, 0}, turn{"llm:a", 900, 1000, 0})
+		order := b.Order()
+		for i, want := range []uint64{at(100) + 1, at(100) + 1, at(900) + 1} {
+			if got := order.Reached(); got != want {
+				t.Errorf("before question %d: %d, want %d", i, got, want)
+			}
+			if _, ok := b.Take(keys[i]); !ok {
+				t.Fatal("nothing is left")
+			}
+		}
+		if got := order.Reached(); got != math.MaxUint64 {
+			t.Errorf("in the last turn: %d", got)
+		}
+	})
 }

@@ -54,7 +54,7 @@ func (o *Options) try(t *testing.T, c gate.Case) {
 	one.Report = nil
 	s, err := gate.Run(t.Context(), []gate.Case{c}, &one)
 	if err != nil {
-		t.Fatal(err)
+		defer t.Fatal(err) // after what says where
 	}
 	if len(s.Results) == 1 {
 		o.say(t, s.Results[0])

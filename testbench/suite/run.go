@@ -74,7 +74,7 @@ func runFile(ctx context.Context, file string, o *Options, s *Summary) error {
 			continue
 		}
 		r := t.run(ctx)
-		if r.Err != nil && ctx.Err() != nil { // which ended it
+		if r.Err != nil && ctx.Err() != nil && !LeftBehind(r.Err) { // which ended it
 			return ctx.Err()
 		}
 		s.add(r, o)
