@@ -3,10 +3,13 @@ package deck
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,9 +139,8 @@ func again(busy func() (runs, waits bool), turns func() int) (runs, waits bool) 
 	return false, turns() != before
 }
 
-// starts reports whether a thread of a process waits until a child has executed a program, which is about to: it hears of a failure by a pipe that
-// the child has until then, and no arguments for a moment before. A shell that waits for what a part of it prints reads from one that would be
-// handed down.
+// starts reports whether a thread of a process waits until a child has executed a program, which does or is about to: it hears of a failure by a pipe
+// that the child has until then. A shell that waits for what a part of it prints reads from one that would be handed down.
 func starts(pid int, briefly func(child int) bool) bool {
 	for of := range threadsOf(pid) {
 		where, _ := os.ReadFile(of + "wchan")
@@ -149,15 +151,33 @@ func starts(pid int, briefly func(child int) bool) bool {
 		}
 		pipe, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
 		children, _ := os.ReadFile(of + "children")
-		for _, child := range strings.Fields(string(children)) {
+		list := strings.Fields(string(children))
+		for _, child := range list[:min(len(list), maxThreads)] {
 			n, _ := strconv.Atoi(child)
-			args, err := os.ReadFile("/proc/" + child + "/cmdline")
-			if briefly(n) && (err == nil && len(args) == 0 || keeps("/proc/"+child, pipe)) {
+			if runs, waits := busy(n); briefly(n) && (runs && (executing("/proc/"+child) || keeps("/proc/"+child, pipe)) || waits && executes("/proc/"+child)) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// executing reports whether a process runs that is in the middle of an execve: it has no arguments then.
+func executing(process string) bool {
+	f, err := os.Open(process + "/cmdline")
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	n, err := f.Read(make([]byte, 1))
+	return n == 0 && errors.Is(err, io.EOF)
+}
+
+// executes reports whether a process that waits does so in execve or execveat.
+func executes(process string) bool {
+	call, _ := os.ReadFile(process + "/syscall")
+	nr, _, _ := strings.Cut(string(call), " ")
+	return slices.Contains(map[string][]string{"amd64": {"59", "322"}, "arm64": {"221", "281"}}[runtime.GOARCH], nr)
 }
 
 // keeps reports whether a process may write to a file by a descriptor that is closed when it executes a program.
@@ -175,10 +195,10 @@ func keeps(process, file string) bool {
 	})
 }
 
-// briefly reports whether a process is at work, and has not been for long: else it is about something else than to execute a program.
-func briefly(pid int) bool { return worked(pid) < restChild && atWork(pid) }
+// briefly reports whether a process has not worked for long: else it is about something else than to execute a program.
+func briefly(pid int) bool { return worked(pid) < restChild }
 
-// maxThreads is how many threads of a process are looked at.
+// maxThreads is how many threads of a process are looked at, and children of each.
 const maxThreads = 256
 
 // atWork reports whether a process has something to do.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -117,14 +118,17 @@ func TestLookAgain(t *testing.T) {
 	}
 }
 
-// TestStarts: who waits for a child that is about to execute a program is not at rest; who reads from a pipe that the child would hand down is.
+// TestStarts: who waits for a child that is about to execute a program is not at rest; who reads from a pipe that the child would hand down is, and who
+// waits for a child that waits itself, to end perhaps.
 func TestStarts(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("needs /proc")
+	if runtime.GOOS != "linux" || !tellsPlaces() {
+		t.Skip("needs to know where a thread sleeps")
 	}
-	for hands, want := range map[string]bool{"False": true, "True": false} {
-		program := "import os\nr, w = os.pipe()\nos.set_inheritable(w, " + hands + ")\nif (pid := os.fork()) == 0:\n    while 1: pass\nprint(pid, flush=True)\nos.read(r, 1)"
-		cmd := exec.Command("python3", "-c", program)
+	for _, tt := range []struct {
+		hands, does string
+		want        bool
+	}{{"False", "while 1: pass", true}, {"True", "while 1: pass", false}, {"False", "time.sleep(1000)", false}} {
+		cmd := exec.Command("python3", "-c", "import os, time\nr, w = os.pipe()\nos.set_inheritable(w, "+tt.hands+")\nif (pid := os.fork()) == 0:\n    "+tt.does+"\nprint(pid, flush=True)\nos.read(r, 1)")
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -142,11 +146,12 @@ func TestStarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = child.Kill() }()
-		for atWork(cmd.Process.Pid) || worked(pid) < restChild {
+		works := strings.HasPrefix(tt.does, "while")
+		for atWork(cmd.Process.Pid) || works && worked(pid) < restChild || !works && atWork(pid) {
 			time.Sleep(time.Millisecond)
 		}
-		if got := starts(cmd.Process.Pid, func(n int) bool { return n == pid }); got != want || starts(cmd.Process.Pid, briefly) {
-			t.Errorf("of a pipe that is handed down (%s): %v, and of a child that has worked for long it is to be false", hands, got)
+		if got := starts(cmd.Process.Pid, func(n int) bool { return n == pid }); got != tt.want || works && starts(cmd.Process.Pid, briefly) {
+			t.Errorf("%+v: %v, and of a child that has worked for long it is to be false", tt, got)
 		}
 	}
 }

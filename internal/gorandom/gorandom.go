@@ -3,7 +3,7 @@
 // Go seeds a generator for each thread, and draws (math/rand, names of temporary files, the order of maps) from that of the thread which a
 // goroutine happens to run on, so that no seed makes two runs alike. These draws go through runtime.rand. A Patch is other code for that function: it
 // draws from sequences of the main goroutine, and from those of all goroutines that began with the same function (and some others, where there is
-// little room), one for each place that asks. How far each has come is kept in a page of its own.
+// little room), which differ by the place that asks. How far each has come is kept in a page of its own.
 //
 // The function is known by its bytes, and a goroutine by where Go's versions keep its number and its first function. Where something is not
 // as expected, before Go 1.22 or without optimizations, there is no Patch. A profile may put samples of draws in another place. Not goals: what

@@ -191,8 +191,8 @@ func (st *startStack) hide(pid int, is *process.Asker) {
 	}
 }
 
-// maxMoved bounds what is moved on a stack, in bytes: at its start it is 128 KiB long.
-const maxMoved = 64 << 10
+// maxMoved bounds what is moved on a stack, in bytes: the kernel takes no more of arguments and variables.
+const maxMoved = 6 << 20
 
 // room moves a new program's stack down and returns where so many bytes above it are nobody's; false where that cannot be done.
 func (st *startStack) room(pid int, length uint64) (at uint64, ok bool) {
@@ -200,7 +200,13 @@ func (st *startStack) room(pid int, length uint64) (at uint64, ok bool) {
 		return 0, false
 	}
 	b, to := make([]byte, st.to-st.from), (st.from-length)&^15
-	if inspect.ReadMemory(pid, st.from, b) != nil || inspect.WriteMemory(pid, to, b) != nil || trace.SetStack(pid, to) != nil {
+	if inspect.ReadMemory(pid, st.from, b) != nil {
+		return 0, false
+	}
+	if _, err := tracedMemory(pid).WriteAt(b[:8], int64(to)); err != nil { // by which a stack grows, as by the program's own
+		return 0, false
+	}
+	if inspect.WriteMemory(pid, to, b) != nil || trace.SetStack(pid, to) != nil {
 		return 0, false
 	}
 	return to + uint64(len(b)), true

@@ -24,6 +24,10 @@ const namespaces = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_
 // init's execve.
 var caps = []uintptr{1, 2, 3, 5, 8, 10, 12, 13, 18, 21, 24}
 
+// rootsCaps is how many there are, on any kernel that a jail runs on. For root the init has all: what an overlay copies gets owners, modes and
+// attributes as far as who mounted it may give them.
+const rootsCaps = 38
+
 // An Init is one that was started. Its files are the caller's to close, and it to Wait for.
 type Init struct {
 	PID             int
@@ -120,6 +124,12 @@ func (i *Init) start(control *os.File) error {
 // which root may run by ids that are mapped, is run by a copy.
 func (i *Init) exec(attr *syscall.ProcAttr) (err error) {
 	uids, gids := idMappings()
+	if os.Geteuid() == 0 {
+		attr.Sys.AmbientCaps = nil
+		for c := range uintptr(rootsCaps) {
+			attr.Sys.AmbientCaps = append(attr.Sys.AmbientCaps, c)
+		}
+	}
 	attr.Sys.Cloneflags = namespaces | syscall.CLONE_VM | syscall.CLONE_VFORK
 	if i.PID, err = syscall.ForkExec(self, []string{InitName}, attr); err == nil {
 		err = i.mapIDs(uids, gids)

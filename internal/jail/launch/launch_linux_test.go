@@ -3,6 +3,7 @@ package launch
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -45,6 +46,15 @@ func TestTake(t *testing.T) {
 		b := make([]byte, len("begun\n"))
 		if _, err := io.ReadFull(i.Stderr, b); err != nil || string(b) != "begun\n" {
 			t.Errorf("%q, %v", b, err)
+		}
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", i.PID))
+		_, after, _ := bytes.Cut(status, []byte("\nCapEff:"))
+		var has uint64
+		if _, err := fmt.Sscanf(string(after), "%x", &has); err != nil {
+			t.Error(err)
+		}
+		if all := uint64(1)<<rootsCaps - 1; err != nil || os.Geteuid() == 0 && has&all != all {
+			t.Errorf("the init may do %x, %v", has, err)
 		}
 	}
 	first.Kill()
