@@ -66,6 +66,7 @@ async function checks() {
     await p.locator('.record-row').nth(1).click();
     await p.waitForSelector('.second .record h2');
     assert.equal(await hash(p), '#run/calm/record/1');
+    await settled(p);
     assert.match(await text(p, '.second'), /FAIL: TestSplit/);
     await p.keyboard.press('j');
     assert.equal(await hash(p), '#run/calm/record/2');
