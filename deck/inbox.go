@@ -154,7 +154,11 @@ func starts(pid int, briefly func(child int) bool) bool {
 		list := strings.Fields(string(children))
 		for _, child := range list[:min(len(list), maxThreads)] {
 			n, _ := strconv.Atoi(child)
-			if runs, waits := busy(n); briefly(n) && (runs && (executing("/proc/"+child) || keeps("/proc/"+child, pipe)) || waits && executes("/proc/"+child)) {
+			if !briefly(n) {
+				continue
+			}
+			switch runs, waits := busy(n); {
+			case runs && (executing("/proc/"+child) || keeps("/proc/"+child, pipe)), !runs && waits && executes("/proc/"+child):
 				return true
 			}
 		}

@@ -195,13 +195,15 @@ func (b *AnswerBody) Next(ctx context.Context) ([]byte, error) {
 			return nil, err
 		}
 	}
-	p, err := b.read(min(b.left, maxPiece))
+	n := min(b.left, maxPiece)
+	p, err := b.read(n)
 	if err != nil {
 		if b.opts.Damage != nil {
 			return nil, b.opts.Damage(err)
 		}
 		return nil, fmt.Errorf("recorded answer is damaged: %w", err)
 	}
+	b.left, b.rest = b.left-n, b.rest-n
 	if b.opts.Reveal != nil {
 		p = b.opts.Reveal(p) // no placeholder lies in two chunks
 	}
@@ -210,9 +212,7 @@ func (b *AnswerBody) Next(ctx context.Context) ([]byte, error) {
 
 // read returns the next n bytes. A blob tells at its end only whether it is sound, so the last bytes count when the end is there.
 func (b *AnswerBody) read(n int64) ([]byte, error) {
-	at := b.size - b.rest
-	b.left, b.rest = b.left-n, b.rest-n
-	if b.opts.Stored != nil {
+	if at := b.size - b.rest; b.opts.Stored != nil {
 		return b.opts.Stored[at : at+n : at+n], nil
 	}
 	if int64(cap(b.buf)) < n {
@@ -221,7 +221,7 @@ func (b *AnswerBody) read(n int64) ([]byte, error) {
 	p := b.buf[:n]
 	if _, err := io.ReadFull(b.r, p); errors.Is(err, io.EOF) {
 		return nil, io.ErrUnexpectedEOF // the end of a blob that was cut is not the answer's
-	} else if err != nil || b.rest > 0 {
+	} else if err != nil || b.rest > n {
 		return p, err
 	}
 	var more [1]byte
