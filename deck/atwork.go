@@ -1,0 +1,176 @@
+package deck
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// What /proc tells of a process: whether it has something to do, which an inbox waits for.
+
+// starts reports whether a thread of a process waits until a child has executed a program, which does or is about to: it hears of a failure by a pipe
+// that the child has until then. A shell that waits for what a part of it prints reads from one that would be handed down.
+func starts(pid int, briefly func(child int) bool) bool {
+	for of := range threadsOf(pid) {
+		where, _ := os.ReadFile(of + "wchan")
+		call, _ := os.ReadFile(of + "syscall")
+		var nr, fd int
+		if n, _ := fmt.Sscanf(string(call), "%d 0x%x", &nr, &fd); n < 2 || !bytes.Contains(where, []byte("pipe_read")) {
+			continue
+		}
+		pipe, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+		children, _ := os.ReadFile(of + "children")
+		list := strings.Fields(string(children))
+		for _, child := range list[:min(len(list), maxThreads)] {
+			n, _ := strconv.Atoi(child)
+			if !briefly(n) {
+				continue
+			}
+			switch runs, waits := busy(n); {
+			case runs && (executing("/proc/"+child) || keeps("/proc/"+child, pipe)), !runs && waits && executes("/proc/"+child):
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// executing reports whether a process runs that is in the middle of an execve: it has no arguments then.
+func executing(process string) bool {
+	f, err := os.Open(process + "/cmdline")
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	n, err := f.Read(make([]byte, 1))
+	return n == 0 && errors.Is(err, io.EOF)
+}
+
+// executes reports whether a process that waits does so in execve or execveat.
+func executes(process string) bool {
+	call, _ := os.ReadFile(process + "/syscall")
+	nr, _, _ := strings.Cut(string(call), " ")
+	return slices.Contains(map[string][]string{"amd64": {"59", "322"}, "arm64": {"221", "281"}}[runtime.GOARCH], nr)
+}
+
+// keeps reports whether a process may write to a file by a descriptor that is closed when it executes a program.
+func keeps(process, file string) bool {
+	all, _ := os.ReadDir(process + "/fd")
+	return slices.ContainsFunc(all, func(fd os.DirEntry) bool {
+		if is, _ := os.Readlink(process + "/fd/" + fd.Name()); is != file {
+			return false
+		}
+		info, _ := os.ReadFile(process + "/fdinfo/" + fd.Name())
+		_, after, _ := bytes.Cut(info, []byte("flags:"))
+		flags := 0
+		_, _ = fmt.Sscanf(string(after), "%o", &flags)
+		return flags&syscall.O_CLOEXEC != 0 && flags&(syscall.O_WRONLY|syscall.O_RDWR) == syscall.O_WRONLY
+	})
+}
+
+// briefly reports whether a process has not worked for long: else it is about something else than to execute a program.
+func briefly(pid int) bool { return worked(pid) < restChild }
+
+// maxThreads is how many threads of a process are looked at, and children of each.
+const maxThreads = 256
+
+// atWork reports whether a process has something to do.
+func atWork(pid int) bool {
+	runs, waits := busy(pid)
+	return runs || waits
+}
+
+// busy reports whether a thread of a process runs, or waits for a processor; else whether one waits for a disk, or for the jail, which has it stand
+// still for a moment as it executes a program.
+func busy(pid int) (runs, waits bool) {
+	for of := range threadsOf(pid) {
+		switch state := statOf(of); {
+		case len(state) == 0, state[0][0] == 'Z':
+		case state[0][0] == 'R':
+			return true, waits
+		case state[0][0] == 'D', state[0][0] == 't':
+			waits = true
+		default:
+			waits = waits || heldUp(of)
+		}
+	}
+	return false, waits
+}
+
+// heldUp reports whether a thread that sleeps may wait for what the jail tells it. Of one that has not left its processor's queue yet, and is not
+// taken out before its turn (Linux 6.12 and newer), the kernel says no place; nor does it of one that may not be looked at.
+func heldUp(thread string) bool {
+	where, _ := os.ReadFile(thread + "wchan")
+	if string(where) == "0" {
+		_, err := os.ReadFile(thread + "syscall")
+		return err == nil && tellsPlaces()
+	}
+	return bytes.Contains(where, []byte("seccomp"))
+}
+
+// tellsPlaces reports whether this kernel says where a thread sleeps, as some of ours always do.
+var tellsPlaces = sync.OnceValue(func() bool {
+	for of := range threadsOf(os.Getpid()) {
+		if where, _ := os.ReadFile(of + "wchan"); len(where) > 0 && string(where) != "0" {
+			return true
+		}
+	}
+	return false
+})
+
+// turns is how often the threads of a process have had a processor: the third field of their schedstat.
+func turns(pid int) (sum int) {
+	for of := range threadsOf(pid) {
+		had, _ := os.ReadFile(of + "schedstat")
+		if fields := bytes.Fields(had); len(fields) == 3 {
+			n, _ := strconv.Atoi(string(fields[2]))
+			sum += n
+		}
+	}
+	return sum
+}
+
+// threadsOf are the directories of a process's threads.
+func threadsOf(pid int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		tasks, err := os.Open(fmt.Sprintf("/proc/%d/task", pid))
+		if err != nil {
+			return
+		}
+		defer tasks.Close()
+		names, _ := tasks.Readdirnames(maxThreads)
+		for _, task := range names {
+			if !yield(fmt.Sprintf("/proc/%d/task/%s/", pid, task)) {
+				return
+			}
+		}
+	}
+}
+
+// worked is how much processor time a process has used.
+func worked(pid int) (sum time.Duration) {
+	const user, system, tick = 11, 12, 10 * time.Millisecond // fields behind the name, proc_pid_stat(5)
+	if stat := statOf(fmt.Sprintf("/proc/%d/", pid)); len(stat) > system {
+		for _, field := range stat[user : system+1] {
+			n, _ := strconv.Atoi(string(field))
+			sum += time.Duration(n) * tick
+		}
+	}
+	return sum
+}
+
+// statOf are the fields of a process or thread behind its name; none where it has ended.
+func statOf(dir string) [][]byte {
+	b, _ := os.ReadFile(dir + "stat")
+	return bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+}
