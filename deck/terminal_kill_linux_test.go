@@ -20,13 +20,19 @@ import (
 
 func init() { programs["terminal recorder"] = playTerminalRecorder }
 
-func wrote(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Size() > 0
+// keptOutput reports whether a cassette that is being written holds an output with text in it.
+func keptOutput(dir, text string) bool {
+	c, err := cassette.Open(dir, &cassette.OpenOptions{Partial: true})
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	raw, err := c.RawOutput()
+	return err == nil && strings.Contains(string(raw), text)
 }
 
 // playTerminalRecorder records "tui", to whose terminal nobody types, into args[0] with the configuration args[1], and kills itself
-// once it has been shown for a while.
+// once what it showed is kept.
 func playTerminalRecorder(args []string) int {
 	exe, err := os.Executable()
 	if err != nil {
@@ -36,7 +42,7 @@ func playTerminalRecorder(args []string) int {
 	p := &typed{more: make(chan struct{})}
 	go func() {
 		p.until("working")
-		for i := 0; i < 200 && !wrote(filepath.Join(args[0], "terminal", cassette.ChunksFile)); i++ {
+		for i := 0; i < 200 && !keptOutput(filepath.Join(args[0], "terminal"), "working"); i++ {
 			time.Sleep(50 * time.Millisecond) // what the screen may show as a secret is held back for two seconds
 		}
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
