@@ -245,9 +245,10 @@ func (r *replayer) tells(o *fidelity.LaneOptions, now *recording.Comparing) (don
 	if err != nil {
 		return nil, err
 	}
+	blobs := &layeredStore{t.Store, r.store}
 	o.Again = &fidelity.Again{
 		Records: t.Records(), Masks: masks,
-		Payload: func(p *tape.Payload) ([]byte, error) { return p.Bytes(t.Store) },
+		Payload: func(p *tape.Payload) ([]byte, error) { return p.Bytes(blobs) },
 	}
 	return t.Close, nil
 }

@@ -305,7 +305,7 @@ func (r *replayer) compare(second *replayer) (*fidelity.Report, error) {
 	}
 	defer replay.Close()
 	m := r.rec.Manifest
-	o, now, err := laneOptions(m, r.store, replay.Store, &r.roots, r.config(), r.o.Watch)
+	o, now, err := laneOptions(m, r.store, &layeredStore{replay.Store, r.store}, &r.roots, r.config(), r.o.Watch)
 	if err != nil {
 		return nil, err
 	}

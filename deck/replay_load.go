@@ -500,8 +500,13 @@ func (r *replayer) restoreMoved() error {
 	}
 	left := copyBudget{files: maxCopiedFiles, bytes: maxCopiedBytes}
 	for _, n := range r.trees.before.NotCovered {
+		path := filepath.FromSlash(n.Path)
 		if n.Reason != files.Excluded {
-			r.showUncovered(root, filepath.FromSlash(n.Path), &left)
+			r.showUncovered(root, path, &left)
+		} else if info, err := os.Lstat(filepath.Join(r.moved.from, path)); err == nil && info.IsDir() {
+			if err := root.MkdirAll(path, info.Mode().Perm()); err != nil { // of recordings a listing showed that they are there
+				return err
+			}
 		}
 	}
 	return nil

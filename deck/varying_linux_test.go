@@ -1,6 +1,7 @@
 package deck_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -14,8 +15,8 @@ import (
 
 func init() { programs["chance"] = playChance }
 
-// playChance sends its PID, a random number and what stands in a file outside the work tree, in two requests, and prints them. Once it is told
-// to, it says so and ends otherwise, in the first run alone.
+// playChance sends its PID, a random number, what stands in a file outside the work tree and what lies in its own, in two requests, prints them,
+// and empties a long file that it found. Once it is told to, it says so and ends otherwise, in the first run alone.
 func playChance(args []string) int {
 	said, err := os.ReadFile(args[1])
 	if err != nil {
@@ -26,10 +27,21 @@ func playChance(args []string) int {
 		os.WriteFile(args[1], []byte("keep 10 rows"), 0o600)
 		return 9
 	}
+	names, err := filepath.Glob("*")
+	if err != nil {
+		return fail(err)
+	}
+	hidden, err := os.Stat(".tapedeck")
+	if err != nil {
+		return fail(err)
+	}
 	for i := range 2 {
-		if code := playPost([]string{args[0], fmt.Sprintf(`{"n":%d,"by":%d,"drawn":%d,"said":%q}`, i, os.Getpid(), drawn, said)}); code != 0 {
+		if code := playPost([]string{args[0], fmt.Sprintf(`{"n":%d,"by":%d,"drawn":%d,"said":%q,"names":%q}`, i, os.Getpid(), drawn, said, append(names, hidden.Mode().String()))}); code != 0 {
 			return code
 		}
+	}
+	if err := os.WriteFile("long", nil, 0o600); err != nil {
+		return fail(err)
 	}
 	fmt.Println(os.Getpid(), drawn, string(said))
 	return 0
@@ -48,6 +60,9 @@ func TestChanceOutsideTheJail(t *testing.T) {
 		}
 	}
 	say("keep 10 rows")
+	if err := os.WriteFile(filepath.Join(b.dir, "long"), bytes.Repeat([]byte("found\n"), 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	res, _ := b.recordOutside("chance", "https://api.example.com/rows", settings)
 	v, out := b.replay(res.Recording, &deck.ReplayOptions{Proxy: true})
 	b.green(v)

@@ -22,6 +22,7 @@ const (
 	javaOwn                 // what a Java VM counts of itself, in moments of a clock that no replay gives it again
 	agentOwn                // what an agent logs of itself (LaneOptions.AgentFiles)
 	gitIgnored              // by Git, inside the work tree
+	pythonOwn               // modules that Python compiled: each holds its source's time and absolute path
 	outside                 // of the work tree
 )
 
@@ -105,8 +106,14 @@ func (o *LaneOptions) placeOf(k tape.Kind) place {
 	if o.Exact && o.OwnTimes.IsZero() && p == outside {
 		return workTree
 	}
-	if !o.Exact && p == workTree && tape.FieldValue(f.Extra, "ignored") != nil && !watched(f.Path, o.Watch) {
+	if o.Exact || p != workTree || watched(f.Path, o.Watch) {
+		return p
+	}
+	switch {
+	case tape.FieldValue(f.Extra, "ignored") != nil:
 		return gitIgnored
+	case path.Base(path.Dir(f.Path)) == "__pycache__":
+		return pythonOwn
 	}
 	return p
 }

@@ -71,6 +71,20 @@ func TestNotesNameWhereFilesDiffer(t *testing.T) {
 	}
 }
 
+// TestCompiledModules: what Python compiles holds the time and the path of its source, and gates where the runs were given both again.
+func TestCompiledModules(t *testing.T) {
+	const path = "lib/__pycache__/llm.cpython-311.pyc"
+	a, b := []tape.Kind{wrote(path, "/home/u/p")}, []tape.Kind{wrote(path, "/var/tmp/x")}
+	if got := compareLanes(t, Semantic, a, b, nil); !got.Faithful() || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], path) {
+		t.Errorf("%v %q", got, got.Notes)
+	}
+	for _, o := range []*LaneOptions{{Exact: true}, {Watch: []string{"lib/*/*"}}} {
+		if got := compareLanes(t, Semantic, a, b, o); got.Faithful() {
+			t.Errorf("%+v: %q", o, got.Notes)
+		}
+	}
+}
+
 // TestLogsOfAgents: what an agent logs of itself is noted where all else outside the work tree gates, unless it is watched.
 func TestLogsOfAgents(t *testing.T) {
 	a := []tape.Kind{wrote("~/.agent/logs/1.log", "1"), wrote("~/.agent/settings.json", "1")}
