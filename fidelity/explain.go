@@ -263,22 +263,23 @@ func (x *explainer) subjectIn(k *tape.MCPJSONRPC, s Side) string {
 	return shortened(mcptext.Subject(k.Method, b))
 }
 
-// requestChanges lists how two requests differ: in what names them, then in their bodies. None where they cannot be read.
-func (x *explainer) requestChanges(a, b *tape.Record) []Change {
+// requestChanges lists how two requests differ: in what names them, then in their bodies, and says how
+// alike these are. None where they cannot be read.
+func (x *explainer) requestChanges(a, b *tape.Record) (changes []Change, alike int) {
 	ea, eb := tape.ExchangeOf(a.Kind), tape.ExchangeOf(b.Kind)
 	was, errA := x.bytes(ea.RequestPayload, Recorded)
 	now, errB := x.bytes(eb.RequestPayload, Replay)
 	if errA != nil || errB != nil {
-		return nil
+		return nil, 0
 	}
 	x.done++
-	changes := x.nameChanges(a.Kind, b.Kind)
+	changes, alike = x.nameChanges(a.Kind, b.Kind), bodies.Alike(was, now)
 	if x.o.Request == nil || !sameKind(a.Kind, b.Kind) || bodies.InParts(was, now) { // what is matched of a model call is not what is of plain HTTP
-		return append(changes, bodies.Diff(was, now, x.o.masked)...)
+		return append(changes, bodies.Diff(was, now, x.o.masked)...), alike
 	}
 	surfaceA, paramsA := x.o.Request(ea, was)
 	surfaceB, paramsB := x.o.Request(eb, now)
-	return slices.Concat(changes, DiffJSON(paramsA, paramsB), DiffJSON(surfaceA, surfaceB))
+	return slices.Concat(changes, DiffJSON(paramsA, paramsB), DiffJSON(surfaceA, surfaceB)), alike
 }
 
 func (x *explainer) nameChanges(a, b tape.Kind) []Change {

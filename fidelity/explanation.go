@@ -18,7 +18,8 @@ const maxNearest = 16
 // explanation says why divergences are there, once all are found.
 type explanation struct {
 	*comparison
-	first *refusal // of the requests that nothing answered
+	first *refusal     // of the requests that nothing answered
+	stead *tape.Record // the recorded request in whose place that came; nil for none
 }
 
 // explainAll orders what was found by where the replay had come to, explains it and reports it.
@@ -81,6 +82,9 @@ func (c *explanation) refused() {
 		}
 		unasked = slices.DeleteFunc(unasked, func(r *tape.Record) bool { return r == near })
 		c.inPlaceOf(near, p)
+		if p.rec.Seq == c.first.seq {
+			c.stead = near
+		}
 		p.Cause = ""
 		p.show(changes)
 		p.Nearest, p.Recorded = new(near.Seq), describe(near.Kind)
@@ -114,16 +118,16 @@ func (c *explanation) nearest(rec *tape.Record, among []*tape.Record, kindred bo
 	var best *tape.Record
 	var least []Change
 	asked := tape.ExchangeOf(rec.Kind)
-	tried := 0
+	tried, most := 0, 0
 	for _, r := range among {
 		ex := tape.ExchangeOf(r.Kind)
 		if kindred && !sameKind(r.Kind, rec.Kind) || tape.HostOf(ex.URL) != tape.HostOf(asked.URL) || tried == maxNearest || c.spent() {
 			continue
 		}
 		tried++
-		changes := c.requestChanges(r, rec)
-		if len(changes) > 0 && (best == nil || len(changes) < len(least)) {
-			best, least = r, changes
+		changes, alike := c.requestChanges(r, rec)
+		if len(changes) > 0 && (best == nil || cmp.Or(cmp.Compare(len(changes), len(least)), cmp.Compare(most, alike)) < 0) {
+			best, least, most = r, changes, alike
 		}
 	}
 	return best, least
@@ -154,7 +158,8 @@ func (c *explanation) previews() {
 }
 
 // consequences marks every divergence that came after a refused request. A recorded request that was never asked for shows
-// no sooner than the refused one that stood in its place, unless the replay had come past it by then.
+// no sooner than the refused one that stood in its place, unless the replay had come past it by then, or it had ended before
+// the one was asked for in whose place the refused one came.
 func (c *explanation) consequences() {
 	if c.first == nil {
 		return
@@ -162,7 +167,8 @@ func (c *explanation) consequences() {
 	for i := range c.found {
 		p := &c.found[i]
 		if p.rank == 1 && p.at < c.first.at {
-			if p.next > 0 && p.next < c.first.at && p.Follows == "" {
+			past := p.next > 0 && p.next < c.first.at || c.stead != nil && tape.ExchangeOf(p.rec.Kind) != nil && endedAt(p.rec) < begunAt(c.stead)
+			if past && p.Follows == "" {
 				continue
 			}
 			p.at = c.first.at

@@ -82,7 +82,7 @@ func (c *ignoring) oneSide(r *sideRoute, why string, added, gone []*entry) {
 		Recorded: len(r.entries[Recorded]), Replay: len(r.entries[Replay]), Differ: len(added),
 	}
 	if len(added) > 0 && len(gone) > 0 && !c.spent() {
-		changes := c.requestChanges(gone[0].rec, added[0].rec)
+		changes, _ := c.requestChanges(gone[0].rec, added[0].rec)
 		t.Changes = changes[:min(len(changes), causeChanges)]
 	}
 	c.report.Side = append(c.report.Side, t)

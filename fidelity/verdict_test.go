@@ -3,6 +3,7 @@ package fidelity
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,6 +99,25 @@ func TestAnotherCommandLineIsNamed(t *testing.T) {
 	}
 	if got := textOf(t, r, nil); strings.Contains(got, "nothing before it differs") {
 		t.Error(got)
+	}
+}
+
+// TestADroppedCallBesideOthers: of calls side by side whose answers make the next request, the one that was not made is named first, and
+// not what was made of the others.
+func TestADroppedCallBesideOthers(t *testing.T) {
+	recorded := []tape.Kind{
+		placedAt(call("llm:a", 1, `{"q":"topic 1"}`, "x"), 1), placedAt(call("llm:b", 2, `{"q":"topic 2"}`, "y"), 2),
+		wrote("sum", "x, y"), placedAt(call("llm:c", 3, `{"q":"join x, y"}`, "z"), 100), program("z\n", 0),
+	}
+	replay := []tape.Kind{
+		placedAt(call("llm:a", 1, `{"q":"topic 1"}`, "x"), 1), wrote("sum", "x"), placedAt(refused(2, `{"q":"join x"}`, "none"), 90), program("", 1),
+	}
+	r := compareLanes(t, Semantic, recorded, replay, nil)
+	if first := r.Divergences[0]; first.Category != MissingInReplay || *first.Seq != 1 || first.Follows != "" {
+		t.Errorf("first: %+v", first)
+	}
+	if near := r.Divergences[slices.IndexFunc(r.Divergences, func(d Divergence) bool { return d.Category == MissingInRecorded })].Nearest; near == nil || *near != 3 {
+		t.Errorf("nearest to the refused request: %v", near)
 	}
 }
 

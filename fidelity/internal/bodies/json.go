@@ -402,9 +402,7 @@ func (d *bodyDiff) likeness(a, b *node) float64 {
 		return 0
 	}
 	ea, eb := d.a[a.from:a.to], d.b[b.from:b.to]
-	head := commonPrefix(ea[:min(len(ea), maxLikeness)], eb[:min(len(eb), maxLikeness)])
-	tail := commonSuffix(ea[head:], eb[head:], maxLikeness)
-	return 0.05 + 0.95*float64(head+tail)/float64(max(min(len(ea), 2*maxLikeness), min(len(eb), 2*maxLikeness), 1))
+	return 0.05 + 0.95*float64(alike(ea, eb))/float64(max(min(len(ea), 2*maxLikeness), min(len(eb), 2*maxLikeness), 1))
 }
 
 // sameShape reports whether a may have become b: values of one type, and objects that agree in what says what an element

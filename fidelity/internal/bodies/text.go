@@ -63,6 +63,14 @@ func commonSuffix(a, b string, limit int) int {
 	return tail
 }
 
+// Alike is how many bytes two bodies begin and end with alike, at most maxLikeness each.
+func Alike(a, b []byte) int { return alike(string(a), string(b)) }
+
+func alike(a, b string) int {
+	head := commonPrefix(a[:min(len(a), maxLikeness)], b[:min(len(b), maxLikeness)])
+	return head + commonSuffix(a[head:], b[head:], maxLikeness)
+}
+
 // A textLine is a line with its end, and as it compares.
 type textLine struct {
 	number int // from 1
