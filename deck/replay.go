@@ -128,7 +128,7 @@ func (r *replayer) prepare() (err error) {
 	}
 	if r.o.Proxy && m.Roots.Tree != "" {
 		r.moved = moved{from: m.Roots.Tree, to: filepath.Join(r.scratch.Dir, "moved", filepath.Base(m.Roots.Tree))}
-		r.roots.Tree = r.moved.to
+		r.roots.Tree, r.roots.Moved = r.moved.to, r.moved.from
 	}
 	if r.dir = r.o.Out; r.dir == "" {
 		r.dir = filepath.Join(r.scratch.Dir, "tape")

@@ -15,8 +15,8 @@ import (
 
 func init() { programs["chance"] = playChance }
 
-// playChance sends its PID, a random number, what stands in a file outside the work tree and what lies in its own, in two requests, prints them,
-// and empties a long file that it found. Once it is told to, it says so and ends otherwise, in the first run alone.
+// playChance sends its PID, a random number, what stands in a file outside the work tree, where it is and what lies there, in two requests,
+// prints them, and empties a long file that it found. Once it is told to, it says so and ends otherwise, in the first run alone.
 func playChance(args []string) int {
 	said, err := os.ReadFile(args[1])
 	if err != nil {
@@ -35,8 +35,12 @@ func playChance(args []string) int {
 	if err != nil {
 		return fail(err)
 	}
+	at, err := os.Getwd()
+	if err != nil {
+		return fail(err)
+	}
 	for i := range 2 {
-		if code := playPost([]string{args[0], fmt.Sprintf(`{"n":%d,"by":%d,"drawn":%d,"said":%q,"names":%q}`, i, os.Getpid(), drawn, said, append(names, hidden.Mode().String()))}); code != 0 {
+		if code := playPost([]string{args[0], fmt.Sprintf(`{"n":%d,"by":%d,"drawn":%d,"said":%q,"names":%q,"at":%q}`, i, os.Getpid(), drawn, said, append(names, hidden.Mode().String()), at)}); code != 0 {
 			return code
 		}
 	}

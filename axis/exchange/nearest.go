@@ -236,7 +236,7 @@ func (b *Book) reordered(id *Identity, r *Request) *Recorded {
 }
 
 // AnswerAlike has the book answer a request that is not on the tape as the recorded one of its path that differs from it in the fewest
-// words, and in nothing but words: for a replay that is to find out which of those are other ones in every run.
+// words once both are masked, and in nothing but words: for a replay that is to find out which of those are other ones in every run.
 func (b *Book) AnswerAlike() { b.alike = true }
 
 // inShape is the recorded request that AnswerAlike speaks of; nil for none.
@@ -251,13 +251,17 @@ func (b *Book) inShape(id *Identity, r *Request) (best *Recorded) {
 		if like != id.Key {
 			continue
 		}
-		pathA, queryA, _ := strings.Cut(rec.Exchange.URL, "?")
-		pathB, queryB, _ := strings.Cut(r.URL, "?")
+		was, err := b.classifier.Classify(b.request(rec))
+		if err != nil {
+			continue
+		}
+		pathA, queryA, _ := strings.Cut(was.Key.URL, "?")
+		pathB, queryB, _ := strings.Cut(id.Key.URL, "?")
 		if pathA != pathB {
 			continue
 		}
 		inURL, okURL := fidelity.OtherWords([]byte(queryA), []byte(queryB))
-		inBody, okBody := fidelity.OtherWords(b.body(rec), r.Body)
+		inBody, okBody := fidelity.OtherWords(slices.Concat(was.Params, was.Surface), slices.Concat(id.Params, id.Surface))
 		if n := inURL + inBody; okURL && okBody && !b.served(rec) && (best == nil || n < least) {
 			best, least = rec, n
 		}

@@ -204,6 +204,8 @@ type Roots struct {
 	// Absent are HOME and Temp where they did not exist when the run began. What it made there counts as that of the
 	// directory above, on a replay too, when they may exist.
 	Absent []string `json:"absent,omitempty"`
+	// Moved is where Tree was recorded, of a replay that has it elsewhere.
+	Moved string `json:"-"`
 }
 
 // TTY says which of the standard streams were the terminal, its size and modes at the start, and when what was typed.

@@ -113,7 +113,7 @@ func (m *Masking) Masker(r *Roots) (*masks.Masker, error) {
 }
 
 func (m *Masking) options(r *Roots) (*masks.Options, error) {
-	o := &masks.Options{Home: r.Home, WorkTree: r.Tree, Temp: r.Temp}
+	o := &masks.Options{Home: r.Home, WorkTree: r.Tree, Temp: r.Temp, Moved: r.Moved}
 	all, err := m.agentMasks()
 	if err != nil {
 		return nil, err

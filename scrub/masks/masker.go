@@ -31,6 +31,8 @@ type Options struct {
 	// Home, WorkTree and Temp are the absolute paths that <home>, <worktree> and <temp> stand for; none where empty or "/".
 	// Of two that contain each other the longer is taken where both fit.
 	Home, WorkTree, Temp string
+	// Moved is where the work tree was before, or "": <worktree> stands for it too.
+	Moved string
 	// Disabled names the masks that are not used.
 	Disabled []string
 	// Extra are a project's own masks, used after the built-in ones, in this order.
@@ -116,6 +118,7 @@ func New(o *Options) *Masker {
 		}
 	}
 	m.addPath(o.WorkTree, maskWorkTree, false)
+	m.addPath(o.Moved, maskWorkTree, false)
 	m.addPath(o.Home, maskHome, false)
 	m.addPath(o.Temp, maskTemp, true)
 	for _, p := range []string{"/tmp", "/var/tmp", "$TMP", "<temp>"} {
