@@ -21,8 +21,8 @@ const (
 	gitOwn                  // Git's bookkeeping
 	javaOwn                 // what a Java VM counts of itself, in moments of a clock that no replay gives it again
 	agentOwn                // what an agent logs of itself (LaneOptions.AgentFiles)
+	pythonOwn               // modules that Python compiled: each holds its source's time, which another checkout has not, and absolute path
 	gitIgnored              // by Git, inside the work tree
-	pythonOwn               // modules that Python compiled: each holds its source's time and absolute path
 	outside                 // of the work tree
 )
 
@@ -35,6 +35,8 @@ func placeOf(p string, watch []string) place {
 		return gitOwn
 	case javaCounters(p):
 		return javaOwn
+	case path.Base(path.Dir(p)) == "__pycache__":
+		return pythonOwn
 	case p == "~", p == "$TMP", strings.HasPrefix(p, "~/"), strings.HasPrefix(p, "$TMP/"), strings.HasPrefix(p, "/"):
 		return outside
 	}
@@ -106,14 +108,8 @@ func (o *LaneOptions) placeOf(k tape.Kind) place {
 	if o.Exact && o.OwnTimes.IsZero() && p == outside {
 		return workTree
 	}
-	if o.Exact || p != workTree || watched(f.Path, o.Watch) {
-		return p
-	}
-	switch {
-	case tape.FieldValue(f.Extra, "ignored") != nil:
+	if !o.Exact && p == workTree && tape.FieldValue(f.Extra, "ignored") != nil && !watched(f.Path, o.Watch) {
 		return gitIgnored
-	case path.Base(path.Dir(f.Path)) == "__pycache__":
-		return pythonOwn
 	}
 	return p
 }
