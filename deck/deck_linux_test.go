@@ -303,6 +303,27 @@ func searchFor(t *testing.T, dir, secret string) {
 	}
 }
 
+// TestAnotherCheckoutListsTheLibrary: a listing shows where recordings lie, in a checkout that has none too.
+func TestAnotherCheckoutListsTheLibrary(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if err := os.WriteFile(filepath.Join(b.dir, "in.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	res, out := b.sh("ls -a")
+	if !strings.Contains(out, ".tapedeck") {
+		t.Fatalf("recorded: %q", out)
+	}
+	checkout := t.TempDir()
+	if err := os.WriteFile(filepath.Join(checkout, "in.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, now := range []bool{false, true} {
+		v, _ := b.replay(res.Recording, &deck.ReplayOptions{TreeNow: now, TreeAt: checkout})
+		b.green(v)
+	}
+}
+
 // TestAFileThatHoldsASecret is replayed where its bytes are another's: the stand-in that the program finds is what changes
 // are told from. The work tree as it is now is shown where that is asked for.
 func TestAFileThatHoldsASecret(t *testing.T) {

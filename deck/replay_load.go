@@ -398,10 +398,20 @@ func (r *replayer) layer(t *files.Tree, real, layer string, o *files.LayerOption
 	case err != nil:
 		return fmt.Errorf("restoring what the run found in %s: %w", real, err)
 	case isTree:
-		return r.noteLayer(stats)
+		return errors.Join(r.showLibrary(layer), r.noteLayer(stats))
 	}
 	r.noteFound(real, stats)
 	return nil
+}
+
+// showLibrary has a listing of the work tree show that recordings lie there, which another checkout may have none of.
+func (r *replayer) showLibrary(layer string) error {
+	tree := r.rec.Manifest.Roots.Tree
+	name := filepath.Base(library.Of(tree).Dir)
+	if r.recorded == nil || r.recorded.Covers(name) || recording.IsDir(filepath.Join(r.onDisk(tree), name)) {
+		return nil
+	}
+	return os.MkdirAll(filepath.Join(layer, name), 0o700)
 }
 
 // noteFound notes what of a directory outside the work tree differs on the disk.
