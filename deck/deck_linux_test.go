@@ -303,20 +303,23 @@ func searchFor(t *testing.T, dir, secret string) {
 	}
 }
 
-// TestAnotherCheckoutListsTheLibrary: a listing shows where recordings lie, in a checkout that has none too.
-func TestAnotherCheckoutListsTheLibrary(t *testing.T) {
+// TestAnotherCheckoutIsListedAlike: a listing shows where recordings lie, in a checkout that has none too, and when files were last
+// written that are as they were.
+func TestAnotherCheckoutIsListedAlike(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	if err := os.WriteFile(filepath.Join(b.dir, "in.txt"), nil, 0o600); err != nil {
+	checkout, then := t.TempDir(), time.Unix(1e9, 0)
+	for _, dir := range []string{b.dir, checkout} {
+		if err := os.WriteFile(filepath.Join(dir, "in.txt"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(filepath.Join(b.dir, "in.txt"), then, then); err != nil {
 		t.Fatal(err)
 	}
-	res, out := b.sh("ls -a")
-	if !strings.Contains(out, ".tapedeck") {
+	res, out := b.sh("ls -a; stat -c %Y in.txt")
+	if !strings.Contains(out, ".tapedeck") || !strings.Contains(out, "1000000000") {
 		t.Fatalf("recorded: %q", out)
-	}
-	checkout := t.TempDir()
-	if err := os.WriteFile(filepath.Join(checkout, "in.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
 	}
 	for _, now := range []bool{false, true} {
 		v, _ := b.replay(res.Recording, &deck.ReplayOptions{TreeNow: now, TreeAt: checkout})

@@ -121,7 +121,9 @@ func (r *replayer) treeNow() (err error) {
 	if r.trees.before, err = r.trees.snap(tree, files.SnapOptions{Store: r.trees.store, KeepCache: true}); err != nil {
 		return fmt.Errorf("work tree as it is now: %w", err)
 	}
-	r.trees.before.Root = root
+	if r.trees.before.Root = root; r.recorded != nil {
+		r.trees.before.TakeTimes(r.recorded) // a checkout has those of its making
+	}
 	return nil
 }
 

@@ -92,6 +92,18 @@ func (t *Tree) at(path string) *Entry {
 	return e
 }
 
+// TakeTimes gives what is as it was in another tree the times that it had there.
+func (t *Tree) TakeTimes(was *Tree) {
+	t.MTime = was.MTime
+	for i, e := range t.Entries {
+		if old, ok := was.Lookup(e.Path); ok {
+			if e.MTime = old.MTime; e == *old {
+				t.Entries[i] = e
+			}
+		}
+	}
+}
+
 // Covers reports whether neither path nor a directory above it is listed in NotCovered.
 func (t *Tree) Covers(path string) bool {
 	for p := path; p != ""; p = parentOf(p) {
