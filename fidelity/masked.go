@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -352,14 +353,22 @@ func (c *maskings) lasted() time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// crossed reports whether both values are times that their runs read: who read which is a matter of moments.
+// crossed reports whether both values are times that their runs read, written in one form: who read which is a matter of moments.
 func (c *maskings) crossed(h *hidden) bool {
 	if c.mode == ByteIdentical || c.isNew(h) {
 		return false
 	}
 	was, okWas := masks.MomentOf(h.mask, h.was)
 	now, okNow := masks.MomentOf(h.mask, h.now)
-	return okWas && okNow && was.Unit == now.Unit &&
+	form := func(value string) string {
+		return strings.Map(func(r rune) rune {
+			if r < utf8.RuneSelf && isHex(byte(r)) { // UUIDs are made of times too
+				return -1
+			}
+			return r
+		}, value)
+	}
+	return okWas && okNow && was.Unit == now.Unit && form(h.was) == form(h.now) &&
 		slices.ContainsFunc(c.o.Times[Recorded], was.Has) && slices.ContainsFunc(c.o.Times[Replay], now.Has)
 }
 

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity/internal/columns"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -245,5 +247,27 @@ func TestNeighboursShareTheirColour(t *testing.T) {
 	want := bold + green + `"some words, and a few more of them"` + reset
 	if !strings.Contains(got, want) {
 		t.Errorf("want %q in\n%q", want, got)
+	}
+}
+
+// TestATimeInAnotherForm: times of both runs may be taken by either of two that read the clock side by side; one that is written otherwise is
+// the program's change.
+func TestATimeInAnotherForm(t *testing.T) {
+	m := masks.New(nil)
+	for now, faithful := range map[string]bool{"2026-11-30T13:18:18Z": true, "2026-11-30T13:18:17+00:00": false} {
+		o := &LaneOptions{Exact: true, Masks: [2]*masks.Masker{m, m}, Payload: payloadBytes}
+		for _, s := range []string{"2026-11-30T13:18:17Z", "2026-11-30T13:18:18Z"} {
+			at, err := time.Parse(time.RFC3339, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for side := range o.Times {
+				o.Times[side] = append(o.Times[side], at.UnixNano())
+			}
+		}
+		a, b := []tape.Kind{wrote("log", "at 2026-11-30T13:18:17Z\n")}, []tape.Kind{wrote("log", "at "+now+"\n")}
+		if r := compareLanes(t, Semantic, a, b, o); r.Faithful() != faithful {
+			t.Errorf("%s: %v", now, codes(r))
+		}
 	}
 }
