@@ -436,9 +436,5 @@ func (l lines) next() ([]byte, error) {
 	if errors.As(err, &long) {
 		err = fmt.Errorf("a line of more than %d MiB", MaxData>>20)
 	}
-	return trimEnd(b), err
-}
-
-func trimEnd(b []byte) []byte {
-	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
+	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r")), err
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"hash/maphash"
 	"path/filepath"
 	"strings"
 
@@ -48,7 +49,7 @@ func looksClaude(_ string, head []byte) bool {
 
 func readClaude(ctx context.Context, conv *conversation) error {
 	r := conv.r
-	tree := newClaudeTree()
+	tree := &claudeTree{index: map[uint64]int32{}, seed: maphash.MakeSeed()}
 	err := walk(ctx, r.File, newReport("", r.File), tree.line)
 	if err != nil {
 		return err

@@ -450,25 +450,20 @@ func (g *geminiReader) content(b []byte, n int) error {
 	if err != nil {
 		return err
 	}
-	g.number(p.calls)
+	g.open = g.open[:0]
+	for i := range p.calls {
+		if p.calls[i].ID == "" {
+			g.given++
+			p.calls[i].ID = "call_" + strconv.Itoa(g.given)
+		}
+		g.open = append(g.open, geminiCall{name: p.calls[i].Name, id: p.calls[i].ID})
+	}
 	a.add(p.parts)
 	for _, t := range p.thoughts {
 		a.think(t, nil)
 	}
 	a.calls = append(a.calls, p.calls...)
 	return nil
-}
-
-// number gives ids to the calls of a checkpoint's answer that have none.
-func (g *geminiReader) number(calls []sessionlog.ToolCall) {
-	g.open = g.open[:0]
-	for i := range calls {
-		if calls[i].ID == "" {
-			g.given++
-			calls[i].ID = "call_" + strconv.Itoa(g.given)
-		}
-		g.open = append(g.open, geminiCall{name: calls[i].Name, id: calls[i].ID})
-	}
 }
 
 // pair gives results without an id that of the first call of their tool which has none yet.

@@ -281,12 +281,8 @@ func complete(ctx context.Context, b *testbench.Bench, a *args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answerObject(answer)
-}
-
-func answerObject(r *fixture.Response) (any, error) {
-	calls := make([]any, 0, len(r.ToolCalls))
-	for _, c := range r.ToolCalls {
+	calls := make([]any, 0, len(answer.ToolCalls))
+	for _, c := range answer.ToolCalls {
 		arguments, err := argumentsOf(&c)
 		if err != nil {
 			return nil, err
@@ -294,11 +290,11 @@ func answerObject(r *fixture.Response) (any, error) {
 		calls = append(calls, Object{{"id", c.ID}, {"name", c.Name}, {"arguments", arguments}})
 	}
 	var reason any
-	if r.StopReason != "" {
-		reason = r.StopReason
+	if answer.StopReason != "" {
+		reason = answer.StopReason
 	}
-	usage := Object{{"input_tokens", r.Usage.InputTokens}, {"output_tokens", r.Usage.OutputTokens}}
-	return Object{{"text", r.Text}, {"tool_calls", calls}, {"usage", usage}, {"stop_reason", reason}}, nil
+	usage := Object{{"input_tokens", answer.Usage.InputTokens}, {"output_tokens", answer.Usage.OutputTokens}}
+	return Object{{"text", answer.Text}, {"tool_calls", calls}, {"usage", usage}, {"stop_reason", reason}}, nil
 }
 
 func argumentsOf(c *fixture.ToolCall) (any, error) {
