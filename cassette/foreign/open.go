@@ -57,7 +57,7 @@ func (u *unpacked) source(path string, o *Options) (Source, error) {
 	case format == AsciicastV2:
 		return newCast(path, u)
 	case format == Ttyrec:
-		return newTtyrec(path, u)
+		return newTtyrec(path, u), nil
 	case format == Typescript, o.Timing != "": // a log may have lost its first line
 		u.Close()
 		files, err := findTypescript(path, isTiming(b), o)
