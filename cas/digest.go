@@ -111,10 +111,6 @@ type verifier struct {
 	hash *Hasher
 }
 
-func newVerifier(rc io.ReadCloser, d Digest) *verifier {
-	return &verifier{ReadCloser: rc, want: d, hash: hashers.Get().(*Hasher)}
-}
-
 func (v *verifier) Read(p []byte) (int, error) {
 	n, err := v.ReadCloser.Read(p)
 	if v.hash == nil {

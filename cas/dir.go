@@ -118,7 +118,7 @@ func (s *Dir) Open(d Digest) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newVerifier(f, d), nil
+	return &verifier{ReadCloser: f, want: d, hash: hashers.Get().(*Hasher)}, nil
 }
 
 // File opens the file of d, whose bytes nobody has checked, and returns how many there are: for who looks for something in many.

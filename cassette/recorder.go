@@ -73,8 +73,6 @@ type batch struct {
 
 func newBatch() *batch { return &batch{data: make([]byte, 0, 64<<10)} }
 
-func (b *batch) reset() { b.data, b.items = b.data[:0], b.items[:0] }
-
 // stamp gives the next place in the order of everything. The caller holds mu.
 func (r *Recorder) stamp() (Timed, uint64) {
 	ms := r.o.Clock().Milliseconds()
@@ -264,7 +262,7 @@ func (r *Recorder) take() (b *batch, closing bool) {
 	defer r.mu.Unlock()
 	b, r.next = r.next, r.spare
 	r.spare = b
-	r.next.reset()
+	r.next.data, r.next.items = r.next.data[:0], r.next.items[:0]
 	r.room.Broadcast()
 	return b, r.closing
 }

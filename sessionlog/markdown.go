@@ -71,7 +71,9 @@ func (m *Markdown) Add(raw []byte) error {
 	case *RunStarted:
 		m.started(e)
 	case *LLMCompleted:
-		m.answer(e)
+		said := e.Said()
+		m.content(said.Content)
+		m.calls(said.ToolCalls)
 	case *ToolRequested:
 		m.calls(e.Calls)
 	case *ToolCompleted:
@@ -128,12 +130,6 @@ func (m *Markdown) started(e *RunStarted) {
 		m.printf("**System prompt**\n\n")
 		m.text("text", e.SystemPrompt)
 	}
-}
-
-func (m *Markdown) answer(e *LLMCompleted) {
-	said := e.Said()
-	m.content(said.Content)
-	m.calls(said.ToolCalls)
 }
 
 // content writes what was said: text as text, every other block as JSON.

@@ -150,9 +150,9 @@ func (r *Reader) begin() error {
 		first = head[n-1]
 	}
 	if first == '[' {
-		r.in = newListSource(r.from)
+		r.in = &listSource{s: jsonscan.NewStream(r.from, MaxEntry)}
 	} else {
-		r.in = newLineSource(r.from)
+		r.in = &lineSource{lines: jsonscan.NewLines(r.from, MaxEntry)}
 	}
 	return nil
 }
@@ -200,10 +200,6 @@ type lineSource struct {
 	blank []byte // the blank lines before the next entry
 }
 
-func newLineSource(r io.Reader) *lineSource {
-	return &lineSource{lines: jsonscan.NewLines(r, MaxEntry)}
-}
-
 func (l *lineSource) next(e *Entry) error {
 	l.blank = l.blank[:0]
 	for {
@@ -242,8 +238,6 @@ type listSource struct {
 	some  bool // an element came
 	end   []byte
 }
-
-func newListSource(r io.Reader) *listSource { return &listSource{s: jsonscan.NewStream(r, MaxEntry)} }
 
 func (l *listSource) next(e *Entry) error {
 	s := l.s

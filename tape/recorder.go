@@ -61,7 +61,7 @@ type Recorder struct {
 // NewRecorder returns a recorder that appends to w, which is its own from now on. It starts no goroutine and closes
 // nothing: Flush is all that its end needs.
 func NewRecorder(w *Writer, o *RecorderOptions) *Recorder {
-	r := &Recorder{w: w, recent: newRecent()}
+	r := &Recorder{w: w, recent: &recent{seed: maphash.MakeSeed()}}
 	if o != nil {
 		r.store, r.now, r.sync, r.told = o.Store, o.Now, o.Sync, o.Failed
 		r.clean, w.c.clean, r.bare = o.Clean, o.Clean, o.Bare
@@ -305,8 +305,6 @@ type recent struct {
 	seed  maphash.Seed
 	slots [64]atomic.Pointer[Payload] // each payload in the one that the hash of its bytes says
 }
-
-func newRecent() *recent { return &recent{seed: maphash.MakeSeed()} }
 
 // payload is MakePayload, or what that returned for the same bytes before.
 func (m *recent) payload(s cas.Store, b []byte) (*Payload, error) {

@@ -42,7 +42,11 @@ type Bench struct {
 
 // begin makes the pieces of the run.
 func (b *Bench) begin() (err error) {
-	b.openClock()
+	o := clock.Options{Start: b.conf.Clock.Start, Real: b.conf.Clock.Real, Idle: b.flush}
+	if b.from != nil {
+		b.timeOf(&o)
+	}
+	b.clock = clock.New(&o)
 	if err = b.openTape(); err != nil {
 		return err
 	}

@@ -176,7 +176,7 @@ func (l *looker) mask(it *item) error {
 // see returns what stands at name in f, of which s is known; of a regular file nil.
 func (o *JournalOptions) see(f folder, name string, s *sight) (*Entry, error) {
 	switch {
-	case s.special():
+	case s.mode == 0:
 		return nil, &errSkipped{Special}
 	case s.mode.IsFIFO():
 		return &Entry{Mode: s.mode}, nil
@@ -237,8 +237,6 @@ type sight struct {
 	stamp        // the mode is 0 for a socket or device
 	links uint64 // hard links of a file
 }
-
-func (s *sight) special() bool { return s.mode == 0 }
 
 // A reading is a regular file, open for reading.
 type reading interface {

@@ -491,21 +491,17 @@ func (l *layerer) sameBytes(e *Entry, info fs.FileInfo) (bool, error) {
 		}
 	}
 	if e.Secret != "" {
-		return l.sameSecret(e, info)
+		if l.opts.Scrubber == nil {
+			return false, nil
+		}
+		b, _, err := ReadRegular(l.real, e.Path, max(info.Size(), DefaultMaxFileSize))
+		return err == nil && l.opts.Scrubber.KeyedDigest(b) == e.Secret, err
 	}
 	if info.Size() != e.Size {
 		return false, nil
 	}
 	d, err := digestOf(l.real, e.Path)
 	return d == e.Digest, err
-}
-
-func (l *layerer) sameSecret(e *Entry, info fs.FileInfo) (bool, error) {
-	if l.opts.Scrubber == nil {
-		return false, nil
-	}
-	b, _, err := ReadRegular(l.real, e.Path, max(info.Size(), DefaultMaxFileSize))
-	return err == nil && l.opts.Scrubber.KeyedDigest(b) == e.Secret, err
 }
 
 // isMoved reports whether the layer must hold a directory whole.

@@ -143,7 +143,11 @@ func (p *patchWriter) section(path string, before, after *Entry) error {
 	if before != nil && after != nil && bytes.Equal(old, now) {
 		return nil
 	}
-	p.index(before, after, gitBlob(before, old), gitBlob(after, now))
+	fmt.Fprintf(p.w, "index %s..%s", gitBlob(before, old), gitBlob(after, now))
+	if before != nil && after != nil && before.Mode.Git() == after.Mode.Git() {
+		fmt.Fprintf(p.w, " %s", before.Mode.Git())
+	}
+	p.w.WriteByte('\n')
 	switch {
 	case isBinary(old) || isBinary(now):
 		p.binary(old, now)
@@ -178,16 +182,6 @@ func (p *patchWriter) head(path string, before, after *Entry) {
 	case before.Mode.Git() != after.Mode.Git():
 		fmt.Fprintf(p.w, "old mode %s\nnew mode %s\n", before.Mode.Git(), after.Mode.Git())
 	}
-}
-
-// index writes the line that names both contents, and their mode where it is one. The names are whole: git apply refuses
-// a binary patch with short ones.
-func (p *patchWriter) index(before, after *Entry, old, now string) {
-	fmt.Fprintf(p.w, "index %s..%s", old, now)
-	if before != nil && after != nil && before.Mode.Git() == after.Mode.Git() {
-		fmt.Fprintf(p.w, " %s", before.Mode.Git())
-	}
-	p.w.WriteByte('\n')
 }
 
 // noBlob stands for the name of nothing.

@@ -130,9 +130,13 @@ func HideLateRecord(rec *tape.Record, o *LateOptions, masker Masker) error {
 	h := &recordHider{LateOptions: o, masker: masker}
 	switch k := rec.Kind.(type) {
 	case *tape.FileWrite:
-		return errors.Join(h.content(&k.File), h.before(&k.File), h.names(rec, &k.File))
+		err := errors.Join(h.content(&k.File), h.before(&k.File))
+		h.names(rec, &k.File)
+		return err
 	case *tape.FileDelete:
-		return errors.Join(h.before(&k.File), h.names(rec, &k.File))
+		err := h.before(&k.File)
+		h.names(rec, &k.File)
+		return err
 	}
 	return nil
 }
@@ -186,18 +190,17 @@ func markSecret(f *tape.File, secret string) {
 }
 
 // names hides a path, and sees to it that no tree is made of the record then.
-func (h *recordHider) names(rec *tape.Record, f *tape.File) error {
+func (h *recordHider) names(rec *tape.Record, f *tape.File) {
 	path, found := h.Late.Bytes([]byte(f.Path))
 	link := f.Mode == Link.Git()
 	if !found && (!link || secretOf(f) == "") {
-		return nil
+		return
 	}
 	f.Path = string(path)
 	rec.Raw = slices.DeleteFunc(rec.Raw, func(r tape.RawBytes) bool { return r.Key == "path" })
 	if tape.FieldValue(f.Extra, ignoredKey) == nil {
 		f.Extra = append(f.Extra, tape.Field{Name: ignoredKey, Value: []byte("true")})
 	}
-	return nil
 }
 
 // InTree reports whether a record is about a file of the work tree that its patch covers.

@@ -99,7 +99,9 @@ func (l *Log) Begin(o *Opened) *Conversation {
 	}
 	c.opened, c.raw = l.redactOpened(o)
 	for i, from := range []Side{Client, Server, stderrSide} {
-		c.texts[i] = newText(from, l.scrubber)
+		t := &text{from: from, names: l.scrubber}
+		t.begin()
+		c.texts[i] = t
 	}
 	if o.Recorded != nil {
 		c.naming.server, c.naming.protocol = o.Recorded.Server, o.Recorded.Protocol
@@ -146,9 +148,7 @@ func (c *Conversation) line(from Side, line []byte, via uint64) (answered bool, 
 	if c == nil {
 		return false, nil
 	}
-	if err := c.writeStderrOf(c.log.stderrBy.Load()); err != nil {
-		return false, err
-	}
+	c.writeStderrOf(c.log.stderrBy.Load())
 	if from == Server && c.before != nil {
 		if err := c.before(c.number); err != nil {
 			return false, err
@@ -166,29 +166,25 @@ func (c *Conversation) line(from Side, line []byte, via uint64) (answered bool, 
 	}
 	c.arrival++
 	if len(red.Messages) == 0 {
-		return false, c.text(from, red.Text)
+		c.text(from, red.Text)
+		return false, c.log.rec.Err()
 	}
-	if err := c.writeTexts((*text).lines); err != nil {
-		return false, err
-	}
+	c.writeTexts((*text).lines)
 	for i := range red.Messages {
-		was, err := c.message(from, red, &kept[i], via)
-		if err != nil {
-			return false, err
-		}
-		answered = answered || was
+		answered = c.message(from, red, &kept[i], via) || answered
 	}
-	return answered && c.naming.done(), nil
+	return answered && c.naming.done(), c.log.rec.Err()
 }
 
-// message takes one message of a line.
-func (c *Conversation) message(from Side, red *Line, m *kept, via uint64) (answered bool, err error) {
+// message takes one message of a line. It reports whether that answers something.
+func (c *Conversation) message(from Side, red *Line, m *kept, via uint64) bool {
 	switch {
 	case m.IsRequest():
 		c.ask(from, m, via)
-		return false, nil
+		return false
 	case m.IsNotification():
-		return false, c.tell(from, m, via)
+		c.tell(from, m, via)
+		return false
 	}
 	k := c.calls.take(from.Other(), m.ID)
 	if k == nil { // it answers nothing
@@ -196,16 +192,17 @@ func (c *Conversation) message(from Side, red *Line, m *kept, via uint64) (answe
 		if len(red.Messages) == 1 {
 			b = red.Text
 		}
-		if err := c.text(from, b); err != nil {
-			return false, err
-		}
-		return false, c.writeTexts((*text).rest)
+		c.text(from, b)
+		c.writeTexts((*text).rest)
+		return false
 	}
-	return true, c.answer(k, m, via)
+	c.answer(k, m, via)
+	return true
 }
 
-// during does something of a conversation that goes on.
-func (c *Conversation) during(f func() error) error {
+// during does something of a conversation that goes on. What f writes goes to the recorder, which keeps its first error and writes nothing
+// after it: that is what during returns.
+func (c *Conversation) during(f func()) error {
 	if c == nil {
 		return nil
 	}
@@ -214,7 +211,8 @@ func (c *Conversation) during(f func() error) error {
 	if c.ended {
 		return nil
 	}
-	return f()
+	f()
+	return c.log.rec.Err()
 }
 
 // Text takes a line, or a part of one, that is no message whatever it holds: what a server that ended left without a line end.
@@ -222,9 +220,9 @@ func (c *Conversation) Text(from Side, b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	return c.during(func() error {
+	return c.during(func() {
 		c.arrival++
-		return c.text(from, b)
+		c.text(from, b)
 	})
 }
 
@@ -234,53 +232,45 @@ func (c *Conversation) Stderr(b []byte) error {
 	if c == nil {
 		return nil
 	}
-	if err := c.writeStderrOf(c.log.stderrBy.Swap(c)); err != nil {
-		return err
-	}
-	return c.during(func() error {
+	c.writeStderrOf(c.log.stderrBy.Swap(c))
+	return c.during(func() {
 		c.part = append(c.part, b...)
 		n := bytes.LastIndexByte(c.part, '\n') + 1
 		if len(c.part) >= maxText {
 			n = len(c.part)
 		}
-		return c.stderr(n)
+		c.stderr(n)
 	})
 }
 
 // writeStderrOf writes what the server of another conversation wrote to its stderr before something of c comes: a replay keeps the order
 // of the two, and a client that saw what stood there may have waited for it before it went on with c.
-func (c *Conversation) writeStderrOf(last *Conversation) error {
+func (c *Conversation) writeStderrOf(last *Conversation) {
 	if last == c {
-		return nil
+		return
 	}
-	return last.during(func() error {
-		for _, t := range last.texts {
-			if t.from == stderrSide && t.any { // else texts of several lines would fall apart with each line elsewhere
-				return last.writeTexts((*text).lines)
-			}
+	_ = last.during(func() { // whoever goes on with c gets the recorder's error
+		if slices.ContainsFunc(last.texts[:], func(t *text) bool { return t.from == stderrSide && t.any }) {
+			last.writeTexts((*text).lines) // else texts of several lines would fall apart with each line elsewhere
 		}
-		return nil
 	})
 }
 
 // stderr takes the first n bytes of what came on stderr.
-func (c *Conversation) stderr(n int) error {
-	if n == 0 {
-		return nil
+func (c *Conversation) stderr(n int) {
+	if n > 0 {
+		c.text(stderrSide, c.part[:n])
+		c.part = append(c.part[:0], c.part[n:]...)
 	}
-	err := c.text(stderrSide, c.part[:n])
-	c.part = append(c.part[:0], c.part[n:]...)
-	return err
 }
 
 // Lost says that a line of n bytes passed that is too long to be kept. What follows is recorded; that something is missing stands
 // in the end of the conversation, and Log.Lost tells of it.
 func (c *Conversation) Lost(from Side, n int64) {
-	_ = c.during(func() error { // it never fails
+	_ = c.during(func() { // nothing is written
 		c.arrival++
 		c.calls.lose(from.Other())
 		c.lose(fmt.Sprintf("line %d, of %d bytes from the %s, is too long to be kept (at most %d bytes)", c.arrival, n, from, MaxLine))
-		return nil
 	})
 }
 
@@ -293,30 +283,25 @@ func (c *Conversation) lose(why string) {
 // Fault gives the oldest open request of a side with that id the reason that its record will have as its error: a replay says so
 // why it refuses it, before it takes the answer by Line.
 func (c *Conversation) Fault(from Side, id json.RawMessage, why string) {
-	_ = c.during(func() error { // it never fails
+	_ = c.during(func() { // nothing is written
 		if k := c.calls.find(from, c.log.redactID(id)); k != nil {
 			k.fault = c.log.str(why)
 		}
-		return nil
 	})
 }
 
 // Cut writes the record of the oldest open request of a side with that id: it gets no answer, for the reason why.
 func (c *Conversation) Cut(from Side, id json.RawMessage, why string) error {
-	return c.during(func() error {
+	return c.during(func() {
 		if k := c.calls.take(from, c.log.redactID(id)); k != nil {
-			return c.unanswered(k, c.log.str(why))
+			c.unanswered(k, c.log.str(why))
 		}
-		return nil
 	})
 }
 
 // endedBy says who closed its side; the first counts. went says that the server was gone before what the client's end passes on to it.
 func (c *Conversation) endedBy(side Side, went bool) {
-	_ = c.during(func() error {
-		c.by, c.went = cmp.Or(c.by, side), c.went || went
-		return nil
-	})
+	_ = c.during(func() { c.by, c.went = cmp.Or(c.by, side), c.went || went }) // nothing is written
 }
 
 // sentSignal reports whether a signal is one that other processes send, to end this one.
@@ -332,9 +317,9 @@ func sentSignal(name string) bool {
 // nothing.
 func (c *Conversation) End(e Ended) error {
 	first := false
-	err := c.during(func() error {
+	err := c.during(func() {
 		first = true
-		return c.end(&e)
+		c.end(&e)
 	})
 	if !first || err != nil {
 		return err
@@ -343,28 +328,20 @@ func (c *Conversation) End(e Ended) error {
 }
 
 // end is End for who holds mu.
-func (c *Conversation) end(e *Ended) error {
+func (c *Conversation) end(e *Ended) {
 	c.ended = true
 	untold := e.Exited && !sentSignal(e.Signal) && e.Signal != "SIGPIPE" // as clients tell it, and the end of a program's world
 	if c.by = cmp.Or(c.by, e.By); c.by == Client && c.went && untold {
 		c.by = Server
 	}
-	if err := c.stderr(len(c.part)); err != nil {
-		return err
-	}
-	if err := c.writeTexts((*text).rest); err != nil {
-		return err
-	}
+	c.stderr(len(c.part))
+	c.writeTexts((*text).rest)
 	why := cmp.Or(string(c.by), "recorder") + " ended"
 	for _, k := range c.calls {
-		if err := c.unanswered(k, why); err != nil {
-			return err
-		}
+		c.unanswered(k, why)
 	}
-	if err := c.name(""); err != nil {
-		return err
-	}
-	return c.write(c.closing(e), nil)
+	c.name("")
+	c.write(c.closing(e), nil)
 }
 
 // flush is the barrier before an answer is passed on.
@@ -445,31 +422,29 @@ func (c *Conversation) ask(from Side, m *kept, via uint64) {
 }
 
 // tell takes a notification. That a request is cancelled shows only where no answer comes: one may be on its way.
-func (c *Conversation) tell(from Side, m *kept, via uint64) error {
+func (c *Conversation) tell(from Side, m *kept, via uint64) {
 	if m.Method == "notifications/cancelled" {
 		if k := c.calls.find(from, member(m.Params, "requestId")); k != nil && k.cut.IsZero() {
 			k.cut = time.Now()
 		}
 	}
-	return c.write(c.record(from, m, via), nil)
+	c.write(c.record(from, m, via), nil)
 }
 
 // answer takes the answer of a call.
-func (c *Conversation) answer(k *openCall, m *kept, via uint64) (err error) {
+func (c *Conversation) answer(k *openCall, m *kept, via uint64) {
 	r := k.record
 	r.Response, r.ResponseDigest, r.ResultDigest = m.payload, m.payload.Hash, m.digest
 	r.LatencyMS, r.Answered, r.AnswerExchange = time.Since(k.began).Milliseconds(), c.arrival, via
 	r.Error = k.fault
 	if k.from == Client && !c.naming.done() {
-		if err := c.learnName(k, m.Message); err != nil {
-			return err
-		}
+		c.learnName(k, m.Message)
 	}
-	return c.write(r, nil)
+	c.write(r, nil)
 }
 
 // unanswered writes the record of a call that gets no answer.
-func (c *Conversation) unanswered(k *openCall, why string) error {
+func (c *Conversation) unanswered(k *openCall, why string) {
 	end := time.Now()
 	if !k.cut.IsZero() {
 		end, why = k.cut, cancelled
@@ -481,7 +456,7 @@ func (c *Conversation) unanswered(k *openCall, why string) error {
 		why = answerLost
 	}
 	k.record.LatencyMS, k.record.Error = end.Sub(k.began).Milliseconds(), why
-	return c.write(k.record, nil)
+	c.write(k.record, nil)
 }
 
 // noBytes is the digest of what is not there.
@@ -504,40 +479,33 @@ func (c *Conversation) record(from Side, m *kept, via uint64) *tape.MCPJSONRPC {
 }
 
 // text takes text at the place of the line that came last.
-func (c *Conversation) text(from Side, b []byte) error {
+func (c *Conversation) text(from Side, b []byte) {
 	for _, t := range c.texts {
 		if t.from != from {
 			continue
 		}
 		t.add(b, c.arrival)
 		if t.full() {
-			return c.writeTexts((*text).lines)
+			c.writeTexts((*text).lines)
 		}
 	}
-	return nil
 }
 
 // writeTexts writes what take gives of each text, by place.
-func (c *Conversation) writeTexts(take func(*text) ([]byte, uint64)) error {
+func (c *Conversation) writeTexts(take func(*text) ([]byte, uint64)) {
 	var all []*tape.MCPText
 	for _, t := range c.texts {
 		b, at := take(t)
 		if len(b) == 0 {
 			continue
 		}
-		p, err := c.log.rec.Payload(b)
-		if err != nil {
-			return err
-		}
+		p, _ := c.log.rec.Payload(b) // after an error of the recorder's nothing is written
 		all = append(all, &tape.MCPText{Conversation: c.number, From: string(t.from), Arrival: at, Payload: p})
 	}
 	slices.SortStableFunc(all, func(a, b *tape.MCPText) int { return int(a.Arrival) - int(b.Arrival) })
 	for _, k := range all {
-		if err := c.write(k, nil); err != nil {
-			return err
-		}
+		c.write(k, nil)
 	}
-	return nil
 }
 
 // closing is the record of the end.

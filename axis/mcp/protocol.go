@@ -176,66 +176,60 @@ func (n *naming) asked(m *Message) {
 }
 
 // learnName looks for the server's name in the answer of a call that the client made.
-func (c *Conversation) learnName(k *openCall, m *Message) error {
+func (c *Conversation) learnName(k *openCall, m *Message) {
 	name := c.naming.speaks.server(m.Result)
 	switch method := k.record.Method; {
 	case method == methodInitialize:
 		c.naming.protocol = c.naming.speaks.answered(m.Result)
 	case name != "":
 	case method == methodDiscover && m.Result == nil: // initialize follows
-		return nil
+		return
 	case c.calls.has(methodInitialize, methodDiscover):
-		return nil
+		return
 	}
-	return c.name(name)
+	c.name(name)
 }
 
 // name settles the server's name, "" for one that does not tell it, and writes what waited for it.
-func (c *Conversation) name(server string) error {
-	if c.naming.done() {
-		return c.open()
+func (c *Conversation) name(server string) {
+	if !c.naming.done() {
+		if server, _ = tape.SafeString(c.log.str(server)); server == "" {
+			server = c.opened.name()
+		}
+		c.naming.server = c.log.name(server)
 	}
-	if server, _ = tape.SafeString(c.log.str(server)); server == "" {
-		server = c.opened.name()
-	}
-	c.naming.server = c.log.name(server)
-	return c.open()
+	c.open()
 }
 
 // open writes the record that a conversation begins with, and what waited for it.
-func (c *Conversation) open() error {
+func (c *Conversation) open() {
 	if c.naming.opened {
-		return nil
+		return
 	}
 	c.naming.opened = true
 	o := &c.opened
-	err := c.write(&tape.MCPOpen{
+	c.write(&tape.MCPOpen{
 		Conversation: c.number, Transport: o.Transport, Program: o.Program, Args: o.Args, Env: o.given, Cwd: o.Cwd, URL: o.URL,
 		Protocol: c.log.str(c.naming.protocol), Extra: append(tape.NumberField(tape.WithinKey, o.Within), tape.NumberField(tape.PIDKey, uint64(o.PID))...),
 	}, c.raw)
 	for _, h := range c.naming.held {
-		if err == nil {
-			err = c.write(h.kind, h.raw)
-		}
+		c.write(h.kind, h.raw)
 	}
 	c.naming.held = nil
-	return err
 }
 
-// write records k under the server's name, or keeps it until that is known.
-func (c *Conversation) write(k tape.Kind, raw []tape.RawBytes) error {
+// write records k under the server's name, or keeps it until that is known. Its error is the recorder's.
+func (c *Conversation) write(k tape.Kind, raw []tape.RawBytes) {
 	if !c.naming.done() {
 		c.naming.held = append(c.naming.held, heldRecord{k, raw})
-		if len(c.naming.held) < maxHeld {
-			return nil
+		if len(c.naming.held) >= maxHeld {
+			c.name("")
 		}
-		return c.name("")
+		return
 	}
-	if err := c.open(); err != nil {
-		return err
-	}
+	c.open()
 	*tape.ServerOf(k) = c.naming.server
-	return c.log.rec.RecordRaw(k, raw)
+	_ = c.log.rec.RecordRaw(k, raw)
 }
 
 // name is what a conversation is called whose server does not say: by the base of its program and its first argument that is no

@@ -196,11 +196,10 @@ func (t *relay) recordEarly(before *early) (err error) {
 	if err = cmp.Or(err, t.record(Client, &t.client, before.asked())); err != nil {
 		return err
 	}
-	return t.conversation.during(func() error {
+	return t.conversation.during(func() {
 		if before.lost > 0 {
 			t.conversation.lose(fmt.Sprintf("%d bytes that the server wrote before the client's first line are not kept", before.lost))
 		}
-		return nil
 	})
 }
 

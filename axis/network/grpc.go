@@ -48,7 +48,7 @@ func (s *handler) replayCall(w http.ResponseWriter, r *http.Request, req *exchan
 	case eager:
 		steps = 0
 	}
-	if _, err := in.await(r.Context(), steps, patience); err != nil {
+	if err := in.await(r.Context(), steps, patience); err != nil {
 		return err
 	}
 	if !streams {
@@ -109,7 +109,7 @@ type callBody struct {
 func (p *callBody) Next(ctx context.Context) ([]byte, error) {
 	b, err := p.Body.Next(ctx)
 	if err != nil && ctx.Err() == nil {
-		if _, gone := p.in.await(ctx, p.was.Steps, p.patience); gone != nil {
+		if gone := p.in.await(ctx, p.was.Steps, p.patience); gone != nil {
 			err = gone
 		}
 	}
@@ -203,15 +203,14 @@ func (in *incoming) sofar() (body []byte, steps int) {
 
 // await waits for so many steps, for limit at most after the last time that something came; an incoming of which nothing more comes
 // is waited for no longer. The error is ctx's where that is done before.
-func (in *incoming) await(ctx context.Context, steps int, limit time.Duration) (came bool, err error) {
+func (in *incoming) await(ctx context.Context, steps int, limit time.Duration) error {
 	late := false
-	err = lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
+	return lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
 		in.mu.Lock()
 		defer in.mu.Unlock()
-		if came = in.stepsLocked() >= steps; came || in.over || late {
+		if in.stepsLocked() >= steps || in.over || late {
 			return nil, 0
 		}
 		return in.changed.Next(), limit
 	}, func() { late = true })
-	return came && err == nil, err
 }

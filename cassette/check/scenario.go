@@ -297,7 +297,9 @@ func (r *reading) sensible(a *assertion) {
 		var s span
 		if w := n.Field(key); w != nil {
 			r.decode(w, &s)
-			r.ordered(w, path+"."+key, s.From, s.To)
+			if s.To >= 0 && s.To < s.From {
+				r.errorf(w.Place, "%s: expected an end after the beginning (%s), got %s", path+"."+key, s.From, s.To)
+			}
 		}
 	}
 	r.between(n.Field("delay"), path+".delay")
@@ -311,7 +313,7 @@ func (r *reading) sensible(a *assertion) {
 // possible refuses an assertion that no cassette meets.
 func (r *reading) possible(a *assertion, n *plainyaml.Node, path string) {
 	switch {
-	case a.Frame != nil && a.Frame.Contains != "" && isBlankText(a.Frame.Contains):
+	case a.Frame != nil && a.Frame.Contains != "" && strings.Trim(a.Frame.Contains, " \n") == "":
 		r.errorf(n.Field("contains").Place, "%s.contains: expected a text that shows, got blanks alone, which every screen has", path)
 	case a.Frame != nil && a.Frame.Region != nil && a.Frame.Equals != nil && len(*a.Frame.Equals) > a.Frame.Region.Rows:
 		r.errorf(n.Field("equals").Place, "%s.equals: expected at most the %d rows of the region, got %d", path, a.Frame.Region.Rows, len(*a.Frame.Equals))
@@ -327,12 +329,6 @@ func (r *reading) possible(a *assertion, n *plainyaml.Node, path string) {
 func hasTwice(all []string) bool {
 	sorted := slices.Sorted(slices.Values(all))
 	return len(slices.Compact(sorted)) < len(all)
-}
-
-func (r *reading) ordered(n *plainyaml.Node, path string, from, to time.Duration) {
-	if to >= 0 && to < from {
-		r.errorf(n.Place, "%s: expected an end after the beginning (%s), got %s", path, from, to)
-	}
 }
 
 // between refuses a greatest time below the least one.

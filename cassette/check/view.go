@@ -187,8 +187,6 @@ func splitRows(s string) []string {
 	return strings.Split(strings.TrimSuffix(strings.ReplaceAll(s, "\r\n", "\n"), "\n"), "\n")
 }
 
-func isBlankText(s string) bool { return strings.Trim(s, " \n") == "" }
-
 // trimRows returns rows without trailing blanks and without blank rows at the end.
 func trimRows(rows []string) []string {
 	out := make([]string, len(rows))

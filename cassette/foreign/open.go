@@ -57,7 +57,7 @@ func (u *unpacked) source(path string, o *Options) (Source, error) {
 	case format == AsciicastV2:
 		return newCast(path, u)
 	case format == Ttyrec:
-		return newTtyrec(path, u)
+		return newTtyrec(path, u), nil
 	case format == Typescript, o.Timing != "": // a log may have lost its first line
 		u.Close()
 		files, err := findTypescript(path, isTiming(b), o)
@@ -436,9 +436,5 @@ func (l lines) next() ([]byte, error) {
 	if errors.As(err, &long) {
 		err = fmt.Errorf("a line of more than %d MiB", MaxData>>20)
 	}
-	return trimEnd(b), err
-}
-
-func trimEnd(b []byte) []byte {
-	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
+	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r")), err
 }

@@ -149,7 +149,8 @@ func newTypescript(files *typescriptFiles) (*typescript, error) {
 	for k, v := range s.facts {
 		facts[k] = v
 	}
-	return t, t.setHeader(facts)
+	t.setHeader(facts)
+	return t, nil
 }
 
 func (t *typescript) openLogs(files *typescriptFiles, s *survey) (err error) {
@@ -165,7 +166,7 @@ func (t *typescript) openLogs(files *typescriptFiles, s *survey) (err error) {
 	return err
 }
 
-func (t *typescript) setHeader(facts map[string]string) error {
+func (t *typescript) setHeader(facts map[string]string) {
 	t.head = Header{
 		Format: Typescript, Term: facts["TERM"], Command: facts["COMMAND"], Started: scriptTime(facts["START_TIME"]),
 	}
@@ -180,7 +181,6 @@ func (t *typescript) setHeader(facts map[string]string) error {
 	if secs, err := strconv.ParseFloat(facts["DURATION"], 64); err == nil {
 		t.head.Duration = seconds(secs)
 	}
-	return nil
 }
 
 func (t *typescript) Header() *Header { return &t.head }
@@ -507,14 +507,14 @@ type ttyrec struct {
 	torn   bool
 }
 
-func newTtyrec(path string, f io.ReadCloser) (*ttyrec, error) {
+func newTtyrec(path string, f io.ReadCloser) *ttyrec {
 	t := &ttyrec{path: path, f: f, r: bufio.NewReaderSize(f, 64<<10), head: Header{Format: Ttyrec}}
 	b, _ := t.r.Peek(t.r.Size()) // a shorter one is whole
 	if len(b) >= ttyrecHead {
 		t.head.Started = time.Unix(int64(binary.LittleEndian.Uint32(b)), 0).UTC()
 		t.head.Rows, t.head.Cols = announced(b[ttyrecHead:])
 	}
-	return t, nil
+	return t
 }
 
 // announcement is the request for a size (XTWINOPS) with which some recorders begin a file.

@@ -244,8 +244,6 @@ func holds(problems int) string {
 
 func size(n int64) string { return tapeview.Size(n) }
 
-func seconds(ms int64) string { return tapeview.Seconds(ms) }
-
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // forJSON returns std as a command line that asks for JSON writes to it. On a terminal, what of the JSON would steer it (C1, what turns

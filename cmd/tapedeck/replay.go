@@ -247,15 +247,11 @@ func (o *verdictFlags) held(r *fidelity.Report, err error) error {
 const watchHelp = "`path` or pattern that must match too though it lies outside the work tree or Git ignores it, as in '~/.agent/*' or '$TMP/log' (again for more)"
 
 func (o *verdictFlags) text(w io.Writer) *fidelity.TextOptions {
-	t := verdictText(w)
+	t := &fidelity.TextOptions{Color: colour(w), Width: width(w)}
 	t.Color, t.All, t.More = o.colours(w), o.all, "--all"
 	wide := isTerminal(w) && t.Width >= besideWidth && os.Getenv("TERM") != "dumb"
 	t.SideBySide = o.sideBySide == "always" || o.sideBySide == "auto" && wide
 	return t
-}
-
-func verdictText(w io.Writer) *fidelity.TextOptions {
-	return &fidelity.TextOptions{Color: colour(w), Width: width(w)}
 }
 
 // printReport writes a report, as text to w, and returns what makes the exit status.

@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/deck/follow"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/fidelity/annotations"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/tapeview"
@@ -96,7 +97,8 @@ func runShow(ctx context.Context, o *showOptions, name string, std *console) (er
 	defer s.close()
 	switch {
 	case o.masks:
-		return s.showMasks(std)
+		rows, headers := s.rec.Manifest.MaskUses()
+		return printMasks(rows, headers, std)
 	case o.coverage:
 		return s.showCoverage(std)
 	case s.tape == nil:
@@ -226,7 +228,7 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 		rec := it.Record
 		if rec == nil {
 			helpers.End()
-			showScreenRow(w, it.Screen)
+			visible.Fprintf(w, "\t%s\t%s\t%s\t%s\n", tapeview.Seconds(it.Screen.TMS), screen.KindScreen, screen.LaneTerminal, it.Screen.String())
 		} else {
 			o.bill.Add(rec.Kind)
 			if o.single {

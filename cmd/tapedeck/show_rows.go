@@ -67,11 +67,6 @@ func (s *shown) changes(o *showOptions) iter.Seq2[*screen.Change, error] {
 	return screen.Changes(s.rec, o.payloads || o.filter.Grep != nil)
 }
 
-// showScreenRow is one line of the timeline, without a number: those are the tape's.
-func showScreenRow(w io.Writer, c *screen.Change) {
-	visible.Fprintf(w, "\t%s\t%s\t%s\t%s\n", seconds(c.TMS), screen.KindScreen, screen.LaneTerminal, c.String())
-}
-
 // showScreen prints the rows of a screen, down to the last that holds something.
 func showScreen(c *screen.Change, out io.Writer) error {
 	if c.What != screen.ChangeScreen {
@@ -112,11 +107,6 @@ func showMasksHere(std *console) error {
 	if err != nil {
 		return err
 	}
-	return printMasks(rows, headers, std)
-}
-
-func (s *shown) showMasks(std *console) error {
-	rows, headers := s.rec.Manifest.MaskUses()
 	return printMasks(rows, headers, std)
 }
 

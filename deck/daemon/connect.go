@@ -104,7 +104,7 @@ func Connect(ctx context.Context, o *Options, s *scrub.Scrubber, of *About) (*Ru
 	if err != nil {
 		return refuse(err, nextStep(err))
 	}
-	d := newRun(sink, s, cmp.Or(o.Patience, defaultPatience))
+	d := &Run{sink: sink, scrub: s, book: &callBook{byID: make(map[string]*toldCall)}, Left: cmp.Or(o.Patience, defaultPatience)}
 	d.start.Intent, d.start.AgentName = d.text(o.Intent), d.text(cmp.Or(o.Agent, AgentName(of.Program, of.Argv)))
 	d.start.Recording = &rpcapi.Recording{ID: of.ID, Path: d.text(of.Path)}
 	if err := d.open(ctx, of.ID); err != nil {

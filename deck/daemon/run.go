@@ -43,10 +43,6 @@ type Run struct {
 	cancel context.CancelFunc // ends its waiting
 }
 
-func newRun(sink Sink, s *scrub.Scrubber, patience time.Duration) *Run {
-	return &Run{sink: sink, scrub: s, book: &callBook{byID: make(map[string]*toldCall)}, Left: patience}
-}
-
 // text is s as it may be told.
 func (d *Run) text(s string) string {
 	b, _ := d.scrub.Bytes([]byte(s))

@@ -33,6 +33,7 @@ type conversation struct {
 	emit   func(line []byte) error      // nil where nobody wants lines
 	heard  func(sessionlog.Event) error // nil for nobody; told of each event, in order, before its line is given
 	stale  bool                         // what was derived so far holds no longer, now that more of the tape is known
+	failed error                        // of emit or heard: nothing is told after it
 	notes  notes
 	dialog *sessionlog.Dialog
 
@@ -40,7 +41,6 @@ type conversation struct {
 	buf      []byte
 	at       place // of the record that is read
 	listener *llm.Listener
-	last     place           // of the last record of the main lane
 	lastID   string          // of the last answer, as the provider calls it
 	system   string          // of the main lane
 	tools    bool            // the main lane's requests declare some
@@ -99,63 +99,67 @@ func (d *conversation) run() error {
 			return err
 		}
 	}
-	return d.end()
+	d.end()
+	return d.failed
 }
 
-// put gives an event its line.
-func (d *conversation) put(e sessionlog.Event) error { return d.putAt(e, d.at) }
+// put gives an event its line. A Dialog gets the error, which is failed, and has no other.
+func (d *conversation) put(e sessionlog.Event) error {
+	d.putAt(e, d.at)
+	return d.failed
+}
 
-func (d *conversation) putAt(e sessionlog.Event, at place) error {
+func (d *conversation) putAt(e sessionlog.Event, at place) {
 	if c := e.Base(); c.TapeSeq == nil {
 		c.TapeSeq = &at.seq
 	}
-	if d.heard != nil {
-		if err := d.heard(e); err != nil {
-			return err
-		}
+	if d.failed == nil && d.heard != nil {
+		d.failed = d.heard(e)
+	}
+	if d.failed != nil {
+		return
 	}
 	if d.emit == nil {
 		d.lines++
-		return nil
+		return
 	}
 	var err error
 	d.buf, err = sessionlog.AppendEnvelope(d.buf[:0], uint64(d.lines), e, &sessionlog.Stamp{G: at.g, TMS: &at.ms})
 	if err != nil {
 		d.notes.add(at, err)
-		return nil
+		return
 	}
 	d.buf = append(d.buf, '\n')
 	d.lines++
-	return d.emit(d.buf)
+	d.failed = d.emit(d.buf)
 }
 
+// record takes a record. The error is that of emit or heard.
 func (d *conversation) record(rec *tape.Record) error {
 	d.at = placeOf(rec)
 	switch k := rec.Kind.(type) {
 	case *tape.LLMCall:
-		return d.call(k)
+		d.call(k)
 	case *tape.PolicyVerdict:
-		return d.verdict(k)
+		d.verdict(k)
 	case *tape.ProcessSpawn: // the last one is the program
 		if d.src.exit == nil {
 			d.exit = &recording.Exit{Code: k.ExitCode, Signal: k.Signal}
 		}
 	}
-	return nil
+	return d.failed
 }
 
-func (d *conversation) call(k *tape.LLMCall) error {
-	lane := d.lanes.lanes[k.Lane]
-	switch {
+func (d *conversation) call(k *tape.LLMCall) {
+	switch lane := d.lanes.lanes[k.Lane]; {
 	case unmatched(k) || lane == nil:
-		return nil
 	case lane.left: // it had not come to its end
 		d.stale = true
-		return nil
 	case lane == d.main:
-		return d.mainCall(k)
+		d.mainCall(k)
+	default:
+		d.besideCall(k, lane)
 	}
-	return d.besideCall(k, lane)
 }
 
 // bodies are those of a call that was answered.
@@ -167,75 +171,62 @@ func (d *conversation) bodies(k *tape.LLMCall) (request, response []byte, err er
 }
 
 // mainCall reads a call of the main lane.
-func (d *conversation) mainCall(k *tape.LLMCall) error {
+func (d *conversation) mainCall(k *tape.LLMCall) {
 	request, response, err := d.bodies(k)
 	var said *llm.Said
 	if err == nil {
 		said, err = d.listener.Read(k, request, response)
 	}
 	if errors.Is(err, llm.ErrNoTalk) {
-		return nil
+		return
 	}
 	if err != nil {
 		d.notes.add(d.at, err)
-		return nil
+		return
 	}
-	d.last = d.at
-	if err := d.settle(said); err != nil {
-		return err
-	}
-	if err := d.agents(k.Arrival); err != nil {
-		return err
-	}
-	err = d.hear(said)
+	d.settle(said)
+	d.agents(k.Arrival)
+	d.hear(said)
 	d.before = said.Messages
-	return err
 }
 
 // hear takes what is new in a call of the main lane.
-func (d *conversation) hear(said *llm.Said) error {
+func (d *conversation) hear(said *llm.Said) {
 	d.system = said.System
 	if summary := d.tools && !said.Tools; summary && said.Answer != nil {
 		d.pending = &unsure{said: said, at: d.at}
-		_, err := d.given(said.New)
-		return err
+		d.given(said.New)
+		return
 	}
 	d.tools = d.tools || said.Tools
-	if err := d.compacted(said); err != nil {
-		return err
-	}
-	if err := d.user(said); err != nil {
-		return err
-	}
+	d.compacted(said)
+	d.user(said)
 	switch {
 	case said.Answer == nil:
 		d.notes.say(d.at, "a call that failed, or ended before anything was said, is no turn")
 	case !said.Answer.Whole:
 		d.pending = &unsure{said: said, at: d.at, cut: true}
 	default:
-		return d.turn(said, d.at)
+		d.turn(said, d.at)
 	}
-	return nil
 }
 
 // settle decides on the call before, now that the next one shows what the program made of it.
-func (d *conversation) settle(next *llm.Said) error {
+func (d *conversation) settle(next *llm.Said) {
 	p := d.pending
 	if p == nil {
-		return nil
+		return
 	}
 	d.pending = nil
-	id := p.said.Answer.ID
-	if next == nil || id != "" && next.Follows == id || lastSaid(next) >= 0 {
-		return d.turn(p.said, p.at)
-	}
-	if p.cut {
+	switch id := p.said.Answer.ID; {
+	case next == nil || id != "" && next.Follows == id || lastSaid(next) >= 0:
+		d.turn(p.said, p.at)
+	case p.cut:
 		d.notes.say(p.at, "an answer that was cut and that the program did not go on from is no turn")
-	} else {
+	default:
 		d.notes.say(p.at, "a call without tools that the program did not go on from, as for a summary, is no turn")
 		d.summed(p.said)
 	}
-	return nil
 }
 
 // lastSaid returns the index of the last new message that the model said, -1 for none.
@@ -249,7 +240,7 @@ func lastSaid(said *llm.Said) int {
 }
 
 // turn is an answer that counts.
-func (d *conversation) turn(said *llm.Said, at place) error {
+func (d *conversation) turn(said *llm.Said, at place) {
 	a := said.Answer
 	d.lastID, d.calls = a.ID, len(a.Message.ToolCalls)
 	for _, c := range a.Message.ToolCalls {
@@ -258,11 +249,10 @@ func (d *conversation) turn(said *llm.Said, at place) error {
 	d.summed(said)
 	was := d.at
 	d.at = at
-	err := d.dialog.Answer(&sessionlog.LLMCompleted{
+	_ = d.dialog.Answer(&sessionlog.LLMCompleted{
 		Common: sessionlog.Common{TapeSeq: &at.seq}, Message: a.Message, ProviderReplay: replayOf(said),
 	}, a.Tokens)
 	d.at = was
-	return err
 }
 
 // replayOf is what the provider wants back of an answer; nil where it thought nothing.
@@ -283,7 +273,7 @@ func replayOf(said *llm.Said) json.RawMessage {
 }
 
 // given passes on the results in messages, those of calls that this recording saw made, and counts them.
-func (d *conversation) given(heard []llm.Heard) (n int, err error) {
+func (d *conversation) given(heard []llm.Heard) int {
 	var all []sessionlog.ToolResult
 	for i := range heard {
 		for _, r := range heard[i].Results {
@@ -291,26 +281,18 @@ func (d *conversation) given(heard []llm.Heard) (n int, err error) {
 				d.notes.say(d.at, "the result of a call that was made before the recording, or not in this conversation, is left out")
 				continue
 			}
-			n++
 			all = append(all, r)
 		}
 	}
-	if len(all) == 0 {
-		return 0, nil
-	}
-	return n, d.dialog.Results(all, &d.at.seq)
+	_ = d.dialog.Results(all, &d.at.seq)
+	return len(all)
 }
 
 // user takes what the user's side said: results, and prompts.
-func (d *conversation) user(said *llm.Said) error {
+func (d *conversation) user(said *llm.Said) {
 	fresh := said.New[lastSaid(said)+1:]
-	if _, err := d.given(said.New[:len(said.New)-len(fresh)]); err != nil {
-		return err
-	}
-	given, err := d.given(fresh)
-	if err != nil {
-		return err
-	}
+	d.given(said.New[:len(said.New)-len(fresh)])
+	given := d.given(fresh)
 	grown := said.Messages > d.asked
 	d.asked = said.Messages
 	if prompt := d.promptOf(fresh); prompt != nil && d.begins(given, grown) {
@@ -322,9 +304,8 @@ func (d *conversation) user(said *llm.Said) error {
 			e.Attachments = append(e.Attachments, a)
 		}
 		d.began = d.dialog.Turn()
-		return d.dialog.Ask(e)
+		_ = d.dialog.Ask(e)
 	}
-	return nil
 }
 
 // begins reports whether a text of the user's begins a run. One that comes with results does not, nor one that is sent again
@@ -357,17 +338,13 @@ func (d *conversation) promptOf(heard []llm.Heard) *llm.Heard {
 }
 
 // end ends the log.
-func (d *conversation) end() error {
-	if err := d.settle(nil); err != nil {
-		return err
-	}
+func (d *conversation) end() {
+	d.settle(nil)
 	for _, l := range d.waiting { // nothing says that they came to their end
-		if err := d.agent(l, agentRunning, l.first); err != nil {
-			return err
-		}
+		d.agent(l, agentRunning, l.first)
 	}
 	if d.src.Open {
-		return nil
+		return
 	}
 	reason := ""
 	if d.exit != nil {
@@ -380,7 +357,7 @@ func (d *conversation) end() error {
 			reason = sessionlog.ReasonCompleted
 		}
 	}
-	return d.dialog.End(reason)
+	_ = d.dialog.End(reason)
 }
 
 // CallsOf lists the tools that the model asked for in the record of a call, whose payloads are in store; none of any other record,
@@ -420,23 +397,22 @@ func (d *conversation) summed(said *llm.Said) {
 
 // compacted tells that the history was replaced by a summary: it is shorter than it was, and the user's side says, word for word,
 // what a call beside the turns had said. A history that became shorter otherwise tells nothing.
-func (d *conversation) compacted(said *llm.Said) error {
+func (d *conversation) compacted(said *llm.Said) {
 	d.quoted = ""
 	if d.summary == "" || d.lines == d.archived || said.Messages >= d.before && d.before > 0 {
-		return nil
+		return
 	}
 	quotes := func(text string) bool { return strings.Contains(text, d.summary) }
 	if !slices.ContainsFunc(said.New, func(m llm.Heard) bool { return m.Role == llm.RoleUser && slices.ContainsFunc(m.Texts, quotes) }) {
-		return nil
+		return
 	}
 	e := &sessionlog.Compressed{
 		Common: sessionlog.Common{Turn: d.dialog.Turn()}, ArchivedSeqRange: []uint64{uint64(d.archived), uint64(d.lines - 1)},
 		Summary: d.summary, PreservedRefs: []string{},
 	}
 	d.summary, d.quoted = "", d.summary
-	err := d.put(e)
+	d.putAt(e, d.at)
 	d.archived = d.lines
-	return err
 }
 
 // policyGate is who answers where no person does.
@@ -460,7 +436,7 @@ var decisions = map[string]decision{
 
 // verdict turns a decision of the policy into events: of a denial tool_denied, of a question tool_gated and permission_requested. The answer to
 // what waited is permission_resolved. Anything else is left out and said: nothing is guessed about a permission.
-func (d *conversation) verdict(k *tape.PolicyVerdict) error {
+func (d *conversation) verdict(k *tape.PolicyVerdict) {
 	word, reason := verdictOf(k.Verdict)
 	said := decisions[strings.ToLower(word)]
 	base := sessionlog.Common{Turn: d.dialog.Turn()}
@@ -479,11 +455,8 @@ func (d *conversation) verdict(k *tape.PolicyVerdict) error {
 	}
 	d.gated[k.ActionID] = said == asks
 	for _, e := range events {
-		if err := d.put(e); err != nil {
-			return err
-		}
+		d.putAt(e, d.at)
 	}
-	return nil
 }
 
 // parameters are those of the action as text; "" where the tape has their digest alone.

@@ -136,20 +136,20 @@ const (
 )
 
 // besideCall reads a call of another lane than the main one.
-func (d *conversation) besideCall(k *tape.LLMCall, l *modelLane) error {
+func (d *conversation) besideCall(k *tape.LLMCall, l *modelLane) {
 	if l.looked && l.tools {
 		l.heard, l.call = d.at, k
-		return nil
+		return
 	}
 	said, err := d.peek(k)
 	if err != nil {
-		return nil // a call that cannot be read is none of a sub-agent's
+		return // a call that cannot be read is none of a sub-agent's
 	}
 	if !said.Tools {
 		d.summed(said)
 	}
 	if l.looked {
-		return nil
+		return
 	}
 	l.looked = true
 	if d.goesOn(said, l) {
@@ -157,14 +157,14 @@ func (d *conversation) besideCall(k *tape.LLMCall, l *modelLane) error {
 		d.main = l
 		d.listener = new(llm.Listener)
 		d.asked, d.before = 0, 0
-		return d.mainCall(k)
+		d.mainCall(k)
+		return
 	}
 	l.tools = said.Tools
 	if l.tools && d.calls > 0 && d.dialog.Turn() > 0 {
 		l.heard, l.call = d.at, k
 		d.waiting = append(d.waiting, l)
 	}
-	return nil
 }
 
 func (d *conversation) peek(k *tape.LLMCall) (*llm.Said, error) {
@@ -187,33 +187,28 @@ func (d *conversation) goesOn(said *llm.Said, l *modelLane) bool {
 }
 
 // agents says which sub-agents began, and which have joined, before the request of the main lane that arrived.
-func (d *conversation) agents(arrival uint64) error {
+func (d *conversation) agents(arrival uint64) {
 	for _, l := range d.waiting {
 		if l.arrival > arrival {
 			continue // it was begun for nothing that this request brings
 		}
-		if err := d.agent(l, agentRunning, l.first); err != nil {
-			return err
-		}
+		d.agent(l, agentRunning, l.first)
 		d.subs = append(d.subs, l)
 	}
 	d.waiting = d.waiting[:0]
 	running := d.subs[:0]
 	for _, l := range d.subs {
 		if said, err := d.peek(l.call); err == nil && said.Answer != nil && len(said.Answer.Message.ToolCalls) == 0 {
-			if err := d.agent(l, agentJoined, l.heard); err != nil {
-				return err
-			}
+			d.agent(l, agentJoined, l.heard)
 			continue
 		}
 		running = append(running, l)
 	}
 	d.subs = running
-	return nil
 }
 
-func (d *conversation) agent(l *modelLane, state string, at place) error {
-	return d.putAt(&sessionlog.AgentProcessChanged{
+func (d *conversation) agent(l *modelLane, state string, at place) {
+	d.putAt(&sessionlog.AgentProcessChanged{
 		Common: sessionlog.Common{Turn: d.dialog.Turn()}, AgentID: l.name, ParentSessionID: d.src.ID, State: state,
 		PermittedCapabilityIDs: []string{},
 	}, at)
@@ -289,7 +284,8 @@ func (l *Live) pass(end <-chan struct{}) (again bool, err error) {
 		}
 		d.stale = false
 	}
-	return false, d.settle(nil)
+	d.settle(nil)
+	return false, d.failed
 }
 
 // growing reads a file that grows. At its end it waits, until end is closed.

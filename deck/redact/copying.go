@@ -139,7 +139,7 @@ func (c *copying) load() (err error) {
 		Dir: c.to.Dir, Store: c.store, Made: c.store, Find: c.find, All: c.find, Mask: mask, FollowsMCP: m.FollowsMCP(),
 		Files: c.hideFiles, Tree: func() *files.Tree { return nil }, // writeTrees writes it with the others
 		TTY: m.TTY, Program: uint64(max(m.Records-1, 0)), // the program's record is the last
-		Progress: c.o.Progress, Replaced: func(rec *tape.Record) { c.count(rec.Kind.Name(), 1) },
+		Progress: c.o.Progress, Replaced: func(rec *tape.Record) { c.count(rec.Kind.Name()) },
 	})
 	return nil
 }
@@ -154,7 +154,7 @@ func (c *copying) hideFiles(o *files.LateOptions) (changed int, err error) {
 	for i, t := range c.trees {
 		for _, was := range before[i] {
 			if is, ok := t.Lookup(was.Path); !ok || is.Digest != was.Digest {
-				c.count("file", 1)
+				c.count("file")
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func (c *copying) annotations() error {
 		for line := range bytes.Lines(b) {
 			hidden, found := c.find.Bytes(line)
 			if found {
-				c.count("annotation", 1)
+				c.count("annotation")
 			}
 			hidden = bytes.ReplaceAll(hidden, []byte(notes.Header.TapeContentHash.String()), []byte(digest.String()))
 			if _, err := w.Write(hidden); err != nil {
@@ -312,18 +312,15 @@ func (c *copying) hiddenLines() (map[int][]byte, error) {
 	}
 }
 
-// count adds to a place.
-func (c *copying) count(what string, n int) {
-	if n == 0 {
-		return
-	}
+// count adds one to a place.
+func (c *copying) count(what string) {
 	places := &c.result.Places
 	i := slices.IndexFunc(*places, func(p Place) bool { return p.What == what })
 	if i < 0 {
 		i = len(*places)
 		*places = append(*places, Place{What: what})
 	}
-	(*places)[i].Count += n
+	(*places)[i].Count++
 }
 
 // countManifest counts arguments and variables.
@@ -331,12 +328,12 @@ func (c *copying) countManifest() {
 	was, is := c.from.Manifest, c.to.Manifest
 	for i, a := range was.Argv {
 		if i < len(is.Argv) && is.Argv[i] != a {
-			c.count("argument", 1)
+			c.count("argument")
 		}
 	}
 	for i, v := range was.Env {
 		if i < len(is.Env) && is.Env[i].Value != v.Value {
-			c.count("variable", 1)
+			c.count("variable")
 		}
 	}
 }
@@ -348,7 +345,7 @@ func (c *copying) countTerminal() {
 		was, err := os.ReadFile(path)
 		is, err2 := os.ReadFile(filepath.Join(c.to.TerminalPath(), filepath.Base(path)))
 		if err == nil && err2 == nil && filepath.Ext(path) != ".json" && !bytes.Equal(was, is) {
-			c.count("terminal file", 1)
+			c.count("terminal file")
 		}
 	}
 }

@@ -37,9 +37,6 @@ func SideOf(r *recording.Recording) *Side {
 	return &Side{Dir: r.Dir, Finished: r.Finished()}
 }
 
-// exists reports whether a terminal was recorded.
-func (t *Side) exists() bool { return recording.Exists(filepath.Join(t.Dir, recording.TerminalName)) }
-
 // Show returns what the terminal showed; nil where none was recorded.
 func (t *Side) Show() (*fidelity.Showing, error) {
 	if t.seen != nil {
@@ -75,7 +72,7 @@ func Screens(tty *recording.TTY, m *masks.Masker, gate bool, sides [2]*Side) (*f
 		return nil, errNoTerminal
 	case tty == nil:
 		return nil, nil
-	case !sides[0].exists() && gate:
+	case !recording.Exists(filepath.Join(sides[0].Dir, recording.TerminalName)) && gate:
 		return nil, fmt.Errorf("%s: %w", sides[0].Dir, errNoScreens)
 	}
 	s := &fidelity.Screens{Gate: gate, Stream: tty.ShownAs()}
@@ -136,7 +133,11 @@ func (s *shower) event(e *cassette.Event) {
 		s.track.Output(e.TMS, e.Bytes)
 	case e.Final != nil:
 		s.moment(e, "")
-		s.out.History = s.track.history()
+		out := make([]string, s.track.scr.ScrollbackLen())
+		for i := range out {
+			out[i] = s.track.scr.ScrollbackRow(i)
+		}
+		s.out.History = out
 		if len(s.out.History) >= maxHistory {
 			s.out.Lost = 1
 		}

@@ -254,15 +254,6 @@ func (t *Tracker) Screen(ms int64) (s fidelity.Screen, drawing bool) {
 	return s, drawing
 }
 
-// history returns the rows that have left the screen, the oldest first, as many as are kept.
-func (t *Tracker) history() []string {
-	out := make([]string, t.scr.ScrollbackLen())
-	for i := range out {
-		out[i] = t.scr.ScrollbackRow(i)
-	}
-	return out
-}
-
 // Mask is what stands on a screen for each byte of ASCII of a secret.
 const Mask = '*'
 

@@ -55,7 +55,10 @@ func OpenBlobs(ctx context.Context, address string) (Blobs, error) {
 	}
 	switch path := pathOf(u); {
 	case u.Scheme == "file" && path != "":
-		return openDir(path)
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return nil, fmt.Errorf("--blobs: %w", err)
+		}
+		return &dirBlobs{path}, nil
 	case u.Scheme == "s3" && u.Host != "":
 		return openBucket(ctx, u)
 	}
@@ -80,13 +83,6 @@ func pathOf(u *url.URL) string {
 
 // dirBlobs are files: AA/DIGEST below a directory, AA being the first two digits.
 type dirBlobs struct{ root string }
-
-func openDir(root string) (Blobs, error) {
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		return nil, fmt.Errorf("--blobs: %w", err)
-	}
-	return &dirBlobs{root}, nil
-}
 
 func (s *dirBlobs) path(d cas.Digest) string {
 	name := d.String()

@@ -214,16 +214,12 @@ func (c *verifier) noTape(rec *recording.Recording, err error) error {
 		return nil // killed before the tape began
 	case absent || errStat == nil && !st.Mode().IsRegular():
 		c.unsaid(rec)
-		if !c.told(rec.TapePath()) {
+		if !slices.ContainsFunc(c.v.Problems, func(p Problem) bool { return p.Path == rec.TapePath() }) {
 			c.problem(rec.TapePath(), errors.New("the tape is missing: expected a regular file"))
 		}
 		return nil
 	}
 	return err
-}
-
-func (c *verifier) told(path string) bool {
-	return slices.ContainsFunc(c.v.Problems, func(p Problem) bool { return p.Path == path })
 }
 
 func (c *verifier) stdin(rec *recording.Recording) {

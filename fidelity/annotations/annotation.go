@@ -158,9 +158,6 @@ func nextID(all []*Annotation) string {
 	return fmt.Sprintf("ann_%03d", highest+1)
 }
 
-// now is the time of an annotation that gives none.
-func now() string { return time.Now().UTC().Format(time.RFC3339) }
-
 // Append adds a to the sidecar of the tape at tapePath, which it begins where there is none; producer is our name and version for
 // its header. An empty ID and Timestamp are filled in, in a too. What would be a problem of the new line is refused (an event
 // that the tape lacks, an id that is there, a field that its kind demands), and so is a sidecar that is not this tape's.
@@ -195,7 +192,7 @@ func (s *Sidecar) accept(tapePath string, a *Annotation) error {
 		a.ID = nextID(s.Annotations)
 	}
 	if a.Timestamp == "" {
-		a.Timestamp = now()
+		a.Timestamp = time.Now().UTC().Format(time.RFC3339)
 	}
 	a.missing = a.lacks()
 	alone := &Sidecar{Header: s.Header, Annotations: []*Annotation{a}, path: s.path}

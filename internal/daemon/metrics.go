@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -81,8 +80,6 @@ func newMetrics(d *Daemon) *metrics {
 	m.wells()
 	return m
 }
-
-func (m *metrics) handler() http.Handler { return &m.set }
 
 // served are the two series of one method's requests that were answered without an error, looked up once.
 type served struct {

@@ -234,7 +234,12 @@ func (r *repeats) once(ctx context.Context, id string, f func() (*proposal.Resul
 	r.mu.Lock()
 	if earlier := r.byID[id]; earlier != nil {
 		r.mu.Unlock()
-		return earlier.wait(ctx)
+		select {
+		case <-earlier.done:
+			return earlier.result, earlier.err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	mine := &repeat{id: id, done: make(chan struct{})}
 	r.put(mine)
@@ -244,15 +249,6 @@ func (r *repeats) once(ctx context.Context, id string, f func() (*proposal.Resul
 	defer func() { r.settle(mine, result, err) }()
 	result, err = f()
 	return result, err
-}
-
-func (one *repeat) wait(ctx context.Context) (*proposal.Result, error) {
-	select {
-	case <-one.done:
-		return one.result, one.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
 
 // put remembers one more and forgets the oldest beyond the limit. r.mu is held.

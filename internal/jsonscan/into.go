@@ -171,7 +171,18 @@ func readerOf(t reflect.Type) func(*Scanner, reflect.Value, bool) {
 			elem(s, v.Elem(), strict)
 		}
 	case reflect.Slice:
-		return sliceReader(t)
+		elem := readerOf(t.Elem())
+		return func(s *Scanner, v reflect.Value, strict bool) {
+			if !s.wants('[', "a list", strict) {
+				return
+			}
+			list := reflect.MakeSlice(t, 0, 0)
+			for s.Begin('['); s.More(']'); {
+				list = reflect.Append(list, reflect.Zero(t.Elem()))
+				elem(s, list.Index(list.Len()-1), strict)
+			}
+			v.Set(list)
+		}
 	}
 	panic(fmt.Sprintf("jsonscan: no field can be a %v", t))
 }
@@ -195,20 +206,5 @@ func readInt(s *Scanner, v reflect.Value, strict bool) {
 		v.SetInt(s.Int())
 	} else {
 		s.wants('0', "an integer", strict)
-	}
-}
-
-func sliceReader(t reflect.Type) func(*Scanner, reflect.Value, bool) {
-	elem := readerOf(t.Elem())
-	return func(s *Scanner, v reflect.Value, strict bool) {
-		if !s.wants('[', "a list", strict) {
-			return
-		}
-		list := reflect.MakeSlice(t, 0, 0)
-		for s.Begin('['); s.More(']'); {
-			list = reflect.Append(list, reflect.Zero(t.Elem()))
-			elem(s, list.Index(list.Len()-1), strict)
-		}
-		v.Set(list)
 	}
 }

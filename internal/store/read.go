@@ -193,7 +193,7 @@ func (s *Disk) Subscribe(ctx context.Context, id runtrace.ID, o *SubscribeOption
 		return nil, err
 	}
 	defer r.unpin()
-	sub := newSubscription(id, o)
+	sub := &Subscription{ID: id, bounds: o.orDefault(), ready: make(chan struct{}, 1), leave: func() {}}
 	t, st, err := s.records(ctx, r, TraceOptions{From: 1, MaxBytes: sub.bounds.MaxSnapshot}, func() { r.follow(sub) })
 	if err != nil {
 		sub.Close()

@@ -210,10 +210,6 @@ type Subscription struct {
 	over  bool  // nothing more comes
 }
 
-func newSubscription(id runtrace.ID, o *SubscribeOptions) *Subscription {
-	return &Subscription{ID: id, bounds: o.orDefault(), ready: make(chan struct{}, 1), leave: func() {}}
-}
-
 // Next waits for the next event. The error is io.EOF after the run's end or Close, or that of ctx.
 func (s *Subscription) Next(ctx context.Context) (Event, error) {
 	for {

@@ -59,7 +59,6 @@ func (r *reader) number(n uint64) uint64 {
 
 func (r *reader) u8() byte    { return byte(r.number(1)) }
 func (r *reader) u32() uint32 { return uint32(r.number(4)) }
-func (r *reader) u64() uint64 { return r.number(8) }
 
 func (r *reader) uleb() (v uint64) {
 	for shift := 0; shift < 64; shift += 7 {
@@ -103,7 +102,7 @@ func (r *reader) pointer(encoding byte, data uint64) uint64 {
 	at, v := r.at, uint64(0)
 	switch encoding & 0x0f {
 	case peAbsolute:
-		v = r.u64()
+		v = r.number(8)
 	case peSigned4:
 		v = uint64(int64(int32(r.u32())))
 	case peUnsign4:

@@ -117,7 +117,7 @@ func (a *adder) create(s note.Signer, v note.Verifier) error {
 }
 
 func (a *adder) commit(t tlog.Tree, s note.Signer) error {
-	head, err := signHead(t, s)
+	head, err := note.Sign(&note.Note{Text: merkle.Head(OriginOf(s.Name()), t)}, s)
 	if err != nil {
 		return err
 	}

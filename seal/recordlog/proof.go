@@ -49,11 +49,6 @@ func ParseCheckpoint(b []byte, keys ...note.Verifier) (*Checkpoint, error) {
 	return c, nil
 }
 
-// signHead signs a head.
-func signHead(t tlog.Tree, s note.Signer) ([]byte, error) {
-	return note.Sign(&note.Note{Text: merkle.Head(OriginOf(s.Name()), t)}, s)
-}
-
 // proofHead begins a proof of an entry, oldHead one of consistency.
 const (
 	proofHead = "c2sp.org/tlog-proof@v1"

@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ func readATIF(ctx context.Context, c *conversation) error {
 		return err
 	}
 	a.begin(r.Session, "atif")
-	err := eachElement(ctx, r, "steps", "step", a.about, a.step)
+	err := eachElement(ctx, r, "steps", "step", a.about, func(b []byte, _ int) error { return cmp.Or(a.step(b), a.failed) })
 	if err == nil && r.Lines == 0 && !a.some {
 		err = &Error{Path: r.File, Err: errors.New(`expected a key "steps"`)}
 	}
@@ -157,7 +158,7 @@ type atifResult struct {
 	Failed  bool   `json:"is_error"` // some producers add it
 }
 
-func (a *atifReader) step(b []byte, _ int) error {
+func (a *atifReader) step(b []byte) error {
 	a.some = true
 	var p atifStep
 	if err := decode(b, &p); err != nil {
@@ -167,58 +168,47 @@ func (a *atifReader) step(b []byte, _ int) error {
 		a.r.skip("steps copied from an earlier trajectory", "they stand there", 0)
 		return nil
 	}
-	said, err := readParts(p.Message)
-	if err != nil {
-		return err
-	}
+	said := readParts(p.Message)
 	switch p.Source {
 	case "user":
 		e := &sessionlog.RunStarted{Goal: said.goal(), Attachments: said.others, SystemPrompt: strings.Join(a.system, "\n")}
 		a.system = nil
-		if err := a.ask(e); err != nil {
-			return err
-		}
-		return a.given(&p)
+		a.ask(e)
+		a.given(&p)
 	case "system":
 		if a.d.Counts().Runs == 0 {
 			a.system = append(a.system, said.goal())
 		} else {
 			a.r.skip("steps of the system after the first prompt", "what the program did, no part of the conversation", 0)
 		}
-		return nil
 	case "agent":
-		return a.turnOf(&p, said)
+		a.turnOf(&p, said)
+	default:
+		a.r.skip("steps of "+p.Source, "unknown", 0)
 	}
-	a.r.skip("steps of "+p.Source, "unknown", 0)
 	return nil
 }
 
 // turnOf is a turn, with what came of its calls. A step in which no model was called adds its calls to the turn before it.
-func (a *atifReader) turnOf(p *atifStep, said parts) error {
+func (a *atifReader) turnOf(p *atifStep, said parts) {
 	turn := answer{model: p.Model, tokens: p.Metrics.sum()}
 	for i := range p.Calls {
 		turn.call(p.Calls[i].ID, p.Calls[i].Name, p.Calls[i].Args)
 	}
 	if string(p.Requests) == "0" && a.d.Turn() > 0 {
 		a.r.skip("messages of steps that no model made", "the turn is that of the model's last answer", 0)
-		if err := a.flush(); err != nil {
-			return err
-		}
-		if err := a.d.Request(turn.calls, nil); err != nil {
-			return err
-		}
-		return a.given(p)
+		a.flush()
+		_ = a.d.Request(turn.calls, nil)
+	} else {
+		turn.add(said)
+		turn.think(p.Thought, nil)
+		a.turn(&turn, "")
 	}
-	turn.add(said)
-	turn.think(p.Thought, nil)
-	if err := a.turn(&turn, ""); err != nil {
-		return err
-	}
-	return a.given(p)
+	a.given(p)
 }
 
 // given is what a step observed.
-func (a *atifReader) given(p *atifStep) error {
+func (a *atifReader) given(p *atifStep) {
 	for n, seen := range p.Observed.Results {
 		r := sessionlog.ToolResult{CallID: seen.Call, IsError: seen.Failed}
 		if r.CallID == "" {
@@ -231,15 +221,9 @@ func (a *atifReader) given(p *atifStep) error {
 		if (seen.Content == nil || string(seen.Content) == "null") && seen.Refs != nil {
 			seen.Content = seen.Refs
 		}
-		var err error
-		if r.Output, err = output(seen.Content); err != nil {
-			return err
-		}
-		if err := a.result(r); err != nil {
-			return err
-		}
+		r.Output = output(seen.Content)
+		a.result(r)
 	}
-	return nil
 }
 
 // atifOwn is the name of a call for a result that names none.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"hash/maphash"
 	"path/filepath"
 	"strings"
 
@@ -48,14 +49,14 @@ func looksClaude(_ string, head []byte) bool {
 
 func readClaude(ctx context.Context, conv *conversation) error {
 	r := conv.r
-	tree := newClaudeTree()
+	tree := &claudeTree{index: map[uint64]int32{}, seed: maphash.MakeSeed()}
 	err := walk(ctx, r.File, newReport("", r.File), tree.line)
 	if err != nil {
 		return err
 	}
 	tree.choose(r)
 	c := &claudeReader{conversation: conv, tree: tree}
-	if err = eachLine(ctx, r.File, r, c.line); err == nil {
+	if err = c.eachLine(ctx, c.line); err == nil {
 		c.drop()
 		r.claudeAgents()
 	}
@@ -171,14 +172,15 @@ func (c *claudeReader) line(b []byte, n int) error {
 	}
 	switch l.Kind {
 	case "user":
-		return c.user(&l, n)
+		c.user(&l, n)
 	case "assistant":
-		return c.assistant(&l, n)
+		c.assistant(&l, n)
 	case "attachment": // what the program gives the model along; a prompt that came while a turn was under way is one of them
 		if l.Attachment.Kind == "queued_command" && l.Attachment.Prompt != nil {
-			return c.prompt(l.Attachment.Prompt, n)
+			c.prompt(l.Attachment.Prompt, n)
+		} else {
+			c.r.skip("attachments of type "+l.Attachment.Kind, "what the program gives the model along", n)
 		}
-		c.r.skip("attachments of type "+l.Attachment.Kind, "what the program gives the model along", n)
 	case "system":
 		c.r.skip("lines of type system/"+l.Subtype, "what the program did", n)
 	default:
@@ -200,32 +202,28 @@ func (c *claudeReader) left(l *claudeLine, f claudeFlags, n int) {
 }
 
 // assistant reads one line of an answer.
-func (c *claudeReader) assistant(l *claudeLine, n int) error {
+func (c *claudeReader) assistant(l *claudeLine, n int) {
 	m := &l.Message
 	if m.Model == "<synthetic>" || l.Failed {
 		c.r.skip("answers that the program wrote", "no model said them", n)
 		if l.Failed {
 			c.r.note("line %d: the program says that the model could not be asked", n)
-			return c.end(sessionlog.ReasonError)
+			c.end(sessionlog.ReasonError)
 		}
-		return nil
+		return
 	}
-	if err := c.commanded(); err != nil {
-		return err
-	}
+	c.commanded()
 	a := &c.answer
 	id := cmp.Or(m.ID, l.Request)
 	if !a.some || id == "" || id != a.id {
-		if err := c.flush(); err != nil {
-			return err
-		}
+		c.flush()
 	}
 	a.some, a.id, a.model = true, id, m.Model
 	a.tokens = max(a.tokens, m.Usage.sum())
 	if !isContent(m.Content) {
-		return nil
+		return
 	}
-	return each(m.Content, func(b *claudeBlock) error {
+	_ = each(m.Content, func(b *claudeBlock) {
 		if b.Whole[0] == '"' {
 			b.Kind, b.Text = "text", text(b.Whole)
 		}
@@ -241,39 +239,33 @@ func (c *claudeReader) assistant(l *claudeLine, n int) error {
 		default:
 			a.block(b.Whole) // what the provider did itself
 		}
-		return nil
 	})
 }
 
 // user reads a line in the user's name: what tools gave, a prompt, or something of the program's.
-func (c *claudeReader) user(l *claudeLine, n int) error {
+func (c *claudeReader) user(l *claudeLine, n int) {
 	switch {
 	case hasResult(l.Message.Content):
-		return c.tools(l, n)
+		c.tools(l, n)
 	case l.Summary:
-		p, err := readParts(l.Message.Content)
-		if err != nil {
-			return err
-		}
-		return c.compressed("compact", p.goal())
+		p := readParts(l.Message.Content)
+		c.compressed("compact", p.goal())
 	case l.Meta:
 		c.r.skip("messages of user", claudeOwn, n)
-		return nil
+	default:
+		c.prompt(l.Message.Content, n)
 	}
-	return c.prompt(l.Message.Content, n)
 }
 
 // prompt is what the person said, if it is that.
-func (c *claudeReader) prompt(content []byte, n int) error {
-	p, err := readParts(content)
-	if err != nil {
-		return err
-	}
+func (c *claudeReader) prompt(content []byte, n int) {
+	p := readParts(content)
 	var asked []string
 	for _, text := range p.texts {
 		switch {
 		case trimmedPrefix(text, "[Request interrupted by user"):
-			return c.end(sessionlog.ReasonInterrupted)
+			c.end(sessionlog.ReasonInterrupted)
+			return
 		case trimmedPrefix(text, "<command-name>", "<command-message>"):
 			c.drop()
 			c.typed = command{claudeCommand(text), n}
@@ -286,10 +278,10 @@ func (c *claudeReader) prompt(content []byte, n int) error {
 		}
 	}
 	if len(asked) == 0 && len(p.others) == 0 {
-		return nil
+		return
 	}
 	c.drop()
-	return c.ask(&sessionlog.RunStarted{Goal: strings.Join(asked, "\n"), Attachments: p.others})
+	c.ask(&sessionlog.RunStarted{Goal: strings.Join(asked, "\n"), Attachments: p.others})
 }
 
 // claudeCommand is a command as the person typed it: "/name words".
@@ -307,52 +299,43 @@ func claudeCommand(text string) string {
 }
 
 // commanded is called where the model answers: a command that stands open was for it.
-func (c *claudeReader) commanded() error {
+func (c *claudeReader) commanded() {
 	if goal := c.typed.taken(); goal != "" {
-		return c.ask(&sessionlog.RunStarted{Goal: goal})
+		c.ask(&sessionlog.RunStarted{Goal: goal})
 	}
-	return nil
 }
 
 func (c *claudeReader) drop() { c.typed.drop(c.r) }
 
 // tools reads what tools gave. It does not end the answer: where tools run while the model still speaks, more of that follows.
-func (c *claudeReader) tools(l *claudeLine, n int) error {
-	err := each(l.Message.Content, func(b *claudeBlock) error {
+func (c *claudeReader) tools(l *claudeLine, n int) {
+	_ = each(l.Message.Content, func(b *claudeBlock) {
 		if b.Kind != "tool_result" {
 			c.r.skip("blocks beside what tools gave", claudeOwn, n)
-			return nil
+			return
 		}
-		out, err := output(b.Content)
-		if err != nil {
-			return err
-		}
-		return c.hold(sessionlog.ToolResult{CallID: b.Use, Output: out, IsError: b.Failed})
+		c.hold(sessionlog.ToolResult{CallID: b.Use, Output: output(b.Content), IsError: b.Failed})
 	})
-	if err != nil {
-		return err
-	}
-	return c.agent(l.Result)
+	c.agent(l.Result)
 }
 
 var claudeStates = map[string]string{"async_launched": agentRunning, "completed": agentJoined}
 
 // agent reads what is kept beside the result of a call that asked a sub-agent.
-func (c *claudeReader) agent(result json.RawMessage) error {
+func (c *claudeReader) agent(result json.RawMessage) {
 	if len(result) == 0 || result[0] != '{' || !bytes.Contains(result, []byte(`"agentId"`)) {
-		return nil
+		return
 	}
 	var kept struct {
 		ID    string `json:"agentId"`
 		Role  string `json:"agentType"`
 		State string `json:"status"`
 	}
-	if err := decode(result, &kept); err != nil || kept.ID == "" {
-		return err
+	if decode(result, &kept) != nil || kept.ID == "" {
+		return
 	}
 	state := cmp.Or(claudeStates[kept.State], kept.State)
 	c.then(&sessionlog.AgentProcessChanged{ParentSessionID: c.r.Session, AgentID: kept.ID, Role: kept.Role, State: state})
-	return nil
 }
 
 // trimmedPrefix reports whether a text begins with one of the prefixes, behind white space.

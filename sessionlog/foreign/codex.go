@@ -64,9 +64,9 @@ func readCodex(ctx context.Context, conv *conversation) error {
 	case err != nil:
 		return err
 	case codexObject.Match(withoutMark(head)):
-		return eachElement(ctx, c.r, "items", "element", c.about, c.item)
+		return eachElement(ctx, c.r, "items", "element", c.about, func(b []byte, n int) error { return cmp.Or(c.item(b, n), c.failed) })
 	}
-	return eachLine(ctx, c.r.File, c.r, c.line)
+	return c.eachLine(ctx, c.line)
 }
 
 // A codexLine is one line.
@@ -122,7 +122,8 @@ func (c *codexReader) line(b []byte, n int) error {
 		c.model = textIn(l.Payload, "model")
 	case "compacted": // where the history was made shorter
 		c.open()
-		return c.compressed("compacted", textIn(l.Payload, "message"))
+		c.compressed("compacted", textIn(l.Payload, "message"))
+		return nil
 	}
 	c.r.skipKind("lines of type ", l.Kind, codexKnown, n)
 	return nil
@@ -224,31 +225,26 @@ func (c *codexReader) item(b []byte, n int) error {
 	c.open()
 	switch {
 	case i.Kind == "message" || i.Kind == "agent_message":
-		return c.message(&i, n)
+		c.message(&i, n)
 	case i.Kind == "reasoning" || strings.HasSuffix(i.Kind, "_call"):
-		return c.part(&i, b)
+		c.part(&i, b)
 	case strings.HasSuffix(i.Kind, "_output") && i.Call != "":
-		return c.outcome(&i)
+		c.outcome(&i)
+	default:
+		c.r.skipKind("items of type ", i.Kind, codexMarks, n)
 	}
-	c.r.skipKind("items of type ", i.Kind, codexMarks, n)
 	return nil
 }
 
 // part is one of an answer that is no message.
-func (c *codexReader) part(i *codexItem, b []byte) error {
-	a, err := c.saying()
-	if err != nil {
-		return err
-	}
+func (c *codexReader) part(i *codexItem, b []byte) {
+	a := c.saying()
 	a.model = c.model
 	switch {
 	case i.Kind == "reasoning":
-		p, err := readParts(i.Content)
-		if err == nil && len(p.texts) == 0 {
-			p, err = readParts(i.Summary)
-		}
-		if err != nil {
-			return err
+		p := readParts(i.Content)
+		if len(p.texts) == 0 {
+			p = readParts(i.Summary)
 		}
 		a.think(p.goal(), b)
 	case i.Call == "" && i.Kind != "local_shell_call":
@@ -256,32 +252,27 @@ func (c *codexReader) part(i *codexItem, b []byte) error {
 	default:
 		a.calls = append(a.calls, i.toolCall())
 	}
-	return nil
 }
 
 // message is a prompt, a part of an answer, or what the program says for itself.
-func (c *codexReader) message(i *codexItem, n int) error {
-	p, err := readParts(i.Content)
-	if err != nil {
-		return err
-	}
+func (c *codexReader) message(i *codexItem, n int) {
+	p := readParts(i.Content)
 	switch {
 	case i.Role == "assistant":
-		a, err := c.saying()
-		a.add(p)
-		return err
+		c.saying().add(p)
+		return
 	case i.Role != "user":
 		c.r.skip("messages of "+i.Role, "instructions of the program beside the system prompt", n)
-		return nil
+		return
 	case bytes.Contains(i.Origin, []byte(`"provenance":{"type":"harness"`)) || codexOwn(p.goal()):
 		c.r.skip("messages of user", "the program's own, in the user's name: environment, rules, warnings", n)
-		return nil
+		return
 	}
 	e := &sessionlog.RunStarted{Goal: p.goal(), Attachments: p.others}
 	if !c.asked {
 		e.SystemPrompt, c.asked = c.system, true
 	}
-	return c.ask(e)
+	c.ask(e)
 }
 
 // codexOwn reports whether a user's message is one that the program writes, by how it begins: older rollouts do not say.
@@ -309,7 +300,7 @@ func (i *codexItem) toolCall() sessionlog.ToolCall {
 }
 
 // outcome is what came of a call: a text, a list of blocks, or {content, success}.
-func (c *codexReader) outcome(i *codexItem) error {
+func (c *codexReader) outcome(i *codexItem) {
 	result, failed := i.Result, i.failed()
 	if len(result) > 0 && result[0] == '{' {
 		var inner codexItem
@@ -317,11 +308,7 @@ func (c *codexReader) outcome(i *codexItem) error {
 			result, failed = inner.Content, inner.failed()
 		}
 	}
-	out, err := output(result)
-	if err != nil {
-		return err
-	}
-	return c.result(sessionlog.ToolResult{CallID: i.Call, IsError: failed, Output: out})
+	c.result(sessionlog.ToolResult{CallID: i.Call, IsError: failed, Output: output(result)})
 }
 
 // A codexEvent is what the program says of its own work. The conversation's items say all of it but the tokens, how a turn ended,
@@ -382,7 +369,7 @@ func (c *codexReader) event(b []byte, n int) error {
 		}
 		return c.spent(&e.Info.Total)
 	case "turn_aborted":
-		return c.stop(sessionlog.ReasonInterrupted)
+		c.stop(sessionlog.ReasonInterrupted)
 	case "item_completed":
 		c.agents(&e.Item, false)
 	case "error", "task_complete", "turn_complete":
@@ -391,7 +378,7 @@ func (c *codexReader) event(b []byte, n int) error {
 			return nil
 		}
 		c.r.note("line %d: the program says that a turn failed", n)
-		return c.stop(sessionlog.ReasonError)
+		c.stop(sessionlog.ReasonError)
 	default:
 		c.agents(&e.codexAgents, true)
 	}
@@ -399,11 +386,10 @@ func (c *codexReader) event(b []byte, n int) error {
 }
 
 // stop ends the run for a reason.
-func (c *codexReader) stop(reason string) error {
-	if c.d == nil {
-		return nil
+func (c *codexReader) stop(reason string) {
+	if c.d != nil {
+		c.end(reason)
 	}
-	return c.end(reason)
 }
 
 // spent ends an answer by its tokens. Those of the whole session only grow: what is new is spent.
@@ -420,9 +406,7 @@ func (c *codexReader) spent(tokens *codexTokens) error {
 	if !c.records {
 		n, c.total = n-c.total, n
 	}
-	if err := c.answered(); err != nil {
-		return err
-	}
+	c.answered()
 	c.d.Spend(max(n, 0))
 	return nil
 }

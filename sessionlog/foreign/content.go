@@ -28,27 +28,25 @@ func decode(b []byte, to any) error {
 }
 
 // each reads a list value by value into Ts and gives them to do, or the one value that stands there in its place. Nothing is no
-// value.
-func each[T any](b []byte, do func(*T) error) error {
+// value. Of what was stepped over, and so is JSON, the error can only be that of a number which is no integer.
+func each[T any](b []byte, do func(*T)) error {
 	if len(b) == 0 {
 		return nil
 	}
 	s := scanners.Get().(*jsonscan.Scanner)
 	defer scanners.Put(s)
 	s.Reset(b)
-	one := func() error {
+	one := func() {
 		var v T
-		if jsonscan.Into(s, &v); s.Err() != nil {
-			return broken{s.Err()}
+		if jsonscan.Into(s, &v); s.Err() == nil {
+			do(&v)
 		}
-		return do(&v)
 	}
 	if s.Peek() != '[' {
-		return one()
-	}
-	for s.Begin('['); s.More(']'); {
-		if err := one(); err != nil {
-			return err
+		one()
+	} else {
+		for s.Begin('['); s.More(']'); {
+			one()
 		}
 	}
 	if s.Err() != nil {
@@ -148,11 +146,11 @@ type block struct {
 
 // readParts reads a content: a string, a list of blocks of which those with a text are texts, or null. What it returns is its own
 // memory.
-func readParts(content []byte) (p parts, err error) {
+func readParts(content []byte) (p parts) {
 	if !isContent(content) {
-		return p, nil
+		return p
 	}
-	err = each(content, func(b *block) error {
+	_ = each(content, func(b *block) {
 		switch {
 		case b.Text.some:
 			p.text(b.Text.text)
@@ -161,9 +159,8 @@ func readParts(content []byte) (p parts, err error) {
 		default:
 			p.block(b.Whole)
 		}
-		return nil
 	})
-	return p, err
+	return p
 }
 
 // isContent reports whether b is a text or a list of blocks.
@@ -213,18 +210,17 @@ func (p *parts) mix() {
 }
 
 // output is what a tool gave: a string as it stands, a list of one text as that text, anything else as it stands.
-func output(raw []byte) (json.RawMessage, error) {
+func output(raw []byte) json.RawMessage {
 	switch {
 	case len(raw) == 0 || string(raw) == "null" || string(raw) == "[]":
-		return sessionlog.Text(""), nil
+		return sessionlog.Text("")
 	case raw[0] != '[':
-		return owned(raw), nil
+		return owned(raw)
 	}
-	p, err := readParts(raw)
-	if err == nil && p.others == nil && len(p.texts) == 1 {
-		return sessionlog.Text(p.texts[0]), nil
+	if p := readParts(raw); p.others == nil && len(p.texts) == 1 {
+		return sessionlog.Text(p.texts[0])
 	}
-	return owned(raw), err
+	return owned(raw)
 }
 
 // arguments are those of a call: an object as it stands; of a string the object in it, or the string where it holds none.

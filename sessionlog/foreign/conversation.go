@@ -18,6 +18,7 @@ type conversation struct {
 	d        *sessionlog.Dialog // nil until it begins
 	protocol string             // of the provider's blocks, as a provider_replay names it
 	n        uint64             // events that were emitted
+	failed   error              // that of out, or what is broken: after it nothing is emitted, and reading ends with the line under way
 
 	answer  answer
 	results []sessionlog.ToolResult
@@ -53,8 +54,11 @@ func (c *conversation) begin(id, protocol string) {
 }
 
 func (c *conversation) emit(e sessionlog.Event) error {
-	c.n++
-	return c.out(e)
+	if c.failed == nil {
+		c.n++
+		c.failed = c.out(e)
+	}
+	return c.failed
 }
 
 // with keeps what is no prompt for the next one, as an attachment of it.
@@ -67,23 +71,19 @@ func (c *conversation) with(block json.RawMessage) {
 }
 
 // ask begins a run with a prompt.
-func (c *conversation) ask(e *sessionlog.RunStarted) error {
-	if err := c.end(""); err != nil {
-		return err
-	}
+func (c *conversation) ask(e *sessionlog.RunStarted) {
+	c.end("")
 	e.Attachments = append(c.beside, e.Attachments...)
 	c.beside = nil
-	return c.d.Ask(e)
+	_ = c.d.Ask(e) // failed has the errors of a Dialog, which are those of emit
 }
 
 // end ends the run under way, if any, for a reason as sessionlog.Dialog takes it.
-func (c *conversation) end(reason string) error {
-	if err := c.flush(); err != nil {
-		return err
-	}
+func (c *conversation) end(reason string) {
+	c.flush()
 	reason = cmp.Or(reason, c.reason)
 	c.reason = ""
-	return c.d.End(reason)
+	_ = c.d.End(reason)
 }
 
 // ended ends the conversation of a transcript that was read with err, and tells what there was.
@@ -92,7 +92,8 @@ func (c *conversation) ended(err error) error {
 		return cmp.Or(err, error(&Error{Path: c.r.File, Err: fmt.Errorf("%w: no session in it", ErrEmpty)}))
 	}
 	if err == nil {
-		err = c.end("")
+		c.end("")
+		err = c.failed
 		for range c.beside {
 			c.r.skip("what the model would have got with the next prompt", "there is no next prompt", 0)
 		}
@@ -103,93 +104,78 @@ func (c *conversation) ended(err error) error {
 }
 
 // compressed says that all that was said so far is a summary for the model from here on.
-func (c *conversation) compressed(action, summary string) error {
-	if err := c.flush(); err != nil {
-		return err
-	}
+func (c *conversation) compressed(action, summary string) {
+	c.flush()
 	e := &sessionlog.Compressed{Action: action, Summary: summary}
 	e.Turn = c.d.Turn()
 	if c.n > 0 {
 		e.ArchivedSeqRange = []uint64{0, c.n - 1}
 	}
-	return c.emit(e)
+	_ = c.emit(e)
 }
 
 // then emits an event of the turn under way, behind what its tools gave.
 func (c *conversation) then(e sessionlog.Event) { c.after = append(c.after, e) }
 
 // turn is a whole answer, and why the run ends where it is the last one; "" where nothing says so.
-func (c *conversation) turn(a *answer, reason string) error {
-	if err := c.flush(); err != nil {
-		return err
-	}
+func (c *conversation) turn(a *answer, reason string) {
+	c.flush()
 	a.some = true
 	c.answer, c.reason = *a, reason
-	return c.answered()
+	c.answered()
 }
 
 // saying is the answer under way, to be added to. What tools gave before it is passed on.
-func (c *conversation) saying() (*answer, error) {
-	var err error
+func (c *conversation) saying() *answer {
 	if len(c.results) > 0 {
-		err = c.flush()
+		c.flush()
 	}
 	c.answer.some = true
-	return &c.answer, err
+	return &c.answer
 }
 
 // answered ends the answer under way, if any.
-func (c *conversation) answered() error {
+func (c *conversation) answered() {
 	a := c.answer
 	if !a.some {
-		return nil
+		return
 	}
 	c.answer = answer{}
 	c.order = make(map[string]int, len(a.calls))
 	for i, call := range a.calls {
 		c.order[call.ID] = i
 	}
-	return c.d.Answer(&sessionlog.LLMCompleted{Message: a.message(), ProviderReplay: a.replay(c.protocol)}, a.tokens)
+	_ = c.d.Answer(&sessionlog.LLMCompleted{Message: a.message(), ProviderReplay: a.replay(c.protocol)}, a.tokens)
 }
 
 // result adds what a tool gave, which ends an answer.
-func (c *conversation) result(r sessionlog.ToolResult) error {
-	if err := c.answered(); err != nil {
-		return err
-	}
-	return c.hold(r)
+func (c *conversation) result(r sessionlog.ToolResult) {
+	c.answered()
+	c.hold(r)
 }
 
 // hold adds what a tool gave, and lets the answer go on.
-func (c *conversation) hold(r sessionlog.ToolResult) error {
+func (c *conversation) hold(r sessionlog.ToolResult) {
 	c.results = append(c.results, r)
 	if c.held += len(r.Output); c.held > maxHeld {
-		return c.flush()
+		c.flush()
 	}
-	return nil
 }
 
 // flush passes on what came so far.
-func (c *conversation) flush() error {
-	if err := c.answered(); err != nil {
-		return err
-	}
+func (c *conversation) flush() {
+	c.answered()
 	if results := c.results; len(results) > 0 {
 		c.results, c.held = nil, 0
 		slices.SortStableFunc(results, func(a, b sessionlog.ToolResult) int { return c.place(a) - c.place(b) })
-		if err := c.d.Results(results, nil); err != nil {
-			return err
-		}
+		_ = c.d.Results(results, nil)
 	}
 	after := c.after
 	c.after = nil
 	for _, e := range after {
 		e.Base().Turn = c.d.Turn()
-		if err := c.emit(e); err != nil {
-			return err
-		}
+		_ = c.emit(e)
 	}
-	return nil
 }
 
 // place is where a result stands among those of its answer: the model gets them in the order of their calls, whichever was

@@ -2,9 +2,9 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"hash/maphash"
 	"slices"
 	"strconv"
@@ -57,13 +57,13 @@ func readGeminiFile(ctx context.Context, c *conversation) error {
 	switch {
 	case geminiCheckpoint.Match(withoutMark(head)):
 		none := func(string, *jsonscan.Stream) error { return nil }
-		err = eachElement(ctx, r, "history", "element", none, g.content)
+		err = eachElement(ctx, r, "history", "element", none, func(b []byte, n int) error { return cmp.Or(g.content(b, n), g.failed) })
 	case isLines(head):
 		if err = walk(ctx, r.File, newReport("", r.File), g.plan); err == nil {
-			err = eachLine(ctx, r.File, r, g.line)
+			err = g.eachLine(ctx, g.line)
 		}
 	default:
-		err = eachElement(ctx, r, "messages", "element", g.about, g.message)
+		err = eachElement(ctx, r, "messages", "element", g.about, func(b []byte, n int) error { return cmp.Or(g.message(b, n), g.failed) })
 	}
 	if err == nil {
 		g.drop()
@@ -190,7 +190,7 @@ func (g *geminiReader) line(b []byte, n int) error {
 	case m.Rewind != nil:
 		g.r.note("line %d: the person went back to a message that is not there: nothing was taken back", n)
 	case m.ID != "":
-		return g.record(&m, n)
+		g.record(&m, n)
 	case m.Set != nil:
 		return g.history(m.Set.Messages, n)
 	case m.Session != "":
@@ -234,17 +234,15 @@ func (g *geminiReader) history(messages []byte, n int) error {
 	}
 	again := g.asked
 	if again { // what it says of the last answer is less than what came
-		if err := g.flush(); err != nil {
-			return err
-		}
+		g.flush()
 	}
-	return each(messages, func(m *geminiRecord) error {
+	return each(messages, func(m *geminiRecord) {
 		if id := g.hash(m.ID); again && !g.seen[id] {
 			g.seen[id] = true
 			g.r.skip("messages of a history that was made anew", "what the model gets from there on; nobody said them there", n)
-			return nil
+			return
 		}
-		return g.record(m, n)
+		g.record(m, n)
 	})
 }
 
@@ -254,54 +252,45 @@ func (g *geminiReader) message(b []byte, n int) error {
 	if err := decode(b, &m); err != nil {
 		return err
 	}
-	return g.record(&m, n)
+	g.record(&m, n)
+	return nil
 }
 
 // record reads one message, or what is new in it.
-func (g *geminiReader) record(m *geminiRecord, n int) error {
+func (g *geminiReader) record(m *geminiRecord, n int) {
 	g.start("", "")
 	id := g.hash(m.ID)
 	if g.gone[id] {
 		g.r.skip("messages that were taken back", "the person went back and asked anew", n)
-		return nil
+		return
 	}
 	again := m.ID != "" && g.seen[id]
 	g.seen[id] = true
 	switch {
 	case m.Kind == "gemini" && again && (id != g.current || !g.answer.some):
-		_, err := g.tools(m, false)
-		return err
+		g.tools(m, false)
 	case m.Kind == "gemini":
-		return g.model(m, id)
+		g.model(m, id)
 	case again:
-		return nil
 	case m.Kind == "user":
-		p, err := readGemini(m.Content)
-		if err != nil {
-			return err
-		}
-		return g.user(p, n)
+		g.user(readGemini(m.Content), n)
 	case m.Kind == "error":
 		g.r.note("line %d: the program says that a turn failed", n)
-		return g.end(sessionlog.ReasonError)
+		g.end(sessionlog.ReasonError)
+	default:
+		g.r.skipKind("messages of type ", m.Kind, geminiNotices, n)
 	}
-	g.r.skipKind("messages of type ", m.Kind, geminiNotices, n)
-	return nil
 }
 
 var geminiNotices = map[string]string{"info": "what the program told the person", "warning": "what the program told the person"}
 
 // model reads an answer, in the form that it has so far: a later one of the same message replaces it.
-func (g *geminiReader) model(m *geminiRecord, id uint64) error {
+func (g *geminiReader) model(m *geminiRecord, id uint64) {
 	if id != g.current || !g.answer.some {
-		if err := errors.Join(g.flush(), g.commanded()); err != nil {
-			return err
-		}
+		g.flush()
+		g.commanded()
 	}
-	p, err := readGemini(m.Content)
-	if err != nil {
-		return err
-	}
+	p := readGemini(m.Content)
 	a := &g.answer
 	g.current, *a = id, answer{some: true, model: m.Model, tokens: m.Tokens.Total}
 	a.add(p.parts)
@@ -314,17 +303,14 @@ func (g *geminiReader) model(m *geminiRecord, id uint64) error {
 		}
 		a.think(t.What, nil)
 	}
-	calls, err := g.tools(m, true)
-	if len(calls) == 0 {
-		calls = p.calls
+	if a.calls = g.tools(m, true); len(a.calls) == 0 {
+		a.calls = p.calls
 	}
-	a.calls = calls
-	return err
 }
 
 // tools reads the calls that stand with an answer. Their results are held; of an answer that was passed on already calls and
 // results that are new are given at once.
-func (g *geminiReader) tools(m *geminiRecord, current bool) (calls []sessionlog.ToolCall, err error) {
+func (g *geminiReader) tools(m *geminiRecord, current bool) (calls []sessionlog.ToolCall) {
 	var results []sessionlog.ToolResult
 	for i := range m.Calls {
 		t := &m.Calls[i]
@@ -332,33 +318,23 @@ func (g *geminiReader) tools(m *geminiRecord, current bool) (calls []sessionlog.
 			continue
 		}
 		calls = append(calls, sessionlog.ToolCall{ID: t.ID, Name: t.Name, Arguments: arguments(t.Args)})
-		r, err := t.given()
-		if err != nil {
-			return nil, err
-		}
-		if r != nil {
+		if r := t.given(); r != nil {
 			results = append(results, *r)
 		}
 	}
 	if m.Calls != nil && !current {
-		if err := g.flush(); err != nil {
-			return nil, err
-		}
-		if err := g.d.Request(calls, nil); err != nil {
-			return nil, err
-		}
+		g.flush()
+		_ = g.d.Request(calls, nil)
 	}
 	for _, r := range results {
-		if err := g.hold(r); err != nil {
-			return nil, err
-		}
+		g.hold(r)
 	}
-	return calls, nil
+	return calls
 }
 
 // given is what a call gave; nil for nothing yet.
-func (t *geminiTool) given() (*sessionlog.ToolResult, error) {
-	p, err := readGemini(t.Result)
+func (t *geminiTool) given() *sessionlog.ToolResult {
+	p := readGemini(t.Result)
 	var r sessionlog.ToolResult
 	switch {
 	case len(p.results) > 0:
@@ -368,18 +344,16 @@ func (t *geminiTool) given() (*sessionlog.ToolResult, error) {
 	case len(p.texts) > 0:
 		r.Output = sessionlog.Text(p.goal())
 	default:
-		return nil, err
+		return nil
 	}
 	r.CallID, r.IsError = t.ID, r.IsError || t.Status == "error" || t.Status == "cancelled"
-	return &r, err
+	return &r
 }
 
 // user reads a prompt, or what tools gave.
-func (g *geminiReader) user(p *geminiParts, n int) error {
+func (g *geminiReader) user(p *geminiParts, n int) {
 	for _, r := range p.results {
-		if err := g.hold(r); err != nil {
-			return err
-		}
+		g.hold(r)
 	}
 	goal := strings.TrimSpace(p.goal())
 	switch {
@@ -387,32 +361,28 @@ func (g *geminiReader) user(p *geminiParts, n int) error {
 		if goal != "" {
 			g.r.skip("texts beside what tools gave", "what the program gives the model along", n)
 		}
-		return nil
 	case goal == "" && len(p.others) == 0:
-		return nil
 	case trimmedPrefix(goal, "<session_context>", "<hook_context>"):
 		g.r.skip("messages of user", claudeOwn, n)
-		return nil
 	case trimmedPrefix(goal, "/", "?"):
 		g.drop()
 		g.typed = command{p.goal(), n}
-		return nil
+	default:
+		g.drop()
+		g.prompt(&sessionlog.RunStarted{Goal: p.goal(), Attachments: p.others})
 	}
-	g.drop()
-	return g.prompt(&sessionlog.RunStarted{Goal: p.goal(), Attachments: p.others})
 }
 
-func (g *geminiReader) prompt(e *sessionlog.RunStarted) error {
+func (g *geminiReader) prompt(e *sessionlog.RunStarted) {
 	g.asked = true
-	return g.ask(e)
+	g.ask(e)
 }
 
 // commanded is called where the model answers: what looked like a command was a prompt.
-func (g *geminiReader) commanded() error {
+func (g *geminiReader) commanded() {
 	if goal := g.typed.taken(); goal != "" {
-		return g.prompt(&sessionlog.RunStarted{Goal: goal})
+		g.prompt(&sessionlog.RunStarted{Goal: goal})
 	}
-	return nil
 }
 
 func (g *geminiReader) drop() { g.typed.drop(g.r) }
@@ -431,44 +401,32 @@ func (g *geminiReader) content(b []byte, n int) error {
 		return err
 	}
 	g.start("", "")
-	p, err := readGemini(c.Parts)
-	if err != nil {
-		return err
-	}
+	p := readGemini(c.Parts)
 	if c.Role != "model" {
 		g.pair(p.results, p.names)
-		return g.user(p, n)
+		g.user(p, n)
+		return nil
 	}
 	if !g.asked && g.typed.text == "" && len(p.calls) == 0 {
 		g.r.skip("answers before the first prompt", "the program's own, in the model's name", n)
 		return nil
 	}
-	if err := g.commanded(); err != nil {
-		return err
+	g.commanded()
+	a := g.saying()
+	g.open = g.open[:0]
+	for i := range p.calls {
+		if p.calls[i].ID == "" {
+			g.given++
+			p.calls[i].ID = "call_" + strconv.Itoa(g.given)
+		}
+		g.open = append(g.open, geminiCall{name: p.calls[i].Name, id: p.calls[i].ID})
 	}
-	a, err := g.saying()
-	if err != nil {
-		return err
-	}
-	g.number(p.calls)
 	a.add(p.parts)
 	for _, t := range p.thoughts {
 		a.think(t, nil)
 	}
 	a.calls = append(a.calls, p.calls...)
 	return nil
-}
-
-// number gives ids to the calls of a checkpoint's answer that have none.
-func (g *geminiReader) number(calls []sessionlog.ToolCall) {
-	g.open = g.open[:0]
-	for i := range calls {
-		if calls[i].ID == "" {
-			g.given++
-			calls[i].ID = "call_" + strconv.Itoa(g.given)
-		}
-		g.open = append(g.open, geminiCall{name: calls[i].Name, id: calls[i].ID})
-	}
 }
 
 // pair gives results without an id that of the first call of their tool which has none yet.
@@ -540,12 +498,13 @@ type geminiParts struct {
 }
 
 // readGemini reads a content: a text, a part, or a list of either.
-func readGemini(content []byte) (*geminiParts, error) {
+func readGemini(content []byte) *geminiParts {
 	p := &geminiParts{}
-	return p, each(content, p.add)
+	_ = each(content, p.add)
+	return p
 }
 
-func (p *geminiParts) add(q *geminiPart) error {
+func (p *geminiParts) add(q *geminiPart) {
 	said, isText := q.said()
 	switch {
 	case string(q.Whole) == "null":
@@ -558,17 +517,15 @@ func (p *geminiParts) add(q *geminiPart) error {
 	case q.Given != nil:
 		one, failed := q.Given.only()
 		r := sessionlog.ToolResult{CallID: q.Given.ID, IsError: failed}
-		var err error
 		switch {
 		case q.Given.Response == nil:
 			r.Output = sessionlog.Text("")
 		case one != nil && q.Given.Parts == nil:
-			r.Output, err = output(one)
+			r.Output = output(one)
 		default:
 			r.Output = owned(q.Given.Response)
 		}
 		p.results, p.names = append(p.results, r), append(p.names, q.Given.Name)
-		return err
 	case q.Thought:
 		p.thoughts = append(p.thoughts, said)
 	case isText:
@@ -576,5 +533,4 @@ func (p *geminiParts) add(q *geminiPart) error {
 	default:
 		p.block(q.Whole)
 	}
-	return nil
 }

@@ -28,17 +28,17 @@ const byteOrderMark = "\xef\xbb\xbf"
 // on as it is.
 type broken struct{ error }
 
-// eachLine gives the lines of a file to each, in order; n counts lines from 1. each decodes the line whole before it emits
+// eachLine gives the lines of the report's file to each, in order; n counts lines from 1. each decodes the line whole before it emits
 // anything. Memory is one line.
 //
 // A byte order mark, CRLF, empty lines and NUL bytes that a crash left are stepped over. A last line that nothing ends and that is
 // broken is said in a note; any other broken line is an *Error. A file whose name ends in .zst is unpacked on the way.
-func eachLine(ctx context.Context, path string, r *Report, each func(line []byte, n int) error) error {
-	return walk(ctx, path, r, func(line []byte, n int) error {
+func (c *conversation) eachLine(ctx context.Context, each func(line []byte, n int) error) error {
+	return walk(ctx, c.r.File, c.r, func(line []byte, n int) error {
 		if err := jsonscan.ValidUTF8(line); err != nil {
 			return broken{err}
 		}
-		return each(line, n)
+		return cmp.Or(each(line, n), c.failed)
 	})
 }
 

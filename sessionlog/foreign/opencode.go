@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -138,11 +139,12 @@ func (o *opencodeReader) exported(b []byte, _ int) error {
 		return err
 	}
 	if len(m.Parts) > 0 && m.Parts[0] == '[' {
-		if err := each(m.Parts, o.part); err != nil {
+		if err := o.parts(m.Parts); err != nil {
 			return err
 		}
 	}
-	return o.messageEnd()
+	o.messageEnd()
+	return o.failed
 }
 
 // An opencodeInfo is what opencode says of a session.
@@ -228,30 +230,25 @@ func (o *opencodeReader) message(b []byte) (more bool, err error) {
 }
 
 // messageEnd ends a message: a prompt, or the last step of an answer.
-func (o *opencodeReader) messageEnd() error {
-	m := &o.now
-	if m.Role == "user" {
-		if m.program && len(m.goal) == 0 && len(m.attachments) == 0 {
-			o.r.skip("messages in the person's name", "the program said them", 0)
-			return nil
-		}
-		return o.ask(&sessionlog.RunStarted{Goal: strings.Join(m.goal, "\n"), Attachments: m.attachments})
+func (o *opencodeReader) messageEnd() {
+	switch m := &o.now; {
+	case m.Role == "user" && m.program && len(m.goal) == 0 && len(m.attachments) == 0:
+		o.r.skip("messages in the person's name", "the program said them", 0)
+	case m.Role == "user":
+		o.ask(&sessionlog.RunStarted{Goal: strings.Join(m.goal, "\n"), Attachments: m.attachments})
+	case m.Summary:
+		o.compressed("compaction", strings.Join(m.step.texts, "\n"))
+	default:
+		o.step(m.steps == 0)
+		o.reason = m.ends()
 	}
-	if m.Summary {
-		return o.compressed("compaction", strings.Join(m.step.texts, "\n"))
-	}
-	if err := o.step(m.steps == 0); err != nil {
-		return err
-	}
-	o.reason = m.ends()
-	return nil
 }
 
 // step ends a step, and begins another one. An answer of which nothing came counts where all is true.
-func (o *opencodeReader) step(all bool) error {
+func (o *opencodeReader) step(all bool) {
 	m := &o.now
 	if m.Summary || !m.some && !all {
-		return nil
+		return
 	}
 	if m.steps++; m.step.tokens == 0 && m.steps == 1 {
 		m.step.tokens = m.Tokens.sum()
@@ -259,16 +256,11 @@ func (o *opencodeReader) step(all bool) error {
 	a, given, agents := m.step, m.given, m.agents
 	a.model = m.Model
 	m.step, m.given, m.agents, m.some = answer{}, nil, nil, false
-	if err := o.turn(&a, ""); err != nil {
-		return err
-	}
+	o.turn(&a, "")
 	for _, r := range given {
-		if err := o.result(r); err != nil {
-			return err
-		}
+		o.result(r)
 	}
 	o.after = append(o.after, agents...)
-	return nil
 }
 
 // An opencodePart is one part of a message.
@@ -301,22 +293,28 @@ var opencodeParts = map[string]string{
 	"compaction": "a mark where a summary was made", "agent": "a name that the person gave; the prompt holds it",
 }
 
+// parts adds a part, or a list of them, to the message under way.
+func (o *opencodeReader) parts(b []byte) error { return cmp.Or(each(b, o.part), o.failed) }
+
 // part adds a part to the message under way.
-func (o *opencodeReader) part(p *opencodePart) error {
+func (o *opencodeReader) part(p *opencodePart) {
 	m := &o.now
 	if p.Whole[0] != '{' {
-		return broken{errors.New("expected a part that is an object")}
+		o.failed = cmp.Or(o.failed, error(broken{errors.New("expected a part that is an object")}))
+		return
 	}
 	if m.Role == "user" {
 		o.asked(p)
-		return nil
+		return
 	}
 	switch p.Kind {
 	case "step-start":
-		return o.step(false)
+		o.step(false)
+		return
 	case "step-finish":
 		m.step.tokens += p.Tokens.sum()
-		return o.step(false)
+		o.step(false)
+		return
 	case "text":
 		m.step.text(p.Text)
 	case "reasoning":
@@ -327,10 +325,9 @@ func (o *opencodeReader) part(p *opencodePart) error {
 		m.step.block(p.Whole)
 	default:
 		o.r.skipKind("parts of type ", p.Kind, opencodeParts, 0)
-		return nil
+		return
 	}
 	m.some = true
-	return nil
 }
 
 // asked adds a part of a prompt.

@@ -80,10 +80,11 @@ func (o *opencodeReader) rows(ctx context.Context, db *sql.DB, path string) erro
 		if err != nil {
 			return fail(err)
 		}
-		if err := eachRow(rows, path, func(_ string, b []byte) error { return each(b, o.part) }); err != nil {
+		if err := eachRow(rows, path, func(_ string, b []byte) error { return o.parts(b) }); err != nil {
 			return err
 		}
-		return o.messageEnd()
+		o.messageEnd()
+		return o.failed
 	})
 	if other := 0; err == nil && o.r.Lines == 0 {
 		row := db.QueryRowContext(ctx, `SELECT count(*) FROM session_message WHERE session_id = ?`, o.r.Session)
@@ -272,11 +273,12 @@ func (o *opencodeReader) file(ctx context.Context, path string) error {
 		if err != nil || !more {
 			return err
 		}
-		err = eachJSON(ctx, filepath.Join(storage, "part", name), func(_ string, b []byte) error { return each(b, o.part) })
+		err = eachJSON(ctx, filepath.Join(storage, "part", name), func(_ string, b []byte) error { return o.parts(b) })
 		if err != nil {
 			return err
 		}
-		return o.messageEnd()
+		o.messageEnd()
+		return o.failed
 	})
 }
 

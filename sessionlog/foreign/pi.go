@@ -44,7 +44,7 @@ func readPi(ctx context.Context, c *conversation) error {
 		return err
 	}
 	p := &piReader{conversation: c, branch: branch}
-	return eachLine(ctx, c.r.File, c.r, p.line)
+	return p.eachLine(ctx, p.line)
 }
 
 // A piEntry is one line.
@@ -96,7 +96,7 @@ func (p *piReader) line(b []byte, n int) error {
 	case "custom_message", "branch_summary":
 		p.with(owned(b))
 	case "compaction":
-		return p.compressed("compaction", e.Summary)
+		p.compressed("compaction", e.Summary)
 	default:
 		p.r.skipKind("entries of type ", e.Kind, piSettings, n)
 	}
@@ -154,19 +154,12 @@ func (p *piReader) message(b []byte, n int) error {
 	}
 	switch m.Role {
 	case "user":
-		asked, err := readParts(m.Content)
-		if err != nil {
-			return err
-		}
-		return p.ask(&sessionlog.RunStarted{Goal: asked.goal(), Attachments: asked.others})
+		asked := readParts(m.Content)
+		p.ask(&sessionlog.RunStarted{Goal: asked.goal(), Attachments: asked.others})
 	case "assistant":
-		return p.turnOf(&m, n)
+		p.turnOf(&m, n)
 	case "toolResult":
-		out, err := output(m.Content)
-		if err != nil {
-			return err
-		}
-		return p.result(sessionlog.ToolResult{CallID: m.Call, Output: out, IsError: m.Failed})
+		p.result(sessionlog.ToolResult{CallID: m.Call, Output: output(m.Content), IsError: m.Failed})
 	case "bashExecution", "custom", "hookMessage", "branchSummary":
 		if m.Hidden {
 			p.r.skip("commands of the person's that the model does not see", "no part of the conversation", n)
@@ -183,9 +176,9 @@ func (p *piReader) message(b []byte, n int) error {
 var piReasons = map[string]string{"error": sessionlog.ReasonError, "aborted": sessionlog.ReasonInterrupted}
 
 // turnOf is one turn. Thoughts, texts and calls stand in it in the order in which the model gave them.
-func (p *piReader) turnOf(m *piMessage, n int) error {
+func (p *piReader) turnOf(m *piMessage, n int) {
 	a := answer{model: m.Model, tokens: m.Usage.sum()}
-	err := each(m.Content, func(b *piBlock) error {
+	_ = each(m.Content, func(b *piBlock) {
 		switch {
 		case b.Whole[0] == '"':
 			a.text(text(b.Whole))
@@ -199,16 +192,12 @@ func (p *piReader) turnOf(m *piMessage, n int) error {
 		default:
 			a.block(b.Whole)
 		}
-		return nil
 	})
-	if err != nil {
-		return err
-	}
 	if m.Fault != nil {
 		p.r.skip("what an answer failed with", "the run's end tells that it failed, not how", n)
 	}
 	if m.API != "" {
 		p.protocol = m.API
 	}
-	return p.turn(&a, piReasons[m.Stop])
+	p.turn(&a, piReasons[m.Stop])
 }

@@ -51,7 +51,7 @@ func readQwen(ctx context.Context, c *conversation) error {
 		return err
 	}
 	q := &qwenReader{conversation: c, branch: branch}
-	return eachLine(ctx, c.r.File, c.r, q.line)
+	return q.eachLine(ctx, q.line)
 }
 
 // A qwenLink is what a line says of its place.
@@ -82,11 +82,10 @@ type qwenLine struct {
 }
 
 // parts gives the parts of the message to do.
-func (l *qwenLine) parts(do func(p *geminiPart) error) error {
-	if len(l.Message.Parts) == 0 || l.Message.Parts[0] != '[' {
-		return nil
+func (l *qwenLine) parts(do func(p *geminiPart)) {
+	if len(l.Message.Parts) > 0 && l.Message.Parts[0] == '[' {
+		_ = each(l.Message.Parts, do)
 	}
-	return each(l.Message.Parts, do)
 }
 
 // A qwenReader turns the records of a branch into events.
@@ -103,22 +102,20 @@ func (q *qwenReader) line(b []byte, n int) error {
 	}
 	q.entry++
 	q.open(&l)
-	if l.Kind == "system" {
-		return q.system(&l, n)
-	}
-	if !q.branch.has(q.entry - 1) {
+	switch {
+	case l.Kind == "system":
+		q.system(&l, n)
+	case !q.branch.has(q.entry - 1):
 		q.r.skip("records on a branch that was left", "the conversation is the branch that the last message stands on", n)
-		return nil
+	case l.Kind == "user":
+		q.user(&l, n)
+	case l.Kind == "assistant":
+		q.assistant(&l)
+	case l.Kind == "tool_result":
+		q.given(&l, n)
+	default:
+		q.r.skip("records of type "+l.Kind, "unknown", n)
 	}
-	switch l.Kind {
-	case "user":
-		return q.user(&l, n)
-	case "assistant":
-		return q.assistant(&l)
-	case "tool_result":
-		return q.given(&l, n)
-	}
-	q.r.skip("records of type "+l.Kind, "unknown", n)
 	return nil
 }
 
@@ -140,7 +137,7 @@ func (q *qwenReader) open(l *qwenLine) {
 }
 
 // system is what the program says of itself: of this a failed request of the conversation's own counts alone.
-func (q *qwenReader) system(l *qwenLine, n int) error {
+func (q *qwenReader) system(l *qwenLine, n int) {
 	switch l.Subtype {
 	case "ui_telemetry":
 		if bytes.Contains(l.Payload, []byte(`"qwen-code.api_error"`)) && bytes.Contains(l.Payload, []byte("########")) {
@@ -149,38 +146,34 @@ func (q *qwenReader) system(l *qwenLine, n int) error {
 		q.r.skip("records of telemetry", "say again what the messages say, and what sub-agents did", n)
 	case "chat_compression":
 		if q.branch.has(q.entry - 1) {
-			return q.compressed("chat_compression", "")
+			q.compressed("chat_compression", "")
+		} else {
+			q.r.skip("compressions on a branch that was left", "the conversation went on without them", n)
 		}
-		q.r.skip("compressions on a branch that was left", "the conversation went on without them", n)
 	case "rewind":
 		q.r.skip("records of going back", "the branch that was left is told apart by them", n)
 	default:
 		q.r.skip("system records of type "+l.Subtype, "about the program, no part of the conversation", n)
 	}
-	return nil
 }
 
 // user is a prompt, or what the program says in the person's name.
-func (q *qwenReader) user(l *qwenLine, n int) error {
+func (q *qwenReader) user(l *qwenLine, n int) {
 	if l.Subtype != "" && l.Subtype != "mid_turn_user_message" {
 		q.r.skip("messages in the person's name of type "+l.Subtype, "the program said them", n)
-		return nil
+		return
 	}
 	var goal []string
 	e := &sessionlog.RunStarted{}
-	err := l.parts(func(p *geminiPart) error {
+	l.parts(func(p *geminiPart) {
 		if said, ok := p.said(); ok && !isReminder(said) {
 			goal = append(goal, said)
 		} else if p.Whole[0] == '{' {
 			e.Attachments = append(e.Attachments, owned(p.Whole))
 		}
-		return nil
 	})
-	if err != nil {
-		return err
-	}
 	e.Goal = strings.Join(goal, "\n")
-	return q.ask(e)
+	q.ask(e)
 }
 
 // isReminder reports whether a text is one that the program puts before a prompt.
@@ -190,22 +183,17 @@ func isReminder(text string) bool {
 }
 
 // assistant is a turn, or in a sub-agent's file a piece of one.
-func (q *qwenReader) assistant(l *qwenLine) error {
+func (q *qwenReader) assistant(l *qwenLine) {
 	if !l.Sidechain {
-		if err := q.flush(); err != nil {
-			return err
-		}
+		q.flush()
 	}
-	a, err := q.saying()
-	if err != nil {
-		return err
-	}
+	a := q.saying()
 	q.reason = ""
 	if l.Model != "" {
 		a.model = l.Model
 	}
 	a.tokens += l.Usage.Total
-	return l.parts(func(p *geminiPart) error {
+	l.parts(func(p *geminiPart) {
 		said, isText := p.said()
 		switch {
 		case p.Call != nil:
@@ -217,17 +205,16 @@ func (q *qwenReader) assistant(l *qwenLine) error {
 		default:
 			a.block(p.Whole)
 		}
-		return nil
 	})
 }
 
 // given is what came of one call, or of more in older sessions.
-func (q *qwenReader) given(l *qwenLine, n int) error {
+func (q *qwenReader) given(l *qwenLine, n int) {
 	some := false
-	err := l.parts(func(p *geminiPart) error {
+	l.parts(func(p *geminiPart) {
 		if p.Given == nil {
 			q.r.skip("parts beside a result", "the result is what the tool gave", n)
-			return nil
+			return
 		}
 		some = true
 		r := p.Given.result()
@@ -235,12 +222,11 @@ func (q *qwenReader) given(l *qwenLine, n int) error {
 			r.CallID = l.Result.Call
 		}
 		r.IsError = r.IsError || l.Result.Status == "error" || l.Result.Status == "cancelled"
-		return q.result(r)
+		q.result(r)
 	})
-	if err == nil && !some {
+	if !some {
 		q.r.skip("results without a result", "unknown", n)
 	}
-	return err
 }
 
 // result is what a tool gave, with its images.

@@ -95,10 +95,6 @@ type claudeTree struct {
 	hole  int // the first of them
 }
 
-func newClaudeTree() *claudeTree {
-	return &claudeTree{index: map[uint64]int32{}, seed: maphash.MakeSeed()}
-}
-
 // A claudeLink is what a line says of its place.
 type claudeLink struct {
 	ID      maybe  `json:"uuid"`

@@ -115,9 +115,9 @@ var fileFunctions = []*Function{
 	},
 }
 
-// path reads a path as people write it.
-func (a *args) path(i int) string {
-	name, err := overlay.Clean(a.text(i))
+// path reads the first argument, a path as people write it.
+func (a *args) path() string {
+	name, err := overlay.Clean(a.text(0))
 	if err != nil {
 		panic(badArgument{err})
 	}
@@ -125,7 +125,7 @@ func (a *args) path(i int) string {
 }
 
 func readFile(_ context.Context, b *testbench.Bench, a *args) (any, error) {
-	content, err := b.Files().ReadFile(a.path(0))
+	content, err := b.Files().ReadFile(a.path())
 	if err != nil {
 		return nil, err
 	}
@@ -133,15 +133,15 @@ func readFile(_ context.Context, b *testbench.Bench, a *args) (any, error) {
 }
 
 func writeFile(_ context.Context, b *testbench.Bench, a *args) (any, error) {
-	return nil, b.Files().WriteFile(a.path(0), a.bytes(1), 0o644)
+	return nil, b.Files().WriteFile(a.path(), a.bytes(1), 0o644)
 }
 
 func deleteFile(_ context.Context, b *testbench.Bench, a *args) (any, error) {
-	return nil, b.Files().Remove(a.path(0))
+	return nil, b.Files().Remove(a.path())
 }
 
 func listFiles(_ context.Context, b *testbench.Bench, a *args) (any, error) {
-	names, err := b.Files().List(a.path(0))
+	names, err := b.Files().List(a.path())
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func listFiles(_ context.Context, b *testbench.Bench, a *args) (any, error) {
 }
 
 func fileExists(_ context.Context, b *testbench.Bench, a *args) (any, error) {
-	return b.Files().Exists(a.path(0))
+	return b.Files().Exists(a.path())
 }
 
 func diff(_ context.Context, b *testbench.Bench, _ *args) (any, error) {
@@ -281,12 +281,8 @@ func complete(ctx context.Context, b *testbench.Bench, a *args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answerObject(answer)
-}
-
-func answerObject(r *fixture.Response) (any, error) {
-	calls := make([]any, 0, len(r.ToolCalls))
-	for _, c := range r.ToolCalls {
+	calls := make([]any, 0, len(answer.ToolCalls))
+	for _, c := range answer.ToolCalls {
 		arguments, err := argumentsOf(&c)
 		if err != nil {
 			return nil, err
@@ -294,11 +290,11 @@ func answerObject(r *fixture.Response) (any, error) {
 		calls = append(calls, Object{{"id", c.ID}, {"name", c.Name}, {"arguments", arguments}})
 	}
 	var reason any
-	if r.StopReason != "" {
-		reason = r.StopReason
+	if answer.StopReason != "" {
+		reason = answer.StopReason
 	}
-	usage := Object{{"input_tokens", r.Usage.InputTokens}, {"output_tokens", r.Usage.OutputTokens}}
-	return Object{{"text", r.Text}, {"tool_calls", calls}, {"usage", usage}, {"stop_reason", reason}}, nil
+	usage := Object{{"input_tokens", answer.Usage.InputTokens}, {"output_tokens", answer.Usage.OutputTokens}}
+	return Object{{"text", answer.Text}, {"tool_calls", calls}, {"usage", usage}, {"stop_reason", reason}}, nil
 }
 
 func argumentsOf(c *fixture.ToolCall) (any, error) {

@@ -161,22 +161,18 @@ func decodeValue(s *jsonscan.Scanner, depth int) any {
 		}
 		return list
 	case '{':
-		return decodeObject(s, depth)
+		o, seen := Object{}, map[string]bool{}
+		for s.Begin('{'); s.More('}'); {
+			name := strings.ToValidUTF8(string(s.Key()), "\uFFFD")
+			if seen[name] {
+				s.Fail("want a name that has not been before, got %q", name)
+			}
+			seen[name] = true
+			o = append(o, Member{name, decodeValue(s, depth+1)})
+		}
+		return rawBytes(o)
 	}
 	return number(json.Number(s.Number()))
-}
-
-func decodeObject(s *jsonscan.Scanner, depth int) any {
-	o, seen := Object{}, map[string]bool{}
-	for s.Begin('{'); s.More('}'); {
-		name := strings.ToValidUTF8(string(s.Key()), "\uFFFD")
-		if seen[name] {
-			s.Fail("want a name that has not been before, got %q", name)
-		}
-		seen[name] = true
-		o = append(o, Member{name, decodeValue(s, depth+1)})
-	}
-	return rawBytes(o)
 }
 
 // rawBytes gives back what Encode wrote for []byte.

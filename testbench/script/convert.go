@@ -33,7 +33,14 @@ func fromHost(v any) (starlark.Value, error) {
 	case json.Number:
 		return bigInt(v)
 	case []any:
-		return listFromHost(v)
+		out := make([]starlark.Value, len(v))
+		for i := range v {
+			var err error
+			if out[i], err = fromHost(v[i]); err != nil {
+				return nil, err
+			}
+		}
+		return starlark.NewList(out), nil
 	case host.Object:
 		return dictFromHost(v)
 	}
@@ -49,17 +56,6 @@ func bigInt(n json.Number) (starlark.Value, error) {
 	}
 	f, err := n.Float64()
 	return starlark.Float(f), err
-}
-
-func listFromHost(list []any) (starlark.Value, error) {
-	out := make([]starlark.Value, len(list))
-	for i := range list {
-		var err error
-		if out[i], err = fromHost(list[i]); err != nil {
-			return nil, err
-		}
-	}
-	return starlark.NewList(out), nil
 }
 
 func dictFromHost(o host.Object) (starlark.Value, error) {

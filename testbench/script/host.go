@@ -255,7 +255,7 @@ func (r *run) parallel(t *starlark.Thread, args []starlark.Value) (starlark.Valu
 	if !ok {
 		return nil, fmt.Errorf("parallel: functions: a list of functions is wanted, got %s", describe(args[0]))
 	}
-	depth := depthOf(t)
+	depth := t.Local(localDepth).(int) + t.CallStackDepth()
 	if depth > maxCalls {
 		err := tooManyCalls()
 		r.budget.stop(err)

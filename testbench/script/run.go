@@ -168,9 +168,6 @@ func (r *run) thread(ctx context.Context, name string, depth int) *starlark.Thre
 
 func contextOf(t *starlark.Thread) context.Context { return t.Local(localContext).(context.Context) }
 
-// depthOf is how many calls stand on t and above it.
-func depthOf(t *starlark.Thread) int { return t.Local(localDepth).(int) + t.CallStackDepth() }
-
 func (r *run) result(v starlark.Value) (*Result, error) {
 	out := &Result{Steps: r.budget.steps, Assertions: r.asserts.held}
 	plain, err := r.budget.plain(v, false, encodedCopies)

@@ -126,7 +126,7 @@ func (m *mover) raiseFile(p *place, below string) error {
 		return err
 	}
 	if p.up == nil {
-		if _, err := m.f.place(p, &node{mode: p.mode, data: ofFile(p, data), target: p.target}); err != nil {
+		if err := m.f.place(p, &node{mode: p.mode, data: ofFile(p, data), target: p.target}); err != nil {
 			return err
 		}
 	}

@@ -291,7 +291,7 @@ func (t *tree) put(name string, a ask, n *node) (place, error) {
 		err = errThere
 	}
 	if err == nil {
-		_, err = t.place(&p, n)
+		err = t.place(&p, n)
 	}
 	return p, err
 }
@@ -350,21 +350,20 @@ func (t *tree) ensure(dir string) (*node, error) {
 	return at, nil
 }
 
-// place makes n stand at p, in the place of what stands there, which it returns.
-func (t *tree) place(p *place, n *node) (was *node, err error) {
+// place makes n stand at p, in the place of what stands there.
+func (t *tree) place(p *place, n *node) error {
 	dir, err := t.ensure(path.Dir(p.path))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := t.grow(n.size()); err != nil {
-		return nil, err
+		return err
 	}
 	t.found(p)
 	n.mtime = t.began
-	was = dir.put(path.Base(p.path), n)
-	t.release(was)
+	t.release(dir.put(path.Base(p.path), n))
 	p.up = n
-	return was, nil
+	return nil
 }
 
 // found keeps what the lower layer has at a path that is changed for the first time.
@@ -409,7 +408,7 @@ func (t *tree) store(p *place, b []byte, perm fs.FileMode) (w written, err error
 		p.up.data = cloned(b)
 		return w, nil
 	}
-	_, err = t.place(p, &node{mode: w.mode, data: cloned(b)})
+	err = t.place(p, &node{mode: w.mode, data: cloned(b)})
 	return w, err
 }
 
@@ -435,7 +434,7 @@ func (t *tree) lift(p *place) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.place(p, &node{mode: p.mode, data: data})
+	err = t.place(p, &node{mode: p.mode, data: data})
 	return err
 }
 
@@ -448,7 +447,7 @@ func (t *tree) drop(p *place) error {
 		return nil
 	}
 	was := *p // whose node place replaces
-	_, err := t.place(&was, &node{})
+	err := t.place(&was, &node{})
 	return err
 }
 
@@ -525,7 +524,7 @@ func (t *tree) bring(c *Change, done *[]written) error {
 	case c.Target != "":
 		p, err := t.walk(c.Path, askChange, false)
 		if err == nil {
-			_, err = t.place(&p, &node{mode: files.Link | 0o777, target: c.Target})
+			err = t.place(&p, &node{mode: files.Link | 0o777, target: c.Target})
 		}
 		*done = append(*done, written{path: c.Path, mode: files.Link, data: []byte(c.Target)})
 		return err

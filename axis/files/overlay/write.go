@@ -293,7 +293,7 @@ func (f *FS) open(h *File, perm fs.FileMode) (place, error) {
 
 // create makes the file of h. It is called under mu.
 func (f *FS) create(h *File, perm fs.FileMode) error {
-	_, err := f.place(&h.at, &node{mode: modeOf(perm)})
+	err := f.place(&h.at, &node{mode: modeOf(perm)})
 	h.n = h.at.up
 	h.at.look = look{mode: modeOf(perm)}
 	if err == nil {
@@ -311,7 +311,7 @@ func (f *FS) cut(h *File) error {
 		return err
 	}
 	if h.n == nil {
-		if _, err := f.place(&h.at, &node{mode: h.at.mode}); err != nil {
+		if err := f.place(&h.at, &node{mode: h.at.mode}); err != nil {
 			return err
 		}
 		h.n = h.at.up

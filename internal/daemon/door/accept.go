@@ -121,7 +121,7 @@ func (d *Door) ours(hostport, port string, local netip.AddrPort) bool {
 		host, port = h, p
 	}
 	host = strings.ToLower(host)
-	if !local.IsValid() || port != itoa(local.Port()) {
+	if !local.IsValid() || port != strconv.Itoa(int(local.Port())) {
 		return false
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
@@ -134,8 +134,6 @@ func (d *Door) ours(hostport, port string, local netip.AddrPort) bool {
 	named, _, err := net.SplitHostPort(d.o.Listen)
 	return err == nil && host != "" && host == strings.ToLower(named)
 }
-
-func itoa(port uint16) string { return strconv.Itoa(int(port)) }
 
 // acceptUnix takes connections of the socket until it is closed.
 func (d *Door) acceptUnix(ctx context.Context) error {
@@ -179,7 +177,11 @@ func (d *Door) greet(ctx context.Context, c net.Conn) {
 	}
 	_ = conn.SetReadDeadline(time.Time{})
 	if 'A' <= first[0] && first[0] <= 'Z' {
-		d.hand.give(conn)
+		select {
+		case d.hand.conns <- conn:
+		case <-d.hand.done:
+			_ = conn.Close()
+		}
 		return
 	}
 	d.lines(ctx, conn)
@@ -221,18 +223,6 @@ type handed struct {
 	conns chan net.Conn
 	once  sync.Once
 	done  chan struct{}
-}
-
-func newHanded(addr net.Addr) *handed {
-	return &handed{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
-}
-
-func (h *handed) give(c net.Conn) {
-	select {
-	case h.conns <- c:
-	case <-h.done:
-		_ = c.Close()
-	}
 }
 
 func (h *handed) Accept() (net.Conn, error) {

@@ -133,7 +133,7 @@ func Open(ctx context.Context, o *Options) (*Door, error) {
 			}
 			return nil, fmt.Errorf("listen on the socket %s: %w", o.Socket, err)
 		}
-		d.hand = newHanded(d.unix.Addr())
+		d.hand = &handed{addr: d.unix.Addr(), conns: make(chan net.Conn), done: make(chan struct{})}
 	}
 	d.http = &http.Server{
 		Handler:           http.HandlerFunc(d.serveHTTP),

@@ -85,7 +85,8 @@ func Dial(ctx context.Context, url string, o *Options) (*Stream, error) {
 	carrier, ok := resp.Body.(io.ReadWriteCloser)
 	switch {
 	case resp.StatusCode != http.StatusSwitchingProtocols || !ok:
-		err = refusal(resp)
+		b, _ := io.ReadAll(io.LimitReader(resp.Body, 256))
+		err = fmt.Errorf("connect: the server answered %s: %s", resp.Status, b)
 	case resp.Header.Get("Sec-WebSocket-Accept") != wsframe.AcceptKey(key):
 		err = errors.New("connect: the server answered for another request: its Sec-WebSocket-Accept is wrong")
 	default:
@@ -93,10 +94,4 @@ func Dial(ctx context.Context, url string, o *Options) (*Stream, error) {
 	}
 	_ = resp.Body.Close()
 	return nil, err
-}
-
-// refusal is the error of a server that answers no handshake.
-func refusal(resp *http.Response) error {
-	b, _ := io.ReadAll(io.LimitReader(resp.Body, 256))
-	return fmt.Errorf("connect: the server answered %s: %s", resp.Status, b)
 }

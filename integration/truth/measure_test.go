@@ -1,4 +1,4 @@
-package main
+package truth
 
 import (
 	"context"
@@ -9,11 +9,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+	"testing"
 )
 
 // options are the flags.
@@ -22,46 +24,42 @@ type options struct {
 	seed          uint64
 	only          string
 	modes         string
-	out           string
+	page          string
 	tapedeck      string
-	check, json   bool
+	json          bool
 	unchanged     bool
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(status)
+var flags options
+
+func init() {
+	flag.IntVar(&flags.n, "programs", 0, "programs of each mode")
+	flag.IntVar(&flags.j, "jobs", runtime.NumCPU(), "programs at once")
+	flag.IntVar(&flags.changes, "changes", 6, "changes of each program that the documents say compare")
+	flag.Uint64Var(&flags.seed, "seed", 1, "seed of the generator")
+	flag.StringVar(&flags.only, "only", "", "one program, `SEED/INDEX`, with all of its changes and what was said of them")
+	flag.StringVar(&flags.modes, "modes", "jail,--proxy", "modes, by commas")
+	flag.StringVar(&flags.page, "page", "", "`file`, from the root of the checkout, that gets the report")
+	flag.StringVar(&flags.tapedeck, "tapedeck", "", "the `binary` under test (default: built from this checkout)")
+	flag.BoolVar(&flags.unchanged, "unchanged", false, "only programs with something that differs in every run, and no changes")
+	flag.BoolVar(&flags.json, "outcomes", false, "every outcome as JSON on stdout")
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	var o options
-	f := flag.NewFlagSet("truth", flag.ContinueOnError)
-	f.SetOutput(stderr)
-	f.IntVar(&o.n, "n", 200, "programs of each mode")
-	f.IntVar(&o.j, "j", runtime.NumCPU(), "programs at once")
-	f.IntVar(&o.changes, "changes", 6, "changes of each program that the documents say compare")
-	f.Uint64Var(&o.seed, "seed", 1, "seed of the generator")
-	f.StringVar(&o.only, "only", "", "one program, `SEED/INDEX`, with all of its changes and what was said of them")
-	f.StringVar(&o.modes, "modes", "jail,--proxy", "modes, by commas")
-	f.StringVar(&o.out, "o", "", "`file` that gets the report (default: stdout)")
-	f.StringVar(&o.tapedeck, "tapedeck", "", "the `binary` under test (default: built from this checkout)")
-	f.BoolVar(&o.check, "check", false, "end with 1 on what is wrong and not expected, and on what is expected and right")
-	f.BoolVar(&o.unchanged, "unchanged", false, "only programs with something that differs in every run, and no changes")
-	f.BoolVar(&o.json, "json", false, "every outcome as JSON on stdout")
-	if err := f.Parse(args); err != nil {
-		return 1
+// TestVerdicts tries programs, and fails on a verdict that is wrong and not known to be (known_test.go).
+func TestVerdicts(t *testing.T) {
+	o := &flags
+	if o.n == 0 && o.only == "" {
+		t.Skip("-programs N or -only SEED/INDEX says which are tried")
 	}
-	outcomes, err := o.run(ctx, stdout, stderr)
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	outcomes, err := o.run(ctx, os.Stdout, os.Stderr)
+	if err == nil && o.only == "" {
+		err = o.tell(outcomes, os.Stdout, os.Stderr)
+	}
 	if err != nil {
-		fmt.Fprintln(stderr, "truth:", err)
-		return 1
+		t.Fatal(err)
 	}
-	if o.only != "" {
-		return 0
-	}
-	return o.tell(outcomes, stdout, stderr)
 }
 
 // run tries the programs that were asked for.
@@ -185,11 +183,11 @@ func (p *progress) done(outcomes []*outcome) {
 	}
 }
 
-// tell writes what was asked for.
-func (o *options) tell(outcomes []*outcome, stdout, stderr io.Writer) int {
+// tell writes what was asked for; the error is that of check.
+func (o *options) tell(outcomes []*outcome, stdout, stderr io.Writer) error {
 	for _, c := range outcomes {
-		if c.wrong() && (!o.check || !expected(c)) {
-			fmt.Fprintf(stderr, "%s %s: %s (want %s) is %s; go run ./integration/truth -modes=%s -only %d/%d\n", c.Mode, c.Place, c.Kind, c.Want, c.Verdict, c.Mode, c.Seed, c.Index)
+		if c.wrong() && (o.page != "" || !expected(c)) {
+			fmt.Fprintf(stderr, "%s %s: %s (want %s) is %s; go test -v ./integration/truth -run Verdicts -modes=%s -only %d/%d\n", c.Mode, c.Place, c.Kind, c.Want, c.Verdict, c.Mode, c.Seed, c.Index)
 		}
 	}
 	if o.json {
@@ -197,17 +195,10 @@ func (o *options) tell(outcomes []*outcome, stdout, stderr io.Writer) int {
 		e.SetIndent("", " ")
 		e.Encode(outcomes)
 	}
-	switch {
-	case o.out != "":
-		if err := os.WriteFile(o.out, []byte(o.document(outcomes)), 0o644); err != nil {
-			fmt.Fprintln(stderr, "truth:", err)
-			return 1
+	if o.page != "" {
+		if err := os.WriteFile(filepath.Join("../..", o.page), []byte(o.document(outcomes)), 0o644); err != nil {
+			return err
 		}
-	case !o.check && !o.json:
-		io.WriteString(stdout, o.document(outcomes))
 	}
-	if o.check {
-		return check(outcomes, stderr)
-	}
-	return 0
+	return check(outcomes, stderr)
 }

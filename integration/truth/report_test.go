@@ -1,4 +1,4 @@
-package main
+package truth
 
 import (
 	"fmt"
@@ -76,7 +76,7 @@ func (o *options) document(outcomes []*outcome) string {
 func (d *document) intro(o *options) {
 	fmt.Fprintf(d, `# Can the verdict be believed?
 
-<!-- generated: do not edit; go run ./integration/truth -seed %d -n %d -modes %s -o docs/reference/truth.md -->
+<!-- generated: do not edit; go test -v -timeout 5h ./integration/truth -run Verdicts -seed %d -programs %d -modes %s -page docs/reference/truth.md -->
 
 Measured, not claimed. A generator that shares no code with tapedeck makes programs in Python and Node from a seed: calls of models
 over the wires of Anthropic, OpenAI (chat, responses, embeddings), Mistral, Ollama and Gemini, streaming or not; plain HTTP, JSON, forms, uploads; tool servers over
@@ -84,9 +84,9 @@ MCP; files in the work tree, HOME and the temporary directory, large ones and da
 in every run. Each is recorded, replayed twice as it is (once with another TZ, LANG, HOME and directory outside), and then with **one** change.
 What a change must come to is fixed before, from what the documents say compares ([replay](../replay.md), [limits](limits.md)).
 
-    go run ./integration/truth -seed %d -n %d -modes %s -o docs/reference/truth.md   # again
-    go run ./integration/truth -only %d/7                                  # one program, with every change and what was said of it
-    go run ./integration/truth -check -n 12                                # the short form, in .ci/run
+    go test -v -timeout 5h ./integration/truth -run Verdicts -seed %d -programs %d -modes %s -page docs/reference/truth.md   # again
+    go test -v ./integration/truth -run Verdicts -only %d/7        # one program, with every change and what was said of it
+    go test -v ./integration/truth -run Verdicts -programs 12     # the short form, in .ci/run
 
 *Missed*: status 0, and nothing in the report names the change. *Noted*: status 0, and a note names it that the unchanged program does
 not have. *Caught*: status 2. *Named*: the first divergence holds the new value or the place. *False alarm*: status 2 of a replay of the same

@@ -1,6 +1,7 @@
-package main
+package truth
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -105,15 +106,14 @@ func (g *gap) fits(m mode, kind, place string) bool {
 // enough is how many cases of a gap must all be right before it is none: the patterns are wide, and one case may lie beside it.
 const enough = 3
 
-// check is the status of a run that must hold: 1 on what is wrong and not expected, and on a gap that was tried and is none.
-func check(outcomes []*outcome, stderr io.Writer) int {
-	status := 0
+// check is the error of what is wrong and not expected, and of a gap that was tried and is none.
+func check(outcomes []*outcome, stderr io.Writer) (err error) {
 	tried, wrong := map[*gap]int{}, map[*gap]int{}
 	for _, o := range outcomes {
 		g := gapOf(o)
 		switch {
 		case g == nil && o.wrong():
-			status = 1
+			err = errUnknown
 		case g != nil && o.Verdict != unjudged:
 			tried[g]++
 			if o.wrong() {
@@ -123,12 +123,15 @@ func check(outcomes []*outcome, stderr io.Writer) int {
 	}
 	for g, n := range tried {
 		if n >= enough && wrong[g] == 0 && !g.sometimes {
-			fmt.Fprintf(stderr, "%s, %s, %s: right in all of %d cases: take it out of known.go\n", g.mode, g.kind, g.place, n)
-			status = 1
+			fmt.Fprintf(stderr, "%s, %s, %s: right in all of %d cases: take it out of known_test.go\n", g.mode, g.kind, g.place, n)
+			err = errUnknown
 		}
 	}
-	return status
+	return err
 }
+
+// errUnknown is the error of outcomes that known_test.go does not expect.
+var errUnknown = errors.New("verdicts are otherwise than known_test.go expects")
 
 // unwatched is why files do not compare in places where the jail has them compare.
 const unwatched = "outside the jail only the work tree is looked at, before and after"
