@@ -3,6 +3,7 @@ package deck
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,10 +122,23 @@ func (r *replayer) treeNow() (err error) {
 	if r.trees.before, err = r.trees.snap(tree, files.SnapOptions{Store: r.trees.store, KeepCache: true}); err != nil {
 		return fmt.Errorf("work tree as it is now: %w", err)
 	}
-	if r.trees.before.Root = root; r.recorded != nil {
-		r.trees.before.TakeTimes(r.recorded) // a checkout has those of its making
+	if r.trees.before.Root = root; r.recorded != nil { // a checkout has times of its making, and no recordings beside it
+		r.trees.before.TakeTimes(r.recorded)
+		if name := r.unseenLibrary(); name != "" {
+			r.trees.before.LeaveOut(name, files.Excluded)
+		}
 	}
 	return nil
+}
+
+// unseenLibrary is where recordings lay in the work tree, so that a listing showed it, where nothing stands now; else "".
+func (r *replayer) unseenLibrary() string {
+	tree := r.rec.Manifest.Roots.Tree
+	name := filepath.Base(library.Of(tree).Dir)
+	if _, err := os.Lstat(filepath.Join(r.onDisk(tree), name)); !errors.Is(err, fs.ErrNotExist) || r.recorded == nil || r.recorded.Covers(name) {
+		return ""
+	}
+	return name
 }
 
 // onDisk is where a recorded directory lies on this machine's disk.
@@ -406,14 +420,21 @@ func (r *replayer) layer(t *files.Tree, real, layer string, o *files.LayerOption
 	return nil
 }
 
-// showLibrary has a listing of the work tree show that recordings lie there, which another checkout may have none of.
+// showLibrary has a listing of the work tree show that recordings lie there, as the jail shows them.
 func (r *replayer) showLibrary(layer string) error {
-	tree := r.rec.Manifest.Roots.Tree
-	name := filepath.Base(library.Of(tree).Dir)
-	if r.recorded == nil || r.recorded.Covers(name) || recording.IsDir(filepath.Join(r.onDisk(tree), name)) {
+	name := r.unseenLibrary()
+	if name == "" {
 		return nil
 	}
-	return os.MkdirAll(filepath.Join(layer, name), 0o700)
+	path := filepath.Join(layer, name)
+	err := os.MkdirAll(path, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(path, ".gitignore"), []byte("*\n"), 0o444)
+	}
+	if errors.Is(err, fs.ErrPermission) { // of a checkout that nobody may write to
+		return nil
+	}
+	return err
 }
 
 // noteFound notes what of a directory outside the work tree differs on the disk.
@@ -511,14 +532,18 @@ func (r *replayer) restoreMoved() error {
 		return err
 	}
 	left := copyBudget{files: maxCopiedFiles, bytes: maxCopiedBytes}
+	lib := filepath.Base(library.Of(r.moved.from).Dir)
 	for _, n := range r.trees.before.NotCovered {
 		path := filepath.FromSlash(n.Path)
 		if n.Reason != files.Excluded {
 			r.showUncovered(root, path, &left)
-		} else if info, err := os.Lstat(filepath.Join(r.moved.from, path)); err == nil && info.IsDir() {
-			if err := root.MkdirAll(path, info.Mode().Perm()); err != nil { // of recordings a listing showed that they are there
-				return err
+		} else if path == lib || recording.IsDir(filepath.Join(r.moved.from, path)) { // a listing showed that recordings are there
+			if err := root.MkdirAll(path, 0o700); err != nil {
+				r.notes = append(r.notes, fmt.Sprintf("%s is not there (%v)", path, err))
 			}
+		}
+		if err := r.trees.before.Retime(root, filepath.Dir(path)); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -39,8 +39,12 @@ func playChance(args []string) int {
 	if err != nil {
 		return fail(err)
 	}
+	here, err := os.Stat(at)
+	if err != nil {
+		return fail(err)
+	}
 	for i := range 2 {
-		if code := playPost([]string{args[0], fmt.Sprintf(`{"n":%d,"by":%d,"drawn":%d,"said":%q,"names":%q,"at":%q}`, i, os.Getpid(), drawn, said, append(names, hidden.Mode().String()), at)}); code != 0 {
+		if code := playPost([]string{args[0], fmt.Sprintf(`{"n":%d,"by":%d,"drawn":%d,"said":%q,"names":%q,"at":%q,"since":%q}`, i, os.Getpid(), drawn, said, append(names, hidden.Mode().String()), at, here.ModTime())}); code != 0 {
 			return code
 		}
 	}

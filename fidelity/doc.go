@@ -46,8 +46,7 @@
 //
 // Ordering: by position, divergences stand in the order of the tapes, in PhaseAware those of the program first. By lane
 // they stand in the order in which the replay came to them, so that a cause stands before what follows from it; what the
-// replay never did stands where its lane had come to, and not before the first refused request; but a call that had ended before
-// the one was made in whose place that request came.
+// replay never did stands where its lane had come to, and not before the first refused request.
 //
 // Explaining: bodies that differ are compared by structure (DiffJSON). A divergence follows from an earlier one, or from an
 // input of the runs, where its new text stands there on the replay and did not as recorded; a common word by itself shows

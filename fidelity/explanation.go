@@ -18,8 +18,7 @@ const maxNearest = 16
 // explanation says why divergences are there, once all are found.
 type explanation struct {
 	*comparison
-	first *refusal     // of the requests that nothing answered
-	stead *tape.Record // the recorded request in whose place that came; nil for none
+	first *refusal // of the requests that nothing answered
 }
 
 // explainAll orders what was found by where the replay had come to, explains it and reports it.
@@ -82,9 +81,6 @@ func (c *explanation) refused() {
 		}
 		unasked = slices.DeleteFunc(unasked, func(r *tape.Record) bool { return r == near })
 		c.inPlaceOf(near, p)
-		if p.rec.Seq == c.first.seq {
-			c.stead = near
-		}
 		p.Cause = ""
 		p.show(changes)
 		p.Nearest, p.Recorded = new(near.Seq), describe(near.Kind)
@@ -158,8 +154,7 @@ func (c *explanation) previews() {
 }
 
 // consequences marks every divergence that came after a refused request. A recorded request that was never asked for shows
-// no sooner than the refused one that stood in its place, unless the replay had come past it by then, or it had ended before
-// the one was asked for in whose place the refused one came.
+// no sooner than the refused one that stood in its place, unless the replay had come past it by then.
 func (c *explanation) consequences() {
 	if c.first == nil {
 		return
@@ -167,8 +162,7 @@ func (c *explanation) consequences() {
 	for i := range c.found {
 		p := &c.found[i]
 		if p.rank == 1 && p.at < c.first.at {
-			past := p.next > 0 && p.next < c.first.at || c.stead != nil && tape.ExchangeOf(p.rec.Kind) != nil && endedAt(p.rec) < begunAt(c.stead)
-			if past && p.Follows == "" {
+			if p.next > 0 && p.next < c.first.at && p.Follows == "" {
 				continue
 			}
 			p.at = c.first.at

@@ -35,7 +35,7 @@ func placeOf(p string, watch []string) place {
 		return gitOwn
 	case javaCounters(p):
 		return javaOwn
-	case path.Base(path.Dir(p)) == "__pycache__":
+	case path.Base(path.Dir(p)) == "__pycache__" && strings.Contains(path.Base(p), ".pyc"): // with a number behind it while it is written
 		return pythonOwn
 	case p == "~", p == "$TMP", strings.HasPrefix(p, "~/"), strings.HasPrefix(p, "$TMP/"), strings.HasPrefix(p, "/"):
 		return outside

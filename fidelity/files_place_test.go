@@ -83,6 +83,10 @@ func TestCompiledModules(t *testing.T) {
 	if got := compareLanes(t, Semantic, a, b, &LaneOptions{Watch: []string{"lib/*/*"}}); got.Faithful() {
 		t.Errorf("watched: %q", got.Notes)
 	}
+	const own = "lib/__pycache__/result.json"
+	if got := compareLanes(t, Semantic, []tape.Kind{wrote(own, "1")}, []tape.Kind{wrote(own, "2")}, nil); got.Faithful() {
+		t.Errorf("what a program keeps there: %q", got.Notes)
+	}
 }
 
 // TestLogsOfAgents: what an agent logs of itself is noted where all else outside the work tree gates, unless it is watched.

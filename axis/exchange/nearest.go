@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -236,7 +237,8 @@ func (b *Book) reordered(id *Identity, r *Request) *Recorded {
 }
 
 // AnswerAlike has the book answer a request that is not on the tape as the recorded one of its path that differs from it in the fewest
-// words once both are masked, and in nothing but words: for a replay that is to find out which of those are other ones in every run.
+// words once both are masked, of equals in the fewest as they stand, and in nothing but words: for a replay that is to find out which of those
+// are other ones in every run.
 func (b *Book) AnswerAlike() { b.alike = true }
 
 // inShape is the recorded request that AnswerAlike speaks of; nil for none.
@@ -244,11 +246,11 @@ func (b *Book) inShape(id *Identity, r *Request) (best *Recorded) {
 	if !b.alike || id.Key.Socket || id.Key.Stream {
 		return nil
 	}
-	least := 0
+	var least, leastBare int
 	for _, rec := range b.candidates(id, r) {
 		like := rec.Key
 		like.Params, like.Request, like.URL = id.Key.Params, id.Key.Request, id.Key.URL
-		if like != id.Key {
+		if like != id.Key || b.served(rec) {
 			continue
 		}
 		was, err := b.classifier.Classify(b.request(rec))
@@ -262,8 +264,12 @@ func (b *Book) inShape(id *Identity, r *Request) (best *Recorded) {
 		}
 		inURL, okURL := fidelity.OtherWords([]byte(queryA), []byte(queryB))
 		inBody, okBody := fidelity.OtherWords(slices.Concat(was.Params, was.Surface), slices.Concat(id.Params, id.Surface))
-		if n := inURL + inBody; okURL && okBody && !b.served(rec) && (best == nil || n < least) {
-			best, least = rec, n
+		bare, ok := fidelity.OtherWords(b.body(rec), r.Body)
+		if !ok {
+			bare = math.MaxInt
+		}
+		if n := inURL + inBody; okURL && okBody && (best == nil || cmp.Or(cmp.Compare(n, least), cmp.Compare(bare, leastBare)) < 0) {
+			best, least, leastBare = rec, n, bare
 		}
 	}
 	return best

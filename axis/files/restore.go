@@ -50,12 +50,26 @@ func Restore(t *Tree, store cas.Store, dir string) (leftOut []string, err error)
 	if err := finishDirs(root, dirs); err != nil {
 		return leftOut, fmt.Errorf("files: restore: %w", err)
 	}
-	if t.MTime != 0 {
-		if err := root.Chtimes(".", time.Time{}, time.Unix(0, t.MTime)); err != nil {
-			return leftOut, fmt.Errorf("files: restore: %w", err)
+	return leftOut, t.Retime(root, ".")
+}
+
+// Retime gives a directory that was restored its time again, once something was made in it that the tree does not hold.
+func (t *Tree) Retime(root *os.Root, dir string) error {
+	at := t.MTime
+	if dir != "." {
+		e := t.at(filepath.ToSlash(dir))
+		if e == nil {
+			return nil
 		}
+		at = e.MTime
 	}
-	return leftOut, nil
+	if at == 0 {
+		return nil
+	}
+	if err := root.Chtimes(dir, time.Time{}, time.Unix(0, at)); err != nil {
+		return fmt.Errorf("files: restore: %w", err)
+	}
+	return nil
 }
 
 // ErrNotEmpty is wrapped by the refusal to fill a directory that holds something already.

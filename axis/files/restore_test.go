@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,5 +67,40 @@ func TestRestoreRefuses(t *testing.T) {
 	var gone *cas.MissingError
 	if _, err := Restore(missing, store, filepath.Join(t.TempDir(), "w")); !errors.As(err, &gone) {
 		t.Errorf("a missing blob: %v", err)
+	}
+}
+
+// TestTakeTimes: what is as it was has its times of then, and what differs is younger than all of that, as make expects.
+func TestTakeTimes(t *testing.T) {
+	file := func(path string, at int64, content string) Entry {
+		return Entry{Path: path, Mode: Regular | 0o644, Size: int64(len(content)), Digest: cas.Sum([]byte(content)), MTime: at}
+	}
+	dir := func(path string, at int64) Entry { return Entry{Path: path, Mode: Dir | 0o755, MTime: at} }
+	was := &Tree{MTime: 30, Entries: []Entry{file("in", 10, "1"), file("old", 0, "x"), file("out", 20, "2"), dir("plugins", 15), file("plugins/a", 14, "a")}}
+	for name, c := range map[string]struct {
+		now  *Tree
+		want []int64 // of the root, then of the entries
+	}{
+		"a checkout": {
+			&Tree{MTime: 90, Entries: []Entry{file("in", 91, "1"), file("old", 92, "x"), file("out", 93, "2"), dir("plugins", 94), file("plugins/a", 95, "a")}},
+			[]int64{30, 10, 92, 20, 15, 14},
+		},
+		"an edit in one older than the recording": {
+			&Tree{MTime: 5, Entries: []Entry{file("in", 6, "3"), file("old", 5, "x"), file("out", 7, "2"), dir("plugins", 5), file("plugins/a", 5, "a")}},
+			[]int64{30, 31, 5, 20, 15, 14},
+		},
+		"a file more": {
+			&Tree{MTime: 30, Entries: []Entry{file("in", 10, "1"), file("old", 0, "x"), file("out", 20, "2"), dir("plugins", 99), file("plugins/a", 14, "a"), file("plugins/b", 98, "b")}},
+			[]int64{30, 10, 0, 20, 99, 14, 98},
+		},
+	} {
+		c.now.TakeTimes(was)
+		got := []int64{c.now.MTime}
+		for _, e := range c.now.Entries {
+			got = append(got, e.MTime)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,16 +93,51 @@ func (t *Tree) at(path string) *Entry {
 	return e
 }
 
-// TakeTimes gives what is as it was in another tree the times that it had there.
+// TakeTimes gives what is as it was in another tree the times that it had there. What differs stays younger than all of that, as who compares
+// times (make, find -newer) expects of what was changed: it keeps its times, moved on together where one of them is older.
 func (t *Tree) TakeTimes(was *Tree) {
-	t.MTime = was.MTime
-	for i, e := range t.Entries {
-		if old, ok := was.Lookup(e.Path); ok {
-			if e.MTime = old.MTime; e == *old {
-				t.Entries[i] = e
+	listed := make(map[string]bool) // directories in which something came or went
+	for _, trees := range [][2]*Tree{{t, was}, {was, t}} {
+		for _, e := range trees[0].Entries {
+			if trees[1].at(e.Path) == nil {
+				listed[parentOf(e.Path)] = true
 			}
 		}
 	}
+	var differ []*int64
+	var newest int64
+	oldest := int64(math.MaxInt64)
+	take := func(at *int64, then int64, same bool) {
+		switch {
+		case *at == 0 || same && then == 0: // not known
+		case same:
+			*at, newest = then, max(newest, then)
+		default:
+			differ, oldest = append(differ, at), min(oldest, *at)
+		}
+	}
+	take(&t.MTime, was.MTime, !listed[""])
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		now, then := *e, was.at(e.Path)
+		same := then != nil && !listed[e.Path]
+		if same {
+			now.MTime = then.MTime
+			same = now == *then
+		}
+		take(&e.MTime, now.MTime, same)
+	}
+	if oldest <= newest {
+		for _, at := range differ {
+			*at += newest - oldest + 1
+		}
+	}
+}
+
+// LeaveOut lists a path, at which the tree has nothing, in NotCovered.
+func (t *Tree) LeaveOut(path string, why Reason) {
+	t.NotCovered = append(t.NotCovered, NotCovered{Path: path, Reason: why})
+	t.sort()
 }
 
 // Covers reports whether neither path nor a directory above it is listed in NotCovered.

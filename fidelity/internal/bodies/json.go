@@ -402,7 +402,7 @@ func (d *bodyDiff) likeness(a, b *node) float64 {
 		return 0
 	}
 	ea, eb := d.a[a.from:a.to], d.b[b.from:b.to]
-	return 0.05 + 0.95*float64(alike(ea, eb))/float64(max(min(len(ea), 2*maxLikeness), min(len(eb), 2*maxLikeness), 1))
+	return 0.05 + 0.95*float64(Alike(ea, eb))/float64(max(min(len(ea), 2*maxLikeness), min(len(eb), 2*maxLikeness), 1))
 }
 
 // sameShape reports whether a may have become b: values of one type, and objects that agree in what says what an element

@@ -64,11 +64,10 @@ func commonSuffix(a, b string, limit int) int {
 }
 
 // Alike is how many bytes two bodies begin and end with alike, at most maxLikeness each.
-func Alike(a, b []byte) int { return alike(string(a), string(b)) }
-
-func alike(a, b string) int {
-	head := commonPrefix(a[:min(len(a), maxLikeness)], b[:min(len(b), maxLikeness)])
-	return head + commonSuffix(a[head:], b[head:], maxLikeness)
+func Alike[T string | []byte](a, b T) int {
+	head := commonPrefix(string(a[:min(len(a), maxLikeness)]), string(b[:min(len(b), maxLikeness)]))
+	a, b = a[head:], b[head:]
+	return head + commonSuffix(string(a[max(0, len(a)-maxLikeness):]), string(b[max(0, len(b)-maxLikeness):]), maxLikeness)
 }
 
 // A textLine is a line with its end, and as it compares.
