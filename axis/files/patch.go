@@ -143,6 +143,7 @@ func (p *patchWriter) section(path string, before, after *Entry) error {
 	if before != nil && after != nil && bytes.Equal(old, now) {
 		return nil
 	}
+	// The names are whole: git apply refuses a binary patch with short ones.
 	fmt.Fprintf(p.w, "index %s..%s", gitBlob(before, old), gitBlob(after, now))
 	if before != nil && after != nil && before.Mode.Git() == after.Mode.Git() {
 		fmt.Fprintf(p.w, " %s", before.Mode.Git())

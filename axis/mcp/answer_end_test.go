@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -168,5 +169,21 @@ func TestTextStandsBeforeTheNextLine(t *testing.T) {
 				t.Fatalf("the replay's tape has %q", texts)
 			}
 		})
+	}
+}
+
+// TestAfterTheRecorderFailed: whoever has a conversation take something is told that nothing is recorded any more.
+func TestAfterTheRecorderFailed(t *testing.T) {
+	m, full := newMemoryTape(t), errors.New("the disk is full")
+	c := mcp.NewLog(m.rec, nil, nil, nil).Begin(opened())
+	m.rec.Fail(full)
+	for what, err := range map[string]error{
+		"a line":  c.Line(mcp.Client, []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`), 0),
+		"a text":  c.Text(mcp.Server, []byte("log\n")),
+		"the end": c.Cut(mcp.Client, []byte("1"), "gone"),
+	} {
+		if !errors.Is(err, full) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }

@@ -63,6 +63,13 @@ func (f *feed) resize(size Size) {
 	f.backlog.wake()
 }
 
+// noteSent says that something is sent to the program now.
+func (f *feed) noteSent() {
+	f.mu.Lock()
+	f.sent = f.screen.Scrolled()
+	f.mu.Unlock()
+}
+
 // run feeds the screen until the end.
 func (f *feed) run() {
 	defer close(f.ended)

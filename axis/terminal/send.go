@@ -88,9 +88,7 @@ func (s *Session) input(p []byte, key string) error {
 	}
 	s.note()
 	if s.feed != nil && key != replyKey {
-		s.feed.mu.Lock()
-		s.feed.sent = s.feed.screen.Scrolled()
-		s.feed.mu.Unlock()
+		s.feed.noteSent()
 	}
 	if _, err := s.pty.Master.Write(p); err != nil {
 		return fmt.Errorf("%s does not take what is typed: %w", s.o.Argv[0], err)

@@ -172,7 +172,7 @@ func (w *worker) beats(ended <-chan struct{}) {
 func (w *worker) beat(ctx context.Context) error {
 	now, err := w.q.store.Alive(ctx, w.name, w.queue, 4*w.o.Beat)
 	if err == nil {
-		w.clock.ahead.Store(int64(now.Sub(w.clock.local())))
+		w.clock.set(now)
 	}
 	return err
 }
@@ -236,6 +236,8 @@ func (c *clock) local() time.Time {
 	}
 	return time.Now()
 }
+
+func (c *clock) set(now time.Time) { c.ahead.Store(int64(now.Sub(c.local()))) }
 
 // Now is the time by the database's clock.
 func (c *clock) Now() time.Time { return c.local().Add(time.Duration(c.ahead.Load())) }

@@ -28,9 +28,13 @@ func newStage(ctx context.Context, tapedeck string) (*stage, error) {
 		return nil, err
 	}
 	s := &stage{top: top}
-	if tapedeck != "" { // a path from here: it runs elsewhere
-		s.tapedeck, err = filepath.Abs(tapedeck)
+	if tapedeck != "" { // it runs elsewhere
+		s.tapedeck, err = filepath.Abs(fromRoot(tapedeck))
+		if err == nil {
+			_, err = os.Stat(s.tapedeck)
+		}
 		if err != nil {
+			s.close()
 			return nil, err
 		}
 	} else {

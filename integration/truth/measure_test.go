@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // options are the flags.
@@ -26,7 +28,7 @@ type options struct {
 	modes         string
 	page          string
 	tapedeck      string
-	json          bool
+	outcomes      string
 	unchanged     bool
 }
 
@@ -40,26 +42,43 @@ func init() {
 	flag.StringVar(&flags.only, "only", "", "one program, `SEED/INDEX`, with all of its changes and what was said of them")
 	flag.StringVar(&flags.modes, "modes", "jail,--proxy", "modes, by commas")
 	flag.StringVar(&flags.page, "page", "", "`file`, from the root of the checkout, that gets the report")
-	flag.StringVar(&flags.tapedeck, "tapedeck", "", "the `binary` under test (default: built from this checkout)")
+	flag.StringVar(&flags.tapedeck, "tapedeck", "", "the `binary` under test, from the root of the checkout (default: built from this checkout)")
 	flag.BoolVar(&flags.unchanged, "unchanged", false, "only programs with something that differs in every run, and no changes")
-	flag.BoolVar(&flags.json, "outcomes", false, "every outcome as JSON on stdout")
+	flag.StringVar(&flags.outcomes, "outcomes", "", "`file`, from the root of the checkout, that gets every outcome as JSON")
 }
 
 // TestVerdicts tries programs, and fails on a verdict that is wrong and not known to be (known_test.go).
 func TestVerdicts(t *testing.T) {
 	o := &flags
-	if o.n == 0 && o.only == "" {
+	switch {
+	case o.n > 0 || o.only != "":
+	case o.page != "" || o.outcomes != "" || o.unchanged:
+		t.Fatal("-programs N says how many are tried")
+	default:
 		t.Skip("-programs N or -only SEED/INDEX says which are tried")
 	}
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	outcomes, err := o.run(ctx, os.Stdout, os.Stderr)
-	if err == nil && o.only == "" {
-		err = o.tell(outcomes, os.Stdout, os.Stderr)
+	if at, ok := t.Deadline(); ok { // else nothing is told of those that are through, and replays are left behind
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, at.Add(-10*time.Second))
+		defer cancel()
 	}
-	if err != nil {
+	outcomes, err := o.run(ctx, os.Stdout, os.Stderr)
+	if err == nil {
+		err = cmp.Or(ctx.Err(), o.keep(outcomes))
+	}
+	if err = errors.Join(err, o.tell(outcomes, os.Stderr)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// fromRoot is a path that is named from the root of the checkout, as it stands from here.
+func fromRoot(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join("../..", path)
 }
 
 // run tries the programs that were asked for.
@@ -78,7 +97,7 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) ([]*outcome
 		t.how = -1
 	}
 	if o.only != "" {
-		return nil, o.one(ctx, t, stdout)
+		return o.one(ctx, t, stdout)
 	}
 	return o.every(ctx, t, stderr)
 }
@@ -92,12 +111,12 @@ func (t *trial) ofMode(m mode) *trial {
 }
 
 // one shows a program and what becomes of it.
-func (o *options) one(ctx context.Context, t *trial, stdout io.Writer) error {
+func (o *options) one(ctx context.Context, t *trial, stdout io.Writer) (all []*outcome, err error) {
 	seed, index, ok := strings.Cut(o.only, "/")
 	s, err := strconv.ParseUint(seed, 10, 64)
 	i, err2 := strconv.ParseUint(index, 10, 64)
 	if !ok || err != nil || err2 != nil {
-		return fmt.Errorf("-only %s: not SEED/INDEX", o.only)
+		return nil, fmt.Errorf("-only %s: not SEED/INDEX", o.only)
 	}
 	t.all = true
 	for _, m := range strings.Split(o.modes, ",") {
@@ -106,13 +125,14 @@ func (o *options) one(ctx context.Context, t *trial, stdout io.Writer) error {
 		fmt.Fprintf(stdout, "== %s, %s, %d/%d\n%s\n", m, p.language.name, s, i, p.body())
 		outcomes, err := t.run(ctx, s, i, mode(m))
 		if err != nil {
-			return err
+			return all, err
 		}
+		all = append(all, outcomes...)
 		for _, c := range outcomes {
 			fmt.Fprintf(stdout, "%s%3d  %s: %s (%s) is %s: %s\n", map[bool]string{true: "WRONG ", false: "      "}[c.wrong()], c.Change, c.Place, c.Kind, c.Want, c.Verdict, c.Said)
 		}
 	}
-	return nil
+	return all, nil
 }
 
 // every tries all, several at once; the outcomes stand in the order of the programs. When it is interrupted they are those of the
@@ -129,7 +149,7 @@ func (o *options) every(ctx context.Context, t *trial, stderr io.Writer) ([]*out
 	errs := make([]error, len(results))
 	var wg sync.WaitGroup
 	progress := &progress{w: stderr, all: len(results)}
-	for range o.j {
+	for range max(1, o.j) {
 		wg.Go(func() {
 			for j := range jobs {
 				results[j.at], errs[j.at] = t.ofMode(j.mode).run(ctx, o.seed, j.index, j.mode)
@@ -151,7 +171,7 @@ func (o *options) every(ctx context.Context, t *trial, stderr io.Writer) ([]*out
 	wg.Wait()
 	var outcomes []*outcome
 	for i, r := range results {
-		if errors.Is(errs[i], context.Canceled) {
+		if errors.Is(errs[i], context.Canceled) || errors.Is(errs[i], context.DeadlineExceeded) {
 			continue
 		}
 		if errs[i] != nil {
@@ -183,21 +203,28 @@ func (p *progress) done(outcomes []*outcome) {
 	}
 }
 
-// tell writes what was asked for; the error is that of check.
-func (o *options) tell(outcomes []*outcome, stdout, stderr io.Writer) error {
+// keep writes what was asked for.
+func (o *options) keep(outcomes []*outcome) error {
+	if o.outcomes != "" {
+		b, err := json.MarshalIndent(outcomes, "", " ")
+		if err == nil {
+			err = os.WriteFile(fromRoot(o.outcomes), b, 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if o.page == "" {
+		return nil
+	}
+	return os.WriteFile(fromRoot(o.page), []byte(o.document(outcomes)), 0o644)
+}
+
+// tell names the verdicts that are wrong; the error is that of check.
+func (o *options) tell(outcomes []*outcome, stderr io.Writer) error {
 	for _, c := range outcomes {
 		if c.wrong() && (o.page != "" || !expected(c)) {
 			fmt.Fprintf(stderr, "%s %s: %s (want %s) is %s; go test -v ./integration/truth -run Verdicts -modes=%s -only %d/%d\n", c.Mode, c.Place, c.Kind, c.Want, c.Verdict, c.Mode, c.Seed, c.Index)
-		}
-	}
-	if o.json {
-		e := json.NewEncoder(stdout)
-		e.SetIndent("", " ")
-		e.Encode(outcomes)
-	}
-	if o.page != "" {
-		if err := os.WriteFile(filepath.Join("../..", o.page), []byte(o.document(outcomes)), 0o644); err != nil {
-			return err
 		}
 	}
 	return check(outcomes, stderr)

@@ -240,8 +240,10 @@ func TestStopped(t *testing.T) {
 			t.Skip(err)
 		}
 		n := 0
-		r, err := i.Import(context.Background(), path, func(sessionlog.Event) error {
+		reading, end := context.WithCancel(context.Background())
+		r, err := i.Import(reading, path, func(sessionlog.Event) error {
 			n++
+			end() // who reads on returns that
 			return stop
 		})
 		if err != stop || n != 1 || r == nil { //nolint:errorlint // as it is

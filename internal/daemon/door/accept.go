@@ -177,11 +177,7 @@ func (d *Door) greet(ctx context.Context, c net.Conn) {
 	}
 	_ = conn.SetReadDeadline(time.Time{})
 	if 'A' <= first[0] && first[0] <= 'Z' {
-		select {
-		case d.hand.conns <- conn:
-		case <-d.hand.done:
-			_ = conn.Close()
-		}
+		d.hand.give(conn)
 		return
 	}
 	d.lines(ctx, conn)
@@ -223,6 +219,14 @@ type handed struct {
 	conns chan net.Conn
 	once  sync.Once
 	done  chan struct{}
+}
+
+func (h *handed) give(c net.Conn) {
+	select {
+	case h.conns <- c:
+	case <-h.done:
+		_ = c.Close()
+	}
 }
 
 func (h *handed) Accept() (net.Conn, error) {
