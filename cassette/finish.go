@@ -39,7 +39,7 @@ func startRecorder(f *files, o *CreateOptions, texts *texts) *Recorder {
 	r.room.L = &r.mu
 	so := o.scrubbing()
 	r.w = &worker{r: r, start: time.Now(), files: f, mask: tty.NewLive(so), keys: newKeys(f.input, so), sink: newSink(f), texts: texts,
-		screen: &screener{screen: newScreen(o.size()), out: f.frames, live: o.Live}}
+		screen: newScreener(o.size(), f.frames, o.Live)}
 	go r.w.run()
 	return r
 }

@@ -180,6 +180,10 @@ type cut struct {
 	g uint64
 }
 
+func newScreener(size Size, out *stream, live func(*Frame)) *screener {
+	return &screener{screen: newScreen(size), out: out, live: live}
+}
+
 // newScreen returns the screen that frames are of. It has a scrollback, for a terminal that grows shows lines of it again.
 func newScreen(size Size) *vt.Screen {
 	return vt.New(&vt.Options{Rows: size.Rows, Cols: size.Cols})
@@ -187,6 +191,11 @@ func newScreen(size Size) *vt.Screen {
 
 func (s *screener) behind() bool  { return s.at < s.end }
 func (s *screener) waiting() bool { return s.slots > 0 }
+func (s *screener) skip(on bool)  { s.skips = on }
+
+func (s *screener) resizeAt(offset int64, size Size) {
+	s.cuts = append(s.cuts, cut{offset: offset, size: size})
+}
 
 func (s *screener) frameAt(offset int64, at Timed, g uint64) {
 	s.slots++
@@ -273,6 +282,10 @@ type double struct {
 	plain, masked *vt.Screen
 	at            int64
 	buf           []byte
+}
+
+func newDouble(raw io.ReaderAt, size Size, hits []tty.Hit) *double {
+	return &double{raw: raw, hits: hits, plain: newScreen(size), masked: newScreen(size), buf: make([]byte, 64<<10)}
 }
 
 // show reads on up to an offset. One that is behind changes nothing.

@@ -43,7 +43,7 @@ func (m *remake) frames() error {
 		return err
 	}
 	defer raw.Close()
-	d := &double{raw: raw, hits: m.hits, plain: newScreen(m.size), masked: newScreen(m.size), buf: make([]byte, 64<<10)}
+	d := newDouble(raw, m.size, m.hits)
 	resizes, err := m.resizes()
 	if err != nil {
 		return err

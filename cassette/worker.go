@@ -157,7 +157,7 @@ func (w *worker) pace(b *batch) {
 func (w *worker) setHurry(on bool) {
 	w.hurry = on
 	w.mask.Hurry(on)
-	w.screen.skips = on
+	w.screen.skip(on)
 }
 
 // releaseEvery is how many bytes the masker is given before what it gives back is written.
@@ -183,7 +183,7 @@ func (w *worker) item(it *item, data []byte) error {
 		if it.input.Kind == KindResize {
 			w.touch()
 			w.mask.Resize(it.input.Size.Rows, it.input.Size.Cols)
-			w.screen.cuts = append(w.screen.cuts, cut{offset: w.sink.expected, size: *it.input.Size})
+			w.screen.resizeAt(w.sink.expected, *it.input.Size)
 		}
 		return w.keys.add(it.input, time.Since(w.start))
 	}

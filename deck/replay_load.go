@@ -133,8 +133,7 @@ func (r *replayer) treeNow() (err error) {
 
 // unseenLibrary is where recordings lay in the work tree, so that a listing showed it, where nothing stands now; else "".
 func (r *replayer) unseenLibrary() string {
-	tree := r.rec.Manifest.Roots.Tree
-	name := filepath.Base(library.Of(tree).Dir)
+	tree, name := r.rec.Manifest.Roots.Tree, library.Name
 	if _, err := os.Lstat(filepath.Join(r.onDisk(tree), name)); !errors.Is(err, fs.ErrNotExist) || r.recorded == nil || r.recorded.Covers(name) {
 		return ""
 	}
@@ -532,12 +531,11 @@ func (r *replayer) restoreMoved() error {
 		return err
 	}
 	left := copyBudget{files: maxCopiedFiles, bytes: maxCopiedBytes}
-	lib := filepath.Base(library.Of(r.moved.from).Dir)
 	for _, n := range r.trees.before.NotCovered {
 		path := filepath.FromSlash(n.Path)
 		if n.Reason != files.Excluded {
 			r.showUncovered(root, path, &left)
-		} else if path == lib || recording.IsDir(filepath.Join(r.moved.from, path)) { // a listing showed that recordings are there
+		} else if path == library.Name || recording.IsDir(filepath.Join(r.moved.from, path)) { // a listing showed that recordings are there
 			if err := root.MkdirAll(path, 0o700); err != nil {
 				r.notes = append(r.notes, fmt.Sprintf("%s is not there (%v)", path, err))
 			}

@@ -19,6 +19,11 @@ type scanner struct {
 	arena strings.Builder
 }
 
+func (s *scanner) reset(b []byte) {
+	s.Reset(b)
+	s.arena = strings.Builder{}
+}
+
 // scannerOf returns a scanner that stands before b.
 func scannerOf(b []byte) *scanner {
 	s := new(scanner)
@@ -185,8 +190,7 @@ func (p *parser) header(b []byte) (*Header, error) {
 
 // read takes b apart into p.line, as far as it goes. The error wraps ErrNotJSON or ErrMalformed.
 func (p *parser) read(b []byte) error {
-	p.c.scan.Reset(b)
-	p.c.scan.arena = strings.Builder{}
+	p.c.scan.reset(b)
 	p.c.last = ""
 	p.c.readObject(&p.line, false)
 	s := &p.c.scan

@@ -42,11 +42,7 @@ type Bench struct {
 
 // begin makes the pieces of the run.
 func (b *Bench) begin() (err error) {
-	o := clock.Options{Start: b.conf.Clock.Start, Real: b.conf.Clock.Real, Idle: b.flush}
-	if b.from != nil {
-		b.timeOf(&o)
-	}
-	b.clock = clock.New(&o)
+	b.openClock()
 	if err = b.openTape(); err != nil {
 		return err
 	}

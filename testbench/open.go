@@ -103,6 +103,14 @@ func given(flags ...bool) (n int) {
 	return n
 }
 
+func (b *core) openClock() {
+	o := clock.Options{Start: b.conf.Clock.Start, Real: b.conf.Clock.Real, Idle: b.flush}
+	if b.from != nil {
+		b.timeOf(&o)
+	}
+	b.clock = clock.New(&o)
+}
+
 // flush hands the tape to the kernel before the run waits: whoever kills it then finds what came before. What fails sticks to the
 // recorder, which tells the next that records.
 func (b *core) flush() {

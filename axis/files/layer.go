@@ -491,17 +491,21 @@ func (l *layerer) sameBytes(e *Entry, info fs.FileInfo) (bool, error) {
 		}
 	}
 	if e.Secret != "" {
-		if l.opts.Scrubber == nil {
-			return false, nil
-		}
-		b, _, err := ReadRegular(l.real, e.Path, max(info.Size(), DefaultMaxFileSize))
-		return err == nil && l.opts.Scrubber.KeyedDigest(b) == e.Secret, err
+		return l.sameSecret(e, info)
 	}
 	if info.Size() != e.Size {
 		return false, nil
 	}
 	d, err := digestOf(l.real, e.Path)
 	return d == e.Digest, err
+}
+
+func (l *layerer) sameSecret(e *Entry, info fs.FileInfo) (bool, error) {
+	if l.opts.Scrubber == nil {
+		return false, nil
+	}
+	b, _, err := ReadRegular(l.real, e.Path, max(info.Size(), DefaultMaxFileSize))
+	return err == nil && l.opts.Scrubber.KeyedDigest(b) == e.Secret, err
 }
 
 // isMoved reports whether the layer must hold a directory whole.

@@ -99,9 +99,7 @@ func (l *Log) Begin(o *Opened) *Conversation {
 	}
 	c.opened, c.raw = l.redactOpened(o)
 	for i, from := range []Side{Client, Server, stderrSide} {
-		t := &text{from: from, names: l.scrubber}
-		t.begin()
-		c.texts[i] = t
+		c.texts[i] = newText(from, l.scrubber)
 	}
 	if o.Recorded != nil {
 		c.naming.server, c.naming.protocol = o.Recorded.Server, o.Recorded.Protocol

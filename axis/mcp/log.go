@@ -386,6 +386,12 @@ type text struct {
 	last  uint64          // place of the line that came last
 }
 
+func newText(from Side, s *scrub.Scrubber) *text {
+	t := &text{from: from, names: s}
+	t.begin()
+	return t
+}
+
 // begin begins a stream.
 func (t *text) begin() {
 	if t.names != nil {

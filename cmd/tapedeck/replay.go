@@ -247,8 +247,7 @@ func (o *verdictFlags) held(r *fidelity.Report, err error) error {
 const watchHelp = "`path` or pattern that must match too though it lies outside the work tree or Git ignores it, as in '~/.agent/*' or '$TMP/log' (again for more)"
 
 func (o *verdictFlags) text(w io.Writer) *fidelity.TextOptions {
-	t := &fidelity.TextOptions{Color: colour(w), Width: width(w)}
-	t.Color, t.All, t.More = o.colours(w), o.all, "--all"
+	t := &fidelity.TextOptions{Color: o.colours(w), Width: width(w), All: o.all, More: "--all"}
 	wide := isTerminal(w) && t.Width >= besideWidth && os.Getenv("TERM") != "dumb"
 	t.SideBySide = o.sideBySide == "always" || o.sideBySide == "auto" && wide
 	return t

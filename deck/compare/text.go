@@ -389,8 +389,10 @@ func useOf(t *recording.Totals) []string {
 	if t.Uncounted == 0 || t.InputTokens > 0 {
 		in, cached, out = fmt.Sprint(t.InputTokens), fmt.Sprint(t.CachedTokens), fmt.Sprint(t.OutputTokens)
 	}
-	return []string{in, cached, out, t.Cost(), fmt.Sprintf("%d.%03ds", t.DurationMS/1000, t.DurationMS%1000)}
+	return []string{in, cached, out, t.Cost(), seconds(t.DurationMS)}
 }
+
+func seconds(ms int64) string { return fmt.Sprintf("%d.%03ds", ms/1000, ms%1000) }
 
 // WriteUse writes tokens, cost and time of some recordings, a line each, and what of that is not known.
 func WriteUse(w io.Writer, names []string, totals []*recording.Totals) error {

@@ -195,7 +195,7 @@ func programChanged(m *recording.Manifest, treeNow bool, tree string) bool {
 func inRecording(recorded *files.Tree, tree, path string) bool {
 	at := filepath.Join(tree, filepath.FromSlash(path))
 	for dir := filepath.Dir(at); recording.Within(dir, tree); dir = filepath.Dir(dir) {
-		if filepath.Base(dir) == libraryName || isRecording(dir) {
+		if filepath.Base(dir) == library.Name || isRecording(dir) {
 			return true
 		}
 		if dir == filepath.Dir(dir) {

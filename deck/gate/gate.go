@@ -210,9 +210,6 @@ type Case struct {
 	Kind Kind
 }
 
-// libraryName is the directory of those recordings that nobody chose to keep: a checkout elsewhere has none of them.
-const libraryName = ".tapedeck"
-
 // Find returns what can be tried at and below paths, sorted, each once. Directories whose name begins with a dot are passed over
 // where they are no path themselves, and so are links, node_modules and the insides of recordings. The library (.tapedeck) of a path is
 // looked into where that holds nothing else. The error is that of the file system, or says which path holds nothing.
@@ -223,7 +220,7 @@ func Find(paths ...string) ([]Case, error) {
 		if err != nil {
 			return nil, err
 		}
-		if in := filepath.Join(path, libraryName); len(found) == 0 && recording.IsDir(in) {
+		if in := filepath.Join(path, library.Name); len(found) == 0 && recording.IsDir(in) {
 			if found, err = find(in); err != nil {
 				return nil, err
 			}

@@ -22,8 +22,10 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 )
 
+// Name is what the library of a work tree is called there.
+const Name = ".tapedeck"
+
 const (
-	libraryName  = ".tapedeck"
 	recordingExt = ".rec"
 	pointerExt   = ".elsewhere" // a file in the library that holds the path of a recording made with -o
 )
@@ -60,7 +62,7 @@ func (e *AmbiguousError) Error() string {
 var ErrNoRecording = errors.New("no such recording")
 
 // Of returns the library of the work tree root.
-func Of(root string) *Library { return &Library{Dir: filepath.Join(root, libraryName)} }
+func Of(root string) *Library { return &Library{Dir: filepath.Join(root, Name)} }
 
 // At returns the library of the work tree that holds dir, the process's own working directory when empty.
 func At(dir string) (*Library, error) {
@@ -96,7 +98,7 @@ func (l *Library) ensure(sync bool) error {
 // ensureAround makes the library that path lies in, whichever that is: one that is named by -o is as it would be without. Of a path
 // elsewhere it does nothing.
 func ensureAround(path string, sync bool) error {
-	if dir := filepath.Dir(path); filepath.Base(dir) == libraryName {
+	if dir := filepath.Dir(path); filepath.Base(dir) == Name {
 		return (&Library{Dir: dir}).ensure(sync)
 	}
 	return nil

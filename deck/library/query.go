@@ -317,7 +317,7 @@ func read(m *recording.Manifest, path string) (content []byte, tapedeck string) 
 // namesOf are the paths of rec in libraries, without endings.
 func namesOf(rec *recording.Recording) map[string]bool {
 	out := make(map[string]bool)
-	if filepath.Base(filepath.Dir(rec.Dir)) == libraryName && filepath.Ext(rec.Dir) == recordingExt {
+	if filepath.Base(filepath.Dir(rec.Dir)) == Name && filepath.Ext(rec.Dir) == recordingExt {
 		out[strings.TrimSuffix(rec.Dir, recordingExt)] = true
 	}
 	libs := []*Library{Of(rec.Manifest.Roots.Tree)}

@@ -120,9 +120,7 @@ func (m *Masking) options(r *Roots) (*masks.Options, error) {
 	}
 	if m != nil {
 		o.Disabled = slices.DeleteFunc(slices.Clone(m.Off), func(name string) bool {
-			return name == maskTelemetry || slices.ContainsFunc(agents, func(a agent) bool {
-				return slices.ContainsFunc(a.masks, func(k OwnMask) bool { return k.Name == name })
-			}) || slices.ContainsFunc(screenMasks(), func(s screenMask) bool { return s.Name == name })
+			return name == maskTelemetry || isAgentMask(name) || slices.ContainsFunc(screenMasks(), func(s screenMask) bool { return s.Name == name })
 		})
 		all = append(all, m.Add...)
 	}
@@ -347,6 +345,13 @@ func knownAgents(names []string) ([]agent, error) {
 		out = append(out, agents[i])
 	}
 	return out, nil
+}
+
+// isAgentMask tells whether a mask is of an agent, used here or not.
+func isAgentMask(name string) bool {
+	return slices.ContainsFunc(agents, func(a agent) bool {
+		return slices.ContainsFunc(a.masks, func(k OwnMask) bool { return k.Name == name })
+	})
 }
 
 // agentMasks are the masks of the agents of m that it does not switch off, and has none of its own for.

@@ -306,6 +306,13 @@ func (d *Daemon) wireLimits() jsonrpc.Limits {
 	return jsonrpc.Limits{Frame: l.FrameBytes, Concurrent: l.Requests, Queue: l.QueueBytes, WriteTimeout: l.WriteTimeout, Rate: l.Rate, Burst: l.Burst}
 }
 
+func (d *Daemon) meter() jsonrpc.Meter {
+	return jsonrpc.Meter{
+		Handled: d.metrics.handled,
+		Refused: func(why jsonrpc.Refusal) { d.metrics.frames.With(string(why)).Inc() },
+	}
+}
+
 // pages are what the listener answers besides the protocol.
 func (d *Daemon) pages() http.Handler {
 	mux := http.NewServeMux()

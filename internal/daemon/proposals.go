@@ -234,12 +234,7 @@ func (r *repeats) once(ctx context.Context, id string, f func() (*proposal.Resul
 	r.mu.Lock()
 	if earlier := r.byID[id]; earlier != nil {
 		r.mu.Unlock()
-		select {
-		case <-earlier.done:
-			return earlier.result, earlier.err
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+		return earlier.wait(ctx)
 	}
 	mine := &repeat{id: id, done: make(chan struct{})}
 	r.put(mine)
@@ -249,6 +244,15 @@ func (r *repeats) once(ctx context.Context, id string, f func() (*proposal.Resul
 	defer func() { r.settle(mine, result, err) }()
 	result, err = f()
 	return result, err
+}
+
+func (one *repeat) wait(ctx context.Context) (*proposal.Result, error) {
+	select {
+	case <-one.done:
+		return one.result, one.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // put remembers one more and forgets the oldest beyond the limit. r.mu is held.

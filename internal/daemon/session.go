@@ -60,10 +60,7 @@ func newSession(d *Daemon, stream jsonrpc.Stream, log *slog.Logger) *session {
 	stream.Short(!d.o.NoAuth) // who may be anybody takes no memory from those who are known
 	s.conn = jsonrpc.New(stream, &jsonrpc.Options{
 		Handler: s.handle, Inline: isInline, Limits: d.wireLimits(), Budget: d.budget, Logger: s.log,
-		Meter: jsonrpc.Meter{
-			Handled: d.metrics.handled,
-			Refused: func(why jsonrpc.Refusal) { d.metrics.frames.With(string(why)).Inc() },
-		},
+		Meter: d.meter(),
 	})
 	s.subs = subscriptions{d: d, conn: s.conn, byRun: make(map[string]*subscription)}
 	return s

@@ -119,10 +119,7 @@ func (v *supervision) announce(in *intent) {
 	v.last++
 	in.number, in.Deadline = v.last, time.Now().UTC().Add(v.within)
 	for _, w := range v.watchers {
-		select {
-		case w.some <- struct{}{}:
-		default:
-		}
+		w.wake()
 	}
 }
 
@@ -201,6 +198,13 @@ func (w *watcher) shows(in *rpcapi.Intent) bool {
 	return len(in.Policies) > 0 || w.matches(in.AgentID, func(tool string) bool {
 		return slices.ContainsFunc(in.Actions, func(a rpcapi.IntentAction) bool { return a.Tool == tool })
 	})
+}
+
+func (w *watcher) wake() {
+	select {
+	case w.some <- struct{}{}:
+	default:
+	}
 }
 
 // tell is the watcher's goroutine; begun is closed when the reply to its subscription is queued.

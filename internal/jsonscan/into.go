@@ -171,18 +171,7 @@ func readerOf(t reflect.Type) func(*Scanner, reflect.Value, bool) {
 			elem(s, v.Elem(), strict)
 		}
 	case reflect.Slice:
-		elem := readerOf(t.Elem())
-		return func(s *Scanner, v reflect.Value, strict bool) {
-			if !s.wants('[', "a list", strict) {
-				return
-			}
-			list := reflect.MakeSlice(t, 0, 0)
-			for s.Begin('['); s.More(']'); {
-				list = reflect.Append(list, reflect.Zero(t.Elem()))
-				elem(s, list.Index(list.Len()-1), strict)
-			}
-			v.Set(list)
-		}
+		return sliceReader(t)
 	}
 	panic(fmt.Sprintf("jsonscan: no field can be a %v", t))
 }
@@ -206,5 +195,20 @@ func readInt(s *Scanner, v reflect.Value, strict bool) {
 		v.SetInt(s.Int())
 	} else {
 		s.wants('0', "an integer", strict)
+	}
+}
+
+func sliceReader(t reflect.Type) func(*Scanner, reflect.Value, bool) {
+	elem := readerOf(t.Elem())
+	return func(s *Scanner, v reflect.Value, strict bool) {
+		if !s.wants('[', "a list", strict) {
+			return
+		}
+		list := reflect.MakeSlice(t, 0, 0)
+		for s.Begin('['); s.More(']'); {
+			list = reflect.Append(list, reflect.Zero(t.Elem()))
+			elem(s, list.Index(list.Len()-1), strict)
+		}
+		v.Set(list)
 	}
 }

@@ -234,11 +234,7 @@ func (p *picture) focus(t *Turn, rows int) {
 	p.add(r.put(dim, strings.Repeat("─", max(0, r.left()))))
 	rows--
 	asked, came := t.asked(), t.came()
-	widest := 0
-	for _, f := range slices.Concat(asked, came) {
-		widest = max(widest, vt.StringWidth(visible.Line(f.Name)))
-	}
-	width := min(widest, max(4, p.Cols/5))
+	width := p.nameWidth(slices.Concat(asked, came))
 	room := rows
 	if len(came) > 0 { // at least half is for what came of it, if it has that much to say
 		room = max(rows-p.height(came, width, rows), rows/2)
@@ -249,6 +245,15 @@ func (p *picture) focus(t *Turn, rows int) {
 		style = refused
 	}
 	p.fields(came, width, rows, style)
+}
+
+// nameWidth is how wide the names of fields stand.
+func (p *picture) nameWidth(fields []Field) int {
+	widest := 0
+	for _, f := range fields {
+		widest = max(widest, vt.StringWidth(visible.Line(f.Name)))
+	}
+	return min(widest, max(4, p.Cols/5))
 }
 
 // height is how many rows fields take, at most most.

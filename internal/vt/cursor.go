@@ -201,6 +201,12 @@ func (s *cursor) copyArea(r rect, row, col int) {
 // tabStops holds a bit a column.
 type tabStops []bool
 
+func newTabStops(cols int) tabStops {
+	t := make(tabStops, cols)
+	t.every8(0)
+	return t
+}
+
 func (t tabStops) every8(from int) {
 	for i := (from + 7) &^ 7; i < len(t); i += 8 {
 		t[i] = true

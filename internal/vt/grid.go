@@ -225,6 +225,10 @@ type penTable struct {
 	limit int
 }
 
+func newPenTable() penTable {
+	return penTable{list: []pen{{}}, slots: make([]uint32, 64), limit: leastInterned}
+}
+
 func (p *pen) hash() uint64 {
 	small := uint64(p.attr)<<16 | uint64(p.under)<<8
 	if p.protect {

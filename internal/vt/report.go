@@ -2,6 +2,7 @@ package vt
 
 import (
 	"encoding/base64"
+	"maps"
 	"strconv"
 	"strings"
 )
@@ -161,6 +162,8 @@ var firstDEC = map[int]bool{
 }
 
 var firstANSI = map[int]bool{2: false, 4: false, 12: true, 20: false}
+
+func newModes() modes { return modes{maps.Clone(firstDEC), maps.Clone(firstANSI), map[int]bool{}} }
 
 func (m *modes) soft() {
 	for _, n := range []int{1, 6, 66, 69} {

@@ -1,7 +1,6 @@
 package vt
 
 import (
-	"maps"
 	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/internal/grapheme"
@@ -36,7 +35,7 @@ func New(o *Options) *Screen {
 		s.cols = 80
 	}
 	s.rows, s.cols = capped(s.rows, s.cols)
-	s.pens, s.clusters, s.links = penTable{list: []pen{{}}, slots: make([]uint32, 64), limit: leastInterned}, newStringTable(), newStringTable()
+	s.pens, s.clusters, s.links = newPenTable(), newStringTable(), newStringTable()
 	s.open(&s.primary)
 	s.reset()
 	return s
@@ -63,13 +62,11 @@ func (s *Screen) reset() {
 		s.primary.hist.max = DefaultScrollback
 	}
 	s.buf = &s.primary
-	t := make(tabStops, s.cols)
-	t.every8(0)
-	s.tabs = t
+	s.tabs = newTabStops(s.cols)
 	s.palette = palette{}
 	s.title, s.icon, s.titles = "", "", nil
 	s.kitty = [2]kittyFlags{}
-	s.modes = modes{maps.Clone(firstDEC), maps.Clone(firstANSI), map[int]bool{}}
+	s.modes = newModes()
 	s.soft()
 	s.autowrap, s.newline, s.emojiWide = true, false, false
 	s.x, s.y, s.pending = 0, 0, false

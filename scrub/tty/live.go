@@ -260,9 +260,7 @@ func (in *Input) typed(p []byte, at int64) {
 		}
 		b[i] = c
 		if c == '\n' && !in.pasting {
-			in.look()
-			in.learn()
-			in.line = in.line[:0]
+			in.enter()
 			continue
 		}
 		in.line = append(in.line, typed{c, at + int64(i), in.hidden})
@@ -285,6 +283,12 @@ func (in *Input) typed(p []byte, at int64) {
 func (in *Input) hide(at int64, size int) {
 	n := len(in.line)
 	in.add("typed", []span{{at, at + int64(size)}}, n > 1 && in.line[n-2].hidden)
+}
+
+func (in *Input) enter() {
+	in.look()
+	in.learn()
+	in.line = in.line[:0]
 }
 
 // learn makes what was typed without echo known: a program may print it.

@@ -434,8 +434,7 @@ func (t *tree) lift(p *place) error {
 	if err != nil {
 		return err
 	}
-	err = t.place(p, &node{mode: p.mode, data: data})
-	return err
+	return t.place(p, &node{mode: p.mode, data: data})
 }
 
 // drop makes nothing stand at p. Where the lower layer is seen around it that is kept for ever: what the lower layer has there now,
@@ -447,8 +446,7 @@ func (t *tree) drop(p *place) error {
 		return nil
 	}
 	was := *p // whose node place replaces
-	err := t.place(&was, &node{})
-	return err
+	return t.place(&was, &node{})
 }
 
 // clear takes away what stands where something else comes, or nothing.
