@@ -55,7 +55,7 @@ func (c *streamCompare) compare(lane string, p pair, at int) (out []finding) {
 		}
 		x, err1 := c.streamBytes(f.was, Recorded)
 		y, err2 := c.streamBytes(f.now, Replay)
-		if i > 0 && (a.Signal != "" || b.Signal != "") || tape.HasFlag(a, tape.CutKeys[i]) || tape.HasFlag(b, tape.CutKeys[i]) {
+		if cutShort(a, i) || cutShort(b, i) {
 			x, y = sharedPart(x, y)
 		}
 		f.texts = [2]string{string(x), string(y)}
@@ -82,6 +82,13 @@ func (c *streamCompare) streamBytes(p *tape.Payload, s Side) ([]byte, error) {
 	}
 	b, err := c.bytes(p, s)
 	return scrub.Renumber(b), err
+}
+
+// cutShort reports whether how much there is of a stream of a process is a matter of moments. One with timers of its own that went on to write when
+// nobody read, and was not killed, wrote unasked, and what it was given last may be an answer to that: esbuild sends a ping each second.
+func cutShort(p *tape.ProcessSpawn, stream int) bool {
+	unasked := tape.HasFlag(p, tape.OwnTicksKey) && tape.HasFlag(p, tape.CutKeys[1]) && (p.Signal == "" || p.Signal == "SIGPIPE")
+	return stream > 0 && p.Signal != "" || stream == 0 && unasked || tape.HasFlag(p, tape.CutKeys[stream])
 }
 
 // sharedPart is as much of two streams, one of which is not whole, as compares.

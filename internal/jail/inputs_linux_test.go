@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"hash/fnv"
@@ -8,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
@@ -298,15 +300,24 @@ took("timerfd", lambda: libc.timerfd_settime(fd, 1, ctypes.byref(its(ts(0, 0), a
 	r.want(t, "sem_timedwait -1 True\nuntouched True\nclock_nanosleep 0 True\nof atomic time 0 True\ntimerfd 8 True\n")
 }
 
-// TestInputsOwnTicks is told of which programs the monotonic clock is not answered: a Go program, and no shell.
+// TestInputsOwnTicks is told of which programs the monotonic clock is not answered: a Go program, with or without a build id, and no shell.
 func TestInputsOwnTicks(t *testing.T) {
 	t.Parallel()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, _ := inputsOf(t, shellConfig(t, exe+" -test.run=^$; exec true"))
-	if want := []string{exe + " -test.run=^$"}; !reflect.DeepEqual(s.ownTicks, want) {
+	program, err := os.ReadFile(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare := filepath.Join(t.TempDir(), "bare")
+	note := []byte("\x04\x00\x00\x00Go\x00\x00")
+	if err := os.WriteFile(bare, bytes.Replace(program, note, make([]byte, len(note)), 1), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := inputsOf(t, shellConfig(t, exe+" -test.run=^$; "+bare+" -test.run=^$; exec true"))
+	if want := []string{exe + " -test.run=^$", bare + " -test.run=^$"}; !reflect.DeepEqual(s.ownTicks, want) {
 		t.Errorf("%q, not %q", s.ownTicks, want)
 	}
 }

@@ -1,7 +1,7 @@
 package inputs
 
 import (
-	"bytes"
+	"debug/elf"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -45,19 +45,23 @@ const largeProgram = 12 << 20
 
 var largeElsewhere = []string{"java", "dotnet", "julia", "beam.smp"}
 
-// executable tells of the file that a process runs whether Go's linker made it, which leaves a note within its first pages, and its length.
+// executable tells of the file that a process runs whether Go's linker made it, which leaves a table of its functions in every program (its
+// build id can be left out, as that of esbuild is), and its length.
 func (in *Answerer) executable(pid int) (isGo bool, size int64) {
 	f, err := in.table.OpenFile(pid, "exe")
 	if err != nil {
 		return false, 0
 	}
 	defer f.Close()
-	var st unix.Stat_t
-	n, err := unix.Pread(int(f.Fd()), in.status[:], 0)
-	if err != nil || unix.Fstat(int(f.Fd()), &st) != nil {
+	st, err := f.Stat()
+	if err != nil {
 		return false, 0
 	}
-	return bytes.Contains(in.status[:n], []byte("\x04\x00\x00\x00Go\x00\x00")), st.Size
+	program, err := elf.NewFile(f)
+	if err != nil {
+		return false, st.Size()
+	}
+	return slices.ContainsFunc(program.Sections, func(s *elf.Section) bool { return strings.HasSuffix(s.Name, ".gopclntab") }), st.Size()
 }
 
 // goPlace is the place of which the beginnings of a Go program's draws are drawn: nothing else is.
