@@ -30,19 +30,43 @@ func TestRefusedUpgrade(t *testing.T) {
 			t.Parallel()
 			url := pieceByPiece(t, tt.pieces)
 			g := newRig(t, func(cfg *Config) { sendTo(url)(cfg) })
-			was := refusedUpgrade(t, g)
+			was := answerInPieces(t, g, rawUpgrade)
 			if tt.want != nil && !slices.EqualFunc(was, tt.want, strings.HasSuffix) {
 				t.Errorf("recording, it came as %q, want %q", was, tt.want)
 			}
-			if now := refusedUpgrade(t, replayRig(g, nil)); !slices.Equal(was, now) {
+			if now := answerInPieces(t, replayRig(g, nil), rawUpgrade); !slices.Equal(was, now) {
 				t.Errorf("recording, it came as\n%q\nand on the replay as\n%q", was, now)
 			}
 		})
 	}
 }
 
-// refusedUpgrade asks for a WebSocket and returns what it gets instead, by the pieces in which that is written.
-func refusedUpgrade(t *testing.T, g *rig) (pieces []string) {
+// TestHeadOfFailure: the head of a failure, and of an answer that says its length, comes with the first of the body: who tries again as soon as it
+// knows the status does so behind that on the replay too. A stream's head comes at once.
+func TestHeadOfFailure(t *testing.T) {
+	t.Parallel()
+	const date = "Date: Thu, 01 Jan 2026 00:00:00 GMT\r\nContent-Type: application/json\r\n"
+	for name, tt := range map[string]struct {
+		head, body string
+		apart      bool // the head
+	}{
+		"failure":  {"HTTP/1.1 429 Too Many Requests\r\nTransfer-Encoding: chunked\r\n" + date, "2\r\n{}\r\n0\r\n\r\n", false},
+		"document": {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n" + date, "{}", false},
+		"stream":   {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" + date, "2\r\n{}\r\n0\r\n\r\n", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t, sendTo(pieceByPiece(t, []string{tt.head + "\r\n", tt.body})))
+			got := answerInPieces(t, g, "GET /v1/x HTTP/1.1\r\nHost: api.example.com\r\n")
+			if strings.Contains(got[0], "{}") == tt.apart {
+				t.Errorf("it came as %q", got)
+			}
+		})
+	}
+}
+
+// answerInPieces asks for something and returns what it gets, by the pieces in which that is written.
+func answerInPieces(t *testing.T, g *rig, request string) (pieces []string) {
 	t.Helper()
 	var mu sync.Mutex
 	g.wrote = func(b []byte) {
@@ -56,7 +80,7 @@ func refusedUpgrade(t *testing.T, g *rig) (pieces []string) {
 	}
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(time.Minute))
-	if _, err := io.WriteString(c, rawUpgrade+"\r\n"); err != nil {
+	if _, err := io.WriteString(c, request+"\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
