@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -364,4 +365,44 @@ func TestRefusedWithoutSession(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEqualCallsSideBySide: of two equal calls side by side each gets what was answered to the one with its id, whichever comes first.
+func TestEqualCallsSideBySide(t *testing.T) {
+	t.Parallel()
+	call := func(id int) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"roll","arguments":{}}}`, id)
+	}
+	first, second := make(chan struct{}), make(chan struct{})
+	g := recordWeb(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		id, text := 1, "one"
+		if strings.Contains(string(b), `"id":2`) {
+			id, text = 2, "two"
+			close(second)
+		} else {
+			close(first)
+			<-second
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":%q}]}}`, id, text)
+	}))
+	var both sync.WaitGroup
+	both.Go(func() { g.post(call(1)) })
+	<-first
+	g.post(call(2))
+	both.Wait()
+	g.replay(func(again *webRig) {
+		var both sync.WaitGroup
+		both.Go(func() {
+			if _, _, got := again.post(call(2)); !strings.Contains(got, "two") {
+				t.Errorf("the second call got %s", got)
+			}
+		})
+		synctest.Wait()
+		if _, _, got := again.post(call(1)); !strings.Contains(got, "one") {
+			t.Errorf("the first call got %s", got)
+		}
+		both.Wait()
+	})
 }
