@@ -353,7 +353,8 @@ func (c *maskings) lasted() time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// crossed reports whether both values are times that their runs read, written in one form: who read which is a matter of moments.
+// crossed reports whether both values are times that their runs read, written in one form and of one date and zone: who read which is a
+// matter of moments.
 func (c *maskings) crossed(h *hidden) bool {
 	if c.mode == ByteIdentical || c.isNew(h) {
 		return false
@@ -368,8 +369,19 @@ func (c *maskings) crossed(h *hidden) bool {
 			return r
 		}, value)
 	}
-	return okWas && okNow && was.Unit == now.Unit && form(h.was) == form(h.now) &&
-		slices.ContainsFunc(c.o.Times[Recorded], was.Has) && slices.ContainsFunc(c.o.Times[Replay], now.Has)
+	if !okWas || !okNow || was.Unit != now.Unit || was.Rest != now.Rest || form(h.was) != form(h.now) {
+		return false
+	}
+	zones := make(map[time.Duration]bool)
+	for _, at := range c.o.Times[Recorded] {
+		if zone, ok := was.Zone(at); ok {
+			zones[zone] = true
+		}
+	}
+	return slices.ContainsFunc(c.o.Times[Replay], func(at int64) bool {
+		zone, ok := now.Zone(at)
+		return ok && zones[zone]
+	})
 }
 
 // isNew reports whether the value of the replay stands in what is new in its program.
