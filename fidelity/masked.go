@@ -325,7 +325,7 @@ func (c *maskings) judge(h *hidden, of pair) judgement {
 		return inDoubt
 	case !masks.Fits(h.mask, h.was, h.now):
 		return differs
-	case masks.IsDuration(h.mask):
+	case masks.IsDuration(h.mask) && c.measured():
 		return c.judgeDuration(h, of)
 	case c.crossed(h):
 		return settled
@@ -337,6 +337,21 @@ func (c *maskings) judge(h *hidden, of pair) judgement {
 
 // exactly reports whether no mask that guesses holds: both runs were given time and randomness, or bytes count.
 func (c *maskings) exactly() bool { return c.o.Exact || c.mode == ByteIdentical }
+
+// measured reports whether what took how long is chance: a process of one of the runs had a monotonic clock that was not given.
+func (c *maskings) measured() bool {
+	if !c.exactly() {
+		return true
+	}
+	for _, s := range []Side{Recorded, Replay} {
+		for e := range c.sides[s].records(ofProcess) {
+			if p, ok := e.spawn(); ok && tape.HasFlag(p, tape.OwnTicksKey) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // ownTime reports whether two values may be times of one moment of the runs, of which a replay read its own.
 func (c *maskings) ownTime(h *hidden) bool {
