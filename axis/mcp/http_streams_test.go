@@ -379,7 +379,6 @@ func TestEqualCallsSideBySide(t *testing.T) {
 		id, text := 1, "one"
 		if strings.Contains(string(b), `"id":2`) {
 			id, text = 2, "two"
-			close(second)
 		} else {
 			close(first)
 			<-second
@@ -391,6 +390,7 @@ func TestEqualCallsSideBySide(t *testing.T) {
 	both.Go(func() { g.post(call(1)) })
 	<-first
 	g.post(call(2))
+	close(second)
 	both.Wait()
 	g.replay(func(again *webRig) {
 		var both sync.WaitGroup
