@@ -414,7 +414,7 @@ func (q *queue) overlap() bool {
 	var lastG uint64
 	var lastEnd int64
 	for _, rec := range q.All { // by arrival
-		if rec.answeredAt() < lastG || rec.begun() < lastEnd {
+		if rec.arrived() < lastG || rec.begun() < lastEnd {
 			return true
 		}
 		lastG, lastEnd = max(lastG, rec.g), max(lastEnd, rec.endedMS)

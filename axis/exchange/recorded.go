@@ -74,8 +74,11 @@ func (r *Recorded) span() span {
 	if r.g == 0 {
 		return span{r.begun(), r.endedMS}
 	}
-	return span{int64(cmp.Or(numberIn(r.extra, tape.ArrivedKey), r.came())), int64(r.g)}
+	return span{int64(r.arrived()), int64(r.g)}
 }
+
+// arrived is the recorder's ordinal at which a request arrived, as exactly as the tape has it.
+func (r *Recorded) arrived() uint64 { return cmp.Or(numberIn(r.extra, tape.ArrivedKey), r.came()) }
 
 // wallSpan is when that was in Unix epoch ms.
 func (r *Recorded) wallSpan() span { return span{r.wallMS - (r.endedMS - r.begun()), r.wallMS} }
