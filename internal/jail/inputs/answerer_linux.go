@@ -42,7 +42,6 @@ type Answerer struct {
 
 	text   inspect.TextReader
 	buf    [maxFill]byte
-	status [4096]byte // of a file
 
 	held    sync.WaitGroup  // processes whose end is held up
 	letGo   context.Context // done when none is any more
