@@ -438,6 +438,9 @@ func (p *processes) time(what string, in *processInputs, recorded *tape.Payload,
 	if clock == p.clock {
 		g.AtWork = func() bool { return atWork(in.program.Host) }
 		p.mu.Lock()
+		if in.program.Thread && in.program.PID != 0 {
+			g.Process = p.given[in.parent]
+		}
 		p.given[in.id] = g // answers to the process wait for what it reads
 		p.mu.Unlock()
 	}
