@@ -594,7 +594,7 @@ func (p *processes) spawn(in *processInputs, e *jail.Ended) (*tape.ProcessSpawn,
 		flags[tape.LeftKey], flags[tape.AgainKey] = e.Left, e.Again
 	}
 	k.Extra = slices.Concat(tape.FlagFields(flags), tape.NumberField(tape.ConversationKey, p.servers.conversation(in.by)),
-		tape.NumberField(tape.PlaceKey, in.at), tape.NumberField(tape.OverKey, in.over), tape.NumberField(tape.ThreadKey, uint64(in.program.Nth)))
+		tape.NumberField(tape.PlaceKey, in.at), tape.NumberField(tape.OverKey, in.over), tape.NumberField(tape.ThreadKey, in.program.Nth))
 	if in.program.Forked {
 		return k, nil
 	}
