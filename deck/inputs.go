@@ -33,14 +33,24 @@ func inputs(a, b *side) ([]fidelity.Input, error) {
 	return out[:min(len(out), maxInputs)], nil
 }
 
-// treeInputs are the files at paths, in which the work trees that two runs found differ.
+// treeInputs are the files at paths, in which the work trees that two runs found differ. Nothing is read of those that do not fit into maxDecoded
+// with the ones before them, on both sides.
 func treeInputs(paths []string, before, after *files.Tree, was, now cas.Store) []fidelity.Input {
 	var out []fidelity.Input
+	left := int64(maxDecoded)
 	for _, path := range paths[:min(len(paths), maxInputs)] {
+		size := sizeIn(before, path) + sizeIn(after, path)
+		fits := size <= left
+		if fits {
+			left -= size
+		}
 		out = append(out, fidelity.Input{
 			Name: "the file " + path + ", in which the work trees differ", Short: "the file " + path,
 			Bytes: func(s fidelity.Side) ([]byte, error) {
-				if s == fidelity.Recorded {
+				switch {
+				case !fits:
+					return nil, nil
+				case s == fidelity.Recorded:
 					return fileIn(before, path, was)
 				}
 				return fileIn(after, path, now)
@@ -70,10 +80,17 @@ func differing(a, b *files.Tree) []string {
 	return out
 }
 
-// fileIn returns what a tree holds at path; nothing where it is no regular file, or too long to explain anything.
+func sizeIn(t *files.Tree, path string) int64 {
+	if e, ok := t.Lookup(path); ok {
+		return e.Size
+	}
+	return 0
+}
+
+// fileIn returns what a tree holds at path; nothing where it is no regular file.
 func fileIn(t *files.Tree, path string, store cas.Store) ([]byte, error) {
 	e, ok := t.Lookup(path)
-	if !ok || e.Digest.IsZero() || e.Size > maxDecoded/16 {
+	if !ok || e.Digest.IsZero() {
 		return nil, nil
 	}
 	return store.Get(e.Digest)

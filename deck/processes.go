@@ -438,6 +438,9 @@ func (p *processes) time(what string, in *processInputs, recorded *tape.Payload,
 	if clock == p.clock {
 		g.AtWork = func() bool { return atWork(in.program.Host) }
 		p.mu.Lock()
+		if in.program.Thread && in.program.PID != 0 {
+			g.Process = p.given[in.parent]
+		}
 		p.given[in.id] = g // answers to the process wait for what it reads
 		p.mu.Unlock()
 	}
@@ -591,7 +594,7 @@ func (p *processes) spawn(in *processInputs, e *jail.Ended) (*tape.ProcessSpawn,
 		flags[tape.LeftKey], flags[tape.AgainKey] = e.Left, e.Again
 	}
 	k.Extra = slices.Concat(tape.FlagFields(flags), tape.NumberField(tape.ConversationKey, p.servers.conversation(in.by)),
-		tape.NumberField(tape.PlaceKey, in.at), tape.NumberField(tape.OverKey, in.over), tape.NumberField(tape.ThreadKey, uint64(in.program.Nth)))
+		tape.NumberField(tape.PlaceKey, in.at), tape.NumberField(tape.OverKey, in.over), tape.NumberField(tape.ThreadKey, in.program.Nth))
 	if in.program.Forked {
 		return k, nil
 	}

@@ -178,6 +178,40 @@ print(*said)`, later)
 	}
 }
 
+// TestThreadsThatMakeThreads: each is known by who made it, whichever of two makers comes first, and beside which others.
+func TestThreadsThatMakeThreads(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	outside, err := os.MkdirTemp("/var/tmp", "tapedeck-") // what is read there is not covered
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(outside) })
+	later := filepath.Join(outside, "later")
+	rec := b.script("python3", "-c", `import os, subprocess, sys, threading, uuid
+later = os.path.exists(sys.argv[1])
+turn, said = [threading.Event(), threading.Event()], [None, None]
+turn[later].set()
+def draw(n): said[n] = uuid.uuid4(), subprocess.run(["sh", "-c", "head -c 8 /dev/urandom | od -An -tx1"], stdout=subprocess.PIPE, text=True).stdout
+def make(n):
+    turn[n].wait()
+    made = threading.Thread(target=draw, args=[n])
+    made.start()
+    made.join()
+    turn[1-n].set()
+makers = [threading.Thread(target=make, args=[n]) for n in range(2)]
+for m in makers: m.start()
+for m in makers: m.join()
+print(*said)`, later)
+	_, first := b.replay(rec, nil)
+	if err := os.WriteFile(later, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if v, other := b.replay(rec, nil); other != first {
+		t.Errorf("first\n%s\nthe other one first\n%s%v", first, other, v.Report)
+	}
+}
+
 // TestForksBesideEnds: dash catches the ends of its children so that no call is begun again for them, and forks while they come. A fork that the
 // jail had to answer would fail with EINTR where one comes before the jail has received the call.
 func TestForksBesideEnds(t *testing.T) {

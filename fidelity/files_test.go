@@ -66,6 +66,7 @@ func TestFilesWhereTimesAreOwn(t *testing.T) {
 		"a name of base 36":    {[]tape.Kind{wrote("~/run-mb1x2y3z", "x")}, []tape.Kind{wrote("~/run-mb1x2y40", "x")}, 0},
 		"a name drawn":         {[]tape.Kind{wrote("~/git-qNVhRc", "x")}, []tape.Kind{wrote("~/git-yDp08a", "x")}, 0},
 		"another name drawn":   {nil, []tape.Kind{wrote("~/clone-FUCSRk", "x")}, 0},
+		"mode of a drawn name": {[]tape.Kind{at(wrote("$TMP/gg-109881235", "1"), "100644")}, []tape.Kind{at(wrote("$TMP/gg-109881235", "1"), "100755")}, 1},
 		"come and gone":        {[]tape.Kind{wrote("~/lock", "x"), removed("~/lock", "x")}, nil, 0},
 		"gone in one of them":  {[]tape.Kind{wrote("~/a", "x"), removed("~/a", "x")}, []tape.Kind{wrote("~/a", "x")}, 1},
 		"gone that was there":  {[]tape.Kind{removed("~/notes", "x")}, nil, 1},

@@ -154,7 +154,7 @@ func (d *differ) process(a, b *tape.ProcessSpawn) {
 		if d.lanes && !d.exact {
 			args = d.pids.asRecorded(a.Args, args)
 		}
-		d.args("args", a.Args, args)
+		d.args("args", a.Args, args, a.ParentSpawnID == 0)
 	}
 	d.textAt("working directory", "cwd", orNull(a.Cwd), orNull(b.Cwd))
 	if !d.lanes || endedItself(a) && endedItself(b) {
@@ -193,15 +193,15 @@ func endedItself(p *tape.ProcessSpawn) bool {
 	return !tape.HasFlag(p, tape.LeftKey) && !tape.HasFlag(p, tape.AgainKey) && (p.Signal != "SIGPIPE" || p.ParentSpawnID == 0)
 }
 
-// args compares two lists of arguments as one field; the message shows the first one that differs.
-func (d *differ) args(c Category, a, b []string) {
+// args compares two lists of arguments as one field, those of the program itself or not; the message shows the first one that differs.
+func (d *differ) args(c Category, a, b []string, own bool) {
 	if slices.Equal(a, b) {
 		return
 	}
 	d.lists(c, a, b, "nothing more", d.equalMasked)
 	for i := range min(len(a), len(b)) {
 		f := textFacet(fmt.Sprintf("argument %d", i+1), c, a[i], b[i])
-		f.argument = true
+		f.argument = own
 		d.mayHide(f)
 	}
 }
@@ -474,7 +474,7 @@ func (d *differ) mcpOpen(a, b *tape.MCPOpen) {
 	sameInPlace(d, "conversation", a.Conversation, b.Conversation)
 	same(d, "transport", a.Transport, b.Transport)
 	d.textAt("program", "program", a.Program, b.Program)
-	d.args("args", a.Args, b.Args)
+	d.args("args", a.Args, b.Args, false)
 	d.lists("env", a.Env, b.Env, "nothing more", d.equalMasked)
 	for i := range min(len(a.Env), len(b.Env)) {
 		name, _, _ := strings.Cut(a.Env[i], "=")

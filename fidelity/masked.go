@@ -27,7 +27,7 @@ type hidden struct {
 	mask     string // "" where none takes out what differs
 	was, now string
 	own      bool   // a person wrote the mask
-	argument bool   // it stands in the arguments themselves
+	argument bool   // it stands in the program's arguments themselves
 	kept     string // of two names the one that stands on the other side too, elsewhere
 	at       int    // in the recorded text
 	ms       [2]float64

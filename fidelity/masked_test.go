@@ -194,6 +194,29 @@ func compareTimed(t *testing.T, a, b []tape.Kind, o *LaneOptions) *Report {
 	return r
 }
 
+// TestMaskedArgumentOfAChild: a duration that a changed file holds is no measured one, in the arguments of what the program starts too.
+func TestMaskedArgumentOfAChild(t *testing.T) {
+	masks, _ := builtinMasks()
+	runs := func(text string) []tape.Kind {
+		return []tape.Kind{
+			&tape.ProcessSpawn{SpawnID: 2, ParentSpawnID: 1, Program: "/bin/echo", Args: []string{"took " + text}},
+			&tape.ProcessSpawn{SpawnID: 1, Program: "/bin/agent", Extra: tape.FlagFields(map[string]bool{tape.OwnTicksKey: true})},
+		}
+	}
+	source := Input{Name: "agent", Bytes: func(s Side) ([]byte, error) {
+		return []byte("echo 'took " + [2]string{"12 ms", "13 ms"}[s] + "'"), nil
+	}}
+	for _, tt := range []struct {
+		inputs []Input
+		red    int
+	}{{nil, 0}, {[]Input{source}, 1}} {
+		r := compareTimed(t, runs("12 ms"), runs("13 ms"), &LaneOptions{Masks: masks, Exact: true, Inputs: tt.inputs})
+		if len(r.Divergences) != tt.red {
+			t.Errorf("%d inputs differ: %d divergences, want %d: %+v", len(tt.inputs), len(r.Divergences), tt.red, r.Divergences)
+		}
+	}
+}
+
 // TestMaskedVerdict: what leaves a doubt stands in the verdict, a pair that a hundred records repeat once.
 func TestMaskedVerdict(t *testing.T) {
 	masks, digest := builtinMasks()

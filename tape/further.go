@@ -150,7 +150,7 @@ const (
 var CutKeys = [3]string{"stdin_cut", "stdout_cut", "stderr_cut"}
 
 // ThreadKey is a further key of a process_spawn: of a thread that is asked for alone (ForkedKey), which thread of its process it is, of another,
-// which thread of its parent started it, by the order in which that made them, from 1. The first thread has none.
+// which thread of its parent started it: how many its maker had made with it, and above those 16 bits the same of its maker. The first thread has none.
 const ThreadKey = "thread"
 
 // PlaceKey is the further key that has the recorder's ordinal of when something began: of an http_exchange and an llm_call, its request;

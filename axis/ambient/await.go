@@ -24,15 +24,22 @@ const (
 // and in another order. What does not come from a process that is not at work is waited for once. begins is told when
 // the answer reaches the process, held while that is held up until other answers have: one of those that wait here, perhaps. The error is ctx's.
 func (g *Given) Await(ctx context.Context, arrival uint64) (begins func(), held func(bool), err error) {
-	if err := g.await(ctx, arrival); err != nil {
-		return nil, nil, err
+	for of := g; of != nil; of = of.Process {
+		if err := of.await(ctx, arrival); err != nil {
+			return nil, nil, err
+		}
 	}
-	g.coming.Add(1)
-	return func() { g.coming.Add(-1) }, func(on bool) {
+	comes := func(n int64) {
+		for of := g; of != nil; of = of.Process {
+			of.coming.Add(n)
+		}
+	}
+	comes(1)
+	return func() { comes(-1) }, func(on bool) {
 		if on {
-			g.coming.Add(-1)
+			comes(-1)
 		} else {
-			g.coming.Add(1)
+			comes(1)
 		}
 	}, nil
 }

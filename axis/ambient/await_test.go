@@ -79,6 +79,54 @@ func TestAwait(t *testing.T) {
 	})
 }
 
+// TestAwaitForTheProcess holds an answer to a thread up until its process, which hears of it too, has read what it had read before.
+func TestAwaitForTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		process, places := new(Heard), new(Places)
+		thread := process.Thread()
+		reads, threadReads := process.Stream(nil, places), thread.Stream(nil, new(Places))
+		threadReads.Now(0)
+		reads.Now(0)
+		thread.Answered(1)
+		time.Sleep(time.Second)
+		late := reads.Now(0)
+		clock := NewClock(time.Now())
+		given := func(s *Stream) *Given {
+			times, _ := s.Times()
+			g, _, err := clock.Given(times)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return g
+		}
+		g, of := given(threadReads), given(reads)
+		g.Process = of
+		g.Now(0)
+		answered := make(chan func(), 1)
+		go func() {
+			reached, _, err := g.Await(t.Context(), 1)
+			if err != nil {
+				t.Error(err)
+			}
+			answered <- reached
+		}()
+		synctest.Wait()
+		if len(answered) > 0 {
+			t.Error("answered before the process had read its first time")
+		}
+		of.Now(0)
+		reached := <-answered
+		if !of.busy() {
+			t.Error("the process is not about to have an answer")
+		}
+		clock.Answered(1)
+		reached()
+		if now := of.Now(0); now != late || of.busy() {
+			t.Error("read behind the answer", now, "want", late)
+		}
+	})
+}
+
 // TestAwaitInVain waits for what does not come, once.
 func TestAwaitInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

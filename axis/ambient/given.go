@@ -126,7 +126,8 @@ func (c *Clock) keep(reads []reading) {
 
 // A Given is the times of one process on a replay.
 type Given struct {
-	AtWork func() bool // whether the process has something to do; nil is never. Set before the first use
+	AtWork  func() bool // whether the process has something to do; nil is never. Set before the first use
+	Process *Given      // whose thread this is, and which heard of its answers too; nil for a process. Set likewise
 
 	coming atomic.Int64 // answers that wait for nothing, and have not reached the process
 

@@ -56,6 +56,9 @@ func (f *File) HoldsUnread(side int, id string) { f.odd, f.words[side][id] = tru
 // Differs reports whether each side held something that the other did not.
 func (f *File) Differs() bool { return f.alone(0, nil) && f.alone(1, nil) }
 
+// same reports whether both sides hold the same words, and some.
+func (f *File) same() bool { return len(f.words[0]) > 0 && maps.Equal(f.words[0], f.words[1]) }
+
 // alone reports whether a side has a word alone, but for those of except.
 func (f *File) alone(side int, except map[string]bool) bool {
 	for word := range f.words[side] {
@@ -67,7 +70,8 @@ func (f *File) alone(side int, except map[string]bool) bool {
 }
 
 // May returns the files that may differ for nothing: they hold what is no text, or a word that may be made of a time and one side has alone;
-// or their name was drawn, and what both sides have alone is in such files of the other, for two names may have changed places.
+// or their name was drawn, and what both sides have alone is in such files of the other, for two names may have changed places. Where both hold the
+// same words, what differs is no time that a word was made of.
 func (fs Files) May() map[string]bool {
 	drawn := [2]map[string]bool{{}, {}}
 	for _, f := range fs {
@@ -79,7 +83,7 @@ func (fs Files) May() map[string]bool {
 	}
 	may := make(map[string]bool, len(fs))
 	for path, f := range fs {
-		may[path] = f.odd || f.madeAlone() || f.drawn && (!f.Differs() || !f.alone(0, drawn[1]) && !f.alone(1, drawn[0]))
+		may[path] = f.odd || f.madeAlone() || f.drawn && !f.same() && (!f.Differs() || !f.alone(0, drawn[1]) && !f.alone(1, drawn[0]))
 	}
 	return may
 }

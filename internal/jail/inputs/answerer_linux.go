@@ -3,6 +3,7 @@ package inputs
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"slices"
@@ -83,6 +84,9 @@ func (in *Answerer) Answer(c *notify.Call) bool {
 		return true
 	case unix.SYS_MMAP:
 		in.library(c)
+		return true
+	case unix.SYS_CLONE, unix.SYS_CLONE3:
+		in.makes(c)
 		return true
 	}
 	answer := answers[c.Nr]
@@ -263,11 +267,46 @@ func (in *Answerer) thread(p *process.Process, task int, is process.Status) *pro
 }
 
 // forker tells which thread of a process has forked another one, where its threads are told apart.
-func (in *Answerer) forker(parent *process.Asker, is process.Status) int {
+func (in *Answerer) forker(parent *process.Asker, is process.Status) uint64 {
 	if parent.Process.Sharing != process.NoThreads || is.Parent != parent.Process.PID {
 		return 0
 	}
 	return in.table.NthOf(parent.Process, is.Process)
+}
+
+// threads notify a thread that makes another one. The C library has blocked all signals by then.
+func threads() []filter.Rule {
+	return []filter.Rule{
+		{Nr: unix.SYS_CLONE, When: [][]filter.Condition{{filter.Bits(0, unix.CLONE_THREAD)}}, Then: filter.Notify, Else: filter.Allow},
+		{Nr: unix.SYS_CLONE3, Then: filter.Notify},
+	}
+}
+
+// makes notes which thread makes another one, where threads are told apart.
+func (in *Answerer) makes(c *notify.Call) {
+	defer c.GoOn()
+	flags, at := c.Args[0], c.Args[2]
+	if c.Nr == unix.SYS_CLONE3 {
+		var args struct{ Flags, PIDFD, ChildTID, ParentTID uint64 }
+		var b [32]byte
+		if inspect.ReadMemory(c.Task, c.Args[0], b[:]) != nil {
+			return
+		}
+		_, _ = binary.Decode(b[:], binary.NativeEndian, &args) // it has that size
+		flags, at = args.Flags, args.ParentTID
+	}
+	if flags&unix.CLONE_THREAD == 0 || flags&unix.CLONE_PARENT_SETTID == 0 {
+		return
+	}
+	in.table.Lock()
+	defer in.unlock()
+	is, err := in.table.Status(c.Task)
+	if err != nil || in.find(is.Process, 0) == nil {
+		return
+	}
+	if p := in.table.Known(is.Process); p != nil && p.Sharing == process.NoThreads {
+		in.table.Makes(p, c.Task, at)
+	}
 }
 
 // besides is who asks in another thread than the first.

@@ -84,6 +84,7 @@ func Rules(ticks, shifted bool) []filter.Rule {
 	}
 	rules = append(rules, filter.Each(filter.Notify, unix.SYS_BIND, unix.SYS_EXIT_GROUP)...)
 	rules = append(rules, filter.Rule{Nr: unix.SYS_CLOSE, When: is(0, 0), Then: filter.Notify, Else: filter.Allow})
+	rules = append(rules, threads()...)
 	return append(rules, names()...)
 }
 

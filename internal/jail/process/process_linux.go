@@ -28,12 +28,19 @@ type Life struct {
 	Asker   *Asker // nil: it has asked for nothing yet
 	Forker  Source // of the process that forked it; nil once it has executed something
 	Sharing Sharing
-	Code    *unwind.Space // what it has mapped; nil before that is asked for
-	Others  []*Asker      // of its threads that have sources of their own
-	Nth     int           // of the threads of who forked it, as Program has it
-	Made    []int         // its threads but the first that were seen, in the order in which it made them
-	Rest    *Asker        // of others, the one of all threads but the first; nil for none yet
-	threads []int         // in the table
+	Code    *unwind.Space    // what it has mapped; nil before that is asked for
+	Others  []*Asker         // of its threads that have sources of their own
+	Nth     uint64           // of the threads of who forked it, as Program has it
+	Made    map[uint64]*Made // its threads but the first, by where in its memory each has its number
+	first   Made             // its first thread
+	Rest    *Asker           // of others, the one of all threads but the first; nil for none yet
+	threads []int            // in the table
+}
+
+// A Made is a thread that another one made.
+type Made struct {
+	nth   uint64 // as Program has it
+	makes uint64 // how many it has made itself
 }
 
 // Used is how long an Asker was told that it had a processor, in ns: by the clock, and by getrusage it and its children. That never goes back.

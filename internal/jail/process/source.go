@@ -79,7 +79,7 @@ type Program struct {
 	Parent Source   // of the process that executed it, or of the one that forked that; nil for the jail's program
 	Forked bool     // it has executed nothing, or is a thread: Path, Argv and Dir are its parent's, and not told again
 	Thread bool     // a thread of its parent, or several: PID is 0 then
-	Nth    int      // of the threads of its parent that it made, from 1, the one that this is, or that executed it; 0 for the first, or not told apart
+	Nth    uint64   // which thread of its parent this is, or executed it, by who made it (process.Table.Makes); 0 for the first, or not told apart
 	PID    int      // inside
 	Host   int      // the same process, as the recorder's PID namespace knows it
 	Path   string   // as the call spelled it; of a script, the script

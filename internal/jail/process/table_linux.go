@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -125,45 +126,64 @@ func (t *Table) OpenFile(pid int, name string) (*os.File, error) {
 // maxThreads bounds how many threads of a process are told apart.
 const maxThreads = 1024
 
-// Nth is which of the threads that p made for itself a thread is, from 1, in the order in which the kernel lists them: that of their
-// beginning. It is 0 for the first thread, and for one that is gone. The caller holds the lock.
-func (t *Table) Nth(p *Process, task int) int {
-	t.threadsOf(p)
-	return slices.Index(p.Made, task) + 1
+// Makes is told that a thread of p makes another one, whose number the kernel writes to an address. Each thread is known by the one that made it,
+// and by which of that one's it is, from 1: whichever of two makes one first says nothing, nor does one that is gone before it asks for anything. The
+// caller holds the lock.
+func (t *Table) Makes(p *Process, task int, at uint64) {
+	by := t.made(p, task)
+	if by == nil || len(p.Made) >= maxThreads && p.Made[at] == nil {
+		return
+	}
+	if p.Made == nil {
+		p.Made = make(map[uint64]*Made)
+	}
+	by.makes++
+	p.Made[at] = &Made{nth: by.nth<<16 | by.makes}
 }
 
-// NthOf is Nth of the thread that has forked a child.
-func (t *Table) NthOf(p *Process, child int) int {
-	if slices.Contains(t.Children(p.PID, p.PID), child) { // as nearly all are
-		return 0
+// made returns what is known of a thread; nil for nothing.
+func (t *Table) made(p *Process, task int) *Made {
+	if task == p.PID {
+		return &p.first
 	}
-	for _, task := range t.threadsOf(p) {
-		if slices.Contains(t.Children(p.PID, task), child) {
-			return slices.Index(p.Made, task) + 1
+	is, err := t.Status(task)
+	if err != nil {
+		return nil
+	}
+	for at, m := range p.Made {
+		var number [4]byte
+		if inspect.ReadMemory(p.PID, at, number[:]) == nil && int(binary.NativeEndian.Uint32(number[:])) == is.Number {
+			return m
 		}
+	}
+	return nil
+}
+
+// Nth is which of p's threads one is. It is 0 for the first, and for one of which nothing is known. The caller holds the lock.
+func (t *Table) Nth(p *Process, task int) uint64 {
+	if m := t.made(p, task); m != nil {
+		return m.nth
 	}
 	return 0
 }
 
-// threadsOf lists the threads of p but the first, and notes those that are new.
-func (t *Table) threadsOf(p *Process) (alive []int) {
+// NthOf is Nth of the thread that has forked a child.
+func (t *Table) NthOf(p *Process, child int) uint64 {
+	if len(p.Made) == 0 || slices.Contains(t.Children(p.PID, p.PID), child) { // as nearly all are
+		return 0
+	}
 	dir, err := t.OpenFile(p.PID, "task")
 	if err != nil {
-		return nil
+		return 0
 	}
 	defer dir.Close()
 	names, _ := dir.Readdirnames(maxThreads)
 	for _, name := range names {
-		task, _ := strconv.Atoi(name)
-		if task == p.PID {
-			continue
-		}
-		alive = append(alive, task)
-		if !slices.Contains(p.Made, task) && len(p.Made) < maxThreads {
-			p.Made = append(p.Made, task)
+		if task, _ := strconv.Atoi(name); slices.Contains(t.Children(p.PID, task), child) {
+			return t.Nth(p, task)
 		}
 	}
-	return alive
+	return 0
 }
 
 // Known returns the process of a number; nil for one that is not in the table.
