@@ -41,8 +41,8 @@ type Answerer struct {
 	program  *process.Process // the jail's; nil before its execve
 	outcomes []outcome        // to be told by who has the lock
 
-	text   inspect.TextReader
-	buf    [maxFill]byte
+	text inspect.TextReader
+	buf  [maxFill]byte
 
 	held    sync.WaitGroup  // processes whose end is held up
 	letGo   context.Context // done when none is any more
