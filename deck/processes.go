@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -96,8 +97,11 @@ func (p *processes) replays() bool { return p != nil && p.clock != nil }
 // answered is told of the exchange whose answer is about to be given: who opened its connection, its arrival, and the recorded one. On a
 // replay it waits until the opener has done what it had done before. What it returns is told when the answer begins.
 func (p *processes) answered(opener, arrival, recorded uint64) (begins func(), held func(bool)) {
-	opener = p.works(opener, recorded)
 	p.mu.Lock()
+	by := p.plays(opener)
+	if by != nil {
+		opener = cmp.Or(p.again.opened[recorded], opener)
+	}
 	g := p.given[opener]
 	p.mu.Unlock()
 	if p.clock != nil {
@@ -111,6 +115,7 @@ func (p *processes) answered(opener, arrival, recorded uint64) (begins func(), h
 		}
 	}
 	return func() {
+		p.works(by, opener)
 		p.mu.Lock()
 		if h := p.heard[opener]; h != nil {
 			h.Answered(arrival)

@@ -50,34 +50,30 @@ func (p *processes) arrives(in *processInputs) bool {
 	return false
 }
 
-// works is told who opened the connection on which a recorded exchange is answered, and returns who that is from now on.
-func (p *processes) works(opener, recorded uint64) uint64 {
-	if p.workers == nil {
-		return opener
+// works is told that a thread is about to have an answer, by the number of who had it when it was recorded: it is that one from then on. Nil is none.
+func (p *processes) works(is *processInputs, id uint64) {
+	if is == nil {
+		return
 	}
-	id := p.again.opened[recorded]
 	p.mu.Lock()
-	is, other := p.plays(opener), p.plays(id)
+	other := p.plays(id)
 	var was *tape.ProcessSpawn // nobody is it yet
 	switch {
-	case is == nil, is == other:
-	case other != nil:
-		is.role.Store(other.role.Swap(is.role.Load()))
-		opener = id
-	default:
+	case other == nil:
 		was = p.again.exchange(is.parent, id, is.role.Load().was)
+	case other != is:
+		is.role.Store(other.role.Swap(is.role.Load()))
 	}
 	p.mu.Unlock()
-	if was != nil {
-		program := *is.program
-		program.Nth = int(numberOf(was, tape.ThreadKey)) //nolint:gosec // it was an int
-		role := p.describe(&program)
-		role.id, role.was = id, was
-		p.give(role)
-		is.role.Store(role)
-		opener = id
+	if was == nil {
+		return
 	}
-	return opener
+	program := *is.program
+	program.Nth = int(numberOf(was, tape.ThreadKey)) //nolint:gosec // it was an int
+	role := p.describe(&program)
+	role.id, role.was = id, was
+	p.give(role)
+	is.role.Store(role)
 }
 
 // plays is the thread that is a recorded one now; nil for none. mu is held.
