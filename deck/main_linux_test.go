@@ -19,6 +19,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/jailtest"
 )
 
 // programVar names the program that the test binary plays, when it is run inside the jail.
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		syscall.Exit(program(os.Args[1:])) // at once: with the race detector os.Exit sleeps for a second
 	}
+	jailtest.OwnMounts()
 	os.Exit(runTests(m))
 }
 

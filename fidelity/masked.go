@@ -325,7 +325,7 @@ func (c *maskings) judge(h *hidden, of pair) judgement {
 		return inDoubt
 	case !masks.Fits(h.mask, h.was, h.now):
 		return differs
-	case masks.IsDuration(h.mask):
+	case masks.IsDuration(h.mask) && c.measured():
 		return c.judgeDuration(h, of)
 	case c.crossed(h):
 		return settled
@@ -337,6 +337,21 @@ func (c *maskings) judge(h *hidden, of pair) judgement {
 
 // exactly reports whether no mask that guesses holds: both runs were given time and randomness, or bytes count.
 func (c *maskings) exactly() bool { return c.o.Exact || c.mode == ByteIdentical }
+
+// measured reports whether what took how long is chance: a process of one of the runs had a monotonic clock that was not given.
+func (c *maskings) measured() bool {
+	if !c.exactly() {
+		return true
+	}
+	for _, s := range []Side{Recorded, Replay} {
+		for e := range c.sides[s].records(ofProcess) {
+			if p, ok := e.spawn(); ok && tape.HasFlag(p, tape.OwnTicksKey) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // ownTime reports whether two values may be times of one moment of the runs, of which a replay read its own.
 func (c *maskings) ownTime(h *hidden) bool {
@@ -353,7 +368,8 @@ func (c *maskings) lasted() time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// crossed reports whether both values are times that their runs read, written in one form: who read which is a matter of moments.
+// crossed reports whether both values are times that their runs read, written in one form and of one date and zone: who read which is a
+// matter of moments.
 func (c *maskings) crossed(h *hidden) bool {
 	if c.mode == ByteIdentical || c.isNew(h) {
 		return false
@@ -368,8 +384,19 @@ func (c *maskings) crossed(h *hidden) bool {
 			return r
 		}, value)
 	}
-	return okWas && okNow && was.Unit == now.Unit && form(h.was) == form(h.now) &&
-		slices.ContainsFunc(c.o.Times[Recorded], was.Has) && slices.ContainsFunc(c.o.Times[Replay], now.Has)
+	if !okWas || !okNow || was.Unit != now.Unit || was.Rest != now.Rest || form(h.was) != form(h.now) {
+		return false
+	}
+	zones := make(map[time.Duration]bool)
+	for _, at := range c.o.Times[Recorded] {
+		if zone, ok := was.Zone(at); ok {
+			zones[zone] = true
+		}
+	}
+	return slices.ContainsFunc(c.o.Times[Replay], func(at int64) bool {
+		zone, ok := now.Zone(at)
+		return ok && zones[zone]
+	})
 }
 
 // isNew reports whether the value of the replay stands in what is new in its program.

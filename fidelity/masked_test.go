@@ -49,6 +49,7 @@ func TestMaskedPairs(t *testing.T) {
 		exact      []string // pairs
 		red        int      // divergences that are not exact
 		redExact   int
+		given      bool // the monotonic clock
 	}{
 		"the same": {was: "on 2026-01-02", now: "on 2026-01-02"},
 		"a date": {
@@ -74,6 +75,10 @@ func TestMaskedPairs(t *testing.T) {
 			was: "took 12 ms", now: "took 13 ms",
 			masked: []string{"llm:a, duration messages[0].content (user): 12 ms → 13 ms"},
 			exact:  []string{"llm:a, duration messages[0].content (user): 12 ms → 13 ms"},
+		},
+		"a time measured by a clock that was given": {
+			was: "took 12 ms", now: "took 13 ms", given: true, redExact: 1,
+			masked: []string{"llm:a, duration messages[0].content (user): 12 ms → 13 ms"},
 		},
 		"a setting that looks measured": {was: "took 12 ms", now: "took 17 ms", redExact: 1, masked: []string{"llm:a, duration messages[0].content (user): 12 ms → 17 ms"}},
 		"a time longer than the run": {
@@ -127,8 +132,9 @@ func TestMaskedPairs(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := []tape.Kind{asks(tt.was), prints(tt.out, tt.args...)}
-			b := []tape.Kind{asks(tt.now), prints(tt.print, tt.args...)}
+			was, now := prints(tt.out, tt.args...), prints(tt.print, tt.args...)
+			now.Extra = tape.FlagFields(map[string]bool{tape.OwnTicksKey: !tt.given})
+			a, b := []tape.Kind{asks(tt.was), was}, []tape.Kind{asks(tt.now), now}
 			for _, exact := range []bool{false, true} {
 				o := &LaneOptions{Masks: masks, Exact: exact}
 				if exact {

@@ -91,6 +91,7 @@ func TestAsked(t *testing.T) {
 		{"times", `python3 -c 'import os; t = os.times(); print(t.user, t.elapsed)'`, "0.5 2.0\n"},
 		{"processor time", `python3 -c 'import time; print(time.process_time(), time.clock_gettime(2))'`, "3.0 3.0\n"},
 		{"usage", `python3 -c 'import resource; r = resource.getrusage(0); print(r.ru_utime, r.ru_stime, r.ru_maxrss)'`, "4.0 5.0 0\n"},
+		{"usage of children", `python3 -c 'import resource; r = resource.getrusage(resource.RUSAGE_CHILDREN); print(r.ru_utime, r.ru_stime, r.ru_maxrss)'`, "4.0 5.0 0\n"},
 		{"uuid", "cat /proc/sys/kernel/random/uuid", "-4"},
 		{"statx", "stat -c '%i %n' /etc/passwd", " /etc/passwd\n"},
 		{"time of a change", "stat -c %Z /etc/passwd", "99\n"},

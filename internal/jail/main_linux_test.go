@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail/jailtest"
 )
 
 // helperVar makes the test binary a helper instead of a test: its value names the helper, the arguments are its own.
@@ -22,6 +24,7 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(helperVar); name != "" {
 		syscall.Exit(helpers[name](os.Args[1:])) // at once: with the race detector os.Exit sleeps for a second
 	}
+	jailtest.OwnMounts()
 	os.Setenv("PATH", "/usr/bin:"+os.Getenv("PATH")) // before a version manager's shims, which start many programs for one
 	os.Exit(m.Run())
 }

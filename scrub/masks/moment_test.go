@@ -13,21 +13,24 @@ func TestMomentOf(t *testing.T) {
 	at := time.Date(2026, 11, 27, 5, 21, 22, 840_512_345, time.UTC)
 	for _, tt := range []struct {
 		mask, text string
-		unit       time.Duration
+		unit, zone time.Duration
 	}{
-		{"unix-time", "1795756882", time.Second},
-		{"unix-time", "1795756882840", time.Millisecond},
-		{"unix-time", "1795756882840512345", time.Nanosecond},
-		{"unix-time", "1795756882.8405", 100 * time.Microsecond},
-		{"timestamp", "2026-11-27T05:21:22.840Z", time.Millisecond},
-		{"timestamp", "2026-11-27T10:51:22.840512+05:30", time.Microsecond},
-		{"timestamp", "2026-11-27T05-21-22", time.Second},
-		{"time", "23:21:22", time.Second},
-		{"uuid", "01a21b73-7b98-7b1e-8000-00000000000f", time.Millisecond},
+		{"unix-time", "1795756882", time.Second, 0},
+		{"unix-time", "1795756882840", time.Millisecond, 0},
+		{"unix-time", "1795756882840512345", time.Nanosecond, 0},
+		{"unix-time", "1795756882.8405", 100 * time.Microsecond, 0},
+		{"timestamp", "2026-11-27T05:21:22.840Z", time.Millisecond, 0},
+		{"timestamp", "2026-11-27T10:51:22.840512+05:30", time.Microsecond, 5*time.Hour + 30*time.Minute},
+		{"timestamp", "2026-11-27T05-21-22", time.Second, 0},
+		{"time", "23:21:22", time.Second, 18 * time.Hour},
+		{"uuid", "01a21b73-7b98-7b1e-8000-00000000000f", time.Millisecond, 0},
 	} {
 		m, ok := masks.MomentOf(tt.mask, tt.text)
-		if !ok || m.Unit != tt.unit || !m.Has(at.UnixNano()) || m.Has(at.Add(tt.unit).UnixNano()) || m.Has(at.Add(-tt.unit).UnixNano()) {
-			t.Errorf("%s %s: %+v, %v", tt.mask, tt.text, m, ok)
+		zone, is := m.Zone(at.UnixNano())
+		_, before := m.Zone(at.Add(-tt.unit).UnixNano())
+		_, after := m.Zone(at.Add(tt.unit).UnixNano())
+		if !ok || m.Unit != tt.unit || !is || zone != tt.zone || before || after {
+			t.Errorf("%s %s: %+v, %v; %v %v", tt.mask, tt.text, m, ok, zone, is)
 		}
 	}
 	for mask, text := range map[string]string{"unix-time": "1.5", "timestamp": "2026-11-27", "uuid": "01a21b73-7b98-4b1e-8000-00000000000f", "time": "05:21"} {

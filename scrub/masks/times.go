@@ -190,12 +190,16 @@ func took(before []byte) bool {
 
 // A Moment is a span of wall time that a text names, as finely as it does.
 type Moment struct {
-	From, Unit time.Duration // from 1970 on, or, where Every is not 0, from any multiple of that on
-	Every      time.Duration // 0 for a text that names one moment alone
+	Unit  time.Duration
+	Rest  string        // what stands around a time of day: the date, the zone
+	from  time.Duration // since 1970, or since midnight
+	ofDay bool          // of any day and zone
 }
 
-// quarter is how far zones lie apart: a text without a date or a zone names a moment of any quarter of an hour.
-const quarter = 15 * time.Minute
+const (
+	quarter = 15 * time.Minute // how far zones lie apart
+	aDay    = 24 * time.Hour
+)
 
 // MomentOf reads what a mask of times took out.
 func MomentOf(mask, text string) (m Moment, ok bool) {
@@ -206,7 +210,7 @@ func MomentOf(mask, text string) (m Moment, ok bool) {
 		return uuidMoment(text)
 	case maskTimestamp, maskTime:
 		if c, ok := clockOf(text); ok && c.unit <= time.Second {
-			return Moment{From: c.day % quarter, Unit: c.unit, Every: quarter}, true
+			return Moment{Unit: c.unit, Rest: c.rest, from: c.day, ofDay: true}, true
 		}
 	}
 	return m, false
@@ -222,8 +226,8 @@ func unixMoment(text string) (m Moment, ok bool) {
 	}
 	m.Unit = time.Second / pow10(len(digits)-seconds)
 	n, err := strconv.ParseInt(digits, 10, 64)
-	m.From = time.Duration(n) * m.Unit
-	return m, err == nil && m.Unit > 0 && m.From >= 0
+	m.from = time.Duration(n) * m.Unit
+	return m, err == nil && m.Unit > 0 && m.from >= 0
 }
 
 // uuidMoment reads the ms that a UUID of version 7 begins with (RFC 9562, 5.7).
@@ -233,7 +237,7 @@ func uuidMoment(text string) (m Moment, ok bool) {
 		return m, false
 	}
 	ms, err := strconv.ParseInt(text[:dash]+text[dash+1:msEnd], 16, 64)
-	return Moment{From: time.Duration(ms) * time.Millisecond, Unit: time.Millisecond}, err == nil && ms <= math.MaxInt64/int64(time.Millisecond)
+	return Moment{from: time.Duration(ms) * time.Millisecond, Unit: time.Millisecond}, err == nil && ms <= math.MaxInt64/int64(time.Millisecond)
 }
 
 func pow10(n int) (p time.Duration) {
@@ -273,13 +277,15 @@ func clockOf(text string) (c clock, ok bool) {
 	return c, true
 }
 
-// Has reports whether a time, in ns since 1970, is of the moment.
-func (m Moment) Has(ns int64) bool {
-	since := time.Duration(ns) - m.From
-	if m.Every != 0 {
-		since = (since%m.Every + m.Every) % m.Every
+// Zone reports whether a time, in ns since 1970, is of the moment, and how far the text's time of day lies from it: by a multiple of a
+// quarter of an hour.
+func (m Moment) Zone(ns int64) (zone time.Duration, ok bool) {
+	ahead := m.from - time.Duration(ns)
+	if m.ofDay {
+		ahead = (ahead%aDay + aDay) % aDay
+		zone = (ahead + quarter - 1) / quarter * quarter
 	}
-	return since >= 0 && since < m.Unit
+	return zone % aDay, zone-ahead >= 0 && zone-ahead < m.Unit
 }
 
 const (
@@ -298,7 +304,7 @@ func Near(mask, was, now string, from, to time.Time) bool {
 	case maskUnixTime:
 		a, okA := unixMoment(was)
 		b, okB := unixMoment(now)
-		return okA && okB && (a.From-b.From).Abs() <= apart && isBetween(a.From-began, lasted) && isBetween(b.From-began, lasted)
+		return okA && okB && (a.from-b.from).Abs() <= apart && isBetween(a.from-began, lasted) && isBetween(b.from-began, lasted)
 	case maskTimestamp, maskTime, maskDate:
 		a, okA := clockOf(was)
 		b, okB := clockOf(now)

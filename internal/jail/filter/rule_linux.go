@@ -184,12 +184,22 @@ func Program(rules []Rule) (*unix.SockFprog, error) {
 // Flags are those of seccomp(2) with which a filter is installed and returns the descriptor of its notifications. A signal must not restart
 // a call whose files are being kept, whose streams were replaced, or whose socket is being connected; Linux 5.19 and newer can hold it off.
 func Flags() uintptr {
-	const listener, held = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
-	// Without a filter the kernel looks at the flags alone.
-	if _, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, listener|held, 0); errno == unix.EFAULT {
+	if Holds() {
 		return listener | held
 	}
 	return listener
+}
+
+const (
+	listener = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER
+	held     = unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+)
+
+// Holds reports whether a signal leaves a call alone that was received.
+func Holds() bool {
+	// Without a filter the kernel looks at the flags alone.
+	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, listener|held, 0)
+	return errno == unix.EFAULT
 }
 
 // processor ends who makes calls of another processor's numbers, and refuses those of x32.

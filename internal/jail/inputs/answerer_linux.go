@@ -13,6 +13,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/internal/gorandom"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
+	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/notify"
@@ -26,6 +27,7 @@ type Answerer struct {
 	table  *process.Table
 	begins func() // called while the jail's program stands before its first instruction
 	plan   *mount.Plan
+	holds  bool // a signal leaves a call alone that is being answered
 
 	openDir func(path string) (*os.File, error) // as the jail's init opens one
 	layers  map[string]*os.File                 // of overlays, by path; nil for one that cannot be opened
@@ -49,7 +51,7 @@ type Answerer struct {
 
 // New answers the processes of t in a world of a plan, whose directories openDir opens.
 func New(to Sources, t *process.Table, begins func(), plan *mount.Plan, openDir func(path string) (*os.File, error)) *Answerer {
-	in := &Answerer{to: to, table: t, begins: begins, plan: plan, openDir: openDir, layers: make(map[string]*os.File), patches: make(map[programFile]*gorandom.Patch)}
+	in := &Answerer{to: to, table: t, begins: begins, plan: plan, holds: filter.Holds(), openDir: openDir, layers: make(map[string]*os.File), patches: make(map[programFile]*gorandom.Patch)}
 	in.letGo, in.release = context.WithCancel(context.Background())
 	return in
 }

@@ -42,7 +42,7 @@ var questions = []question{
 	{unix.SYS_FSTATFS, nil, false, (*Answerer).fstatfs},
 	{unix.SYS_SYSINFO, nil, false, (*Answerer).sysinfo},
 	{unix.SYS_TIMES, nil, false, (*Answerer).times},
-	{unix.SYS_GETRUSAGE, is(0, unix.RUSAGE_SELF), false, (*Answerer).usage},
+	{unix.SYS_GETRUSAGE, is(0, unix.RUSAGE_SELF, rusageChildren), false, (*Answerer).usage},
 }
 
 func is(arg int, values ...uint32) [][]filter.Condition {
@@ -120,6 +120,8 @@ func looked(c *notify.Call) (dirfd int32, path uint64, ok bool) {
 }
 
 const (
+	rusageChildren = 0xffffffff // RUSAGE_CHILDREN as 32 bits
+
 	notReading = changes.WriteFlags | unix.O_PATH | unix.O_DIRECTORY
 	atCwd      = 0xffffff9c // AT_FDCWD as 32 bits
 )

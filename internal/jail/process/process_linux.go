@@ -36,12 +36,15 @@ type Life struct {
 	threads []int         // in the table
 }
 
-// Used is how long an Asker was told that it had a processor, in ns: by the clock, and in its own code and the kernel's by getrusage. That never
-// goes back.
+// Used is how long an Asker was told that it had a processor, in ns: by the clock, and by getrusage it and its children. That never goes back.
 type Used struct {
 	sync.Mutex
-	Clock, User, System int64
+	Clock          int64
+	Self, Children Usage
 }
+
+// A Usage is how long that was in a program's own code, and in the kernel's for it.
+type Usage struct{ User, System int64 }
 
 // An Asker is who asks as one: a process, or some of its threads.
 type Asker struct {

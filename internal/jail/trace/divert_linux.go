@@ -31,6 +31,27 @@ func Divert(c *notify.Call, change func(*Registers)) error {
 	return nil
 }
 
+// Answered lets the kernel answer a notified call that does not block, and calls then before the program sees that. The call must not be
+// interrupted while it waits: filter.Holds.
+func Answered(c *notify.Call, then func()) error {
+	if err := Seize(c.Task, 0); err != nil {
+		return fmt.Errorf("stop process %d: %w", c.Task, err)
+	}
+	err := unix.PtraceInterrupt(c.Task)
+	c.GoOn()
+	sig := 0
+	if err == nil {
+		sig, err = awaitStop(c.Task)
+	}
+	if err != nil {
+		letDie(c.Task)
+		return fmt.Errorf("see the call of process %d answered: %w", c.Task, err)
+	}
+	then()
+	Release(c.Task, sig)
+	return nil
+}
+
 // changeStopped waits until a thread has stopped, which is at once, and lets it go on with other registers.
 func changeStopped(tid int, change func(*Registers)) error {
 	sig, err := awaitStop(tid)
