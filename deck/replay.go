@@ -43,6 +43,7 @@ type replayer struct {
 	scratch *scratch
 	played  *played
 	fork    *forking        // nil for a replay to its end
+	arrival bool            // threads are told by arrival: see worker
 	moved   moved           // of a replay outside the jail
 	roots   recording.Roots // as the program finds them now
 
@@ -158,6 +159,7 @@ func (r *replayer) prepare() (err error) {
 
 // run runs the program, compares and reports.
 func (r *replayer) run(ctx context.Context) (*Verdict, error) {
+	begun := time.Now()
 	e, err := r.perform(ctx)
 	if err != nil {
 		return nil, err
@@ -166,7 +168,7 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	if v.Report, err = r.compare(nil); err != nil {
 		return nil, err
 	}
-	return r.varying(ctx, v), nil
+	return r.byArrival(ctx, r.varying(ctx, v), time.Since(begun)), nil
 }
 
 // perform runs the program and puts on the tape what it did.
