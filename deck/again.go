@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
@@ -223,7 +222,7 @@ func (r *replayer) mayVary() bool {
 // onceMore is the same replay once more, of which nobody sees anything.
 func (r *replayer) onceMore() *replayer {
 	o := *r.o
-	o.Streams, o.Starting, o.Out, o.Keep = Streams{Stdout: io.Discard, Stderr: io.Discard}, nil, "", ""
+	o.Streams, o.Starting = Streams{Stdout: io.Discard, Stderr: io.Discard}, nil
 	return &replayer{o: &o, rec: r.rec, roots: r.rec.Manifest.Roots, prepared: r.prepared}
 }
 
@@ -252,24 +251,4 @@ func (r *replayer) tells(o *fidelity.LaneOptions, now *recording.Comparing) (don
 		Payload: func(p *tape.Payload) ([]byte, error) { return p.Bytes(blobs) },
 	}
 	return t.Close, nil
-}
-
-// byArrival returns the verdict on a second attempt, of which nobody sees anything, where the first one, which took so long, may have ended red
-// only for how it tells threads, and the second does not; else v.
-func (r *replayer) byArrival(ctx context.Context, v *Verdict, took time.Duration) *Verdict {
-	several := func(threads int) bool { return threads > 1 }
-	switch end, limited := ctx.Deadline(); {
-	case r.arrival, r.fork != nil, !r.processes.replays(), v.Faithful(), len(v.NotCompared) > 0, limited && time.Until(end) < 2*took,
-		!slices.ContainsFunc(slices.Collect(maps.Values(r.again.threads)), several):
-		return v
-	}
-	next := r.onceMore()
-	next.arrival = true
-	second, err := next.replay(ctx)
-	if err != nil || !second.Faithful() || len(second.NotCompared) > 0 {
-		return v
-	}
-	second.OpenLine = v.OpenLine
-	second.Notes = append(second.Notes, "threads took each other's work, and were told by arrival in a second attempt; what was shown is the first")
-	return second
 }

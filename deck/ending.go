@@ -42,14 +42,12 @@ func (i *processInputs) Beginning() func(ctx context.Context) {
 }
 
 // took is how long the recorded process took.
-func (i *processInputs) took() time.Duration {
-	return time.Duration(i.was.DurationMS) * time.Millisecond
-}
+func (i *processInputs) took() time.Duration { return time.Duration(i.tookMS) * time.Millisecond }
 
 // Leaving implements jail.Source. A process that stops reading from a pipe waits for those that feed it to end: it did so too late for them
 // to notice, while recording, unless SIGPIPE ended one.
 func (i *processInputs) Leaving(feeders func() []jail.Source) func(ctx context.Context) {
-	if i = i.as(); i.of.pids == nil {
+	if i.of.pids == nil {
 		return nil
 	}
 	fed, noticed := i.ends(feeders(), feedLate)
@@ -69,7 +67,7 @@ func (i *processInputs) ends(all []jail.Source, late time.Duration) (ends []lane
 	for _, s := range all {
 		if in, ok := s.(*processInputs); ok && in.id != programID {
 			ends = append(ends, lane.Condition[uint64]{What: in.id, Since: time.Now(), For: late, Excused: true})
-			broken = broken || in.was.Signal == "SIGPIPE"
+			broken = broken || in.died == "SIGPIPE"
 		}
 	}
 	return ends, broken
@@ -88,7 +86,6 @@ func (i *processInputs) starter() *processInputs {
 // Ending implements jail.Source. The program itself ends when it likes. A process that SIGPIPE ended while recording may have had time to go on:
 // once nobody reads what it wrote, it ends by that again.
 func (i *processInputs) Ending(readers func() ([]jail.Source, bool)) func(ctx context.Context) syscall.Signal {
-	i = i.as()
 	i.of.stamps.look(i, "ended")
 	parent := i.starter()
 	if parent == nil || i.id == programID {
@@ -107,7 +104,7 @@ func (i *processInputs) Ending(readers func() ([]jail.Source, bool)) func(ctx co
 			wait(ctx)
 		}
 		defer parent.inbox.childEnds(ctx, parent.program, i.gone)
-		if i.was.Signal != "SIGPIPE" {
+		if i.died != "SIGPIPE" {
 			return 0
 		}
 		all, _ := readers()

@@ -32,8 +32,7 @@ func TestLooksWhenBegun(t *testing.T) {
 		again.add(&tape.MCPOpen{Conversation: 7, Extra: tape.NumberField(tape.PIDKey, 1001)})
 		m := newPIDMap(again)
 		m.add(100, 100)
-		looks := &processInputs{id: 4, answers: answers, of: &processes{pids: m}, was: &tape.ProcessSpawn{DurationMS: 50}, asks: func() {}}
-		looks.role.Store(looks)
+		looks := &processInputs{id: 4, answers: answers, of: &processes{pids: m}, tookMS: 50}
 		since, waited := time.Now(), make(chan time.Duration)
 		go func() {
 			looks.program = new(jail.Program)
@@ -76,7 +75,7 @@ func TestLooksWhenBegun(t *testing.T) {
 		if got := time.Since(since); got != 50*time.Millisecond+lookLate || len(looks.of.pids.missed()) != 1 {
 			t.Errorf("it waited %v in vain, missed %q", got, looks.of.pids.missed())
 		}
-		looks.was.DurationMS = looksFor.Milliseconds() + 1
+		looks.tookMS = looksFor.Milliseconds() + 1
 		if looks.Beginning() != nil {
 			t.Error("what runs for long waits")
 		}

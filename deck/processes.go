@@ -1,7 +1,6 @@
 package deck
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -54,7 +53,6 @@ type processes struct {
 	given   map[uint64]*ambient.Given // likewise, on a replay: their wall times
 	alive   map[int]*processInputs    // by PID on the host
 	holders map[uint16]*processInputs // of ports: whose sockets have them, or had them last
-	workers map[worker]*processInputs // on a replay that tells threads by arrival; nil else
 	first   *processInputs
 	left    bool     // the run has left the recorded times
 	lost    int      // times that found no room
@@ -77,9 +75,6 @@ func replayProcesses(s *session, c *changing, seed *ambient.Seed, again *recorde
 	p := newProcesses(s, c, seed)
 	p.clock, p.ticks, p.again, p.keeps, p.last, p.pids = ambient.NewClock(start), ambient.NewTicks(), again, kept, again.last, newPIDMap(again)
 	p.reads.since = start
-	if again.arrival {
-		p.workers = make(map[worker]*processInputs)
-	}
 	return p
 }
 
@@ -98,10 +93,6 @@ func (p *processes) replays() bool { return p != nil && p.clock != nil }
 // replay it waits until the opener has done what it had done before. What it returns is told when the answer begins.
 func (p *processes) answered(opener, arrival, recorded uint64) (begins func(), held func(bool)) {
 	p.mu.Lock()
-	by := p.plays(opener)
-	if by != nil {
-		opener = cmp.Or(p.again.opened[recorded], opener)
-	}
 	g := p.given[opener]
 	p.mu.Unlock()
 	if p.clock != nil {
@@ -115,7 +106,6 @@ func (p *processes) answered(opener, arrival, recorded uint64) (begins func(), h
 		}
 	}
 	return func() {
-		p.works(by, opener)
 		p.mu.Lock()
 		if h := p.heard[opener]; h != nil {
 			h.Answered(arrival)
@@ -204,7 +194,7 @@ type processInputs struct {
 	id, parent uint64
 	began      time.Time
 	duration   time.Duration // once it has ended
-	at         uint64        // the recorder's ordinal when it began, or asked first: see tape.PlaceKey
+	at         uint64        // the recorder's ordinal when it began
 	program    *jail.Program
 	by         uint32 // the server that it is of; 0 for none
 	over       uint64 // the recorder's ordinal when it had ended
@@ -212,35 +202,24 @@ type processInputs struct {
 	inbox      *inbox
 	gone       chan struct{} // closed once it has ended
 	ports      jail.Filler
-	was        *tape.ProcessSpawn            // the recorded process; empty for none
-	asks       func()                        // is called before it is told what each is told for itself
-	role       atomic.Pointer[processInputs] // who it is now: itself, or with workers another thread, or nobody yet
+	tookMS     int64  // of the recorded process
+	died       string // likewise: the signal that ended it
 }
 
 func (i *processInputs) Opened() jail.Filler {
-	i = i.as()
 	if i.of.seed == nil {
 		return kernelRandom{}
 	}
 	return i.of.seed.Device(i.id, i.opened.Add(1))
 }
 
-func (i *processInputs) Now(place uint64) int64 {
-	i = i.as()
-	return i.timer.Now(i.places.TimeNumber(place))
-}
-
-func (i *processInputs) Tick(place uint64) int64 {
-	i = i.soFar() // the runtime itself asks, as soon as it waits
-	return i.ticks.Now(i.tickings.TimeNumber(place))
-}
-
-func (i *processInputs) Behind() int64     { return i.soFar().timer.Behind() }
-func (i *processInputs) TickBehind() int64 { return i.soFar().ticks.Behind() }
+func (i *processInputs) Now(place uint64) int64  { return i.timer.Now(i.places.TimeNumber(place)) }
+func (i *processInputs) Behind() int64           { return i.timer.Behind() }
+func (i *processInputs) Tick(place uint64) int64 { return i.ticks.Now(i.tickings.TimeNumber(place)) }
+func (i *processInputs) TickBehind() int64       { return i.ticks.Behind() }
 
 // Asked: of a file that is another than it was what was recorded does not hold.
 func (i *processInputs) Asked(what, path string, now []byte) []byte {
-	i = i.as()
 	asked := strings.TrimSpace(what + " " + i.of.s.roots.TapePath(path))
 	b, there := i.recorded(asked)
 	if !there {
@@ -279,14 +258,14 @@ func (i *processInputs) recorded(asked string) (answer []byte, there bool) {
 
 // Wrote implements jail.Source.
 func (i *processInputs) Wrote(path string, size, at, changed int64) int64 {
-	return i.of.stamps.asked(i.as(), path, size, at, changed)
+	return i.of.stamps.asked(i, path, size, at, changed)
 }
 
 // portsDevice is the number of no device: what ports are chosen from.
 const portsDevice = math.MaxUint64
 
 func (i *processInputs) Port() uint16 {
-	port := jail.PortOf(i.as().ports)
+	port := jail.PortOf(i.ports)
 	i.Has(port)
 	return port
 }
@@ -311,7 +290,7 @@ func (p *processes) holder(remote net.Addr) *processInputs {
 // opener is the process, or thread with times of its own, that opened a connection; 0 where that is not known.
 func (p *processes) opener(remote net.Addr) uint64 {
 	if in := p.holder(remote); in != nil {
-		return in.as().id
+		return in.id
 	}
 	return 0
 }
@@ -334,11 +313,10 @@ func (p *processes) askedBy(s jail.Source) []tape.Field {
 	if in.by != 0 {
 		return tape.NumberField(tape.ConversationKey, p.servers.conversation(in.by))
 	}
-	return tape.NumberField(tape.OpenerKey, in.as().id)
+	return tape.NumberField(tape.OpenerKey, in.id)
 }
 
 func (i *processInputs) Fill(place uint64, b []byte) {
-	i = i.as()
 	if n := i.places.Number(place); i.draws != nil {
 		i.draws.Fill(n, b)
 	} else {
@@ -351,9 +329,9 @@ type kernelRandom struct{}
 
 func (kernelRandom) Fill(b []byte) { _, _ = rand.Read(b) } // never fails
 
-// describe is what is known of a process before it is a recorded one.
-func (p *processes) describe(pr *jail.Program) *processInputs {
-	in := &processInputs{program: pr, began: time.Now(), of: p, ports: kernelRandom{}, inbox: newInbox(), gone: make(chan struct{})}
+// Started implements jail.Inputs.
+func (p *processes) Started(pr *jail.Program) jail.Source {
+	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), of: p, ports: kernelRandom{}, inbox: newInbox(), gone: make(chan struct{})}
 	if parent, ok := pr.Parent.(*processInputs); ok {
 		in.parent = parent.id
 		if pr.Thread {
@@ -361,57 +339,23 @@ func (p *processes) describe(pr *jail.Program) *processInputs {
 		}
 	}
 	in.by = p.servers.of(pr.Host)
-	return in
-}
-
-// Started implements jail.Inputs.
-func (p *processes) Started(pr *jail.Program) jail.Source {
-	in := p.describe(pr)
+	p.mu.Lock()
+	was := p.number(in)
+	p.hears(in)
 	if !pr.Thread {
-		p.mu.Lock()
 		p.alive[pr.Host] = in
-		p.mu.Unlock()
 	}
-	late := p.arrives(in)
-	in.asks = sync.OnceFunc(func() {
-		in.at = p.s.rec.Ordinal()
-		if late {
-			p.become(in)
-			in.program.Nth = numberOf(in.was, tape.ThreadKey)
-		}
-	})
-	if !pr.Thread {
-		in.asks()
-	}
-	if !late {
-		p.become(in)
+	p.mu.Unlock()
+	if was == nil {
+		was = new(tape.ProcessSpawn)
 	}
 	if !pr.Forked {
-		p.stamps.look(in, "began")
+		p.pids.add(pr.PID, was.PID)
 	}
-	return in
-}
-
-// become has a process be the recorded one that it is again, if there is one.
-func (p *processes) become(in *processInputs) {
-	p.mu.Lock()
-	if in.was = p.number(in); in.was == nil {
-		in.was = new(tape.ProcessSpawn)
-	}
-	p.hears(in)
-	p.mu.Unlock()
-	p.give(in)
-	in.role.Store(in)
-}
-
-// give gives a process what the recorded one had that it is.
-func (p *processes) give(in *processInputs) {
-	if !in.program.Forked {
-		p.pids.add(in.program.PID, in.was.PID)
-	}
-	in.timer, in.places = p.time("times", in, in.was.Times, p.clock, nil)
-	in.ticks, in.tickings = p.time("ticks", in, in.was.Ticks, p.ticks, ambient.Ticks())
-	p.answer(in, in.was.Answers)
+	in.tookMS, in.died = was.DurationMS, was.Signal
+	in.timer, in.places = p.time("times", in, was.Times, p.clock, nil)
+	in.ticks, in.tickings = p.time("ticks", in, was.Ticks, p.ticks, ambient.Ticks())
+	p.answer(in, was.Answers)
 	p.pids.begins(in)
 	if p.seed != nil {
 		in.draws, in.ports = p.seed.Draws(in.id), p.seed.Device(in.id, portsDevice)
@@ -419,6 +363,10 @@ func (p *processes) give(in *processInputs) {
 	if p.began != nil {
 		p.began(in.id)
 	}
+	if !pr.Forked {
+		p.stamps.look(in, "began")
+	}
+	return in
 }
 
 // hears lets a process hear of answers to it: whose threads share their times with it, or among each other, share this too.
@@ -542,7 +490,7 @@ func (p *processes) asRecorded(in *processInputs) *tape.ProcessSpawn {
 
 // Ended implements jail.Inputs: it puts the end of a process on the tape. The program's is the run's.
 func (p *processes) Ended(s jail.Source, e jail.Ended) {
-	in := s.(*processInputs).as()
+	in := s.(*processInputs)
 	close(in.gone)
 	if p.over != nil {
 		p.over(in.id)

@@ -1,8 +1,6 @@
 package deck_test
 
 import (
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -177,63 +175,6 @@ print(*said)`, later)
 	v, other := b.replay(rec, nil)
 	if other != first || v.Faithful() {
 		t.Errorf("first\n%s\nthe other one first\n%s%v", first, other, v.Report)
-	}
-}
-
-// TestThreadsThatTakeWork: threads that are made before their work take it in another order on a replay. The second attempt tells them by arrival,
-// and by what they ask for, so that each piece of work has the times, random bytes and children that it had. Another piece, or one draw more, is red.
-func TestThreadsThatTakeWork(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
-	outside, err := os.MkdirTemp("/var/tmp", "tapedeck-") // what is read there is not covered
-	if err != nil {
-		t.Skip(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(outside) })
-	program := `import os, subprocess, sys, threading, time, urllib.request, uuid
-shown, now = sys.argv[1], set(os.listdir(sys.argv[2]))
-tasks = [1, 0, 3, 2] if "crossed" in now else [0, 1, 2, 5 if "other" in now else 3]
-said, turns, done = [], [threading.Semaphore(0) for _ in range(2)], threading.Semaphore(0)
-def work(worker):
-    for _ in range(2):
-        turns[worker].acquire()
-        task, first = tasks.pop(0), (time.time(), uuid.uuid4())
-        done.release()
-        turns[worker].acquire()
-        try: answer = urllib.request.urlopen("http://api.example.com/", b"task %d" % task).read()
-        except OSError as e: answer = e
-        child = subprocess.run(["date", "+%N"], stdout=subprocess.PIPE, text=True).stdout
-        said.append((task, first if shown == "first" else "", answer, child, time.time(), uuid.uuid4()))
-        if "more" in now: uuid.uuid4()
-        done.release()
-def give(workers):
-    for worker in workers:
-        turns[worker].release()
-        done.acquire()
-threads = [threading.Thread(target=work, args=[n], daemon=True) for n in range(2)]
-for t in threads: t.start()
-for _ in range(2):
-    give([1, 0] if "turned" in now else [0, 1])
-    give([1, 0] if now & {"turned", "crossed"} else [0, 1])
-print(*said, sep="\n")`
-	for shown, changed := range map[string]string{"first": "turned", "last": "crossed"} {
-		dir := filepath.Join(outside, shown)
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		rec := b.script("python3", "-c", program, shown, dir)
-		for _, changes := range []string{changed, "more", "other"} {
-			if err := os.WriteFile(filepath.Join(dir, changes), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			again := changes == changed
-			v, out := b.replay(rec, nil)
-			if v.Faithful() != again || strings.Contains(strings.Join(v.Notes, ""), "second attempt") != again {
-				t.Errorf("%s: %s%v", changes, out, v.Report)
-			}
-			os.Remove(filepath.Join(dir, changes))
-		}
 	}
 }
 

@@ -22,16 +22,13 @@ type recordedProcesses struct {
 	program  *tape.ProcessSpawn              // nil for none
 	pids     map[int]bool                    // that some had
 	servers  map[uint64]int                  // those of MCP servers, by conversation
-	arrival  bool                            // threads are told by arrival: see worker
-	threads  map[uint64]int                  // that are told apart and read the wall time, by their process
-	opened   map[uint64]uint64               // who opened the connection of an exchange, by its arrival
 	last     uint64                          // the highest number
 	answers  []*tape.Payload                 // of all of them
 	written  func() map[string][2]int64      // times of files, as stamps keeps them, by "calls size path"
 }
 
 func newRecordedProcesses(store cas.Store) *recordedProcesses {
-	r := &recordedProcesses{store: store, children: make(map[uint64][]*tape.ProcessSpawn), pids: make(map[int]bool), servers: make(map[uint64]int), threads: make(map[uint64]int), opened: make(map[uint64]uint64), last: programID}
+	r := &recordedProcesses{store: store, children: make(map[uint64][]*tape.ProcessSpawn), pids: make(map[int]bool), servers: make(map[uint64]int), last: programID}
 	r.written = sync.OnceValue(r.readWritten)
 	return r
 }
@@ -40,9 +37,6 @@ func newRecordedProcesses(store cas.Store) *recordedProcesses {
 func (r *recordedProcesses) add(k tape.Kind) {
 	if o, ok := k.(*tape.MCPOpen); ok {
 		r.servers[o.Conversation] = tape.PIDOf(o)
-	}
-	if x := tape.ExchangeOf(k); x != nil {
-		r.opened[x.Arrival] = numberOf(k, tape.OpenerKey)
 	}
 	p, ok := k.(*tape.ProcessSpawn)
 	if !ok || p.SpawnID == 0 {
@@ -55,9 +49,6 @@ func (r *recordedProcesses) add(k tape.Kind) {
 		r.answers = append(r.answers, p.Answers)
 	}
 	r.pids[p.PID] = r.pids[p.PID] || !tape.HasFlag(p, tape.ForkedKey)
-	if tape.HasFlag(p, tape.ForkedKey) && threadOf(p) != "" && p.Times != nil {
-		r.threads[p.ParentSpawnID]++
-	}
 	r.last = max(r.last, p.SpawnID)
 	r.children[p.ParentSpawnID] = append(r.children[p.ParentSpawnID], p)
 }
@@ -65,9 +56,7 @@ func (r *recordedProcesses) add(k tape.Kind) {
 // sort puts children into the order in which they began.
 func (r *recordedProcesses) sort() {
 	for _, list := range r.children {
-		slices.SortFunc(list, func(a, b *tape.ProcessSpawn) int {
-			return cmp.Or(cmp.Compare(begunAt(a), begunAt(b)), cmp.Compare(a.SpawnID, b.SpawnID))
-		})
+		slices.SortFunc(list, func(a, b *tape.ProcessSpawn) int { return cmp.Compare(a.SpawnID, b.SpawnID) })
 	}
 }
 
@@ -118,9 +107,7 @@ func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn, reached u
 	}
 	due := func(was *tape.ProcessSpawn) bool { return same(was) && begunAt(was) < reached }
 	for _, alike := range []func(*tape.ProcessSpawn) bool{
-		func(was *tape.ProcessSpawn) bool {
-			return forked && thread != "" && (threadOf(was) == thread || r.arrival && threadOf(was) != "")
-		},
+		func(was *tape.ProcessSpawn) bool { return forked && thread != "" && threadOf(was) == thread },
 		func(was *tape.ProcessSpawn) bool { return forked && threadOf(was) == "" && was.PID == is.PID }, // one that only forked, and threads of tapes without the key
 		func(was *tape.ProcessSpawn) bool { return due(was) && threadOf(was) == thread },
 		due,
@@ -144,24 +131,10 @@ func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn, reached u
 	return nil
 }
 
-// exchange hands out a thread of a process, by its number, and takes back another one; nil where that is handed out, or there is none.
-func (r *recordedProcesses) exchange(process, number uint64, back *tape.ProcessSpawn) (was *tape.ProcessSpawn) {
-	i := slices.IndexFunc(r.children[process], func(was *tape.ProcessSpawn) bool { return was.SpawnID == number && threadOf(was) != "" })
-	if i < 0 || back.SpawnID == 0 {
-		return nil
-	}
-	was, r.children[process][i] = r.children[process][i], back
-	r.sort()
-	return was
-}
-
 // begunAt is the recorder's ordinal when a process began; 0 where its tape does not tell.
-func begunAt(p *tape.ProcessSpawn) uint64 { return numberOf(p, tape.PlaceKey) }
-
-// numberOf is a further key of a record; 0 where it has none.
-func numberOf(k tape.Kind, key string) uint64 {
-	n, _ := strconv.ParseUint(string(tape.FieldValue(*tape.Extras(k), key)), 10, 64)
-	return n
+func begunAt(p *tape.ProcessSpawn) uint64 {
+	at, _ := strconv.ParseUint(string(tape.FieldValue(p.Extra, tape.PlaceKey)), 10, 64)
+	return at
 }
 
 func threadOf(p *tape.ProcessSpawn) string { return string(tape.FieldValue(p.Extra, tape.ThreadKey)) }

@@ -43,7 +43,6 @@ type replayer struct {
 	scratch *scratch
 	played  *played
 	fork    *forking        // nil for a replay to its end
-	arrival bool            // threads are told by arrival: see worker
 	moved   moved           // of a replay outside the jail
 	roots   recording.Roots // as the program finds them now
 
@@ -159,7 +158,6 @@ func (r *replayer) prepare() (err error) {
 
 // run runs the program, compares and reports.
 func (r *replayer) run(ctx context.Context) (*Verdict, error) {
-	begun := time.Now()
 	e, err := r.perform(ctx)
 	if err != nil {
 		return nil, err
@@ -168,7 +166,7 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	if v.Report, err = r.compare(nil); err != nil {
 		return nil, err
 	}
-	return r.byArrival(ctx, r.varying(ctx, v), time.Since(begun)), nil
+	return r.varying(ctx, v), nil
 }
 
 // perform runs the program and puts on the tape what it did.

@@ -156,7 +156,6 @@ func (r *replayer) loadBook() error {
 	}
 	defer f.Close()
 	r.changed, r.removed, r.again = make(map[string]bool), make(map[string]bool), newRecordedProcesses(r.store)
-	r.again.arrival = r.arrival
 	records := func(yield func(*tape.Record, error) bool) {
 		for rec, err := range f.Records() {
 			if err == nil {

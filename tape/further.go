@@ -154,7 +154,7 @@ var CutKeys = [3]string{"stdin_cut", "stdout_cut", "stderr_cut"}
 const ThreadKey = "thread"
 
 // PlaceKey is the further key that has the recorder's ordinal of when something began: of an http_exchange and an llm_call, its request;
-// of a process_spawn, the process, or of a thread that is asked for alone, its first question of those that each is answered for itself.
+// of a process_spawn, the process.
 const PlaceKey = "at"
 
 // ArrivedKey is the further key of an http_exchange and an llm_call that has the recorder's ordinal of when the request arrived, where PlaceKey is
