@@ -2,6 +2,7 @@ package deck
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -34,21 +35,22 @@ func inputs(a, b *side) ([]fidelity.Input, error) {
 }
 
 // treeInputs are the files at paths, in which the work trees that two runs found differ. Nothing is read of those that do not fit into maxDecoded
-// with the ones before them, on both sides.
+// with the shorter ones, on both sides.
 func treeInputs(paths []string, before, after *files.Tree, was, now cas.Store) []fidelity.Input {
+	paths = paths[:min(len(paths), maxInputs)]
+	size := func(path string) int64 { return sizeIn(before, path) + sizeIn(after, path) }
+	read, left := make(map[string]bool), int64(maxDecoded)
+	for _, path := range slices.SortedStableFunc(slices.Values(paths), func(a, b string) int { return cmp.Compare(size(a), size(b)) }) {
+		left -= size(path)
+		read[path] = left >= 0
+	}
 	var out []fidelity.Input
-	left := int64(maxDecoded)
-	for _, path := range paths[:min(len(paths), maxInputs)] {
-		size := sizeIn(before, path) + sizeIn(after, path)
-		fits := size <= left
-		if fits {
-			left -= size
-		}
+	for _, path := range paths {
 		out = append(out, fidelity.Input{
 			Name: "the file " + path + ", in which the work trees differ", Short: "the file " + path,
 			Bytes: func(s fidelity.Side) ([]byte, error) {
 				switch {
-				case !fits:
+				case !read[path]:
 					return nil, nil
 				case s == fidelity.Recorded:
 					return fileIn(before, path, was)

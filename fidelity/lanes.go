@@ -151,6 +151,7 @@ func compareAll(mode Mode, recorded, replay Records, o *LaneOptions, pairing boo
 		masked: &maskings{comparison: base, index: make(map[pairKey]int), told: make(map[pairKey]bool), brought: make(map[string]bool), again: again},
 		order:  &ordering{base, make(map[origin][]pair), make(map[origin]int)},
 	}
+	c.masked.timing = sync.OnceValue(c.masked.measured)
 	base.differ.models = c.models
 	if pairing {
 		c.paired = make(map[uint64]*tape.Record)

@@ -43,6 +43,8 @@ type maskings struct {
 	again   *again           // nil where the program ran but once
 	given   []source         // what both programs were given, as far as that differs, and their arguments; nil before it is needed
 	seen    int64            // bytes that were read
+	sought  int64            // bytes of long inputs that were looked through
+	timing  func() bool      // measured, found once
 }
 
 // look holds the bytes of two records that differ against each other, place by place, and returns what of the findings is left: one
@@ -325,7 +327,7 @@ func (c *maskings) judge(h *hidden, of pair) judgement {
 		return inDoubt
 	case !masks.Fits(h.mask, h.was, h.now):
 		return differs
-	case masks.IsDuration(h.mask) && c.measured():
+	case masks.IsDuration(h.mask) && c.timing():
 		return c.judgeDuration(h, of)
 	case c.crossed(h):
 		return settled
@@ -338,19 +340,17 @@ func (c *maskings) judge(h *hidden, of pair) judgement {
 // exactly reports whether no mask that guesses holds: both runs were given time and randomness, or bytes count.
 func (c *maskings) exactly() bool { return c.o.Exact || c.mode == ByteIdentical }
 
-// measured reports whether what took how long is chance: a process of one of the runs had a monotonic clock that was not given.
+// measured reports whether what took how long is chance: of a process of one of the runs the monotonic clock was not given, or several threads
+// shared it.
 func (c *maskings) measured() bool {
-	if !c.exactly() {
-		return true
-	}
 	for _, s := range []Side{Recorded, Replay} {
 		for e := range c.sides[s].records(ofProcess) {
-			if p, ok := e.spawn(); ok && tape.HasFlag(p, tape.OwnTicksKey) {
+			if p, ok := e.spawn(); ok && (tape.HasFlag(p, tape.OwnTicksKey) || tape.HasFlag(p, tape.ForkedKey) && p.Ticks != nil) {
 				return true
 			}
 		}
 	}
-	return false
+	return !c.exactly()
 }
 
 // ownTime reports whether two values may be times of one moment of the runs, of which a replay read its own.
@@ -387,15 +387,17 @@ func (c *maskings) crossed(h *hidden) bool {
 	if !okWas || !okNow || was.Unit != now.Unit || was.Rest != now.Rest || form(h.was) != form(h.now) {
 		return false
 	}
-	zones := make(map[time.Duration]bool)
-	for _, at := range c.o.Times[Recorded] {
-		if zone, ok := was.Zone(at); ok {
-			zones[zone] = true
+	tried := make(map[time.Duration]bool) // zones: a quarter of an hour each
+	return slices.ContainsFunc(c.o.Times[Recorded], func(at int64) bool {
+		zone, ok := was.Zone(at)
+		if !ok || tried[zone] {
+			return false
 		}
-	}
-	return slices.ContainsFunc(c.o.Times[Replay], func(at int64) bool {
-		zone, ok := now.Zone(at)
-		return ok && zones[zone]
+		tried[zone] = true
+		return slices.ContainsFunc(c.o.Times[Replay], func(at int64) bool {
+			other, ok := now.Zone(at)
+			return ok && other == zone
+		})
 	})
 }
 
@@ -455,9 +457,17 @@ func (c *maskings) isGiven(h *hidden) bool {
 	args := c.given[0]
 	was, now := holds(args.was, h.was), holds(args.now, h.now)
 	return was != now || was && c.exactly() || slices.ContainsFunc(c.given[1:], func(s source) bool {
+		if long := len(s.was) + len(s.now); long > longInput {
+			if c.sought += int64(long); c.sought > maxSought {
+				return false
+			}
+		}
 		return holds(s.was, h.was) && !holds(s.now, h.was) || holds(s.now, h.now) && !holds(s.was, h.now)
 	})
 }
+
+// Values are looked for in inputs of more than longInput bytes, a program of Go say, until so much of these was looked through.
+const longInput, maxSought = 1 << 20, 4 << 30
 
 // maxGiven bounds the names that are looked for in answers.
 const maxGiven = 200

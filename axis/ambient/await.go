@@ -16,7 +16,9 @@ const (
 	awaitMost   = 250 * time.Millisecond // in all, for steps of a process that has nothing to do
 	busyMost    = 2 * time.Second        // in all, for answers, and for steps of a process that is at work: beside others it may take long
 	vainMost    = 8                      // waits in vain of one process: more say that what it does is a matter of moments
-	vainInAll   = 64                     // the same of a run: of another program, of which each process has others
+	// vainOfThreadsMost is the same of one process, of answers to its threads: it may have its own time meanwhile.
+	vainOfThreadsMost = 2
+	vainInAll         = 64 // the same of a run: of another program, of which each process has others
 )
 
 // Await waits, before the answer of a recorded exchange is given to a process, until that has read the times that it had read before,
@@ -24,8 +26,11 @@ const (
 // and in another order. What does not come from a process that is not at work is waited for once. begins is told when
 // the answer reaches the process, held while that is held up until other answers have: one of those that wait here, perhaps. The error is ctx's.
 func (g *Given) Await(ctx context.Context, arrival uint64) (begins func(), held func(bool), err error) {
-	for of := g; of != nil; of = of.Process {
-		if err := of.await(ctx, arrival); err != nil {
+	if err := g.await(ctx, arrival, &g.vain, vainMost); err != nil {
+		return nil, nil, err
+	}
+	if of := g.Process; of != nil {
+		if err := of.await(ctx, arrival, &of.vainOfThreads, vainOfThreadsMost); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -47,7 +52,8 @@ func (g *Given) Await(ctx context.Context, arrival uint64) (begins func(), held 
 // busy reports whether the process has something to do, or is about to.
 func (g *Given) busy() bool { return g.coming.Load() > 0 || g.AtWork != nil && g.AtWork() }
 
-func (g *Given) await(ctx context.Context, arrival uint64) error {
+// await waits for what one process, or thread, did, unless so many have waited for it in vain.
+func (g *Given) await(ctx context.Context, arrival uint64, vain *int, most int) error {
 	mark := slices.Index(g.marks, arrival)
 	if mark < 0 {
 		return nil
@@ -58,7 +64,7 @@ func (g *Given) await(ctx context.Context, arrival uint64) error {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		quiet, missing := g.missing(mark)
-		if !missing {
+		if !missing || *vain >= most {
 			return nil, 0
 		}
 		g.clock.mu.Lock()
@@ -75,14 +81,16 @@ func (g *Given) await(ctx context.Context, arrival uint64) error {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.waited = max(g.waited, mark+1)
-		g.vain++
-		g.clock.vain.Add(1)
+		*vain++
+		if vain == &g.vain {
+			g.clock.vain.Add(1)
+		}
 	})
 }
 
 // missing reports whether something that came before a mark has not come, and how long that is waited for. mu is held.
 func (g *Given) missing(mark int) (quiet time.Duration, missing bool) {
-	if _, left := g.clock.leftBehind(); left || mark < g.waited || g.vain >= vainMost || g.clock.vain.Load() >= vainInAll {
+	if _, left := g.clock.leftBehind(); left || mark < g.waited || g.clock.vain.Load() >= vainInAll {
 		return 0, false
 	}
 	g.resume()

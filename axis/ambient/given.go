@@ -136,17 +136,18 @@ type Given struct {
 	reads []reading // in their order
 	begin []int     // of each window, the first of reads that is of it or a later one
 
-	mu     sync.Mutex
-	queues map[int][]int // of reads, what is not given yet, by place
-	last   int64         // given last; 0 for nothing
-	real   int64         // when that was
-	stands int64         // since when it stands still below the next recorded one, by the kernel; 0 for not at all
-	stood  bool          // for as long as anybody waits for it, once
-	seen   uint64        // the count of the clock when window and open were found
-	window int           // all before it have been answered
-	open   int           // the last one that may be read in: of what begins it has been asked
-	waited int           // no answer waits any more for what came before this mark
-	vain   int           // how many have waited in vain
+	mu            sync.Mutex
+	queues        map[int][]int // of reads, what is not given yet, by place
+	last          int64         // given last; 0 for nothing
+	real          int64         // when that was
+	stands        int64         // since when it stands still below the next recorded one, by the kernel; 0 for not at all
+	stood         bool          // for as long as anybody waits for it, once
+	seen          uint64        // the count of the clock when window and open were found
+	window        int           // all before it have been answered
+	open          int           // the last one that may be read in: of what begins it has been asked
+	waited        int           // no answer waits any more for what came before this mark
+	vain          int           // how many have waited in vain
+	vainOfThreads int           // the same, of answers to threads
 }
 
 // A reading is one recorded time.

@@ -285,17 +285,13 @@ func resumption(h http.Header) []byte {
 // Go's, TypeScript's and Python's.
 var sessionParams = []string{"sessionid", "sessionId", "session_id"}
 
-// Traits implements exchange.Classifier. A session's id names who asks. The id of a message, which clients count up, tells equal calls apart that
-// one makes side by side.
+// Traits implements exchange.Classifier. A session's id names who asks.
 func (c *Classifier) Traits(r *exchange.Request) *exchange.Traits {
 	t := c.Classifier.Traits(r)
 	for _, id := range []string{r.Header.Get(sessionHeader), sessionOf(r.URL)} {
 		if id != "" {
 			t.IDs = append(t.IDs, exchange.ID{Place: "mcp session", Text: id})
 		}
-	}
-	for _, m := range messagesOf(r) {
-		t.Texts = append(t.Texts, "mcp id: "+string(m.ID))
 	}
 	return t
 }

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -365,59 +364,4 @@ func TestRefusedWithoutSession(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestEqualCallsSideBySide: of two equal calls side by side each gets what was answered to the one with its id, whichever comes first, and
-// whichever was answered first.
-func TestEqualCallsSideBySide(t *testing.T) {
-	t.Parallel()
-	for _, first := range []int{1, 2} {
-		t.Run(fmt.Sprint(first), func(t *testing.T) { t.Parallel(); equalCalls(t, first) })
-	}
-}
-
-// equalCalls makes two calls of which the one with the id answered is answered first.
-func equalCalls(t *testing.T, answered int) {
-	call := func(id int) string {
-		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"roll","arguments":{}}}`, id)
-	}
-	here, over := []chan struct{}{1: make(chan struct{}), 2: make(chan struct{})}, make(chan struct{})
-	g := recordWeb(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b, _ := io.ReadAll(r.Body)
-		id, text := 1, "one"
-		if strings.Contains(string(b), `"id":2`) {
-			id, text = 2, "two"
-		}
-		close(here[id])
-		<-here[2]
-		if id != answered {
-			<-over
-		}
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":%q}]}}`, id, text)
-	}))
-	var both sync.WaitGroup
-	post := func(id int) {
-		g.post(call(id))
-		if id == answered {
-			close(over)
-		}
-	}
-	both.Go(func() { post(1) })
-	<-here[1]
-	post(2)
-	both.Wait()
-	g.replay(func(again *webRig) {
-		var both sync.WaitGroup
-		both.Go(func() {
-			if _, _, got := again.post(call(2)); !strings.Contains(got, "two") {
-				t.Errorf("the second call got %s", got)
-			}
-		})
-		synctest.Wait()
-		if _, _, got := again.post(call(1)); !strings.Contains(got, "one") {
-			t.Errorf("the first call got %s", got)
-		}
-		both.Wait()
-	})
 }

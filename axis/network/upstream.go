@@ -137,7 +137,7 @@ func answerOf(res *http.Response, trails bool) *answer {
 		return dead(&unexpectedStatus{code: res.StatusCode})
 	}
 	a := &answer{status: res.StatusCode, header: exchange.EndToEnd(res.Header), length: res.ContentLength}
-	a.prompt = res.StatusCode >= http.StatusBadRequest || a.length >= 0 // no stream: what a program does next may depend on the head alone
+	a.prompt = res.StatusCode >= http.StatusBadRequest // who tries again may do so as soon as it knows the status
 	a.body, a.trailer, a.trails = &upstreamBody{r: res.Body}, &res.Trailer, trails || len(res.Trailer) > 0
 	return a
 }

@@ -1,6 +1,7 @@
 package inputs
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -45,8 +46,8 @@ const largeProgram = 12 << 20
 
 var largeElsewhere = []string{"java", "dotnet", "julia", "beam.smp"}
 
-// executable tells of the file that a process runs whether Go's linker made it, which leaves a table of its functions in every program (its
-// build id can be left out, as that of esbuild is), and its length.
+// executable tells of the file that a process runs whether Go's linker made it, which leaves a note within its first pages or, where that is left
+// out as of esbuild, a table of its functions in a section; and its length.
 func (in *Answerer) executable(pid int) (isGo bool, size int64) {
 	f, err := in.table.OpenFile(pid, "exe")
 	if err != nil {
@@ -57,11 +58,27 @@ func (in *Answerer) executable(pid int) (isGo bool, size int64) {
 	if err != nil {
 		return false, 0
 	}
-	program, err := elf.NewFile(f)
-	if err != nil {
-		return false, st.Size()
+	head := make([]byte, 4096)
+	n, _ := f.ReadAt(head, 0) // of a shorter one too
+	isGo = bytes.Contains(head[:n], []byte("\x04\x00\x00\x00Go\x00\x00"))
+	return isGo || slices.ContainsFunc(sectionsOf(f), func(name string) bool { return strings.HasSuffix(name, ".gopclntab") }), st.Size()
+}
+
+// sectionsOf are the names of a program's sections; none where they take more than any linker writes.
+func sectionsOf(f io.ReaderAt) []string {
+	const most = 64 << 10
+	var h elf.Header64
+	var names elf.Section64
+	if read(f, 0, &h) != nil || h.Shstrndx >= h.Shnum || read(f, int64(h.Shoff)+int64(h.Shstrndx)*int64(h.Shentsize), &names) != nil || names.Size > most { //nolint:gosec // no such offset is read
+		return nil
 	}
-	return slices.ContainsFunc(program.Sections, func(s *elf.Section) bool { return strings.HasSuffix(s.Name, ".gopclntab") }), st.Size()
+	b := make([]byte, names.Size)
+	n, _ := f.ReadAt(b, int64(names.Off)) //nolint:gosec // likewise
+	return strings.Split(string(b[:n]), "\x00")
+}
+
+func read(f io.ReaderAt, at int64, to any) error {
+	return binary.Read(io.NewSectionReader(f, at, int64(binary.Size(to))), binary.LittleEndian, to)
 }
 
 // goPlace is the place of which the beginnings of a Go program's draws are drawn: nothing else is.

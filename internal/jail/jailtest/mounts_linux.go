@@ -19,8 +19,11 @@ func OwnMounts() {
 		return
 	}
 	runtime.LockOSThread() // whose namespace the program keeps
-	defer runtime.UnlockOSThread()
-	if unix.Unshare(unix.CLONE_NEWNS) != nil || unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") != nil {
+	if unix.Unshare(unix.CLONE_NEWNS) != nil {
+		runtime.UnlockOSThread()
+		return
+	}
+	if unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") != nil {
 		return
 	}
 	os.Setenv(ownVar, "1")

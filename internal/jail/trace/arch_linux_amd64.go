@@ -44,6 +44,12 @@ func (r *Registers) Return(of *notify.Call, v uint64) {
 	r.Rip, r.Rax, r.Orig_rax = of.IP, v, ^uint64(0)
 }
 
+// restarts reports whether the thread is about to make the notified call again.
+func (r *Registers) restarts(*notify.Call) bool {
+	const erestartsys = -512
+	return int64(r.Rax) == erestartsys //nolint:gosec // as the kernel returns errors
+}
+
 // Stack is the stack pointer.
 func (r *Registers) Stack() uint64 { return r.Rsp }
 

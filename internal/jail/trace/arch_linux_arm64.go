@@ -51,6 +51,9 @@ func (r *Registers) Return(of *notify.Call, v uint64) {
 	r.Pc, r.Regs[0] = of.IP, v
 }
 
+// restarts reports whether the thread is about to make the notified call again.
+func (r *Registers) restarts(of *notify.Call) bool { return r.Pc == of.IP-syscallSize }
+
 // Stack is the stack pointer.
 func (r *Registers) Stack() uint64 { return r.Sp }
 

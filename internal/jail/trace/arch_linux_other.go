@@ -20,4 +20,5 @@ func (*Registers) get(int) error                                 { return unix.E
 func (*Registers) set(int) error                                 { return unix.ENOSYS }
 func (*Registers) Call(_ *notify.Call, nr, a, b, c, d, e uint64) {}
 func (*Registers) Return(*notify.Call, uint64)                   {}
+func (*Registers) restarts(*notify.Call) bool                    { return false }
 func (*Registers) Stack() uint64                                 { return 0 }

@@ -37,17 +37,24 @@ func Answered(c *notify.Call, then func()) error {
 	if err := Seize(c.Task, 0); err != nil {
 		return fmt.Errorf("stop process %d: %w", c.Task, err)
 	}
+	waits := c.Waits() // else its thread is gone, and another one has its number
 	err := unix.PtraceInterrupt(c.Task)
 	c.GoOn()
+	var r Registers
 	sig := 0
 	if err == nil {
 		sig, err = awaitStop(c.Task)
+	}
+	if err == nil {
+		err = r.get(c.Task)
 	}
 	if err != nil {
 		letDie(c.Task)
 		return fmt.Errorf("see the call of process %d answered: %w", c.Task, err)
 	}
-	then()
+	if waits && !r.restarts(c) { // before Linux 6.17 we may have taken it out of the call, which it makes again
+		then()
+	}
 	Release(c.Task, sig)
 	return nil
 }
