@@ -165,6 +165,22 @@ func TestMaskedPairs(t *testing.T) {
 	}
 }
 
+// TestDurationsOfThreads: which of several threads reads a clock first is chance, and what it measures too.
+func TestDurationsOfThreads(t *testing.T) {
+	m, _ := builtinMasks()
+	for ticks, red := range map[*tape.Payload]int{inline("read"): 0, nil: 1} {
+		run := func(took string) []tape.Kind {
+			thread := &tape.ProcessSpawn{SpawnID: 2, ParentSpawnID: 1, Ticks: ticks, Extra: tape.FlagFields(map[string]bool{tape.ForkedKey: true})}
+			agent := program("took "+took+"\n", 0)
+			agent.SpawnID = 1
+			return []tape.Kind{thread, agent}
+		}
+		if r := compareTimed(t, run("12 ms"), run("13 ms"), &LaneOptions{Masks: m, Exact: true}); len(r.Divergences) != red {
+			t.Errorf("ticks %v: %v", ticks, r.Divergences)
+		}
+	}
+}
+
 // TestAnotherSecret: what both runs were given alike differs because the program does, unless a person ran another command line.
 func TestAnotherSecret(t *testing.T) {
 	masks, _ := builtinMasks()
