@@ -57,7 +57,7 @@ func (c *comparison) note(format string, args ...any) {
 func (c *comparison) place(p placed) { c.found = append(c.found, p) }
 
 // end is the place behind all that the replay did.
-func (c *comparison) end() int { return c.sides[Replay].n }
+func (c *comparison) end() int { return len(c.sides[Replay].entries) }
 
 // identityOf is the identity of a record. In PhaseAware records of two phases are never the same.
 func (c *comparison) identityOf(e *entry) uint64 {
@@ -148,58 +148,43 @@ func (e *entry) runtime() bool { return e.rec.Phase == tape.PhaseRuntimeFinalize
 
 // laneSide is one tape.
 type laneSide struct {
-	pages   []*page
-	n       int // entries
+	entries []entry
+	sorts   []sorts // of each entry
 	calls   int
 	program int // place of the last process_spawn, which is the recorded program; -1 for none
 }
 
-// A page is some entries, in a place of their own: a list of all would be copied again and again as it grows.
-type page struct {
-	entries [pageSize]entry
-	sorts   [pageSize]sorts // of each entry
-}
-
-const pageSize = 512
-
+// add adds a record. It comes before anything points to an entry.
 func (s *laneSide) add(rec *tape.Record, id uint64) {
-	if s.n == 0 {
+	if len(s.entries) == 0 {
 		s.program = -1
 	}
-	if s.n%pageSize == 0 {
-		s.pages = append(s.pages, new(page))
-	}
-	e := entry{rec: rec, at: s.n, id: id}
 	switch rec.Kind.(type) {
 	case *tape.LLMCall:
 		s.calls++
 	case *tape.ProcessSpawn:
-		s.program = e.at
+		s.program = len(s.entries)
 	}
-	last := s.pages[len(s.pages)-1]
-	last.entries[s.n%pageSize], last.sorts[s.n%pageSize] = e, sortOf(rec.Kind)
-	s.n++
+	s.entries, s.sorts = append(s.entries, entry{rec: rec, at: len(s.entries), id: id}), append(s.sorts, sortOf(rec.Kind))
 }
 
 // programEntry is the entry of the program itself; nil for none.
 func (s *laneSide) programEntry() *entry {
-	if s.n == 0 || s.program < 0 {
+	if len(s.entries) == 0 || s.program < 0 {
 		return nil
 	}
-	return &s.pages[s.program/pageSize].entries[s.program%pageSize]
+	return &s.entries[s.program]
 }
 
 // records yields what is of one of some sorts and was not left out.
 func (s *laneSide) records(of sorts) iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
-		for _, p := range s.pages {
-			for i, is := range p.sorts[:] { // of no entry there is none
-				if is&of == 0 {
-					continue
-				}
-				if e := &p.entries[i]; e.rec != nil && !yield(e) {
-					return
-				}
+		for i, is := range s.sorts {
+			if is&of == 0 {
+				continue
+			}
+			if e := &s.entries[i]; e.rec != nil && !yield(e) {
+				return
 			}
 		}
 	}
