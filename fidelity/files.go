@@ -128,9 +128,8 @@ type fileLane struct {
 // pairUp finds what differs between both sides, path by path. It reads what is compared and may go on beside other lanes.
 func (c *fileLane) pairUp(p lanePair) {
 	c.lane = p
-	ranks := make(map[string]int) // of paths, as they come
-	groupByPath(p.a, ranks)
-	groupByPath(p.b, ranks)
+	byPath(p.a)
+	byPath(p.b)
 	pairs, _ := pairUp(p.a, p.b, &pairRules{likely: []func(tape.Kind) string{likelyFile}})
 	c.pairs = slices.DeleteFunc(pairs, c.alike)
 }
@@ -147,30 +146,17 @@ func (c *fileLane) compare() {
 	}
 }
 
-// groupByPath puts the records of one path behind each other, as they came, and has ids that hold for one content only.
-func groupByPath(es []*entry, ranks map[string]int) {
-	type ranked struct {
-		rank int
-		*entry
-	}
-	all := make([]ranked, len(es))
-	for i, e := range es {
-		f := tape.FileOf(e.rec.Kind)
-		rank, known := ranks[f.Path]
-		if !known {
-			rank = len(ranks)
-			ranks[f.Path] = rank
-		}
+// byPath sorts records by path, those of one as they came, and has ids that hold for one content only.
+func byPath(es []*entry) {
+	for _, e := range es {
 		e.id = maphash.Comparable(seed, struct {
 			id    uint64
 			state cas.Digest
-		}{e.id, stateOf(f)})
-		all[i] = ranked{rank, e}
+		}{e.id, stateOf(tape.FileOf(e.rec.Kind))})
 	}
-	slices.SortFunc(all, func(a, b ranked) int { return cmp.Or(cmp.Compare(a.rank, b.rank), a.at-b.at) })
-	for i := range all {
-		es[i] = all[i].entry
-	}
+	slices.SortFunc(es, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(tape.FileOf(a.rec.Kind).Path, tape.FileOf(b.rec.Kind).Path), a.at-b.at)
+	})
 }
 
 // alike reports whether nothing differs in a pair, and nothing is hidden by a mask.
