@@ -185,12 +185,7 @@ func commandOf(p *tape.ProcessSpawn) string {
 }
 
 // shortened cuts the name of a process to maxLaneName bytes.
-func shortened(name string) string {
-	if len(name) <= maxLaneName {
-		return name
-	}
-	return name[:bodies.CutAt(name, maxLaneName)] + "…"
-}
+func shortened(name string) string { return bodies.Cut(name, maxLaneName) }
 
 // maxLaneName bounds the name of a process's lane, in bytes.
 const maxLaneName = 100

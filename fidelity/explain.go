@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/internal/mcptext"
@@ -210,8 +209,7 @@ func (d *Divergence) tellMessage(p part) {
 	if p == ofAnswer {
 		what += ", the answer"
 	}
-	was, wholeWas := toldValue(c.Was)
-	now, wholeNow := toldValue(c.Now)
+	was, now := clipped(c.Was, maxTold), clipped(c.Now, maxTold)
 	switch c.Op {
 	case Changed:
 		what += fmt.Sprintf(": %s: %s → %s", c.Heading(), was, now)
@@ -222,7 +220,7 @@ func (d *Divergence) tellMessage(p part) {
 	default:
 		what += ": " + c.Heading()
 	}
-	whole := wholeWas && wholeNow && c.Coarse == ""
+	whole := was == c.Was && now == c.Now && c.Coarse == ""
 	if more := len(d.Changes) - 1 + d.MoreChanges; more > 0 {
 		what += fmt.Sprintf(" and %d more", more)
 		whole = false
@@ -241,14 +239,6 @@ func (x *explainer) nameOfMessage(k tape.Kind) string {
 		return spaced("text of", k.From)
 	}
 	return k.Name()
-}
-
-// toldValue is a value in a message, and whether that is all of it.
-func toldValue(s string) (text string, whole bool) {
-	if utf8.RuneCountInString(s) <= maxTold {
-		return s, true
-	}
-	return string([]rune(s)[:maxTold-1]) + "…", false
 }
 
 // subjectIn names the tool that a call is of, from its request wherever that stands.
@@ -286,8 +276,9 @@ func (x *explainer) nameChanges(a, b tape.Kind) []Change {
 	var out []Change
 	add := func(path, was, now string) {
 		if was != now && x.o.masked(was) != x.o.masked(now) {
-			p := bodies.PairTexts(was, now)
-			out = append(out, Change{Path: path, Op: Changed, Was: bodies.Quote(p.Was), Now: bodies.Quote(p.Now), NewText: p.NewText})
+			c := bodies.PairTexts(was, now).Change()
+			c.Path = path
+			out = append(out, *c)
 		}
 	}
 	ea, eb := tape.ExchangeOf(a), tape.ExchangeOf(b)

@@ -537,7 +537,7 @@ func (c *maskings) list(lane string, of pair, h *hidden, settled bool) {
 	c.index[key] = len(c.report.MaskedPairs)
 	c.report.MaskedPairs = append(c.report.MaskedPairs, MaskedPair{
 		Lane: lane, Seq: new(of.a.rec.Seq), ReplaySeq: new(of.b.rec.Seq), Place: h.place, Mask: h.mask,
-		Recorded: bounded(h.was), Replay: bounded(h.now), Records: 1, Settled: settled,
+		Recorded: bodies.Cut(h.was, maxMaskedValue), Replay: bodies.Cut(h.now, maxMaskedValue), Records: 1, Settled: settled,
 	})
 }
 

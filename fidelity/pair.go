@@ -74,7 +74,7 @@ type pairRules struct {
 // pairUp pairs the entries of two lanes, in the order of a, those of b alone after what they follow: equal identities in
 // order, then what the rules allow. moved counts those that came in another order.
 func pairUp(a, b []*entry, rules *pairRules) (pairs []pair, moved int) {
-	ms := align.Align(ids(a), ids(b))
+	ms := align.ByOrder(a, b, func(e *entry) uint64 { return e.id })
 	p := &pairing{a: a, b: b, ofA: align.Unpaired(len(a)), ofB: align.Unpaired(len(b))}
 	for _, m := range ms {
 		p.ofA[m.I], p.ofB[m.J] = m.J, m.I
@@ -130,14 +130,6 @@ func (p *pairing) reorder() {
 	for _, i := range align.ByKey(p.ofA, p.ofB, func(i int) uint64 { return p.a[i].id }, func(j int) uint64 { return p.b[j].id }) {
 		p.moved[i] = true
 	}
-}
-
-func ids(es []*entry) []uint64 {
-	out := make([]uint64, len(es))
-	for i := range es {
-		out[i] = es[i].id
-	}
-	return out
 }
 
 // merge lists the pairs in the order of a. What b has alone comes before the next of its records that a has too.

@@ -250,19 +250,12 @@ type MaskedPair struct {
 // maxMaskedValue bounds a value in a report, in bytes.
 const maxMaskedValue = 1000
 
-func bounded(value string) string {
-	if len(value) > maxMaskedValue {
-		value = value[:bodies.CutAt(value, maxMaskedValue)] + "…"
-	}
-	return value
-}
-
 // maxShownMasked is how many characters of a value a line about a masked pair holds.
 const maxShownMasked = 120
 
 // String is the pair in one line.
 func (p *MaskedPair) String() string {
-	s := fmt.Sprintf("%s %s: %s → %s", p.Mask, p.Place, clipped(p.Recorded), clipped(p.Replay))
+	s := fmt.Sprintf("%s %s: %s → %s", p.Mask, p.Place, shownMasked(p.Recorded), shownMasked(p.Replay))
 	if p.Lane != "" {
 		s = p.Lane + ", " + s
 	}
@@ -272,11 +265,16 @@ func (p *MaskedPair) String() string {
 	return s
 }
 
-func clipped(s string) string {
-	if runes := []rune(s); len(runes) > maxShownMasked {
-		s = string(runes[:maxShownMasked-1]) + "…"
+func shownMasked(s string) string {
+	return cmp.Or(visible.Line(clipped(s, maxShownMasked)), "(nothing)")
+}
+
+// clipped is a text of so many characters at most.
+func clipped(s string, most int) string {
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most-1]) + "…"
 	}
-	return cmp.Or(visible.Line(s), "(nothing)")
+	return s
 }
 
 // Doubtful is how many masked pairs leave the verdict in doubt: it is FAITHFUL, masked, and not FAITHFUL alone.

@@ -26,6 +26,18 @@ func Align[T comparable](a, b []T) []Match {
 	return al.out
 }
 
+// ByOrder is Align of elements that are equal where their keys are.
+func ByOrder[T any, K comparable](a, b []T, key func(T) K) []Match {
+	keys := func(of []T) []K {
+		out := make([]K, len(of))
+		for i := range of {
+			out[i] = key(of[i])
+		}
+		return out
+	}
+	return Align(keys(a), keys(b))
+}
+
 // numbered are elements by their numbers, equal ones by one.
 func numbered[T comparable](of []T, ids map[T]rune) []rune {
 	out := make([]rune, len(of))

@@ -141,14 +141,13 @@ func (d *bodyDiff) removed(at Spot, n *node) {
 }
 
 func (d *bodyDiff) value(at Spot, a, b *node) {
-	kindA, kindB := d.a[a.from], d.b[b.from]
+	kind := d.a[a.from]
+	alike := kind == d.b[b.from] && at.depth < maxDepth
 	switch {
 	case a.hash == b.hash || d.full():
-	case kindA != kindB, at.depth >= maxDepth:
-		d.scalar(at, d.a[a.from:a.to], d.b[b.from:b.to])
-	case kindA == '{':
+	case alike && kind == '{':
 		d.object(at, a, b)
-	case kindA == '[':
+	case alike && kind == '[':
 		d.list(at, a, b)
 	default:
 		d.scalar(at, d.a[a.from:a.to], d.b[b.from:b.to])
@@ -168,8 +167,7 @@ func (d *bodyDiff) scalar(at Spot, a, b string) {
 	if d.alike(a, b) {
 		return
 	}
-	p := PairTexts(a, b)
-	d.add(at, &Change{Op: Changed, Was: Quote(p.Was), Now: Quote(p.Now), Line: p.line, NewText: p.NewText, Reordered: p.Reordered})
+	d.add(at, PairTexts(a, b).Change())
 }
 
 // alike reports whether masking takes away what differs.
@@ -227,7 +225,7 @@ func (d *bodyDiff) memberText(of string, n *node) string {
 // left and stands elsewhere in the other list was moved.
 func (d *bodyDiff) list(at Spot, a, b *node) {
 	ofA, ofB := align.Unpaired(len(a.kids)), align.Unpaired(len(b.kids))
-	ms := align.Align(hashes(a.kids), hashes(b.kids))
+	ms := align.ByOrder(a.kids, b.kids, func(n node) uint64 { return n.hash })
 	for _, m := range ms {
 		ofA[m.I], ofB[m.J] = m.J, m.I
 	}
@@ -241,14 +239,6 @@ func (d *bodyDiff) list(at Spot, a, b *node) {
 		d.between(at, &gap{a: a.kids, b: b.kids, from: align.Match{I: i, J: j}, to: m, ofA: ofA, ofB: ofB, moved: moved})
 		i, j = m.I+1, m.J+1
 	}
-}
-
-func hashes(kids []node) []uint64 {
-	out := make([]uint64, len(kids))
-	for i := range kids {
-		out[i] = kids[i].hash
-	}
-	return out
 }
 
 // gap is what lies between two pairs of equal elements.

@@ -89,7 +89,7 @@ func (d *bodyDiff) lines(a, b string) {
 	first := strings.Count(a[:head], "\n") + 1
 	a, b = a[head:len(a)-tail], b[head:len(b)-tail]
 	la, lb := d.split(a, first), d.split(b, first)
-	ms := align.Align(masked(la), masked(lb))
+	ms := align.ByOrder(la, lb, func(l textLine) string { return l.masked })
 	i, j := 0, 0
 	for _, m := range append(ms, align.Match{I: len(la), J: len(lb)}) {
 		d.hunk(la[i:m.I], lb[j:m.J])
@@ -109,14 +109,6 @@ func (d *bodyDiff) split(s string, first int) []textLine {
 			}
 		}
 		out = append(out, l)
-	}
-	return out
-}
-
-func masked(ls []textLine) []string {
-	out := make([]string, len(ls))
-	for i := range ls {
-		out[i] = ls[i].masked
 	}
 	return out
 }
@@ -149,8 +141,7 @@ func (d *bodyDiff) line(a, b *textLine) {
 		d.add(at, &Change{Op: Changed, Was: endOfLine(moreA), Now: endOfLine(moreB)})
 		return
 	}
-	p := PairTexts(was, now)
-	d.add(at, &Change{Op: Changed, Was: Quote(p.Was), Now: Quote(p.Now), NewText: p.NewText, Reordered: p.Reordered})
+	d.add(at, PairTexts(was, now).Change())
 }
 
 func endOfLine(newline bool) string {
@@ -162,10 +153,7 @@ func endOfLine(newline bool) string {
 
 // Shorten quotes a text as JSON does, cut to MaxShown.
 func Shorten(s string) string {
-	if len(s) > MaxShown {
-		s = s[:CutAt(s, MaxShown)] + "…"
-	}
-	return Quote(s)
+	return Quote(Cut(s, MaxShown))
 }
 
 // shortJSON shows a value as it is written, without white space, cut to MaxShown.
@@ -239,6 +227,11 @@ func PairTexts(a, b string) *TextPair {
 	p.Was, p.Now = excerpt(before, wa, hunksA, after), excerpt(before, wb, hunksB, after)
 	p.NewText, p.Reordered = longest(wb, hunksB), slices.Equal(slices.Sorted(slices.Values(wa)), slices.Sorted(slices.Values(wb)))
 	return p
+}
+
+// Change is what a pair reads as.
+func (p *TextPair) Change() *Change {
+	return &Change{Op: Changed, Was: Quote(p.Was), Now: Quote(p.Now), Line: p.line, NewText: p.NewText, Reordered: p.Reordered}
 }
 
 // ShortenPair returns two texts that differ as quoted JSON, shortened to the words that differ and a few beside them.
@@ -360,11 +353,7 @@ func excerpt(before string, ws []string, hunks []align.Span, after string) strin
 		out.WriteString(elide(strings.Join(ws[at:], ""), true, false))
 		out.WriteString(after)
 	}
-	s := out.String()
-	if len(s) > MaxShown {
-		s = s[:CutAt(s, MaxShown)] + "…"
-	}
-	return s
+	return Cut(out.String(), MaxShown)
 }
 
 // longest returns the longest run of words that differs, without the blanks beside it.
@@ -401,6 +390,14 @@ func elide(s string, before, behind bool) string {
 		tail = s[CutAt(s, len(s)-contextKept):]
 	}
 	return head + "…" + tail
+}
+
+// Cut returns a text, of a longer one its first n bytes or so with a sign that there is more.
+func Cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return s[:CutAt(s, n)] + "…"
 }
 
 // CutAt returns the last position up to n at which a character starts.
