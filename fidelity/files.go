@@ -164,10 +164,7 @@ func (c *fileLane) alike(p pair) bool {
 	if p.a == nil || p.b == nil {
 		return false
 	}
-	if c.skipped(p) {
-		return true
-	}
-	c.begin(&c.now, p)
+	c.now = c.differ
 	return len(c.now.record(p.a.rec, p.b.rec)) == 0 && len(c.now.facets) == 0
 }
 
