@@ -187,12 +187,6 @@ func (m *Masker) Mask(b []byte) []byte {
 	return masked
 }
 
-// On tells whether the mask name is used; a nil Masker uses none.
-func (m *Masker) On(name string) bool { return m != nil && !m.off[name] }
-
-// Count counts one use of the mask name, which somebody else has found.
-func (m *Masker) Count(name string) { m.count(map[string]int{name: 1}) }
-
 // Used returns how many facts were replaced so far, by the name of the mask.
 func (m *Masker) Used() map[string]int {
 	m.mu.Lock()

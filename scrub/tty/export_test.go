@@ -1,6 +1,13 @@
 package tty
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tapedeck-dev/tapedeck/internal/vt"
+)
+
+// Screen returns the screen as of all that was written, or, where the model is behind, of what it has seen.
+func (l *Live) Screen() *vt.Screen { return l.model.shown() }
 
 // Taken returns how many bytes Take and Flush have returned.
 func (in *Input) Taken() int64 { return in.taken }

@@ -125,10 +125,6 @@ func (l *Live) Flush() []byte {
 	return l.release(l.written)
 }
 
-// Screen returns the screen as of all that was written, or, where the model is behind, of what it has seen. It is not to be
-// written to.
-func (l *Live) Screen() *vt.Screen { return l.model.shown() }
-
 // Hurry says whether bytes pass with the scan of the stripped stream alone, and the model falls behind.
 func (l *Live) Hurry(on bool) { l.hurry = on }
 
