@@ -295,25 +295,14 @@ func jsonWhatever(std *console, do func() error) error {
 	if !std.json {
 		return do()
 	}
-	out := &written{w: std.out}
+	out := &counted{w: std.out}
 	std.out = out
 	err := do()
-	if err == nil || out.any {
+	if err == nil || out.n > 0 {
 		return err
 	}
 	if unprinted := printJSON(std.out, failureOf(err)); unprinted != nil {
 		return unprinted
 	}
 	return err
-}
-
-// written knows whether anything was.
-type written struct {
-	w   io.Writer
-	any bool
-}
-
-func (w *written) Write(b []byte) (int, error) {
-	w.any = w.any || len(b) > 0
-	return w.w.Write(b)
 }
