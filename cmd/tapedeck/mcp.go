@@ -109,7 +109,7 @@ func runMCPWrap(ctx context.Context, o *deck.RecordOptions, args []string, std *
 	boundMemory()
 	signals, stop := catchSignals()
 	defer stop()
-	o.Argv, o.Streams, o.Signals, o.Log, o.Hiding = args, std.ofProgram(), signals, logger(std.err), hiding(std.err)
+	o.Argv, o.Streams, o.Signals, o.Log, o.Hiding = args, std.ofProgram(), signals, logger(std.err), newProgress(std.err).hiding
 	res, err := deck.WrapMCP(ctx, o)
 	if err != nil {
 		return 0, err
