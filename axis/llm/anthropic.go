@@ -205,6 +205,9 @@ var anthropicAccess = Access{
 	write: writeAnthropic,
 }
 
+// maxAnswer is the bound of an answer in tokens, which the API wants; thoughts come on top.
+const maxAnswer = 4096
+
 // writeAnthropic writes a request.
 func writeAnthropic(q *Asking) (wireObject, error) {
 	if err := q.laterSystem("Anthropic"); err != nil {
@@ -214,7 +217,7 @@ func writeAnthropic(q *Asking) (wireObject, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := wireObject{"model": q.Model, "max_tokens": int64(q.MaxTokens) + budget, "messages": anthropicMessages(q.Turns)}
+	body := wireObject{"model": q.Model, "max_tokens": maxAnswer + budget, "messages": anthropicMessages(q.Turns)}
 	if q.System.Kind != canonjson.Null {
 		body["system"] = q.systemBlocks()
 	}
