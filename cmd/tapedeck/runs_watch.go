@@ -72,7 +72,7 @@ func runRunsWatch(ctx context.Context, from *runsOptions, o *runsWatchOptions, n
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	src, err := from.openToWatch(ctx, std)
+	src, err := from.open(ctx, std.err, watchPatience)
 	if err != nil {
 		return interruptedIs130(err)
 	}
@@ -92,14 +92,6 @@ func runRunsWatch(ctx context.Context, from *runsOptions, o *runsWatchOptions, n
 		view = &jsonView{plainView{std: std}}
 	}
 	return interruptedIs130(errors.Join(w.follow(ctx, view), view.end()))
-}
-
-// openToWatch is open with the patience of who watches.
-func (o *runsOptions) openToWatch(ctx context.Context, std *console) (runSource, error) {
-	if o.data != "" {
-		return o.open(ctx, std.err)
-	}
-	return o.dial(ctx, watchPatience)
 }
 
 func interruptedIs130(err error) error {
