@@ -239,19 +239,11 @@ func (o *serveOptions) ready(url string, std *console) error {
 	} else {
 		text += "tapedeck: without a token: every process on this machine may use it\n"
 	}
-	_, err := io.WriteString(std.err, visible.Text(text+o.inForce(len(o.Policies))))
-	return err
-}
-
-// inForce is a line on what the daemon was told to hold agents to, "" for nothing.
-func (o *serveOptions) inForce(policies int) string {
-	switch {
-	case o.policies == "":
-		return ""
-	case policies == 1:
-		return fmt.Sprintf("tapedeck: 1 policy in force for every proposal, of %s\n", o.policies)
+	if o.policies != "" {
+		text += fmt.Sprintf("tapedeck: %s in force for every proposal, of %s\n", plural(len(o.Policies), "policy", "policies"), o.policies)
 	}
-	return fmt.Sprintf("tapedeck: %d policies in force for every proposal, of %s\n", policies, o.policies)
+	_, err := io.WriteString(std.err, visible.Text(text))
+	return err
 }
 
 func newStoreCommand(std *console) *cobra.Command {
