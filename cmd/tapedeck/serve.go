@@ -150,7 +150,10 @@ func runServe(ctx context.Context, o *serveOptions, std *console) error {
 	defer end()
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	defer context.AfterFunc(ctx, func() { std.say("stopping; once more ends it at once") })()
+	defer context.AfterFunc(ctx, func() {
+		stop() // before it is said: who reads it may send the second signal
+		std.say("stopping; once more ends it at once")
+	})()
 	var opened func()
 	o.Progress, opened = opening(std.err, o.Logger)
 	d, err := daemon.Open(ctx, &o.Options)
