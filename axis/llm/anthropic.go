@@ -21,15 +21,6 @@ var anthropicKeys = &keys{
 		{"metadata", "user_id names the end user and the session"},
 		{"cache_control", "where a prefix is cached, not what it says"},
 	},
-	omitted: []exempt{
-		{"cache_control of blocks and tools", "agents move the marks at every turn"},
-		{"signature, encrypted_content, encrypted_index, encrypted_stdout of blocks, data of redacted_thinking",
-			"opaque echoes of the provider"},
-		{"id of a tool use and tool_use_id of its result", "numbered by first appearance: the pairing counts, the name does not"},
-		{"authorization_token of mcp_servers", "a credential"},
-		{"system blocks that begin with " + claudeBilling, "Claude Code counts its own requests there"},
-		{"a bare string as content or system", "read as the list of one text block that it is short for"},
-	},
 }
 
 // claudeBilling begins the system block in which Claude Code counts its own requests.
@@ -51,7 +42,6 @@ var anthropicEndpoints = []endpoint{
 
 var anthropicBatchKeys = &keys{
 	surface: []string{"requests"},
-	omitted: []exempt{{"params of each request", "read as the body of messages is, with the same keys ignored"}},
 }
 
 var anthropicCompleteKeys = &keys{
@@ -205,6 +195,9 @@ var anthropicAccess = Access{
 	write: writeAnthropic,
 }
 
+// maxAnswer is the bound of an answer in tokens, which the API wants; thoughts come on top.
+const maxAnswer = 4096
+
 // writeAnthropic writes a request.
 func writeAnthropic(q *Asking) (wireObject, error) {
 	if err := q.laterSystem("Anthropic"); err != nil {
@@ -214,7 +207,7 @@ func writeAnthropic(q *Asking) (wireObject, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := wireObject{"model": q.Model, "max_tokens": int64(q.MaxTokens) + budget, "messages": anthropicMessages(q.Turns)}
+	body := wireObject{"model": q.Model, "max_tokens": maxAnswer + budget, "messages": anthropicMessages(q.Turns)}
 	if q.System.Kind != canonjson.Null {
 		body["system"] = q.systemBlocks()
 	}

@@ -24,8 +24,7 @@ type Access struct {
 // An Asking is a conversation on its way to a provider.
 type Asking struct {
 	*Conversation
-	Model     string
-	MaxTokens int // of the answer, where the provider wants a bound
+	Model string
 }
 
 // openAINames are the names of OpenAI's models, but for those that begin with gpt or chatgpt.

@@ -20,11 +20,6 @@ var converseKeys = &keys{
 	messages: "messages",
 	surface:  []string{"system", "toolConfig", "promptVariables", "additionalModelRequestFields"},
 	ignored:  []exempt{{"requestMetadata", "labels for the caller's own log"}},
-	omitted: []exempt{
-		{"cachePoint blocks of messages, system and tools", "agents move the marks at every turn"},
-		{"signature of reasoningText, redactedContent of reasoningContent", "opaque echoes of the provider"},
-		{"toolUseId of a tool use and of its result", "numbered by first appearance: the pairing counts, the name does not"},
-	},
 }
 
 // invokeKeys are those of the families of models beside Anthropic's and those that speak messages.
@@ -32,12 +27,6 @@ var invokeKeys = &keys{
 	surface: []string{
 		"prompt", "inputText", "input_text", "texts", "message", "chat_history", "preamble", "images", "inputImage",
 		"inputs", "instruction", "taskType", "textToImageParams",
-	},
-	omitted: []exempt{
-		{"a body with messages and anthropic_version", "read as Anthropic's messages are, its keys ignored too"},
-		{"a body with messages and inferenceConfig, toolConfig or schemaVersion", "read as that of converse is"},
-		{"any other body with messages", "read as OpenAI's chat completions are"},
-		{"a body with none of the keys of the surface", "all of it is surface"},
 	},
 }
 
@@ -52,7 +41,6 @@ var bedrockEndpoints = []endpoint{
 
 var bedrockCountKeys = &keys{
 	surface: []string{"input"},
-	omitted: []exempt{{"input.converse", "read as the body of converse is, with the same keys ignored"}},
 }
 
 // readBedrockCount takes a body apart whose input is the body of another call.

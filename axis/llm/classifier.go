@@ -162,50 +162,23 @@ var credentials = []string{"key", "api_key", "access_token"}
 const signedURL = "X-Amz-"
 
 // queryParams returns the query of a URL as parameters: it may change the answer, as alt=sse does. Credentials do not.
-// Values of one name keep their order. What no server reads for sure counts as it stands, under a name of its own: an
-// escape that does not hold, and a semicolon, which some servers take for the end of a parameter.
-func queryParams(u *url.URL) []canonjson.Member {
-	if u.RawQuery == "" {
-		return nil
+// Values of one name keep their order. A query that does not hold counts as it stands.
+func queryParams(u *url.URL) (members []canonjson.Member) {
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return []canonjson.Member{field("&", array(text(u.RawQuery)))}
 	}
-	var members []canonjson.Member
-	for part := range strings.SplitSeq(u.RawQuery, "&") {
-		if name, value, ok := queryParam(part); ok {
-			members = append(members, field(name, text(value)))
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if slices.Contains(credentials, name) || strings.HasPrefix(name, signedURL) {
+			continue
 		}
-	}
-	slices.SortStableFunc(members, func(a, b canonjson.Member) int { return strings.Compare(a.Key, b.Key) })
-	return gather(members)
-}
-
-// unread is the name under which parts of a query count that are no name and value.
-const unread = "&"
-
-// queryParam reads one part of a query; false for one that does not count.
-func queryParam(part string) (name, value string, ok bool) {
-	rawName, rawValue, _ := strings.Cut(part, "=")
-	name, err := url.QueryUnescape(rawName)
-	if part == "" || err == nil && (slices.Contains(credentials, name) || strings.HasPrefix(name, signedURL)) {
-		return "", "", false
-	}
-	value, valueErr := url.QueryUnescape(rawValue)
-	if err != nil || valueErr != nil || strings.Contains(part, ";") {
-		return unread, part, true
-	}
-	return "?" + name, value, true
-}
-
-// gather makes one member with the list of their values of those neighbours that have the same key.
-func gather(members []canonjson.Member) []canonjson.Member {
-	lists := members[:0]
-	for _, m := range members {
-		if n := len(lists); n == 0 || lists[n-1].Key != m.Key {
-			lists = append(lists, field(m.Key, array(m.Value)))
-		} else {
-			lists[n-1].Value.Elems = append(lists[n-1].Value.Elems, m.Value)
+		values := array()
+		for _, value := range query[name] {
+			values.Elems = append(values.Elems, text(value))
 		}
+		members = append(members, field("?"+name, values))
 	}
-	return lists
+	return members
 }
 
 // comparable returns b as it compares: renumbered and masked.

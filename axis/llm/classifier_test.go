@@ -225,10 +225,9 @@ func TestQuery(t *testing.T) {
 		{"?a%20b=c+d", `{"?a b":["c d"]}`},
 		{"?x=%zz", `{"&":["x=%zz"]}`},
 		{"?x=%25zz", `{"?x":["%zz"]}`},
-		{"?%zz=1&x=1", `{"&":["%zz=1"],"?x":["1"]}`},
+		{"?%zz=1&x=1", `{"&":["%zz=1&x=1"]}`},
 		{"?a;b=1", `{"&":["a;b=1"]}`},
 		{"?a%3Bb=1", `{"?a;b":["1"]}`},
-		{"?key=%zz", `{}`},
 	} {
 		if got := params(tc.query); got != tc.want {
 			t.Errorf("%s\n got %s\nwant %s", tc.query, got, tc.want)

@@ -12,8 +12,6 @@ const cohere = "cohere"
 var (
 	cohereChatKeys = &keys{
 		messages: "messages", surface: []string{"tools", "tool_choice", "documents", "thinking"},
-		omitted: []exempt{{"id of a tool call and tool_call_id of its result",
-			"numbered by first appearance: the pairing counts, the name does not"}},
 	}
 	cohereOldChatKeys = &keys{surface: []string{"message", "chat_history", "preamble", "tools", "tool_results", "documents",
 		"connectors", "conversation_id"}}

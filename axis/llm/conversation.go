@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -34,9 +35,13 @@ type TurnCall struct {
 	Arguments canonjson.Value
 }
 
-// NewConversation brings JSON of any form into the one; null values are absent. The error names the value that does not hold.
-func NewConversation(messages, system, tools, choice, thinking *canonjson.Value) (*Conversation, error) {
-	c := &Conversation{Tools: toolsOf(tools), Choice: choiceOf(choice), Thinking: thinkingOf(thinking)}
+// NewConversation brings JSON of any form, under the keys of Surface, into the one; null values are absent. The error names the value
+// that does not hold.
+func NewConversation(asked *canonjson.Value) (*Conversation, error) {
+	none := new(canonjson.Value)
+	under := func(key string) *canonjson.Value { return cmp.Or(get(asked, key), none) }
+	messages := under("messages")
+	c := &Conversation{Tools: toolsOf(under("tools")), Choice: choiceOf(under("tool_choice")), Thinking: thinkingOf(under("thinking"))}
 	switch messages.Kind {
 	case canonjson.Null:
 	case canonjson.String, canonjson.Object:
@@ -52,7 +57,7 @@ func NewConversation(messages, system, tools, choice, thinking *canonjson.Value)
 	default:
 		return nil, fmt.Errorf("messages: expected a list of messages or a string, got a %s", messages.Kind)
 	}
-	c.begin(system)
+	c.begin(under("system"))
 	return c, nil
 }
 

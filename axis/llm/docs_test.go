@@ -68,14 +68,11 @@ func describeProvider(b *strings.Builder, es []endpoint) {
 		fmt.Fprintf(b, "| `%s` | %s | %s |\n", e.name, code(patternTexts(e.paths)), record)
 	}
 	b.WriteString("\n| keys of | surface | ignored |\n|---|---|---|\n")
-	var groups []endpoint // one of each with keys of its own
 	for i, e := range es {
 		if first := slices.IndexFunc(es, func(x endpoint) bool { return x.keys == e.keys }); first == i {
-			groups = append(groups, e)
 			describeKeys(b, es, e)
 		}
 	}
-	describeOmitted(b, es, groups)
 	describeIgnored(b, es)
 	fmt.Fprintf(b, "\nA refused request gets: `%s`\n", providers[es[0].provider].fail(400, "not on the tape: …"))
 }
@@ -90,31 +87,6 @@ func describeKeys(b *strings.Builder, es []endpoint, e endpoint) {
 		ignored = append(ignored, x.what)
 	}
 	fmt.Fprintf(b, "| %s | %s | %s |\n", titles(es, e), code(surface), code(ignored))
-}
-
-// describeOmitted says once what is left out or rewritten, and of which groups of endpoints where it is not all of them.
-func describeOmitted(b *strings.Builder, es, groups []endpoint) {
-	var rules []exempt
-	of := map[exempt][]string{}
-	for _, e := range groups {
-		for _, x := range e.keys.omitted {
-			if !slices.Contains(rules, x) {
-				rules = append(rules, x)
-			}
-			of[x] = append(of[x], titles(es, e))
-		}
-	}
-	if len(rules) == 0 {
-		return
-	}
-	b.WriteString("\nLeft out or rewritten:\n\n")
-	for _, x := range rules {
-		where := ""
-		if len(of[x]) < len(groups) {
-			where = "; of " + strings.Join(of[x], ", ")
-		}
-		fmt.Fprintf(b, "- %s (%s)%s\n", x.what, x.why, where)
-	}
 }
 
 // titles names the endpoints that share e's keys.

@@ -51,12 +51,12 @@ type call struct {
 	user           int
 }
 
-// keys sorts the top level of a body. A key that is in no list is a parameter, so that nothing is ignored silently.
+// keys sorts the top level of a body. A key that is in no list is a parameter, so that nothing is ignored silently. What is left out or
+// rewritten inside the surface the reading code says, and docs/reference/providers.md.
 type keys struct {
 	messages string // the list of messages; "" for none
 	surface  []string
 	ignored  []exempt // top-level keys
-	omitted  []exempt // what is left out or rewritten inside the surface; for people, the reading code does it
 }
 
 // An exempt is what does not count, and why.

@@ -18,12 +18,6 @@ var geminiKeys = &keys{
 	messages: "contents",
 	surface:  []string{"systemInstruction", "tools", "toolConfig", "cachedContent", "thinkingConfig"},
 	ignored:  geminiIgnored,
-	omitted: []exempt{
-		{"thoughtSignature of parts", "an opaque echo of the provider"},
-		{"id of functionCall and functionResponse", "some clients make the ids up; name and order pair calls with results"},
-		{"generationConfig.thinkingConfig", "stands in the surface as thinkingConfig"},
-		{"keys in snake case", "read as those in camel case, which they stand for"},
-	},
 }
 
 var codeAssistKeys = &keys{
@@ -34,7 +28,6 @@ var codeAssistKeys = &keys{
 		exempt{"session_id", "of request: names the session"},
 		exempt{"project", "names who pays"},
 	),
-	omitted: append([]exempt{{"request", "its members count as those of the body"}}, geminiKeys.omitted...),
 }
 
 var (
@@ -44,7 +37,6 @@ var (
 		messages: "contents",
 		surface:  append([]string{"generateContentRequest"}, geminiKeys.surface...),
 		ignored:  geminiIgnored,
-		omitted:  append([]exempt{{"generateContentRequest", "read as the body of generateContent is"}}, geminiKeys.omitted...),
 	}
 )
 

@@ -20,11 +20,6 @@ var liveKeys = &keys{
 		exempt{"sessionResumption", "names the session that the socket goes on from"},
 		exempt{foldedKey, "Tapedeck's own: what of the request was sent"},
 	),
-	omitted: append([]exempt{
-		{"setup", "its members count as those of the body"},
-		{"clientContent, realtimeInput, toolResponse and what was answered", "read as contents, as the server keeps them"},
-		{"sound and pictures of more than 256 bytes", "read as the digest of what was sent"},
-	}, geminiKeys.omitted...),
 }
 
 // liveCamel are the names of what messages hold, from those that proto JSON takes as well.

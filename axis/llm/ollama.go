@@ -15,8 +15,6 @@ var ollamaIgnored = []exempt{{"keep_alive", "how long the model stays loaded aft
 var (
 	ollamaChatKeys = &keys{
 		messages: "messages", surface: []string{"tools", "think"}, ignored: ollamaIgnored,
-		omitted: []exempt{{"id of a tool call and tool_call_id of its result",
-			"numbered by first appearance: the pairing counts, the name does not"}},
 	}
 	ollamaGenerateKeys = &keys{
 		surface: []string{"prompt", "suffix", "system", "template", "images", "context", "think"}, ignored: ollamaIgnored,

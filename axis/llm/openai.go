@@ -69,16 +69,10 @@ var openAIEndpoints = []endpoint{
 var (
 	completionKeys = &keys{surface: []string{"prompt", "suffix"}, ignored: openAIIgnored}
 	embeddingKeys  = &keys{surface: []string{"input"}, ignored: openAIIgnored}
-	imageKeys      = &keys{
-		surface: []string{"prompt", "image", "image[]", "images", "mask"}, ignored: openAIIgnored, omitted: formOmitted,
-	}
-	speechKeys = &keys{surface: []string{"input", "instructions"}, ignored: openAIIgnored}
-	audioKeys  = &keys{surface: []string{"file", "prompt"}, ignored: openAIIgnored, omitted: formOmitted}
+	imageKeys      = &keys{surface: []string{"prompt", "image", "image[]", "images", "mask"}, ignored: openAIIgnored}
+	speechKeys     = &keys{surface: []string{"input", "instructions"}, ignored: openAIIgnored}
+	audioKeys      = &keys{surface: []string{"file", "prompt"}, ignored: openAIIgnored}
 )
-
-var formOmitted = []exempt{
-	{"the boundary of a multipart body", "made up for each request; parts count by name, file name, type and content"},
-}
 
 var openAIProvider = provider{openAIError, func(h http.Header, ids *IDs) {
 	h.Set("X-Request-Id", ids.Fresh("req_", Hexits, 32))
@@ -106,14 +100,6 @@ var chatKeys = &keys{
 		"tools", "tool_choice", "functions", "function_call", "reasoning", "reasoning_effort", "thinking",
 	},
 	ignored: openAIIgnored,
-	omitted: []exempt{
-		{"cache_control, copilot_cache_control of messages, parts and tools", "agents move the marks at every turn"},
-		{"id, signature, data of reasoning_details; reasoning_opaque", "opaque echoes of OpenRouter and GitHub Copilot"},
-		{"extra_content.google.thought_signature, provider_specific_fields.thought_signature(s) of messages and tool calls",
-			"opaque echoes of Gemini behind this protocol"},
-		{"id of a tool call and tool_call_id of its result", "numbered by first appearance: the pairing counts, the name does not"},
-		{"a bare string as content", "read as the list of one text part that it is short for"},
-	},
 }
 
 // readChat takes a body apart that has a list of messages; the model may stand in the path, as Azure has it.

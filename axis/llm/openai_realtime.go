@@ -21,13 +21,6 @@ var realtimeKeys = &keys{
 		{"tracing", "names of traces"},
 		{foldedKey, "Tapedeck's own: what of the request was sent"},
 	},
-	omitted: []exempt{
-		{"session.update, conversation.item.*, input_audio_buffer.*", "read as what they make of the session and of its items"},
-		{"what was answered before", "read as items, as the server keeps them"},
-		{"sound and pictures of more than 256 bytes", "read as the digest of what was sent"},
-		{"id, status of items", "made up by either side"},
-		{"call_id of a call and of its result", "numbered by first appearance: the pairing counts, the name does not"},
-	},
 }
 
 // realtimeTurns follows one socket.

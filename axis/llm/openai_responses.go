@@ -15,13 +15,6 @@ var responsesKeys = &keys{
 		"instructions", "tools", "tool_choice", "reasoning", "previous_response_id", "conversation", "prompt",
 	},
 	ignored: openAIIgnored,
-	omitted: []exempt{
-		{"id, status, encrypted_content of items", "given by the provider; clients echo or drop them as they like"},
-		{"annotations, logprobs of parts", "the same"},
-		{"call_id of a call and of its result", "numbered by first appearance: the pairing counts, the name does not"},
-		{"a bare string as input or content", "read as the list of one message or part that it is short for"},
-		{"an item with a role and no type", "read as a message"},
-	},
 }
 
 // responsesSocketKeys are those of a turn over a WebSocket: previous_response_id counts where the answer that it names did not
@@ -33,10 +26,6 @@ var responsesSocketKeys = &keys{
 		exempt{"stream", "every turn over a WebSocket is a stream"},
 		exempt{foldedKey, "Tapedeck's own: what of the request was sent"},
 	),
-	omitted: append([]exempt{
-		{"turn_id, create_time of internal_chat_message_metadata_passthrough", "Codex says of an item when it was made"},
-		{"input that goes on from an answer of the same socket", "read as the whole conversation, whose last items were sent"},
-	}, responsesKeys.omitted...),
 }
 
 // responsesWarmUp is the endpoint of a turn in which nothing is generated: it has an id that the next one goes on from.
@@ -49,7 +38,6 @@ var responsesWarmUpKeys = &keys{
 	surface:  slices.DeleteFunc(slices.Clone(responsesSocketKeys.surface), func(key string) bool { return key == "tools" }),
 	ignored: ignoring(responsesSocketKeys.ignored,
 		exempt{"tools", "those of the tool servers that are ready by then; the next turn declares all"}),
-	omitted: responsesSocketKeys.omitted,
 }
 
 // readWarmUp takes a body apart that asks for no answer.

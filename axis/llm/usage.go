@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 
@@ -168,113 +167,94 @@ func tokensAt(v *canonjson.Value, paths ...string) (int64, bool) {
 	return 0, false
 }
 
-// usagePaths are where the answers of all providers, and the events of streamed ones, have their usage; the first that is there counts.
-// A stream of Anthropic's counts its input in message_start (message.usage) and its output at the end. Groq puts it under x_groq too.
-// Bedrock's own count of an invoked model (the metrics) is for answers that have none of the model's.
-var usagePaths = [][]string{
-	{"usage"}, {"response", "usage"}, {"x_groq", "usage"}, {"delta", "usage"}, {"usageMetadata"}, {"response", "usageMetadata"},
-	{"response", "meta"}, {"meta"},
+// A usageEvent is what of an answer, or of one event of it, says what was used, wherever a provider has that. A stream of Anthropic's
+// counts its input in message_start (message.usage) and its output at the end. Groq puts it under x_groq too. Bedrock's own count of an
+// invoked model (the metrics) is for answers that have none of the model's.
+type usageEvent struct {
+	usages
+	Message  usages     `json:"message"`
+	Response usages     `json:"response"`
+	Groq     usages     `json:"x_groq"`
+	Delta    usages     `json:"delta"`
+	Metrics  onlyObject `json:"amazon-bedrock-invocationMetrics"`
+	Results  []byte     `json:"results"` // Titan counts what it wrote in them, one by one
+	plainCounts
+}
+
+type usages struct {
+	Usage    onlyObject `json:"usage"`
+	Metadata onlyObject `json:"usageMetadata"`
+	Meta     onlyObject `json:"meta"`
 }
 
 // plainCounts are counts that stand beside an answer, in no object: of Ollama, Llama, and Titan's embeddings.
-var plainCounts = []string{"prompt_eval_count", "eval_count", "prompt_token_count", "generation_token_count", "inputTextTokenCount"}
+type plainCounts struct {
+	Eval       *int64 `json:"eval_count,omitempty"`
+	Generation *int64 `json:"generation_token_count,omitempty"`
+	InputText  *int64 `json:"inputTextTokenCount,omitempty"`
+	PromptEval *int64 `json:"prompt_eval_count,omitempty"`
+	Prompt     *int64 `json:"prompt_token_count,omitempty"`
+}
+
+// An onlyObject is an object as it stood; nil where there is another thing.
+type onlyObject []byte
+
+// ReadJSON implements jsonscan.Value.
+func (o *onlyObject) ReadJSON(s *jsonscan.Scanner) {
+	if *o = nil; s.Peek() == '{' {
+		*o = s.Raw()
+		return
+	}
+	s.Skip()
+}
 
 // FindUsage finds the usage object of a whole answer, streamed or not, as it stood; nil for none. What comes later in a stream stands.
 func FindUsage(answer []byte) []byte {
 	var start, own, metrics, counts []byte
 	for text := range answers(answer) {
-		event := invokeEvent(text)
-		start = latest(start, objectAt(event, "message", "usage"))
-		for _, path := range usagePaths {
-			if at := objectAt(event, path...); at != nil {
-				own = at
-				break
-			}
+		var e usageEvent
+		if !fillWhole(invokeEvent(text), &e) {
+			continue
 		}
-		metrics = latest(metrics, objectAt(event, "amazon-bedrock-invocationMetrics"))
-		if !hasKey(event, "results") { // Titan counts what it wrote in them, one by one
-			counts = latest(counts, pickNumbers(event, plainCounts...))
+		start, metrics = latest(start, e.Message.Usage), latest(metrics, e.Metrics)
+		for _, at := range []onlyObject{
+			e.Meta, e.Response.Meta, e.Response.Metadata, e.Metadata, e.Delta.Usage, e.Groq.Usage, e.Response.Usage, e.Usage,
+		} {
+			own = latest(own, at)
+		}
+		if e.Results == nil && e.plainCounts != (plainCounts{}) {
+			counts = marshal(&e.plainCounts)
 		}
 	}
 	if start != nil && own != nil {
-		return mergeObjects(start, own)
+		return merged(start, own)
 	}
 	return latest(latest(latest(counts, metrics), start), own)
 }
 
-// hasKey reports whether a text is an object that has a key.
-func hasKey(text []byte, key string) (has bool) {
-	return containsAny(text, []string{key}) && members(text, func(name, _ []byte) { has = has || string(name) == key }) && has
-}
-
-// objectAt returns the JSON object at a path of keys, as it stood; nil where there is none.
-func objectAt(text []byte, path ...string) []byte {
-	if !containsAny(text, path[len(path)-1:]) {
+// objectAt returns the JSON object under a key, as it stood; nil where there is none.
+func objectAt(text []byte, key string) (value []byte) {
+	if !members(text, func(name, v []byte) {
+		if string(name) == key {
+			value = v
+		}
+	}) || !isObject(value) {
 		return nil
 	}
-	for _, key := range path {
-		var value []byte
-		whole := members(text, func(name, v []byte) {
-			if string(name) == key {
-				value = v
+	return value
+}
+
+// merged returns an object with the keys of two, sorted; the later one's value wins unless it is null.
+func merged(objects ...[]byte) []byte {
+	all := make(map[string]json.RawMessage)
+	for _, object := range objects {
+		members(object, func(key, value []byte) {
+			if all[string(key)] == nil || !isNull(value) {
+				all[string(key)] = value
 			}
 		})
-		if !whole {
-			return nil
-		}
-		text = value
 	}
-	if !isObject(text) {
-		return nil
-	}
-	return text
-}
-
-// pickNumbers returns an object of those keys of an object that hold numbers; nil for none.
-func pickNumbers(text []byte, keys ...string) []byte {
-	if !containsAny(text, keys) {
-		return nil
-	}
-	picked := make(map[string]json.RawMessage)
-	whole := members(text, func(key, value []byte) {
-		if slices.Contains(keys, string(key)) && (value[0] == '-' || value[0] >= '0' && value[0] <= '9') {
-			picked[string(key)] = value
-		}
-	})
-	if !whole || len(picked) == 0 {
-		return nil
-	}
-	return marshal(picked)
-}
-
-// containsAny reports whether one of the keys stands in a text.
-func containsAny(text []byte, keys []string) bool {
-	for _, key := range keys {
-		if bytes.Contains(text, []byte(`"`+key+`"`)) {
-			return true
-		}
-	}
-	return false
-}
-
-// mergeObjects returns an object with the keys of all parts, sorted; a later part's value wins unless it is null.
-func mergeObjects(parts ...[]byte) []byte {
-	merged := make(map[string]json.RawMessage)
-	for _, part := range parts {
-		var object map[string]json.RawMessage
-		if json.Unmarshal(part, &object) != nil {
-			continue
-		}
-		for key, value := range object {
-			if _, known := merged[key]; !known || !bytes.Equal(value, []byte("null")) {
-				merged[key] = value
-			}
-		}
-	}
-	if len(merged) == 0 {
-		return nil
-	}
-	return marshal(merged)
+	return marshal(all)
 }
 
 // marshal returns v as JSON that leaves <, > and & alone; nil where v has no JSON form.

@@ -122,10 +122,7 @@ func runRerecord(ctx context.Context, o *rerecordOptions, name string, argv []st
 			return err
 		}
 	}
-	if std.json {
-		return printJSON(std.out, out)
-	}
-	return out.tell(std.err, report.Faithful())
+	return out.tell(std)
 }
 
 // toWhom says in a line to which hosts, or what stands for them, a program will talk.
@@ -235,10 +232,7 @@ func runAccept(ctx context.Context, o *acceptOptions, name string, argv []string
 	if err != nil {
 		return err
 	}
-	if std.json {
-		return printJSON(std.out, out)
-	}
-	return out.tell(std.err, v.Faithful())
+	return out.tell(std)
 }
 
 // take puts the recording at made, whose run got so many signals from outside, in the place of rec, sealed where that one was. One that is
@@ -272,16 +266,17 @@ func (a *acceptance) take(ctx context.Context, lib *library.Library, rec *refere
 	return nil
 }
 
-func (a *acceptance) tell(w io.Writer, faithful bool) error {
+func (a *acceptance) tell(std *console) error {
 	what := "would change"
 	switch {
+	case std.json:
+		return printJSON(std.out, a)
 	case a.Accepted:
 		what = "the new run is the reference now"
-	case faithful:
+	case a.Report.Faithful():
 		what = "nothing differs: it stays as it is"
 	}
-	_, err := visible.Fprintf(w, "tapedeck: %s: %s\n", shortPath(a.Recording), what)
-	return err
+	return std.say("%s: %s", shortPath(a.Recording), what)
 }
 
 // shownOfCategory is how many divergences of one category accept names.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -146,16 +145,14 @@ func runAnnotateList(name string, std *console) error {
 	if err != nil {
 		return err
 	}
-	if std.json {
-		list := []*annotations.Annotation{}
-		if s != nil {
-			list = append(list, s.Annotations...)
-		}
-		return printJSON(std.out, map[string]any{"tape": path, "annotations": list})
+	if s == nil {
+		s = new(annotations.Sidecar)
 	}
-	if s == nil || len(s.Annotations) == 0 {
-		_, err := visible.Fprintln(std.err, "tapedeck: nobody noted anything about", path)
-		return err
+	if std.json {
+		return printJSON(std.out, map[string]any{"tape": path, "annotations": append([]*annotations.Annotation{}, s.Annotations...)})
+	}
+	if len(s.Annotations) == 0 {
+		return std.say("nobody noted anything about %s", path)
 	}
 	for _, a := range s.Annotations {
 		if _, err := visible.Fprintf(std.out, "event %d: %s\n", a.EventID, a.String()); err != nil {
@@ -178,14 +175,12 @@ func sidecarOf(name string) (path string, s *annotations.Sidecar, err error) {
 }
 
 func newAnnotateCheckCommand(std *console) *cobra.Command {
-	cmd := command("annotate check", "TAPE|REC", func(cmd *cobra.Command, args []string) error {
-		return runAnnotateCheck(cmd.Context(), args[0], std)
-	})
+	cmd := command("annotate check", "TAPE|REC", func(_ *cobra.Command, args []string) error { return runAnnotateCheck(args[0], std) })
 	std.jsonFlag(cmd, "the problems as JSON")
 	return cmd
 }
 
-func runAnnotateCheck(_ context.Context, name string, std *console) error {
+func runAnnotateCheck(name string, std *console) error {
 	path, s, err := sidecarOf(name)
 	if err != nil {
 		return err
@@ -194,8 +189,7 @@ func runAnnotateCheck(_ context.Context, name string, std *console) error {
 		if std.json {
 			return printJSON(std.out, map[string]any{"tape": path, "annotations": 0, "problems": []string{}})
 		}
-		_, err := visible.Fprintln(std.err, "tapedeck: nobody noted anything about", path)
-		return err
+		return std.say("nobody noted anything about %s", path)
 	}
 	problems, err := annotations.Validate(s, path)
 	if err != nil {

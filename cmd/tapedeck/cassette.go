@@ -26,25 +26,6 @@ func newCassetteCommand(std *console) *cobra.Command {
 	)
 }
 
-// cassetteNames completes a CASSETTE argument.
-func cassetteNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	lib, err := openLibrary()
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	names, err := lib.CassetteNames()
-	if err != nil || len(names) == 0 {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	out := []string{"last"}
-	for _, n := range names {
-		if n == visible.Line(n) { // a shell gets no other
-			out = append(out, n)
-		}
-	}
-	return out, cobra.ShellCompDirectiveDefault
-}
-
 // cassettePath is the directory of what a CASSETTE argument stands for.
 func cassettePath(name string) (string, error) {
 	lib, err := openLibrary()

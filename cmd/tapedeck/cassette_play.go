@@ -79,15 +79,7 @@ func playHere(ctx context.Context, r *cassette.Reader, o *player.Options, std *c
 		defer caller.Release(true)
 	}
 	if withKeys {
-		keys := make(chan player.Key, 16)
-		stop, err := caller.ReadKeys(func(b []byte) {
-			for _, k := range player.Keys(b) {
-				select {
-				case keys <- k:
-				default: // faster than can be followed
-				}
-			}
-		})
+		keys, stop, err := heard(caller, player.Keys)
 		if err != nil {
 			return err
 		}
@@ -98,6 +90,20 @@ func playHere(ctx context.Context, r *cassette.Reader, o *player.Options, std *c
 	w := io.MultiWriter(left, std.out)
 	defer func() { endPlay(left, std.out) }()
 	return player.Play(ctx, r, w, o)
+}
+
+// heard are the keys, or what else parse makes of what is typed, until stop is called.
+func heard[K any](caller *terminal.Caller, parse func([]byte) []K) (_ <-chan K, stop func(), err error) {
+	keys := make(chan K, 64)
+	stop, err = caller.ReadKeys(func(b []byte) {
+		for _, k := range parse(b) {
+			select {
+			case keys <- k:
+			default: // faster than can be followed
+			}
+		}
+	})
+	return keys, stop, err
 }
 
 // endPlay puts back what the program had turned on.

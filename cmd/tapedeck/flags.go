@@ -90,13 +90,6 @@ func (o *colorFlag) defineColor(cmd *cobra.Command) {
 	wordFlag(cmd, &o.color, "color", "auto", "colours: `WHEN` is auto, always or never", whens...)
 }
 
-// defineNoColor has --no-color, which came before, mean --color never.
-func (o *colorFlag) defineNoColor(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.BoolFunc("no-color", "as --color never", func(string) error { o.color = "never"; return nil })
-	_ = f.MarkHidden("no-color") // it is there
-}
-
 // colours reports whether w gets colours.
 func (o *colorFlag) colours(w io.Writer) bool {
 	return o.color == "always" || o.color != "never" && colour(w)

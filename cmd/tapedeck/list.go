@@ -216,7 +216,7 @@ func writeRows(out io.Writer, rows []listRow, colours bool) error {
 			r.argv = string(runes[:room-1]) + "…"
 		}
 		begin, end := paint(verdict, colours)
-		visible.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t"+begin+"%s"+end+"\t%s\n", r.name, r.began.Local().Format("2006-01-02 15:04:05"), r.end,
+		visible.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t"+begin+"%s"+end+"\t%s\n", r.name, stamp(r.began), r.end,
 			model, turns, cost, took, verdict, r.argv)
 	}
 	return w.Flush()

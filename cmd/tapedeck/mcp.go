@@ -10,10 +10,8 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
@@ -58,7 +56,7 @@ func runMCPServe(ctx context.Context, o *mcpServeOptions, name string, std *cons
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	say := func(text string) { std.say("%s", text) }
 	so := &mcp.ServeOptions{In: std.in, Out: std.out, Err: std.err, Lenient: true, Reveal: book.Reveal, Say: say}
@@ -76,20 +74,12 @@ const (
 )
 
 func serveMCPOverHTTP(ctx context.Context, addr string, served *mcp.Served, o *mcp.ServeOptions) error {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return err
-	}
 	mux := http.NewServeMux()
 	mux.Handle(mcpPath, served.Handler(ctx, o))
 	mux.Handle(mcpSSEPath, served.SSEHandler(ctx, o))
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	o.Say("answering as " + served.Recorded().Server + " at http://" + l.Addr().String() + mcpPath)
-	defer context.AfterFunc(ctx, func() { srv.Close() })()
-	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return serveHTTP(ctx, addr, mux, func(at net.Addr) {
+		o.Say("answering as " + served.Recorded().Server + " at http://" + at.String() + mcpPath)
+	})
 }
 
 func newMCPWrapCommand(std *console) *cobra.Command {
@@ -109,7 +99,7 @@ func runMCPWrap(ctx context.Context, o *deck.RecordOptions, args []string, std *
 	boundMemory()
 	signals, stop := catchSignals()
 	defer stop()
-	o.Argv, o.Streams, o.Signals, o.Log, o.Hiding = args, std.ofProgram(), signals, logger(std.err), hiding(std.err)
+	o.Argv, o.Streams, o.Signals, o.Log, o.Hiding = args, std.ofProgram(), signals, logger(std.err), newProgress(std.err).hiding
 	res, err := deck.WrapMCP(ctx, o)
 	if err != nil {
 		return 0, err

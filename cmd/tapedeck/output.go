@@ -37,13 +37,6 @@ func versioned(v any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(b) < 2 || b[0] != '{' {
-		return nil, fmt.Errorf("internal: --json of %T is no object", v)
-	}
-	var own struct{ Version json.RawMessage }
-	if json.Unmarshal(b, &own) == nil && own.Version != nil {
-		return nil, fmt.Errorf("internal: --json of %T has a version of its own: readers would take one or the other", v)
-	}
 	head := fmt.Appendf(nil, `{"version":%d`, jsonVersion)
 	if len(b) > 2 {
 		head = append(head, ',')
@@ -387,16 +380,16 @@ const (
 // A progress shows on a terminal how far something has come that takes longer than a second: one line, which is taken away
 // before anything else is written. On anything else than a terminal it says nothing. A nil one says nothing either.
 type progress struct {
-	w     io.Writer // nil for nowhere
-	begun time.Time
+	w io.Writer // nil for nowhere
 
 	mu    sync.Mutex
+	begun time.Time // when it was first told of anything
 	last  time.Time
 	shown bool
 }
 
 func newProgress(w io.Writer) *progress {
-	p := &progress{begun: time.Now()}
+	p := new(progress)
 	if isTerminal(w) {
 		p.w = w
 	}
@@ -410,7 +403,11 @@ func (p *progress) show(text func() string) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now := time.Now(); now.Sub(p.begun) > progressAfter && now.Sub(p.last) > progressEvery {
+	now := time.Now()
+	if p.begun.IsZero() {
+		p.begun = now
+	}
+	if now.Sub(p.begun) > progressAfter && now.Sub(p.last) > progressEvery {
 		p.last, p.shown = now, true
 		raw(p.w, "\rtapedeck: %s\x1b[K", visible.Line(text()))
 	}
@@ -439,33 +436,15 @@ func (p *progress) step(files int, bytes int64, done bool) {
 	})
 }
 
-// hiding tells, once the program has ended, how far what it wrote has been looked through for secrets that became known late.
-func hiding(w io.Writer) func(items int, bytes int64, done bool) {
-	var p *progress
-	return func(items int, bytes int64, done bool) {
-		if p == nil {
-			p = newProgress(w)
-		}
-		if done {
-			p.end()
-			return
-		}
-		p.show(func() string {
-			return fmt.Sprintf("hiding secrets that became known late: %d files and records, %s", items, size(bytes))
-		})
+// hiding tells how far what the program wrote has been looked through for secrets that became known late.
+func (p *progress) hiding(items int, bytes int64, done bool) {
+	if done {
+		p.end()
+		return
 	}
-}
-
-// sealingProgress tells, once the program has ended, how much of the recording has been hashed, until end is called.
-func sealingProgress(w io.Writer) (step func(done, total int64), end func()) {
-	var p *progress
-	step = func(done, total int64) {
-		if p == nil {
-			p = newProgress(w)
-		}
-		p.bytes("sealing")(done, total)
-	}
-	return step, func() { p.end() }
+	p.show(func() string {
+		return fmt.Sprintf("hiding secrets that became known late: %d files and records, %s", items, size(bytes))
+	})
 }
 
 // bytes tells of work that is so many bytes long.

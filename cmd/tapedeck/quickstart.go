@@ -7,10 +7,8 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -77,16 +75,20 @@ func newQuickstartEndpointCommand(std *console) *cobra.Command {
 }
 
 func runQuickstartEndpoint(ctx context.Context, listen string, std *console) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(ctx)
 	defer stop()
-	l, err := net.Listen("tcp", listen)
+	return serveHTTP(ctx, listen, scriptedllm.New(nil), func(at net.Addr) { std.say("a scripted model at http://%s", at) })
+}
+
+// serveHTTP serves at a TCP address, which ready is told once it is ours, until ctx ends.
+func serveHTTP(ctx context.Context, address string, h http.Handler, ready func(at net.Addr)) error {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: scriptedllm.New(nil), ReadHeaderTimeout: 10 * time.Second}
-	closed := context.AfterFunc(ctx, func() { server.Close() })
-	defer closed()
-	std.say("a scripted model at http://%s", l.Addr())
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	defer context.AfterFunc(ctx, func() { server.Close() })()
+	ready(l.Addr())
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

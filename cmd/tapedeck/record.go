@@ -71,11 +71,11 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std *consol
 	boundMemory()
 	signals, stop := catchSignals()
 	defer stop()
-	sealed, sealedAll := sealingProgress(std.err)
+	hashing := newProgress(std.err)
 	o.Signals, o.Configured, o.Log = signals, sayConfigured(std.err), logger(std.err)
-	o.Progress, o.Hiding, o.Sealing = newProgress(std.err).step, hiding(std.err), sealed
+	o.Progress, o.Hiding, o.Sealing = newProgress(std.err).step, newProgress(std.err).hiding, hashing.bytes("sealing")
 	res, err := deck.Record(ctx, &o.RecordOptions)
-	sealedAll()
+	hashing.end()
 	if err != nil {
 		spans.end(nil, std)
 		return 0, err

@@ -220,7 +220,6 @@ type verdictFlags struct {
 
 func (o *verdictFlags) define(cmd *cobra.Command) {
 	o.defineColor(cmd)
-	o.defineNoColor(cmd)
 	wordFlag(cmd, &o.sideBySide, "side-by-side", "auto", "recorded beside replay: `WHEN` is auto, always or never", whens...)
 	cmd.Flags().Lookup("side-by-side").NoOptDefVal = "always"
 	cmd.Flags().BoolVar(&o.all, "all", false, "every divergence, whole")
@@ -290,7 +289,6 @@ func newCompareCommand(std *console) *cobra.Command {
 	f.IntVarP(&o.Jobs, "jobs", "j", 0, "how many recordings at once; 0 is as many as there are processors")
 	f.BoolVar(&o.markdown, "markdown", false, "tables of Markdown")
 	o.defineColor(cmd)
-	o.defineNoColor(cmd)
 	std.jsonFlag(cmd, "the comparison as JSON")
 	cmd.MarkFlagsMutuallyExclusive("markdown", "json")
 	return cmd

@@ -343,22 +343,35 @@ func notForCassette(path string) error {
 }
 
 // recordingNames completes a REC argument.
-func recordingNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	lib, err := openLibrary()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
+var recordingNames = libraryNames(func(lib *library.Library) (names []string, err error) {
 	entries, err := lib.List()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	out := []string{"last"}
 	for _, e := range entries {
-		if e.Name == visible.Line(e.Name) { // a shell gets no other
-			out = append(out, e.Name)
-		}
+		names = append(names, e.Name)
 	}
-	return out, cobra.ShellCompDirectiveDefault
+	return names, err
+})
+
+// cassetteNames completes a CASSETTE argument.
+var cassetteNames = libraryNames((*library.Library).CassetteNames)
+
+// libraryNames completes what the library has names of, and files.
+func libraryNames(of func(*library.Library) ([]string, error)) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) (out []string, _ cobra.ShellCompDirective) {
+		lib, err := openLibrary()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		names, err := of(lib)
+		if err != nil || len(names) == 0 {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		for _, name := range append([]string{"last"}, names...) {
+			if name == visible.Line(name) { // a shell gets no other
+				out = append(out, name)
+			}
+		}
+		return out, cobra.ShellCompDirectiveDefault
+	}
 }
 
 // takes checks that there is one argument for each of names, as they stand in the command's usage. The last may stand for

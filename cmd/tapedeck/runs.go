@@ -82,7 +82,7 @@ func agentNames(o *runsOptions) func(*cobra.Command, []string, string) ([]string
 func completed(o *runsOptions) ([]runInfo, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	src, err := o.open(ctx, nil)
+	src, err := o.open(ctx, nil, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -115,7 +115,7 @@ func (o *runsOptions) url() string {
 
 // with does something with where the runs are, until it is interrupted.
 func (o *runsOptions) with(ctx context.Context, std *console, do func(context.Context, runSource) error) error {
-	src, err := o.open(ctx, std.err)
+	src, err := o.open(ctx, std.err, 0)
 	if err != nil {
 		return err
 	}
@@ -134,8 +134,8 @@ func (o *runsOptions) withRun(ctx context.Context, std *console, name string, do
 	})
 }
 
-// open connects to the daemon, or reads the files of --data; which of them are no traces is said on warn, where it is not nil.
-func (o *runsOptions) open(ctx context.Context, warn io.Writer) (runSource, error) {
+// open is dial, or reads the files of --data; which of them are no traces is said on warn, where it is not nil.
+func (o *runsOptions) open(ctx context.Context, warn io.Writer, patience time.Duration) (runSource, error) {
 	switch {
 	case o.data != "" && o.daemon != "":
 		return nil, errBoth
@@ -146,7 +146,7 @@ func (o *runsOptions) open(ctx context.Context, warn io.Writer) (runSource, erro
 		}
 		return &fileRuns{dir: dir, path: o.data, warn: warn}, nil
 	}
-	return o.dial(ctx, 0)
+	return o.dial(ctx, patience)
 }
 
 // dial connects to the daemon as its host. Patience is how long a connection that was lost may take to come back, 0 for the

@@ -226,8 +226,8 @@ type prompter struct {
 	caller *terminal.Caller
 	ended  func() // called when the terminal is gone
 
-	stop  func()      // ends the reading of lines
-	lines chan string // those that were typed since listen
+	stop  func()        // ends the reading of lines
+	lines <-chan string // those that were typed since listen
 }
 
 // listen reads what is typed from now on: an answer belongs to what was asked before it was typed. So what was typed before, and not
@@ -238,22 +238,17 @@ func (p *prompter) listen() error {
 		p.stop = nil
 		p.caller.DropKeys()
 	}
-	lines := make(chan string, 64)
 	var typed []byte // of a line
-	stop, err := p.caller.ReadKeys(func(b []byte) {
+	lines, stop, err := heard(p.caller, func(b []byte) (lines []string) {
 		if b == nil {
 			p.ended()
 		}
 		for typed = append(typed, b...); ; {
 			text, rest, whole := bytes.Cut(typed, []byte("\n"))
 			if !whole {
-				return
+				return lines
 			}
-			select {
-			case lines <- string(text):
-			default: // nobody answers so fast
-			}
-			typed = rest
+			lines, typed = append(lines, string(text)), rest
 		}
 	})
 	if err != nil {

@@ -72,7 +72,7 @@ func runRunsWatch(ctx context.Context, from *runsOptions, o *runsWatchOptions, n
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	src, err := from.openToWatch(ctx, std)
+	src, err := from.open(ctx, std.err, watchPatience)
 	if err != nil {
 		return interruptedIs130(err)
 	}
@@ -92,14 +92,6 @@ func runRunsWatch(ctx context.Context, from *runsOptions, o *runsWatchOptions, n
 		view = &jsonView{plainView{std: std}}
 	}
 	return interruptedIs130(errors.Join(w.follow(ctx, view), view.end()))
-}
-
-// openToWatch is open with the patience of who watches.
-func (o *runsOptions) openToWatch(ctx context.Context, std *console) (runSource, error) {
-	if o.data != "" {
-		return o.open(ctx, std.err)
-	}
-	return o.dial(ctx, watchPatience)
 }
 
 func interruptedIs130(err error) error {
@@ -328,25 +320,16 @@ func takeKeys(caller *terminal.Caller, std *console) (keys <-chan string, releas
 	if err := caller.Take(true); err != nil {
 		return nil, nil, err
 	}
-	heard := make(chan string, 16)
-	stop, err := caller.ReadKeys(func(b []byte) {
-		for _, k := range splitKeys(b) {
-			select {
-			case heard <- cmp.Or(terminal.KeyName(k), string(k)): // a character has no other name
-			default: // faster than can be followed
-			}
-		}
-	})
+	keys, stop, err := heard(caller, keyNames)
 	if err != nil {
 		caller.Release(true)
 		return nil, nil, err
 	}
-	return heard, func() { stop(); caller.Release(true) }, nil
+	return keys, func() { stop(); caller.Release(true) }, nil
 }
 
-// splitKeys takes apart what was typed: a key sends one character, or a sequence that begins with ESC.
-func splitKeys(b []byte) [][]byte {
-	var out [][]byte
+// keyNames names the keys that were typed: one sends one character, or a sequence that begins with ESC.
+func keyNames(b []byte) (names []string) {
 	for len(b) > 0 {
 		n := 1
 		if b[0] == 0x1b && len(b) > 2 && (b[1] == '[' || b[1] == 'O') {
@@ -355,9 +338,10 @@ func splitKeys(b []byte) [][]byte {
 			}
 			n++
 		}
-		out, b = append(out, b[:n]), b[n:]
+		names = append(names, cmp.Or(terminal.KeyName(b[:n]), string(b[:n]))) // a character has no other name
+		b = b[n:]
 	}
-	return out
+	return names
 }
 
 // sizeOf tells how large the terminal is, 24 by 80 where it does not say.

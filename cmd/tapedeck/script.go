@@ -144,8 +144,7 @@ func newScriptReplayCommand(std *console) *cobra.Command {
 
 func runScriptReplay(ctx context.Context, o *scriptReplayOptions, from, file string, std *console) error {
 	mode, text := o.mode, o.text(std.err)
-	limits, err := o.limits.options()
-	if err != nil {
+	if err := o.limits.check(); err != nil {
 		return err
 	}
 	path, clean, err := anyTape(ctx, from, std.progress())
@@ -157,7 +156,7 @@ func runScriptReplay(ctx context.Context, o *scriptReplayOptions, from, file str
 	if err != nil {
 		return suite.Flagged(err)
 	}
-	program := suite.Program{Path: file, Limits: limits, In: std.in, Out: std.out, Err: std.err}
+	program := suite.Program{Path: file, Limits: o.limits.Options, In: std.in, Out: std.out, Err: std.err}
 	if std.json {
 		program.Out = std.err
 	}
@@ -295,25 +294,14 @@ func jsonWhatever(std *console, do func() error) error {
 	if !std.json {
 		return do()
 	}
-	out := &written{w: std.out}
+	out := &counted{w: std.out}
 	std.out = out
 	err := do()
-	if err == nil || out.any {
+	if err == nil || out.n > 0 {
 		return err
 	}
 	if unprinted := printJSON(std.out, failureOf(err)); unprinted != nil {
 		return unprinted
 	}
 	return err
-}
-
-// written knows whether anything was.
-type written struct {
-	w   io.Writer
-	any bool
-}
-
-func (w *written) Write(b []byte) (int, error) {
-	w.any = w.any || len(b) > 0
-	return w.w.Write(b)
 }

@@ -70,35 +70,27 @@ func (o *scriptRunOptions) define(f *pflag.FlagSet) {
 }
 
 // limitFlags are the limits of a script.
-type limitFlags struct {
-	steps   uint64
-	memory  string
-	timeout time.Duration
-}
+type limitFlags struct{ script.Options }
 
 func (o *limitFlags) define(f *pflag.FlagSet) {
-	f.Uint64Var(&o.steps, "steps", script.DefaultSteps, "steps of the interpreter that a script may take")
-	f.StringVar(&o.memory, "memory", "512M", "`BYTES` that it may need, as in 64M or 2G")
-	f.DurationVar(&o.timeout, "timeout", script.DefaultTimeout, "how long it may take, by the clock on the wall")
+	f.Uint64Var(&o.Steps, "steps", script.DefaultSteps, "steps of the interpreter that a script may take")
+	parsedFlag(f, &o.Memory, "memory", "512M", "`BYTES` that it may need, as in 64M or 2G", parseSize)
+	f.DurationVar(&o.Timeout, "timeout", script.DefaultTimeout, "how long it may take, by the clock on the wall")
 }
 
-// options returns the limits. Zero would read as the default.
-func (o *limitFlags) options() (script.Options, error) {
-	memory, err := parseSize(o.memory)
+// check refuses nothing at all, which would read as the default.
+func (o *limitFlags) check() error {
 	switch {
-	case err != nil:
-		return script.Options{}, fmt.Errorf("--memory %w", err)
-	case o.steps == 0:
-		return script.Options{}, errors.New("--steps 0: want at least 1")
-	case o.timeout <= 0:
-		return script.Options{}, fmt.Errorf("--timeout %v: want more than nothing, as in 30s", o.timeout)
+	case o.Steps == 0:
+		return errors.New("--steps 0: want at least 1")
+	case o.Timeout <= 0:
+		return fmt.Errorf("--timeout %v: want more than nothing, as in 30s", o.Timeout)
 	}
-	return script.Options{Steps: o.steps, Memory: memory, Timeout: o.timeout}, nil
+	return nil
 }
 
 func runScriptRun(ctx context.Context, o *scriptRunOptions, paths, args []string, std *console) error {
-	limits, err := o.limits.options()
-	if err != nil {
+	if err := o.limits.check(); err != nil {
 		return err
 	}
 	in := o.in
@@ -120,12 +112,12 @@ func runScriptRun(ctx context.Context, o *scriptRunOptions, paths, args []string
 	case err != nil:
 		return err
 	case tests:
-		return runScriptTests(ctx, o, conf, limits, paths, args, std)
+		return runScriptTests(ctx, o, conf, paths, args, std)
 	case o.update || o.match != "":
 		return fmt.Errorf("--update and --run are for tests: %s holds none", paths[0])
 	}
 	conf.Name, conf.Args = paths[0], args
-	return runScriptFile(ctx, conf, limits, std)
+	return runScriptFile(ctx, conf, o.limits.Options, std)
 }
 
 // resolveTape has a flag that may name a recording by its id name its path.
@@ -211,8 +203,8 @@ type (
 	}
 )
 
-func runScriptTests(ctx context.Context, o *scriptRunOptions, conf *testbench.Config, limits script.Options, paths, args []string, std *console) error {
-	opts := &suite.Options{Config: conf, Script: limits, Update: o.update}
+func runScriptTests(ctx context.Context, o *scriptRunOptions, conf *testbench.Config, paths, args []string, std *console) error {
+	opts := &suite.Options{Config: conf, Script: o.limits.Options, Update: o.update}
 	var err error
 	if opts.Match, err = regexp.Compile(o.match); err != nil {
 		return fmt.Errorf("--run: %w", err)

@@ -12,11 +12,9 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -150,8 +148,12 @@ func runServe(ctx context.Context, o *serveOptions, std *console) error {
 		return err
 	}
 	defer end()
-	ctx, stop := stoppable(ctx, std.err)
+	ctx, stop := interruptible(ctx)
 	defer stop()
+	defer context.AfterFunc(ctx, func() {
+		stop() // before it is said: who reads it may send the second signal
+		std.say("stopping; once more ends it at once")
+	})()
 	var opened func()
 	o.Progress, opened = opening(std.err, o.Logger)
 	d, err := daemon.Open(ctx, &o.Options)
@@ -189,35 +191,6 @@ func (o *serveOptions) spans(std *console) (end func(), err error) {
 			std.say("%s", t.Lost())
 		}
 	}, nil
-}
-
-// stoppable is a context that the first signal ends. The second ends the process.
-func stoppable(ctx context.Context, w io.Writer) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() { // ends with stop, which closes signals
-		for n := 0; ; n++ {
-			sig, ok := <-signals
-			switch {
-			case !ok:
-				return
-			case n == 0:
-				visible.Fprintf(w, "tapedeck: %s: stopping; once more ends it at once\n", sig.String())
-				cancel()
-			default:
-				os.Exit(128 + signalNumber(sig))
-			}
-		}
-	}()
-	return ctx, func() { signal.Stop(signals); close(signals); cancel() }
-}
-
-func signalNumber(sig os.Signal) int {
-	if n, ok := sig.(syscall.Signal); ok {
-		return int(n)
-	}
-	return int(syscall.SIGINT)
 }
 
 // opening tells how far a store that takes a while to open has come: on a terminal in a line that changes, else in the log.
@@ -269,19 +242,11 @@ func (o *serveOptions) ready(url string, std *console) error {
 	} else {
 		text += "tapedeck: without a token: every process on this machine may use it\n"
 	}
-	_, err := io.WriteString(std.err, visible.Text(text+o.inForce(len(o.Policies))))
-	return err
-}
-
-// inForce is a line on what the daemon was told to hold agents to, "" for nothing.
-func (o *serveOptions) inForce(policies int) string {
-	switch {
-	case o.policies == "":
-		return ""
-	case policies == 1:
-		return fmt.Sprintf("tapedeck: 1 policy in force for every proposal, of %s\n", o.policies)
+	if o.policies != "" {
+		text += fmt.Sprintf("tapedeck: %s in force for every proposal, of %s\n", plural(len(o.Policies), "policy", "policies"), o.policies)
 	}
-	return fmt.Sprintf("tapedeck: %d policies in force for every proposal, of %s\n", policies, o.policies)
+	_, err := io.WriteString(std.err, visible.Text(text))
+	return err
 }
 
 func newStoreCommand(std *console) *cobra.Command {
@@ -445,7 +410,7 @@ func runStoreAudit(ctx context.Context, s *team.Store, project *string, limit in
 	}
 	for i := range acts {
 		a := &acts[i]
-		visible.Fprintf(std.out, "%s  project %s  %s  %s %s\n", a.At.Local().Format("2006-01-02 15:04:05"), cmp.Or(a.Project, "-"), cmp.Or(a.Token, "-"), a.What, a.About)
+		visible.Fprintf(std.out, "%s  project %s  %s  %s %s\n", stamp(a.At), cmp.Or(a.Project, "-"), cmp.Or(a.Token, "-"), a.What, a.About)
 	}
 	return nil
 }

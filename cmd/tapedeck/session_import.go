@@ -297,10 +297,7 @@ func (o *sessionImportOptions) tellSession(r *foreign.Report, n int64, hide *scr
 }
 
 func hidden(hide *scrub.Scrubber) string {
-	n := 0
-	for _, c := range hide.Counts() {
-		n += c
-	}
+	n := total(hide.Counts())
 	if n == 0 {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
@@ -122,6 +123,15 @@ func (o *storeFlags) open(ctx context.Context) (team.Access, error) {
 	return remote.Open(o.runs, token)
 }
 
+// accessCommand is a command that does something with the store that its flags, which it gets, name.
+func (o *storeFlags) accessCommand(path, names string, run func(ctx context.Context, s team.Access, args []string) error) *cobra.Command {
+	cmd := command(path, names, func(cmd *cobra.Command, args []string) error {
+		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error { return run(ctx, s, args) })
+	})
+	o.define(cmd.Flags())
+	return cmd
+}
+
 // signer is the key that signs tombstones; a server has its own.
 func signer(s team.Access) (note.Signer, error) {
 	if _, direct := s.(*team.Store); !direct {
@@ -148,13 +158,10 @@ func storeHint(err error) error {
 func newPushCommand(std *console) *cobra.Command {
 	var o storeFlags
 	var push team.PushOptions
-	cmd := command("push", "REC…", func(cmd *cobra.Command, args []string) error {
-		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
-			push.Project = o.project
-			return runPush(ctx, s, args, &push, std)
-		})
+	cmd := o.accessCommand("push", "REC…", func(ctx context.Context, s team.Access, args []string) error {
+		push.Project = o.project
+		return runPush(ctx, s, args, &push, std)
 	})
-	o.define(cmd.Flags())
 	cmd.Flags().BoolVar(&push.Again, "again", false, "also what was purged from the store once")
 	cmd.Flags().StringSliceVar(&push.Tags, "tag", nil, "give the runs this `tag` (repeatable, or with commas)")
 	std.jsonFlag(cmd, "what was pushed as JSON")
@@ -208,12 +215,9 @@ func pushOne(ctx context.Context, s team.Access, name string, o *team.PushOption
 func newPullCommand(std *console) *cobra.Command {
 	var o storeFlags
 	var output string
-	cmd := command("pull", "ID", func(cmd *cobra.Command, args []string) error {
-		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
-			return storeHint(runPull(ctx, s, &o, args[0], output, std))
-		})
+	cmd := o.accessCommand("pull", "ID", func(ctx context.Context, s team.Access, args []string) error {
+		return storeHint(runPull(ctx, s, &o, args[0], output, std))
 	})
-	o.define(cmd.Flags())
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`directory` of the recording (default: its id in .tapedeck/)")
 	std.jsonFlag(cmd, "where it lies as JSON")
 	return cmd
@@ -251,23 +255,6 @@ func runPull(ctx context.Context, s team.Access, o *storeFlags, id, output strin
 	return std.say("pulled %s into %s", run.ID, shortPath(rec.Dir))
 }
 
-// runQuery are the flags that choose runs of a store.
-type runQuery struct {
-	storeFlags
-	query team.Query
-}
-
-func (o *runQuery) define(f *pflag.FlagSet) {
-	o.storeFlags.define(f)
-	f.StringVar(&o.query.Agent, "agent", "", "only those whose program is called `name`")
-	f.StringVar(&o.query.Model, "model", "", "only those that asked a model with this in its `name`")
-	f.BoolVar(&o.query.Failed, "failed", false, "only those whose program did not exit with 0, or whose recorder did not come to its end")
-	f.Float64Var(&o.query.MinCost, "min-cost", 0, "only those that cost so many `dollars` or more, as far as prices are known")
-	defineTagged(f, &o.query)
-	spanFlags(f, &o.query.Since, &o.query.Until)
-	f.IntVar(&o.query.Limit, "limit", team.DefaultLimit, "`N` at most, those that were pushed last")
-}
-
 // defineTagged are the flags that choose by what was said of runs since they were pushed.
 func defineTagged(f *pflag.FlagSet, q *team.Query) {
 	f.StringSliceVar(&q.Tags, "tag", nil, "of a store: only those that have this `tag` (repeatable: all of them)")
@@ -275,20 +262,26 @@ func defineTagged(f *pflag.FlagSet, q *team.Query) {
 }
 
 func newSearchCommand(std *console) *cobra.Command {
-	var o runQuery
-	cmd := command("search", "QUERY…", func(cmd *cobra.Command, args []string) error {
-		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
-			return runSearch(ctx, s, strings.Join(args, " "), &o, std)
-		})
+	var o storeFlags
+	var q team.Query
+	cmd := o.accessCommand("search", "QUERY…", func(ctx context.Context, s team.Access, args []string) error {
+		q.Project = o.project
+		return runSearch(ctx, s, strings.Join(args, " "), &q, std)
 	})
-	o.define(cmd.Flags())
+	f := cmd.Flags()
+	f.StringVar(&q.Agent, "agent", "", "only those whose program is called `name`")
+	f.StringVar(&q.Model, "model", "", "only those that asked a model with this in its `name`")
+	f.BoolVar(&q.Failed, "failed", false, "only those whose program did not exit with 0, or whose recorder did not come to its end")
+	f.Float64Var(&q.MinCost, "min-cost", 0, "only those that cost so many `dollars` or more, as far as prices are known")
+	defineTagged(f, &q)
+	spanFlags(f, &q.Since, &q.Until)
+	f.IntVar(&q.Limit, "limit", team.DefaultLimit, "`N` at most, those that were pushed last")
 	std.jsonFlag(cmd, "what was found as JSON")
 	return cmd
 }
 
-func runSearch(ctx context.Context, s team.Access, text string, o *runQuery, std *console) error {
-	o.query.Project = o.project
-	hits, err := s.Search(ctx, text, &o.query)
+func runSearch(ctx context.Context, s team.Access, text string, q *team.Query, std *console) error {
+	hits, err := s.Search(ctx, text, q)
 	if err != nil {
 		return storeHint(err)
 	}
@@ -297,7 +290,7 @@ func runSearch(ctx context.Context, s team.Access, text string, o *runQuery, std
 	}
 	for i := range hits {
 		h := &hits[i]
-		visible.Fprintf(std.out, "%s  %s  %s\n    %s: %s\n", h.Run.ID, h.Run.StartedAt.Local().Format("2006-01-02 15:04:05"), strings.Join(h.Run.Argv, " "), h.What, h.Excerpt)
+		visible.Fprintf(std.out, "%s  %s  %s\n    %s: %s\n", h.Run.ID, stamp(h.Run.StartedAt), strings.Join(h.Run.Argv, " "), h.What, h.Excerpt)
 	}
 	if len(hits) == 0 {
 		std.say("no run of the store has all of these words in one text")
@@ -305,18 +298,18 @@ func runSearch(ctx context.Context, s team.Access, text string, o *runQuery, std
 	return nil
 }
 
+// stamp is a time as lists show it.
+func stamp(t time.Time) string { return t.Local().Format(time.DateTime) }
+
 func newPurgeCommand(std *console) *cobra.Command {
 	var o storeFlags
 	var reason string
-	cmd := command("purge", "ID…", func(cmd *cobra.Command, args []string) error {
+	cmd := o.accessCommand("purge", "ID…", func(ctx context.Context, s team.Access, args []string) error {
 		if err := team.CheckReason(reason); err != nil {
 			return err
 		}
-		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
-			return runPurge(ctx, s, args, o.project, reason, std)
-		})
+		return runPurge(ctx, s, args, o.project, reason, std)
 	})
-	o.define(cmd.Flags())
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` that the tombstone says, 1 KiB at most")
 	std.jsonFlag(cmd, "the tombstones as JSON")
 	return cmd
@@ -403,12 +396,9 @@ func listStore(ctx context.Context, s team.Access, o *listOptions, std *console)
 func newTagCommand(std *console) *cobra.Command {
 	var o storeFlags
 	var add, remove []string
-	cmd := command("tag", "ID…", func(cmd *cobra.Command, args []string) error {
-		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
-			return changeRuns(ctx, s, o.project, args, std, func(id string) (*team.Run, error) { return s.Tag(ctx, o.project, id, add, remove) })
-		})
+	cmd := o.accessCommand("tag", "ID…", func(ctx context.Context, s team.Access, args []string) error {
+		return changeRuns(ctx, s, o.project, args, std, func(id string) (*team.Run, error) { return s.Tag(ctx, o.project, id, add, remove) })
 	})
-	o.define(cmd.Flags())
 	cmd.Flags().StringSliceVar(&add, "add", nil, "give it this `tag` (repeatable, or with commas)")
 	cmd.Flags().StringSliceVar(&remove, "remove", nil, "take this `tag` from it (repeatable, or with commas)")
 	std.jsonFlag(cmd, "the runs as JSON")
@@ -419,7 +409,7 @@ func newHoldCommand(std *console) *cobra.Command {
 	var o storeFlags
 	var reason string
 	var release bool
-	cmd := command("hold", "ID…", func(cmd *cobra.Command, args []string) error {
+	cmd := o.accessCommand("hold", "ID…", func(ctx context.Context, s team.Access, args []string) error {
 		if reason == "" && !release {
 			return errors.New("--reason TEXT is missing: who meets the hold reads it")
 		}
@@ -427,16 +417,13 @@ func newHoldCommand(std *console) *cobra.Command {
 			return err
 		}
 		host, _ := os.Hostname()
-		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error {
-			return changeRuns(ctx, s, o.project, args, std, func(id string) (*team.Run, error) {
-				if release {
-					return s.Release(ctx, o.project, id)
-				}
-				return s.Hold(ctx, o.project, id, login()+"@"+host, reason)
-			})
+		return changeRuns(ctx, s, o.project, args, std, func(id string) (*team.Run, error) {
+			if release {
+				return s.Release(ctx, o.project, id)
+			}
+			return s.Hold(ctx, o.project, id, login()+"@"+host, reason)
 		})
 	})
-	o.define(cmd.Flags())
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` that says why, 1 KiB at most")
 	cmd.Flags().BoolVar(&release, "release", false, "end the hold")
 	std.jsonFlag(cmd, "the runs as JSON")
@@ -461,7 +448,7 @@ func changeRuns(ctx context.Context, s team.Access, project string, names []stri
 		}
 		said := "on no hold"
 		if h := run.Hold; h != nil {
-			said = fmt.Sprintf("on hold by %s since %s: %s", h.By, h.At.Local().Format("2006-01-02 15:04:05"), h.Why)
+			said = fmt.Sprintf("on hold by %s since %s: %s", h.By, stamp(h.At), h.Why)
 		}
 		std.say("%s: tags: %s; %s", run.ID, cmp.Or(strings.Join(run.Tags, " "), "none"), said)
 	}
@@ -572,7 +559,7 @@ func gcStoreDry(ctx context.Context, s team.Access, project string, rules []team
 		return printJSON(std.out, map[string]any{"would_purge": out, "bytes": bytes})
 	}
 	for _, e := range out {
-		visible.Fprintf(std.out, "%s  %s  %s\n", e.ID, e.StartedAt.Local().Format("2006-01-02 15:04:05"), size(e.Size))
+		visible.Fprintf(std.out, "%s  %s  %s\n", e.ID, stamp(e.StartedAt), size(e.Size))
 	}
 	return std.say("would purge %s, %s", plural(len(out), "run", "runs"), size(bytes))
 }

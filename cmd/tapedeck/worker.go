@@ -285,11 +285,8 @@ var jobStates = []string{"available", "running", "retryable", "scheduled", "comp
 
 func newJobsCommand(std *console) *cobra.Command {
 	var o jobsOptions
-	cmd := command("jobs", "", func(cmd *cobra.Command, _ []string) error {
-		return o.access(cmd.Context(), func(ctx context.Context, s team.Access) error { return storeHint(runJobs(ctx, s, &o, std)) })
-	})
+	cmd := o.accessCommand("jobs", "", func(ctx context.Context, s team.Access, _ []string) error { return storeHint(runJobs(ctx, s, &o, std)) })
 	f := cmd.Flags()
-	o.define(f)
 	f.StringSliceVar(&o.states, "state", nil, "only those in this `state`: "+strings.Join(jobStates, ", ")+" (repeatable, or with commas)")
 	f.StringSliceVar(&o.cancel, "cancel", nil, "end the job of this `number` (repeatable)")
 	f.StringSliceVar(&o.retry, "retry", nil, "try the job of this `number`, which has ended, once more (repeatable)")
@@ -340,7 +337,7 @@ func runJobs(ctx context.Context, s team.Access, o *jobsOptions, std *console) e
 	}
 	for i := range jobs {
 		j := &jobs[i]
-		visible.Fprintf(std.out, "%d  %-9s  %s  %s %s  attempt %d of %d  %s\n", j.ID, j.State, j.PutAt.Local().Format("2006-01-02 15:04:05"), j.What, j.Run, j.Attempt, j.Attempts, j.Error)
+		visible.Fprintf(std.out, "%d  %-9s  %s  %s %s  attempt %d of %d  %s\n", j.ID, j.State, stamp(j.PutAt), j.What, j.Run, j.Attempt, j.Attempts, j.Error)
 	}
 	return nil
 }

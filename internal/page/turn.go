@@ -185,11 +185,7 @@ func (s *said) testbench(r *turns, k *tape.LLMCall) error {
 		return err
 	}
 	if v, err := canonjson.Parse(call.Surface); err == nil {
-		at := func(key string) *canonjson.Value {
-			v, _ := v.Get(key)
-			return &v
-		}
-		c, err := llm.NewConversation(at("messages"), at("system"), at("tools"), at("tool_choice"), at("thinking"))
+		c, err := llm.NewConversation(&v)
 		if err != nil {
 			return err
 		}
