@@ -355,7 +355,7 @@ func (e *Entry) totals(dir string, known bool) *recording.Totals {
 	if known {
 		return nil
 	}
-	t, err := account.TotalOf(e.Recording, nil)
+	t, err := account.TotalOf(e.Recording)
 	if err != nil {
 		return nil
 	}
