@@ -198,15 +198,8 @@ func (m *Markdown) text(lang, s string) {
 	}
 }
 
-// fence writes s between two fences of a length that does not stand in it.
-func (m *Markdown) fence(lang, s string) {
-	marks := strings.Repeat("`", max(3, longestRun(s, '`')+1))
-	m.printf("%s%s\n%s", marks, lang, s)
-	if !strings.HasSuffix(s, "\n") {
-		m.printf("\n")
-	}
-	m.printf("%s\n\n", marks)
-}
+// fence writes s as a block of code.
+func (m *Markdown) fence(lang, s string) { m.printf("%s\n\n", visible.Fence(lang, s)) }
 
 // shorten cuts the middle out of s, at ends of lines where such are near, else between characters.
 func shorten(s string, max int) (head string, left int, tail string) {
@@ -229,19 +222,6 @@ func shorten(s string, max int) (head string, left int, tail string) {
 	return s[:from], to - from, s[to:]
 }
 
-func longestRun(s string, of byte) (longest int) {
-	run := 0
-	for i := range len(s) {
-		if s[i] != of {
-			run = 0
-			continue
-		}
-		run++
-		longest = max(longest, run)
-	}
-	return longest
-}
-
 // codeSpan is s as a span of code, on one line.
 func codeSpan(s string) string {
 	if s == "" {
@@ -252,12 +232,7 @@ func codeSpan(s string) string {
 		head, _, _ := shorten(s, most)
 		s = fmt.Sprintf("%s… (%d more bytes)", head, len(s)-len(head))
 	}
-	s = visible.Line(s)
-	marks := strings.Repeat("`", longestRun(s, '`')+1)
-	if strings.Contains(s, "`") || s[0] == ' ' && s[len(s)-1] == ' ' { // one space of each side is not shown
-		s = " " + s + " "
-	}
-	return marks + s + marks
+	return visible.Code(s)
 }
 
 // escapeMarkdown is s as text of a heading: neither marks nor links, those that GitHub finds by itself included.

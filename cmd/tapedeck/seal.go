@@ -287,7 +287,7 @@ func runSealLogAdd(ctx context.Context, log string, names []string, std *console
 		}
 	}
 	busy := std.progress().busy("verifying and adding")
-	added, err := sealing.AddToLog(ctx, dir, recs, "")
+	added, err := sealing.AddToLog(ctx, dir, recs)
 	busy()
 	if err != nil {
 		return err

@@ -81,11 +81,11 @@ func (a *Account) From(lane string, number int, seq uint64) (turns []*Turn) {
 }
 
 // TotalOf returns the totals that a recording keeps, or adds them up where it keeps none.
-func TotalOf(rec *recording.Recording, prices *llm.Prices) (*recording.Totals, error) {
+func TotalOf(rec *recording.Recording) (*recording.Totals, error) {
 	if rec.Manifest.Totals != nil {
 		return rec.Manifest.Totals, nil
 	}
-	a, err := Of(rec, prices)
+	a, err := Of(rec, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -31,8 +31,7 @@ const SessionLogName = "session.jsonl"
 
 // A SessionReader gives a session log as JSON lines, {"seq":0,"event":{…},"g":1,"t_ms":0} each.
 type SessionReader struct {
-	Path    string // of session.jsonl, or of the tape that it is derived from
-	Derived bool   // it is derived while it is read
+	Derived bool // it is derived while it is read
 
 	r     io.ReadCloser
 	notes []string
@@ -46,7 +45,7 @@ func SessionLog(rec *recording.Recording) (*SessionReader, error) {
 	if rec.Finished() { // else it may have been killed before the log was whole, or go on
 		f, err := regular.Open(path)
 		if err == nil {
-			return &SessionReader{Path: path, r: f}, nil
+			return &SessionReader{r: f}, nil
 		}
 		if recording.Gone(err) != nil {
 			return nil, err
@@ -77,7 +76,7 @@ var errStopped = errors.New("nobody reads the session log any more")
 // deriving starts the deriving of a session log. Its goroutine ends when Read gave its last, or with Close, which waits for it.
 func deriving(src *Source) *SessionReader {
 	pr, pw := io.Pipe()
-	s := &SessionReader{Path: src.Path, Derived: true, r: pr, done: make(chan struct{})}
+	s := &SessionReader{Derived: true, r: pr, done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		notes, err := src.Derive(func(line []byte) error {

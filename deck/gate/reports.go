@@ -215,7 +215,7 @@ func (s *Summary) WriteMarkdown(w io.Writer, strict bool) error {
 	}
 	for _, r := range s.Results {
 		if r.First != "" && r.Status.Exit(strict) != 0 {
-			fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n%s\n\n</details>\n", visible.Markdown(r.Name), fenced(visible.Text(r.First)))
+			fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n%s\n\n</details>\n", visible.Markdown(r.Name), visible.Fence("text", visible.Text(r.First)))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -234,15 +234,6 @@ func (r *Result) sign(strict bool) string {
 
 // cell is a text within a table: nothing in it is Markdown or HTML.
 func cell(s string) string { return visible.Markdown(strings.ReplaceAll(s, "\n", " ")) }
-
-// fenced is a text as it stands, in a fence that it does not hold.
-func fenced(s string) string {
-	fence := "```"
-	for strings.Contains(s, fence) {
-		fence += "`"
-	}
-	return fence + "text\n" + s + "\n" + fence
-}
 
 // String counts results: "30 tried: 28 faithful, 2 diverged".
 func (s *Summary) String() string {

@@ -43,7 +43,7 @@ const (
 	GarbageTemporary = "temporary" // what killed writers left
 	GarbagePointer   = "pointer"   // to a recording that is gone
 	GarbageCache     = "stat cache"
-	GarbageDerived   = "derived" // verdicts and totals of a recording that is gone
+	GarbageDerived   = "derived" // verdicts and reports of a recording that is gone
 	GarbageScratch   = "scratch" // layers of runs that were killed
 )
 

@@ -514,10 +514,7 @@ func (l *Library) Rows(q *Query) ([]Row, error) {
 	recording.Each(context.Background(), len(rows), 0, func(i int) {
 		r := &rows[i]
 		if r.Entry = entries[i]; r.Recording != nil && q.early(r.Recording.Manifest) {
-			r.Totals, r.Verdict = r.totals(l.Dir, q.Known), new(Verdict)
-			if !r.read(l.Dir, verdictExt, r.Verdict) { // nobody has replayed it since it stands there
-				r.Verdict = nil
-			}
+			r.Totals, r.Verdict = r.totals(q.Known), r.verdict(l.Dir)
 			fits[i] = q.fits(r)
 		} else {
 			fits[i] = r.Recording == nil && q.all()

@@ -174,11 +174,8 @@ func ParseAge(s string) (time.Duration, error) {
 
 // What is known of a recording beside what it holds stands in small files of its name beside it and beside pointers, never inside one: a
 // seal covers what lies there. Each is written whole, by whoever comes to know it, and is derived: who deletes it loses a column of the
-// list, or the time to add it up again.
-const (
-	verdictExt = ".verdict" // how the last replay ended
-	totalsExt  = ".totals"  // of a recording that an older version made, which keeps none itself
-)
+// list, or the time to make it again.
+const verdictExt = ".verdict" // how the last replay ended
 
 // The kinds of longer ones (KeepDerived).
 const (
@@ -187,7 +184,7 @@ const (
 )
 
 // derivedExts are all of them.
-var derivedExts = []string{verdictExt, totalsExt, Index, Report}
+var derivedExts = []string{verdictExt, Index, Report}
 
 // maxKept bounds one, in bytes.
 const maxKept = 256 << 20
@@ -225,8 +222,9 @@ func Judged(rec *recording.Recording, v Verdict, j Judgement) {
 	if v.At.IsZero() {
 		v.Tapedeck, v.At = version.Version, time.Now().UTC().Truncate(time.Second)
 	}
+	value, _ := json.Marshal(&v) // texts and a time: it cannot fail
 	for name := range namesOf(rec) {
-		note(rec.Manifest, name+verdictExt, &v)
+		keepAt(rec.Manifest, name+verdictExt, value, nil)
 		if j.Report == nil {
 			_ = os.Remove(name + Report) // of the replay before
 		}
@@ -283,13 +281,6 @@ func ReadDerived(rec *recording.Recording, kind string) (content []byte, tapedec
 	return content, tapedeck
 }
 
-// note keeps a short value at path.
-func note(m *recording.Manifest, path string, value any) {
-	if b, err := json.Marshal(value); err == nil {
-		keepAt(m, path, b, nil)
-	}
-}
-
 func keepAt(m *recording.Manifest, path string, value json.RawMessage, content []byte) {
 	head, err := json.Marshal(&derived{m.ID, m.StartedAt, version.Version, value})
 	if err == nil {
@@ -332,36 +323,24 @@ func namesOf(rec *recording.Recording) map[string]bool {
 	return out
 }
 
-// read reads the derived file of e that ends in ext, in the library's directory, into value, and reports whether it is there and e's.
-func (e *Entry) read(dir, ext string, value any) bool {
-	if !e.beside[e.Name+ext] {
-		return false
+// verdict is that of e's last replay, which lies in the library's directory; nil where nobody has replayed it since it stands there.
+func (e *Entry) verdict(dir string) *Verdict {
+	if !e.beside[e.Name+verdictExt] {
+		return nil
 	}
-	b, _ := read(e.Recording.Manifest, filepath.Join(dir, e.Name+ext))
-	return b != nil && json.Unmarshal(b, value) == nil
+	v := new(Verdict)
+	if b, _ := read(e.Recording.Manifest, filepath.Join(dir, e.Name+verdictExt)); b == nil || json.Unmarshal(b, v) != nil {
+		return nil
+	}
+	return v
 }
 
-// totals are what e comes to; nil where its tape cannot be read, or known says that it is not to be. Those that recording.json lacks are kept
-// once they were added up.
-func (e *Entry) totals(dir string, known bool) *recording.Totals {
-	m := e.Recording.Manifest
-	t := new(recording.Totals)
-	if m.Totals != nil {
-		return m.Totals
-	}
-	if e.read(dir, totalsExt, t) {
-		return t
-	}
+// totals are what e comes to; nil where its tape cannot be read, or known says that it is not to be.
+func (e *Entry) totals(known bool) *recording.Totals {
 	if known {
-		return nil
+		return e.Recording.Manifest.Totals
 	}
-	t, err := account.TotalOf(e.Recording, nil)
-	if err != nil {
-		return nil
-	}
-	if e.Recording.Finished() {
-		note(m, filepath.Join(dir, e.Name+totalsExt), t)
-	}
+	t, _ := account.TotalOf(e.Recording) // nil beside an error
 	return t
 }
 

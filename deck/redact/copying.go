@@ -139,7 +139,7 @@ func (c *copying) load() (err error) {
 		Dir: c.to.Dir, Store: c.store, Made: c.store, Find: c.find, All: c.find, Mask: mask, FollowsMCP: m.FollowsMCP(),
 		Files: c.hideFiles, Tree: func() *files.Tree { return nil }, // writeTrees writes it with the others
 		TTY: m.TTY, Program: uint64(max(m.Records-1, 0)), // the program's record is the last
-		Progress: c.o.Progress, Replaced: func(rec *tape.Record) { c.count(rec.Kind.Name()) },
+		Replaced: func(rec *tape.Record) { c.count(rec.Kind.Name()) },
 	})
 	return nil
 }

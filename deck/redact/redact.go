@@ -47,7 +47,6 @@ type Options struct {
 	NoSeal bool
 
 	ConfigDir string // where the keys lie; the user's configuration directory when empty
-	Progress  func(items int, bytes int64, done bool)
 }
 
 // A Result is what was taken out.

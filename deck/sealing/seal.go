@@ -278,12 +278,12 @@ type LoggedRecording struct {
 
 // AddToLog verifies the seal of each of recs and adds them to the log in dir, which this user's key signs. None is added where the seal
 // of one does not hold; the error then wraps ErrSealBroken.
-func AddToLog(ctx context.Context, dir string, recs []*recording.Recording, config string) ([]LoggedRecording, error) {
+func AddToLog(ctx context.Context, dir string, recs []*recording.Recording) ([]LoggedRecording, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	key, err := seal.LoadKey(recording.ConfigDir(config))
+	key, err := seal.LoadKey(recording.ConfigDir(""))
 	if err != nil {
 		return nil, fmt.Errorf("sealing key: %w", err)
 	}
@@ -341,8 +341,6 @@ type VerifyLogOptions struct {
 	Witnesses []seal.PublicKey // that must have cosigned its checkpoint
 	Since     []byte           // an older checkpoint of the log; nil for none
 	Quick     bool             // of the recordings their seals alone are looked at, not every byte
-	ConfigDir string
-	Progress  func(done, total int64) // entries
 }
 
 // ErrNoKey is wrapped by the error of what cannot be checked because nobody said whose it must be.
@@ -359,7 +357,7 @@ func VerifyLog(ctx context.Context, dir string, find func(id string) (*recording
 	}
 	keys := o.Keys
 	if len(keys) == 0 {
-		if keys, err = TrustedKeys(o.ConfigDir); err != nil {
+		if keys, err = TrustedKeys(""); err != nil {
 			return nil, err
 		}
 	}
@@ -368,7 +366,7 @@ func VerifyLog(ctx context.Context, dir string, find func(id string) (*recording
 	}
 	c := &logChecker{find: find, dir: dir, quick: o.Quick}
 	return recordlog.Verify(ctx, dir, &recordlog.VerifyOptions{
-		Keys: Verifiers(keys), Witnesses: Verifiers(o.Witnesses), Since: o.Since, Recording: c.recording, Progress: o.Progress,
+		Keys: Verifiers(keys), Witnesses: Verifiers(o.Witnesses), Since: o.Since, Recording: c.recording,
 	})
 }
 

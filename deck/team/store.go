@@ -104,7 +104,6 @@ type PushOptions struct {
 	Project  string
 	Again    bool                    // also what was removed once
 	Tags     []string                // that the run is given, beside those that it has
-	Pack     *library.PackOptions    // nil for the usual
 	Progress func(done, total int64) // bytes of the packed recording that went into the store
 }
 
@@ -116,7 +115,7 @@ func (o *PushOptions) Packed(ctx context.Context, rec *recording.Recording) (fil
 	}
 	clean = func() { _ = temp.Remove() } // else the next command does
 	file = filepath.Join(temp.Dir, "packed")
-	if p, err = library.Pack(ctx, rec, file, o.Pack); err != nil {
+	if p, err = library.Pack(ctx, rec, file, nil); err != nil {
 		clean()
 		return "", p, nil, err
 	}

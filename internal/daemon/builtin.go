@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/deck/procgroup"
 	"github.com/tapedeck-dev/tapedeck/proposal"
 	"github.com/tapedeck-dev/tapedeck/proposal/toolschema"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
@@ -186,14 +187,15 @@ func (p *commandParams) run(ctx context.Context, path string, argv []string) (*c
 	cmd.Env = slices.DeleteFunc(os.Environ(), ofTheDaemon)
 	var stdout, stderr boundedBuffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	group(cmd)
+	procgroup.Own(cmd, -1)
+	cmd.Cancel = func() error { return procgroup.Kill(cmd.Process.Pid) }
 	cmd.WaitDelay = time.Second // for a child that outlived it and holds the pipes
 	begin := time.Now()
 	err := cmd.Run()
-	endGroup(cmd)
 	if cmd.ProcessState == nil {
 		return nil, fmt.Errorf("could not start %q: %w", argv[0], err)
 	}
+	_ = procgroup.Kill(cmd.Process.Pid) // what it left running
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -202,8 +204,11 @@ func (p *commandParams) run(ctx context.Context, path string, argv []string) (*c
 		Truncated: stdout.cut || stderr.cut, Duration: float64(time.Since(begin).Microseconds()) / 1000,
 	}
 	if !out.TimedOut {
-		code := exitCode(cmd.ProcessState)
-		out.ExitCode = &code
+		exit := procgroup.ExitOf(cmd.ProcessState)
+		if exit.Signal != 0 {
+			exit.Code = 128 + int(exit.Signal)
+		}
+		out.ExitCode = &exit.Code
 	}
 	return out, nil
 }

@@ -60,11 +60,11 @@ func (m *Markdown) printf(format string, args ...any) {
 }
 
 func (m *Markdown) started(s *runtrace.Started) {
-	m.printf("# Run %s\n\n", span(s.RunID))
-	m.printf("- agent: %s\n", span(s.AgentID))
+	m.printf("# Run %s\n\n", visible.Code(s.RunID))
+	m.printf("- agent: %s\n", visible.Code(s.AgentID))
 	m.printf("- started: %s\n", m.run.Started.In(m.zone).Format("2006-01-02 15:04:05 MST"))
 	if s.Recording != nil {
-		m.printf("- recording: %s\n", span(s.Recording.ID))
+		m.printf("- recording: %s\n", visible.Code(s.Recording.ID))
 	}
 	m.printf("\n**Intent**\n\n")
 	m.fence("text", s.Intent)
@@ -75,7 +75,7 @@ func (m *Markdown) started(s *runtrace.Started) {
 }
 
 func (m *Markdown) turn(t *Turn) {
-	m.printf("## %s Turn %d: %s", signs[t.Mark].sign, t.Index, span(t.verb()))
+	m.printf("## %s Turn %d: %s", signs[t.Mark].sign, t.Index, visible.Code(t.verb()))
 	if t.Label != "" {
 		m.printf(", %s", t.Label)
 	}
@@ -84,7 +84,7 @@ func (m *Markdown) turn(t *Turn) {
 		m.field(f, "parameter")
 	}
 	if t.Mark == Rejected {
-		m.printf("**Rejected by %s**: the tool never ran\n\n", span(t.Rule))
+		m.printf("**Rejected by %s**: the tool never ran\n\n", visible.Code(t.Rule))
 		m.fence("text", t.Reason)
 		return
 	}
@@ -103,10 +103,10 @@ const shortText = 80
 func (m *Markdown) field(f Field, what string) {
 	name := "**" + what + "**"
 	if f.Name != "" {
-		name += " " + span(f.Name)
+		name += " " + visible.Code(f.Name)
 	}
 	if len(f.Text) <= shortText && !strings.ContainsAny(f.Text, "\r\n") && f.Text != "" {
-		m.printf("%s: %s\n\n", name, span(f.Text))
+		m.printf("%s: %s\n\n", name, visible.Code(f.Text))
 		return
 	}
 	m.printf("%s\n\n", name)
@@ -114,41 +114,17 @@ func (m *Markdown) field(f Field, what string) {
 }
 
 func (m *Markdown) ended(outcome json.RawMessage) {
-	m.printf("## Ended: %s\n\n%s\n\n", span(m.run.Status), m.run.Summary(m.run.Ended))
+	m.printf("## Ended: %s\n\n%s\n\n", visible.Code(m.run.Status), m.run.Summary(m.run.Ended))
 	if len(outcome) > 0 {
 		m.printf("**Outcome**, as the agent said it\n\n")
 		m.fence("json", textOf(outcome))
 	}
 }
 
-// fence writes a text in a fence that is longer than any row of its marks in it.
+// fence writes a text as a block of code.
 func (m *Markdown) fence(lang, text string) {
-	marks := strings.Repeat("`", max(3, longest(text)+1))
-	m.printf("%s%s\n%s\n%s\n\n", marks, lang, visible.Text(strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n")), marks)
-}
-
-// span is a text as one line of code.
-func span(text string) string {
-	text = visible.Line(text)
-	marks := strings.Repeat("`", longest(text)+1)
-	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") || text == "" {
-		text = " " + text + " "
-	}
-	return marks + text + marks
-}
-
-// longest is the length of the longest row of backquotes.
-func longest(text string) int {
-	most, n := 0, 0
-	for i := range len(text) {
-		if text[i] != '`' {
-			n = 0
-			continue
-		}
-		n++
-		most = max(most, n)
-	}
-	return most
+	text = strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	m.printf("%s\n\n", visible.Fence(lang, visible.Text(text)))
 }
 
 // A Session writes the records of a run as a session log: what was asked of the agent, each tool call with its result or its

@@ -217,7 +217,6 @@ type Turn struct {
 	Param  string // which it spoke against, "" for none
 	Reason string
 	Error  *Field // why there is no output; nil where nothing is said
-	Size   int    // bytes of the output
 }
 
 // verb is what a turn without a tool is listed as.
@@ -268,7 +267,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // MakeTurn is what can be shown of a turn; keep bytes are kept of each text, 0 keeps all.
 func MakeTurn(t *runtrace.Turn, keep int) Turn {
-	v := Turn{Index: t.Index, Tool: textAt(t.Tool), Prompt: textAt(t.Prompt), Size: len(t.Output)}
+	v := Turn{Index: t.Index, Tool: textAt(t.Tool), Prompt: textAt(t.Prompt)}
 	v.Params, v.Output = fieldsOf(t.Parameters, keep), fieldsOf(t.Output, keep)
 	if keep > 0 {
 		v.Tool, v.Prompt = strings.Clone(clip(v.Tool, keep)), strings.Clone(clip(v.Prompt, keep))

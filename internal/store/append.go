@@ -40,12 +40,8 @@ func (o *op) committed(pos seglog.Pos, err error) {
 	case o.kind == kindVerdict:
 		o.store.checkpoints.verdicts.add(o)
 	default:
-		switch o.kind {
-		case kindStarted:
+		if o.kind == kindStarted {
 			r.first = pos
-			o.store.stats.open.Add(1)
-		case kindEnded:
-			o.store.stats.open.Add(-1)
 		}
 		r.durable, r.dirty = o.after, true
 		r.ready = append(r.ready, o)

@@ -73,7 +73,7 @@ type Disk struct {
 	failure atomic.Pointer[error]
 
 	stats struct {
-		open, started, turns, ended atomic.Int64
+		started, turns, ended atomic.Int64
 	}
 }
 
@@ -231,10 +231,10 @@ func (s *Disk) Health() error {
 func (s *Disk) Stats() Stats {
 	l := s.log.Stats()
 	return Stats{
-		Open: int(s.stats.open.Load()), Files: s.files.len(),
+		Files:   s.files.len(),
 		Started: uint64(s.stats.started.Load()), Turns: uint64(s.stats.turns.Load()),
 		Ended: uint64(s.stats.ended.Load()), Repairs: uint64(s.mender.repairs.Load()),
-		Log: LogStats{Blocks: l.Blocks, Records: l.Records, Bytes: l.Bytes, SyncSeconds: l.Sync.Seconds(), QueuedBytes: l.Queued},
+		Log: LogStats{Blocks: l.Blocks, Records: l.Records, Bytes: l.Bytes, SyncSeconds: l.Sync.Seconds()},
 	}
 }
 
@@ -449,7 +449,6 @@ func (s *Disk) endOpen(ctx context.Context) error {
 		return err
 	}
 	s.o.Logger.Info("runs were left open and are ended as incomplete", "runs", len(ids))
-	s.stats.open.Store(int64(len(ids)))
 	next := make(chan runtrace.ID)
 	errs := make([]error, 64)
 	var wait sync.WaitGroup

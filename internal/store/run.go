@@ -115,12 +115,10 @@ func (r *run) unpin() {
 }
 
 // leave takes a run out of the table when it is idle. Its shard is locked.
-func (r *run) leave() bool {
-	if !r.idle() {
-		return false
+func (r *run) leave() {
+	if r.idle() {
+		delete(r.shard.runs, r.key)
 	}
-	delete(r.shard.runs, r.key)
-	return true
 }
 
 // each calls f for every run of now, pinned.

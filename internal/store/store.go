@@ -140,9 +140,8 @@ type Trace struct {
 	Status  runtrace.Status
 }
 
-// Stats are totals since a store was opened, but for Open and Files, which are of now.
+// Stats are totals since a store was opened, but for Files, which are of now.
 type Stats struct {
-	Open    int    // runs that are in progress
 	Files   int    // descriptors of run files
 	Started uint64 // runs
 	Turns   uint64 // acknowledged
@@ -155,7 +154,6 @@ type Stats struct {
 type LogStats struct {
 	Blocks, Records, Bytes uint64
 	SyncSeconds            float64
-	QueuedBytes            int
 }
 
 // SubscribeOptions bound what waits for a subscriber. Nil and zero work.

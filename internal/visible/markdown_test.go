@@ -24,3 +24,31 @@ func TestMarkdown(t *testing.T) {
 		}
 	}
 }
+
+func TestCode(t *testing.T) {
+	for s, want := range map[string]string{
+		"go test": "`go test`",
+		"":        "`  `",
+		" a ":     "`  a  `",
+		"a`b``c":  "``` a`b``c ```",
+		"`":       "`` ` ``",
+		"a\nb":    "`a" + Line("\n") + "b`",
+	} {
+		if got := Code(s); got != want {
+			t.Errorf("Code(%q) = %q, expected %q", s, got, want)
+		}
+	}
+}
+
+func TestFence(t *testing.T) {
+	for s, want := range map[string]string{
+		"":                "```text\n\n```",
+		"a\nb":            "```text\na\nb\n```",
+		"a `b`\n":         "```text\na `b`\n```",
+		"````\na\n````\n": "`````text\n````\na\n````\n`````",
+	} {
+		if got := Fence("text", s); got != want {
+			t.Errorf("Fence(%q) = %q, expected %q", s, got, want)
+		}
+	}
+}

@@ -166,6 +166,34 @@ func Markdown(s string) string {
 	return b.String()
 }
 
+// Code is s as a span of code of a Markdown document, on one line.
+func Code(s string) string {
+	s = Line(s)
+	marks := marks(s, 1)
+	if s == "" || strings.Contains(s, "`") || s[0] == ' ' && s[len(s)-1] == ' ' { // one space of each side is not shown
+		s = " " + s + " "
+	}
+	return marks + s + marks
+}
+
+// Fence is s as a block of code of a Markdown document, as it stands.
+func Fence(lang, s string) string {
+	marks := marks(s, 3)
+	return marks + lang + "\n" + strings.TrimSuffix(s, "\n") + "\n" + marks
+}
+
+// marks is a row of backquotes, at least so many, that is longer than each in s.
+func marks(s string, least int) string {
+	row := 0
+	for i := range len(s) {
+		if row++; s[i] != '`' {
+			row = 0
+		}
+		least = max(least, row+1)
+	}
+	return strings.Repeat("`", least)
+}
+
 // opensBlock reports whether a line may begin something else than a paragraph by a character that stands for itself elsewhere. Numbers do not.
 func opensBlock(line string) bool {
 	if behind := strings.TrimLeft(line, "0123456789"); behind != line {

@@ -57,7 +57,7 @@ func readClaude(ctx context.Context, conv *conversation) error {
 	tree.choose(r)
 	c := &claudeReader{conversation: conv, tree: tree}
 	if err = c.eachLine(ctx, c.line); err == nil {
-		c.drop()
+		c.ignored()
 		r.claudeAgents()
 	}
 	return err
@@ -143,9 +143,8 @@ func (b *claudeBlock) thought() []byte {
 // A claudeReader turns the lines of a transcript's branch into events.
 type claudeReader struct {
 	*conversation
-	typed command
-	tree  *claudeTree
-	node  int // the next line that has a uuid
+	tree *claudeTree
+	node int // the next line that has a uuid
 }
 
 func (c *claudeReader) line(b []byte, n int) error {
@@ -267,7 +266,7 @@ func (c *claudeReader) prompt(content []byte, n int) {
 			c.end(sessionlog.ReasonInterrupted)
 			return
 		case trimmedPrefix(text, "<command-name>", "<command-message>"):
-			c.drop()
+			c.ignored()
 			c.typed = command{claudeCommand(text), n}
 		case trimmedPrefix(text, "<local-command-", "<bash-stdout>", "<bash-stderr>", "<system-reminder>", "<task-notification>"):
 			c.r.skip("messages of user", claudeOwn, n)
@@ -280,7 +279,7 @@ func (c *claudeReader) prompt(content []byte, n int) {
 	if len(asked) == 0 && len(p.others) == 0 {
 		return
 	}
-	c.drop()
+	c.ignored()
 	c.ask(&sessionlog.RunStarted{Goal: strings.Join(asked, "\n"), Attachments: p.others})
 }
 
@@ -297,15 +296,6 @@ func claudeCommand(text string) string {
 	command := between("<command-name>", "</command-name>")
 	return strings.TrimSpace(command + " " + between("<command-args>", "</command-args>"))
 }
-
-// commanded is called where the model answers: a command that stands open was for it.
-func (c *claudeReader) commanded() {
-	if goal := c.typed.taken(); goal != "" {
-		c.ask(&sessionlog.RunStarted{Goal: goal})
-	}
-}
-
-func (c *claudeReader) drop() { c.typed.drop(c.r) }
 
 // tools reads what tools gave. It does not end the answer: where tools run while the model still speaks, more of that follows.
 func (c *claudeReader) tools(l *claudeLine, n int) {
@@ -347,24 +337,4 @@ func trimmedPrefix(text string, prefixes ...string) bool {
 		}
 	}
 	return false
-}
-
-// A command is what the person typed that may be for the program or for the model, until it shows whether the model hears of it.
-type command struct {
-	text string
-	line int
-}
-
-// taken returns what stands open, "" for nothing: the model has heard of it.
-func (c *command) taken() string {
-	text := c.text
-	c.text = ""
-	return text
-}
-
-// drop counts what the model never heard of.
-func (c *command) drop(r *Report) {
-	if c.taken() != "" {
-		r.skip("commands to the program", "the model was not asked", c.line)
-	}
 }

@@ -80,7 +80,6 @@ type codexReader struct {
 	*conversation
 	system  string
 	model   string
-	asked   bool
 	roles   map[string]string // of sub-agents
 	records bool              // tokens are counted by response
 	total   int64             // tokens of the session, as counted last
@@ -269,8 +268,8 @@ func (c *codexReader) message(i *codexItem, n int) {
 		return
 	}
 	e := &sessionlog.RunStarted{Goal: p.goal(), Attachments: p.others}
-	if !c.asked {
-		e.SystemPrompt, c.asked = c.system, true
+	if !c.prompted {
+		e.SystemPrompt = c.system
 	}
 	c.ask(e)
 }

@@ -20,13 +20,15 @@ type conversation struct {
 	n        uint64             // events that were emitted
 	failed   error              // that of out, or what is broken: after it nothing is emitted, and reading ends with the line under way
 
-	answer  answer
-	results []sessionlog.ToolResult
-	held    int                // bytes of results
-	order   map[string]int     // the place of each call of the last answer
-	after   []sessionlog.Event // to follow the results
-	beside  []json.RawMessage  // what the model gets with the next prompt
-	reason  string             // why the run under way ends, "" where nothing says so
+	answer   answer
+	results  []sessionlog.ToolResult
+	held     int                // bytes of results
+	order    map[string]int     // the place of each call of the last answer
+	after    []sessionlog.Event // to follow the results
+	beside   []json.RawMessage  // what the model gets with the next prompt
+	typed    command            // that stands open
+	prompted bool               // there was a prompt
+	reason   string             // why the run under way ends, "" where nothing says so
 }
 
 // An answer is one turn of the model's.
@@ -73,9 +75,32 @@ func (c *conversation) with(block json.RawMessage) {
 // ask begins a run with a prompt.
 func (c *conversation) ask(e *sessionlog.RunStarted) {
 	c.end("")
+	c.prompted = true
 	e.Attachments = append(c.beside, e.Attachments...)
 	c.beside = nil
 	_ = c.d.Ask(e) // failed has the errors of a Dialog, which are those of emit
+}
+
+// A command is what the person typed that may be for the program or for the model, until it shows whether the model hears of it.
+type command struct {
+	text string // "" for none
+	line int
+}
+
+// commanded is called where the model answers: a command that stands open was for it.
+func (c *conversation) commanded() {
+	if goal := c.typed.text; goal != "" {
+		c.typed.text = ""
+		c.ask(&sessionlog.RunStarted{Goal: goal})
+	}
+}
+
+// ignored counts a command that stands open as one that the model never heard of.
+func (c *conversation) ignored() {
+	if c.typed.text != "" {
+		c.typed.text = ""
+		c.r.skip("commands to the program", "the model was not asked", c.typed.line)
+	}
 }
 
 // end ends the run under way, if any, for a reason as sessionlog.Dialog takes it.

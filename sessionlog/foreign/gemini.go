@@ -66,7 +66,7 @@ func readGeminiFile(ctx context.Context, c *conversation) error {
 		err = eachElement(ctx, r, "messages", "element", g.about, func(b []byte, n int) error { return cmp.Or(g.message(b, n), g.failed) })
 	}
 	if err == nil {
-		g.drop()
+		g.ignored()
 	}
 	return err
 }
@@ -83,8 +83,7 @@ func isLines(head []byte) bool {
 // A geminiReader turns messages into events.
 type geminiReader struct {
 	*conversation
-	typed command
-	seed  maphash.Seed
+	seed maphash.Seed
 
 	places []uint64        // first reading: messages that stand, in order
 	gone   map[uint64]bool // messages that were taken back
@@ -92,7 +91,6 @@ type geminiReader struct {
 
 	seen    map[uint64]bool // messages that were met
 	current uint64          // the answer that is gathered
-	asked   bool
 
 	given int // calls of a checkpoint that were given an id
 	open  []geminiCall
@@ -232,7 +230,7 @@ func (g *geminiReader) history(messages []byte, n int) error {
 	if len(messages) == 0 || messages[0] != '[' {
 		return nil
 	}
-	again := g.asked
+	again := g.prompted
 	if again { // what it says of the last answer is less than what came
 		g.flush()
 	}
@@ -365,27 +363,13 @@ func (g *geminiReader) user(p *geminiParts, n int) {
 	case trimmedPrefix(goal, "<session_context>", "<hook_context>"):
 		g.r.skip("messages of user", claudeOwn, n)
 	case trimmedPrefix(goal, "/", "?"):
-		g.drop()
+		g.ignored()
 		g.typed = command{p.goal(), n}
 	default:
-		g.drop()
-		g.prompt(&sessionlog.RunStarted{Goal: p.goal(), Attachments: p.others})
+		g.ignored()
+		g.ask(&sessionlog.RunStarted{Goal: p.goal(), Attachments: p.others})
 	}
 }
-
-func (g *geminiReader) prompt(e *sessionlog.RunStarted) {
-	g.asked = true
-	g.ask(e)
-}
-
-// commanded is called where the model answers: what looked like a command was a prompt.
-func (g *geminiReader) commanded() {
-	if goal := g.typed.taken(); goal != "" {
-		g.prompt(&sessionlog.RunStarted{Goal: goal})
-	}
-}
-
-func (g *geminiReader) drop() { g.typed.drop(g.r) }
 
 // content reads one content of a checkpoint.
 func (g *geminiReader) content(b []byte, n int) error {
@@ -407,7 +391,7 @@ func (g *geminiReader) content(b []byte, n int) error {
 		g.user(p, n)
 		return nil
 	}
-	if !g.asked && g.typed.text == "" && len(p.calls) == 0 {
+	if !g.prompted && g.typed.text == "" && len(p.calls) == 0 {
 		g.r.skip("answers before the first prompt", "the program's own, in the model's name", n)
 		return nil
 	}

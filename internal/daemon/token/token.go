@@ -104,9 +104,6 @@ func (k *Kept) add(base, addr string) error {
 	return write(filepath.Join(dir, hostFile), k.pair.Host)
 }
 
-// Dirs returns the directories that hold the files.
-func (k *Kept) Dirs() []string { return k.dirs }
-
 // Remove removes the files that are still this pair's, and their directories.
 func (k *Kept) Remove() {
 	for _, dir := range k.dirs {

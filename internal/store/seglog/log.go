@@ -141,7 +141,6 @@ type Stats struct {
 	Blocks, Records, Bytes uint64
 	Write, Sync            time.Duration
 	Failed                 uint64 // appends whose done got an error
-	Queued                 int    // bytes that wait for the disk now
 }
 
 func (o *Options) withDefaults() Options {
@@ -239,9 +238,7 @@ func (l *Log) End() Pos {
 func (l *Log) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.stats
-	s.Queued = len(l.filling.buf)
-	return s
+	return l.stats
 }
 
 // Close takes no more appends, brings to the disk what is queued, and closes the files. When ctx ends first it returns its
