@@ -14,7 +14,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -102,6 +104,14 @@ var loadDefault = sync.OnceValue(func() *Prices {
 
 // DefaultPrices returns the table that is built in: list prices as of its date. It must not be changed.
 func DefaultPrices() *Prices { return loadDefault() }
+
+// ID tells tables apart. That of the built-in one, and of nil, which stands for it, is "".
+func (p *Prices) ID() string {
+	if p == nil || p == DefaultPrices() {
+		return ""
+	}
+	return cas.Sum(jsonscan.MustMarshal([]any{p, p.own})).String()
+}
 
 // LoadPrices reads a table that takes the place of the default one. An error names the entry and what is wrong with it.
 func LoadPrices(r io.Reader) (*Prices, error) {

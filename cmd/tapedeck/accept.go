@@ -261,7 +261,7 @@ func (a *acceptance) take(ctx context.Context, lib *library.Library, rec *refere
 	}
 	a.Accepted = true
 	if next, err := recording.Open(rec.path); err == nil && !rec.packed {
-		page.Prepare(next, nil)
+		page.Prepare(next)
 	}
 	return nil
 }

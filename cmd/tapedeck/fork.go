@@ -125,7 +125,7 @@ func runFork(ctx context.Context, o *forkOptions, name string, std *console) err
 			break
 		}
 		endLine(std.err, made.OpenLine)
-		page.Prepare(made.Recording, nil)
+		page.Prepare(made.Recording)
 		one := newForkedResult(made)
 		res.Forks = append(res.Forks, one)
 		if !std.json {

@@ -282,7 +282,7 @@ func runUnpack(ctx context.Context, o *unpackOptions, file string, std *console)
 		return unpackHint(err)
 	}
 	if rec.Finished() {
-		page.Prepare(rec, nil)
+		page.Prepare(rec)
 	}
 	m := rec.Manifest
 	if std.json {
@@ -409,7 +409,7 @@ func runRedact(ctx context.Context, o *redactOptions, name string, std *console)
 	if !o.DryRun {
 		remember(res.ID, o.Output, std.err)
 		if made, err := recording.Open(o.Output); err == nil {
-			page.Prepare(made, nil)
+			page.Prepare(made)
 		}
 	}
 	if std.json {

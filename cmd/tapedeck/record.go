@@ -95,7 +95,7 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std *consol
 		}
 		_, err = visible.Fprintln(std.err, line)
 	}
-	page.Prepare(res.Recording, nil)
+	page.Prepare(res.Recording)
 	return res.Exit.Code, err
 }
 

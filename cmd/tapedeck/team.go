@@ -244,7 +244,7 @@ func runPull(ctx context.Context, s team.Access, o *storeFlags, id, output strin
 		return unpackHint(err)
 	}
 	if rec.Finished() {
-		page.Prepare(rec, nil)
+		page.Prepare(rec)
 	}
 	if err := keepVerdict(ctx, s, o.project, run.ID, rec); err != nil {
 		std.say("what a worker found of it is not known: %v", err)

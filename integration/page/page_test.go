@@ -69,7 +69,7 @@ func pages(t *testing.T) string {
 	export(t, filepath.Join(dir, "hostile.html"), bad)
 	export(t, filepath.Join(dir, "torn.html"), torn)
 	gone := agent(t, filepath.Join(recs, "gone.rec"), strings.Repeat("some words ", 1000), 3)
-	page.Prepare(gone, nil)
+	page.Prepare(gone)
 	must(t, os.RemoveAll(gone.TapePath()+tape.StoreSuffix))
 	export(t, filepath.Join(dir, "gone.html"), gone)
 	export(t, filepath.Join(dir, "two.html"), calm, agent(t, filepath.Join(recs, "other.rec"), "the lazy dog", 6))

@@ -45,7 +45,7 @@ func BenchmarkLong(b *testing.B) {
 		return float64(st.Size())
 	}
 	b.Run("Summary", func(b *testing.B) {
-		spent(b, func() error { page.Prepare(rec, nil); return nil })
+		spent(b, func() error { page.Prepare(rec); return nil })
 		b.ReportMetric(size(strings.TrimSuffix(rec.Dir, ".rec")+".index"), "bytes")
 		b.ReportMetric(size(rec.TapePath()), "tape-bytes")
 	})

@@ -13,10 +13,10 @@ func FuzzSummary(f *testing.F) {
 	s := &summary{Rules: rules, Tape: 100, Rows: 2, Files: 1, Blocks: []int64{10}, Conversations: []Conversation{{Lane: "a", Turns: []TurnRow{{Seq: 1}}}}, Problems: []Problem{}}
 	s.changes, s.index = packed([]byte(`{"path":["a"],"before":[-1],"count":[1],"at":[1],"size":[2],"where":[7]}`)), packed([]byte("{}"))
 	own := packed(jsonscan.MustMarshal(s))
-	f.Add(bytes.Join([][]byte{jsonscan.MustMarshal(&lengths{rules, len(own), len(s.changes), len(s.index)}), []byte("\n"), own, s.changes, s.index}, nil))
+	f.Add(bytes.Join([][]byte{jsonscan.MustMarshal(&lengths{rules, "", len(own), len(s.changes), len(s.index)}), []byte("\n"), own, s.changes, s.index}, nil))
 	f.Add([]byte("{}\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s := parseSummary(b, 100)
+		s := parseSummary(b, 100, "")
 		if s == nil {
 			return
 		}

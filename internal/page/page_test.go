@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	. "github.com/tapedeck-dev/tapedeck/deck/derive/derivetest"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/page"
@@ -382,10 +383,33 @@ func TestADamagedRecording(t *testing.T) {
 	}
 }
 
+// TestSummaryGoesByPrices: costs are those of the table that is asked for, whatever the kept ones go by.
+func TestSummaryGoesByPrices(t *testing.T) {
+	rec := made(t, "one", func(tt *Tape) {
+		tt.Call("llm:a", Asks("be kind", ReadTool, User("hello")), `{"type":"message","content":[],"stop_reason":"end_turn","usage":{"input_tokens":1000,"output_tokens":10}}`)
+	})
+	page.Prepare(rec)
+	price := 1000.0 // USD for a million tokens
+	own, err := llm.DefaultPrices().With(map[string]llm.Rates{"m": {Input: &price, Output: &price}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, prices := range []*llm.Prices{nil, own, own, nil} {
+		s, err := page.NewShelf(t.Context(), []*recording.Recording{rec}, prices)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cost := document[page.Detail](t, s, "run/one/run.json").Conversations[0].Turns[0].Cost
+		if prices == nil && cost != nil || prices != nil && (cost == nil) {
+			t.Errorf("by %s the cost of a call of a model of the project is %v", prices.ID(), cost)
+		}
+	}
+}
+
 // TestSummary is kept beside a recording, and made again for another tape or what is no summary.
 func TestSummary(t *testing.T) {
 	rec := made(t, "one", func(tt *Tape) { agent(tt, 3, 10) })
-	page.Prepare(rec, nil)
+	page.Prepare(rec)
 	path := strings.TrimSuffix(rec.Dir, ".rec") + ".index"
 	kept, err := os.ReadFile(path)
 	if err != nil {

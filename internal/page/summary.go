@@ -51,10 +51,11 @@ type summary struct {
 
 // lengths is the first line of a summary on disk.
 type lengths struct {
-	Rules   int `json:"rules"`
-	Summary int `json:"summary"`
-	Changes int `json:"changes"`
-	Index   int `json:"index"`
+	Rules   int    `json:"rules"`
+	Prices  string `json:"prices,omitempty"` // llm.Prices.ID of the table that its costs go by
+	Summary int    `json:"summary"`
+	Changes int    `json:"changes"`
+	Index   int    `json:"index"`
 }
 
 // fit reports whether the streams are so many bytes together.
@@ -62,54 +63,58 @@ func (n *lengths) fit(all int) bool {
 	return n.Summary >= 0 && n.Changes >= 0 && n.Summary <= all && n.Changes <= all-n.Summary && n.Index == all-n.Summary-n.Changes
 }
 
-// Prepare writes the summary of a recording that has ended, so that nobody waits for it later. What cannot be read or written is let go:
-// it is made again when it is asked for.
-func Prepare(rec *recording.Recording, prices *llm.Prices) {
+// Prepare writes the summary of a recording that has ended, by the prices of its work tree, so that nobody waits for it later. What cannot be
+// read or written is let go: it is made again when it is asked for.
+func Prepare(rec *recording.Recording) {
 	if !library.KeepsDerived(rec) {
 		return
 	}
+	prices, err := recording.PricesOf(rec.Manifest.Roots.Tree)
+	if err != nil {
+		return
+	}
 	if s, err := summarize(rec, prices); err == nil {
-		s.keep(rec)
+		s.keep(rec, prices)
 	}
 }
 
-// summaryOf returns the summary of a recording: that which is kept, where it is of this tape and version, else a new one.
+// summaryOf returns the summary of a recording: that which is kept, where it is of this tape, version and prices, else a new one.
 func summaryOf(rec *recording.Recording, prices *llm.Prices) (*summary, error) {
-	if s := keptSummary(rec); s != nil {
+	if s := keptSummary(rec, prices); s != nil {
 		return s, nil
 	}
 	s, err := summarize(rec, prices)
 	if err == nil && rec.Finished() {
-		s.keep(rec)
+		s.keep(rec, prices)
 	}
 	return s, err
 }
 
 // keep writes a summary beside its recording.
-func (s *summary) keep(rec *recording.Recording) {
+func (s *summary) keep(rec *recording.Recording, prices *llm.Prices) {
 	own := packed(jsonscan.MustMarshal(s))
-	head := jsonscan.MustMarshal(&lengths{rules, len(own), len(s.changes), len(s.index)})
+	head := jsonscan.MustMarshal(&lengths{rules, prices.ID(), len(own), len(s.changes), len(s.index)})
 	library.KeepDerived(rec, library.Index, bytes.Join([][]byte{head, []byte("\n"), own, s.changes, s.index}, nil))
 }
 
-// keptSummary is what keep wrote; nil where there is none, or one of another tape or version.
-func keptSummary(rec *recording.Recording) *summary {
+// keptSummary is what keep wrote; nil where there is none, or one of another tape, version or table of prices.
+func keptSummary(rec *recording.Recording, prices *llm.Prices) *summary {
 	b, by := library.ReadDerived(rec, library.Index)
 	if by != version.Version {
 		return nil
 	}
-	s := parseSummary(b, sizeOf(rec.TapePath()))
+	s := parseSummary(b, sizeOf(rec.TapePath()), prices.ID())
 	if s != nil && s.Modified != modifiedAt(rec.TapePath()) {
 		return nil
 	}
 	return s
 }
 
-// parseSummary reads what keep wrote of a tape of so many bytes; nil of anything else.
-func parseSummary(b []byte, size int64) *summary {
+// parseSummary reads what keep wrote of a tape of so many bytes, by a table of prices; nil of anything else.
+func parseSummary(b []byte, size int64, prices string) *summary {
 	line, rest, _ := bytes.Cut(b, []byte("\n"))
 	var n lengths
-	if json.Unmarshal(line, &n) != nil || n.Rules != rules || !n.fit(len(rest)) {
+	if json.Unmarshal(line, &n) != nil || n.Rules != rules || n.Prices != prices || !n.fit(len(rest)) {
 		return nil
 	}
 	s := new(summary)
@@ -287,7 +292,7 @@ func (r *taped) changes(s *summary) (_ *summary, _ *changes, err error) {
 	if r.summary, err = summarize(r.rec, r.prices); err != nil {
 		return nil, nil, err
 	}
-	r.summary.keep(r.rec)
+	r.summary.keep(r.rec, r.prices)
 	return r.summary, r.summary.changed(), nil
 }
 
