@@ -45,6 +45,13 @@ func starts(pid int, briefly func(child int) bool) bool {
 	return false
 }
 
+// begins reports whether a thread that waits does so before its first instruction, in set_robust_list.
+func begins(thread string) bool {
+	call, _ := os.ReadFile(thread + "syscall")
+	nr, _, _ := strings.Cut(string(call), " ")
+	return nr == map[string]string{"amd64": "273", "arm64": "99"}[runtime.GOARCH]
+}
+
 // executing reports whether a process runs that is in the middle of an execve: it has no arguments then.
 func executing(process string) bool {
 	f, err := os.Open(process + "/cmdline")
@@ -92,7 +99,10 @@ func atWork(pid int) bool {
 
 // busy reports whether a thread of a process runs, or waits for a processor; else whether one waits for a disk, or for the jail, which has it stand
 // still for a moment as it executes a program.
-func busy(pid int) (runs, waits bool) {
+func busy(pid int) (runs, waits bool) { return busyBeside(pid, func(string) bool { return false }) }
+
+// busyBeside is busy of a process without the threads that are held up and passed over.
+func busyBeside(pid int, passed func(thread string) bool) (runs, waits bool) {
 	for of := range threadsOf(pid) {
 		switch state := statOf(of); {
 		case len(state) == 0, state[0][0] == 'Z':
@@ -101,7 +111,7 @@ func busy(pid int) (runs, waits bool) {
 		case state[0][0] == 'D', state[0][0] == 't':
 			waits = true
 		default:
-			waits = waits || heldUp(of)
+			waits = waits || heldUp(of) && !passed(of)
 		}
 	}
 	return false, waits

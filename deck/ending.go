@@ -41,6 +41,20 @@ func (i *processInputs) Beginning() func(ctx context.Context) {
 	return func(ctx context.Context) { _ = i.of.pids.begun.Await(ctx, begun) }
 }
 
+// Forking implements jail.Source.
+func (i *processInputs) Forking(task int, thread bool) func(ctx context.Context) {
+	forked := func(pid int) bool {
+		i.of.mu.Lock()
+		defer i.of.mu.Unlock()
+		in := i.of.alive[pid]
+		return len(statOf(fmt.Sprintf("/proc/%d/", pid))) > 0 && (in == nil || in.program.Forked)
+	}
+	if thread {
+		forked = nil
+	}
+	return func(ctx context.Context) { i.inbox.begins(ctx, i.program.Host, task, forked) }
+}
+
 // took is how long the recorded process took.
 func (i *processInputs) took() time.Duration { return time.Duration(i.tookMS) * time.Millisecond }
 

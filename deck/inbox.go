@@ -3,6 +3,7 @@ package deck
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,9 +23,15 @@ type inbox struct {
 	last   any           // where something was given last: a connection's address, or the number of an MCP server
 	vain   int           // how often the process did not come to rest, less how often it did
 	ends   int           // the same, for ends of children
+
+	starting chan struct{} // holds one while a thread or a fork waits to begin
+	starts   int           // how often it did so in vain, less how often it did not
+	forks    []int         // those that have begun, by their number on the host
 }
 
-func newInbox() *inbox { return &inbox{giving: make(chan struct{}, 1)} }
+func newInbox() *inbox {
+	return &inbox{giving: make(chan struct{}, 1), starting: make(chan struct{}, 1)}
+}
 
 const (
 	restFirst = 20 * time.Microsecond  // when it is looked again whether a process rests, and
@@ -35,6 +42,8 @@ const (
 	endHeld   = 100 * time.Millisecond // how long a child waits to end while its parent is itself held up, and does not run
 	endMost   = time.Second            // how long a process takes to end that may, or a connection
 	restMost  = 5 * time.Second        // how long that may take, on a machine that has much to do
+	restStart = 30 * time.Millisecond  // what it may work while a thread of it, or a fork, waits to begin
+	restFew   = 64                     // of a process that has more threads, or forks, none waits
 	restVain  = 8                      // so much oftener it did not than it did: it is not waited for any more
 )
 
@@ -43,7 +52,7 @@ const (
 func (i *inbox) begin(pid int, from any, answer bool) (given func(ends bool)) {
 	i.giving <- struct{}{}
 	if answer || i.last != nil && i.last != from {
-		rest(pid, restMost, restWork, &i.vain, nil)
+		rest(pid, restMost, restWork, &i.vain, busy, nil)
 	}
 	i.last = from
 	end := sync.OnceFunc(func() { <-i.giving })
@@ -71,7 +80,7 @@ func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan str
 	if of.OwnTicks || i.ends > 0 {
 		work = restEnd
 	}
-	rest(of.Host, endHeld, work, &i.ends, gone)
+	rest(of.Host, endHeld, work, &i.ends, busy, gone)
 	go func() {
 		select {
 		case <-gone:
@@ -82,8 +91,33 @@ func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan str
 	}()
 }
 
+// begins waits until a thread of the process may begin, or a fork of it: until all others have done what they do, or the forks before it. Workers that
+// wait at a queue stand there in the order in which they were made, then, while recording and on the replay, and so which takes which work is no chance.
+func (i *inbox) begins(ctx context.Context, pid, task int, forked func(pid int) bool) {
+	select {
+	case i.starting <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	defer func() { <-i.starting }()
+	time.Sleep(restFirst) // who began just before has left its first call
+	if forked == nil {
+		if n := slices.Collect(threadsOf(pid)); len(n) <= restFew {
+			rest(pid, endHeld, restStart, &i.starts, func(pid int) (runs, waits bool) { return busyBeside(pid, begins) }, ctx.Done())
+		}
+		return
+	}
+	i.forks = slices.DeleteFunc(i.forks, func(pid int) bool { return !forked(pid) })
+	if len(i.forks) < restFew {
+		for _, before := range i.forks {
+			rest(before, endHeld, restStart, &i.starts, busy, ctx.Done())
+		}
+		i.forks = append(i.forks, task)
+	}
+}
+
 // rest waits until a process has nothing to do: until it has worked for so much, or been held up for so long, which is counted.
-func rest(pid int, held, work time.Duration, vain *int, gone <-chan struct{}) {
+func rest(pid int, held, work time.Duration, vain *int, busy func(pid int) (runs, waits bool), gone <-chan struct{}) {
 	if *vain >= restVain {
 		return
 	}
