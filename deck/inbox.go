@@ -42,7 +42,7 @@ const (
 	endHeld   = 100 * time.Millisecond // how long a child waits to end while its parent is itself held up, and does not run
 	endMost   = time.Second            // how long a process takes to end that may, or a connection
 	restMost  = 5 * time.Second        // how long that may take, on a machine that has much to do
-	restStart = 30 * time.Millisecond  // what it may work while a thread of it, or a fork, waits to begin
+	restStart = 30 * time.Millisecond  // what it may work while a thread of it waits to begin; a fork before another one has time for a child's
 	restFew   = 64                     // of a process that has more threads, or forks, none waits
 	restVain  = 8                      // so much oftener it did not than it did: it is not waited for any more
 )
@@ -110,7 +110,7 @@ func (i *inbox) begins(ctx context.Context, pid, task int, forked func(pid int) 
 	i.forks = slices.DeleteFunc(i.forks, func(pid int) bool { return !forked(pid) })
 	if len(i.forks) < restFew {
 		for _, before := range i.forks {
-			rest(before, endHeld, restStart, &i.starts, busy, ctx.Done())
+			rest(before, restMost, restChild, &i.starts, busy, ctx.Done())
 		}
 		i.forks = append(i.forks, task)
 	}
