@@ -3,6 +3,7 @@ package deck
 import (
 	"context"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -43,16 +44,30 @@ func (i *processInputs) Beginning() func(ctx context.Context) {
 
 // Forking implements jail.Source.
 func (i *processInputs) Forking(task int, thread bool) func(ctx context.Context) {
-	forked := func(pid int) bool {
-		i.of.mu.Lock()
-		defer i.of.mu.Unlock()
-		in := i.of.alive[pid]
-		return len(statOf(fmt.Sprintf("/proc/%d/", pid))) > 0 && (in == nil || in.program.Forked)
+	pid := i.program.Host
+	if thread { // which may give work to what was forked
+		return func(ctx context.Context) {
+			long := func(pid int) bool { return i.of.executed(pid) || !briefly(pid) }
+			before := append(slices.DeleteFunc(childrenBefore(pid, 0), long), pid)
+			if len(before) <= restFew && len(slices.Collect(threadsOf(pid))) <= restFew {
+				i.inbox.begins(ctx, before, endHeld, restStart, func(pid int) (runs, waits bool) { return busyBeside(pid, task) })
+			}
+		}
 	}
-	if thread {
-		forked = nil
+	return func(ctx context.Context) {
+		before := slices.DeleteFunc(childrenBefore(pid, task), i.of.executed)
+		if len(before) <= restFew {
+			i.inbox.begins(ctx, before, restMost, restChild, busy)
+		}
 	}
-	return func(ctx context.Context) { i.inbox.begins(ctx, i.program.Host, task, forked) }
+}
+
+// executed reports whether a process of this number has executed a program.
+func (p *processes) executed(pid int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	in := p.alive[pid]
+	return in != nil && !in.program.Forked
 }
 
 // took is how long the recorded process took.

@@ -3,7 +3,6 @@ package deck
 import (
 	"context"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -24,14 +23,11 @@ type inbox struct {
 	vain   int           // how often the process did not come to rest, less how often it did
 	ends   int           // the same, for ends of children
 
-	starting chan struct{} // holds one while a thread or a fork waits to begin
-	starts   int           // how often it did so in vain, less how often it did not
-	forks    []int         // those that have begun, by their number on the host
+	mu     sync.Mutex // guards starts
+	starts int        // how often a thread, or a fork, waited in vain to begin, less how often it did not
 }
 
-func newInbox() *inbox {
-	return &inbox{giving: make(chan struct{}, 1), starting: make(chan struct{}, 1)}
-}
+func newInbox() *inbox { return &inbox{giving: make(chan struct{}, 1)} }
 
 const (
 	restFirst = 20 * time.Microsecond  // when it is looked again whether a process rests, and
@@ -49,10 +45,13 @@ const (
 
 // begin waits until something may be given to the process from where that comes: an answer's begin, or something else. What it returns says
 // that it has been.
-func (i *inbox) begin(pid int, from any, answer bool) (given func(ends bool)) {
+func (i *inbox) begin(pid int, from any, answer bool, beside ...int) (given func(ends bool)) {
 	i.giving <- struct{}{}
 	if answer || i.last != nil && i.last != from {
 		rest(pid, restMost, restWork, &i.vain, busy, nil)
+		for _, pid := range beside {
+			rest(pid, restMost, restChild, &i.vain, busy, nil)
+		}
 	}
 	i.last = from
 	end := sync.OnceFunc(func() { <-i.giving })
@@ -91,29 +90,18 @@ func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan str
 	}()
 }
 
-// begins waits until a thread of the process may begin, or a fork of it: until all others have done what they do, or the forks before it. Workers that
-// wait at a queue stand there in the order in which they were made, then, while recording and on the replay, and so which takes which work is no chance.
-func (i *inbox) begins(ctx context.Context, pid, task int, forked func(pid int) bool) {
-	select {
-	case i.starting <- struct{}{}:
-	case <-ctx.Done():
-		return
+// begins waits until a thread of the process may begin, or a fork of it: until those before it have done what they do. Workers that wait at a queue stand
+// there in the order in which they were made, then, while recording and on the replay, and so which takes which work is no chance.
+func (i *inbox) begins(ctx context.Context, before []int, held, work time.Duration, busy func(pid int) (runs, waits bool)) {
+	i.mu.Lock()
+	vain, was := i.starts, i.starts
+	i.mu.Unlock()
+	for _, pid := range before {
+		rest(pid, held, work, &vain, busy, ctx.Done())
 	}
-	defer func() { <-i.starting }()
-	time.Sleep(restFirst) // who began just before has left its first call
-	if forked == nil {
-		if n := slices.Collect(threadsOf(pid)); len(n) <= restFew {
-			rest(pid, endHeld, restStart, &i.starts, func(pid int) (runs, waits bool) { return busyBeside(pid, begins) }, ctx.Done())
-		}
-		return
-	}
-	i.forks = slices.DeleteFunc(i.forks, func(pid int) bool { return !forked(pid) })
-	if len(i.forks) < restFew {
-		for _, before := range i.forks {
-			rest(before, restMost, restChild, &i.starts, busy, ctx.Done())
-		}
-		i.forks = append(i.forks, task)
-	}
+	i.mu.Lock()
+	i.starts = max(i.starts+vain-was, 0)
+	i.mu.Unlock()
 }
 
 // rest waits until a process has nothing to do: until it has worked for so much, or been held up for so long, which is counted.
@@ -168,7 +156,17 @@ func (p *processes) giving(remote net.Addr, answer bool) (given func(ends bool))
 	if in == nil {
 		return func(bool) {}
 	}
-	return in.inbox.begin(in.program.Host, remote, answer)
+	var beside []int // workers that one process has forked
+	if answer && in.program.Forked && !in.program.Thread {
+		p.mu.Lock()
+		for pid, other := range p.alive {
+			if other != in && other.parent == in.parent && other.program.Forked && len(beside) < restFew {
+				beside = append(beside, pid)
+			}
+		}
+		p.mu.Unlock()
+	}
+	return in.inbox.begin(in.program.Host, remote, answer, beside...)
 }
 
 // givingTo has what a server is about to write to the process pid, its client, wait for its place in the inbox.
