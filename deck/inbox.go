@@ -156,17 +156,24 @@ func (p *processes) giving(remote net.Addr, answer bool) (given func(ends bool))
 	if in == nil {
 		return func(bool) {}
 	}
-	var beside []int // workers that one process has forked
-	if answer && in.program.Forked && !in.program.Thread {
-		p.mu.Lock()
-		for pid, other := range p.alive {
-			if other != in && other.parent == in.parent && other.program.Forked && len(beside) < restFew {
-				beside = append(beside, pid)
-			}
-		}
-		p.mu.Unlock()
+	own := in.inbox.begin(in.program.Host, remote, answer)
+	by, forked := in.program.Parent.(*processInputs)
+	if !answer || !forked || !in.program.Forked || in.program.Thread {
+		return own
 	}
-	return in.inbox.begin(in.program.Host, remote, answer, beside...)
+	var beside []int // workers that one process has forked get answers one after another, too
+	p.mu.Lock()
+	for pid, other := range p.alive {
+		if other != in && other.parent == in.parent && other.program.Forked && len(beside) < restFew {
+			beside = append(beside, pid)
+		}
+	}
+	p.mu.Unlock()
+	first := by.inbox.begin(in.program.Host, remote, answer, beside...)
+	return func(ends bool) {
+		first(ends)
+		own(ends)
+	}
 }
 
 // givingTo has what a server is about to write to the process pid, its client, wait for its place in the inbox.
