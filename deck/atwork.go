@@ -129,7 +129,7 @@ func busyBeside(pid, begins int) (runs, waits bool) {
 		case state[0][0] == 'D', state[0][0] == 't':
 			waits = true
 		default:
-			waits = waits || heldUp(of) && !(begins != 0 && beginsFrom(of, begins))
+			waits = waits || heldUp(of) && (begins == 0 || !beginsFrom(of, begins))
 		}
 	}
 	return false, waits
