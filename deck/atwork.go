@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"path"
 	"runtime"
 	"slices"
 	"strconv"
@@ -43,6 +44,30 @@ func starts(pid int, briefly func(child int) bool) bool {
 		}
 	}
 	return false
+}
+
+// beginsFrom reports whether a thread that waits does so before its first instruction, in set_robust_list, and is this one or was made after it.
+func beginsFrom(thread string, first int) bool {
+	call, _ := os.ReadFile(thread + "syscall")
+	nr, _, _ := strings.Cut(string(call), " ")
+	number, _ := strconv.Atoi(path.Base(thread))
+	return number >= first && nr == map[string]string{"amd64": "273", "arm64": "99"}[runtime.GOARCH]
+}
+
+// childrenBefore are the children that the same thread of a process had made before one; all of them where that is 0.
+func childrenBefore(pid, child int) (all []int) {
+	for of := range threadsOf(pid) {
+		list, _ := os.ReadFile(of + "children")
+		first := len(all)
+		for _, word := range bytes.Fields(list) {
+			n, _ := strconv.Atoi(string(word))
+			if n == child {
+				return all[first:]
+			}
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 // executing reports whether a process runs that is in the middle of an execve: it has no arguments then.
@@ -92,7 +117,10 @@ func atWork(pid int) bool {
 
 // busy reports whether a thread of a process runs, or waits for a processor; else whether one waits for a disk, or for the jail, which has it stand
 // still for a moment as it executes a program.
-func busy(pid int) (runs, waits bool) {
+func busy(pid int) (runs, waits bool) { return busyBeside(pid, 0) }
+
+// busyBeside is busy of a process without a thread that has not begun, and those after it; 0 is no thread.
+func busyBeside(pid, begins int) (runs, waits bool) {
 	for of := range threadsOf(pid) {
 		switch state := statOf(of); {
 		case len(state) == 0, state[0][0] == 'Z':
@@ -101,7 +129,7 @@ func busy(pid int) (runs, waits bool) {
 		case state[0][0] == 'D', state[0][0] == 't':
 			waits = true
 		default:
-			waits = waits || heldUp(of)
+			waits = waits || heldUp(of) && (begins == 0 || !beginsFrom(of, begins))
 		}
 	}
 	return false, waits

@@ -3,6 +3,7 @@ package deck
 import (
 	"context"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -39,6 +40,34 @@ func (i *processInputs) Beginning() func(ctx context.Context) {
 		return nil
 	}
 	return func(ctx context.Context) { _ = i.of.pids.begun.Await(ctx, begun) }
+}
+
+// Forking implements jail.Source.
+func (i *processInputs) Forking(task int, thread bool) func(ctx context.Context) {
+	pid := i.program.Host
+	if thread { // which may give work to what was forked
+		return func(ctx context.Context) {
+			long := func(pid int) bool { return i.of.executed(pid) || !briefly(pid) }
+			before := append(slices.DeleteFunc(childrenBefore(pid, 0), long), pid)
+			if len(before) <= restFew && len(slices.Collect(threadsOf(pid))) <= restFew {
+				i.inbox.begins(ctx, before, endHeld, restStart, func(pid int) (runs, waits bool) { return busyBeside(pid, task) })
+			}
+		}
+	}
+	return func(ctx context.Context) {
+		before := slices.DeleteFunc(childrenBefore(pid, task), i.of.executed)
+		if len(before) <= restFew {
+			i.inbox.begins(ctx, before, restMost, restChild, busy)
+		}
+	}
+}
+
+// executed reports whether a process of this number has executed a program.
+func (p *processes) executed(pid int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	in := p.alive[pid]
+	return in != nil && !in.program.Forked
 }
 
 // took is how long the recorded process took.

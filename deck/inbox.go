@@ -22,6 +22,9 @@ type inbox struct {
 	last   any           // where something was given last: a connection's address, or the number of an MCP server
 	vain   int           // how often the process did not come to rest, less how often it did
 	ends   int           // the same, for ends of children
+
+	mu     sync.Mutex // guards starts
+	starts int        // how often a thread, or a fork, waited in vain to begin, less how often it did not
 }
 
 func newInbox() *inbox { return &inbox{giving: make(chan struct{}, 1)} }
@@ -35,15 +38,20 @@ const (
 	endHeld   = 100 * time.Millisecond // how long a child waits to end while its parent is itself held up, and does not run
 	endMost   = time.Second            // how long a process takes to end that may, or a connection
 	restMost  = 5 * time.Second        // how long that may take, on a machine that has much to do
+	restStart = 30 * time.Millisecond  // what it may work while a thread of it waits to begin; a fork before another one has time for a child's
+	restFew   = 64                     // of a process that has more threads, or forks, none waits
 	restVain  = 8                      // so much oftener it did not than it did: it is not waited for any more
 )
 
 // begin waits until something may be given to the process from where that comes: an answer's begin, or something else. What it returns says
 // that it has been.
-func (i *inbox) begin(pid int, from any, answer bool) (given func(ends bool)) {
+func (i *inbox) begin(pid int, from any, answer bool, beside ...int) (given func(ends bool)) {
 	i.giving <- struct{}{}
 	if answer || i.last != nil && i.last != from {
-		rest(pid, restMost, restWork, &i.vain, nil)
+		rest(pid, restMost, restWork, &i.vain, busy, nil)
+		for _, pid := range beside {
+			rest(pid, restMost, restChild, &i.vain, busy, nil)
+		}
 	}
 	i.last = from
 	end := sync.OnceFunc(func() { <-i.giving })
@@ -71,7 +79,7 @@ func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan str
 	if of.OwnTicks || i.ends > 0 {
 		work = restEnd
 	}
-	rest(of.Host, endHeld, work, &i.ends, gone)
+	rest(of.Host, endHeld, work, &i.ends, busy, gone)
 	go func() {
 		select {
 		case <-gone:
@@ -82,8 +90,22 @@ func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan str
 	}()
 }
 
+// begins waits until a thread of the process may begin, or a fork of it: until those before it have done what they do. Workers that wait at a queue stand
+// there in the order in which they were made, then, while recording and on the replay, and so which takes which work is no chance.
+func (i *inbox) begins(ctx context.Context, before []int, held, work time.Duration, busy func(pid int) (runs, waits bool)) {
+	i.mu.Lock()
+	vain, was := i.starts, i.starts
+	i.mu.Unlock()
+	for _, pid := range before {
+		rest(pid, held, work, &vain, busy, ctx.Done())
+	}
+	i.mu.Lock()
+	i.starts = max(i.starts+vain-was, 0)
+	i.mu.Unlock()
+}
+
 // rest waits until a process has nothing to do: until it has worked for so much, or been held up for so long, which is counted.
-func rest(pid int, held, work time.Duration, vain *int, gone <-chan struct{}) {
+func rest(pid int, held, work time.Duration, vain *int, busy func(pid int) (runs, waits bool), gone <-chan struct{}) {
 	if *vain >= restVain {
 		return
 	}
@@ -134,7 +156,24 @@ func (p *processes) giving(remote net.Addr, answer bool) (given func(ends bool))
 	if in == nil {
 		return func(bool) {}
 	}
-	return in.inbox.begin(in.program.Host, remote, answer)
+	own := in.inbox.begin(in.program.Host, remote, answer)
+	by, forked := in.program.Parent.(*processInputs)
+	if !answer || !forked || !in.program.Forked || in.program.Thread {
+		return own
+	}
+	var beside []int // workers that one process has forked get answers one after another, too
+	p.mu.Lock()
+	for pid, other := range p.alive {
+		if other != in && other.parent == in.parent && other.program.Forked && len(beside) < restFew {
+			beside = append(beside, pid)
+		}
+	}
+	p.mu.Unlock()
+	first := by.inbox.begin(in.program.Host, remote, answer, beside...)
+	return func(ends bool) {
+		first(ends)
+		own(ends)
+	}
 }
 
 // givingTo has what a server is about to write to the process pid, its client, wait for its place in the inbox.

@@ -355,6 +355,9 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	in.tookMS, in.died = was.DurationMS, was.Signal
 	in.timer, in.places = p.time("times", in, was.Times, p.clock, nil)
 	in.ticks, in.tickings = p.time("ticks", in, was.Ticks, p.ticks, ambient.Ticks())
+	if parent, ok := pr.Parent.(*processInputs); ok && pr.Forked {
+		in.places.Process, in.tickings.Process = parent.places, parent.tickings
+	}
 	p.answer(in, was.Answers)
 	p.pids.begins(in)
 	if p.seed != nil {

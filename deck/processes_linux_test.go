@@ -1,6 +1,8 @@
 package deck_test
 
 import (
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -181,6 +183,48 @@ print(*said)`, later)
 	v, other := b.replay(rec, nil)
 	if other != first || v.Faithful() {
 		t.Errorf("first\n%s\nthe other one first\n%s%v", first, other, v.Report)
+	}
+}
+
+// TestThreadThatComesFirst: what a thread draws is its own where it draws something before that another thread drew first while recording.
+func TestThreadThatComesFirst(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	later := notCovered(t)
+	rec := b.script("python3", "-c", `import os, sys, threading, uuid
+def work():
+    if os.path.exists(sys.argv[1]): os.getrandom(1)
+    print(uuid.uuid4(), flush=True)
+for _ in range(2):
+    t = threading.Thread(target=work)
+    t.start()
+    t.join()`, later)
+	if err := os.WriteFile(later, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if v, out := b.replay(rec, nil); !v.Faithful() {
+		t.Errorf("%s%v", out, v.Report)
+	}
+}
+
+// TestPoolOfProcesses: workers that wait at one pipe take the work in the order in which they were made, so each piece has the same draws and times.
+func TestPoolOfProcesses(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
+	later := notCovered(t)
+	rec := b.script("python3", "-c", `import multiprocessing, os, random, sys, time, urllib.request, uuid
+def begin():
+    if os.path.exists(sys.argv[1]) and multiprocessing.current_process()._identity[0] % 2: sum(range(10**6)) # is slower than the next
+def work(n):
+    body = f"task {n} {uuid.uuid4()} {time.time()} {random.random()}"
+    return urllib.request.urlopen("http://api.example.com/", body.encode()).read().decode()
+with multiprocessing.get_context("fork").Pool(4, begin) as pool: print(*pool.map(work, range(4), chunksize=1), sep="\n")`, later)
+	if err := os.WriteFile(later, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if v, out := b.replay(rec, nil); !v.Faithful() {
+		t.Errorf("%s%v", out, v.Report)
 	}
 }
 

@@ -200,6 +200,35 @@ func TestPlacesEnd(t *testing.T) {
 	}
 }
 
+// TestPlacesOfThread: what a thread asks for first, at a place that it has not on the recording, says that the program is another build only where
+// its process does not know better.
+func TestPlacesOfThread(t *testing.T) {
+	p := new(Places)
+	p.Number('a')
+	p.Number('b')
+	read := func(process *Places) *Places {
+		again, _, err := readPlaces(p.append(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again.Process = process
+		return again
+	}
+	same, other := read(nil), read(nil)
+	same.Number('b')
+	other.Number('x')
+	for _, tt := range []struct {
+		what    string
+		process *Places
+		want    []int // of a place that is new and one that is not
+	}{{"the same build", same, []int{3, 1}}, {"another build", other, []int{1, 2}}, {"nobody knows", read(nil), []int{1, 2}}} {
+		thread := read(tt.process)
+		if got := []int{thread.Number('y'), thread.Number('a')}; !slices.Equal(got, tt.want) {
+			t.Errorf("%s: numbers %v, want %v", tt.what, got, tt.want)
+		}
+	}
+}
+
 func TestSeed(t *testing.T) {
 	seed := func(key, id string) *Seed {
 		s := NewSeed([]byte(key), id)

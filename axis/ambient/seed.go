@@ -111,6 +111,9 @@ func (d *Draws) of(key draw) *Random {
 // A Places numbers where in its program a process asks for time and random bytes, from 1 on, in the order in which it first asks there.
 // 0 is for what is not known. On a replay a place has the number that it had. The zero value is ready.
 type Places struct {
+	// Process has those of the process that forked this one, or whose thread this is, which runs the same build; nil for none. It is set before use.
+	Process *Places
+
 	mu      sync.Mutex
 	list    []uint64
 	numbers map[uint64]int
@@ -140,7 +143,7 @@ func (p *Places) Number(place uint64) int {
 	defer p.mu.Unlock()
 	n, ok := p.numbers[place]
 	if !p.asked {
-		p.asked, p.rebuilt = true, !ok && p.recorded > 0
+		p.asked, p.rebuilt = true, !ok && p.recorded > 0 && !p.Process.knows()
 	}
 	if !ok {
 		n = p.add(place)
@@ -149,6 +152,17 @@ func (p *Places) Number(place uint64) int {
 		p.taken[n-1] = true
 	}
 	return n
+}
+
+// knows reports whether the program is told to be the recorded build: what a thread asks for first may be what then another one did, which
+// came to it first, and says nothing of the build.
+func (p *Places) knows() bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked && p.recorded > 0 && !p.rebuilt
 }
 
 // TimeNumber is Number of a place where the time is read: 0 for all of them on a replay of a recording that does not know where.

@@ -375,7 +375,7 @@ func newEndOrder(recorded []*Recorded, processes []recordedProcess) *EndOrder {
 	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
 	for i, rec := range all {
 		rec.order, o.answers[rec] = o, new(order)
-		if i > 0 && rec.Lane != all[i-1].Lane && lanes[rec.Lane].beside(lanes[all[i-1].Lane].span) {
+		if i > 0 && rec.Lane != all[i-1].Lane && (lanes[rec.Lane].beside(lanes[all[i-1].Lane].span) || rec.soonAfter(all[i-1])) {
 			o.answers[rec].answer = all[i-1]
 		}
 	}

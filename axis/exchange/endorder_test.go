@@ -27,13 +27,23 @@ func at(ms int64) uint64 { return uint64(100 * ms) }
 // conversations is a book of turns, which stand as they ended, and the key of each.
 func conversations(t testing.TB, turns ...turn) (*exchange.Book, []exchange.Key) {
 	t.Helper()
+	return conversationsOpened(t, nil, turns...)
+}
+
+// conversationsOpened is conversations of which some opened their connections at another time than that at which their request came.
+func conversationsOpened(t testing.TB, opened map[int]int64, turns ...turn) (*exchange.Book, []exchange.Key) {
+	t.Helper()
 	keys := make([]exchange.Key, len(turns))
 	b, err := exchange.NewBook(func(yield func(*tape.Record, error) bool) {
 		for i, x := range turns {
+			come, ok := opened[i]
+			if !ok {
+				come = x.begun
+			}
 			k := &tape.LLMCall{Provider: "test", Endpoint: "messages", Model: "m", Exchange: tape.Exchange{
 				Method: "POST", URL: "https://h/a", Lane: x.lane, Arrival: uint64(i + 1), Status: 200, RequestDigest: cas.Sum([]byte{byte(i)}),
 				Response: inline("0123"), Stream: []tape.Chunk{{TMS: x.ended - x.begun, Length: 4, G: at(x.ended)}},
-			}, Extra: tape.NumberField(tape.PlaceKey, at(x.begun)+1)}
+			}, Extra: tape.NumberField(tape.PlaceKey, at(come)+1)}
 			keys[i] = exchange.KeyOf(k, classifier{})
 			if x.process != 0 { // which ended a moment before
 				p := &tape.ProcessSpawn{SpawnID: x.process, ParentSpawnID: 1, DurationMS: 2500, Extra: tape.NumberField(tape.PlaceKey, at(x.ended-2550))}
@@ -106,6 +116,24 @@ func TestKeepOrder(t *testing.T) {
 					t.Errorf("lost %q", lost)
 				}
 			})
+		})
+	}
+}
+
+// TestKeepOrderUnderWay: a request that comes as the answer before it has ended was under way by then where its connection was open.
+func TestKeepOrderUnderWay(t *testing.T) {
+	for opened, want := range map[int64]time.Duration{550: 0, 450: 800 * ms} {
+		synctest.Test(t, func(t *testing.T) {
+			b, keys := conversationsOpened(t, map[int]int64{1: opened}, turn{"llm:a", 100, 500, 0}, turn{"llm:b", 550, 600, 0})
+			go func() {
+				time.Sleep(700 * ms)
+				_, _, _ = give(t.Context(), t, b, keys[0])
+			}()
+			if _, end, err := give(t.Context(), t, b, keys[1]); end != want || err != nil {
+				t.Errorf("opened at %d ms it ended at %v, %v", opened, end, err)
+			}
+			synctest.Wait()
+			time.Sleep(time.Second)
 		})
 	}
 }

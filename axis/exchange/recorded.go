@@ -112,6 +112,16 @@ func (r *Recorded) passed() uint64 {
 	return r.g
 }
 
+// soon is how much earlier, or less, a thread or process may be at its next request than it was while recording, on a machine that had much to do.
+const soon = 500 * time.Millisecond
+
+// soonAfter reports whether a request came so soon after the end of an answer that it may come before it: it was under way by then, and had not arrived, or
+// is another thread's, or another process's.
+func (r *Recorded) soonAfter(prior *Recorded) bool {
+	by, other := numberIn(r.extra, tape.OpenerKey), numberIn(prior.extra, tape.OpenerKey)
+	return r.came() < prior.passed() || by != 0 && other != 0 && by != other && r.begun()-prior.endedMS < soon.Milliseconds()
+}
+
 // Response is the recorded answer to req as net/http gives one, reasons of a server's own apart, which are not kept, and without its body,
 // which has size bytes. Its trailers are announced;
 // GiveTrailers says them.

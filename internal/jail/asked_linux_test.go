@@ -43,6 +43,7 @@ func (s toldSource) Wrote(string, int64, int64, int64) int64 { return 77e9 }
 func (s toldSource) Beginning() func(context.Context) { return nil }
 
 func (s toldSource) Leaving(func() []Source) func(context.Context) { return nil }
+func (s toldSource) Forking(int, bool) func(context.Context)       { return nil }
 
 func (s toldSource) Ending(func() ([]Source, bool)) func(context.Context) syscall.Signal {
 	s.told.mu.Lock()

@@ -54,6 +54,7 @@ type stillSource struct {
 func (s *stillSource) Beginning() func(context.Context) { return nil }
 
 func (s *stillSource) Leaving(func() []Source) func(context.Context) { return nil }
+func (s *stillSource) Forking(int, bool) func(context.Context)       { return nil }
 
 func (s *stillSource) Wrote(_ string, _, at, _ int64) int64 { return at }
 

@@ -109,7 +109,7 @@ func (w *walk) out(m *mapping, innermost bool) bool {
 		w.rbp = w.word(end + uint64(st.row.rbp))
 	}
 	w.pc, w.sp = w.word(end-8), end
-	return w.call(w.pc).is
+	return w.of(w.pc) != nil && w.call(w.pc).is // of a file that was mapped just now, perhaps
 }
 
 // near is how far up the stack is looked.

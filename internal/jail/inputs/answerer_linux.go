@@ -88,6 +88,9 @@ func (in *Answerer) Answer(c *notify.Call) bool {
 	case unix.SYS_CLONE, unix.SYS_CLONE3:
 		in.makes(c)
 		return true
+	case unix.SYS_SET_ROBUST_LIST:
+		in.forks(c)
+		return true
 	}
 	answer := answers[c.Nr]
 	if answer == nil {
@@ -307,6 +310,31 @@ func (in *Answerer) makes(c *notify.Call) {
 	if p := in.table.Known(is.Process); p != nil && p.Sharing == process.NoThreads {
 		in.table.Makes(p, c.Task, at)
 	}
+}
+
+// forks lets a thread begin, or a fork, once the Source of who made it says so, where threads are told apart. It is the C library's first call there.
+func (in *Answerer) forks(c *notify.Call) {
+	in.table.Lock()
+	is, err := in.table.Status(c.Task)
+	by, thread := is.Process, is.Process != c.Task
+	if !thread {
+		by = is.Parent
+	}
+	p := in.table.Known(by)
+	if err != nil || p == nil || p.Asker == nil || p.Sharing != process.NoThreads || !thread && in.table.Known(c.Task) != nil {
+		p = nil
+	}
+	in.table.Unlock()
+	if p != nil {
+		if wait := p.Asker.Source.Forking(c.Task, thread); wait != nil {
+			in.held.Go(func() {
+				wait(in.letGo)
+				c.GoOn()
+			})
+			return
+		}
+	}
+	c.GoOn()
 }
 
 // besides is who asks in another thread than the first.

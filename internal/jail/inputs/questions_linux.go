@@ -82,7 +82,7 @@ func Rules(ticks, shifted bool) []filter.Rule {
 	if shifted {
 		rules = append(rules, libraries())
 	}
-	rules = append(rules, filter.Each(filter.Notify, unix.SYS_BIND, unix.SYS_EXIT_GROUP)...)
+	rules = append(rules, filter.Each(filter.Notify, unix.SYS_BIND, unix.SYS_EXIT_GROUP, unix.SYS_SET_ROBUST_LIST)...)
 	rules = append(rules, filter.Rule{Nr: unix.SYS_CLOSE, When: is(0, 0), Then: filter.Notify, Else: filter.Allow})
 	rules = append(rules, threads()...)
 	return append(rules, names()...)
