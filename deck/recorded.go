@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -133,7 +132,7 @@ func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn, reached u
 
 // begunAt is the recorder's ordinal when a process began; 0 where its tape does not tell.
 func begunAt(p *tape.ProcessSpawn) uint64 {
-	at, _ := strconv.ParseUint(string(tape.FieldValue(p.Extra, tape.PlaceKey)), 10, 64)
+	at, _ := tape.FieldNumber(p.Extra, tape.PlaceKey)
 	return at
 }
 

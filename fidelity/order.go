@@ -6,7 +6,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -23,11 +22,7 @@ func numberOf(rec *tape.Record, key string) uint64 {
 	if extra == nil {
 		return 0
 	}
-	value := tape.FieldValue(*extra, key)
-	if value == nil { // an error, which ParseUint makes of nothing, costs more than all else here
-		return 0
-	}
-	n, _ := strconv.ParseUint(string(value), 10, 64)
+	n, _ := tape.FieldNumber(*extra, key)
 	return n
 }
 

@@ -13,8 +13,8 @@ func NumberField(name string, n uint64) []Field {
 	return []Field{{Name: name, Value: strconv.AppendUint(nil, n, 10)}}
 }
 
-// numberOf returns the number that a further key holds; false for none.
-func numberOf(fields []Field, name string) (uint64, bool) {
+// FieldNumber returns the number that the first field called name holds; false for none.
+func FieldNumber(fields []Field, name string) (uint64, bool) {
 	value := FieldValue(fields, name)
 	if value == nil { // most have none, and the error that ParseUint would make of that is allocated
 		return 0, false
@@ -49,7 +49,7 @@ func OriginOf(k Kind) uint64 {
 	default:
 		return 0
 	}
-	n, _ := numberOf(*Extras(k), key)
+	n, _ := FieldNumber(*Extras(k), key)
 	return n
 }
 
@@ -58,7 +58,7 @@ func OriginOf(k Kind) uint64 {
 const ElsewhereKey = "recorded_seq"
 
 // ElsewhereOf returns the seq of the recorded message that one of a replay is, where it stands on another socket; false for none.
-func ElsewhereOf(k *WSMessage) (seq uint64, ok bool) { return numberOf(k.Extra, ElsewhereKey) }
+func ElsewhereOf(k *WSMessage) (seq uint64, ok bool) { return FieldNumber(k.Extra, ElsewhereKey) }
 
 // EndedKey is a further key of the process_spawn of a recording's program: when it had ended, by monotonic_ms. The record itself stands
 // behind what was found out only then.
@@ -73,7 +73,7 @@ func EndedMS(k Kind) int64 {
 	if !ok {
 		return 0
 	}
-	n, _ := numberOf(p.Extra, EndedKey)
+	n, _ := FieldNumber(p.Extra, EndedKey)
 	return int64(n) //nolint:gosec // milliseconds of a run
 }
 
@@ -104,7 +104,7 @@ func Spanned(r *Record) (start, end int64) {
 
 // PIDOf is the PID of the process of a server; 0 where that is not known.
 func PIDOf(o *MCPOpen) int {
-	n, _ := numberOf(o.Extra, PIDKey)
+	n, _ := FieldNumber(o.Extra, PIDKey)
 	return int(n) //nolint:gosec // a PID
 }
 

@@ -274,7 +274,7 @@ func opcodeOf(name string) int {
 
 // numberIn returns the number of a field; 0 for none.
 func numberIn(fields []tape.Field, name string) uint64 {
-	n, _ := strconv.ParseUint(string(tape.FieldValue(fields, name)), 10, 64)
+	n, _ := tape.FieldNumber(fields, name)
 	return n
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -173,10 +172,7 @@ func ConversationOf(k tape.Kind) uint64 {
 	if f == nil {
 		return 0
 	}
-	n, err := strconv.ParseUint(string(tape.FieldValue(f.Extra, ConversationKey)), 10, 64)
-	if err != nil {
-		return 0
-	}
+	n, _ := tape.FieldNumber(f.Extra, ConversationKey)
 	return n
 }
 

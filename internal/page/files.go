@@ -287,7 +287,7 @@ func (r *taped) inRecord(name string) ([]byte, error) {
 // recordedCauses are those that the tape itself names: the process, the tool server.
 func (l *listing) recordedCauses(k *tape.File) []Cause {
 	out := []Cause{}
-	if n, err := strconv.ParseUint(string(tape.FieldValue(k.Extra, tape.ConversationKey)), 10, 64); err == nil {
+	if n, ok := tape.FieldNumber(k.Extra, tape.ConversationKey); ok {
 		if by := l.servers[n]; by != nil {
 			out = append(out, Cause{What: "server", Seq: by.Seq, Title: by.Name, Recorded: true, Why: "the tool server wrote it"})
 		}
