@@ -145,11 +145,8 @@ func sizeIn(p *tape.Payload, none int64) int64 {
 	return p.Len
 }
 
-// The bits of Index.Flag.
-const (
-	flagFailed = 1
-	flagSide   = 8
-)
+// flagFailed is a bit of Index.Flag.
+const flagFailed = 1
 
 func (s *survey) flags(k tape.Kind) (bits int) {
 	if refusedNetwork(k) {
@@ -157,9 +154,6 @@ func (s *survey) flags(k tape.Kind) (bits int) {
 	}
 	if follow.Failed(k) {
 		bits |= flagFailed
-	}
-	if x := tape.ExchangeOf(k); x != nil && strings.HasPrefix(x.Lane, tape.TelemetryLane) {
-		bits |= flagSide
 	}
 	return bits
 }
