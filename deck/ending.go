@@ -62,6 +62,11 @@ func (i *processInputs) Forking(task int, thread bool) func(ctx context.Context)
 	}
 }
 
+// Waking implements jail.Source.
+func (i *processInputs) Waking() func(ctx context.Context) {
+	return func(ctx context.Context) { i.inbox.begins(ctx, []int{i.program.Host}, endHeld, restStart, busy) }
+}
+
 // executed reports whether a process of this number has executed a program.
 func (p *processes) executed(pid int) bool {
 	p.mu.Lock()

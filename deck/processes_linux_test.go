@@ -228,6 +228,27 @@ with multiprocessing.get_context("fork").Pool(4, begin) as pool: print(*pool.map
 	}
 }
 
+// TestThreadsThatWake: a thread that tells an event loop to go on, by a byte, does first what it does behind that: so the loop finds it idle again,
+// and makes no other one.
+func TestThreadsThatWake(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if _, out := b.sh(`python3 -c 'import socket, threading
+here, there = socket.socketpair()
+there.setblocking(False)
+idle = []
+def work(n):
+    there.send(b"\0")
+    for _ in range(10000): pass
+    idle.append(n)
+for n in range(20):
+    threading.Thread(target=work, args=[n]).start()
+    here.recv(1)
+    print(len(idle) - n, end="")'`); out != strings.Repeat("1", 20) {
+		t.Error(out)
+	}
+}
+
 // TestThreadsThatMakeThreads: each is known by who made it, whichever of two makers comes first, and beside which others.
 func TestThreadsThatMakeThreads(t *testing.T) {
 	t.Parallel()

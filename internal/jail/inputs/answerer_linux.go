@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -90,6 +91,9 @@ func (in *Answerer) Answer(c *notify.Call) bool {
 		return true
 	case unix.SYS_SET_ROBUST_LIST:
 		in.forks(c)
+		return true
+	case unix.SYS_SENDTO:
+		in.wakes(c)
 		return true
 	}
 	answer := answers[c.Nr]
@@ -335,6 +339,52 @@ func (in *Answerer) forks(c *notify.Call) {
 		}
 	}
 	c.GoOn()
+}
+
+// wakes has a thread that tells another one to go on do first what it does behind that, where threads are told apart. An event loop of Python is
+// told by a zero byte, never anything else, through a socket pair of its process that does not block; the sender lets go of the interpreter
+// meanwhile, and which of the two has it next decides whether the loop finds a worker idle or makes another one. So the byte is sent once the
+// sender rests.
+func (in *Answerer) wakes(c *notify.Call) {
+	in.table.Lock()
+	is, err := in.table.Status(c.Task)
+	p := in.table.Known(is.Process)
+	apart := err == nil && is.Process != c.Task && p != nil && p.Asker != nil && p.Sharing == process.NoThreads
+	in.table.Unlock()
+	var b [1]byte
+	if !apart || inspect.ReadMemory(c.Task, c.Args[1], b[:]) != nil || b[0] != 0 {
+		c.GoOn()
+		return
+	}
+	wait := p.Asker.Source.Waking()
+	fd, err := pairOf(c, is.Process)
+	if err != nil || wait == nil {
+		c.GoOn()
+		return
+	}
+	c.Return(int64(len(b)))
+	in.held.Go(func() {
+		defer unix.Close(fd)
+		wait(in.letGo)
+		_ = unix.Sendto(fd, b[:], unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil) // one that is full has woken who reads from it
+	})
+}
+
+// pairOf is the socket that a call names, as a descriptor of ours, if it does not block and a process made it and the one at its other end.
+func pairOf(c *notify.Call, pid int) (fd int, err error) {
+	err = inspect.WithTask(strconv.Itoa(c.Task), func(task int) (err error) {
+		fd, err = unix.PidfdGetfd(task, int(int32(c.Args[0])), 0)
+		return err
+	})
+	if err != nil {
+		return -1, err
+	}
+	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if flags, e := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err != nil || e != nil || int(peer.Pid) != pid || flags&unix.O_NONBLOCK == 0 || !c.Waits() {
+		unix.Close(fd)
+		return -1, unix.ENOTSOCK
+	}
+	return fd, nil
 }
 
 // besides is who asks in another thread than the first.
