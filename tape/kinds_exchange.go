@@ -184,6 +184,9 @@ const (
 	HeldOn = "the program did not end the request, as it had while recording"
 )
 
+// TelemetryLane begins the lanes of requests that report what a program measured; the host follows. They never gate.
+const TelemetryLane = "telemetry:"
+
 // UpgradeRefused reports whether x is a request for another protocol, as a WebSocket begins, that the recorder did not carry:
 // it answered 426 by itself. No upstream is asked for one, so nobody else answered so.
 func (x *Exchange) UpgradeRefused() bool {

@@ -115,7 +115,7 @@ type Index struct {
 	Took  []int64 `json:"took"`  // ms
 	Turn  []int   `json:"turn"`  // the number of the turn that it belongs to in its conversation; 0 for none
 	Size  []int64 `json:"size"`  // bytes of its payloads
-	Flag  []int   `json:"flag"`  // 1 for what failed or was refused. Report.First and Detail.Notes name further rows
+	Flag  []int   `json:"flag"`  // bits: 1 failed or refused, 8 side traffic. Report.First and Detail.Notes name further rows
 	Title []int   `json:"title"` // in Texts
 }
 

@@ -145,8 +145,11 @@ func sizeIn(p *tape.Payload, none int64) int64 {
 	return p.Len
 }
 
-// flagFailed is a bit of Index.Flag.
-const flagFailed = 1
+// The bits of Index.Flag.
+const (
+	flagFailed = 1
+	flagSide   = 8
+)
 
 func (s *survey) flags(k tape.Kind) (bits int) {
 	if refusedNetwork(k) {
@@ -154,6 +157,9 @@ func (s *survey) flags(k tape.Kind) (bits int) {
 	}
 	if follow.Failed(k) {
 		bits |= flagFailed
+	}
+	if x := tape.ExchangeOf(k); x != nil && strings.HasPrefix(x.Lane, tape.TelemetryLane) {
+		bits |= flagSide
 	}
 	return bits
 }

@@ -20,7 +20,7 @@ export interface Rows {
 	end: number; // ms
 }
 
-export const flags = { failed: 1 };
+export const flags = { failed: 1, side: 8 };
 
 const known = new WeakMap<Index, Rows>();
 

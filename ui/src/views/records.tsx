@@ -37,6 +37,7 @@ function Row({ rows: r, row, marks }: { rows: Rows; row: number; marks: Marks })
 			{marks.first === seq && <b class="bad" title="first divergence">≠</b>}
 			{f & flags.failed ? <b class="bad" title="failed or refused">✕</b> : null}
 			{marks.notes.has(seq) && <b title="has a note">✎</b>}
+			{f & flags.side ? <b class="dim" title="side traffic">~</b> : null}
 		</span>
 		<span class="num took">{r.took[row]! > 0 ? format.span(r.took[row]!) : ''}</span>
 		<span class="num size">{r.size[row]! > 0 ? format.bytes(r.size[row]!) : ''}</span>
