@@ -180,16 +180,10 @@ func wordBefore(name, word string) (before string, ok bool) {
 	last := len(words) - 1
 	head, ok := strings.CutSuffix(strings.ToLower(words[last]), word)
 	if head == "" && last > 0 {
-		return unnumbered(strings.ToLower(words[last-1])), ok
+		return strings.ToLower(words[last-1]), ok
 	}
-	before = unnumbered(head)
-	return before, ok && (head == "" || chars.IsDigit(head[len(head)-1]))
-}
-
-// unnumbered is what of a word stands between the last numbers in it: auth of auth0 and of v2auth.
-func unnumbered(word string) string {
-	word = strings.TrimRight(word, "0123456789")
-	return word[strings.LastIndexAny(word, "0123456789")+1:]
+	before = strings.TrimRight(head, "0123456789")
+	return before, ok && (head == "" || before != head)
 }
 
 // flat appends a name in lower case and without its separators to dst.

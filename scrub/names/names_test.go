@@ -87,16 +87,3 @@ func TestLearnable(t *testing.T) {
 		}
 	}
 }
-
-// TestLastWords: what numbers a word hides nothing of it.
-func TestLastWords(t *testing.T) {
-	all := names.NewMembers(true, nil)
-	for name, want := range map[string]names.Saying{
-		"api_key": names.Unbroken, "auth0token": names.Unbroken, "2auth_key": names.Unbroken, "v2PrivateKey": names.Unbroken, "oauth2_token": names.Unbroken,
-		"oauth2ClientSecret": names.Password, "nextPAGEToken": names.Nothing, "next2PageToken": names.Nothing, "hotkey": names.Nothing,
-	} {
-		if got := all.Of([]byte(name)); got != want {
-			t.Errorf("%q says %v, want %v", name, got, want)
-		}
-	}
-}
