@@ -74,8 +74,11 @@ func (c *endings) findBegun(s Side, like map[uint64]bool) {
 			c.goesOn(s, p.ParentSpawnID, e.rec)
 			continue
 		}
-		c.goesOn(s, numberOf(e.rec, tape.OpenerKey), e.rec)
-		if tape.ExchangeOf(e.rec.Kind).Lane != laneUnmatched && like[e.id] {
+		ex := tape.ExchangeOf(e.rec.Kind)
+		if !ex.IsTelemetry() {
+			c.goesOn(s, numberOf(e.rec, tape.OpenerKey), e.rec)
+		}
+		if ex.Lane != laneUnmatched && like[e.id] {
 			c.equal[s][e.id] = append(c.equal[s][e.id], e.rec)
 		}
 	}

@@ -41,6 +41,13 @@ func upgrade426(url string, arrival uint64) *tape.HTTPExchange {
 	return x
 }
 
+// measured is telemetry.
+func measured(url string, arrival uint64) *tape.HTTPExchange {
+	x := get(url, arrival, 200)
+	x.Lane = tape.TelemetryLane + tape.HostOf(url)
+	return x
+}
+
 // refused is a call that nothing on the tape answers.
 func refused(arrival uint64, body, why string) *tape.LLMCall {
 	c := call(laneUnmatched, arrival, body, "no")
@@ -186,6 +193,20 @@ func TestLanes(t *testing.T) {
 			name: "and so does one to another place", notes: 1,
 			a: kinds{upgrade426("http://h.test/a", 1)}, b: kinds{upgrade426("http://h.test/b", 1)},
 			want: []code{{"http:h.test", MissingInRecorded}},
+		},
+		{
+			name: "what an older recorder took for telemetry may come in any number",
+			a:    kinds{measured("http://t.test/v1/metrics", 1)},
+			b:    kinds{measured("http://t.test/v1/metrics", 1), measured("http://t.test/v1/metrics", 2)},
+		},
+		{
+			name: "telemetry that nothing recorded is like gates",
+			b: kinds{func() tape.Kind {
+				x := measured("http://t.test/v1/metrics", 1)
+				x.Lane, x.Error = laneUnmatched, "not on the tape"
+				return x
+			}()},
+			want: []code{{laneUnmatched, MissingInRecorded}},
 		},
 		{
 			name: "a 426 to a request for nothing else gates",

@@ -17,6 +17,7 @@ const maxSideRead = 256 << 20
 type sideRoute struct {
 	sidetraffic.Route
 	entries [2][]*entry
+	old     bool // a recorder said that they are telemetry, and kept no digest of them
 }
 
 // ignoreSideTraffic takes out side traffic that differs. What is alike stays, and counts as compared.
@@ -36,7 +37,8 @@ func (c *ignoring) ignoreSideTraffic() {
 		if routes[at] == nil {
 			routes[at] = &sideRoute{Route: at}
 		}
-		routes[at].entries[s] = append(routes[at].entries[s], e)
+		r := routes[at]
+		r.entries[s], r.old = append(r.entries[s], e), r.old || x.IsTelemetry()
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(routes), sidetraffic.Route.Compare) {
 		c.ignoreRoute(routes[at], &spans[Recorded])
@@ -53,7 +55,7 @@ func (c *ignoring) ignoreRoute(r *sideRoute, run *sidetraffic.Span) {
 	why := SideTold
 	switch {
 	case said == sidetraffic.Ignored:
-	case c.reports(r, run):
+	case r.old || c.reports(r, run):
 		why = SideReports
 		isRefused := func(e *entry) bool { return isRefused(e.rec.Kind) }
 		r.entries[Replay] = slices.DeleteFunc(r.entries[Replay], isRefused) // one that has another form than they have

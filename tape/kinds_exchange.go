@@ -187,6 +187,9 @@ const (
 // TelemetryLane begins the lanes of requests that report what a program measured; the host follows. They never gate.
 const TelemetryLane = "telemetry:"
 
+// IsTelemetry reports whether x stands in such a lane.
+func (x *Exchange) IsTelemetry() bool { return strings.HasPrefix(x.Lane, TelemetryLane) }
+
 // UpgradeRefused reports whether x is a request for another protocol, as a WebSocket begins, that the recorder did not carry:
 // it answered 426 by itself. No upstream is asked for one, so nobody else answered so.
 func (x *Exchange) UpgradeRefused() bool {

@@ -349,7 +349,7 @@ func (s *side) answer(b *Book, k Key, r *Request) *Recorded {
 		return nil
 	}
 	last := all[len(all)-1]
-	if said == sidetraffic.Ignored && equalAnswers(all) || sidetraffic.IsList(r.Body) && s.isReport(b, route, all) {
+	if said == sidetraffic.Ignored && equalAnswers(all) || last.Exchange.IsTelemetry() || sidetraffic.IsList(r.Body) && s.isReport(b, route, all) {
 		return last
 	}
 	return nil
