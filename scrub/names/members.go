@@ -173,17 +173,34 @@ func ofLastWord(name, lower, word string) Saying {
 	return Perhaps
 }
 
-// wordBefore returns the word before the last one of a name, in lower case, "" where there is none. ok is false where word is not the
-// last one by itself: monkey, hotkey. What numbers the one before it ends that too (auth0token).
+// wordBefore returns the word before the last one of a name, in lower case, "" where there is none. ok is false where the last
+// one is none by itself. Words are of letters alone here, and an acronym is one with the word behind it (nextPAGEToken).
 func wordBefore(name, word string) (before string, ok bool) {
-	words := wordsOf(name)
-	last := len(words) - 1
-	head, ok := strings.CutSuffix(strings.ToLower(words[last]), word)
-	if head == "" && last > 0 {
-		return strings.ToLower(words[last-1]), ok
+	name = strings.TrimRight(name, "0123456789_-.[]")
+	if len(name) < len(word) {
+		return "", false
 	}
-	before = strings.TrimRight(head, "0123456789")
-	return before, ok && (head == "" || before != head)
+	at := len(name) - len(word)
+	switch {
+	case !strings.EqualFold(name[at:], word): // api_key_s
+		return "", false
+	case at == 0:
+		return "", true
+	case chars.IsLetter(name[at-1]) && (chars.IsLower(name[at]) || !chars.IsLower(name[at-1]) && !chars.IsLower(name[at+1])): // no separator, no capital
+		return "", false
+	}
+	end := at
+	for end > 0 && !chars.IsLetter(name[end-1]) {
+		end--
+	}
+	start := end
+	for start > 0 && chars.IsLetter(name[start-1]) {
+		start--
+		if start > 0 && !chars.IsLower(name[start]) && chars.IsLower(name[start-1]) {
+			break // nextPageToken: a word begins with its capital
+		}
+	}
+	return strings.ToLower(name[start:end]), true
 }
 
 // flat appends a name in lower case and without its separators to dst.
